@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Tokens. One table of PCRE2 patterns (tokens.def), compiled once per Lexer with the JIT. */
+#ifndef ATLED_LEXER_H
+#define ATLED_LEXER_H
+#include "support/support.h"
+
+typedef struct Lexer Lexer; /* the compiled table; one per VM, no state of a run */
+Lexer *lexer_new(Heap *heap);  /* NULL when memory is gone */
+void lexer_free(Lexer *lx);
+
+typedef enum TokenKind {
+#define TOKEN(name, text) TOK_##name,
+#include "lexer/tokens.def"
+#undef TOKEN
+  TOK_COUNT
+} TokenKind;
+
+typedef struct Token {
+  TokenKind kind;
+  uint32_t start, end;
+  bool column0;      /* first on its line, in column 0 */
+  bool space_before; /* white space or comment directly before */
+  int64_t i;         /* INT */
+  double f;          /* INT, FLOAT */
+  Sym text;          /* names; strings with escapes resolved; unquoted type variable */
+  const char *doc;   /* comment lines directly above a column-0 token */
+} Token;
+typedef struct Tokens { Token *data; int len; } Tokens; /* ends with TOK_EOF */
+
+/* Lexes [start, end) of a source. Bad bytes, open strings and open comments give diagnostics; an unfinished
+ * string or comment at the end also sets diags->incomplete. Interpolated strings come as
+ * INTERP_BEGIN text hole-tokens… INTERP_FORMAT? INTERP_MID … INTERP_END (see tokens.def). */
+Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start, uint32_t end);
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Foundations shared by every stage: the accounting allocator, arenas, symbols,
+ * vectors, hash maps, growing strings, source spans and diagnostics.
+ *
+ * Memory has two regimes. Run-time values are counted and freed one by one
+ * (src/runtime). Everything a compiler stage makes lives in an Arena and goes
+ * with it. Both draw on a Heap, which counts bytes, honours the VM's limit and
+ * can be told to fail at the n-th allocation. Arena allocation never returns
+ * NULL: when memory is gone it jumps to heap->on_oom, which the API sets around
+ * each call into the compiler. No counted value is live in compiler frames, so
+ * nothing leaks by that jump. Run-time code never uses arenas. */
+#ifndef ATLED_SUPPORT_H
+#define ATLED_SUPPORT_H
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* ---- Heap ---------------------------------------------------------------- */
+typedef void *(*HeapFn)(void *user, void *p, size_t old_size, size_t new_size);
+
+typedef struct Heap {
+  HeapFn fn;       /* NULL: the C library's */
+  void *user;
+  size_t bytes;    /* in use */
+  size_t peak;
+  size_t limit;    /* 0: none */
+  int64_t fail_at; /* fails the allocation that counts this down to 0; < 0: never */
+  jmp_buf *on_oom; /* where arena allocation goes when memory is gone */
+} Heap;
+
+void heap_init(Heap *h);
+/* As realloc, with the old size; new_size 0 frees. NULL when memory is gone (never when shrinking). */
+void *heap_realloc(Heap *h, void *p, size_t old_size, size_t new_size);
+/* n bytes aligned to 64, free with heap_free_aligned and the same n. NULL when memory is gone. */
+void *heap_alloc_aligned(Heap *h, size_t n);
+void heap_free_aligned(Heap *h, void *p, size_t n);
+/* Goes to on_oom. */
+_Noreturn void heap_out_of_memory(Heap *h);
+
+/* ---- Arena --------------------------------------------------------------- */
+typedef struct ArenaBlock ArenaBlock;
+typedef struct Arena {
+  Heap *heap;
+  ArenaBlock *blocks;
+  char *cur, *end;
+} Arena;
+
+void arena_init(Arena *a, Heap *h);
+void arena_free(Arena *a);
+void *arena_alloc(Arena *a, size_t n); /* zeroed, aligned to 16 */
+/* Grows a block made by arena_alloc: new zeroed tail; in place when it was the last one. */
+void *arena_grow(Arena *a, void *p, size_t old_size, size_t new_size);
+char *arena_strndup(Arena *a, const char *s, size_t n);
+char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define NEW(arena, T) ((T *)arena_alloc((arena), sizeof(T)))
+#define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
+
+/* ---- Vectors: `Vec(int) v = {0}; vec_push(arena, v, 3); v.data[0]; v.len` ---- */
+#define Vec(T) struct { T *data; int len, cap; }
+#define vec_push(arena, v, x)                                                            \
+  do {                                                                                   \
+    if ((v).len == (v).cap) {                                                            \
+      int cap_ = (v).cap ? 2 * (v).cap : 8;                                              \
+      (v).data = arena_grow((arena), (v).data, sizeof(*(v).data) * (size_t)(v).cap,      \
+                            sizeof(*(v).data) * (size_t)cap_);                           \
+      (v).cap = cap_;                                                                    \
+    }                                                                                    \
+    (v).data[(v).len++] = (x);                                                           \
+  } while (0)
+
+/* ---- Symbols: interned strings, equal when the pointers are ---------------- */
+typedef const char *Sym; /* NUL-terminated UTF-8; owned by the table */
+typedef struct SymTable {
+  Arena *arena;
+  Sym *slots;
+  size_t cap, count;
+} SymTable;
+void symtable_init(SymTable *t, Arena *a);
+Sym sym_intern(SymTable *t, const char *s, size_t n);
+Sym sym_of(SymTable *t, const char *zero_terminated);
+size_t sym_len(Sym s); /* O(1) */
+
+/* ---- Hash map from pointer (or uintptr_t) to pointer, arena-backed ---------- */
+typedef struct Map {
+  Arena *arena;
+  const void **keys;
+  void **vals;
+  size_t cap, count;
+} Map;
+void map_init(Map *m, Arena *a);
+void *map_get(const Map *m, const void *key);             /* NULL when absent */
+void map_put(Map *m, const void *key, void *val);         /* key not NULL; replaces */
+uint64_t hash_mix(uint64_t h, uint64_t x);                /* combine */
+uint64_t hash_bytes(const void *p, size_t n, uint64_t seed);
+
+/* ---- Growing strings --------------------------------------------------------- */
+typedef struct Str {
+  Arena *arena;
+  char *data; /* always NUL-terminated once written to; NULL when empty */
+  size_t len, cap;
+} Str;
+void str_add(Str *s, const char *bytes, size_t n);
+void str_addc(Str *s, char c);
+void str_puts(Str *s, const char *z);
+void str_printf(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- UTF-8 ------------------------------------------------------------------- */
+/* Length in bytes of the valid sequence at s (of n bytes), 0 if there is none. */
+int utf8_sequence(const char *s, size_t n, uint32_t *codepoint);
+bool utf8_valid(const char *s, size_t n, size_t *bad_offset);
+/* Columns a terminal shows for the bytes (wide and combining characters considered). */
+int utf8_width(const char *s, size_t n);
+int utf8_encode(uint32_t codepoint, char out[4]);
+
+/* ---- Sources and spans ------------------------------------------------------- */
+typedef struct Span {
+  uint32_t source;     /* index in Sources; 0 is "no place" */
+  uint32_t start, end; /* byte offsets, end excluded */
+} Span;
+typedef struct Source {
+  const char *name; /* as shown: file name, "<stdin>", "<expr>", "repl:3" */
+  const char *text; /* NUL-terminated copy */
+  size_t len;
+  uint32_t *lines;  /* offsets of line starts */
+  int nlines;
+  bool library;     /* part of stdlib: call sites in it are left out of traces */
+} Source;
+typedef struct Sources {
+  Arena *arena;
+  Vec(Source *) all; /* all.data[0] is a dummy for "no place" */
+} Sources;
+void sources_init(Sources *s, Arena *a);
+uint32_t sources_add(Sources *s, const char *name, const char *text, size_t len);
+Source *sources_get(const Sources *s, uint32_t id);
+/* 1-based line and column (column in characters). */
+void span_position(const Sources *s, Span at, int *line, int *column);
+static inline Span span_join(Span a, Span b) {
+  if (!a.source) return b;
+  if (!b.source) return a;
+  return (Span){a.source, a.start < b.start ? a.start : b.start, a.end > b.end ? a.end : b.end};
+}
+
+/* ---- Diagnostics --------------------------------------------------------------- */
+typedef enum Severity { SEV_ERROR, SEV_WARNING, SEV_NOTE } Severity;
+typedef struct Diag {
+  Severity severity;
+  const char *code;    /* stable short name from diagnostics.def, e.g. "type-mismatch" */
+  Span at;
+  const char *message; /* one line, no trailing period */
+  const char *label;   /* under the underline, or NULL */
+  Span also;           /* a second place, source 0 if none */
+  const char *also_label;
+  const char *hint;    /* or NULL */
+} Diag;
+typedef struct Diags {
+  Arena *arena;
+  Sources *sources;
+  Vec(Diag) all;
+  int errors;
+  bool incomplete;     /* the source ended where more is needed: the REPL asks for another line */
+} Diags;
+void diags_init(Diags *d, Arena *a, Sources *s);
+/* Adds a diagnostic and returns it, valid until the next one is added; label, also, hint may be set on it.
+ * Message as printf. At most 100 errors are kept. A second error at the very same place is dropped. */
+Diag *diag_error(Diags *d, Span at, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+Diag *diag_warning(Diags *d, Span at, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The whole text for a terminal:
+ *   file.atl:4:7: error: message
+ *      4 | let f = velocty + 1.0
+ *        |         ^^^^^^^ label
+ *   hint: did you mean `velocity`?
+ * `colour` adds ANSI escapes. Long lines are cut around the place. */
+void diag_render(const Diag *d, const Sources *s, bool colour, Str *out);
+/* The candidate nearest in spelling, or NULL when none is near (Damerau–Levenshtein, a third of the length). */
+Sym nearest_name(Sym wanted, const Sym *candidates, int n);
+#endif
