@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Arenas: memory of a compiler stage, released all at once.
+ *
+ * An arena is a list of blocks; allocation bumps a pointer in the newest one.
+ * Small requests share blocks that double in size up to a bound, a large one
+ * gets a block of its own behind the newest so that the space left there isn't
+ * wasted. Memory is zeroed when handed out. Out of memory leaves by
+ * heap_out_of_memory, so callers never see NULL. */
+#include "support/support.h"
+#include <string.h>
+
+enum { FIRST_BLOCK = 16 * 1024, LARGEST_BLOCK = 1024 * 1024, ALIGN = 16 };
+
+struct ArenaBlock {
+  ArenaBlock *next;
+  size_t size; /* of the whole block, this header included */
+};
+_Static_assert(sizeof(ArenaBlock) % ALIGN == 0, "blocks start aligned");
+
+void arena_init(Arena *a, Heap *h) {
+  memset(a, 0, sizeof *a);
+  a->heap = h;
+}
+
+void arena_free(Arena *a) {
+  for (ArenaBlock *b = a->blocks, *next; b; b = next) {
+    next = b->next;
+    heap_realloc(a->heap, b, b->size, 0);
+  }
+  a->blocks = NULL;
+  a->cur = a->end = NULL;
+}
+
+static size_t round_up(const Arena *a, size_t n) {
+  if (n > SIZE_MAX / 2) heap_out_of_memory(a->heap);
+  return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+static ArenaBlock *block_new(Arena *a, size_t size) {
+  ArenaBlock *b = heap_realloc(a->heap, NULL, 0, size);
+  if (!b) heap_out_of_memory(a->heap);
+  b->size = size;
+  b->next = NULL;
+  return b;
+}
+
+static void *alloc_own_block(Arena *a, size_t n) {
+  ArenaBlock *b = block_new(a, n + sizeof *b);
+  if (a->blocks) {
+    b->next = a->blocks->next;
+    a->blocks->next = b;
+  } else {
+    a->blocks = b;
+  }
+  return memset(b + 1, 0, n);
+}
+
+static void add_block(Arena *a) {
+  size_t size = a->blocks ? 2 * a->blocks->size : FIRST_BLOCK;
+  if (size > LARGEST_BLOCK) size = LARGEST_BLOCK;
+  ArenaBlock *b = block_new(a, size);
+  b->next = a->blocks;
+  a->blocks = b;
+  a->cur = (char *)(b + 1);
+  a->end = (char *)b + size;
+}
+
+void *arena_alloc(Arena *a, size_t n) {
+  n = round_up(a, n ? n : 1);
+  if ((size_t)(a->end - a->cur) < n) {
+    if (n > FIRST_BLOCK / 4) return alloc_own_block(a, n);
+    add_block(a);
+  }
+  void *p = a->cur;
+  a->cur += n;
+  return memset(p, 0, n);
+}
+
+void *arena_grow(Arena *a, void *p, size_t old_size, size_t new_size) {
+  if (p && new_size <= old_size) return p;
+  if (p && (char *)p + round_up(a, old_size ? old_size : 1) == a->cur) {
+    size_t extent = round_up(a, new_size);
+    if ((size_t)(a->end - (char *)p) >= extent) {
+      a->cur = (char *)p + extent;
+      memset((char *)p + old_size, 0, extent - old_size);
+      return p;
+    }
+  }
+  void *q = arena_alloc(a, new_size);
+  if (p && old_size) memcpy(q, p, old_size);
+  return q;
+}
+
+char *arena_strndup(Arena *a, const char *s, size_t n) {
+  char *p = arena_alloc(a, n + 1);
+  if (n) memcpy(p, s, n);
+  return p;
+}
+
+char *arena_printf(Arena *a, const char *fmt, ...) {
+  va_list ap, again;
+  va_start(ap, fmt);
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  char *p = arena_alloc(a, (size_t)(n < 0 ? 0 : n) + 1);
+  if (n > 0) vsnprintf(p, (size_t)n + 1, fmt, again);
+  va_end(again);
+  return p;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* The accounting allocator under everything else.
+ *
+ * Each VM owns one Heap. Every byte it uses passes heap_realloc, which counts
+ * it, refuses it beyond the limit, and can be told to fail at the n-th request
+ * so that tests sweep all out-of-memory paths. Callers give the old size of a
+ * block, so no header is kept.
+ *
+ * The counters are changed atomically because run-time code of several threads
+ * allocates from one Heap; the rest of the struct is set up before threads run.
+ * Blocks of 64-byte alignment are over-allocated, and the byte before the
+ * aligned address says how far back the block really starts. */
+#include "support/support.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+void heap_init(Heap *h) {
+  memset(h, 0, sizeof *h);
+  h->fail_at = -1;
+}
+
+static void *raw_realloc(Heap *h, void *p, size_t old_size, size_t new_size) {
+  if (h->fn) return h->fn(h->user, p, old_size, new_size);
+  if (new_size == 0) {
+    free(p);
+    return NULL;
+  }
+  return realloc(p, new_size);
+}
+
+/* Books `grow` more bytes; false when the limit or the injected failure forbids it. */
+static bool reserve(Heap *h, size_t grow) {
+  if (__atomic_load_n(&h->fail_at, __ATOMIC_RELAXED) > 0 &&
+      __atomic_sub_fetch(&h->fail_at, 1, __ATOMIC_RELAXED) == 0)
+    return false;
+  size_t now = __atomic_add_fetch(&h->bytes, grow, __ATOMIC_RELAXED);
+  if (now < grow || (h->limit && now > h->limit)) {
+    __atomic_sub_fetch(&h->bytes, grow, __ATOMIC_RELAXED);
+    return false;
+  }
+  size_t peak = __atomic_load_n(&h->peak, __ATOMIC_RELAXED);
+  while (now > peak && !__atomic_compare_exchange_n(&h->peak, &peak, now, true, __ATOMIC_RELAXED,
+                                                    __ATOMIC_RELAXED)) {
+  }
+  return true;
+}
+
+void *heap_realloc(Heap *h, void *p, size_t old_size, size_t new_size) {
+  if (!p) old_size = 0;
+  if (new_size > old_size) {
+    size_t grow = new_size - old_size;
+    if (!reserve(h, grow)) return NULL;
+    void *q = raw_realloc(h, p, old_size, new_size);
+    if (!q) __atomic_sub_fetch(&h->bytes, grow, __ATOMIC_RELAXED);
+    return q;
+  }
+  if (!p) return NULL;
+  void *q = raw_realloc(h, p, old_size, new_size);
+  __atomic_sub_fetch(&h->bytes, old_size - new_size, __ATOMIC_RELAXED);
+  return q || new_size == 0 ? q : p; /* a shrink that the system refuses keeps the block */
+}
+
+void *heap_alloc_aligned(Heap *h, size_t n) {
+  if (n > SIZE_MAX - ALIGNMENT) return NULL;
+  char *base = heap_realloc(h, NULL, 0, n + ALIGNMENT);
+  if (!base) return NULL;
+  size_t back = ALIGNMENT - ((uintptr_t)base & (ALIGNMENT - 1));
+  base[back - 1] = (char)back;
+  return base + back;
+}
+
+void heap_free_aligned(Heap *h, void *p, size_t n) {
+  if (!p) return;
+  char *base = (char *)p - ((unsigned char *)p)[-1];
+  heap_realloc(h, base, n + ALIGNMENT, 0);
+}
+
+_Noreturn void heap_out_of_memory(Heap *h) {
+  if (h->on_oom) longjmp(*h->on_oom, 1);
+  fputs("atled: out of memory\n", stderr);
+  abort();
+}

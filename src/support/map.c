@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* A hash map from pointers (or integers in a uintptr_t) to pointers, and the
+ * hash functions used everywhere.
+ *
+ * Open addressing with linear probing, at most half full; nothing is ever
+ * removed, so no tombstones. The first put allocates: empty maps are free.
+ * The mixing is a multiply and a shift per word (the finaliser of
+ * splitmix64); it is not meant to resist chosen keys. */
+#include "support/support.h"
+#include <string.h>
+
+uint64_t hash_mix(uint64_t h, uint64_t x) {
+  h ^= x + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
+  h ^= h >> 30;
+  h *= 0xbf58476d1ce4e5b9u;
+  h ^= h >> 27;
+  h *= 0x94d049bb133111ebu;
+  return h ^ (h >> 31);
+}
+
+uint64_t hash_bytes(const void *p, size_t n, uint64_t seed) {
+  const char *s = p;
+  uint64_t h = seed ^ (n * 0x9e3779b97f4a7c15u);
+  for (; n >= 8; s += 8, n -= 8) {
+    uint64_t word;
+    memcpy(&word, s, 8);
+    h = (h ^ word) * 0xff51afd7ed558ccdu;
+    h ^= h >> 32;
+  }
+  uint64_t tail = 0;
+  if (n) memcpy(&tail, s, n);
+  return hash_mix(h, tail);
+}
+
+void map_init(Map *m, Arena *a) {
+  memset(m, 0, sizeof *m);
+  m->arena = a;
+}
+
+/* The slot of `key`, or the free one where it belongs. */
+static size_t find(const void **keys, size_t cap, const void *key) {
+  size_t i = hash_mix(0, (uintptr_t)key) & (cap - 1);
+  while (keys[i] && keys[i] != key) i = (i + 1) & (cap - 1);
+  return i;
+}
+
+void *map_get(const Map *m, const void *key) {
+  if (!m->count) return NULL;
+  return m->vals[find(m->keys, m->cap, key)];
+}
+
+static void grow(Map *m) {
+  size_t cap = m->cap ? 2 * m->cap : 16;
+  const void **keys = NEW_ARRAY(m->arena, const void *, cap);
+  void **vals = NEW_ARRAY(m->arena, void *, cap);
+  for (size_t i = 0; i < m->cap; i++) {
+    if (!m->keys[i]) continue;
+    size_t j = find(keys, cap, m->keys[i]);
+    keys[j] = m->keys[i];
+    vals[j] = m->vals[i];
+  }
+  m->keys = keys;
+  m->vals = vals;
+  m->cap = cap;
+}
+
+void map_put(Map *m, const void *key, void *val) {
+  if (2 * (m->count + 1) > m->cap) grow(m);
+  size_t i = find(m->keys, m->cap, key);
+  if (!m->keys[i]) m->count++;
+  m->keys[i] = key;
+  m->vals[i] = val;
+}

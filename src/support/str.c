@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Growing strings on an arena. They stay NUL-terminated, so `data` can be
+ * handed out as a C string as soon as anything was written; capacity doubles,
+ * and a string that is the arena's newest block grows in place. */
+#include "support/support.h"
+#include <string.h>
+
+static void make_room(Str *s, size_t more) {
+  size_t need = s->len + more + 1;
+  if (need <= s->cap) return;
+  size_t cap = s->cap ? 2 * s->cap : 32;
+  while (cap < need) cap *= 2;
+  s->data = arena_grow(s->arena, s->data, s->cap, cap);
+  s->cap = cap;
+}
+
+void str_add(Str *s, const char *bytes, size_t n) {
+  make_room(s, n);
+  if (n) memcpy(s->data + s->len, bytes, n);
+  s->len += n;
+  s->data[s->len] = 0;
+}
+
+void str_addc(Str *s, char c) { str_add(s, &c, 1); }
+
+void str_puts(Str *s, const char *z) { str_add(s, z, strlen(z)); }
+
+void str_printf(Str *s, const char *fmt, ...) {
+  va_list ap, again;
+  va_start(ap, fmt);
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  if (n >= 0) {
+    make_room(s, (size_t)n);
+    vsnprintf(s->data + s->len, (size_t)n + 1, fmt, again);
+    s->len += (size_t)n;
+  }
+  va_end(again);
+}
