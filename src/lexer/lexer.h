@@ -9,11 +9,15 @@ Lexer *lexer_new(Heap *heap);  /* NULL when memory is gone */
 void lexer_free(Lexer *lx);
 
 typedef enum TokenKind {
-#define TOKEN(name, text) TOK_##name,
+#define TOKEN(name, text, pattern) TOK_##name,
 #include "lexer/tokens.def"
 #undef TOKEN
   TOK_COUNT
 } TokenKind;
+/* As messages call it: "a name", "->", "let". */
+const char *token_text(TokenKind kind);
+/* Whether the text is the token's own spelling, to be quoted in messages. */
+bool token_is_fixed(TokenKind kind);
 
 typedef struct Token {
   TokenKind kind;
