@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* The typed graph IR.
+ *
+ * A Node is an operation with operands, hash-consed: equal nodes are one pointer. Making a node runs its
+ * normaliser, so what you get back may be another operation than the one you asked for.
+ *
+ * A Graph is a function: parameter types and a result node. Graphs are *closed*: a node refers to the function it
+ * stands in only by PARAM k, never to nodes of an enclosing graph; what a nested graph (an arm, a loop body, a
+ * closure) needs from outside is passed to it as captures, its last parameters. So graphs are values: two that
+ * are equal up to renaming are one pointer, every fact about a node holds wherever it occurs, and substitution
+ * never goes below one level. A node means nothing until one says in which graph it is read.
+ *
+ * Recursion goes through Func, which has an identity and gets its graph later.
+ *
+ * Effects: what has an effect takes a token as last operand and returns (value, token). An effectful graph has the token
+ * as its last *own* parameter, before captures, and returns TUPLE(value, token). */
+#ifndef ATLED_IR_H
+#define ATLED_IR_H
+#include "support/support.h"
+
+typedef struct IrType IrType;
+typedef struct Node Node;
+typedef struct Graph Graph;
+typedef struct Func Func;
+typedef struct World World;
+
+/* ---- Types -------------------------------------------------------------------- */
+typedef enum IrKind {
+  T_INT, T_FLOAT, T_BOOL, T_STRING, T_UNIT, T_TOKEN,
+  T_TUPLE,   /* args; names when it is a record (sorted) */
+  T_ARRAY,   /* args[0] element; nested arrays are one dense block: see ir_rank, ir_base */
+  T_FUN,     /* args = {parameter, result}; effect. Always unary */
+  T_VARIANT, /* nominal */
+  T_BAG,     /* args[0]: what it accumulates for each element; an accumulator for an array (same nesting) */
+  T_ENV      /* cotangent of a function: null, or (graph, cotangents of its captures); args[0] the function type */
+} IrKind;
+
+typedef struct IrCtor { Sym name; IrType *payload; /* T_UNIT: none */ } IrCtor;
+struct IrType {
+  IrKind kind;
+  uint32_t id;
+  int n;
+  IrType **args;
+  Sym *names;
+  bool effect;          /* T_FUN */
+  /* T_VARIANT */
+  Sym name;             /* "shape", "list": for show */
+  const void *key;      /* its declaration: identity with args */
+  IrCtor *ctors;        /* filled by whoever interned it first; NULL until then */
+  int nctors;
+  bool cotangent;       /* made by AD: constructor 0 is the null */
+  IrType *cot;          /* cached cotangent type */
+  const void *layout;   /* the runtime's, cached by lowering */
+  const void *desc;
+};
+IrType *ir_type(World *w, IrKind k);                                  /* the argument-free kinds */
+IrType *ir_tuple_type(World *w, IrType **args, Sym *names, int n);    /* n = 0: T_UNIT. names NULL or sorted */
+IrType *ir_array_type(World *w, IrType *elem);
+IrType *ir_fun_type(World *w, IrType *param, IrType *result, bool effect);
+IrType *ir_bag_type(World *w, IrType *elem);
+IrType *ir_env_type(World *w, IrType *fun);
+/* Interned by (key, args). If ->ctors is NULL it is new: set ctors and nctors (types may be recursive). */
+IrType *ir_variant_type(World *w, Sym name, const void *key, IrType **args, int n);
+int ir_rank(const IrType *t);            /* T_ARRAY or T_BAG: levels of nesting of that kind; else 0 */
+IrType *ir_base(IrType *t);              /* what is below them */
+void ir_type_print(const IrType *t, Str *out);
+
+/* ---- Nodes ---------------------------------------------------------------------- */
+typedef enum Op {
+#define OP(name, text, n, flags) OP_##name,
+#include "ir/ops.def"
+#undef OP
+  OP_COUNT
+} Op;
+enum { OPF_S = 1, OPF_C = 2, OPF_F = 4, OPF_E = 8, OPF_L = 16, OPF_K = 32 };
+extern const char *const op_names[OP_COUNT];
+extern const unsigned char op_flags[OP_COUNT];
+
+/* A runtime primitive: one row of src/prims/rt.def. */
+typedef struct RtPrim {
+  int id;
+  const char *name;
+  int nargs;        /* without the token */
+  bool effect, fails;
+} RtPrim;
+
+/* A source place with the calls it was inlined through. 0 is none. */
+typedef uint32_t Site;
+typedef struct SiteInfo { Span at; Sym function; Site parent; } SiteInfo;
+Site ir_site(World *w, Span at, Sym function, Site parent);
+const SiteInfo *ir_site_info(const World *w, Site s);
+
+/* loop: operands are [n] (when !has_cond), carried…, accs…, sliced…, captures…
+ * body graph[0]: parameters i, carried…, accs…, elements of sliced…, captures…; returns
+ *   TUPLE(carried…, accs…, stacked elements…).
+ * cond graph[1] (has_cond): parameters i, carried…, captures…; returns bool; the loop runs while it holds.
+ * The loop's value is TUPLE(carried…, accs…, stacked arrays…, trips : int).
+ * i counts 0 … n-1, downwards if `down`. Sliced arrays have length n (with `cond`: at least as many as trips).
+ * An accumulator is only added to: its result is a chain of CADD, ACC_AT, UPDATE-free, from its parameter.
+ * A loop without carried values has independent iterations. Stacked rows must have one length: fails at `site`. */
+typedef struct LoopInfo {
+  int ncarried, naccs, nsliced, nstacked, ncaps;
+  bool has_cond, down;
+} LoopInfo;
+
+struct Node {
+  uint16_t op;
+  uint16_t flags;       /* NODE_*: facts about the whole DAG below */
+  int nops;
+  uint32_t id;          /* creation order: operands come first */
+  uint32_t hash;
+  uint32_t nparams;     /* 1 + greatest PARAM index below; 0: closed */
+  IrType *type;
+  Site site;            /* checks, FAIL, RT that may fail: part of identity; APPLY, CALL, LOOP: not */
+  int ngraphs;
+  union { int64_t i; double f; Sym text; Func *func; const RtPrim *rt; int global; } attr;
+  Graph **graphs;       /* closures, arms, loop bodies */
+  LoopInfo *loop;
+  IrType *type_arg;     /* RT: the type it works at, where it is generic (show, compare, …) */
+  Node **ops;
+};
+enum {
+  NODE_FAILS = 1,   /* evaluating it may fail or not terminate */
+  NODE_COSTLY = 2,  /* holds a loop, call or allocation */
+  NODE_CALLS = 4,   /* holds a CALL of a Func that isn't finished yet, or a recursive one */
+  NODE_AD = 8,      /* holds VJP, JVP or CHECKPOINT, in nested graphs too */
+  NODE_APPLIES = 16 /* holds APPLY of an unknown function */
+};
+
+struct Graph {
+  int nparams;
+  IrType **params;
+  Node *result;
+  uint32_t id, hash;
+  int size;             /* distinct nodes, with nested graphs */
+  uint16_t flags;       /* of result */
+  Sym name;             /* first name it got, for traces and pictures; no part of identity */
+  void *cache;          /* AD's and lowering's tables */
+};
+
+/* A named function. Non-recursive ones are mere names for a graph and are usually inlined. */
+struct Func {
+  Sym name;
+  uint32_t id;
+  int nparams;
+  IrType **params;
+  IrType *result;
+  Graph *graph;         /* NULL until it is finished */
+  bool recursive;
+  bool opaque;          /* has a derivative rule: not inlined before AD is done */
+  Func *pullback;       /* rule: same parameters -> (value, closure) */
+  Func *tangent;        /* rule: parameters, tangents -> (value, tangent) */
+  struct { Sym library, symbol; } foreign; /* a C function of floats/ints: no graph */
+  Span span;
+  void *specialised;    /* (argument position, closure graph) -> Func */
+  void *ad, *lower;     /* caches of later stages */
+};
+
+/* ---- World ------------------------------------------------------------------------ */
+typedef struct GlobalInfo { Sym name; IrType *type; } GlobalInfo;
+struct World {
+  Arena *arena;
+  SymTable *syms;
+  bool strict;          /* strict floating point: AD's sums aren't collected either */
+  bool inline_rules;    /* after AD: opaque functions are inlined too */
+  int growth_limit;     /* largest graph that inlining may make */
+  Vec(SiteInfo) sites;
+  Vec(GlobalInfo) globals;
+  Vec(Func *) funcs;
+  void *tables;         /* hash tables, private to ir.c */
+  /* The derivative rule of a scalar primitive, written in Atled: called by AD; NULL if there is none.
+   * The Func has the primitive's parameters; its pullback/tangent are set. */
+  Func *(*rule)(void *user, Op op);
+  void *rule_user;
+  uint32_t next_id;
+  void *growth;         /* report of what wasn't inlined and why */
+};
+World *world_new(Arena *a, SymTable *syms);
+
+/* ---- Making nodes ------------------------------------------------------------------- */
+Node *ir_param(World *w, int k, IrType *t);
+Node *ir_int(World *w, int64_t v);
+Node *ir_float(World *w, double v);
+Node *ir_bool(World *w, bool v);
+Node *ir_string(World *w, Sym s);
+Node *ir_unit(World *w);
+Node *ir_zero(World *w, IrType *t);
+Node *ir_global(World *w, int global);   /* index in w->globals */
+/* Scalar operations and others whose type follows from the operands: everything flagged S but LEN, SELECT of two
+ * equal types, AFTER, STOP, CHECK_*. */
+Node *ir_op1(World *w, Op op, Node *a);
+Node *ir_op2(World *w, Op op, Node *a, Node *b);
+Node *ir_op3(World *w, Op op, Node *a, Node *b, Node *c);
+Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site); /* CHECK_INDEX, _SLICE, _SIZE, _NONZERO, _NAT; b, c NULL where unused */
+Node *ir_check_nat(World *w, Node *n, Sym what, Site site);
+Node *ir_assert(World *w, Node *cond, Node *message, Site site);   /* CHECK: unit; use with AFTER */
+Node *ir_fail(World *w, IrType *t, Node *message, Site site);
+Node *ir_tuple(World *w, IrType *t, Node **xs);          /* t a T_TUPLE (or T_UNIT); t->n elements */
+Node *ir_pair(World *w, Node *a, Node *b);
+Node *ir_get(World *w, Node *t, int k);
+Node *ir_inj(World *w, IrType *variant, int tag, Node *payload); /* payload NULL or UNIT for none */
+Node *ir_tag(World *w, Node *v);
+Node *ir_uninj(World *w, Node *v, int tag);
+Node *ir_closure(World *w, Graph *g, IrType *fun, Node **caps, int n); /* g: 1 own parameter (+ token if effect), then captures */
+Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site);    /* token NULL unless f's type has effect */
+Node *ir_call(World *w, Func *f, Node **args, Site site);              /* inlines or specialises where that pays */
+Node *ir_switch(World *w, Node *selector, Graph **arms, int narms, Node **caps, int ncaps); /* all arms: parameters = captures. bool: arms[0] is false, arms[1] true. int out of range: the last arm */
+Node *ir_loop(World *w, const LoopInfo *info, Node *n, Node **operands, Graph *body, Graph *cond, Site site); /* operands: carried, accs, sliced, caps */
+Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site);
+Node *ir_len(World *w, Node *a, int dim);
+Node *ir_index(World *w, Node *a, Node **is, int n);
+Node *ir_slice(World *w, Node *a, Node *lo, Node *count);
+Node *ir_update(World *w, Node *a, Node **is, int n, Node *v);
+Node *ir_zeros(World *w, IrType *array, Node **dims);
+Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site);
+Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **args, int n, Site site); /* with effect: last arg the token; value is (result, token) */
+Node *ir_vjp(World *w, Node *f, Node *x, Node *token, Site site);            /* (y, closure C->C as public types: 'b -> 'a); with token: ((y, pb), token) */
+Node *ir_jvp(World *w, Node *f, Node *x, Node *dx, Node *token, Site site);  /* (y, dy) */
+Node *ir_checkpoint(World *w, Node *f, Node *x, Node *token, Site site);
+/* Any node again with other operands (and graphs): renormalises. */
+Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs);
+/* Generic constructor behind the above; for AD and passes. */
+Node *ir_make(World *w, Op op, IrType *t, Node **ops, int n);
+
+Graph *ir_graph(World *w, IrType **params, int n, Node *result, Sym name);
+Func *ir_func(World *w, Sym name, IrType **params, int n, IrType *result); /* unfinished */
+void ir_func_finish(World *w, Func *f, Node *result);
+/* The result of g with parameters replaced. Sites inside become inlined at `site` (0: unchanged). */
+Node *ir_instantiate(World *w, Graph *g, Node **args, Site site);
+/* x with PARAM k replaced by args[k]. */
+Node *ir_substitute(World *w, Node *x, Node **args, int nargs, Site site);
+const RtPrim *ir_rt_find(const char *name);   /* a row of src/prims/rt.def, or NULL */
+int ir_op_find(const char *name);             /* the scalar op named so in ops.def for floats ("sin"), or -1 */
+
+/* ---- Regions: building nested graphs without knowing the captures beforehand ---------------------------
+ * Region *r = region_open(w, outer); own parameters: region_param(r, type) in order, all before the first import.
+ * A node made while r is innermost is read in r. To use node x of region `from` (r or an ancestor):
+ * region_import(r, from, x); it becomes a capture of every region between, or itself if it is constant.
+ * region_close makes the graph: own parameters, then captures; r->caps (nodes of the outer region), r->ncaps.
+ * Arms of one switch must share their captures: region_close_arms. */
+typedef struct Region {
+  World *w;
+  struct Region *outer;
+  int nown, ncaps;
+  Vec(IrType *) params;
+  Vec(Node *) caps;      /* in terms of `outer` */
+} Region;
+Region *region_open(World *w, Region *outer);
+Node *region_param(Region *r, IrType *t);
+Node *region_import(Region *r, Region *from, Node *x);
+Graph *region_close(Region *r, Node *result, Sym name);
+/* n regions opened with the same outer, no own parameters: graphs over the union of their captures. */
+void region_close_arms(Region **rs, Node **results, int n, Graph **arms, Node ***caps, int *ncaps);
+
+/* ---- Walking and checking ------------------------------------------------------------- */
+/* Nodes of g in dependency order (operands first), without nested graphs. Returns the count. */
+int ir_order(Arena *a, const Graph *g, Node ***out);
+/* Calls fn for each graph reachable from g, through nested graphs and called functions, each once. */
+void ir_walk_graphs(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
+typedef struct OpCounts { int scalar, arrays, loops, closures, calls, applies, allocations, total; } OpCounts;
+OpCounts ir_count(Graph *g);
+/* NULL, or what is wrong. */
+const char *ir_verify(World *w, Graph *g);
+void ir_print(World *w, const Graph *g, Str *out);       /* text, nested graphs indented */
+void ir_print_dot(World *w, const Graph *g, Str *out);
+uint64_t ir_hash(World *w, Graph *g);                    /* up to renaming; stable between runs */
+#endif
