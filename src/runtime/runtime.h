@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* Run-time values and what compiled code and the evaluator call.
+ *
+ * Every value is a row of 8-byte slots, known from its type: int, bool: one integer slot; float: one float slot; string,
+ * array, variant, function, bag: one pointer slot; unit, token: none; tuples and records: their components' slots in
+ * order. Tuples are never objects. Pointers to objects may be NULL (a null cotangent, or "no value") or an immediate
+ * (bit 0 set: a constructor without payload, tag << 1 | 1); rt_retain and rt_release accept both.
+ *
+ * Ownership is counted: an object is freed when its last reference is released. Objects with rc <= RT_IMMORTAL
+ * belong to a module and are never freed by counts. Release, equality, show are iterative.
+ *
+ * Fallible functions return a status: 0, or non-zero with the error in rt->error. Nothing here prints, exits,
+ * aborts or jumps; allocation goes through rt->heap. */
+#ifndef ATLED_RUNTIME_H
+#define ATLED_RUNTIME_H
+#include "support/support.h"
+
+typedef struct Rt Rt;
+typedef struct Mod Mod;
+typedef struct Obj Obj;
+typedef struct Desc Desc;
+typedef struct RtFunc RtFunc;
+typedef struct LFunc LFunc;     /* lower/lir.h */
+typedef struct LModule LModule;
+typedef union Slot { int64_t i; double f; Obj *p; void *raw; } Slot;
+typedef enum SlotKind { SLOT_INT, SLOT_FLOAT, SLOT_PTR } SlotKind;
+typedef int32_t Status;
+
+/* ---- Types at run time (one Desc per IR type, made by lowering, shared by all modules of a VM) ------- */
+typedef enum DescKind { D_INT, D_FLOAT, D_BOOL, D_STRING, D_UNIT, D_TUPLE, D_ARRAY, D_FUN, D_VARIANT, D_BAG, D_ENV } DescKind;
+struct Desc {
+  DescKind kind;
+  int nslots;
+  uint8_t *slots;        /* SlotKind of each */
+  int n;
+  const Desc **args;     /* tuple components; ctor payloads (D_UNIT: none); array, bag: [0] is the base element */
+  const char **names;    /* record fields; constructors; NULL for a plain tuple */
+  int rank;              /* array, bag */
+  bool pointers;         /* array, bag: its base element has pointer slots */
+  bool is_list;          /* the predefined list: shown as 1 :: 2 :: Nil */
+  const char *name;
+};
+
+/* ---- Objects ------------------------------------------------------------------------------------------ */
+struct Obj { int64_t rc; const Desc *desc; };
+#define RT_IMMORTAL (INT64_MIN / 2)
+typedef struct StringObj { Obj h; int64_t len; uint64_t hash; char bytes[]; } StringObj; /* NUL-terminated */
+/* Array, also a dense bag. One block of product(dims) * base-element slots, 64-byte aligned. */
+typedef struct ArrayObj {
+  Obj h;
+  Slot *data;
+  Obj *owner;            /* whose block it is, if this is a view; NULL: inline after the header */
+  size_t bytes;          /* of the allocation, header included */
+  int64_t cap;           /* slots allocated (growable stacks) */
+  int64_t dims[];        /* desc->rank */
+} ArrayObj;
+typedef struct BoxObj { Obj h; int64_t tag; Slot fields[]; } BoxObj;     /* a variant with a payload */
+typedef struct ClosureObj { Obj h; RtFunc *fn; Slot caps[]; } ClosureObj;
+/* A bag that is not dense yet: entries (flat index of the base element, its slots). h.desc kind D_BAG.
+ * A D_BAG pointer is NULL, a LogObj (h.desc->kind == D_BAG) or a dense ArrayObj (h.desc->kind == D_ARRAY). */
+typedef struct LogObj { Obj h; int64_t n, len, cap; Slot *entries; } LogObj;
+typedef struct EnvObj { Obj h; RtFunc *fn; Slot caps[]; } EnvObj;       /* cotangents of a closure's captures */
+
+/* A function that has run-time identity: the code of a closure, or an entry. */
+struct RtFunc {
+  Status (*entry)(Mod *m, const Slot *args, Slot *res); /* machine code, or NULL: evaluate `code` */
+  Mod *mod;
+  LFunc *code;
+  uint64_t id;           /* of its graph, stable between runs */
+  int nparams, nresults; /* slots, captures included in nparams (own parameters first) */
+  int ncaps;             /* capture slots */
+  uint8_t *param_kinds;  /* SlotKind of all parameters; the last ncaps are the captures */
+  uint8_t *cot_kinds;    /* slots of its EnvObj */
+  int ncot;
+  const Desc **cot_descs; /* per EnvObj slot: for pointer slots its Desc, else NULL */
+};
+
+/* ---- Errors --------------------------------------------------------------------------------------------- */
+typedef enum ErrorKind {
+  ERR_NONE, ERR_FAIL, ERR_ASSERT, ERR_INDEX, ERR_SLICE, ERR_SHAPE, ERR_IRREGULAR, ERR_DIVISION, ERR_RANGE, ERR_MATCH,
+  ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_BUDGET /* the evaluator's: compile instead */, ERR_IO, ERR_DATA, ERR_REGEX, ERR_TYPE
+} ErrorKind;
+#define RT_TRACE_MAX 64
+typedef struct RtError {
+  ErrorKind kind;
+  uint32_t site;
+  char message[1024];    /* complete: "index 7 is out of bounds for an array of length 3" */
+  uint32_t trace[RT_TRACE_MAX]; /* call sites, innermost first */
+  int ntrace;
+  int64_t depth;         /* calls left, also those beyond the array */
+} RtError;
+
+/* ---- The VM's run-time state; the first members are read by machine code: keep their order ------------------ */
+struct Rt {
+  char *stack_limit;     /* machine stack must stay above */
+  volatile int32_t interrupt;
+  int32_t strict;        /* strict floating point */
+  Heap *heap;
+  int64_t live;          /* objects that counts will free */
+  RtError error;
+  void (*write)(void *user, const char *text, size_t n); /* print's output */
+  void *user;
+  const char *const *args; /* program arguments */
+  int nargs;
+  const char *base_dir;  /* relative paths of files are taken as they are (NULL) */
+  void *regexes;         /* cache of compiled patterns */
+  const Desc *desc_string, *desc_string_array, *desc_float_array, *desc_int_array, *desc_float_matrix, *desc_string_matrix;
+  Obj *free_list[16];    /* recycled small objects by size class */
+  /* Evaluates a function; set by the API to src/eval's. */
+  Status (*evaluate)(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
+  void *eval_stack;      /* the evaluator's */
+  int64_t budget;        /* evaluator instructions left; < 0: unlimited */
+  bool had_effect;       /* an effect was performed since the entry began */
+  double deadline;       /* monotonic seconds, 0: none */
+};
+/* A module in a VM: what machine code reaches through its first argument. */
+struct Mod {
+  Rt *rt;
+  const Desc **descs;
+  RtFunc **funcs;
+  Obj **strings;         /* immortal StringObj */
+  Slot **globals;        /* address of each global's first slot */
+  const struct RtTable *table; /* functions below, by position: rt_table.def */
+  void *dl;              /* the shared object, if compiled */
+  LModule *code;
+  int ndescs, nfuncs, nstrings, nglobals;
+};
+void rt_init(Rt *rt, Heap *heap);   /* registers the built-in descs too */
+void rt_destroy(Rt *rt);            /* frees caches; live objects are the caller's concern */
+
+/* Fails: fills rt->error with a formatted message, returns 1. The first error stays. */
+Status rt_error(Rt *rt, ErrorKind kind, uint32_t site, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void rt_trace(Rt *rt, uint32_t site);     /* a caller adds its call site while the error passes through */
+void rt_clear_error(Rt *rt);
+
+/* ---- Objects: constructors return NULL after rt_error(ERR_MEMORY) ----------------------------------------------- */
+static inline bool rt_is_object(const Obj *p) { return p && !((uintptr_t)p & 1); }
+void rt_retain(Obj *p);
+void rt_release(Rt *rt, Obj *p);
+Obj *rt_new_string(Rt *rt, const char *s, size_t n);
+/* desc: D_ARRAY or D_BAG's dense array desc; zeroed if `zero` or if elements hold pointers. */
+ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero);
+/* View on part of a: dims are the view's (rank of desc), starting at slot offset. Retains the block. */
+ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, const int64_t *dims);
+/* Takes a reference; returns an unshared array with the same elements (a itself if its count is 1 and it is no view). */
+ArrayObj *rt_unique(Rt *rt, ArrayObj *a);
+/* Makes room for index i in a growable stack of rows of row_slots slots each (dims[0] is set by rt_grow_end). */
+ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots);
+BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag);  /* fields to be filled in by the caller at once */
+ClosureObj *rt_new_closure(Rt *rt, RtFunc *fn);
+/* Calls a closure: args are its own parameters' slots, borrowed; results are owned by the caller. */
+Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res);
+/* Calls any RtFunc with all its parameters, borrowed. */
+Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
+
+/* ---- Bags. A bag argument is taken, the result is owned; elem is the base cotangent's Desc (desc->args[0]) ---------- */
+/* All: desc is the D_BAG desc; total = number of base elements of the whole; i = flat base-element index. */
+Status rt_acc_at(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, const Slot *v);       /* v taken */
+Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub); /* adds a bag for elements offset…; sub taken. Also SHIFT */
+void rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out);                             /* borrowed in, owned out */
+Status rt_bag_sub(Rt *rt, const Desc *sub_desc, const Obj *bag, int64_t offset, int64_t count, const int64_t *sub_dims, Obj **out); /* BAG_SLICE, partial BAG_GET: view or null */
+Status rt_bag_take(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, Slot *out);
+Status rt_bag_take_sub(Rt *rt, const Desc *sub_desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, const int64_t *sub_dims, Obj **out);
+Status rt_bag_set(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, const Slot *v);       /* CUPDATE; v taken */
+Status rt_bag_set_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub);
+Status rt_bag_fill(Rt *rt, const Desc *array, Obj *bag, const int64_t *dims, Obj **out);                     /* bag taken */
+Status rt_bag_dense(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims);
+/* Sum of two cotangents of one pointer slot described by desc (D_BAG, D_VARIANT that is a cotangent, D_ENV); both taken. */
+Status rt_cadd(Rt *rt, const Desc *desc, Obj *a, Obj *b, const int64_t *dims_or_null, Obj **out);
+
+/* ---- The functions of src/prims/rt.def, by id ----------------------------------------------------------------------- */
+typedef Status (*RtPrimFn)(Rt *rt, const Desc *type, const Slot *args, Slot *res, uint32_t site); /* args borrowed, res owned */
+typedef enum RtPrimId {
+#define RT(NAME, name, n, flags) RTP_##NAME,
+#include "prims/rt.def"
+#undef RT
+  RTP_COUNT
+} RtPrimId;
+extern const RtPrimFn rt_prims[RTP_COUNT];
+
+/* Scalar operations beyond C's own, shared by evaluator and machine code (called through the table). */
+double rt_powi(double x, int64_t n);
+int64_t rt_ipow(int64_t x, int64_t n);
+int64_t rt_int_of_float(double x);
+double rt_digamma(double x);
+double rt_trigamma(double x);
+double rt_fmin(double a, double b);
+double rt_fmax(double a, double b);
+double rt_pow(double x, double y);
+
+/* A value as source would write it. */
+Status rt_show(Rt *rt, const Desc *type, const Slot *value, bool bare_strings, Str *out);
+int rt_format_double(double x, char out[40]);   /* as Python's repr */
+/* The raising of failed checks, with the full message; site as in the node. Always returns 1. */
+Status rt_fail_index(Rt *rt, int64_t i, int64_t n, uint32_t site);
+Status rt_fail_slice(Rt *rt, int64_t lo, int64_t hi, int64_t n, uint32_t site);
+Status rt_fail_size(Rt *rt, int64_t n, int64_t m, uint32_t site);
+Status rt_fail_nonzero(Rt *rt, uint32_t site);
+Status rt_fail_nat(Rt *rt, int64_t n, const char *what, uint32_t site);
+Status rt_fail_irregular(Rt *rt, int64_t first, int64_t other, uint32_t site);
+Status rt_fail_user(Rt *rt, Obj *message, bool assertion, uint32_t site);
+Status rt_fail_stack(Rt *rt, uint32_t site);
+Status rt_poll(Rt *rt);                         /* interrupt, deadline */
+#endif
