@@ -9,7 +9,9 @@
  * Items with errors are left out. diags->incomplete is set when the only thing wrong is that the text ends too early. */
 Program *parse_program(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source);
 /* Splits a library source into items without parsing them: for each column-0 item its byte range and the names
- * it defines (let, foreign, type and its constructors), so that items can be parsed when first named. */
+ * it defines (let, foreign, type and its constructors), so that items can be parsed when first named. An item
+ * begins with the comment lines directly above it. `pullback f` and `tangent f` go under the name f: load all
+ * items of a name. */
 typedef struct ItemRange { uint32_t start, end; Sym *names; int nnames; } ItemRange;
 int split_items(Lexer *lx, Arena *arena, SymTable *syms, const Source *src, ItemRange **out);
 /* Parses bytes [start, end) of a source, which hold whole items. */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Top-level items. Six words are keywords only here, before a name or string.
+ *
+ *   item = let_head | "type" type_decl { "and" type_decl } | expr
+ *        | "import" string "as" Module | "open" Module
+ *        | "foreign" string name ":" type | "test" string "=" expr
+ *        | ( "pullback" | "tangent" ) name params "=" expr */
+#include "parser/parser_internal.h"
+#include <string.h>
+
+static Item *new_item(Parser *p, ItemKind kind) {
+  Item *item = NEW(p->arena, Item);
+  item->kind = kind;
+  item->span = token_span(p);
+  item->doc = p->tok->doc;
+  return item;
+}
+
+static Sym expect_string(Parser *p, const char *what) {
+  if (!at(p, TOK_STRING)) fail_expected(p, what, NULL, NO_SPAN, NULL);
+  Sym text = p->tok->text;
+  advance(p);
+  return text;
+}
+
+static Name expect_module(Parser *p) {
+  if (!at(p, TOK_UPPER))
+    fail_expected(p, "the name of a module", "names of modules begin with a capital", NO_SPAN, NULL);
+  Name name = {.name = p->tok->text, .span = token_span(p)};
+  advance(p);
+  return name;
+}
+
+static Name expect_function(Parser *p) {
+  Name name = {0};
+  name.name = expect_ident(p, "the name of a function", &name.span);
+  return name;
+}
+
+/* import = "import" string "as" Module */
+static Item *parse_import(Parser *p) {
+  Item *item = new_item(p, I_IMPORT);
+  advance(p);
+  item->text = expect_string(p, "the path of a module as a string");
+  expect(p, TOK_AS, "an import is written: import \"model.atl\" as Model");
+  item->name = expect_module(p);
+  return item;
+}
+
+/* open = "open" Module */
+static Item *parse_open(Parser *p) {
+  Item *item = new_item(p, I_OPEN);
+  advance(p);
+  item->name = expect_module(p);
+  return item;
+}
+
+/* foreign = "foreign" string name ":" type */
+static Item *parse_foreign(Parser *p) {
+  Item *item = new_item(p, I_FOREIGN);
+  advance(p);
+  item->text = expect_string(p, "the name of a library as a string");
+  item->name = expect_function(p);
+  expect(p, TOK_COLON, "a foreign function needs its type");
+  item->annot = parse_type(p);
+  return item;
+}
+
+/* test = "test" string "=" expr */
+static Item *parse_test(Parser *p) {
+  Item *item = new_item(p, I_TEST);
+  advance(p);
+  item->text = expect_string(p, "the name of the test as a string");
+  expect(p, TOK_EQ, NULL);
+  item->expr = parse_expr(p);
+  return item;
+}
+
+/* rule = ( "pullback" | "tangent" ) name params "=" expr */
+static Item *parse_derivative_rule(Parser *p, ItemKind kind) {
+  Item *item = new_item(p, kind);
+  advance(p);
+  item->name = expect_function(p);
+  item->expr = parse_rule(p, item->name.span);
+  return item;
+}
+
+/* types = "type" type_decl { "and" type_decl } */
+static Item *parse_types(Parser *p) {
+  Item *item = new_item(p, I_TYPE);
+  advance(p);
+  Vec(TypeDecl) decls = {0};
+  do {
+    TypeDecl d = {0};
+    parse_type_decl(p, &d);
+    vec_push(p->arena, decls, d);
+  } while (accept(p, TOK_AND));
+  item->types = decls.data;
+  item->ntypes = decls.len;
+  return item;
+}
+
+/* let = let_head (a definition) | let_head "in" expr (an expression) */
+static Item *parse_let_item(Parser *p) {
+  Item *item = new_item(p, I_LET);
+  Expr *let = parse_let_head(p);
+  if (accept(p, TOK_IN)) {
+    item->kind = I_EXPR;
+    item->expr = let;
+    let->args[0] = parse_expr(p);
+    let->span = span_to_here(p, let->span);
+    return item;
+  }
+  item->rec = let->rec;
+  item->lets = let->lets;
+  item->nlets = let->nlets;
+  for (int i = 0; i < item->nlets; i++)
+    if (item->lets[i].mut)
+      report(p, item->lets[i].pat->span, "syntax", "a `mut` variable is local to an expression",
+             "at top level only values are defined; write `let mut x = e in …`");
+  return item;
+}
+
+static Item *parse_expr_item(Parser *p) {
+  Item *item = new_item(p, I_EXPR);
+  item->expr = parse_expr(p);
+  return item;
+}
+
+static bool at_word(const Parser *p, const char *word) { return strcmp(p->tok->text, word) == 0; }
+
+static Item *parse_by_first_word(Parser *p) {
+  if (at(p, TOK_LET)) return parse_let_item(p);
+  if (at(p, TOK_TYPE)) return parse_types(p);
+  TokenKind next = peek_kind(p, 1);
+  bool named = next == TOK_IDENT || next == TOK_UPPER || next == TOK_STRING;
+  if (!at(p, TOK_IDENT) || !named) return parse_expr_item(p);
+  if (at_word(p, "import")) return parse_import(p);
+  if (at_word(p, "open")) return parse_open(p);
+  if (at_word(p, "foreign")) return parse_foreign(p);
+  if (at_word(p, "test")) return parse_test(p);
+  if (at_word(p, "pullback")) return parse_derivative_rule(p, I_PULLBACK);
+  if (at_word(p, "tangent")) return parse_derivative_rule(p, I_TANGENT);
+  return parse_expr_item(p);
+}
+
+/* Hints for what may not follow a whole item. */
+static const char *leftover_hint(const Parser *p) {
+  switch (p->tok->kind) {
+  case TOK_THEN: return "a chain of conditions is written `else if`";
+  case TOK_EQ: return "a definition begins with `let`";
+  case TOK_IN: return "`in` belongs to a `let` before it";
+  case TOK_ELSE: return "`else` belongs to an `if`; a branch with `;` stands in parentheses";
+  case TOK_ARROW: return "a function is written `fun x -> …`";
+  case TOK_RPAREN: case TOK_RBRACKET: case TOK_RBRACE: return "no bracket is open here";
+  default: return NULL;
+  }
+}
+
+Item *parse_item(Parser *p) {
+  Item *item = parse_by_first_word(p);
+  if (!at(p, TOK_EOF)) fail_expected(p, "the end of the item", leftover_hint(p), NO_SPAN, NULL);
+  item->span = span_to_here(p, item->span);
+  return item;
+}

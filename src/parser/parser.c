@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* The parser's driver: cuts the tokens into items by the layout rule, parses
+ * each, and goes on after errors. Also the helpers that all parts use.
+ *
+ * Layout is decided here and nowhere else. An item's tokens are fixed before it
+ * is parsed; at its end the parser sees an EOF token placed right behind the
+ * last one. So an error never runs into the next item, and a forgotten bracket
+ * is reported in the item that lacks it. The grammar is in expr.c, atom.c,
+ * pattern.c, types.c and items.c. */
+#include "parser/parser_internal.h"
+#include <string.h>
+
+/* ---- Tokens ----------------------------------------------------------------- */
+
+static void set_pos(Parser *p, int pos) {
+  p->pos = pos;
+  p->tok = pos < p->item_end ? &p->tokens[pos] : &p->end;
+}
+
+void advance(Parser *p) {
+  if (p->pos < p->item_end) set_pos(p, p->pos + 1);
+}
+
+TokenKind peek_kind(const Parser *p, int n) {
+  return p->pos + n < p->item_end ? p->tokens[p->pos + n].kind : TOK_EOF;
+}
+
+Span token_span(const Parser *p) { return (Span){p->source, p->tok->start, p->tok->end}; }
+
+Span span_to_here(const Parser *p, Span from) {
+  if (p->pos > 0 && p->tokens[p->pos - 1].end > from.end) from.end = p->tokens[p->pos - 1].end;
+  return from;
+}
+
+bool accept(Parser *p, TokenKind kind) {
+  if (!at(p, kind)) return false;
+  advance(p);
+  return true;
+}
+
+Span expect(Parser *p, TokenKind kind, const char *hint) {
+  Span span = token_span(p);
+  if (!accept(p, kind)) {
+    const char *what = token_text(kind);
+    fail_expected(p, token_is_fixed(kind) ? arena_printf(p->arena, "`%s`", what) : what, hint, NO_SPAN, NULL);
+  }
+  return span;
+}
+
+void expect_close(Parser *p, TokenKind kind, Span open, const char *hint) {
+  if (accept(p, kind)) return;
+  fail_expected(p, arena_printf(p->arena, "`%s`", token_text(kind)), hint, open, "to close this bracket");
+}
+
+/* ---- Errors ------------------------------------------------------------------- */
+
+static bool at_real_end(const Parser *p) { return at(p, TOK_EOF) && p->item_end == p->ntokens; }
+
+/* The current token as a message shows it. */
+static const char *found(const Parser *p) {
+  const Token *t = p->tok;
+  if (t->kind == TOK_EOF) return at_real_end(p) ? "the end of the input" : "the end of the item";
+  bool own_text = token_is_fixed(t->kind) || t->kind == TOK_IDENT || t->kind == TOK_UPPER ||
+                  t->kind == TOK_INT || t->kind == TOK_FLOAT || t->kind == TOK_TYVAR;
+  if (!own_text) return token_text(t->kind);
+  return arena_printf(p->arena, "`%.*s`", (int)(t->end - t->start), p->text + t->start);
+}
+
+static _Noreturn void abandon_item(Parser *p) {
+  p->failed = true;
+  longjmp(p->recover, 1);
+}
+
+/* Hints for what is met in an unfit place, whatever was expected there. */
+static const char *habit_hint(const Parser *p) {
+  switch (p->tok->kind) {
+  case TOK_EQEQ: return "equality and definition are both written `=`";
+  case TOK_BANGEQ: return "inequality is written `<>`";
+  case TOK_COMMA: return "a tuple stands in parentheses: (a, b)";
+  case TOK_COLON: return peek_kind(p, 1) == TOK_EQ ? "assignment is written `<-`"
+                                                    : "an annotation stands in parentheses: (e : t)";
+  case TOK_SEMI: return "items need no `;;`, a token in column 0 starts the next one";
+  case TOK_FUN: return "a function as an argument stands in parentheses: (fun x -> …)";
+  case TOK_EOF:
+    return at_real_end(p) ? NULL : "a line that belongs to the item above has to be indented";
+  default: return NULL;
+  }
+}
+
+_Noreturn void fail_expected(Parser *p, const char *what, const char *hint, Span also, const char *also_label) {
+  if (at_real_end(p)) {
+    if (p->cut_off) abandon_item(p);
+    p->diags->incomplete = true;
+  }
+  Diag *d = diag_error(p->diags, token_span(p), "syntax", "expected %s, found %s", what, found(p));
+  d->hint = hint ? hint : habit_hint(p);
+  d->also = also;
+  d->also_label = also_label;
+  abandon_item(p);
+}
+
+void report(Parser *p, Span at, const char *code, const char *message, const char *hint) {
+  diag_error(p->diags, at, code, "%s", message)->hint = hint;
+  p->failed = true;
+}
+
+_Noreturn void fail_at(Parser *p, Span at, const char *code, const char *message, const char *hint) {
+  report(p, at, code, message, hint);
+  abandon_item(p);
+}
+
+void enter(Parser *p) {
+  if (++p->depth > MAX_DEPTH)
+    fail_at(p, token_span(p), "nesting", "this is nested too deeply", "name inner parts with `let`");
+}
+
+/* ---- Lists and names ------------------------------------------------------------ */
+
+void scratch_push(Parser *p, void *node) { vec_push(p->arena, p->scratch, node); }
+
+void *scratch_take(Parser *p, int mark, int *n) {
+  *n = p->scratch.len - mark;
+  p->scratch.len = mark;
+  if (*n == 0) return NULL;
+  void **out = NEW_ARRAY(p->arena, void *, *n);
+  memcpy(out, p->scratch.data + mark, sizeof *out * (size_t)*n);
+  return out;
+}
+
+Sym expect_ident(Parser *p, const char *what, Span *span) {
+  if (!at(p, TOK_IDENT)) fail_expected(p, what, NULL, NO_SPAN, NULL);
+  Sym name = p->tok->text;
+  if (span) *span = token_span(p);
+  advance(p);
+  return name;
+}
+
+/* name = [ Module "." ] ( ident | Ctor ) */
+Name parse_name(Parser *p, const char *what) {
+  Name name = {.name = p->tok->text, .span = token_span(p)};
+  if (!at(p, TOK_IDENT) && !at(p, TOK_UPPER)) fail_expected(p, what, NULL, NO_SPAN, NULL);
+  bool capital = at(p, TOK_UPPER);
+  advance(p);
+  TokenKind next = peek_kind(p, 1);
+  if (!capital || !at(p, TOK_DOT) || (next != TOK_IDENT && next != TOK_UPPER)) return name;
+  advance(p);
+  name.module = name.name;
+  name.name = p->tok->text;
+  advance(p);
+  name.span = span_to_here(p, name.span);
+  return name;
+}
+
+/* ---- Items -------------------------------------------------------------------- */
+
+/* Whether a token in column 0 begins an item; others continue the one above. */
+static bool starts_item(TokenKind kind) {
+  switch (kind) {
+  case TOK_LET: case TOK_TYPE: case TOK_FUN: case TOK_IF: case TOK_MATCH: case TOK_FOR: case TOK_WHILE:
+  case TOK_UNDERSCORE: case TOK_EOF:
+    return true;
+  default: return starts_atom(kind);
+  }
+}
+
+static int find_item_end(const Parser *p) {
+  int i = p->pos + 1;
+  while (i < p->ntokens && !(p->tokens[i].column0 && starts_item(p->tokens[i].kind))) i++;
+  return i;
+}
+
+static void begin_item(Parser *p) {
+  p->item_end = find_item_end(p);
+  uint32_t end = p->tokens[p->item_end - 1].end;
+  p->end = (Token){.kind = TOK_EOF, .start = end, .end = end};
+  p->depth = 0;
+  p->failed = false;
+  p->scratch.len = 0;
+  p->operands.len = 0;
+  p->operators.len = 0;
+  set_pos(p, p->pos);
+}
+
+static void parse_items(Parser *p, Program *program) {
+  while (p->pos < p->ntokens) {
+    begin_item(p);
+    if (setjmp(p->recover) == 0) {
+      Item *item = parse_item(p);
+      if (!p->failed) vec_push(p->arena, program->items, item);
+    }
+    p->pos = p->item_end;
+  }
+}
+
+Program *parse_range(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start,
+                     uint32_t end) {
+  Program *program = NEW(arena, Program);
+  program->source = source;
+  int errors = diags->errors;
+  bool incomplete = diags->incomplete;
+  diags->incomplete = false;
+  Tokens tokens = lex(lx, arena, syms, diags, source, start, end);
+  Parser *p = NEW(arena, Parser);
+  p->arena = arena;
+  p->syms = syms;
+  p->diags = diags;
+  p->source = source;
+  p->text = sources_get(diags->sources, source)->text;
+  p->tokens = tokens.data;
+  p->ntokens = tokens.len - 1;
+  p->cut_off = diags->incomplete;
+  parse_items(p, program);
+  if (diags->errors > errors + 1) diags->incomplete = false;
+  diags->incomplete |= incomplete;
+  return program;
+}
+
+Program *parse_program(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source) {
+  uint32_t end = (uint32_t)sources_get(diags->sources, source)->len;
+  return parse_range(lx, arena, syms, diags, source, 0, end);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the parser share: the state of a run, moving over tokens,
+ * reporting, and the entry of each part of the grammar.
+ *
+ * The parser is recursive descent with one token of lookahead (two where a
+ * name may begin several things). An error leaves the item by longjmp, and
+ * parsing goes on at the next item; nothing needs cleaning up, since all memory
+ * is the arena's. Only the scratch stacks and the depth are set back. */
+#ifndef ATLED_PARSER_INTERNAL_H
+#define ATLED_PARSER_INTERNAL_H
+#include "parser/parser.h"
+
+enum {
+  /* Nesting of expressions, patterns and types. A parenthesis takes two levels, so about 2,000 of them
+   * fit; the C stack this needs stays under 4 MB with a sanitizer's frames. */
+  MAX_DEPTH = 4000
+};
+
+typedef struct Operator {
+  TokenKind kind;
+  int level;   /* binding strength, see expr.c */
+  bool prefix; /* the unary minus */
+  Span span;
+} Operator;
+
+typedef struct Parser {
+  Arena *arena;
+  SymTable *syms;
+  Diags *diags;
+  uint32_t source;
+  const char *text;
+  Token *tokens;
+  int ntokens;      /* without the EOF at the end */
+  int pos;
+  int item_end;     /* index of the first token behind the current item */
+  const Token *tok; /* the current token; &end at the end of the item */
+  Token end;
+  int depth;
+  bool failed;      /* an error was found in the current item */
+  bool cut_off;     /* the lexer met an open string or comment: errors at the end only follow from it */
+  jmp_buf recover;
+  Vec(void *) scratch;     /* lists under construction, used as a stack */
+  Vec(Expr *) operands;    /* of parse_binary */
+  Vec(Operator) operators;
+} Parser;
+
+/* ---- Tokens (parser.c) ---- */
+void advance(Parser *p);
+/* The kind of the token n places ahead, TOK_EOF beyond the item. */
+TokenKind peek_kind(const Parser *p, int n);
+/* Whether tokens[pos + n] follows without space. */
+Span token_span(const Parser *p);
+/* From the start of `from` to the end of the token before the current one. */
+Span span_to_here(const Parser *p, Span from);
+static inline bool at(const Parser *p, TokenKind kind) { return p->tok->kind == kind; }
+/* Steps over a token of the kind if there is one. */
+bool accept(Parser *p, TokenKind kind);
+/* Steps over a token of the kind, else an error with the hint (or NULL); returns its span. */
+Span expect(Parser *p, TokenKind kind, const char *hint);
+/* The closing bracket of the one opened at `open`. */
+void expect_close(Parser *p, TokenKind kind, Span open, const char *hint);
+
+/* ---- Errors (parser.c) ---- */
+#define NO_SPAN ((Span){0, 0, 0})
+/* "expected <what>, found <the current token>"; ends the item. */
+_Noreturn void fail_expected(Parser *p, const char *what, const char *hint, Span also, const char *also_label);
+/* Any other error that ends the item. */
+_Noreturn void fail_at(Parser *p, Span at, const char *code, const char *message, const char *hint);
+/* An error after which the item can be read on. */
+void report(Parser *p, Span at, const char *code, const char *message, const char *hint);
+void enter(Parser *p); /* one level deeper; an error beyond MAX_DEPTH */
+static inline void leave(Parser *p) { p->depth--; }
+
+/* ---- Lists (parser.c) ---- */
+static inline int scratch_mark(const Parser *p) { return p->scratch.len; }
+void scratch_push(Parser *p, void *node);
+/* Pops everything above the mark into an array of pointers. */
+void *scratch_take(Parser *p, int mark, int *n);
+
+/* ---- Names (parser.c) ---- */
+/* name = [ Module "." ] ident ; the current token begins one */
+Name parse_name(Parser *p, const char *what);
+Sym expect_ident(Parser *p, const char *what, Span *span);
+
+/* ---- Grammar ---- */
+Expr *parse_expr(Parser *p);   /* expr.c: over `;` too */
+Expr *parse_binary(Parser *p); /* expr.c: all but `;` */
+Expr *parse_atom(Parser *p);   /* atom.c */
+bool starts_atom(TokenKind kind);
+Expr *new_expr(Parser *p, ExprKind kind, Span span);
+Expr *new_node(Parser *p, ExprKind kind, Span span, int nargs); /* with room for args */
+bool operator_of(TokenKind kind, BinOp *op); /* expr.c: operators that are functions */
+/* expr.c: "let" … up to before `in` or the end: an E_LET whose body is missing */
+Expr *parse_let_head(Parser *p);
+/* expr.c: params until `=` (or `->`) and then the body: an E_FUN */
+Expr *parse_rule(Parser *p, Span start);
+Pat *parse_pattern(Parser *p);      /* pattern.c: with `|` and `as` */
+Pat *parse_atom_pattern(Parser *p); /* pattern.c: one parameter */
+bool starts_atom_pattern(TokenKind kind);
+Pat *new_pat(Parser *p, PatKind kind, Span span);
+Pat *new_var_pat(Parser *p, Sym name, Span span);
+TypeExpr *parse_type(Parser *p); /* types.c: with constraints */
+void parse_type_decl(Parser *p, TypeDecl *d); /* types.c */
+Item *parse_item(Parser *p); /* items.c */
+#endif

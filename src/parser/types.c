@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* Type expressions and type declarations. Postfix application and `[]` loop,
+ * arrows are collected and folded from the right, so only brackets recurse.
+ *
+ *   type   = { class tyvar "=>" } arrow
+ *   arrow  = tuple { "->" tuple }
+ *   tuple  = post { "*" post }
+ *   post   = atom { "[" "]" | name }
+ *   atom   = tyvar | name | "(" type ")" | "(" type { "," type } ")" name | "{" field : type, … "}" */
+#include "parser/parser_internal.h"
+#include <string.h>
+
+static TypeExpr *parse_arrow(Parser *p);
+
+static TypeExpr *new_type(Parser *p, TypeExprKind kind, Span span, TypeExpr **args, int nargs) {
+  TypeExpr *t = NEW(p->arena, TypeExpr);
+  t->kind = kind;
+  t->span = span;
+  t->args = args;
+  t->nargs = nargs;
+  return t;
+}
+
+static TypeExpr **one_arg(Parser *p, TypeExpr *arg) {
+  TypeExpr **args = NEW_ARRAY(p->arena, TypeExpr *, 1);
+  args[0] = arg;
+  return args;
+}
+
+/* record = "{" name ":" type { "," name ":" type } "}" */
+static TypeExpr *parse_record_type(Parser *p) {
+  Span open = expect(p, TOK_LBRACE, NULL);
+  int mark = scratch_mark(p);
+  do {
+    Sym field = expect_ident(p, "a field name", NULL);
+    expect(p, TOK_COLON, NULL);
+    TypeExpr *t = parse_arrow(p);
+    scratch_push(p, (void *)(uintptr_t)field);
+    scratch_push(p, t);
+  } while (accept(p, TOK_COMMA));
+  expect_close(p, TOK_RBRACE, open, at(p, TOK_SEMI) ? "fields are separated by commas" : NULL);
+  int n;
+  void **pairs = scratch_take(p, mark, &n);
+  TypeExpr *t = new_type(p, TE_RECORD, span_to_here(p, open), NEW_ARRAY(p->arena, TypeExpr *, n / 2), n / 2);
+  t->fields = NEW_ARRAY(p->arena, Sym, n / 2);
+  for (int i = 0; i < n / 2; i++) {
+    t->fields[i] = pairs[2 * i];
+    t->args[i] = pairs[2 * i + 1];
+  }
+  return t;
+}
+
+static TypeExpr *parse_type_name(Parser *p, Span start, TypeExpr **args, int nargs) {
+  Name name = parse_name(p, "the name of a type");
+  TypeExpr *t = new_type(p, TE_NAME, span_to_here(p, start), args, nargs);
+  t->name = name;
+  return t;
+}
+
+/* "(" type { "," type } ")" — with several, a name follows that they are the arguments of */
+static TypeExpr *parse_paren_type(Parser *p) {
+  Span open = expect(p, TOK_LPAREN, NULL);
+  int mark = scratch_mark(p), n;
+  do {
+    TypeExpr *t = parse_arrow(p);
+    scratch_push(p, t);
+  } while (accept(p, TOK_COMMA));
+  expect_close(p, TOK_RPAREN, open, NULL);
+  TypeExpr **args = scratch_take(p, mark, &n);
+  if (n == 1) return args[0];
+  if (!at(p, TOK_IDENT) && !at(p, TOK_UPPER))
+    fail_expected(p, "the name of a type that takes these arguments", "a tuple type is written `a * b`", NO_SPAN, NULL);
+  return parse_type_name(p, open, args, n);
+}
+
+static TypeExpr *parse_atom_type(Parser *p) {
+  Span start = token_span(p);
+  switch (p->tok->kind) {
+  case TOK_TYVAR: {
+    TypeExpr *t = new_type(p, TE_VAR, start, NULL, 0);
+    t->name = (Name){.name = p->tok->text, .span = start};
+    advance(p);
+    return t;
+  }
+  case TOK_IDENT:
+  case TOK_UPPER: return parse_type_name(p, start, NULL, 0);
+  case TOK_LPAREN: return parse_paren_type(p);
+  case TOK_LBRACE: return parse_record_type(p);
+  default: fail_expected(p, "a type", NULL, NO_SPAN, NULL);
+  }
+}
+
+static TypeExpr *parse_postfix_type(Parser *p) {
+  Span start = token_span(p);
+  TypeExpr *t = parse_atom_type(p);
+  for (;;) {
+    if (at(p, TOK_LBRACKET)) {
+      Span open = token_span(p);
+      advance(p);
+      expect_close(p, TOK_RBRACKET, open, "an array type is written `float[]`");
+      t = new_type(p, TE_ARRAY, span_to_here(p, start), one_arg(p, t), 1);
+    } else if (at(p, TOK_IDENT) || at(p, TOK_UPPER)) {
+      t = parse_type_name(p, start, one_arg(p, t), 1);
+    } else {
+      return t;
+    }
+  }
+}
+
+static TypeExpr *parse_tuple_type(Parser *p) {
+  Span start = token_span(p);
+  TypeExpr *first = parse_postfix_type(p);
+  if (!at(p, TOK_STAR)) return first;
+  int mark = scratch_mark(p), n;
+  scratch_push(p, first);
+  while (accept(p, TOK_STAR)) {
+    TypeExpr *t = parse_postfix_type(p);
+    scratch_push(p, t);
+  }
+  TypeExpr **args = scratch_take(p, mark, &n);
+  return new_type(p, TE_TUPLE, span_to_here(p, start), args, n);
+}
+
+static TypeExpr *parse_arrow(Parser *p) {
+  enter(p);
+  int mark = scratch_mark(p), n;
+  do {
+    TypeExpr *t = parse_tuple_type(p);
+    scratch_push(p, t);
+  } while (accept(p, TOK_ARROW));
+  TypeExpr **parts = scratch_take(p, mark, &n);
+  TypeExpr *result = parts[n - 1];
+  for (int i = n - 2; i >= 0; i--) {
+    TypeExpr **args = NEW_ARRAY(p->arena, TypeExpr *, 2);
+    args[0] = parts[i];
+    args[1] = result;
+    result = new_type(p, TE_FUN, span_join(parts[i]->span, result->span), args, 2);
+  }
+  leave(p);
+  return result;
+}
+
+TypeExpr *parse_type(Parser *p) {
+  Vec(ConstraintExpr) constraints = {0};
+  while (at(p, TOK_IDENT) && peek_kind(p, 1) == TOK_TYVAR) {
+    ConstraintExpr c = {.cls = p->tok->text, .span = token_span(p)};
+    advance(p);
+    c.var = p->tok->text;
+    advance(p);
+    c.span = span_to_here(p, c.span);
+    expect(p, TOK_FATARROW, "a constraint is written `num 'a => …`; an argument of a type stands before it: `'a list`");
+    vec_push(p->arena, constraints, c);
+  }
+  TypeExpr *t = parse_arrow(p);
+  t->constraints = constraints.data;
+  t->nconstraints = constraints.len;
+  return t;
+}
+
+/* ---- Declarations ------------------------------------------------------------ */
+
+/* params = tyvar | "(" tyvar { "," tyvar } ")" | (nothing) */
+static void parse_type_params(Parser *p, TypeDecl *d) {
+  Span open = token_span(p);
+  bool several = accept(p, TOK_LPAREN);
+  if (!several && !at(p, TOK_TYVAR)) return;
+  Vec(Sym) params = {0};
+  do {
+    Sym name = p->tok->text;
+    expect(p, TOK_TYVAR, "parameters of types are written 'a");
+    vec_push(p->arena, params, name);
+  } while (several && accept(p, TOK_COMMA));
+  if (several) expect_close(p, TOK_RPAREN, open, NULL);
+  d->params = params.data;
+  d->nparams = params.len;
+}
+
+/* variant = [ "|" ] Ctor [ "of" type ] { "|" Ctor [ "of" type ] } */
+static void parse_variant(Parser *p, TypeDecl *d) {
+  Vec(CtorDecl) ctors = {0};
+  accept(p, TOK_BAR);
+  do {
+    if (!at(p, TOK_UPPER)) fail_expected(p, "a constructor", "constructors begin with a capital", NO_SPAN, NULL);
+    CtorDecl c = {.name = p->tok->text, .span = token_span(p)};
+    advance(p);
+    if (accept(p, TOK_OF)) c.arg = parse_arrow(p);
+    vec_push(p->arena, ctors, c);
+  } while (accept(p, TOK_BAR));
+  d->ctors = ctors.data;
+  d->nctors = ctors.len;
+}
+
+/* type_decl = params name "=" ( variant | type ) */
+void parse_type_decl(Parser *p, TypeDecl *d) {
+  Span start = token_span(p);
+  parse_type_params(p, d);
+  d->name = expect_ident(p, "the name of a type", NULL);
+  if (at(p, TOK_TYVAR)) fail_expected(p, "`=`", "parameters stand before the name: type 'a t = …", NO_SPAN, NULL);
+  expect(p, TOK_EQ, NULL);
+  bool variant = at(p, TOK_BAR) || (at(p, TOK_UPPER) && peek_kind(p, 1) != TOK_DOT);
+  if (variant) parse_variant(p, d);
+  else d->alias = parse_arrow(p);
+  d->span = span_to_here(p, start);
+}
