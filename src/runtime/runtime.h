@@ -148,6 +148,7 @@ ArrayObj *rt_unique(Rt *rt, ArrayObj *a);
 ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots);
 BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag);  /* fields to be filled in by the caller at once */
 ClosureObj *rt_new_closure(Rt *rt, RtFunc *fn);
+EnvObj *rt_new_env(Rt *rt, RtFunc *fn);                        /* captures to be filled in by the caller at once */
 /* Calls a closure: args are its own parameters' slots, borrowed; results are owned by the caller. */
 Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res);
 /* Calls any RtFunc with all its parameters, borrowed. */
