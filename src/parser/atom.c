@@ -347,6 +347,7 @@ static _Noreturn void fail_no_expression(Parser *p) {
   BinOp op;
   if (at(p, TOK_UNDERSCORE)) hint = "`_` is a pattern; an expression needs a name";
   else if (at(p, TOK_BAR)) hint = "an array is written [1, 2]";
+  else if (at(p, TOK_INTERP_MID) || at(p, TOK_INTERP_END)) hint = "a brace that is meant as text is written `{{`";
   else if (before && operator_of(before->kind, &op))
     hint = arena_printf(p->arena, "`%s` needs an operand on its right", token_text(before->kind));
   fail_expected(p, "an expression", hint, NO_SPAN, NULL);

@@ -48,7 +48,6 @@ typedef struct Parser {
 void advance(Parser *p);
 /* The kind of the token n places ahead, TOK_EOF beyond the item. */
 TokenKind peek_kind(const Parser *p, int n);
-/* Whether tokens[pos + n] follows without space. */
 Span token_span(const Parser *p);
 /* From the start of `from` to the end of the token before the current one. */
 Span span_to_here(const Parser *p, Span from);
@@ -92,7 +91,7 @@ Expr *new_node(Parser *p, ExprKind kind, Span span, int nargs); /* with room for
 bool operator_of(TokenKind kind, BinOp *op); /* expr.c: operators that are functions */
 /* expr.c: "let" … up to before `in` or the end: an E_LET whose body is missing */
 Expr *parse_let_head(Parser *p);
-/* expr.c: params until `=` (or `->`) and then the body: an E_FUN */
+/* expr.c: params "=" expr, as an E_FUN */
 Expr *parse_rule(Parser *p, Span start);
 Pat *parse_pattern(Parser *p);      /* pattern.c: with `|` and `as` */
 Pat *parse_atom_pattern(Parser *p); /* pattern.c: one parameter */
