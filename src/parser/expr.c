@@ -219,8 +219,7 @@ static Expr *parse_apply(Parser *p) {
 }
 
 /* binary = { "-" } apply { operator { "-" } apply }, by precedence */
-Expr *parse_binary(Parser *p) {
-  enter(p);
+static Expr *parse_operations(Parser *p) {
   int base = p->operators.len;
   for (;;) {
     while (at(p, TOK_MINUS)) push_operator(p, LEVEL_NEGATE, true);
@@ -233,8 +232,14 @@ Expr *parse_binary(Parser *p) {
     push_operator(p, info->level, false);
   }
   while (p->operators.len > base) apply_top(p);
-  leave(p);
   return p->operands.data[--p->operands.len];
+}
+
+Expr *parse_binary(Parser *p) {
+  enter(p);
+  Expr *e = parse_operations(p);
+  leave(p);
+  return e;
 }
 
 /* ---- Bindings and functions --------------------------------------------------------- */
@@ -346,7 +351,7 @@ Expr *parse_expr(Parser *p) {
       Expr *fun = parse_fun_head(p);
       scratch_push(p, fun);
     } else {
-      Expr *e = parse_binary(p);
+      Expr *e = parse_operations(p); /* counted already */
       bool more = at(p, TOK_SEMI) && peek_kind(p, 1) != TOK_SEMI;
       if (more) advance(p);
       if (!more || ends_sequence(p->tok->kind)) {

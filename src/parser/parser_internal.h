@@ -11,9 +11,9 @@
 #include "parser/parser.h"
 
 enum {
-  /* Nesting of expressions, patterns and types. A parenthesis takes two levels, so about 2,000 of them
-   * fit; the C stack this needs stays under 4 MB with a sanitizer's frames. */
-  MAX_DEPTH = 4000
+  /* Nesting of expressions, patterns and types. An unoptimised build with a sanitizer takes up to 4.5 KB of the
+   * C stack for a level, so this many stay within 8 MB. */
+  MAX_DEPTH = 1500
 };
 
 typedef struct Operator {

@@ -169,6 +169,7 @@ static void type_names(Splitter *sp, Tokens t) {
     }
     bool first = t.data[i - 1].kind == TOK_EQ || t.data[i - 1].kind == TOK_BAR;
     if (depth == 0 && kind == TOK_UPPER && first && t.data[i + 1].kind != TOK_DOT) add_name(sp, t.data[i].text);
+    if (kind == TOK_CONS) add_name(sp, sym_of(sp->syms, "::"));
   }
 }
 

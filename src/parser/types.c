@@ -175,14 +175,27 @@ static void parse_type_params(Parser *p, TypeDecl *d) {
   d->nparams = params.len;
 }
 
-/* variant = [ "|" ] Ctor [ "of" type ] { "|" Ctor [ "of" type ] } */
+/* ctor = Ctor | "(" "::" ")" — the second is what the library's list is made of */
+static void parse_ctor_name(Parser *p, CtorDecl *c) {
+  c->span = token_span(p);
+  if (at(p, TOK_LPAREN) && peek_kind(p, 1) == TOK_CONS && peek_kind(p, 2) == TOK_RPAREN) {
+    for (int i = 0; i < 3; i++) advance(p);
+    c->name = sym_of(p->syms, "::");
+    c->span = span_to_here(p, c->span);
+    return;
+  }
+  if (!at(p, TOK_UPPER)) fail_expected(p, "a constructor", "constructors begin with a capital", NO_SPAN, NULL);
+  c->name = p->tok->text;
+  advance(p);
+}
+
+/* variant = [ "|" ] ctor [ "of" type ] { "|" ctor [ "of" type ] } */
 static void parse_variant(Parser *p, TypeDecl *d) {
   Vec(CtorDecl) ctors = {0};
   accept(p, TOK_BAR);
   do {
-    if (!at(p, TOK_UPPER)) fail_expected(p, "a constructor", "constructors begin with a capital", NO_SPAN, NULL);
-    CtorDecl c = {.name = p->tok->text, .span = token_span(p)};
-    advance(p);
+    CtorDecl c = {0};
+    parse_ctor_name(p, &c);
     if (accept(p, TOK_OF)) c.arg = parse_arrow(p);
     vec_push(p->arena, ctors, c);
   } while (accept(p, TOK_BAR));
@@ -197,7 +210,8 @@ void parse_type_decl(Parser *p, TypeDecl *d) {
   d->name = expect_ident(p, "the name of a type", NULL);
   if (at(p, TOK_TYVAR)) fail_expected(p, "`=`", "parameters stand before the name: type 'a t = …", NO_SPAN, NULL);
   expect(p, TOK_EQ, NULL);
-  bool variant = at(p, TOK_BAR) || (at(p, TOK_UPPER) && peek_kind(p, 1) != TOK_DOT);
+  bool cons = at(p, TOK_LPAREN) && peek_kind(p, 1) == TOK_CONS;
+  bool variant = cons || at(p, TOK_BAR) || (at(p, TOK_UPPER) && peek_kind(p, 1) != TOK_DOT);
   if (variant) parse_variant(p, d);
   else d->alias = parse_arrow(p);
   d->span = span_to_here(p, start);
