@@ -78,7 +78,6 @@ extern const unsigned char op_flags[OP_COUNT];
 
 /* A runtime primitive: one row of src/prims/rt.def. */
 typedef struct RtPrim {
-  int id;
   const char *name;
   int nargs;        /* without the token */
   bool effect, fails;
@@ -109,6 +108,8 @@ struct Node {
   int nops;
   uint32_t id;          /* creation order: operands come first */
   uint32_t hash;
+  uint32_t mark;        /* of the latest walk that reached it */
+  int32_t pos;          /* its place in that walk */
   uint32_t nparams;     /* 1 + greatest PARAM index below; 0: closed */
   IrType *type;
   Site site;            /* checks, FAIL, RT that may fail: part of identity; APPLY, CALL, LOOP: not */
@@ -135,7 +136,8 @@ struct Graph {
   int size;             /* distinct nodes, with nested graphs */
   uint16_t flags;       /* of result */
   Sym name;             /* first name it got, for traces and pictures; no part of identity */
-  void *cache;          /* AD's and lowering's tables */
+  void *cache;          /* ir: its nodes in order */
+  void *ad;             /* src/ad: its derivatives */
 };
 
 /* A named function. Non-recursive ones are mere names for a graph and are usually inlined. */
@@ -162,6 +164,7 @@ struct World {
   Arena *arena;
   SymTable *syms;
   bool strict;          /* strict floating point: AD's sums aren't collected either */
+  bool renormalise;     /* instantiation makes every node anew (after inline_rules was set) */
   bool inline_rules;    /* after AD: opaque functions are inlined too */
   int growth_limit;     /* largest graph that inlining may make */
   Vec(SiteInfo) sites;
@@ -173,6 +176,7 @@ struct World {
   Func *(*rule)(void *user, Op op);
   void *rule_user;
   uint32_t next_id;
+  uint32_t walk;        /* number of the latest walk: Node.mark */
   void *growth;         /* report of what wasn't inlined and why */
 };
 World *world_new(Arena *a, SymTable *syms);
@@ -229,6 +233,11 @@ void ir_func_finish(World *w, Func *f, Node *result);
 Node *ir_instantiate(World *w, Graph *g, Node **args, Site site);
 /* x with PARAM k replaced by args[k]. */
 Node *ir_substitute(World *w, Node *x, Node **args, int nargs, Site site);
+/* Environments (T_ENV): OP_INJ and OP_UNINJ with the closure's graph; the payload is the tuple of the cotangents of its captures. */
+Node *ir_env(World *w, Op op, IrType *t, Graph *g, Node *x);
+Node *ir_closure_cap(World *w, Node *closure, Graph *g, int i);
+Node *ir_graph_id(World *w, Graph *g);
+int ir_rt_id(const RtPrim *p);                /* its row: RtPrimId */
 const RtPrim *ir_rt_find(const char *name);   /* a row of src/prims/rt.def, or NULL */
 int ir_op_find(const char *name);             /* the scalar op named so in ops.def for floats ("sin"), or -1 */
 
@@ -258,7 +267,7 @@ int ir_order(Arena *a, const Graph *g, Node ***out);
 /* Calls fn for each graph reachable from g, through nested graphs and called functions, each once. */
 void ir_walk_graphs(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
 typedef struct OpCounts { int scalar, arrays, loops, closures, calls, applies, allocations, total; } OpCounts;
-OpCounts ir_count(Graph *g);
+OpCounts ir_count(World *w, Graph *g);
 /* NULL, or what is wrong. */
 const char *ir_verify(World *w, Graph *g);
 void ir_print(World *w, const Graph *g, Str *out);       /* text, nested graphs indented */

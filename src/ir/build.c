@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* Making nodes with structure: tuples, sums, functions, arrays, checks. Each constructor first looks for a simpler
+ * equal (get of tuple, length of a literal, …), so that what it returns is in normal form. Branches and loops are
+ * in regions.c, calls in call.c, scalars in normalise.c. */
+#include "ir/ir_internal.h"
+#include <string.h>
+
+/* ---- Leaves ------------------------------------------------------------------ */
+Node *ir_param(World *w, int k, IrType *t) {
+  return ir_intern(w, &(Node){.op = OP_PARAM, .type = t, .attr.i = k});
+}
+Node *ir_int(World *w, int64_t v) { return ir_intern(w, &(Node){.op = OP_INT, .type = ir_type(w, T_INT), .attr.i = v}); }
+Node *ir_float(World *w, double v) { return ir_intern(w, &(Node){.op = OP_FLOAT, .type = ir_type(w, T_FLOAT), .attr.f = v}); }
+Node *ir_bool(World *w, bool v) { return ir_intern(w, &(Node){.op = OP_BOOL, .type = ir_type(w, T_BOOL), .attr.i = v}); }
+Node *ir_string(World *w, Sym s) { return ir_intern(w, &(Node){.op = OP_STRING, .type = ir_type(w, T_STRING), .attr.text = s}); }
+Node *ir_unit(World *w) { return ir_intern(w, &(Node){.op = OP_UNIT, .type = ir_type(w, T_UNIT)}); }
+Node *ir_global(World *w, int global) {
+  return ir_intern(w, &(Node){.op = OP_GLOBAL, .type = w->globals.data[global].type, .attr.i = global});
+}
+
+Node *ir_zero(World *w, IrType *t) {
+  if (t->kind == T_FLOAT) return ir_float(w, 0);
+  if (t->kind == T_INT) return ir_int(w, 0);
+  if (t->kind == T_BOOL) return ir_bool(w, false);
+  if (t->kind == T_UNIT) return ir_unit(w);
+  if (t->kind == T_TUPLE) {
+    Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
+    for (int i = 0; i < t->n; i++) xs[i] = ir_zero(w, t->args[i]);
+    return ir_tuple(w, t, xs);
+  }
+  return ir_intern(w, &(Node){.op = OP_ZERO, .type = t});
+}
+
+/* ---- Operations whose type follows from the operands ------------------------------- */
+Node *ir_op1(World *w, Op op, Node *a) {
+  if (op == OP_STOP) return ir_raw(w, OP_STOP, a->type, &a, 1);
+  return ir_normal1(w, op, a);
+}
+
+Node *ir_op2(World *w, Op op, Node *a, Node *b) {
+  if (op == OP_AFTER) {
+    if (!((b->flags) & NODE_FAILS)) return a;
+    return ir_raw(w, OP_AFTER, a->type, (Node *[]){a, b}, 2);
+  }
+  return ir_normal2(w, op, a, b);
+}
+
+Node *ir_op3(World *w, Op op, Node *c, Node *a, Node *b) {
+  if (op != OP_SELECT) return ir_check(w, op, c, a, b, 0);
+  if (c->op == OP_BOOL) return c->attr.i ? a : b;
+  if (a == b) return a;
+  if (a->op == OP_BOOL && b->op == OP_BOOL) return a->attr.i ? c : ir_op1(w, OP_NOT, c);
+  if (c->op == OP_NOT) return ir_op3(w, OP_SELECT, c->ops[0], b, a);
+  return ir_raw(w, OP_SELECT, a->type, (Node *[]){c, a, b}, 3);
+}
+
+/* ---- Checks ------------------------------------------------------------------------- */
+static bool check_holds(Op op, Node *a, Node *b, Node *c) {
+  switch (op) {
+  case OP_CHECK_INDEX: return a->op == OP_INT && b->op == OP_INT && a->attr.i >= 0 && a->attr.i < b->attr.i;
+  case OP_CHECK_SLICE:
+    if (is_int_const(a, 0) && b == c) return true;
+    return a->op == OP_INT && b->op == OP_INT && c->op == OP_INT && a->attr.i >= 0 && a->attr.i <= b->attr.i && b->attr.i <= c->attr.i;
+  case OP_CHECK_SIZE: return a == b;
+  case OP_CHECK_NONZERO: return a->op == OP_INT && a->attr.i != 0;
+  case OP_CHECK_NAT: return (a->op == OP_INT && a->attr.i >= 0) || a->op == OP_LEN || (a->op == OP_IMAX && is_int_const(a->ops[1], 0));
+  default: return false;
+  }
+}
+
+static Node *make_check(World *w, Op op, Node *a, Node *b, Node *c, Sym what, Site site) {
+  if (check_holds(op, a, b, c)) return a;
+  Node *ops[3] = {a, b, c};
+  return ir_intern(w, &(Node){.op = (uint16_t)op, .type = a->type, .ops = ops, .nops = c ? 3 : b ? 2 : 1, .site = site, .attr.text = what});
+}
+
+Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site) { return make_check(w, op, a, b, c, NULL, site); }
+Node *ir_check_nat(World *w, Node *n, Sym what, Site site) { return make_check(w, OP_CHECK_NAT, n, NULL, NULL, what, site); }
+
+Node *ir_assert(World *w, Node *cond, Node *message, Site site) {
+  if (cond->op == OP_BOOL && cond->attr.i) return ir_unit(w);
+  return ir_intern(w, &(Node){.op = OP_CHECK, .type = ir_type(w, T_UNIT), .ops = (Node *[]){cond, message}, .nops = 2, .site = site});
+}
+
+Node *ir_fail(World *w, IrType *t, Node *message, Site site) {
+  return ir_intern(w, &(Node){.op = OP_FAIL, .type = t, .ops = &message, .nops = 1, .site = site});
+}
+
+/* ---- Products and sums ------------------------------------------------------------------ */
+static Node *tuple_of_gets(IrType *t, Node **xs) {
+  Node *whole = xs[0]->op == OP_GET ? xs[0]->ops[0] : NULL;
+  if (!whole || whole->type != t) return NULL;
+  for (int i = 0; i < t->n; i++)
+    if (xs[i]->op != OP_GET || xs[i]->ops[0] != whole || xs[i]->attr.i != i) return NULL;
+  return whole;
+}
+
+Node *ir_tuple(World *w, IrType *t, Node **xs) {
+  if (t->n == 0) return ir_unit(w);
+  Node *whole = tuple_of_gets(t, xs);
+  return whole ? whole : ir_raw(w, OP_TUPLE, t, xs, t->n);
+}
+
+Node *ir_pair(World *w, Node *a, Node *b) {
+  IrType *ts[2] = {a->type, b->type};
+  Node *xs[2] = {a, b};
+  return ir_tuple(w, ir_tuple_type(w, ts, NULL, 2), xs);
+}
+
+Node *ir_get(World *w, Node *t, int k) {
+  if (t->op == OP_TUPLE) return t->ops[k];
+  IrType *type = t->type->args[k];
+  if (t->op == OP_ZERO) return ir_zero(w, type);
+  if (type->kind == T_UNIT) return ir_unit(w);
+  if (t->op == OP_AFTER) return ir_op2(w, OP_AFTER, ir_get(w, t->ops[0], k), t->ops[1]);
+  if (t->op == OP_STOP) return ir_op1(w, OP_STOP, ir_get(w, t->ops[0], k));
+  return ir_intern(w, &(Node){.op = OP_GET, .type = type, .ops = &t, .nops = 1, .attr.i = k});
+}
+
+Node *ir_inj(World *w, IrType *variant, int tag, Node *payload) {
+  if (!payload) payload = ir_unit(w);
+  return ir_intern(w, &(Node){.op = OP_INJ, .type = variant, .ops = &payload, .nops = 1, .attr.i = tag});
+}
+
+Node *ir_tag(World *w, Node *v) { return ir_normal1(w, OP_TAG, v); }
+
+Node *ir_uninj(World *w, Node *v, int tag) {
+  IrType *payload = v->type->ctors[tag].payload;
+  if (v->op == OP_INJ && v->attr.i == tag) return v->ops[0];
+  if (payload->kind == T_UNIT) return ir_unit(w);
+  if (v->op == OP_ZERO || v->op == OP_INJ) return ir_zero(w, payload);
+  return ir_intern(w, &(Node){.op = OP_UNINJ, .type = payload, .ops = &v, .nops = 1, .attr.i = tag});
+}
+
+/* ---- Arrays --------------------------------------------------------------------------------- */
+Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site) {
+  return ir_intern(w, &(Node){.op = OP_ARRAY, .type = ir_array_type(w, elem), .ops = xs, .nops = n, .site = site});
+}
+
+/* Dimension 0 of the k-th result of a loop. */
+static Node *stacked_length(World *w, Node *loop, int k) {
+  const LoopInfo *l = loop->loop;
+  if (k < l->ncarried + l->naccs || k >= l->ncarried + l->naccs + l->nstacked) return NULL;
+  return l->has_cond ? ir_get(w, loop, l->ncarried + l->naccs + l->nstacked) : loop->ops[0];
+}
+
+Node *ir_len(World *w, Node *a, int dim) {
+  switch (a->op) {
+  case OP_ARRAY:
+    if (dim == 0) return ir_int(w, a->nops);
+    if (a->nops) return ir_len(w, a->ops[0], dim - 1);
+    break;
+  case OP_UPDATE: return ir_len(w, a->ops[0], dim);
+  case OP_SLICE: return dim == 0 ? a->ops[2] : ir_len(w, a->ops[0], dim);
+  case OP_INDEX: return ir_len(w, a->ops[0], dim + a->nops - 1);
+  case OP_ZEROS: return a->ops[dim];
+  case OP_RESHAPE: case OP_FILL: return a->ops[1 + dim];
+  case OP_AFTER: case OP_STOP: return ir_len(w, a->ops[0], dim);
+  case OP_GET:
+    if (a->ops[0]->op == OP_LOOP && dim == 0) {
+      Node *n = stacked_length(w, a->ops[0], (int)a->attr.i);
+      if (n) return n;
+    }
+    break;
+  default: break;
+  }
+  return ir_intern(w, &(Node){.op = OP_LEN, .type = ir_type(w, T_INT), .ops = &a, .nops = 1, .attr.i = dim});
+}
+
+/* ops = {base, is…} in fresh memory; `room` more slots. */
+static Node **with_indices(World *w, Node *base, Node **before, int nbefore, Node **is, int n, int room) {
+  Node **ops = NEW_ARRAY(w->arena, Node *, 1 + nbefore + n + room);
+  ops[0] = base;
+  if (nbefore) memcpy(ops + 1, before, sizeof(Node *) * (size_t)nbefore);
+  if (n) memcpy(ops + 1 + nbefore, is, sizeof(Node *) * (size_t)n);
+  return ops;
+}
+
+static IrType *below(IrType *t, int n) {
+  while (n--) t = t->args[0];
+  return t;
+}
+
+Node *ir_index(World *w, Node *a, Node **is, int n) {
+  if (n == 0) return a;
+  switch (a->op) {
+  case OP_INDEX: {
+    int before = a->nops - 1;
+    return ir_index(w, a->ops[0], with_indices(w, a, a->ops + 1, before, is, n, 0) + 1, before + n);
+  }
+  case OP_ARRAY:
+    if (is[0]->op == OP_INT && is[0]->attr.i >= 0 && is[0]->attr.i < a->nops) return ir_index(w, a->ops[is[0]->attr.i], is + 1, n - 1);
+    break;
+  case OP_SLICE: {
+    Node **js = with_indices(w, a, NULL, 0, is, n, 0) + 1;
+    js[0] = ir_op2(w, OP_IADD, is[0], a->ops[1]);
+    return ir_index(w, a->ops[0], js, n);
+  }
+  case OP_ZEROS:
+    if (n == ir_rank(a->type)) return ir_zero(w, ir_base(a->type));
+    break;
+  case OP_AFTER: return ir_op2(w, OP_AFTER, ir_index(w, a->ops[0], is, n), a->ops[1]);
+  case OP_STOP: return ir_op1(w, OP_STOP, ir_index(w, a->ops[0], is, n));
+  default: break;
+  }
+  return ir_raw(w, OP_INDEX, below(a->type, n), with_indices(w, a, NULL, 0, is, n, 0), n + 1);
+}
+
+Node *ir_slice(World *w, Node *a, Node *lo, Node *count) {
+  if (is_int_const(lo, 0) && count == ir_len(w, a, 0)) return a;
+  if (a->op == OP_SLICE) return ir_slice(w, a->ops[0], ir_op2(w, OP_IADD, a->ops[1], lo), count);
+  return ir_raw(w, OP_SLICE, a->type, (Node *[]){a, lo, count}, 3);
+}
+
+Node *ir_update(World *w, Node *a, Node **is, int n, Node *v) {
+  Node **ops = with_indices(w, a, NULL, 0, is, n, 1);
+  ops[n + 1] = v;
+  return ir_raw(w, OP_UPDATE, a->type, ops, n + 2);
+}
+
+Node *ir_zeros(World *w, IrType *array, Node **dims) { return ir_raw(w, OP_ZEROS, array, dims, ir_rank(array)); }
+
+Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site) {
+  int r = ir_rank(array);
+  Node **ops = with_indices(w, a, NULL, 0, dims, r, 0);
+  return ir_intern(w, &(Node){.op = OP_RESHAPE, .type = array, .ops = ops, .nops = r + 1, .site = site});
+}
+
+/* ---- Runtime primitives and derivatives ------------------------------------------------------- */
+enum { T = 0, F = 1, E = 2, FE = 3 };
+static const RtPrim rt_table[] = {
+#define RT(NAME, text, n, flags) {text, n, ((flags) & 2) != 0, ((flags) & 1) != 0},
+#include "prims/rt.def"
+#undef RT
+};
+
+const RtPrim *ir_rt_find(const char *name) {
+  for (size_t i = 0; i < sizeof rt_table / sizeof *rt_table; i++)
+    if (!strcmp(rt_table[i].name, name)) return &rt_table[i];
+  return NULL;
+}
+
+int ir_rt_id(const RtPrim *p) { return (int)(p - rt_table); }
+
+int ir_op_find(const char *name) {
+  for (int op = OP_FADD; op <= OP_NOT; op++)
+    if (!strcmp(op_names[op], name)) return op;
+  return -1;
+}
+
+static IrType *with_token(World *w, IrType *t, bool effect) {
+  if (!effect) return t;
+  IrType *ts[2] = {t, ir_type(w, T_TOKEN)};
+  return ir_tuple_type(w, ts, NULL, 2);
+}
+
+Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **args, int n, Site site) {
+  return ir_intern(w, &(Node){.op = OP_RT, .type = with_token(w, result, p->effect), .ops = args, .nops = n, .site = p->fails ? site : 0,
+                              .attr.rt = p, .type_arg = type_arg});
+}
+
+static Node *derivative(World *w, Op op, IrType *t, Node **ops, int n, Node *token, Site site) {
+  if (token) ops[n++] = token;
+  Node *r = ir_intern(w, &(Node){.op = (uint16_t)op, .type = with_token(w, t, token != NULL), .ops = ops, .nops = n});
+  if (!r->site) r->site = site;
+  return r;
+}
+
+static IrType *pair_type(World *w, IrType *a, IrType *b) {
+  IrType *ts[2] = {a, b};
+  return ir_tuple_type(w, ts, NULL, 2);
+}
+
+Node *ir_vjp(World *w, Node *f, Node *x, Node *token, Site site) {
+  IrType *b = f->type->args[1];
+  Node *ops[3] = {f, x};
+  return derivative(w, OP_VJP, pair_type(w, b, ir_fun_type(w, b, x->type, false)), ops, 2, token, site);
+}
+
+Node *ir_jvp(World *w, Node *f, Node *x, Node *dx, Node *token, Site site) {
+  IrType *b = f->type->args[1];
+  Node *ops[4] = {f, x, dx};
+  return derivative(w, OP_JVP, pair_type(w, b, b), ops, 3, token, site);
+}
+
+Node *ir_checkpoint(World *w, Node *f, Node *x, Node *token, Site site) {
+  Node *ops[3] = {f, x};
+  return derivative(w, OP_CHECKPOINT, f->type->args[1], ops, 2, token, site);
+}
+
+/* ---- Accumulators --------------------------------------------------------------------------------- */
+/* BAG_GET of a bag made from an array reads the array. ops: bag, dims…, indices… */
+static Node *bag_identity(World *w, Op op, IrType *t, Node **ops, int n) {
+  Node *bag = ops[0];
+  int rank = op == OP_TO_BAG ? 0 : ir_rank(bag->type);
+  switch (op) {
+  case OP_BAG_GET:
+    if (bag->op == OP_ZERO) return ir_zero(w, t);
+    if (bag->op == OP_TO_BAG) {
+      Node *e = ir_index(w, bag->ops[0], ops + 1 + rank, n - 1 - rank);
+      return e->type->kind == T_ARRAY ? ir_make(w, OP_TO_BAG, t, &e, 1) : e;
+    }
+    return NULL;
+  case OP_FILL:
+    if (bag->op == OP_TO_BAG) return bag->ops[0];
+    if (bag->op == OP_ZERO) return ir_zeros(w, t, ops + 1);
+    return NULL;
+  case OP_TO_BAG: return bag->op == OP_ZEROS ? ir_zero(w, t) : NULL;
+  case OP_ACC_AT: case OP_CUPDATE: {
+    Node *v = ops[n - 1];
+    bool none = v->op == OP_ZERO || is_float_const(v, 0);
+    return none && (op == OP_ACC_AT || bag->op == OP_ZERO) ? bag : NULL;
+  }
+  case OP_BAG_SLICE: case OP_SHIFT: case OP_BAG_RESHAPE:
+    return bag->op == OP_ZERO ? ir_zero(w, t) : NULL;
+  case OP_TAKE:
+    if (bag->op == OP_ZERO) return ir_pair(w, bag, ir_zero(w, t->args[1]));
+    return NULL;
+  default: return NULL;
+  }
+}
+
+/* ---- The generic constructor ------------------------------------------------------------------------ */
+Node *ir_make(World *w, Op op, IrType *t, Node **ops, int n) {
+  switch (op) {
+  case OP_TUPLE: return ir_tuple(w, t, ops);
+  case OP_AFTER: case OP_CADD: return ir_op2(w, op, ops[0], ops[1]);
+  case OP_STOP: return ir_op1(w, op, ops[0]);
+  case OP_SELECT: return ir_op3(w, op, ops[0], ops[1], ops[2]);
+  case OP_INDEX: return ir_index(w, ops[0], ops + 1, n - 1);
+  case OP_SLICE: return ir_slice(w, ops[0], ops[1], ops[2]);
+  case OP_ACC_AT: case OP_BAG_GET: case OP_TAKE: case OP_CUPDATE: case OP_BAG_SLICE: case OP_SHIFT: case OP_FILL: case OP_TO_BAG: {
+    Node *r = bag_identity(w, op, t, ops, n);
+    return r ? r : ir_raw(w, op, t, ops, n);
+  }
+  default:
+    if ((op_flags[op] & OPF_S) && !(op_flags[op] & OPF_F) && op != OP_LEN)
+      return n == 1 ? ir_normal1(w, op, ops[0]) : ir_normal2(w, op, ops[0], ops[1]);
+    return ir_raw(w, op, t, ops, n);
+  }
+}
+
+static Node *rebuild_apply(World *w, const Node *old, Node **ops) {
+  return ir_apply(w, ops[0], ops[1], old->nops == 3 ? ops[2] : NULL, old->site);
+}
+
+static Node *rebuild_derivative(World *w, const Node *old, Node **ops) {
+  int own = old->op == OP_JVP ? 3 : 2;
+  Node *token = old->nops > own ? ops[own] : NULL;
+  if (old->op == OP_JVP) return ir_jvp(w, ops[0], ops[1], ops[2], token, old->site);
+  if (old->op == OP_VJP) return ir_vjp(w, ops[0], ops[1], token, old->site);
+  return ir_checkpoint(w, ops[0], ops[1], token, old->site);
+}
+
+static Node *rebuild_loop(World *w, const Node *old, Node **ops, Graph **graphs) {
+  bool counted = !old->loop->has_cond;
+  return ir_loop(w, old->loop, counted ? ops[0] : NULL, ops + counted, graphs[0], counted ? NULL : graphs[1], old->site);
+}
+
+/* INJ and UNINJ serve variants and, with a graph, environments. */
+static Node *rebuild_sum(World *w, const Node *old, Node **ops) {
+  if (old->ngraphs) return ir_env(w, (Op)old->op, old->type, old->graphs[0], ops[0]);
+  if (old->op == OP_INJ) return ir_inj(w, old->type, (int)old->attr.i, ops[0]);
+  return ir_uninj(w, ops[0], (int)old->attr.i);
+}
+
+Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
+  int n = old->nops;
+  switch (old->op) {
+  case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_STRING: case OP_UNIT: case OP_ZERO: case OP_GLOBAL: case OP_GRAPH_ID:
+    return (Node *)old;
+  case OP_GET: return ir_get(w, ops[0], (int)old->attr.i);
+  case OP_INJ: case OP_UNINJ: return rebuild_sum(w, old, ops);
+  case OP_CLOSURE: return ir_closure(w, graphs[0], old->type, ops, n);
+  case OP_CLOSURE_CAP: return ir_closure_cap(w, ops[0], graphs[0], (int)old->attr.i);
+  case OP_APPLY: return rebuild_apply(w, old, ops);
+  case OP_CALL: return ir_call(w, old->attr.func, ops, old->site);
+  case OP_SWITCH: return ir_switch(w, ops[0], graphs, old->ngraphs, ops + 1, n - 1);
+  case OP_LOOP: return rebuild_loop(w, old, ops, graphs);
+  case OP_VJP: case OP_JVP: case OP_CHECKPOINT: return rebuild_derivative(w, old, ops);
+  case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_NAT:
+    return make_check(w, (Op)old->op, ops[0], n > 1 ? ops[1] : NULL, n > 2 ? ops[2] : NULL, old->attr.text, old->site);
+  case OP_CHECK: return ir_assert(w, ops[0], ops[1], old->site);
+  case OP_FAIL: return ir_fail(w, old->type, ops[0], old->site);
+  case OP_ARRAY: return ir_array(w, old->type->args[0], ops, n, old->site);
+  case OP_LEN: return ir_len(w, ops[0], (int)old->attr.i);
+  case OP_UPDATE: return ir_update(w, ops[0], ops + 1, n - 2, ops[n - 1]);
+  case OP_RESHAPE: return ir_reshape(w, old->type, ops[0], ops + 1, old->site);
+  case OP_RT:
+    return ir_intern(w, &(Node){.op = OP_RT, .type = old->type, .ops = ops, .nops = n, .site = old->site, .attr.rt = old->attr.rt, .type_arg = old->type_arg});
+  case OP_BAG_RESHAPE:
+    if (ops[0]->op == OP_ZERO) return ir_zero(w, old->type);
+    return ir_intern(w, &(Node){.op = OP_BAG_RESHAPE, .type = old->type, .ops = ops, .nops = n, .attr.i = old->attr.i});
+  default: return ir_make(w, (Op)old->op, old->type, ops, n);
+  }
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* Substitution, and what rests on it: beta-reduction, inlining, specialisation on known functions, unrolling of
+ * recursion on known arguments.
+ *
+ * Graphs are closed, so instantiating one is a single walk over its own nodes; nested graphs stay as they are (only their
+ * source places may be extended by the call they are inlined at). Growth is bounded in three ways: a graph over
+ * INLINE_SIZE stays a call; specialisation and unrolling stop at a depth; unrolling is kept only where no call of the
+ * recursion is left. */
+#include "ir/ir_internal.h"
+#include <string.h>
+
+enum { INLINE_SIZE = 300, SPECIAL_DEPTH = 6, UNROLL_DEPTH = 24, UNROLL_SIZE = 60 };
+
+/* ---- Instantiation --------------------------------------------------------------- */
+static Graph *resite(World *w, Graph *g, Site site) {
+  if (!site || !(g->flags & NODE_FAILS)) return g;
+  const void *key = (const void *)(uintptr_t)(hash_mix(hash_mix(g->id, site), 0x51e) | 1);
+  Graph *r = map_get(&tables(w)->sites, key);
+  if (r) return r;
+  Node **ps = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
+  for (int i = 0; i < g->nparams; i++) ps[i] = ir_param(w, i, g->params[i]);
+  r = ir_graph(w, g->params, g->nparams, ir_instantiate(w, g, ps, site), g->name);
+  map_put(&tables(w)->sites, key, r);
+  return r;
+}
+
+static Node *with_site(World *w, const Node *n, Node **ops, Graph **graphs, Site site) {
+  Node copy = *n;
+  copy.site = ir_site_inlined(w, n->site, site);
+  if (n->ngraphs && n->op != OP_CLOSURE_CAP && !(n->op == OP_INJ || n->op == OP_UNINJ)) {
+    for (int i = 0; i < n->ngraphs; i++) graphs[i] = resite(w, n->graphs[i], site);
+    return ir_rebuild(w, &copy, ops, graphs);
+  }
+  return ir_rebuild(w, &copy, ops, n->graphs);
+}
+
+static Node *instantiate_node(World *w, Node *n, const int *operands, size_t base, Site site) {
+  Tables *t = tables(w);
+  Node *few[16], **ops = n->nops <= 16 ? few : NEW_ARRAY(w->arena, Node *, n->nops);
+  Graph *some[8], **graphs = n->ngraphs <= 8 ? some : NEW_ARRAY(w->arena, Graph *, n->ngraphs);
+  bool same = true;
+  for (int i = 0; i < n->nops; i++) {
+    ops[i] = t->scratch.data[base + (size_t)operands[i]];
+    same &= ops[i] == n->ops[i];
+  }
+  if (site && (n->site || n->ngraphs)) return with_site(w, n, ops, graphs, site);
+  if (same && !w->renormalise) return n;
+  return ir_rebuild(w, n, ops, n->graphs);
+}
+
+Node *ir_instantiate_over(World *w, Graph *g, Node **args, Site site, const Map *over) {
+  Tables *t = tables(w);
+  GraphBody *b = graph_body(w, g);
+  size_t base = (size_t)t->scratch.len;
+  for (int i = 0; i < b->n; i++) vec_push(w->arena, t->scratch, NULL);
+  const int *operands = b->operands;
+  for (int i = 0; i < b->n; i++) {
+    Node *n = b->nodes[i], *r;
+    Node *as = over ? map_get(over, n) : NULL;
+    if (as) r = as;
+    else if (n->op == OP_PARAM) r = args[n->attr.i];
+    else r = instantiate_node(w, n, operands, base, site);
+    t->scratch.data[base + (size_t)i] = r;
+    operands += n->nops;
+  }
+  Node *result = t->scratch.data[base + (size_t)b->n - 1];
+  t->scratch.len = (int)base;
+  return result;
+}
+
+Node *ir_instantiate(World *w, Graph *g, Node **args, Site site) { return ir_instantiate_over(w, g, args, site, NULL); }
+
+Node *ir_substitute(World *w, Node *x, Node **args, int nargs, Site site) {
+  if (x->op == OP_PARAM) return args[x->attr.i];
+  IrType **ts = NEW_ARRAY(w->arena, IrType *, nargs + 1);
+  for (int i = 0; i < nargs; i++) ts[i] = args[i] ? args[i]->type : ir_type(w, T_UNIT);
+  return ir_instantiate(w, ir_graph(w, ts, nargs, x, NULL), args, site);
+}
+
+/* ---- Calls --------------------------------------------------------------------------- */
+static Node *plain_call(World *w, Func *f, Node **args, Site site) {
+  Node *n = ir_intern(w, &(Node){.op = OP_CALL, .type = f->result, .ops = args, .nops = f->nparams, .attr.func = f});
+  if (!n->site) n->site = site;
+  return n;
+}
+
+/* A function known at compile time: it can be moved into the callee. */
+bool ir_is_known_function(const Node *n) {
+  if (n->op == OP_CLOSURE) return true;
+  if (n->op != OP_SWITCH || n->type->kind != T_FUN) return false;
+  for (int i = 0; i < n->ngraphs; i++) {
+    const Node *r = n->graphs[i]->result;
+    if (r->op != OP_CLOSURE) return false;
+    for (int k = 0; k < r->nops; k++)
+      if (r->ops[k]->op != OP_PARAM && !(op_flags[r->ops[k]->op] & OPF_K)) return false;
+  }
+  return true;
+}
+
+static bool worth_specialising(Node **args, int n) {
+  for (int i = 0; i < n; i++)
+    if (args[i]->op == OP_CLOSURE) return true;
+  return false;
+}
+
+/* f with its function arguments replaced by the graphs they have here; their captures become parameters. */
+static Node *specialised_call(World *w, Func *f, Node **args, Site site) {
+  Tables *t = tables(w);
+  uint64_t h = f->id;
+  Vec(Node *) actual = {0};
+  Vec(IrType *) types = {0};
+  Node **formal = NEW_ARRAY(w->arena, Node *, f->nparams);
+  for (int i = 0; i < f->nparams; i++) {
+    Node *a = args[i];
+    int own = a->op == OP_CLOSURE ? a->nops : 1;
+    Node **part = a->op == OP_CLOSURE ? a->ops : &args[i], **ps = NEW_ARRAY(w->arena, Node *, own + 1);
+    for (int k = 0; k < own; k++) {
+      ps[k] = ir_param(w, actual.len, part[k]->type);
+      vec_push(w->arena, actual, part[k]);
+      vec_push(w->arena, types, part[k]->type);
+    }
+    formal[i] = a->op == OP_CLOSURE ? ir_closure(w, a->graphs[0], a->type, ps, own) : ps[0];
+    h = hash_mix(h, a->op == OP_CLOSURE ? a->graphs[0]->id : 0);
+    for (int k = 0; k < own && a->op == OP_CLOSURE; k++) h = hash_mix(h, part[k]->type->id);
+  }
+  if (!f->specialised) {
+    f->specialised = NEW(w->arena, Map);
+    map_init(f->specialised, w->arena);
+  }
+  const void *key = (const void *)(uintptr_t)(h | 1);
+  Func *s = map_get(f->specialised, key);
+  if (!s) {
+    s = ir_func(w, f->name, types.data, types.len, f->result);
+    s->recursive = f->recursive;
+    s->span = f->span;
+    map_put(f->specialised, key, s);
+    t->special_depth++;
+    ir_func_finish(w, s, ir_instantiate(w, f->graph, formal, 0));
+    t->special_depth--;
+  }
+  return s->graph ? ir_call(w, s, actual.data, site) : plain_call(w, s, actual.data, site);
+}
+
+static bool has_known_int(Node **args, int n) {
+  bool found = false;
+  for (int i = 0; i < n; i++) {
+    if (args[i]->type->kind == T_TOKEN) return false;
+    found |= args[i]->op == OP_INT;
+  }
+  return found;
+}
+
+/* Recursion on a known number: followed to its end, and kept if no call is left. */
+static Node *unrolled_call(World *w, Func *f, Node **args, Site site) {
+  Tables *t = tables(w);
+  Node *call = plain_call(w, f, args, site);
+  Node *known = map_get(&t->unrolled, call);
+  if (known) return known;
+  if (t->unroll_depth >= UNROLL_DEPTH || t->unroll_left <= 0) return call;
+  t->unroll_depth++;
+  t->unroll_left--;
+  Node *r = ir_instantiate(w, f->graph, args, site);
+  t->unroll_depth--;
+  if (r->flags & (NODE_CALLS | NODE_AD)) r = call;
+  map_put(&t->unrolled, call, r);
+  return r;
+}
+
+Node *ir_call(World *w, Func *f, Node **args, Site site) {
+  Tables *t = tables(w);
+  if (!f->graph || (f->opaque && !w->inline_rules)) return plain_call(w, f, args, site);
+  if (!f->recursive && f->graph->size <= INLINE_SIZE) return ir_instantiate(w, f->graph, args, site);
+  if (worth_specialising(args, f->nparams) && t->special_depth < SPECIAL_DEPTH) return specialised_call(w, f, args, site);
+  if (f->recursive && f->graph->size <= UNROLL_SIZE && has_known_int(args, f->nparams)) return unrolled_call(w, f, args, site);
+  return plain_call(w, f, args, site);
+}
+
+/* ---- Closures --------------------------------------------------------------------------- */
+static Func *func_of_graph(World *w, Graph *g) {
+  Func *f = map_get(&tables(w)->graph_funcs, g);
+  if (f) return f;
+  f = ir_func(w, g->name, g->params, g->nparams, g->result->type);
+  f->graph = g;
+  map_put(&tables(w)->graph_funcs, g, f);
+  return f;
+}
+
+/* fun x -> f x is f. */
+static bool is_eta(const Graph *g, int own, int ncaps) {
+  const Node *r = g->result;
+  if (ncaps != 1 || r->op != OP_APPLY || r->nops != own + 1 || r->ops[0]->op != OP_PARAM || r->ops[0]->attr.i != own) return false;
+  for (int i = 0; i < own; i++)
+    if (r->ops[i + 1]->op != OP_PARAM || r->ops[i + 1]->attr.i != i) return false;
+  return true;
+}
+
+Node *ir_closure(World *w, Graph *g, IrType *fun, Node **caps, int n) {
+  int own = 1 + fun->effect;
+  CapturePlan p = ir_plan_captures(w, &g, 1, own, caps, n);
+  if (p.changed) {
+    Node **args = ir_plan_args(w, &p, g, own);
+    g = ir_graph(w, ir_plan_types(w, &p, g, own), own + p.caps.len, ir_instantiate(w, g, args, 0), g->name);
+    return ir_closure(w, g, fun, p.caps.data, p.caps.len);
+  }
+  if (is_eta(g, own, n)) return caps[0];
+  return ir_intern(w, &(Node){.op = OP_CLOSURE, .type = fun, .ops = caps, .nops = n, .graphs = &g, .ngraphs = 1});
+}
+
+Node *ir_closure_cap(World *w, Node *c, Graph *g, int i) {
+  int own = 1 + c->type->effect;
+  if (c->op == OP_CLOSURE && c->graphs[0] == g) return c->ops[i];
+  return ir_intern(w, &(Node){.op = OP_CLOSURE_CAP, .type = g->params[own + i], .ops = &c, .nops = 1, .graphs = &g, .ngraphs = 1, .attr.i = i});
+}
+
+Node *ir_graph_id(World *w, Graph *g) {
+  return ir_intern(w, &(Node){.op = OP_GRAPH_ID, .type = ir_type(w, T_INT), .graphs = &g, .ngraphs = 1});
+}
+
+Node *ir_env(World *w, Op op, IrType *t, Graph *g, Node *x) {
+  if (op == OP_UNINJ && x->op == OP_INJ && x->graphs[0] == g) return x->ops[0];
+  if (op == OP_UNINJ && x->op == OP_ZERO) return ir_zero(w, t);
+  return ir_intern(w, &(Node){.op = (uint16_t)op, .type = t, .ops = &x, .nops = 1, .graphs = &g, .ngraphs = 1});
+}
+
+/* Applying what a branch chose is choosing between applications. */
+static Node *apply_switch(World *w, Node *f, Node *x, Node *token, Site site) {
+  int ncaps = f->nops - 1, extra = token ? 2 : 1;
+  Node **caps = NEW_ARRAY(w->arena, Node *, ncaps + extra);
+  IrType **types = NEW_ARRAY(w->arena, IrType *, ncaps + extra);
+  for (int i = 0; i < ncaps; i++) caps[i] = f->ops[i + 1];
+  caps[ncaps] = x;
+  if (token) caps[ncaps + 1] = token;
+  for (int i = 0; i < ncaps + extra; i++) types[i] = caps[i]->type;
+  Graph **arms = NEW_ARRAY(w->arena, Graph *, f->ngraphs);
+  for (int i = 0; i < f->ngraphs; i++) {
+    Node *px = ir_param(w, ncaps, x->type), *pt = token ? ir_param(w, ncaps + 1, token->type) : NULL;
+    arms[i] = ir_graph(w, types, ncaps + extra, ir_apply(w, f->graphs[i]->result, px, pt, site), NULL);
+  }
+  return ir_switch(w, f->ops[0], arms, f->ngraphs, caps, ncaps + extra);
+}
+
+Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site) {
+  if (f->op == OP_CLOSURE) {
+    Node **args = NEW_ARRAY(w->arena, Node *, 2 + f->nops);
+    int n = 0;
+    args[n++] = x;
+    if (token) args[n++] = token;
+    for (int i = 0; i < f->nops; i++) args[n++] = f->ops[i];
+    if (f->graphs[0]->size <= INLINE_SIZE) return ir_instantiate(w, f->graphs[0], args, site);
+    return ir_call(w, func_of_graph(w, f->graphs[0]), args, site);
+  }
+  if (ir_is_known_function(f)) return apply_switch(w, f, x, token, site);
+  IrType *r = f->type->args[1];
+  IrType *ts[2] = {r, ir_type(w, T_TOKEN)};
+  Node *ops[3] = {f, x, token};
+  Node *n = ir_intern(w, &(Node){.op = OP_APPLY, .type = token ? ir_tuple_type(w, ts, NULL, 2) : r, .ops = ops, .nops = token ? 3 : 2});
+  if (!n->site) n->site = site;
+  return n;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the files of src/ir only: the world's tables and the interning of raw nodes. */
+#ifndef ATLED_IR_INTERNAL_H
+#define ATLED_IR_INTERNAL_H
+#include "ir/ir.h"
+
+typedef struct Table { /* open addressing over pointers, keyed by a hash the entries know */
+  void **slots;
+  size_t cap, count;
+} Table;
+
+typedef struct Tables {
+  Table nodes, graphs, types;
+  Map sites;          /* (at, function, parent) chains by hash */
+  Map unrolled;       /* CALL node -> what it unrolled to, or itself */
+  Map graph_funcs;    /* Graph -> Func that names it */
+  IrType *plain[T_TUPLE];
+  Vec(Node *) scratch; /* values of the instantiations under way */
+  int unroll_depth, special_depth, unroll_left;
+} Tables;
+static inline Tables *tables(World *w) { return w->tables; }
+
+/* A graph's nodes in dependency order, with operand positions: what instantiation walks. */
+typedef struct GraphBody {
+  int n;
+  Node **nodes;
+  int *operands;      /* positions, flattened in node order; the last node is the result */
+} GraphBody;
+GraphBody *graph_body(World *w, Graph *g);
+
+/* The node with these contents, as it stands: no normalisation. `proto` may live on the stack. */
+Node *ir_intern(World *w, Node *proto);
+/* An interned node of op with operands and nothing else. */
+Node *ir_raw(World *w, Op op, IrType *t, Node **ops, int n);
+void *table_find(Table *t, uint32_t hash, bool (*same)(const void *a, const void *b), const void *key);
+void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*hash_of)(const void *));
+
+/* ir_instantiate, with some nodes of g replaced by given ones. */
+Node *ir_instantiate_over(World *w, Graph *g, Node **args, Site site, const Map *over);
+bool ir_is_known_function(const Node *n);
+
+/* What becomes of captures: constants, known functions and tuples move into the nested graphs, duplicates and
+ * unused ones go. */
+typedef struct CapturePlan {
+  Vec(Node *) caps;    /* the new captures, in the outer graph */
+  Node **inside;       /* for each old capture: what stands for it inside, over the new parameters */
+  bool changed;
+} CapturePlan;
+CapturePlan ir_plan_captures(World *w, Graph **graphs, int ngraphs, int own, Node **caps, int n);
+/* Arguments for instantiating g (own parameters first) after the plan, and the new parameter types. */
+Node **ir_plan_args(World *w, const CapturePlan *p, Graph *g, int own);
+IrType **ir_plan_types(World *w, const CapturePlan *p, Graph *g, int own);
+
+Node *ir_normal1(World *w, Op op, Node *a);
+Node *ir_normal2(World *w, Op op, Node *a, Node *b);
+Node *ir_cadd(World *w, Node *a, Node *b);
+IrType *ir_result_type(World *w, Op op);
+Site ir_site_inlined(World *w, Site inner, Site call);
+
+static inline bool is_op(const Node *n, Op op) { return n->op == op; }
+static inline bool is_float_const(const Node *n, double v) { return n->op == OP_FLOAT && n->attr.f == v; }
+static inline bool is_int_const(const Node *n, int64_t v) { return n->op == OP_INT && n->attr.i == v; }
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* The world and its hash-consing: tables of nodes, graphs and source places. What a node *means* is in
+ * normalise.c (scalars) and build.c (everything with structure); here a node is only identity. */
+#include "ir/ir_internal.h"
+#include <string.h>
+
+enum { S = OPF_S, C = OPF_C, F = OPF_F, E = OPF_E, L = OPF_L, K = OPF_K };
+const char *const op_names[OP_COUNT] = {
+#define OP(name, text, n, flags) [OP_##name] = text,
+#include "ir/ops.def"
+#undef OP
+};
+const unsigned char op_flags[OP_COUNT] = {
+#define OP(name, text, n, flags) [OP_##name] = (flags),
+#include "ir/ops.def"
+#undef OP
+};
+
+World *world_new(Arena *a, SymTable *syms) {
+  World *w = NEW(a, World);
+  w->arena = a;
+  w->syms = syms;
+  w->growth_limit = 4000;
+  Tables *t = NEW(a, Tables);
+  w->tables = t;
+  map_init(&t->sites, a);
+  map_init(&t->unrolled, a);
+  map_init(&t->graph_funcs, a);
+  t->unroll_left = 4000;
+  vec_push(a, w->sites, ((SiteInfo){0}));
+  return w;
+}
+
+/* ---- Tables ---------------------------------------------------------------- */
+void *table_find(Table *t, uint32_t hash, bool (*same)(const void *, const void *), const void *key) {
+  if (!t->cap) return NULL;
+  for (size_t i = hash & (t->cap - 1);; i = (i + 1) & (t->cap - 1)) {
+    if (!t->slots[i]) return NULL;
+    if (same(t->slots[i], key)) return t->slots[i];
+  }
+}
+
+static void table_place(Table *t, uint32_t hash, void *entry) {
+  size_t i = hash & (t->cap - 1);
+  while (t->slots[i]) i = (i + 1) & (t->cap - 1);
+  t->slots[i] = entry;
+}
+
+void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*hash_of)(const void *)) {
+  if (2 * (t->count + 1) > t->cap) {
+    Table old = *t;
+    t->cap = old.cap ? 2 * old.cap : 64;
+    t->slots = NEW_ARRAY(w->arena, void *, t->cap);
+    for (size_t i = 0; i < old.cap; i++)
+      if (old.slots[i]) table_place(t, hash_of(old.slots[i]), old.slots[i]);
+  }
+  table_place(t, hash, entry);
+  t->count++;
+}
+
+/* ---- Source places ----------------------------------------------------------- */
+Site ir_site(World *w, Span at, Sym function, Site parent) {
+  if (!at.source) return parent;
+  uint64_t h = hash_mix(hash_mix(at.source, ((uint64_t)at.start << 32) | at.end), hash_mix((uintptr_t)function, parent));
+  const void *key = (const void *)(uintptr_t)(h | 1);
+  Site s = (Site)(uintptr_t)map_get(&tables(w)->sites, key);
+  if (s) return s;
+  vec_push(w->arena, w->sites, ((SiteInfo){at, function, parent}));
+  s = (Site)(w->sites.len - 1);
+  map_put(&tables(w)->sites, key, (void *)(uintptr_t)s);
+  return s;
+}
+
+const SiteInfo *ir_site_info(const World *w, Site s) { return &w->sites.data[s < (Site)w->sites.len ? s : 0]; }
+
+/* The chain `inner` continued by the call it was inlined at. Chains stop growing at 64 links. */
+static Site site_append(World *w, Site inner, Site call, int depth) {
+  if (!inner) return call;
+  if (!call || depth > 64) return inner;
+  SiteInfo s = *ir_site_info(w, inner);
+  return ir_site(w, s.at, s.function, site_append(w, s.parent, call, depth + 1));
+}
+
+Site ir_site_inlined(World *w, Site inner, Site call) { return site_append(w, inner, call, 0); }
+
+/* ---- Nodes ---------------------------------------------------------------------- */
+static bool site_is_identity(Op op) {
+  return (op_flags[op] & OPF_F) && op != OP_APPLY && op != OP_CALL && op != OP_VJP && op != OP_JVP && op != OP_CHECKPOINT;
+}
+
+static uint32_t node_hash_of(const void *p) { return ((const Node *)p)->hash; }
+
+static uint32_t node_hash(const Node *n) {
+  uint64_t h = hash_mix(n->op, n->type->id);
+  h = hash_mix(h, (uint64_t)n->attr.i);
+  if (site_is_identity((Op)n->op)) h = hash_mix(h, n->site);
+  if (n->type_arg) h = hash_mix(h, n->type_arg->id);
+  for (int i = 0; i < n->ngraphs; i++) h = hash_mix(h, n->graphs[i]->id);
+  for (int i = 0; i < n->nops; i++) h = hash_mix(h, n->ops[i]->id);
+  return (uint32_t)(h ^ h >> 32);
+}
+
+static bool same_loop(const LoopInfo *a, const LoopInfo *b) {
+  if (!a || !b) return a == b;
+  return a->ncarried == b->ncarried && a->naccs == b->naccs && a->nsliced == b->nsliced && a->nstacked == b->nstacked &&
+         a->ncaps == b->ncaps && a->has_cond == b->has_cond && a->down == b->down;
+}
+
+static bool node_same(const void *p, const void *q) {
+  const Node *a = p, *b = q;
+  if (a->hash != b->hash || a->op != b->op || a->type != b->type || a->nops != b->nops || a->ngraphs != b->ngraphs) return false;
+  if (a->attr.i != b->attr.i || a->type_arg != b->type_arg || !same_loop(a->loop, b->loop)) return false;
+  if (site_is_identity((Op)a->op) && a->site != b->site) return false;
+  return (!a->nops || memcmp(a->ops, b->ops, sizeof(Node *) * (size_t)a->nops) == 0) &&
+         (!a->ngraphs || memcmp(a->graphs, b->graphs, sizeof(Graph *) * (size_t)a->ngraphs) == 0);
+}
+
+static uint16_t func_flags(const Func *f) {
+  if (f->foreign.library) return NODE_COSTLY;
+  if (!f->graph) return NODE_CALLS | NODE_FAILS | NODE_COSTLY;
+  uint16_t fl = f->graph->flags | NODE_COSTLY;
+  return f->recursive ? fl | NODE_CALLS | NODE_FAILS : fl;
+}
+
+static uint16_t node_flags(const Node *n) {
+  uint16_t fl = 0;
+  for (int i = 0; i < n->nops; i++) fl |= n->ops[i]->flags;
+  for (int i = 0; i < n->ngraphs; i++) fl |= n->graphs[i]->flags;
+  unsigned of = op_flags[n->op];
+  if (of & OPF_F) fl |= NODE_FAILS;
+  if (of & OPF_L) fl |= NODE_COSTLY;
+  if (n->op == OP_CALL) fl |= func_flags(n->attr.func);
+  if (n->op == OP_RT && n->attr.rt->fails) fl |= NODE_FAILS;
+  if (n->op == OP_APPLY) fl |= NODE_APPLIES;
+  if (n->op == OP_VJP || n->op == OP_JVP || n->op == OP_CHECKPOINT) fl |= NODE_AD;
+  if (n->op == OP_LOOP && n->loop->has_cond) fl |= NODE_FAILS;
+  return fl;
+}
+
+Node *ir_intern(World *w, Node *proto) {
+  proto->hash = node_hash(proto);
+  Node *found = table_find(&tables(w)->nodes, proto->hash, node_same, proto);
+  if (found) return found;
+  Node *n = NEW(w->arena, Node);
+  *n = *proto;
+  n->id = ++w->next_id;
+  n->nparams = n->op == OP_PARAM ? (uint32_t)n->attr.i + 1 : 0;
+  n->ops = n->nops ? NEW_ARRAY(w->arena, Node *, n->nops) : NULL;
+  for (int i = 0; i < n->nops; i++) {
+    n->ops[i] = proto->ops[i];
+    if (n->ops[i]->nparams > n->nparams) n->nparams = n->ops[i]->nparams;
+  }
+  if (n->ngraphs) {
+    n->graphs = NEW_ARRAY(w->arena, Graph *, n->ngraphs);
+    memcpy(n->graphs, proto->graphs, sizeof(Graph *) * (size_t)n->ngraphs);
+  }
+  if (n->loop) {
+    n->loop = NEW(w->arena, LoopInfo);
+    *n->loop = *proto->loop;
+  }
+  n->flags = node_flags(n);
+  table_insert(w, &tables(w)->nodes, n->hash, n, node_hash_of);
+  return n;
+}
+
+Node *ir_raw(World *w, Op op, IrType *t, Node **ops, int n) {
+  return ir_intern(w, &(Node){.op = (uint16_t)op, .type = t, .ops = ops, .nops = n});
+}
+
+/* ---- Graphs ------------------------------------------------------------------------ */
+static uint32_t graph_hash_of(const void *p) { return ((const Graph *)p)->hash; }
+
+static bool graph_same(const void *p, const void *q) {
+  const Graph *a = p, *b = q;
+  if (a->result != b->result || a->nparams != b->nparams) return false;
+  return !a->nparams || memcmp(a->params, b->params, sizeof(IrType *) * (size_t)a->nparams) == 0;
+}
+
+Graph *ir_graph(World *w, IrType **params, int n, Node *result, Sym name) {
+  uint64_t h = hash_mix(result->id, (uint64_t)n);
+  for (int i = 0; i < n; i++) h = hash_mix(h, params[i]->id);
+  Graph key = {.nparams = n, .params = params, .result = result, .hash = (uint32_t)(h ^ h >> 32)};
+  Graph *g = table_find(&tables(w)->graphs, key.hash, graph_same, &key);
+  if (g) return g;
+  g = NEW(w->arena, Graph);
+  *g = key;
+  g->params = NEW_ARRAY(w->arena, IrType *, n + 1);
+  if (n) memcpy(g->params, params, sizeof(IrType *) * (size_t)n);
+  g->id = ++w->next_id;
+  g->flags = result->flags;
+  g->name = name;
+  GraphBody *b = graph_body(w, g);
+  g->size = b->n;
+  for (int i = 0; i < b->n; i++)
+    for (int k = 0; k < b->nodes[i]->ngraphs; k++) g->size += b->nodes[i]->graphs[k]->size;
+  table_insert(w, &tables(w)->graphs, g->hash, g, graph_hash_of);
+  return g;
+}
+
+Func *ir_func(World *w, Sym name, IrType **params, int n, IrType *result) {
+  Func *f = NEW(w->arena, Func);
+  f->name = name;
+  f->id = ++w->next_id;
+  f->nparams = n;
+  f->params = NEW_ARRAY(w->arena, IrType *, n + 1);
+  if (n) memcpy(f->params, params, sizeof(IrType *) * (size_t)n);
+  f->result = result;
+  vec_push(w->arena, w->funcs, f);
+  return f;
+}
+
+void ir_func_finish(World *w, Func *f, Node *result) { f->graph = ir_graph(w, f->params, f->nparams, result, f->name); }
+
+/* ---- Order: iterative depth-first, operands before users ------------------------------
+ * Marks live in the nodes: `mark` is the number of the walk that reached it, `pos` its place in the order. */
+typedef struct OrderState { World *w; Vec(Node *) out; Vec(Node *) stack; } OrderState;
+
+static bool is_done(const World *w, const Node *n) { return n->mark == w->walk; }
+
+static void order_from(OrderState *s, Node *root) {
+  Arena *a = s->w->arena;
+  vec_push(a, s->stack, root);
+  while (s->stack.len) {
+    Node *n = s->stack.data[s->stack.len - 1];
+    bool ready = true;
+    for (int i = n->nops - 1; i >= 0 && !is_done(s->w, n); i--)
+      if (!is_done(s->w, n->ops[i])) {
+        vec_push(a, s->stack, n->ops[i]);
+        ready = false;
+      }
+    if (!ready) continue;
+    s->stack.len--;
+    if (is_done(s->w, n)) continue;
+    n->mark = s->w->walk;
+    n->pos = s->out.len;
+    vec_push(a, s->out, n);
+  }
+}
+
+GraphBody *graph_body(World *w, Graph *g) {
+  if (g->cache) return g->cache;
+  OrderState s = {.w = w};
+  w->walk++;
+  order_from(&s, g->result);
+  GraphBody *b = NEW(w->arena, GraphBody);
+  b->n = s.out.len;
+  b->nodes = s.out.data;
+  int total = 0;
+  for (int i = 0; i < b->n; i++) total += b->nodes[i]->nops;
+  b->operands = NEW_ARRAY(w->arena, int, total + 1);
+  int *p = b->operands;
+  for (int i = 0; i < b->n; i++)
+    for (int k = 0; k < b->nodes[i]->nops; k++) *p++ = b->nodes[i]->ops[k]->pos;
+  g->cache = b;
+  return b;
+}
+
+int ir_order(Arena *a, const Graph *g, Node ***out) {
+  const GraphBody *b = g->cache;
+  *out = NEW_ARRAY(a, Node *, b->n);
+  memcpy(*out, b->nodes, sizeof(Node *) * (size_t)b->n);
+  return b->n;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* Scalar nodes: constant folding and identities, applied as the node is made.
+ *
+ * What the user wrote keeps its IEEE meaning: only identities that hold for every float, NaN and signed zero
+ * included, are used on FADD … FDIV. CADD is the addition of cotangents that AD makes; its order isn't promised,
+ * so like terms are collected there: a + a + x*3 + x becomes 2*a + 4*x. Not so in strict mode. */
+#include "ir/ir_internal.h"
+#include <math.h>
+
+static bool both_int(const Node *a, const Node *b) { return a->op == OP_INT && b->op == OP_INT; }
+static bool both_float(const Node *a, const Node *b) { return a->op == OP_FLOAT && b->op == OP_FLOAT; }
+static bool is_const(const Node *n) { return (op_flags[n->op] & OPF_K) != 0; }
+
+IrType *ir_result_type(World *w, Op op) {
+  switch (op) {
+  case OP_IEQ: case OP_INE: case OP_ILT: case OP_ILE: case OP_FEQ: case OP_FNE: case OP_FLT: case OP_FLE:
+  case OP_NOT: case OP_AND: case OP_OR: case OP_BEQ: case OP_IS_NAN:
+    return ir_type(w, T_BOOL);
+  case OP_TAG: case OP_LEN: case OP_INT_OF_FLOAT: case OP_CLOSURE_ID: case OP_GRAPH_ID:
+  case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_NAT:
+    return ir_type(w, T_INT);
+  default:
+    return ir_type(w, op >= OP_IADD && op <= OP_ISHR ? T_INT : T_FLOAT);
+  }
+}
+
+/* ---- One operand ------------------------------------------------------------------- */
+typedef double (*Fn1)(double);
+static double sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : x == x ? 0.0 : x; }
+static Fn1 float_function(Op op) {
+  switch (op) {
+  case OP_ABS: return fabs; case OP_SIGN: return sign_of; case OP_FLOOR: return floor; case OP_CEIL: return ceil;
+  case OP_ROUND: return round; case OP_TRUNC: return trunc; case OP_SQRT: return sqrt; case OP_CBRT: return cbrt;
+  case OP_EXP: return exp; case OP_EXPM1: return expm1; case OP_LOG: return log; case OP_LOG1P: return log1p;
+  case OP_LOG2: return log2; case OP_LOG10: return log10; case OP_SIN: return sin; case OP_COS: return cos;
+  case OP_TAN: return tan; case OP_ASIN: return asin; case OP_ACOS: return acos; case OP_ATAN: return atan;
+  case OP_SINH: return sinh; case OP_COSH: return cosh; case OP_TANH: return tanh; case OP_ASINH: return asinh;
+  case OP_ACOSH: return acosh; case OP_ATANH: return atanh;
+  default: return NULL;
+  }
+}
+
+static Node *fold1(World *w, Op op, Node *a) {
+  if (a->op == OP_FLOAT) {
+    double x = a->attr.f;
+    Fn1 f = float_function(op);
+    if (f) return ir_float(w, f(x));
+    if (op == OP_FNEG) return ir_float(w, -x);
+    if (op == OP_IS_NAN) return ir_bool(w, x != x);
+    if (op == OP_INT_OF_FLOAT && fabs(x) < 9e18) return ir_int(w, (int64_t)x);
+  }
+  if (a->op == OP_INT) {
+    if (op == OP_INEG) return ir_int(w, (int64_t)(0 - (uint64_t)a->attr.i));
+    if (op == OP_FLOAT_OF_INT) return ir_float(w, (double)a->attr.i);
+  }
+  if (a->op == OP_BOOL && op == OP_NOT) return ir_bool(w, !a->attr.i);
+  return NULL;
+}
+
+static Node *negate(World *w, Node *a) {
+  if (a->op == OP_FNEG) return a->ops[0];
+  if ((a->op == OP_FMUL || a->op == OP_FDIV) && a->ops[1]->op == OP_FLOAT)
+    return ir_op2(w, (Op)a->op, a->ops[0], ir_float(w, -a->ops[1]->attr.f));
+  return ir_raw(w, OP_FNEG, a->type, &a, 1);
+}
+
+Node *ir_normal1(World *w, Op op, Node *a) {
+  Node *c = fold1(w, op, a);
+  if (c) return c;
+  if (op == OP_FNEG) return negate(w, a);
+  if ((op == OP_NOT || op == OP_INEG) && a->op == op) return a->ops[0];
+  if (op == OP_TAG && a->op == OP_INJ) return ir_int(w, a->attr.i);
+  if (op == OP_TAG && a->op == OP_ZERO) return ir_int(w, 0);
+  if (op == OP_CLOSURE_ID && a->op == OP_CLOSURE)
+    return ir_intern(w, &(Node){.op = OP_GRAPH_ID, .type = ir_type(w, T_INT), .ngraphs = 1, .graphs = a->graphs});
+  return ir_raw(w, op, ir_result_type(w, op), &a, 1);
+}
+
+/* ---- Two operands -------------------------------------------------------------------- */
+static Node *fold_int(World *w, Op op, int64_t a, int64_t b) {
+  uint64_t x = (uint64_t)a, y = (uint64_t)b;
+  switch (op) {
+  case OP_IADD: return ir_int(w, (int64_t)(x + y));
+  case OP_ISUB: return ir_int(w, (int64_t)(x - y));
+  case OP_IMUL: return ir_int(w, (int64_t)(x * y));
+  case OP_IDIV: return b == 0 ? NULL : ir_int(w, b == -1 ? (int64_t)(0 - x) : a / b);
+  case OP_IREM: return b == 0 ? NULL : ir_int(w, b == -1 ? 0 : a % b);
+  case OP_IMIN: return ir_int(w, a < b ? a : b);
+  case OP_IMAX: return ir_int(w, a > b ? a : b);
+  case OP_IAND: return ir_int(w, (int64_t)(x & y));
+  case OP_IOR: return ir_int(w, (int64_t)(x | y));
+  case OP_IXOR: return ir_int(w, (int64_t)(x ^ y));
+  case OP_ISHL: return ir_int(w, (int64_t)(x << (y & 63)));
+  case OP_ISHR: return ir_int(w, (int64_t)(x >> (y & 63)));
+  case OP_IEQ: return ir_bool(w, a == b);
+  case OP_INE: return ir_bool(w, a != b);
+  case OP_ILT: return ir_bool(w, a < b);
+  case OP_ILE: return ir_bool(w, a <= b);
+  default: return NULL;
+  }
+}
+
+static Node *fold_float(World *w, Op op, double a, double b) {
+  switch (op) {
+  case OP_FADD: return ir_float(w, a + b);
+  case OP_FSUB: return ir_float(w, a - b);
+  case OP_FMUL: return ir_float(w, a * b);
+  case OP_FDIV: return ir_float(w, a / b);
+  case OP_FEQ: return ir_bool(w, a == b);
+  case OP_FNE: return ir_bool(w, a != b);
+  case OP_FLT: return ir_bool(w, a < b);
+  case OP_FLE: return ir_bool(w, a <= b);
+  case OP_ATAN2: return ir_float(w, atan2(a, b));
+  case OP_HYPOT: return ir_float(w, hypot(a, b));
+  default: return NULL;
+  }
+}
+
+static bool power_of_two(double x) {
+  int e;
+  return fabs(frexp(x, &e)) == 0.5 && e > -100 && e < 100;
+}
+
+/* x ^ n for small constant n by the same squarings that the run-time function does. */
+static Node *constant_power(World *w, Node *x, int64_t n) {
+  if (n < 0) return ir_op2(w, OP_FDIV, ir_float(w, 1), constant_power(w, x, -n));
+  if (n == 0) return ir_float(w, 1);
+  Node *r = NULL, *sq = x;
+  for (; n; n >>= 1) {
+    if (n & 1) r = r ? ir_op2(w, OP_FMUL, r, sq) : sq;
+    if (n > 1) sq = ir_op2(w, OP_FMUL, sq, sq);
+  }
+  return r;
+}
+
+static Node *float_identity(World *w, Op op, Node *a, Node *b) {
+  switch (op) {
+  case OP_FADD:
+    if (b->op == OP_FNEG) return ir_op2(w, OP_FSUB, a, b->ops[0]);
+    if (a->op == OP_FNEG) return ir_op2(w, OP_FSUB, b, a->ops[0]);
+    if (a == b) return ir_op2(w, OP_FMUL, a, ir_float(w, 2));
+    return NULL;
+  case OP_FSUB:
+    if (b->op == OP_FNEG) return ir_op2(w, OP_FADD, a, b->ops[0]);
+    if (b->op == OP_FLOAT && b->attr.f == 0 && !signbit(b->attr.f)) return a;
+    return NULL;
+  case OP_FMUL:
+    if (is_float_const(b, 1)) return a;
+    if (is_float_const(b, -1)) return ir_op1(w, OP_FNEG, a);
+    if (a->op == OP_FNEG && b->op == OP_FNEG) return ir_op2(w, OP_FMUL, a->ops[0], b->ops[0]);
+    if (a->op == OP_FNEG && b->op == OP_FLOAT) return ir_op2(w, OP_FMUL, a->ops[0], ir_float(w, -b->attr.f));
+    if (a->op == OP_FNEG) return ir_op1(w, OP_FNEG, ir_op2(w, OP_FMUL, a->ops[0], b));
+    if (b->op == OP_FNEG) return ir_op1(w, OP_FNEG, ir_op2(w, OP_FMUL, a, b->ops[0]));
+    return NULL;
+  case OP_FDIV:
+    if (is_float_const(b, 1)) return a;
+    if (b->op == OP_FLOAT && power_of_two(b->attr.f)) return ir_op2(w, OP_FMUL, a, ir_float(w, 1 / b->attr.f));
+    if (a->op == OP_FNEG && b->op == OP_FLOAT) return ir_op2(w, OP_FDIV, a->ops[0], ir_float(w, -b->attr.f));
+    return NULL;
+  case OP_FPOWI:
+    return b->op == OP_INT && b->attr.i >= -16 && b->attr.i <= 16 ? constant_power(w, a, b->attr.i) : NULL;
+  default: return NULL;
+  }
+}
+
+static Node *int_identity(World *w, Op op, Node *a, Node *b) {
+  switch (op) {
+  case OP_IADD:
+    if (is_int_const(b, 0)) return a;
+    if (b->op == OP_INT && a->op == OP_IADD && a->ops[1]->op == OP_INT)
+      return ir_op2(w, OP_IADD, a->ops[0], ir_op2(w, OP_IADD, a->ops[1], b));
+    return NULL;
+  case OP_ISUB:
+    if (b->op == OP_INT) return ir_op2(w, OP_IADD, a, ir_int(w, (int64_t)(0 - (uint64_t)b->attr.i)));
+    if (a == b) return ir_int(w, 0);
+    if (a->op == OP_IADD && a->ops[0] == b) return a->ops[1];
+    return NULL;
+  case OP_IMUL: return is_int_const(b, 1) ? a : is_int_const(b, 0) ? b : NULL;
+  case OP_IDIV: return is_int_const(b, 1) ? a : NULL;
+  case OP_IMAX: case OP_IMIN: return a == b ? a : op == OP_IMAX && is_int_const(b, 0) && is_op(a, OP_LEN) ? a : NULL;
+  case OP_IEQ: case OP_ILE: return a == b ? ir_bool(w, true) : NULL;
+  case OP_INE: case OP_ILT: return a == b ? ir_bool(w, false) : NULL;
+  default: return NULL;
+  }
+}
+
+static Node *bool_identity(World *w, Op op, Node *a, Node *b) {
+  (void)w;
+  if (op == OP_AND) return a == b ? a : b->op == OP_BOOL ? (b->attr.i ? a : b) : NULL;
+  if (op == OP_OR) return a == b ? a : b->op == OP_BOOL ? (b->attr.i ? b : a) : NULL;
+  if (op == OP_BEQ && b->op == OP_BOOL) return b->attr.i ? a : ir_op1(w, OP_NOT, a);
+  return NULL;
+}
+
+/* Constants stand second in commutative operations, else the older node first. */
+static void sort_operands(Node **a, Node **b) {
+  bool swap = is_const(*a) != is_const(*b) ? is_const(*a) : (*a)->id > (*b)->id;
+  if (!swap) return;
+  Node *t = *a;
+  *a = *b;
+  *b = t;
+}
+
+Node *ir_normal2(World *w, Op op, Node *a, Node *b) {
+  if (op == OP_CADD) return ir_cadd(w, a, b);
+  if (op_flags[op] & OPF_C) sort_operands(&a, &b);
+  Node *r = NULL;
+  if (both_int(a, b)) r = fold_int(w, op, a->attr.i, b->attr.i);
+  else if (both_float(a, b)) r = fold_float(w, op, a->attr.f, b->attr.f);
+  if (!r) r = float_identity(w, op, a, b);
+  if (!r) r = int_identity(w, op, a, b);
+  if (!r) r = bool_identity(w, op, a, b);
+  if (r) return r;
+  return ir_raw(w, op, ir_result_type(w, op), (Node *[]){a, b}, 2);
+}
+
+/* ---- Sums of cotangents ------------------------------------------------------------------ */
+enum { MAX_TERMS = 8 };
+typedef struct Term { double coef; Node *core; } Term; /* core NULL: a constant */
+typedef struct Sum { Term terms[2 * MAX_TERMS]; int n; bool merged; } Sum;
+
+/* Strips signs and constant factors from a product, a few levels deep. */
+static Node *strip(World *w, Node *x, double *coef, int depth) {
+  if (depth > 6) return x;
+  if (x->op == OP_FNEG) {
+    *coef = -*coef;
+    return strip(w, x->ops[0], coef, depth + 1);
+  }
+  if (x->op == OP_FMUL && x->ops[1]->op == OP_FLOAT && isfinite(x->ops[1]->attr.f)) {
+    *coef *= x->ops[1]->attr.f;
+    return strip(w, x->ops[0], coef, depth + 1);
+  }
+  if (x->op == OP_FMUL) {
+    double c = 1;
+    Node *a = strip(w, x->ops[0], &c, depth + 1), *b = strip(w, x->ops[1], &c, depth + 1);
+    if (c == 1 || c == 0) return x;
+    *coef *= c;
+    return ir_op2(w, OP_FMUL, a, b);
+  }
+  return x;
+}
+
+static void sum_add(Sum *s, double coef, Node *core) {
+  for (int i = 0; i < s->n; i++)
+    if (s->terms[i].core == core) {
+      s->terms[i].coef += coef;
+      s->merged = true;
+      return;
+    }
+  s->terms[s->n++] = (Term){coef, core};
+}
+
+static int count_terms(const Node *x, int limit) {
+  if (x->op != OP_CADD || limit <= 1) return 1;
+  int n = count_terms(x->ops[0], limit);
+  return n >= limit ? n : n + count_terms(x->ops[1], limit - n);
+}
+
+static void collect(World *w, Node *x, double sign, Sum *s) {
+  if (x->op == OP_CADD) {
+    collect(w, x->ops[0], sign, s);
+    collect(w, x->ops[1], sign, s);
+    return;
+  }
+  if (x->op == OP_FLOAT) {
+    sum_add(s, sign * x->attr.f, NULL);
+    return;
+  }
+  double c = sign;
+  Node *core = strip(w, x, &c, 0);
+  sum_add(s, c, core);
+}
+
+static Node *scaled(World *w, Term t) {
+  if (!t.core) return ir_float(w, t.coef);
+  return ir_op2(w, OP_FMUL, t.core, ir_float(w, t.coef));
+}
+
+static Node *sum_build(World *w, const Sum *s) {
+  Node *r = NULL;
+  for (int pass = 0; pass < 2; pass++) /* positive terms first, so that the rest are subtractions */
+    for (int i = 0; i < s->n; i++) {
+      Term t = s->terms[i];
+      if (t.coef == 0 || (t.coef < 0) != pass) continue;
+      if (!r) r = scaled(w, t);
+      else if (pass) r = ir_op2(w, OP_FSUB, r, scaled(w, (Term){-t.coef, t.core}));
+      else r = ir_raw(w, OP_CADD, r->type, (Node *[]){r, scaled(w, t)}, 2);
+    }
+  return r ? r : ir_float(w, 0);
+}
+
+static Node *cadd_float(World *w, Node *a, Node *b) {
+  if (w->strict) return ir_op2(w, OP_FADD, a, b);
+  if (b->op == OP_CADD && a->op != OP_CADD) {
+    Node *t = a;
+    a = b;
+    b = t;
+  }
+  if (count_terms(a, MAX_TERMS) + count_terms(b, MAX_TERMS) <= MAX_TERMS) {
+    Sum s = {.n = 0};
+    collect(w, a, 1, &s);
+    collect(w, b, 1, &s);
+    if (s.merged) return sum_build(w, &s);
+  }
+  if (b->op == OP_FNEG) return ir_op2(w, OP_FSUB, a, b->ops[0]);
+  if (a->op == OP_FNEG) return ir_op2(w, OP_FSUB, b, a->ops[0]);
+  return ir_raw(w, OP_CADD, a->type, (Node *[]){a, b}, 2);
+}
+
+static bool is_zero(const Node *n) {
+  return n->op == OP_ZERO || (n->op == OP_FLOAT && n->attr.f == 0) || n->op == OP_UNIT;
+}
+
+Node *ir_cadd(World *w, Node *a, Node *b) {
+  if (is_zero(a)) return b;
+  if (is_zero(b)) return a;
+  if (a->type->kind == T_FLOAT) return cadd_float(w, a, b);
+  if (a->type->kind == T_TUPLE) {
+    Node **xs = NEW_ARRAY(w->arena, Node *, a->type->n);
+    for (int i = 0; i < a->type->n; i++) xs[i] = ir_cadd(w, ir_get(w, a, i), ir_get(w, b, i));
+    return ir_tuple(w, a->type, xs);
+  }
+  /* a bag with one contribution is that contribution, made to the other bag */
+  if (a->op == OP_ACC_AT && a->ops[0]->op == OP_ZERO) {
+    Node *t = a;
+    a = b;
+    b = t;
+  }
+  if (b->op == OP_ACC_AT && b->ops[0]->op == OP_ZERO) {
+    Node **ops = NEW_ARRAY(w->arena, Node *, b->nops);
+    for (int i = 1; i < b->nops; i++) ops[i] = b->ops[i];
+    ops[0] = a;
+    return ir_make(w, OP_ACC_AT, b->type, ops, b->nops);
+  }
+  return ir_raw(w, OP_CADD, a->type, (Node *[]){a, b}, 2);
+}

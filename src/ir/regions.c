@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT */
+/* Nested graphs: how they get what they need from outside, and the normal forms of branches and loops.
+ *
+ * A capture plan brings the captures of a node into normal form: what is constant or a known function or a tuple moves
+ * inside, so that folding and beta-reduction go on there; duplicates and unused ones are dropped. A branch on
+ * a known selector is its arm. A loop carries no tuples, nothing that never changes, and no check of its index that its
+ * trip count proves. */
+#include "ir/ir_internal.h"
+#include <string.h>
+
+/* ---- Capture plans ---------------------------------------------------------------- */
+static bool *used_params(World *w, Graph *g) {
+  bool *used = NEW_ARRAY(w->arena, bool, g->nparams + 1);
+  GraphBody *b = graph_body(w, g);
+  for (int i = 0; i < b->n; i++)
+    if (b->nodes[i]->op == OP_PARAM) used[b->nodes[i]->attr.i] = true;
+  return used;
+}
+
+static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth);
+
+static Node **capture_all(World *w, CapturePlan *p, int own, Node *x, int depth) {
+  Node **ops = NEW_ARRAY(w->arena, Node *, x->nops + 1);
+  for (int i = 0; i < x->nops; i++) ops[i] = capture(w, p, own, x->ops[i], depth + 1);
+  return ops;
+}
+
+/* What stands for outer node x inside. */
+static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth) {
+  if ((op_flags[x->op] & OPF_K) || x->op == OP_GLOBAL) return x;
+  if (depth < 8) {
+    if (x->op == OP_TUPLE || x->op == OP_TO_BAG || ir_is_known_function(x)) return ir_rebuild(w, x, capture_all(w, p, own, x, depth), x->graphs);
+  }
+  for (int i = 0; i < p->caps.len; i++)
+    if (p->caps.data[i] == x) return ir_param(w, own + i, x->type);
+  vec_push(w->arena, p->caps, x);
+  return ir_param(w, own + p->caps.len - 1, x->type);
+}
+
+CapturePlan ir_plan_captures(World *w, Graph **graphs, int ngraphs, int own, Node **caps, int n) {
+  CapturePlan p = {.inside = NEW_ARRAY(w->arena, Node *, n + 1)};
+  bool *used = NEW_ARRAY(w->arena, bool, n + 1);
+  for (int k = 0; k < ngraphs; k++) {
+    bool *u = used_params(w, graphs[k]);
+    for (int i = 0; i < n; i++) used[i] |= u[own + i];
+  }
+  for (int i = 0; i < n; i++) {
+    p.inside[i] = used[i] ? capture(w, &p, own, caps[i], 0) : ir_zero(w, caps[i]->type);
+    if (p.inside[i]->op != OP_PARAM || p.inside[i]->attr.i != own + i) p.changed = true;
+  }
+  return p;
+}
+
+Node **ir_plan_args(World *w, const CapturePlan *p, Graph *g, int own) {
+  Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
+  for (int i = 0; i < own; i++) args[i] = ir_param(w, i, g->params[i]);
+  for (int i = own; i < g->nparams; i++) args[i] = p->inside[i - own];
+  return args;
+}
+
+IrType **ir_plan_types(World *w, const CapturePlan *p, Graph *g, int own) {
+  IrType **ts = NEW_ARRAY(w->arena, IrType *, own + p->caps.len + 1);
+  for (int i = 0; i < own; i++) ts[i] = g->params[i];
+  for (int i = 0; i < p->caps.len; i++) ts[own + i] = p->caps.data[i]->type;
+  return ts;
+}
+
+/* ---- Branches ------------------------------------------------------------------------ */
+static bool same_arms(Graph **arms, int n) {
+  for (int i = 1; i < n; i++)
+    if (arms[i] != arms[0]) return false;
+  return true;
+}
+
+/* Arms that merely choose between what is there already. */
+static Node *trivial_switch(World *w, Node *s, Graph **arms, int narms, Node **caps) {
+  if (s->type->kind != T_BOOL || narms != 2) return NULL;
+  Node *no = arms[0]->result, *yes = arms[1]->result;
+  bool scalar = no->type->kind == T_INT || no->type->kind == T_FLOAT || no->type->kind == T_BOOL;
+  bool plain = (no->op == OP_PARAM || (op_flags[no->op] & OPF_K)) && (yes->op == OP_PARAM || (op_flags[yes->op] & OPF_K));
+  if (!scalar || !plain) return NULL;
+  Node *a = yes->op == OP_PARAM ? caps[yes->attr.i] : yes, *b = no->op == OP_PARAM ? caps[no->attr.i] : no;
+  return ir_op3(w, OP_SELECT, s, a, b);
+}
+
+/* Components that all arms return alike, without computing them: -1 or the index of one. */
+static bool shared_component(Graph **arms, int narms, int k) {
+  Node *x = arms[0]->result->ops[k];
+  if (x->op != OP_PARAM && !(op_flags[x->op] & OPF_K)) return false;
+  for (int i = 1; i < narms; i++)
+    if (arms[i]->result->ops[k] != x) return false;
+  return true;
+}
+
+static Node *hoist_components(World *w, Node *s, Graph **arms, int narms, Node **caps, int ncaps) {
+  IrType *t = arms[0]->result->type;
+  if (t->kind != T_TUPLE) return NULL;
+  for (int i = 0; i < narms; i++)
+    if (arms[i]->result->op != OP_TUPLE) return NULL;
+  Vec(int) rest = {0};
+  for (int k = 0; k < t->n; k++)
+    if (!shared_component(arms, narms, k)) vec_push(w->arena, rest, k);
+  if (rest.len == t->n) return NULL;
+  Node *inner = NULL;
+  if (rest.len) {
+    IrType **ts = NEW_ARRAY(w->arena, IrType *, rest.len);
+    for (int j = 0; j < rest.len; j++) ts[j] = t->args[rest.data[j]];
+    IrType *tt = ir_tuple_type(w, ts, NULL, rest.len);
+    Graph **gs = NEW_ARRAY(w->arena, Graph *, narms);
+    for (int i = 0; i < narms; i++) {
+      Node **xs = NEW_ARRAY(w->arena, Node *, rest.len);
+      for (int j = 0; j < rest.len; j++) xs[j] = arms[i]->result->ops[rest.data[j]];
+      gs[i] = ir_graph(w, arms[i]->params, arms[i]->nparams, rest.len == 1 ? xs[0] : ir_tuple(w, tt, xs), arms[i]->name);
+    }
+    inner = ir_switch(w, s, gs, narms, caps, ncaps);
+  }
+  Node **out = NEW_ARRAY(w->arena, Node *, t->n);
+  for (int k = 0, j = 0; k < t->n; k++) {
+    Node *x = arms[0]->result->ops[k];
+    if (j < rest.len && rest.data[j] == k) out[k] = rest.len == 1 ? inner : ir_get(w, inner, j), j++;
+    else out[k] = x->op == OP_PARAM ? caps[x->attr.i] : x;
+  }
+  return ir_tuple(w, t, out);
+}
+
+Node *ir_switch(World *w, Node *s, Graph **arms, int narms, Node **caps, int ncaps) {
+  if (s->op == OP_BOOL || s->op == OP_INT) {
+    int k = s->attr.i >= 0 && s->attr.i < narms ? (int)s->attr.i : narms - 1;
+    return ir_instantiate(w, arms[k], caps, 0);
+  }
+  if (s->op == OP_NOT && narms == 2) return ir_switch(w, s->ops[0], (Graph *[]){arms[1], arms[0]}, 2, caps, ncaps);
+  CapturePlan p = ir_plan_captures(w, arms, narms, 0, caps, ncaps);
+  bool selector = false;
+  for (int i = 0; i < p.caps.len; i++) selector |= p.caps.data[i] == s;
+  if (p.changed || selector) {
+    Graph **gs = NEW_ARRAY(w->arena, Graph *, narms);
+    for (int i = 0; i < narms; i++) {
+      Node **args = ir_plan_args(w, &p, arms[i], 0);
+      /* inside an arm the selector is known, but for the last arm of an integer switch */
+      for (int k = 0; k < ncaps; k++)
+        if (caps[k] == s && args[k]->op == OP_PARAM && (s->type->kind == T_BOOL || i + 1 < narms))
+          args[k] = s->type->kind == T_BOOL ? ir_bool(w, i) : ir_int(w, i);
+      gs[i] = ir_graph(w, ir_plan_types(w, &p, arms[i], 0), p.caps.len, ir_instantiate(w, arms[i], args, 0), arms[i]->name);
+    }
+    if (p.changed || s->type->kind == T_BOOL) return ir_switch(w, s, gs, narms, p.caps.data, p.caps.len);
+    arms = gs;
+    caps = p.caps.data;
+    ncaps = p.caps.len;
+  }
+  if (same_arms(arms, narms)) return ir_instantiate(w, arms[0], caps, 0);
+  Node *r = trivial_switch(w, s, arms, narms, caps);
+  if (!r) r = hoist_components(w, s, arms, narms, caps, ncaps);
+  if (r) return r;
+  Node **ops = NEW_ARRAY(w->arena, Node *, ncaps + 1);
+  ops[0] = s;
+  if (ncaps) memcpy(ops + 1, caps, sizeof(Node *) * (size_t)ncaps);
+  return ir_intern(w, &(Node){.op = OP_SWITCH, .type = arms[0]->result->type, .ops = ops, .nops = ncaps + 1, .graphs = arms, .ngraphs = narms});
+}
+
+/* ---- Loops ------------------------------------------------------------------------------ */
+/* Rebuilding a loop with other state. `slots` describes the old carried values and accumulators, in order. */
+typedef enum { KEEP, DROP /* never changes: what it is at the start */, SPLIT /* a tuple: one slot for each component */ } Fate;
+typedef struct Reloop {
+  World *w;
+  const LoopInfo *old;
+  LoopInfo info;
+  Node *n;
+  Node **ops;            /* old operands: carried, accs, sliced, caps */
+  Graph *body, *cond;
+  Fate *fate;            /* of carried and accs */
+  bool *sliced_used;
+  Vec(Node *) inits, sliced;
+  Vec(IrType *) own;     /* parameter types of the new body before its captures */
+  int nslots;
+} Reloop;
+
+static Node *body_result(const Graph *g, World *w, int k) { return ir_get(w, g->result, k); }
+
+static int width(const Reloop *r, int k) {
+  return r->fate[k] == DROP ? 0 : r->fate[k] == SPLIT ? r->ops[k]->type->n : 1;
+}
+
+static bool decide(Reloop *r) {
+  bool changed = false, *used = used_params(r->w, r->body);
+  bool *in_cond = r->cond ? used_params(r->w, r->cond) : NULL;
+  for (int k = 0; k < r->nslots; k++) {
+    IrType *t = r->ops[k]->type;
+    Node *next = body_result(r->body, r->w, k);
+    r->fate[k] = next->op == OP_PARAM && next->attr.i == 1 + k ? DROP : t->kind == T_TUPLE ? SPLIT : KEEP;
+    if (t->kind == T_UNIT) r->fate[k] = DROP;
+    changed |= r->fate[k] != KEEP;
+  }
+  (void)in_cond;
+  for (int i = 0; i < r->old->nsliced; i++) {
+    r->sliced_used[i] = used[1 + r->nslots + i];
+    changed |= !r->sliced_used[i];
+  }
+  return changed;
+}
+
+/* Lays out the new state: operands and parameter types. */
+static void lay_out(Reloop *r) {
+  World *w = r->w;
+  vec_push(w->arena, r->own, ir_type(w, T_INT));
+  for (int k = 0; k < r->nslots; k++) {
+    int wd = width(r, k);
+    for (int j = 0; j < wd; j++) {
+      Node *x = r->fate[k] == SPLIT ? ir_get(w, r->ops[k], j) : r->ops[k];
+      vec_push(w->arena, r->inits, x);
+      vec_push(w->arena, r->own, x->type);
+    }
+    if (k < r->old->ncarried) r->info.ncarried += wd;
+    else r->info.naccs += wd;
+  }
+  for (int i = 0; i < r->old->nsliced; i++)
+    if (r->sliced_used[i]) {
+      Node *x = r->ops[r->nslots + i];
+      vec_push(w->arena, r->sliced, x);
+      vec_push(w->arena, r->own, r->body->params[1 + r->nslots + i]);
+    }
+  r->info.nsliced = r->sliced.len;
+}
+
+/* What stands for old slot k, given the node that stands for new slot j. */
+static Node *slot_value(Reloop *r, int k, Node *(*at)(Reloop *r, int j, IrType *t), int *j) {
+  IrType *t = r->ops[k]->type;
+  if (r->fate[k] == DROP) return NULL;
+  if (r->fate[k] == KEEP) return at(r, (*j)++, t);
+  Node **xs = NEW_ARRAY(r->w->arena, Node *, t->n);
+  for (int i = 0; i < t->n; i++) xs[i] = at(r, (*j)++, t->args[i]);
+  return ir_tuple(r->w, t, xs);
+}
+
+static Node *as_param(Reloop *r, int j, IrType *t) { return ir_param(r->w, 1 + j, t); }
+
+/* Arguments for the old body or cond over the new parameters. Captures come last: the old ones, then the dropped slots'. */
+static Node **old_args(Reloop *r, bool cond) {
+  World *w = r->w;
+  int nslots = cond ? r->old->ncarried : r->nslots, own = cond ? 1 + r->info.ncarried : r->own.len;
+  Graph *g = cond ? r->cond : r->body;
+  Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
+  args[0] = ir_param(w, 0, ir_type(w, T_INT));
+  int j = 0, dropped = 0;
+  for (int k = 0; k < r->nslots; k++) {
+    Node *x = k < nslots ? slot_value(r, k, as_param, &j) : NULL;
+    if (r->fate[k] == DROP) x = ir_param(w, own + r->old->ncaps + dropped++, r->ops[k]->type);
+    if (k < nslots) args[1 + k] = x;
+  }
+  int at = 1 + nslots;
+  for (int i = 0; i < r->old->nsliced && !cond; i++, at++) {
+    IrType *t = r->body->params[at];
+    args[at] = r->sliced_used[i] ? ir_param(w, 1 + j, t) : ir_zero(w, t);
+    j += r->sliced_used[i];
+  }
+  for (int i = 0; i < r->old->ncaps; i++) args[at + i] = ir_param(w, own + i, g->params[at + i]);
+  return args;
+}
+
+static Graph *new_body(Reloop *r, IrType **cap_types, int ncaps) {
+  World *w = r->w;
+  Node *old = ir_instantiate(w, r->body, old_args(r, false), 0);
+  Vec(Node *) out = {0};
+  for (int k = 0; k < r->nslots; k++)
+    for (int j = 0; j < width(r, k); j++) {
+      Node *x = ir_get(w, old, k);
+      vec_push(w->arena, out, r->fate[k] == SPLIT ? ir_get(w, x, j) : x);
+    }
+  for (int i = 0; i < r->old->nstacked; i++) vec_push(w->arena, out, ir_get(w, old, r->nslots + i));
+  IrType **ts = NEW_ARRAY(w->arena, IrType *, out.len + 1);
+  for (int i = 0; i < out.len; i++) ts[i] = out.data[i]->type;
+  Node *result = ir_tuple(w, ir_tuple_type(w, ts, NULL, out.len), out.data);
+  Vec(IrType *) params = {0};
+  for (int i = 0; i < r->own.len; i++) vec_push(w->arena, params, r->own.data[i]);
+  for (int i = 0; i < ncaps; i++) vec_push(w->arena, params, cap_types[i]);
+  return ir_graph(w, params.data, params.len, result, r->body->name);
+}
+
+static Graph *new_cond(Reloop *r, IrType **cap_types, int ncaps) {
+  World *w = r->w;
+  Node *result = ir_instantiate(w, r->cond, old_args(r, true), 0);
+  Vec(IrType *) params = {0};
+  for (int i = 0; i < 1 + r->info.ncarried; i++) vec_push(w->arena, params, r->own.data[i]);
+  for (int i = 0; i < ncaps; i++) vec_push(w->arena, params, cap_types[i]);
+  return ir_graph(w, params.data, params.len, result, r->cond->name);
+}
+
+static Node *loop_slot(Reloop *r, int j, IrType *t) {
+  (void)t;
+  return ir_get(r->w, r->n, j); /* r->n is the new loop by now */
+}
+
+/* The old loop's value from the new loop's. */
+static Node *old_value(Reloop *r, Node *loop, IrType *type) {
+  World *w = r->w;
+  Node **xs = NEW_ARRAY(w->arena, Node *, type->n);
+  r->n = loop;
+  int j = 0;
+  for (int k = 0; k < r->nslots; k++) {
+    Node *x = slot_value(r, k, loop_slot, &j);
+    xs[k] = x ? x : r->ops[k];
+  }
+  for (int i = r->nslots; i < type->n; i++) xs[i] = ir_get(w, loop, j++);
+  return ir_tuple(w, type, xs);
+}
+
+static IrType *loop_type(World *w, const LoopInfo *l, const Graph *body) {
+  const IrType *rt = body->result->type;
+  int slots = l->ncarried + l->naccs;
+  IrType **ts = NEW_ARRAY(w->arena, IrType *, slots + l->nstacked + 1);
+  for (int i = 0; i < slots; i++) ts[i] = rt->args[i];
+  for (int i = 0; i < l->nstacked; i++) ts[slots + i] = ir_array_type(w, rt->args[slots + i]);
+  ts[slots + l->nstacked] = ir_type(w, T_INT);
+  return ir_tuple_type(w, ts, NULL, slots + l->nstacked + 1);
+}
+
+static Node *reloop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
+  int nslots = l->ncarried + l->naccs;
+  Reloop r = {.w = w, .old = l, .n = n, .ops = ops, .body = body, .cond = cond, .nslots = nslots};
+  r.info = (LoopInfo){.nstacked = l->nstacked, .has_cond = l->has_cond, .down = l->down};
+  r.fate = NEW_ARRAY(w->arena, Fate, nslots + 1);
+  r.sliced_used = NEW_ARRAY(w->arena, bool, l->nsliced + 1);
+  if (!decide(&r)) return NULL;
+  lay_out(&r);
+  Vec(Node *) caps = {0};
+  Vec(IrType *) types = {0};
+  for (int i = 0; i < l->ncaps; i++) vec_push(w->arena, caps, ops[nslots + l->nsliced + i]);
+  for (int k = 0; k < nslots; k++)
+    if (r.fate[k] == DROP) vec_push(w->arena, caps, ops[k]);
+  for (int i = 0; i < caps.len; i++) vec_push(w->arena, types, caps.data[i]->type);
+  Graph *nb = new_body(&r, types.data, types.len), *nc = cond ? new_cond(&r, types.data, types.len) : NULL;
+  r.info.ncaps = caps.len;
+  Vec(Node *) all = {0};
+  for (int i = 0; i < r.inits.len; i++) vec_push(w->arena, all, r.inits.data[i]);
+  for (int i = 0; i < r.sliced.len; i++) vec_push(w->arena, all, r.sliced.data[i]);
+  for (int i = 0; i < caps.len; i++) vec_push(w->arena, all, caps.data[i]);
+  Node *loop = ir_loop(w, &r.info, n, all.data, nb, nc, site);
+  return old_value(&r, loop, loop_type(w, l, body));
+}
+
+/* Does m read only captures (parameters from `own` on)? */
+static bool reads_captures_only(const Node *m, int own, int depth) {
+  if (m->op == OP_PARAM) return m->attr.i >= own;
+  if (depth > 4) return false;
+  for (int i = 0; i < m->nops; i++)
+    if (!reads_captures_only(m->ops[i], own, depth + 1)) return false;
+  return true;
+}
+
+/* Checks of the loop's own index against a length that is the trip count hold by construction. */
+static Graph *without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int own) {
+  GraphBody *b = graph_body(w, body);
+  Map proved;
+  map_init(&proved, w->arena);
+  Node **outer = NULL;
+  for (int i = 0; i < b->n; i++) {
+    Node *c = b->nodes[i];
+    if (c->op != OP_CHECK_INDEX || c->ops[0]->op != OP_PARAM || c->ops[0]->attr.i != 0) continue;
+    if (!reads_captures_only(c->ops[1], own, 0)) continue;
+    if (!outer) {
+      outer = NEW_ARRAY(w->arena, Node *, body->nparams + 1);
+      for (int k = 0; k < own; k++) outer[k] = ir_zero(w, body->params[k]);
+      for (int k = own; k < body->nparams; k++) outer[k] = caps[k - own];
+    }
+    if (ir_substitute(w, c->ops[1], outer, body->nparams, 0) == n) map_put(&proved, c, c->ops[0]);
+  }
+  if (!proved.count) return body;
+  Node **args = NEW_ARRAY(w->arena, Node *, body->nparams + 1);
+  for (int k = 0; k < body->nparams; k++) args[k] = ir_param(w, k, body->params[k]);
+  return ir_graph(w, body->params, body->nparams, ir_instantiate_over(w, body, args, 0, &proved), body->name);
+}
+
+/* A loop that runs not at all. */
+static Node *empty_loop(World *w, const LoopInfo *l, Node **ops, const Graph *body) {
+  IrType *t = loop_type(w, l, body);
+  int slots = l->ncarried + l->naccs;
+  Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
+  for (int i = 0; i < slots; i++) xs[i] = ops[i];
+  for (int i = 0; i < l->nstacked; i++) xs[slots + i] = ir_array(w, t->args[slots + i]->args[0], NULL, 0, 0);
+  xs[slots + l->nstacked] = ir_int(w, 0);
+  return ir_tuple(w, t, xs);
+}
+
+static Node *plan_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
+  int before = l->ncarried + l->naccs + l->nsliced, own = 1 + before, cown = 1 + l->ncarried;
+  /* body and cond differ in their own parameters: plan over the body's, with the cond's uses added */
+  bool *used = used_params(w, body), *cused = cond ? used_params(w, cond) : NULL;
+  CapturePlan p = {.inside = NEW_ARRAY(w->arena, Node *, l->ncaps + 1)}, q = p;
+  q.inside = NEW_ARRAY(w->arena, Node *, l->ncaps + 1);
+  for (int i = 0; i < l->ncaps; i++) {
+    Node *x = ops[before + i];
+    bool u = used[own + i] || (cused && cused[cown + i]);
+    p.inside[i] = u ? capture(w, &p, own, x, 0) : ir_zero(w, x->type);
+    q.inside[i] = u ? capture(w, &q, cown, x, 0) : ir_zero(w, x->type);
+    p.changed |= p.inside[i]->op != OP_PARAM || p.inside[i]->attr.i != own + i;
+  }
+  if (!p.changed) return NULL;
+  Graph *nb = ir_graph(w, ir_plan_types(w, &p, body, own), own + p.caps.len, ir_instantiate(w, body, ir_plan_args(w, &p, body, own), 0), body->name);
+  Graph *nc = NULL;
+  if (cond) nc = ir_graph(w, ir_plan_types(w, &q, cond, cown), cown + q.caps.len, ir_instantiate(w, cond, ir_plan_args(w, &q, cond, cown), 0), cond->name);
+  LoopInfo info = *l;
+  info.ncaps = p.caps.len;
+  Node **all = NEW_ARRAY(w->arena, Node *, before + p.caps.len + 1);
+  memcpy(all, ops, sizeof(Node *) * (size_t)before);
+  if (p.caps.len) memcpy(all + before, p.caps.data, sizeof(Node *) * (size_t)p.caps.len);
+  return ir_loop(w, &info, n, all, nb, nc, site);
+}
+
+Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
+  int before = l->ncarried + l->naccs + l->nsliced;
+  if (n && n->op == OP_INT && n->attr.i <= 0) return empty_loop(w, l, ops, body);
+  Node *r = plan_loop(w, l, n, ops, body, cond, site);
+  if (!r) r = reloop(w, l, n, ops, body, cond, site);
+  if (r) return r;
+  if (n) {
+    Graph *b = without_proved_checks(w, body, n, ops + before, 1 + before);
+    if (b != body) return ir_loop(w, l, n, ops, b, cond, site);
+  }
+  int counted = n != NULL, total = before + l->ncaps;
+  Node **all = NEW_ARRAY(w->arena, Node *, total + 2);
+  if (n) all[0] = n;
+  if (total) memcpy(all + counted, ops, sizeof(Node *) * (size_t)total);
+  Graph *gs[2] = {body, cond};
+  Node *loop = ir_intern(w, &(Node){.op = OP_LOOP, .type = loop_type(w, l, body), .ops = all, .nops = total + counted, .graphs = gs,
+                                    .ngraphs = cond ? 2 : 1, .loop = (LoopInfo *)l});
+  if (!loop->site) loop->site = site;
+  return loop;
+}
+
+/* ---- Regions -------------------------------------------------------------------------------- */
+Region *region_open(World *w, Region *outer) {
+  Region *r = NEW(w->arena, Region);
+  r->w = w;
+  r->outer = outer;
+  return r;
+}
+
+Node *region_param(Region *r, IrType *t) {
+  vec_push(r->w->arena, r->params, t);
+  r->nown++;
+  return ir_param(r->w, r->nown - 1, t);
+}
+
+Node *region_import(Region *r, Region *from, Node *x) {
+  if (r == from || (op_flags[x->op] & OPF_K) || x->op == OP_GLOBAL) return x;
+  x = region_import(r->outer, from, x);
+  for (int i = 0; i < r->ncaps; i++)
+    if (r->caps.data[i] == x) return ir_param(r->w, r->nown + i, x->type);
+  vec_push(r->w->arena, r->caps, x);
+  vec_push(r->w->arena, r->params, x->type);
+  r->ncaps++;
+  return ir_param(r->w, r->nown + r->ncaps - 1, x->type);
+}
+
+Graph *region_close(Region *r, Node *result, Sym name) { return ir_graph(r->w, r->params.data, r->params.len, result, name); }
+
+void region_close_arms(Region **rs, Node **results, int n, Graph **arms, Node ***caps, int *ncaps) {
+  World *w = rs[0]->w;
+  Vec(Node *) all = {0};
+  Vec(IrType *) types = {0};
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < rs[i]->ncaps; k++) {
+      int j = 0;
+      while (j < all.len && all.data[j] != rs[i]->caps.data[k]) j++;
+      if (j < all.len) continue;
+      vec_push(w->arena, all, rs[i]->caps.data[k]);
+      vec_push(w->arena, types, rs[i]->caps.data[k]->type);
+    }
+  for (int i = 0; i < n; i++) {
+    Node **args = NEW_ARRAY(w->arena, Node *, rs[i]->ncaps + 1);
+    for (int k = 0; k < rs[i]->ncaps; k++)
+      for (int j = 0; j < all.len; j++)
+        if (all.data[j] == rs[i]->caps.data[k]) args[k] = ir_param(w, j, types.data[j]);
+    arms[i] = ir_graph(w, types.data, types.len, ir_substitute(w, results[i], args, rs[i]->ncaps, 0), NULL);
+  }
+  *caps = all.data;
+  *ncaps = all.len;
+}

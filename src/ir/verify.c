@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* The verifier: types, parameter ranges, operand counts and shapes of nested graphs. Run after each pass in debug
+ * builds and in tests. It returns the first violation as text; there is nothing it repairs. */
+#include "ir/ir_internal.h"
+
+static const char *complain(World *w, const Graph *g, const Node *n, const char *what) {
+  Str s = {.arena = w->arena};
+  ir_print(w, g, &s);
+  return arena_printf(w->arena, "node %s: %s in\n%.3000s", n ? op_names[n->op] : "graph", what, s.data);
+}
+
+static const int op_arity[OP_COUNT] = {
+#define OP(name, text, n, flags) [OP_##name] = (n),
+#include "ir/ops.def"
+#undef OP
+};
+
+static const char *verify_switch(World *w, const Graph *g, const Node *n) {
+  IrKind k = n->ops[0]->type->kind;
+  if (k != T_BOOL && k != T_INT) return complain(w, g, n, "selector is neither int nor bool");
+  for (int i = 0; i < n->ngraphs; i++) {
+    const Graph *a = n->graphs[i];
+    if (a->nparams != n->nops - 1) return complain(w, g, n, "arm takes another number of captures");
+    if (a->result->type != n->type) return complain(w, g, n, "arm yields another type");
+    for (int j = 0; j < a->nparams; j++)
+      if (a->params[j] != n->ops[j + 1]->type) return complain(w, g, n, "capture has another type");
+  }
+  return NULL;
+}
+
+static const char *verify_loop(World *w, const Graph *g, const Node *n) {
+  const LoopInfo *l = n->loop;
+  const Graph *b = n->graphs[0];
+  int at = !l->has_cond, slots = l->ncarried + l->naccs;
+  if (b->nparams != 1 + slots + l->nsliced + l->ncaps) return complain(w, g, n, "body takes another number of parameters");
+  if (n->nops != at + slots + l->nsliced + l->ncaps) return complain(w, g, n, "operands don't fit the loop");
+  if (!l->has_cond && n->ops[0]->type->kind != T_INT) return complain(w, g, n, "trip count isn't an int");
+  if (b->result->type->n != slots + l->nstacked) return complain(w, g, n, "body yields another number of results");
+  for (int i = 0; i < slots + l->nsliced + l->ncaps; i++) {
+    const IrType *have = n->ops[at + i]->type, *want = b->params[1 + i];
+    if (i >= slots && i < slots + l->nsliced) have = have->args[0];
+    if (have != want) return complain(w, g, n, "operand and body parameter differ in type");
+    if (i < slots && b->result->type->args[i] != want) return complain(w, g, n, "state changes its type");
+  }
+  return NULL;
+}
+
+static const char *verify_node(World *w, const Graph *g, const Node *n) {
+  if (op_arity[n->op] >= 0 && op_arity[n->op] != n->nops) return complain(w, g, n, "wrong number of operands");
+  switch (n->op) {
+  case OP_PARAM:
+    if (n->attr.i >= g->nparams) return complain(w, g, n, "parameter out of range");
+    return g->params[n->attr.i] == n->type ? NULL : complain(w, g, n, "parameter of another type");
+  case OP_SWITCH: return verify_switch(w, g, n);
+  case OP_LOOP: return verify_loop(w, g, n);
+  case OP_CALL:
+    for (int i = 0; i < n->nops; i++)
+      if (n->ops[i]->type != n->attr.func->params[i]) return complain(w, g, n, "argument of another type");
+    return NULL;
+  case OP_APPLY: return n->ops[0]->type->kind == T_FUN && n->ops[0]->type->args[0] == n->ops[1]->type ? NULL : complain(w, g, n, "ill-typed application");
+  case OP_CLOSURE: {
+    int own = 1 + n->type->effect;
+    if (n->graphs[0]->nparams != own + n->nops) return complain(w, g, n, "closure of a graph with other captures");
+    for (int i = 0; i < n->nops; i++)
+      if (n->ops[i]->type != n->graphs[0]->params[own + i]) return complain(w, g, n, "capture of another type");
+    return NULL;
+  }
+  case OP_GET: return n->ops[0]->type->kind == T_TUPLE && n->attr.i < n->ops[0]->type->n ? NULL : complain(w, g, n, "get of no tuple");
+  case OP_TUPLE:
+    for (int i = 0; i < n->nops; i++)
+      if (n->ops[i]->type != n->type->args[i]) return complain(w, g, n, "component of another type");
+    return NULL;
+  case OP_CADD: return n->ops[0]->type == n->ops[1]->type ? NULL : complain(w, g, n, "sum of two types");
+  default:
+    if (n->op >= OP_FADD && n->op <= OP_TRIGAMMA && n->op != OP_FPOWI)
+      for (int i = 0; i < n->nops; i++)
+        if (n->ops[i]->type->kind != T_FLOAT) return complain(w, g, n, "operand isn't a float");
+    return NULL;
+  }
+}
+
+typedef struct Verify { World *w; const char *why; } Verify;
+
+static void verify_graph(void *user, Graph *g) {
+  Verify *v = user;
+  GraphBody *b = graph_body(v->w, g);
+  for (int i = 0; i < b->n && !v->why; i++) v->why = verify_node(v->w, g, b->nodes[i]);
+}
+
+const char *ir_verify(World *w, Graph *g) {
+  Verify v = {w, NULL};
+  ir_walk_graphs(w, g, verify_graph, &v);
+  return v.why;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* The IR's normal forms: hash-consing, folding, like terms, branches, loops, beta-reduction, unrolling. */
+#include "ir/ir.h"
+#include "check.h"
+#include <string.h>
+
+static Heap heap;
+static Arena arena;
+static World *w;
+static IrType *F, *I;
+
+static Node *x(void) { return ir_param(w, 0, F); }
+static Node *y(void) { return ir_param(w, 1, F); }
+
+static void hash_consing(void) {
+  CHECK(ir_op2(w, OP_FADD, x(), y()) == ir_op2(w, OP_FADD, y(), x()));
+  CHECK(ir_op2(w, OP_FSUB, x(), y()) != ir_op2(w, OP_FSUB, y(), x()));
+  CHECK(ir_op2(w, OP_FADD, ir_float(w, 0.1), ir_float(w, 0.2)) == ir_float(w, 0.1 + 0.2));
+  CHECK(ir_float(w, 0.0) != ir_float(w, -0.0));
+}
+
+static void ieee_is_kept(void) {
+  Node *plus0 = ir_op2(w, OP_FADD, x(), ir_float(w, 0));
+  CHECK(plus0 != x()); /* -0 + 0 is 0 */
+  CHECK(ir_op2(w, OP_FMUL, x(), ir_float(w, 0))->op == OP_FMUL);
+  CHECK(ir_op2(w, OP_FMUL, x(), ir_float(w, 1)) == x());
+}
+
+static void like_terms(void) {
+  Node *two = ir_op2(w, OP_CADD, x(), x());
+  Node *three = ir_op2(w, OP_CADD, two, x());
+  CHECK(three == ir_op2(w, OP_FMUL, x(), ir_float(w, 3)));
+  Node *none = ir_op2(w, OP_CADD, three, ir_op1(w, OP_FNEG, three));
+  CHECK(none == ir_float(w, 0));
+}
+
+static Graph *unary(Node *result) { return ir_graph(w, &F, 1, result, NULL); }
+
+static void beta(void) {
+  Graph *sq = unary(ir_op2(w, OP_FMUL, x(), x()));
+  Node *f = ir_closure(w, sq, ir_fun_type(w, F, F, false), NULL, 0);
+  CHECK(ir_apply(w, f, y(), NULL, 0) == ir_op2(w, OP_FMUL, y(), y()));
+  CHECK(unary(ir_op2(w, OP_FMUL, x(), x())) == sq);
+}
+
+static void known_recursion_unrolls(void) {
+  /* pow x n = if n = 0 then 1 else x * pow x (n - 1) */
+  IrType *ps[2] = {F, I};
+  Func *f = ir_func(w, "pow", ps, 2, F);
+  f->recursive = true;
+  Node *n = ir_param(w, 1, I);
+  Region *r[2] = {region_open(w, NULL), region_open(w, NULL)};
+  Region *outer = region_open(w, NULL);
+  Node *px = region_param(outer, F), *pn = region_param(outer, I);
+  r[0]->outer = r[1]->outer = outer;
+  Node *xi = region_import(r[0], outer, px), *ni = region_import(r[0], outer, pn);
+  Node *args[2] = {xi, ir_op2(w, OP_ISUB, ni, ir_int(w, 1))};
+  Node *rs[2] = {ir_op2(w, OP_FMUL, xi, ir_call(w, f, args, 0)), ir_float(w, 1)};
+  Graph *arms[2];
+  Node **caps;
+  int ncaps;
+  region_close_arms(r, rs, 2, arms, &caps, &ncaps);
+  ir_func_finish(w, f, ir_switch(w, ir_op2(w, OP_IEQ, n, ir_int(w, 0)), arms, 2, caps, ncaps));
+  CHECK(!ir_verify(w, f->graph));
+  Node *call[2] = {x(), ir_int(w, 5)};
+  Node *five = ir_call(w, f, call, 0);
+  CHECK(five->op == OP_FMUL);
+  CHECK(ir_count(w, unary(five)).total == 4);
+  Node *unknown[2] = {x(), n};
+  CHECK(ir_call(w, f, unknown, 0)->op == OP_CALL);
+}
+
+static void loop_normal_form(void) {
+  /* a loop that carries (s, k) with k constant: k becomes a capture, the tuple goes */
+  IrType *pair[2] = {F, F};
+  IrType *t = ir_tuple_type(w, pair, NULL, 2);
+  IrType *ps[2] = {I, t};
+  Node *st = ir_param(w, 1, t);
+  Node *next = ir_pair(w, ir_op2(w, OP_FADD, ir_get(w, st, 0), ir_get(w, st, 1)), ir_get(w, st, 1));
+  IrType *out[1] = {t};
+  Graph *body = ir_graph(w, ps, 2, ir_tuple(w, ir_tuple_type(w, out, NULL, 1), &next), NULL);
+  Node *init = ir_pair(w, x(), y());
+  Node *n = ir_param(w, 2, I);
+  Node *l = ir_loop(w, &(LoopInfo){.ncarried = 1}, n, &init, body, NULL, 0);
+  Node *s = ir_get(w, ir_get(w, l, 0), 0);
+  CHECK(s->op == OP_GET && s->ops[0]->op == OP_LOOP && s->ops[0]->loop->ncarried == 1 && s->ops[0]->loop->ncaps == 1);
+  CHECK(ir_get(w, ir_get(w, l, 0), 1) == y());
+  IrType *all[3] = {F, F, I};
+  CHECK(!ir_verify(w, ir_graph(w, all, 3, s, NULL)));
+}
+
+int main(void) {
+  heap_init(&heap);
+  arena_init(&arena, &heap);
+  SymTable syms;
+  symtable_init(&syms, &arena);
+  w = world_new(&arena, &syms);
+  F = ir_type(w, T_FLOAT);
+  I = ir_type(w, T_INT);
+  hash_consing();
+  ieee_is_kept();
+  like_terms();
+  beta();
+  known_recursion_unrolls();
+  loop_normal_form();
+  arena_free(&arena);
+  return check_result();
+}
