@@ -32,7 +32,7 @@ Constraint *relation_new(Checker *c, ConstraintKind kind, Span at, Type *t0, Typ
 }
 
 void relation_holds(Checker *c, Type *t, unsigned classes) {
-  relation_new(c, C_HOLDS, (Span){0}, t, NULL, NULL)->classes = classes;
+  relation_new(c, C_HOLDS, c->at, t, NULL, NULL)->classes = classes;
 }
 
 /* Only arithmetic becomes part of a function's type; the rest is settled with the item. */
@@ -214,6 +214,7 @@ static bool step_reshape(Checker *c, Constraint *k) {
 }
 
 static bool step(Checker *c, Constraint *k) {
+  c->at = k->at;
   for (int i = 0; i < k->n; i++)
     if (type_repr(k->t[i])->kind == TY_ERROR) {
       for (int j = 0; j < k->n; j++) unify(c, k->t[j], c->t_error);
@@ -296,6 +297,7 @@ void relation_settle(Checker *c, Constraint *k) {
   }
   }
   solve(c);
+  k->done = true;
 }
 
 /* A record that is still open is of the latest type declared with all the fields used of it. */

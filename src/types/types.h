@@ -114,6 +114,7 @@ struct Module {
   Vec(Item *) items; /* checked, in order of evaluation */
   bool loading;      /* for cycles */
   void *lazy;        /* library modules: items not yet parsed */
+  void *latest_type; /* the checker's: the last TypeName declared */
 };
 
 /* How the checker gets at other modules. Returns NULL after reporting an error. */

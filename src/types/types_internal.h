@@ -69,7 +69,8 @@ typedef struct TypeName {
   Type **effects;  /* effect variables inside an alias, fresh at each use */
   int neffects;
   Span span;
-  bool bad;        /* its declaration had an error */
+  TypeDecl *decl;  /* of an alias that isn't resolved yet, else NULL */
+  bool resolving;
   struct TypeName *previous; /* declared before it in the module */
 } TypeName;
 
@@ -138,6 +139,7 @@ struct Checker {
   uint32_t next_id;
   Map data_leaves; /* DataDecl -> DataLeaves */
   Clash clash;
+  Span at;         /* what is being unified */
   int steps;       /* left for the walk under way */
   State s;
 };
@@ -189,6 +191,7 @@ Type *resolve_annotation(Checker *c, TypeExpr *te);
 Type *resolve_foreign(Checker *c, Item *item, bool effect);
 void declare_types(Checker *c, Item *item);
 Type *instantiate_alias(Checker *c, const TypeName *t, Type **args);
+Type *type_record(Checker *c, const Sym *fields, Type *const *types, int n, Span at);
 int count_arrows(const TypeExpr *te);
 
 /* ---- scope.c ------------------------------------------------------------------- */
@@ -197,6 +200,7 @@ void local_pop_to(Checker *c, int mark);
 Binding *lookup_value(Checker *c, Name name);   /* reports; NULL */
 Ctor *lookup_ctor(Checker *c, Name name);       /* reports; NULL */
 TypeName *lookup_type(Checker *c, Name name);   /* reports; NULL */
+TypeName *find_type(Checker *c, Name name);     /* does not report */
 Module *lookup_module(Checker *c, Sym name, Span at);
 Binding *module_value(Checker *c, Module *m, Sym name);
 TypeName *record_type_with(Checker *c, const Sym *fields, int n);
@@ -206,6 +210,7 @@ bool is_prelude_prim(const Checker *c, const Binding *b, const char *name);
 typedef Vec(Binding *) Bindings;
 Type *infer(Checker *c, Expr *e);
 Type *infer_pat(Checker *c, Pat *p, Bindings *out, BindingKind kind);
+Type *ctor_type(Checker *c, Ctor *k, Type **arg);
 void push_bindings(Checker *c, const Bindings *b);
 Type *infer_binary(Checker *c, Expr *e);
 Type *infer_operator(Checker *c, Expr *e);
@@ -238,7 +243,7 @@ typedef struct Place { /* where a type was wanted, and why */
   const char *also_label;
 } Place;
 /* Unifies; on failure says that `want` was expected and `got` found. */
-bool expect(Checker *c, Type *want, Type *got, Place p);
+bool expect_type(Checker *c, Type *want, Type *got, Place p);
 void report_clash(Checker *c, Type *want, Type *got, Place p);
 void expect_class(Checker *c, Type *t, unsigned classes, Span at);
 void report_class(Checker *c, Span at, Sym user);
