@@ -20,7 +20,7 @@
 #include "types/types_internal.h"
 #include <string.h>
 
-Marks enter_level(Checker *c) {
+Marks tc_enter_level(Checker *c) {
   c->s.level++;
   return (Marks){c->s.vars.len, c->s.relations.len, c->s.rec_uses.len};
 }
@@ -29,18 +29,18 @@ Marks enter_level(Checker *c) {
 /* Parameters a binding's function takes one after the other; 0 when it isn't a known function. */
 static int known_arity(const Binding *b) {
   if (b->fun) return b->fun->nparams;
-  if (b->kind == BIND_PRIM || b->kind == BIND_FOREIGN) return b->item ? count_arrows(b->item->annot) : 0;
+  if (b->kind == BIND_PRIM || b->kind == BIND_FOREIGN) return b->item ? tc_count_arrows(b->item->annot) : 0;
   return 0;
 }
 
 static bool all_values(Checker *c, Expr *const *es, int n) {
   for (int i = 0; i < n; i++)
-    if (!is_value(c, es[i])) return false;
+    if (!tc_is_value(c, es[i])) return false;
   return true;
 }
 
 /* Whether evaluating e does no work, so that doing it at each use is the same. */
-bool is_value(Checker *c, const Expr *e) {
+bool tc_is_value(Checker *c, const Expr *e) {
   while (e->kind == E_ANNOT) e = e->args[0];
   switch (e->kind) {
   case E_INT: case E_FLOAT: case E_BOOL: case E_STRING: case E_UNIT: case E_FUN: case E_CTOR: case E_OPERATOR:
@@ -56,24 +56,22 @@ bool is_value(Checker *c, const Expr *e) {
   }
   case E_BINARY:
     for (; e->kind == E_BINARY && e->op == BIN_CONS; e = e->args[1])
-      if (!is_value(c, e->args[0])) return false;
-    if (e->kind != E_BINARY) return is_value(c, e);
-    return e->op == BIN_COMPOSE && is_value(c, e->args[0]) && is_value(c, e->args[1]);
+      if (!tc_is_value(c, e->args[0])) return false;
+    if (e->kind != E_BINARY) return tc_is_value(c, e);
+    return e->op == BIN_COMPOSE && tc_is_value(c, e->args[0]) && tc_is_value(c, e->args[1]);
   default: return false;
   }
 }
 
 /* ---- Variables of a type ------------------------------------------------------- */
-typedef Vec(Type *) Vars;
-
-static bool has_var(const Vars *vs, const Type *v) {
+static bool has_var(const Types *vs, const Type *v) {
   for (int i = 0; i < vs->len; i++)
     if (vs->data[i] == v) return true;
   return false;
 }
 
 /* Adds the open variables of t above the level, each once. */
-static void collect(Checker *c, Type *t, int level, Vars *out, int depth) {
+static void collect(Checker *c, Type *t, int level, Types *out, int depth) {
   t = type_repr(t);
   if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
   if (t->kind == TY_VAR && t->level > level && t->level != LEVEL_GENERIC && !has_var(out, t))
@@ -96,14 +94,14 @@ static void lower_scalars(Checker *c, Type *t, int level, int depth) {
   if (t->kind == TY_FUN || depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
   if (t->kind == TY_VAR && t->level > level && t->classes & CLASS_SCALAR) {
     if (level) t->level = level;
-    else unify(c, t, c->t_int);
+    else tc_unify(c, t, c->t_int);
     return;
   }
   for (int i = 0; i < t->n; i++) lower_scalars(c, t->args[i], level, depth + 1);
 }
 
 /* Effect variables on arrows that only what the value does decides become pure; others are left. */
-static void polarity(Checker *c, Type *t, int level, bool positive, Vars *pure, Vars *other, int depth) {
+static void polarity(Checker *c, Type *t, int level, bool positive, Types *pure, Types *other, int depth) {
   t = type_repr(t);
   if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
   if (t->kind == TY_VAR && t->classes & CLASS_EFFECT && t->level > level)
@@ -113,16 +111,16 @@ static void polarity(Checker *c, Type *t, int level, bool positive, Vars *pure, 
 }
 
 static void settle_effects(Checker *c, Type *t, int level) {
-  Vars pure = {0}, other = {0};
+  Types pure = {0}, other = {0};
   c->steps = MAX_TYPE_STEPS;
   polarity(c, t, level, true, &pure, &other, 0);
   for (int i = 0; i < pure.len; i++)
-    if (pure.data[i]->link == NULL && !has_var(&other, pure.data[i])) unify(c, pure.data[i], c->t_pure);
+    if (pure.data[i]->link == NULL && !has_var(&other, pure.data[i])) tc_unify(c, pure.data[i], c->t_pure);
 }
 
 /* ---- Relations ------------------------------------------------------------------- */
 static void lower_relation(Checker *c, const Constraint *k, int level) {
-  for (int i = 0; i < k->n; i++) lower_levels(c, k->t[i], level);
+  for (int i = 0; i < k->n; i++) tc_lower_levels(c, k->t[i], level);
 }
 
 static bool shared(Checker *c, const Constraint *k, int level) {
@@ -132,8 +130,8 @@ static bool shared(Checker *c, const Constraint *k, int level) {
   return false;
 }
 
-static bool touches(Checker *c, const Constraint *k, const Vars *vs) {
-  Vars own = {0};
+static bool touches(Checker *c, const Constraint *k, const Types *vs) {
+  Types own = {0};
   c->steps = MAX_TYPE_STEPS;
   for (int i = 0; i < k->n; i++) collect(c, k->t[i], 0, &own, 0);
   for (int i = 0; i < own.len; i++)
@@ -160,22 +158,22 @@ static void leave_shared(Checker *c, Marks m) {
 
 /* Settles what can't wait: every relation of an item that doesn't become part of a function's type. */
 static void settle_item(Checker *c, Marks m, Generality g) {
-  settle_fields(c);
+  tc_settle_fields(c);
   for (int i = m.relations; i < c->s.relations.len; i++) {
     Constraint *k = c->s.relations.data[i];
-    if (!relation_generalises(k) || g != GEN_FUNCTION) relation_settle(c, k);
+    if (!tc_relation_generalises(k) || g != GEN_FUNCTION) tc_relation_settle(c, k);
   }
 }
 
 static void lower_waiting(Checker *c, Marks m, Generality g) {
   for (int i = m.relations; i < c->s.relations.len; i++) {
     Constraint *k = c->s.relations.data[i];
-    if (!k->done && (!relation_generalises(k) || g != GEN_FUNCTION)) lower_relation(c, k, c->s.level);
+    if (!k->done && (!tc_relation_generalises(k) || g != GEN_FUNCTION)) lower_relation(c, k, c->s.level);
   }
 }
 
 /* The relations connected with the quantified variables, whose other variables join them. */
-static Scheme *keep_relations(Checker *c, Marks m, Vars *quantified) {
+static Scheme *keep_relations(Checker *c, Marks m, Types *quantified) {
   Vec(Constraint *) kept = {0};
   bool changed = true;
   while (changed) {
@@ -197,11 +195,11 @@ static Scheme *keep_relations(Checker *c, Marks m, Vars *quantified) {
 }
 
 /* Relations between variables of this level only, which nothing else will ever decide. */
-static bool settle_unconnected(Checker *c, Marks m, const Vars *quantified) {
+static bool settle_unconnected(Checker *c, Marks m, const Types *quantified) {
   for (int i = m.relations; i < c->s.relations.len; i++) {
     Constraint *k = c->s.relations.data[i];
     if (k->done || shared(c, k, c->s.level) || touches(c, k, quantified)) continue;
-    relation_settle(c, k);
+    tc_relation_settle(c, k);
     return true;
   }
   return false;
@@ -209,23 +207,23 @@ static bool settle_unconnected(Checker *c, Marks m, const Vars *quantified) {
 
 /* ---- Defaults -------------------------------------------------------------------- */
 static void default_var(Checker *c, Type *v) {
-  unify(c, v, v->classes & CLASS_EFFECT ? c->t_pure
+  tc_unify(c, v, v->classes & CLASS_EFFECT ? c->t_pure
               : v->classes & CLASS_DIFF ? c->t_float
               : v->classes & (CLASS_NUM | CLASS_SCALAR) ? c->t_int
                                                         : c->t_unit);
 }
 
 /* Gives what belongs to this level alone its default, and forgets what is decided. */
-static void default_rest(Checker *c, Marks m, const Vars *quantified) {
+static void default_rest(Checker *c, Marks m, const Types *quantified) {
   int kept = m.vars;
   for (int i = m.vars; i < c->s.vars.len; i++) {
     Type *v = c->s.vars.data[i];
     if (v->link || v->level == LEVEL_GENERIC || has_var(quantified, v)) continue;
     if (v->level > c->s.level) default_var(c, v);
     else c->s.vars.data[kept++] = v;
-    if (i + 1 == c->s.vars.len) solve(c); /* which may add variables */
+    if (i + 1 == c->s.vars.len) tc_solve(c); /* which may add variables */
   }
-  solve(c);
+  tc_solve(c);
   if (c->s.vars.len > kept) c->s.vars.len = kept;
   kept = m.relations;
   for (int i = m.relations; i < c->s.relations.len; i++)
@@ -235,22 +233,22 @@ static void default_rest(Checker *c, Marks m, const Vars *quantified) {
 
 /* A value computed once can't have an open type. */
 static void report_open(Checker *c, Binding *b) {
-  Vars open = {0};
+  Types open = {0};
   c->steps = MAX_TYPE_STEPS;
   collect(c, b->type, 0, &open, 0);
   for (int i = 0; i < open.len; i++) {
     unsigned classes = open.data[i]->classes;
     if (classes & (CLASS_EFFECT | CLASS_NUM | CLASS_SCALAR | CLASS_DIFF)) continue;
-    Diag *d = diag_error(c->diags, b->span, diag_code(D_AMBIGUOUS), "the type of `%s` isn't fully known: %s", b->name,
+    Diag *d = diag_error(c->diags, b->span, tc_diag_code(D_AMBIGUOUS), "the type of `%s` isn't fully known: %s", b->name,
                          type_text(c, b->type));
-    d->hint = format(c, "annotate it, as in `let %s : int[] = …`", b->name);
+    d->hint = tc_format(c, "annotate it, as in `let %s : int[] = …`", b->name);
     return;
   }
 }
 
 /* ---- Leaving ------------------------------------------------------------------------ */
 static void quantify(Checker *c, Marks m, Binding **bs, int n, Generality g) {
-  Vars quantified = {0};
+  Types quantified = {0};
   do {
     quantified.len = 0;
     leave_shared(c, m);
@@ -293,10 +291,10 @@ static void patch_rec_uses(Checker *c, Marks m, Binding **bs, int n) {
   c->s.rec_uses.len = kept;
 }
 
-void leave_level(Checker *c, Marks m, Binding **bs, int n, Generality g) {
+void tc_leave_level(Checker *c, Marks m, Binding **bs, int n, Generality g) {
   c->s.level--;
   bool top = c->s.level == 0;
-  solve(c);
+  tc_solve(c);
   if (top) settle_item(c, m, g);
   else lower_waiting(c, m, g);
   if (g != GEN_NONE) {
@@ -305,9 +303,9 @@ void leave_level(Checker *c, Marks m, Binding **bs, int n, Generality g) {
     for (int i = 0; i < n; i++) {
       settle_effects(c, bs[i]->type, c->s.level);
       if (top) report_open(c, bs[i]);
-      else lower_levels(c, bs[i]->type, c->s.level);
+      else tc_lower_levels(c, bs[i]->type, c->s.level);
     }
-    default_rest(c, m, &(Vars){0});
+    default_rest(c, m, &(Types){0});
   }
   patch_rec_uses(c, m, bs, n);
 }
@@ -335,7 +333,7 @@ static Type *copy(Checker *c, Type *t, int depth) {
 }
 
 /* The type of b at a use, with fresh variables for its quantified ones, given in inst. */
-Type *instantiate(Checker *c, Binding *b, Span at, Type ***inst) {
+Type *tc_instantiate(Checker *c, Binding *b, Span at, Type ***inst) {
   *inst = NULL;
   if (!b->nqvars) return type_loosen(c, b->type);
   Type **fresh = NEW_ARRAY(c->arena, Type *, b->nqvars);
@@ -351,7 +349,7 @@ Type *instantiate(Checker *c, Binding *b, Span at, Type ***inst) {
     const Constraint *k = s->relations[i];
     Type *args[3] = {0};
     for (int j = 0; j < k->n; j++) args[j] = copy(c, k->t[j], 0);
-    Constraint *new = relation_new(c, k->kind, at, args[0], args[1], args[2]);
+    Constraint *new = tc_relation_new(c, k->kind, at, args[0], args[1], args[2]);
     new->classes = k->classes;
     new->divides = k->divides;
     new->user = b->name;
@@ -359,6 +357,6 @@ Type *instantiate(Checker *c, Binding *b, Span at, Type ***inst) {
   for (int i = 0; i < b->nqvars; i++) b->qvars[i]->pending = NULL;
   *inst = fresh;
   if (c->steps > 0) return t;
-  diag_error(c->diags, at, diag_code(D_TYPE_TOO_LARGE), "the type of `%s` is too large", b->name);
+  diag_error(c->diags, at, tc_diag_code(D_TYPE_TOO_LARGE), "the type of `%s` is too large", b->name);
   return c->t_error;
 }

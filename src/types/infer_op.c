@@ -13,41 +13,41 @@ static const char *number_hint(Type *t) {
 /* Both operands of one type, of the classes. */
 static Type *same_operands(Checker *c, Type *l, Type *r, unsigned classes, const Expr *le, const Expr *re, Span at) {
   if (type_repr(l)->kind == TY_STRING && classes & CLASS_NUM && type_repr(r)->kind == TY_STRING) {
-    diag_error(c->diags, at, diag_code(D_CLASS), "strings aren't numbers")->hint = number_hint(l);
+    diag_error(c->diags, at, tc_diag_code(D_CLASS), "strings aren't numbers")->hint = number_hint(l);
     return l;
   }
   Place p = {.at = re ? re->span : at, .also = le ? le->span : (Span){0}, .also_label = "the other operand"};
-  if (expect_type(c, l, r, p)) expect_class(c, l, classes, le ? le->span : at);
+  if (tc_expect_type(c, l, r, p)) tc_expect_class(c, l, classes, le ? le->span : at);
   return l;
 }
 
 static Type *scaling(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at) {
-  expect_class(c, l, CLASS_NUM, le ? le->span : at);
-  expect_class(c, r, CLASS_NUM, re ? re->span : at);
+  tc_expect_class(c, l, CLASS_NUM, le ? le->span : at);
+  tc_expect_class(c, r, CLASS_NUM, re ? re->span : at);
   if (op == BIN_DIV) {
-    relation_new(c, C_DIVISOR, at, l, r, NULL)->divides = true;
-    solve(c);
+    tc_relation_new(c, C_DIVISOR, at, l, r, NULL)->divides = true;
+    tc_solve(c);
     return l;
   }
   Type *result = type_var(c, CLASS_NUM);
-  relation_new(c, C_MUL, at, result, l, r);
-  solve(c);
+  tc_relation_new(c, C_MUL, at, result, l, r);
+  tc_solve(c);
   return result;
 }
 
 static void operand(Checker *c, Type *want, Type *got, const Expr *e, Span at) {
-  expect_type(c, want, got, (Place){.at = e ? e->span : at});
+  tc_expect_type(c, want, got, (Place){.at = e ? e->span : at});
 }
 
 static Type *matmul(Checker *c, Type *l, Type *r, Span at) {
   Type *result = type_var(c, 0);
-  relation_new(c, C_MATMUL, at, result, l, r);
-  solve(c);
+  tc_relation_new(c, C_MATMUL, at, result, l, r);
+  tc_solve(c);
   return result;
 }
 
 /* The result of an operator on operands of types l and r; le, re are the operands for messages, or NULL. */
-Type *arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at) {
+Type *tc_arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at) {
   switch (op) {
   case BIN_ADD: case BIN_SUB: return same_operands(c, l, r, CLASS_NUM, le, re, at);
   case BIN_MUL: case BIN_DIV: return scaling(c, op, l, r, le, re, at);
@@ -56,7 +56,7 @@ Type *arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const E
     operand(c, c->t_int, r, re, at);
     return c->t_int;
   case BIN_POW_INT:
-    expect_class(c, l, CLASS_SCALAR, le ? le->span : at);
+    tc_expect_class(c, l, CLASS_SCALAR, le ? le->span : at);
     operand(c, c->t_int, r, re, at);
     return l;
   case BIN_POW:
@@ -76,21 +76,21 @@ Type *arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const E
 
 /* The result of applying a function of type f to one argument; its effect is used here. */
 static Type *apply_to(Checker *c, Type *f, Type *arg, Span fspan, Span argspan) {
-  solve(c);
+  tc_solve(c);
   f = type_repr(f);
   if (f->kind == TY_ERROR) return f;
   if (f->kind != TY_FUN) {
     Type *fun = type_fun(c, type_var(c, 0), type_var(c, 0), type_effect_var(c));
     if (f->kind != TY_VAR) {
-      diag_error(c->diags, fspan, diag_code(D_NOT_A_FUNCTION), "this is not a function: it is %s", type_text(c, f));
+      diag_error(c->diags, fspan, tc_diag_code(D_NOT_A_FUNCTION), "this is not a function: it is %s", type_text(c, f));
       return c->t_error;
     }
-    expect_type(c, fun, f, (Place){.at = fspan});
+    tc_expect_type(c, fun, f, (Place){.at = fspan});
     f = fun;
   }
-  expect_type(c, f->args[0], arg, (Place){.at = argspan, .also = fspan, .also_label = "the function it is given to"});
-  use_effect(c, f->args[2], fspan);
-  solve(c);
+  tc_expect_type(c, f->args[0], arg, (Place){.at = argspan, .also = fspan, .also_label = "the function it is given to"});
+  tc_use_effect(c, f->args[2], fspan);
+  tc_solve(c);
   return f->args[1];
 }
 
@@ -117,7 +117,7 @@ static Type *combine(Checker *c, Expr *e, Type *l, Type *r) {
   case BIN_PIPE: return apply_to(c, r, l, re->span, le->span);
   case BIN_PIPE_LEFT: return apply_to(c, l, r, le->span, re->span);
   case BIN_COMPOSE: return compose(c, l, r, le->span, re->span);
-  default: return arithmetic(c, e->op, l, r, le, re, e->span);
+  default: return tc_arithmetic(c, e->op, l, r, le, re, e->span);
   }
 }
 
@@ -125,32 +125,32 @@ static Type *infer_left(Checker *c, Expr *e) {
   Vec(Expr *) spine = {0};
   for (; (e->kind == E_BINARY && !leans_right(e)) || e->kind == E_AND || e->kind == E_OR; e = e->args[0])
     vec_push(c->arena, spine, e);
-  Type *t = infer(c, e);
+  Type *t = tc_infer(c, e);
   for (int i = spine.len - 1; i >= 0; i--) {
     Expr *x = spine.data[i];
-    t = x->type = combine(c, x, t, infer(c, x->args[1]));
+    t = x->type = combine(c, x, t, tc_infer(c, x->args[1]));
   }
   return t;
 }
 
 static Type *infer_cons(Checker *c, Expr *e) {
   Name name = {.name = sym_of(c->syms, "::"), .span = e->op_span};
-  Ctor *k = lookup_ctor(c, name);
-  Type *arg = NULL, *list = k ? ctor_type(c, k, &arg) : c->t_error;
+  Ctor *k = tc_lookup_ctor(c, name);
+  Type *arg = NULL, *list = k ? tc_ctor_type(c, k, &arg) : c->t_error;
   Type *elem = arg && type_repr(arg)->kind == TY_TUPLE ? type_repr(arg)->args[0] : c->t_error;
   for (const Expr *first = e->args[0];; e = e->args[1]) {
     e->ctor = k;
     e->type = list;
     Place p = {.at = e->args[0]->span};
-    Type *t = infer(c, e->args[0]);
+    Type *t = tc_infer(c, e->args[0]);
     if (e->args[0] != first) {
       p.also = first->span;
       p.also_label = "all elements have one type; this is the first";
     }
-    expect_type(c, elem, t, p);
+    tc_expect_type(c, elem, t, p);
     Expr *rest = e->args[1];
     if (rest->kind == E_BINARY && rest->op == BIN_CONS) continue;
-    expect_type(c, list, infer(c, rest), (Place){.at = rest->span, .also = first->span, .also_label = "its elements"});
+    tc_expect_type(c, list, tc_infer(c, rest), (Place){.at = rest->span, .also = first->span, .also_label = "its elements"});
     return list;
   }
 }
@@ -158,25 +158,25 @@ static Type *infer_cons(Checker *c, Expr *e) {
 static Type *infer_concat(Checker *c, Expr *e) {
   Type *t = type_var(c, 0);
   const Expr *first = e->args[0];
-  relation_new(c, C_CONCAT, e->span, t, NULL, NULL);
+  tc_relation_new(c, C_CONCAT, e->span, t, NULL, NULL);
   for (;; e = e->args[1]) {
     e->type = t;
     Place p = {.at = e->args[0]->span};
-    Type *got = infer(c, e->args[0]);
+    Type *got = tc_infer(c, e->args[0]);
     if (e->args[0] != first) {
       p.also = first->span;
       p.also_label = "the first operand";
     }
-    expect_type(c, t, got, p);
+    tc_expect_type(c, t, got, p);
     Expr *rest = e->args[1];
     if (rest->kind == E_BINARY && rest->op == BIN_CONCAT) continue;
-    expect_type(c, t, infer(c, rest), (Place){.at = rest->span, .also = first->span, .also_label = "the first operand"});
-    solve(c);
+    tc_expect_type(c, t, tc_infer(c, rest), (Place){.at = rest->span, .also = first->span, .also_label = "the first operand"});
+    tc_solve(c);
     return t;
   }
 }
 
-Type *infer_binary(Checker *c, Expr *e) {
+Type *tc_infer_binary(Checker *c, Expr *e) {
   if (!leans_right(e)) return infer_left(c, e);
   return e->op == BIN_CONS ? infer_cons(c, e) : infer_concat(c, e);
 }
@@ -184,22 +184,22 @@ Type *infer_binary(Checker *c, Expr *e) {
 /* ---- `(+)`: an operator as a function ------------------------------------------------- */
 static Type *operator_result(Checker *c, Expr *e, Type *l, Type *r) {
   if (e->op == BIN_CONCAT) {
-    relation_new(c, C_CONCAT, e->span, l, NULL, NULL);
-    expect_type(c, l, r, (Place){.at = e->span});
+    tc_relation_new(c, C_CONCAT, e->span, l, NULL, NULL);
+    tc_expect_type(c, l, r, (Place){.at = e->span});
     return l;
   }
   if (e->op == BIN_CONS) {
     Name name = {.name = sym_of(c->syms, "::"), .span = e->span};
-    Ctor *k = e->ctor = lookup_ctor(c, name);
+    Ctor *k = e->ctor = tc_lookup_ctor(c, name);
     if (!k) return c->t_error;
-    Type *arg, *list = ctor_type(c, k, &arg), *pair[2] = {l, r};
-    expect_type(c, arg, type_tuple(c, pair, 2), (Place){.at = e->span});
+    Type *arg, *list = tc_ctor_type(c, k, &arg), *pair[2] = {l, r};
+    tc_expect_type(c, arg, type_tuple(c, pair, 2), (Place){.at = e->span});
     return list;
   }
-  return arithmetic(c, e->op, l, r, NULL, NULL, e->span);
+  return tc_arithmetic(c, e->op, l, r, NULL, NULL, e->span);
 }
 
-Type *infer_operator(Checker *c, Expr *e) {
+Type *tc_infer_operator(Checker *c, Expr *e) {
   Type *l = type_var(c, 0), *r = type_var(c, 0), *result;
   Type *outer = c->s.effect, *effect = c->s.effect = type_effect_var(c);
   if (e->op == BIN_PIPE) result = apply_to(c, r, l, e->span, e->span);

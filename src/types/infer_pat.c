@@ -14,7 +14,7 @@ static Binding *find_binding(const Bindings *bs, Sym name) {
 
 static Binding *new_binding(Checker *c, Pat *p, Type *t, Bindings *out, BindingKind kind) {
   if (find_binding(out, p->name.name))
-    diag_error(c->diags, p->span, diag_code(D_DUPLICATE), "`%s` is bound twice in this pattern", p->name.name);
+    diag_error(c->diags, p->span, tc_diag_code(D_DUPLICATE), "`%s` is bound twice in this pattern", p->name.name);
   Binding *b = NEW(c->arena, Binding);
   b->kind = kind;
   b->name = p->name.name;
@@ -30,16 +30,16 @@ static Binding *new_binding(Checker *c, Pat *p, Type *t, Bindings *out, BindingK
 
 static Type *pat_record(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
   Type **types = NEW_ARRAY(c->arena, Type *, p->nargs ? p->nargs : 1);
-  for (int i = 0; i < p->nargs; i++) types[i] = infer_pat(c, p->args[i], out, kind);
+  for (int i = 0; i < p->nargs; i++) types[i] = tc_infer_pat(c, p->args[i], out, kind);
   if (!p->open) return type_record(c, p->fields, types, p->nargs, p->span);
   Type *t = type_var(c, 0);
   for (int i = 0; i < p->nargs; i++)
-    relation_new(c, C_FIELD, p->args[i]->span, t, types[i], NULL)->field = p->fields[i];
+    tc_relation_new(c, C_FIELD, p->args[i]->span, t, types[i], NULL)->field = p->fields[i];
   return t;
 }
 
 /* The type of a constructor's values, with fresh arguments; *arg is what it takes, or NULL. */
-Type *ctor_type(Checker *c, Ctor *k, Type **arg) {
+Type *tc_ctor_type(Checker *c, Ctor *k, Type **arg) {
   DataDecl *d = k->data;
   Type **args = NEW_ARRAY(c->arena, Type *, d->nparams ? d->nparams : 1);
   for (int i = 0; i < d->nparams; i++) args[i] = type_var(c, d->params[i]->classes);
@@ -48,22 +48,22 @@ Type *ctor_type(Checker *c, Ctor *k, Type **arg) {
 }
 
 static Type *pat_ctor(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
-  Ctor *k = p->ctor = lookup_ctor(c, p->name);
+  Ctor *k = p->ctor = tc_lookup_ctor(c, p->name);
   if (!k) {
-    if (p->nargs) infer_pat(c, p->args[0], out, kind);
+    if (p->nargs) tc_infer_pat(c, p->args[0], out, kind);
     return c->t_error;
   }
-  Type *arg, *t = ctor_type(c, k, &arg);
+  Type *arg, *t = tc_ctor_type(c, k, &arg);
   if (p->nargs) {
-    Type *got = infer_pat(c, p->args[0], out, kind);
+    Type *got = tc_infer_pat(c, p->args[0], out, kind);
     if (arg)
-      expect_type(c, arg, got,
+      tc_expect_type(c, arg, got,
                   (Place){.at = p->args[0]->span, .also = k->span, .also_label = "the constructor is declared here"});
   }
   if (!!arg != !!p->nargs) {
-    Diag *d = diag_error(c->diags, p->span, diag_code(D_CTOR_ARITY), "the constructor `%s` takes %s", k->name,
+    Diag *d = diag_error(c->diags, p->span, tc_diag_code(D_CTOR_ARITY), "the constructor `%s` takes %s", k->name,
                          arg ? "an argument" : "no argument");
-    if (arg) d->hint = format(c, "`%s _` matches any", k->name);
+    if (arg) d->hint = tc_format(c, "`%s _` matches any", k->name);
     d->also = k->span;
     d->also_label = "declared here";
   }
@@ -77,17 +77,17 @@ static bool is_cons(Checker *c, const Pat *p) {
 
 /* p :: q :: …, along the chain: all heads have one type, all tails the list's. */
 static Type *pat_cons(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
-  Ctor *k = lookup_ctor(c, p->name);
-  Type *arg = NULL, *list = k ? ctor_type(c, k, &arg) : c->t_error;
+  Ctor *k = tc_lookup_ctor(c, p->name);
+  Type *arg = NULL, *list = k ? tc_ctor_type(c, k, &arg) : c->t_error;
   Type *elem = arg && arg->kind == TY_TUPLE ? arg->args[0] : c->t_error;
   for (;; p = p->args[0]->args[1]) {
     Pat *pair = p->args[0];
     p->ctor = k;
     p->type = list;
     pair->type = arg ? arg : c->t_error;
-    expect_type(c, elem, infer_pat(c, pair->args[0], out, kind), (Place){.at = pair->args[0]->span});
+    tc_expect_type(c, elem, tc_infer_pat(c, pair->args[0], out, kind), (Place){.at = pair->args[0]->span});
     if (is_cons(c, pair->args[1])) continue;
-    expect_type(c, list, infer_pat(c, pair->args[1], out, kind), (Place){.at = pair->args[1]->span});
+    tc_expect_type(c, list, tc_infer_pat(c, pair->args[1], out, kind), (Place){.at = pair->args[1]->span});
     return list;
   }
 }
@@ -97,7 +97,7 @@ static void share_bindings(Checker *c, Pat *p, const Bindings *left) {
   if (p->kind == P_VAR || p->kind == P_AS) {
     Binding *b = find_binding(left, p->name.name);
     if (b) {
-      expect_type(c, b->type, p->binding->type,
+      tc_expect_type(c, b->type, p->binding->type,
                   (Place){.at = p->span, .also = b->span, .also_label = "bound here too"});
       p->binding = b;
     }
@@ -107,19 +107,19 @@ static void share_bindings(Checker *c, Pat *p, const Bindings *left) {
 
 static Type *pat_or(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
   Bindings left = {0}, right = {0};
-  Type *l = infer_pat(c, p->args[0], &left, kind);
-  Type *r = infer_pat(c, p->args[1], &right, kind);
-  expect_type(c, l, r,
+  Type *l = tc_infer_pat(c, p->args[0], &left, kind);
+  Type *r = tc_infer_pat(c, p->args[1], &right, kind);
+  tc_expect_type(c, l, r,
               (Place){.at = p->args[1]->span, .also = p->args[0]->span, .also_label = "both sides need one type"});
   for (int i = 0; i < left.len + right.len; i++) {
     Binding *b = i < left.len ? left.data[i] : right.data[i - left.len];
     if (!find_binding(i < left.len ? &right : &left, b->name))
-      diag_error(c->diags, b->span, diag_code(D_UNBOUND_NAME), "`%s` is bound on one side of `|` only", b->name);
+      diag_error(c->diags, b->span, tc_diag_code(D_UNBOUND_NAME), "`%s` is bound on one side of `|` only", b->name);
   }
   share_bindings(c, p->args[1], &left);
   for (int i = 0; i < left.len; i++) {
     if (find_binding(out, left.data[i]->name))
-      diag_error(c->diags, p->span, diag_code(D_DUPLICATE), "`%s` is bound twice in this pattern", left.data[i]->name);
+      diag_error(c->diags, p->span, tc_diag_code(D_DUPLICATE), "`%s` is bound twice in this pattern", left.data[i]->name);
     vec_push(c->arena, *out, left.data[i]);
   }
   return l;
@@ -141,39 +141,39 @@ static Type *pat_type(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
   case P_OR: return pat_or(c, p, out, kind);
   case P_TUPLE: {
     Type *t = type_new(c, TY_TUPLE, p->nargs);
-    for (int i = 0; i < p->nargs; i++) t->args[i] = infer_pat(c, p->args[i], out, kind);
+    for (int i = 0; i < p->nargs; i++) t->args[i] = tc_infer_pat(c, p->args[i], out, kind);
     return t;
   }
   case P_ARRAY: {
     Type *elem = type_var(c, 0);
     for (int i = 0; i < p->nargs; i++)
-      expect_type(c, elem, infer_pat(c, p->args[i], out, kind), (Place){.at = p->args[i]->span});
+      tc_expect_type(c, elem, tc_infer_pat(c, p->args[i], out, kind), (Place){.at = p->args[i]->span});
     return type_array(c, elem);
   }
   case P_AS: {
-    Type *t = infer_pat(c, p->args[0], out, kind);
+    Type *t = tc_infer_pat(c, p->args[0], out, kind);
     new_binding(c, p, t, out, kind);
     return t;
   }
   case P_ANNOT: {
-    Type *t = infer_pat(c, p->args[0], out, kind), *want = resolve_annotation(c, p->annot);
-    expect_type(c, want, t, (Place){.at = p->args[0]->span, .also = p->annot->span, .also_label = "annotated here"});
+    Type *t = tc_infer_pat(c, p->args[0], out, kind), *want = tc_resolve_annotation(c, p->annot);
+    tc_expect_type(c, want, t, (Place){.at = p->args[0]->span, .also = p->annot->span, .also_label = "annotated here"});
     return want;
   }
   }
   return c->t_error;
 }
 
-Type *infer_pat(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
+Type *tc_infer_pat(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
   return p->type = pat_type(c, p, out, kind);
 }
 
-void push_bindings(Checker *c, const Bindings *bs) {
-  for (int i = 0; i < bs->len; i++) local_push(c, bs->data[i]);
+void tc_push_bindings(Checker *c, const Bindings *bs) {
+  for (int i = 0; i < bs->len; i++) tc_local_push(c, bs->data[i]);
 }
 
 /* A pattern outside of match is looked at with the item's matches: it should match everything. */
-void must_match(Checker *c, Pat *p) {
+void tc_must_match(Checker *c, Pat *p) {
   if (p->kind == P_VAR || p->kind == P_WILD || p->kind == P_UNIT) return;
   MatchCheck m = {.scrutinee = p->type, .pat = p, .at = p->span};
   vec_push(c->arena, c->s.matches, m);

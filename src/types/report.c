@@ -9,9 +9,9 @@ static const char *const codes[D_COUNT] = {
 #undef DIAG
 };
 
-const char *diag_code(DiagId id) { return codes[id]; }
+const char *tc_diag_code(DiagId id) { return codes[id]; }
 
-const char *format(Checker *c, const char *fmt, ...) {
+const char *tc_format(Checker *c, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   char buffer[512];
@@ -25,35 +25,35 @@ const char *format(Checker *c, const char *fmt, ...) {
 static const char *class_message(Checker *c, unsigned cls, Type *t) {
   const char *text = type_text(c, t);
   Leaves l;
-  scan_leaves(c, t, &l);
+  tc_scan_leaves(c, t, &l);
   switch (cls) {
-  case CLASS_DIFF: return format(c, "there is no float in %s, so there is nothing to differentiate", text);
-  case CLASS_SCALAR: return format(c, "an int or a float is needed here, not %s", text);
-  case CLASS_NUM: return format(c, "numbers are needed here, not %s", text);
-  case CLASS_ORD: return format(c, "functions have no order, so %s can't be compared", text);
-  case CLASS_EQ: return format(c, "functions have no equality, so %s can't be compared", text);
-  default: return format(c, "functions can't be shown, and there is one in %s", text);
+  case CLASS_DIFF: return tc_format(c, "there is no float in %s, so there is nothing to differentiate", text);
+  case CLASS_SCALAR: return tc_format(c, "an int or a float is needed here, not %s", text);
+  case CLASS_NUM: return tc_format(c, "numbers are needed here, not %s", text);
+  case CLASS_ORD: return tc_format(c, "functions have no order, so %s can't be compared", text);
+  case CLASS_EQ: return tc_format(c, "functions have no equality, so %s can't be compared", text);
+  default: return tc_format(c, "functions can't be shown, and there is one in %s", text);
   }
 }
 
-void report_class(Checker *c, Span at, Sym user) {
+void tc_report_class(Checker *c, Span at, Sym user) {
   if (c->clash.kind != CLASH_CLASS) {
-    report_clash(c, c->clash.a, c->clash.b, (Place){.at = at});
+    tc_report_clash(c, c->clash.a, c->clash.b, (Place){.at = at});
     return;
   }
   Type *t = type_repr(c->clash.a);
   unsigned cls = c->clash.cls;
   DiagId id = cls == CLASS_DIFF ? D_NO_FLOAT : D_CLASS;
-  Diag *d = diag_error(c->diags, at, diag_code(id), "%s", class_message(c, cls, t));
-  if (user) d->label = format(c, "needed by this use of `%s`", user);
+  Diag *d = diag_error(c->diags, at, tc_diag_code(id), "%s", class_message(c, cls, t));
+  if (user) d->label = tc_format(c, "needed by this use of `%s`", user);
   if (cls == CLASS_DIFF && t->kind == TY_INT) d->hint = "derivatives are taken of floats: 3.0 is one, and `float n`";
   if (cls == CLASS_DIFF && t->kind == TY_FUN) d->hint = "a function has no derivative of its own; give it its arguments";
   if (cls == CLASS_NUM && t->kind == TY_STRING) d->hint = "strings are joined with `++`";
 }
 
-void expect_class(Checker *c, Type *t, unsigned classes, Span at) {
+void tc_expect_class(Checker *c, Type *t, unsigned classes, Span at) {
   c->at = at;
-  if (!require(c, t, classes)) report_class(c, at, NULL);
+  if (!tc_require(c, t, classes)) tc_report_class(c, at, NULL);
 }
 
 /* ---- Clashes ---------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static const char *missing_field(Checker *c, Type *a, Type *b) {
   for (int i = 0; i < a->n; i++) {
     bool found = false;
     for (int j = 0; j < b->n; j++) found |= a->names[i] == b->names[j];
-    if (!found) return format(c, "the field `%s` is in one of the records only", a->names[i]);
+    if (!found) return tc_format(c, "the field `%s` is in one of the records only", a->names[i]);
   }
   return NULL;
 }
@@ -83,25 +83,25 @@ static const char *clash_hint(Checker *c, Type *want, Type *got) {
     const char *hint = missing_field(c, a, b);
     return hint ? hint : missing_field(c, b, a);
   }
-  if (got->kind == TY_STRING && is_scalar(want)) return "`int_of_string` and `float_of_string` read numbers";
-  if (want->kind == TY_STRING && is_scalar(got)) return "`show x` makes a string";
+  if (got->kind == TY_STRING && tc_is_scalar(want)) return "`int_of_string` and `float_of_string` read numbers";
+  if (want->kind == TY_STRING && tc_is_scalar(got)) return "`show x` makes a string";
   return NULL;
 }
 
 static Diag *clash_error(Checker *c, Type *want, Type *got, Span at) {
   switch (c->clash.kind) {
   case CLASH_INFINITE:
-    return diag_error(c->diags, at, diag_code(D_INFINITE_TYPE), "this needs an infinite type: %s within %s",
+    return diag_error(c->diags, at, tc_diag_code(D_INFINITE_TYPE), "this needs an infinite type: %s within %s",
                       type_text(c, c->clash.a), type_text(c, c->clash.b));
   case CLASH_SIZE:
-    return diag_error(c->diags, at, diag_code(D_TYPE_TOO_LARGE), "the type of this is too large");
+    return diag_error(c->diags, at, tc_diag_code(D_TYPE_TOO_LARGE), "the type of this is too large");
   case CLASH_EFFECT: {
-    Diag *d = diag_error(c->diags, at, diag_code(D_EFFECT), "a function with an effect can't be used here");
+    Diag *d = diag_error(c->diags, at, tc_diag_code(D_EFFECT), "a function with an effect can't be used here");
     d->hint = "`par`, `pmap` and `reduce` need functions that don't print, read or write";
     return d;
   }
   default: {
-    Diag *d = diag_error(c->diags, at, diag_code(D_TYPE_MISMATCH), "expected %s, found %s", type_text(c, want),
+    Diag *d = diag_error(c->diags, at, tc_diag_code(D_TYPE_MISMATCH), "expected %s, found %s", type_text(c, want),
                          type_text(c, got));
     d->hint = clash_hint(c, want, got);
     return d;
@@ -109,9 +109,9 @@ static Diag *clash_error(Checker *c, Type *want, Type *got, Span at) {
   }
 }
 
-void report_clash(Checker *c, Type *want, Type *got, Place p) {
+void tc_report_clash(Checker *c, Type *want, Type *got, Place p) {
   if (c->clash.kind == CLASH_CLASS) {
-    report_class(c, p.at, NULL);
+    tc_report_class(c, p.at, NULL);
     return;
   }
   Diag *d = clash_error(c, want, got, p.at);
@@ -120,12 +120,12 @@ void report_clash(Checker *c, Type *want, Type *got, Place p) {
   d->also_label = p.also_label;
 }
 
-bool expect_type(Checker *c, Type *want, Type *got, Place p) {
+bool tc_expect_type(Checker *c, Type *want, Type *got, Place p) {
   c->at = p.at;
-  if (!unify(c, want, got)) {
-    report_clash(c, want, got, p);
+  if (!tc_unify(c, want, got)) {
+    tc_report_clash(c, want, got, p);
     return false;
   }
-  solve(c);
+  tc_solve(c);
   return true;
 }

@@ -9,14 +9,12 @@
 #include "types/types_internal.h"
 #include <string.h>
 
-typedef Vec(TypeVarName) VarNames;
 typedef struct Resolver {
   VarNames *vars;
   const char *closed;  /* no other type variables than `vars`: says where; NULL: new ones are made */
   Type *effect;        /* of all arrows; NULL: fresh ones */
-  Vec(Type *) *collect; /* where to put the effect variables of an alias, or NULL */
+  Types *collect;      /* where to put the effect variables of an alias, or NULL */
 } Resolver;
-typedef Vec(Type *) Types;
 
 static Type *resolve(Checker *c, Resolver *r, TypeExpr *te);
 
@@ -32,8 +30,7 @@ static Type *arrow_effect(Checker *c, Resolver *r) {
   if (r->effect) return r->effect;
   if (!r->collect) return type_effect_var(c);
   Type *e = generic_var(c, CLASS_EFFECT);
-  Types *out = (Types *)r->collect;
-  vec_push(c->arena, *out, e);
+  vec_push(c->arena, *r->collect, e);
   return e;
 }
 
@@ -41,9 +38,9 @@ static Type *resolve_var(Checker *c, Resolver *r, TypeExpr *te) {
   for (int i = 0; i < r->vars->len; i++)
     if (r->vars->data[i].name == te->name.name) return r->vars->data[i].type;
   if (r->closed) {
-    Diag *d = diag_error(c->diags, te->span, diag_code(D_UNBOUND_TYPE), "the type variable '%s isn't a parameter of %s",
+    Diag *d = diag_error(c->diags, te->span, tc_diag_code(D_UNBOUND_TYPE), "the type variable '%s isn't a parameter of %s",
                          te->name.name, r->closed);
-    d->hint = format(c, "parameters stand before the name: type '%s %s = …", te->name.name, r->closed);
+    d->hint = tc_format(c, "parameters stand before the name: type '%s %s = …", te->name.name, r->closed);
     return c->t_error;
   }
   Type *v = type_var(c, 0);
@@ -64,9 +61,9 @@ static Type *builtin(Checker *c, Sym name) {
 }
 
 static void wrong_arity(Checker *c, TypeExpr *te, int wanted) {
-  Diag *d = diag_error(c->diags, te->span, diag_code(D_TYPE_ARITY), "the type `%s` takes %d parameter%s, not %d",
+  Diag *d = diag_error(c->diags, te->span, tc_diag_code(D_TYPE_ARITY), "the type `%s` takes %d parameter%s, not %d",
                        te->name.name, wanted, wanted == 1 ? "" : "s", te->nargs);
-  if (wanted == 1) d->hint = format(c, "a parameter stands before: `int %s`", te->name.name);
+  if (wanted == 1) d->hint = tc_format(c, "a parameter stands before: `int %s`", te->name.name);
 }
 
 static bool resolve_alias(Checker *c, TypeName *t);
@@ -81,7 +78,7 @@ static Type *expand_alias(Checker *c, Resolver *r, const TypeName *t, Type **arg
   return type_subst(c->arena, all, t->params, args, t->nparams);
 }
 
-Type *instantiate_alias(Checker *c, const TypeName *t, Type **args) {
+Type *tc_instantiate_alias(Checker *c, const TypeName *t, Type **args) {
   return expand_alias(c, &(Resolver){0}, t, args);
 }
 
@@ -92,7 +89,7 @@ static Type *resolve_name(Checker *c, Resolver *r, TypeExpr *te) {
     wrong_arity(c, te, 0);
     return c->t_error;
   }
-  TypeName *t = lookup_type(c, te->name);
+  TypeName *t = tc_lookup_type(c, te->name);
   Type **args = NEW_ARRAY(c->arena, Type *, te->nargs + 1);
   for (int i = 0; i < te->nargs; i++) args[i] = resolve(c, r, te->args[i]);
   if (!t) return c->t_error;
@@ -131,7 +128,7 @@ Type *type_record(Checker *c, const Sym *fields, Type *const *types, int n, Span
   sort_fields(t->names, t->args, n);
   for (int i = 1; i < n; i++)
     if (t->names[i] == t->names[i - 1]) {
-      diag_error(c->diags, at, diag_code(D_DUPLICATE), "the field `%s` stands twice in this record", t->names[i]);
+      diag_error(c->diags, at, tc_diag_code(D_DUPLICATE), "the field `%s` stands twice in this record", t->names[i]);
       return c->t_error;
     }
   return t;
@@ -173,22 +170,22 @@ static void apply_constraints(Checker *c, Resolver *r, TypeExpr *te) {
     ConstraintExpr *k = &te->constraints[i];
     unsigned cls = class_named(k->cls);
     if (!cls) {
-      diag_error(c->diags, k->span, diag_code(D_UNBOUND_TYPE), "there is no constraint `%s`", k->cls)->hint =
+      diag_error(c->diags, k->span, tc_diag_code(D_UNBOUND_TYPE), "there is no constraint `%s`", k->cls)->hint =
           "constraints are num, scalar, ord, eq, show and diff";
       continue;
     }
     TypeExpr var = {.kind = TE_VAR, .span = k->span, .name = {.name = k->var, .span = k->span}};
-    expect_class(c, resolve_var(c, r, &var), cls, k->span);
+    tc_expect_class(c, resolve_var(c, r, &var), cls, k->span);
   }
 }
 
-Type *resolve_annotation(Checker *c, TypeExpr *te) {
-  Resolver r = {.vars = (VarNames *)&c->s.type_vars};
+Type *tc_resolve_annotation(Checker *c, TypeExpr *te) {
+  Resolver r = {.vars = &c->s.type_vars};
   apply_constraints(c, &r, te);
   return resolve(c, &r, te);
 }
 
-int count_arrows(const TypeExpr *te) {
+int tc_count_arrows(const TypeExpr *te) {
   int n = 0;
   for (; te && te->kind == TE_FUN; te = te->args[1]) n++;
   return n;
@@ -204,8 +201,8 @@ static bool wants_pure(const Item *item) {
 
 /* A foreign function's type. Calling it with all its arguments has the effect of the functions it is given
  * (all arrows in parameters and its own last arrow share one effect); its other arrows have none. */
-Type *resolve_foreign(Checker *c, Item *item, bool effect) {
-  Resolver fresh = {.vars = (VarNames *)&c->s.type_vars};
+Type *tc_resolve_foreign(Checker *c, Item *item, bool effect) {
+  Resolver fresh = {.vars = &c->s.type_vars};
   Resolver shared = fresh;
   shared.effect = wants_pure(item) ? c->t_pure : type_effect_var(c);
   apply_constraints(c, &fresh, item->annot);
@@ -231,7 +228,7 @@ static bool has_functions(Checker *c, const TypeExpr *te) {
   for (int i = 0; i < te->nargs; i++)
     if (has_functions(c, te->args[i])) return true;
   if (te->kind != TE_NAME || (!te->name.module && builtin(c, te->name.name))) return false;
-  TypeName *t = find_type(c, te->name);
+  TypeName *t = tc_find_type(c, te->name);
   return t && (t->neffects || (t->data && t->data->nparams > t->nparams));
 }
 
@@ -250,7 +247,7 @@ static VarNames params_of(Checker *c, const TypeDecl *d, Type **params) {
   for (int i = 0; i < d->nparams; i++) {
     for (int j = 0; j < i; j++)
       if (d->params[j] == d->params[i])
-        diag_error(c->diags, d->span, diag_code(D_DUPLICATE), "the parameter '%s stands twice", d->params[i]);
+        diag_error(c->diags, d->span, tc_diag_code(D_DUPLICATE), "the parameter '%s stands twice", d->params[i]);
     TypeVarName n = {d->params[i], params[i]};
     vec_push(c->arena, vars, n);
   }
@@ -259,7 +256,7 @@ static VarNames params_of(Checker *c, const TypeDecl *d, Type **params) {
 
 static bool resolve_alias(Checker *c, TypeName *t) {
   if (t->resolving) {
-    diag_error(c->diags, t->span, diag_code(D_CYCLE), "the type `%s` is an abbreviation of itself", t->name)->hint =
+    diag_error(c->diags, t->span, tc_diag_code(D_CYCLE), "the type `%s` is an abbreviation of itself", t->name)->hint =
         "only variants can be recursive: type t = A of t | B";
     return false;
   }
@@ -267,7 +264,7 @@ static bool resolve_alias(Checker *c, TypeName *t) {
   t->resolving = true;
   VarNames vars = params_of(c, d, t->params);
   Types effects = {0};
-  Resolver r = {.vars = &vars, .closed = d->name, .collect = (void *)&effects};
+  Resolver r = {.vars = &vars, .closed = d->name, .collect = &effects};
   Type *alias = resolve(c, &r, d->alias);
   t->resolving = false;
   t->decl = NULL;
@@ -319,20 +316,20 @@ static void declare_ctors(Checker *c, TypeDecl *d, TypeName *t) {
     if (d->ctors[i].arg) ctor->arg = resolve(c, &r, d->ctors[i].arg);
     for (int j = 0; j < i; j++)
       if (data->ctors[j]->name == ctor->name)
-        diag_error(c->diags, ctor->span, diag_code(D_DUPLICATE), "the constructor `%s` stands twice", ctor->name);
+        diag_error(c->diags, ctor->span, tc_diag_code(D_DUPLICATE), "the constructor `%s` stands twice", ctor->name);
     data->ctors[i] = ctor;
     map_put(&c->s.module->ctors, ctor->name, ctor);
   }
   data->nctors = d->nctors;
 }
 
-void declare_types(Checker *c, Item *item) {
+void tc_declare_types(Checker *c, Item *item) {
   bool functions = group_has_functions(c, item);
   TypeName **names = NEW_ARRAY(c->arena, TypeName *, item->ntypes);
   for (int i = 0; i < item->ntypes; i++) {
     for (int j = 0; j < i; j++)
       if (item->types[j].name == item->types[i].name)
-        diag_error(c->diags, item->types[i].span, diag_code(D_DUPLICATE), "the type `%s` is declared twice",
+        diag_error(c->diags, item->types[i].span, tc_diag_code(D_DUPLICATE), "the type `%s` is declared twice",
                    item->types[i].name);
     names[i] = declare_name(c, &item->types[i], functions);
   }

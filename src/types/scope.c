@@ -11,13 +11,13 @@
 #include "types/types_internal.h"
 
 /* ---- Locals -------------------------------------------------------------------- */
-void local_push(Checker *c, Binding *b) {
+void tc_local_push(Checker *c, Binding *b) {
   LocalUndo u = {b->name, map_get(&c->s.locals, b->name)};
   vec_push(c->arena, c->s.undo, u);
   map_put(&c->s.locals, b->name, b);
 }
 
-void local_pop_to(Checker *c, int mark) {
+void tc_local_pop_to(Checker *c, int mark) {
   while (c->s.undo.len > mark) {
     LocalUndo u = c->s.undo.data[--c->s.undo.len];
     map_put(&c->s.locals, u.name, u.previous);
@@ -29,10 +29,10 @@ static void check_lazy_item(Checker *c, Module *m, LazyItem *item) {
   Lazy *lazy = m->lazy;
   State saved = c->s;
   Span at = c->at;
-  state_begin(c, m, item);
+  tc_state_begin(c, m, item);
   item->state = LAZY_CHECKING;
   Program *p = parse_range(lazy->lx, c->arena, c->syms, c->diags, m->source, item->start, item->end);
-  for (int i = 0; i < p->items.len;) i = check_items(c, m, p->items.data, i, p->items.len);
+  for (int i = 0; i < p->items.len;) i = tc_check_items(c, m, p->items.data, i, p->items.len);
   item->state = LAZY_DONE;
   c->s = saved;
   c->at = at;
@@ -48,7 +48,7 @@ static void force(Checker *c, Module *m, Sym name) {
     return;
   }
   Span at = {m->source, item->start, item->start + 1};
-  diag_error(c->diags, at, diag_code(D_CYCLE), "the definition of `%s` needs itself", name);
+  diag_error(c->diags, at, tc_diag_code(D_CYCLE), "the definition of `%s` needs itself", name);
 }
 
 /* ---- Looking up -------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static void *scope_find(Checker *c, Module *m, NameSpace ns, Sym name) {
   return found;
 }
 
-Binding *module_value(Checker *c, Module *m, Sym name) { return scope_find(c, m, NS_VALUE, name); }
+Binding *tc_module_value(Checker *c, Module *m, Sym name) { return scope_find(c, m, NS_VALUE, name); }
 
 static Module *find_module(Checker *c, Sym name) {
   Module *m = map_get(&c->s.module->modules, name);
@@ -83,21 +83,21 @@ static Module *find_module(Checker *c, Sym name) {
   return m;
 }
 
-Module *lookup_module(Checker *c, Sym name, Span at) {
+Module *tc_lookup_module(Checker *c, Sym name, Span at) {
   Module *m = find_module(c, name);
   if (!m) {
-    Diag *d = diag_error(c->diags, at, diag_code(D_UNBOUND_MODULE), "there is no module `%s`", name);
-    d->hint = format(c, "a file is made a module by: import \"file.atl\" as %s", name);
+    Diag *d = diag_error(c->diags, at, tc_diag_code(D_UNBOUND_MODULE), "there is no module `%s`", name);
+    d->hint = tc_format(c, "a file is made a module by: import \"file.atl\" as %s", name);
   }
   return m;
 }
 
 static void *qualified(Checker *c, Name name, NameSpace ns, bool *reported) {
-  Module *m = lookup_module(c, name.module, name.span);
+  Module *m = tc_lookup_module(c, name.module, name.span);
   *reported = !m;
   if (!m) return NULL;
   if (name.name[0] == '_' && !c->s.module->library) {
-    diag_error(c->diags, name.span, diag_code(D_PRIVATE_NAME), "`%s` is private to its module", name.name)->hint =
+    diag_error(c->diags, name.span, tc_diag_code(D_PRIVATE_NAME), "`%s` is private to its module", name.name)->hint =
         "names that begin with `_` can't be used from outside";
     *reported = true;
     return NULL;
@@ -132,24 +132,24 @@ static const char *near_hint(Checker *c, Name name, NameSpace ns) {
   if (!name.module && c->prelude && c->prelude != m) add_module_names(c, &names, c->prelude, ns);
   Sym near = nearest_name(name.name, names.data, names.len);
   if (!near || near == name.name) return NULL;
-  return format(c, "did you mean `%s%s%s`?", name.module ? name.module : "", name.module ? "." : "", near);
+  return tc_format(c, "did you mean `%s%s%s`?", name.module ? name.module : "", name.module ? "." : "", near);
 }
 
 static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const char *what) {
   const char *hint = near_hint(c, name, ns);
-  Diag *d = name.module ? diag_error(c->diags, name.span, diag_code(id), "there is no %s`%s` in the module `%s`", what,
+  Diag *d = name.module ? diag_error(c->diags, name.span, tc_diag_code(id), "there is no %s`%s` in the module `%s`", what,
                                      name.name, name.module)
-                        : diag_error(c->diags, name.span, diag_code(id), "there is no %s`%s`", what, name.name);
+                        : diag_error(c->diags, name.span, tc_diag_code(id), "there is no %s`%s`", what, name.name);
   d->hint = hint;
 }
 
-Binding *lookup_value(Checker *c, Name name) {
+Binding *tc_lookup_value(Checker *c, Name name) {
   bool reported = false;
   Binding *b = NULL;
   if (name.module) b = qualified(c, name, NS_VALUE, &reported);
   else {
     b = map_get(&c->s.locals, name.name);
-    if (!b) b = module_value(c, c->s.module, name.name);
+    if (!b) b = tc_module_value(c, c->s.module, name.name);
   }
   if (!b && !reported) report_unbound(c, name, NS_VALUE, D_UNBOUND_NAME, "");
   return b;
@@ -157,7 +157,7 @@ Binding *lookup_value(Checker *c, Name name) {
 
 static Sym text_of(Checker *c, const char *s) { return sym_of(c->syms, s); }
 
-Ctor *lookup_ctor(Checker *c, Name name) {
+Ctor *tc_lookup_ctor(Checker *c, Name name) {
   bool reported = false;
   Ctor *k = name.module ? qualified(c, name, NS_CTOR, &reported) : scope_find(c, c->s.module, NS_CTOR, name.name);
   if (!k && c->prelude && name.name == text_of(c, "::")) {
@@ -168,15 +168,15 @@ Ctor *lookup_ctor(Checker *c, Name name) {
   return k;
 }
 
-TypeName *find_type(Checker *c, Name name) {
+TypeName *tc_find_type(Checker *c, Name name) {
   if (!name.module) return scope_find(c, c->s.module, NS_TYPE, name.name);
   Module *m = find_module(c, name.module);
   return m ? module_find(c, m, NS_TYPE, name.name) : NULL;
 }
 
-TypeName *lookup_type(Checker *c, Name name) {
+TypeName *tc_lookup_type(Checker *c, Name name) {
   bool reported = false;
-  TypeName *t = name.module ? qualified(c, name, NS_TYPE, &reported) : find_type(c, name);
+  TypeName *t = name.module ? qualified(c, name, NS_TYPE, &reported) : tc_find_type(c, name);
   if (!t && !reported) report_unbound(c, name, NS_TYPE, D_UNBOUND_TYPE, "type ");
   return t;
 }
@@ -199,7 +199,7 @@ static TypeName *latest_record(const Module *m, const Sym *fields, int n) {
 }
 
 /* The latest type in scope that is a record with all these fields, or NULL. */
-TypeName *record_type_with(Checker *c, const Sym *fields, int n) {
+TypeName *tc_record_type_with(Checker *c, const Sym *fields, int n) {
   Module *m = c->s.module;
   TypeName *t = latest_record(m, fields, n);
   for (int i = m->opened.len - 1; !t && i >= 0; i--) t = latest_record(m->opened.data[i], fields, n);
@@ -207,6 +207,6 @@ TypeName *record_type_with(Checker *c, const Sym *fields, int n) {
   return t;
 }
 
-bool is_prelude_prim(const Checker *c, const Binding *b, const char *name) {
+bool tc_is_prelude_prim(const Checker *c, const Binding *b, const char *name) {
   return b->kind == BIND_PRIM && b->module == c->prelude && b->name == sym_of(c->syms, name);
 }

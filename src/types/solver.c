@@ -4,7 +4,7 @@
  * later only.
  *
  * A relation waits on its open variables (Type.pending). When one is bound, or
- * becomes a scalar, the relation is made ready again, and solve() tries it:
+ * becomes a scalar, the relation is made ready again, and tc_solve() tries it:
  * each step either decides it, improves what is known, or leaves it waiting.
  * The rules only ever use what is known for certain, so the order of attempts
  * doesn't matter. At the end of an item what is left is settled by its default
@@ -17,7 +17,7 @@
  * result is that structure. */
 #include "types/types_internal.h"
 
-Constraint *relation_new(Checker *c, ConstraintKind kind, Span at, Type *t0, Type *t1, Type *t2) {
+Constraint *tc_relation_new(Checker *c, ConstraintKind kind, Span at, Type *t0, Type *t1, Type *t2) {
   Constraint *k = NEW(c->arena, Constraint);
   k->kind = kind;
   k->at = at;
@@ -31,14 +31,14 @@ Constraint *relation_new(Checker *c, ConstraintKind kind, Span at, Type *t0, Typ
   return k;
 }
 
-void relation_holds(Checker *c, Type *t, unsigned classes) {
-  relation_new(c, C_HOLDS, c->at, t, NULL, NULL)->classes = classes;
+void tc_relation_holds(Checker *c, Type *t, unsigned classes) {
+  tc_relation_new(c, C_HOLDS, c->at, t, NULL, NULL)->classes = classes;
 }
 
 /* Only arithmetic becomes part of a function's type; the rest is settled with the item. */
-bool relation_generalises(const Constraint *k) { return k->kind <= C_HOLDS; }
+bool tc_relation_generalises(const Constraint *k) { return k->kind <= C_HOLDS; }
 
-void relation_wake(Checker *c, Type *var) {
+void tc_relation_wake(Checker *c, Type *var) {
   for (Waiting *w = var->pending; w; w = w->next) {
     if (w->k->queued || w->k->done) continue;
     w->k->queued = true;
@@ -59,7 +59,7 @@ static void wait_for(Checker *c, Type *t, Constraint *k) {
 static void wait(Checker *c, Constraint *k) {
   Leaves l;
   for (int i = 0; i < k->n; i++) {
-    scan_leaves(c, k->t[i], &l);
+    tc_scan_leaves(c, k->t[i], &l);
     for (int j = 0; j < l.nopen; j++) wait_for(c, l.open[j], k);
   }
 }
@@ -67,17 +67,17 @@ static void wait(Checker *c, Constraint *k) {
 /* ---- Steps: true when the relation is decided ------------------------------------ */
 static void fail_mismatch(Checker *c, Constraint *k, Type *want, Type *got) {
   Place p = {.at = k->at};
-  if (k->user) p.label = format(c, "needed by this use of `%s`", k->user);
-  report_clash(c, want, got, p);
+  if (k->user) p.label = tc_format(c, "needed by this use of `%s`", k->user);
+  tc_report_clash(c, want, got, p);
 }
 
 static bool same(Checker *c, Constraint *k, Type *a, Type *b) {
-  if (!unify(c, a, b)) fail_mismatch(c, k, a, b);
+  if (!tc_unify(c, a, b)) fail_mismatch(c, k, a, b);
   return true;
 }
 
 static bool classed(Checker *c, Constraint *k, Type *t, unsigned classes) {
-  if (!require(c, t, classes)) report_class(c, k->at, k->user);
+  if (!tc_require(c, t, classes)) tc_report_class(c, k->at, k->user);
   return true;
 }
 
@@ -85,7 +85,7 @@ static bool is_var(Type *t) { return type_repr(t)->kind == TY_VAR; }
 
 /* The relation goes on as another one, of the two types. */
 static bool becomes(Checker *c, Constraint *k, ConstraintKind kind, Type *t0, Type *t1) {
-  Constraint *new = relation_new(c, kind, k->at, t0, t1, NULL);
+  Constraint *new = tc_relation_new(c, kind, k->at, t0, t1, NULL);
   new->divides = k->divides;
   new->user = k->user;
   return true;
@@ -93,10 +93,10 @@ static bool becomes(Checker *c, Constraint *k, ConstraintKind kind, Type *t0, Ty
 
 static bool step_mul(Checker *c, Constraint *k) {
   Type *r = type_repr(k->t[0]), *a = type_repr(k->t[1]), *b = type_repr(k->t[2]);
-  if (is_scalar(a)) return same(c, k, r, b) && becomes(c, k, C_SCALE, a, b);
-  if (is_scalar(b)) return same(c, k, r, a) && becomes(c, k, C_SCALE, b, a);
-  if (a == b || (!is_var(a) && !is_var(b)) || is_scalar(r)) {
-    if (!unify(c, a, b)) {
+  if (tc_is_scalar(a)) return same(c, k, r, b) && becomes(c, k, C_SCALE, a, b);
+  if (tc_is_scalar(b)) return same(c, k, r, a) && becomes(c, k, C_SCALE, b, a);
+  if (a == b || (!is_var(a) && !is_var(b)) || tc_is_scalar(r)) {
+    if (!tc_unify(c, a, b)) {
       fail_mismatch(c, k, a, b);
       return true;
     }
@@ -110,17 +110,17 @@ static bool step_mul(Checker *c, Constraint *k) {
 static bool step_divisor(Checker *c, Constraint *k) {
   Type *a = type_repr(k->t[0]), *b = type_repr(k->t[1]);
   if (a == b) return true;
-  if (is_scalar(b)) return becomes(c, k, C_SCALE, b, a);
-  if (!is_var(b) || is_scalar(a)) return same(c, k, a, b);
+  if (tc_is_scalar(b)) return becomes(c, k, C_SCALE, b, a);
+  if (!is_var(b) || tc_is_scalar(a)) return same(c, k, a, b);
   return false;
 }
 
 static bool step_scale(Checker *c, Constraint *k) {
   Type *s = type_repr(k->t[0]), *t = type_repr(k->t[1]);
   if (t->kind == TY_ERROR || s->kind == TY_ERROR) return true;
-  if (is_scalar(t)) return same(c, k, t, s);
+  if (tc_is_scalar(t)) return same(c, k, t, s);
   Leaves l;
-  scan_leaves(c, t, &l);
+  tc_scan_leaves(c, t, &l);
   if (l.has_float) return same(c, k, c->t_float, s);
   if (!l.nopen) return l.has_int ? same(c, k, c->t_int, s) : classed(c, k, t, CLASS_NUM);
   if (s->kind == TY_FLOAT) return classed(c, k, t, CLASS_DIFF);
@@ -130,7 +130,7 @@ static bool step_scale(Checker *c, Constraint *k) {
 
 static bool step_holds(Checker *c, Constraint *k) {
   Leaves l;
-  scan_leaves(c, k->t[0], &l);
+  tc_scan_leaves(c, k->t[0], &l);
   if (l.has_float || (k->classes == CLASS_NUM && l.has_int)) return true;
   return l.nopen <= 1 && classed(c, k, l.nopen ? l.open[0] : k->t[0], k->classes);
 }
@@ -141,8 +141,8 @@ static int float_rank(Checker *c, Type *t) {
   if (t->kind == TY_VAR) return 0;
   if (t->kind != TY_ARRAY) return -1;
   Type *e = type_repr(t->args[0]);
-  if (e->kind == TY_ARRAY) return unify(c, e->args[0], c->t_float) ? 2 : -1;
-  if (is_scalar(e)) return unify(c, e, c->t_float) ? 1 : -1;
+  if (e->kind == TY_ARRAY) return tc_unify(c, e->args[0], c->t_float) ? 2 : -1;
+  if (tc_is_scalar(e)) return tc_unify(c, e, c->t_float) ? 1 : -1;
   return e->kind == TY_VAR ? 0 : -1;
 }
 
@@ -158,7 +158,7 @@ static bool step_matmul(Checker *c, Constraint *k) {
   int a = float_rank(c, k->t[1]), b = float_rank(c, k->t[2]);
   if (a < 0) return same(c, k, type_array(c, type_array(c, c->t_float)), k->t[1]);
   if (b < 0) return same(c, k, type_array(c, type_array(c, c->t_float)), k->t[2]);
-  int result = is_scalar(r) ? 0 : float_rank(c, r) > 0 ? float_rank(c, r) : -1;
+  int result = tc_is_scalar(r) ? 0 : float_rank(c, r) > 0 ? float_rank(c, r) : -1;
   if (result == 0) a = b = 1;
   else if (result == 2) a = b = 2;
   else if (result == 1 && a) b = 3 - a;
@@ -173,32 +173,32 @@ static bool step_concat(Checker *c, Constraint *k) {
   bool list = t->kind == TY_DATA && c->prelude && t->data->module == c->prelude &&
               t->data->name == sym_of(c->syms, "list");
   if (t->kind == TY_STRING || t->kind == TY_ARRAY || t->kind == TY_ERROR || list) return true;
-  Diag *d = diag_error(c->diags, k->at, diag_code(D_TYPE_MISMATCH), "`++` joins strings, lists or arrays, not %s",
+  Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_TYPE_MISMATCH), "`++` joins strings, lists or arrays, not %s",
                        type_text(c, t));
-  if (is_scalar(t)) d->hint = "numbers are added with `+`; `show x` makes a string";
+  if (tc_is_scalar(t)) d->hint = "numbers are added with `+`; `show x` makes a string";
   return true;
 }
 
 static void fail_field(Checker *c, Constraint *k, Type *t) {
   if (t->kind != TY_RECORD) {
-    diag_error(c->diags, k->at, diag_code(D_NOT_A_RECORD), "%s has no fields: `%s` needs a record", type_text(c, t),
+    diag_error(c->diags, k->at, tc_diag_code(D_NOT_A_RECORD), "%s has no fields: `%s` needs a record", type_text(c, t),
                k->field);
     return;
   }
-  Diag *d = diag_error(c->diags, k->at, diag_code(D_UNKNOWN_FIELD), "there is no field `%s` in %s", k->field,
+  Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_UNKNOWN_FIELD), "there is no field `%s` in %s", k->field,
                        type_text(c, t));
   Sym near = nearest_name(k->field, t->names, t->n);
-  if (near) d->hint = format(c, "did you mean `%s`?", near);
+  if (near) d->hint = tc_format(c, "did you mean `%s`?", near);
 }
 
 static bool step_field(Checker *c, Constraint *k) {
   Type *t = type_repr(k->t[0]);
   if (t->kind == TY_VAR) return false;
-  if (t->kind == TY_ERROR) return unify(c, k->t[1], c->t_error) || true;
+  if (t->kind == TY_ERROR) return tc_unify(c, k->t[1], c->t_error) || true;
   for (int i = 0; t->kind == TY_RECORD && i < t->n; i++)
     if (t->names[i] == k->field) return same(c, k, t->args[i], k->t[1]);
   fail_field(c, k, t);
-  unify(c, k->t[1], c->t_error);
+  tc_unify(c, k->t[1], c->t_error);
   return true;
 }
 
@@ -210,14 +210,14 @@ static bool reshape_from(Checker *c, Constraint *k, Type *leaf) {
 static bool step_reshape(Checker *c, Constraint *k) {
   Type *t = type_repr(k->t[1]);
   while (t->kind == TY_ARRAY) t = type_repr(t->args[0]);
-  return (t->kind != TY_VAR || is_scalar(t)) && reshape_from(c, k, t);
+  return (t->kind != TY_VAR || tc_is_scalar(t)) && reshape_from(c, k, t);
 }
 
 static bool step(Checker *c, Constraint *k) {
   c->at = k->at;
   for (int i = 0; i < k->n; i++)
     if (type_repr(k->t[i])->kind == TY_ERROR) {
-      for (int j = 0; j < k->n; j++) unify(c, k->t[j], c->t_error);
+      for (int j = 0; j < k->n; j++) tc_unify(c, k->t[j], c->t_error);
       return true;
     }
   switch (k->kind) {
@@ -233,7 +233,7 @@ static bool step(Checker *c, Constraint *k) {
   return true;
 }
 
-void solve(Checker *c) {
+void tc_solve(Checker *c) {
   while (c->s.ready.len) {
     Constraint *k = c->s.ready.data[--c->s.ready.len];
     k->queued = false;
@@ -246,7 +246,7 @@ void solve(Checker *c) {
 /* ---- Defaults --------------------------------------------------------------------- */
 static void settle_scale(Checker *c, Constraint *k) {
   Leaves l;
-  scan_leaves(c, k->t[1], &l);
+  tc_scan_leaves(c, k->t[1], &l);
   if (l.nopen) same(c, k, l.open[0], k->t[0]);
 }
 
@@ -263,7 +263,7 @@ static void settle_reshape(Checker *c, Constraint *k) {
   k->done = true;
 }
 
-void relation_settle(Checker *c, Constraint *k) {
+void tc_relation_settle(Checker *c, Constraint *k) {
   if (k->done) return;
   switch (k->kind) {
   case C_MUL:
@@ -273,30 +273,30 @@ void relation_settle(Checker *c, Constraint *k) {
   case C_SCALE: settle_scale(c, k); break;
   case C_HOLDS: {
     Leaves l;
-    scan_leaves(c, k->t[0], &l);
+    tc_scan_leaves(c, k->t[0], &l);
     if (l.nopen) classed(c, k, l.open[0], k->classes);
     break;
   }
   case C_MATMUL: settle_matmul(c, k); break;
   case C_RESHAPE: settle_reshape(c, k); break;
   case C_CONCAT: {
-    Diag *d = diag_error(c->diags, k->at, diag_code(D_AMBIGUOUS), "it isn't known what `++` joins here");
+    Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_AMBIGUOUS), "it isn't known what `++` joins here");
     d->hint = "annotate an operand, as in `(s : string)`";
     k->done = true;
-    unify(c, k->t[0], c->t_error);
+    tc_unify(c, k->t[0], c->t_error);
     break;
   }
   case C_FIELD: {
-    Diag *d = diag_error(c->diags, k->at, diag_code(D_AMBIGUOUS), "it isn't known which record `.%s` is a field of",
+    Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_AMBIGUOUS), "it isn't known which record `.%s` is a field of",
                          k->field);
     d->hint = "annotate the record, as in `(p : point)`, or declare its `type` before";
     k->done = true;
-    unify(c, k->t[0], c->t_error);
-    unify(c, k->t[1], c->t_error);
+    tc_unify(c, k->t[0], c->t_error);
+    tc_unify(c, k->t[1], c->t_error);
     break;
   }
   }
-  solve(c);
+  tc_solve(c);
   k->done = true;
 }
 
@@ -307,20 +307,20 @@ static bool settle_record(Checker *c, Type *record) {
     Constraint *k = c->s.relations.data[i];
     if (!k->done && k->kind == C_FIELD && type_repr(k->t[0]) == record) vec_push(c->arena, fields, k->field);
   }
-  TypeName *t = record_type_with(c, fields.data, fields.len);
+  TypeName *t = tc_record_type_with(c, fields.data, fields.len);
   if (!t) return false;
   Type **args = NEW_ARRAY(c->arena, Type *, t->nparams ? t->nparams : 1);
   for (int i = 0; i < t->nparams; i++) args[i] = type_var(c, 0);
-  unify(c, record, instantiate_alias(c, t, args));
-  solve(c);
+  tc_unify(c, record, tc_instantiate_alias(c, t, args));
+  tc_solve(c);
   return true;
 }
 
-void settle_fields(Checker *c) {
+void tc_settle_fields(Checker *c) {
   for (int i = 0; i < c->s.relations.len; i++) {
     Constraint *k = c->s.relations.data[i];
     if (k->done || k->kind != C_FIELD) continue;
     Type *record = type_repr(k->t[0]);
-    if (record->kind == TY_VAR && !settle_record(c, record)) relation_settle(c, k);
+    if (record->kind == TY_VAR && !settle_record(c, record)) tc_relation_settle(c, k);
   }
 }

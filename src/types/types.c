@@ -54,7 +54,7 @@ Type *type_data(Checker *c, DataDecl *d, Type **args) {
   return t;
 }
 
-bool is_scalar(Type *t) {
+bool tc_is_scalar(Type *t) {
   t = type_repr(t);
   return t->kind == TY_INT || t->kind == TY_FLOAT || (t->kind == TY_VAR && (t->classes & CLASS_SCALAR));
 }
@@ -209,7 +209,7 @@ static void scan(Checker *c, Type *t, Leaves *out, int depth) {
 
 /* The leaves of t: what numbers it holds, and up to 64 of its open variables, each once. What functions
  * hold doesn't count. */
-void scan_leaves(Checker *c, Type *t, Leaves *out) {
+void tc_scan_leaves(Checker *c, Type *t, Leaves *out) {
   *out = (Leaves){.budget = MAX_TYPE_STEPS};
   scan(c, t, out, 0);
 }

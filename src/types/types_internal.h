@@ -18,6 +18,7 @@
  * middle of another one: the state is put aside and restored. */
 #ifndef ATLED_TYPES_INTERNAL_H
 #define ATLED_TYPES_INTERNAL_H
+#include "parser/parser.h"
 #include "types/types.h"
 
 typedef enum DiagId {
@@ -26,7 +27,7 @@ typedef enum DiagId {
 #undef DIAG
   D_COUNT
 } DiagId;
-const char *diag_code(DiagId id);
+const char *tc_diag_code(DiagId id);
 
 /* ---- Relations --------------------------------------------------------------- */
 typedef enum ConstraintKind {
@@ -88,6 +89,8 @@ typedef struct Lazy { /* Module.lazy */
 typedef struct LocalUndo { Sym name; Binding *previous; } LocalUndo;
 typedef struct RecUse { Expr *use; Binding *binding; } RecUse;
 typedef struct TypeVarName { Sym name; Type *type; } TypeVarName;
+typedef Vec(TypeVarName) VarNames;
+typedef Vec(Type *) Types;
 typedef struct MatchCheck { /* looked at when the item's types are settled */
   Type *scrutinee;
   MatchCase *cases;
@@ -105,11 +108,11 @@ typedef struct State {
   int loops;       /* comprehensions around */
   Map locals;      /* Sym -> Binding */
   Vec(LocalUndo) undo;
-  Vec(Type *) vars;            /* open variables, oldest first */
+  Types vars;                  /* open variables, oldest first */
   Vec(Constraint *) relations; /* open relations, oldest first */
   Vec(Constraint *) ready;
   Vec(RecUse) rec_uses;
-  Vec(TypeVarName) type_vars;  /* 'a in annotations of the item */
+  VarNames type_vars;          /* 'a in annotations of the item */
   Vec(MatchCheck) matches;
   Vec(Expr *) discarded;       /* left sides of `;` */
 } State;
@@ -134,7 +137,8 @@ struct Checker {
   Sources *sources;
   ModuleLoader loader;
   Module *prelude;
-  Diags *diags;
+  Diags *diags;    /* where errors go: the program's, or own_diags when none is checked */
+  Diags own_diags;
   Type *t_int, *t_float, *t_bool, *t_string, *t_unit, *t_pure, *t_effect, *t_error;
   uint32_t next_id;
   Map data_leaves; /* DataDecl -> DataLeaves */
@@ -157,78 +161,78 @@ Type *type_data(Checker *c, DataDecl *d, Type **args);
 Type *type_subst(Arena *a, Type *t, Type *const *vars, Type *const *with, int n);
 /* A copy of t at a use of a monomorphic binding: what is known to be pure may be used where an effect is allowed. */
 Type *type_loosen(Checker *c, Type *t);
-void scan_leaves(Checker *c, Type *t, Leaves *out);
-bool is_scalar(Type *t); /* int, float, or a variable that will be one */
+void tc_scan_leaves(Checker *c, Type *t, Leaves *out);
+bool tc_is_scalar(Type *t); /* int, float, or a variable that will be one */
 
 /* ---- unify.c ----------------------------------------------------------------- */
 /* Makes a and b equal. On failure c->clash says why. */
-bool unify(Checker *c, Type *a, Type *b);
+bool tc_unify(Checker *c, Type *a, Type *b);
 /* t must have the classes. On failure c->clash says why. */
-bool require(Checker *c, Type *t, unsigned classes);
-void lower_levels(Checker *c, Type *t, int level);
+bool tc_require(Checker *c, Type *t, unsigned classes);
+void tc_lower_levels(Checker *c, Type *t, int level);
 
 /* ---- solver.c ---------------------------------------------------------------- */
-Constraint *relation_new(Checker *c, ConstraintKind kind, Span at, Type *t0, Type *t1, Type *t2);
-void relation_wake(Checker *c, Type *var);
-void solve(Checker *c);
+Constraint *tc_relation_new(Checker *c, ConstraintKind kind, Span at, Type *t0, Type *t1, Type *t2);
+void tc_relation_wake(Checker *c, Type *var);
+void tc_solve(Checker *c);
 /* Decides an open relation by its default; false if there was nothing to decide. */
-void relation_settle(Checker *c, Constraint *k);
-bool relation_generalises(const Constraint *k);
-void relation_holds(Checker *c, Type *t, unsigned classes);
-void settle_fields(Checker *c);
+void tc_relation_settle(Checker *c, Constraint *k);
+bool tc_relation_generalises(const Constraint *k);
+void tc_relation_holds(Checker *c, Type *t, unsigned classes);
+void tc_settle_fields(Checker *c);
 
 /* ---- generalise.c -------------------------------------------------------------- */
 typedef struct Marks { int vars, relations, rec_uses; } Marks;
 typedef enum Generality { GEN_NONE, GEN_VALUE, GEN_FUNCTION } Generality;
-Marks enter_level(Checker *c);
+Marks tc_enter_level(Checker *c);
 /* Leaves the level entered at m. With GEN_NONE the bindings stay monomorphic. */
-void leave_level(Checker *c, Marks m, Binding **bindings, int n, Generality g);
-Type *instantiate(Checker *c, Binding *b, Span at, Type ***inst);
-bool is_value(Checker *c, const Expr *e);
+void tc_leave_level(Checker *c, Marks m, Binding **bindings, int n, Generality g);
+Type *tc_instantiate(Checker *c, Binding *b, Span at, Type ***inst);
+bool tc_is_value(Checker *c, const Expr *e);
 
 /* ---- resolve.c ----------------------------------------------------------------- */
-Type *resolve_annotation(Checker *c, TypeExpr *te);
-Type *resolve_foreign(Checker *c, Item *item, bool effect);
-void declare_types(Checker *c, Item *item);
-Type *instantiate_alias(Checker *c, const TypeName *t, Type **args);
+Type *tc_resolve_annotation(Checker *c, TypeExpr *te);
+Type *tc_resolve_foreign(Checker *c, Item *item, bool effect);
+void tc_declare_types(Checker *c, Item *item);
+Type *tc_instantiate_alias(Checker *c, const TypeName *t, Type **args);
 Type *type_record(Checker *c, const Sym *fields, Type *const *types, int n, Span at);
-int count_arrows(const TypeExpr *te);
+int tc_count_arrows(const TypeExpr *te);
 
 /* ---- scope.c ------------------------------------------------------------------- */
-void local_push(Checker *c, Binding *b);
-void local_pop_to(Checker *c, int mark);
-Binding *lookup_value(Checker *c, Name name);   /* reports; NULL */
-Ctor *lookup_ctor(Checker *c, Name name);       /* reports; NULL */
-TypeName *lookup_type(Checker *c, Name name);   /* reports; NULL */
-TypeName *find_type(Checker *c, Name name);     /* does not report */
-Module *lookup_module(Checker *c, Sym name, Span at);
-Binding *module_value(Checker *c, Module *m, Sym name);
-TypeName *record_type_with(Checker *c, const Sym *fields, int n);
-bool is_prelude_prim(const Checker *c, const Binding *b, const char *name);
+void tc_local_push(Checker *c, Binding *b);
+void tc_local_pop_to(Checker *c, int mark);
+Binding *tc_lookup_value(Checker *c, Name name);   /* reports; NULL */
+Ctor *tc_lookup_ctor(Checker *c, Name name);       /* reports; NULL */
+TypeName *tc_lookup_type(Checker *c, Name name);   /* reports; NULL */
+TypeName *tc_find_type(Checker *c, Name name);     /* does not report */
+Module *tc_lookup_module(Checker *c, Sym name, Span at);
+Binding *tc_module_value(Checker *c, Module *m, Sym name);
+TypeName *tc_record_type_with(Checker *c, const Sym *fields, int n);
+bool tc_is_prelude_prim(const Checker *c, const Binding *b, const char *name);
 
 /* ---- infer ----------------------------------------------------------------------- */
 typedef Vec(Binding *) Bindings;
-Type *infer(Checker *c, Expr *e);
-Type *infer_pat(Checker *c, Pat *p, Bindings *out, BindingKind kind);
-Type *ctor_type(Checker *c, Ctor *k, Type **arg);
-void push_bindings(Checker *c, const Bindings *b);
-Type *infer_binary(Checker *c, Expr *e);
-Type *infer_operator(Checker *c, Expr *e);
-Type *infer_apply(Checker *c, Expr *e);
-Type *arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at);
-void use_effect(Checker *c, Type *effect, Span at);
-void check_let_group(Checker *c, LetBinding *lets, int n, bool rec, Item *item, Item **rules, int nrules);
-void must_match(Checker *c, Pat *p);
+Type *tc_infer(Checker *c, Expr *e);
+Type *tc_infer_pat(Checker *c, Pat *p, Bindings *out, BindingKind kind);
+Type *tc_ctor_type(Checker *c, Ctor *k, Type **arg);
+void tc_push_bindings(Checker *c, const Bindings *b);
+Type *tc_infer_binary(Checker *c, Expr *e);
+Type *tc_infer_operator(Checker *c, Expr *e);
+Type *tc_infer_apply(Checker *c, Expr *e);
+Type *tc_arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at);
+void tc_use_effect(Checker *c, Type *effect, Span at);
+void tc_check_let_group(Checker *c, LetBinding *lets, int n, bool rec, Item *item, Item **rules, int nrules);
+void tc_must_match(Checker *c, Pat *p);
 
 /* ---- items.c --------------------------------------------------------------------- */
-void check_rule(Checker *c, Item *rule, Binding *f);
+void tc_check_rule(Checker *c, Item *rule, Binding *f);
 /* Checks the items from i on that belong together; returns the index after them. */
-int check_items(Checker *c, Module *m, Item **items, int i, int n);
-void state_begin(Checker *c, Module *m, LazyItem *lazy);
-void module_put(Checker *c, Module *m, Binding *b);
+int tc_check_items(Checker *c, Module *m, Item **items, int i, int n);
+void tc_state_begin(Checker *c, Module *m, LazyItem *lazy);
+void tc_module_put(Checker *c, Module *m, Binding *b);
 
 /* ---- match.c --------------------------------------------------------------------- */
-void check_matches(Checker *c);
+void tc_check_matches(Checker *c);
 
 /* ---- print.c --------------------------------------------------------------------- */
 typedef struct Namer { Arena *arena; Vec(Type *) vars; int budget; } Namer;
@@ -243,9 +247,9 @@ typedef struct Place { /* where a type was wanted, and why */
   const char *also_label;
 } Place;
 /* Unifies; on failure says that `want` was expected and `got` found. */
-bool expect_type(Checker *c, Type *want, Type *got, Place p);
-void report_clash(Checker *c, Type *want, Type *got, Place p);
-void expect_class(Checker *c, Type *t, unsigned classes, Span at);
-void report_class(Checker *c, Span at, Sym user);
-const char *format(Checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool tc_expect_type(Checker *c, Type *want, Type *got, Place p);
+void tc_report_clash(Checker *c, Type *want, Type *got, Place p);
+void tc_expect_class(Checker *c, Type *t, unsigned classes, Span at);
+void tc_report_class(Checker *c, Span at, Sym user);
+const char *tc_format(Checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #endif

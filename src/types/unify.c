@@ -33,10 +33,10 @@ static bool bind(Checker *c, Type *v, Type *t) {
   if (effect != !!(v->classes & CLASS_EFFECT)) return clash(c, CLASH_TYPES, v, t, 0);
   if (!adopt(c, v, t, 0)) return false;
   v->link = t;
-  relation_wake(c, v);
+  tc_relation_wake(c, v);
   if (t->kind == TY_VAR && !t->user_name) t->user_name = v->user_name;
   unsigned classes = v->classes & ~(unsigned)CLASS_EFFECT;
-  return !classes || require(c, t, classes);
+  return !classes || tc_require(c, t, classes);
 }
 
 static bool unify_at(Checker *c, Type *a, Type *b, int depth) {
@@ -58,7 +58,7 @@ static bool unify_at(Checker *c, Type *a, Type *b, int depth) {
   return true;
 }
 
-bool unify(Checker *c, Type *a, Type *b) {
+bool tc_unify(Checker *c, Type *a, Type *b) {
   c->steps = MAX_TYPE_STEPS;
   return unify_at(c, a, b, 0);
 }
@@ -67,7 +67,7 @@ bool unify(Checker *c, Type *a, Type *b) {
 /* ord, eq, show: all parts must have them; nothing with a function in it has. */
 static bool require_parts(Checker *c, Type *t, unsigned classes) {
   Leaves l;
-  scan_leaves(c, t, &l);
+  tc_scan_leaves(c, t, &l);
   if (l.has_fun) return clash(c, CLASH_CLASS, t, NULL, classes & -classes);
   for (int i = 0; i < l.nopen; i++) l.open[i]->classes |= classes;
   return true;
@@ -76,11 +76,11 @@ static bool require_parts(Checker *c, Type *t, unsigned classes) {
 /* num, diff: some leaf must be a number. */
 static bool require_leaf(Checker *c, Type *t, unsigned cls) {
   Leaves l;
-  scan_leaves(c, t, &l);
+  tc_scan_leaves(c, t, &l);
   if (l.has_float || (cls == CLASS_NUM && l.has_int)) return true;
   if (!l.nopen) return clash(c, CLASH_CLASS, t, NULL, cls);
-  if (l.nopen == 1) return require(c, l.open[0], cls);
-  relation_holds(c, t, cls);
+  if (l.nopen == 1) return tc_require(c, l.open[0], cls);
+  tc_relation_holds(c, t, cls);
   return true;
 }
 
@@ -89,11 +89,11 @@ static bool require_var(Checker *c, Type *v, unsigned classes) {
   v->classes |= classes;
   unsigned float_only = CLASS_SCALAR | CLASS_DIFF;
   if ((v->classes & float_only) == float_only) return bind(c, v, c->t_float);
-  if (becomes_scalar) relation_wake(c, v);
+  if (becomes_scalar) tc_relation_wake(c, v);
   return true;
 }
 
-bool require(Checker *c, Type *t, unsigned classes) {
+bool tc_require(Checker *c, Type *t, unsigned classes) {
   t = type_repr(t);
   switch (t->kind) {
   case TY_ERROR: case TY_FLOAT: return true;
@@ -115,7 +115,7 @@ static void lower(Checker *c, Type *t, int level, int depth) {
   for (int i = 0; i < t->n; i++) lower(c, t->args[i], level, depth + 1);
 }
 
-void lower_levels(Checker *c, Type *t, int level) {
+void tc_lower_levels(Checker *c, Type *t, int level) {
   c->steps = MAX_TYPE_STEPS;
   lower(c, t, level, 0);
 }
