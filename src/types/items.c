@@ -147,6 +147,7 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
   if (!prim) check_foreign_type(c, item, b->type);
   int mark = c->s.undo.len;
   tc_local_push(c, b);
+  if (!has_open(b->type)) tc_module_put(c, m, b); /* the rules of two such functions may name each other */
   for (int i = 0; i < nrules; i++) tc_check_rule(c, rules[i], b);
   tc_local_pop_to(c, mark);
   tc_leave_level(c, marks, &b, 1, GEN_FUNCTION);
