@@ -158,7 +158,7 @@ Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
 /* All: desc is the D_BAG desc; total = number of base elements of the whole; i = flat base-element index. */
 Status rt_acc_at(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, const Slot *v);       /* v taken */
 Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub); /* adds a bag for elements offset…; sub taken. Also SHIFT */
-Status rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out);                           /* borrowed in, owned out */
+void rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out);                             /* borrowed in, owned out */
 Status rt_bag_sub(Rt *rt, const Desc *sub_desc, const Obj *bag, int64_t offset, int64_t count, const int64_t *sub_dims, Obj **out); /* BAG_SLICE, partial BAG_GET: view or null */
 Status rt_bag_take(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, Slot *out);
 Status rt_bag_take_sub(Rt *rt, const Desc *sub_desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, const int64_t *sub_dims, Obj **out);
