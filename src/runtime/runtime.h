@@ -112,6 +112,8 @@ struct Rt {
   int64_t budget;        /* evaluator instructions left; < 0: unlimited */
   bool had_effect;       /* an effect was performed since the entry began */
   double deadline;       /* monotonic seconds, 0: none */
+  void *dense_descs;     /* array descriptors of dense bags, made on demand (objects.c) */
+  size_t eval_stack_limit; /* bytes of evaluator frames */
 };
 /* A module in a VM: what machine code reaches through its first argument. */
 struct Mod {
@@ -124,6 +126,8 @@ struct Mod {
   void *dl;              /* the shared object, if compiled */
   LModule *code;
   int ndescs, nfuncs, nstrings, nglobals;
+  void **decoded;        /* the evaluator's form of each function, made on first use */
+  void **foreigns;       /* resolved C functions, made on first use */
 };
 void rt_init(Rt *rt, Heap *heap);   /* registers the built-in descs too */
 void rt_destroy(Rt *rt);            /* frees caches; live objects are the caller's concern */
@@ -144,7 +148,7 @@ ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero)
 ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, const int64_t *dims);
 /* Takes a reference; returns an unshared array with the same elements (a itself if its count is 1 and it is no view). */
 ArrayObj *rt_unique(Rt *rt, ArrayObj *a);
-/* Makes room for index i in a growable stack of rows of row_slots slots each (dims[0] is set by rt_grow_end). */
+/* Makes room for index i in a growable stack of rows of row_slots slots each (dims[0] is set afterwards). */
 ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots);
 BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag);  /* fields to be filled in by the caller at once */
 ClosureObj *rt_new_closure(Rt *rt, RtFunc *fn);
@@ -154,11 +158,12 @@ Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res);
 /* Calls any RtFunc with all its parameters, borrowed. */
 Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
 
+/* Whatever an operation here would take stays the caller's when it fails; its contents may then be incomplete. */
 /* ---- Bags. A bag argument is taken, the result is owned; elem is the base cotangent's Desc (desc->args[0]) ---------- */
 /* All: desc is the D_BAG desc; total = number of base elements of the whole; i = flat base-element index. */
 Status rt_acc_at(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, const Slot *v);       /* v taken */
 Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub); /* adds a bag for elements offset…; sub taken. Also SHIFT */
-void rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out);                             /* borrowed in, owned out */
+Status rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out);                           /* borrowed in, owned out */
 Status rt_bag_sub(Rt *rt, const Desc *sub_desc, const Obj *bag, int64_t offset, int64_t count, const int64_t *sub_dims, Obj **out); /* BAG_SLICE, partial BAG_GET: view or null */
 Status rt_bag_take(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, Slot *out);
 Status rt_bag_take_sub(Rt *rt, const Desc *sub_desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, const int64_t *sub_dims, Obj **out);
@@ -188,6 +193,8 @@ double rt_trigamma(double x);
 double rt_fmin(double a, double b);
 double rt_fmax(double a, double b);
 double rt_pow(double x, double y);
+double rt_sign(double x);   /* -1, 1, or x itself where it is 0 or NaN */
+double rt_round(double x);  /* half away from zero */
 
 /* A value as source would write it. */
 Status rt_show(Rt *rt, const Desc *type, const Slot *value, bool bare_strings, Str *out);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* Arrays: one block holds the header, padded to a multiple of 64 bytes, and then the slots of all elements, so that
+ * data is aligned to 64. A view has its own small header and refers to the block's owner, never to another view;
+ * its elements belong to the owner.
+ *
+ * The slots of an array whose elements hold pointers are NULL from the start, over the whole capacity: release can
+ * then visit all of them whatever the dimensions say, which matters while a stack grows. */
+#include "runtime/internal.h"
+#include <string.h>
+
+int64_t rt_array_length(const ArrayObj *a) {
+  int64_t n = 1;
+  for (int k = 0; k < a->h.desc->rank; k++) n *= a->dims[k];
+  return n;
+}
+
+static size_t header_bytes(int rank) {
+  return (sizeof(ArrayObj) + (size_t)rank * sizeof(int64_t) + 63) & ~(size_t)63;
+}
+
+/* An array object with room for `slots`, its dimensions not set; NULL after rt_error. */
+static ArrayObj *new_block(Rt *rt, const Desc *desc, int64_t slots, bool zero) {
+  size_t head = header_bytes(desc->rank);
+  ArrayObj *a = NULL;
+  if ((uint64_t)slots <= (SIZE_MAX / 2 - head) / sizeof(Slot))
+    a = heap_alloc_aligned(rt->heap, head + (size_t)slots * sizeof(Slot));
+  if (!a) return NULL;
+  a->h = (Obj){1, desc};
+  a->data = (Slot *)(void *)((char *)a + head);
+  a->owner = NULL;
+  a->bytes = head + (size_t)slots * sizeof(Slot);
+  a->cap = slots;
+  if (zero || desc->pointers) memset(a->data, 0, (size_t)slots * sizeof(Slot));
+  rt->live++;
+  return a;
+}
+
+static ArrayObj *too_large(Rt *rt, const Desc *desc, const int64_t *dims) {
+  char text[200];
+  int at = 0;
+  for (int k = 0; k < desc->rank && at < 160; k++)
+    at += snprintf(text + at, sizeof text - (size_t)at, "%s%lld", k ? " x " : "", (long long)dims[k]);
+  rt_error(rt, ERR_MEMORY, 0, "out of memory for an array of %s elements", text);
+  return NULL;
+}
+
+ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero) {
+  desc = rt_dense_desc(rt, desc);
+  if (!desc) return NULL;
+  int64_t slots = desc->args[0]->nslots;
+  bool empty = false, overflow = false;
+  for (int k = 0; k < desc->rank; k++) {
+    if (dims[k] < 0) {
+      rt_error(rt, ERR_RANGE, 0, "an array can't have length %lld", (long long)dims[k]);
+      return NULL;
+    }
+    empty |= dims[k] == 0;
+    overflow |= __builtin_mul_overflow(slots, dims[k], &slots);
+  }
+  ArrayObj *a = overflow && !empty ? NULL : new_block(rt, desc, empty ? 0 : slots, zero);
+  if (!a) return too_large(rt, desc, dims);
+  memcpy(a->dims, dims, (size_t)desc->rank * sizeof *dims);
+  return a;
+}
+
+ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, const int64_t *dims) {
+  desc = rt_dense_desc(rt, desc);
+  if (!desc) return NULL;
+  size_t bytes = sizeof(ArrayObj) + (size_t)desc->rank * sizeof(int64_t);
+  ArrayObj *v = rt_block_new(rt, bytes);
+  if (!v) return NULL;
+  v->h = (Obj){1, desc};
+  v->data = a->data + slot_offset;
+  v->owner = a->owner ? a->owner : &a->h;
+  v->bytes = bytes;
+  v->cap = 0;
+  memcpy(v->dims, dims, (size_t)desc->rank * sizeof *dims);
+  rt_retain(v->owner);
+  rt->live++;
+  return v;
+}
+
+ArrayObj *rt_unique(Rt *rt, ArrayObj *a) {
+  if (a->h.rc == 1 && !a->owner) return a;
+  const Desc *elem = a->h.desc->args[0];
+  ArrayObj *copy = rt_new_array(rt, a->h.desc, a->dims, false);
+  if (!copy) return NULL;
+  int64_t n = rt_array_length(a), slots = n * elem->nslots;
+  if (slots) memcpy(copy->data, a->data, (size_t)slots * sizeof(Slot));
+  if (a->h.desc->pointers)
+    for (int64_t i = 0; i < slots; i += elem->nslots) rt_retain_slots(elem->slots, elem->nslots, copy->data + i);
+  rt_release(rt, &a->h);
+  return copy;
+}
+
+ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots) {
+  int64_t need;
+  if (__builtin_mul_overflow(i + 1, row_slots, &need)) need = INT64_MAX;
+  if (need <= a->cap) return a;
+  int64_t cap = need < INT64_MAX / 2 && 2 * a->cap > need ? 2 * a->cap : need < 8 ? 8 : need;
+  ArrayObj *b = new_block(rt, a->h.desc, cap, false);
+  if (!b) {
+    rt_error(rt, ERR_MEMORY, 0, "out of memory for an array of %lld rows", (long long)i + 1);
+    return NULL;
+  }
+  memcpy(b->dims, a->dims, (size_t)a->h.desc->rank * sizeof *a->dims);
+  if (a->cap) memcpy(b->data, a->data, (size_t)a->cap * sizeof(Slot));
+  /* The elements moved: the old block goes without them. */
+  rt->live--;
+  heap_free_aligned(rt->heap, a, a->bytes);
+  return b;
+}
+
+ArrayObj *rt_new_strings(Rt *rt, int64_t n) { return rt_new_array(rt, rt->desc_string_array, &n, true); }

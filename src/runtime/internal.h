@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of src/runtime share with each other and with the evaluator: blocks, rows of slots, a growing byte
+ * buffer that fails by status, and the primitives' C functions, gathered in prims.c. */
+#ifndef ATLED_RUNTIME_INTERNAL_H
+#define ATLED_RUNTIME_INTERNAL_H
+#include "runtime/runtime.h"
+
+/* ---- Blocks of memory: uncounted, small ones recycled ------------------------------------------------------------- */
+void *rt_block_new(Rt *rt, size_t size);              /* NULL after rt_error(ERR_MEMORY) */
+void rt_block_free(Rt *rt, void *p, size_t size);
+/* Room for at least `need` items of `item` bytes in a worklist; false after rt_error. */
+bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t item);
+Status rt_out_of_memory(Rt *rt);
+
+/* ---- Rows of slots --------------------------------------------------------------------------------------------------- */
+void rt_retain_slots(const uint8_t *kinds, int n, const Slot *s);
+void rt_release_slots(Rt *rt, const uint8_t *kinds, int n, Slot *s);
+int64_t rt_array_length(const ArrayObj *a);           /* base elements */
+static inline int64_t rt_tag(const Obj *p) {
+  return (uintptr_t)p & 1 ? (int64_t)((uintptr_t)p >> 1) : ((const BoxObj *)p)->tag;
+}
+static inline Obj *rt_immediate(int64_t tag) { return (Obj *)((uintptr_t)tag << 1 | 1); }
+/* The desc of the array that a bag of this desc becomes when dense; NULL after rt_error. */
+const Desc *rt_dense_desc(Rt *rt, const Desc *bag);
+EnvObj *rt_new_env(Rt *rt, RtFunc *fn);
+StringObj *rt_string_raw(Rt *rt, size_t n);           /* bytes to be filled in by the caller at once */
+/* An array of strings of one dimension, all NULL. */
+ArrayObj *rt_new_strings(Rt *rt, int64_t n);
+double rt_now(void);                                  /* monotonic seconds */
+
+/* ---- Byte buffers ------------------------------------------------------------------------------------------------------ */
+typedef struct Buf { Rt *rt; char *data; size_t len, cap; bool failed; } Buf;
+void buf_add(Buf *b, const char *s, size_t n);        /* sets failed after rt_error */
+void buf_puts(Buf *b, const char *z);
+void buf_addc(Buf *b, char c);
+void buf_free(Buf *b);
+/* Frees the buffer; the string of its bytes goes to *out. */
+Status buf_string(Buf *b, Obj **out);
+Status rt_show_to(Rt *rt, const Desc *type, const Slot *value, bool bare, Buf *out);
+
+typedef enum CompareMode { MODE_EQUAL, MODE_COMPARE, MODE_CLOSE } CompareMode;
+/* MODE_COMPARE: -1, 0, 1, or 2 (unordered); else 1 (alike) or 0. */
+Status rt_compare_values(Rt *rt, CompareMode mode, const Desc *d, const Slot *a, const Slot *b, int *result);
+Status rt_argsort(Rt *rt, const Desc *array, const ArrayObj *a, ArrayObj **out);
+
+/* ---- Primitives --------------------------------------------------------------------------------------------------------- */
+#define PRIM(name) Status name(Rt *rt, const Desc *type, const Slot *args, Slot *res, uint32_t site)
+#define PRIM_UNUSED ((void)rt, (void)type, (void)args, (void)res, (void)site)
+static inline const StringObj *slot_string(const Slot *s) { return (const StringObj *)s->p; }
+static inline ArrayObj *slot_array(const Slot *s) { return (ArrayObj *)s->p; }
+PRIM(prim_format_float); PRIM(prim_format_int); PRIM(prim_format_string);
+PRIM(prim_float_of_string); PRIM(prim_int_of_string);
+PRIM(prim_concat_strings); PRIM(prim_concat_string);
+PRIM(prim_str_length); PRIM(prim_str_sub); PRIM(prim_str_find); PRIM(prim_str_split); PRIM(prim_str_join);
+PRIM(prim_str_trim); PRIM(prim_str_upper); PRIM(prim_str_lower); PRIM(prim_str_contains);
+PRIM(prim_str_starts_with); PRIM(prim_str_ends_with); PRIM(prim_str_replace);
+PRIM(prim_str_bytes); PRIM(prim_str_of_bytes);
+PRIM(prim_regex_test); PRIM(prim_regex_find); PRIM(prim_regex_replace); PRIM(prim_regex_split);
+void rt_regexes_free(Rt *rt);
+PRIM(prim_read_file); PRIM(prim_read_lines); PRIM(prim_write_file); PRIM(prim_append_file);
+Status rt_read_text(Rt *rt, const StringObj *path, Buf *out, uint32_t site); /* the file's valid UTF-8 text */
+PRIM(prim_csv_read); PRIM(prim_csv_numbers);
+PRIM(prim_random_bits); PRIM(prim_matmul);
+uint64_t rt_threefry(uint64_t key0, uint64_t key1, uint64_t counter0, uint64_t counter1, uint64_t *second);
+/* A number that fills the whole text, blanks around it allowed. */
+bool rt_parse_float(const char *s, size_t n, double *out);
+#endif

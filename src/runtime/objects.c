@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* Objects: blocks, counts, and the state of a VM's run time.
+ *
+ * Small blocks (up to 256 bytes) are rounded up to 16 bytes and recycled through rt->free_list; a free block holds the
+ * link to the next one in its first word. Sanitizers see through this only when it is off, so it is off under them.
+ *
+ * Release is a loop over a worklist that needs no memory: an object whose count fell to zero isn't reachable from
+ * anywhere else, so its count field holds the link to the next object to be freed. A list of ten million cells
+ * is freed in constant space.
+ *
+ * Which slots of an object are pointers is read from its descriptor (box, array, log) or its function (closure,
+ * environment). Arrays are in arrays.c. */
+#include "runtime/internal.h"
+#include <string.h>
+#include <time.h>
+
+enum { CLASS_BYTES = 16, CLASSES = 16 };
+#if defined(__SANITIZE_ADDRESS__)
+enum { RECYCLE = 0 };
+#else
+enum { RECYCLE = 1 };
+#endif
+
+static const uint8_t kinds[] = {SLOT_INT, SLOT_FLOAT, SLOT_PTR};
+#define KIND(k) (uint8_t *)(kinds + (k)) /* a Desc's rows are only ever read */
+static const Desc desc_string = {.kind = D_STRING, .nslots = 1, .slots = KIND(SLOT_PTR), .name = "string"};
+static const Desc desc_float = {.kind = D_FLOAT, .nslots = 1, .slots = KIND(SLOT_FLOAT), .name = "float"};
+static const Desc desc_int = {.kind = D_INT, .nslots = 1, .slots = KIND(SLOT_INT), .name = "int"};
+static const Desc desc_closure = {.kind = D_FUN, .nslots = 1, .slots = KIND(SLOT_PTR), .name = "function"};
+static const Desc desc_env = {.kind = D_ENV, .nslots = 1, .slots = KIND(SLOT_PTR), .name = "environment"};
+static const Desc *const string_arg[] = {&desc_string}, *const float_arg[] = {&desc_float}, *const int_arg[] = {&desc_int};
+#define ARRAY_DESC(elem, r, ptrs) \
+  {.kind = D_ARRAY, .nslots = 1, .slots = KIND(SLOT_PTR), .n = 1, .args = (const Desc **)elem, .rank = r, .pointers = ptrs}
+static const Desc desc_strings = ARRAY_DESC(string_arg, 1, true), desc_floats = ARRAY_DESC(float_arg, 1, false),
+                  desc_ints = ARRAY_DESC(int_arg, 1, false), desc_matrix = ARRAY_DESC(float_arg, 2, false),
+                  desc_string_matrix = ARRAY_DESC(string_arg, 2, true);
+
+/* ---- VM state -------------------------------------------------------------------------------------------------------- */
+typedef struct DenseDesc { struct DenseDesc *next; const Desc *bag; Desc array; } DenseDesc;
+
+void rt_init(Rt *rt, Heap *heap) {
+  memset(rt, 0, sizeof *rt);
+  rt->heap = heap;
+  rt->budget = -1;
+  rt->eval_stack_limit = (size_t)1 << 30;
+  rt->desc_string = &desc_string;
+  rt->desc_string_array = &desc_strings;
+  rt->desc_float_array = &desc_floats;
+  rt->desc_int_array = &desc_ints;
+  rt->desc_float_matrix = &desc_matrix;
+  rt->desc_string_matrix = &desc_string_matrix;
+}
+
+void rt_destroy(Rt *rt) {
+  rt_regexes_free(rt);
+  for (int k = 0; k < CLASSES; k++)
+    while (rt->free_list[k]) {
+      void *p = rt->free_list[k];
+      memcpy(&rt->free_list[k], p, sizeof(Obj *));
+      heap_realloc(rt->heap, p, (size_t)(k + 1) * CLASS_BYTES, 0);
+    }
+  for (DenseDesc *d = rt->dense_descs, *next; d; d = next) {
+    next = d->next;
+    heap_realloc(rt->heap, d, sizeof *d, 0);
+  }
+  rt->dense_descs = NULL;
+}
+
+const Desc *rt_dense_desc(Rt *rt, const Desc *bag) {
+  if (bag->kind == D_ARRAY) return bag;
+  for (DenseDesc *d = rt->dense_descs; d; d = d->next)
+    if (d->bag == bag) return &d->array;
+  DenseDesc *d = heap_realloc(rt->heap, NULL, 0, sizeof *d);
+  if (!d) {
+    rt_out_of_memory(rt);
+    return NULL;
+  }
+  *d = (DenseDesc){rt->dense_descs, bag, *bag};
+  d->array.kind = D_ARRAY;
+  rt->dense_descs = d;
+  return &d->array;
+}
+
+double rt_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- Blocks ------------------------------------------------------------------------------------------------------------ */
+static int size_class(size_t size) {
+  return RECYCLE && size > 0 && size <= CLASS_BYTES * CLASSES ? (int)((size - 1) / CLASS_BYTES) : -1;
+}
+
+void *rt_block_new(Rt *rt, size_t size) {
+  int k = size_class(size);
+  void *p;
+  if (k >= 0 && rt->free_list[k]) {
+    p = rt->free_list[k];
+    memcpy(&rt->free_list[k], p, sizeof(Obj *));
+    return p;
+  }
+  p = heap_realloc(rt->heap, NULL, 0, k >= 0 ? (size_t)(k + 1) * CLASS_BYTES : size);
+  if (!p) rt_out_of_memory(rt);
+  return p;
+}
+
+void rt_block_free(Rt *rt, void *p, size_t size) {
+  int k = size_class(size);
+  if (k < 0) {
+    heap_realloc(rt->heap, p, size, 0);
+    return;
+  }
+  memcpy(p, &rt->free_list[k], sizeof(Obj *));
+  rt->free_list[k] = p;
+}
+
+bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t item) {
+  if (need <= *cap) return true;
+  int64_t grown = *cap ? 2 * *cap : 16;
+  if (grown < need) grown = need;
+  void *p;
+  memcpy(&p, array_pointer, sizeof p);
+  p = heap_realloc(rt->heap, p, (size_t)*cap * item, (size_t)grown * item);
+  if (!p) {
+    rt_out_of_memory(rt);
+    return false;
+  }
+  memcpy(array_pointer, &p, sizeof p);
+  *cap = grown;
+  return true;
+}
+
+/* ---- Making -------------------------------------------------------------------------------------------------------------- */
+static void *new_object(Rt *rt, size_t size, const Desc *desc) {
+  Obj *o = rt_block_new(rt, size);
+  if (!o) return NULL;
+  o->rc = 1;
+  o->desc = desc;
+  rt->live++;
+  return o;
+}
+
+StringObj *rt_string_raw(Rt *rt, size_t n) {
+  if (n > SIZE_MAX / 2) {
+    rt_out_of_memory(rt);
+    return NULL;
+  }
+  StringObj *s = new_object(rt, sizeof *s + n + 1, &desc_string);
+  if (!s) return NULL;
+  s->len = (int64_t)n;
+  s->hash = 0;
+  s->bytes[n] = 0;
+  return s;
+}
+
+Obj *rt_new_string(Rt *rt, const char *text, size_t n) {
+  StringObj *s = rt_string_raw(rt, n);
+  if (!s) return NULL;
+  if (n) memcpy(s->bytes, text, n);
+  return &s->h;
+}
+
+BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag) {
+  size_t n = (size_t)variant->args[tag]->nslots;
+  BoxObj *b = new_object(rt, sizeof *b + n * sizeof(Slot), variant);
+  if (!b) return NULL;
+  b->tag = tag;
+  memset(b->fields, 0, n * sizeof(Slot));
+  return b;
+}
+
+ClosureObj *rt_new_closure(Rt *rt, RtFunc *fn) {
+  ClosureObj *c = new_object(rt, sizeof *c + (size_t)fn->ncaps * sizeof(Slot), &desc_closure);
+  if (!c) return NULL;
+  c->fn = fn;
+  memset(c->caps, 0, (size_t)fn->ncaps * sizeof(Slot));
+  return c;
+}
+
+EnvObj *rt_new_env(Rt *rt, RtFunc *fn) {
+  EnvObj *e = new_object(rt, sizeof *e + (size_t)fn->ncot * sizeof(Slot), &desc_env);
+  if (!e) return NULL;
+  e->fn = fn;
+  memset(e->caps, 0, (size_t)fn->ncot * sizeof(Slot));
+  return e;
+}
+
+/* ---- Counting ------------------------------------------------------------------------------------------------------------- */
+void rt_retain(Obj *p) {
+  if (rt_is_object(p) && p->rc > 0) p->rc++;
+}
+
+/* Gives one reference up; an object that lost its last one joins the worklist. */
+static inline void drop(Obj *p, Obj **work) {
+  if (!rt_is_object(p) || p->rc <= 0 || --p->rc > 0) return;
+  p->rc = (int64_t)(intptr_t)*work;
+  *work = p;
+}
+
+static void drop_slots(const uint8_t *kind, int n, const Slot *s, Obj **work) {
+  for (int k = 0; k < n; k++)
+    if (kind[k] == SLOT_PTR) drop(s[k].p, work);
+}
+
+static void free_array(Rt *rt, ArrayObj *a, Obj **work) {
+  const Desc *elem = a->h.desc->args[0];
+  if (a->owner) {
+    drop(a->owner, work);
+    rt_block_free(rt, a, a->bytes);
+    return;
+  }
+  /* The whole capacity: slots that were never filled are NULL. */
+  if (a->h.desc->pointers && elem->nslots)
+    for (int64_t i = 0; i + elem->nslots <= a->cap; i += elem->nslots) drop_slots(elem->slots, elem->nslots, a->data + i, work);
+  heap_free_aligned(rt->heap, a, a->bytes);
+}
+
+static void free_log(Rt *rt, LogObj *l, Obj **work) {
+  const Desc *elem = l->h.desc->args[0];
+  int64_t stride = 1 + elem->nslots;
+  if (l->h.desc->pointers)
+    for (int64_t i = 0; i < l->len; i++) drop_slots(elem->slots, elem->nslots, l->entries + i * stride + 1, work);
+  heap_realloc(rt->heap, l->entries, (size_t)(l->cap * stride) * sizeof(Slot), 0);
+  rt_block_free(rt, l, sizeof *l);
+}
+
+/* Frees an object after dropping what it refers to. */
+static void free_object(Rt *rt, Obj *o, Obj **work) {
+  rt->live--;
+  switch (o->desc->kind) {
+  case D_STRING:
+    rt_block_free(rt, o, sizeof(StringObj) + (size_t)((StringObj *)o)->len + 1);
+    break;
+  case D_ARRAY:
+    free_array(rt, (ArrayObj *)o, work);
+    break;
+  case D_BAG:
+    free_log(rt, (LogObj *)o, work);
+    break;
+  case D_VARIANT: {
+    BoxObj *b = (BoxObj *)o;
+    const Desc *payload = o->desc->args[b->tag];
+    drop_slots(payload->slots, payload->nslots, b->fields, work);
+    rt_block_free(rt, b, sizeof *b + (size_t)payload->nslots * sizeof(Slot));
+    break;
+  }
+  case D_FUN: {
+    ClosureObj *c = (ClosureObj *)o;
+    drop_slots(c->fn->param_kinds + (c->fn->nparams - c->fn->ncaps), c->fn->ncaps, c->caps, work);
+    rt_block_free(rt, c, sizeof *c + (size_t)c->fn->ncaps * sizeof(Slot));
+    break;
+  }
+  case D_ENV: {
+    EnvObj *e = (EnvObj *)o;
+    drop_slots(e->fn->cot_kinds, e->fn->ncot, e->caps, work);
+    rt_block_free(rt, e, sizeof *e + (size_t)e->fn->ncot * sizeof(Slot));
+    break;
+  }
+  case D_INT: case D_FLOAT: case D_BOOL: case D_UNIT: case D_TUPLE:
+    break; /* never objects */
+  }
+}
+
+void rt_release(Rt *rt, Obj *p) {
+  Obj *work = NULL;
+  drop(p, &work);
+  while (work) {
+    Obj *o = work;
+    work = (Obj *)(intptr_t)o->rc;
+    free_object(rt, o, &work);
+  }
+}
+
+void rt_retain_slots(const uint8_t *kind, int n, const Slot *s) {
+  for (int k = 0; k < n; k++)
+    if (kind[k] == SLOT_PTR) rt_retain(s[k].p);
+}
+
+void rt_release_slots(Rt *rt, const uint8_t *kind, int n, Slot *s) {
+  for (int k = 0; k < n; k++)
+    if (kind[k] == SLOT_PTR) {
+      Obj *p = s[k].p;
+      s[k].p = NULL;
+      rt_release(rt, p);
+    }
+}
+
+/* ---- Byte buffers ------------------------------------------------------------------------------------------------------------ */
+void buf_add(Buf *b, const char *s, size_t n) {
+  if (b->failed || n == 0) return;
+  if (b->len + n > b->cap) {
+    size_t cap = b->cap ? 2 * b->cap : 64;
+    while (cap < b->len + n) cap *= 2;
+    char *data = heap_realloc(b->rt->heap, b->data, b->cap, cap);
+    if (!data) {
+      b->failed = true;
+      rt_out_of_memory(b->rt);
+      return;
+    }
+    b->data = data;
+    b->cap = cap;
+  }
+  memcpy(b->data + b->len, s, n);
+  b->len += n;
+}
+
+void buf_puts(Buf *b, const char *z) { buf_add(b, z, strlen(z)); }
+
+void buf_addc(Buf *b, char c) { buf_add(b, &c, 1); }
+
+void buf_free(Buf *b) {
+  heap_realloc(b->rt->heap, b->data, b->cap, 0);
+  b->data = NULL;
+  b->len = b->cap = 0;
+}
+
+Status buf_string(Buf *b, Obj **out) {
+  Obj *s = b->failed ? NULL : rt_new_string(b->rt, b->data, b->len);
+  buf_free(b);
+  if (!s) return 1;
+  *out = s;
+  return 0;
+}
+
+/* ---- Calls ---------------------------------------------------------------------------------------------------------------------- */
+Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
+  return f->entry ? f->entry(f->mod, args, res) : rt->evaluate(rt, f, args, res);
+}
+
+Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res) {
+  ClosureObj *c = (ClosureObj *)closure;
+  Slot few[24], *all = few;
+  size_t n = (size_t)nargs + (size_t)c->fn->ncaps, size = n * sizeof(Slot);
+  if (n > sizeof few / sizeof *few && !(all = rt_block_new(rt, size))) return 1;
+  if (nargs) memcpy(all, args, (size_t)nargs * sizeof(Slot));
+  if (c->fn->ncaps) memcpy(all + nargs, c->caps, (size_t)c->fn->ncaps * sizeof(Slot));
+  Status status = rt_call(rt, c->fn, all, res);
+  if (all != few) rt_block_free(rt, all, size);
+  return status;
+}
