@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* Decoding lowered code for the dispatch loop, and instantiating modules.
+ *
+ * A function is decoded when it is first called; the result hangs in Mod.decoded. Decoding drops LABEL and LOOP_HEAD,
+ * turns labels into addresses of instructions, and each operation into the address of its handler. A call that is
+ * directly followed by the RETURN of its results becomes a tail call: everything the frame owned was released or moved
+ * before, so nothing is left for it to do. */
+#include "eval/internal.h"
+#include <string.h>
+
+static bool dropped(const LInstr *in) { return in->op == LOP_LABEL || in->op == LOP_LOOP_HEAD; }
+
+static bool overwrites(const LInstr *in, int32_t reg) { return (in->op == LOP_NULLPTR || in->op == LOP_MOVE) && in->dst == reg; }
+
+bool eval_moves_argument(const LFunc *f, const LInstr *call, int32_t reg) {
+  for (int k = 0; k < call->nres; k++)
+    if (call->res[k] == reg) return true;
+  for (const LInstr *in = call + 1; in < f->code + f->ncode && (in->op == LOP_NULLPTR || in->op == LOP_MOVE); in++) {
+    if (in->op == LOP_MOVE && in->a == reg) return false;
+    if (overwrites(in, reg)) return true;
+  }
+  return false;
+}
+
+static bool is_tail_call(const LFunc *f, const LInstr *call) {
+  const LInstr *in = call + 1;
+  if (call->op == LOP_CALL)
+    while (in < f->code + f->ncode && in->op == LOP_NULLPTR) in++;
+  if (in >= f->code + f->ncode || in->op != LOP_RETURN || in->nargs != call->nres) return false;
+  for (int k = 0; k < call->nres; k++)
+    if (in->args[k] != call->res[k]) return false;
+  return true;
+}
+
+static void *zeroed(Rt *rt, size_t n, size_t size) {
+  void *p = heap_realloc(rt->heap, NULL, 0, n && size ? n * size : 1);
+  if (p) memset(p, 0, n * size);
+  else rt_out_of_memory(rt);
+  return p;
+}
+
+static void give_back(Rt *rt, void *p, size_t n, size_t size) {
+  if (p) heap_realloc(rt->heap, p, n && size ? n * size : 1, 0);
+}
+
+void eval_decoded_free(Rt *rt, DFunc *d) {
+  if (!d) return;
+  give_back(rt, d->code, (size_t)d->ncode, sizeof *d->code);
+  give_back(rt, d->targets, (size_t)d->ntargets, sizeof *d->targets);
+  give_back(rt, d->owned, (size_t)d->nowned, sizeof *d->owned);
+  foreign_free(rt, d->foreign);
+  give_back(rt, d, 1, sizeof *d);
+}
+
+/* Counts what is to be allocated and finds the labels: positions in the decoded code. */
+static void measure(DFunc *d, int32_t *labels) {
+  const LFunc *f = d->f;
+  for (int i = 0; i < f->ncode; i++) {
+    const LInstr *in = &f->code[i];
+    if (in->op == LOP_LABEL && labels) labels[in->imm.i] = d->ncode;
+    if (dropped(in)) continue;
+    d->ncode++;
+    if (in->op == LOP_SWITCH) d->ntargets += in->nargs;
+  }
+  for (int k = 0; k < f->nregs; k++)
+    if (f->regs[k].owned && f->regs[k].kind == R_PTR) {
+      d->nowned++;
+      if (k < f->nparams) d->nowned_params++;
+    }
+}
+
+static void translate(DFunc *d, const int32_t *labels, const Handlers *h) {
+  const LFunc *f = d->f;
+  const DInstr **target = d->targets;
+  DInstr *out = d->code, *paid = d->code;
+  for (int i = 0; i < f->ncode; i++) {
+    const LInstr *in = &f->code[i];
+    if (dropped(in)) continue;
+    *out = (DInstr){.dst = in->dst, .a = in->a, .b = in->b, .c = in->c, .src = in};
+    out->imm.i = in->imm.i;
+    out->go = in->op == LOP_SCALAR ? h->scalar[in->sub] : h->op[in->op];
+    if (in->op == LOP_JUMP || in->op == LOP_BRANCH) out->imm.to = d->code + labels[in->imm.i];
+    if (in->op == LOP_SWITCH) {
+      out->imm.table = target;
+      for (int k = 0; k < in->nargs; k++) *target++ = d->code + labels[in->args[k]];
+    }
+    if (in->op == LOP_CALL || in->op == LOP_APPLY || in->op == LOP_POLL) {
+      out->c = (int32_t)(out - paid) + 1;
+      paid = out;
+    }
+    if (in->op == LOP_CALL && is_tail_call(f, in)) out->go = h->tail_call;
+    if (in->op == LOP_APPLY && is_tail_call(f, in)) out->go = h->tail_apply;
+    out++;
+  }
+  int n = 0;
+  for (int k = 0; k < f->nregs; k++)
+    if (f->regs[k].owned && f->regs[k].kind == R_PTR) d->owned[n++] = k;
+}
+
+static bool decode_foreign(Mod *m, DFunc *d) {
+  const LFunc *f = d->f;
+  uint8_t kinds[64];
+  for (int k = 0; k < f->nparams && k < 64; k++) kinds[k] = f->regs[k].kind;
+  d->foreign = foreign_new(m->rt, f->library, f->symbol, kinds, f->nparams, f->nresults ? f->result_kinds[0] : SLOT_INT, 0);
+  return d->foreign != NULL;
+}
+
+DFunc *eval_decode(Mod *m, int index, const Handlers *h) {
+  Rt *rt = m->rt;
+  DFunc *d = zeroed(rt, 1, sizeof *d);
+  if (!d) return NULL;
+  d->f = m->code->funcs[index];
+  bool fine;
+  if (d->f->symbol) {
+    fine = decode_foreign(m, d);
+  } else {
+    size_t nlabels = (size_t)d->f->nlabels;
+    int32_t *labels = zeroed(rt, nlabels, sizeof *labels);
+    measure(d, labels);
+    d->code = zeroed(rt, (size_t)d->ncode, sizeof *d->code);
+    d->targets = zeroed(rt, (size_t)d->ntargets, sizeof *d->targets);
+    d->owned = zeroed(rt, (size_t)d->nowned, sizeof *d->owned);
+    fine = labels && d->code && d->targets && d->owned;
+    if (fine) translate(d, labels, h);
+    give_back(rt, labels, nlabels, sizeof *labels);
+  }
+  if (fine) {
+    m->decoded[index] = d;
+    return d;
+  }
+  eval_decoded_free(rt, d);
+  return NULL;
+}
+
+/* ---- Modules --------------------------------------------------------------------------------------------------------------- */
+static RtFunc *new_func(Rt *rt, Mod *m, LFunc *code) {
+  RtFunc *f = zeroed(rt, 1, sizeof *f);
+  if (!f) return NULL;
+  *f = (RtFunc){.mod = m, .code = code, .id = code->id, .nparams = code->nparams, .nresults = code->nresults, .ncaps = code->ncaps,
+                .cot_kinds = code->cot_kinds, .ncot = code->ncot, .cot_descs = code->cot_descs};
+  f->param_kinds = zeroed(rt, (size_t)f->nparams, 1);
+  if (!f->param_kinds) {
+    give_back(rt, f, 1, sizeof *f);
+    return NULL;
+  }
+  for (int k = 0; k < f->nparams; k++) f->param_kinds[k] = code->regs[k].kind;
+  return f;
+}
+
+static Status fill_module(Mod *m, Slot *(*global)(void *user, int index), void *user) {
+  Rt *rt = m->rt;
+  for (int k = 0; k < m->nfuncs; k++)
+    if (!(m->funcs[k] = new_func(rt, m, m->code->funcs[k]))) return 1;
+  for (int k = 0; k < m->nstrings; k++) {
+    Sym s = m->code->strings[k];
+    if (!(m->strings[k] = rt_new_string(rt, s, sym_len(s)))) return 1;
+    m->strings[k]->rc = RT_IMMORTAL;
+    rt->live--;
+  }
+  for (int k = 0; k < m->nglobals; k++) m->globals[k] = global(user, m->code->globals[k]);
+  return 0;
+}
+
+Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void *user) {
+  Mod *m = zeroed(rt, 1, sizeof *m);
+  if (!m) return NULL;
+  *m = (Mod){.rt = rt, .code = code, .descs = code->descs, .ndescs = code->ndescs, .nfuncs = code->nfuncs, .nstrings = code->nstrings,
+             .nglobals = code->nglobals};
+  m->funcs = zeroed(rt, (size_t)m->nfuncs, sizeof *m->funcs);
+  m->strings = zeroed(rt, (size_t)m->nstrings, sizeof *m->strings);
+  m->globals = zeroed(rt, (size_t)m->nglobals, sizeof *m->globals);
+  m->decoded = zeroed(rt, (size_t)m->nfuncs, sizeof *m->decoded);
+  m->foreigns = zeroed(rt, (size_t)code->nforeigns, sizeof *m->foreigns);
+  if (m->funcs && m->strings && m->globals && m->decoded && m->foreigns && fill_module(m, global, user) == 0) return m;
+  mod_free(m);
+  return NULL;
+}
+
+void mod_free(Mod *m) {
+  if (!m) return;
+  Rt *rt = m->rt;
+  for (int k = 0; m->funcs && k < m->nfuncs; k++)
+    if (m->funcs[k]) {
+      give_back(rt, m->funcs[k]->param_kinds, (size_t)m->funcs[k]->nparams, 1);
+      give_back(rt, m->funcs[k], 1, sizeof *m->funcs[k]);
+    }
+  for (int k = 0; m->strings && k < m->nstrings; k++)
+    if (m->strings[k]) {
+      m->strings[k]->rc = 1;
+      rt->live++;
+      rt_release(rt, m->strings[k]);
+    }
+  for (int k = 0; m->decoded && k < m->nfuncs; k++) eval_decoded_free(rt, m->decoded[k]);
+  for (int k = 0; m->foreigns && k < m->code->nforeigns; k++) foreign_free(rt, m->foreigns[k]);
+  give_back(rt, m->funcs, (size_t)m->nfuncs, sizeof *m->funcs);
+  give_back(rt, m->strings, (size_t)m->nstrings, sizeof *m->strings);
+  give_back(rt, m->globals, (size_t)m->nglobals, sizeof *m->globals);
+  give_back(rt, m->decoded, (size_t)m->nfuncs, sizeof *m->decoded);
+  give_back(rt, m->foreigns, (size_t)m->code->nforeigns, sizeof *m->foreigns);
+  give_back(rt, m, 1, sizeof *m);
+}

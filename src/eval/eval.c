@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* The evaluator: runs lowered code directly, with the results that machine code has.
+ *
+ * run() is one activation: it pushes a frame for its function and dispatches through computed gotos until that frame
+ * returns. Calls between evaluated functions push frames on the heap stack (stack.c) and don't recurse in C; only
+ * machine code and closures of it are called through C, and may enter eval_function again.
+ *
+ *   decode.c   LFunc -> DInstr, on first call     stack.c    frames
+ *   slow.c     checks, objects, bags, primitives  foreign.c  C functions
+ *
+ * After an error each frame releases the registers it owns, and its caller adds the place of the call to the trace. A call
+ * takes its owned arguments even when it fails, so the caller forgets those it had moved into it. */
+#include "eval/internal.h"
+#include <math.h>
+#include <string.h>
+
+#pragma GCC diagnostic ignored "-Wpedantic" /* labels as values: the dispatch table */
+
+enum { TAIL_ARGS = 64, POLL_CLOCK = 1024, FEW = 32 };
+
+static int64_t divide(int64_t a, int64_t b) { return b == -1 ? (int64_t)(0 - (uint64_t)a) : b ? a / b : 0; }
+static int64_t remainder_of(int64_t a, int64_t b) { return b == -1 || b == 0 ? 0 : a % b; }
+
+static size_t frame_bytes(const DFunc *d) { return (sizeof(Frame) + (size_t)d->f->nregs * sizeof(Slot) + 15) & ~(size_t)15; }
+
+/* A frame whose registers beyond the parameters are NULL. */
+static inline Frame *push_frame(Rt *rt, Mod *m, DFunc *d, Frame *caller) {
+  Frame *f = stack_push(rt, frame_bytes(d));
+  if (!f) return NULL;
+  f->caller = caller;
+  f->pc = NULL;
+  f->fn = d;
+  f->mod = m;
+  for (int k = d->f->nparams; k < d->f->nregs; k++) f->regs[k].i = 0;
+  return f;
+}
+
+/* An entry borrows its arguments: parameters that the code owns get references of their own. */
+static void retain_params(const DFunc *d, const Slot *args) {
+  for (int k = 0; k < d->nowned_params; k++) rt_retain(args[d->owned[k]].p);
+}
+
+/* After a failed call: the arguments it took are gone from the caller's registers. */
+static void forget_taken(Frame *f, const LInstr *call) {
+  if (call->op != LOP_CALL) return;
+  const LFunc *callee = f->mod->code->funcs[call->imm.i];
+  for (int k = 0; k < call->nargs; k++)
+    if (callee->regs[k].owned && callee->regs[k].kind == R_PTR && eval_moves_argument(f->fn->f, call, call->args[k]))
+      f->regs[call->args[k]].p = NULL;
+}
+
+static void release_owned(Rt *rt, Frame *f) {
+  for (int k = 0; k < f->fn->nowned; k++) rt_release(rt, f->regs[f->fn->owned[k]].p);
+}
+
+/* Pops the failed frame f and its callers up to the entry of this activation. */
+static void unwind(Rt *rt, Frame *f) {
+  for (;;) {
+    release_owned(rt, f);
+    Frame *caller = f->caller;
+    stack_pop(rt, f);
+    if (!caller) return;
+    rt_trace(rt, caller->pc->src->site);
+    forget_taken(caller, caller->pc->src);
+    f = caller;
+  }
+}
+
+/* Calls machine code or a C function from registers. */
+static Status call_out(Rt *rt, DFunc *d, Obj *closure, const LInstr *in, Slot *r) {
+  Slot few[FEW], *args = few;
+  int n = in->nargs + in->nres;
+  if (n > FEW && !(args = stack_push(rt, (size_t)(n + 1) / 2 * 2 * sizeof(Slot)))) return 1;
+  for (int k = 0; k < in->nargs; k++) args[k] = r[in->args[k]];
+  Slot *res = args + in->nargs;
+  Status status = 0;
+  if (closure) status = rt_apply(rt, closure, args, in->nargs, res);
+  else foreign_call(d->foreign, args, res);
+  for (int k = 0; k < in->nres && !status; k++) r[in->res[k]] = res[k];
+  if (args != few) stack_pop(rt, args);
+  return status;
+}
+
+/* Budget, interrupt and clock. */
+static Status check_limits(Rt *rt, unsigned *polls) {
+  if (rt->budget == 0) {
+    if (!rt->had_effect) return rt_error(rt, ERR_BUDGET, 0, "the evaluator's budget is used up");
+    rt->budget = -1;
+  }
+  if (rt->interrupt || (rt->deadline > 0 && ++*polls % POLL_CLOCK == 0)) return rt_poll(rt);
+  return 0;
+}
+
+static inline bool spend(Rt *rt, int64_t cost) {
+  if (rt->budget < 0) return rt->interrupt || rt->deadline > 0;
+  rt->budget = rt->budget > cost ? rt->budget - cost : 0;
+  return rt->budget == 0 || rt->interrupt || rt->deadline > 0;
+}
+
+/* Scalar operations: X(NAME, the field written, expression in A, B, C of the operands' registers). */
+#define SCALARS(X)                                                                                                      \
+  X(IADD, i, (int64_t)((uint64_t)A.i + (uint64_t)B.i)) X(ISUB, i, (int64_t)((uint64_t)A.i - (uint64_t)B.i))             \
+  X(IMUL, i, (int64_t)((uint64_t)A.i * (uint64_t)B.i)) X(IDIV, i, divide(A.i, B.i)) X(IREM, i, remainder_of(A.i, B.i))  \
+  X(INEG, i, (int64_t)(0 - (uint64_t)A.i)) X(IPOW, i, rt_ipow(A.i, B.i))                                                \
+  X(IMIN, i, A.i < B.i ? A.i : B.i) X(IMAX, i, A.i > B.i ? A.i : B.i)                                                   \
+  X(IAND, i, A.i & B.i) X(IOR, i, A.i | B.i) X(IXOR, i, A.i ^ B.i)                                                      \
+  X(ISHL, i, (int64_t)((uint64_t)A.i << (B.i & 63))) X(ISHR, i, (int64_t)((uint64_t)A.i >> (B.i & 63)))                 \
+  X(IEQ, i, A.i == B.i) X(INE, i, A.i != B.i) X(ILT, i, A.i < B.i) X(ILE, i, A.i <= B.i)                                \
+  X(FADD, f, A.f + B.f) X(FSUB, f, A.f - B.f) X(FMUL, f, A.f * B.f) X(FDIV, f, A.f / B.f) X(FNEG, f, -A.f)              \
+  X(FPOWI, f, rt_powi(A.f, B.i)) X(FPOW, f, rt_pow(A.f, B.f)) X(FMIN, f, rt_fmin(A.f, B.f)) X(FMAX, f, rt_fmax(A.f, B.f)) \
+  X(FEQ, i, A.f == B.f) X(FNE, i, A.f != B.f) X(FLT, i, A.f < B.f) X(FLE, i, A.f <= B.f)                                \
+  X(ABS, f, fabs(A.f)) X(SIGN, f, rt_sign(A.f)) X(FLOOR, f, floor(A.f)) X(CEIL, f, ceil(A.f)) X(ROUND, f, rt_round(A.f)) \
+  X(TRUNC, f, trunc(A.f)) X(SQRT, f, sqrt(A.f)) X(CBRT, f, cbrt(A.f)) X(EXP, f, exp(A.f)) X(EXPM1, f, expm1(A.f))       \
+  X(LOG, f, log(A.f)) X(LOG1P, f, log1p(A.f)) X(LOG2, f, log2(A.f)) X(LOG10, f, log10(A.f))                             \
+  X(SIN, f, sin(A.f)) X(COS, f, cos(A.f)) X(TAN, f, tan(A.f)) X(ASIN, f, asin(A.f)) X(ACOS, f, acos(A.f))               \
+  X(ATAN, f, atan(A.f)) X(ATAN2, f, atan2(A.f, B.f)) X(SINH, f, sinh(A.f)) X(COSH, f, cosh(A.f)) X(TANH, f, tanh(A.f))  \
+  X(ASINH, f, asinh(A.f)) X(ACOSH, f, acosh(A.f)) X(ATANH, f, atanh(A.f)) X(HYPOT, f, hypot(A.f, B.f))                  \
+  X(ERF, f, erf(A.f)) X(ERFC, f, erfc(A.f)) X(TGAMMA, f, tgamma(A.f)) X(LGAMMA, f, lgamma(A.f))                         \
+  X(DIGAMMA, f, rt_digamma(A.f)) X(TRIGAMMA, f, rt_trigamma(A.f)) X(IS_NAN, i, A.f != A.f)                              \
+  X(FLOAT_OF_INT, f, (double)A.i) X(INT_OF_FLOAT, i, rt_int_of_float(A.f))                                              \
+  X(NOT, i, !A.i) X(AND, i, A.i & B.i) X(OR, i, A.i | B.i) X(BEQ, i, A.i == B.i) X(SELECT, i, A.i ? B.i : C.i)          \
+  X(TAG, i, rt_tag(A.p)) X(CLOSURE_ID, i, (int64_t)((ClosureObj *)A.p)->fn->id)
+
+/* Runs function `index` of m with the arguments as they are: owned parameters are taken. */
+static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry_res) {
+#define X(NAME, field, e) [OP_##NAME] = &&scalar_##NAME,
+  static const void *const scalars[OP_COUNT] = {SCALARS(X)};
+#undef X
+  static const void *const ops[LOP_COUNT] = {
+      [LOP_MOVE] = &&op_MOVE, [LOP_INT] = &&op_INT, [LOP_FLOAT] = &&op_INT, [LOP_STRING] = &&op_STRING, [LOP_NULLPTR] = &&op_NULLPTR,
+      [LOP_IMMEDIATE] = &&op_IMMEDIATE, [LOP_GLOBAL] = &&op_GLOBAL, [LOP_JUMP] = &&op_JUMP, [LOP_BRANCH] = &&op_BRANCH,
+      [LOP_SWITCH] = &&op_SWITCH, [LOP_POLL] = &&op_POLL, [LOP_CHECK_INDEX] = &&op_CHECK_INDEX, [LOP_CHECK_SLICE] = &&op_slow,
+      [LOP_CHECK_SIZE] = &&op_slow, [LOP_CHECK_ROW] = &&op_slow, [LOP_CHECK_NONZERO] = &&op_slow, [LOP_CHECK_NAT] = &&op_slow,
+      [LOP_ASSERT] = &&op_slow, [LOP_FAIL] = &&op_slow, [LOP_CALL] = &&op_CALL, [LOP_FOREIGN] = &&op_slow, [LOP_APPLY] = &&op_APPLY,
+      [LOP_RT] = &&op_slow, [LOP_RETAIN] = &&op_RETAIN, [LOP_RELEASE] = &&op_RELEASE, [LOP_NEW_ARRAY] = &&op_slow, [LOP_GROW] = &&op_GROW,
+      [LOP_SET_DIM] = &&op_SET_DIM, [LOP_DIM] = &&op_DIM, [LOP_DATA] = &&op_DATA, [LOP_LOAD] = &&op_LOAD, [LOP_STORE] = &&op_STORE,
+      [LOP_VIEW] = &&op_slow, [LOP_UNIQUE] = &&op_slow, [LOP_NEW_BOX] = &&op_slow, [LOP_TAG] = &&scalar_TAG, [LOP_FIELD] = &&op_FIELD,
+      [LOP_SET_FIELD] = &&op_SET_FIELD, [LOP_NEW_CLOSURE] = &&op_slow, [LOP_CAPTURE] = &&op_CAPTURE, [LOP_CLOSURE_ID] = &&scalar_CLOSURE_ID,
+      [LOP_FUNC_ID] = &&op_FUNC_ID, [LOP_ACC_AT] = &&op_slow, [LOP_ACC_SUB] = &&op_slow, [LOP_BAG_GET] = &&op_slow, [LOP_BAG_SUB] = &&op_slow,
+      [LOP_BAG_TAKE] = &&op_slow, [LOP_BAG_TAKE_SUB] = &&op_slow, [LOP_BAG_SET] = &&op_slow, [LOP_BAG_SET_SUB] = &&op_slow,
+      [LOP_BAG_FILL] = &&op_slow, [LOP_CADD] = &&op_slow, [LOP_NEW_ENV] = &&op_slow, [LOP_ENV_FIELD] = &&op_ENV_FIELD,
+      [LOP_IS_NULL] = &&op_IS_NULL, [LOP_RETURN] = &&op_RETURN};
+  static const Handlers handlers = {ops, scalars, &&tail_CALL, &&tail_APPLY};
+
+  Frame *fr = NULL, *caller = NULL;
+  const DInstr *pc = NULL;
+  Slot *r = NULL, passed[TAIL_ARGS];
+  DFunc *callee = m->decoded[index];
+  ClosureObj *closure;
+  unsigned polls = 0;
+
+#define GO goto *pc->go
+#define NEXT do { pc++; GO; } while (0)
+#define DST r[pc->dst]
+#define A r[pc->a]
+#define B r[pc->b]
+#define C r[pc->c]
+  if (!callee && !(callee = eval_decode(m, index, &handlers))) goto entry_failed;
+  if (callee->foreign) {
+    foreign_call(callee->foreign, entry_args, entry_res);
+    return 0;
+  }
+  fr = push_frame(rt, m, callee, NULL);
+  if (!fr) goto entry_failed;
+  if (callee->f->nparams) memcpy(fr->regs, entry_args, (size_t)callee->f->nparams * sizeof(Slot));
+  r = fr->regs;
+  pc = callee->code;
+  GO;
+
+#define X(NAME, field, e) scalar_##NAME: DST.field = (e); NEXT;
+  SCALARS(X)
+#undef X
+op_MOVE: DST = A; NEXT;
+op_INT: DST.i = pc->imm.i; NEXT;
+op_STRING: DST.p = m->strings[pc->imm.i]; NEXT;
+op_NULLPTR: DST.p = NULL; NEXT;
+op_IMMEDIATE: DST.p = rt_immediate(pc->imm.i); NEXT;
+op_GLOBAL: DST = m->globals[pc->a][pc->b]; NEXT;
+op_JUMP: pc = pc->imm.to; GO;
+op_BRANCH:
+  if (A.i) NEXT;
+  pc = pc->imm.to;
+  GO;
+op_SWITCH: {
+  uint64_t last = (uint64_t)pc->src->nargs - 1, k = (uint64_t)A.i;
+  pc = pc->imm.table[k < last ? k : last];
+  GO;
+}
+op_POLL:
+  if (spend(rt, pc->c) && check_limits(rt, &polls)) goto failed;
+  NEXT;
+op_CHECK_INDEX:
+  if ((uint64_t)A.i < (uint64_t)B.i && B.i >= 0) NEXT;
+  goto op_slow;
+op_RETAIN: rt_retain(A.p); NEXT;
+op_RELEASE: {
+  Obj *p = A.p;
+  A.p = NULL;
+  rt_release(rt, p);
+  NEXT;
+}
+op_GROW: {
+  ArrayObj *a = (ArrayObj *)DST.p;
+  int64_t need;
+  if (!__builtin_mul_overflow(A.i + 1, B.i, &need) && need <= a->cap) NEXT;
+  goto op_slow;
+}
+op_SET_DIM: ((ArrayObj *)A.p)->dims[pc->imm.i] = B.i; NEXT;
+op_DIM: DST.i = ((const ArrayObj *)A.p)->dims[pc->imm.i]; NEXT;
+op_DATA: DST.raw = ((const ArrayObj *)A.p)->data; NEXT;
+op_LOAD: DST = ((const Slot *)A.raw)[(pc->b >= 0 ? B.i * pc->imm.i : 0) + pc->c]; NEXT;
+op_STORE: ((Slot *)A.raw)[(pc->b >= 0 ? B.i * pc->imm.i : 0) + pc->c] = DST; NEXT;
+op_FIELD: DST = ((const BoxObj *)A.p)->fields[pc->b]; NEXT;
+op_SET_FIELD: ((BoxObj *)A.p)->fields[pc->b] = DST; NEXT;
+op_CAPTURE: DST = ((const ClosureObj *)A.p)->caps[pc->b]; NEXT;
+op_FUNC_ID: DST.i = (int64_t)m->funcs[pc->imm.i]->id; NEXT;
+op_ENV_FIELD: DST = ((const EnvObj *)A.p)->caps[pc->b]; NEXT;
+op_IS_NULL: DST.i = A.p == NULL; NEXT;
+op_slow:
+  fr->pc = pc;
+  if (eval_slow(rt, m, pc->src, r)) goto failed;
+  NEXT;
+
+op_CALL: {
+  const LInstr *in = pc->src;
+  fr->pc = pc;
+  callee = m->decoded[in->imm.i];
+  if (!callee && !(callee = eval_decode(m, (int)in->imm.i, &handlers))) goto call_failed;
+  if (callee->foreign) {
+    if (call_out(rt, callee, NULL, in, r)) goto failed;
+    NEXT;
+  }
+  if (spend(rt, pc->c) && check_limits(rt, &polls)) goto call_failed;
+  Frame *f = push_frame(rt, m, callee, fr);
+  if (!f) goto call_failed;
+  for (int k = 0; k < in->nargs; k++) f->regs[k] = r[in->args[k]];
+  fr = f;
+  r = f->regs;
+  pc = callee->code;
+  GO;
+}
+call_failed: { /* before it began: the call takes its owned arguments nonetheless */
+  const LInstr *in = pc->src;
+  const LFunc *f = m->code->funcs[in->imm.i];
+  for (int k = 0; k < in->nargs; k++)
+    if (f->regs[k].owned && f->regs[k].kind == R_PTR) rt_release(rt, r[in->args[k]].p);
+  forget_taken(fr, in);
+  goto failed;
+}
+op_APPLY: {
+  const LInstr *in = pc->src;
+  fr->pc = pc;
+  closure = (ClosureObj *)A.p;
+  RtFunc *fn = closure->fn;
+  if (fn->entry || fn->code->symbol) {
+    if (call_out(rt, NULL, &closure->h, in, r)) {
+      rt_trace(rt, in->site);
+      goto failed;
+    }
+    NEXT;
+  }
+  callee = fn->mod->decoded[fn->code->index];
+  if (!callee && !(callee = eval_decode(fn->mod, fn->code->index, &handlers))) goto failed;
+  if (spend(rt, pc->c) && check_limits(rt, &polls)) goto failed;
+  Frame *f = push_frame(rt, fn->mod, callee, fr);
+  if (!f) goto failed;
+  for (int k = 0; k < in->nargs; k++) f->regs[k] = r[in->args[k]];
+  for (int k = 0; k < fn->ncaps; k++) f->regs[in->nargs + k] = closure->caps[k];
+  retain_params(callee, f->regs);
+  m = fn->mod;
+  fr = f;
+  r = f->regs;
+  pc = callee->code;
+  GO;
+}
+tail_CALL: {
+  const LInstr *in = pc->src;
+  if (in->nargs > TAIL_ARGS || m->code->funcs[in->imm.i]->symbol) goto op_CALL;
+  callee = m->decoded[in->imm.i];
+  if (!callee && !(callee = eval_decode(m, (int)in->imm.i, &handlers))) goto call_failed;
+  if (spend(rt, pc->c) && check_limits(rt, &polls)) goto call_failed;
+  for (int k = 0; k < in->nargs; k++) passed[k] = r[in->args[k]];
+  goto replace_frame;
+}
+tail_APPLY: {
+  const LInstr *in = pc->src;
+  closure = (ClosureObj *)A.p;
+  RtFunc *fn = closure->fn;
+  if (in->nargs + fn->ncaps > TAIL_ARGS || fn->entry || fn->code->symbol) goto op_APPLY;
+  callee = fn->mod->decoded[fn->code->index];
+  if (!callee && !(callee = eval_decode(fn->mod, fn->code->index, &handlers))) goto failed;
+  if (spend(rt, pc->c) && check_limits(rt, &polls)) goto failed;
+  for (int k = 0; k < in->nargs; k++) passed[k] = r[in->args[k]];
+  for (int k = 0; k < fn->ncaps; k++) passed[in->nargs + k] = closure->caps[k];
+  retain_params(callee, passed);
+  m = fn->mod;
+  goto replace_frame;
+}
+replace_frame: { /* the frame owns nothing any more: the callee's takes its place */
+  Frame *f;
+  caller = fr->caller;
+  stack_pop(rt, fr);
+  f = push_frame(rt, m, callee, caller);
+  if (!f) {
+    for (int k = 0; k < callee->nowned_params; k++) rt_release(rt, passed[callee->owned[k]].p);
+    goto replaced_failed;
+  }
+  if (callee->f->nparams) memcpy(f->regs, passed, (size_t)callee->f->nparams * sizeof(Slot));
+  fr = f;
+  r = f->regs;
+  pc = callee->code;
+  GO;
+}
+op_RETURN: {
+  const LInstr *in = pc->src;
+  caller = fr->caller;
+  if (!caller) {
+    for (int k = 0; k < in->nargs; k++) entry_res[k] = r[in->args[k]];
+    stack_pop(rt, fr);
+    return 0;
+  }
+  pc = caller->pc;
+  const int32_t *to = pc->src->res;
+  for (int k = 0; k < in->nargs; k++) caller->regs[to[k]] = r[in->args[k]];
+  stack_pop(rt, fr);
+  fr = caller;
+  r = fr->regs;
+  m = fr->mod;
+  NEXT;
+}
+failed:
+  if (!rt->error.site) rt->error.site = pc->src->site;
+  unwind(rt, fr);
+  return 1;
+replaced_failed:
+  if (!caller) return 1;
+  rt_trace(rt, caller->pc->src->site);
+  forget_taken(caller, caller->pc->src);
+  unwind(rt, caller);
+  return 1;
+entry_failed: {
+  const LFunc *f = m->code->funcs[index];
+  for (int k = 0; k < f->nparams; k++)
+    if (f->regs[k].owned && f->regs[k].kind == R_PTR) rt_release(rt, entry_args[k].p);
+  return 1;
+}
+#undef GO
+#undef NEXT
+#undef DST
+#undef A
+#undef B
+#undef C
+}
+
+Status eval_function(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
+  char here;
+  if (rt->stack_limit && &here < rt->stack_limit) return rt_fail_stack(rt, 0);
+  for (int k = 0; k < f->nparams; k++)
+    if (f->param_kinds[k] == SLOT_PTR && f->code->regs[k].owned) rt_retain(args[k].p);
+  return run(rt, f->mod, f->code->index, args, res);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers: shortest text of a float, the format mini-language of interpolation (Python's), parsing, and the scalar
+ * functions that C lacks. Evaluator and machine code call the same functions, so they agree to the last bit. */
+#include "runtime/internal.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Shortest text -------------------------------------------------------------------------------------------------------- */
+/* Adds one unit in the last digit of "d.ddde±xx". Used where 16 digits rounded to nearest don't read back but the next ones do:
+ * just above a power of two the floats below are closer than those above. */
+static void bump(char *text) {
+  char *e = strchr(text, 'e');
+  for (char *p = e - 1; p >= text; p--) {
+    if (!isdigit((unsigned char)*p)) continue;
+    if (*p != '9') {
+      ++*p;
+      return;
+    }
+    *p = '0';
+  }
+}
+
+/* The fewest digits that read back as x (> 0, finite), without trailing zeros; *exponent of the first one. */
+static int shortest_digits(double x, char digits[24], int *exponent) {
+  char text[40];
+  for (int precision = 0; precision < 17; precision++) {
+    snprintf(text, sizeof text, "%.*e", precision, x);
+    if (precision == 16 || strtod(text, NULL) == x) break;
+    if (precision < 15) continue;
+    bump(text);
+    if (strtod(text, NULL) == x) break;
+  }
+  int n = 0;
+  char *p = text;
+  for (; *p && *p != 'e'; p++)
+    if (isdigit((unsigned char)*p)) digits[n++] = *p;
+  *exponent = atoi(p + 1);
+  while (n > 1 && digits[n - 1] == '0') n--;
+  return n;
+}
+
+int rt_format_double(double x, char out[40]) {
+  if (isnan(x)) return snprintf(out, 40, "nan");
+  char *p = out;
+  if (signbit(x)) *p++ = '-';
+  x = fabs(x);
+  if (isinf(x)) return (int)(p - out) + snprintf(p, 8, "inf");
+  if (x == 0) return (int)(p - out) + snprintf(p, 8, "0.0");
+  char digits[24] = {0};
+  int e, n = shortest_digits(x, digits, &e);
+  if (e < -4 || e >= 16) {
+    *p++ = digits[0];
+    if (n > 1) {
+      *p++ = '.';
+      memcpy(p, digits + 1, (size_t)n - 1);
+      p += n - 1;
+    }
+    return (int)(p - out) + snprintf(p, 8, "e%c%02d", e < 0 ? '-' : '+', e < 0 ? -e : e);
+  }
+  if (e < 0) {
+    p += snprintf(p, 8, "0.%.*s", -e - 1, "000");
+    memcpy(p, digits, (size_t)n);
+    p += n;
+  } else {
+    for (int k = 0; k <= e; k++) *p++ = k < n ? digits[k] : '0';
+    *p++ = '.';
+    if (n <= e + 1) *p++ = '0';
+    for (int k = e + 1; k < n; k++) *p++ = digits[k];
+  }
+  *p = 0;
+  return (int)(p - out);
+}
+
+/* ---- The format mini-language: [[fill]align][sign][#][0][width][,][.precision][type] --------------------------------- */
+typedef struct Format {
+  char fill[4];
+  int fill_bytes;
+  char align; /* < > = ^ or 0 */
+  char sign, comma, type;
+  bool alternate;
+  int width, precision; /* -1: none */
+} Format;
+
+static bool is_align(char c) { return c == '<' || c == '>' || c == '=' || c == '^'; }
+
+static const char *parse_int(const char *p, const char *end, int *out) {
+  long n = 0;
+  for (; p < end && isdigit((unsigned char)*p); p++)
+    if (n < 100000) n = 10 * n + (*p - '0');
+  *out = (int)n;
+  return p;
+}
+
+static bool parse_format(const StringObj *s, const char *types, Format *f) {
+  const char *p = s->bytes, *end = p + s->len;
+  *f = (Format){.fill = " ", .fill_bytes = 1, .width = 0, .precision = -1};
+  int n = utf8_sequence(p, (size_t)(end - p), NULL);
+  if (n && p + n < end && is_align(p[n])) {
+    memcpy(f->fill, p, (size_t)n);
+    f->fill_bytes = n;
+    f->align = p[n];
+    p += n + 1;
+  } else if (p < end && is_align(*p)) {
+    f->align = *p++;
+  }
+  if (p < end && (*p == '+' || *p == '-' || *p == ' ')) f->sign = *p++;
+  if (p < end && *p == '#') f->alternate = (p++, true);
+  if (p < end && *p == '0') {
+    p++;
+    if (!f->align) {
+      f->align = '=';
+      f->fill[0] = '0';
+    }
+  }
+  p = parse_int(p, end, &f->width);
+  if (p < end && (*p == ',' || *p == '_')) f->comma = *p++;
+  if (p < end && *p == '.') {
+    if (++p == end || !isdigit((unsigned char)*p)) return false;
+    p = parse_int(p, end, &f->precision);
+  }
+  if (p < end && strchr(types, *p)) f->type = *p++;
+  return p == end && f->width < 100000 && f->precision < 1000;
+}
+
+static Status bad_format(Rt *rt, const Slot *format, const char *what, uint32_t site) {
+  return rt_error(rt, ERR_DATA, site, "\"%s\" is not a format for %s", slot_string(format)->bytes, what);
+}
+
+static void repeat(Buf *out, const Format *f, int n) {
+  for (; n > 0; n--) buf_add(out, f->fill, (size_t)f->fill_bytes);
+}
+
+/* sign and body, padded to the width; `columns` is the body's length in characters. */
+static void pad(Buf *out, const Format *f, const char *sign, const char *body, size_t bytes, int columns, char align) {
+  int room = f->width - columns - (int)strlen(sign);
+  if (room < 0) room = 0;
+  if (f->align) align = f->align;
+  int left = align == '>' ? room : align == '^' ? room / 2 : 0;
+  repeat(out, f, left);
+  buf_puts(out, sign);
+  if (align == '=') repeat(out, f, room);
+  buf_add(out, body, bytes);
+  if (align == '<' || align == '^') repeat(out, f, room - left);
+}
+
+/* Inserts the separator between groups of three digits of the integer part, in place. */
+static int group_digits(char *text, int n, char separator) {
+  int digits = 0;
+  while (digits < n && isdigit((unsigned char)text[digits])) digits++;
+  int extra = digits > 0 ? (digits - 1) / 3 : 0;
+  memmove(text + digits + extra, text + digits, (size_t)(n - digits) + 1);
+  for (int from = digits - 1, to = digits + extra - 1, k = 0; from >= 0; from--, k++) {
+    if (k && k % 3 == 0) text[to--] = separator;
+    text[to--] = text[from];
+  }
+  return n + extra;
+}
+
+static const char *sign_text(const Format *f, bool negative) {
+  return negative ? "-" : f->sign == '+' ? "+" : f->sign == ' ' ? " " : "";
+}
+
+/* As %g, but with a point: what Python does for a precision without a type. */
+static int general_with_point(char *text, size_t size, int precision, double x) {
+  int n = snprintf(text, size, "%.*g", precision ? precision : 1, x);
+  if (strpbrk(text, ".en")) return n;
+  int digits = n;
+  if (digits >= (precision ? precision : 1)) {
+    n = snprintf(text, size, "%.*e", precision > 0 ? precision - 1 : 0, x);
+    return n;
+  }
+  memcpy(text + n, ".0", 3);
+  return n + 2;
+}
+
+static Status format_float(Rt *rt, const Format *f, double x, Obj **out) {
+  char text[2000];
+  double magnitude = fabs(x);
+  int n, precision = f->precision < 0 ? 6 : f->precision;
+  const char *hash = f->alternate ? "#" : "";
+  char spec[8];
+  if (isnan(x) || isinf(x)) n = snprintf(text, sizeof text, "%s%s", isnan(x) ? "nan" : "inf", f->type == '%' ? "%" : "");
+  else if (!f->type && f->precision < 0) n = rt_format_double(magnitude, text);
+  else if (!f->type) n = general_with_point(text, sizeof text, f->precision, magnitude);
+  else if (f->type == '%') n = snprintf(text, sizeof text, "%.*f%%", precision, 100 * magnitude);
+  else {
+    snprintf(spec, sizeof spec, "%%%s.*%c", hash, f->type);
+    n = snprintf(text, sizeof text, spec, precision, magnitude);
+  }
+  if (f->comma) n = group_digits(text, n, f->comma);
+  Buf b = {.rt = rt};
+  pad(&b, f, sign_text(f, signbit(x) && !isnan(x)), text, (size_t)n, n, '>');
+  return buf_string(&b, out);
+}
+
+PRIM(prim_format_float) {
+  PRIM_UNUSED;
+  Format f;
+  if (!parse_format(slot_string(&args[0]), "eEfFgG%", &f)) return bad_format(rt, &args[0], "a float", site);
+  return format_float(rt, &f, args[1].f, &res->p);
+}
+
+PRIM(prim_format_int) {
+  PRIM_UNUSED;
+  Format f;
+  if (!parse_format(slot_string(&args[0]), "dxXobeEfFgG%", &f) || (f.precision >= 0 && (!f.type || strchr("dxXob", f.type))))
+    return bad_format(rt, &args[0], "an int", site);
+  if (f.type && strchr("eEfFgG%", f.type)) return format_float(rt, &f, (double)args[1].i, &res->p);
+  bool negative = args[1].i < 0;
+  uint64_t u = negative ? 0 - (uint64_t)args[1].i : (uint64_t)args[1].i;
+  char text[120], sign[8];
+  int n = 0;
+  if (f.type == 'b') {
+    int bits = u ? 64 - __builtin_clzll(u) : 1;
+    while (n < bits) text[n] = (char)('0' + (u >> (bits - 1 - n) & 1)), n++;
+    text[n] = 0;
+  } else {
+    const char *spec = f.type == 'x' ? "%llx" : f.type == 'X' ? "%llX" : f.type == 'o' ? "%llo" : "%llu";
+    n = snprintf(text, sizeof text, spec, (unsigned long long)u);
+  }
+  if (f.comma) n = group_digits(text, n, f.comma);
+  bool prefix = f.alternate && f.type && f.type != 'd';
+  snprintf(sign, sizeof sign, "%s%s%c", sign_text(&f, negative), prefix ? "0" : "", prefix ? f.type : 0);
+  Buf b = {.rt = rt};
+  pad(&b, &f, sign, text, (size_t)n, n, '>');
+  return buf_string(&b, &res->p);
+}
+
+PRIM(prim_format_string) {
+  PRIM_UNUSED;
+  Format f;
+  const StringObj *s = slot_string(&args[1]);
+  if (!parse_format(slot_string(&args[0]), "s", &f) || f.sign || f.comma || f.alternate || f.align == '=')
+    return bad_format(rt, &args[0], "a string", site);
+  int columns = 0;
+  size_t bytes = 0, len = (size_t)s->len;
+  while (bytes < len && (f.precision < 0 || columns < f.precision)) {
+    int n = utf8_sequence(s->bytes + bytes, len - bytes, NULL);
+    bytes += n ? (size_t)n : 1;
+    columns++;
+  }
+  Buf b = {.rt = rt};
+  pad(&b, &f, "", s->bytes, bytes, columns, '<');
+  return buf_string(&b, &res->p);
+}
+
+/* ---- Parsing ---------------------------------------------------------------------------------------------------------------- */
+static void trim(const char **s, size_t *n) {
+  while (*n && isspace((unsigned char)**s)) ++*s, --*n;
+  while (*n && isspace((unsigned char)(*s)[*n - 1])) --*n;
+}
+
+bool rt_parse_float(const char *s, size_t n, double *out) {
+  char few[64], *end;
+  trim(&s, &n);
+  if (n == 0 || n >= 2000) return false;
+  char *copy = few, many[2000];
+  if (n >= sizeof few) copy = many;
+  memcpy(copy, s, n);
+  copy[n] = 0;
+  /* Words strtod knows and source doesn't; hexadecimal floats among them. */
+  const char *digits = copy + (*copy == '-' || *copy == '+');
+  if (strpbrk(copy, "xXpP(") || (isalpha((unsigned char)*digits) && strcmp(digits, "inf") && strcmp(digits, "nan"))) return false;
+  *out = strtod(copy, &end);
+  return end == copy + n;
+}
+
+PRIM(prim_float_of_string) {
+  PRIM_UNUSED;
+  double x = NAN;
+  const StringObj *s = slot_string(&args[0]);
+  res[0].i = rt_parse_float(s->bytes, (size_t)s->len, &x);
+  res[1].f = res[0].i ? x : NAN;
+  return 0;
+}
+
+static bool parse_whole(const char *s, size_t n, int64_t *out) {
+  trim(&s, &n);
+  bool negative = n && *s == '-';
+  if (n && (*s == '-' || *s == '+')) s++, n--;
+  uint64_t u = 0, base = 10;
+  if (n > 2 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X')) base = 16, s += 2, n -= 2;
+  if (n == 0) return false;
+  for (size_t i = 0; i < n; i++) {
+    int c = tolower((unsigned char)s[i]), digit = isdigit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
+    if ((uint64_t)digit >= base) return false;
+    if (__builtin_mul_overflow(u, base, &u) || __builtin_add_overflow(u, (uint64_t)digit, &u)) return false;
+  }
+  if (u > (uint64_t)INT64_MAX + negative) return false;
+  *out = (int64_t)(negative ? 0 - u : u);
+  return true;
+}
+
+PRIM(prim_int_of_string) {
+  PRIM_UNUSED;
+  const StringObj *s = slot_string(&args[0]);
+  res[1].i = 0;
+  res[0].i = parse_whole(s->bytes, (size_t)s->len, &res[1].i);
+  return 0;
+}
+
+/* ---- Scalar functions --------------------------------------------------------------------------------------------------------- */
+int64_t rt_ipow(int64_t x, int64_t n) {
+  uint64_t base = (uint64_t)x, result = 1;
+  for (uint64_t e = n < 0 ? 0 : (uint64_t)n; e; e >>= 1) {
+    if (e & 1) result *= base;
+    base *= base;
+  }
+  return (int64_t)result;
+}
+
+double rt_pow(double x, double y) { return pow(x, y); }
+
+/* pow is exact to within an ulp, which repeated squaring is not; but its exponent is a double, which above 2^53 can't say
+ * whether n is odd. */
+double rt_powi(double x, int64_t n) {
+  switch (n) {
+  case 0: return 1;
+  case 1: return x;
+  case 2: return x * x;
+  case 3: return x * x * x;
+  default: break;
+  }
+  double magnitude = pow(fabs(x), (double)n);
+  return n % 2 && signbit(x) ? -magnitude : magnitude;
+}
+
+int64_t rt_int_of_float(double x) {
+  if (x != x) return 0;
+  if (x >= 0x1p63) return INT64_MAX;
+  if (x < -0x1p63) return INT64_MIN;
+  return (int64_t)x;
+}
+
+double rt_fmin(double a, double b) { return a != a ? a : b != b ? b : b < a ? b : a; }
+double rt_fmax(double a, double b) { return a != a ? a : b != b ? b : b > a ? b : a; }
+double rt_sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+double rt_round(double x) { return round(x); }
+
+static const long double pi = 3.14159265358979323846264338327950288L;
+
+/* Bernoulli numbers B2, B4, … of the asymptotic series: Abramowitz and Stegun 6.3.18 and 6.4.12. */
+static const long double bernoulli[] = {1.0L / 6,      -1.0L / 30, 1.0L / 42,       -1.0L / 30,   5.0L / 66,
+                                        -691.0L / 2730, 7.0L / 6,   -3617.0L / 510, 43867.0L / 798};
+enum { TERMS = sizeof bernoulli / sizeof *bernoulli, ASYMPTOTIC = 16 };
+
+static long double digamma_positive(long double x) {
+  long double sum = 0;
+  for (; x < ASYMPTOTIC; x++) sum -= 1 / x;
+  long double inverse = 1 / (x * x), power = inverse, series = 0;
+  for (int k = 0; k < TERMS; k++, power *= inverse) series += bernoulli[k] * power / (2 * (k + 1));
+  return sum + logl(x) - 1 / (2 * x) - series;
+}
+
+double rt_digamma(double x) {
+  if (isnan(x) || x == INFINITY) return x;
+  if (x == 0) return signbit(x) ? INFINITY : -INFINITY;
+  if (x > 0) return (double)digamma_positive(x);
+  if (x == floor(x)) return NAN; /* a pole with different limits on its sides */
+  /* Reflection: the argument of tan is reduced by whole periods, exactly. */
+  long double fraction = (long double)x - floorl((long double)x);
+  return (double)(digamma_positive(1 - (long double)x) - pi / tanl(pi * fraction));
+}
+
+static long double trigamma_positive(long double x) {
+  long double sum = 0;
+  for (; x < ASYMPTOTIC; x++) sum += 1 / (x * x);
+  long double inverse = 1 / (x * x), power = inverse / x, series = 0;
+  for (int k = 0; k < TERMS; k++, power *= inverse) series += bernoulli[k] * power;
+  return sum + 1 / x + inverse / 2 + series;
+}
+
+double rt_trigamma(double x) {
+  if (isnan(x)) return x;
+  if (x == INFINITY) return 0;
+  if (x > 0) return (double)trigamma_positive(x);
+  if (x == floor(x)) return INFINITY;
+  long double fraction = (long double)x - floorl((long double)x), s = sinl(pi * fraction);
+  return (double)(pi * pi / (s * s) - trigamma_positive(1 - (long double)x));
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* Regular expressions: PCRE2 with its JIT, over UTF-8.
+ *
+ * Compiled patterns are kept in a list, most recently used first, of at most CACHE_MAX entries. A match has limits on
+ * steps and memory, so that a pattern that would take exponential time ends in an error. The library's memory comes
+ * from the VM's heap: each block is preceded by its size. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "runtime/internal.h"
+#include <pcre2.h>
+#include <string.h>
+
+enum { CACHE_MAX = 64, MATCH_LIMIT = 20000000, HEAP_LIMIT_KB = 65536, PREFIX = 16 };
+
+typedef struct Pattern {
+  struct Pattern *next;
+  Obj *text;
+  pcre2_code *code;
+} Pattern;
+
+typedef struct Regexes {
+  Pattern *first;
+  int count;
+  pcre2_general_context *general;
+  pcre2_compile_context *compile;
+  pcre2_match_context *match;
+  pcre2_jit_stack *stack;
+} Regexes;
+
+static void *take(PCRE2_SIZE n, void *heap) {
+  char *p = heap_realloc(heap, NULL, 0, n + PREFIX);
+  if (!p) return NULL;
+  memcpy(p, &n, sizeof n);
+  return p + PREFIX;
+}
+
+static void give_back(void *p, void *heap) {
+  if (!p) return;
+  PCRE2_SIZE n;
+  memcpy(&n, (char *)p - PREFIX, sizeof n);
+  heap_realloc(heap, (char *)p - PREFIX, n + PREFIX, 0);
+}
+
+static void free_pattern(Rt *rt, Pattern *p) {
+  pcre2_code_free(p->code);
+  rt->live++; /* it was taken out of the count when it was cached */
+  rt_release(rt, p->text);
+  heap_realloc(rt->heap, p, sizeof *p, 0);
+}
+
+void rt_regexes_free(Rt *rt) {
+  Regexes *r = rt->regexes;
+  if (!r) return;
+  for (Pattern *p = r->first, *next; p; p = next) {
+    next = p->next;
+    free_pattern(rt, p);
+  }
+  pcre2_jit_stack_free(r->stack);
+  pcre2_match_context_free(r->match);
+  pcre2_compile_context_free(r->compile);
+  pcre2_general_context_free(r->general);
+  heap_realloc(rt->heap, r, sizeof *r, 0);
+  rt->regexes = NULL;
+}
+
+static Regexes *regexes(Rt *rt) {
+  if (rt->regexes) return rt->regexes;
+  Regexes *r = heap_realloc(rt->heap, NULL, 0, sizeof *r);
+  if (!r) {
+    rt_out_of_memory(rt);
+    return NULL;
+  }
+  memset(r, 0, sizeof *r);
+  rt->regexes = r;
+  r->general = pcre2_general_context_create(take, give_back, rt->heap);
+  r->compile = r->general ? pcre2_compile_context_create(r->general) : NULL;
+  r->match = r->general ? pcre2_match_context_create(r->general) : NULL;
+  if (!r->compile || !r->match) {
+    rt_regexes_free(rt);
+    rt_out_of_memory(rt);
+    return NULL;
+  }
+  r->stack = pcre2_jit_stack_create(32 * 1024, 1024 * 1024, r->general);
+  if (r->stack) pcre2_jit_stack_assign(r->match, NULL, r->stack);
+  pcre2_set_match_limit(r->match, MATCH_LIMIT);
+  pcre2_set_heap_limit(r->match, HEAP_LIMIT_KB);
+  return r;
+}
+
+static Pattern *compile(Rt *rt, Regexes *r, const StringObj *re, uint32_t site) {
+  int error;
+  PCRE2_SIZE offset;
+  pcre2_code *code = pcre2_compile((PCRE2_SPTR)re->bytes, (PCRE2_SIZE)re->len, PCRE2_UTF | PCRE2_UCP, &error, &offset, r->compile);
+  if (!code) {
+    char text[200];
+    if (error == PCRE2_ERROR_HEAPLIMIT || error == 121) {
+      rt_out_of_memory(rt);
+      return NULL;
+    }
+    pcre2_get_error_message(error, (PCRE2_UCHAR *)text, sizeof text);
+    rt_error(rt, ERR_REGEX, site, "bad pattern \"%s\" at offset %zu: %s", re->bytes, (size_t)offset, text);
+    return NULL;
+  }
+  Pattern *p = heap_realloc(rt->heap, NULL, 0, sizeof *p);
+  Obj *text = p ? rt_new_string(rt, re->bytes, (size_t)re->len) : NULL;
+  if (!text) {
+    heap_realloc(rt->heap, p, sizeof *p, 0);
+    pcre2_code_free(code);
+    rt_out_of_memory(rt);
+    return NULL;
+  }
+  rt->live--; /* the cache's, not the program's */
+  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* where it fails the pattern is interpreted */
+  *p = (Pattern){r->first, text, code};
+  r->first = p;
+  r->count++;
+  return p;
+}
+
+static void drop_oldest(Rt *rt, Regexes *r) {
+  Pattern **at = &r->first;
+  while ((*at)->next) at = &(*at)->next;
+  free_pattern(rt, *at);
+  *at = NULL;
+  r->count--;
+}
+
+/* The compiled pattern, from the cache or made; NULL after rt_error. */
+static pcre2_code *pattern(Rt *rt, const StringObj *re, uint32_t site) {
+  Regexes *r = regexes(rt);
+  if (!r) return NULL;
+  for (Pattern **at = &r->first; *at; at = &(*at)->next) {
+    Pattern *p = *at;
+    const StringObj *text = (const StringObj *)p->text;
+    if (text->len != re->len || memcmp(text->bytes, re->bytes, (size_t)re->len)) continue;
+    *at = p->next;
+    p->next = r->first;
+    r->first = p;
+    return p->code;
+  }
+  if (r->count >= CACHE_MAX) drop_oldest(rt, r);
+  Pattern *p = compile(rt, r, re, site);
+  return p ? p->code : NULL;
+}
+
+typedef struct Match {
+  Rt *rt;
+  pcre2_code *code;
+  pcre2_match_data *data;
+  const StringObj *s;
+  uint32_t site;
+} Match;
+
+static Status match_open(Match *m, Rt *rt, const Slot *re, const Slot *s, uint32_t site) {
+  *m = (Match){.rt = rt, .s = slot_string(s), .site = site};
+  m->code = pattern(rt, slot_string(re), site);
+  if (!m->code) return 1;
+  m->data = pcre2_match_data_create_from_pattern(m->code, ((Regexes *)rt->regexes)->general);
+  return m->data ? 0 : rt_out_of_memory(rt);
+}
+
+/* Looks from byte `from` on. *found, and the offsets in *at. */
+static Status match_next(Match *m, int64_t from, bool nonempty, bool *found, PCRE2_SIZE **at) {
+  uint32_t options = PCRE2_NO_UTF_CHECK | (nonempty ? PCRE2_NOTEMPTY_ATSTART | PCRE2_ANCHORED : 0);
+  Regexes *r = m->rt->regexes;
+  int n = pcre2_match(m->code, (PCRE2_SPTR)m->s->bytes, (PCRE2_SIZE)m->s->len, (PCRE2_SIZE)from, options, m->data, r->match);
+  *found = n >= 0;
+  *at = pcre2_get_ovector_pointer(m->data);
+  if (n >= 0 || n == PCRE2_ERROR_NOMATCH) return 0;
+  if (n == PCRE2_ERROR_NOMEMORY) return rt_out_of_memory(m->rt);
+  char text[200];
+  if (n == PCRE2_ERROR_MATCHLIMIT || n == PCRE2_ERROR_JIT_STACKLIMIT || n == PCRE2_ERROR_HEAPLIMIT || n == PCRE2_ERROR_DEPTHLIMIT)
+    snprintf(text, sizeof text, "it takes too many steps on this text");
+  else
+    pcre2_get_error_message(n, (PCRE2_UCHAR *)text, sizeof text);
+  return rt_error(m->rt, ERR_REGEX, m->site, "matching the pattern failed: %s", text);
+}
+
+/* As match_next, for all matches in turn: after an empty one a non-empty one at the same place, else one character on. */
+static Status match_all(Match *m, int64_t *from, bool *was_empty, bool *found, PCRE2_SIZE **at) {
+  *found = false;
+  while (*from <= m->s->len) {
+    if (match_next(m, *from, *was_empty, found, at)) return 1;
+    if (*found) {
+      *was_empty = (*at)[0] == (*at)[1];
+      *from = (int64_t)(*at)[1];
+      return 0;
+    }
+    if (!*was_empty) return 0;
+    int len = utf8_sequence(m->s->bytes + *from, (size_t)(m->s->len - *from), NULL);
+    *from += len ? len : 1;
+    *was_empty = false;
+  }
+  return 0;
+}
+
+PRIM(prim_regex_test) {
+  PRIM_UNUSED;
+  Match m;
+  bool found = false;
+  PCRE2_SIZE *at;
+  Status status = match_open(&m, rt, &args[0], &args[1], site);
+  if (!status) status = match_next(&m, 0, false, &found, &at);
+  pcre2_match_data_free(m.data);
+  res->i = found;
+  return status;
+}
+
+/* The groups of a match, the whole first; an unset one is empty. */
+static ArrayObj *groups_of(Match *m, const PCRE2_SIZE *at) {
+  int64_t n = pcre2_get_ovector_count(m->data);
+  ArrayObj *groups = rt_new_strings(m->rt, n);
+  for (int64_t k = 0; groups && k < n; k++) {
+    bool set = at[2 * k] != PCRE2_UNSET && at[2 * k + 1] >= at[2 * k];
+    Obj *text = rt_new_string(m->rt, set ? m->s->bytes + at[2 * k] : "", set ? at[2 * k + 1] - at[2 * k] : 0);
+    if (!text) {
+      rt_release(m->rt, &groups->h);
+      return NULL;
+    }
+    groups->data[k].p = text;
+  }
+  return groups;
+}
+
+/* found, text, start in code points, groups, the byte from which to look for the next match */
+PRIM(prim_regex_find) {
+  PRIM_UNUSED;
+  Match m;
+  bool found = false;
+  PCRE2_SIZE *at = NULL;
+  ArrayObj *groups = NULL;
+  Obj *text = NULL;
+  int64_t from = args[2].i, start = 0, following = slot_string(&args[1])->len + 1;
+  Status status = match_open(&m, rt, &args[0], &args[1], site);
+  if (!status && from >= 0 && from <= m.s->len) status = match_next(&m, from, false, &found, &at);
+  if (!status && found) {
+    text = rt_new_string(rt, m.s->bytes + at[0], at[1] > at[0] ? at[1] - at[0] : 0);
+    groups = groups_of(&m, at);
+    for (PCRE2_SIZE i = 0; i < at[0]; i++) start += ((unsigned char)m.s->bytes[i] & 0xc0) != 0x80;
+    following = (int64_t)at[1];
+    if (at[1] <= at[0]) { /* an empty match: the next one starts a character later */
+      int len = utf8_sequence(m.s->bytes + at[1], (size_t)m.s->len - at[1], NULL);
+      following += len ? len : 1;
+    }
+  } else if (!status) {
+    text = rt_new_string(rt, "", 0);
+    groups = rt_new_strings(rt, 0);
+  }
+  pcre2_match_data_free(m.data);
+  if (status || !text || !groups) {
+    rt_release(rt, text);
+    rt_release(rt, groups ? &groups->h : NULL);
+    return 1;
+  }
+  res[0].i = found;
+  res[1].p = text;
+  res[2].i = start;
+  res[3].p = &groups->h;
+  res[4].i = following;
+  return 0;
+}
+
+/* Adds the template with $0 … $99, ${12} and $$ replaced. */
+static Status add_template(Match *m, Buf *out, const StringObj *t, const PCRE2_SIZE *at) {
+  uint32_t count = pcre2_get_ovector_count(m->data);
+  for (int64_t i = 0; i < t->len; i++) {
+    char c = t->bytes[i];
+    if (c != '$' || i + 1 == t->len) {
+      buf_addc(out, c);
+      continue;
+    }
+    bool braces = t->bytes[i + 1] == '{';
+    int64_t k = i + 1 + braces, first = k;
+    uint32_t group = 0;
+    for (; k < t->len && k - first < 2 && t->bytes[k] >= '0' && t->bytes[k] <= '9'; k++) group = 10 * group + (uint32_t)(t->bytes[k] - '0');
+    if (k == first || (braces && (k >= t->len || t->bytes[k] != '}'))) {
+      buf_addc(out, '$');
+      i += t->bytes[i + 1] == '$';
+      continue;
+    }
+    if (group >= count) return rt_error(m->rt, ERR_REGEX, m->site, "the template uses $%u, but the pattern has %u groups", group, count - 1);
+    if (at[2 * group] != PCRE2_UNSET) buf_add(out, m->s->bytes + at[2 * group], at[2 * group + 1] - at[2 * group]);
+    i = k - !braces;
+  }
+  return 0;
+}
+
+/* pattern, template, text */
+PRIM(prim_regex_replace) {
+  PRIM_UNUSED;
+  Match m;
+  Buf b = {.rt = rt};
+  int64_t from = 0, copied = 0;
+  bool was_empty = false, found;
+  PCRE2_SIZE *at;
+  Status status = match_open(&m, rt, &args[0], &args[2], site);
+  while (!status && !(status = match_all(&m, &from, &was_empty, &found, &at)) && found) {
+    buf_add(&b, m.s->bytes + copied, at[0] - (size_t)copied);
+    status = add_template(&m, &b, slot_string(&args[1]), at);
+    copied = (int64_t)at[1];
+  }
+  pcre2_match_data_free(m.data);
+  if (status) {
+    buf_free(&b);
+    return 1;
+  }
+  buf_add(&b, m.s->bytes + copied, (size_t)(m.s->len - copied));
+  return buf_string(&b, &res->p);
+}
+
+/* The pieces between non-empty matches go to `out` (NULL: only counted). */
+static Status split(Match *m, ArrayObj *out, int64_t *count) {
+  int64_t from = 0, piece = 0;
+  bool was_empty = false, found = true;
+  PCRE2_SIZE *at;
+  *count = 0;
+  while (found) {
+    if (match_all(m, &from, &was_empty, &found, &at)) return 1;
+    if (found && at[0] == at[1] && (at[0] == 0 || (int64_t)at[0] == m->s->len)) continue;
+    int64_t end = found ? (int64_t)at[0] : m->s->len;
+    if (out && !(out->data[*count].p = rt_new_string(m->rt, m->s->bytes + piece, (size_t)(end - piece)))) return 1;
+    ++*count;
+    if (found) piece = (int64_t)at[1];
+  }
+  return 0;
+}
+
+PRIM(prim_regex_split) {
+  PRIM_UNUSED;
+  Match m;
+  int64_t n;
+  ArrayObj *out = NULL;
+  Status status = match_open(&m, rt, &args[0], &args[1], site);
+  if (!status) status = split(&m, NULL, &n);
+  if (!status) out = rt_new_strings(rt, n);
+  status = out ? split(&m, out, &n) : 1;
+  pcre2_match_data_free(m.data);
+  if (status) rt_release(rt, out ? &out->h : NULL);
+  else res->p = &out->h;
+  return status;
+}
