@@ -20,11 +20,13 @@ typedef enum TypeKind {
   TY_ARRAY,  /* args[0] */
   TY_FUN,    /* args = {parameter, result, effect} */
   TY_DATA,   /* data, args */
-  TY_PURE, TY_EFFECT /* effects */
+  TY_PURE, TY_EFFECT, /* effects */
+  TY_ERROR           /* of what has been reported already; never in a program without errors */
 } TypeKind;
 
 typedef enum TypeClass { /* bits of TY_VAR.classes */
-  CLASS_NUM = 1, CLASS_SCALAR = 2, CLASS_ORD = 4, CLASS_EQ = 8, CLASS_SHOW = 16, CLASS_DIFF = 32
+  CLASS_NUM = 1, CLASS_SCALAR = 2, CLASS_ORD = 4, CLASS_EQ = 8, CLASS_SHOW = 16, CLASS_DIFF = 32,
+  CLASS_EFFECT = 64 /* the variable stands for an effect */
 } TypeClass;
 
 typedef struct DataDecl DataDecl;
@@ -57,7 +59,7 @@ struct Ctor {
 };
 struct DataDecl {
   Sym name;
-  Type **params;   /* generic TY_VARs */
+  Type **params;   /* generic TY_VARs; when it holds functions the last one is a CLASS_EFFECT, their effect */
   int nparams;
   Ctor **ctors;
   int nctors;
@@ -94,7 +96,8 @@ struct Binding {
   Item *pullback, *tangent; /* the function's own derivative rules, checked against its type, or NULL */
   Sym foreign_library;
   const char *doc;
-  int depth;         /* the checker's: function nesting, for the capture rule of mut variables */
+  int depth, loops;  /* the checker's: nesting of functions and comprehensions, for the rules of mut variables */
+  void *scheme;      /* the checker's: relations between the quantified variables */
   void *elab;        /* elaboration's: instances, globals */
 };
 
@@ -111,6 +114,7 @@ struct Module {
   Vec(Item *) items; /* checked, in order of evaluation */
   bool loading;      /* for cycles */
   void *lazy;        /* library modules: items not yet parsed */
+  void *latest_type; /* the checker's: the last TypeName declared */
 };
 
 /* How the checker gets at other modules. Returns NULL after reporting an error. */

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* LIR module to libgccjit: functions, frames, error exits, entry thunks.
+ *
+ * Reading order: emit_module declares a C function per LIR function (see Convention
+ * in emit.h), defines each (define), and makes an exported thunk for each entry:
+ * int32 atled_entry_<k>(Mod *, const Slot *args, Slot *res), which is what
+ * RtFunc.entry points to. In a function every register is one local; labels are
+ * blocks. Owned pointer registers start as NULL. Error exits share one clean-up
+ * block for each set of registers that may hold references (flow.c). A recursive
+ * function compares the address of a local with the VM's stack limit on entry,
+ * and looks at the interrupt flag there. */
+#include "jit/emit.h"
+#include <string.h>
+
+Rv *reg(const Fn *k, int r) { return rv(k->e, k->regs[r]); }
+Block *new_block(const Fn *k) { return k->e->g->function_new_block(k->fn, NULL); }
+void assign(const Fn *k, Lv *to, Rv *v) { k->e->g->block_add_assignment(k->cur, NULL, to, v); }
+void evaluate(const Fn *k, Rv *v) { k->e->g->block_add_eval(k->cur, NULL, v); }
+
+void assign_reg(const Fn *k, int r, Rv *v) {
+  if (r < 0) {
+    evaluate(k, v);
+    return;
+  }
+  /* Comparisons and statuses are narrower than a register; for the rest this is no conversion. */
+  assign(k, k->regs[r], k->f->regs[r].kind == R_INT ? cast(k->e, v, k->e->t_i64) : v);
+}
+
+Block *branch_unless(Fn *k, Rv *ok) {
+  Block *yes = new_block(k), *no = new_block(k);
+  k->e->g->block_end_with_conditional(k->cur, NULL, likely(k->e, ok, true), yes, no);
+  k->cur = yes;
+  return no;
+}
+
+/* ---- Error exits ------------------------------------------------------------------------------------------------ */
+static void end_failed(Fn *k, Block *b) {
+  Emit *e = k->e;
+  switch (k->info->conv) {
+  case CONV_PAIR: {
+    SlotKind s = slot_kind(k->f->result_kinds[0]);
+    Lv *pair = k->pair[s];
+    e->g->block_add_assignment(b, NULL, e->g->lvalue_access_field(pair, NULL, e->pair_status[s]), k_i64(e, 1));
+    Rv *nothing = s == SLOT_FLOAT ? k_f64(e, 0) : s == SLOT_INT ? k_i64(e, 0) : k_null(e);
+    e->g->block_add_assignment(b, NULL, e->g->lvalue_access_field(pair, NULL, e->pair_value[s]), nothing);
+    e->g->block_end_with_return(b, NULL, rv(e, pair));
+    break;
+  }
+  case CONV_STATUS: e->g->block_end_with_return(b, NULL, k_i32(e, 1)); break;
+  default:
+    fail_emit(e, "function %s is marked as never failing but holds an instruction that may", k->f->name);
+    e->g->block_end_with_jump(b, NULL, b);
+    break;
+  }
+}
+
+/* The shared block that releases the registers of the set and returns. */
+static Block *cleanup_block(Fn *k, const uint64_t *set) {
+  Emit *e = k->e;
+  size_t size = sizeof(uint64_t) * (size_t)k->flow.words;
+  for (int c = k->cleanups.len - 1; c >= 0; c--)
+    if (memcmp(k->cleanups.data[c].set, set, size) == 0) return k->cleanups.data[c].block;
+  Cleanup made = {NEW_ARRAY(e->arena, uint64_t, k->flow.words + 1), new_block(k)};
+  memcpy(made.set, set, size);
+  for (int o = 0; o < k->flow.nowned; o++)
+    if (set[o / 64] >> o % 64 & 1) {
+      Rv *held = reg(k, k->flow.reg_of[o]);
+      e->g->block_add_eval(made.block, NULL, CALL_TABLE(e, k->mod, rt_release, load_rt(e, k->mod), held));
+    }
+  end_failed(k, made.block);
+  vec_push(e->arena, k->cleanups, made);
+  return made.block;
+}
+
+void leave_failed(Fn *k, Block *b, const LInstr *i) {
+  uint64_t *set = NEW_ARRAY(k->e->arena, uint64_t, k->flow.words + 1);
+  flow_on_failure(&k->flow, i, set);
+  k->e->g->block_end_with_jump(b, NULL, cleanup_block(k, set));
+}
+
+void check_status(Fn *k, const LInstr *i, Rv *status, bool trace) {
+  Emit *e = k->e;
+  Block *no = branch_unless(k, compare(e, GC_EQ, cast(e, status, e->t_i64), k_i64(e, 0)));
+  if (trace)
+    e->g->block_add_eval(no, NULL, CALL_TABLE(e, k->mod, rt_trace, load_rt(e, k->mod), k_u32(e, i->site)));
+  leave_failed(k, no, i);
+}
+
+/* ---- Buffers of slots ---------------------------------------------------------------------------------------------- */
+Rv *pass_slots(Fn *k, const int32_t *regs, int n) {
+  Emit *e = k->e;
+  Rv *base = address(e, k->args);
+  for (int a = 0; a < n; a++)
+    assign(k, slot_at(e, base, k_i64(e, a), type_of_kind(e, k->f->regs[regs[a]].kind)), reg(k, regs[a]));
+  return base;
+}
+
+Rv *results_buffer(Fn *k) { return address(k->e, k->res); }
+
+void take_results(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  for (int r = 0; r < i->nres; r++)
+    if (i->res[r] >= 0) {
+      Type *t = type_of_kind(e, k->f->regs[i->res[r]].kind);
+      assign(k, k->regs[i->res[r]], rv(e, slot_at(e, results_buffer(k), k_i64(e, r), t)));
+    }
+}
+
+static Lv *slot_buffer(Fn *k, int n, const char *name) {
+  Emit *e = k->e;
+  Type *t = e->g->context_new_array_type(e->ctx, NULL, e->t_i64, n > 0 ? n : 1);
+  return e->g->function_new_local(k->fn, NULL, t, name);
+}
+
+/* Locals for the registers that aren't parameters, and for what instructions need besides. */
+static void make_frame(Fn *k) {
+  Emit *e = k->e;
+  const LFunc *f = k->f;
+  int most_args = 1, most_results = f->nresults;
+  for (int c = 0; c < f->ncode; c++) {
+    const LInstr *i = &f->code[c];
+    if (i->nargs > most_args) most_args = i->nargs;
+    if (i->nres > most_results) most_results = i->nres;
+  }
+  for (int r = f->nparams; r < f->nregs; r++) {
+    char name[16];
+    snprintf(name, sizeof name, "r%d", r);
+    k->regs[r] = e->g->function_new_local(k->fn, NULL, type_of_kind(e, f->regs[r].kind), name);
+    if (f->regs[r].kind == R_PTR) assign(k, k->regs[r], k_null(e));
+  }
+  k->args = slot_buffer(k, most_args, "args");
+  k->res = slot_buffer(k, most_results, "results");
+  k->status = e->g->function_new_local(k->fn, NULL, e->t_i32, "status");
+  k->pointer = e->g->function_new_local(k->fn, NULL, e->t_ptr, "pointer");
+  for (int s = 0; s < 3; s++) k->pair[s] = e->g->function_new_local(k->fn, NULL, e->pair[s], "pair");
+  for (int l = 0; l < f->nlabels; l++)
+    if (k->flow.at_label[l]) k->labels[l] = new_block(k);
+}
+
+/* Stack left and no interrupt? Both are tested by one branch, and told apart on the cold side. */
+static void check_stack(Fn *k) {
+  Emit *e = k->e;
+  const GccApi *g = e->g;
+  Lv *probe = g->function_new_local(k->fn, NULL, e->t_i64, "probe");
+  Rv *rt = load_rt(e, k->mod);
+  Rv *limit = load(e, rt, offsetof(Rt, stack_limit), e->t_u64);
+  Rv *here = g->context_new_bitcast(e->ctx, NULL, address(e, probe), e->t_u64);
+  Rv *low = compare(e, GC_LT, here, limit);
+  Rv *flag = cast(e, load(e, rt, offsetof(Rt, interrupt), g->type_get_volatile(e->t_i32)), e->t_i32);
+  Rv *either = binary(e, GB_OR, e->t_i32, cast(e, low, e->t_i32), flag);
+  Block *cold = branch_unless(k, compare(e, GC_EQ, either, k_i32(e, 0))), *on = k->cur;
+  Block *overflow = new_block(k), *poll = new_block(k);
+  g->block_end_with_conditional(cold, NULL, low, overflow, poll);
+  g->block_add_eval(overflow, NULL, CALL_TABLE(e, k->mod, rt_fail_stack, rt, k_u32(e, 0)));
+  leave_failed(k, overflow, NULL);
+  k->cur = poll;
+  check_status(k, NULL, CALL_TABLE(e, k->mod, rt_poll, rt), false);
+  g->block_end_with_jump(k->cur, NULL, on);
+  k->cur = on;
+}
+
+/* ---- Functions ------------------------------------------------------------------------------------------------------- */
+static bool fallible(const LFunc *f) { return f->may_fail || f->recursive; }
+
+static Type *result_type(const Emit *e, const LFunc *f, Convention conv) {
+  switch (conv) {
+  case CONV_VALUE: return type_of_kind(e, f->result_kinds[0]);
+  case CONV_PAIR: return e->pair[slot_kind(f->result_kinds[0])];
+  case CONV_VOID: return e->t_void;
+  default: return e->t_i32;
+  }
+}
+
+/* Declares function f and leaves its parameters in params: module, registers, results if they go through memory. */
+static void declare(Emit *e, const LFunc *f, gcc_jit_param **params) {
+  FuncInfo *info = &e->funcs[f->index];
+  bool one = f->nresults == 1;
+  info->conv = fallible(f) ? (one ? CONV_PAIR : CONV_STATUS) : (one ? CONV_VALUE : CONV_VOID);
+  int n = 0;
+  params[n++] = e->g->context_new_param(e->ctx, NULL, e->t_ptr, "mod");
+  for (int r = 0; r < f->nparams; r++)
+    params[n++] = e->g->context_new_param(e->ctx, NULL, type_of_kind(e, f->regs[r].kind), "p");
+  if (!one && f->nresults > 0) params[n++] = e->g->context_new_param(e->ctx, NULL, e->t_ptr, "out");
+  char name[32];
+  snprintf(name, sizeof name, "f%d", f->index);
+  info->fn = e->g->context_new_function(e->ctx, NULL, GF_INTERNAL, result_type(e, f, info->conv), name, n, params, 0);
+}
+
+/* The body of a function that stands for a C function: one call. */
+static void define_foreign(Fn *k) {
+  Emit *e = k->e;
+  const LFunc *f = k->f;
+  Type **types = NEW_ARRAY(e->arena, Type *, f->nparams + 1);
+  Rv **args = NEW_ARRAY(e->arena, Rv *, f->nparams + 1);
+  for (int r = 0; r < f->nparams; r++) {
+    types[r] = type_of_kind(e, f->regs[r].kind);
+    args[r] = reg(k, r);
+  }
+  Type *result = f->nresults ? type_of_kind(e, f->result_kinds[0]) : e->t_void;
+  Type *pointer = e->g->context_new_function_ptr_type(e->ctx, NULL, result, f->nparams, types, 0);
+  Lv *row = e->g->context_new_array_access(e->ctx, NULL, rv(e, e->foreigns), k_i64(e, k->info->foreign));
+  Rv *value = e->g->context_new_call_through_ptr(e->ctx, NULL, cast(e, rv(e, row), pointer), f->nparams, args);
+  if (k->info->conv == CONV_VALUE) {
+    e->g->block_end_with_return(k->cur, NULL, value);
+  } else {
+    fail_emit(e, "the foreign function %s must have one result and not fail", f->name);
+  }
+}
+
+static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
+  Fn k = {.e = e, .f = f, .info = &e->funcs[f->index], .fn = e->funcs[f->index].fn};
+  k.mod = e->g->param_as_rvalue(params[0]);
+  if (f->nresults != 1 && f->nresults > 0) k.out = e->g->param_as_rvalue(params[f->nparams + 1]);
+  k.regs = NEW_ARRAY(e->arena, Lv *, f->nregs + 1);
+  for (int r = 0; r < f->nparams; r++) k.regs[r] = e->g->param_as_lvalue(params[r + 1]);
+  k.cur = new_block(&k);
+  if (f->symbol) {
+    define_foreign(&k);
+    return;
+  }
+  k.labels = NEW_ARRAY(e->arena, Block *, f->nlabels + 1);
+  k.constants = flow_constants(e->arena, f);
+  flow_init(&k.flow, e->arena, e->m, f);
+  for (bool again = true; again;) {
+    again = false;
+    flow_restart(&k.flow);
+    for (int c = 0; c < f->ncode; c++) again |= flow_step(&k.flow, &f->code[c]);
+  }
+  flow_restart(&k.flow);
+  make_frame(&k);
+  /* Recursion also runs through closures, so whatever has an entry counts as recursive. */
+  if (f->recursive || (f->is_entry && fallible(f))) check_stack(&k);
+  for (int c = 0; c < f->ncode; c++) {
+    const LInstr *i = &f->code[c];
+    bool here = k.flow.reachable || (i->op == LOP_LABEL && k.flow.at_label[i->imm.i]);
+    if (here) emit_instr(&k, i);
+    flow_step(&k.flow, i);
+    if (e->error) return;
+  }
+  if (k.cur) fail_emit(e, "function %s has no return at its end", f->name);
+}
+
+/* ---- Entries ----------------------------------------------------------------------------------------------------------- */
+static void define_entry(Emit *e, const LFunc *f) {
+  const GccApi *g = e->g;
+  const FuncInfo *info = &e->funcs[f->index];
+  gcc_jit_param *params[3];
+  static const char *const names[] = {"mod", "args", "results"};
+  for (int p = 0; p < 3; p++) params[p] = g->context_new_param(e->ctx, NULL, e->t_ptr, names[p]);
+  char name[40];
+  snprintf(name, sizeof name, JIT_ENTRY, f->index);
+  gcc_jit_function *fn = g->context_new_function(e->ctx, NULL, GF_EXPORTED, e->t_i32, name, 3, params, 0);
+  Block *b = g->function_new_block(fn, NULL);
+  Rv **args = NEW_ARRAY(e->arena, Rv *, f->nparams + 2), *slots = g->param_as_rvalue(params[1]);
+  Rv *out = g->param_as_rvalue(params[2]);
+  int n = 0;
+  args[n++] = g->param_as_rvalue(params[0]);
+  for (int r = 0; r < f->nparams; r++) {
+    args[n] = load(e, slots, (size_t)r * sizeof(Slot), type_of_kind(e, f->regs[r].kind));
+    if (f->regs[r].kind == R_PTR && f->regs[r].owned)
+      g->block_add_eval(b, NULL, call_helper(e, H_RETAIN, args[n], NULL));
+    n++;
+  }
+  if (f->nresults > 1) args[n++] = out;
+  Rv *result = call(e, info->fn, n, args);
+  switch (info->conv) {
+  case CONV_VALUE:
+    g->block_add_assignment(b, NULL, place(e, out, 0, type_of_kind(e, f->result_kinds[0])), result);
+    g->block_end_with_return(b, NULL, k_i32(e, 0));
+    break;
+  case CONV_VOID:
+    g->block_add_eval(b, NULL, result);
+    g->block_end_with_return(b, NULL, k_i32(e, 0));
+    break;
+  case CONV_STATUS: g->block_end_with_return(b, NULL, result); break;
+  case CONV_PAIR: {
+    SlotKind s = slot_kind(f->result_kinds[0]);
+    Lv *pair = g->function_new_local(fn, NULL, e->pair[s], "pair");
+    g->block_add_assignment(b, NULL, pair, result);
+    Rv *value = rv(e, g->lvalue_access_field(pair, NULL, e->pair_value[s]));
+    g->block_add_assignment(b, NULL, place(e, out, 0, type_of_kind(e, f->result_kinds[0])), value);
+    g->block_end_with_return(b, NULL, cast(e, rv(e, g->lvalue_access_field(pair, NULL, e->pair_status[s])), e->t_i32));
+    break;
+  }
+  }
+}
+
+static void number_foreigns(Emit *e) {
+  e->nforeigns = e->m->nforeigns;
+  for (int k = 0; k < e->m->nfuncs; k++)
+    if (e->m->funcs[k]->symbol) e->funcs[k].foreign = e->nforeigns++;
+  if (!e->nforeigns) return;
+  Type *table = e->g->context_new_array_type(e->ctx, NULL, e->t_ptr, e->nforeigns);
+  e->foreigns = e->g->context_new_global(e->ctx, NULL, GG_EXPORTED, table, JIT_FOREIGNS);
+}
+
+bool emit_module(Emit *e) {
+  const LModule *m = e->m;
+  build_init(e);
+  e->funcs = NEW_ARRAY(e->arena, FuncInfo, m->nfuncs + 1);
+  number_foreigns(e);
+  gcc_jit_param ***params = NEW_ARRAY(e->arena, gcc_jit_param **, m->nfuncs + 1);
+  for (int k = 0; k < m->nfuncs; k++) {
+    params[k] = NEW_ARRAY(e->arena, gcc_jit_param *, m->funcs[k]->nparams + 2);
+    declare(e, m->funcs[k], params[k]);
+  }
+  for (int k = 0; k < m->nfuncs && !e->error; k++) {
+    define(e, m->funcs[k], params[k]);
+    if (!e->error && m->funcs[k]->is_entry) define_entry(e, m->funcs[k]);
+  }
+  return !e->error;
+}

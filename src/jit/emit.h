@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* Private to src/jit: the state of a translation from LIR to libgccjit, and the vocabulary for building code. */
+#ifndef ATLED_JIT_EMIT_H
+#define ATLED_JIT_EMIT_H
+#include "jit/guard.h"
+#include "jit/rt_table.h"
+#include "lower/lir.h"
+
+typedef gcc_jit_rvalue Rv;
+typedef gcc_jit_lvalue Lv;
+typedef gcc_jit_block Block;
+typedef gcc_jit_type Type;
+
+/* How a function gives back its result; parameters are by value after Mod*.
+ * VALUE: can't fail, one result, returned. VOID: can't fail, results through the last parameter, if any.
+ * PAIR: {status, result} in two machine registers. STATUS: status returned, results through the last parameter, if any. */
+typedef enum Convention { CONV_VALUE, CONV_VOID, CONV_PAIR, CONV_STATUS } Convention;
+typedef struct FuncInfo {
+  gcc_jit_function *fn;
+  Convention conv;
+  int foreign; /* row of the table of foreign addresses, if the function is a C function */
+} FuncInfo;
+
+/* Small functions of the module that every use inlines, made when first used. */
+typedef enum Helper { H_RETAIN, H_RELEASE, H_IDIV, H_IREM, H_INT_OF_FLOAT, H_FMIN, H_FMAX, H_SIGN, H_TAG, H_COUNT } Helper;
+
+typedef struct Emit {
+  const GccApi *g;
+  gcc_jit_context *ctx;
+  Arena *arena;
+  const LModule *m;
+  const char *error;             /* first thing that can't be translated */
+  Type *t_void, *t_bool, *t_i32, *t_u32, *t_i64, *t_u64, *t_f64, *t_ptr;
+  Type *pair[3];                 /* by SlotKind */
+  gcc_jit_field *pair_status[3], *pair_value[3];
+  FuncInfo *funcs;
+  gcc_jit_function *helpers[H_COUNT];
+  gcc_jit_function *expect;
+  Type *table_types[TF_COUNT];
+  Type *prim_type;
+  Lv *foreigns;                  /* exported array of addresses, filled in after loading */
+  int nforeigns;
+  bool strict;                   /* results to the last bit as the runtime's */
+  bool uses_libm;
+} Emit;
+
+/* The exported name of the array of foreign addresses: module's foreigns first, then functions that are foreign. */
+#define JIT_FOREIGNS "atled_foreigns"
+#define JIT_ENTRY "atled_entry_%d"
+
+/* Owned registers that may hold a reference, as a bit set of `words` words; see flow.c. */
+typedef struct Flow {
+  Arena *arena;
+  const LFunc *f;
+  const LModule *m;
+  int nowned, words;
+  int *owned_of;      /* register -> index, or -1 */
+  int *reg_of;        /* index -> register */
+  uint64_t **at_label;/* NULL: not reachable */
+  uint64_t *now;      /* state before the current instruction */
+  bool reachable;     /* so is the current instruction */
+} Flow;
+void flow_init(Flow *w, Arena *a, const LModule *m, const LFunc *f);
+void flow_restart(Flow *w);
+/* Per register the INT instruction that is its one definition, or NULL. */
+const LInstr **flow_constants(Arena *a, const LFunc *f);
+/* Advances over one instruction; false if nothing that was known about a label had to change. */
+bool flow_step(Flow *w, const LInstr *i);
+/* What the function has to release if instruction i fails in the current state; into out[words]. */
+void flow_on_failure(const Flow *w, const LInstr *i, uint64_t *out);
+
+typedef struct Cleanup { uint64_t *set; Block *block; } Cleanup;
+typedef struct Fn {
+  Emit *e;
+  const LFunc *f;
+  FuncInfo *info;
+  gcc_jit_function *fn;
+  Rv *mod, *out;      /* parameters: module, where results go (or NULL) */
+  Lv **regs;
+  const LInstr **constants; /* register -> the INT instruction that is its only definition, or NULL */
+  Block *cur;         /* NULL after an instruction that doesn't go on */
+  Block **labels;
+  Lv *args, *res;     /* slot buffers for calls of the runtime */
+  Lv *status, *pointer;
+  Lv *pair[3];
+  Flow flow;
+  Vec(Cleanup) cleanups;
+} Fn;
+
+/* ---- build.c: vocabulary ------------------------------------------------------------------------------------ */
+void build_init(Emit *e);
+Type *type_of_kind(const Emit *e, int reg_kind);
+SlotKind slot_kind(int reg_kind);
+Rv *k_i64(const Emit *e, int64_t v);
+Rv *k_i32(const Emit *e, int32_t v);
+Rv *k_u32(const Emit *e, uint32_t v);
+Rv *k_f64(const Emit *e, double v);
+Rv *k_null(const Emit *e);
+Rv *rv(const Emit *e, Lv *v);
+Rv *cast(const Emit *e, Rv *v, Type *t);
+Rv *binary(const Emit *e, unsigned op, Type *t, Rv *a, Rv *b);
+Rv *compare(const Emit *e, unsigned op, Rv *a, Rv *b);
+/* The object of type t `offset` bytes after the pointer p. */
+Lv *place(const Emit *e, Rv *p, size_t offset, Type *t);
+Rv *load(const Emit *e, Rv *p, size_t offset, Type *t);
+/* Pointer p plus an int64 count of slots, as a place of type t. */
+Lv *slot_at(const Emit *e, Rv *p, Rv *index, Type *t);
+Rv *address(const Emit *e, Lv *v); /* as t_ptr */
+Rv *is_object(const Emit *e, Rv *p); /* bool: neither NULL nor an immediate; p without side effects */
+Rv *likely(Emit *e, Rv *condition, bool outcome);
+Rv *call(const Emit *e, gcc_jit_function *f, int n, Rv **args);
+Rv *call_helper(Emit *e, Helper h, Rv *a, Rv *b);
+/* A libm function by its C name. */
+Rv *call_libm(Emit *e, const char *name, int n, Rv **args);
+/* A function of the runtime table; the arguments have the signature's types. */
+Rv *call_table(Emit *e, Rv *mod, RtTableFn f, int n, Rv **args);
+Rv *load_rt(const Emit *e, Rv *mod);
+Rv *load_desc(const Emit *e, Rv *mod, int64_t k);
+void fail_emit(Emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define CALL_TABLE(e, mod, name, ...)                                                                                  \
+  call_table((e), (mod), TF_##name, (int)(sizeof((Rv *[]){__VA_ARGS__}) / sizeof(Rv *)), (Rv *[]){__VA_ARGS__})
+
+/* ---- helpers.c, scalar.c, instr.c, emit.c ---------------------------------------------------------------------- */
+gcc_jit_function *make_helper(Emit *e, Helper h);
+void emit_scalar(Fn *k, const LInstr *i);
+void emit_instr(Fn *k, const LInstr *i);
+/* The statements of one function, which instr.c uses too. */
+Rv *reg(const Fn *k, int r);
+Block *new_block(const Fn *k);
+void assign(const Fn *k, Lv *to, Rv *v);
+void assign_reg(const Fn *k, int r, Rv *v); /* converts int32 and bool to the register's type; r < 0: evaluates */
+void evaluate(const Fn *k, Rv *v);
+/* Goes on if ok holds; else to the failure block, which the caller fills and which becomes current only there. */
+Block *branch_unless(Fn *k, Rv *ok);
+/* From the block, a failed instruction: releases what is owned and leaves. */
+void leave_failed(Fn *k, Block *b, const LInstr *i);
+/* Leaves if the status is not 0; adds the call site to the trace if `trace`. */
+void check_status(Fn *k, const LInstr *i, Rv *status, bool trace);
+/* Stores registers to the buffer of arguments, returns its address as t_ptr (NULL for none). */
+Rv *pass_slots(Fn *k, const int32_t *regs, int n);
+Rv *results_buffer(Fn *k);
+void take_results(Fn *k, const LInstr *i);
+void call_foreign(Fn *k, const LInstr *i);
+/* Translates the module in a fresh context. False: e->error says why not. */
+bool emit_module(Emit *e);
+#endif

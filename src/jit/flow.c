@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* Which owned registers may hold a reference at each instruction, and what can be reached.
+ *
+ * When an instruction fails, the function releases its owned registers. Most of them
+ * are NULL there, and releasing all of them at every exit would make the clean-up
+ * blocks quadratic. So a forward analysis over the linear code tracks, as a bit
+ * set, the owned registers that may be non-NULL; states meet at labels by union.
+ * The emitter runs flow_step until nothing changes and then once more along with
+ * the translation, asking flow_on_failure at each instruction that may fail.
+ * Unreachable code is found on the way, since libgccjit refuses unreachable blocks. */
+#include "jit/emit.h"
+#include <string.h>
+
+void flow_init(Flow *w, Arena *a, const LModule *m, const LFunc *f) {
+  *w = (Flow){.arena = a, .f = f, .m = m};
+  w->owned_of = NEW_ARRAY(a, int, f->nregs + 1);
+  w->reg_of = NEW_ARRAY(a, int, f->nregs + 1);
+  for (int r = 0; r < f->nregs; r++) {
+    bool owned = f->regs[r].kind == R_PTR && f->regs[r].owned;
+    w->owned_of[r] = owned ? w->nowned : -1;
+    if (owned) w->reg_of[w->nowned++] = r;
+  }
+  w->words = (w->nowned + 63) / 64;
+  w->at_label = NEW_ARRAY(a, uint64_t *, f->nlabels + 1);
+  w->now = NEW_ARRAY(a, uint64_t, w->words + 1);
+}
+
+static void set(Flow *w, int r, bool held) {
+  if (r < 0 || w->owned_of[r] < 0) return;
+  int k = w->owned_of[r];
+  if (held) w->now[k / 64] |= (uint64_t)1 << k % 64;
+  else w->now[k / 64] &= ~((uint64_t)1 << k % 64);
+}
+
+void flow_restart(Flow *w) {
+  memset(w->now, 0, sizeof(uint64_t) * (size_t)w->words);
+  for (int r = 0; r < w->f->nparams; r++) set(w, r, true);
+  w->reachable = true;
+}
+
+/* The current state reaches label l. True if that is news. */
+static bool reach(Flow *w, int64_t l) {
+  uint64_t *there = w->at_label[l];
+  if (!there) {
+    there = w->at_label[l] = NEW_ARRAY(w->arena, uint64_t, w->words + 1);
+    memcpy(there, w->now, sizeof(uint64_t) * (size_t)w->words);
+    return true;
+  }
+  bool news = false;
+  for (int k = 0; k < w->words; k++) {
+    if (w->now[k] & ~there[k]) news = true;
+    there[k] |= w->now[k];
+  }
+  return news;
+}
+
+static bool step_label(Flow *w, int64_t l) {
+  bool news = w->reachable && reach(w, l);
+  if (w->at_label[l]) memcpy(w->now, w->at_label[l], sizeof(uint64_t) * (size_t)w->words);
+  w->reachable = w->at_label[l] != NULL;
+  return news;
+}
+
+/* Does dst name a register that the instruction writes? */
+static bool writes_dst(const LInstr *i) {
+  switch (i->op) {
+  case LOP_STORE: case LOP_SET_FIELD: case LOP_CHECK_INDEX: case LOP_CHECK_SLICE: case LOP_CHECK_SIZE:
+  case LOP_CHECK_ROW: case LOP_CHECK_NONZERO: case LOP_CHECK_NAT: case LOP_ASSERT: case LOP_FAIL: case LOP_RETAIN:
+  case LOP_RELEASE: case LOP_SET_DIM: case LOP_RETURN: case LOP_POLL: case LOP_LOOP_HEAD: case LOP_LABEL: case LOP_JUMP:
+  case LOP_BRANCH: case LOP_SWITCH: case LOP_CALL: case LOP_FOREIGN: case LOP_APPLY: case LOP_RT: case LOP_BAG_GET:
+    return false;
+  default:
+    return true;
+  }
+}
+
+static bool writes_results(const LInstr *i) { return i->op != LOP_ACC_AT && i->op != LOP_BAG_SET; }
+
+bool flow_step(Flow *w, const LInstr *i) {
+  if (i->op == LOP_LABEL) return step_label(w, i->imm.i);
+  if (!w->reachable) return false;
+  bool news = false;
+  switch (i->op) {
+  case LOP_JUMP:
+    news = reach(w, i->imm.i);
+    w->reachable = false;
+    return news;
+  case LOP_BRANCH:
+    return reach(w, i->imm.i);
+  case LOP_SWITCH:
+    for (int k = 0; k < i->nargs; k++) news |= reach(w, i->args[k]);
+    w->reachable = false;
+    return news;
+  case LOP_RETURN: case LOP_FAIL:
+    w->reachable = false;
+    return false;
+  case LOP_RELEASE:
+    set(w, i->a, false);
+    return false;
+  case LOP_NULLPTR:
+    set(w, i->dst, false);
+    return false;
+  default:
+    if (writes_dst(i)) set(w, i->dst, true);
+    if (writes_results(i))
+      for (int k = 0; k < i->nres; k++) set(w, i->res[k], true);
+    return false;
+  }
+}
+
+static void drop(const Flow *w, int r, uint64_t *out) {
+  if (r >= 0 && w->owned_of[r] >= 0) out[w->owned_of[r] / 64] &= ~((uint64_t)1 << w->owned_of[r] % 64);
+}
+
+void flow_on_failure(const Flow *w, const LInstr *i, uint64_t *out) {
+  memcpy(out, w->now, sizeof(uint64_t) * (size_t)w->words);
+  if (!i) return;
+  switch (i->op) {
+  case LOP_CALL: { /* what the callee owns is gone, whatever happened */
+    const LFunc *callee = w->m->funcs[i->imm.i];
+    for (int k = 0; k < i->nargs; k++)
+      if (callee->regs[k].kind == R_PTR && callee->regs[k].owned) drop(w, i->args[k], out);
+    break;
+  }
+  default: break;
+  }
+}
+
+static void count_write(int r, const LInstr *i, int *writes, const LInstr **only) {
+  if (r < 0) return;
+  only[r] = i->op == LOP_INT && writes[r] == 0 ? i : NULL;
+  writes[r]++;
+}
+
+const LInstr **flow_constants(Arena *a, const LFunc *f) {
+  const LInstr **only = NEW_ARRAY(a, const LInstr *, f->nregs + 1);
+  int *writes = NEW_ARRAY(a, int, f->nregs + 1);
+  for (int r = 0; r < f->nparams; r++) writes[r] = 1;
+  for (int c = 0; c < f->ncode; c++) {
+    const LInstr *i = &f->code[c];
+    if (writes_dst(i)) count_write(i->dst, i, writes, only);
+    if (writes_results(i))
+      for (int k = 0; k < i->nres; k++) count_write(i->res[k], i, writes, only);
+  }
+  return only;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Small always-inline functions of the emitted module: counting, guarded integer
+ * division, saturating conversion, minimum and maximum.
+ *
+ * Each is built block by block when the module first uses it. They are branches
+ * and plain arithmetic, so that GCC turns them into selects where it vectorises.
+ * Division: INT_MIN / -1 would trap, so a divisor of -1 is a negation. */
+#include "jit/emit.h"
+#include <limits.h>
+
+/* A helper under construction. */
+typedef struct H {
+  Emit *e;
+  gcc_jit_function *fn;
+  Rv *a, *b;
+  Block *entry;
+} H;
+
+static H begin(Emit *e, const char *name, Type *result, Type *type_a, Type *type_b) {
+  const GccApi *g = e->g;
+  gcc_jit_param *params[2] = {g->context_new_param(e->ctx, NULL, type_a, "a"), NULL};
+  if (type_b) params[1] = g->context_new_param(e->ctx, NULL, type_b, "b");
+  H h = {.e = e};
+  h.fn = g->context_new_function(e->ctx, NULL, GF_ALWAYS_INLINE, result, name, type_b ? 2 : 1, params, 0);
+  h.a = g->param_as_rvalue(params[0]);
+  h.b = type_b ? g->param_as_rvalue(params[1]) : NULL;
+  h.entry = g->function_new_block(h.fn, NULL);
+  return h;
+}
+
+static Block *block(const H *h) { return h->e->g->function_new_block(h->fn, NULL); }
+static void give(const H *h, Block *b, Rv *v) { h->e->g->block_end_with_return(b, NULL, v); }
+static void leave(const H *h, Block *b) { h->e->g->block_end_with_void_return(b, NULL); }
+/* Ends b: yes if the condition holds, else no. */
+static void split(const H *h, Block *b, Rv *condition, Block *yes, Block *no) {
+  h->e->g->block_end_with_conditional(b, NULL, condition, yes, no);
+}
+/* Ends b by returning v if the condition holds; the block for the other case. */
+static Block *give_if(const H *h, Block *b, Rv *condition, Rv *v) {
+  Block *yes = block(h), *no = block(h);
+  split(h, b, condition, yes, no);
+  give(h, yes, v);
+  return no;
+}
+
+static gcc_jit_function *make_retain(Emit *e) {
+  H h = begin(e, "retain", e->t_void, e->t_ptr, NULL);
+  Block *object = block(&h), *counted = block(&h), *done = block(&h);
+  split(&h, h.entry, is_object(e, h.a), object, done);
+  Lv *rc = place(e, h.a, offsetof(Obj, rc), e->t_i64);
+  split(&h, object, compare(e, GC_GT, rv(e, rc), k_i64(e, 0)), counted, done);
+  e->g->block_add_assignment(counted, NULL, rc, binary(e, GB_PLUS, e->t_i64, rv(e, rc), k_i64(e, 1)));
+  leave(&h, counted);
+  leave(&h, done);
+  return h.fn;
+}
+
+/* A count goes down here; last references and immortal objects are the runtime's to deal with. */
+static gcc_jit_function *make_release(Emit *e) {
+  H h = begin(e, "release", e->t_void, e->t_ptr, e->t_ptr);
+  Block *object = block(&h), *done = block(&h), *last = block(&h), *shared = block(&h);
+  split(&h, h.entry, is_object(e, h.b), object, done);
+  Lv *rc = place(e, h.b, offsetof(Obj, rc), e->t_i64);
+  split(&h, object, compare(e, GC_LE, rv(e, rc), k_i64(e, 1)), last, shared);
+  e->g->block_add_assignment(shared, NULL, rc, binary(e, GB_MINUS, e->t_i64, rv(e, rc), k_i64(e, 1)));
+  leave(&h, shared);
+  e->g->block_add_eval(last, NULL, CALL_TABLE(e, h.a, rt_release, load_rt(e, h.a), h.b));
+  leave(&h, last);
+  leave(&h, done);
+  return h.fn;
+}
+
+static gcc_jit_function *make_division(Emit *e, bool remainder) {
+  H h = begin(e, remainder ? "irem" : "idiv", e->t_i64, e->t_i64, e->t_i64);
+  Rv *special = remainder ? k_i64(e, 0) : e->g->context_new_unary_op(e->ctx, NULL, GU_MINUS, e->t_i64, h.a);
+  Block *b = give_if(&h, h.entry, compare(e, GC_EQ, h.b, k_i64(e, -1)), special);
+  give(&h, b, binary(e, remainder ? GB_MODULO : GB_DIVIDE, e->t_i64, h.a, h.b));
+  return h.fn;
+}
+
+static gcc_jit_function *make_int_of_float(Emit *e) {
+  H h = begin(e, "int_of_float", e->t_i64, e->t_f64, NULL);
+  const double limit = 9223372036854775808.0; /* 2^63 */
+  Block *b = give_if(&h, h.entry, compare(e, GC_GE, h.a, k_f64(e, limit)), k_i64(e, INT64_MAX));
+  b = give_if(&h, b, compare(e, GC_LT, h.a, k_f64(e, -limit)), k_i64(e, INT64_MIN));
+  b = give_if(&h, b, compare(e, GC_NE, h.a, h.a), k_i64(e, 0));
+  give(&h, b, cast(e, h.a, e->t_i64));
+  return h.fn;
+}
+
+/* A tie goes to the first; unordered operands give their sum, a NaN. */
+static gcc_jit_function *make_extremum(Emit *e, bool maximum) {
+  H h = begin(e, maximum ? "fmax2" : "fmin2", e->t_f64, e->t_f64, e->t_f64);
+  Block *b = give_if(&h, h.entry, compare(e, maximum ? GC_GE : GC_LE, h.a, h.b), h.a);
+  b = give_if(&h, b, compare(e, maximum ? GC_LT : GC_GT, h.a, h.b), h.b);
+  give(&h, b, binary(e, GB_PLUS, e->t_f64, h.a, h.b));
+  return h.fn;
+}
+
+/* 1 or -1; zeros and NaN are themselves. */
+static gcc_jit_function *make_sign(Emit *e) {
+  H h = begin(e, "sign", e->t_f64, e->t_f64, NULL);
+  Block *b = give_if(&h, h.entry, compare(e, GC_GT, h.a, k_f64(e, 0)), k_f64(e, 1));
+  b = give_if(&h, b, compare(e, GC_LT, h.a, k_f64(e, 0)), k_f64(e, -1));
+  give(&h, b, h.a);
+  return h.fn;
+}
+
+/* Of an immediate it is in the pointer's bits; NULL is constructor 0. */
+static gcc_jit_function *make_tag(Emit *e) {
+  H h = begin(e, "tag", e->t_i64, e->t_ptr, NULL);
+  Block *b = give_if(&h, h.entry, is_object(e, h.a), load(e, h.a, offsetof(BoxObj, tag), e->t_i64));
+  Rv *bits = e->g->context_new_bitcast(e->ctx, NULL, h.a, e->t_i64);
+  give(&h, b, binary(e, GB_RSHIFT, e->t_i64, bits, k_i64(e, 1)));
+  return h.fn;
+}
+
+gcc_jit_function *make_helper(Emit *e, Helper h) {
+  switch (h) {
+  case H_RETAIN: return make_retain(e);
+  case H_RELEASE: return make_release(e);
+  case H_IDIV: return make_division(e, false);
+  case H_IREM: return make_division(e, true);
+  case H_INT_OF_FLOAT: return make_int_of_float(e);
+  case H_FMIN: return make_extremum(e, false);
+  case H_FMAX: return make_extremum(e, true);
+  case H_SIGN: return make_sign(e);
+  default: return make_tag(e);
+  }
+}

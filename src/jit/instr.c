@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/* One LIR instruction after the other: checks, calls, objects, arrays, bags.
+ *
+ * emit_instr is the dispatch; the groups stand above it. Whatever can fail ends the
+ * current block with a conditional jump to a cold block that raises the error and
+ * joins a clean-up block (leave_failed), and goes on in a new one. Operands are
+ * registers; rvalues made of them are cheap and have no effect, so they may be
+ * used twice. The runtime takes and gives values through two buffers of slots in
+ * the frame, one for arguments and one for results. */
+#include "jit/emit.h"
+
+/* ---- Checks ---------------------------------------------------------------------------------------------------- */
+/* In the block that branch_unless made current for failure: evaluates the raising call and leaves. */
+static void raise_error(Fn *k, Block *b, const LInstr *i, Rv *raising) {
+  k->e->g->block_add_eval(b, NULL, raising);
+  leave_failed(k, b, i);
+}
+
+static void emit_check(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *a = reg(k, i->a), *rt = load_rt(e, k->mod), *site = k_u32(e, i->site);
+  switch (i->op) {
+  case LOP_CHECK_INDEX: { /* one unsigned comparison does for both ends, as no length is negative */
+    Rv *b = reg(k, i->b);
+    Block *no = branch_unless(k, compare(e, GC_LT, cast(e, a, e->t_u64), cast(e, b, e->t_u64)));
+    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_index, rt, a, b, site));
+    break;
+  }
+  case LOP_CHECK_SLICE: {
+    Rv *hi = reg(k, i->b), *n = reg(k, i->c);
+    Rv *inside = compare(e, GC_LE, cast(e, hi, e->t_u64), cast(e, n, e->t_u64));
+    Rv *ordered = compare(e, GC_LE, cast(e, a, e->t_u64), cast(e, hi, e->t_u64));
+    Block *no = branch_unless(k, binary(e, GB_LOGICAL_AND, e->t_bool, inside, ordered));
+    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_slice, rt, a, hi, n, site));
+    break;
+  }
+  case LOP_CHECK_SIZE: {
+    Block *no = branch_unless(k, compare(e, GC_EQ, a, reg(k, i->b)));
+    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_size, rt, a, reg(k, i->b), site));
+    break;
+  }
+  case LOP_CHECK_ROW: {
+    Block *no = branch_unless(k, compare(e, GC_EQ, a, reg(k, i->b)));
+    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_irregular, rt, a, reg(k, i->b), site));
+    break;
+  }
+  case LOP_CHECK_NONZERO: {
+    Block *no = branch_unless(k, compare(e, GC_NE, a, k_i64(e, 0)));
+    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_nonzero, rt, site));
+    break;
+  }
+  case LOP_CHECK_NAT: {
+    Block *no = branch_unless(k, compare(e, GC_GE, a, k_i64(e, 0)));
+    Rv *what = i->imm.text ? cast(e, e->g->context_new_string_literal(e->ctx, i->imm.text), e->t_ptr) : k_null(e);
+    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_nat, rt, a, what, site));
+    break;
+  }
+  default: { /* LOP_ASSERT */
+    Block *no = branch_unless(k, compare(e, GC_NE, a, k_i64(e, 0)));
+    Rv *assertion = cast(e, k_i32(e, 1), e->t_bool);
+    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_user, rt, reg(k, i->b), assertion, site));
+    break;
+  }
+  }
+}
+
+static void emit_fail(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *assertion = cast(e, k_i32(e, 0), e->t_bool);
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_user, load_rt(e, k->mod), reg(k, i->a), assertion, k_u32(e, i->site));
+  raise_error(k, k->cur, i, raising);
+  k->cur = NULL;
+}
+
+/* The interrupt flag is read at every back edge; the runtime looks closer only if it is set. */
+static void emit_poll(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Type *flag = e->g->type_get_volatile(e->t_i32);
+  Rv *set = load(e, load_rt(e, k->mod), offsetof(Rt, interrupt), flag);
+  Block *slow = branch_unless(k, compare(e, GC_EQ, cast(e, set, e->t_i32), k_i32(e, 0))), *on = k->cur;
+  k->cur = slow;
+  check_status(k, i, CALL_TABLE(e, k->mod, rt_poll, load_rt(e, k->mod)), false);
+  e->g->block_end_with_jump(k->cur, NULL, on);
+  k->cur = on;
+}
+
+/* ---- Control ----------------------------------------------------------------------------------------------------- */
+static void emit_branch(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Block *next = new_block(k);
+  Rv *condition = compare(e, GC_NE, reg(k, i->a), k_i64(e, 0));
+  e->g->block_end_with_conditional(k->cur, NULL, condition, next, k->labels[i->imm.i]);
+  k->cur = next;
+}
+
+static void emit_switch(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  gcc_jit_case **cases = NEW_ARRAY(e->arena, gcc_jit_case *, i->nargs);
+  for (int c = 0; c < i->nargs - 1; c++)
+    cases[c] = e->g->context_new_case(e->ctx, k_i64(e, c), k_i64(e, c), k->labels[i->args[c]]);
+  Block *last = k->labels[i->args[i->nargs - 1]];
+  e->g->block_end_with_switch(k->cur, NULL, reg(k, i->a), last, i->nargs - 1, cases);
+  k->cur = NULL;
+}
+
+static void emit_return(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  const GccApi *g = e->g;
+  switch (k->info->conv) {
+  case CONV_VALUE: g->block_end_with_return(k->cur, NULL, reg(k, i->args[0])); break;
+  case CONV_PAIR: {
+    SlotKind s = slot_kind(k->f->result_kinds[0]);
+    assign(k, g->lvalue_access_field(k->pair[s], NULL, e->pair_status[s]), k_i64(e, 0));
+    assign(k, g->lvalue_access_field(k->pair[s], NULL, e->pair_value[s]), reg(k, i->args[0]));
+    g->block_end_with_return(k->cur, NULL, rv(e, k->pair[s]));
+    break;
+  }
+  default:
+    for (int r = 0; r < i->nargs; r++)
+      assign(k, slot_at(e, k->out, k_i64(e, r), type_of_kind(e, k->f->result_kinds[r])), reg(k, i->args[r]));
+    if (k->info->conv == CONV_VOID) g->block_end_with_void_return(k->cur, NULL);
+    else g->block_end_with_return(k->cur, NULL, k_i32(e, 0));
+    break;
+  }
+  k->cur = NULL;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------------------------- */
+static void emit_call(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  const LFunc *callee = e->m->funcs[i->imm.i];
+  const FuncInfo *info = &e->funcs[i->imm.i];
+  Rv **args = NEW_ARRAY(e->arena, Rv *, i->nargs + 2);
+  int n = 0;
+  args[n++] = k->mod;
+  for (int a = 0; a < i->nargs; a++) args[n++] = reg(k, i->args[a]);
+  bool through_memory = (info->conv == CONV_VOID || info->conv == CONV_STATUS) && callee->nresults > 0;
+  if (through_memory) args[n++] = results_buffer(k);
+  Rv *result = call(e, info->fn, n, args);
+  switch (info->conv) {
+  case CONV_VALUE: assign_reg(k, i->res[0], result); break;
+  case CONV_PAIR: {
+    SlotKind s = slot_kind(callee->result_kinds[0]);
+    assign(k, k->pair[s], result);
+    check_status(k, i, rv(e, e->g->lvalue_access_field(k->pair[s], NULL, e->pair_status[s])), true);
+    assign_reg(k, i->res[0], rv(e, e->g->lvalue_access_field(k->pair[s], NULL, e->pair_value[s])));
+    break;
+  }
+  case CONV_VOID:
+    evaluate(k, result);
+    take_results(k, i);
+    break;
+  case CONV_STATUS:
+    check_status(k, i, result, true);
+    take_results(k, i);
+    break;
+  }
+}
+
+void call_foreign(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  const LForeign *f = &e->m->foreigns[i->imm.i];
+  Type **types = NEW_ARRAY(e->arena, Type *, i->nargs + 1);
+  Rv **args = NEW_ARRAY(e->arena, Rv *, i->nargs + 1);
+  for (int a = 0; a < i->nargs; a++) {
+    types[a] = type_of_kind(e, f->kinds[a]);
+    args[a] = reg(k, i->args[a]);
+  }
+  Type *pointer = e->g->context_new_function_ptr_type(e->ctx, NULL, type_of_kind(e, f->result), i->nargs, types, 0);
+  Lv *row = e->g->context_new_array_access(e->ctx, NULL, rv(e, e->foreigns), k_i64(e, i->imm.i));
+  Rv *target = cast(e, rv(e, row), pointer);
+  assign_reg(k, i->res[0], e->g->context_new_call_through_ptr(e->ctx, NULL, target, i->nargs, args));
+}
+
+static void emit_apply(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *args = pass_slots(k, i->args, i->nargs), *rt = load_rt(e, k->mod);
+  Rv *status = CALL_TABLE(e, k->mod, rt_apply, rt, reg(k, i->a), args, k_i32(e, i->nargs), results_buffer(k));
+  check_status(k, i, status, true);
+  take_results(k, i);
+}
+
+static void emit_rt(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *prims = load(e, load(e, k->mod, offsetof(Mod, table), e->t_ptr), offsetof(RtTable, prims), e->t_ptr);
+  Rv *target = load(e, prims, (size_t)i->sub * sizeof(RtPrimFn), e->prim_type);
+  Rv *slots = pass_slots(k, i->args, i->nargs);
+  Rv *args[] = {load_rt(e, k->mod), load_desc(e, k->mod, i->imm.i), slots, results_buffer(k), k_u32(e, i->site)};
+  check_status(k, i, e->g->context_new_call_through_ptr(e->ctx, NULL, target, 5, args), false);
+  take_results(k, i);
+}
+
+/* ---- Objects ---------------------------------------------------------------------------------------------------- */
+/* dst = a pointer the runtime made; NULL is failure. dst is left as it was then. */
+static void assign_made(Fn *k, const LInstr *i, Rv *made) {
+  Emit *e = k->e;
+  assign(k, k->pointer, made);
+  Rv *value = rv(e, k->pointer);
+  Block *no = branch_unless(k, compare(e, GC_NE, value, k_null(e)));
+  leave_failed(k, no, i);
+  assign_reg(k, i->dst, value);
+}
+
+static void fill_fields(Fn *k, const LInstr *i, size_t offset) {
+  for (int a = 0; a < i->nargs; a++) {
+    Type *t = type_of_kind(k->e, k->f->regs[i->args[a]].kind);
+    assign(k, place(k->e, rv(k->e, k->pointer), offset + (size_t)a * sizeof(Slot), t), reg(k, i->args[a]));
+  }
+}
+
+static Rv *function_pointer(const Fn *k, int64_t index) {
+  Emit *e = k->e;
+  return load(e, load(e, k->mod, offsetof(Mod, funcs), e->t_ptr), (size_t)index * sizeof(RtFunc *), e->t_ptr);
+}
+
+/* NEW_BOX, NEW_CLOSURE, NEW_ENV: an object with its slots taken from registers. */
+static void emit_new(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *rt = load_rt(e, k->mod), *made;
+  size_t fields;
+  if (i->op == LOP_NEW_BOX) {
+    made = CALL_TABLE(e, k->mod, rt_new_box, rt, load_desc(e, k->mod, i->imm.i), k_i64(e, i->b));
+    fields = offsetof(BoxObj, fields);
+  } else if (i->op == LOP_NEW_CLOSURE) {
+    made = CALL_TABLE(e, k->mod, rt_new_closure, rt, function_pointer(k, i->imm.i));
+    fields = offsetof(ClosureObj, caps);
+  } else {
+    made = CALL_TABLE(e, k->mod, rt_new_env, rt, function_pointer(k, i->imm.i));
+    fields = offsetof(EnvObj, caps);
+  }
+  assign(k, k->pointer, made);
+  Block *no = branch_unless(k, compare(e, GC_NE, rv(e, k->pointer), k_null(e)));
+  leave_failed(k, no, i);
+  fill_fields(k, i, fields);
+  assign_reg(k, i->dst, rv(e, k->pointer));
+}
+
+static Type *dst_type(const Fn *k, const LInstr *i) { return type_of_kind(k->e, k->f->regs[i->dst].kind); }
+/* The place of slot i->b of the object in register a. */
+static Lv *field_of(const Fn *k, const LInstr *i, size_t fields) {
+  return place(k->e, reg(k, i->a), fields + (size_t)i->b * sizeof(Slot), dst_type(k, i));
+}
+
+static void emit_closure_id(Fn *k, const LInstr *i) {
+  Rv *fn = load(k->e, reg(k, i->a), offsetof(ClosureObj, fn), k->e->t_ptr);
+  assign_reg(k, i->dst, load(k->e, fn, offsetof(RtFunc, id), k->e->t_i64));
+}
+
+static void emit_global(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *globals = load(e, k->mod, offsetof(Mod, globals), e->t_ptr);
+  Rv *slots = load(e, globals, (size_t)i->a * sizeof(Slot *), e->t_ptr);
+  assign_reg(k, i->dst, load(e, slots, (size_t)i->b * sizeof(Slot), dst_type(k, i)));
+}
+
+static void emit_string(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *strings = load(e, k->mod, offsetof(Mod, strings), e->t_ptr);
+  assign_reg(k, i->dst, load(e, strings, (size_t)i->imm.i * sizeof(Obj *), e->t_ptr));
+}
+
+/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
+static Lv *element(const Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *index = k_i64(e, i->c);
+  if (i->b >= 0) {
+    Rv *row = reg(k, i->b);
+    if (i->imm.i != 1) row = binary(e, GB_MULT, e->t_i64, row, k_i64(e, i->imm.i));
+    index = i->c ? binary(e, GB_PLUS, e->t_i64, row, index) : row;
+  }
+  return slot_at(e, reg(k, i->a), index, dst_type(k, i));
+}
+
+static Lv *dimension(const Fn *k, const LInstr *i) {
+  return place(k->e, reg(k, i->a), offsetof(ArrayObj, dims) + (size_t)i->imm.i * sizeof(int64_t), k->e->t_i64);
+}
+
+static void emit_make_array(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *rt = load_rt(e, k->mod);
+  switch (i->op) {
+  case LOP_NEW_ARRAY: {
+    Rv *zero = cast(e, k_i32(e, i->b == 1), e->t_bool), *dims = pass_slots(k, i->args, i->nargs);
+    assign_made(k, i, CALL_TABLE(e, k->mod, rt_new_array, rt, load_desc(e, k->mod, i->imm.i), dims, zero));
+    break;
+  }
+  case LOP_VIEW: {
+    Rv *dims = pass_slots(k, i->args, i->nargs), *desc = load_desc(e, k->mod, i->imm.i);
+    assign_made(k, i, CALL_TABLE(e, k->mod, rt_view, rt, desc, reg(k, i->a), reg(k, i->b), dims));
+    break;
+  }
+  case LOP_GROW:
+    assign_made(k, i, CALL_TABLE(e, k->mod, rt_grow, rt, reg(k, i->dst), reg(k, i->a), k_i64(e, i->b)));
+    break;
+  default: assign_made(k, i, CALL_TABLE(e, k->mod, rt_unique, rt, reg(k, i->a))); break; /* LOP_UNIQUE */
+  }
+}
+
+/* ---- Bags: the runtime gets the address of a copy of the bag register, which then replaces the register ------------ */
+static Rv *bag_address(Fn *k, int bag) {
+  if (bag >= 0) assign(k, k->pointer, reg(k, bag));
+  return address(k->e, k->pointer);
+}
+
+/* The new value of the bag register is taken over before the status is looked at. */
+static void finish_bag(Fn *k, const LInstr *i, Rv *status) {
+  assign(k, k->status, status);
+  assign_reg(k, i->dst, rv(k->e, k->pointer));
+  check_status(k, i, rv(k->e, k->status), false);
+}
+
+static void finish_pointer(Fn *k, const LInstr *i, int dst, Rv *status) {
+  check_status(k, i, status, false);
+  assign_reg(k, dst, rv(k->e, k->pointer));
+}
+
+static Rv *values_of(Fn *k, const LInstr *i) {
+  for (int r = 0; r < i->nres; r++) {
+    Type *t = type_of_kind(k->e, k->f->regs[i->res[r]].kind);
+    assign(k, slot_at(k->e, results_buffer(k), k_i64(k->e, r), t), reg(k, i->res[r]));
+  }
+  return results_buffer(k);
+}
+
+static void emit_bag_update(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *m = k->mod, *rt = load_rt(e, m), *dims = pass_slots(k, i->args, i->nargs), *desc = load_desc(e, m, i->imm.i);
+  Rv *bag = bag_address(k, i->dst);
+  switch (i->op) {
+  case LOP_ACC_AT: finish_bag(k, i, CALL_TABLE(e, m, rt_acc_at, rt, desc, bag, dims, reg(k, i->a), values_of(k, i))); break;
+  case LOP_BAG_SET: finish_bag(k, i, CALL_TABLE(e, m, rt_bag_set, rt, desc, bag, dims, reg(k, i->a), values_of(k, i))); break;
+  case LOP_ACC_SUB:
+    finish_bag(k, i, CALL_TABLE(e, m, rt_acc_sub, rt, desc, bag, dims, reg(k, i->a), reg(k, i->b), reg(k, i->c)));
+    break;
+  case LOP_BAG_SET_SUB:
+    finish_bag(k, i, CALL_TABLE(e, m, rt_bag_set_sub, rt, desc, bag, dims, reg(k, i->a), reg(k, i->b), reg(k, i->c)));
+    break;
+  case LOP_BAG_TAKE:
+    finish_bag(k, i, CALL_TABLE(e, m, rt_bag_take, rt, desc, bag, dims, reg(k, i->a), results_buffer(k)));
+    take_results(k, i);
+    break;
+  default: break;
+  }
+}
+
+/* Its arguments are the dimensions of the whole, then those of the part, which is one rank or more lower. */
+static void emit_bag_take_sub(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *m = k->mod, *rt = load_rt(e, m), *dims = pass_slots(k, i->args, i->nargs);
+  int rank = e->m->descs[i->sub]->rank;
+  Rv *sub_dims = address(e, slot_at(e, dims, k_i64(e, rank), e->t_i64)), *out = results_buffer(k);
+  Rv *status = CALL_TABLE(e, m, rt_bag_take_sub, rt, load_desc(e, m, i->imm.i), bag_address(k, i->dst), dims,
+                          reg(k, i->a), reg(k, i->b), sub_dims, out);
+  finish_bag(k, i, status);
+  take_results(k, i);
+}
+
+static void emit_bag_read(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *m = k->mod, *rt = load_rt(e, m), *desc = load_desc(e, m, i->imm.i);
+  switch (i->op) {
+  case LOP_BAG_GET:
+    check_status(k, i, CALL_TABLE(e, m, rt_bag_get, rt, desc, reg(k, i->b), reg(k, i->a), results_buffer(k)), false);
+    take_results(k, i);
+    break;
+  case LOP_BAG_SUB: {
+    Rv *dims = pass_slots(k, i->args, i->nargs), *out = bag_address(k, -1);
+    finish_pointer(k, i, i->dst,
+                   CALL_TABLE(e, m, rt_bag_sub, rt, desc, reg(k, i->c), reg(k, i->a), reg(k, i->b), dims, out));
+    break;
+  }
+  case LOP_BAG_FILL: {
+    Rv *dims = pass_slots(k, i->args, i->nargs), *out = bag_address(k, -1);
+    finish_pointer(k, i, i->dst, CALL_TABLE(e, m, rt_bag_fill, rt, desc, reg(k, i->a), dims, out));
+    break;
+  }
+  default: { /* LOP_CADD */
+    Rv *dims = i->nargs ? pass_slots(k, i->args, i->nargs) : k_null(e), *out = bag_address(k, -1);
+    finish_pointer(k, i, i->dst, CALL_TABLE(e, m, rt_cadd, rt, desc, reg(k, i->a), reg(k, i->b), dims, out));
+    break;
+  }
+  }
+}
+
+/* ---- Dispatch ------------------------------------------------------------------------------------------------------ */
+void emit_instr(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  switch ((LOp)i->op) {
+  case LOP_SCALAR: emit_scalar(k, i); break;
+  case LOP_MOVE: assign_reg(k, i->dst, reg(k, i->a)); break;
+  case LOP_INT: assign_reg(k, i->dst, k_i64(e, i->imm.i)); break;
+  case LOP_FLOAT: assign_reg(k, i->dst, k_f64(e, i->imm.f)); break;
+  case LOP_STRING: emit_string(k, i); break;
+  case LOP_NULLPTR: assign_reg(k, i->dst, k_null(e)); break;
+  case LOP_IMMEDIATE:
+    assign_reg(k, i->dst, e->g->context_new_bitcast(e->ctx, NULL, k_i64(e, i->imm.i * 2 + 1), e->t_ptr));
+    break;
+  case LOP_GLOBAL: emit_global(k, i); break;
+  case LOP_LABEL:
+    if (k->cur) e->g->block_end_with_jump(k->cur, NULL, k->labels[i->imm.i]);
+    k->cur = k->labels[i->imm.i];
+    break;
+  case LOP_JUMP:
+    e->g->block_end_with_jump(k->cur, NULL, k->labels[i->imm.i]);
+    k->cur = NULL;
+    break;
+  case LOP_BRANCH: emit_branch(k, i); break;
+  case LOP_SWITCH: emit_switch(k, i); break;
+  case LOP_LOOP_HEAD: break;
+  case LOP_POLL: emit_poll(k, i); break;
+  case LOP_CHECK_INDEX: case LOP_CHECK_SLICE: case LOP_CHECK_SIZE: case LOP_CHECK_ROW: case LOP_CHECK_NONZERO:
+  case LOP_CHECK_NAT: case LOP_ASSERT:
+    emit_check(k, i);
+    break;
+  case LOP_FAIL: emit_fail(k, i); break;
+  case LOP_CALL: emit_call(k, i); break;
+  case LOP_FOREIGN: call_foreign(k, i); break;
+  case LOP_APPLY: emit_apply(k, i); break;
+  case LOP_RT: emit_rt(k, i); break;
+  case LOP_RETAIN: evaluate(k, call_helper(e, H_RETAIN, reg(k, i->a), NULL)); break;
+  case LOP_RELEASE:
+    evaluate(k, call_helper(e, H_RELEASE, k->mod, reg(k, i->a)));
+    assign_reg(k, i->a, k_null(e));
+    break;
+  case LOP_NEW_ARRAY: case LOP_VIEW: case LOP_GROW: case LOP_UNIQUE: emit_make_array(k, i); break;
+  case LOP_SET_DIM: assign(k, dimension(k, i), reg(k, i->b)); break;
+  case LOP_DIM: assign_reg(k, i->dst, rv(e, dimension(k, i))); break;
+  case LOP_DATA: assign_reg(k, i->dst, load(e, reg(k, i->a), offsetof(ArrayObj, data), e->t_ptr)); break;
+  case LOP_LOAD: assign_reg(k, i->dst, rv(e, element(k, i))); break;
+  case LOP_STORE: assign(k, element(k, i), reg(k, i->dst)); break;
+  case LOP_NEW_BOX: case LOP_NEW_CLOSURE: case LOP_NEW_ENV: emit_new(k, i); break;
+  case LOP_TAG: assign_reg(k, i->dst, call_helper(e, H_TAG, reg(k, i->a), NULL)); break;
+  case LOP_FIELD: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(BoxObj, fields)))); break;
+  case LOP_SET_FIELD: assign(k, field_of(k, i, offsetof(BoxObj, fields)), reg(k, i->dst)); break;
+  case LOP_CAPTURE: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(ClosureObj, caps)))); break;
+  case LOP_ENV_FIELD: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(EnvObj, caps)))); break;
+  case LOP_CLOSURE_ID: emit_closure_id(k, i); break;
+  case LOP_FUNC_ID: assign_reg(k, i->dst, k_i64(e, (int64_t)e->m->funcs[i->imm.i]->id)); break;
+  case LOP_ACC_AT: case LOP_ACC_SUB: case LOP_BAG_SET: case LOP_BAG_SET_SUB: case LOP_BAG_TAKE:
+    emit_bag_update(k, i);
+    break;
+  case LOP_BAG_TAKE_SUB: emit_bag_take_sub(k, i); break;
+  case LOP_BAG_GET: case LOP_BAG_SUB: case LOP_BAG_FILL: case LOP_CADD: emit_bag_read(k, i); break;
+  case LOP_IS_NULL: assign_reg(k, i->dst, compare(e, GC_EQ, reg(k, i->a), k_null(e))); break;
+  case LOP_RETURN: emit_return(k, i); break;
+  case LOP_COUNT: break;
+  }
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* The way of a module to machine code:
+ *
+ *   jit_compile ── key ── cache? ──────────────────────────────┐
+ *        └─ translate: emit.c in the guard's bracket → m.s     │
+ *             └─ tools.c: as, ld → shared object → cache ── attach: dlopen, entries
+ *
+ * The key is the module's own hash mixed with whatever else shapes the code: options,
+ * CPU level, the table of runtime functions, and the build of Atled itself (a new
+ * emitter must not meet old code). The version of libgccjit is left out on purpose:
+ * to ask for it the library would have to be loaded, which costs more than a cached
+ * module does, and code made by an older one stays right.
+ *
+ * Costs: GCC is superlinear in the length of a function, so the options step down with
+ * size (see set_options). Memory that runs out inside a translation comes back here
+ * by longjmp; no counted value is live there. */
+#define _GNU_SOURCE /* dladdr */
+#include "jit/jit.h"
+#include "jit/cache.h"
+#include "jit/emit.h"
+#include "jit/tools.h"
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct Jit {
+  Heap *heap;
+  JitOptions options;
+  char dump_dir[1024];
+  Cache cache;
+  Tools tools;
+  enum { UNCHECKED, AVAILABLE, MISSING } state;
+  char missing[256]; /* why */
+  char why[512];
+  JitStats stats;
+};
+
+/* Sizes in LIR instructions of the longest function, and of a module, from which cheaper passes are chosen. */
+enum { LONG_FUNCTION = 1500, HUGE_FUNCTION = 8000, HUGE_MODULE = 60000, PATH_SIZE = 4096 };
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void tell(Jit *j, const char *text) {
+  if (j->options.message) j->options.message(j->options.user, text);
+}
+
+/* ---- Life ---------------------------------------------------------------------------------------------------------- */
+JitOptions jit_default_options(void) { return (JitOptions){.opt_level = 3}; }
+
+Jit *jit_new(Heap *heap, JitOptions options) {
+  Jit *j = heap_realloc(heap, NULL, 0, sizeof *j);
+  if (!j) return NULL;
+  memset(j, 0, sizeof *j);
+  j->heap = heap;
+  j->options = options;
+  if (options.dump_dir && strlen(options.dump_dir) < sizeof j->dump_dir) strcpy(j->dump_dir, options.dump_dir);
+  cache_init(&j->cache, heap, options.cache_dir, options.cache_limit);
+  j->options.cache_dir = j->options.dump_dir = NULL;
+  return j;
+}
+
+void jit_free(Jit *j) {
+  if (j) heap_realloc(j->heap, j, sizeof *j, 0);
+}
+
+JitStats jit_stats(const Jit *j) { return j->stats; }
+
+bool jit_available(Jit *j, const char **why) {
+  if (j->state == UNCHECKED) {
+    const char *lacking = tools_find(&j->tools), *text = "";
+    Guard *g = NULL;
+    if (lacking)
+      snprintf(j->missing, sizeof j->missing,
+               "the program %s isn't on PATH (on Debian and Ubuntu it is in the package binutils)", lacking);
+    else if (!(g = guard_enter(&text)))
+      snprintf(j->missing, sizeof j->missing, "%s", text);
+    if (g) guard_leave(g);
+    j->state = g ? AVAILABLE : MISSING;
+    if (!g) tell(j, j->missing);
+  }
+  *why = j->state == MISSING ? j->missing : NULL;
+  return j->state == AVAILABLE;
+}
+
+/* ---- Key ------------------------------------------------------------------------------------------------------------- */
+/* The x86-64 level of this CPU, 0 on others: GCC's option -march=native is refused by the library. */
+static int cpu_level(void) {
+#if defined __x86_64__
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")) return 1;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2")) return 2;
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
+      !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512cd"))
+    return 3;
+  return 4;
+#else
+  return 0;
+#endif
+}
+
+/* Identity of the file that holds this code. */
+static uint64_t build_identity(void) {
+  Dl_info info;
+  struct stat st;
+  uint64_t (*self)(void) = build_identity;
+  void *address;
+  memcpy(&address, &self, sizeof address);
+  bool known = dladdr(address, &info) && info.dli_fname && stat(info.dli_fname, &st) == 0;
+  if (!known && stat("/proc/self/exe", &st) != 0) return 0;
+  uint64_t parts[] = {(uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
+  return hash_bytes(parts, sizeof parts, 0);
+}
+
+static bool is_strict(const Jit *j, const LModule *m) { return j->options.strict || m->strict; }
+
+static uint64_t cache_key(const Jit *j, const LModule *m) {
+  uint64_t h = hash_mix(m->hash, (uint64_t)m->nfuncs);
+  h = hash_mix(h, (uint64_t)j->options.opt_level * 2 + is_strict(j, m));
+  h = hash_mix(h, (uint64_t)cpu_level());
+  h = hash_mix(h, rt_table_version());
+  return hash_mix(h, build_identity());
+}
+
+/* ---- Translation ------------------------------------------------------------------------------------------------------ */
+/* What has to be put away however a translation ends. */
+typedef struct Work {
+  Jit *j;
+  const LModule *m;
+  uint64_t key;
+  Guard *guard;
+  Arena arena;
+  Emit e;
+  char dir[64]; /* of intermediate files */
+  bool libm;
+} Work;
+
+static void set_options(const Work *w) {
+  const GccApi *g = w->e.g;
+  gcc_jit_context *ctx = w->e.ctx;
+  int longest = 0, total = 0;
+  for (int k = 0; k < w->m->nfuncs; k++) {
+    int n = w->m->funcs[k]->ncode;
+    if (n > longest) longest = n;
+    total += n;
+  }
+  int level = w->j->options.opt_level;
+  if (longest > HUGE_FUNCTION || total > HUGE_MODULE) level = level > 1 ? 1 : level;
+  g->context_set_int_option(ctx, GO_OPTIMIZATION_LEVEL, level);
+  g->context_set_bool_print_errors_to_stderr(ctx, 0);
+  static const char *const always[] = {"-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
+                                       "-fno-asynchronous-unwind-tables"};
+  for (size_t k = 0; k < sizeof always / sizeof *always; k++) g->context_add_command_line_option(ctx, always[k]);
+  g->context_add_command_line_option(ctx, is_strict(w->j, w->m) ? "-ffp-contract=off" : "-ffp-contract=fast");
+  static const char *const levels[] = {NULL, NULL, "-march=x86-64-v2", "-march=x86-64-v3", "-march=x86-64-v4"};
+  const char *march = levels[cpu_level()];
+  if (march) g->context_add_command_line_option(ctx, march);
+  if (longest > LONG_FUNCTION) g->context_add_command_line_option(ctx, "-fira-algorithm=priority");
+}
+
+static bool refuse(Jit *j, const char *text) {
+  snprintf(j->why, sizeof j->why, "%s", text);
+  return false;
+}
+
+static void dump_path(const Work *w, const char *ending, char *path) {
+  snprintf(path, PATH_SIZE, "%s/%016llx.%s", w->j->dump_dir, (unsigned long long)w->key, ending);
+}
+
+static void copy_file(const char *from, const char *to) {
+  FILE *in = fopen(from, "rb"), *out = in ? fopen(to, "wb") : NULL;
+  char block[8192];
+  for (size_t n; out && (n = fread(block, 1, sizeof block, in)) > 0;) fwrite(block, 1, n, out);
+  if (out) fclose(out);
+  if (in) fclose(in);
+}
+
+/* In the bracket: the module to assembly text in w->dir. */
+static bool translate_guarded(Work *w) {
+  char assembly[128], path[PATH_SIZE];
+  w->e.g = guard_api(w->guard);
+  w->e.ctx = w->e.g->context_acquire();
+  if (!w->e.ctx) return refuse(w->j, "libgccjit gives no context");
+  set_options(w);
+  w->e.arena = &w->arena;
+  w->e.m = w->m;
+  w->e.strict = is_strict(w->j, w->m);
+  bool emitted = emit_module(&w->e);
+  const char *error = w->e.error ? w->e.error : w->e.g->context_get_first_error(w->e.ctx);
+  if (!emitted || error) return refuse(w->j, error ? error : "the module can't be translated");
+  if (w->j->dump_dir[0]) {
+    dump_path(w, "c", path);
+    w->e.g->context_dump_to_file(w->e.ctx, path, 0);
+    dump_path(w, "repro.c", path);
+    w->e.g->context_dump_reproducer_to_file(w->e.ctx, path);
+  }
+  snprintf(assembly, sizeof assembly, "%s/m.s", w->dir);
+  w->e.g->context_compile_to_file(w->e.ctx, GK_ASSEMBLER, assembly);
+  error = w->e.g->context_get_first_error(w->e.ctx);
+  if (error) return refuse(w->j, error);
+  if (access(assembly, R_OK) != 0) return refuse(w->j, "libgccjit made no code: is the folder of temporary files full?");
+  if (w->j->dump_dir[0]) {
+    dump_path(w, "s", path);
+    copy_file(assembly, path);
+  }
+  w->libm = w->e.uses_libm;
+  return true;
+}
+
+/* The bracket. Memory that runs out within ends up at the setjmp; *w is not a local of this function. */
+static bool translate(Work *w) {
+  const char *why = "";
+  w->guard = guard_enter(&why);
+  if (!w->guard) return refuse(w->j, why);
+  jmp_buf here, *volatile outer = w->j->heap->on_oom;
+  arena_init(&w->arena, w->j->heap);
+  volatile bool ok = false;
+  if (setjmp(here) == 0) {
+    w->j->heap->on_oom = &here;
+    ok = translate_guarded(w);
+  } else {
+    refuse(w->j, "out of memory");
+  }
+  w->j->heap->on_oom = outer;
+  if (w->e.ctx) w->e.g->context_release(w->e.ctx);
+  arena_free(&w->arena);
+  guard_leave(w->guard);
+  return ok;
+}
+
+/* ---- Loading ---------------------------------------------------------------------------------------------------------- */
+static void *foreign_address(Jit *j, Sym library, Sym symbol) {
+  void *dl = library && *library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : RTLD_DEFAULT;
+  void *address = library && *library && !dl ? NULL : dlsym(dl, symbol);
+  if (!address)
+    snprintf(j->why, sizeof j->why, "the foreign function %s isn't to be found in %s", symbol,
+             library && *library ? library : "this process");
+  return address;
+}
+
+/* Fills the object's table of foreign addresses. They are the same for every module that shares the object. */
+static bool resolve_foreigns(Jit *j, const LModule *m, void *dl) {
+  void **table = dlsym(dl, JIT_FOREIGNS);
+  int n = 0;
+  for (int k = 0; k < m->nforeigns; k++) {
+    void *address = foreign_address(j, m->foreigns[k].library, m->foreigns[k].symbol);
+    if (!table || !address) return false;
+    table[n++] = address;
+  }
+  for (int k = 0; k < m->nfuncs; k++) {
+    if (!m->funcs[k]->symbol) continue;
+    void *address = foreign_address(j, m->funcs[k]->library, m->funcs[k]->symbol);
+    if (!table || !address) return false;
+    table[n++] = address;
+  }
+  return true;
+}
+
+typedef Status (*Entry)(Mod *m, const Slot *args, Slot *res);
+
+/* Are all entries there? If so and `set`, the functions get them. */
+static bool walk_entries(Mod *m, void *dl, bool set) {
+  for (int k = 0; k < m->nfuncs; k++) {
+    RtFunc *f = m->funcs[k];
+    if (!f || !f->code || !f->code->is_entry) continue;
+    char name[40];
+    snprintf(name, sizeof name, JIT_ENTRY, f->code->index);
+    void *address = dlsym(dl, name);
+    if (!address) return false;
+    Entry entry;
+    memcpy(&entry, &address, sizeof entry);
+    if (set) f->entry = entry;
+  }
+  return true;
+}
+
+/* Loads the object and connects it with the module. */
+static bool attach(Jit *j, Mod *m, const char *path) {
+  void *dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!dl) {
+    const char *error = dlerror();
+    return refuse(j, error ? error : "the compiled module can't be loaded");
+  }
+  if (!walk_entries(m, dl, false)) {
+    refuse(j, "the compiled module lacks an entry");
+    dlclose(dl);
+    return false;
+  }
+  if (!resolve_foreigns(j, m->code, dl)) {
+    dlclose(dl);
+    return false;
+  }
+  m->table = &rt_table;
+  m->dl = dl;
+  return walk_entries(m, dl, true);
+}
+
+/* ---- Compiling ----------------------------------------------------------------------------------------------------------- */
+/* The shared object goes to the cache, or, without one, to a file that lives until it is loaded. */
+static bool build_and_attach(Work *w, Mod *m) {
+  Jit *j = w->j;
+  char so[PATH_SIZE], folder[64] = "";
+  bool cached = cache_new_file(&j->cache, so, sizeof so);
+  if (!cached) { /* not in the folder of intermediate files: memory is often mounted without execution */
+    strcpy(folder, "/tmp/atled-XXXXXX");
+    if (!mkdtemp(folder)) return refuse(j, "no folder for the compiled module can be made in /tmp");
+    snprintf(so, sizeof so, "%s/m.so", folder);
+  }
+  bool ok = tools_make(&j->tools, w->dir, so, w->libm, j->why, sizeof j->why);
+  if (!ok) unlink(so);
+  else if (cached && !cache_store(&j->cache, w->key, so, sizeof so)) ok = refuse(j, "the cache can't be written");
+  if (ok) ok = attach(j, m, so);
+  if (!cached) {
+    unlink(so);
+    rmdir(folder);
+  }
+  return ok;
+}
+
+static bool compile(Jit *j, Mod *m, uint64_t key) {
+  Work *w = heap_realloc(j->heap, NULL, 0, sizeof *w);
+  if (!w) return refuse(j, "out of memory");
+  memset(w, 0, sizeof *w);
+  w->j = j;
+  w->m = m->code;
+  w->key = key;
+  snprintf(w->dir, sizeof w->dir, "%.40s/atled-XXXXXX", guard_temporary_folder());
+  bool ok;
+  if (!mkdtemp(w->dir)) {
+    ok = refuse(j, "no folder for temporary files can be made");
+  } else {
+    char assembly[128];
+    ok = translate(w) && build_and_attach(w, m);
+    snprintf(assembly, sizeof assembly, "%s/m.s", w->dir);
+    unlink(assembly);
+    rmdir(w->dir);
+  }
+  heap_realloc(j->heap, w, sizeof *w, 0);
+  return ok;
+}
+
+bool jit_compile(Jit *j, Mod *m, const char **why) {
+  char path[PATH_SIZE];
+  double start = now_ms();
+  uint64_t key = cache_key(j, m->code);
+  if (cache_find(&j->cache, key, path, sizeof path)) {
+    if (attach(j, m, path)) {
+      j->stats.cache_hits++;
+      j->stats.load_ms += now_ms() - start;
+      return true;
+    }
+    cache_forget(&j->cache, key);
+  }
+  if (!jit_available(j, why)) return false;
+  bool ok = compile(j, m, key);
+  j->stats.compile_ms += now_ms() - start;
+  if (ok) {
+    j->stats.compiles++;
+    return true;
+  }
+  j->stats.failures++;
+  *why = j->why;
+  return false;
+}
+
+void jit_unload(Mod *m) {
+  if (!m->dl) return;
+  for (int k = 0; k < m->nfuncs; k++)
+    if (m->funcs[k]) m->funcs[k]->entry = NULL;
+  dlclose(m->dl);
+  m->dl = NULL;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Machine code for lowered modules, by way of libgccjit and a cache of shared objects on disk.
+ *
+ * Compiled code is a shared object without addresses of this process: everything is reached through the Mod that is
+ * its first argument. So an object serves any VM, and any later run. When no code can be made (the library or the
+ * tools are missing, memory is gone) the caller is told why and goes on with the evaluator. */
+#ifndef ATLED_JIT_H
+#define ATLED_JIT_H
+#include "lower/lir.h"
+
+typedef struct Jit Jit;
+typedef struct JitOptions {
+  const char *cache_dir;   /* NULL: $ATLED_CACHE (empty: none), else $XDG_CACHE_HOME/atled, else ~/.cache/atled. "": none */
+  size_t cache_limit;      /* bytes on disk; 0: the default, 256 MiB */
+  int opt_level;           /* 0 … 3 */
+  bool strict;             /* no contraction to fused operations; a strict module is compiled so in any case */
+  const char *dump_dir;    /* each compiled module's C-like text and assembly go there; NULL: nowhere */
+  void (*message)(void *user, const char *text); /* what a user may want to know, a line each; NULL: not told */
+  void *user;
+} JitOptions;
+typedef struct JitStats {
+  int64_t compiles, cache_hits, failures;
+  double compile_ms, load_ms; /* totals */
+} JitStats;
+
+JitOptions jit_default_options(void); /* level 3 */
+/* Copies the options. NULL: out of memory. Nothing is loaded or looked for yet. */
+Jit *jit_new(Heap *heap, JitOptions options);
+void jit_free(Jit *j);
+/* Can modules be compiled? Checked once. *why is valid as long as j. */
+bool jit_available(Jit *j, const char **why);
+/* Gives m machine code: m->table, m->dl and RtFunc.entry of m's functions. On false the module is as before, and *why
+ * says why (valid until the next call on j). Thread-safe for different j. */
+bool jit_compile(Jit *j, Mod *m, const char **why);
+/* Drops the machine code of m: no call of it may be running. */
+void jit_unload(Mod *m);
+JitStats jit_stats(const Jit *j);
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The one instance of the runtime table, and what the emitter must know of its rows.
+ *
+ * Machine code loads Mod.table and calls through a member of it. The shared object
+ * with that code may outlive this process in the disk cache; it stays valid as long
+ * as every row has the same place and type, hence the version: a hash of the text
+ * of all rows and of the object layouts that machine code reads by itself. */
+#include "jit/rt_table.h"
+
+const RtTable rt_table = {
+    rt_prims,
+#define F(name, signature, result, params) name,
+#include "jit/rt_table.def"
+#undef F
+};
+
+const char *const rt_table_signatures[TF_COUNT] = {
+#define F(name, signature, result, params) signature,
+#include "jit/rt_table.def"
+#undef F
+};
+
+const size_t rt_table_offsets[TF_COUNT] = {
+#define F(name, signature, result, params) offsetof(RtTable, name),
+#include "jit/rt_table.def"
+#undef F
+};
+
+uint64_t rt_table_version(void) {
+  static const char rows[] =
+#define F(name, signature, result, params) #name signature
+#include "jit/rt_table.def"
+#undef F
+      ;
+  static const size_t layout[] = {
+      offsetof(Rt, stack_limit), offsetof(Rt, interrupt), offsetof(Mod, rt), offsetof(Mod, descs), offsetof(Mod, funcs),
+      offsetof(Mod, strings), offsetof(Mod, globals), offsetof(Mod, table), offsetof(ArrayObj, data), offsetof(ArrayObj, dims),
+      offsetof(BoxObj, tag), offsetof(BoxObj, fields), offsetof(ClosureObj, fn), offsetof(ClosureObj, caps),
+      offsetof(EnvObj, caps), offsetof(RtFunc, id), RTP_COUNT};
+  return hash_bytes(layout, sizeof layout, hash_bytes(rows, sizeof rows, 0));
+}

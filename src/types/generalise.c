@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/* Let-polymorphism: which variables of a definition are quantified, and what
+ * becomes of the others.
+ *
+ * A definition is inferred one level deeper than its surroundings
+ * (enter_level); variables still of that level at its end (leave_level) are its
+ * own. Those in its type are quantified, in place: the types in its body refer
+ * to the same variables, which get LEVEL_GENERIC, and Binding.qvars lists them.
+ * The open relations of `*` and `/` between them become part of its scheme, with
+ * all their variables. Variables in neither get their default: an int, a pure
+ * effect, unit.
+ *
+ * What isn't quantified in an inner let waits for the surroundings: its
+ * variables are lowered to their level. At the level of the item nothing can
+ * wait, so everything is settled by default.
+ *
+ * Effects need no quantifier in a definition that isn't a value: an effect
+ * variable that stands only for what the value itself does is made pure, and
+ * each use loosens that (type_loosen). */
+#include "types/types_internal.h"
+#include <string.h>
+
+Marks tc_enter_level(Checker *c) {
+  c->s.level++;
+  return (Marks){c->s.vars.len, c->s.relations.len, c->s.rec_uses.len};
+}
+
+/* ---- Values ------------------------------------------------------------------ */
+/* Parameters a binding's function takes one after the other; 0 when it isn't a known function. */
+static int known_arity(const Binding *b) {
+  if (b->fun) return b->fun->nparams;
+  if (b->kind == BIND_PRIM || b->kind == BIND_FOREIGN) return b->item ? tc_count_arrows(b->item->annot) : 0;
+  return 0;
+}
+
+static bool all_values(Checker *c, Expr *const *es, int n) {
+  for (int i = 0; i < n; i++)
+    if (!tc_is_value(c, es[i])) return false;
+  return true;
+}
+
+/* Whether evaluating e does no work, so that doing it at each use is the same. */
+bool tc_is_value(Checker *c, const Expr *e) {
+  while (e->kind == E_ANNOT) e = e->args[0];
+  switch (e->kind) {
+  case E_INT: case E_FLOAT: case E_BOOL: case E_STRING: case E_UNIT: case E_FUN: case E_CTOR: case E_OPERATOR:
+    return true;
+  case E_VAR: return !e->binding || e->binding->kind != BIND_MUT;
+  case E_ARRAY: return e->nargs == 0;
+  case E_TUPLE: case E_RECORD: return all_values(c, e->args, e->nargs);
+  case E_NEGATE: return e->args[0]->kind == E_INT || e->args[0]->kind == E_FLOAT;
+  case E_APPLY: {
+    const Expr *f = e->args[0];
+    bool known = f->kind == E_CTOR || (f->kind == E_VAR && f->binding && known_arity(f->binding) > e->nargs - 1);
+    return known && all_values(c, e->args + 1, e->nargs - 1);
+  }
+  case E_BINARY:
+    for (; e->kind == E_BINARY && e->op == BIN_CONS; e = e->args[1])
+      if (!tc_is_value(c, e->args[0])) return false;
+    if (e->kind != E_BINARY) return tc_is_value(c, e);
+    return e->op == BIN_COMPOSE && tc_is_value(c, e->args[0]) && tc_is_value(c, e->args[1]);
+  default: return false;
+  }
+}
+
+/* ---- Variables of a type ------------------------------------------------------- */
+static bool has_var(const Types *vs, const Type *v) {
+  for (int i = 0; i < vs->len; i++)
+    if (vs->data[i] == v) return true;
+  return false;
+}
+
+/* Adds the open variables of t above the level, each once. */
+static void collect(Checker *c, Type *t, int level, Types *out, int depth) {
+  t = type_repr(t);
+  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
+  if (t->kind == TY_VAR && t->level > level && t->level != LEVEL_GENERIC && !has_var(out, t))
+    vec_push(c->arena, *out, t);
+  for (int i = 0; i < t->n; i++) collect(c, t->args[i], level, out, depth + 1);
+}
+
+static bool mentions_below(Checker *c, Type *t, int level, int depth) {
+  t = type_repr(t);
+  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return false;
+  if (t->kind == TY_VAR) return t->level <= level;
+  for (int i = 0; i < t->n; i++)
+    if (mentions_below(c, t->args[i], level, depth + 1)) return true;
+  return false;
+}
+
+/* Variables of t outside of functions that are numbers: a non-function's literals. */
+static void lower_scalars(Checker *c, Type *t, int level, int depth) {
+  t = type_repr(t);
+  if (t->kind == TY_FUN || depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
+  if (t->kind == TY_VAR && t->level > level && t->classes & CLASS_SCALAR) {
+    if (level) t->level = level;
+    else tc_unify(c, t, c->t_int);
+    return;
+  }
+  for (int i = 0; i < t->n; i++) lower_scalars(c, t->args[i], level, depth + 1);
+}
+
+/* Effect variables on arrows that only what the value does decides become pure; others are left. */
+static void polarity(Checker *c, Type *t, int level, bool positive, Types *pure, Types *other, int depth) {
+  t = type_repr(t);
+  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
+  if (t->kind == TY_VAR && t->classes & CLASS_EFFECT && t->level > level)
+    vec_push(c->arena, *(positive ? pure : other), t);
+  for (int i = 0; i < t->n; i++)
+    polarity(c, t->args[i], level, t->kind == TY_FUN && i == 0 ? !positive : positive, pure, other, depth + 1);
+}
+
+static void settle_effects(Checker *c, Type *t, int level) {
+  Types pure = {0}, other = {0};
+  c->steps = MAX_TYPE_STEPS;
+  polarity(c, t, level, true, &pure, &other, 0);
+  for (int i = 0; i < pure.len; i++)
+    if (pure.data[i]->link == NULL && !has_var(&other, pure.data[i])) tc_unify(c, pure.data[i], c->t_pure);
+}
+
+/* ---- Relations ------------------------------------------------------------------- */
+static void lower_relation(Checker *c, const Constraint *k, int level) {
+  for (int i = 0; i < k->n; i++) tc_lower_levels(c, k->t[i], level);
+}
+
+static bool shared(Checker *c, const Constraint *k, int level) {
+  c->steps = MAX_TYPE_STEPS;
+  for (int i = 0; i < k->n; i++)
+    if (mentions_below(c, k->t[i], level, 0)) return true;
+  return false;
+}
+
+static bool touches(Checker *c, const Constraint *k, const Types *vs) {
+  Types own = {0};
+  c->steps = MAX_TYPE_STEPS;
+  for (int i = 0; i < k->n; i++) collect(c, k->t[i], 0, &own, 0);
+  for (int i = 0; i < own.len; i++)
+    if (has_var(vs, own.data[i])) return true;
+  return false;
+}
+
+/* Relations with a variable of the surroundings stay there, and with them all their other variables. */
+static void leave_shared(Checker *c, Marks m) {
+  bool changed = true;
+  Vec(Constraint *) left = {0};
+  for (int i = m.relations; i < c->s.relations.len; i++)
+    if (!c->s.relations.data[i]->done) vec_push(c->arena, left, c->s.relations.data[i]);
+  while (changed) {
+    changed = false;
+    for (int i = 0; i < left.len; i++) {
+      if (!left.data[i] || !shared(c, left.data[i], c->s.level)) continue;
+      lower_relation(c, left.data[i], c->s.level);
+      left.data[i] = NULL;
+      changed = true;
+    }
+  }
+}
+
+/* Settles what can't wait: every relation of an item that doesn't become part of a function's type. */
+static void settle_item(Checker *c, Marks m, Generality g) {
+  tc_settle_fields(c);
+  for (int i = m.relations; i < c->s.relations.len; i++) {
+    Constraint *k = c->s.relations.data[i];
+    if (!tc_relation_generalises(k) || g != GEN_FUNCTION) tc_relation_settle(c, k);
+  }
+}
+
+static void lower_waiting(Checker *c, Marks m, Generality g) {
+  for (int i = m.relations; i < c->s.relations.len; i++) {
+    Constraint *k = c->s.relations.data[i];
+    if (!k->done && (!tc_relation_generalises(k) || g != GEN_FUNCTION)) lower_relation(c, k, c->s.level);
+  }
+}
+
+/* The relations connected with the quantified variables, whose other variables join them. */
+static Scheme *keep_relations(Checker *c, Marks m, Types *quantified) {
+  Vec(Constraint *) kept = {0};
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (int i = m.relations; i < c->s.relations.len; i++) {
+      Constraint *k = c->s.relations.data[i];
+      if (k->done || shared(c, k, c->s.level) || !touches(c, k, quantified)) continue;
+      for (int j = 0; j < k->n; j++) collect(c, k->t[j], c->s.level, quantified, 0);
+      k->done = true;
+      vec_push(c->arena, kept, k);
+      changed = true;
+    }
+  }
+  if (!kept.len) return NULL;
+  Scheme *s = NEW(c->arena, Scheme);
+  s->relations = kept.data;
+  s->n = kept.len;
+  return s;
+}
+
+/* Relations between variables of this level only, which nothing else will ever decide. */
+static bool settle_unconnected(Checker *c, Marks m, const Types *quantified) {
+  for (int i = m.relations; i < c->s.relations.len; i++) {
+    Constraint *k = c->s.relations.data[i];
+    if (k->done || shared(c, k, c->s.level) || touches(c, k, quantified)) continue;
+    tc_relation_settle(c, k);
+    return true;
+  }
+  return false;
+}
+
+/* ---- Defaults -------------------------------------------------------------------- */
+static void default_var(Checker *c, Type *v) {
+  tc_unify(c, v, v->classes & CLASS_EFFECT ? c->t_pure
+              : v->classes & CLASS_DIFF ? c->t_float
+              : v->classes & (CLASS_NUM | CLASS_SCALAR) ? c->t_int
+                                                        : c->t_unit);
+}
+
+/* Gives what belongs to this level alone its default, and forgets what is decided. */
+static void default_rest(Checker *c, Marks m, const Types *quantified) {
+  int kept = m.vars;
+  for (int i = m.vars; i < c->s.vars.len; i++) {
+    Type *v = c->s.vars.data[i];
+    if (v->link || v->level == LEVEL_GENERIC || has_var(quantified, v)) continue;
+    if (v->level > c->s.level) default_var(c, v);
+    else c->s.vars.data[kept++] = v;
+    if (i + 1 == c->s.vars.len) tc_solve(c); /* which may add variables */
+  }
+  tc_solve(c);
+  if (c->s.vars.len > kept) c->s.vars.len = kept;
+  kept = m.relations;
+  for (int i = m.relations; i < c->s.relations.len; i++)
+    if (!c->s.relations.data[i]->done) c->s.relations.data[kept++] = c->s.relations.data[i];
+  c->s.relations.len = kept;
+}
+
+/* A value computed once can't have an open type. */
+static void report_open(Checker *c, Binding *b) {
+  Types open = {0};
+  c->steps = MAX_TYPE_STEPS;
+  collect(c, b->type, 0, &open, 0);
+  for (int i = 0; i < open.len; i++) {
+    unsigned classes = open.data[i]->classes;
+    if (classes & (CLASS_EFFECT | CLASS_NUM | CLASS_SCALAR | CLASS_DIFF)) continue;
+    Diag *d = diag_error(c->diags, b->span, tc_diag_code(D_AMBIGUOUS), "the type of `%s` isn't fully known: %s", b->name,
+                         type_text(c, b->type));
+    d->hint = tc_format(c, "annotate it, as in `let %s : int[] = …`", b->name);
+    return;
+  }
+}
+
+/* ---- Leaving ------------------------------------------------------------------------ */
+static void quantify(Checker *c, Marks m, Binding **bs, int n, Generality g) {
+  Types quantified = {0};
+  do {
+    quantified.len = 0;
+    leave_shared(c, m);
+    c->steps = MAX_TYPE_STEPS;
+    for (int i = 0; i < n; i++) {
+      if (g == GEN_VALUE) lower_scalars(c, bs[i]->type, c->s.level, 0);
+      collect(c, bs[i]->type, c->s.level, &quantified, 0);
+    }
+    for (int i = m.relations; i < c->s.relations.len; i++) { /* variables joined by relations are quantified too */
+      Constraint *k = c->s.relations.data[i];
+      if (k->done || shared(c, k, c->s.level) || !touches(c, k, &quantified)) continue;
+      int before = quantified.len;
+      for (int j = 0; j < k->n; j++) collect(c, k->t[j], c->s.level, &quantified, 0);
+      if (quantified.len > before) i = m.relations - 1;
+    }
+  } while (settle_unconnected(c, m, &quantified));
+  Scheme *scheme = keep_relations(c, m, &quantified);
+  default_rest(c, m, &quantified);
+  for (int i = 0; i < quantified.len; i++) {
+    quantified.data[i]->level = LEVEL_GENERIC;
+    quantified.data[i]->pending = NULL;
+  }
+  for (int i = 0; i < n; i++) {
+    bs[i]->qvars = quantified.data;
+    bs[i]->nqvars = quantified.len;
+    bs[i]->scheme = scheme;
+  }
+}
+
+/* Uses of a recursive function in its own group are at its own quantified variables. */
+static void patch_rec_uses(Checker *c, Marks m, Binding **bs, int n) {
+  int kept = m.rec_uses;
+  for (int i = m.rec_uses; i < c->s.rec_uses.len; i++) {
+    RecUse u = c->s.rec_uses.data[i];
+    bool own = false;
+    for (int j = 0; j < n; j++) own |= bs[j] == u.binding;
+    if (own) u.use->inst = u.binding->qvars;
+    else c->s.rec_uses.data[kept++] = u;
+  }
+  c->s.rec_uses.len = kept;
+}
+
+void tc_leave_level(Checker *c, Marks m, Binding **bs, int n, Generality g) {
+  c->s.level--;
+  bool top = c->s.level == 0;
+  tc_solve(c);
+  if (top) settle_item(c, m, g);
+  else lower_waiting(c, m, g);
+  if (g != GEN_NONE) {
+    quantify(c, m, bs, n, g);
+  } else {
+    for (int i = 0; i < n; i++) {
+      settle_effects(c, bs[i]->type, c->s.level);
+      if (top) report_open(c, bs[i]);
+      else tc_lower_levels(c, bs[i]->type, c->s.level);
+    }
+    default_rest(c, m, &(Types){0});
+  }
+  patch_rec_uses(c, m, bs, n);
+}
+
+/* ---- Uses ------------------------------------------------------------------------------ */
+
+/* t with the quantified variables replaced by what their `pending` says for the moment. */
+static Type *copy(Checker *c, Type *t, int depth) {
+  t = type_repr(t);
+  if (t->kind == TY_VAR) return t->level == LEVEL_GENERIC && t->pending ? t->pending : t;
+  if (!t->n || depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return t;
+  Type *few[8];
+  Type **args = t->n <= 8 ? few : NEW_ARRAY(c->arena, Type *, t->n);
+  bool changed = false;
+  for (int i = 0; i < t->n; i++) {
+    args[i] = copy(c, t->args[i], depth + 1);
+    changed |= args[i] != type_repr(t->args[i]);
+  }
+  if (!changed) return t;
+  Type *new = NEW(c->arena, Type);
+  *new = *t;
+  new->args = NEW_ARRAY(c->arena, Type *, t->n);
+  memcpy(new->args, args, sizeof(Type *) * (size_t)t->n);
+  return new;
+}
+
+/* The type of b at a use, with fresh variables for its quantified ones, given in inst. */
+Type *tc_instantiate(Checker *c, Binding *b, Span at, Type ***inst) {
+  *inst = NULL;
+  if (!b->nqvars) return type_loosen(c, b->type);
+  Type **fresh = NEW_ARRAY(c->arena, Type *, b->nqvars);
+  for (int i = 0; i < b->nqvars; i++) {
+    fresh[i] = type_var(c, b->qvars[i]->classes);
+    fresh[i]->user_name = NULL;
+    b->qvars[i]->pending = fresh[i];
+  }
+  c->steps = MAX_TYPE_STEPS;
+  Type *t = copy(c, b->type, 0);
+  const Scheme *s = b->scheme;
+  for (int i = 0; s && i < s->n; i++) {
+    const Constraint *k = s->relations[i];
+    Type *args[3] = {0};
+    for (int j = 0; j < k->n; j++) args[j] = copy(c, k->t[j], 0);
+    Constraint *new = tc_relation_new(c, k->kind, at, args[0], args[1], args[2]);
+    new->classes = k->classes;
+    new->divides = k->divides;
+    new->user = b->name;
+  }
+  for (int i = 0; i < b->nqvars; i++) b->qvars[i]->pending = NULL;
+  *inst = fresh;
+  if (c->steps > 0) return t;
+  diag_error(c->diags, at, tc_diag_code(D_TYPE_TOO_LARGE), "the type of `%s` is too large", b->name);
+  return c->t_error;
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+/* Expressions: tc_infer() gives each its type and notes on the tree what
+ * elaboration needs.
+ *
+ * Plain bottom-up inference: children first, then what their types must be
+ * (expect_type), in the order of evaluation. What can't be decided yet goes to the
+ * solver. State.effect is the effect of the function body around; every call's
+ * effect is unified with it. Chains that may be very long (`;`, `let … in`,
+ * `else if`) are walked in a loop, so that the C stack doesn't grow with them. */
+#include "types/types_internal.h"
+
+/* ---- Names ------------------------------------------------------------------------ */
+/* The type of the variable; also marks uses whose `inst` is known at the end of their group only. */
+static Type *use_variable(Checker *c, Expr *e) {
+  Binding *b = e->binding = tc_lookup_value(c, e->name);
+  if (!b) return c->t_error;
+  if (b->kind == BIND_MUT && b->depth < c->s.depth) {
+    Diag *d = diag_error(c->diags, e->span, tc_diag_code(D_CAPTURED_MUT), "the `mut` variable `%s` is captured by a function",
+                         b->name);
+    d->also = b->span;
+    d->also_label = "declared here";
+    d->hint = tc_format(c, "bind its value to another name before the function: let v = %s in …", b->name);
+  }
+  bool local = b->kind == BIND_LOCAL || b->kind == BIND_MUT;
+  if (!b->nqvars && (b->rec || !local)) {
+    RecUse u = {e, b};
+    vec_push(c->arena, c->s.rec_uses, u);
+  }
+  return tc_instantiate(c, b, e->span, &e->inst);
+}
+
+/* `zeros`, `ones` and `reshape` take a dimension, or an array literal of dimensions whose length is the rank
+ * of the result. `t` is the function's type at this use, dims its first argument or NULL. */
+static void type_by_rank(Checker *c, const Binding *b, Type *t, const Expr *dims, Span at) {
+  bool reshape = tc_is_prelude_prim(c, b, "reshape");
+  bool literal = dims && dims->kind == E_ARRAY;
+  t = type_repr(t);
+  if (t->kind != TY_FUN) return;
+  Type *result = type_repr(t->args[1]);
+  Type *d = dims ? type_repr(dims->type) : NULL;
+  if (d && !literal && d->kind == TY_ARRAY) {
+    diag_error(c->diags, dims->span, tc_diag_code(D_ARRAY_LITERAL),
+               "the dimensions of `%s` must be an int or an array literal of ints", b->name)
+        ->hint = "the rank of the result must be known: write them as in `[rows, columns]`";
+    return;
+  }
+  tc_expect_type(c, literal ? type_array(c, c->t_int) : c->t_int, t->args[0], (Place){.at = dims ? dims->span : at});
+  int rank = literal ? dims->nargs : 1;
+  if (reshape && result->kind == TY_FUN) {
+    tc_relation_new(c, C_RESHAPE, at, result->args[1], result->args[0], NULL)->rank = rank;
+  } else if (!reshape) {
+    Type *array = c->t_float;
+    for (int i = 0; i < rank; i++) array = type_array(c, array);
+    tc_expect_type(c, array, result, (Place){.at = at});
+  }
+}
+
+static bool typed_by_rank(const Checker *c, const Binding *b) {
+  return b && (tc_is_prelude_prim(c, b, "zeros") || tc_is_prelude_prim(c, b, "ones") || tc_is_prelude_prim(c, b, "reshape"));
+}
+
+static Type *infer_var(Checker *c, Expr *e) {
+  Type *t = use_variable(c, e);
+  if (typed_by_rank(c, e->binding)) type_by_rank(c, e->binding, t, NULL, e->span);
+  return t;
+}
+
+static Type *infer_ctor(Checker *c, Expr *e) {
+  Ctor *k = e->ctor = tc_lookup_ctor(c, e->name);
+  if (!k) return c->t_error;
+  Type *arg, *t = tc_ctor_type(c, k, &arg);
+  return arg ? type_fun(c, arg, t, type_effect_var(c)) : t;
+}
+
+/* ---- Application --------------------------------------------------------------------- */
+void tc_use_effect(Checker *c, Type *effect, Span at) {
+  effect = type_repr(effect);
+  Type *here = type_repr(c->s.effect);
+  if (effect->kind == TY_PURE || here->kind == TY_EFFECT) return;
+  if (!tc_unify(c, here, effect)) tc_report_clash(c, here, effect, (Place){.at = at});
+}
+
+static void not_a_function(Checker *c, Expr *e, Type *t, int given) {
+  const Expr *f = e->args[0];
+  const char *name = f->kind == E_VAR || f->kind == E_CTOR ? f->name.name : NULL;
+  if (given == 0) {
+    Diag *d = diag_error(c->diags, f->span, tc_diag_code(D_NOT_A_FUNCTION), "this is not a function: it is %s",
+                         type_text(c, t));
+    if (f->kind == E_APPLY || f->kind == E_UNIT) d->hint = "is a `;` missing before it?";
+    return;
+  }
+  Diag *d = diag_error(c->diags, e->args[given + 1]->span, tc_diag_code(D_TOO_MANY_ARGUMENTS),
+                       "%s%s%s takes %d argument%s, but is given %d", name ? "`" : "", name ? name : "this function",
+                       name ? "`" : "", given, given == 1 ? "" : "s", e->nargs - 1);
+  d->label = "too many arguments";
+  if (f->kind == E_VAR && f->binding) {
+    d->also = f->binding->span;
+    d->also_label = "defined here";
+  }
+}
+
+static Place argument_place(Checker *c, const Expr *f, const Expr *arg) {
+  Place p = {.at = arg->span};
+  if (f->kind == E_VAR && f->binding && f->binding->span.source) {
+    p.also = f->binding->span;
+    p.also_label = tc_format(c, "`%s` is defined here", f->name.name);
+  } else {
+    p.also = f->span;
+    p.also_label = "the function it is given to";
+  }
+  return p;
+}
+
+Type *tc_infer_apply(Checker *c, Expr *e) {
+  Expr *f = e->args[0];
+  Type *t = f->type = f->kind == E_VAR ? use_variable(c, f) : tc_infer(c, f);
+  Type *whole = t;
+  for (int i = 1; i < e->nargs; i++) {
+    Type *got = tc_infer(c, e->args[i]);
+    tc_solve(c);
+    t = type_repr(t);
+    if (t->kind == TY_VAR && !(t->classes & (CLASS_SCALAR | CLASS_NUM | CLASS_ORD | CLASS_EQ | CLASS_SHOW))) {
+      Type *fun = type_fun(c, type_var(c, 0), type_var(c, 0), type_effect_var(c));
+      tc_expect_type(c, fun, t, (Place){.at = f->span});
+      t = fun;
+    }
+    if (t->kind != TY_FUN) {
+      if (t->kind != TY_ERROR) not_a_function(c, e, t, i - 1);
+      for (i++; i < e->nargs; i++) tc_infer(c, e->args[i]);
+      return c->t_error;
+    }
+    bool dims = i == 1 && f->kind == E_VAR && typed_by_rank(c, f->binding);
+    tc_expect_type(c, t->args[0], got, argument_place(c, f, e->args[i]));
+    if (dims) type_by_rank(c, f->binding, whole, e->args[1], e->span);
+    tc_use_effect(c, t->args[2], e->span);
+    t = t->args[1];
+  }
+  tc_solve(c);
+  return t;
+}
+
+/* ---- Functions and lets --------------------------------------------------------------- */
+static Type *infer_fun(Checker *c, Expr *e) {
+  int mark = c->s.undo.len;
+  Type *outer = c->s.effect;
+  int loops = c->s.loops;
+  c->s.effect = type_effect_var(c);
+  c->s.depth++;
+  c->s.loops = 0;
+  Bindings bs = {0};
+  for (int i = 0; i < e->nparams; i++) {
+    tc_infer_pat(c, e->params[i], &bs, BIND_LOCAL);
+    tc_must_match(c, e->params[i]);
+  }
+  tc_push_bindings(c, &bs);
+  Type *t = tc_infer(c, e->args[0]);
+  for (int i = e->nparams - 1; i >= 0; i--)
+    t = type_fun(c, e->params[i]->type, t, i == e->nparams - 1 ? c->s.effect : type_effect_var(c));
+  tc_local_pop_to(c, mark);
+  c->s.effect = outer;
+  c->s.depth--;
+  c->s.loops = loops;
+  return t;
+}
+
+static Type *infer_value(Checker *c, LetBinding *let) {
+  Type *t = tc_infer(c, let->value);
+  if (!let->result) return t;
+  bool fun = let->nparams && let->value->kind == E_FUN;
+  Type *got = fun ? let->value->args[0]->type : t, *want = tc_resolve_annotation(c, let->result);
+  tc_expect_type(c, want, got,
+              (Place){.at = fun ? let->value->args[0]->span : let->value->span, .also = let->result->span,
+                      .also_label = "annotated here"});
+  return t;
+}
+
+static Generality generality(Checker *c, const LetBinding *let) {
+  const Expr *e = let->value;
+  while (e->kind == E_ANNOT) e = e->args[0];
+  if (let->mut || !tc_is_value(c, e)) return GEN_NONE;
+  return e->kind == E_FUN || type_repr(e->type)->kind == TY_FUN ? GEN_FUNCTION : GEN_VALUE;
+}
+
+static void complete_binding(Binding *b, LetBinding *let, Item *item) {
+  b->let = let;
+  b->item = item;
+  if (let->pat->kind == P_VAR && let->value->kind == E_FUN) b->fun = let->value;
+  if (item) b->doc = item->doc;
+}
+
+static void check_rules(Checker *c, const Bindings *bs, Item **rules, int n) {
+  int mark = c->s.undo.len;
+  if (n) tc_push_bindings(c, bs);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < bs->len; j++)
+      if (bs->data[j]->name == rules[i]->name.name) tc_check_rule(c, rules[i], bs->data[j]);
+  tc_local_pop_to(c, mark);
+}
+
+static void check_let(Checker *c, LetBinding *let, Item *item, Item **rules, int nrules, Bindings *out) {
+  Marks m = tc_enter_level(c);
+  Type *t = infer_value(c, let);
+  Bindings bs = {0};
+  Type *want = tc_infer_pat(c, let->pat, &bs, item ? BIND_TOP : let->mut ? BIND_MUT : BIND_LOCAL);
+  tc_expect_type(c, want, t, (Place){.at = let->value->span, .also = let->pat->span, .also_label = "bound to this"});
+  tc_must_match(c, let->pat);
+  for (int i = 0; i < bs.len; i++) complete_binding(bs.data[i], let, item);
+  check_rules(c, &bs, rules, nrules);
+  tc_leave_level(c, m, bs.data, bs.len, generality(c, let));
+  let->generalised = bs.data;
+  for (int i = 0; i < bs.len; i++) vec_push(c->arena, *out, bs.data[i]);
+}
+
+static void check_rec_group(Checker *c, LetBinding *lets, int n, Item *item, Item **rules, int nrules, Bindings *out) {
+  Marks m = tc_enter_level(c);
+  int mark = c->s.undo.len;
+  for (int i = 0; i < n; i++) {
+    if (lets[i].value->kind != E_FUN || lets[i].pat->kind != P_VAR)
+      diag_error(c->diags, lets[i].pat->span, tc_diag_code(D_REC_VALUE), "`let rec` defines functions only")->hint =
+          "give it a parameter, as in `let rec f x = …`";
+    tc_infer_pat(c, lets[i].pat, out, item ? BIND_TOP : BIND_LOCAL);
+  }
+  tc_push_bindings(c, out);
+  for (int i = 0; i < out->len; i++) {
+    Binding *b = out->data[i];
+    for (int j = 0; j < n; j++)
+      if (lets[j].pat->kind == P_VAR && lets[j].pat->binding == b) complete_binding(b, &lets[j], item);
+    b->rec = true;
+    b->group = out->data;
+    b->ngroup = out->len;
+  }
+  for (int i = 0; i < n; i++)
+    tc_expect_type(c, lets[i].pat->type, infer_value(c, &lets[i]),
+                (Place){.at = lets[i].value->span, .also = lets[i].pat->span, .also_label = "as it is used"});
+  tc_local_pop_to(c, mark);
+  check_rules(c, out, rules, nrules);
+  tc_leave_level(c, m, out->data, out->len, GEN_FUNCTION);
+  for (int i = 0; i < n; i++) {
+    lets[i].generalised = NEW_ARRAY(c->arena, Binding *, 1);
+    lets[i].generalised[0] = lets[i].pat->binding;
+  }
+}
+
+/* Checks the definitions and puts their names in scope. */
+void tc_check_let_group(Checker *c, LetBinding *lets, int n, bool rec, Item *item, Item **rules, int nrules) {
+  Bindings out = {0};
+  if (rec) check_rec_group(c, lets, n, item, rules, nrules, &out);
+  else
+    for (int i = 0; i < n; i++) check_let(c, &lets[i], item, rules, nrules, &out);
+  tc_push_bindings(c, &out);
+}
+
+/* ---- Chains: e1; let … in if … else … ----------------------------------------------------- */
+static void infer_condition(Checker *c, Expr *e) {
+  tc_expect_type(c, c->t_bool, tc_infer(c, e), (Place){.at = e->span, .label = "a condition is a bool"});
+}
+
+static Type *infer_chain(Checker *c, Expr *e) {
+  Vec(Expr *) chain = {0};
+  int mark = c->s.undo.len;
+  for (;;) {
+    if (e->kind == E_LET) {
+      tc_check_let_group(c, e->lets, e->nlets, e->rec, NULL, NULL, 0);
+    } else if (e->kind == E_SEQ) {
+      tc_infer(c, e->args[0]);
+      vec_push(c->arena, c->s.discarded, e->args[0]);
+    } else if (e->kind == E_IF && e->nargs == 3) {
+      infer_condition(c, e->args[0]);
+      tc_infer(c, e->args[1]);
+    } else {
+      break;
+    }
+    vec_push(c->arena, chain, e);
+    e = e->args[e->nargs - 1];
+  }
+  Type *t = tc_infer(c, e);
+  for (int i = chain.len - 1; i >= 0; i--) {
+    Expr *x = chain.data[i];
+    if (x->kind == E_IF) {
+      tc_expect_type(c, x->args[1]->type, t,
+                  (Place){.at = x->args[2]->span, .also = x->args[1]->span,
+                          .also_label = "both branches have one type; this is the other"});
+      t = x->args[1]->type;
+    }
+    x->type = t;
+  }
+  tc_local_pop_to(c, mark);
+  return t;
+}
+
+static Type *infer_if_only(Checker *c, Expr *e) {
+  infer_condition(c, e->args[0]);
+  Type *t = tc_infer(c, e->args[1]);
+  if (!tc_unify(c, c->t_unit, t)) {
+    diag_error(c->diags, e->args[1]->span, tc_diag_code(D_TYPE_MISMATCH),
+               "an `if` without `else` must have a branch of type unit, not %s", type_text(c, t))
+        ->hint = "add an `else` branch";
+  }
+  return c->t_unit;
+}
+
+static Type *infer_match(Checker *c, Expr *e) {
+  Type *scrutinee = tc_infer(c, e->args[0]), *result = type_var(c, 0);
+  for (int i = 0; i < e->ncases; i++) {
+    MatchCase *k = &e->cases[i];
+    int mark = c->s.undo.len;
+    Bindings bs = {0};
+    Type *p = tc_infer_pat(c, k->pat, &bs, BIND_LOCAL);
+    tc_expect_type(c, scrutinee, p, (Place){.at = k->pat->span, .also = e->args[0]->span, .also_label = "what is matched"});
+    tc_push_bindings(c, &bs);
+    if (k->guard) infer_condition(c, k->guard);
+    Type *t = tc_infer(c, k->body);
+    Place place = {.at = k->body->span};
+    if (i > 0) {
+      place.also = e->cases[0].body->span;
+      place.also_label = "all cases have one type; this is the first";
+    }
+    tc_expect_type(c, result, t, place);
+    tc_local_pop_to(c, mark);
+  }
+  MatchCheck m = {.scrutinee = scrutinee, .cases = e->cases, .n = e->ncases, .at = e->args[0]->span};
+  vec_push(c->arena, c->s.matches, m);
+  return result;
+}
+
+/* ---- Data ---------------------------------------------------------------------------------- */
+static Type *infer_tuple(Checker *c, Expr *e) {
+  Type *t = type_new(c, TY_TUPLE, e->nargs);
+  for (int i = 0; i < e->nargs; i++) t->args[i] = tc_infer(c, e->args[i]);
+  return t;
+}
+
+static Type *infer_array(Checker *c, Expr *e) {
+  Type *elem = type_var(c, 0);
+  for (int i = 0; i < e->nargs; i++) {
+    Place p = {.at = e->args[i]->span};
+    if (i > 0) {
+      p.also = e->args[0]->span;
+      p.also_label = "all elements have one type; this is the first";
+    }
+    tc_expect_type(c, elem, tc_infer(c, e->args[i]), p);
+  }
+  return type_array(c, elem);
+}
+
+static Type *infer_record(Checker *c, Expr *e) {
+  Type **types = NEW_ARRAY(c->arena, Type *, e->nargs ? e->nargs : 1);
+  for (int i = 0; i < e->nargs; i++) types[i] = tc_infer(c, e->args[i]);
+  return type_record(c, e->fields, types, e->nargs, e->span);
+}
+
+static Type *infer_with(Checker *c, Expr *e) {
+  Type *t = tc_infer(c, e->args[0]);
+  for (int i = 1; i < e->nargs; i++) {
+    Type *value = tc_infer(c, e->args[i]);
+    tc_relation_new(c, C_FIELD, e->args[i]->span, t, value, NULL)->field = e->fields[i - 1];
+    tc_solve(c);
+  }
+  return t;
+}
+
+static Type *infer_field(Checker *c, Expr *e) {
+  Type *t = tc_infer(c, e->args[0]), *field = type_var(c, 0);
+  tc_relation_new(c, C_FIELD, e->span, t, field, NULL)->field = e->text;
+  tc_solve(c);
+  return field;
+}
+
+static void expect_int(Checker *c, Expr *e, const char *why) {
+  if (e) tc_expect_type(c, c->t_int, tc_infer(c, e), (Place){.at = e->span, .label = why});
+}
+
+/* Each index takes the outermost dimension away, each slice keeps it. */
+static Type *infer_index(Checker *c, Expr *e) {
+  Type *t = tc_infer(c, e->args[0]);
+  int kept = 0;
+  for (int i = 0; i < e->nsubs; i++) {
+    Subscript *s = &e->subs[i];
+    tc_solve(c);
+    Type *array = type_repr(t);
+    if (array->kind != TY_ARRAY) {
+      array = type_array(c, type_var(c, 0));
+      tc_expect_type(c, array, t, (Place){.at = e->args[0]->span, .label = "only arrays are indexed"});
+    }
+    expect_int(c, s->lo, "an index is an int");
+    if (s->is_slice) expect_int(c, s->hi, "an index is an int");
+    kept += s->is_slice;
+    t = array->args[0];
+  }
+  for (; kept > 0; kept--) t = type_array(c, t);
+  return t;
+}
+
+static Type *infer_comprehension(Checker *c, Expr *e) {
+  int mark = c->s.undo.len;
+  c->s.loops++;
+  for (int i = 0; i < e->ngens; i++) {
+    Generator *g = &e->gens[i];
+    Bindings bs = {0};
+    if (g->is_range) {
+      expect_int(c, g->bound, "a bound is an int");
+      tc_unify(c, tc_infer_pat(c, g->pat, &bs, BIND_LOCAL), c->t_int);
+    } else {
+      Type *elem = type_var(c, 0);
+      tc_expect_type(c, type_array(c, elem), tc_infer(c, g->bound),
+                  (Place){.at = g->bound->span, .label = "`in` goes over an array"});
+      tc_expect_type(c, elem, tc_infer_pat(c, g->pat, &bs, BIND_LOCAL),
+                  (Place){.at = g->pat->span, .also = g->bound->span, .also_label = "the array"});
+      tc_must_match(c, g->pat);
+    }
+    tc_push_bindings(c, &bs);
+  }
+  Type *t = tc_infer(c, e->args[0]);
+  for (int i = 0; i < e->ngens; i++) t = type_array(c, t);
+  c->s.loops--;
+  tc_local_pop_to(c, mark);
+  return t;
+}
+
+static Type *infer_interpolation(Checker *c, Expr *e) {
+  for (int i = 0; i < e->nparts; i++)
+    if (e->parts[i].hole) tc_expect_class(c, tc_infer(c, e->parts[i].hole), CLASS_SHOW, e->parts[i].hole->span);
+  return c->t_string;
+}
+
+/* ---- Statements ------------------------------------------------------------------------------ */
+static void check_root(Checker *c, Expr *e) {
+  Expr *root = e->args[0];
+  for (; root->kind == E_FIELD || root->kind == E_INDEX; root = root->args[0])
+    for (int i = 0; i < root->nsubs; i++)
+      if (root->subs[i].is_slice)
+        diag_error(c->diags, root->subs[i].span, tc_diag_code(D_NOT_MUTABLE), "a slice can't be assigned to");
+  Binding *b = e->binding = root->kind == E_VAR ? root->binding : NULL;
+  if (root->kind == E_VAR && !b) return;
+  if (!b || b->kind != BIND_MUT) {
+    Diag *d = diag_error(c->diags, root->span, tc_diag_code(D_NOT_MUTABLE), "this can't be assigned to: it is no `mut` variable");
+    if (b) {
+      d->also = b->span;
+      d->also_label = "bound here";
+      d->hint = tc_format(c, "a local variable that changes is bound by: let mut %s = …", b->name);
+    }
+  } else if (b->loops < c->s.loops) {
+    diag_error(c->diags, e->span, tc_diag_code(D_ASSIGN_IN_COMPREHENSION), "a comprehension can't assign to `%s`", b->name)
+        ->hint = "use a `for` loop";
+  }
+}
+
+static Type *infer_assign(Checker *c, Expr *e) {
+  Expr *place = e->args[0], *value = e->args[1];
+  Type *t = tc_infer(c, place), *v = tc_infer(c, value);
+  check_root(c, e);
+  if (e->compound) v = tc_arithmetic(c, e->op, t, v, place, value, e->span);
+  tc_expect_type(c, t, v, (Place){.at = value->span, .also = place->span, .also_label = "what is assigned to"});
+  return c->t_unit;
+}
+
+static void expect_statement(Checker *c, Expr *e) {
+  tc_infer(c, e);
+  vec_push(c->arena, c->s.discarded, e);
+}
+
+static Type *infer_for(Checker *c, Expr *e) {
+  int mark = c->s.undo.len;
+  expect_int(c, e->args[0], "a bound is an int");
+  expect_int(c, e->args[1], "a bound is an int");
+  Bindings bs = {0};
+  tc_unify(c, tc_infer_pat(c, e->var, &bs, BIND_LOCAL), c->t_int);
+  tc_push_bindings(c, &bs);
+  expect_statement(c, e->args[2]);
+  tc_local_pop_to(c, mark);
+  return c->t_unit;
+}
+
+static Type *infer_annotated(Checker *c, Expr *e) {
+  Type *t = tc_infer(c, e->args[0]), *want = tc_resolve_annotation(c, e->annot);
+  tc_expect_type(c, want, t, (Place){.at = e->args[0]->span, .also = e->annot->span, .also_label = "annotated here"});
+  return want;
+}
+
+static Type *infer_plain(Checker *c, Expr *e) {
+  switch (e->kind) {
+  case E_INT:
+    e->f = (double)e->i;
+    return type_var(c, CLASS_SCALAR);
+  case E_FLOAT: return c->t_float;
+  case E_BOOL: return c->t_bool;
+  case E_STRING: return c->t_string;
+  case E_UNIT: return c->t_unit;
+  case E_INTERP: return infer_interpolation(c, e);
+  case E_VAR: return infer_var(c, e);
+  case E_CTOR: return infer_ctor(c, e);
+  case E_OPERATOR: return tc_infer_operator(c, e);
+  case E_TUPLE: return infer_tuple(c, e);
+  case E_RECORD: return infer_record(c, e);
+  case E_WITH: return infer_with(c, e);
+  case E_FIELD: return infer_field(c, e);
+  case E_ARRAY: return infer_array(c, e);
+  case E_COMPREHENSION: return infer_comprehension(c, e);
+  case E_INDEX: return infer_index(c, e);
+  case E_APPLY: return tc_infer_apply(c, e);
+  case E_FUN: return infer_fun(c, e);
+  case E_IF: return e->nargs == 2 ? infer_if_only(c, e) : infer_chain(c, e);
+  case E_LET: case E_SEQ: return infer_chain(c, e);
+  case E_MATCH: return infer_match(c, e);
+  case E_BINARY: case E_AND: case E_OR: return tc_infer_binary(c, e);
+  case E_NEGATE: {
+    Type *t = tc_infer(c, e->args[0]);
+    tc_expect_class(c, t, CLASS_NUM, e->args[0]->span);
+    return t;
+  }
+  case E_ASSIGN: return infer_assign(c, e);
+  case E_FOR: return infer_for(c, e);
+  case E_WHILE:
+    infer_condition(c, e->args[0]);
+    expect_statement(c, e->args[1]);
+    return c->t_unit;
+  case E_ANNOT: return infer_annotated(c, e);
+  case E_ERROR: return c->t_error;
+  }
+  return c->t_error;
+}
+
+Type *tc_infer(Checker *c, Expr *e) { return e->type = infer_plain(c, e); }

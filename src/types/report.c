@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* The wording of type errors. c->clash holds the innermost pair of types that
+ * differ; the message shows the whole types, the hint looks at the pair. */
+#include "types/types_internal.h"
+
+static const char *const codes[D_COUNT] = {
+#define DIAG(name, code) [D_##name] = code,
+#include "types/diagnostics.def"
+#undef DIAG
+};
+
+const char *tc_diag_code(DiagId id) { return codes[id]; }
+
+const char *tc_format(Checker *c, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  char buffer[512];
+  int n = vsnprintf(buffer, sizeof buffer, fmt, ap);
+  va_end(ap);
+  size_t len = n < 0 ? 0 : (size_t)n < sizeof buffer ? (size_t)n : sizeof buffer - 1;
+  return arena_strndup(c->arena, buffer, len);
+}
+
+/* ---- Classes --------------------------------------------------------------------- */
+static const char *class_message(Checker *c, unsigned cls, Type *t) {
+  const char *text = type_text(c, t);
+  Leaves l;
+  tc_scan_leaves(c, t, &l);
+  switch (cls) {
+  case CLASS_DIFF: return tc_format(c, "there is no float in %s, so there is nothing to differentiate", text);
+  case CLASS_SCALAR: return tc_format(c, "an int or a float is needed here, not %s", text);
+  case CLASS_NUM: return tc_format(c, "numbers are needed here, not %s", text);
+  case CLASS_ORD: return tc_format(c, "functions have no order, so %s can't be compared", text);
+  case CLASS_EQ: return tc_format(c, "functions have no equality, so %s can't be compared", text);
+  default: return tc_format(c, "functions can't be shown, and there is one in %s", text);
+  }
+}
+
+void tc_report_class(Checker *c, Span at, Sym user) {
+  if (c->clash.kind != CLASH_CLASS) {
+    tc_report_clash(c, c->clash.a, c->clash.b, (Place){.at = at});
+    return;
+  }
+  Type *t = type_repr(c->clash.a);
+  unsigned cls = c->clash.cls;
+  DiagId id = cls == CLASS_DIFF ? D_NO_FLOAT : D_CLASS;
+  Diag *d = diag_error(c->diags, at, tc_diag_code(id), "%s", class_message(c, cls, t));
+  if (user) d->label = tc_format(c, "needed by this use of `%s`", user);
+  if (cls == CLASS_DIFF && t->kind == TY_INT) d->hint = "derivatives are taken of floats: 3.0 is one, and `float n`";
+  if (cls == CLASS_DIFF && t->kind == TY_FUN) d->hint = "a function has no derivative of its own; give it its arguments";
+  if (cls == CLASS_NUM && t->kind == TY_STRING) d->hint = "strings are joined with `++`";
+}
+
+void tc_expect_class(Checker *c, Type *t, unsigned classes, Span at) {
+  c->at = at;
+  if (!tc_require(c, t, classes)) tc_report_class(c, at, NULL);
+}
+
+/* ---- Clashes ---------------------------------------------------------------------- */
+static bool pair_is(const Clash *k, TypeKind x, TypeKind y) {
+  TypeKind a = type_repr(k->a)->kind, b = type_repr(k->b)->kind;
+  return (a == x && b == y) || (a == y && b == x);
+}
+
+/* A field that one record has and the other lacks. */
+static const char *missing_field(Checker *c, Type *a, Type *b) {
+  for (int i = 0; i < a->n; i++) {
+    bool found = false;
+    for (int j = 0; j < b->n; j++) found |= a->names[i] == b->names[j];
+    if (!found) return tc_format(c, "the field `%s` is in one of the records only", a->names[i]);
+  }
+  return NULL;
+}
+
+static const char *clash_hint(Checker *c, Type *want, Type *got) {
+  const Clash *k = &c->clash;
+  Type *a = type_repr(k->a), *b = type_repr(k->b);
+  want = type_repr(want);
+  got = type_repr(got);
+  if (pair_is(k, TY_INT, TY_FLOAT)) return "`float x` makes a float of an int; 1.0 is a float, `round x |> int` an int";
+  if (got->kind == TY_FUN && want->kind != TY_FUN && want->kind != TY_VAR) return "is an argument missing?";
+  if (pair_is(k, TY_RECORD, TY_RECORD)) {
+    const char *hint = missing_field(c, a, b);
+    return hint ? hint : missing_field(c, b, a);
+  }
+  if (got->kind == TY_STRING && tc_is_scalar(want)) return "`int_of_string` and `float_of_string` read numbers";
+  if (want->kind == TY_STRING && tc_is_scalar(got)) return "`show x` makes a string";
+  return NULL;
+}
+
+static Diag *clash_error(Checker *c, Type *want, Type *got, Span at) {
+  switch (c->clash.kind) {
+  case CLASH_INFINITE:
+    return diag_error(c->diags, at, tc_diag_code(D_INFINITE_TYPE), "this needs an infinite type: %s within %s",
+                      type_text(c, c->clash.a), type_text(c, c->clash.b));
+  case CLASH_SIZE:
+    return diag_error(c->diags, at, tc_diag_code(D_TYPE_TOO_LARGE), "the type of this is too large");
+  case CLASH_EFFECT: {
+    Diag *d = diag_error(c->diags, at, tc_diag_code(D_EFFECT), "a function with an effect can't be used here");
+    d->hint = "`par`, `pmap` and `reduce` need functions that don't print, read or write";
+    return d;
+  }
+  default: {
+    Diag *d = diag_error(c->diags, at, tc_diag_code(D_TYPE_MISMATCH), "expected %s, found %s", type_text(c, want),
+                         type_text(c, got));
+    d->hint = clash_hint(c, want, got);
+    return d;
+  }
+  }
+}
+
+void tc_report_clash(Checker *c, Type *want, Type *got, Place p) {
+  if (c->clash.kind == CLASH_CLASS) {
+    tc_report_class(c, p.at, NULL);
+    return;
+  }
+  Diag *d = clash_error(c, want, got, p.at);
+  d->label = p.label;
+  d->also = p.also;
+  d->also_label = p.also_label;
+}
+
+bool tc_expect_type(Checker *c, Type *want, Type *got, Place p) {
+  c->at = p.at;
+  if (!tc_unify(c, want, got)) {
+    tc_report_clash(c, want, got, p);
+    return false;
+  }
+  tc_solve(c);
+  return true;
+}
