@@ -146,13 +146,17 @@ static void set_options(const Work *w) {
   const GccApi *g = w->e.g;
   gcc_jit_context *ctx = w->e.ctx;
   int longest = 0, total = 0;
+  bool loops = false;
   for (int k = 0; k < w->m->nfuncs; k++) {
-    int n = w->m->funcs[k]->ncode;
-    if (n > longest) longest = n;
-    total += n;
+    const LFunc *f = w->m->funcs[k];
+    if (f->ncode > longest) longest = f->ncode;
+    total += f->ncode;
+    for (int c = 0; c < f->ncode && !loops; c++) loops = f->code[c].op == LOP_LOOP_HEAD;
   }
-  int level = w->j->options.opt_level;
-  if (longest > HUGE_FUNCTION || total > HUGE_MODULE) level = level > 1 ? 1 : level;
+  int level = w->j->options.opt_level, most = 3;
+  if (!loops) most = 2; /* what the third level adds is for loops, and it costs a third of the time */
+  if (longest > HUGE_FUNCTION || total > HUGE_MODULE) most = 1;
+  if (level > most) level = most;
   g->context_set_int_option(ctx, GO_OPTIMIZATION_LEVEL, level);
   g->context_set_bool_print_errors_to_stderr(ctx, 0);
   static const char *const always[] = {"-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",

@@ -356,6 +356,72 @@ static void test_error_cleanup(void) {
   }
 }
 
+/* f(a, x array, y array): y[i] += a * x[i] ^ 2 for all i. */
+static LModule *axpy_module(void) {
+  LModule *m = module_of(1);
+  float_array_desc(m);
+  Code c = function(m, "fpp", "i");
+  int n = ireg(&c), x = new_reg(&c, R_RAW, false), y = new_reg(&c, R_RAW, false), u = freg(&c), v = freg(&c);
+  ADD(&c, .op = LOP_DIM, .dst = n, .a = 1);
+  ADD(&c, .op = LOP_DATA, .dst = x, .a = 1);
+  ADD(&c, .op = LOP_DATA, .dst = y, .a = 2);
+  int i = int_const(&c, 0), one = int_const(&c, 1), two = int_const(&c, 2);
+  label(&c, 0);
+  ADD(&c, .op = LOP_LOOP_HEAD, .b = 1);
+  int go = scalar(&c, R_INT, OP_ILT, i, n);
+  ADD(&c, .op = LOP_BRANCH, .a = go, .imm.i = 1);
+  ADD(&c, .op = LOP_LOAD, .dst = u, .a = x, .b = i, .c = 0, .imm.i = 1);
+  ADD(&c, .op = LOP_LOAD, .dst = v, .a = y, .b = i, .c = 0, .imm.i = 1);
+  int s = scalar(&c, R_FLOAT, OP_FADD, v, scalar(&c, R_FLOAT, OP_FMUL, 0, scalar(&c, R_FLOAT, OP_FPOWI, u, two)));
+  ADD(&c, .op = LOP_STORE, .dst = s, .a = y, .b = i, .c = 0, .imm.i = 1);
+  ADD(&c, .op = LOP_SCALAR, .sub = OP_IADD, .dst = i, .a = i, .b = one, .c = -1);
+  ADD(&c, .op = LOP_JUMP, .imm.i = 0);
+  label(&c, 1);
+  ADD(&c, .op = LOP_RETURN, .args = LIST(n), .nargs = 1);
+  finish(&c, true);
+  return m;
+}
+
+static void test_arrays(void) {
+  Mod *mod = compile(axpy_module());
+  int64_t n = 37, live = rt.live;
+  ArrayObj *x = rt_new_array(&rt, rt.desc_float_array, &n, true), *y = rt_new_array(&rt, rt.desc_float_array, &n, true);
+  for (int k = 0; k < n; k++) x->data[k].f = k, y->data[k].f = 1;
+  Slot args[] = {{.f = 2}, {.p = &x->h}, {.p = &y->h}}, res;
+  CHECK(run(mod, 0, args, &res) == 0 && res.i == n);
+  for (int k = 0; k < n; k++) CHECK(y->data[k].f == 1 + 2.0 * k * k);
+  rt_release(&rt, &x->h);
+  rt_release(&rt, &y->h);
+  CHECK(rt.live == live);
+}
+
+/* A bag's way through machine code: two contributions and the array they make. */
+static void test_bag(void) {
+  static Desc bag_desc;
+  bag_desc = *rt.desc_float_array;
+  bag_desc.kind = D_BAG;
+  LModule *m = module_of(1);
+  float_array_desc(m);
+  m->descs[m->ndescs++] = &bag_desc;
+  Code c = function(m, "if", "o");
+  c.f->may_fail = true;
+  int bag = oreg(&c), array = oreg(&c), at = int_const(&c, 2);
+  for (int k = 0; k < 2; k++)
+    ADD(&c, .op = LOP_ACC_AT, .dst = bag, .a = at, .imm.i = 1, .args = LIST(0), .nargs = 1, .res = LIST(1), .nres = 1);
+  ADD(&c, .op = LOP_BAG_FILL, .dst = array, .a = bag, .imm.i = 0, .args = LIST(0), .nargs = 1);
+  ADD(&c, .op = LOP_NULLPTR, .dst = bag);
+  ADD(&c, .op = LOP_RETURN, .args = LIST(array), .nargs = 1);
+  finish(&c, true);
+  Mod *mod = compile(m);
+  int64_t live = rt.live;
+  Slot args[] = {{.i = 5}, {.f = 1.5}}, res;
+  CHECK(run(mod, 0, args, &res) == 0);
+  ArrayObj *a = (ArrayObj *)res.p;
+  CHECK(a->dims[0] == 5 && a->data[2].f == 3 && a->data[0].f == 0 && a->data[4].f == 0);
+  rt_release(&rt, res.p);
+  CHECK(rt.live == live);
+}
+
 /* ---- Objects -------------------------------------------------------------------------------------------------------------- */
 static void test_closure(void) {
   LModule *m = module_of(2);
@@ -650,6 +716,18 @@ static LModule *long_module(int n) {
   return m;
 }
 
+static void measure_axpy(void) {
+  Mod *mod = compile(axpy_module());
+  int64_t n = 1000;
+  ArrayObj *x = rt_new_array(&rt, rt.desc_float_array, &n, true), *y = rt_new_array(&rt, rt.desc_float_array, &n, true);
+  Slot args[] = {{.f = 2}, {.p = &x->h}, {.p = &y->h}}, res;
+  double t = now_ms();
+  for (int k = 0; k < 100000; k++) run(mod, 0, args, &res);
+  printf("y[i] += a * x[i]^2: %.3f ns per element\n", (now_ms() - t) / 100000 / (double)n * 1e6);
+  rt_release(&rt, &x->h);
+  rt_release(&rt, &y->h);
+}
+
 static void measure(void) {
   const char *why = NULL;
   clear_cache();
@@ -677,6 +755,7 @@ static void measure(void) {
   int64_t c = fib(38);
   double theirs = now_ms() - t;
   printf("fib 38: %.1f ms, C %.1f ms%s\n", mine, theirs, c == res.i ? "" : " WRONG");
+  measure_axpy();
   for (int n = 500; n <= 16000; n *= 2) {
     t = now_ms();
     compile(long_module(n));
@@ -705,6 +784,8 @@ int main(int argc, char **argv) {
     test_switch();
     test_recursion();
     test_error_cleanup();
+    test_arrays();
+    test_bag();
     test_closure();
     test_box();
     test_refusal();
