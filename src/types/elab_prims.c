@@ -14,7 +14,7 @@
  *        parallel      par f g · pmap f xs
  *        numbers       float n · int x · abs x · sign x (int or float) · min a b · max a b (any ord; a tie gives the
  *                      first, a NaN among floats gives NaN) · compare a b (-1, 0, 1; 2 where unordered)
- *                      pow_float x y · pow_int x n · min_float a b · max_float a b (rules are looked up under these names)
+ *                      pow x y · powi x n · fmin a b · fmax a b (rules are looked up under these names)
  *                      bit_and bit_or bit_xor shift_left shift_right (logical)
  *        structures    zeros_like x · map_floats f x · map_floats2 f x y · inner x y · floats x · with_floats x fs
  *   2. Scalar operations, by their text in ir/ops.def: sin cos exp log sqrt floor atan2 hypot erf gamma lgamma digamma
@@ -303,10 +303,10 @@ static const Prim table[] = {
   {"sign", 1, do_sign, OP_SIGN, NULL},
   {"min", 2, do_min, OP_FMIN, NULL},
   {"max", 2, do_max, OP_FMAX, NULL},
-  {"min_float", 2, do_op, OP_FMIN, NULL},
-  {"max_float", 2, do_op, OP_FMAX, NULL},
-  {"pow_float", 2, do_op, OP_FPOW, NULL},
-  {"pow_int", 2, do_op, OP_FPOWI, NULL},
+  {"fmin", 2, do_op, OP_FMIN, NULL},
+  {"fmax", 2, do_op, OP_FMAX, NULL},
+  {"pow", 2, do_op, OP_FPOW, NULL},
+  {"powi", 2, do_op, OP_FPOWI, NULL},
   {"bit_and", 2, do_op, OP_IAND, NULL},
   {"bit_or", 2, do_op, OP_IOR, NULL},
   {"bit_xor", 2, do_op, OP_IXOR, NULL},
