@@ -190,11 +190,26 @@ static void complete_binding(Binding *b, LetBinding *let, Item *item) {
 
 static void check_rules(Checker *c, const Bindings *bs, Item **rules, int n) {
   int mark = c->s.undo.len;
-  if (n) tc_push_bindings(c, bs);
+  tc_push_bindings(c, bs);
   for (int i = 0; i < n; i++)
     for (int j = 0; j < bs->len; j++)
       if (bs->data[j]->name == rules[i]->name.name) tc_check_rule(c, rules[i], bs->data[j]);
   tc_local_pop_to(c, mark);
+}
+
+/* Ends the level of a definition. Rules of functions whose type is still open take part in its inference; rules
+ * of others come after it, when the names are in the module, so that two functions' rules can use each other. */
+static void leave_definition(Checker *c, Marks m, const Bindings *bs, Generality g, Item **rules, int nrules) {
+  bool open = false;
+  tc_solve(c);
+  for (int i = 0; i < bs->len; i++) open |= tc_is_open(bs->data[i]->type);
+  if (open && nrules) check_rules(c, bs, rules, nrules);
+  tc_leave_level(c, m, bs->data, bs->len, g);
+  if (open || !nrules) return;
+  for (int i = 0; i < bs->len; i++) tc_module_put(c, c->s.module, bs->data[i]);
+  m = tc_enter_level(c);
+  check_rules(c, bs, rules, nrules);
+  tc_leave_level(c, m, NULL, 0, GEN_NONE);
 }
 
 static void check_let(Checker *c, LetBinding *let, Item *item, Item **rules, int nrules, Bindings *out) {
@@ -205,8 +220,7 @@ static void check_let(Checker *c, LetBinding *let, Item *item, Item **rules, int
   tc_expect_type(c, want, t, (Place){.at = let->value->span, .also = let->pat->span, .also_label = "bound to this"});
   tc_must_match(c, let->pat);
   for (int i = 0; i < bs.len; i++) complete_binding(bs.data[i], let, item);
-  check_rules(c, &bs, rules, nrules);
-  tc_leave_level(c, m, bs.data, bs.len, generality(c, let));
+  leave_definition(c, m, &bs, generality(c, let), rules, nrules);
   let->generalised = bs.data;
   for (int i = 0; i < bs.len; i++) vec_push(c->arena, *out, bs.data[i]);
 }
@@ -233,8 +247,7 @@ static void check_rec_group(Checker *c, LetBinding *lets, int n, Item *item, Ite
     tc_expect_type(c, lets[i].pat->type, infer_value(c, &lets[i]),
                 (Place){.at = lets[i].value->span, .also = lets[i].pat->span, .also_label = "as it is used"});
   tc_local_pop_to(c, mark);
-  check_rules(c, out, rules, nrules);
-  tc_leave_level(c, m, out->data, out->len, GEN_FUNCTION);
+  leave_definition(c, m, out, GEN_FUNCTION, rules, nrules);
   for (int i = 0; i < n; i++) {
     lets[i].generalised = NEW_ARRAY(c->arena, Binding *, 1);
     lets[i].generalised[0] = lets[i].pat->binding;

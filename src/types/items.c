@@ -107,22 +107,14 @@ static void check_definition(Checker *c, Module *m, Item *item, Item **rules, in
   tc_local_pop_to(c, mark);
 }
 
-static bool has_open(Type *t) {
-  t = type_repr(t);
-  if (t->kind == TY_VAR) return !(t->classes & CLASS_EFFECT);
-  for (int i = 0; i < t->n; i++)
-    if (has_open(t->args[i])) return true;
-  return false;
-}
-
 /* What crosses to C is plain data: a function's parameters and result. */
 static void check_foreign_type(Checker *c, const Item *item, Type *t) {
   bool function = false;
   for (t = type_repr(t); t->kind == TY_FUN; t = type_repr(t->args[1])) {
     function = true;
-    if (type_repr(t->args[0])->kind == TY_FUN || has_open(t->args[0])) break;
+    if (type_repr(t->args[0])->kind == TY_FUN || tc_is_open(t->args[0])) break;
   }
-  if (function && t->kind != TY_FUN && !has_open(t)) return;
+  if (function && t->kind != TY_FUN && !tc_is_open(t)) return;
   diag_error(c->diags, item->annot->span, tc_diag_code(D_FOREIGN_TYPE), "a C function can't have this type")->hint =
       "it takes and gives plain data, as in `float -> float -> float`";
 }
@@ -145,13 +137,11 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
   if (prim && !m->library)
     diag_error(c->diags, item->span, tc_diag_code(D_FOREIGN_TYPE), "only the standard library binds primitives");
   if (!prim) check_foreign_type(c, item, b->type);
-  int mark = c->s.undo.len;
-  tc_local_push(c, b);
-  if (!has_open(b->type)) tc_module_put(c, m, b); /* the rules of two such functions may name each other */
-  for (int i = 0; i < nrules; i++) tc_check_rule(c, rules[i], b);
-  tc_local_pop_to(c, mark);
   tc_leave_level(c, marks, &b, 1, GEN_FUNCTION);
   tc_module_put(c, m, b);
+  marks = tc_enter_level(c);
+  for (int i = 0; i < nrules; i++) tc_check_rule(c, rules[i], b);
+  tc_leave_level(c, marks, NULL, 0, GEN_NONE);
 }
 
 static void check_expression(Checker *c, Item *item) {

@@ -27,7 +27,7 @@ static const char *class_message(Checker *c, unsigned cls, Type *t) {
   Leaves l;
   tc_scan_leaves(c, t, &l);
   switch (cls) {
-  case CLASS_DIFF: return tc_format(c, "there is no float in %s, so there is nothing to differentiate", text);
+  case CLASS_DIFF: return tc_format(c, "there is no float in the type %s, so there is nothing to differentiate", text);
   case CLASS_SCALAR: return tc_format(c, "an int or a float is needed here, not %s", text);
   case CLASS_NUM: return tc_format(c, "numbers are needed here, not %s", text);
   case CLASS_ORD: return tc_format(c, "functions have no order, so %s can't be compared", text);

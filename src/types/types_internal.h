@@ -162,6 +162,7 @@ Type *type_subst(Arena *a, Type *t, Type *const *vars, Type *const *with, int n)
 /* A copy of t at a use of a monomorphic binding: what is known to be pure may be used where an effect is allowed. */
 Type *type_loosen(Checker *c, Type *t);
 void tc_scan_leaves(Checker *c, Type *t, Leaves *out);
+bool tc_is_open(Type *t);
 bool tc_is_scalar(Type *t); /* int, float, or a variable that will be one */
 
 /* ---- unify.c ----------------------------------------------------------------- */

@@ -14,12 +14,15 @@ static bool clash(Checker *c, ClashKind kind, Type *a, Type *b, unsigned cls) {
   return false;
 }
 
+/* Quantified variables meet unification only where a derivative rule is checked against a finished type. */
+static bool is_rigid(const Type *t) { return t->kind == TY_VAR && t->level == LEVEL_GENERIC; }
+
 /* Lowers levels in t to that of v and looks for v in it. */
 static bool adopt(Checker *c, Type *v, Type *t, int depth) {
   t = type_repr(t);
   if (t == v) return clash(c, CLASH_INFINITE, v, t, 0);
   if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return clash(c, CLASH_SIZE, v, t, 0);
-  if (t->kind == TY_VAR && t->level > v->level) t->level = v->level;
+  if (t->kind == TY_VAR && t->level > v->level && !is_rigid(t)) t->level = v->level;
   for (int i = 0; i < t->n; i++)
     if (!adopt(c, v, t->args[i], depth + 1)) {
       if (c->clash.kind == CLASH_INFINITE) c->clash.b = t;
@@ -44,9 +47,9 @@ static bool unify_at(Checker *c, Type *a, Type *b, int depth) {
   b = type_repr(b);
   if (a == b || a->kind == TY_ERROR || b->kind == TY_ERROR) return true;
   if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return clash(c, CLASH_SIZE, a, b, 0);
-  if (a->kind == TY_VAR) return bind(c, a, b);
-  if (b->kind == TY_VAR) return bind(c, b, a);
-  if (a->kind != b->kind) {
+  if (a->kind == TY_VAR && !is_rigid(a)) return bind(c, a, b);
+  if (b->kind == TY_VAR && !is_rigid(b)) return bind(c, b, a);
+  if (a->kind != b->kind || is_rigid(a)) {
     bool effect = a->kind == TY_PURE || a->kind == TY_EFFECT;
     return clash(c, effect ? CLASH_EFFECT : CLASH_TYPES, a, b, 0);
   }
@@ -84,7 +87,18 @@ static bool require_leaf(Checker *c, Type *t, unsigned cls) {
   return true;
 }
 
+/* A quantified variable has the classes it was declared with, and what follows from them. */
+static bool require_rigid(Checker *c, Type *v, unsigned classes) {
+  unsigned has = v->classes;
+  if (has & CLASS_DIFF) has |= CLASS_NUM;
+  if (has & CLASS_SCALAR) has |= CLASS_NUM | CLASS_ORD | CLASS_EQ | CLASS_SHOW;
+  if (has & CLASS_ORD) has |= CLASS_EQ;
+  unsigned lacks = classes & ~has;
+  return !lacks || clash(c, CLASH_CLASS, v, NULL, lacks & -lacks);
+}
+
 static bool require_var(Checker *c, Type *v, unsigned classes) {
+  if (is_rigid(v)) return require_rigid(c, v, classes);
   bool becomes_scalar = classes & CLASS_SCALAR && !(v->classes & CLASS_SCALAR);
   v->classes |= classes;
   unsigned float_only = CLASS_SCALAR | CLASS_DIFF;
@@ -111,7 +125,7 @@ bool tc_require(Checker *c, Type *t, unsigned classes) {
 static void lower(Checker *c, Type *t, int level, int depth) {
   t = type_repr(t);
   if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
-  if (t->kind == TY_VAR && t->level > level) t->level = level;
+  if (t->kind == TY_VAR && t->level > level && !is_rigid(t)) t->level = level;
   for (int i = 0; i < t->n; i++) lower(c, t->args[i], level, depth + 1);
 }
 
