@@ -29,40 +29,40 @@ static Type *use_variable(Checker *c, Expr *e) {
   return tc_instantiate(c, b, e->span, &e->inst);
 }
 
-/* `zeros`, `ones` and `reshape` take a dimension, or an array literal of dimensions whose length is the rank
- * of the result. `t` is the function's type at this use, dims its first argument or NULL. */
-static void type_by_rank(Checker *c, const Binding *b, Type *t, const Expr *dims, Span at) {
-  bool reshape = tc_is_prelude_prim(c, b, "reshape");
-  bool literal = dims && dims->kind == E_ARRAY;
-  t = type_repr(t);
-  if (t->kind != TY_FUN) return;
-  Type *result = type_repr(t->args[1]);
-  Type *d = dims ? type_repr(dims->type) : NULL;
-  if (d && !literal && d->kind == TY_ARRAY) {
-    diag_error(c->diags, dims->span, tc_diag_code(D_ARRAY_LITERAL),
-               "the dimensions of `%s` must be an int or an array literal of ints", b->name)
-        ->hint = "the rank of the result must be known: write them as in `[rows, columns]`";
-    return;
-  }
-  tc_expect_type(c, literal ? type_array(c, c->t_int) : c->t_int, t->args[0], (Place){.at = dims ? dims->span : at});
-  int rank = literal ? dims->nargs : 1;
-  if (reshape && result->kind == TY_FUN) {
-    tc_relation_new(c, C_RESHAPE, at, result->args[1], result->args[0], NULL)->rank = rank;
-  } else if (!reshape) {
-    Type *array = c->t_float;
-    for (int i = 0; i < rank; i++) array = type_array(c, array);
-    tc_expect_type(c, array, result, (Place){.at = at});
-  }
+static bool typed_by_rank(const Checker *c, const Binding *b) {
+  return b && (tc_is_prelude_prim(c, b, "zeros") || tc_is_prelude_prim(c, b, "ones") ||
+               tc_is_prelude_prim(c, b, "reshape"));
 }
 
-static bool typed_by_rank(const Checker *c, const Binding *b) {
-  return b && (tc_is_prelude_prim(c, b, "zeros") || tc_is_prelude_prim(c, b, "ones") || tc_is_prelude_prim(c, b, "reshape"));
+/* `zeros`, `ones` and `reshape` take a dimension, or an array literal of dimensions whose length is the rank
+ * of the result. This is the type of their use with `dims` as first argument, or without one if NULL, whatever
+ * simpler type they are declared with. */
+static Type *type_by_rank(Checker *c, const Binding *b, const Expr *dims, Span at) {
+  bool literal = dims && dims->kind == E_ARRAY;
+  int rank = literal ? dims->nargs : 1;
+  Type *d = literal ? type_array(c, c->t_int) : c->t_int;
+  if (tc_is_prelude_prim(c, b, "reshape")) {
+    Type *array = type_var(c, 0), *result = type_var(c, 0);
+    tc_relation_new(c, C_RESHAPE, at, result, array, NULL)->rank = rank;
+    return type_fun(c, d, type_fun(c, array, result, type_effect_var(c)), type_effect_var(c));
+  }
+  Type *array = c->t_float;
+  for (int i = 0; i < rank; i++) array = type_array(c, array);
+  return type_fun(c, d, array, type_effect_var(c));
+}
+
+/* A computed array of dimensions doesn't tell the rank. */
+static bool dims_known(Checker *c, const Binding *b, const Expr *dims) {
+  if (dims->kind == E_ARRAY || type_repr(dims->type)->kind != TY_ARRAY) return true;
+  diag_error(c->diags, dims->span, tc_diag_code(D_ARRAY_LITERAL),
+             "the dimensions of `%s` must be an int or an array literal of ints", b->name)
+      ->hint = "the rank of the result must be known: write them as in `[rows, columns]`";
+  return false;
 }
 
 static Type *infer_var(Checker *c, Expr *e) {
   Type *t = use_variable(c, e);
-  if (typed_by_rank(c, e->binding)) type_by_rank(c, e->binding, t, NULL, e->span);
-  return t;
+  return typed_by_rank(c, e->binding) ? type_by_rank(c, e->binding, NULL, e->span) : t;
 }
 
 static Type *infer_ctor(Checker *c, Expr *e) {
@@ -114,9 +114,13 @@ static Place argument_place(Checker *c, const Expr *f, const Expr *arg) {
 Type *tc_infer_apply(Checker *c, Expr *e) {
   Expr *f = e->args[0];
   Type *t = f->type = f->kind == E_VAR ? use_variable(c, f) : tc_infer(c, f);
-  Type *whole = t;
+  if (f->kind == E_VAR && typed_by_rank(c, f->binding)) {
+    tc_infer(c, e->args[1]);
+    if (!dims_known(c, f->binding, e->args[1])) return c->t_error;
+    t = f->type = type_by_rank(c, f->binding, e->args[1], e->span);
+  }
   for (int i = 1; i < e->nargs; i++) {
-    Type *got = tc_infer(c, e->args[i]);
+    Type *got = e->args[i]->type ? e->args[i]->type : tc_infer(c, e->args[i]);
     tc_solve(c);
     t = type_repr(t);
     if (t->kind == TY_VAR && !(t->classes & (CLASS_SCALAR | CLASS_NUM | CLASS_ORD | CLASS_EQ | CLASS_SHOW))) {
@@ -129,9 +133,7 @@ Type *tc_infer_apply(Checker *c, Expr *e) {
       for (i++; i < e->nargs; i++) tc_infer(c, e->args[i]);
       return c->t_error;
     }
-    bool dims = i == 1 && f->kind == E_VAR && typed_by_rank(c, f->binding);
     tc_expect_type(c, t->args[0], got, argument_place(c, f, e->args[i]));
-    if (dims) type_by_rank(c, f->binding, whole, e->args[1], e->span);
     tc_use_effect(c, t->args[2], e->span);
     t = t->args[1];
   }

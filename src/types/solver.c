@@ -259,6 +259,7 @@ static void settle_matmul(Checker *c, Constraint *k) {
 static void settle_reshape(Checker *c, Constraint *k) {
   Type *t = type_repr(k->t[1]);
   while (t->kind == TY_ARRAY) t = type_repr(t->args[0]);
+  classed(c, k, t, CLASS_SCALAR); /* an element that might be an array itself has no place in it */
   reshape_from(c, k, t);
   k->done = true;
 }
