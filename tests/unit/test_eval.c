@@ -327,6 +327,124 @@ static void test_foreign_and_prims(void) {
   clean(m, "foreign");
 }
 
+/* Builds stacks, views and bags of n floats in one function; gives the sum of what it finds. */
+static void build_arrays(LModule *lm) {
+  Builder b = begin(lm, 0, 1, "iiiPrfiPPfPff", "ff");
+  enum { N, ZERO, I, STACK, RAW, X, TEST, VIEW, BAG, Y, OTHER, Z, ONE };
+  integer(&b, ZERO, 0);
+  integer(&b, I, 0);
+  with(emit(&b, LOP_NEW_ARRAY, STACK, -1, 0), REGS(ZERO), NONE);
+  emit(&b, LOP_FLOAT, ONE, -1, -1)->imm.f = 1;
+  integer(&b, TEST, 1);
+  jump(&b, LOP_LABEL, -1, 0);
+  emit(&b, LOP_GROW, STACK, I, TEST);
+  emit(&b, LOP_DATA, RAW, STACK, -1);
+  scalar(&b, OP_FLOAT_OF_INT, X, I, -1);
+  LInstr *store = emit(&b, LOP_STORE, X, RAW, I);
+  store->imm.i = 1;
+  store->c = 0;
+  scalar(&b, OP_IADD, I, I, TEST);
+  scalar(&b, OP_ILT, TEST, I, N);
+  emit(&b, LOP_POLL, -1, -1, -1);
+  jump(&b, LOP_BRANCH, TEST, 1);
+  jump(&b, LOP_JUMP, -1, 0);
+  jump(&b, LOP_LABEL, -1, 1);
+  emit(&b, LOP_SET_DIM, -1, STACK, N)->imm.i = 0;
+  integer(&b, I, 2); /* elements 2 and 3 */
+  with(emit(&b, LOP_VIEW, VIEW, STACK, I), REGS(I), NONE);
+  emit(&b, LOP_UNIQUE, VIEW, VIEW, -1);
+  /* a bag of n: at 3 twice x = 5, then the view shifted by 2 */
+  emit(&b, LOP_FLOAT, X, -1, -1)->imm.f = 5;
+  integer(&b, I, 3);
+  for (int k = 0; k < 2; k++) with(emit(&b, LOP_ACC_AT, BAG, I, -1), REGS(N), REGS(X))->imm.i = 2;
+  integer(&b, TEST, 2);
+  LInstr *sub = with(emit(&b, LOP_ACC_SUB, BAG, TEST, TEST), REGS(N), NONE);
+  sub->imm.i = 2;
+  sub->c = VIEW;
+  emit(&b, LOP_NULLPTR, VIEW, -1, -1);
+  emit(&b, LOP_MOVE, OTHER, BAG, -1);
+  emit(&b, LOP_RETAIN, -1, OTHER, -1);
+  with(emit(&b, LOP_CADD, BAG, BAG, OTHER), REGS(N), NONE)->imm.i = 2;
+  emit(&b, LOP_NULLPTR, OTHER, -1, -1);
+  with(emit(&b, LOP_BAG_GET, -1, I, BAG), NONE, REGS(Z))->imm.i = 2;
+  with(emit(&b, LOP_BAG_TAKE, BAG, I, -1), REGS(N), REGS(Y))->imm.i = 2;
+  with(emit(&b, LOP_BAG_SET, BAG, I, -1), REGS(N), REGS(ONE))->imm.i = 2;
+  with(emit(&b, LOP_BAG_FILL, BAG, BAG, -1), REGS(N), NONE)->imm.i = 0;
+  emit(&b, LOP_DATA, RAW, BAG, -1);
+  LInstr *load = emit(&b, LOP_LOAD, X, RAW, -1);
+  load->c = 3;
+  scalar(&b, OP_FADD, Y, Y, X);
+  emit(&b, LOP_RELEASE, -1, STACK, -1);
+  emit(&b, LOP_RELEASE, -1, BAG, -1);
+  with(emit(&b, LOP_RETURN, -1, -1, -1), REGS(Y, Z), NONE);
+  end(&b);
+}
+
+static void test_arrays(void) {
+  static uint8_t ptr[] = {SLOT_PTR};
+  static Desc bag;
+  bag = *rt.desc_float_array;
+  bag.kind = D_BAG;
+  bag.slots = ptr;
+  LModule *lm = module(1);
+  lm->descs[2] = &bag;
+  build_arrays(lm);
+  Mod *m = mod_new(&rt, lm, no_global, NULL);
+  /* at 3: 2 (5 + 5 + 3) from the accumulations, 1 set afterwards */
+  for (int64_t n = 4; n < 40; n += 7) {
+    Slot x = {.i = n}, res[2];
+    CHECK(call(m, 0, 1, &x, res) == 0 && res[0].f == 27 && res[1].f == 26);
+    CHECK(rt.live == 0);
+  }
+  for (int fail = 1; fail < 40; fail++) {
+    Slot x = {.i = 5}, res[2];
+    heap.fail_at = fail;
+    Status s = call(m, 0, 1, &x, res);
+    heap.fail_at = -1;
+    CHECK(rt.live == 0 && (s == 0 || rt.error.kind == ERR_MEMORY));
+  }
+  clean(m, "arrays");
+}
+
+/* length of a list of three cells, the switch on tags, the null cotangent; through a tail-applied closure */
+static void test_variants(void) {
+  static uint8_t ptr[] = {SLOT_PTR};
+  static Desc unit = {.kind = D_UNIT}, listed;
+  static const Desc *args[] = {&unit, &listed};
+  listed = (Desc){.kind = D_VARIANT, .nslots = 1, .slots = ptr, .n = 2, .args = args};
+  LModule *lm = module(2);
+  lm->descs[2] = &listed;
+  /* count list n = match list with Nil -> n | Cell rest -> count rest (n + 1), the list borrowed */
+  Builder b = begin(lm, 0, 2, "piii", "i");
+  emit(&b, LOP_TAG, 2, 0, -1);
+  with(emit(&b, LOP_SWITCH, -1, 2, -1), REGS(0, 1), NONE);
+  jump(&b, LOP_LABEL, -1, 0);
+  with(emit(&b, LOP_RETURN, -1, -1, -1), REGS(1), NONE);
+  jump(&b, LOP_LABEL, -1, 1);
+  emit(&b, LOP_FIELD, 0, 0, 0);
+  integer(&b, 3, 1);
+  scalar(&b, OP_IADD, 1, 1, 3);
+  with(emit(&b, LOP_CALL, -1, -1, -1), REGS(0, 1), REGS(1))->imm.i = 0;
+  with(emit(&b, LOP_RETURN, -1, -1, -1), REGS(1), NONE);
+  end(&b);
+  b = begin(lm, 1, 1, "iPii", "i");
+  emit(&b, LOP_IMMEDIATE, 1, -1, -1)->imm.i = 0;
+  for (int k = 0; k < 3; k++) with(emit(&b, LOP_NEW_BOX, 1, -1, 1), REGS(1), NONE)->imm.i = 2;
+  integer(&b, 2, 0);
+  with(emit(&b, LOP_CALL, -1, -1, -1), REGS(1, 2), REGS(2))->imm.i = 0;
+  emit(&b, LOP_RELEASE, -1, 1, -1);
+  emit(&b, LOP_IS_NULL, 3, 1, -1);
+  scalar(&b, OP_IADD, 2, 2, 3);
+  emit(&b, LOP_TAG, 3, 1, -1);
+  scalar(&b, OP_IADD, 2, 2, 3);
+  with(emit(&b, LOP_RETURN, -1, -1, -1), REGS(2), NONE);
+  end(&b);
+  Mod *m = mod_new(&rt, lm, no_global, NULL);
+  Slot x = {.i = 0}, res;
+  CHECK(call(m, 1, 1, &x, &res) == 0 && res.i == 4);
+  clean(m, "variants");
+}
+
 int main(int argc, char **argv) {
   (void)argv;
   heap_init(&heap);
@@ -337,6 +455,8 @@ int main(int argc, char **argv) {
   test_errors();
   test_scalars();
   test_foreign_and_prims();
+  test_variants();
+  test_arrays();
   eval_destroy(&rt);
   rt_destroy(&rt);
   arena_free(&arena);
