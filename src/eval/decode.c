@@ -10,18 +10,6 @@
 
 static bool dropped(const LInstr *in) { return in->op == LOP_LABEL || in->op == LOP_LOOP_HEAD; }
 
-static bool overwrites(const LInstr *in, int32_t reg) { return (in->op == LOP_NULLPTR || in->op == LOP_MOVE) && in->dst == reg; }
-
-bool eval_moves_argument(const LFunc *f, const LInstr *call, int32_t reg) {
-  for (int k = 0; k < call->nres; k++)
-    if (call->res[k] == reg) return true;
-  for (const LInstr *in = call + 1; in < f->code + f->ncode && (in->op == LOP_NULLPTR || in->op == LOP_MOVE); in++) {
-    if (in->op == LOP_MOVE && in->a == reg) return false;
-    if (overwrites(in, reg)) return true;
-  }
-  return false;
-}
-
 static bool is_tail_call(const LFunc *f, const LInstr *call) {
   const LInstr *in = call + 1;
   if (call->op == LOP_CALL)

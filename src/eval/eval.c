@@ -45,7 +45,7 @@ static void forget_taken(Frame *f, const LInstr *call) {
   if (call->op != LOP_CALL) return;
   const LFunc *callee = f->mod->code->funcs[call->imm.i];
   for (int k = 0; k < call->nargs; k++)
-    if (callee->regs[k].owned && callee->regs[k].kind == R_PTR && eval_moves_argument(f->fn->f, call, call->args[k]))
+    if (callee->regs[k].owned && callee->regs[k].kind == R_PTR && lir_moves_argument(f->fn->f, call, call->args[k]))
       f->regs[call->args[k]].p = NULL;
 }
 

@@ -31,8 +31,6 @@ typedef struct Handlers { const void *const *op, *const *scalar; const void *tai
 /* The decoded form of function `index`, made on first use; NULL after rt_error. */
 DFunc *eval_decode(Mod *m, int index, const Handlers *h);
 void eval_decoded_free(Rt *rt, DFunc *d);
-/* Whether the call at `call` moves its argument register away: it is cleared or overwritten directly after. */
-bool eval_moves_argument(const LFunc *f, const LInstr *call, int32_t reg);
 
 /* ---- stack.c: frames on heap segments that never move ---- */
 typedef struct Segment Segment;

@@ -160,7 +160,7 @@ static void check_stack(Fn *k) {
 }
 
 /* ---- Functions ------------------------------------------------------------------------------------------------------- */
-static bool fallible(const LFunc *f) { return f->may_fail || f->recursive; }
+static bool fallible(const LFunc *f) { return !f->symbol && (f->may_fail || f->recursive); }
 
 static Type *result_type(const Emit *e, const LFunc *f, Convention conv) {
   switch (conv) {
@@ -203,7 +203,7 @@ static void define_foreign(Fn *k) {
   if (k->info->conv == CONV_VALUE) {
     e->g->block_end_with_return(k->cur, NULL, value);
   } else {
-    fail_emit(e, "the foreign function %s must have one result and not fail", f->name);
+    fail_emit(e, "the foreign function %s must have one result", f->name);
   }
 }
 

@@ -134,7 +134,7 @@ void evaluate(const Fn *k, Rv *v);
 Block *branch_unless(Fn *k, Rv *ok);
 /* From the block, a failed instruction: releases what is owned and leaves. */
 void leave_failed(Fn *k, Block *b, const LInstr *i);
-/* Leaves if the status is not 0; adds the call site to the trace if `trace`. */
+/* Leaves if the status (an integer or boolean) is not 0. `trace`: what failed doesn't know its site, so i's is added. */
 void check_status(Fn *k, const LInstr *i, Rv *status, bool trace);
 /* Stores registers to the buffer of arguments, returns its address as t_ptr (NULL for none). */
 Rv *pass_slots(Fn *k, const int32_t *regs, int n);

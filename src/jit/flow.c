@@ -116,10 +116,10 @@ void flow_on_failure(const Flow *w, const LInstr *i, uint64_t *out) {
   memcpy(out, w->now, sizeof(uint64_t) * (size_t)w->words);
   if (!i) return;
   switch (i->op) {
-  case LOP_CALL: { /* what the callee owns is gone, whatever happened */
+  case LOP_CALL: { /* what was moved to the callee is gone, whatever happened */
     const LFunc *callee = w->m->funcs[i->imm.i];
     for (int k = 0; k < i->nargs; k++)
-      if (callee->regs[k].kind == R_PTR && callee->regs[k].owned) drop(w, i->args[k], out);
+      if (callee->regs[k].kind == R_PTR && callee->regs[k].owned && lir_moves_argument(w->f, i, i->args[k])) drop(w, i->args[k], out);
     break;
   }
   default: break;

@@ -79,7 +79,7 @@ static void emit_poll(Fn *k, const LInstr *i) {
   Rv *set = load(e, load_rt(e, k->mod), offsetof(Rt, interrupt), flag);
   Block *slow = branch_unless(k, compare(e, GC_EQ, cast(e, set, e->t_i32), k_i32(e, 0))), *on = k->cur;
   k->cur = slow;
-  check_status(k, i, CALL_TABLE(e, k->mod, rt_poll, load_rt(e, k->mod)), false);
+  check_status(k, i, CALL_TABLE(e, k->mod, rt_poll, load_rt(e, k->mod)), true);
   e->g->block_end_with_jump(k->cur, NULL, on);
   k->cur = on;
 }
@@ -196,8 +196,7 @@ static void assign_made(Fn *k, const LInstr *i, Rv *made) {
   Emit *e = k->e;
   assign(k, k->pointer, made);
   Rv *value = rv(e, k->pointer);
-  Block *no = branch_unless(k, compare(e, GC_NE, value, k_null(e)));
-  leave_failed(k, no, i);
+  check_status(k, i, compare(e, GC_EQ, value, k_null(e)), true);
   assign_reg(k, i->dst, value);
 }
 
@@ -229,8 +228,7 @@ static void emit_new(Fn *k, const LInstr *i) {
     fields = offsetof(EnvObj, caps);
   }
   assign(k, k->pointer, made);
-  Block *no = branch_unless(k, compare(e, GC_NE, rv(e, k->pointer), k_null(e)));
-  leave_failed(k, no, i);
+  check_status(k, i, compare(e, GC_EQ, rv(e, k->pointer), k_null(e)), true);
   fill_fields(k, i, fields);
   assign_reg(k, i->dst, rv(e, k->pointer));
 }
@@ -290,7 +288,7 @@ static void emit_make_array(Fn *k, const LInstr *i) {
     break;
   }
   case LOP_GROW:
-    assign_made(k, i, CALL_TABLE(e, k->mod, rt_grow, rt, reg(k, i->dst), reg(k, i->a), k_i64(e, i->b)));
+    assign_made(k, i, CALL_TABLE(e, k->mod, rt_grow, rt, reg(k, i->dst), reg(k, i->a), reg(k, i->b)));
     break;
   default: assign_made(k, i, CALL_TABLE(e, k->mod, rt_unique, rt, reg(k, i->a))); break; /* LOP_UNIQUE */
   }
@@ -306,11 +304,11 @@ static Rv *bag_address(Fn *k, int bag) {
 static void finish_bag(Fn *k, const LInstr *i, Rv *status) {
   assign(k, k->status, status);
   assign_reg(k, i->dst, rv(k->e, k->pointer));
-  check_status(k, i, rv(k->e, k->status), false);
+  check_status(k, i, rv(k->e, k->status), true);
 }
 
 static void finish_pointer(Fn *k, const LInstr *i, int dst, Rv *status) {
-  check_status(k, i, status, false);
+  check_status(k, i, status, true);
   assign_reg(k, dst, rv(k->e, k->pointer));
 }
 
@@ -360,7 +358,7 @@ static void emit_bag_read(Fn *k, const LInstr *i) {
   Rv *m = k->mod, *rt = load_rt(e, m), *desc = load_desc(e, m, i->imm.i);
   switch (i->op) {
   case LOP_BAG_GET:
-    check_status(k, i, CALL_TABLE(e, m, rt_bag_get, rt, desc, reg(k, i->b), reg(k, i->a), results_buffer(k)), false);
+    check_status(k, i, CALL_TABLE(e, m, rt_bag_get, rt, desc, reg(k, i->b), reg(k, i->a), results_buffer(k)), true);
     take_results(k, i);
     break;
   case LOP_BAG_SUB: {

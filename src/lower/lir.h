@@ -138,6 +138,8 @@ LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n);
 const Desc *lower_desc(World *w, IrType *t);  /* cached in the type */
 void lir_print(const LModule *m, Str *out);
 const char *lir_verify(const LModule *m);     /* NULL, or what is wrong */
+/* Does the CALL take the reference that reg, an argument for an owned parameter, holds? (Else it was given another one.) */
+bool lir_moves_argument(const LFunc *f, const LInstr *call, int32_t reg);
 
 /* ---- eval/eval.c ---------------------------------------------------------------------------------------------- */
 Status eval_function(Rt *rt, RtFunc *f, const Slot *args, Slot *res);  /* Rt.evaluate */

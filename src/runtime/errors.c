@@ -28,6 +28,10 @@ Status rt_error(Rt *rt, ErrorKind kind, uint32_t site, const char *fmt, ...) {
 
 void rt_trace(Rt *rt, uint32_t site) {
   RtError *e = &rt->error;
+  if (!e->site) { /* raised without a place: it is the first one passed */
+    e->site = site;
+    return;
+  }
   if (e->ntrace < RT_TRACE_MAX) e->trace[e->ntrace++] = site;
   e->depth++;
 }

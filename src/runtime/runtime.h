@@ -134,7 +134,7 @@ void rt_destroy(Rt *rt);            /* frees caches; live objects are the caller
 
 /* Fails: fills rt->error with a formatted message, returns 1. The first error stays. */
 Status rt_error(Rt *rt, ErrorKind kind, uint32_t site, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-void rt_trace(Rt *rt, uint32_t site);     /* a caller adds its call site while the error passes through */
+void rt_trace(Rt *rt, uint32_t site);     /* a caller adds its call site while the error passes through; becomes the error's own site if it has none */
 void rt_clear_error(Rt *rt);
 
 /* ---- Objects: constructors return NULL after rt_error(ERR_MEMORY) ----------------------------------------------- */

@@ -99,26 +99,16 @@ static void finish(Code *c, bool entry) {
   c->f->id = 77 + (uint64_t)c->f->index;
 }
 
+static Vec(Mod *) mods;
+
+static Slot *no_global(void *user, int index) {
+  (void)user, (void)index;
+  return NULL;
+}
+
 static Mod *instance(LModule *m) {
-  Mod *mod = NEW(&arena, Mod);
-  mod->rt = &rt;
-  mod->code = m;
-  mod->descs = m->descs;
-  mod->funcs = NEW_ARRAY(&arena, RtFunc *, m->nfuncs);
-  mod->nfuncs = m->nfuncs;
-  for (int k = 0; k < m->nfuncs; k++) {
-    LFunc *f = m->funcs[k];
-    RtFunc *r = mod->funcs[k] = NEW(&arena, RtFunc);
-    r->mod = mod;
-    r->code = f;
-    r->id = f->id;
-    r->nparams = f->nparams;
-    r->nresults = f->nresults;
-    r->ncaps = f->ncaps;
-    r->param_kinds = NEW_ARRAY(&arena, uint8_t, f->nparams + 1);
-    for (int p = 0; p < f->nparams; p++)
-      r->param_kinds[p] = f->regs[p].kind == R_INT ? SLOT_INT : f->regs[p].kind == R_FLOAT ? SLOT_FLOAT : SLOT_PTR;
-  }
+  Mod *mod = mod_new(&rt, m, no_global, NULL);
+  if (mod) vec_push(&arena, mods, mod);
   return mod;
 }
 
@@ -134,6 +124,25 @@ static Mod *compile(LModule *m) {
 static Status run(Mod *m, int f, const Slot *args, Slot *res) {
   if (!m) return 99;
   return m->funcs[f]->entry(m, args, res);
+}
+
+/* Machine code and evaluator, which must agree: results (numbers), errors with place and trace, objects left. */
+static Status run_both(Mod *m, int f, const Slot *args, Slot *res) {
+  if (!m) return 99;
+  Slot want[8];
+  int64_t live = rt.live;
+  Status status = eval_function(&rt, m->funcs[f], args, want);
+  int64_t left = rt.live - live;
+  RtError error = rt.error;
+  rt_clear_error(&rt);
+  live = rt.live;
+  CHECK(run(m, f, args, res) == status && rt.live - live == left);
+  CHECK(rt.error.kind == error.kind && rt.error.site == error.site && rt.error.ntrace == error.ntrace);
+  for (int k = 0; k < error.ntrace; k++) CHECK(rt.error.trace[k] == error.trace[k]);
+  if (status) CHECK_STR(rt.error.message, error.message);
+  for (int k = 0; !status && k < m->funcs[f]->nresults; k++)
+    CHECK(memcmp(&res[k], &want[k], sizeof *res) == 0 || (res[k].f != res[k].f && want[k].f != want[k].f));
+  return status;
 }
 
 /* ---- Scalars ------------------------------------------------------------------------------------------------------- */
@@ -160,7 +169,7 @@ static void test_int_scalars(void) {
       {12, 8, 67, 1}, {13, 4, 4, 1}, {14, 4, 4, 0}, {15, -1, 0, 1}, {16, 0, 0, 1}, {16, 1, 0, 0}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     Slot args[] = {{.i = cases[k].a}, {.i = cases[k].b}}, res;
-    CHECK(run(m, cases[k].op, args, &res) == 0 && res.i == cases[k].want);
+    CHECK(run_both(m, cases[k].op, args, &res) == 0 && res.i == cases[k].want);
   }
   if (m) jit_unload(m);
 }
@@ -176,7 +185,7 @@ static void test_float_scalars(void) {
       {3, 2, 1, 2}, {3, nan, 1, nan}, {4, 2, 0.5, pow(2, 0.5)}, {5, 1, 2, atan2(1, 2)}, {6, 3, 4, 5}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     Slot args[] = {{.f = cases[k].a}, {.f = cases[k].b}}, res;
-    CHECK(run(m, cases[k].op, args, &res) == 0 && same(res.f, cases[k].want));
+    CHECK(run_both(m, cases[k].op, args, &res) == 0 && same(res.f, cases[k].want));
   }
   int one[] = {OP_FNEG, OP_ABS, OP_SIGN, OP_FLOOR, OP_CEIL, OP_ROUND, OP_TRUNC, OP_SQRT, OP_CBRT, OP_EXP, OP_EXPM1, OP_LOG,
                OP_LOG1P, OP_LOG2, OP_LOG10, OP_SIN, OP_COS, OP_TAN, OP_ASIN, OP_ACOS, OP_ATAN, OP_SINH, OP_COSH, OP_TANH,
@@ -189,15 +198,15 @@ static void test_float_scalars(void) {
                    tgamma(x), lgamma(x)};
   for (size_t k = 0; k < sizeof one / sizeof *one; k++) {
     Slot args[] = {{.f = x}}, res;
-    CHECK(run(u, (int)k, args, &res) == 0 && same(res.f, want[k]));
+    CHECK(run_both(u, (int)k, args, &res) == 0 && same(res.f, want[k]));
   }
   int to_int[] = {OP_INT_OF_FLOAT, OP_IS_NAN};
   Mod *c = scalar_module("f", "i", to_int, 2);
   struct { double x; int64_t i; } conversions[] = {{1e300, INT64_MAX}, {-1e300, INT64_MIN}, {nan, 0}, {-2.9, -2}, {9.3e18, INT64_MAX}};
   for (size_t k = 0; k < 5; k++) {
     Slot args[] = {{.f = conversions[k].x}}, res;
-    CHECK(run(c, 0, args, &res) == 0 && res.i == conversions[k].i);
-    CHECK(run(c, 1, args, &res) == 0 && res.i == (conversions[k].x != conversions[k].x));
+    CHECK(run_both(c, 0, args, &res) == 0 && res.i == conversions[k].i);
+    CHECK(run_both(c, 1, args, &res) == 0 && res.i == (conversions[k].x != conversions[k].x));
   }
 }
 
@@ -247,7 +256,7 @@ static void test_loop(void) {
   finish(&c, true);
   Mod *mod = compile(m);
   Slot arg = {.i = 1000}, res;
-  CHECK(run(mod, 0, &arg, &res) == 0 && res.i == 332833500);
+  CHECK(run_both(mod, 0, &arg, &res) == 0 && res.i == 332833500);
   rt.interrupt = 1;
   CHECK(run(mod, 0, &arg, &res) != 0 && rt.error.kind == ERR_INTERRUPT);
   rt.interrupt = 0;
@@ -271,7 +280,7 @@ static void test_switch(void) {
   static const int64_t cases[][2] = {{0, 10}, {1, 11}, {2, 12}, {3, 12}, {-1, 12}};
   for (int k = 0; k < 5; k++) {
     Slot arg = {.i = cases[k][0]}, res;
-    CHECK(run(mod, 0, &arg, &res) == 0 && res.i == cases[k][1]);
+    CHECK(run_both(mod, 0, &arg, &res) == 0 && res.i == cases[k][1]);
   }
 }
 
@@ -301,7 +310,7 @@ static void test_recursion(void) {
   rt.stack_limit = (char *)((uintptr_t)&arg - 16384);
   arg.i = 1000000;
   CHECK(run(mod, 0, &arg, &res) != 0 && rt.error.kind == ERR_STACK && rt.error.ntrace == RT_TRACE_MAX);
-  CHECK(rt.error.trace[0] == 5);
+  CHECK(rt.error.site == 5 && rt.error.trace[0] == 5);
   rt.stack_limit = limit;
   rt_clear_error(&rt);
 }
@@ -341,9 +350,9 @@ static void test_error_cleanup(void) {
   Mod *mod = compile(m);
   int64_t live = rt.live;
   Slot args[] = {{.i = 4}, {.i = 3}}, res[2];
-  CHECK(run(mod, 1, args, res) == 0 && res[0].f == 2.5 && res[1].i == 4 && rt.live == live);
+  CHECK(run_both(mod, 1, args, res) == 0 && res[0].f == 2.5 && res[1].i == 4 && rt.live == live);
   args[1].i = 4;
-  CHECK(run(mod, 1, args, res) != 0 && rt.error.kind == ERR_INDEX && rt.live == live);
+  CHECK(run_both(mod, 1, args, res) != 0 && rt.error.kind == ERR_INDEX && rt.live == live);
   CHECK(rt.error.site == 3 && rt.error.ntrace == 1 && rt.error.trace[0] == 9);
   CHECK_STR(rt.error.message, "index 4 is out of bounds for an array of length 4");
   rt_clear_error(&rt);
@@ -422,6 +431,68 @@ static void test_bag(void) {
   CHECK(rt.live == live);
 }
 
+/* f(n, i): passes an array to a callee that takes it, and keeps a reference; the callee fails if i isn't below n. */
+static void test_kept_argument(void) {
+  LModule *m = module_of(2);
+  float_array_desc(m);
+  Code take = function(m, "oi", "i");
+  take.f->may_fail = true;
+  int n = ireg(&take);
+  ADD(&take, .op = LOP_DIM, .dst = n, .a = 0);
+  ADD(&take, .op = LOP_CHECK_INDEX, .a = 1, .b = n, .site = 3);
+  ADD(&take, .op = LOP_RELEASE, .a = 0);
+  ADD(&take, .op = LOP_RETURN, .args = LIST(n), .nargs = 1);
+  finish(&take, false);
+  Code c = function(m, "ii", "ii");
+  c.f->may_fail = true;
+  int array = oreg(&c), len = ireg(&c), again = ireg(&c);
+  ADD(&c, .op = LOP_NEW_ARRAY, .dst = array, .args = LIST(0), .nargs = 1);
+  ADD(&c, .op = LOP_RETAIN, .a = array);
+  ADD(&c, .op = LOP_CALL, .imm.i = 0, .args = LIST(array, 1), .nargs = 2, .res = LIST(len), .nres = 1, .site = 9);
+  ADD(&c, .op = LOP_DIM, .dst = again, .a = array);
+  ADD(&c, .op = LOP_RELEASE, .a = array);
+  ADD(&c, .op = LOP_RETURN, .args = LIST(len, again), .nargs = 2);
+  finish(&c, true);
+  Mod *mod = compile(m);
+  int64_t live = rt.live;
+  Slot args[] = {{.i = 4}, {.i = 3}}, res[2];
+  CHECK(run_both(mod, 1, args, res) == 0 && res[0].i == 4 && res[1].i == 4 && rt.live == live);
+  args[1].i = 9;
+  CHECK(run_both(mod, 1, args, res) != 0 && rt.error.kind == ERR_INDEX && rt.live == live);
+  rt_clear_error(&rt);
+}
+
+/* A growable stack: n rows of one slot, then its length set. */
+static void test_grow(void) {
+  LModule *m = module_of(1);
+  float_array_desc(m);
+  Code c = function(m, "i", "if");
+  c.f->may_fail = true;
+  int zero = int_const(&c, 0), i = int_const(&c, 0), one = int_const(&c, 1), array = oreg(&c), raw = new_reg(&c, R_RAW, false);
+  ADD(&c, .op = LOP_NEW_ARRAY, .dst = array, .args = LIST(zero), .nargs = 1);
+  label(&c, 0);
+  ADD(&c, .op = LOP_LOOP_HEAD);
+  ADD(&c, .op = LOP_BRANCH, .a = scalar(&c, R_INT, OP_ILT, i, 0), .imm.i = 1);
+  ADD(&c, .op = LOP_GROW, .dst = array, .a = i, .b = one);
+  ADD(&c, .op = LOP_DATA, .dst = raw, .a = array);
+  int x = scalar(&c, R_FLOAT, OP_FLOAT_OF_INT, i, -1);
+  ADD(&c, .op = LOP_STORE, .dst = x, .a = raw, .b = i, .imm.i = 1);
+  ADD(&c, .op = LOP_SCALAR, .sub = OP_IADD, .dst = i, .a = i, .b = one, .c = -1);
+  ADD(&c, .op = LOP_JUMP, .imm.i = 0);
+  label(&c, 1);
+  ADD(&c, .op = LOP_SET_DIM, .a = array, .b = i, .imm.i = 0);
+  int n = ireg(&c), last = freg(&c), end = scalar(&c, R_INT, OP_ISUB, i, one);
+  ADD(&c, .op = LOP_DIM, .dst = n, .a = array);
+  ADD(&c, .op = LOP_DATA, .dst = raw, .a = array);
+  ADD(&c, .op = LOP_LOAD, .dst = last, .a = raw, .b = end, .imm.i = 1);
+  ADD(&c, .op = LOP_RELEASE, .a = array);
+  ADD(&c, .op = LOP_RETURN, .args = LIST(n, last), .nargs = 2);
+  finish(&c, true);
+  Mod *mod = compile(m);
+  Slot arg = {.i = 100}, res[2];
+  CHECK(run_both(mod, 0, &arg, res) == 0 && res[0].i == 100 && res[1].f == 99);
+}
+
 /* ---- Objects -------------------------------------------------------------------------------------------------------------- */
 static void test_closure(void) {
   LModule *m = module_of(2);
@@ -449,7 +520,7 @@ static void test_closure(void) {
   ArrayObj *a = rt_new_array(&rt, rt.desc_float_array, &n, true);
   a->data[0].f = 3;
   Slot args[] = {{.p = &a->h}, {.f = 7}}, res[3];
-  CHECK(run(mod, 1, args, res) == 0 && res[0].f == 21 && res[1].i == 77 && res[2].i == 77);
+  CHECK(run_both(mod, 1, args, res) == 0 && res[0].f == 21 && res[1].i == 77 && res[2].i == 77);
   rt_release(&rt, &a->h);
   CHECK(rt.live == live);
 }
@@ -479,7 +550,7 @@ static void test_box(void) {
   Mod *mod = compile(m);
   int64_t live = rt.live;
   Slot arg = {.f = 1.25}, res[4];
-  CHECK(run(mod, 0, &arg, res) == 0 && res[0].i == 1 && res[1].i == 0 && res[2].f == 1.25 && res[3].i == 1);
+  CHECK(run_both(mod, 0, &arg, res) == 0 && res[0].i == 1 && res[1].i == 0 && res[2].f == 1.25 && res[3].i == 1);
   CHECK(rt.live == live);
 }
 
@@ -506,7 +577,7 @@ static void test_foreign(void) {
   ADD(&c, .op = LOP_RETURN, .args = LIST(r), .nargs = 1);
   finish(&c, true);
   Slot args[] = {{.f = 2}, {.f = 3}, {.f = 4}}, res;
-  CHECK(run(compile(m), 0, args, &res) == 0 && res.f == 10);
+  CHECK(run_both(compile(m), 0, args, &res) == 0 && res.f == 10);
   m->foreigns[0].symbol = "no_such_function";
   m->hash++;
   const char *why = NULL;
@@ -677,13 +748,9 @@ static void test_out_of_memory(void) {
   for (int64_t k = 1;; k++) {
     CHECK(k < 1000);
     if (k >= 1000) break;
-    heap.fail_at = k;
-    Mod *mod = NULL;
-    int64_t at = heap.fail_at;
-    heap.fail_at = -1;
-    mod = instance(m);
+    Mod *mod = instance(m);
     size_t before = heap.bytes;
-    heap.fail_at = at;
+    heap.fail_at = k;
     bool ok = jit_compile(jit, mod, &why);
     heap.fail_at = -1;
     CHECK(heap.bytes == before);
@@ -772,6 +839,7 @@ int main(int argc, char **argv) {
   rt.stack_limit = (char *)((uintptr_t)&here - (1 << 20));
   strcpy(cache_dir, "/tmp/atled-test-XXXXXX");
   if (!mkdtemp(cache_dir)) return 1;
+  rt.evaluate = eval_function;
   jit = another_jit(0);
   if (argc > 1) {
     measure();
@@ -784,6 +852,8 @@ int main(int argc, char **argv) {
     test_switch();
     test_recursion();
     test_error_cleanup();
+    test_kept_argument();
+    test_grow();
     test_arrays();
     test_bag();
     test_closure();
@@ -800,7 +870,13 @@ int main(int argc, char **argv) {
   }
   clear_cache();
   rmdir(cache_dir);
+  for (int k = 0; k < mods.len; k++) {
+    jit_unload(mods.data[k]);
+    mod_free(mods.data[k]);
+  }
   jit_free(jit);
+  CHECK(rt.live == 0);
+  eval_destroy(&rt);
   rt_destroy(&rt);
   arena_free(&arena);
   return check_result();
