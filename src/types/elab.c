@@ -152,24 +152,23 @@ bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out) {
 
 /* ---- Looking names up ---------------------------------------------------------------------- */
 
-/* A use of the binding, as an expression would be. */
-static Expr *use_of(Elab *e, Binding *b, Type *const *inst) {
+/* A use of the binding at its own variables, as an expression would be. */
+static Expr *use_of(Elab *e, Binding *b) {
   Expr *x = NEW(e->arena, Expr);
   x->kind = E_VAR;
   x->span = b->span;
   x->binding = b;
   x->type = b->type;
-  x->inst = b->nqvars ? (Type **)inst : NULL;
   return x;
 }
 
 static IrType **inst_types(Elab *e, Binding *b, Type *const *inst) {
   IrType **out = NEW_ARRAY(e->arena, IrType *, b->nqvars + 1);
-  for (int i = 0; i < b->nqvars; i++) out[i] = el_ir_type(e, NULL, inst[i]);
+  for (int i = 0; i < b->nqvars; i++) out[i] = el_ir_type(e, NULL, inst ? inst[i] : b->qvars[i]);
   return out;
 }
 
-static Func *call_with(Elab *e, Binding *b, Type *const *inst, const Subst *s, int nargs) {
+static Func *call_with(Elab *e, Binding *b, const Subst *s, int nargs) {
   Ctx c;
   el_init_ctx(&c, e, b->name, s);
   IrType *type = el_type(&c, b->type), *t = type;
@@ -182,7 +181,7 @@ static Func *call_with(Elab *e, Binding *b, Type *const *inst, const Subst *s, i
   }
   params[nargs] = e->t_token;
   if (effect) c.token = el_var(&c, region_param(c.region, e->t_token));
-  Node *value = el_apply(&c, use_of(e, b, inst), args, nargs, b->span);
+  Node *value = el_apply(&c, use_of(e, b), args, nargs, b->span);
   if (effect) value = el_with_token(&c, value);
   Func *f = ir_func(e->w, b->name, params, nargs + effect, value->type);
   f->span = b->span;
@@ -201,7 +200,7 @@ Func *elab_function(Elab *e, Binding *b, Type *const *inst, int nargs, Diags *di
     if (!nargs || nargs == in->arity) f = in->func;
   }
   if (!nargs) nargs = el_count_arrows(type);
-  if (!f && nargs && nargs <= el_count_arrows(type)) f = call_with(e, b, inst, &s, nargs);
+  if (!f && nargs && nargs <= el_count_arrows(type)) f = call_with(e, b, &s, nargs);
   return leave(e, saved) ? f : NULL;
 }
 
@@ -210,7 +209,7 @@ Graph *elab_value(Elab *e, Binding *b, Type *const *inst, Diags *diags) {
   Subst s = {b->qvars, inst_types(e, b, inst), b->nqvars, NULL};
   Ctx c;
   el_init_ctx(&c, e, b->name, &s);
-  Graph *g = region_close(c.region, el_variable(&c, use_of(e, b, inst)), b->name);
+  Graph *g = region_close(c.region, el_variable(&c, use_of(e, b)), b->name);
   return leave(e, saved) ? g : NULL;
 }
 

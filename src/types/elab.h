@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Elaboration: from the checked syntax tree to monomorphic graphs, on demand.
  *
- * A definition of a function makes nothing by itself. It becomes a Func when something that is elaborated uses it, once for each
+ * A definition of a function makes nothing by itself. It becomes a Func when something that is elaborated uses it,
+ * once for each
  * choice of types for its quantified variables. What is computed at top level becomes a graph without
  * parameters (or with one, the token, when it has an effect), whose values are stored as globals by whoever runs it.
  *
@@ -34,7 +35,7 @@ bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out);
 /* The type as the IR has it; open variables take their defaults. */
 IrType *elab_type(Elab *e, Type *t);
 
-/* The function a binding names, at types inst[0 … b->nqvars) (NULL when b->nqvars is 0): parameters are its first
+/* The function a binding names, at types inst[0 … b->nqvars) (NULL: each variable's default): parameters are its first
  * `nargs` arguments, then the token if the last of these arrows has an effect (the result is then TUPLE(value, token)).
  * nargs 0: as many as the definition has. NULL after an error, or when the binding isn't a function of that many. */
 Func *elab_function(Elab *e, Binding *b, Type *const *inst, int nargs, Diags *diags);

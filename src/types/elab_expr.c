@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Expressions: one function per kind of syntax node, and the switch that chooses (el_simple).
  *
- * Evaluation is strict and from left to right, which matters for effects only: the token passes through the operands in the
+ * Evaluation is strict and from left to right, which matters for effects only: the token passes through the operands
+ * in the
  * order in which they are elaborated. Long chains of `;`, `let … in`, `::` and `++` are followed by loops, since they may
  * have thousands of links; all else recurses. */
 #include "types/elab_internal.h"

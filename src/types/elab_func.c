@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions: their instances, calls of them, and what they are as values.
  *
- * A definition with parameters becomes a Func of all of them at once for each choice of types (`Instance`, looked up by the
+ * A definition with parameters becomes a Func of all of them at once for each choice of types (`Instance`, looked up
+ * by the
  * interned types). Its own parameters come first; for a local definition what it captures follows, as a closed Func
  * sees nothing around it; the token is last. A Callee is anything of known arity: such a function, a primitive, a
  * constructor, an operator. Called with enough arguments it is one node (el_call). With fewer, or as a value, it is a
@@ -110,8 +111,9 @@ static void finish(Elab *e, const Def *d, Instance *in) {
   if (in->effect) c.token = el_var(&c, args[f->nparams - 1]);
   Node *value = el_deep(&c, d->span) ? ir_zero(e->w, el_result_type(d->type, d->arity)) : def_body(&c, d, args);
   if (in->effect) value = el_with_token(&c, value);
-  if (value->type == f->result) ir_func_finish(e->w, f, value);
-  else ir_func_finish(e->w, f, el_error(&c, d->span, f->result, "unsupported", "this definition can't be used at this type"));
+  if (value->type != f->result)
+    value = el_error(&c, d->span, f->result, "unsupported", "this definition can't be used at this type");
+  ir_func_finish(e->w, f, value);
 }
 
 static Instance *find_instance(const Instances *all, IrType **inst, int n) {
