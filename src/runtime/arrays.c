@@ -45,8 +45,7 @@ static ArrayObj *too_large(Rt *rt, const Desc *desc, const int64_t *dims) {
 }
 
 ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero) {
-  desc = rt_dense_desc(rt, desc);
-  if (!desc) return NULL;
+  desc = rt_dense_desc(desc);
   int64_t slots = desc->args[0]->nslots;
   bool empty = false, overflow = false;
   for (int k = 0; k < desc->rank; k++) {
@@ -64,8 +63,7 @@ ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero)
 }
 
 ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, const int64_t *dims) {
-  desc = rt_dense_desc(rt, desc);
-  if (!desc) return NULL;
+  desc = rt_dense_desc(desc);
   size_t bytes = sizeof(ArrayObj) + (size_t)desc->rank * sizeof(int64_t);
   ArrayObj *v = rt_block_new(rt, bytes);
   if (!v) return NULL;

@@ -22,8 +22,8 @@ static inline int64_t rt_tag(const Obj *p) {
   return (uintptr_t)p & 1 ? (int64_t)((uintptr_t)p >> 1) : ((const BoxObj *)p)->tag;
 }
 static inline Obj *rt_immediate(int64_t tag) { return (Obj *)((uintptr_t)tag << 1 | 1); }
-/* The desc of the array that a bag of this desc becomes when dense; NULL after rt_error. */
-const Desc *rt_dense_desc(Rt *rt, const Desc *bag);
+/* The desc of the array that a bag of this desc is when dense. */
+static inline const Desc *rt_dense_desc(const Desc *d) { return d->kind == D_BAG ? d->args[1] : d; }
 EnvObj *rt_new_env(Rt *rt, RtFunc *fn);
 StringObj *rt_string_raw(Rt *rt, size_t n);           /* bytes to be filled in by the caller at once */
 /* An array of strings of one dimension, all NULL. */

@@ -36,8 +36,6 @@ static const Desc desc_strings = ARRAY_DESC(string_arg, 1, true), desc_floats = 
                   desc_string_matrix = ARRAY_DESC(string_arg, 2, true);
 
 /* ---- VM state -------------------------------------------------------------------------------------------------------- */
-typedef struct DenseDesc { struct DenseDesc *next; const Desc *bag; Desc array; } DenseDesc;
-
 void rt_init(Rt *rt, Heap *heap) {
   memset(rt, 0, sizeof *rt);
   rt->heap = heap;
@@ -59,26 +57,6 @@ void rt_destroy(Rt *rt) {
       memcpy(&rt->free_list[k], p, sizeof(Obj *));
       heap_realloc(rt->heap, p, (size_t)(k + 1) * CLASS_BYTES, 0);
     }
-  for (DenseDesc *d = rt->dense_descs, *next; d; d = next) {
-    next = d->next;
-    heap_realloc(rt->heap, d, sizeof *d, 0);
-  }
-  rt->dense_descs = NULL;
-}
-
-const Desc *rt_dense_desc(Rt *rt, const Desc *bag) {
-  if (bag->kind == D_ARRAY) return bag;
-  for (DenseDesc *d = rt->dense_descs; d; d = d->next)
-    if (d->bag == bag) return &d->array;
-  DenseDesc *d = heap_realloc(rt->heap, NULL, 0, sizeof *d);
-  if (!d) {
-    rt_out_of_memory(rt);
-    return NULL;
-  }
-  *d = (DenseDesc){rt->dense_descs, bag, *bag};
-  d->array.kind = D_ARRAY;
-  rt->dense_descs = d;
-  return &d->array;
 }
 
 double rt_now(void) {

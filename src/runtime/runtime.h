@@ -33,7 +33,7 @@ struct Desc {
   int nslots;
   uint8_t *slots;        /* SlotKind of each */
   int n;
-  const Desc **args;     /* tuple components; ctor payloads (D_UNIT: none); array, bag: [0] is the base element */
+  const Desc **args;     /* tuple components; ctor payloads (D_UNIT: none); array, bag: [0] is the base element; bag: [1] is the array it is when dense */
   const char **names;    /* record fields; constructors; NULL for a plain tuple */
   int rank;              /* array, bag */
   bool pointers;         /* array, bag: its base element has pointer slots */
@@ -112,7 +112,6 @@ struct Rt {
   int64_t budget;        /* evaluator instructions left; < 0: unlimited */
   bool had_effect;       /* an effect was performed since the entry began */
   double deadline;       /* monotonic seconds, 0: none */
-  void *dense_descs;     /* array descriptors of dense bags, made on demand (objects.c) */
   size_t eval_stack_limit; /* bytes of evaluator frames */
 };
 /* A module in a VM: what machine code reaches through its first argument. */

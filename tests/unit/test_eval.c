@@ -382,9 +382,10 @@ static void build_arrays(LModule *lm) {
 
 static void test_arrays(void) {
   static uint8_t ptr[] = {SLOT_PTR};
-  static Desc bag;
-  bag = *rt.desc_float_array;
+  const Desc *args[] = {rt.desc_float_array->args[0], rt.desc_float_array};
+  Desc bag = *rt.desc_float_array;
   bag.kind = D_BAG;
+  bag.args = args;
   bag.slots = ptr;
   LModule *lm = module(1);
   lm->descs[2] = &bag;

@@ -407,8 +407,12 @@ static void test_arrays(void) {
 /* A bag's way through machine code: two contributions and the array they make. */
 static void test_bag(void) {
   static Desc bag_desc;
+  static const Desc *bag_args[2];
+  bag_args[0] = rt.desc_float_array->args[0];
+  bag_args[1] = rt.desc_float_array;
   bag_desc = *rt.desc_float_array;
   bag_desc.kind = D_BAG;
+  bag_desc.args = bag_args;
   LModule *m = module_of(1);
   float_array_desc(m);
   m->descs[m->ndescs++] = &bag_desc;

@@ -35,9 +35,12 @@ static Desc d_cot = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .n = 2, 
 static const Desc *float_args[] = {&d_float};
 static const Desc d_floats = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = float_args, .rank = 1};
 static const Desc d_matrix = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = float_args, .rank = 2};
-static const Desc d_bag = {.kind = D_BAG, .nslots = 1, .slots = kind_ptr, .n = 1, .args = float_args, .rank = 1};
-static const Desc *bag_args[] = {&d_bag};
-static const Desc d_bags = {.kind = D_BAG, .nslots = 1, .slots = kind_ptr, .n = 1, .args = bag_args, .rank = 1, .pointers = true};
+static const Desc *bag_args[] = {&d_float, &d_floats};
+static const Desc d_bag = {.kind = D_BAG, .nslots = 1, .slots = kind_ptr, .n = 2, .args = bag_args, .rank = 1};
+static const Desc *row_args[] = {&d_bag};
+static const Desc d_rows = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = row_args, .rank = 1, .pointers = true};
+static const Desc *bags_args[] = {&d_bag, &d_rows};
+static const Desc d_bags = {.kind = D_BAG, .nslots = 1, .slots = kind_ptr, .n = 2, .args = bags_args, .rank = 1, .pointers = true};
 
 static Heap heap;
 static Rt rt;
