@@ -176,7 +176,7 @@ Node *ir_call(World *w, Func *f, Node **args, Site site) {
 }
 
 /* ---- Closures --------------------------------------------------------------------------- */
-static Func *func_of_graph(World *w, Graph *g) {
+Func *ir_graph_func(World *w, Graph *g) {
   Func *f = map_get(&tables(w)->graph_funcs, g);
   if (f) return f;
   f = ir_func(w, g->name, g->params, g->nparams, g->result->type);
@@ -196,6 +196,7 @@ static bool is_eta(const Graph *g, int own, int ncaps) {
 
 Node *ir_closure(World *w, Graph *g, IrType *fun, Node **caps, int n) {
   int own = 1 + fun->effect;
+  if (g->frozen) return ir_intern(w, &(Node){.op = OP_CLOSURE, .type = fun, .ops = caps, .nops = n, .graphs = &g, .ngraphs = 1});
   CapturePlan p = ir_plan_captures(w, &g, 1, own, caps, n);
   if (p.changed) {
     Node **args = ir_plan_args(w, &p, g, own);
@@ -247,7 +248,7 @@ Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site) {
     if (token) args[n++] = token;
     for (int i = 0; i < f->nops; i++) args[n++] = f->ops[i];
     if (f->graphs[0]->size <= INLINE_SIZE) return ir_instantiate(w, f->graphs[0], args, site);
-    return ir_call(w, func_of_graph(w, f->graphs[0]), args, site);
+    return ir_call(w, ir_graph_func(w, f->graphs[0]), args, site);
   }
   if (ir_is_known_function(f)) return apply_switch(w, f, x, token, site);
   IrType *r = f->type->args[1];

@@ -23,6 +23,7 @@ typedef struct Node Node;
 typedef struct Graph Graph;
 typedef struct Func Func;
 typedef struct World World;
+typedef struct Rewriter Rewriter;
 
 /* ---- Types -------------------------------------------------------------------- */
 typedef enum IrKind {
@@ -135,6 +136,7 @@ struct Graph {
   uint32_t id, hash;
   int size;             /* distinct nodes, with nested graphs */
   uint16_t flags;       /* of result */
+  bool frozen;          /* a closure of it may be taken apart by CLOSURE_CAP: its captures stay as they are */
   Sym name;             /* first name it got, for traces and pictures; no part of identity */
   void *cache;          /* ir: its nodes in order */
   void *ad;             /* src/ad: its derivatives */
@@ -175,6 +177,10 @@ struct World {
    * The Func has the primitive's parameters; its pullback/tangent are set. */
   Func *(*rule)(void *user, Op op);
   void *rule_user;
+  Map conversions;      /* src/ad: functions between values and cotangents */
+  Map duals;            /* src/ad: forward-mode functions */
+  Map closures;         /* src/ad: function type -> graphs that closures of it may have */
+  Rewriter *expander;   /* src/ad: the run under way */
   uint32_t next_id;
   uint32_t walk;        /* number of the latest walk: Node.mark */
   void *growth;         /* report of what wasn't inlined and why */
@@ -237,9 +243,22 @@ Node *ir_substitute(World *w, Node *x, Node **args, int nargs, Site site);
 Node *ir_env(World *w, Op op, IrType *t, Graph *g, Node *x);
 Node *ir_closure_cap(World *w, Node *closure, Graph *g, int i);
 Node *ir_graph_id(World *w, Graph *g);
+Func *ir_graph_func(World *w, Graph *g);      /* a function with that graph, one for each graph */
 int ir_rt_id(const RtPrim *p);                /* its row: RtPrimId */
 const RtPrim *ir_rt_find(const char *name);   /* a row of src/prims/rt.def, or NULL */
 int ir_op_find(const char *name);             /* the scalar op named so in ops.def for floats ("sin"), or -1 */
+
+/* ---- Rewriting: see rewrite.c ----------------------------------------------------------- */
+typedef struct RewritePass {
+  void *user;
+  void *(*begin)(void *user, Graph *g);  /* what is known of one graph: handed to `node`; may be NULL */
+  /* What becomes of a node of it, given what became of its operands and graphs; NULL: the same operation again. */
+  Node *(*node)(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs);
+} RewritePass;
+Graph *ir_rewrite(World *w, Graph *g, RewritePass pass);
+Graph *rewrite_graph(Rewriter *r, Graph *g);
+Func *rewrite_func(Rewriter *r, Func *f);
+bool rewrite_busy(const Rewriter *r, const Graph *g);   /* is it being rewritten now? */
 
 /* ---- Regions: building nested graphs without knowing the captures beforehand ---------------------------
  * Region *r = region_open(w, outer); own parameters: region_param(r, type) in order, all before the first import.

@@ -26,6 +26,9 @@ World *world_new(Arena *a, SymTable *syms) {
   map_init(&t->sites, a);
   map_init(&t->unrolled, a);
   map_init(&t->graph_funcs, a);
+  map_init(&w->conversions, a);
+  map_init(&w->closures, a);
+  map_init(&w->duals, a);
   t->unroll_left = 4000;
   vec_push(a, w->sites, ((SiteInfo){0}));
   return w;
@@ -132,7 +135,7 @@ static uint16_t node_flags(const Node *n) {
   if (n->op == OP_CALL) fl |= func_flags(n->attr.func);
   if (n->op == OP_RT && n->attr.rt->fails) fl |= NODE_FAILS;
   if (n->op == OP_APPLY) fl |= NODE_APPLIES;
-  if (n->op == OP_VJP || n->op == OP_JVP || n->op == OP_CHECKPOINT) fl |= NODE_AD;
+  if (n->op == OP_VJP || n->op == OP_JVP || n->op == OP_CHECKPOINT || n->op == OP_STOP) fl |= NODE_AD;
   if (n->op == OP_LOOP && n->loop->has_cond) fl |= NODE_FAILS;
   return fl;
 }

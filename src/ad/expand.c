@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver: replaces VJP and JVP by what they mean, innermost first, in all graphs an entry reaches; then, when no
+ * outer derivative can be left, removes STOP and CHECKPOINT. Definitions themselves are never changed: functions are copied.
+ *
+ * A function that isn't known here can only be one of the closures of its type that the program makes. The dispatcher of a
+ * function type asks which, and calls that graph with the captures taken out of the closure; so to differentiation
+ * an unknown call is a branch between known ones, and a function value needs no twin at run time. */
+#include "ad/ad_internal.h"
+
+/* ---- The two modes ------------------------------------------------------------------- */
+/* A graph that applies the function: its own graph, or one that captures it. */
+typedef struct Target { Graph *g; Node **args; bool *active; Node *f; } Target;
+
+static Target target_of(World *w, Node *f, Node *x, Node *token, Site site) {
+  Target t = {.f = f};
+  if (f->op != OP_CLOSURE) {
+    Region *out = region_open(w, NULL), *r = region_open(w, out);
+    Node *px = region_param(r, x->type), *pt = token ? region_param(r, token->type) : NULL;
+    Node *y = ir_apply(w, region_import(r, out, f), px, pt, site);
+    t.f = ir_closure(w, region_close(r, y, NULL), f->type, r->caps.data, r->ncaps);
+    if (t.f->op != OP_CLOSURE) { /* the wrapper is the function itself: keep the call */
+      IrType *ps[3] = {x->type, token ? token->type : f->type, f->type};
+      int n = token ? 2 : 1;
+      Node *apply = ir_apply(w, ir_param(w, n, f->type), px, pt, site);
+      t.g = ir_graph(w, ps, n + 1, apply, NULL);
+      t.args = NEW_ARRAY(w->arena, Node *, n + 1);
+      t.args[0] = x;
+      if (token) t.args[1] = token;
+      t.args[n] = f;
+      t.active = NEW_ARRAY(w->arena, bool, n + 1);
+      t.active[0] = true;
+      return t;
+    }
+  }
+  t.g = t.f->graphs[0];
+  t.args = NEW_ARRAY(w->arena, Node *, t.g->nparams + 1);
+  t.active = NEW_ARRAY(w->arena, bool, t.g->nparams + 1);
+  t.active[0] = true;
+  int n = 0;
+  t.args[n++] = x;
+  if (token) t.args[n++] = token;
+  for (int i = 0; i < t.f->nops; i++) t.args[n++] = t.f->ops[i];
+  return t;
+}
+
+/* The pullback users see: 'b -> 'a, a closure over the residuals and the shapes. */
+static Node *public_pullback(World *w, Combined *c, Split *s, Node **args, Node *x, Node *y, IrType *b, bool effect, Site site) {
+  Region *out = region_open(w, NULL), *r = region_open(w, out);
+  Node *dy = region_param(r, b);
+  int total = c->p + 1 + c->nacc;
+  Node **in = NEW_ARRAY(w->arena, Node *, total + s->nres + 1);
+  for (int i = 0; i < c->p; i++) in[i] = ir_zero(w, c->g->params[i]);
+  Node *d = ad_to_cotangent(w, b, dy, region_import(r, out, y), site);
+  in[c->p] = effect ? ad_one_component(w, ad_cotangent(w, c->g->result->type), 0, d) : d;
+  for (int i = 0; i < c->nacc; i++) in[c->p + 1 + i] = ir_zero(w, c->accs[i]->type);
+  for (int j = 0; j < s->nres; j++) in[total + j] = region_import(r, out, ir_substitute(w, s->res[j], args, c->p, 0));
+  Node *acc = c->nacc ? ir_substitute(w, s->back[0], in, total + s->nres, 0) : ir_unit(w);
+  Node *dx = ad_to_public(w, x->type, region_import(r, out, x), acc);
+  return ir_closure(w, region_close(r, dx, NULL), ir_fun_type(w, b, x->type, false), r->caps.data, r->ncaps);
+}
+
+static Node *expand_vjp(World *w, const Node *n, Node **ops) {
+  Node *x = ops[1], *token = n->nops == 3 ? ops[2] : NULL;
+  Target t = target_of(w, ops[0], x, token, n->site);
+  Combined *c = ad_combine(w, t.g, t.active, NULL, true);
+  Split s = ad_split(w, c, c->accs, NEW_ARRAY(w->arena, bool, c->p + 1));
+  Node *value = ir_substitute(w, c->y, t.args, c->p, n->site);
+  Node *y = token ? ir_get(w, value, 0) : value;
+  Node *both = ir_pair(w, y, public_pullback(w, c, &s, t.args, x, y, ops[0]->type->args[1], token != NULL, n->site));
+  return token ? ir_pair(w, both, ir_get(w, value, 1)) : both;
+}
+
+static Node *expand_jvp(World *w, Rewriter *r, const Node *n, Node **ops) {
+  Node *x = ops[1], *token = n->nops == 4 ? ops[3] : NULL;
+  IrType *b = ops[0]->type->args[1];
+  Target t = target_of(w, ops[0], x, token, n->site);
+  t.active[0] = ad_has_slot(w, x->type);
+  Graph *g = ad_tangent(w, t.g, t.active);
+  if (g->flags & NODE_AD) g = rewrite_graph(r, g);
+  Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
+  for (int i = 0; i < t.g->nparams; i++) args[i] = t.args[i];
+  if (t.active[0]) args[t.g->nparams] = ad_to_cotangent(w, x->type, ops[2], x, n->site);
+  Node *both = ir_instantiate(w, g, args, n->site);
+  Node *y = ir_get(w, both, 0), *dy = ir_get(w, both, 1);
+  if (!token) return ir_pair(w, y, ad_to_public(w, b, y, dy));
+  Node *v = ir_get(w, y, 0);
+  return ir_pair(w, ir_pair(w, v, ad_to_public(w, b, v, ir_get(w, dy, 0))), ir_get(w, y, 1));
+}
+
+static Node *expand_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)graphs;
+  (void)frame;
+  ((World *)user)->expander = r;
+  if (n->op == OP_VJP) return expand_vjp(user, n, ops);
+  if (n->op == OP_JVP) return expand_jvp(user, r, n, ops);
+  return NULL;
+}
+
+/* Once no derivative is left outside, what only derivatives see goes. */
+static Node *strip_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)r;
+  (void)frame;
+  (void)graphs;
+  if (n->op == OP_STOP) return ops[0];
+  if (n->op == OP_CHECKPOINT) return ir_apply(user, ops[0], ops[1], n->nops == 3 ? ops[2] : NULL, n->site);
+  return NULL;
+}
+
+/* ---- Unknown functions ------------------------------------------------------------------------ */
+typedef struct Candidates { Vec(Graph *) all; } Candidates;
+
+static void register_closure(World *w, Node *closure) {
+  Candidates *c = map_get(&w->closures, closure->type);
+  if (!c) {
+    c = NEW(w->arena, Candidates);
+    map_put(&w->closures, closure->type, c);
+  }
+  for (int i = 0; i < c->all.len; i++)
+    if (c->all.data[i] == closure->graphs[0]) return;
+  vec_push(w->arena, c->all, closure->graphs[0]);
+}
+
+static void register_graph(void *user, Graph *g) {
+  World *w = user;
+  Node **nodes;
+  int n = ir_order(w->arena, g, &nodes);
+  for (int i = 0; i < n; i++)
+    if (nodes[i]->op == OP_CLOSURE) register_closure(w, nodes[i]);
+}
+
+static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
+  Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
+  for (int i = 0; i < own; i++) args[i] = caps[1 + i];
+  for (int i = own; i < g->nparams; i++) args[i] = ir_closure_cap(w, caps[0], g, i - own);
+  return ir_call(w, ir_graph_func(w, g), args, 0);
+}
+
+static Node *dispatch(World *w, Rewriter *e, IrType *fun, const Candidates *c, Node **caps, int own) {
+  int n = own + 1;
+  IrType **ts = NEW_ARRAY(w->arena, IrType *, n);
+  for (int i = 0; i < n; i++) ts[i] = caps[i]->type;
+  IrType *pair[2] = {fun->args[1], ir_type(w, T_TOKEN)};
+  IrType *rt = fun->effect ? ir_tuple_type(w, pair, NULL, 2) : fun->args[1];
+  Node *y = ir_fail(w, rt, ir_string(w, sym_of(w->syms, "this function value can't be differentiated: it was made outside the program")), 0);
+  for (int i = 0; c && i < c->all.len; i++) {
+    Graph *g = c->all.data[i];
+    if (e && rewrite_busy(e, g)) continue;
+    if (e) g = rewrite_graph(e, g);
+    g->frozen = true;
+    Node *is = ir_op2(w, OP_IEQ, ir_op1(w, OP_CLOSURE_ID, caps[0]), ir_graph_id(w, g));
+    Graph *arms[2] = {ir_graph(w, ts, n, y, NULL), ir_graph(w, ts, n, call_candidate(w, g, caps, own), NULL)};
+    y = ir_switch(w, is, arms, 2, caps, n);
+  }
+  return y;
+}
+
+Func *ad_dispatcher(World *w, IrType *fun) {
+  Candidates *c = map_get(&w->closures, fun);
+  const void *key = (const void *)(uintptr_t)(hash_mix(hash_mix(fun->id, c ? (uint64_t)c->all.len : 0), 0xd15) | 1);
+  Func *f = map_get(&w->conversions, key);
+  if (f) return f;
+  int own = 1 + fun->effect;
+  IrType *ps[3] = {fun, fun->args[0], ir_type(w, T_TOKEN)};
+  IrType *pair[2] = {fun->args[1], ps[2]};
+  f = ir_func(w, sym_of(w->syms, "apply"), ps, own + 1, fun->effect ? ir_tuple_type(w, pair, NULL, 2) : fun->args[1]);
+  f->recursive = true;
+  map_put(&w->conversions, key, f);
+  Node *caps[3];
+  for (int i = 0; i <= own; i++) caps[i] = ir_param(w, i, ps[i]);
+  ir_func_finish(w, f, dispatch(w, w->expander, fun, c, caps, own));
+  return f;
+}
+
+/* ---- Entry ------------------------------------------------------------------------------------------ */
+Graph *ad_expand(World *w, Graph *g) {
+  ir_walk_graphs(w, g, register_graph, w);
+  g = ir_rewrite(w, g, (RewritePass){.user = w, .node = expand_node});
+  return ir_rewrite(w, g, (RewritePass){.user = w, .node = strip_node});
+}

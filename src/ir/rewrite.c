@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Rewriting: all graphs that one reaches are made anew, bottom-up, through nested graphs and called functions. A pass is
+ * a function that says what becomes of a node whose operands and graphs are done. Everything goes through the normalising
+ * constructors, so simplification is part of every pass; functions are copied, never changed. */
+#include "ir/ir_internal.h"
+
+struct Rewriter {
+  World *w;
+  Map graphs, funcs, busy;
+  RewritePass pass;
+};
+
+bool rewrite_busy(const Rewriter *r, const Graph *g) { return map_get(&r->busy, g) != NULL; }
+
+Func *rewrite_func(Rewriter *r, Func *f) {
+  if (!f) return NULL;
+  Func *n = map_get(&r->funcs, f);
+  if (n) return n;
+  n = ir_func(r->w, f->name, f->params, f->nparams, f->result);
+  n->recursive = f->recursive;
+  n->opaque = f->opaque;
+  n->foreign = f->foreign;
+  n->span = f->span;
+  map_put(&r->funcs, f, n);
+  map_put(&r->funcs, n, n);
+  n->pullback = rewrite_func(r, f->pullback);
+  n->tangent = rewrite_func(r, f->tangent);
+  if (f->graph) ir_func_finish(r->w, n, rewrite_graph(r, f->graph)->result);
+  return n;
+}
+
+static Node *plain(Rewriter *r, Node *n, Node **ops, Graph **graphs) {
+  World *w = r->w;
+  switch (n->op) {
+  case OP_PARAM: return n;
+  case OP_CALL: return ir_call(w, rewrite_func(r, n->attr.func), ops, n->site);
+  case OP_CLOSURE_CAP: return ir_closure_cap(w, ops[0], graphs[0], (int)n->attr.i);
+  case OP_GRAPH_ID: return ir_graph_id(w, graphs[0]);
+  case OP_INJ: case OP_UNINJ:
+    if (n->ngraphs) return ir_env(w, (Op)n->op, n->type, graphs[0], ops[0]);
+    return ir_rebuild(w, n, ops, graphs);
+  default: return ir_rebuild(w, n, ops, graphs);
+  }
+}
+
+Graph *rewrite_graph(Rewriter *r, Graph *g) {
+  World *w = r->w;
+  Graph *done = map_get(&r->graphs, g);
+  if (done) return done;
+  map_put(&r->busy, g, g);
+  void *frame = r->pass.begin ? r->pass.begin(r->pass.user, g) : NULL;
+  Node **nodes;
+  int n = ir_order(w->arena, g, &nodes);
+  Map val;
+  map_init(&val, w->arena);
+  for (int i = 0; i < n; i++) {
+    Node *x = nodes[i];
+    Node **ops = NEW_ARRAY(w->arena, Node *, x->nops + 1);
+    Graph **graphs = NEW_ARRAY(w->arena, Graph *, x->ngraphs + 1);
+    for (int k = 0; k < x->nops; k++) ops[k] = map_get(&val, x->ops[k]);
+    for (int k = 0; k < x->ngraphs; k++) graphs[k] = rewrite_graph(r, x->graphs[k]);
+    Node *y = r->pass.node ? r->pass.node(r->pass.user, r, frame, x, ops, graphs) : NULL;
+    map_put(&val, x, y ? y : plain(r, x, ops, graphs));
+  }
+  Graph *out = ir_graph(w, g->params, g->nparams, map_get(&val, g->result), g->name);
+  if (g->frozen) out->frozen = true;
+  map_put(&r->graphs, g, out);
+  map_put(&r->graphs, out, out);
+  map_put(&r->busy, g, NULL);
+  return out;
+}
+
+Graph *ir_rewrite(World *w, Graph *g, RewritePass pass) {
+  Rewriter *r = NEW(w->arena, Rewriter);
+  r->w = w;
+  r->pass = pass;
+  map_init(&r->graphs, w->arena);
+  map_init(&r->funcs, w->arena);
+  map_init(&r->busy, w->arena);
+  return rewrite_graph(r, g);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The passes between elaboration and lowering, in order:
+ *
+ *   built           what elaboration made (already in normal form)
+ *     simplify        everything made anew: calls of functions that were unfinished are inlined and specialised now
+ *     prune           results, carried values and tapes that nobody reads go
+ *   optimised
+ *     ad_expand       derivatives, innermost first (src/ad)
+ *   differentiated
+ *     simplify        with functions that have a derivative rule inlined too
+ *     prune
+ *   final           what is lowered
+ */
+#ifndef ATLED_OPT_H
+#define ATLED_OPT_H
+#include "ir/ir.h"
+
+typedef struct OptStages { Graph *built, *optimised, *differentiated, *final; } OptStages;
+/* The final form of an entry; no VJP, JVP, CHECKPOINT or STOP is left. `stages` may be NULL. */
+Graph *opt_pipeline(World *w, Graph *g, OptStages *stages);
+Graph *opt_prune(World *w, Graph *g);
+#endif

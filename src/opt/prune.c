@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Dead components: results of branches and loops that nobody reads, and carried values that only feed themselves. Dead nodes
+ * need no pass: nothing refers to them. */
+#include "opt/opt.h"
+
+/* Which components of a node are read in one graph. */
+typedef struct Uses { bool all; bool *component; } Uses;
+typedef struct Frame { World *w; Map uses; } Frame;
+
+static Uses *uses_of(Frame *f, Node *n) {
+  Uses *u = map_get(&f->uses, n);
+  if (u) return u;
+  u = NEW(f->w->arena, Uses);
+  u->component = NEW_ARRAY(f->w->arena, bool, n->type->n + 1);
+  map_put(&f->uses, n, u);
+  return u;
+}
+
+static void *find_uses(void *user, Graph *g) {
+  World *w = user;
+  Frame *f = NEW(w->arena, Frame);
+  f->w = w;
+  map_init(&f->uses, w->arena);
+  Node **nodes;
+  int n = ir_order(w->arena, g, &nodes);
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < nodes[i]->nops; k++) {
+      Node *x = nodes[i]->ops[k];
+      if (x->op != OP_LOOP && x->op != OP_SWITCH) continue;
+      if (nodes[i]->op == OP_GET) uses_of(f, x)->component[nodes[i]->attr.i] = true;
+      else uses_of(f, x)->all = true;
+    }
+  if (g->result->op == OP_LOOP || g->result->op == OP_SWITCH) uses_of(f, g->result)->all = true;
+  return f;
+}
+
+static Node *tuple_of(World *w, Node **xs, int n) {
+  IrType **ts = NEW_ARRAY(w->arena, IrType *, n + 1);
+  for (int i = 0; i < n; i++) ts[i] = xs[i]->type;
+  return ir_tuple(w, ir_tuple_type(w, ts, NULL, n), xs);
+}
+
+/* ---- Branches ---------------------------------------------------------------------- */
+static Node *prune_switch(World *w, Node *n, Node **ops, Graph **graphs, const Uses *u) {
+  IrType *t = n->type;
+  int kept = 0;
+  for (int k = 0; k < t->n; k++) kept += u->component[k];
+  if (t->kind != T_TUPLE || kept == t->n) return NULL;
+  Graph **arms = NEW_ARRAY(w->arena, Graph *, n->ngraphs);
+  for (int a = 0; a < n->ngraphs; a++) {
+    Node **xs = NEW_ARRAY(w->arena, Node *, kept + 1);
+    for (int k = 0, j = 0; k < t->n; k++)
+      if (u->component[k]) xs[j++] = ir_get(w, graphs[a]->result, k);
+    arms[a] = ir_graph(w, graphs[a]->params, graphs[a]->nparams, kept == 1 ? xs[0] : tuple_of(w, xs, kept), graphs[a]->name);
+  }
+  Node *s = ir_switch(w, ops[0], arms, n->ngraphs, ops + 1, n->nops - 1);
+  Node **out = NEW_ARRAY(w->arena, Node *, t->n);
+  for (int k = 0, j = 0; k < t->n; k++) {
+    if (!u->component[k]) out[k] = ir_zero(w, t->args[k]);
+    else out[k] = kept == 1 ? s : ir_get(w, s, j), j++;
+  }
+  return ir_tuple(w, t, out);
+}
+
+/* ---- Loops ---------------------------------------------------------------------------- */
+/* Marks the carried values and accumulators that x reads. */
+static bool mark_state(World *w, Node *x, Graph *body, int slots, bool *need) {
+  Node **nodes;
+  bool more = false;
+  int n = ir_order(w->arena, ir_graph(w, body->params, body->nparams, x, NULL), &nodes);
+  for (int i = 0; i < n; i++) {
+    int k = nodes[i]->op == OP_PARAM ? (int)nodes[i]->attr.i - 1 : -1;
+    if (k >= 0 && k < slots && !need[k]) more = need[k] = true;
+  }
+  return more;
+}
+
+static bool *needed_state(World *w, const LoopInfo *l, Graph *body, Graph *cond, const Uses *u) {
+  int slots = l->ncarried + l->naccs;
+  bool *need = NEW_ARRAY(w->arena, bool, slots + 1), *seen = NEW_ARRAY(w->arena, bool, slots + 1);
+  for (int k = 0; k < slots; k++) need[k] = u->component[k];
+  if (cond) mark_state(w, cond->result, cond, l->ncarried, need);
+  for (int i = 0; i < l->nstacked; i++)
+    if (u->component[slots + i]) mark_state(w, ir_get(w, body->result, slots + i), body, slots, need);
+  for (bool more = true; more;) {
+    more = false;
+    for (int k = 0; k < slots; k++) {
+      if (!need[k] || seen[k]) continue;
+      seen[k] = more = true;
+      mark_state(w, ir_get(w, body->result, k), body, slots, need);
+    }
+  }
+  return need;
+}
+
+static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const Uses *u) {
+  const LoopInfo *l = n->loop;
+  int slots = l->ncarried + l->naccs, counted = !l->has_cond;
+  Graph *body = graphs[0], *cond = counted ? NULL : graphs[1];
+  bool *need = needed_state(w, l, body, cond, u), drop = false;
+  for (int k = 0; k < slots; k++) drop |= !need[k];
+  for (int i = 0; i < l->nstacked; i++) drop |= !u->component[slots + i];
+  if (!drop) return NULL;
+  Vec(Node *) xs = {0};
+  for (int k = 0; k < slots; k++) vec_push(w->arena, xs, need[k] ? ir_get(w, body->result, k) : ir_param(w, 1 + k, body->params[1 + k]));
+  LoopInfo info = *l;
+  info.nstacked = 0;
+  for (int i = 0; i < l->nstacked; i++) {
+    if (!u->component[slots + i]) continue;
+    vec_push(w->arena, xs, ir_get(w, body->result, slots + i));
+    info.nstacked++;
+  }
+  Graph *b = ir_graph(w, body->params, body->nparams, tuple_of(w, xs.data, xs.len), body->name);
+  Node *loop = ir_loop(w, &info, counted ? ops[0] : NULL, ops + counted, b, cond, n->site);
+  Node **out = NEW_ARRAY(w->arena, Node *, n->type->n);
+  int at = slots;
+  for (int k = 0; k < slots; k++) out[k] = ir_get(w, loop, k);
+  for (int i = 0; i < l->nstacked; i++) out[slots + i] = u->component[slots + i] ? ir_get(w, loop, at++) : ir_zero(w, n->type->args[slots + i]);
+  out[n->type->n - 1] = ir_get(w, loop, loop->type->n - 1);
+  return ir_tuple(w, n->type, out);
+}
+
+static Node *prune_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)r;
+  if (n->op != OP_LOOP && n->op != OP_SWITCH) return NULL;
+  Uses *u = uses_of(frame, n);
+  if (u->all) return NULL;
+  return n->op == OP_LOOP ? prune_loop(user, n, ops, graphs, u) : prune_switch(user, n, ops, graphs, u);
+}
+
+Graph *opt_prune(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .begin = find_uses, .node = prune_node}); }
