@@ -14,13 +14,13 @@ enum { INLINE_SIZE = 300, SPECIAL_DEPTH = 6, UNROLL_DEPTH = 24, UNROLL_SIZE = 60
 /* ---- Instantiation --------------------------------------------------------------- */
 static Graph *resite(World *w, Graph *g, Site site) {
   if (!site || !(g->flags & NODE_FAILS)) return g;
-  const void *key = (const void *)(uintptr_t)(hash_mix(hash_mix(g->id, site), 0x51e) | 1);
-  Graph *r = map_get(&tables(w)->sites, key);
+  const void *key = (const void *)(uintptr_t)((uint64_t)g->id << 32 | site); /* exact: a collision would swap graphs */
+  Graph *r = map_get(&tables(w)->resited, key);
   if (r) return r;
   Node **ps = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
   for (int i = 0; i < g->nparams; i++) ps[i] = ir_param(w, i, g->params[i]);
   r = ir_graph(w, g->params, g->nparams, ir_instantiate(w, g, ps, site), g->name);
-  map_put(&tables(w)->sites, key, r);
+  map_put(&tables(w)->resited, key, r);
   return r;
 }
 

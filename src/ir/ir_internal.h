@@ -12,6 +12,7 @@ typedef struct Table { /* open addressing over pointers, keyed by a hash the ent
 typedef struct Tables {
   Table nodes, graphs, types;
   Map sites;          /* (at, function, parent) chains by hash */
+  Map resited;        /* graph id and site to the graph whose places are inlined at the site */
   Map unrolled;       /* CALL node -> what it unrolled to, or itself */
   Map graph_funcs;    /* Graph -> Func that names it */
   IrType *plain[T_TUPLE];

@@ -24,6 +24,7 @@ World *world_new(Arena *a, SymTable *syms) {
   Tables *t = NEW(a, Tables);
   w->tables = t;
   map_init(&t->sites, a);
+  map_init(&t->resited, a);
   map_init(&t->unrolled, a);
   map_init(&t->graph_funcs, a);
   map_init(&w->conversions, a);

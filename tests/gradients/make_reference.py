@@ -95,14 +95,16 @@ def derivative(f, x, n):
 
 def clean(v, scale):
     """Zero, where what is left is the error of the differences."""
-    return mpf(0) if abs(v) < mpf(10) ** -20 * scale else v
+    return mpf(0) if abs(v) <= mpf(10) ** -20 * scale else v
 
 def unary_rows(f, points):
     for p in points:
         x = mpf(p)
         size = abs(x) if x else mpf(1)
         values = [derivative(f, x, n) for n in range(3)]
-        scale = max(abs(v) * size ** k for k, v in enumerate(values))
+        scale = max(abs(v) * size ** k for k, v in enumerate(values)) or mpf(1)
+        if not x:
+            scale = max(scale, mpf(10) ** -30)
         yield (p, *(clean(v, scale / size ** k) for k, v in enumerate(values)))
 
 def binary_rows(f, points):
