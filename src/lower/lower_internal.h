@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of src/lower share.
+ *
+ *   lower_module.c  the driver: which graphs become functions, tables of the module, facts about functions, hash
+ *   desc.c          slot layouts and run-time descriptors of types
+ *   schedule.c      order of the nodes of a graph; where values are read and consumed; which updates are in place
+ *   emit.c          registers, moves, what is known about arrays
+ *   lower_node.c    frames; scalar nodes, products, sums, closures, calls
+ *   lower_array.c   arrays and bags
+ *   lower_control.c switches, functions' bodies, tail calls
+ *   lower_loop.c    loops
+ *   ownership.c     liveness on the finished code; puts in RETAIN, RELEASE and CLEAR
+ *   print.c, verify.c
+ *
+ * Lowering proper never counts references: each instruction has a fixed role for each register (lir_roles: reads it, takes
+ * it, defines it), and ownership.c makes the counts right from those roles alone. */
+#ifndef ATLED_LOWER_INTERNAL_H
+#define ATLED_LOWER_INTERNAL_H
+#include "lower/lir.h"
+
+/* ---- desc.c ---- */
+typedef struct Layout { int n; uint8_t *kinds; } Layout; /* LRegKind of each slot */
+const Layout *lower_layout(World *w, const IrType *t);
+int lower_slots(World *w, const IrType *t);
+/* Slots before component k of tuple type t. */
+int lower_offset(World *w, const IrType *t, int k);
+/* The descriptors of the pointer slots of t, NULL for numbers; `out` has room for its slots. */
+void lower_slot_descs(World *w, IrType *t, const Desc **out);
+uint64_t lower_hash_descs(Arena *a, const Desc *const *descs, int n);
+bool lower_holds_arrays(const IrType *t); /* an array or bag among the slots */
+
+/* ---- schedule.c ---- */
+typedef struct Sched {
+  Graph *g;
+  Node **order;      /* operands first; the result is last */
+  int n;
+  int *last;         /* position of the last use of each node's value, through aliases; n for the result */
+  int *user_start;   /* users of order[p]: users[user_start[p] .. user_start[p + 1]), positions, repeated */
+  int *users;        /*   where a user has it twice */
+  Map pos;           /* node -> position + 1 */
+  Node **params;     /* PARAM nodes, NULL where unused */
+  int8_t *readonly;  /* per parameter: 0 unknown, 1 yes, -1 no */
+} Sched;
+
+typedef struct Lower {
+  World *w;
+  Arena *arena;
+  LModule *mod;
+  const char *error;
+  Map scheds;        /* Graph* -> Sched* */
+  Map consumed;      /* Graph* -> bool per parameter */
+  Map graph_funcs;   /* Graph* -> LFunc* */
+  Map desc_index, string_index, global_index, func_foreign; /* -> index + 1 */
+  Vec(LFunc *) funcs;
+  Vec(struct Fn *) fns;
+  Vec(struct Pending) pending;
+  Vec(const Desc *) descs;
+  Vec(Sym) strings;
+  Vec(int) globals;
+  Vec(LForeign) foreigns;
+} Lower;
+typedef struct Pending { LFunc *func; Graph *graph; Func *source; } Pending;
+
+Sched *sched_of(Lower *m, Graph *g);
+int sched_pos(const Sched *s, const Node *x); /* -1: not in this graph */
+/* Nothing after position p of this graph uses the registers of x. */
+bool sched_last_use(const Sched *s, const Node *x, int p);
+/* The array of x (or parameter k) is only read by INDEX and LEN, here and in nested graphs: needs no object of its own. */
+bool sched_readonly(Lower *m, Sched *s, const Node *x, int depth);
+bool sched_param_readonly(Lower *m, Graph *g, int k, int depth);
+/* Where slot `slot` of parameter k, an array, ends up in the slots of the result when it is handed on only
+ * through updates that are its last use; -1 if it isn't so. */
+int sched_chain(Lower *m, Graph *g, int k, int slot, int depth);
+
+/* ---- Functions being made ---- */
+typedef struct RegInfo {
+  int data;          /* R_RAW register with its data, or -1 */
+  int *dims;         /* registers of its dimensions, -1 unknown; NULL none known */
+  bool fresh;        /* an array that nothing else refers to */
+  int pins;          /* > 0: belongs to an enclosing repetition or arm, must not be taken */
+  int base, offset;  /* base >= 0: not a register but the part of array `base` from element `offset`, */
+  int skip;          /*   without its first `skip` dimensions, */
+  int first;         /*   the first remaining one being register `first` if >= 0 */
+} RegInfo;
+typedef struct CacheUndo { int reg, dim; } CacheUndo; /* dim -1: data */
+typedef struct Fn {
+  Lower *m;
+  LFunc *f;
+  Vec(LInstr) code, consts;
+  Vec(LReg) regs;
+  Vec(RegInfo) info;
+  Vec(CacheUndo) undo;
+  Map const_rows;    /* Node* -> int* of constants in loops, defined at function entry */
+  int nlabels;
+  int loop_depth;
+  int start_label;   /* self tail calls jump here; -1 none yet */
+  Func *self;
+  int *self_regs;    /* registers of the parameters as tail calls assign them */
+} Fn;
+typedef struct Row { const int *r; int n; } Row;
+typedef struct Frame {
+  Fn *fn;
+  Sched *s;
+  Row *params;
+  Row *rows;         /* by position */
+  int pos;           /* of the node being lowered */
+} Frame;
+
+/* lower_module.c */
+LFunc *lower_graph_func(Lower *m, Graph *g, bool closure, int ncap_params);
+LFunc *lower_func(Lower *m, Func *f);
+int lower_foreign(Lower *m, Func *f);
+int lower_desc_index(Lower *m, IrType *t);
+int lower_string_index(Lower *m, Sym s);
+int lower_global_index(Lower *m, int global);
+void lower_error(Lower *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* emit.c */
+int fn_reg(Fn *fn, LRegKind kind);
+int *fn_regs(Fn *fn, const Layout *l);
+LInstr *fn_emit(Fn *fn, LOp op, int dst, int a, int b, int c); /* valid until the next one */
+void fn_args(Fn *fn, const int *r, int n);    /* of the last instruction */
+void fn_results(Fn *fn, const int *r, int n);
+int fn_int(Fn *fn, int64_t v);
+int fn_scalar(Fn *fn, Op op, int a, int b);
+int fn_label(Fn *fn);
+void fn_place(Fn *fn, int label);
+void fn_jump(Fn *fn, int label);
+void fn_branch(Fn *fn, int cond, int label); /* when cond is 0 */
+void fn_move(Fn *fn, int dst, int src);
+/* dst[i] = src[i] at once; cycles are broken. */
+void fn_parallel_move(Fn *fn, const int *dst, const int *src, int n);
+int *fn_copy(Fn *fn, const int *r, int n);
+void fn_zero(Fn *fn, IrType *t, const int *dst);
+int fn_scope(Fn *fn);
+void fn_leave(Fn *fn, int scope);             /* forget what is known only on this path */
+int fn_data(Fn *fn, int array);
+int fn_dim(Fn *fn, int array, int k);
+
+/* lower_node.c */
+Row frame_row(Frame *fr, const Node *x);
+int frame_reg(Frame *fr, const Node *x);      /* of a value of one slot */
+bool frame_can_take(Frame *fr, const Node *x, int reg);
+/* A register with x's pointer that may be replaced: its own if this is the last use. */
+int frame_take(Frame *fr, const Node *x);
+void lower_node(Frame *fr, Node *x);
+/* Lowers everything in the graph; the registers of its result. */
+Row lower_graph(Fn *fn, Graph *g, Row *params);
+void frame_open(Frame *fr, Fn *fn, Graph *g, Row *params);
+
+/* lower_array.c */
+Row lower_array_node(Frame *fr, Node *x);
+/* The address and offset of flat element `flat` of `array`, which may be a virtual part. */
+int array_flat(Fn *fn, int array, int *data, int flat);
+int array_rank(const IrType *t);
+/* Elements below the first `from` dimensions; -1 for one. */
+int array_row_size(Fn *fn, int array, int from, int rank);
+void array_copy(Fn *fn, int dst_data, int dst_at, int src_data, int src_at, int count, const Layout *base);
+int *array_load(Fn *fn, int array, int flat, const Layout *base);
+int array_virtual(Fn *fn, int array, int offset, int skip, int first);
+int array_view(Fn *fn, IrType *t, int array, int offset, int skip, int first, int rank);
+int fn_mul(Fn *fn, int a, int b); /* -1 stands for 1 */
+
+/* lower_control.c */
+Row lower_switch(Frame *fr, Node *x);
+void lower_body(Fn *fn, Graph *g, Row *params);
+
+/* lower_loop.c */
+Row lower_loop(Frame *fr, Node *x);
+
+/* ---- ownership.c ---- */
+typedef enum Role { ROLE_READ, ROLE_TAKE, ROLE_INOUT, ROLE_DEF, ROLE_DEF_BORROWED } Role;
+typedef void (*RoleFn)(void *user, int32_t *reg, Role role);
+/* Calls fn for each register operand, uses before definitions. */
+void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user);
+bool lir_fails(const LModule *m, const LInstr *in);
+/* True if a parameter of f turned out to be owned. */
+bool own_params(LModule *m, LFunc *f);
+void own_insert(Lower *m, LFunc *f);
+
+/* src/ad: the type of cotangents; weak because programs without derivatives can be linked without it. */
+IrType *ad_cotangent(World *w, IrType *t) __attribute__((weak));
+#endif

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/* The order in which the nodes of one graph are evaluated, and what follows from it.
+ *
+ * Graphs are closed, so each is scheduled by itself: operands first, and what only reads an array before what consumes it
+ * (an update, an accumulation, a loop that carries it), where dependences allow. The order decides only cost:
+ * where a consumed value is still needed, ownership.c keeps a count on it and the update copies.
+ *
+ * From the order follow: the last use of each value (through aliases, nodes that share registers with or look into their
+ * operand), whether an array is only read in place (sched_readonly), and whether a loop's carried array is updated in place for
+ * certain (sched_chain), so that the loop needs no test of uniqueness.
+ *
+ * Recursion here goes over nested graphs, and over chains of aliases with a depth limit. */
+#include "lower/lower_internal.h"
+
+enum { CHAIN_DEPTH = 100 };
+
+static bool is_view(const Node *x) {
+  return x->op == OP_SLICE || x->op == OP_RESHAPE || (x->op == OP_INDEX && x->type->kind == T_ARRAY);
+}
+
+/* The value of u shares the registers or the elements of its operand k. */
+static bool aliases(const Node *u, int k) {
+  switch (u->op) {
+  case OP_TUPLE: return true;
+  case OP_GET:
+  case OP_STOP:
+  case OP_TO_BAG: return true;
+  case OP_AFTER: return k == 0;
+  default: return k == 0 && is_view(u);
+  }
+}
+
+static const Node *graph_param(const Node *x) {
+  while (x->op == OP_GET || x->op == OP_AFTER || x->op == OP_STOP || x->op == OP_TO_BAG) x = x->ops[0];
+  return x->op == OP_PARAM ? x : NULL;
+}
+
+static const bool *consumed_params(Lower *m, Graph *g);
+
+/* u may change operand k in place if nothing else refers to it. */
+static bool consumes(Lower *m, const Node *u, int k) {
+  switch (u->op) {
+  case OP_UPDATE:
+  case OP_ACC_AT:
+  case OP_TAKE:
+  case OP_CUPDATE:
+  case OP_FILL:
+  case OP_SHIFT: return k == 0;
+  case OP_CADD:
+  case OP_CALL: return true;
+  case OP_LOOP: {
+    int first = u->loop->has_cond ? 0 : 1;
+    return k >= first && k < first + u->loop->ncarried + u->loop->naccs;
+  }
+  case OP_SWITCH:
+    for (int i = 0; k > 0 && i < u->ngraphs; i++)
+      if (consumed_params(m, u->graphs[i])[k - 1]) return true;
+    return false;
+  default: return false;
+  }
+}
+
+static const bool *consumed_params(Lower *m, Graph *g) {
+  bool *known = map_get(&m->consumed, g);
+  if (known) return known;
+  known = NEW_ARRAY(m->arena, bool, g->nparams + 1);
+  Node **order;
+  int n = ir_order(m->arena, g, &order);
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < order[i]->nops; k++) {
+      const Node *x = order[i]->ops[k];
+      if (!lower_holds_arrays(x->type)) continue;
+      const Node *p = graph_param(x);
+      if (p && p->attr.i < g->nparams && consumes(m, order[i], k)) known[p->attr.i] = true;
+    }
+  map_put(&m->consumed, g, known);
+  return known;
+}
+
+/* ---- Users ---- */
+static void find_users(Arena *a, Node **order, int n, const Map *pos, int **start_out, int **users_out) {
+  int *start = NEW_ARRAY(a, int, n + 2);
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < order[i]->nops; k++) start[(uintptr_t)map_get(pos, order[i]->ops[k])]++;
+  for (int i = 0; i < n; i++) start[i + 1] += start[i];
+  int *users = NEW_ARRAY(a, int, start[n] + 1), *fill = NEW_ARRAY(a, int, n + 1);
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < order[i]->nops; k++) {
+      int x = (int)(uintptr_t)map_get(pos, order[i]->ops[k]) - 1;
+      users[start[x] + fill[x]++] = i;
+    }
+  *start_out = start;
+  *users_out = users;
+}
+
+static void find_positions(Map *pos, Arena *a, Node **order, int n) {
+  map_init(pos, a);
+  for (int i = 0; i < n; i++) map_put(pos, order[i], (void *)(uintptr_t)(i + 1));
+}
+
+/* ---- List scheduling with hard edges (operands) and soft ones (reads before the update) ---- */
+typedef struct SoftEdge { int to, next; } SoftEdge;
+typedef struct Planner {
+  Lower *m;
+  Node **order;
+  int n;
+  Map pos;
+  int *start, *users;
+  int *hard, *soft;    /* edges still to be satisfied */
+  int *soft_head;      /* first soft edge from a node, 1-based; 0 none */
+  Vec(SoftEdge) edges;
+  int *mark, stamp;    /* of the last search that met a node */
+  bool *done;
+} Planner;
+
+typedef struct MinHeap { int *data, len; } MinHeap;
+static void heap_push(MinHeap *h, int x) {
+  int i = h->len++;
+  for (; i > 0 && h->data[(i - 1) / 2] > x; i = (i - 1) / 2) h->data[i] = h->data[(i - 1) / 2];
+  h->data[i] = x;
+}
+static int heap_pop(MinHeap *h) {
+  int top = h->data[0], x = h->data[--h->len], i = 0;
+  for (int c; (c = 2 * i + 1) < h->len; i = c) {
+    if (c + 1 < h->len && h->data[c + 1] < h->data[c]) c++;
+    if (h->data[c] >= x) break;
+    h->data[i] = h->data[c];
+  }
+  h->data[i] = x;
+  return top;
+}
+
+/* Marks what depends on node `from`, up to position `limit`. */
+static void mark_dependents(Planner *p, int from, int limit) {
+  p->stamp++;
+  p->mark[from] = p->stamp;
+  for (int i = from; i <= limit; i++) {
+    if (p->mark[i] != p->stamp) continue;
+    for (int u = p->start[i]; u < p->start[i + 1]; u++) p->mark[p->users[u]] = p->stamp;
+  }
+}
+
+static bool consumes_any(Planner *p, const Node *u, const Node *x) {
+  for (int k = 0; k < u->nops; k++)
+    if (u->ops[k] == x && consumes(p->m, u, k)) return true;
+  return false;
+}
+
+/* Collects the users of node x, looking through aliases. */
+static void collect_readers(Planner *p, int x, int consumer, int depth, int **out, int *n, int *cap) {
+  if (depth > CHAIN_DEPTH) return;
+  for (int u = p->start[x]; u < p->start[x + 1]; u++) {
+    int user = p->users[u];
+    Node *un = p->order[user];
+    if (user == consumer) continue;
+    if (user > consumer && consumes_any(p, un, p->order[x])) continue;
+    if (*n == *cap) {
+      *out = arena_grow(p->m->arena, *out, sizeof(int) * (size_t)*cap, sizeof(int) * (size_t)*cap * 2);
+      *cap *= 2;
+    }
+    (*out)[(*n)++] = user;
+    if (un->op == OP_GET || un->op == OP_AFTER || un->op == OP_STOP || is_view(un))
+      collect_readers(p, user, consumer, depth + 1, out, n, cap);
+  }
+}
+
+static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
+  int n = 0, cap = 16, limit = -1;
+  int *readers = NEW_ARRAY(p->m->arena, int, cap);
+  collect_readers(p, (int)(uintptr_t)map_get(&p->pos, operand) - 1, consumer, 0, &readers, &n, &cap);
+  for (int i = 0; i < n; i++)
+    if (readers[i] > limit) limit = readers[i];
+  if (limit > consumer) mark_dependents(p, consumer, limit);
+  for (int i = 0; i < n; i++) {
+    if (readers[i] > consumer && p->mark[readers[i]] == p->stamp) continue;
+    vec_push(p->m->arena, p->edges, ((SoftEdge){consumer, p->soft_head[readers[i]]}));
+    p->soft_head[readers[i]] = p->edges.len;
+    p->soft[consumer]++;
+  }
+}
+
+static Node **plan_order(Planner *p) {
+  Arena *a = p->m->arena;
+  Node **out = NEW_ARRAY(a, Node *, p->n + 1);
+  MinHeap ready = {NEW_ARRAY(a, int, p->n + p->edges.len + 1), 0}, held = {NEW_ARRAY(a, int, p->n + 1), 0};
+  for (int i = 0; i < p->n; i++)
+    if (!p->hard[i]) heap_push(p->soft[i] ? &held : &ready, i);
+  for (int at = 0; at < p->n;) {
+    int i = heap_pop(ready.len ? &ready : &held);
+    if (p->done[i]) continue;
+    p->done[i] = true;
+    out[at++] = p->order[i];
+    for (int u = p->start[i]; u < p->start[i + 1]; u++)
+      if (--p->hard[p->users[u]] == 0) heap_push(p->soft[p->users[u]] ? &held : &ready, p->users[u]);
+    for (int e = p->soft_head[i]; e; e = p->edges.data[e - 1].next) {
+      int to = p->edges.data[e - 1].to;
+      if (--p->soft[to] == 0 && !p->hard[to] && !p->done[to]) heap_push(&ready, to);
+    }
+  }
+  return out;
+}
+
+static Node **plan(Lower *m, Graph *g, int *n_out) {
+  Planner p = {.m = m};
+  p.n = *n_out = ir_order(m->arena, g, &p.order);
+  find_positions(&p.pos, m->arena, p.order, p.n);
+  find_users(m->arena, p.order, p.n, &p.pos, &p.start, &p.users);
+  p.hard = NEW_ARRAY(m->arena, int, p.n + 1);
+  p.soft = NEW_ARRAY(m->arena, int, p.n + 1);
+  p.soft_head = NEW_ARRAY(m->arena, int, p.n + 1);
+  p.mark = NEW_ARRAY(m->arena, int, p.n + 1);
+  p.done = NEW_ARRAY(m->arena, bool, p.n + 1);
+  for (int i = 0; i < p.n; i++) {
+    Node *u = p.order[i];
+    p.hard[i] = u->nops;
+    for (int k = 0; k < u->nops; k++)
+      if (lower_holds_arrays(u->ops[k]->type) && consumes(m, u, k)) add_soft_edges(&p, i, u->ops[k]);
+  }
+  return plan_order(&p);
+}
+
+/* ---- The schedule ---- */
+static void find_last_uses(Sched *s) {
+  for (int i = 0; i < s->n; i++) s->last[i] = i;
+  s->last[s->n - 1] = s->n;
+  for (int i = s->n - 1; i >= 0; i--) {
+    Node *u = s->order[i];
+    for (int k = 0; k < u->nops; k++) {
+      int x = sched_pos(s, u->ops[k]), at = aliases(u, k) ? s->last[i] : i;
+      if (at > s->last[x]) s->last[x] = at;
+    }
+  }
+}
+
+Sched *sched_of(Lower *m, Graph *g) {
+  Sched *s = map_get(&m->scheds, g);
+  if (s) return s;
+  s = NEW(m->arena, Sched);
+  s->g = g;
+  s->order = plan(m, g, &s->n);
+  find_positions(&s->pos, m->arena, s->order, s->n);
+  find_users(m->arena, s->order, s->n, &s->pos, &s->user_start, &s->users);
+  s->last = NEW_ARRAY(m->arena, int, s->n + 1);
+  s->params = NEW_ARRAY(m->arena, Node *, g->nparams + 1);
+  s->readonly = NEW_ARRAY(m->arena, int8_t, g->nparams + 1);
+  for (int i = 0; i < s->n; i++)
+    if (s->order[i]->op == OP_PARAM && s->order[i]->attr.i < g->nparams) s->params[s->order[i]->attr.i] = s->order[i];
+  find_last_uses(s);
+  map_put(&m->scheds, g, s);
+  return s;
+}
+
+int sched_pos(const Sched *s, const Node *x) { return (int)(uintptr_t)map_get(&s->pos, x) - 1; }
+
+/* Some use of tuple t other than a projection comes after position p. */
+static bool whole_used_after(const Sched *s, const Node *t, int p) {
+  int at = sched_pos(s, t);
+  if (at == s->n - 1) return true;
+  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
+    const Node *user = s->order[s->users[u]];
+    if (user->op != OP_GET && (s->users[u] > p || (aliases(user, 0) && s->last[s->users[u]] > p))) return true;
+  }
+  return false;
+}
+
+bool sched_last_use(const Sched *s, const Node *x, int p) {
+  for (;;) {
+    if (s->last[sched_pos(s, x)] > p) return false;
+    if (x->op == OP_AFTER || x->op == OP_STOP || x->op == OP_TO_BAG) {
+      x = x->ops[0];
+      continue;
+    }
+    for (; x->op == OP_GET; x = x->ops[0])
+      if (whole_used_after(s, x->ops[0], p)) return false;
+    return x->op != OP_TUPLE && x->op != OP_AFTER && x->op != OP_STOP;
+  }
+}
+
+/* ---- Arrays that are only read ---- */
+/* User u of x only reads elements or lengths of x. */
+static bool reads_only(Lower *m, Sched *s, const Node *u, const Node *x, int depth) {
+  if (depth > CHAIN_DEPTH) return false;
+  switch (u->op) {
+  case OP_LEN: return true;
+  case OP_INDEX: return u->type->kind != T_ARRAY || sched_readonly(m, s, u, depth + 1);
+  case OP_AFTER: return u->ops[0] != x || sched_readonly(m, s, u, depth + 1);
+  case OP_SLICE:
+  case OP_STOP:
+  case OP_GET: return sched_readonly(m, s, u, depth + 1);
+  case OP_SWITCH:
+    for (int k = 1; k < u->nops; k++)
+      for (int i = 0; u->ops[k] == x && i < u->ngraphs; i++)
+        if (!sched_param_readonly(m, u->graphs[i], k - 1, depth + 1)) return false;
+    return true;
+  case OP_LOOP: {
+    const LoopInfo *l = u->loop;
+    int first = l->has_cond ? 0 : 1, sliced = first + l->ncarried + l->naccs, caps = sliced + l->nsliced;
+    for (int k = first; k < u->nops; k++) {
+      if (u->ops[k] != x) continue;
+      if (k < sliced) return false;
+      int param = k - first + 1;
+      bool whole = k >= caps;
+      if ((whole || ir_rank(x->type) > 1) && !sched_param_readonly(m, u->graphs[0], param, depth + 1)) return false;
+      if (whole && l->has_cond && !sched_param_readonly(m, u->graphs[1], param - l->naccs - l->nsliced, depth + 1))
+        return false;
+    }
+    return true;
+  }
+  default: return false;
+  }
+}
+
+bool sched_readonly(Lower *m, Sched *s, const Node *x, int depth) {
+  int at = sched_pos(s, x);
+  if (at == s->n - 1) return false;
+  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++)
+    if (!reads_only(m, s, s->order[s->users[u]], x, depth)) return false;
+  return true;
+}
+
+bool sched_param_readonly(Lower *m, Graph *g, int k, int depth) {
+  Sched *s = sched_of(m, g);
+  if (!s->params[k]) return true;
+  if (!s->readonly[k]) s->readonly[k] = sched_readonly(m, s, s->params[k], depth) ? 1 : -1;
+  return s->readonly[k] > 0;
+}
+
+/* ---- Chains of updates in place ---- */
+/* The node for slot *slot of x, a tuple all of whose uses are projections; *slot becomes the slot within the node. If x is
+ * the result itself, that is x. NULL if some use takes the tuple whole, or none takes the slot. */
+static const Node *project(Lower *m, Sched *s, const Node *x, int *slot) {
+  while (x->type->kind == T_TUPLE) {
+    int at = sched_pos(s, x), want = 0, off = 0;
+    if (at == s->n - 1) return s->user_start[at] == s->user_start[at + 1] ? x : NULL;
+    while (want < x->type->n && off + lower_slots(m->w, x->type->args[want]) <= *slot)
+      off += lower_slots(m->w, x->type->args[want++]);
+    const Node *next = NULL;
+    for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
+      const Node *user = s->order[s->users[u]];
+      if (user->op != OP_GET) return NULL;
+      if (user->attr.i == want) next = user;
+    }
+    if (!next) return NULL;
+    *slot -= off;
+    x = next;
+  }
+  return x;
+}
+
+/* The slot of the result where x, used by nothing but the tuples it is packed in, is found; -1 if it isn't. */
+static int slot_in_result(Lower *m, Sched *s, const Node *x) {
+  for (int slot = 0;;) {
+    int at = sched_pos(s, x);
+    if (at == s->n - 1) return slot;
+    const Node *t = NULL;
+    for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
+      const Node *user = s->order[s->users[u]];
+      if (user->op == OP_TUPLE && !t) t = user;
+      else if (user->op == OP_TUPLE || !reads_only(m, s, user, x, 0)) return -1;
+    }
+    if (!t) return -1;
+    int k = 0;
+    while (t->ops[k] != x) k++;
+    slot += lower_offset(m->w, t->type, k);
+    x = t;
+  }
+}
+
+/* The one use of x that isn't a mere read and comes after all reads; NULL if there isn't exactly one. */
+static const Node *sole_consumer(Lower *m, Sched *s, const Node *x, int *operand, int depth) {
+  int at = sched_pos(s, x);
+  const Node *found = NULL;
+  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
+    const Node *user = s->order[s->users[u]];
+    if (reads_only(m, s, user, x, depth)) continue;
+    if (found) return NULL;
+    found = user;
+  }
+  if (!found) return NULL;
+  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
+    const Node *user = s->order[s->users[u]];
+    if (user != found && (aliases(user, 0) ? s->last[s->users[u]] : s->users[u]) >= sched_pos(s, found) &&
+        found->op != OP_TUPLE)
+      return NULL;
+  }
+  *operand = 0;
+  while (found->ops[*operand] != x) ++*operand;
+  return found;
+}
+
+/* Where loop or switch u leaves the array it takes as operand k; -1 if not in place. */
+static int chain_through(Lower *m, const Node *u, int k, int depth) {
+  if (u->op == OP_SWITCH) {
+    int end = -1;
+    for (int i = 0; i < u->ngraphs; i++) {
+      int e = sched_chain(m, u->graphs[i], k - 1, 0, depth + 1);
+      if (e < 0 || (i && e != end)) return -1;
+      end = e;
+    }
+    return end;
+  }
+  int first = u->loop->has_cond ? 0 : 1, c = k - first;
+  if (c < 0 || c >= u->loop->ncarried) return -1;
+  int end = sched_chain(m, u->graphs[0], c + 1, 0, depth + 1);
+  return end == lower_offset(m->w, u->type, c) ? end : -1;
+}
+
+int sched_chain(Lower *m, Graph *g, int k, int slot, int depth) {
+  Sched *s = sched_of(m, g);
+  if (depth > CHAIN_DEPTH || !s->params[k]) return -1;
+  const Node *x = project(m, s, s->params[k], &slot);
+  while (x) {
+    if (x->type->kind != T_ARRAY) return x->type->kind == T_TUPLE ? slot : -1;
+    int end = slot_in_result(m, s, x), operand;
+    if (end >= 0) return end;
+    const Node *u = sole_consumer(m, s, x, &operand, depth);
+    if (!u) return -1;
+    slot = 0;
+    if (u->op == OP_UPDATE && operand == 0) {
+      x = u;
+    } else if (u->op == OP_SWITCH || u->op == OP_LOOP) {
+      slot = chain_through(m, u, operand, depth);
+      x = slot < 0 ? NULL : project(m, s, u, &slot);
+    } else {
+      return -1;
+    }
+  }
+  return -1;
+}
