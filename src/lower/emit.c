@@ -104,6 +104,11 @@ int fn_mul(Fn *fn, int a, int b) {
   return b < 0 ? a : fn_scalar(fn, OP_IMUL, a, b);
 }
 
+int fn_add(Fn *fn, int a, int b) {
+  if (a < 0) return b;
+  return b < 0 ? a : fn_scalar(fn, OP_IADD, a, b);
+}
+
 int fn_label(Fn *fn) { return fn->nlabels++; }
 void fn_place(Fn *fn, int label) { fn_emit(fn, LOP_LABEL, -1, -1, -1, -1)->imm.i = label; }
 void fn_jump(Fn *fn, int label) { fn_emit(fn, LOP_JUMP, -1, -1, -1, -1)->imm.i = label; }
@@ -164,11 +169,11 @@ static void reload(Fn *fn, int array) {
     if (dims[k] >= 0) fn_emit(fn, LOP_DIM, dims[k], array, -1, -1)->imm.i = k;
 }
 
-void fn_move(Fn *fn, int dst, int src) {
+void fn_move(Fn *fn, int dst, int src, bool reloads) {
   if (dst == src) return;
   fn_emit(fn, LOP_MOVE, dst, src, -1, -1);
   fn->info.data[dst].fresh = false;
-  if (fn->regs.data[dst].kind == R_PTR) reload(fn, dst);
+  if (reloads && fn->regs.data[dst].kind == R_PTR) reload(fn, dst);
 }
 
 /* How many moves still read register r. */
@@ -178,7 +183,7 @@ static int readers(const int *src, const bool *done, int n, int r) {
   return k;
 }
 
-void fn_parallel_move(Fn *fn, const int *dst, const int *src_in, int n) {
+void fn_parallel_move(Fn *fn, const int *dst, const int *src_in, int n, bool reloads) {
   int *src = fn_copy(fn, src_in, n), left = 0;
   bool *done = NEW_ARRAY(fn->m->arena, bool, n + 1);
   for (int i = 0; i < n; i++) left += !(done[i] = dst[i] == src[i]);
@@ -186,7 +191,7 @@ void fn_parallel_move(Fn *fn, const int *dst, const int *src_in, int n) {
     bool progress = false;
     for (int i = 0; i < n; i++) {
       if (done[i] || readers(src, done, n, dst[i])) continue;
-      fn_move(fn, dst[i], src[i]);
+      fn_move(fn, dst[i], src[i], reloads);
       done[i] = progress = true;
       left--;
     }

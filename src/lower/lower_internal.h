@@ -63,6 +63,8 @@ typedef struct Pending { LFunc *func; Graph *graph; Func *source; } Pending;
 
 Sched *sched_of(Lower *m, Graph *g);
 int sched_pos(const Sched *s, const Node *x); /* -1: not in this graph */
+/* Something in g may change its parameter k in place. */
+bool sched_consumes_param(Lower *m, Graph *g, int k);
 /* Nothing after position p of this graph uses the registers of x. */
 bool sched_last_use(const Sched *s, const Node *x, int p);
 /* The array of x (or parameter k) is only read by INDEX and LEN, here and in nested graphs: needs no object of its own. */
@@ -98,16 +100,25 @@ typedef struct Fn {
   int *self_regs;    /* registers of the parameters as tail calls assign them */
 } Fn;
 typedef struct Row { const int *r; int n; } Row;
+/* A loop that writes stacked output number `stack` straight into the block of an enclosing loop. */
+typedef struct Dest {
+  const Node *loop;
+  int stack, data, at; /* block, position of the first element */
+  int *dims;           /* registers of the dimensions, the loop's own first */
+  struct Dest *next;
+} Dest;
 typedef struct Frame {
   Fn *fn;
   Sched *s;
   Row *params;
   Row *rows;         /* by position */
   int pos;           /* of the node being lowered */
+  Dest *dests;
 } Frame;
 
 /* lower_module.c */
-LFunc *lower_graph_func(Lower *m, Graph *g, bool closure, int ncap_params);
+/* The function of an entry or of a closure: one argument, a token if it has an effect, then captures. */
+LFunc *lower_graph_func(Lower *m, Graph *g, bool closure);
 LFunc *lower_func(Lower *m, Func *f);
 int lower_foreign(Lower *m, Func *f);
 int lower_desc_index(Lower *m, IrType *t);
@@ -127,9 +138,10 @@ int fn_label(Fn *fn);
 void fn_place(Fn *fn, int label);
 void fn_jump(Fn *fn, int label);
 void fn_branch(Fn *fn, int cond, int label); /* when cond is 0 */
-void fn_move(Fn *fn, int dst, int src);
+/* `reloads`: registers that remember things of the array dst are loaded anew. */
+void fn_move(Fn *fn, int dst, int src, bool reloads);
 /* dst[i] = src[i] at once; cycles are broken. */
-void fn_parallel_move(Fn *fn, const int *dst, const int *src, int n);
+void fn_parallel_move(Fn *fn, const int *dst, const int *src, int n, bool reloads);
 int *fn_copy(Fn *fn, const int *r, int n);
 void fn_zero(Fn *fn, IrType *t, const int *dst);
 int fn_scope(Fn *fn);
@@ -150,20 +162,23 @@ void frame_open(Frame *fr, Fn *fn, Graph *g, Row *params);
 
 /* lower_array.c */
 Row lower_array_node(Frame *fr, Node *x);
-/* The address and offset of flat element `flat` of `array`, which may be a virtual part. */
-int array_flat(Fn *fn, int array, int *data, int flat);
-int array_rank(const IrType *t);
-/* Elements below the first `from` dimensions; -1 for one. */
+/* Elements below dimension `from` of an array of the rank; -1 for one. */
 int array_row_size(Fn *fn, int array, int from, int rank);
+/* dst_data[dst_at + i] = src_data[src_at + i] for i < count, in base elements; positions may be -1 (0), count too (1). */
 void array_copy(Fn *fn, int dst_data, int dst_at, int src_data, int src_at, int count, const Layout *base);
+/* Base element number `flat` of an array, perhaps virtual. */
 int *array_load(Fn *fn, int array, int flat, const Layout *base);
-int array_virtual(Fn *fn, int array, int offset, int skip, int first);
-int array_view(Fn *fn, IrType *t, int array, int offset, int skip, int first, int rank);
+void array_store(Fn *fn, int data, int flat, const int *row, const Layout *base);
+/* The part of `array`, of the rank, from element `offset`, without its first `skip` dimensions, the first remaining one
+ * being `first` if >= 0: as a virtual register, or as an object of type t. */
+int array_part(Fn *fn, IrType *t, bool is_virtual, int array, int offset, int skip, int first);
 int fn_mul(Fn *fn, int a, int b); /* -1 stands for 1 */
+int fn_add(Fn *fn, int a, int b); /* -1 stands for 0 */
 
 /* lower_control.c */
 Row lower_switch(Frame *fr, Node *x);
-void lower_body(Fn *fn, Graph *g, Row *params);
+void lower_body(Fn *fn, Graph *g, Row *params); /* ends in RETURN or a jump to the start on every path */
+bool lower_calls_itself_last(Lower *m, Graph *g, const Func *f);
 
 /* lower_loop.c */
 Row lower_loop(Frame *fr, Node *x);

@@ -77,6 +77,8 @@ static const bool *consumed_params(Lower *m, Graph *g) {
   return known;
 }
 
+bool sched_consumes_param(Lower *m, Graph *g, int k) { return consumed_params(m, g)[k]; }
+
 /* ---- Users ---- */
 static void find_users(Arena *a, Node **order, int n, const Map *pos, int **start_out, int **users_out) {
   int *start = NEW_ARRAY(a, int, n + 2);

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+/* Lowering of arrays and bags.
+ *
+ * An array of rank r is one block of base elements in row-major order. A position in it is counted in base elements
+ * ("flat"), a register or -1 for 0; LOAD and STORE multiply by the slots of a base element. A part of an array that is
+ * only read is no object: it is a virtual register (array_part). An update stores in place when the
+ * array is known to be fresh and this is its last use, and else after UNIQUE, which copies if it must.
+ *
+ * Bags live in the runtime; their instructions get the dimensions of the whole and a flat position. */
+#include "lower/lower_internal.h"
+
+static World *world(Frame *fr) { return fr->fn->m->w; }
+static const Layout *base_layout(Fn *fn, IrType *t) { return lower_layout(fn->m->w, ir_base(t)); }
+
+static int new_reg(Frame *fr, const Node *x) {
+  return fn_reg(fr->fn, lower_layout(world(fr), x->type)->kinds[0]);
+}
+static Row one(Fn *fn, int reg) { return (Row){fn_copy(fn, &reg, 1), 1}; }
+
+/* ---- Positions ---- */
+int array_row_size(Fn *fn, int array, int from, int rank) {
+  int n = -1;
+  for (int k = from; k < rank; k++) n = fn_mul(fn, n, fn_dim(fn, array, k));
+  return n;
+}
+
+/* Flat position of a[is…] for n <= rank indices. */
+static int flat_index(Frame *fr, int array, Node **is, int n, int rank) {
+  int at = frame_reg(fr, is[0]);
+  for (int k = 1; k < rank; k++) {
+    at = fn_mul(fr->fn, at, fn_dim(fr->fn, array, k));
+    if (k < n) at = fn_add(fr->fn, at, frame_reg(fr, is[k]));
+  }
+  return at;
+}
+
+/* The data of `array` and, in *flat, the position there of its own position *flat. */
+static int locate(Fn *fn, int array, int *flat) {
+  *flat = fn_add(fn, *flat, fn->info.data[array].base >= 0 ? fn->info.data[array].offset : -1);
+  return fn_data(fn, array);
+}
+
+int *array_load(Fn *fn, int array, int flat, const Layout *base) {
+  int data = locate(fn, array, &flat), *row = fn_regs(fn, base);
+  for (int s = 0; s < base->n; s++) fn_emit(fn, LOP_LOAD, row[s], data, flat, s)->imm.i = base->n;
+  return row;
+}
+
+void array_store(Fn *fn, int data, int flat, const int *row, const Layout *base) {
+  for (int s = 0; s < base->n; s++) fn_emit(fn, LOP_STORE, row[s], data, flat, s)->imm.i = base->n;
+}
+
+/* As array_store into elements that hold values already: sub 1 makes LOAD take the reference over. */
+static void array_replace(Fn *fn, int data, int flat, const int *row, const Layout *base) {
+  for (int s = 0; s < base->n; s++) {
+    if (base->kinds[s] != R_PTR) continue;
+    LInstr *in = fn_emit(fn, LOP_LOAD, fn_reg(fn, R_PTR), data, flat, s);
+    in->imm.i = base->n;
+    in->sub = 1;
+  }
+  array_store(fn, data, flat, row, base);
+}
+
+/* Body of a copying loop: for i < count. */
+static int open_count(Fn *fn, int count, int *head, int *end) {
+  int i = fn_reg(fn, R_INT);
+  *head = fn_label(fn);
+  *end = fn_label(fn);
+  fn_emit(fn, LOP_INT, i, -1, -1, -1)->imm.i = 0;
+  fn_place(fn, *head);
+  fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 1, -1);
+  fn_branch(fn, fn_scalar(fn, OP_ILT, i, count), *end);
+  fn->loop_depth++;
+  return i;
+}
+
+static void close_count(Fn *fn, int i, int head, int end) {
+  int one_more = fn_int(fn, 1);
+  fn->loop_depth--;
+  fn_emit(fn, LOP_SCALAR, i, i, one_more, -1)->sub = OP_IADD;
+  fn_jump(fn, head);
+  fn_place(fn, end);
+}
+
+static void copy_elements(Fn *fn, int dst_data, int dst_at, int src_data, int src_at, int count, const Layout *base,
+                          bool replace) {
+  if (count < 0) count = fn_int(fn, 1);
+  int head, end, i = open_count(fn, count, &head, &end), *row = fn_regs(fn, base);
+  int from = fn_add(fn, src_at, i), to = fn_add(fn, dst_at, i);
+  for (int s = 0; s < base->n; s++) fn_emit(fn, LOP_LOAD, row[s], src_data, from, s)->imm.i = base->n;
+  (replace ? array_replace : array_store)(fn, dst_data, to, row, base);
+  close_count(fn, i, head, end);
+}
+
+void array_copy(Fn *fn, int dst_data, int dst_at, int src_data, int src_at, int count, const Layout *base) {
+  copy_elements(fn, dst_data, dst_at, src_data, src_at, count, base, false);
+}
+
+/* ---- Parts ---- */
+static int virtual_part(Fn *fn, int array, int offset, int skip, int first) {
+  RegInfo whole = fn->info.data[array];
+  int r = fn_reg(fn, R_INT);
+  RegInfo *part = &fn->info.data[r];
+  *part = (RegInfo){.data = -1, .base = array, .offset = offset, .skip = skip, .first = first};
+  if (whole.base < 0) return r;
+  part->base = whole.base;
+  part->skip = whole.skip + skip;
+  if (skip == 0 && first < 0) part->first = whole.first;
+  int sum = fn_add(fn, whole.offset, offset);
+  fn->info.data[r].offset = sum;
+  return r;
+}
+
+int array_part(Fn *fn, IrType *t, bool is_virtual, int array, int offset, int skip, int first) {
+  if (is_virtual) return virtual_part(fn, array, offset, skip, first);
+  int rank = ir_rank(t), *dims = NEW_ARRAY(fn->m->arena, int, rank);
+  for (int k = 0; k < rank; k++) dims[k] = k == 0 && first >= 0 ? first : fn_dim(fn, array, skip + k);
+  int slots = base_layout(fn, t)->n;
+  if (offset < 0) offset = fn_int(fn, 0);
+  else if (slots != 1) offset = fn_scalar(fn, OP_IMUL, offset, fn_int(fn, slots));
+  int64_t desc = lower_desc_index(fn->m, t);
+  int r = fn_reg(fn, R_PTR);
+  fn_emit(fn, LOP_VIEW, r, array, offset, -1)->imm.i = desc;
+  fn_args(fn, dims, rank);
+  return r;
+}
+
+static bool stays_virtual(Frame *fr, const Node *x) { return sched_readonly(fr->fn->m, fr->s, x, 0); }
+
+static Row lower_index(Frame *fr, Node *x) {
+  Node *a = x->ops[0];
+  int array = frame_reg(fr, a), rank = ir_rank(a->type), n = x->nops - 1;
+  int flat = flat_index(fr, array, x->ops + 1, n, rank);
+  if (n < rank) return one(fr->fn, array_part(fr->fn, x->type, stays_virtual(fr, x), array, flat, n, -1));
+  const Layout *base = base_layout(fr->fn, a->type);
+  return (Row){array_load(fr->fn, array, flat, base), base->n};
+}
+
+static Row lower_slice(Frame *fr, Node *x) {
+  int array = frame_reg(fr, x->ops[0]), rank = ir_rank(x->type);
+  int offset = fn_mul(fr->fn, frame_reg(fr, x->ops[1]), array_row_size(fr->fn, array, 1, rank));
+  return one(fr->fn, array_part(fr->fn, x->type, stays_virtual(fr, x), array, offset, 0, frame_reg(fr, x->ops[2])));
+}
+
+static Row lower_reshape(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  int array = frame_reg(fr, x->ops[0]), rank = ir_rank(x->type), count = -1;
+  int *dims = NEW_ARRAY(fn->m->arena, int, rank);
+  for (int k = 0; k < rank; k++) {
+    dims[k] = frame_reg(fr, x->ops[1 + k]);
+    count = fn_mul(fn, count, dims[k]);
+  }
+  int have = array_row_size(fn, array, 0, ir_rank(x->ops[0]->type));
+  fn_emit(fn, LOP_CHECK_SIZE, -1, have, count, -1)->site = x->site;
+  int zero = fn_int(fn, 0), r = fn_reg(fn, R_PTR);
+  int64_t desc = lower_desc_index(fn->m, x->type);
+  fn_emit(fn, LOP_VIEW, r, array, zero, -1)->imm.i = desc;
+  fn_args(fn, dims, rank);
+  return one(fn, r);
+}
+
+/* ---- Making and updating ---- */
+static int new_array(Frame *fr, IrType *t, const int *dims, bool zero) {
+  int64_t desc = lower_desc_index(fr->fn->m, t);
+  int r = fn_reg(fr->fn, R_PTR);
+  fn_emit(fr->fn, LOP_NEW_ARRAY, r, -1, zero, -1)->imm.i = desc;
+  fn_args(fr->fn, dims, ir_rank(t));
+  return r;
+}
+
+/* A literal of rows: they must agree in their dimensions. */
+static void store_rows(Frame *fr, Node *x, int array, int row_size) {
+  Fn *fn = fr->fn;
+  int rank = ir_rank(x->type), data = fn_data(fn, array), first = frame_reg(fr, x->ops[0]);
+  for (int i = 0; i < x->nops; i++) {
+    int row = frame_reg(fr, x->ops[i]), from = -1;
+    for (int k = 0; i && k < rank - 1; k++)
+      fn_emit(fn, LOP_CHECK_ROW, -1, fn_dim(fn, first, k), fn_dim(fn, row, k), -1)->site = x->site;
+    int src = locate(fn, row, &from);
+    int at = fn_mul(fn, fn_int(fn, i), row_size);
+    array_copy(fn, data, at, src, from, row_size, base_layout(fn, x->type));
+  }
+}
+
+static Row lower_array(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  int rank = ir_rank(x->type), *dims = NEW_ARRAY(fn->m->arena, int, rank);
+  dims[0] = fn_int(fn, x->nops);
+  for (int k = 1; k < rank; k++) dims[k] = x->nops ? fn_dim(fn, frame_reg(fr, x->ops[0]), k - 1) : dims[0];
+  int array = new_array(fr, x->type, dims, rank > 1);
+  if (rank > 1 && x->nops) {
+    store_rows(fr, x, array, array_row_size(fn, array, 1, rank));
+  } else if (x->nops) {
+    int data = fn_data(fn, array);
+    for (int i = 0; i < x->nops; i++) {
+      int at = i ? fn_int(fn, i) : -1;
+      array_store(fn, data, at, frame_row(fr, x->ops[i]).r, base_layout(fn, x->type));
+    }
+  }
+  return one(fn, array);
+}
+
+static Row lower_zeros(Frame *fr, Node *x) {
+  int rank = ir_rank(x->type), *dims = NEW_ARRAY(fr->fn->m->arena, int, rank);
+  for (int k = 0; k < rank; k++) dims[k] = frame_reg(fr, x->ops[k]);
+  return one(fr->fn, new_array(fr, x->type, dims, true));
+}
+
+/* UNIQUE never redefines a register in place: what is remembered of the old array stays true of the old one. */
+static int own_array(Frame *fr, const Node *a) {
+  int reg = frame_reg(fr, a);
+  if (fr->fn->info.data[reg].fresh && frame_can_take(fr, a, reg)) return reg;
+  int r = fn_reg(fr->fn, R_PTR);
+  fn_emit(fr->fn, LOP_UNIQUE, r, reg, -1, -1);
+  return r;
+}
+
+static Row lower_update(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  Node *a = x->ops[0], *v = x->ops[x->nops - 1];
+  const Layout *base = base_layout(fn, x->type);
+  int n = x->nops - 2, rank = ir_rank(x->type), array = own_array(fr, a);
+  int flat = flat_index(fr, array, x->ops + 1, n, rank);
+  int data = fn_data(fn, array);
+  if (n == rank) {
+    array_replace(fn, data, flat, frame_row(fr, v).r, base);
+    return one(fn, array);
+  }
+  int row = frame_reg(fr, v), from = -1;
+  for (int k = n; k < rank; k++)
+    fn_emit(fn, LOP_CHECK_ROW, -1, fn_dim(fn, array, k), fn_dim(fn, row, k - n), -1)->site = x->site;
+  int src = locate(fn, row, &from);
+  copy_elements(fn, data, flat, src, from, array_row_size(fn, array, n, rank), base, true);
+  return one(fn, array);
+}
+
+/* ---- Bags ---- */
+typedef struct BagAt {
+  int rank, n;         /* of the whole; indices given */
+  int *dims;
+  int flat, count;     /* position of the first base element, how many; count -1: one */
+} BagAt;
+
+/* Operands from `first` on: the dimensions of the whole, then n indices. */
+static BagAt bag_at(Frame *fr, Node *x, int first, int rank, int n) {
+  BagAt b = {rank, n, NEW_ARRAY(fr->fn->m->arena, int, 2 * rank + 1), -1, -1};
+  for (int k = 0; k < rank; k++) b.dims[k] = frame_reg(fr, x->ops[first + k]);
+  for (int k = 0; k < n; k++) {
+    if (k) b.flat = fn_mul(fr->fn, b.flat, b.dims[k]);
+    int i = frame_reg(fr, x->ops[first + rank + k]);
+    b.flat = k ? fn_add(fr->fn, b.flat, i) : i;
+  }
+  for (int k = n; k < rank; k++) {
+    b.flat = fn_mul(fr->fn, b.flat, b.dims[k]);
+    b.count = fn_mul(fr->fn, b.count, b.dims[k]);
+  }
+  return b;
+}
+
+static int count_reg(Fn *fn, int count) { return count < 0 ? fn_int(fn, 1) : count; }
+
+/* ACC_AT and CUPDATE: bag, dims…, i…, v. */
+static Row lower_bag_put(Frame *fr, Node *x, LOp at, LOp sub) {
+  Fn *fn = fr->fn;
+  int rank = ir_rank(x->type), n = x->nops - 2 - rank;
+  BagAt b = bag_at(fr, x, 1, rank, n);
+  Row v = frame_row(fr, x->ops[x->nops - 1]);
+  int64_t desc = lower_desc_index(fn->m, x->type);
+  int count = n < rank ? count_reg(fn, b.count) : -1, bag = frame_take(fr, x->ops[0]);
+  if (n == rank) {
+    fn_emit(fn, at, bag, b.flat, -1, -1)->imm.i = desc;
+    fn_results(fn, v.r, v.n);
+  } else {
+    fn_emit(fn, sub, bag, b.flat, count, v.r[0])->imm.i = desc;
+  }
+  fn_args(fn, b.dims, rank);
+  return one(fn, bag);
+}
+
+static Row lower_bag_get(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  Node *bag = x->ops[0];
+  int rank = ir_rank(bag->type), n = x->nops - 1 - rank;
+  BagAt b = bag_at(fr, x, 1, rank, n);
+  const Layout *l = lower_layout(world(fr), x->type);
+  int *row = fn_regs(fn, l);
+  if (n == rank) {
+    int64_t desc = lower_desc_index(fn->m, bag->type);
+    fn_emit(fn, LOP_BAG_GET, -1, b.flat, frame_reg(fr, bag), -1)->imm.i = desc;
+    fn_results(fn, row, l->n);
+    fn_args(fn, b.dims, rank);
+  } else {
+    int64_t desc = lower_desc_index(fn->m, x->type);
+    int count = count_reg(fn, b.count);
+    fn_emit(fn, LOP_BAG_SUB, row[0], b.flat, count, frame_reg(fr, bag))->imm.i = desc;
+    fn_args(fn, b.dims + n, rank - n);
+  }
+  return (Row){row, l->n};
+}
+
+static Row lower_take(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  Node *whole = x->ops[0];
+  IrType *entry = x->type->args[1];
+  int rank = ir_rank(whole->type), n = x->nops - 1 - rank;
+  BagAt b = bag_at(fr, x, 1, rank, n);
+  int64_t desc = lower_desc_index(fn->m, whole->type);
+  int count = n < rank ? count_reg(fn, b.count) : -1, bag = frame_take(fr, whole);
+  const Layout *l = lower_layout(world(fr), entry);
+  int *res = fn_regs(fn, l), *row = NEW_ARRAY(fn->m->arena, int, l->n + 1);
+  for (int k = n; n < rank && k < rank; k++) b.dims[rank + k - n] = b.dims[k];
+  if (n == rank) {
+    fn_emit(fn, LOP_BAG_TAKE, bag, b.flat, -1, -1)->imm.i = desc;
+  } else {
+    int64_t part = lower_desc_index(fn->m, entry);
+    LInstr *in = fn_emit(fn, LOP_BAG_TAKE_SUB, bag, b.flat, count, -1);
+    in->imm.i = part;
+    in->sub = (uint16_t)desc;
+  }
+  fn_results(fn, res, l->n);
+  fn_args(fn, b.dims, n == rank ? rank : 2 * rank - n);
+  row[0] = bag;
+  for (int i = 0; i < l->n; i++) row[1 + i] = res[i];
+  return (Row){row, l->n + 1};
+}
+
+static Row lower_bag_slice(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  int rank = ir_rank(x->type);
+  BagAt b = bag_at(fr, x, 1, rank, 0);
+  int row_size = -1;
+  for (int k = 1; k < rank; k++) row_size = fn_mul(fn, row_size, b.dims[k]);
+  int lo = fn_mul(fn, frame_reg(fr, x->ops[1 + rank]), row_size);
+  b.dims[0] = frame_reg(fr, x->ops[2 + rank]);
+  int count = fn_mul(fn, b.dims[0], row_size), r = new_reg(fr, x);
+  int64_t desc = lower_desc_index(fn->m, x->type);
+  fn_emit(fn, LOP_BAG_SUB, r, lo, count, frame_reg(fr, x->ops[0]))->imm.i = desc;
+  fn_args(fn, b.dims, rank);
+  return one(fn, r);
+}
+
+/* A null bag to which the part is added; how many elements the part has, it knows itself: up to the end is the bound. */
+static Row lower_shift(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  int rank = ir_rank(x->type), row_size = -1;
+  BagAt b = bag_at(fr, x, 1, rank, 0);
+  for (int k = 1; k < rank; k++) row_size = fn_mul(fn, row_size, b.dims[k]);
+  int lo = frame_reg(fr, x->ops[1 + rank]), offset = fn_mul(fn, lo, row_size);
+  int count = fn_mul(fn, fn_scalar(fn, OP_ISUB, b.dims[0], lo), row_size), r = new_reg(fr, x);
+  int64_t desc = lower_desc_index(fn->m, x->type);
+  fn_emit(fn, LOP_NULLPTR, r, -1, -1, -1);
+  fn_emit(fn, LOP_ACC_SUB, r, offset, count, frame_reg(fr, x->ops[0]))->imm.i = desc;
+  fn_args(fn, b.dims, rank);
+  return one(fn, r);
+}
+
+static Row lower_fill(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  int rank = ir_rank(x->type), r = new_reg(fr, x), *dims = NEW_ARRAY(fn->m->arena, int, rank);
+  for (int k = 0; k < rank; k++) dims[k] = frame_reg(fr, x->ops[1 + k]);
+  int64_t desc = lower_desc_index(fn->m, x->type);
+  fn_emit(fn, LOP_BAG_FILL, r, frame_reg(fr, x->ops[0]), -1, -1)->imm.i = desc;
+  fn_args(fn, dims, rank);
+  return one(fn, r);
+}
+
+/* Bag, old dimensions…, new dimensions…: all its elements as a bag of the new ones. */
+static Row lower_bag_reshape(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  int old = (int)x->attr.i, rank = x->nops - 1 - old, count = -1;
+  int *dims = NEW_ARRAY(fn->m->arena, int, rank);
+  for (int k = 0; k < rank; k++) {
+    dims[k] = frame_reg(fr, x->ops[1 + old + k]);
+    count = fn_mul(fn, count, dims[k]);
+  }
+  int zero = fn_int(fn, 0), r = new_reg(fr, x);
+  int64_t desc = lower_desc_index(fn->m, x->type);
+  fn_emit(fn, LOP_BAG_SUB, r, zero, count, frame_reg(fr, x->ops[0]))->imm.i = desc;
+  fn_args(fn, dims, rank);
+  return one(fn, r);
+}
+
+/* Sum of two cotangents, slot by slot. Integers and the like carry nothing. */
+static void add_cotangents(Fn *fn, IrType *t, const int *a, const int *b, int *out) {
+  switch (t->kind) {
+  case T_TUPLE:
+    for (int i = 0, at = 0; i < t->n; i++) {
+      add_cotangents(fn, t->args[i], a + at, b + at, out + at);
+      at += lower_slots(fn->m->w, t->args[i]);
+    }
+    break;
+  case T_FLOAT: out[0] = fn_scalar(fn, OP_FADD, a[0], b[0]); break;
+  case T_BAG:
+  case T_VARIANT:
+  case T_ENV: {
+    int64_t desc = lower_desc_index(fn->m, t);
+    out[0] = fn_reg(fn, R_PTR);
+    fn_emit(fn, LOP_CADD, out[0], a[0], b[0], -1)->imm.i = desc;
+    break;
+  }
+  default:
+    if (lower_slots(fn->m->w, t)) out[0] = a[0];
+  }
+}
+
+static Row lower_cadd(Frame *fr, Node *x) {
+  int n = lower_slots(world(fr), x->type), *out = NEW_ARRAY(fr->fn->m->arena, int, n + 1);
+  add_cotangents(fr->fn, x->type, frame_row(fr, x->ops[0]).r, frame_row(fr, x->ops[1]).r, out);
+  return (Row){out, n};
+}
+
+Row lower_array_node(Frame *fr, Node *x) {
+  switch (x->op) {
+  case OP_ARRAY: return lower_array(fr, x);
+  case OP_INDEX: return lower_index(fr, x);
+  case OP_SLICE: return lower_slice(fr, x);
+  case OP_UPDATE: return lower_update(fr, x);
+  case OP_ZEROS: return lower_zeros(fr, x);
+  case OP_RESHAPE: return lower_reshape(fr, x);
+  case OP_CADD: return lower_cadd(fr, x);
+  case OP_ACC_AT: return lower_bag_put(fr, x, LOP_ACC_AT, LOP_ACC_SUB);
+  case OP_CUPDATE: return lower_bag_put(fr, x, LOP_BAG_SET, LOP_BAG_SET_SUB);
+  case OP_BAG_GET: return lower_bag_get(fr, x);
+  case OP_TAKE: return lower_take(fr, x);
+  case OP_BAG_SLICE: return lower_bag_slice(fr, x);
+  case OP_SHIFT: return lower_shift(fr, x);
+  case OP_FILL: return lower_fill(fr, x);
+  case OP_BAG_RESHAPE: return lower_bag_reshape(fr, x);
+  default:
+    lower_error(fr->fn->m, "no lowering of %s", op_names[x->op]);
+    return (Row){fn_regs(fr->fn, lower_layout(world(fr), x->type)), lower_slots(world(fr), x->type)};
+  }
+}

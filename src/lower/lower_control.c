@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* Switches, and the bodies of functions with their tail calls.
+ *
+ * The arms of a switch are lowered inline with their parameters bound to the registers of the captures; each moves
+ * its result to the registers of the join. An array that every arm hands on in place stays in its register. Cheap
+ * arms that can't fail are both evaluated, and the result selected.
+ *
+ * The result of a function is lowered in tail position: arms return by themselves, and a call of the function itself
+ * assigns the parameters and jumps to the start. */
+#include "lower/lower_internal.h"
+
+enum { SELECT_NODES = 4 };
+
+/* ---- Selection instead of a branch ---- */
+static bool cheap_op(Op op) {
+  switch (op) {
+  case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_UNIT: case OP_TUPLE: case OP_GET:
+  case OP_IADD: case OP_ISUB: case OP_IMUL: case OP_INEG: case OP_IMIN: case OP_IMAX:
+  case OP_IAND: case OP_IOR: case OP_IXOR: case OP_ISHL: case OP_ISHR:
+  case OP_IEQ: case OP_INE: case OP_ILT: case OP_ILE:
+  case OP_FADD: case OP_FSUB: case OP_FMUL: case OP_FDIV: case OP_FNEG: case OP_FMIN: case OP_FMAX:
+  case OP_FEQ: case OP_FNE: case OP_FLT: case OP_FLE: case OP_ABS: case OP_SQRT:
+  case OP_FLOAT_OF_INT: case OP_NOT: case OP_AND: case OP_OR: case OP_BEQ: case OP_SELECT: return true;
+  default: return false;
+  }
+}
+
+static bool cheap_arm(Lower *m, Graph *g) {
+  Sched *s = sched_of(m, g);
+  int work = 0;
+  for (int i = 0; i < s->n; i++) {
+    Node *x = s->order[i];
+    if (!cheap_op(x->op)) return false;
+    if ((op_flags[x->op] & OPF_S) && ++work > SELECT_NODES) return false;
+  }
+  const Layout *l = lower_layout(m->w, g->result->type);
+  for (int i = 0; i < l->n; i++)
+    if (l->kinds[i] == R_PTR) return false;
+  return true;
+}
+
+static bool selects(Lower *m, const Node *x) {
+  return x->ngraphs == 2 && x->ops[0]->type->kind == T_BOOL && cheap_arm(m, x->graphs[0]) && cheap_arm(m, x->graphs[1]);
+}
+
+static Row lower_select(Frame *fr, Node *x, Row *caps) {
+  Fn *fn = fr->fn;
+  int cond = frame_reg(fr, x->ops[0]);
+  Row no = lower_graph(fn, x->graphs[0], caps), yes = lower_graph(fn, x->graphs[1], caps);
+  int *out = fn_copy(fn, no.r, no.n);
+  for (int i = 0; i < no.n; i++) {
+    if (no.r[i] == yes.r[i]) continue;
+    out[i] = fn_reg(fn, fn->regs.data[no.r[i]].kind);
+    fn_emit(fn, LOP_SCALAR, out[i], cond, yes.r[i], no.r[i])->sub = OP_SELECT;
+  }
+  return (Row){out, no.n};
+}
+
+/* ---- Branches ---- */
+/* Registers of the captures that no arm may take: they are used later, or twice. */
+static int *pin_captures(Frame *fr, Node *x, Row *caps, int *npins) {
+  Fn *fn = fr->fn;
+  int total = 0, n = 0;
+  for (int k = 1; k < x->nops; k++) total += caps[k - 1].n;
+  int *pins = NEW_ARRAY(fn->m->arena, int, 2 * total + 1);
+  Map seen;
+  map_init(&seen, fn->m->arena);
+  for (int k = 1; k < x->nops; k++)
+    for (int i = 0; i < caps[k - 1].n; i++) {
+      int r = caps[k - 1].r[i];
+      const void *key = (const void *)(uintptr_t)(r + 1);
+      if (map_get(&seen, key) || !frame_can_take(fr, x->ops[k], r)) pins[n++] = r;
+      map_put(&seen, key, fn);
+    }
+  for (int i = 0; i < n; i++) fn->info.data[pins[i]].pins++;
+  *npins = n;
+  return pins;
+}
+
+static void unpin(Fn *fn, const int *pins, int n) {
+  for (int i = 0; i < n; i++) fn->info.data[pins[i]].pins--;
+}
+
+static Row *bind_captures(Frame *fr, Node *x) {
+  Row *caps = NEW_ARRAY(fr->fn->m->arena, Row, x->nops);
+  for (int k = 1; k < x->nops; k++) caps[k - 1] = frame_row(fr, x->ops[k]);
+  return caps;
+}
+
+/* The registers of the join: those of arrays that all arms leave in place, else new ones. */
+static int *join_regs(Frame *fr, Node *x, Row *caps) {
+  Fn *fn = fr->fn;
+  const Layout *l = lower_layout(fn->m->w, x->type);
+  int *join = NEW_ARRAY(fn->m->arena, int, l->n + 1);
+  for (int i = 0; i < l->n; i++) join[i] = -1;
+  for (int k = 1; k < x->nops; k++) {
+    if (x->ops[k]->type->kind != T_ARRAY) continue;
+    int r = caps[k - 1].r[0], end = -1;
+    if (!fn->info.data[r].fresh || fn->info.data[r].pins) continue;
+    for (int i = 0; i < x->ngraphs; i++) {
+      int e = sched_chain(fn->m, x->graphs[i], k - 1, 0, 0);
+      if (e < 0 || (i && e != end)) {
+        end = -1;
+        break;
+      }
+      end = e;
+    }
+    if (end >= 0) join[end] = r;
+  }
+  for (int i = 0; i < l->n; i++)
+    if (join[i] < 0) join[i] = fn_reg(fn, l->kinds[i]);
+  return join;
+}
+
+typedef void (*ArmFn)(Fn *fn, Graph *arm, Row *caps, const int *join);
+
+/* Lowers the arms, each by `arm`; control goes to `end` after each, or nowhere if end is -1. */
+static void lower_arms(Frame *fr, Node *x, Row *caps, const int *join, ArmFn arm, int end) {
+  Fn *fn = fr->fn;
+  int n = x->ngraphs, cond = frame_reg(fr, x->ops[0]), *labels = NEW_ARRAY(fn->m->arena, int, n + 1);
+  for (int i = 0; i < n; i++) labels[i] = fn_label(fn);
+  bool two = x->ops[0]->type->kind == T_BOOL && n == 2;
+  if (two) {
+    fn_branch(fn, cond, labels[0]);
+  } else {
+    fn_emit(fn, LOP_SWITCH, -1, cond, -1, -1);
+    fn_args(fn, labels, n);
+  }
+  for (int k = 0; k < n; k++) {
+    int i = two ? 1 - k : k, scope = fn_scope(fn);
+    if (!two || k) fn_place(fn, labels[i]);
+    arm(fn, x->graphs[i], caps, join);
+    if (end >= 0 && k + 1 < n) fn_jump(fn, end);
+    fn_leave(fn, scope);
+  }
+  if (end >= 0) fn_place(fn, end);
+}
+
+static void arm_to_join(Fn *fn, Graph *arm, Row *caps, const int *join) {
+  Row row = lower_graph(fn, arm, caps);
+  fn_parallel_move(fn, join, row.r, row.n, true);
+}
+
+Row lower_switch(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  Row *caps = bind_captures(fr, x);
+  if (selects(fn->m, x)) return lower_select(fr, x, caps);
+  if (x->ngraphs == 1) return lower_graph(fn, x->graphs[0], caps);
+  int npins, *pins = pin_captures(fr, x, caps, &npins), *join = join_regs(fr, x, caps);
+  lower_arms(fr, x, caps, join, arm_to_join, fn_label(fn));
+  unpin(fn, pins, npins);
+  return (Row){join, lower_slots(fn->m->w, x->type)};
+}
+
+/* ---- Functions ---- */
+static bool sole_use(Sched *s, const Node *x, int uses) {
+  int at = sched_pos(s, x);
+  return s->user_start[at + 1] - s->user_start[at] == uses;
+}
+
+/* The tuple that x takes apart and puts together again, or NULL. */
+static Node *regrouped(const Node *x) {
+  if (x->op != OP_TUPLE || x->nops == 0 || x->ops[0]->op != OP_GET) return NULL;
+  Node *whole = x->ops[0]->ops[0];
+  if (whole->type->kind != T_TUPLE || whole->type->n != x->nops) return NULL;
+  for (int k = 0; k < x->nops; k++)
+    if (x->ops[k]->op != OP_GET || x->ops[k]->ops[0] != whole || x->ops[k]->attr.i != k) return NULL;
+  return whole;
+}
+
+/* The node whose value the graph returns as it is: behind tuples of all its projections, and checks. Marks in `passed`
+ * (which may be NULL) the positions of the nodes that only pass it on. */
+static Node *tail_node(Sched *s, bool *passed) {
+  Node *x = s->g->result;
+  for (;;) {
+    Node *inner = NULL;
+    if (x->op == OP_AFTER && sole_use(s, x->ops[0], 1)) inner = x->ops[0];
+    else if ((inner = regrouped(x)) && !sole_use(s, inner, x->nops)) inner = NULL;
+    if (!inner) return x;
+    if (passed) passed[sched_pos(s, x)] = true;
+    for (int k = 0; passed && x->op == OP_TUPLE && k < x->nops; k++) passed[sched_pos(s, x->ops[k])] = true;
+    x = inner;
+  }
+}
+
+bool lower_calls_itself_last(Lower *m, Graph *g, const Func *f) {
+  Node *x = tail_node(sched_of(m, g), NULL);
+  if (x->op == OP_CALL) return x->attr.func == f;
+  for (int i = 0; x->op == OP_SWITCH && i < x->ngraphs; i++)
+    if (lower_calls_itself_last(m, x->graphs[i], f)) return true;
+  return false;
+}
+
+static void return_row(Fn *fn, Row row) {
+  fn_emit(fn, LOP_RETURN, -1, -1, -1, -1);
+  fn_args(fn, row.r, row.n);
+}
+
+static void jump_to_start(Frame *fr, Node *call) {
+  Fn *fn = fr->fn;
+  int *args = NEW_ARRAY(fn->m->arena, int, fn->f->nparams + 1), n = 0;
+  for (int k = 0; k < call->nops; k++) {
+    Row row = frame_row(fr, call->ops[k]);
+    for (int i = 0; i < row.n; i++) args[n++] = row.r[i];
+  }
+  fn_parallel_move(fn, fn->self_regs, args, n, false);
+  fn_emit(fn, LOP_POLL, -1, -1, -1, -1);
+  fn_jump(fn, fn->start_label);
+}
+
+static void arm_in_tail(Fn *fn, Graph *arm, Row *caps, const int *join) {
+  (void)join;
+  lower_body(fn, arm, caps);
+}
+
+void lower_body(Fn *fn, Graph *g, Row *params) {
+  Frame fr;
+  frame_open(&fr, fn, g, params);
+  bool *passed = NEW_ARRAY(fn->m->arena, bool, fr.s->n);
+  Node *x = tail_node(fr.s, passed);
+  bool self = x->op == OP_CALL && fn->self && x->attr.func == fn->self && fn->start_label >= 0;
+  bool arms = x->op == OP_SWITCH && x->ngraphs > 1 && !selects(fn->m, x);
+  if (!self && !arms) {
+    return_row(fn, lower_graph(fn, g, params));
+    return;
+  }
+  for (int i = 0; i < fr.s->n; i++)
+    if (fr.s->order[i] != x && !passed[i]) lower_node(&fr, fr.s->order[i]);
+  fr.pos = fr.s->n;
+  if (self) {
+    jump_to_start(&fr, x);
+    return;
+  }
+  Row *caps = bind_captures(&fr, x);
+  int npins, *pins = pin_captures(&fr, x, caps, &npins);
+  lower_arms(&fr, x, caps, NULL, arm_in_tail, -1);
+  unpin(fn, pins, npins);
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT */
+/* Lowering of loops (see LoopInfo).
+ *
+ * Carried values and accumulators, the state, live in registers assigned at the end of each iteration. A carried array
+ * which the body only updates in place (sched_chain) is made unshared once, before the loop, and
+ * stays in its register: then no count is looked at inside.
+ *
+ * Stacked outputs come in three ways. Where all dimensions are known before the loop, the block is allocated there, and if the
+ * row is made by another loop of the body, that one writes into the block itself (Dest), down to any depth. Else
+ * the block is allocated when the first row is known, and rows are copied in. A loop with a condition grows it. */
+#include "lower/lower_internal.h"
+
+typedef enum StackMode { STACK_KNOWN, STACK_LAZY, STACK_GROWN } StackMode;
+typedef struct Stack {
+  StackMode mode;
+  IrType *type;        /* of the array */
+  const Layout *base;
+  int rank, array, data;
+  int *dims;           /* KNOWN: all; LAZY, GROWN: of a row, from [1] */
+  int row_size;        /* -1: one */
+  int at;              /* position of the whole in the block; -1: 0 */
+  bool borrowed;       /* the block is the enclosing loop's */
+  const Node *maker;   /* loop of the body that writes the rows itself, or NULL */
+  int maker_stack;
+} Stack;
+
+typedef struct Loop {
+  Frame *fr;
+  Fn *fn;
+  Node *x;
+  const LoopInfo *l;
+  Node **ops;          /* carried, accs, sliced, captures */
+  Graph *body;
+  Sched *s;            /* of the body */
+  int i, n;
+  int nstate, *state;
+  bool *certain;       /* per slot of the state: an array updated in place */
+  Stack *stacks;
+  Row *params;         /* of the body */
+  int head_at;         /* index of LOOP_HEAD */
+  int head, end;
+} Loop;
+
+static World *world(Loop *lp) { return lp->fn->m->w; }
+
+/* ---- State ---- */
+/* Which slots hold arrays that the body hands on, among themselves, by updates in place. */
+static void find_certain(Loop *lp) {
+  int *ends = NEW_ARRAY(lp->fn->m->arena, int, lp->nstate + 1), at = 0;
+  for (int k = 0; k < lp->l->ncarried; k++) {
+    const Layout *l = lower_layout(world(lp), lp->ops[k]->type);
+    bool consumed = lower_holds_arrays(lp->ops[k]->type) && sched_consumes_param(lp->fn->m, lp->body, k + 1);
+    for (int s = 0; s < l->n; s++, at++) {
+      ends[at] = consumed && l->kinds[s] == R_PTR ? sched_chain(lp->fn->m, lp->body, k + 1, s, 0) : -1;
+      lp->certain[at] = ends[at] >= 0;
+    }
+  }
+  for (bool changed = true; changed;) { /* an array may be handed to another slot only if that one is certain too */
+    changed = false;
+    for (int i = 0; i < at; i++) {
+      bool ok = lp->certain[i] && ends[i] < at && lp->certain[ends[i]];
+      changed |= ok != lp->certain[i];
+      lp->certain[i] = ok;
+    }
+  }
+}
+
+/* How often register r is among the operands. */
+static int operand_count(Loop *lp, int r) {
+  int n = 0, first = lp->l->has_cond ? 0 : 1;
+  for (int k = first; k < lp->x->nops; k++) {
+    Row row = frame_row(lp->fr, lp->x->ops[k]);
+    for (int i = 0; i < row.n; i++) n += row.r[i] == r;
+  }
+  return n;
+}
+
+static void open_state(Loop *lp) {
+  Fn *fn = lp->fn;
+  int count = lp->l->ncarried + lp->l->naccs;
+  for (int k = 0; k < count; k++) lp->nstate += lower_slots(world(lp), lp->ops[k]->type);
+  lp->state = NEW_ARRAY(fn->m->arena, int, lp->nstate + 1);
+  lp->certain = NEW_ARRAY(fn->m->arena, bool, lp->nstate + 1);
+  find_certain(lp);
+  for (int k = 0, at = 0; k < count; k++) {
+    Row init = frame_row(lp->fr, lp->ops[k]);
+    for (int s = 0; s < init.n; s++, at++) {
+      int r = init.r[s];
+      if (lp->certain[at] && fn->info.data[r].fresh && operand_count(lp, r) == 1 && frame_can_take(lp->fr, lp->ops[k], r)) {
+        lp->state[at] = r;
+        continue;
+      }
+      lp->state[at] = fn_reg(fn, fn->regs.data[r].kind);
+      if (lp->certain[at]) fn_emit(fn, LOP_UNIQUE, lp->state[at], r, -1, -1);
+      else fn_move(fn, lp->state[at], r, false);
+    }
+  }
+}
+
+static void step_state(Loop *lp, const int *result) {
+  Fn *fn = lp->fn;
+  int *src = fn_copy(fn, result, lp->nstate);
+  for (int i = 0; i < lp->nstate; i++) {
+    if (!lp->certain[i] || fn->info.data[src[i]].fresh) continue;
+    int unshared = fn_reg(fn, R_PTR);
+    fn_emit(fn, LOP_UNIQUE, unshared, src[i], -1, -1);
+    src[i] = unshared;
+  }
+  fn_parallel_move(fn, lp->state, src, lp->nstate, true);
+  for (int i = 0; i < lp->nstate; i++)
+    if (lp->certain[i]) fn->info.data[lp->state[i]].fresh = true;
+}
+
+/* ---- Loading data and dimensions ahead of the loop ---- */
+static void prefetch(Lower *m, Fn *fn, Sched *s, const Node *x, const int *row, int depth);
+
+static void prefetch_param(Fn *fn, Graph *g, int k, const int *row, int depth) {
+  Sched *s = sched_of(fn->m, g);
+  if (s->params[k]) prefetch(fn->m, fn, s, s->params[k], row, depth + 1);
+}
+
+static void prefetch_array(Fn *fn, int array, int rank) {
+  fn_data(fn, array);
+  for (int k = 1; k < rank; k++) fn_dim(fn, array, k);
+}
+
+/* Array x of graph s, in `row`, is used in a loop: what its uses will need is loaded now. */
+static void prefetch(Lower *m, Fn *fn, Sched *s, const Node *x, const int *row, int depth) {
+  if (depth > 50 || !lower_holds_arrays(x->type)) return;
+  int at = sched_pos(s, x);
+  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
+    const Node *user = s->order[s->users[u]];
+    bool array = x->type->kind == T_ARRAY;
+    if (user->op == OP_GET && x->type->kind == T_TUPLE)
+      prefetch(m, fn, s, user, row + lower_offset(m->w, x->type, (int)user->attr.i), depth + 1);
+    else if (user->op == OP_AFTER && user->ops[0] == x) prefetch(m, fn, s, user, row, depth + 1);
+    else if (user->op == OP_LEN) fn_dim(fn, row[0], (int)user->attr.i);
+    else if (array && (user->op == OP_INDEX || user->op == OP_SLICE || (user->op == OP_UPDATE && user->ops[0] == x)))
+      prefetch_array(fn, row[0], ir_rank(x->type));
+    for (int k = 1; user->op == OP_SWITCH && k < user->nops; k++)
+      for (int i = 0; user->ops[k] == x && i < user->ngraphs; i++)
+        prefetch_param(fn, user->graphs[i], k - 1, row, depth);
+    if (user->op != OP_LOOP) continue;
+    int first = user->loop->has_cond ? 0 : 1, sliced = first + user->loop->ncarried + user->loop->naccs;
+    for (int k = sliced; k < user->nops; k++) {
+      if (user->ops[k] != x) continue;
+      if (k < sliced + user->loop->nsliced) {
+        if (array) prefetch_array(fn, row[0], ir_rank(x->type));
+      } else {
+        prefetch_param(fn, user->graphs[0], k - first + 1, row, depth);
+      }
+    }
+  }
+}
+
+/* ---- Shapes known before the loop ---- */
+/* Bodies nested in the loop being lowered, innermost first; `up` NULL at that loop itself. */
+typedef struct Nest {
+  struct Nest *up;
+  Sched *s;
+  const Node *loop;
+} Nest;
+
+/* The register of integer x of nest->s if it is the same in all iterations, -1 otherwise. `dim` >= 0: of dimension
+ * dim of array x. */
+static int invariant(Loop *lp, const Nest *nest, const Node *x, int dim) {
+  if (x->op == OP_INT) return fn_int(lp->fn, x->attr.i);
+  if (x->op == OP_LEN && dim < 0) return invariant(lp, nest, x->ops[0], (int)x->attr.i);
+  if (x->op != OP_PARAM) return -1;
+  const LoopInfo *l = nest->loop->loop;
+  int k = (int)x->attr.i - 1, state = l->ncarried + l->naccs, caps = state + l->nsliced;
+  if (k < state || (k < caps && dim < 0)) return -1;
+  int operand = k + (l->has_cond ? 0 : 1);
+  const Node *outer = nest->loop->ops[operand];
+  if (k < caps) dim++; /* a row's dimensions are the next ones of the array */
+  if (nest->up) return invariant(lp, nest->up, outer, dim);
+  int r = frame_reg(lp->fr, outer);
+  return dim < 0 ? r : fn_dim(lp->fn, r, dim);
+}
+
+/* The dimensions from dims[0] of array x, stacked output of a counted loop whose sizes are invariant. */
+static bool known_shape(Loop *lp, Nest *nest, const Node *x, int *dims, int depth) {
+  if (x->op != OP_GET || x->ops[0]->op != OP_LOOP || depth > 8) return false;
+  const Node *loop = x->ops[0];
+  const LoopInfo *l = loop->loop;
+  int k = (int)x->attr.i - l->ncarried - l->naccs, at = sched_pos(nest->s, x);
+  if (l->has_cond || k < 0 || k >= l->nstacked) return false;
+  if (nest->s->user_start[at + 1] - nest->s->user_start[at] != 1 || nest->s->g->result->op != OP_TUPLE ||
+      nest->s->users[nest->s->user_start[at]] != nest->s->n - 1)
+    return false;
+  dims[0] = invariant(lp, nest, loop->ops[0], -1);
+  if (dims[0] < 0) return false;
+  if (x->type->args[0]->kind != T_ARRAY) return true;
+  Nest inner = {nest, sched_of(lp->fn->m, loop->graphs[0]), loop};
+  const Node *result = inner.s->g->result;
+  if (result->op != OP_TUPLE) return false;
+  return known_shape(lp, &inner, result->ops[l->ncarried + l->naccs + k], dims + 1, depth + 1);
+}
+
+/* ---- Stacked outputs ---- */
+static void allocate(Loop *lp, Stack *st, const int *dims) {
+  int64_t desc = lower_desc_index(lp->fn->m, st->type);
+  fn_emit(lp->fn, LOP_NEW_ARRAY, st->array, -1, 0, -1)->imm.i = desc;
+  fn_args(lp->fn, dims, st->rank);
+}
+
+/* An array without rows has no columns either. */
+static int *without_empty(Fn *fn, const int *dims, int rank) {
+  int *out = fn_copy(fn, dims, rank);
+  for (int k = 1; k < rank; k++) {
+    int zero = fn_int(fn, 0), empty = fn_scalar(fn, OP_IEQ, out[k - 1], zero), r = fn_reg(fn, R_INT);
+    fn_emit(fn, LOP_SCALAR, r, empty, zero, out[k])->sub = OP_SELECT;
+    out[k] = r;
+  }
+  return out;
+}
+
+static const Dest *find_dest(const Frame *fr, const Node *loop, int stack) {
+  for (const Dest *d = fr->dests; d; d = d->next)
+    if (d->loop == loop && d->stack == stack) return d;
+  return NULL;
+}
+
+static void open_known(Loop *lp, Stack *st, const Dest *dest) {
+  Fn *fn = lp->fn;
+  st->mode = STACK_KNOWN;
+  if (dest) {
+    st->borrowed = true;
+    st->dims = dest->dims;
+    st->data = dest->data;
+    st->at = dest->at;
+  } else {
+    st->dims[0] = lp->n;
+    allocate(lp, st, without_empty(fn, st->dims, st->rank));
+    st->data = fn_data(fn, st->array);
+  }
+  for (int k = 1; k < st->rank; k++) st->row_size = fn_mul(fn, st->row_size, st->dims[k]);
+}
+
+static void open_unknown(Loop *lp, Stack *st) {
+  Fn *fn = lp->fn;
+  st->mode = lp->l->has_cond ? STACK_GROWN : STACK_LAZY;
+  st->data = fn_reg(fn, R_RAW);
+  if (st->rank > 1) {
+    for (int k = 1; k < st->rank; k++) {
+      st->dims[k] = fn_reg(fn, R_INT);
+      fn_emit(fn, LOP_INT, st->dims[k], -1, -1, -1)->imm.i = 0;
+    }
+    st->row_size = fn_reg(fn, R_INT);
+    fn_emit(fn, LOP_INT, st->row_size, -1, -1, -1)->imm.i = 0;
+  }
+  if (st->mode == STACK_LAZY) {
+    fn_emit(fn, LOP_NULLPTR, st->array, -1, -1, -1);
+    return;
+  }
+  int *dims = NEW_ARRAY(fn->m->arena, int, st->rank);
+  for (int k = 0; k < st->rank; k++) dims[k] = fn_int(fn, 0);
+  allocate(lp, st, dims);
+}
+
+static void open_stack(Loop *lp, int k) {
+  Stack *st = &lp->stacks[k];
+  int part = lp->l->ncarried + lp->l->naccs + k;
+  st->type = lp->x->type->args[part];
+  st->rank = ir_rank(st->type);
+  st->base = lower_layout(world(lp), ir_base(st->type));
+  st->array = fn_reg(lp->fn, R_PTR);
+  st->row_size = st->at = -1;
+  st->dims = NEW_ARRAY(lp->fn->m->arena, int, st->rank + 1);
+  const Node *result = lp->body->result;
+  const Node *row = result->op == OP_TUPLE ? result->ops[part] : NULL;
+  Nest nest = {NULL, lp->s, lp->x};
+  const Dest *dest = find_dest(lp->fr, lp->x, k);
+  bool shaped = row && !lp->l->has_cond && st->rank > 1 && (dest || known_shape(lp, &nest, row, st->dims + 1, 0));
+  if (shaped) {
+    st->maker = row->ops[0];
+    st->maker_stack = (int)row->attr.i - st->maker->loop->ncarried - st->maker->loop->naccs;
+  }
+  if (shaped || dest || (st->rank == 1 && !lp->l->has_cond)) open_known(lp, st, dest);
+  else open_unknown(lp, st);
+}
+
+/* At the start of an iteration: where the loops that make rows put them. */
+static Dest *make_dests(Loop *lp) {
+  Dest *list = NULL;
+  for (int k = 0; k < lp->l->nstacked; k++) {
+    Stack *st = &lp->stacks[k];
+    if (!st->maker) continue;
+    Dest *d = NEW(lp->fn->m->arena, Dest);
+    int at = fn_add(lp->fn, st->at, fn_mul(lp->fn, lp->i, st->row_size));
+    *d = (Dest){st->maker, st->maker_stack, st->data, at, st->dims + 1, list};
+    list = d;
+  }
+  return list;
+}
+
+/* Dimensions of rows, taken from the first one. */
+static void take_row_dims(Fn *fn, Stack *st, int row) {
+  int size = -1, scope = fn_scope(fn);
+  for (int k = 1; k < st->rank; k++) {
+    int d = fn_dim(fn, row, k - 1);
+    fn_move(fn, st->dims[k], d, false);
+    size = fn_mul(fn, size, d);
+  }
+  fn_move(fn, st->row_size, size, false);
+  fn_leave(fn, scope);
+}
+
+static void check_row_dims(Loop *lp, Stack *st, int row) {
+  int scope = fn_scope(lp->fn);
+  for (int k = 1; k < st->rank; k++)
+    fn_emit(lp->fn, LOP_CHECK_ROW, -1, st->dims[k], fn_dim(lp->fn, row, k - 1), -1)->site = lp->x->site;
+  fn_leave(lp->fn, scope);
+}
+
+/* The first row decides the dimensions, the others must agree. The first is the one that finds no array yet, or is
+ * number 0 of a grown one. */
+static void ready_block(Loop *lp, Stack *st, int row) {
+  Fn *fn = lp->fn;
+  int first = fn_reg(fn, R_INT), check = fn_label(fn), end = fn_label(fn);
+  bool lazy = st->mode == STACK_LAZY;
+  if (lazy) fn_emit(fn, LOP_IS_NULL, first, st->array, -1, -1);
+  else fn_emit(fn, LOP_SCALAR, first, lp->i, fn_int(fn, 0), -1)->sub = OP_IEQ;
+  fn_branch(fn, first, check);
+  take_row_dims(fn, st, row);
+  if (lazy) {
+    st->dims[0] = lp->n;
+    allocate(lp, st, st->dims);
+    fn_emit(fn, LOP_DATA, st->data, st->array, -1, -1);
+  }
+  fn_jump(fn, end);
+  fn_place(fn, check);
+  check_row_dims(lp, st, row);
+  fn_place(fn, end);
+}
+
+static void grow(Loop *lp, Stack *st) {
+  Fn *fn = lp->fn;
+  int slots = fn_int(fn, st->base->n);
+  slots = st->row_size < 0 ? slots : fn_mul(fn, st->row_size, slots);
+  fn_emit(fn, LOP_GROW, st->array, lp->i, slots, -1);
+  fn_emit(fn, LOP_DATA, st->data, st->array, -1, -1);
+}
+
+/* The row has been stored: if the loop fails later, it is freed with the array. */
+static void count_row(Loop *lp, Stack *st) {
+  Fn *fn = lp->fn;
+  int len = fn_scalar(fn, OP_IADD, lp->i, fn_int(fn, 1));
+  for (int k = 1; k < st->rank; k++) fn_emit(fn, LOP_SET_DIM, -1, st->array, st->dims[k], -1)->imm.i = k;
+  fn_emit(fn, LOP_SET_DIM, -1, st->array, len, -1)->imm.i = 0;
+}
+
+static void push_row(Loop *lp, Stack *st, const int *row) {
+  Fn *fn = lp->fn;
+  if (st->maker) return;
+  if (st->rank > 1 && st->mode != STACK_KNOWN) ready_block(lp, st, row[0]);
+  if (st->mode == STACK_GROWN) grow(lp, st);
+  int at = fn_add(fn, st->at, fn_mul(fn, lp->i, st->row_size));
+  if (st->rank == 1) array_store(fn, st->data, at, row, st->base);
+  else array_copy(fn, st->data, at, fn_data(fn, row[0]), -1, st->row_size, st->base);
+  if (st->mode == STACK_GROWN) count_row(lp, st);
+}
+
+static void close_stack(Loop *lp, Stack *st) {
+  Fn *fn = lp->fn;
+  if (st->mode != STACK_LAZY) return;
+  int null = fn_reg(fn, R_INT), end = fn_label(fn), *dims = NEW_ARRAY(fn->m->arena, int, st->rank);
+  fn_emit(fn, LOP_IS_NULL, null, st->array, -1, -1);
+  fn_branch(fn, null, end);
+  for (int k = 0; k < st->rank; k++) dims[k] = k ? dims[0] : fn_int(fn, 0);
+  allocate(lp, st, dims);
+  fn_place(fn, end);
+}
+
+/* ---- The loop ---- */
+static void pin(Loop *lp, int by) {
+  int first = lp->l->ncarried + lp->l->naccs;
+  for (int k = first; k < first + lp->l->nsliced + lp->l->ncaps; k++) {
+    Row row = frame_row(lp->fr, lp->ops[k]);
+    for (int i = 0; i < row.n; i++) lp->fn->info.data[row.r[i]].pins += by;
+  }
+}
+
+static void bind_params(Loop *lp) {
+  const LoopInfo *l = lp->l;
+  lp->params = NEW_ARRAY(lp->fn->m->arena, Row, lp->body->nparams + 1);
+  lp->params[0] = (Row){fn_copy(lp->fn, &lp->i, 1), 1};
+  int at = 0, state = l->ncarried + l->naccs;
+  for (int k = 0; k < state; k++) {
+    int n = lower_slots(world(lp), lp->ops[k]->type);
+    lp->params[1 + k] = (Row){lp->state + at, n};
+    at += n;
+  }
+  for (int k = state + l->nsliced; k < state + l->nsliced + l->ncaps; k++)
+    lp->params[1 + k] = frame_row(lp->fr, lp->ops[k]);
+}
+
+static void prefetch_all(Loop *lp) {
+  const LoopInfo *l = lp->l;
+  int state = l->ncarried + l->naccs, caps = state + l->nsliced, at = 0;
+  for (int k = 0; k < state; k++) {
+    if (k < l->ncarried && lp->ops[k]->type->kind == T_ARRAY && lp->certain[at])
+      prefetch_param(lp->fn, lp->body, k + 1, lp->state + at, 0);
+    at += lp->params[1 + k].n;
+  }
+  for (int k = state; k < caps; k++)
+    if (lp->ops[k]->type->kind == T_ARRAY)
+      prefetch_array(lp->fn, frame_reg(lp->fr, lp->ops[k]), ir_rank(lp->ops[k]->type));
+  for (int k = caps; k < caps + l->ncaps; k++)
+    prefetch_param(lp->fn, lp->body, k + 1, lp->params[1 + k].r, 0);
+}
+
+static void load_elements(Loop *lp) {
+  Fn *fn = lp->fn;
+  int first = lp->l->ncarried + lp->l->naccs;
+  for (int k = first; k < first + lp->l->nsliced; k++) {
+    Node *a = lp->ops[k];
+    int array = frame_reg(lp->fr, a), rank = ir_rank(a->type);
+    if (a->type->kind != T_ARRAY) {
+      lower_error(fn->m, "a loop over something that isn't an array");
+    } else if (!lp->s->params[k + 1]) {
+      lp->params[k + 1] = (Row){NULL, 0};
+    } else if (rank == 1) {
+      const Layout *base = lower_layout(world(lp), ir_base(a->type));
+      lp->params[k + 1] = (Row){array_load(fn, array, lp->i, base), base->n};
+    } else {
+      int at = fn_mul(fn, lp->i, array_row_size(fn, array, 1, rank));
+      bool is_virtual = sched_param_readonly(fn->m, lp->body, k + 1, 0);
+      int row = array_part(fn, a->type->args[0], is_virtual, array, at, 1, -1);
+      lp->params[k + 1] = (Row){fn_copy(fn, &row, 1), 1};
+    }
+  }
+}
+
+static void test_condition(Loop *lp) {
+  Fn *fn = lp->fn;
+  if (!lp->l->has_cond) {
+    int more = lp->l->down ? fn_scalar(fn, OP_ILE, fn_int(fn, 0), lp->i) : fn_scalar(fn, OP_ILT, lp->i, lp->n);
+    fn_branch(fn, more, lp->end);
+    return;
+  }
+  const LoopInfo *l = lp->l;
+  Row *params = NEW_ARRAY(fn->m->arena, Row, 1 + l->ncarried + l->ncaps);
+  for (int k = 0; k <= l->ncarried; k++) params[k] = lp->params[k];
+  for (int k = 0; k < l->ncaps; k++)
+    params[1 + l->ncarried + k] = lp->params[1 + l->ncarried + l->naccs + l->nsliced + k];
+  int scope = fn_scope(fn); /* the condition is evaluated on the way into the body: what it learns holds there */
+  for (int i = 0; i < lp->nstate; i++) fn->info.data[lp->state[i]].pins++;
+  Row more = lower_graph(fn, lp->x->graphs[1], params);
+  for (int i = 0; i < lp->nstate; i++) fn->info.data[lp->state[i]].pins--;
+  (void)scope;
+  fn_branch(fn, more.r[0], lp->end);
+}
+
+static bool simple_instr(const Fn *fn, const LInstr *in) {
+  switch (in->op) {
+  case LOP_SCALAR: case LOP_MOVE: case LOP_INT: case LOP_FLOAT: case LOP_STRING: case LOP_NULLPTR: case LOP_GLOBAL:
+  case LOP_LABEL: case LOP_JUMP: case LOP_BRANCH: case LOP_SWITCH: case LOP_CHECK_INDEX: case LOP_CHECK_SLICE:
+  case LOP_CHECK_SIZE: case LOP_CHECK_ROW: case LOP_CHECK_NONZERO: case LOP_CHECK_NAT: case LOP_ASSERT: case LOP_FAIL:
+  case LOP_DIM: case LOP_DATA: return true;
+  case LOP_LOAD:
+  case LOP_STORE: return fn->regs.data[in->dst].kind != R_PTR;
+  default: return false;
+  }
+}
+
+/* Marks an innermost loop free of calls; the others look for interrupts once per iteration. */
+static void close_iteration(Loop *lp) {
+  Fn *fn = lp->fn;
+  bool simple = true;
+  for (int i = lp->head_at + 1; i < fn->code.len; i++) simple = simple && simple_instr(fn, &fn->code.data[i]);
+  fn->code.data[lp->head_at].b = simple;
+  if (!simple || lp->l->has_cond) fn_emit(fn, LOP_POLL, -1, -1, -1, -1);
+  fn_emit(fn, LOP_SCALAR, lp->i, lp->i, fn_int(fn, 1), -1)->sub = lp->l->down ? OP_ISUB : OP_IADD;
+  fn_jump(fn, lp->head);
+}
+
+static void iterate(Loop *lp) {
+  Fn *fn = lp->fn;
+  Frame body;
+  lp->head = fn_label(fn);
+  lp->end = fn_label(fn);
+  fn->loop_depth++;
+  fn_place(fn, lp->head);
+  fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 0, -1);
+  lp->head_at = fn->code.len - 1;
+  int scope = fn_scope(fn);
+  test_condition(lp);
+  load_elements(lp);
+  frame_open(&body, fn, lp->body, lp->params);
+  body.dests = make_dests(lp);
+  for (int i = 0; i < body.s->n; i++) lower_node(&body, body.s->order[i]);
+  const int *result = body.rows[body.s->n - 1].r;
+  int at = lp->nstate;
+  for (int k = 0; k < lp->l->nstacked; k++) {
+    push_row(lp, &lp->stacks[k], result + at);
+    at += lower_slots(world(lp), lp->stacks[k].type->args[0]);
+  }
+  fn_leave(fn, scope);
+  step_state(lp, result);
+  close_iteration(lp);
+  fn->loop_depth--;
+  fn_place(fn, lp->end);
+}
+
+static Row loop_results(Loop *lp) {
+  Fn *fn = lp->fn;
+  int n = 0, *r = NEW_ARRAY(fn->m->arena, int, lp->nstate + lp->l->nstacked + 1);
+  for (int i = 0; i < lp->nstate; i++) r[n++] = lp->state[i];
+  for (int k = 0; k < lp->l->nstacked; k++) {
+    close_stack(lp, &lp->stacks[k]);
+    r[n++] = lp->stacks[k].array;
+  }
+  r[n++] = lp->l->has_cond ? lp->i : lp->n;
+  return (Row){r, n};
+}
+
+Row lower_loop(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  Loop *lp = NEW(fn->m->arena, Loop);
+  *lp = (Loop){.fr = fr, .fn = fn, .x = x, .l = x->loop, .body = x->graphs[0]};
+  lp->ops = x->ops + (x->loop->has_cond ? 0 : 1);
+  lp->s = sched_of(fn->m, lp->body);
+  lp->n = x->loop->has_cond ? -1 : frame_reg(fr, x->ops[0]);
+  lp->stacks = NEW_ARRAY(fn->m->arena, Stack, x->loop->nstacked + 1);
+  open_state(lp);
+  for (int k = 0; k < x->loop->nstacked; k++) open_stack(lp, k);
+  lp->i = fn_reg(fn, R_INT);
+  if (x->loop->down) fn_emit(fn, LOP_SCALAR, lp->i, lp->n, fn_int(fn, 1), -1)->sub = OP_ISUB;
+  else fn_emit(fn, LOP_INT, lp->i, -1, -1, -1)->imm.i = 0;
+  bind_params(lp);
+  prefetch_all(lp);
+  pin(lp, 1);
+  iterate(lp);
+  pin(lp, -1);
+  return loop_results(lp);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* Lowering of one graph and of its nodes one by one.
+ *
+ * A Frame is one graph being lowered into the current function: the registers of its parameters and of each node. Each
+ * node has a Row, a register per slot of its type; tuples and projections only regroup registers and emit nothing.
+ * Registers of rows aren't assigned twice, but for loop variables, joins and what is updated in place.
+ *
+ * Here are products, sums, functions, checks and scalars; the rest is in lower_array.c, lower_control.c and lower_loop.c. */
+#include "lower/lower_internal.h"
+#include <string.h>
+
+static World *world(Frame *fr) { return fr->fn->m->w; }
+
+Row frame_row(Frame *fr, const Node *x) { return fr->rows[sched_pos(fr->s, x)]; }
+int frame_reg(Frame *fr, const Node *x) { return frame_row(fr, x).r[0]; }
+
+bool frame_can_take(Frame *fr, const Node *x, int reg) {
+  return fr->fn->info.data[reg].pins == 0 && sched_last_use(fr->s, x, fr->pos);
+}
+
+int frame_take(Frame *fr, const Node *x) {
+  int reg = frame_reg(fr, x);
+  if (frame_can_take(fr, x, reg)) return reg;
+  int copy = fn_reg(fr->fn, R_PTR);
+  fn_move(fr->fn, copy, reg, false);
+  return copy;
+}
+
+static Row new_row(Frame *fr, const Node *x) {
+  const Layout *l = lower_layout(world(fr), x->type);
+  return (Row){fn_regs(fr->fn, l), l->n};
+}
+
+/* The registers of all operands from `first` on. */
+static Row operand_regs(Frame *fr, const Node *x, int first) {
+  int n = 0;
+  for (int k = first; k < x->nops; k++) n += frame_row(fr, x->ops[k]).n;
+  int *r = NEW_ARRAY(fr->fn->m->arena, int, n + 1), at = 0;
+  for (int k = first; k < x->nops; k++) {
+    Row part = frame_row(fr, x->ops[k]);
+    for (int i = 0; i < part.n; i++) r[at++] = part.r[i];
+  }
+  return (Row){r, n};
+}
+
+/* ---- Constants ---- */
+static void fill_constant(Frame *fr, Node *x, LInstr *in) {
+  Lower *m = fr->fn->m;
+  switch (x->op) {
+  case OP_FLOAT:
+    in->op = LOP_FLOAT;
+    in->imm.f = x->attr.f;
+    break;
+  case OP_STRING:
+    in->op = LOP_STRING;
+    in->imm.i = lower_string_index(m, x->attr.text);
+    break;
+  case OP_GRAPH_ID:
+    in->op = LOP_FUNC_ID;
+    in->imm.i = lower_graph_func(m, x->graphs[0], true)->index;
+    break;
+  default:
+    in->op = LOP_INT;
+    in->imm.i = x->attr.i;
+  }
+}
+
+static void emit_constant(Fn *fn, LInstr in, bool once) {
+  if (once) vec_push(fn->m->arena, fn->consts, in);
+  else vec_push(fn->m->arena, fn->code, in);
+}
+
+static Row lower_constant(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  bool once = fn->loop_depth > 0;
+  const int *known = once ? map_get(&fn->const_rows, x) : NULL;
+  int n = lower_slots(world(fr), x->type);
+  if (known) return (Row){known, n};
+  Row row = new_row(fr, x);
+  for (int i = 0; i < n; i++) {
+    LInstr in = {.dst = row.r[i], .a = -1, .b = -1, .c = -1};
+    if (x->op == OP_GLOBAL) {
+      in.op = LOP_GLOBAL;
+      in.a = lower_global_index(fn->m, x->attr.global);
+      in.b = i;
+    } else {
+      fill_constant(fr, x, &in);
+    }
+    emit_constant(fn, in, once);
+  }
+  if (!once) return row;
+  map_put(&fn->const_rows, x, (void *)(uintptr_t)row.r);
+  if (x->op == OP_GLOBAL && x->type->kind == T_ARRAY) { /* its data is a constant too */
+    int data = fn_reg(fn, R_RAW);
+    emit_constant(fn, (LInstr){.op = LOP_DATA, .dst = data, .a = row.r[0], .b = -1, .c = -1}, true);
+    fn->info.data[row.r[0]].data = data;
+  }
+  return row;
+}
+
+/* ---- Products and sums ---- */
+static Row lower_get(Frame *fr, const Node *x) {
+  const Node *t = x->ops[0];
+  Row whole = frame_row(fr, t);
+  int k = (int)x->attr.i;
+  return (Row){whole.r + lower_offset(world(fr), t->type, k), lower_slots(world(fr), t->type->args[k])};
+}
+
+static Row lower_inj(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  Row row = new_row(fr, x), fields = operand_regs(fr, x, 0);
+  int tag = (int)x->attr.i;
+  if (x->type->kind == T_ENV) {
+    int64_t index = lower_graph_func(fn->m, x->graphs[0], true)->index;
+    fn_emit(fn, LOP_NEW_ENV, row.r[0], -1, -1, -1)->imm.i = index;
+    fn_args(fn, fields.r, fields.n);
+  } else if (x->type->cotangent && tag == 0) {
+    fn_emit(fn, LOP_NULLPTR, row.r[0], -1, -1, -1);
+  } else if (fields.n == 0) {
+    fn_emit(fn, LOP_IMMEDIATE, row.r[0], -1, -1, -1)->imm.i = tag;
+  } else {
+    int64_t desc = lower_desc_index(fn->m, x->type);
+    fn_emit(fn, LOP_NEW_BOX, row.r[0], -1, tag, -1)->imm.i = desc;
+    fn_args(fn, fields.r, fields.n);
+  }
+  return row;
+}
+
+static void read_fields(Fn *fn, LOp op, Row row, int object) {
+  for (int i = 0; i < row.n; i++) fn_emit(fn, op, row.r[i], object, i, -1);
+}
+
+/* Cotangents may be null, or of another constructor: then all slots are zero. */
+static Row lower_uninj(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  int v = frame_reg(fr, x->ops[0]);
+  Row row = new_row(fr, x);
+  bool env = x->ops[0]->type->kind == T_ENV;
+  LOp op = env ? LOP_ENV_FIELD : LOP_FIELD;
+  if (!env && !x->ops[0]->type->cotangent) {
+    read_fields(fn, op, row, v);
+    return row;
+  }
+  int cond, other = fn_label(fn), end = fn_label(fn);
+  if (env) {
+    int null = fn_reg(fn, R_INT);
+    fn_emit(fn, LOP_IS_NULL, null, v, -1, -1);
+    cond = fn_scalar(fn, OP_NOT, null, -1);
+  } else {
+    int tag = fn_reg(fn, R_INT);
+    fn_emit(fn, LOP_TAG, tag, v, -1, -1);
+    cond = fn_scalar(fn, OP_IEQ, tag, fn_int(fn, x->attr.i));
+  }
+  fn_branch(fn, cond, other);
+  read_fields(fn, op, row, v);
+  fn_jump(fn, end);
+  fn_place(fn, other);
+  fn_zero(fn, x->type, row.r);
+  fn_place(fn, end);
+  return row;
+}
+
+static Row lower_tag(Frame *fr, Node *x) {
+  Row row = new_row(fr, x);
+  int v = frame_reg(fr, x->ops[0]);
+  if (x->ops[0]->type->kind == T_ENV) {
+    int null = fn_reg(fr->fn, R_INT);
+    fn_emit(fr->fn, LOP_IS_NULL, null, v, -1, -1);
+    fn_emit(fr->fn, LOP_SCALAR, row.r[0], null, -1, -1)->sub = OP_NOT;
+  } else {
+    fn_emit(fr->fn, LOP_TAG, row.r[0], v, -1, -1);
+  }
+  return row;
+}
+
+/* ---- Functions ---- */
+static Row lower_closure(Frame *fr, Node *x) {
+  Row row = new_row(fr, x), caps = operand_regs(fr, x, 0);
+  int64_t index = lower_graph_func(fr->fn->m, x->graphs[0], true)->index;
+  fn_emit(fr->fn, LOP_NEW_CLOSURE, row.r[0], -1, -1, -1)->imm.i = index;
+  fn_args(fr->fn, caps.r, caps.n);
+  return row;
+}
+
+static Row lower_closure_cap(Frame *fr, Node *x) {
+  Row row = new_row(fr, x);
+  int own = x->ops[0]->type->effect ? 2 : 1, first = 0, f = frame_reg(fr, x->ops[0]);
+  for (int k = 0; k < x->attr.i; k++) first += lower_slots(world(fr), x->graphs[0]->params[own + k]);
+  for (int i = 0; i < row.n; i++) fn_emit(fr->fn, LOP_CAPTURE, row.r[i], f, first + i, -1);
+  return row;
+}
+
+static Row lower_apply(Frame *fr, Node *x) {
+  Row row = new_row(fr, x), args = operand_regs(fr, x, 1);
+  fn_emit(fr->fn, LOP_APPLY, -1, frame_reg(fr, x->ops[0]), -1, -1)->site = x->site;
+  fn_args(fr->fn, args.r, args.n);
+  fn_results(fr->fn, row.r, row.n);
+  return row;
+}
+
+static Row lower_call(Frame *fr, Node *x) {
+  Lower *m = fr->fn->m;
+  Row row = new_row(fr, x), args = operand_regs(fr, x, 0);
+  Func *f = x->attr.func;
+  bool foreign = f->foreign.symbol && !f->graph;
+  if (!foreign && !f->graph) {
+    lower_error(m, "call of unfinished function %s", f->name ? f->name : "?");
+    return row;
+  }
+  int64_t index = foreign ? lower_foreign(m, f) : lower_func(m, f)->index;
+  LInstr *in = fn_emit(fr->fn, foreign ? LOP_FOREIGN : LOP_CALL, -1, -1, -1, -1);
+  in->imm.i = index;
+  in->site = x->site;
+  fn_args(fr->fn, args.r, args.n);
+  fn_results(fr->fn, row.r, row.n);
+  return row;
+}
+
+static Row lower_rt(Frame *fr, Node *x) {
+  Row row = new_row(fr, x), args = operand_regs(fr, x, 0);
+  int64_t desc = x->type_arg ? lower_desc_index(fr->fn->m, x->type_arg) : -1;
+  LInstr *in = fn_emit(fr->fn, LOP_RT, -1, -1, -1, -1);
+  in->sub = (uint16_t)ir_rt_id(x->attr.rt);
+  in->imm.i = desc;
+  in->site = x->site;
+  fn_args(fr->fn, args.r, args.n);
+  fn_results(fr->fn, row.r, row.n);
+  return row;
+}
+
+/* ---- Checks and scalars ---- */
+static Row lower_check(Frame *fr, Node *x, LOp op) {
+  int r[3] = {-1, -1, -1};
+  for (int k = 0; k < x->nops; k++) r[k] = frame_reg(fr, x->ops[k]);
+  LInstr *in = fn_emit(fr->fn, op, -1, r[0], r[1], r[2]);
+  if (op == LOP_CHECK_NAT) in->imm.text = x->attr.text;
+  in->site = x->site;
+  return frame_row(fr, x->ops[0]);
+}
+
+static Row lower_fail(Frame *fr, Node *x) {
+  Row row = new_row(fr, x);
+  fn_emit(fr->fn, LOP_FAIL, -1, frame_reg(fr, x->ops[0]), -1, -1)->site = x->site;
+  fn_zero(fr->fn, x->type, row.r); /* never reached; defines the registers */
+  return row;
+}
+
+static Row lower_scalar(Frame *fr, Node *x) {
+  int r[3] = {-1, -1, -1};
+  for (int k = 0; k < x->nops && k < 3; k++) r[k] = frame_reg(fr, x->ops[k]);
+  Row row = new_row(fr, x);
+  if (row.n) fn_emit(fr->fn, LOP_SCALAR, row.r[0], r[0], r[1], r[2])->sub = x->op;
+  return row;
+}
+
+static Row lower_closure_id(Frame *fr, Node *x) {
+  Row row = new_row(fr, x);
+  fn_emit(fr->fn, LOP_CLOSURE_ID, row.r[0], frame_reg(fr, x->ops[0]), -1, -1);
+  return row;
+}
+
+static Row lower_other(Frame *fr, Node *x) {
+  switch (x->op) {
+  case OP_CHECK_INDEX: return lower_check(fr, x, LOP_CHECK_INDEX);
+  case OP_CHECK_SLICE: return lower_check(fr, x, LOP_CHECK_SLICE);
+  case OP_CHECK_SIZE: return lower_check(fr, x, LOP_CHECK_SIZE);
+  case OP_CHECK_NONZERO: return lower_check(fr, x, LOP_CHECK_NONZERO);
+  case OP_CHECK_NAT: return lower_check(fr, x, LOP_CHECK_NAT);
+  case OP_CHECK: {
+    LInstr *in = fn_emit(fr->fn, LOP_ASSERT, -1, frame_reg(fr, x->ops[0]), frame_reg(fr, x->ops[1]), -1);
+    in->site = x->site;
+    return (Row){NULL, 0};
+  }
+  case OP_FAIL: return lower_fail(fr, x);
+  case OP_VJP:
+  case OP_JVP: lower_error(fr->fn->m, "a derivative was left for lowering"); return new_row(fr, x);
+  default:
+    if (op_flags[x->op] & OPF_S) return lower_scalar(fr, x);
+    return lower_array_node(fr, x);
+  }
+}
+
+static Row lower_any(Frame *fr, Node *x) {
+  switch (x->op) {
+  case OP_PARAM: return fr->params[x->attr.i];
+  case OP_INT:
+  case OP_FLOAT:
+  case OP_BOOL:
+  case OP_STRING:
+  case OP_GRAPH_ID:
+  case OP_GLOBAL: return lower_constant(fr, x);
+  case OP_UNIT: return (Row){NULL, 0};
+  case OP_ZERO: {
+    Row row = new_row(fr, x);
+    fn_zero(fr->fn, x->type, row.r);
+    return row;
+  }
+  case OP_TUPLE: return operand_regs(fr, x, 0);
+  case OP_GET: return lower_get(fr, x);
+  case OP_AFTER:
+  case OP_STOP:
+  case OP_TO_BAG: return frame_row(fr, x->ops[0]);
+  case OP_INJ: return lower_inj(fr, x);
+  case OP_LEN: {
+    int dim = fn_dim(fr->fn, frame_reg(fr, x->ops[0]), (int)x->attr.i);
+    return (Row){fn_copy(fr->fn, &dim, 1), 1};
+  }
+  case OP_TAG: return lower_tag(fr, x);
+  case OP_UNINJ: return lower_uninj(fr, x);
+  case OP_CLOSURE: return lower_closure(fr, x);
+  case OP_CLOSURE_CAP: return lower_closure_cap(fr, x);
+  case OP_CLOSURE_ID: return lower_closure_id(fr, x);
+  case OP_APPLY:
+  case OP_CHECKPOINT: return lower_apply(fr, x);
+  case OP_CALL: return lower_call(fr, x);
+  case OP_RT: return lower_rt(fr, x);
+  case OP_SWITCH: return lower_switch(fr, x);
+  case OP_LOOP: return lower_loop(fr, x);
+  default: return lower_other(fr, x);
+  }
+}
+
+void lower_node(Frame *fr, Node *x) {
+  fr->pos = sched_pos(fr->s, x);
+  Row row = lower_any(fr, x);
+  fr->rows[sched_pos(fr->s, x)] = row;
+}
+
+void frame_open(Frame *fr, Fn *fn, Graph *g, Row *params) {
+  fr->fn = fn;
+  fr->s = sched_of(fn->m, g);
+  fr->params = params;
+  fr->rows = NEW_ARRAY(fn->m->arena, Row, fr->s->n);
+  fr->pos = 0;
+  fr->dests = NULL;
+}
+
+Row lower_graph(Fn *fn, Graph *g, Row *params) {
+  Frame fr;
+  frame_open(&fr, fn, g, params);
+  for (int i = 0; i < fr.s->n; i++) lower_node(&fr, fr.s->order[i]);
+  return fr.rows[fr.s->n - 1];
+}
