@@ -189,9 +189,9 @@ typedef void (*RoleFn)(void *user, int32_t *reg, Role role);
 /* Calls fn for each register operand, uses before definitions. */
 void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user);
 bool lir_fails(const LModule *m, const LInstr *in);
-/* True if a parameter of f turned out to be owned. */
-bool own_params(LModule *m, LFunc *f);
-void own_insert(Lower *m, LFunc *f);
+/* Makes parameters owned that f takes or assigns; true if there was a new one. */
+bool own_params(const LModule *m, LFunc *f);
+void own_insert(Fn *fn);
 
 /* src/ad: the type of cotangents; weak because programs without derivatives can be linked without it. */
 IrType *ad_cotangent(World *w, IrType *t) __attribute__((weak));

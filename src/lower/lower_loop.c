@@ -444,11 +444,9 @@ static void test_condition(Loop *lp) {
   for (int k = 0; k <= l->ncarried; k++) params[k] = lp->params[k];
   for (int k = 0; k < l->ncaps; k++)
     params[1 + l->ncarried + k] = lp->params[1 + l->ncarried + l->naccs + l->nsliced + k];
-  int scope = fn_scope(fn); /* the condition is evaluated on the way into the body: what it learns holds there */
   for (int i = 0; i < lp->nstate; i++) fn->info.data[lp->state[i]].pins++;
   Row more = lower_graph(fn, lp->x->graphs[1], params);
   for (int i = 0; i < lp->nstate; i++) fn->info.data[lp->state[i]].pins--;
-  (void)scope;
   fn_branch(fn, more.r[0], lp->end);
 }
 
