@@ -58,7 +58,7 @@ typedef struct LReg { uint8_t kind; bool owned; } LReg;
   L(VIEW)        /* dst = view of array a from slot b, dims args, descs[imm.i] */                        \
   L(UNIQUE)      /* dst = a made unshared; a is taken (dst may be a) */                                  \
   L(NEW_BOX)     /* dst = variant of descs[imm.i], tag b (plain number), fields args, taken */           \
-  L(TAG)         /* dst = tag of variant a */                                                            \
+  L(TAG)         /* dst = tag of variant a; 0 for NULL */                                                \
   L(FIELD)       /* dst = field b (plain number) of box a, borrowed */                                   \
   L(SET_FIELD)   /* field b (plain number) of box a = dst */                                             \
   L(NEW_CLOSURE) /* dst = closure of funcs[imm.i], captures args, taken */                               \
@@ -128,6 +128,7 @@ struct LModule {
   LForeign *foreigns; int nforeigns;
   bool strict;
   uint64_t hash;                  /* of everything that machine code depends on: cache key */
+  const char *error;              /* NULL, or why lowering failed (an internal error): nothing else may be used then */
 };
 
 /* ---- lower.c ------------------------------------------------------------------------------------------------ */

@@ -300,9 +300,14 @@ static void define(void *user, int32_t *reg, Role role) {
   else if (!live(g->o, r) && !never_counted(g->in->op)) put_after(g, LOP_RELEASE, -1, r);
 }
 
+/* A call always says so, since it takes its arguments even if it fails (lir_moves_argument). */
+static void clear_moved(Group *g) {
+  if (g->in->op == LOP_RETURN || (g->quiet && g->in->op != LOP_CALL)) return;
+  for (int i = 0; i < g->moved.len; i++) put_after(g, LOP_NULLPTR, g->moved.data[i], -1);
+}
+
 static void release_dead(Group *g) {
   bool returns = g->in->op == LOP_RETURN;
-  for (int i = 0; i < g->moved.len && !g->quiet && !returns; i++) put_after(g, LOP_NULLPTR, g->moved.data[i], -1);
   for (int i = 0; i < g->reads.len; i++) {
     int r = g->reads.data[i];
     if (live(g->o, r)) continue;
@@ -316,6 +321,7 @@ static void rewrite_instr(Own *o, LInstr *in, bool quiet) {
   Group g = {.o = o, .in = in, .quiet = quiet};
   lir_roles(o->mod, in, note_reads, &g);
   lir_roles(o->mod, in, take, &g);
+  clear_moved(&g);
   lir_roles(o->mod, in, define, &g);
   release_dead(&g);
   step(o, in);

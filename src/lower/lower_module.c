@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* Lowering of a module: from entry graphs to register code for them and for all they reach.
+ *
+ *   collect    every graph that becomes a function (entries, closures, called Funcs) gets an LFunc when it is first met
+ *   lower      each is lowered once, from a queue                        lower_node.c, lower_array.c, lower_control.c, lower_loop.c
+ *   facts      which functions recurse, which can fail, which parameters are owned: fixpoints over calls
+ *   ownership  reference counting                                        ownership.c
+ *   hash       of everything machine code depends on
+ *
+ * Nothing here recurses over calls; nested graphs are lowered inline, so C recursion is as deep as their nesting. */
+#include "lower/lower_internal.h"
+#include <string.h>
+
+void lower_error(Lower *m, const char *fmt, ...) {
+  if (m->error) return;
+  char text[512];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  m->error = arena_printf(m->arena, "lowering: %s", text);
+}
+
+/* ---- Tables of the module ---- */
+static int find_index(const Map *m, const void *key) { return (int)(uintptr_t)map_get(m, key) - 1; }
+static void put_index(Map *m, const void *key, int i) { map_put(m, key, (void *)(uintptr_t)(i + 1)); }
+
+int lower_desc_index(Lower *m, IrType *t) {
+  int i = find_index(&m->desc_index, t);
+  if (i >= 0) return i;
+  vec_push(m->arena, m->descs, lower_desc(m->w, t));
+  put_index(&m->desc_index, t, m->descs.len - 1);
+  return m->descs.len - 1;
+}
+
+int lower_string_index(Lower *m, Sym s) {
+  int i = find_index(&m->string_index, s);
+  if (i >= 0) return i;
+  vec_push(m->arena, m->strings, s);
+  put_index(&m->string_index, s, m->strings.len - 1);
+  return m->strings.len - 1;
+}
+
+int lower_global_index(Lower *m, int global) {
+  const void *key = (const void *)(uintptr_t)(global + 1);
+  int i = find_index(&m->global_index, key);
+  if (i >= 0) return i;
+  vec_push(m->arena, m->globals, global);
+  put_index(&m->global_index, key, m->globals.len - 1);
+  return m->globals.len - 1;
+}
+
+int lower_foreign(Lower *m, Func *f) {
+  int i = find_index(&m->func_foreign, f);
+  if (i >= 0) return i;
+  LForeign fo = {.library = f->foreign.library, .symbol = f->foreign.symbol};
+  const Layout *result = lower_layout(m->w, f->result);
+  for (int k = 0; k < f->nparams; k++) fo.nargs += lower_slots(m->w, f->params[k]);
+  fo.kinds = NEW_ARRAY(m->arena, uint8_t, fo.nargs + 1);
+  for (int k = 0, at = 0; k < f->nparams; k++) {
+    const Layout *l = lower_layout(m->w, f->params[k]);
+    for (int s = 0; s < l->n; s++) fo.kinds[at++] = l->kinds[s];
+  }
+  if (result->n != 1) lower_error(m, "foreign function %s must return one number", f->foreign.symbol);
+  else fo.result = result->kinds[0];
+  vec_push(m->arena, m->foreigns, fo);
+  put_index(&m->func_foreign, f, m->foreigns.len - 1);
+  return m->foreigns.len - 1;
+}
+
+/* ---- Functions ---- */
+static LFunc *new_func(Lower *m, const void *key, const char *name, Graph *g, Func *source) {
+  LFunc *f = NEW(m->arena, LFunc);
+  const Layout *result = lower_layout(m->w, g->result->type);
+  f->name = name ? name : "function";
+  f->index = m->funcs.len;
+  f->nresults = result->n;
+  f->result_kinds = result->kinds;
+  for (int k = 0; k < g->nparams; k++) f->nparams += lower_slots(m->w, g->params[k]);
+  vec_push(m->arena, m->funcs, f);
+  vec_push(m->arena, m->pending, ((Pending){f, g, source}));
+  map_put(&m->graph_funcs, key, f);
+  return f;
+}
+
+/* The slots of a closure's environment cotangent. */
+static void describe_cotangents(Lower *m, LFunc *f, Graph *g, int own) {
+  if (!ad_cotangent) return;
+  for (int k = own; k < g->nparams; k++) f->ncot += lower_slots(m->w, ad_cotangent(m->w, g->params[k]));
+  f->cot_kinds = NEW_ARRAY(m->arena, uint8_t, f->ncot + 1);
+  f->cot_descs = NEW_ARRAY(m->arena, const Desc *, f->ncot + 1);
+  for (int k = own, at = 0; k < g->nparams; k++) {
+    IrType *t = ad_cotangent(m->w, g->params[k]);
+    const Desc *d = lower_desc(m->w, t);
+    lower_slot_descs(m->w, t, f->cot_descs + at);
+    if (d->nslots) memcpy(f->cot_kinds + at, d->slots, (size_t)d->nslots);
+    at += d->nslots;
+  }
+}
+
+LFunc *lower_graph_func(Lower *m, Graph *g, bool closure) {
+  LFunc *f = map_get(&m->graph_funcs, g);
+  if (!f) {
+    f = new_func(m, g, g->name, g, NULL);
+    f->is_entry = true;
+    f->id = ir_hash(m->w, g);
+  }
+  if (!closure || f->cot_kinds) return f;
+  int own = g->nparams > 1 && g->params[1]->kind == T_TOKEN ? 2 : 1;
+  f->ncaps = 0;
+  for (int k = own; k < g->nparams; k++) f->ncaps += lower_slots(m->w, g->params[k]);
+  describe_cotangents(m, f, g, own);
+  return f;
+}
+
+LFunc *lower_func(Lower *m, Func *f) {
+  LFunc *known = map_get(&m->graph_funcs, f);
+  return known ? known : new_func(m, f, f->name, f->graph, f);
+}
+
+/* Where self tail calls go: after the parameters have been moved to registers that they may assign. */
+static void open_start(Fn *fn, Row *params, int nparams) {
+  fn->self_regs = NEW_ARRAY(fn->m->arena, int, fn->f->nparams + 1);
+  for (int r = 0; r < fn->f->nparams; r++) {
+    fn->self_regs[r] = r;
+    if (fn->regs.data[r].kind != R_PTR) continue;
+    fn->self_regs[r] = fn_reg(fn, R_PTR);
+    fn_move(fn, fn->self_regs[r], r, false);
+  }
+  for (int k = 0, at = 0; k < nparams; k++) {
+    params[k].r = fn->self_regs + at;
+    at += params[k].n;
+  }
+  fn->start_label = fn_label(fn);
+  fn->loop_depth = 1;
+  fn_place(fn, fn->start_label);
+  fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 0, -1);
+}
+
+static void finish_code(Fn *fn) {
+  Arena *a = fn->m->arena;
+  LFunc *f = fn->f;
+  f->ncode = fn->consts.len + fn->code.len;
+  f->code = NEW_ARRAY(a, LInstr, f->ncode + 1);
+  if (fn->consts.len) memcpy(f->code, fn->consts.data, sizeof(LInstr) * (size_t)fn->consts.len);
+  if (fn->code.len) memcpy(f->code + fn->consts.len, fn->code.data, sizeof(LInstr) * (size_t)fn->code.len);
+  f->regs = fn->regs.data;
+  f->nregs = fn->regs.len;
+  f->nlabels = fn->nlabels;
+}
+
+static void lower_function(Lower *m, Pending p) {
+  Fn *fn = NEW(m->arena, Fn);
+  fn->m = m;
+  fn->f = p.func;
+  fn->self = p.source;
+  fn->start_label = -1;
+  map_init(&fn->const_rows, m->arena);
+  Row *params = NEW_ARRAY(m->arena, Row, p.graph->nparams + 1);
+  for (int k = 0; k < p.graph->nparams; k++) {
+    const Layout *l = lower_layout(m->w, p.graph->params[k]);
+    params[k] = (Row){fn_regs(fn, l), l->n};
+  }
+  if (p.source && lower_calls_itself_last(m, p.graph, p.source)) open_start(fn, params, p.graph->nparams);
+  lower_body(fn, p.graph, params);
+  finish_code(fn);
+  vec_push(m->arena, m->fns, fn);
+}
+
+/* ---- Facts ---- */
+/* A function recurses if a chain of calls leads back to it (found for one function of each cycle, which is enough to
+ * guard the stack), or if it calls something unknown. Depth first, without C recursion. */
+static void find_recursive(Lower *m) {
+  enum { WHITE, GREY, BLACK };
+  int n = m->funcs.len, *next = NEW_ARRAY(m->arena, int, n + 1), *stack = NEW_ARRAY(m->arena, int, n + 1);
+  uint8_t *colour = NEW_ARRAY(m->arena, uint8_t, n + 1);
+  for (int root = 0; root < n; root++) {
+    int depth = 0;
+    if (colour[root] == WHITE) stack[depth++] = root;
+    while (depth) {
+      int at = stack[depth - 1];
+      LFunc *f = m->funcs.data[at];
+      colour[at] = GREY;
+      if (next[at] == f->ncode) {
+        colour[at] = BLACK;
+        depth--;
+        continue;
+      }
+      const LInstr *in = &f->code[next[at]++];
+      if (in->op == LOP_APPLY) f->recursive = true;
+      if (in->op != LOP_CALL) continue;
+      if (colour[in->imm.i] == GREY) m->funcs.data[in->imm.i]->recursive = true;
+      if (colour[in->imm.i] == WHITE) stack[depth++] = (int)in->imm.i;
+    }
+  }
+}
+
+static bool function_fails(const LModule *mod, const LFunc *f) {
+  if (f->recursive) return true;
+  for (int i = 0; i < f->ncode; i++)
+    if (lir_fails(mod, &f->code[i])) return true;
+  return false;
+}
+
+static void find_facts(Lower *m) {
+  find_recursive(m);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int i = 0; i < m->funcs.len; i++) {
+      LFunc *f = m->funcs.data[i];
+      if (!f->may_fail && function_fails(m->mod, f)) f->may_fail = changed = true;
+      changed |= own_params(m->mod, f);
+    }
+  }
+}
+
+/* ---- Hash ---- */
+static uint64_t hash_text(uint64_t h, const char *s) { return hash_bytes(s ? s : "", s ? strlen(s) : 0, h); }
+
+static uint64_t hash_ints(uint64_t h, const int32_t *xs, int n) {
+  h = hash_mix(h, (uint64_t)n);
+  for (int i = 0; i < n; i++) h = hash_mix(h, (uint64_t)xs[i]);
+  return h;
+}
+
+static uint64_t hash_func(uint64_t h, const LFunc *f) {
+  h = hash_text(h, f->name);
+  h = hash_mix(h, f->id);
+  h = hash_mix(h, (uint64_t)f->nparams << 32 | (uint64_t)f->nresults);
+  h = hash_mix(h, (uint64_t)f->ncaps << 8 | (uint64_t)f->may_fail << 2 | (uint64_t)f->recursive << 1 | f->is_entry);
+  h = hash_bytes(f->result_kinds, (size_t)f->nresults, h);
+  h = hash_bytes(f->cot_kinds, (size_t)f->ncot, h);
+  for (int r = 0; r < f->nregs; r++) h = hash_mix(h, (uint64_t)f->regs[r].kind << 1 | f->regs[r].owned);
+  for (int i = 0; i < f->ncode; i++) {
+    const LInstr *in = &f->code[i];
+    int32_t fields[] = {in->op, in->sub, in->dst, in->a, in->b, in->c, (int32_t)in->site};
+    h = hash_ints(h, fields, 7);
+    h = in->op == LOP_CHECK_NAT ? hash_text(h, in->imm.text) : hash_mix(h, (uint64_t)in->imm.i);
+    h = hash_ints(h, in->args, in->nargs);
+    h = hash_ints(h, in->res, in->nres);
+  }
+  return h;
+}
+
+static uint64_t hash_module(Lower *m) {
+  LModule *mod = m->mod;
+  uint64_t h = hash_mix(0xa71ed, mod->strict);
+  for (int i = 0; i < mod->nfuncs; i++) h = hash_func(h, mod->funcs[i]);
+  for (int i = 0; i < mod->nstrings; i++) h = hash_bytes(mod->strings[i], sym_len(mod->strings[i]), h);
+  for (int i = 0; i < mod->nforeigns; i++) {
+    const LForeign *f = &mod->foreigns[i];
+    h = hash_text(hash_text(h, f->library), f->symbol);
+    h = hash_mix(hash_bytes(f->kinds, (size_t)f->nargs, h), f->result);
+  }
+  h = hash_mix(h, (uint64_t)mod->nglobals);
+  return hash_mix(h, lower_hash_descs(m->arena, mod->descs, mod->ndescs));
+}
+
+/* ---- The module ---- */
+static void publish_tables(Lower *m) {
+  LModule *mod = m->mod;
+  mod->funcs = m->funcs.data;
+  mod->nfuncs = m->funcs.len;
+  mod->descs = m->descs.data;
+  mod->ndescs = m->descs.len;
+  mod->strings = m->strings.data;
+  mod->nstrings = m->strings.len;
+  mod->globals = m->globals.data;
+  mod->nglobals = m->globals.len;
+  mod->foreigns = m->foreigns.data;
+  mod->nforeigns = m->foreigns.len;
+  mod->strict = m->w->strict;
+  mod->error = m->error;
+}
+
+LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n) {
+  Lower *m = NEW(arena, Lower);
+  m->w = w;
+  m->arena = arena;
+  m->mod = NEW(arena, LModule);
+  m->mod->arena = arena;
+  Map *maps[] = {&m->scheds, &m->consumed, &m->graph_funcs, &m->desc_index, &m->string_index, &m->global_index,
+                 &m->func_foreign};
+  for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) map_init(maps[i], arena);
+  for (int i = 0; i < n; i++) {
+    entries[i].func = lower_graph_func(m, entries[i].graph, false);
+    if (entries[i].name) entries[i].func->name = entries[i].name;
+  }
+  for (int i = 0; i < m->pending.len && !m->error; i++) lower_function(m, m->pending.data[i]);
+  publish_tables(m);
+  if (m->error) return m->mod;
+  find_facts(m);
+  for (int i = 0; i < m->fns.len; i++) {
+    own_insert(m->fns.data[i]);
+    m->fns.data[i]->f->regs = m->fns.data[i]->regs.data;
+    m->fns.data[i]->f->nregs = m->fns.data[i]->regs.len;
+    m->fns.data[i]->f->nlabels = m->fns.data[i]->nlabels;
+  }
+  m->mod->hash = hash_module(m);
+  return m->mod;
+}
