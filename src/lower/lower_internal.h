@@ -192,7 +192,4 @@ bool lir_fails(const LModule *m, const LInstr *in);
 /* Makes parameters owned that f takes or assigns; true if there was a new one. */
 bool own_params(const LModule *m, LFunc *f);
 void own_insert(Fn *fn);
-
-/* src/ad: the type of cotangents; weak because programs without derivatives can be linked without it. */
-IrType *ad_cotangent(World *w, IrType *t) __attribute__((weak));
 #endif

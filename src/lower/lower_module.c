@@ -9,6 +9,7 @@
  *
  * Nothing here recurses over calls; nested graphs are lowered inline, so C recursion is as deep as their nesting. */
 #include "lower/lower_internal.h"
+#include "ad/ad.h"
 #include <string.h>
 
 void lower_error(Lower *m, const char *fmt, ...) {
@@ -85,7 +86,6 @@ static LFunc *new_func(Lower *m, const void *key, const char *name, Graph *g, Fu
 
 /* The slots of a closure's environment cotangent. */
 static void describe_cotangents(Lower *m, LFunc *f, Graph *g, int own) {
-  if (!ad_cotangent) return;
   for (int k = own; k < g->nparams; k++) f->ncot += lower_slots(m->w, ad_cotangent(m->w, g->params[k]));
   f->cot_kinds = NEW_ARRAY(m->arena, uint8_t, f->ncot + 1);
   f->cot_descs = NEW_ARRAY(m->arena, const Desc *, f->ncot + 1);
