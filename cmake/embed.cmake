@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# Writes OUTPUT, a C file with the bytes of each of FILES (see src/api/stdlib_files.h).
+set(arrays "")
+set(rows "")
+foreach(file IN LISTS FILES)
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} hex HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+  string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n" bytes "${bytes}")
+  string(APPEND arrays "static const unsigned char ${name}[] = {\n${bytes}0};\n")
+  string(APPEND rows "  {\"${name}\", (const char *)${name}, sizeof ${name} - 1},\n")
+endforeach()
+file(WRITE ${OUTPUT} "/* Made from stdlib/ by cmake/embed.cmake. */
+#include \"api/stdlib_files.h\"
+${arrays}const StdlibFile stdlib_files[] = {
+${rows}  {0, 0, 0}};
+")
