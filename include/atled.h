@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* Atled: a small ML whose gradients are compiled natively. The public C API.
+ *
+ * A host makes a VM, evaluates source in it, looks functions up by an expression
+ * and a type, and calls them:
+ *
+ *   AtledVM *vm = atled_new(NULL);
+ *   AtledFunction *df;
+ *   if (atled_eval(vm, "model", "let f x = sin x * x") == ATLED_OK &&
+ *       atled_get(vm, "grad f", "float -> float", &df) == ATLED_OK) {
+ *     double x = 0.5, slope;
+ *     atled_call_double(df, &x, 1, &slope);
+ *     atled_release(df);
+ *   }
+ *   atled_free(vm);
+ *
+ * Errors are values: a call returns a status, and atled_error says what happened.
+ * Nothing here prints, exits, aborts or jumps; after an error the VM goes on, with
+ * all earlier definitions intact.
+ *
+ * VMs share nothing. Different VMs may be used from different threads at once; one
+ * VM by one thread at a time, except for atled_interrupt. No call may be made on
+ * a VM from within one of its callbacks.
+ *
+ * Strings are UTF-8. What a function returns by pointer belongs to the VM and is
+ * valid until the next call on the same VM, unless said otherwise. */
+#ifndef ATLED_H
+#define ATLED_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(ATLED_BUILDING) && defined(__GNUC__)
+#define ATLED_API __attribute__((visibility("default")))
+#else
+#define ATLED_API
+#endif
+
+typedef struct AtledVM AtledVM;
+typedef struct AtledFunction AtledFunction; /* a handle; keeps the function alive until atled_release */
+
+typedef enum AtledStatus {
+  ATLED_OK = 0,
+  ATLED_COMPILE_ERROR, /* syntax, names, types, imports */
+  ATLED_RUNTIME_ERROR, /* the program failed while running, or was stopped */
+  ATLED_INCOMPLETE,    /* a compile error whose only cause is that the source ends too early */
+  ATLED_BAD_ARGUMENT,  /* the host's call doesn't fit: kinds or number of arguments, no such file */
+  ATLED_NO_MEMORY,     /* the memory limit, or the allocator gave NULL */
+  ATLED_TEST_FAILURE   /* atled_test: at least one test failed */
+} AtledStatus;
+
+/* ---- VMs --------------------------------------------------------------------------- */
+typedef enum AtledJit {
+  ATLED_JIT_AUTO,  /* evaluate what is short, compile what isn't */
+  ATLED_JIT_OFF,   /* evaluate always; needs no compiler on the machine */
+  ATLED_JIT_ALWAYS /* compile before running; an error where that is impossible */
+} AtledJit;
+
+typedef enum AtledSeverity { ATLED_ERROR, ATLED_WARNING } AtledSeverity;
+
+typedef struct AtledDiagnostic {
+  AtledSeverity severity;
+  const char *kind;     /* a stable short name: "type-mismatch", "index", "interrupt", … */
+  const char *message;  /* one line */
+  const char *file;     /* as given to atled_eval; NULL when there is no place */
+  int line, column;     /* counted from 1, columns in characters; 0 when there is no place */
+  const char *rendered; /* the whole text for a person, with source lines; ends with a newline */
+} AtledDiagnostic;
+
+/* As realloc, with the old size; new_size 0 frees. Returns NULL when there is no memory. */
+typedef void *(*AtledAllocate)(void *user, void *block, size_t old_size, size_t new_size);
+
+typedef struct AtledConfig {
+  AtledAllocate allocate; /* NULL: the C library's. Must be thread-safe if the program uses `par` */
+  size_t memory_limit;    /* bytes the VM may hold; 0: no limit */
+  size_t stack_size;      /* bytes of address space for the VM's stack; 0: 1 GB, of which only what is used costs memory */
+  double time_limit;      /* seconds for each call that runs code; 0: no limit */
+  void (*write)(void *user, const char *text, size_t length); /* what `print` writes; NULL: standard output */
+  /* Called for each error and warning, in order; NULL: they are only kept for atled_error and atled_diagnostic. */
+  void (*diagnostic)(void *user, const AtledDiagnostic *d);
+  void *user;             /* handed to the callbacks */
+  AtledJit jit;
+  bool strict;            /* strict floating point: bit-identical results on every machine and in every mode */
+  bool no_stdlib;         /* no prelude and no library modules: only what the language itself defines */
+  bool colour;            /* rendered diagnostics have ANSI colours */
+  const char *const *args; /* what `args` is in the program; kept by pointer */
+  int nargs;
+} AtledConfig;
+
+/* All zero but for what the environment sets: ATLED_JIT=auto|off|always, ATLED_STRICT_FP=1. */
+ATLED_API void atled_config_init(AtledConfig *config);
+/* A new VM; config NULL means the one of atled_config_init. NULL when there is no memory. */
+ATLED_API AtledVM *atled_new(const AtledConfig *config);
+/* Frees the VM and all it holds; its function handles must have been released. NULL is allowed. */
+ATLED_API void atled_free(AtledVM *vm);
+
+/* ---- Evaluating ------------------------------------------------------------------------ */
+/* Evaluates `source` (zero-terminated) as a part of the VM's main program: its definitions are visible to what
+ * is evaluated later. `name` is how messages call it; a path, when imports are to be found beside it. Nothing
+ * runs and nothing is defined unless all of it passes the checker. */
+ATLED_API AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source);
+/* The same for a file. ATLED_BAD_ARGUMENT when it can't be read. */
+ATLED_API AtledStatus atled_eval_file(AtledVM *vm, const char *path);
+/* Parses and checks only. Definitions stay undefined. */
+ATLED_API AtledStatus atled_check(AtledVM *vm, const char *name, const char *source);
+
+/* What the last atled_eval defined or evaluated, in source order. */
+typedef struct AtledResult {
+  const char *name;  /* NULL: the value of a top-level expression */
+  const char *type;  /* "num 'a => 'a -> 'a" */
+  const char *value; /* as source would write it; "<fun>" for functions */
+} AtledResult;
+ATLED_API int atled_result_count(const AtledVM *vm);
+ATLED_API bool atled_result(AtledVM *vm, int index, AtledResult *out);
+
+/* Runs the items of a source, then its `test` items, and reports each: message NULL when it passed. */
+typedef void (*AtledTestReport)(void *user, const char *test, int line, const char *message);
+ATLED_API AtledStatus atled_test(AtledVM *vm, const char *name, const char *source, AtledTestReport report, void *user);
+
+/* ---- Errors ---------------------------------------------------------------------------- */
+/* The first error of the last call that failed on this VM; NULL if the last call succeeded. */
+ATLED_API const AtledDiagnostic *atled_error(const AtledVM *vm);
+/* All errors and warnings of the last call. */
+ATLED_API int atled_diagnostic_count(const AtledVM *vm);
+ATLED_API const AtledDiagnostic *atled_diagnostic(const AtledVM *vm, int index);
+/* Stops what the VM is running: that call ends with a run-time error of kind "interrupt". May be called at any
+ * time, from any thread and from a signal handler. Without a running call the next one is stopped. */
+ATLED_API void atled_interrupt(AtledVM *vm);
+/* Takes back an interrupt that hasn't been seen yet. */
+ATLED_API void atled_clear_interrupt(AtledVM *vm);
+
+/* ---- Functions --------------------------------------------------------------------------
+ * A value that crosses the border. Arrays aren't copied on the way in: `data` must stay valid and unchanged
+ * until the call returns and its result has been replaced or its handle released. What a result points to
+ * belongs to the handle and is valid until the handle's next call or its release. */
+typedef enum AtledKind {
+  ATLED_UNIT,
+  ATLED_BOOL,
+  ATLED_INT,
+  ATLED_FLOAT,
+  ATLED_STRING,
+  ATLED_FLOATS, /* float[], float[][], … : `rank` dimensions, row-major */
+  ATLED_INTS,   /* the same of int */
+  ATLED_TUPLE,  /* a tuple; or a record, its fields in alphabetical order */
+  ATLED_OTHER   /* anything else (only in results): `string` is how source would write it */
+} AtledKind;
+
+enum { ATLED_MAX_RANK = 8 };
+typedef struct AtledValue {
+  AtledKind kind;
+  int rank;                     /* ATLED_FLOATS, ATLED_INTS */
+  int64_t dims[ATLED_MAX_RANK]; /* the same */
+  size_t length;                /* ATLED_STRING, ATLED_OTHER: bytes; ATLED_TUPLE: items; arrays: all elements */
+  union {
+    bool boolean;
+    int64_t integer;
+    double number;
+    const char *string;
+    const double *floats;
+    const int64_t *ints;
+    const struct AtledValue *items;
+  } as;
+} AtledValue;
+
+ATLED_API AtledValue atled_bool(bool b);
+ATLED_API AtledValue atled_int(int64_t i);
+ATLED_API AtledValue atled_float(double x);
+ATLED_API AtledValue atled_string(const char *zero_terminated);
+ATLED_API AtledValue atled_floats(const double *data, size_t n);                  /* a vector */
+ATLED_API AtledValue atled_matrix(const double *data, size_t rows, size_t columns); /* row-major */
+ATLED_API AtledValue atled_tuple(const AtledValue *items, size_t n);
+
+/* Looks up the value of an expression ("loss", "Model.loss", "grad loss", "fun x -> f x 2.0") at a type without
+ * type variables ("float[] -> float"). All arrows of the type's spine are arguments: "a -> b -> c" is called with
+ * two. A type that is no function gives a handle without arguments, whose value was computed once, here. The code is optimised
+ * as a whole, so a handle of `grad f` costs what a gradient written by hand would. */
+ATLED_API AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out);
+/* NULL is allowed. */
+ATLED_API void atled_release(AtledFunction *f);
+ATLED_API int atled_arity(const AtledFunction *f);
+/* Calls the function; `result` may be NULL. ATLED_BAD_ARGUMENT when the arguments don't fit its type. */
+ATLED_API AtledStatus atled_call(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *result);
+/* The short form for functions of n floats to a float. */
+ATLED_API AtledStatus atled_call_double(AtledFunction *f, const double *args, int nargs, double *result);
+
+/* ---- Looking inside ------------------------------------------------------------------------ */
+typedef enum AtledStage {
+  ATLED_STAGE_PARSED,
+  ATLED_STAGE_TYPED,
+  ATLED_STAGE_BUILT,
+  ATLED_STAGE_OPTIMISED,
+  ATLED_STAGE_DIFFERENTIATED,
+  ATLED_STAGE_LOWERED,
+  ATLED_STAGE_FINAL
+} AtledStage;
+/* The program after a stage of the compiler, as text or (`dot`) a Graphviz picture; nothing is run. `of` limits it
+ * to one top-level name, or is NULL. */
+ATLED_API AtledStatus atled_ir(AtledVM *vm, const char *name, const char *source, AtledStage stage, bool dot,
+                               const char *of, const char **text);
+/* The type of an expression, without running it. */
+ATLED_API AtledStatus atled_type(AtledVM *vm, const char *expression, const char **text);
+/* The documentation of a name: its type and the comment above its definition. */
+ATLED_API AtledStatus atled_doc(AtledVM *vm, const char *name, const char **text);
+/* The names visible to the main program that start with `prefix`, in alphabetical order. */
+ATLED_API int atled_names(AtledVM *vm, const char *prefix, const char *const **names);
+/* Objects that the program's values hold now: unchanged by any failed call. */
+ATLED_API int64_t atled_live_objects(const AtledVM *vm);
+/* Bytes the VM holds now. */
+ATLED_API size_t atled_memory_used(const AtledVM *vm);
+/* The n-th allocation from now fails (n > 0); 0 switches that off. For tests. */
+ATLED_API void atled_fail_allocation(AtledVM *vm, int64_t n);
+ATLED_API const char *atled_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions and values that cross the border between a host and its VM.
+ *
+ * A handle holds a closure of one parameter, a tuple of all the host's arguments:
+ * `grad f` at `float -> float -> float` becomes
+ *   (grad f : float -> float -> float) |> fun f -> fun (a, b) -> f a b
+ * so the optimiser sees function and call together. Arguments are laid out as
+ * slots by the type's Desc. Arrays of the host get a header whose data pointer
+ * is the host's, with counts like any other object, so code never writes to
+ * them; results are read in place. */
+#include "api/pipeline.h"
+#include <string.h>
+
+struct AtledFunction {
+  AtledVM *vm;
+  Unit *unit;
+  Slot value;         /* the closure; for arity 0 see `constant` */
+  Slot *constant;     /* arity 0: the value's slots */
+  int arity;
+  const Desc *param;  /* a D_TUPLE when arity > 1 */
+  const Desc *result;
+  Slot *args, *res;
+  bool has_result;    /* res holds references */
+  Arena arena;        /* of the handle */
+  Arena out;          /* trees of the last result */
+};
+
+/* ---- Looking up --------------------------------------------------------------------- */
+typedef struct GetCall {
+  const char *expression, *type;
+  AtledFunction *f;
+} GetCall;
+
+static int count_arrows(Type *t) {
+  int n = 0;
+  for (t = type_repr(t); t->kind == TY_FUN; t = type_repr(t->args[1])) n++;
+  return n;
+}
+
+/* The source of the closure described above. */
+static const char *wrap(AtledVM *vm, const GetCall *c, int arity) {
+  Str s = {.arena = &vm->scratch}, params = {.arena = &vm->scratch}, args = {.arena = &vm->scratch};
+  for (int i = 0; i < arity; i++) {
+    str_printf(&params, "%sa%d", i ? ", " : "", i);
+    str_printf(&args, " a%d", i);
+  }
+  str_printf(&s, "(%s\n : %s)", c->expression, c->type);
+  if (arity) str_printf(&s, "\n |> (fun f -> fun (%s) -> f%s)", params.data, args.data);
+  return s.data;
+}
+
+static void lay_out(AtledFunction *f, IrType *t, AtledVM *vm) {
+  if (f->arity) {
+    f->param = lower_desc(vm->world, t->args[0]);
+    f->result = lower_desc(vm->world, t->args[1]);
+    f->args = NEW_ARRAY(&f->arena, Slot, f->param->nslots + 1);
+  } else {
+    f->result = lower_desc(vm->world, t);
+  }
+  f->res = NEW_ARRAY(&f->arena, Slot, f->result->nslots + 1);
+}
+
+static AtledStatus get_body(AtledVM *vm, void *arg) {
+  GetCall *c = arg;
+  AtledFunction *f = c->f;
+  Type *type = checker_parse_type(vm->checker, vm->main, &vm->diags, vm->lexer, c->type);
+  if (report_diags(vm) || !type) return ATLED_COMPILE_ERROR;
+  f->arity = count_arrows(type);
+  const char *text = wrap(vm, c, f->arity);
+  Plan plan;
+  AtledStatus status = plan_front(vm, "<expression>", text, strlen(text), &plan);
+  if (status != ATLED_OK) return ATLED_COMPILE_ERROR;
+  if (plan.program->items.len != 1 || plan.program->items.data[0]->kind != I_EXPR) {
+    plan_take_back(vm, &plan, plan.first_item);
+    return report_bad_argument(vm, "not an expression: %s", c->expression);
+  }
+  status = plan_elaborate(vm, &plan, false);
+  if (status != ATLED_OK) return status;
+  status = plan_optimise(vm, &plan, NULL);
+  plan_take_back(vm, &plan, plan.first_item);
+  if (status != ATLED_OK) return status;
+  Step *s = &plan.steps.data[plan.steps.len - 1];
+  IrType *t = s->elab.graph->result->type;
+  lay_out(f, s->elab.effect ? t->args[0] : t, vm);
+  LowerEntry entry = {.graph = s->final};
+  f->unit = run_unit(vm, &entry, 1);
+  if (!f->unit) return ATLED_COMPILE_ERROR;
+  run_start_clock(vm);
+  Slot *value = f->arity ? &f->value : f->res;
+  if (run_function(vm, f->unit, entry.func, NULL, value) != 0) return report_runtime_error(vm);
+  f->has_result = f->arity == 0;
+  return ATLED_OK;
+}
+
+AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out) {
+  *out = NULL;
+  AtledFunction *f = heap_realloc(&vm->heap, NULL, 0, sizeof *f);
+  if (!f) return ATLED_NO_MEMORY;
+  memset(f, 0, sizeof *f);
+  f->vm = vm;
+  arena_init(&f->arena, &vm->heap);
+  arena_init(&f->out, &vm->heap);
+  GetCall c = {expression, type, f};
+  AtledStatus status = vm_call(vm, get_body, &c);
+  if (status != ATLED_OK) {
+    atled_release(f);
+    return status;
+  }
+  *out = f;
+  return ATLED_OK;
+}
+
+static void drop_result(AtledFunction *f) {
+  if (f->has_result && f->arity) {
+    run_release_slots(f->vm, f->result, f->res);
+    f->has_result = false;
+  }
+  arena_free(&f->out);
+}
+
+void atled_release(AtledFunction *f) {
+  if (!f) return;
+  AtledVM *vm = f->vm;
+  drop_result(f);
+  if (f->has_result) run_release_slots(vm, f->result, f->res);
+  rt_release(&vm->rt, f->value.p);
+  arena_free(&f->arena);
+  heap_realloc(&vm->heap, f, sizeof *f, 0);
+}
+
+int atled_arity(const AtledFunction *f) { return f->arity; }
+
+/* ---- Values in -------------------------------------------------------------------------- */
+static const char *const kind_texts[] = {"unit", "bool", "int", "float", "string", "float array", "int array", "tuple", "other"};
+
+static AtledStatus misfit(AtledVM *vm, const AtledValue *v, const char *wanted) {
+  return report_bad_argument(vm, "an argument is %s where %s is needed", kind_texts[v->kind], wanted);
+}
+
+/* A header over the host's elements. */
+static AtledStatus put_array(AtledVM *vm, const Desc *d, const AtledValue *v, Slot *out) {
+  DescKind base = d->args[0]->kind;
+  bool fits = (v->kind == ATLED_FLOATS && base == D_FLOAT) || (v->kind == ATLED_INTS && base == D_INT);
+  if (!fits || v->rank != d->rank) return misfit(vm, v, "an array of other elements or rank");
+  int64_t none[ATLED_MAX_RANK] = {0};
+  ArrayObj *a = rt_new_array(&vm->rt, d, none, false);
+  if (!a) return report_runtime_error(vm);
+  for (int i = 0; i < v->rank; i++) a->dims[i] = v->dims[i];
+  a->data = (Slot *)(uintptr_t)v->as.floats;
+  out->p = &a->h;
+  return ATLED_OK;
+}
+
+static AtledStatus put(AtledVM *vm, const Desc *d, const AtledValue *v, Slot *out) {
+  switch (d->kind) {
+  case D_UNIT: return v->kind == ATLED_UNIT ? ATLED_OK : misfit(vm, v, "unit");
+  case D_BOOL:
+    if (v->kind != ATLED_BOOL) return misfit(vm, v, "a bool");
+    out->i = v->as.boolean;
+    return ATLED_OK;
+  case D_INT:
+    if (v->kind != ATLED_INT) return misfit(vm, v, "an int");
+    out->i = v->as.integer;
+    return ATLED_OK;
+  case D_FLOAT:
+    if (v->kind != ATLED_FLOAT) return misfit(vm, v, "a float");
+    out->f = v->as.number;
+    return ATLED_OK;
+  case D_STRING:
+    if (v->kind != ATLED_STRING) return misfit(vm, v, "a string");
+    out->p = rt_new_string(&vm->rt, v->as.string, v->length);
+    return out->p ? ATLED_OK : report_runtime_error(vm);
+  case D_ARRAY: return put_array(vm, d, v, out);
+  case D_TUPLE: {
+    if (v->kind != ATLED_TUPLE || v->length != (size_t)d->n) return misfit(vm, v, "a tuple of another size");
+    AtledStatus status = ATLED_OK;
+    for (int i = 0; i < d->n && status == ATLED_OK; i++) {
+      status = put(vm, d->args[i], &v->as.items[i], out);
+      out += d->args[i]->nslots;
+    }
+    return status;
+  }
+  default: return report_bad_argument(vm, "a host can't make a value of this type");
+  }
+}
+
+/* ---- Values out ------------------------------------------------------------------------- */
+static void get_array(const Desc *d, const Slot *s, AtledValue *v) {
+  const ArrayObj *a = (const ArrayObj *)(const void *)s->p;
+  v->kind = d->args[0]->kind == D_FLOAT ? ATLED_FLOATS : ATLED_INTS;
+  v->rank = d->rank;
+  v->length = 1;
+  for (int i = 0; i < d->rank; i++) {
+    v->dims[i] = a->dims[i];
+    v->length *= (size_t)a->dims[i];
+  }
+  v->as.floats = (const double *)(const void *)a->data;
+}
+
+static void get(AtledFunction *f, const Desc *d, const Slot *s, AtledValue *v) {
+  *v = (AtledValue){0};
+  switch (d->kind) {
+  case D_UNIT: return;
+  case D_BOOL: *v = atled_bool(s->i != 0); return;
+  case D_INT: *v = atled_int(s->i); return;
+  case D_FLOAT: *v = atled_float(s->f); return;
+  case D_STRING: {
+    const StringObj *text = (const StringObj *)(const void *)s->p;
+    *v = (AtledValue){.kind = ATLED_STRING, .length = (size_t)text->len, .as.string = text->bytes};
+    return;
+  }
+  case D_TUPLE: {
+    AtledValue *items = NEW_ARRAY(&f->out, AtledValue, d->n);
+    for (int i = 0; i < d->n; i++) {
+      get(f, d->args[i], s, &items[i]);
+      s += d->args[i]->nslots;
+    }
+    *v = atled_tuple(items, (size_t)d->n);
+    return;
+  }
+  default: break;
+  }
+  if (d->kind == D_ARRAY && d->rank <= ATLED_MAX_RANK && (d->args[0]->kind == D_FLOAT || d->args[0]->kind == D_INT)) {
+    get_array(d, s, v);
+    return;
+  }
+  Str text = {.arena = &f->out};
+  v->kind = ATLED_OTHER;
+  if (rt_show(&f->vm->rt, d, s, false, &text) != 0) rt_clear_error(&f->vm->rt);
+  v->as.string = text.data ? text.data : "";
+  v->length = text.len;
+}
+
+/* ---- Calling ------------------------------------------------------------------------------ */
+typedef struct CallArgs {
+  AtledFunction *f;
+  const AtledValue *args;
+  int nargs;
+  const double *numbers; /* instead of args */
+  AtledValue *result;
+  double *number;
+} CallArgs;
+
+static AtledStatus put_arguments(AtledVM *vm, const CallArgs *c) {
+  AtledFunction *f = c->f;
+  if (c->nargs != f->arity)
+    return report_bad_argument(vm, "the function takes %d arguments, not %d", f->arity, c->nargs);
+  if (c->numbers) {
+    const Desc *d = f->param;
+    for (int i = 0; i < c->nargs; i++)
+      if (d->nslots != c->nargs || d->slots[i] != SLOT_FLOAT) return report_bad_argument(vm, "an argument isn't a float");
+    memcpy(f->args, c->numbers, sizeof *c->numbers * (size_t)c->nargs);
+    return ATLED_OK;
+  }
+  Slot *out = f->args;
+  AtledStatus status = ATLED_OK;
+  for (int i = 0; i < f->arity && status == ATLED_OK; i++) {
+    const Desc *d = f->arity > 1 ? f->param->args[i] : f->param;
+    status = put(vm, d, &c->args[i], out);
+    out += d->nslots;
+  }
+  return status;
+}
+
+static AtledStatus call_body(AtledVM *vm, void *arg) {
+  CallArgs *c = arg;
+  AtledFunction *f = c->f;
+  if (vm->reports.len || vm->out_of_memory) report_reset(vm);
+  if (c->number && !(f->result->nslots == 1 && f->result->slots[0] == SLOT_FLOAT))
+    return report_bad_argument(vm, "the function's result isn't a float");
+  if (f->arity) {
+    drop_result(f);
+    memset(f->args, 0, sizeof *f->args * (size_t)f->param->nslots);
+    AtledStatus status = put_arguments(vm, c);
+    if (status == ATLED_OK) {
+      run_start_clock(vm);
+      if (run_closure(vm, f->unit, f->value.p, f->args, f->param->nslots, f->res) != 0)
+        status = report_runtime_error(vm);
+      else f->has_result = true;
+    }
+    run_release_slots(vm, f->param, f->args);
+    if (status != ATLED_OK) return status;
+  } else if (c->nargs) {
+    return report_bad_argument(vm, "this is no function");
+  }
+  if (c->result) get(f, f->result, f->res, c->result);
+  if (c->number) *c->number = f->res[0].f;
+  return ATLED_OK;
+}
+
+AtledStatus atled_call(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *result) {
+  CallArgs c = {.f = f, .args = args, .nargs = nargs, .result = result};
+  return vm_call_quick(f->vm, call_body, &c);
+}
+
+AtledStatus atled_call_double(AtledFunction *f, const double *args, int nargs, double *result) {
+  CallArgs c = {.f = f, .numbers = args, .nargs = nargs, .number = result};
+  return vm_call_quick(f->vm, call_body, &c);
+}
+
+/* ---- Making values -------------------------------------------------------------------------- */
+AtledValue atled_bool(bool b) { return (AtledValue){.kind = ATLED_BOOL, .as.boolean = b}; }
+AtledValue atled_int(int64_t i) { return (AtledValue){.kind = ATLED_INT, .as.integer = i}; }
+AtledValue atled_float(double x) { return (AtledValue){.kind = ATLED_FLOAT, .as.number = x}; }
+AtledValue atled_string(const char *s) {
+  return (AtledValue){.kind = ATLED_STRING, .length = strlen(s), .as.string = s};
+}
+AtledValue atled_floats(const double *data, size_t n) {
+  return (AtledValue){.kind = ATLED_FLOATS, .rank = 1, .dims = {(int64_t)n}, .length = n, .as.floats = data};
+}
+AtledValue atled_matrix(const double *data, size_t rows, size_t columns) {
+  return (AtledValue){.kind = ATLED_FLOATS, .rank = 2, .dims = {(int64_t)rows, (int64_t)columns},
+                      .length = rows * columns, .as.floats = data};
+}
+AtledValue atled_tuple(const AtledValue *items, size_t n) {
+  return (AtledValue){.kind = ATLED_TUPLE, .length = n, .as.items = items};
+}

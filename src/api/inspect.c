@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* What a host can see: the program after each stage of the compiler, types,
+ * documentation, visible names, and the results of the last evaluation as text. */
+#include "api/pipeline.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Stages --------------------------------------------------------------------- */
+typedef struct IrCall {
+  const char *name, *source, *of;
+  AtledStage stage;
+  bool dot;
+  Str out;
+} IrCall;
+
+static const Graph *stage_graph(const OptStages *s, AtledStage stage) {
+  switch (stage) {
+  case ATLED_STAGE_BUILT: return s->built;
+  case ATLED_STAGE_OPTIMISED: return s->optimised;
+  case ATLED_STAGE_DIFFERENTIATED: return s->differentiated;
+  default: return s->final;
+  }
+}
+
+/* The function of a binding, with every type that is open taken to be float. */
+static Func *function_of(AtledVM *vm, Binding *b) {
+  Type *floating = NEW(&vm->arena, Type), *pure = NEW(&vm->arena, Type);
+  floating->kind = TY_FLOAT;
+  pure->kind = TY_PURE;
+  Type **inst = NEW_ARRAY(&vm->arena, Type *, b->nqvars + 1);
+  for (int i = 0; i < b->nqvars; i++) inst[i] = b->qvars[i]->classes & CLASS_EFFECT ? pure : floating;
+  return elab_function(vm->elab, b, inst, 0, &vm->diags);
+}
+
+static void add_graph_step(AtledVM *vm, Plan *plan, Graph *g) {
+  Step s = {.elab.graph = g};
+  vec_push(&vm->scratch, plan->steps, s);
+}
+
+/* Keeps the steps that define the name; a function has none, so its graph is made for it. */
+static AtledStatus select_name(AtledVM *vm, Plan *plan, const char *of) {
+  Binding *b = checker_lookup(vm->checker, vm->main, sym_of(&vm->syms, of));
+  if (!b) return report_bad_argument(vm, "no top-level name `%s`", of);
+  int kept = 0;
+  for (int i = 0; i < plan->steps.len; i++) {
+    const ElabItem *e = &plan->steps.data[i].elab;
+    for (int k = 0; k < e->nglobals; k++)
+      if (e->bindings[k] == b) plan->steps.data[kept++] = plan->steps.data[i];
+  }
+  plan->steps.len = kept;
+  if (kept) return ATLED_OK;
+  Func *f = function_of(vm, b);
+  if (report_diags(vm)) return ATLED_COMPILE_ERROR;
+  if (!f || !f->graph) return report_bad_argument(vm, "`%s` has no graph", of);
+  add_graph_step(vm, plan, f->graph);
+  return ATLED_OK;
+}
+
+static void print_stage(AtledVM *vm, Plan *plan, const OptStages *stages, IrCall *c) {
+  if (c->stage == ATLED_STAGE_LOWERED) {
+    LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, plan->steps.len + 1);
+    for (int i = 0; i < plan->steps.len; i++) entries[i] = (LowerEntry){.graph = plan->steps.data[i].final};
+    lir_print(lower_module(vm->world, &vm->arena, entries, plan->steps.len), &c->out);
+    return;
+  }
+  for (int i = 0; i < plan->steps.len; i++) {
+    const Graph *g = stage_graph(&stages[i], c->stage);
+    if (c->dot) ir_print_dot(vm->world, g, &c->out);
+    else ir_print(vm->world, g, &c->out);
+  }
+}
+
+static AtledStatus ir_body(AtledVM *vm, void *arg) {
+  IrCall *c = arg;
+  c->out.arena = &vm->scratch;
+  Plan plan;
+  AtledStatus status = plan_front(vm, c->name, c->source, strlen(c->source), &plan);
+  if (status != ATLED_OK) return status;
+  if (c->stage == ATLED_STAGE_PARSED) {
+    ast_print(plan.program, &c->out);
+  } else if (c->stage == ATLED_STAGE_TYPED) {
+    typed_print(vm->main, plan.program, &c->out);
+  } else {
+    status = plan_elaborate(vm, &plan, true);
+    if (status == ATLED_OK && c->of) status = select_name(vm, &plan, c->of);
+    if (status != ATLED_OK) return status;
+    OptStages *stages = NEW_ARRAY(&vm->scratch, OptStages, plan.steps.len + 1);
+    status = plan_optimise(vm, &plan, stages);
+    if (status == ATLED_OK) print_stage(vm, &plan, stages, c);
+  }
+  plan_take_back(vm, &plan, plan.first_item);
+  return status;
+}
+
+AtledStatus atled_ir(AtledVM *vm, const char *name, const char *source, AtledStage stage, bool dot, const char *of,
+                     const char **text) {
+  IrCall c = {.name = name, .source = source, .of = of, .stage = stage, .dot = dot};
+  AtledStatus status = vm_call(vm, ir_body, &c);
+  *text = status == ATLED_OK && c.out.data ? c.out.data : "";
+  return status;
+}
+
+/* ---- Types, documentation, names -------------------------------------------------------- */
+typedef struct TextCall {
+  const char *what;
+  Str out;
+} TextCall;
+
+static AtledStatus type_body(AtledVM *vm, void *arg) {
+  TextCall *c = arg;
+  c->out.arena = &vm->scratch;
+  Plan plan;
+  AtledStatus status = plan_front(vm, "<expression>", c->what, strlen(c->what), &plan);
+  if (status != ATLED_OK) return status;
+  int n = plan.program->items.len;
+  Item *last = n ? plan.program->items.data[n - 1] : NULL;
+  plan_take_back(vm, &plan, plan.first_item);
+  if (!last || last->kind != I_EXPR) return report_bad_argument(vm, "this isn't an expression");
+  Expr *e = last->expr;
+  if (e->kind == E_VAR && e->binding) binding_type_print(e->binding, &c->out);
+  else type_print(e->type, &c->out);
+  return ATLED_OK;
+}
+
+static AtledStatus doc_body(AtledVM *vm, void *arg) {
+  TextCall *c = arg;
+  c->out.arena = &vm->scratch;
+  const char *dot = strrchr(c->what, '.');
+  Module *m = vm->main;
+  const char *name = c->what;
+  if (dot && dot > c->what) {
+    Sym module = sym_intern(&vm->syms, c->what, (size_t)(dot - c->what));
+    m = map_get(&vm->main->modules, module);
+    if (!m) {
+      ModuleLoader loader = modules_loader(vm);
+      m = loader.library(loader.user, module);
+    }
+    name = dot + 1;
+  }
+  Binding *b = m ? checker_lookup(vm->checker, m, sym_of(&vm->syms, name)) : NULL;
+  if (!b) return report_bad_argument(vm, "nothing is named `%s`", c->what);
+  str_printf(&c->out, "%s : ", c->what);
+  binding_type_print(b, &c->out);
+  const char *doc = b->doc ? b->doc : b->item ? b->item->doc : NULL;
+  if (doc) str_printf(&c->out, "\n%s", doc);
+  if (c->out.data[c->out.len - 1] != '\n') str_addc(&c->out, '\n');
+  return ATLED_OK;
+}
+
+static AtledStatus text_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), const char *what,
+                             const char **text) {
+  TextCall c = {.what = what};
+  AtledStatus status = vm_call(vm, body, &c);
+  *text = status == ATLED_OK && c.out.data ? c.out.data : "";
+  return status;
+}
+
+AtledStatus atled_type(AtledVM *vm, const char *expression, const char **text) {
+  return text_call(vm, type_body, expression, text);
+}
+AtledStatus atled_doc(AtledVM *vm, const char *name, const char **text) { return text_call(vm, doc_body, name, text); }
+
+typedef struct NamesCall {
+  const char *prefix;
+  const char **names;
+  int n;
+} NamesCall;
+
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static AtledStatus names_body(AtledVM *vm, void *arg) {
+  NamesCall *c = arg;
+  Sym *all;
+  int n = checker_visible_names(vm->checker, vm->main, &all, &vm->scratch);
+  size_t len = strlen(c->prefix);
+  c->names = NEW_ARRAY(&vm->scratch, const char *, n + 1);
+  for (int i = 0; i < n; i++)
+    if (strncmp(all[i], c->prefix, len) == 0) c->names[c->n++] = all[i];
+  qsort(c->names, (size_t)c->n, sizeof *c->names, by_name);
+  return ATLED_OK;
+}
+
+int atled_names(AtledVM *vm, const char *prefix, const char *const **names) {
+  NamesCall c = {.prefix = prefix};
+  if (vm_call(vm, names_body, &c) != ATLED_OK) c.n = 0;
+  *names = c.names;
+  return c.n;
+}
+
+/* ---- Results as text ------------------------------------------------------------------------ */
+int atled_result_count(const AtledVM *vm) { return vm->results.len; }
+
+typedef struct ResultCall {
+  const Result *result;
+  AtledResult *out;
+} ResultCall;
+
+static AtledStatus result_body(AtledVM *vm, void *arg) {
+  ResultCall *c = arg;
+  Str type = {.arena = &vm->scratch}, value = {.arena = &vm->scratch};
+  if (c->result->binding) binding_type_print(c->result->binding, &type);
+  else type_print(c->result->type, &type);
+  if (!c->result->desc) str_puts(&value, "<fun>");
+  else if (rt_show(&vm->rt, c->result->desc, c->result->slots, false, &value) != 0) return report_runtime_error(vm);
+  *c->out = (AtledResult){c->result->name, type.data, value.data ? value.data : ""};
+  return ATLED_OK;
+}
+
+bool atled_result(AtledVM *vm, int index, AtledResult *out) {
+  if (index < 0 || index >= vm->results.len) return false;
+  ResultCall c = {&vm->results.data[index], out};
+  return vm_call_quick(vm, result_body, &c) == ATLED_OK;
+}

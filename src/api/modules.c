@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Modules: files that programs import, and the standard library.
+ *
+ * `import "path"` is taken relative to the folder of the importing file. A file
+ * is one module however often and by whatever spelling it is imported. Its
+ * items are checked when it is first met, which puts it before its importer in
+ * vm->fresh, the order in which modules are evaluated. A module met again
+ * while it is still being checked closes a cycle.
+ *
+ * Library modules are embedded; the checker parses their items one by one when
+ * they are first named. */
+#include "api/stdlib_files.h"
+#include "api/vm.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+char *modules_read_file(AtledVM *vm, const char *path, size_t *len) {
+  FILE *f = fopen(path, "rb");
+  if (!f) return NULL;
+  Str text = {.arena = &vm->scratch};
+  char buffer[16384];
+  size_t n;
+  while ((n = fread(buffer, 1, sizeof buffer, f)) > 0) str_add(&text, buffer, n);
+  int failed = ferror(f) ? EIO : 0;
+  fclose(f);
+  if (failed) {
+    errno = failed;
+    return NULL;
+  }
+  *len = text.len;
+  return text.data ? text.data : arena_strndup(&vm->scratch, "", 0);
+}
+
+/* The path to open: relative ones start at the importer's folder. */
+static char *resolve(AtledVM *vm, const char *importer, const char *path) {
+  const char *slash = importer ? strrchr(importer, '/') : NULL;
+  if (path[0] == '/' || !slash) return arena_printf(&vm->arena, "%s", path);
+  return arena_printf(&vm->arena, "%.*s%s", (int)(slash - importer + 1), importer, path);
+}
+
+/* One spelling for each file. */
+static Sym canonical(AtledVM *vm, const char *path) {
+  char *real = realpath(path, NULL);
+  Sym key = sym_of(&vm->syms, real ? real : path);
+  free(real);
+  return key;
+}
+
+static void report_cycle(AtledVM *vm, const Module *again, Span at) {
+  Str chain = {.arena = &vm->scratch};
+  bool inside = false;
+  for (int i = 0; i < vm->loading.len; i++) {
+    inside |= vm->loading.data[i] == again;
+    if (inside) str_printf(&chain, "%s imports ", sources_get(&vm->sources, vm->loading.data[i]->source)->name);
+  }
+  str_puts(&chain, sources_get(&vm->sources, again->source)->name);
+  diag_error(&vm->diags, at, "import-cycle", "this import closes a cycle: %s", chain.data);
+}
+
+void modules_forget(AtledVM *vm, const Module *m) {
+  int kept = 0;
+  for (int i = 0; i < vm->modules.len; i++)
+    if (vm->modules.data[i] != m) vm->modules.data[kept++] = vm->modules.data[i];
+  vm->modules.len = kept;
+}
+
+static Module *import(void *user, Module *from, Sym path, Span at) {
+  AtledVM *vm = user;
+  char *file = resolve(vm, from->path, path);
+  Sym key = canonical(vm, file);
+  for (int i = 0; i < vm->modules.len; i++) {
+    Module *m = vm->modules.data[i];
+    if (canonical(vm, m->path) != key) continue;
+    if (!m->loading) return m;
+    report_cycle(vm, m, at);
+    return NULL;
+  }
+  size_t len = 0;
+  char *text = modules_read_file(vm, file, &len);
+  if (!text) {
+    diag_error(&vm->diags, at, "import-file", "can't read `%s`: %s", file, strerror(errno));
+    return NULL;
+  }
+  uint32_t source = sources_add(&vm->sources, file, text, len);
+  Module *m = checker_new_module(vm->checker, NULL, file, source);
+  vec_push(&vm->arena, vm->modules, m);
+  vec_push(&vm->arena, vm->loading, m);
+  int errors = vm->diags.errors;
+  m->loading = true;
+  Program *p = parse_program(vm->lexer, &vm->arena, &vm->syms, &vm->diags, source);
+  bool good = check_program(vm->checker, m, p, &vm->diags, false) && vm->diags.errors == errors;
+  m->loading = false;
+  vm->loading.len--;
+  if (!good) {
+    modules_forget(vm, m);
+    return NULL;
+  }
+  vec_push(&vm->arena, vm->fresh, m);
+  return m;
+}
+
+/* The lazily loaded module made from an embedded file. */
+static Module *embedded(AtledVM *vm, const StdlibFile *file, Sym name) {
+  uint32_t source = sources_add(&vm->sources, arena_printf(&vm->arena, "%s.atl", file->name), file->text, file->len);
+  sources_get(&vm->sources, source)->library = true;
+  Module *m = checker_lazy_module(vm->checker, vm->lexer, name, source);
+  m->library = true;
+  return m;
+}
+
+static Module *library(void *user, Sym name) {
+  AtledVM *vm = user;
+  if (vm->config.no_stdlib) return NULL;
+  for (const StdlibFile *f = stdlib_files; f->name; f++)
+    if (strcasecmp(f->name, name) == 0 && strcmp(f->name, "prelude") != 0) return embedded(vm, f, name);
+  return NULL;
+}
+
+ModuleLoader modules_loader(AtledVM *vm) { return (ModuleLoader){vm, import, library}; }
+
+bool modules_load_prelude(AtledVM *vm) {
+  for (const StdlibFile *f = stdlib_files; f->name; f++) {
+    if (strcmp(f->name, "prelude") != 0) continue;
+    vm->prelude = embedded(vm, f, NULL);
+    checker_set_prelude(vm->checker, vm->prelude);
+    return true;
+  }
+  return false;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* From source text to values.
+ *
+ *   text ─ parse ─ check ─┬─ elaborate each item ─ optimise, differentiate ─┐
+ *    imports, checked ────┘                                                 │
+ *     when first met       values ─ run the entries in order ─ lower all into one module
+ *
+ * A source is parsed and checked whole: nothing runs before all of it has a type.
+ * Each item that computes something becomes a graph, hence one entry of the
+ * module; the values of its bindings go into globals, where later items find
+ * them. When an entry fails, what it and the items after it would have
+ * defined is taken back. */
+#include "api/pipeline.h"
+#include <errno.h>
+#include <string.h>
+
+/* ---- Names and results ----------------------------------------------------------- */
+typedef void (*PatFn)(void *user, const Pat *p);
+
+/* Each variable of a pattern; both sides of an or-pattern bind the same ones. */
+static void each_variable(const Pat *p, PatFn fn, void *user) {
+  if (p->kind == P_VAR || p->kind == P_AS) fn(user, p);
+  int n = p->kind == P_OR ? 1 : p->nargs;
+  for (int i = 0; i < n; i++) each_variable(p->args[i], fn, user);
+}
+
+static void each_let_variable(const Item *item, PatFn fn, void *user) {
+  for (int i = 0; item->kind == I_LET && i < item->nlets; i++) each_variable(item->lets[i].pat, fn, user);
+}
+
+void pipeline_drop_results(AtledVM *vm) {
+  for (int i = 0; i < vm->results.len; i++) {
+    Result *r = &vm->results.data[i];
+    if (r->owned) run_release_slots(vm, r->desc, r->owned);
+  }
+  memset(&vm->results, 0, sizeof vm->results);
+}
+
+static void add_binding_result(void *user, const Pat *p) {
+  AtledVM *vm = user;
+  Result r = {.name = p->binding->name, .binding = p->binding};
+  int global = elab_global(p->binding);
+  if (global >= 0) {
+    r.slots = run_global(vm, global);
+    r.desc = vm->globals.data[global]->desc;
+  }
+  vec_push(&vm->scratch, vm->results, r);
+}
+
+static void add_foreign_result(AtledVM *vm, const Item *item) {
+  Result r = {.name = item->binding->name, .binding = item->binding};
+  vec_push(&vm->scratch, vm->results, r);
+}
+
+/* ---- Front ------------------------------------------------------------------------- */
+typedef struct Remember {
+  AtledVM *vm;
+  Plan *plan;
+} Remember;
+
+static void remember_name(const Remember *r, Sym name) {
+  OldName old = {name, map_get(&r->vm->main->values, name)};
+  vec_push(&r->vm->scratch, r->plan->old, old);
+}
+static void remember_variable(void *user, const Pat *p) { remember_name(user, p->name.name); }
+
+static void remember_names(AtledVM *vm, Plan *plan) {
+  Remember r = {vm, plan};
+  for (int i = 0; i < plan->program->items.len; i++) {
+    const Item *item = plan->program->items.data[i];
+    each_let_variable(item, remember_variable, &r);
+    if (item->kind == I_FOREIGN) remember_name(&r, item->name.name);
+  }
+}
+
+static void define_variable(void *user, const Pat *p) {
+  Module *m = user;
+  map_put(&m->values, p->name.name, p->binding);
+}
+
+void plan_take_back(AtledVM *vm, Plan *plan, int item) {
+  Module *m = vm->main;
+  for (int i = 0; i < plan->old.len; i++) map_put(&m->values, plan->old.data[i].name, plan->old.data[i].binding);
+  for (int i = plan->first_item; i < item; i++) {
+    each_let_variable(m->items.data[i], define_variable, m);
+    if (m->items.data[i]->kind == I_FOREIGN) map_put(&m->values, m->items.data[i]->name.name, m->items.data[i]->binding);
+  }
+  m->items.len = item;
+}
+
+AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan) {
+  memset(plan, 0, sizeof *plan);
+  Module *m = vm->main;
+  uint32_t id = sources_add(&vm->sources, name, source, len);
+  m->path = sources_get(&vm->sources, id)->name;
+  m->source = id;
+  plan->first_item = m->items.len;
+  plan->program = parse_program(vm->lexer, &vm->arena, &vm->syms, &vm->diags, id);
+  bool incomplete = vm->diags.incomplete;
+  remember_names(vm, plan);
+  /* Main stands among the modules while it is checked, so that an import of it closes a cycle. */
+  vec_push(&vm->arena, vm->modules, m);
+  vec_push(&vm->arena, vm->loading, m);
+  m->loading = true;
+  if (!incomplete) check_program(vm->checker, m, plan->program, &vm->diags, true);
+  m->loading = false;
+  vm->loading.len = 0;
+  modules_forget(vm, m);
+  if (!report_diags(vm)) return ATLED_OK;
+  plan_take_back(vm, plan, plan->first_item);
+  return incomplete ? ATLED_INCOMPLETE : ATLED_COMPILE_ERROR;
+}
+
+/* ---- Middle ------------------------------------------------------------------------- */
+static void elaborate_items(AtledVM *vm, Plan *plan, Module *m, int first, bool tests) {
+  for (int i = first; i < m->items.len; i++) {
+    Step step = {.item = m->items.data[i], .module = m};
+    if (step.item->kind == I_TEST && !(tests && m == vm->main)) continue;
+    if (elab_item(vm->elab, m, step.item, &vm->diags, &step.elab) && step.elab.graph)
+      vec_push(&vm->scratch, plan->steps, step);
+  }
+}
+
+AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, bool tests) {
+  for (int i = 0; i < vm->fresh.len; i++) elaborate_items(vm, plan, vm->fresh.data[i], 0, false);
+  elaborate_items(vm, plan, vm->main, plan->first_item, tests);
+  if (!report_diags(vm)) return ATLED_OK;
+  plan_take_back(vm, plan, plan->first_item);
+  return ATLED_COMPILE_ERROR;
+}
+
+AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages) {
+  for (int i = 0; i < plan->steps.len; i++) {
+    Step *s = &plan->steps.data[i];
+    s->final = opt_pipeline(vm->world, s->elab.graph, stages ? &stages[i] : NULL);
+  }
+  return ATLED_OK;
+}
+
+/* ---- Back ------------------------------------------------------------------------------ */
+/* Moves an entry's results to the globals that the item defines. */
+static void store_globals(AtledVM *vm, const Step *s, const Slot *res) {
+  for (int i = 0; i < s->elab.nglobals; i++) {
+    Slot *slots = run_global(vm, s->elab.globals[i]);
+    Global *g = vm->globals.data[s->elab.globals[i]];
+    if (g->set) run_release_slots(vm, g->desc, slots);
+    memcpy(slots, res, sizeof *res * (size_t)g->desc->nslots);
+    res += g->desc->nslots;
+    g->set = true;
+  }
+}
+
+/* The type of the entry's value, without a token. */
+static const Desc *value_desc(AtledVM *vm, const Step *s) {
+  IrType *t = s->elab.graph->result->type;
+  return lower_desc(vm->world, s->elab.effect ? t->args[0] : t);
+}
+
+static void keep_value(AtledVM *vm, const Step *s, Slot *res) {
+  Result r = {.type = s->item->expr->type, .desc = value_desc(vm, s), .slots = res, .owned = res};
+  vec_push(&vm->scratch, vm->results, r);
+}
+
+typedef struct TestRun {
+  AtledTestReport report;
+  void *user;
+  bool failed;
+} TestRun;
+
+static void report_test(AtledVM *vm, const Step *s, TestRun *tests, const char *message) {
+  int line, column;
+  span_position(&vm->sources, s->item->span, &line, &column);
+  tests->failed |= message != NULL;
+  if (tests->report) tests->report(tests->user, s->item->text, line, message);
+}
+
+/* Runs a test; a failure in it is the test's, not the run's. */
+static void run_test(AtledVM *vm, Unit *unit, const Step *s, const LFunc *f, TestRun *tests) {
+  Slot res[1] = {{0}};
+  if (run_function(vm, unit, f, NULL, res) == 0) {
+    report_test(vm, s, tests, res[0].i ? NULL : "is false");
+    return;
+  }
+  int before = vm->reports.len;
+  report_runtime_error(vm);
+  report_test(vm, s, tests, vm->reports.data[before].rendered);
+}
+
+/* What a failed step leaves undefined: its item and all after it; its module too, unless that is the main one. */
+static void abandon(AtledVM *vm, Plan *plan, const Step *failed) {
+  int item = plan->first_item;
+  if (failed->module == vm->main)
+    while (vm->main->items.data[item] != failed->item) item++;
+  bool gone = failed->module == vm->main;
+  for (int i = 0; i < vm->fresh.len; i++) {
+    gone |= vm->fresh.data[i] == failed->module;
+    if (gone && failed->module != vm->main) modules_forget(vm, vm->fresh.data[i]);
+  }
+  plan_take_back(vm, plan, item);
+}
+
+static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit *unit, const LowerEntry *entries, TestRun *tests) {
+  for (int i = 0; i < plan->steps.len; i++) {
+    const Step *s = &plan->steps.data[i];
+    const LFunc *f = entries[i].func;
+    if (s->item->kind == I_TEST) {
+      run_test(vm, unit, s, f, tests);
+      continue;
+    }
+    Slot *res = NEW_ARRAY(&vm->scratch, Slot, f->nresults + 1);
+    if (run_function(vm, unit, f, NULL, res) != 0) {
+      AtledStatus status = report_runtime_error(vm);
+      abandon(vm, plan, s);
+      vm->fresh.len = 0;
+      return status;
+    }
+    if (s->item->kind == I_LET) store_globals(vm, s, res);
+    else if (s->module == vm->main) keep_value(vm, s, res);
+    else run_release_slots(vm, value_desc(vm, s), res);
+  }
+  vm->fresh.len = 0;
+  return ATLED_OK;
+}
+
+/* Puts the definitions among the results, in source order with the values of expressions. */
+static void collect_results(AtledVM *vm, const Plan *plan) {
+  Result *values = vm->results.data;
+  int next = 0;
+  memset(&vm->results, 0, sizeof vm->results);
+  for (int i = plan->first_item; i < vm->main->items.len; i++) {
+    const Item *item = vm->main->items.data[i];
+    each_let_variable(item, add_binding_result, vm);
+    if (item->kind == I_FOREIGN) add_foreign_result(vm, item);
+    if (item->kind == I_EXPR) vec_push(&vm->scratch, vm->results, values[next++]);
+  }
+}
+
+static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {
+  AtledStatus status = plan_elaborate(vm, plan, tests != NULL);
+  if (status == ATLED_OK) status = plan_optimise(vm, plan, NULL);
+  if (status != ATLED_OK) return status;
+  int n = plan->steps.len;
+  if (n > 0) {
+    LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, n);
+    for (int i = 0; i < n; i++) entries[i] = (LowerEntry){.graph = plan->steps.data[i].final};
+    Unit *unit = run_unit(vm, entries, n);
+    if (!unit) {
+      plan_take_back(vm, plan, plan->first_item);
+      return ATLED_COMPILE_ERROR;
+    }
+    run_start_clock(vm);
+    status = run_steps(vm, plan, unit, entries, tests);
+  }
+  if (status == ATLED_OK) collect_results(vm, plan);
+  return status;
+}
+
+/* ---- Public ------------------------------------------------------------------------------ */
+typedef struct EvalCall {
+  const char *name, *source;
+  TestRun *tests;
+  bool check_only;
+} EvalCall;
+
+static AtledStatus eval_body(AtledVM *vm, void *arg) {
+  EvalCall *c = arg;
+  Plan plan;
+  AtledStatus status = plan_front(vm, c->name, c->source, strlen(c->source), &plan);
+  if (status != ATLED_OK) return status;
+  if (!c->check_only) return run_plan(vm, &plan, c->tests);
+  plan_take_back(vm, &plan, plan.first_item);
+  return ATLED_OK;
+}
+
+AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source) {
+  EvalCall c = {.name = name, .source = source};
+  return vm_call(vm, eval_body, &c);
+}
+
+AtledStatus atled_check(AtledVM *vm, const char *name, const char *source) {
+  EvalCall c = {.name = name, .source = source, .check_only = true};
+  return vm_call(vm, eval_body, &c);
+}
+
+AtledStatus atled_test(AtledVM *vm, const char *name, const char *source, AtledTestReport report, void *user) {
+  TestRun tests = {report, user, false};
+  EvalCall c = {.name = name, .source = source, .tests = &tests};
+  AtledStatus status = vm_call(vm, eval_body, &c);
+  return status == ATLED_OK && tests.failed ? ATLED_TEST_FAILURE : status;
+}
+
+static AtledStatus eval_file_body(AtledVM *vm, void *arg) {
+  const char *path = arg;
+  size_t len = 0;
+  char *text = modules_read_file(vm, path, &len);
+  if (!text) return report_bad_argument(vm, "can't read `%s`: %s", path, strerror(errno));
+  Plan plan;
+  AtledStatus status = plan_front(vm, path, text, len, &plan);
+  return status == ATLED_OK ? run_plan(vm, &plan, NULL) : status;
+}
+
+AtledStatus atled_eval_file(AtledVM *vm, const char *path) { return vm_call(vm, eval_file_body, (void *)(uintptr_t)path); }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The way of a source through the compiler, for the files of this folder. */
+#ifndef ATLED_PIPELINE_H
+#define ATLED_PIPELINE_H
+#include "api/vm.h"
+
+/* One item that computes something. */
+typedef struct Step {
+  Item *item;
+  Module *module;
+  ElabItem elab;
+  Graph *final;   /* optimised, without derivatives to be taken */
+} Step;
+
+typedef struct OldName {
+  Sym name;
+  Binding *binding; /* NULL: there was none */
+} OldName;
+
+typedef struct Plan {
+  Program *program;
+  int first_item;   /* of the program, in main->items */
+  Vec(OldName) old; /* what the program's names meant before */
+  Vec(Step) steps;
+} Plan;
+
+/* Parses and checks. On ATLED_OK the items are in vm->main. */
+AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan);
+/* Elaborates the items of fresh modules and of the program; test items too if asked for. */
+AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, bool tests);
+/* Optimises every step; `stages`, if not NULL, has room for one per step. */
+AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages);
+/* Undoes the definitions of main's items from number `item` on. */
+void plan_take_back(AtledVM *vm, Plan *plan, int item);
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Diagnostics and run-time errors as the host sees them.
+ *
+ * Compiler stages leave Diags; running code leaves an RtError with sites. Both
+ * become AtledDiagnostics, rendered once, kept for the length of a call in the
+ * scratch arena and handed to the host's callback.
+ *
+ * The place of a run-time error is the innermost one that the user wrote: a
+ * site is a chain of (place, inlined at), the trace adds the chains of the
+ * calls that were left, and places in the standard library are passed over. */
+#include "api/vm.h"
+#include <string.h>
+
+enum { FRAMES_SHOWN = 12, FRAMES_KEPT = 4 * RT_TRACE_MAX };
+
+void report_reset(AtledVM *vm) {
+  pipeline_drop_results(vm);
+  memset(&vm->reports, 0, sizeof vm->reports);
+  vm->first_error = -1;
+  vm->out_of_memory = false;
+  arena_free(&vm->scratch);
+  diags_init(&vm->diags, &vm->scratch, &vm->sources);
+}
+
+static void add_report(AtledVM *vm, AtledDiagnostic d) {
+  vec_push(&vm->scratch, vm->reports, d);
+  if (d.severity == ATLED_ERROR && vm->first_error < 0) vm->first_error = vm->reports.len - 1;
+  if (vm->config.diagnostic) vm->config.diagnostic(vm->config.user, &vm->reports.data[vm->reports.len - 1]);
+}
+
+/* A diagnostic with its text, which ends with `after` (or NULL). */
+static void add_diag(AtledVM *vm, const Diag *d, const char *after) {
+  Str text = {.arena = &vm->scratch};
+  diag_render(d, &vm->sources, vm->config.colour, &text);
+  if (text.len && text.data[text.len - 1] != '\n') str_addc(&text, '\n');
+  if (after) str_puts(&text, after);
+  AtledDiagnostic r = {.severity = d->severity == SEV_ERROR ? ATLED_ERROR : ATLED_WARNING,
+                       .kind = d->code,
+                       .message = arena_strndup(&vm->scratch, d->message, strlen(d->message)),
+                       .rendered = text.data};
+  if (d->at.source) {
+    r.file = sources_get(&vm->sources, d->at.source)->name;
+    span_position(&vm->sources, d->at, &r.line, &r.column);
+  }
+  add_report(vm, r);
+}
+
+bool report_diags(AtledVM *vm) {
+  bool failed = vm->diags.errors > 0;
+  for (int i = 0; i < vm->diags.all.len; i++) add_diag(vm, &vm->diags.all.data[i], NULL);
+  diags_init(&vm->diags, &vm->scratch, &vm->sources);
+  return failed;
+}
+
+static void add_plain(AtledVM *vm, Severity severity, const char *kind, const char *fmt, va_list ap) {
+  char message[1024];
+  vsnprintf(message, sizeof message, fmt, ap);
+  Diag d = {.severity = severity, .code = kind, .message = message};
+  add_diag(vm, &d, NULL);
+}
+
+AtledStatus report_error(AtledVM *vm, AtledStatus status, const char *kind, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  add_plain(vm, SEV_ERROR, kind, fmt, ap);
+  va_end(ap);
+  return status;
+}
+
+AtledStatus report_bad_argument(AtledVM *vm, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  add_plain(vm, SEV_ERROR, "bad-argument", fmt, ap);
+  va_end(ap);
+  return ATLED_BAD_ARGUMENT;
+}
+
+void report_warning(AtledVM *vm, const char *kind, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  add_plain(vm, SEV_WARNING, kind, fmt, ap);
+  va_end(ap);
+}
+
+/* ---- Run-time errors ------------------------------------------------------------ */
+static const char *const kind_names[] = {
+    [ERR_NONE] = "none",         [ERR_FAIL] = "fail",           [ERR_ASSERT] = "assert",
+    [ERR_INDEX] = "index",       [ERR_SLICE] = "slice",         [ERR_SHAPE] = "shape",
+    [ERR_IRREGULAR] = "irregular", [ERR_DIVISION] = "division", [ERR_RANGE] = "range",
+    [ERR_MATCH] = "match",       [ERR_STACK] = "stack",         [ERR_MEMORY] = "memory",
+    [ERR_INTERRUPT] = "interrupt", [ERR_TIME] = "time",         [ERR_BUDGET] = "budget",
+    [ERR_IO] = "io",             [ERR_DATA] = "data",           [ERR_REGEX] = "regex",
+    [ERR_TYPE] = "type"};
+
+typedef struct Frame {
+  Span at;
+  Sym function;
+} Frame;
+typedef struct Frames {
+  Frame all[FRAMES_KEPT];
+  int n;
+} Frames;
+
+/* Adds the user's places of a site, innermost first; a place that repeats its predecessor is one frame. */
+static void add_frames(AtledVM *vm, Frames *out, Site site) {
+  while (site && out->n < FRAMES_KEPT) {
+    const SiteInfo *info = ir_site_info(vm->world, site);
+    if (info->at.source && !sources_get(&vm->sources, info->at.source)->library) {
+      const Frame *last = out->n ? &out->all[out->n - 1] : NULL;
+      bool same = last && last->at.source == info->at.source && last->at.start == info->at.start;
+      if (!same) out->all[out->n++] = (Frame){info->at, info->function};
+    }
+    site = info->parent;
+  }
+}
+
+static void print_frames(AtledVM *vm, const Frames *frames, int64_t unseen, Str *out) {
+  for (int i = 1; i < frames->n && i <= FRAMES_SHOWN; i++) {
+    const Frame *f = &frames->all[i];
+    int line, column;
+    span_position(&vm->sources, f->at, &line, &column);
+    str_printf(out, "  called from %s:%d:%d", sources_get(&vm->sources, f->at.source)->name, line, column);
+    if (f->function) str_printf(out, " in %s", f->function);
+    str_addc(out, '\n');
+  }
+  int64_t more = unseen + (frames->n > FRAMES_SHOWN + 1 ? frames->n - FRAMES_SHOWN - 1 : 0);
+  if (more > 0) str_printf(out, "  … and %lld more calls\n", (long long)more);
+}
+
+AtledStatus report_runtime_error(AtledVM *vm) {
+  const RtError *e = &vm->rt.error;
+  AtledStatus status = e->kind == ERR_MEMORY ? ATLED_NO_MEMORY : ATLED_RUNTIME_ERROR;
+  Frames *frames = NEW(&vm->scratch, Frames);
+  add_frames(vm, frames, e->site);
+  for (int i = 0; i < e->ntrace; i++) add_frames(vm, frames, e->trace[i]);
+  Diag d = {.severity = SEV_ERROR,
+            .code = (size_t)e->kind < sizeof kind_names / sizeof *kind_names ? kind_names[e->kind] : "error",
+            .message = e->message,
+            .at = frames->n ? frames->all[0].at : (Span){0}};
+  Str trace = {.arena = &vm->scratch};
+  print_frames(vm, frames, e->depth > e->ntrace ? e->depth - e->ntrace : 0, &trace);
+  add_diag(vm, &d, trace.data);
+  rt_clear_error(&vm->rt);
+  return status;
+}
+
+/* ---- Public --------------------------------------------------------------------- */
+const AtledDiagnostic *atled_error(const AtledVM *vm) {
+  if (vm->out_of_memory) return &vm->no_memory;
+  return vm->first_error < 0 ? NULL : &vm->reports.data[vm->first_error];
+}
+
+int atled_diagnostic_count(const AtledVM *vm) { return vm->out_of_memory ? 1 : vm->reports.len; }
+
+const AtledDiagnostic *atled_diagnostic(const AtledVM *vm, int index) {
+  if (index < 0 || index >= atled_diagnostic_count(vm)) return NULL;
+  return vm->out_of_memory ? &vm->no_memory : &vm->reports.data[index];
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Lowered modules at run time: globals, and the choice between evaluator and machine code.
+ *
+ * In mode `auto` a module starts in the evaluator unless the cache on disk holds
+ * its machine code already. Its entries share a budget of instructions, about as
+ * much work as a compile costs to start with; when it is used up before the
+ * running entry has had an effect, the module is compiled and the entry runs
+ * again, natively. Where the tools for compiling are missing, the evaluator
+ * simply goes on. */
+#include "api/vm.h"
+#include <string.h>
+#include <time.h>
+
+enum { BUDGET = 1500000 };
+
+/* ---- Globals ------------------------------------------------------------------ */
+Slot *run_global(void *user, int index) {
+  AtledVM *vm = user;
+  while (vm->globals.len <= index) vec_push(&vm->arena, vm->globals, NULL);
+  Global *g = vm->globals.data[index];
+  if (!g) {
+    g = vm->globals.data[index] = NEW(&vm->arena, Global);
+    g->desc = lower_desc(vm->world, vm->world->globals.data[index].type);
+    g->slots = NEW_ARRAY(&vm->arena, Slot, g->desc->nslots + 1);
+  }
+  return g->slots;
+}
+
+void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots) {
+  for (int i = 0; i < desc->nslots; i++) {
+    if (desc->slots[i] != SLOT_PTR) continue;
+    rt_release(&vm->rt, slots[i].p);
+    slots[i].p = NULL;
+  }
+}
+
+/* ---- Units ----------------------------------------------------------------------- */
+Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
+  Unit *u = NEW(&vm->arena, Unit);
+  u->code = lower_module(vm->world, &vm->arena, entries, n);
+  u->mod = mod_new(&vm->rt, u->code, run_global, vm);
+  if (!u->mod) heap_out_of_memory(&vm->heap);
+  u->budget = BUDGET;
+  u->next = vm->units;
+  vm->units = u;
+  return u;
+}
+
+void run_unit_free(AtledVM *vm, Unit *u) {
+  Unit **link = &vm->units;
+  while (*link != u) link = &(*link)->next;
+  *link = u->next;
+  mod_free(u->mod);
+}
+
+/* ---- Machine code ------------------------------------------------------------------ */
+/* Compiles the module; without success `auto` goes on in the evaluator, after one warning for each VM. */
+static bool make_native(AtledVM *vm, Unit *u) {
+  const char *why = NULL;
+  if (jit_compile(vm->jit, u->mod, &why)) return u->native = true;
+  u->no_native = true;
+  if (vm->config.jit == ATLED_JIT_ALWAYS) {
+    rt_error(&vm->rt, ERR_IO, 0, "can't compile: %s", why);
+  } else if (!vm->warned_no_jit) {
+    vm->warned_no_jit = true;
+    report_warning(vm, "no-compiler", "can't compile, so this runs in the slower evaluator: %s", why);
+  }
+  return false;
+}
+
+/* Decides, before something of the unit runs, how. False: rt.error says why it can't. */
+static bool prepare(AtledVM *vm, Unit *u) {
+  vm->rt.budget = -1;
+  if (vm->config.jit == ATLED_JIT_OFF || u->native) return true;
+  if (!vm->jit) vm->jit = jit_new(&vm->heap, vm->config.strict);
+  if (!vm->jit) {
+    rt_error(&vm->rt, ERR_MEMORY, 0, "out of memory");
+    return false;
+  }
+  if (vm->config.jit == ATLED_JIT_ALWAYS) return make_native(vm, u);
+  if (u->no_native) return true;
+  vm->rt.budget = u->budget > 0 ? u->budget : 1;
+  return true;
+}
+
+static Status again_natively(AtledVM *vm, Unit *u, Status status) {
+  if (status == 0 || vm->rt.error.kind != ERR_BUDGET) {
+    if (!u->native && vm->rt.budget >= 0) u->budget = vm->rt.budget;
+    return status;
+  }
+  rt_clear_error(&vm->rt);
+  vm->rt.budget = -1;
+  make_native(vm, u);
+  return -1;
+}
+
+/* ---- Running ------------------------------------------------------------------------ */
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void run_start_clock(AtledVM *vm) {
+  vm->rt.deadline = vm->config.time_limit > 0 ? now() + vm->config.time_limit : 0;
+}
+
+Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot *res) {
+  if (!prepare(vm, u)) return 1;
+  vm->rt.had_effect = false;
+  Status status = again_natively(vm, u, rt_call(&vm->rt, u->mod->funcs[f->index], args, res));
+  return status < 0 ? rt_call(&vm->rt, u->mod->funcs[f->index], args, res) : status;
+}
+
+Status run_closure(AtledVM *vm, Unit *u, Obj *closure, const Slot *args, int nargs, Slot *res) {
+  if (!prepare(vm, u)) return 1;
+  vm->rt.had_effect = false;
+  Status status = again_natively(vm, u, rt_apply(&vm->rt, closure, args, nargs, res));
+  return status < 0 ? rt_apply(&vm->rt, closure, args, nargs, res) : status;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Making and freeing VMs, and the way into them.
+ *
+ * vm_call is the only door: it switches to the VM's stack, sets the jump that
+ * arenas take when memory is gone, and runs the body there. No counted value is
+ * live in frames that the jump leaves, so it loses nothing.
+ *
+ * Start-up does as little as possible: one table of tokens is compiled, library
+ * sources are split and parsed when first named, and the JIT is loaded at the
+ * first compile. */
+#include "api/vm.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- Configuration ----------------------------------------------------------- */
+void atled_config_init(AtledConfig *config) {
+  memset(config, 0, sizeof *config);
+  const char *jit = getenv("ATLED_JIT");
+  if (jit && strcmp(jit, "off") == 0) config->jit = ATLED_JIT_OFF;
+  if (jit && strcmp(jit, "always") == 0) config->jit = ATLED_JIT_ALWAYS;
+  const char *strict = getenv("ATLED_STRICT_FP");
+  config->strict = strict && strcmp(strict, "1") == 0;
+}
+
+static void write_stdout(void *user, const char *text, size_t n) {
+  (void)user;
+  fwrite(text, 1, n, stdout);
+}
+
+/* ---- Life -------------------------------------------------------------------- */
+static AtledStatus set_up(AtledVM *vm, void *unused) {
+  (void)unused;
+  symtable_init(&vm->syms, &vm->arena);
+  sources_init(&vm->sources, &vm->arena);
+  diags_init(&vm->diags, &vm->scratch, &vm->sources);
+  vm->lexer = lexer_new(&vm->heap);
+  if (!vm->lexer) return ATLED_NO_MEMORY;
+  vm->checker = checker_new(&vm->arena, &vm->syms, &vm->sources, modules_loader(vm));
+  vm->world = world_new(&vm->arena, &vm->syms);
+  vm->world->strict = vm->config.strict;
+  vm->elab = elab_new(&vm->arena, vm->world, &vm->syms, &vm->sources);
+  if (!modules_load_prelude(vm)) return ATLED_NO_MEMORY;
+  elab_set_prelude(vm->elab, vm->checker, vm->prelude);
+  vm->main = checker_new_module(vm->checker, NULL, "", 0);
+  return ATLED_OK;
+}
+
+AtledVM *atled_new(const AtledConfig *config) {
+  AtledConfig defaults;
+  if (!config) {
+    atled_config_init(&defaults);
+    config = &defaults;
+  }
+  AtledVM *vm = config->allocate ? config->allocate(config->user, NULL, 0, sizeof *vm) : malloc(sizeof *vm);
+  if (!vm) return NULL;
+  memset(vm, 0, sizeof *vm);
+  vm->config = *config;
+  vm->first_error = -1;
+  heap_init(&vm->heap);
+  vm->heap.fn = config->allocate;
+  vm->heap.user = config->user;
+  vm->heap.limit = config->memory_limit;
+  arena_init(&vm->arena, &vm->heap);
+  arena_init(&vm->scratch, &vm->heap);
+  rt_init(&vm->rt, &vm->heap);
+  vm->rt.evaluate = eval_function;
+  vm->rt.write = config->write ? config->write : write_stdout;
+  vm->rt.user = config->user;
+  vm->rt.strict = config->strict;
+  vm->rt.args = config->args;
+  vm->rt.nargs = config->nargs;
+  vm->no_memory = (AtledDiagnostic){.severity = ATLED_ERROR,
+                                    .kind = "memory",
+                                    .message = "out of memory",
+                                    .rendered = "error: out of memory\n"};
+  vm->stack = stack_new(config->stack_size ? config->stack_size : (size_t)1 << 30);
+  if (vm->stack) vm->rt.stack_limit = stack_limit(vm->stack);
+  if (!vm->stack || vm_call(vm, set_up, NULL) != ATLED_OK) {
+    atled_free(vm);
+    return NULL;
+  }
+  return vm;
+}
+
+static void release_globals(AtledVM *vm) {
+  for (int i = 0; i < vm->globals.len; i++) {
+    Global *g = vm->globals.data[i];
+    if (g && g->set) run_release_slots(vm, g->desc, g->slots);
+  }
+}
+
+void atled_free(AtledVM *vm) {
+  if (!vm) return;
+  pipeline_drop_results(vm);
+  release_globals(vm);
+  while (vm->units) run_unit_free(vm, vm->units);
+  if (vm->jit) jit_free(vm->jit);
+  eval_destroy(&vm->rt);
+  rt_destroy(&vm->rt);
+  if (vm->lexer) lexer_free(vm->lexer);
+  arena_free(&vm->scratch);
+  arena_free(&vm->arena);
+  stack_free(vm->stack);
+  AtledAllocate allocate = vm->config.allocate;
+  if (allocate) allocate(vm->config.user, vm, sizeof *vm, 0);
+  else free(vm);
+}
+
+/* ---- Calls ------------------------------------------------------------------------ */
+typedef struct Call {
+  AtledVM *vm;
+  AtledStatus (*body)(AtledVM *vm, void *arg);
+  void *arg;
+  AtledStatus status;
+} Call;
+
+static void on_vm_stack(void *arg) {
+  Call *c = arg;
+  AtledVM *vm = c->vm;
+  jmp_buf oom;
+  vm->heap.on_oom = &oom;
+  if (setjmp(oom)) {
+    vm->out_of_memory = true;
+    vm->loading.len = 0;
+    c->status = ATLED_NO_MEMORY;
+  } else {
+    c->status = c->body(vm, c->arg);
+  }
+  vm->heap.on_oom = NULL;
+}
+
+AtledStatus vm_call_quick(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
+  if (vm->running) return ATLED_BAD_ARGUMENT;
+  Call c = {vm, body, arg, ATLED_OK};
+  vm->running = true;
+  stack_run(vm->stack, on_vm_stack, &c);
+  vm->running = false;
+  if (c.status != ATLED_OK) stack_trim(vm->stack);
+  return c.status;
+}
+
+typedef struct Body {
+  AtledStatus (*body)(AtledVM *vm, void *arg);
+  void *arg;
+} Body;
+
+static AtledStatus after_reset(AtledVM *vm, void *arg) {
+  Body *b = arg;
+  report_reset(vm);
+  return b->body(vm, b->arg);
+}
+
+AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
+  Body b = {body, arg};
+  return vm_call_quick(vm, after_reset, &b);
+}
+
+/* ---- Small things ------------------------------------------------------------------- */
+void atled_interrupt(AtledVM *vm) { vm->rt.interrupt = 1; }
+void atled_clear_interrupt(AtledVM *vm) { vm->rt.interrupt = 0; }
+int64_t atled_live_objects(const AtledVM *vm) { return vm->rt.live; }
+size_t atled_memory_used(const AtledVM *vm) { return vm->heap.bytes; }
+void atled_fail_allocation(AtledVM *vm, int64_t n) { vm->heap.fail_at = n > 0 ? n : -1; }
+const char *atled_version(void) { return ATLED_VERSION; }

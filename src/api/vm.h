@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* The VM object behind atled.h, shared by the files of this folder.
+ *
+ *   vm.c       making and freeing VMs; entering and leaving them
+ *   stack.c    the VM's machine stack
+ *   report.c   diagnostics and run-time errors as the host sees them
+ *   modules.c  imports and the embedded standard library
+ *   pipeline.c source text to values, through all stages
+ *   run.c      lowered modules: evaluator, machine code, globals
+ *   handles.c  functions and values that cross the border
+ *   inspect.c  stages, types, documentation, names */
+#ifndef ATLED_VM_H
+#define ATLED_VM_H
+#include "api/stack.h"
+#include "atled.h"
+#include "ir/ir.h"
+#include "jit/jit.h"
+#include "lower/lir.h"
+#include "opt/opt.h"
+#include "parser/parser.h"
+#include "runtime/runtime.h"
+#include "types/elab.h"
+#include "types/types.h"
+
+/* A top-level value: its slots, at an address that doesn't move. */
+typedef struct Global {
+  const Desc *desc;
+  Slot *slots;
+  bool set;
+} Global;
+
+/* A lowered module that can be run: the entries of a script, or a host's function. */
+typedef struct Unit {
+  LModule *code;
+  Mod *mod;
+  bool native;        /* machine code is attached */
+  bool no_native;     /* compiling failed: the evaluator goes on */
+  int64_t budget;     /* evaluator instructions left before it is compiled */
+  struct Unit *next;
+} Unit;
+
+typedef struct Result {
+  Sym name;        /* NULL: an expression's value */
+  const Binding *binding;
+  Type *type;
+  const Desc *desc; /* NULL: nothing to show (a polymorphic function) */
+  const Slot *slots;
+  Slot *owned;     /* an expression's value is released with the result */
+} Result;
+
+struct AtledVM {
+  Heap heap;
+  AtledConfig config;
+  VmStack *stack;
+  Arena arena;        /* definitions: as long as the VM */
+  Arena scratch;      /* one call's diagnostics and texts */
+  SymTable syms;
+  Sources sources;
+  Diags diags;
+  Lexer *lexer;
+  Checker *checker;
+  Module *prelude, *main;
+  World *world;
+  Elab *elab;
+  Rt rt;
+  Jit *jit;
+  Vec(Global *) globals; /* by index in world->globals */
+  Unit *units;
+  Vec(Module *) modules; /* imported files */
+  Vec(Module *) loading; /* those being checked, outermost first */
+  Vec(Module *) fresh;   /* checked, not run yet, in order */
+  Vec(Result) results;
+  Vec(AtledDiagnostic) reports;
+  int first_error;       /* in reports, or -1 */
+  AtledDiagnostic no_memory; /* stands ready */
+  bool out_of_memory;    /* the last call met the limit */
+  bool warned_no_jit;
+  bool running;
+  int64_t handles;
+};
+
+/* ---- vm.c ---- */
+/* Runs body(vm, arg) as one call into the VM: on its stack, with out-of-memory caught, earlier reports dropped.
+ * The body's status is the result, unless memory ran out. */
+AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
+/* The same without dropping reports and results: for calls of functions. */
+AtledStatus vm_call_quick(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
+
+/* ---- report.c ---- */
+void report_reset(AtledVM *vm);
+/* Hands what is in vm->diags to the host and empties it. True when there was an error. */
+bool report_diags(AtledVM *vm);
+/* The error in rt: adds it to the reports and clears it. */
+AtledStatus report_runtime_error(AtledVM *vm);
+AtledStatus report_bad_argument(AtledVM *vm, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+AtledStatus report_error(AtledVM *vm, AtledStatus status, const char *kind, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void report_warning(AtledVM *vm, const char *kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- modules.c ---- */
+ModuleLoader modules_loader(AtledVM *vm);
+bool modules_load_prelude(AtledVM *vm);
+/* The next import reads the file again. */
+void modules_forget(AtledVM *vm, const Module *m);
+/* The bytes of a file, in the scratch arena, zero-terminated; NULL with errno set. */
+char *modules_read_file(AtledVM *vm, const char *path, size_t *len);
+
+/* ---- run.c ---- */
+Slot *run_global(void *vm, int index); /* address of a global's slots */
+/* Lowers entries into one module and makes it runnable. NULL after an error report. */
+Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n);
+void run_unit_free(AtledVM *vm, Unit *u);
+/* Runs a function of the unit; args are borrowed, results owned by the caller. 0, or rt.error is set. */
+Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot *res);
+Status run_closure(AtledVM *vm, Unit *u, Obj *closure, const Slot *args, int nargs, Slot *res);
+void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots);
+void run_start_clock(AtledVM *vm);
+
+/* ---- pipeline.c ---- */
+typedef enum PipelineMode { PIPELINE_CHECK, PIPELINE_RUN, PIPELINE_TEST } PipelineMode;
+void pipeline_drop_results(AtledVM *vm);
+#endif
