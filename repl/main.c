@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* The program `atled`: runs scripts and expressions, tests and checks files,
+ * shows stages of the compiler, or starts the prompt (repl.c). A client of
+ * atled.h alone. Exit statuses follow sysexits: 65 for errors in a program's
+ * text, 66 for a file that can't be read, 70 for errors while it runs, 2 for a
+ * wrong command line. */
+#include "repl.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_USAGE = 2, EXIT_DATA = 65, EXIT_NO_INPUT = 66, EXIT_SOFTWARE = 70 };
+
+static const char usage_text[] =
+    "usage: atled [OPTIONS] FILE [ARGS…]     run a program (`-`: from standard input)\n"
+    "       atled [OPTIONS] -e EXPR          evaluate an expression and print its value\n"
+    "       atled [OPTIONS]                  start the prompt\n"
+    "       atled test FILE…                 run the tests in the files\n"
+    "       atled check [--json] FILE…       report errors without running anything\n"
+    "       atled ir --stage=STAGE [--dot] [--of=NAME] FILE\n"
+    "                                        show the program after a stage: parsed, typed,\n"
+    "                                        built, optimised, differentiated, final, lowered\n"
+    "options:\n"
+    "  --jit=auto|off|always   when to compile to machine code (or ATLED_JIT)\n"
+    "  --strict-fp             bit-identical floating point everywhere (or ATLED_STRICT_FP=1)\n"
+    "  --version, --help\n";
+
+typedef struct Options {
+  AtledConfig config;
+  const char *expression;
+  const char *stage, *of;
+  bool dot, json;
+  char **rest; /* what is no option */
+  int nrest;
+} Options;
+
+/* ---- Interrupts ----------------------------------------------------------------- */
+static AtledVM *volatile interrupted_vm;
+
+static void on_interrupt(int signal) {
+  (void)signal;
+  if (interrupted_vm) atled_interrupt(interrupted_vm);
+}
+
+void interrupt_target(AtledVM *vm) {
+  interrupted_vm = vm;
+  struct sigaction action = {.sa_handler = on_interrupt};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+}
+
+/* ---- Output ------------------------------------------------------------------------- */
+static void write_out(void *user, const char *text, size_t n) {
+  (void)user;
+  fwrite(text, 1, n, stdout);
+}
+
+static void print_diagnostic(void *user, const AtledDiagnostic *d) {
+  (void)user;
+  fflush(stdout);
+  fputs(d->rendered, stderr);
+}
+
+static void print_json_string(const char *s) {
+  putchar('"');
+  for (; *s; s++) {
+    unsigned char c = (unsigned char)*s;
+    if (c == '"' || c == '\\') printf("\\%c", c);
+    else if (c < 0x20) printf("\\u%04x", c);
+    else putchar(c);
+  }
+  putchar('"');
+}
+
+static void print_json(void *user, const AtledDiagnostic *d) {
+  (void)user;
+  printf("{\"severity\": \"%s\", \"kind\": ", d->severity == ATLED_ERROR ? "error" : "warning");
+  print_json_string(d->kind);
+  printf(", \"file\": ");
+  print_json_string(d->file ? d->file : "");
+  printf(", \"line\": %d, \"column\": %d, \"message\": ", d->line, d->column);
+  print_json_string(d->message);
+  puts("}");
+}
+
+static int exit_status(AtledStatus status) {
+  switch (status) {
+  case ATLED_OK: return 0;
+  case ATLED_COMPILE_ERROR:
+  case ATLED_INCOMPLETE: return EXIT_DATA;
+  case ATLED_BAD_ARGUMENT: return EXIT_USAGE;
+  case ATLED_TEST_FAILURE: return 1;
+  default: return EXIT_SOFTWARE;
+  }
+}
+
+/* ---- Files ---------------------------------------------------------------------------- */
+char *slurp(const char *path) {
+  FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+  if (!f) return NULL;
+  size_t len = 0, cap = 16384;
+  char *text = malloc(cap);
+  while (text) {
+    len += fread(text + len, 1, cap - len - 1, f);
+    if (len < cap - 1) break;
+    char *more = realloc(text, cap *= 2);
+    if (!more) free(text);
+    text = more;
+  }
+  bool failed = ferror(f);
+  if (f != stdin) fclose(f);
+  if (!text || failed) {
+    free(text);
+    errno = text ? EIO : ENOMEM;
+    return NULL;
+  }
+  text[len] = '\0';
+  return text;
+}
+
+static const char *shown_name(const char *path) { return strcmp(path, "-") == 0 ? "<stdin>" : path; }
+
+static int no_input(const char *path) {
+  fprintf(stderr, "atled: can't read `%s`: %s\n", path, strerror(errno));
+  return EXIT_NO_INPUT;
+}
+
+static AtledVM *new_vm(const AtledConfig *config) {
+  AtledVM *vm = atled_new(config);
+  if (!vm) fputs("atled: out of memory\n", stderr);
+  return vm;
+}
+
+/* ---- Commands ------------------------------------------------------------------------- */
+static int run_file(Options *o) {
+  const char *path = o->rest[0];
+  o->config.args = (const char *const *)o->rest + 1;
+  o->config.nargs = o->nrest - 1;
+  char *text = slurp(path);
+  if (!text) return no_input(path);
+  AtledVM *vm = new_vm(&o->config);
+  if (!vm) return EXIT_SOFTWARE;
+  interrupt_target(vm);
+  AtledStatus status = atled_eval(vm, shown_name(path), text);
+  interrupt_target(NULL);
+  atled_free(vm);
+  free(text);
+  return exit_status(status);
+}
+
+static int run_expression(Options *o) {
+  o->config.args = (const char *const *)o->rest;
+  o->config.nargs = o->nrest;
+  AtledVM *vm = new_vm(&o->config);
+  if (!vm) return EXIT_SOFTWARE;
+  interrupt_target(vm);
+  AtledStatus status = atled_eval(vm, "<expr>", o->expression);
+  AtledResult r;
+  int n = atled_result_count(vm);
+  if (status == ATLED_OK && n && atled_result(vm, n - 1, &r) && !r.name && strcmp(r.type, "unit") != 0)
+    puts(r.value);
+  interrupt_target(NULL);
+  atled_free(vm);
+  return exit_status(status);
+}
+
+typedef struct Tally {
+  const char *file;
+  int passed, failed;
+} Tally;
+
+static void report_test(void *user, const char *test, int line, const char *message) {
+  Tally *t = user;
+  if (!message) {
+    t->passed++;
+    return;
+  }
+  t->failed++;
+  printf("FAILED %s:%d: \"%s\": %s%s", t->file, line, test, message,
+         message[strlen(message) - 1] == '\n' ? "" : "\n");
+}
+
+static void print_only_warnings(void *user, const AtledDiagnostic *d) {
+  if (d->severity == ATLED_WARNING) print_diagnostic(user, d);
+}
+
+static int test_files(Options *o) {
+  Tally tally = {0};
+  int worst = 0;
+  /* The failure of a test is in its report; other errors are printed from the VM afterwards. */
+  o->config.diagnostic = print_only_warnings;
+  for (int i = 0; i < o->nrest; i++) {
+    tally.file = o->rest[i];
+    char *text = slurp(o->rest[i]);
+    if (!text) return no_input(o->rest[i]);
+    AtledVM *vm = new_vm(&o->config);
+    if (!vm) return EXIT_SOFTWARE;
+    interrupt_target(vm);
+    AtledStatus status = atled_test(vm, shown_name(o->rest[i]), text, report_test, &tally);
+    for (int k = 0; status != ATLED_OK && status != ATLED_TEST_FAILURE && k < atled_diagnostic_count(vm); k++)
+      if (atled_diagnostic(vm, k)->severity == ATLED_ERROR) print_diagnostic(NULL, atled_diagnostic(vm, k));
+    if (exit_status(status) > worst) worst = exit_status(status);
+    interrupt_target(NULL);
+    atled_free(vm);
+    free(text);
+  }
+  printf("%d passed, %d failed\n", tally.passed, tally.failed);
+  return worst;
+}
+
+static int check_files(Options *o) {
+  int worst = 0;
+  if (o->json) o->config.diagnostic = print_json;
+  for (int i = 0; i < o->nrest; i++) {
+    char *text = slurp(o->rest[i]);
+    if (!text) return no_input(o->rest[i]);
+    AtledVM *vm = new_vm(&o->config);
+    if (!vm) return EXIT_SOFTWARE;
+    int status = exit_status(atled_check(vm, shown_name(o->rest[i]), text));
+    if (status > worst) worst = status;
+    atled_free(vm);
+    free(text);
+  }
+  return worst;
+}
+
+static int stage_of(const char *name) {
+  static const char *const names[] = {"parsed", "typed", "built", "optimised", "differentiated", "lowered", "final"};
+  for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+    if (strcmp(name, names[i]) == 0) return i;
+  return -1;
+}
+
+static int usage(void) {
+  fputs(usage_text, stderr);
+  return EXIT_USAGE;
+}
+
+static int show_ir(Options *o) {
+  int stage = o->stage ? stage_of(o->stage) : ATLED_STAGE_FINAL;
+  if (stage < 0 || o->nrest != 1) return usage();
+  char *text = slurp(o->rest[0]);
+  if (!text) return no_input(o->rest[0]);
+  AtledVM *vm = new_vm(&o->config);
+  if (!vm) return EXIT_SOFTWARE;
+  const char *out;
+  AtledStatus status = atled_ir(vm, shown_name(o->rest[0]), text, (AtledStage)stage, o->dot, o->of, &out);
+  fputs(out, stdout);
+  atled_free(vm);
+  free(text);
+  return exit_status(status);
+}
+
+static int run_prompt(Options *o) {
+  AtledVM *vm = new_vm(&o->config);
+  if (!vm) return EXIT_SOFTWARE;
+  int status = repl_run(vm);
+  atled_free(vm);
+  return status;
+}
+
+/* ---- Command line ------------------------------------------------------------------------ */
+/* The value of `--name=value` or NULL. */
+static const char *value_of(const char *arg, const char *name) {
+  size_t n = strlen(name);
+  return strncmp(arg, name, n) == 0 && arg[n] == '=' ? arg + n + 1 : NULL;
+}
+
+static bool parse_jit(const char *mode, AtledConfig *config) {
+  if (strcmp(mode, "auto") == 0) config->jit = ATLED_JIT_AUTO;
+  else if (strcmp(mode, "off") == 0) config->jit = ATLED_JIT_OFF;
+  else if (strcmp(mode, "always") == 0) config->jit = ATLED_JIT_ALWAYS;
+  else return false;
+  return true;
+}
+
+/* One option; false when it is unknown. *used is set to the number of words it took. */
+static bool parse_option(Options *o, char **words, int n, int *used) {
+  const char *arg = words[0], *value;
+  *used = 1;
+  if ((value = value_of(arg, "--jit"))) return parse_jit(value, &o->config);
+  if ((value = value_of(arg, "--stage"))) return (o->stage = value) != NULL;
+  if ((value = value_of(arg, "--of"))) return (o->of = value) != NULL;
+  if (strcmp(arg, "--strict-fp") == 0) return o->config.strict = true;
+  if (strcmp(arg, "--dot") == 0) return o->dot = true;
+  if (strcmp(arg, "--json") == 0) return o->json = true;
+  if (strcmp(arg, "-e") == 0 && n > 1) {
+    *used = 2;
+    o->expression = words[1];
+    return true;
+  }
+  return false;
+}
+
+/* Options stand before the file; `files` commands take them anywhere. False after an unknown one. */
+static bool parse_options(Options *o, int argc, char **argv, bool anywhere) {
+  o->rest = argv;
+  for (int i = 0; i < argc;) {
+    int used = 1;
+    bool option = argv[i][0] == '-' && argv[i][1] != '\0';
+    if (option && !parse_option(o, argv + i, argc - i, &used)) {
+      fprintf(stderr, "atled: unknown option `%s`\n", argv[i]);
+      return false;
+    }
+    if (!option) {
+      if (!anywhere && !o->expression) {
+        o->rest = argv + i;
+        o->nrest = argc - i;
+        return true;
+      }
+      o->rest[o->nrest++] = argv[i];
+    }
+    i += used;
+  }
+  return true;
+}
+
+int main(int argc, char **argv) {
+  Options o = {0};
+  atled_config_init(&o.config);
+  o.config.write = write_out;
+  o.config.diagnostic = print_diagnostic;
+  o.config.colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+  static char buffer[1 << 16];
+  setvbuf(stdout, buffer, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, sizeof buffer);
+  const char *first = argc > 1 ? argv[1] : "";
+  if (strcmp(first, "--version") == 0) {
+    printf("atled %s\n", atled_version());
+    return 0;
+  }
+  if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
+    fputs(usage_text, stdout);
+    return 0;
+  }
+  int (*command)(Options *) = NULL;
+  if (strcmp(first, "test") == 0) command = test_files;
+  if (strcmp(first, "check") == 0) command = check_files;
+  if (strcmp(first, "ir") == 0) command = show_ir;
+  int skip = command ? 2 : 1;
+  if (!parse_options(&o, argc - skip, argv + skip, command != NULL)) return usage();
+  if (command && o.nrest == 0) return usage();
+  if (!command) command = o.expression ? run_expression : o.nrest ? run_file : run_prompt;
+  int status = command(&o);
+  fflush(stdout);
+  return status;
+}

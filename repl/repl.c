@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* The prompt. Each entry is evaluated as a part of one program; what it defines
+ * or computes is shown as `name : type = value`. Input goes on over several
+ * lines while the entry is unfinished. Commands start with a colon.
+ *
+ * On a terminal lines come from readline, with history and completion; else
+ * from standard input without prompts, so scripts and tests can drive it. An
+ * interrupt clears the line that is being typed, or stops the evaluation. */
+#include "repl.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <readline/history.h>
+#include <readline/readline.h>
+
+static const char help_text[] =
+    "An entry is a definition or an expression; it may go on over several lines.\n"
+    "  :type EXPR   the type of an expression, without evaluating it\n"
+    "  :doc NAME    what a name is for\n"
+    "  :load FILE   evaluate a file\n"
+    "  :help        this text\n"
+    "  :quit        leave (or Ctrl-D)\n";
+
+typedef struct Repl {
+  AtledVM *vm;
+  bool terminal;
+  int entry;
+} Repl;
+
+/* ---- Reading ------------------------------------------------------------------------ */
+/* readline's callbacks take no argument, and its interrupts come by signal: the one prompt of the process. */
+static AtledVM *completion_vm;
+static sigjmp_buf line_interrupted;
+
+static char *next_completion(const char *text, int state) {
+  static const char *const *names;
+  static int count, next;
+  if (state == 0) {
+    count = atled_names(completion_vm, text, &names);
+    next = 0;
+  }
+  return next < count ? strdup(names[next++]) : NULL;
+}
+
+static char **complete(const char *text, int start, int end) {
+  (void)start;
+  (void)end;
+  rl_attempted_completion_over = 1;
+  return rl_completion_matches(text, next_completion);
+}
+
+static void on_interrupt(int signal) {
+  (void)signal;
+  siglongjmp(line_interrupted, 1);
+}
+
+static char *read_plain(void) {
+  char *line = NULL;
+  size_t cap = 0;
+  ssize_t n = getline(&line, &cap, stdin);
+  if (n < 0) {
+    free(line);
+    return NULL;
+  }
+  if (n && line[n - 1] == '\n') line[n - 1] = '\0';
+  return line;
+}
+
+/* The next line, to be freed; NULL at the end. *interrupted: the line was given up. */
+static char *read_line(Repl *r, bool first, bool *interrupted) {
+  *interrupted = false;
+  if (!r->terminal) return read_plain();
+  fflush(stdout);
+  struct sigaction action = {.sa_handler = on_interrupt}, before;
+  sigemptyset(&action.sa_mask);
+  if (sigsetjmp(line_interrupted, 1)) {
+    rl_free_line_state();
+    rl_cleanup_after_signal();
+    putchar('\n');
+    *interrupted = true;
+    return NULL;
+  }
+  sigaction(SIGINT, &action, &before);
+  char *line = readline(first ? "∇ " : "… ");
+  sigaction(SIGINT, &before, NULL);
+  return line;
+}
+
+/* ---- Entries --------------------------------------------------------------------------- */
+static char *join_lines(char *entry, const char *line) {
+  size_t have = entry ? strlen(entry) : 0, more = strlen(line);
+  char *all = realloc(entry, have + more + 2);
+  if (!all) {
+    free(entry);
+    return NULL;
+  }
+  memcpy(all + have, line, more);
+  memcpy(all + have + more, "\n", 2);
+  return all;
+}
+
+static void show_results(AtledVM *vm) {
+  AtledResult r;
+  for (int i = 0; i < atled_result_count(vm); i++) {
+    if (!atled_result(vm, i, &r)) continue;
+    if (r.name) printf("%s : %s = %s\n", r.name, r.type, r.value);
+    else if (strcmp(r.type, "unit") != 0) printf("- : %s = %s\n", r.type, r.value);
+  }
+}
+
+static void show_errors(AtledVM *vm) {
+  fflush(stdout);
+  for (int i = 0; i < atled_diagnostic_count(vm); i++) fputs(atled_diagnostic(vm, i)->rendered, stderr);
+}
+
+static void report(AtledVM *vm, AtledStatus status) {
+  show_errors(vm);
+  if (status == ATLED_OK) show_results(vm);
+}
+
+static AtledStatus evaluate(Repl *r, const char *text) {
+  char name[32];
+  snprintf(name, sizeof name, "repl:%d", r->entry);
+  atled_clear_interrupt(r->vm);
+  interrupt_target(r->vm);
+  AtledStatus status = atled_eval(r->vm, name, text);
+  interrupt_target(NULL);
+  return status;
+}
+
+static void load(Repl *r, const char *path) {
+  interrupt_target(r->vm);
+  AtledStatus status = atled_eval_file(r->vm, path);
+  interrupt_target(NULL);
+  report(r->vm, status);
+}
+
+/* True when the command ends the session. */
+static bool run_command(Repl *r, const char *line) {
+  char word[16] = "";
+  int used = 0;
+  sscanf(line, ":%15s %n", word, &used);
+  const char *rest = used ? line + used : "";
+  const char *text;
+  if (strcmp(word, "quit") == 0 || strcmp(word, "q") == 0) return true;
+  if (strcmp(word, "help") == 0) {
+    fputs(help_text, stdout);
+  } else if (strcmp(word, "type") == 0) {
+    if (atled_type(r->vm, rest, &text) == ATLED_OK) puts(text);
+    else show_errors(r->vm);
+  } else if (strcmp(word, "doc") == 0) {
+    if (atled_doc(r->vm, rest, &text) == ATLED_OK) fputs(text, stdout);
+    else show_errors(r->vm);
+  } else if (strcmp(word, "load") == 0) {
+    load(r, rest);
+  } else {
+    printf("no command `:%s`; `:help` lists them\n", word);
+  }
+  return false;
+}
+
+/* Reads and runs one entry. False at the end of the input. */
+static bool run_entry(Repl *r) {
+  char *entry = NULL;
+  for (;;) {
+    bool interrupted;
+    char *line = read_line(r, !entry, &interrupted);
+    if (interrupted) {
+      free(entry);
+      return true;
+    }
+    bool end = !line;
+    if (end && !entry) return false;
+    if (!entry && line && line[0] == ':') {
+      if (r->terminal) add_history(line);
+      bool quit = run_command(r, line);
+      free(line);
+      return !quit;
+    }
+    bool blank = end || line[strspn(line, " \t")] == '\0';
+    if (line && !blank) {
+      if (r->terminal) add_history(line);
+      entry = join_lines(entry, line);
+    }
+    free(line);
+    if (!entry) return !end;
+    r->entry++;
+    AtledStatus status = evaluate(r, entry);
+    /* An empty line or the end of input finishes an entry that seems to want more. */
+    if (status == ATLED_INCOMPLETE && !blank) continue;
+    report(r->vm, status);
+    free(entry);
+    return !end;
+  }
+}
+
+/* ---- Session ------------------------------------------------------------------------------ */
+static char *history_path(void) {
+  const char *given = getenv("ATLED_HISTORY"), *home = getenv("HOME");
+  if (given) return strdup(given);
+  if (!home) return NULL;
+  size_t n = strlen(home) + sizeof "/.atled_history";
+  char *path = malloc(n);
+  if (path) snprintf(path, n, "%s/.atled_history", home);
+  return path;
+}
+
+int repl_run(AtledVM *vm) {
+  Repl r = {.vm = vm, .terminal = isatty(STDIN_FILENO)};
+  char *history = r.terminal ? history_path() : NULL;
+  if (r.terminal) {
+    completion_vm = vm;
+    rl_catch_signals = 0;
+    rl_attempted_completion_function = complete;
+    rl_basic_word_break_characters = " \t\n\"'`@$><=;|&{(+-*/%^[,";
+    if (history) read_history(history);
+    printf("Atled %s. `:help` for help.\n", atled_version());
+  }
+  while (run_entry(&r)) fflush(stdout);
+  if (history) write_history(history);
+  free(history);
+  return 0;
+}

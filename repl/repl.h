@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the program share. */
+#ifndef ATLED_REPL_H
+#define ATLED_REPL_H
+#include "atled.h"
+
+/* The interactive prompt on standard input; the exit status. */
+int repl_run(AtledVM *vm);
+/* The VM that an interrupt from the terminal stops; NULL for none. */
+void interrupt_target(AtledVM *vm);
+/* All of a file ("-": standard input), zero-terminated, to be freed; NULL with errno set. */
+char *slurp(const char *path);
+#endif
