@@ -255,6 +255,7 @@ static int show_ir(Options *o) {
 }
 
 static int run_prompt(Options *o) {
+  o->config.diagnostic = NULL; /* an unfinished entry is no error there */
   AtledVM *vm = new_vm(&o->config);
   if (!vm) return EXIT_SOFTWARE;
   int status = repl_run(vm);

@@ -8,7 +8,6 @@
  * interrupt clears the line that is being typed, or stops the evaluation. */
 #include "repl.h"
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +31,9 @@ typedef struct Repl {
 } Repl;
 
 /* ---- Reading ------------------------------------------------------------------------ */
-/* readline's callbacks take no argument, and its interrupts come by signal: the one prompt of the process. */
+/* readline's callbacks and signal handlers take no argument; there is one prompt in the process. */
 static AtledVM *completion_vm;
-static sigjmp_buf line_interrupted;
+static volatile sig_atomic_t line_interrupted;
 
 static char *next_completion(const char *text, int state) {
   static const char *const *names;
@@ -55,7 +54,15 @@ static char **complete(const char *text, int start, int end) {
 
 static void on_interrupt(int signal) {
   (void)signal;
-  siglongjmp(line_interrupted, 1);
+  line_interrupted = 1;
+}
+
+/* Called by readline while it waits for a key: ends the line that was interrupted. */
+static int check_interrupt(void) {
+  if (!line_interrupted) return 0;
+  rl_replace_line("", 0);
+  rl_done = 1;
+  return 0;
 }
 
 static char *read_plain(void) {
@@ -77,17 +84,14 @@ static char *read_line(Repl *r, bool first, bool *interrupted) {
   fflush(stdout);
   struct sigaction action = {.sa_handler = on_interrupt}, before;
   sigemptyset(&action.sa_mask);
-  if (sigsetjmp(line_interrupted, 1)) {
-    rl_free_line_state();
-    rl_cleanup_after_signal();
-    putchar('\n');
-    *interrupted = true;
-    return NULL;
-  }
+  line_interrupted = 0;
   sigaction(SIGINT, &action, &before);
   char *line = readline(first ? "∇ " : "… ");
   sigaction(SIGINT, &before, NULL);
-  return line;
+  if (!line_interrupted) return line;
+  free(line);
+  *interrupted = true;
+  return NULL;
 }
 
 /* ---- Entries --------------------------------------------------------------------------- */
@@ -215,6 +219,7 @@ int repl_run(AtledVM *vm) {
   if (r.terminal) {
     completion_vm = vm;
     rl_catch_signals = 0;
+    rl_event_hook = check_interrupt;
     rl_attempted_completion_function = complete;
     rl_basic_word_break_characters = " \t\n\"'`@$><=;|&{(+-*/%^[,";
     if (history) read_history(history);
