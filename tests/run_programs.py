@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs Atled programs in every mode and compares what they print with their comments.
+
+usage: run_programs.py --atled EXE FILE...
+
+In a program, each `# expect: TEXT`, behind code or on a line of its own, is one line of the output, in order.
+Numbers may differ by a relative 1e-9, or what a line `# tolerance: X` says; all else is compared exactly.
+`# args: A B` gives the program arguments. A program without `# expect:` must only end without an error.
+Modes: evaluator, machine code, both in strict mode (whose outputs must be equal), and the default."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+MODES = {
+    "default": [],
+    "evaluator": ["--jit=off"],
+    "native": ["--jit=always"],
+    "strict evaluator": ["--jit=off", "--strict-fp"],
+    "strict native": ["--jit=always", "--strict-fp"],
+}
+NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+(?:e[-+]?\d+)?|inf|nan)(?![\w.])")
+
+
+def same_number(got, want, tolerance):
+    a, b = float(got), float(want)
+    return a == b or (a != a and b != b) or abs(a - b) <= tolerance * max(abs(a), abs(b)) + 1e-300
+
+
+def same_line(got, want, tolerance):
+    if got == want:
+        return True
+    numbers = NUMBER.findall(got), NUMBER.findall(want)
+    return (NUMBER.sub("#", got) == NUMBER.sub("#", want)
+            and all(same_number(a, b, tolerance) for a, b in zip(*numbers)))
+
+
+def difference(got, want, tolerance):
+    for i, (g, w) in enumerate(zip(got, want)):
+        if not same_line(g, w, tolerance):
+            return f"line {i + 1} of the output is {g!r}, expected {w!r}"
+    if len(got) != len(want):
+        return f"{len(got)} lines of output, expected {len(want)}: {(got + want)[min(len(got), len(want)):][:3]}"
+    return None
+
+
+def run(exe, path, options, args, cache):
+    env = dict(os.environ, XDG_CACHE_HOME=cache, ATLED_CACHE=cache)
+    return subprocess.run([exe, *options, os.path.basename(path), *args], cwd=os.path.dirname(path) or ".",
+                          capture_output=True, text=True, timeout=120, env=env)
+
+
+def check(exe, path):
+    text = open(path, encoding="utf-8").read()
+    want = [m.group(1) for m in re.finditer(r"# expect: ?(.*)", text)]
+    tolerance = float((re.search(r"# tolerance: (\S+)", text) or [0, "1e-9"])[1])
+    args = (re.search(r"# args: (.*)", text) or [0, ""])[1].split()
+    problems, outputs = [], {}
+    with tempfile.TemporaryDirectory() as cache:
+        for mode, options in MODES.items():
+            try:
+                r = run(exe, path, options, args, cache)
+            except subprocess.TimeoutExpired:
+                problems.append(f"{mode}: no end within 120 s")
+                continue
+            outputs[mode] = r.stdout
+            if r.returncode != 0:
+                problems.append(f"{mode}: status {r.returncode}: {r.stderr.strip()[:600]}")
+            elif want:
+                why = difference(r.stdout.splitlines(), want, tolerance)
+                if why:
+                    problems.append(f"{mode}: {why}")
+    if outputs.get("strict evaluator") != outputs.get("strict native"):
+        problems.append("strict mode: evaluator and machine code print different things")
+    return problems
+
+
+def main():
+    if len(sys.argv) < 4 or sys.argv[1] != "--atled":
+        sys.exit(__doc__)
+    failed = 0
+    for path in sys.argv[3:]:
+        problems = check(os.path.abspath(sys.argv[2]), os.path.abspath(path))
+        for p in problems:
+            print(f"{path}: {p}")
+        failed += bool(problems)
+    sys.exit(1 if failed else 0)
+
+
+main()

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The command line: options, exit statuses, where output goes, and how fast it starts.
+
+usage: test_cli.py EXE"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+EXE = os.path.abspath(sys.argv.pop(1))
+TMP = tempfile.TemporaryDirectory()
+
+
+def atled(*args, **kw):
+    env = dict(os.environ, XDG_CACHE_HOME=TMP.name, ATLED_CACHE=TMP.name, **kw.pop("env", {}))
+    return subprocess.run([EXE, *args], capture_output=True, text=True, timeout=60, cwd=TMP.name, env=env, **kw)
+
+
+def script(text, name="script.atl"):
+    with open(os.path.join(TMP.name, name), "w", encoding="utf-8") as f:
+        f.write(text)
+    return name
+
+
+class CommandLine(unittest.TestCase):
+    def same(self, r, status, out=None, err=None):
+        self.assertEqual(r.returncode, status, r.stderr)
+        if out is not None:
+            self.assertEqual(r.stdout, out)
+        if err is not None:
+            self.assertIn(err, r.stderr)
+
+    def test_expression(self):
+        self.same(atled("-e", "1 + 2"), 0, "3\n")
+        self.same(atled("-e", "grad (fun x -> x * x) 3.0"), 0, "6.0\n")
+
+    def test_unit_expression_prints_nothing_more(self):
+        self.same(atled("-e", 'print "a"'), 0, "a\n")
+
+    def test_file_and_arguments(self):
+        self.same(atled(script("print (Str.join \"|\" args)\n"), "a", "-b", "--jit=off"), 0, "a|-b|--jit=off\n")
+
+    def test_standard_input(self):
+        self.same(atled("-", input="print 5\n"), 0, "5\n")
+
+    def test_shebang(self):
+        self.same(atled(script("#!/usr/bin/env atled\nprint 1\n")), 0, "1\n")
+
+    def test_help_and_version(self):
+        self.assertIn("usage", atled("--help").stdout)
+        self.assertRegex(atled("--version").stdout, r"^atled \d+\.\d+\.\d+\n$")
+
+    def test_wrong_command_lines(self):
+        for args in (["--nonsense", "x.atl"], ["--jit=maybe", "-e", "1"], ["test"], ["ir", "--stage=odd", "x.atl"]):
+            self.same(atled(*args), 2, "", "usage")
+
+    def test_missing_file(self):
+        self.same(atled("nowhere.atl"), 66, "", "nowhere.atl")
+
+    def test_compile_error(self):
+        self.same(atled(script("let x = 1 + \"a\"\n", "bad.atl")), 65, "", "bad.atl:1")
+
+    def test_run_time_error_after_output(self):
+        self.same(atled(script("print 1\nlet f i = [1, 2][i]\nprint (f 5)\n", "late.atl")), 70, "1\n", "late.atl:2")
+
+    def test_no_colour_in_pipes(self):
+        self.assertNotIn("\x1b", atled("-e", "1 + true").stderr)
+
+    def test_modes_from_the_environment(self):
+        self.same(atled("-e", "1 + 2", env={"ATLED_JIT": "off"}), 0, "3\n")
+        self.same(atled("-e", "1 + 2", env={"ATLED_JIT": "always"}), 0, "3\n")
+
+    def test_tests(self):
+        good = script('let f x = x + 1\ntest "one" = f 1 = 2\n', "good.atl")
+        self.same(atled("test", good), 0, "1 passed, 0 failed\n")
+        bad = script('test "wrong" = 1 = 2\ntest "fails" = fail "no"\ntest "right" = true\n', "tests.atl")
+        r = atled("test", good, bad)
+        self.same(r, 1)
+        self.assertIn('tests.atl:1: "wrong"', r.stdout)
+        self.assertIn("2 passed, 2 failed", r.stdout)
+
+    def test_tests_are_not_run_by_running(self):
+        self.same(atled(script('test "x" = fail "no"\nprint 1\n')), 0, "1\n")
+
+    def test_check(self):
+        self.same(atled("check", script("print 1\n")), 0, "")
+        r = atled("check", "--json", script("let x = y\nlet z = w\n", "two.atl"))
+        self.same(r, 65)
+        found = [json.loads(line) for line in r.stdout.splitlines()]
+        self.assertEqual([(d["file"], d["line"], d["severity"]) for d in found],
+                         [("two.atl", 1, "error"), ("two.atl", 2, "error")])
+
+    def test_stages(self):
+        path = script("let f x = x * x + sin x\nprint (grad f 2.0)\n")
+        for stage in ("parsed", "typed", "built", "optimised", "differentiated", "lowered", "final"):
+            r = atled("ir", f"--stage={stage}", path)
+            self.same(r, 0)
+            self.assertTrue(r.stdout.strip(), stage)
+        self.assertIn("digraph", atled("ir", "--stage=built", "--dot", path).stdout)
+        self.assertIn("sin", atled("ir", "--stage=built", "--of=f", path).stdout)
+
+    def test_import_is_relative_to_the_importing_file(self):
+        os.makedirs(os.path.join(TMP.name, "sub"), exist_ok=True)
+        script('import "b.atl" as B\nlet twice x = B.one * 2 * x\n', "sub/a.atl")
+        script("let one = 1\n", "sub/b.atl")
+        self.same(atled(script('import "sub/a.atl" as A\nprint (A.twice 4)\n')), 0, "8\n")
+
+    def test_import_cycle(self):
+        script('import "r.atl" as R\nlet x = 1\n', "q.atl")
+        script('import "q.atl" as Q\nlet y = 1\n', "r.atl")
+        r = atled(script('import "q.atl" as Q\n', "p.atl"))
+        self.same(r, 65, "", "q.atl")
+        self.assertIn("r.atl", r.stderr)
+
+    def test_interrupt_ends_a_script(self):
+        path = script("let rec f n = if n < 0 then n else f (n + 1 - n % 2)\nprint (f 1)\n")
+        p = subprocess.Popen([EXE, path], cwd=TMP.name, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        time.sleep(0.5)
+        p.send_signal(2)
+        _, err = p.communicate(timeout=10)
+        self.assertEqual(p.returncode, 70)
+        self.assertIn("interrupt", err)
+
+    def best_of(self, n, *args):
+        times = []
+        for _ in range(n):
+            start = time.perf_counter()
+            self.assertEqual(atled(*args).returncode, 0)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    def test_starts_fast(self):
+        if os.environ.get("ATLED_SLOW_MACHINE"):
+            self.skipTest("no timing here")
+        self.assertLess(self.best_of(10, "-e", "1 + 2"), 0.015)
+        self.assertLess(self.best_of(10, script("let f x = x * x\nprint (grad f 3.0)\n")), 0.025)
+
+
+unittest.main()

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The prompt: through a pipe, and on a terminal (a pseudo-terminal from Python's pty).
+
+usage: test_repl.py EXE"""
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+EXE = os.path.abspath(sys.argv.pop(1))
+TMP = tempfile.TemporaryDirectory()
+ENV = dict(os.environ, XDG_CACHE_HOME=TMP.name, ATLED_CACHE=TMP.name, ATLED_HISTORY=os.path.join(TMP.name, "history"),
+           TERM="dumb")
+
+
+def piped(text):
+    r = subprocess.run([EXE], input=text, capture_output=True, text=True, timeout=60, env=ENV, cwd=TMP.name)
+    return r.stdout, r.stderr, r.returncode
+
+
+class Piped(unittest.TestCase):
+    def test_definitions_and_values(self):
+        out, err, status = piped("let square x = x * x\nlet y = square 3.0\ny + 1.0\nprint 7\n")
+        self.assertEqual((err, status), ("", 0))
+        lines = out.splitlines()
+        self.assertRegex(lines[0], r"^square : .* = <fun>$")
+        self.assertEqual(lines[1:], ["y : float = 9.0", "- : float = 10.0", "7"])
+
+    def test_continuation(self):
+        out, err, _ = piped("let f x =\n  x + 1\n\nf 2\n")
+        self.assertIn("- : int = 3", out)
+
+    def test_errors_are_survived(self):
+        out, err, status = piped('let a = 5\nlet b = fail "no"\nlet c = a + true\n[1, 2][9]\na + 1\nb\n')
+        self.assertEqual(status, 0)
+        self.assertIn("- : int = 6", out)
+        self.assertIn("no", err)
+        self.assertIn("repl:6", err.splitlines()[-1] + err)
+
+    def test_failed_definition_keeps_the_old_one(self):
+        out, _, _ = piped('let a = 5\nlet a = 1 / 0\na + 1\n')
+        self.assertIn("- : int = 6", out)
+
+    def test_shadowing(self):
+        out, _, _ = piped("let a = 1\nlet f x = x + a\nlet a = 100\nf 1\n")
+        self.assertIn("- : int = 2", out)
+
+    def test_commands(self):
+        with open(os.path.join(TMP.name, "loaded.atl"), "w", encoding="utf-8") as f:
+            f.write("let from_file = 12\n")
+        out, _, _ = piped(":type fun x -> x + 1.0\n:doc sin\n:load loaded.atl\nfrom_file\n:help\n:nonsense\n:quit\n1\n")
+        self.assertIn("float -> float", out)
+        self.assertIn("sin :", out)
+        self.assertIn("- : int = 12", out)
+        self.assertIn(":doc NAME", out)
+        self.assertIn("no command", out)
+        self.assertNotIn("int = 1\n", out)
+
+
+class Terminal(unittest.TestCase):
+    def setUp(self):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(EXE, [EXE], ENV)
+        self.seen = ""
+        self.expect(":help")
+
+    def tearDown(self):
+        os.close(self.fd)
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        os.waitpid(self.pid, 0)
+
+    def expect(self, pattern, seconds=20):
+        end = time.time() + seconds
+        while not (m := re.search(pattern, self.seen)):
+            if time.time() > end or not select.select([self.fd], [], [], end - time.time())[0]:
+                self.fail(f"{pattern!r} didn't come; what came is {self.seen!r}")
+            self.seen += os.read(self.fd, 4096).decode("utf-8", "replace")
+        self.seen = self.seen[m.end():]
+
+    def send(self, text):
+        os.write(self.fd, text.encode())
+
+    def test_values(self):
+        self.send("1 + 2\n")
+        self.expect("- : int = 3")
+
+    def test_continuation(self):
+        self.send("let f x =\n")
+        self.expect("…")
+        self.send("  x * 2\n\nf 21\n")
+        self.expect("int = 42")
+
+    def test_interrupt_clears_the_line(self):
+        self.send("let x = (")
+        time.sleep(0.3)
+        self.send("\x03")
+        time.sleep(0.3)
+        self.send("3 * 4\n")
+        self.expect("- : int = 12")
+
+    def test_interrupt_gives_up_an_entry(self):
+        self.send("let x = (\n")
+        self.expect("…")
+        self.send("\x03")
+        time.sleep(0.3)
+        self.send("3 * 5\n")
+        self.expect("- : int = 15")
+
+    def test_interrupt_stops_evaluation(self):
+        self.send("let kept = 8\n")
+        self.expect("kept : int = 8")
+        self.send("let rec f n = if n < 0 then n else f (n + 1 - n % 2)\n")
+        self.expect("f : .*<fun>")
+        self.send("f 1\n")
+        time.sleep(1)
+        self.send("\x03")
+        self.expect("interrupt")
+        self.send("kept + 1\n")
+        self.expect("- : int = 9")
+
+    def test_completion(self):
+        self.send("let velocity = 3\n")
+        self.expect("velocity : int = 3")
+        self.send("velo\t + 1\n")
+        self.expect("- : int = 4")
+
+
+unittest.main()

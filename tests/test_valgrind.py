@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A few programs in the evaluator under valgrind: no invalid access, nothing leaked.
+
+usage: test_valgrind.py VALGRIND EXE"""
+import os
+import subprocess
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+names = ["language", "variants", "derivatives", "text"]
+failed = 0
+for name in names:
+    r = subprocess.run([sys.argv[1], "--quiet", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite",
+                        "--max-stackframe=2000000000", sys.argv[2], "--jit=off", f"{here}/programs/{name}.atl"],
+                       capture_output=True, text=True, timeout=300)
+    if r.returncode != 0:
+        failed += 1
+        print(f"{name}: status {r.returncode}\n{r.stderr[:4000]}")
+sys.exit(1 if failed else 0)
