@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* The public API as a host uses it: evaluation, errors as values, handles, values across the border, limits,
+ * interrupts, and that nothing is leaked by any of it. */
+#include "check.h"
+#include <atled.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Output {
+  char text[4096];
+  size_t len;
+  int diagnostics;
+} Output;
+
+static void collect(void *user, const char *text, size_t n) {
+  Output *o = user;
+  if (o->len + n >= sizeof o->text) return;
+  memcpy(o->text + o->len, text, n);
+  o->text[o->len += n] = '\0';
+}
+
+static void count(void *user, const AtledDiagnostic *d) {
+  Output *o = user;
+  o->diagnostics += d->rendered != NULL;
+}
+
+static AtledVM *make(AtledJit jit, Output *out) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  config.write = collect;
+  config.diagnostic = count;
+  config.user = out;
+  memset(out, 0, sizeof *out);
+  return atled_new(&config);
+}
+
+static void test_evaluation(AtledJit jit) {
+  Output out;
+  AtledVM *vm = make(jit, &out);
+  CHECK(vm != NULL);
+  CHECK(atled_eval(vm, "a", "let x = 20\nlet f y = x + y") == ATLED_OK);
+  CHECK(atled_error(vm) == NULL);
+  CHECK(atled_eval(vm, "b", "print (f 1)\nf 2") == ATLED_OK);
+  CHECK_STR(out.text, "21\n");
+  AtledResult r;
+  CHECK(atled_result_count(vm) == 2);
+  CHECK(atled_result(vm, 1, &r) && !r.name);
+  CHECK_STR(r.value, "22");
+  CHECK_STR(r.type, "int");
+  CHECK(!atled_result(vm, 2, &r));
+  atled_free(vm);
+}
+
+static void test_errors(AtledJit jit) {
+  Output out;
+  AtledVM *vm = make(jit, &out);
+  CHECK(atled_eval(vm, "first.atl", "let a = [1, 2, 3]\nlet f i = a[i]") == ATLED_OK);
+  int64_t live = atled_live_objects(vm);
+  CHECK(atled_eval(vm, "bad.atl", "let y = 1\nlet z = y + true\nlet w = nothing") == ATLED_COMPILE_ERROR);
+  const AtledDiagnostic *e = atled_error(vm);
+  CHECK(e && e->severity == ATLED_ERROR && e->line == 2 && atled_diagnostic_count(vm) >= 2);
+  CHECK_STR(e->file, "bad.atl");
+  CHECK(out.diagnostics == atled_diagnostic_count(vm));
+  CHECK(atled_eval(vm, "q", "y") == ATLED_COMPILE_ERROR);
+  CHECK(atled_eval(vm, "run.atl", "let before = 5\nprint (f 7)\nlet after = 6") == ATLED_RUNTIME_ERROR);
+  e = atled_error(vm);
+  CHECK_STR(e->kind, "index");
+  CHECK_STR(e->file, "first.atl");
+  CHECK(e->line == 2 && strstr(e->message, "7") && strstr(e->rendered, "run.atl:2"));
+  CHECK(atled_eval(vm, "q", "print before") == ATLED_OK);
+  CHECK(atled_eval(vm, "q", "print after") == ATLED_COMPILE_ERROR);
+  CHECK(atled_live_objects(vm) == live);
+  CHECK(atled_eval(vm, "q", "let f x = (") == ATLED_INCOMPLETE);
+  CHECK(atled_eval(vm, "q", "f 2") == ATLED_OK && atled_error(vm) == NULL);
+  CHECK(atled_eval_file(vm, "/nowhere/at/all.atl") == ATLED_BAD_ARGUMENT);
+  atled_free(vm);
+}
+
+static void test_numbers(AtledJit jit) {
+  Output out;
+  AtledVM *vm = make(jit, &out);
+  CHECK(atled_eval(vm, "m", "let f x = sin x + x * x\nlet g x y = x * y + 1.0") == ATLED_OK);
+  AtledFunction *f, *df, *g;
+  CHECK(atled_get(vm, "f", "float -> float", &f) == ATLED_OK);
+  CHECK(atled_get(vm, "grad f", "float -> float", &df) == ATLED_OK);
+  CHECK(atled_get(vm, "g", "float -> float -> float", &g) == ATLED_OK);
+  double x = 0.5, xy[] = {3, 4}, y;
+  CHECK(atled_call_double(f, &x, 1, &y) == ATLED_OK && fabs(y - (sin(0.5) + 0.25)) < 1e-14);
+  CHECK(atled_call_double(df, &x, 1, &y) == ATLED_OK && fabs(y - (cos(0.5) + 1)) < 1e-14);
+  CHECK(atled_arity(g) == 2 && atled_call_double(g, xy, 2, &y) == ATLED_OK && y == 13);
+  CHECK(atled_call_double(g, xy, 1, &y) == ATLED_BAD_ARGUMENT && atled_error(vm) != NULL);
+  CHECK(atled_get(vm, "f", "float -> string", &(AtledFunction *){NULL}) == ATLED_COMPILE_ERROR);
+  CHECK(atled_get(vm, "missing", "float", &(AtledFunction *){NULL}) == ATLED_COMPILE_ERROR);
+  atled_release(f);
+  atled_release(df);
+  atled_release(g);
+  CHECK(atled_live_objects(vm) == 0);
+  atled_free(vm);
+}
+
+static void test_values(AtledJit jit) {
+  Output out;
+  AtledVM *vm = make(jit, &out);
+  int64_t live = atled_live_objects(vm);
+  AtledFunction *f;
+  AtledValue r;
+  CHECK(atled_get(vm, "grad (fun v -> dot v v)", "float[] -> float[]", &f) == ATLED_OK);
+  double data[] = {1, 2, 3};
+  AtledValue v = atled_floats(data, 3);
+  CHECK(atled_call(f, &v, 1, &r) == ATLED_OK && r.kind == ATLED_FLOATS && r.length == 3);
+  CHECK(r.as.floats[0] == 2 && r.as.floats[1] == 4 && r.as.floats[2] == 6);
+  CHECK(data[0] == 1 && data[2] == 3);
+  AtledValue wrong = atled_int(1);
+  CHECK(atled_call(f, &wrong, 1, &r) == ATLED_BAD_ARGUMENT);
+  atled_release(f);
+
+  CHECK(atled_get(vm, "fun (a : float[][]) i -> let mut b = a in (b[0, 0] <- 9.0; (b, a[i]))",
+                  "float[][] -> int -> float[][] * float[]", &f) == ATLED_OK);
+  double grid[] = {1, 2, 3, 4};
+  AtledValue args[] = {atled_matrix(grid, 2, 2), atled_int(1)};
+  CHECK(atled_call(f, args, 2, &r) == ATLED_OK && r.kind == ATLED_TUPLE && r.length == 2);
+  CHECK(r.as.items[0].as.floats[0] == 9 && r.as.items[0].rank == 2 && r.as.items[1].as.floats[0] == 3);
+  CHECK(grid[0] == 1);
+  args[1] = atled_int(2);
+  CHECK(atled_call(f, args, 2, &r) == ATLED_RUNTIME_ERROR);
+  CHECK_STR(atled_error(vm)->kind, "index");
+  atled_release(f);
+
+  CHECK(atled_get(vm, "fun p s -> {p with name = p.name ++ s}", "{name : string, ok : bool} -> string -> {name : string, ok : bool}", &f) == ATLED_OK);
+  AtledValue fields[] = {atled_string("a"), atled_bool(true)};
+  AtledValue record[] = {atled_tuple(fields, 2), atled_string("∇")};
+  CHECK(atled_call(f, record, 2, &r) == ATLED_OK);
+  CHECK_STR(r.as.items[0].as.string, "a∇");
+  CHECK(r.as.items[1].as.boolean);
+  atled_release(f);
+
+  CHECK(atled_get(vm, "Some [1, 2]", "int[] option", &f) == ATLED_OK && atled_arity(f) == 0);
+  CHECK(atled_call(f, NULL, 0, &r) == ATLED_OK && r.kind == ATLED_OTHER);
+  CHECK_STR(r.as.string, "Some [1, 2]");
+  atled_release(f);
+  CHECK(atled_live_objects(vm) == live);
+  atled_free(vm);
+}
+
+static void *interrupt_later(void *vm) {
+  usleep(200000);
+  atled_interrupt(vm);
+  return NULL;
+}
+
+static void test_limits(AtledJit jit) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  config.time_limit = 0.3;
+  AtledVM *vm = atled_new(&config);
+  const char *forever = "let rec spin n = if n < 0 then n else spin (n + 1 - n % 2)\nspin 1";
+  CHECK(atled_eval(vm, "t", forever) == ATLED_RUNTIME_ERROR);
+  CHECK_STR(atled_error(vm)->kind, "time");
+  CHECK(atled_eval(vm, "t", "let rec deep n = 1 + deep (n + 1)\ndeep 0") == ATLED_RUNTIME_ERROR);
+  atled_free(vm);
+
+  config.time_limit = 0;
+  vm = atled_new(&config);
+  pthread_t thread;
+  pthread_create(&thread, NULL, interrupt_later, vm);
+  CHECK(atled_eval(vm, "t", forever) == ATLED_RUNTIME_ERROR);
+  pthread_join(thread, NULL);
+  CHECK_STR(atled_error(vm)->kind, "interrupt");
+  CHECK(atled_eval(vm, "t", "1") == ATLED_OK);
+  atled_free(vm);
+
+  config.memory_limit = (size_t)64 << 20;
+  vm = atled_new(&config);
+  CHECK(atled_eval(vm, "t", "let a = zeros 100000000") == ATLED_NO_MEMORY);
+  CHECK_STR(atled_error(vm)->kind, "memory");
+  CHECK(atled_eval(vm, "t", "let b = zeros 1000") == ATLED_OK);
+  atled_free(vm);
+}
+
+static size_t held;
+static void *counting(void *user, void *p, size_t old_size, size_t new_size) {
+  (void)user;
+  if (new_size == 0) {
+    held -= old_size;
+    free(p);
+    return NULL;
+  }
+  void *q = realloc(p, new_size);
+  if (q) held += new_size - (p ? old_size : 0);
+  return q;
+}
+
+static void test_allocator(void) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.allocate = counting;
+  config.jit = ATLED_JIT_OFF;
+  AtledVM *vm = atled_new(&config);
+  CHECK(vm && held > 0);
+  CHECK(atled_eval(vm, "a", "let xs = [ show i | i < 10 ]\nlet m = (1, \"x\") :: Nil") == ATLED_OK);
+  CHECK(atled_memory_used(vm) > 0);
+  atled_free(vm);
+  CHECK(held == 0);
+}
+
+int main(void) {
+  CHECK(strlen(atled_version()) >= 5);
+  for (int jit = ATLED_JIT_AUTO; jit <= ATLED_JIT_ALWAYS; jit++) {
+    test_evaluation((AtledJit)jit);
+    test_errors((AtledJit)jit);
+    test_numbers((AtledJit)jit);
+    test_values((AtledJit)jit);
+    test_limits((AtledJit)jit);
+  }
+  test_allocator();
+  return check_result();
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Fails the n-th allocation for n = 1, 2, … until a program gets through: each time the call must end with
+ * ATLED_NO_MEMORY, the VM must go on to work, and no object may be left over. */
+#include "check.h"
+#include <atled.h>
+#include <string.h>
+
+static const char *const program =
+    "type t = A of float | B of string\n"
+    "let f x = sum [ x * float i | i < 10 ]\n"
+    "let l = A (grad f 2.0) :: B (show [1, 2]) :: Nil\n"
+    "let g = match l with | A x :: _ -> fun y -> x * y | _ -> fun y -> y\n";
+
+static int64_t sweep(int64_t from, int64_t step) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_OFF;
+  for (int64_t n = from;; n += step) {
+    AtledVM *vm = atled_new(&config);
+    if (!vm) return -1;
+    atled_fail_allocation(vm, n);
+    AtledStatus status = atled_eval(vm, "oom", program);
+    atled_fail_allocation(vm, 0);
+    CHECK(status == ATLED_OK || status == ATLED_NO_MEMORY);
+    if (status == ATLED_NO_MEMORY) {
+      CHECK(atled_error(vm) != NULL);
+      CHECK_STR(atled_error(vm)->kind, "memory");
+    }
+    atled_free(vm);
+    if (status == ATLED_OK) return n;
+  }
+}
+
+int main(void) {
+  CHECK(sweep(1, 1) > 0);
+  return check_result();
+}
