@@ -72,13 +72,21 @@ static bool make_native(AtledVM *vm, Unit *u) {
 static bool prepare(AtledVM *vm, Unit *u) {
   vm->rt.budget = -1;
   if (vm->config.jit == ATLED_JIT_OFF || u->native) return true;
-  if (!vm->jit) vm->jit = jit_new(&vm->heap, vm->config.strict);
+  if (!vm->jit) {
+    JitOptions options = jit_default_options();
+    options.strict = vm->config.strict;
+    vm->jit = jit_new(&vm->heap, options);
+  }
   if (!vm->jit) {
     rt_error(&vm->rt, ERR_MEMORY, 0, "out of memory");
     return false;
   }
   if (vm->config.jit == ATLED_JIT_ALWAYS) return make_native(vm, u);
   if (u->no_native) return true;
+  if (!u->looked_up) {
+    u->looked_up = true;
+    if (jit_load_cached(vm->jit, u->mod)) return u->native = true;
+  }
   vm->rt.budget = u->budget > 0 ? u->budget : 1;
   return true;
 }

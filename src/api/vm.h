@@ -35,6 +35,7 @@ typedef struct Unit {
   Mod *mod;
   bool native;        /* machine code is attached */
   bool no_native;     /* compiling failed: the evaluator goes on */
+  bool looked_up;     /* the cache on disk has been asked */
   int64_t budget;     /* evaluator instructions left before it is compiled */
   struct Unit *next;
 } Unit;
