@@ -87,13 +87,16 @@ static bool prepare(AtledVM *vm, Unit *u) {
     u->looked_up = true;
     if (jit_load_cached(vm->jit, u->mod)) return u->native = true;
   }
-  vm->rt.budget = u->budget > 0 ? u->budget : 1;
+  if (u->budget > 0) vm->rt.budget = u->budget;
+  else make_native(vm, u);
   return true;
 }
 
 static Status again_natively(AtledVM *vm, Unit *u, Status status) {
+  bool evaluated = vm->config.jit == ATLED_JIT_AUTO && !u->native && !u->no_native;
   if (status == 0 || vm->rt.error.kind != ERR_BUDGET) {
-    if (!u->native && vm->rt.budget >= 0) u->budget = vm->rt.budget;
+    /* Used up after an effect, the evaluator went on without a budget: the next entry runs natively. */
+    if (evaluated) u->budget = vm->rt.budget > 0 ? vm->rt.budget : 0;
     return status;
   }
   rt_clear_error(&vm->rt);

@@ -350,18 +350,25 @@ static bool compile(Jit *j, Mod *m, uint64_t key) {
   return ok;
 }
 
-bool jit_compile(Jit *j, Mod *m, const char **why) {
+static bool load_cached(Jit *j, Mod *m, uint64_t key) {
   char path[PATH_SIZE];
   double start = now_ms();
-  uint64_t key = cache_key(j, m->code);
-  if (cache_find(&j->cache, key, path, sizeof path)) {
-    if (attach(j, m, path)) {
-      j->stats.cache_hits++;
-      j->stats.load_ms += now_ms() - start;
-      return true;
-    }
-    cache_forget(&j->cache, key);
+  if (!cache_find(&j->cache, key, path, sizeof path)) return false;
+  if (attach(j, m, path)) {
+    j->stats.cache_hits++;
+    j->stats.load_ms += now_ms() - start;
+    return true;
   }
+  cache_forget(&j->cache, key);
+  return false;
+}
+
+bool jit_load_cached(Jit *j, Mod *m) { return load_cached(j, m, cache_key(j, m->code)); }
+
+bool jit_compile(Jit *j, Mod *m, const char **why) {
+  double start = now_ms();
+  uint64_t key = cache_key(j, m->code);
+  if (load_cached(j, m, key)) return true;
   if (!jit_available(j, why)) return false;
   bool ok = compile(j, m, key);
   j->stats.compile_ms += now_ms() - start;

@@ -32,6 +32,8 @@ bool jit_available(Jit *j, const char **why);
 /* Gives m machine code: m->table, m->dl and RtFunc.entry of m's functions. On false the module is as before, and *why
  * says why (valid until the next call on j). Thread-safe for different j. */
 bool jit_compile(Jit *j, Mod *m, const char **why);
+/* The same from the cache alone: false, without a reason, when there is no code for m in it. */
+bool jit_load_cached(Jit *j, Mod *m);
 /* Drops the machine code of m: no call of it may be running. */
 void jit_unload(Mod *m);
 JitStats jit_stats(const Jit *j);
