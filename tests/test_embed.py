@@ -31,7 +31,7 @@ with tempfile.TemporaryDirectory() as prefix:
                ATLED_CACHE=prefix)
     shared = run("pkg-config", "--cflags", "--libs", "atled", env=env).split()
     static = [f"{libdir}/libatled.a", *run("pkg-config", "--cflags", "--libs-only-other", "atled", env=env).split(),
-              "-lpcre2-8", "-ldl", "-lm", "-lpthread"]
+              "-lpcre2-8", "-lffi", "-ldl", "-lm", "-lpthread"]
     sanitize = ["-fsanitize=address,undefined"] if "asan" in os.path.basename(build) else []
     for name, expected in (("gradient", "slope"), ("two_threads", "thread 1")):
         for kind, flags in (("shared", shared), ("static", static)):
