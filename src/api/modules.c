@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 char *modules_read_file(AtledVM *vm, const char *path, size_t *len) {
   FILE *f = fopen(path, "rb");
@@ -113,9 +112,10 @@ static Module *embedded(AtledVM *vm, const StdlibFile *file, Sym name) {
 static Module *library(void *user, Sym name) {
   AtledVM *vm = user;
   if (vm->config.no_stdlib) return NULL;
-  for (const StdlibFile *f = stdlib_files; f->name; f++)
-    if (strcasecmp(f->name, name) == 0 && strcmp(f->name, "prelude") != 0) return embedded(vm, f, name);
-  return NULL;
+  Module *m = map_get(&vm->libraries, name);
+  for (const StdlibFile *f = stdlib_files; f->name && !m; f++)
+    if (strcmp(f->name, name) == 0 && strcmp(f->name, "prelude") != 0) map_put(&vm->libraries, name, m = embedded(vm, f, name));
+  return m;
 }
 
 ModuleLoader modules_loader(AtledVM *vm) { return (ModuleLoader){vm, import, library}; }

@@ -33,6 +33,7 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
   (void)unused;
   symtable_init(&vm->syms, &vm->arena);
   sources_init(&vm->sources, &vm->arena);
+  map_init(&vm->libraries, &vm->arena);
   diags_init(&vm->diags, &vm->scratch, &vm->sources);
   vm->lexer = lexer_new(&vm->heap);
   if (!vm->lexer) return ATLED_NO_MEMORY;

@@ -67,6 +67,7 @@ struct AtledVM {
   Jit *jit;
   Vec(Global *) globals; /* by index in world->globals */
   Unit *units;
+  Map libraries;         /* Sym -> Module: those named so far */
   Vec(Module *) modules; /* imported files */
   Vec(Module *) loading; /* those being checked, outermost first */
   Vec(Module *) fresh;   /* checked, not run yet, in order */
