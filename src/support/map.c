@@ -10,7 +10,7 @@
 #include <string.h>
 
 uint64_t hash_mix(uint64_t h, uint64_t x) {
-  h ^= x + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
+  h = h * 0x9e3779b97f4a7c15u + x; /* pairs of small numbers stay apart: some keys are hashes alone */
   h ^= h >> 30;
   h *= 0xbf58476d1ce4e5b9u;
   h ^= h >> 27;
