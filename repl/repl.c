@@ -170,6 +170,7 @@ static bool run_command(Repl *r, const char *line) {
 /* Reads and runs one entry. False at the end of the input. */
 static bool run_entry(Repl *r) {
   char *entry = NULL;
+  r->entry++;
   for (;;) {
     bool interrupted;
     char *line = read_line(r, !entry, &interrupted);
@@ -192,7 +193,6 @@ static bool run_entry(Repl *r) {
     }
     free(line);
     if (!entry) return !end;
-    r->entry++;
     AtledStatus status = evaluate(r, entry);
     /* An empty line or the end of input finishes an entry that seems to want more. */
     if (status == ATLED_INCOMPLETE && !blank) continue;

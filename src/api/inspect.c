@@ -106,19 +106,21 @@ typedef struct TextCall {
   Str out;
 } TextCall;
 
+/* The expression is checked as it stands, for its errors, and then as a definition, which generalises its type. */
 static AtledStatus type_body(AtledVM *vm, void *arg) {
   TextCall *c = arg;
   c->out.arena = &vm->scratch;
   Plan plan;
   AtledStatus status = plan_front(vm, "<expression>", c->what, strlen(c->what), &plan);
   if (status != ATLED_OK) return status;
-  int n = plan.program->items.len;
-  Item *last = n ? plan.program->items.data[n - 1] : NULL;
+  bool expression = plan.program->items.len == 1 && plan.program->items.data[0]->kind == I_EXPR;
   plan_take_back(vm, &plan, plan.first_item);
-  if (!last || last->kind != I_EXPR) return report_bad_argument(vm, "this isn't an expression");
-  Expr *e = last->expr;
-  if (e->kind == E_VAR && e->binding) binding_type_print(e->binding, &c->out);
-  else type_print(e->type, &c->out);
+  if (!expression) return report_bad_argument(vm, "this isn't an expression");
+  const char *definition = arena_printf(&vm->scratch, "let it =\n %s", c->what);
+  status = plan_front(vm, "<expression>", definition, strlen(definition), &plan);
+  if (status != ATLED_OK) return status;
+  binding_type_print(plan.program->items.data[0]->lets[0].pat->binding, &c->out);
+  plan_take_back(vm, &plan, plan.first_item);
   return ATLED_OK;
 }
 

@@ -125,6 +125,7 @@ static void on_vm_stack(void *arg) {
     vm->out_of_memory = true;
     vm->loading.len = 0;
     c->status = ATLED_NO_MEMORY;
+    if (vm->config.diagnostic) vm->config.diagnostic(vm->config.user, &vm->no_memory);
   } else {
     c->status = c->body(vm, c->arg);
   }
