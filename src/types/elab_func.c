@@ -206,7 +206,9 @@ Instance *el_instance(Elab *e, Binding *b, IrType **inst, Span use) {
   Subst *s = NEW(e->arena, Subst);
   *s = (Subst){b->qvars, inst, b->nqvars, NULL};
   in = add_instance(e, all, inst);
+  vec_push(e->arena, e->unfinished, b);
   define_top(e, b, s, in, use);
+  e->unfinished.len--;
   return in;
 }
 

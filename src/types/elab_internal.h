@@ -76,6 +76,7 @@ struct Elab {
   Diags *diags;
   bool failed;
   int depth;           /* instances under way */
+  Vec(Binding *) unfinished; /* the top-level ones' bindings, for elab_reset */
   uintptr_t stack_base;
   Map leaves;          /* IrType -> Leaf bits + 1 */
   Vec(StructFunc) struct_funcs;

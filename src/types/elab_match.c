@@ -331,22 +331,46 @@ static Node *emit_branch(Match *m, Tree *t, int k) {
   return emit(m, t->branches[k].tree);
 }
 
-/* One arm for each constructor that is asked for and one for all the others. */
-static Node *emit_tags(Match *m, Tree *t) {
+/* One arm for each branch and one for the rest; map[selector] is the arm. */
+static Node *emit_switch(Match *m, Tree *t, Node *selector, const int *map, int n) {
   Ctx *c = m->c;
-  int n = t->occ->type->nctors;
-  if (n == 1) return emit_branch(m, t, 0);
-  int *map = NEW_ARRAY(m->arena, int, n), narms = t->nbranches + (t->rest != NULL);
-  for (int i = 0; i < n; i++) map[i] = t->nbranches;
-  for (int k = 0; k < t->nbranches; k++) map[t->branches[k].head->ctor->tag] = k;
-  Node *tag = ir_tag(c->w, occ_read(m, t->occ));
+  int narms = t->nbranches + (t->rest != NULL);
   Join j;
   join_open(c, &j, narms);
   for (int k = 0; k < narms; k++) {
     join_arm(c, &j, k);
     join_end(c, &j, k < t->nbranches ? emit_branch(m, t, k) : emit(m, t->rest));
   }
-  return join_close(c, &j, tag, emit_type(m), map, n);
+  return join_close(c, &j, selector, emit_type(m), map, n);
+}
+
+static Node *emit_tags(Match *m, Tree *t) {
+  int n = t->occ->type->nctors;
+  if (n == 1) return emit_branch(m, t, 0);
+  int *map = NEW_ARRAY(m->arena, int, n);
+  for (int i = 0; i < n; i++) map[i] = t->nbranches;
+  for (int k = 0; k < t->nbranches; k++) map[t->branches[k].head->ctor->tag] = k;
+  return emit_switch(m, t, ir_tag(m->c->w, occ_read(m, t->occ)), map, n);
+}
+
+enum { MIN_DENSE = 4, MAX_SPREAD = 4 }; /* so many ints, of which one in so many is asked for, are a table */
+
+/* Ints that lie close together: NULL if these aren't. A selector out of range takes the last arm, which is the rest. */
+static Node *emit_dense(Match *m, Tree *t) {
+  if (t->occ->type->kind != T_INT || t->nbranches < MIN_DENSE || !t->rest) return NULL;
+  int64_t lo = t->branches[0].head->i, hi = lo;
+  for (int k = 0; k < t->nbranches; k++) {
+    int64_t i = t->branches[k].head->i;
+    lo = i < lo ? i : lo;
+    hi = i > hi ? i : hi;
+  }
+  uint64_t span = (uint64_t)hi - (uint64_t)lo;
+  if (span >= (uint64_t)MAX_SPREAD * (uint64_t)t->nbranches) return NULL;
+  int n = (int)span + 2, *map = NEW_ARRAY(m->arena, int, n);
+  for (int i = 0; i < n; i++) map[i] = t->nbranches;
+  for (int k = 0; k < t->nbranches; k++) map[(uint64_t)t->branches[k].head->i - (uint64_t)lo] = k;
+  World *w = m->c->w;
+  return emit_switch(m, t, ir_op2(w, OP_ISUB, occ_read(m, t->occ), ir_int(w, lo)), map, n);
 }
 
 static Node *head_test(Match *m, const Occ *o, Node *x, const Pat *h) {
@@ -384,7 +408,9 @@ static Node *emit(Match *m, Tree *t) {
     case TREE_GUARD: return emit_guard(m, t);
     case TREE_TEST: break;
   }
-  return t->occ->type->kind == T_VARIANT ? emit_tags(m, t) : emit_chain(m, t, 0);
+  if (t->occ->type->kind == T_VARIANT) return emit_tags(m, t);
+  Node *dense = emit_dense(m, t);
+  return dense ? dense : emit_chain(m, t, 0);
 }
 
 /* ---- Choosing first ------------------------------------------------------------------------- */

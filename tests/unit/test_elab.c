@@ -170,6 +170,8 @@ static void test_matching(void) {
                  "print (f [2, 3]); print (f [7]); print (f [1, 1, 1])", "6 7 9");
   expect_printed("let f x = match x with | 0 | 1 -> 10 | -1 -> 20 | n -> n\nprint (f 1); print (f (-1)); print (f 5)", "10 20 5");
   expect_printed("let {w, v = (a, _)} = {w = 1, v = (2, 3)}\nprint (let (Some y) = Some 4 in y)", "4");
+  expect_printed("let f x = match x with | 3 -> 30 | 5 -> 50 | 4 -> 40 | 9 -> 90 | _ -> -1\n"
+                 "print (f 3); print (f 9); print (f 6); print (f 2); print (f 100)", "30 90 -1 -1 -1");
   /* a body that two leaves reach is there once */
   expect_part("let f a b = match (a, b) with | (Some x, _) | (_, Some x) -> exp (exp x) | _ -> 0.0\n"
               "print (f (if length [1] = 2 then None else Some 1.0) (Some 2.0))", "no case", 0);
