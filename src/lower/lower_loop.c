@@ -44,25 +44,29 @@ typedef struct Loop {
 static World *world(Loop *lp) { return lp->fn->m->w; }
 
 /* ---- State ---- */
-/* Which slots hold arrays that the body hands on, among themselves, by updates in place. */
+/* Which slots hold arrays that the body hands on, among themselves, by updates in place (and that it does update). */
 static void find_certain(Loop *lp) {
   int *ends = NEW_ARRAY(lp->fn->m->arena, int, lp->nstate + 1), at = 0;
+  bool *updated = NEW_ARRAY(lp->fn->m->arena, bool, lp->nstate + 1);
   for (int k = 0; k < lp->l->ncarried; k++) {
     const Layout *l = lower_layout(world(lp), lp->ops[k]->type);
-    bool consumed = lower_holds_arrays(lp->ops[k]->type) && sched_consumes_param(lp->fn->m, lp->body, k + 1);
+    bool arrays = lower_holds_arrays(lp->ops[k]->type);
     for (int s = 0; s < l->n; s++, at++) {
-      ends[at] = consumed && l->kinds[s] == R_PTR ? sched_chain(lp->fn->m, lp->body, k + 1, s, 0) : -1;
+      ends[at] = arrays && l->kinds[s] == R_PTR ? sched_chain(lp->fn->m, lp->body, k + 1, s, 0) : -1;
       lp->certain[at] = ends[at] >= 0;
+      updated[at] = arrays && sched_consumes_param(lp->fn->m, lp->body, k + 1);
     }
   }
-  for (bool changed = true; changed;) { /* an array may be handed to another slot only if that one is certain too */
+  for (bool changed = true; changed;) {
     changed = false;
     for (int i = 0; i < at; i++) {
-      bool ok = lp->certain[i] && ends[i] < at && lp->certain[ends[i]];
-      changed |= ok != lp->certain[i];
-      lp->certain[i] = ok;
+      if (!lp->certain[i]) continue;
+      int e = ends[i];
+      if (e >= at || !lp->certain[e]) lp->certain[i] = false, changed = true;
+      else if (updated[i] && !updated[e]) updated[e] = changed = true;
     }
   }
+  for (int i = 0; i < at; i++) lp->certain[i] = lp->certain[i] && updated[i];
 }
 
 /* How often register r is among the operands. */
