@@ -54,10 +54,12 @@ Node *ad_no_rule(World *w, IrType *t, const char *what, Site site) {
 /* ---- Scalar operations ------------------------------------------------------------------ */
 static bool never_zero(const Node *d) { return d->op == OP_FLOAT && d->attr.f != 0; }
 
-/* x when d isn't zero, else 0: a partial that may be infinite must not meet a cotangent that is zero. */
+/* x, but 0 where it is the NaN that a zero cotangent makes of a partial which is infinite. The cotangent alone doesn't
+ * decide: x has to keep its own derivative by d where d is 0. */
 static Node *unless_zero(World *w, Node *d, Node *x) {
   if (never_zero(d)) return x;
-  return ir_op3(w, OP_SELECT, ir_op2(w, OP_FEQ, d, ir_float(w, 0)), ir_float(w, 0), x);
+  Node *lost = ir_op2(w, OP_AND, ir_op2(w, OP_FEQ, d, ir_float(w, 0)), ir_op1(w, OP_IS_NAN, x));
+  return ir_op3(w, OP_SELECT, lost, ir_float(w, 0), x);
 }
 
 static void divide_rule(World *w, Node **args, Node *value, Node *d, Node **out) {
