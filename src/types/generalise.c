@@ -64,18 +64,30 @@ bool tc_is_value(Checker *c, const Expr *e) {
 }
 
 /* ---- Variables of a type ------------------------------------------------------- */
-static bool has_var(const Types *vs, const Type *v) {
-  for (int i = 0; i < vs->len; i++)
-    if (vs->data[i] == v) return true;
-  return false;
+typedef struct VarSet { /* in the order found */
+  Types list;
+  Map members;
+} VarSet;
+
+static VarSet new_set(Checker *c) {
+  VarSet s = {0};
+  map_init(&s.members, c->arena);
+  return s;
 }
 
-/* Adds the open variables of t above the level, each once. */
-static void collect(Checker *c, Type *t, int level, Types *out, int depth) {
+static bool has_var(const VarSet *s, const Type *v) { return map_get(&s->members, v) != NULL; }
+
+static void add_var(Checker *c, VarSet *s, Type *v) {
+  if (has_var(s, v)) return;
+  vec_push(c->arena, s->list, v);
+  map_put(&s->members, v, v);
+}
+
+/* Adds the open variables of t above the level. */
+static void collect(Checker *c, Type *t, int level, VarSet *out, int depth) {
   t = type_repr(t);
   if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
-  if (t->kind == TY_VAR && t->level > level && t->level != LEVEL_GENERIC && !has_var(out, t))
-    vec_push(c->arena, *out, t);
+  if (t->kind == TY_VAR && t->level > level && t->level != LEVEL_GENERIC) add_var(c, out, t);
   for (int i = 0; i < t->n; i++) collect(c, t->args[i], level, out, depth + 1);
 }
 
@@ -101,21 +113,21 @@ static void lower_scalars(Checker *c, Type *t, int level, int depth) {
 }
 
 /* Effect variables on arrows that only what the value does decides become pure; others are left. */
-static void polarity(Checker *c, Type *t, int level, bool positive, Types *pure, Types *other, int depth) {
+static void polarity(Checker *c, Type *t, int level, bool positive, VarSet *pure, VarSet *other, int depth) {
   t = type_repr(t);
   if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
   if (t->kind == TY_VAR && t->classes & CLASS_EFFECT && t->level > level)
-    vec_push(c->arena, *(positive ? pure : other), t);
+    add_var(c, positive ? pure : other, t);
   for (int i = 0; i < t->n; i++)
     polarity(c, t->args[i], level, t->kind == TY_FUN && i == 0 ? !positive : positive, pure, other, depth + 1);
 }
 
 static void settle_effects(Checker *c, Type *t, int level) {
-  Types pure = {0}, other = {0};
+  VarSet pure = new_set(c), other = new_set(c);
   c->steps = MAX_TYPE_STEPS;
   polarity(c, t, level, true, &pure, &other, 0);
-  for (int i = 0; i < pure.len; i++)
-    if (pure.data[i]->link == NULL && !has_var(&other, pure.data[i])) tc_unify(c, pure.data[i], c->t_pure);
+  for (int i = 0; i < pure.list.len; i++)
+    if (!has_var(&other, pure.list.data[i])) tc_unify(c, pure.list.data[i], c->t_pure);
 }
 
 /* ---- Relations ------------------------------------------------------------------- */
@@ -130,12 +142,19 @@ static bool shared(Checker *c, const Constraint *k, int level) {
   return false;
 }
 
-static bool touches(Checker *c, const Constraint *k, const Types *vs) {
-  Types own = {0};
+static bool mentions(Checker *c, Type *t, const VarSet *vs, int depth) {
+  t = type_repr(t);
+  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return false;
+  if (t->kind == TY_VAR) return has_var(vs, t);
+  for (int i = 0; i < t->n; i++)
+    if (mentions(c, t->args[i], vs, depth + 1)) return true;
+  return false;
+}
+
+static bool touches(Checker *c, const Constraint *k, const VarSet *vs) {
   c->steps = MAX_TYPE_STEPS;
-  for (int i = 0; i < k->n; i++) collect(c, k->t[i], 0, &own, 0);
-  for (int i = 0; i < own.len; i++)
-    if (has_var(vs, own.data[i])) return true;
+  for (int i = 0; i < k->n; i++)
+    if (mentions(c, k->t[i], vs, 0)) return true;
   return false;
 }
 
@@ -156,6 +175,26 @@ static void leave_shared(Checker *c, Marks m) {
   }
 }
 
+/* Products of the same types have the same type. Pairs are found by a commutative hash; a collision only hides one. */
+static void join_products(Checker *c, Marks m) {
+  Map seen;
+  map_init(&seen, c->arena);
+  for (int i = m.relations; i < c->s.relations.len; i++) {
+    Constraint *k = c->s.relations.data[i];
+    if (k->done || k->kind != C_MUL) continue;
+    Type *a = type_repr(k->t[1]), *b = type_repr(k->t[2]);
+    const void *key = (const void *)(((uintptr_t)a + (uintptr_t)b) | 1);
+    const Constraint *first = map_get(&seen, key);
+    map_put(&seen, key, k);
+    if (!first) continue;
+    Type *x = type_repr(first->t[1]), *y = type_repr(first->t[2]);
+    if (!(a == x && b == y) && !(a == y && b == x)) continue;
+    k->done = true;
+    tc_unify(c, k->t[0], first->t[0]);
+  }
+  tc_solve(c);
+}
+
 /* Settles what can't wait: every relation of an item that doesn't become part of a function's type. */
 static void settle_item(Checker *c, Marks m, Generality g) {
   tc_settle_fields(c);
@@ -172,20 +211,27 @@ static void lower_waiting(Checker *c, Marks m, Generality g) {
   }
 }
 
-/* The relations connected with the quantified variables, whose other variables join them. */
-static Scheme *keep_relations(Checker *c, Marks m, Types *quantified) {
-  Vec(Constraint *) kept = {0};
-  bool changed = true;
-  while (changed) {
-    changed = false;
+/* Relations connected with the quantified variables quantify all their variables. */
+static void join_connected(Checker *c, Marks m, VarSet *quantified) {
+  int before;
+  do {
+    before = quantified->list.len;
     for (int i = m.relations; i < c->s.relations.len; i++) {
-      Constraint *k = c->s.relations.data[i];
+      const Constraint *k = c->s.relations.data[i];
       if (k->done || shared(c, k, c->s.level) || !touches(c, k, quantified)) continue;
       for (int j = 0; j < k->n; j++) collect(c, k->t[j], c->s.level, quantified, 0);
-      k->done = true;
-      vec_push(c->arena, kept, k);
-      changed = true;
     }
+  } while (quantified->list.len > before);
+}
+
+/* The relations between quantified variables. */
+static Scheme *keep_relations(Checker *c, Marks m, const VarSet *quantified) {
+  Vec(Constraint *) kept = {0};
+  for (int i = m.relations; i < c->s.relations.len; i++) {
+    Constraint *k = c->s.relations.data[i];
+    if (k->done || !touches(c, k, quantified)) continue;
+    k->done = true;
+    vec_push(c->arena, kept, k);
   }
   if (!kept.len) return NULL;
   Scheme *s = NEW(c->arena, Scheme);
@@ -195,14 +241,15 @@ static Scheme *keep_relations(Checker *c, Marks m, Types *quantified) {
 }
 
 /* Relations between variables of this level only, which nothing else will ever decide. */
-static bool settle_unconnected(Checker *c, Marks m, const Types *quantified) {
+static bool settle_unconnected(Checker *c, Marks m, const VarSet *quantified) {
+  bool any = false;
   for (int i = m.relations; i < c->s.relations.len; i++) {
     Constraint *k = c->s.relations.data[i];
     if (k->done || shared(c, k, c->s.level) || touches(c, k, quantified)) continue;
     tc_relation_settle(c, k);
-    return true;
+    any = true;
   }
-  return false;
+  return any;
 }
 
 /* ---- Defaults -------------------------------------------------------------------- */
@@ -214,7 +261,7 @@ static void default_var(Checker *c, Type *v) {
 }
 
 /* Gives what belongs to this level alone its default, and forgets what is decided. */
-static void default_rest(Checker *c, Marks m, const Types *quantified) {
+static void default_rest(Checker *c, Marks m, const VarSet *quantified) {
   int kept = m.vars;
   for (int i = m.vars; i < c->s.vars.len; i++) {
     Type *v = c->s.vars.data[i];
@@ -233,11 +280,12 @@ static void default_rest(Checker *c, Marks m, const Types *quantified) {
 
 /* A value computed once can't have an open type. */
 static void report_open(Checker *c, Binding *b) {
-  Types open = {0};
+  VarSet open = new_set(c);
+  if (!tc_no_errors(c)) return;
   c->steps = MAX_TYPE_STEPS;
   collect(c, b->type, 0, &open, 0);
-  for (int i = 0; i < open.len; i++) {
-    unsigned classes = open.data[i]->classes;
+  for (int i = 0; i < open.list.len; i++) {
+    unsigned classes = open.list.data[i]->classes;
     if (classes & (CLASS_EFFECT | CLASS_NUM | CLASS_SCALAR | CLASS_DIFF)) continue;
     Diag *d = diag_error(c->diags, b->span, tc_diag_code(D_AMBIGUOUS), "the type of `%s` isn't fully known: %s", b->name,
                          type_text(c, b->type));
@@ -248,32 +296,28 @@ static void report_open(Checker *c, Binding *b) {
 
 /* ---- Leaving ------------------------------------------------------------------------ */
 static void quantify(Checker *c, Marks m, Binding **bs, int n, Generality g) {
-  Types quantified = {0};
+  VarSet quantified;
   do {
-    quantified.len = 0;
+    quantified = new_set(c);
+    join_products(c, m);
     leave_shared(c, m);
     c->steps = MAX_TYPE_STEPS;
     for (int i = 0; i < n; i++) {
       if (g == GEN_VALUE) lower_scalars(c, bs[i]->type, c->s.level, 0);
       collect(c, bs[i]->type, c->s.level, &quantified, 0);
     }
-    for (int i = m.relations; i < c->s.relations.len; i++) { /* variables joined by relations are quantified too */
-      Constraint *k = c->s.relations.data[i];
-      if (k->done || shared(c, k, c->s.level) || !touches(c, k, &quantified)) continue;
-      int before = quantified.len;
-      for (int j = 0; j < k->n; j++) collect(c, k->t[j], c->s.level, &quantified, 0);
-      if (quantified.len > before) i = m.relations - 1;
-    }
+    join_connected(c, m, &quantified);
   } while (settle_unconnected(c, m, &quantified));
   Scheme *scheme = keep_relations(c, m, &quantified);
   default_rest(c, m, &quantified);
-  for (int i = 0; i < quantified.len; i++) {
-    quantified.data[i]->level = LEVEL_GENERIC;
-    quantified.data[i]->pending = NULL;
+  Types vars = quantified.list;
+  for (int i = 0; i < vars.len; i++) {
+    vars.data[i]->level = LEVEL_GENERIC;
+    vars.data[i]->pending = NULL;
   }
   for (int i = 0; i < n; i++) {
-    bs[i]->qvars = quantified.data;
-    bs[i]->nqvars = quantified.len;
+    bs[i]->qvars = vars.data;
+    bs[i]->nqvars = vars.len;
     bs[i]->scheme = scheme;
   }
 }
@@ -305,7 +349,7 @@ void tc_leave_level(Checker *c, Marks m, Binding **bs, int n, Generality g) {
       if (top) report_open(c, bs[i]);
       else tc_lower_levels(c, bs[i]->type, c->s.level);
     }
-    default_rest(c, m, &(Types){0});
+    default_rest(c, m, &(VarSet){0});
   }
   patch_rec_uses(c, m, bs, n);
 }

@@ -85,7 +85,7 @@ static void not_a_function(Checker *c, Expr *e, Type *t, int given) {
   const char *name = f->kind == E_VAR || f->kind == E_CTOR ? f->name.name : NULL;
   if (given == 0) {
     Diag *d = diag_error(c->diags, f->span, tc_diag_code(D_NOT_A_FUNCTION), "this is not a function: it is %s",
-                         type_text(c, t));
+                         t->kind == TY_VAR ? "a number" : type_text(c, t));
     if (f->kind == E_APPLY || f->kind == E_UNIT) d->hint = "is a `;` missing before it?";
     return;
   }
@@ -308,7 +308,7 @@ static Type *infer_if_only(Checker *c, Expr *e) {
   Type *t = tc_infer(c, e->args[1]);
   if (!tc_unify(c, c->t_unit, t)) {
     diag_error(c->diags, e->args[1]->span, tc_diag_code(D_TYPE_MISMATCH),
-               "an `if` without `else` must have a branch of type unit, not %s", type_text(c, t))
+               "the branch of an `if` without `else` must be of type unit")
         ->hint = "add an `else` branch";
   }
   return c->t_unit;

@@ -22,8 +22,8 @@ static Type *same_operands(Checker *c, Type *l, Type *r, unsigned classes, const
 }
 
 static Type *scaling(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at) {
-  tc_expect_class(c, l, CLASS_NUM, le ? le->span : at);
-  tc_expect_class(c, r, CLASS_NUM, re ? re->span : at);
+  if (!tc_expect_class(c, l, CLASS_NUM, le ? le->span : at) || !tc_expect_class(c, r, CLASS_NUM, re ? re->span : at))
+    return c->t_error;
   if (op == BIN_DIV) {
     tc_relation_new(c, C_DIVISOR, at, l, r, NULL)->divides = true;
     tc_solve(c);

@@ -220,6 +220,7 @@ int tc_check_items(Checker *c, Module *m, Item **items, int i, int n) {
   while (end < n && is_rule(items[end]) && defines(item, items[end]->name.name)) end++;
   int errors = c->diags->errors;
   reset_item(c);
+  c->s.errors = errors;
   check_item(c, m, item, items + i + 1, end - i - 1);
   if (c->diags->errors > errors || item->kind == I_ERROR) {
     leave_errors(c, m, item);

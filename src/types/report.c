@@ -36,24 +36,30 @@ static const char *class_message(Checker *c, unsigned cls, Type *t) {
   }
 }
 
-void tc_report_class(Checker *c, Span at, Sym user) {
+bool tc_no_errors(const Checker *c) { return c->diags->errors == c->s.errors; }
+
+void tc_report_class(Checker *c, Place p) {
   if (c->clash.kind != CLASH_CLASS) {
-    tc_report_clash(c, c->clash.a, c->clash.b, (Place){.at = at});
+    tc_report_clash(c, c->clash.a, c->clash.b, p);
     return;
   }
   Type *t = type_repr(c->clash.a);
   unsigned cls = c->clash.cls;
   DiagId id = cls == CLASS_DIFF ? D_NO_FLOAT : D_CLASS;
-  Diag *d = diag_error(c->diags, at, tc_diag_code(id), "%s", class_message(c, cls, t));
-  if (user) d->label = tc_format(c, "needed by this use of `%s`", user);
+  Diag *d = diag_error(c->diags, p.at, tc_diag_code(id), "%s", class_message(c, cls, t));
+  d->label = p.label;
+  d->also = p.also;
+  d->also_label = p.also_label;
   if (cls == CLASS_DIFF && t->kind == TY_INT) d->hint = "derivatives are taken of floats: 3.0 is one, and `float n`";
   if (cls == CLASS_DIFF && t->kind == TY_FUN) d->hint = "a function has no derivative of its own; give it its arguments";
   if (cls == CLASS_NUM && t->kind == TY_STRING) d->hint = "strings are joined with `++`";
 }
 
-void tc_expect_class(Checker *c, Type *t, unsigned classes, Span at) {
+bool tc_expect_class(Checker *c, Type *t, unsigned classes, Span at) {
   c->at = at;
-  if (!tc_require(c, t, classes)) tc_report_class(c, at, NULL);
+  if (tc_require(c, t, classes)) return true;
+  tc_report_class(c, (Place){.at = at});
+  return false;
 }
 
 /* ---- Clashes ---------------------------------------------------------------------- */
@@ -77,7 +83,7 @@ static const char *clash_hint(Checker *c, Type *want, Type *got) {
   Type *a = type_repr(k->a), *b = type_repr(k->b);
   want = type_repr(want);
   got = type_repr(got);
-  if (pair_is(k, TY_INT, TY_FLOAT)) return "`float x` makes a float of an int; 1.0 is a float, `round x |> int` an int";
+  if (pair_is(k, TY_INT, TY_FLOAT)) return "`float n` makes a float of an int, and `int x` an int of a float; the literal 1.0 is a float";
   if (got->kind == TY_FUN && want->kind != TY_FUN && want->kind != TY_VAR) return "is an argument missing?";
   if (pair_is(k, TY_RECORD, TY_RECORD)) {
     const char *hint = missing_field(c, a, b);
@@ -111,7 +117,7 @@ static Diag *clash_error(Checker *c, Type *want, Type *got, Span at) {
 
 void tc_report_clash(Checker *c, Type *want, Type *got, Place p) {
   if (c->clash.kind == CLASH_CLASS) {
-    tc_report_class(c, p.at, NULL);
+    tc_report_class(c, p);
     return;
   }
   Diag *d = clash_error(c, want, got, p.at);

@@ -122,12 +122,16 @@ static void add_module_names(Checker *c, Names *out, const Module *m, NameSpace 
   }
 }
 
+static Sym text_of(Checker *c, const char *s) { return sym_of(c->syms, s); }
+
 static const char *near_hint(Checker *c, Name name, NameSpace ns) {
   Names names = {0};
   Module *m = name.module ? find_module(c, name.module) : c->s.module;
   if (!m) return NULL;
   if (!name.module && ns == NS_VALUE) add_names(c, &names, &c->s.locals);
   add_module_names(c, &names, m, ns);
+  static const char *const builtin[] = {"int", "float", "bool", "string", "unit"};
+  for (int i = 0; !name.module && ns == NS_TYPE && i < 5; i++) vec_push(c->arena, names, text_of(c, builtin[i]));
   for (int i = 0; !name.module && i < m->opened.len; i++) add_module_names(c, &names, m->opened.data[i], ns);
   if (!name.module && c->prelude && c->prelude != m) add_module_names(c, &names, c->prelude, ns);
   Sym near = nearest_name(name.name, names.data, names.len);
@@ -154,8 +158,6 @@ Binding *tc_lookup_value(Checker *c, Name name) {
   if (!b && !reported) report_unbound(c, name, NS_VALUE, D_UNBOUND_NAME, "");
   return b;
 }
-
-static Sym text_of(Checker *c, const char *s) { return sym_of(c->syms, s); }
 
 Ctor *tc_lookup_ctor(Checker *c, Name name) {
   bool reported = false;

@@ -65,10 +65,12 @@ static void wait(Checker *c, Constraint *k) {
 }
 
 /* ---- Steps: true when the relation is decided ------------------------------------ */
+static Place place_of(Checker *c, const Constraint *k) {
+  return (Place){.at = k->at, .label = k->user ? tc_format(c, "needed by this use of `%s`", k->user) : NULL};
+}
+
 static void fail_mismatch(Checker *c, Constraint *k, Type *want, Type *got) {
-  Place p = {.at = k->at};
-  if (k->user) p.label = tc_format(c, "needed by this use of `%s`", k->user);
-  tc_report_clash(c, want, got, p);
+  tc_report_clash(c, want, got, place_of(c, k));
 }
 
 static bool same(Checker *c, Constraint *k, Type *a, Type *b) {
@@ -77,7 +79,7 @@ static bool same(Checker *c, Constraint *k, Type *a, Type *b) {
 }
 
 static bool classed(Checker *c, Constraint *k, Type *t, unsigned classes) {
-  if (!tc_require(c, t, classes)) tc_report_class(c, k->at, k->user);
+  if (!tc_require(c, t, classes)) tc_report_class(c, place_of(c, k));
   return true;
 }
 
@@ -264,6 +266,19 @@ static void settle_reshape(Checker *c, Constraint *k) {
   k->done = true;
 }
 
+static void report_ambiguous(Checker *c, Constraint *k) {
+  bool field = k->kind == C_FIELD;
+  if (tc_no_errors(c)) {
+    const char *message = field ? tc_format(c, "it isn't known which record `.%s` is a field of", k->field)
+                                : "it isn't known what `++` joins here";
+    diag_error(c->diags, k->at, tc_diag_code(D_AMBIGUOUS), "%s", message)->hint =
+        field ? "annotate the record, as in `(p : point)`, or declare its `type` before"
+              : "annotate an operand, as in `(s : string)`";
+  }
+  k->done = true;
+  for (int i = 0; i < k->n; i++) tc_unify(c, k->t[i], c->t_error);
+}
+
 void tc_relation_settle(Checker *c, Constraint *k) {
   if (k->done) return;
   switch (k->kind) {
@@ -280,22 +295,7 @@ void tc_relation_settle(Checker *c, Constraint *k) {
   }
   case C_MATMUL: settle_matmul(c, k); break;
   case C_RESHAPE: settle_reshape(c, k); break;
-  case C_CONCAT: {
-    Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_AMBIGUOUS), "it isn't known what `++` joins here");
-    d->hint = "annotate an operand, as in `(s : string)`";
-    k->done = true;
-    tc_unify(c, k->t[0], c->t_error);
-    break;
-  }
-  case C_FIELD: {
-    Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_AMBIGUOUS), "it isn't known which record `.%s` is a field of",
-                         k->field);
-    d->hint = "annotate the record, as in `(p : point)`, or declare its `type` before";
-    k->done = true;
-    tc_unify(c, k->t[0], c->t_error);
-    tc_unify(c, k->t[1], c->t_error);
-    break;
-  }
+  case C_CONCAT: case C_FIELD: report_ambiguous(c, k); break;
   }
   tc_solve(c);
   k->done = true;

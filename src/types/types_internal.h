@@ -102,6 +102,7 @@ typedef struct MatchCheck { /* looked at when the item's types are settled */
 typedef struct State {
   Module *module;
   LazyItem *lazy_item;
+  int errors;      /* reported before the item */
   int level;
   Type *effect;    /* of the function body being checked */
   int depth;       /* functions around */
@@ -250,7 +251,9 @@ typedef struct Place { /* where a type was wanted, and why */
 /* Unifies; on failure says that `want` was expected and `got` found. */
 bool tc_expect_type(Checker *c, Type *want, Type *got, Place p);
 void tc_report_clash(Checker *c, Type *want, Type *got, Place p);
-void tc_expect_class(Checker *c, Type *t, unsigned classes, Span at);
-void tc_report_class(Checker *c, Span at, Sym user);
+bool tc_expect_class(Checker *c, Type *t, unsigned classes, Span at);
+void tc_report_class(Checker *c, Place p);
+/* Whether the item under way has no error so far: else what is unknown at its end may follow from that. */
+bool tc_no_errors(const Checker *c);
 const char *tc_format(Checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #endif

@@ -39,13 +39,26 @@ static bool bind(Checker *c, Type *v, Type *t) {
   tc_relation_wake(c, v);
   if (t->kind == TY_VAR && !t->user_name) t->user_name = v->user_name;
   unsigned classes = v->classes & ~(unsigned)CLASS_EFFECT;
-  return !classes || tc_require(c, t, classes);
+  if (!classes || tc_require(c, t, classes)) return true;
+  v->link = NULL; /* the message should show what it was */
+  return false;
+}
+
+/* What an erroneous type meets is erroneous too, so that nothing more is said of it. */
+static bool spread_error(Checker *c, Type *a, Type *b) {
+  Type *v = a->kind == TY_ERROR ? b : a;
+  if (v->kind == TY_VAR && !is_rigid(v) && !(v->classes & CLASS_EFFECT)) {
+    v->link = c->t_error;
+    tc_relation_wake(c, v);
+  }
+  return true;
 }
 
 static bool unify_at(Checker *c, Type *a, Type *b, int depth) {
   a = type_repr(a);
   b = type_repr(b);
-  if (a == b || a->kind == TY_ERROR || b->kind == TY_ERROR) return true;
+  if (a == b) return true;
+  if (a->kind == TY_ERROR || b->kind == TY_ERROR) return spread_error(c, a, b);
   if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return clash(c, CLASH_SIZE, a, b, 0);
   if (a->kind == TY_VAR && !is_rigid(a)) return bind(c, a, b);
   if (b->kind == TY_VAR && !is_rigid(b)) return bind(c, b, a);
