@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small always-inline functions of the emitted module: counting, guarded integer
+/* Small static functions of the emitted module, which GCC inlines: counting, guarded integer
  * division, saturating conversion, minimum and maximum.
  *
  * Each is built block by block when the module first uses it. They are branches
@@ -21,7 +21,7 @@ static H begin(Emit *e, const char *name, Type *result, Type *type_a, Type *type
   gcc_jit_param *params[2] = {g->context_new_param(e->ctx, NULL, type_a, "a"), NULL};
   if (type_b) params[1] = g->context_new_param(e->ctx, NULL, type_b, "b");
   H h = {.e = e};
-  h.fn = g->context_new_function(e->ctx, NULL, GF_ALWAYS_INLINE, result, name, type_b ? 2 : 1, params, 0);
+  h.fn = g->context_new_function(e->ctx, NULL, GF_INTERNAL, result, name, type_b ? 2 : 1, params, 0);
   h.a = g->param_as_rvalue(params[0]);
   h.b = type_b ? g->param_as_rvalue(params[1]) : NULL;
   h.entry = g->function_new_block(h.fn, NULL);
