@@ -191,7 +191,10 @@ bool checker_instantiate_at(Checker *c, Binding *b, Type *t, Type **inst) {
   Type **fresh;
   bool ok = tc_unify(c, tc_instantiate(c, b, b->span, &fresh), t);
   tc_leave_level(c, m, NULL, 0, GEN_NONE);
-  for (int i = 0; i < b->nqvars; i++) inst[i] = type_repr(fresh[i]);
+  for (int i = 0; i < b->nqvars; i++) {
+    inst[i] = type_repr(fresh[i]);
+    if (inst[i]->kind == TY_VAR) inst[i] = inst[i]->classes & CLASS_EFFECT ? c->t_pure : c->t_unit; /* one of t */
+  }
   ok = ok && !own.errors;
   c->diags = outer;
   c->s = saved;

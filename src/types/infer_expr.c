@@ -73,11 +73,33 @@ static Type *infer_ctor(Checker *c, Expr *e) {
 }
 
 /* ---- Application --------------------------------------------------------------------- */
+/* A call's effect is at most that of the function around. Which calls matter is known at the function's end only:
+ * one that prints may call anything, and what else it calls needs no effect for that. */
 void tc_use_effect(Checker *c, Type *effect, Span at) {
   effect = type_repr(effect);
   Type *here = type_repr(c->s.effect);
-  if (effect->kind == TY_PURE || here->kind == TY_EFFECT) return;
-  if (!tc_unify(c, here, effect)) tc_report_clash(c, here, effect, (Place){.at = at});
+  if (effect->kind == TY_PURE || here->kind == TY_EFFECT || effect == here) return;
+  if (effect->kind == TY_VAR) vec_push(c->arena, c->s.used, effect);
+  else if (!tc_unify(c, here, effect)) tc_report_clash(c, here, effect, (Place){.at = at});
+}
+
+Body tc_begin_body(Checker *c) {
+  Body b = {c->s.effect, c->s.used.len};
+  c->s.effect = type_effect_var(c);
+  return b;
+}
+
+Type *tc_end_body(Checker *c, Body b) {
+  Type *effect = c->s.effect;
+  for (int i = b.used; i < c->s.used.len; i++)
+    if (type_repr(c->s.used.data[i])->kind == TY_EFFECT) tc_unify(c, effect, c->t_effect);
+  for (int i = b.used; i < c->s.used.len && type_repr(effect)->kind != TY_EFFECT; i++) {
+    Type *used = type_repr(c->s.used.data[i]);
+    if (used->kind == TY_VAR && used->level != LEVEL_GENERIC) tc_unify(c, effect, used);
+  }
+  c->s.used.len = b.used;
+  c->s.effect = b.outer;
+  return effect;
 }
 
 static void not_a_function(Checker *c, Expr *e, Type *t, int given) {
@@ -144,9 +166,8 @@ Type *tc_infer_apply(Checker *c, Expr *e) {
 /* ---- Functions and lets --------------------------------------------------------------- */
 static Type *infer_fun(Checker *c, Expr *e) {
   int mark = c->s.undo.len;
-  Type *outer = c->s.effect;
   int loops = c->s.loops;
-  c->s.effect = type_effect_var(c);
+  Body body = tc_begin_body(c);
   c->s.depth++;
   c->s.loops = 0;
   Bindings bs = {0};
@@ -155,11 +176,10 @@ static Type *infer_fun(Checker *c, Expr *e) {
     tc_must_match(c, e->params[i]);
   }
   tc_push_bindings(c, &bs);
-  Type *t = tc_infer(c, e->args[0]);
+  Type *t = tc_infer(c, e->args[0]), *effect = tc_end_body(c, body);
   for (int i = e->nparams - 1; i >= 0; i--)
-    t = type_fun(c, e->params[i]->type, t, i == e->nparams - 1 ? c->s.effect : type_effect_var(c));
+    t = type_fun(c, e->params[i]->type, t, i == e->nparams - 1 ? effect : type_effect_var(c));
   tc_local_pop_to(c, mark);
-  c->s.effect = outer;
   c->s.depth--;
   c->s.loops = loops;
   return t;

@@ -96,11 +96,11 @@ static Type *apply_to(Checker *c, Type *f, Type *arg, Span fspan, Span argspan) 
 
 /* f >> g: its effect is that of both. */
 static Type *compose(Checker *c, Type *f, Type *g, Span fspan, Span gspan) {
-  Type *outer = c->s.effect, *effect = c->s.effect = type_effect_var(c), *arg = type_var(c, 0);
+  Body body = tc_begin_body(c);
+  Type *arg = type_var(c, 0);
   Type *middle = apply_to(c, f, arg, fspan, fspan);
   Type *result = apply_to(c, g, middle, gspan, fspan);
-  c->s.effect = outer;
-  return type_fun(c, arg, result, effect);
+  return type_fun(c, arg, result, tc_end_body(c, body));
 }
 
 /* ---- Binary expressions ------------------------------------------------------------ */
@@ -201,11 +201,10 @@ static Type *operator_result(Checker *c, Expr *e, Type *l, Type *r) {
 
 Type *tc_infer_operator(Checker *c, Expr *e) {
   Type *l = type_var(c, 0), *r = type_var(c, 0), *result;
-  Type *outer = c->s.effect, *effect = c->s.effect = type_effect_var(c);
+  Body body = tc_begin_body(c);
   if (e->op == BIN_PIPE) result = apply_to(c, r, l, e->span, e->span);
   else if (e->op == BIN_PIPE_LEFT) result = apply_to(c, l, r, e->span, e->span);
   else if (e->op == BIN_COMPOSE) result = compose(c, l, r, e->span, e->span);
   else result = operator_result(c, e, l, r);
-  c->s.effect = outer;
-  return type_fun(c, l, type_fun(c, r, result, effect), type_effect_var(c));
+  return type_fun(c, l, type_fun(c, r, result, tc_end_body(c, body)), type_effect_var(c));
 }

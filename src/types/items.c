@@ -18,7 +18,7 @@ void tc_state_begin(Checker *c, Module *m, LazyItem *lazy) {
 /* Each item starts with empty lists; their memory is used again. */
 static void reset_item(Checker *c) {
   c->s.vars.len = c->s.relations.len = c->s.ready.len = c->s.rec_uses.len = 0;
-  c->s.type_vars.len = c->s.matches.len = c->s.discarded.len = 0;
+  c->s.used.len = c->s.type_vars.len = c->s.matches.len = c->s.discarded.len = 0;
   c->s.level = c->s.depth = c->s.loops = 0;
 }
 

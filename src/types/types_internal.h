@@ -105,6 +105,7 @@ typedef struct State {
   int errors;      /* reported before the item */
   int level;
   Type *effect;    /* of the function body being checked */
+  Types used;      /* effects of calls in it, see tc_use_effect */
   int depth;       /* functions around */
   int loops;       /* comprehensions around */
   Map locals;      /* Sym -> Binding */
@@ -223,6 +224,10 @@ Type *tc_infer_operator(Checker *c, Expr *e);
 Type *tc_infer_apply(Checker *c, Expr *e);
 Type *tc_arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at);
 void tc_use_effect(Checker *c, Type *effect, Span at);
+/* Around a function's body: what it calls has its effect. */
+typedef struct Body { Type *outer; int used; } Body;
+Body tc_begin_body(Checker *c);
+Type *tc_end_body(Checker *c, Body b); /* the body's effect */
 void tc_check_let_group(Checker *c, LetBinding *lets, int n, bool rec, Item *item, Item **rules, int nrules);
 void tc_must_match(Checker *c, Pat *p);
 
