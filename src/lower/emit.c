@@ -126,13 +126,22 @@ void fn_leave(Fn *fn, int scope) {
   }
 }
 
+/* Reads something of an array where it is known from then on. */
+static void remember(Fn *fn, LInstr in, int dim) {
+  if (fn->info.data[in.a].constant) {
+    vec_push(fn->m->arena, fn->consts, in);
+    return;
+  }
+  vec_push(fn->m->arena, fn->code, in);
+  vec_push(fn->m->arena, fn->undo, ((CacheUndo){in.a, dim}));
+}
+
 int fn_data(Fn *fn, int array) {
   if (fn->info.data[array].base >= 0) array = fn->info.data[array].base;
   if (fn->info.data[array].data >= 0) return fn->info.data[array].data;
   int r = fn_reg(fn, R_RAW);
-  fn_emit(fn, LOP_DATA, r, array, -1, -1);
   fn->info.data[array].data = r;
-  vec_push(fn->m->arena, fn->undo, ((CacheUndo){array, -1}));
+  remember(fn, (LInstr){.op = LOP_DATA, .dst = r, .a = array, .b = -1, .c = -1}, -1);
   return r;
 }
 
@@ -144,19 +153,18 @@ int fn_dim(Fn *fn, int array, int k) {
     if (k == 0 && info->first >= 0) return info->first;
     return fn_dim(fn, info->base, info->skip + k);
   }
-  if (k < MAX_KNOWN_RANK) {
-    if (!info->dims) {
-      info->dims = NEW_ARRAY(fn->m->arena, int, MAX_KNOWN_RANK);
-      for (int i = 0; i < MAX_KNOWN_RANK; i++) info->dims[i] = -1;
-    }
-    if (info->dims[k] >= 0) return info->dims[k];
+  if (k >= MAX_KNOWN_RANK) {
+    lower_error(fn->m, "an array of more than %d dimensions", MAX_KNOWN_RANK);
+    return 0;
   }
+  if (!info->dims) {
+    info->dims = NEW_ARRAY(fn->m->arena, int, MAX_KNOWN_RANK);
+    for (int i = 0; i < MAX_KNOWN_RANK; i++) info->dims[i] = -1;
+  }
+  if (info->dims[k] >= 0) return info->dims[k];
   int r = fn_reg(fn, R_INT);
-  fn_emit(fn, LOP_DIM, r, array, -1, -1)->imm.i = k;
-  if (k < MAX_KNOWN_RANK) {
-    fn->info.data[array].dims[k] = r;
-    vec_push(fn->m->arena, fn->undo, ((CacheUndo){array, k}));
-  }
+  fn->info.data[array].dims[k] = r;
+  remember(fn, (LInstr){.op = LOP_DIM, .dst = r, .a = array, .b = -1, .c = -1, .imm.i = k}, k);
   return r;
 }
 

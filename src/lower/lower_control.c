@@ -6,10 +6,12 @@
  * arms that can't fail are both evaluated, and the result selected.
  *
  * The result of a function is lowered in tail position: arms return by themselves, and a call of the function itself
- * assigns the parameters and jumps to the start. */
+ * assigns the parameters and jumps to the start. Functions that call each other last are lowered together: each one's
+ * code holds the bodies of the others it may get to, with registers of their own for the parameters. */
 #include "lower/lower_internal.h"
 
-enum { SELECT_NODES = 4 };
+enum { SELECT_NODES = 4, MAX_TAIL_GROUP = 16 };
+typedef Vec(Func *) TailCalls;
 
 /* ---- Selection instead of a branch ---- */
 static bool cheap_op(Op op) {
@@ -183,12 +185,44 @@ static Node *tail_node(Sched *s, bool *passed) {
   }
 }
 
-bool lower_calls_itself_last(Lower *m, Graph *g, const Func *f) {
+/* Adds the functions that g calls last to `found`, each once. */
+static void find_tail_calls(Lower *m, Graph *g, Map *seen, TailCalls *found) {
   Node *x = tail_node(sched_of(m, g), NULL);
-  if (x->op == OP_CALL) return x->attr.func == f;
-  for (int i = 0; x->op == OP_SWITCH && i < x->ngraphs; i++)
-    if (lower_calls_itself_last(m, x->graphs[i], f)) return true;
+  Func *f = x->op == OP_CALL ? x->attr.func : NULL;
+  if (f && f->graph && !map_get(seen, f)) {
+    map_put(seen, f, f);
+    vec_push(m->arena, *found, f);
+  }
+  for (int i = 0; x->op == OP_SWITCH && i < x->ngraphs; i++) find_tail_calls(m, x->graphs[i], seen, found);
+}
+
+bool lower_tail_reaches(Lower *m, Func *from, Func *to) {
+  Map seen;
+  map_init(&seen, m->arena);
+  TailCalls found = {0};
+  find_tail_calls(m, from->graph, &seen, &found);
+  for (int i = 0; i < found.len && i < MAX_TAIL_GROUP; i++) {
+    if (found.data[i] == to) return true;
+    find_tail_calls(m, found.data[i]->graph, &seen, &found);
+  }
   return false;
+}
+
+/* Where a tail call of f goes: a place in this function, if f may come back by tail calls to the one it is called from. */
+static TailTarget *tail_target(Fn *fn, Func *f) {
+  if (!fn->here || !f->graph) return NULL;
+  for (int i = 0; i < fn->targets.len; i++)
+    if (fn->targets.data[i].func == f) return &fn->targets.data[i];
+  if (fn->targets.len >= MAX_TAIL_GROUP || !lower_tail_reaches(fn->m, f, fn->here)) return NULL;
+  int n = 0, at = 0;
+  for (int k = 0; k < f->nparams; k++) n += lower_slots(fn->m->w, f->params[k]);
+  TailTarget t = {f, fn_label(fn), NEW_ARRAY(fn->m->arena, int, n + 1)};
+  for (int k = 0; k < f->nparams; k++) {
+    const Layout *l = lower_layout(fn->m->w, f->params[k]);
+    for (int i = 0; i < l->n; i++) t.regs[at++] = fn_reg(fn, l->kinds[i]);
+  }
+  vec_push(fn->m->arena, fn->targets, t);
+  return &fn->targets.data[fn->targets.len - 1];
 }
 
 static void return_row(Fn *fn, Row row) {
@@ -196,16 +230,19 @@ static void return_row(Fn *fn, Row row) {
   fn_args(fn, row.r, row.n);
 }
 
-static void jump_to_start(Frame *fr, Node *call) {
+static void jump_to(Frame *fr, const TailTarget *target, Node *call) {
   Fn *fn = fr->fn;
-  int *args = NEW_ARRAY(fn->m->arena, int, fn->f->nparams + 1), n = 0;
+  int label = target->label, n = 0, at = 0;
+  const int *regs = target->regs;
+  for (int k = 0; k < call->nops; k++) n += frame_row(fr, call->ops[k]).n;
+  int *args = NEW_ARRAY(fn->m->arena, int, n + 1);
   for (int k = 0; k < call->nops; k++) {
     Row row = frame_row(fr, call->ops[k]);
-    for (int i = 0; i < row.n; i++) args[n++] = row.r[i];
+    for (int i = 0; i < row.n; i++) args[at++] = row.r[i];
   }
-  fn_parallel_move(fn, fn->self_regs, args, n, false);
+  fn_parallel_move(fn, regs, args, n, false);
   fn_emit(fn, LOP_POLL, -1, -1, -1, -1);
-  fn_jump(fn, fn->start_label);
+  fn_jump(fn, label);
 }
 
 static void arm_in_tail(Fn *fn, Graph *arm, Row *caps, const int *join) {
@@ -218,17 +255,17 @@ void lower_body(Fn *fn, Graph *g, Row *params) {
   frame_open(&fr, fn, g, params);
   bool *passed = NEW_ARRAY(fn->m->arena, bool, fr.s->n);
   Node *x = tail_node(fr.s, passed);
-  bool self = x->op == OP_CALL && fn->self && x->attr.func == fn->self && fn->start_label >= 0;
+  const TailTarget *target = x->op == OP_CALL ? tail_target(fn, x->attr.func) : NULL;
   bool arms = x->op == OP_SWITCH && x->ngraphs > 1 && !selects(fn->m, x);
-  if (!self && !arms) {
+  if (!target && !arms) {
     return_row(fn, lower_graph(fn, g, params));
     return;
   }
   for (int i = 0; i < fr.s->n; i++)
     if (fr.s->order[i] != x && !passed[i]) lower_node(&fr, fr.s->order[i]);
   fr.pos = fr.s->n;
-  if (self) {
-    jump_to_start(&fr, x);
+  if (target) {
+    jump_to(&fr, tail_target(fn, x->attr.func), x);
     return;
   }
   Row *caps = bind_captures(&fr, x);

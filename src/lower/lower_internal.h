@@ -80,11 +80,14 @@ typedef struct RegInfo {
   int *dims;         /* registers of its dimensions, -1 unknown; NULL none known */
   bool fresh;        /* an array that nothing else refers to */
   int pins;          /* > 0: belongs to an enclosing repetition or arm, must not be taken */
+  bool constant;     /* defined at function entry for good */
   int base, offset;  /* base >= 0: not a register but the part of array `base` from element `offset`, */
   int skip;          /*   without its first `skip` dimensions, */
   int first;         /*   the first remaining one being register `first` if >= 0 */
 } RegInfo;
 typedef struct CacheUndo { int reg, dim; } CacheUndo; /* dim -1: data */
+/* Where tail calls of a function go, and the registers of its parameters. */
+typedef struct TailTarget { Func *func; int label; int *regs; } TailTarget;
 typedef struct Fn {
   Lower *m;
   LFunc *f;
@@ -95,9 +98,8 @@ typedef struct Fn {
   Map const_rows;    /* Node* -> int* of constants in loops, defined at function entry */
   int nlabels;
   int loop_depth;
-  int start_label;   /* self tail calls jump here; -1 none yet */
-  Func *self;
-  int *self_regs;    /* registers of the parameters as tail calls assign them */
+  Func *here;        /* whose body is being lowered, if it is called last by itself or by others of its group */
+  Vec(TailTarget) targets; /* functions whose bodies are part of this one */
 } Fn;
 typedef struct Row { const int *r; int n; } Row;
 /* A loop that writes stacked output number `stack` straight into the block of an enclosing loop. */
@@ -155,6 +157,7 @@ int frame_reg(Frame *fr, const Node *x);      /* of a value of one slot */
 bool frame_can_take(Frame *fr, const Node *x, int reg);
 /* A register with x's pointer that may be replaced: its own if this is the last use. */
 int frame_take(Frame *fr, const Node *x);
+Row lower_constant(Frame *fr, const Node *x);
 void lower_node(Frame *fr, Node *x);
 /* Lowers everything in the graph; the registers of its result. */
 Row lower_graph(Fn *fn, Graph *g, Row *params);
@@ -178,7 +181,8 @@ int fn_add(Fn *fn, int a, int b); /* -1 stands for 0 */
 /* lower_control.c */
 Row lower_switch(Frame *fr, Node *x);
 void lower_body(Fn *fn, Graph *g, Row *params); /* ends in RETURN or a jump to the start on every path */
-bool lower_calls_itself_last(Lower *m, Graph *g, const Func *f);
+/* Tail calls may lead from one function to the other. */
+bool lower_tail_reaches(Lower *m, Func *from, Func *to);
 
 /* lower_loop.c */
 Row lower_loop(Frame *fr, Node *x);

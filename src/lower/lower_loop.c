@@ -170,6 +170,10 @@ typedef struct Nest {
 static int invariant(Loop *lp, const Nest *nest, const Node *x, int dim) {
   if (x->op == OP_INT) return fn_int(lp->fn, x->attr.i);
   if (x->op == OP_LEN && dim < 0) return invariant(lp, nest, x->ops[0], (int)x->attr.i);
+  if (x->op == OP_GLOBAL) {
+    int r = lower_constant(lp->fr, x).r[0];
+    return dim < 0 ? r : fn_dim(lp->fn, r, dim);
+  }
   if (x->op != OP_PARAM) return -1;
   const LoopInfo *l = nest->loop->loop;
   int k = (int)x->attr.i - 1, state = l->ncarried + l->naccs, caps = state + l->nsliced;

@@ -118,23 +118,31 @@ LFunc *lower_func(Lower *m, Func *f) {
   return known ? known : new_func(m, f, f->name, f->graph, f);
 }
 
-/* Where self tail calls go: after the parameters have been moved to registers that they may assign. */
-static void open_start(Fn *fn, Row *params, int nparams) {
-  fn->self_regs = NEW_ARRAY(fn->m->arena, int, fn->f->nparams + 1);
+/* The function may be re-entered by tail calls: its parameters move to registers that those may assign. */
+static void open_start(Fn *fn, Func *self) {
+  TailTarget t = {self, fn_label(fn), NEW_ARRAY(fn->m->arena, int, fn->f->nparams + 1)};
   for (int r = 0; r < fn->f->nparams; r++) {
-    fn->self_regs[r] = r;
+    t.regs[r] = r;
     if (fn->regs.data[r].kind != R_PTR) continue;
-    fn->self_regs[r] = fn_reg(fn, R_PTR);
-    fn_move(fn, fn->self_regs[r], r, false);
+    t.regs[r] = fn_reg(fn, R_PTR);
+    fn_move(fn, t.regs[r], r, false);
   }
-  for (int k = 0, at = 0; k < nparams; k++) {
-    params[k].r = fn->self_regs + at;
+  fn->loop_depth = 1;
+  vec_push(fn->m->arena, fn->targets, t);
+}
+
+static void lower_target(Fn *fn, TailTarget t) {
+  Row *params = NEW_ARRAY(fn->m->arena, Row, t.func->nparams + 1);
+  for (int k = 0, at = 0; k < t.func->nparams; k++) {
+    params[k] = (Row){t.regs + at, lower_slots(fn->m->w, t.func->params[k])};
     at += params[k].n;
   }
-  fn->start_label = fn_label(fn);
-  fn->loop_depth = 1;
-  fn_place(fn, fn->start_label);
+  int scope = fn_scope(fn);
+  fn->here = t.func;
+  fn_place(fn, t.label);
   fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 0, -1);
+  lower_body(fn, t.func->graph, params);
+  fn_leave(fn, scope);
 }
 
 static void finish_code(Fn *fn) {
@@ -153,16 +161,18 @@ static void lower_function(Lower *m, Pending p) {
   Fn *fn = NEW(m->arena, Fn);
   fn->m = m;
   fn->f = p.func;
-  fn->self = p.source;
-  fn->start_label = -1;
   map_init(&fn->const_rows, m->arena);
   Row *params = NEW_ARRAY(m->arena, Row, p.graph->nparams + 1);
   for (int k = 0; k < p.graph->nparams; k++) {
     const Layout *l = lower_layout(m->w, p.graph->params[k]);
     params[k] = (Row){fn_regs(fn, l), l->n};
   }
-  if (p.source && lower_calls_itself_last(m, p.graph, p.source)) open_start(fn, params, p.graph->nparams);
-  lower_body(fn, p.graph, params);
+  if (p.source && lower_tail_reaches(m, p.source, p.source)) {
+    open_start(fn, p.source);
+    for (int i = 0; i < fn->targets.len; i++) lower_target(fn, fn->targets.data[i]);
+  } else {
+    lower_body(fn, p.graph, params);
+  }
   finish_code(fn);
   vec_push(m->arena, m->fns, fn);
 }

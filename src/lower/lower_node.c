@@ -44,7 +44,7 @@ static Row operand_regs(Frame *fr, const Node *x, int first) {
 }
 
 /* ---- Constants ---- */
-static void fill_constant(Frame *fr, Node *x, LInstr *in) {
+static void fill_constant(Frame *fr, const Node *x, LInstr *in) {
   Lower *m = fr->fn->m;
   switch (x->op) {
   case OP_FLOAT:
@@ -70,7 +70,7 @@ static void emit_constant(Fn *fn, LInstr in, bool once) {
   else vec_push(fn->m->arena, fn->code, in);
 }
 
-static Row lower_constant(Frame *fr, Node *x) {
+Row lower_constant(Frame *fr, const Node *x) {
   Fn *fn = fr->fn;
   bool once = fn->loop_depth > 0;
   const int *known = once ? map_get(&fn->const_rows, x) : NULL;
@@ -90,11 +90,7 @@ static Row lower_constant(Frame *fr, Node *x) {
   }
   if (!once) return row;
   map_put(&fn->const_rows, x, (void *)(uintptr_t)row.r);
-  if (x->op == OP_GLOBAL && x->type->kind == T_ARRAY) { /* its data is a constant too */
-    int data = fn_reg(fn, R_RAW);
-    emit_constant(fn, (LInstr){.op = LOP_DATA, .dst = data, .a = row.r[0], .b = -1, .c = -1}, true);
-    fn->info.data[row.r[0]].data = data;
-  }
+  for (int i = 0; i < n; i++) fn->info.data[row.r[i]].constant = true;
   return row;
 }
 

@@ -405,6 +405,10 @@ Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int6
   if (!sub) return 0;
   const Desc *elem = desc->args[0];
   int64_t n = product(dims, desc->rank);
+  if (!is_log(sub)) { /* a shift knows only a bound */
+    int64_t have = product(((ArrayObj *)sub)->dims, sub->desc->rank);
+    if (have < count) count = have;
+  }
   if (!*bag && offset == 0 && count == n && !is_log(sub)) {
     *bag = sub;
     return 0;

@@ -236,6 +236,28 @@ static void lists(void) {
   nothing_left();
 }
 
+/* even and odd call each other last: a million deep in constant stack, with a string handed through. */
+static void mutual_tail_calls(void) {
+  IrType *ps[] = {I, S}, *sel[] = {I, S};
+  Func *f[2] = {ir_func(w, sym_of(&syms, "even"), ps, 2, S), ir_func(w, sym_of(&syms, "odd"), ps, 2, S)};
+  f[0]->recursive = f[1]->recursive = true;
+  Node *caps[] = {P(0, I), P(1, S)};
+  for (int k = 0; k < 2; k++) {
+    Node *args[] = {ir_op2(w, OP_ISUB, P(0, I), ir_int(w, 1)), P(1, S)};
+    Node *done = k ? ir_string(w, sym_of(&syms, "odd")) : P(1, S);
+    Graph *arms[] = {ir_graph(w, sel, 2, ir_call(w, f[1 - k], args, 0), NULL), ir_graph(w, sel, 2, done, NULL)};
+    ir_func_finish(w, f[k], ir_switch(w, ir_op2(w, OP_IEQ, P(0, I), ir_int(w, 0)), arms, 2, caps, 2));
+  }
+  Node *text = ir_rt(w, ir_rt_find("show"), S, I, (Node *[]){P(0, I)}, 1, 0);
+  Node *args[] = {P(0, I), text};
+  Slot in[] = {int_slot(1000000)}, res[1];
+  CHECK(run(ir_graph(w, &I, 1, ir_call(w, f[0], args, 0), NULL), in, res));
+  CHECK_STR(((StringObj *)res[0].p)->bytes, "1000000");
+  CHECK(count_op(LOP_CALL) <= 1);
+  rt_release(&rt, res[0].p);
+  nothing_left();
+}
+
 /* A closure that captures an array and a string, applied twice, and returned. */
 static void closures(void) {
   IrType *FI = ir_fun_type(w, I, F, false);
@@ -442,6 +464,7 @@ int main(void) {
   nested_stacking();
   matrix_sum();
   lists();
+  mutual_tail_calls();
   closures();
   growing();
   updates_in_arms();
