@@ -59,7 +59,7 @@ static Row lower_select(Frame *fr, Node *x, Row *caps) {
 }
 
 /* ---- Branches ---- */
-/* Registers of the captures that no arm may take: they are used later, or twice. */
+/* Registers of the captures that no arm may take: they are used later, or twice, or looked into by a virtual part. */
 static int *pin_captures(Frame *fr, Node *x, Row *caps, int *npins) {
   Fn *fn = fr->fn;
   int total = 0, n = 0;
@@ -69,9 +69,10 @@ static int *pin_captures(Frame *fr, Node *x, Row *caps, int *npins) {
   map_init(&seen, fn->m->arena);
   for (int k = 1; k < x->nops; k++)
     for (int i = 0; i < caps[k - 1].n; i++) {
-      int r = caps[k - 1].r[i];
+      int r = caps[k - 1].r[i], base = fn->info.data[r].base;
       const void *key = (const void *)(uintptr_t)(r + 1);
       if (map_get(&seen, key) || !frame_can_take(fr, x->ops[k], r)) pins[n++] = r;
+      if (base >= 0) pins[n++] = base;
       map_put(&seen, key, fn);
     }
   for (int i = 0; i < n; i++) fn->info.data[pins[i]].pins++;

@@ -69,12 +69,12 @@ static void find_certain(Loop *lp) {
   for (int i = 0; i < at; i++) lp->certain[i] = lp->certain[i] && updated[i];
 }
 
-/* How often register r is among the operands. */
+/* How often register r is among the operands, itself or as what a virtual part looks into. */
 static int operand_count(Loop *lp, int r) {
   int n = 0, first = lp->l->has_cond ? 0 : 1;
   for (int k = first; k < lp->x->nops; k++) {
     Row row = frame_row(lp->fr, lp->x->ops[k]);
-    for (int i = 0; i < row.n; i++) n += row.r[i] == r;
+    for (int i = 0; i < row.n; i++) n += row.r[i] == r || lp->fn->info.data[row.r[i]].base == r;
   }
   return n;
 }

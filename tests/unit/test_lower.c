@@ -347,6 +347,35 @@ static void updates_in_arms(void) {
   nothing_left();
 }
 
+/* A row of a matrix is read by the arm, or the loop, that updates the matrix: it is the old row. */
+static void rows_of_old_versions(void) {
+  Node *zero = ir_int(w, 0), *n = P(0, I), *dims[] = {n, n}, *at[] = {zero, zero};
+  Node *m = ir_update(w, ir_zeros(w, FM, dims), at, 2, ir_float(w, 3));
+  Node *row = ir_index(w, m, &zero, 1);
+  IrType *ap[] = {FM, FA};
+  Node *at1[] = {zero, ir_int(w, 1)}, *one = ir_int(w, 1);
+  Node *up = ir_update(w, ir_update(w, P(0, FM), at, 2, ir_float(w, 7)), at1, 2, ir_float(w, 8));
+  Node *read = ir_op2(w, OP_FADD, ir_index(w, P(1, FA), &zero, 1), ir_index(w, P(1, FA), &one, 1));
+  Graph *arms[] = {ir_graph(w, ap, 2, ir_pair(w, up, read), NULL), ir_graph(w, ap, 2, ir_pair(w, P(0, FM), ir_float(w, 1)), NULL)};
+  Node *caps[] = {m, row};
+  Node *sw = ir_switch(w, ir_op2(w, OP_ILT, n, ir_int(w, 0)), arms, 2, caps, 2);
+  Slot in[] = {int_slot(2)}, res[2];
+  CHECK(run(ir_graph(w, &I, 1, sw, NULL), in, res));
+  CHECK(res[1].f == 3 && ((ArrayObj *)res[0].p)->data[0].f == 7);
+  rt_release(&rt, res[0].p);
+  nothing_left();
+  /* in a loop: m[0][0] <- row[0] + 1, twice */
+  IrType *bp[] = {I, FM, FA}, *t1[] = {FM};
+  Node *next = ir_update(w, P(1, FM), at, 2, ir_op2(w, OP_FADD, ir_index(w, P(2, FA), &zero, 1), ir_float(w, 1)));
+  Graph *body = ir_graph(w, bp, 3, ir_tuple(w, ir_tuple_type(w, t1, NULL, 1), &next), NULL);
+  LoopInfo info = {.ncarried = 1, .ncaps = 1};
+  Node *end = ir_get(w, ir_loop(w, &info, n, caps, body, NULL, 0), 0);
+  CHECK(run(ir_graph(w, &I, 1, end, NULL), in, res));
+  CHECK(((ArrayObj *)res[0].p)->data[0].f == 4);
+  rt_release(&rt, res[0].p);
+  nothing_left();
+}
+
 /* Two arrays swapped in each iteration, both updated. */
 static void swapped_buffers(void) {
   Node *i = P(0, I), *a = P(1, FA), *b = P(2, FA);
@@ -468,6 +497,7 @@ int main(void) {
   closures();
   growing();
   updates_in_arms();
+  rows_of_old_versions();
   swapped_buffers();
   pointer_elements();
   bags();
