@@ -9,7 +9,6 @@
  * simply goes on. */
 #include "api/vm.h"
 #include <string.h>
-#include <time.h>
 
 enum { BUDGET = 1500000 };
 
@@ -106,14 +105,13 @@ static Status again_natively(AtledVM *vm, Unit *u, Status status) {
 }
 
 /* ---- Running ------------------------------------------------------------------------ */
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
+/* Without a clock (no thread to be had) only the evaluator sees the deadline. */
 void run_start_clock(AtledVM *vm) {
-  vm->rt.deadline = vm->config.time_limit > 0 ? now() + vm->config.time_limit : 0;
+  vm->rt.deadline = 0;
+  if (vm->config.time_limit <= 0) return;
+  if (!vm->clock) vm->clock = clock_new(&vm->rt);
+  vm->rt.deadline = clock_now() + vm->config.time_limit;
+  if (vm->clock) clock_start(vm->clock, vm->rt.deadline);
 }
 
 Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot *res) {

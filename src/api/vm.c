@@ -93,6 +93,7 @@ static void release_globals(AtledVM *vm) {
 
 void atled_free(AtledVM *vm) {
   if (!vm) return;
+  clock_free(vm->clock);
   pipeline_drop_results(vm);
   release_globals(vm);
   while (vm->units) run_unit_free(vm, vm->units);
@@ -138,6 +139,7 @@ AtledStatus vm_call_quick(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *ar
   vm->running = true;
   stack_run(vm->stack, on_vm_stack, &c);
   vm->running = false;
+  if (vm->clock) clock_stop(vm->clock);
   if (c.status != ATLED_OK) stack_trim(vm->stack);
   return c.status;
 }
@@ -159,7 +161,7 @@ AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), vo
 }
 
 /* ---- Small things ------------------------------------------------------------------- */
-void atled_interrupt(AtledVM *vm) { vm->rt.interrupt = 1; }
+void atled_interrupt(AtledVM *vm) { vm->rt.interrupt = RT_INTERRUPTED; }
 void atled_clear_interrupt(AtledVM *vm) { vm->rt.interrupt = 0; }
 int64_t atled_live_objects(const AtledVM *vm) { return vm->rt.live; }
 size_t atled_memory_used(const AtledVM *vm) { return vm->heap.bytes; }

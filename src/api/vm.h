@@ -3,6 +3,7 @@
  *
  *   vm.c       making and freeing VMs; entering and leaving them
  *   stack.c    the VM's machine stack
+ *   clock.c    the alarm of time limits
  *   report.c   diagnostics and run-time errors as the host sees them
  *   modules.c  imports and the embedded standard library
  *   pipeline.c source text to values, through all stages
@@ -11,6 +12,7 @@
  *   inspect.c  stages, types, documentation, names */
 #ifndef ATLED_VM_H
 #define ATLED_VM_H
+#include "api/clock.h"
 #include "api/stack.h"
 #include "atled.h"
 #include "ir/ir.h"
@@ -53,6 +55,7 @@ struct AtledVM {
   Heap heap;
   AtledConfig config;
   VmStack *stack;
+  Clock *clock;       /* NULL until a time limit needs it */
   Arena arena;        /* definitions: as long as the VM */
   Arena scratch;      /* one call's diagnostics and texts */
   SymTable syms;

@@ -18,6 +18,7 @@ typedef struct gcc_jit_rvalue gcc_jit_rvalue;
 typedef struct gcc_jit_lvalue gcc_jit_lvalue;
 typedef struct gcc_jit_param gcc_jit_param;
 typedef struct gcc_jit_case gcc_jit_case;
+typedef struct gcc_jit_extended_asm gcc_jit_extended_asm;
 
 /* G(result, name, parameters): gcc_jit_<name>. `unsigned` stands for the library's enumerations. */
 #define GCC_API(G)                                                                                                     \
@@ -82,6 +83,12 @@ typedef struct gcc_jit_case gcc_jit_case;
   G(void, block_end_with_jump, (gcc_jit_block *, gcc_jit_location *, gcc_jit_block *))                                 \
   G(void, block_end_with_return, (gcc_jit_block *, gcc_jit_location *, gcc_jit_rvalue *))                              \
   G(void, block_end_with_void_return, (gcc_jit_block *, gcc_jit_location *))                                           \
+  G(gcc_jit_extended_asm *, block_add_extended_asm, (gcc_jit_block *, gcc_jit_location *, const char *))                \
+  G(void, extended_asm_set_volatile_flag, (gcc_jit_extended_asm *, int))                                               \
+  G(void, extended_asm_add_output_operand,                                                                             \
+    (gcc_jit_extended_asm *, const char *, const char *, gcc_jit_lvalue *))                                            \
+  G(void, extended_asm_add_input_operand,                                                                              \
+    (gcc_jit_extended_asm *, const char *, const char *, gcc_jit_rvalue *))                                            \
   G(gcc_jit_case *, context_new_case, (gcc_jit_context *, gcc_jit_rvalue *, gcc_jit_rvalue *, gcc_jit_block *))        \
   G(void, block_end_with_switch,                                                                                       \
     (gcc_jit_block *, gcc_jit_location *, gcc_jit_rvalue *, gcc_jit_block *, int, gcc_jit_case **))

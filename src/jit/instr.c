@@ -72,12 +72,18 @@ static void emit_fail(Fn *k, const LInstr *i) {
   k->cur = NULL;
 }
 
-/* The interrupt flag is read at every back edge; the runtime looks closer only if it is set. */
+/* The interrupt flag is read at every back edge; the runtime looks closer only if it is set. libgccjit drops `volatile`
+ * from what a pointer points to, so the pointer passes through an empty asm: the load can't leave the loop then. */
 static void emit_poll(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Type *flag = e->g->type_get_volatile(e->t_i32);
-  Rv *set = load(e, load_rt(e, k->mod), offsetof(Rt, interrupt), flag);
-  Block *slow = branch_unless(k, compare(e, GC_EQ, cast(e, set, e->t_i32), k_i32(e, 0))), *on = k->cur;
+  Lv *rt = e->g->function_new_local(k->fn, NULL, e->t_ptr, "polled");
+  assign(k, rt, load_rt(e, k->mod));
+  gcc_jit_extended_asm *opaque = e->g->block_add_extended_asm(k->cur, NULL, "");
+  e->g->extended_asm_set_volatile_flag(opaque, 1);
+  e->g->extended_asm_add_output_operand(opaque, NULL, "=r", rt);
+  e->g->extended_asm_add_input_operand(opaque, NULL, "0", rv(e, rt));
+  Rv *set = load(e, rv(e, rt), offsetof(Rt, interrupt), e->t_i32);
+  Block *slow = branch_unless(k, compare(e, GC_EQ, set, k_i32(e, 0))), *on = k->cur;
   k->cur = slow;
   check_status(k, i, CALL_TABLE(e, k->mod, rt_poll, load_rt(e, k->mod)), true);
   e->g->block_end_with_jump(k->cur, NULL, on);

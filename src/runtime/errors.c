@@ -82,10 +82,14 @@ Status rt_fail_stack(Rt *rt, uint32_t site) {
 }
 
 Status rt_poll(Rt *rt) {
-  if (rt->interrupt) {
+  if (rt->deadline > 0 && rt_now() > rt->deadline) {
+    rt->interrupt = 0;
+    return rt_error(rt, ERR_TIME, 0, "the time limit is over");
+  }
+  if (rt->interrupt == RT_INTERRUPTED) {
     rt->interrupt = 0;
     return rt_error(rt, ERR_INTERRUPT, 0, "interrupted");
   }
-  if (rt->deadline > 0 && rt_now() > rt->deadline) return rt_error(rt, ERR_TIME, 0, "the time limit is over");
+  rt->interrupt = 0; /* a clock that rang too late */
   return 0;
 }

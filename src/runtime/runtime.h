@@ -91,9 +91,10 @@ typedef struct RtError {
 } RtError;
 
 /* ---- The VM's run-time state; the first members are read by machine code: keep their order ------------------ */
+enum { RT_INTERRUPTED = 1, RT_CLOCK = 2 };
 struct Rt {
   char *stack_limit;     /* machine stack must stay above */
-  volatile int32_t interrupt;
+  volatile int32_t interrupt; /* RT_INTERRUPTED, or RT_CLOCK: look at the deadline */
   int32_t strict;        /* strict floating point */
   Heap *heap;
   int64_t live;          /* objects that counts will free */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* The alarm of time limits.
+ *
+ * Machine code looks only at the interrupt flag, never at the time. So a VM with
+ * a time limit has a thread that sleeps until the deadline and then sets the
+ * flag to RT_CLOCK; rt_poll looks at the time itself and forgets an alarm that
+ * came too late, when the call it was for had ended already. */
+#define _GNU_SOURCE
+#include "api/clock.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct Clock {
+  Rt *rt;
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  double deadline; /* 0: nothing to wait for */
+  bool end;
+};
+
+double clock_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void sleep_until(Clock *c, double deadline) {
+  struct timespec t = {(time_t)deadline, (long)((deadline - (double)(time_t)deadline) * 1e9)};
+  pthread_cond_timedwait(&c->changed, &c->lock, &t);
+}
+
+static void *watch(void *arg) {
+  Clock *c = arg;
+  pthread_mutex_lock(&c->lock);
+  while (!c->end) {
+    if (c->deadline <= 0) {
+      pthread_cond_wait(&c->changed, &c->lock);
+    } else if (clock_now() < c->deadline) {
+      sleep_until(c, c->deadline);
+    } else {
+      c->deadline = 0;
+      int32_t none = 0;
+      __atomic_compare_exchange_n(&c->rt->interrupt, &none, RT_CLOCK, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    }
+  }
+  pthread_mutex_unlock(&c->lock);
+  return NULL;
+}
+
+/* The thread takes none of the host's signals. */
+static bool start_thread(Clock *c) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool ok = pthread_create(&c->thread, NULL, watch, c) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return ok;
+}
+
+Clock *clock_new(Rt *rt) {
+  Clock *c = calloc(1, sizeof *c);
+  if (!c) return NULL;
+  c->rt = rt;
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_mutex_init(&c->lock, NULL);
+  pthread_cond_init(&c->changed, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  if (start_thread(c)) return c;
+  free(c);
+  return NULL;
+}
+
+static void set(Clock *c, double deadline, bool end) {
+  pthread_mutex_lock(&c->lock);
+  c->deadline = deadline;
+  c->end = end;
+  pthread_cond_signal(&c->changed);
+  pthread_mutex_unlock(&c->lock);
+}
+
+void clock_start(Clock *c, double deadline) { set(c, deadline, false); }
+void clock_stop(Clock *c) { set(c, 0, false); }
+
+void clock_free(Clock *c) {
+  if (!c) return;
+  set(c, 0, true);
+  pthread_join(c->thread, NULL);
+  pthread_cond_destroy(&c->changed);
+  pthread_mutex_destroy(&c->lock);
+  free(c);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The alarm of time limits: sets a flag that running code looks at when a deadline has passed. */
+#ifndef ATLED_CLOCK_H
+#define ATLED_CLOCK_H
+#include "runtime/runtime.h"
+
+typedef struct Clock Clock;
+double clock_now(void); /* monotonic seconds */
+Clock *clock_new(Rt *rt); /* NULL when no thread can be had */
+void clock_free(Clock *c); /* NULL is allowed */
+void clock_start(Clock *c, double deadline);
+void clock_stop(Clock *c);
+#endif
