@@ -121,7 +121,10 @@ class CommandLine(unittest.TestCase):
         p = subprocess.Popen([EXE, path], cwd=TMP.name, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         time.sleep(0.5)
         p.send_signal(2)
-        _, err = p.communicate(timeout=10)
+        try:
+            _, err = p.communicate(timeout=10)
+        finally:
+            p.kill()
         self.assertEqual(p.returncode, 70)
         self.assertIn("interrupt", err)
 

@@ -22,16 +22,6 @@ static const Graph *stage_graph(const OptStages *s, AtledStage stage) {
   }
 }
 
-/* The function of a binding, with every type that is open taken to be float. */
-static Func *function_of(AtledVM *vm, Binding *b) {
-  Type *floating = NEW(&vm->arena, Type), *pure = NEW(&vm->arena, Type);
-  floating->kind = TY_FLOAT;
-  pure->kind = TY_PURE;
-  Type **inst = NEW_ARRAY(&vm->arena, Type *, b->nqvars + 1);
-  for (int i = 0; i < b->nqvars; i++) inst[i] = b->qvars[i]->classes & CLASS_EFFECT ? pure : floating;
-  return elab_function(vm->elab, b, inst, 0, &vm->diags);
-}
-
 static void add_graph_step(AtledVM *vm, Plan *plan, Graph *g) {
   Step s = {.elab.graph = g};
   vec_push(&vm->scratch, plan->steps, s);
@@ -49,7 +39,7 @@ static AtledStatus select_name(AtledVM *vm, Plan *plan, const char *of) {
   }
   plan->steps.len = kept;
   if (kept) return ATLED_OK;
-  Func *f = function_of(vm, b);
+  Func *f = elab_function(vm->elab, b, NULL, 0, &vm->diags);
   if (report_diags(vm)) return ATLED_COMPILE_ERROR;
   if (!f || !f->graph) return report_bad_argument(vm, "`%s` has no graph", of);
   add_graph_step(vm, plan, f->graph);
@@ -193,18 +183,35 @@ int atled_names(AtledVM *vm, const char *prefix, const char *const **names) {
 int atled_result_count(const AtledVM *vm) { return vm->results.len; }
 
 typedef struct ResultCall {
-  const Result *result;
+  Result *result;
   AtledResult *out;
 } ResultCall;
 
+/* A constant (`let n = 8`) has no place of its own: it is part of each use. To be shown it is evaluated. */
+static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
+  if (r->desc || type_repr(r->binding->type)->kind == TY_FUN) return ATLED_OK;
+  Graph *g = elab_value(vm->elab, (Binding *)(uintptr_t)r->binding, NULL, &vm->diags);
+  if (report_diags(vm) || !g) return ATLED_COMPILE_ERROR;
+  LowerEntry entry = {.graph = opt_pipeline(vm->world, g, NULL)};
+  Unit *unit = run_unit(vm, &entry, 1);
+  Slot *slots = NEW_ARRAY(&vm->scratch, Slot, entry.func->nresults + 1);
+  if (run_function(vm, unit, entry.func, NULL, slots) != 0) return report_runtime_error(vm);
+  r->desc = lower_desc(vm->world, g->result->type);
+  r->slots = r->owned = slots;
+  return ATLED_OK;
+}
+
 static AtledStatus result_body(AtledVM *vm, void *arg) {
   ResultCall *c = arg;
+  Result *r = c->result;
+  AtledStatus status = r->binding ? evaluate_constant(vm, r) : ATLED_OK;
+  if (status != ATLED_OK) return status;
   Str type = {.arena = &vm->scratch}, value = {.arena = &vm->scratch};
-  if (c->result->binding) binding_type_print(c->result->binding, &type);
-  else type_print(c->result->type, &type);
-  if (!c->result->desc) str_puts(&value, "<fun>");
-  else if (rt_show(&vm->rt, c->result->desc, c->result->slots, false, &value) != 0) return report_runtime_error(vm);
-  *c->out = (AtledResult){c->result->name, type.data, value.data ? value.data : ""};
+  if (r->binding) binding_type_print(r->binding, &type);
+  else type_print(r->type, &type);
+  if (!r->desc) str_puts(&value, "<fun>");
+  else if (rt_show(&vm->rt, r->desc, r->slots, false, &value) != 0) return report_runtime_error(vm);
+  *c->out = (AtledResult){r->name, type.data, value.data ? value.data : ""};
   return ATLED_OK;
 }
 
