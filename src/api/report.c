@@ -47,7 +47,12 @@ static void add_diag(AtledVM *vm, const Diag *d, const char *after) {
 
 bool report_diags(AtledVM *vm) {
   bool failed = vm->diags.errors > 0;
-  for (int i = 0; i < vm->diags.all.len; i++) add_diag(vm, &vm->diags.all.data[i], NULL);
+  for (int i = 0; i < vm->diags.all.len; i++) {
+    Diag *d = &vm->diags.all.data[i];
+    /* Where the library defines a name is nothing the user can look at. */
+    if (sources_get(&vm->sources, d->also.source)->library) d->also = (Span){0};
+    add_diag(vm, d, NULL);
+  }
   diags_init(&vm->diags, &vm->scratch, &vm->sources);
   return failed;
 }
