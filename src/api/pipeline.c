@@ -129,12 +129,35 @@ AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, bool tests) {
   return ATLED_COMPILE_ERROR;
 }
 
-AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages) {
-  for (int i = 0; i < plan->steps.len; i++) {
-    Step *s = &plan->steps.data[i];
-    s->final = opt_pipeline(vm->world, s->elab.graph, stages ? &stages[i] : NULL);
+#ifdef ATLED_VERIFY
+/* In builds for testing the graph is looked over after each stage. */
+static AtledStatus verify_stages(AtledVM *vm, const OptStages *s) {
+  Graph *const graphs[] = {s->built, s->optimised, s->differentiated, s->final};
+  static const char *const names[] = {"built", "optimised", "differentiated", "final"};
+  for (int i = 0; i < 4; i++) {
+    const char *wrong = ir_verify(vm->world, graphs[i]);
+    if (wrong) return report_error(vm, ATLED_COMPILE_ERROR, "verifier", "%s graph: %s", names[i], wrong);
   }
   return ATLED_OK;
+}
+#else
+static AtledStatus verify_stages(AtledVM *vm, const OptStages *s) {
+  (void)vm;
+  (void)s;
+  return ATLED_OK;
+}
+#endif
+
+AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages) {
+  AtledStatus status = ATLED_OK;
+  for (int i = 0; i < plan->steps.len && status == ATLED_OK; i++) {
+    Step *s = &plan->steps.data[i];
+    OptStages own;
+    s->final = opt_pipeline(vm->world, s->elab.graph, &own);
+    if (stages) stages[i] = own;
+    status = verify_stages(vm, &own);
+  }
+  return status;
 }
 
 /* ---- Back ------------------------------------------------------------------------------ */

@@ -37,6 +37,13 @@ void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots) {
 Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
   Unit *u = NEW(&vm->arena, Unit);
   u->code = lower_module(vm->world, &vm->arena, entries, n);
+#ifdef ATLED_VERIFY
+  const char *wrong = lir_verify(u->code);
+  if (wrong) {
+    report_error(vm, ATLED_COMPILE_ERROR, "verifier", "lowered code: %s", wrong);
+    return NULL;
+  }
+#endif
   u->mod = mod_new(&vm->rt, u->code, run_global, vm);
   if (!u->mod) heap_out_of_memory(&vm->heap);
   u->budget = BUDGET;

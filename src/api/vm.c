@@ -75,6 +75,7 @@ AtledVM *atled_new(const AtledConfig *config) {
                                     .kind = "memory",
                                     .message = "out of memory",
                                     .rendered = "error: out of memory\n"};
+  if (config->stack_size) vm->rt.eval_stack_limit = config->stack_size;
   vm->stack = stack_new(config->stack_size ? config->stack_size : (size_t)1 << 30);
   if (vm->stack) vm->rt.stack_limit = stack_limit(vm->stack);
   if (!vm->stack || vm_call(vm, set_up, NULL) != ATLED_OK) {
