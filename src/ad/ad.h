@@ -8,4 +8,7 @@
 IrType *ad_cotangent(World *w, IrType *t);
 /* g without VJP, JVP, CHECKPOINT and STOP, in nested graphs and called functions too. Innermost derivatives first. */
 Graph *ad_expand(World *w, Graph *g);
+/* Makes the closures in graphs that g reaches known: functions unknown where they are called are looked for among them.
+ * To be called for every entry, in its optimised form. */
+void ad_register_closures(World *w, Graph *g);
 #endif

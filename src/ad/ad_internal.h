@@ -77,6 +77,7 @@ Node *ad_bag_op(World *w, Op op, IrType *t, Node *bag, Node **dims, int ndims, N
 Node *ad_fill(World *w, Node *bag, Node **dims, int ndims);  /* the array of a bag */
 Node *ad_to_cotangent(World *w, IrType *t, Node *x, Node *like, Site site); /* like: a value whose shape x must have, or NULL */
 Node *ad_to_public(World *w, IrType *t, Node *primal, Node *cot);
+Node *ad_start(World *w, IrType *t, Node *primal);            /* zero, dense where the result will be an array of numbers anyway */
 Node *ad_zero_public(World *w, IrType *t, Node *primal);
 Node *ad_one_component(World *w, IrType *tuple, int k, Node *x); /* cotangent tuple, zero but for component k */
 

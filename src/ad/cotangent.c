@@ -247,3 +247,15 @@ Node *ad_to_public(World *w, IrType *t, Node *x, Node *cot) {
 }
 
 Node *ad_zero_public(World *w, IrType *t, Node *primal) { return ad_to_public(w, t, primal, ir_zero(w, ad_cotangent(w, t))); }
+
+Node *ad_start(World *w, IrType *t, Node *x) {
+  IrType *c = ad_cotangent(w, t);
+  if (t->kind == T_TUPLE && c->kind == T_TUPLE) {
+    Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
+    for (int i = 0; i < t->n; i++) xs[i] = ad_start(w, t->args[i], ir_get(w, x, i));
+    return ir_tuple(w, c, xs);
+  }
+  if (t->kind != T_ARRAY || ir_base(t)->kind != T_FLOAT) return ir_zero(w, c);
+  int nd;
+  return as_bag(w, ir_zeros(w, t, ad_dims(w, x, t, &nd)), c);
+}

@@ -52,7 +52,7 @@ static Node *public_pullback(World *w, Combined *c, Split *s, Node **args, Node 
   for (int i = 0; i < c->p; i++) in[i] = ir_zero(w, c->g->params[i]);
   Node *d = ad_to_cotangent(w, b, dy, region_import(r, out, y), site);
   in[c->p] = effect ? ad_one_component(w, ad_cotangent(w, c->g->result->type), 0, d) : d;
-  for (int i = 0; i < c->nacc; i++) in[c->p + 1 + i] = ir_zero(w, c->accs[i]->type);
+  if (c->nacc) in[c->p + 1] = ad_start(w, x->type, region_import(r, out, x));
   for (int j = 0; j < s->nres; j++) in[total + j] = region_import(r, out, ir_substitute(w, s->res[j], args, c->p, 0));
   Node *acc = c->nacc ? ir_substitute(w, s->back[0], in, total + s->nres, 0) : ir_unit(w);
   Node *dx = ad_to_public(w, x->type, region_import(r, out, x), acc);
@@ -117,6 +117,7 @@ static void register_closure(World *w, Node *closure) {
   }
   for (int i = 0; i < c->all.len; i++)
     if (c->all.data[i] == closure->graphs[0]) return;
+  if (!closure->graphs[0]->identity) closure->graphs[0]->identity = ++w->identities;
   vec_push(w->arena, c->all, closure->graphs[0]);
 }
 
@@ -127,6 +128,8 @@ static void register_graph(void *user, Graph *g) {
   for (int i = 0; i < n; i++)
     if (nodes[i]->op == OP_CLOSURE) register_closure(w, nodes[i]);
 }
+
+void ad_register_closures(World *w, Graph *g) { ir_walk_graphs(w, g, register_graph, w); }
 
 static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
   Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
@@ -146,7 +149,6 @@ static Node *dispatch(World *w, Rewriter *e, IrType *fun, const Candidates *c, N
     Graph *g = c->all.data[i];
     if (e && rewrite_busy(e, g)) continue;
     if (e) g = rewrite_graph(e, g);
-    g->frozen = true;
     Node *is = ir_op2(w, OP_IEQ, ir_op1(w, OP_CLOSURE_ID, caps[0]), ir_graph_id(w, g));
     Graph *arms[2] = {ir_graph(w, ts, n, y, NULL), ir_graph(w, ts, n, call_candidate(w, g, caps, own), NULL)};
     y = ir_switch(w, is, arms, 2, caps, n);
@@ -173,7 +175,6 @@ Func *ad_dispatcher(World *w, IrType *fun) {
 
 /* ---- Entry ------------------------------------------------------------------------------------------ */
 Graph *ad_expand(World *w, Graph *g) {
-  ir_walk_graphs(w, g, register_graph, w);
   g = ir_rewrite(w, g, (RewritePass){.user = w, .node = expand_node});
   return ir_rewrite(w, g, (RewritePass){.user = w, .node = strip_node});
 }

@@ -305,7 +305,6 @@ static Node *bag_identity(World *w, Op op, IrType *t, Node **ops, int n) {
     if (bag->op == OP_TO_BAG) return bag->ops[0];
     if (bag->op == OP_ZERO) return ir_zeros(w, t, ops + 1);
     return NULL;
-  case OP_TO_BAG: return bag->op == OP_ZEROS ? ir_zero(w, t) : NULL;
   case OP_ACC_AT: case OP_CUPDATE: {
     Node *v = ops[n - 1];
     bool none = v->op == OP_ZERO || is_float_const(v, 0);

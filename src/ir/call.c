@@ -196,7 +196,7 @@ static bool is_eta(const Graph *g, int own, int ncaps) {
 
 Node *ir_closure(World *w, Graph *g, IrType *fun, Node **caps, int n) {
   int own = 1 + fun->effect;
-  if (g->frozen) return ir_intern(w, &(Node){.op = OP_CLOSURE, .type = fun, .ops = caps, .nops = n, .graphs = &g, .ngraphs = 1});
+  if (g->identity) return ir_intern(w, &(Node){.op = OP_CLOSURE, .type = fun, .ops = caps, .nops = n, .graphs = &g, .ngraphs = 1});
   CapturePlan p = ir_plan_captures(w, &g, 1, own, caps, n);
   if (p.changed) {
     Node **args = ir_plan_args(w, &p, g, own);

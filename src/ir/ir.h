@@ -136,7 +136,8 @@ struct Graph {
   uint32_t id, hash;
   int size;             /* distinct nodes, with nested graphs */
   uint16_t flags;       /* of result */
-  bool frozen;          /* a closure of it may be taken apart by CLOSURE_CAP: its captures stay as they are */
+  uint64_t identity;    /* not 0: closures of it may be told apart and taken apart at run time (CLOSURE_ID, CLOSURE_CAP),
+                           so that their captures stay as they are, and rewritten graphs inherit the number */
   Sym name;             /* first name it got, for traces and pictures; no part of identity */
   void *cache;          /* ir: its nodes in order */
   void *ad;             /* src/ad: its derivatives */
@@ -180,6 +181,7 @@ struct World {
   Map conversions;      /* src/ad: functions between values and cotangents */
   Map duals;            /* src/ad: forward-mode functions */
   Map closures;         /* src/ad: function type -> graphs that closures of it may have */
+  uint64_t identities;  /* given out so far: Graph.identity */
   Rewriter *expander;   /* src/ad: the run under way */
   uint32_t next_id;
   uint32_t walk;        /* number of the latest walk: Node.mark */

@@ -63,7 +63,7 @@ Graph *rewrite_graph(Rewriter *r, Graph *g) {
     map_put(&val, x, y ? y : plain(r, x, ops, graphs));
   }
   Graph *out = ir_graph(w, g->params, g->nparams, map_get(&val, g->result), g->name);
-  if (g->frozen) out->frozen = true;
+  if (g->identity && !out->identity) out->identity = g->identity;
   map_put(&r->graphs, g, out);
   map_put(&r->graphs, out, out);
   map_put(&r->busy, g, NULL);

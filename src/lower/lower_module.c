@@ -103,7 +103,7 @@ LFunc *lower_graph_func(Lower *m, Graph *g, bool closure) {
   if (!f) {
     f = new_func(m, g, g->name, g, NULL);
     f->is_entry = true;
-    f->id = ir_hash(m->w, g);
+    f->id = g->identity ? g->identity : ir_hash(m->w, g);
   }
   if (!closure || f->cot_kinds) return f;
   int own = g->nparams > 1 && g->params[1]->kind == T_TOKEN ? 2 : 1;

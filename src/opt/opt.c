@@ -18,12 +18,14 @@ Graph *opt_pipeline(World *w, Graph *g, OptStages *stages) {
   OptStages s = {.built = g};
   w->inline_rules = false;
   g = s.optimised = opt_prune(w, simplify(w, g));
+  ad_register_closures(w, g);
   bool ad = false;
   ir_walk_graphs(w, g, holds_ad, &ad);
   if (ad) g = ad_expand(w, g);
   s.differentiated = g;
   w->inline_rules = true;
   g = opt_prune(w, simplify(w, g));
+  for (bool more = true; more;) g = opt_dense(w, g, &more); /* one level of nested loops at a time */
   g = opt_prune(w, simplify(w, g));
   w->inline_rules = false;
   s.final = g;
