@@ -44,6 +44,7 @@ def main():
     p.add_argument("--seconds", type=float, default=60)
     p.add_argument("--seed", type=int, default=int(time.time()))
     a = p.parse_args()
+    a.atled = os.path.abspath(a.atled)
     rng = random.Random(a.seed)
     texts = [open(f, encoding="utf-8").read() for f in
              glob.glob(f"{root}/tests/programs/*.atl") + glob.glob(f"{root}/examples/*.atl")]

@@ -17,12 +17,24 @@
 
 enum { MARGIN = 512 * 1024, SMALLEST = 4 * 1024 * 1024, KEPT = 1024 * 1024 };
 
+/* The address sanitizer has to be told where the stack is. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#define LEAVING(save, base, size) __sanitizer_start_switch_fiber((save), (base), (size))
+#define ARRIVED(save, base, size) __sanitizer_finish_switch_fiber((save), (base), (size))
+#else
+#define LEAVING(save, base, size) ((void)(save), (void)(base), (void)(size))
+#define ARRIVED(save, base, size) ((void)(save), (void)(base), (void)(size))
+#endif
+
 struct VmStack {
   char *base; /* the guard page */
   size_t size;
   size_t page;
   bool running;
   ucontext_t host, own;
+  const void *host_base; /* known to the sanitizer only */
+  size_t host_size;
   void (*fn)(void *arg);
   void *arg;
 };
@@ -56,7 +68,9 @@ char *stack_limit(const VmStack *s) { return s->base + s->page + MARGIN; }
 /* makecontext hands on ints only: the pointer comes in two halves. */
 static void trampoline(unsigned high, unsigned low) {
   VmStack *s = (VmStack *)(((uintptr_t)high << 16 << 16) | (uintptr_t)low);
+  ARRIVED(NULL, &s->host_base, &s->host_size);
   s->fn(s->arg);
+  LEAVING(NULL, s->host_base, s->host_size);
 }
 
 void stack_run(VmStack *s, void (*fn)(void *arg), void *arg) {
@@ -73,7 +87,10 @@ void stack_run(VmStack *s, void (*fn)(void *arg), void *arg) {
   s->own.uc_link = &s->host;
   uintptr_t self = (uintptr_t)s;
   makecontext(&s->own, (void (*)(void))trampoline, 2, (unsigned)(self >> 16 >> 16), (unsigned)self);
+  void *fake = NULL;
+  LEAVING(&fake, s->own.uc_stack.ss_sp, s->own.uc_stack.ss_size);
   swapcontext(&s->host, &s->own);
+  ARRIVED(fake, NULL, NULL);
   s->running = false;
 }
 
