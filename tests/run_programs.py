@@ -6,7 +6,7 @@ usage: run_programs.py --atled EXE FILE...
 
 In a program, each `# expect: TEXT`, behind code or on a line of its own, is one line of the output, in order.
 Numbers may differ by a relative 1e-9, or what a line `# tolerance: X` says; all else is compared exactly.
-`# args: A B` gives the program arguments. A program without `# expect:` must only end without an error.
+`# args: A B` gives the program arguments; it runs in its own folder, or in the one `# run in: FOLDER` names from there. A program without `# expect:` must only end without an error.
 Modes: evaluator, machine code, both in strict mode (whose outputs must be equal), and the default."""
 import os
 import re
@@ -46,9 +46,9 @@ def difference(got, want, tolerance):
     return None
 
 
-def run(exe, path, options, args, cache):
+def run(exe, path, folder, options, args, cache):
     env = dict(os.environ, XDG_CACHE_HOME=cache, ATLED_CACHE=cache)
-    return subprocess.run([exe, *options, os.path.basename(path), *args], cwd=os.path.dirname(path) or ".",
+    return subprocess.run([exe, *options, os.path.relpath(path, folder), *args], cwd=folder,
                           capture_output=True, text=True, timeout=120, env=env)
 
 
@@ -57,11 +57,12 @@ def check(exe, path):
     want = [m.group(1) for m in re.finditer(r"# expect: ?(.*)", text)]
     tolerance = float((re.search(r"# tolerance: (\S+)", text) or [0, "1e-9"])[1])
     args = (re.search(r"# args: (.*)", text) or [0, ""])[1].split()
+    folder = os.path.join(os.path.dirname(path), (re.search(r"# run in: (\S+)", text) or [0, "."])[1])
     problems, outputs = [], {}
     with tempfile.TemporaryDirectory() as cache:
         for mode, options in MODES.items():
             try:
-                r = run(exe, path, options, args, cache)
+                r = run(exe, path, folder, options, args, cache)
             except subprocess.TimeoutExpired:
                 problems.append(f"{mode}: no end within 120 s")
                 continue
