@@ -64,164 +64,130 @@ static void tangent_switch(Forward *f, int at) {
   f->tan[at] = ir_get(w, both, 1);
 }
 
-/* The body of a loop with tangents: own parameters i, carried, their tangents, accs, theirs, slices, theirs, then captures
- * and theirs. */
-typedef struct DualLoop {
-  World *w;
+/* A loop whose active state and captures are pairs (value, tangent), which the normal form of loops takes apart. Tangents of
+ * slices are read from their arrays, captured; tangents of stacked results are stacked after them. */
+typedef struct PairLoop {
+  Forward *f;
+  const Node *n;
   const LoopInfo *l;
-  bool *act;            /* of the old body's parameters */
-  Vec(IrType *) params;
-  Vec(int) place;       /* old parameter k is new parameter place[k] */
-  Vec(int) tplace;      /* its tangent, or -1 */
-} DualLoop;
+  Graph *body;
+  bool *act;            /* of the body's parameters */
+  Node **ops;           /* primal operands */
+  Vec(Node *) in;       /* operands of the new loop */
+  Vec(IrType *) params; /* of the new body */
+  LoopInfo info;
+} PairLoop;
 
-static void place_range(DualLoop *d, const Graph *b, int from, int to) {
-  World *w = d->w;
-  for (int i = from; i < to; i++) {
-    vec_push(w->arena, d->place, d->params.len);
-    vec_push(w->arena, d->params, b->params[i]);
+static bool is_slice(const PairLoop *p, int param) {
+  int first = 1 + p->l->ncarried + p->l->naccs;
+  return param >= first && param < first + p->l->nsliced;
+}
+
+static void pair_operands(PairLoop *p) {
+  Forward *f = p->f;
+  World *w = f->w;
+  vec_push(w->arena, p->params, ir_type(w, T_INT));
+  for (int i = 1; i < p->body->nparams; i++) {
+    Node *x = val(f, p->ops[i - 1]);
+    bool slice = is_slice(p, i);
+    if (p->act[i] && !slice) x = ir_pair(w, x, tangent(f, p->ops[i - 1]));
+    vec_push(w->arena, p->in, x);
+    vec_push(w->arena, p->params, slice ? p->body->params[i] : x->type);
   }
-  for (int i = from; i < to; i++) {
-    vec_push(w->arena, d->tplace, d->act[i] ? d->params.len : -1);
-    if (d->act[i]) vec_push(w->arena, d->params, ad_cotangent(w, b->params[i]));
+  for (int i = 1; i < p->body->nparams; i++) {
+    if (!p->act[i] || !is_slice(p, i)) continue;
+    Node *x = ir_pair(w, val(f, p->ops[i - 1]), tangent(f, p->ops[i - 1]));
+    vec_push(w->arena, p->in, x);
+    vec_push(w->arena, p->params, x->type);
+    p->info.ncaps++;
   }
 }
 
-static DualLoop dual_layout(World *w, const Graph *b, const LoopInfo *l, bool *act, bool cond) {
-  DualLoop d = {.w = w, .l = l, .act = act};
-  int at = 1;
-  place_range(&d, b, 0, 1);
-  place_range(&d, b, at, at + l->ncarried);
-  at += l->ncarried;
-  if (!cond) {
-    place_range(&d, b, at, at + l->naccs);
-    at += l->naccs;
-    place_range(&d, b, at, at + l->nsliced);
-    at += l->nsliced;
-  }
-  place_range(&d, b, at, b->nparams);
-  return d;
+static Node *slice_tangent(World *w, Node *pair) {
+  int nd;
+  Node *array = ir_get(w, pair, 0), **dims = ad_dims(w, array, array->type, &nd), *i = ir_param(w, 0, ir_type(w, T_INT));
+  return ad_bag_op(w, OP_BAG_GET, ad_cotangent(w, array->type->args[0]), ir_get(w, pair, 1), dims, nd, &i, 1, NULL);
 }
 
-/* Elements of a tangent array that are bags themselves come as rows of an array. */
-static IrType *slice_type(World *w, IrType *t) { return t->kind == T_BAG ? ir_array_type(w, slice_type(w, t->args[0])) : t; }
-
-static Graph *dual_body(World *w, Graph *b, DualLoop *d) {
-  Graph *t = ad_tangent(w, b, d->act);
+static Graph *pair_body(PairLoop *p, int *stacked) {
+  World *w = p->f->w;
+  int n = p->body->nparams, at = n, extra = n, slots = p->l->ncarried + p->l->naccs;
+  Graph *t = ad_tangent(w, p->body, p->act);
   Node **args = NEW_ARRAY(w->arena, Node *, t->nparams + 1);
-  int at = b->nparams, slots = d->l->ncarried + d->l->naccs, first = 1 + slots, last = first + d->l->nsliced;
-  for (int i = 0; i < b->nparams; i++) args[i] = ir_param(w, d->place.data[i], b->params[i]);
-  for (int i = 0; i < b->nparams; i++) {
-    if (!d->act[i]) continue;
-    IrType *ct = ad_cotangent(w, b->params[i]);
-    int k = d->tplace.data[i];
-    if (i >= first && i < last) d->params.data[k] = slice_type(w, ct);
-    Node *p = ir_param(w, k, d->params.data[k]);
-    args[at++] = p->type == ct ? p : ir_make(w, OP_TO_BAG, ct, &p, 1);
+  for (int i = 0; i < n; i++) {
+    Node *x = ir_param(w, i, p->params.data[i]);
+    bool pair = p->act[i] && !is_slice(p, i);
+    args[i] = pair ? ir_get(w, x, 0) : x;
+    if (pair) args[at++] = ir_get(w, x, 1);
+    else if (p->act[i]) {
+      args[at++] = slice_tangent(w, ir_param(w, extra, p->params.data[extra]));
+      extra++;
+    }
   }
-  Node *both = ir_instantiate(w, t, args, 0);
+  Node *both = ir_instantiate(w, t, args, 0), *y = ir_get(w, both, 0), *dy = ir_get(w, both, 1);
   Vec(Node *) out = {0};
-  Node *y = ir_get(w, both, 0), *dy = ir_get(w, both, 1);
-  int bounds[4] = {0, d->l->ncarried, slots, slots + d->l->nstacked};
-  for (int part = 0; part < 3; part++) {
-    for (int k = bounds[part]; k < bounds[part + 1]; k++) vec_push(w->arena, out, ir_get(w, y, k));
-    for (int k = bounds[part]; k < bounds[part + 1]; k++) {
-      bool active = part < 2 ? d->act[1 + k] : ad_result_active(w, b, d->act, k);
-      if (!active) continue;
-      Node *x = ir_get(w, dy, k), *row = ir_get(w, y, k);
-      int nd;
-      Node **dims = part == 2 && x->type->kind == T_BAG ? ad_dims(w, row, row->type, &nd) : NULL;
-      vec_push(w->arena, out, dims ? ad_fill(w, x, dims, nd) : x);
-    }
+  for (int k = 0; k < slots + p->l->nstacked; k++) {
+    Node *x = ir_get(w, y, k);
+    vec_push(w->arena, out, k < slots && p->act[1 + k] ? ir_pair(w, x, ir_get(w, dy, k)) : x);
   }
-  return ir_graph(w, d->params.data, d->params.len, ad_tuple(w, out.data, out.len), b->name);
+  for (int k = slots; k < slots + p->l->nstacked; k++) {
+    Node *x = ir_get(w, dy, k), *row = ir_get(w, y, k);
+    if (x->op == OP_ZERO || x->op == OP_UNIT || x->op == OP_FLOAT) continue;
+    int nd;
+    Node **dims = ad_dims(w, row, row->type, &nd);
+    vec_push(w->arena, out, x->type->kind == T_BAG ? ad_fill(w, x, dims, nd) : x);
+    stacked[k - slots] = ++p->info.nstacked;
+  }
+  return ir_graph(w, p->params.data, p->params.len, ad_tuple(w, out.data, out.len), p->body->name);
 }
 
-static Graph *dual_cond(World *w, Graph *c, DualLoop *d) {
-  Node **args = NEW_ARRAY(w->arena, Node *, c->nparams + 1);
-  for (int i = 0; i < c->nparams; i++) args[i] = ir_param(w, d->place.data[i], c->params[i]);
-  return ir_graph(w, d->params.data, d->params.len, ir_instantiate(w, c, args, 0), c->name);
+static Graph *pair_cond(PairLoop *p, Graph *cond) {
+  World *w = p->f->w;
+  int own = 1 + p->l->ncarried, skip = p->l->naccs + p->l->nsliced;
+  Vec(IrType *) ts = {0};
+  Node **args = NEW_ARRAY(w->arena, Node *, cond->nparams + 1);
+  for (int i = 0; i < p->params.len; i++) {
+    if (i >= own && i < own + skip) continue;
+    if (ts.len < cond->nparams) {
+      Node *x = ir_param(w, ts.len, p->params.data[i]);
+      args[ts.len] = p->act[i] ? ir_get(w, x, 0) : x;
+    }
+    vec_push(w->arena, ts, p->params.data[i]);
+  }
+  return ir_graph(w, ts.data, ts.len, ir_instantiate(w, cond, args, 0), cond->name);
 }
 
-static int count_active(const bool *act, int from, int to) {
-  int n = 0;
-  for (int i = from; i < to; i++) n += act[i];
-  return n;
-}
-
-/* Operands in the order of the new parameters. */
-static void push_range(Forward *f, Node **ops, const bool *act, int from, int to, bool sliced, Node ***out, int *n) {
+static void pair_results(PairLoop *p, int at, Node *loop, const int *stacked) {
+  Forward *f = p->f;
   World *w = f->w;
-  for (int i = from; i < to; i++) (*out)[(*n)++] = val(f, ops[i]);
-  for (int i = from; i < to; i++) {
-    if (!act[1 + i]) continue;
-    Node *t = tangent(f, ops[i]);
-    if (sliced) {
-      int nd;
-      Node *a = val(f, ops[i]), **dims = ad_dims(w, a, a->type, &nd);
-      t = ad_fill(w, t, dims, nd);
-    }
-    (*out)[(*n)++] = t;
+  IrType *t = p->n->type, *ct = ad_cotangent(w, t);
+  int slots = p->l->ncarried + p->l->naccs;
+  Node **ys = NEW_ARRAY(w->arena, Node *, t->n), **ts = NEW_ARRAY(w->arena, Node *, t->n);
+  for (int k = 0; k < t->n; k++) {
+    Node *x = ir_get(w, loop, k < t->n - 1 ? k : loop->type->n - 1);
+    bool pair = k < slots && p->act[1 + k];
+    ys[k] = pair ? ir_get(w, x, 0) : x;
+    ts[k] = pair ? ir_get(w, x, 1) : ir_zero(w, ct->args[k]);
+    if (k < slots || k == t->n - 1 || !stacked[k - slots]) continue;
+    Node *d = ir_get(w, loop, slots + stacked[k - slots] - 1);
+    ts[k] = ir_make(w, OP_TO_BAG, ct->args[k], &d, 1);
   }
-}
-
-/* The old loop's value and tangent from the new loop's. */
-static void dual_results(Forward *f, int at, const Node *loop, const LoopInfo *l, const LoopInfo *nl, const bool *act, Graph *b) {
-  World *w = f->w;
-  Node *n = f->nodes[at];
-  int slots = l->ncarried + l->naccs, total = slots + l->nstacked;
-  Node **ys = NEW_ARRAY(w->arena, Node *, total + 1), **ts = NEW_ARRAY(w->arena, Node *, total + 1);
-  IrType *ct = ad_cotangent(w, n->type);
-  int bounds[4] = {0, l->ncarried, slots, total}, k = 0;
-  for (int part = 0; part < 3; part++) {
-    for (int i = bounds[part]; i < bounds[part + 1]; i++) ys[i] = ir_get(w, (Node *)loop, k++);
-    for (int i = bounds[part]; i < bounds[part + 1]; i++) {
-      bool active = part < 2 ? act[1 + i] : ad_result_active(w, b, act, i);
-      Node *t = active ? ir_get(w, (Node *)loop, k++) : ir_zero(w, ct->args[i]);
-      ts[i] = active && part == 2 ? ir_make(w, OP_TO_BAG, ct->args[i], &t, 1) : t;
-    }
-  }
-  (void)nl;
-  ys[total] = ir_get(w, (Node *)loop, loop->type->n - 1);
-  ts[total] = ir_unit(w);
-  f->val[at] = ir_tuple(w, n->type, ys);
+  f->val[at] = ir_tuple(w, t, ys);
   f->tan[at] = ir_tuple(w, ct, ts);
 }
 
 static void tangent_loop(Forward *f, int at) {
   World *w = f->w;
   Node *n = f->nodes[at];
-  const LoopInfo *l = n->loop;
-  Graph *b = n->graphs[0];
-  int counted = !l->has_cond, slots = l->ncarried + l->naccs, nparams = b->nparams;
-  Node **ops = n->ops + counted;
-  bool *have = NEW_ARRAY(w->arena, bool, nparams + 1);
-  for (int i = 0; i + 1 < nparams; i++) have[i] = tan_or_null(f, ops[i]) != NULL;
-  bool *act = ad_body_activity(w, b, l, have);
-  DualLoop d = dual_layout(w, b, l, act, false);
-  Graph *body = dual_body(w, b, &d), *cond = NULL;
-  if (l->has_cond) {
-    Graph *c = n->graphs[1];
-    bool *cact = NEW_ARRAY(w->arena, bool, c->nparams + 1);
-    for (int i = 0; i < 1 + l->ncarried; i++) cact[i] = act[i];
-    for (int i = 1 + l->ncarried; i < c->nparams; i++) cact[i] = act[i + l->naccs + l->nsliced];
-    DualLoop dc = dual_layout(w, c, l, cact, true);
-    cond = dual_cond(w, c, &dc);
-  }
-  Node **out = NEW_ARRAY(w->arena, Node *, 2 * nparams);
-  int nout = 0, s2 = slots + l->nsliced;
-  push_range(f, ops, act, 0, l->ncarried, false, &out, &nout);
-  push_range(f, ops, act, l->ncarried, slots, false, &out, &nout);
-  push_range(f, ops, act, slots, s2, true, &out, &nout);
-  push_range(f, ops, act, s2, nparams - 1, false, &out, &nout);
-  LoopInfo nl = *l;
-  nl.ncarried += count_active(act, 1, 1 + l->ncarried);
-  nl.naccs += count_active(act, 1 + l->ncarried, 1 + slots);
-  nl.nsliced += count_active(act, 1 + slots, 1 + s2);
-  nl.ncaps += count_active(act, 1 + s2, nparams);
-  nl.nstacked = body->result->type->n - nl.ncarried - nl.naccs;
-  Node *loop = ir_loop(w, &nl, counted ? val(f, n->ops[0]) : NULL, out, body, cond, n->site);
-  dual_results(f, at, loop, l, &nl, act, b);
+  int counted = !n->loop->has_cond;
+  PairLoop p = {.f = f, .n = n, .l = n->loop, .body = n->graphs[0], .ops = n->ops + counted, .info = *n->loop};
+  bool *have = NEW_ARRAY(w->arena, bool, p.body->nparams + 1);
+  for (int i = 0; i + 1 < p.body->nparams; i++) have[i] = tan_or_null(f, p.ops[i]) != NULL;
+  p.act = ad_body_activity(w, p.body, p.l, have);
+  pair_operands(&p);
+  int *stacked = NEW_ARRAY(w->arena, int, p.l->nstacked + 1); /* 1 + the stacked result that is the tangent, 0: none */
+  Graph *body = pair_body(&p, stacked), *cond = counted ? NULL : pair_cond(&p, n->graphs[1]);
+  pair_results(&p, at, ir_loop(w, &p.info, counted ? val(f, n->ops[0]) : NULL, p.in.data, body, cond, n->site), stacked);
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------ */
