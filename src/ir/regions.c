@@ -9,12 +9,22 @@
 #include <string.h>
 
 /* ---- Capture plans ---------------------------------------------------------------- */
-static bool *used_params(World *w, Graph *g) {
-  bool *used = NEW_ARRAY(w->arena, bool, g->nparams + 1);
+/* How a graph uses each of its parameters. */
+typedef enum Use { UNUSED, FOR_SHAPE /* an array of which only lengths are read */, USED } Use;
+
+static Use *param_uses(World *w, Graph *g) {
+  Use *use = NEW_ARRAY(w->arena, Use, g->nparams + 1);
   GraphBody *b = graph_body(w, g);
+  if (g->result->op == OP_PARAM) use[g->result->attr.i] = USED;
   for (int i = 0; i < b->n; i++)
-    if (b->nodes[i]->op == OP_PARAM) used[b->nodes[i]->attr.i] = true;
-  return used;
+    for (int k = 0; k < b->nodes[i]->nops; k++) {
+      const Node *x = b->nodes[i]->ops[k];
+      if (x->op != OP_PARAM) continue;
+      bool shape = b->nodes[i]->op == OP_LEN && x->type->kind == T_ARRAY;
+      if (!shape) use[x->attr.i] = USED;
+      else if (use[x->attr.i] == UNUSED) use[x->attr.i] = FOR_SHAPE;
+    }
+  return use;
 }
 
 static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth);
@@ -37,15 +47,28 @@ static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth) {
   return ir_param(w, own + p->caps.len - 1, x->type);
 }
 
+/* What stands inside for a capture used so. Of an array that serves for its lengths only these are captured: zeros of that
+ * shape stand for it, and vanish, since the length of zeros is what they were made of. */
+static Node *capture_for(World *w, CapturePlan *p, int own, Node *x, Use use) {
+  if (use == UNUSED) return ir_zero(w, x->type);
+  if (use == USED) return capture(w, p, own, x, 0);
+  int rank = ir_rank(x->type);
+  Node **dims = NEW_ARRAY(w->arena, Node *, rank);
+  for (int k = 0; k < rank; k++) dims[k] = capture(w, p, own, ir_len(w, x, k), 0);
+  return ir_zeros(w, x->type, dims);
+}
+
+static Use more_use(Use a, Use b) { return a > b ? a : b; }
+
 CapturePlan ir_plan_captures(World *w, Graph **graphs, int ngraphs, int own, Node **caps, int n) {
   CapturePlan p = {.inside = NEW_ARRAY(w->arena, Node *, n + 1)};
-  bool *used = NEW_ARRAY(w->arena, bool, n + 1);
+  Use *use = NEW_ARRAY(w->arena, Use, n + 1);
   for (int k = 0; k < ngraphs; k++) {
-    bool *u = used_params(w, graphs[k]);
-    for (int i = 0; i < n; i++) used[i] |= u[own + i];
+    Use *u = param_uses(w, graphs[k]);
+    for (int i = 0; i < n; i++) use[i] = more_use(use[i], u[own + i]);
   }
   for (int i = 0; i < n; i++) {
-    p.inside[i] = used[i] ? capture(w, &p, own, caps[i], 0) : ir_zero(w, caps[i]->type);
+    p.inside[i] = capture_for(w, &p, own, caps[i], use[i]);
     if (p.inside[i]->op != OP_PARAM || p.inside[i]->attr.i != own + i) p.changed = true;
   }
   return p;
@@ -181,8 +204,8 @@ static int width(const Reloop *r, int k) {
 }
 
 static bool decide(Reloop *r) {
-  bool changed = false, *used = used_params(r->w, r->body);
-  bool *in_cond = r->cond ? used_params(r->w, r->cond) : NULL;
+  bool changed = false;
+  Use *use = param_uses(r->w, r->body);
   for (int k = 0; k < r->nslots; k++) {
     IrType *t = r->ops[k]->type;
     Node *next = body_result(r->body, r->w, k);
@@ -190,9 +213,8 @@ static bool decide(Reloop *r) {
     if (t->kind == T_UNIT) r->fate[k] = DROP;
     changed |= r->fate[k] != KEEP;
   }
-  (void)in_cond;
   for (int i = 0; i < r->old->nsliced; i++) {
-    r->sliced_used[i] = used[1 + r->nslots + i];
+    r->sliced_used[i] = use[1 + r->nslots + i] != UNUSED;
     changed |= !r->sliced_used[i];
   }
   return changed;
@@ -383,14 +405,14 @@ static Node *empty_loop(World *w, const LoopInfo *l, Node **ops, const Graph *bo
 static Node *plan_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
   int before = l->ncarried + l->naccs + l->nsliced, own = 1 + before, cown = 1 + l->ncarried;
   /* body and cond differ in their own parameters: plan over the body's, with the cond's uses added */
-  bool *used = used_params(w, body), *cused = cond ? used_params(w, cond) : NULL;
+  Use *use = param_uses(w, body), *in_cond = cond ? param_uses(w, cond) : NULL;
   CapturePlan p = {.inside = NEW_ARRAY(w->arena, Node *, l->ncaps + 1)}, q = p;
   q.inside = NEW_ARRAY(w->arena, Node *, l->ncaps + 1);
   for (int i = 0; i < l->ncaps; i++) {
     Node *x = ops[before + i];
-    bool u = used[own + i] || (cused && cused[cown + i]);
-    p.inside[i] = u ? capture(w, &p, own, x, 0) : ir_zero(w, x->type);
-    q.inside[i] = u ? capture(w, &q, cown, x, 0) : ir_zero(w, x->type);
+    Use u = in_cond ? more_use(use[own + i], in_cond[cown + i]) : use[own + i];
+    p.inside[i] = capture_for(w, &p, own, x, u);
+    q.inside[i] = capture_for(w, &q, cown, x, u);
     p.changed |= p.inside[i]->op != OP_PARAM || p.inside[i]->attr.i != own + i;
   }
   if (!p.changed) return NULL;
