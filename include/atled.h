@@ -209,6 +209,8 @@ ATLED_API AtledStatus atled_doc(AtledVM *vm, const char *name, const char **text
 ATLED_API int atled_names(AtledVM *vm, const char *prefix, const char *const **names);
 /* Objects that the program's values hold now: unchanged by any failed call. */
 ATLED_API int64_t atled_live_objects(const AtledVM *vm);
+/* Calls that the evaluator has carried out, from the host or from machine code: none in mode ATLED_JIT_ALWAYS. */
+ATLED_API int64_t atled_evaluator_calls(const AtledVM *vm);
 /* Bytes the VM holds now. */
 ATLED_API size_t atled_memory_used(const AtledVM *vm);
 /* The n-th allocation from now fails (n > 0); 0 switches that off. For tests. */

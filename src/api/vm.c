@@ -165,6 +165,7 @@ AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), vo
 void atled_interrupt(AtledVM *vm) { vm->rt.interrupt = RT_INTERRUPTED; }
 void atled_clear_interrupt(AtledVM *vm) { vm->rt.interrupt = 0; }
 int64_t atled_live_objects(const AtledVM *vm) { return vm->rt.live; }
+int64_t atled_evaluator_calls(const AtledVM *vm) { return vm->rt.evaluations; }
 size_t atled_memory_used(const AtledVM *vm) { return vm->heap.bytes; }
 void atled_fail_allocation(AtledVM *vm, int64_t n) { vm->heap.fail_at = n > 0 ? n : -1; }
 const char *atled_version(void) { return ATLED_VERSION; }

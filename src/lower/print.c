@@ -83,6 +83,7 @@ static void print_instr(const LModule *m, const LFunc *f, LInstr *in, Str *out) 
 }
 
 void lir_print(const LModule *m, Str *out) {
+  int left = 0;
   if (m->error) str_printf(out, "error: %s\n", m->error);
   for (int i = 0; i < m->nfuncs; i++) {
     LFunc *f = m->funcs[i];
@@ -94,5 +95,8 @@ void lir_print(const LModule *m, Str *out) {
     str_printf(out, ") -> %d%s%s%s\n", f->nresults, f->may_fail ? " fails" : "", f->recursive ? " recursive" : "",
                f->is_entry ? " entry" : "");
     for (int k = 0; k < f->ncode; k++) print_instr(m, f, &f->code[k], out);
+    left += !f->ncode && !f->library;
   }
+  /* a module is compiled whole: what has no code here is all that could be left to the evaluator */
+  str_printf(out, "%d functions, %d calls into the evaluator when compiled\n", m->nfuncs, left);
 }

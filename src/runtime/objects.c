@@ -303,7 +303,9 @@ Status buf_string(Buf *b, Obj **out) {
 
 /* ---- Calls ---------------------------------------------------------------------------------------------------------------------- */
 Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
-  return f->entry ? f->entry(f->mod, args, res) : rt->evaluate(rt, f, args, res);
+  if (f->entry) return f->entry(f->mod, args, res);
+  rt->evaluations++;
+  return rt->evaluate(rt, f, args, res);
 }
 
 Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res) {

@@ -113,6 +113,7 @@ struct Rt {
   int64_t budget;        /* evaluator instructions left; < 0: unlimited */
   bool had_effect;       /* an effect was performed since the entry began */
   double deadline;       /* monotonic seconds, 0: none */
+  int64_t evaluations;   /* calls that went to the evaluator, from outside or from machine code */
   size_t eval_stack_limit; /* bytes of evaluator frames */
 };
 /* A module in a VM: what machine code reaches through its first argument. */

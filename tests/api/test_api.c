@@ -195,6 +195,23 @@ static void *counting(void *user, void *p, size_t old_size, size_t new_size) {
   return q;
 }
 
+/* Closures, data, recursion, loops and derivatives, natively: nothing is left to the evaluator, and it is there when wanted. */
+static void test_who_runs(AtledJit jit) {
+  static const char program[] =
+      "let fs = [ (fun x -> x * x), sin, (fun x -> if x > 0.0 then x else -x) ]\n"
+      "let rec total l = match l with | Nil -> 0.0 | x :: r -> x + total r\n"
+      "let f x = sum [ g x | g in fs ] + total (x :: 2.0 :: Nil)\n"
+      "let y = fold (fun s i -> s + grad f (float i)) 0.0 (range 0 9)\n"
+      "let (v, back) = vjp f 2.0\n"
+      "let z = back 1.0 + back 2.0\n"
+      "print (sort_by (fun a -> -a) [ y, z, v ])";
+  Output out;
+  AtledVM *vm = make(jit, &out);
+  CHECK(atled_eval(vm, "who", program) == ATLED_OK);
+  CHECK((atled_evaluator_calls(vm) == 0) == (jit == ATLED_JIT_ALWAYS));
+  atled_free(vm);
+}
+
 static void test_allocator(void) {
   AtledConfig config;
   atled_config_init(&config);
@@ -216,6 +233,7 @@ int main(void) {
     test_numbers((AtledJit)jit);
     test_values((AtledJit)jit);
     test_limits((AtledJit)jit);
+    test_who_runs((AtledJit)jit);
   }
   test_allocator();
   return check_result();
