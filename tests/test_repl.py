@@ -66,7 +66,10 @@ class Piped(unittest.TestCase):
 
 class Terminal(unittest.TestCase):
     def setUp(self):
-        self.pid, self.fd = pty.fork()
+        try:
+            self.pid, self.fd = pty.fork()
+        except OSError:  # a bare chroot without /dev/pts
+            self.skipTest("this machine has no pseudo-terminals")
         if self.pid == 0:
             os.execve(EXE, [EXE], ENV)
         self.seen = ""
