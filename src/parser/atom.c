@@ -309,11 +309,13 @@ static void expect_done(Parser *p, Span start) {
   if (!accept(p, TOK_DONE)) fail_expected(p, "`done`", NULL, start, "to end this loop");
 }
 
-/* for = "for" name "=" binary ( "to" | "downto" ) binary "do" expr "done" */
+/* for = "for" ( name | "_" ) "=" binary ( "to" | "downto" ) binary "do" expr "done" */
 static Expr *parse_for(Parser *p) {
   Span start = expect(p, TOK_FOR, NULL), name_span;
   Expr *e = new_node(p, E_FOR, start, 3);
-  Sym name = expect_ident(p, "the name of the loop's variable", &name_span);
+  bool unnamed = at(p, TOK_UNDERSCORE); /* then the variable is called `_`, which no expression can */
+  if (unnamed) name_span = token_span(p), advance(p);
+  Sym name = unnamed ? sym_of(p->syms, "_") : expect_ident(p, "the name of the loop's variable", &name_span);
   e->var = new_var_pat(p, name, name_span);
   expect(p, TOK_EQ, at(p, TOK_IN) ? "a loop over elements is `iter (fun x -> …) xs`" : NULL);
   e->args[0] = parse_binary(p);

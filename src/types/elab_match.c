@@ -121,7 +121,10 @@ static Tree *build_leaf(Match *m, Row *rows, int nrows, Columns cols) {
   Tree *t = tree_new(m, k->guard ? TREE_GUARD : TREE_LEAF);
   t->index = rows[0].index;
   t->bound = rows[0].bound;
-  if (k->guard) t->rest = build(m, rows + 1, nrows - 1, cols);
+  if (!k->guard) return t;
+  int same = 1; /* the first side of an or-pattern that fits is the one: the guard doesn't look for another */
+  while (same < nrows && rows[same].index == t->index) same++;
+  t->rest = build(m, rows + same, nrows - same, cols);
   return t;
 }
 

@@ -6,7 +6,7 @@
  * (enter_level); variables still of that level at its end (leave_level) are its
  * own. Those in its type are quantified, in place: the types in its body refer
  * to the same variables, which get LEVEL_GENERIC, and Binding.qvars lists them.
- * The open relations of `*` and `/` between them become part of its scheme, with
+ * The open relations of operators between them become part of its scheme, with
  * all their variables. Variables in neither get their default: an int, a pure
  * effect, unit.
  *

@@ -171,9 +171,12 @@ static void check_discarded(Checker *c) {
   for (int i = 0; i < c->s.discarded.len; i++) {
     Expr *e = c->s.discarded.data[i];
     Type *t = type_repr(e->type);
-    if (t->kind == TY_UNIT || t->kind == TY_ERROR || t->kind == TY_VAR) continue;
+    bool open = t->kind == TY_VAR; /* and may become unit, unless it holds numbers */
+    if (t->kind == TY_UNIT || t->kind == TY_ERROR) continue;
+    if (open && !(t->classes & (CLASS_NUM | CLASS_SCALAR | CLASS_DIFF))) continue;
     Diag *d = diag_warning(c->diags, e->span, tc_diag_code(D_DISCARDED), "this value of type %s is thrown away",
-                           type_text(c, t));
+                           open ? "int or float" : type_text(c, t));
+    if (open && !(t->classes & CLASS_SCALAR)) d->message = "this value, which holds numbers, is thrown away";
     d->hint = t->kind == TY_FUN ? "is an argument missing?" : "`ignore (…)` throws a value away without a warning";
   }
 }

@@ -184,15 +184,30 @@ static bool exhausted(Matcher *m, int rows) {
   return m->budget <= 0 || m->depth > 2000;
 }
 
-/* A constructor that isn't among the heads. */
+/* The shortest of "", "a", "aa", … that isn't among the heads. */
+static Simple *other_string(Matcher *m, const Heads *h) {
+  Str text = {.arena = m->c->arena};
+  str_puts(&text, "");
+  Sym sym = sym_of(m->c->syms, text.data);
+  while (has_head(h, (uint64_t)(uintptr_t)sym)) {
+    str_addc(&text, 'a');
+    sym = sym_of(m->c->syms, text.data);
+  }
+  Simple *s = con(m, (uint64_t)(uintptr_t)sym, 0);
+  s->text = sym;
+  return s;
+}
+
+/* A constructor that isn't among the heads. The type of an integer pattern may still be open. */
 static Simple *other_head(Matcher *m, const Type *t, const Heads *h) {
   if (!h->len) return m->wild;
   switch (t->kind) {
-  case TY_INT: case TY_ARRAY: case TY_DATA: case TY_BOOL: case TY_FLOAT: {
+  case TY_INT: case TY_ARRAY: case TY_DATA: case TY_BOOL: case TY_FLOAT: case TY_VAR: {
     uint64_t k = 0;
     while (has_head(h, t->kind == TY_FLOAT ? float_key((double)k) : k)) k++;
     return con(m, t->kind == TY_FLOAT ? float_key((double)k) : k, arity(t, k));
   }
+  case TY_STRING: return other_string(m, h);
   default: return m->wild;
   }
 }
@@ -318,7 +333,8 @@ static void show(Matcher *m, const Simple *s, Type *t, bool atom, Str *out) {
   case TY_DATA: show_data(m, s, t, atom, out); return;
   case TY_BOOL: str_puts(out, s->key ? "true" : "false"); return;
   case TY_UNIT: str_puts(out, "()"); return;
-  case TY_INT: str_printf(out, "%lld", (long long)s->key); return;
+  case TY_STRING: str_printf(out, "\"%s\"", s->text); return;
+  case TY_INT: case TY_VAR: str_printf(out, "%lld", (long long)s->key); return;
   case TY_FLOAT: {
     double f;
     memcpy(&f, &s->key, sizeof f);

@@ -96,13 +96,14 @@ const char *type_text(Checker *c, Type *t) {
 }
 
 /* ---- Bindings ------------------------------------------------------------------- */
-/* The types of a relation in the order shown: operand, operand, result; NULL if it isn't shown as `mul`. */
-static bool mul_parts(const Constraint *k, Type *parts[3]) {
+/* The types of an operator's relation in the order shown, operands before the result, and their number; 0 for others. */
+static int operator_parts(const Constraint *k, Type *parts[3]) {
   switch (k->kind) {
-  case C_MUL: parts[0] = k->t[1], parts[1] = k->t[2], parts[2] = k->t[0]; return true;
-  case C_DIVISOR: parts[0] = k->t[0], parts[1] = k->t[1], parts[2] = k->t[0]; return true;
-  case C_SCALE: parts[0] = k->t[0], parts[1] = k->t[1], parts[2] = k->t[1]; return true;
-  default: return false;
+  case C_MUL: case C_MATMUL: parts[0] = k->t[1], parts[1] = k->t[2], parts[2] = k->t[0]; return 3;
+  case C_DIVISOR: parts[0] = k->t[0], parts[1] = k->t[1], parts[2] = k->t[0]; return 3;
+  case C_SCALE: parts[0] = k->t[0], parts[1] = k->t[1], parts[2] = k->t[1]; return 3;
+  case C_CONCAT: parts[0] = k->t[0]; return 1;
+  default: return 0;
   }
 }
 
@@ -152,9 +153,10 @@ static void print_relations(Namer *n, const Scheme *s, Str *out) {
     const Constraint *k = s->relations[i];
     Type *parts[3];
     if (!shown(n, k)) continue;
-    if (mul_parts(k, parts)) {
-      str_puts(out, k->divides ? "div" : "mul");
-      for (int j = 0; j < 3; j++) {
+    int nparts = operator_parts(k, parts);
+    if (nparts) {
+      str_puts(out, k->kind == C_CONCAT ? "concat" : k->kind == C_MATMUL ? "matmul" : k->divides ? "div" : "mul");
+      for (int j = 0; j < nparts; j++) {
         str_addc(out, ' ');
         print(n, parts[j], ATOM, out);
       }

@@ -8,7 +8,7 @@
  * each step either decides it, improves what is known, or leaves it waiting.
  * The rules only ever use what is known for certain, so the order of attempts
  * doesn't matter. At the end of an item what is left is settled by its default
- * (relation_settle), or, for `*` and `/`, made part of a function's type
+ * (relation_settle), or, for operators, made part of a function's type
  * (generalise.c).
  *
  * `*` has these meanings: both sides one type, leaf by leaf; or scalar times
@@ -35,8 +35,8 @@ void tc_relation_holds(Checker *c, Type *t, unsigned classes) {
   tc_relation_new(c, C_HOLDS, c->at, t, NULL, NULL)->classes = classes;
 }
 
-/* Only arithmetic becomes part of a function's type; the rest is settled with the item. */
-bool tc_relation_generalises(const Constraint *k) { return k->kind <= C_HOLDS; }
+/* What operators mean becomes part of a function's type; the rest is settled with the item. */
+bool tc_relation_generalises(const Constraint *k) { return k->kind <= C_CONCAT; }
 
 void tc_relation_wake(Checker *c, Type *var) {
   for (Waiting *w = var->pending; w; w = w->next) {
