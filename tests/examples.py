@@ -3,6 +3,7 @@
 
 `# => TEXT`        one line of the output, in order; behind code or on a line of its own
 `# error: TEXT`    the program ends with an error whose message for this very line contains TEXT
+`# fails: TEXT`    the same for a line of another file
 `# warning: TEXT`  the same for a warning, after which the program goes on
 `# args: A B`      arguments of the program
 
@@ -15,7 +16,7 @@ import subprocess
 import tempfile
 
 FLOAT = re.compile(r"(?<![\w.])-?(?:\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.])")
-MARK = re.compile(r"# (=>|error:|warning:) ?((?:(?! # (?:=>|error:|warning:)).)*)")
+MARK = re.compile(r"# (=>|error:|warning:|fails:) ?((?:(?! # (?:=>|error:|warning:)).)*)")
 
 
 class Program:
@@ -31,7 +32,8 @@ class Program:
                 if kind == "=>":
                     self.output.append(text.rstrip())
                 else:
-                    (self.errors if kind == "error:" else self.warnings).append((n, text.strip()))
+                    place = None if kind == "fails:" else n
+                    (self.warnings if kind == "warning:" else self.errors).append((place, text.strip()))
         self.first = min(self.lines, default=1)
 
     def text(self):
@@ -69,7 +71,7 @@ def diagnostics(stderr, name):
 def diagnostics_problem(program, stderr, name):
     found = diagnostics(stderr, name)
     for n, text in program.errors + program.warnings:
-        if not any(line == n and text in part for line, part in found):
+        if not any(n in (line, None) and text in part for line, part in found):
             return f"no message for line {n} with {text!r}; standard error is:\n{stderr.strip()[:700]}"
     count = len(re.findall(r"(?m)^\S+: warning:", stderr))
     if count != len(program.warnings):

@@ -136,7 +136,8 @@ typedef struct Conversion { IrType *t; Node *x, *like, *cot; Site site; } Conver
 static Node *element_to_cotangent(World *w, Region *r, Region *outer, Node *i, void *user) {
   Conversion *c = user;
   Node *x = ir_index(w, region_import(r, outer, c->x), &i, 1);
-  Node *e = ad_to_cotangent(w, c->t->args[0], x, NULL, c->site);
+  Node *like = c->like ? ir_index(w, region_import(r, outer, c->like), &i, 1) : NULL;
+  Node *e = ad_to_cotangent(w, c->t->args[0], x, like, c->site);
   if (e->type->kind != T_BAG) return e;
   int nd;
   Node **dims = ad_dims(w, x, x->type, &nd);
@@ -154,21 +155,32 @@ static Func *variant_function(World *w, IrType *t, const char *which, IrType **p
   return f;
 }
 
-static Node *variant_to_cotangent(World *w, IrType *t, Node *x) {
-  IrType *c = ad_cotangent(w, t);
+/* The check that `like` is of constructor k, as the value given for its derivative is. */
+static Node *same_constructor(World *w, IrType *t, Node *like, int k) {
+  const char *text = arena_printf(w->arena, "different shapes: a derivative with %s for a value without", t->ctors[k].name);
+  Node *same = ir_op2(w, OP_IEQ, ir_tag(w, like), ir_int(w, k));
+  return ir_assert(w, same, ir_string(w, sym_of(w->syms, text)), 0);
+}
+
+static Node *variant_to_cotangent(World *w, IrType *t, Node *x, Node *like, Site site) {
+  IrType *c = ad_cotangent(w, t), *ps[2] = {t, t};
+  int n = like ? 2 : 1;
   bool is_new;
-  Func *f = variant_function(w, t, "cotangent", &t, 1, c, &is_new);
+  Func *f = variant_function(w, t, like ? "shaped cotangent" : "cotangent", ps, n, c, &is_new);
   if (is_new) {
     Graph **arms = NEW_ARRAY(w->arena, Graph *, t->nctors);
-    Node *v = ir_param(w, 0, t);
+    Node *caps[2] = {ir_param(w, 0, t), ir_param(w, 1, t)};
     for (int k = 0; k < t->nctors; k++) {
       IrType *p = t->ctors[k].payload;
-      Node *e = ad_has_slot(w, p) ? ir_inj(w, c, k + 1, ad_to_cotangent(w, p, ir_uninj(w, v, k), NULL, 0)) : ir_zero(w, c);
-      arms[k] = ir_graph(w, &t, 1, e, NULL);
+      Node *check = like ? same_constructor(w, t, caps[1], k) : ir_unit(w);
+      Node *v = ir_op2(w, OP_AFTER, caps[0], check), *l = like ? ir_op2(w, OP_AFTER, caps[1], check) : NULL;
+      Node *e = ad_has_slot(w, p) ? ir_inj(w, c, k + 1, ad_to_cotangent(w, p, ir_uninj(w, v, k), l ? ir_uninj(w, l, k) : NULL, 0))
+                                  : ir_op2(w, OP_AFTER, ir_zero(w, c), check);
+      arms[k] = ir_graph(w, ps, n, e, NULL);
     }
-    ir_func_finish(w, f, ir_switch(w, ir_tag(w, v), arms, t->nctors, &v, 1));
+    ir_func_finish(w, f, ir_switch(w, ir_tag(w, caps[0]), arms, t->nctors, caps, n));
   }
-  return ir_call(w, f, &x, 0);
+  return ir_call(w, f, (Node *[]){x, like}, site);
 }
 
 static Node *array_to_cotangent(World *w, IrType *t, Node *x, Node *like, Site site) {
@@ -177,7 +189,7 @@ static Node *array_to_cotangent(World *w, IrType *t, Node *x, Node *like, Site s
       x = ir_op2(w, OP_AFTER, x, ir_check(w, OP_CHECK_SIZE, ir_len(w, x, i), ir_len(w, like, i), NULL, site));
   IrType *bag = ad_cotangent(w, t), *base = ir_base(t);
   if (ad_cotangent(w, base) == base) return as_bag(w, x, bag);
-  Conversion c = {.t = t, .x = x, .site = site};
+  Conversion c = {.t = t, .x = x, .like = like, .site = site};
   return as_bag(w, build_array(w, anywhere(w), ir_len(w, x, 0), element_to_cotangent, &c), bag);
 }
 
@@ -190,7 +202,7 @@ Node *ad_to_cotangent(World *w, IrType *t, Node *x, Node *like, Site site) {
     return ir_tuple(w, ad_cotangent(w, t), xs);
   }
   case T_ARRAY: return array_to_cotangent(w, t, x, like, site);
-  case T_VARIANT: return t->cotangent ? x : variant_to_cotangent(w, t, x);
+  case T_VARIANT: return t->cotangent ? x : variant_to_cotangent(w, t, x, like, site);
   case T_FUN: return ir_zero(w, ad_cotangent(w, t));
   default: return x;
   }
