@@ -89,7 +89,7 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
   int errors = vm->diags.errors;
   m->loading = true;
   Program *p = parse_program(vm->lexer, &vm->arena, &vm->syms, &vm->diags, source);
-  bool good = check_program(vm->checker, m, p, &vm->diags, false) && vm->diags.errors == errors;
+  bool good = vm->diags.errors == errors && check_program(vm->checker, m, p, &vm->diags, false);
   m->loading = false;
   vm->loading.len--;
   if (!good) {

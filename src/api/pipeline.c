@@ -102,7 +102,8 @@ AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t
   vec_push(&vm->arena, vm->modules, m);
   vec_push(&vm->arena, vm->loading, m);
   m->loading = true;
-  if (!incomplete) check_program(vm->checker, m, plan->program, &vm->diags, true);
+  /* What an item with a syntax error would define is missing, so later phases would only complain about that. */
+  if (!incomplete && !vm->diags.errors) check_program(vm->checker, m, plan->program, &vm->diags, true);
   m->loading = false;
   vm->loading.len = 0;
   modules_forget(vm, m);
