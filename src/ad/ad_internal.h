@@ -28,10 +28,11 @@ typedef struct Combined {
 } Combined;
 Combined *ad_combine(World *w, Graph *g, const bool *active, const bool *unstable, bool rerun);
 
-/* The backward pass of a combined form on its own: `back` over the same parameters, of which only the `free` ones below p
- * are read, followed by nres residuals. `res` are the residuals, over the parameters of g. */
+/* The backward pass of a combined form on its own: `back` over the same parameters, of which those below p are read only as
+ * `known` says, followed by nres residuals. `res` are the residuals, over the parameters of g. */
 typedef struct Split { Node **back; Node **res; int nres; } Split;
-Split ad_split(World *w, Combined *c, Node **back, const bool *is_free);
+typedef enum Known { KNOWN_NOT, KNOWN_SHAPE, KNOWN_VALUE } Known; /* of a parameter, in the backward pass */
+Split ad_split(World *w, Combined *c, Node **back, const uint8_t *known);
 
 /* A differentiation of one graph under way. Everything is indexed by the position of nodes in g's order. */
 typedef struct Reverse {

@@ -95,7 +95,7 @@ static Twin *make_twin(World *w, Func *f, const bool *active, bool rerun) {
     t->back = declare_back(w, f, active, tape);
   }
   Combined *c = ad_combine(w, f->graph, active, none, rerun);
-  Split s = ad_split(w, c, c->accs, none);
+  Split s = ad_split(w, c, c->accs, NEW_ARRAY(w->arena, uint8_t, c->p + 1));
   Node *record = ad_tuple(w, s.res, s.nres);
   if (tape) {
     tape->ctors[0].payload = record->type;

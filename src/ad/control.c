@@ -48,17 +48,18 @@ void ad_switch_forward(Reverse *r, int at) {
   m->arms = NEW_ARRAY(w->arena, Combined *, narms);
   m->splits = NEW_ARRAY(w->arena, Split, narms);
   m->field = NEW_ARRAY(w->arena, int *, narms);
-  bool *act = NEW_ARRAY(w->arena, bool, ncaps + 1), *unstable = NEW_ARRAY(w->arena, bool, ncaps + 1), *is_free = NEW_ARRAY(w->arena, bool, ncaps + 1);
+  bool *act = NEW_ARRAY(w->arena, bool, ncaps + 1), *unstable = NEW_ARRAY(w->arena, bool, ncaps + 1);
+  uint8_t *known = NEW_ARRAY(w->arena, uint8_t, ncaps + 1);
   Node **ops = NEW_ARRAY(w->arena, Node *, n->nops);
   for (int i = 0; i < n->nops; i++) ops[i] = ad_fwd(r, n->ops[i]);
   for (int i = 0; i < ncaps; i++) {
     act[i] = ad_active(r, n->ops[i + 1]);
     unstable[i] = ad_unstable(r, n->ops[i + 1]);
-    is_free[i] = !unstable[i];
+    known[i] = unstable[i] ? KNOWN_SHAPE : KNOWN_VALUE;
   }
   for (int t = 0; t < narms; t++) {
     m->arms[t] = ad_combine(w, n->graphs[t], act, unstable, r->rerun);
-    m->splits[t] = ad_split(w, m->arms[t], m->arms[t]->accs, is_free);
+    m->splits[t] = ad_split(w, m->arms[t], m->arms[t]->accs, known);
     assign_fields(w, m, t);
   }
   Graph **arms = NEW_ARRAY(w->arena, Graph *, narms);
@@ -176,14 +177,14 @@ void ad_loop_forward(Reverse *r, int at) {
   LoopMemo *m = NEW(w->arena, LoopMemo);
   Node **operands = loop_operands(n), **ops = NEW_ARRAY(w->arena, Node *, n->nops + 1);
   bool *have = NEW_ARRAY(w->arena, bool, b->nparams + 1), *unstable = NEW_ARRAY(w->arena, bool, b->nparams + 1);
-  bool *is_free = NEW_ARRAY(w->arena, bool, b->nparams + 1);
+  uint8_t *known = NEW_ARRAY(w->arena, uint8_t, b->nparams + 1);
   int slots = l->ncarried + l->naccs;
   for (int i = 0; i < n->nops; i++) ops[i] = ad_fwd(r, n->ops[i]);
-  is_free[0] = true;
+  known[0] = KNOWN_VALUE;
   for (int i = 0; i + 1 < b->nparams; i++) {
     have[i] = ad_active(r, operands[i]);
     unstable[1 + i] = i < slots || ad_unstable(r, operands[i]);
-    is_free[1 + i] = !unstable[1 + i];
+    known[1 + i] = !unstable[1 + i] ? KNOWN_VALUE : i >= slots || ir_keeps_shape(l, b, i) ? KNOWN_SHAPE : KNOWN_NOT;
   }
   m->rerun = may_rerun(r, n, unstable);
   m->c = ad_combine(w, b, ad_body_activity(w, b, l, have), unstable, r->rerun && !m->rerun);
@@ -192,7 +193,7 @@ void ad_loop_forward(Reverse *r, int at) {
     m->value = r->fwd[at] = ir_rebuild(w, n, ops, n->graphs);
     return;
   }
-  m->split = ad_split(w, m->c, m->c->accs, is_free);
+  m->split = ad_split(w, m->c, m->c->accs, known);
   m->value = taping_loop(r, n, m, ops);
   Node **out = NEW_ARRAY(w->arena, Node *, n->type->n);
   for (int k = 0; k < n->type->n - 1; k++) out[k] = ir_get(w, m->value, k);
@@ -295,7 +296,8 @@ static void import_params(BackLoop *b, Node **dcomp) {
   int slots = b->l->ncarried + b->l->naccs, first_cap = 1 + slots + b->l->nsliced;
   Node **operands = loop_operands(b->n);
   for (int k = 0; k < slots; k++) {
-    b->args[1 + k] = ir_zero(w, c->g->params[1 + k]); /* never read: what is needed of it is a residual */
+    bool shape = ir_keeps_shape(b->l, c->g, k); /* only the length is read, if that: all else is a residual */
+    b->args[1 + k] = shape ? import(b, ad_fwd(b->r, operands[k])) : ir_zero(w, c->g->params[1 + k]);
     if (!b->act[1 + k] || b->through[k]) dcomp[k] = import(b, dcomp[k]);
   }
   for (int i = first_cap; i < c->p; i++) b->args[i] = import(b, ad_fwd(b->r, operands[i - 1]));

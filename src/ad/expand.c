@@ -63,7 +63,7 @@ static Node *expand_vjp(World *w, const Node *n, Node **ops) {
   Node *x = ops[1], *token = n->nops == 3 ? ops[2] : NULL;
   Target t = target_of(w, ops[0], x, token, n->site);
   Combined *c = ad_combine(w, t.g, t.active, NULL, true);
-  Split s = ad_split(w, c, c->accs, NEW_ARRAY(w->arena, bool, c->p + 1));
+  Split s = ad_split(w, c, c->accs, NEW_ARRAY(w->arena, uint8_t, c->p + 1));
   Node *value = ir_substitute(w, c->y, t.args, c->p, n->site);
   Node *y = token ? ir_get(w, value, 0) : value;
   Node *both = ir_pair(w, y, public_pullback(w, c, &s, t.args, x, y, ops[0]->type->args[1], token != NULL, n->site));

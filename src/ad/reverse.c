@@ -344,6 +344,20 @@ static bool same_flags(const bool *a, const bool *b, int n) {
   return true;
 }
 
+/* Parameter x has accumulator acc. Where x is a tuple its components get theirs, so that what is done with them adds to it. */
+static void start_from(Reverse *r, Node *x, Node *acc) {
+  World *w = r->w;
+  Node **rest = x->type->kind == T_TUPLE ? NEW_ARRAY(w->arena, Node *, x->type->n + 1) : NULL;
+  for (int k = 0; rest && k < x->type->n; k++) rest[k] = ir_get(w, acc, k);
+  for (int i = 0; rest && i < r->n; i++) {
+    Node *part = r->nodes[i];
+    if (part->op != OP_GET || part->ops[0] != x || !r->act[i]) continue;
+    start_from(r, part, rest[part->attr.i]);
+    rest[part->attr.i] = ir_zero(w, rest[part->attr.i]->type);
+  }
+  ad_add(r, x, rest ? ir_tuple(w, acc->type, rest) : acc);
+}
+
 Combined *ad_combine(World *w, Graph *g, const bool *active, const bool *unstable, bool rerun) {
   for (Combined *c = g->ad; c; c = c->next)
     if (c->rerun == rerun && same_flags(c->active, active, g->nparams) && same_flags(c->unstable, unstable, g->nparams)) return c;
@@ -366,7 +380,7 @@ Combined *ad_combine(World *w, Graph *g, const bool *active, const bool *unstabl
   for (int i = 0; i < g->nparams; i++) {
     if (!active[i] || !ad_has_slot(w, g->params[i])) continue;
     c->accs[c->nacc] = ir_param(w, c->p + 1 + c->nacc, ad_cotangent(w, g->params[i]));
-    if (param[i]) ad_add(r, param[i], c->accs[c->nacc]);
+    if (param[i]) start_from(r, param[i], c->accs[c->nacc]);
     c->nacc++;
   }
   ad_add(r, g->result, ir_param(w, c->p, ad_cotangent(w, g->result->type)));

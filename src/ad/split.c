@@ -2,9 +2,9 @@
 /* Residuals: cutting a combined form into a forward and a backward pass.
  *
  * What the backward pass reads of the forward pass are the nodes on the border between the two: they are the residuals.
- * Not stored are constants, and cheap nodes over what is available anyway (`free` parameters: captures, the index,
- * slices; and parameters that are residuals themselves): the backward pass computes those again. Checks that the
- * forward pass has passed are not made again. */
+ * Not stored are constants, and cheap nodes over what is available anyway (`known` parameters: captures, the index,
+ * slices; of arrays that are overwritten the lengths; and parameters that are residuals themselves): the backward pass
+ * computes those again. Checks that the forward pass has passed are not made again. */
 #include "ad/ad_internal.h"
 
 enum { CHEAP = 12 };
@@ -14,7 +14,7 @@ typedef struct Cut {
   Node **nodes;
   int n, p;
   Map pos;
-  const bool *is_free;
+  const uint8_t *known; /* parameters */
   bool *stored;        /* parameters that are residuals */
   int *cost;           /* of computing a primal node again; -1 unknown, INT_MAX never */
   bool *border;
@@ -24,6 +24,11 @@ enum { NEVER = 1 << 20 };
 static int at(const Cut *c, const Node *x) { return (int)(uintptr_t)map_get(&c->pos, x) - 1; }
 static bool is_primal(const Cut *c, const Node *x) { return x->nparams <= (uint32_t)c->p; }
 static bool is_check(const Node *n) { return n->op >= OP_CHECK_INDEX && n->op <= OP_CHECK_NAT; }
+
+/* The length of an array which may have other elements by the time of the backward pass. */
+static bool is_known_length(const Cut *c, const Node *n) {
+  return n->op == OP_LEN && n->ops[0]->op == OP_PARAM && is_primal(c, n) && c->known[n->ops[0]->attr.i];
+}
 
 static bool is_cheap_op(const Node *n) {
   if (n->op >= OP_IADD && n->op <= OP_ILE && n->op != OP_IPOW) return true;
@@ -44,7 +49,8 @@ static void compute_costs(Cut *c) {
     const Node *n = c->nodes[i];
     int cost = 0;
     if (!is_primal(c, n)) cost = NEVER;
-    else if (n->op == OP_PARAM) cost = c->is_free[n->attr.i] || c->stored[n->attr.i] ? 0 : NEVER;
+    else if (is_known_length(c, n)) cost = 1;
+    else if (n->op == OP_PARAM) cost = c->known[n->attr.i] == KNOWN_VALUE || c->stored[n->attr.i] ? 0 : NEVER;
     else if (!(op_flags[n->op] & OPF_K) && n->op != OP_GLOBAL) {
       cost = is_cheap_op(n) ? 1 : NEVER;
       for (int k = 0; k < n->nops && cost < NEVER; k++) cost += c->cost[at(c, n->ops[k])];
@@ -59,7 +65,7 @@ static void need(Cut *c, const Node *x) {
 
 /* Parameters read by a node that is computed again must be there: stored ones go to the border. */
 static void need_leaves(Cut *c, const Node *x) {
-  if (c->border[at(c, x)]) return;
+  if (c->border[at(c, x)] || is_known_length(c, x)) return;
   if (x->op == OP_PARAM) need(c, x);
   for (int i = 0; i < x->nops; i++) need_leaves(c, x->ops[i]);
 }
@@ -108,7 +114,7 @@ static bool *wanted(Cut *c, Node **back, int nback) {
   return want;
 }
 
-Split ad_split(World *w, Combined *c, Node **back, const bool *is_free) {
+Split ad_split(World *w, Combined *c, Node **back, const uint8_t *known) {
   int total = c->p + 1 + c->nacc;
   Node **roots = NEW_ARRAY(w->arena, Node *, c->nacc + 1); /* one more, so that the tuple can't collapse */
   for (int i = 0; i < c->nacc; i++) roots[i] = back[i];
@@ -118,7 +124,7 @@ Split ad_split(World *w, Combined *c, Node **back, const bool *is_free) {
   for (int i = 0; i < c->p; i++) ts[i] = c->g->params[i];
   ts[c->p] = ad_cotangent(w, c->g->result->type);
   for (int i = 0; i < c->nacc; i++) ts[c->p + 1 + i] = back[i]->type;
-  Cut cut = {.w = w, .p = c->p, .is_free = is_free};
+  Cut cut = {.w = w, .p = c->p, .known = known};
   cut.n = ir_order(w->arena, ir_graph(w, ts, total, all, NULL), &cut.nodes);
   map_init(&cut.pos, w->arena);
   for (int i = 0; i < cut.n; i++) map_put(&cut.pos, cut.nodes[i], (void *)(uintptr_t)(i + 1));

@@ -144,18 +144,49 @@ static Node *stacked_length(World *w, Node *loop, int k) {
   return l->has_cond ? ir_get(w, loop, l->ncarried + l->naccs + l->nstacked) : loop->ops[0];
 }
 
+/* The capture that all arms hand on as component k (-1: as the whole), updated at most; NULL if there is none. */
+static Node *arms_shape(const Node *s, int k) {
+  int64_t which = -1;
+  for (int i = 0; i < s->ngraphs; i++) {
+    Node *x = s->graphs[i]->result;
+    if (k >= 0 && x->op != OP_TUPLE) return NULL;
+    x = ir_shape_source(k >= 0 ? x->ops[k] : x);
+    if (x->op != OP_PARAM || (i && x->attr.i != which)) return NULL;
+    which = x->attr.i;
+  }
+  return s->ops[1 + which];
+}
+
+Node *ir_shape_source(Node *x) {
+  for (;;) {
+    Node *from = NULL, *whole = x->op == OP_GET ? x->ops[0] : NULL;
+    if (x->op == OP_UPDATE || x->op == OP_AFTER || x->op == OP_STOP) from = x->ops[0];
+    else if (x->op == OP_SWITCH) from = arms_shape(x, -1);
+    else if (whole && whole->op == OP_SWITCH) from = arms_shape(whole, (int)x->attr.i);
+    else if (whole && whole->op == OP_LOOP && ir_keeps_shape(whole->loop, whole->graphs[0], (int)x->attr.i))
+      from = whole->ops[x->attr.i + !whole->loop->has_cond];
+    if (!from) return x;
+    x = from;
+  }
+}
+
+bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k) {
+  if (k >= l->ncarried || body->result->op != OP_TUPLE || body->params[1 + k]->kind != T_ARRAY) return false;
+  const Node *from = ir_shape_source(body->result->ops[k]);
+  return from->op == OP_PARAM && from->attr.i == 1 + k;
+}
+
 Node *ir_len(World *w, Node *a, int dim) {
+  a = ir_shape_source(a);
   switch (a->op) {
   case OP_ARRAY:
     if (dim == 0) return ir_int(w, a->nops);
     if (a->nops) return ir_len(w, a->ops[0], dim - 1);
     break;
-  case OP_UPDATE: return ir_len(w, a->ops[0], dim);
   case OP_SLICE: return dim == 0 ? a->ops[2] : ir_len(w, a->ops[0], dim);
   case OP_INDEX: return ir_len(w, a->ops[0], dim + a->nops - 1);
   case OP_ZEROS: return a->ops[dim];
   case OP_RESHAPE: case OP_FILL: return a->ops[1 + dim];
-  case OP_AFTER: case OP_STOP: return ir_len(w, a->ops[0], dim);
   case OP_GET:
     if (a->ops[0]->op == OP_LOOP && dim == 0) {
       Node *n = stacked_length(w, a->ops[0], (int)a->attr.i);
@@ -289,6 +320,8 @@ Node *ir_checkpoint(World *w, Node *f, Node *x, Node *token, Site site) {
 }
 
 /* ---- Accumulators --------------------------------------------------------------------------------- */
+static bool is_empty_array(const Node *bag) { return bag->op == OP_TO_BAG && bag->ops[0]->op == OP_ZEROS; }
+
 /* BAG_GET of a bag made from an array reads the array. ops: bag, dims…, indices… */
 static Node *bag_identity(World *w, Op op, IrType *t, Node **ops, int n) {
   Node *bag = ops[0];
@@ -304,6 +337,11 @@ static Node *bag_identity(World *w, Op op, IrType *t, Node **ops, int n) {
   case OP_FILL:
     if (bag->op == OP_TO_BAG) return bag->ops[0];
     if (bag->op == OP_ZERO) return ir_zeros(w, t, ops + 1);
+    for (int k = 0; bag->op == OP_CADD && k < 2; k++)
+      if (is_empty_array(bag->ops[k])) {
+        ops[0] = bag->ops[1 - k];
+        return ir_make(w, op, t, ops, n);
+      }
     return NULL;
   case OP_ACC_AT: case OP_CUPDATE: {
     Node *v = ops[n - 1];

@@ -218,6 +218,8 @@ Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site);    /* token 
 Node *ir_call(World *w, Func *f, Node **args, Site site);              /* inlines or specialises where that pays */
 Node *ir_switch(World *w, Node *selector, Graph **arms, int narms, Node **caps, int ncaps); /* all arms: parameters = captures. bool: arms[0] is false, arms[1] true. int out of range: the last arm */
 Node *ir_loop(World *w, const LoopInfo *info, Node *n, Node **operands, Graph *body, Graph *cond, Site site); /* operands: carried, accs, sliced, caps */
+/* Does every iteration leave carried value k, an array, with the dimensions it had? */
+bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k);
 Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site);
 Node *ir_len(World *w, Node *a, int dim);
 Node *ir_index(World *w, Node *a, Node **is, int n);

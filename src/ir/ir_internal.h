@@ -4,6 +4,9 @@
 #define ATLED_IR_INTERNAL_H
 #include "ir/ir.h"
 
+/* The array that array x was made of by updates, which has its dimensions: through branches and loops. */
+Node *ir_shape_source(Node *x);
+
 typedef struct Table { /* open addressing over pointers, keyed by a hash the entries know */
   void **slots;
   size_t cap, count;

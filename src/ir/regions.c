@@ -3,8 +3,8 @@
  *
  * A capture plan brings the captures of a node into normal form: what is constant or a known function or a tuple moves
  * inside, so that folding and beta-reduction go on there; duplicates and unused ones are dropped. A branch on
- * a known selector is its arm. A loop carries no tuples, nothing that never changes, and no check of its index that its
- * trip count proves. */
+ * a known selector is its arm. A loop carries no tuples, nothing that never changes, reads no length of a carried array
+ * that keeps its own, and makes no check of its index that its trip count proves. */
 #include "ir/ir_internal.h"
 #include <string.h>
 
@@ -391,6 +391,43 @@ static Graph *without_proved_checks(World *w, Graph *body, Node *n, Node **caps,
   return ir_graph(w, body->params, body->nparams, ir_instantiate_over(w, body, args, 0, &proved), body->name);
 }
 
+/* Lengths of carried arrays that are only updated are those at the start: they become captures, the same for the body and the
+ * condition. */
+static Node *fix_lengths(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
+  Graph *gs[2] = {body, cond};
+  Map fixed[2];
+  Vec(Node *) all = {0};
+  int total = l->ncarried + l->naccs + l->nsliced + l->ncaps;
+  for (int i = 0; i < total; i++) vec_push(w->arena, all, ops[i]);
+  for (int k = 0; k < 2; k++) {
+    map_init(&fixed[k], w->arena);
+    GraphBody *b = gs[k] ? graph_body(w, gs[k]) : NULL;
+    for (int i = 0; b && i < b->n; i++) {
+      Node *c = b->nodes[i];
+      int64_t slot = c->op == OP_LEN && c->ops[0]->op == OP_PARAM ? c->ops[0]->attr.i - 1 : -1;
+      if (slot < 0 || !ir_keeps_shape(l, body, (int)slot)) continue;
+      Node *outside = ir_len(w, ops[slot], (int)c->attr.i);
+      int j = total;
+      while (j < all.len && all.data[j] != outside) j++;
+      if (j == all.len) vec_push(w->arena, all, outside);
+      map_put(&fixed[k], c, ir_param(w, gs[k]->nparams + j - total, c->type));
+    }
+  }
+  int more = all.len - total;
+  if (!more) return NULL;
+  for (int k = 0; k < 2 && gs[k]; k++) {
+    int old = gs[k]->nparams;
+    IrType **types = NEW_ARRAY(w->arena, IrType *, old + more);
+    Node **args = NEW_ARRAY(w->arena, Node *, old + 1);
+    for (int i = 0; i < old + more; i++) types[i] = i < old ? gs[k]->params[i] : ir_type(w, T_INT);
+    for (int i = 0; i < old; i++) args[i] = ir_param(w, i, types[i]);
+    gs[k] = ir_graph(w, types, old + more, ir_instantiate_over(w, gs[k], args, 0, &fixed[k]), gs[k]->name);
+  }
+  LoopInfo info = *l;
+  info.ncaps += more;
+  return ir_loop(w, &info, n, all.data, gs[0], gs[1], site);
+}
+
 /* A loop that runs not at all. */
 static Node *empty_loop(World *w, const LoopInfo *l, Node **ops, const Graph *body) {
   IrType *t = loop_type(w, l, body);
@@ -432,6 +469,7 @@ Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Gra
   if (n && n->op == OP_INT && n->attr.i <= 0) return empty_loop(w, l, ops, body);
   Node *r = plan_loop(w, l, n, ops, body, cond, site);
   if (!r) r = reloop(w, l, n, ops, body, cond, site);
+  if (!r) r = fix_lengths(w, l, n, ops, body, cond, site);
   if (r) return r;
   if (n) {
     Graph *b = without_proved_checks(w, body, n, ops + before, 1 + before);

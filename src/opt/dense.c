@@ -22,6 +22,17 @@ static Node *dense_add(World *w, Node **ops, int n) {
   return to_bag(w, ir_update(w, a, is, rank, sum), ops[0]->type);
 }
 
+/* take (to_bag a) dims is, and cupdate (to_bag a) dims is v, of a number. */
+static Node *dense_replace(World *w, const Node *n, Node **ops) {
+  bool take = n->op == OP_TAKE;
+  Node *a = ops[0]->ops[0];
+  int rank = ir_rank(a->type);
+  Node **is = ops + 1 + rank, *old = take ? ir_index(w, a, is, n->nops - 1 - rank) : ops[n->nops - 1];
+  if (n->nops - 1 - rank - !take != rank || old->type->kind != T_FLOAT) return NULL;
+  Node *b = to_bag(w, ir_update(w, a, is, rank, take ? ir_float(w, 0) : old), ops[0]->type);
+  return take ? ir_pair(w, b, old) : b;
+}
+
 /* What a bag is as an array of the shape of `like`: itself if it is dense, else filled. */
 static Node *as_array(World *w, Node *bag, Node *like) {
   if (is_dense(bag)) return bag->ops[0];
@@ -121,6 +132,7 @@ static Node *dense_node(void *user, Rewriter *r, void *frame, Node *n, Node **op
   Dense *d = user;
   Node *x = NULL;
   if (n->op == OP_ACC_AT && is_dense(ops[0])) x = dense_add(d->w, ops, n->nops);
+  if ((n->op == OP_TAKE || n->op == OP_CUPDATE) && is_dense(ops[0])) x = dense_replace(d->w, n, ops);
   if (n->op == OP_LOOP) x = dense_loop(d->w, n, ops, graphs);
   if (n->op == OP_SWITCH) x = dense_switch(d->w, n, ops, graphs);
   d->changed |= x != NULL;

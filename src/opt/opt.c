@@ -3,9 +3,28 @@
 #include "opt/opt.h"
 #include "ad/ad.h"
 
+static void *no_checks(void *user, Graph *g) {
+  (void)g;
+  World *w = user;
+  Map *seen = NEW(w->arena, Map);
+  map_init(seen, w->arena);
+  return seen;
+}
+
+/* Of equal checks in one graph, which differ in their places, one is enough: all of them are made, and which one reports is free.
+ * What is read behind them becomes equal too. */
+static Node *check_once(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)r;
+  (void)graphs;
+  if (n->op != OP_CHECK_INDEX && n->op != OP_CHECK_SLICE && n->op != OP_CHECK_SIZE) return NULL;
+  Node *any = ir_check(user, (Op)n->op, ops[0], ops[1], n->nops > 2 ? ops[2] : NULL, 0), *first = map_get(frame, any);
+  if (!first) map_put(frame, any, first = ir_rebuild(user, n, ops, NULL));
+  return first;
+}
+
 static Graph *simplify(World *w, Graph *g) {
   w->renormalise = true;
-  g = ir_rewrite(w, g, (RewritePass){0});
+  g = ir_rewrite(w, g, (RewritePass){.user = w, .begin = no_checks, .node = check_once});
   w->renormalise = false;
   return g;
 }
@@ -25,7 +44,10 @@ Graph *opt_pipeline(World *w, Graph *g, OptStages *stages) {
   s.differentiated = g;
   w->inline_rules = true;
   g = opt_prune(w, simplify(w, g));
-  for (bool more = true; more;) g = opt_dense(w, g, &more); /* one level of nested loops at a time */
+  for (bool more = true, made = false; more; more |= made) { /* one level of nested loops at a time */
+    g = opt_bags(w, g, &made);
+    g = opt_dense(w, g, &more);
+  }
   g = opt_prune(w, simplify(w, g));
   w->inline_rules = false;
   s.final = g;

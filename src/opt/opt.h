@@ -9,6 +9,7 @@
  *   differentiated
  *     simplify        with functions that have a derivative rule inlined too
  *     prune
+ *     bags            accumulators that will be dense are made so
  *     dense           accumulators known to be dense become arrays
  *   final           what is lowered
  */
@@ -20,5 +21,6 @@ typedef struct OptStages { Graph *built, *optimised, *differentiated, *final; } 
 /* The final form of an entry; no VJP, JVP, CHECKPOINT or STOP is left. `stages` may be NULL. */
 Graph *opt_pipeline(World *w, Graph *g, OptStages *stages);
 Graph *opt_prune(World *w, Graph *g);
+Graph *opt_bags(World *w, Graph *g, bool *changed);
 Graph *opt_dense(World *w, Graph *g, bool *changed);
 #endif
