@@ -10,6 +10,7 @@ growth fitted over all sizes. --largest measures the largest size only."""
 import glob
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,13 +23,11 @@ ROUNDS = 3
 def run(exe, name, n, task, cache):
     """Seconds and peak memory in KiB."""
     env = dict(os.environ, ATLED_JIT="always", XDG_CACHE_HOME=cache, ATLED_CACHE=cache)
-    p = subprocess.Popen([exe, f"{here}/growth/{name}.atl", str(n), task], stdout=subprocess.PIPE, env=env, text=True)
-    out = p.stdout.read()
-    _, status, usage = os.wait4(p.pid, 0)
-    p.returncode = os.waitstatus_to_exitcode(status)
-    if p.returncode != 0 or not out.startswith("seconds: "):
-        sys.exit(f"{name} {n} {task} failed: {out}")
-    return float(out.split()[1]), usage.ru_maxrss
+    r = subprocess.run([exe, f"{here}/growth/{name}.atl", str(n), task], capture_output=True, env=env, text=True)
+    seconds, peak = re.search(r"^seconds: (\S+)", r.stdout), re.search(r"^VmHWM:\s*(\d+) kB", r.stdout, re.M)
+    if r.returncode != 0 or not seconds or not peak:
+        sys.exit(f"{name} {n} {task} failed: {r.stderr}")
+    return float(seconds.group(1)), int(peak.group(1))
 
 
 def exponent(sizes, seconds):
