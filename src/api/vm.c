@@ -38,7 +38,7 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
   vm->lexer = lexer_new(&vm->heap);
   if (!vm->lexer) return ATLED_NO_MEMORY;
   vm->checker = checker_new(&vm->arena, &vm->syms, &vm->sources, modules_loader(vm));
-  vm->world = world_new(&vm->arena, &vm->syms);
+  vm->world = world_new(&vm->arena, &vm->scratch, &vm->syms);
   vm->world->strict = vm->config.strict;
   vm->elab = elab_new(&vm->arena, vm->world, &vm->syms, &vm->sources);
   if (!modules_load_prelude(vm)) return ATLED_NO_MEMORY;

@@ -165,6 +165,7 @@ struct Func {
 typedef struct GlobalInfo { Sym name; IrType *type; } GlobalInfo;
 struct World {
   Arena *arena;
+  Arena *temp;          /* what passes need while they run: the caller's to empty between entries */
   SymTable *syms;
   bool strict;          /* strict floating point: AD's sums aren't collected either */
   bool renormalise;     /* instantiation makes every node anew (after inline_rules was set) */
@@ -187,7 +188,8 @@ struct World {
   uint32_t walk;        /* number of the latest walk: Node.mark */
   void *growth;         /* report of what wasn't inlined and why */
 };
-World *world_new(Arena *a, SymTable *syms);
+/* `temp` may be the same arena; it is the caller's to empty between entries. */
+World *world_new(Arena *a, Arena *temp, SymTable *syms);
 
 /* ---- Making nodes ------------------------------------------------------------------- */
 Node *ir_param(World *w, int k, IrType *t);

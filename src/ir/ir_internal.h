@@ -19,6 +19,7 @@ typedef struct Tables {
   Map unrolled;       /* CALL node -> what it unrolled to, or itself */
   Map graph_funcs;    /* Graph -> Func that names it */
   IrType *plain[T_TUPLE];
+  Vec(Node *) stack, order; /* of the walk under way */
   Vec(Node *) scratch; /* values of the instantiations under way */
   int unroll_depth, special_depth, unroll_left;
 } Tables;

@@ -16,9 +16,10 @@ const unsigned char op_flags[OP_COUNT] = {
 #undef OP
 };
 
-World *world_new(Arena *a, SymTable *syms) {
+World *world_new(Arena *a, Arena *temp, SymTable *syms) {
   World *w = NEW(a, World);
   w->arena = a;
+  w->temp = temp;
   w->syms = syms;
   w->growth_limit = 4000;
   Tables *t = NEW(a, Tables);
@@ -217,38 +218,38 @@ void ir_func_finish(World *w, Func *f, Node *result) { f->graph = ir_graph(w, f-
 
 /* ---- Order: iterative depth-first, operands before users ------------------------------
  * Marks live in the nodes: `mark` is the number of the walk that reached it, `pos` its place in the order. */
-typedef struct OrderState { World *w; Vec(Node *) out; Vec(Node *) stack; } OrderState;
-
 static bool is_done(const World *w, const Node *n) { return n->mark == w->walk; }
 
-static void order_from(OrderState *s, Node *root) {
-  Arena *a = s->w->arena;
-  vec_push(a, s->stack, root);
-  while (s->stack.len) {
-    Node *n = s->stack.data[s->stack.len - 1];
+/* Fills tables(w)->order; both vectors are kept from walk to walk. */
+static void order_from(World *w, Node *root) {
+  Tables *t = tables(w);
+  t->order.len = t->stack.len = 0;
+  vec_push(w->arena, t->stack, root);
+  while (t->stack.len) {
+    Node *n = t->stack.data[t->stack.len - 1];
     bool ready = true;
-    for (int i = n->nops - 1; i >= 0 && !is_done(s->w, n); i--)
-      if (!is_done(s->w, n->ops[i])) {
-        vec_push(a, s->stack, n->ops[i]);
+    for (int i = n->nops - 1; i >= 0 && !is_done(w, n); i--)
+      if (!is_done(w, n->ops[i])) {
+        vec_push(w->arena, t->stack, n->ops[i]);
         ready = false;
       }
     if (!ready) continue;
-    s->stack.len--;
-    if (is_done(s->w, n)) continue;
-    n->mark = s->w->walk;
-    n->pos = s->out.len;
-    vec_push(a, s->out, n);
+    t->stack.len--;
+    if (is_done(w, n)) continue;
+    n->mark = w->walk;
+    n->pos = t->order.len;
+    vec_push(w->arena, t->order, n);
   }
 }
 
 GraphBody *graph_body(World *w, Graph *g) {
   if (g->cache) return g->cache;
-  OrderState s = {.w = w};
   w->walk++;
-  order_from(&s, g->result);
+  order_from(w, g->result);
   GraphBody *b = NEW(w->arena, GraphBody);
-  b->n = s.out.len;
-  b->nodes = s.out.data;
+  b->n = tables(w)->order.len;
+  b->nodes = NEW_ARRAY(w->arena, Node *, b->n);
+  memcpy(b->nodes, tables(w)->order.data, sizeof(Node *) * (size_t)b->n);
   int total = 0;
   for (int i = 0; i < b->n; i++) total += b->nodes[i]->nops;
   b->operands = NEW_ARRAY(w->arena, int, total + 1);

@@ -50,13 +50,13 @@ Graph *rewrite_graph(Rewriter *r, Graph *g) {
   map_put(&r->busy, g, g);
   void *frame = r->pass.begin ? r->pass.begin(r->pass.user, g) : NULL;
   Node **nodes;
-  int n = ir_order(w->arena, g, &nodes);
+  int n = ir_order(w->temp, g, &nodes);
   Map val;
-  map_init(&val, w->arena);
+  map_init(&val, w->temp);
   for (int i = 0; i < n; i++) {
     Node *x = nodes[i];
-    Node **ops = NEW_ARRAY(w->arena, Node *, x->nops + 1);
-    Graph **graphs = NEW_ARRAY(w->arena, Graph *, x->ngraphs + 1);
+    Node **ops = NEW_ARRAY(w->temp, Node *, x->nops + 1);
+    Graph **graphs = NEW_ARRAY(w->temp, Graph *, x->ngraphs + 1);
     for (int k = 0; k < x->nops; k++) ops[k] = map_get(&val, x->ops[k]);
     for (int k = 0; k < x->ngraphs; k++) graphs[k] = rewrite_graph(r, x->graphs[k]);
     Node *y = r->pass.node ? r->pass.node(r->pass.user, r, frame, x, ops, graphs) : NULL;
@@ -71,11 +71,11 @@ Graph *rewrite_graph(Rewriter *r, Graph *g) {
 }
 
 Graph *ir_rewrite(World *w, Graph *g, RewritePass pass) {
-  Rewriter *r = NEW(w->arena, Rewriter);
+  Rewriter *r = NEW(w->temp, Rewriter);
   r->w = w;
   r->pass = pass;
-  map_init(&r->graphs, w->arena);
-  map_init(&r->funcs, w->arena);
-  map_init(&r->busy, w->arena);
+  map_init(&r->graphs, w->temp);
+  map_init(&r->funcs, w->temp);
+  map_init(&r->busy, w->temp);
   return rewrite_graph(r, g);
 }

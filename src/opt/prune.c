@@ -10,19 +10,19 @@ typedef struct Frame { World *w; Map uses; } Frame;
 static Uses *uses_of(Frame *f, Node *n) {
   Uses *u = map_get(&f->uses, n);
   if (u) return u;
-  u = NEW(f->w->arena, Uses);
-  u->component = NEW_ARRAY(f->w->arena, bool, n->type->n + 1);
+  u = NEW(f->w->temp, Uses);
+  u->component = NEW_ARRAY(f->w->temp, bool, n->type->n + 1);
   map_put(&f->uses, n, u);
   return u;
 }
 
 static void *find_uses(void *user, Graph *g) {
   World *w = user;
-  Frame *f = NEW(w->arena, Frame);
+  Frame *f = NEW(w->temp, Frame);
   f->w = w;
-  map_init(&f->uses, w->arena);
+  map_init(&f->uses, w->temp);
   Node **nodes;
-  int n = ir_order(w->arena, g, &nodes);
+  int n = ir_order(w->temp, g, &nodes);
   for (int i = 0; i < n; i++)
     for (int k = 0; k < nodes[i]->nops; k++) {
       Node *x = nodes[i]->ops[k];
@@ -67,7 +67,7 @@ static Node *prune_switch(World *w, Node *n, Node **ops, Graph **graphs, const U
 static bool mark_state(World *w, Node *x, Graph *body, int slots, bool *need) {
   Node **nodes;
   bool more = false;
-  int n = ir_order(w->arena, ir_graph(w, body->params, body->nparams, x, NULL), &nodes);
+  int n = ir_order(w->temp, ir_graph(w, body->params, body->nparams, x, NULL), &nodes);
   for (int i = 0; i < n; i++) {
     int k = nodes[i]->op == OP_PARAM ? (int)nodes[i]->attr.i - 1 : -1;
     if (k >= 0 && k < slots && !need[k]) more = need[k] = true;

@@ -66,7 +66,7 @@ static void bench_init(Bench *b) {
   uint32_t source = sources_add(&b->sources, "prelude", prelude_text, strlen(prelude_text));
   Module *prelude = checker_lazy_module(b->checker, b->lx, NULL, source);
   checker_set_prelude(b->checker, prelude);
-  b->w = world_new(&b->arena, &b->syms);
+  b->w = world_new(&b->arena, &b->arena, &b->syms);
   b->elab = elab_new(&b->arena, b->w, &b->syms, &b->sources);
   elab_set_prelude(b->elab, b->checker, prelude);
   b->module = checker_new_module(b->checker, NULL, NULL, 0);

@@ -94,7 +94,7 @@ int main(void) {
   arena_init(&arena, &heap);
   SymTable syms;
   symtable_init(&syms, &arena);
-  w = world_new(&arena, &syms);
+  w = world_new(&arena, &arena, &syms);
   F = ir_type(w, T_FLOAT);
   I = ir_type(w, T_INT);
   hash_consing();

@@ -482,7 +482,7 @@ int main(void) {
   heap_init(&heap);
   arena_init(&arena, &heap);
   symtable_init(&syms, &arena);
-  w = world_new(&arena, &syms);
+  w = world_new(&arena, &arena, &syms);
   rt_init(&rt, &heap);
   rt.evaluate = eval_function;
   rt.budget = -1;
