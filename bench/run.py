@@ -4,6 +4,8 @@
 
 usage: run.py --atled EXE [NAME...]
 
+A NAME may be a folder here, for all programs in it (compiled without -ffast-math there: `lang`); without names, all run.
+
 Both print lines `result: X` and `seconds: X` (or `seconds NAME: X` for several parts); the seconds are of the
 measured part alone, best of several runs inside the program. Results must agree to a relative 1e-6 before times are
 compared. The ratio is Atled's time over C's."""
@@ -15,7 +17,7 @@ import sys
 import tempfile
 
 here = os.path.dirname(os.path.abspath(__file__))
-C_FLAGS = ["-O3", "-march=native", "-ffast-math", "-std=gnu17"]
+C_FLAGS = ["-O3", "-march=native", "-std=gnu17"]
 
 
 def figures(command):
@@ -38,8 +40,9 @@ def bench(exe, name, folder):
     source = f"{here}/{name}.c"
     c_seconds = {}
     if os.path.exists(source):
-        binary = f"{folder}/{name}"
-        subprocess.run(["gcc", *C_FLAGS, source, "-o", binary, "-lm"], check=True)
+        binary = f"{folder}/{os.path.basename(name)}"
+        fast = [] if "/" in name else ["-ffast-math"]
+        subprocess.run(["gcc", *C_FLAGS, *fast, source, "-o", binary, "-lm"], check=True)
         c_results, c_seconds, error = figures([binary])
         if error or not agree(results, c_results):
             return print(f"{name:24} results differ: {results} and {error or c_results}")
@@ -49,10 +52,15 @@ def bench(exe, name, folder):
         print(f"{(name + ' ' + part).strip():24} {1e3 * s:10.3f} ms {ratio}")
 
 
+def programs(pattern):
+    return sorted(glob.glob(f"{here}/{pattern}.atl"))
+
+
 def main():
     if len(sys.argv) < 3 or sys.argv[1] != "--atled":
         sys.exit(__doc__)
-    names = sys.argv[3:] or sorted(os.path.basename(p)[:-4] for p in glob.glob(f"{here}/*.atl"))
+    names = sys.argv[3:] or [os.path.relpath(p, here)[:-4] for p in programs("*") + programs("*/*")]
+    names = [p for n in names for p in ([os.path.relpath(q, here)[:-4] for q in programs(n + "/*")] or [n])]
     print(f"{'':24} {'atled':>13} {'C':>13} {'ratio':>7}")
     with tempfile.TemporaryDirectory() as folder:
         for name in names:

@@ -5,9 +5,11 @@
  * its machine code already. Its entries share a budget of instructions, about as
  * much work as a compile costs to start with; when it is used up before the
  * running entry has had an effect, the module is compiled and the entry runs
- * again, natively. Where the tools for compiling are missing, the evaluator
+ * again, natively; likewise when the first effect comes before a loop or
+ * recursion, since afterwards it would be too late. Where the tools for compiling are missing, the evaluator
  * simply goes on. */
 #include "api/vm.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { BUDGET = 1500000 };
@@ -81,6 +83,7 @@ static bool prepare(AtledVM *vm, Unit *u) {
   if (!vm->jit) {
     JitOptions options = jit_default_options();
     options.strict = vm->config.strict;
+    options.dump_dir = getenv("ATLED_DUMP_JIT");
     vm->jit = jit_new(&vm->heap, options);
   }
   if (!vm->jit) {

@@ -91,6 +91,15 @@ static Status check_limits(Rt *rt, unsigned *polls) {
   return 0;
 }
 
+/* The first effect is about to happen, and loops or recursion may follow it: while it hasn't, the entry can still be
+ * run natively from its start. */
+static bool better_natively(const Rt *rt, const Frame *f, const LInstr *in) {
+  if (rt->had_effect || !ir_rt_effect(in->sub) || in->sub == RTP_TIME || in->sub == RTP_ENV) return false;
+  for (; f; f = f->caller)
+    if (f->pc->src - f->fn->f->code < f->fn->f->last_repeat) return true;
+  return false;
+}
+
 static inline bool spend(Rt *rt, int64_t cost) {
   if (rt->budget < 0) return rt->interrupt || rt->deadline > 0;
   rt->budget = rt->budget > cost ? rt->budget - cost : 0;
@@ -132,7 +141,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
       [LOP_SWITCH] = &&op_SWITCH, [LOP_POLL] = &&op_POLL, [LOP_CHECK_INDEX] = &&op_CHECK_INDEX, [LOP_CHECK_SLICE] = &&op_slow,
       [LOP_CHECK_SIZE] = &&op_slow, [LOP_CHECK_ROW] = &&op_slow, [LOP_CHECK_NONZERO] = &&op_slow, [LOP_CHECK_NAT] = &&op_slow,
       [LOP_ASSERT] = &&op_slow, [LOP_FAIL] = &&op_slow, [LOP_CALL] = &&op_CALL, [LOP_FOREIGN] = &&op_slow, [LOP_APPLY] = &&op_APPLY,
-      [LOP_RT] = &&op_slow, [LOP_RETAIN] = &&op_RETAIN, [LOP_RELEASE] = &&op_RELEASE, [LOP_NEW_ARRAY] = &&op_slow, [LOP_GROW] = &&op_GROW,
+      [LOP_RT] = &&op_RT, [LOP_RETAIN] = &&op_RETAIN, [LOP_RELEASE] = &&op_RELEASE, [LOP_NEW_ARRAY] = &&op_slow, [LOP_GROW] = &&op_GROW,
       [LOP_SET_DIM] = &&op_SET_DIM, [LOP_DIM] = &&op_DIM, [LOP_DATA] = &&op_DATA, [LOP_LOAD] = &&op_LOAD, [LOP_STORE] = &&op_STORE,
       [LOP_VIEW] = &&op_slow, [LOP_UNIQUE] = &&op_slow, [LOP_NEW_BOX] = &&op_slow, [LOP_TAG] = &&scalar_TAG, [LOP_FIELD] = &&op_FIELD,
       [LOP_SET_FIELD] = &&op_SET_FIELD, [LOP_NEW_CLOSURE] = &&op_slow, [LOP_CAPTURE] = &&op_CAPTURE, [LOP_CLOSURE_ID] = &&scalar_CLOSURE_ID,
@@ -216,6 +225,12 @@ op_CAPTURE: DST = ((const ClosureObj *)A.p)->caps[pc->b]; NEXT;
 op_FUNC_ID: DST.i = (int64_t)m->funcs[pc->imm.i]->id; NEXT;
 op_ENV_FIELD: DST = ((const EnvObj *)A.p)->caps[pc->b]; NEXT;
 op_IS_NULL: DST.i = A.p == NULL; NEXT;
+op_RT:
+  fr->pc = pc;
+  if (rt->budget >= 0 && better_natively(rt, fr, pc->src)) {
+    rt_error(rt, ERR_BUDGET, 0, "better run natively");
+    goto failed;
+  }
 op_slow:
   fr->pc = pc;
   if (eval_slow(rt, m, pc->src, r)) goto failed;

@@ -6,9 +6,7 @@
  * int32 atled_entry_<k>(Mod *, const Slot *args, Slot *res), which is what
  * RtFunc.entry points to. In a function every register is one local; labels are
  * blocks. Owned pointer registers start as NULL. Error exits share one clean-up
- * block for each set of registers that may hold references (flow.c). A recursive
- * function compares the address of a local with the VM's stack limit on entry,
- * and looks at the interrupt flag there. */
+ * block for each set of registers that may hold references (flow.c). */
 #include "jit/emit.h"
 #include <string.h>
 
@@ -47,6 +45,9 @@ static void end_failed(Fn *k, Block *b) {
     break;
   }
   case CONV_STATUS: e->g->block_end_with_return(b, NULL, k_i32(e, 1)); break;
+  case CONV_UNWIND:
+    e->g->block_end_with_return(b, NULL, k->f->result_kinds[0] == R_FLOAT ? k_f64(e, 0) : k_i64(e, 0));
+    break;
   default:
     fail_emit(e, "function %s is marked as never failing but holds an instruction that may", k->f->name);
     e->g->block_end_with_jump(b, NULL, b);
@@ -137,34 +138,10 @@ static void make_frame(Fn *k) {
     if (k->flow.at_label[l]) k->labels[l] = new_block(k);
 }
 
-/* Stack left and no interrupt? Both are tested by one branch, and told apart on the cold side. */
-static void check_stack(Fn *k) {
-  Emit *e = k->e;
-  const GccApi *g = e->g;
-  Lv *probe = g->function_new_local(k->fn, NULL, e->t_i64, "probe");
-  Rv *rt = load_rt(e, k->mod);
-  Rv *limit = load(e, rt, offsetof(Rt, stack_limit), e->t_u64);
-  Rv *here = g->context_new_bitcast(e->ctx, NULL, address(e, probe), e->t_u64);
-  Rv *low = compare(e, GC_LT, here, limit);
-  Rv *flag = cast(e, load(e, rt, offsetof(Rt, interrupt), g->type_get_volatile(e->t_i32)), e->t_i32);
-  Rv *either = binary(e, GB_OR, e->t_i32, cast(e, low, e->t_i32), flag);
-  Block *cold = branch_unless(k, compare(e, GC_EQ, either, k_i32(e, 0))), *on = k->cur;
-  Block *overflow = new_block(k), *poll = new_block(k);
-  g->block_end_with_conditional(cold, NULL, low, overflow, poll);
-  g->block_add_eval(overflow, NULL, CALL_TABLE(e, k->mod, rt_fail_stack, rt, k_u32(e, 0)));
-  leave_failed(k, overflow, NULL);
-  k->cur = poll;
-  check_status(k, NULL, CALL_TABLE(e, k->mod, rt_poll, rt), false);
-  g->block_end_with_jump(k->cur, NULL, on);
-  k->cur = on;
-}
-
 /* ---- Functions ------------------------------------------------------------------------------------------------------- */
-static bool fallible(const LFunc *f) { return !f->symbol && (f->may_fail || f->recursive); }
-
 static Type *result_type(const Emit *e, const LFunc *f, Convention conv) {
   switch (conv) {
-  case CONV_VALUE: return type_of_kind(e, f->result_kinds[0]);
+  case CONV_VALUE: case CONV_UNWIND: return type_of_kind(e, f->result_kinds[0]);
   case CONV_PAIR: return e->pair[slot_kind(f->result_kinds[0])];
   case CONV_VOID: return e->t_void;
   default: return e->t_i32;
@@ -174,13 +151,11 @@ static Type *result_type(const Emit *e, const LFunc *f, Convention conv) {
 /* Declares function f and leaves its parameters in params: module, registers, results if they go through memory. */
 static void declare(Emit *e, const LFunc *f, gcc_jit_param **params) {
   FuncInfo *info = &e->funcs[f->index];
-  bool one = f->nresults == 1;
-  info->conv = fallible(f) ? (one ? CONV_PAIR : CONV_STATUS) : (one ? CONV_VALUE : CONV_VOID);
   int n = 0;
   params[n++] = e->g->context_new_param(e->ctx, NULL, e->t_ptr, "mod");
   for (int r = 0; r < f->nparams; r++)
     params[n++] = e->g->context_new_param(e->ctx, NULL, type_of_kind(e, f->regs[r].kind), "p");
-  if (!one && f->nresults > 0) params[n++] = e->g->context_new_param(e->ctx, NULL, e->t_ptr, "out");
+  if (f->nresults > 1) params[n++] = e->g->context_new_param(e->ctx, NULL, e->t_ptr, "out");
   char name[32];
   snprintf(name, sizeof name, "f%d", f->index);
   info->fn = e->g->context_new_function(e->ctx, NULL, GF_INTERNAL, result_type(e, f, info->conv), name, n, params, 0);
@@ -228,11 +203,13 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   }
   flow_restart(&k.flow);
   make_frame(&k);
-  /* Recursion also runs through closures, so whatever has an entry counts as recursive. */
-  if (f->recursive || (f->is_entry && fallible(f))) check_stack(&k);
+  bool on_entry;
+  const bool *late = plan_stack_checks(e, f, &on_entry);
+  if (on_entry) check_stack(&k);
   for (int c = 0; c < f->ncode; c++) {
     const LInstr *i = &f->code[c];
     bool here = k.flow.reachable || (i->op == LOP_LABEL && k.flow.at_label[i->imm.i]);
+    if (here && late[c]) check_stack(&k);
     if (here) emit_instr(&k, i);
     flow_step(&k.flow, i);
     if (e->error) return;
@@ -264,9 +241,9 @@ static void define_entry(Emit *e, const LFunc *f) {
   if (f->nresults > 1) args[n++] = out;
   Rv *result = call(e, info->fn, n, args);
   switch (info->conv) {
-  case CONV_VALUE:
+  case CONV_VALUE: case CONV_UNWIND:
     g->block_add_assignment(b, NULL, place(e, out, 0, type_of_kind(e, f->result_kinds[0])), result);
-    g->block_end_with_return(b, NULL, k_i32(e, 0));
+    g->block_end_with_return(b, NULL, info->conv == CONV_UNWIND ? end_unwinding(e, args[0]) : k_i32(e, 0));
     break;
   case CONV_VOID:
     g->block_add_eval(b, NULL, result);
@@ -299,6 +276,7 @@ bool emit_module(Emit *e) {
   build_init(e);
   e->funcs = NEW_ARRAY(e->arena, FuncInfo, m->nfuncs + 1);
   number_foreigns(e);
+  choose_conventions(e);
   gcc_jit_param ***params = NEW_ARRAY(e->arena, gcc_jit_param **, m->nfuncs + 1);
   for (int k = 0; k < m->nfuncs; k++) {
     params[k] = NEW_ARRAY(e->arena, gcc_jit_param *, m->funcs[k]->nparams + 2);

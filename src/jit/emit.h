@@ -13,8 +13,9 @@ typedef gcc_jit_type Type;
 
 /* How a function gives back its result; parameters are by value after Mod*.
  * VALUE: can't fail, one result, returned. VOID: can't fail, results through the last parameter, if any.
+ * UNWIND: one number, returned; fails by a stack overflow or an interrupt alone, see calls.c.
  * PAIR: {status, result} in two machine registers. STATUS: status returned, results through the last parameter, if any. */
-typedef enum Convention { CONV_VALUE, CONV_VOID, CONV_PAIR, CONV_STATUS } Convention;
+typedef enum Convention { CONV_VALUE, CONV_VOID, CONV_UNWIND, CONV_PAIR, CONV_STATUS } Convention;
 typedef struct FuncInfo {
   gcc_jit_function *fn;
   Convention conv;
@@ -141,6 +142,14 @@ Rv *pass_slots(Fn *k, const int32_t *regs, int n);
 Rv *results_buffer(Fn *k);
 void take_results(Fn *k, const LInstr *i);
 void call_foreign(Fn *k, const LInstr *i);
+/* ---- calls.c ---- */
+bool func_fallible(const LFunc *f);
+void choose_conventions(Emit *e);
+/* Which instructions check_stack has to stand before. A function without loops has no jump back. */
+const bool *plan_stack_checks(const Emit *e, const LFunc *f, bool *on_entry);
+void check_stack(Fn *k);
+void emit_call(Fn *k, const LInstr *i);
+Rv *end_unwinding(Emit *e, Rv *mod);
 /* Translates the module in a fresh context. False: e->error says why not. */
 bool emit_module(Emit *e);
 #endif

@@ -113,7 +113,7 @@ static void emit_return(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   const GccApi *g = e->g;
   switch (k->info->conv) {
-  case CONV_VALUE: g->block_end_with_return(k->cur, NULL, reg(k, i->args[0])); break;
+  case CONV_VALUE: case CONV_UNWIND: g->block_end_with_return(k->cur, NULL, reg(k, i->args[0])); break;
   case CONV_PAIR: {
     SlotKind s = slot_kind(k->f->result_kinds[0]);
     assign(k, g->lvalue_access_field(k->pair[s], NULL, e->pair_status[s]), k_i64(e, 0));
@@ -131,38 +131,7 @@ static void emit_return(Fn *k, const LInstr *i) {
   k->cur = NULL;
 }
 
-/* ---- Calls ----------------------------------------------------------------------------------------------------- */
-static void emit_call(Fn *k, const LInstr *i) {
-  Emit *e = k->e;
-  const LFunc *callee = e->m->funcs[i->imm.i];
-  const FuncInfo *info = &e->funcs[i->imm.i];
-  Rv **args = NEW_ARRAY(e->arena, Rv *, i->nargs + 2);
-  int n = 0;
-  args[n++] = k->mod;
-  for (int a = 0; a < i->nargs; a++) args[n++] = reg(k, i->args[a]);
-  bool through_memory = (info->conv == CONV_VOID || info->conv == CONV_STATUS) && callee->nresults > 0;
-  if (through_memory) args[n++] = results_buffer(k);
-  Rv *result = call(e, info->fn, n, args);
-  switch (info->conv) {
-  case CONV_VALUE: assign_reg(k, i->res[0], result); break;
-  case CONV_PAIR: {
-    SlotKind s = slot_kind(callee->result_kinds[0]);
-    assign(k, k->pair[s], result);
-    check_status(k, i, rv(e, e->g->lvalue_access_field(k->pair[s], NULL, e->pair_status[s])), true);
-    assign_reg(k, i->res[0], rv(e, e->g->lvalue_access_field(k->pair[s], NULL, e->pair_value[s])));
-    break;
-  }
-  case CONV_VOID:
-    evaluate(k, result);
-    take_results(k, i);
-    break;
-  case CONV_STATUS:
-    check_status(k, i, result, true);
-    take_results(k, i);
-    break;
-  }
-}
-
+/* ---- Calls of what isn't in the module ---- */
 void call_foreign(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   const LForeign *f = &e->m->foreigns[i->imm.i];

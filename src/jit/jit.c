@@ -162,7 +162,9 @@ static void set_options(const Work *w) {
   /* The interprocedural passes of GCC 12 crash in a later compile of the same process, on what an earlier one left
    * behind; our own optimiser specialises functions anyway. */
   static const char *const always[] = {"-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
-                                       "-fno-asynchronous-unwind-tables", "-fno-ipa-cp", "-fno-ipa-sra"};
+                                       "-fno-asynchronous-unwind-tables", "-fno-ipa-cp", "-fno-ipa-sra",
+                                       /* it makes endless loops of recursions that shall overflow the stack */
+                                       "-fno-optimize-sibling-calls"};
   for (size_t k = 0; k < sizeof always / sizeof *always; k++) g->context_add_command_line_option(ctx, always[k]);
   g->context_add_command_line_option(ctx, is_strict(w->j, w->m) ? "-ffp-contract=off" : "-ffp-contract=fast");
   static const char *const levels[] = {NULL, NULL, "-march=x86-64-v2", "-march=x86-64-v3", "-march=x86-64-v4"};

@@ -33,7 +33,7 @@ uint64_t rt_table_version(void) {
 #undef F
       ;
   static const size_t layout[] = {
-      offsetof(Rt, stack_limit), offsetof(Rt, interrupt), offsetof(Mod, rt), offsetof(Mod, descs), offsetof(Mod, funcs),
+      offsetof(Rt, stack_limit), offsetof(Rt, interrupt), offsetof(Rt, unwinding), offsetof(Mod, rt), offsetof(Mod, descs), offsetof(Mod, funcs),
       offsetof(Mod, strings), offsetof(Mod, globals), offsetof(Mod, table), offsetof(ArrayObj, data), offsetof(ArrayObj, dims),
       offsetof(BoxObj, tag), offsetof(BoxObj, fields), offsetof(ClosureObj, fn), offsetof(ClosureObj, caps),
       offsetof(EnvObj, caps), offsetof(RtFunc, id), RTP_COUNT};

@@ -110,6 +110,8 @@ struct LFunc {
   int nlabels;
   bool may_fail;          /* else its status is always 0 */
   bool recursive;
+  int last_repeat;        /* the last instruction that may run again, or calls what takes long: a back edge, a call of
+                             a function with loops or recursion; -1 none */
   bool is_entry;          /* has run-time identity (closure code or entry): needs an RtFunc and an entry thunk.
                              The thunk borrows all arguments and retains those whose register is owned */
   uint64_t id;            /* hash of its graph: closure identity */
@@ -139,6 +141,7 @@ LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n);
 const Desc *lower_desc(World *w, IrType *t);  /* cached in the type */
 void lir_print(const LModule *m, Str *out);
 const char *lir_verify(const LModule *m);     /* NULL, or what is wrong */
+bool lir_fails(const LModule *m, const LInstr *in); /* may the instruction fail? */
 /* Does the CALL take the reference that reg, an argument for an owned parameter, holds? (Else it was given another one.) */
 bool lir_moves_argument(const LFunc *f, const LInstr *call, int32_t reg);
 

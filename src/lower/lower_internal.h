@@ -192,7 +192,6 @@ typedef enum Role { ROLE_READ, ROLE_TAKE, ROLE_INOUT, ROLE_DEF, ROLE_DEF_BORROWE
 typedef void (*RoleFn)(void *user, int32_t *reg, Role role);
 /* Calls fn for each register operand, uses before definitions. */
 void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user);
-bool lir_fails(const LModule *m, const LInstr *in);
 /* Makes parameters owned that f takes or assigns; true if there was a new one. */
 bool own_params(const LModule *m, LFunc *f);
 void own_insert(Fn *fn);

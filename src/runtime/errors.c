@@ -81,6 +81,25 @@ Status rt_fail_stack(Rt *rt, uint32_t site) {
   return rt_error(rt, ERR_STACK, site, "stack overflow: too many calls inside each other");
 }
 
+Status rt_entry(Rt *rt, const char *here) { return here < rt->stack_limit ? rt_fail_stack(rt, 0) : rt_poll(rt); }
+
+Status rt_unwind(Rt *rt, const char *here, uint32_t site) {
+  if (rt->unwinding) return 1;
+  if (!rt_entry(rt, here)) return 0;
+  rt->error.site = site;
+  rt->unwinding = 1;
+  rt->true_stack_limit = rt->stack_limit;
+  rt->stack_limit = (char *)UINTPTR_MAX;
+  return 1;
+}
+
+Status rt_unwound(Rt *rt) {
+  if (!rt->unwinding) return 0;
+  rt->unwinding = 0;
+  rt->stack_limit = rt->true_stack_limit;
+  return 1;
+}
+
 Status rt_poll(Rt *rt) {
   if (rt->deadline > 0 && rt_now() > rt->deadline) {
     rt->interrupt = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of primitives, one entry for each row of src/prims/rt.def, and those that are too small for a file of their own.
  * A primitive borrows its arguments, and leaves its results alone if it fails. Those with an effect say so in
- * rt->had_effect before they do it. */
+ * rt->had_effect before they do it, but for reading the clock and the environment, which does no harm twice. */
 #include "runtime/internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,6 @@ static PRIM(prim_argsort) {
 
 static PRIM(prim_args) {
   PRIM_UNUSED;
-  rt->had_effect = true;
   ArrayObj *a = rt_new_strings(rt, rt->nargs);
   for (int i = 0; a && i < rt->nargs; i++) {
     a->data[i].p = rt_new_string(rt, rt->args[i], strlen(rt->args[i]));
@@ -85,7 +84,6 @@ static PRIM(prim_args) {
 
 static PRIM(prim_env) {
   PRIM_UNUSED;
-  rt->had_effect = true;
   const char *value = getenv(slot_string(&args[0])->bytes);
   bool usable = value && utf8_valid(value, strlen(value), NULL);
   Obj *s = rt_new_string(rt, usable ? value : "", usable ? strlen(value) : 0);
@@ -97,7 +95,6 @@ static PRIM(prim_env) {
 
 static PRIM(prim_time) {
   PRIM_UNUSED;
-  rt->had_effect = true;
   res->f = rt_now();
   return 0;
 }

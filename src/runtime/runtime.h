@@ -96,6 +96,8 @@ struct Rt {
   char *stack_limit;     /* machine stack must stay above */
   volatile int32_t interrupt; /* RT_INTERRUPTED, or RT_CLOCK: look at the deadline */
   int32_t strict;        /* strict floating point */
+  int32_t unwinding;     /* stack_limit is moved up: every entry of machine code fails */
+  char *true_stack_limit; /* while unwinding */
   Heap *heap;
   int64_t live;          /* objects that counts will free */
   RtError error;
@@ -209,5 +211,10 @@ Status rt_fail_nat(Rt *rt, int64_t n, const char *what, uint32_t site);
 Status rt_fail_irregular(Rt *rt, int64_t first, int64_t other, uint32_t site);
 Status rt_fail_user(Rt *rt, Obj *message, bool assertion, uint32_t site);
 Status rt_fail_stack(Rt *rt, uint32_t site);
+/* Entry of a function of machine code, at `here` on the stack, that found the stack used up or the interrupt flag set. */
+Status rt_entry(Rt *rt, const char *here);
+/* The same in a function whose callers don't test its status: from an error on, every entry fails until rt_unwound. */
+Status rt_unwind(Rt *rt, const char *here, uint32_t site);
+Status rt_unwound(Rt *rt); /* ends that; 1 if there was an error */
 Status rt_poll(Rt *rt);                         /* interrupt, deadline */
 #endif
