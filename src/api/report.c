@@ -129,7 +129,8 @@ static void print_frames(AtledVM *vm, const Frames *frames, int64_t unseen, Str 
     str_addc(out, '\n');
   }
   int64_t more = unseen + (frames->n > FRAMES_SHOWN + 1 ? frames->n - FRAMES_SHOWN - 1 : 0);
-  if (more > 0) str_printf(out, "  … and %lld more calls\n", (long long)more);
+  if (more >= RT_DEPTH_UNKNOWN / 2) str_printf(out, "  … and many more calls\n");
+  else if (more > 0) str_printf(out, "  … and %lld more calls\n", (long long)more);
 }
 
 AtledStatus report_runtime_error(AtledVM *vm) {

@@ -87,6 +87,10 @@ Status rt_unwind(Rt *rt, const char *here, uint32_t site) {
   if (rt->unwinding) return 1;
   if (!rt_entry(rt, here)) return 0;
   rt->error.site = site;
+  if (site && rt->error.kind == ERR_STACK) { /* nobody counts the calls that end now, nor notes where they came from */
+    while (rt->error.ntrace < RT_TRACE_MAX) rt_trace(rt, site);
+    rt->error.depth = RT_DEPTH_UNKNOWN;
+  }
   rt->unwinding = 1;
   rt->true_stack_limit = rt->stack_limit;
   rt->stack_limit = (char *)UINTPTR_MAX;

@@ -87,8 +87,9 @@ typedef struct RtError {
   char message[1024];    /* complete: "index 7 is out of bounds for an array of length 3" */
   uint32_t trace[RT_TRACE_MAX]; /* call sites, innermost first */
   int ntrace;
-  int64_t depth;         /* calls left, also those beyond the array */
+  int64_t depth;         /* calls left, also those beyond the array; from RT_DEPTH_UNKNOWN on nobody knows */
 } RtError;
+#define RT_DEPTH_UNKNOWN (INT64_MAX / 2)
 
 /* ---- The VM's run-time state; the first members are read by machine code: keep their order ------------------ */
 enum { RT_INTERRUPTED = 1, RT_CLOCK = 2 };
