@@ -230,6 +230,12 @@ Node *ir_index(World *w, Node *a, Node **is, int n) {
   case OP_ZEROS:
     if (n == ir_rank(a->type)) return ir_zero(w, ir_base(a->type));
     break;
+  case OP_UPDATE: { /* what was just written */
+    int written = a->nops - 2;
+    if (written <= n && memcmp(a->ops + 1, is, (size_t)written * sizeof *is) == 0)
+      return ir_index(w, a->ops[written + 1], is + written, n - written);
+    break;
+  }
   case OP_AFTER: return ir_op2(w, OP_AFTER, ir_index(w, a->ops[0], is, n), a->ops[1]);
   case OP_STOP: return ir_op1(w, OP_STOP, ir_index(w, a->ops[0], is, n));
   default: break;

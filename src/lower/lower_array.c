@@ -8,6 +8,7 @@
  *
  * Bags live in the runtime; their instructions get the dimensions of the whole and a flat position. */
 #include "lower/lower_internal.h"
+#include <string.h>
 
 static World *world(Frame *fr) { return fr->fn->m->w; }
 static const Layout *base_layout(Fn *fn, IrType *t) { return lower_layout(fn->m->w, ir_base(t)); }
@@ -50,15 +51,17 @@ void array_store(Fn *fn, int data, int flat, const int *row, const Layout *base)
   for (int s = 0; s < base->n; s++) fn_emit(fn, LOP_STORE, row[s], data, flat, s)->imm.i = base->n;
 }
 
-/* As array_store into elements that hold values already: sub 1 makes LOAD take the reference over. */
-static void array_replace(Fn *fn, int data, int flat, const int *row, const Layout *base) {
+/* As array_store into elements that hold values already, but for the slots that keep theirs: sub 1 makes LOAD take the
+ * reference over. */
+static void array_replace(Fn *fn, int data, int flat, const int *row, const Layout *base, const bool *kept) {
   for (int s = 0; s < base->n; s++) {
-    if (base->kinds[s] != R_PTR) continue;
+    if (base->kinds[s] != R_PTR || (kept && kept[s])) continue;
     LInstr *in = fn_emit(fn, LOP_LOAD, fn_reg(fn, R_PTR), data, flat, s);
     in->imm.i = base->n;
     in->sub = 1;
   }
-  array_store(fn, data, flat, row, base);
+  for (int s = 0; s < base->n; s++)
+    if (!kept || !kept[s]) fn_emit(fn, LOP_STORE, row[s], data, flat, s)->imm.i = base->n;
 }
 
 /* Body of a copying loop: for i < count. */
@@ -88,7 +91,8 @@ static void copy_elements(Fn *fn, int dst_data, int dst_at, int src_data, int sr
   int head, end, i = open_count(fn, count, &head, &end), *row = fn_regs(fn, base);
   int from = fn_add(fn, src_at, i), to = fn_add(fn, dst_at, i);
   for (int s = 0; s < base->n; s++) fn_emit(fn, LOP_LOAD, row[s], src_data, from, s)->imm.i = base->n;
-  (replace ? array_replace : array_store)(fn, dst_data, to, row, base);
+  if (replace) array_replace(fn, dst_data, to, row, base, NULL);
+  else array_store(fn, dst_data, to, row, base);
   close_count(fn, i, head, end);
 }
 
@@ -215,6 +219,27 @@ static int own_array(Frame *fr, const Node *a) {
   return r;
 }
 
+/* Components of tuples, outermost first. */
+typedef struct Path { const struct Path *up; int k; } Path;
+
+/* Is v the component at this path of the element that update x writes? */
+static bool is_old_component(const Node *v, const Path *path, const Node *x) {
+  for (; path->up; path = path->up, v = v->ops[0])
+    if (v->op != OP_GET || v->attr.i != path->k) return false;
+  return v->op == OP_INDEX && v->nops == x->nops - 1 && memcmp(v->ops, x->ops, (size_t)v->nops * sizeof *v->ops) == 0;
+}
+
+/* Which slots of the element keep their value: `a[i].x <- v` stores x alone. */
+static void find_kept(Fn *fn, const Node *v, const Path *path, const Node *x, bool *kept) {
+  if (v->op == OP_TUPLE) {
+    for (int k = 0; k < v->nops; k++)
+      find_kept(fn, v->ops[k], &(Path){path, k}, x, kept + lower_offset(fn->m->w, v->type, k));
+    return;
+  }
+  bool old = is_old_component(v, path, x);
+  for (int s = 0; s < lower_slots(fn->m->w, v->type); s++) kept[s] = old;
+}
+
 static Row lower_update(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   Node *a = x->ops[0], *v = x->ops[x->nops - 1];
@@ -223,7 +248,9 @@ static Row lower_update(Frame *fr, Node *x) {
   int flat = flat_index(fr, array, x->ops + 1, n, rank);
   int data = fn_data(fn, array);
   if (n == rank) {
-    array_replace(fn, data, flat, frame_row(fr, v).r, base);
+    bool *kept = NEW_ARRAY(fn->m->arena, bool, base->n + 1);
+    find_kept(fn, v, &(Path){NULL, 0}, x, kept);
+    array_replace(fn, data, flat, frame_row(fr, v).r, base, kept);
     return one(fn, array);
   }
   int row = frame_reg(fr, v), from = -1;

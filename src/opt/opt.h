@@ -21,6 +21,7 @@ typedef struct OptStages { Graph *built, *optimised, *differentiated, *final; } 
 /* The final form of an entry; no VJP, JVP, CHECKPOINT or STOP is left. `stages` may be NULL. */
 Graph *opt_pipeline(World *w, Graph *g, OptStages *stages);
 Graph *opt_prune(World *w, Graph *g);
+Graph *opt_updates(World *w, Graph *g); /* of two updates of one element, where nothing reads between them, the second */
 Graph *opt_bags(World *w, Graph *g, bool *changed);
 Graph *opt_dense(World *w, Graph *g, bool *changed);
 #endif
