@@ -8,80 +8,57 @@
 #include "ad/ad_internal.h"
 
 /* ---- The two modes ------------------------------------------------------------------- */
-/* A graph that applies the function: its own graph, or one that captures it. */
-typedef struct Target { Graph *g; Node **args; bool *active; Node *f; } Target;
-
-static Target target_of(World *w, Node *f, Node *x, Node *token, Site site) {
-  Target t = {.f = f};
-  if (f->op != OP_CLOSURE) {
-    Region *out = region_open(w, NULL), *r = region_open(w, out);
-    Node *px = region_param(r, x->type), *pt = token ? region_param(r, token->type) : NULL;
-    Node *y = ir_apply(w, region_import(r, out, f), px, pt, site);
-    t.f = ir_closure(w, region_close(r, y, NULL), f->type, r->caps.data, r->ncaps);
-    if (t.f->op != OP_CLOSURE) { /* the wrapper is the function itself: keep the call */
-      IrType *ps[3] = {x->type, token ? token->type : f->type, f->type};
-      int n = token ? 2 : 1;
-      Node *apply = ir_apply(w, ir_param(w, n, f->type), px, pt, site);
-      t.g = ir_graph(w, ps, n + 1, apply, NULL);
-      t.args = NEW_ARRAY(w->arena, Node *, n + 1);
-      t.args[0] = x;
-      if (token) t.args[1] = token;
-      t.args[n] = f;
-      t.active = NEW_ARRAY(w->arena, bool, n + 1);
-      t.active[0] = true;
-      return t;
-    }
-  }
-  t.g = t.f->graphs[0];
-  t.args = NEW_ARRAY(w->arena, Node *, t.g->nparams + 1);
-  t.active = NEW_ARRAY(w->arena, bool, t.g->nparams + 1);
-  t.active[0] = true;
-  int n = 0;
-  t.args[n++] = x;
-  if (token) t.args[n++] = token;
-  for (int i = 0; i < t.f->nops; i++) t.args[n++] = t.f->ops[i];
-  return t;
+Target ad_target(World *w, Node *f, Node *x, Node *token, Site site) {
+  bool known = f->op == OP_CLOSURE;
+  Nodes args = {0};
+  vec_push(w->arena, args, x);
+  if (token) vec_push(w->arena, args, token);
+  int own = args.len;
+  if (!known) vec_push(w->arena, args, f);
+  for (int i = 0; known && i < f->nops; i++) vec_push(w->arena, args, f->ops[i]);
+  if (known) return (Target){f->graphs[0], args.data};
+  IrType *ps[3] = {x->type, token ? token->type : f->type, f->type};
+  Node *pf = ir_param(w, own, f->type), *pt = token ? ir_param(w, 1, token->type) : NULL;
+  Node *y = ir_apply(w, pf, ir_param(w, 0, x->type), pt, site);
+  return (Target){ir_graph(w, ps, own + 1, y, NULL), args.data};
 }
 
 /* The pullback users see: 'b -> 'a, a closure over the residuals and the shapes. */
-static Node *public_pullback(World *w, Combined *c, Split *s, Node **args, Node *x, Node *y, IrType *b, bool effect, Site site) {
+static Node *public_pullback(World *w, Combined *c, Node **args, Node *x, Node *y, bool effect, Site site) {
   Region *out = region_open(w, NULL), *r = region_open(w, out);
-  Node *dy = region_param(r, b);
-  int total = c->p + 1 + c->nacc;
-  Node **in = NEW_ARRAY(w->arena, Node *, total + s->nres + 1);
-  for (int i = 0; i < c->p; i++) in[i] = ir_zero(w, c->g->params[i]);
-  Node *d = ad_to_cotangent(w, b, dy, region_import(r, out, y), site);
-  in[c->p] = effect ? ad_one_component(w, ad_cotangent(w, c->g->result->type), 0, d) : d;
+  Split s = ad_split(w, c, NULL);
+  Node *dy = region_param(r, y->type), **in = NEW_ARRAY(w->arena, Node *, c->total + s.nres);
+  for (int i = 0; i < c->p; i++) in[i] = ir_zero(w, c->types[i]);
+  Node *d = ad_to_cotangent(w, y->type, dy, region_import(r, out, y), site);
+  in[c->p] = effect ? ir_only(w, c->types[c->p], 0, d) : d;
   if (c->nacc) in[c->p + 1] = ad_start(w, x->type, region_import(r, out, x));
-  for (int j = 0; j < s->nres; j++) in[total + j] = region_import(r, out, ir_substitute(w, s->res[j], args, c->p, 0));
-  Node *acc = c->nacc ? ir_substitute(w, s->back[0], in, total + s->nres, 0) : ir_unit(w);
+  for (int j = 0; j < s.nres; j++) in[c->total + j] = region_import(r, out, ir_substitute(w, s.res[j], args, c->p, 0));
+  Node *acc = c->nacc ? ir_get(w, ir_substitute(w, s.back, in, c->total + s.nres, 0), 0) : ir_unit(w);
   Node *dx = ad_to_public(w, x->type, region_import(r, out, x), acc);
-  return ir_closure(w, region_close(r, dx, NULL), ir_fun_type(w, b, x->type, false), r->caps.data, r->ncaps);
+  return ir_closure(w, region_close(r, dx, NULL), ir_fun_type(w, y->type, x->type, false), r->caps.data, r->ncaps);
 }
 
 static Node *expand_vjp(World *w, const Node *n, Node **ops) {
   Node *x = ops[1], *token = n->nops == 3 ? ops[2] : NULL;
-  Target t = target_of(w, ops[0], x, token, n->site);
-  Combined *c = ad_combine(w, t.g, t.active, NULL, true);
-  Split s = ad_split(w, c, c->accs, NEW_ARRAY(w->arena, uint8_t, c->p + 1));
-  Node *value = ir_substitute(w, c->y, t.args, c->p, n->site);
-  Node *y = token ? ir_get(w, value, 0) : value;
-  Node *both = ir_pair(w, y, public_pullback(w, c, &s, t.args, x, y, ops[0]->type->args[1], token != NULL, n->site));
+  Target t = ad_target(w, ops[0], x, token, n->site);
+  bool *active = NEW_ARRAY(w->arena, bool, t.g->nparams);
+  active[0] = true;
+  Combined *c = ad_combine(w, t.g, active, NULL, true);
+  Node *value = ir_substitute(w, c->y, t.args, c->p, n->site), *y = token ? ir_get(w, value, 0) : value;
+  Node *both = ir_pair(w, y, public_pullback(w, c, t.args, x, y, token != NULL, n->site));
   return token ? ir_pair(w, both, ir_get(w, value, 1)) : both;
 }
 
 static Node *expand_jvp(World *w, Rewriter *r, const Node *n, Node **ops) {
   Node *x = ops[1], *token = n->nops == 4 ? ops[3] : NULL;
   IrType *b = ops[0]->type->args[1];
-  Target t = target_of(w, ops[0], x, token, n->site);
-  t.active[0] = ad_has_slot(w, x->type);
-  Graph *g = ad_tangent(w, t.g, t.active);
+  Target t = ad_target(w, ops[0], x, token, n->site);
+  bool *active = NEW_ARRAY(w->arena, bool, t.g->nparams);
+  active[0] = ad_has_slot(w, x->type);
+  Graph *g = ad_tangent(w, t.g, active);
   if (g->flags & NODE_AD) g = rewrite_graph(r, g);
-  Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
-  for (int i = 0; i < t.g->nparams; i++) args[i] = t.args[i];
-  if (t.active[0]) args[t.g->nparams] = ad_to_cotangent(w, x->type, ops[2], x, n->site);
-  Node *both = ir_instantiate(w, g, args, n->site);
-  Node *y = ir_get(w, both, 0), *dy = ir_get(w, both, 1);
+  if (active[0]) t.args[0] = ir_pair(w, x, ad_to_cotangent(w, x->type, ops[2], x, n->site));
+  Node *both = ir_instantiate(w, g, t.args, n->site), *y = ir_get(w, both, 0), *dy = ir_get(w, both, 1);
   if (!token) return ir_pair(w, y, ad_to_public(w, b, y, dy));
   Node *v = ir_get(w, y, 0);
   return ir_pair(w, ir_pair(w, v, ad_to_public(w, b, v, ir_get(w, dy, 0))), ir_get(w, y, 1));
@@ -138,19 +115,20 @@ static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
   return ir_call(w, ir_graph_func(w, g), args, 0);
 }
 
-static Node *dispatch(World *w, Rewriter *e, IrType *fun, const Candidates *c, Node **caps, int own) {
-  int n = own + 1;
-  IrType **ts = NEW_ARRAY(w->arena, IrType *, n);
-  for (int i = 0; i < n; i++) ts[i] = caps[i]->type;
-  IrType *pair[2] = {fun->args[1], ir_type(w, T_TOKEN)};
-  IrType *rt = fun->effect ? ir_tuple_type(w, pair, NULL, 2) : fun->args[1];
-  Node *y = ir_fail(w, rt, ir_string(w, sym_of(w->syms, "this function value can't be differentiated: it was made outside the program")), 0);
+/* types: of the function, its argument and the token, if any; n of them. */
+static Node *dispatch(World *w, const Candidates *c, IrType **types, int n, IrType *result) {
+  Rewriter *e = w->expander;
+  Node *caps[3];
+  for (int i = 0; i < n; i++) caps[i] = ir_param(w, i, types[i]);
+  const char *unknown = "this function value can't be differentiated: it was made outside the program";
+  Node *y = ir_fail(w, result, ir_string(w, sym_of(w->syms, unknown)), 0);
   for (int i = 0; c && i < c->all.len; i++) {
     Graph *g = c->all.data[i];
     if (e && rewrite_busy(e, g)) continue;
     if (e) g = rewrite_graph(e, g);
     Node *is = ir_op2(w, OP_IEQ, ir_op1(w, OP_CLOSURE_ID, caps[0]), ir_graph_id(w, g));
-    Graph *arms[2] = {ir_graph(w, ts, n, y, NULL), ir_graph(w, ts, n, call_candidate(w, g, caps, own), NULL)};
+    Node *call = call_candidate(w, g, caps, n - 1);
+    Graph *arms[2] = {ir_graph(w, types, n, y, NULL), ir_graph(w, types, n, call, NULL)};
     y = ir_switch(w, is, arms, 2, caps, n);
   }
   return y;
@@ -161,15 +139,12 @@ Func *ad_dispatcher(World *w, IrType *fun) {
   const void *key = (const void *)(uintptr_t)(hash_mix(hash_mix(fun->id, c ? (uint64_t)c->all.len : 0), 0xd15) | 1);
   Func *f = map_get(&w->conversions, key);
   if (f) return f;
-  int own = 1 + fun->effect;
-  IrType *ps[3] = {fun, fun->args[0], ir_type(w, T_TOKEN)};
-  IrType *pair[2] = {fun->args[1], ps[2]};
-  f = ir_func(w, sym_of(w->syms, "apply"), ps, own + 1, fun->effect ? ir_tuple_type(w, pair, NULL, 2) : fun->args[1]);
+  IrType *ts[3] = {fun, fun->args[0], ir_type(w, T_TOKEN)};
+  IrType *result = fun->effect ? ir_pair_type(w, fun->args[1], ts[2]) : fun->args[1];
+  f = ir_func(w, sym_of(w->syms, "apply"), ts, 2 + fun->effect, result);
   f->recursive = true;
   map_put(&w->conversions, key, f);
-  Node *caps[3];
-  for (int i = 0; i <= own; i++) caps[i] = ir_param(w, i, ps[i]);
-  ir_func_finish(w, f, dispatch(w, w->expander, fun, c, caps, own));
+  ir_func_finish(w, f, dispatch(w, c, ts, 2 + fun->effect, result));
   return f;
 }
 

@@ -102,9 +102,20 @@ Node *ir_tuple(World *w, IrType *t, Node **xs) {
 }
 
 Node *ir_pair(World *w, Node *a, Node *b) {
-  IrType *ts[2] = {a->type, b->type};
   Node *xs[2] = {a, b};
-  return ir_tuple(w, ir_tuple_type(w, ts, NULL, 2), xs);
+  return ir_tuple(w, ir_pair_type(w, a->type, b->type), xs);
+}
+
+Node *ir_record(World *w, Node **xs, int n) {
+  IrType **ts = NEW_ARRAY(w->arena, IrType *, n + 1);
+  for (int i = 0; i < n; i++) ts[i] = xs[i]->type;
+  return ir_tuple(w, ir_tuple_type(w, ts, NULL, n), xs);
+}
+
+Node *ir_only(World *w, IrType *tuple, int k, Node *x) {
+  Node **xs = NEW_ARRAY(w->arena, Node *, tuple->n);
+  for (int i = 0; i < tuple->n; i++) xs[i] = i == k ? x : ir_zero(w, tuple->args[i]);
+  return ir_tuple(w, tuple, xs);
 }
 
 Node *ir_get(World *w, Node *t, int k) {
@@ -304,21 +315,16 @@ static Node *derivative(World *w, Op op, IrType *t, Node **ops, int n, Node *tok
   return r;
 }
 
-static IrType *pair_type(World *w, IrType *a, IrType *b) {
-  IrType *ts[2] = {a, b};
-  return ir_tuple_type(w, ts, NULL, 2);
-}
-
 Node *ir_vjp(World *w, Node *f, Node *x, Node *token, Site site) {
   IrType *b = f->type->args[1];
   Node *ops[3] = {f, x};
-  return derivative(w, OP_VJP, pair_type(w, b, ir_fun_type(w, b, x->type, false)), ops, 2, token, site);
+  return derivative(w, OP_VJP, ir_pair_type(w, b, ir_fun_type(w, b, x->type, false)), ops, 2, token, site);
 }
 
 Node *ir_jvp(World *w, Node *f, Node *x, Node *dx, Node *token, Site site) {
   IrType *b = f->type->args[1];
   Node *ops[4] = {f, x, dx};
-  return derivative(w, OP_JVP, pair_type(w, b, b), ops, 3, token, site);
+  return derivative(w, OP_JVP, ir_pair_type(w, b, b), ops, 3, token, site);
 }
 
 Node *ir_checkpoint(World *w, Node *f, Node *x, Node *token, Site site) {
@@ -362,6 +368,50 @@ static Node *bag_identity(World *w, Op op, IrType *t, Node **ops, int n) {
     return NULL;
   default: return NULL;
   }
+}
+
+Node **ir_dims(World *w, Node *array) {
+  int n = ir_rank(array->type);
+  Node **dims = NEW_ARRAY(w->arena, Node *, n + 1);
+  for (int i = 0; i < n; i++) dims[i] = ir_len(w, array, i);
+  return dims;
+}
+
+Node *ir_bag(World *w, Op op, IrType *t, Node *bag, Node **rest, int n, Node *v) {
+  Node **ops = with_indices(w, bag, NULL, 0, rest, n, 1);
+  if (v) ops[n + 1] = v;
+  return ir_make(w, op, t, ops, n + 1 + (v != NULL));
+}
+
+Node *ir_bag_reshape(World *w, IrType *t, Node *bag, Node **from, int nfrom, Node **to, int nto) {
+  if (bag->op == OP_ZERO) return ir_zero(w, t);
+  Node **ops = with_indices(w, bag, from, nfrom, to, nto, 0);
+  return ir_intern(w, &(Node){.op = OP_BAG_RESHAPE, .type = t, .ops = ops, .nops = 1 + nfrom + nto, .attr.i = nfrom});
+}
+
+Node *ir_bag_get(World *w, Node *bag, Node *array, Node *i) {
+  int n = ir_rank(array->type);
+  Node **rest = ir_dims(w, array);
+  rest[n] = i;
+  return ir_bag(w, OP_BAG_GET, bag->type->args[0], bag, rest, n + 1, NULL);
+}
+
+static IrType *filled_type(World *w, IrType *bag) {
+  return bag->kind == T_BAG ? ir_array_type(w, filled_type(w, bag->args[0])) : bag;
+}
+
+static IrType *emptied_type(World *w, IrType *array) {
+  return array->kind == T_ARRAY ? ir_bag_type(w, emptied_type(w, array->args[0])) : array;
+}
+
+Node *ir_fill(World *w, Node *bag, Node *like) {
+  if (bag->type->kind != T_BAG) return bag;
+  return ir_bag(w, OP_FILL, filled_type(w, bag->type), bag, ir_dims(w, like), ir_rank(like->type), NULL);
+}
+
+Node *ir_to_bag(World *w, Node *array) {
+  if (array->type->kind != T_ARRAY) return array;
+  return ir_make(w, OP_TO_BAG, emptied_type(w, array->type), &array, 1);
 }
 
 /* ---- The generic constructor ------------------------------------------------------------------------ */
@@ -432,9 +482,10 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   case OP_RESHAPE: return ir_reshape(w, old->type, ops[0], ops + 1, old->site);
   case OP_RT:
     return ir_intern(w, &(Node){.op = OP_RT, .type = old->type, .ops = ops, .nops = n, .site = old->site, .attr.rt = old->attr.rt, .type_arg = old->type_arg});
-  case OP_BAG_RESHAPE:
-    if (ops[0]->op == OP_ZERO) return ir_zero(w, old->type);
-    return ir_intern(w, &(Node){.op = OP_BAG_RESHAPE, .type = old->type, .ops = ops, .nops = n, .attr.i = old->attr.i});
+  case OP_BAG_RESHAPE: {
+    int from = (int)old->attr.i;
+    return ir_bag_reshape(w, old->type, ops[0], ops + 1, from, ops + 1 + from, n - 1 - from);
+  }
   default: return ir_make(w, (Op)old->op, old->type, ops, n);
   }
 }

@@ -56,6 +56,7 @@ struct IrType {
 };
 IrType *ir_type(World *w, IrKind k);                                  /* the argument-free kinds */
 IrType *ir_tuple_type(World *w, IrType **args, Sym *names, int n);    /* n = 0: T_UNIT. names NULL or sorted */
+IrType *ir_pair_type(World *w, IrType *a, IrType *b);
 IrType *ir_array_type(World *w, IrType *elem);
 IrType *ir_fun_type(World *w, IrType *param, IrType *result, bool effect);
 IrType *ir_bag_type(World *w, IrType *elem);
@@ -180,7 +181,6 @@ struct World {
   Func *(*rule)(void *user, Op op);
   void *rule_user;
   Map conversions;      /* src/ad: functions between values and cotangents */
-  Map duals;            /* src/ad: forward-mode functions */
   Map closures;         /* src/ad: function type -> graphs that closures of it may have */
   uint64_t identities;  /* given out so far: Graph.identity */
   Rewriter *expander;   /* src/ad: the run under way */
@@ -211,6 +211,8 @@ Node *ir_assert(World *w, Node *cond, Node *message, Site site);   /* CHECK: uni
 Node *ir_fail(World *w, IrType *t, Node *message, Site site);
 Node *ir_tuple(World *w, IrType *t, Node **xs);          /* t a T_TUPLE (or T_UNIT); t->n elements */
 Node *ir_pair(World *w, Node *a, Node *b);
+Node *ir_record(World *w, Node **xs, int n);             /* a tuple of what is given, without names */
+Node *ir_only(World *w, IrType *tuple, int k, Node *x);  /* a tuple that is zero but for component k */
 Node *ir_get(World *w, Node *t, int k);
 Node *ir_inj(World *w, IrType *variant, int tag, Node *payload); /* payload NULL or UNIT for none */
 Node *ir_tag(World *w, Node *v);
@@ -229,6 +231,13 @@ Node *ir_slice(World *w, Node *a, Node *lo, Node *count);
 Node *ir_update(World *w, Node *a, Node **is, int n, Node *v);
 Node *ir_zeros(World *w, IrType *array, Node **dims);
 Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site);
+Node **ir_dims(World *w, Node *array);   /* LEN of each dimension, ir_rank of them; room for one more */
+/* An operation on a bag; `rest`: dimensions, then indices; v the entry put in, or NULL. */
+Node *ir_bag(World *w, Op op, IrType *t, Node *bag, Node **rest, int n, Node *v);
+Node *ir_bag_reshape(World *w, IrType *t, Node *bag, Node **from, int nfrom, Node **to, int nto);
+Node *ir_bag_get(World *w, Node *bag, Node *array, Node *i); /* entry i of an accumulator for `array` */
+Node *ir_fill(World *w, Node *bag, Node *like);  /* an array shaped like `like`; what is no bag stays as it is */
+Node *ir_to_bag(World *w, Node *array);          /* what is no array stays as it is */
 Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **args, int n, Site site); /* with effect: last arg the token; value is (result, token) */
 Node *ir_vjp(World *w, Node *f, Node *x, Node *token, Site site);            /* (y, closure C->C as public types: 'b -> 'a); with token: ((y, pb), token) */
 Node *ir_jvp(World *w, Node *f, Node *x, Node *dx, Node *token, Site site);  /* (y, dy) */
@@ -284,6 +293,9 @@ Region *region_open(World *w, Region *outer);
 Node *region_param(Region *r, IrType *t);
 Node *region_import(Region *r, Region *from, Node *x);
 Graph *region_close(Region *r, Node *result, Sym name);
+/* [ element | 0 <= i < n ], read in no particular region: `make` imports into `inner` what it needs of `outer`. */
+typedef Node *(*ElementFn)(Region *inner, Region *outer, Node *i, void *user);
+Node *ir_build(World *w, Node *n, ElementFn make, void *user);
 /* n regions opened with the same outer, no own parameters: graphs over the union of their captures. */
 void region_close_arms(Region **rs, Node **results, int n, Graph **arms, Node ***caps, int *ncaps);
 

@@ -30,7 +30,6 @@ World *world_new(Arena *a, Arena *temp, SymTable *syms) {
   map_init(&t->graph_funcs, a);
   map_init(&w->conversions, a);
   map_init(&w->closures, a);
-  map_init(&w->duals, a);
   t->unroll_left = 4000;
   vec_push(a, w->sites, ((SiteInfo){0}));
   return w;

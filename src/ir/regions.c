@@ -288,9 +288,7 @@ static Graph *new_body(Reloop *r, IrType **cap_types, int ncaps) {
       vec_push(w->arena, out, r->fate[k] == SPLIT ? ir_get(w, x, j) : x);
     }
   for (int i = 0; i < r->old->nstacked; i++) vec_push(w->arena, out, ir_get(w, old, r->nslots + i));
-  IrType **ts = NEW_ARRAY(w->arena, IrType *, out.len + 1);
-  for (int i = 0; i < out.len; i++) ts[i] = out.data[i]->type;
-  Node *result = ir_tuple(w, ir_tuple_type(w, ts, NULL, out.len), out.data);
+  Node *result = ir_record(w, out.data, out.len);
   Vec(IrType *) params = {0};
   for (int i = 0; i < r->own.len; i++) vec_push(w->arena, params, r->own.data[i]);
   for (int i = 0; i < ncaps; i++) vec_push(w->arena, params, cap_types[i]);
@@ -512,6 +510,14 @@ Node *region_import(Region *r, Region *from, Node *x) {
 }
 
 Graph *region_close(Region *r, Node *result, Sym name) { return ir_graph(r->w, r->params.data, r->params.len, result, name); }
+
+Node *ir_build(World *w, Node *n, ElementFn make, void *user) {
+  Region *outer = region_open(w, NULL), *r = region_open(w, outer);
+  Node *e = make(r, outer, region_param(r, ir_type(w, T_INT)), user);
+  Graph *body = region_close(r, ir_record(w, &e, 1), NULL);
+  LoopInfo l = {.nstacked = 1, .ncaps = r->ncaps};
+  return ir_get(w, ir_loop(w, &l, n, r->caps.data, body, NULL, 0), 0);
+}
 
 void region_close_arms(Region **rs, Node **results, int n, Graph **arms, Node ***caps, int *ncaps) {
   World *w = rs[0]->w;

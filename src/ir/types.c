@@ -54,6 +54,11 @@ IrType *ir_tuple_type(World *w, IrType **args, Sym *names, int n) {
   return type_intern(w, &(IrType){.kind = T_TUPLE, .n = n, .args = args, .names = names});
 }
 
+IrType *ir_pair_type(World *w, IrType *a, IrType *b) {
+  IrType *ts[2] = {a, b};
+  return ir_tuple_type(w, ts, NULL, 2);
+}
+
 IrType *ir_array_type(World *w, IrType *elem) {
   return type_intern(w, &(IrType){.kind = T_ARRAY, .n = 1, .args = &elem});
 }

@@ -34,12 +34,6 @@ static void *find_uses(void *user, Graph *g) {
   return f;
 }
 
-static Node *tuple_of(World *w, Node **xs, int n) {
-  IrType **ts = NEW_ARRAY(w->arena, IrType *, n + 1);
-  for (int i = 0; i < n; i++) ts[i] = xs[i]->type;
-  return ir_tuple(w, ir_tuple_type(w, ts, NULL, n), xs);
-}
-
 /* ---- Branches ---------------------------------------------------------------------- */
 static Node *prune_switch(World *w, Node *n, Node **ops, Graph **graphs, const Uses *u) {
   IrType *t = n->type;
@@ -51,7 +45,7 @@ static Node *prune_switch(World *w, Node *n, Node **ops, Graph **graphs, const U
     Node **xs = NEW_ARRAY(w->arena, Node *, kept + 1);
     for (int k = 0, j = 0; k < t->n; k++)
       if (u->component[k]) xs[j++] = ir_get(w, graphs[a]->result, k);
-    arms[a] = ir_graph(w, graphs[a]->params, graphs[a]->nparams, kept == 1 ? xs[0] : tuple_of(w, xs, kept), graphs[a]->name);
+    arms[a] = ir_graph(w, graphs[a]->params, graphs[a]->nparams, kept == 1 ? xs[0] : ir_record(w, xs, kept), graphs[a]->name);
   }
   Node *s = ir_switch(w, ops[0], arms, n->ngraphs, ops + 1, n->nops - 1);
   Node **out = NEW_ARRAY(w->arena, Node *, t->n);
@@ -110,7 +104,7 @@ static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const Use
     vec_push(w->arena, xs, ir_get(w, body->result, slots + i));
     info.nstacked++;
   }
-  Graph *b = ir_graph(w, body->params, body->nparams, tuple_of(w, xs.data, xs.len), body->name);
+  Graph *b = ir_graph(w, body->params, body->nparams, ir_record(w, xs.data, xs.len), body->name);
   Node *loop = ir_loop(w, &info, counted ? ops[0] : NULL, ops + counted, b, cond, n->site);
   Node **out = NEW_ARRAY(w->arena, Node *, n->type->n);
   int at = slots;

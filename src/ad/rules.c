@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules of single operations, in both modes. Reverse: what the cotangent d of a node adds to those of its operands.
+ * Forward: the tangent of a node from those of its operands.
+ *
+ * Scalar functions have their rules in the library. All else here is linear in what can be differentiated (or is once the
+ * indices are fixed): forward mode does the same to the tangents, reverse mode the adjoint, and the adjoint of each
+ * operation is another one. */
+#include "ad/ad_internal.h"
+
+Node *ad_no_rule(World *w, IrType *t, const char *what, Site site) {
+  Str s = {.arena = w->arena};
+  str_printf(&s, "%s has no derivative rule", what);
+  return ir_fail(w, t, ir_string(w, sym_of(w->syms, s.data)), site);
+}
+
+/* ---- Scalar operations ------------------------------------------------------------------ */
+/* x, but 0 where it is the NaN that a zero cotangent makes of a partial which is infinite. The cotangent alone doesn't
+ * decide: x has to keep its own derivative by d where d is 0. */
+static Node *unless_zero(World *w, Node *d, Node *x) {
+  if (d->op == OP_FLOAT && d->attr.f != 0) return x;
+  Node *lost = ir_op2(w, OP_AND, ir_op2(w, OP_FEQ, d, ir_float(w, 0)), ir_op1(w, OP_IS_NAN, x));
+  return ir_op3(w, OP_SELECT, lost, ir_float(w, 0), x);
+}
+
+static void divide_rule(World *w, Node **args, Node *value, Node *d, Node **out) {
+  bool safe = args[1]->op == OP_FLOAT && args[1]->attr.f != 0;
+  Node *q = ir_op2(w, OP_FDIV, d, args[1]), *by_divisor = ir_op1(w, OP_FNEG, ir_op2(w, OP_FMUL, q, value));
+  out[0] = safe ? q : unless_zero(w, d, q);
+  out[1] = safe ? by_divisor : unless_zero(w, d, by_divisor);
+}
+
+static void library_rule(World *w, const Node *n, Node **args, Node *d, Node **out) {
+  Func *rule = w->rule ? w->rule(w->rule_user, (Op)n->op) : NULL;
+  bool has = rule && ad_has_rule(rule->pullback);
+  Node *cot = has ? ir_apply(w, ir_get(w, ir_instantiate(w, rule->pullback->graph, args, 0), 1), d, NULL, 0) : NULL;
+  for (int i = 0; i < n->nops; i++) {
+    if (args[i]->type->kind != T_FLOAT) continue;
+    if (!has) out[i] = ad_no_rule(w, args[i]->type, op_names[n->op], n->site);
+    else out[i] = n->nops == 1 ? cot : ir_get(w, cot, i);
+  }
+}
+
+/* out[i] = d * d node / d operand i, NULL where that is nothing. */
+static void scalar_rule(World *w, const Node *n, Node **args, Node *value, Node *d, Node **out) {
+  out[0] = out[1] = out[2] = NULL;
+  switch (n->op) {
+  case OP_FADD: out[0] = out[1] = d; return;
+  case OP_FSUB: out[0] = d; out[1] = ir_op1(w, OP_FNEG, d); return;
+  case OP_FNEG: out[0] = ir_op1(w, OP_FNEG, d); return;
+  case OP_FMUL:
+    out[0] = ir_op2(w, OP_FMUL, d, args[1]);
+    out[1] = ir_op2(w, OP_FMUL, d, args[0]);
+    return;
+  case OP_FDIV: divide_rule(w, args, value, d, out); return;
+  case OP_SELECT:
+    if (n->type->kind != T_FLOAT) return;
+    out[1] = ir_op3(w, OP_SELECT, args[0], d, ir_float(w, 0));
+    out[2] = ir_op3(w, OP_SELECT, args[0], ir_float(w, 0), d);
+    return;
+  default: library_rule(w, n, args, d, out);
+  }
+}
+
+static void scalar_backward(Diff *r, const Node *n, int at, Node *d) {
+  Node *out[3];
+  scalar_rule(r->w, n, ad_fwd_all(r, n->ops, n->nops), r->fwd[at], d, out);
+  for (int i = 0; i < n->nops; i++)
+    if (out[i]) ad_add(r, n->ops[i], out[i]);
+}
+
+/* The rule is multiplication by the partials: applied to the tangents it gives their products. */
+static Node *scalar_tangent(Diff *f, const Node *n, int at) {
+  Node *out[3], *sum = NULL;
+  for (int i = 0; i < n->nops; i++) {
+    if (!ad_active(f, n->ops[i])) continue;
+    scalar_rule(f->w, n, ad_fwd_all(f, n->ops, n->nops), f->fwd[at], ad_cot(f, n->ops[i]), out);
+    if (out[i]) sum = sum ? ir_op2(f->w, OP_CADD, sum, out[i]) : out[i];
+  }
+  return sum;
+}
+
+/* ---- Arrays and bags -------------------------------------------------------------------- */
+/* For each operation what it is on tangents, and the adjoint of that. */
+static const struct Linear { Op op, on_bags, adjoint; } linear[] = {
+    {OP_INDEX, OP_BAG_GET, OP_ACC_AT},
+    {OP_SLICE, OP_BAG_SLICE, OP_SHIFT},
+    {OP_UPDATE, OP_CUPDATE, OP_TAKE},
+    {OP_RESHAPE, OP_BAG_RESHAPE, OP_BAG_RESHAPE},
+    {OP_BAG_GET, OP_BAG_GET, OP_ACC_AT},
+    {OP_ACC_AT, OP_ACC_AT, OP_BAG_GET},
+    {OP_BAG_SLICE, OP_BAG_SLICE, OP_SHIFT},
+    {OP_SHIFT, OP_SHIFT, OP_BAG_SLICE},
+    {OP_CUPDATE, OP_CUPDATE, OP_TAKE},
+    {OP_TAKE, OP_TAKE, OP_CUPDATE},
+    {OP_BAG_RESHAPE, OP_BAG_RESHAPE, OP_BAG_RESHAPE},
+    {OP_FILL, OP_FILL, OP_TO_BAG},
+    {OP_TO_BAG, OP_TO_BAG, OP_FILL},
+};
+
+static const struct Linear *find_linear(const Node *n) {
+  for (size_t i = 0; i < sizeof linear / sizeof *linear; i++)
+    if (linear[i].op == n->op) return &linear[i];
+  return NULL;
+}
+
+/* The entry that is put into the array or bag, or NULL. */
+static Node *entry_put(const Node *n) {
+  return n->op == OP_UPDATE || n->op == OP_CUPDATE || n->op == OP_ACC_AT ? n->ops[n->nops - 1] : NULL;
+}
+
+/* The dimensions and indices it reads. Operations on arrays know the dimensions from the array. */
+static Nodes places(Diff *r, const Node *n) {
+  Nodes out = {0};
+  Node *base = ad_fwd(r, n->ops[0]), **dims = ir_dims(r->w, base);
+  for (int i = 0; i < ir_rank(base->type) && base->type->kind == T_ARRAY; i++) vec_push(r->w->arena, out, dims[i]);
+  for (int i = 1; i < n->nops - (entry_put(n) != NULL); i++) vec_push(r->w->arena, out, ad_fwd(r, n->ops[i]));
+  return out;
+}
+
+static void linear_backward(Diff *r, const Node *n, Op adjoint, Node *d) {
+  World *w = r->w;
+  Node *base = n->ops[0], *v = entry_put(n);
+  IrType *t = ad_cotangent(w, base->type), *entry = v ? ad_cotangent(w, v->type) : NULL;
+  Nodes at = places(r, n);
+  int rank = ir_rank(base->type);
+  switch (adjoint) {
+  case OP_ACC_AT: ad_put(r, base, ir_bag(w, OP_ACC_AT, t, ad_take(r, base), at.data, at.len, d)); return;
+  case OP_CUPDATE: d = ir_bag(w, OP_CUPDATE, t, ir_get(w, d, 0), at.data, at.len, ir_get(w, d, 1)); break;
+  case OP_BAG_GET: ad_add(r, v, ir_bag(w, OP_BAG_GET, entry, d, at.data, at.len, NULL)); break;
+  case OP_TAKE:
+    d = ir_bag(w, OP_TAKE, ir_pair_type(w, t, entry), d, at.data, at.len, NULL);
+    ad_add(r, v, ir_get(w, d, 1));
+    d = ir_get(w, d, 0);
+    break;
+  case OP_BAG_RESHAPE: d = ir_bag_reshape(w, t, d, at.data + rank, at.len - rank, at.data, rank); break;
+  case OP_FILL: case OP_TO_BAG: break;
+  default: d = ir_bag(w, adjoint, t, d, at.data, at.len, NULL);
+  }
+  ad_add(r, base, d);
+}
+
+static Node *linear_tangent(Diff *f, const Node *n, Op op) {
+  World *w = f->w;
+  Node *base = ad_cot(f, n->ops[0]), *v = entry_put(n);
+  IrType *t = ad_cotangent(w, n->type);
+  Nodes at = places(f, n);
+  int rank = ir_rank(n->ops[0]->type);
+  if (op == OP_TO_BAG) return base;
+  if (op == OP_FILL) return ir_to_bag(w, ir_bag(w, op, n->type, base, at.data, at.len, NULL));
+  if (op == OP_BAG_RESHAPE) return ir_bag_reshape(w, t, base, at.data, rank, at.data + rank, at.len - rank);
+  return ir_bag(w, op, t, base, at.data, at.len, v ? ad_cot(f, v) : NULL);
+}
+
+static void array_backward(Diff *r, const Node *n, Node *d) {
+  World *w = r->w;
+  for (int i = 0; i < n->nops; i++) ad_add(r, n->ops[i], ir_bag_get(w, d, ad_fwd(r, n), ir_int(w, i)));
+}
+
+static Node *array_tangent(Diff *f, const Node *n) {
+  Node **xs = NEW_ARRAY(f->w->arena, Node *, n->nops + 1);
+  for (int i = 0; i < n->nops; i++) xs[i] = ir_fill(f->w, ad_cot(f, n->ops[i]), ad_fwd(f, n->ops[i]));
+  return ir_to_bag(f->w, ir_array(f->w, xs[0]->type, xs, n->nops, n->site));
+}
+
+/* ---- Products, sums, closures --------------------------------------------------------------- */
+/* n, an INJ or UNINJ, or its adjoint, on cotangents, where constructor 0 is the null. */
+static Node *sum_op(World *w, Op op, const Node *n, IrType *t, Node *x) {
+  if (n->ngraphs) return ir_env(w, op, t, n->graphs[0], x);
+  const IrType *variant = n->op == OP_INJ ? n->type : n->ops[0]->type;
+  int tag = (int)n->attr.i + !variant->cotangent;
+  return op == OP_INJ ? ir_inj(w, t, tag, x) : ir_uninj(w, x, tag);
+}
+
+/* Cotangents of what a closure of type `fun` with this graph captures. */
+static IrType *captures_type(World *w, const Graph *g, const IrType *fun) {
+  int own = 1 + fun->effect, n = g->nparams - own;
+  IrType **ts = NEW_ARRAY(w->arena, IrType *, n + 1);
+  for (int i = 0; i < n; i++) ts[i] = ad_cotangent(w, g->params[own + i]);
+  return ir_tuple_type(w, ts, NULL, n);
+}
+
+void ad_rule_backward(Diff *r, int at, Node *d) {
+  World *w = r->w;
+  const Node *n = r->nodes[at];
+  Node *x = n->nops ? n->ops[0] : NULL;
+  IrType *t = x ? ad_cotangent(w, x->type) : NULL;
+  const struct Linear *l = find_linear(n);
+  if (l) {
+    linear_backward(r, n, l->adjoint, d);
+    return;
+  }
+  switch (n->op) {
+  case OP_ARRAY: array_backward(r, n, d); return;
+  case OP_CADD: ad_add(r, x, d); ad_add(r, n->ops[1], d); return;
+  case OP_AFTER: ad_add(r, x, d); return;
+  case OP_CLOSURE:
+    if (x) d = ir_env(w, OP_UNINJ, captures_type(w, n->graphs[0], n->type), n->graphs[0], d);
+    /* fall through */
+  case OP_TUPLE:
+    for (int i = 0; i < n->nops; i++) ad_add(r, n->ops[i], ir_get(w, d, i));
+    return;
+  case OP_CLOSURE_CAP:
+    d = ir_only(w, captures_type(w, n->graphs[0], x->type), (int)n->attr.i, d);
+    ad_add(r, x, ir_env(w, OP_INJ, t, n->graphs[0], d));
+    return;
+  case OP_GET: ad_add(r, x, ir_only(w, t, (int)n->attr.i, d)); return;
+  case OP_INJ: ad_add(r, x, sum_op(w, OP_UNINJ, n, t, d)); return;
+  case OP_UNINJ: ad_add(r, x, sum_op(w, OP_INJ, n, t, d)); return;
+  case OP_RT:
+    for (int i = 0; i < n->nops; i++)
+      ad_add(r, n->ops[i], ad_no_rule(w, ad_cotangent(w, n->ops[i]->type), n->attr.rt->name, n->site));
+    return;
+  default:
+    if ((op_flags[n->op] & OPF_S) && n->type->kind == T_FLOAT) scalar_backward(r, n, at, d);
+  }
+}
+
+Node *ad_rule_tangent(Diff *f, int at) {
+  World *w = f->w;
+  const Node *n = f->nodes[at];
+  IrType *t = ad_cotangent(w, n->type);
+  Node **ts = NEW_ARRAY(w->arena, Node *, n->nops + 1);
+  for (int i = 0; i < n->nops; i++) ts[i] = ad_cot(f, n->ops[i]);
+  const struct Linear *l = find_linear(n);
+  if (l) return linear_tangent(f, n, l->on_bags);
+  switch (n->op) {
+  case OP_ARRAY: return array_tangent(f, n);
+  case OP_CADD: return ir_op2(w, OP_CADD, ts[0], ts[1]);
+  case OP_AFTER: return ts[0];
+  case OP_TUPLE: return ir_tuple(w, t, ts);
+  case OP_GET: return ir_get(w, ts[0], (int)n->attr.i);
+  case OP_INJ: case OP_UNINJ: return sum_op(w, (Op)n->op, n, t, ts[0]);
+  case OP_CLOSURE: return ir_env(w, OP_INJ, t, n->graphs[0], ir_record(w, ts, n->nops));
+  case OP_CLOSURE_CAP:
+    ts[0] = ir_env(w, OP_UNINJ, captures_type(w, n->graphs[0], n->ops[0]->type), n->graphs[0], ts[0]);
+    return ir_get(w, ts[0], (int)n->attr.i);
+  case OP_RT: return ad_no_rule(w, t, n->attr.rt->name, n->site);
+  default: return (op_flags[n->op] & OPF_S) && n->type->kind == T_FLOAT ? scalar_tangent(f, n, at) : NULL;
+  }
+}
