@@ -277,7 +277,7 @@ static void test_functions(void) {
       {"let x = show 1 ++ \"a\"\nlet y = [1] ++ [2.0]\nlet z = (1 :: Nil) ++ Nil",
        "x : string\ny : float[]\nz : int list\n"},
       {"let f x = x ++ x", "f : concat 'a => 'a -> 'a\n"},
-      {"let f x = x ++ x\nlet y = f 1", "1 type-mismatch\n"},
+      {"let f x = x ++ x\nlet y = f 1", "2 type-mismatch\n"},
       {"let f x = x x", "1 infinite-type\n"},
       {"let a = fst (1, 2) 3", "1 too-many-arguments\n"},
       {"let a = 3 4", "1 not-a-function\n"},
