@@ -98,6 +98,10 @@ static int exit_status(AtledStatus status) {
 }
 
 /* ---- Files ---------------------------------------------------------------------------- */
+void show_zeros(char *text, size_t len) {
+  for (char *p = text; (p = memchr(p, '\0', len - (size_t)(p - text)));) *p = '\xff';
+}
+
 char *slurp(const char *path) {
   FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
   if (!f) return NULL;
@@ -117,6 +121,7 @@ char *slurp(const char *path) {
     errno = text ? EIO : ENOMEM;
     return NULL;
   }
+  show_zeros(text, len);
   text[len] = '\0';
   return text;
 }

@@ -73,6 +73,7 @@ static char *read_plain(void) {
     free(line);
     return NULL;
   }
+  show_zeros(line, (size_t)n);
   if (n && line[n - 1] == '\n') line[n - 1] = '\0';
   return line;
 }

@@ -3,6 +3,7 @@
 #ifndef ATLED_REPL_H
 #define ATLED_REPL_H
 #include "atled.h"
+#include <stddef.h>
 
 /* The interactive prompt on standard input; the exit status. */
 int repl_run(AtledVM *vm);
@@ -10,4 +11,6 @@ int repl_run(AtledVM *vm);
 void interrupt_target(AtledVM *vm);
 /* All of a file ("-": standard input), zero-terminated, to be freed; NULL with errno set. */
 char *slurp(const char *path);
+/* Zero bytes of input would end a string early: makes them bytes that the lexer refuses, with their place. */
+void show_zeros(char *text, size_t len);
 #endif

@@ -46,6 +46,10 @@ Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
     return NULL;
   }
 #endif
+  if (u->code->error) {
+    report_error(vm, ATLED_COMPILE_ERROR, "too-large", "this program can't be compiled: %s", u->code->error);
+    return NULL;
+  }
   u->mod = mod_new(&vm->rt, u->code, run_global, vm);
   if (!u->mod) heap_out_of_memory(&vm->heap);
   u->budget = BUDGET;

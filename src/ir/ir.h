@@ -288,6 +288,7 @@ typedef struct Region {
   int nown, ncaps;
   Vec(IrType *) params;
   Vec(Node *) caps;      /* in terms of `outer` */
+  Map imports;           /* what has been imported */
 } Region;
 Region *region_open(World *w, Region *outer);
 Node *region_param(Region *r, IrType *t);

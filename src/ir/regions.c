@@ -489,6 +489,7 @@ Region *region_open(World *w, Region *outer) {
   Region *r = NEW(w->arena, Region);
   r->w = w;
   r->outer = outer;
+  map_init(&r->imports, w->arena);
   return r;
 }
 
@@ -498,15 +499,31 @@ Node *region_param(Region *r, IrType *t) {
   return ir_param(r->w, r->nown - 1, t);
 }
 
-Node *region_import(Region *r, Region *from, Node *x) {
-  if (r == from || (op_flags[x->op] & OPF_K) || x->op == OP_GLOBAL) return x;
-  x = region_import(r->outer, from, x);
+/* A node means something else in each region, so an import is known by both; those of one node are a list. */
+typedef struct Import {
+  const Region *from;
+  Node *here;
+  struct Import *next;
+} Import;
+
+static Node *capture_node(Region *r, Node *x) {
   for (int i = 0; i < r->ncaps; i++)
     if (r->caps.data[i] == x) return ir_param(r->w, r->nown + i, x->type);
   vec_push(r->w->arena, r->caps, x);
   vec_push(r->w->arena, r->params, x->type);
   r->ncaps++;
   return ir_param(r->w, r->nown + r->ncaps - 1, x->type);
+}
+
+Node *region_import(Region *r, Region *from, Node *x) {
+  if (r == from || (op_flags[x->op] & OPF_K) || x->op == OP_GLOBAL) return x;
+  Import *known = map_get(&r->imports, x);
+  for (Import *i = known; i; i = i->next)
+    if (i->from == from) return i->here;
+  Import *new = NEW(r->w->arena, Import);
+  *new = (Import){from, capture_node(r, region_import(r->outer, from, x)), known};
+  map_put(&r->imports, x, new);
+  return new->here;
 }
 
 Graph *region_close(Region *r, Node *result, Sym name) { return ir_graph(r->w, r->params.data, r->params.len, result, name); }

@@ -20,7 +20,7 @@
 #define KEYWORD "\001"
 #define NONE NULL
 
-enum { KEYWORD_SLOTS = 128, LONGEST_KEYWORD = 6, MAX_BAD_BYTES = 10 };
+enum { KEYWORD_SLOTS = 128, LONGEST_KEYWORD = 6, MAX_BAD_BYTES = 3, MAX_TOKENS = 1 << 22 };
 
 typedef struct Rule {
   const char *text;
@@ -517,6 +517,12 @@ Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t sourc
   for (;;) {
     skip_blanks(&r);
     if (r.pos >= r.end) break;
+    if (r.tokens.len >= MAX_TOKENS) { /* the tree of so much text would take gigabytes */
+      complain(&r, r.pos, r.pos + 1, "too-large", "this item is too long")->hint =
+          "keep large data in a file, and read it with `Csv` or `Json`";
+      r.interps.len = r.tokens.len = 0;
+      break;
+    }
     next_token(&r);
   }
   OpenInterp *open = innermost(&r);

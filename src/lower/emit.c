@@ -55,12 +55,8 @@ LInstr *fn_emit(Fn *fn, LOp op, int dst, int a, int b, int c) {
 
 void fn_args(Fn *fn, const int *r, int n) {
   LInstr *in = &fn->code.data[fn->code.len - 1];
-  if (n > INT16_MAX) {
-    lower_error(fn->m, "an instruction with %d operands", n);
-    n = 0;
-  }
   in->args = NEW_ARRAY(fn->m->arena, int32_t, n + 1);
-  in->nargs = (int16_t)n;
+  in->nargs = n;
   for (int i = 0; i < n; i++) {
     in->args[i] = r[i];
     if (in->op != LOP_NEW_ARRAY && in->op != LOP_SWITCH) shared(fn, r[i]);
@@ -70,7 +66,7 @@ void fn_args(Fn *fn, const int *r, int n) {
 void fn_results(Fn *fn, const int *r, int n) {
   LInstr *in = &fn->code.data[fn->code.len - 1];
   in->res = NEW_ARRAY(fn->m->arena, int32_t, n + 1);
-  in->nres = (int16_t)n;
+  in->nres = n;
   for (int i = 0; i < n; i++) {
     in->res[i] = r[i];
     shared(fn, r[i]);

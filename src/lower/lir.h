@@ -89,11 +89,11 @@ typedef enum LOp {
 } LOp;
 
 typedef struct LInstr {
-  uint16_t op, sub;
+  uint32_t op, sub;
   int32_t dst, a, b, c;   /* registers, -1 none */
   union { int64_t i; double f; const char *text; } imm;
   int32_t *args, *res;
-  int16_t nargs, nres;
+  int32_t nargs, nres;
   Site site;
 } LInstr;
 

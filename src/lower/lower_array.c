@@ -342,7 +342,7 @@ static Row lower_take(Frame *fr, Node *x) {
     int64_t part = lower_desc_index(fn->m, entry);
     LInstr *in = fn_emit(fn, LOP_BAG_TAKE_SUB, bag, b.flat, count, -1);
     in->imm.i = part;
-    in->sub = (uint16_t)desc;
+    in->sub = (uint32_t)desc;
   }
   fn_results(fn, res, l->n);
   fn_args(fn, b.dims, n == rank ? rank : 2 * rank - n);

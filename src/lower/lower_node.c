@@ -216,7 +216,7 @@ static Row lower_rt(Frame *fr, Node *x) {
   Row row = new_row(fr, x), args = operand_regs(fr, x, 0);
   int64_t desc = x->type_arg ? lower_desc_index(fr->fn->m, x->type_arg) : -1;
   LInstr *in = fn_emit(fr->fn, LOP_RT, -1, -1, -1, -1);
-  in->sub = (uint16_t)ir_rt_id(x->attr.rt);
+  in->sub = (uint32_t)ir_rt_id(x->attr.rt);
   in->imm.i = desc;
   in->site = x->site;
   fn_args(fr->fn, args.r, args.n);

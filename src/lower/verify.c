@@ -85,7 +85,7 @@ static const char *check_labels(const LModule *m, const LFunc *f) {
 
 static const char *check_func(const LModule *m, LFunc *f) {
   if (f->ncode == 0) return "no code";
-  uint16_t last = f->code[f->ncode - 1].op;
+  uint32_t last = f->code[f->ncode - 1].op;
   if (last != LOP_RETURN && last != LOP_JUMP) return "the end is fallen off";
   for (int i = 0; i < f->ncode; i++) {
     Check c = {m, f, &f->code[i], NULL};

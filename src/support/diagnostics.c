@@ -12,6 +12,7 @@
 
 enum {
   MAX_ERRORS = 100,
+  MAX_MESSAGE = 2000,  /* bytes */
   SHOWN_COLUMNS = 110, /* of a source line */
   LEFT_CONTEXT = 40,   /* columns kept before the place when a line is cut */
   MAX_NAME = 64        /* longest name that gets a suggestion */
@@ -42,8 +43,14 @@ static Diag *add(Diags *d, Severity severity, Span at, const char *code, const c
   va_copy(again, ap);
   int n = vsnprintf(NULL, 0, fmt, again);
   va_end(again);
-  char *text = arena_alloc(d->arena, (size_t)(n < 0 ? 0 : n) + 1);
-  vsnprintf(text, (size_t)(n < 0 ? 0 : n) + 1, fmt, ap);
+  size_t room = n < 0 ? 0 : n > MAX_MESSAGE ? MAX_MESSAGE : (size_t)n;
+  char *text = arena_alloc(d->arena, room + sizeof "…");
+  vsnprintf(text, room + 1, fmt, ap);
+  if (n > MAX_MESSAGE) { /* a long name or type is cut at a whole character */
+    while (room && ((unsigned char)text[room - 1] & 0xc0) == 0x80) room--;
+    if (room && (unsigned char)text[room - 1] >= 0xc0) room--;
+    strcpy(text + room, "…");
+  }
   Diag diag = {.severity = severity, .code = code, .at = at, .message = text};
   bool full = severity == SEV_ERROR && d->errors >= MAX_ERRORS;
   if (full || is_duplicate(d, &diag)) { /* the caller may still set fields of what it gets */

@@ -211,13 +211,46 @@ static int head_parts(const Pat *h, Occ *o, Match *m, Occ **parts) {
   return h->nargs;
 }
 
-static Tree *build_branch(Match *m, RowList rows, Columns cols, int col, const Pat *head) {
+/* The rows that ask for one head, by number, and the heads of equal hash. */
+typedef struct Group {
+  Vec(int) rows;
+  int branch;
+  struct Group *next;
+} Group;
+
+static const void *hash_head(const Occ *o, const Pat *p) {
+  double f = p->f == 0 ? 0 : p->f;
+  uint64_t x = (uint64_t)p->i;
+  if (p->kind == P_CTOR) x = (uint64_t)p->ctor->tag;
+  if (p->kind == P_ARRAY) x = (uint64_t)p->nargs;
+  if (p->kind == P_STRING) x = (uint64_t)(uintptr_t)p->text;
+  if (o->type->kind == T_FLOAT) memcpy(&x, &f, sizeof x);
+  return (const void *)(uintptr_t)(hash_mix(x, 1) | 1);
+}
+
+/* The group of a row that has a head; a new one is a new branch. */
+static Group *find_group(Match *m, Map *groups, Tree *t, Pat *p) {
+  const void *hash = hash_head(t->occ, p);
+  Group *first = map_get(groups, hash);
+  for (Group *g = first; g; g = g->next)
+    if (same_head(t->branches[g->branch].head, p)) return g;
+  Group *g = NEW(m->arena, Group);
+  g->branch = t->nbranches++;
+  g->next = first;
+  t->branches[g->branch].head = p;
+  map_put(groups, hash, g);
+  return g;
+}
+
+/* `open` are the rows that fit any head: they come in between, in the order of the cases. */
+static Tree *build_branch(Match *m, RowList rows, Columns cols, int col, const Group *g, const int *open, int nopen) {
+  const Pat *head = rows.data[g->rows.data[0]].pats[col];
   Occ **parts = NEW_ARRAY(m->arena, Occ *, head->nargs + 1);
-  int n = head_parts(head, cols.occs[col], m, parts), k = 0;
-  Row *out = NEW_ARRAY(m->arena, Row, rows.len + 1);
-  for (int i = 0; i < rows.len; i++) {
-    const Pat *p = rows.data[i].pats[col];
-    if (!p || same_head(head, p)) out[k++] = split_row(m, &rows.data[i], cols, col, n);
+  int n = head_parts(head, cols.occs[col], m, parts), k = 0, i = 0, j = 0;
+  Row *out = NEW_ARRAY(m->arena, Row, g->rows.len + nopen + 1);
+  while (i < g->rows.len || j < nopen) {
+    bool own = j == nopen || (i < g->rows.len && g->rows.data[i] < open[j]);
+    out[k++] = split_row(m, &rows.data[own ? g->rows.data[i++] : open[j++]], cols, col, n);
   }
   return build(m, out, k, split_columns(m, cols, col, parts, n));
 }
@@ -233,19 +266,24 @@ static Tree *build_test(Match *m, RowList rows, Columns cols, int col) {
   t->occ = cols.occs[col];
   t->branches = NEW_ARRAY(m->arena, Branch, rows.len);
   Row *others = NEW_ARRAY(m->arena, Row, rows.len + 1);
-  int nothers = 0;
+  Group **groups = NEW_ARRAY(m->arena, Group *, rows.len + 1);
+  int *open = NEW_ARRAY(m->arena, int, rows.len + 1), nopen = 0;
+  Map by_head;
+  map_init(&by_head, m->arena);
   for (int i = 0; i < rows.len; i++) {
     Pat *p = rows.data[i].pats[col];
-    if (!p) {
-      others[nothers++] = split_row(m, &rows.data[i], cols, col, 0);
-      continue;
+    if (p) {
+      Group *g = find_group(m, &by_head, t, p);
+      groups[g->branch] = g;
+      vec_push(m->arena, g->rows, i);
+    } else {
+      others[nopen] = split_row(m, &rows.data[i], cols, col, 0);
+      open[nopen++] = i;
     }
-    bool known = false;
-    for (int k = 0; k < t->nbranches; k++) known |= same_head(t->branches[k].head, p);
-    if (!known) t->branches[t->nbranches++].head = p;
   }
-  for (int k = 0; k < t->nbranches; k++) t->branches[k].tree = build_branch(m, rows, cols, col, t->branches[k].head);
-  if (!complete(t)) t->rest = build(m, others, nothers, split_columns(m, cols, col, NULL, 0));
+  for (int k = 0; k < t->nbranches; k++)
+    t->branches[k].tree = build_branch(m, rows, cols, col, groups[k], open, nopen);
+  if (!complete(t)) t->rest = build(m, others, nopen, split_columns(m, cols, col, NULL, 0));
   return t;
 }
 

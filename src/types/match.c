@@ -171,7 +171,7 @@ static bool has_head(const Heads *h, uint64_t key) {
 /* Each constructor of the first column once. */
 static Heads heads_of(Matcher *m, const Rows *rows) {
   Heads h = {0};
-  for (int i = 0; i < rows->len; i++) {
+  for (int i = 0; i < rows->len && m->budget > 0; i++) {
     Simple *s = rows->data[i][0];
     if (s->kind == S_CON && !has_head(&h, s->key)) vec_push(m->c->arena, h, s);
     m->budget -= h.len;
@@ -180,7 +180,7 @@ static Heads heads_of(Matcher *m, const Rows *rows) {
 }
 
 static bool exhausted(Matcher *m, int rows) {
-  m->budget -= rows + 1;
+  if (m->budget > 0) m->budget -= rows + 1;
   return m->budget <= 0 || m->depth > 2000;
 }
 

@@ -38,21 +38,38 @@ void tc_relation_holds(Checker *c, Type *t, unsigned classes) {
 /* What operators mean becomes part of a function's type; the rest is settled with the item. */
 bool tc_relation_generalises(const Constraint *k) { return k->kind <= C_CONCAT; }
 
-void tc_relation_wake(Checker *c, Type *var) {
-  for (Waiting *w = var->pending; w; w = w->next) {
+static void wake_all(Checker *c, const Waiting *w) {
+  for (; w; w = w->next) {
     if (w->k->queued || w->k->done) continue;
     w->k->queued = true;
     vec_push(c->arena, c->s.ready, w->k);
   }
+}
+
+void tc_relation_wake(Checker *c, Type *var) {
+  wake_all(c, var->pending);
   var->pending = NULL;
 }
 
+/* When two variables become one, that is news only to relations that wait for both: waking the fewer ones does,
+ * so a long chain of products isn't tried again at each link. */
+void tc_relation_merge(Checker *c, Type *v, Type *t) {
+  Waiting *mine = v->pending, *theirs = t->pending;
+  bool renamed = t->kind == TY_VAR && t->level != LEVEL_GENERIC && tc_is_scalar(t) == ((v->classes & CLASS_SCALAR) != 0);
+  if (renamed && mine && (!theirs || mine->n > theirs->n)) {
+    t->pending = mine;
+    wake_all(c, theirs);
+  } else {
+    wake_all(c, mine);
+  }
+  v->pending = NULL;
+}
+
 static void wait_for(Checker *c, Type *t, Constraint *k) {
-  for (Waiting *w = t->pending; w; w = w->next)
-    if (w->k == k) return;
+  Waiting *first = t->pending;
+  if (first && first->k == k) return;
   Waiting *w = NEW(c->arena, Waiting);
-  w->k = k;
-  w->next = t->pending;
+  *w = (Waiting){k, first, first ? first->n + 1 : 1};
   t->pending = w;
 }
 

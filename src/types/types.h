@@ -45,8 +45,13 @@ struct Type {
   void *pending;   /* the checker's */
 };
 #define LEVEL_GENERIC 1000000000
+/* What t stands for. Shortens the chain of variables on the way, which would else grow with the program. */
 static inline Type *type_repr(Type *t) {
-  while (t->kind == TY_VAR && t->link) t = t->link;
+  while (t->kind == TY_VAR && t->link) {
+    Type *next = t->link;
+    if (next->kind == TY_VAR && next->link) t->link = next->link;
+    t = next;
+  }
   return t;
 }
 

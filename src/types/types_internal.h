@@ -54,7 +54,7 @@ typedef struct Constraint {
   Sym user;          /* the function whose use brought it here, or NULL */
 } Constraint;
 
-typedef struct Waiting { Constraint *k; struct Waiting *next; } Waiting; /* Type.pending */
+typedef struct Waiting { Constraint *k; struct Waiting *next; int n; /* from here on */ } Waiting; /* Type.pending */
 
 typedef struct Scheme { Constraint **relations; int n; } Scheme; /* Binding.scheme */
 
@@ -177,6 +177,8 @@ void tc_lower_levels(Checker *c, Type *t, int level);
 /* ---- solver.c ---------------------------------------------------------------- */
 Constraint *tc_relation_new(Checker *c, ConstraintKind kind, Span at, Type *t0, Type *t1, Type *t2);
 void tc_relation_wake(Checker *c, Type *var);
+/* v was bound to t. */
+void tc_relation_merge(Checker *c, Type *v, Type *t);
 void tc_solve(Checker *c);
 /* Decides an open relation by its default; false if there was nothing to decide. */
 void tc_relation_settle(Checker *c, Constraint *k);

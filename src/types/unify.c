@@ -36,7 +36,7 @@ static bool bind(Checker *c, Type *v, Type *t) {
   if (effect != !!(v->classes & CLASS_EFFECT)) return clash(c, CLASH_TYPES, v, t, 0);
   if (!adopt(c, v, t, 0)) return false;
   v->link = t;
-  tc_relation_wake(c, v);
+  tc_relation_merge(c, v, t);
   if (t->kind == TY_VAR && !t->user_name) t->user_name = v->user_name;
   unsigned classes = v->classes & ~(unsigned)CLASS_EFFECT;
   if (!classes || tc_require(c, t, classes)) return true;
