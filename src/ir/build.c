@@ -118,8 +118,19 @@ Node *ir_only(World *w, IrType *tuple, int k, Node *x) {
   return ir_tuple(w, tuple, xs);
 }
 
+/* The array that a counted loop slices and puts together again as result k. */
+static Node *restacked(const Node *loop, int k) {
+  const LoopInfo *l = loop->loop;
+  int slots = l->ncarried + l->naccs;
+  if (l->has_cond || k < slots || k >= slots + l->nstacked || loop->graphs[0]->result->op != OP_TUPLE) return NULL;
+  const Node *x = loop->graphs[0]->result->ops[k];
+  return x->op == OP_PARAM && x->attr.i > slots && x->attr.i <= slots + l->nsliced ? loop->ops[x->attr.i] : NULL;
+}
+
 Node *ir_get(World *w, Node *t, int k) {
   if (t->op == OP_TUPLE) return t->ops[k];
+  Node *whole = t->op == OP_LOOP ? restacked(t, k) : NULL;
+  if (whole) return whole;
   IrType *type = t->type->args[k];
   if (t->op == OP_ZERO) return ir_zero(w, type);
   if (type->kind == T_UNIT) return ir_unit(w);
@@ -187,6 +198,18 @@ bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k) {
   return from->op == OP_PARAM && from->attr.i == 1 + k;
 }
 
+/* The element of array a where all are one value known outside of the loop that makes it; NULL otherwise. */
+Node *ir_same_elements(const Node *a) {
+  const Node *loop = a->op == OP_GET ? a->ops[0] : NULL;
+  if (!loop || loop->op != OP_LOOP || loop->graphs[0]->result->op != OP_TUPLE) return NULL;
+  const LoopInfo *l = loop->loop;
+  int64_t k = a->attr.i, slots = l->ncarried + l->naccs, own = 1 + slots + l->nsliced;
+  if (k < slots || k >= slots + l->nstacked) return NULL;
+  Node *x = loop->graphs[0]->result->ops[k];
+  if (op_flags[x->op] & OPF_K) return x;
+  return x->op == OP_PARAM && x->attr.i >= own ? loop->ops[x->attr.i - 1 + !l->has_cond] : NULL;
+}
+
 Node *ir_len(World *w, Node *a, int dim) {
   a = ir_shape_source(a);
   switch (a->op) {
@@ -225,6 +248,8 @@ static IrType *below(IrType *t, int n) {
 
 Node *ir_index(World *w, Node *a, Node **is, int n) {
   if (n == 0) return a;
+  Node *same = ir_same_elements(a);
+  if (same) return ir_index(w, same, is + 1, n - 1);
   switch (a->op) {
   case OP_INDEX: {
     int before = a->nops - 1;

@@ -6,6 +6,7 @@
 
 /* The array that array x was made of by updates, which has its dimensions: through branches and loops. */
 Node *ir_shape_source(Node *x);
+Node *ir_same_elements(const Node *a);
 
 typedef struct Table { /* open addressing over pointers, keyed by a hash the entries know */
   void **slots;

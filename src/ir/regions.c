@@ -389,6 +389,46 @@ static Graph *without_proved_checks(World *w, Graph *body, Node *n, Node **caps,
   return ir_graph(w, body->params, body->nparams, ir_instantiate_over(w, body, args, 0, &proved), body->name);
 }
 
+/* A slice of an array whose elements are all the same is captured. */
+static Node *capture_slices(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
+  int slots = l->ncarried + l->naccs, before = slots + l->nsliced, more = 0;
+  Vec(Node *) all = {0}, caps = {0};
+  Vec(IrType *) types = {0};
+  Node **args = NEW_ARRAY(w->arena, Node *, body->nparams + 1);
+  for (int i = 0; i < l->nsliced; i++) more += ir_same_elements(ops[slots + i]) != NULL;
+  if (!more) return NULL;
+  for (int i = 0; i < before + l->ncaps; i++) {
+    Node *same = i >= slots && i < before ? ir_same_elements(ops[i]) : NULL;
+    if (same) {
+      args[1 + i] = ir_param(w, 1 + before + l->ncaps - more + caps.len, same->type);
+      vec_push(w->arena, caps, same);
+      continue;
+    }
+    args[1 + i] = ir_param(w, 1 + all.len, body->params[1 + i]);
+    vec_push(w->arena, all, ops[i]);
+    vec_push(w->arena, types, body->params[1 + i]);
+  }
+  args[0] = ir_param(w, 0, body->params[0]);
+  for (int i = 0; i < more; i++) {
+    vec_push(w->arena, all, caps.data[i]);
+    vec_push(w->arena, types, caps.data[i]->type);
+  }
+  IrType **params = NEW_ARRAY(w->arena, IrType *, types.len + 1);
+  params[0] = body->params[0];
+  for (int i = 0; i < types.len; i++) params[1 + i] = types.data[i];
+  Graph *b = ir_graph(w, params, 1 + types.len, ir_instantiate(w, body, args, 0), body->name), *c = NULL;
+  if (cond) { /* it sees no slices: its captures get company */
+    int own = cond->nparams;
+    IrType **ts = NEW_ARRAY(w->arena, IrType *, own + more);
+    for (int i = 0; i < own + more; i++) ts[i] = i < own ? cond->params[i] : caps.data[i - own]->type;
+    c = ir_graph(w, ts, own + more, cond->result, cond->name);
+  }
+  LoopInfo info = *l;
+  info.nsliced -= more;
+  info.ncaps += more;
+  return ir_loop(w, &info, n, all.data, b, c, site);
+}
+
 /* Lengths of carried arrays that are only updated are those at the start: they become captures, the same for the body and the
  * condition. */
 static Node *fix_lengths(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
@@ -467,6 +507,7 @@ Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Gra
   if (n && n->op == OP_INT && n->attr.i <= 0) return empty_loop(w, l, ops, body);
   Node *r = plan_loop(w, l, n, ops, body, cond, site);
   if (!r) r = reloop(w, l, n, ops, body, cond, site);
+  if (!r) r = capture_slices(w, l, n, ops, body, cond, site);
   if (!r) r = fix_lengths(w, l, n, ops, body, cond, site);
   if (r) return r;
   if (n) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lowering of loops (see LoopInfo).
  *
- * Carried values and accumulators, the state, live in registers assigned at the end of each iteration. A carried array
+ * Carried values and accumulators, the state, live in registers assigned at the end of each iteration. An array among them
  * which the body only updates in place (sched_chain) is made unshared once, before the loop, and
  * stays in its register: then no count is looked at inside.
  *
@@ -48,7 +48,7 @@ static World *world(Loop *lp) { return lp->fn->m->w; }
 static void find_certain(Loop *lp) {
   int *ends = NEW_ARRAY(lp->fn->m->arena, int, lp->nstate + 1), at = 0;
   bool *updated = NEW_ARRAY(lp->fn->m->arena, bool, lp->nstate + 1);
-  for (int k = 0; k < lp->l->ncarried; k++) {
+  for (int k = 0; k < lp->l->ncarried + lp->l->naccs; k++) {
     const Layout *l = lower_layout(world(lp), lp->ops[k]->type);
     bool arrays = lower_holds_arrays(lp->ops[k]->type);
     for (int s = 0; s < l->n; s++, at++) {
@@ -407,7 +407,7 @@ static void prefetch_all(Loop *lp) {
   const LoopInfo *l = lp->l;
   int state = l->ncarried + l->naccs, caps = state + l->nsliced, at = 0;
   for (int k = 0; k < state; k++) {
-    if (k < l->ncarried && lp->ops[k]->type->kind == T_ARRAY && lp->certain[at])
+    if (lp->ops[k]->type->kind == T_ARRAY && lp->certain[at])
       prefetch_param(lp->fn, lp->body, k + 1, lp->state + at, 0);
     at += lp->params[1 + k].n;
   }

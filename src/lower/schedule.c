@@ -402,7 +402,7 @@ static int chain_through(Lower *m, const Node *u, int k, int depth) {
     return end;
   }
   int first = u->loop->has_cond ? 0 : 1, c = k - first;
-  if (c < 0 || c >= u->loop->ncarried) return -1;
+  if (c < 0 || c >= u->loop->ncarried + u->loop->naccs) return -1;
   int end = sched_chain(m, u->graphs[0], c + 1, 0, depth + 1);
   return end == lower_offset(m->w, u->type, c) ? end : -1;
 }
