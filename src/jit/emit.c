@@ -129,6 +129,8 @@ static void make_frame(Fn *k) {
     k->regs[r] = e->g->function_new_local(k->fn, NULL, type_of_kind(e, f->regs[r].kind), name);
     if (f->regs[r].kind == R_PTR) assign(k, k->regs[r], k_null(e));
   }
+  k->rt = e->g->function_new_local(k->fn, NULL, e->t_ptr, "rt");
+  assign(k, k->rt, load_rt(e, k->mod));
   k->args = slot_buffer(k, most_args, "args");
   k->res = slot_buffer(k, most_results, "results");
   k->status = e->g->function_new_local(k->fn, NULL, e->t_i32, "status");

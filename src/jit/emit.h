@@ -83,6 +83,7 @@ typedef struct Fn {
   Block **labels;
   Lv *args, *res;     /* slot buffers for calls of the runtime */
   Lv *status, *pointer;
+  Lv *rt;             /* the module's Rt, loaded on entry: stores into arrays might change it for all GCC knows */
   Lv *pair[3];
   Flow flow;
   Vec(Cleanup) cleanups;

@@ -77,7 +77,7 @@ static void emit_fail(Fn *k, const LInstr *i) {
 static void emit_poll(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Lv *rt = e->g->function_new_local(k->fn, NULL, e->t_ptr, "polled");
-  assign(k, rt, load_rt(e, k->mod));
+  assign(k, rt, rv(e, k->rt));
   gcc_jit_extended_asm *opaque = e->g->block_add_extended_asm(k->cur, NULL, "");
   e->g->extended_asm_set_volatile_flag(opaque, 1);
   e->g->extended_asm_add_output_operand(opaque, NULL, "=r", rt);

@@ -21,14 +21,14 @@ static size_t header_bytes(int rank) {
 /* An array object with room for `slots`, its dimensions not set; NULL after rt_error. */
 static ArrayObj *new_block(Rt *rt, const Desc *desc, int64_t slots, bool zero) {
   size_t head = header_bytes(desc->rank);
-  ArrayObj *a = NULL;
-  if ((uint64_t)slots <= (SIZE_MAX / 2 - head) / sizeof(Slot))
-    a = heap_alloc_aligned(rt->heap, head + (size_t)slots * sizeof(Slot));
+  if ((uint64_t)slots > (SIZE_MAX / 2 - head) / sizeof(Slot)) return NULL;
+  size_t bytes = (head + (size_t)slots * sizeof(Slot) + 63) & ~(size_t)63;
+  ArrayObj *a = rt_array_block_new(rt, bytes);
   if (!a) return NULL;
   a->h = (Obj){1, desc};
   a->data = (Slot *)(void *)((char *)a + head);
   a->owner = NULL;
-  a->bytes = head + (size_t)slots * sizeof(Slot);
+  a->bytes = bytes;
   a->cap = slots;
   if (zero || desc->pointers) memset(a->data, 0, (size_t)slots * sizeof(Slot));
   rt->live++;
@@ -81,9 +81,10 @@ ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, co
 ArrayObj *rt_unique(Rt *rt, ArrayObj *a) {
   if (a->h.rc == 1 && !a->owner) return a;
   const Desc *elem = a->h.desc->args[0];
-  ArrayObj *copy = rt_new_array(rt, a->h.desc, a->dims, false);
-  if (!copy) return NULL;
   int64_t n = rt_array_length(a), slots = n * elem->nslots;
+  ArrayObj *copy = new_block(rt, rt_dense_desc(a->h.desc), slots, false);
+  if (!copy) return too_large(rt, a->h.desc, a->dims);
+  memcpy(copy->dims, a->dims, (size_t)a->h.desc->rank * sizeof *a->dims);
   if (slots) memcpy(copy->data, a->data, (size_t)slots * sizeof(Slot));
   if (a->h.desc->pointers)
     for (int64_t i = 0; i < slots; i += elem->nslots) rt_retain_slots(elem->slots, elem->nslots, copy->data + i);
@@ -105,7 +106,7 @@ ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots) {
   if (a->cap) memcpy(b->data, a->data, (size_t)a->cap * sizeof(Slot));
   /* The elements moved: the old block goes without them. */
   rt->live--;
-  heap_free_aligned(rt->heap, a, a->bytes);
+  rt_array_block_free(rt, a, a->bytes);
   return b;
 }
 

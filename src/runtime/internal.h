@@ -8,6 +8,9 @@
 /* ---- Blocks of memory: uncounted, small ones recycled ------------------------------------------------------------- */
 void *rt_block_new(Rt *rt, size_t size);              /* NULL after rt_error(ERR_MEMORY) */
 void rt_block_free(Rt *rt, void *p, size_t size);
+/* The same for blocks of arrays, aligned to 64; size is a multiple of 64. No error is set. */
+void *rt_array_block_new(Rt *rt, size_t size);
+void rt_array_block_free(Rt *rt, void *p, size_t size);
 /* Room for at least `need` items of `item` bytes in a worklist; false after rt_error. */
 bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t item);
 Status rt_out_of_memory(Rt *rt);

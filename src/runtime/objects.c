@@ -2,7 +2,7 @@
 /* Objects: blocks, counts, and the state of a VM's run time.
  *
  * Small blocks (up to 256 bytes) are rounded up to 16 bytes and recycled through rt->free_list; a free block holds the
- * link to the next one in its first word. Sanitizers see through this only when it is off, so it is off under them.
+ * link to the next one in its first word. So are blocks of small arrays, through rt->free_arrays. Sanitizers see through this only when it is off, so it is off under them.
  *
  * Release is a loop over a worklist that needs no memory: an object whose count fell to zero isn't reachable from
  * anywhere else, so its count field holds the link to the next object to be freed. A list of ten million cells
@@ -57,6 +57,12 @@ void rt_destroy(Rt *rt) {
       memcpy(&rt->free_list[k], p, sizeof(Obj *));
       heap_realloc(rt->heap, p, (size_t)(k + 1) * CLASS_BYTES, 0);
     }
+  for (size_t k = 0; k < sizeof rt->free_arrays / sizeof *rt->free_arrays; k++)
+    while (rt->free_arrays[k]) {
+      void *p = rt->free_arrays[k];
+      memcpy(&rt->free_arrays[k], p, sizeof(Obj *));
+      heap_free_aligned(rt->heap, p, (k + 1) * 64);
+    }
 }
 
 double rt_now(void) {
@@ -91,6 +97,25 @@ void rt_block_free(Rt *rt, void *p, size_t size) {
   }
   memcpy(p, &rt->free_list[k], sizeof(Obj *));
   rt->free_list[k] = p;
+}
+
+static bool recycled_array(size_t size) { return RECYCLE && size / 64 <= sizeof ((Rt *)0)->free_arrays / sizeof(Obj *); }
+
+void *rt_array_block_new(Rt *rt, size_t size) {
+  Obj **list = recycled_array(size) ? &rt->free_arrays[size / 64 - 1] : NULL;
+  if (!list || !*list) return heap_alloc_aligned(rt->heap, size);
+  void *p = *list;
+  memcpy(list, p, sizeof *list);
+  return p;
+}
+
+void rt_array_block_free(Rt *rt, void *p, size_t size) {
+  if (!recycled_array(size)) {
+    heap_free_aligned(rt->heap, p, size);
+    return;
+  }
+  memcpy(p, &rt->free_arrays[size / 64 - 1], sizeof(Obj *));
+  rt->free_arrays[size / 64 - 1] = p;
 }
 
 bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t item) {
@@ -191,7 +216,7 @@ static void free_array(Rt *rt, ArrayObj *a, Obj **work) {
   /* The whole capacity: slots that were never filled are NULL. */
   if (a->h.desc->pointers && elem->nslots)
     for (int64_t i = 0; i + elem->nslots <= a->cap; i += elem->nslots) drop_slots(elem->slots, elem->nslots, a->data + i, work);
-  heap_free_aligned(rt->heap, a, a->bytes);
+  rt_array_block_free(rt, a, a->bytes);
 }
 
 static void free_log(Rt *rt, LogObj *l, Obj **work) {
