@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CLASS_BYTES = 16, CLASSES = 16 };
+enum { CLASS_BYTES = 16, CLASSES = 16, KEPT_ARRAYS = 1 << 20 };
 #if defined(__SANITIZE_ADDRESS__)
 enum { RECYCLE = 0 };
 #else
@@ -106,14 +106,16 @@ void *rt_array_block_new(Rt *rt, size_t size) {
   if (!list || !*list) return heap_alloc_aligned(rt->heap, size);
   void *p = *list;
   memcpy(list, p, sizeof *list);
+  rt->free_array_bytes -= size;
   return p;
 }
 
 void rt_array_block_free(Rt *rt, void *p, size_t size) {
-  if (!recycled_array(size)) {
+  if (!recycled_array(size) || rt->free_array_bytes + size > KEPT_ARRAYS) {
     heap_free_aligned(rt->heap, p, size);
     return;
   }
+  rt->free_array_bytes += size;
   memcpy(p, &rt->free_arrays[size / 64 - 1], sizeof(Obj *));
   rt->free_arrays[size / 64 - 1] = p;
 }

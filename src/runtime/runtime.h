@@ -111,6 +111,7 @@ struct Rt {
   const Desc *desc_string, *desc_string_array, *desc_float_array, *desc_int_array, *desc_float_matrix, *desc_string_matrix;
   Obj *free_list[16];    /* recycled small objects by size class */
   Obj *free_arrays[16];  /* recycled blocks of arrays, up to 1,024 bytes, by their size in units of 64 */
+  size_t free_array_bytes;
   /* Evaluates a function; set by the API to src/eval's. */
   Status (*evaluate)(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
   void *eval_stack;      /* the evaluator's */

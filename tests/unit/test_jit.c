@@ -356,6 +356,7 @@ static void test_error_cleanup(void) {
   CHECK(rt.error.site == 3 && rt.error.ntrace == 1 && rt.error.trace[0] == 9);
   CHECK_STR(rt.error.message, "index 4 is out of bounds for an array of length 4");
   rt_clear_error(&rt);
+  args[0].i = 400; /* too large for blocks to be recycled */
   for (int64_t k = 1; k <= 2; k++) {
     heap.fail_at = k; /* each of the two arrays */
     args[1].i = 0;
