@@ -6,6 +6,8 @@
 `# fails: TEXT`    the same for a line of another file
 `# warning: TEXT`  the same for a warning, after which the program goes on
 `# args: A B`      arguments of the program
+`# options: A B`   options of the command, or `test`
+`# status: N`      its exit status
 
 Two outputs are the same where their texts are, but floats may differ by a relative 1e-9.
 A program is a text file's lines with all that is not part of it left blank, so that line numbers stay true."""
@@ -24,10 +26,11 @@ class Program:
 
     def __init__(self, path, lines):
         self.path, self.lines = path, dict(lines)
-        self.output, self.errors, self.warnings, self.args = [], [], [], []
+        self.output, self.errors, self.warnings, self.args, self.options, self.status = [], [], [], [], [], None
         for n, line in sorted(self.lines.items()):
-            if line.startswith("# args:"):
-                self.args = line.split()[2:]
+            given = re.match(r"# (args|options|status): (.*)", line)
+            if given:
+                setattr(self, given.group(1), given.group(2).split())
             for kind, text in MARK.findall(line):
                 if kind == "=>":
                     self.output.append(text.rstrip())
@@ -84,13 +87,16 @@ def problem(exe, program, options, folder, cache):
     name = os.path.basename(program.path)
     env = dict(os.environ, XDG_CACHE_HOME=cache, ATLED_CACHE=cache)
     try:
-        r = subprocess.run([exe, *options, name, *program.args], cwd=folder, capture_output=True, text=True,
+        r = subprocess.run([exe, *program.options, *options, name, *program.args], cwd=folder, capture_output=True, text=True,
                            timeout=60, env=env)
     except subprocess.TimeoutExpired:
         return "no end within 60 s"
-    if program.errors and not 0 < r.returncode < 128:
+    if program.status:
+        if [str(r.returncode)] != program.status:
+            return f"status {r.returncode}, expected {program.status[0]}"
+    elif program.errors and not 0 < r.returncode < 128:
         return f"status {r.returncode}, expected an error"
-    if not program.errors and r.returncode != 0:
+    elif not program.errors and r.returncode != 0:
         return f"status {r.returncode}: {r.stderr.strip()[:700]}"
     return diagnostics_problem(program, r.stderr, name) or output_problem(program, r.stdout.splitlines())
 

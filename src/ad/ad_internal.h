@@ -2,6 +2,7 @@
 /* What the files of src/ad share.
  *
  *   cotangent.c  types of cotangents; conversion between them and the values users see
+ *   carriers.c   the same for functions
  *   rules.c      rules of single operations, in both modes
  *   reverse.c    the combined form of a graph: one walk forward, one walk backward
  *   split.c      residuals
@@ -91,6 +92,17 @@ Node *ad_to_public(World *w, IrType *t, Node *primal, Node *cot);
 Node *ad_start(World *w, IrType *t, Node *primal); /* zero, dense where the result will be an array of numbers anyway */
 Node *ad_zero_public(World *w, IrType *t, Node *primal);
 
+/* x, with functions that carry their derivatives. */
+Node *ad_with_carriers(World *w, IrType *t, Node *x, Node *cot);
+/* cot, with what the functions in x, a derivative of `like`, carry. */
+Node *ad_from_carriers(World *w, IrType *t, Node *x, Node *like, Node *cot, Site site);
+/* The cotangent of a value made by ad_zero_public, as one of what that was made from. */
+Node *ad_uncarried(World *w, IrType *t, Node *cot);
+/* The derivative that f carries of the function `like`; an error if it carries none. */
+Node *ad_carried(World *w, Node *f, Node *like, Site site);
+Node *ad_is_carrier(World *w, Node *f);                      /* a bool */
+Node *ad_lost_function(World *w);                            /* the message of that error */
+
 /* Forward: graph over the parameters of g, the active ones as pairs (value, tangent), as its result is. */
 Graph *ad_tangent(World *w, Graph *g, const bool *active);
 
@@ -100,6 +112,5 @@ Target ad_target(World *w, Node *f, Node *x, Node *token, Site site);
 /* A call that does what applying a closure of this type does, for every graph such a closure may have. */
 Func *ad_dispatcher(World *w, IrType *fun);
 Func *ad_call_target(World *w, const Node *call);            /* CALL: its function; APPLY: the dispatcher */
-bool ad_has_rule(const Func *rule);
 Node *ad_no_rule(World *w, IrType *t, const char *what, Site site);
 #endif

@@ -21,8 +21,6 @@ Func *ad_call_target(World *w, const Node *n) {
   return n->op == OP_CALL ? n->attr.func : ad_dispatcher(w, n->ops[0]->type);
 }
 
-bool ad_has_rule(const Func *rule) { return rule && rule->graph; }
-
 /* ---- Twins --------------------------------------------------------------------------- */
 static void declare_twin(World *w, Twin *t, const Func *f, const bool *active, IrType *tape) {
   Vec(IrType *) ps = {0};
@@ -75,8 +73,8 @@ void ad_call_forward(Diff *r, int at) {
   Node *n = r->nodes[at], **args = ad_fwd_all(r, n->ops, n->nops);
   CallMemo *m = r->memo[at] = NEW(w->arena, CallMemo);
   Func *f = m->f = ad_call_target(w, n);
-  if (ad_has_rule(f->pullback)) m->value = ir_call(w, f->pullback, args, n->site);
-  else if (f->graph && !ad_has_rule(f->tangent)) {
+  if (f->pullback) m->value = ir_call(w, f->pullback, args, n->site);
+  else if (f->graph && !f->tangent) {
     m->twin = make_twin(w, f, ad_active_all(r, n->ops, n->nops), r->rerun);
     m->value = ir_call(w, m->twin->fwd, args, n->site);
   }
@@ -92,18 +90,23 @@ static void twin_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   ad_region_all_done(r, n->ops, n->nops, ir_call(r->w, m->twin->back, args.data, n->site));
 }
 
-/* A rule gives a function argument no cotangent: what that function captured must not be differentiated. */
+/* What a rule gives for an argument. For a function, in a tuple too, it has to be what a vjp gave the rule. */
+static Node *rule_cotangent(World *w, Node *c, Node *arg, Site site) {
+  IrType *t = arg->type;
+  if (t->kind == T_FUN) return ad_carried(w, c, arg, site);
+  if (t->kind != T_TUPLE || !ad_has_slot(w, t)) return ad_to_cotangent(w, t, c, arg, site);
+  Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
+  for (int i = 0; i < t->n; i++) xs[i] = rule_cotangent(w, ir_get(w, c, i), ir_get(w, arg, i), site);
+  return ir_tuple(w, ad_cotangent(w, t), xs);
+}
+
 static void rule_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   World *w = r->w;
   Node *dy = ad_to_public(w, m->f->result, ir_get(w, m->value, 0), d);
   Node *cots = ir_apply(w, ir_get(w, m->value, 1), dy, NULL, n->site);
-  const char *lost = "the function given to a function with a derivative rule depends on what is being differentiated";
   for (int i = 0; i < n->nops; i++) {
     Node *x = n->ops[i], *c = n->nops == 1 ? cots : ir_get(w, cots, i);
-    if (!ad_active(r, x)) continue;
-    if (x->type->kind == T_FUN) c = ir_fail(w, ad_cotangent(w, x->type), ir_string(w, sym_of(w->syms, lost)), n->site);
-    else c = ad_to_cotangent(w, x->type, c, ad_fwd(r, x), n->site);
-    ad_add(r, x, c);
+    if (ad_active(r, x)) ad_add(r, x, rule_cotangent(w, c, ad_fwd(r, x), n->site));
   }
 }
 
@@ -123,7 +126,7 @@ static void tangent_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   for (int i = c->p + 1; i < c->total; i++) args[i] = ir_zero(w, c->types[i]);
   Node *accs = ir_substitute(w, c->accs, args, c->total, n->site);
   for (int i = 0, k = 0; i < n->nops; i++)
-    if (c->active[n->nops + i]) ad_add(r, n->ops[i], ir_get(w, accs, k++));
+    if (c->active[n->nops + i]) ad_add(r, n->ops[i], ad_uncarried(w, n->ops[i]->type, ir_get(w, accs, k++)));
 }
 
 void ad_call_backward(Diff *r, int at, Node *d) {
@@ -131,7 +134,7 @@ void ad_call_backward(Diff *r, int at, Node *d) {
   CallMemo *m = r->memo[at];
   if (m->twin) twin_backward(r, n, m, d);
   else if (m->value) rule_backward(r, n, m, d);
-  else if (ad_has_rule(m->f->tangent)) tangent_backward(r, n, m, d);
+  else if (m->f->tangent && m->f->tangent->graph) tangent_backward(r, n, m, d);
   else {
     const char *name = m->f->name ? m->f->name : "a foreign function";
     for (int i = 0; i < n->nops; i++)

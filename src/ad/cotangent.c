@@ -7,7 +7,7 @@
  *
  * The map is idempotent: bags, environments and cotangent variants are their own cotangents, so any order of
  * differentiation stays inside these types. Tangents use the same types. Conversions are code: loops over arrays, one
- * recursive function for each variant type. */
+ * recursive function for each variant type. What becomes of functions stands in carriers.c. */
 #include "ad/ad_internal.h"
 
 /* ---- Types --------------------------------------------------------------------------- */
@@ -152,8 +152,11 @@ static Node *convert(World *w, Way way, IrType *t, Node *x, Node *y, Site site) 
 }
 
 Node *ad_to_cotangent(World *w, IrType *t, Node *x, Node *like, Site site) {
-  return convert(w, TO_COTANGENT, t, x, like, site);
+  Node *c = convert(w, TO_COTANGENT, t, x, like, site);
+  return like ? ad_from_carriers(w, t, x, like, c, site) : c;
 }
-Node *ad_to_public(World *w, IrType *t, Node *x, Node *cot) { return convert(w, TO_PUBLIC, t, x, cot, 0); }
+Node *ad_to_public(World *w, IrType *t, Node *x, Node *cot) {
+  return ad_with_carriers(w, t, convert(w, TO_PUBLIC, t, x, cot, 0), cot);
+}
 Node *ad_start(World *w, IrType *t, Node *x) { return convert(w, TO_START, t, x, NULL, 0); }
 Node *ad_zero_public(World *w, IrType *t, Node *x) { return ad_to_public(w, t, x, ir_zero(w, ad_cotangent(w, t))); }

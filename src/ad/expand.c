@@ -96,6 +96,13 @@ static void register_closure(World *w, Node *closure) {
     if (c->all.data[i] == closure->graphs[0]) return;
   if (!closure->graphs[0]->identity) closure->graphs[0]->identity = ++w->identities;
   vec_push(w->arena, c->all, closure->graphs[0]);
+  w->nclosures++;
+}
+
+/* A closure that is only applied or differentiated where it is made is always known. */
+static bool escapes(const Node *user, int operand) {
+  bool applies = user->op == OP_APPLY || user->op == OP_VJP || user->op == OP_JVP || user->op == OP_CHECKPOINT;
+  return !(applies && operand == 0);
 }
 
 static void register_graph(void *user, Graph *g) {
@@ -103,7 +110,9 @@ static void register_graph(void *user, Graph *g) {
   Node **nodes;
   int n = ir_order(w->arena, g, &nodes);
   for (int i = 0; i < n; i++)
-    if (nodes[i]->op == OP_CLOSURE) register_closure(w, nodes[i]);
+    for (int k = 0; k < nodes[i]->nops; k++)
+      if (nodes[i]->ops[k]->op == OP_CLOSURE && escapes(nodes[i], k)) register_closure(w, nodes[i]->ops[k]);
+  if (g->result->op == OP_CLOSURE) register_closure(w, g->result);
 }
 
 void ad_register_closures(World *w, Graph *g) { ir_walk_graphs(w, g, register_graph, w); }

@@ -142,6 +142,18 @@ static Func *dual_function(World *w, Func *f, const bool *act) {
   return d;
 }
 
+/* dy, if what the pullback gives for functions that have tangents carries something: else those would be lost. */
+static Node *nothing_lost(Diff *f, const Node *n, Node *pullback, Node *zero, Node *dy) {
+  World *w = f->w;
+  Node *cots = ir_apply(w, pullback, zero, NULL, n->site);
+  for (int i = 0; i < n->nops; i++) {
+    if (n->ops[i]->type->kind != T_FUN || !ad_active(f, n->ops[i])) continue;
+    Node *carries = ad_is_carrier(w, n->nops == 1 ? cots : ir_get(w, cots, i));
+    dy = ir_op2(w, OP_AFTER, dy, ir_assert(w, carries, ad_lost_function(w), n->site));
+  }
+  return dy;
+}
+
 /* A rule written in the language, for tangents as users see them. */
 static void rule_tangent(Diff *f, int at, Func *fn, Node **args, const Node *n) {
   World *w = f->w;
@@ -150,7 +162,7 @@ static void rule_tangent(Diff *f, int at, Func *fn, Node **args, const Node *n) 
     all[i] = args[i];
     ts[i] = ad_to_public(w, n->ops[i]->type, args[i], ad_cot(f, n->ops[i]));
   }
-  if (ad_has_rule(fn->tangent)) {
+  if (fn->tangent) {
     both = ir_call(w, fn->tangent, all, n->site);
     dy = ir_get(w, both, 1);
   } else { /* the pullback is linear in its cotangent: its own pullback, at zero, takes tangents to tangents */
@@ -158,6 +170,7 @@ static void rule_tangent(Diff *f, int at, Func *fn, Node **args, const Node *n) 
     Node *zero = ad_zero_public(w, fn->result, ir_get(w, both, 0));
     Node *back = ir_get(w, ir_vjp(w, ir_get(w, both, 1), zero, NULL, n->site), 1);
     dy = ir_apply(w, back, n->nops == 1 ? ts[0] : ir_tuple(w, back->type->args[0], ts), NULL, n->site);
+    dy = nothing_lost(f, n, ir_get(w, both, 1), zero, dy);
   }
   f->fwd[at] = ir_get(w, both, 0);
   f->cot[at] = ad_to_cotangent(w, fn->result, dy, NULL, n->site);
@@ -168,7 +181,7 @@ static void tangent_call(Diff *f, int at) {
   Node *n = f->nodes[at];
   Func *fn = ad_call_target(w, n);
   Node **args = ad_fwd_all(f, n->ops, n->nops);
-  if (ad_has_rule(fn->tangent) || ad_has_rule(fn->pullback)) {
+  if (fn->tangent || fn->pullback) {
     rule_tangent(f, at, fn, args, n);
     return;
   }

@@ -76,6 +76,7 @@ void ad_region_all_done(Diff *r, Node **xs, int n, Node *accs) {
 
 typedef struct Entry {
   Derived what;
+  int closures;        /* how many unknown calls could mean then */
   bool *active, *unstable;
   void *it;
   struct Entry *next;
@@ -83,13 +84,13 @@ typedef struct Entry {
 
 void **ad_derived(World *w, void **owner, Derived what, int n, const bool *active, const bool *unstable) {
   for (Entry *e = *owner; e; e = e->next) {
-    bool same = e->what == what;
+    bool same = e->what == what && e->closures == w->nclosures;
     for (int i = 0; i < n && same; i++)
       same = e->active[i] == active[i] && e->unstable[i] == (unstable && unstable[i]);
     if (same) return &e->it;
   }
   Entry *e = NEW(w->arena, Entry);
-  *e = (Entry){what, NEW_ARRAY(w->arena, bool, n + 1), NEW_ARRAY(w->arena, bool, n + 1), NULL, *owner};
+  *e = (Entry){what, w->nclosures, NEW_ARRAY(w->arena, bool, n + 1), NEW_ARRAY(w->arena, bool, n + 1), NULL, *owner};
   for (int i = 0; i < n; i++) {
     e->active[i] = active[i];
     e->unstable[i] = unstable && unstable[i];

@@ -31,7 +31,7 @@ static void divide_rule(World *w, Node **args, Node *value, Node *d, Node **out)
 
 static void library_rule(World *w, const Node *n, Node **args, Node *d, Node **out) {
   Func *rule = w->rule ? w->rule(w->rule_user, (Op)n->op) : NULL;
-  bool has = rule && ad_has_rule(rule->pullback);
+  bool has = rule && rule->pullback && rule->pullback->graph;
   Node *cot = has ? ir_apply(w, ir_get(w, ir_instantiate(w, rule->pullback->graph, args, 0), 1), d, NULL, 0) : NULL;
   for (int i = 0; i < n->nops; i++) {
     if (args[i]->type->kind != T_FLOAT) continue;

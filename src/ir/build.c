@@ -486,8 +486,9 @@ static Node *rebuild_sum(World *w, const Node *old, Node **ops) {
 Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   int n = old->nops;
   switch (old->op) {
-  case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_STRING: case OP_UNIT: case OP_ZERO: case OP_GLOBAL: case OP_GRAPH_ID:
+  case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_STRING: case OP_UNIT: case OP_ZERO: case OP_GLOBAL:
     return (Node *)old;
+  case OP_GRAPH_ID: return ir_graph_id(w, graphs[0]);
   case OP_GET: return ir_get(w, ops[0], (int)old->attr.i);
   case OP_INJ: case OP_UNINJ: return rebuild_sum(w, old, ops);
   case OP_CLOSURE: return ir_closure(w, graphs[0], old->type, ops, n);

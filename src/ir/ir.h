@@ -182,6 +182,7 @@ struct World {
   void *rule_user;
   Map conversions;      /* src/ad: functions between values and cotangents */
   Map closures;         /* src/ad: function type -> graphs that closures of it may have */
+  int nclosures;        /* src/ad: graphs in all of them */
   uint64_t identities;  /* given out so far: Graph.identity */
   Rewriter *expander;   /* src/ad: the run under way */
   uint32_t next_id;

@@ -12,9 +12,9 @@ struct Rewriter {
 
 bool rewrite_busy(const Rewriter *r, const Graph *g) { return map_get(&r->busy, g) != NULL; }
 
-Func *rewrite_func(Rewriter *r, Func *f) {
-  if (!f) return NULL;
+static Func *declare(Rewriter *r, Func *f, bool *is_new) {
   Func *n = map_get(&r->funcs, f);
+  *is_new = !n;
   if (n) return n;
   n = ir_func(r->w, f->name, f->params, f->nparams, f->result);
   n->recursive = f->recursive;
@@ -23,9 +23,24 @@ Func *rewrite_func(Rewriter *r, Func *f) {
   n->span = f->span;
   map_put(&r->funcs, f, n);
   map_put(&r->funcs, n, n);
-  n->pullback = rewrite_func(r, f->pullback);
-  n->tangent = rewrite_func(r, f->tangent);
+  return n;
+}
+
+/* The rules are declared before the graph of any of them is made: a rule may use derivatives of its own function. */
+static void fill(Rewriter *r, Func *f, Func *n) {
+  bool new_pullback = false, new_tangent = false;
+  if (f->pullback) n->pullback = declare(r, f->pullback, &new_pullback);
+  if (f->tangent) n->tangent = declare(r, f->tangent, &new_tangent);
+  if (new_pullback) fill(r, f->pullback, n->pullback);
+  if (new_tangent) fill(r, f->tangent, n->tangent);
   if (f->graph) ir_func_finish(r->w, n, rewrite_graph(r, f->graph)->result);
+}
+
+Func *rewrite_func(Rewriter *r, Func *f) {
+  if (!f) return NULL;
+  bool is_new;
+  Func *n = declare(r, f, &is_new);
+  if (is_new) fill(r, f, n);
   return n;
 }
 

@@ -69,7 +69,7 @@ bool lir_fails(const LModule *m, const LInstr *in) {
   case LOP_POLL: case LOP_CHECK_INDEX: case LOP_CHECK_SLICE: case LOP_CHECK_SIZE: case LOP_CHECK_ROW:
   case LOP_CHECK_NONZERO: case LOP_CHECK_NAT: case LOP_ASSERT: case LOP_FAIL: case LOP_APPLY: case LOP_RT:
   case LOP_NEW_ARRAY: case LOP_GROW: case LOP_VIEW: case LOP_UNIQUE: case LOP_NEW_BOX: case LOP_NEW_CLOSURE:
-  case LOP_ACC_AT: case LOP_ACC_SUB: case LOP_BAG_SUB: case LOP_BAG_TAKE: case LOP_BAG_TAKE_SUB: case LOP_BAG_SET:
+  case LOP_ACC_AT: case LOP_ACC_SUB: case LOP_BAG_GET: case LOP_BAG_SUB: case LOP_BAG_TAKE: case LOP_BAG_TAKE_SUB: case LOP_BAG_SET:
   case LOP_BAG_SET_SUB: case LOP_BAG_FILL: case LOP_CADD: case LOP_NEW_ENV: return true;
   default: return false;
   }
