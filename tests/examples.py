@@ -82,15 +82,22 @@ def diagnostics_problem(program, stderr, name):
     return None
 
 
+COMPILE_ERROR = 65
+
+
 def problem(exe, program, options, folder, cache):
-    """Runs a program from `folder`; None, or what is wrong."""
+    """Runs a program from `folder`; its exit status, and None or what is wrong."""
     name = os.path.basename(program.path)
     env = dict(os.environ, XDG_CACHE_HOME=cache, ATLED_CACHE=cache)
     try:
         r = subprocess.run([exe, *program.options, *options, name, *program.args], cwd=folder, capture_output=True, text=True,
                            timeout=60, env=env)
     except subprocess.TimeoutExpired:
-        return "no end within 60 s"
+        return None, "no end within 60 s"
+    return r.returncode, difference(program, r, name)
+
+
+def difference(program, r, name):
     if program.status:
         if [str(r.returncode)] != program.status:
             return f"status {r.returncode}, expected {program.status[0]}"
@@ -102,7 +109,8 @@ def problem(exe, program, options, folder, cache):
 
 
 def run_one(exe, program, modes):
-    """The problems of a program in every mode; it runs in a folder with links to its neighbours."""
+    """The problems of a program in every mode, or in one if it doesn't even compile. Its folder has links to its
+    neighbours."""
     problems = []
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
         home = os.path.dirname(os.path.abspath(program.path))
@@ -113,9 +121,11 @@ def run_one(exe, program, modes):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
             f.write(program.text())
         for options in modes:
-            why = problem(exe, program, options, folder, cache)
+            status, why = problem(exe, program, options, folder, cache)
             if why:
                 problems.append(f"{program.path}:{program.first}: {' '.join(options)}: {why}")
+            if status == COMPILE_ERROR:
+                break
     return problems
 
 
