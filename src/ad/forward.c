@@ -198,15 +198,27 @@ static void tangent_call(Diff *f, int at) {
   set_dual(f, at, ir_call(w, dual_function(w, fn, act), all.data, n->site));
 }
 
-/* Nothing is remembered in forward mode: the function is differentiated as it is. */
+/* A checkpoint of the function of values and tangents, those of its captures too: a reverse mode outside computes both again. */
 static void tangent_checkpoint(Diff *f, int at) {
   World *w = f->w;
-  Node *n = f->nodes[at], **ops = ad_fwd_all(f, n->ops, n->nops), *token = n->nops == 3 ? ops[2] : NULL;
-  Node *dx = ad_to_public(w, ops[1]->type, ops[1], ad_cot(f, n->ops[1]));
-  Node *both = ir_jvp(w, ops[0], ops[1], dx, token, n->site), *dy = ir_get(w, token ? ir_get(w, both, 0) : both, 1);
-  f->fwd[at] = ad_rebuild(f, n);
-  f->cot[at] = ad_to_cotangent(w, token ? n->type->args[0] : n->type, dy, NULL, n->site);
-  if (token) f->cot[at] = ir_only(w, ad_cotangent(w, n->type), 0, f->cot[at]);
+  Node *n = f->nodes[at], *token = n->nops == 3 ? n->ops[2] : NULL;
+  Target t = ad_target(w, n->ops[0], n->ops[1], token, n->site);
+  int nx = t.g->nparams, own = token ? 2 : 1;
+  bool *act = ad_active_all(f, t.args, nx);
+  Graph *g = ad_tangent(w, t.g, act);
+  Node **args = ad_fwd_all(f, t.args, nx), *both = g->result;
+  for (int i = 0; i < nx; i++)
+    if (act[i]) args[i] = ir_pair(w, args[i], ad_cot(f, t.args[i]));
+  if (token) { /* ((y, token), (dy, nothing)) as ((y, dy), token) */
+    Node *y = ir_get(w, both, 0), *pair = ir_pair(w, ir_get(w, y, 0), ir_get(w, ir_get(w, both, 1), 0));
+    both = ir_pair(w, pair, ir_get(w, y, 1));
+    g = ir_graph(w, g->params, nx, both, g->name);
+  }
+  IrType *fun = ir_fun_type(w, args[0]->type, token ? both->type->args[0] : both->type, token != NULL);
+  both = ir_checkpoint(w, ir_closure(w, g, fun, args + own, nx - own), args[0], token ? args[1] : NULL, n->site);
+  Node *pair = token ? ir_get(w, both, 0) : both, *y = ir_get(w, pair, 0), *dy = ir_get(w, pair, 1);
+  f->fwd[at] = token ? ir_pair(w, y, ir_get(w, both, 1)) : y;
+  f->cot[at] = token ? ir_only(w, ad_cotangent(w, n->type), 0, dy) : dy;
 }
 
 /* ---- The walk ----------------------------------------------------------------------------------- */

@@ -88,6 +88,8 @@ static bool prepare(AtledVM *vm, Unit *u) {
     JitOptions options = jit_default_options();
     options.strict = vm->config.strict;
     options.dump_dir = getenv("ATLED_DUMP_JIT");
+    const char *level = getenv("ATLED_OPT");
+    if (level && *level >= '0' && *level <= '3' && !level[1]) options.opt_level = *level - '0';
     vm->jit = jit_new(&vm->heap, options);
   }
   if (!vm->jit) {

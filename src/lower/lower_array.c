@@ -366,14 +366,14 @@ static Row lower_bag_slice(Frame *fr, Node *x) {
   return one(fn, r);
 }
 
-/* A null bag to which the part is added; how many elements the part has, it knows itself: up to the end is the bound. */
+/* A null bag to which the part is added. */
 static Row lower_shift(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   int rank = ir_rank(x->type), row_size = -1;
   BagAt b = bag_at(fr, x, 1, rank, 0);
   for (int k = 1; k < rank; k++) row_size = fn_mul(fn, row_size, b.dims[k]);
   int lo = frame_reg(fr, x->ops[1 + rank]), offset = fn_mul(fn, lo, row_size);
-  int count = fn_mul(fn, fn_scalar(fn, OP_ISUB, b.dims[0], lo), row_size), r = new_reg(fr, x);
+  int count = fn_mul(fn, frame_reg(fr, x->ops[2 + rank]), row_size), r = new_reg(fr, x);
   int64_t desc = lower_desc_index(fn->m, x->type);
   fn_emit(fn, LOP_NULLPTR, r, -1, -1, -1);
   fn_emit(fn, LOP_ACC_SUB, r, offset, count, frame_reg(fr, x->ops[0]))->imm.i = desc;

@@ -174,6 +174,25 @@ static Func *rule_func(Elab *e, Binding *b, const Subst *s, Item *rule, int n) {
   return in.func;
 }
 
+/* Where its type has an effect only because its surroundings have one, a function with a rule is a wrapper of its pure instance:
+ * rules know nothing of tokens. */
+static void wrap_pure_instance(Elab *e, Binding *b, Instance *in, Span use) {
+  IrType **pure = NEW_ARRAY(e->arena, IrType *, b->nqvars + 1);
+  for (int i = 0; i < b->nqvars; i++) pure[i] = b->qvars[i]->classes & CLASS_EFFECT ? e->t_unit : in->inst[i];
+  Func *f = in->func, *g = b->nqvars ? el_instance(e, b, pure, use)->func : f;
+  Node **args = NEW_ARRAY(e->arena, Node *, f->nparams + 1);
+  bool fits = g->nparams == f->nparams - 1;
+  for (int i = 0; i < f->nparams; i++) args[i] = ir_param(e->w, i, f->params[i]);
+  for (int i = 0; fits && i < g->nparams; i++) fits = g->params[i] == f->params[i];
+  if (!fits) {
+    if (e->diags) diag_error(e->diags, use, "unsupported", "`%s` has a derivative rule, so neither it nor a function given to it can have an effect", b->name);
+    e->failed = in->failed = true;
+    ir_func_finish(e->w, f, ir_zero(e->w, f->result));
+    return;
+  }
+  ir_func_finish(e->w, f, ir_tuple(e->w, f->result, (Node *[]){ir_call(e->w, g, args, 0), args[f->nparams - 1]}));
+}
+
 static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span use) {
   Def d = {.name = b->name, .span = b->span, .subst = s, .type = el_ir_type(e, s, b->type)};
   d.arity = binding_arity(b, d.type);
@@ -181,8 +200,13 @@ static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span u
   else if (b->let) d.value = b->let->value;
   declare(e, &d, in);
   Func *f = in->func;
+  bool opaque = b->pullback || b->tangent || b->kind == BIND_FOREIGN;
+  if (opaque && in->effect) {
+    wrap_pure_instance(e, b, in, use);
+    return;
+  }
   f->recursive = binding_recursive(e, b);
-  f->opaque = b->pullback || b->tangent || b->kind == BIND_FOREIGN;
+  f->opaque = opaque;
   if (b->kind == BIND_FOREIGN) {
     f->foreign.library = b->foreign_library;
     f->foreign.symbol = b->name;

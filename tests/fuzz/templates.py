@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Expressions of each type as text with holes; Gen.template in generate.py says what the holes mean.
+
+Rows are (name, text, weight). Arguments are guarded, so that every function is smooth where it is used."""
+
+UNARY = ["sin", "cos", "tanh", "sigmoid", "atan", "erf"]
+
+
+def calls(names, argument, weight):
+    return [(n, f"{n} ({argument})", weight) for n in names.split()]
+
+
+FLOATS = [
+    ("add", "{F} + {F}", 3), ("subtract", "{F} - {F}", 3), ("multiply", "{F} * {F} * 0.7", 4), ("negate", "-({F})", 1),
+    ("divide", "({F}) / (1.6 + sin ({F}))", 2), ("smooth", "{f1} ({F})", 8), ("scale", "{c} * {F}", 2),
+    *calls("exp expm1 sinh cosh tan asin atanh", "0.8 * sin ({F})", 0.4),
+    *calls("acos asinh erfc", "0.8 * sin ({F})", 0.4),
+    *calls("sqrt cbrt log log2 log10 log1p acosh gamma lgamma digamma", "2.5 + sin ({F})", 0.4),
+    ("softplus", "softplus ({F})", 0.4), ("abs", "abs ({F})", 0.4), ("relu", "relu ({F})", 0.4),
+    ("min", "min ({F}) ({F})", 0.4), ("max", "max ({F}) ({F})", 0.4), ("clamp", "clamp (-1.0) 1.0 ({F})", 0.3),
+    ("atan2", "atan2 ({F}) (1.5 + cos ({F}))", 0.4), ("hypot", "hypot ({F}) (1.5 + cos ({F}))", 0.4),
+    ("power", "(2.0 + sin ({F})) ** sin ({F})", 0.6), ("int power", "(sin ({F})) ^ (at ({I}) 4)", 0.8),
+    ("square", "(sin ({F})) ^ 2", 0.8), ("floor", "0.1 * floor ({F})", 0.15), ("sign", "0.3 * sign ({F})", 0.15),
+    ("float of int", "0.2 * float (at ({I}) 5)", 0.8), ("int of float", "0.1 * float (int ({F}))", 0.15),
+    ("sum", "sum ({A})", 1.5), ("sum of rows", "sum [ dot r r | r in ({M}) ]", 0.6), ("mean", "mean ({A})", 0.8),
+    ("product", "product (map sin ({A}))", 1), ("dot", "dot ({A}) ({A})", 1.5), ("norm", "norm (({A}) + [ 3.0 | i < {n} ])", 0.5),
+    ("maximum", "maximum ({A})", 0.5), ("minimum", "minimum ({A})", 0.5), ("logsumexp", "logsumexp ({A})", 0.5),
+    ("reduce", "reduce (+) 0.0 ({A})", 0.3), ("fold array", "fold (fun p q -> sin (p * q + 0.3)) ({F}) ({A})", 1),
+    ("trace", "trace ({SQ})", 0.3), ("flatten", "sum (flatten ({M}))", 0.4), ("inner", "inner ({M}) ({M})", 0.6),
+    ("inner of records", "inner ({R}) ({R})", 0.5), ("element", "(let q = {A} in q[at ({I}) {n}])", 1),
+    ("element of a matrix", "(let q = {M} in q[at ({I}) {n}, at ({I}) {m}])", 1), ("field", "({R}).b", 1),
+    ("length", "0.1 * float (length ({A}))", 0.2), ("list fold", "List.fold (fun p q -> sin (p + q)) ({F}) ({L})", 1),
+    ("list sum", "sum (of_list ({L}))", 0.5), ("option", "(match {O} with | Some q -> sin q | None -> {F})", 0.5),
+    ("shape", "(match {S} with | Circle q -> q | Rect (p, q) -> p * q | Spline v -> sum v | Dot -> {F})", 1),
+    ("call", "({FUN}) ({F})", 4), ("call of two", "({F2}) ({F}) ({F})", 1.5), ("pipe", "{F} |> {FUN}", 1),
+    ("functions in an array", "(let q = {AF} in q[at ({I}) 2] ({F}))", 1),
+    ("functions folded", "fold (fun y f -> f y) ({F}) ({AF})", 1), ("functions in a list", "List.fold (fun y f -> f y) ({F}) ({LF})", 1),
+    ("function in an option", "(match {OF} with | Some f -> f ({F}) | None -> {F})", 1),
+    ("twice", "(let twice f y = f (f y) in twice ({FUN}) ({F}))", 1), ("stored", "(let (f, y) = ({FUN}, {F}) in f y)", 1),
+    ("second derivative", "grad (grad ({FUN})) ({F})", 0.6), ("derivative of a value", "grad ({FUN}) ({F})", 0.8),
+    ("forward over reverse", "deriv (grad ({FUN})) ({F})", 0.5), ("reverse over forward", "grad (deriv ({FUN})) ({F})", 0.5),
+    ("gradients in a loop", "(let g = {FUN} in let mut q = {F} in for i = 0 to 2 do q <- q - 0.1 * grad g q done; q)", 0.6),
+    ("gradients in a sum", "(let g = {FUN} in sum [ grad g q | q in ({A}) ])", 0.6),
+    ("text", "(match float_of_string (show (at ({I}) 3)) with | Some q -> 0.1 * q | None -> {F})", 0.3),
+    ("length of text", "0.1 * float (Str.length (show ({I})))", 0.3), ("sorted", "(sort ({A4}))[1]", 0.3),
+    ("pmap", "sum (pmap ({FUN}) ({A}))", 0.2), ("floats", "sum (floats ({S}))", 0.4), ("quadratic form", "dot ({A}) (({SQ}) @ ({A}))", 0.7),
+]
+
+VECTORS = [
+    ("scaled", "{c} * ({A})", 2), ("plus", "({A}) + ({A})", 2), ("times", "({A}) * ({A})", 2), ("mapped", "map {f1} ({A})", 2),
+    ("map", "map ({FUN}) ({A})", 3), ("matrix vector", "({M}) @ ({ROW})", 2), ("vector matrix", "({ROW}) @ ({MT})", 1.5),
+    ("cumsum", "cumsum ({A})", 1), ("scan", "scan (fun p q -> sin (p + q)) ({F}) ({A})", 1), ("reverse", "reverse ({A})", 1),
+    ("sort", "sort ({A})", 0.4), ("softmax", "softmax ({A})", 0.5), ("row", "(let q = {M} in q[at ({I}) {n}] ++ [])[..0] ++ ({A})", 0.2),
+    ("column", "(let q = {M} in q[.., at ({I}) {m}])", 1), ("replicate", "replicate {n} ({F})", 0.7), ("tabulate", "tabulate {n} (fun i -> sin ({c} * float i))", 0.5),
+    ("map2", "map2 (fun p q -> sin (p * q)) ({A}) ({A})", 1), ("zip", "[ p * q | (p, q) in zip ({A}) ({A}) ]", 1),
+    ("linspace", "linspace ({F}) ({F}) {n}", 0.3), ("through a list", "of_list (to_list ({A}))", 0.5),
+    ("jacobian", "(let g = {FUN} in jacobian (fun z -> map g z) ({A}) @ ({A}))", 0.5), ("hessian", "(let g = {FUN} in hessian (fun z -> sum (map g z)) ({A}) @ ({A}))", 0.3),
+    ("of pairs", "[ p * q | (p, q) in ({P}) ]", 0.8), ("mapi", "mapi (fun i q -> float i * sin q) ({A})", 0.5),
+    ("pullbacks of elements", "(let g = {FUN} in [ grad g q | q in ({A}) ])", 0.5), ("product with diag", "diag ({A}) @ ({A})", 0.3),
+    ("concat", "(({A}) ++ ({A}))[{n}..]", 1), ("unzip", "fst (unzip ({P}))", 0.4), ("applied", "[ f ({F}) | (f, i) in zip [ {FUN} | i < {n} ] ({A}) ]", 0.5),
+]
+
+MATRICES = [
+    ("matrix product", "({M}) @ [ [ sin (float (i + j)) | j < {m} ] | i < {m} ]", 1.5), ("square product", "({SQ}) @ ({M})", 1.5),
+    ("matrix plus", "({M}) + ({M})", 2), ("matrix scaled", "({F}) * ({M})", 2), ("outer", "outer ({A}) ({ROW})", 2),
+    ("transpose", "transpose ({MT})", 1.5), ("rows mapped", "[ map {f1} r | r in ({M}) ]", 1.5), ("reshape", "reshape [{n}, {m}] (flatten ({M}))", 1),
+    ("rows", "[ ({F}) * r | r in ({M}) ]", 1), ("equal rows", "[ {ROW} | i < {n} ]", 1),
+    ("of columns", "[ [ q * q | q in r ] | r in ({M}) ]", 1), ("jacobian matrix", "0.5 * (({M}) * ({M}))", 1),
+]
+
+TEMPLATES = {
+    "F": FLOATS, "vec": VECTORS, "mat": MATRICES,
+    "I": [("int add", "{I} + {I}", 2), ("int subtract", "{I} - {I}", 1), ("int multiply", "{I} * {I}", 1), ("at", "at ({I}) 3", 2),
+          ("length of array", "length ({A})", 0.5), ("rounded", "int (round (sin ({F})))", 0.3), ("if int", "if {B} then {I} else {I}", 1),
+          ("int fold", "sum [ i * i | i < at ({I}) 4 ]", 0.5), ("parsed", "(match int_of_string (show ({I})) with | Some q -> q | None -> 0)", 0.3),
+          ("int field", "({R}).k", 0.4), ("argmax", "argmax ({A})", 0.3)],
+    "B": [("less", "{F} < {F}", 3), ("greater", "{F} > {c}", 4), ("int less", "{I} < {I}", 3), ("int equal", "at ({I}) 2 = 0", 3), ("and", "{B} && {B}", 1),
+          ("or", "{B} || {B}", 1), ("not", "not ({B})", 1), ("any", "any (fun q -> q > {c}) ({A})", 0.5), ("text equal", "show ({I}) = \"3\"", 0.5),
+          ("list is empty", "(match {L} with | Nil -> true | _ -> false)", 0.5), ("compare", "({F}, {I}) < ({F}, {I})", 0.5)],
+    "FUN": [("named", "{f1}", 3), ("composed", "{f1} >> ({FUN})", 2), ("gradient as function", "grad ({FUN})", 1), ("deriv as function", "deriv ({FUN})", 0.7),
+            ("of two, partial", "({F2}) ({F})", 2), ("checkpointed", "checkpoint ({FUN})", 0.5), ("operator", "( + ) ({F})", 0.7)],
+    "R": [("with", "{ ({R}) with b = {F} }", 2), ("with array", "{ ({R}) with w = {A3} }", 2)],
+    "list": [("tail", "(match {T} with | _ :: t -> t | Nil -> Nil)", 1), ("append", "({T}) ++ ({T})", 0.7)],
+    "opt": [("none", "None", 0.3)],
+    "tree": [("leaf", "Leaf", 0.5)],
+    "shape": [("dot shape", "Dot", 0.3)],
+}
