@@ -109,6 +109,7 @@ Graph *ad_tangent(World *w, Graph *g, const bool *active);
 /* A graph that applies function f, and arguments for it: x[, token] and what it captures. */
 typedef struct Target { Graph *g; Node **args; } Target;
 Target ad_target(World *w, Node *f, Node *x, Node *token, Site site);
+Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site); /* what a VJP node means */
 /* A call that does what applying a closure of this type does, for every graph such a closure may have. */
 Func *ad_dispatcher(World *w, IrType *fun);
 Func *ad_call_target(World *w, const Node *call);            /* CALL: its function; APPLY: the dispatcher */

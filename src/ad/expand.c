@@ -38,14 +38,13 @@ static Node *public_pullback(World *w, Combined *c, Node **args, Node *x, Node *
   return ir_closure(w, region_close(r, dx, NULL), ir_fun_type(w, y->type, x->type, false), r->caps.data, r->ncaps);
 }
 
-static Node *expand_vjp(World *w, const Node *n, Node **ops) {
-  Node *x = ops[1], *token = n->nops == 3 ? ops[2] : NULL;
-  Target t = ad_target(w, ops[0], x, token, n->site);
+Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site) {
+  Target t = ad_target(w, f, x, token, site);
   bool *active = NEW_ARRAY(w->arena, bool, t.g->nparams);
   active[0] = true;
   Combined *c = ad_combine(w, t.g, active, NULL, true);
-  Node *value = ir_substitute(w, c->y, t.args, c->p, n->site), *y = token ? ir_get(w, value, 0) : value;
-  Node *both = ir_pair(w, y, public_pullback(w, c, t.args, x, y, token != NULL, n->site));
+  Node *value = ir_substitute(w, c->y, t.args, c->p, site), *y = token ? ir_get(w, value, 0) : value;
+  Node *both = ir_pair(w, y, public_pullback(w, c, t.args, x, y, token != NULL, site));
   return token ? ir_pair(w, both, ir_get(w, value, 1)) : both;
 }
 
@@ -68,7 +67,7 @@ static Node *expand_node(void *user, Rewriter *r, void *frame, Node *n, Node **o
   (void)graphs;
   (void)frame;
   ((World *)user)->expander = r;
-  if (n->op == OP_VJP) return expand_vjp(user, n, ops);
+  if (n->op == OP_VJP) return ad_vjp(user, ops[0], ops[1], n->nops == 3 ? ops[2] : NULL, n->site);
   if (n->op == OP_JVP) return expand_jvp(user, r, n, ops);
   return NULL;
 }

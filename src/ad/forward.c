@@ -168,7 +168,7 @@ static void rule_tangent(Diff *f, int at, Func *fn, Node **args, const Node *n) 
   } else { /* the pullback is linear in its cotangent: its own pullback, at zero, takes tangents to tangents */
     both = ir_call(w, fn->pullback, args, n->site);
     Node *zero = ad_zero_public(w, fn->result, ir_get(w, both, 0));
-    Node *back = ir_get(w, ir_vjp(w, ir_get(w, both, 1), zero, NULL, n->site), 1);
+    Node *back = ir_get(w, ad_vjp(w, ir_get(w, both, 1), zero, NULL, n->site), 1);
     dy = ir_apply(w, back, n->nops == 1 ? ts[0] : ir_tuple(w, back->type->args[0], ts), NULL, n->site);
     dy = nothing_lost(f, n, ir_get(w, both, 1), zero, dy);
   }

@@ -138,9 +138,6 @@ class Program:
         self.central = True     # may be compared with central differences
         self.tags = set()       # (derivative operators around it, production)
 
-    def roots(self):
-        return self.defs + [self.body, self.point, self.u, self.v]
-
     def text(self):
         k = self.number
         t = type_text(self.type)

@@ -115,7 +115,8 @@ def signature(error):
 
 # ---- Comparing ---------------------------------------------------------------------------------------
 def finite(xs):
-    return all(x == x and abs(x) < 1e8 for x in xs)
+    """Smooth enough for differences to mean something."""
+    return all(abs(x) < 1e6 for x in xs)
 
 
 def near(xs, ys, tolerance, scale=0.01):
@@ -134,7 +135,7 @@ def problems(p, out):
     n = out.numbers
     value = n["value"]
     if not finite(value):
-        return [] if value[0] != value[0] or abs(value[0]) >= 1e8 else ["value"]
+        return []
     k = len(n["directions"]) // 2
     u, v = n["directions"][:k], n["directions"][k:]
     gradient = n["grad"][1:]
@@ -158,9 +159,9 @@ def problems(p, out):
     same("ff", n["ff"], [curved], size2)
     for name in ("grad", "rr", "fr", "rf", "jvp"):
         same("effects of " + name, [], [] if out.effects[name] == out.effects["value"] else [1.0])
-    if not finite(gradient + n["rr"]):
-        return wrong + ["not finite"]
-    if p.central:
+    if any(x != x for x in gradient + n["rr"]):
+        return wrong + ["not a number"]
+    if p.central and finite(gradient + n["rr"]):
         if not any(near([c], n["inner"], LOOSE, size) for c in n["central"]):
             wrong.append("central")
         if not any(near([c], [curved], 10 * LOOSE, size2) for c in n["central2"]):

@@ -51,7 +51,7 @@ def replacements(makers, e):
 
 # A place is the index of a root and the indices of parts below it.
 def places(p):
-    for r, root in enumerate(p.roots()):
+    for r, root in enumerate(p.defs + [p.body]):
         stack = [((r,), root)]
         while stack:
             place, e = stack.pop()
@@ -64,7 +64,7 @@ def biggest_first(p):
 
 
 def at(p, place):
-    e = p.roots()[place[0]]
+    e = (p.defs + [p.body])[place[0]]
     for i in place[1:]:
         e = e.parts[i]
     return e
@@ -78,4 +78,4 @@ def put(p, place, e):
     if r < len(p.defs):
         p.defs[r] = copy.deepcopy(e)
     else:
-        setattr(p, ("body", "point", "u", "v")[r - len(p.defs)], copy.deepcopy(e))
+        p.body = copy.deepcopy(e)
