@@ -208,7 +208,8 @@ static void test_who_runs(AtledJit jit) {
   Output out;
   AtledVM *vm = make(jit, &out);
   CHECK(atled_eval(vm, "who", program) == ATLED_OK);
-  CHECK((atled_evaluator_calls(vm) == 0) == (jit == ATLED_JIT_ALWAYS));
+  if (jit == ATLED_JIT_ALWAYS) CHECK(atled_evaluator_calls(vm) == 0);
+  if (jit == ATLED_JIT_OFF) CHECK(atled_evaluator_calls(vm) > 0); /* `auto` may find its code in the cache */
   atled_free(vm);
 }
 
