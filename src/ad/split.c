@@ -4,7 +4,8 @@
  * What the backward pass reads of the forward pass are the nodes on the border between the two: they are the residuals.
  * Not stored are constants, and cheap nodes over what is available anyway (`known` parameters: captures, the index,
  * slices; of arrays that are overwritten the lengths; and parameters that are residuals themselves): the backward pass
- * computes those again. Checks that the forward pass has passed are not made again. */
+ * computes those again. Checks are made again with
+ * them: the forward pass that made them may be dead where only the gradient is wanted. */
 #include "ad/ad_internal.h"
 
 enum { CHEAP = 12, NEVER = 1 << 20 };
@@ -79,7 +80,6 @@ static bool find_border(Cut *c) {
 
 static Node *rewrite(const Cut *c, Node **val, int i) {
   Node *n = c->nodes[i];
-  if (is_check(n) && is_primal(c, n)) return val[at(c, n->ops[0])];
   Node **ops = NEW_ARRAY(c->w->arena, Node *, n->nops + 1);
   bool changed = false;
   for (int k = 0; k < reads(c, n); k++) {
