@@ -84,6 +84,7 @@ typedef struct AtledConfig {
   void (*diagnostic)(void *user, const AtledDiagnostic *d);
   void *user;             /* handed to the callbacks */
   AtledJit jit;
+  bool jit_worker;        /* compile in a child process (by fork): its memory, some 30 MB, never becomes this process's own */
   bool strict;            /* strict floating point: bit-identical results on every machine and in every mode */
   bool no_stdlib;         /* no prelude and no library modules: only what the language itself defines */
   bool colour;            /* rendered diagnostics have ANSI colours */

@@ -70,6 +70,10 @@ void run_unit_free(AtledVM *vm, Unit *u) {
 static bool make_native(AtledVM *vm, Unit *u) {
   const char *why = NULL;
   if (jit_compile(vm->jit, u->mod, &why)) return u->native = true;
+  if (vm->rt.interrupt == RT_INTERRUPTED) { /* which ended the compiler as well; it may be tried again */
+    if (vm->config.jit == ATLED_JIT_ALWAYS) rt_poll(&vm->rt);
+    return false;
+  }
   u->no_native = true;
   if (vm->config.jit == ATLED_JIT_ALWAYS) {
     rt_error(&vm->rt, ERR_IO, 0, "can't compile: %s", why);
@@ -87,6 +91,7 @@ static bool prepare(AtledVM *vm, Unit *u) {
   if (!vm->jit) {
     JitOptions options = jit_default_options();
     options.strict = vm->config.strict;
+    options.worker = vm->config.jit_worker;
     options.dump_dir = getenv("ATLED_DUMP_JIT");
     const char *level = getenv("ATLED_OPT");
     if (level && *level >= '0' && *level <= '3' && !level[1]) options.opt_level = *level - '0';

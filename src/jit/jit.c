@@ -2,7 +2,7 @@
 /* The way of a module to machine code:
  *
  *   jit_compile ── key ── cache? ──────────────────────────────┐
- *        └─ translate: emit.c in the guard's bracket → m.s     │
+ *        └─ translate: emit.c in the guard's bracket → m.s     │   (here, or in a child process: worker.c)
  *             └─ tools.c: as, ld → shared object → cache ── attach: dlopen, entries
  *
  * The key is the module's own hash mixed with whatever else shapes the code: options,
@@ -19,6 +19,7 @@
 #include "jit/cache.h"
 #include "jit/emit.h"
 #include "jit/tools.h"
+#include "jit/worker.h"
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ struct Jit {
   Cache cache;
   Tools tools;
   enum { UNCHECKED, AVAILABLE, MISSING } state;
-  char missing[256]; /* why */
+  char missing[512]; /* why */
   char why[512];
   JitStats stats;
 };
@@ -80,11 +81,11 @@ bool jit_available(Jit *j, const char **why) {
     if (lacking)
       snprintf(j->missing, sizeof j->missing,
                "the program %s isn't on PATH (on Debian and Ubuntu it is in the package binutils)", lacking);
-    else if (!(g = guard_enter(&text)))
+    else if (!j->options.worker && !(g = guard_enter(&text))) /* the worker finds out when it loads the library */
       snprintf(j->missing, sizeof j->missing, "%s", text);
     if (g) guard_leave(g);
-    j->state = g ? AVAILABLE : MISSING;
-    if (!g) tell(j, j->missing);
+    j->state = j->missing[0] ? MISSING : AVAILABLE;
+    if (j->missing[0]) tell(j, j->missing);
   }
   *why = j->state == MISSING ? j->missing : NULL;
   return j->state == AVAILABLE;
@@ -140,7 +141,14 @@ typedef struct Work {
   Emit e;
   char dir[64]; /* of intermediate files */
   bool libm;
+  bool unavailable; /* the library can't be loaded */
 } Work;
+
+/* What a worker tells of its translation. */
+typedef struct Reply {
+  bool ok, libm, unavailable;
+  char why[sizeof((Jit *)0)->why];
+} Reply;
 
 static void set_options(const Work *w) {
   const GccApi *g = w->e.g;
@@ -226,7 +234,10 @@ static bool translate_guarded(Work *w) {
 static bool translate(Work *w) {
   const char *why = "";
   w->guard = guard_enter(&why);
-  if (!w->guard) return refuse(w->j, why);
+  if (!w->guard) {
+    w->unavailable = true;
+    return refuse(w->j, why);
+  }
   jmp_buf here, *volatile outer = w->j->heap->on_oom;
   arena_init(&w->arena, w->j->heap);
   volatile bool ok = false;
@@ -241,6 +252,28 @@ static bool translate(Work *w) {
   arena_free(&w->arena);
   guard_leave(w->guard);
   return ok;
+}
+
+static void translate_and_reply(void *work, void *reply) {
+  Work *w = work;
+  Reply *r = reply;
+  r->ok = translate(w);
+  r->libm = w->libm;
+  r->unavailable = w->unavailable;
+  strcpy(r->why, w->j->why);
+}
+
+static bool translate_in_worker(Work *w) {
+  Reply r = {0};
+  const char *why = "";
+  if (!worker_run(translate_and_reply, w, &r, sizeof r, &why)) return refuse(w->j, why);
+  w->libm = r.libm;
+  if (r.unavailable) {
+    w->j->state = MISSING;
+    snprintf(w->j->missing, sizeof w->j->missing, "%s", r.why);
+    tell(w->j, w->j->missing);
+  }
+  return r.ok || refuse(w->j, r.why);
 }
 
 /* ---- Loading ---------------------------------------------------------------------------------------------------------- */
@@ -345,7 +378,7 @@ static bool compile(Jit *j, Mod *m, uint64_t key) {
     ok = refuse(j, "no folder for temporary files can be made");
   } else {
     char assembly[128];
-    ok = translate(w) && build_and_attach(w, m);
+    ok = (j->options.worker ? translate_in_worker(w) : translate(w)) && build_and_attach(w, m);
     snprintf(assembly, sizeof assembly, "%s/m.s", w->dir);
     unlink(assembly);
     rmdir(w->dir);

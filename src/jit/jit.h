@@ -14,6 +14,7 @@ typedef struct JitOptions {
   size_t cache_limit;      /* bytes on disk; 0: the default, 256 MiB */
   int opt_level;           /* 0 … 3 */
   bool strict;             /* no contraction to fused operations; a strict module is compiled so in any case */
+  bool worker;             /* GCC runs in a child process: its memory, and what it does to its process, end with it */
   const char *dump_dir;    /* each compiled module's C-like text and assembly go there; NULL: nowhere */
   void (*message)(void *user, const char *text); /* what a user may want to know, a line each; NULL: not told */
   void *user;

@@ -5,7 +5,10 @@
  * was. With an argument it prints times instead. */
 #include "check.h"
 #include "jit/jit.h"
+#include "jit/worker.h"
 #include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <locale.h>
 #include <math.h>
 #include <signal.h>
@@ -727,6 +730,36 @@ static void test_process_unchanged(void) {
   }
 }
 
+/* ---- A process of its own ---------------------------------------------------------------------------------------------- */
+static void answer(void *data, void *reply) { *(int *)reply = *(int *)data + 1; }
+static void fall_over(void *data, void *reply) {
+  (void)data, (void)reply;
+  raise(SIGKILL);
+}
+
+static void test_worker(void) {
+  int number = 41, reply = 0;
+  const char *why = NULL;
+  CHECK(worker_run(answer, &number, &reply, sizeof reply, &why) && reply == 42 && number == 41);
+  CHECK(!worker_run(fall_over, NULL, &reply, sizeof reply, &why) && strstr(why, "without a result"));
+  CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+}
+
+/* To be run before any compile in this process. */
+static void test_compile_in_worker(void) {
+  JitOptions o = jit_default_options();
+  o.cache_dir = "";
+  o.worker = true;
+  Jit *j = jit_new(&heap, o);
+  const char *why = NULL;
+  Mod *mod = instance(fib_module());
+  Slot arg = {.i = 10}, res;
+  CHECK(jit_compile(j, mod, &why) && run(mod, 0, &arg, &res) == 0 && res.i == 55);
+  CHECK(!dlopen("libgccjit.so.0", RTLD_NOW | RTLD_NOLOAD)); /* it was there, not here */
+  jit_unload(mod);
+  jit_free(j);
+}
+
 static void remember(void *user, const char *text) { snprintf(user, 300, "%s", text); }
 
 static void test_missing_tools(void) {
@@ -850,6 +883,8 @@ int main(int argc, char **argv) {
     measure();
   } else {
     test_missing_tools();
+    test_worker();
+    test_compile_in_worker();
     test_int_scalars();
     test_float_scalars();
     test_all_scalars();
