@@ -47,9 +47,9 @@ static gcc_jit_function *make_retain(Emit *e) {
   H h = begin(e, "retain", e->t_void, e->t_ptr, NULL);
   Block *object = block(&h), *counted = block(&h), *done = block(&h);
   split(&h, h.entry, is_object(e, h.a), object, done);
-  Lv *rc = place(e, h.a, offsetof(Obj, rc), e->t_i64);
-  split(&h, object, compare(e, GC_GT, rv(e, rc), k_i64(e, 0)), counted, done);
-  e->g->block_add_assignment(counted, NULL, rc, binary(e, GB_PLUS, e->t_i64, rv(e, rc), k_i64(e, 1)));
+  Lv *rc = place(e, h.a, offsetof(Obj, rc), e->t_i32);
+  split(&h, object, compare(e, GC_GT, rv(e, rc), k_i32(e, 0)), counted, done);
+  e->g->block_add_assignment(counted, NULL, rc, binary(e, GB_PLUS, e->t_i32, rv(e, rc), k_i32(e, 1)));
   leave(&h, counted);
   leave(&h, done);
   return h.fn;
@@ -60,9 +60,9 @@ static gcc_jit_function *make_release(Emit *e) {
   H h = begin(e, "release", e->t_void, e->t_ptr, e->t_ptr);
   Block *object = block(&h), *done = block(&h), *last = block(&h), *shared = block(&h);
   split(&h, h.entry, is_object(e, h.b), object, done);
-  Lv *rc = place(e, h.b, offsetof(Obj, rc), e->t_i64);
-  split(&h, object, compare(e, GC_LE, rv(e, rc), k_i64(e, 1)), last, shared);
-  e->g->block_add_assignment(shared, NULL, rc, binary(e, GB_MINUS, e->t_i64, rv(e, rc), k_i64(e, 1)));
+  Lv *rc = place(e, h.b, offsetof(Obj, rc), e->t_i32);
+  split(&h, object, compare(e, GC_LE, rv(e, rc), k_i32(e, 1)), last, shared);
+  e->g->block_add_assignment(shared, NULL, rc, binary(e, GB_MINUS, e->t_i32, rv(e, rc), k_i32(e, 1)));
   leave(&h, shared);
   e->g->block_add_eval(last, NULL, CALL_TABLE(e, h.a, rt_release, load_rt(e, h.a), h.b));
   leave(&h, last);
@@ -109,7 +109,7 @@ static gcc_jit_function *make_sign(Emit *e) {
 /* Of an immediate it is in the pointer's bits; NULL is constructor 0. */
 static gcc_jit_function *make_tag(Emit *e) {
   H h = begin(e, "tag", e->t_i64, e->t_ptr, NULL);
-  Block *b = give_if(&h, h.entry, is_object(e, h.a), load(e, h.a, offsetof(BoxObj, tag), e->t_i64));
+  Block *b = give_if(&h, h.entry, is_object(e, h.a), cast(e, load(e, h.a, offsetof(Obj, tag), e->t_i32), e->t_i64));
   Rv *bits = e->g->context_new_bitcast(e->ctx, NULL, h.a, e->t_i64);
   give(&h, b, binary(e, GB_RSHIFT, e->t_i64, bits, k_i64(e, 1)));
   return h.fn;

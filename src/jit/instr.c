@@ -187,24 +187,70 @@ static Rv *function_pointer(const Fn *k, int64_t index) {
   return load(e, load(e, k->mod, offsetof(Mod, funcs), e->t_ptr), (size_t)index * sizeof(RtFunc *), e->t_ptr);
 }
 
-/* NEW_BOX, NEW_CLOSURE, NEW_ENV: an object with its slots taken from registers. */
+/* What NEW_BOX, NEW_CLOSURE and NEW_ENV differ in. */
+typedef struct NewObject {
+  Rv *made;      /* the runtime's way: a call */
+  Rv *desc;      /* of the object */
+  Rv *fn;        /* its function; NULL: none */
+  int32_t tag;
+  int nslots;
+  size_t fields; /* where its slots begin */
+} NewObject;
+
+static NewObject new_object(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *rt = rv(e, k->rt);
+  if (i->op == LOP_NEW_BOX) {
+    Rv *desc = load_desc(e, k->mod, i->imm.i);
+    Rv *made = CALL_TABLE(e, k->mod, rt_new_box, rt, desc, k_i64(e, i->b));
+    return (NewObject){made, desc, NULL, i->b, e->m->descs[i->imm.i]->args[i->b]->nslots, offsetof(BoxObj, fields)};
+  }
+  const LFunc *f = e->m->funcs[i->imm.i];
+  Rv *fn = function_pointer(k, i->imm.i);
+  if (i->op == LOP_NEW_CLOSURE) {
+    Rv *desc = load(e, rt, offsetof(Rt, desc_closure), e->t_ptr);
+    return (NewObject){CALL_TABLE(e, k->mod, rt_new_closure, rt, fn), desc, fn, 0, f->ncaps, offsetof(ClosureObj, caps)};
+  }
+  Rv *desc = load(e, rt, offsetof(Rt, desc_env), e->t_ptr);
+  return (NewObject){CALL_TABLE(e, k->mod, rt_new_env, rt, fn), desc, fn, 0, f->ncot, offsetof(EnvObj, caps)};
+}
+
+/* Takes k->pointer, the first free block of its class, off the list, and fills in the header. */
+static void take_block(Fn *k, const NewObject *o, Lv *list) {
+  Emit *e = k->e;
+  Rv *p = rv(e, k->pointer);
+  assign(k, list, load(e, p, 0, e->t_ptr));
+  Lv *live = place(e, rv(e, k->rt), offsetof(Rt, live), e->t_i64);
+  assign(k, live, binary(e, GB_PLUS, e->t_i64, rv(e, live), k_i64(e, 1)));
+  assign(k, place(e, p, offsetof(Obj, rc), e->t_i32), k_i32(e, 1));
+  assign(k, place(e, p, offsetof(Obj, tag), e->t_i32), k_i32(e, o->tag));
+  assign(k, place(e, p, offsetof(Obj, desc), e->t_ptr), o->desc);
+  if (o->fn) assign(k, place(e, p, offsetof(ClosureObj, fn), e->t_ptr), o->fn);
+}
+
+/* NEW_BOX, NEW_CLOSURE, NEW_ENV: an object with its slots taken from registers. Where the list of free blocks of its size
+ * isn't empty, it is made here; else the runtime makes it. */
 static void emit_new(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Rv *rt = load_rt(e, k->mod), *made;
-  size_t fields;
-  if (i->op == LOP_NEW_BOX) {
-    made = CALL_TABLE(e, k->mod, rt_new_box, rt, load_desc(e, k->mod, i->imm.i), k_i64(e, i->b));
-    fields = offsetof(BoxObj, fields);
-  } else if (i->op == LOP_NEW_CLOSURE) {
-    made = CALL_TABLE(e, k->mod, rt_new_closure, rt, function_pointer(k, i->imm.i));
-    fields = offsetof(ClosureObj, caps);
+  NewObject o = new_object(k, i);
+  size_t size = o.fields + (size_t)o.nslots * sizeof(Slot);
+  if (size <= RT_BLOCK_GRAIN * RT_BLOCK_CLASSES && i->nargs == o.nslots) {
+    size_t offset = offsetof(Rt, free_list) + (size_t)rt_block_class(size) * sizeof(Obj *);
+    Lv *list = place(e, rv(e, k->rt), offset, e->t_ptr);
+    assign(k, k->pointer, rv(e, list));
+    Block *empty = branch_unless(k, compare(e, GC_NE, rv(e, k->pointer), k_null(e))), *made = new_block(k);
+    take_block(k, &o, list);
+    e->g->block_end_with_jump(k->cur, NULL, made);
+    k->cur = empty;
+    assign(k, k->pointer, o.made);
+    check_status(k, i, compare(e, GC_EQ, rv(e, k->pointer), k_null(e)), true);
+    e->g->block_end_with_jump(k->cur, NULL, made);
+    k->cur = made;
   } else {
-    made = CALL_TABLE(e, k->mod, rt_new_env, rt, function_pointer(k, i->imm.i));
-    fields = offsetof(EnvObj, caps);
+    assign(k, k->pointer, o.made);
+    check_status(k, i, compare(e, GC_EQ, rv(e, k->pointer), k_null(e)), true);
   }
-  assign(k, k->pointer, made);
-  check_status(k, i, compare(e, GC_EQ, rv(e, k->pointer), k_null(e)), true);
-  fill_fields(k, i, fields);
+  fill_fields(k, i, o.fields);
   assign_reg(k, i->dst, rv(e, k->pointer));
 }
 

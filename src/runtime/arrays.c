@@ -25,7 +25,7 @@ static ArrayObj *new_block(Rt *rt, const Desc *desc, int64_t slots, bool zero) {
   size_t bytes = (head + (size_t)slots * sizeof(Slot) + 63) & ~(size_t)63;
   ArrayObj *a = rt_array_block_new(rt, bytes);
   if (!a) return NULL;
-  a->h = (Obj){1, desc};
+  a->h = (Obj){.rc = 1, .desc = desc};
   a->data = (Slot *)(void *)((char *)a + head);
   a->owner = NULL;
   a->bytes = bytes;
@@ -67,7 +67,7 @@ ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, co
   size_t bytes = sizeof(ArrayObj) + (size_t)desc->rank * sizeof(int64_t);
   ArrayObj *v = rt_block_new(rt, bytes);
   if (!v) return NULL;
-  v->h = (Obj){1, desc};
+  v->h = (Obj){.rc = 1, .desc = desc};
   v->data = a->data + slot_offset;
   v->owner = a->owner ? a->owner : &a->h;
   v->bytes = bytes;

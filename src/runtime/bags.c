@@ -133,7 +133,7 @@ static LogObj *new_log(Rt *rt, const Desc *desc, int64_t n, int64_t cap) {
     rt_out_of_memory(rt);
     return NULL;
   }
-  *l = (LogObj){{1, desc}, n, 0, cap, entries};
+  *l = (LogObj){{.rc = 1, .desc = desc}, n, 0, cap, entries};
   rt->live++;
   return l;
 }
@@ -242,7 +242,7 @@ static Status own_for(Adder *w, const Desc *desc, Obj **bag, const int64_t *dims
 
 /* ---- merge ---------------------------------------------------------------------------------------------------------------------- */
 static Status merge_boxes(Adder *w, const Desc *desc, BoxObj *a, BoxObj *b, Obj **out) {
-  const Desc *payload = desc->args[a->tag];
+  const Desc *payload = desc->args[a->h.tag];
   BoxObj *sum = a;
   if (a->h.rc != 1) {
     if (b->h.rc == 1) { /* the sum commutes: use the one that may be changed */
@@ -251,7 +251,7 @@ static Status merge_boxes(Adder *w, const Desc *desc, BoxObj *a, BoxObj *b, Obj 
       b = t;
       sum = a;
     } else {
-      sum = rt_new_box(w->rt, desc, a->tag);
+      sum = rt_new_box(w->rt, desc, a->h.tag);
       if (!sum) return 1;
       memcpy(sum->fields, a->fields, (size_t)payload->nslots * sizeof(Slot));
       rt_retain_slots(payload->slots, payload->nslots, sum->fields);
@@ -345,7 +345,7 @@ static Status merge(Adder *w, const Desc *desc, Obj *a, Obj *b, const int64_t *d
   Status status = 0;
   switch (desc->kind) {
   case D_VARIANT:
-    if (((BoxObj *)a)->tag != ((BoxObj *)b)->tag)
+    if (a->tag != b->tag)
       return rt_error(w->rt, ERR_SHAPE, 0, "different shapes: %s and %s", desc->names[rt_tag(a)], desc->names[rt_tag(b)]);
     status = merge_boxes(w, desc, (BoxObj *)a, (BoxObj *)b, out);
     break;

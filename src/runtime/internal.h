@@ -11,6 +11,7 @@ void rt_block_free(Rt *rt, void *p, size_t size);
 /* The same for blocks of arrays, aligned to 64; size is a multiple of 64. No error is set. */
 void *rt_array_block_new(Rt *rt, size_t size);
 void rt_array_block_free(Rt *rt, void *p, size_t size);
+void rt_blocks_free(Rt *rt);                          /* all of them */
 /* Room for at least `need` items of `item` bytes in a worklist; false after rt_error. */
 bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t item);
 Status rt_out_of_memory(Rt *rt);
@@ -22,7 +23,7 @@ int64_t rt_array_length(const ArrayObj *a);           /* base elements */
 /* NULL is constructor 0 of a cotangent variant. */
 static inline int64_t rt_tag(const Obj *p) {
   if (!p) return 0;
-  return (uintptr_t)p & 1 ? (int64_t)((uintptr_t)p >> 1) : ((const BoxObj *)p)->tag;
+  return (uintptr_t)p & 1 ? (int64_t)((uintptr_t)p >> 1) : p->tag;
 }
 static inline Obj *rt_immediate(int64_t tag) { return (Obj *)((uintptr_t)tag << 1 | 1); }
 /* The desc of the array that a bag of this desc is when dense. */

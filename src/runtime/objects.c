@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects: blocks, counts, and the state of a VM's run time.
- *
- * Small blocks (up to 256 bytes) are rounded up to 16 bytes and recycled through rt->free_list; a free block holds the
- * link to the next one in its first word. So are blocks of small arrays, through rt->free_arrays. Sanitizers see through this only when it is off, so it is off under them.
+/* Objects: counts, and the state of a VM's run time. Their memory comes from blocks.c.
  *
  * Release is a loop over a worklist that needs no memory: an object whose count fell to zero isn't reachable from
- * anywhere else, so its count field holds the link to the next object to be freed. A list of ten million cells
- * is freed in constant space.
+ * anywhere else, so the word of its count and tag holds the tag and the link to the next object to be freed. A list of
+ * ten million cells is freed in constant space.
  *
  * Which slots of an object are pointers is read from its descriptor (box, array, log) or its function (closure,
  * environment). Arrays are in arrays.c. */
 #include "runtime/internal.h"
 #include <string.h>
 #include <time.h>
-
-enum { CLASS_BYTES = 16, CLASSES = 16, KEPT_ARRAYS = 1 << 20 };
-#if defined(__SANITIZE_ADDRESS__)
-enum { RECYCLE = 0 };
-#else
-enum { RECYCLE = 1 };
-#endif
 
 static const uint8_t kinds[] = {SLOT_INT, SLOT_FLOAT, SLOT_PTR};
 #define KIND(k) (uint8_t *)(kinds + (k)) /* a Desc's rows are only ever read */
@@ -41,6 +31,8 @@ void rt_init(Rt *rt, Heap *heap) {
   rt->heap = heap;
   rt->budget = -1;
   rt->eval_stack_limit = (size_t)1 << 30;
+  rt->desc_closure = &desc_closure;
+  rt->desc_env = &desc_env;
   rt->desc_string = &desc_string;
   rt->desc_string_array = &desc_strings;
   rt->desc_float_array = &desc_floats;
@@ -51,18 +43,7 @@ void rt_init(Rt *rt, Heap *heap) {
 
 void rt_destroy(Rt *rt) {
   rt_regexes_free(rt);
-  for (int k = 0; k < CLASSES; k++)
-    while (rt->free_list[k]) {
-      void *p = rt->free_list[k];
-      memcpy(&rt->free_list[k], p, sizeof(Obj *));
-      heap_realloc(rt->heap, p, (size_t)(k + 1) * CLASS_BYTES, 0);
-    }
-  for (size_t k = 0; k < sizeof rt->free_arrays / sizeof *rt->free_arrays; k++)
-    while (rt->free_arrays[k]) {
-      void *p = rt->free_arrays[k];
-      memcpy(&rt->free_arrays[k], p, sizeof(Obj *));
-      heap_free_aligned(rt->heap, p, (k + 1) * 64);
-    }
+  rt_blocks_free(rt);
 }
 
 double rt_now(void) {
@@ -71,55 +52,7 @@ double rt_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- Blocks ------------------------------------------------------------------------------------------------------------ */
-static int size_class(size_t size) {
-  return RECYCLE && size > 0 && size <= CLASS_BYTES * CLASSES ? (int)((size - 1) / CLASS_BYTES) : -1;
-}
-
-void *rt_block_new(Rt *rt, size_t size) {
-  int k = size_class(size);
-  void *p;
-  if (k >= 0 && rt->free_list[k]) {
-    p = rt->free_list[k];
-    memcpy(&rt->free_list[k], p, sizeof(Obj *));
-    return p;
-  }
-  p = heap_realloc(rt->heap, NULL, 0, k >= 0 ? (size_t)(k + 1) * CLASS_BYTES : size);
-  if (!p) rt_out_of_memory(rt);
-  return p;
-}
-
-void rt_block_free(Rt *rt, void *p, size_t size) {
-  int k = size_class(size);
-  if (k < 0) {
-    heap_realloc(rt->heap, p, size, 0);
-    return;
-  }
-  memcpy(p, &rt->free_list[k], sizeof(Obj *));
-  rt->free_list[k] = p;
-}
-
-static bool recycled_array(size_t size) { return RECYCLE && size / 64 <= sizeof ((Rt *)0)->free_arrays / sizeof(Obj *); }
-
-void *rt_array_block_new(Rt *rt, size_t size) {
-  Obj **list = recycled_array(size) ? &rt->free_arrays[size / 64 - 1] : NULL;
-  if (!list || !*list) return heap_alloc_aligned(rt->heap, size);
-  void *p = *list;
-  memcpy(list, p, sizeof *list);
-  rt->free_array_bytes -= size;
-  return p;
-}
-
-void rt_array_block_free(Rt *rt, void *p, size_t size) {
-  if (!recycled_array(size) || rt->free_array_bytes + size > KEPT_ARRAYS) {
-    heap_free_aligned(rt->heap, p, size);
-    return;
-  }
-  rt->free_array_bytes += size;
-  memcpy(p, &rt->free_arrays[size / 64 - 1], sizeof(Obj *));
-  rt->free_arrays[size / 64 - 1] = p;
-}
-
+/* ---- Worklists ---------------------------------------------------------------------------------------------------- */
 bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t item) {
   if (need <= *cap) return true;
   int64_t grown = *cap ? 2 * *cap : 16;
@@ -140,8 +73,7 @@ bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t 
 static void *new_object(Rt *rt, size_t size, const Desc *desc) {
   Obj *o = rt_block_new(rt, size);
   if (!o) return NULL;
-  o->rc = 1;
-  o->desc = desc;
+  *o = (Obj){.rc = 1, .desc = desc};
   rt->live++;
   return o;
 }
@@ -170,7 +102,7 @@ BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag) {
   size_t n = (size_t)variant->args[tag]->nslots;
   BoxObj *b = new_object(rt, sizeof *b + n * sizeof(Slot), variant);
   if (!b) return NULL;
-  b->tag = tag;
+  b->h.tag = (int32_t)tag;
   memset(b->fields, 0, n * sizeof(Slot));
   return b;
 }
@@ -193,14 +125,27 @@ EnvObj *rt_new_env(Rt *rt, RtFunc *fn) {
 
 /* ---- Counting ------------------------------------------------------------------------------------------------------------- */
 void rt_retain(Obj *p) {
-  if (rt_is_object(p) && p->rc > 0) p->rc++;
+  if (rt_is_object(p) && p->rc > 0) p->rc = (int32_t)((uint32_t)p->rc + 1);
 }
+
+_Static_assert(sizeof(Obj *) == 8 && RT_MAX_TAG == UINT16_MAX, "an address of 48 bits and a tag share a word");
 
 /* Gives one reference up; an object that lost its last one joins the worklist. */
 static inline void drop(Obj *p, Obj **work) {
   if (!rt_is_object(p) || p->rc <= 0 || --p->rc > 0) return;
-  p->rc = (int64_t)(intptr_t)*work;
+  uint64_t word = (uint64_t)(uintptr_t)*work << 16 | (uint16_t)p->tag;
+  memcpy(p, &word, sizeof word);
   *work = p;
+}
+
+/* Takes an object off the worklist. */
+static inline Obj *next_dropped(Obj **work, int *tag) {
+  Obj *p = *work;
+  uint64_t word;
+  memcpy(&word, p, sizeof word);
+  *work = (Obj *)(uintptr_t)(word >> 16);
+  *tag = (uint16_t)word;
+  return p;
 }
 
 static void drop_slots(const uint8_t *kind, int n, const Slot *s, Obj **work) {
@@ -231,7 +176,7 @@ static void free_log(Rt *rt, LogObj *l, Obj **work) {
 }
 
 /* Frees an object after dropping what it refers to. */
-static void free_object(Rt *rt, Obj *o, Obj **work) {
+static void free_object(Rt *rt, Obj *o, int tag, Obj **work) {
   rt->live--;
   switch (o->desc->kind) {
   case D_STRING:
@@ -245,7 +190,7 @@ static void free_object(Rt *rt, Obj *o, Obj **work) {
     break;
   case D_VARIANT: {
     BoxObj *b = (BoxObj *)o;
-    const Desc *payload = o->desc->args[b->tag];
+    const Desc *payload = o->desc->args[tag];
     drop_slots(payload->slots, payload->nslots, b->fields, work);
     rt_block_free(rt, b, sizeof *b + (size_t)payload->nslots * sizeof(Slot));
     break;
@@ -271,9 +216,9 @@ void rt_release(Rt *rt, Obj *p) {
   Obj *work = NULL;
   drop(p, &work);
   while (work) {
-    Obj *o = work;
-    work = (Obj *)(intptr_t)o->rc;
-    free_object(rt, o, &work);
+    int tag;
+    Obj *o = next_dropped(&work, &tag);
+    free_object(rt, o, tag, &work);
   }
 }
 

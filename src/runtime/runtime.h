@@ -22,6 +22,8 @@ typedef struct Desc Desc;
 typedef struct RtFunc RtFunc;
 typedef struct LFunc LFunc;     /* lower/lir.h */
 typedef struct LModule LModule;
+typedef struct BlockPage BlockPage; /* runtime/blocks.c */
+typedef struct Segment Segment;
 typedef union Slot { int64_t i; double f; Obj *p; void *raw; } Slot;
 typedef enum SlotKind { SLOT_INT, SLOT_FLOAT, SLOT_PTR } SlotKind;
 typedef int32_t Status;
@@ -42,8 +44,10 @@ struct Desc {
 };
 
 /* ---- Objects ------------------------------------------------------------------------------------------ */
-struct Obj { int64_t rc; const Desc *desc; };
-#define RT_IMMORTAL (INT64_MIN / 2)
+/* A count that runs over becomes negative, which is immortal. The tag is a box's: of its constructor. */
+struct Obj { int32_t rc, tag; const Desc *desc; };
+#define RT_IMMORTAL (INT32_MIN / 2)
+#define RT_MAX_TAG UINT16_MAX
 typedef struct StringObj { Obj h; int64_t len; uint64_t hash; char bytes[]; } StringObj; /* NUL-terminated */
 /* Array, also a dense bag. One block of product(dims) * base-element slots, 64-byte aligned. */
 typedef struct ArrayObj {
@@ -54,7 +58,7 @@ typedef struct ArrayObj {
   int64_t cap;           /* slots allocated (growable stacks) */
   int64_t dims[];        /* desc->rank */
 } ArrayObj;
-typedef struct BoxObj { Obj h; int64_t tag; Slot fields[]; } BoxObj;     /* a variant with a payload */
+typedef struct BoxObj { Obj h; Slot fields[]; } BoxObj;                  /* a variant with a payload */
 typedef struct ClosureObj { Obj h; RtFunc *fn; Slot caps[]; } ClosureObj;
 /* A bag that is not dense yet: entries (flat index of the base element, its slots). h.desc kind D_BAG.
  * A D_BAG pointer is NULL, a LogObj (h.desc->kind == D_BAG) or a dense ArrayObj (h.desc->kind == D_ARRAY). */
@@ -93,6 +97,9 @@ typedef struct RtError {
 
 /* ---- The VM's run-time state; the first members are read by machine code: keep their order ------------------ */
 enum { RT_INTERRUPTED = 1, RT_CLOCK = 2 };
+enum { RT_BLOCK_GRAIN = 8, RT_BLOCK_CLASSES = 32 };
+/* Size class of a block of `size` bytes, at most RT_BLOCK_GRAIN * RT_BLOCK_CLASSES. */
+static inline int rt_block_class(size_t size) { return (int)((size - 1) / RT_BLOCK_GRAIN); }
 struct Rt {
   char *stack_limit;     /* machine stack must stay above */
   volatile int32_t interrupt; /* RT_INTERRUPTED, or RT_CLOCK: look at the deadline */
@@ -108,8 +115,12 @@ struct Rt {
   int nargs;
   const char *base_dir;  /* relative paths of files are taken as they are (NULL) */
   void *regexes;         /* cache of compiled patterns */
+  const Desc *desc_closure, *desc_env;
   const Desc *desc_string, *desc_string_array, *desc_float_array, *desc_int_array, *desc_float_matrix, *desc_string_matrix;
-  Obj *free_list[16];    /* recycled small objects by size class */
+  Obj *free_list[RT_BLOCK_CLASSES]; /* blocks for small objects by size class, linked by their first words: blocks.c */
+  BlockPage *current_page[RT_BLOCK_CLASSES], *pages[RT_BLOCK_CLASSES], *spare_pages;
+  Segment *segments;
+  int nspare_pages;
   Obj *free_arrays[16];  /* recycled blocks of arrays, up to 1,024 bytes, by their size in units of 64 */
   size_t free_array_bytes;
   /* Evaluates a function; set by the API to src/eval's. */

@@ -301,7 +301,15 @@ static TypeName *declare_name(Checker *c, TypeDecl *d, bool functions) {
   return t;
 }
 
+/* Tags are stored in 16 bits, and derived types have a few constructors more. */
+enum { MOST_CTORS = 10000 };
+
 static void declare_ctors(Checker *c, TypeDecl *d, TypeName *t) {
+  if (d->nctors > MOST_CTORS) {
+    diag_error(c->diags, d->span, tc_diag_code(D_TYPE_TOO_LARGE), "`%s` has %d constructors, and a type can have %d", d->name, d->nctors,
+               MOST_CTORS);
+    d->nctors = MOST_CTORS;
+  }
   DataDecl *data = t->data;
   VarNames vars = params_of(c, d, t->params);
   Resolver r = {.vars = &vars, .closed = d->name};

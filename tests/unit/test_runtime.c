@@ -755,6 +755,33 @@ static void test_cotangents(void) {
 }
 
 /* Each allocation of a few primitives fails in turn. */
+/* Blocks of many sizes: each is its owner's alone, and what one size no longer needs serves another or goes back. */
+static void test_blocks(void) {
+  enum { BLOCKS = 40000 };
+  static unsigned char *blocks[BLOCKS];
+  size_t peak = 0, before = heap.bytes;
+  for (int round = 0; round < 4; round++) {
+    for (int k = 0; k < BLOCKS; k++) {
+      size_t size = 8 + (size_t)(k * 7 + round * 40) % 300;
+      CHECK((blocks[k] = rt_block_new(&rt, size)) && (uintptr_t)blocks[k] % 8 == 0);
+      memset(blocks[k], k & 255, size);
+    }
+    if (round == 0) peak = heap.bytes;
+    CHECK(heap.bytes <= peak + peak / 8);
+    for (int k = 0; k < BLOCKS; k++) {
+      int at = (int)((long)k * 7919 % BLOCKS);
+      size_t size = 8 + (size_t)(at * 7 + round * 40) % 300;
+      for (size_t b = 0; b < size; b++)
+        if (blocks[at][b] != (at & 255)) {
+          CHECK(!"a block was given out twice");
+          return;
+        }
+      rt_block_free(&rt, blocks[at], size);
+    }
+    CHECK(heap.bytes < before + peak / 2);
+  }
+}
+
 static void test_allocation_failures(void) {
   Slot split[3] = {P(","), P("a,b,c"), I(0)}, re[3] = {P("(b)(,)?"), P("abc"), I(0)};
   Obj *list = cons(1, cons(2, rt_immediate(0)));
@@ -800,6 +827,7 @@ int main(void) {
   test_nested_bags(false);
   test_nested_bags(true);
   test_cotangents();
+  test_blocks();
   test_allocation_failures();
   rt_destroy(&rt);
   CHECK(heap.bytes == 0);

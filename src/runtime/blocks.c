@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocks of memory for objects.
+ *
+ * Small blocks come from pages of blocks of one size. A page's blocks that are free are linked by their first words. For
+ * each size one page is current: its free blocks are at rt->free_list[class], from where machine code takes them without
+ * a call. A block that is freed goes back to its page, which is found by the block's address, since pages are aligned
+ * to their size; so memory that one size no longer needs serves another, and goes back to the system. Blocks are
+ * linked some thousand bytes at a time, when they are first wanted: memory that isn't needed isn't touched.
+ *
+ * Pages are cut from segments. The newest segment is kept, others are freed with the last of their pages, unless
+ * there are few spare pages.
+ *
+ * Blocks of small arrays, which are aligned to 64, are recycled through rt->free_arrays. Sanitizers see through all
+ * this only when it is off, so it is off under them. */
+#include "runtime/internal.h"
+#include <string.h>
+
+enum {
+  PAGE_BYTES = 1 << 15, LINKED_BYTES = 1 << 12, FIRST_SEGMENT = 8, SEGMENT = 32 /* pages */, FEW_PAGES = 64,
+  KEPT_ARRAYS = 1 << 20
+};
+#if defined(__SANITIZE_ADDRESS__)
+enum { RECYCLE = 0 };
+#else
+enum { RECYCLE = 1 };
+#endif
+
+struct Segment {
+  Segment *next, *prev; /* among all of this VM */
+  size_t bytes;
+  int npages, fresh; /* usable pages; the first `fresh` of them have been used at least once */
+  int used;          /* pages that hold blocks */
+  char *pages;       /* the first one */
+};
+
+/* The start of a page. */
+struct BlockPage {
+  BlockPage *next, *prev; /* among its class's pages with free blocks, or among the spare pages */
+  Obj *free;              /* blocks given back while the page wasn't current */
+  Segment *segment;
+  int class, nfree;       /* length of `free` */
+  int linked, end;        /* bytes from the start of the page: the first block that was never linked; the end of the last */
+  bool current;
+};
+enum { FIRST_BLOCK = 64 };
+_Static_assert(sizeof(BlockPage) <= FIRST_BLOCK, "blocks come after it");
+
+/* Doubly linked lists of pages and of segments. */
+#define LINK(list, x) \
+  do { \
+    (x)->prev = NULL; \
+    (x)->next = *(list); \
+    if (*(list)) (*(list))->prev = (x); \
+    *(list) = (x); \
+  } while (0)
+#define UNLINK(list, x) \
+  do { \
+    if ((x)->prev) (x)->prev->next = (x)->next; \
+    else *(list) = (x)->next; \
+    if ((x)->next) (x)->next->prev = (x)->prev; \
+  } while (0)
+
+/* ---- Segments ---------------------------------------------------------------------------------------------------------- */
+static bool add_segment(Rt *rt) {
+  int n = rt->segments ? SEGMENT : FIRST_SEGMENT;
+  size_t bytes = (size_t)n * PAGE_BYTES;
+  Segment *s = heap_realloc(rt->heap, NULL, 0, bytes);
+  if (!s) return false;
+  uintptr_t first = ((uintptr_t)(s + 1) + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
+  *s = (Segment){.bytes = bytes, .pages = (char *)first};
+  s->npages = (int)(((uintptr_t)s + bytes - first) / PAGE_BYTES);
+  LINK(&rt->segments, s);
+  return true;
+}
+
+static BlockPage *page_at(const Segment *s, int k) { return (BlockPage *)(s->pages + (size_t)k * PAGE_BYTES); }
+
+static void free_segment(Rt *rt, Segment *s) {
+  for (int k = 0; k < s->fresh; k++) UNLINK(&rt->spare_pages, page_at(s, k));
+  UNLINK(&rt->segments, s);
+  rt->nspare_pages -= s->fresh;
+  heap_realloc(rt->heap, s, s->bytes, 0);
+}
+
+static BlockPage *take_page(Rt *rt) {
+  BlockPage *p = rt->spare_pages;
+  if (p) {
+    UNLINK(&rt->spare_pages, p);
+    rt->nspare_pages--;
+    p->segment->used++;
+    return p;
+  }
+  Segment *s = rt->segments;
+  if (!s || s->fresh == s->npages) {
+    if (!add_segment(rt)) return NULL;
+    s = rt->segments;
+  }
+  p = page_at(s, s->fresh++);
+  p->segment = s;
+  s->used++;
+  return p;
+}
+
+/* Of a page without blocks in use, which is in no list. */
+static void give_page(Rt *rt, BlockPage *p) {
+  LINK(&rt->spare_pages, p);
+  rt->nspare_pages++;
+  Segment *s = p->segment;
+  if (--s->used == 0 && s != rt->segments && rt->nspare_pages > FEW_PAGES) free_segment(rt, s);
+}
+
+/* ---- Pages --------------------------------------------------------------------------------------------------------------- */
+static void make_current(Rt *rt, int class, BlockPage *p) {
+  if (rt->current_page[class]) rt->current_page[class]->current = false;
+  rt->current_page[class] = p;
+  p->current = true;
+}
+
+/* Links some more blocks of the current page to the class's free list, which is empty. */
+static void link_blocks(Rt *rt, int class, BlockPage *p) {
+  int size = (class + 1) * RT_BLOCK_GRAIN, stop = p->linked + LINKED_BYTES;
+  Obj *list = NULL;
+  if (stop > p->end) stop = p->end;
+  int first = p->linked;
+  while (p->linked + size <= stop || p->linked == first) p->linked += size;
+  for (int at = p->linked - size; at >= first; at -= size) {
+    memcpy((char *)p + at, &list, sizeof list);
+    list = (Obj *)((char *)p + at);
+  }
+  rt->free_list[class] = list;
+}
+
+/* Fills the class's free list, which is empty. */
+static bool refill(Rt *rt, int class) {
+  BlockPage *p = rt->current_page[class];
+  if (p && p->linked < p->end) {
+    link_blocks(rt, class, p);
+    return true;
+  }
+  if ((p = rt->pages[class])) {
+    UNLINK(&rt->pages[class], p);
+    rt->free_list[class] = p->free;
+    p->free = NULL;
+    p->nfree = 0;
+    make_current(rt, class, p);
+    return true;
+  }
+  if (!(p = take_page(rt))) return false;
+  int size = (class + 1) * RT_BLOCK_GRAIN;
+  p->free = NULL;
+  p->class = class;
+  p->nfree = 0;
+  p->linked = FIRST_BLOCK;
+  p->end = FIRST_BLOCK + (PAGE_BYTES - FIRST_BLOCK) / size * size;
+  make_current(rt, class, p);
+  link_blocks(rt, class, p);
+  return true;
+}
+
+/* A block comes back to a page that isn't current: then all its blocks have been linked. */
+static void give_back(Rt *rt, BlockPage *p, Obj *block) {
+  memcpy(block, &p->free, sizeof p->free);
+  p->free = block;
+  if (p->nfree++ == 0) LINK(&rt->pages[p->class], p);
+  if (p->nfree * (p->class + 1) * RT_BLOCK_GRAIN < p->end - FIRST_BLOCK) return;
+  UNLINK(&rt->pages[p->class], p);
+  give_page(rt, p);
+}
+
+void rt_blocks_free(Rt *rt) {
+  while (rt->segments) {
+    Segment *s = rt->segments;
+    rt->segments = s->next;
+    heap_realloc(rt->heap, s, s->bytes, 0);
+  }
+  for (size_t k = 0; k < sizeof rt->free_arrays / sizeof *rt->free_arrays; k++)
+    while (rt->free_arrays[k]) {
+      void *p = rt->free_arrays[k];
+      memcpy(&rt->free_arrays[k], p, sizeof(Obj *));
+      heap_free_aligned(rt->heap, p, (k + 1) * 64);
+    }
+}
+
+/* ---- Blocks ------------------------------------------------------------------------------------------------------------ */
+static bool is_small(size_t size) { return RECYCLE && size > 0 && size <= RT_BLOCK_GRAIN * RT_BLOCK_CLASSES; }
+
+void *rt_block_new(Rt *rt, size_t size) {
+  if (!is_small(size)) {
+    void *p = heap_realloc(rt->heap, NULL, 0, size);
+    if (!p) rt_out_of_memory(rt);
+    return p;
+  }
+  int class = rt_block_class(size);
+  if (!rt->free_list[class] && !refill(rt, class)) {
+    rt_out_of_memory(rt);
+    return NULL;
+  }
+  Obj *p = rt->free_list[class];
+  memcpy(&rt->free_list[class], p, sizeof p);
+  return p;
+}
+
+void rt_block_free(Rt *rt, void *block, size_t size) {
+  if (!is_small(size)) {
+    heap_realloc(rt->heap, block, size, 0);
+    return;
+  }
+  BlockPage *p = (BlockPage *)((uintptr_t)block & ~(uintptr_t)(PAGE_BYTES - 1));
+  if (!p->current) {
+    give_back(rt, p, block);
+    return;
+  }
+  int class = rt_block_class(size);
+  memcpy(block, &rt->free_list[class], sizeof(Obj *));
+  rt->free_list[class] = block;
+}
+
+static bool recycled_array(size_t size) { return RECYCLE && size / 64 <= sizeof ((Rt *)0)->free_arrays / sizeof(Obj *); }
+
+void *rt_array_block_new(Rt *rt, size_t size) {
+  Obj **list = recycled_array(size) ? &rt->free_arrays[size / 64 - 1] : NULL;
+  if (!list || !*list) return heap_alloc_aligned(rt->heap, size);
+  void *p = *list;
+  memcpy(list, p, sizeof *list);
+  rt->free_array_bytes -= size;
+  return p;
+}
+
+void rt_array_block_free(Rt *rt, void *p, size_t size) {
+  if (!recycled_array(size) || rt->free_array_bytes + size > KEPT_ARRAYS) {
+    heap_free_aligned(rt->heap, p, size);
+    return;
+  }
+  rt->free_array_bytes += size;
+  memcpy(p, &rt->free_arrays[size / 64 - 1], sizeof(Obj *));
+  rt->free_arrays[size / 64 - 1] = p;
+}
