@@ -36,7 +36,7 @@ static void holds_ad(void *user, Graph *g) {
 Graph *opt_pipeline(World *w, Graph *g, OptStages *stages) {
   OptStages s = {.built = g};
   w->inline_rules = false;
-  g = s.optimised = opt_prune(w, simplify(w, g));
+  g = s.optimised = opt_prune(w, opt_tail(w, simplify(w, g)));
   ad_register_closures(w, g);
   bool ad = false;
   ir_walk_graphs(w, g, holds_ad, &ad);

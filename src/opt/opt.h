@@ -3,6 +3,7 @@
  *
  *   built           what elaboration made (already in normal form)
  *     simplify        everything made anew: calls of functions that were unfinished are inlined and specialised now
+ *     tail            recursion that is iteration becomes loops
  *     prune           results, carried values and tapes that nobody reads go
  *   optimised
  *     ad_expand       derivatives, innermost first (src/ad)
@@ -20,6 +21,7 @@
 typedef struct OptStages { Graph *built, *optimised, *differentiated, *final; } OptStages;
 /* The final form of an entry; no VJP, JVP, CHECKPOINT or STOP is left. `stages` may be NULL. */
 Graph *opt_pipeline(World *w, Graph *g, OptStages *stages);
+Graph *opt_tail(World *w, Graph *g); /* functions that only call themselves last become loops */
 Graph *opt_prune(World *w, Graph *g);
 Graph *opt_updates(World *w, Graph *g); /* of two updates of one element, where nothing reads between them, the second */
 Graph *opt_bags(World *w, Graph *g, bool *changed);
