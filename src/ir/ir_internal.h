@@ -66,4 +66,9 @@ Site ir_site_inlined(World *w, Site inner, Site call);
 static inline bool is_op(const Node *n, Op op) { return n->op == op; }
 static inline bool is_float_const(const Node *n, double v) { return n->op == OP_FLOAT && n->attr.f == v; }
 static inline bool is_int_const(const Node *n, int64_t v) { return n->op == OP_INT && n->attr.i == v; }
+/* loop_bounds.c. Operands as in ir_loop. */
+/* The number of iterations, where the condition only counts them; else NULL. */
+Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond);
+/* The body of a loop of n iterations without the checks of its index against a length that is n. `own`: parameters before captures. */
+Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int own);
 #endif

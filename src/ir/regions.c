@@ -182,7 +182,12 @@ Node *ir_switch(World *w, Node *s, Graph **arms, int narms, Node **caps, int nca
 
 /* ---- Loops ------------------------------------------------------------------------------ */
 /* Rebuilding a loop with other state. `slots` describes the old carried values and accumulators, in order. */
-typedef enum { KEEP, DROP /* never changes: what it is at the start */, SPLIT /* a tuple: one slot for each component */ } Fate;
+typedef enum {
+  KEEP,
+  DROP, /* never changes: what it is at the start */
+  STEP, /* a number that a constant is added to: what it is at the start, and a multiple of the index */
+  SPLIT /* a tuple: one slot for each component */
+} Fate;
 typedef struct Reloop {
   World *w;
   const LoopInfo *old;
@@ -199,8 +204,27 @@ typedef struct Reloop {
 
 static Node *body_result(const Graph *g, World *w, int k) { return ir_get(w, g->result, k); }
 
+static bool is_captured(const Reloop *r, int k) { return r->fate[k] == DROP || r->fate[k] == STEP; }
+
 static int width(const Reloop *r, int k) {
-  return r->fate[k] == DROP ? 0 : r->fate[k] == SPLIT ? r->ops[k]->type->n : 1;
+  return is_captured(r, k) ? 0 : r->fate[k] == SPLIT ? r->ops[k]->type->n : 1;
+}
+
+/* The constant that slot k grows by. */
+static Node *step_of(const Reloop *r, int k) {
+  Node *next = body_result(r->body, r->w, k);
+  if (next->op != OP_IADD || r->info.down || k >= r->old->ncarried) return NULL;
+  for (int i = 0; i < 2; i++) {
+    Node *x = next->ops[i], *c = next->ops[1 - i];
+    if (x->op == OP_PARAM && x->attr.i == 1 + k && c->op == OP_INT) return c;
+  }
+  return NULL;
+}
+
+/* Slot k after i iterations, where `start` stands for its value before them. */
+static Node *stepped(Reloop *r, int k, Node *start, Node *i) {
+  if (r->fate[k] == DROP) return start;
+  return ir_op2(r->w, OP_IADD, start, ir_op2(r->w, OP_IMUL, step_of(r, k), i));
 }
 
 static bool decide(Reloop *r) {
@@ -211,6 +235,7 @@ static bool decide(Reloop *r) {
     Node *next = body_result(r->body, r->w, k);
     r->fate[k] = next->op == OP_PARAM && next->attr.i == 1 + k ? DROP : t->kind == T_TUPLE ? SPLIT : KEEP;
     if (t->kind == T_UNIT) r->fate[k] = DROP;
+    if (t->kind == T_INT && step_of(r, k)) r->fate[k] = STEP;
     changed |= r->fate[k] != KEEP;
   }
   for (int i = 0; i < r->old->nsliced; i++) {
@@ -246,7 +271,7 @@ static void lay_out(Reloop *r) {
 /* What stands for old slot k, given the node that stands for new slot j. */
 static Node *slot_value(Reloop *r, int k, Node *(*at)(Reloop *r, int j, IrType *t), int *j) {
   IrType *t = r->ops[k]->type;
-  if (r->fate[k] == DROP) return NULL;
+  if (is_captured(r, k)) return NULL;
   if (r->fate[k] == KEEP) return at(r, (*j)++, t);
   Node **xs = NEW_ARRAY(r->w->arena, Node *, t->n);
   for (int i = 0; i < t->n; i++) xs[i] = at(r, (*j)++, t->args[i]);
@@ -255,17 +280,17 @@ static Node *slot_value(Reloop *r, int k, Node *(*at)(Reloop *r, int j, IrType *
 
 static Node *as_param(Reloop *r, int j, IrType *t) { return ir_param(r->w, 1 + j, t); }
 
-/* Arguments for the old body or cond over the new parameters. Captures come last: the old ones, then the dropped slots'. */
+/* Arguments for the old body or cond over the new parameters. Captures come last: the old ones, then those of slots. */
 static Node **old_args(Reloop *r, bool cond) {
   World *w = r->w;
   int nslots = cond ? r->old->ncarried : r->nslots, own = cond ? 1 + r->info.ncarried : r->own.len;
   Graph *g = cond ? r->cond : r->body;
   Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
   args[0] = ir_param(w, 0, ir_type(w, T_INT));
-  int j = 0, dropped = 0;
+  int j = 0, captured = 0;
   for (int k = 0; k < r->nslots; k++) {
     Node *x = k < nslots ? slot_value(r, k, as_param, &j) : NULL;
-    if (r->fate[k] == DROP) x = ir_param(w, own + r->old->ncaps + dropped++, r->ops[k]->type);
+    if (is_captured(r, k)) x = stepped(r, k, ir_param(w, own + r->old->ncaps + captured++, r->ops[k]->type), args[0]);
     if (k < nslots) args[1 + k] = x;
   }
   int at = 1 + nslots;
@@ -317,7 +342,7 @@ static Node *old_value(Reloop *r, Node *loop, IrType *type) {
   int j = 0;
   for (int k = 0; k < r->nslots; k++) {
     Node *x = slot_value(r, k, loop_slot, &j);
-    xs[k] = x ? x : r->ops[k];
+    xs[k] = x ? x : stepped(r, k, r->ops[k], ir_get(w, loop, loop->type->n - 1));
   }
   for (int i = r->nslots; i < type->n; i++) xs[i] = ir_get(w, loop, j++);
   return ir_tuple(w, type, xs);
@@ -345,7 +370,7 @@ static Node *reloop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *bod
   Vec(IrType *) types = {0};
   for (int i = 0; i < l->ncaps; i++) vec_push(w->arena, caps, ops[nslots + l->nsliced + i]);
   for (int k = 0; k < nslots; k++)
-    if (r.fate[k] == DROP) vec_push(w->arena, caps, ops[k]);
+    if (is_captured(&r, k)) vec_push(w->arena, caps, ops[k]);
   for (int i = 0; i < caps.len; i++) vec_push(w->arena, types, caps.data[i]->type);
   Graph *nb = new_body(&r, types.data, types.len), *nc = cond ? new_cond(&r, types.data, types.len) : NULL;
   r.info.ncaps = caps.len;
@@ -355,38 +380,6 @@ static Node *reloop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *bod
   for (int i = 0; i < caps.len; i++) vec_push(w->arena, all, caps.data[i]);
   Node *loop = ir_loop(w, &r.info, n, all.data, nb, nc, site);
   return old_value(&r, loop, loop_type(w, l, body));
-}
-
-/* Does m read only captures (parameters from `own` on)? */
-static bool reads_captures_only(const Node *m, int own, int depth) {
-  if (m->op == OP_PARAM) return m->attr.i >= own;
-  if (depth > 4) return false;
-  for (int i = 0; i < m->nops; i++)
-    if (!reads_captures_only(m->ops[i], own, depth + 1)) return false;
-  return true;
-}
-
-/* Checks of the loop's own index against a length that is the trip count hold by construction. */
-static Graph *without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int own) {
-  GraphBody *b = graph_body(w, body);
-  Map proved;
-  map_init(&proved, w->arena);
-  Node **outer = NULL;
-  for (int i = 0; i < b->n; i++) {
-    Node *c = b->nodes[i];
-    if (c->op != OP_CHECK_INDEX || c->ops[0]->op != OP_PARAM || c->ops[0]->attr.i != 0) continue;
-    if (!reads_captures_only(c->ops[1], own, 0)) continue;
-    if (!outer) {
-      outer = NEW_ARRAY(w->arena, Node *, body->nparams + 1);
-      for (int k = 0; k < own; k++) outer[k] = ir_zero(w, body->params[k]);
-      for (int k = own; k < body->nparams; k++) outer[k] = caps[k - own];
-    }
-    if (ir_substitute(w, c->ops[1], outer, body->nparams, 0) == n) map_put(&proved, c, c->ops[0]);
-  }
-  if (!proved.count) return body;
-  Node **args = NEW_ARRAY(w->arena, Node *, body->nparams + 1);
-  for (int k = 0; k < body->nparams; k++) args[k] = ir_param(w, k, body->params[k]);
-  return ir_graph(w, body->params, body->nparams, ir_instantiate_over(w, body, args, 0, &proved), body->name);
 }
 
 /* A slice of an array whose elements are all the same is captured. */
@@ -510,8 +503,14 @@ Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Gra
   if (!r) r = capture_slices(w, l, n, ops, body, cond, site);
   if (!r) r = fix_lengths(w, l, n, ops, body, cond, site);
   if (r) return r;
+  if (cond) {
+    LoopInfo counted = *l;
+    counted.has_cond = false;
+    Node *count = ir_trip_count(w, l, ops, cond);
+    if (count) return ir_loop(w, &counted, count, ops, body, NULL, site);
+  }
   if (n) {
-    Graph *b = without_proved_checks(w, body, n, ops + before, 1 + before);
+    Graph *b = ir_without_proved_checks(w, body, n, ops + before, 1 + before);
     if (b != body) return ir_loop(w, l, n, ops, b, cond, site);
   }
   int counted = n != NULL, total = before + l->ncaps;
