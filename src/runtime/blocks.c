@@ -8,7 +8,8 @@
  * linked some thousand bytes at a time, when they are first wanted: memory that isn't needed isn't touched.
  *
  * Pages are cut from segments. The newest segment is kept, others are freed with the last of their pages, unless
- * there are few spare pages.
+ * there are few spare pages, or no more than half of what there ever was: what one step of a long computation needed the
+ * next one will need.
  *
  * Blocks of small arrays, which are aligned to 64, are recycled through rt->free_arrays. Sanitizers see through all
  * this only when it is off, so it is off under them. */
@@ -70,6 +71,8 @@ static bool add_segment(Rt *rt) {
   *s = (Segment){.bytes = bytes, .pages = (char *)first};
   s->npages = (int)(((uintptr_t)s + bytes - first) / PAGE_BYTES);
   LINK(&rt->segments, s);
+  rt->npages += s->npages;
+  if (rt->npages > rt->most_pages) rt->most_pages = rt->npages;
   return true;
 }
 
@@ -79,6 +82,7 @@ static void free_segment(Rt *rt, Segment *s) {
   for (int k = 0; k < s->fresh; k++) UNLINK(&rt->spare_pages, page_at(s, k));
   UNLINK(&rt->segments, s);
   rt->nspare_pages -= s->fresh;
+  rt->npages -= s->npages;
   heap_realloc(rt->heap, s, s->bytes, 0);
 }
 
@@ -106,7 +110,7 @@ static void give_page(Rt *rt, BlockPage *p) {
   LINK(&rt->spare_pages, p);
   rt->nspare_pages++;
   Segment *s = p->segment;
-  if (--s->used == 0 && s != rt->segments && rt->nspare_pages > FEW_PAGES) free_segment(rt, s);
+  if (--s->used == 0 && s != rt->segments && rt->nspare_pages > FEW_PAGES + rt->most_pages / 2) free_segment(rt, s);
 }
 
 /* ---- Pages --------------------------------------------------------------------------------------------------------------- */

@@ -120,7 +120,7 @@ struct Rt {
   Obj *free_list[RT_BLOCK_CLASSES]; /* blocks for small objects by size class, linked by their first words: blocks.c */
   BlockPage *current_page[RT_BLOCK_CLASSES], *pages[RT_BLOCK_CLASSES], *spare_pages;
   Segment *segments;
-  int nspare_pages;
+  int nspare_pages, npages, most_pages;
   Obj *free_arrays[16];  /* recycled blocks of arrays, up to 1,024 bytes, by their size in units of 64 */
   size_t free_array_bytes;
   /* Evaluates a function; set by the API to src/eval's. */
