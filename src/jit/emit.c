@@ -135,6 +135,7 @@ static void make_frame(Fn *k) {
   k->res = slot_buffer(k, most_results, "results");
   k->status = e->g->function_new_local(k->fn, NULL, e->t_i32, "status");
   k->pointer = e->g->function_new_local(k->fn, NULL, e->t_ptr, "pointer");
+  k->made = e->g->function_new_local(k->fn, NULL, e->t_ptr, "made");
   for (int s = 0; s < 3; s++) k->pair[s] = e->g->function_new_local(k->fn, NULL, e->pair[s], "pair");
   for (int l = 0; l < f->nlabels; l++)
     if (k->flow.at_label[l]) k->labels[l] = new_block(k);

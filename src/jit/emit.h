@@ -82,7 +82,9 @@ typedef struct Fn {
   Block *cur;         /* NULL after an instruction that doesn't go on */
   Block **labels;
   Lv *args, *res;     /* slot buffers for calls of the runtime */
-  Lv *status, *pointer;
+  Lv *status;
+  Lv *pointer;        /* its address is handed out */
+  Lv *made;           /* an object under construction */
   Lv *rt;             /* the module's Rt, loaded on entry: stores into arrays might change it for all GCC knows */
   Lv *pair[3];
   Flow flow;

@@ -169,8 +169,8 @@ static void emit_rt(Fn *k, const LInstr *i) {
 /* dst = a pointer the runtime made; NULL is failure. dst is left as it was then. */
 static void assign_made(Fn *k, const LInstr *i, Rv *made) {
   Emit *e = k->e;
-  assign(k, k->pointer, made);
-  Rv *value = rv(e, k->pointer);
+  assign(k, k->made, made);
+  Rv *value = rv(e, k->made);
   check_status(k, i, compare(e, GC_EQ, value, k_null(e)), true);
   assign_reg(k, i->dst, value);
 }
@@ -178,7 +178,7 @@ static void assign_made(Fn *k, const LInstr *i, Rv *made) {
 static void fill_fields(Fn *k, const LInstr *i, size_t offset) {
   for (int a = 0; a < i->nargs; a++) {
     Type *t = type_of_kind(k->e, k->f->regs[i->args[a]].kind);
-    assign(k, place(k->e, rv(k->e, k->pointer), offset + (size_t)a * sizeof(Slot), t), reg(k, i->args[a]));
+    assign(k, place(k->e, rv(k->e, k->made), offset + (size_t)a * sizeof(Slot), t), reg(k, i->args[a]));
   }
 }
 
@@ -215,10 +215,10 @@ static NewObject new_object(Fn *k, const LInstr *i) {
   return (NewObject){CALL_TABLE(e, k->mod, rt_new_env, rt, fn), desc, fn, 0, f->ncot, offsetof(EnvObj, caps)};
 }
 
-/* Takes k->pointer, the first free block of its class, off the list, and fills in the header. */
+/* Takes k->made, the first free block of its class, off the list, and fills in the header. */
 static void take_block(Fn *k, const NewObject *o, Lv *list) {
   Emit *e = k->e;
-  Rv *p = rv(e, k->pointer);
+  Rv *p = rv(e, k->made);
   assign(k, list, load(e, p, 0, e->t_ptr));
   Lv *live = place(e, rv(e, k->rt), offsetof(Rt, live), e->t_i64);
   assign(k, live, binary(e, GB_PLUS, e->t_i64, rv(e, live), k_i64(e, 1)));
@@ -237,21 +237,21 @@ static void emit_new(Fn *k, const LInstr *i) {
   if (size <= RT_BLOCK_GRAIN * RT_BLOCK_CLASSES && i->nargs == o.nslots) {
     size_t offset = offsetof(Rt, free_list) + (size_t)rt_block_class(size) * sizeof(Obj *);
     Lv *list = place(e, rv(e, k->rt), offset, e->t_ptr);
-    assign(k, k->pointer, rv(e, list));
-    Block *empty = branch_unless(k, compare(e, GC_NE, rv(e, k->pointer), k_null(e))), *made = new_block(k);
+    assign(k, k->made, rv(e, list));
+    Block *empty = branch_unless(k, compare(e, GC_NE, rv(e, k->made), k_null(e))), *made = new_block(k);
     take_block(k, &o, list);
     e->g->block_end_with_jump(k->cur, NULL, made);
     k->cur = empty;
-    assign(k, k->pointer, o.made);
-    check_status(k, i, compare(e, GC_EQ, rv(e, k->pointer), k_null(e)), true);
+    assign(k, k->made, o.made);
+    check_status(k, i, compare(e, GC_EQ, rv(e, k->made), k_null(e)), true);
     e->g->block_end_with_jump(k->cur, NULL, made);
     k->cur = made;
   } else {
-    assign(k, k->pointer, o.made);
-    check_status(k, i, compare(e, GC_EQ, rv(e, k->pointer), k_null(e)), true);
+    assign(k, k->made, o.made);
+    check_status(k, i, compare(e, GC_EQ, rv(e, k->made), k_null(e)), true);
   }
   fill_fields(k, i, o.fields);
-  assign_reg(k, i->dst, rv(e, k->pointer));
+  assign_reg(k, i->dst, rv(e, k->made));
 }
 
 static Type *dst_type(const Fn *k, const LInstr *i) { return type_of_kind(k->e, k->f->regs[i->dst].kind); }
@@ -393,12 +393,29 @@ static void emit_bag_read(Fn *k, const LInstr *i) {
     finish_pointer(k, i, i->dst, CALL_TABLE(e, m, rt_bag_fill, rt, desc, reg(k, i->a), dims, out));
     break;
   }
-  default: { /* LOP_CADD */
-    Rv *dims = i->nargs ? pass_slots(k, i->args, i->nargs) : k_null(e), *out = bag_address(k, -1);
-    finish_pointer(k, i, i->dst, CALL_TABLE(e, m, rt_cadd, rt, desc, reg(k, i->a), reg(k, i->b), dims, out));
-    break;
+  default: break;
   }
-  }
+}
+
+/* Most sums have one term only. */
+static void emit_cadd(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *a = reg(k, i->a), *b = reg(k, i->b), *none = k_null(e);
+  Block *second = new_block(k), *both = new_block(k), *maybe = new_block(k), *done = new_block(k);
+  assign(k, k->made, a);
+  e->g->block_end_with_conditional(k->cur, NULL, compare(e, GC_NE, b, none), maybe, done);
+  e->g->block_end_with_conditional(maybe, NULL, compare(e, GC_EQ, a, none), second, both);
+  k->cur = second;
+  assign(k, k->made, b);
+  e->g->block_end_with_jump(k->cur, NULL, done);
+  k->cur = both;
+  Rv *dims = i->nargs ? pass_slots(k, i->args, i->nargs) : none, *desc = load_desc(e, k->mod, i->imm.i);
+  Rv *sum = CALL_TABLE(e, k->mod, rt_cadd, load_rt(e, k->mod), desc, a, b, dims, bag_address(k, -1));
+  check_status(k, i, sum, true);
+  assign(k, k->made, rv(e, k->pointer));
+  e->g->block_end_with_jump(k->cur, NULL, done);
+  k->cur = done;
+  assign_reg(k, i->dst, rv(e, k->made));
 }
 
 /* ---- Dispatch ------------------------------------------------------------------------------------------------------ */
@@ -459,7 +476,8 @@ void emit_instr(Fn *k, const LInstr *i) {
     emit_bag_update(k, i);
     break;
   case LOP_BAG_TAKE_SUB: emit_bag_take_sub(k, i); break;
-  case LOP_BAG_GET: case LOP_BAG_SUB: case LOP_BAG_FILL: case LOP_CADD: emit_bag_read(k, i); break;
+  case LOP_BAG_GET: case LOP_BAG_SUB: case LOP_BAG_FILL: emit_bag_read(k, i); break;
+  case LOP_CADD: emit_cadd(k, i); break;
   case LOP_IS_NULL: assign_reg(k, i->dst, compare(e, GC_EQ, reg(k, i->a), k_null(e))); break;
   case LOP_RETURN: emit_return(k, i); break;
   case LOP_COUNT: break;
