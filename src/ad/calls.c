@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Reverse mode of calls.
  *
- * A call that stays a call gets twins of its function: a forward function that also returns a tape, and a backward
- * function from the tape, the cotangent of the result and the accumulators of the arguments to those accumulators. In a
- * recursion the tape holds the tapes of the inner calls: it is a boxed value of a type made for the purpose. Twins
- * are kept before their bodies are made, so recursion, mutual too, needs no other care.
+ * A call that stays a call gets twins of its function: a forward function that also returns a tape, and a
+ * backward function from the tape, the cotangent of the result and the accumulators of the arguments to
+ * those accumulators. In a recursion the tape holds the tapes of the inner calls: it is a boxed value of a
+ * type made for the purpose. Twins are kept before their bodies are made, so recursion, mutual too, needs
+ * no other care.
  *
- * A function with a rule of its own is a call of that rule. An unknown function is a call of the dispatcher of its type. */
+ * A function with a rule of its own is a call of that rule. An unknown function is a call of the
+ * dispatcher of its type. */
 #include "ad/ad_internal.h"
 
 typedef struct Twin { Func *fwd, *back; } Twin; /* params -> (y, tape); tape, D, accs -> accs */
@@ -18,16 +20,17 @@ typedef struct CallMemo {
 } CallMemo;
 
 Func *ad_call_target(World *w, const Node *n) {
-  return n->op == OP_CALL ? n->attr.func : ad_dispatcher(w, n->ops[0]->type);
+  const char *unknown = "this function value can't be differentiated: it was made outside the program";
+  return n->op == OP_CALL ? n->attr.func : ir_dispatcher(w, n->ops[0]->type, unknown);
 }
 
 /* ---- Twins --------------------------------------------------------------------------- */
-static void declare_twin(World *w, Twin *t, const Func *f, const bool *active, IrType *tape) {
+static void declare_twin(World *w, Twin *t, const Func *f, const Fact *params, IrType *tape) {
   Vec(IrType *) ps = {0};
   vec_push(w->arena, ps, tape);
   vec_push(w->arena, ps, ad_cotangent(w, f->result));
   for (int i = 0; i < f->nparams; i++)
-    if (active[i]) vec_push(w->arena, ps, ad_cotangent(w, f->params[i]));
+    if (params[i]) vec_push(w->arena, ps, ad_cotangent(w, f->params[i]));
   t->fwd = ir_func(w, f->name, f->params, f->nparams, ir_pair_type(w, f->result, tape));
   t->back = ir_func(w, f->name, ps.data, ps.len, ir_tuple_type(w, ps.data + 2, NULL, ps.len - 2));
   t->fwd->span = t->back->span = f->span;
@@ -43,24 +46,24 @@ static IrType *tape_type(World *w, const Twin *t) {
 }
 
 static void finish_back(World *w, Func *back, const Combined *c, const Split *s, Node *record) {
-  Node **args = NEW_ARRAY(w->arena, Node *, c->total + s->nres);
-  for (int i = 0; i < c->p; i++) args[i] = ir_zero(w, c->types[i]); /* never read */
+  Node **args = NEW_ARRAY(w->arena, Node *, s->late->nparams);
+  for (int i = 0; i < c->p; i++) args[i] = ir_zero(w, c->g->params[i]); /* never read */
   for (int i = 0; i <= c->nacc; i++) args[c->p + i] = ir_param(w, 1 + i, back->params[1 + i]);
-  for (int j = 0; j < s->nres; j++) args[c->total + j] = ir_get(w, record, j);
-  ir_func_finish(w, back, ir_substitute(w, s->back, args, c->total + s->nres, 0));
+  for (int j = 0; j < s->nres; j++) args[c->back->nparams + j] = ir_get(w, record, j);
+  ir_func_finish(w, back, ir_instantiate(w, s->late, args, 0));
 }
 
-static Twin *make_twin(World *w, Func *f, const bool *active, bool rerun) {
-  void **known = ad_derived(w, &f->ad, rerun ? D_TWIN_RERUN : D_TWIN, f->nparams, active, NULL);
+static Twin *make_twin(World *w, Func *f, const Fact *params, bool rerun) {
+  void **known = ir_memo_closures(w, f, rerun ? "twin, may run again" : "twin", params, (size_t)f->nparams);
   if (*known) return *known;
   Twin *t = *known = NEW(w->arena, Twin);
   IrType *tape = f->recursive ? tape_type(w, t) : NULL;
-  if (tape) declare_twin(w, t, f, active, tape);
-  Combined *c = ad_combine(w, f->graph, active, NULL, rerun);
-  Split s = ad_split(w, c, NULL);
+  if (tape) declare_twin(w, t, f, params, tape);
+  Combined *c = ad_combine(w, f->graph, params, rerun);
+  Split s = ir_split(w, c->back, c->p, NULL);
   Node *record = ir_record(w, s.res, s.nres);
   if (tape) tape->ctors[0].payload = record->type;
-  else declare_twin(w, t, f, active, record->type);
+  else declare_twin(w, t, f, params, record->type);
   ir_func_finish(w, t->fwd, ir_pair(w, c->y, tape ? ir_inj(w, tape, 0, record) : record));
   Node *in = ir_param(w, 0, t->back->params[0]);
   finish_back(w, t->back, c, &s, tape ? ir_uninj(w, in, 0) : in);
@@ -75,7 +78,7 @@ void ad_call_forward(Diff *r, int at) {
   Func *f = m->f = ad_call_target(w, n);
   if (f->pullback) m->value = ir_call(w, f->pullback, args, n->site);
   else if (f->graph && !f->tangent) {
-    m->twin = make_twin(w, f, ad_active_all(r, n->ops, n->nops), r->rerun);
+    m->twin = make_twin(w, f, ad_facts(r, n->ops, n->nops, ACTIVE), r->rerun);
     m->value = ir_call(w, m->twin->fwd, args, n->site);
   }
   r->fwd[at] = m->value ? ir_get(w, m->value, 0) : ad_rebuild(r, n);
@@ -90,41 +93,33 @@ static void twin_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   ad_region_all_done(r, n->ops, n->nops, ir_call(r->w, m->twin->back, args.data, n->site));
 }
 
-/* What a rule gives for an argument. For a function, in a tuple too, it has to be what a vjp gave the rule. */
-static Node *rule_cotangent(World *w, Node *c, Node *arg, Site site) {
-  IrType *t = arg->type;
-  if (t->kind == T_FUN) return ad_carried(w, c, arg, site);
-  if (t->kind != T_TUPLE || !ad_has_slot(w, t)) return ad_to_cotangent(w, t, c, arg, site);
-  Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
-  for (int i = 0; i < t->n; i++) xs[i] = rule_cotangent(w, ir_get(w, c, i), ir_get(w, arg, i), site);
-  return ir_tuple(w, ad_cotangent(w, t), xs);
-}
-
 static void rule_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   World *w = r->w;
   Node *dy = ad_to_public(w, m->f->result, ir_get(w, m->value, 0), d);
   Node *cots = ir_apply(w, ir_get(w, m->value, 1), dy, NULL, n->site);
   for (int i = 0; i < n->nops; i++) {
     Node *x = n->ops[i], *c = n->nops == 1 ? cots : ir_get(w, cots, i);
-    if (ad_active(r, x)) ad_add(r, x, rule_cotangent(w, c, ad_fwd(r, x), n->site));
+    if (ad_active(r, x)) ad_add(r, x, ad_from_rule(w, x->type, c, ad_fwd(r, x), n->site));
   }
 }
 
-/* Only a tangent rule: the tangent is linear in the directions, so its reverse derivative at zero is the pullback. */
+/* Only a tangent rule: the tangent is linear in the directions, so its reverse derivative at zero is the
+ * pullback. */
 static void tangent_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   World *w = r->w;
   Graph *g = m->f->tangent->graph;
-  bool *act = NEW_ARRAY(w->arena, bool, g->nparams + 1);
-  for (int i = 0; i < n->nops; i++) act[n->nops + i] = true;
-  Combined *c = ad_combine(w, g, act, NULL, false);
-  Node **args = NEW_ARRAY(w->arena, Node *, c->total);
+  Fact *facts = NEW_ARRAY(w->arena, Fact, g->nparams + 1);
+  for (int i = 0; i < n->nops; i++) facts[n->nops + i] = ACTIVE;
+  Combined *c = ad_combine(w, g, facts, false);
+  IrType **types = c->back->params;
+  Node **args = NEW_ARRAY(w->arena, Node *, c->back->nparams);
   for (int i = 0; i < n->nops; i++) {
     args[i] = ad_fwd(r, n->ops[i]);
     args[n->nops + i] = ad_zero_public(w, n->ops[i]->type, args[i]);
   }
-  args[c->p] = ir_only(w, c->types[c->p], 1, d);
-  for (int i = c->p + 1; i < c->total; i++) args[i] = ir_zero(w, c->types[i]);
-  Node *accs = ir_substitute(w, c->accs, args, c->total, n->site);
+  args[c->p] = ir_only(w, types[c->p], 1, d);
+  for (int i = c->p + 1; i < c->back->nparams; i++) args[i] = ir_zero(w, types[i]);
+  Node *accs = ir_instantiate(w, c->back, args, n->site);
   for (int i = 0, k = 0; i < n->nops; i++)
     if (c->active[n->nops + i]) ad_add(r, n->ops[i], ad_uncarried(w, n->ops[i]->type, ir_get(w, accs, k++)));
 }
@@ -142,16 +137,16 @@ void ad_call_backward(Diff *r, int at, Node *d) {
   }
 }
 
-/* ---- Checkpoints: the backward pass is a call that computes the function again ------------------------------ */
+/* ---- Checkpoints: the backward pass is a call that computes the function again ------------------- */
 void ad_checkpoint_backward(Diff *r, int at, Node *d) {
   World *w = r->w;
   const Node *n = r->nodes[at];
-  Target t = ad_target(w, n->ops[0], n->ops[1], n->nops == 3 ? n->ops[2] : NULL, n->site);
+  Target t = ir_target(w, n->ops[0], n->ops[1], n->nops == 3 ? n->ops[2] : NULL, n->site);
   int nx = t.g->nparams;
-  Combined *c = ad_combine(w, t.g, ad_active_all(r, t.args, nx), NULL, r->rerun);
-  Func *f = ir_func(w, c->g->name, c->types, c->total, c->accs->type);
+  Combined *c = ad_combine(w, t.g, ad_facts(r, t.args, nx, ACTIVE), r->rerun);
+  Func *f = ir_func(w, c->g->name, c->back->params, c->back->nparams, c->back->result->type);
   f->opaque = true; /* inlined, it would share its work with the forward pass again */
-  ir_func_finish(w, f, c->accs);
+  ir_func_finish(w, f, c->back->result);
   Nodes args = {0};
   for (int i = 0; i < nx; i++) vec_push(w->arena, args, ad_fwd(r, t.args[i]));
   vec_push(w->arena, args, d);

@@ -1,98 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /* Reverse mode of branches and loops.
  *
- * A branch: each arm is split; what its backward pass needs and can't cheaply compute again is returned by the forward
- * branch in fields shared by the arms (an arm that isn't taken leaves them zero), and the backward branch switches on
- * the same selector. A loop: the backward loop runs the other way, carries the cotangents of the carried values, adds
- * into the accumulators of the captures, and reads tapes as slices; or, where iterations are independent and nothing
- * hinders it, runs the body again and needs no tape.
+ * A branch: each arm is split; the forward branch also returns what the backward passes of its arms need,
+ * and the backward branch switches on the same selector. A loop: the backward loop runs the other way,
+ * carries the cotangents of the carried values, adds into the accumulators of the captures, and reads
+ * tapes as slices; or, where iterations are independent and nothing hinders it, runs the body again and
+ * needs no tape.
  *
  * Both are built with all that they may need; the normal forms of branches and loops drop what they don't. */
 #include "ad/ad_internal.h"
+#include <string.h>
 
 /* ---- Branches ------------------------------------------------------------------------ */
-typedef struct SwitchMemo {
-  Combined **arms;
-  Split *splits;
-  int **field;          /* residual j of arm t is field[t][j] */
-  Vec(IrType *) types;  /* of the fields */
-  Node *value;          /* the forward branch: (y, fields…) or y */
-} SwitchMemo;
-
-/* Fields of equal type are shared between arms. */
-static int *assign_fields(World *w, SwitchMemo *m, const Split *s) {
-  bool *taken = NEW_ARRAY(w->arena, bool, m->types.len + s->nres + 1);
-  int *field = NEW_ARRAY(w->arena, int, s->nres + 1);
-  for (int j = 0; j < s->nres; j++) {
-    int k = 0;
-    while (k < m->types.len && (taken[k] || m->types.data[k] != s->res[j]->type)) k++;
-    if (k == m->types.len) vec_push(w->arena, m->types, s->res[j]->type);
-    taken[k] = true;
-    field[j] = k;
-  }
-  return field;
-}
-
-static Graph *forward_arm(World *w, const SwitchMemo *m, Graph *arm, int t) {
-  int nf = m->types.len;
-  Node **xs = NEW_ARRAY(w->arena, Node *, nf + 1);
-  xs[0] = m->arms[t]->y;
-  for (int k = 0; k < nf; k++) xs[1 + k] = ir_zero(w, m->types.data[k]);
-  for (int j = 0; j < m->splits[t].nres; j++) xs[1 + m->field[t][j]] = m->splits[t].res[j];
-  return ir_graph(w, arm->params, arm->nparams, nf ? ir_record(w, xs, nf + 1) : xs[0], arm->name);
-}
-
 void ad_switch_forward(Diff *r, int at) {
   World *w = r->w;
   Node *n = r->nodes[at], **ops = ad_fwd_all(r, n->ops, n->nops);
-  int ncaps = n->nops - 1, narms = n->ngraphs;
-  SwitchMemo *m = r->memo[at] = NEW(w->arena, SwitchMemo);
-  m->arms = NEW_ARRAY(w->arena, Combined *, narms);
-  m->splits = NEW_ARRAY(w->arena, Split, narms);
-  m->field = NEW_ARRAY(w->arena, int *, narms);
-  bool *act = ad_active_all(r, n->ops + 1, ncaps);
-  bool *unstable = NEW_ARRAY(w->arena, bool, ncaps + 1);
-  Known *known = NEW_ARRAY(w->arena, Known, ncaps + 1);
-  for (int i = 0; i < ncaps; i++) {
-    unstable[i] = ad_unstable(r, n->ops[i + 1]);
-    known[i] = unstable[i] ? KNOWN_SHAPE : KNOWN_VALUE;
+  StagedSwitch *s = r->memo[at] = NEW(w->arena, StagedSwitch);
+  *s = (StagedSwitch){.selector = ops[0], .caps = ops + 1, .ncaps = n->nops - 1, .narms = n->ngraphs};
+  Fact *facts = ad_facts(r, n->ops + 1, s->ncaps, ACTIVE | UNSTABLE);
+  Known *known = NEW_ARRAY(w->arena, Known, s->ncaps + 1);
+  for (int i = 0; i < s->ncaps; i++) known[i] = facts[i] & UNSTABLE ? KNOWN_SHAPE : KNOWN_VALUE;
+  Node **ys = NEW_ARRAY(w->arena, Node *, s->narms);
+  s->arms = NEW_ARRAY(w->arena, Split, s->narms);
+  for (int t = 0; t < s->narms; t++) {
+    Combined *c = ad_combine(w, n->graphs[t], facts, r->rerun);
+    ys[t] = c->y;
+    s->arms[t] = ir_split(w, c->back, c->p, known);
   }
-  for (int t = 0; t < narms; t++) {
-    m->arms[t] = ad_combine(w, n->graphs[t], act, unstable, r->rerun);
-    m->splits[t] = ad_split(w, m->arms[t], known);
-    m->field[t] = assign_fields(w, m, &m->splits[t]);
-  }
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, narms);
-  for (int t = 0; t < narms; t++) arms[t] = forward_arm(w, m, n->graphs[t], t);
-  m->value = ir_switch(w, ops[0], arms, narms, ops + 1, ncaps);
-  r->fwd[at] = m->types.len ? ir_get(w, m->value, 0) : m->value;
-}
-
-/* Parameters of a backward arm: those of the combined form, then the fields. */
-static Graph *backward_arm(World *w, const SwitchMemo *m, int t, const Nodes *caps) {
-  const Split *s = &m->splits[t];
-  int total = m->arms[t]->total;
-  Node **args = NEW_ARRAY(w->arena, Node *, total + s->nres);
-  IrType **types = NEW_ARRAY(w->arena, IrType *, caps->len);
-  for (int i = 0; i < caps->len; i++) types[i] = caps->data[i]->type;
-  for (int i = 0; i < total; i++) args[i] = ir_param(w, i, types[i]);
-  for (int j = 0; j < s->nres; j++) args[total + j] = ir_param(w, total + m->field[t][j], s->res[j]->type);
-  return ir_graph(w, types, caps->len, ir_substitute(w, s->back, args, total + s->nres, 0), NULL);
+  r->fwd[at] = ir_switch_early(w, s, ys);
 }
 
 void ad_switch_backward(Diff *r, int at, Node *d) {
-  World *w = r->w;
   Node *n = r->nodes[at];
-  SwitchMemo *m = r->memo[at];
-  if (!m->arms[0]->nacc) return;
-  Nodes caps = {0};
-  for (int i = 1; i < n->nops; i++) vec_push(w->arena, caps, ad_fwd(r, n->ops[i]));
-  vec_push(w->arena, caps, d);
-  ad_region_accs(r, n->ops + 1, n->nops - 1, &caps);
-  for (int k = 0; k < m->types.len; k++) vec_push(w->arena, caps, ir_get(w, m->value, 1 + k));
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, n->ngraphs);
-  for (int t = 0; t < n->ngraphs; t++) arms[t] = backward_arm(w, m, t, &caps);
-  Node *accs = ir_switch(w, ad_fwd(r, n->ops[0]), arms, n->ngraphs, caps.data, caps.len);
+  Nodes late = {0};
+  vec_push(r->w->arena, late, d);
+  ad_region_accs(r, n->ops + 1, n->nops - 1, &late);
+  if (late.len == 1) return;
+  Node *accs = ir_switch_late(r->w, r->memo[at], late.data, late.len);
   ad_region_all_done(r, n->ops + 1, n->nops - 1, accs);
 }
 
@@ -100,79 +44,73 @@ void ad_switch_backward(Diff *r, int at, Node *d) {
 typedef struct LoopMemo {
   Combined *c;
   Split split;          /* without residuals if the body is run again */
-  Node *value;          /* the forward loop, the tapes last before the trips */
+  Node **tapes;         /* of the residuals */
 } LoopMemo;
 
-bool *ad_body_activity(World *w, Graph *body, const LoopInfo *l, const bool *given) {
-  bool *act = NEW_ARRAY(w->arena, bool, body->nparams + 1), more = true;
-  for (int i = 1; i < body->nparams; i++) act[i] = given[i - 1] && ad_has_slot(w, body->params[i]);
-  while (more) {
+/* A fixed point: what a carried value is at the end of one iteration it is at the start of the next. */
+Fact *ad_body_facts(const Diff *outer, const Node *n) {
+  World *w = outer->w;
+  Graph *body = n->graphs[0];
+  const LoopInfo *l = n->loop;
+  Fact *facts = NEW_ARRAY(w->arena, Fact, body->nparams + 1);
+  const Fact *given = ad_facts(outer, n->ops + !l->has_cond, body->nparams - 1, ACTIVE);
+  memcpy(facts + 1, given, (size_t)body->nparams - 1);
+  for (bool more = true; more;) {
     more = false;
-    Diff *r = ad_begin(w, body, act);
+    Diff *r = ad_begin(w, body, facts);
     for (int i = 0; i < r->n; i++)
       if (r->nodes[i]->op != OP_PARAM) ad_visit(r, i);
     for (int k = 0; k < l->ncarried + l->naccs; k++) {
       const Node *x = body->result->op == OP_TUPLE ? body->result->ops[k] : body->result;
-      if (!act[1 + k] && ad_active(r, x) && ad_has_slot(w, body->params[1 + k])) more = act[1 + k] = true;
+      if (facts[1 + k] || !ad_active(r, x)) continue;
+      facts[1 + k] = ACTIVE;
+      more = true;
     }
   }
-  return act;
+  return facts;
 }
 
-static bool may_rerun(const Diff *r, const Node *n, const bool *unstable) {
+static bool may_rerun(const Diff *r, const Node *n, const Fact *facts) {
   const LoopInfo *l = n->loop;
   const Graph *b = n->graphs[0];
-  if (!r->rerun || l->ncarried || l->has_cond || (b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD))) return false;
+  bool calls = b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD);
+  if (!r->rerun || l->ncarried || l->has_cond || calls) return false;
   for (int i = 1 + l->naccs; i < b->nparams; i++)
-    if (unstable[i]) return false;
+    if (facts[i] & UNSTABLE) return false;
   return true;
 }
 
-/* Rows of an array are of one length; what may differ from iteration to iteration goes into a tuple of one. */
+/* Rows of an array are of one length; what may differ from iteration to iteration goes into a tuple of
+ * one. */
 static bool needs_wrap(const Node *x) { return x->type->kind == T_ARRAY; }
-
-static Node *taping_loop(World *w, const Node *n, const LoopMemo *m, Node **ops) {
-  Graph *b = n->graphs[0];
-  int counted = !n->loop->has_cond;
-  Nodes out = {0};
-  for (int k = 0; k < n->type->n - 1; k++) vec_push(w->arena, out, ir_get(w, m->c->y, k));
-  for (int j = 0; j < m->split.nres; j++) {
-    Node *x = m->split.res[j];
-    vec_push(w->arena, out, needs_wrap(x) ? ir_record(w, &x, 1) : x);
-  }
-  Graph *body = ir_graph(w, b->params, b->nparams, ir_record(w, out.data, out.len), b->name);
-  LoopInfo info = *n->loop;
-  info.nstacked += m->split.nres;
-  return ir_loop(w, &info, counted ? ops[0] : NULL, ops + counted, body, counted ? NULL : n->graphs[1], n->site);
-}
 
 void ad_loop_forward(Diff *r, int at) {
   World *w = r->w;
-  Node *n = r->nodes[at], **operands = n->ops + !n->loop->has_cond;
+  Node *n = r->nodes[at], **ops = n->ops + !n->loop->has_cond;
   Graph *b = n->graphs[0];
   LoopMemo *m = r->memo[at] = NEW(w->arena, LoopMemo);
-  bool *unstable = NEW_ARRAY(w->arena, bool, b->nparams);
+  Fact *facts = ad_body_facts(r, n), *outside = ad_facts(r, ops, b->nparams - 1, UNSTABLE);
   Known *known = NEW_ARRAY(w->arena, Known, b->nparams);
   known[0] = KNOWN_VALUE;
   for (int i = 1; i < b->nparams; i++) {
-    bool state = i <= n->loop->ncarried + n->loop->naccs, shape = !state || ir_keeps_shape(n->loop, b, i - 1);
-    unstable[i] = state || ad_unstable(r, operands[i - 1]);
-    known[i] = !unstable[i] ? KNOWN_VALUE : shape ? KNOWN_SHAPE : KNOWN_NOT;
+    bool state = ir_loop_part(n->loop, i - 1) <= LOOP_ACC;
+    bool shape = !state || ir_keeps_shape(n->loop, b, i - 1);
+    if (state || outside[i - 1]) facts[i] |= UNSTABLE;
+    known[i] = !(facts[i] & UNSTABLE) ? KNOWN_VALUE : shape ? KNOWN_SHAPE : KNOWN_NOT;
   }
-  bool *act = ad_body_activity(w, b, n->loop, ad_active_all(r, operands, b->nparams - 1));
-  bool again = may_rerun(r, n, unstable);
-  m->c = ad_combine(w, b, act, unstable, r->rerun && !again);
+  bool again = may_rerun(r, n, facts);
+  Combined *c = m->c = ad_combine(w, b, facts, r->rerun && !again);
   if (again) {
-    m->split.back = m->c->accs;
-    m->value = r->fwd[at] = ad_rebuild(r, n);
+    m->split.late = c->back;
+    r->fwd[at] = ad_rebuild(r, n);
     return;
   }
-  m->split = ad_split(w, m->c, known);
-  m->value = taping_loop(w, n, m, ad_fwd_all(r, n->ops, n->nops));
-  Node **out = NEW_ARRAY(w->arena, Node *, n->type->n);
-  for (int k = 0; k < n->type->n - 1; k++) out[k] = ir_get(w, m->value, k);
-  out[n->type->n - 1] = ir_get(w, m->value, m->value->type->n - 1);
-  r->fwd[at] = ir_tuple(w, n->type, out);
+  Split *s = &m->split;
+  *s = ir_split(w, c->back, c->p, known);
+  Node **rows = NEW_ARRAY(w->arena, Node *, s->nres + 1);
+  for (int j = 0; j < s->nres; j++) rows[j] = needs_wrap(s->res[j]) ? ir_record(w, &s->res[j], 1) : s->res[j];
+  m->tapes = NEW_ARRAY(w->arena, Node *, s->nres + 1);
+  r->fwd[at] = ir_loop_stacking(w, n, ad_fwd_all(r, n->ops, n->nops), c->y, rows, s->nres, m->tapes);
 }
 
 /* The backward loop under construction. */
@@ -181,95 +119,78 @@ typedef struct BackLoop {
   World *w;
   const Node *n;        /* the primal loop */
   const LoopMemo *m;
-  Combined *c;
-  int slots, first_cap; /* parameters of the primal body: i, `slots` carried and accumulators, slices, captures */
-  Node **operands;      /* of the primal loop: one for each but i */
-  Nodes in;             /* operands of the new loop */
-  Vec(IrType *) types;  /* of the new body's parameters */
+  Node **operands;      /* of the primal loop: one for each parameter of the body but i */
+  LoopBuilder *loop;
   Node **args;          /* for the combined form's parameters and residuals */
-  int *place;           /* component of the new loop with the cotangent of a parameter */
+  Node **cot;           /* what carries or accumulates the cotangent of a parameter of the body */
 } BackLoop;
 
-/* One more operand; what stands for it in the body. */
-static Node *operand(BackLoop *b, Node *x, IrType *t) {
-  vec_push(b->w->arena, b->in, x);
-  vec_push(b->w->arena, b->types, t);
-  return ir_param(b->w, b->types.len - 1, t);
-}
-static Node *slice(BackLoop *b, Node *array) { return operand(b, array, array->type->args[0]); }
+static LoopPart part_of(const BackLoop *b, int i) { return ir_loop_part(b->n->loop, i - 1); }
 
-/* Carried: cotangents of carried values and accumulators. (That of a mere accumulator never changes.) */
+/* Carried: cotangents of carried values and accumulators. (That of a mere accumulator never changes.)
+ * Accumulated: cotangents of captures. Those of slices start at zero in each iteration. */
 static void carry(BackLoop *b, Node *d, Node **dy) {
-  for (int k = 0; k < b->slots; k++) {
-    IrType *t = ad_cotangent(b->w, b->c->types[1 + k]);
-    dy[k] = b->c->active[1 + k] ? operand(b, ir_get(b->w, d, k), t) : ir_zero(b->w, t);
+  const Combined *c = b->m->c;
+  Node **acc = b->args + c->p + 1;
+  for (int i = 1; i < c->p; i++) {
+    LoopPart part = part_of(b, i);
+    Node *zero = ir_zero(b->w, ad_cotangent(b->w, c->g->params[i])), *x = b->operands[i - 1];
+    if (part <= LOOP_ACC) dy[i - 1] = zero;
+    if (!c->active[i]) continue;
+    *acc = zero;
+    if (part <= LOOP_ACC) dy[i - 1] = b->cot[i] = loop_add(b->loop, LOOP_CARRIED, ir_get(b->w, d, i - 1));
+    else if (part == LOOP_CAPTURED) *acc = b->cot[i] = loop_add(b->loop, LOOP_ACC, ad_region_acc(b->r, x));
+    acc++;
   }
 }
 
-/* Accumulated: cotangents of captures. Those of other parameters start at zero in each iteration. */
-static void accumulate(BackLoop *b) {
-  Node **acc = b->args + b->c->p + 1;
-  for (int i = 1; i < b->c->p; i++) {
-    if (!b->c->active[i]) continue;
-    IrType *t = ad_cotangent(b->w, b->c->types[i]);
-    *acc++ = i < b->first_cap ? ir_zero(b->w, t) : operand(b, ad_region_acc(b->r, b->operands[i - 1]), t);
-  }
-}
-
-/* Slices: those of the primal loop, tapes, cotangents of stacked results. */
-static void read_slices(BackLoop *b, Node *d, Node **dy) {
+/* Read: what the primal loop reads, of its state at most the shape (all else is a residual); tapes;
+ * cotangents of stacked results. */
+static void read_primal(BackLoop *b, Node *d, Node **dy) {
   World *w = b->w;
+  const Combined *c = b->m->c;
   const Split *s = &b->m->split;
-  int last = b->n->type->n - 1;
-  for (int i = 1 + b->slots; i < b->first_cap; i++) b->args[i] = slice(b, ad_fwd(b->r, b->operands[i - 1]));
+  const LoopInfo *l = b->n->loop;
+  for (int i = 1; i < c->p; i++) {
+    LoopPart part = part_of(b, i);
+    bool read = part > LOOP_ACC || ir_keeps_shape(l, c->g, i - 1);
+    if (part <= LOOP_ACC) part = LOOP_CAPTURED;
+    if (read) b->args[i] = loop_add(b->loop, part, ad_fwd(b->r, b->operands[i - 1]));
+    else b->args[i] = ir_zero(w, c->g->params[i]);
+  }
   for (int j = 0; j < s->nres; j++) {
-    Node *e = slice(b, ir_get(w, b->m->value, last + j));
-    b->args[b->c->total + j] = needs_wrap(s->res[j]) ? ir_get(w, e, 0) : e;
+    Node *row = loop_add(b->loop, LOOP_SLICED, b->m->tapes[j]);
+    b->args[c->back->nparams + j] = needs_wrap(s->res[j]) ? ir_get(w, row, 0) : row;
   }
-  for (int k = b->slots; k < last; k++) {
-    Node *bag = ir_get(w, d, k);
-    dy[k] = ad_is_zero(bag) ? ir_zero(w, ad_cotangent(w, b->c->g->result->type->args[k]))
-                            : ir_to_bag(w, slice(b, ir_fill(w, bag, ir_get(w, ad_fwd(b->r, b->n), k))));
-  }
-}
-
-/* Captures: those of the primal loop. Of its state at most the shape is read: all else is a residual. */
-static void capture(BackLoop *b) {
-  for (int i = 1; i < b->c->p; i++) {
-    IrType *t = b->c->types[i];
-    if (i > b->slots && i < b->first_cap) continue;
-    if (i <= b->slots && !ir_keeps_shape(b->n->loop, b->c->g, i - 1)) b->args[i] = ir_zero(b->w, t);
-    else b->args[i] = operand(b, ad_fwd(b->r, b->operands[i - 1]), t);
+  for (int k = l->ncarried + l->naccs; k < b->n->type->n - 1; k++) {
+    Node *bag = ir_get(w, d, k), *like = ir_get(w, ad_fwd(b->r, b->n), k);
+    if (ad_is_zero(bag)) dy[k] = ir_zero(w, c->back->params[c->p]->args[k]);
+    else dy[k] = ir_to_bag(w, loop_add(b->loop, LOOP_SLICED, ir_fill(w, bag, like)));
   }
 }
 
-/* Returned: new cotangents of the carried values, accumulators of the captures, cotangents of the slices' elements. */
-static Graph *backward_body(BackLoop *b) {
+/* The new cotangents of the carried values, accumulators of the captures, cotangents of the slices'
+ * elements; and what becomes of them after the loop: moved accumulators first, then what is added to other
+ * operands. */
+static void finish(BackLoop *b, Node *trips) {
   World *w = b->w;
-  Node *accs = ir_substitute(w, b->m->split.back, b->args, b->c->total + b->m->split.nres, 0);
-  Nodes out = {0};
-  int *which = NEW_ARRAY(w->arena, int, b->c->p);
-  for (int i = 1, k = 0; i < b->c->p; i++)
-    if (b->c->active[i]) which[i] = k++;
-  int first[3] = {1, b->first_cap, 1 + b->slots}, end[3] = {1 + b->slots, b->c->p, b->first_cap};
-  for (int part = 0; part < 3; part++)
-    for (int i = first[part]; i < end[part]; i++) {
-      if (!b->c->active[i]) continue;
-      Node *x = ir_get(w, accs, which[i]);
-      b->place[i] = out.len;
-      vec_push(w->arena, out, part == 2 ? ir_fill(w, x, b->args[i]) : x);
-    }
-  return ir_graph(w, b->types.data, b->types.len, ir_record(w, out.data, out.len), b->c->g->name);
-}
-
-/* Moved accumulators first, then what is added to other operands. */
-static void hand_out(BackLoop *b, Node *loop) {
-  for (int i = b->first_cap; i < b->c->p; i++)
-    if (b->c->active[i]) ad_region_done(b->r, b->operands[i - 1], ir_get(b->w, loop, b->place[i]));
-  for (int i = 1; i < b->first_cap; i++) {
-    if (!b->c->active[i]) continue;
-    Node *x = ir_get(b->w, loop, b->place[i]);
-    ad_add(b->r, b->operands[i - 1], i <= b->slots ? x : ir_to_bag(b->w, x));
+  const Combined *c = b->m->c;
+  Node *accs = ir_instantiate(w, b->m->split.late, b->args, 0);
+  int *stack = NEW_ARRAY(w->arena, int, c->p);
+  for (int i = 1, k = 0; i < c->p; i++) {
+    if (!c->active[i]) continue;
+    Node *x = ir_get(w, accs, k++);
+    if (b->cot[i]) loop_next(b->loop, b->cot[i], x);
+    else stack[i] = loop_stack(b->loop, ir_fill(w, x, b->args[i]));
+  }
+  loop_close(b->loop, trips, NULL, b->n->site);
+  for (int i = 1; i < c->p; i++)
+    if (c->active[i] && part_of(b, i) == LOOP_CAPTURED)
+      ad_region_done(b->r, b->operands[i - 1], loop_result(b->loop, b->cot[i]));
+  for (int i = 1; i < c->p; i++) {
+    if (!c->active[i] || part_of(b, i) == LOOP_CAPTURED) continue;
+    Node *x = b->cot[i] ? loop_result(b->loop, b->cot[i]) : ir_to_bag(w, loop_stacked(b->loop, stack[i]));
+    ad_add(b->r, b->operands[i - 1], x);
   }
 }
 
@@ -278,27 +199,16 @@ void ad_loop_backward(Diff *r, int at, Node *d) {
   const Node *n = r->nodes[at];
   const LoopInfo *l = n->loop;
   const LoopMemo *m = r->memo[at];
-  Combined *c = m->c;
+  const Combined *c = m->c;
   if (!c->nacc) return;
-  BackLoop b = {.r = r, .w = w, .n = n, .m = m, .c = c, .slots = l->ncarried + l->naccs, .operands = n->ops + !l->has_cond};
-  b.first_cap = 1 + b.slots + l->nsliced;
-  b.args = NEW_ARRAY(w->arena, Node *, c->total + m->split.nres);
-  b.place = NEW_ARRAY(w->arena, int, c->p);
+  BackLoop b = {.r = r, .w = w, .n = n, .m = m, .operands = n->ops + !l->has_cond};
+  b.loop = loop_open(w, !l->down);
+  b.args = NEW_ARRAY(w->arena, Node *, m->split.late->nparams);
+  b.cot = NEW_ARRAY(w->arena, Node *, c->p);
   Node **dy = NEW_ARRAY(w->arena, Node *, n->type->n);
-  vec_push(w->arena, b.types, ir_type(w, T_INT));
-  b.args[0] = ir_param(w, 0, b.types.data[0]);
-  LoopInfo info = {.down = !l->down};
+  b.args[0] = loop_index(b.loop);
   carry(&b, d, dy);
-  info.ncarried = b.in.len;
-  accumulate(&b);
-  info.naccs = b.in.len - info.ncarried;
-  read_slices(&b, d, dy);
-  info.nsliced = b.in.len - info.ncarried - info.naccs;
-  capture(&b);
-  info.ncaps = b.in.len - info.ncarried - info.naccs - info.nsliced;
-  b.args[c->p] = ir_tuple(w, c->types[c->p], dy);
-  Graph *body = backward_body(&b);
-  for (int i = 1 + b.slots; i < b.first_cap; i++) info.nstacked += c->active[i];
-  Node *trips = l->has_cond ? ir_get(w, ad_fwd(r, n), n->type->n - 1) : ad_fwd(r, n->ops[0]);
-  hand_out(&b, ir_loop(w, &info, trips, b.in.data, body, NULL, n->site));
+  read_primal(&b, d, dy);
+  b.args[c->p] = ir_tuple(w, c->back->params[c->p], dy);
+  finish(&b, l->has_cond ? ir_get(w, ad_fwd(r, n), n->type->n - 1) : ad_fwd(r, n->ops[0]));
 }

@@ -1,97 +1,116 @@
 /* SPDX-License-Identifier: MIT */
-/* Cotangent types, and the way between them and the values users see.
+/* The way between cotangents and the values users see. Conversions are code: loops over arrays, one
+ * recursive function for each variant type.
  *
- *   float -> float           tuple -> tuple of the components' (unit where there is no float)
- *   array -> bag             variant -> null | the same constructor with the payload's
- *   function -> environment  int, bool, string, unit, token -> unit: no slot
- *
- * The map is idempotent: bags, environments and cotangent variants are their own cotangents, so any order of
- * differentiation stays inside these types. Tangents use the same types. Conversions are code: loops over arrays, one
- * recursive function for each variant type. What becomes of functions stands in carriers.c. */
+ * To users the derivative of a function is that function. What they get from a pullback is a carrier: a
+ * closure that does what the function does, and also holds the derivative of its environment. A rule of
+ * their own that is given a function hands the carrier on, and so says what becomes of what the function
+ * captured. Carriers stand where the type has a function outside arrays and variants; in those nothing is
+ * carried. */
 #include "ad/ad_internal.h"
 
-/* ---- Types --------------------------------------------------------------------------- */
-static bool slot_below(World *w, IrType *t, Map *seen) {
-  switch (t->kind) {
-  case T_FLOAT: case T_BAG: case T_ENV: case T_FUN: return true;
-  case T_TUPLE: case T_ARRAY:
-    for (int i = 0; i < t->n; i++)
-      if (slot_below(w, t->args[i], seen)) return true;
-    return false;
-  case T_VARIANT:
-    if (t->cotangent) return true;
-    if (map_get(seen, t)) return false;
-    map_put(seen, t, t);
-    for (int i = 0; i < t->nctors; i++)
-      if (slot_below(w, t->ctors[i].payload, seen)) return true;
-    return false;
-  default: return false;
+bool ad_is_zero(const Node *c) {
+  return c->op == OP_ZERO || c->op == OP_UNIT || (c->op == OP_FLOAT && c->attr.f == 0);
+}
+
+/* ---- Carriers --------------------------------------------------------------------------- */
+/* The graph of carriers has an identity, so its captures stay as they are: the function, the derivative. */
+static Graph *carrier(World *w, IrType *fun) {
+  void **known = ir_memo(w, fun, "carrier", NULL, 0);
+  if (*known) return *known;
+  int own = 1 + fun->effect;
+  IrType *ps[4] = {fun->args[0], ir_type(w, T_TOKEN)};
+  ps[own] = fun;
+  ps[own + 1] = ad_cotangent(w, fun);
+  Node *token = fun->effect ? ir_param(w, 1, ps[1]) : NULL;
+  Node *y = ir_apply(w, ir_param(w, own, fun), ir_param(w, 0, ps[0]), token, 0);
+  Graph *g = *known = ir_graph(w, ps, own + 2, y, NULL);
+  g->identity = ++w->identities;
+  return g;
+}
+
+Node *ad_is_carrier(World *w, Node *f) {
+  return ir_op2(w, OP_IEQ, ir_op1(w, OP_CLOSURE_ID, f), ir_graph_id(w, carrier(w, f->type)));
+}
+
+/* c ? yes : no, over two functions, parameters 0 and 1. */
+static Node *choose(World *w, Node *c, Node *f, Node *like, Node *yes, Node *no) {
+  IrType *ts[2] = {f->type, like->type};
+  Graph *arms[2] = {ir_graph(w, ts, 2, no, NULL), ir_graph(w, ts, 2, yes, NULL)};
+  return ir_switch(w, c, arms, 2, (Node *[]){f, like}, 2);
+}
+
+/* What f carries if it is a carrier of `like`, else `no`: over parameters 0 and 1. */
+static Node *carried_of(World *w, IrType *t, Node *no) {
+  Node *f = ir_param(w, 0, t), *like = ir_param(w, 1, t), *kept = ir_closure_cap(w, f, carrier(w, t), 0);
+  Node *same = ir_op2(w, OP_IEQ, ir_op1(w, OP_CLOSURE_ID, kept), ir_op1(w, OP_CLOSURE_ID, like));
+  Node *yes = choose(w, same, f, like, ir_closure_cap(w, f, carrier(w, t), 1), no);
+  return choose(w, ad_is_carrier(w, f), f, like, yes, no);
+}
+
+Node *ad_lost_function(World *w) {
+  const char *text = "the function given to a function with a derivative rule depends on what is being "
+                     "differentiated, and the rule gives it no derivative";
+  return ir_string(w, sym_of(w->syms, text));
+}
+
+/* The derivative of the function `like` that a user gives: what it carries. Where `like` is a carrier
+ * itself, the derivative is one of the same function, and says how what `like` carries changes. Any other
+ * function says nothing. */
+static Node *from_carrier(World *w, IrType *t, Node *f, Node *like, Site site) {
+  void **known = ir_memo(w, t, "carried", NULL, 0);
+  if (!*known) {
+    IrType *c = ad_cotangent(w, t), *ps[2] = {t, t};
+    Node *pf = ir_param(w, 0, t), *pl = ir_param(w, 1, t), *zero = ir_zero(w, c);
+    Node *kept[2] = {pf, ir_closure_cap(w, pl, carrier(w, t), 0)};
+    Node *of_kept = ir_substitute(w, carried_of(w, t, zero), kept, 2, 0);
+    Node *second = ir_env(w, OP_INJ, c, carrier(w, t), ir_pair(w, zero, of_kept));
+    Func *from = *known = ir_func(w, sym_of(w->syms, "carried"), ps, 2, c);
+    ir_func_finish(w, from, carried_of(w, t, choose(w, ad_is_carrier(w, pl), pf, pl, second, zero)));
   }
+  return ir_call(w, *known, (Node *[]){f, like}, site);
 }
-
-bool ad_has_slot(World *w, IrType *t) { return ad_cotangent(w, t)->kind != T_UNIT; }
-
-static IrType *variant_cotangent(World *w, IrType *t) {
-  IrType *c = ir_variant_type(w, t->name, t, NULL, 0);
-  t->cot = c; /* before the constructors: the type may be recursive */
-  c->cot = c;
-  c->cotangent = true;
-  c->nctors = t->nctors + 1;
-  c->ctors = NEW_ARRAY(w->arena, IrCtor, c->nctors);
-  c->ctors[0] = (IrCtor){sym_of(w->syms, "null"), ir_type(w, T_UNIT)};
-  for (int i = 0; i < t->nctors; i++) c->ctors[i + 1] = (IrCtor){t->ctors[i].name, ad_cotangent(w, t->ctors[i].payload)};
-  return c;
-}
-
-static IrType *compute(World *w, IrType *t) {
-  Map seen;
-  map_init(&seen, w->arena);
-  if (!slot_below(w, t, &seen)) return ir_type(w, T_UNIT);
-  switch (t->kind) {
-  case T_TUPLE: {
-    IrType **ts = NEW_ARRAY(w->arena, IrType *, t->n);
-    for (int i = 0; i < t->n; i++) ts[i] = ad_cotangent(w, t->args[i]);
-    return ir_tuple_type(w, ts, t->names, t->n);
-  }
-  case T_ARRAY: case T_BAG: return ir_bag_type(w, ad_cotangent(w, t->args[0]));
-  case T_FUN: return ir_env_type(w, t);
-  case T_VARIANT: return t->cotangent ? t : variant_cotangent(w, t);
-  default: return t;
-  }
-}
-
-IrType *ad_cotangent(World *w, IrType *t) {
-  if (!t->cot) t->cot = compute(w, t);
-  return t->cot;
-}
-
-bool ad_is_zero(const Node *c) { return c->op == OP_ZERO || c->op == OP_UNIT || (c->op == OP_FLOAT && c->attr.f == 0); }
 
 /* ---- Conversions ------------------------------------------------------------------------ */
-typedef enum Way { TO_COTANGENT, TO_PUBLIC, TO_START } Way;
-typedef struct Conversion { World *w; Way way; IrType *t; Node *x, *y; Site site; } Conversion;
+/* The parts of tuples are converted one by one. What is no tuple is what `leaf` makes of it: x of type t,
+ * and y: to public types the cotangent; from them what x must have the shape of, or NULL. */
+typedef struct Conversion {
+  World *w;
+  bool public;
+  Node *(*leaf)(const struct Conversion *c, IrType *t, Node *x, Node *y);
+  Site site;
+} Conversion;
 
-static Node *convert(World *w, Way way, IrType *t, Node *x, Node *y, Site site);
-
-static Node *convert_element(Region *r, Region *outer, Node *i, void *user) {
-  Conversion *c = user;
-  Node *x = region_import(r, outer, c->x), *e = ir_index(c->w, x, &i, 1);
-  Node *y = c->y ? region_import(r, outer, c->y) : NULL;
-  if (y) y = c->way == TO_PUBLIC ? ir_bag_get(c->w, y, x, i) : ir_index(c->w, y, &i, 1);
-  Node *out = convert(c->w, c->way, c->t->args[0], e, y, c->site);
-  return c->way == TO_COTANGENT ? ir_fill(c->w, out, e) : out;
+static Node *convert(const Conversion *c, IrType *t, Node *x, Node *y) {
+  World *w = c->w;
+  if (!ad_has_slot(w, t)) return c->public ? x : ir_unit(w);
+  if (t->kind != T_TUPLE) return c->leaf(c, t, x, y);
+  Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
+  for (int i = 0; i < t->n; i++) xs[i] = convert(c, t->args[i], ir_get(w, x, i), y ? ir_get(w, y, i) : NULL);
+  return ir_tuple(w, c->public ? t : ad_cotangent(w, t), xs);
 }
 
-static Node *convert_array(World *w, Way way, IrType *t, Node *x, Node *y, Site site) {
-  if (way == TO_COTANGENT && y)
-    for (int i = 0, n = ir_rank(t); i < n; i++)
-      x = ir_op2(w, OP_AFTER, x, ir_check(w, OP_CHECK_SIZE, ir_len(w, x, i), ir_len(w, y, i), NULL, site));
+typedef struct Elements { const Conversion *c; IrType *t; Node *x, *y; } Elements;
+
+static Node *convert_element(Region *r, Region *outer, Node *i, void *user) {
+  const Elements *es = user;
+  World *w = es->c->w;
+  Node *x = region_import(r, outer, es->x), *e = ir_index(w, x, &i, 1);
+  Node *y = es->y ? region_import(r, outer, es->y) : NULL;
+  if (y) y = es->c->public ? ir_bag_get(w, y, x, i) : ir_index(w, y, &i, 1);
+  Node *out = convert(es->c, es->t->args[0], e, y);
+  return es->c->public ? out : ir_fill(w, out, e);
+}
+
+static Node *convert_array(const Conversion *c, IrType *t, Node *x, Node *y) {
+  World *w = c->w;
+  for (int i = 0; !c->public && y && i < ir_rank(t); i++)
+    x = ir_op2(w, OP_AFTER, x, ir_check(w, OP_CHECK_SIZE, ir_len(w, x, i), ir_len(w, y, i), NULL, c->site));
   IrType *base = ir_base(t);
   bool same = ad_cotangent(w, base) == base;
-  if (same && way == TO_PUBLIC) return ir_fill(w, y, x);
-  Conversion c = {w, way, t, x, y, site};
-  Node *a = same ? x : ir_build(w, ir_len(w, x, 0), convert_element, &c);
-  return way == TO_PUBLIC ? a : ir_to_bag(w, a);
+  if (same && c->public) return ir_fill(w, y, x);
+  Node *a = same ? x : ir_build(w, ir_len(w, x, 0), convert_element, &(Elements){c, t, x, y});
+  return c->public ? a : ir_to_bag(w, a);
 }
 
 /* The check that `like` is of constructor k, as the value given for its derivative is. */
@@ -101,62 +120,89 @@ static Node *same_constructor(World *w, IrType *t, Node *like, int k) {
   return ir_assert(w, same, ir_string(w, sym_of(w->syms, arena_printf(w->arena, text, t->ctors[k].name))), 0);
 }
 
-static Node *convert_arm(World *w, Way way, IrType *t, Node **caps, int ncaps, int k) {
-  bool public = way == TO_PUBLIC, shaped = ncaps == 2 && !public;
-  IrType *to = public ? t : ad_cotangent(w, t), *payload = t->ctors[k].payload;
-  Node *check = shaped ? same_constructor(w, t, caps[1], k) : ir_unit(w), *x = ir_op2(w, OP_AFTER, caps[0], check), *y = NULL;
-  if (!ad_has_slot(w, payload)) return public ? x : ir_op2(w, OP_AFTER, ir_zero(w, to), check);
-  if (ncaps == 2) y = ir_uninj(w, ir_op2(w, OP_AFTER, caps[1], check), k + public);
-  return ir_inj(w, to, k + !public, convert(w, way, payload, ir_uninj(w, x, k), y, 0));
+static Node *convert_arm(const Conversion *c, IrType *t, Node **caps, int ncaps, int k) {
+  World *w = c->w;
+  bool shaped = ncaps == 2 && !c->public;
+  IrType *to = c->public ? t : ad_cotangent(w, t), *payload = t->ctors[k].payload;
+  Node *check = shaped ? same_constructor(w, t, caps[1], k) : ir_unit(w);
+  Node *x = ir_op2(w, OP_AFTER, caps[0], check), *y = NULL;
+  if (!ad_has_slot(w, payload)) return c->public ? x : ir_op2(w, OP_AFTER, ir_zero(w, to), check);
+  if (ncaps == 2) y = ir_uninj(w, ir_op2(w, OP_AFTER, caps[1], check), k + c->public);
+  return ir_inj(w, to, k + !c->public, convert(c, payload, ir_uninj(w, x, k), y));
 }
 
-/* One function for each variant type, way, and whether there is y. */
-static Node *convert_variant(World *w, Way way, IrType *t, Node *x, Node *y, Site site) {
-  static const char *const names[] = {"cotangent", "shaped cotangent", "public"};
-  int which = way == TO_PUBLIC ? 2 : y != NULL, n = y ? 2 : 1;
-  IrType *c = ad_cotangent(w, t), *ps[2] = {t, way == TO_PUBLIC ? c : t};
-  const void *key = (const void *)(uintptr_t)(hash_mix(hash_mix(t->id, (uint64_t)which), 0xad) | 1);
-  Func *f = map_get(&w->conversions, key);
-  if (!f) {
-    f = ir_func(w, sym_of(w->syms, names[which]), ps, n, way == TO_PUBLIC ? t : c);
+/* One function for each variant type, direction, and whether there is y. */
+static Node *convert_variant(const Conversion *c, IrType *t, Node *x, Node *y) {
+  World *w = c->w;
+  const char *name = c->public ? "public" : y ? "shaped cotangent" : "cotangent";
+  int n = y ? 2 : 1;
+  IrType *cot = ad_cotangent(w, t), *ps[2] = {t, c->public ? cot : t};
+  void **known = ir_memo(w, t, name, NULL, 0);
+  if (!*known) {
+    Func *f = *known = ir_func(w, sym_of(w->syms, name), ps, n, c->public ? t : cot);
     f->recursive = true;
-    map_put(&w->conversions, key, f);
     Graph **arms = NEW_ARRAY(w->arena, Graph *, t->nctors);
     Node *caps[2] = {ir_param(w, 0, t), ir_param(w, 1, ps[1])};
-    for (int k = 0; k < t->nctors; k++) arms[k] = ir_graph(w, ps, n, convert_arm(w, way, t, caps, n, k), NULL);
+    Conversion in = {w, c->public, c->leaf, 0}; /* its place is that of the call */
+    for (int k = 0; k < t->nctors; k++) arms[k] = ir_graph(w, ps, n, convert_arm(&in, t, caps, n, k), NULL);
     ir_func_finish(w, f, ir_switch(w, ir_tag(w, caps[0]), arms, t->nctors, caps, n));
   }
-  return ir_call(w, f, (Node *[]){x, y}, site);
+  return ir_call(w, *known, (Node *[]){x, y}, c->site);
 }
 
-/* y: the cotangent (to public); what x must have the shape of, or NULL (to cotangent). */
-static Node *convert(World *w, Way way, IrType *t, Node *x, Node *y, Site site) {
-  IrType *c = ad_cotangent(w, t);
-  if (c->kind == T_UNIT) return way == TO_PUBLIC ? x : ir_unit(w);
-  if (way == TO_START && t->kind != T_TUPLE)
-    return t->kind == T_ARRAY && ir_base(t)->kind == T_FLOAT ? ir_to_bag(w, ir_fill(w, ir_zero(w, c), x)) : ir_zero(w, c);
-  switch (t->kind) {
-  case T_TUPLE: {
-    Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
-    for (int i = 0; i < t->n; i++)
-      xs[i] = convert(w, way, t->args[i], ir_get(w, x, i), y ? ir_get(w, y, i) : NULL, site);
-    return ir_tuple(w, way == TO_PUBLIC ? t : c, xs);
-  }
-  case T_ARRAY: return convert_array(w, way, t, x, y, site);
-  case T_VARIANT:
-    if (!t->cotangent) return convert_variant(w, way, t, x, y, site);
-    return way == TO_PUBLIC ? y : x;
-  case T_FUN: return way == TO_PUBLIC ? x : ir_zero(w, c);
-  default: return way == TO_PUBLIC ? y : x;
-  }
+/* In arrays and variants: the derivative of a function is that function. */
+static Node *inner_leaf(const Conversion *c, IrType *t, Node *x, Node *y) {
+  if (t->kind == T_ARRAY) return convert_array(c, t, x, y);
+  if (t->kind == T_VARIANT && !t->nullable) return convert_variant(c, t, x, y);
+  if (t->kind == T_FUN) return c->public ? x : ir_zero(c->w, ad_cotangent(c->w, t));
+  return c->public ? y : x;
+}
+
+static Node *deep(const Conversion *c, IrType *t, Node *x, Node *y) {
+  Conversion in = {c->w, c->public, inner_leaf, c->site};
+  return convert(&in, t, x, y);
+}
+
+static Node *leaf(const Conversion *c, IrType *t, Node *x, Node *y) {
+  if (t->kind != T_FUN || !y) return deep(c, t, x, y);
+  if (c->public) return ir_closure(c->w, carrier(c->w, t), t, (Node *[]){x, y}, 2);
+  return from_carrier(c->w, t, x, y, c->site);
+}
+
+static Node *rule_leaf(const Conversion *c, IrType *t, Node *x, Node *y) {
+  if (t->kind != T_FUN) return deep(c, t, x, y);
+  Node *lost = ir_fail(c->w, ad_cotangent(c->w, t), ad_lost_function(c->w), c->site);
+  return ir_substitute(c->w, carried_of(c->w, t, lost), (Node *[]){x, y}, 2, 0);
+}
+
+static Node *start_leaf(const Conversion *c, IrType *t, Node *x, Node *y) {
+  (void)y;
+  Node *zero = ir_zero(c->w, ad_cotangent(c->w, t));
+  return t->kind == T_ARRAY && ir_base(t)->kind == T_FLOAT ? ir_to_bag(c->w, ir_fill(c->w, zero, x)) : zero;
+}
+
+static Node *uncarried_leaf(const Conversion *c, IrType *t, Node *cot, Node *y) {
+  (void)y;
+  if (t->kind != T_FUN) return cot;
+  Graph *g = carrier(c->w, t);
+  return ir_get(c->w, ir_env(c->w, OP_UNINJ, ir_env_payload(c->w, g, t), g, cot), 1);
 }
 
 Node *ad_to_cotangent(World *w, IrType *t, Node *x, Node *like, Site site) {
-  Node *c = convert(w, TO_COTANGENT, t, x, like, site);
-  return like ? ad_from_carriers(w, t, x, like, c, site) : c;
+  return convert(&(Conversion){w, false, leaf, site}, t, x, like);
+}
+Node *ad_from_rule(World *w, IrType *t, Node *x, Node *like, Site site) {
+  return convert(&(Conversion){w, false, rule_leaf, site}, t, x, like);
 }
 Node *ad_to_public(World *w, IrType *t, Node *x, Node *cot) {
-  return ad_with_carriers(w, t, convert(w, TO_PUBLIC, t, x, cot, 0), cot);
+  return convert(&(Conversion){w, true, leaf, 0}, t, x, cot);
 }
-Node *ad_start(World *w, IrType *t, Node *x) { return convert(w, TO_START, t, x, NULL, 0); }
-Node *ad_zero_public(World *w, IrType *t, Node *x) { return ad_to_public(w, t, x, ir_zero(w, ad_cotangent(w, t))); }
+Node *ad_start(World *w, IrType *t, Node *x) {
+  return convert(&(Conversion){w, false, start_leaf, 0}, t, x, NULL);
+}
+Node *ad_uncarried(World *w, IrType *t, Node *cot) {
+  return convert(&(Conversion){w, false, uncarried_leaf, 0}, t, cot, NULL);
+}
+Node *ad_zero_public(World *w, IrType *t, Node *x) {
+  return ad_to_public(w, t, x, ir_zero(w, ad_cotangent(w, t)));
+}

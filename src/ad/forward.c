@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Forward mode: a graph of values becomes a graph of values and tangents, node by node. Tangents have the types of
- * cotangents (a tangent of an array is a bag, dense where it comes from an array), and an absent one is zero.
+/* Forward mode: a graph of values becomes a graph of values and tangents, node by node. Tangents have the
+ * types of cotangents (a tangent of an array is a bag, dense where it comes from an array), and an absent
+ * one is zero.
  *
- * Nested graphs take pairs (value, tangent) for what is active, and return pairs. The normal forms of branches and loops take
- * them apart. */
+ * Nested graphs take pairs (value, tangent) for what is active, and return pairs. The normal forms of
+ * branches and loops take them apart. */
 #include "ad/ad_internal.h"
 
 /* x, as a pair if it has a tangent. */
@@ -20,110 +21,83 @@ static void set_dual(Diff *f, int at, Node *pair) {
 static void tangent_switch(Diff *f, int at) {
   World *w = f->w;
   Node *n = f->nodes[at], **caps = NEW_ARRAY(w->arena, Node *, n->nops);
-  bool *act = ad_active_all(f, n->ops + 1, n->nops - 1);
+  Fact *act = ad_facts(f, n->ops + 1, n->nops - 1, ACTIVE);
   for (int i = 1; i < n->nops; i++) caps[i - 1] = dual(f, n->ops[i]);
   Graph **arms = NEW_ARRAY(w->arena, Graph *, n->ngraphs);
   for (int t = 0; t < n->ngraphs; t++) arms[t] = ad_tangent(w, n->graphs[t], act);
   set_dual(f, at, ir_switch(w, ad_fwd(f, n->ops[0]), arms, n->ngraphs, caps, n->nops - 1));
 }
 
-/* The loop over duals. Slices become captures that are read at the index, so that all parameters stay in their places. */
-typedef struct DualLoop {
-  World *w;
-  const LoopInfo *l;
-  LoopInfo info;
-  bool *act;            /* of the body's parameters */
-  IrType **types;       /* of the new body's parameters */
-  int slots, n;
-  int *tangent_of;      /* where the tangents of a stacked result are stacked; 0: they are zero */
-} DualLoop;
-
-static Node *element(DualLoop *p, Node *array, Node *i, bool active) {
-  if (!active) return ir_index(p->w, array, &i, 1);
-  Node *x = ir_get(p->w, array, 0);
-  return ir_pair(p->w, ir_index(p->w, x, &i, 1), ir_bag_get(p->w, ir_get(p->w, array, 1), x, i));
-}
-
-static Graph *dual_body(DualLoop *p, Graph *body) {
-  World *w = p->w;
-  int slots = p->slots;
-  Node **args = NEW_ARRAY(w->arena, Node *, p->n);
-  for (int i = 0; i < p->n; i++) {
-    args[i] = ir_param(w, i, p->types[i]);
-    if (i > slots && i <= slots + p->l->nsliced) args[i] = element(p, args[i], args[0], p->act[i]);
-  }
-  Node *both = ir_instantiate(w, ad_tangent(w, body, p->act), args, 0);
-  Node *y = ir_get(w, both, 0), *dy = ir_get(w, both, 1);
-  Nodes out = {0};
-  for (int k = 0; k < slots + p->l->nstacked; k++) {
-    Node *x = ir_get(w, y, k);
-    vec_push(w->arena, out, k < slots && p->act[1 + k] ? ir_pair(w, x, ir_get(w, dy, k)) : x);
-  }
-  for (int k = slots; k < slots + p->l->nstacked; k++) {
-    Node *dx = ir_get(w, dy, k);
-    if (ad_is_zero(dx)) continue;
-    p->tangent_of[k] = out.len;
-    vec_push(w->arena, out, ir_fill(w, dx, ir_get(w, y, k)));
-  }
-  p->info.nstacked = out.len - slots;
-  return ir_graph(w, p->types, p->n, ir_record(w, out.data, out.len), body->name);
-}
-
-static Graph *dual_cond(DualLoop *p, Graph *cond) {
-  World *w = p->w;
-  int carried = p->l->ncarried, n = 1 + carried + p->info.ncaps, j = 0;
-  IrType **ts = NEW_ARRAY(w->arena, IrType *, n);
+/* Parameters of the body: index, carried values, …, as the loop's operands from `at` on. Of a sliced array
+ * with a tangent the element's tangent is read at the index. */
+static Node **dual_operands(Diff *f, LoopBuilder *b, const Node *loop, int n, const Fact *facts) {
+  World *w = f->w;
+  const LoopInfo *l = loop->loop;
+  Node **ops = loop->ops + !l->has_cond;
   Node **args = NEW_ARRAY(w->arena, Node *, n);
-  for (int k = 0; k < n; k++) {
-    int i = k <= carried ? k : k + p->l->naccs; /* the body's parameter */
-    ts[k] = p->types[i];
-    Node *x = ir_param(w, k, ts[k]);
-    if (i <= carried || i > p->slots + p->l->nsliced) args[j++] = p->act[i] ? ir_get(w, x, 0) : x;
+  args[0] = loop_index(b);
+  for (int i = 1; i < n; i++) {
+    LoopPart part = ir_loop_part(l, i - 1);
+    Node *x = ad_fwd(f, ops[i - 1]), *dx = ad_cot(f, ops[i - 1]);
+    if (part != LOOP_SLICED || !facts[i]) args[i] = loop_add(b, part, facts[i] ? ir_pair(w, x, dx) : x);
+    else {
+      Node *e = loop_add(b, part, x), *array = loop_add(b, LOOP_CAPTURED, x);
+      args[i] = ir_pair(w, e, ir_bag_get(w, loop_add(b, LOOP_CAPTURED, dx), array, args[0]));
+    }
   }
-  return ir_graph(w, ts, n, ir_instantiate(w, cond, args, 0), cond->name);
+  return args;
 }
 
-static Node *dual_results(DualLoop *p, IrType *t, Node *loop) {
-  World *w = p->w;
-  Node **ys = NEW_ARRAY(w->arena, Node *, t->n), **ts = NEW_ARRAY(w->arena, Node *, t->n);
-  IrType *ct = ad_cotangent(w, t);
-  for (int k = 0; k < t->n; k++) {
-    bool pair = k < p->slots && p->act[1 + k];
-    Node *x = ir_get(w, loop, k < t->n - 1 ? k : loop->type->n - 1);
-    ys[k] = pair ? ir_get(w, x, 0) : x;
-    if (pair) ts[k] = ir_get(w, x, 1);
-    else if (p->tangent_of[k]) ts[k] = ir_to_bag(w, ir_get(w, loop, p->tangent_of[k]));
-    else ts[k] = ir_zero(w, ct->args[k]);
+/* The condition, over values alone. */
+static Node *dual_cond(World *w, const LoopInfo *l, Graph *cond, Node **args, int n, const Fact *facts) {
+  Node **in = NEW_ARRAY(w->arena, Node *, n);
+  for (int i = 0, k = 0; i < n; i++) {
+    LoopPart part = i ? ir_loop_part(l, i - 1) : LOOP_CARRIED;
+    if (part == LOOP_CARRIED || part == LOOP_CAPTURED) in[k++] = facts[i] ? ir_get(w, args[i], 0) : args[i];
   }
-  return ir_pair(w, ir_tuple(w, t, ys), ir_tuple(w, ct, ts));
+  return ir_instantiate(w, cond, in, 0);
 }
 
 static void tangent_loop(Diff *f, int at) {
   World *w = f->w;
-  Node *n = f->nodes[at], **ops = n->ops + !n->loop->has_cond;
+  Node *n = f->nodes[at];
+  const LoopInfo *l = n->loop;
   Graph *body = n->graphs[0];
-  DualLoop p = {.w = w, .l = n->loop, .info = *n->loop, .n = body->nparams, .slots = n->loop->ncarried + n->loop->naccs};
-  p.act = ad_body_activity(w, body, p.l, ad_active_all(f, ops, p.n - 1));
-  p.types = NEW_ARRAY(w->arena, IrType *, p.n);
-  p.tangent_of = NEW_ARRAY(w->arena, int, n->type->n);
-  p.info.nsliced = 0;
-  p.info.ncaps += p.l->nsliced;
-  Node **in = NEW_ARRAY(w->arena, Node *, p.n);
-  p.types[0] = ir_type(w, T_INT);
-  for (int i = 1; i < p.n; i++) {
-    const Node *x = ops[i - 1];
-    in[i - 1] = p.act[i] ? ir_pair(w, ad_fwd(f, x), ad_cot(f, x)) : ad_fwd(f, x);
-    p.types[i] = in[i - 1]->type;
+  int slots = l->ncarried + l->naccs, last = slots + l->nstacked, p = body->nparams;
+  Fact *facts = ad_body_facts(f, n);
+  LoopBuilder *b = loop_open(w, l->down);
+  Node **args = dual_operands(f, b, n, p, facts);
+  Node *both = ir_instantiate(w, ad_tangent(w, body, facts), args, 0);
+  Node *y = ir_get(w, both, 0), *dy = ir_get(w, both, 1);
+  int *tangents = NEW_ARRAY(w->arena, int, last + 1); /* where those of a stacked result are stacked */
+  for (int k = 0; k < slots; k++) {
+    Node *x = ir_get(w, y, k);
+    loop_next(b, args[1 + k], facts[1 + k] ? ir_pair(w, x, ir_get(w, dy, k)) : x);
   }
-  Graph *b = dual_body(&p, body), *cond = p.l->has_cond ? dual_cond(&p, n->graphs[1]) : NULL;
-  Node *count = cond ? NULL : ad_fwd(f, n->ops[0]);
-  set_dual(f, at, dual_results(&p, n->type, ir_loop(w, &p.info, count, in, b, cond, n->site)));
+  for (int k = slots; k < last; k++) loop_stack(b, ir_get(w, y, k));
+  for (int k = slots; k < last; k++) {
+    Node *dx = ir_get(w, dy, k);
+    tangents[k] = ad_is_zero(dx) ? -1 : loop_stack(b, ir_fill(w, dx, ir_get(w, y, k)));
+  }
+  Node *cond = l->has_cond ? dual_cond(w, l, n->graphs[1], args, p, facts) : NULL;
+  loop_close(b, cond ? NULL : ad_fwd(f, n->ops[0]), cond, n->site);
+  IrType *ct = ad_cotangent(w, n->type);
+  Node **ys = NEW_ARRAY(w->arena, Node *, last + 1), **ts = NEW_ARRAY(w->arena, Node *, last + 1);
+  for (int k = 0; k <= last; k++) {
+    ts[k] = ir_zero(w, ct->args[k]);
+    ys[k] = k < slots ? loop_result(b, args[1 + k]) : k < last ? loop_stacked(b, k - slots) : loop_trips(b);
+    if (k < slots && facts[1 + k]) ts[k] = ir_get(w, ys[k], 1), ys[k] = ir_get(w, ys[k], 0);
+    if (k >= slots && k < last && tangents[k] >= 0) ts[k] = ir_to_bag(w, loop_stacked(b, tangents[k]));
+  }
+  f->fwd[at] = ir_tuple(w, n->type, ys);
+  f->cot[at] = ir_tuple(w, ct, ts);
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------ */
-/* Parameters of f, then the tangents of the active ones. No pairs: calls are specialised for arguments that are functions. */
-static Func *dual_function(World *w, Func *f, const bool *act) {
-  void **known = ad_derived(w, &f->ad, D_DUAL, f->nparams, act, NULL);
+/* Parameters of f, then the tangents of the active ones. No pairs: calls are specialised for arguments
+ * that are functions. */
+static Func *dual_function(World *w, Func *f, const Fact *act) {
+  void **known = ir_memo_closures(w, f, "dual", act, (size_t)f->nparams);
   if (*known) return *known;
   Vec(IrType *) ps = {0};
   Node **args = NEW_ARRAY(w->arena, Node *, f->nparams + 1);
@@ -142,7 +116,8 @@ static Func *dual_function(World *w, Func *f, const bool *act) {
   return d;
 }
 
-/* dy, if what the pullback gives for functions that have tangents carries something: else those would be lost. */
+/* dy, if what the pullback gives for functions that have tangents carries something: else those would be
+ * lost. */
 static Node *nothing_lost(Diff *f, const Node *n, Node *pullback, Node *zero, Node *dy) {
   World *w = f->w;
   Node *cots = ir_apply(w, pullback, zero, NULL, n->site);
@@ -165,7 +140,7 @@ static void rule_tangent(Diff *f, int at, Func *fn, Node **args, const Node *n) 
   if (fn->tangent) {
     both = ir_call(w, fn->tangent, all, n->site);
     dy = ir_get(w, both, 1);
-  } else { /* the pullback is linear in its cotangent: its own pullback, at zero, takes tangents to tangents */
+  } else { /* the pullback is linear: its own pullback, at zero, takes tangents to tangents */
     both = ir_call(w, fn->pullback, args, n->site);
     Node *zero = ad_zero_public(w, fn->result, ir_get(w, both, 0));
     Node *back = ir_get(w, ad_vjp(w, ir_get(w, both, 1), zero, NULL, n->site), 1);
@@ -190,7 +165,7 @@ static void tangent_call(Diff *f, int at) {
     f->cot[at] = ad_no_rule(w, ad_cotangent(w, n->type), fn->name ? fn->name : "a foreign function", n->site);
     return;
   }
-  bool *act = ad_active_all(f, n->ops, n->nops);
+  Fact *act = ad_facts(f, n->ops, n->nops, ACTIVE);
   Nodes all = {0};
   for (int i = 0; i < n->nops; i++) vec_push(w->arena, all, args[i]);
   for (int i = 0; i < n->nops; i++)
@@ -198,13 +173,14 @@ static void tangent_call(Diff *f, int at) {
   set_dual(f, at, ir_call(w, dual_function(w, fn, act), all.data, n->site));
 }
 
-/* A checkpoint of the function of values and tangents, those of its captures too: a reverse mode outside computes both again. */
+/* A checkpoint of the function of values and tangents, those of its captures too: a reverse mode outside
+ * computes both again. */
 static void tangent_checkpoint(Diff *f, int at) {
   World *w = f->w;
   Node *n = f->nodes[at], *token = n->nops == 3 ? n->ops[2] : NULL;
-  Target t = ad_target(w, n->ops[0], n->ops[1], token, n->site);
+  Target t = ir_target(w, n->ops[0], n->ops[1], token, n->site);
   int nx = t.g->nparams, own = token ? 2 : 1;
-  bool *act = ad_active_all(f, t.args, nx);
+  Fact *act = ad_facts(f, t.args, nx, ACTIVE);
   Graph *g = ad_tangent(w, t.g, act);
   Node **args = ad_fwd_all(f, t.args, nx), *both = g->result;
   for (int i = 0; i < nx; i++)
@@ -215,7 +191,8 @@ static void tangent_checkpoint(Diff *f, int at) {
     g = ir_graph(w, g->params, nx, both, g->name);
   }
   IrType *fun = ir_fun_type(w, args[0]->type, token ? both->type->args[0] : both->type, token != NULL);
-  both = ir_checkpoint(w, ir_closure(w, g, fun, args + own, nx - own), args[0], token ? args[1] : NULL, n->site);
+  Node *dual = ir_closure(w, g, fun, args + own, nx - own);
+  both = ir_checkpoint(w, dual, args[0], token ? args[1] : NULL, n->site);
   Node *pair = token ? ir_get(w, both, 0) : both, *y = ir_get(w, pair, 0), *dy = ir_get(w, pair, 1);
   f->fwd[at] = token ? ir_pair(w, y, ir_get(w, both, 1)) : y;
   f->cot[at] = token ? ir_only(w, ad_cotangent(w, n->type), 0, dy) : dy;
@@ -233,20 +210,20 @@ static void step(Diff *f, int at) {
     f->fwd[at] = ad_rebuild(f, n);
     if (active) f->cot[at] = ad_rule_tangent(f, at);
   }
-  f->act[at] = f->cot[at] != NULL;
+  f->facts[at] = f->cot[at] ? ACTIVE : 0;
 }
 
-Graph *ad_tangent(World *w, Graph *g, const bool *active) {
-  Diff *f = ad_begin(w, g, active);
+Graph *ad_tangent(World *w, Graph *g, const Fact *params) {
+  Diff *f = ad_begin(w, g, params);
   IrType **ts = NEW_ARRAY(w->arena, IrType *, g->nparams + 1);
   for (int i = 0; i < g->nparams; i++) {
-    bool pair = active[i] && ad_has_slot(w, g->params[i]);
+    bool pair = (params[i] & ACTIVE) && ad_has_slot(w, g->params[i]);
     ts[i] = pair ? ir_pair_type(w, g->params[i], ad_cotangent(w, g->params[i])) : g->params[i];
   }
   for (int i = 0; i < f->n; i++) {
     Node *n = f->nodes[i];
     if (n->op != OP_PARAM) step(f, i);
-    else if (f->act[i]) set_dual(f, i, ir_param(w, (int)n->attr.i, ts[n->attr.i]));
+    else if (f->facts[i]) set_dual(f, i, ir_param(w, (int)n->attr.i, ts[n->attr.i]));
     else f->fwd[i] = ir_param(w, (int)n->attr.i, ts[n->attr.i]);
   }
   return ir_graph(w, ts, g->nparams, ir_pair(w, ad_fwd(f, g->result), ad_cot(f, g->result)), g->name);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Reverse mode: the combined form of a graph; and the bookkeeping of both modes.
  *
- * One walk over the nodes of the graph makes the forward nodes; one walk back, from the result, keeps for each node the
- * cotangent it has received so far and, when the node's turn comes, hands on to its operands what they get: one rule per
- * node, however often it is used. A node without cotangent is skipped: zero is the absence of one. What the two walks
- * make stands in one space of parameters (ad_internal.h), so when both are wanted at once nothing has to be stored, and
- * when they are wanted apart ad_split reads off what the backward pass needs. */
+ * One walk over the nodes of the graph makes the forward nodes; one walk back, from the result, keeps for
+ * each node the cotangent it has received so far and, when the node's turn comes, hands on to its operands
+ * what they get: one rule per node, however often it is used. A node without cotangent is skipped: zero is
+ * the absence of one. What the two walks make stands in one space of parameters (ad_internal.h), so when
+ * both are wanted at once nothing has to be stored, and when they are wanted apart ir_split reads off what
+ * the backward pass needs. */
 #include "ad/ad_internal.h"
 
 /* ---- Bookkeeping -------------------------------------------------------------------- */
 static int position(const Diff *r, const Node *x) { return (int)(uintptr_t)map_get(&r->pos, x) - 1; }
 Node *ad_fwd(const Diff *r, const Node *x) { return r->fwd[position(r, x)]; }
-bool ad_active(const Diff *r, const Node *x) { return r->act[position(r, x)]; }
-bool ad_unstable(const Diff *r, const Node *x) { return r->unstable[position(r, x)]; }
+bool ad_active(const Diff *r, const Node *x) { return r->facts[position(r, x)] & ACTIVE; }
 
 Node **ad_fwd_all(const Diff *r, Node **xs, int n) {
   Node **out = NEW_ARRAY(r->w->arena, Node *, n + 1);
@@ -20,9 +20,9 @@ Node **ad_fwd_all(const Diff *r, Node **xs, int n) {
   return out;
 }
 
-bool *ad_active_all(const Diff *r, Node **xs, int n) {
-  bool *out = NEW_ARRAY(r->w->arena, bool, n + 1);
-  for (int i = 0; i < n; i++) out[i] = ad_active(r, xs[i]);
+Fact *ad_facts(const Diff *r, Node **xs, int n, Fact which) {
+  Fact *out = NEW_ARRAY(r->w->arena, Fact, n + 1);
+  for (int i = 0; i < n; i++) out[i] = r->facts[position(r, xs[i])] & which;
   return out;
 }
 
@@ -74,56 +74,33 @@ void ad_region_all_done(Diff *r, Node **xs, int n, Node *accs) {
     if (ad_active(r, xs[i])) ad_region_done(r, xs[i], ir_get(r->w, accs, k++));
 }
 
-typedef struct Entry {
-  Derived what;
-  int closures;        /* how many unknown calls could mean then */
-  bool *active, *unstable;
-  void *it;
-  struct Entry *next;
-} Entry;
-
-void **ad_derived(World *w, void **owner, Derived what, int n, const bool *active, const bool *unstable) {
-  for (Entry *e = *owner; e; e = e->next) {
-    bool same = e->what == what && e->closures == w->nclosures;
-    for (int i = 0; i < n && same; i++)
-      same = e->active[i] == active[i] && e->unstable[i] == (unstable && unstable[i]);
-    if (same) return &e->it;
-  }
-  Entry *e = NEW(w->arena, Entry);
-  *e = (Entry){what, w->nclosures, NEW_ARRAY(w->arena, bool, n + 1), NEW_ARRAY(w->arena, bool, n + 1), NULL, *owner};
-  for (int i = 0; i < n; i++) {
-    e->active[i] = active[i];
-    e->unstable[i] = unstable && unstable[i];
-  }
-  *owner = e;
-  return &e->it;
-}
-
-Diff *ad_begin(World *w, Graph *g, const bool *active) {
+Diff *ad_begin(World *w, Graph *g, const Fact *params) {
   Diff *r = NEW(w->arena, Diff);
   Node **nodes;
   int n = ir_order(w->arena, g, &nodes), room = n + g->nparams;
   *r = (Diff){.w = w, .n = n, .nodes = NEW_ARRAY(w->arena, Node *, room)};
   r->fwd = NEW_ARRAY(w->arena, Node *, room);
-  r->act = NEW_ARRAY(w->arena, bool, room);
+  r->facts = NEW_ARRAY(w->arena, Fact, room);
   r->cot = NEW_ARRAY(w->arena, Node *, room);
   r->memo = NEW_ARRAY(w->arena, void *, room);
-  r->unstable = NEW_ARRAY(w->arena, bool, room);
   map_init(&r->pos, w->arena);
   for (int i = 0; i < room; i++) {
     Node *x = i < n ? nodes[i] : ir_param(w, i - n, g->params[i - n]);
     r->nodes[i] = r->fwd[i] = x;
     if (i < n || position(r, x) < 0) map_put(&r->pos, x, (void *)(uintptr_t)(i + 1));
-    if (x->op == OP_PARAM) r->act[i] = active[x->attr.i] && ad_has_slot(w, x->type);
+    if (x->op != OP_PARAM) continue;
+    r->facts[i] = params[x->attr.i];
+    if (!ad_has_slot(w, x->type)) r->facts[i] &= UNSTABLE;
   }
   return r;
 }
 
 bool ad_visit(Diff *r, int at) {
   const Node *n = r->nodes[at];
-  for (int i = 0; i < n->nops; i++) r->act[at] |= ad_active(r, n->ops[i]);
-  if (n->op == OP_STOP || !ad_has_slot(r->w, n->type)) r->act[at] = false;
-  return r->act[at];
+  if (n->op == OP_STOP || !ad_has_slot(r->w, n->type)) return false;
+  for (int i = 0; i < n->nops; i++)
+    if (ad_active(r, n->ops[i])) return r->facts[at] |= ACTIVE;
+  return false;
 }
 
 Node *ad_rebuild(const Diff *r, Node *n) {
@@ -136,12 +113,14 @@ Node *ad_rebuild(const Diff *r, Node *n) {
 /* ---- The two walks ------------------------------------------------------------------------------------ */
 /* An array that is overwritten from one run of this graph to the next, or may share memory with one. */
 static bool is_unstable(const Diff *r, const Node *n) {
-  if (n->type->kind != T_ARRAY && n->type->kind != T_BAG) return n->op == OP_GET && ad_unstable(r, n->ops[0]);
+  bool array = n->type->kind == T_ARRAY || n->type->kind == T_BAG;
+  if (!array && n->op != OP_GET) return false;
   switch (n->op) {
   case OP_UPDATE: case OP_ACC_AT: case OP_CUPDATE: return true;
-  case OP_SWITCH: case OP_CALL: case OP_APPLY: case OP_SLICE: case OP_INDEX: case OP_AFTER: case OP_GET: case OP_RESHAPE:
+  case OP_SWITCH: case OP_CALL: case OP_APPLY:
+  case OP_SLICE: case OP_INDEX: case OP_AFTER: case OP_GET: case OP_RESHAPE:
     for (int i = 0; i < n->nops; i++)
-      if (ad_unstable(r, n->ops[i])) return true;
+      if (*ad_facts(r, n->ops + i, 1, UNSTABLE)) return true;
     return false;
   default: return false;
   }
@@ -150,7 +129,7 @@ static bool is_unstable(const Diff *r, const Node *n) {
 static void forward(Diff *r, int at) {
   Node *n = r->nodes[at];
   bool active = ad_visit(r, at);
-  r->unstable[at] = is_unstable(r, n);
+  if (is_unstable(r, n)) r->facts[at] |= UNSTABLE;
   if (active && n->op == OP_SWITCH) ad_switch_forward(r, at);
   else if (active && n->op == OP_LOOP) ad_loop_forward(r, at);
   else if (active && (n->op == OP_CALL || n->op == OP_APPLY)) ad_call_forward(r, at);
@@ -171,55 +150,55 @@ static void backward(Diff *r, int at) {
   }
 }
 
-/* Parameters of the combined form after those of g: D, and accumulators. */
-static void declare(World *w, Combined *c, const bool *active) {
-  c->types = NEW_ARRAY(w->arena, IrType *, 2 * c->p + 1);
-  c->active = NEW_ARRAY(w->arena, bool, c->p + 1);
-  c->types[c->p] = ad_cotangent(w, c->g->result->type);
-  for (int i = 0; i < c->p; i++) {
-    c->types[i] = c->g->params[i];
-    c->active[i] = active[i] && ad_has_slot(w, c->types[i]);
-    if (c->active[i]) c->types[c->p + 1 + c->nacc++] = ad_cotangent(w, c->types[i]);
-  }
-  c->total = c->p + 1 + c->nacc;
-}
-
-/* Parameter x has accumulator acc. Where x is a tuple its components get theirs, so that what is done with them adds to it. */
+/* Parameter x has accumulator acc. Where x is a tuple its components get theirs, so that what is done with
+ * them adds to it. */
 static void start_from(Diff *r, Node *x, Node *acc) {
   World *w = r->w;
   Node **rest = x->type->kind == T_TUPLE ? NEW_ARRAY(w->arena, Node *, x->type->n + 1) : NULL;
   for (int k = 0; rest && k < x->type->n; k++) rest[k] = ir_get(w, acc, k);
   for (int i = 0; rest && i < r->n; i++) {
     Node *part = r->nodes[i];
-    if (part->op != OP_GET || part->ops[0] != x || !r->act[i]) continue;
+    if (part->op != OP_GET || part->ops[0] != x || !(r->facts[i] & ACTIVE)) continue;
     start_from(r, part, rest[part->attr.i]);
     rest[part->attr.i] = ir_zero(w, rest[part->attr.i]->type);
   }
   ad_add(r, x, rest ? ir_tuple(w, acc->type, rest) : acc);
 }
 
-Combined *ad_combine(World *w, Graph *g, const bool *active, const bool *unstable, bool rerun) {
-  void **known = ad_derived(w, &g->ad, rerun ? D_COMBINED_RERUN : D_COMBINED, g->nparams, active, unstable);
+/* The types of the combined form's parameters. */
+static IrType **declare(World *w, Combined *c, const Fact *params) {
+  IrType **types = NEW_ARRAY(w->arena, IrType *, 2 * c->p + 1);
+  c->active = NEW_ARRAY(w->arena, bool, c->p + 1);
+  types[c->p] = ad_cotangent(w, c->g->result->type);
+  for (int i = 0; i < c->p; i++) {
+    types[i] = c->g->params[i];
+    c->active[i] = (params[i] & ACTIVE) && ad_has_slot(w, types[i]);
+    if (c->active[i]) types[c->p + 1 + c->nacc++] = ad_cotangent(w, types[i]);
+  }
+  return types;
+}
+
+Combined *ad_combine(World *w, Graph *g, const Fact *params, bool rerun) {
+  const char *name = rerun ? "combined, may run again" : "combined";
+  void **known = ir_memo_closures(w, g, name, params, (size_t)g->nparams);
   if (*known) return *known;
   Combined *c = NEW(w->arena, Combined);
   c->g = g;
   c->p = g->nparams;
-  declare(w, c, active);
-  Diff *r = ad_begin(w, g, active);
+  IrType **types = declare(w, c, params);
+  Diff *r = ad_begin(w, g, params);
   r->rerun = rerun;
-  for (int i = 0; i < r->n; i++) {
-    Node *x = r->nodes[i];
-    if (x->op != OP_PARAM) forward(r, i);
-    else r->unstable[i] = unstable && unstable[x->attr.i];
-  }
+  for (int i = 0; i < r->n; i++)
+    if (r->nodes[i]->op != OP_PARAM) forward(r, i);
   c->y = ad_fwd(r, g->result);
-  Nodes params = {0}, accs = {0};
+  Nodes inputs = {0}, accs = {0};
   for (int i = 0; i < c->p; i++)
-    if (c->active[i]) vec_push(w->arena, params, ir_param(w, i, g->params[i]));
-  for (int k = 0; k < c->nacc; k++) start_from(r, params.data[k], ir_param(w, c->p + 1 + k, c->types[c->p + 1 + k]));
-  ad_add(r, g->result, ir_param(w, c->p, c->types[c->p]));
+    if (c->active[i]) vec_push(w->arena, inputs, ir_param(w, i, g->params[i]));
+  for (int k = 0, at = c->p + 1; k < c->nacc; k++, at++)
+    start_from(r, inputs.data[k], ir_param(w, at, types[at]));
+  ad_add(r, g->result, ir_param(w, c->p, types[c->p]));
   for (int i = r->n - 1; i >= 0; i--) backward(r, i);
-  for (int k = 0; k < c->nacc; k++) vec_push(w->arena, accs, ad_take(r, params.data[k]));
-  c->accs = ir_record(w, accs.data, accs.len);
+  for (int k = 0; k < c->nacc; k++) vec_push(w->arena, accs, ad_take(r, inputs.data[k]));
+  c->back = ir_graph(w, types, c->p + 1 + c->nacc, ir_record(w, accs.data, accs.len), g->name);
   return *known = c;
 }

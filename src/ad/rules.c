@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules of single operations, in both modes. Reverse: what the cotangent d of a node adds to those of its operands.
- * Forward: the tangent of a node from those of its operands.
+/* Rules of single operations, in both modes. Reverse: what the cotangent d of a node adds to those of its
+ * operands. Forward: the tangent of a node from those of its operands.
  *
- * Scalar functions have their rules in the library. All else here is linear in what can be differentiated (or is once the
- * indices are fixed): forward mode does the same to the tangents, reverse mode the adjoint, and the adjoint of each
- * operation is another one. */
+ * Scalar functions have their rules in the library. All else here is linear in what can be differentiated
+ * (or is once the indices are fixed): forward mode does the same to the tangents, reverse mode the
+ * adjoint, and the adjoint of each operation is another one. */
 #include "ad/ad_internal.h"
 
 Node *ad_no_rule(World *w, IrType *t, const char *what, Site site) {
@@ -14,8 +14,8 @@ Node *ad_no_rule(World *w, IrType *t, const char *what, Site site) {
 }
 
 /* ---- Scalar operations ------------------------------------------------------------------ */
-/* x, but 0 where it is the NaN that a zero cotangent makes of a partial which is infinite. The cotangent alone doesn't
- * decide: x has to keep its own derivative by d where d is 0. */
+/* x, but 0 where it is the NaN that a zero cotangent makes of a partial which is infinite. The cotangent
+ * alone doesn't decide: x has to keep its own derivative by d where d is 0. */
 static Node *unless_zero(World *w, Node *d, Node *x) {
   if (d->op == OP_FLOAT && d->attr.f != 0) return x;
   Node *lost = ir_op2(w, OP_AND, ir_op2(w, OP_FEQ, d, ir_float(w, 0)), ir_op1(w, OP_IS_NAN, x));
@@ -32,7 +32,8 @@ static void divide_rule(World *w, Node **args, Node *value, Node *d, Node **out)
 static void library_rule(World *w, const Node *n, Node **args, Node *d, Node **out) {
   Func *rule = w->rule ? w->rule(w->rule_user, (Op)n->op) : NULL;
   bool has = rule && rule->pullback && rule->pullback->graph;
-  Node *cot = has ? ir_apply(w, ir_get(w, ir_instantiate(w, rule->pullback->graph, args, 0), 1), d, NULL, 0) : NULL;
+  Node *both = has ? ir_instantiate(w, rule->pullback->graph, args, 0) : NULL;
+  Node *cot = has ? ir_apply(w, ir_get(w, both, 1), d, NULL, 0) : NULL;
   for (int i = 0; i < n->nops; i++) {
     if (args[i]->type->kind != T_FLOAT) continue;
     if (!has) out[i] = ad_no_rule(w, args[i]->type, op_names[n->op], n->site);
@@ -112,7 +113,8 @@ static Node *entry_put(const Node *n) {
 static Nodes places(Diff *r, const Node *n) {
   Nodes out = {0};
   Node *base = ad_fwd(r, n->ops[0]), **dims = ir_dims(r->w, base);
-  for (int i = 0; i < ir_rank(base->type) && base->type->kind == T_ARRAY; i++) vec_push(r->w->arena, out, dims[i]);
+  int rank = base->type->kind == T_ARRAY ? ir_rank(base->type) : 0;
+  for (int i = 0; i < rank; i++) vec_push(r->w->arena, out, dims[i]);
   for (int i = 1; i < n->nops - (entry_put(n) != NULL); i++) vec_push(r->w->arena, out, ad_fwd(r, n->ops[i]));
   return out;
 }
@@ -167,16 +169,8 @@ static Node *array_tangent(Diff *f, const Node *n) {
 static Node *sum_op(World *w, Op op, const Node *n, IrType *t, Node *x) {
   if (n->ngraphs) return ir_env(w, op, t, n->graphs[0], x);
   const IrType *variant = n->op == OP_INJ ? n->type : n->ops[0]->type;
-  int tag = (int)n->attr.i + !variant->cotangent;
+  int tag = (int)n->attr.i + !variant->nullable;
   return op == OP_INJ ? ir_inj(w, t, tag, x) : ir_uninj(w, x, tag);
-}
-
-/* Cotangents of what a closure of type `fun` with this graph captures. */
-static IrType *captures_type(World *w, const Graph *g, const IrType *fun) {
-  int own = 1 + fun->effect, n = g->nparams - own;
-  IrType **ts = NEW_ARRAY(w->arena, IrType *, n + 1);
-  for (int i = 0; i < n; i++) ts[i] = ad_cotangent(w, g->params[own + i]);
-  return ir_tuple_type(w, ts, NULL, n);
 }
 
 void ad_rule_backward(Diff *r, int at, Node *d) {
@@ -194,13 +188,13 @@ void ad_rule_backward(Diff *r, int at, Node *d) {
   case OP_CADD: ad_add(r, x, d); ad_add(r, n->ops[1], d); return;
   case OP_AFTER: ad_add(r, x, d); return;
   case OP_CLOSURE:
-    if (x) d = ir_env(w, OP_UNINJ, captures_type(w, n->graphs[0], n->type), n->graphs[0], d);
+    if (x) d = ir_env(w, OP_UNINJ, ir_env_payload(w, n->graphs[0], n->type), n->graphs[0], d);
     /* fall through */
   case OP_TUPLE:
     for (int i = 0; i < n->nops; i++) ad_add(r, n->ops[i], ir_get(w, d, i));
     return;
   case OP_CLOSURE_CAP:
-    d = ir_only(w, captures_type(w, n->graphs[0], x->type), (int)n->attr.i, d);
+    d = ir_only(w, ir_env_payload(w, n->graphs[0], x->type), (int)n->attr.i, d);
     ad_add(r, x, ir_env(w, OP_INJ, t, n->graphs[0], d));
     return;
   case OP_GET: ad_add(r, x, ir_only(w, t, (int)n->attr.i, d)); return;
@@ -232,7 +226,7 @@ Node *ad_rule_tangent(Diff *f, int at) {
   case OP_INJ: case OP_UNINJ: return sum_op(w, (Op)n->op, n, t, ts[0]);
   case OP_CLOSURE: return ir_env(w, OP_INJ, t, n->graphs[0], ir_record(w, ts, n->nops));
   case OP_CLOSURE_CAP:
-    ts[0] = ir_env(w, OP_UNINJ, captures_type(w, n->graphs[0], n->ops[0]->type), n->graphs[0], ts[0]);
+    ts[0] = ir_env(w, OP_UNINJ, ir_env_payload(w, n->graphs[0], n->ops[0]->type), n->graphs[0], ts[0]);
     return ir_get(w, ts[0], (int)n->attr.i);
   case OP_RT: return ad_no_rule(w, t, n->attr.rt->name, n->site);
   default: return (op_flags[n->op] & OPF_S) && n->type->kind == T_FLOAT ? scalar_tangent(f, n, at) : NULL;

@@ -125,7 +125,7 @@ static RtFunc *new_func(Rt *rt, Mod *m, LFunc *code) {
   RtFunc *f = zeroed(rt, 1, sizeof *f);
   if (!f) return NULL;
   *f = (RtFunc){.mod = m, .code = code, .id = code->id, .nparams = code->nparams, .nresults = code->nresults, .ncaps = code->ncaps,
-                .cot_kinds = code->cot_kinds, .ncot = code->ncot, .cot_descs = code->cot_descs};
+                .acc_kinds = code->acc_kinds, .nacc = code->nacc, .acc_descs = code->acc_descs};
   f->param_kinds = zeroed(rt, (size_t)f->nparams, 1);
   if (!f->param_kinds) {
     give_back(rt, f, 1, sizeof *f);

@@ -33,7 +33,7 @@ typedef enum IrKind {
   T_FUN,     /* args = {parameter, result}; effect. Always unary */
   T_VARIANT, /* nominal */
   T_BAG,     /* args[0]: what it accumulates for each element; an accumulator for an array (same nesting) */
-  T_ENV      /* cotangent of a function: null, or (graph, cotangents of its captures); args[0] the function type */
+  T_ENV      /* an accumulator for a function: null, or (graph, accumulators for its captures); args[0] the function type */
 } IrKind;
 
 typedef struct IrCtor { Sym name; IrType *payload; /* T_UNIT: none */ } IrCtor;
@@ -49,8 +49,8 @@ struct IrType {
   const void *key;      /* its declaration: identity with args */
   IrCtor *ctors;        /* filled by whoever interned it first; NULL until then */
   int nctors;
-  bool cotangent;       /* made by AD: constructor 0 is the null */
-  IrType *cot;          /* cached cotangent type */
+  bool nullable;        /* constructor 0 is the null, which takes no memory */
+  IrType *accumulator;  /* cached */
   const void *layout;   /* the runtime's, cached by lowering */
   const void *desc;
 };
@@ -65,6 +65,10 @@ IrType *ir_env_type(World *w, IrType *fun);
 IrType *ir_variant_type(World *w, Sym name, const void *key, IrType **args, int n);
 int ir_rank(const IrType *t);            /* T_ARRAY or T_BAG: levels of nesting of that kind; else 0 */
 IrType *ir_base(IrType *t);              /* what is below them */
+/* The type of accumulators for values of type t; T_UNIT where t holds no float. Idempotent (accumulators.c). */
+IrType *ir_accumulator(World *w, IrType *t);
+/* What an environment for closures of this graph and function type holds: accumulators for the captures, a tuple. */
+IrType *ir_env_payload(World *w, const Graph *g, const IrType *fun);
 void ir_type_print(const IrType *t, Str *out);
 
 /* ---- Nodes ---------------------------------------------------------------------- */
@@ -74,7 +78,7 @@ typedef enum Op {
 #undef OP
   OP_COUNT
 } Op;
-enum { OPF_S = 1, OPF_C = 2, OPF_F = 4, OPF_E = 8, OPF_L = 16, OPF_K = 32 };
+enum { OPF_S = 1, OPF_C = 2, OPF_F = 4, OPF_A = 8, OPF_L = 16, OPF_K = 32 };
 extern const char *const op_names[OP_COUNT];
 extern const unsigned char op_flags[OP_COUNT];
 
@@ -141,7 +145,6 @@ struct Graph {
                            so that their captures stay as they are, and rewritten graphs inherit the number */
   Sym name;             /* first name it got, for traces and pictures; no part of identity */
   void *cache;          /* ir: its nodes in order */
-  void *ad;             /* src/ad: its derivatives */
 };
 
 /* A named function. Non-recursive ones are mere names for a graph and are usually inlined. */
@@ -159,7 +162,7 @@ struct Func {
   struct { Sym library, symbol; } foreign; /* a C function of floats/ints: no graph */
   Span span;
   void *specialised;    /* (argument position, closure graph) -> Func */
-  void *ad, *lower;     /* caches of later stages */
+  void *lower;          /* cache of a later stage */
 };
 
 /* ---- World ------------------------------------------------------------------------ */
@@ -180,11 +183,7 @@ struct World {
    * The Func has the primitive's parameters; its pullback/tangent are set. */
   Func *(*rule)(void *user, Op op);
   void *rule_user;
-  Map conversions;      /* src/ad: functions between values and cotangents */
-  Map closures;         /* src/ad: function type -> graphs that closures of it may have */
-  int nclosures;        /* src/ad: graphs in all of them */
   uint64_t identities;  /* given out so far: Graph.identity */
-  Rewriter *expander;   /* src/ad: the run under way */
   uint32_t next_id;
   uint32_t walk;        /* number of the latest walk: Node.mark */
   void *growth;         /* report of what wasn't inlined and why */
@@ -255,7 +254,7 @@ void ir_func_finish(World *w, Func *f, Node *result);
 Node *ir_instantiate(World *w, Graph *g, Node **args, Site site);
 /* x with PARAM k replaced by args[k]. */
 Node *ir_substitute(World *w, Node *x, Node **args, int nargs, Site site);
-/* Environments (T_ENV): OP_INJ and OP_UNINJ with the closure's graph; the payload is the tuple of the cotangents of its captures. */
+/* Environments (T_ENV): OP_INJ and OP_UNINJ with the closure's graph; the payload is a tuple, ir_env_payload. */
 Node *ir_env(World *w, Op op, IrType *t, Graph *g, Node *x);
 Node *ir_closure_cap(World *w, Node *closure, Graph *g, int i);
 Node *ir_graph_id(World *w, Graph *g);

@@ -19,6 +19,10 @@ typedef struct Tables {
   Map resited;        /* graph id and site to the graph whose places are inlined at the site */
   Map unrolled;       /* CALL node -> what it unrolled to, or itself */
   Map graph_funcs;    /* Graph -> Func that names it */
+  Map memos;          /* anything -> list of what passes remember about it */
+  Map closures;       /* function type -> graphs that closures of it may have */
+  int nclosures;      /* graphs in all of them */
+  Rewriter *rewriter; /* the run under way */
   IrType *plain[T_TUPLE];
   Vec(Node *) stack, order; /* of the walk under way */
   Vec(Node *) scratch; /* values of the instantiations under way */

@@ -4,7 +4,7 @@
 #include "ir/ir_internal.h"
 #include <string.h>
 
-enum { S = OPF_S, C = OPF_C, F = OPF_F, E = OPF_E, L = OPF_L, K = OPF_K };
+enum { S = OPF_S, C = OPF_C, F = OPF_F, A = OPF_A, L = OPF_L, K = OPF_K };
 const char *const op_names[OP_COUNT] = {
 #define OP(name, text, n, flags) [OP_##name] = text,
 #include "ir/ops.def"
@@ -28,8 +28,8 @@ World *world_new(Arena *a, Arena *temp, SymTable *syms) {
   map_init(&t->resited, a);
   map_init(&t->unrolled, a);
   map_init(&t->graph_funcs, a);
-  map_init(&w->conversions, a);
-  map_init(&w->closures, a);
+  map_init(&t->memos, a);
+  map_init(&t->closures, a);
   t->unroll_left = 4000;
   vec_push(a, w->sites, ((SiteInfo){0}));
   return w;

@@ -2,8 +2,8 @@
 /* Scalar nodes: constant folding and identities, applied as the node is made.
  *
  * What the user wrote keeps its IEEE meaning: only identities that hold for every float, NaN and signed zero
- * included, are used on FADD … FDIV. CADD is the addition of cotangents that AD makes; its order isn't promised,
- * so like terms are collected there: a + a + x*3 + x becomes 2*a + 4*x. Not so in strict mode. */
+ * included, are used on FADD … FDIV. CADD is the addition of contributions to accumulators; its order isn't
+ * promised, so like terms are collected there: a + a + x*3 + x becomes 2*a + 4*x. Not so in strict mode. */
 #include "ir/ir_internal.h"
 #include <math.h>
 
@@ -214,7 +214,7 @@ Node *ir_normal2(World *w, Op op, Node *a, Node *b) {
   return ir_raw(w, op, ir_result_type(w, op), (Node *[]){a, b}, 2);
 }
 
-/* ---- Sums of cotangents ------------------------------------------------------------------ */
+/* ---- Sums of contributions --------------------------------------------------------------- */
 enum { MAX_TERMS = 8 };
 typedef struct Term { double coef; Node *core; } Term; /* core NULL: a constant */
 typedef struct Sum { Term terms[2 * MAX_TERMS]; int n; bool merged; } Sum;

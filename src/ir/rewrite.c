@@ -92,5 +92,9 @@ Graph *ir_rewrite(World *w, Graph *g, RewritePass pass) {
   map_init(&r->graphs, w->temp);
   map_init(&r->funcs, w->temp);
   map_init(&r->busy, w->temp);
-  return rewrite_graph(r, g);
+  Rewriter *outer = tables(w)->rewriter;
+  tables(w)->rewriter = r;
+  g = rewrite_graph(r, g);
+  tables(w)->rewriter = outer;
+  return g;
 }

@@ -123,7 +123,7 @@ void ir_type_print(const IrType *t, Str *out) {
       ir_type_print(t->args[i], out);
       str_addc(out, ' ');
     }
-    str_printf(out, "%s%s", t->name, t->cotangent ? "'" : "");
+    str_printf(out, "%s%s", t->name, t->nullable ? "'" : "");
     break;
   default: str_puts(out, names[t->kind]);
   }

@@ -212,7 +212,7 @@ static NewObject new_object(Fn *k, const LInstr *i) {
     return (NewObject){CALL_TABLE(e, k->mod, rt_new_closure, rt, fn), desc, fn, 0, f->ncaps, offsetof(ClosureObj, caps)};
   }
   Rv *desc = load(e, rt, offsetof(Rt, desc_env), e->t_ptr);
-  return (NewObject){CALL_TABLE(e, k->mod, rt_new_env, rt, fn), desc, fn, 0, f->ncot, offsetof(EnvObj, caps)};
+  return (NewObject){CALL_TABLE(e, k->mod, rt_new_env, rt, fn), desc, fn, 0, f->nacc, offsetof(EnvObj, caps)};
 }
 
 /* Takes k->made, the first free block of its class, off the list, and fills in the header. */

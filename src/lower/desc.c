@@ -89,7 +89,7 @@ static void desc_of_tuple(World *w, IrType *t, Desc *d) {
 static void desc_of_variant(World *w, IrType *t, Desc *d) {
   d->n = t->nctors;
   d->name = t->name;
-  d->is_list = t->name && strcmp(t->name, "list") == 0 && t->nctors == 2 && !t->cotangent;
+  d->is_list = t->name && strcmp(t->name, "list") == 0 && t->nctors == 2 && !t->nullable;
   d->args = NEW_ARRAY(w->arena, const Desc *, t->nctors + 1);
   d->names = NEW_ARRAY(w->arena, const char *, t->nctors + 1);
   for (int i = 0; i < t->nctors; i++) {

@@ -75,8 +75,8 @@ typedef struct LReg { uint8_t kind; bool owned; } LReg;
   L(BAG_SET)     /* dst bag; entry a = res[0..nres), taken */                                            \
   L(BAG_SET_SUB) /* dst bag; elements a, count b = bag c, taken */                                       \
   L(BAG_FILL)    /* dst = array of descs[imm.i] from bag a (taken), dims args */                         \
-  L(CADD)        /* dst = a + b, two pointer cotangents of descs[imm.i], both taken */                   \
-  L(NEW_ENV)     /* dst = environment cotangent for funcs[imm.i], slots args, taken */                   \
+  L(CADD)        /* dst = a + b, two accumulators of descs[imm.i], pointers, both taken */                \
+  L(NEW_ENV)     /* dst = environment of funcs[imm.i], slots args, taken */                               \
   L(ENV_FIELD)   /* dst = slot b (plain number) of env a (not NULL), borrowed */                         \
   L(IS_NULL)     /* dst = a is NULL */                                                                   \
   L(RETURN)      /* args are the results, moved out; all other owned registers have been released */
@@ -115,9 +115,9 @@ struct LFunc {
   bool is_entry;          /* has run-time identity (closure code or entry): needs an RtFunc and an entry thunk.
                              The thunk borrows all arguments and retains those whose register is owned */
   uint64_t id;            /* hash of its graph: closure identity */
-  const Desc **cot_descs; /* closures: slots of its cotangent environment (EnvObj): Desc for pointers */
-  uint8_t *cot_kinds;
-  int ncot;
+  const Desc **acc_descs; /* closures: slots of the accumulators for its captures (EnvObj): Desc for pointers */
+  uint8_t *acc_kinds;
+  int nacc;
   Sym library, symbol;    /* foreign function of ints/floats instead of code, else NULL */
 };
 typedef struct LForeign { Sym library, symbol; int nargs; uint8_t *kinds; uint8_t result; } LForeign;

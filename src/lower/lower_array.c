@@ -407,12 +407,12 @@ static Row lower_bag_reshape(Frame *fr, Node *x) {
   return one(fn, r);
 }
 
-/* Sum of two cotangents, slot by slot. Integers and the like carry nothing. */
-static void add_cotangents(Fn *fn, IrType *t, const int *a, const int *b, int *out) {
+/* Sum of two accumulators, slot by slot. Integers and the like carry nothing. */
+static void add_accumulators(Fn *fn, IrType *t, const int *a, const int *b, int *out) {
   switch (t->kind) {
   case T_TUPLE:
     for (int i = 0, at = 0; i < t->n; i++) {
-      add_cotangents(fn, t->args[i], a + at, b + at, out + at);
+      add_accumulators(fn, t->args[i], a + at, b + at, out + at);
       at += lower_slots(fn->m->w, t->args[i]);
     }
     break;
@@ -432,7 +432,7 @@ static void add_cotangents(Fn *fn, IrType *t, const int *a, const int *b, int *o
 
 static Row lower_cadd(Frame *fr, Node *x) {
   int n = lower_slots(world(fr), x->type), *out = NEW_ARRAY(fr->fn->m->arena, int, n + 1);
-  add_cotangents(fr->fn, x->type, frame_row(fr, x->ops[0]).r, frame_row(fr, x->ops[1]).r, out);
+  add_accumulators(fr->fn, x->type, frame_row(fr, x->ops[0]).r, frame_row(fr, x->ops[1]).r, out);
   return (Row){out, n};
 }
 

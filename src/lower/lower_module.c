@@ -9,7 +9,6 @@
  *
  * Nothing here recurses over calls; nested graphs are lowered inline, so C recursion is as deep as their nesting. */
 #include "lower/lower_internal.h"
-#include "ad/ad.h"
 #include <string.h>
 
 void lower_error(Lower *m, const char *fmt, ...) {
@@ -84,16 +83,16 @@ static LFunc *new_func(Lower *m, const void *key, const char *name, Graph *g, Fu
   return f;
 }
 
-/* The slots of a closure's environment cotangent. */
-static void describe_cotangents(Lower *m, LFunc *f, Graph *g, int own) {
-  for (int k = own; k < g->nparams; k++) f->ncot += lower_slots(m->w, ad_cotangent(m->w, g->params[k]));
-  f->cot_kinds = NEW_ARRAY(m->arena, uint8_t, f->ncot + 1);
-  f->cot_descs = NEW_ARRAY(m->arena, const Desc *, f->ncot + 1);
+/* The slots of the environment that accumulates for the captures of a closure. */
+static void describe_env(Lower *m, LFunc *f, Graph *g, int own) {
+  for (int k = own; k < g->nparams; k++) f->nacc += lower_slots(m->w, ir_accumulator(m->w, g->params[k]));
+  f->acc_kinds = NEW_ARRAY(m->arena, uint8_t, f->nacc + 1);
+  f->acc_descs = NEW_ARRAY(m->arena, const Desc *, f->nacc + 1);
   for (int k = own, at = 0; k < g->nparams; k++) {
-    IrType *t = ad_cotangent(m->w, g->params[k]);
+    IrType *t = ir_accumulator(m->w, g->params[k]);
     const Desc *d = lower_desc(m->w, t);
-    lower_slot_descs(m->w, t, f->cot_descs + at);
-    if (d->nslots) memcpy(f->cot_kinds + at, d->slots, (size_t)d->nslots);
+    lower_slot_descs(m->w, t, f->acc_descs + at);
+    if (d->nslots) memcpy(f->acc_kinds + at, d->slots, (size_t)d->nslots);
     at += d->nslots;
   }
 }
@@ -105,11 +104,11 @@ LFunc *lower_graph_func(Lower *m, Graph *g, bool closure) {
     f->is_entry = true;
     f->id = g->identity ? g->identity : ir_hash(m->w, g);
   }
-  if (!closure || f->cot_kinds) return f;
+  if (!closure || f->acc_kinds) return f;
   int own = g->nparams > 1 && g->params[1]->kind == T_TOKEN ? 2 : 1;
   f->ncaps = 0;
   for (int k = own; k < g->nparams; k++) f->ncaps += lower_slots(m->w, g->params[k]);
-  describe_cotangents(m, f, g, own);
+  describe_env(m, f, g, own);
   return f;
 }
 
@@ -259,7 +258,7 @@ static uint64_t hash_func(uint64_t h, const LFunc *f) {
   h = hash_mix(h, (uint64_t)f->nparams << 32 | (uint64_t)f->nresults);
   h = hash_mix(h, (uint64_t)f->ncaps << 8 | (uint64_t)f->may_fail << 2 | (uint64_t)f->recursive << 1 | f->is_entry);
   h = hash_bytes(f->result_kinds, (size_t)f->nresults, h);
-  h = hash_bytes(f->cot_kinds, (size_t)f->ncot, h);
+  h = hash_bytes(f->acc_kinds, (size_t)f->nacc, h);
   for (int r = 0; r < f->nregs; r++) h = hash_mix(h, (uint64_t)f->regs[r].kind << 1 | f->regs[r].owned);
   for (int i = 0; i < f->ncode; i++) {
     const LInstr *in = &f->code[i];

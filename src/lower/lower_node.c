@@ -110,7 +110,7 @@ static Row lower_inj(Frame *fr, Node *x) {
     int64_t index = lower_graph_func(fn->m, x->graphs[0], true)->index;
     fn_emit(fn, LOP_NEW_ENV, row.r[0], -1, -1, -1)->imm.i = index;
     fn_args(fn, fields.r, fields.n);
-  } else if (x->type->cotangent && tag == 0) {
+  } else if (x->type->nullable && tag == 0) {
     fn_emit(fn, LOP_NULLPTR, row.r[0], -1, -1, -1);
   } else if (fields.n == 0) {
     fn_emit(fn, LOP_IMMEDIATE, row.r[0], -1, -1, -1)->imm.i = tag;
@@ -127,14 +127,14 @@ static void read_fields(Fn *fn, LOp op, Row row, int object) {
   for (int i = 0; i < row.n; i++) fn_emit(fn, op, row.r[i], object, i, -1);
 }
 
-/* Cotangents may be null, or of another constructor: then all slots are zero. */
+/* Accumulators may be null, or of another constructor: then all slots are zero. */
 static Row lower_uninj(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   int v = frame_reg(fr, x->ops[0]);
   Row row = new_row(fr, x);
   bool env = x->ops[0]->type->kind == T_ENV;
   LOp op = env ? LOP_ENV_FIELD : LOP_FIELD;
-  if (!env && !x->ops[0]->type->cotangent) {
+  if (!env && !x->ops[0]->type->nullable) {
     read_fields(fn, op, row, v);
     return row;
   }

@@ -6,6 +6,7 @@
  * takes entries out of it, would make it dense by the first of them: it starts with an array, if it runs at all. opt_dense
  * turns what is done with these arrays into loads and stores. */
 #include "opt/opt.h"
+#include "ir/surgery.h"
 
 typedef struct Bags { World *w; bool changed; } Bags;
 
@@ -41,12 +42,6 @@ static Node *outside(const View *v, Node *x) {
   return ir_substitute(v->w, x, args, v->body->nparams, 0);
 }
 
-static Node *tuple_of(World *w, Node **xs, int n) {
-  IrType **ts = NEW_ARRAY(w->arena, IrType *, n + 1);
-  for (int i = 0; i < n; i++) ts[i] = xs[i]->type;
-  return ir_tuple(w, ir_tuple_type(w, ts, NULL, n), xs);
-}
-
 /* ---- One entry per iteration ------------------------------------------------------------ */
 /* The entry that slot k of the state gets in each iteration; NULL if it isn't of that form. */
 static Node *entry_of(const View *v, int k) {
@@ -74,15 +69,12 @@ static Node *stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs
     xs[k] = ir_param(w, 1 + k, v.body->params[1 + k]);
   }
   if (!more) return NULL;
-  LoopInfo info = *v.l;
-  info.nstacked += more;
-  Graph *body = ir_graph(w, v.body->params, v.body->nparams, tuple_of(w, xs, parts + more), v.body->name);
-  Node *loop = ir_loop(w, &info, v.n, v.ops, body, NULL, n->site), **out = NEW_ARRAY(w->arena, Node *, n->type->n);
-  for (int k = 0; k < parts; k++) {
-    Node *x = ir_get(w, loop, k < v.slots && stack[k] ? stack[k] : k);
-    out[k] = k < v.slots && stack[k] ? ir_make(w, OP_TO_BAG, n->type->args[k], &x, 1) : x;
+  Node **arrays = NEW_ARRAY(w->arena, Node *, more), **out = NEW_ARRAY(w->arena, Node *, parts + 1);
+  Node *loop = ir_loop_stacking(w, n, ops, ir_record(w, xs, parts), xs + parts, more, arrays);
+  for (int k = 0; k <= parts; k++) {
+    bool stacked = k < v.slots && stack[k];
+    out[k] = stacked ? ir_make(w, OP_TO_BAG, n->type->args[k], &arrays[stack[k] - parts], 1) : ir_get(w, loop, k);
   }
-  out[parts] = ir_get(w, loop, loop->type->n - 1);
   return ir_tuple(w, n->type, out);
 }
 

@@ -2,6 +2,7 @@
 /* The pass pipeline; opt.h draws it. */
 #include "opt/opt.h"
 #include "ad/ad.h"
+#include "ir/surgery.h"
 
 static void *no_checks(void *user, Graph *g) {
   (void)g;
@@ -37,7 +38,7 @@ Graph *opt_pipeline(World *w, Graph *g, OptStages *stages) {
   OptStages s = {.built = g};
   w->inline_rules = false;
   g = s.optimised = opt_prune(w, opt_tail(w, simplify(w, g)));
-  ad_register_closures(w, g);
+  ir_register_closures(w, g);
   bool ad = false;
   ir_walk_graphs(w, g, holds_ad, &ad);
   if (ad) g = ad_expand(w, g);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bags: what accumulates the cotangent of an array, and the sum of two cotangents of any type.
+/* Bags: accumulators for arrays, which collect contributions to their elements; and the sum of two accumulators of any type
+ * (src/ir/accumulators.c says which types there are).
  *
  * A bag is null, a log of (index, entry), or a dense array. A log that would have more entries than the array has elements
  * becomes dense; two logs are joined by appending the shorter; two dense ones are added into one that nobody else holds.
@@ -9,8 +10,8 @@
  * Value semantics hold throughout: an object with other references is copied before it is changed; what comes from an
  * unshared operand is moved, leaving NULL behind, so that the operand stays a valid object whatever happens later.
  *
- * Entries may hold pointers to further cotangents, to any depth (lists, trees). Adding them is a worklist, `Adder`:
- * its items are (slot, cotangent to be added to it). merge() does one step: it adds two objects at the top level and
+ * Entries may hold pointers to further accumulators, to any depth (lists, trees). Adding them is a worklist, `Adder`:
+ * its items are (slot, accumulator to be added to it). merge() does one step: it adds two objects at the top level and
  * puts the pointers inside on the list. merge() never releases its operands, so a caller that still owns them
  * after a failure can. */
 #include "runtime/internal.h"
@@ -267,15 +268,15 @@ static Status merge_envs(Adder *w, EnvObj *a, EnvObj *b, Obj **out) {
   if (a->h.rc != 1) {
     sum = rt_new_env(w->rt, fn);
     if (!sum) return 1;
-    memcpy(sum->caps, a->caps, (size_t)fn->ncot * sizeof(Slot));
-    rt_retain_slots(fn->cot_kinds, fn->ncot, sum->caps);
+    memcpy(sum->caps, a->caps, (size_t)fn->nacc * sizeof(Slot));
+    rt_retain_slots(fn->acc_kinds, fn->nacc, sum->caps);
   }
   *out = &sum->h;
   bool move = b->h.rc == 1;
-  for (int k = 0; k < fn->ncot; k++) {
-    if (fn->cot_kinds[k] == SLOT_FLOAT) sum->caps[k].f += b->caps[k].f;
-    if (fn->cot_kinds[k] != SLOT_PTR) continue;
-    if (add_value(w, fn->cot_descs[k], &sum->caps[k], &b->caps[k], move)) return 1;
+  for (int k = 0; k < fn->nacc; k++) {
+    if (fn->acc_kinds[k] == SLOT_FLOAT) sum->caps[k].f += b->caps[k].f;
+    if (fn->acc_kinds[k] != SLOT_PTR) continue;
+    if (add_value(w, fn->acc_descs[k], &sum->caps[k], &b->caps[k], move)) return 1;
   }
   return 0;
 }

@@ -20,7 +20,7 @@ Status rt_out_of_memory(Rt *rt);
 void rt_retain_slots(const uint8_t *kinds, int n, const Slot *s);
 void rt_release_slots(Rt *rt, const uint8_t *kinds, int n, Slot *s);
 int64_t rt_array_length(const ArrayObj *a);           /* base elements */
-/* NULL is constructor 0 of a cotangent variant. */
+/* NULL is constructor 0 of a nullable variant. */
 static inline int64_t rt_tag(const Obj *p) {
   if (!p) return 0;
   return (uintptr_t)p & 1 ? (int64_t)((uintptr_t)p >> 1) : p->tag;

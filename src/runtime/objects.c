@@ -116,10 +116,10 @@ ClosureObj *rt_new_closure(Rt *rt, RtFunc *fn) {
 }
 
 EnvObj *rt_new_env(Rt *rt, RtFunc *fn) {
-  EnvObj *e = new_object(rt, sizeof *e + (size_t)fn->ncot * sizeof(Slot), &desc_env);
+  EnvObj *e = new_object(rt, sizeof *e + (size_t)fn->nacc * sizeof(Slot), &desc_env);
   if (!e) return NULL;
   e->fn = fn;
-  memset(e->caps, 0, (size_t)fn->ncot * sizeof(Slot));
+  memset(e->caps, 0, (size_t)fn->nacc * sizeof(Slot));
   return e;
 }
 
@@ -203,8 +203,8 @@ static void free_object(Rt *rt, Obj *o, int tag, Obj **work) {
   }
   case D_ENV: {
     EnvObj *e = (EnvObj *)o;
-    drop_slots(e->fn->cot_kinds, e->fn->ncot, e->caps, work);
-    rt_block_free(rt, e, sizeof *e + (size_t)e->fn->ncot * sizeof(Slot));
+    drop_slots(e->fn->acc_kinds, e->fn->nacc, e->caps, work);
+    rt_block_free(rt, e, sizeof *e + (size_t)e->fn->nacc * sizeof(Slot));
     break;
   }
   case D_INT: case D_FLOAT: case D_BOOL: case D_UNIT: case D_TUPLE:

@@ -3,7 +3,7 @@
  *
  * Every value is a row of 8-byte slots, known from its type: int, bool: one integer slot; float: one float slot; string,
  * array, variant, function, bag: one pointer slot; unit, token: none; tuples and records: their components' slots in
- * order. Tuples are never objects. Pointers to objects may be NULL (a null cotangent, or "no value") or an immediate
+ * order. Tuples are never objects. Pointers to objects may be NULL (an empty accumulator, or "no value") or an immediate
  * (bit 0 set: a constructor without payload, tag << 1 | 1); rt_retain and rt_release accept both.
  *
  * Ownership is counted: an object is freed when its last reference is released. Objects with rc <= RT_IMMORTAL
@@ -63,7 +63,7 @@ typedef struct ClosureObj { Obj h; RtFunc *fn; Slot caps[]; } ClosureObj;
 /* A bag that is not dense yet: entries (flat index of the base element, its slots). h.desc kind D_BAG.
  * A D_BAG pointer is NULL, a LogObj (h.desc->kind == D_BAG) or a dense ArrayObj (h.desc->kind == D_ARRAY). */
 typedef struct LogObj { Obj h; int64_t n, len, cap; Slot *entries; } LogObj;
-typedef struct EnvObj { Obj h; RtFunc *fn; Slot caps[]; } EnvObj;       /* cotangents of a closure's captures */
+typedef struct EnvObj { Obj h; RtFunc *fn; Slot caps[]; } EnvObj;       /* accumulators for a closure's captures */
 
 /* A function that has run-time identity: the code of a closure, or an entry. */
 struct RtFunc {
@@ -74,9 +74,9 @@ struct RtFunc {
   int nparams, nresults; /* slots, captures included in nparams (own parameters first) */
   int ncaps;             /* capture slots */
   uint8_t *param_kinds;  /* SlotKind of all parameters; the last ncaps are the captures */
-  uint8_t *cot_kinds;    /* slots of its EnvObj */
-  int ncot;
-  const Desc **cot_descs; /* per EnvObj slot: for pointer slots its Desc, else NULL */
+  uint8_t *acc_kinds;    /* slots of its EnvObj */
+  int nacc;
+  const Desc **acc_descs; /* per EnvObj slot: for pointer slots its Desc, else NULL */
 };
 
 /* ---- Errors --------------------------------------------------------------------------------------------- */
@@ -176,7 +176,7 @@ Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res);
 Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
 
 /* Whatever an operation here would take stays the caller's when it fails; its contents may then be incomplete. */
-/* ---- Bags. A bag argument is taken, the result is owned; elem is the base cotangent's Desc (desc->args[0]) ---------- */
+/* ---- Bags. A bag argument is taken, the result is owned; elem is the Desc of an entry (desc->args[0]) ---------- */
 /* All: desc is the D_BAG desc; total = number of base elements of the whole; i = flat base-element index. */
 Status rt_acc_at(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, const Slot *v);       /* v taken */
 Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub); /* adds a bag for elements offset…; sub taken. Also SHIFT */
@@ -188,7 +188,7 @@ Status rt_bag_set(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int6
 Status rt_bag_set_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub);
 Status rt_bag_fill(Rt *rt, const Desc *array, Obj *bag, const int64_t *dims, Obj **out);                     /* bag taken */
 Status rt_bag_dense(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims);
-/* Sum of two cotangents of one pointer slot described by desc (D_BAG, D_VARIANT that is a cotangent, D_ENV); both taken. */
+/* Sum of two accumulators of one pointer slot described by desc (D_BAG, D_VARIANT that is nullable, D_ENV); both taken. */
 Status rt_cadd(Rt *rt, const Desc *desc, Obj *a, Obj *b, const int64_t *dims_or_null, Obj **out);
 
 /* ---- The functions of src/prims/rt.def, by id ----------------------------------------------------------------------- */

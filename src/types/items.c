@@ -45,8 +45,8 @@ static Type *curried(Checker *c, Type **params, int n, Type *result) {
 static Type *rule_type(Checker *c, const Item *rule, Type **params, int n, Type *result) {
   Type *parts[2] = {result, result};
   if (rule->kind == I_PULLBACK) {
-    Type *cotangents = n == 1 ? params[0] : type_tuple(c, params, n);
-    parts[1] = type_fun(c, result, cotangents, type_effect_var(c));
+    Type *arguments = n == 1 ? params[0] : type_tuple(c, params, n);
+    parts[1] = type_fun(c, result, arguments, type_effect_var(c));
     return curried(c, params, n, type_tuple(c, parts, 2));
   }
   Type **twice = NEW_ARRAY(c->arena, Type *, 2 * n);

@@ -24,10 +24,10 @@ static const char *list_names[] = {"Nil", "::"};
 static Desc d_list = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .n = 2, .args = list_args, .names = list_names, .is_list = true, .name = "list"};
 
 /* its cotangent, were the heads floats: null | cell of (float, cotangent) */
-static uint8_t cot_kinds[] = {SLOT_FLOAT, SLOT_PTR};
+static uint8_t acc_kinds[] = {SLOT_FLOAT, SLOT_PTR};
 static Desc d_cot;
 static const Desc *cot_cell_args[] = {&d_float, &d_cot};
-static Desc d_cot_cell = {.kind = D_TUPLE, .nslots = 2, .slots = cot_kinds, .n = 2, .args = cot_cell_args};
+static Desc d_cot_cell = {.kind = D_TUPLE, .nslots = 2, .slots = acc_kinds, .n = 2, .args = cot_cell_args};
 static const Desc *cot_args[] = {&d_unit, &d_cot_cell};
 static const char *cot_names[] = {"Null", "Cell"};
 static Desc d_cot = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .n = 2, .args = cot_args, .names = cot_names, .name = "cot"};
@@ -737,7 +737,7 @@ static void test_cotangents(void) {
   static uint8_t env_kinds[] = {SLOT_FLOAT, SLOT_PTR};
   static const Desc *env_descs[] = {NULL, &d_bag};
   static const Desc d_env = {.kind = D_ENV, .nslots = 1, .slots = kind_ptr};
-  RtFunc fn = {.cot_kinds = env_kinds, .ncot = 2, .cot_descs = env_descs};
+  RtFunc fn = {.acc_kinds = env_kinds, .nacc = 2, .acc_descs = env_descs};
   EnvObj *e = rt_new_env(&rt, &fn), *f = rt_new_env(&rt, &fn);
   int64_t n = 3;
   Slot v = F(4);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on whole graphs that passes build on: cutting one in two, functions unknown at compile time,
+ * what passes keep about graphs. */
+#ifndef ATLED_IR_SURGERY_H
+#define ATLED_IR_SURGERY_H
+#include "ir/ir.h"
+
+/* ---- Stages (split.c) ---------------------------------------------------------------------
+ * Of a graph of which the first `early` parameters are known before the others, the nodes that read only
+ * those are the first stage, the others the second. */
+typedef struct Split {
+  Graph *late;         /* the second stage: parameters as before, then the residuals */
+  Node **res;          /* the residuals: nodes of the first stage that the second one reads */
+  int nres;
+} Split;
+/* How much of an early parameter the second stage may read for itself. */
+typedef enum Known { KNOWN_NOT, KNOWN_SHAPE /* the lengths of an array */, KNOWN_VALUE } Known;
+Split ir_split(World *w, Graph *g, int early, const Known *known); /* NULL: no parameter is known */
+
+/* A branch in two stages. */
+typedef struct StagedSwitch {
+  Node *selector, **caps;
+  int narms, ncaps;
+  Split *arms;         /* the captures known early */
+  int **field;         /* residual j of arm t is fields[field[t][j]] */
+  Vec(Node *) fields;  /* results of the first stage, shared by the arms */
+} StagedSwitch;
+/* To be set: selector, caps, narms, ncaps, arms. The branch between values ys[t], over the captures, which
+ * also yields the residuals. */
+Node *ir_switch_early(World *w, StagedSwitch *s, Node **ys);
+/* The branch between the second stages, given what they take after the captures. */
+Node *ir_switch_late(World *w, const StagedSwitch *s, Node **late, int n);
+
+/* ---- Loops (loops.c) ------------------------------------------------------------------------
+ * A loop made operand by operand. In its body an operand is a parameter: what loop_add returns, which also
+ * names it. */
+typedef struct LoopBuilder LoopBuilder;
+typedef enum LoopPart { LOOP_CARRIED, LOOP_ACC, LOOP_SLICED, LOOP_CAPTURED } LoopPart;
+LoopPart ir_loop_part(const LoopInfo *l, int k); /* of operand k, not counting the trip count */
+LoopBuilder *loop_open(World *w, bool down);
+Node *loop_index(LoopBuilder *b);
+Node *loop_add(LoopBuilder *b, LoopPart part, Node *x);
+/* The next value of a carried value or accumulator: unless it stays as it is. */
+void loop_next(LoopBuilder *b, const Node *inner, Node *next);
+int loop_stack(LoopBuilder *b, Node *x); /* one more stacked result: its number */
+/* One of count and cond, a bool over the index, carried values and captures, is NULL. */
+void loop_close(LoopBuilder *b, Node *count, Node *cond, Site site);
+/* Then: a carried value or accumulator at the end, stacked result k, how often the body was run. */
+Node *loop_result(LoopBuilder *b, const Node *inner);
+Node *loop_stacked(LoopBuilder *b, int k);
+Node *loop_trips(LoopBuilder *b);
+/* The value of a loop over other operands (the trip count first, if it has one), its body returning
+ * `result` and n more elements: the arrays of those are written to `arrays`. */
+Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n,
+                       Node **arrays);
+
+/* ---- Functions (dispatch.c) ----------------------------------------------------------------- */
+/* A graph that applies function f, and arguments for it: x[, token] and what it captures. */
+typedef struct Target { Graph *g; Node **args; } Target;
+Target ir_target(World *w, Node *f, Node *x, Node *token, Site site);
+/* A function value that isn't known where it is applied is one of the closures of its type that the
+ * program makes: those that any graph hands to ir_register_closures. To be called for every entry, before
+ * anything asks for a dispatcher. */
+void ir_register_closures(World *w, Graph *g);
+/* A function of (f, x[, token]) that does what applying f, of this type, does, by known calls only: it
+ * asks which closure f is and calls its graph. Fails with the message `unknown` for any other. While
+ * graphs are rewritten, the graphs that it calls are too. */
+Func *ir_dispatcher(World *w, IrType *fun, const char *unknown);
+
+/* ---- Memos (memo.c) --------------------------------------------------------------------------- */
+/* A place for what a pass made of a graph, a function or a type: NULL at first, one for each name and n
+ * bytes of facts. */
+void **ir_memo(World *w, const void *owner, const char *name, const void *facts, size_t n);
+/* The same for what depends on the closures registered: empty again when there are more. */
+void **ir_memo_closures(World *w, const void *owner, const char *name, const void *facts, size_t n);
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on whole graphs: stages of graphs and branches, loops made operand by operand, calls of
+ * unknown functions, types of accumulators, what passes remember. */
+#include "ir/surgery.h"
+#include "check.h"
+
+static Heap heap;
+static Arena arena;
+static World *w;
+static IrType *F, *I, *B;
+
+static Node *p(int k, IrType *t) { return ir_param(w, k, t); }
+static Node *mul(Node *a, Node *b) { return ir_op2(w, OP_FMUL, a, b); }
+
+/* (a, b; d) -> d * sin a * (b * b) - b * d: the sine is costly, the square cheap. */
+static Graph *two_stages(void) {
+  IrType *ps[3] = {F, F, F};
+  Node *d = p(2, F), *b = p(1, F), *x = mul(mul(d, ir_op1(w, OP_SIN, p(0, F))), mul(b, b));
+  return ir_graph(w, ps, 3, ir_op2(w, OP_FSUB, x, mul(b, d)), NULL);
+}
+
+static void residuals(void) {
+  Graph *g = two_stages();
+  Split s = ir_split(w, g, 2, NULL);
+  CHECK(s.nres == 2 && s.late->nparams == 5);
+  bool sine = false, param = false;
+  for (int j = 0; j < s.nres; j++) {
+    sine |= s.res[j] == ir_op1(w, OP_SIN, p(0, F));
+    param |= s.res[j] == p(1, F); /* it is needed; its square is cheap over it */
+  }
+  CHECK(sine && param);
+  /* the two stages together are what was cut */
+  Node *args[5] = {ir_zero(w, F), ir_zero(w, F), p(2, F), s.res[0], s.res[1]};
+  CHECK(ir_instantiate(w, s.late, args, 0) == g->result);
+}
+
+static void known_parameters_are_read(void) {
+  Known known[2] = {KNOWN_NOT, KNOWN_VALUE};
+  Split s = ir_split(w, two_stages(), 2, known);
+  CHECK(s.nres == 1 && s.res[0] == ir_op1(w, OP_SIN, p(0, F)));
+  Node *args[4] = {ir_zero(w, F), p(1, F), p(2, F), s.res[0]};
+  CHECK(ir_instantiate(w, s.late, args, 0) == two_stages()->result);
+}
+
+/* Of an array whose shape alone is known the length is read, an element stored. */
+static void known_shapes_are_read(void) {
+  IrType *A = ir_array_type(w, F), *ps[2] = {A, F};
+  Node *zero = ir_int(w, 0), *a = p(0, A), *e = ir_index(w, a, &zero, 1);
+  Node *length = ir_op1(w, OP_FLOAT_OF_INT, ir_len(w, a, 0));
+  Graph *g = ir_graph(w, ps, 2, mul(mul(p(1, F), e), length), NULL);
+  Known shape = KNOWN_SHAPE, value = KNOWN_VALUE;
+  Split s = ir_split(w, g, 1, &shape);
+  CHECK(s.nres == 1 && s.res[0] == e);
+  CHECK(ir_split(w, g, 1, &value).nres == 0);
+  CHECK(ir_split(w, g, 1, NULL).nres == 2);
+}
+
+/* if c then d * sin a else d * (cos a * exp a): a field for one residual, shared, and one for the other. */
+static void branch_in_stages(void) {
+  IrType *ps[2] = {F, F};
+  Node *a = p(0, F), *d = p(1, F), *fs[2] = {ir_op1(w, OP_COS, a), ir_op1(w, OP_EXP, a)};
+  Graph *arms[2] = {ir_graph(w, ps, 2, ir_op2(w, OP_FSUB, mul(d, fs[0]), mul(mul(d, d), fs[1])), NULL),
+                    ir_graph(w, ps, 2, mul(d, ir_op1(w, OP_SIN, a)), NULL)};
+  Split splits[2] = {ir_split(w, arms[0], 1, NULL), ir_split(w, arms[1], 1, NULL)};
+  Node *c = p(2, B), *x = p(3, F);
+  StagedSwitch s = {.selector = c, .caps = &x, .narms = 2, .ncaps = 1, .arms = splits};
+  Node *ys[2] = {ir_float(w, 1), a}, *late = p(4, F);
+  Node *y = ir_switch_early(w, &s, ys);
+  CHECK(s.fields.len == 2 && s.fields.data[0]->type == F && s.fields.data[1]->type == F);
+  Node *z = ir_switch_late(w, &s, &late, 1);
+  IrType *all[5] = {F, F, B, F, F};
+  CHECK(!ir_verify(w, ir_graph(w, all, 5, ir_pair(w, y, z), NULL)));
+  for (int t = 0; t < 2; t++) { /* on a known selector both stages are the arm */
+    Node *args[5] = {a, d, ir_bool(w, t), x, late}, *arm[2] = {x, late};
+    CHECK(ir_substitute(w, z, args, 5, 0) == ir_instantiate(w, arms[t], arm, 0));
+    CHECK(ir_substitute(w, y, args, 5, 0) == (t ? x : ir_float(w, 1)));
+  }
+}
+
+/* The same loop by its parts in another order, and by LoopInfo: s <- s + a[i] * k, stacking s. */
+static void loop_by_operands(void) {
+  IrType *A = ir_array_type(w, F), *ps[4] = {I, F, F, F};
+  Node *a = p(0, A), *k = p(1, F), *s = p(2, F), *n = ir_len(w, a, 0);
+  Node *next = ir_op2(w, OP_FADD, p(1, F), mul(p(2, F), p(3, F)));
+  Node *out[2] = {next, p(1, F)}, *in[3] = {s, a, k};
+  Graph *body = ir_graph(w, ps, 4, ir_record(w, out, 2), NULL);
+  Node *want = ir_loop(w, &(LoopInfo){.ncarried = 1, .nsliced = 1, .nstacked = 1, .ncaps = 1}, n, in, body, NULL, 0);
+  LoopBuilder *b = loop_open(w, false);
+  Node *kin = loop_add(b, LOOP_CAPTURED, k), *ain = loop_add(b, LOOP_SLICED, a), *sin = loop_add(b, LOOP_CARRIED, s);
+  loop_next(b, sin, ir_op2(w, OP_FADD, sin, mul(ain, kin)));
+  int stacked = loop_stack(b, sin);
+  loop_close(b, n, NULL, 0);
+  CHECK(loop_result(b, sin) == ir_get(w, want, 0));
+  CHECK(loop_stacked(b, stacked) == ir_get(w, want, 1));
+  CHECK(loop_trips(b) == ir_get(w, want, 2));
+  /* one more result of the same body */
+  Node *ops[4] = {n, s, a, k}, *extra = mul(p(2, F), p(2, F)), *array;
+  Node *value = ir_loop_stacking(w, want, ops, body->result, &extra, 1, &array);
+  CHECK(value->type == want->type && array->type == A);
+  IrType *all[3] = {A, F, F};
+  CHECK(!ir_verify(w, ir_graph(w, all, 3, ir_pair(w, value, array), NULL)));
+  const Node *loop = array->op == OP_GET ? array->ops[0] : array;
+  CHECK(loop->op == OP_LOOP && loop->loop->nstacked == 2);
+}
+
+/* while s < k: s <- s * 2, counted in an accumulator that the condition can't see. */
+static void loop_with_condition(void) {
+  LoopBuilder *b = loop_open(w, false);
+  Node *acc = loop_add(b, LOOP_ACC, p(0, F)), *k = loop_add(b, LOOP_CAPTURED, p(1, F)), *s = loop_add(b, LOOP_CARRIED, p(2, F));
+  loop_next(b, s, mul(s, ir_float(w, 2)));
+  loop_next(b, acc, ir_op2(w, OP_CADD, acc, s));
+  loop_close(b, NULL, ir_op2(w, OP_FLT, s, k), 0);
+  IrType *all[3] = {F, F, F};
+  CHECK(!ir_verify(w, ir_graph(w, all, 3, ir_pair(w, loop_result(b, s), loop_result(b, acc)), NULL)));
+  const Node *loop = loop_trips(b)->ops[0];
+  CHECK(loop->op == OP_LOOP && loop->loop->has_cond && loop->loop->ncarried == 1 && loop->loop->naccs == 1);
+  CHECK(loop->graphs[1]->nparams == 3); /* index, s, k */
+}
+
+static void unknown_functions(void) {
+  IrType *fun = ir_fun_type(w, F, F, false), *ps[2] = {F, F};
+  Graph *g = ir_graph(w, ps, 2, mul(p(0, F), ir_op1(w, OP_SIN, p(1, F))), NULL);
+  Node *k = p(0, F), *f = ir_closure(w, g, fun, &k, 1);
+  /* known: its graph, with its captures */
+  Target t = ir_target(w, f, p(1, F), NULL, 0);
+  CHECK(t.g == g && t.args[0] == p(1, F) && t.args[1] == k);
+  /* unknown: a graph that applies its parameter */
+  t = ir_target(w, p(3, fun), p(1, F), NULL, 0);
+  CHECK(t.g->nparams == 2 && t.g->result->op == OP_APPLY && t.args[1] == p(3, fun));
+  Func *none = ir_dispatcher(w, fun, "unknown");
+  CHECK(none->graph->result->op == OP_FAIL);
+  IrType *one[1] = {F};
+  ir_register_closures(w, ir_graph(w, one, 1, ir_apply(w, f, k, NULL, 0), NULL));
+  CHECK(ir_dispatcher(w, fun, "unknown") == none); /* applied where it is made, it doesn't escape */
+  ir_register_closures(w, ir_graph(w, one, 1, f, NULL));
+  Func *d = ir_dispatcher(w, fun, "unknown");
+  CHECK(d != none && d == ir_dispatcher(w, fun, "unknown"));
+  CHECK(!ir_verify(w, d->graph));
+  const Node *r = d->graph->result;
+  CHECK(r->op == OP_SWITCH && r->ops[0]->op == OP_IEQ);
+}
+
+static void accumulator_types(void) {
+  IrType *A = ir_array_type(w, F), *S = ir_type(w, T_STRING), *U = ir_type(w, T_UNIT);
+  CHECK(ir_accumulator(w, F) == F && ir_accumulator(w, I) == U && ir_accumulator(w, ir_array_type(w, I)) == U);
+  CHECK(ir_accumulator(w, ir_pair_type(w, A, S)) == ir_pair_type(w, ir_bag_type(w, F), U));
+  IrType *list = ir_variant_type(w, "list", "list", NULL, 0);
+  list->nctors = 2;
+  list->ctors = NEW_ARRAY(&arena, IrCtor, 2);
+  list->ctors[0] = (IrCtor){"Nil", U};
+  list->ctors[1] = (IrCtor){"Cons", ir_pair_type(w, F, list)};
+  IrType *c = ir_accumulator(w, list);
+  CHECK(c->kind == T_VARIANT && c->nullable && c->nctors == 3 && c->ctors[2].payload == ir_pair_type(w, F, c));
+  CHECK(ir_accumulator(w, c) == c);
+  IrType *e = ir_accumulator(w, ir_fun_type(w, F, F, false));
+  CHECK(e->kind == T_ENV && ir_accumulator(w, e) == e);
+}
+
+static void memory(void) {
+  void **a = ir_memo(w, F, "a", "12", 2), **b = ir_memo_closures(w, F, "a", "12", 2);
+  CHECK(!*a && !*b && a != b);
+  *a = *b = w;
+  CHECK(ir_memo(w, F, "a", "12", 2) == a && ir_memo_closures(w, F, "a", "12", 2) == b);
+  CHECK(!*ir_memo(w, F, "a", "13", 2) && !*ir_memo(w, F, "a", "1", 1) && !*ir_memo(w, F, "b", "12", 2) && !*ir_memo(w, I, "a", "12", 2));
+  IrType *fun = ir_fun_type(w, I, I, false);
+  Node *f = ir_closure(w, ir_graph(w, &I, 1, ir_op2(w, OP_IADD, p(0, I), ir_int(w, 1)), NULL), fun, NULL, 0);
+  ir_register_closures(w, ir_graph(w, NULL, 0, f, NULL));
+  CHECK(ir_memo(w, F, "a", "12", 2) == a && !*ir_memo_closures(w, F, "a", "12", 2));
+}
+
+int main(void) {
+  heap_init(&heap);
+  arena_init(&arena, &heap);
+  SymTable syms;
+  symtable_init(&syms, &arena);
+  w = world_new(&arena, &arena, &syms);
+  F = ir_type(w, T_FLOAT);
+  I = ir_type(w, T_INT);
+  B = ir_type(w, T_BOOL);
+  residuals();
+  known_parameters_are_read();
+  known_shapes_are_read();
+  branch_in_stages();
+  loop_by_operands();
+  loop_with_condition();
+  unknown_functions();
+  accumulator_types();
+  memory();
+  arena_free(&arena);
+  return check_result();
+}
