@@ -135,6 +135,22 @@ static RtFunc *new_func(Rt *rt, Mod *m, LFunc *code) {
   return f;
 }
 
+/* The module's own objects: no reference to them is counted. */
+static void make_immortal(Rt *rt, Obj *o) {
+  o->rc = RT_IMMORTAL;
+  rt->live--;
+}
+
+static void free_immortals(Rt *rt, Obj **objects, int n) {
+  for (int k = 0; objects && k < n; k++)
+    if (objects[k]) {
+      objects[k]->rc = 1;
+      rt->live++;
+      rt_release(rt, objects[k]);
+    }
+  give_back(rt, objects, (size_t)n, sizeof *objects);
+}
+
 static Status fill_module(Mod *m, Slot *(*global)(void *user, int index), void *user) {
   Rt *rt = m->rt;
   for (int k = 0; k < m->nfuncs; k++)
@@ -142,8 +158,14 @@ static Status fill_module(Mod *m, Slot *(*global)(void *user, int index), void *
   for (int k = 0; k < m->nstrings; k++) {
     Sym s = m->code->strings[k];
     if (!(m->strings[k] = rt_new_string(rt, s, sym_len(s)))) return 1;
-    m->strings[k]->rc = RT_IMMORTAL;
-    rt->live--;
+    make_immortal(rt, m->strings[k]);
+  }
+  for (int k = 0; k < m->nboxes; k++) {
+    const LBox *b = &m->code->boxes[k];
+    BoxObj *box = rt_new_box(rt, m->descs[b->desc], b->tag);
+    if (!box) return 1;
+    memcpy(box->fields, b->fields, sizeof(Slot) * (size_t)b->nfields);
+    make_immortal(rt, m->boxes[k] = &box->h);
   }
   for (int k = 0; k < m->nglobals; k++) m->globals[k] = global(user, m->code->globals[k]);
   return 0;
@@ -152,14 +174,15 @@ static Status fill_module(Mod *m, Slot *(*global)(void *user, int index), void *
 Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void *user) {
   Mod *m = zeroed(rt, 1, sizeof *m);
   if (!m) return NULL;
-  *m = (Mod){.rt = rt, .code = code, .descs = code->descs, .ndescs = code->ndescs, .nfuncs = code->nfuncs, .nstrings = code->nstrings,
+  *m = (Mod){.rt = rt, .code = code, .descs = code->descs, .ndescs = code->ndescs, .nfuncs = code->nfuncs, .nstrings = code->nstrings, .nboxes = code->nboxes,
              .nglobals = code->nglobals};
   m->funcs = zeroed(rt, (size_t)m->nfuncs, sizeof *m->funcs);
   m->strings = zeroed(rt, (size_t)m->nstrings, sizeof *m->strings);
+  m->boxes = zeroed(rt, (size_t)m->nboxes, sizeof *m->boxes);
   m->globals = zeroed(rt, (size_t)m->nglobals, sizeof *m->globals);
   m->decoded = zeroed(rt, (size_t)m->nfuncs, sizeof *m->decoded);
   m->foreigns = zeroed(rt, (size_t)code->nforeigns, sizeof *m->foreigns);
-  if (m->funcs && m->strings && m->globals && m->decoded && m->foreigns && fill_module(m, global, user) == 0) return m;
+  if (m->funcs && m->strings && m->boxes && m->globals && m->decoded && m->foreigns && fill_module(m, global, user) == 0) return m;
   mod_free(m);
   return NULL;
 }
@@ -172,16 +195,11 @@ void mod_free(Mod *m) {
       give_back(rt, m->funcs[k]->param_kinds, (size_t)m->funcs[k]->nparams, 1);
       give_back(rt, m->funcs[k], 1, sizeof *m->funcs[k]);
     }
-  for (int k = 0; m->strings && k < m->nstrings; k++)
-    if (m->strings[k]) {
-      m->strings[k]->rc = 1;
-      rt->live++;
-      rt_release(rt, m->strings[k]);
-    }
   for (int k = 0; m->decoded && k < m->nfuncs; k++) eval_decoded_free(rt, m->decoded[k]);
   for (int k = 0; m->foreigns && k < m->code->nforeigns; k++) foreign_free(rt, m->foreigns[k]);
   give_back(rt, m->funcs, (size_t)m->nfuncs, sizeof *m->funcs);
-  give_back(rt, m->strings, (size_t)m->nstrings, sizeof *m->strings);
+  free_immortals(rt, m->strings, m->nstrings);
+  free_immortals(rt, m->boxes, m->nboxes);
   give_back(rt, m->globals, (size_t)m->nglobals, sizeof *m->globals);
   give_back(rt, m->decoded, (size_t)m->nfuncs, sizeof *m->decoded);
   give_back(rt, m->foreigns, (size_t)m->code->nforeigns, sizeof *m->foreigns);

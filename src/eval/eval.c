@@ -136,7 +136,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
   static const void *const scalars[OP_COUNT] = {SCALARS(X)};
 #undef X
   static const void *const ops[LOP_COUNT] = {
-      [LOP_MOVE] = &&op_MOVE, [LOP_INT] = &&op_INT, [LOP_FLOAT] = &&op_INT, [LOP_STRING] = &&op_STRING, [LOP_NULLPTR] = &&op_NULLPTR,
+      [LOP_MOVE] = &&op_MOVE, [LOP_INT] = &&op_INT, [LOP_FLOAT] = &&op_INT, [LOP_STRING] = &&op_STRING, [LOP_BOX] = &&op_BOX, [LOP_NULLPTR] = &&op_NULLPTR,
       [LOP_IMMEDIATE] = &&op_IMMEDIATE, [LOP_GLOBAL] = &&op_GLOBAL, [LOP_JUMP] = &&op_JUMP, [LOP_BRANCH] = &&op_BRANCH,
       [LOP_SWITCH] = &&op_SWITCH, [LOP_POLL] = &&op_POLL, [LOP_CHECK_INDEX] = &&op_CHECK_INDEX, [LOP_CHECK_SLICE] = &&op_slow,
       [LOP_CHECK_SIZE] = &&op_slow, [LOP_CHECK_ROW] = &&op_slow, [LOP_CHECK_NONZERO] = &&op_slow, [LOP_CHECK_NAT] = &&op_slow,
@@ -182,6 +182,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
 op_MOVE: DST = A; NEXT;
 op_INT: DST.i = pc->imm.i; NEXT;
 op_STRING: DST.p = m->strings[pc->imm.i]; NEXT;
+op_BOX: DST.p = m->boxes[pc->imm.i]; NEXT;
 op_NULLPTR: DST.p = NULL; NEXT;
 op_IMMEDIATE: DST.p = rt_immediate(pc->imm.i); NEXT;
 op_GLOBAL: DST = m->globals[pc->a][pc->b]; NEXT;

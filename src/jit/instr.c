@@ -272,10 +272,11 @@ static void emit_global(Fn *k, const LInstr *i) {
   assign_reg(k, i->dst, load(e, slots, (size_t)i->b * sizeof(Slot), dst_type(k, i)));
 }
 
-static void emit_string(Fn *k, const LInstr *i) {
+/* Object imm.i of a table of the module. */
+static void emit_constant(Fn *k, const LInstr *i, size_t table) {
   Emit *e = k->e;
-  Rv *strings = load(e, k->mod, offsetof(Mod, strings), e->t_ptr);
-  assign_reg(k, i->dst, load(e, strings, (size_t)i->imm.i * sizeof(Obj *), e->t_ptr));
+  Rv *objects = load(e, k->mod, table, e->t_ptr);
+  assign_reg(k, i->dst, load(e, objects, (size_t)i->imm.i * sizeof(Obj *), e->t_ptr));
 }
 
 /* ---- Arrays ------------------------------------------------------------------------------------------------------ */
@@ -426,7 +427,8 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_MOVE: assign_reg(k, i->dst, reg(k, i->a)); break;
   case LOP_INT: assign_reg(k, i->dst, k_i64(e, i->imm.i)); break;
   case LOP_FLOAT: assign_reg(k, i->dst, k_f64(e, i->imm.f)); break;
-  case LOP_STRING: emit_string(k, i); break;
+  case LOP_STRING: emit_constant(k, i, offsetof(Mod, strings)); break;
+  case LOP_BOX: emit_constant(k, i, offsetof(Mod, boxes)); break;
   case LOP_NULLPTR: assign_reg(k, i->dst, k_null(e)); break;
   case LOP_IMMEDIATE:
     assign_reg(k, i->dst, e->g->context_new_bitcast(e->ctx, NULL, k_i64(e, i->imm.i * 2 + 1), e->t_ptr));

@@ -57,6 +57,7 @@ typedef struct LReg { uint8_t kind; bool owned; } LReg;
   L(STORE)       /* a[b * imm.i + c] = dst */                                                            \
   L(VIEW)        /* dst = view of array a from slot b, dims args, descs[imm.i] */                        \
   L(UNIQUE)      /* dst = a made unshared; a is taken (dst may be a) */                                  \
+  L(BOX)         /* dst = boxes[imm.i] of the module: a box of constants */                               \
   L(NEW_BOX)     /* dst = variant of descs[imm.i], tag b (plain number), fields args, taken */           \
   L(TAG)         /* dst = tag of variant a; 0 for NULL */                                                \
   L(FIELD)       /* dst = field b (plain number) of box a, borrowed */                                   \
@@ -121,11 +122,14 @@ struct LFunc {
   Sym library, symbol;    /* foreign function of ints/floats instead of code, else NULL */
 };
 typedef struct LForeign { Sym library, symbol; int nargs; uint8_t *kinds; uint8_t result; } LForeign;
+/* A box whose fields are constants: numbers, immediates, NULL. */
+typedef struct LBox { int desc; int tag; Slot *fields; int nfields; } LBox;
 struct LModule {
   Arena *arena;
   LFunc **funcs; int nfuncs;
   const Desc **descs; int ndescs;
   Sym *strings; int nstrings;
+  LBox *boxes; int nboxes;
   int *globals; int nglobals;     /* indices in World.globals */
   LForeign *foreigns; int nforeigns;
   bool strict;

@@ -50,13 +50,14 @@ typedef struct Lower {
   Map scheds;        /* Graph* -> Sched* */
   Map consumed;      /* Graph* -> bool per parameter */
   Map graph_funcs;   /* Graph* -> LFunc* */
-  Map desc_index, string_index, global_index, func_foreign; /* -> index + 1 */
+  Map desc_index, string_index, box_index, global_index, func_foreign; /* -> index + 1 */
   Vec(LFunc *) funcs;
   Vec(struct Fn *) fns;
   Vec(struct Pending) pending;
   Vec(const Desc *) descs;
   Vec(Sym) strings;
   Vec(int) globals;
+  Vec(LBox) boxes;
   Vec(LForeign) foreigns;
 } Lower;
 typedef struct Pending { LFunc *func; Graph *graph; Func *source; } Pending;
@@ -125,6 +126,8 @@ LFunc *lower_func(Lower *m, Func *f);
 int lower_foreign(Lower *m, Func *f);
 int lower_desc_index(Lower *m, IrType *t);
 int lower_string_index(Lower *m, Sym s);
+/* The module's box for x, an INJ of constants; -1: it isn't one. */
+int lower_box_index(Lower *m, const Node *x);
 int lower_global_index(Lower *m, int global);
 void lower_error(Lower *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -41,6 +41,40 @@ int lower_string_index(Lower *m, Sym s) {
   return m->strings.len - 1;
 }
 
+/* Appends the slots of x. False: it is no constant, or one that has to be made. */
+static bool constant_slots(Lower *m, const Node *x, Slot *out, int *n) {
+  switch (x->op) {
+  case OP_INT: case OP_BOOL: out[(*n)++].i = x->attr.i; return true;
+  case OP_FLOAT: out[(*n)++].f = x->attr.f; return true;
+  case OP_UNIT: return true;
+  case OP_ZERO:
+    if (x->type->kind == T_STRING || x->type->kind == T_ARRAY || x->type->kind == T_TUPLE) return false;
+    for (int k = lower_slots(m->w, x->type); k > 0; k--) out[(*n)++].i = 0;
+    return true;
+  case OP_INJ:
+    if (x->ngraphs || lower_slots(m->w, x->ops[0]->type) > 0) return false;
+    out[(*n)++].i = x->type->cotangent && x->attr.i == 0 ? 0 : (int64_t)((uint64_t)x->attr.i << 1 | 1);
+    return true;
+  case OP_TUPLE:
+    for (int k = 0; k < x->nops; k++)
+      if (!constant_slots(m, x->ops[k], out, n)) return false;
+    return true;
+  default: return false;
+  }
+}
+
+int lower_box_index(Lower *m, const Node *x) {
+  int i = find_index(&m->box_index, x);
+  if (i >= 0) return i;
+  Slot *fields = NEW_ARRAY(m->arena, Slot, lower_slots(m->w, x->ops[0]->type) + 1);
+  LBox b = {.tag = (int)x->attr.i, .fields = fields};
+  if (!constant_slots(m, x->ops[0], fields, &b.nfields)) return -1;
+  b.desc = lower_desc_index(m, x->type);
+  vec_push(m->arena, m->boxes, b);
+  put_index(&m->box_index, x, m->boxes.len - 1);
+  return m->boxes.len - 1;
+}
+
 int lower_global_index(Lower *m, int global) {
   const void *key = (const void *)(uintptr_t)(global + 1);
   int i = find_index(&m->global_index, key);
@@ -276,6 +310,10 @@ static uint64_t hash_module(Lower *m) {
   uint64_t h = hash_mix(0xa71ed, mod->strict);
   for (int i = 0; i < mod->nfuncs; i++) h = hash_func(h, mod->funcs[i]);
   for (int i = 0; i < mod->nstrings; i++) h = hash_bytes(mod->strings[i], sym_len(mod->strings[i]), h);
+  for (int i = 0; i < mod->nboxes; i++) {
+    const LBox *b = &mod->boxes[i];
+    h = hash_bytes(b->fields, sizeof(Slot) * (size_t)b->nfields, hash_mix(hash_mix(h, (uint64_t)b->desc), (uint64_t)b->tag));
+  }
   for (int i = 0; i < mod->nforeigns; i++) {
     const LForeign *f = &mod->foreigns[i];
     h = hash_text(hash_text(h, f->library), f->symbol);
@@ -294,6 +332,8 @@ static void publish_tables(Lower *m) {
   mod->ndescs = m->descs.len;
   mod->strings = m->strings.data;
   mod->nstrings = m->strings.len;
+  mod->boxes = m->boxes.data;
+  mod->nboxes = m->boxes.len;
   mod->globals = m->globals.data;
   mod->nglobals = m->globals.len;
   mod->foreigns = m->foreigns.data;
@@ -308,7 +348,7 @@ LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n) {
   m->arena = arena;
   m->mod = NEW(arena, LModule);
   m->mod->arena = arena;
-  Map *maps[] = {&m->scheds, &m->consumed, &m->graph_funcs, &m->desc_index, &m->string_index, &m->global_index,
+  Map *maps[] = {&m->scheds, &m->consumed, &m->graph_funcs, &m->desc_index, &m->string_index, &m->box_index, &m->global_index,
                  &m->func_foreign};
   for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) map_init(maps[i], arena);
   for (int i = 0; i < n; i++) {

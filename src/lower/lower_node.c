@@ -116,6 +116,11 @@ static Row lower_inj(Frame *fr, Node *x) {
     fn_emit(fn, LOP_IMMEDIATE, row.r[0], -1, -1, -1)->imm.i = tag;
   } else {
     if (tag > RT_MAX_TAG) lower_error(fn->m, "a variant of more than %d constructors", RT_MAX_TAG);
+    int box = lower_box_index(fn->m, x);
+    if (box >= 0) {
+      fn_emit(fn, LOP_BOX, row.r[0], -1, -1, -1)->imm.i = box;
+      return row;
+    }
     int64_t desc = lower_desc_index(fn->m, x->type);
     fn_emit(fn, LOP_NEW_BOX, row.r[0], -1, tag, -1)->imm.i = desc;
     fn_args(fn, fields.r, fields.n);

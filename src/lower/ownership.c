@@ -7,7 +7,7 @@
  *              retained copy. When it dies otherwise it is released: after its last use, or on the edge where it dies.
  *   BORROWED   belongs to a container (the object it was read from, an array, a global, the caller's argument). Its uses
  *              count as uses of the container, which so outlives it.
- *   UNCOUNTED  strings of the module, immediates, NULL.
+ *   UNCOUNTED  strings and boxes of the module, immediates, NULL.
  * What is read from a container is borrowed unless the container may change while it is live.
  *
  * The steps: class of registers (find_classes), liveness by blocks (solve), what can't be borrowed (find_killed),
@@ -70,7 +70,7 @@ bool own_params(const LModule *m, LFunc *f) {
 }
 
 /* ---- Classes ---- */
-static bool never_counted(LOp op) { return op == LOP_STRING || op == LOP_IMMEDIATE || op == LOP_NULLPTR; }
+static bool never_counted(LOp op) { return op == LOP_STRING || op == LOP_BOX || op == LOP_IMMEDIATE || op == LOP_NULLPTR; }
 
 typedef struct DefScan { Own *o; LInstr *in; } DefScan;
 

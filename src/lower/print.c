@@ -55,7 +55,7 @@ static void print_immediate(const LInstr *in, Str *out) {
   case LOP_LOAD:
   case LOP_STORE: str_printf(out, " *%lld+%d%s", (long long)in->imm.i, in->c, in->sub ? " take" : ""); break;
   case LOP_LOOP_HEAD: str_puts(out, in->b ? " innermost" : ""); break;
-  case LOP_INT: case LOP_STRING: case LOP_IMMEDIATE: case LOP_CALL: case LOP_FOREIGN: case LOP_RT: case LOP_NEW_ARRAY:
+  case LOP_INT: case LOP_STRING: case LOP_BOX: case LOP_IMMEDIATE: case LOP_CALL: case LOP_FOREIGN: case LOP_RT: case LOP_NEW_ARRAY:
   case LOP_SET_DIM: case LOP_DIM: case LOP_VIEW: case LOP_NEW_CLOSURE: case LOP_FUNC_ID: case LOP_ACC_AT:
   case LOP_ACC_SUB: case LOP_BAG_GET: case LOP_BAG_SUB: case LOP_BAG_TAKE: case LOP_BAG_TAKE_SUB: case LOP_BAG_SET:
   case LOP_BAG_SET_SUB: case LOP_BAG_FILL: case LOP_CADD: case LOP_NEW_ENV:

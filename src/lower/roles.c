@@ -10,7 +10,7 @@
 
 static const char *const shapes[LOP_COUNT] = {
     [LOP_SCALAR] = "drrr--", [LOP_MOVE] = "dt----", [LOP_INT] = "d-----", [LOP_FLOAT] = "d-----",
-    [LOP_STRING] = "d-----", [LOP_NULLPTR] = "d-----", [LOP_IMMEDIATE] = "d-----", [LOP_GLOBAL] = "b-----",
+    [LOP_STRING] = "d-----", [LOP_BOX] = "d-----", [LOP_NULLPTR] = "d-----", [LOP_IMMEDIATE] = "d-----", [LOP_GLOBAL] = "b-----",
     [LOP_LABEL] = "------", [LOP_JUMP] = "------", [LOP_BRANCH] = "-r----", [LOP_SWITCH] = "-r----",
     [LOP_LOOP_HEAD] = "------", [LOP_POLL] = "------", [LOP_CHECK_INDEX] = "-rr---", [LOP_CHECK_SLICE] = "-rrr--",
     [LOP_CHECK_SIZE] = "-rr---", [LOP_CHECK_ROW] = "-rr---", [LOP_CHECK_NONZERO] = "-r----",

@@ -24,6 +24,7 @@ static const char *check_table(const Check *c) {
   const LModule *m = c->m;
   switch (in->op) {
   case LOP_STRING: return in_range(in->imm.i, m->nstrings) ? NULL : "a string out of range";
+  case LOP_BOX: return in_range(in->imm.i, m->nboxes) ? NULL : "a box out of range";
   case LOP_GLOBAL: return in_range(in->a, m->nglobals) ? NULL : "a global out of range";
   case LOP_NEW_CLOSURE: case LOP_FUNC_ID: case LOP_NEW_ENV: return in_range(in->imm.i, m->nfuncs) ? NULL : "a function out of range";
   case LOP_FOREIGN: return in_range(in->imm.i, m->nforeigns) ? NULL : "a foreign function out of range";

@@ -138,11 +138,12 @@ struct Mod {
   const Desc **descs;
   RtFunc **funcs;
   Obj **strings;         /* immortal StringObj */
+  Obj **boxes;           /* immortal BoxObj */
   Slot **globals;        /* address of each global's first slot */
   const struct RtTable *table; /* functions below, by position: rt_table.def */
   void *dl;              /* the shared object, if compiled */
   LModule *code;
-  int ndescs, nfuncs, nstrings, nglobals;
+  int ndescs, nfuncs, nstrings, nboxes, nglobals;
   void **decoded;        /* the evaluator's form of each function, made on first use */
   void **foreigns;       /* resolved C functions, made on first use */
 };
