@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Reverse mode of calls.
  *
- * A call that stays a call gets twins of its function: a forward function that also returns a tape, and a
- * backward function from the tape, the cotangent of the result and the accumulators of the arguments to
- * those accumulators. In a recursion the tape holds the tapes of the inner calls: it is a boxed value of a
- * type made for the purpose. Twins are kept before their bodies are made, so recursion, mutual too, needs
- * no other care.
+ * A call that stays a call gets twins of its function, its two stages: a forward function that also
+ * returns a tape, and a backward function from the tape, the cotangent of the result and the accumulators
+ * of the arguments to those accumulators. Twins are kept before their bodies are made, so recursion, mutual
+ * too, needs no other care.
  *
  * A function with a rule of its own is a call of that rule. An unknown function is a call of the
  * dispatcher of its type. */
 #include "ad/ad_internal.h"
 
-typedef struct Twin { Func *fwd, *back; } Twin; /* params -> (y, tape); tape, D, accs -> accs */
-
 typedef struct CallMemo {
   Func *f;
-  Twin *twin;
-  Node *value;         /* of the twin or of the rule: (y, tape) or (y, pullback) */
+  StagedFunc *twins;
+  Node *value;         /* of a twin or of the rule: (y, tape) or (y, pullback) */
 } CallMemo;
 
 Func *ad_call_target(World *w, const Node *n) {
@@ -25,48 +22,19 @@ Func *ad_call_target(World *w, const Node *n) {
 }
 
 /* ---- Twins --------------------------------------------------------------------------- */
-static void declare_twin(World *w, Twin *t, const Func *f, const Fact *params, IrType *tape) {
-  Vec(IrType *) ps = {0};
-  vec_push(w->arena, ps, tape);
-  vec_push(w->arena, ps, ad_cotangent(w, f->result));
-  for (int i = 0; i < f->nparams; i++)
-    if (params[i]) vec_push(w->arena, ps, ad_cotangent(w, f->params[i]));
-  t->fwd = ir_func(w, f->name, f->params, f->nparams, ir_pair_type(w, f->result, tape));
-  t->back = ir_func(w, f->name, ps.data, ps.len, ir_tuple_type(w, ps.data + 2, NULL, ps.len - 2));
-  t->fwd->span = t->back->span = f->span;
-  t->fwd->recursive = t->back->recursive = f->recursive;
-}
-
-static IrType *tape_type(World *w, const Twin *t) {
-  IrType *tape = ir_variant_type(w, sym_of(w->syms, "tape"), t, NULL, 0);
-  tape->nctors = 1;
-  tape->ctors = NEW_ARRAY(w->arena, IrCtor, 1);
-  tape->ctors[0] = (IrCtor){sym_of(w->syms, "Tape"), ir_type(w, T_UNIT)};
-  return tape;
-}
-
-static void finish_back(World *w, Func *back, const Combined *c, const Split *s, Node *record) {
-  Node **args = NEW_ARRAY(w->arena, Node *, s->late->nparams);
-  for (int i = 0; i < c->p; i++) args[i] = ir_zero(w, c->g->params[i]); /* never read */
-  for (int i = 0; i <= c->nacc; i++) args[c->p + i] = ir_param(w, 1 + i, back->params[1 + i]);
-  for (int j = 0; j < s->nres; j++) args[c->back->nparams + j] = ir_get(w, record, j);
-  ir_func_finish(w, back, ir_instantiate(w, s->late, args, 0));
-}
-
-static Twin *make_twin(World *w, Func *f, const Fact *params, bool rerun) {
-  void **known = ir_memo_closures(w, f, rerun ? "twin, may run again" : "twin", params, (size_t)f->nparams);
+static StagedFunc *make_twins(World *w, Func *f, const Fact *params, bool rerun) {
+  const char *name = rerun ? "twins, may run again" : "twins";
+  void **known = ir_memo_closures(w, f, name, params, (size_t)f->nparams);
   if (*known) return *known;
-  Twin *t = *known = NEW(w->arena, Twin);
-  IrType *tape = f->recursive ? tape_type(w, t) : NULL;
-  if (tape) declare_twin(w, t, f, params, tape);
+  Vec(IrType *) late = {0};
+  vec_push(w->arena, late, ad_cotangent(w, f->result));
+  for (int i = 0; i < f->nparams; i++)
+    if (params[i]) vec_push(w->arena, late, ad_cotangent(w, f->params[i]));
+  IrType *accs = ir_tuple_type(w, late.data + 1, NULL, late.len - 1);
+  StagedFunc *t = *known = ir_stage_func(w, f, late.data, late.len, accs);
   Combined *c = ad_combine(w, f->graph, params, rerun);
   Split s = ir_split(w, c->back, c->p, NULL);
-  Node *record = ir_record(w, s.res, s.nres);
-  if (tape) tape->ctors[0].payload = record->type;
-  else declare_twin(w, t, f, params, record->type);
-  ir_func_finish(w, t->fwd, ir_pair(w, c->y, tape ? ir_inj(w, tape, 0, record) : record));
-  Node *in = ir_param(w, 0, t->back->params[0]);
-  finish_back(w, t->back, c, &s, tape ? ir_uninj(w, in, 0) : in);
+  ir_stage_func_finish(w, t, c->y, &s);
   return t;
 }
 
@@ -78,8 +46,8 @@ void ad_call_forward(Diff *r, int at) {
   Func *f = m->f = ad_call_target(w, n);
   if (f->pullback) m->value = ir_call(w, f->pullback, args, n->site);
   else if (f->graph && !f->tangent) {
-    m->twin = make_twin(w, f, ad_facts(r, n->ops, n->nops, ACTIVE), r->rerun);
-    m->value = ir_call(w, m->twin->fwd, args, n->site);
+    m->twins = make_twins(w, f, ad_facts(r, n->ops, n->nops, ACTIVE), r->rerun);
+    m->value = ir_call(w, m->twins->early, args, n->site);
   }
   r->fwd[at] = m->value ? ir_get(w, m->value, 0) : ad_rebuild(r, n);
 }
@@ -90,7 +58,7 @@ static void twin_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   vec_push(r->w->arena, args, ir_get(r->w, m->value, 1));
   vec_push(r->w->arena, args, d);
   ad_region_accs(r, n->ops, n->nops, &args);
-  ad_region_all_done(r, n->ops, n->nops, ir_call(r->w, m->twin->back, args.data, n->site));
+  ad_region_all_done(r, n->ops, n->nops, ir_call(r->w, m->twins->late, args.data, n->site));
 }
 
 static void rule_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
@@ -127,7 +95,7 @@ static void tangent_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
 void ad_call_backward(Diff *r, int at, Node *d) {
   const Node *n = r->nodes[at];
   CallMemo *m = r->memo[at];
-  if (m->twin) twin_backward(r, n, m, d);
+  if (m->twins) twin_backward(r, n, m, d);
   else if (m->value) rule_backward(r, n, m, d);
   else if (m->f->tangent && m->f->tangent->graph) tangent_backward(r, n, m, d);
   else {

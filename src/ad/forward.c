@@ -28,8 +28,8 @@ static void tangent_switch(Diff *f, int at) {
   set_dual(f, at, ir_switch(w, ad_fwd(f, n->ops[0]), arms, n->ngraphs, caps, n->nops - 1));
 }
 
-/* Parameters of the body: index, carried values, …, as the loop's operands from `at` on. Of a sliced array
- * with a tangent the element's tangent is read at the index. */
+/* What stands for the body's n parameters in the loop over duals. Of a sliced array with a tangent the
+ * element's tangent is read at the index. */
 static Node **dual_operands(Diff *f, LoopBuilder *b, const Node *loop, int n, const Fact *facts) {
   World *w = f->w;
   const LoopInfo *l = loop->loop;
@@ -69,7 +69,7 @@ static void tangent_loop(Diff *f, int at) {
   Node **args = dual_operands(f, b, n, p, facts);
   Node *both = ir_instantiate(w, ad_tangent(w, body, facts), args, 0);
   Node *y = ir_get(w, both, 0), *dy = ir_get(w, both, 1);
-  int *tangents = NEW_ARRAY(w->arena, int, last + 1); /* where those of a stacked result are stacked */
+  int *tangents = NEW_ARRAY(w->arena, int, last + 1); /* where those of a stacked result are stacked, or 0 */
   for (int k = 0; k < slots; k++) {
     Node *x = ir_get(w, y, k);
     loop_next(b, args[1 + k], facts[1 + k] ? ir_pair(w, x, ir_get(w, dy, k)) : x);
@@ -77,7 +77,7 @@ static void tangent_loop(Diff *f, int at) {
   for (int k = slots; k < last; k++) loop_stack(b, ir_get(w, y, k));
   for (int k = slots; k < last; k++) {
     Node *dx = ir_get(w, dy, k);
-    tangents[k] = ad_is_zero(dx) ? -1 : loop_stack(b, ir_fill(w, dx, ir_get(w, y, k)));
+    tangents[k] = ad_is_zero(dx) ? 0 : loop_stack(b, ir_fill(w, dx, ir_get(w, y, k)));
   }
   Node *cond = l->has_cond ? dual_cond(w, l, n->graphs[1], args, p, facts) : NULL;
   loop_close(b, cond ? NULL : ad_fwd(f, n->ops[0]), cond, n->site);
@@ -87,7 +87,7 @@ static void tangent_loop(Diff *f, int at) {
     ts[k] = ir_zero(w, ct->args[k]);
     ys[k] = k < slots ? loop_result(b, args[1 + k]) : k < last ? loop_stacked(b, k - slots) : loop_trips(b);
     if (k < slots && facts[1 + k]) ts[k] = ir_get(w, ys[k], 1), ys[k] = ir_get(w, ys[k], 0);
-    if (k >= slots && k < last && tangents[k] >= 0) ts[k] = ir_to_bag(w, loop_stacked(b, tangents[k]));
+    if (tangents[k]) ts[k] = ir_to_bag(w, loop_stacked(b, tangents[k]));
   }
   f->fwd[at] = ir_tuple(w, n->type, ys);
   f->cot[at] = ir_tuple(w, ct, ts);

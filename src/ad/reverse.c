@@ -120,7 +120,7 @@ static bool is_unstable(const Diff *r, const Node *n) {
   case OP_SWITCH: case OP_CALL: case OP_APPLY:
   case OP_SLICE: case OP_INDEX: case OP_AFTER: case OP_GET: case OP_RESHAPE:
     for (int i = 0; i < n->nops; i++)
-      if (*ad_facts(r, n->ops + i, 1, UNSTABLE)) return true;
+      if (r->facts[position(r, n->ops[i])] & UNSTABLE) return true;
     return false;
   default: return false;
   }

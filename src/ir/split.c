@@ -175,3 +175,47 @@ Node *ir_switch_late(World *w, const StagedSwitch *s, Node **late, int n) {
   }
   return ir_switch(w, s->selector, arms, s->narms, caps, total + nfields);
 }
+
+/* ---- Functions ------------------------------------------------------------------------- */
+static void declare_stages(World *w, StagedFunc *t, IrType *residuals) {
+  const Func *f = t->of;
+  IrType **ps = NEW_ARRAY(w->arena, IrType *, t->n + 1);
+  ps[0] = residuals;
+  for (int i = 0; i < t->n; i++) ps[1 + i] = t->params[i];
+  t->early = ir_func(w, f->name, f->params, f->nparams, ir_pair_type(w, f->result, residuals));
+  t->late = ir_func(w, f->name, ps, 1 + t->n, t->result);
+  t->early->span = t->late->span = f->span;
+  t->early->recursive = t->late->recursive = f->recursive;
+}
+
+StagedFunc *ir_stage_func(World *w, const Func *f, IrType **late, int n, IrType *result) {
+  StagedFunc *t = NEW(w->arena, StagedFunc);
+  *t = (StagedFunc){.of = f, .params = late, .result = result, .n = n};
+  if (!f->recursive) return t;
+  IrType *box = ir_variant_type(w, sym_of(w->syms, "tape"), t, NULL, 0);
+  box->nctors = 1;
+  box->ctors = NEW_ARRAY(w->arena, IrCtor, 1);
+  box->ctors[0] = (IrCtor){sym_of(w->syms, "Tape"), ir_type(w, T_UNIT)}; /* until its payload is known */
+  declare_stages(w, t, box);
+  return t;
+}
+
+void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s) {
+  int early = t->of->nparams;
+  Node *record = ir_record(w, s->res, s->nres), *residuals = record, *in;
+  if (!t->late) {
+    declare_stages(w, t, record->type);
+    in = ir_param(w, 0, record->type);
+  } else {
+    IrType *box = t->late->params[0];
+    box->ctors[0].payload = record->type;
+    residuals = ir_inj(w, box, 0, record);
+    in = ir_uninj(w, ir_param(w, 0, box), 0);
+  }
+  ir_func_finish(w, t->early, ir_pair(w, y, residuals));
+  Node **args = NEW_ARRAY(w->arena, Node *, s->late->nparams);
+  for (int i = 0; i < early; i++) args[i] = ir_zero(w, s->late->params[i]); /* never read */
+  for (int i = 0; i < t->n; i++) args[early + i] = ir_param(w, 1 + i, t->params[i]);
+  for (int j = 0; j < s->nres; j++) args[early + t->n + j] = ir_get(w, in, j);
+  ir_func_finish(w, t->late, ir_instantiate(w, s->late, args, 0));
+}

@@ -31,6 +31,18 @@ Node *ir_switch_early(World *w, StagedSwitch *s, Node **ys);
 /* The branch between the second stages, given what they take after the captures. */
 Node *ir_switch_late(World *w, const StagedSwitch *s, Node **late, int n);
 
+/* A function in two stages: parameters -> (value, residuals); residuals, late parameters -> result. In a
+ * recursion the residuals hold those of the inner calls, so they are boxed, in a type made for the purpose. */
+typedef struct StagedFunc {
+  Func *early, *late;  /* a recursive function's can be called before they are finished */
+  const Func *of;
+  IrType **params, *result; /* of the second stage, without the residuals */
+  int n;
+} StagedFunc;
+StagedFunc *ir_stage_func(World *w, const Func *f, IrType **late, int n, IrType *result);
+/* y, over f's parameters, is the value; s cuts a graph over those and then the late ones. */
+void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s);
+
 /* ---- Loops (loops.c) ------------------------------------------------------------------------
  * A loop made operand by operand. In its body an operand is a parameter: what loop_add returns, which also
  * names it. */

@@ -77,6 +77,40 @@ static void branch_in_stages(void) {
   }
 }
 
+/* Calls of both stages are the function they were cut from. */
+static void function_in_stages(void) {
+  IrType *ps[2] = {F, F};
+  Func *f = ir_func(w, "f", ps, 2, F);
+  ir_func_finish(w, f, ir_op2(w, OP_FADD, p(0, F), p(1, F)));
+  Graph *g = two_stages();
+  StagedFunc *t = ir_stage_func(w, f, &F, 1, F);
+  Split s = ir_split(w, g, 2, NULL);
+  ir_stage_func_finish(w, t, f->graph->result, &s);
+  CHECK(!ir_verify(w, t->early->graph) && !ir_verify(w, t->late->graph));
+  Node *args[2] = {p(0, F), p(1, F)}, *both = ir_call(w, t->early, args, 0);
+  CHECK(ir_get(w, both, 0) == f->graph->result);
+  Node *late[2] = {ir_get(w, both, 1), p(2, F)};
+  CHECK(ir_call(w, t->late, late, 0) == g->result);
+}
+
+/* f x d = d * sin x * f x d, in stages: the residuals of one call hold those of the next. */
+static void recursive_function_in_stages(void) {
+  Func *f = ir_func(w, "f", &F, 1, F);
+  f->recursive = true;
+  Node *x = p(0, F), *d = p(1, F);
+  ir_func_finish(w, f, ir_call(w, f, &x, 0));
+  StagedFunc *t = ir_stage_func(w, f, &F, 1, F);
+  CHECK(t->early && t->late && !t->early->graph && t->late->params[0]->kind == T_VARIANT);
+  Node *inner = ir_call(w, t->early, &x, 0), *late[2] = {ir_get(w, inner, 1), d};
+  IrType *ps[2] = {F, F};
+  Node *result = mul(mul(d, ir_op1(w, OP_SIN, x)), ir_call(w, t->late, late, 0));
+  Split s = ir_split(w, ir_graph(w, ps, 2, result, NULL), 1, NULL);
+  ir_stage_func_finish(w, t, ir_get(w, inner, 0), &s);
+  const IrType *box = t->late->params[0], *held = box->ctors[0].payload;
+  CHECK(s.nres == 2 && held->n == 2 && (held->args[0] == box || held->args[1] == box));
+  CHECK(!ir_verify(w, t->early->graph) && !ir_verify(w, t->late->graph));
+}
+
 /* The same loop by its parts in another order, and by LoopInfo: s <- s + a[i] * k, stacking s. */
 static void loop_by_operands(void) {
   IrType *A = ir_array_type(w, F), *ps[4] = {I, F, F, F};
@@ -84,9 +118,11 @@ static void loop_by_operands(void) {
   Node *next = ir_op2(w, OP_FADD, p(1, F), mul(p(2, F), p(3, F)));
   Node *out[2] = {next, p(1, F)}, *in[3] = {s, a, k};
   Graph *body = ir_graph(w, ps, 4, ir_record(w, out, 2), NULL);
-  Node *want = ir_loop(w, &(LoopInfo){.ncarried = 1, .nsliced = 1, .nstacked = 1, .ncaps = 1}, n, in, body, NULL, 0);
+  LoopInfo info = {.ncarried = 1, .nsliced = 1, .nstacked = 1, .ncaps = 1};
+  Node *want = ir_loop(w, &info, n, in, body, NULL, 0);
   LoopBuilder *b = loop_open(w, false);
-  Node *kin = loop_add(b, LOOP_CAPTURED, k), *ain = loop_add(b, LOOP_SLICED, a), *sin = loop_add(b, LOOP_CARRIED, s);
+  Node *kin = loop_add(b, LOOP_CAPTURED, k), *ain = loop_add(b, LOOP_SLICED, a);
+  Node *sin = loop_add(b, LOOP_CARRIED, s);
   loop_next(b, sin, ir_op2(w, OP_FADD, sin, mul(ain, kin)));
   int stacked = loop_stack(b, sin);
   loop_close(b, n, NULL, 0);
@@ -106,7 +142,8 @@ static void loop_by_operands(void) {
 /* while s < k: s <- s * 2, counted in an accumulator that the condition can't see. */
 static void loop_with_condition(void) {
   LoopBuilder *b = loop_open(w, false);
-  Node *acc = loop_add(b, LOOP_ACC, p(0, F)), *k = loop_add(b, LOOP_CAPTURED, p(1, F)), *s = loop_add(b, LOOP_CARRIED, p(2, F));
+  Node *acc = loop_add(b, LOOP_ACC, p(0, F)), *k = loop_add(b, LOOP_CAPTURED, p(1, F));
+  Node *s = loop_add(b, LOOP_CARRIED, p(2, F));
   loop_next(b, s, mul(s, ir_float(w, 2)));
   loop_next(b, acc, ir_op2(w, OP_CADD, acc, s));
   loop_close(b, NULL, ir_op2(w, OP_FLT, s, k), 0);
@@ -142,7 +179,8 @@ static void unknown_functions(void) {
 
 static void accumulator_types(void) {
   IrType *A = ir_array_type(w, F), *S = ir_type(w, T_STRING), *U = ir_type(w, T_UNIT);
-  CHECK(ir_accumulator(w, F) == F && ir_accumulator(w, I) == U && ir_accumulator(w, ir_array_type(w, I)) == U);
+  CHECK(ir_accumulator(w, F) == F && ir_accumulator(w, I) == U);
+  CHECK(ir_accumulator(w, ir_array_type(w, I)) == U);
   CHECK(ir_accumulator(w, ir_pair_type(w, A, S)) == ir_pair_type(w, ir_bag_type(w, F), U));
   IrType *list = ir_variant_type(w, "list", "list", NULL, 0);
   list->nctors = 2;
@@ -150,7 +188,8 @@ static void accumulator_types(void) {
   list->ctors[0] = (IrCtor){"Nil", U};
   list->ctors[1] = (IrCtor){"Cons", ir_pair_type(w, F, list)};
   IrType *c = ir_accumulator(w, list);
-  CHECK(c->kind == T_VARIANT && c->nullable && c->nctors == 3 && c->ctors[2].payload == ir_pair_type(w, F, c));
+  CHECK(c->kind == T_VARIANT && c->nullable && c->nctors == 3);
+  CHECK(c->ctors[2].payload == ir_pair_type(w, F, c));
   CHECK(ir_accumulator(w, c) == c);
   IrType *e = ir_accumulator(w, ir_fun_type(w, F, F, false));
   CHECK(e->kind == T_ENV && ir_accumulator(w, e) == e);
@@ -161,7 +200,8 @@ static void memory(void) {
   CHECK(!*a && !*b && a != b);
   *a = *b = w;
   CHECK(ir_memo(w, F, "a", "12", 2) == a && ir_memo_closures(w, F, "a", "12", 2) == b);
-  CHECK(!*ir_memo(w, F, "a", "13", 2) && !*ir_memo(w, F, "a", "1", 1) && !*ir_memo(w, F, "b", "12", 2) && !*ir_memo(w, I, "a", "12", 2));
+  CHECK(!*ir_memo(w, F, "a", "13", 2) && !*ir_memo(w, F, "a", "1", 1));
+  CHECK(!*ir_memo(w, F, "b", "12", 2) && !*ir_memo(w, I, "a", "12", 2));
   IrType *fun = ir_fun_type(w, I, I, false);
   Node *f = ir_closure(w, ir_graph(w, &I, 1, ir_op2(w, OP_IADD, p(0, I), ir_int(w, 1)), NULL), fun, NULL, 0);
   ir_register_closures(w, ir_graph(w, NULL, 0, f, NULL));
@@ -181,6 +221,8 @@ int main(void) {
   known_parameters_are_read();
   known_shapes_are_read();
   branch_in_stages();
+  function_in_stages();
+  recursive_function_in_stages();
   loop_by_operands();
   loop_with_condition();
   unknown_functions();
