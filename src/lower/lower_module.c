@@ -53,7 +53,7 @@ static bool constant_slots(Lower *m, const Node *x, Slot *out, int *n) {
     return true;
   case OP_INJ:
     if (x->ngraphs || lower_slots(m->w, x->ops[0]->type) > 0) return false;
-    out[(*n)++].i = x->type->cotangent && x->attr.i == 0 ? 0 : (int64_t)((uint64_t)x->attr.i << 1 | 1);
+    out[(*n)++].i = x->type->nullable && x->attr.i == 0 ? 0 : (int64_t)((uint64_t)x->attr.i << 1 | 1);
     return true;
   case OP_TUPLE:
     for (int k = 0; k < x->nops; k++)
