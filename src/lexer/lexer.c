@@ -194,8 +194,8 @@ static void check_bytes(Run *r) {
 }
 
 /* The open strings or comments that the end of the text cuts off. */
-static void unfinished(Run *r, uint32_t start, uint32_t end, const char *message) {
-  complain(r, start, end, "unfinished", message);
+static void unfinished(Run *r, uint32_t start, uint32_t end, const char *message, const char *hint) {
+  complain(r, start, end, "unfinished", message)->hint = hint;
   r->diags->incomplete = true;
   r->pos = r->end;
 }
@@ -233,7 +233,8 @@ static void block_comment(Run *r) {
   uint32_t start = r->pos, i = start + 2;
   for (int depth = 1; depth > 0; i++) {
     if (i + 1 >= r->end) {
-      unfinished(r, start, start + 2, "this comment is never closed");
+      unfinished(r, start, start + 2, "this comment is never closed",
+                 start + 2 < r->end && r->text[start + 2] == ')' ? "`*` as a function is written `( * )`" : NULL);
       return;
     }
     if (r->text[i] == '(' && r->text[i + 1] == '*') depth++, i++;
@@ -410,6 +411,8 @@ static void bad_character(Run *r) {
   else if (c == '!') d->hint = "negation is `not`, inequality is `<>`";
   else if (c == '&') d->hint = "the logical operator is `&&`";
   else if (c == 0x2212) d->hint = "the minus sign is `-`";
+  else if (c == '\\') d->hint = "a function is written `fun x -> …`";
+  else if (c == '?') d->hint = "a choice is written `if c then a else b`";
   else if (c == 0xd7 || c == 0x22c5) d->hint = "multiplication is `*`";
 }
 
@@ -449,7 +452,8 @@ static bool finish_token(Run *r, Token *t) {
   case TOK_HEX: int_value(r, t); return true;
   case TOK_FLOAT: float_value(r, t); return true;
   case TOK_BAD_NUMBER:
-    diag_error(r->diags, (Span){r->source, t->start, t->end}, "bad-number", "`%.*s` is not a number", (int)n, s);
+    diag_error(r->diags, (Span){r->source, t->start, t->end}, "bad-number", "`%.*s` is not a number", (int)n, s)->hint =
+        "numbers are 12, 1_000, 0xff, 1.5, 2e-3; names begin with a letter";
     t->kind = TOK_INT;
     return true;
   case TOK_STRING: t->text = string_value(r, t->start + 1, t->end - 1, false); return true;
@@ -481,6 +485,9 @@ static void push_token(Run *r, Token t) {
   r->doc_start = r->doc_end = 0;
 }
 
+static const char hole_hint[] = "a hole `{e}` ends with a brace, the string with a quote; a brace as text is `{{`";
+static const char string_hint[] = "a string ends with `\"`; a quote inside it is `\\\"`";
+
 static void next_token(Run *r) {
   size_t len = 0;
   OpenInterp *open = innermost(r);
@@ -488,15 +495,24 @@ static void next_token(Run *r) {
   TokenKind kind = match_token(r->lx, r->text + r->pos, r->end - r->pos, hole_can_end, &len);
   Token t = {.kind = kind, .start = r->pos, .end = r->pos + (uint32_t)len, .space_before = r->trivia};
   switch (kind) {
-  case TOK_COUNT: bad_character(r); return;
+  case TOK_COUNT:
+    bad_character(r);
+    if (r->text[t.start] != '&') return;
+    t.kind = TOK_ANDAND; /* as what is meant, so that nothing follows from it */
+    t.end = r->pos;
+    push_token(r, t);
+    return;
   case TOK_LINE_COMMENT: note_comment(r, t.start, t.end); return;
   case TOK_BLOCK_COMMENT: block_comment(r); return;
   case TOK_OPEN_STRING:
-  case TOK_OPEN_RAW: unfinished(r, t.start, t.end, "this string is never closed"); return;
+  case TOK_OPEN_RAW:
+    if (open) unfinished(r, open->start, open->start + 2, "this string is never closed", hole_hint);
+    else unfinished(r, t.start, t.end, "this string is never closed", string_hint);
+    return;
   default: break;
   }
   if (kind == TOK_RBRACE && hole_can_end) {
-    unfinished(r, open->start, open->start + 2, "this string is never closed");
+    unfinished(r, open->start, open->start + 2, "this string is never closed", string_hint);
     return;
   }
   t.column0 = !open && at_line_start(r, t.start);
@@ -526,7 +542,7 @@ Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t sourc
     next_token(&r);
   }
   OpenInterp *open = innermost(&r);
-  if (open && !diags->incomplete) unfinished(&r, open->start, open->start + 2, "this string is never closed");
+  if (open && !diags->incomplete) unfinished(&r, open->start, open->start + 2, "this string is never closed", hole_hint);
   push_token(&r, (Token){.kind = TOK_EOF, .start = end, .end = end, .column0 = true, .space_before = true});
   return (Tokens){r.tokens.data, r.tokens.len};
 }

@@ -229,7 +229,10 @@ static Expr *parse_record(Parser *p) {
     Expr *base = parse_binary(p);
     scratch_push(p, base);
     if (!accept(p, TOK_WITH))
-      fail_expected(p, "`with`", "records are written {x = 1, y = 2} or {p with x = 1}", open, "in this record");
+      fail_expected(p, "`with`",
+                    at(p, TOK_COLON) ? "a value of a field follows `=`: {x = 1, y = 2}"
+                                     : "braces hold a record, {x = 1} or {p with x = 1}; parentheses hold a sequence, (a; b)",
+                    open, "in this record");
   }
   parse_fields(p, e);
   expect_close(p, TOK_RBRACE, open,
@@ -345,13 +348,10 @@ static Expr *parse_while(Parser *p) {
 
 static _Noreturn void fail_no_expression(Parser *p) {
   const char *hint = NULL;
-  const Token *before = p->pos > 0 ? &p->tokens[p->pos - 1] : NULL;
-  BinOp op;
   if (at(p, TOK_UNDERSCORE)) hint = "`_` is a pattern; an expression needs a name";
   else if (at(p, TOK_BAR)) hint = "an array is written [1, 2]";
   else if (at(p, TOK_INTERP_MID) || at(p, TOK_INTERP_END)) hint = "a brace that is meant as text is written `{{`";
-  else if (before && operator_of(before->kind, &op))
-    hint = arena_printf(p->arena, "`%s` needs an operand on its right", token_text(before->kind));
+  else hint = operand_hint(p);
   fail_expected(p, "an expression", hint, NO_SPAN, NULL);
 }
 

@@ -181,7 +181,8 @@ static Expr *parse_index(Parser *p, Expr *array) {
 /* "." field */
 static Expr *parse_field(Parser *p, Expr *record) {
   Span dot = expect(p, TOK_DOT, NULL);
-  const char *hint = at(p, TOK_LBRACKET) || at(p, TOK_LPAREN) ? "an index is written without a point: a[i]" : NULL;
+  const char *hint = at(p, TOK_LBRACKET) || at(p, TOK_LPAREN) ? "an index is written without a point: a[i]"
+                     : at(p, TOK_INT) ? "the parts of a tuple are taken by a pattern: let (a, b) = p in …" : NULL;
   if (!at(p, TOK_IDENT)) fail_expected(p, "a field name", hint, NO_SPAN, NULL);
   Expr *e = new_node(p, E_FIELD, span_join(record->span, token_span(p)), 1);
   e->args[0] = record;
@@ -282,7 +283,8 @@ static LetBinding *parse_binding(Parser *p) {
     b->pat = parse_pattern(p);
   }
   if (accept(p, TOK_COLON)) b->result = parse_type(p);
-  expect(p, TOK_EQ, at(p, TOK_ARROW) ? "only `fun` takes `->`: let f x = …" : NULL);
+  expect(p, TOK_EQ, at(p, TOK_ARROW) ? "only `fun` takes `->`: let f x = …"
+                    : at(p, TOK_LT) && b->result ? "an argument of a type stands before it: int list" : NULL);
   b->value = parse_expr(p);
   if (b->nparams) b->value = make_fun(p, b->params, b->nparams, b->value, start);
   b->span = span_to_here(p, start);
@@ -336,6 +338,12 @@ static Expr *close_heads(Parser *p, int mark, Expr *last) {
   return last;
 }
 
+static _Noreturn void fail_missing_in(Parser *p, Span let) {
+  bool text_ends = at(p, TOK_EOF) && p->item_end == p->ntokens;
+  if (!p->cut_off && step_to_line_of_body(p, let)) p->diags->incomplete |= text_ends;
+  fail_expected(p, "`in`", "inside an item a definition is written `let x = e in …`", let, "for this `let`");
+}
+
 /* expr = let_head "in" expr | "fun" params "->" expr | binary [ ";" [ expr ] ] */
 Expr *parse_expr(Parser *p) {
   enter(p);
@@ -343,8 +351,7 @@ Expr *parse_expr(Parser *p) {
   for (;;) {
     if (at(p, TOK_LET)) {
       Expr *let = parse_let_head(p);
-      if (!at(p, TOK_IN))
-        fail_expected(p, "`in`", "inside an item a definition is written `let x = e in …`", let->span, "for this `let`");
+      if (!at(p, TOK_IN)) fail_missing_in(p, let->span);
       advance(p);
       scratch_push(p, let);
     } else if (at(p, TOK_FUN)) {

@@ -16,8 +16,8 @@ static Item *new_item(Parser *p, ItemKind kind) {
   return item;
 }
 
-static Sym expect_string(Parser *p, const char *what) {
-  if (!at(p, TOK_STRING)) fail_expected(p, what, NULL, NO_SPAN, NULL);
+static Sym expect_string(Parser *p, const char *what, const char *hint) {
+  if (!at(p, TOK_STRING)) fail_expected(p, what, hint, NO_SPAN, NULL);
   Sym text = p->tok->text;
   advance(p);
   return text;
@@ -25,7 +25,9 @@ static Sym expect_string(Parser *p, const char *what) {
 
 static Name expect_module(Parser *p) {
   if (!at(p, TOK_UPPER))
-    fail_expected(p, "the name of a module", "names of modules begin with a capital", NO_SPAN, NULL);
+    fail_expected(p, "the name of a module",
+                  at(p, TOK_STRING) ? "a file is named first: import \"file.atl\" as File" : "names of modules begin with a capital",
+                  NO_SPAN, NULL);
   Name name = {.name = p->tok->text, .span = token_span(p)};
   advance(p);
   return name;
@@ -41,7 +43,7 @@ static Name expect_function(Parser *p) {
 static Item *parse_import(Parser *p) {
   Item *item = new_item(p, I_IMPORT);
   advance(p);
-  item->text = expect_string(p, "the path of a module as a string");
+  item->text = expect_string(p, "the path of a module as a string", habit_of_word("import"));
   expect(p, TOK_AS, "an import is written: import \"model.atl\" as Model");
   item->name = expect_module(p);
   return item;
@@ -59,7 +61,7 @@ static Item *parse_open(Parser *p) {
 static Item *parse_foreign(Parser *p) {
   Item *item = new_item(p, I_FOREIGN);
   advance(p);
-  item->text = expect_string(p, "the name of a library as a string");
+  item->text = expect_string(p, "the name of a library as a string", "as in: foreign \"m\" cbrt : float -> float");
   item->name = expect_function(p);
   expect(p, TOK_COLON, "a foreign function needs its type");
   item->annot = parse_type(p);
@@ -70,7 +72,7 @@ static Item *parse_foreign(Parser *p) {
 static Item *parse_test(Parser *p) {
   Item *item = new_item(p, I_TEST);
   advance(p);
-  item->text = expect_string(p, "the name of the test as a string");
+  item->text = expect_string(p, "the name of the test as a string", "a test is written: test \"name\" = condition");
   expect(p, TOK_EQ, NULL);
   item->expr = parse_expr(p);
   return item;
@@ -147,11 +149,10 @@ static Item *parse_by_first_word(Parser *p) {
 /* Hints for what may not follow a whole item. */
 static const char *leftover_hint(const Parser *p) {
   switch (p->tok->kind) {
-  case TOK_THEN: return "a chain of conditions is written `else if`";
+  case TOK_THEN: return habit_of_word("elif");
   case TOK_EQ: return "a definition begins with `let`";
   case TOK_IN: return "`in` belongs to a `let` before it";
   case TOK_ELSE: return "`else` belongs to an `if`; a branch with `;` stands in parentheses";
-  case TOK_ARROW: return "a function is written `fun x -> …`";
   case TOK_RPAREN: case TOK_RBRACKET: case TOK_RBRACE: return "no bracket is open here";
   default: return NULL;
   }
@@ -159,7 +160,10 @@ static const char *leftover_hint(const Parser *p) {
 
 Item *parse_item(Parser *p) {
   Item *item = parse_by_first_word(p);
-  if (!at(p, TOK_EOF)) fail_expected(p, "the end of the item", leftover_hint(p), NO_SPAN, NULL);
+  if (!at(p, TOK_EOF)) {
+    bool variant = item->kind == I_TYPE && at(p, TOK_BAR);
+    fail_expected(p, "the end of the item", variant ? "constructors begin with a capital" : leftover_hint(p), NO_SPAN, NULL);
+  }
   item->span = span_to_here(p, item->span);
   return item;
 }

@@ -71,22 +71,6 @@ static _Noreturn void abandon_item(Parser *p) {
   longjmp(p->recover, 1);
 }
 
-/* Hints for what is met in an unfit place, whatever was expected there. */
-static const char *habit_hint(const Parser *p) {
-  switch (p->tok->kind) {
-  case TOK_EQEQ: return "equality and definition are both written `=`";
-  case TOK_BANGEQ: return "inequality is written `<>`";
-  case TOK_COMMA: return "a tuple stands in parentheses: (a, b)";
-  case TOK_COLON: return peek_kind(p, 1) == TOK_EQ ? "assignment is written `<-`"
-                                                    : "an annotation stands in parentheses: (e : t)";
-  case TOK_SEMI: return "items need no `;;`, a token in column 0 starts the next one";
-  case TOK_FUN: return "a function as an argument stands in parentheses: (fun x -> …)";
-  case TOK_EOF:
-    return at_real_end(p) ? NULL : "a line that belongs to the item above has to be indented";
-  default: return NULL;
-  }
-}
-
 _Noreturn void fail_expected(Parser *p, const char *what, const char *hint, Span also, const char *also_label) {
   if (at_real_end(p)) {
     if (p->cut_off) abandon_item(p);

@@ -16,5 +16,7 @@ typedef struct ItemRange { uint32_t start, end; Sym *names; int nnames; } ItemRa
 int split_items(Lexer *lx, Arena *arena, SymTable *syms, const Source *src, ItemRange **out);
 /* Parses bytes [start, end) of a source, which hold whole items. */
 Program *parse_range(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start, uint32_t end);
+/* What to write instead of a word of other languages, or NULL. */
+const char *habit_of_word(const char *word);
 void ast_print(const Program *p, Str *out); /* S-expressions, for `atled ir --stage=parsed` */
 #endif

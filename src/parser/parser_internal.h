@@ -70,6 +70,14 @@ void report(Parser *p, Span at, const char *code, const char *message, const cha
 void enter(Parser *p); /* one level deeper; an error beyond MAX_DEPTH */
 static inline void leave(Parser *p) { p->depth--; }
 
+/* ---- Hints (habits.c) ---- */
+/* For what is met in an unfit place, whatever was expected there; or NULL. */
+const char *habit_hint(const Parser *p);
+/* For an operator before the current token that has no right operand; NULL when there is none. */
+const char *operand_hint(const Parser *p);
+/* Goes back to the first token that looks like the body of a `let` whose `in` is missing, if there is one. */
+bool step_to_line_of_body(Parser *p, Span let);
+
 /* ---- Lists (parser.c) ---- */
 static inline int scratch_mark(const Parser *p) { return p->scratch.len; }
 void scratch_push(Parser *p, void *node);

@@ -33,7 +33,7 @@ static TypeExpr *parse_record_type(Parser *p) {
   int mark = scratch_mark(p);
   do {
     Sym field = expect_ident(p, "a field name", NULL);
-    expect(p, TOK_COLON, NULL);
+    expect(p, TOK_COLON, at(p, TOK_EQ) ? "the type of a field follows `:`" : NULL);
     TypeExpr *t = parse_arrow(p);
     scratch_push(p, (void *)(uintptr_t)field);
     scratch_push(p, t);
@@ -86,7 +86,8 @@ static TypeExpr *parse_atom_type(Parser *p) {
   case TOK_UPPER: return parse_type_name(p, start, NULL, 0);
   case TOK_LPAREN: return parse_paren_type(p);
   case TOK_LBRACE: return parse_record_type(p);
-  default: fail_expected(p, "a type", NULL, NO_SPAN, NULL);
+  default:
+    fail_expected(p, "a type", at(p, TOK_LBRACKET) ? "an array type is written `float[]`" : NULL, NO_SPAN, NULL);
   }
 }
 
@@ -207,6 +208,8 @@ static void parse_variant(Parser *p, TypeDecl *d) {
 void parse_type_decl(Parser *p, TypeDecl *d) {
   Span start = token_span(p);
   parse_type_params(p, d);
+  if (!at(p, TOK_IDENT))
+    fail_expected(p, "the name of a type", at(p, TOK_UPPER) ? "names of types begin with a small letter" : NULL, NO_SPAN, NULL);
   d->name = expect_ident(p, "the name of a type", NULL);
   if (at(p, TOK_TYVAR)) fail_expected(p, "`=`", "parameters stand before the name: type 'a t = …", NO_SPAN, NULL);
   expect(p, TOK_EQ, NULL);

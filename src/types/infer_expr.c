@@ -102,23 +102,45 @@ Type *tc_end_body(Checker *c, Body b) {
   return effect;
 }
 
+/* What the writer of a[0] as `a 0`, `a(0)` or `f a [0]` meant, or of `f g x`; or NULL. */
+static const char *extra_argument_hint(const Expr *before, const Expr *extra) {
+  Type *t = type_repr(before->type);
+  if (t->kind == TY_ARRAY) return "an element is written a[i], without a space";
+  if (t->kind == TY_FUN && extra) return "a call as an argument stands in parentheses: f (g x)";
+  if (t->kind == TY_VAR && tc_is_scalar(t)) return "is an operator or a comma missing?";
+  return NULL;
+}
+
 static void not_a_function(Checker *c, Expr *e, Type *t, int given) {
   const Expr *f = e->args[0];
   const char *name = f->kind == E_VAR || f->kind == E_CTOR ? f->name.name : NULL;
   if (given == 0) {
+    if (type_repr(e->args[1]->type)->kind == TY_ERROR) return; /* `5 mod 2`: what was meant isn't known */
     Diag *d = diag_error(c->diags, f->span, tc_diag_code(D_NOT_A_FUNCTION), "this is not a function: it is %s",
                          t->kind == TY_VAR ? "a number" : type_text(c, t));
-    if (f->kind == E_APPLY || f->kind == E_UNIT) d->hint = "is a `;` missing before it?";
+    d->hint = f->kind == E_APPLY || f->kind == E_UNIT ? "is a `;` missing after it?" : extra_argument_hint(f, NULL);
+    if (!d->hint) d->hint = "only functions are given arguments: is an operator missing after it?";
     return;
   }
   Diag *d = diag_error(c->diags, e->args[given + 1]->span, tc_diag_code(D_TOO_MANY_ARGUMENTS),
                        "%s%s%s takes %d argument%s, but is given %d", name ? "`" : "", name ? name : "this function",
                        name ? "`" : "", given, given == 1 ? "" : "s", e->nargs - 1);
   d->label = "too many arguments";
+  if (given) d->hint = extra_argument_hint(e->args[given], e->args[given + 1]);
   if (f->kind == E_VAR && f->binding) {
     d->also = f->binding->span;
     d->also_label = "defined here";
   }
+}
+
+/* One tuple instead of several arguments, or the other way round. */
+static const char *tuple_hint(Type *want, Type *got, Type *result, bool more) {
+  want = type_repr(want);
+  got = type_repr(got);
+  if (want->kind == TY_TUPLE && got->kind != TY_TUPLE && more) return "the function takes one tuple: f (a, b)";
+  if (got->kind == TY_TUPLE && want->kind != TY_TUPLE && type_repr(result)->kind == TY_FUN)
+    return "arguments stand side by side, without commas: f a b";
+  return NULL;
 }
 
 static Place argument_place(Checker *c, const Expr *f, const Expr *arg) {
@@ -155,7 +177,9 @@ Type *tc_infer_apply(Checker *c, Expr *e) {
       for (i++; i < e->nargs; i++) tc_infer(c, e->args[i]);
       return c->t_error;
     }
-    tc_expect_type(c, t->args[0], got, argument_place(c, f, e->args[i]));
+    Place p = argument_place(c, f, e->args[i]);
+    p.hint = tuple_hint(t->args[0], got, t->args[1], i + 1 < e->nargs);
+    if (!tc_expect_type(c, t->args[0], got, p) && p.hint) return c->t_error; /* other arguments are wrong likewise */
     tc_use_effect(c, t->args[2], e->span);
     t = t->args[1];
   }
@@ -312,10 +336,8 @@ static Type *infer_chain(Checker *c, Expr *e) {
   for (int i = chain.len - 1; i >= 0; i--) {
     Expr *x = chain.data[i];
     if (x->kind == E_IF) {
-      tc_expect_type(c, x->args[1]->type, t,
-                  (Place){.at = x->args[2]->span, .also = x->args[1]->span,
-                          .also_label = "both branches have one type; this is the other"});
-      t = x->args[1]->type;
+      Place p = {.at = x->args[2]->span, .also = x->args[1]->span, .also_label = "both branches have one type; this is the other"};
+      t = tc_expect_type(c, x->args[1]->type, t, p) ? x->args[1]->type : c->t_error;
     }
     x->type = t;
   }
@@ -328,8 +350,8 @@ static Type *infer_if_only(Checker *c, Expr *e) {
   Type *t = tc_infer(c, e->args[1]);
   if (!tc_unify(c, c->t_unit, t)) {
     diag_error(c->diags, e->args[1]->span, tc_diag_code(D_TYPE_MISMATCH),
-               "the branch of an `if` without `else` must be of type unit")
-        ->hint = "add an `else` branch";
+               "expected unit, found %s: this `if` has no `else`", tc_is_scalar(t) ? "a number" : type_text(c, t))
+        ->hint = "add an `else` branch, which gives the value when the condition is false";
   }
   return c->t_unit;
 }
@@ -405,6 +427,13 @@ static void expect_int(Checker *c, Expr *e, const char *why) {
   if (e) tc_expect_type(c, c->t_int, tc_infer(c, e), (Place){.at = e->span, .label = why});
 }
 
+static const char *index_hint(const Type *t) {
+  if (t->kind == TY_TUPLE) return "the parts of a tuple are taken by a pattern: let (a, b) = p in …";
+  if (t->kind == TY_STRING) return "a part of a string is `Str.sub s start count`";
+  if (t->kind == TY_DATA) return "an element of a list is `List.nth l i`";
+  return NULL;
+}
+
 /* Each index takes the outermost dimension away, each slice keeps it. */
 static Type *infer_index(Checker *c, Expr *e) {
   Type *t = tc_infer(c, e->args[0]);
@@ -415,7 +444,7 @@ static Type *infer_index(Checker *c, Expr *e) {
     Type *array = type_repr(t);
     if (array->kind != TY_ARRAY) {
       array = type_array(c, type_var(c, 0));
-      tc_expect_type(c, array, t, (Place){.at = e->args[0]->span, .label = "only arrays are indexed"});
+      tc_expect_type(c, array, t, (Place){.at = e->args[0]->span, .label = "only arrays are indexed", .hint = index_hint(type_repr(t))});
     }
     expect_int(c, s->lo, "an index is an int");
     if (s->is_slice) expect_int(c, s->hi, "an index is an int");
@@ -468,7 +497,8 @@ static void check_root(Checker *c, Expr *e) {
   Binding *b = e->binding = root->kind == E_VAR ? root->binding : NULL;
   if (root->kind == E_VAR && !b) return;
   if (!b || b->kind != BIND_MUT) {
-    Diag *d = diag_error(c->diags, root->span, tc_diag_code(D_NOT_MUTABLE), "this can't be assigned to: it is no `mut` variable");
+    Diag *d = diag_error(c->diags, root->span, tc_diag_code(D_NOT_MUTABLE), "`%s` can't be assigned to: it is no `mut` variable",
+                         b ? b->name : "this");
     if (b) {
       d->also = b->span;
       d->also_label = "bound here";

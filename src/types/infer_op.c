@@ -10,8 +10,19 @@ static const char *number_hint(Type *t) {
   return type_repr(t)->kind == TY_STRING ? "strings are joined with `++`" : NULL;
 }
 
+/* A function as an operand: f -1, which is a difference, or a call that lacks an argument. */
+static bool report_function(Checker *c, BinOp op, Type *t, const Expr *e, const Expr *right) {
+  if (!e || type_repr(t)->kind != TY_FUN) return false;
+  Diag *d = diag_error(c->diags, e->span, tc_diag_code(D_CLASS), "a function can't be an operand of `%s`: this is %s",
+                       binop_text(op), type_text(c, t));
+  bool literal = right && (right->kind == E_INT || right->kind == E_FLOAT || right->kind == E_VAR);
+  d->hint = op == BIN_SUB && e->kind == E_VAR && literal ? "a negative argument stands in parentheses: f (-1)" : "is an argument missing?";
+  return true;
+}
+
 /* Both operands of one type, of the classes. */
-static Type *same_operands(Checker *c, Type *l, Type *r, unsigned classes, const Expr *le, const Expr *re, Span at) {
+static Type *same_operands(Checker *c, BinOp op, Type *l, Type *r, unsigned classes, const Expr *le, const Expr *re, Span at) {
+  if (classes & CLASS_NUM && (report_function(c, op, l, le, re) || report_function(c, op, r, re, NULL))) return c->t_error;
   if (type_repr(l)->kind == TY_STRING && classes & CLASS_NUM && type_repr(r)->kind == TY_STRING) {
     diag_error(c->diags, at, tc_diag_code(D_CLASS), "strings aren't numbers")->hint = number_hint(l);
     return l;
@@ -21,7 +32,16 @@ static Type *same_operands(Checker *c, Type *l, Type *r, unsigned classes, const
   return l;
 }
 
+/* int * float: both are known, so the int is at fault. */
+static bool report_mixed(Checker *c, Type *l, Type *r, const Expr *le, const Expr *re) {
+  TypeKind a = type_repr(l)->kind, b = type_repr(r)->kind;
+  if (!le || !re || !((a == TY_INT && b == TY_FLOAT) || (a == TY_FLOAT && b == TY_INT))) return false;
+  const Expr *wrong = a == TY_INT ? le : re, *right = a == TY_INT ? re : le;
+  return !tc_expect_type(c, c->t_float, c->t_int, (Place){.at = wrong->span, .also = right->span, .also_label = "the other operand"});
+}
+
 static Type *scaling(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at) {
+  if (report_function(c, op, l, le, re) || report_function(c, op, r, re, NULL) || report_mixed(c, l, r, le, re)) return c->t_error;
   if (!tc_expect_class(c, l, CLASS_NUM, le ? le->span : at) || !tc_expect_class(c, r, CLASS_NUM, re ? re->span : at))
     return c->t_error;
   if (op == BIN_DIV) {
@@ -35,8 +55,10 @@ static Type *scaling(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, con
   return result;
 }
 
-static void operand(Checker *c, Type *want, Type *got, const Expr *e, Span at) {
-  tc_expect_type(c, want, got, (Place){.at = e ? e->span : at});
+/* `hint` is for a float operand, instead of how to convert it. */
+static void operand(Checker *c, Type *want, Type *got, const Expr *e, Span at, const char *hint) {
+  bool is_float = type_repr(got)->kind == TY_FLOAT;
+  tc_expect_type(c, want, got, (Place){.at = e ? e->span : at, .hint = is_float ? hint : NULL});
 }
 
 static Type *matmul(Checker *c, Type *l, Type *r, Span at) {
@@ -49,26 +71,26 @@ static Type *matmul(Checker *c, Type *l, Type *r, Span at) {
 /* The result of an operator on operands of types l and r; le, re are the operands for messages, or NULL. */
 Type *tc_arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at) {
   switch (op) {
-  case BIN_ADD: case BIN_SUB: return same_operands(c, l, r, CLASS_NUM, le, re, at);
+  case BIN_ADD: case BIN_SUB: return same_operands(c, op, l, r, CLASS_NUM, le, re, at);
   case BIN_MUL: case BIN_DIV: return scaling(c, op, l, r, le, re, at);
   case BIN_REM:
-    operand(c, c->t_int, l, le, at);
-    operand(c, c->t_int, r, re, at);
+    operand(c, c->t_int, l, le, at, "`%` is for ints: the remainder of floats is x - y * floor (x / y)");
+    operand(c, c->t_int, r, re, at, "`%` is for ints: the remainder of floats is x - y * floor (x / y)");
     return c->t_int;
   case BIN_POW_INT:
     tc_expect_class(c, l, CLASS_SCALAR, le ? le->span : at);
-    operand(c, c->t_int, r, re, at);
+    operand(c, c->t_int, r, re, at, "the exponent of `^` is an int: powers of floats are x ** y");
     return l;
   case BIN_POW:
-    operand(c, c->t_float, l, le, at);
-    operand(c, c->t_float, r, re, at);
+    operand(c, c->t_float, l, le, at, NULL);
+    operand(c, c->t_float, r, re, at, NULL);
     return c->t_float;
   case BIN_MATMUL: return matmul(c, l, r, at);
   case BIN_EQ: case BIN_NE: case BIN_CLOSE:
-    same_operands(c, l, r, CLASS_EQ, le, re, at);
+    same_operands(c, op, l, r, CLASS_EQ, le, re, at);
     return c->t_bool;
   case BIN_LT: case BIN_LE: case BIN_GT: case BIN_GE:
-    same_operands(c, l, r, CLASS_ORD, le, re, at);
+    same_operands(c, op, l, r, CLASS_ORD, le, re, at);
     return c->t_bool;
   default: return c->t_error;
   }
@@ -82,7 +104,8 @@ static Type *apply_to(Checker *c, Type *f, Type *arg, Span fspan, Span argspan) 
   if (f->kind != TY_FUN) {
     Type *fun = type_fun(c, type_var(c, 0), type_var(c, 0), type_effect_var(c));
     if (f->kind != TY_VAR) {
-      diag_error(c->diags, fspan, tc_diag_code(D_NOT_A_FUNCTION), "this is not a function: it is %s", type_text(c, f));
+      diag_error(c->diags, fspan, tc_diag_code(D_NOT_A_FUNCTION), "this is not a function: it is %s", type_text(c, f))->hint =
+          "`x |> f` is `f x`: on the far side of the operator stands a function";
       return c->t_error;
     }
     tc_expect_type(c, fun, f, (Place){.at = fspan});
@@ -109,8 +132,8 @@ static bool leans_right(const Expr *e) { return e->kind == E_BINARY && (e->op ==
 static Type *combine(Checker *c, Expr *e, Type *l, Type *r) {
   const Expr *le = e->args[0], *re = e->args[1];
   if (e->kind != E_BINARY) {
-    operand(c, c->t_bool, l, le, e->span);
-    operand(c, c->t_bool, r, re, e->span);
+    operand(c, c->t_bool, l, le, e->span, NULL);
+    operand(c, c->t_bool, r, re, e->span, NULL);
     return c->t_bool;
   }
   switch (e->op) {

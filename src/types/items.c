@@ -144,7 +144,19 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
   tc_leave_level(c, marks, NULL, 0, GEN_NONE);
 }
 
+/* `x = 3` or `f x = …` with nothing of that name: a definition that lacks its `let`. */
+static bool lacks_let(Checker *c, const Expr *e) {
+  if (e->kind != E_BINARY || e->op != BIN_EQ) return false;
+  const Expr *left = e->args[0], *f = left->kind == E_APPLY ? left->args[0] : left;
+  if (f->kind != E_VAR || f->name.module || tc_module_value(c, c->s.module, f->name.name)) return false;
+  Diag *d = diag_error(c->diags, f->span, tc_diag_code(D_UNBOUND_NAME), "there is no `%s`", f->name.name);
+  d->hint = habit_of_word(f->name.name);
+  if (!d->hint) d->hint = tc_format(c, "a definition begins with `let`: let %s%s = …", f->name.name, left == f ? "" : " x");
+  return true;
+}
+
 static void check_expression(Checker *c, Item *item) {
+  if (lacks_let(c, item->expr)) return;
   Marks marks = tc_enter_level(c);
   Type *t = tc_infer(c, item->expr);
   if (item->kind == I_TEST)
@@ -177,7 +189,10 @@ static void check_discarded(Checker *c) {
     Diag *d = diag_warning(c->diags, e->span, tc_diag_code(D_DISCARDED), "this value of type %s is thrown away",
                            open ? "int or float" : type_text(c, t));
     if (open && !(t->classes & CLASS_SCALAR)) d->message = "this value, which holds numbers, is thrown away";
-    d->hint = t->kind == TY_FUN ? "is an argument missing?" : "`ignore (…)` throws a value away without a warning";
+    bool equation = e->kind == E_BINARY && e->op == BIN_EQ;
+    d->hint = t->kind == TY_FUN ? "is an argument missing?"
+              : equation        ? "`=` compares: assignment is written `<-`"
+                                : "`ignore (…)` throws a value away without a warning";
   }
 }
 

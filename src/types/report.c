@@ -2,6 +2,7 @@
 /* The wording of type errors. c->clash holds the innermost pair of types that
  * differ; the message shows the whole types, the hint looks at the pair. */
 #include "types/types_internal.h"
+#include <string.h>
 
 static const char *const codes[D_COUNT] = {
 #define DIAG(name, code) [D_##name] = code,
@@ -53,6 +54,9 @@ void tc_report_class(Checker *c, Place p) {
   if (cls == CLASS_DIFF && t->kind == TY_INT) d->hint = "derivatives are taken of floats: 3.0 is one, and `float n`";
   if (cls == CLASS_DIFF && t->kind == TY_FUN) d->hint = "a function has no derivative of its own; give it its arguments";
   if (cls == CLASS_NUM && t->kind == TY_STRING) d->hint = "strings are joined with `++`";
+  if (cls == CLASS_NUM && t->kind == TY_BOOL) d->hint = "the logical operators are `&&`, `||` and `not`";
+  if (cls == CLASS_SHOW && t->kind == TY_FUN) d->hint = "is an argument missing? a call as an argument stands in parentheses: print (f x)";
+  if (cls == CLASS_EQ && t->kind == TY_FUN) d->hint = "compare what they give: f x = g x";
 }
 
 bool tc_expect_class(Checker *c, Type *t, unsigned classes, Span at) {
@@ -78,12 +82,42 @@ static const char *missing_field(Checker *c, Type *a, Type *b) {
   return NULL;
 }
 
-static const char *clash_hint(Checker *c, Type *want, Type *got) {
-  const Clash *k = &c->clash;
-  Type *a = type_repr(k->a), *b = type_repr(k->b);
+/* The source text at a place where it is short, else `otherwise`. */
+static const char *short_text(Checker *c, Span at, const char *otherwise) {
+  const char *text = sources_get(c->diags->sources, at.source)->text;
+  uint32_t n = at.end - at.start;
+  if (!at.source || n == 0 || n > 24 || memchr(text + at.start, '\n', n)) return otherwise;
+  text = tc_format(c, "%.*s", (int)n, text + at.start);
+  return strpbrk(text, " +-*/") && text[0] != '(' ? tc_format(c, "(%s)", text) : text;
+}
+
+/* An int where a float is needed, or the other way round. */
+static const char *number_hint(Checker *c, Type *want, Type *got, Span at) {
+  if (want->kind == TY_FLOAT && got->kind == TY_INT) return tc_format(c, "`float %s` makes a float of it", short_text(c, at, "n"));
+  if (want->kind == TY_INT && got->kind == TY_FLOAT)
+    return tc_format(c, "`int %s` makes an int of it, without the fraction", short_text(c, at, "x"));
+  return "`float n` makes a float of an int, and `int x` an int of a float; the literal 1.0 is a float";
+}
+
+/* A constructor's name that both types have stands for the one declared last. */
+static const char *shadowed_hint(Checker *c, const Type *a, const Type *b) {
+  for (int i = 0; i < a->data->nctors; i++)
+    for (int j = 0; j < b->data->nctors; j++) {
+      Sym name = a->data->ctors[i]->name;
+      if (name == b->data->ctors[j]->name)
+        return tc_format(c, "both types have a constructor `%s`, and the name stands for the one declared last: rename one", name);
+    }
+  return NULL;
+}
+
+static const char *clash_hint(Checker *c, Type *want, Type *got, Span at) {
+  Clash *k = &c->clash;
   want = type_repr(want);
   got = type_repr(got);
-  if (pair_is(k, TY_INT, TY_FLOAT)) return "`float n` makes a float of an int, and `int x` an int of a float; the literal 1.0 is a float";
+  if (k->kind == CLASH_CLASS) k->a = want, k->b = got;
+  Type *a = type_repr(k->a), *b = type_repr(k->b);
+  if (pair_is(k, TY_INT, TY_FLOAT)) return number_hint(c, want, got, at);
+  if (pair_is(k, TY_DATA, TY_DATA) && a->data != b->data && shadowed_hint(c, a, b)) return shadowed_hint(c, a, b);
   if (got->kind == TY_FUN && want->kind != TY_FUN && want->kind != TY_VAR) return "is an argument missing?";
   if (pair_is(k, TY_RECORD, TY_RECORD)) {
     const char *hint = missing_field(c, a, b);
@@ -91,14 +125,30 @@ static const char *clash_hint(Checker *c, Type *want, Type *got) {
   }
   if (got->kind == TY_STRING && tc_is_scalar(want)) return "`int_of_string` and `float_of_string` read numbers";
   if (want->kind == TY_STRING && tc_is_scalar(got)) return "`show x` makes a string";
+  if (want->kind == TY_DATA && got->kind == TY_ARRAY) return "a list is written 1 :: 2 :: Nil, and `to_list a` makes one of an array";
+  if (want->kind == TY_ARRAY && got->kind == TY_DATA) return "`of_list l` makes an array of a list";
   return NULL;
+}
+
+/* A literal like 3 is an int or a float; its type is a variable until that is known. */
+static const char *kind_text(Checker *c, Type *t) {
+  return type_repr(t)->kind == TY_VAR && tc_is_scalar(t) ? "a number" : type_text(c, t);
+}
+
+/* A number where something else is needed, or the other way round. */
+static bool is_number_clash(const Checker *c, Type *want, Type *got) {
+  if (c->clash.kind != CLASH_CLASS || c->clash.cls != CLASS_SCALAR) return false;
+  return (type_repr(want)->kind == TY_VAR) != (type_repr(got)->kind == TY_VAR) && (tc_is_scalar(want) || tc_is_scalar(got));
 }
 
 static Diag *clash_error(Checker *c, Type *want, Type *got, Span at) {
   switch (c->clash.kind) {
-  case CLASH_INFINITE:
-    return diag_error(c->diags, at, tc_diag_code(D_INFINITE_TYPE), "this needs an infinite type: %s within %s",
-                      type_text(c, c->clash.a), type_text(c, c->clash.b));
+  case CLASH_INFINITE: {
+    Diag *d = diag_error(c->diags, at, tc_diag_code(D_INFINITE_TYPE), "this needs an infinite type: %s within %s",
+                         type_text(c, c->clash.a), type_text(c, c->clash.b));
+    d->hint = "does a call have one argument too few or too many?";
+    return d;
+  }
   case CLASH_SIZE:
     return diag_error(c->diags, at, tc_diag_code(D_TYPE_TOO_LARGE), "the type of this is too large");
   case CLASH_EFFECT: {
@@ -107,16 +157,16 @@ static Diag *clash_error(Checker *c, Type *want, Type *got, Span at) {
     return d;
   }
   default: {
-    Diag *d = diag_error(c->diags, at, tc_diag_code(D_TYPE_MISMATCH), "expected %s, found %s", type_text(c, want),
-                         type_text(c, got));
-    d->hint = clash_hint(c, want, got);
+    Diag *d = diag_error(c->diags, at, tc_diag_code(D_TYPE_MISMATCH), "expected %s, found %s", kind_text(c, want),
+                         kind_text(c, got));
+    d->hint = clash_hint(c, want, got, at);
     return d;
   }
   }
 }
 
 void tc_report_clash(Checker *c, Type *want, Type *got, Place p) {
-  if (c->clash.kind == CLASH_CLASS) {
+  if (c->clash.kind == CLASH_CLASS && !is_number_clash(c, want, got)) {
     tc_report_class(c, p);
     return;
   }
@@ -124,6 +174,7 @@ void tc_report_clash(Checker *c, Type *want, Type *got, Place p) {
   d->label = p.label;
   d->also = p.also;
   d->also_label = p.also_label;
+  if (p.hint) d->hint = p.hint;
 }
 
 bool tc_expect_type(Checker *c, Type *want, Type *got, Place p) {

@@ -140,7 +140,10 @@ static const char *near_hint(Checker *c, Name name, NameSpace ns) {
 }
 
 static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const char *what) {
-  const char *hint = near_hint(c, name, ns);
+  const char *hint = name.module ? NULL : habit_of_word(name.name);
+  if (!hint) hint = near_hint(c, name, ns);
+  if (!hint && ns == NS_CTOR && !name.module)
+    hint = "a name that begins with a capital is a constructor; variables begin with a small letter";
   Diag *d = name.module ? diag_error(c->diags, name.span, tc_diag_code(id), "there is no %s`%s` in the module `%s`", what,
                                      name.name, name.module)
                         : diag_error(c->diags, name.span, tc_diag_code(id), "there is no %s`%s`", what, name.name);

@@ -200,8 +200,10 @@ static bool step_concat(Checker *c, Constraint *k) {
 
 static void fail_field(Checker *c, Constraint *k, Type *t) {
   if (t->kind != TY_RECORD) {
-    diag_error(c->diags, k->at, tc_diag_code(D_NOT_A_RECORD), "%s has no fields: `%s` needs a record", type_text(c, t),
-               k->field);
+    Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_NOT_A_RECORD), "%s has no fields: `%s` needs a record", type_text(c, t),
+                         k->field);
+    if (t->kind == TY_TUPLE) d->hint = "the parts of a tuple are taken by a pattern: let (a, b) = p in …";
+    else if (tc_module_value(c, c->s.module, k->field)) d->hint = tc_format(c, "`%s` is a function: write `%s x`", k->field, k->field);
     return;
   }
   Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_UNKNOWN_FIELD), "there is no field `%s` in %s", k->field,

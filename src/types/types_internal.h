@@ -254,6 +254,7 @@ typedef struct Place { /* where a type was wanted, and why */
   const char *label;  /* under `at`, or NULL */
   Span also;
   const char *also_label;
+  const char *hint;   /* for a clash here, or NULL: what the types suggest */
 } Place;
 /* Unifies; on failure says that `want` was expected and `got` found. */
 bool tc_expect_type(Checker *c, Type *want, Type *got, Place p);

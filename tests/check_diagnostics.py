@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs the index of diagnostics: each wrong program, to the byte of its message, and each mended one.
+
+usage: check_diagnostics.py --atled EXE [--update] docs/diagnostics.md
+
+An entry begins with `###`. Its blocks, in this order:
+  ```atled wrong         the program, run as wrong.atl; or ```sh wrong, a command line
+  ```text status N       all of standard error, and the exit status (0 for warnings)
+  ```atled mended        the program that runs without a word, as mended.atl; or ```sh mended
+  ```LANG file NAME      anywhere before the program that needs it: a file beside it
+Wrong programs that compile run in the evaluator and as machine code. Below `## Words of other languages` stands a table
+of the rows of habits.def. --update writes the messages; read them before you commit them.
+
+Fails too when the source can report something that no entry shows: see diagnostic_sources.py."""
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import diagnostic_sources
+
+# What no program shows, and why.
+NOT_SHOWN = {
+    r"src/(ir|lower)/verify\.c|src/api/(pipeline|run)\.c:.*(graph|lowered code)": "debug builds only: a fault of the compiler",
+    r"src/types/elab.*(this can't be run|this isn't a function here|has no value here|can't be computed with together"
+    r"|can't be used at this type|there is no such primitive|an effect can't happen here|can't be assigned to here"
+    r"|a slice can't be assigned to)": "guards against faults of the checker",
+    r"src/eval/eval\.c": "never leaves the VM: the program goes on natively",
+    r"src/jit/jit\.c": "the system refuses something to the compiler; the reason is part of `can't compile`",
+    r"out of memory$": "the system's memory; tests/api has it",
+    r"src/types/items\.c:.*(files can't be imported here|`let mut` is for local)": "guards: the parser and the API see to it",
+    r"src/parser/.*expected (`(\(|\[|\{|if|match|for|while|let|fun|\.|\|)`|a constructor|an operator)$":
+        "the caller has seen the token",
+}
+# Reported in ways that diagnostic_sources.py doesn't see.
+ALSO = ["no case matches %s", "different shapes: %s and %s", "%s has no derivative rule", "atled: unknown option `%s`",
+        "atled: can't read `%s`: %s", "the function given to a function with a derivative rule depends on what is being"]
+
+
+class Entry:
+    def __init__(self, title, line):
+        self.title, self.line, self.blocks = title, line, []  # blocks: [info, text, first line, end line]
+
+    def block(self, kind):
+        return next((b for b in self.blocks if b[0].endswith(kind) or kind in b[0].split()), None)
+
+
+def entries_of(text):
+    entries, block = [], None
+    for n, line in enumerate(text.splitlines(), 1):
+        if block is None and line.startswith("### "):
+            entries.append(Entry(line[4:], n))
+        elif block is None and line.startswith("```") and entries:
+            block = [line[3:].strip(), "", n, n]
+        elif block is not None and line == "```":
+            block[3] = n
+            entries[-1].blocks.append(block)
+            block = None
+        elif block is not None:
+            block[1] += line + "\n"
+    return entries
+
+
+def run(exe, folder, block, name, options, cache):
+    """Exit status, standard error of one program or command line."""
+    env = dict(os.environ, ATLED_CACHE=cache, XDG_CACHE_HOME=cache, LC_ALL="C.UTF-8",
+               PATH=os.path.dirname(exe) + os.pathsep + os.environ["PATH"])
+    env.pop("ATLED_JIT", None)
+    command = ["sh", "-c", block[1]] if block[0].startswith("sh") else [exe, *options, name]
+    if not block[0].startswith("sh"):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(block[1])
+    r = subprocess.run(command, cwd=folder, env=env, capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+    stderr = r.stderr.decode("utf-8", "replace").replace(folder + "/", "")
+    return r.returncode, re.sub(r"and (\d+|many) more calls", "and N more calls", stderr)
+
+
+def write_files(entry, folder, first, last):
+    for info, text, line, _ in entry.blocks:
+        words = info.split()
+        if len(words) == 3 and words[1] == "file" and first < line < last:
+            with open(os.path.join(folder, words[2]), "w", encoding="utf-8") as f:
+                f.write(text)
+
+
+def check(exe, entry):
+    """(problems, message block as it should be)."""
+    wrong, said, mended = entry.block("wrong"), entry.block("text status"), entry.block("mended")
+    said = next((b for b in entry.blocks if b[0].startswith("text status")), None)
+    if not (wrong and said and mended):
+        return ["lacks one of its blocks: wrong, text status, mended"], None
+    problems = []
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
+        write_files(entry, folder, 0, wrong[2])
+        status, stderr = run(exe, folder, wrong, "wrong.atl", ["--jit=off"], cache)
+        if status in (0, 70) and wrong[0].startswith("atled"):
+            natively = run(exe, folder, wrong, "wrong.atl", ["--jit=always"], cache)
+            if natively != (status, stderr):
+                problems.append(f"machine code says otherwise: {natively}, not {(status, stderr)}")
+        if (f"text status {status}", stderr) != (said[0], said[1]):
+            problems.append(f"expected {said[0]}\n{said[1]}got {status}\n{stderr}")
+        if not stderr:
+            problems.append("the wrong program gives no message")
+        write_files(entry, folder, said[2], mended[2])
+        mend = run(exe, folder, mended, "mended.atl", ["--jit=off"], cache)
+        if mend != (0, ""):
+            problems.append(f"the mended program gives {mend[0]}\n{mend[1]}")
+    return problems, (f"text status {status}", stderr)
+
+
+def shown(kind, text, messages, everything):
+    """Whether the index shows this text of the source."""
+    if len(re.sub(r"%\S+|[^a-z]", "", text)) < 3:
+        return True  # a plural, a quote
+    if kind == "expected":
+        return re.search(r"expected " + re.escape(text) + ", found", messages) is not None
+    return re.search(diagnostic_sources.pattern(text), messages if kind == "message" else everything) is not None
+
+
+def missing(root, entries):
+    text = "".join(b[1] for e in entries for b in e.blocks if b[0].startswith("text status"))
+    messages = "\n".join(re.findall(r"(?m)^(?:\S+: )?(?:error|warning): .*|^atled: .*", text))
+    found = list(diagnostic_sources.all_texts(root)) + [("message", "elsewhere", t) for t in ALSO]
+    for kind, place, wanted in found:
+        if kind.startswith("habit") or shown(kind, wanted, messages, text):
+            continue
+        full = f"{place}: {'expected ' if kind == 'expected' else ''}{wanted}"
+        if not any(re.search(p, full) for p in NOT_SHOWN):
+            yield f"{place}: no entry shows the {kind} “{wanted}”"
+
+
+def check_words(exe, root, text):
+    """The table of words is habits.def, and each row's hint is given."""
+    rows = re.findall(r"(?m)^\| `(\w+)` \| (.*) \|$", text)
+    source = [(k[6:], h) for k, _, h in diagnostic_sources.all_texts(root) if k.startswith("habit")]
+    want = [(w, h.replace("|", "\\|")) for w, h in source]
+    for row in set(rows) ^ set(want):
+        yield f"the table of words and habits.def differ in {row}"
+    with tempfile.TemporaryDirectory() as folder:
+        for word, hint in source:
+            status, stderr = run(exe, folder, ["atled", word_program(word)], "word.atl", ["--jit=off"], folder)
+            if status != 65 or f"hint: {hint}\n" not in stderr:
+                yield f"`{word}` doesn't give its hint, but\n{stderr}"
+
+
+def word_program(word):
+    """A program with the word where it has no meaning: in a value, or where it can only be a type in a type."""
+    if word in ("array", "vector", "matrix", "double", "real", "integer", "boolean", "char", "void"):
+        return f"let f (x : {word}) = x\n"
+    return f"let f x = {word} {word}\n" if word not in ("and",) else "let f x = (x and x)\n"
+
+
+def update(path, text, entries, results):
+    lines = text.split("\n")
+    for entry, (_, block) in reversed(list(zip(entries, results))):
+        said = next((b for b in entry.blocks if b[0].startswith("text status")), None)
+        if said and block:
+            lines[said[2] - 1:said[3]] = ["```" + block[0], *block[1].rstrip("\n").split("\n"), "```"]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join(lines))
+
+
+def main():
+    args = [a for a in sys.argv[1:] if a != "--update"]
+    if len(args) != 3 or args[0] != "--atled":
+        sys.exit(__doc__)
+    exe, path = os.path.abspath(args[1]), args[2]
+    root = os.path.dirname(os.path.dirname(os.path.abspath(path)))
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    entries = entries_of(text)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda e: check(exe, e), entries))
+    if "--update" in sys.argv:
+        update(path, text, entries, results)
+    problems = [f"{path}:{e.line}: {e.title}: {p}" for e, (ps, _) in zip(entries, results) for p in ps]
+    titles = [e.title for e in entries]
+    problems += [f"two entries are called “{t}”" for t in sorted(set(titles)) if titles.count(t) > 1]
+    problems += [*missing(root, entries), *check_words(exe, root, text)]
+    print("\n".join(problems + [f"{len(entries)} diagnostics, {len(problems)} problems"]))
+    sys.exit(1 if problems else 0)
+
+
+main()
