@@ -100,7 +100,7 @@ ATLED_API AtledVM *atled_new(const AtledConfig *config);
 ATLED_API void atled_free(AtledVM *vm);
 
 /* ---- Evaluating ------------------------------------------------------------------------ */
-/* Evaluates `source` (zero-terminated) as a part of the VM's main program: its definitions are visible to what
+/* Evaluates `source` (zero-terminated; a NUL byte in it is written C0 80, and is an error) as a part of the VM's main program: its definitions are visible to what
  * is evaluated later. `name` is how messages call it; a path, when imports are to be found beside it. Nothing
  * runs and nothing is defined unless all of it passes the checker. */
 ATLED_API AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source);

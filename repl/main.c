@@ -98,8 +98,18 @@ static int exit_status(AtledStatus status) {
 }
 
 /* ---- Files ---------------------------------------------------------------------------- */
-void show_zeros(char *text, size_t len) {
-  for (char *p = text; (p = memchr(p, '\0', len - (size_t)(p - text)));) *p = '\xff';
+char *escape_zeros(char *text, size_t len) {
+  size_t zeros = 0, n = 0;
+  for (size_t i = 0; i < len; i++) zeros += text[i] == '\0';
+  if (!zeros) return text;
+  char *out = malloc(len + zeros + 1);
+  for (size_t i = 0; out && i < len; i++) {
+    if (text[i]) out[n++] = text[i];
+    else memcpy(out + n, "\xc0\x80", 2), n += 2;
+  }
+  if (out) out[n] = '\0';
+  free(text);
+  return out;
 }
 
 char *slurp(const char *path) {
@@ -121,8 +131,9 @@ char *slurp(const char *path) {
     errno = text ? EIO : ENOMEM;
     return NULL;
   }
-  show_zeros(text, len);
   text[len] = '\0';
+  text = escape_zeros(text, len);
+  if (!text) errno = ENOMEM;
   return text;
 }
 

@@ -73,9 +73,8 @@ static char *read_plain(void) {
     free(line);
     return NULL;
   }
-  show_zeros(line, (size_t)n);
-  if (n && line[n - 1] == '\n') line[n - 1] = '\0';
-  return line;
+  if (n && line[n - 1] == '\n') line[--n] = '\0';
+  return escape_zeros(line, (size_t)n);
 }
 
 /* The next line, to be freed; NULL at the end. *interrupted: the line was given up. */

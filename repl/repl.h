@@ -11,6 +11,7 @@ int repl_run(AtledVM *vm);
 void interrupt_target(AtledVM *vm);
 /* All of a file ("-": standard input), zero-terminated, to be freed; NULL with errno set. */
 char *slurp(const char *path);
-/* Zero bytes of input would end a string early: makes them bytes that the lexer refuses, with their place. */
-void show_zeros(char *text, size_t len);
+/* Zero bytes of input would end a string early: writes each as C0 80, as atled_eval takes it. Frees `text`, or gives it
+ * back when it has none; NULL when there is no memory. */
+char *escape_zeros(char *text, size_t len);
 #endif

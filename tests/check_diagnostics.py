@@ -27,13 +27,19 @@ NOT_SHOWN = {
     r"src/(ir|lower)/verify\.c|src/api/(pipeline|run)\.c:.*(graph|lowered code)": "debug builds only: a fault of the compiler",
     r"src/types/elab.*(this can't be run|this isn't a function here|has no value here|can't be computed with together"
     r"|can't be used at this type|there is no such primitive|an effect can't happen here|can't be assigned to here"
-    r"|a slice can't be assigned to)": "guards against faults of the checker",
+    r"|a slice can't be assigned to|endlessly many types|see the error in its definition)":
+        "guards of elaboration: the checker reports first",
+    r"src/types/items\.c:.*(files can't be imported here|let mut)": "guards: the parser and the API see to it",
+    r"src/types/(generalise\.c:.*is too large|scope\.c:.*needs itself)": "guards: a larger type fails before, the library has no cycle",
+    r"src/api/run\.c:.*this program can't be compiled": "guards of lowering: elaboration reports first",
     r"src/eval/eval\.c": "never leaves the VM: the program goes on natively",
+    r"src/eval/foreign\.c:.*can't be called with": "the checker refuses such types",
     r"src/jit/jit\.c": "the system refuses something to the compiler; the reason is part of `can't compile`",
-    r"out of memory$": "the system's memory; tests/api has it",
-    r"src/types/items\.c:.*(files can't be imported here|`let mut` is for local)": "guards: the parser and the API see to it",
-    r"src/parser/.*expected (`(\(|\[|\{|if|match|for|while|let|fun|\.|\|)`|a constructor|an operator)$":
-        "the caller has seen the token",
+    r"src/runtime/arrays\.c:.*(can't have length|of %lld rows)|src/runtime/matmul\.c": "guards: a check comes before",
+    r"src/runtime/strings\.c:.*byte": "the primitives are private to `Json`, which looks at the text first",
+    r"src/runtime/errors\.c:.*time limit|out of memory$": "hosts set limits; tests/api has them",
+    r"src/ad/forward\.c:.*a foreign function": "each foreign function has a name",
+    r"src/parser/.*expected (`(\(|\[|\{|if|match|for|while|let|fun|\.|\|)`)$": "the caller has seen the token",
 }
 # Reported in ways that diagnostic_sources.py doesn't see.
 ALSO = ["no case matches %s", "different shapes: %s and %s", "%s has no derivative rule", "atled: unknown option `%s`",

@@ -11,7 +11,7 @@ import re
 REPORTERS = {
     "diag_error": "message", "diag_warning": "message", "complain": "message", "unfinished": "message",
     "fail_at": "message", "report": "message", "el_error": "message", "rt_error": "message",
-    "report_error": "message", "report_warning": "message", "refuse": "message", "ad_no_rule": "message",
+    "report_error": "message", "report_warning": "message", "refuse": "message", "ad_no_rule": "message", "too_large": "message",
     "fail_expected": "expected", "expect_ident": "expected", "expect_string": "expected",
     "parse_name": "expected", "expect": "token", "expect_close": "token",
 }
@@ -77,7 +77,7 @@ def from_call(name, args, words):
                 yield "hint", line, text
             elif CODE.match(text) and k <= 3:
                 continue
-            elif name in ("report", "fail_at") and k == 4:
+            elif name in ("report", "fail_at", "unfinished") and k == 4:
                 yield "hint", line, text
             else:
                 yield "message", line, text
@@ -99,6 +99,8 @@ def in_c(path, words):
             for line, s in statement(tokens, i + 2):
                 if s[0] == '"':
                     yield "hint", line, unescape(s)
+        elif t.endswith("_hint") and follows == "[":
+            yield "hint", line, unescape(next(s for _, s in tokens[i + 1:] if s[0] == '"'))
         elif t == "return" and function.endswith(("hint", "message")) and depth > 0:
             for line, s in statement(tokens, i + 1):
                 if s[0] == '"':
@@ -127,7 +129,7 @@ def in_library(path):
 def in_habits(path):
     with open(path, encoding="utf-8") as f:
         for n, line in enumerate(f, 1):
-            row = re.match(r'HABIT\("(\w+)", ("(?:[^"\\]|\\.)*")\)', line)
+            row = re.match(r'(?:HABIT|KEYWORD_ELSEWHERE)\("(\w+)", ("(?:[^"\\]|\\.)*")\)', line)
             if row:
                 yield "habit " + row.group(1), n, unescape(row.group(2))
 

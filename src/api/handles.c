@@ -87,7 +87,7 @@ static AtledStatus get_body(AtledVM *vm, void *arg) {
   if (!f->unit) return ATLED_COMPILE_ERROR;
   run_start_clock(vm);
   Slot *value = f->arity ? &f->value : f->res;
-  if (run_function(vm, f->unit, entry.func, NULL, value) != 0) return report_runtime_error(vm);
+  if (run_function(vm, f->unit, entry.func, NULL, value) != 0) return report_runtime_error(vm, (Span){0});
   f->has_result = f->arity == 0;
   return ATLED_OK;
 }
@@ -144,7 +144,7 @@ static AtledStatus put_array(AtledVM *vm, const Desc *d, const AtledValue *v, Sl
   if (!fits || v->rank != d->rank) return misfit(vm, v, "an array of other elements or rank");
   int64_t none[ATLED_MAX_RANK] = {0};
   ArrayObj *a = rt_new_array(&vm->rt, d, none, false);
-  if (!a) return report_runtime_error(vm);
+  if (!a) return report_runtime_error(vm, (Span){0});
   for (int i = 0; i < v->rank; i++) a->dims[i] = v->dims[i];
   a->data = (Slot *)(uintptr_t)v->as.floats;
   out->p = &a->h;
@@ -169,7 +169,7 @@ static AtledStatus put(AtledVM *vm, const Desc *d, const AtledValue *v, Slot *ou
   case D_STRING:
     if (v->kind != ATLED_STRING) return misfit(vm, v, "a string");
     out->p = rt_new_string(&vm->rt, v->as.string, v->length);
-    return out->p ? ATLED_OK : report_runtime_error(vm);
+    return out->p ? ATLED_OK : report_runtime_error(vm, (Span){0});
   case D_ARRAY: return put_array(vm, d, v, out);
   case D_TUPLE: {
     if (v->kind != ATLED_TUPLE || v->length != (size_t)d->n) return misfit(vm, v, "a tuple of another size");
@@ -275,7 +275,7 @@ static AtledStatus call_body(AtledVM *vm, void *arg) {
     if (status == ATLED_OK) {
       run_start_clock(vm);
       if (run_closure(vm, f->unit, f->value.p, f->args, f->param->nslots, f->res) != 0)
-        status = report_runtime_error(vm);
+        status = report_runtime_error(vm, (Span){0});
       else f->has_result = true;
     }
     run_release_slots(vm, f->param, f->args);

@@ -195,7 +195,7 @@ static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
   LowerEntry entry = {.graph = opt_pipeline(vm->world, g, NULL)};
   Unit *unit = run_unit(vm, &entry, 1);
   Slot *slots = NEW_ARRAY(&vm->scratch, Slot, entry.func->nresults + 1);
-  if (run_function(vm, unit, entry.func, NULL, slots) != 0) return report_runtime_error(vm);
+  if (run_function(vm, unit, entry.func, NULL, slots) != 0) return report_runtime_error(vm, (Span){0});
   r->desc = lower_desc(vm->world, g->result->type);
   r->slots = r->owned = slots;
   return ATLED_OK;
@@ -210,7 +210,7 @@ static AtledStatus result_body(AtledVM *vm, void *arg) {
   if (r->binding) binding_type_print(r->binding, &type);
   else type_print(r->type, &type);
   if (!r->desc) str_puts(&value, "<fun>");
-  else if (rt_show(&vm->rt, r->desc, r->slots, false, &value) != 0) return report_runtime_error(vm);
+  else if (rt_show(&vm->rt, r->desc, r->slots, false, &value) != 0) return report_runtime_error(vm, (Span){0});
   *c->out = (AtledResult){r->name, type.data, value.data ? value.data : ""};
   return ATLED_OK;
 }

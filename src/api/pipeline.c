@@ -113,12 +113,28 @@ AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t
 }
 
 /* ---- Middle ------------------------------------------------------------------------- */
+/* Gives the item's place to diagnostics from `first` on that have none, and keeps one of them. */
+static void place_diags(AtledVM *vm, int first, Span item) {
+  bool placed = false;
+  int kept = first;
+  for (int i = first; i < vm->diags.all.len; i++) {
+    Diag d = vm->diags.all.data[i];
+    if (!d.at.source && placed) continue;
+    placed |= !d.at.source;
+    if (!d.at.source) d.at = item;
+    vm->diags.all.data[kept++] = d;
+  }
+  vm->diags.all.len = kept;
+}
+
 static void elaborate_items(AtledVM *vm, Plan *plan, Module *m, int first, bool tests) {
   for (int i = first; i < m->items.len; i++) {
     Step step = {.item = m->items.data[i], .module = m};
     if (step.item->kind == I_TEST && !(tests && m == vm->main)) continue;
+    int before = vm->diags.all.len;
     if (elab_item(vm->elab, m, step.item, &vm->diags, &step.elab) && step.elab.graph)
       vec_push(&vm->scratch, plan->steps, step);
+    place_diags(vm, before, step.item->span);
   }
 }
 
@@ -206,7 +222,7 @@ static void run_test(AtledVM *vm, Unit *unit, const Step *s, const LFunc *f, Tes
     return;
   }
   int before = vm->reports.len;
-  report_runtime_error(vm);
+  report_runtime_error(vm, s->item->span);
   report_test(vm, s, tests, vm->reports.data[before].rendered);
 }
 
@@ -233,7 +249,7 @@ static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit *unit, const LowerEnt
     }
     Slot *res = NEW_ARRAY(&vm->scratch, Slot, f->nresults + 1);
     if (run_function(vm, unit, f, NULL, res) != 0) {
-      AtledStatus status = report_runtime_error(vm);
+      AtledStatus status = report_runtime_error(vm, s->item->span);
       abandon(vm, plan, s);
       vm->fresh.len = 0;
       return status;

@@ -133,15 +133,38 @@ static void print_frames(AtledVM *vm, const Frames *frames, int64_t unseen, Str 
   else if (more > 0) str_printf(out, "  … and %lld more calls\n", (long long)more);
 }
 
-AtledStatus report_runtime_error(AtledVM *vm) {
+static bool within(Span outer, Span inner) {
+  return outer.source == inner.source && outer.start <= inner.start && inner.end <= outer.end;
+}
+
+/* Calls that were inlined into each other, or made by the library, may have lost the outermost places: the item that
+ * runs is known in any case. */
+static void add_item(Frames *frames, const RtError *e, Span item) {
+  if (!item.source || e->kind == ERR_IO || frames->n == FRAMES_KEPT || (e->kind == ERR_STACK && frames->n)) return;
+  for (int i = 0; i < frames->n; i++)
+    if (within(item, frames->all[i].at)) return;
+  frames->all[frames->n++] = (Frame){.at = item};
+}
+
+static const char *runtime_hint(ErrorKind kind) {
+  switch (kind) {
+  case ERR_STACK: return "does the recursion end? a call whose result is the function's own needs no stack";
+  case ERR_IRREGULAR: return "all rows of an array have one length; rows of any length stand in a list";
+  default: return NULL;
+  }
+}
+
+AtledStatus report_runtime_error(AtledVM *vm, Span item) {
   const RtError *e = &vm->rt.error;
   AtledStatus status = e->kind == ERR_MEMORY ? ATLED_NO_MEMORY : ATLED_RUNTIME_ERROR;
   Frames *frames = NEW(&vm->scratch, Frames);
   add_frames(vm, frames, e->site);
   for (int i = 0; i < e->ntrace; i++) add_frames(vm, frames, e->trace[i]);
+  add_item(frames, e, item);
   Diag d = {.severity = SEV_ERROR,
             .code = (size_t)e->kind < sizeof kind_names / sizeof *kind_names ? kind_names[e->kind] : "error",
             .message = e->message,
+            .hint = runtime_hint(e->kind),
             .at = frames->n ? frames->all[0].at : (Span){0}};
   Str trace = {.arena = &vm->scratch};
   print_frames(vm, frames, e->depth > e->ntrace ? e->depth - e->ntrace : 0, &trace);

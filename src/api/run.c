@@ -66,6 +66,16 @@ void run_unit_free(AtledVM *vm, Unit *u) {
 }
 
 /* ---- Machine code ------------------------------------------------------------------ */
+/* Where the module calls the C function; 0 when only by way of a function value. */
+static uint32_t foreign_site(const LModule *code, const char *symbol) {
+  for (int k = 0; k < code->nfuncs; k++)
+    for (int i = 0; i < code->funcs[k]->ncode; i++) {
+      const LInstr *in = &code->funcs[k]->code[i];
+      if (in->op == LOP_FOREIGN && strcmp(code->foreigns[in->imm.i].symbol, symbol) == 0) return in->site;
+    }
+  return 0;
+}
+
 /* Compiles the module; without success `auto` goes on in the evaluator, after one warning for each VM. */
 static bool make_native(AtledVM *vm, Unit *u) {
   const char *why = NULL;
@@ -75,9 +85,12 @@ static bool make_native(AtledVM *vm, Unit *u) {
     return false;
   }
   u->no_native = true;
-  if (vm->config.jit == ATLED_JIT_ALWAYS) {
+  const JitForeign *lost = jit_lost_foreign(vm->jit);
+  if (vm->config.jit == ATLED_JIT_ALWAYS && lost) {
+    rt_fail_foreign(&vm->rt, lost->library, lost->symbol, lost->why, foreign_site(u->code, lost->symbol));
+  } else if (vm->config.jit == ATLED_JIT_ALWAYS) {
     rt_error(&vm->rt, ERR_IO, 0, "can't compile: %s", why);
-  } else if (!vm->warned_no_jit) {
+  } else if (!vm->warned_no_jit && !lost) { /* the evaluator says where the function is lost, if it comes to that */
     vm->warned_no_jit = true;
     report_warning(vm, "no-compiler", "can't compile, so this runs in the slower evaluator: %s", why);
   }

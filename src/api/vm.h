@@ -96,7 +96,7 @@ void report_reset(AtledVM *vm);
 /* Hands what is in vm->diags to the host and empties it. True when there was an error. */
 bool report_diags(AtledVM *vm);
 /* The error in rt: adds it to the reports and clears it. */
-AtledStatus report_runtime_error(AtledVM *vm);
+AtledStatus report_runtime_error(AtledVM *vm, Span item); /* of the item that runs, or no place */
 AtledStatus report_bad_argument(AtledVM *vm, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 AtledStatus report_error(AtledVM *vm, AtledStatus status, const char *kind, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

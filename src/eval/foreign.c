@@ -26,8 +26,7 @@ Foreign *foreign_new(Rt *rt, Sym library, Sym symbol, const uint8_t *kinds, int 
   void *handle = dlopen(library && *library ? library : NULL, RTLD_NOW | RTLD_LOCAL);
   void *address = handle ? dlsym(handle, symbol) : NULL;
   if (!address) {
-    const char *reason = dlerror();
-    rt_error(rt, ERR_IO, site, "can't find \"%s\" in \"%s\": %s", symbol, library ? library : "", reason ? reason : "no such symbol");
+    rt_fail_foreign(rt, library ? library : "", symbol, handle ? NULL : dlerror(), site);
     return NULL;
   }
   Foreign *f = heap_realloc(rt->heap, NULL, 0, foreign_size(n));

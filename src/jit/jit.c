@@ -37,6 +37,7 @@ struct Jit {
   enum { UNCHECKED, AVAILABLE, MISSING } state;
   char missing[512]; /* why */
   char why[512];
+  JitForeign lost;
   JitStats stats;
 };
 
@@ -74,13 +75,15 @@ void jit_free(Jit *j) {
 
 JitStats jit_stats(const Jit *j) { return j->stats; }
 
+const JitForeign *jit_lost_foreign(const Jit *j) { return j->lost.symbol ? &j->lost : NULL; }
+
 bool jit_available(Jit *j, const char **why) {
   if (j->state == UNCHECKED) {
     const char *lacking = tools_find(&j->tools), *text = "";
     Guard *g = NULL;
     if (lacking)
       snprintf(j->missing, sizeof j->missing,
-               "the program %s isn't on PATH (on Debian and Ubuntu it is in the package binutils)", lacking);
+               "the program `%s` isn't on PATH (on Debian and Ubuntu it is in the package binutils)", lacking);
     else if (!j->options.worker && !(g = guard_enter(&text))) /* the worker finds out when it loads the library */
       snprintf(j->missing, sizeof j->missing, "%s", text);
     if (g) guard_leave(g);
@@ -280,9 +283,11 @@ static bool translate_in_worker(Work *w) {
 static void *foreign_address(Jit *j, Sym library, Sym symbol) {
   void *dl = library && *library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : RTLD_DEFAULT;
   void *address = library && *library && !dl ? NULL : dlsym(dl, symbol);
-  if (!address)
-    snprintf(j->why, sizeof j->why, "the foreign function %s isn't to be found in %s", symbol,
-             library && *library ? library : "this process");
+  if (!address) {
+    const char *reason = library && *library && !dl ? dlerror() : NULL;
+    snprintf(j->why, sizeof j->why, "%s", reason ? reason : "a C function can't be found");
+    j->lost = (JitForeign){library ? library : "", symbol, reason ? j->why : NULL};
+  }
   return address;
 }
 
@@ -405,6 +410,7 @@ bool jit_load_cached(Jit *j, Mod *m) { return load_cached(j, m, cache_key(j, m->
 bool jit_compile(Jit *j, Mod *m, const char **why) {
   double start = now_ms();
   uint64_t key = cache_key(j, m->code);
+  j->lost = (JitForeign){0};
   if (load_cached(j, m, key)) return true;
   if (!jit_available(j, why)) return false;
   bool ok = compile(j, m, key);

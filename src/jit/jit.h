@@ -33,6 +33,11 @@ bool jit_available(Jit *j, const char **why);
 /* Gives m machine code: m->table, m->dl and RtFunc.entry of m's functions. On false the module is as before, and *why
  * says why (valid until the next call on j). Thread-safe for different j. */
 bool jit_compile(Jit *j, Mod *m, const char **why);
+/* The C function for want of which the last jit_compile failed, or NULL. `why` its library can't be loaded, NULL if it can. */
+typedef struct JitForeign {
+  const char *library, *symbol, *why;
+} JitForeign;
+const JitForeign *jit_lost_foreign(const Jit *j);
 /* The same from the cache alone: false, without a reason, when there is no code for m in it. */
 bool jit_load_cached(Jit *j, Mod *m);
 /* Drops the machine code of m: no call of it may be running. */

@@ -176,7 +176,8 @@ static Diag *complain(Run *r, uint32_t start, uint32_t end, const char *code, co
   return diag_error(r->diags, (Span){r->source, start, end}, code, "%s", message);
 }
 
-/* Reports bytes that are no text at all; the tokens around them are still read. */
+/* Reports bytes that are no text at all; the tokens around them are still read. What takes zero-terminated text gets a
+ * NUL as C0 80, which is no UTF-8 otherwise. */
 static void check_bytes(Run *r) {
   int reported = 0;
   for (uint32_t i = r->pos; i < r->end && reported < MAX_BAD_BYTES;) {
@@ -186,10 +187,13 @@ static void check_bytes(Run *r) {
       i += (uint32_t)len;
       continue;
     }
-    complain(r, i, i + 1, "bad-byte", c ? "this is not valid UTF-8" : "a NUL byte in the source")->hint =
-        c ? "save the file as UTF-8" : NULL;
+    bool escaped = c == 0xc0 && i + 1 < r->end && (unsigned char)r->text[i + 1] == 0x80;
+    bool nul = c == 0 || escaped;
+    uint32_t end = i + 1 + escaped;
+    complain(r, i, end, "bad-byte", nul ? "a NUL byte in the source" : "this is not valid UTF-8")->hint =
+        nul ? "remove it: in a string it is written \\0" : "save the file as UTF-8";
     reported++;
-    i++;
+    i = end;
   }
 }
 
@@ -234,7 +238,7 @@ static void block_comment(Run *r) {
   for (int depth = 1; depth > 0; i++) {
     if (i + 1 >= r->end) {
       unfinished(r, start, start + 2, "this comment is never closed",
-                 start + 2 < r->end && r->text[start + 2] == ')' ? "`*` as a function is written `( * )`" : NULL);
+                 "`(*` opens a comment, `*)` closes it; the operator in brackets is written `( * )`");
       return;
     }
     if (r->text[i] == '(' && r->text[i + 1] == '*') depth++, i++;
@@ -410,6 +414,7 @@ static void bad_character(Run *r) {
   if (c >= 0x2018 && c <= 0x201f) d->hint = "strings stand in plain quotes: \"…\"";
   else if (c == '!') d->hint = "negation is `not`, inequality is `<>`";
   else if (c == '&') d->hint = "the logical operator is `&&`";
+  else if (c < 0x20 || c == 0x7f) d->hint = "remove it: in a string it is written \\xHH";
   else if (c == 0x2212) d->hint = "the minus sign is `-`";
   else if (c == '\\') d->hint = "a function is written `fun x -> …`";
   else if (c == '?') d->hint = "a choice is written `if c then a else b`";
@@ -452,9 +457,10 @@ static bool finish_token(Run *r, Token *t) {
   case TOK_HEX: int_value(r, t); return true;
   case TOK_FLOAT: float_value(r, t); return true;
   case TOK_BAD_NUMBER:
+    t->kind = TOK_INT;
+    if (!utf8_valid(s, n, &(size_t){0})) return true; /* reported by check_bytes */
     diag_error(r->diags, (Span){r->source, t->start, t->end}, "bad-number", "`%.*s` is not a number", (int)n, s)->hint =
         "numbers are 12, 1_000, 0xff, 1.5, 2e-3; names begin with a letter";
-    t->kind = TOK_INT;
     return true;
   case TOK_STRING: t->text = string_value(r, t->start + 1, t->end - 1, false); return true;
   case TOK_RAW_STRING:

@@ -248,7 +248,7 @@ static Expr *parse_record(Parser *p) {
 static Expr *parse_branch(Parser *p, Span start) {
   Expr *e = new_node(p, E_IF, start, 3);
   e->args[0] = parse_binary(p);
-  expect(p, TOK_THEN, NULL);
+  expect(p, TOK_THEN, at(p, TOK_ELSE) ? "a condition is followed by `then`" : NULL);
   e->args[1] = parse_binary(p);
   return e;
 }
@@ -294,7 +294,7 @@ static MatchCase *parse_case(Parser *p) {
 static Expr *parse_match(Parser *p) {
   Expr *e = new_node(p, E_MATCH, expect(p, TOK_MATCH, NULL), 1);
   e->args[0] = parse_expr(p);
-  expect(p, TOK_WITH, NULL);
+  expect(p, TOK_WITH, at(p, TOK_BAR) ? "the cases follow `with`: match x with | … -> …" : NULL);
   accept(p, TOK_BAR);
   int mark = scratch_mark(p);
   do {
@@ -312,6 +312,8 @@ static void expect_done(Parser *p, Span start) {
   if (!accept(p, TOK_DONE)) fail_expected(p, "`done`", NULL, start, "to end this loop");
 }
 
+static const char for_hint[] = "a loop is written: for i = 0 to n - 1 do … done";
+
 /* for = "for" ( name | "_" ) "=" binary ( "to" | "downto" ) binary "do" expr "done" */
 static Expr *parse_for(Parser *p) {
   Span start = expect(p, TOK_FOR, NULL), name_span;
@@ -323,9 +325,9 @@ static Expr *parse_for(Parser *p) {
   expect(p, TOK_EQ, at(p, TOK_IN) ? "a loop over elements is `iter (fun x -> …) xs`" : NULL);
   e->args[0] = parse_binary(p);
   e->down = at(p, TOK_DOWNTO);
-  if (!accept(p, TOK_TO) && !accept(p, TOK_DOWNTO)) fail_expected(p, "`to` or `downto`", NULL, NO_SPAN, NULL);
+  if (!accept(p, TOK_TO) && !accept(p, TOK_DOWNTO)) fail_expected(p, "`to` or `downto`", for_hint, NO_SPAN, NULL);
   e->args[1] = parse_binary(p);
-  expect(p, TOK_DO, NULL);
+  expect(p, TOK_DO, for_hint);
   e->args[2] = parse_expr(p);
   expect_done(p, start);
   e->span = span_to_here(p, start);
@@ -337,7 +339,7 @@ static Expr *parse_while(Parser *p) {
   Span start = expect(p, TOK_WHILE, NULL);
   Expr *e = new_node(p, E_WHILE, start, 2);
   e->args[0] = parse_expr(p);
-  expect(p, TOK_DO, NULL);
+  expect(p, TOK_DO, "a loop is written: while condition do … done");
   e->args[1] = parse_expr(p);
   expect_done(p, start);
   e->span = span_to_here(p, start);
@@ -348,9 +350,13 @@ static Expr *parse_while(Parser *p) {
 
 static _Noreturn void fail_no_expression(Parser *p) {
   const char *hint = NULL;
+  const Token *before = p->pos > 0 ? &p->tokens[p->pos - 1] : NULL;
+  BinOp op;
   if (at(p, TOK_UNDERSCORE)) hint = "`_` is a pattern; an expression needs a name";
   else if (at(p, TOK_BAR)) hint = "an array is written [1, 2]";
   else if (at(p, TOK_INTERP_MID) || at(p, TOK_INTERP_END)) hint = "a brace that is meant as text is written `{{`";
+  else if (operator_of(p->tok->kind, &op) && before && before->kind == TOK_LPAREN)
+    hint = "an operator with one operand is written `fun x -> x + 1`";
   else hint = operand_hint(p);
   fail_expected(p, "an expression", hint, NO_SPAN, NULL);
 }

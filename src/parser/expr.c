@@ -266,7 +266,7 @@ static Pat **parse_params(Parser *p, int *n) {
 Expr *parse_rule(Parser *p, Span start) {
   int n;
   Pat **params = parse_params(p, &n);
-  expect(p, TOK_EQ, NULL);
+  expect(p, TOK_EQ, "a rule is written: pullback f x = (value, fun d -> …)");
   return make_fun(p, params, n, parse_expr(p), start);
 }
 

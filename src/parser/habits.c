@@ -3,26 +3,37 @@
 #include "parser/parser_internal.h"
 #include <string.h>
 
-const char *habit_of_word(const char *word) {
-  static const struct {
-    const char *word, *hint;
-  } habits[] = {
-#define HABIT(word, hint) {word, hint},
+typedef struct Habit {
+  const char *word, *hint;
+  bool keyword;
+} Habit;
+
+static const Habit habits[] = {
+#define HABIT(word, hint) {word, hint, false},
+#define KEYWORD_ELSEWHERE(word, hint) {word, hint, true},
 #include "parser/habits.def"
+#undef KEYWORD_ELSEWHERE
 #undef HABIT
-  };
+};
+
+static const Habit *find_habit(const char *word) {
   for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
-    if (strcmp(habits[i].word, word) == 0) return habits[i].hint;
+    if (strcmp(habits[i].word, word) == 0) return &habits[i];
   return NULL;
 }
 
-/* The hint for the word nearest before the current token, or for the token itself, within the item. */
+const char *habit_of_word(const char *word) {
+  const Habit *h = find_habit(word);
+  return h ? h->hint : NULL;
+}
+
+/* The hint for the nearest keyword of another language up to the current token, within the item. */
 static const char *word_hint(const Parser *p) {
   int last = p->pos < p->item_end ? p->pos : p->item_end - 1;
   for (int i = last; i >= 0 && !(i < last && p->tokens[i + 1].column0); i--) {
     const Token *t = &p->tokens[i];
-    const char *hint = t->kind == TOK_IDENT || t->kind == TOK_UPPER ? habit_of_word(t->text) : NULL;
-    if (hint) return hint;
+    const Habit *h = t->kind == TOK_IDENT ? find_habit(t->text) : NULL;
+    if (h && h->keyword) return h->hint;
   }
   return NULL;
 }
@@ -34,6 +45,8 @@ static bool doubled(const Parser *p, TokenKind kind) {
   const Token *a = token_before(p, 1);
   return a && a->kind == kind && a->end == p->tok->start && at(p, kind);
 }
+
+static const char comment_hint[] = "a comment is written (* … *), or begins with `#`";
 
 static const char *symbol_hint(const Parser *p) {
   TokenKind next = peek_kind(p, 1);
@@ -47,18 +60,22 @@ static const char *symbol_hint(const Parser *p) {
   case TOK_ARROW: case TOK_FATARROW: return "a function is written `fun x -> …`";
   case TOK_AND: return habit_of_word("and");
   case TOK_BAR: return "the logical or is written `||`; a match inside another one stands in parentheses";
+  case TOK_ELSE: return "`else` belongs to an `if`; a branch with `;` stands in parentheses";
   case TOK_TYVAR: return "a string stands in double quotes";
   case TOK_SLASH:
-    if (next == TOK_STAR) return "a comment is written (* … *), or begins with `#`";
+    if (next == TOK_STAR) return comment_hint;
     return doubled(p, TOK_SLASH) || next == TOK_SLASH ? "a comment begins with `#`; `/` between ints drops the fraction" : NULL;
   default: return NULL;
   }
 }
 
 const char *habit_hint(const Parser *p) {
-  const char *hint = symbol_hint(p);
-  if (!hint) hint = word_hint(p);
-  if (hint || !at(p, TOK_EOF) || p->item_end == p->ntokens) return hint;
+  const char *hint = word_hint(p);
+  if (!hint) hint = symbol_hint(p);
+  if (hint || !at(p, TOK_EOF)) return hint;
+  const Token *last = token_before(p, 1);
+  bool open_let = last && last->kind == TOK_IN;
+  if (p->item_end == p->ntokens) return open_let ? "the value of the whole follows `in`: let x = e in x + 1" : NULL;
   return "a line that belongs to the item above has to be indented";
 }
 
@@ -70,7 +87,8 @@ const char *operand_hint(const Parser *p) {
   bool twice = last->kind == TOK_MINUS && before && before->kind == TOK_MINUS && before->end == last->start;
   if (last->kind == TOK_CONCAT) return "`++` joins arrays, lists or strings; a variable is counted up by `i += 1`";
   if (twice) return "a variable is counted down by `i -= 1`";
-  if (at(p, TOK_SLASH) || last->kind == TOK_SLASH) return symbol_hint(p);
+  if (at(p, TOK_SLASH) && last->kind == TOK_SLASH) return symbol_hint(p);
+  if (at(p, TOK_STAR) && last->kind == TOK_SLASH) return comment_hint;
   return arena_printf(p->arena, "`%s` needs an operand on its right", token_text(last->kind));
 }
 

@@ -73,7 +73,7 @@ static Item *parse_test(Parser *p) {
   Item *item = new_item(p, I_TEST);
   advance(p);
   item->text = expect_string(p, "the name of the test as a string", "a test is written: test \"name\" = condition");
-  expect(p, TOK_EQ, NULL);
+  expect(p, TOK_EQ, "a test is written: test \"name\" = condition");
   item->expr = parse_expr(p);
   return item;
 }
@@ -152,7 +152,6 @@ static const char *leftover_hint(const Parser *p) {
   case TOK_THEN: return habit_of_word("elif");
   case TOK_EQ: return "a definition begins with `let`";
   case TOK_IN: return "`in` belongs to a `let` before it";
-  case TOK_ELSE: return "`else` belongs to an `if`; a branch with `;` stands in parentheses";
   case TOK_RPAREN: case TOK_RBRACKET: case TOK_RBRACE: return "no bracket is open here";
   default: return NULL;
   }

@@ -50,6 +50,10 @@ static Pat *parse_number_pattern(Parser *p) {
   return pat;
 }
 
+static const char *close_hint(const Parser *p, const char *at_semicolon) {
+  return at(p, TOK_SEMI) ? at_semicolon : at(p, TOK_ARROW) ? "the bracket is closed before `->`" : NULL;
+}
+
 /* element = pattern [ ":" type ] */
 static Pat *parse_annotated(Parser *p) {
   Pat *inner = parse_pattern(p);
@@ -70,7 +74,7 @@ static Pat *parse_paren_pattern(Parser *p) {
     Pat *element = parse_annotated(p);
     scratch_push(p, element);
   } while (accept(p, TOK_COMMA));
-  expect_close(p, TOK_RPAREN, open, NULL);
+  expect_close(p, TOK_RPAREN, open, close_hint(p, "a tuple is written with commas: (a, b)"));
   if (p->scratch.len - mark == 1) {
     Pat *only = p->scratch.data[mark];
     p->scratch.len = mark;
@@ -91,7 +95,7 @@ static Pat *parse_array_pattern(Parser *p) {
       scratch_push(p, element);
     } while (accept(p, TOK_COMMA));
   }
-  expect_close(p, TOK_RBRACKET, open, at(p, TOK_SEMI) ? "elements are separated by commas" : NULL);
+  expect_close(p, TOK_RBRACKET, open, close_hint(p, "elements are separated by commas"));
   Pat *pat = new_pat(p, P_ARRAY, span_to_here(p, open));
   pat->args = scratch_take(p, mark, &pat->nargs);
   return pat;
@@ -114,7 +118,7 @@ static Pat *parse_record_pattern(Parser *p) {
     vec_push(p->arena, fields, field);
     scratch_push(p, value);
   } while (accept(p, TOK_COMMA));
-  expect_close(p, TOK_RBRACE, open, at(p, TOK_SEMI) ? "fields are separated by commas" : NULL);
+  expect_close(p, TOK_RBRACE, open, close_hint(p, "fields are separated by commas"));
   pat->args = scratch_take(p, mark, &n);
   pat->nargs = n;
   pat->fields = fields.data;
@@ -131,6 +135,13 @@ static Pat *parse_ctor_name(Parser *p) {
   Pat *pat = new_pat(p, P_CTOR, span_to_here(p, start));
   pat->name = name;
   return pat;
+}
+
+static const char *no_pattern_hint(const Parser *p) {
+  const char *text = token_text(p->tok->kind);
+  if (token_is_fixed(p->tok->kind) && text[0] >= 'a' && text[0] <= 'z')
+    return arena_printf(p->arena, "`%s` is a word of the grammar, and can't be a name", text);
+  return at(p, TOK_ARROW) ? "a pattern stands before `->`; `_` matches any value" : NULL;
 }
 
 Pat *parse_atom_pattern(Parser *p) {
@@ -154,7 +165,7 @@ Pat *parse_atom_pattern(Parser *p) {
   case TOK_LPAREN: return parse_paren_pattern(p);
   case TOK_LBRACKET: return parse_array_pattern(p);
   case TOK_LBRACE: return parse_record_pattern(p);
-  default: fail_expected(p, "a pattern", NULL, NO_SPAN, NULL);
+  default: fail_expected(p, "a pattern", no_pattern_hint(p), NO_SPAN, NULL);
   }
   advance(p);
   return pat;

@@ -33,7 +33,7 @@ static TypeExpr *parse_record_type(Parser *p) {
   int mark = scratch_mark(p);
   do {
     Sym field = expect_ident(p, "a field name", NULL);
-    expect(p, TOK_COLON, at(p, TOK_EQ) ? "the type of a field follows `:`" : NULL);
+    expect(p, TOK_COLON, at(p, TOK_EQ) ? "the type of a field follows `:`" : "a field is written `name : type`");
     TypeExpr *t = parse_arrow(p);
     scratch_push(p, (void *)(uintptr_t)field);
     scratch_push(p, t);
@@ -212,7 +212,7 @@ void parse_type_decl(Parser *p, TypeDecl *d) {
     fail_expected(p, "the name of a type", at(p, TOK_UPPER) ? "names of types begin with a small letter" : NULL, NO_SPAN, NULL);
   d->name = expect_ident(p, "the name of a type", NULL);
   if (at(p, TOK_TYVAR)) fail_expected(p, "`=`", "parameters stand before the name: type 'a t = …", NO_SPAN, NULL);
-  expect(p, TOK_EQ, NULL);
+  expect(p, TOK_EQ, "a type is declared by its constructors, or another type: type t = A | B of int");
   bool cons = at(p, TOK_LPAREN) && peek_kind(p, 1) == TOK_CONS;
   bool variant = cons || at(p, TOK_BAR) || (at(p, TOK_UPPER) && peek_kind(p, 1) != TOK_DOT);
   if (variant) parse_variant(p, d);

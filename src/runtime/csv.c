@@ -83,10 +83,11 @@ static Status measure(Scanner *s, int64_t dims[2], bool *header) {
       dims[1] = s->column;
       *header |= !rt_parse_float(s->cell.data ? s->cell.data : "", s->cell.len, &x);
     } else if (s->column > dims[1] || (s->row_ended && s->column < dims[1])) {
-      bool more_cells = s->column > dims[1];
-      return rt_error(s->rt, ERR_DATA, s->site, "\"%s\": row %lld has %s %lld cells, but the first row has %lld", s->name,
-                      (long long)s->row, more_cells ? "more than" : "only", (long long)(more_cells ? dims[1] : s->column),
-                      (long long)dims[1]);
+      if (s->column > dims[1])
+        return rt_error(s->rt, ERR_DATA, s->site, "\"%s\": row %lld has too many cells: the first row has %lld", s->name,
+                        (long long)s->row, (long long)dims[1]);
+      return rt_error(s->rt, ERR_DATA, s->site, "\"%s\": row %lld has too few cells: %lld, where the first row has %lld", s->name,
+                      (long long)s->row, (long long)s->column, (long long)dims[1]);
     }
   }
 }

@@ -77,6 +77,13 @@ Status rt_fail_user(Rt *rt, Obj *message, bool assertion, uint32_t site) {
   return rt_error(rt, assertion ? ERR_ASSERT : ERR_FAIL, site, "%s", s ? s->bytes : "");
 }
 
+Status rt_fail_foreign(Rt *rt, const char *library, const char *symbol, const char *why, uint32_t site) {
+  if (!why) return rt_error(rt, ERR_IO, site, "there is no function `%s` in \"%s\"", symbol, library);
+  size_t n = strlen(library);
+  if (!strncmp(why, library, n) && !strncmp(why + n, ": ", 2)) why += n + 2; /* the system names it too */
+  return rt_error(rt, ERR_IO, site, "can't load \"%s\" with the function `%s`: %s", library, symbol, why);
+}
+
 Status rt_fail_stack(Rt *rt, uint32_t site) {
   return rt_error(rt, ERR_STACK, site, "stack overflow: too many calls inside each other");
 }

@@ -277,7 +277,7 @@ static Status add_template(Match *m, Buf *out, const StringObj *t, const PCRE2_S
       i += t->bytes[i + 1] == '$';
       continue;
     }
-    if (group >= count) return rt_error(m->rt, ERR_REGEX, m->site, "the template uses $%u, but the pattern has %u groups", group, count - 1);
+    if (group >= count) return rt_error(m->rt, ERR_REGEX, m->site, "the template uses $%u, but the pattern's last group is $%u", group, count - 1);
     if (at[2 * group] != PCRE2_UNSET) buf_add(out, m->s->bytes + at[2 * group], at[2 * group + 1] - at[2 * group]);
     i = k - !braces;
   }

@@ -226,6 +226,8 @@ Status rt_fail_nat(Rt *rt, int64_t n, const char *what, uint32_t site);
 Status rt_fail_irregular(Rt *rt, int64_t first, int64_t other, uint32_t site);
 Status rt_fail_user(Rt *rt, Obj *message, bool assertion, uint32_t site);
 Status rt_fail_stack(Rt *rt, uint32_t site);
+/* A C function that can't be found; `why` the library can't be loaded, NULL if it can. */
+Status rt_fail_foreign(Rt *rt, const char *library, const char *symbol, const char *why, uint32_t site);
 /* Entry of a function of machine code, at `here` on the stack, that found the stack used up or the interrupt flag set. */
 Status rt_entry(Rt *rt, const char *here);
 /* The same in a function whose callers don't test its status: from an error on, every entry fails until rt_unwound. */

@@ -251,9 +251,10 @@ Sym nearest_name(Sym wanted, const Sym *candidates, int n) {
   for (int i = 0; i < n; i++) {
     int m = (int)sym_len(candidates[i]);
     int gap = m > len ? m - len : len - m;
-    if (m > MAX_NAME || gap >= best_distance || candidates[i] == wanted) continue;
+    if (m > MAX_NAME || gap > best_distance || candidates[i] == wanted) continue;
     int distance = edit_distance(wanted, len, candidates[i], m);
-    if (distance < best_distance) {
+    bool same_start = best && distance == best_distance && candidates[i][0] == wanted[0] && best[0] != wanted[0];
+    if (distance < best_distance || same_start) {
       best_distance = distance;
       best = candidates[i];
     }

@@ -124,7 +124,7 @@ static Node *do_par(PrimCall *p) {
 static Node **dimensions(PrimCall *p, Node *d, int rank) {
   Ctx *c = p->c;
   Node **dims = NEW_ARRAY(c->e->arena, Node *, rank + 1);
-  Sym what = sym_of(c->e->syms, "size");
+  Sym what = sym_of(c->e->syms, "a size");
   Site site = el_site(c, p->at);
   if (d->type->kind == T_ARRAY)
     d = el_after(c, d, ir_check(c->w, OP_CHECK_SIZE, ir_len(c->w, d, 0), ir_int(c->w, rank), NULL, site));

@@ -11,7 +11,7 @@
  * effect) or T_UNIT (none). */
 #include "types/elab_internal.h"
 
-enum { MAX_NESTING = 200 };
+enum { MAX_NESTING = 200, MAX_RANK = 16 };
 
 static IrType *default_type(Elab *e, const Type *v) {
   if (v->classes & CLASS_DIFF) return e->t_float;
@@ -68,6 +68,18 @@ static IrType *convert_shallow(Conv *k, const Subst *s, Type *t) {
   }
 }
 
+/* Without a place, which types don't have: that of the item is filled in. */
+static void too_large(Elab *e, const char *message) {
+  if (e->diags && !e->failed) diag_error(e->diags, (Span){0}, "type-too-large", "%s", message);
+  e->failed = true;
+}
+
+static int rank_of(Type *t) {
+  int rank = 0;
+  for (t = type_repr(t); t->kind == TY_ARRAY; t = type_repr(t->args[0])) rank++;
+  return rank;
+}
+
 static IrType *convert(Conv *k, const Subst *s, Type *t) {
   Elab *e = k->e;
   t = type_repr(t);
@@ -83,15 +95,14 @@ static IrType *convert(Conv *k, const Subst *s, Type *t) {
   }
   /* Only a type whose constructors mention it at ever larger types gets this deep. */
   if (k->depth > MAX_NESTING) {
-    if (e->diags && !e->failed)
-      diag_error(e->diags, t->kind == TY_DATA ? t->data->span : (Span){0}, "type-too-large",
-                 "this type contains itself at ever larger types");
-    e->failed = true;
+    too_large(e, "a type here contains itself at ever larger types");
     return e->t_unit;
   }
-  k->depth++;
+  bool array = t->kind == TY_ARRAY;
+  if (array && rank_of(t) > MAX_RANK) too_large(e, "an array has at most 16 dimensions");
+  k->depth += !array;
   IrType *r = convert_shallow(k, s, t);
-  k->depth--;
+  k->depth -= !array;
   return r;
 }
 

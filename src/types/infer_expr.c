@@ -19,7 +19,7 @@ static Type *use_variable(Checker *c, Expr *e) {
                          b->name);
     d->also = b->span;
     d->also_label = "declared here";
-    d->hint = tc_format(c, "bind its value to another name before the function: let v = %s in …", b->name);
+    d->hint = tc_format(c, "bind its value to another name before the function, let v = %s in …; a loop may use and change it", b->name);
   }
   bool local = b->kind == BIND_LOCAL || b->kind == BIND_MUT;
   if (!b->nqvars && (b->rec || !local)) {
@@ -260,7 +260,10 @@ static void leave_definition(Checker *c, Marks m, const Bindings *bs, Generality
 
 static void check_let(Checker *c, LetBinding *let, Item *item, Item **rules, int nrules, Bindings *out) {
   Marks m = tc_enter_level(c);
+  Unfinished here = {let->value->kind == E_FUN && let->pat->kind == P_VAR ? let->pat->name.name : NULL, c->s.unfinished};
+  c->s.unfinished = &here;
   Type *t = infer_value(c, let);
+  c->s.unfinished = here.outer;
   Bindings bs = {0};
   Type *want = tc_infer_pat(c, let->pat, &bs, item ? BIND_TOP : let->mut ? BIND_MUT : BIND_LOCAL);
   tc_expect_type(c, want, t, (Place){.at = let->value->span, .also = let->pat->span, .also_label = "bound to this"});
@@ -311,7 +314,9 @@ void tc_check_let_group(Checker *c, LetBinding *lets, int n, bool rec, Item *ite
 
 /* ---- Chains: e1; let … in if … else … ----------------------------------------------------- */
 static void infer_condition(Checker *c, Expr *e) {
-  tc_expect_type(c, c->t_bool, tc_infer(c, e), (Place){.at = e->span, .label = "a condition is a bool"});
+  Type *t = tc_infer(c, e);
+  Place p = {.at = e->span, .label = "a condition is a bool", .hint = tc_is_scalar(t) ? "a number is compared: x <> 0" : NULL};
+  tc_expect_type(c, c->t_bool, t, p);
 }
 
 static Type *infer_chain(Checker *c, Expr *e) {

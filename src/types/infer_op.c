@@ -103,8 +103,10 @@ static Type *apply_to(Checker *c, Type *f, Type *arg, Span fspan, Span argspan) 
   if (f->kind == TY_ERROR) return f;
   if (f->kind != TY_FUN) {
     Type *fun = type_fun(c, type_var(c, 0), type_var(c, 0), type_effect_var(c));
-    if (f->kind != TY_VAR) {
-      diag_error(c->diags, fspan, tc_diag_code(D_NOT_A_FUNCTION), "this is not a function: it is %s", type_text(c, f))->hint =
+    if (f->kind != TY_VAR || tc_is_scalar(f)) {
+      diag_error(c->diags, fspan, tc_diag_code(D_NOT_A_FUNCTION), "this is not a function: it is %s",
+                 f->kind == TY_VAR ? "a number" : type_text(c, f))
+          ->hint =
           "`x |> f` is `f x`: on the far side of the operator stands a function";
       return c->t_error;
     }

@@ -107,16 +107,21 @@ static void check_definition(Checker *c, Module *m, Item *item, Item **rules, in
   tc_local_pop_to(c, mark);
 }
 
-/* What crosses to C is plain data: a function's parameters and result. */
+static bool crosses_to_c(Type *t) {
+  t = type_repr(t);
+  return t->kind == TY_INT || t->kind == TY_FLOAT || t->kind == TY_BOOL;
+}
+
+/* What crosses to C are numbers: a function's parameters and result. */
 static void check_foreign_type(Checker *c, const Item *item, Type *t) {
   bool function = false;
   for (t = type_repr(t); t->kind == TY_FUN; t = type_repr(t->args[1])) {
     function = true;
-    if (type_repr(t->args[0])->kind == TY_FUN || tc_is_open(t->args[0])) break;
+    if (!crosses_to_c(t->args[0])) break;
   }
-  if (function && t->kind != TY_FUN && !tc_is_open(t)) return;
+  if (function && crosses_to_c(t)) return;
   diag_error(c->diags, item->annot->span, tc_diag_code(D_FOREIGN_TYPE), "a C function can't have this type")->hint =
-      "it takes and gives plain data, as in `float -> float -> float`";
+      "it takes and gives ints, floats and bools, as in `float -> float -> float`";
 }
 
 static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int nrules) {
@@ -170,7 +175,11 @@ static void check_import(Checker *c, Module *m, Item *item) {
     return;
   }
   Module *imported = c->loader.import(c->loader.user, m, item->text, item->span);
-  if (imported) map_put(&m->modules, item->name.name, imported);
+  if (!imported) { /* what is wrong was reported: names of the module are let pass */
+    imported = checker_new_module(c, item->name.name, NULL, 0);
+    imported->failed = true;
+  }
+  map_put(&m->modules, item->name.name, imported);
 }
 
 static void check_open(Checker *c, Module *m, Item *item) {

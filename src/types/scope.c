@@ -77,6 +77,13 @@ static void *scope_find(Checker *c, Module *m, NameSpace ns, Sym name) {
 
 Binding *tc_module_value(Checker *c, Module *m, Sym name) { return scope_find(c, m, NS_VALUE, name); }
 
+typedef Vec(Sym) Names;
+
+static void add_names(Checker *c, Names *out, const Map *m) {
+  for (size_t i = 0; i < m->cap; i++)
+    if (m->keys[i] && m->vals[i]) vec_push(c->arena, *out, (Sym)m->keys[i]);
+}
+
 static Module *find_module(Checker *c, Sym name) {
   Module *m = map_get(&c->s.module->modules, name);
   if (!m && c->loader.library) m = c->loader.library(c->loader.user, name);
@@ -87,15 +94,19 @@ Module *tc_lookup_module(Checker *c, Sym name, Span at) {
   Module *m = find_module(c, name);
   if (!m) {
     Diag *d = diag_error(c->diags, at, tc_diag_code(D_UNBOUND_MODULE), "there is no module `%s`", name);
-    d->hint = tc_format(c, "a file is made a module by: import \"file.atl\" as %s", name);
+    Names names = {0};
+    add_names(c, &names, &c->s.module->modules);
+    Sym near = nearest_name(name, names.data, names.len);
+    d->hint = near ? tc_format(c, "did you mean `%s`?", near)
+                   : tc_format(c, "a file is made a module by: import \"file.atl\" as %s", name);
   }
   return m;
 }
 
 static void *qualified(Checker *c, Name name, NameSpace ns, bool *reported) {
   Module *m = tc_lookup_module(c, name.module, name.span);
-  *reported = !m;
-  if (!m) return NULL;
+  *reported = !m || m->failed;
+  if (*reported) return NULL;
   if (name.name[0] == '_' && !c->s.module->library) {
     diag_error(c->diags, name.span, tc_diag_code(D_PRIVATE_NAME), "`%s` is private to its module", name.name)->hint =
         "names that begin with `_` can't be used from outside";
@@ -106,13 +117,6 @@ static void *qualified(Checker *c, Name name, NameSpace ns, bool *reported) {
 }
 
 /* ---- Hints --------------------------------------------------------------------------- */
-typedef Vec(Sym) Names;
-
-static void add_names(Checker *c, Names *out, const Map *m) {
-  for (size_t i = 0; i < m->cap; i++)
-    if (m->keys[i] && m->vals[i]) vec_push(c->arena, *out, (Sym)m->keys[i]);
-}
-
 static void add_module_names(Checker *c, Names *out, const Module *m, NameSpace ns) {
   add_names(c, out, names_of(m, ns));
   const Lazy *lazy = m->lazy;
@@ -139,8 +143,16 @@ static const char *near_hint(Checker *c, Name name, NameSpace ns) {
   return tc_format(c, "did you mean `%s%s%s`?", name.module ? name.module : "", name.module ? "." : "", near);
 }
 
+/* The name is that of a definition around, which isn't recursive. */
+static const char *unfinished_hint(Checker *c, Sym name, NameSpace ns) {
+  for (const Unfinished *u = c->s.unfinished; u && ns == NS_VALUE; u = u->outer)
+    if (u->name == name) return tc_format(c, "a function that calls itself is defined by: let rec %s …", name);
+  return NULL;
+}
+
 static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const char *what) {
-  const char *hint = name.module ? NULL : habit_of_word(name.name);
+  const char *hint = name.module ? NULL : unfinished_hint(c, name.name, ns);
+  if (!hint && !name.module) hint = habit_of_word(name.name);
   if (!hint) hint = near_hint(c, name, ns);
   if (!hint && ns == NS_CTOR && !name.module)
     hint = "a name that begins with a capital is a constructor; variables begin with a small letter";

@@ -86,8 +86,13 @@ static Place place_of(Checker *c, const Constraint *k) {
   return (Place){.at = k->at, .label = k->user ? tc_format(c, "needed by this use of `%s`", k->user) : NULL};
 }
 
+static const char int_float_hint[] = "`float n` makes a float of an int, and `int x` an int of a float; the literal 1.0 is a float";
+
 static void fail_mismatch(Checker *c, Constraint *k, Type *want, Type *got) {
-  tc_report_clash(c, want, got, place_of(c, k));
+  Place p = place_of(c, k);
+  bool numbers = tc_is_scalar(want) && tc_is_scalar(got); /* in the body of the function: not what stands here */
+  if (k->user && numbers) p.hint = int_float_hint;
+  tc_report_clash(c, want, got, p);
 }
 
 static bool same(Checker *c, Constraint *k, Type *a, Type *b) {

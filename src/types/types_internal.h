@@ -99,8 +99,14 @@ typedef struct MatchCheck { /* looked at when the item's types are settled */
   Span at;
 } MatchCheck;
 
+typedef struct Unfinished { /* a definition that isn't `rec`, while its value is checked */
+  Sym name;
+  const struct Unfinished *outer;
+} Unfinished;
+
 typedef struct State {
   Module *module;
+  const Unfinished *unfinished;
   LazyItem *lazy_item;
   int errors;      /* reported before the item */
   int level;

@@ -323,7 +323,7 @@ static void test_foreign_and_prims(void) {
   Mod *m = mod_new(&rt, lm, no_global, NULL);
   Slot args[2] = {{.f = 3}, {.i = 2}}, res[2];
   CHECK(call(m, 0, 2, args, res) == 0 && res[0].f == 12 && res[1].i == 3);
-  CHECK(call(m, 1, 2, args, res) == 1 && strstr(rt.error.message, "can't find \"no_such_function\" in \"libm.so.6\""));
+  CHECK(call(m, 1, 2, args, res) == 1 && strstr(rt.error.message, "there is no function `no_such_function` in \"libm.so.6\""));
   clean(m, "foreign");
 }
 

@@ -285,7 +285,7 @@ static void test_regex(void) {
   CHECK_STR(found("a(b", "abc", 0), "error: bad pattern \"a(b\" at offset 3: missing closing parenthesis");
   CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("(\\w)(\\d)"), P("$2$1$$"), P("a1 b2")), "1a$ 2b$");
   CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("x*"), P("-"), P("axb")), "-a--b-");
-  CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("a"), P("$3"), P("a")), "error: the template uses $3, but the pattern has 0 groups");
+  CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("a"), P("$3"), P("a")), "error: the template uses $3, but the pattern's last group is $0");
   CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("(a)"), P("[${1}]"), P("bab")), "b[a]b");
   CHECK_STR(strings2(RTP_REGEX_SPLIT, ",\\s*", "a, b,c"), "a|b|c");
   CHECK_STR(strings2(RTP_REGEX_SPLIT, "", "abc"), "a|b|c");
@@ -339,9 +339,9 @@ static void test_files(void) {
   CHECK_STR(csv(RTP_CSV_NUMBERS, path, ""), "[]");
   snprintf(want, sizeof want, "error: \"%s\": row 3, column 2: \"z\" is not a number", path);
   CHECK_STR(csv(RTP_CSV_NUMBERS, path, "x,y\n1,2\n3,z\n"), want);
-  snprintf(want, sizeof want, "error: \"%s\": row 2 has only 1 cells, but the first row has 2", path);
+  snprintf(want, sizeof want, "error: \"%s\": row 2 has too few cells: 1, where the first row has 2", path);
   CHECK_STR(csv(RTP_CSV_READ, path, "1,2\n3\n"), want);
-  snprintf(want, sizeof want, "error: \"%s\": row 2 has more than 2 cells, but the first row has 2", path);
+  snprintf(want, sizeof want, "error: \"%s\": row 2 has too many cells: the first row has 2", path);
   CHECK_STR(csv(RTP_CSV_READ, path, "1,2\n3,4,5\n"), want);
   snprintf(want, sizeof want, "error: \"%s\": the quote opened in line 2 is never closed", path);
   CHECK_STR(csv(RTP_CSV_READ, path, "1\n\"2\n"), want);
