@@ -55,18 +55,20 @@ static void known_shapes_are_read(void) {
   CHECK(ir_split(w, g, 1, NULL).nres == 2);
 }
 
-/* if c then d * sin a else d * (cos a * exp a): a field for one residual, shared, and one for the other. */
+/* if c then d ^ int (sin a) + d * tan a else d * cos a - d * d * exp a: a float field shared, one more,
+ * and one for the int. */
 static void branch_in_stages(void) {
   IrType *ps[2] = {F, F};
   Node *a = p(0, F), *d = p(1, F), *fs[2] = {ir_op1(w, OP_COS, a), ir_op1(w, OP_EXP, a)};
+  Node *power = ir_op2(w, OP_FPOWI, d, ir_op1(w, OP_INT_OF_FLOAT, ir_op1(w, OP_SIN, a)));
   Graph *arms[2] = {ir_graph(w, ps, 2, ir_op2(w, OP_FSUB, mul(d, fs[0]), mul(mul(d, d), fs[1])), NULL),
-                    ir_graph(w, ps, 2, mul(d, ir_op1(w, OP_SIN, a)), NULL)};
+                    ir_graph(w, ps, 2, ir_op2(w, OP_FADD, power, mul(d, ir_op1(w, OP_TAN, a))), NULL)};
   Split splits[2] = {ir_split(w, arms[0], 1, NULL), ir_split(w, arms[1], 1, NULL)};
   Node *c = p(2, B), *x = p(3, F);
   StagedSwitch s = {.selector = c, .caps = &x, .narms = 2, .ncaps = 1, .arms = splits};
   Node *ys[2] = {ir_float(w, 1), a}, *late = p(4, F);
   Node *y = ir_switch_early(w, &s, ys);
-  CHECK(s.fields.len == 2 && s.fields.data[0]->type == F && s.fields.data[1]->type == F);
+  CHECK(splits[0].nres == 2 && splits[1].nres == 2 && s.fields.len == 3);
   Node *z = ir_switch_late(w, &s, &late, 1);
   IrType *all[5] = {F, F, B, F, F};
   CHECK(!ir_verify(w, ir_graph(w, all, 5, ir_pair(w, y, z), NULL)));
@@ -87,6 +89,7 @@ static void function_in_stages(void) {
   Split s = ir_split(w, g, 2, NULL);
   ir_stage_func_finish(w, t, f->graph->result, &s);
   CHECK(!ir_verify(w, t->early->graph) && !ir_verify(w, t->late->graph));
+  CHECK(t->early->graph->result->type == t->early->result && t->late->graph->result->type == F);
   Node *args[2] = {p(0, F), p(1, F)}, *both = ir_call(w, t->early, args, 0);
   CHECK(ir_get(w, both, 0) == f->graph->result);
   Node *late[2] = {ir_get(w, both, 1), p(2, F)};
@@ -108,6 +111,7 @@ static void recursive_function_in_stages(void) {
   ir_stage_func_finish(w, t, ir_get(w, inner, 0), &s);
   const IrType *box = t->late->params[0], *held = box->ctors[0].payload;
   CHECK(s.nres == 2 && held->n == 2 && (held->args[0] == box || held->args[1] == box));
+  CHECK(t->early->graph->result->type == t->early->result && t->late->graph->result->type == F);
   CHECK(!ir_verify(w, t->early->graph) && !ir_verify(w, t->late->graph));
 }
 
@@ -167,7 +171,7 @@ static void unknown_functions(void) {
   Func *none = ir_dispatcher(w, fun, "unknown");
   CHECK(none->graph->result->op == OP_FAIL);
   IrType *one[1] = {F};
-  ir_register_closures(w, ir_graph(w, one, 1, ir_apply(w, f, k, NULL, 0), NULL));
+  ir_register_closures(w, ir_graph(w, one, 1, ir_checkpoint(w, f, k, NULL, 0), NULL));
   CHECK(ir_dispatcher(w, fun, "unknown") == none); /* applied where it is made, it doesn't escape */
   ir_register_closures(w, ir_graph(w, one, 1, f, NULL));
   Func *d = ir_dispatcher(w, fun, "unknown");
