@@ -28,12 +28,15 @@ static StagedFunc *make_twins(World *w, Func *f, const Fact *params, bool rerun)
   if (*known) return *known;
   Vec(IrType *) late = {0};
   vec_push(w->arena, late, ad_cotangent(w, f->result));
-  for (int i = 0; i < f->nparams; i++)
-    if (params[i]) vec_push(w->arena, late, ad_cotangent(w, f->params[i]));
+  bool *again = NEW_ARRAY(w->arena, bool, f->nparams + 1);
+  for (int i = 0; i < f->nparams; i++) {
+    again[i] = !(params[i] & UNSTABLE);
+    if (params[i] & ACTIVE) vec_push(w->arena, late, ad_cotangent(w, f->params[i]));
+  }
   IrType *accs = ir_tuple_type(w, late.data + 1, NULL, late.len - 1);
-  StagedFunc *t = *known = ir_stage_func(w, f, late.data, late.len, accs);
+  StagedFunc *t = *known = ir_stage_func(w, f, again, late.data, late.len, accs);
   Combined *c = ad_combine(w, f->graph, params, rerun);
-  Split s = ir_split(w, c->back, c->p, NULL);
+  Split s = ir_split(w, c->back, c->p, t->known);
   ir_stage_func_finish(w, t, c->y, &s);
   return t;
 }
@@ -46,7 +49,7 @@ void ad_call_forward(Diff *r, int at) {
   Func *f = m->f = ad_call_target(w, n);
   if (f->pullback) m->value = ir_call(w, f->pullback, args, n->site);
   else if (f->graph && !f->tangent) {
-    m->twins = make_twins(w, f, ad_facts(r, n->ops, n->nops, ACTIVE), r->rerun);
+    m->twins = make_twins(w, f, ad_facts(r, n->ops, n->nops, ACTIVE | UNSTABLE), r->rerun);
     m->value = ir_call(w, m->twins->early, args, n->site);
   }
   r->fwd[at] = m->value ? ir_get(w, m->value, 0) : ad_rebuild(r, n);
@@ -56,6 +59,8 @@ void ad_call_forward(Diff *r, int at) {
 static void twin_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   Nodes args = {0};
   vec_push(r->w->arena, args, ir_get(r->w, m->value, 1));
+  for (int i = 0; i < n->nops; i++)
+    if (m->twins->known[i]) vec_push(r->w->arena, args, ad_fwd(r, n->ops[i]));
   vec_push(r->w->arena, args, d);
   ad_region_accs(r, n->ops, n->nops, &args);
   ad_region_all_done(r, n->ops, n->nops, ir_call(r->w, m->twins->late, args.data, n->site));

@@ -82,6 +82,18 @@ static bool find_border(Cut *c) {
   return more;
 }
 
+static Cut cut_of(World *w, Graph *g, int early, const Known *known) {
+  Cut c = {.w = w, .early = early, .known = known};
+  c.n = ir_order(w->arena, g, &c.nodes);
+  map_init(&c.pos, w->arena);
+  for (int i = 0; i < c.n; i++) map_put(&c.pos, c.nodes[i], (void *)(uintptr_t)(i + 1));
+  c.stored = NEW_ARRAY(w->arena, bool, early + 1);
+  c.cost = NEW_ARRAY(w->arena, int, c.n);
+  c.want = NEW_ARRAY(w->arena, bool, c.n);
+  c.border = NEW_ARRAY(w->arena, bool, c.n);
+  return c;
+}
+
 static Node *rewrite(const Cut *c, Node **val, int i) {
   Node *n = c->nodes[i];
   Node **ops = NEW_ARRAY(c->w->arena, Node *, n->nops + 1);
@@ -94,14 +106,7 @@ static Node *rewrite(const Cut *c, Node **val, int i) {
 }
 
 Split ir_split(World *w, Graph *g, int early, const Known *known) {
-  Cut cut = {.w = w, .early = early, .known = known};
-  cut.n = ir_order(w->arena, g, &cut.nodes);
-  map_init(&cut.pos, w->arena);
-  for (int i = 0; i < cut.n; i++) map_put(&cut.pos, cut.nodes[i], (void *)(uintptr_t)(i + 1));
-  cut.stored = NEW_ARRAY(w->arena, bool, early + 1);
-  cut.cost = NEW_ARRAY(w->arena, int, cut.n);
-  cut.want = NEW_ARRAY(w->arena, bool, cut.n);
-  cut.border = NEW_ARRAY(w->arena, bool, cut.n);
+  Cut cut = cut_of(w, g, early, known);
   do compute_costs(&cut);
   while (find_border(&cut));
   Split s = {.res = NEW_ARRAY(w->arena, Node *, cut.n + 1)};
@@ -118,6 +123,66 @@ Split ir_split(World *w, Graph *g, int early, const Known *known) {
   }
   s.late = ir_graph(w, params.data, params.len, val[cut.n - 1], g->name);
   return s;
+}
+
+/* ---- Recursion ------------------------------------------------------------------------- */
+/* A graph in f, and what its parameters are there: known, and perhaps parameter `origin` of f itself (else -1). */
+typedef struct Scope { Graph *g; Known *known; int *origin; } Scope;
+typedef struct Derived { World *w; const Func *f; bool *keep, changed; } Derived;
+
+static void check_graph(Derived *d, Scope s);
+
+/* A nested graph whose parameters from `own` on are the operands `caps`; before them parameter 0 is known where `index`. */
+static void check_nested(Derived *d, const Cut *c, const Scope *outer, Graph *g, int own, bool index, Node **caps) {
+  World *w = d->w;
+  Scope s = {g, NEW_ARRAY(w->arena, Known, g->nparams + 1), NEW_ARRAY(w->arena, int, g->nparams + 1)};
+  for (int i = 0; i < g->nparams; i++) {
+    const Node *x = i < own ? NULL : caps[i - own];
+    s.known[i] = x ? (c->cost[at(c, x)] < NEVER ? KNOWN_VALUE : KNOWN_NOT) : index && i == 0 ? KNOWN_VALUE : KNOWN_NOT;
+    s.origin[i] = x && x->op == OP_PARAM ? outer->origin[x->attr.i] : -1;
+  }
+  check_graph(d, s);
+}
+
+/* A number is derived only if it is handed on as it is: others are as short to store as to compute again. */
+static void check_call(Derived *d, const Cut *c, const Scope *s, const Node *call) {
+  for (int k = 0; k < call->nops; k++) {
+    const Node *x = call->ops[k];
+    bool same = x->op == OP_PARAM && s->origin[x->attr.i] == k, number = x->type->kind == T_FLOAT;
+    if (!d->keep[k] || same || (!number && c->cost[at(c, x)] < NEVER)) continue;
+    d->keep[k] = false;
+    d->changed = true;
+  }
+}
+
+static void check_graph(Derived *d, Scope s) {
+  Cut c = cut_of(d->w, s.g, s.g->nparams, s.known);
+  compute_costs(&c);
+  for (int i = 0; i < c.n; i++) {
+    const Node *n = c.nodes[i];
+    if (n->op == OP_CALL && n->attr.func == d->f) check_call(d, &c, &s, n);
+    for (int k = 0; k < n->ngraphs; k++) {
+      Graph *g = n->graphs[k];
+      if (n->op == OP_SWITCH) check_nested(d, &c, &s, g, 0, false, n->ops + 1);
+      else if (n->op == OP_LOOP) check_nested(d, &c, &s, g, g->nparams - n->loop->ncaps, true, n->ops + n->nops - n->loop->ncaps);
+      else check_nested(d, &c, &s, g, g->nparams, false, NULL);
+    }
+  }
+}
+
+bool *ir_derived_params(World *w, const Func *f) {
+  Derived d = {w, f, NEW_ARRAY(w->arena, bool, f->nparams + 1), true};
+  Scope s = {f->graph, NEW_ARRAY(w->arena, Known, f->nparams + 1), NEW_ARRAY(w->arena, int, f->nparams + 1)};
+  for (int k = 0; k < f->nparams; k++) {
+    d.keep[k] = f->params[k]->kind != T_TOKEN;
+    s.origin[k] = k;
+  }
+  while (d.changed) {
+    d.changed = false;
+    for (int k = 0; k < f->nparams; k++) s.known[k] = d.keep[k] ? KNOWN_VALUE : KNOWN_NOT;
+    check_graph(&d, s);
+  }
+  return d.keep;
 }
 
 /* ---- Branches ------------------------------------------------------------------------ */
@@ -174,48 +239,4 @@ Node *ir_switch_late(World *w, const StagedSwitch *s, Node **late, int n) {
     arms[t] = ir_graph(w, types, total + nfields, ir_instantiate(w, arm->late, args, 0), NULL);
   }
   return ir_switch(w, s->selector, arms, s->narms, caps, total + nfields);
-}
-
-/* ---- Functions ------------------------------------------------------------------------- */
-static void declare_stages(World *w, StagedFunc *t, IrType *residuals) {
-  const Func *f = t->of;
-  IrType **ps = NEW_ARRAY(w->arena, IrType *, t->n + 1);
-  ps[0] = residuals;
-  for (int i = 0; i < t->n; i++) ps[1 + i] = t->params[i];
-  t->early = ir_func(w, f->name, f->params, f->nparams, ir_pair_type(w, f->result, residuals));
-  t->late = ir_func(w, f->name, ps, 1 + t->n, t->result);
-  t->early->span = t->late->span = f->span;
-  t->early->recursive = t->late->recursive = f->recursive;
-}
-
-StagedFunc *ir_stage_func(World *w, const Func *f, IrType **late, int n, IrType *result) {
-  StagedFunc *t = NEW(w->arena, StagedFunc);
-  *t = (StagedFunc){.of = f, .params = late, .result = result, .n = n};
-  if (!f->recursive) return t;
-  IrType *box = ir_variant_type(w, sym_of(w->syms, "tape"), t, NULL, 0);
-  box->nctors = 1;
-  box->ctors = NEW_ARRAY(w->arena, IrCtor, 1);
-  box->ctors[0] = (IrCtor){sym_of(w->syms, "Tape"), ir_type(w, T_UNIT)}; /* until its payload is known */
-  declare_stages(w, t, box);
-  return t;
-}
-
-void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s) {
-  int early = t->of->nparams;
-  Node *record = ir_record(w, s->res, s->nres), *residuals = record, *in;
-  if (!t->late) {
-    declare_stages(w, t, record->type);
-    in = ir_param(w, 0, record->type);
-  } else {
-    IrType *box = t->late->params[0];
-    box->ctors[0].payload = record->type;
-    residuals = ir_inj(w, box, 0, record);
-    in = ir_uninj(w, ir_param(w, 0, box), 0);
-  }
-  ir_func_finish(w, t->early, ir_pair(w, y, residuals));
-  Node **args = NEW_ARRAY(w->arena, Node *, s->late->nparams);
-  for (int i = 0; i < early; i++) args[i] = ir_zero(w, s->late->params[i]); /* never read */
-  for (int i = 0; i < t->n; i++) args[early + i] = ir_param(w, 1 + i, t->params[i]);
-  for (int j = 0; j < s->nres; j++) args[early + t->n + j] = ir_get(w, in, j);
-  ir_func_finish(w, t->late, ir_instantiate(w, s->late, args, 0));
 }

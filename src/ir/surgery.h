@@ -16,6 +16,8 @@ typedef struct Split {
 /* How much of an early parameter the second stage may read for itself. */
 typedef enum Known { KNOWN_NOT, KNOWN_SHAPE /* the lengths of an array */, KNOWN_VALUE } Known;
 Split ir_split(World *w, Graph *g, int early, const Known *known); /* NULL: no parameter is known */
+/* Which parameters of a recursive function follow cheaply, in each of its calls of itself, from those of the caller. */
+bool *ir_derived_params(World *w, const Func *f);
 
 /* A branch in two stages. */
 typedef struct StagedSwitch {
@@ -31,16 +33,18 @@ Node *ir_switch_early(World *w, StagedSwitch *s, Node **ys);
 /* The branch between the second stages, given what they take after the captures. */
 Node *ir_switch_late(World *w, const StagedSwitch *s, Node **late, int n);
 
-/* A function in two stages: parameters -> (value, residuals); residuals, late parameters -> result. In a
+/* A function in two stages: parameters -> (value, residuals); residuals, known parameters, late parameters -> result. In a
  * recursion the residuals hold those of the inner calls, so they are boxed, in a type made for the purpose. */
 typedef struct StagedFunc {
   Func *early, *late;  /* a recursive function's can be called before they are finished */
   const Func *of;
-  IrType **params, *result; /* of the second stage, without the residuals */
+  Known *known;        /* the parameters that the second stage gets again */
+  IrType **params, *result; /* of the second stage, without the residuals and those */
   int n;
 } StagedFunc;
-StagedFunc *ir_stage_func(World *w, const Func *f, IrType **late, int n, IrType *result);
-/* y, over f's parameters, is the value; s cuts a graph over those and then the late ones. */
+/* again: which parameters may be read again later. */
+StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **late, int n, IrType *result);
+/* y, over f's parameters, is the value; s cuts a graph over those, of which those in `known` are known, and then the late ones. */
 void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s);
 
 /* ---- Loops (loops.c) ------------------------------------------------------------------------

@@ -85,7 +85,8 @@ static void function_in_stages(void) {
   Func *f = ir_func(w, "f", ps, 2, F);
   ir_func_finish(w, f, ir_op2(w, OP_FADD, p(0, F), p(1, F)));
   Graph *g = two_stages();
-  StagedFunc *t = ir_stage_func(w, f, &F, 1, F);
+  const bool again[2] = {true, true};
+  StagedFunc *t = ir_stage_func(w, f, again, &F, 1, F);
   Split s = ir_split(w, g, 2, NULL);
   ir_stage_func_finish(w, t, f->graph->result, &s);
   CHECK(!ir_verify(w, t->early->graph) && !ir_verify(w, t->late->graph));
@@ -102,7 +103,8 @@ static void recursive_function_in_stages(void) {
   f->recursive = true;
   Node *x = p(0, F), *d = p(1, F);
   ir_func_finish(w, f, ir_call(w, f, &x, 0));
-  StagedFunc *t = ir_stage_func(w, f, &F, 1, F);
+  const bool again = false;
+  StagedFunc *t = ir_stage_func(w, f, &again, &F, 1, F);
   CHECK(t->early && t->late && !t->early->graph && t->late->params[0]->kind == T_VARIANT);
   Node *inner = ir_call(w, t->early, &x, 0), *late[2] = {ir_get(w, inner, 1), d};
   IrType *ps[2] = {F, F};
@@ -113,6 +115,38 @@ static void recursive_function_in_stages(void) {
   CHECK(s.nres == 2 && held->n == 2 && (held->args[0] == box || held->args[1] == box));
   CHECK(t->early->graph->result->type == t->early->result && t->late->graph->result->type == F);
   CHECK(!ir_verify(w, t->early->graph) && !ir_verify(w, t->late->graph));
+}
+
+/* Parameters that follow from the caller's are given again, and residuals that are constants in an arm make a constant
+ * box there: f n x = if n = 0 then x else sin x * f (n - 1) (x * x). */
+static void recursion_with_derived_parameters(void) {
+  IrType *ps[2] = {I, F}, *all[3] = {I, F, F};
+  Node *n = p(0, I), *x = p(1, F), *caps[2] = {n, x}, *y[2], *d = p(2, F);
+  Func *f = ir_func(w, "f", ps, 2, F);
+  f->recursive = true;
+  Node *args[2] = {ir_op2(w, OP_ISUB, n, ir_int(w, 1)), mul(x, x)};
+  Graph *arms[2] = {ir_graph(w, ps, 2, mul(ir_op1(w, OP_SIN, x), ir_call(w, f, args, 0)), NULL), ir_graph(w, ps, 2, x, NULL)};
+  Node *last = ir_op2(w, OP_IEQ, n, ir_int(w, 0));
+  ir_func_finish(w, f, ir_switch(w, last, arms, 2, caps, 2));
+  bool *derived = ir_derived_params(w, f);
+  CHECK(derived[0] && !derived[1]);
+  const bool again[2] = {true, true};
+  StagedFunc *t = ir_stage_func(w, f, again, &F, 1, F);
+  CHECK(t->late->nparams == 3 && t->late->params[1] == I && t->late->params[2] == F);
+  StagedSwitch s = {.selector = last, .caps = caps, .ncaps = 2, .narms = 2, .arms = NEW_ARRAY(w->arena, Split, 2)};
+  Node *inner = ir_call(w, t->early, args, 0), *late[3] = {ir_get(w, inner, 1), args[0], d};
+  y[0] = mul(ir_op1(w, OP_SIN, x), ir_get(w, inner, 0));
+  y[1] = x;
+  Node *results[2] = {mul(ir_op1(w, OP_COS, x), ir_call(w, t->late, late, 0)), d};
+  for (int k = 0; k < 2; k++) s.arms[k] = ir_split(w, ir_graph(w, all, 3, results[k], NULL), 2, t->known);
+  Node *value = ir_switch_early(w, &s, y), *back = ir_switch_late(w, &s, &d, 1);
+  Split whole = ir_split(w, ir_graph(w, all, 3, back, NULL), 2, t->known);
+  ir_stage_func_finish(w, t, value, &whole);
+  CHECK(!ir_verify(w, t->early->graph) && !ir_verify(w, t->late->graph));
+  const Node *branch = t->early->graph->result;
+  while (branch->op != OP_SWITCH) branch = branch->ops[0];
+  const Node *box = ir_get(w, branch->graphs[1]->result, branch->type->n - 1);
+  CHECK(box->op == OP_INJ && box->nparams == 0);
 }
 
 /* The same loop by its parts in another order, and by LoopInfo: s <- s + a[i] * k, stacking s. */
@@ -227,6 +261,7 @@ int main(void) {
   branch_in_stages();
   function_in_stages();
   recursive_function_in_stages();
+  recursion_with_derived_parameters();
   loop_by_operands();
   loop_with_condition();
   unknown_functions();

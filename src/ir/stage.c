@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions in two stages (surgery.h). The second stage of a recursive function is called like the first, so it gets again
+ * what follows from the parameters: the residuals hold only what doesn't. */
+#include "ir/ir_internal.h"
+#include "ir/surgery.h"
+
+/* ---- Results of branches ---- */
+/* The switch whose results are the fields of x; NULL: they are others, or no arm has constants only. */
+static Node *branch_below(const Node *x) {
+  const Node *fields = x->ops[0];
+  if (x->op != OP_INJ || fields->op != OP_TUPLE || fields->nops == 0) return NULL;
+  Node *s = fields->ops[0]->op == OP_GET ? fields->ops[0]->ops[0] : NULL;
+  if (!s || s->op != OP_SWITCH) return NULL;
+  for (int k = 0; k < fields->nops; k++)
+    if (fields->ops[k]->op != OP_GET || fields->ops[k]->ops[0] != s) return NULL;
+  for (int t = 0; t < s->ngraphs; t++) {
+    const Node *y = s->graphs[t]->result;
+    bool constant = y->op == OP_TUPLE;
+    for (int k = 0; k < fields->nops && constant; k++) constant = op_flags[y->ops[fields->ops[k]->attr.i]->op] & OPF_K;
+    if (constant) return s;
+  }
+  return NULL;
+}
+
+/* `result`, over these parameters, reads x, an INJ of results of one branch. If the branch has an arm where all of those are
+ * constants, x is made in its arms instead: what is made of constants is made once and for all. */
+static Node *inj_in_arms(World *w, IrType **params, int n, Node *result, Node *x) {
+  Node *s = branch_below(x);
+  if (!s) return result;
+  int width = s->type->n;
+  Graph **arms = NEW_ARRAY(w->arena, Graph *, s->ngraphs);
+  for (int t = 0; t < s->ngraphs; t++) {
+    Graph *a = s->graphs[t];
+    Node **ys = NEW_ARRAY(w->arena, Node *, width + 1), **fields = NEW_ARRAY(w->arena, Node *, x->ops[0]->nops);
+    for (int k = 0; k < width; k++) ys[k] = ir_get(w, a->result, k);
+    for (int k = 0; k < x->ops[0]->nops; k++) fields[k] = ys[x->ops[0]->ops[k]->attr.i];
+    ys[width] = ir_inj(w, x->type, (int)x->attr.i, ir_record(w, fields, x->ops[0]->nops));
+    arms[t] = ir_graph(w, a->params, a->nparams, ir_record(w, ys, width + 1), a->name);
+  }
+  Node *all = ir_switch(w, s->ops[0], arms, s->ngraphs, s->ops + 1, s->nops - 1);
+  Node **parts = NEW_ARRAY(w->arena, Node *, width), **args = NEW_ARRAY(w->arena, Node *, n + 1);
+  for (int k = 0; k < width; k++) parts[k] = ir_get(w, all, k);
+  for (int k = 0; k < n; k++) args[k] = ir_param(w, k, params[k]);
+  Map over;
+  map_init(&over, w->arena);
+  map_put(&over, s, ir_tuple(w, s->type, parts));
+  map_put(&over, x, ir_get(w, all, width));
+  return ir_instantiate_over(w, ir_graph(w, params, n, result, NULL), args, 0, &over);
+}
+
+/* ---- Functions ------------------------------------------------------------------------- */
+static void declare_stages(World *w, StagedFunc *t, IrType *residuals) {
+  const Func *f = t->of;
+  IrType **ps = NEW_ARRAY(w->arena, IrType *, 1 + f->nparams + t->n);
+  int n = 0;
+  ps[n++] = residuals;
+  for (int i = 0; i < f->nparams; i++)
+    if (t->known[i]) ps[n++] = f->params[i];
+  for (int i = 0; i < t->n; i++) ps[n++] = t->params[i];
+  t->early = ir_func(w, f->name, f->params, f->nparams, ir_pair_type(w, f->result, residuals));
+  t->late = ir_func(w, f->name, ps, n, t->result);
+  t->early->span = t->late->span = f->span;
+  t->early->recursive = t->late->recursive = f->recursive;
+}
+
+StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **late, int n, IrType *result) {
+  StagedFunc *t = NEW(w->arena, StagedFunc);
+  *t = (StagedFunc){.of = f, .params = late, .result = result, .n = n};
+  t->known = NEW_ARRAY(w->arena, Known, f->nparams + 1);
+  if (!f->recursive) return t;
+  const bool *derived = ir_derived_params(w, f);
+  for (int i = 0; i < f->nparams; i++) t->known[i] = derived[i] && again[i] ? KNOWN_VALUE : KNOWN_NOT;
+  IrType *box = ir_variant_type(w, sym_of(w->syms, "tape"), t, NULL, 0);
+  box->nctors = 1;
+  box->ctors = NEW_ARRAY(w->arena, IrCtor, 1);
+  box->ctors[0] = (IrCtor){sym_of(w->syms, "Tape"), ir_type(w, T_UNIT)}; /* until its payload is known */
+  declare_stages(w, t, box);
+  return t;
+}
+
+void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s) {
+  int early = t->of->nparams, at = 1;
+  Node *record = ir_record(w, s->res, s->nres), *in, *both = ir_pair(w, y, record);
+  if (!t->late) {
+    declare_stages(w, t, record->type);
+    in = ir_param(w, 0, record->type);
+  } else {
+    IrType *box = t->late->params[0];
+    box->ctors[0].payload = record->type;
+    Node *boxed = ir_inj(w, box, 0, record);
+    both = inj_in_arms(w, t->of->params, early, ir_pair(w, y, boxed), boxed);
+    in = ir_uninj(w, ir_param(w, 0, box), 0);
+  }
+  ir_func_finish(w, t->early, both);
+  Node **args = NEW_ARRAY(w->arena, Node *, s->late->nparams);
+  for (int i = 0; i < early; i++) {
+    IrType *type = s->late->params[i];
+    args[i] = t->known[i] ? ir_param(w, at++, type) : ir_zero(w, type) /* never read */;
+  }
+  for (int i = 0; i < t->n; i++) args[early + i] = ir_param(w, at++, t->params[i]);
+  for (int j = 0; j < s->nres; j++) args[early + t->n + j] = ir_get(w, in, j);
+  ir_func_finish(w, t->late, ir_instantiate(w, s->late, args, 0));
+}
