@@ -95,8 +95,10 @@ void ad_loop_forward(Diff *r, int at) {
   for (int i = 1; i < b->nparams; i++) {
     bool state = ir_loop_part(n->loop, i - 1) <= LOOP_ACC;
     bool shape = !state || ir_keeps_shape(n->loop, b, i - 1);
-    if (state || outside[i - 1]) facts[i] |= UNSTABLE;
-    known[i] = !(facts[i] & UNSTABLE) ? KNOWN_VALUE : shape ? KNOWN_SHAPE : KNOWN_NOT;
+    IrKind kind = b->params[i]->kind;
+    bool array = kind == T_ARRAY || kind == T_BAG || kind == T_TUPLE;
+    if (array && (state || outside[i - 1])) facts[i] |= UNSTABLE;
+    known[i] = !state && !(facts[i] & UNSTABLE) ? KNOWN_VALUE : shape ? KNOWN_SHAPE : KNOWN_NOT;
   }
   bool again = may_rerun(r, n, facts);
   Combined *c = m->c = ad_combine(w, b, facts, r->rerun && !again);

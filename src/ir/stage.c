@@ -23,7 +23,7 @@ static Node *branch_below(const Node *x) {
 }
 
 /* `result`, over these parameters, reads x, an INJ of results of one branch. If the branch has an arm where all of those are
- * constants, x is made in its arms instead: what is made of constants is made once and for all. */
+ * constants, x is made in its arms instead, and so on: what is made of constants is made once and for all. */
 static Node *inj_in_arms(World *w, IrType **params, int n, Node *result, Node *x) {
   Node *s = branch_below(x);
   if (!s) return result;
@@ -35,7 +35,8 @@ static Node *inj_in_arms(World *w, IrType **params, int n, Node *result, Node *x
     for (int k = 0; k < width; k++) ys[k] = ir_get(w, a->result, k);
     for (int k = 0; k < x->ops[0]->nops; k++) fields[k] = ys[x->ops[0]->ops[k]->attr.i];
     ys[width] = ir_inj(w, x->type, (int)x->attr.i, ir_record(w, fields, x->ops[0]->nops));
-    arms[t] = ir_graph(w, a->params, a->nparams, ir_record(w, ys, width + 1), a->name);
+    Node *y = inj_in_arms(w, a->params, a->nparams, ir_record(w, ys, width + 1), ys[width]);
+    arms[t] = ir_graph(w, a->params, a->nparams, y, a->name);
   }
   Node *all = ir_switch(w, s->ops[0], arms, s->ngraphs, s->ops + 1, s->nops - 1);
   Node **parts = NEW_ARRAY(w->arena, Node *, width), **args = NEW_ARRAY(w->arena, Node *, n + 1);
