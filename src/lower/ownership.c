@@ -37,7 +37,7 @@ typedef struct Own {
   uint8_t *cls;
   int *parent;         /* container of a candidate or raw register, -1 none */
   bool *candidate;     /* borrowed from its parent */
-  int *defs;
+  int *defs, *counted_defs;
   int *below;          /* first Link (1-based) to candidates under a register */
   Vec(Link) links;
   Vec(int) elements;   /* candidates read from arrays */
@@ -84,10 +84,20 @@ static void scan_def(void *user, int32_t *reg, Role role) {
     if (d->in->op == LOP_DATA) o->parent[r] = d->in->a;
     return;
   }
-  if (!never_counted(d->in->op)) o->cls[r] = OWNED;
+  if (!never_counted(d->in->op)) {
+    o->cls[r] = OWNED;
+    o->counted_defs[r]++;
+  }
   if (role != ROLE_DEF_BORROWED) return;
   o->candidate[r] = true;
   if (d->in->op != LOP_GLOBAL) o->parent[r] = d->in->a;
+}
+
+/* May r, read from its parent, stay borrowed? Also where it is null on other ways, provided that the parent is there on all of them. */
+static bool may_borrow(const Own *o, int r) {
+  if (o->counted_defs[r] > 1) return false;
+  int p = o->parent[r];
+  return o->defs[r] == 1 || (p >= 0 && p < o->f->nparams && o->defs[p] == 1);
 }
 
 static void find_classes(Own *o) {
@@ -101,7 +111,7 @@ static void find_classes(Own *o) {
   }
   for (int r = 0; r < o->nregs; r++) {
     if (!is_ptr(o, r)) continue;
-    if (o->defs[r] > 1) o->candidate[r] = false;
+    o->candidate[r] &= may_borrow(o, r);
     o->index[r] = o->nptrs;
     o->reg_of[o->nptrs++] = r;
   }
@@ -433,6 +443,7 @@ void own_insert(Fn *fn) {
   o->parent = NEW_ARRAY(a, int, n + 1);
   o->candidate = NEW_ARRAY(a, bool, n + 1);
   o->defs = NEW_ARRAY(a, int, n + 1);
+  o->counted_defs = NEW_ARRAY(a, int, n + 1);
   o->below = NEW_ARRAY(a, int, n + 1);
   for (int i = 0; i < n; i++) o->parent[i] = -1;
   find_classes(o);
