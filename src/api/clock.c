@@ -42,8 +42,7 @@ static void *watch(void *arg) {
       sleep_until(c, c->deadline);
     } else {
       c->deadline = 0;
-      int32_t none = 0;
-      __atomic_compare_exchange_n(&c->rt->interrupt, &none, RT_CLOCK, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+      rt_interrupt(c->rt, RT_CLOCK);
     }
   }
   pthread_mutex_unlock(&c->lock);

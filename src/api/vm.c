@@ -77,7 +77,7 @@ AtledVM *atled_new(const AtledConfig *config) {
                                     .rendered = "error: out of memory\n"};
   if (config->stack_size) vm->rt.eval_stack_limit = config->stack_size;
   vm->stack = stack_new(config->stack_size ? config->stack_size : (size_t)1 << 30);
-  if (vm->stack) vm->rt.stack_limit = stack_limit(vm->stack);
+  if (vm->stack) rt_set_stack_limit(&vm->rt, stack_limit(vm->stack));
   if (!vm->stack || vm_call(vm, set_up, NULL) != ATLED_OK) {
     atled_free(vm);
     return NULL;
@@ -162,8 +162,8 @@ AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), vo
 }
 
 /* ---- Small things ------------------------------------------------------------------- */
-void atled_interrupt(AtledVM *vm) { vm->rt.interrupt = RT_INTERRUPTED; }
-void atled_clear_interrupt(AtledVM *vm) { vm->rt.interrupt = 0; }
+void atled_interrupt(AtledVM *vm) { rt_interrupt(&vm->rt, RT_INTERRUPTED); }
+void atled_clear_interrupt(AtledVM *vm) { rt_clear_interrupt(&vm->rt); }
 int64_t atled_live_objects(const AtledVM *vm) { return vm->rt.live; }
 int64_t atled_evaluator_calls(const AtledVM *vm) { return vm->rt.evaluations; }
 size_t atled_memory_used(const AtledVM *vm) { return vm->heap.bytes; }

@@ -2,10 +2,10 @@
 /* Calls inside a module: how a function gives back its result, how it notices that the stack is used up, and how that
  * error travels.
  *
- * A recursive function compares its frame's address with the VM's stack limit, and looks at the interrupt flag, before the
- * first call on each path (on entry if it has loops). Where this is all that can fail in it, and in what it calls, testing a status after each call would
+ * A recursive function compares its frame's address with a limit, before the first call on each path (on entry if it has
+ * loops); an interrupt moves that limit up. Where this is all that can fail in it, and in what it calls, testing a status after each call would
  * be most of its cost. Such functions (CONV_UNWIND) return a bare number: once the error is raised the runtime moves
- * the stack limit up, so that every further entry returns 0 at once, and the calls under way end by
+ * the limit up, so that every further entry returns 0 at once, and the calls under way end by
  * themselves, since nothing in them repeats or fails and no number that they make is used as an address. Whoever calls one
  * from outside asks afterwards whether this happened. */
 #include "jit/emit.h"
@@ -76,17 +76,14 @@ const bool *plan_stack_checks(const Emit *e, const LFunc *f, bool *on_entry) {
   return late;
 }
 
-/* Stack left and no interrupt? One branch tests both; the runtime tells them apart. */
+/* Stack left and no interrupt? One comparison tests both; the runtime tells them apart. */
 void check_stack(Fn *k) {
   Emit *e = k->e;
   const GccApi *g = e->g;
   gcc_jit_function *frame = g->context_get_builtin_function(e->ctx, "__builtin_frame_address");
   Rv *rt = load_rt(e, k->mod), *here = cast(e, call(e, frame, 1, (Rv *[]){k_u32(e, 0)}), e->t_ptr);
-  Rv *limit = load(e, rt, offsetof(Rt, stack_limit), e->t_u64);
-  Rv *low = compare(e, GC_LT, g->context_new_bitcast(e->ctx, NULL, here, e->t_u64), limit);
-  Rv *flag = load(e, rt, offsetof(Rt, interrupt), e->t_i32); /* calls that GCC inlines may share it */
-  Rv *either = binary(e, GB_OR, e->t_i32, cast(e, low, e->t_i32), flag);
-  Block *cold = branch_unless(k, compare(e, GC_EQ, either, k_i32(e, 0))), *on = k->cur;
+  Rv *limit = load(e, rt, offsetof(Rt, entry_limit), e->t_u64);
+  Block *cold = branch_unless(k, compare(e, GC_GE, g->context_new_bitcast(e->ctx, NULL, here, e->t_u64), limit)), *on = k->cur;
   k->cur = cold;
   Rv *status = k->info->conv == CONV_UNWIND
                    ? CALL_TABLE(e, k->mod, rt_unwind, rt, here, k_u32(e, recursion_site(k->f)))

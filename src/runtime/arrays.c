@@ -8,6 +8,8 @@
 #include "runtime/internal.h"
 #include <string.h>
 
+enum { SMALL_BLOCK = 1024 };
+
 int64_t rt_array_length(const ArrayObj *a) {
   int64_t n = 1;
   for (int k = 0; k < a->h.desc->rank; k++) n *= a->dims[k];
@@ -35,7 +37,7 @@ static ArrayObj *new_block(Rt *rt, const Desc *desc, int64_t slots, bool zero) {
   return a;
 }
 
-static ArrayObj *too_large(Rt *rt, const Desc *desc, const int64_t *dims) {
+static __attribute__((noinline)) ArrayObj *too_large(Rt *rt, const Desc *desc, const int64_t *dims) {
   char text[200];
   int at = 0;
   for (int k = 0; k < desc->rank && at < 160; k++)
@@ -78,8 +80,13 @@ ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, co
   return v;
 }
 
-ArrayObj *rt_unique(Rt *rt, ArrayObj *a) {
-  if (a->h.rc == 1 && !a->owner) return a;
+/* The count of an array that is known to be shared. */
+static void leave(Rt *rt, ArrayObj *a) {
+  if (a->h.rc > 1) a->h.rc--;
+  else rt_release(rt, &a->h);
+}
+
+static ArrayObj *copy_elements(Rt *rt, ArrayObj *a) {
   const Desc *elem = a->h.desc->args[0];
   int64_t n = rt_array_length(a), slots = n * elem->nslots;
   ArrayObj *copy = new_block(rt, rt_dense_desc(a->h.desc), slots, false);
@@ -88,8 +95,27 @@ ArrayObj *rt_unique(Rt *rt, ArrayObj *a) {
   if (slots) memcpy(copy->data, a->data, (size_t)slots * sizeof(Slot));
   if (a->h.desc->pointers)
     for (int64_t i = 0; i < slots; i += elem->nslots) rt_retain_slots(elem->slots, elem->nslots, copy->data + i);
-  rt_release(rt, &a->h);
+  leave(rt, a);
   return copy;
+}
+
+/* A small array of numbers that is a block of its own is copied with its header, in pieces of the block's alignment. */
+static ArrayObj *copy_block(Rt *rt, ArrayObj *a) {
+  size_t bytes = a->bytes;
+  ArrayObj *copy = rt_array_block_new(rt, bytes);
+  if (!copy) return too_large(rt, a->h.desc, a->dims);
+  for (size_t at = 0; at < bytes; at += 64) memcpy((char *)copy + at, (const char *)a + at, 64);
+  copy->h.rc = 1;
+  copy->data = (Slot *)(void *)((char *)copy + ((const char *)a->data - (const char *)a));
+  rt->live++;
+  leave(rt, a);
+  return copy;
+}
+
+ArrayObj *rt_unique(Rt *rt, ArrayObj *a) {
+  if (a->owner) return copy_elements(rt, a);
+  if (a->h.rc == 1) return a;
+  return a->bytes <= SMALL_BLOCK && !a->h.desc->pointers ? copy_block(rt, a) : copy_elements(rt, a);
 }
 
 ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots) {

@@ -88,7 +88,31 @@ Status rt_fail_stack(Rt *rt, uint32_t site) {
   return rt_error(rt, ERR_STACK, site, "stack overflow: too many calls inside each other");
 }
 
-Status rt_entry(Rt *rt, const char *here) { return here < rt->stack_limit ? rt_fail_stack(rt, 0) : rt_poll(rt); }
+/* ---- Entries of machine code: one comparison finds out about the stack, interrupts and unwinding ---- */
+static void reset_entry_limit(Rt *rt) {
+  __atomic_store_n(&rt->entry_limit, rt->stack_limit, __ATOMIC_SEQ_CST);
+  /* an interrupt that came in between must not be overlooked; one that was just cleared costs a closer look */
+  if (rt->unwinding || rt->interrupt) __atomic_store_n(&rt->entry_limit, (char *)UINTPTR_MAX, __ATOMIC_SEQ_CST);
+}
+
+void rt_set_stack_limit(Rt *rt, char *limit) {
+  rt->stack_limit = limit;
+  reset_entry_limit(rt);
+}
+
+void rt_interrupt(Rt *rt, int32_t why) {
+  int32_t none = 0;
+  if (why == RT_INTERRUPTED) __atomic_store_n(&rt->interrupt, why, __ATOMIC_SEQ_CST);
+  else __atomic_compare_exchange_n(&rt->interrupt, &none, why, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&rt->entry_limit, (char *)UINTPTR_MAX, __ATOMIC_SEQ_CST);
+}
+
+void rt_clear_interrupt(Rt *rt) {
+  __atomic_store_n(&rt->interrupt, 0, __ATOMIC_SEQ_CST);
+  reset_entry_limit(rt);
+}
+
+Status rt_entry(Rt *rt, const char *here) { return rt->unwinding || here < rt->stack_limit ? rt_fail_stack(rt, 0) : rt_poll(rt); }
 
 Status rt_unwind(Rt *rt, const char *here, uint32_t site) {
   if (rt->unwinding) return 1;
@@ -99,27 +123,21 @@ Status rt_unwind(Rt *rt, const char *here, uint32_t site) {
     rt->error.depth = RT_DEPTH_UNKNOWN;
   }
   rt->unwinding = 1;
-  rt->true_stack_limit = rt->stack_limit;
-  rt->stack_limit = (char *)UINTPTR_MAX;
+  reset_entry_limit(rt);
   return 1;
 }
 
 Status rt_unwound(Rt *rt) {
   if (!rt->unwinding) return 0;
   rt->unwinding = 0;
-  rt->stack_limit = rt->true_stack_limit;
+  reset_entry_limit(rt);
   return 1;
 }
 
 Status rt_poll(Rt *rt) {
-  if (rt->deadline > 0 && rt_now() > rt->deadline) {
-    rt->interrupt = 0;
-    return rt_error(rt, ERR_TIME, 0, "the time limit is over");
-  }
-  if (rt->interrupt == RT_INTERRUPTED) {
-    rt->interrupt = 0;
-    return rt_error(rt, ERR_INTERRUPT, 0, "interrupted");
-  }
-  rt->interrupt = 0; /* a clock that rang too late */
-  return 0;
+  int32_t why = rt->interrupt;
+  rt_clear_interrupt(rt);
+  if (rt->deadline > 0 && rt_now() > rt->deadline) return rt_error(rt, ERR_TIME, 0, "the time limit is over");
+  if (why == RT_INTERRUPTED) return rt_error(rt, ERR_INTERRUPT, 0, "interrupted");
+  return 0; /* a clock that rang too late */
 }

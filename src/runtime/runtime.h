@@ -101,11 +101,12 @@ enum { RT_BLOCK_GRAIN = 8, RT_BLOCK_CLASSES = 32 };
 /* Size class of a block of `size` bytes, at most RT_BLOCK_GRAIN * RT_BLOCK_CLASSES. */
 static inline int rt_block_class(size_t size) { return (int)((size - 1) / RT_BLOCK_GRAIN); }
 struct Rt {
-  char *stack_limit;     /* machine stack must stay above */
+  char *entry_limit;     /* entries of recursive machine code below it look closer: stack_limit, or UINTPTR_MAX while
+                            an interrupt is pending or all entries shall fail (see rt_interrupt, rt_unwind) */
   volatile int32_t interrupt; /* RT_INTERRUPTED, or RT_CLOCK: look at the deadline */
   int32_t strict;        /* strict floating point */
-  int32_t unwinding;     /* stack_limit is moved up: every entry of machine code fails */
-  char *true_stack_limit; /* while unwinding */
+  int32_t unwinding;     /* every entry of machine code fails */
+  char *stack_limit;     /* machine stack must stay above: rt_set_stack_limit */
   Heap *heap;
   int64_t live;          /* objects that counts will free */
   RtError error;
@@ -228,7 +229,11 @@ Status rt_fail_user(Rt *rt, Obj *message, bool assertion, uint32_t site);
 Status rt_fail_stack(Rt *rt, uint32_t site);
 /* A C function that can't be found; `why` the library can't be loaded, NULL if it can. */
 Status rt_fail_foreign(Rt *rt, const char *library, const char *symbol, const char *why, uint32_t site);
-/* Entry of a function of machine code, at `here` on the stack, that found the stack used up or the interrupt flag set. */
+void rt_set_stack_limit(Rt *rt, char *limit);
+/* Sets the interrupt flag, and lets the next entry of machine code see it. From any thread or signal handler. */
+void rt_interrupt(Rt *rt, int32_t why);
+void rt_clear_interrupt(Rt *rt);
+/* Entry of a function of machine code, at `here` on the stack, that found itself below entry_limit. */
 Status rt_entry(Rt *rt, const char *here);
 /* The same in a function whose callers don't test its status: from an error on, every entry fails until rt_unwound. */
 Status rt_unwind(Rt *rt, const char *here, uint32_t site);

@@ -260,9 +260,9 @@ static void test_loop(void) {
   Mod *mod = compile(m);
   Slot arg = {.i = 1000}, res;
   CHECK(run_both(mod, 0, &arg, &res) == 0 && res.i == 332833500);
-  rt.interrupt = 1;
+  rt_interrupt(&rt, RT_INTERRUPTED);
   CHECK(run(mod, 0, &arg, &res) != 0 && rt.error.kind == ERR_INTERRUPT);
-  rt.interrupt = 0;
+  rt_clear_interrupt(&rt);
   rt_clear_error(&rt);
 }
 
@@ -310,11 +310,11 @@ static void test_recursion(void) {
   Slot arg = {.i = 20}, res;
   CHECK(run(mod, 0, &arg, &res) == 0 && res.i == 6765);
   char *limit = rt.stack_limit;
-  rt.stack_limit = (char *)((uintptr_t)&arg - 16384);
+  rt_set_stack_limit(&rt, (char *)((uintptr_t)&arg - 16384));
   arg.i = 1000000;
   CHECK(run(mod, 0, &arg, &res) != 0 && rt.error.kind == ERR_STACK && rt.error.ntrace == RT_TRACE_MAX);
   CHECK(rt.error.site == 5 && rt.error.trace[0] == 5);
-  rt.stack_limit = limit;
+  rt_set_stack_limit(&rt, limit);
   rt_clear_error(&rt);
 }
 
@@ -874,7 +874,7 @@ int main(int argc, char **argv) {
   arena_init(&arena, &heap);
   rt_init(&rt, &heap);
   char here;
-  rt.stack_limit = (char *)((uintptr_t)&here - (1 << 20));
+  rt_set_stack_limit(&rt, (char *)((uintptr_t)&here - (1 << 20)));
   strcpy(cache_dir, "/tmp/atled-test-XXXXXX");
   if (!mkdtemp(cache_dir)) return 1;
   rt.evaluate = eval_function;
