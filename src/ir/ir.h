@@ -270,9 +270,12 @@ typedef struct RewritePass {
   void *(*begin)(void *user, Graph *g);  /* what is known of one graph: handed to `node`; may be NULL */
   /* What becomes of a node of it, given what became of its operands and graphs; NULL: the same operation again. */
   Node *(*node)(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs);
+  /* What becomes of a graph, instead of the two above: for passes that need to know where a nested graph stands. */
+  Graph *(*graph)(void *user, Rewriter *r, Graph *g);
 } RewritePass;
 Graph *ir_rewrite(World *w, Graph *g, RewritePass pass);
 Graph *rewrite_graph(Rewriter *r, Graph *g);
+Node *rewrite_node(Rewriter *r, Node *n, Node **ops, Graph **graphs); /* the same operation, what it calls rewritten */
 Func *rewrite_func(Rewriter *r, Func *f);
 bool rewrite_busy(const Rewriter *r, const Graph *g);   /* is it being rewritten now? */
 

@@ -44,7 +44,7 @@ Func *rewrite_func(Rewriter *r, Func *f) {
   return n;
 }
 
-static Node *plain(Rewriter *r, Node *n, Node **ops, Graph **graphs) {
+Node *rewrite_node(Rewriter *r, Node *n, Node **ops, Graph **graphs) {
   World *w = r->w;
   switch (n->op) {
   case OP_PARAM: return n;
@@ -58,11 +58,8 @@ static Node *plain(Rewriter *r, Node *n, Node **ops, Graph **graphs) {
   }
 }
 
-Graph *rewrite_graph(Rewriter *r, Graph *g) {
+static Graph *bottom_up(Rewriter *r, Graph *g) {
   World *w = r->w;
-  Graph *done = map_get(&r->graphs, g);
-  if (done) return done;
-  map_put(&r->busy, g, g);
   void *frame = r->pass.begin ? r->pass.begin(r->pass.user, g) : NULL;
   Node **nodes;
   int n = ir_order(w->temp, g, &nodes);
@@ -75,9 +72,16 @@ Graph *rewrite_graph(Rewriter *r, Graph *g) {
     for (int k = 0; k < x->nops; k++) ops[k] = map_get(&val, x->ops[k]);
     for (int k = 0; k < x->ngraphs; k++) graphs[k] = rewrite_graph(r, x->graphs[k]);
     Node *y = r->pass.node ? r->pass.node(r->pass.user, r, frame, x, ops, graphs) : NULL;
-    map_put(&val, x, y ? y : plain(r, x, ops, graphs));
+    map_put(&val, x, y ? y : rewrite_node(r, x, ops, graphs));
   }
-  Graph *out = ir_graph(w, g->params, g->nparams, map_get(&val, g->result), g->name);
+  return ir_graph(w, g->params, g->nparams, map_get(&val, g->result), g->name);
+}
+
+Graph *rewrite_graph(Rewriter *r, Graph *g) {
+  Graph *done = map_get(&r->graphs, g);
+  if (done) return done;
+  map_put(&r->busy, g, g);
+  Graph *out = r->pass.graph ? r->pass.graph(r->pass.user, r, g) : bottom_up(r, g);
   if (g->identity && !out->identity) out->identity = g->identity;
   map_put(&r->graphs, g, out);
   map_put(&r->graphs, out, out);

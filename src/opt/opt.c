@@ -49,7 +49,7 @@ Graph *opt_pipeline(World *w, Graph *g, OptStages *stages) {
     g = opt_bags(w, g, &made);
     g = opt_dense(w, g, &more);
   }
-  g = opt_updates(w, opt_prune(w, simplify(w, g)));
+  g = opt_checks(w, opt_updates(w, opt_prune(w, simplify(w, g))));
   w->inline_rules = false;
   s.final = g;
   if (stages) *stages = s;

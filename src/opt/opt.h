@@ -12,6 +12,9 @@
  *     prune
  *     bags            accumulators that will be dense are made so
  *     dense           accumulators known to be dense become arrays
+ *     simplify, prune
+ *     updates         of two updates of one element the second is enough
+ *     checks          those that can't fail go (ranges.h)
  *   final           what is lowered
  */
 #ifndef ATLED_OPT_H
@@ -24,6 +27,7 @@ Graph *opt_pipeline(World *w, Graph *g, OptStages *stages);
 Graph *opt_tail(World *w, Graph *g); /* functions that only call themselves last become loops */
 Graph *opt_prune(World *w, Graph *g);
 Graph *opt_updates(World *w, Graph *g); /* of two updates of one element, where nothing reads between them, the second */
+Graph *opt_checks(World *w, Graph *g);
 Graph *opt_bags(World *w, Graph *g, bool *changed);
 Graph *opt_dense(World *w, Graph *g, bool *changed);
 #endif

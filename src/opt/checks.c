@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks that can't fail go: those that the facts of ranges.c prove, and those that other checks imply.
+ *
+ * Where a proof rests on another check, what needed the one that goes is made to depend on that other check (AFTER); so the
+ * one that stays has been passed before anything that it protects is evaluated. Where that check stands in a graph
+ * around, the loop or branch in between depends on it.
+ *
+ * Runs last, over code that derivatives have been taken of: what is dropped here isn't missed by anyone. */
+#include "opt/ranges.h"
+
+enum { FUEL = 400000, FRAMES = 20000 };
+
+static Graph *checked_graph(Ranges *p, Frame *f);
+
+/* ---- Which go ------------------------------------------------------------------------------------ */
+static bool proved(Ranges *p, Frame *f, const Node *q, const Linear *a, const Linear *b, int64_t c) {
+  Lin start = lin_int(c), e = lin_add(&start, &a->lin, 1);
+  e = lin_add(&e, &b->lin, -1);
+  if (!prove(p, f, q, e, true)) return false;
+  p->guards = guards_join(p, guards_join(p, p->guards, a->guards), b->guards);
+  return true;
+}
+
+static bool check_is_proved(Ranges *p, Frame *f, Node *x) {
+  Linear zero = {0}, one = {.lin = lin_int(1)}, *a = linear(p, f, x->ops[0]), *b = x->nops > 1 ? linear(p, f, x->ops[1]) : NULL;
+  switch (x->op) {
+  case OP_CHECK_INDEX: return proved(p, f, x, a, &zero, 0) && proved(p, f, x, b, a, -1);
+  case OP_CHECK_SIZE: return proved(p, f, x, a, b, 0) && proved(p, f, x, b, a, 0);
+  case OP_CHECK_SLICE:
+    return proved(p, f, x, a, &zero, 0) && proved(p, f, x, b, a, 0) && proved(p, f, x, linear(p, f, x->ops[2]), b, 0);
+  case OP_CHECK_NAT: return proved(p, f, x, a, &zero, 0);
+  case OP_CHECK_NONZERO: return proved(p, f, x, a, &one, 0);
+  default: return false;
+  }
+}
+
+/* A loop or branch can be made to depend on something if it has a scalar operand that stays one. */
+static int operand_to_guard(const Node *n) {
+  if (n->op == OP_SWITCH || !n->loop->has_cond) return 0;
+  for (int k = 0; k < n->loop->ncarried; k++) {
+    IrKind t = n->ops[k]->type->kind;
+    if (t == T_INT || t == T_FLOAT || t == T_BOOL) return k;
+  }
+  return -1;
+}
+
+/* The node of frame `of` that frame f lies in. */
+static Node *node_around(const Frame *f, const Frame *of) {
+  while (f->up != of) f = f->up;
+  return f->at;
+}
+
+static const Node *dependent(const Frame *f, Node *x, const Frame *of) { return f == of ? x : node_around(f, of); }
+
+static bool can_depend(Ranges *p, Frame *f, Node *x, const Guard *guards) {
+  for (; guards; guards = guards->next) {
+    const Node *on = dependent(f, x, guards->frame);
+    if (on == guards->node || (on != x && operand_to_guard(on) < 0)) return false;
+    if (frame_depends(p, guards->frame, guards->node, on)) return false;
+  }
+  return true;
+}
+
+static void depend(Ranges *p, Frame *f, Node *x, const Guard *guards) {
+  for (; guards; guards = guards->next) {
+    Frame *of = guards->frame;
+    const Node *on = dependent(f, x, of);
+    if (frame_depends(p, of, on, guards->node)) continue;
+    map_put(&of->edges, on, (void *)(uintptr_t)guard_add(p, map_get(&of->edges, on), of, guards->node));
+  }
+}
+
+static void find_proved(Ranges *p, Frame *f, Node **nodes, int n, Map *gone) {
+  for (int k = 0; k < n; k++) {
+    Node *x = nodes[k];
+    if (x->op < OP_CHECK_INDEX || x->op > OP_CHECK_NAT) continue;
+    p->guards = NULL;
+    if (!check_is_proved(p, f, x) || !can_depend(p, f, x, p->guards)) continue;
+    depend(p, f, x, p->guards);
+    map_put(gone, x, x);
+  }
+}
+
+/* ---- Making it anew ------------------------------------------------------------------------------- */
+typedef struct Remake {
+  Ranges *p;
+  Frame *f;
+  Map gone, graphs, value;   /* checks; node -> its new graphs; node -> what became of it */
+  Vec(Node *) todo;
+} Remake;
+
+static Node *after_all(Remake *m, Node *x, const Guard *guards) {
+  for (; guards; guards = guards->next) x = ir_op2(m->p->w, OP_AFTER, x, map_get(&m->value, guards->node));
+  return x;
+}
+
+static Node *remade(Remake *m, Node *x) {
+  World *w = m->p->w;
+  const Guard *edges = map_get(&m->f->edges, x);
+  Node **ops = NEW_ARRAY(w->temp, Node *, x->nops + 1);
+  Graph **graphs = map_get(&m->graphs, x);
+  for (int k = 0; k < x->nops; k++) ops[k] = map_get(&m->value, x->ops[k]);
+  if (map_get(&m->gone, x)) return after_all(m, ops[0], edges);
+  if (edges) {
+    int k = operand_to_guard(x);
+    ops[k] = after_all(m, ops[k], edges);
+  }
+  return rewrite_node(m->p->r, x, ops, graphs);
+}
+
+/* True if everything that x needs is there. */
+static bool ready(Remake *m, Node *x) {
+  bool all = true;
+  for (int k = x->nops - 1; k >= 0; k--)
+    if (!map_get(&m->value, x->ops[k])) {
+      vec_push(m->p->w->temp, m->todo, x->ops[k]);
+      all = false;
+    }
+  for (const Guard *g = map_get(&m->f->edges, x); g; g = g->next)
+    if (!map_get(&m->value, g->node)) {
+      vec_push(m->p->w->temp, m->todo, g->node);
+      all = false;
+    }
+  return all;
+}
+
+static Graph **nested(Ranges *p, Frame *f, Node *x) {
+  Graph **graphs = NEW_ARRAY(p->w->temp, Graph *, x->ngraphs + 1);
+  Frame **frames = x->op == OP_SWITCH || x->op == OP_LOOP ? frame_children(p, f, x) : NULL;
+  for (int k = 0; k < x->ngraphs; k++) {
+    Frame *in = frames ? frames[x->op == OP_LOOP ? 1 + k : k] : NULL;
+    graphs[k] = in ? checked_graph(p, in) : rewrite_graph(p->r, x->graphs[k]);
+  }
+  return graphs;
+}
+
+static Graph *checked_graph(Ranges *p, Frame *f) {
+  World *w = p->w;
+  Graph *g = f->g;
+  if (!(g->flags & NODE_FAILS)) return g;
+  Remake m = {.p = p, .f = f};
+  map_init(&m.gone, w->temp);
+  map_init(&m.graphs, w->temp);
+  map_init(&m.value, w->temp);
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  find_proved(p, f, nodes, n, &m.gone);
+  for (int k = 0; k < n; k++)
+    if (nodes[k]->ngraphs) map_put(&m.graphs, nodes[k], nested(p, f, nodes[k]));
+  vec_push(w->temp, m.todo, g->result);
+  while (m.todo.len) {
+    Node *x = m.todo.data[m.todo.len - 1];
+    if (!map_get(&m.value, x) && !ready(&m, x)) continue;
+    m.todo.len--;
+    if (!map_get(&m.value, x)) map_put(&m.value, x, remade(&m, x));
+  }
+  return ir_graph(w, g->params, g->nparams, map_get(&m.value, g->result), g->name);
+}
+
+static Graph *graph_without_checks(void *user, Rewriter *r, Graph *g) {
+  Ranges *p = user;
+  p->r = r;
+  return checked_graph(p, frame_root(p, g));
+}
+
+Graph *opt_checks(World *w, Graph *g) {
+  Ranges p = {.w = w, .fuel = FUEL, .frames = FRAMES};
+  return ir_rewrite(w, g, (RewritePass){.user = &p, .graph = graph_without_checks});
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* Integers as linear forms over atoms, and proofs that a form is not negative.
+ *
+ * Machine integers wrap: a sum becomes a form only where it is proved not to, and is an atom of its own otherwise.
+ *
+ * A proof eliminates one atom after the other, the innermost first, by facts in which it stands with the same sign (Fourier
+ * and Motzkin), or by cases where the atom is a maximum, a choice or the result of a branch. Steps are limited, so
+ * that an answer may be missed, and never costs much. */
+#include "opt/ranges.h"
+#include <string.h>
+
+enum { DEPTH = 10, STEPS = 400, MAX_COEF = 1 << 20 };
+
+/* ---- Forms ---------------------------------------------------------------------------------- */
+Lin lin_int(Wide c) { return (Lin){.c = c}; }
+Lin lin_atom(Atom *a) { return (Lin){.n = 1, .t = {{a, 1}}}; }
+
+static void add_term(Lin *e, Atom *a, int64_t coef) {
+  int k = 0;
+  while (k < e->n && e->t[k].atom != a) k++;
+  if (k == e->n) {
+    if (e->n == MAX_TERMS) {
+      e->bad = true;
+      return;
+    }
+    e->t[e->n++] = (Term){a, 0};
+  }
+  e->t[k].coef += coef;
+  if (e->t[k].coef > MAX_COEF || e->t[k].coef < -MAX_COEF) e->bad = true;
+  if (e->t[k].coef == 0) e->t[k] = e->t[--e->n];
+}
+
+Lin lin_add(const Lin *a, const Lin *b, int64_t factor) {
+  Lin e = *a;
+  Wide c;
+  e.bad = a->bad || b->bad || __builtin_mul_overflow(b->c, (Wide)factor, &c) || __builtin_add_overflow(a->c, c, &e.c);
+  for (int k = 0; k < b->n && !e.bad; k++) add_term(&e, b->t[k].atom, b->t[k].coef * factor);
+  return e;
+}
+
+Atom *atom_of(Ranges *p, Frame *f, Node *x) {
+  Atom *a = map_get(&f->atoms, x);
+  if (a) return a;
+  a = NEW(p->w->temp, Atom);
+  *a = (Atom){f, x};
+  map_put(&f->atoms, x, a);
+  return a;
+}
+
+const Guard *guard_add(Ranges *p, const Guard *list, Frame *f, Node *n) {
+  for (const Guard *g = list; g; g = g->next)
+    if (g->frame == f && g->node == n) return list;
+  Guard *g = NEW(p->w->temp, Guard);
+  *g = (Guard){f, n, list};
+  return g;
+}
+
+const Guard *guards_join(Ranges *p, const Guard *a, const Guard *b) {
+  if (!a) return b;
+  for (; b; b = b->next) a = guard_add(p, a, b->frame, b->node);
+  return a;
+}
+
+/* ---- Nodes as forms ---------------------------------------------------------------------------- */
+static bool in_range(Ranges *p, Frame *f, const Lin *e, const Guard **guards) {
+  if (e->bad) return false;
+  if (e->n == 0) return true;
+  Lin top = lin_int(INT64_MAX), bottom = lin_int(INT64_MIN);
+  const Guard *before = p->guards;
+  p->guards = NULL;
+  bool ok = prove(p, f, NULL, lin_add(&top, e, -1), false) && prove(p, f, NULL, lin_add(e, &bottom, -1), false);
+  *guards = guards_join(p, *guards, p->guards);
+  p->guards = before;
+  return ok;
+}
+
+static bool combination(Ranges *p, Frame *f, Node *x, Linear *out) {
+  int64_t by = x->op == OP_ISUB ? -1 : 1;
+  Node *a = x->ops[0], *b = x->nops > 1 ? x->ops[1] : NULL;
+  Lin e;
+  if (x->op == OP_INEG || x->op == OP_IMUL) {
+    if (b && (b->op != OP_INT || b->attr.i > MAX_COEF || b->attr.i < -MAX_COEF)) return false;
+    Linear *la = linear(p, f, a);
+    Lin zero = lin_int(0);
+    e = lin_add(&zero, &la->lin, b ? b->attr.i : -1);
+    out->guards = la->guards;
+  } else {
+    Linear *la = linear(p, f, a), *lb = linear(p, f, b);
+    e = lin_add(&la->lin, &lb->lin, by);
+    out->guards = guards_join(p, la->guards, lb->guards);
+  }
+  if (!in_range(p, f, &e, &out->guards)) return false;
+  out->lin = e;
+  return true;
+}
+
+/* The length of an array from around is a number from around. */
+static Linear *length(Ranges *p, Frame *f, Node *x) {
+  Node *a = x->ops[0], *outer;
+  Frame *of;
+  if (a->op != OP_PARAM) return NULL;
+  int64_t dim = x->attr.i;
+  if (frame_resolve(p, f, a, &of, &outer)) return linear(p, of, ir_len(p->w, outer, (int)dim));
+  const LoopInfo *l = f->kind == FRAME_BODY ? f->at->loop : NULL;
+  int64_t k = a->attr.i - 1;
+  if (!l || k < l->ncarried + l->naccs || k >= l->ncarried + l->naccs + l->nsliced) return NULL;
+  outer = f->at->ops[k + !l->has_cond]; /* a row */
+  return linear(p, f->up->up, ir_len(p->w, outer, (int)dim + 1));
+}
+
+Linear *linear(Ranges *p, Frame *f, Node *x) {
+  Frame *of;
+  Node *outer;
+  if (x->op == OP_PARAM && frame_resolve(p, f, x, &of, &outer)) return linear(p, of, outer);
+  Linear *known = map_get(&f->linears, x);
+  if (known) return known;
+  Linear *r = NEW(p->w->temp, Linear), found = {0};
+  r->lin = lin_atom(atom_of(p, f, x));
+  map_put(&f->linears, x, r); /* what asks for it meanwhile gets the atom */
+  switch (x->op) {
+  case OP_INT: r->lin = lin_int(x->attr.i); break;
+  case OP_IADD: case OP_ISUB: case OP_IMUL: case OP_INEG:
+    if (combination(p, f, x, &found)) *r = found;
+    break;
+  case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_NAT: case OP_AFTER:
+    *r = *linear(p, f, x->ops[0]);
+    break;
+  case OP_LEN: {
+    Linear *len = length(p, f, x);
+    if (len) *r = *len;
+    break;
+  }
+  default: break;
+  }
+  return r;
+}
+
+/* ---- Proofs ------------------------------------------------------------------------------------- */
+typedef struct Goal {
+  Frame *f;          /* where it shall hold: `home`, or an arm that is taken in the case looked at */
+  Frame *home;
+  const Node *q;     /* see prove */
+} Goal;
+
+static bool search(Ranges *p, Goal g, const Lin *e, int depth);
+
+/* What remains to be shown when the fact has been used up to eliminate the atom. */
+static bool by_fact(Ranges *p, Goal g, const Lin *e, Term t, const Lin *fact, const Guard *guards, int depth) {
+  int64_t have = 0;
+  for (int k = 0; k < fact->n; k++)
+    if (fact->t[k].atom == t.atom) have = fact->t[k].coef;
+  if (fact->bad || have == 0 || (have > 0) != (t.coef > 0)) return false;
+  Lin zero = lin_int(0), scaled = lin_add(&zero, e, have < 0 ? -have : have);
+  Lin rest = lin_add(&scaled, fact, t.coef < 0 ? t.coef : -t.coef);
+  const Guard *before = p->guards;
+  p->guards = guards_join(p, p->guards, guards);
+  if (search(p, g, &rest, depth - 1)) return true;
+  p->guards = before;
+  return false;
+}
+
+/* atom >= low (sign 1) or atom <= high (sign -1): sign * (atom - bound) >= 0. */
+static bool by_bound(Ranges *p, Goal g, const Lin *e, Term t, const Lin *bound, const Guard *guards, int depth) {
+  Lin a = lin_atom(t.atom), zero = lin_int(0), fact = lin_add(&a, bound, -1);
+  if (t.coef < 0) fact = lin_add(&zero, &fact, -1);
+  return by_fact(p, g, e, t, &fact, guards, depth);
+}
+
+static bool by_constant(Ranges *p, Goal g, const Lin *e, Term t, Wide bound, int depth) {
+  Lin c = lin_int(bound);
+  return by_bound(p, g, e, t, &c, NULL, depth);
+}
+
+static bool by_node(Ranges *p, Goal g, const Lin *e, Term t, Frame *f, Node *bound, int depth) {
+  Linear *l = linear(p, f, bound);
+  return by_bound(p, g, e, t, &l->lin, l->guards, depth);
+}
+
+/* Is an int of f at least c? */
+static bool at_least(Ranges *p, Goal g, Frame *f, Node *x, int64_t c) {
+  Linear *l = linear(p, f, x);
+  Lin low = lin_int(c), e = lin_add(&l->lin, &low, -1);
+  const Guard *before = p->guards;
+  if (search(p, (Goal){f, g.home, g.q}, &e, DEPTH / 2)) {
+    p->guards = guards_join(p, p->guards, l->guards);
+    return true;
+  }
+  p->guards = before;
+  return false;
+}
+
+static bool by_remainder(Ranges *p, Goal g, const Lin *e, Term t, int depth) {
+  Frame *f = t.atom->frame;
+  Node *x = t.atom->node->ops[0], *y = t.atom->node->ops[1];
+  const Guard *before = p->guards;
+  if (t.coef > 0 && at_least(p, g, f, x, 0) && by_constant(p, g, e, t, 0, depth)) return true;
+  p->guards = before;
+  if (t.coef < 0 && at_least(p, g, f, y, 1)) {
+    Linear *l = linear(p, f, y);
+    Lin one = lin_int(1), most = lin_add(&l->lin, &one, -1);
+    if (by_bound(p, g, e, t, &most, l->guards, depth)) return true;
+  }
+  p->guards = before;
+  return false;
+}
+
+/* Division by a positive constant of what isn't negative: 0 <= q and d q <= x <= d q + d - 1. */
+static bool by_quotient(Ranges *p, Goal g, const Lin *e, Term t, int depth) {
+  Frame *f = t.atom->frame;
+  Node *x = t.atom->node->ops[0], *d = t.atom->node->ops[1];
+  const Guard *before = p->guards;
+  if (d->op != OP_INT || d->attr.i <= 0 || d->attr.i > MAX_COEF || !at_least(p, g, f, x, 0)) return false;
+  Linear *l = linear(p, f, x);
+  Lin q = lin_atom(t.atom), over = lin_add(&l->lin, &q, -d->attr.i), zero = lin_int(d->attr.i - 1), under = lin_add(&zero, &over, -1);
+  if (t.coef < 0 && by_fact(p, g, e, t, &over, l->guards, depth)) return true;
+  if (t.coef > 0 && by_constant(p, g, e, t, 0, depth)) return true;
+  if (t.coef > 0 && by_fact(p, g, e, t, &under, l->guards, depth)) return true;
+  p->guards = before;
+  return false;
+}
+
+/* In each arm the goal must hold of what the arm yields. */
+static bool by_arms(Ranges *p, Goal g, const Lin *e, Term t, Node *s, int component, int depth) {
+  Frame **arms = frame_children(p, t.atom->frame, s);
+  if (!arms) return false;
+  const Guard *before = p->guards;
+  for (int k = 0; k < s->ngraphs; k++) {
+    Node *r = arms[k]->g->result;
+    if (component >= 0) r = ir_get(p->w, r, component);
+    Linear *l = linear(p, arms[k], r);
+    Lin a = lin_atom(t.atom), rest = lin_add(e, &a, -t.coef);
+    rest = lin_add(&rest, &l->lin, t.coef);
+    p->guards = guards_join(p, p->guards, l->guards);
+    if (!search(p, (Goal){arms[k], g.home, g.q}, &rest, depth - 1)) {
+      p->guards = before;
+      return false;
+    }
+  }
+  const Guard *made = p->guards; /* what an arm has evaluated, the switch has */
+  p->guards = NULL;
+  for (; made; made = made->next) {
+    bool inside = made->frame->depth > t.atom->frame->depth && frame_inside(made->frame, t.atom->frame, s);
+    p->guards = inside ? guard_add(p, p->guards, t.atom->frame, s) : guard_add(p, p->guards, made->frame, made->node);
+  }
+  return true;
+}
+
+/* The atom is one of its operands from `first` on. */
+static bool by_both(Ranges *p, Goal g, const Lin *e, Term t, int first, int depth) {
+  Node *x = t.atom->node;
+  const Guard *before = p->guards;
+  if (by_node(p, g, e, t, t.atom->frame, x->ops[first + 1], depth) && by_node(p, g, e, t, t.atom->frame, x->ops[first], depth)) return true;
+  p->guards = before;
+  return false;
+}
+
+/* By what the atom is. */
+static bool by_definition(Ranges *p, Goal g, const Lin *e, Term t, int depth) {
+  Frame *f = t.atom->frame;
+  Node *x = t.atom->node;
+  bool low = t.coef > 0;
+  switch (x->op) {
+  case OP_LEN: case OP_TAG: return low && by_constant(p, g, e, t, 0, depth);
+  case OP_IMAX: case OP_IMIN:
+    if (low != (x->op == OP_IMAX)) return by_both(p, g, e, t, 0, depth);
+    return by_node(p, g, e, t, f, x->ops[1], depth) || by_node(p, g, e, t, f, x->ops[0], depth);
+  case OP_SELECT: return by_both(p, g, e, t, 1, depth);
+  case OP_IREM: return by_remainder(p, g, e, t, depth);
+  case OP_IDIV: return by_quotient(p, g, e, t, depth);
+  case OP_IAND:
+    if (x->ops[1]->op != OP_INT || x->ops[1]->attr.i < 0) return false;
+    return by_constant(p, g, e, t, low ? 0 : x->ops[1]->attr.i, depth);
+  case OP_ISHR: return low && x->ops[1]->op == OP_INT && (x->ops[1]->attr.i & 63) && by_constant(p, g, e, t, 0, depth);
+  case OP_SWITCH: return by_arms(p, g, e, t, x, -1, depth);
+  case OP_GET: return x->ops[0]->op == OP_SWITCH && by_arms(p, g, e, t, x->ops[0], (int)x->attr.i, depth);
+  default: return false;
+  }
+}
+
+static bool encloses(const Frame *outer, const Frame *f) {
+  while (f->depth > outer->depth) f = f->up;
+  return f == outer;
+}
+
+/* The node of frame f that the home of the goal is in, or the one it is for; NULL if f has been evaluated. */
+static const Node *place_in(Goal g, const Frame *f) {
+  if (g.home == f) return g.q;
+  if (!encloses(f, g.home)) return NULL;
+  const Frame *in = g.home;
+  while (in->up != f) in = in->up;
+  return in->at;
+}
+
+static bool mentions(const Lin *e, const Atom *a) {
+  for (int k = 0; k < e->n; k++)
+    if (e->t[k].atom == a) return true;
+  return false;
+}
+
+static bool by_facts_of(Ranges *p, Goal g, Frame *f, const Lin *e, Term t, int depth) {
+  for (int k = 0; k < f->facts.len; k++)
+    if (by_fact(p, g, e, t, &f->facts.data[k].lin, f->facts.data[k].guards, depth)) return true;
+  if (!p->use_late || f->kind == FRAME_HEAD) return false;
+  frame_late_facts(p, f);
+  const Node *place = place_in(g, f);
+  for (int k = 0; k < f->late.len; k++) {
+    Fact x = f->late.data[k];
+    if (!mentions(&x.lin, t.atom) || x.after == place || (place && frame_depends(p, f, x.after, place))) continue;
+    if (by_fact(p, g, e, t, &x.lin, guard_add(p, x.guards, f, x.after), depth)) return true;
+  }
+  return false;
+}
+
+static bool by_facts(Ranges *p, Goal g, const Lin *e, Term t, int depth) {
+  for (Frame *f = g.f; f; f = f->up)
+    if (by_facts_of(p, g, f, e, t, depth)) return true;
+  for (Frame *f = g.home; f && !encloses(f, g.f); f = f->up)
+    if (by_facts_of(p, g, f, e, t, depth)) return true;
+  return false;
+}
+
+/* Innermost first; among equals the one made last. */
+static Term next_term(const Lin *e) {
+  Term best = e->t[0];
+  for (int k = 1; k < e->n; k++) {
+    const Atom *a = e->t[k].atom, *b = best.atom;
+    if (a->frame->depth > b->frame->depth || (a->frame->depth == b->frame->depth && a->node->id > b->node->id)) best = e->t[k];
+  }
+  return best;
+}
+
+static bool search(Ranges *p, Goal g, const Lin *e, int depth) {
+  if (e->bad) return false;
+  if (e->n == 0) return e->c >= 0;
+  if (depth <= 0 || --p->steps < 0 || --p->fuel < 0) return false;
+  Term t = next_term(e);
+  if (by_facts(p, g, e, t, depth) || by_definition(p, g, e, t, depth)) return true;
+  bool huge = e->c >= INT64_MAX / 2; /* a goal of in_range */
+  return huge && by_constant(p, g, e, t, t.coef > 0 ? INT64_MIN : INT64_MAX, depth);
+}
+
+bool prove(Ranges *p, Frame *f, const Node *q, Lin e, bool use_late) {
+  bool outer_late = p->use_late;
+  int outer_steps = p->steps;
+  const Guard *before = p->guards;
+  p->use_late = use_late;
+  p->steps = STEPS;
+  bool ok = search(p, (Goal){f, f, q}, &e, DEPTH);
+  p->use_late = outer_late;
+  p->steps = outer_steps;
+  if (!ok) p->guards = before;
+  return ok;
+}
