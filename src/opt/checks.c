@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks that can't fail go: those that the facts of ranges.c prove, and those that other checks imply.
  *
- * Where a proof rests on another check, what needed the one that goes is made to depend on that other check (AFTER); so the
- * one that stays has been passed before anything that it protects is evaluated. Where that check stands in a graph
- * around, the loop or branch in between depends on it.
+ * Where a proof rests on another check, what needed the one that goes is made to depend on that other check (AFTER);
+ * so the one that stays has been passed before anything that it protects is evaluated. Where that check stands in a
+ * graph around, the loop or branch in between depends on it.
  *
  * Runs last, over code that derivatives have been taken of: what is dropped here isn't missed by anyone. */
 #include "opt/ranges.h"
 
-enum { FUEL = 400000, FRAMES = 20000 };
+enum { FUEL = 100000, FRAMES = 5000 };
 
 static Graph *checked_graph(Ranges *p, Frame *f);
 
@@ -22,7 +22,8 @@ static bool proved(Ranges *p, Frame *f, const Node *q, const Linear *a, const Li
 }
 
 static bool check_is_proved(Ranges *p, Frame *f, Node *x) {
-  Linear zero = {0}, one = {.lin = lin_int(1)}, *a = linear(p, f, x->ops[0]), *b = x->nops > 1 ? linear(p, f, x->ops[1]) : NULL;
+  Linear zero = {0}, one = {.lin = lin_int(1)};
+  Linear *a = linear(p, f, x->ops[0]), *b = x->nops > 1 ? linear(p, f, x->ops[1]) : NULL;
   switch (x->op) {
   case OP_CHECK_INDEX: return proved(p, f, x, a, &zero, 0) && proved(p, f, x, b, a, -1);
   case OP_CHECK_SIZE: return proved(p, f, x, a, b, 0) && proved(p, f, x, b, a, 0);
@@ -89,10 +90,42 @@ typedef struct Remake {
   Vec(Node *) todo;
 } Remake;
 
-static Node *after_all(Remake *m, Node *x, const Guard *guards) {
-  for (; guards; guards = guards->next) x = ir_op2(m->p->w, OP_AFTER, x, map_get(&m->value, guards->node));
+/* A number that is there when x is: to ask for all of a loop's results would keep its arrays alive. */
+static Node *evidence(World *w, Node *x) {
+  if (x->op != OP_LOOP && x->op != OP_SWITCH) return x;
+  for (int k = x->type->kind == T_TUPLE ? x->type->n - 1 : -1; k >= 0; k--)
+    if (x->type->args[k]->kind == T_INT || x->type->args[k]->kind == T_BOOL) return ir_get(w, x, k);
   return x;
 }
+
+static Node *after_all(Remake *m, Node *x, const Guard *guards) {
+  World *w = m->p->w;
+  for (; guards; guards = guards->next) x = ir_op2(w, OP_AFTER, x, evidence(w, map_get(&m->value, guards->node)));
+  return x;
+}
+
+#ifdef ATLED_VERIFY
+/* Builds for testing test the proofs: a check that goes leaves an assertion. */
+static Node *asserted(World *w, const Node *check, Node **ops) {
+  Node *a = ops[0], *b = check->nops > 1 ? ops[1] : NULL, *zero = ir_int(w, 0), *holds;
+  switch (check->op) {
+  case OP_CHECK_SIZE: holds = ir_op2(w, OP_IEQ, a, b); break;
+  case OP_CHECK_NONZERO: holds = ir_op2(w, OP_INE, a, zero); break;
+  default: holds = ir_op2(w, OP_ILE, zero, a);
+  }
+  if (check->op == OP_CHECK_INDEX) holds = ir_op2(w, OP_AND, holds, ir_op2(w, OP_ILT, a, b));
+  if (check->op == OP_CHECK_SLICE)
+    holds = ir_op2(w, OP_AND, holds, ir_op2(w, OP_AND, ir_op2(w, OP_ILE, a, b), ir_op2(w, OP_ILE, b, ops[2])));
+  Node *message = ir_string(w, sym_of(w->syms, "a check that was proved fails"));
+  return ir_op2(w, OP_AFTER, a, ir_assert(w, holds, message, check->site));
+}
+#else
+static Node *asserted(World *w, const Node *check, Node **ops) {
+  (void)w;
+  (void)check;
+  return ops[0];
+}
+#endif
 
 static Node *remade(Remake *m, Node *x) {
   World *w = m->p->w;
@@ -100,7 +133,10 @@ static Node *remade(Remake *m, Node *x) {
   Node **ops = NEW_ARRAY(w->temp, Node *, x->nops + 1);
   Graph **graphs = map_get(&m->graphs, x);
   for (int k = 0; k < x->nops; k++) ops[k] = map_get(&m->value, x->ops[k]);
-  if (map_get(&m->gone, x)) return after_all(m, ops[0], edges);
+  if (map_get(&m->gone, x)) {
+    ops[0] = after_all(m, ops[0], edges);
+    return asserted(w, x, ops);
+  }
   if (edges) {
     int k = operand_to_guard(x);
     ops[k] = after_all(m, ops[k], edges);

@@ -3,13 +3,13 @@
  *
  * Machine integers wrap: a sum becomes a form only where it is proved not to, and is an atom of its own otherwise.
  *
- * A proof eliminates one atom after the other, the innermost first, by facts in which it stands with the same sign (Fourier
- * and Motzkin), or by cases where the atom is a maximum, a choice or the result of a branch. Steps are limited, so
- * that an answer may be missed, and never costs much. */
+ * A proof eliminates one atom after the other, the innermost first, by facts in which it stands with the same sign
+ * (Fourier and Motzkin), or by cases where the atom is a maximum, a choice or the result of a branch. Steps are
+ * limited, so that an answer may be missed, and never costs much. */
 #include "opt/ranges.h"
 #include <string.h>
 
-enum { DEPTH = 10, STEPS = 400, MAX_COEF = 1 << 20 };
+enum { DEPTH = 8, STEPS = 200, MAX_COEF = 1 << 20 };
 
 /* ---- Forms ---------------------------------------------------------------------------------- */
 Lin lin_int(Wide c) { return (Lin){.c = c}; }
@@ -144,14 +144,23 @@ typedef struct Goal {
 
 static bool search(Ranges *p, Goal g, const Lin *e, int depth);
 
+static int64_t coefficient(const Lin *e, const Atom *a) {
+  for (int k = 0; k < e->n; k++)
+    if (e->t[k].atom == a) return e->t[k].coef;
+  return 0;
+}
+
 /* What remains to be shown when the fact has been used up to eliminate the atom. */
 static bool by_fact(Ranges *p, Goal g, const Lin *e, Term t, const Lin *fact, const Guard *guards, int depth) {
-  int64_t have = 0;
-  for (int k = 0; k < fact->n; k++)
-    if (fact->t[k].atom == t.atom) have = fact->t[k].coef;
+  int64_t have = coefficient(fact, t.atom), by = t.coef < 0 ? t.coef : -t.coef;
   if (fact->bad || have == 0 || (have > 0) != (t.coef > 0)) return false;
-  Lin zero = lin_int(0), scaled = lin_add(&zero, e, have < 0 ? -have : have);
-  Lin rest = lin_add(&scaled, fact, t.coef < 0 ? t.coef : -t.coef);
+  Lin rest;
+  if (have == 1 || have == -1) {
+    rest = lin_add(e, fact, by);
+  } else {
+    Lin zero = lin_int(0), scaled = lin_add(&zero, e, have < 0 ? -have : have);
+    rest = lin_add(&scaled, fact, by);
+  }
   const Guard *before = p->guards;
   p->guards = guards_join(p, p->guards, guards);
   if (search(p, g, &rest, depth - 1)) return true;
@@ -211,7 +220,8 @@ static bool by_quotient(Ranges *p, Goal g, const Lin *e, Term t, int depth) {
   const Guard *before = p->guards;
   if (d->op != OP_INT || d->attr.i <= 0 || d->attr.i > MAX_COEF || !at_least(p, g, f, x, 0)) return false;
   Linear *l = linear(p, f, x);
-  Lin q = lin_atom(t.atom), over = lin_add(&l->lin, &q, -d->attr.i), zero = lin_int(d->attr.i - 1), under = lin_add(&zero, &over, -1);
+  Lin q = lin_atom(t.atom), over = lin_add(&l->lin, &q, -d->attr.i), most = lin_int(d->attr.i - 1);
+  Lin under = lin_add(&most, &over, -1);
   if (t.coef < 0 && by_fact(p, g, e, t, &over, l->guards, depth)) return true;
   if (t.coef > 0 && by_constant(p, g, e, t, 0, depth)) return true;
   if (t.coef > 0 && by_fact(p, g, e, t, &under, l->guards, depth)) return true;
@@ -247,9 +257,10 @@ static bool by_arms(Ranges *p, Goal g, const Lin *e, Term t, Node *s, int compon
 
 /* The atom is one of its operands from `first` on. */
 static bool by_both(Ranges *p, Goal g, const Lin *e, Term t, int first, int depth) {
-  Node *x = t.atom->node;
+  Frame *f = t.atom->frame;
+  Node **ops = t.atom->node->ops + first;
   const Guard *before = p->guards;
-  if (by_node(p, g, e, t, t.atom->frame, x->ops[first + 1], depth) && by_node(p, g, e, t, t.atom->frame, x->ops[first], depth)) return true;
+  if (by_node(p, g, e, t, f, ops[1], depth) && by_node(p, g, e, t, f, ops[0], depth)) return true;
   p->guards = before;
   return false;
 }
@@ -291,12 +302,6 @@ static const Node *place_in(Goal g, const Frame *f) {
   return in->at;
 }
 
-static bool mentions(const Lin *e, const Atom *a) {
-  for (int k = 0; k < e->n; k++)
-    if (e->t[k].atom == a) return true;
-  return false;
-}
-
 static bool by_facts_of(Ranges *p, Goal g, Frame *f, const Lin *e, Term t, int depth) {
   for (int k = 0; k < f->facts.len; k++)
     if (by_fact(p, g, e, t, &f->facts.data[k].lin, f->facts.data[k].guards, depth)) return true;
@@ -304,9 +309,12 @@ static bool by_facts_of(Ranges *p, Goal g, Frame *f, const Lin *e, Term t, int d
   frame_late_facts(p, f);
   const Node *place = place_in(g, f);
   for (int k = 0; k < f->late.len; k++) {
-    Fact x = f->late.data[k];
-    if (!mentions(&x.lin, t.atom) || x.after == place || (place && frame_depends(p, f, x.after, place))) continue;
-    if (by_fact(p, g, e, t, &x.lin, guard_add(p, x.guards, f, x.after), depth)) return true;
+    const Fact *x = &f->late.data[k];
+    int64_t have = coefficient(&x->lin, t.atom);
+    if (have == 0 || (have > 0) != (t.coef > 0)) continue;
+    if (x->after == place || (place && frame_depends(p, f, x->after, place))) continue;
+    Lin fact = x->lin; /* more facts may be added meanwhile */
+    if (by_fact(p, g, e, t, &fact, guard_add(p, x->guards, f, x->after), depth)) return true;
   }
   return false;
 }
@@ -319,13 +327,22 @@ static bool by_facts(Ranges *p, Goal g, const Lin *e, Term t, int depth) {
   return false;
 }
 
-/* Innermost first; among equals the one made last. */
+static bool has_cases(const Node *x) {
+  if (x->op == OP_GET) x = x->ops[0];
+  return x->op == OP_SWITCH || x->op == OP_SELECT || x->op == OP_IMAX || x->op == OP_IMIN;
+}
+
+/* Innermost first; among equals what has cases, to be told apart before facts are chosen; then the one made last. */
+static bool goes_before(const Atom *a, const Atom *b) {
+  if (a->frame->depth != b->frame->depth) return a->frame->depth > b->frame->depth;
+  if (has_cases(a->node) != has_cases(b->node)) return has_cases(a->node);
+  return a->node->id > b->node->id;
+}
+
 static Term next_term(const Lin *e) {
   Term best = e->t[0];
-  for (int k = 1; k < e->n; k++) {
-    const Atom *a = e->t[k].atom, *b = best.atom;
-    if (a->frame->depth > b->frame->depth || (a->frame->depth == b->frame->depth && a->node->id > b->node->id)) best = e->t[k];
-  }
+  for (int k = 1; k < e->n; k++)
+    if (goes_before(e->t[k].atom, best.atom)) best = e->t[k];
   return best;
 }
 
@@ -344,8 +361,11 @@ bool prove(Ranges *p, Frame *f, const Node *q, Lin e, bool use_late) {
   int outer_steps = p->steps;
   const Guard *before = p->guards;
   p->use_late = use_late;
-  p->steps = STEPS;
-  bool ok = search(p, (Goal){f, f, q}, &e, DEPTH);
+  bool ok = false;
+  for (int depth = 2; depth <= DEPTH && !ok; depth *= 2) { /* short proofs first: they rest on least */
+    p->steps = STEPS;
+    ok = search(p, (Goal){f, f, q}, &e, depth);
+  }
   p->use_late = outer_late;
   p->steps = outer_steps;
   if (!ok) p->guards = before;

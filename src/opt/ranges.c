@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames, and the facts that hold in them: of the arm of a branch its condition, of the body of a loop the range of its
- * index, its condition, and invariants of the carried numbers.
+/* Frames, and the facts that hold in them: of the arm of a branch its condition, of the body of a loop the range of
+ * its index, its condition, and invariants of the carried numbers.
  *
- * Invariants are found by guessing and striking out (Houdini, Flanagan and Leino 2001): the candidates are bounds by the value at
- * the start, steady growth, and what conditions and checks of the loop compare. Those that don't hold at the start go; the others are assumed
- * of an iteration, and those that the next one doesn't keep go, until all are kept. */
+ * Invariants are found by guessing and striking out (Houdini, Flanagan and Leino 2001): the candidates are bounds by
+ * the value at the start, steady growth, and what conditions and checks of the loop compare. Those that don't hold at
+ * the start go; the others are assumed of an iteration, and those that the next one doesn't keep go, until all are
+ * kept. */
 #include "opt/ranges.h"
 #include <string.h>
 
@@ -178,7 +179,9 @@ typedef struct Loop {
   int fixed;             /* facts of the head that need no proof */
 } Loop;
 
-static Lin state_atom(Loop *lp, int k) { return lin_atom(atom_of(lp->p, lp->head, ir_param(lp->p->w, k, lp->head->g->params[k]))); }
+static Lin state_atom(Loop *lp, int k) {
+  return lin_atom(atom_of(lp->p, lp->head, ir_param(lp->p->w, k, lp->head->g->params[k])));
+}
 
 /* e with the index and the carried numbers replaced: index by `i`, carried k by at(k). */
 typedef Linear *(*StateFn)(Loop *lp, int k);
@@ -256,8 +259,8 @@ static void candidates_of_number(Loop *lp, int k) {
   candidate(lp, up);
   candidate(lp, lin_add(&zero, &up, -1));
   candidate(lp, x);
-  const Node *next = ir_get(lp->p->w, lp->body->g->result, k);
-  if (next->op != OP_IADD || next->ops[0]->op != OP_PARAM || next->ops[0]->attr.i != 1 + k || next->ops[1]->op != OP_INT) return;
+  const Node *next = ir_get(lp->p->w, lp->body->g->result, k), *before = next->op == OP_IADD ? next->ops[0] : next;
+  if (next == before || before->op != OP_PARAM || before->attr.i != 1 + k || next->ops[1]->op != OP_INT) return;
   int64_t step = next->ops[1]->attr.i;
   if (step > 1 << 16 || step < -(1 << 16)) return;
   Lin line = lin_add(&up, &i, -step);
@@ -425,7 +428,9 @@ void frame_late_facts(Ranges *p, Frame *f) {
   for (int k = 0; k < n; k++) {
     Facts found = {0};
     switch (nodes[k]->op) {
-    case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NAT: add_check(p, f, nodes[k], &found); break;
+    case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NAT:
+      add_check(p, f, nodes[k], &found);
+      break;
     case OP_LOOP: add_results(p, f, nodes[k], &found); break;
     default: continue;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What is known of integers: shared by linear.c (forms and proofs), ranges.c (facts) and checks.c (the pass).
  *
- * Graphs are closed, so what a number is depends on where its graph stands. A Frame is a graph at its place: the arm of one switch in one
- * frame, the body of one loop. A captured parameter is what the frame around has for it, so that in the end numbers are
- * linear forms over Atoms, nodes in the frame where they arise.
+ * Graphs are closed, so what a number is depends on where its graph stands. A Frame is a graph at its place: the arm of
+ * one switch in one frame, the body of one loop. A captured parameter is what the frame around has for it, so that in
+ * the end numbers are linear forms over Atoms, nodes in the frame where they arise.
  *
  * A Fact says that a form is at least 0. It may rest on checks having been passed, its guards: whoever draws a
  * conclusion from it must depend on these. */
@@ -28,7 +28,12 @@ typedef struct Fact {
   Node *after;           /* holds once this node of the frame has been evaluated; NULL: always */
 } Fact;
 
-typedef enum FrameKind { FRAME_ROOT, FRAME_ARM, FRAME_HEAD /* of a loop: owns its state */, FRAME_BODY, FRAME_COND, FRAME_EXIT /* the condition, when it ends the loop */ } FrameKind;
+typedef enum FrameKind {
+  FRAME_ROOT, FRAME_ARM,
+  FRAME_HEAD,            /* of a loop: owns its state */
+  FRAME_BODY, FRAME_COND,
+  FRAME_EXIT             /* the condition when it ends the loop: of the results */
+} FrameKind;
 typedef Vec(Fact) Facts;
 struct Frame {
   FrameKind kind;
@@ -61,15 +66,16 @@ Lin lin_atom(Atom *a);
 Lin lin_add(const Lin *a, const Lin *b, int64_t factor); /* a + factor * b */
 Atom *atom_of(Ranges *p, Frame *f, Node *x);
 Linear *linear(Ranges *p, Frame *f, Node *x);            /* of an int */
-/* Is e >= 0 wherever the nodes of f are evaluated? On success adds to p->guards what that rests on. `q`: the node of f
- * that the conclusion is drawn for, which the checks made use of don't depend on; NULL: all of f has been evaluated. */
+/* Is e >= 0 wherever the nodes of f are evaluated? On success adds to p->guards what that rests on. `q`: the node of
+ * f that the conclusion is drawn for, which the checks made use of don't depend on; NULL: all of f was evaluated. */
 bool prove(Ranges *p, Frame *f, const Node *q, Lin e, bool use_late);
 const Guard *guard_add(Ranges *p, const Guard *list, Frame *f, Node *n);
 const Guard *guards_join(Ranges *p, const Guard *a, const Guard *b);
 
 /* ---- ranges.c: facts ---- */
 Frame *frame_root(Ranges *p, Graph *g);
-/* The frames of a switch (one for each arm) or a loop (head, body, condition or NULL) in f; NULL if there are too many, or they are being made. */
+/* The frames of a switch (one for each arm) or a loop (head, body, condition or NULL) in f; NULL if there are too many,
+ * or they are being made. */
 Frame **frame_children(Ranges *p, Frame *f, Node *x);
 /* What a parameter stands for in an enclosing frame: true, and which node of which; false if it arises here. */
 bool frame_resolve(Ranges *p, Frame *f, const Node *param, Frame **of, Node **x);
