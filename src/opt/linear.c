@@ -9,7 +9,7 @@
 #include "opt/ranges.h"
 #include <string.h>
 
-enum { DEPTH = 8, STEPS = 200, MAX_COEF = 1 << 20 };
+enum { DEPTH = 8, STEPS = 400, MAX_COEF = 1 << 20 };
 
 /* ---- Forms ---------------------------------------------------------------------------------- */
 Lin lin_int(Wide c) { return (Lin){.c = c}; }
@@ -105,7 +105,7 @@ static Linear *length(Ranges *p, Frame *f, Node *x) {
   int64_t k = a->attr.i - 1;
   if (!l || k < l->ncarried + l->naccs || k >= l->ncarried + l->naccs + l->nsliced) return NULL;
   outer = f->at->ops[k + !l->has_cond]; /* a row */
-  return linear(p, f->up->up, ir_len(p->w, outer, (int)dim + 1));
+  return linear(p, f->outer, ir_len(p->w, outer, (int)dim + 1));
 }
 
 Linear *linear(Ranges *p, Frame *f, Node *x) {

@@ -14,7 +14,7 @@ enum { MAX_CANDIDATES = 32, ROUNDS = 6 };
 /* ---- Frames ---------------------------------------------------------------------------------- */
 static Frame *frame_new(Ranges *p, FrameKind kind, Frame *up, Node *at, Graph *g) {
   Frame *f = NEW(p->w->temp, Frame);
-  *f = (Frame){.kind = kind, .up = up, .at = at, .g = g, .depth = up ? up->depth + 1 : 0};
+  *f = (Frame){.kind = kind, .up = up, .outer = up, .at = at, .g = g, .depth = up ? up->depth + 1 : 0};
   map_init(&f->linears, p->w->temp);
   map_init(&f->atoms, p->w->temp);
   map_init(&f->children, p->w->temp);
@@ -25,11 +25,16 @@ static Frame *frame_new(Ranges *p, FrameKind kind, Frame *up, Node *at, Graph *g
 
 Frame *frame_root(Ranges *p, Graph *g) { return frame_new(p, FRAME_ROOT, NULL, NULL, g); }
 
-Frame *frame_outer(const Frame *f) { return f->kind == FRAME_BODY || f->kind == FRAME_COND ? f->up->up : f->up; }
+/* The body or the condition of a loop, for one iteration. */
+static Frame *frame_of_iteration(Ranges *p, FrameKind kind, Frame *up, const Frame *head, Graph *g) {
+  Frame *f = frame_new(p, kind, up, head->at, g);
+  f->outer = head->outer;
+  return f;
+}
 
 bool frame_inside(const Frame *f, const Frame *outer, const Node *at) {
   while (f->depth > outer->depth) {
-    if (f->at == at && frame_outer(f) == outer) return true;
+    if (f->at == at && f->outer == outer) return true;
     f = f->up;
   }
   return false;
@@ -38,7 +43,7 @@ bool frame_inside(const Frame *f, const Frame *outer, const Node *at) {
 bool frame_resolve(Ranges *p, Frame *f, const Node *param, Frame **of, Node **x) {
   int64_t k = param->attr.i;
   if (f->kind == FRAME_ROOT || f->kind == FRAME_HEAD) return false;
-  *of = frame_outer(f);
+  *of = f->outer;
   if (f->kind == FRAME_ARM) {
     *x = f->at->ops[1 + k];
     return true;
@@ -50,12 +55,15 @@ bool frame_resolve(Ranges *p, Frame *f, const Node *param, Frame **of, Node **x)
     *x = f->at->ops[!l->has_cond + slots + l->nsliced + (k - 1 - state)];
     return true;
   }
-  if (f->kind == FRAME_EXIT) {
-    *x = ir_get(p->w, f->at, k ? (int)k - 1 : f->at->type->n - 1);
+  if (f->kind == FRAME_EXIT || f->kind == FRAME_FIRST) {
+    bool end = f->kind == FRAME_EXIT;
+    if (k == 0) *x = end ? ir_get(p->w, f->at, f->at->type->n - 1) : ir_int(p->w, 0);
+    else *x = end ? ir_get(p->w, f->at, (int)k - 1) : f->at->ops[k - 1];
     return true;
   }
   if (k > l->ncarried) return false;
-  *of = f->up;
+  *of = f;
+  while ((*of)->kind != FRAME_HEAD) *of = (*of)->up;
   *x = ir_param(p->w, (int)k, param->type);
   return true;
 }
@@ -289,11 +297,13 @@ static void candidates_of_body(Loop *lp) {
 /* The frames of an iteration, under the facts that the head has now. */
 static void open_iteration(Loop *lp) {
   Ranges *p = lp->p;
-  lp->body = frame_new(p, FRAME_BODY, lp->head, lp->x, lp->x->graphs[0]);
+  lp->body = frame_of_iteration(p, FRAME_BODY, lp->head, lp->head, lp->x->graphs[0]);
   lp->cond = NULL;
   if (!lp->l->has_cond) return;
-  lp->cond = frame_new(p, FRAME_COND, lp->head, lp->x, lp->x->graphs[1]);
-  add_condition(p, lp->body, lp->cond, lp->cond->g->result, true, &lp->body->facts, 0);
+  Graph *g = lp->x->graphs[1];
+  lp->cond = frame_of_iteration(p, FRAME_COND, lp->head, lp->head, g);
+  add_condition(p, lp->body, frame_new(p, FRAME_FIRST, lp->f, lp->x, g), g->result, true, &lp->body->facts, 0);
+  add_condition(p, lp->body, frame_of_iteration(p, FRAME_HELD, lp->body, lp->head, g), g->result, true, &lp->body->facts, 0);
 }
 
 static void strike_out_at_start(Loop *lp) {

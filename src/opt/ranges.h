@@ -32,13 +32,17 @@ typedef enum FrameKind {
   FRAME_ROOT, FRAME_ARM,
   FRAME_HEAD,            /* of a loop: owns its state */
   FRAME_BODY, FRAME_COND,
-  FRAME_EXIT             /* the condition when it ends the loop: of the results */
+  /* the condition once more: */
+  FRAME_HELD,            /* as it held of the iteration that a body is in */
+  FRAME_FIRST,           /* of the first iteration */
+  FRAME_EXIT             /* when it ended the loop: of the results */
 } FrameKind;
 typedef Vec(Fact) Facts;
 struct Frame {
   FrameKind kind;
-  Frame *up;
-  Node *at;              /* the switch or loop in the frame around */
+  Frame *up;             /* whose facts hold here too */
+  Frame *outer;          /* that of the graph around */
+  Node *at;              /* the switch or loop there */
   Graph *g;
   int depth;
   Map linears, atoms;    /* node -> Linear *, Atom * */
@@ -81,7 +85,6 @@ Frame **frame_children(Ranges *p, Frame *f, Node *x);
 bool frame_resolve(Ranges *p, Frame *f, const Node *param, Frame **of, Node **x);
 /* Fills f->late. */
 void frame_late_facts(Ranges *p, Frame *f);
-Frame *frame_outer(const Frame *f);                      /* the one that holds f->at */
 bool frame_inside(const Frame *f, const Frame *outer, const Node *at); /* is f within node `at` of outer? */
 /* Would `from` of f, evaluated, need `to`? */
 bool frame_depends(Ranges *p, Frame *f, const Node *from, const Node *to);

@@ -99,14 +99,19 @@ static ArrayObj *copy_elements(Rt *rt, ArrayObj *a) {
   return copy;
 }
 
-/* A small array of numbers that is a block of its own is copied with its header, in pieces of the block's alignment. */
+/* A small array of numbers is copied with its header, in pieces of the block's alignment. Not so one whose elements are
+ * elsewhere: a view's, or the host's. */
+static bool is_small_block(const ArrayObj *a) {
+  return a->bytes <= SMALL_BLOCK && !a->h.desc->pointers && (const char *)a->data == (const char *)a + header_bytes(a->h.desc->rank);
+}
+
 static ArrayObj *copy_block(Rt *rt, ArrayObj *a) {
   size_t bytes = a->bytes;
   ArrayObj *copy = rt_array_block_new(rt, bytes);
   if (!copy) return too_large(rt, a->h.desc, a->dims);
   for (size_t at = 0; at < bytes; at += 64) memcpy((char *)copy + at, (const char *)a + at, 64);
   copy->h.rc = 1;
-  copy->data = (Slot *)(void *)((char *)copy + ((const char *)a->data - (const char *)a));
+  copy->data = (Slot *)(void *)((char *)copy + header_bytes(a->h.desc->rank));
   rt->live++;
   leave(rt, a);
   return copy;
@@ -115,7 +120,7 @@ static ArrayObj *copy_block(Rt *rt, ArrayObj *a) {
 ArrayObj *rt_unique(Rt *rt, ArrayObj *a) {
   if (a->owner) return copy_elements(rt, a);
   if (a->h.rc == 1) return a;
-  return a->bytes <= SMALL_BLOCK && !a->h.desc->pointers ? copy_block(rt, a) : copy_elements(rt, a);
+  return is_small_block(a) ? copy_block(rt, a) : copy_elements(rt, a);
 }
 
 ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots) {
