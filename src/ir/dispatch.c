@@ -77,6 +77,11 @@ static Node *dispatch(World *w, const Candidates *c, IrType **types, int n, Node
   return y;
 }
 
+/* Whoever applies an unknown function, now or when derivatives are made, may come back to any dispatcher. */
+static void find_unknown(void *user, Graph *g) {
+  if (g->flags & (NODE_APPLIES | NODE_AD)) *(bool *)user = true;
+}
+
 Func *ir_dispatcher(World *w, IrType *fun, const char *unknown) {
   void **known = ir_memo_closures(w, fun, "dispatcher", unknown, strlen(unknown));
   if (*known) return *known;
@@ -87,5 +92,7 @@ Func *ir_dispatcher(World *w, IrType *fun, const char *unknown) {
   f->recursive = true;
   Node *fail = ir_fail(w, result, ir_string(w, sym_of(w->syms, unknown)), 0);
   ir_func_finish(w, f, dispatch(w, map_get(&tables(w)->closures, fun), ts, n, fail));
+  f->recursive = false;
+  ir_walk_graphs(w, f->graph, find_unknown, &f->recursive);
   return f;
 }
