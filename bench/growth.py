@@ -4,8 +4,8 @@
 
 usage: growth.py --atled EXE [--largest] [NAME...]
 
-Each program is run at sizes up to 10^6, function and gradient in turns, and the best time of several runs counts. Printed are the times
-at the largest size, their ratio, the ratio of peak memory (above that of a run of size 1), and the exponents of
+Each program is run at sizes up to 10^6 (or those that a line `# sizes:` of it gives), function and gradient in turns,
+and the best time of several runs counts. Printed are the times at the largest size, their ratio, the ratio of peak memory (above that of a run of size 1), and the exponents of
 growth fitted over all sizes. --largest measures the largest size only."""
 import glob
 import math
@@ -36,7 +36,13 @@ def exponent(sizes, seconds):
     return sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / sum((x - mx) ** 2 for x in xs)
 
 
-def measure(exe, name, sizes, cache):
+def sizes_of(name):
+    own = re.search(r"^# sizes: (.*)", open(f"{here}/growth/{name}.atl", encoding="utf-8").read(), re.M)
+    return [int(n) for n in own.group(1).split()] if own else SIZES
+
+
+def measure(exe, name, largest, cache):
+    sizes = sizes_of(name)[-1 if largest else 0:]
     best, peak = {}, {}
     for task in ("value", "gradient"):
         run(exe, name, 1, task, cache) # compiles
@@ -64,13 +70,13 @@ def main():
     args = sys.argv[1:]
     if len(args) < 2 or args[0] != "--atled":
         sys.exit(__doc__)
-    sizes = SIZES[-1:] if "--largest" in args else SIZES
+    largest = "--largest" in args
     names = [a for a in args[2:] if not a.startswith("--")]
     names = names or sorted(set(os.path.basename(p)[:-4] for p in glob.glob(f"{here}/growth/*.atl")) - {"driver"})
-    print(f"{'':18}{'f ms':>9} {'grad ms':>9} {'ratio':>7} {'memory':>8}" + (f" {'f ~ n^':>8} {'grad':>8}" if len(sizes) > 1 else ""))
+    print(f"{'':18}{'f ms':>9} {'grad ms':>9} {'ratio':>7} {'memory':>8}" + ("" if largest else f" {'f ~ n^':>8} {'grad':>8}"))
     with tempfile.TemporaryDirectory() as cache:
         for name in names:
-            measure(os.path.abspath(args[1]), name, sizes, cache)
+            measure(os.path.abspath(args[1]), name, largest, cache)
 
 
 if __name__ == "__main__":
