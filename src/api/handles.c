@@ -20,6 +20,7 @@ struct AtledFunction {
   const Desc *param;  /* a D_TUPLE when arity > 1 */
   const Desc *result;
   Slot *args, *res;
+  Span place;         /* of the expression */
   bool has_result;    /* res holds references */
   Arena arena;        /* of the handle */
   Arena out;          /* trees of the last result */
@@ -83,11 +84,12 @@ static AtledStatus get_body(AtledVM *vm, void *arg) {
   IrType *t = s->elab.graph->result->type;
   lay_out(f, s->elab.effect ? t->args[0] : t, vm);
   LowerEntry entry = {.graph = s->final};
+  f->place = (Span){plan.program->source, 1, 1 + (uint32_t)strlen(c->expression)};
   f->unit = run_unit(vm, &entry, 1);
   if (!f->unit) return ATLED_COMPILE_ERROR;
   run_start_clock(vm);
   Slot *value = f->arity ? &f->value : f->res;
-  if (run_function(vm, f->unit, entry.func, NULL, value) != 0) return report_runtime_error(vm, (Span){0});
+  if (run_function(vm, f->unit, entry.func, NULL, value) != 0) return report_runtime_error(vm, f->place);
   f->has_result = f->arity == 0;
   return ATLED_OK;
 }
@@ -275,7 +277,7 @@ static AtledStatus call_body(AtledVM *vm, void *arg) {
     if (status == ATLED_OK) {
       run_start_clock(vm);
       if (run_closure(vm, f->unit, f->value.p, f->args, f->param->nslots, f->res) != 0)
-        status = report_runtime_error(vm, (Span){0});
+        status = report_runtime_error(vm, f->place);
       else f->has_result = true;
     }
     run_release_slots(vm, f->param, f->args);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* After a run-time error of any kind nothing is left over: in both modes, when a host's call fails, when an item of a
+ * program fails, and when a derivative fails. While the error arises the program holds a list, a string, a closure,
+ * a record, a variant and an array that is updated in place; `bad` is what fails. */
+#include "check.h"
+#include <atled.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Case {
+  const char *kind; /* of the error */
+  const char *bad;  /* defines bad : float[] -> int -> float, which fails for [1.0, 2.0, 3.0] and 7 */
+} Case;
+
+static const Case cases[] = {
+    {"index", "let bad xs n = xs[n]"},
+    {"index", "let bad xs n = let mut a = xs in a[n - 8] <- 1.0; sum a"},
+    {"index", "let bad xs n = fold (fun s i -> s + xs[i]) 0.0 [0, 1, n]"},
+    {"index", "let rec walk l xs = match l with i :: rest -> xs[i] * walk rest xs | Nil -> 1.0\n"
+              "let bad xs n = walk (0 :: 1 :: n :: 2 :: Nil) xs"},
+    {"slice", "let bad xs n = sum xs[1..n]"},
+    {"shape", "let bad xs n = sum (xs + [ x | x in xs[1..] ])"},
+    {"shape", "let bad xs n = sum (map sum ([xs] @ [xs]))"},
+    {"fail", "let pick x = if x > 2.0 then Some x else None\n"
+              "let bad xs n = match pick xs[0] + pick xs[2] with Some y -> y | None -> 0.0"},
+    {"irregular", "let bad xs n = sum (map sum [ [ x * float j | j < i ] | x in xs, i < n ][1])"},
+    {"irregular", "let bad xs n = let m = [xs, xs[..length xs - 1]] in sum (map sum m)"},
+    {"division", "let bad xs n = xs[n / (n - 7)]"},
+    {"division", "let bad xs n = xs[n % (length xs - 3)]"},
+    {"range", "let bad xs n = sum (zeros (n - 9)) + sum xs"},
+    {"fail", "let bad xs n = fail $\"no good: {xs[0]}\""},
+    {"fail", "let bad xs n = match to_list xs with a :: b :: Nil -> a * b"},
+    {"fail", "let bad xs n = maximum xs[3..]"},
+    {"fail", "let bad xs n = sum (map2 (fun x y -> x * y) xs xs[1..])"},
+    {"fail", "let bad xs n = List.hd (List.filter (fun x -> x > 9.0) (List.of_array xs))"},
+    {"fail", "let bad xs n = Option.get (find (fun x -> x > float n) xs)"},
+    {"fail", "let bad xs n = match Json.parse \"[1, 2\" with Json.Number x -> x | _ -> sum xs"},
+    {"assert", "let bad xs n = assert (sum xs > float n); xs[0]"},
+    {"stack", "let rec deep xs n = xs[0] * deep xs (n + 1)\nlet bad xs n = deep xs n"},
+    {"stack", "let rec more n = if n < 0 then \"\" else show n ++ more (n + 1)\n"
+              "let bad xs n = float (Str.length (more n)) + sum xs"},
+    {"memory", "let bad xs n = sum [ x * float i | x in xs, i < n * 100000000 ][0]"},
+    {"memory", "let rec pile l n = if n < 0 then l else pile (show n :: l) (n + 1)\n"
+               "let bad xs n = float (List.length (pile Nil n)) + sum xs"},
+    {"io", "let bad xs n = float (Str.length (read_file \"/nowhere/at all\")) + sum xs"},
+    {"io", "let bad xs n = write_file \"/nowhere/at all\" (show xs); xs[0]"},
+    {"io", "foreign \"libm.so.6\" no_such_function : float -> float\n"
+           "pullback no_such_function x = (no_such_function x, fun d -> d)\nlet bad xs n = no_such_function xs[0]"},
+    {"data", "let bad xs n = (write_file path \"1,2\\n3,x\\n\"; sum (map sum (Csv.numbers path)) + sum xs)"},
+    {"data", "let bad xs n = (write_file path \"1,2\\n3\\n\"; float (length (Csv.read path)) + sum xs)"},
+    {"data", "let bad xs n = let s = $\"{xs[0]:.2q}\" in float (Str.length s)"},
+    {"data", "let bad xs n = float (Str.length (Str.replace \"\" \"a\" (show xs)))"},
+    {"slice", "let bad xs n = float (Str.length (Str.sub (show n) 1 n))"},
+    {"regex", "let bad xs n = if Regex.test (show n ++ \"(\") \"a\" then 1.0 else sum xs"},
+    {"regex", "let bad xs n = if Regex.test r\"^(a+)+$\" (Str.join \"\" (replicate 30 \"a\") ++ \"b\") then 1.0 else sum xs"},
+    {"interrupt", "let rec spin n = print \"interrupt me\"; if n < 0 then n else spin (n + 1)\n"
+                  "let bad xs n = float (spin n) + sum xs"},
+    {"time", "let rec spin n = if n < 0 then n else spin (n + 1 - n % 2)\nlet bad xs n = float (spin 1) + sum xs"},
+};
+
+static const char *const around =
+    "type held = Held of float[] * {name : string, scale : float -> float}\n"
+    "let run (xs : float[]) (n : int) =\n"
+    "  let l = to_list xs in\n"
+    "  let s = $\"text {n}\" in\n"
+    "  let k = fun y -> y * float (List.length l) + sum xs in\n"
+    "  let v = Held (map k xs, {name = s ++ \"!\", scale = k}) in\n"
+    "  let mut a = [ k x | x in xs ] in\n"
+    "  for i = 0 to length xs - 1 do a[i] <- a[i] + 1.0 done;\n"
+    "  let r = (bad xs n : float) in\n"
+    "  a[0] <- r;\n"
+    "  match v with\n"
+    "  | Held (b, h) -> sum a + float (Str.length h.name) + h.scale r + sum b + List.sum l\n";
+
+static AtledVM *interrupted;
+
+static void interrupt_on_print(void *user, const char *text, size_t n) {
+  (void)user;
+  (void)text;
+  (void)n;
+  atled_interrupt(interrupted);
+}
+
+static AtledVM *make(AtledJit jit, const Case *c, const char *folder) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  config.write = interrupt_on_print;
+  config.stack_size = (size_t)4 << 20;
+  if (strcmp(c->kind, "time") == 0) config.time_limit = 0.05;
+  if (strcmp(c->kind, "memory") == 0) config.memory_limit = (size_t)32 << 20;
+  AtledVM *vm = interrupted = atled_new(&config);
+  char text[4096];
+  snprintf(text, sizeof text, "let path = \"%s/f.csv\"\n%s\n%s", folder, c->bad, around);
+  AtledStatus status = atled_eval(vm, "defined.atl", text);
+  CHECK(status == ATLED_OK);
+  if (status != ATLED_OK) fprintf(stderr, "%s\n%s\n", text, atled_error(vm)->rendered);
+  return vm;
+}
+
+/* The last call failed as it should, in a place that the user wrote. */
+static void check_error(AtledVM *vm, const Case *c, AtledStatus status, const char *way) {
+  const AtledDiagnostic *e = atled_error(vm);
+  bool memory = strcmp(c->kind, "memory") == 0;
+  bool good = status == (memory ? ATLED_NO_MEMORY : ATLED_RUNTIME_ERROR) && e && strcmp(e->kind, c->kind) == 0;
+  CHECK(good);
+  CHECK(!good || e->line > 0);
+  if (!good || e->line <= 0) fprintf(stderr, "%s: %s\n%s\n", way, c->bad, e ? e->rendered : "no error");
+}
+
+/* No object is left but those of the definitions, and the VM goes on. */
+static void check_rest(AtledVM *vm, const Case *c, int64_t live, const char *way) {
+  atled_clear_interrupt(vm);
+  CHECK(atled_live_objects(vm) == live);
+  if (atled_live_objects(vm) != live)
+    fprintf(stderr, "%s: %s\n%lld objects, not %lld\n", way, c->bad, (long long)atled_live_objects(vm), (long long)live);
+  AtledFunction *f = NULL;
+  double y = 0;
+  CHECK(atled_get(vm, "fun x -> sum (map (fun y -> y + 1.0) [x, x])", "float -> float", &f) == ATLED_OK);
+  CHECK(f && atled_call_double(f, (double[]){2.0}, 1, &y) == ATLED_OK && y == 6.0);
+  atled_release(f);
+  CHECK(atled_live_objects(vm) == live);
+}
+
+/* A host's call of the expression fails, twice. */
+static void check_call(AtledVM *vm, const Case *c, int64_t live, const char *expression, const char *type) {
+  AtledFunction *f = NULL;
+  AtledStatus status = atled_get(vm, expression, type, &f);
+  if (status != ATLED_OK) { /* machine code for a C function that isn't there */
+    check_error(vm, c, status, expression);
+    check_rest(vm, c, live, expression);
+    return;
+  }
+  double data[] = {1, 2, 3};
+  AtledValue args[] = {atled_floats(data, 3), atled_int(7)}, result;
+  for (int i = 0; i < 2; i++) check_error(vm, c, atled_call(f, args, 2, &result), expression);
+  CHECK(data[0] == 1 && data[1] == 2 && data[2] == 3);
+  atled_release(f);
+  check_rest(vm, c, live, expression);
+}
+
+static bool has_effect(const Case *c) {
+  return strstr(c->bad, "_file") || strstr(c->bad, "print") || strstr(c->bad, "Csv");
+}
+
+static void check_case(AtledJit jit, const Case *c, const char *folder) {
+  AtledVM *vm = make(jit, c, folder);
+  int64_t live = atled_live_objects(vm);
+  check_call(vm, c, live, "run", "float[] -> int -> float");
+  if (!has_effect(c)) check_call(vm, c, live, "fun xs n -> let (y, g) = value_and_grad (fun v -> run v n) xs in y * g", "float[] -> int -> float[]");
+  check_error(vm, c, atled_eval(vm, "item.atl", "let kept = 5\nlet lost = run [1.0, 2.0, 3.0] 7\nlet never = 5"), "item");
+  CHECK(atled_eval(vm, "q", "kept + 1") == ATLED_OK && atled_eval(vm, "q", "lost") == ATLED_COMPILE_ERROR);
+  check_rest(vm, c, live, "item");
+  atled_free(vm);
+}
+
+/* With an argument: the evaluator alone (valgrind doesn't follow machine code). */
+int main(int argc, char **argv) {
+  (void)argv;
+  char folder[] = "/tmp/atled-test-XXXXXX", path[64];
+  if (!mkdtemp(folder)) return 1;
+  setenv("ATLED_OPT", "0", 1); /* what is freed doesn't depend on it, and compiling takes most of the time */
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    check_case(ATLED_JIT_OFF, &cases[i], folder);
+    if (argc == 1) check_case(ATLED_JIT_ALWAYS, &cases[i], folder);
+  }
+  snprintf(path, sizeof path, "%s/f.csv", folder);
+  unlink(path);
+  rmdir(folder);
+  return check_result();
+}
