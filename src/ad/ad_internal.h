@@ -101,4 +101,6 @@ Graph *ad_tangent(World *w, Graph *g, const Fact *params);
 Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site); /* what a VJP node means */
 Func *ad_call_target(World *w, const Node *call);            /* CALL: its function; APPLY: the dispatcher */
 Node *ad_no_rule(World *w, IrType *t, const char *what, Site site);
+/* Of a foreign function; or of one that is being made, and so takes derivatives of itself. */
+Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site);
 #endif

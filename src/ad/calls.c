@@ -18,7 +18,8 @@ typedef struct CallMemo {
 
 Func *ad_call_target(World *w, const Node *n) {
   const char *unknown = "this function value can't be differentiated: it was made outside the program";
-  return n->op == OP_CALL ? n->attr.func : ir_dispatcher(w, n->ops[0]->type, unknown);
+  const char *itself = "this function value can't be differentiated: it may be one that takes derivatives of itself";
+  return n->op == OP_CALL ? n->attr.func : ir_dispatcher(w, n->ops[0]->type, unknown, itself);
 }
 
 /* ---- Twins --------------------------------------------------------------------------- */
@@ -103,11 +104,9 @@ void ad_call_backward(Diff *r, int at, Node *d) {
   if (m->twins) twin_backward(r, n, m, d);
   else if (m->value) rule_backward(r, n, m, d);
   else if (m->f->tangent && m->f->tangent->graph) tangent_backward(r, n, m, d);
-  else {
-    const char *name = m->f->name ? m->f->name : "a foreign function";
+  else
     for (int i = 0; i < n->nops; i++)
-      ad_add(r, n->ops[i], ad_no_rule(r->w, ad_cotangent(r->w, n->ops[i]->type), name, n->site));
-  }
+      ad_add(r, n->ops[i], ad_no_graph(r->w, ad_cotangent(r->w, n->ops[i]->type), m->f, n->site));
 }
 
 /* ---- Checkpoints: the backward pass is a call that computes the function again ------------------- */

@@ -81,8 +81,8 @@ static bool may_rerun(const Diff *r, const Node *n, const Fact *facts) {
 }
 
 /* Rows of an array are of one length; what may differ from iteration to iteration goes into a tuple of
- * one. */
-static bool needs_wrap(const Node *x) { return x->type->kind == T_ARRAY; }
+ * one. So does a bag: an array of bags would have the cotangent of an array of arrays. */
+static bool needs_wrap(const Node *x) { return x->type->kind == T_ARRAY || x->type->kind == T_BAG; }
 
 void ad_loop_forward(Diff *r, int at) {
   World *w = r->w;

@@ -16,7 +16,7 @@ static Node *public_pullback(World *w, Combined *c, Node **args, Node *x, Node *
   in[c->p] = effect ? ir_only(w, c->back->params[c->p], 0, d) : d;
   if (c->nacc) in[c->p + 1] = ad_start(w, x->type, region_import(r, out, x));
   for (int j = 0; j < s.nres; j++)
-    in[total + j] = region_import(r, out, ir_substitute(w, s.res[j], args, c->p, 0));
+    in[total + j] = region_import(r, out, ir_substitute(w, s.res[j], args, c->p, site));
   Node *acc = c->nacc ? ir_get(w, ir_instantiate(w, s.late, in, 0), 0) : ir_unit(w);
   Node *dx = ad_to_public(w, x->type, region_import(r, out, x), acc);
   IrType *fun = ir_fun_type(w, y->type, x->type, false);
@@ -48,10 +48,42 @@ static Node *expand_jvp(World *w, Rewriter *r, const Node *n, Node **ops) {
   return ir_pair(w, ir_pair(w, v, ad_to_public(w, b, v, ir_get(w, dy, 0))), ir_get(w, y, 1));
 }
 
+/* The VJP whose pullback is x or a component of x, or NULL. */
+static Node *pullback_in(Node *x) {
+  if (x->op == OP_VJP) return x;
+  Node *v = x->op == OP_GET ? pullback_in(x->ops[0]) : NULL;
+  if (!v) return NULL;
+  bool outer = x->ops[0] == v && v->nops == 3; /* of ((value, pullback), token) */
+  return x->attr.i == !outer ? v : NULL;
+}
+
+/* The VJPs in g whose pullbacks may be applied elsewhere, where they are unknown functions. */
+static void *find_kept(void *user, Graph *g) {
+  World *w = user;
+  Map *kept = NEW(w->temp, Map);
+  map_init(kept, w->temp);
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < nodes[i]->nops && nodes[i]->op != OP_GET; k++) {
+      Node *v = pullback_in(nodes[i]->ops[k]);
+      if (v && ir_escapes(nodes[i], k)) map_put(kept, v, v);
+    }
+  Node *v = pullback_in(g->result);
+  if (v) map_put(kept, v, v);
+  return kept;
+}
+
+static Node *expand_vjp(World *w, Node **ops, int nops, bool kept, Site site) {
+  Node *out = ad_vjp(w, ops[0], ops[1], nops == 3 ? ops[2] : NULL, site);
+  Node *pullback = ir_get(w, nops == 3 ? ir_get(w, out, 0) : out, 1);
+  if (kept && pullback->op == OP_CLOSURE) ir_register_closure(w, pullback);
+  return out;
+}
+
 static Node *expand_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)graphs;
-  (void)frame;
-  if (n->op == OP_VJP) return ad_vjp(user, ops[0], ops[1], n->nops == 3 ? ops[2] : NULL, n->site);
+  if (n->op == OP_VJP) return expand_vjp(user, ops, n->nops, map_get(frame, n) != NULL, n->site);
   if (n->op == OP_JVP) return expand_jvp(user, r, n, ops);
   return NULL;
 }
@@ -68,6 +100,6 @@ static Node *strip_node(void *user, Rewriter *r, void *frame, Node *n, Node **op
 
 /* ---- Entry ------------------------------------------------------------------------------------------ */
 Graph *ad_expand(World *w, Graph *g) {
-  g = ir_rewrite(w, g, (RewritePass){.user = w, .node = expand_node});
+  g = ir_rewrite(w, g, (RewritePass){.user = w, .begin = find_kept, .node = expand_node});
   return ir_rewrite(w, g, (RewritePass){.user = w, .node = strip_node});
 }

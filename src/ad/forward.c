@@ -162,7 +162,7 @@ static void tangent_call(Diff *f, int at) {
   }
   if (!fn->graph) {
     f->fwd[at] = ad_rebuild(f, n);
-    f->cot[at] = ad_no_rule(w, ad_cotangent(w, n->type), fn->name ? fn->name : "a foreign function", n->site);
+    f->cot[at] = ad_no_graph(w, ad_cotangent(w, n->type), fn, n->site);
     return;
   }
   Fact *act = ad_facts(f, n->ops, n->nops, ACTIVE);

@@ -13,6 +13,12 @@ Node *ad_no_rule(World *w, IrType *t, const char *what, Site site) {
   return ir_fail(w, t, ir_string(w, sym_of(w->syms, s.data)), site);
 }
 
+Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site) {
+  if (f->foreign.symbol) return ad_no_rule(w, t, f->name ? f->name : "a foreign function", site);
+  const char *text = "this function can't be differentiated: it takes derivatives of itself";
+  return ir_fail(w, t, ir_string(w, sym_of(w->syms, text)), site);
+}
+
 /* ---- Scalar operations ------------------------------------------------------------------ */
 /* x, but 0 where it is the NaN that a zero cotangent makes of a partial which is infinite. The cotangent
  * alone doesn't decide: x has to keep its own derivative by d where d is 0. */

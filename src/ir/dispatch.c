@@ -25,7 +25,7 @@ Target ir_target(World *w, Node *f, Node *x, Node *token, Site site) {
 /* ---- Unknown functions ------------------------------------------------------------------------ */
 typedef struct Candidates { Vec(Graph *) all; } Candidates;
 
-static void register_closure(World *w, Node *closure) {
+void ir_register_closure(World *w, Node *closure) {
   Candidates *c = map_get(&tables(w)->closures, closure->type);
   if (!c) {
     c = NEW(w->arena, Candidates);
@@ -35,11 +35,10 @@ static void register_closure(World *w, Node *closure) {
     if (c->all.data[i] == closure->graphs[0]) return;
   if (!closure->graphs[0]->identity) closure->graphs[0]->identity = ++w->identities;
   vec_push(w->arena, c->all, closure->graphs[0]);
-  tables(w)->nclosures++;
+  tables(w)->version++;
 }
 
-/* A closure that is only applied where it is made is always known. */
-static bool escapes(const Node *user, int operand) { return operand > 0 || !(op_flags[user->op] & OPF_A); }
+bool ir_escapes(const Node *user, int operand) { return operand > 0 || !(op_flags[user->op] & OPF_A); }
 
 static void register_graph(void *user, Graph *g) {
   World *w = user;
@@ -47,11 +46,11 @@ static void register_graph(void *user, Graph *g) {
   int n = ir_order(w->arena, g, &nodes);
   for (int i = 0; i < n; i++)
     for (int k = 0; k < nodes[i]->nops; k++)
-      if (nodes[i]->ops[k]->op == OP_CLOSURE && escapes(nodes[i], k)) register_closure(w, nodes[i]->ops[k]);
-  if (g->result->op == OP_CLOSURE) register_closure(w, g->result);
+      if (nodes[i]->ops[k]->op == OP_CLOSURE && ir_escapes(nodes[i], k)) ir_register_closure(w, nodes[i]->ops[k]);
+  if (g->result->op == OP_CLOSURE) ir_register_closure(w, g->result);
 }
 
-void ir_register_closures(World *w, Graph *g) { ir_walk_graphs(w, g, register_graph, w); }
+void ir_register_closures(World *w, Graph *g) { ir_walk_graphs(w, g, true, register_graph, w); }
 
 static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
   Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
@@ -82,17 +81,28 @@ static void find_unknown(void *user, Graph *g) {
   if (g->flags & (NODE_APPLIES | NODE_AD)) *(bool *)user = true;
 }
 
-Func *ir_dispatcher(World *w, IrType *fun, const char *unknown) {
+/* Is a candidate being rewritten, so that what becomes of it isn't known yet? */
+static bool any_busy(World *w, const Candidates *c) {
+  const Rewriter *r = tables(w)->rewriter;
+  for (int i = 0; c && r && i < c->all.len; i++)
+    if (rewrite_busy(r, c->all.data[i])) return true;
+  return false;
+}
+
+Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfinished) {
   void **known = ir_memo_closures(w, fun, "dispatcher", unknown, strlen(unknown));
   if (*known) return *known;
+  const Candidates *c = map_get(&tables(w)->closures, fun);
+  bool busy = any_busy(w, c);
+  tables(w)->unfinished |= busy;
   int n = 2 + fun->effect;
   IrType *ts[3] = {fun, fun->args[0], ir_type(w, T_TOKEN)};
   IrType *result = fun->effect ? ir_pair_type(w, fun->args[1], ts[2]) : fun->args[1];
   Func *f = *known = ir_func(w, sym_of(w->syms, "apply"), ts, n, result);
   f->recursive = true;
-  Node *fail = ir_fail(w, result, ir_string(w, sym_of(w->syms, unknown)), 0);
-  ir_func_finish(w, f, dispatch(w, map_get(&tables(w)->closures, fun), ts, n, fail));
+  Node *fail = ir_fail(w, result, ir_string(w, sym_of(w->syms, busy ? unfinished : unknown)), 0);
+  ir_func_finish(w, f, dispatch(w, c, ts, n, fail));
   f->recursive = false;
-  ir_walk_graphs(w, f->graph, find_unknown, &f->recursive);
+  ir_walk_graphs(w, f->graph, true, find_unknown, &f->recursive);
   return f;
 }

@@ -21,7 +21,8 @@ typedef struct Tables {
   Map graph_funcs;    /* Graph -> Func that names it */
   Map memos;          /* anything -> list of what passes remember about it */
   Map closures;       /* function type -> graphs that closures of it may have */
-  int nclosures;      /* graphs in all of them */
+  int version;        /* of what an unknown function may be: grows */
+  bool unfinished;    /* a dispatcher of this version lacks candidates that were being rewritten */
   Rewriter *rewriter; /* the run under way */
   IrType *plain[T_TUPLE];
   Vec(Node *) stack, order; /* of the walk under way */

@@ -31,5 +31,5 @@ void **ir_memo(World *w, const void *owner, const char *name, const void *facts,
 }
 
 void **ir_memo_closures(World *w, const void *owner, const char *name, const void *facts, size_t n) {
-  return find(w, owner, name, facts, n, tables(w)->nclosures);
+  return find(w, owner, name, facts, n, tables(w)->version);
 }

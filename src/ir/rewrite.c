@@ -86,6 +86,10 @@ Graph *rewrite_graph(Rewriter *r, Graph *g) {
   map_put(&r->graphs, g, out);
   map_put(&r->graphs, out, out);
   map_put(&r->busy, g, NULL);
+  if (g->identity && tables(w)->unfinished) { /* what was made without this candidate isn't all of it */
+    tables(w)->unfinished = false;
+    tables(w)->version++;
+  }
   return out;
 }
 

@@ -78,15 +78,19 @@ Target ir_target(World *w, Node *f, Node *x, Node *token, Site site);
  * program makes: those that any graph hands to ir_register_closures. To be called for every entry, before
  * anything asks for a dispatcher. */
 void ir_register_closures(World *w, Graph *g);
+void ir_register_closure(World *w, Node *closure); /* one that a pass makes */
+/* May a closure be applied elsewhere that this user has as this operand? Else it is known where it is. */
+bool ir_escapes(const Node *user, int operand);
 /* A function of (f, x[, token]) that does what applying f, of this type, does, by known calls only: it
  * asks which closure f is and calls its graph. Fails with the message `unknown` for any other. While
- * graphs are rewritten, the graphs that it calls are too. */
-Func *ir_dispatcher(World *w, IrType *fun, const char *unknown);
+ * graphs are rewritten, the graphs that it calls are too; those under way can't be called yet, and the
+ * message is `unfinished`. */
+Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfinished);
 
 /* ---- Memos (memo.c) --------------------------------------------------------------------------- */
 /* A place for what a pass made of a graph, a function or a type: NULL at first, one for each name and n
  * bytes of facts. */
 void **ir_memo(World *w, const void *owner, const char *name, const void *facts, size_t n);
-/* The same for what depends on the closures registered: empty again when there are more. */
+/* The same for what depends on the closures that may be called: empty again when there are more. */
 void **ir_memo_closures(World *w, const void *owner, const char *name, const void *facts, size_t n);
 #endif

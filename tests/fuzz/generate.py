@@ -598,7 +598,7 @@ class Gen:
         a, b = self.split(n, 2)
         if self.chance(0.4):
             u = self.some_type()
-            return E(t, "[ ", self.expr(t[1], inner.bind((i, u)), a), f" | {i} in ", E(arr(u, k), "(", self.expr(arr(u, k), s, b), ")"), " ]")
+            return E(t, "[ ", self.expr(t[1], inner.bind((i, u)), a), f" | {i} in ", E(arr(u, k), "(", self.expr(arr(u, k), s.frozen(), b), ")"), " ]")
         if self.chance(0.3):
             u = self.some_type()
             return E(t, f"(map (fun ({i} : {type_text(u)}) -> ", self.expr(t[1], s.closed().often(k).bind((i, u)), a), ") ",
@@ -737,13 +737,15 @@ class Gen:
 
     def float_rule(self, t, s, n):
         """A call of a function with a rule of its own, made for the purpose."""
-        if s.modes or len(self.p.defs) > 5:
+        if len(self.p.defs) > 5:
             return None
         a, b = self.split(n, 2)
         u, f, y, d = self.diff_type(), self.name(f"r{self.p.number}_"), self.name(), self.name("d")
         body = self.bounded(F, Scope(tuple(v for v in s.vars if v[0] in self.top)).bind((y, u)), a)
         T = type_text(u)
-        if self.chance(0.6):
+        pullback = self.chance(0.6)
+        self.p.tags.add((s.modes, "pullback rule" if pullback else "tangent rule"))
+        if pullback:
             rule = [f"\npullback {f} {y} = vjp (fun ({y} : {T}) -> ", body, f") {y}"]
         else:
             rule = [f"\ntangent {f} {y} {d} = jvp (fun ({y} : {T}) -> ", body, f") {y} {d}"]
@@ -789,4 +791,6 @@ class Gen:
 
 
 def program(number, seed, size):
-    return Gen(number, seed, size).program()
+    """Most are small, some of that size: costs grow faster than sizes."""
+    share = random.Random(f"size {seed}/{number}").random()
+    return Gen(number, seed, 3 + int((size - 3) * share ** 2)).program()

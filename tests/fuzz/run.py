@@ -1,23 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs random programs in every mode and compares their derivatives with each other and with central differences.
+"""Runs random programs in every mode and compares the values, and their derivatives with each other and with central differences.
 
 usage: run.py --atled EXE [--programs N | --seconds S] [--seed N] [--first N] [--size N] [--batch N] [--jobs N]
-              [--evaluator] [--coverage] [--stop] [--only N]
+              [--lines N] [--evaluator] [--coverage] [--stop] [--only N]
 
-For each program of generate.py: value; gradient by reverse mode; directional derivative by forward mode, equal to the inner
-product; Hessian-vector products by reverse over reverse, forward over reverse and reverse over forward, all equal; forward over
-forward; central differences, loosely; and effects happen in each derivative as in a plain evaluation. All that in the
-evaluator and in machine code, with equal numbers, and in strict mode, where they must be equal to the last bit.
-Many programs share a file, since starting and compiling cost more than running; files take the levels 0 and 3 of machine code in turn.
+For each program of generate.py, in the evaluator: value; gradient by reverse mode; directional derivative by forward mode, equal
+to the inner product; Hessian-vector products by reverse over reverse, forward over reverse and reverse over forward, all equal;
+forward over forward; central differences, loosely; and effects happen in each derivative as in a plain evaluation.
+Then the same in machine code of the levels 0 and 3 in strict mode, equal to the last bit, and for every fifth file in machine
+code that isn't strict, with equal numbers. Many programs share a file, since starting costs more than running.
 
+Compiling costs most by far, and a few programs most of that. So which sections (value, gradient, …) of a program are compiled is
+drawn by lot from seed and number: those of up to --lines lines of lowered code always at level 3, larger ones in proportion,
+so that no kind of program is left out; five times as many lines at level 0. --lines=0: everything.
+
+A program may be refused where it takes derivatives of itself (how often isn't known when it is compiled); it doesn't count.
 A program that fails is made smaller while it fails in the same way, and written to fuzz-SEED-NUMBER.atl; running that shows it.
-Prints what was covered: each kind of IR node, and each production under each derivative operator (all of it with --coverage).
+Prints what was covered (coverage.py): kinds of IR nodes, and constructs under derivative operators; in full with --coverage.
 --only N: program N alone. --stop: end at the first difference. --evaluator: no machine code. Exit status 1: there was a difference."""
 import argparse
 import collections
 import concurrent.futures
 import os
+import random
 import re
 import subprocess
 import sys
@@ -25,35 +31,46 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import coverage  # noqa: E402
 import generate  # noqa: E402
 import shrink  # noqa: E402
 
 EVALUATOR, STRICT = ("evaluator", ["--jit=off"], "3"), ("strict evaluator", ["--jit=off", "--strict-fp"], "3")
-NATIVE = [[(f"native {level}", ["--jit=always"], level), (f"strict native {level}", ["--jit=always", "--strict-fp"], level)]
-          for level in "03"]
-CHECKS = """print $"@K value {fK xK}"
-let (yK, gK) = value_and_grad fK xK
-print $"@K grad {yK} {floats gK}"
-let (zK, dK) = jvp fK xK uK
-print $"@K jvp {zK} {dK}"
-print $"@K inner {inner gK uK}"
-print $"@K rr {floats (grad (fun p -> inner (grad fK p) uK) xK)}"
-print $"@K fr {floats (snd (jvp (grad fK) xK uK))}"
-print $"@K rf {floats (grad (fun p -> snd (jvp fK p uK)) xK)}"
-print $"@K ff {snd (jvp (fun p -> snd (jvp fK p uK)) xK vK)}"
-print $"@K directions {floats uK} {floats vK}"
-let cK h = (fK (xK + h * uK) - fK (xK - h * uK)) / (2.0 * h)
-print $"@K central {cK 1e-4} {cK 1e-5} {cK 1e-6} {cK 1e-3}"
-let eK h = (inner (grad fK (xK + h * uK)) vK - inner (grad fK (xK - h * uK)) vK) / (2.0 * h)
-print $"@K central2 {eK 1e-4} {eK 1e-5} {eK 1e-6} {eK 1e-3}"
-"""
-SECTIONS = re.findall(r'"@K (\w+)', CHECKS)
+NATIVE = {level: (f"native {level}", ["--jit=always"], level) for level in "03"}
+STRICT_NATIVE = {level: (f"strict native {level}", ["--jit=always", "--strict-fp"], level) for level in "03"}
+# What is printed of a program, one item of source each; machine code is compared with the evaluator in the first table.
+COMPILED = {
+    "value": "{fK xK}",
+    "grad": "{let (y, g) = value_and_grad fK xK in (y, floats g)}",
+    "jvp": "{jvp fK xK uK}",
+    "rr": "{floats (grad (fun p -> inner (grad fK p) uK) xK)}",
+    "fr": "{floats (snd (jvp (grad fK) xK uK))}",
+    "rf": "{floats (grad (fun p -> snd (jvp fK p uK)) xK)}",
+    "ff": "{snd (jvp (fun p -> snd (jvp fK p uK)) xK vK)}",
+}
+OTHERS = {
+    "directions": "{floats uK} {floats vK}",
+    "central": "{map (fun h -> (fK (xK + h * uK) - fK (xK - h * uK)) / (2.0 * h)) [1e-4, 1e-5, 1e-6, 1e-3]}",
+    "central2": "{map (fun h -> (inner (grad fK (xK + h * uK)) vK - inner (grad fK (xK - h * uK)) vK) / (2.0 * h)) "
+                "[1e-4, 1e-5, 1e-6, 1e-3]}",
+}
+SECOND = 4  # of so many programs one has central differences of its gradient too
+REFUSED = re.compile("can't be differentiated: .*takes derivatives of itself")
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)(?![\w.])")
 EXACT, LOOSE = 1e-9, 1e-5
 
 
-def source(programs):
-    return generate.PREAMBLE + "".join("\n" + p.text() + CHECKS.replace("K", str(p.number)) for p in programs)
+def all_sections(p):
+    return [name for name in [*COMPILED, *OTHERS] if name != "central2" or p.number % SECOND == 0]
+
+
+def source(programs, sections):
+    """The programs, each with what is to be printed of it; sections: number -> names."""
+    out = [generate.PREAMBLE]
+    for p in programs:
+        text = "".join(f'print $"@K {name} {COMPILED.get(name) or OTHERS[name]}"\n' for name in sections[p.number])
+        out.append("\n" + p.text() + text.replace("K", str(p.number)))
+    return "".join(out)
 
 
 # ---- Running -----------------------------------------------------------------------------------------
@@ -61,7 +78,7 @@ class Output:
     """What a run printed of one program: the numbers of each section, the effects before it, and the text."""
 
     def __init__(self):
-        self.numbers, self.effects, self.lines = {}, {}, []
+        self.numbers, self.effects, self.lines = {}, {}, {}
 
 
 def execute(exe, mode, text, limit=120):
@@ -85,23 +102,23 @@ def execute(exe, mode, text, limit=120):
         out = outputs[int(m[1])]
         out.numbers[m[2]] = [float(x) for x in NUMBER.findall(m[3])]
         out.effects[m[2]], effects = effects, []
-        out.lines.append(line)
+        out.lines[m[2]] = line
     return r.returncode, outputs, r.stderr
 
 
-def run_all(exe, mode, programs, failures):
+def run_all(exe, mode, programs, sections, failures):
     """Outputs by number; those programs that don't get to their end are found by halving and put into failures."""
     if not programs:
         return {}
-    status, outputs, error = execute(exe, mode, source(programs), 20 + 10 * len(programs))
-    if status == 0 and all(len(outputs[p.number].numbers) == len(SECTIONS) for p in programs):
+    status, outputs, error = execute(exe, mode, source(programs, sections), 20 + 10 * len(programs))
+    if status == 0 and all(len(outputs[p.number].numbers) == len(sections[p.number]) for p in programs):
         return outputs
     if len(programs) == 1:
         lines = [x for x in error.splitlines() if "warning" not in x] or [""]
         failures.append((programs[0], f"{mode[0]}: status {status}", signature(error), error or lines[0]))
         return {}
     half = len(programs) // 2
-    return {**run_all(exe, mode, programs[:half], failures), **run_all(exe, mode, programs[half:], failures)}
+    return {**run_all(exe, mode, programs[:half], sections, failures), **run_all(exe, mode, programs[half:], sections, failures)}
 
 
 def signature(error):
@@ -150,8 +167,8 @@ def problems(p, out):
     if len(gradient) != k:
         return wrong + ["size of grad"]
     size = max([0.01] + [abs(a * b) for a, b in zip(gradient, u)])
-    same("jvp", n["jvp"][1:], n["inner"], size)
-    same("inner", n["inner"], [product(gradient, u)], size)
+    slope = product(gradient, u)
+    same("jvp", n["jvp"][1:], [slope], size)
     for name in ("fr", "rf"):
         same(name, n[name], n["rr"])
     curved = product(n["rr"], v)
@@ -162,85 +179,101 @@ def problems(p, out):
     if any(x != x for x in gradient + n["rr"]):
         return wrong + ["not a number"]
     if p.central and finite(gradient + n["rr"]):
-        if not any(near([c], n["inner"], LOOSE, size) for c in n["central"]):
+        if not any(near([c], [slope], LOOSE, size) for c in n["central"]):
             wrong.append("central")
-        if not any(near([c], [curved], 10 * LOOSE, size2) for c in n["central2"]):
+        if "central2" in n and not any(near([c], [curved], 10 * LOOSE, size2) for c in n["central2"]):
             wrong.append("central2")
     return wrong
 
 
-def different(a, b):
-    """Sections in which two modes differ."""
-    out = []
-    for name in SECTIONS:
-        x, y = a.numbers[name], b.numbers[name]
-        central = name.startswith("central")
-        if a.effects[name] != b.effects[name] or not near(x, y, LOOSE if central else EXACT, 1.0 if central else 0.01):
-            out.append(name)
-    return out
-
-
-def compare(programs, mode, base, other, failures):
+def compare(programs, mode, sections, base, other, failures):
+    """Machine code with the evaluator: numbers, or in strict mode the text."""
     for p in programs:
         if p.number not in base or p.number not in other:
             continue
-        a, b = base[p.number], other[p.number]
-        if "strict" in mode[0]:
-            bad = [x for x, y in zip(a.lines, b.lines) if x != y]
-        else:
-            bad = different(a, b)
+        a, b, bad = base[p.number], other[p.number], []
+        for name in sections[p.number]:
+            same = a.lines[name] == b.lines[name] if "strict" in mode[0] else near(a.numbers[name], b.numbers[name], EXACT)
+            if not same or a.effects[name] != b.effects[name]:
+                bad.append(f"{a.lines[name]} / {b.lines[name]}")
         if bad:
             failures.append((p, f"{mode[0]} differs from the evaluator", "", " ".join(bad)[:300]))
 
 
-def run_batch(options, numbers):
-    programs = [generate.program(k, options.seed, options.size) for k in numbers]
-    failures = []
-    plain = run_all(options.atled, EVALUATOR, programs, failures)
-    programs = [p for p in programs if p.number in plain]
-    for p in programs:
-        wrong = problems(p, plain[p.number])
-        if wrong:
-            failures.append((p, "derivatives", wrong[0], ", ".join(wrong)))
-    if not options.evaluator:
-        strict = run_all(options.atled, STRICT, programs, failures)
-        for native, base in zip(NATIVE[numbers[0] // options.batch % 2], (plain, strict)):
-            compare(programs, native, base, run_all(options.atled, native, programs, failures), failures)
-    return programs, failures
-
-
-# ---- Coverage ----------------------------------------------------------------------------------------
-def node_kinds(exe, programs):
-    """How often each kind of IR node stands in the final form, and what kinds there are."""
+# ---- What is compiled ----------------------------------------------------------------------------------
+def costs(exe, programs):
+    """Lines of lowered code of each section, with the functions it calls: number -> name -> lines."""
+    names = {p.number: list(COMPILED) for p in programs}
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "fuzz.atl")
         with open(path, "w", encoding="utf-8") as f:
-            f.write(source(programs))
-        counts = collections.Counter()
-        for stage in ("optimised", "final"):
-            r = subprocess.run([exe, "ir", f"--stage={stage}", path], capture_output=True, text=True, timeout=120)
-            for m in re.finditer(r"^ *%\d+ : .*? = (\S+)(?: (\S+))?", r.stdout, re.M):
-                counts[m[1] + " " + m[2] if m[1] == "rt" else m[1]] += 1
-    return counts
+            f.write(source(programs, names))
+        text = subprocess.run([exe, "ir", "--stage=lowered", path], capture_output=True, text=True, timeout=300).stdout
+    own, calls, printers = [], [], []
+    for k, part in enumerate(re.split(r"^func ", text, flags=re.M)[1:]):
+        own.append(part.count("\n"))
+        calls.append({int(c) for c in re.findall(r"CALL (\d+)", part)})
+        if re.match(r".* -> 0 .*entry\n", part):  # no result: it prints
+            printers.append(k)
+    entry = dict(zip(((p.number, name) for p in programs for name in COMPILED), printers))
+
+    def reached(k, seen):
+        if k not in seen:
+            seen.add(k)
+            for c in calls[k]:
+                reached(c, seen)
+        return seen
+
+    return {p.number: {name: sum(own[k] for k in reached(entry[p.number, name], set())) for name in COMPILED} for p in programs}
 
 
-def all_kinds():
-    path = os.path.join(os.path.dirname(__file__), "..", "..", "src", "ir", "ops.def")
-    with open(path, encoding="utf-8") as f:
-        return re.findall(r'OP\(\w+, "([^"]+)"', f.read())
+def drawn(options, programs, lines, level):
+    """Which sections are compiled: number -> names."""
+    limit = options.lines * (5 if level == "0" else 1)
+    out = {}
+    for p in programs:
+        rng = random.Random(f"{options.seed}/{p.number}/{level}")
+        lots = [(rng.random(), name) for name in COMPILED]
+        out[p.number] = [name for lot, name in lots if not limit or lot * lines[p.number][name] < limit]
+    return out
 
 
-def print_coverage(options, tags, kinds, done):
-    missing = [k for k in all_kinds() if not kinds[k] and k not in ("param", "global", "rt")]
-    print(f"IR nodes: {len([k for k in all_kinds() if kinds[k]])} kinds of {len(all_kinds())} seen; not: {' '.join(missing)}")
-    modes = sorted({m for m, _ in tags}, key=lambda m: (len(m), m))
-    constructs = sorted({c for _, c in tags})
-    print(f"{len(tags)} pairs of (derivative operators around, production); each program also in all modes from outside")
-    if options.coverage:
-        print("\n".join(f"  {n:7} {k}" for k, n in kinds.most_common()))
-        for c in constructs:
-            row = "  ".join(f"{'/'.join(m) or '-'} {tags[m, c]}" for m in modes if tags[m, c])
-            print(f"  {c:28} {row}")
+def compare_native(options, programs, index, failures, counts):
+    """The evaluator runs the same source: the order in which derivatives add up may depend on all that a file computes."""
+    lines = costs(options.atled, programs)
+    kinds = [(STRICT_NATIVE["0"], STRICT), (STRICT_NATIVE["3"], STRICT)]
+    if index % 5 == 0:
+        kinds.append((NATIVE["03"[index // 5 % 2]], EVALUATOR))
+    for mode, evaluator in kinds:
+        names = drawn(options, programs, lines, mode[2])
+        chosen = [p for p in programs if names[p.number]]
+        base = run_all(options.atled, evaluator, chosen, names, failures)
+        other = run_all(options.atled, mode, chosen, names, failures)
+        compare(chosen, mode, names, base, other, failures)
+        counts[mode[0], "programs"] += len(other)
+        counts[mode[0], "sections"] += sum(len(names[p.number]) for p in chosen)
+
+
+class Batch:
+    """Some programs, run in every mode."""
+
+    def __init__(self, options, numbers):
+        index = numbers[0] // options.batch
+        programs = [generate.program(k, options.seed, options.size) for k in numbers]
+        self.failures, self.counts, ended = [], collections.Counter(), []
+        everything = {p.number: all_sections(p) for p in programs}
+        plain = run_all(options.atled, EVALUATOR, programs, everything, ended)
+        self.refused = [f[0] for f in ended if REFUSED.search(f[3])]
+        self.failures += [f for f in ended if f[0] not in self.refused]
+        self.programs = [p for p in programs if p.number in plain]
+        for p in self.programs:
+            wrong = problems(p, plain[p.number])
+            if wrong:
+                self.failures.append((p, "derivatives", wrong[0], ", ".join(wrong)))
+        if not options.evaluator and self.programs:
+            compare_native(options, self.programs, index, self.failures, self.counts)
+        sampled = index % 10 == 0 or options.only is not None
+        self.kinds = coverage.node_kinds(options.atled, source(self.programs, everything)) if sampled else None
 
 
 # ---- The driver --------------------------------------------------------------------------------------
@@ -249,24 +282,56 @@ def report(options, failure):
     small = shrink.shrink(p, lambda q: fails_so(options, q, kind, sign), options.effort)
     path = os.path.abspath(f"fuzz-{options.seed}-{p.number}.atl")
     with open(path, "w", encoding="utf-8") as f:
-        f.write(f"# Seed {options.seed}, program {p.number}: {kind}: {sign}\n" + source([small]))
+        f.write(f"# Seed {options.seed}, program {p.number}: {kind}: {sign}\n" + source([small], {p.number: all_sections(p)}))
     print(f"program {p.number}: {kind}: {detail.strip()[:600]}\n  smaller: {path}", flush=True)
 
 
 def fails_so(options, p, kind, sign):
     """Does the program fail in the same way?"""
-    mode = next((m for m in [EVALUATOR, STRICT] + NATIVE[0] + NATIVE[1] if kind.startswith(m[0])), EVALUATOR)
+    native = [*NATIVE.values(), *STRICT_NATIVE.values()]
+    mode = next((m for m in [EVALUATOR, STRICT] + native if kind.startswith(m[0])), EVALUATOR)
+    sections = {p.number: list(COMPILED) if mode in native else all_sections(p)}
     failures = []
-    out = run_all(options.atled, mode, [p], failures)
+    out = run_all(options.atled, mode, [p], sections, failures)
     if ": status" in kind:
         return any(f[1] == kind and f[2] == sign for f in failures)
     if failures:
         return False
     if kind == "derivatives":
         return sign in problems(p, out[p.number])
-    base = run_all(options.atled, STRICT if "strict" in mode[0] else EVALUATOR, [p], failures)
-    compare([p], mode, base, out, failures)
+    base = run_all(options.atled, STRICT if "strict" in mode[0] else EVALUATOR, [p], sections, failures)
+    compare([p], mode, sections, base, out, failures)
     return any(f[1] == kind for f in failures)
+
+
+class Campaign:
+    """What all batches gave."""
+
+    def __init__(self, options):
+        self.options, self.start = options, time.time()
+        self.done = self.refused = self.failed = 0
+        self.counts, self.seen, self.covered = collections.Counter(), collections.Counter(), coverage.Coverage()
+
+    def add(self, batch):
+        self.done += len(batch.programs)
+        self.refused += len(batch.refused)
+        self.failed += len(batch.failures)
+        self.counts.update(batch.counts)
+        self.covered.add(batch.programs, batch.kinds)
+        for f in batch.failures:
+            self.seen[f[1:3]] += 1
+            if self.seen[f[1:3]] <= 2 and self.options.effort:
+                report(self.options, f)
+            else:
+                print(f"program {f[0].number}: {f[1]}: {f[2] or f[3][:80]}", flush=True)
+        if self.done // 1000 != (self.done - len(batch.programs)) // 1000:
+            print(f"… {self.done} programs, {time.time() - self.start:.0f} s", flush=True)
+
+    def summary(self):
+        for name in dict.fromkeys(k[0] for k in self.counts):
+            print(f"{name}: {self.counts[name, 'programs']} programs, {self.counts[name, 'sections']} sections")
+        print(f"{self.done} programs, seed {self.options.seed}, size {self.options.size}, {time.time() - self.start:.0f} s: "
+              f"{self.failed} differences, {self.refused} refused")
 
 
 def arguments():
@@ -276,9 +341,10 @@ def arguments():
     a.add_argument("--seconds", type=float)
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--first", type=int, default=0)
-    a.add_argument("--size", type=int, default=25)
-    a.add_argument("--batch", type=int, default=10)
-    a.add_argument("--jobs", type=int, default=2)
+    a.add_argument("--size", type=int, default=20, help="of the largest programs")
+    a.add_argument("--batch", type=int, default=20)
+    a.add_argument("--jobs", type=int, default=1)
+    a.add_argument("--lines", type=int, default=20)
     a.add_argument("--effort", type=int, default=300, help="runs to make a failing program smaller")
     a.add_argument("--only", type=int)
     for flag in ("--evaluator", "--coverage", "--stop"):
@@ -286,48 +352,29 @@ def arguments():
     options = a.parse_args()
     options.atled = os.path.abspath(options.atled)
     if options.only is not None:
-        options.first, options.programs, options.batch = options.only, 1, 1
+        options.first, options.programs, options.batch, options.lines = options.only, 1, 1, 0
     return options
 
 
 def main():
     options = arguments()
-    start = time.time()
-    end = start + options.seconds if options.seconds else None
-    count = options.programs or (10 ** 9 if end else 200)
-    tags, kinds, done, failed, seen = collections.Counter(), collections.Counter(), 0, 0, collections.Counter()
-    batches = ([*range(k, min(k + options.batch, options.first + count))]
-               for k in range(options.first, options.first + count, options.batch))
+    campaign = Campaign(options)
+    end = time.time() + options.seconds if options.seconds else None
+    last = options.first + (options.programs or (10 ** 9 if end else 200))
+    batches = iter([*range(k, min(k + options.batch, last))] for k in range(options.first, last, options.batch))
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        under_way = set()
-        for numbers in batches:
-            under_way.add(pool.submit(run_batch, options, numbers))
-            while under_way and (len(under_way) >= options.jobs):
-                ready, under_way = concurrent.futures.wait(under_way, return_when=concurrent.futures.FIRST_COMPLETED)
-                for r in ready:
-                    done, failed = account(options, r.result(), tags, kinds, seen, done, failed)
-            if (end and time.time() > end) or (failed and options.stop):
-                break
-        for r in under_way:
-            done, failed = account(options, r.result(), tags, kinds, seen, done, failed)
-    print_coverage(options, tags, kinds, done)
-    print(f"{done} programs, seed {options.seed}, {time.time() - start:.0f} s: {failed} differences")
-    sys.exit(1 if failed else 0)
-
-
-def account(options, result, tags, kinds, seen, done, failed):
-    programs, failures = result
-    for p in programs:
-        tags.update(p.tags)
-    if done == 0 or options.coverage and done < 200:
-        kinds.update(node_kinds(options.atled, programs))
-    for f in failures:
-        seen[f[1:3]] += 1
-        if seen[f[1:3]] <= 2:
-            report(options, f)
-        else:
-            print(f"program {f[0].number}: {f[1]}: {f[2] or f[3][:80]}", flush=True)
-    return done + len(programs), failed + len(failures)
+        waiting = {pool.submit(Batch, options, numbers) for _, numbers in zip(range(options.jobs), batches)}
+        while waiting:
+            ready, waiting = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
+            for r in ready:
+                campaign.add(r.result())
+                over = (end and time.time() > end) or (campaign.failed and options.stop)
+                numbers = None if over else next(batches, None)
+                if numbers:
+                    waiting.add(pool.submit(Batch, options, numbers))
+    campaign.covered.print(options.coverage)
+    campaign.summary()
+    sys.exit(1 if campaign.failed else 0)
 
 
 if __name__ == "__main__":

@@ -202,14 +202,14 @@ static void unknown_functions(void) {
   /* unknown: a graph that applies its parameter */
   t = ir_target(w, p(3, fun), p(1, F), NULL, 0);
   CHECK(t.g->nparams == 2 && t.g->result->op == OP_APPLY && t.args[1] == p(3, fun));
-  Func *none = ir_dispatcher(w, fun, "unknown");
+  Func *none = ir_dispatcher(w, fun, "unknown", "unfinished");
   CHECK(none->graph->result->op == OP_FAIL);
   IrType *one[1] = {F};
   ir_register_closures(w, ir_graph(w, one, 1, ir_checkpoint(w, f, k, NULL, 0), NULL));
-  CHECK(ir_dispatcher(w, fun, "unknown") == none); /* applied where it is made, it doesn't escape */
+  CHECK(ir_dispatcher(w, fun, "unknown", "unfinished") == none); /* applied where it is made, it doesn't escape */
   ir_register_closures(w, ir_graph(w, one, 1, f, NULL));
-  Func *d = ir_dispatcher(w, fun, "unknown");
-  CHECK(d != none && d == ir_dispatcher(w, fun, "unknown"));
+  Func *d = ir_dispatcher(w, fun, "unknown", "unfinished");
+  CHECK(d != none && d == ir_dispatcher(w, fun, "unknown", "unfinished"));
   CHECK(!ir_verify(w, d->graph));
   const Node *r = d->graph->result;
   CHECK(r->op == OP_SWITCH && r->ops[0]->op == OP_IEQ);
