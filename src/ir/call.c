@@ -44,7 +44,8 @@ static Node *instantiate_node(World *w, Node *n, const int *operands, size_t bas
     ops[i] = t->scratch.data[base + (size_t)operands[i]];
     same &= ops[i] == n->ops[i];
   }
-  if (site && (n->site || n->ngraphs)) return with_site(w, n, ops, graphs, site);
+  bool place = n->site || n->ngraphs || n->op == OP_FAIL; /* a failure without one is where it is inlined */
+  if (site && place) return with_site(w, n, ops, graphs, site);
   if (same && !w->renormalise) return n;
   return ir_rebuild(w, n, ops, n->graphs);
 }

@@ -50,7 +50,7 @@ static void register_graph(void *user, Graph *g) {
   if (g->result->op == OP_CLOSURE) ir_register_closure(w, g->result);
 }
 
-void ir_register_closures(World *w, Graph *g) { ir_walk_graphs(w, g, true, register_graph, w); }
+void ir_register_closures(World *w, Graph *g) { ir_walk_rules(w, g, register_graph, w); }
 
 static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
   Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
@@ -103,6 +103,6 @@ Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfi
   Node *fail = ir_fail(w, result, ir_string(w, sym_of(w->syms, busy ? unfinished : unknown)), 0);
   ir_func_finish(w, f, dispatch(w, c, ts, n, fail));
   f->recursive = false;
-  ir_walk_graphs(w, f->graph, true, find_unknown, &f->recursive);
+  ir_walk_rules(w, f->graph, find_unknown, &f->recursive);
   return f;
 }

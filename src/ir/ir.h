@@ -306,9 +306,10 @@ void region_close_arms(Region **rs, Node **results, int n, Graph **arms, Node **
 /* ---- Walking and checking ------------------------------------------------------------- */
 /* Nodes of g in dependency order (operands first), without nested graphs. Returns the count. */
 int ir_order(Arena *a, const Graph *g, Node ***out);
-/* Calls fn for each graph reachable from g, through nested graphs and called functions and, where `rules`
- * says so, through the derivative rules of those, each once. */
-void ir_walk_graphs(World *w, Graph *g, bool rules, void (*fn)(void *user, Graph *g), void *user);
+/* Calls fn for each graph reachable from g, through nested graphs and called functions, each once. */
+void ir_walk_graphs(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
+/* The same, through the derivative rules of those functions too. */
+void ir_walk_rules(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
 typedef struct OpCounts { int scalar, arrays, loops, closures, calls, applies, allocations, total; } OpCounts;
 OpCounts ir_count(World *w, Graph *g);
 /* NULL, or what is wrong. */

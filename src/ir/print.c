@@ -13,7 +13,7 @@ static void reach(Walk *k, Graph *g) {
   vec_push(k->w->arena, k->todo, g);
 }
 
-void ir_walk_graphs(World *w, Graph *g, bool rules, void (*fn)(void *user, Graph *g), void *user) {
+static void walk(World *w, Graph *g, bool rules, void (*fn)(void *user, Graph *g), void *user) {
   Walk k = {.w = w};
   map_init(&k.seen, w->arena);
   reach(&k, g);
@@ -31,6 +31,9 @@ void ir_walk_graphs(World *w, Graph *g, bool rules, void (*fn)(void *user, Graph
     }
   }
 }
+
+void ir_walk_graphs(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user) { walk(w, g, false, fn, user); }
+void ir_walk_rules(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user) { walk(w, g, true, fn, user); }
 
 /* ---- Counts --------------------------------------------------------------------------- */
 static void count_node(OpCounts *c, const Node *n) {
@@ -56,7 +59,7 @@ static void count_graph(void *user, Graph *g) {
 
 OpCounts ir_count(World *w, Graph *g) {
   OpCounts c = {0};
-  ir_walk_graphs(w, g, false, count_graph, &c);
+  ir_walk_graphs(w, g, count_graph, &c);
   return c;
 }
 
@@ -147,7 +150,7 @@ void ir_print(World *w, const Graph *g, Str *out) {
   print_graph(w, (Graph *)g, 0, out);
   FuncList l = {.w = w};
   map_init(&l.seen, w->arena);
-  ir_walk_graphs(w, (Graph *)g, false, list_funcs, &l);
+  ir_walk_graphs(w, (Graph *)g, list_funcs, &l);
   for (int i = 0; i < l.all.len; i++) {
     Func *f = l.all.data[i];
     str_printf(out, "\nfunction %s%s\n", f->name ? f->name : "", f->graph ? "" : " (foreign)");

@@ -78,6 +78,7 @@ static Graph *bottom_up(Rewriter *r, Graph *g) {
 }
 
 Graph *rewrite_graph(Rewriter *r, Graph *g) {
+  Tables *t = tables(r->w);
   Graph *done = map_get(&r->graphs, g);
   if (done) return done;
   map_put(&r->busy, g, g);
@@ -86,9 +87,9 @@ Graph *rewrite_graph(Rewriter *r, Graph *g) {
   map_put(&r->graphs, g, out);
   map_put(&r->graphs, out, out);
   map_put(&r->busy, g, NULL);
-  if (g->identity && tables(w)->unfinished) { /* what was made without this candidate isn't all of it */
-    tables(w)->unfinished = false;
-    tables(w)->version++;
+  if (g->identity && t->unfinished) { /* what was made without this candidate isn't all of it */
+    t->unfinished = false;
+    t->version++;
   }
   return out;
 }

@@ -89,6 +89,6 @@ static void verify_graph(void *user, Graph *g) {
 
 const char *ir_verify(World *w, Graph *g) {
   Verify v = {w, NULL};
-  ir_walk_graphs(w, g, true, verify_graph, &v);
+  ir_walk_rules(w, g, verify_graph, &v);
   return v.why;
 }

@@ -40,7 +40,7 @@ Graph *opt_pipeline(World *w, Graph *g, OptStages *stages) {
   g = s.optimised = opt_prune(w, opt_tail(w, simplify(w, g)));
   ir_register_closures(w, g);
   bool ad = false;
-  ir_walk_graphs(w, g, false, holds_ad, &ad);
+  ir_walk_graphs(w, g, holds_ad, &ad);
   if (ad) g = ad_expand(w, g);
   s.differentiated = g;
   w->inline_rules = true;

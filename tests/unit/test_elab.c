@@ -95,7 +95,7 @@ static void verify_one(void *user, Graph *g) {
 static void verify(Bench *b, Graph *g) {
   Verification v = {b, NULL};
   verify_one(&v, g);
-  ir_walk_graphs(b->w, g, true, verify_one, &v);
+  ir_walk_rules(b->w, g, verify_one, &v);
   CHECK_STR(v.wrong ? v.wrong : "fine", "fine");
 }
 
