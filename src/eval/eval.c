@@ -144,7 +144,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
       [LOP_RT] = &&op_RT, [LOP_RETAIN] = &&op_RETAIN, [LOP_RELEASE] = &&op_RELEASE, [LOP_NEW_ARRAY] = &&op_slow, [LOP_GROW] = &&op_GROW,
       [LOP_SET_DIM] = &&op_SET_DIM, [LOP_DIM] = &&op_DIM, [LOP_DATA] = &&op_DATA, [LOP_LOAD] = &&op_LOAD, [LOP_STORE] = &&op_STORE,
       [LOP_VIEW] = &&op_slow, [LOP_UNIQUE] = &&op_slow, [LOP_NEW_BOX] = &&op_slow, [LOP_TAG] = &&scalar_TAG, [LOP_FIELD] = &&op_FIELD,
-      [LOP_SET_FIELD] = &&op_SET_FIELD, [LOP_NEW_CLOSURE] = &&op_slow, [LOP_CAPTURE] = &&op_CAPTURE, [LOP_CLOSURE_ID] = &&scalar_CLOSURE_ID,
+      [LOP_FIELD_AT] = &&op_FIELD_AT, [LOP_NEW_CLOSURE] = &&op_slow, [LOP_CAPTURE] = &&op_CAPTURE, [LOP_CLOSURE_ID] = &&scalar_CLOSURE_ID,
       [LOP_FUNC_ID] = &&op_FUNC_ID, [LOP_ACC_AT] = &&op_slow, [LOP_ACC_SUB] = &&op_slow, [LOP_BAG_GET] = &&op_slow, [LOP_BAG_SUB] = &&op_slow,
       [LOP_BAG_TAKE] = &&op_slow, [LOP_BAG_TAKE_SUB] = &&op_slow, [LOP_BAG_SET] = &&op_slow, [LOP_BAG_SET_SUB] = &&op_slow,
       [LOP_BAG_FILL] = &&op_slow, [LOP_CADD] = &&op_slow, [LOP_NEW_ENV] = &&op_slow, [LOP_ENV_FIELD] = &&op_ENV_FIELD,
@@ -221,7 +221,7 @@ op_DATA: DST.raw = ((const ArrayObj *)A.p)->data; NEXT;
 op_LOAD: DST = ((const Slot *)A.raw)[(pc->b >= 0 ? B.i * pc->imm.i : 0) + pc->c]; NEXT;
 op_STORE: ((Slot *)A.raw)[(pc->b >= 0 ? B.i * pc->imm.i : 0) + pc->c] = DST; NEXT;
 op_FIELD: DST = ((const BoxObj *)A.p)->fields[pc->b]; NEXT;
-op_SET_FIELD: ((BoxObj *)A.p)->fields[pc->b] = DST; NEXT;
+op_FIELD_AT: DST.raw = ((BoxObj *)A.p)->fields + pc->b; NEXT;
 op_CAPTURE: DST = ((const ClosureObj *)A.p)->caps[pc->b]; NEXT;
 op_FUNC_ID: DST.i = (int64_t)m->funcs[pc->imm.i]->id; NEXT;
 op_ENV_FIELD: DST = ((const EnvObj *)A.p)->caps[pc->b]; NEXT;

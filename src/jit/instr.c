@@ -469,7 +469,7 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_NEW_BOX: case LOP_NEW_CLOSURE: case LOP_NEW_ENV: emit_new(k, i); break;
   case LOP_TAG: assign_reg(k, i->dst, call_helper(e, H_TAG, reg(k, i->a), NULL)); break;
   case LOP_FIELD: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(BoxObj, fields)))); break;
-  case LOP_SET_FIELD: assign(k, field_of(k, i, offsetof(BoxObj, fields)), reg(k, i->dst)); break;
+  case LOP_FIELD_AT: assign_reg(k, i->dst, cast(e, address(e, field_of(k, i, offsetof(BoxObj, fields))), e->t_ptr)); break;
   case LOP_CAPTURE: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(ClosureObj, caps)))); break;
   case LOP_ENV_FIELD: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(EnvObj, caps)))); break;
   case LOP_CLOSURE_ID: emit_closure_id(k, i); break;

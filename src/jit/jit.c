@@ -174,6 +174,7 @@ static void set_options(const Work *w) {
    * behind; our own optimiser specialises functions anyway. */
   static const char *const always[] = {"-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
                                        "-fno-asynchronous-unwind-tables", "-fno-ipa-cp", "-fno-ipa-sra",
+                                       "-fno-ipa-modref",
                                        /* it makes endless loops of recursions that shall overflow the stack */
                                        "-fno-optimize-sibling-calls"};
   for (size_t k = 0; k < sizeof always / sizeof *always; k++) g->context_add_command_line_option(ctx, always[k]);

@@ -61,7 +61,7 @@ typedef struct LReg { uint8_t kind; bool owned; } LReg;
   L(NEW_BOX)     /* dst = variant of descs[imm.i], tag b (plain number), fields args, taken */           \
   L(TAG)         /* dst = tag of variant a; 0 for NULL */                                                \
   L(FIELD)       /* dst = field b (plain number) of box a, borrowed */                                   \
-  L(SET_FIELD)   /* field b (plain number) of box a = dst */                                             \
+  L(FIELD_AT)    /* dst (R_RAW) = address of field b (plain number) of box a */                          \
   L(NEW_CLOSURE) /* dst = closure of funcs[imm.i], captures args, taken */                               \
   L(CAPTURE)     /* dst = capture b (plain number) of closure a, borrowed */                             \
   L(CLOSURE_ID)  /* dst = a's function id */                                                             \

@@ -11,7 +11,7 @@
 #include "lower/lower_internal.h"
 
 enum { SELECT_NODES = 4, MAX_TAIL_GROUP = 16 };
-typedef Vec(Func *) TailCalls;
+typedef struct TailCalls { Vec(Func *) funcs; bool conses; } TailCalls;
 
 /* ---- Selection instead of a branch ---- */
 static bool cheap_op(Op op) {
@@ -188,25 +188,33 @@ static Node *tail_node(Sched *s, bool *passed) {
 
 /* Adds the functions that g calls last to `found`, each once. */
 static void find_tail_calls(Lower *m, Graph *g, Map *seen, TailCalls *found) {
-  Node *x = tail_node(sched_of(m, g), NULL);
+  Sched *s = sched_of(m, g);
+  Node *x = tail_node(s, NULL);
   Func *f = x->op == OP_CALL ? x->attr.func : NULL;
+  ConsTail t;
+  if (lower_cons_tail(m, s, &t)) {
+    f = t.call->attr.func;
+    found->conses = true;
+  }
   if (f && f->graph && !map_get(seen, f)) {
     map_put(seen, f, f);
-    vec_push(m->arena, *found, f);
+    vec_push(m->arena, found->funcs, f);
   }
   for (int i = 0; x->op == OP_SWITCH && i < x->ngraphs; i++) find_tail_calls(m, x->graphs[i], seen, found);
 }
 
-bool lower_tail_reaches(Lower *m, Func *from, Func *to) {
+bool lower_tail_reaches(Lower *m, Func *from, Func *to, bool *conses) {
   Map seen;
   map_init(&seen, m->arena);
   TailCalls found = {0};
+  bool reached = false;
   find_tail_calls(m, from->graph, &seen, &found);
-  for (int i = 0; i < found.len && i < MAX_TAIL_GROUP; i++) {
-    if (found.data[i] == to) return true;
-    find_tail_calls(m, found.data[i]->graph, &seen, &found);
+  for (int i = 0; i < found.funcs.len && i < MAX_TAIL_GROUP && (conses || !reached); i++) {
+    reached |= found.funcs.data[i] == to;
+    find_tail_calls(m, found.funcs.data[i]->graph, &seen, &found);
   }
-  return false;
+  if (conses) *conses = found.conses;
+  return reached;
 }
 
 /* Where a tail call of f goes: a place in this function, if f may come back by tail calls to the one it is called from. */
@@ -214,7 +222,7 @@ static TailTarget *tail_target(Fn *fn, Func *f) {
   if (!fn->here || !f->graph) return NULL;
   for (int i = 0; i < fn->targets.len; i++)
     if (fn->targets.data[i].func == f) return &fn->targets.data[i];
-  if (fn->targets.len >= MAX_TAIL_GROUP || !lower_tail_reaches(fn->m, f, fn->here)) return NULL;
+  if (fn->targets.len >= MAX_TAIL_GROUP || !lower_tail_reaches(fn->m, f, fn->here, NULL)) return NULL;
   int n = 0, at = 0;
   for (int k = 0; k < f->nparams; k++) n += lower_slots(fn->m->w, f->params[k]);
   TailTarget t = {f, fn_label(fn), NEW_ARRAY(fn->m->arena, int, n + 1)};
@@ -227,6 +235,10 @@ static TailTarget *tail_target(Fn *fn, Func *f) {
 }
 
 static void return_row(Fn *fn, Row row) {
+  if (fn->root >= 0) {
+    lower_cons_return(fn, row.r[0]);
+    return;
+  }
   fn_emit(fn, LOP_RETURN, -1, -1, -1, -1);
   fn_args(fn, row.r, row.n);
 }
@@ -256,6 +268,12 @@ void lower_body(Fn *fn, Graph *g, Row *params) {
   frame_open(&fr, fn, g, params);
   bool *passed = NEW_ARRAY(fn->m->arena, bool, fr.s->n);
   Node *x = tail_node(fr.s, passed);
+  ConsTail cons = {0};
+  bool conses = fn->root >= 0 && lower_cons_tail(fn->m, fr.s, &cons) && tail_target(fn, cons.call->attr.func);
+  if (conses) {
+    x = cons.call;
+    lower_cons_mark(fr.s, &cons, passed);
+  }
   const TailTarget *target = x->op == OP_CALL ? tail_target(fn, x->attr.func) : NULL;
   bool arms = x->op == OP_SWITCH && x->ngraphs > 1 && !selects(fn->m, x);
   if (!target && !arms) {
@@ -265,6 +283,7 @@ void lower_body(Fn *fn, Graph *g, Row *params) {
   for (int i = 0; i < fr.s->n; i++)
     if (fr.s->order[i] != x && !passed[i]) lower_node(&fr, fr.s->order[i]);
   fr.pos = fr.s->n;
+  if (conses) lower_cons_link(&fr, &cons);
   if (target) {
     jump_to(&fr, tail_target(fn, x->attr.func), x);
     return;

@@ -8,6 +8,7 @@
  *   lower_node.c    frames; scalar nodes, products, sums, closures, calls
  *   lower_array.c   arrays and bags
  *   lower_control.c switches, functions' bodies, tail calls
+ *   lower_cons.c    tail calls modulo constructor
  *   lower_loop.c    loops
  *   ownership.c     liveness on the finished code; puts in RETAIN, RELEASE and CLEAR
  *   print.c, verify.c
@@ -101,6 +102,7 @@ typedef struct Fn {
   int loop_depth;
   Func *here;        /* whose body is being lowered, if it is called last by itself or by others of its group */
   Vec(TailTarget) targets; /* functions whose bodies are part of this one */
+  int root, hole;    /* see lower_cons.c; root -1: none */
 } Fn;
 typedef struct Row { const int *r; int n; } Row;
 /* A loop that writes stacked output number `stack` straight into the block of an enclosing loop. */
@@ -184,8 +186,18 @@ int fn_add(Fn *fn, int a, int b); /* -1 stands for 0 */
 /* lower_control.c */
 Row lower_switch(Frame *fr, Node *x);
 void lower_body(Fn *fn, Graph *g, Row *params); /* ends in RETURN or a jump to the start on every path */
-/* Tail calls may lead from one function to the other. */
-bool lower_tail_reaches(Lower *m, Func *from, Func *to);
+/* Tail calls, also modulo constructor, may lead from one function to the other. `conses`: some are such, or NULL. */
+bool lower_tail_reaches(Lower *m, Func *from, Func *to, bool *conses);
+
+/* lower_cons.c */
+enum { CONS_DEPTH = 4 };
+/* A call around which only constructors stand, outermost first: which operand of each payload leads on to it. */
+typedef struct ConsTail { int n; Node *injs[CONS_DEPTH]; int part[CONS_DEPTH]; Node *call; } ConsTail;
+bool lower_cons_tail(Lower *m, const Sched *s, ConsTail *t);
+void lower_cons_mark(const Sched *s, const ConsTail *t, bool *waits); /* by position: the call and what needs its value */
+void lower_cons_open(Fn *fn);                          /* at the start of a function that has such calls */
+void lower_cons_link(Frame *fr, const ConsTail *t);    /* before the jump: makes the constructors, puts them in the hole */
+void lower_cons_return(Fn *fn, int value);
 
 /* lower_loop.c */
 Row lower_loop(Frame *fr, Node *x);

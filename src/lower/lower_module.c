@@ -194,13 +194,16 @@ static void lower_function(Lower *m, Pending p) {
   Fn *fn = NEW(m->arena, Fn);
   fn->m = m;
   fn->f = p.func;
+  fn->root = -1;
   map_init(&fn->const_rows, m->arena);
   Row *params = NEW_ARRAY(m->arena, Row, p.graph->nparams + 1);
   for (int k = 0; k < p.graph->nparams; k++) {
     const Layout *l = lower_layout(m->w, p.graph->params[k]);
     params[k] = (Row){fn_regs(fn, l), l->n};
   }
-  if (p.source && lower_tail_reaches(m, p.source, p.source)) {
+  bool conses = false;
+  if (p.source && lower_tail_reaches(m, p.source, p.source, &conses)) {
+    if (conses) lower_cons_open(fn);
     open_start(fn, p.source);
     for (int i = 0; i < fn->targets.len; i++) lower_target(fn, fn->targets.data[i]);
   } else {

@@ -48,7 +48,7 @@ static void print_immediate(const LInstr *in, Str *out) {
   case LOP_CHECK_NAT: str_printf(out, " %s", in->imm.text ? in->imm.text : ""); break;
   case LOP_GLOBAL: str_printf(out, " %d.%d", in->a, in->b); break;
   case LOP_FIELD:
-  case LOP_SET_FIELD:
+  case LOP_FIELD_AT:
   case LOP_CAPTURE:
   case LOP_ENV_FIELD: str_printf(out, " .%d", in->b); break;
   case LOP_NEW_BOX: str_printf(out, " %lld tag %d", (long long)in->imm.i, in->b); break;

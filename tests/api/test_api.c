@@ -213,6 +213,36 @@ static void test_who_runs(AtledJit jit) {
   atled_free(vm);
 }
 
+/* A million cells, on a stack that holds a few ten thousand calls: tail calls, also modulo a constructor. */
+static void test_constant_stack(AtledJit jit) {
+  static const char program[] =
+      "type tree = Leaf | Node of tree * int * tree\n"
+      "let rec upto n l = if n = 0 then l else upto (n - 1) (n :: l)\n"
+      "let rec map f l = match l with Nil -> Nil | x :: r -> f x :: map f r\n"
+      "let rec total s l = match l with Nil -> s | x :: r -> total (s + x) r\n"
+      "let rec twice l = match l with Nil -> Nil | x :: r -> x :: x :: twice r\n"
+      "let rec odd l = match l with Nil -> Nil | x :: r -> x :: even r\n"
+      "and even l = match l with Nil -> Nil | _ :: r -> odd r\n"
+      "let rec spine n = if n = 0 then Leaf else Node (Leaf, n, spine (n - 1))\n"
+      "let rec double t = match t with Leaf -> Leaf | Node (l, x, r) -> Node (double l, 2 * x, double r)\n"
+      "let rec last t x = match t with Leaf -> x | Node (_, y, r) -> last r y\n"
+      "let rec broken l = match l with Nil -> fail \"end\" | x :: r -> x :: broken r\n"
+      "let l = upto 1000000 Nil\n"
+      "let sums = (total 0 (map (fun x -> 2 * x) l), total 0 (twice l), total 0 (odd l), last (double (spine 1000000)) 0)\n";
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  config.stack_size = (size_t)8 << 20;
+  AtledVM *vm = atled_new(&config);
+  CHECK(atled_eval(vm, "cells", program) == ATLED_OK);
+  int64_t live = atled_live_objects(vm);
+  CHECK(atled_eval(vm, "check", "if sums <> (1000001000000, 1000001000000, 250000000000, 2) then fail \"sums\"") == ATLED_OK);
+  CHECK(atled_eval(vm, "broken", "broken l") == ATLED_RUNTIME_ERROR);
+  CHECK_STR(atled_error(vm)->kind, "fail");
+  CHECK(atled_live_objects(vm) == live);
+  atled_free(vm);
+}
+
 static void test_allocator(void) {
   AtledConfig config;
   atled_config_init(&config);
@@ -235,6 +265,7 @@ int main(void) {
     test_values((AtledJit)jit);
     test_limits((AtledJit)jit);
     test_who_runs((AtledJit)jit);
+    test_constant_stack((AtledJit)jit);
   }
   test_allocator();
   return check_result();
