@@ -24,6 +24,8 @@ void diags_init(Diags *d, Arena *a, Sources *s) {
   d->sources = s;
 }
 
+bool diags_full(const Diags *d) { return d->errors >= MAX_ERRORS; }
+
 static bool same_span(Span a, Span b) {
   return a.source == b.source && a.start == b.start && a.end == b.end;
 }
@@ -52,7 +54,7 @@ static Diag *add(Diags *d, Severity severity, Span at, const char *code, const c
     strcpy(text + room, "…");
   }
   Diag diag = {.severity = severity, .code = code, .at = at, .message = text};
-  bool full = severity == SEV_ERROR && d->errors >= MAX_ERRORS;
+  bool full = severity == SEV_ERROR && diags_full(d);
   if (full || is_duplicate(d, &diag)) { /* the caller may still set fields of what it gets */
     Diag *unused = NEW(d->arena, Diag);
     *unused = diag;

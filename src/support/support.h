@@ -163,6 +163,8 @@ typedef struct Diags {
   bool incomplete;     /* the source ended where more is needed: the REPL asks for another line */
 } Diags;
 void diags_init(Diags *d, Arena *a, Sources *s);
+/* No more errors are kept: what finds them may stop. */
+bool diags_full(const Diags *d);
 /* Adds a diagnostic and returns it, valid until the next one is added; label, also, hint may be set on it.
  * Message as printf. At most 100 errors are kept. A second error at the very same place is dropped. */
 Diag *diag_error(Diags *d, Span at, const char *code, const char *fmt, ...)

@@ -111,7 +111,7 @@ bool check_program(Checker *c, Module *m, Program *p, Diags *diags, bool transac
   int errors = diags->errors;
   c->diags = diags;
   tc_state_begin(c, m, NULL);
-  for (int i = 0; i < p->items.len;) i = tc_check_items(c, m, p->items.data, i, p->items.len);
+  for (int i = 0; i < p->items.len && !diags_full(diags);) i = tc_check_items(c, m, p->items.data, i, p->items.len);
   c->diags = outer;
   c->s = saved;
   c->at = at;
