@@ -5,6 +5,7 @@
  *     simplify        everything made anew: calls of functions that were unfinished are inlined and specialised now
  *     tail            recursion that is iteration becomes loops
  *     prune           results, carried values and tapes that nobody reads go
+ *     fuse            loops compute themselves what another one made for them to read in order
  *   optimised
  *     ad_expand       derivatives, innermost first (src/ad)
  *   differentiated
@@ -15,6 +16,7 @@
  *     simplify, prune
  *     updates         of two updates of one element the second is enough
  *     checks          those that can't fail go (ranges.h)
+ *     fuse
  *   final           what is lowered
  */
 #ifndef ATLED_OPT_H
@@ -27,6 +29,7 @@ Graph *opt_pipeline(World *w, Graph *g, OptStages *stages);
 Graph *opt_tail(World *w, Graph *g); /* functions that only call themselves last become loops */
 Graph *opt_prune(World *w, Graph *g);
 Graph *opt_updates(World *w, Graph *g); /* of two updates of one element, where nothing reads between them, the second */
+Graph *opt_fuse(World *w, Graph *g);    /* loops that read in order what another one makes */
 Graph *opt_checks(World *w, Graph *g);
 Graph *opt_bags(World *w, Graph *g, bool *changed);
 Graph *opt_dense(World *w, Graph *g, bool *changed);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Arrays that are made only to be read in order: `sum [ e | i < n ]`, `map f (map g a)`.
+ *
+ * The producer is a counted loop with independent iterations whose stacked outputs go to one other loop alone. Where that
+ * loop, the consumer, runs as often and reads each of them at its own index only, its body computes the elements itself.
+ * Nothing is computed twice. At most one of the two may fail: else another of two failures might be reported. */
+#include "ir/ir_internal.h"
+#include "opt/opt.h"
+
+typedef struct Uses { World *w; Map count; } Uses; /* node -> how many operands refer to it */
+
+static void *count_uses(void *user, Graph *g) {
+  World *w = user;
+  Uses *u = NEW(w->temp, Uses);
+  u->w = w;
+  map_init(&u->count, w->temp);
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < nodes[i]->nops; k++)
+      map_put(&u->count, nodes[i]->ops[k], (char *)map_get(&u->count, nodes[i]->ops[k]) + 1);
+  map_put(&u->count, g->result, (char *)map_get(&u->count, g->result) + 1);
+  return u;
+}
+
+static uintptr_t uses(const Uses *u, const Node *x) { return (uintptr_t)map_get(&u->count, x); }
+
+static bool is_map(const Node *loop) {
+  const LoopInfo *l = loop->loop;
+  return loop->op == OP_LOOP && !l->has_cond && l->ncarried + l->naccs == 0;
+}
+
+/* ---- The consumer's side ----------------------------------------------------------------------- */
+typedef struct Fusion {
+  World *w;
+  Node *n, **ops;        /* of the consumer: trip count, the other operands */
+  Node **olds;           /* what these were before the pass, which is what was counted; NULL: the producer's */
+  const LoopInfo *l;
+  Graph *body;
+  Node *producer;
+  bool *fused;           /* per operand: an output of the producer */
+  int slots;
+  Vec(Node *) in, in_olds; /* operands of the new loop, without the trip count */
+  Vec(IrType *) params;
+} Fusion;
+
+/* Is parameter p of the body, an array, read at the loop's index only? */
+static bool read_in_order(const Fusion *f, int p) {
+  GraphBody *b = graph_body(f->w, f->body);
+  if (f->body->result->op == OP_PARAM) return false;
+  for (int i = 0; i < b->n; i++) {
+    const Node *x = b->nodes[i];
+    for (int k = 0; k < x->nops; k++) {
+      if (x->ops[k]->op != OP_PARAM || x->ops[k]->attr.i != p) continue;
+      bool element = x->op == OP_INDEX && k == 0 && x->nops == 2 && x->ops[1]->op == OP_PARAM && x->ops[1]->attr.i == 0;
+      if (!element) return false;
+    }
+  }
+  return true;
+}
+
+static bool is_scalar(const IrType *t) {
+  if (t->kind != T_TUPLE) return t->kind == T_INT || t->kind == T_FLOAT || t->kind == T_BOOL;
+  for (int i = 0; i < t->n; i++)
+    if (!is_scalar(t->args[i])) return false;
+  return true;
+}
+
+/* A trip count that is checked to be the other one may come later than what the loop reads. */
+static bool runs_as_often(const Fusion *f, const Node *producer) {
+  const Node *n = producer->ops[0];
+  if (n == f->n) return true;
+  bool checked = f->n->op == OP_CHECK_SIZE && (f->n->ops[0] == n || f->n->ops[1] == n);
+  return checked && !(producer->graphs[0]->flags & NODE_FAILS);
+}
+
+/* Which operands the consumer can compute; false if some use of the producer's isn't of that kind. */
+static bool find_fused(Fusion *f, const Uses *u) {
+  const Node *before = NULL;
+  uintptr_t outputs = 0;
+  for (int k = f->slots; k < f->slots + f->l->nsliced + f->l->ncaps; k++) {
+    const Node *old = f->olds[k], *x = f->ops[k];
+    if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) continue;
+    if (!runs_as_often(f, x->ops[0]) || (before && (x->ops[0] != f->producer || old->ops[0] != before))) continue;
+    if (uses(u, old) != 1 || x->type->kind != T_ARRAY || !is_scalar(x->type->args[0])) continue;
+    if (k >= f->slots + f->l->nsliced && !read_in_order(f, 1 + k)) continue;
+    f->producer = x->ops[0];
+    before = old->ops[0];
+    f->fused[k] = true;
+    outputs++;
+  }
+  return before && uses(u, before) == outputs;
+}
+
+/* An array that the consumer updates can't be read by it as it was before without a copy. */
+static bool reads_state(const Fusion *f) {
+  for (int k = 1; k < f->producer->nops; k++)
+    for (int s = 0; s < f->slots; s++)
+      if (f->producer->ops[k] == f->ops[s] && f->ops[s]->type->kind == T_ARRAY) return true;
+  return false;
+}
+
+/* ---- The new loop ----------------------------------------------------------------------------------- */
+static Node *add_operand(Fusion *f, Node *x, Node *old, IrType *in_body) {
+  vec_push(f->w->arena, f->in, x);
+  vec_push(f->w->arena, f->in_olds, old);
+  vec_push(f->w->arena, f->params, in_body);
+  return ir_param(f->w, f->params.len - 1, in_body);
+}
+
+/* Elements that the consumer reads are what the producer's body makes. */
+static Node *new_result(Fusion *f, Node **args, Node *elements) {
+  World *w = f->w;
+  Map over;
+  map_init(&over, w->temp);
+  GraphBody *b = graph_body(w, f->body);
+  int first = f->slots + f->l->nsliced;
+  for (int k = f->slots; k < first + f->l->ncaps; k++) {
+    if (!f->fused[k]) continue;
+    Node *e = ir_get(w, elements, (int)f->ops[k]->attr.i);
+    args[1 + k] = k < first ? e : ir_zero(w, f->body->params[1 + k]);
+    for (int i = 0; k >= first && i < b->n; i++)
+      if (b->nodes[i]->op == OP_INDEX && b->nodes[i]->ops[0]->op == OP_PARAM && b->nodes[i]->ops[0]->attr.i == 1 + k)
+        map_put(&over, b->nodes[i], e);
+  }
+  return ir_instantiate_over(w, f->body, args, 0, &over);
+}
+
+static Node *fused_loop(Fusion *f, Site site) {
+  World *w = f->w;
+  const LoopInfo *l = f->l, *made = f->producer->loop;
+  Graph *inner = f->producer->graphs[0];
+  Node **args = NEW_ARRAY(w->arena, Node *, f->body->nparams + 1), **own = NEW_ARRAY(w->arena, Node *, inner->nparams + 1);
+  vec_push(w->arena, f->params, ir_type(w, T_INT));
+  args[0] = own[0] = ir_param(w, 0, ir_type(w, T_INT));
+  LoopInfo info = *l;
+  int sliced = f->slots + l->nsliced;
+  for (int k = 0; k < sliced; k++)
+    if (!f->fused[k]) args[1 + k] = add_operand(f, f->ops[k], f->olds[k], f->body->params[1 + k]);
+  for (int k = 0; k < made->nsliced; k++) own[1 + k] = add_operand(f, f->producer->ops[1 + k], NULL, inner->params[1 + k]);
+  info.nsliced = f->in.len - f->slots;
+  for (int k = sliced; k < sliced + l->ncaps; k++)
+    if (!f->fused[k]) args[1 + k] = add_operand(f, f->ops[k], f->olds[k], f->body->params[1 + k]);
+  for (int k = made->nsliced; k < made->nsliced + made->ncaps; k++)
+    own[1 + k] = add_operand(f, f->producer->ops[1 + k], NULL, inner->params[1 + k]);
+  info.ncaps = f->in.len - f->slots - info.nsliced;
+  Node *result = new_result(f, args, ir_instantiate(w, inner, own, 0));
+  Graph *body = ir_graph(w, f->params.data, f->params.len, result, f->body->name);
+  return ir_loop(w, &info, f->n, f->in.data, body, NULL, site);
+}
+
+/* Consumer `loop` with its producer inside; NULL if it has none. `olds` become those of its operands. */
+static Node *fuse_one(World *w, const Uses *u, Node *loop, Node ***olds) {
+  const LoopInfo *l = loop->loop;
+  Fusion f = {.w = w, .n = loop->ops[0], .ops = loop->ops + 1, .olds = *olds, .l = l, .body = loop->graphs[0], .slots = l->ncarried + l->naccs};
+  f.fused = NEW_ARRAY(w->temp, bool, loop->nops + 1);
+  if (!find_fused(&f, u) || reads_state(&f)) return NULL;
+  if ((f.body->flags & NODE_FAILS) && (f.producer->graphs[0]->flags & NODE_FAILS)) return NULL;
+  Node *made = fused_loop(&f, loop->site);
+  bool as_laid_out = made->op == OP_LOOP && made->nops == f.in.len + 1;
+  for (int k = 0; as_laid_out && k < f.in.len; k++) as_laid_out = made->ops[1 + k] == f.in.data[k];
+  *olds = as_laid_out ? f.in_olds.data : NULL;
+  return made;
+}
+
+static Node *fuse(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  if (n->op != OP_LOOP || n->loop->has_cond) return NULL;
+  Node *loop = rewrite_node(r, n, ops, graphs), **olds = n->ops + 1;
+  bool as_it_was = loop->op == OP_LOOP && loop->nops == n->nops;
+  for (int k = 0; as_it_was && k < n->nops; k++) as_it_was = loop->ops[k] == ops[k];
+  if (!as_it_was) return loop;
+  for (Node *made = loop; made && olds;) {
+    made = fuse_one(user, frame, loop, &olds);
+    if (made) loop = made;
+  }
+  return loop;
+}
+
+Graph *opt_fuse(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .begin = count_uses, .node = fuse}); }
