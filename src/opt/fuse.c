@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Arrays that are made only to be read in order: `sum [ e | i < n ]`, `map f (map g a)`.
  *
- * The producer is a counted loop with independent iterations whose stacked outputs go to one other loop alone. Where that
- * loop, the consumer, runs as often and reads each of them at its own index only, its body computes the elements itself.
- * Nothing is computed twice. At most one of the two may fail: else another of two failures might be reported. */
+ * The producer is a counted loop with independent iterations whose stacked outputs go to one other loop alone. Where
+ * that loop, the consumer, runs as often and reads each of them at its own index only, its body computes the elements
+ * itself. Nothing is computed twice. At most one of the two may fail: else another of two failures might be reported. */
 #include "ir/ir_internal.h"
 #include "opt/opt.h"
 
@@ -152,7 +152,8 @@ static Node *fused_loop(Fusion *f, Site site) {
 /* Consumer `loop` with its producer inside; NULL if it has none. `olds` become those of its operands. */
 static Node *fuse_one(World *w, const Uses *u, Node *loop, Node ***olds) {
   const LoopInfo *l = loop->loop;
-  Fusion f = {.w = w, .n = loop->ops[0], .ops = loop->ops + 1, .olds = *olds, .l = l, .body = loop->graphs[0], .slots = l->ncarried + l->naccs};
+  Fusion f = {.w = w, .n = loop->ops[0], .ops = loop->ops + 1, .olds = *olds, .l = l, .body = loop->graphs[0]};
+  f.slots = l->ncarried + l->naccs;
   f.fused = NEW_ARRAY(w->temp, bool, loop->nops + 1);
   if (!find_fused(&f, u) || reads_state(&f)) return NULL;
   if ((f.body->flags & NODE_FAILS) && (f.producer->graphs[0]->flags & NODE_FAILS)) return NULL;

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Which loops are fused: how many the final graph of a function holds, and that its value is the same.
+
+usage: test_loops.py ATLED
+
+Each case: a function f of an array, its number of loops, its value at [1.0, 2.0, 3.0]."""
+import subprocess, sys, tempfile
+
+ATLED = sys.argv[1]
+CASES = [
+    ("let f (a : float[]) = sum [ x * x | x in a ]", 1, "14.0"),
+    ("let f (a : float[]) = map (fun x -> x + 1.0) (map (fun x -> 2.0 * x) (map (fun x -> x * x) a))", 1, "[3.0, 9.0, 19.0]"),
+    ("let f (a : float[]) = sum (map (fun x -> 2.0 * x) a)", 1, "12.0"),
+    ("let f (a : float[]) = dot [ x + 1.0 | x in a ] [ 2.0 * x | x in a ]", 1, "40.0"),
+    ("let f (a : float[]) = dot (map (fun x -> x + 1.0) a) a", 1, "20.0"),
+    ("let f (a : float[]) = let b = [ (x, x * x) | x in a ] in sum [ let (x, y) = p in x * y | p in b ]", 1, "36.0"),
+    ("let f (a : float[]) =\n  let b = [ 2.0 * x | x in a ] in\n  let mut s = 0.0 in\n"
+     "  for i = 0 to length b - 1 do s <- 0.5 * s + b[i] done;\n  s", 1, "8.5"),
+    # read twice, in another order, or not as often: made once
+    ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum b + dot b b", 3, "68.0"),
+    ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum [ b[length a - 1 - i] * a[i] | i < length a ]", 2, "20.0"),
+    ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum [ b[i] | i < length a / 2 ]", 2, "2.0"),
+    ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum [ sum [ b[j] * a[i] | j < length a ] | i < length a ]", 3, "72.0"),
+    # the second loop changes what the first one read
+    ("let f (a : float[]) =\n  let mut b = a in\n  let c = [ x + b[0] | x in b ] in\n"
+     "  for i = 0 to length a - 1 do b[i] <- c[i] * b[0] done;\n  b", 2, "[2.0, 6.0, 8.0]"),
+    # both may fail: the first failure is reported
+    ("let f (a : float[]) =\n  let b = [ a[int x - 1] | x in a ] in\n  sum [ x / a[int x - 1] | x in b ]", 2, "3.0"),
+]
+
+
+def run(source, *options):
+    with tempfile.NamedTemporaryFile("w", suffix=".atl", encoding="utf-8") as f:
+        f.write(source)
+        f.flush()
+        r = subprocess.run([ATLED, *options, f.name], capture_output=True, text=True, timeout=120)
+        return r.stdout + r.stderr
+
+
+def main():
+    bad = 0
+    for source, loops, value in CASES:
+        got = run(source + "\n", "ir", "--stage=final", "--of=f").count(" = loop ")
+        if got != loops:
+            bad += 1
+            print(f"{source}\n{got} loops, expected {loops}")
+        for mode in ("--jit=off", "--jit=always"):
+            shown = run(f"{source}\nprint (f [1.0, 2.0, 3.0])\n", mode).strip()
+            if shown != value:
+                bad += 1
+                print(f"{source}\n{mode} printed {shown}, expected {value}")
+    sys.exit(1 if bad else 0)
+
+
+main()
