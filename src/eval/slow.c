@@ -141,6 +141,14 @@ static Status bag(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
   return status;
 }
 
+static Status open_box(Rt *rt, const LInstr *in, Slot *r) {
+  BoxObj *b = (BoxObj *)r[in->a].p;
+  for (int k = 0; k < in->nres; k++)
+    if (in->res[k] >= 0) r[in->res[k]] = b->fields[k];
+  rt_open_box(rt, b);
+  return 0;
+}
+
 Status eval_slow(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
   switch (in->op) {
   case LOP_CHECK_SLICE: case LOP_CHECK_SIZE: case LOP_CHECK_ROW: case LOP_CHECK_NONZERO: case LOP_CHECK_NAT: case LOP_ASSERT:
@@ -150,6 +158,8 @@ Status eval_slow(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
     return primitive(rt, m, in, r);
   case LOP_FOREIGN:
     return foreign(rt, m, in, r);
+  case LOP_OPEN:
+    return open_box(rt, in, r);
   case LOP_NEW_ARRAY: case LOP_GROW: case LOP_VIEW: case LOP_UNIQUE: case LOP_NEW_BOX: case LOP_NEW_CLOSURE: case LOP_NEW_ENV:
     return object(rt, m, in, r);
   default:

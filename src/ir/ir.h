@@ -49,6 +49,7 @@ struct IrType {
   const void *key;      /* its declaration: identity with args */
   IrCtor *ctors;        /* filled by whoever interned it first; NULL until then */
   int nctors;
+  bool once;            /* values are mostly taken apart by their only user */
   bool nullable;        /* constructor 0 is the null, which takes no memory */
   IrType *accumulator;  /* cached */
   const void *layout;   /* the runtime's, cached by lowering */

@@ -73,6 +73,7 @@ StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **l
   for (int i = 0; i < f->nparams; i++) t->known[i] = derived[i] && again[i] ? KNOWN_VALUE : KNOWN_NOT;
   IrType *box = ir_variant_type(w, sym_of(w->syms, "tape"), t, NULL, 0);
   box->nctors = 1;
+  box->once = true;
   box->ctors = NEW_ARRAY(w->arena, IrCtor, 1);
   box->ctors[0] = (IrCtor){sym_of(w->syms, "Tape"), ir_type(w, T_UNIT)}; /* until its payload is known */
   declare_stages(w, t, box);

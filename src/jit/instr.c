@@ -260,6 +260,16 @@ static Lv *field_of(const Fn *k, const LInstr *i, size_t fields) {
   return place(k->e, reg(k, i->a), fields + (size_t)i->b * sizeof(Slot), dst_type(k, i));
 }
 
+static void emit_open(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  for (int r = 0; r < i->nres; r++) {
+    if (i->res[r] < 0) continue;
+    Type *t = type_of_kind(e, k->f->regs[i->res[r]].kind);
+    assign_reg(k, i->res[r], load(e, reg(k, i->a), offsetof(BoxObj, fields) + (size_t)r * sizeof(Slot), t));
+  }
+  evaluate(k, CALL_TABLE(e, k->mod, rt_open_box, rv(e, k->rt), reg(k, i->a)));
+}
+
 static void emit_closure_id(Fn *k, const LInstr *i) {
   Rv *fn = load(k->e, reg(k, i->a), offsetof(ClosureObj, fn), k->e->t_ptr);
   assign_reg(k, i->dst, load(k->e, fn, offsetof(RtFunc, id), k->e->t_i64));
@@ -470,6 +480,7 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_TAG: assign_reg(k, i->dst, call_helper(e, H_TAG, reg(k, i->a), NULL)); break;
   case LOP_FIELD: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(BoxObj, fields)))); break;
   case LOP_FIELD_AT: assign_reg(k, i->dst, cast(e, address(e, field_of(k, i, offsetof(BoxObj, fields))), e->t_ptr)); break;
+  case LOP_OPEN: emit_open(k, i); break;
   case LOP_CAPTURE: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(ClosureObj, caps)))); break;
   case LOP_ENV_FIELD: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(EnvObj, caps)))); break;
   case LOP_CLOSURE_ID: emit_closure_id(k, i); break;

@@ -62,6 +62,7 @@ typedef struct LReg { uint8_t kind; bool owned; } LReg;
   L(TAG)         /* dst = tag of variant a; 0 for NULL */                                                \
   L(FIELD)       /* dst = field b (plain number) of box a, borrowed */                                   \
   L(FIELD_AT)    /* dst (R_RAW) = address of field b (plain number) of box a */                          \
+  L(OPEN)        /* res = the fields of box a, which is taken */                                         \
   L(NEW_CLOSURE) /* dst = closure of funcs[imm.i], captures args, taken */                               \
   L(CAPTURE)     /* dst = capture b (plain number) of closure a, borrowed */                             \
   L(CLOSURE_ID)  /* dst = a's function id */                                                             \

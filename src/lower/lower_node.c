@@ -128,7 +128,15 @@ static Row lower_inj(Frame *fr, Node *x) {
   return row;
 }
 
-static void read_fields(Fn *fn, LOp op, Row row, int object) {
+/* Fields of the value of x->ops[0]. What the compiler made for a single use is taken apart by it: its memory is free at once. */
+static void read_fields(Frame *fr, const Node *x, LOp op, Row row, int object) {
+  Fn *fn = fr->fn;
+  const IrType *t = x->ops[0]->type;
+  if (op == LOP_FIELD && row.n && (t->nullable || t->once) && frame_can_take(fr, x->ops[0], object)) {
+    fn_emit(fn, LOP_OPEN, -1, object, -1, -1);
+    fn_results(fn, row.r, row.n);
+    return;
+  }
   for (int i = 0; i < row.n; i++) fn_emit(fn, op, row.r[i], object, i, -1);
 }
 
@@ -140,7 +148,7 @@ static Row lower_uninj(Frame *fr, Node *x) {
   bool env = x->ops[0]->type->kind == T_ENV;
   LOp op = env ? LOP_ENV_FIELD : LOP_FIELD;
   if (!env && !x->ops[0]->type->nullable) {
-    read_fields(fn, op, row, v);
+    read_fields(fr, x, op, row, v);
     return row;
   }
   int cond, other = fn_label(fn), end = fn_label(fn);
@@ -154,7 +162,7 @@ static Row lower_uninj(Frame *fr, Node *x) {
     cond = fn_scalar(fn, OP_IEQ, tag, fn_int(fn, x->attr.i));
   }
   fn_branch(fn, cond, other);
-  read_fields(fn, op, row, v);
+  read_fields(fr, x, op, row, v);
   fn_jump(fn, end);
   fn_place(fn, other);
   fn_zero(fn, x->type, row.r);

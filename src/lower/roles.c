@@ -19,7 +19,7 @@ static const char *const shapes[LOP_COUNT] = {
     [LOP_RELEASE] = "-t----", [LOP_NEW_ARRAY] = "d---r-", [LOP_GROW] = "irr---", [LOP_SET_DIM] = "-rr---",
     [LOP_DIM] = "dr----", [LOP_DATA] = "dr----", [LOP_LOAD] = "brr---", [LOP_STORE] = "trr---",
     [LOP_VIEW] = "drr-r-", [LOP_UNIQUE] = "dt----", [LOP_NEW_BOX] = "d---t-", [LOP_TAG] = "dr----",
-    [LOP_FIELD] = "br----", [LOP_FIELD_AT] = "dr----", [LOP_NEW_CLOSURE] = "d---t-", [LOP_CAPTURE] = "br----",
+    [LOP_FIELD] = "br----", [LOP_OPEN] = "-t---d", [LOP_FIELD_AT] = "dr----", [LOP_NEW_CLOSURE] = "d---t-", [LOP_CAPTURE] = "br----",
     [LOP_CLOSURE_ID] = "dr----", [LOP_FUNC_ID] = "d-----", [LOP_ACC_AT] = "ir--rt", [LOP_ACC_SUB] = "irrtr-",
     [LOP_BAG_GET] = "-rr-rd", [LOP_BAG_SUB] = "drrrr-", [LOP_BAG_TAKE] = "ir--rd", [LOP_BAG_TAKE_SUB] = "irr-rd",
     [LOP_BAG_SET] = "ir--rt", [LOP_BAG_SET_SUB] = "irrtr-", [LOP_BAG_FILL] = "dt--r-", [LOP_CADD] = "dtt---",

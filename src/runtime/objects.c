@@ -222,6 +222,17 @@ void rt_release(Rt *rt, Obj *p) {
   }
 }
 
+void rt_open_box(Rt *rt, BoxObj *b) {
+  const Desc *payload = b->h.desc->args[b->h.tag];
+  if (b->h.rc == 1) {
+    rt->live--;
+    rt_block_free(rt, b, sizeof *b + (size_t)payload->nslots * sizeof(Slot));
+    return;
+  }
+  rt_retain_slots(payload->slots, payload->nslots, b->fields);
+  if (b->h.rc > 0) b->h.rc--;
+}
+
 void rt_retain_slots(const uint8_t *kind, int n, const Slot *s) {
   for (int k = 0; k < n; k++)
     if (kind[k] == SLOT_PTR) rt_retain(s[k].p);

@@ -170,6 +170,8 @@ ArrayObj *rt_unique(Rt *rt, ArrayObj *a);
 /* Makes room for index i in a growable stack of rows of row_slots slots each (dims[0] is set afterwards). */
 ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots);
 BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag);  /* fields to be filled in by the caller at once */
+/* Takes a box whose fields have been read: from then on they hold references of their own. */
+void rt_open_box(Rt *rt, BoxObj *b);
 ClosureObj *rt_new_closure(Rt *rt, RtFunc *fn);
 EnvObj *rt_new_env(Rt *rt, RtFunc *fn);                        /* captures to be filled in by the caller at once */
 /* Calls a closure: args are its own parameters' slots, borrowed; results are owned by the caller. */
