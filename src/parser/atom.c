@@ -354,6 +354,7 @@ static _Noreturn void fail_no_expression(Parser *p) {
   BinOp op;
   if (at(p, TOK_UNDERSCORE)) hint = "`_` is a pattern; an expression needs a name";
   else if (at(p, TOK_BAR)) hint = "an array is written [1, 2]";
+  else if (at(p, TOK_DOT)) hint = "a number begins with a digit: 0.5";
   else if (at(p, TOK_INTERP_MID) || at(p, TOK_INTERP_END)) hint = "a brace that is meant as text is written `{{`";
   else if (operator_of(p->tok->kind, &op) && before && before->kind == TOK_LPAREN)
     hint = "an operator with one operand is written `fun x -> x + 1`";

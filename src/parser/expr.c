@@ -274,6 +274,7 @@ Expr *parse_rule(Parser *p, Span start) {
 static LetBinding *parse_binding(Parser *p) {
   LetBinding *b = NEW(p->arena, LetBinding);
   Span start = token_span(p);
+  int start_pos = p->pos;
   b->mut = accept(p, TOK_MUT);
   if (at(p, TOK_IDENT) && starts_atom_pattern(peek_kind(p, 1))) {
     b->pat = parse_atom_pattern(p);
@@ -283,7 +284,10 @@ static LetBinding *parse_binding(Parser *p) {
     b->pat = parse_pattern(p);
   }
   if (accept(p, TOK_COLON)) b->result = parse_type(p);
+  BinOp op;
+  bool meant_and = start_pos > 0 && p->tokens[start_pos - 1].kind == TOK_AND && operator_of(p->tok->kind, &op);
   expect(p, TOK_EQ, at(p, TOK_ARROW) ? "only `fun` takes `->`: let f x = …"
+                    : meant_and && !at(p, TOK_EQ) ? habit_of_word("and")
                     : at(p, TOK_LT) && b->result ? "an argument of a type stands before it: int list" : NULL);
   b->value = parse_expr(p);
   if (b->nparams) b->value = make_fun(p, b->params, b->nparams, b->value, start);

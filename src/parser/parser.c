@@ -47,14 +47,15 @@ Span expect(Parser *p, TokenKind kind, const char *hint) {
   return span;
 }
 
+static bool at_real_end(const Parser *p) { return at(p, TOK_EOF) && p->item_end == p->ntokens; }
+
 void expect_close(Parser *p, TokenKind kind, Span open, const char *hint) {
   if (accept(p, kind)) return;
+  if (!hint && at(p, TOK_EOF) && !at_real_end(p)) hint = "the next item begins in column 0: is a bracket open before it?";
   fail_expected(p, arena_printf(p->arena, "`%s`", token_text(kind)), hint, open, "to close this bracket");
 }
 
 /* ---- Errors ------------------------------------------------------------------- */
-
-static bool at_real_end(const Parser *p) { return at(p, TOK_EOF) && p->item_end == p->ntokens; }
 
 /* The current token as a message shows it. */
 static const char *found(const Parser *p) {

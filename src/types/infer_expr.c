@@ -8,6 +8,7 @@
  * effect is unified with it. Chains that may be very long (`;`, `let … in`,
  * `else if`) are walked in a loop, so that the C stack doesn't grow with them. */
 #include "types/types_internal.h"
+#include <string.h>
 
 /* ---- Names ------------------------------------------------------------------------ */
 /* The type of the variable; also marks uses whose `inst` is known at the end of their group only. */
@@ -102,6 +103,13 @@ Type *tc_end_body(Checker *c, Body b) {
   return effect;
 }
 
+/* Whether a new line begins between the two. */
+static bool on_other_lines(Checker *c, const Expr *before, const Expr *after) {
+  const char *text = sources_get(c->diags->sources, before->span.source)->text;
+  uint32_t start = before->span.end, end = after->span.start;
+  return before->span.source == after->span.source && start < end && memchr(text + start, '\n', end - start);
+}
+
 /* What the writer of a[0] as `a 0`, `a(0)` or `f a [0]` meant, or of `f g x`; or NULL. */
 static const char *extra_argument_hint(const Expr *before, const Expr *extra) {
   Type *t = type_repr(before->type);
@@ -126,7 +134,9 @@ static void not_a_function(Checker *c, Expr *e, Type *t, int given) {
                        "%s%s%s takes %d argument%s, but is given %d", name ? "`" : "", name ? name : "this function",
                        name ? "`" : "", given, given == 1 ? "" : "s", e->nargs - 1);
   d->label = "too many arguments";
-  if (given) d->hint = extra_argument_hint(e->args[given], e->args[given + 1]);
+  d->hint = extra_argument_hint(e->args[given], e->args[given + 1]);
+  if (f->kind == E_VAR && f->binding && typed_by_rank(c, f->binding)) d->hint = "several dimensions are one array: zeros [2, 3]";
+  if (on_other_lines(c, e->args[given], e->args[given + 1])) d->hint = "is a `;` missing at the end of the line before?";
   if (f->kind == E_VAR && f->binding) {
     d->also = f->binding->span;
     d->also_label = "defined here";
@@ -362,15 +372,19 @@ static Type *infer_if_only(Checker *c, Expr *e) {
 }
 
 static Type *infer_match(Checker *c, Expr *e) {
+  bool inner = c->s.inner_match == e;
   Type *scrutinee = tc_infer(c, e->args[0]), *result = type_var(c, 0);
   for (int i = 0; i < e->ncases; i++) {
     MatchCase *k = &e->cases[i];
     int mark = c->s.undo.len;
     Bindings bs = {0};
     Type *p = tc_infer_pat(c, k->pat, &bs, BIND_LOCAL);
-    tc_expect_type(c, scrutinee, p, (Place){.at = k->pat->span, .also = e->args[0]->span, .also_label = "what is matched"});
+    const char *hint = inner ? "the cases go to the inner match: put it in parentheses" : NULL;
+    tc_expect_type(c, scrutinee, p,
+                   (Place){.at = k->pat->span, .also = e->args[0]->span, .also_label = "what is matched", .hint = hint});
     tc_push_bindings(c, &bs);
     if (k->guard) infer_condition(c, k->guard);
+    c->s.inner_match = k->body->kind == E_MATCH && !k->body->paren ? k->body : NULL;
     Type *t = tc_infer(c, k->body);
     Place place = {.at = k->body->span};
     if (i > 0) {

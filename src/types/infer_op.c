@@ -27,7 +27,9 @@ static Type *same_operands(Checker *c, BinOp op, Type *l, Type *r, unsigned clas
     diag_error(c->diags, at, tc_diag_code(D_CLASS), "strings aren't numbers")->hint = number_hint(l);
     return l;
   }
-  Place p = {.at = re ? re->span : at, .also = le ? le->span : (Span){0}, .also_label = "the other operand"};
+  bool call = le && le->kind == E_APPLY && type_repr(l)->kind == TY_UNIT;
+  Place p = {.at = re ? re->span : at, .also = le ? le->span : (Span){0}, .also_label = "the other operand",
+             .hint = call ? "a call takes only what stands directly behind it: print (a + b)" : NULL};
   if (tc_expect_type(c, l, r, p)) tc_expect_class(c, l, classes, le ? le->span : at);
   return l;
 }

@@ -55,7 +55,8 @@ void tc_report_class(Checker *c, Place p) {
   if (cls == CLASS_DIFF && t->kind == TY_FUN) d->hint = "a function has no derivative of its own; give it its arguments";
   if (cls == CLASS_NUM && t->kind == TY_STRING) d->hint = "strings are joined with `++`";
   if (cls == CLASS_NUM && t->kind == TY_BOOL) d->hint = "the logical operators are `&&`, `||` and `not`";
-  if (cls == CLASS_SHOW && t->kind == TY_FUN) d->hint = "is an argument missing? a call as an argument stands in parentheses: print (f x)";
+  if (cls == CLASS_NUM && t->kind == TY_UNIT) d->hint = "a call takes only what stands directly behind it: print (a * b)";
+  if (cls == CLASS_SHOW) d->hint = "is an argument missing? a call as an argument stands in parentheses: print (f x)";
   if (cls == CLASS_EQ && t->kind == TY_FUN) d->hint = "compare what they give: f x = g x";
 }
 

@@ -107,6 +107,7 @@ typedef struct Unfinished { /* a definition that isn't `rec`, while its value is
 typedef struct State {
   Module *module;
   const Unfinished *unfinished;
+  const Expr *inner_match; /* the value of a case that is itself a match, without parentheses */
   LazyItem *lazy_item;
   int errors;      /* reported before the item */
   int level;
