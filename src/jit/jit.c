@@ -174,10 +174,11 @@ static void set_options(const Work *w) {
    * behind; our own optimiser specialises functions anyway. */
   static const char *const always[] = {"-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
                                        "-fno-asynchronous-unwind-tables", "-fno-ipa-cp", "-fno-ipa-sra",
-                                       "-fno-ipa-modref",
                                        /* it makes endless loops of recursions that shall overflow the stack */
                                        "-fno-optimize-sibling-calls"};
   for (size_t k = 0; k < sizeof always / sizeof *always; k++) g->context_add_command_line_option(ctx, always[k]);
+  /* So do the summaries of what functions touch, but they are worth having: a worker has made no earlier compile. */
+  if (!w->j->options.worker) g->context_add_command_line_option(ctx, "-fno-ipa-modref");
   if (is_strict(w->j, w->m)) {
     g->context_add_command_line_option(ctx, "-ffp-contract=off");
     /* GCC's own value of a function of a constant may differ from the C library's in the last bit. */
