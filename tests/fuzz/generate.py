@@ -325,9 +325,11 @@ class Gen:
         return self.tables[t]
 
     def templated(self, name, text):
+        order = 2 if "hessian" in text else len(re.findall(r"\b(?:grad|deriv|jacobian)\b", text))
+
         def production(t, s, n):
-            return self.template(t, s, n, text)
-        production.__name__ = name
+            return self.template(t, s, n, text) if s.order + order <= 2 or n <= 1 else None
+        production.__name__, production.order = name, order
         return production
 
     # ---- Any type ---------------------------------------------------------------------------
@@ -758,6 +760,39 @@ class Gen:
             return None
         return E(F, f'(print "! {self.name()}"; ', self.expr(F, s, n), ")")
 
+    # ---- What would be rare otherwise -----------------------------------------------------------
+    def rare(self):
+        """(type, production): each production once, of the type it is for."""
+        seen = {}
+        for t in (F, arr(F, 3), mat(2, 2), I, B, FUN, RECORD, LIST, OPT, TREE, SHAPE, ("tup", (F, F))):
+            for production in self.table(t)[0]:
+                seen.setdefault(production.__name__, (t, production))
+        return list(seen.values())
+
+    def as_float(self, t, s, production):
+        n = 1 if getattr(production, "order", 0) else self.rng.randint(3, 5)
+        e = next((e for _ in range(5) if (e := production(t, s, n)) is not None), None)
+        if e is None:
+            return self.expr(F, s, 4)
+        self.p.tags.add((s.modes, production.__name__))
+        around = {F: ("", ""), I: ("0.2 * float (at ", " 5)"), B: ("if ", " then 0.7 else -0.4"), FUN: ("", " 0.6")}
+        left, right = around.get(t, ("sum (floats ", ")"))
+        return E(F, "sin (", left, E(t, "(", e, ")"), right, ")")
+
+    def under(self, mode, t, s, production):
+        """A production under a derivative operator, or none."""
+        y, u = self.name(), self.rng.choice([F, arr(F, 2)]) if mode != "hvp" else arr(F, 2)
+        if mode is None:
+            return self.as_float(t, s, production)
+        f = E(None, f"(fun ({y} : {type_text(u)}) -> ", self.as_float(t, s.closed().inside(mode).bind((y, u)), production), ")")
+        x, v = (E(u, "(", self.leaf(u, s), ")") for _ in range(2))
+        text = {"grad": ("sum (floats (grad ", f, " ", x, "))"), "deriv": ("sum (floats (snd (jvp ", f, " ", x, " ", v, ")))"),
+                "jvp": ("snd (jvp ", f, " ", x, " ", v, ")"), "hvp": ("sum (hvp ", f, " ", x, " ", v, ")"),
+                "vjp": ("(let (z, back) = vjp ", f, " ", x, " in sin z + sum (floats (back 0.7)))")}[mode]
+        if mode == "deriv" and u == F:
+            text = ("deriv ", f, " ", x)
+        return E(F, "(", *text, ")")
+
     # ---- Programs ---------------------------------------------------------------------------
     def definition(self, s):
         """A function at the top level."""
@@ -778,7 +813,15 @@ class Gen:
             s = self.definition(s)
         p.type = self.diff_type()
         effect = self.chance(0.15)
-        p.body = self.listing(F, "(", " + ", ")", [self.expr(F, s.change(effect=effect).bind(("x", p.type)), n) for n in self.split(self.size, 2)])
+        s = s.change(effect=effect).bind(("x", p.type))
+        parts = [self.expr(F, s, self.size)]
+        rare = self.rare()
+        for i in range(2 * p.number, 2 * p.number + 2):  # in turn, each under each operator
+            t, production = rare[i % len(rare)]
+            effect = production.__name__ == "float_effect"
+            mode = (None, "grad", "vjp", "deriv", "jvp", "hvp")[i // len(rare) % 6]
+            parts.append(self.under(mode, t, s.change(effect=effect), production))
+        p.body = self.listing(F, "(", " + ", ")", parts)
         p.point = self.constant(p.type)
         p.u, p.v = self.like(p.point), self.like(p.point)
         return p
