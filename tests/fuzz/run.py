@@ -3,7 +3,7 @@
 """Runs random programs in every mode and compares the values, and their derivatives with each other and with central differences.
 
 usage: run.py --atled EXE [--programs N | --seconds S] [--seed N] [--first N] [--size N] [--batch N] [--jobs N]
-              [--lines N] [--evaluator] [--coverage] [--stop] [--only N]
+              [--lines N] [--every N] [--evaluator] [--coverage] [--stop] [--only N]
 
 For each program of generate.py, in the evaluator: value; gradient by reverse mode; directional derivative by forward mode, equal
 to the inner product; Hessian-vector products by reverse over reverse and one of forward over reverse, reverse over forward and
@@ -250,8 +250,8 @@ def compare_native(options, programs, index, failures, counts):
     """The evaluator runs the same source: the order in which derivatives add up may depend on all that a file computes."""
     lines = costs(options.atled, programs)
     kinds = [(STRICT_NATIVE["0"], STRICT), (STRICT_NATIVE["3"], STRICT)]
-    if index % 5 == 0:
-        kinds.append((NATIVE["03"[index // 5 % 2]], EVALUATOR))
+    if index // options.every % 5 == 0:
+        kinds.append((NATIVE["03"[index // options.every // 5 % 2]], EVALUATOR))
     for mode, evaluator in kinds:
         names = drawn(options, programs, lines, mode[2])
         chosen = [p for p in programs if names[p.number]]
@@ -278,7 +278,7 @@ class Batch:
             wrong = problems(p, plain[p.number])
             if wrong:
                 self.failures.append((p, "derivatives", wrong[0], ", ".join(wrong)))
-        if not options.evaluator and self.programs:
+        if not options.evaluator and self.programs and index % options.every == 0:
             compare_native(options, self.programs, index, self.failures, self.counts)
         sampled = index % 10 == 0 or options.only is not None
         self.kinds = coverage.node_kinds(options.atled, source(self.programs, everything)) if sampled else None
@@ -353,6 +353,7 @@ def arguments():
     a.add_argument("--batch", type=int, default=10)
     a.add_argument("--jobs", type=int, default=1)
     a.add_argument("--lines", type=int, default=12)
+    a.add_argument("--every", type=int, default=1, help="compile programs of every so many files")
     a.add_argument("--effort", type=int, default=300, help="runs to make a failing program smaller")
     a.add_argument("--only", type=int)
     for flag in ("--evaluator", "--coverage", "--stop"):
