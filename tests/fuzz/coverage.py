@@ -7,8 +7,9 @@ import re
 import subprocess
 import tempfile
 
+# No program can have them: only the standard library binds primitives, and none of its functions uses these.
+UNREACHABLE = {"andi", "ori", "xori", "shli"}
 STAGES = ("built", "differentiated", "final")
-OPERATORS = ("grad", "vjp", "deriv", "jvp", "hvp")
 OPERAND = [("param", r"p\d+"), ("int", r"-?\d+"), ("float", r"-?(?:\d+\.\d*|\d+e|inf|nan)\S*"), ("bool", r"true|false"), ("unit", r"\(\)"),
            ("zero", r"zero")]
 
@@ -37,33 +38,40 @@ def all_kinds():
 
 
 class Coverage:
+    """Of programs: how many have a construct and were differentiated in a mode as wholes (self.modes), or have it under a
+    derivative operator of their own (self.pairs)."""
+
     def __init__(self):
-        self.kinds, self.pairs, self.paths = collections.Counter(), collections.Counter(), collections.Counter()
+        self.kinds, self.modes, self.pairs, self.paths = (collections.Counter() for _ in range(4))
         self.programs = self.sampled = 0
 
-    def add(self, programs, kinds):
-        """kinds: of these programs, or None where they weren't counted."""
-        self.programs += len(programs)
-        if kinds is not None:
-            self.kinds.update(kinds)
-            self.sampled += len(programs)
-        for p in programs:
-            innermost = {(modes[-1] if modes else "plain", construct) for modes, construct in p.tags}
-            self.pairs.update(innermost)
-            self.paths.update({modes for modes, _ in p.tags})
+    def add(self, program, modes):
+        self.programs += 1
+        self.pairs.update({(path[-1] if path else "none", construct) for path, construct in program.tags})
+        self.paths.update({path for path, _ in program.tags})
+        self.modes.update((mode, construct) for construct in {c for _, c in program.tags} for mode in modes)
+
+    def add_kinds(self, programs, kinds):
+        self.kinds.update(kinds)
+        self.sampled += len(programs)
 
     def print(self, full):
-        kinds, constructs = all_kinds(), sorted({c for _, c in self.pairs})
-        seen = [k for k in kinds if self.kinds[k]]
-        rare = [f"{k} {self.kinds[k]}" for k in kinds if self.kinds[k] < 100]
-        print(f"IR nodes, counted in {self.sampled} programs: {len(seen)} of {len(kinds)} kinds; below 100: {', '.join(rare) or 'none'}")
-        table = [(self.pairs[o, c], o, c) for o in OPERATORS for c in constructs]
-        rare = [f"{o}/{c} {n}" for n, o, c in sorted(table) if n < 100]
-        print(f"derivative operator and construct in it: {len(constructs)} constructs, {len(table)} pairs, "
-              f"{len(table) - len(rare)} in 100 programs or more" + (f"; below: {', '.join(rare)}" if rare and len(rare) < 40 else ""))
-        if not full:
-            return
-        print("\n".join(f"  {n:8} {k}" for k, n in self.kinds.most_common()))
-        for c in constructs:
-            print(f"  {c:28} " + "  ".join(f"{o} {self.pairs[o, c]}" for o in ("plain", *OPERATORS)))
-        print("nested: " + ", ".join(f"{'/'.join(m)} {n}" for m, n in sorted(self.paths.items()) if len(m) > 1))
+        kinds, constructs = [k for k in all_kinds() if k not in UNREACHABLE], sorted({c for _, c in self.pairs})
+        print(f"IR nodes, counted in {self.sampled} of {self.programs} programs: {len([k for k in kinds if self.kinds[k]])} of "
+              f"{len(kinds)} kinds; below 100: {below((self.kinds[k], k) for k in kinds)}")
+        for what, table in (("modes of differentiation", self.modes), ("operators in programs", self.pairs)):
+            columns = sorted({mode for mode, _ in table})
+            cells = [(table[m, c], f"{m}/{c}") for m in columns for c in constructs]
+            print(f"{what} ({' '.join(columns)}) and {len(constructs)} constructs: {len([n for n, _ in cells if n >= 100])} of "
+                  f"{len(cells)} pairs in 100 programs or more; below: {below(cells)}")
+            for c in constructs if full else ():
+                print(f"  {c:28} " + "  ".join(f"{m} {table[m, c]}" for m in columns))
+        if full:
+            print("\n".join(f"  {n:8} {k}" for k, n in self.kinds.most_common()))
+            print("nested: " + ", ".join(f"{'/'.join(m)} {n}" for m, n in sorted(self.paths.items()) if len(m) > 1))
+
+
+def below(cells):
+    """The rare ones; a few of them by name."""
+    rare = sorted(x for x in cells if x[0] < 100)
+    return ", ".join(f"{name} {n}" for n, name in rare[:20]) + (f", … ({len(rare)})" if len(rare) > 20 else "") or "none"

@@ -6,8 +6,8 @@ usage: run.py --atled EXE [--programs N | --seconds S] [--seed N] [--first N] [-
               [--lines N] [--every N] [--evaluator] [--coverage] [--stop] [--only N]
 
 For each program of generate.py, in the evaluator: value; gradient by reverse mode; directional derivative by forward mode, equal
-to the inner product; Hessian-vector products by reverse over reverse and one of forward over reverse, reverse over forward and
-forward over forward, equal; central differences, loosely; and effects happen in each derivative as in a plain evaluation.
+to the inner product; Hessian-vector products by reverse over reverse, forward over reverse and reverse over forward, all equal;
+forward over forward; central differences, loosely; and effects happen in each derivative as in a plain evaluation.
 Then the same in machine code of the levels 0 and 3 in strict mode, equal to the last bit, and for every fifth file in machine
 code that isn't strict, with equal numbers. Many programs share a file, since starting costs more than running.
 
@@ -61,13 +61,13 @@ EXACT, LOOSE = 1e-9, 1e-5
 
 
 def compiled(p):
-    """Of the second derivatives the first, and another one in turn."""
+    """What may be compiled: of the second derivatives the first, and another one in turn."""
     others = ["fr", "rf", "ff"]
     return [name for name in COMPILED if name not in others or name == others[p.number % 3]]
 
 
 def all_sections(p):
-    return compiled(p) + [name for name in OTHERS if name != "central2" or p.number % SECOND == 0]
+    return [*COMPILED] + [name for name in OTHERS if name != "central2" or p.number % SECOND == 0]
 
 
 def source(programs, sections):
@@ -176,14 +176,12 @@ def problems(p, out):
     slope = product(gradient, u)
     same("jvp", n["jvp"][1:], [slope], size)
     for name in ("fr", "rf"):
-        if name in n:
-            same(name, n[name], n["rr"])
+        same(name, n[name], n["rr"])
     curved = product(n["rr"], v)
     size2 = max([size] + [abs(a * b) for a, b in zip(n["rr"], v)])
-    if "ff" in n:
-        same("ff", n["ff"], [curved], size2)
-    for name in compiled(p):
-        same("effects of " + name, [], [] if name == "ff" or out.effects[name] == out.effects["value"] else [1.0])
+    same("ff", n["ff"], [curved], size2)
+    for name in COMPILED:
+        same("effects of " + name, [], [] if out.effects[name] == out.effects["value"] else [1.0])
     if any(x != x for x in gradient + n["rr"]):
         return wrong + ["not a number"]
     if p.central and finite(gradient + n["rr"]):
@@ -325,7 +323,10 @@ class Campaign:
         self.refused += len(batch.refused)
         self.failed += len(batch.failures)
         self.counts.update(batch.counts)
-        self.covered.add(batch.programs, batch.kinds)
+        for p in batch.programs:
+            self.covered.add(p, [name for name in COMPILED if name != "value"])
+        if batch.kinds is not None:
+            self.covered.add_kinds(batch.programs, batch.kinds)
         for f in batch.failures:
             self.seen[f[1:3]] += 1
             if self.seen[f[1:3]] <= 2 and self.options.effort:

@@ -75,7 +75,7 @@ TEMPLATES = {
     "F": FLOATS, "vec": VECTORS, "mat": MATRICES,
     "I": [("int add", "{I} + {I}", 2), ("int subtract", "{I} - {I}", 1), ("int multiply", "{I} * {I}", 1), ("at", "at ({I}) 3", 2),
           ("length of array", "length ({A})", 0.5), ("rounded", "int (round (sin ({F})))", 0.3), ("if int", "if {B} then {I} else {I}", 1),
-          ("int fold", "sum [ i * i | i < at ({I}) 4 ]", 0.5), ("parsed", "(match int_of_string (show ({I})) with | Some q -> q | None -> 0)", 0.3),
+          ("int fold", "sum [ i * i | i < at ({I}) 4 ]", 0.5), ("unknown length", "(let k = {I} in sum [ i + 1 | i < k * k % 5 ])", 0.4), ("parsed", "(match int_of_string (show ({I})) with | Some q -> q | None -> 0)", 0.3),
           ("int field", "({R}).k", 0.4), ("int divide", "{I} / (1 + at ({I}) 3)", 0.5), ("int negate", "-({I})", 0.5),
           ("int power of int", "at ({I}) 4 ^ at ({I}) 3", 0.4), ("min and max of ints", "max (min ({I}) 3) ({I})", 0.4), ("argmax", "argmax ({A})", 0.3)],
     "B": [("less", "{F} < {F}", 3), ("greater", "{F} > {c}", 4), ("int less", "{I} < {I}", 3), ("int equal", "at ({I}) 2 = 0", 3), ("int unequal", "at ({I}) 3 <> ({I})", 0.7),
