@@ -121,7 +121,8 @@ class Gen(Statements, Derivatives):
         if k == "arr":
             return self.listing(t, "[", ", ", "]", [c(t[1]) for _ in range(t[2])])
         if k == "list":
-            return self.listing(t, "(", " :: ", ")", [c(t[1]) for _ in range(self.rng.randint(0 if s else 1, 3))] + ["Nil"])
+            parts = [c(t[1]) for _ in range(self.rng.randint(0 if s else 1, 3))]
+            return self.listing(t, "(", " :: ", ")", parts + ["Nil"]) if parts else E(t, f"(Nil : {type_text(t)})")
         if k == "opt":
             return E(t, "(Some ", c(t[1]), ")")
         if k == "shape":
