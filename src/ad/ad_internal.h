@@ -100,6 +100,9 @@ Node *ad_lost_function(World *w);                            /* the message of t
 Graph *ad_tangent(World *w, Graph *g, const Fact *params);
 Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site); /* what a VJP node means */
 Func *ad_call_target(World *w, const Node *call);            /* CALL: its function; APPLY: the dispatcher */
+/* x, a derivative of something whose value is y; the same failure if y is one: where only derivatives are
+ * wanted, y is dead. */
+Node *ad_unless_failed(World *w, const Node *y, Node *x);
 Node *ad_no_rule(World *w, IrType *t, const char *what, Site site);
 /* Of a foreign function; or of one that is being made, and so takes derivatives of itself. */
 Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site);

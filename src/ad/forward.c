@@ -226,5 +226,6 @@ Graph *ad_tangent(World *w, Graph *g, const Fact *params) {
     else if (f->facts[i]) set_dual(f, i, ir_param(w, (int)n->attr.i, ts[n->attr.i]));
     else f->fwd[i] = ir_param(w, (int)n->attr.i, ts[n->attr.i]);
   }
-  return ir_graph(w, ts, g->nparams, ir_pair(w, ad_fwd(f, g->result), ad_cot(f, g->result)), g->name);
+  Node *y = ad_fwd(f, g->result);
+  return ir_graph(w, ts, g->nparams, ir_pair(w, y, ad_unless_failed(w, y, ad_cot(f, g->result))), g->name);
 }

@@ -9,7 +9,7 @@
 #include "ir/ir_internal.h"
 #include <string.h>
 
-enum { INLINE_SIZE = 300, SPECIAL_DEPTH = 6, UNROLL_DEPTH = 24, UNROLL_SIZE = 60 };
+enum { INLINE_SIZE = 300, SPECIAL_DEPTH = 6, SPECIAL_DERIVATIVES = 3, UNROLL_DEPTH = 24, UNROLL_SIZE = 60 };
 
 /* ---- Instantiation --------------------------------------------------------------- */
 static Graph *resite(World *w, Graph *g, Site site) {
@@ -99,10 +99,15 @@ bool ir_is_known_function(const Node *n) {
   return true;
 }
 
-static bool worth_specialising(Node **args, int n) {
-  for (int i = 0; i < n; i++)
-    if (args[i]->op == OP_CLOSURE) return true;
-  return false;
+/* A function that takes derivatives is specialised less deep: each level would be differentiated once more than the one before. */
+static bool worth_specialising(Node **args, int n, int depth) {
+  bool found = false;
+  for (int i = 0; i < n; i++) {
+    if (args[i]->op != OP_CLOSURE) continue;
+    if (depth >= (args[i]->graphs[0]->flags & NODE_AD ? SPECIAL_DERIVATIVES : SPECIAL_DEPTH)) return false;
+    found = true;
+  }
+  return found;
 }
 
 /* f with its function arguments replaced by the graphs they have here; their captures become parameters. */
@@ -172,7 +177,7 @@ Node *ir_call(World *w, Func *f, Node **args, Site site) {
   Tables *t = tables(w);
   if (!f->graph || (f->opaque && !w->inline_rules)) return plain_call(w, f, args, site);
   if (!f->recursive && f->graph->size <= INLINE_SIZE) return ir_instantiate(w, f->graph, args, site);
-  if (worth_specialising(args, f->nparams) && t->special_depth < SPECIAL_DEPTH) return specialised_call(w, f, args, site);
+  if (worth_specialising(args, f->nparams, t->special_depth)) return specialised_call(w, f, args, site);
   if (f->recursive && f->graph->size <= UNROLL_SIZE && has_known_int(args, f->nparams)) return unrolled_call(w, f, args, site);
   return plain_call(w, f, args, site);
 }
