@@ -99,7 +99,8 @@ bool ir_is_known_function(const Node *n) {
   return true;
 }
 
-/* A function that takes derivatives is specialised less deep: each level would be differentiated once more than the one before. */
+/* A function that takes derivatives is specialised less deep: each level would be differentiated once more
+ * than the one before. */
 static bool worth_specialising(Node **args, int n, int depth) {
   bool found = false;
   for (int i = 0; i < n; i++) {
