@@ -40,7 +40,7 @@ class Gen(Statements, Derivatives):
 
     def number(self, low=-1.5, high=1.5):
         x = round(self.rng.uniform(low, high), 3)
-        return f"({x})" if x < 0 else str(float(x))
+        return f"({x})" if x < 0 else str(abs(x))
 
     def split(self, n, k):
         """n over k parts."""
