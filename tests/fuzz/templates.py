@@ -22,6 +22,7 @@ FLOATS = [
     ("power", "(2.0 + sin ({F})) ** sin ({F})", 0.6), ("int power", "(sin ({F})) ^ (at ({I}) 4)", 0.8),
     ("square", "(sin ({F})) ^ 2", 0.8), ("floor", "0.1 * floor ({F})", 0.15), ("ceil", "0.1 * ceil ({F})", 0.15),
     ("round", "0.1 * round ({F})", 0.15), ("trunc", "0.1 * trunc ({F})", 0.15),
+    ("zeros", "0.5 * cos (sum (zeros (let k = {I} in k * k % 5)))", 0.2),
     ("random", "0.1 * (Random.uniform (Random.key (at ({I}) 7)) 2)[1] * ({F})", 0.15),
     ("shuffled", "(let q = {A4} in q[(Random.permutation (Random.key 3) 4)[at ({I}) 4]])", 0.15), ("sign", "0.3 * sign ({F})", 0.15),
     ("float of int", "0.2 * float (at ({I}) 5)", 0.8), ("int of float", "0.1 * float (int ({F}))", 0.15),
