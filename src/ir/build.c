@@ -329,7 +329,7 @@ static IrType *with_token(World *w, IrType *t, bool effect) {
 }
 
 Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **args, int n, Site site) {
-  return ir_intern(w, &(Node){.op = OP_RT, .type = with_token(w, result, p->effect), .ops = args, .nops = n, .site = p->fails ? site : 0,
+  return ir_intern(w, &(Node){.op = OP_RT, .type = with_token(w, result, p->effect), .ops = args, .nops = n, .site = p->fails || p->effect ? site : 0,
                               .attr.rt = p, .type_arg = type_arg});
 }
 

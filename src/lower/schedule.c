@@ -3,7 +3,8 @@
  *
  * Graphs are closed, so each is scheduled by itself: operands first, and what only reads an array before what consumes it
  * (an update, an accumulation, a loop that carries it), where dependences allow. The order decides only cost:
- * where a consumed value is still needed, ownership.c keeps a count on it and the update copies.
+ * where a consumed value is still needed, ownership.c keeps a count on it and the update copies. And what may fail or
+ * take long comes after the effects that the program's text has before it, so that they are seen to happen.
  *
  * From the order follow: the last use of each value (through aliases, nodes that share registers with or look into their
  * operand), whether an array is only read in place (sched_readonly), and whether a loop's carried array is updated in place for
@@ -11,6 +12,7 @@
  *
  * Recursion here goes over nested graphs, and over chains of aliases with a depth limit. */
 #include "lower/lower_internal.h"
+#include <string.h>
 
 enum { CHAIN_DEPTH = 100 };
 
@@ -181,6 +183,55 @@ static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
   }
 }
 
+/* ---- Effects ---- */
+static bool is_effect(const Node *x) { return x->nops > 0 && x->ops[x->nops - 1]->type->kind == T_TOKEN; }
+static bool may_keep_waiting(const Node *x) { return op_flags[x->op] & (OPF_F | OPF_L) && !is_effect(x); }
+
+enum { SITE_DEPTH = 64 };
+/* The calls that x was inlined through, outermost first, and its own place; 0: none, or too many. */
+static int places_of(const Planner *p, const Node *x, const SiteInfo **out) {
+  int n = 0;
+  for (Site s = x->site; s; s = ir_site_info(p->m->w, s)->parent) {
+    if (n == SITE_DEPTH) return 0;
+    out[n++] = ir_site_info(p->m->w, s);
+  }
+  for (int i = 0; i < n / 2; i++) {
+    const SiteInfo *t = out[i];
+    out[i] = out[n - 1 - i];
+    out[n - 1 - i] = t;
+  }
+  return n;
+}
+
+/* Does the text have a before b, in the function where their ways part? */
+static bool stands_before(const SiteInfo **a, int na, const SiteInfo **b, int nb) {
+  int k = 0;
+  while (k < na && k < nb && a[k]->function == b[k]->function && memcmp(&a[k]->at, &b[k]->at, sizeof a[k]->at) == 0) k++;
+  if (k == na || k == nb || a[k]->function != b[k]->function) return false;
+  return a[k]->at.source == b[k]->at.source && a[k]->at.end <= b[k]->at.start;
+}
+
+/* A soft edge from the last effect that stands before node i in the text: effects are in order among themselves. */
+static void add_effect_edge(Planner *p, const int *effects, int n, int i) {
+  const SiteInfo *here[SITE_DEPTH], *there[SITE_DEPTH];
+  int depth = places_of(p, p->order[i], here);
+  for (int k = n - 1; k >= 0; k--) {
+    if (!stands_before(there, places_of(p, p->order[effects[k]], there), here, depth)) continue;
+    vec_push(p->m->arena, p->edges, ((SoftEdge){i, p->soft_head[effects[k]]}));
+    p->soft_head[effects[k]] = p->edges.len;
+    p->soft[i]++;
+    return;
+  }
+}
+
+static void add_effect_edges(Planner *p) {
+  int *effects = NEW_ARRAY(p->m->arena, int, p->n + 1), n = 0;
+  for (int i = 0; i < p->n; i++)
+    if (is_effect(p->order[i])) effects[n++] = i;
+  for (int i = 0; n && i < p->n; i++)
+    if (may_keep_waiting(p->order[i])) add_effect_edge(p, effects, n, i);
+}
+
 static Node **plan_order(Planner *p) {
   Arena *a = p->m->arena;
   Node **out = NEW_ARRAY(a, Node *, p->n + 1);
@@ -218,6 +269,7 @@ static Node **plan(Lower *m, Graph *g, int *n_out) {
     for (int k = 0; k < u->nops; k++)
       if (lower_holds_arrays(u->ops[k]->type) && consumes(m, u, k)) add_soft_edges(&p, i, u->ops[k]);
   }
+  add_effect_edges(&p);
   return plan_order(&p);
 }
 
