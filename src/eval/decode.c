@@ -61,13 +61,21 @@ static void translate(DFunc *d, const int32_t *labels, const Handlers *h) {
   const LFunc *f = d->f;
   const DInstr **target = d->targets;
   DInstr *out = d->code, *paid = d->code;
+  bool unpolled = false; /* in an innermost loop, whose iterations nothing else pays for */
   for (int i = 0; i < f->ncode; i++) {
     const LInstr *in = &f->code[i];
+    if (in->op == LOP_LOOP_HEAD) unpolled = in->b;
+    if (in->op == LOP_POLL) unpolled = false;
     if (dropped(in)) continue;
     *out = (DInstr){.dst = in->dst, .a = in->a, .b = in->b, .c = in->c, .src = in};
     out->imm.i = in->imm.i;
     out->go = in->op == LOP_SCALAR ? h->scalar[in->sub] : h->op[in->op];
     if (in->op == LOP_JUMP || in->op == LOP_BRANCH) out->imm.to = d->code + labels[in->imm.i];
+    if (in->op == LOP_JUMP && unpolled && out->imm.to <= out) {
+      unpolled = false;
+      out->go = h->back;
+      out->c = (int32_t)(out - out->imm.to) + 1;
+    }
     if (in->op == LOP_SWITCH) {
       out->imm.table = target;
       for (int k = 0; k < in->nargs; k++) *target++ = d->code + labels[in->args[k]];

@@ -149,7 +149,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
       [LOP_BAG_TAKE] = &&op_slow, [LOP_BAG_TAKE_SUB] = &&op_slow, [LOP_BAG_SET] = &&op_slow, [LOP_BAG_SET_SUB] = &&op_slow,
       [LOP_BAG_FILL] = &&op_slow, [LOP_CADD] = &&op_slow, [LOP_NEW_ENV] = &&op_slow, [LOP_ENV_FIELD] = &&op_ENV_FIELD,
       [LOP_IS_NULL] = &&op_IS_NULL, [LOP_RETURN] = &&op_RETURN};
-  static const Handlers handlers = {ops, scalars, &&tail_CALL, &&tail_APPLY};
+  static const Handlers handlers = {ops, scalars, &&tail_CALL, &&tail_APPLY, &&op_BACK};
 
   Frame *fr = NULL, *caller = NULL;
   const DInstr *pc = NULL;
@@ -187,6 +187,10 @@ op_NULLPTR: DST.p = NULL; NEXT;
 op_IMMEDIATE: DST.p = rt_immediate(pc->imm.i); NEXT;
 op_GLOBAL: DST = m->globals[pc->a][pc->b]; NEXT;
 op_JUMP: pc = pc->imm.to; GO;
+op_BACK: /* an iteration is paid here, and what is left looked at by POLL */
+  if (rt->budget > 0) rt->budget = rt->budget > pc->c ? rt->budget - pc->c : 0;
+  pc = pc->imm.to;
+  GO;
 op_BRANCH:
   if (A.i) NEXT;
   pc = pc->imm.to;

@@ -27,7 +27,7 @@ typedef struct DFunc {
 } DFunc;
 
 /* ---- decode.c ---- */
-typedef struct Handlers { const void *const *op, *const *scalar; const void *tail_call, *tail_apply; } Handlers;
+typedef struct Handlers { const void *const *op, *const *scalar; const void *tail_call, *tail_apply, *back; } Handlers;
 /* The decoded form of function `index`, made on first use; NULL after rt_error. */
 DFunc *eval_decode(Mod *m, int index, const Handlers *h);
 void eval_decoded_free(Rt *rt, DFunc *d);

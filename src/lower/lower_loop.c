@@ -39,7 +39,10 @@ typedef struct Loop {
   Row *params;         /* of the body */
   int head_at;         /* index of LOOP_HEAD */
   int head, end;
+  int chunk, limit;    /* label before it and register: iterations go on up to `limit` before interrupts are looked for; -1 none */
+  int limit_at;        /* index of the instruction that sets it */
 } Loop;
+enum { CHUNK = 1 << 16 };
 
 static World *world(Loop *lp) { return lp->fn->m->w; }
 
@@ -443,8 +446,8 @@ static void load_elements(Loop *lp) {
 static void test_condition(Loop *lp) {
   Fn *fn = lp->fn;
   if (!lp->l->has_cond) {
-    int more = lp->l->down ? fn_scalar(fn, OP_ILE, fn_int(fn, 0), lp->i) : fn_scalar(fn, OP_ILT, lp->i, lp->n);
-    fn_branch(fn, more, lp->end);
+    int limit = lp->limit >= 0 ? lp->limit : lp->l->down ? fn_int(fn, -1) : lp->n;
+    fn_branch(fn, lp->l->down ? fn_scalar(fn, OP_ILT, limit, lp->i) : fn_scalar(fn, OP_ILT, lp->i, limit), lp->end);
     return;
   }
   const LoopInfo *l = lp->l;
@@ -470,7 +473,40 @@ static bool simple_instr(const Fn *fn, const LInstr *in) {
   }
 }
 
-/* Marks an innermost loop free of calls; the others look for interrupts once per iteration. */
+/* Interrupts. A loop looks for them once per iteration; but one that counts and holds nothing else that takes long, which GCC
+ * may vectorise, only between chunks of iterations, if it may be long. */
+static void open_chunk(Loop *lp) {
+  Fn *fn = lp->fn;
+  const Node *n = lp->l->has_cond ? NULL : lp->ops[-1];
+  lp->limit = lp->chunk = -1;
+  if (!n || (n->op == OP_INT && n->attr.i <= CHUNK)) return;
+  lp->chunk = fn_label(fn);
+  fn_place(fn, lp->chunk);
+  int far = fn_scalar(fn, lp->l->down ? OP_ISUB : OP_IADD, lp->i, fn_int(fn, CHUNK));
+  lp->limit = fn_reg(fn, R_INT);
+  int end = lp->l->down ? fn_int(fn, -1) : lp->n;
+  fn_emit(fn, LOP_SCALAR, lp->limit, far, end, -1)->sub = lp->l->down ? OP_IMAX : OP_IMIN;
+  lp->limit_at = fn->code.len - 1;
+}
+
+/* After the loop's end. Without chunks the limit is the end. */
+static void close_chunk(Loop *lp) {
+  Fn *fn = lp->fn;
+  if (lp->limit < 0) return;
+  LInstr *set = &fn->code.data[lp->limit_at];
+  int end = set->b;
+  if (!fn->code.data[lp->head_at].b) {
+    *set = (LInstr){.op = LOP_MOVE, .dst = lp->limit, .a = end, .b = -1, .c = -1};
+    return;
+  }
+  int done = fn_label(fn);
+  fn_branch(fn, lp->l->down ? fn_scalar(fn, OP_ILT, end, lp->limit) : fn_scalar(fn, OP_ILT, lp->limit, end), done);
+  fn_emit(fn, LOP_POLL, -1, -1, -1, -1);
+  fn_jump(fn, lp->chunk);
+  fn_place(fn, done);
+}
+
+/* Marks an innermost loop free of calls. */
 static void close_iteration(Loop *lp) {
   Fn *fn = lp->fn;
   bool simple = true;
@@ -487,6 +523,7 @@ static void iterate(Loop *lp) {
   lp->head = fn_label(fn);
   lp->end = fn_label(fn);
   fn->loop_depth++;
+  open_chunk(lp);
   fn_place(fn, lp->head);
   fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 0, -1);
   lp->head_at = fn->code.len - 1;
@@ -505,8 +542,9 @@ static void iterate(Loop *lp) {
   fn_leave(fn, scope);
   step_state(lp, result);
   close_iteration(lp);
-  fn->loop_depth--;
   fn_place(fn, lp->end);
+  close_chunk(lp);
+  fn->loop_depth--;
 }
 
 static Row loop_results(Loop *lp) {
