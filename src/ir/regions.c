@@ -3,8 +3,8 @@
  *
  * A capture plan brings the captures of a node into normal form: what is constant or a known function or a tuple moves
  * inside, so that folding and beta-reduction go on there; duplicates and unused ones are dropped. A branch on
- * a known selector is its arm. A loop carries no tuples, nothing that never changes, reads no length of a carried array
- * that keeps its own, and makes no check of its index that its trip count proves. */
+ * a known selector is its arm. A loop carries no tuples, nothing that never changes and no counter, and reads no length of a
+ * carried array that keeps its own; what its index tells is in loop_bounds.c. */
 #include "ir/ir_internal.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions in two stages (surgery.h). The second stage of a recursive function is called like the first, so it gets again
- * what follows from the parameters: the residuals hold only what doesn't. */
+ * what follows from the parameters: the residuals hold only what doesn't, and are made in the branches that have any. */
 #include "ir/ir_internal.h"
 #include "ir/surgery.h"
 

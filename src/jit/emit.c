@@ -113,6 +113,17 @@ static Lv *slot_buffer(Fn *k, int n, const char *name) {
   return e->g->function_new_local(k->fn, NULL, t, name);
 }
 
+/* Does the instruction pass its arguments, or get its results, through the buffers of slots? Frames of deep recursions
+ * should be small. */
+static bool uses_argument_slots(const LInstr *i) {
+  switch (i->op) {
+  case LOP_CALL: case LOP_SWITCH: case LOP_RETURN: case LOP_FOREIGN:
+  case LOP_NEW_BOX: case LOP_NEW_CLOSURE: case LOP_NEW_ENV: return false;
+  default: return true;
+  }
+}
+static bool uses_result_slots(const LInstr *i) { return i->op != LOP_OPEN && i->op != LOP_FOREIGN; }
+
 /* Locals for the registers that aren't parameters, and for what instructions need besides. */
 static void make_frame(Fn *k) {
   Emit *e = k->e;
@@ -120,8 +131,8 @@ static void make_frame(Fn *k) {
   int most_args = 1, most_results = f->nresults;
   for (int c = 0; c < f->ncode; c++) {
     const LInstr *i = &f->code[c];
-    if (i->nargs > most_args) most_args = i->nargs;
-    if (i->nres > most_results) most_results = i->nres;
+    if (uses_argument_slots(i) && i->nargs > most_args) most_args = i->nargs;
+    if (uses_result_slots(i) && i->nres > most_results) most_results = i->nres;
   }
   for (int r = f->nparams; r < f->nregs; r++) {
     char name[16];

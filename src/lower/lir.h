@@ -33,7 +33,7 @@ typedef struct LReg { uint8_t kind; bool owned; } LReg;
   L(BRANCH)      /* if a is 0 to label imm.i */                                                          \
   L(SWITCH)      /* by integer a: labels args[0..nargs); out of range: the last */                       \
   L(LOOP_HEAD)   /* marks the head of a loop, directly after its LABEL; b: 1 if innermost and free of calls */ \
-  L(POLL)        /* interrupt and budget; at back edges. May fail */                                     \
+  L(POLL)        /* interrupt and budget; at back edges, or between chunks of iterations. May fail */    \
   L(CHECK_INDEX) /* fails unless 0 <= a < b */                                                           \
   L(CHECK_SLICE) /* fails unless 0 <= a <= b <= c */                                                     \
   L(CHECK_SIZE)  /* fails unless a = b */                                                                \

@@ -2,11 +2,9 @@
 /* The IR's normal forms: hash-consing, folding, like terms, branches, loops, beta-reduction, unrolling. */
 #include "ir/ir.h"
 #include "check.h"
+#include "world.h"
 #include <string.h>
 
-static Heap heap;
-static Arena arena;
-static World *w;
 static IrType *F, *I;
 
 static Node *x(void) { return ir_param(w, 0, F); }
@@ -90,11 +88,7 @@ static void loop_normal_form(void) {
 }
 
 int main(void) {
-  heap_init(&heap);
-  arena_init(&arena, &heap);
-  SymTable syms;
-  symtable_init(&syms, &arena);
-  w = world_new(&arena, &arena, &syms);
+  open_world();
   F = ir_type(w, T_FLOAT);
   I = ir_type(w, T_INT);
   hash_consing();
@@ -103,6 +97,5 @@ int main(void) {
   beta();
   known_recursion_unrolls();
   loop_normal_form();
-  arena_free(&arena);
-  return check_result();
+  return close_world();
 }

@@ -2,10 +2,8 @@
 /* Passes of src/opt on graphs made by hand: checks that facts or other checks imply (opt_checks). */
 #include "opt/opt.h"
 #include "check.h"
+#include "world.h"
 
-static Heap heap;
-static Arena arena;
-static World *w;
 static IrType *I, *A;
 
 /* Parameters of the graphs here: an array and two ints. */
@@ -111,11 +109,7 @@ static void no_circle(void) {
 }
 
 int main(void) {
-  heap_init(&heap);
-  arena_init(&arena, &heap);
-  SymTable syms;
-  symtable_init(&syms, &arena);
-  w = world_new(&arena, &arena, &syms);
+  open_world();
   I = ir_type(w, T_INT);
   A = ir_array_type(w, I);
   index_of_a_loop();
@@ -124,6 +118,5 @@ int main(void) {
   loop_waits_for_check();
   check_that_comes_later();
   no_circle();
-  arena_free(&arena);
-  return check_result();
+  return close_world();
 }

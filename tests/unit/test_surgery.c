@@ -3,10 +3,8 @@
  * unknown functions, types of accumulators, what passes remember. */
 #include "ir/surgery.h"
 #include "check.h"
+#include "world.h"
 
-static Heap heap;
-static Arena arena;
-static World *w;
 static IrType *F, *I, *B;
 
 static Node *p(int k, IrType *t) { return ir_param(w, k, t); }
@@ -247,11 +245,7 @@ static void memory(void) {
 }
 
 int main(void) {
-  heap_init(&heap);
-  arena_init(&arena, &heap);
-  SymTable syms;
-  symtable_init(&syms, &arena);
-  w = world_new(&arena, &arena, &syms);
+  open_world();
   F = ir_type(w, T_FLOAT);
   I = ir_type(w, T_INT);
   B = ir_type(w, T_BOOL);
@@ -267,6 +261,5 @@ int main(void) {
   unknown_functions();
   accumulator_types();
   memory();
-  arena_free(&arena);
-  return check_result();
+  return close_world();
 }
