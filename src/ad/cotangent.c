@@ -171,7 +171,7 @@ static Node *leaf(const Conversion *c, IrType *t, Node *x, Node *y) {
 
 static Node *rule_leaf(const Conversion *c, IrType *t, Node *x, Node *y) {
   if (t->kind != T_FUN) return deep(c, t, x, y);
-  Node *lost = ir_fail(c->w, ad_cotangent(c->w, t), ad_lost_function(c->w), c->site);
+  Node *lost = ir_fail(c->w, FAIL_RULE, ad_cotangent(c->w, t), ad_lost_function(c->w), c->site);
   return ir_substitute(c->w, carried_of(c->w, t, lost), (Node *[]){x, y}, 2, 0);
 }
 

@@ -180,7 +180,7 @@ static IrType **declare(World *w, Combined *c, const Fact *params) {
 
 Node *ad_unless_failed(World *w, const Node *y, Node *x) {
   if (y->op == OP_TUPLE && y->nops == 2 && y->ops[1]->type->kind == T_TOKEN) y = y->ops[0];
-  return y->op == OP_FAIL ? ir_fail(w, x->type, y->ops[0], y->site) : x;
+  return y->op == OP_FAIL ? ir_fail(w, (FailKind)y->attr.i, x->type, y->ops[0], y->site) : x;
 }
 
 Combined *ad_combine(World *w, Graph *g, const Fact *params, bool rerun) {

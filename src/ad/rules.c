@@ -10,13 +10,13 @@
 Node *ad_no_rule(World *w, IrType *t, const char *what, Site site) {
   Str s = {.arena = w->arena};
   str_printf(&s, "%s has no derivative rule", what);
-  return ir_fail(w, t, ir_string(w, sym_of(w->syms, s.data)), site);
+  return ir_fail(w, FAIL_RULE, t, ir_string(w, sym_of(w->syms, s.data)), site);
 }
 
 Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site) {
   if (f->foreign.symbol) return ad_no_rule(w, t, f->name ? f->name : "a foreign function", site);
   const char *text = "this function can't be differentiated: it takes derivatives of itself";
-  return ir_fail(w, t, ir_string(w, sym_of(w->syms, text)), site);
+  return ir_fail(w, FAIL_RULE, t, ir_string(w, sym_of(w->syms, text)), site);
 }
 
 /* ---- Scalar operations ------------------------------------------------------------------ */

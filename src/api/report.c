@@ -94,8 +94,9 @@ static const char *const kind_names[] = {
     [ERR_IRREGULAR] = "irregular", [ERR_DIVISION] = "division", [ERR_RANGE] = "range",
     [ERR_MATCH] = "match",       [ERR_STACK] = "stack",         [ERR_MEMORY] = "memory",
     [ERR_INTERRUPT] = "interrupt", [ERR_TIME] = "time",         [ERR_BUDGET] = "budget",
-    [ERR_IO] = "io",             [ERR_DATA] = "data",           [ERR_REGEX] = "regex",
-    [ERR_TYPE] = "type"};
+    [ERR_IO] = "io",             [ERR_FORMAT] = "format",       [ERR_TEXT] = "text",
+    [ERR_CSV] = "csv",           [ERR_REGEX] = "regex",         [ERR_REGEX_LIMIT] = "regex-limit",
+    [ERR_FOREIGN] = "foreign",   [ERR_RULE] = "rule"};
 
 typedef struct Frame {
   Span at;
@@ -140,7 +141,7 @@ static bool within(Span outer, Span inner) {
 /* Calls that were inlined into each other, or made by the library, may have lost the outermost places: the item that
  * runs is known in any case. */
 static void add_item(Frames *frames, const RtError *e, Span item) {
-  if (!item.source || e->kind == ERR_IO || frames->n == FRAMES_KEPT || (e->kind == ERR_STACK && frames->n)) return;
+  if (!item.source || e->kind == ERR_FOREIGN || e->kind == ERR_IO || frames->n == FRAMES_KEPT || (e->kind == ERR_STACK && frames->n)) return;
   for (int i = 0; i < frames->n; i++)
     if (within(item, frames->all[i].at)) return;
   frames->all[frames->n++] = (Frame){.at = item};

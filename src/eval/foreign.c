@@ -20,7 +20,7 @@ static size_t foreign_size(int n) { return sizeof(Foreign) + (size_t)n * sizeof(
 
 Foreign *foreign_new(Rt *rt, Sym library, Sym symbol, const uint8_t *kinds, int n, uint8_t result, uint32_t site) {
   if (n > MAX_ARGS) {
-    rt_error(rt, ERR_TYPE, site, "a foreign function can have at most %d arguments", MAX_ARGS);
+    rt_error(rt, ERR_FOREIGN, site, "a foreign function can have at most %d arguments", MAX_ARGS);
     return NULL;
   }
   void *handle = dlopen(library && *library ? library : NULL, RTLD_NOW | RTLD_LOCAL);
@@ -39,7 +39,7 @@ Foreign *foreign_new(Rt *rt, Sym library, Sym symbol, const uint8_t *kinds, int 
   for (int k = 0; k < n; k++) f->types[k] = ffi_type_of(kinds[k]);
   if (ffi_prep_cif(&f->cif, FFI_DEFAULT_ABI, (unsigned)n, ffi_type_of(result), f->types) != FFI_OK) {
     foreign_free(rt, f);
-    rt_error(rt, ERR_TYPE, site, "\"%s\" can't be called with these arguments", symbol);
+    rt_error(rt, ERR_FOREIGN, site, "\"%s\" can't be called with these arguments", symbol);
     return NULL;
   }
   return f;

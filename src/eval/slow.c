@@ -34,8 +34,8 @@ static Status check(Rt *rt, const LInstr *in, const Slot *r) {
   case LOP_CHECK_ROW: return a == b ? 0 : rt_fail_irregular(rt, a, b, in->site);
   case LOP_CHECK_NONZERO: return a ? 0 : rt_fail_nonzero(rt, in->site);
   case LOP_CHECK_NAT: return a >= 0 ? 0 : rt_fail_nat(rt, a, in->imm.text, in->site);
-  case LOP_ASSERT: return a ? 0 : rt_fail_user(rt, r[in->b].p, true, in->site);
-  default: return rt_fail_user(rt, r[in->a].p, false, in->site);
+  case LOP_ASSERT: return a ? 0 : rt_fail_user(rt, r[in->b].p, ERR_ASSERT, in->site);
+  default: return rt_fail_user(rt, r[in->a].p, (int32_t)in->imm.i, in->site);
   }
 }
 

@@ -82,8 +82,8 @@ Node *ir_assert(World *w, Node *cond, Node *message, Site site) {
   return ir_intern(w, &(Node){.op = OP_CHECK, .type = ir_type(w, T_UNIT), .ops = (Node *[]){cond, message}, .nops = 2, .site = site});
 }
 
-Node *ir_fail(World *w, IrType *t, Node *message, Site site) {
-  return ir_intern(w, &(Node){.op = OP_FAIL, .type = t, .ops = &message, .nops = 1, .site = site});
+Node *ir_fail(World *w, FailKind kind, IrType *t, Node *message, Site site) {
+  return ir_intern(w, &(Node){.op = OP_FAIL, .type = t, .ops = &message, .nops = 1, .site = site, .attr.i = kind});
 }
 
 /* ---- Products and sums ------------------------------------------------------------------ */
@@ -501,7 +501,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_NAT:
     return make_check(w, (Op)old->op, ops[0], n > 1 ? ops[1] : NULL, n > 2 ? ops[2] : NULL, old->attr.text, old->site);
   case OP_CHECK: return ir_assert(w, ops[0], ops[1], old->site);
-  case OP_FAIL: return ir_fail(w, old->type, ops[0], old->site);
+  case OP_FAIL: return ir_fail(w, (FailKind)old->attr.i, old->type, ops[0], old->site);
   case OP_ARRAY: return ir_array(w, old->type->args[0], ops, n, old->site);
   case OP_LEN: return ir_len(w, ops[0], (int)old->attr.i);
   case OP_UPDATE: return ir_update(w, ops[0], ops + 1, n - 2, ops[n - 1]);

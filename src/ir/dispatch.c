@@ -100,7 +100,7 @@ Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfi
   IrType *result = fun->effect ? ir_pair_type(w, fun->args[1], ts[2]) : fun->args[1];
   Func *f = *known = ir_func(w, sym_of(w->syms, "apply"), ts, n, result);
   f->recursive = true;
-  Node *fail = ir_fail(w, result, ir_string(w, sym_of(w->syms, busy ? unfinished : unknown)), 0);
+  Node *fail = ir_fail(w, FAIL_RULE, result, ir_string(w, sym_of(w->syms, busy ? unfinished : unknown)), 0);
   ir_func_finish(w, f, dispatch(w, c, ts, n, fail));
   f->recursive = false;
   ir_walk_rules(w, f->graph, find_unknown, &f->recursive);

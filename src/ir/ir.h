@@ -209,7 +209,9 @@ Node *ir_op3(World *w, Op op, Node *a, Node *b, Node *c);
 Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site); /* CHECK_INDEX, _SLICE, _SIZE, _NONZERO, _NAT; b, c NULL where unused */
 Node *ir_check_nat(World *w, Node *n, Sym what, Site site);
 Node *ir_assert(World *w, Node *cond, Node *message, Site site);   /* CHECK: unit; use with AFTER */
-Node *ir_fail(World *w, IrType *t, Node *message, Site site);
+/* What a failing node is reported as: `fail` of the program, no case of a match, unequal shapes, a rule that is missing or dropped. */
+typedef enum FailKind { FAIL_USER, FAIL_MATCH, FAIL_SHAPE, FAIL_RULE } FailKind;
+Node *ir_fail(World *w, FailKind kind, IrType *t, Node *message, Site site);
 Node *ir_tuple(World *w, IrType *t, Node **xs);          /* t a T_TUPLE (or T_UNIT); t->n elements */
 Node *ir_pair(World *w, Node *a, Node *b);
 Node *ir_record(World *w, Node **xs, int n);             /* a tuple of what is given, without names */

@@ -57,8 +57,7 @@ static void emit_check(Fn *k, const LInstr *i) {
   }
   default: { /* LOP_ASSERT */
     Block *no = branch_unless(k, compare(e, GC_NE, a, k_i64(e, 0)));
-    Rv *assertion = cast(e, k_i32(e, 1), e->t_bool);
-    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_user, rt, reg(k, i->b), assertion, site));
+    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_user, rt, reg(k, i->b), k_i32(e, ERR_ASSERT), site));
     break;
   }
   }
@@ -66,8 +65,7 @@ static void emit_check(Fn *k, const LInstr *i) {
 
 static void emit_fail(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Rv *assertion = cast(e, k_i32(e, 0), e->t_bool);
-  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_user, load_rt(e, k->mod), reg(k, i->a), assertion, k_u32(e, i->site));
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_user, load_rt(e, k->mod), reg(k, i->a), k_i32(e, (int)i->imm.i), k_u32(e, i->site));
   raise_error(k, k->cur, i, raising);
   k->cur = NULL;
 }

@@ -41,7 +41,7 @@ typedef struct LReg { uint8_t kind; bool owned; } LReg;
   L(CHECK_NONZERO) /* fails if a is 0 */                                                                 \
   L(CHECK_NAT)   /* fails if a < 0; imm.text says what */                                                \
   L(ASSERT)      /* fails with message string b if a is 0 */                                             \
-  L(FAIL)        /* fails with message string a */                                                       \
+  L(FAIL)        /* fails with message string a and ErrorKind imm.i */                                   \
   L(CALL)        /* res = mod->code->funcs[imm.i](args). Owned parameters of the callee are taken (also on failure) */ \
   L(FOREIGN)     /* res[0] = C function imm.i of the module's foreigns (args: ints and floats) */        \
   L(APPLY)       /* res = closure a (args), args borrowed */                                             \

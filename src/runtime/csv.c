@@ -25,7 +25,7 @@ static Status quoted_cell(Scanner *s) {
   int64_t opened = s->line;
   for (s->p++;; s->p++) {
     if (s->p == s->end)
-      return rt_error(s->rt, ERR_DATA, s->site, "\"%s\": the quote opened in line %lld is never closed", s->name, (long long)opened);
+      return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": the quote opened in line %lld is never closed", s->name, (long long)opened);
     if (*s->p == '"') {
       s->p++;
       if (s->p == s->end || *s->p != '"') return 0;
@@ -84,9 +84,9 @@ static Status measure(Scanner *s, int64_t dims[2], bool *header) {
       *header |= !rt_parse_float(s->cell.data ? s->cell.data : "", s->cell.len, &x);
     } else if (s->column > dims[1] || (s->row_ended && s->column < dims[1])) {
       if (s->column > dims[1])
-        return rt_error(s->rt, ERR_DATA, s->site, "\"%s\": row %lld has too many cells: the first row has %lld", s->name,
+        return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": row %lld has too many cells: the first row has %lld", s->name,
                         (long long)s->row, (long long)dims[1]);
-      return rt_error(s->rt, ERR_DATA, s->site, "\"%s\": row %lld has too few cells: %lld, where the first row has %lld", s->name,
+      return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": row %lld has too few cells: %lld, where the first row has %lld", s->name,
                       (long long)s->row, (long long)s->column, (long long)dims[1]);
     }
   }
@@ -101,7 +101,7 @@ static Status fill(Scanner *s, ArrayObj *a, bool numbers, bool header) {
     if (!numbers) {
       if (!(to->p = rt_new_string(s->rt, s->cell.data, s->cell.len))) return 1;
     } else if (!rt_parse_float(s->cell.data ? s->cell.data : "", s->cell.len, &to->f)) {
-      return rt_error(s->rt, ERR_DATA, s->site, "\"%s\": row %lld, column %lld: \"%.*s\" is not a number", s->name, (long long)s->row,
+      return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": row %lld, column %lld: \"%.*s\" is not a number", s->name, (long long)s->row,
                       (long long)s->column, (int)(s->cell.len < 100 ? s->cell.len : 100), s->cell.data ? s->cell.data : "");
     }
     to++;

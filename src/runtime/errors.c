@@ -71,17 +71,17 @@ Status rt_fail_irregular(Rt *rt, int64_t first, int64_t other, uint32_t site) {
                   (long long)first, (long long)other);
 }
 
-Status rt_fail_user(Rt *rt, Obj *message, bool assertion, uint32_t site) {
+Status rt_fail_user(Rt *rt, Obj *message, int32_t kind, uint32_t site) {
   const StringObj *s = (const StringObj *)message;
-  if (assertion && (!s || s->len == 0)) return rt_error(rt, ERR_ASSERT, site, "assertion failed");
-  return rt_error(rt, assertion ? ERR_ASSERT : ERR_FAIL, site, "%s", s ? s->bytes : "");
+  if (kind == ERR_ASSERT && (!s || s->len == 0)) return rt_error(rt, ERR_ASSERT, site, "assertion failed");
+  return rt_error(rt, (ErrorKind)kind, site, "%s", s ? s->bytes : "");
 }
 
 Status rt_fail_foreign(Rt *rt, const char *library, const char *symbol, const char *why, uint32_t site) {
-  if (!why) return rt_error(rt, ERR_IO, site, "there is no function `%s` in \"%s\"", symbol, library);
+  if (!why) return rt_error(rt, ERR_FOREIGN, site, "there is no function `%s` in \"%s\"", symbol, library);
   size_t n = strlen(library);
   if (!strncmp(why, library, n) && !strncmp(why + n, ": ", 2)) why += n + 2; /* the system names it too */
-  return rt_error(rt, ERR_IO, site, "can't load \"%s\" with the function `%s`: %s", library, symbol, why);
+  return rt_error(rt, ERR_FOREIGN, site, "can't load \"%s\" with the function `%s`: %s", library, symbol, why);
 }
 
 Status rt_fail_stack(Rt *rt, uint32_t site) {

@@ -26,7 +26,7 @@ Status rt_read_text(Rt *rt, const StringObj *path, Buf *out, uint32_t site) {
   if (!status && !utf8_valid(out->data, out->len, &bad)) {
     size_t line = 1;
     for (size_t i = 0; i < bad; i++) line += out->data[i] == '\n';
-    status = rt_error(rt, ERR_DATA, site, "\"%s\" is not valid UTF-8 in line %zu", path->bytes, line);
+    status = rt_error(rt, ERR_TEXT, site, "\"%s\" is not valid UTF-8 in line %zu", path->bytes, line);
   }
   return status;
 }

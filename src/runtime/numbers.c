@@ -125,7 +125,7 @@ static bool parse_format(const StringObj *s, const char *types, Format *f) {
 }
 
 static Status bad_format(Rt *rt, const Slot *format, const char *what, uint32_t site) {
-  return rt_error(rt, ERR_DATA, site, "\"%s\" is not a format for %s", slot_string(format)->bytes, what);
+  return rt_error(rt, ERR_FORMAT, site, "\"%s\" is not a format for %s", slot_string(format)->bytes, what);
 }
 
 static void repeat(Buf *out, const Format *f, int n) {

@@ -172,7 +172,7 @@ static Status match_next(Match *m, int64_t from, bool nonempty, bool *found, PCR
     snprintf(text, sizeof text, "it takes too many steps on this text");
   else
     pcre2_get_error_message(n, (PCRE2_UCHAR *)text, sizeof text);
-  return rt_error(m->rt, ERR_REGEX, m->site, "matching the pattern failed: %s", text);
+  return rt_error(m->rt, ERR_REGEX_LIMIT, m->site, "matching the pattern failed: %s", text);
 }
 
 /* As match_next, for all matches in turn: after an empty one a non-empty one at the same place, else one character on. */

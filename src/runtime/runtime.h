@@ -82,7 +82,8 @@ struct RtFunc {
 /* ---- Errors --------------------------------------------------------------------------------------------- */
 typedef enum ErrorKind {
   ERR_NONE, ERR_FAIL, ERR_ASSERT, ERR_INDEX, ERR_SLICE, ERR_SHAPE, ERR_IRREGULAR, ERR_DIVISION, ERR_RANGE, ERR_MATCH,
-  ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_BUDGET /* the evaluator's: compile instead */, ERR_IO, ERR_DATA, ERR_REGEX, ERR_TYPE
+  ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_BUDGET /* the evaluator's: compile instead */, ERR_IO,
+  ERR_FORMAT, ERR_TEXT, ERR_CSV, ERR_REGEX, ERR_REGEX_LIMIT, ERR_FOREIGN, ERR_RULE
 } ErrorKind;
 #define RT_TRACE_MAX 64
 typedef struct RtError {
@@ -227,7 +228,7 @@ Status rt_fail_size(Rt *rt, int64_t n, int64_t m, uint32_t site);
 Status rt_fail_nonzero(Rt *rt, uint32_t site);
 Status rt_fail_nat(Rt *rt, int64_t n, const char *what, uint32_t site);
 Status rt_fail_irregular(Rt *rt, int64_t first, int64_t other, uint32_t site);
-Status rt_fail_user(Rt *rt, Obj *message, bool assertion, uint32_t site);
+Status rt_fail_user(Rt *rt, Obj *message, int32_t kind /* ErrorKind; machine code passes it */, uint32_t site);
 Status rt_fail_stack(Rt *rt, uint32_t site);
 /* A C function that can't be found; `why` the library can't be loaded, NULL if it can. */
 Status rt_fail_foreign(Rt *rt, const char *library, const char *symbol, const char *why, uint32_t site);

@@ -205,7 +205,7 @@ PRIM(prim_str_ends_with) {
 PRIM(prim_str_replace) {
   PRIM_UNUSED;
   const StringObj *from = slot_string(&args[0]), *to = slot_string(&args[1]), *s = slot_string(&args[2]);
-  if (from->len == 0) return rt_error(rt, ERR_DATA, site, "the text to replace can't be empty");
+  if (from->len == 0) return rt_error(rt, ERR_RANGE, site, "the text to replace can't be empty");
   Buf b = {.rt = rt};
   const char *p = s->bytes, *end = p + s->len, *at;
   while ((at = find(p, (size_t)(end - p), from->bytes, (size_t)from->len))) {
@@ -235,12 +235,12 @@ PRIM(prim_str_of_bytes) {
   Status status = 0;
   for (int64_t i = 0; i < s->len; i++) {
     if (a->data[i].i < 0 || a->data[i].i > 255)
-      status = rt_error(rt, ERR_DATA, site, "%lld is not a byte", (long long)a->data[i].i);
+      status = rt_error(rt, ERR_TEXT, site, "%lld is not a byte", (long long)a->data[i].i);
     s->bytes[i] = (char)a->data[i].i;
   }
   size_t bad;
   if (!status && !utf8_valid(s->bytes, (size_t)s->len, &bad))
-    status = rt_error(rt, ERR_DATA, site, "the bytes are not valid UTF-8 at offset %zu", bad);
+    status = rt_error(rt, ERR_TEXT, site, "the bytes are not valid UTF-8 at offset %zu", bad);
   if (status) rt_release(rt, &s->h);
   else res->p = &s->h;
   return status;

@@ -339,7 +339,7 @@ static Node *emit_fail(Match *m) {
     parts[1] = el_rt(c, "show", c->e->t_string, x->type, &x, 1, m->at);
     message = el_rt(c, "concat_string", c->e->t_string, NULL, parts, 2, m->at);
   }
-  return ir_fail(c->w, emit_type(m), message, el_site(c, m->at));
+  return ir_fail(c->w, FAIL_MATCH, emit_type(m), message, el_site(c, m->at));
 }
 
 static Node *emit_guard(Match *m, Tree *t) {

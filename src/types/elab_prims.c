@@ -69,7 +69,7 @@ static Node *do_checkpoint(PrimCall *p) {
 
 static Node *do_stop(PrimCall *p) { return ir_op1(p->c->w, OP_STOP, p->args[0]); }
 
-static Node *do_fail(PrimCall *p) { return ir_fail(p->c->w, p->result, p->args[0], el_site(p->c, p->at)); }
+static Node *do_fail(PrimCall *p) { return ir_fail(p->c->w, FAIL_USER, p->result, p->args[0], el_site(p->c, p->at)); }
 
 static Node *do_assert(PrimCall *p) {
   Node *message = ir_string(p->c->w, sym_of(p->c->e->syms, "assertion failed"));

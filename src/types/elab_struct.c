@@ -190,7 +190,7 @@ static Node *different_shapes(Ctx *c, Cells *k) {
   parts[3] = constructor_name(c, el_read(c, &k->b));
   Node *all = ir_array(c->w, c->e->t_string, parts, 4, 0);
   Node *message = el_rt(c, "concat_strings", c->e->t_string, NULL, &all, 1, k->w->at);
-  return ir_fail(c->w, pack_type(c, k->w, a->type), message, el_site(c, k->w->at));
+  return ir_fail(c->w, FAIL_SHAPE, pack_type(c, k->w, a->type), message, el_site(c, k->w->at));
 }
 
 static Node *same_constructor(Ctx *c, void *user, bool same) {

@@ -22,15 +22,25 @@ static const Case cases[] = {
     {"slice", "let bad xs n = sum xs[1..n]"},
     {"shape", "let bad xs n = sum (xs + [ x | x in xs[1..] ])"},
     {"shape", "let bad xs n = sum (map sum ([xs] @ [xs]))"},
-    {"fail", "let pick x = if x > 2.0 then Some x else None\n"
+    {"shape", "let pick x = if x > 2.0 then Some x else None\n"
               "let bad xs n = match pick xs[0] + pick xs[2] with Some y -> y | None -> 0.0"},
     {"irregular", "let bad xs n = sum (map sum [ [ x * float j | j < i ] | x in xs, i < n ][1])"},
     {"irregular", "let bad xs n = let m = [xs, xs[..length xs - 1]] in sum (map sum m)"},
     {"division", "let bad xs n = xs[n / (n - 7)]"},
     {"division", "let bad xs n = xs[n % (length xs - 3)]"},
     {"range", "let bad xs n = sum (zeros (n - 9)) + sum xs"},
+    {"range", "let bad xs n = float (n ^ (length xs - n)) + sum xs"},
+    {"range", "let bad xs n = sum (flatten (reshape [n, n - 9] [ 2.0 * x | x in xs ]))"},
     {"fail", "let bad xs n = fail $\"no good: {xs[0]}\""},
-    {"fail", "let bad xs n = match to_list xs with a :: b :: Nil -> a * b"},
+    {"match", "let bad xs n = match to_list xs with a :: b :: Nil -> a * b"},
+    {"match", "type shape = Dot | Bar of float * string\n"
+              "let bad xs n = let (Bar (x, s)) = if n > 5 then Dot else Bar (xs[0], show n) in x + float (Str.length s)"},
+    {"shape", "let bad xs n = match to_list xs + to_list xs[1..] with x :: _ -> x | Nil -> 0.0"},
+    {"shape", "let bad xs n = let (y, back) = vjp (fun v -> 2.0 * v) xs in sum (back y[1..])"},
+    {"shape", "let bad xs n = let (y, dy) = jvp (fun v -> sum (v * v)) xs xs[..n - 5] in y * dy"},
+    {"rule", "let at f x = f x\npullback at f x = (f x, fun d -> (f, d))\n"
+             "let bad xs n = grad (fun w -> at (fun y -> y * w) xs[1]) xs[0]"},
+    {"rule", "foreign \"libm.so.6\" cbrt : float -> float\nlet bad xs n = grad (fun x -> x * cbrt x) xs[0]"},
     {"fail", "let bad xs n = maximum xs[3..]"},
     {"fail", "let bad xs n = sum (map2 (fun x y -> x * y) xs xs[1..])"},
     {"fail", "let bad xs n = List.hd (List.filter (fun x -> x > 9.0) (List.of_array xs))"},
@@ -45,15 +55,18 @@ static const Case cases[] = {
                "let bad xs n = float (List.length (pile Nil n)) + sum xs"},
     {"io", "let bad xs n = float (Str.length (read_file \"/nowhere/at all\")) + sum xs"},
     {"io", "let bad xs n = write_file \"/nowhere/at all\" (show xs); xs[0]"},
-    {"io", "foreign \"libm.so.6\" no_such_function : float -> float\n"
-           "pullback no_such_function x = (no_such_function x, fun d -> d)\nlet bad xs n = no_such_function xs[0]"},
-    {"data", "let bad xs n = (write_file path \"1,2\\n3,x\\n\"; sum (map sum (Csv.numbers path)) + sum xs)"},
-    {"data", "let bad xs n = (write_file path \"1,2\\n3\\n\"; float (length (Csv.read path)) + sum xs)"},
-    {"data", "let bad xs n = let s = $\"{xs[0]:.2q}\" in float (Str.length s)"},
-    {"data", "let bad xs n = float (Str.length (Str.replace \"\" \"a\" (show xs)))"},
+    {"foreign", "foreign \"libm.so.6\" no_such_function : float -> float\n"
+                "pullback no_such_function x = (no_such_function x, fun d -> d)\nlet bad xs n = no_such_function xs[0]"},
+    {"foreign", "foreign \"no_such_library.so\" f : float -> float\npullback f x = (f x, fun d -> d)\nlet bad xs n = f xs[0]"},
+    {"text", "let bad xs n = float (length (read_lines (folder ++ \"/no text\"))) + sum xs"},
+    {"csv", "let bad xs n = (write_file path \"1,2\\n3,x\\n\"; sum (map sum (Csv.numbers path)) + sum xs)"},
+    {"csv", "let bad xs n = (write_file path \"1,2\\n3\\n\"; float (length (Csv.read path)) + sum xs)"},
+    {"format", "let bad xs n = let s = $\"{xs[0]:.2q}\" in float (Str.length s)"},
+    {"range", "let bad xs n = float (Str.length (Str.replace \"\" \"a\" (show xs)))"},
     {"slice", "let bad xs n = float (Str.length (Str.sub (show n) 1 n))"},
     {"regex", "let bad xs n = if Regex.test (show n ++ \"(\") \"a\" then 1.0 else sum xs"},
-    {"regex", "let bad xs n = if Regex.test r\"^(a+)+$\" (Str.join \"\" (replicate 30 \"a\") ++ \"b\") then 1.0 else sum xs"},
+    {"regex", "let bad xs n = float (Str.length (Regex.replace r\"\\d\" \"$3\" (show xs)))"},
+    {"regex-limit", "let bad xs n = if Regex.test r\"^(a+)+$\" (Str.join \"\" (replicate 30 \"a\") ++ \"b\") then 1.0 else sum xs"},
     {"interrupt", "let rec spin n = print \"interrupt me\"; if n < 0 then n else spin (n + 1)\n"
                   "let bad xs n = float (spin n) + sum xs"},
     {"time", "let rec spin n = if n < 0 then n else spin (n + 1 - n % 2)\nlet bad xs n = float (spin 1) + sum xs"},
@@ -92,7 +105,7 @@ static AtledVM *make(AtledJit jit, const Case *c, const char *folder) {
   if (strcmp(c->kind, "memory") == 0) config.memory_limit = (size_t)32 << 20;
   AtledVM *vm = interrupted = atled_new(&config);
   char text[4096];
-  snprintf(text, sizeof text, "let path = \"%s/f.csv\"\n%s\n%s", folder, c->bad, around);
+  snprintf(text, sizeof text, "let folder = \"%s\"\nlet path = folder ++ \"/f.csv\"\n%s\n%s", folder, c->bad, around);
   AtledStatus status = atled_eval(vm, "defined.atl", text);
   CHECK(status == ATLED_OK);
   if (status != ATLED_OK) fprintf(stderr, "%s\n%s\n", text, atled_error(vm)->rendered);
@@ -141,7 +154,7 @@ static void check_call(AtledVM *vm, const Case *c, int64_t live, const char *exp
 }
 
 static bool has_effect(const Case *c) {
-  return strstr(c->bad, "_file") || strstr(c->bad, "print") || strstr(c->bad, "Csv");
+  return strstr(c->bad, "_file") || strstr(c->bad, "read_") || strstr(c->bad, "print") || strstr(c->bad, "Csv");
 }
 
 static void check_case(AtledJit jit, const Case *c, const char *folder) {
@@ -155,18 +168,39 @@ static void check_case(AtledJit jit, const Case *c, const char *folder) {
   atled_free(vm);
 }
 
+/* How many kinds of errors there are among the cases. */
+static size_t kinds(void) {
+  size_t n = 0;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    size_t first = 0;
+    while (strcmp(cases[first].kind, cases[i].kind) != 0) first++;
+    n += first == i;
+  }
+  return n;
+}
+
+static void write_bytes(const char *path, const char *bytes) {
+  FILE *f = fopen(path, "w");
+  CHECK(f && fputs(bytes, f) >= 0);
+  if (f) fclose(f);
+}
+
 /* With an argument: the evaluator alone (valgrind doesn't follow machine code). */
 int main(int argc, char **argv) {
   (void)argv;
-  char folder[] = "/tmp/atled-test-XXXXXX", path[64];
+  char folder[] = "/tmp/atled-test-XXXXXX", path[64], no_text[64];
+  CHECK(kinds() == 21); /* all that a program can end with */
   if (!mkdtemp(folder)) return 1;
+  snprintf(path, sizeof path, "%s/f.csv", folder);
+  snprintf(no_text, sizeof no_text, "%s/no text", folder);
+  write_bytes(no_text, "good\n\xff\xfe\n");
   setenv("ATLED_OPT", "0", 1); /* what is freed doesn't depend on it, and compiling takes most of the time */
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     check_case(ATLED_JIT_OFF, &cases[i], folder);
     if (argc == 1) check_case(ATLED_JIT_ALWAYS, &cases[i], folder);
   }
-  snprintf(path, sizeof path, "%s/f.csv", folder);
   unlink(path);
+  unlink(no_text);
   rmdir(folder);
   return check_result();
 }
