@@ -43,9 +43,10 @@ static Type *type_by_rank(Checker *c, const Binding *b, const Expr *dims, Span a
   int rank = literal ? dims->nargs : 1;
   Type *d = literal ? type_array(c, c->t_int) : c->t_int;
   if (tc_is_prelude_prim(c, b, "reshape")) {
-    Type *array = type_var(c, 0), *result = type_var(c, 0);
-    tc_relation_new(c, C_RESHAPE, at, result, array, NULL)->rank = rank;
-    return type_fun(c, d, type_fun(c, array, result, type_effect_var(c)), type_effect_var(c));
+    Type *element = type_var(c, 0), *leaf = type_var(c, 0), *result = leaf;
+    tc_relation_new(c, C_LEAF, at, leaf, element, NULL);
+    for (int i = 0; i < rank; i++) result = type_array(c, result);
+    return type_fun(c, d, type_fun(c, type_array(c, element), result, type_effect_var(c)), type_effect_var(c));
   }
   Type *array = c->t_float;
   for (int i = 0; i < rank; i++) array = type_array(c, array);

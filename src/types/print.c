@@ -102,6 +102,7 @@ static int operator_parts(const Constraint *k, Type *parts[3]) {
   case C_MUL: case C_MATMUL: parts[0] = k->t[1], parts[1] = k->t[2], parts[2] = k->t[0]; return 3;
   case C_DIVISOR: parts[0] = k->t[0], parts[1] = k->t[1], parts[2] = k->t[0]; return 3;
   case C_SCALE: parts[0] = k->t[0], parts[1] = k->t[1], parts[2] = k->t[1]; return 3;
+  case C_LEAF: parts[0] = k->t[1], parts[1] = k->t[0]; return 2;
   case C_CONCAT: parts[0] = k->t[0]; return 1;
   default: return 0;
   }
@@ -127,7 +128,7 @@ static bool occurs_in(Type *v, Type *t, int depth) {
 
 static bool in_relation(const Namer *n, const Scheme *s, Type *v) {
   for (int i = 0; s && i < s->n; i++)
-    for (int j = 0; shown(n, s->relations[i]) && j < s->relations[i]->n; j++)
+    for (int j = 0; shown(n, s->relations[i]) && s->relations[i]->kind != C_LEAF && j < s->relations[i]->n; j++)
       if (occurs_in(v, s->relations[i]->t[j], 0)) return true;
   return false;
 }
@@ -155,7 +156,8 @@ static void print_relations(Namer *n, const Scheme *s, Str *out) {
     if (!shown(n, k)) continue;
     int nparts = operator_parts(k, parts);
     if (nparts) {
-      str_puts(out, k->kind == C_CONCAT ? "concat" : k->kind == C_MATMUL ? "matmul" : k->divides ? "div" : "mul");
+      static const char *const names[] = {[C_MATMUL] = "matmul", [C_LEAF] = "leaf", [C_CONCAT] = "concat"};
+      str_puts(out, k->kind <= C_SCALE ? k->divides ? "div" : "mul" : names[k->kind]);
       for (int j = 0; j < nparts; j++) {
         str_addc(out, ' ');
         print(n, parts[j], ATOM, out);

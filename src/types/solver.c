@@ -228,15 +228,15 @@ static bool step_field(Checker *c, Constraint *k) {
   return true;
 }
 
-static bool reshape_from(Checker *c, Constraint *k, Type *leaf) {
-  for (int i = 0; i < k->rank; i++) leaf = type_array(c, leaf);
-  return same(c, k, leaf, k->t[0]);
+static Type *innermost(Type *t) {
+  t = type_repr(t);
+  while (t->kind == TY_ARRAY) t = type_repr(t->args[0]);
+  return t;
 }
 
-static bool step_reshape(Checker *c, Constraint *k) {
-  Type *t = type_repr(k->t[1]);
-  while (t->kind == TY_ARRAY) t = type_repr(t->args[0]);
-  return (t->kind != TY_VAR || tc_is_scalar(t)) && reshape_from(c, k, t);
+static bool step_leaf(Checker *c, Constraint *k) {
+  Type *t = innermost(k->t[1]);
+  return (t->kind != TY_VAR || tc_is_scalar(t) || t == type_repr(k->t[0])) && same(c, k, t, k->t[0]);
 }
 
 static bool step(Checker *c, Constraint *k) {
@@ -254,7 +254,7 @@ static bool step(Checker *c, Constraint *k) {
   case C_MATMUL: return step_matmul(c, k);
   case C_CONCAT: return step_concat(c, k);
   case C_FIELD: return step_field(c, k);
-  case C_RESHAPE: return step_reshape(c, k);
+  case C_LEAF: return step_leaf(c, k);
   }
   return true;
 }
@@ -280,14 +280,6 @@ static void settle_matmul(Checker *c, Constraint *k) {
   int a = float_rank(c, k->t[1]), b = float_rank(c, k->t[2]);
   if (!a) set_rank(c, k, k->t[1], 2);
   if (!b) set_rank(c, k, k->t[2], 2);
-}
-
-static void settle_reshape(Checker *c, Constraint *k) {
-  Type *t = type_repr(k->t[1]);
-  while (t->kind == TY_ARRAY) t = type_repr(t->args[0]);
-  classed(c, k, t, CLASS_SCALAR); /* an element that might be an array itself has no place in it */
-  reshape_from(c, k, t);
-  k->done = true;
 }
 
 static void report_ambiguous(Checker *c, Constraint *k) {
@@ -318,7 +310,7 @@ void tc_relation_settle(Checker *c, Constraint *k) {
     break;
   }
   case C_MATMUL: settle_matmul(c, k); break;
-  case C_RESHAPE: settle_reshape(c, k); break;
+  case C_LEAF: same(c, k, innermost(k->t[1]), k->t[0]); break;
   case C_CONCAT: case C_FIELD: report_ambiguous(c, k); break;
   }
   tc_solve(c);

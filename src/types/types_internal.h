@@ -36,9 +36,9 @@ typedef enum ConstraintKind {
   C_SCALE,   /* t = {scalar, structure}: float if the structure holds floats, else int */
   C_HOLDS,   /* t = {structure}: has a leaf of `classes` (num, diff) */
   C_MATMUL,  /* t = {result, left, right} of `@` */
+  C_LEAF,    /* t = {leaf, type}: the type, or what it has for elements if it is an array of any rank */
   C_CONCAT,  /* t = {type}: a string, list or array */
-  C_FIELD,   /* t = {record, field's type} */
-  C_RESHAPE  /* t = {result, array}: the result has `rank` dimensions and the array's innermost elements */
+  C_FIELD    /* t = {record, field's type} */
 } ConstraintKind;
 
 typedef struct Constraint {
@@ -47,7 +47,6 @@ typedef struct Constraint {
   Type *t[3];
   Sym field;
   unsigned classes;
-  int rank;
   bool divides;      /* comes from `/`: for printing */
   bool done, queued;
   Span at;

@@ -237,6 +237,8 @@ static void test_arithmetic(void) {
       {"let x = 2.0 * [1.0, 2.0] + [3, 4]", "x : float[]\n"},
       {"let f x n = x ^ n\nlet g x = x ** 2", "f : scalar 'a => 'a -> int -> 'a\ng : float -> float\n"},
       {"let f a b = a % b\nlet g x = -x", "f : int -> int -> int\ng : num 'a => 'a -> 'a\n"},
+      {"let f a = reshape [2, 3] a", "f : leaf 'a 'b => 'a[] -> 'b[][]\n"},
+      {"let f a = sum (reshape 6 a)", "f : num 'b => leaf 'a 'b => 'a[] -> 'b\n"},
       {"let f a b = a @ b", "f : matmul 'a 'b 'c => 'a -> 'b -> 'c\n"},
       {"let f a (v : float[]) = a @ v", "f : matmul 'a float[] 'b => 'a -> float[] -> 'b\n"},
       {"let f (v : float[]) w = v @ w", "f : matmul float[] 'a 'b => float[] -> 'a -> 'b\n"},
