@@ -25,14 +25,13 @@ static ArrayObj *new_block(Rt *rt, const Desc *desc, int64_t slots, bool zero) {
   size_t head = header_bytes(desc->rank);
   if ((uint64_t)slots > (SIZE_MAX / 2 - head) / sizeof(Slot)) return NULL;
   size_t bytes = (head + (size_t)slots * sizeof(Slot) + 63) & ~(size_t)63;
-  ArrayObj *a = rt_array_block_new(rt, bytes);
+  ArrayObj *a = rt_array_block_new(rt, bytes, zero || desc->pointers);
   if (!a) return NULL;
   a->h = (Obj){.rc = 1, .desc = desc};
   a->data = (Slot *)(void *)((char *)a + head);
   a->owner = NULL;
   a->bytes = bytes;
   a->cap = slots;
-  if (zero || desc->pointers) memset(a->data, 0, (size_t)slots * sizeof(Slot));
   rt->live++;
   return a;
 }
@@ -107,7 +106,7 @@ static bool is_small_block(const ArrayObj *a) {
 
 static ArrayObj *copy_block(Rt *rt, ArrayObj *a) {
   size_t bytes = a->bytes;
-  ArrayObj *copy = rt_array_block_new(rt, bytes);
+  ArrayObj *copy = rt_array_block_new(rt, bytes, false);
   if (!copy) return too_large(rt, a->h.desc, a->dims);
   for (size_t at = 0; at < bytes; at += 64) memcpy((char *)copy + at, (const char *)a + at, 64);
   copy->h.rc = 1;

@@ -221,13 +221,13 @@ void rt_block_free(Rt *rt, void *block, size_t size) {
 
 static bool recycled_array(size_t size) { return RECYCLE && size / 64 <= sizeof ((Rt *)0)->free_arrays / sizeof(Obj *); }
 
-void *rt_array_block_new(Rt *rt, size_t size) {
+void *rt_array_block_new(Rt *rt, size_t size, bool zero) {
   Obj **list = recycled_array(size) ? &rt->free_arrays[size / 64 - 1] : NULL;
-  if (!list || !*list) return heap_alloc_aligned(rt->heap, size);
+  if (!list || !*list) return heap_alloc_aligned(rt->heap, size, zero);
   void *p = *list;
   memcpy(list, p, sizeof *list);
   rt->free_array_bytes -= size;
-  return p;
+  return zero ? memset(p, 0, size) : p;
 }
 
 void rt_array_block_free(Rt *rt, void *p, size_t size) {

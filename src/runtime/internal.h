@@ -8,8 +8,8 @@
 /* ---- Blocks of memory: uncounted, small ones recycled ------------------------------------------------------------- */
 void *rt_block_new(Rt *rt, size_t size);              /* NULL after rt_error(ERR_MEMORY) */
 void rt_block_free(Rt *rt, void *p, size_t size);
-/* The same for blocks of arrays, aligned to 64; size is a multiple of 64. No error is set. */
-void *rt_array_block_new(Rt *rt, size_t size);
+/* The same for blocks of arrays, aligned to 64, zero if wanted; size is a multiple of 64. No error is set. */
+void *rt_array_block_new(Rt *rt, size_t size, bool zero);
 void rt_array_block_free(Rt *rt, void *p, size_t size);
 void rt_blocks_free(Rt *rt);                          /* all of them */
 /* Room for at least `need` items of `item` bytes in a worklist; false after rt_error. */

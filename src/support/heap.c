@@ -30,6 +30,14 @@ static void *raw_realloc(Heap *h, void *p, size_t old_size, size_t new_size) {
   return realloc(p, new_size);
 }
 
+/* The system's fresh pages are zero already: they aren't touched before they are used. */
+static void *raw_zeroed(Heap *h, size_t size) {
+  if (!h->fn) return calloc(1, size);
+  void *p = h->fn(h->user, NULL, 0, size);
+  if (p) memset(p, 0, size);
+  return p;
+}
+
 /* Books `grow` more bytes; false when the limit or the injected failure forbids it. */
 static bool reserve(Heap *h, size_t grow) {
   if (__atomic_load_n(&h->fail_at, __ATOMIC_RELAXED) > 0 &&
@@ -62,9 +70,16 @@ void *heap_realloc(Heap *h, void *p, size_t old_size, size_t new_size) {
   return q || new_size == 0 ? q : p; /* a shrink that the system refuses keeps the block */
 }
 
-void *heap_alloc_aligned(Heap *h, size_t n) {
+static void *alloc_zeroed(Heap *h, size_t size) {
+  if (!reserve(h, size)) return NULL;
+  void *p = raw_zeroed(h, size);
+  if (!p) __atomic_sub_fetch(&h->bytes, size, __ATOMIC_RELAXED);
+  return p;
+}
+
+void *heap_alloc_aligned(Heap *h, size_t n, bool zero) {
   if (n > SIZE_MAX - ALIGNMENT) return NULL;
-  char *base = heap_realloc(h, NULL, 0, n + ALIGNMENT);
+  char *base = zero ? alloc_zeroed(h, n + ALIGNMENT) : heap_realloc(h, NULL, 0, n + ALIGNMENT);
   if (!base) return NULL;
   size_t back = ALIGNMENT - ((uintptr_t)base & (ALIGNMENT - 1));
   base[back - 1] = (char)back;

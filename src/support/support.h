@@ -34,8 +34,8 @@ typedef struct Heap {
 void heap_init(Heap *h);
 /* As realloc, with the old size; new_size 0 frees. NULL when memory is gone (never when shrinking). */
 void *heap_realloc(Heap *h, void *p, size_t old_size, size_t new_size);
-/* n bytes aligned to 64, free with heap_free_aligned and the same n. NULL when memory is gone. */
-void *heap_alloc_aligned(Heap *h, size_t n);
+/* n bytes aligned to 64, zero if wanted, free with heap_free_aligned and the same n. NULL when memory is gone. */
+void *heap_alloc_aligned(Heap *h, size_t n, bool zero);
 void heap_free_aligned(Heap *h, void *p, size_t n);
 /* Goes to on_oom. */
 _Noreturn void heap_out_of_memory(Heap *h);

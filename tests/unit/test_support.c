@@ -22,7 +22,7 @@ static void test_heap(void) {
   CHECK(h.bytes == 0);
   h.limit = 0;
   for (size_t n = 0; n < 300; n += 7) {
-    char *q = heap_alloc_aligned(&h, n);
+    char *q = heap_alloc_aligned(&h, n, false);
     CHECK(q && (uintptr_t)q % 64 == 0);
     memset(q, 1, n);
     heap_free_aligned(&h, q, n);
@@ -33,7 +33,7 @@ static void test_heap(void) {
   CHECK(first != NULL);
   CHECK(heap_realloc(&h, NULL, 0, 8) == NULL && h.fail_at == 0);
   heap_realloc(&h, first, 8, 0);
-  CHECK(heap_alloc_aligned(&h, SIZE_MAX - 3) == NULL);
+  CHECK(heap_alloc_aligned(&h, SIZE_MAX - 3, true) == NULL);
 }
 
 static void test_arena_and_oom(void) {
