@@ -86,17 +86,20 @@ static Node *plain_call(World *w, Func *f, Node **args, Site site) {
   return n;
 }
 
-/* A function known at compile time: it can be moved into the callee. */
+/* A function known at compile time: it can be moved into the callee. Or a mere choice, of which some are known. */
 bool ir_is_known_function(const Node *n) {
   if (n->op == OP_CLOSURE) return true;
   if (n->op != OP_SWITCH || n->type->kind != T_FUN) return false;
+  bool known = false;
   for (int i = 0; i < n->ngraphs; i++) {
     const Node *r = n->graphs[i]->result;
-    if (r->op != OP_CLOSURE) return false;
+    if (r->op == OP_PARAM) continue;
+    if (!ir_is_known_function(r)) return false;
     for (int k = 0; k < r->nops; k++)
       if (r->ops[k]->op != OP_PARAM && !(op_flags[r->ops[k]->op] & OPF_K)) return false;
+    known = true;
   }
-  return true;
+  return known;
 }
 
 /* A function that takes derivatives is specialised less deep: each level would be differentiated once more

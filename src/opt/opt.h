@@ -4,6 +4,7 @@
  *   built           what elaboration made (already in normal form)
  *     simplify        everything made anew: calls of functions that were unfinished are inlined and specialised now
  *     tail            recursion that is iteration becomes loops
+ *     closures        functions that can only be a few closures, which are all in sight, are taken apart
  *     prune           results, carried values and tapes that nobody reads go
  *     fuse            loops compute themselves what another one made for them to read in order
  *   optimised
@@ -27,6 +28,7 @@ typedef struct OptStages { Graph *built, *optimised, *differentiated, *final; } 
 /* The final form of an entry; no VJP, JVP, CHECKPOINT or STOP is left. `stages` may be NULL. */
 Graph *opt_pipeline(World *w, Graph *g, OptStages *stages);
 Graph *opt_tail(World *w, Graph *g); /* functions that only call themselves last become loops */
+Graph *opt_closures(World *w, Graph *g); /* branches between closures, and loops that carry one of a few, yield their parts */
 Graph *opt_prune(World *w, Graph *g);
 Graph *opt_updates(World *w, Graph *g); /* of two updates of one element, where nothing reads between them, the second */
 Graph *opt_fuse(World *w, Graph *g);    /* loops that read in order what another one makes */

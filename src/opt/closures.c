@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/* Function values that can only be one of a few closures, which are all made in sight, are taken apart: a number that says
+ * which closure it is, and what the closures capture. So no object is made for them, and applying one is a branch between
+ * known functions.
+ *
+ * A branch between closures yields what they capture; the closures are made behind it, by a branch that does nothing else
+ * (ir_is_known_function), and applying such a branch is choosing between applications. A loop that carries a function value
+ * carries its parts instead: what a closure captures that is the same in every iteration isn't carried. Values of a closure
+ * that the function isn't at the moment are arbitrary: where another arm sets them, they are what they are there. */
+#include "ir/ir_internal.h"
+#include "ir/surgery.h"
+#include "opt/opt.h"
+#include <string.h>
+
+enum { MOST_CANDIDATES = 8, MOST_FIELDS = 32 };
+
+/* What one closure captures, in the order of its operands: a place among the parts, or, if it never changes, a node of the
+ * graph around the loop. */
+typedef struct Candidate {
+  Graph *graph;
+  int ncaps;
+  int *field;    /* -1: fixed */
+  Node **fixed, **seen;
+  bool *varies;
+} Candidate;
+
+typedef struct Parts {
+  World *w;
+  IrType *fun;
+  Candidate c[MOST_CANDIDATES];
+  int n;
+  IrType *types[MOST_FIELDS];
+  int nfields;
+} Parts;
+
+static bool is_constant(const Node *x) { return op_flags[x->op] & OPF_K; }
+
+static const Candidate *candidate_of(const Parts *p, const Graph *g) {
+  for (int i = 0; i < p->n; i++)
+    if (p->c[i].graph == g) return &p->c[i];
+  return NULL;
+}
+
+static Candidate *add_candidate(Parts *p, const Node *closure) {
+  for (int i = 0; i < p->n; i++)
+    if (p->c[i].graph == closure->graphs[0]) return &p->c[i];
+  for (int k = 0; k < closure->nops; k++)
+    if (closure->ops[k]->type->kind == T_FUN) return NULL; /* it may be the value itself, a step before */
+  if (p->n == MOST_CANDIDATES) return NULL;
+  Candidate *c = &p->c[p->n++];
+  int n = closure->nops;
+  *c = (Candidate){.graph = closure->graphs[0], .ncaps = n};
+  c->field = NEW_ARRAY(p->w->temp, int, n + 1);
+  c->fixed = NEW_ARRAY(p->w->temp, Node *, n + 1);
+  c->seen = NEW_ARRAY(p->w->temp, Node *, n + 1);
+  c->varies = NEW_ARRAY(p->w->temp, bool, n + 1);
+  return c;
+}
+
+/* ---- From parts to a function and back ------------------------------------------------------------------------- */
+/* The function with these parts: the number, unless there is one candidate only, then the fields. fixed[c][k] stands for what
+ * candidate c has that never changes. */
+static Node *join(const Parts *p, Node *const *parts, Node **const *fixed) {
+  World *w = p->w;
+  Vec(Node *) caps = {0};
+  Vec(IrType *) types = {0};
+  Graph *arms[MOST_CANDIDATES];
+  Node **in[MOST_CANDIDATES];
+  for (int i = 0; i < p->n; i++) {
+    const Candidate *c = &p->c[i];
+    in[i] = NEW_ARRAY(w->arena, Node *, c->ncaps + 1);
+    for (int k = 0; k < c->ncaps; k++) {
+      Node *x = c->field[k] < 0 ? fixed[i][k] : parts[(p->n > 1) + c->field[k]];
+      in[i][k] = p->n == 1 ? x : ir_param(w, caps.len, x->type);
+      vec_push(w->arena, caps, x);
+      vec_push(w->arena, types, x->type);
+    }
+  }
+  if (p->n == 1) return ir_closure(w, p->c[0].graph, p->fun, in[0], p->c[0].ncaps);
+  for (int i = 0; i < p->n; i++)
+    arms[i] = ir_graph(w, types.data, types.len, ir_closure(w, p->c[i].graph, p->fun, in[i], p->c[i].ncaps), NULL);
+  return ir_switch(w, parts[0], arms, p->n, caps.data, caps.len);
+}
+
+/* If x was joined from parts, these; else false. */
+static bool parts_of_joined(const Parts *p, const Node *x, Node **parts) {
+  Node **fixed[MOST_CANDIDATES];
+  if (x->op != OP_SWITCH || p->n == 1 || x->ngraphs != p->n) return false;
+  parts[0] = x->ops[0];
+  for (int i = 0; i < p->n; i++) {
+    const Candidate *c = &p->c[i];
+    const Node *y = x->graphs[i]->result;
+    if (y->op != OP_CLOSURE || y->graphs[0] != c->graph) return false;
+    fixed[i] = NEW_ARRAY(p->w->temp, Node *, c->ncaps + 1);
+    for (int k = 0; k < c->ncaps; k++) {
+      Node *cap = y->ops[k]->op == OP_PARAM ? x->ops[1 + y->ops[k]->attr.i] : y->ops[k];
+      if (c->field[k] < 0) fixed[i][k] = cap;
+      else parts[1 + c->field[k]] = cap;
+    }
+  }
+  for (int f = 0; f <= p->nfields; f++)
+    if (!parts[f]) return false;
+  return join(p, parts, fixed) == x;
+}
+
+static bool part(const Parts *p, const Node *x, Node **parts);
+
+/* The parts of what a branch chooses. Where an arm leaves a part open, it is what other arms, all alike, make it. */
+static bool part_switch(const Parts *p, const Node *x, Node **parts) {
+  World *w = p->w;
+  int n = (p->n > 1) + p->nfields;
+  Node **of = NEW_ARRAY(w->arena, Node *, n * x->ngraphs + 1), **fill = NEW_ARRAY(w->arena, Node *, n + 1);
+  bool *mixed = NEW_ARRAY(w->temp, bool, n + 1);
+  Graph **arms = NEW_ARRAY(w->arena, Graph *, x->ngraphs);
+  for (int t = 0; t < x->ngraphs; t++) {
+    if (!part(p, x->graphs[t]->result, of + t * n)) return false;
+    for (int f = 0; f < n; f++) {
+      Node *y = of[t * n + f];
+      if (!y) continue;
+      mixed[f] |= (fill[f] && fill[f] != y) || (y->op != OP_PARAM && !is_constant(y));
+      fill[f] = y;
+    }
+  }
+  for (int t = 0; t < x->ngraphs; t++) {
+    for (int f = 0; f < n; f++)
+      if (!of[t * n + f]) of[t * n + f] = fill[f] && !mixed[f] ? fill[f] : ir_zero(w, fill[f] ? fill[f]->type : ir_type(w, T_UNIT));
+    arms[t] = ir_graph(w, x->graphs[t]->params, x->graphs[t]->nparams, ir_record(w, of + t * n, n), NULL);
+  }
+  Node *chosen = ir_switch(w, x->ops[0], arms, x->ngraphs, x->ops + 1, x->nops - 1);
+  for (int f = 0; f < n; f++) parts[f] = fill[f] ? ir_get(w, chosen, f) : NULL;
+  return true;
+}
+
+/* The parts of x; NULL: any value will do. False: x is none of the candidates. */
+static bool part(const Parts *p, const Node *x, Node **parts) {
+  size_t size = sizeof *parts * (size_t)((p->n > 1) + p->nfields);
+  memset(parts, 0, size);
+  if (parts_of_joined(p, x, parts)) return true;
+  memset(parts, 0, size);
+  if (x->op == OP_SWITCH) return part_switch(p, x, parts);
+  const Candidate *c = x->op == OP_CLOSURE ? candidate_of(p, x->graphs[0]) : NULL;
+  if (!c) return false;
+  if (p->n > 1) parts[0] = ir_int(p->w, c - p->c);
+  for (int k = 0; k < x->nops; k++)
+    if (c->field[k] >= 0) parts[(p->n > 1) + c->field[k]] = x->ops[k];
+  return true;
+}
+
+/* ---- Loops -------------------------------------------------------------------------------------------------------- */
+/* A graph, and what its parameters are outside; the body of the loop has none. */
+typedef struct Scope { const struct Scope *outer; Node **caps; } Scope;
+
+typedef struct Carried {
+  Parts p;
+  const LoopInfo *l;
+  Node **ops;           /* of the loop, without the trip count */
+  Graph *body;
+  int slot;
+} Carried;
+
+/* What x of this scope is outside the loop, if it is there at all. */
+static Node *outside(const Carried *c, const Scope *s, Node *x, bool in_body) {
+  while (x->op == OP_PARAM && s->outer) {
+    x = s->caps[x->attr.i];
+    s = s->outer;
+  }
+  if (is_constant(x)) return x;
+  if (s->outer) return NULL;
+  if (!in_body) return x;
+  int k = x->op == OP_PARAM ? (int)x->attr.i - 1 : -1;
+  return k >= 0 && ir_loop_part(c->l, k) == LOOP_CAPTURED ? c->ops[k] : NULL;
+}
+
+/* Finds the closures that x may be, and which of their captures differ. */
+static bool find_candidates(Carried *c, const Scope *s, Node *x, bool in_body) {
+  if (x->op == OP_PARAM && s->outer) return find_candidates(c, s->outer, s->caps[x->attr.i], in_body);
+  if (x->op == OP_PARAM) return in_body && x->attr.i == 1 + c->slot;
+  if (x->op == OP_SWITCH) {
+    Scope in = {s, x->ops + 1};
+    for (int t = 0; t < x->ngraphs; t++)
+      if (!find_candidates(c, &in, x->graphs[t]->result, in_body)) return false;
+    return true;
+  }
+  Candidate *g = x->op == OP_CLOSURE ? add_candidate(&c->p, x) : NULL;
+  for (int k = 0; g && k < g->ncaps; k++) {
+    Node *y = outside(c, s, x->ops[k], in_body);
+    g->varies[k] |= !y || (g->seen[k] && g->seen[k] != y);
+    g->seen[k] = y;
+  }
+  return g;
+}
+
+/* Gives what varies its place; candidates share places of one type. */
+static bool place_fields(Parts *p) {
+  for (int i = 0; i < p->n; i++) {
+    Candidate *c = &p->c[i];
+    bool taken[MOST_FIELDS] = {false};
+    for (int k = 0; k < c->ncaps; k++) {
+      c->field[k] = -1;
+      if (!c->varies[k]) continue;
+      IrType *t = c->graph->params[1 + p->fun->effect + k];
+      int f = 0;
+      while (f < p->nfields && (taken[f] || p->types[f] != t)) f++;
+      if (f == MOST_FIELDS) return false;
+      if (f == p->nfields) p->types[p->nfields++] = t;
+      taken[f] = true;
+      c->field[k] = f;
+    }
+  }
+  return true;
+}
+
+static IrType *parts_type(const Parts *p) {
+  IrType *ts[MOST_FIELDS + 1];
+  int n = 0;
+  if (p->n > 1) ts[n++] = ir_type(p->w, T_INT);
+  for (int f = 0; f < p->nfields; f++) ts[n++] = p->types[f];
+  return ir_tuple_type(p->w, ts, NULL, n);
+}
+
+/* The parts of x as one value, which the normal form of loops takes apart. */
+static Node *parts_value(const Parts *p, Node *x) {
+  IrType *t = parts_type(p);
+  Node **parts = NEW_ARRAY(p->w->arena, Node *, t->n + 1);
+  if (!part(p, x, parts)) return NULL;
+  for (int k = 0; k < t->n; k++)
+    if (!parts[k]) parts[k] = ir_zero(p->w, t->args[k]);
+  return ir_tuple(p->w, t, parts);
+}
+
+/* The function whose parts are x, where what never changes is at params[0], params[1], …, or, if `params` is NULL, as it is
+ * outside. */
+static Node *joined(const Parts *p, Node *x, Node **params) {
+  Node *parts[MOST_FIELDS + 1], **fixed[MOST_CANDIDATES];
+  for (int k = 0; k < x->type->n; k++) parts[k] = ir_get(p->w, x, k);
+  for (int i = 0, at = 0; i < p->n; i++) {
+    const Candidate *c = &p->c[i];
+    fixed[i] = NEW_ARRAY(p->w->arena, Node *, c->ncaps + 1);
+    for (int k = 0; k < c->ncaps; k++)
+      if (c->field[k] < 0) fixed[i][k] = params ? params[at++] : c->seen[k];
+  }
+  return join(p, parts, fixed);
+}
+
+/* A graph of the loop over the parts, and captures for what never changes. NULL: the closures changed as they were rebuilt. */
+static Graph *over_parts(const Carried *c, Graph *g, Node **fixed, int nfixed) {
+  World *w = c->p.w;
+  int n = g->nparams;
+  Node **args = NEW_ARRAY(w->arena, Node *, n + nfixed + 1);
+  IrType **types = NEW_ARRAY(w->arena, IrType *, n + nfixed + 1);
+  for (int k = 0; k < n + nfixed; k++) {
+    types[k] = k == 1 + c->slot ? parts_type(&c->p) : k < n ? g->params[k] : fixed[k - n]->type;
+    args[k] = ir_param(w, k, types[k]);
+  }
+  args[1 + c->slot] = joined(&c->p, args[1 + c->slot], args + n);
+  Node *result = ir_instantiate(w, g, args, 0);
+  if (g == c->body) {
+    Node **out = NEW_ARRAY(w->arena, Node *, result->type->n + 1);
+    for (int k = 0; k < result->type->n; k++) {
+      out[k] = ir_get(w, result, k);
+      if (k == c->slot && !(out[k] = parts_value(&c->p, out[k]))) return NULL;
+    }
+    result = ir_record(w, out, result->type->n);
+  }
+  return ir_graph(w, types, n + nfixed, result, g->name);
+}
+
+/* Loop n, one of whose carried values is a function made in sight; NULL: there is none. */
+static Node *carry_parts(Carried *c, const Node *n, Node **ops, Graph **graphs) {
+  World *w = c->p.w;
+  const Scope top = {0};
+  if (!find_candidates(c, &top, c->ops[c->slot], false)) return NULL;
+  if (!find_candidates(c, &top, ir_get(w, c->body->result, c->slot), true) || !place_fields(&c->p)) return NULL;
+  Vec(Node *) all = {0}, fixed = {0};
+  Node *start = parts_value(&c->p, c->ops[c->slot]);
+  for (int k = 0; k < n->nops - !c->l->has_cond; k++) vec_push(w->arena, all, k == c->slot ? start : c->ops[k]);
+  for (int i = 0; i < c->p.n; i++)
+    for (int k = 0; k < c->p.c[i].ncaps; k++)
+      if (c->p.c[i].field[k] < 0) {
+        vec_push(w->arena, fixed, c->p.c[i].seen[k]);
+        vec_push(w->arena, all, c->p.c[i].seen[k]);
+      }
+  LoopInfo info = *c->l;
+  info.ncaps += fixed.len;
+  Graph *body = over_parts(c, graphs[0], fixed.data, fixed.len);
+  Graph *cond = c->l->has_cond ? over_parts(c, graphs[1], fixed.data, fixed.len) : NULL;
+  if (!start || !body) return NULL;
+  Node *loop = ir_loop(w, &info, cond ? NULL : ops[0], all.data, body, cond, n->site);
+  Node **out = NEW_ARRAY(w->arena, Node *, n->type->n);
+  for (int k = 0; k < n->type->n; k++) out[k] = ir_get(w, loop, k);
+  out[c->slot] = joined(&c->p, out[c->slot], NULL);
+  return ir_tuple(w, n->type, out);
+}
+
+static Node *loop_of_functions(World *w, const Node *n, Node **ops, Graph **graphs) {
+  for (int k = 0; k < n->loop->ncarried; k++) {
+    if (graphs[0]->params[1 + k]->kind != T_FUN) continue;
+    Carried c = {.p = {.w = w, .fun = graphs[0]->params[1 + k]}, .l = n->loop, .ops = ops + !n->loop->has_cond, .body = graphs[0], .slot = k};
+    Node *x = carry_parts(&c, n, ops, graphs);
+    if (x) return x;
+  }
+  return NULL;
+}
+
+/* ---- Branches ------------------------------------------------------------------------------------------------------ */
+/* What arm t yields as component j, or as the whole. */
+static Node *yields(World *w, const Graph *arm, int j) {
+  return arm->result->type->kind == T_TUPLE ? ir_get(w, arm->result, j) : arm->result;
+}
+
+static bool is_there(const Node *x) { return x->op == OP_PARAM || is_constant(x); }
+
+/* Do all arms yield, as component j, a function that was there before or a closure that they make? */
+static bool is_choice(World *w, Graph **arms, int narms, int j) {
+  bool known = false;
+  for (int t = 0; t < narms; t++) {
+    const Node *x = yields(w, arms[t], j);
+    bool function = ir_is_known_function(x);
+    if (x->type->kind != T_FUN || (!function && x->op != OP_PARAM)) return false;
+    known |= function;
+  }
+  return known;
+}
+
+/* A place for each capture that an arm computes, among the fields; arms share those of one type. */
+typedef Vec(IrType *) Types;
+static int *places(World *w, Types *types, const Node *closure, bool *taken) {
+  int *place = NEW_ARRAY(w->temp, int, closure->nops + 1);
+  for (int k = 0; k < closure->nops; k++) {
+    place[k] = -1;
+    if (is_there(closure->ops[k])) continue;
+    int f = 0;
+    while (f < types->len && (taken[f] || types->data[f] != closure->ops[k]->type)) f++;
+    if (f == MOST_FIELDS) return NULL;
+    if (f == types->len) vec_push(w->temp, *types, closure->ops[k]->type);
+    taken[f] = true;
+    place[k] = f;
+  }
+  return place;
+}
+
+typedef struct Choice {
+  World *w;
+  Graph **arms;
+  int narms, ncaps, width;
+  Types types;          /* of the fields */
+  bool *chosen;         /* components that are functions to be made behind the branch */
+  int ***place;         /* [arm][component] of a closure's captures among the fields; NULL: no closure */
+} Choice;
+
+static bool plan_choice(Choice *c) {
+  World *w = c->w;
+  bool any = false;
+  for (int j = 0; j < c->width; j++) any |= c->chosen[j] = is_choice(w, c->arms, c->narms, j);
+  c->place = NEW_ARRAY(w->temp, int **, c->narms);
+  for (int t = 0; t < c->narms && any; t++) {
+    bool taken[MOST_FIELDS] = {false};
+    c->place[t] = NEW_ARRAY(w->temp, int *, c->width);
+    for (int j = 0; j < c->width; j++) {
+      const Node *x = yields(w, c->arms[t], j);
+      if (!c->chosen[j] || x->op != OP_CLOSURE) continue;
+      if (!(c->place[t][j] = places(w, &c->types, x, taken))) return false;
+    }
+  }
+  return any;
+}
+
+/* Arm t, with zero for the functions, and the fields. */
+static Graph *arm_of_fields(const Choice *c, int t) {
+  World *w = c->w;
+  const Graph *a = c->arms[t];
+  Node **out = NEW_ARRAY(w->arena, Node *, c->width + c->types.len + 1);
+  for (int f = 0; f < c->types.len; f++) out[c->width + f] = ir_zero(w, c->types.data[f]);
+  for (int j = 0; j < c->width; j++) {
+    Node *x = yields(w, a, j);
+    out[j] = c->chosen[j] ? ir_unit(w) : x;
+    for (int k = 0; c->chosen[j] && c->place[t][j] && k < x->nops; k++)
+      if (c->place[t][j][k] >= 0) out[c->width + c->place[t][j][k]] = x->ops[k];
+  }
+  return ir_graph(w, a->params, a->nparams, ir_record(w, out, c->width + c->types.len), a->name);
+}
+
+/* The function that is component j, over the branch's captures and the fields. */
+static Node *function_of(const Choice *c, int j, Node *selector, Node **caps) {
+  World *w = c->w;
+  int n = c->ncaps + c->types.len;
+  IrType **types = NEW_ARRAY(w->arena, IrType *, n + 1);
+  for (int k = 0; k < n; k++) types[k] = caps[k]->type;
+  Graph **arms = NEW_ARRAY(w->arena, Graph *, c->narms);
+  for (int t = 0; t < c->narms; t++) {
+    Node *x = yields(w, c->arms[t], j);
+    Node **in = NEW_ARRAY(w->arena, Node *, x->nops + 1);
+    const int *place = c->place[t][j];
+    for (int k = 0; place && k < x->nops; k++)
+      in[k] = place[k] < 0 ? x->ops[k] : ir_param(w, c->ncaps + place[k], x->ops[k]->type);
+    arms[t] = ir_graph(w, types, n, place ? ir_closure(w, x->graphs[0], x->type, in, x->nops) : x, NULL);
+  }
+  return ir_switch(w, selector, arms, c->narms, caps, n);
+}
+
+static Node *switch_of_functions(World *w, const Node *n, Node **ops, Graph **graphs) {
+  IrType *type = n->type;
+  bool tuple = type->kind == T_TUPLE;
+  if (!tuple && type->kind != T_FUN) return NULL;
+  Choice c = {.w = w, .arms = graphs, .narms = n->ngraphs, .ncaps = n->nops - 1, .width = tuple ? type->n : 1};
+  c.chosen = NEW_ARRAY(w->temp, bool, c.width + 1);
+  if (!plan_choice(&c) || (!tuple && c.types.len == 0)) return NULL;
+  Graph **arms = NEW_ARRAY(w->arena, Graph *, n->ngraphs);
+  for (int t = 0; t < n->ngraphs; t++) arms[t] = arm_of_fields(&c, t);
+  Node *rest = ir_switch(w, ops[0], arms, n->ngraphs, ops + 1, c.ncaps);
+  Node **caps = NEW_ARRAY(w->arena, Node *, c.ncaps + c.types.len + 1), **out = NEW_ARRAY(w->arena, Node *, c.width + 1);
+  for (int k = 0; k < c.ncaps; k++) caps[k] = ops[1 + k];
+  for (int f = 0; f < c.types.len; f++) caps[c.ncaps + f] = ir_get(w, rest, c.width + f);
+  for (int j = 0; j < c.width; j++) out[j] = c.chosen[j] ? function_of(&c, j, ops[0], caps) : ir_get(w, rest, j);
+  return tuple ? ir_tuple(w, type, out) : out[0];
+}
+
+/* ---- The pass ------------------------------------------------------------------------------------------------------ */
+static Node *take_apart(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)r;
+  (void)frame;
+  if (n->op == OP_SWITCH) return switch_of_functions(user, n, ops, graphs);
+  return n->op == OP_LOOP ? loop_of_functions(user, n, ops, graphs) : NULL;
+}
+
+Graph *opt_closures(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = take_apart}); }
