@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Which loops are fused: how many the final graph of a function holds, and that its value is the same.
+"""Which loops are fused: how many the final graph of a function holds, and that its value is the same. And what loops keep.
 
 usage: test_loops.py ATLED
 
-Each case: a function f of an array, its number of loops, its value at [1.0, 2.0, 3.0]."""
-import subprocess, sys, tempfile
+Each case: a function f of an array, its number of loops, its value at [1.0, 2.0, 3.0]. In KEPT: how many closures, unknown
+calls and columns of tapes are in the final graph of its gradient."""
+import re, subprocess, sys, tempfile
 
 ATLED = sys.argv[1]
 CASES = [
@@ -29,6 +30,17 @@ CASES = [
     ("let f (a : float[]) =\n  let b = [ a[int x - 1] | x in a ] in\n  sum [ x / a[int x - 1] | x in b ]", 2, "3.0"),
 ]
 
+LOOP = "let f (a : float[]) =\n  let mut s = 0.0 in\n  let mut %s in\n  for i = 0 to length a - 1 do\n    %s\n  done;\n  s\n"
+KEPT = [
+    # functions that can be one of a few closures: the cosine's argument is left
+    (LOOP % ("g = fun x -> x", "s <- s + g a[i]; if i % 2 = 0 then g <- (fun x -> x * a[0]) else g <- (fun x -> sin x + a[i])"), 0, 0, 1),
+    (LOOP % ("g = fun x -> x", "s <- s + g a[i]; let c = a[i] in g <- (fun x -> x * c)"), 0, 0, 0),
+    # the element before is read again, the one before that is kept
+    (LOOP % ("b = 1.0", "s <- s + b * b * a[i]; b <- a[i]"), 0, 0, 0),
+    (LOOP % ("b = 1.0", "s <- s + b * b * a[i]; b <- b * a[i]"), 0, 0, 1),
+    (LOOP % ("b = 1.0", "s <- s + b * a[i]; b <- exp a[i]"), 0, 0, 2),
+]
+
 
 def run(source, *options):
     with tempfile.NamedTemporaryFile("w", suffix=".atl", encoding="utf-8") as f:
@@ -50,6 +62,13 @@ def main():
             if shown != value:
                 bad += 1
                 print(f"{source}\n{mode} printed {shown}, expected {value}")
+    for source, closures, applies, columns in KEPT:
+        graph = run(f"{source}let g (a : float[]) = grad f a\n", "ir", "--stage=final", "--of=g")
+        stacked = sum(int(n) for n in re.findall(r" stacked (\d+)", graph))
+        got = graph.count(" = closure"), graph.count(" = apply "), stacked
+        if got != (closures, applies, columns):
+            bad += 1
+            print(f"{source}closures, unknown calls, columns: {got}, expected {(closures, applies, columns)}")
     sys.exit(1 if bad else 0)
 
 

@@ -45,6 +45,7 @@ typedef struct LoopMemo {
   Combined *c;
   Split split;          /* without residuals if the body is run again */
   Node **tapes;         /* of the residuals */
+  bool *delayed;        /* carried values that are computed again, from the index */
 } LoopMemo;
 
 /* A fixed point: what a carried value is at the end of one iteration it is at the start of the next. */
@@ -100,7 +101,9 @@ void ad_loop_forward(Diff *r, int at) {
     if (array && (state || outside[i - 1])) facts[i] |= UNSTABLE;
     known[i] = !state && !(facts[i] & UNSTABLE) ? KNOWN_VALUE : shape ? KNOWN_SHAPE : KNOWN_NOT;
   }
-  bool again = may_rerun(r, n, facts);
+  bool *delayed = m->delayed = ir_delayed(w, n->loop, b, known), again = may_rerun(r, n, facts);
+  for (int k = 0; k < n->loop->ncarried; k++)
+    if (delayed[k]) known[1 + k] = KNOWN_VALUE;
   Combined *c = m->c = ad_combine(w, b, facts, r->rerun && !again);
   if (again) {
     m->split.late = c->back;
@@ -153,13 +156,15 @@ static void read_primal(BackLoop *b, Node *d, Node **dy) {
   const Combined *c = b->m->c;
   const Split *s = &b->m->split;
   const LoopInfo *l = b->n->loop;
+  Node **ops = NEW_ARRAY(w->arena, Node *, c->p);
   for (int i = 1; i < c->p; i++) {
-    LoopPart part = part_of(b, i);
-    bool read = part > LOOP_ACC || ir_keeps_shape(l, c->g, i - 1);
-    if (part <= LOOP_ACC) part = LOOP_CAPTURED;
-    if (read) b->args[i] = loop_add(b->loop, part, ad_fwd(b->r, b->operands[i - 1]));
-    else b->args[i] = ir_zero(w, c->g->params[i]);
+    Node *x = ad_fwd(b->r, b->operands[i - 1]);
+    ops[i - 1] = loop_add(b->loop, LOOP_CAPTURED, x);
+    if (part_of(b, i) == LOOP_SLICED) b->args[i] = loop_add(b->loop, LOOP_SLICED, x);
+    else b->args[i] = part_of(b, i) == LOOP_CAPTURED || ir_keeps_shape(l, c->g, i - 1) ? ops[i - 1] : ir_zero(w, x->type);
   }
+  for (int k = 0; k < l->ncarried; k++)
+    if (b->m->delayed[k]) b->args[1 + k] = ir_delayed_value(w, b->n, k, b->args[0], ops);
   for (int j = 0; j < s->nres; j++) {
     Node *row = loop_add(b->loop, LOOP_SLICED, b->m->tapes[j]);
     b->args[c->back->nparams + j] = needs_wrap(s->res[j]) ? ir_get(w, row, 0) : row;

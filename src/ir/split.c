@@ -185,6 +185,37 @@ bool *ir_derived_params(World *w, const Func *f) {
   return d.keep;
 }
 
+/* ---- Loops ------------------------------------------------------------------------------ */
+bool *ir_delayed(World *w, const LoopInfo *l, const Graph *body, const Known *known) {
+  bool *delayed = NEW_ARRAY(w->arena, bool, l->ncarried + 1);
+  for (int k = 0; k < l->ncarried && !l->down; k++) {
+    Node *next = ir_get(w, body->result, k);
+    IrKind kind = next->type->kind;
+    if (kind != T_FLOAT && kind != T_INT && kind != T_BOOL) continue;
+    Cut c = cut_of(w, ir_graph(w, body->params, body->nparams, next, NULL), body->nparams, known);
+    compute_costs(&c);
+    delayed[k] = c.cost[c.n - 1] < NEVER;
+  }
+  return delayed;
+}
+
+Node *ir_delayed_value(World *w, const Node *loop, int k, Node *i, Node **ops) {
+  Graph *body = loop->graphs[0], *arms[2];
+  int n = body->nparams;
+  Node **caps = NEW_ARRAY(w->arena, Node *, n + 1), **args = NEW_ARRAY(w->arena, Node *, n + 1);
+  IrType **types = NEW_ARRAY(w->arena, IrType *, n + 1);
+  for (int j = 0; j < n; j++) {
+    caps[j] = j ? ops[j - 1] : i;
+    types[j] = caps[j]->type;
+    args[j] = ir_param(w, j, types[j]);
+    if (j == 0) args[0] = ir_op2(w, OP_IADD, args[0], ir_int(w, -1));
+    else if (ir_loop_part(loop->loop, j - 1) == LOOP_SLICED) args[j] = ir_index(w, args[j], args, 1);
+  }
+  arms[0] = ir_graph(w, types, n, ir_substitute(w, ir_get(w, body->result, k), args, n, 0), NULL);
+  arms[1] = ir_graph(w, types, n, ir_param(w, 1 + k, types[1 + k]), NULL);
+  return ir_switch(w, ir_op2(w, OP_IEQ, i, ir_int(w, 0)), arms, 2, caps, n);
+}
+
 /* ---- Branches ------------------------------------------------------------------------ */
 /* Fields of equal type are shared between arms. Their types are added to `types`. */
 typedef Vec(IrType *) Types;

@@ -19,6 +19,12 @@ Split ir_split(World *w, Graph *g, int early, const Known *known); /* NULL: no p
 /* Which parameters of a recursive function follow cheaply, in each of its calls of itself, from those of the caller. */
 bool *ir_derived_params(World *w, const Func *f);
 
+/* Which carried numbers of a loop the next iteration's index tells: what one iteration makes of them follows cheaply from its
+ * index and what else is known of the body's parameters, and from no other carried value. */
+bool *ir_delayed(World *w, const LoopInfo *l, const Graph *body, const Known *known);
+/* Such a number at the start of iteration i; ops: what stands for the loop's operands where it is asked for. */
+Node *ir_delayed_value(World *w, const Node *loop, int k, Node *i, Node **ops);
+
 /* A branch in two stages. */
 typedef struct StagedSwitch {
   Node *selector, **caps;
