@@ -60,6 +60,13 @@ void build_init(Emit *e) {
     gcc_jit_field *fields[] = {e->pair_status[k], e->pair_value[k]};
     e->pair[k] = g->struct_as_type(g->context_new_struct_type(e->ctx, NULL, names[k], 2, fields));
   }
+  for (int a = 0; a < 3; a++)
+    for (int b = 0; b < 3; b++) {
+      gcc_jit_field **fields = e->two_value[a][b];
+      fields[0] = g->context_new_field(e->ctx, NULL, values[a], "first");
+      fields[1] = g->context_new_field(e->ctx, NULL, values[b], "second");
+      e->two[a][b] = g->struct_as_type(g->context_new_struct_type(e->ctx, NULL, "two", 2, fields));
+    }
   e->expect = g->context_get_builtin_function(e->ctx, "__builtin_expect");
   e->prim_type = pointer_to_function(e, "i:ppppu");
 }

@@ -29,7 +29,9 @@ void choose_conventions(Emit *e) {
   for (int k = 0; k < m->nfuncs; k++) {
     const LFunc *f = m->funcs[k];
     bool one = f->nresults == 1, number = one && (f->result_kinds[0] == R_INT || f->result_kinds[0] == R_FLOAT);
-    e->funcs[k].conv = !func_fallible(f) ? (one ? CONV_VALUE : CONV_VOID) : number ? CONV_UNWIND : one ? CONV_PAIR : CONV_STATUS;
+    if (f->nresults == 2) e->funcs[k].conv = CONV_TWO;
+    else if (!func_fallible(f)) e->funcs[k].conv = one ? CONV_VALUE : CONV_VOID;
+    else e->funcs[k].conv = number ? CONV_UNWIND : one ? CONV_PAIR : CONV_STATUS;
   }
   for (bool changed = true; changed;) {
     changed = false;
@@ -39,6 +41,26 @@ void choose_conventions(Emit *e) {
       changed = true;
     }
   }
+}
+
+bool results_through_memory(const Emit *e, const LFunc *f) {
+  Convention conv = e->funcs[f->index].conv;
+  return (conv == CONV_VOID || conv == CONV_STATUS) && f->nresults > 0;
+}
+
+Type *type_of_two(const Emit *e, const LFunc *f) {
+  return e->two[slot_kind(f->result_kinds[0])][slot_kind(f->result_kinds[1])];
+}
+
+Lv *result_of_two(const Emit *e, const LFunc *f, Lv *two, int r) {
+  gcc_jit_field *field = e->two_value[slot_kind(f->result_kinds[0])][slot_kind(f->result_kinds[1])][r];
+  return e->g->lvalue_access_field(two, NULL, field);
+}
+
+static Lv *failed_flag(const Emit *e, Rv *mod) { return place(e, load_rt(e, mod), offsetof(Rt, failed), e->t_i32); }
+Rv *two_failed(const Emit *e, Rv *mod) { return rv(e, failed_flag(e, mod)); }
+void set_two_failed(const Emit *e, Block *b, Rv *mod, bool failed) {
+  e->g->block_add_assignment(b, NULL, failed_flag(e, mod), k_i32(e, failed));
 }
 
 /* ---- Entry ---- */
@@ -66,22 +88,45 @@ static void flow_checks(const Emit *e, const LFunc *f, bool *late) {
   }
 }
 
+bool has_loops(const LFunc *f) {
+  for (int c = 0; c < f->ncode; c++)
+    if (f->code[c].op == LOP_LOOP_HEAD) return true;
+  return false;
+}
+
 const bool *plan_stack_checks(const Emit *e, const LFunc *f, bool *on_entry) {
   /* Recursion also runs through closures, so whatever has an entry counts as recursive. */
-  bool recursive = f->recursive || (f->is_entry && func_fallible(f)), loops = false;
+  bool recursive = f->recursive || (f->is_entry && func_fallible(f)), loops = has_loops(f);
   bool *late = NEW_ARRAY(e->arena, bool, f->ncode + 1);
-  for (int c = 0; c < f->ncode; c++) loops |= f->code[c].op == LOP_LOOP_HEAD;
   *on_entry = recursive && loops;
   if (recursive && !loops) flow_checks(e, f, late);
   return late;
+}
+
+/* Where the stack ends now. Asking for the frame's address instead would give every recursive function a frame pointer. */
+static Rv *stack_pointer(Fn *k) {
+  Emit *e = k->e;
+  const GccApi *g = e->g;
+#if defined(__x86_64__) || defined(__aarch64__)
+  Lv *here = g->function_new_local(k->fn, NULL, e->t_ptr, "here");
+#if defined(__x86_64__)
+  gcc_jit_extended_asm *copy = g->block_add_extended_asm(k->cur, NULL, "mov %%rsp, %0");
+#else
+  gcc_jit_extended_asm *copy = g->block_add_extended_asm(k->cur, NULL, "mov %0, sp");
+#endif
+  g->extended_asm_add_output_operand(copy, NULL, "=r", here);
+  return rv(e, here);
+#else
+  gcc_jit_function *frame = g->context_get_builtin_function(e->ctx, "__builtin_frame_address");
+  return cast(e, call(e, frame, 1, (Rv *[]){k_u32(e, 0)}), e->t_ptr);
+#endif
 }
 
 /* Stack left and no interrupt? One comparison tests both; the runtime tells them apart. */
 void check_stack(Fn *k) {
   Emit *e = k->e;
   const GccApi *g = e->g;
-  gcc_jit_function *frame = g->context_get_builtin_function(e->ctx, "__builtin_frame_address");
-  Rv *rt = load_rt(e, k->mod), *here = cast(e, call(e, frame, 1, (Rv *[]){k_u32(e, 0)}), e->t_ptr);
+  Rv *rt = load_rt(e, k->mod), *here = stack_pointer(k);
   Rv *limit = load(e, rt, offsetof(Rt, entry_limit), e->t_u64);
   Block *cold = branch_unless(k, compare(e, GC_GE, g->context_new_bitcast(e->ctx, NULL, here, e->t_u64), limit)), *on = k->cur;
   k->cur = cold;
@@ -107,6 +152,21 @@ static void leave_if_unwinding(Fn *k, const LInstr *i) {
 }
 
 /* ---- Calls ---- */
+/* Whoever reports the failure in another way takes the news back. */
+static void take_two(Fn *k, const LInstr *i, const LFunc *callee, Rv *result) {
+  Emit *e = k->e;
+  Lv *two = e->g->function_new_local(k->fn, NULL, type_of_two(e, callee), "two");
+  assign(k, two, result);
+  if (func_fallible(callee)) {
+    Block *failed = branch_unless(k, compare(e, GC_EQ, two_failed(e, k->mod), k_i32(e, 0)));
+    if (k->info->conv != CONV_TWO) set_two_failed(e, failed, k->mod, false);
+    e->g->block_add_eval(failed, NULL, CALL_TABLE(e, k->mod, rt_trace, load_rt(e, k->mod), k_u32(e, i->site)));
+    leave_failed(k, failed, i);
+  }
+  for (int r = 0; r < i->nres; r++)
+    if (i->res[r] >= 0) assign_reg(k, i->res[r], rv(e, result_of_two(e, callee, two, r)));
+}
+
 void emit_call(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   const LFunc *callee = e->m->funcs[i->imm.i];
@@ -115,8 +175,7 @@ void emit_call(Fn *k, const LInstr *i) {
   int n = 0;
   args[n++] = k->mod;
   for (int a = 0; a < i->nargs; a++) args[n++] = reg(k, i->args[a]);
-  bool through_memory = (info->conv == CONV_VOID || info->conv == CONV_STATUS) && callee->nresults > 0;
-  if (through_memory) args[n++] = results_buffer(k);
+  if (results_through_memory(e, callee)) args[n++] = results_buffer(k);
   Rv *result = call(e, info->fn, n, args);
   switch (info->conv) {
   case CONV_VALUE: assign_reg(k, i->res[0], result); break;
@@ -131,6 +190,7 @@ void emit_call(Fn *k, const LInstr *i) {
     assign_reg(k, i->res[0], rv(e, e->g->lvalue_access_field(k->pair[s], NULL, e->pair_value[s])));
     break;
   }
+  case CONV_TWO: take_two(k, i, callee, result); break;
   case CONV_VOID:
     evaluate(k, result);
     take_results(k, i);

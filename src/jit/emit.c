@@ -32,6 +32,10 @@ Block *branch_unless(Fn *k, Rv *ok) {
 }
 
 /* ---- Error exits ------------------------------------------------------------------------------------------------ */
+static Rv *nothing(const Emit *e, SlotKind s) {
+  return s == SLOT_FLOAT ? k_f64(e, 0) : s == SLOT_INT ? k_i64(e, 0) : k_null(e);
+}
+
 static void end_failed(Fn *k, Block *b) {
   Emit *e = k->e;
   switch (k->info->conv) {
@@ -39,15 +43,21 @@ static void end_failed(Fn *k, Block *b) {
     SlotKind s = slot_kind(k->f->result_kinds[0]);
     Lv *pair = k->pair[s];
     e->g->block_add_assignment(b, NULL, e->g->lvalue_access_field(pair, NULL, e->pair_status[s]), k_i64(e, 1));
-    Rv *nothing = s == SLOT_FLOAT ? k_f64(e, 0) : s == SLOT_INT ? k_i64(e, 0) : k_null(e);
-    e->g->block_add_assignment(b, NULL, e->g->lvalue_access_field(pair, NULL, e->pair_value[s]), nothing);
+    e->g->block_add_assignment(b, NULL, e->g->lvalue_access_field(pair, NULL, e->pair_value[s]), nothing(e, s));
     e->g->block_end_with_return(b, NULL, rv(e, pair));
     break;
   }
-  case CONV_STATUS: e->g->block_end_with_return(b, NULL, k_i32(e, 1)); break;
-  case CONV_UNWIND:
-    e->g->block_end_with_return(b, NULL, k->f->result_kinds[0] == R_FLOAT ? k_f64(e, 0) : k_i64(e, 0));
+  case CONV_TWO: {
+    if (!func_fallible(k->f)) fail_emit(e, "function %s holds an instruction that may fail, unforeseen", k->f->name);
+    Lv *two = e->g->function_new_local(k->fn, NULL, type_of_two(e, k->f), "nothing");
+    set_two_failed(e, b, k->mod, true);
+    for (int r = 0; r < 2; r++)
+      e->g->block_add_assignment(b, NULL, result_of_two(e, k->f, two, r), nothing(e, slot_kind(k->f->result_kinds[r])));
+    e->g->block_end_with_return(b, NULL, rv(e, two));
     break;
+  }
+  case CONV_STATUS: e->g->block_end_with_return(b, NULL, k_i32(e, 1)); break;
+  case CONV_UNWIND: e->g->block_end_with_return(b, NULL, nothing(e, slot_kind(k->f->result_kinds[0]))); break;
   default:
     fail_emit(e, "function %s is marked as never failing but holds an instruction that may", k->f->name);
     e->g->block_end_with_jump(b, NULL, b);
@@ -122,17 +132,27 @@ static bool uses_argument_slots(const LInstr *i) {
   default: return true;
   }
 }
-static bool uses_result_slots(const LInstr *i) { return i->op != LOP_OPEN && i->op != LOP_FOREIGN; }
+static bool uses_result_slots(const Emit *e, const LInstr *i) {
+  return i->op == LOP_CALL ? results_through_memory(e, e->m->funcs[i->imm.i]) : i->op != LOP_OPEN && i->op != LOP_FOREIGN;
+}
+
+static Lv *load_rt_once(Fn *k) {
+  Lv *rt = k->e->g->function_new_local(k->fn, NULL, k->e->t_ptr, "rt");
+  assign(k, rt, load_rt(k->e, k->mod));
+  return rt;
+}
+
+Rv *rt_of(Fn *k) { return rv(k->e, k->rt ? k->rt : load_rt_once(k)); }
 
 /* Locals for the registers that aren't parameters, and for what instructions need besides. */
 static void make_frame(Fn *k) {
   Emit *e = k->e;
   const LFunc *f = k->f;
-  int most_args = 1, most_results = f->nresults;
+  int most_args = 1, most_results = 1;
   for (int c = 0; c < f->ncode; c++) {
     const LInstr *i = &f->code[c];
     if (uses_argument_slots(i) && i->nargs > most_args) most_args = i->nargs;
-    if (uses_result_slots(i) && i->nres > most_results) most_results = i->nres;
+    if (uses_result_slots(e, i) && i->nres > most_results) most_results = i->nres;
   }
   for (int r = f->nparams; r < f->nregs; r++) {
     char name[16];
@@ -140,8 +160,7 @@ static void make_frame(Fn *k) {
     k->regs[r] = e->g->function_new_local(k->fn, NULL, type_of_kind(e, f->regs[r].kind), name);
     if (f->regs[r].kind == R_PTR) assign(k, k->regs[r], k_null(e));
   }
-  k->rt = e->g->function_new_local(k->fn, NULL, e->t_ptr, "rt");
-  assign(k, k->rt, load_rt(e, k->mod));
+  if (has_loops(f)) k->rt = load_rt_once(k);
   k->args = slot_buffer(k, most_args, "args");
   k->res = slot_buffer(k, most_results, "results");
   k->status = e->g->function_new_local(k->fn, NULL, e->t_i32, "status");
@@ -157,6 +176,7 @@ static Type *result_type(const Emit *e, const LFunc *f, Convention conv) {
   switch (conv) {
   case CONV_VALUE: case CONV_UNWIND: return type_of_kind(e, f->result_kinds[0]);
   case CONV_PAIR: return e->pair[slot_kind(f->result_kinds[0])];
+  case CONV_TWO: return type_of_two(e, f);
   case CONV_VOID: return e->t_void;
   default: return e->t_i32;
   }
@@ -169,7 +189,7 @@ static void declare(Emit *e, const LFunc *f, gcc_jit_param **params) {
   params[n++] = e->g->context_new_param(e->ctx, NULL, e->t_ptr, "mod");
   for (int r = 0; r < f->nparams; r++)
     params[n++] = e->g->context_new_param(e->ctx, NULL, type_of_kind(e, f->regs[r].kind), "p");
-  if (f->nresults > 1) params[n++] = e->g->context_new_param(e->ctx, NULL, e->t_ptr, "out");
+  if (results_through_memory(e, f)) params[n++] = e->g->context_new_param(e->ctx, NULL, e->t_ptr, "out");
   char name[32];
   snprintf(name, sizeof name, "f%d", f->index);
   info->fn = e->g->context_new_function(e->ctx, NULL, GF_INTERNAL, result_type(e, f, info->conv), name, n, params, 0);
@@ -199,7 +219,7 @@ static void define_foreign(Fn *k) {
 static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   Fn k = {.e = e, .f = f, .info = &e->funcs[f->index], .fn = e->funcs[f->index].fn};
   k.mod = e->g->param_as_rvalue(params[0]);
-  if (f->nresults != 1 && f->nresults > 0) k.out = e->g->param_as_rvalue(params[f->nparams + 1]);
+  if (results_through_memory(e, f)) k.out = e->g->param_as_rvalue(params[f->nparams + 1]);
   k.regs = NEW_ARRAY(e->arena, Lv *, f->nregs + 1);
   for (int r = 0; r < f->nparams; r++) k.regs[r] = e->g->param_as_lvalue(params[r + 1]);
   k.cur = new_block(&k);
@@ -252,7 +272,7 @@ static void define_entry(Emit *e, const LFunc *f) {
       g->block_add_eval(b, NULL, call_helper(e, H_RETAIN, args[n], NULL));
     n++;
   }
-  if (f->nresults > 1) args[n++] = out;
+  if (results_through_memory(e, f)) args[n++] = out;
   Rv *result = call(e, info->fn, n, args);
   switch (info->conv) {
   case CONV_VALUE: case CONV_UNWIND:
@@ -264,6 +284,18 @@ static void define_entry(Emit *e, const LFunc *f) {
     g->block_end_with_return(b, NULL, k_i32(e, 0));
     break;
   case CONV_STATUS: g->block_end_with_return(b, NULL, result); break;
+  case CONV_TWO: {
+    Lv *two = g->function_new_local(fn, NULL, type_of_two(e, f), "two");
+    Lv *status = g->function_new_local(fn, NULL, e->t_i32, "status");
+    g->block_add_assignment(b, NULL, two, result);
+    for (int r = 0; r < 2; r++)
+      g->block_add_assignment(b, NULL, place(e, out, (size_t)r * sizeof(Slot), type_of_kind(e, f->result_kinds[r])),
+                              rv(e, result_of_two(e, f, two, r)));
+    g->block_add_assignment(b, NULL, status, two_failed(e, args[0]));
+    set_two_failed(e, b, args[0], false);
+    g->block_end_with_return(b, NULL, rv(e, status));
+    break;
+  }
   case CONV_PAIR: {
     SlotKind s = slot_kind(f->result_kinds[0]);
     Lv *pair = g->function_new_local(fn, NULL, e->pair[s], "pair");

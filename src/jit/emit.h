@@ -14,8 +14,9 @@ typedef gcc_jit_type Type;
 /* How a function gives back its result; parameters are by value after Mod*.
  * VALUE: can't fail, one result, returned. VOID: can't fail, results through the last parameter, if any.
  * UNWIND: one number, returned; fails by a stack overflow or an interrupt alone, see calls.c.
- * PAIR: {status, result} in two machine registers. STATUS: status returned, results through the last parameter, if any. */
-typedef enum Convention { CONV_VALUE, CONV_VOID, CONV_UNWIND, CONV_PAIR, CONV_STATUS } Convention;
+ * PAIR: {status, result} in two machine registers. TWO: both results in machine registers; if it fails, Rt.failed is set.
+ * STATUS: status returned, results through the last parameter, if any. */
+typedef enum Convention { CONV_VALUE, CONV_VOID, CONV_UNWIND, CONV_PAIR, CONV_TWO, CONV_STATUS } Convention;
 typedef struct FuncInfo {
   gcc_jit_function *fn;
   Convention conv;
@@ -34,6 +35,8 @@ typedef struct Emit {
   Type *t_void, *t_bool, *t_i32, *t_u32, *t_i64, *t_u64, *t_f64, *t_ptr;
   Type *pair[3];                 /* by SlotKind */
   gcc_jit_field *pair_status[3], *pair_value[3];
+  Type *two[3][3];               /* two results, by SlotKind */
+  gcc_jit_field *two_value[3][3][2];
   FuncInfo *funcs;
   gcc_jit_function *helpers[H_COUNT];
   gcc_jit_function *expect;
@@ -85,7 +88,8 @@ typedef struct Fn {
   Lv *status;
   Lv *pointer;        /* its address is handed out */
   Lv *made;           /* an object under construction */
-  Lv *rt;             /* the module's Rt, loaded on entry: stores into arrays might change it for all GCC knows */
+  Lv *rt;             /* in a function with loops the module's Rt, loaded on entry: stores into arrays might change it
+                         for all GCC knows. NULL in others: frames of deep recursions should be small */
   Lv *pair[3];
   Flow flow;
   Vec(Cleanup) cleanups;
@@ -130,6 +134,7 @@ void emit_scalar(Fn *k, const LInstr *i);
 void emit_instr(Fn *k, const LInstr *i);
 /* The statements of one function, which instr.c uses too. */
 Rv *reg(const Fn *k, int r);
+Rv *rt_of(Fn *k); /* the module's Rt, in a local */
 Block *new_block(const Fn *k);
 void assign(const Fn *k, Lv *to, Rv *v);
 void assign_reg(const Fn *k, int r, Rv *v); /* converts int32 and bool to the register's type; r < 0: evaluates */
@@ -150,9 +155,18 @@ bool func_fallible(const LFunc *f);
 void choose_conventions(Emit *e);
 /* Which instructions check_stack has to stand before. A function without loops has no jump back. */
 const bool *plan_stack_checks(const Emit *e, const LFunc *f, bool *on_entry);
+bool has_loops(const LFunc *f);
 void check_stack(Fn *k);
 void emit_call(Fn *k, const LInstr *i);
 Rv *end_unwinding(Emit *e, Rv *mod);
+/* Of CONV_TWO: did the call that has just ended fail? And the end of this news. */
+Rv *two_failed(const Emit *e, Rv *mod);
+void set_two_failed(const Emit *e, Block *b, Rv *mod, bool failed);
+/* Result r of f, which uses CONV_TWO, in the place `two`. */
+Lv *result_of_two(const Emit *e, const LFunc *f, Lv *two, int r);
+Type *type_of_two(const Emit *e, const LFunc *f);
+/* Do the results go through a buffer, the last parameter? */
+bool results_through_memory(const Emit *e, const LFunc *f);
 /* Translates the module in a fresh context. False: e->error says why not. */
 bool emit_module(Emit *e);
 #endif

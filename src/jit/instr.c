@@ -75,7 +75,7 @@ static void emit_fail(Fn *k, const LInstr *i) {
 static void emit_poll(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Lv *rt = e->g->function_new_local(k->fn, NULL, e->t_ptr, "polled");
-  assign(k, rt, rv(e, k->rt));
+  assign(k, rt, rt_of(k));
   gcc_jit_extended_asm *opaque = e->g->block_add_extended_asm(k->cur, NULL, "");
   e->g->extended_asm_set_volatile_flag(opaque, 1);
   e->g->extended_asm_add_output_operand(opaque, NULL, "=r", rt);
@@ -117,6 +117,12 @@ static void emit_return(Fn *k, const LInstr *i) {
     assign(k, g->lvalue_access_field(k->pair[s], NULL, e->pair_status[s]), k_i64(e, 0));
     assign(k, g->lvalue_access_field(k->pair[s], NULL, e->pair_value[s]), reg(k, i->args[0]));
     g->block_end_with_return(k->cur, NULL, rv(e, k->pair[s]));
+    break;
+  }
+  case CONV_TWO: {
+    Lv *two = g->function_new_local(k->fn, NULL, type_of_two(e, k->f), "two");
+    for (int r = 0; r < 2; r++) assign(k, result_of_two(e, k->f, two, r), reg(k, i->args[r]));
+    g->block_end_with_return(k->cur, NULL, rv(e, two));
     break;
   }
   default:
@@ -187,6 +193,7 @@ static Rv *function_pointer(const Fn *k, int64_t index) {
 
 /* What NEW_BOX, NEW_CLOSURE and NEW_ENV differ in. */
 typedef struct NewObject {
+  Rv *rt;
   Rv *made;      /* the runtime's way: a call */
   Rv *desc;      /* of the object */
   Rv *fn;        /* its function; NULL: none */
@@ -197,20 +204,20 @@ typedef struct NewObject {
 
 static NewObject new_object(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Rv *rt = rv(e, k->rt);
+  Rv *rt = rt_of(k);
   if (i->op == LOP_NEW_BOX) {
     Rv *desc = load_desc(e, k->mod, i->imm.i);
     Rv *made = CALL_TABLE(e, k->mod, rt_new_box, rt, desc, k_i64(e, i->b));
-    return (NewObject){made, desc, NULL, i->b, e->m->descs[i->imm.i]->args[i->b]->nslots, offsetof(BoxObj, fields)};
+    return (NewObject){rt, made, desc, NULL, i->b, e->m->descs[i->imm.i]->args[i->b]->nslots, offsetof(BoxObj, fields)};
   }
   const LFunc *f = e->m->funcs[i->imm.i];
   Rv *fn = function_pointer(k, i->imm.i);
   if (i->op == LOP_NEW_CLOSURE) {
     Rv *desc = load(e, rt, offsetof(Rt, desc_closure), e->t_ptr);
-    return (NewObject){CALL_TABLE(e, k->mod, rt_new_closure, rt, fn), desc, fn, 0, f->ncaps, offsetof(ClosureObj, caps)};
+    return (NewObject){rt, CALL_TABLE(e, k->mod, rt_new_closure, rt, fn), desc, fn, 0, f->ncaps, offsetof(ClosureObj, caps)};
   }
   Rv *desc = load(e, rt, offsetof(Rt, desc_env), e->t_ptr);
-  return (NewObject){CALL_TABLE(e, k->mod, rt_new_env, rt, fn), desc, fn, 0, f->nacc, offsetof(EnvObj, caps)};
+  return (NewObject){rt, CALL_TABLE(e, k->mod, rt_new_env, rt, fn), desc, fn, 0, f->nacc, offsetof(EnvObj, caps)};
 }
 
 /* Takes k->made, the first free block of its class, off the list, and fills in the header. */
@@ -218,7 +225,7 @@ static void take_block(Fn *k, const NewObject *o, Lv *list) {
   Emit *e = k->e;
   Rv *p = rv(e, k->made);
   assign(k, list, load(e, p, 0, e->t_ptr));
-  Lv *live = place(e, rv(e, k->rt), offsetof(Rt, live), e->t_i64);
+  Lv *live = place(e, o->rt, offsetof(Rt, live), e->t_i64);
   assign(k, live, binary(e, GB_PLUS, e->t_i64, rv(e, live), k_i64(e, 1)));
   assign(k, place(e, p, offsetof(Obj, rc), e->t_i32), k_i32(e, 1));
   assign(k, place(e, p, offsetof(Obj, tag), e->t_i32), k_i32(e, o->tag));
@@ -234,7 +241,7 @@ static void emit_new(Fn *k, const LInstr *i) {
   size_t size = o.fields + (size_t)o.nslots * sizeof(Slot);
   if (size <= RT_BLOCK_GRAIN * RT_BLOCK_CLASSES && i->nargs == o.nslots) {
     size_t offset = offsetof(Rt, free_list) + (size_t)rt_block_class(size) * sizeof(Obj *);
-    Lv *list = place(e, rv(e, k->rt), offset, e->t_ptr);
+    Lv *list = place(e, o.rt, offset, e->t_ptr);
     assign(k, k->made, rv(e, list));
     Block *empty = branch_unless(k, compare(e, GC_NE, rv(e, k->made), k_null(e))), *made = new_block(k);
     take_block(k, &o, list);
@@ -265,7 +272,7 @@ static void emit_open(Fn *k, const LInstr *i) {
     Type *t = type_of_kind(e, k->f->regs[i->res[r]].kind);
     assign_reg(k, i->res[r], load(e, reg(k, i->a), offsetof(BoxObj, fields) + (size_t)r * sizeof(Slot), t));
   }
-  evaluate(k, CALL_TABLE(e, k->mod, rt_open_box, rv(e, k->rt), reg(k, i->a)));
+  evaluate(k, CALL_TABLE(e, k->mod, rt_open_box, rt_of(k), reg(k, i->a)));
 }
 
 static void emit_closure_id(Fn *k, const LInstr *i) {

@@ -107,6 +107,7 @@ struct Rt {
   volatile int32_t interrupt; /* RT_INTERRUPTED, or RT_CLOCK: look at the deadline */
   int32_t strict;        /* strict floating point */
   int32_t unwinding;     /* every entry of machine code fails */
+  int32_t failed;        /* the call under way of a function with two results ends with an error */
   char *stack_limit;     /* machine stack must stay above: rt_set_stack_limit */
   Heap *heap;
   int64_t live;          /* objects that counts will free */
