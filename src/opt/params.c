@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Parameters that nobody reads: those of recursive functions that are only handed on, to themselves or to others like
+ * them, go. Derivatives make such functions: a second stage gets what it can be told again, whether it needs it or not.
+ * A frame of a deep recursion that keeps less alive is smaller.
+ *
+ * First all functions are looked at, until no more parameters turn out to be read (find_read); then each function that has
+ * others is called through one with fewer parameters. */
+#include "opt/opt.h"
+
+typedef struct Params {
+  World *w;
+  Map read;           /* function -> bool[]: which parameters are read, as far as is known */
+  Map narrow;         /* function -> the one with fewer parameters; itself when all are read */
+  Vec(Func *) funcs;
+  bool news;
+} Params;
+
+/* ---- What is read ------------------------------------------------------------------------------------------------------- */
+static void find_funcs(void *user, Graph *g) {
+  Params *p = user;
+  Node **nodes;
+  int n = ir_order(p->w->temp, g, &nodes);
+  for (int i = 0; i < n; i++) {
+    Func *f = nodes[i]->op == OP_CALL ? nodes[i]->attr.func : NULL;
+    if (!f || map_get(&p->read, f)) continue;
+    map_put(&p->read, f, NEW_ARRAY(p->w->temp, bool, f->nparams + 1));
+    vec_push(p->w->temp, p->funcs, f);
+  }
+}
+
+static void mark_read(Params *p, const Graph *g, bool *read);
+
+/* Which captures of a branch some arm reads. */
+static bool *read_by_arms(Params *p, const Node *n) {
+  bool *read = NEW_ARRAY(p->w->temp, bool, n->nops + 1);
+  for (int a = 0; a < n->ngraphs; a++) mark_read(p, n->graphs[a], read);
+  return read;
+}
+
+/* Sets read[k] where g does more with its parameter k than hand it on to be ignored. */
+static void mark_read(Params *p, const Graph *g, bool *read) {
+  Node **nodes;
+  int n = ir_order(p->w->temp, g, &nodes);
+  if (g->result->op == OP_PARAM) read[g->result->attr.i] = true;
+  for (int i = 0; i < n; i++) {
+    const Node *x = nodes[i];
+    const bool *in_call = x->op == OP_CALL ? map_get(&p->read, x->attr.func) : NULL;
+    const bool *in_arms = x->op == OP_SWITCH ? read_by_arms(p, x) : NULL;
+    for (int k = 0; k < x->nops; k++) {
+      if (x->ops[k]->op != OP_PARAM || (in_call && !in_call[k]) || (in_arms && k > 0 && !in_arms[k - 1])) continue;
+      read[x->ops[k]->attr.i] = true;
+    }
+  }
+}
+
+static void find_read(Params *p) {
+  for (p->news = true; p->news;) {
+    p->news = false;
+    for (int i = 0; i < p->funcs.len; i++) {
+      Func *f = p->funcs.data[i];
+      bool *read = map_get(&p->read, f), *now = NEW_ARRAY(p->w->temp, bool, f->nparams + 1);
+      if (f->graph && f->recursive) mark_read(p, f->graph, now);
+      for (int k = 0; k < f->nparams; k++) {
+        if (!f->graph || !f->recursive) now[k] = true;
+        p->news |= now[k] && !read[k];
+        read[k] |= now[k];
+      }
+    }
+  }
+}
+
+/* ---- Functions with fewer parameters ------------------------------------------------------------------------------------ */
+static Func *narrow(Params *p, Func *f) {
+  World *w = p->w;
+  const bool *read = map_get(&p->read, f);
+  IrType **types = NEW_ARRAY(w->arena, IrType *, f->nparams + 1);
+  Node **args = NEW_ARRAY(w->temp, Node *, f->nparams + 1);
+  int n = 0;
+  for (int k = 0; k < f->nparams; k++) {
+    if (read[k]) types[n] = f->params[k];
+    args[k] = read[k] ? ir_param(w, n++, f->params[k]) : ir_zero(w, f->params[k]);
+  }
+  if (n == f->nparams) return f;
+  Func *out = ir_func(w, f->name, types, n, f->result);
+  out->span = f->span;
+  out->recursive = f->recursive;
+  ir_func_finish(w, out, ir_substitute(w, f->graph->result, args, f->nparams, 0));
+  return out;
+}
+
+/* The functions with fewer parameters are made of the old ones' graphs; that they call each other is up to the rewriting. */
+static Node *call_narrow(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)frame;
+  (void)graphs;
+  Params *p = user;
+  bool *read = n->op == OP_CALL ? map_get(&p->read, n->attr.func) : NULL;
+  if (!read) return NULL;
+  Func *f = n->attr.func, *out = map_get(&p->narrow, f);
+  if (!out) map_put(&p->narrow, f, out = narrow(p, f));
+  if (out == f) return NULL;
+  Node **args = NEW_ARRAY(p->w->temp, Node *, f->nparams + 1);
+  int count = 0;
+  for (int k = 0; k < f->nparams; k++)
+    if (read[k]) args[count++] = ops[k];
+  return ir_call(p->w, rewrite_func(r, out), args, n->site);
+}
+
+Graph *opt_params(World *w, Graph *g) {
+  Params *p = NEW(w->temp, Params);
+  p->w = w;
+  map_init(&p->read, w->temp);
+  map_init(&p->narrow, w->temp);
+  ir_walk_graphs(w, g, find_funcs, p);
+  find_read(p);
+  return ir_rewrite(w, g, (RewritePass){.user = p, .node = call_narrow});
+}
