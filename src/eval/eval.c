@@ -139,7 +139,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
       [LOP_MOVE] = &&op_MOVE, [LOP_INT] = &&op_INT, [LOP_FLOAT] = &&op_INT, [LOP_STRING] = &&op_STRING, [LOP_BOX] = &&op_BOX, [LOP_NULLPTR] = &&op_NULLPTR,
       [LOP_IMMEDIATE] = &&op_IMMEDIATE, [LOP_GLOBAL] = &&op_GLOBAL, [LOP_JUMP] = &&op_JUMP, [LOP_BRANCH] = &&op_BRANCH,
       [LOP_SWITCH] = &&op_SWITCH, [LOP_POLL] = &&op_POLL, [LOP_CHECK_INDEX] = &&op_CHECK_INDEX, [LOP_CHECK_SLICE] = &&op_slow,
-      [LOP_CHECK_SIZE] = &&op_slow, [LOP_CHECK_ROW] = &&op_slow, [LOP_CHECK_NONZERO] = &&op_slow, [LOP_CHECK_NAT] = &&op_slow,
+      [LOP_CHECK_SIZE] = &&op_slow, [LOP_CHECK_ROW] = &&op_slow, [LOP_CHECK_NONZERO] = &&op_slow, [LOP_CHECK_DEPTH] = &&op_slow, [LOP_CHECK_NAT] = &&op_slow,
       [LOP_ASSERT] = &&op_slow, [LOP_FAIL] = &&op_slow, [LOP_CALL] = &&op_CALL, [LOP_FOREIGN] = &&op_slow, [LOP_APPLY] = &&op_APPLY,
       [LOP_RT] = &&op_RT, [LOP_RETAIN] = &&op_RETAIN, [LOP_RELEASE] = &&op_RELEASE, [LOP_NEW_ARRAY] = &&op_slow, [LOP_GROW] = &&op_GROW,
       [LOP_SET_DIM] = &&op_SET_DIM, [LOP_DIM] = &&op_DIM, [LOP_DATA] = &&op_DATA, [LOP_LOAD] = &&op_LOAD, [LOP_STORE] = &&op_STORE,

@@ -33,6 +33,7 @@ static Status check(Rt *rt, const LInstr *in, const Slot *r) {
   case LOP_CHECK_SIZE: return a == b ? 0 : rt_fail_size(rt, a, b, in->site);
   case LOP_CHECK_ROW: return a == b ? 0 : rt_fail_irregular(rt, a, b, in->site);
   case LOP_CHECK_NONZERO: return a ? 0 : rt_fail_nonzero(rt, in->site);
+  case LOP_CHECK_DEPTH: return a <= b ? 0 : rt_fail_depth(rt, b, in->site);
   case LOP_CHECK_NAT: return a >= 0 ? 0 : rt_fail_nat(rt, a, in->imm.text, in->site);
   case LOP_ASSERT: return a ? 0 : rt_fail_user(rt, r[in->b].p, ERR_ASSERT, in->site);
   default: return rt_fail_user(rt, r[in->a].p, (int32_t)in->imm.i, in->site);
@@ -151,7 +152,7 @@ static Status open_box(Rt *rt, const LInstr *in, Slot *r) {
 
 Status eval_slow(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
   switch (in->op) {
-  case LOP_CHECK_SLICE: case LOP_CHECK_SIZE: case LOP_CHECK_ROW: case LOP_CHECK_NONZERO: case LOP_CHECK_NAT: case LOP_ASSERT:
+  case LOP_CHECK_SLICE: case LOP_CHECK_SIZE: case LOP_CHECK_ROW: case LOP_CHECK_NONZERO: case LOP_CHECK_DEPTH: case LOP_CHECK_NAT: case LOP_ASSERT:
   case LOP_FAIL: case LOP_CHECK_INDEX:
     return check(rt, in, r);
   case LOP_RT:

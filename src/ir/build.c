@@ -63,6 +63,7 @@ static bool check_holds(Op op, Node *a, Node *b, Node *c) {
     return a->op == OP_INT && b->op == OP_INT && c->op == OP_INT && a->attr.i >= 0 && a->attr.i <= b->attr.i && b->attr.i <= c->attr.i;
   case OP_CHECK_SIZE: return a == b;
   case OP_CHECK_NONZERO: return a->op == OP_INT && a->attr.i != 0;
+  case OP_CHECK_DEPTH: return a->op == OP_INT && b->op == OP_INT && a->attr.i <= b->attr.i;
   case OP_CHECK_NAT: return (a->op == OP_INT && a->attr.i >= 0) || a->op == OP_LEN || (a->op == OP_IMAX && is_int_const(a->ops[1], 0));
   default: return false;
   }
@@ -498,7 +499,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   case OP_SWITCH: return ir_switch(w, ops[0], graphs, old->ngraphs, ops + 1, n - 1);
   case OP_LOOP: return rebuild_loop(w, old, ops, graphs);
   case OP_VJP: case OP_JVP: case OP_CHECKPOINT: return rebuild_derivative(w, old, ops);
-  case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_NAT:
+  case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_DEPTH: case OP_CHECK_NAT:
     return make_check(w, (Op)old->op, ops[0], n > 1 ? ops[1] : NULL, n > 2 ? ops[2] : NULL, old->attr.text, old->site);
   case OP_CHECK: return ir_assert(w, ops[0], ops[1], old->site);
   case OP_FAIL: return ir_fail(w, (FailKind)old->attr.i, old->type, ops[0], old->site);

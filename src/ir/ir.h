@@ -206,7 +206,7 @@ Node *ir_global(World *w, int global);   /* index in w->globals */
 Node *ir_op1(World *w, Op op, Node *a);
 Node *ir_op2(World *w, Op op, Node *a, Node *b);
 Node *ir_op3(World *w, Op op, Node *a, Node *b, Node *c);
-Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site); /* CHECK_INDEX, _SLICE, _SIZE, _NONZERO, _NAT; b, c NULL where unused */
+Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site); /* CHECK_INDEX, _SLICE, _SIZE, _NONZERO, _DEPTH, _NAT; b, c NULL where unused */
 Node *ir_check_nat(World *w, Node *n, Sym what, Site site);
 Node *ir_assert(World *w, Node *cond, Node *message, Site site);   /* CHECK: unit; use with AFTER */
 /* What a failing node is reported as: `fail` of the program, no case of a match, unequal shapes, a rule that is missing or dropped. */

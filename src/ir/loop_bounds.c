@@ -72,7 +72,12 @@ static bool is_natural(const Node *n) { return n->op == OP_LEN || (n->op == OP_I
 Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond) {
   Bound b;
   int own = 1 + l->ncarried, before = l->ncarried + l->naccs + l->nsliced;
-  if (l->nsliced || !find_bound(cond->result, own, &b)) return NULL;
+  Node *depth = NULL, *c = cond->result;
+  if (c->op == OP_AFTER && c->ops[1]->op == OP_CHECK_DEPTH && c->ops[1]->ops[0]->op == OP_PARAM && c->ops[1]->ops[0]->attr.i == 0) {
+    depth = c->ops[1];
+    c = c->ops[0];
+  }
+  if (l->nsliced || !find_bound(c, own, &b)) return NULL;
   Node **outer = NEW_ARRAY(w->arena, Node *, cond->nparams + 1);
   for (int k = 0; k < own; k++) outer[k] = ir_zero(w, cond->params[k]);
   for (int k = own; k < cond->nparams; k++) outer[k] = ops[before + k - own];
@@ -81,5 +86,7 @@ Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond) {
   if (b.exact && !(is_natural(end) && start->op == OP_INT && start->attr.i <= 0)) return NULL;
   Node *n = ir_op2(w, OP_ISUB, end, start);
   if (b.inclusive) n = ir_op2(w, OP_IADD, n, ir_int(w, 1));
-  return is_natural(n) ? n : ir_op2(w, OP_IMAX, n, ir_int(w, 0));
+  if (is_natural(n)) return n; /* of an array that exists: not too many */
+  if (depth) n = ir_check(w, OP_CHECK_DEPTH, n, depth->ops[1], NULL, depth->site);
+  return ir_op2(w, OP_IMAX, n, ir_int(w, 0));
 }

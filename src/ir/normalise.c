@@ -17,7 +17,7 @@ IrType *ir_result_type(World *w, Op op) {
   case OP_NOT: case OP_AND: case OP_OR: case OP_BEQ: case OP_IS_NAN:
     return ir_type(w, T_BOOL);
   case OP_TAG: case OP_LEN: case OP_INT_OF_FLOAT: case OP_CLOSURE_ID: case OP_GRAPH_ID:
-  case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_NAT:
+  case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_DEPTH: case OP_CHECK_NAT:
     return ir_type(w, T_INT);
   default:
     return ir_type(w, op >= OP_IADD && op <= OP_ISHR ? T_INT : T_FLOAT);

@@ -31,6 +31,7 @@ static Type *type_of_letter(const Emit *e, char c) {
   case 'u': return e->t_u32;
   case 'l': return e->t_i64;
   case 'd': return e->t_f64;
+  case 'r': return e->pair[SLOT_PTR];
   default: return e->t_ptr;
   }
 }

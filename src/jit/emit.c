@@ -125,14 +125,16 @@ static Lv *slot_buffer(Fn *k, int n, const char *name) {
 
 /* Does the instruction pass its arguments, or get its results, through the buffers of slots? Frames of deep recursions
  * should be small. */
-static bool uses_argument_slots(const LInstr *i) {
+static bool uses_argument_slots(const Emit *e, const LInstr *i) {
   switch (i->op) {
   case LOP_CALL: case LOP_SWITCH: case LOP_RETURN: case LOP_FOREIGN:
   case LOP_NEW_BOX: case LOP_NEW_CLOSURE: case LOP_NEW_ENV: return false;
+  case LOP_ACC_AT: return !acc_in_registers(e, i);
   default: return true;
   }
 }
 static bool uses_result_slots(const Emit *e, const LInstr *i) {
+  if (i->op == LOP_ACC_AT) return !acc_in_registers(e, i);
   return i->op == LOP_CALL ? results_through_memory(e, e->m->funcs[i->imm.i]) : i->op != LOP_OPEN && i->op != LOP_FOREIGN;
 }
 
@@ -151,7 +153,7 @@ static void make_frame(Fn *k) {
   int most_args = 1, most_results = 1;
   for (int c = 0; c < f->ncode; c++) {
     const LInstr *i = &f->code[c];
-    if (uses_argument_slots(i) && i->nargs > most_args) most_args = i->nargs;
+    if (uses_argument_slots(e, i) && i->nargs > most_args) most_args = i->nargs;
     if (uses_result_slots(e, i) && i->nres > most_results) most_results = i->nres;
   }
   for (int r = f->nparams; r < f->nregs; r++) {

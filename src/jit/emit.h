@@ -128,10 +128,12 @@ void fail_emit(Emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3
 #define CALL_TABLE(e, mod, name, ...)                                                                                  \
   call_table((e), (mod), TF_##name, (int)(sizeof((Rv *[]){__VA_ARGS__}) / sizeof(Rv *)), (Rv *[]){__VA_ARGS__})
 
-/* ---- helpers.c, scalar.c, instr.c, emit.c ---------------------------------------------------------------------- */
+/* ---- helpers.c, scalar.c, instr.c, bags.c, emit.c ---------------------------------------------------------------------- */
 gcc_jit_function *make_helper(Emit *e, Helper h);
 void emit_scalar(Fn *k, const LInstr *i);
 void emit_instr(Fn *k, const LInstr *i);
+void emit_bag(Fn *k, const LInstr *i); /* bags.c */
+bool acc_in_registers(const Emit *e, const LInstr *acc_at);
 /* The statements of one function, which instr.c uses too. */
 Rv *reg(const Fn *k, int r);
 Rv *rt_of(Fn *k); /* the module's Rt, in a local */

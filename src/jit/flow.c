@@ -65,7 +65,7 @@ static bool step_label(Flow *w, int64_t l) {
 static bool writes_dst(const LInstr *i) {
   switch (i->op) {
   case LOP_STORE: case LOP_CHECK_INDEX: case LOP_CHECK_SLICE: case LOP_CHECK_SIZE:
-  case LOP_CHECK_ROW: case LOP_CHECK_NONZERO: case LOP_CHECK_NAT: case LOP_ASSERT: case LOP_FAIL: case LOP_RETAIN:
+  case LOP_CHECK_ROW: case LOP_CHECK_NONZERO: case LOP_CHECK_DEPTH: case LOP_CHECK_NAT: case LOP_ASSERT: case LOP_FAIL: case LOP_RETAIN:
   case LOP_RELEASE: case LOP_SET_DIM: case LOP_RETURN: case LOP_POLL: case LOP_LOOP_HEAD: case LOP_LABEL: case LOP_JUMP:
   case LOP_BRANCH: case LOP_SWITCH: case LOP_CALL: case LOP_FOREIGN: case LOP_APPLY: case LOP_RT: case LOP_BAG_GET:
     return false;

@@ -49,6 +49,11 @@ static void emit_check(Fn *k, const LInstr *i) {
     raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_nonzero, rt, site));
     break;
   }
+  case LOP_CHECK_DEPTH: {
+    Block *no = branch_unless(k, compare(e, GC_LE, a, reg(k, i->b)));
+    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_depth, rt, reg(k, i->b), site));
+    break;
+  }
   case LOP_CHECK_NAT: {
     Block *no = branch_unless(k, compare(e, GC_GE, a, k_i64(e, 0)));
     Rv *what = i->imm.text ? cast(e, e->g->context_new_string_literal(e->ctx, i->imm.text), e->t_ptr) : k_null(e);
@@ -331,109 +336,6 @@ static void emit_make_array(Fn *k, const LInstr *i) {
   }
 }
 
-/* ---- Bags: the runtime gets the address of a copy of the bag register, which then replaces the register ------------ */
-static Rv *bag_address(Fn *k, int bag) {
-  if (bag >= 0) assign(k, k->pointer, reg(k, bag));
-  return address(k->e, k->pointer);
-}
-
-/* The new value of the bag register is taken over before the status is looked at. */
-static void finish_bag(Fn *k, const LInstr *i, Rv *status) {
-  assign(k, k->status, status);
-  assign_reg(k, i->dst, rv(k->e, k->pointer));
-  check_status(k, i, rv(k->e, k->status), true);
-}
-
-static void finish_pointer(Fn *k, const LInstr *i, int dst, Rv *status) {
-  check_status(k, i, status, true);
-  assign_reg(k, dst, rv(k->e, k->pointer));
-}
-
-static Rv *values_of(Fn *k, const LInstr *i) {
-  for (int r = 0; r < i->nres; r++) {
-    Type *t = type_of_kind(k->e, k->f->regs[i->res[r]].kind);
-    assign(k, slot_at(k->e, results_buffer(k), k_i64(k->e, r), t), reg(k, i->res[r]));
-  }
-  return results_buffer(k);
-}
-
-static void emit_bag_update(Fn *k, const LInstr *i) {
-  Emit *e = k->e;
-  Rv *m = k->mod, *rt = load_rt(e, m), *dims = pass_slots(k, i->args, i->nargs), *desc = load_desc(e, m, i->imm.i);
-  Rv *bag = bag_address(k, i->dst);
-  switch (i->op) {
-  case LOP_ACC_AT: finish_bag(k, i, CALL_TABLE(e, m, rt_acc_at, rt, desc, bag, dims, reg(k, i->a), values_of(k, i))); break;
-  case LOP_BAG_SET: finish_bag(k, i, CALL_TABLE(e, m, rt_bag_set, rt, desc, bag, dims, reg(k, i->a), values_of(k, i))); break;
-  case LOP_ACC_SUB:
-    finish_bag(k, i, CALL_TABLE(e, m, rt_acc_sub, rt, desc, bag, dims, reg(k, i->a), reg(k, i->b), reg(k, i->c)));
-    break;
-  case LOP_BAG_SET_SUB:
-    finish_bag(k, i, CALL_TABLE(e, m, rt_bag_set_sub, rt, desc, bag, dims, reg(k, i->a), reg(k, i->b), reg(k, i->c)));
-    break;
-  case LOP_BAG_TAKE:
-    finish_bag(k, i, CALL_TABLE(e, m, rt_bag_take, rt, desc, bag, dims, reg(k, i->a), results_buffer(k)));
-    take_results(k, i);
-    break;
-  default: break;
-  }
-}
-
-/* Its arguments are the dimensions of the whole, then those of the part, which is one rank or more lower. */
-static void emit_bag_take_sub(Fn *k, const LInstr *i) {
-  Emit *e = k->e;
-  Rv *m = k->mod, *rt = load_rt(e, m), *dims = pass_slots(k, i->args, i->nargs);
-  int rank = e->m->descs[i->sub]->rank;
-  Rv *sub_dims = address(e, slot_at(e, dims, k_i64(e, rank), e->t_i64)), *out = results_buffer(k);
-  Rv *status = CALL_TABLE(e, m, rt_bag_take_sub, rt, load_desc(e, m, i->imm.i), bag_address(k, i->dst), dims,
-                          reg(k, i->a), reg(k, i->b), sub_dims, out);
-  finish_bag(k, i, status);
-  take_results(k, i);
-}
-
-static void emit_bag_read(Fn *k, const LInstr *i) {
-  Emit *e = k->e;
-  Rv *m = k->mod, *rt = load_rt(e, m), *desc = load_desc(e, m, i->imm.i);
-  switch (i->op) {
-  case LOP_BAG_GET:
-    check_status(k, i, CALL_TABLE(e, m, rt_bag_get, rt, desc, reg(k, i->b), reg(k, i->a), results_buffer(k)), true);
-    take_results(k, i);
-    break;
-  case LOP_BAG_SUB: {
-    Rv *dims = pass_slots(k, i->args, i->nargs), *out = bag_address(k, -1);
-    finish_pointer(k, i, i->dst,
-                   CALL_TABLE(e, m, rt_bag_sub, rt, desc, reg(k, i->c), reg(k, i->a), reg(k, i->b), dims, out));
-    break;
-  }
-  case LOP_BAG_FILL: {
-    Rv *dims = pass_slots(k, i->args, i->nargs), *out = bag_address(k, -1);
-    finish_pointer(k, i, i->dst, CALL_TABLE(e, m, rt_bag_fill, rt, desc, reg(k, i->a), dims, out));
-    break;
-  }
-  default: break;
-  }
-}
-
-/* Most sums have one term only. */
-static void emit_cadd(Fn *k, const LInstr *i) {
-  Emit *e = k->e;
-  Rv *a = reg(k, i->a), *b = reg(k, i->b), *none = k_null(e);
-  Block *second = new_block(k), *both = new_block(k), *maybe = new_block(k), *done = new_block(k);
-  assign(k, k->made, a);
-  e->g->block_end_with_conditional(k->cur, NULL, compare(e, GC_NE, b, none), maybe, done);
-  e->g->block_end_with_conditional(maybe, NULL, compare(e, GC_EQ, a, none), second, both);
-  k->cur = second;
-  assign(k, k->made, b);
-  e->g->block_end_with_jump(k->cur, NULL, done);
-  k->cur = both;
-  Rv *dims = i->nargs ? pass_slots(k, i->args, i->nargs) : none, *desc = load_desc(e, k->mod, i->imm.i);
-  Rv *sum = CALL_TABLE(e, k->mod, rt_cadd, load_rt(e, k->mod), desc, a, b, dims, bag_address(k, -1));
-  check_status(k, i, sum, true);
-  assign(k, k->made, rv(e, k->pointer));
-  e->g->block_end_with_jump(k->cur, NULL, done);
-  k->cur = done;
-  assign_reg(k, i->dst, rv(e, k->made));
-}
-
 /* ---- Dispatch ------------------------------------------------------------------------------------------------------ */
 void emit_instr(Fn *k, const LInstr *i) {
   Emit *e = k->e;
@@ -462,7 +364,7 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_LOOP_HEAD: break;
   case LOP_POLL: emit_poll(k, i); break;
   case LOP_CHECK_INDEX: case LOP_CHECK_SLICE: case LOP_CHECK_SIZE: case LOP_CHECK_ROW: case LOP_CHECK_NONZERO:
-  case LOP_CHECK_NAT: case LOP_ASSERT:
+  case LOP_CHECK_DEPTH: case LOP_CHECK_NAT: case LOP_ASSERT:
     emit_check(k, i);
     break;
   case LOP_FAIL: emit_fail(k, i); break;
@@ -490,12 +392,10 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_ENV_FIELD: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(EnvObj, caps)))); break;
   case LOP_CLOSURE_ID: emit_closure_id(k, i); break;
   case LOP_FUNC_ID: assign_reg(k, i->dst, k_i64(e, (int64_t)e->m->funcs[i->imm.i]->id)); break;
-  case LOP_ACC_AT: case LOP_ACC_SUB: case LOP_BAG_SET: case LOP_BAG_SET_SUB: case LOP_BAG_TAKE:
-    emit_bag_update(k, i);
+  case LOP_ACC_AT: case LOP_ACC_SUB: case LOP_BAG_SET: case LOP_BAG_SET_SUB: case LOP_BAG_TAKE: case LOP_BAG_TAKE_SUB:
+  case LOP_BAG_GET: case LOP_BAG_SUB: case LOP_BAG_FILL: case LOP_CADD:
+    emit_bag(k, i);
     break;
-  case LOP_BAG_TAKE_SUB: emit_bag_take_sub(k, i); break;
-  case LOP_BAG_GET: case LOP_BAG_SUB: case LOP_BAG_FILL: emit_bag_read(k, i); break;
-  case LOP_CADD: emit_cadd(k, i); break;
   case LOP_IS_NULL: assign_reg(k, i->dst, compare(e, GC_EQ, reg(k, i->a), k_null(e))); break;
   case LOP_RETURN: emit_return(k, i); break;
   case LOP_COUNT: break;

@@ -39,6 +39,7 @@ typedef struct LReg { uint8_t kind; bool owned; } LReg;
   L(CHECK_SIZE)  /* fails unless a = b */                                                                \
   L(CHECK_ROW)   /* irregular: fails unless a = b (first, other) */                                      \
   L(CHECK_NONZERO) /* fails if a is 0 */                                                                 \
+  L(CHECK_DEPTH) /* stack overflow: fails unless a <= b */                                               \
   L(CHECK_NAT)   /* fails if a < 0; imm.text says what */                                                \
   L(ASSERT)      /* fails with message string b if a is 0 */                                             \
   L(FAIL)        /* fails with message string a and ErrorKind imm.i */                                   \

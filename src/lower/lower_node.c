@@ -279,6 +279,7 @@ static Row lower_other(Frame *fr, Node *x) {
   case OP_CHECK_SLICE: return lower_check(fr, x, LOP_CHECK_SLICE);
   case OP_CHECK_SIZE: return lower_check(fr, x, LOP_CHECK_SIZE);
   case OP_CHECK_NONZERO: return lower_check(fr, x, LOP_CHECK_NONZERO);
+  case OP_CHECK_DEPTH: return lower_check(fr, x, LOP_CHECK_DEPTH);
   case OP_CHECK_NAT: return lower_check(fr, x, LOP_CHECK_NAT);
   case OP_CHECK: {
     LInstr *in = fn_emit(fr->fn, LOP_ASSERT, -1, frame_reg(fr, x->ops[0]), frame_reg(fr, x->ops[1]), -1);

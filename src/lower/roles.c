@@ -14,7 +14,7 @@ static const char *const shapes[LOP_COUNT] = {
     [LOP_LABEL] = "------", [LOP_JUMP] = "------", [LOP_BRANCH] = "-r----", [LOP_SWITCH] = "-r----",
     [LOP_LOOP_HEAD] = "------", [LOP_POLL] = "------", [LOP_CHECK_INDEX] = "-rr---", [LOP_CHECK_SLICE] = "-rrr--",
     [LOP_CHECK_SIZE] = "-rr---", [LOP_CHECK_ROW] = "-rr---", [LOP_CHECK_NONZERO] = "-r----",
-    [LOP_CHECK_NAT] = "-r----", [LOP_ASSERT] = "-rr---", [LOP_FAIL] = "-r----", [LOP_CALL] = "----rd",
+    [LOP_CHECK_DEPTH] = "-rr---", [LOP_CHECK_NAT] = "-r----", [LOP_ASSERT] = "-rr---", [LOP_FAIL] = "-r----", [LOP_CALL] = "----rd",
     [LOP_FOREIGN] = "----rd", [LOP_APPLY] = "-r--rd", [LOP_RT] = "----rd", [LOP_RETAIN] = "-r----",
     [LOP_RELEASE] = "-t----", [LOP_NEW_ARRAY] = "d---r-", [LOP_GROW] = "irr---", [LOP_SET_DIM] = "-rr---",
     [LOP_DIM] = "dr----", [LOP_DATA] = "dr----", [LOP_LOAD] = "brr---", [LOP_STORE] = "trr---",
@@ -67,7 +67,7 @@ bool lir_fails(const LModule *m, const LInstr *in) {
   switch (in->op) {
   case LOP_CALL: return m->funcs[in->imm.i]->may_fail;
   case LOP_POLL: case LOP_CHECK_INDEX: case LOP_CHECK_SLICE: case LOP_CHECK_SIZE: case LOP_CHECK_ROW:
-  case LOP_CHECK_NONZERO: case LOP_CHECK_NAT: case LOP_ASSERT: case LOP_FAIL: case LOP_APPLY: case LOP_RT:
+  case LOP_CHECK_NONZERO: case LOP_CHECK_DEPTH: case LOP_CHECK_NAT: case LOP_ASSERT: case LOP_FAIL: case LOP_APPLY: case LOP_RT:
   case LOP_NEW_ARRAY: case LOP_GROW: case LOP_VIEW: case LOP_UNIQUE: case LOP_NEW_BOX: case LOP_NEW_CLOSURE:
   case LOP_ACC_AT: case LOP_ACC_SUB: case LOP_BAG_GET: case LOP_BAG_SUB: case LOP_BAG_TAKE: case LOP_BAG_TAKE_SUB: case LOP_BAG_SET:
   case LOP_BAG_SET_SUB: case LOP_BAG_FILL: case LOP_CADD: case LOP_NEW_ENV: return true;

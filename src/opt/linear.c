@@ -122,7 +122,7 @@ Linear *linear(Ranges *p, Frame *f, Node *x) {
   case OP_IADD: case OP_ISUB: case OP_IMUL: case OP_INEG:
     if (combination(p, f, x, &found)) *r = found;
     break;
-  case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_NAT: case OP_AFTER:
+  case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_DEPTH: case OP_CHECK_NAT: case OP_AFTER:
     *r = *linear(p, f, x->ops[0]);
     break;
   case OP_LEN: {

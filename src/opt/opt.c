@@ -37,7 +37,7 @@ static void holds_ad(void *user, Graph *g) {
 Graph *opt_pipeline(World *w, Graph *g, OptStages *stages) {
   OptStages s = {.built = g};
   w->inline_rules = false;
-  g = s.optimised = opt_fuse(w, opt_prune(w, opt_closures(w, opt_tail(w, simplify(w, g)))));
+  g = s.optimised = opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, simplify(w, g)))));
   ir_register_closures(w, g);
   bool ad = false;
   ir_walk_graphs(w, g, holds_ad, &ad);

@@ -3,7 +3,7 @@
  *
  *   built           what elaboration made (already in normal form)
  *     simplify        everything made anew: calls of functions that were unfinished are inlined and specialised now
- *     tail            recursion that is iteration becomes loops
+ *     recursion       recursion that is iteration becomes loops
  *     closures        functions that can only be a few closures, which are all in sight, are taken apart
  *     prune           results, carried values and tapes that nobody reads go
  *     fuse            loops compute themselves what another one made for them to read in order
@@ -28,7 +28,7 @@
 typedef struct OptStages { Graph *built, *optimised, *differentiated, *final; } OptStages;
 /* The final form of an entry; no VJP, JVP, CHECKPOINT or STOP is left. `stages` may be NULL. */
 Graph *opt_pipeline(World *w, Graph *g, OptStages *stages);
-Graph *opt_tail(World *w, Graph *g); /* functions that only call themselves last become loops */
+Graph *opt_recursion(World *w, Graph *g); /* functions that call themselves once become loops */
 Graph *opt_closures(World *w, Graph *g); /* branches between closures, and loops that carry one of a few, yield their parts */
 Graph *opt_prune(World *w, Graph *g);
 Graph *opt_params(World *w, Graph *g); /* without parameters that nobody reads */

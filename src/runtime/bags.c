@@ -134,7 +134,7 @@ static LogObj *new_log(Rt *rt, const Desc *desc, int64_t n, int64_t cap) {
     rt_out_of_memory(rt);
     return NULL;
   }
-  *l = (LogObj){{.rc = 1, .desc = desc}, n, 0, cap, entries};
+  *l = (LogObj){{.rc = 1, .tag = RT_LOG, .desc = desc}, n, 0, cap, entries};
   rt->live++;
   return l;
 }
@@ -400,6 +400,12 @@ Status rt_acc_at(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64
   if (is_log(*bag)) dst = log_append(rt, (LogObj *)*bag, i);
   else dst = ((ArrayObj *)*bag)->data + i * elem->nslots;
   return finish(&w, dst ? add_taken(&w, elem, dst, v) : 1);
+}
+
+RtPair rt_acc_float(Rt *rt, const Desc *desc, Obj *bag, int64_t n, int64_t i, double v) {
+  Slot value = {.f = v};
+  Status status = rt_acc_at(rt, desc, &bag, &n, i, &value);
+  return (RtPair){status, bag};
 }
 
 Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub) {

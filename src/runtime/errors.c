@@ -88,6 +88,12 @@ Status rt_fail_stack(Rt *rt, uint32_t site) {
   return rt_error(rt, ERR_STACK, site, "stack overflow: too many calls inside each other");
 }
 
+Status rt_fail_depth(Rt *rt, int64_t depth, uint32_t site) {
+  rt_fail_stack(rt, site);
+  rt->error.depth = depth;
+  return 1;
+}
+
 /* ---- Entries of machine code: one comparison finds out about the stack, interrupts and unwinding ---- */
 static void reset_entry_limit(Rt *rt) {
   __atomic_store_n(&rt->entry_limit, rt->stack_limit, __ATOMIC_SEQ_CST);

@@ -48,6 +48,8 @@ struct Desc {
 struct Obj { int32_t rc, tag; const Desc *desc; };
 #define RT_IMMORTAL (INT32_MIN / 2)
 #define RT_MAX_TAG UINT16_MAX
+#define RT_OWN 0 /* the tag of arrays, which tells them from logs */
+#define RT_LOG 1
 typedef struct StringObj { Obj h; int64_t len; uint64_t hash; char bytes[]; } StringObj; /* NUL-terminated */
 /* Array, also a dense bag. One block of product(dims) * base-element slots, 64-byte aligned. */
 typedef struct ArrayObj {
@@ -184,7 +186,10 @@ Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
 /* Whatever an operation here would take stays the caller's when it fails; its contents may then be incomplete. */
 /* ---- Bags. A bag argument is taken, the result is owned; elem is the Desc of an entry (desc->args[0]) ---------- */
 /* All: desc is the D_BAG desc; total = number of base elements of the whole; i = flat base-element index. */
+/* A status and a pointer, in two machine registers. */
+typedef struct RtPair { int64_t status; Obj *value; } RtPair;
 Status rt_acc_at(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, const Slot *v);       /* v taken */
+RtPair rt_acc_float(Rt *rt, const Desc *desc, Obj *bag, int64_t n, int64_t i, double v); /* the same for a float and rank 1; bag taken, the new one given */
 Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub); /* adds a bag for elements offset…; sub taken. Also SHIFT */
 Status rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out);                           /* borrowed in, owned out */
 Status rt_bag_sub(Rt *rt, const Desc *sub_desc, const Obj *bag, int64_t offset, int64_t count, const int64_t *sub_dims, Obj **out); /* BAG_SLICE, partial BAG_GET: view or null */
@@ -231,6 +236,7 @@ Status rt_fail_nat(Rt *rt, int64_t n, const char *what, uint32_t site);
 Status rt_fail_irregular(Rt *rt, int64_t first, int64_t other, uint32_t site);
 Status rt_fail_user(Rt *rt, Obj *message, int32_t kind /* ErrorKind; machine code passes it */, uint32_t site);
 Status rt_fail_stack(Rt *rt, uint32_t site);
+Status rt_fail_depth(Rt *rt, int64_t depth, uint32_t site); /* the same, after so many calls */
 /* A C function that can't be found; `why` the library can't be loaded, NULL if it can. */
 Status rt_fail_foreign(Rt *rt, const char *library, const char *symbol, const char *why, uint32_t site);
 void rt_set_stack_limit(Rt *rt, char *limit);

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/* Recursion that is iteration: a function that calls itself at most once on each way through it becomes loops.
+ *
+ *   f(p) = if c(p) then f(next(p)) else exit(p)           →   f(p) = loop p while c do next; exit(p)
+ *   f(p) = if c(p) then post(v(p), f(next(p))) else …     →   the same loop stacks v(p); another one takes the rows, last
+ *                                                             first, and does post
+ *
+ * The result of such a function is a tree of branches (Branch) over leaves, which call it or don't. From this tree are made:
+ * `continues` (is the leaf that is reached one that calls?), `step` (the call's arguments, and the row: what the rest of
+ * the leaf reads of what was there before the call), `exit` (the value of the other leaves), and `post` (the rest of a leaf).
+ * What the branches test is evaluated for each of them, so it must not be costly.
+ *
+ * Everything that doesn't need the call's result comes before the call, as it does in the recursion; so what fails is
+ * the same. Recursion that doesn't end must still be an error: the first loop checks how deep it would be. Rows hold numbers
+ * only, and what is merely put into a constructor is left to lowering, which needs no stack for it either.
+ *
+ * Loops are better than recursion for all that comes later: they need no stack, they are fused and vectorised, and derivatives keep
+ * rows in growing arrays instead of an object and a stack frame for each step. */
+#include "ir/ir_internal.h"
+#include "ir/surgery.h"
+#include "opt/opt.h"
+
+/* Calls inside each other that weren't made, at most: as many as fit into the default stack. */
+enum { MAX_DEPTH = 1 << 24 };
+
+typedef struct Branch Branch;
+struct Branch {
+  Node *x;             /* the result of the graph that it stands for */
+  Branch **arms;       /* NULL: a leaf */
+  Node *call;          /* in a leaf: the call of the function itself, or NULL */
+  bool calls;          /* is there a leaf below that calls? */
+  const int *origin;   /* which parameter of the function a parameter of this graph is, or -1 */
+  int index;           /* of a leaf that calls: its number */
+  Vec(Node *) row;     /* of a leaf that calls: what the rest of it reads */
+  Vec(int) column;     /* where they stand */
+};
+
+typedef struct Recursion {
+  World *w;
+  Func *f;
+  Branch *root;
+  Vec(Branch *) leaves;  /* those that call */
+  Vec(IrType *) columns; /* of the rows; the first one says which leaf, if there are several */
+  bool *varies;          /* does a call change this parameter? */
+  bool fits, tail;       /* nothing is done after the calls */
+} Recursion;
+
+typedef struct Tail {
+  World *w;
+  Map loops; /* function -> what it becomes; itself when it stays */
+} Tail;
+
+/* ---- The tree ------------------------------------------------------------------------------------------------------- */
+static bool calls_itself(const Recursion *r, const Node *x) { return x->op == OP_CALL && x->attr.func == r->f; }
+
+/* How often f is called in g and the graphs nested in it. */
+static int count_calls(const Recursion *r, Graph *g) {
+  Node **nodes;
+  int n = ir_order(r->w->temp, g, &nodes), calls = 0;
+  for (int i = 0; i < n; i++) {
+    calls += calls_itself(r, nodes[i]);
+    for (int k = 0; k < nodes[i]->ngraphs; k++) calls += count_calls(r, nodes[i]->graphs[k]);
+  }
+  return calls;
+}
+
+/* The only call of f among the nodes of g themselves; *n: how many there are. */
+static Node *own_call(const Recursion *r, Graph *g, int *n) {
+  Node **nodes, *call = NULL;
+  int count = ir_order(r->w->temp, g, &nodes);
+  *n = 0;
+  for (int i = 0; i < count; i++)
+    if (calls_itself(r, nodes[i])) {
+      call = nodes[i];
+      ++*n;
+    }
+  return call;
+}
+
+static const int *origins_in_arm(Recursion *r, const Branch *b, const Node *x) {
+  int *origin = NEW_ARRAY(r->w->temp, int, x->nops + 1);
+  for (int k = 1; k < x->nops; k++) origin[k - 1] = x->ops[k]->op == OP_PARAM ? b->origin[x->ops[k]->attr.i] : -1;
+  return origin;
+}
+
+static Branch *grow(Recursion *r, Graph *g, const int *origin) {
+  Branch *b = NEW(r->w->temp, Branch);
+  Node *x = g->result;
+  int own;
+  *b = (Branch){.x = x, .call = own_call(r, g, &own), .origin = origin};
+  if (own > 1 || (own == 1 && count_calls(r, g) > 1)) r->fits = false;
+  b->calls = count_calls(r, g) > 0;
+  if (own == 1) {
+    b->index = r->leaves.len;
+    vec_push(r->w->temp, r->leaves, b);
+  } else if (b->calls && x->op == OP_SWITCH) {
+    if (x->ops[0]->flags & NODE_COSTLY) r->fits = false;
+    b->arms = NEW_ARRAY(r->w->temp, Branch *, x->ngraphs);
+    const int *inside = origins_in_arm(r, b, x);
+    int below = 0;
+    for (int k = 0; k < x->ngraphs; k++) {
+      b->arms[k] = grow(r, x->graphs[k], inside);
+      below += count_calls(r, x->graphs[k]);
+    }
+    if (below != count_calls(r, g)) r->fits = false;
+  } else if (b->calls) r->fits = false;
+  return b;
+}
+
+static void find_varying(Recursion *r) {
+  for (int i = 0; i < r->leaves.len; i++) {
+    const Branch *b = r->leaves.data[i];
+    for (int k = 0; k < r->f->nparams; k++) {
+      const Node *arg = b->call->ops[k];
+      if (arg->op != OP_PARAM || b->origin[arg->attr.i] != k) r->varies[k] = true;
+    }
+  }
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------------------------- */
+static bool is_numbers(const IrType *t) {
+  if (t->kind == T_TUPLE)
+    for (int k = 0; k < t->n; k++)
+      if (!is_numbers(t->args[k])) return false;
+  return t->kind == T_TUPLE || t->kind == T_INT || t->kind == T_FLOAT || t->kind == T_BOOL || t->kind == T_UNIT;
+}
+
+/* Can the second loop make x itself, from what never changes? */
+static bool is_at_hand(Recursion *r, const Branch *b, const Node *x) {
+  if (x->op == OP_PARAM) return b->origin[x->attr.i] >= 0 && !r->varies[b->origin[x->attr.i]];
+  if (x->flags & (NODE_COSTLY | NODE_FAILS) || x->ngraphs) return false;
+  for (int k = 0; k < x->nops; k++)
+    if (!is_at_hand(r, b, x->ops[k])) return false;
+  return true;
+}
+
+static void add_to_row(Recursion *r, Branch *b, Node *x) {
+  for (int k = 0; k < b->row.len; k++)
+    if (b->row.data[k] == x) return;
+  if (!is_numbers(x->type)) r->fits = false;
+  int column = r->leaves.len > 1;
+  for (;; column++) { /* one that isn't this leaf's yet: leaves share them */
+    bool taken = false;
+    for (int k = 0; k < b->column.len; k++) taken |= b->column.data[k] == column;
+    if (column == r->columns.len) vec_push(r->w->temp, r->columns, x->type);
+    if (!taken && r->columns.data[column] == x->type) break;
+  }
+  vec_push(r->w->temp, b->row, x);
+  vec_push(r->w->temp, b->column, column);
+}
+
+/* Lowering makes such a call fill in a field of an object that exists: no stack, and no rows. */
+static bool fills_field(const Node *x, const Map *late) {
+  if (x->op != OP_INJ || x->nops != 1) return false;
+  const Node *payload = x->ops[0];
+  if (payload->op == OP_CALL) return true;
+  for (int k = 0; payload->op == OP_TUPLE && k < payload->nops; k++)
+    if (payload->ops[k]->op == OP_CALL && map_get(late, payload->ops[k])) return true;
+  return false;
+}
+
+/* What the nodes after the call read of those before it. */
+static void find_row(Recursion *r, Branch *b) {
+  Map late;
+  map_init(&late, r->w->temp);
+  map_put(&late, b->call, b->call);
+  Node **nodes;
+  Graph *g = ir_graph(r->w, r->f->params, 0, b->x, NULL);
+  int n = ir_order(r->w->temp, g, &nodes);
+  for (int i = 0; i < n; i++) {
+    Node *x = nodes[i];
+    bool is_late = false;
+    for (int k = 0; k < x->nops; k++) is_late |= map_get(&late, x->ops[k]) != NULL;
+    if (!is_late || x == b->call) continue;
+    map_put(&late, x, x);
+    for (int k = 0; k < x->nops; k++)
+      if (!map_get(&late, x->ops[k]) && !is_at_hand(r, b, x->ops[k])) add_to_row(r, b, x->ops[k]);
+  }
+  if (fills_field(b->x, &late)) r->fits = false;
+}
+
+static bool holds_kind(const IrType *t, IrKind kind) {
+  if (t->kind == kind) return true;
+  for (int k = 0; k < t->n && t->kind != T_VARIANT; k++)
+    if (holds_kind(t->args[k], kind)) return true;
+  return false;
+}
+
+static bool fits(Recursion *r) {
+  Func *f = r->f;
+  if (!f->recursive || !f->graph || f->opaque || f->pullback || f->tangent) return false;
+  int *origin = NEW_ARRAY(r->w->temp, int, f->nparams + 1);
+  for (int k = 0; k < f->nparams; k++) origin[k] = k;
+  r->fits = r->tail = true;
+  r->root = grow(r, f->graph, origin);
+  if (!r->fits || r->leaves.len == 0) return false;
+  for (int i = 0; i < r->leaves.len; i++) r->tail &= r->leaves.data[i]->x == r->leaves.data[i]->call;
+  if (r->tail) return true;
+  if (f->result->kind == T_TOKEN || holds_kind(f->result, T_TOKEN) || holds_kind(f->result, T_FUN)) return false;
+  r->varies = NEW_ARRAY(r->w->temp, bool, f->nparams + 1);
+  find_varying(r);
+  if (r->leaves.len > 1) vec_push(r->w->temp, r->columns, ir_type(r->w, T_INT));
+  for (int i = 0; i < r->leaves.len; i++) find_row(r, r->leaves.data[i]);
+  return r->fits;
+}
+
+/* ---- What the first loop consists of --------------------------------------------------------------------------------- */
+typedef enum Part { CONTINUES, STEP, EXIT } Part;
+
+static IrType *step_type(Recursion *r) {
+  Vec(IrType *) types = {0};
+  for (int k = 0; k < r->f->nparams; k++) vec_push(r->w->arena, types, r->f->params[k]);
+  for (int k = 0; k < r->columns.len; k++) vec_push(r->w->arena, types, r->columns.data[k]);
+  return ir_tuple_type(r->w, types.data, NULL, types.len);
+}
+
+/* The arguments of a leaf's call, then its row. */
+static Node *step(Recursion *r, const Branch *b) {
+  IrType *t = step_type(r);
+  int n = r->f->nparams;
+  if (!b->call) return ir_zero(r->w, t);
+  Node **xs = NEW_ARRAY(r->w->arena, Node *, t->n + 1);
+  for (int k = 0; k < t->n; k++) xs[k] = k < n ? b->call->ops[k] : ir_zero(r->w, t->args[k]);
+  for (int k = 0; k < b->row.len; k++) xs[n + b->column.data[k]] = b->row.data[k];
+  if (r->leaves.len > 1 && !r->tail) xs[n] = ir_int(r->w, b->index);
+  return ir_tuple(r->w, t, xs);
+}
+
+static Node *leaf(Recursion *r, Part part, const Branch *b) {
+  switch (part) {
+  case CONTINUES: return ir_bool(r->w, b->call != NULL);
+  case STEP: return step(r, b);
+  default: return b->call ? ir_zero(r->w, r->f->result) : b->x;
+  }
+}
+
+/* Has b leaves that `step`, or `exit`, is asked for? */
+static bool concerns(Part part, const Branch *b) {
+  if (!b->arms) return part == STEP ? b->call != NULL : !b->call;
+  for (int k = 0; k < b->x->ngraphs; k++)
+    if (concerns(part, b->arms[k])) return true;
+  return false;
+}
+
+/* Where it is known which arm was taken, since no other one concerns this part, the branch isn't taken again. */
+static Node *tree(Recursion *r, Part part, const Branch *b) {
+  World *w = r->w;
+  if (!b->arms) return leaf(r, part, b);
+  Node *x = b->x;
+  int concerned = 0, last = 0;
+  for (int k = 0; k < x->ngraphs; k++)
+    if (concerns(part, b->arms[k])) concerned++, last = k;
+  Graph **arms = NEW_ARRAY(w->arena, Graph *, x->ngraphs);
+  for (int k = 0; k < x->ngraphs; k++) {
+    Graph *a = x->graphs[k];
+    arms[k] = ir_graph(w, a->params, a->nparams, tree(r, part, b->arms[k]), a->name);
+  }
+  if (part != CONTINUES && concerned == 1) return ir_instantiate(w, arms[last], x->ops + 1, 0);
+  return ir_switch(w, x->ops[0], arms, x->ngraphs, x->ops + 1, x->nops - 1);
+}
+
+/* A graph over the loop's index and f's parameters. */
+static Graph *loop_graph(Recursion *r, Part part) {
+  World *w = r->w;
+  Func *f = r->f;
+  IrType **types = NEW_ARRAY(w->arena, IrType *, f->nparams + 1);
+  Node **args = NEW_ARRAY(w->arena, Node *, f->nparams + 1);
+  types[0] = ir_type(w, T_INT);
+  for (int k = 0; k < f->nparams; k++) {
+    types[k + 1] = f->params[k];
+    args[k] = ir_param(w, k + 1, f->params[k]);
+  }
+  Node *x = ir_substitute(w, tree(r, part, r->root), args, f->nparams, 0);
+  if (part == CONTINUES && !r->tail) {
+    Node *depth = ir_param(w, 0, types[0]);
+    x = ir_op2(w, OP_AFTER, x, ir_check(w, OP_CHECK_DEPTH, depth, ir_int(w, MAX_DEPTH), NULL, r->leaves.data[0]->call->site));
+  }
+  return ir_graph(w, types, f->nparams + 1, x, f->name);
+}
+
+/* ---- What the second one does ------------------------------------------------------------------------------------------- */
+/* The rest of a leaf: a graph over the parameters of f, of which only those that never change are read, the columns, and the
+ * result of the call. */
+static Graph *post_graph(Recursion *r, const Branch *b) {
+  World *w = r->w;
+  int n = r->f->nparams, columns = r->columns.len, nparams = n + columns + 1;
+  IrType **types = NEW_ARRAY(w->arena, IrType *, nparams + 1);
+  for (int k = 0; k < nparams; k++)
+    types[k] = k < n ? r->f->params[k] : k < n + columns ? r->columns.data[k - n] : r->f->result;
+  Map over;
+  map_init(&over, w->temp);
+  for (int k = 0; k < b->row.len; k++) map_put(&over, b->row.data[k], ir_param(w, n + b->column.data[k], b->row.data[k]->type));
+  map_put(&over, b->call, ir_param(w, n + columns, r->f->result));
+  IrType **own = NEW_ARRAY(w->arena, IrType *, b->x->nparams + 1);
+  Node **args = NEW_ARRAY(w->arena, Node *, b->x->nparams + 1);
+  for (uint32_t k = 0; k < b->x->nparams; k++) own[k] = ir_type(w, T_UNIT);
+  Node **nodes;
+  int count = ir_order(w->temp, ir_graph(w, own, 0, b->x, NULL), &nodes);
+  for (int i = 0; i < count; i++) {
+    if (nodes[i]->op != OP_PARAM) continue;
+    int k = (int)nodes[i]->attr.i, from = b->origin[k];
+    own[k] = nodes[i]->type;
+    args[k] = from >= 0 && !r->varies[from] ? ir_param(w, from, own[k]) : ir_zero(w, own[k]);
+  }
+  Graph *g = ir_graph(w, own, (int)b->x->nparams, b->x, r->f->name);
+  return ir_graph(w, types, nparams, ir_instantiate_over(w, g, args, 0, &over), r->f->name);
+}
+
+/* After the first loop: `end` is the value where the recursion ended. */
+static Node *do_posts(Recursion *r, Node *first, Node **params, Node *end) {
+  World *w = r->w;
+  int n = r->f->nparams, columns = r->columns.len, count = r->leaves.len;
+  LoopBuilder *b = loop_open(w, true);
+  Node *value = loop_add(b, LOOP_CARRIED, end);
+  Node **args = NEW_ARRAY(w->arena, Node *, n + columns + 1);
+  for (int k = 0; k < columns; k++) args[n + k] = loop_add(b, LOOP_SLICED, ir_get(w, first, n + k));
+  for (int k = 0; k < n; k++)
+    args[k] = r->varies[k] ? ir_zero(w, r->f->params[k]) : loop_add(b, LOOP_CAPTURED, params[k]);
+  args[n + columns] = value;
+  Graph **posts = NEW_ARRAY(w->arena, Graph *, count + 1);
+  for (int i = 0; i < count; i++) posts[i] = post_graph(r, r->leaves.data[i]);
+  Node *next = count > 1 ? ir_switch(w, args[n], posts, count, args, n + columns + 1) : ir_instantiate(w, posts[0], args, 0);
+  loop_next(b, value, next);
+  loop_close(b, ir_get(w, first, first->type->n - 1), NULL, 0);
+  return loop_result(b, value);
+}
+
+static Func *iterate(Recursion *r) {
+  World *w = r->w;
+  Func *f = r->f, *n = ir_func(w, f->name, f->params, f->nparams, f->result);
+  Node **params = NEW_ARRAY(w->arena, Node *, f->nparams + 1), **last = NEW_ARRAY(w->arena, Node *, f->nparams + 1);
+  for (int k = 0; k < f->nparams; k++) params[k] = ir_param(w, k, f->params[k]);
+  LoopInfo *l = NEW(w->arena, LoopInfo);
+  *l = (LoopInfo){.ncarried = f->nparams, .nstacked = r->columns.len, .has_cond = true};
+  Node *loop = ir_loop(w, l, NULL, params, loop_graph(r, STEP), loop_graph(r, CONTINUES), 0);
+  for (int k = 0; k < f->nparams; k++) last[k] = ir_get(w, loop, k);
+  Node *end = ir_substitute(w, tree(r, EXIT, r->root), last, f->nparams, 0);
+  n->span = f->span;
+  ir_func_finish(w, n, r->tail ? end : do_posts(r, loop, params, end));
+  return n;
+}
+
+/* ---- The pass ----------------------------------------------------------------------------------------------------------- */
+static Node *call_loop(void *user, Rewriter *rw, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)frame;
+  (void)graphs;
+  Tail *t = user;
+  if (n->op != OP_CALL || !n->attr.func->recursive) return NULL;
+  Func *f = n->attr.func, *loop = map_get(&t->loops, f);
+  if (!loop) {
+    Recursion *r = NEW(t->w->temp, Recursion);
+    r->w = t->w;
+    r->f = f;
+    map_put(&t->loops, f, loop = fits(r) ? iterate(r) : f);
+  }
+  return loop == f ? NULL : ir_call(t->w, rewrite_func(rw, loop), ops, n->site);
+}
+
+Graph *opt_recursion(World *w, Graph *g) {
+  Tail *t = NEW(w->temp, Tail);
+  t->w = w;
+  map_init(&t->loops, w->temp);
+  return ir_rewrite(w, g, (RewritePass){.user = t, .node = call_loop});
+}
