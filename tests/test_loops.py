@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Which loops are fused: how many the final graph of a function holds, and that its value is the same. And what loops keep.
+"""Which loops are fused, and which recursions become loops: how many the final graph of a function holds, that there is no
+call left where there are loops, and that its value is the same. And what loops keep.
 
 usage: test_loops.py ATLED
 
@@ -26,6 +27,12 @@ CASES = [
     # the second loop changes what the first one read
     ("let f (a : float[]) =\n  let mut b = a in\n  let c = [ x + b[0] | x in b ] in\n"
      "  for i = 0 to length a - 1 do b[i] <- c[i] * b[0] done;\n  b", 2, "[2.0, 6.0, 8.0]"),
+    # recursion: down and back, down only, not what goes into a constructor
+    ("let rec go i (a : float[]) = if i = length a then 0.0 else a[i] - 0.5 * go (i + 1) a\nlet f a = go 0 a", 1, "0.75"),
+    ("let rec go i (a : float[]) = if i = length a || a[i] > 2.0 then 0.0 else a[i] - 0.5 * go (i + 1) a\nlet f a = go 0 a", 2, "0.0"),
+    ("let rec go l = match l with Nil -> 1.0 | x :: r -> x * go r\nlet f (a : float[]) = go (to_list a)", 3, "6.0"),
+    ("let rec go i s (a : float[]) = if i = length a then s else go (i + 1) (s + a[i]) a\nlet f a = go 0 0.0 a", 1, "6.0"),
+    ("let rec go i (a : float[]) = if i = length a then Nil else a[i] :: go (i + 1) a\nlet f a = go 0 a", 0, "1.0 :: 2.0 :: 3.0 :: Nil"),
     # both may fail: the first failure is reported
     ("let f (a : float[]) =\n  let b = [ a[int x - 1] | x in a ] in\n  sum [ x / a[int x - 1] | x in b ]", 2, "3.0"),
 ]

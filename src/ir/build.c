@@ -128,9 +128,18 @@ static Node *restacked(const Node *loop, int k) {
   return x->op == OP_PARAM && x->attr.i > slots && x->attr.i <= slots + l->nsliced ? loop->ops[x->attr.i] : NULL;
 }
 
+/* The number of iterations where it is known before the loop; NULL: it isn't. */
+static Node *known_trips(const Node *loop) {
+  if (loop->loop->has_cond) return NULL;
+  Node *n = loop->ops[0];
+  bool natural = n->op == OP_LEN || n->op == OP_CHECK_NAT || (n->op == OP_INT && n->attr.i >= 0) ||
+                 (n->op == OP_IMAX && (is_int_const(n->ops[0], 0) || is_int_const(n->ops[1], 0)));
+  return natural ? n : NULL;
+}
+
 Node *ir_get(World *w, Node *t, int k) {
   if (t->op == OP_TUPLE) return t->ops[k];
-  Node *whole = t->op == OP_LOOP ? restacked(t, k) : NULL;
+  Node *whole = t->op != OP_LOOP ? NULL : k == t->type->n - 1 ? known_trips(t) : restacked(t, k);
   if (whole) return whole;
   IrType *type = t->type->args[k];
   if (t->op == OP_ZERO) return ir_zero(w, type);
