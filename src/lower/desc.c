@@ -71,6 +71,16 @@ static bool has_pointers(const Layout *l) {
   return false;
 }
 
+static int link_of(const Layout *l) {
+  int link = -1;
+  for (int i = 0; i < l->n; i++) {
+    if (l->kinds[i] == R_FLOAT) continue;
+    if (l->kinds[i] != R_PTR || link >= 0) return -1;
+    link = i;
+  }
+  return link;
+}
+
 static const char *kind_name(DescKind k) {
   static const char *const names[] = {"int", "float", "bool", "string", "unit", "tuple",
                                       "array", "function", "variant", "bag", "environment"};
@@ -126,6 +136,9 @@ const Desc *lower_desc(World *w, IrType *t) {
   if (t->kind == T_TUPLE) desc_of_tuple(w, t, d);
   if (t->kind == T_VARIANT) desc_of_variant(w, t, d);
   if (t->kind == T_ARRAY || t->kind == T_BAG) desc_of_elements(w, t, d);
+  d->link = link_of(l);
+  d->slot_descs = NEW_ARRAY(w->arena, const Desc *, l->n + 1);
+  lower_slot_descs(w, t, d->slot_descs);
   return d;
 }
 

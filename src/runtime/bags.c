@@ -31,40 +31,103 @@ static Status merge(Adder *w, const Desc *desc, Obj *a, Obj *b, const int64_t *d
 
 static bool is_log(const Obj *p) { return p->desc->kind == D_BAG; }
 
-static Status push(Adder *w, Slot *dst, const Desc *desc, Obj *b) {
-  if (!b) return 0;
-  if (!dst->p) {
-    dst->p = b;
-    return 0;
-  }
+static Status push(Adder *w, Item it) {
   if (!rt_reserve(w->rt, &w->items, &w->cap, w->len + 1, sizeof *w->items)) return 1;
-  w->items[w->len++] = (Item){dst, desc, b};
+  w->items[w->len++] = it;
+  return 0;
+}
+
+/* One pointer of add_value. */
+static Status add_pointer(Adder *w, const Desc *d, Slot *dst, Slot *src, bool move) {
+  Obj *b = src->p;
+  if (!b) return 0;
+  if (!dst->p) dst->p = b;
+  else if (push(w, (Item){dst, d, b})) return 1;
+  if (move) src->p = NULL;
+  else rt_retain(b);
   return 0;
 }
 
 /* dst += src over the slots of a value of type d. From unshared operands (move) pointers are taken, else retained. */
 static Status add_value(Adder *w, const Desc *d, Slot *dst, Slot *src, bool move) {
-  switch (d->kind) {
-  case D_FLOAT:
-    dst->f += src->f;
-    return 0;
-  case D_INT: case D_BOOL: case D_UNIT:
-    return 0;
-  case D_TUPLE:
-    for (int k = 0; k < d->n; k++) {
-      if (add_value(w, d->args[k], dst, src, move)) return 1;
-      dst += d->args[k]->nslots;
-      src += d->args[k]->nslots;
-    }
-    return 0;
-  case D_STRING: case D_FUN:
-    return 0; /* carried over: the left one's stays */
-  case D_ARRAY: case D_VARIANT: case D_BAG: case D_ENV:
-    break;
+  for (int k = 0; k < d->nslots; k++) {
+    if (d->slots[k] == SLOT_FLOAT) dst[k].f += src[k].f;
+    if (d->slots[k] == SLOT_PTR && add_pointer(w, d->slot_descs[k], dst + k, src + k, move)) return 1;
   }
-  if (push(w, dst, d, src->p)) return 1;
-  if (move) src->p = NULL;
-  else rt_retain(src->p);
+  return 0;
+}
+
+/* Can box b be added to box a by taking it apart? */
+static bool consumable(const Obj *a, const Obj *b) {
+  return rt_is_object(a) && rt_is_object(b) && a->rc == 1 && b->rc == 1 && a->tag == b->tag;
+}
+
+/* add_item for boxes of floats and a link to the next box, as lists have: a tight loop along the links. Is all added? */
+static bool add_chain(Rt *rt, const Desc *payload, Item *it) {
+  int n = payload->nslots, link = payload->link;
+  size_t size = sizeof(BoxObj) + (size_t)n * sizeof(Slot);
+  int32_t tag = it->b->tag;
+  while (consumable(it->dst->p, it->b) && it->b->tag == tag) {
+    BoxObj *a = (BoxObj *)it->dst->p, *b = (BoxObj *)it->b;
+    Slot *dst = &a->fields[link];
+    Obj *next = b->fields[link].p;
+    for (int k = 0; k < link; k++) a->fields[k].f += b->fields[k].f;
+    for (int k = link + 1; k < n; k++) a->fields[k].f += b->fields[k].f;
+    rt->live--;
+    rt_block_free(rt, b, size);
+    if (!next) return true;
+    if (!dst->p) {
+      dst->p = next;
+      return true;
+    }
+    it->dst = dst;
+    it->b = next;
+  }
+  return false;
+}
+
+/* add_item for two boxes that can be added by taking b apart: it becomes what is left of b. */
+static Status add_box(Adder *w, const Desc *payload, Item *it) {
+  BoxObj *a = (BoxObj *)it->dst->p, *b = (BoxObj *)it->b;
+  Item next = {0};
+  for (int k = payload->nslots; k-- > 0;) {
+    Slot *dst = &a->fields[k], *src = &b->fields[k];
+    if (payload->slots[k] == SLOT_FLOAT) dst->f += src->f;
+    if (payload->slots[k] != SLOT_PTR || !src->p) continue;
+    if (!dst->p) {
+      dst->p = src->p;
+    } else {
+      if (next.b && push(w, next)) {
+        rt_release(w->rt, next.b);
+        return 1;
+      }
+      next = (Item){dst, payload->slot_descs[k], src->p};
+    }
+    src->p = NULL;
+  }
+  rt_open_box(w->rt, b);
+  *it = next;
+  return 0;
+}
+
+/* Adds it->b to what is at it->dst and takes it, except after a failure: then it->b is what is left. Boxes that nobody
+ * else holds are added in place, one pointer of theirs being gone on with at once: sums of spines, which is what walks over
+ * lists and trees make, cost a few instructions per box. */
+static Status add_item(Adder *w, Item *it) {
+  while (it->desc->kind == D_VARIANT && consumable(it->dst->p, it->b)) {
+    const Desc *payload = it->desc->args[it->b->tag];
+    if (payload->link >= 0 && payload->slot_descs[payload->link] == it->desc) {
+      if (add_chain(w->rt, payload, it)) return 0;
+    } else {
+      if (add_box(w, payload, it)) return 1;
+      if (!it->b) return 0;
+    }
+  }
+  Obj *a = it->dst->p, *sum;
+  if (merge(w, it->desc, a, it->b, NULL, &sum)) return 1;
+  it->dst->p = sum;
+  if (sum != a) rt_release(w->rt, a);
+  if (sum != it->b) rt_release(w->rt, it->b);
   return 0;
 }
 
@@ -72,16 +135,8 @@ static Status add_value(Adder *w, const Desc *d, Slot *dst, Slot *src, bool move
 static Status finish(Adder *w, Status status) {
   while (w->len) {
     Item it = w->items[--w->len];
-    if (status == 0) {
-      Obj *a = it.dst->p, *sum;
-      status = merge(w, it.desc, a, it.b, NULL, &sum);
-      if (status == 0) {
-        it.dst->p = sum;
-        if (sum != a) rt_release(w->rt, a);
-        if (sum != it.b) rt_release(w->rt, it.b);
-        continue;
-      }
-    }
+    if (status == 0 && add_item(w, &it) == 0) continue;
+    status = 1;
     rt_release(w->rt, it.b);
   }
   for (int64_t k = 0; k < w->nroots; k++) {
@@ -96,27 +151,18 @@ static Status finish(Adder *w, Status status) {
 
 /* As add_value with move, but the pointers stay the caller's if anything fails later. */
 static Status add_taken(Adder *w, const Desc *d, Slot *dst, const Slot *src) {
-  if (d->kind == D_TUPLE) {
-    for (int k = 0; k < d->n; k++) {
-      if (add_taken(w, d->args[k], dst, src)) return 1;
-      dst += d->args[k]->nslots;
-      src += d->args[k]->nslots;
+  for (int k = 0; k < d->nslots; k++) {
+    if (d->slots[k] == SLOT_FLOAT) dst[k].f += src[k].f;
+    if (d->slots[k] != SLOT_PTR || !src[k].p) continue;
+    if (!rt_reserve(w->rt, &w->roots, &w->roots_cap, w->nroots + 1, sizeof *w->roots)) return 1;
+    Obj *a = dst[k].p, *sum = src[k].p;
+    if (a) {
+      if (merge(w, d->slot_descs[k], a, src[k].p, NULL, &sum)) return 1;
+      if (sum != a) rt_release(w->rt, a);
     }
-    return 0;
+    dst[k].p = sum;
+    w->roots[w->nroots++] = (Linked){src[k].p, sum == src[k].p};
   }
-  if (d->nslots == 0 || d->slots[0] != SLOT_PTR) return add_value(w, d, dst, (Slot *)src, false);
-  if (!src->p) return 0;
-  if (!rt_reserve(w->rt, &w->roots, &w->roots_cap, w->nroots + 1, sizeof *w->roots)) return 1;
-  Obj *a = dst->p, *sum = src->p;
-  if (a) {
-    if (d->kind == D_STRING || d->kind == D_FUN) sum = a;
-    else if (merge(w, d, a, src->p, NULL, &sum)) return 1;
-    dst->p = sum;
-    if (sum != a) rt_release(w->rt, a);
-  } else {
-    dst->p = sum;
-  }
-  w->roots[w->nroots++] = (Linked){src->p, sum == src->p};
   return 0;
 }
 

@@ -17,15 +17,9 @@
 #include <string.h>
 
 enum {
-  PAGE_BYTES = 1 << 15, LINKED_BYTES = 1 << 12, FIRST_SEGMENT = 8, SEGMENT = 32 /* pages */, FEW_PAGES = 64,
+  LINKED_BYTES = 1 << 12, FIRST_SEGMENT = 8, SEGMENT = 32 /* pages */, FEW_PAGES = 64,
   KEPT_ARRAYS = 1 << 20
 };
-#if defined(__SANITIZE_ADDRESS__)
-enum { RECYCLE = 0 };
-#else
-enum { RECYCLE = 1 };
-#endif
-
 struct Segment {
   Segment *next, *prev; /* among all of this VM */
   size_t bytes;
@@ -34,15 +28,6 @@ struct Segment {
   char *pages;       /* the first one */
 };
 
-/* The start of a page. */
-struct BlockPage {
-  BlockPage *next, *prev; /* among its class's pages with free blocks, or among the spare pages */
-  Obj *free;              /* blocks given back while the page wasn't current */
-  Segment *segment;
-  int class, nfree;       /* length of `free` */
-  int linked, end;        /* bytes from the start of the page: the first block that was never linked; the end of the last */
-  bool current;
-};
 enum { FIRST_BLOCK = 64 };
 _Static_assert(sizeof(BlockPage) <= FIRST_BLOCK, "blocks come after it");
 
@@ -64,19 +49,19 @@ _Static_assert(sizeof(BlockPage) <= FIRST_BLOCK, "blocks come after it");
 /* ---- Segments ---------------------------------------------------------------------------------------------------------- */
 static bool add_segment(Rt *rt) {
   int n = rt->segments ? SEGMENT : FIRST_SEGMENT;
-  size_t bytes = (size_t)n * PAGE_BYTES;
+  size_t bytes = (size_t)n * RT_PAGE_BYTES;
   Segment *s = heap_realloc(rt->heap, NULL, 0, bytes);
   if (!s) return false;
-  uintptr_t first = ((uintptr_t)(s + 1) + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
+  uintptr_t first = ((uintptr_t)(s + 1) + RT_PAGE_BYTES - 1) & ~(uintptr_t)(RT_PAGE_BYTES - 1);
   *s = (Segment){.bytes = bytes, .pages = (char *)first};
-  s->npages = (int)(((uintptr_t)s + bytes - first) / PAGE_BYTES);
+  s->npages = (int)(((uintptr_t)s + bytes - first) / RT_PAGE_BYTES);
   LINK(&rt->segments, s);
   rt->npages += s->npages;
   if (rt->npages > rt->most_pages) rt->most_pages = rt->npages;
   return true;
 }
 
-static BlockPage *page_at(const Segment *s, int k) { return (BlockPage *)(s->pages + (size_t)k * PAGE_BYTES); }
+static BlockPage *page_at(const Segment *s, int k) { return (BlockPage *)(s->pages + (size_t)k * RT_PAGE_BYTES); }
 
 static void free_segment(Rt *rt, Segment *s) {
   for (int k = 0; k < s->fresh; k++) UNLINK(&rt->spare_pages, page_at(s, k));
@@ -155,14 +140,14 @@ static bool refill(Rt *rt, int class) {
   p->class = class;
   p->nfree = 0;
   p->linked = FIRST_BLOCK;
-  p->end = FIRST_BLOCK + (PAGE_BYTES - FIRST_BLOCK) / size * size;
+  p->end = FIRST_BLOCK + (RT_PAGE_BYTES - FIRST_BLOCK) / size * size;
   make_current(rt, class, p);
   link_blocks(rt, class, p);
   return true;
 }
 
 /* A block comes back to a page that isn't current: then all its blocks have been linked. */
-static void give_back(Rt *rt, BlockPage *p, Obj *block) {
+void rt_block_give_back(Rt *rt, BlockPage *p, Obj *block) {
   memcpy(block, &p->free, sizeof p->free);
   p->free = block;
   if (p->nfree++ == 0) LINK(&rt->pages[p->class], p);
@@ -186,10 +171,8 @@ void rt_blocks_free(Rt *rt) {
 }
 
 /* ---- Blocks ------------------------------------------------------------------------------------------------------------ */
-static bool is_small(size_t size) { return RECYCLE && size > 0 && size <= RT_BLOCK_GRAIN * RT_BLOCK_CLASSES; }
-
 void *rt_block_new(Rt *rt, size_t size) {
-  if (!is_small(size)) {
+  if (!rt_block_is_small(size)) {
     void *p = heap_realloc(rt->heap, NULL, 0, size);
     if (!p) rt_out_of_memory(rt);
     return p;
@@ -204,22 +187,7 @@ void *rt_block_new(Rt *rt, size_t size) {
   return p;
 }
 
-void rt_block_free(Rt *rt, void *block, size_t size) {
-  if (!is_small(size)) {
-    heap_realloc(rt->heap, block, size, 0);
-    return;
-  }
-  BlockPage *p = (BlockPage *)((uintptr_t)block & ~(uintptr_t)(PAGE_BYTES - 1));
-  if (!p->current) {
-    give_back(rt, p, block);
-    return;
-  }
-  int class = rt_block_class(size);
-  memcpy(block, &rt->free_list[class], sizeof(Obj *));
-  rt->free_list[class] = block;
-}
-
-static bool recycled_array(size_t size) { return RECYCLE && size / 64 <= sizeof ((Rt *)0)->free_arrays / sizeof(Obj *); }
+static bool recycled_array(size_t size) { return RT_RECYCLE && size / 64 <= sizeof ((Rt *)0)->free_arrays / sizeof(Obj *); }
 
 void *rt_array_block_new(Rt *rt, size_t size, bool zero) {
   Obj **list = recycled_array(size) ? &rt->free_arrays[size / 64 - 1] : NULL;

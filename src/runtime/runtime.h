@@ -34,6 +34,8 @@ struct Desc {
   DescKind kind;
   int nslots;
   uint8_t *slots;        /* SlotKind of each */
+  const Desc **slot_descs; /* made by lowering: for pointer slots the Desc of what they point to, else NULL */
+  int link;              /* the slot of its only pointer, if all others are floats; else -1 */
   int n;
   const Desc **args;     /* tuple components; ctor payloads (D_UNIT: none); array, bag: [0] is the base element; bag: [1] is the array it is when dense */
   const char **names;    /* record fields; constructors; NULL for a plain tuple */

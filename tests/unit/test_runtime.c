@@ -23,20 +23,25 @@ static const Desc *list_args[] = {&d_unit, &d_cons};
 static const char *list_names[] = {"Nil", "::"};
 static Desc d_list = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .n = 2, .args = list_args, .names = list_names, .is_list = true, .name = "list"};
 
-/* its cotangent, were the heads floats: null | cell of (float, cotangent) */
-static uint8_t acc_kinds[] = {SLOT_FLOAT, SLOT_PTR};
+/* its cotangent, were the heads floats: null | cell of (float, cotangent); and one more constructor, of two parts */
+static uint8_t acc_kinds[] = {SLOT_FLOAT, SLOT_PTR}, fork_kinds[] = {SLOT_PTR, SLOT_FLOAT, SLOT_PTR};
 static Desc d_cot;
-static const Desc *cot_cell_args[] = {&d_float, &d_cot};
-static Desc d_cot_cell = {.kind = D_TUPLE, .nslots = 2, .slots = acc_kinds, .n = 2, .args = cot_cell_args};
-static const Desc *cot_args[] = {&d_unit, &d_cot_cell};
-static const char *cot_names[] = {"Null", "Cell"};
-static Desc d_cot = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .n = 2, .args = cot_args, .names = cot_names, .name = "cot"};
+static const Desc *cot_cell_args[] = {&d_float, &d_cot}, *cot_cell_descs[] = {NULL, &d_cot};
+static Desc d_cot_cell = {.kind = D_TUPLE, .nslots = 2, .slots = acc_kinds, .slot_descs = cot_cell_descs, .link = 1, .n = 2, .args = cot_cell_args};
+static const Desc *cot_fork_args[] = {&d_cot, &d_float, &d_cot}, *cot_fork_descs[] = {&d_cot, NULL, &d_cot};
+static Desc d_cot_fork = {.kind = D_TUPLE, .nslots = 3, .slots = fork_kinds, .slot_descs = cot_fork_descs, .link = -1, .n = 3, .args = cot_fork_args};
+static const Desc *cot_args[] = {&d_unit, &d_cot_cell, &d_cot_fork};
+static const char *cot_names[] = {"Null", "Cell", "Fork"};
+static const Desc *cot_descs[] = {&d_cot};
+static Desc d_cot = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .slot_descs = cot_descs, .n = 3, .args = cot_args, .names = cot_names, .name = "cot"};
 
 static const Desc *float_args[] = {&d_float};
 static const Desc d_floats = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = float_args, .rank = 1};
 static const Desc d_matrix = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = float_args, .rank = 2};
 static const Desc *bag_args[] = {&d_float, &d_floats};
-static const Desc d_bag = {.kind = D_BAG, .nslots = 1, .slots = kind_ptr, .n = 2, .args = bag_args, .rank = 1};
+static const Desc d_bag;
+static const Desc *d_bag_descs[] = {&d_bag};
+static const Desc d_bag = {.kind = D_BAG, .nslots = 1, .slots = kind_ptr, .slot_descs = d_bag_descs, .n = 2, .args = bag_args, .rank = 1};
 static const Desc *row_args[] = {&d_bag};
 static const Desc d_rows = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = row_args, .rank = 1, .pointers = true};
 static const Desc *bags_args[] = {&d_bag, &d_rows};
@@ -754,6 +759,121 @@ static void test_cotangents(void) {
   clean("cotangents");
 }
 
+/* ---- Sums of cotangents with shared parts: any box may be held several times, by its neighbours or from outside ----------- */
+enum { DEPTH = 7 };
+/* By paths: bit k of a path says which part was taken at depth k. What a cotangent is, independent of how it is shared. */
+typedef struct Flat { double value[1 << DEPTH]; int tag[1 << DEPTH]; } Flat;
+
+static void flatten(const Obj *p, int depth, int at, Flat *f) {
+  if (!p) return;
+  const BoxObj *b = (const BoxObj *)p;
+  f->tag[at] = b->h.tag;
+  f->value[at] = b->fields[b->h.tag == 1 ? 0 : 1].f;
+  if (depth + 1 >= DEPTH) return;
+  flatten(b->h.tag == 1 ? b->fields[1].p : b->fields[0].p, depth + 1, 2 * at, f);
+  if (b->h.tag == 2) flatten(b->fields[2].p, depth + 1, 2 * at + 1, f);
+}
+
+/* The constructor at each depth is the same in all, or there would be no sum: a cell where the depth is odd, else a fork. */
+static Obj *random_cotangent(Obj **pool, int depth) {
+  if (depth == DEPTH || dice(8) == 0) return NULL;
+  if (dice(4) == 0 && pool[depth]) {
+    rt_retain(pool[depth]);
+    return pool[depth];
+  }
+  BoxObj *b = rt_new_box(&rt, &d_cot, depth % 2 ? 1 : 2);
+  b->fields[depth % 2 ? 0 : 1].f = dice(100);
+  b->fields[depth % 2 ? 1 : 0].p = random_cotangent(pool, depth + 1);
+  if (depth % 2 == 0) b->fields[2].p = random_cotangent(pool, depth + 1);
+  if (dice(4) == 0) {
+    rt_release(&rt, pool[depth]);
+    rt_retain(&b->h);
+    pool[depth] = &b->h;
+  }
+  return &b->h;
+}
+
+static bool same_flat(const Flat *a, const Flat *b) { return memcmp(a, b, sizeof *a) == 0; }
+
+static void test_shared_cotangents(bool failing) {
+  for (int run = 0; run < 3000; run++) {
+    static Flat fa, fb, sum, got, kept[DEPTH], now;
+    Obj *pool[DEPTH] = {0}, *s;
+    seed = (uint32_t)run * 7919u;
+    Obj *a = random_cotangent(pool, 0), *b = random_cotangent(pool, 0);
+    memset(&fa, 0, sizeof fa);
+    memset(&fb, 0, sizeof fb);
+    memset(kept, 0, sizeof kept);
+    flatten(a, 0, 1, &fa);
+    flatten(b, 0, 1, &fb);
+    for (int k = 0; k < DEPTH; k++) flatten(pool[k], k, 1, &kept[k]);
+    for (int k = 0; k < 1 << DEPTH; k++) {
+      sum.value[k] = fa.value[k] + fb.value[k];
+      sum.tag[k] = fa.tag[k] ? fa.tag[k] : fb.tag[k];
+    }
+    heap.fail_at = failing ? 1 + run % 3 : -1;
+    bool failed = rt_cadd(&rt, &d_cot, a, b, NULL, &s);
+    heap.fail_at = -1;
+    CHECK(failing || !failed);
+    rt_clear_error(&rt);
+    if (failed) {
+      rt_release(&rt, a);
+      rt_release(&rt, b);
+    } else {
+      memset(&got, 0, sizeof got);
+      flatten(s, 0, 1, &got);
+      CHECK(same_flat(&got, &sum));
+      rt_release(&rt, s);
+    }
+    for (int k = 0; k < DEPTH; k++) {
+      memset(&now, 0, sizeof now);
+      flatten(pool[k], k, 1, &now);
+      CHECK(same_flat(&now, &kept[k]));
+      rt_release(&rt, pool[k]);
+    }
+    CHECK(rt.live == 0);
+  }
+  clean("shared cotangents");
+}
+
+/* Forks whose first parts lead on, and whose other parts are forks too. */
+static Obj *comb(int n) {
+  Obj *c = NULL;
+  for (int k = 0; k < n; k++) {
+    BoxObj *b = rt_new_box(&rt, &d_cot, 2), *tooth = rt_new_box(&rt, &d_cot, 2);
+    b->fields[0].p = c;
+    b->fields[1].f = k;
+    b->fields[2].p = &tooth->h;
+    c = &b->h;
+  }
+  return c;
+}
+
+/* Two unshared lists are added in the room of one; the worklist can't grow at any of its sizes. */
+static void test_sums_in_place(void) {
+  for (int k = 1; k < 6; k++) {
+    Obj *a = comb(60), *b = comb(60), *sum;
+    heap.fail_at = k;
+    bool failed = rt_cadd(&rt, &d_cot, a, b, NULL, &sum);
+    CHECK(failed == (k < 4)); /* rooms for 16, 32, 64 */
+    heap.fail_at = -1;
+    rt_clear_error(&rt);
+    rt_release(&rt, failed ? b : NULL);
+    rt_release(&rt, a);
+    CHECK(rt.live == 0);
+  }
+  Obj *a = cotangent_list(100000, 1), *b = cotangent_list(100000, 2), *sum;
+  size_t before = heap.bytes;
+  heap.fail_at = 1;
+  CHECK(rt_cadd(&rt, &d_cot, a, b, NULL, &sum) == 1); /* the worklist's first item */
+  heap.fail_at = -1;
+  rt_clear_error(&rt);
+  CHECK(rt_cadd(&rt, &d_cot, a, b, NULL, &sum) == 0 && sum == a);
+  CHECK(rt.live == 100000 && heap.bytes <= before);
+  rt_release(&rt, sum);
+  clean("sums in place");
+}
+
 /* Each allocation of a few primitives fails in turn. */
 /* Blocks of many sizes: each is its owner's alone, and what one size no longer needs serves another or goes back. */
 static void test_blocks(void) {
@@ -827,6 +947,9 @@ int main(void) {
   test_nested_bags(false);
   test_nested_bags(true);
   test_cotangents();
+  test_shared_cotangents(false);
+  test_shared_cotangents(true);
+  test_sums_in_place();
   test_blocks();
   test_allocation_failures();
   rt_destroy(&rt);
