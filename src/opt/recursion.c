@@ -21,7 +21,7 @@
 #include "opt/opt.h"
 
 /* Calls inside each other that weren't made, at most: as many as fit into the default stack. */
-enum { MAX_DEPTH = 1 << 24 };
+enum { MAX_DEPTH = 1 << 24, MANY_CALLS = 1000 };
 
 typedef struct Branch Branch;
 struct Branch {
@@ -42,7 +42,8 @@ typedef struct Recursion {
   Vec(Branch *) leaves;  /* those that call */
   Vec(IrType *) columns; /* of the rows; the first one says which leaf, if there are several */
   bool *varies;          /* does a call change this parameter? */
-  bool fits, tail;       /* nothing is done after the calls */
+  bool fits, tail;       /* tail: nothing is done after the calls */
+  Map counts;            /* graph -> int: calls in it */
 } Recursion;
 
 typedef struct Tail {
@@ -53,14 +54,21 @@ typedef struct Tail {
 /* ---- The tree ------------------------------------------------------------------------------------------------------- */
 static bool calls_itself(const Recursion *r, const Node *x) { return x->op == OP_CALL && x->attr.func == r->f; }
 
-/* How often f is called in g and the graphs nested in it. */
-static int count_calls(const Recursion *r, Graph *g) {
+/* How often f is called in g and the graphs nested in it, MANY_CALLS being too often: a graph that stands in several places counts
+ * there each time. */
+static int count_calls(Recursion *r, Graph *g) {
+  int *known = map_get(&r->counts, g);
+  if (known) return *known;
   Node **nodes;
   int n = ir_order(r->w->temp, g, &nodes), calls = 0;
   for (int i = 0; i < n; i++) {
     calls += calls_itself(r, nodes[i]);
     for (int k = 0; k < nodes[i]->ngraphs; k++) calls += count_calls(r, nodes[i]->graphs[k]);
+    if (calls > MANY_CALLS) calls = MANY_CALLS;
   }
+  known = NEW(r->w->temp, int);
+  *known = calls;
+  map_put(&r->counts, g, known);
   return calls;
 }
 
@@ -192,6 +200,8 @@ static bool fits(Recursion *r) {
   int *origin = NEW_ARRAY(r->w->temp, int, f->nparams + 1);
   for (int k = 0; k < f->nparams; k++) origin[k] = k;
   r->fits = r->tail = true;
+  map_init(&r->counts, r->w->temp);
+  if (count_calls(r, f->graph) == MANY_CALLS) return false;
   r->root = grow(r, f->graph, origin);
   if (!r->fits || r->leaves.len == 0) return false;
   for (int i = 0; i < r->leaves.len; i++) r->tail &= r->leaves.data[i]->x == r->leaves.data[i]->call;
