@@ -4,6 +4,67 @@
 #include "ir/ir_internal.h"
 #include "ir/surgery.h"
 
+/* ---- Boxes ------------------------------------------------------------------------------ */
+/* Constructors of a box. Where a function calls itself more than once, many boxes are those of the last calls but one: whose
+ * inner boxes are all those of calls without residuals. They don't hold those. */
+enum { WHOLE, NOTHING, LAST };
+
+static bool is_inner(const IrType *box, const IrType *field) { return field == box; }
+
+/* The constructors, given the residuals' types. */
+static void declare_box(World *w, IrType *box, IrType *record) {
+  Vec(IrType *) rest = {0};
+  for (int k = 0; k < record->n; k++)
+    if (!is_inner(box, record->args[k])) vec_push(w->arena, rest, record->args[k]);
+  bool small = record->n - rest.len > 1;
+  Sym name = box->ctors[WHOLE].name;
+  box->nctors = small ? 3 : 1;
+  box->ctors = NEW_ARRAY(w->arena, IrCtor, box->nctors);
+  box->ctors[WHOLE] = (IrCtor){name, record};
+  if (!small) return;
+  box->ctors[NOTHING] = (IrCtor){sym_of(w->syms, "Nothing"), ir_type(w, T_UNIT)};
+  box->ctors[LAST] = (IrCtor){sym_of(w->syms, "Last"), ir_tuple_type(w, rest.data, NULL, rest.len)};
+}
+
+/* Is inner box x, of a box that holds something, none? Where no box is there, one that nobody reads, no constructor is either. */
+static Node *is_none(World *w, Node *x) {
+  if (x->op == OP_ZERO) return ir_bool(w, true);
+  bool made = x->op == OP_GET && x->ops[0]->op == OP_CALL;
+  return made ? ir_op2(w, OP_IEQ, ir_tag(w, x), ir_int(w, NOTHING)) : ir_bool(w, false);
+}
+
+/* The box x, of whole residuals, as small as it can be. */
+static Node *smallest_box(World *w, Node *x) {
+  IrType *box = x->type;
+  if (box->nctors == 1 || x->ops[0]->op != OP_TUPLE) return x;
+  Node *record = x->ops[0], *last = ir_bool(w, true);
+  if (record == ir_zero(w, record->type)) return ir_inj(w, box, NOTHING, NULL);
+  int n = record->nops;
+  Vec(Node *) rest = {0};
+  for (int k = 0; k < n; k++) {
+    Node *p = ir_param(w, k, record->ops[k]->type);
+    if (!is_inner(box, p->type)) vec_push(w->arena, rest, p);
+    else last = ir_op2(w, OP_AND, last, is_none(w, record->ops[k]));
+  }
+  Node **all = NEW_ARRAY(w->arena, Node *, n);
+  for (int k = 0; k < n; k++) all[k] = ir_param(w, k, record->ops[k]->type);
+  Graph *arms[2] = {ir_graph(w, record->type->args, n, ir_inj(w, box, WHOLE, ir_record(w, all, n)), NULL),
+                    ir_graph(w, record->type->args, n, ir_inj(w, box, LAST, ir_record(w, rest.data, rest.len)), NULL)};
+  return ir_switch(w, last, arms, 2, record->ops, n);
+}
+
+/* The residuals in box x. */
+static Node *residuals_in(World *w, Node *x) {
+  IrType *box = x->type, *record = box->ctors[WHOLE].payload;
+  if (box->nctors == 1) return ir_uninj(w, x, WHOLE);
+  Node *p = ir_param(w, 0, box), *last = ir_uninj(w, p, LAST), **fields = NEW_ARRAY(w->arena, Node *, record->n);
+  for (int k = 0, j = 0; k < record->n; k++)
+    fields[k] = is_inner(box, record->args[k]) ? ir_inj(w, box, NOTHING, NULL) : ir_get(w, last, j++);
+  Graph *arms[3] = {ir_graph(w, &box, 1, ir_uninj(w, p, WHOLE), NULL), ir_graph(w, &box, 1, ir_zero(w, record), NULL),
+                    ir_graph(w, &box, 1, ir_tuple(w, record, fields), NULL)};
+  return ir_switch(w, ir_tag(w, x), arms, 3, &x, 1);
+}
+
 /* ---- Results of branches ---- */
 /* The switch whose results are the fields of x; NULL: they are others, or no arm has constants only. */
 static Node *branch_below(const Node *x) {
@@ -22,11 +83,23 @@ static Node *branch_below(const Node *x) {
   return NULL;
 }
 
+/* `result` over these parameters, with some of its nodes replaced. */
+static Node *replaced(World *w, IrType **params, int n, Node *result, const Map *over) {
+  Node **args = NEW_ARRAY(w->arena, Node *, n + 1);
+  for (int k = 0; k < n; k++) args[k] = ir_param(w, k, params[k]);
+  return ir_instantiate_over(w, ir_graph(w, params, n, result, NULL), args, 0, over);
+}
+
 /* `result`, over these parameters, reads x, an INJ of results of one branch. If the branch has an arm where all of those are
  * constants, x is made in its arms instead, and so on: what is made of constants is made once and for all. */
 static Node *inj_in_arms(World *w, IrType **params, int n, Node *result, Node *x) {
   Node *s = branch_below(x);
-  if (!s) return result;
+  Map over;
+  map_init(&over, w->arena);
+  if (!s) {
+    map_put(&over, x, smallest_box(w, x));
+    return replaced(w, params, n, result, &over);
+  }
   int width = s->type->n;
   Graph **arms = NEW_ARRAY(w->arena, Graph *, s->ngraphs);
   for (int t = 0; t < s->ngraphs; t++) {
@@ -39,14 +112,11 @@ static Node *inj_in_arms(World *w, IrType **params, int n, Node *result, Node *x
     arms[t] = ir_graph(w, a->params, a->nparams, y, a->name);
   }
   Node *all = ir_switch(w, s->ops[0], arms, s->ngraphs, s->ops + 1, s->nops - 1);
-  Node **parts = NEW_ARRAY(w->arena, Node *, width), **args = NEW_ARRAY(w->arena, Node *, n + 1);
+  Node **parts = NEW_ARRAY(w->arena, Node *, width);
   for (int k = 0; k < width; k++) parts[k] = ir_get(w, all, k);
-  for (int k = 0; k < n; k++) args[k] = ir_param(w, k, params[k]);
-  Map over;
-  map_init(&over, w->arena);
   map_put(&over, s, ir_tuple(w, s->type, parts));
   map_put(&over, x, ir_get(w, all, width));
-  return ir_instantiate_over(w, ir_graph(w, params, n, result, NULL), args, 0, &over);
+  return replaced(w, params, n, result, &over);
 }
 
 /* ---- Functions ------------------------------------------------------------------------- */
@@ -75,7 +145,7 @@ StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **l
   box->nctors = 1;
   box->once = true;
   box->ctors = NEW_ARRAY(w->arena, IrCtor, 1);
-  box->ctors[0] = (IrCtor){sym_of(w->syms, "Tape"), ir_type(w, T_UNIT)}; /* until its payload is known */
+  box->ctors[WHOLE] = (IrCtor){sym_of(w->syms, "Tape"), ir_type(w, T_UNIT)}; /* until its payload is known */
   declare_stages(w, t, box);
   return t;
 }
@@ -88,10 +158,10 @@ void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s) {
     in = ir_param(w, 0, record->type);
   } else {
     IrType *box = t->late->params[0];
-    box->ctors[0].payload = record->type;
-    Node *boxed = ir_inj(w, box, 0, record);
+    declare_box(w, box, record->type);
+    Node *boxed = ir_inj(w, box, WHOLE, record);
     both = inj_in_arms(w, t->of->params, early, ir_pair(w, y, boxed), boxed);
-    in = ir_uninj(w, ir_param(w, 0, box), 0);
+    in = residuals_in(w, ir_param(w, 0, box));
   }
   ir_func_finish(w, t->early, both);
   Node **args = NEW_ARRAY(w->arena, Node *, s->late->nparams);
