@@ -5,64 +5,92 @@
 #include "ir/surgery.h"
 
 /* ---- Boxes ------------------------------------------------------------------------------ */
-/* Constructors of a box. Where a function calls itself more than once, many boxes are those of the last calls but one: whose
- * inner boxes are all those of calls without residuals. They don't hold those. */
-enum { WHOLE, NOTHING, LAST };
+/* Constructors of a box. Where a function calls itself more than once, most boxes stand near the ends of the recursion. One
+ * whose inner boxes hold nothing doesn't refer to them, and one whose inner boxes are all of that kind holds what is in them. */
+enum { WHOLE, NOTHING, LAST, NEAR, CONSTRUCTORS };
+enum { MOST_NEAR = 4 /* residuals that aren't inner boxes */ };
 
-static bool is_inner(const IrType *box, const IrType *field) { return field == box; }
+/* Positions of the residuals in a box: inner boxes, and the others. */
+typedef struct Fields { IrType *box, *record; Vec(int) inner, own; } Fields;
 
-/* The constructors, given the residuals' types. */
-static void declare_box(World *w, IrType *box, IrType *record) {
-  Vec(IrType *) rest = {0};
+static Fields fields_of(World *w, IrType *box, IrType *record) {
+  Fields f = {.box = box, .record = record};
   for (int k = 0; k < record->n; k++)
-    if (!is_inner(box, record->args[k])) vec_push(w->arena, rest, record->args[k]);
-  bool small = record->n - rest.len > 1;
+    if (record->args[k] == box) vec_push(w->arena, f.inner, k);
+    else vec_push(w->arena, f.own, k);
+  return f;
+}
+
+static void declare_box(World *w, IrType *box, IrType *record) {
+  Fields f = fields_of(w, box, record);
   Sym name = box->ctors[WHOLE].name;
-  box->nctors = small ? 3 : 1;
-  box->ctors = NEW_ARRAY(w->arena, IrCtor, box->nctors);
-  box->ctors[WHOLE] = (IrCtor){name, record};
-  if (!small) return;
-  box->ctors[NOTHING] = (IrCtor){sym_of(w->syms, "Nothing"), ir_type(w, T_UNIT)};
-  box->ctors[LAST] = (IrCtor){sym_of(w->syms, "Last"), ir_tuple_type(w, rest.data, NULL, rest.len)};
+  IrType **ts = NEW_ARRAY(w->arena, IrType *, record->n + 1), *unit = ir_type(w, T_UNIT);
+  for (int k = 0; k < f.own.len; k++) ts[k] = record->args[f.own.data[k]];
+  IrType *last = ir_tuple_type(w, ts, NULL, f.own.len);
+  for (int k = 0; k < f.inner.len; k++) ts[f.own.len + k] = last;
+  IrType *near = f.own.len > MOST_NEAR ? unit : ir_tuple_type(w, ts, NULL, record->n);
+  box->nctors = f.inner.len < 2 ? 1 : CONSTRUCTORS;
+  box->ctors = NEW_ARRAY(w->arena, IrCtor, CONSTRUCTORS);
+  IrType *payloads[CONSTRUCTORS] = {[WHOLE] = record, [NOTHING] = unit, [LAST] = last, [NEAR] = near};
+  for (int k = 0; k < CONSTRUCTORS; k++) box->ctors[k] = (IrCtor){name, payloads[k]};
 }
 
-/* Is inner box x, of a box that holds something, none? Where no box is there, one that nobody reads, no constructor is either. */
-static Node *is_none(World *w, Node *x) {
-  if (x->op == OP_ZERO) return ir_bool(w, true);
-  bool made = x->op == OP_GET && x->ops[0]->op == OP_CALL;
-  return made ? ir_op2(w, OP_IEQ, ir_tag(w, x), ir_int(w, NOTHING)) : ir_bool(w, false);
-}
-
-/* The box x, of whole residuals, as small as it can be. */
-static Node *smallest_box(World *w, Node *x) {
-  IrType *box = x->type;
-  if (box->nctors == 1 || x->ops[0]->op != OP_TUPLE) return x;
-  Node *record = x->ops[0], *last = ir_bool(w, true);
-  if (record == ir_zero(w, record->type)) return ir_inj(w, box, NOTHING, NULL);
-  int n = record->nops;
-  Vec(Node *) rest = {0};
-  for (int k = 0; k < n; k++) {
-    Node *p = ir_param(w, k, record->ops[k]->type);
-    if (!is_inner(box, p->type)) vec_push(w->arena, rest, p);
-    else last = ir_op2(w, OP_AND, last, is_none(w, record->ops[k]));
+/* Have all inner boxes of these residuals that constructor? Where no box is, since nobody will read it, it holds nothing. */
+static Node *all_inner(World *w, const Fields *f, const Node *residuals, int tag) {
+  Node *all = ir_bool(w, true);
+  for (int k = 0; k < f->inner.len; k++) {
+    Node *x = residuals->ops[f->inner.data[k]], *is = ir_bool(w, x->op == OP_ZERO && tag == NOTHING);
+    if (x->op == OP_GET && x->ops[0]->op == OP_CALL) is = ir_op2(w, OP_IEQ, ir_tag(w, x), ir_int(w, tag));
+    all = ir_op2(w, OP_AND, all, is);
   }
-  Node **all = NEW_ARRAY(w->arena, Node *, n);
-  for (int k = 0; k < n; k++) all[k] = ir_param(w, k, record->ops[k]->type);
-  Graph *arms[2] = {ir_graph(w, record->type->args, n, ir_inj(w, box, WHOLE, ir_record(w, all, n)), NULL),
-                    ir_graph(w, record->type->args, n, ir_inj(w, box, LAST, ir_record(w, rest.data, rest.len)), NULL)};
-  return ir_switch(w, last, arms, 2, record->ops, n);
+  return all;
 }
 
-/* The residuals in box x. */
+/* A graph over the residuals: a box of them. */
+static Graph *boxed(World *w, const Fields *f, int tag) {
+  int n = f->record->n, at = 0;
+  Node **p = NEW_ARRAY(w->arena, Node *, n + 1), **xs = NEW_ARRAY(w->arena, Node *, n + 1);
+  for (int k = 0; k < n; k++) p[k] = ir_param(w, k, f->record->args[k]);
+  for (int k = 0; k < f->own.len; k++) xs[at++] = p[f->own.data[k]];
+  for (int k = 0; k < f->inner.len && tag == NEAR; k++) xs[at++] = ir_uninj(w, p[f->inner.data[k]], LAST);
+  Node *x = tag == WHOLE ? ir_tuple(w, f->record, p) : ir_tuple(w, f->box->ctors[tag].payload, xs);
+  return ir_graph(w, f->record->args, n, ir_inj(w, f->box, tag, x), NULL);
+}
+
+/* What box x of constructor WHOLE can be instead. */
+static Node *smaller_box(World *w, Node *x) {
+  IrType *box = x->type;
+  Node *all = x->ops[0];
+  if (box->nctors == 1 || all->op != OP_TUPLE) return x;
+  if (all == ir_zero(w, all->type)) return ir_inj(w, box, NOTHING, NULL);
+  Fields f = fields_of(w, box, all->type);
+  Node *last = all_inner(w, &f, all, NOTHING);
+  Node *near = f.own.len > MOST_NEAR ? ir_bool(w, false) : all_inner(w, &f, all, LAST);
+  Node *kind = ir_op3(w, OP_SELECT, near, ir_int(w, 1), ir_int(w, 0));
+  Graph *arms[3] = {boxed(w, &f, WHOLE), near->op == OP_BOOL ? boxed(w, &f, WHOLE) : boxed(w, &f, NEAR), boxed(w, &f, LAST)};
+  return ir_switch(w, ir_op3(w, OP_SELECT, last, ir_int(w, 2), kind), arms, 3, all->ops, all->nops);
+}
+
+/* The residuals in box x of this constructor. */
+static Node *unboxed(World *w, const Fields *f, Node *x, int tag) {
+  if (tag == WHOLE) return ir_uninj(w, x, WHOLE);
+  bool near = tag == NEAR && f->own.len <= MOST_NEAR;
+  if (!near && tag != LAST) return ir_zero(w, f->record);
+  Node *fields = ir_uninj(w, x, tag), **xs = NEW_ARRAY(w->arena, Node *, f->record->n);
+  int at = 0;
+  for (int k = 0; k < f->own.len; k++) xs[f->own.data[k]] = ir_get(w, fields, at++);
+  for (int k = 0; k < f->inner.len; k++)
+    xs[f->inner.data[k]] = near ? ir_inj(w, f->box, LAST, ir_get(w, fields, at++)) : ir_inj(w, f->box, NOTHING, NULL);
+  return ir_tuple(w, f->record, xs);
+}
+
 static Node *residuals_in(World *w, Node *x) {
-  IrType *box = x->type, *record = box->ctors[WHOLE].payload;
-  if (box->nctors == 1) return ir_uninj(w, x, WHOLE);
-  Node *p = ir_param(w, 0, box), *last = ir_uninj(w, p, LAST), **fields = NEW_ARRAY(w->arena, Node *, record->n);
-  for (int k = 0, j = 0; k < record->n; k++)
-    fields[k] = is_inner(box, record->args[k]) ? ir_inj(w, box, NOTHING, NULL) : ir_get(w, last, j++);
-  Graph *arms[3] = {ir_graph(w, &box, 1, ir_uninj(w, p, WHOLE), NULL), ir_graph(w, &box, 1, ir_zero(w, record), NULL),
-                    ir_graph(w, &box, 1, ir_tuple(w, record, fields), NULL)};
-  return ir_switch(w, ir_tag(w, x), arms, 3, &x, 1);
+  IrType *box = x->type;
+  Fields f = fields_of(w, box, box->ctors[WHOLE].payload);
+  if (box->nctors == 1) return unboxed(w, &f, x, WHOLE);
+  Graph *arms[CONSTRUCTORS];
+  for (int k = 0; k < CONSTRUCTORS; k++) arms[k] = ir_graph(w, &box, 1, unboxed(w, &f, ir_param(w, 0, box), k), NULL);
+  return ir_switch(w, ir_tag(w, x), arms, CONSTRUCTORS, &x, 1);
 }
 
 /* ---- Results of branches ---- */
@@ -97,7 +125,7 @@ static Node *inj_in_arms(World *w, IrType **params, int n, Node *result, Node *x
   Map over;
   map_init(&over, w->arena);
   if (!s) {
-    map_put(&over, x, smallest_box(w, x));
+    map_put(&over, x, smaller_box(w, x));
     return replaced(w, params, n, result, &over);
   }
   int width = s->type->n;
@@ -159,8 +187,8 @@ void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s) {
   } else {
     IrType *box = t->late->params[0];
     declare_box(w, box, record->type);
-    Node *boxed = ir_inj(w, box, WHOLE, record);
-    both = inj_in_arms(w, t->of->params, early, ir_pair(w, y, boxed), boxed);
+    Node *whole = ir_inj(w, box, WHOLE, record);
+    both = inj_in_arms(w, t->of->params, early, ir_pair(w, y, whole), whole);
     in = residuals_in(w, ir_param(w, 0, box));
   }
   ir_func_finish(w, t->early, both);
