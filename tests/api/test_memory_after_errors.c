@@ -19,6 +19,11 @@ static const Case cases[] = {
     {"index", "let bad xs n = fold (fun s i -> s + xs[i]) 0.0 [0, 1, n]"},
     {"index", "let rec walk l xs = match l with i :: rest -> xs[i] * walk rest xs | Nil -> 1.0\n"
               "let bad xs n = walk (0 :: 1 :: n :: 2 :: Nil) xs"},
+    {"index", "let bad xs n =\n  let rec go lo hi =\n    if hi - lo = 1 then xs[lo] * xs[lo]\n"
+              "    else let mid = (lo + hi) / 2 in sin (go lo mid) * go mid hi in\n  go 0 n"},
+    {"index", "let bad xs n =\n  let mut g = fun i -> xs[i] in\n  let mut s = 0.0 in\n  for k = 0 to n do\n    s <- s + g (k % 3);\n"
+              "    let row = [xs[0], xs[k % 3]] in\n"
+              "    if k % 3 = 0 then g <- (fun i -> row[i - 1] * xs[i]) else g <- (fun i -> sin xs[i + k - 1])\n  done;\n  s"},
     {"slice", "let bad xs n = sum xs[1..n]"},
     {"shape", "let bad xs n = sum (xs + [ x | x in xs[1..] ])"},
     {"shape", "let bad xs n = sum (map sum ([xs] @ [xs]))"},
@@ -41,6 +46,9 @@ static const Case cases[] = {
     {"rule", "let at f x = f x\npullback at f x = (f x, fun d -> (f, d))\n"
              "let bad xs n = grad (fun w -> at (fun y -> y * w) xs[1]) xs[0]"},
     {"rule", "foreign \"libm.so.6\" cbrt : float -> float\nlet bad xs n = grad (fun x -> x * cbrt x) xs[0]"},
+    {"fail", "let late x = x\npullback late x = (x, fun d -> if x > 2.5 then fail \"too late\" else d)\n"
+             "let bad xs n =\n  let f ys =\n    let rec go lo hi =\n      if hi - lo = 1 then sin (late ys[lo % 3])\n"
+             "      else let mid = (lo + hi) / 2 in go lo mid * exp (go mid hi) in\n    go 0 (8 * n) in\n  sum (grad f xs)"},
     {"fail", "let bad xs n = maximum xs[3..]"},
     {"fail", "let bad xs n = sum (map2 (fun x y -> x * y) xs xs[1..])"},
     {"fail", "let bad xs n = List.hd (List.filter (fun x -> x > 9.0) (List.of_array xs))"},
