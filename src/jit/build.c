@@ -8,6 +8,7 @@
  * twice is evaluated twice. */
 #include "jit/emit.h"
 #include <stdarg.h>
+#include <string.h>
 
 enum { MAX_PARAMS = 10 };
 
@@ -68,6 +69,7 @@ void build_init(Emit *e) {
       fields[1] = g->context_new_field(e->ctx, NULL, values[b], "second");
       e->two[a][b] = g->struct_as_type(g->context_new_struct_type(e->ctx, NULL, "two", 2, fields));
     }
+  map_init(&e->opaque, e->arena);
   e->expect = g->context_get_builtin_function(e->ctx, "__builtin_expect");
   e->prim_type = pointer_to_function(e, "i:ppppu");
 }
@@ -123,9 +125,30 @@ Rv *call_helper(Emit *e, Helper h, Rv *a, Rv *b) {
   return call(e, e->helpers[h], b ? 2 : 1, args);
 }
 
+/* GCC makes instructions of these, or their results are exact. */
+static bool is_exact(const char *name) {
+  static const char *const names[] = {"fabs", "floor", "ceil", "trunc", "round", "rint", "sqrt", "copysign", "fmod"};
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+    if (strcmp(names[k], name) == 0) return true;
+  return false;
+}
+
+/* In strict mode GCC must not know what the functions compute: it replaces sin(atan(x)) by x/sqrt(x*x+1), in some places even
+ * with -frounding-math, and that differs in the last bit. */
+static gcc_jit_function *opaque_libm(Emit *e, const char *name, int n) {
+  gcc_jit_function *known = map_get(&e->opaque, name);
+  if (known) return known;
+  gcc_jit_param *params[4];
+  for (int k = 0; k < n; k++) params[k] = e->g->context_new_param(e->ctx, NULL, e->t_f64, "x");
+  gcc_jit_function *f = e->g->context_new_function(e->ctx, NULL, GF_IMPORTED, e->t_f64, name, n, params, 0);
+  map_put(&e->opaque, name, f);
+  return f;
+}
+
 Rv *call_libm(Emit *e, const char *name, int n, Rv **args) {
   e->uses_libm = true;
-  return call(e, e->g->context_get_builtin_function(e->ctx, name), n, args);
+  bool opaque = e->strict && !is_exact(name);
+  return call(e, opaque ? opaque_libm(e, name, n) : e->g->context_get_builtin_function(e->ctx, name), n, args);
 }
 
 Rv *call_table(Emit *e, Rv *mod, RtTableFn f, int n, Rv **args) {

@@ -40,6 +40,7 @@ typedef struct Emit {
   FuncInfo *funcs;
   gcc_jit_function *helpers[H_COUNT];
   gcc_jit_function *expect;
+  Map opaque;                    /* strict mode: name of a libm function (a literal) -> the function */
   Type *table_types[TF_COUNT];
   Type *prim_type;
   Lv *foreigns;                  /* exported array of addresses, filled in after loading */
