@@ -55,7 +55,7 @@ static const Case cases[] = {
     {"fail", "let bad xs n = Option.get (find (fun x -> x > float n) xs)"},
     {"fail", "let bad xs n = match Json.parse \"[1, 2\" with Json.Number x -> x | _ -> sum xs"},
     {"assert", "let bad xs n = assert (sum xs > float n); xs[0]"},
-    {"stack", "let rec deep xs n = xs[0] * deep xs (n + 1)\nlet bad xs n = deep xs n"},
+    {"stack", "let rec deep xs n = xs[0] * deep xs (n + 1) * deep xs (n + 2)\nlet bad xs n = deep xs n"},
     {"stack", "let rec more n = if n < 0 then \"\" else show n ++ more (n + 1)\n"
               "let bad xs n = float (Str.length (more n)) + sum xs"},
     {"memory", "let bad xs n = sum [ x * float i | x in xs, i < n * 100000000 ][0]"},
