@@ -256,10 +256,26 @@ static IrType *below(IrType *t, int n) {
   return t;
 }
 
+/* Whether x can't be computed without y: a short look. */
+static bool needs(const Node *x, const Node *y, int depth) {
+  if (x == y) return true;
+  if (depth == 0 || x->ngraphs) return false;
+  for (int k = 0; k < x->nops; k++)
+    if (needs(x->ops[k], y, depth - 1)) return true;
+  return false;
+}
+
+/* x, which stands for an element whatever the indices are: they are to be in bounds all the same. */
+static Node *after_indices(World *w, Node *x, Node **is, int n) {
+  for (int k = 0; k < n; k++)
+    if ((is[k]->flags & NODE_FAILS) && !needs(x, is[k], 4)) x = ir_op2(w, OP_AFTER, x, is[k]);
+  return x;
+}
+
 Node *ir_index(World *w, Node *a, Node **is, int n) {
   if (n == 0) return a;
   Node *same = ir_same_elements(a);
-  if (same) return ir_index(w, same, is + 1, n - 1);
+  if (same) return after_indices(w, ir_index(w, same, is + 1, n - 1), is, 1);
   switch (a->op) {
   case OP_INDEX: {
     int before = a->nops - 1;
@@ -274,12 +290,12 @@ Node *ir_index(World *w, Node *a, Node **is, int n) {
     return ir_index(w, a->ops[0], js, n);
   }
   case OP_ZEROS:
-    if (n == ir_rank(a->type)) return ir_zero(w, ir_base(a->type));
+    if (n == ir_rank(a->type)) return after_indices(w, ir_zero(w, ir_base(a->type)), is, n);
     break;
   case OP_UPDATE: { /* what was just written */
     int written = a->nops - 2;
     if (written <= n && memcmp(a->ops + 1, is, (size_t)written * sizeof *is) == 0)
-      return ir_index(w, a->ops[written + 1], is + written, n - written);
+      return after_indices(w, ir_index(w, a->ops[written + 1], is + written, n - written), is, written);
     break;
   }
   case OP_AFTER: return ir_op2(w, OP_AFTER, ir_index(w, a->ops[0], is, n), a->ops[1]);

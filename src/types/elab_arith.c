@@ -91,6 +91,26 @@ static Node *sum_term(Ctx *c, void *user, Node *i, Node **state) {
   return NULL;
 }
 
+static Node *sum_parts(Ctx *c, void *user, Node *i, Node **state) {
+  Terms *t = user;
+  state[0] = arithmetic(c, BIN_ADD, state[0], ir_index(c->w, el_read(c, &t->a), &i, 1), t->at);
+  return NULL;
+}
+
+/* The zero of tuples and records of numbers of one kind; NULL for all else, where the values decide. */
+static Node *zero_of(Ctx *c, IrType *t, IrKind *kind) {
+  if (is_scalar(t)) {
+    if (*kind != T_UNIT && *kind != t->kind) return NULL;
+    *kind = t->kind;
+    return t->kind == T_INT ? ir_int(c->w, 0) : ir_float(c->w, 0);
+  }
+  if (t->kind != T_TUPLE) return NULL;
+  Node **parts = NEW_ARRAY(c->e->arena, Node *, t->n);
+  for (int i = 0; i < t->n; i++)
+    if (!(parts[i] = zero_of(c, t->args[i], kind))) return NULL;
+  return ir_tuple(c->w, t, parts);
+}
+
 /* Element i + 1, added to what there is. */
 static Node *sum_structure(Ctx *c, void *user, Node *i, Node **state) {
   Terms *t = user;
@@ -99,15 +119,16 @@ static Node *sum_structure(Ctx *c, void *user, Node *i, Node **state) {
   return NULL;
 }
 
-/* The sum of an array of anything that adds: of floats 0.0 and of ints 0 where it is empty, else an error there. */
+/* The sum of an array of anything that adds. Where it is empty: zero, if the type alone tells what that is, else an
+ * error. */
 Node *el_sum(Ctx *c, Node *a, Span at) {
   Terms t = {el_var(c, a), {0}, at};
   Node *n = ir_len(c->w, a, 0);
-  IrKind kind = a->type->args[0]->kind;
-  if (kind == T_FLOAT) return sum_loop(c, n, sum_term, &t, at);
-  Node *zero = ir_int(c->w, 0), *sum = zero;
-  LoopSpec s = {.n = n, .state = &sum, .nstate = 1, .body = sum_term, .user = &t, .at = at};
-  if (kind != T_INT) {
+  IrType *element = a->type->args[0];
+  if (element->kind == T_FLOAT) return sum_loop(c, n, sum_term, &t, at);
+  Node *zero = ir_int(c->w, 0), *sum = zero_of(c, element, &(IrKind){T_UNIT});
+  LoopSpec s = {.n = n, .state = &sum, .nstate = 1, .body = element->kind == T_INT ? sum_term : sum_parts, .user = &t, .at = at};
+  if (!sum) {
     Node *first = ir_check(c->w, OP_CHECK_INDEX, zero, n, NULL, el_site(c, at));
     sum = ir_index(c->w, a, &first, 1);
     s.n = ir_op2(c->w, OP_IMAX, ir_op2(c->w, OP_ISUB, n, ir_int(c->w, 1)), zero);

@@ -327,9 +327,11 @@ static bool settle_record(Checker *c, Type *record) {
   TypeName *t = tc_record_type_with(c, fields.data, fields.len);
   if (!t) return false;
   Type **args = NEW_ARRAY(c->arena, Type *, t->nparams ? t->nparams : 1);
+  c->s.level++; /* of the item that is about to end: it may quantify them */
   for (int i = 0; i < t->nparams; i++) args[i] = type_var(c, 0);
   tc_unify(c, record, tc_instantiate_alias(c, t, args));
   tc_solve(c);
+  c->s.level--;
   return true;
 }
 
