@@ -115,6 +115,19 @@ bool utf8_valid(const char *s, size_t n, size_t *bad_offset);
 int utf8_width(const char *s, size_t n);
 int utf8_encode(uint32_t codepoint, char out[4]);
 
+/* ---- Formats of interpolated strings ---------------------------------------------------- */
+typedef struct Format {
+  char fill[4];
+  int fill_bytes;
+  char align; /* < > = ^ or 0 */
+  char sign, comma, type;
+  bool alternate;
+  int width, precision; /* precision -1: none */
+} Format;
+typedef enum FormatOf { FORMAT_INT, FORMAT_FLOAT, FORMAT_TEXT } FormatOf;
+/* False where the text is not a format for such a value. */
+bool format_parse(const char *text, size_t n, FormatOf of, Format *out);
+
 /* ---- Sources and spans ------------------------------------------------------- */
 typedef struct Span {
   uint32_t source;     /* index in Sources; 0 is "no place" */

@@ -502,8 +502,11 @@ static Type *infer_comprehension(Checker *c, Expr *e) {
 }
 
 static Type *infer_interpolation(Checker *c, Expr *e) {
-  for (int i = 0; i < e->nparts; i++)
-    if (e->parts[i].hole) tc_expect_class(c, tc_infer(c, e->parts[i].hole), CLASS_SHOW, e->parts[i].hole->span);
+  for (int i = 0; i < e->nparts; i++) {
+    InterpPart *part = &e->parts[i];
+    if (part->hole) tc_expect_class(c, tc_infer(c, part->hole), CLASS_SHOW, part->hole->span);
+    if (part->format) vec_push(c->arena, c->s.formats, part);
+  }
   return c->t_string;
 }
 

@@ -18,7 +18,7 @@ void tc_state_begin(Checker *c, Module *m, LazyItem *lazy) {
 /* Each item starts with empty lists; their memory is used again. */
 static void reset_item(Checker *c) {
   c->s.vars.len = c->s.relations.len = c->s.ready.len = c->s.rec_uses.len = 0;
-  c->s.used.len = c->s.type_vars.len = c->s.matches.len = c->s.discarded.len = 0;
+  c->s.used.len = c->s.type_vars.len = c->s.matches.len = c->s.discarded.len = c->s.formats.len = 0;
   c->s.level = c->s.depth = c->s.loops = 0;
 }
 
@@ -150,13 +150,23 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
 }
 
 /* `x = 3` or `f x = …` with nothing of that name: a definition that lacks its `let`. */
+/* What the left side of an `=` that was meant for a definition would define: x of `x = 4`, f of `f y = 4`; or NULL. */
+static const Expr *meant_name(const Expr *equation) {
+  if (equation->kind != E_BINARY || equation->op != BIN_EQ) return NULL;
+  const Expr *left = equation->args[0], *f = left->kind == E_APPLY ? left->args[0] : left;
+  return f->kind == E_VAR && !f->name.module ? f : NULL;
+}
+
+static const char *definition_hint(Checker *c, const Expr *equation, const Expr *f) {
+  return tc_format(c, "a definition begins with `let`: let %s%s = …", f->name.name, equation->args[0] == f ? "" : " x");
+}
+
 static bool lacks_let(Checker *c, const Expr *e) {
-  if (e->kind != E_BINARY || e->op != BIN_EQ) return false;
-  const Expr *left = e->args[0], *f = left->kind == E_APPLY ? left->args[0] : left;
-  if (f->kind != E_VAR || f->name.module || tc_module_value(c, c->s.module, f->name.name)) return false;
+  const Expr *f = meant_name(e);
+  if (!f || tc_module_value(c, c->s.module, f->name.name)) return false;
   Diag *d = diag_error(c->diags, f->span, tc_diag_code(D_UNBOUND_NAME), "there is no `%s`", f->name.name);
   d->hint = habit_of_word(f->name.name);
-  if (!d->hint) d->hint = tc_format(c, "a definition begins with `let`: let %s%s = …", f->name.name, left == f ? "" : " x");
+  if (!d->hint) d->hint = definition_hint(c, e, f);
   return true;
 }
 
@@ -188,6 +198,27 @@ static void check_open(Checker *c, Module *m, Item *item) {
 }
 
 /* ---- After an item ------------------------------------------------------------------- */
+static bool fits(const InterpPart *hole, FormatOf of) {
+  return format_parse(hole->format, sym_len(hole->format), of, &(Format){0});
+}
+
+/* What the type leaves open is found out when the program runs, unless nothing fits. */
+static void check_formats(Checker *c) {
+  for (int i = 0; i < c->s.formats.len; i++) {
+    const InterpPart *hole = c->s.formats.data[i];
+    const Type *t = type_repr(hole->hole->type);
+    if (t->kind == TY_ERROR) continue;
+    bool open = t->kind == TY_VAR, scalar = open && t->classes & CLASS_SCALAR;
+    bool good = ((open || t->kind == TY_INT) && fits(hole, FORMAT_INT)) ||
+                ((open || t->kind == TY_FLOAT) && fits(hole, FORMAT_FLOAT)) ||
+                (!scalar && t->kind != TY_INT && t->kind != TY_FLOAT && fits(hole, FORMAT_TEXT));
+    if (good) continue;
+    diag_error(c->diags, hole->hole->span, tc_diag_code(D_FORMAT), "\"%s\" is not a format for %s", hole->format,
+               t->kind == TY_INT ? "an int" : t->kind == TY_FLOAT ? "a float" : scalar ? "a number" : open ? "anything" : "a text")
+        ->hint = "ints take d x X o b, ints and floats e f g %, as in `{x:.3f}`; all else takes a width, as in `{s:>8}`";
+  }
+}
+
 static void check_discarded(Checker *c) {
   for (int i = 0; i < c->s.discarded.len; i++) {
     Expr *e = c->s.discarded.data[i];
@@ -203,6 +234,15 @@ static void check_discarded(Checker *c) {
               : equation        ? "`=` compares: assignment is written `<-`"
                                 : "`ignore (…)` throws a value away without a warning";
   }
+}
+
+/* `x = 4` between other items compares, and nobody sees the result: not what was meant. */
+static void check_equation(Checker *c, const Item *item) {
+  const Expr *e = item->expr;
+  if (e->kind != E_BINARY || e->op != BIN_EQ) return;
+  const Expr *f = meant_name(e);
+  diag_warning(c->diags, e->span, tc_diag_code(D_DISCARDED), "the result of this comparison is thrown away")->hint =
+      f == e->args[0] ? definition_hint(c, e, f) : "`print` shows it, `assert` ends the program where it is false";
 }
 
 static void put_error(Checker *c, Module *m, Sym name, Span span) {
@@ -249,11 +289,13 @@ int tc_check_items(Checker *c, Module *m, Item **items, int i, int n) {
   reset_item(c);
   c->s.errors = errors;
   check_item(c, m, item, items + i + 1, end - i - 1);
+  check_formats(c);
   if (c->diags->errors > errors || item->kind == I_ERROR) {
     leave_errors(c, m, item);
     return end;
   }
   check_discarded(c);
+  if (item->kind == I_EXPR && n > 1) check_equation(c, item);
   tc_check_matches(c);
   for (; i < end; i++) vec_push(c->arena, m->items, items[i]);
   return end;

@@ -123,6 +123,7 @@ typedef struct State {
   VarNames type_vars;          /* 'a in annotations of the item */
   Vec(MatchCheck) matches;
   Vec(Expr *) discarded;       /* left sides of `;` */
+  Vec(InterpPart *) formats;   /* holes with a format */
 } State;
 
 typedef enum ClashKind { CLASH_TYPES, CLASH_INFINITE, CLASH_SIZE, CLASH_CLASS, CLASH_EFFECT } ClashKind;

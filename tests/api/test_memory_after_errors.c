@@ -69,7 +69,7 @@ static const Case cases[] = {
     {"text", "let bad xs n = float (length (read_lines (folder ++ \"/no text\"))) + sum xs"},
     {"csv", "let bad xs n = (write_file path \"1,2\\n3,x\\n\"; sum (map sum (Csv.numbers path)) + sum xs)"},
     {"csv", "let bad xs n = (write_file path \"1,2\\n3\\n\"; float (length (Csv.read path)) + sum xs)"},
-    {"format", "let bad xs n = let s = $\"{xs[0]:.2q}\" in float (Str.length s)"},
+    {"format", "let text x = $\"{x:.2f}\"\nlet bad xs n = float (Str.length (text (show xs)))"},
     {"range", "let bad xs n = float (Str.length (Str.replace \"\" \"a\" (show xs)))"},
     {"slice", "let bad xs n = float (Str.length (Str.sub (show n) 1 n))"},
     {"regex", "let bad xs n = if Regex.test (show n ++ \"(\") \"a\" then 1.0 else sum xs"},
