@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The prompt. Each entry is evaluated as a part of one program; what it defines
  * or computes is shown as `name : type = value`. Input goes on over several
- * lines while the entry is unfinished. Commands start with a colon.
+ * lines while the entry is unfinished. After a line that begins with `|`, a case
+ * of a match or of a type, more may come: lines that begin so or are indented
+ * belong to the entry, up to an empty one. Commands start with a colon.
  *
  * On a terminal lines come from readline, with history and completion; else
  * from standard input without prompts, so scripts and tests can drive it. An
@@ -18,6 +20,7 @@
 
 static const char help_text[] =
     "An entry is a definition or an expression; it may go on over several lines.\n"
+    "After lines that begin with `|` an empty line ends it.\n"
     "  :type EXPR   the type of an expression, without evaluating it\n"
     "  :doc NAME    what a name is for\n"
     "  :load FILE   evaluate a file\n"
@@ -28,6 +31,7 @@ typedef struct Repl {
   AtledVM *vm;
   bool terminal;
   int entry;
+  char *ahead; /* a line that was read and belongs to the next entry, or NULL */
 } Repl;
 
 /* ---- Reading ------------------------------------------------------------------------ */
@@ -80,6 +84,11 @@ static char *read_plain(void) {
 /* The next line, to be freed; NULL at the end. *interrupted: the line was given up. */
 static char *read_line(Repl *r, bool first, bool *interrupted) {
   *interrupted = false;
+  if (r->ahead) {
+    char *line = r->ahead;
+    r->ahead = NULL;
+    return line;
+  }
   if (!r->terminal) return read_plain();
   fflush(stdout);
   struct sigaction action = {.sa_handler = on_interrupt}, before;
@@ -167,39 +176,70 @@ static bool run_command(Repl *r, const char *line) {
   return false;
 }
 
-/* Reads and runs one entry. False at the end of the input. */
-static bool run_entry(Repl *r) {
+static bool is_blank(const char *line) { return line[strspn(line, " \t")] == '\0'; }
+
+/* `| p -> e` or `| C of t`, not an operator. */
+static bool is_case(const char *line) {
+  line += strspn(line, " \t");
+  return line[0] == '|' && line[1] != '|' && line[1] != '>';
+}
+
+/* Evaluates the entry, unless it is unfinished and may go on. False: read on. */
+static bool finish(Repl *r, const char *entry, bool may_go_on) {
+  AtledStatus status = evaluate(r, entry);
+  if (status == ATLED_INCOMPLETE && may_go_on) return false;
+  report(r->vm, status);
+  return true;
+}
+
+/* Whether a line behind cases belongs to their entry, as it would in a file. */
+static bool goes_on(const char *line) {
+  return strchr(" \t)]}", line[0]) || is_case(line) || strncmp(line, "and ", 4) == 0;
+}
+
+/* Runs the entry that begins with the line, which it frees. False at the end of the input. */
+static bool run_lines(Repl *r, char *line) {
   char *entry = NULL;
-  r->entry++;
-  for (;;) {
-    bool interrupted;
-    char *line = read_line(r, !entry, &interrupted);
-    if (interrupted) {
-      free(entry);
-      return true;
+  bool cases = false, done = false, end = false;
+  while (!done) {
+    bool interrupted = false;
+    if (entry) line = read_line(r, false, &interrupted);
+    if (interrupted) break;
+    end = !line;
+    bool last = end || is_blank(line); /* finishes also an entry that seems to want more */
+    if (!last && cases && !goes_on(line)) {
+      r->ahead = line;
+      line = NULL;
+      last = true;
     }
-    bool end = !line;
-    if (end && !entry) return false;
-    if (!entry && line && line[0] == ':') {
-      if (r->terminal) add_history(line);
-      bool quit = run_command(r, line);
-      free(line);
-      return !quit;
-    }
-    bool blank = end || line[strspn(line, " \t")] == '\0';
-    if (line && !blank) {
+    if (!last) {
       if (r->terminal) add_history(line);
       entry = join_lines(entry, line);
+      cases |= is_case(line);
     }
     free(line);
-    if (!entry) return !end;
-    AtledStatus status = evaluate(r, entry);
-    /* An empty line or the end of input finishes an entry that seems to want more. */
-    if (status == ATLED_INCOMPLETE && !blank) continue;
-    report(r->vm, status);
-    free(entry);
-    return !end;
+    if (!entry) break;
+    done = (last || !cases) && finish(r, entry, !last);
   }
+  free(entry);
+  return !end;
+}
+
+/* Reads and runs one entry. False at the end of the input. */
+static bool run_entry(Repl *r) {
+  bool interrupted;
+  r->entry++;
+  char *line = read_line(r, true, &interrupted);
+  if (!line) return interrupted;
+  if (is_blank(line)) {
+    free(line);
+    return true;
+  }
+  if (line[0] != ':') return run_lines(r, line);
+  if (r->terminal) add_history(line);
+  bool quit = run_command(r, line);
+  free(line);
+  return !quit;
 }
 
 /* ---- Session ------------------------------------------------------------------------------ */

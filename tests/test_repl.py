@@ -37,6 +37,14 @@ class Piped(unittest.TestCase):
         out, err, _ = piped("let f x =\n  x + 1\n\nf 2\n")
         self.assertIn("- : int = 3", out)
 
+    def test_cases_on_lines_of_their_own(self):
+        out, err, _ = piped("type t =\n  | A\n  | B of int\n\nlet f x = match x with\n| A -> 0\n| B n ->\n    n + 1\nf (B 3)\n"
+                            "match A with\n| B n -> n\n| A -> 70\n\nlet rec g x = match x with\n| 0 -> true\n| n -> h (n - 1)\n"
+                            "and h x = x = 0\n\ng 1\nmatch 3 with\n| n -> 90 + n")
+        self.assertEqual(err, "")
+        values = [line for line in out.splitlines() if line.startswith("- :")]
+        self.assertEqual(values, ["- : int = 4", "- : int = 70", "- : bool = true", "- : int = 93"])
+
     def test_errors_are_survived(self):
         out, err, status = piped('let a = 5\nlet b = fail "no"\nlet c = a + true\n[1, 2][9]\na + 1\nb\n')
         self.assertEqual(status, 0)
