@@ -7,9 +7,10 @@
  * to their size; so memory that one size no longer needs serves another, and goes back to the system. Blocks are
  * linked some thousand bytes at a time, when they are first wanted: memory that isn't needed isn't touched.
  *
- * Pages are cut from segments. The newest segment is kept, others are freed with the last of their pages, unless
- * there are few spare pages, or no more than half of what there ever was: what one step of a long computation needed the
- * next one will need.
+ * Pages are cut from segments. What the last steps of a long computation needed the next one will need too, and fresh memory costs
+ * the system more than the computation: so as many pages are kept as were in use at once in this or the last period,
+ * which is as long as it takes for twice that many pages to become empty. Segments beyond that are freed when they are
+ * empty; all that are empty are freed before any request of the VM for memory fails.
  *
  * Blocks of small arrays, which are aligned to 64, are recycled through rt->free_arrays. Sanitizers see through all
  * this only when it is off, so it is off under them. */
@@ -17,7 +18,7 @@
 #include <string.h>
 
 enum {
-  LINKED_BYTES = 1 << 12, FIRST_SEGMENT = 8, SEGMENT = 32 /* pages */, FEW_PAGES = 64,
+  LINKED_BYTES = 1 << 12, FIRST_SEGMENT = 8, SEGMENT = 32 /* pages */, FEW_PAGES = 64, PERIOD = 2,
   KEPT_ARRAYS = 1 << 20
 };
 struct Segment {
@@ -57,7 +58,6 @@ static bool add_segment(Rt *rt) {
   s->npages = (int)(((uintptr_t)s + bytes - first) / RT_PAGE_BYTES);
   LINK(&rt->segments, s);
   rt->npages += s->npages;
-  if (rt->npages > rt->most_pages) rt->most_pages = rt->npages;
   return true;
 }
 
@@ -66,17 +66,38 @@ static BlockPage *page_at(const Segment *s, int k) { return (BlockPage *)(s->pag
 static void free_segment(Rt *rt, Segment *s) {
   for (int k = 0; k < s->fresh; k++) UNLINK(&rt->spare_pages, page_at(s, k));
   UNLINK(&rt->segments, s);
-  rt->nspare_pages -= s->fresh;
   rt->npages -= s->npages;
   heap_realloc(rt->heap, s, s->bytes, 0);
+}
+
+/* Frees the segments without blocks as long as more pages would be left than `keep`. Were there any? */
+static bool trim(Rt *rt, int64_t keep) {
+  bool any = false;
+  for (Segment *s = rt->segments, *next; s; s = next) {
+    next = s->next;
+    if (s->used || rt->npages <= keep) continue;
+    free_segment(rt, s);
+    any = true;
+  }
+  return any;
+}
+
+static bool give_all(void *user) {
+  Rt *rt = user;
+  rt->peak = rt->last_peak = rt->used_pages;
+  return trim(rt, 0);
+}
+
+static void count_used(Rt *rt, Segment *s) {
+  s->used++;
+  if (++rt->used_pages > rt->peak) rt->peak = rt->used_pages;
 }
 
 static BlockPage *take_page(Rt *rt) {
   BlockPage *p = rt->spare_pages;
   if (p) {
     UNLINK(&rt->spare_pages, p);
-    rt->nspare_pages--;
-    p->segment->used++;
+    count_used(rt, p->segment);
     return p;
   }
   Segment *s = rt->segments;
@@ -86,16 +107,23 @@ static BlockPage *take_page(Rt *rt) {
   }
   p = page_at(s, s->fresh++);
   p->segment = s;
-  s->used++;
+  count_used(rt, s);
   return p;
 }
+
+static int64_t to_keep(const Rt *rt) { return FEW_PAGES + (rt->peak > rt->last_peak ? rt->peak : rt->last_peak); }
 
 /* Of a page without blocks in use, which is in no list. */
 static void give_page(Rt *rt, BlockPage *p) {
   LINK(&rt->spare_pages, p);
-  rt->nspare_pages++;
+  rt->used_pages--;
   Segment *s = p->segment;
-  if (--s->used == 0 && s != rt->segments && rt->nspare_pages > FEW_PAGES + rt->most_pages / 2) free_segment(rt, s);
+  if (--s->used == 0 && s != rt->segments && rt->npages > to_keep(rt)) free_segment(rt, s);
+  if (++rt->given < PERIOD * to_keep(rt)) return;
+  rt->given = 0;
+  rt->last_peak = rt->peak;
+  rt->peak = rt->used_pages;
+  trim(rt, to_keep(rt));
 }
 
 /* ---- Pages --------------------------------------------------------------------------------------------------------------- */
@@ -156,7 +184,13 @@ void rt_block_give_back(Rt *rt, BlockPage *p, Obj *block) {
   give_page(rt, p);
 }
 
+void rt_blocks_init(Rt *rt) {
+  rt->heap->reclaim = give_all;
+  rt->heap->reclaim_user = rt;
+}
+
 void rt_blocks_free(Rt *rt) {
+  rt->heap->reclaim = NULL;
   while (rt->segments) {
     Segment *s = rt->segments;
     rt->segments = s->next;

@@ -43,6 +43,7 @@ static inline void rt_block_free(Rt *rt, void *block, size_t size) {
 /* The same for blocks of arrays, aligned to 64, zero if wanted; size is a multiple of 64. No error is set. */
 void *rt_array_block_new(Rt *rt, size_t size, bool zero);
 void rt_array_block_free(Rt *rt, void *p, size_t size);
+void rt_blocks_init(Rt *rt);                          /* from then on the heap can have back what is only kept */
 void rt_blocks_free(Rt *rt);                          /* all of them */
 /* Room for at least `need` items of `item` bytes in a worklist; false after rt_error. */
 bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t item);

@@ -29,6 +29,7 @@ static const Desc desc_strings = ARRAY_DESC(string_arg, 1, true), desc_floats = 
 void rt_init(Rt *rt, Heap *heap) {
   memset(rt, 0, sizeof *rt);
   rt->heap = heap;
+  rt_blocks_init(rt);
   rt->budget = -1;
   rt->eval_stack_limit = (size_t)1 << 30;
   rt->desc_closure = &desc_closure;

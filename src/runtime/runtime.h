@@ -127,7 +127,9 @@ struct Rt {
   Obj *free_list[RT_BLOCK_CLASSES]; /* blocks for small objects by size class, linked by their first words: blocks.c */
   BlockPage *current_page[RT_BLOCK_CLASSES], *pages[RT_BLOCK_CLASSES], *spare_pages;
   Segment *segments;
-  int nspare_pages, npages, most_pages;
+  int npages, used_pages; /* pages of all segments; those that hold blocks */
+  int peak, last_peak;    /* the most used_pages of this period and of the one before */
+  int64_t given;          /* pages that became empty in this period */
   Obj *free_arrays[16];  /* recycled blocks of arrays, up to 1,024 bytes, by their size in units of 64 */
   size_t free_array_bytes;
   /* Evaluates a function; set by the API to src/eval's. */

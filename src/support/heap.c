@@ -38,11 +38,8 @@ static void *raw_zeroed(Heap *h, size_t size) {
   return p;
 }
 
-/* Books `grow` more bytes; false when the limit or the injected failure forbids it. */
-static bool reserve(Heap *h, size_t grow) {
-  if (__atomic_load_n(&h->fail_at, __ATOMIC_RELAXED) > 0 &&
-      __atomic_sub_fetch(&h->fail_at, 1, __ATOMIC_RELAXED) == 0)
-    return false;
+/* Books `grow` more bytes; false when the limit forbids it. */
+static bool book(Heap *h, size_t grow) {
   size_t now = __atomic_add_fetch(&h->bytes, grow, __ATOMIC_RELAXED);
   if (now < grow || (h->limit && now > h->limit)) {
     __atomic_sub_fetch(&h->bytes, grow, __ATOMIC_RELAXED);
@@ -55,12 +52,23 @@ static bool reserve(Heap *h, size_t grow) {
   return true;
 }
 
+static bool reclaim(Heap *h) { return h->reclaim && h->reclaim(h->reclaim_user); }
+
+/* book, after giving back what is only kept if need be; false also for the injected failure. */
+static bool reserve(Heap *h, size_t grow) {
+  if (__atomic_load_n(&h->fail_at, __ATOMIC_RELAXED) > 0 &&
+      __atomic_sub_fetch(&h->fail_at, 1, __ATOMIC_RELAXED) == 0)
+    return false;
+  return book(h, grow) || (reclaim(h) && book(h, grow));
+}
+
 void *heap_realloc(Heap *h, void *p, size_t old_size, size_t new_size) {
   if (!p) old_size = 0;
   if (new_size > old_size) {
     size_t grow = new_size - old_size;
     if (!reserve(h, grow)) return NULL;
     void *q = raw_realloc(h, p, old_size, new_size);
+    if (!q && reclaim(h)) q = raw_realloc(h, p, old_size, new_size);
     if (!q) __atomic_sub_fetch(&h->bytes, grow, __ATOMIC_RELAXED);
     return q;
   }
@@ -73,6 +81,7 @@ void *heap_realloc(Heap *h, void *p, size_t old_size, size_t new_size) {
 static void *alloc_zeroed(Heap *h, size_t size) {
   if (!reserve(h, size)) return NULL;
   void *p = raw_zeroed(h, size);
+  if (!p && reclaim(h)) p = raw_zeroed(h, size);
   if (!p) __atomic_sub_fetch(&h->bytes, size, __ATOMIC_RELAXED);
   return p;
 }

@@ -28,6 +28,8 @@ typedef struct Heap {
   size_t peak;
   size_t limit;    /* 0: none */
   int64_t fail_at; /* fails the allocation that counts this down to 0; < 0: never */
+  bool (*reclaim)(void *user); /* gives back memory that is only kept for later, before a request fails; was there any? */
+  void *reclaim_user;
   jmp_buf *on_oom; /* where arena allocation goes when memory is gone */
 } Heap;
 
