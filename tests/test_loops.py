@@ -6,7 +6,7 @@ call left where there are loops, and that its value is the same. And what loops 
 usage: test_loops.py ATLED
 
 Each case: a function f of an array, its number of loops, its value at [1.0, 2.0, 3.0]. In KEPT: how many closures, unknown
-calls and columns of tapes are in the final graph of its gradient."""
+calls and columns of tapes are in the final graph of its gradient. In PARAMS: the parameters that the recursion in f keeps."""
 import re, subprocess, sys, tempfile
 
 ATLED = sys.argv[1]
@@ -49,6 +49,16 @@ KEPT = [
 ]
 
 
+# handed on only; the same constant in every call; not the same in one of them; the same, but handed on under another condition
+PARAMS = [
+    ("let rec go n x c = if n = 0 then x else go (n / 2) x c + go (n - 1) x c\nlet f (a : float[]) = go (length a) a[0] a[1]", "p0 : int, p1 : float"),
+    ("let rec go n c x = if n = 0 then x + c else go (n / 2) 1.5 x * go (n - 1) 1.5 x\nlet f (a : float[]) = go (length a) 1.5 a[0]", "p0 : int, p1 : float"),
+    ("let rec go n c x = if n = 0 then x + c else go (n / 2) 1.5 x * go (n - 1) 2.5 x\nlet f (a : float[]) = go (length a) 1.5 a[0]", "p0 : int, p1 : float, p2 : float"),
+    ("let rec go n x c = if n = 0 then x else if n = 1 then c else go (n / 2) x c + go (n - 1) x c\nlet f (a : float[]) = go (length a) a[0] a[1]",
+     "p0 : int, p1 : float, p2 : float"),
+]
+
+
 def run(source, *options):
     with tempfile.NamedTemporaryFile("w", suffix=".atl", encoding="utf-8") as f:
         f.write(source)
@@ -76,6 +86,12 @@ def main():
         if got != (closures, applies, columns):
             bad += 1
             print(f"{source}closures, unknown calls, columns: {got}, expected {(closures, applies, columns)}")
+    for source, params in PARAMS:
+        graph = run(source + "\n", "ir", "--stage=final", "--of=f")
+        got = re.search(r"^graph go\((.*)\)", graph, re.M)
+        if not got or got.group(1) != params:
+            bad += 1
+            print(f"{source}\nparameters {got and got.group(1)}, expected {params}")
     sys.exit(1 if bad else 0)
 
 

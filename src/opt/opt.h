@@ -12,7 +12,7 @@
  *   differentiated
  *     simplify        with functions that have a derivative rule inlined too
  *     prune
- *     params          parameters that recursive functions only hand on go
+ *     params          parameters that recursive functions only hand on, or are the same in all calls, go
  *     bags            accumulators that will be dense are made so
  *     dense           accumulators known to be dense become arrays
  *     simplify, prune
@@ -31,7 +31,7 @@ Graph *opt_pipeline(World *w, Graph *g, OptStages *stages);
 Graph *opt_recursion(World *w, Graph *g); /* functions that call themselves once become loops */
 Graph *opt_closures(World *w, Graph *g); /* branches between closures, and loops that carry one of a few, yield their parts */
 Graph *opt_prune(World *w, Graph *g);
-Graph *opt_params(World *w, Graph *g); /* without parameters that nobody reads */
+Graph *opt_params(World *w, Graph *g); /* without parameters that nobody needs */
 Graph *opt_updates(World *w, Graph *g); /* of two updates of one element, where nothing reads between them, the second */
 Graph *opt_fuse(World *w, Graph *g);    /* loops that read in order what another one makes */
 Graph *opt_checks(World *w, Graph *g);

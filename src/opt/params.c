@@ -1,31 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters that nobody reads: those of recursive functions that are only handed on, to themselves or to others like
- * them, go. Derivatives make such functions: a second stage gets what it can be told again, whether it needs it or not.
+/* Parameters that recursive functions don't need: those that are only handed on, to themselves or to others like them, and
+ * those that are the same constant in every call. Derivatives make such functions: a second stage gets what it can be
+ * told again, whether it needs it or not, and an accumulator that every call begins anew.
  * A frame of a deep recursion that keeps less alive is smaller.
  *
- * First all functions are looked at, until no more parameters turn out to be read (find_read); then each function that has
- * others is called through one with fewer parameters. */
+ * First all calls are looked at (find_calls), and all functions, until no more parameters turn out to be read (find_read); then
+ * each function that has others is called through one with fewer parameters. */
 #include "opt/opt.h"
 
 typedef struct Params {
   World *w;
   Map read;           /* function -> bool[]: which parameters are read, as far as is known */
+  Map constants;      /* function -> Node *[]: the constant that all calls seen hand over, NULL if none */
   Map narrow;         /* function -> the one with fewer parameters; itself when all are read */
   Vec(Func *) funcs;
   bool news;
 } Params;
 
 /* ---- What is read ------------------------------------------------------------------------------------------------------- */
-static void find_funcs(void *user, Graph *g) {
-  Params *p = user;
-  Node **nodes;
-  int n = ir_order(p->w->temp, g, &nodes);
-  for (int i = 0; i < n; i++) {
-    Func *f = nodes[i]->op == OP_CALL ? nodes[i]->attr.func : NULL;
-    if (!f || map_get(&p->read, f)) continue;
+static bool is_constant(const Node *x) { return (op_flags[x->op] & OPF_K) && x->ngraphs == 0; }
+
+static void add_call(Params *p, const Node *call) {
+  Func *f = call->attr.func;
+  Node **constants = map_get(&p->constants, f);
+  bool first = !constants;
+  if (first) {
+    constants = NEW_ARRAY(p->w->temp, Node *, f->nparams + 1);
+    map_put(&p->constants, f, constants);
     map_put(&p->read, f, NEW_ARRAY(p->w->temp, bool, f->nparams + 1));
     vec_push(p->w->temp, p->funcs, f);
   }
+  for (int k = 0; k < f->nparams; k++) {
+    if (first) constants[k] = is_constant(call->ops[k]) ? call->ops[k] : NULL;
+    else if (constants[k] != call->ops[k]) constants[k] = NULL;
+  }
+}
+
+static void find_calls(void *user, Graph *g) {
+  Params *p = user;
+  Node **nodes;
+  int n = ir_order(p->w->temp, g, &nodes);
+  for (int i = 0; i < n; i++)
+    if (nodes[i]->op == OP_CALL) add_call(p, nodes[i]);
 }
 
 static void mark_read(Params *p, const Graph *g, bool *read);
@@ -59,9 +75,11 @@ static void find_read(Params *p) {
     for (int i = 0; i < p->funcs.len; i++) {
       Func *f = p->funcs.data[i];
       bool *read = map_get(&p->read, f), *now = NEW_ARRAY(p->w->temp, bool, f->nparams + 1);
+      Node **constants = map_get(&p->constants, f);
       if (f->graph && f->recursive) mark_read(p, f->graph, now);
       for (int k = 0; k < f->nparams; k++) {
         if (!f->graph || !f->recursive) now[k] = true;
+        else if (constants[k]) now[k] = false;
         p->news |= now[k] && !read[k];
         read[k] |= now[k];
       }
@@ -73,12 +91,13 @@ static void find_read(Params *p) {
 static Func *narrow(Params *p, Func *f) {
   World *w = p->w;
   const bool *read = map_get(&p->read, f);
+  Node **constants = map_get(&p->constants, f);
   IrType **types = NEW_ARRAY(w->arena, IrType *, f->nparams + 1);
   Node **args = NEW_ARRAY(w->temp, Node *, f->nparams + 1);
   int n = 0;
   for (int k = 0; k < f->nparams; k++) {
     if (read[k]) types[n] = f->params[k];
-    args[k] = read[k] ? ir_param(w, n++, f->params[k]) : ir_zero(w, f->params[k]);
+    args[k] = read[k] ? ir_param(w, n++, f->params[k]) : constants[k] ? constants[k] : ir_zero(w, f->params[k]);
   }
   if (n == f->nparams) return f;
   Func *out = ir_func(w, f->name, types, n, f->result);
@@ -109,8 +128,9 @@ Graph *opt_params(World *w, Graph *g) {
   Params *p = NEW(w->temp, Params);
   p->w = w;
   map_init(&p->read, w->temp);
+  map_init(&p->constants, w->temp);
   map_init(&p->narrow, w->temp);
-  ir_walk_graphs(w, g, find_funcs, p);
+  ir_walk_graphs(w, g, find_calls, p);
   find_read(p);
   return ir_rewrite(w, g, (RewritePass){.user = p, .node = call_narrow});
 }
