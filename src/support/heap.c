@@ -13,8 +13,9 @@
 #include "support/support.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, LARGE_PAGE = 2 << 20, LARGE_BLOCK = 4 << 20 };
 
 void heap_init(Heap *h) {
   memset(h, 0, sizeof *h);
@@ -86,10 +87,19 @@ static void *alloc_zeroed(Heap *h, size_t size) {
   return p;
 }
 
+/* Large blocks from the system are better mapped by large pages: touching a page for the first time costs more than
+ * what an array's element does. */
+static void prefer_large_pages(const Heap *h, char *base, size_t n) {
+  if (h->fn || n < LARGE_BLOCK) return;
+  uintptr_t first = ((uintptr_t)base + LARGE_PAGE - 1) & ~(uintptr_t)(LARGE_PAGE - 1), end = (uintptr_t)base + n;
+  if (end > first) madvise((void *)first, (end - first) & ~(uintptr_t)(LARGE_PAGE - 1), MADV_HUGEPAGE);
+}
+
 void *heap_alloc_aligned(Heap *h, size_t n, bool zero) {
   if (n > SIZE_MAX - ALIGNMENT) return NULL;
   char *base = zero ? alloc_zeroed(h, n + ALIGNMENT) : heap_realloc(h, NULL, 0, n + ALIGNMENT);
   if (!base) return NULL;
+  prefer_large_pages(h, base, n);
   size_t back = ALIGNMENT - ((uintptr_t)base & (ALIGNMENT - 1));
   base[back - 1] = (char)back;
   return base + back;
