@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-  LINKED_BYTES = 1 << 12, FIRST_SEGMENT = 8, SEGMENT = 32 /* pages */, FEW_PAGES = 64, PERIOD = 2,
+  LINKED_BYTES = 1 << 12, FIRST_SEGMENT = 8, SEGMENT = 32 /* pages */, LARGE_SEGMENT = 256, MANY_PAGES = 512, FEW_PAGES = 64, PERIOD = 2,
   KEPT_ARRAYS = 1 << 20
 };
 struct Segment {
@@ -49,10 +49,11 @@ _Static_assert(sizeof(BlockPage) <= FIRST_BLOCK, "blocks come after it");
 
 /* ---- Segments ---------------------------------------------------------------------------------------------------------- */
 static bool add_segment(Rt *rt) {
-  int n = rt->segments ? SEGMENT : FIRST_SEGMENT;
+  int n = rt->npages >= MANY_PAGES ? LARGE_SEGMENT : rt->segments ? SEGMENT : FIRST_SEGMENT;
   size_t bytes = (size_t)n * RT_PAGE_BYTES;
   Segment *s = heap_realloc(rt->heap, NULL, 0, bytes);
   if (!s) return false;
+  heap_prefer_large_pages(rt->heap, s, bytes);
   uintptr_t first = ((uintptr_t)(s + 1) + RT_PAGE_BYTES - 1) & ~(uintptr_t)(RT_PAGE_BYTES - 1);
   *s = (Segment){.bytes = bytes, .pages = (char *)first};
   s->npages = (int)(((uintptr_t)s + bytes - first) / RT_PAGE_BYTES);

@@ -89,7 +89,7 @@ static void *alloc_zeroed(Heap *h, size_t size) {
 
 /* Large blocks from the system are better mapped by large pages: touching a page for the first time costs more than
  * what an array's element does. */
-static void prefer_large_pages(const Heap *h, char *base, size_t n) {
+void heap_prefer_large_pages(const Heap *h, void *base, size_t n) {
   if (h->fn || n < LARGE_BLOCK) return;
   uintptr_t first = ((uintptr_t)base + LARGE_PAGE - 1) & ~(uintptr_t)(LARGE_PAGE - 1), end = (uintptr_t)base + n;
   if (end > first) madvise((void *)first, (end - first) & ~(uintptr_t)(LARGE_PAGE - 1), MADV_HUGEPAGE);
@@ -99,7 +99,7 @@ void *heap_alloc_aligned(Heap *h, size_t n, bool zero) {
   if (n > SIZE_MAX - ALIGNMENT) return NULL;
   char *base = zero ? alloc_zeroed(h, n + ALIGNMENT) : heap_realloc(h, NULL, 0, n + ALIGNMENT);
   if (!base) return NULL;
-  prefer_large_pages(h, base, n);
+  heap_prefer_large_pages(h, base, n);
   size_t back = ALIGNMENT - ((uintptr_t)base & (ALIGNMENT - 1));
   base[back - 1] = (char)back;
   return base + back;

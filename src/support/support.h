@@ -37,6 +37,8 @@ void heap_init(Heap *h);
 /* As realloc, with the old size; new_size 0 frees. NULL when memory is gone (never when shrinking). */
 void *heap_realloc(Heap *h, void *p, size_t old_size, size_t new_size);
 /* n bytes aligned to 64, zero if wanted, free with heap_free_aligned and the same n. NULL when memory is gone. */
+/* Of a block just allocated: mapped by large pages if that is worth it. */
+void heap_prefer_large_pages(const Heap *h, void *base, size_t n);
 void *heap_alloc_aligned(Heap *h, size_t n, bool zero);
 void heap_free_aligned(Heap *h, void *p, size_t n);
 /* Goes to on_oom. */
