@@ -132,9 +132,7 @@ static Node *restacked(const Node *loop, int k) {
 static Node *known_trips(const Node *loop) {
   if (loop->loop->has_cond) return NULL;
   Node *n = loop->ops[0];
-  bool natural = n->op == OP_LEN || n->op == OP_CHECK_NAT || (n->op == OP_INT && n->attr.i >= 0) ||
-                 (n->op == OP_IMAX && (is_int_const(n->ops[0], 0) || is_int_const(n->ops[1], 0)));
-  return natural ? n : NULL;
+  return n->op == OP_CHECK_NAT || check_holds(OP_CHECK_NAT, n, NULL, NULL) ? n : NULL;
 }
 
 Node *ir_get(World *w, Node *t, int k) {

@@ -2,7 +2,7 @@
 /* Calls inside a module: how a function gives back its result, how it notices that the stack is used up, and how that
  * error travels.
  *
- * A recursive function compares its frame's address with a limit, before the first call on each path (on entry if it has
+ * A recursive function compares its stack pointer with a limit, before the first call on each path (on entry if it has
  * loops); an interrupt moves that limit up. Where this is all that can fail in it, and in what it calls, testing a status after each call would
  * be most of its cost. Such functions (CONV_UNWIND) return a bare number: once the error is raised the runtime moves
  * the limit up, so that every further entry returns 0 at once, and the calls under way end by

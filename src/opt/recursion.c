@@ -25,7 +25,8 @@ enum { MAX_DEPTH = 1 << 24, MANY_CALLS = 1000 };
 
 typedef struct Branch Branch;
 struct Branch {
-  Node *x;             /* the result of the graph that it stands for */
+  Graph *g;            /* the graph that it stands for */
+  Node *x;             /* its result */
   Branch **arms;       /* NULL: a leaf */
   Node *call;          /* in a leaf: the call of the function itself, or NULL */
   bool calls;          /* is there a leaf below that calls? */
@@ -46,10 +47,10 @@ typedef struct Recursion {
   Map counts;            /* graph -> int: calls in it */
 } Recursion;
 
-typedef struct Tail {
+typedef struct Pass {
   World *w;
   Map loops; /* function -> what it becomes; itself when it stays */
-} Tail;
+} Pass;
 
 /* ---- The tree ------------------------------------------------------------------------------------------------------- */
 static bool calls_itself(const Recursion *r, const Node *x) { return x->op == OP_CALL && x->attr.func == r->f; }
@@ -95,7 +96,7 @@ static Branch *grow(Recursion *r, Graph *g, const int *origin) {
   Branch *b = NEW(r->w->temp, Branch);
   Node *x = g->result;
   int own;
-  *b = (Branch){.x = x, .call = own_call(r, g, &own), .origin = origin};
+  *b = (Branch){.g = g, .x = x, .call = own_call(r, g, &own), .origin = origin};
   if (own > 1 || (own == 1 && count_calls(r, g) > 1)) r->fits = false;
   b->calls = count_calls(r, g) > 0;
   if (own == 1) {
@@ -173,8 +174,7 @@ static void find_row(Recursion *r, Branch *b) {
   map_init(&late, r->w->temp);
   map_put(&late, b->call, b->call);
   Node **nodes;
-  Graph *g = ir_graph(r->w, r->f->params, 0, b->x, NULL);
-  int n = ir_order(r->w->temp, g, &nodes);
+  int n = ir_order(r->w->temp, b->g, &nodes);
   for (int i = 0; i < n; i++) {
     Node *x = nodes[i];
     bool is_late = false;
@@ -301,19 +301,12 @@ static Graph *post_graph(Recursion *r, const Branch *b) {
   map_init(&over, w->temp);
   for (int k = 0; k < b->row.len; k++) map_put(&over, b->row.data[k], ir_param(w, n + b->column.data[k], b->row.data[k]->type));
   map_put(&over, b->call, ir_param(w, n + columns, r->f->result));
-  IrType **own = NEW_ARRAY(w->arena, IrType *, b->x->nparams + 1);
-  Node **args = NEW_ARRAY(w->arena, Node *, b->x->nparams + 1);
-  for (uint32_t k = 0; k < b->x->nparams; k++) own[k] = ir_type(w, T_UNIT);
-  Node **nodes;
-  int count = ir_order(w->temp, ir_graph(w, own, 0, b->x, NULL), &nodes);
-  for (int i = 0; i < count; i++) {
-    if (nodes[i]->op != OP_PARAM) continue;
-    int k = (int)nodes[i]->attr.i, from = b->origin[k];
-    own[k] = nodes[i]->type;
-    args[k] = from >= 0 && !r->varies[from] ? ir_param(w, from, own[k]) : ir_zero(w, own[k]);
+  Node **args = NEW_ARRAY(w->arena, Node *, b->g->nparams + 1);
+  for (int k = 0; k < b->g->nparams; k++) {
+    int from = b->origin[k];
+    args[k] = from >= 0 && !r->varies[from] ? ir_param(w, from, b->g->params[k]) : ir_zero(w, b->g->params[k]);
   }
-  Graph *g = ir_graph(w, own, (int)b->x->nparams, b->x, r->f->name);
-  return ir_graph(w, types, nparams, ir_instantiate_over(w, g, args, 0, &over), r->f->name);
+  return ir_graph(w, types, nparams, ir_instantiate_over(w, b->g, args, 0, &over), r->f->name);
 }
 
 /* After the first loop: `end` is the value where the recursion ended. */
@@ -354,7 +347,7 @@ static Func *iterate(Recursion *r) {
 static Node *call_loop(void *user, Rewriter *rw, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)frame;
   (void)graphs;
-  Tail *t = user;
+  Pass *t = user;
   if (n->op != OP_CALL || !n->attr.func->recursive) return NULL;
   Func *f = n->attr.func, *loop = map_get(&t->loops, f);
   if (!loop) {
@@ -367,7 +360,7 @@ static Node *call_loop(void *user, Rewriter *rw, void *frame, Node *n, Node **op
 }
 
 Graph *opt_recursion(World *w, Graph *g) {
-  Tail *t = NEW(w->temp, Tail);
+  Pass *t = NEW(w->temp, Pass);
   t->w = w;
   map_init(&t->loops, w->temp);
   return ir_rewrite(w, g, (RewritePass){.user = t, .node = call_loop});
