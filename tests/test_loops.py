@@ -6,7 +6,8 @@ call left where there are loops, and that its value is the same. And what loops 
 usage: test_loops.py ATLED
 
 Each case: a function f of an array, its number of loops, its value at [1.0, 2.0, 3.0]. In KEPT: how many closures, unknown
-calls and columns of tapes are in the final graph of its gradient. In PARAMS: the parameters that the recursion in f keeps."""
+calls and columns of tapes are in the final graph of its gradient. In PARAMS: the parameters that the recursion in f keeps. In
+COMPOSED: how many constructors of trees (or their cotangents) are left in the final graph of f, where recursive functions take apart what others make."""
 import re, subprocess, sys, tempfile
 
 ATLED = sys.argv[1]
@@ -58,6 +59,26 @@ PARAMS = [
      "p0 : int, p1 : float, p2 : float"),
 ]
 
+TREES = """type tree = Leaf of float | Node of tree * tree
+let rec build lo hi = if hi - lo <= 1 then Leaf (float lo) else let m = (lo + hi) / 2 in Node (build lo m, build m hi)
+let rec scale c t = match t with | Leaf x -> Leaf (c * x) | Node (l, r) -> Node (scale c l, scale c r)
+let rec total t = match t with | Leaf x -> x | Node (l, r) -> total l + 2.0 * total r
+let rec count t = match t with | Leaf x -> (t, 1) | Node (l, r) -> let (a, n) = count l in let (b, m) = count r in (Node (b, a), n + m)
+let rec inverse t = match t with | Leaf x -> Leaf (1.0 / float (10 / int x)) | Node (l, r) -> Node (inverse l, inverse r)
+let rec both t = match t with | Leaf x -> x | Node (l, r) -> (if total l > 3.0 then both l else 0.5) + both r
+"""
+COMPOSED = [
+    ("let f n = total (build 0 n)", 0),
+    ("let f n = total (scale 3.0 (scale 2.0 (build 0 n)))", 0),
+    ("let f n = let (t, k) = count (build 0 n) in (total t, k)", 0),
+    ("let f t = scale 2.0 (scale 3.0 t)", 2),
+    ("let f t = grad total (scale 2.0 t)", 4), # its argument and the gradient
+    # used twice, or from different places in one call; the producer may fail
+    ("let f n = let t = build 0 n in total t + total (scale 2.0 t)", 2),
+    ("let f n = both (build 0 n)", 2),
+    ("let f t = total (inverse t)", 2),
+]
+
 
 def run(source, *options):
     with tempfile.NamedTemporaryFile("w", suffix=".atl", encoding="utf-8") as f:
@@ -92,6 +113,11 @@ def main():
         if not got or got.group(1) != params:
             bad += 1
             print(f"{source}\nparameters {got and got.group(1)}, expected {params}")
+    for source, constructors in COMPOSED:
+        got = len(re.findall(r" : tree'? = inj ", run(TREES + source + "\n", "ir", "--stage=final", "--of=f")))
+        if got != constructors:
+            bad += 1
+            print(f"{source}\n{got} constructors, expected {constructors}")
     sys.exit(1 if bad else 0)
 
 

@@ -278,6 +278,7 @@ typedef struct RewritePass {
 } RewritePass;
 Graph *ir_rewrite(World *w, Graph *g, RewritePass pass);
 Graph *rewrite_graph(Rewriter *r, Graph *g);
+Graph *rewrite_nodes(Rewriter *r, Graph *g); /* node by node: what a pass's `graph` may end with */
 Node *rewrite_node(Rewriter *r, Node *n, Node **ops, Graph **graphs); /* the same operation, what it calls rewritten */
 Func *rewrite_func(Rewriter *r, Func *f);
 bool rewrite_busy(const Rewriter *r, const Graph *g);   /* is it being rewritten now? */

@@ -58,7 +58,7 @@ Node *rewrite_node(Rewriter *r, Node *n, Node **ops, Graph **graphs) {
   }
 }
 
-static Graph *bottom_up(Rewriter *r, Graph *g) {
+Graph *rewrite_nodes(Rewriter *r, Graph *g) {
   World *w = r->w;
   void *frame = r->pass.begin ? r->pass.begin(r->pass.user, g) : NULL;
   Node **nodes;
@@ -82,7 +82,7 @@ Graph *rewrite_graph(Rewriter *r, Graph *g) {
   Graph *done = map_get(&r->graphs, g);
   if (done) return done;
   map_put(&r->busy, g, g);
-  Graph *out = r->pass.graph ? r->pass.graph(r->pass.user, r, g) : bottom_up(r, g);
+  Graph *out = r->pass.graph ? r->pass.graph(r->pass.user, r, g) : rewrite_nodes(r, g);
   if (g->identity && !out->identity) out->identity = g->identity;
   map_put(&r->graphs, g, out);
   map_put(&r->graphs, out, out);

@@ -44,7 +44,7 @@ Graph *opt_pipeline(World *w, Graph *g, OptStages *stages) {
   if (ad) g = ad_expand(w, g);
   s.differentiated = g;
   w->inline_rules = true;
-  g = opt_params(w, opt_prune(w, simplify(w, g)));
+  g = opt_compose(w, opt_params(w, opt_prune(w, simplify(w, g))));
   for (bool more = true, made = false; more; more |= made) { /* one level of nested loops at a time */
     g = opt_bags(w, g, &made);
     g = opt_dense(w, g, &more);

@@ -13,6 +13,7 @@
  *     simplify        with functions that have a derivative rule inlined too
  *     prune
  *     params          parameters that recursive functions only hand on, or are the same in all calls, go
+ *     compose         recursive functions over what another one makes for them alone become one function
  *     bags            accumulators that will be dense are made so
  *     dense           accumulators known to be dense become arrays
  *     simplify, prune
@@ -32,6 +33,7 @@ Graph *opt_recursion(World *w, Graph *g); /* functions that call themselves once
 Graph *opt_closures(World *w, Graph *g); /* branches between closures, and loops that carry one of a few, yield their parts */
 Graph *opt_prune(World *w, Graph *g);
 Graph *opt_params(World *w, Graph *g); /* without parameters that nobody needs */
+Graph *opt_compose(World *w, Graph *g); /* recursive functions joined with those that make what they take apart */
 Graph *opt_updates(World *w, Graph *g); /* of two updates of one element, where nothing reads between them, the second */
 Graph *opt_fuse(World *w, Graph *g);    /* loops that read in order what another one makes */
 Graph *opt_checks(World *w, Graph *g);
