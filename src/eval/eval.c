@@ -143,7 +143,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
       [LOP_ASSERT] = &&op_slow, [LOP_FAIL] = &&op_slow, [LOP_CALL] = &&op_CALL, [LOP_FOREIGN] = &&op_slow, [LOP_APPLY] = &&op_APPLY,
       [LOP_RT] = &&op_RT, [LOP_RETAIN] = &&op_RETAIN, [LOP_RELEASE] = &&op_RELEASE, [LOP_NEW_ARRAY] = &&op_slow, [LOP_GROW] = &&op_GROW,
       [LOP_SET_DIM] = &&op_SET_DIM, [LOP_DIM] = &&op_DIM, [LOP_DATA] = &&op_DATA, [LOP_LOAD] = &&op_LOAD, [LOP_STORE] = &&op_STORE,
-      [LOP_VIEW] = &&op_slow, [LOP_UNIQUE] = &&op_slow, [LOP_NEW_BOX] = &&op_slow, [LOP_TAG] = &&scalar_TAG, [LOP_FIELD] = &&op_FIELD, [LOP_OPEN] = &&op_slow,
+      [LOP_VIEW] = &&op_slow, [LOP_UNIQUE] = &&op_slow, [LOP_COPY] = &&op_slow, [LOP_NEW_BOX] = &&op_slow, [LOP_TAG] = &&scalar_TAG, [LOP_FIELD] = &&op_FIELD, [LOP_OPEN] = &&op_slow,
       [LOP_FIELD_AT] = &&op_FIELD_AT, [LOP_NEW_CLOSURE] = &&op_slow, [LOP_CAPTURE] = &&op_CAPTURE, [LOP_CLOSURE_ID] = &&scalar_CLOSURE_ID,
       [LOP_FUNC_ID] = &&op_FUNC_ID, [LOP_ACC_AT] = &&op_slow, [LOP_ACC_SUB] = &&op_slow, [LOP_BAG_GET] = &&op_slow, [LOP_BAG_SUB] = &&op_slow,
       [LOP_BAG_TAKE] = &&op_slow, [LOP_BAG_TAKE_SUB] = &&op_slow, [LOP_BAG_SET] = &&op_slow, [LOP_BAG_SET_SUB] = &&op_slow,

@@ -76,6 +76,8 @@ static Status object(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
     return put(r, in, rt_view(rt, m->descs[in->imm.i], (ArrayObj *)r[in->a].p, r[in->b].i, dims));
   case LOP_UNIQUE:
     return put(r, in, rt_unique(rt, (ArrayObj *)r[in->a].p));
+  case LOP_COPY:
+    return put(r, in, rt_copy(rt, (const ArrayObj *)r[in->a].p));
   case LOP_NEW_BOX: {
     BoxObj *b = rt_new_box(rt, m->descs[in->imm.i], in->b);
     if (b) gather(in->args, in->nargs, r, b->fields);
@@ -161,7 +163,7 @@ Status eval_slow(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
     return foreign(rt, m, in, r);
   case LOP_OPEN:
     return open_box(rt, in, r);
-  case LOP_NEW_ARRAY: case LOP_GROW: case LOP_VIEW: case LOP_UNIQUE: case LOP_NEW_BOX: case LOP_NEW_CLOSURE: case LOP_NEW_ENV:
+  case LOP_NEW_ARRAY: case LOP_GROW: case LOP_VIEW: case LOP_UNIQUE: case LOP_COPY: case LOP_NEW_BOX: case LOP_NEW_CLOSURE: case LOP_NEW_ENV:
     return object(rt, m, in, r);
   default:
     return bag(rt, m, in, r);

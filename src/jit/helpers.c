@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small static functions of the emitted module, which GCC inlines: counting, guarded integer
+/* Small static functions of the emitted module, which GCC inlines: counting, uniqueness, guarded integer
  * division, saturating conversion, minimum and maximum.
  *
  * Each is built block by block when the module first uses it. They are branches
@@ -70,6 +70,18 @@ static gcc_jit_function *make_release(Emit *e) {
   return h.fn;
 }
 
+/* An array that is the only one of its block stays; copying is the runtime's. */
+static gcc_jit_function *make_unique(Emit *e) {
+  H h = begin(e, "unique", e->t_ptr, e->t_ptr, e->t_ptr);
+  Block *once = block(&h), *copied = block(&h), *own = block(&h);
+  split(&h, h.entry, compare(e, GC_EQ, load(e, h.b, offsetof(Obj, rc), e->t_i32), k_i32(e, 1)), once, copied);
+  Rv *owner = load(e, h.b, offsetof(ArrayObj, owner), e->t_ptr);
+  split(&h, once, compare(e, GC_EQ, owner, k_null(e)), own, copied);
+  give(&h, own, h.b);
+  give(&h, copied, CALL_TABLE(e, h.a, rt_unique, load_rt(e, h.a), h.b));
+  return h.fn;
+}
+
 static gcc_jit_function *make_division(Emit *e, bool remainder) {
   H h = begin(e, remainder ? "irem" : "idiv", e->t_i64, e->t_i64, e->t_i64);
   Rv *special = remainder ? k_i64(e, 0) : e->g->context_new_unary_op(e->ctx, NULL, GU_MINUS, e->t_i64, h.a);
@@ -119,6 +131,7 @@ gcc_jit_function *make_helper(Emit *e, Helper h) {
   switch (h) {
   case H_RETAIN: return make_retain(e);
   case H_RELEASE: return make_release(e);
+  case H_UNIQUE: return make_unique(e);
   case H_IDIV: return make_division(e, false);
   case H_IREM: return make_division(e, true);
   case H_INT_OF_FLOAT: return make_int_of_float(e);

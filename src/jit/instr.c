@@ -332,7 +332,8 @@ static void emit_make_array(Fn *k, const LInstr *i) {
   case LOP_GROW:
     assign_made(k, i, CALL_TABLE(e, k->mod, rt_grow, rt, reg(k, i->dst), reg(k, i->a), reg(k, i->b)));
     break;
-  default: assign_made(k, i, CALL_TABLE(e, k->mod, rt_unique, rt, reg(k, i->a))); break; /* LOP_UNIQUE */
+  case LOP_COPY: assign_made(k, i, CALL_TABLE(e, k->mod, rt_copy, rt, reg(k, i->a))); break;
+  default: assign_made(k, i, call_helper(e, H_UNIQUE, k->mod, reg(k, i->a))); break; /* LOP_UNIQUE */
   }
 }
 
@@ -377,7 +378,7 @@ void emit_instr(Fn *k, const LInstr *i) {
     evaluate(k, call_helper(e, H_RELEASE, k->mod, reg(k, i->a)));
     assign_reg(k, i->a, k_null(e));
     break;
-  case LOP_NEW_ARRAY: case LOP_VIEW: case LOP_GROW: case LOP_UNIQUE: emit_make_array(k, i); break;
+  case LOP_NEW_ARRAY: case LOP_VIEW: case LOP_GROW: case LOP_UNIQUE: case LOP_COPY: emit_make_array(k, i); break;
   case LOP_SET_DIM: assign(k, dimension(k, i), reg(k, i->b)); break;
   case LOP_DIM: assign_reg(k, i->dst, rv(e, dimension(k, i))); break;
   case LOP_DATA: assign_reg(k, i->dst, load(e, reg(k, i->a), offsetof(ArrayObj, data), e->t_ptr)); break;

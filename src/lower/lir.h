@@ -58,6 +58,7 @@ typedef struct LReg { uint8_t kind; bool owned; } LReg;
   L(STORE)       /* a[b * imm.i + c] = dst */                                                            \
   L(VIEW)        /* dst = view of array a from slot b, dims args, descs[imm.i] */                        \
   L(UNIQUE)      /* dst = a made unshared; a is taken (dst may be a) */                                  \
+  L(COPY)        /* dst = a copy of a: UNIQUE of an array that is needed afterwards; by ownership.c */   \
   L(BOX)         /* dst = boxes[imm.i] of the module: a box of constants */                               \
   L(NEW_BOX)     /* dst = variant of descs[imm.i], tag b (plain number), fields args, taken */           \
   L(TAG)         /* dst = tag of variant a; 0 for NULL */                                                \

@@ -285,7 +285,9 @@ static void take(void *user, int32_t *reg, Role role) {
   if (role != ROLE_TAKE || !is_ptr(o, r) || o->cls[r] == NOT_COUNTED) return;
   bool keeps = o->cls[r] == BORROWED || live(o, r) || contains(g->reads.data, g->reads.len, r) ||
                contains(g->moved.data, g->moved.len, r);
-  if (keeps && g->in->op == LOP_MOVE) {
+  if (keeps && g->in->op == LOP_UNIQUE) {
+    g->in->op = LOP_COPY;
+  } else if (keeps && g->in->op == LOP_MOVE) {
     put_after(g, LOP_RETAIN, -1, g->in->dst);
   } else if (keeps && g->in->op == LOP_RETURN) {
     put_before(g, LOP_RETAIN, -1, r);

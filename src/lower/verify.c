@@ -53,7 +53,7 @@ static const char *check_kinds(const Check *c) {
   case LOP_INT: case LOP_DIM: case LOP_TAG: case LOP_IS_NULL: return r[in->dst].kind == R_INT ? NULL : "an integer expected";
   case LOP_FLOAT: return r[in->dst].kind == R_FLOAT ? NULL : "a float expected";
   case LOP_RELEASE: return r[in->a].kind == R_PTR && r[in->a].owned ? NULL : "a release of what isn't owned";
-  case LOP_RETAIN: case LOP_UNIQUE: case LOP_DATA: return r[in->a].kind == R_PTR ? NULL : "a pointer expected";
+  case LOP_RETAIN: case LOP_UNIQUE: case LOP_COPY: case LOP_DATA: return r[in->a].kind == R_PTR ? NULL : "a pointer expected";
   case LOP_LOAD: case LOP_STORE: return r[in->a].kind == R_RAW ? NULL : "a data register expected";
   case LOP_BRANCH: case LOP_SWITCH: return r[in->a].kind == R_INT ? NULL : "a condition that isn't an integer";
   case LOP_SCALAR: return (op_flags[in->sub] & OPF_S) && r[in->dst].kind != R_RAW ? NULL : "an operation that isn't scalar";

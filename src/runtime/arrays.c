@@ -79,13 +79,7 @@ ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, co
   return v;
 }
 
-/* The count of an array that is known to be shared. */
-static void leave(Rt *rt, ArrayObj *a) {
-  if (a->h.rc > 1) a->h.rc--;
-  else rt_release(rt, &a->h);
-}
-
-static ArrayObj *copy_elements(Rt *rt, ArrayObj *a) {
+static ArrayObj *copy_elements(Rt *rt, const ArrayObj *a) {
   const Desc *elem = a->h.desc->args[0];
   int64_t n = rt_array_length(a), slots = n * elem->nslots;
   ArrayObj *copy = new_block(rt, rt_dense_desc(a->h.desc), slots, false);
@@ -94,32 +88,35 @@ static ArrayObj *copy_elements(Rt *rt, ArrayObj *a) {
   if (slots) memcpy(copy->data, a->data, (size_t)slots * sizeof(Slot));
   if (a->h.desc->pointers)
     for (int64_t i = 0; i < slots; i += elem->nslots) rt_retain_slots(elem->slots, elem->nslots, copy->data + i);
-  leave(rt, a);
   return copy;
 }
 
-/* A small array of numbers is copied with its header, in pieces of the block's alignment. Not so one whose elements are
- * elsewhere: a view's, or the host's. */
-static bool is_small_block(const ArrayObj *a) {
-  return a->bytes <= SMALL_BLOCK && !a->h.desc->pointers && (const char *)a->data == (const char *)a + header_bytes(a->h.desc->rank);
+/* A small array of numbers is copied in pieces of the block's alignment. Not so one whose elements are elsewhere: a view's,
+ * or the host's. */
+static bool is_small_block(const ArrayObj *a, size_t head) {
+  return a->bytes <= SMALL_BLOCK && !a->h.desc->pointers && (const char *)a->data == (const char *)a + head;
 }
 
-static ArrayObj *copy_block(Rt *rt, ArrayObj *a) {
-  size_t bytes = a->bytes;
-  ArrayObj *copy = rt_array_block_new(rt, bytes, false);
+static ArrayObj *copy_block(Rt *rt, const ArrayObj *a, size_t head) {
+  ArrayObj *copy = rt_array_block_new(rt, a->bytes, false);
   if (!copy) return too_large(rt, a->h.desc, a->dims);
-  for (size_t at = 0; at < bytes; at += 64) memcpy((char *)copy + at, (const char *)a + at, 64);
-  copy->h.rc = 1;
-  copy->data = (Slot *)(void *)((char *)copy + header_bytes(a->h.desc->rank));
+  *copy = (ArrayObj){.h = {.rc = 1, .desc = a->h.desc}, .data = (Slot *)(void *)((char *)copy + head), .bytes = a->bytes, .cap = a->cap};
+  for (int k = 0; k < a->h.desc->rank; k++) copy->dims[k] = a->dims[k];
+  for (size_t at = head; at < a->bytes; at += 64) memcpy((char *)copy + at, (const char *)a + at, 64);
   rt->live++;
-  leave(rt, a);
   return copy;
+}
+
+ArrayObj *rt_copy(Rt *rt, const ArrayObj *a) {
+  size_t head = header_bytes(a->h.desc->rank);
+  return !a->owner && is_small_block(a, head) ? copy_block(rt, a, head) : copy_elements(rt, a);
 }
 
 ArrayObj *rt_unique(Rt *rt, ArrayObj *a) {
-  if (a->owner) return copy_elements(rt, a);
-  if (a->h.rc == 1) return a;
-  return is_small_block(a) ? copy_block(rt, a) : copy_elements(rt, a);
+  if (a->h.rc == 1 && !a->owner) return a;
+  ArrayObj *copy = rt_copy(rt, a);
+  if (copy) rt_release(rt, &a->h);
+  return copy;
 }
 
 ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots) {

@@ -213,7 +213,17 @@ static void free_object(Rt *rt, Obj *o, int tag, Obj **work) {
   }
 }
 
+/* An array of numbers, which refers to nothing else. */
+static inline bool is_plain_array(const Obj *o) {
+  return o->desc->kind == D_ARRAY && !o->desc->pointers && !((const ArrayObj *)o)->owner;
+}
+
 void rt_release(Rt *rt, Obj *p) {
+  if (rt_is_object(p) && p->rc == 1 && is_plain_array(p)) {
+    rt->live--;
+    rt_array_block_free(rt, p, ((ArrayObj *)p)->bytes);
+    return;
+  }
   Obj *work = NULL;
   drop(p, &work);
   while (work) {

@@ -175,6 +175,8 @@ ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero)
 ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, const int64_t *dims);
 /* Takes a reference; returns an unshared array with the same elements (a itself if its count is 1 and it is no view). */
 ArrayObj *rt_unique(Rt *rt, ArrayObj *a);
+/* An unshared array with the same elements. */
+ArrayObj *rt_copy(Rt *rt, const ArrayObj *a);
 /* Makes room for index i in a growable stack of rows of row_slots slots each (dims[0] is set afterwards). */
 ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots);
 BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag);  /* fields to be filled in by the caller at once */
