@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Which loops are fused, and which recursions become loops: how many the final graph of a function holds, that there is no
-call left where there are loops, and that its value is the same. And what loops keep.
+call left where there are loops, and that its value is the same. And what loops keep,
+and which conditions become a number of iterations.
 
 usage: test_loops.py ATLED
 
@@ -79,6 +80,17 @@ COMPOSED = [
     ("let f t = total (inverse t)", 2),
 ]
 
+# a condition that only counts, up or down; one that the data decides
+WHILE = "let f (a : float[]) =\n  let mut i = %s in\n  let mut s = 0.0 in\n  while %s do s <- s * 0.5 + float i; %s done;\n  (i, s)"
+COUNTED = [
+    (WHILE % ("int a[0]", "i < int a[2]", "i += 1"), True, "(3, 2.5)"),
+    (WHILE % ("int a[2]", "i > 0", "i -= 1"), True, "(0, 2.75)"),
+    (WHILE % ("int a[2]", "2 <= i", "i -= 1"), True, "(1, 3.5)"),
+    (WHILE % ("-3", "i >= 0", "i -= 1"), True, "(-3, 0.0)"),
+    (WHILE % ("int a[2]", "i > 0", "i -= 2"), False, "(-1, 2.5)"),
+    (WHILE % ("int a[2]", "i > 0 && a[i - 1] > 1.5", "i -= 1"), False, "(1, 3.5)"),
+]
+
 
 def run(source, *options):
     with tempfile.NamedTemporaryFile("w", suffix=".atl", encoding="utf-8") as f:
@@ -107,6 +119,11 @@ def main():
         if got != (closures, applies, columns):
             bad += 1
             print(f"{source}closures, unknown calls, columns: {got}, expected {(closures, applies, columns)}")
+    for source, counted, value in COUNTED:
+        graph, shown = run(source + "\n", "ir", "--stage=final", "--of=f"), run(f"{source}\nprint (f [1.0, 2.0, 3.0])\n").strip()
+        if (" while " not in graph, shown) != (counted, value):
+            bad += 1
+            print(f"{source}\ncounted: {' while ' not in graph}, value {shown}, expected {counted, value}")
     for source, params in PARAMS:
         graph = run(source + "\n", "ir", "--stage=final", "--of=f")
         got = re.search(r"^graph go\((.*)\)", graph, re.M)

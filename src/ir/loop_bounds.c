@@ -36,22 +36,44 @@ Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int
 }
 
 /* ---- Conditions that count ---- */
-/* What a condition i + x < b, or the like, reads of the captures alone; n = b - x iterations. */
-typedef struct Bound { Node *x, *b; bool inclusive, exact /* the condition is i + x <> b */; } Bound;
+/* by * i + rest, where i is the loop's index and rest, over captures alone, is 0 if NULL. */
+typedef struct Affine { int64_t by; Node *rest; } Affine;
 
-/* a is i + x, where x reads captures only; *x NULL: nothing is added. */
-static bool is_index_plus(const Node *a, int own, Node **x) {
-  *x = NULL;
-  if (a->op == OP_PARAM) return a->attr.i == 0;
-  if (a->op != OP_IADD) return false;
-  for (int k = 0; k < 2; k++) {
-    *x = a->ops[1 - k];
-    if (a->ops[k]->op == OP_PARAM && a->ops[k]->attr.i == 0 && reads_captures_only(*x, own, 0)) return true;
+static bool is_index(const Node *a) { return a->op == OP_PARAM && a->attr.i == 0; }
+
+static bool find_affine(World *w, Node *a, int own, Affine *out) {
+  *out = (Affine){is_index(a), NULL};
+  if (out->by) return true;
+  if (reads_captures_only(a, own, 0)) {
+    out->rest = a;
+    return true;
   }
-  return false;
+  if (a->op == OP_IMUL && is_index(a->ops[0]) && a->ops[1]->op == OP_INT) {
+    out->by = a->ops[1]->attr.i;
+    return true;
+  }
+  Affine x, y;
+  if (a->op != OP_IADD || !find_affine(w, a->ops[0], own, &x) || !find_affine(w, a->ops[1], own, &y)) return false;
+  bool wraps = __builtin_add_overflow(x.by, y.by, &out->by);
+  out->rest = !x.rest ? y.rest : !y.rest ? x.rest : ir_op2(w, OP_IADD, x.rest, y.rest);
+  return !wraps;
 }
 
-static bool find_bound(const Node *c, int own, Bound *out) {
+/* A condition start + i < end, or start < end - i, or the like: true for end - start iterations. */
+typedef struct Bound {
+  Node *start, *end;             /* over captures alone; NULL is 0 */
+  bool inclusive, exact;         /* <=; <> */
+} Bound;
+
+static bool find_sides(World *w, Node *low, Node *high, int own, Bound *out) {
+  Affine a, b;
+  if (!find_affine(w, low, own, &a) || !find_affine(w, high, own, &b)) return false;
+  out->start = a.rest;
+  out->end = b.rest;
+  return (a.by == 1 && b.by == 0) || (a.by == 0 && b.by == -1 && !out->exact);
+}
+
+static bool find_bound(World *w, const Node *c, int own, Bound *out) {
   bool negated = c->op == OP_NOT;
   if (negated) c = c->ops[0];
   if (c->op == OP_IEQ ? !negated : c->op != OP_ILT && c->op != OP_ILE && c->op != OP_INE) return false;
@@ -59,12 +81,8 @@ static bool find_bound(const Node *c, int own, Bound *out) {
   out->exact = c->op == OP_IEQ || c->op == OP_INE;
   bool swap = negated && !out->exact; /* not (a < b) is b <= a */
   out->inclusive = !out->exact && (c->op == OP_ILE) != swap;
-  for (int k = 0; k < (out->exact ? 2 : 1); k++) {
-    Node *a = c->ops[swap ? 1 - k : k];
-    out->b = c->ops[swap ? k : 1 - k];
-    if (is_index_plus(a, own, &out->x) && reads_captures_only(out->b, own, 0)) return true;
-  }
-  return false;
+  if (find_sides(w, c->ops[swap], c->ops[!swap], own, out)) return true;
+  return out->exact && find_sides(w, c->ops[1], c->ops[0], own, out);
 }
 
 static bool is_natural(const Node *n) { return n->op == OP_LEN || (n->op == OP_INT && n->attr.i >= 0); }
@@ -73,16 +91,16 @@ Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond) {
   Bound b;
   int own = 1 + l->ncarried, before = l->ncarried + l->naccs + l->nsliced;
   Node *depth = NULL, *c = cond->result;
-  if (c->op == OP_AFTER && c->ops[1]->op == OP_CHECK_DEPTH && c->ops[1]->ops[0]->op == OP_PARAM && c->ops[1]->ops[0]->attr.i == 0) {
+  if (c->op == OP_AFTER && c->ops[1]->op == OP_CHECK_DEPTH && is_index(c->ops[1]->ops[0])) {
     depth = c->ops[1];
     c = c->ops[0];
   }
-  if (l->nsliced || !find_bound(c, own, &b)) return NULL;
+  if (l->nsliced || !find_bound(w, c, own, &b)) return NULL;
   Node **outer = NEW_ARRAY(w->arena, Node *, cond->nparams + 1);
   for (int k = 0; k < own; k++) outer[k] = ir_zero(w, cond->params[k]);
   for (int k = own; k < cond->nparams; k++) outer[k] = ops[before + k - own];
-  Node *end = ir_substitute(w, b.b, outer, cond->nparams, 0);
-  Node *start = b.x ? ir_substitute(w, b.x, outer, cond->nparams, 0) : ir_int(w, 0);
+  Node *end = b.end ? ir_substitute(w, b.end, outer, cond->nparams, 0) : ir_int(w, 0);
+  Node *start = b.start ? ir_substitute(w, b.start, outer, cond->nparams, 0) : ir_int(w, 0);
   if (b.exact && !(is_natural(end) && start->op == OP_INT && start->attr.i <= 0)) return NULL;
   Node *n = ir_op2(w, OP_ISUB, end, start);
   if (b.inclusive) n = ir_op2(w, OP_IADD, n, ir_int(w, 1));

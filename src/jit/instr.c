@@ -75,18 +75,35 @@ static void emit_fail(Fn *k, const LInstr *i) {
   k->cur = NULL;
 }
 
-/* The interrupt flag is read at every back edge; the runtime looks closer only if it is set. libgccjit drops `volatile`
- * from what a pointer points to, so the pointer passes through an empty asm: the load can't leave the loop then. */
+/* Nonzero if there is an interrupt. libgccjit drops `volatile` from what a pointer points to, so an asm does the comparison, which
+ * can't leave the loop then and takes no register, or else gives the pointer. */
+static Rv *interrupt_flag(Fn *k) {
+  Emit *e = k->e;
+  const GccApi *g = e->g;
+#if defined __x86_64__
+  char text[40];
+  snprintf(text, sizeof text, "cmpl $0, %d(%%1)", (int)offsetof(Rt, interrupt));
+  Lv *out = g->function_new_local(k->fn, NULL, e->t_i32, "interrupted");
+  const char *constraints[] = {"=@ccne", "r"};
+#else
+  const char *text = "", *constraints[] = {"=r", "0"};
+  Lv *out = g->function_new_local(k->fn, NULL, e->t_ptr, "polled");
+#endif
+  gcc_jit_extended_asm *opaque = g->block_add_extended_asm(k->cur, NULL, text);
+  g->extended_asm_set_volatile_flag(opaque, 1);
+  g->extended_asm_add_output_operand(opaque, NULL, constraints[0], out);
+  g->extended_asm_add_input_operand(opaque, NULL, constraints[1], rt_of(k));
+#if defined __x86_64__
+  return rv(e, out);
+#else
+  return load(e, rv(e, out), offsetof(Rt, interrupt), e->t_i32);
+#endif
+}
+
+/* The flag is read at every back edge; the runtime looks closer only if it is set. */
 static void emit_poll(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Lv *rt = e->g->function_new_local(k->fn, NULL, e->t_ptr, "polled");
-  assign(k, rt, rt_of(k));
-  gcc_jit_extended_asm *opaque = e->g->block_add_extended_asm(k->cur, NULL, "");
-  e->g->extended_asm_set_volatile_flag(opaque, 1);
-  e->g->extended_asm_add_output_operand(opaque, NULL, "=r", rt);
-  e->g->extended_asm_add_input_operand(opaque, NULL, "0", rv(e, rt));
-  Rv *set = load(e, rv(e, rt), offsetof(Rt, interrupt), e->t_i32);
-  Block *slow = branch_unless(k, compare(e, GC_EQ, set, k_i32(e, 0))), *on = k->cur;
+  Block *slow = branch_unless(k, compare(e, GC_EQ, interrupt_flag(k), k_i32(e, 0))), *on = k->cur;
   k->cur = slow;
   check_status(k, i, CALL_TABLE(e, k->mod, rt_poll, load_rt(e, k->mod)), true);
   e->g->block_end_with_jump(k->cur, NULL, on);

@@ -148,14 +148,12 @@ static void prefetch(Lower *m, Fn *fn, Sched *s, const Node *x, const int *row, 
       for (int i = 0; user->ops[k] == x && i < user->ngraphs; i++)
         prefetch_param(fn, user->graphs[i], k - 1, row, depth);
     if (user->op != OP_LOOP) continue;
-    int first = user->loop->has_cond ? 0 : 1, sliced = first + user->loop->ncarried + user->loop->naccs;
-    for (int k = sliced; k < user->nops; k++) {
+    int first = user->loop->has_cond ? 0 : 1;
+    int caps = first + user->loop->ncarried + user->loop->naccs + user->loop->nsliced;
+    for (int k = first; k < user->nops; k++) {
       if (user->ops[k] != x) continue;
-      if (k < sliced + user->loop->nsliced) {
-        if (array) prefetch_array(fn, row[0], ir_rank(x->type));
-      } else {
-        prefetch_param(fn, user->graphs[0], k - first + 1, row, depth);
-      }
+      if (k >= caps) prefetch_param(fn, user->graphs[0], k - first + 1, row, depth);
+      else if (array) prefetch_array(fn, row[0], ir_rank(x->type));
     }
   }
 }

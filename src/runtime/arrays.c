@@ -8,8 +8,6 @@
 #include "runtime/internal.h"
 #include <string.h>
 
-enum { SMALL_BLOCK = 1024 };
-
 int64_t rt_array_length(const ArrayObj *a) {
   int64_t n = 1;
   for (int k = 0; k < a->h.desc->rank; k++) n *= a->dims[k];
@@ -79,7 +77,7 @@ ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, co
   return v;
 }
 
-static ArrayObj *copy_elements(Rt *rt, const ArrayObj *a) {
+static __attribute__((noinline)) ArrayObj *copy_elements(Rt *rt, const ArrayObj *a) {
   const Desc *elem = a->h.desc->args[0];
   int64_t n = rt_array_length(a), slots = n * elem->nslots;
   ArrayObj *copy = new_block(rt, rt_dense_desc(a->h.desc), slots, false);
@@ -91,25 +89,21 @@ static ArrayObj *copy_elements(Rt *rt, const ArrayObj *a) {
   return copy;
 }
 
-/* A small array of numbers is copied in pieces of the block's alignment. Not so one whose elements are elsewhere: a view's,
- * or the host's. */
-static bool is_small_block(const ArrayObj *a, size_t head) {
-  return a->bytes <= SMALL_BLOCK && !a->h.desc->pointers && (const char *)a->data == (const char *)a + head;
-}
-
-static ArrayObj *copy_block(Rt *rt, const ArrayObj *a, size_t head) {
-  ArrayObj *copy = rt_array_block_new(rt, a->bytes, false);
-  if (!copy) return too_large(rt, a->h.desc, a->dims);
-  *copy = (ArrayObj){.h = {.rc = 1, .desc = a->h.desc}, .data = (Slot *)(void *)((char *)copy + head), .bytes = a->bytes, .cap = a->cap};
-  for (int k = 0; k < a->h.desc->rank; k++) copy->dims[k] = a->dims[k];
-  for (size_t at = head; at < a->bytes; at += 64) memcpy((char *)copy + at, (const char *)a + at, 64);
-  rt->live++;
-  return copy;
-}
-
+/* A small vector or matrix of numbers is copied in pieces of the block's alignment, with its header. Not so one whose elements
+ * are elsewhere: a view's, or the host's. */
 ArrayObj *rt_copy(Rt *rt, const ArrayObj *a) {
-  size_t head = header_bytes(a->h.desc->rank);
-  return !a->owner && is_small_block(a, head) ? copy_block(rt, a, head) : copy_elements(rt, a);
+  enum { PIECE = 64, HEAD = PIECE };
+  const char *from = (const char *)a;
+  size_t bytes = a->bytes;
+  bool small = !a->owner && bytes <= RT_SMALL_ARRAY && !a->h.desc->pointers && (const char *)a->data == from + HEAD;
+  char *copy = small ? rt_recycled_array(rt, bytes) : NULL;
+  if (!copy) return copy_elements(rt, a);
+  for (size_t at = 0; at < bytes; at += PIECE) memcpy(copy + at, from + at, PIECE);
+  ArrayObj *made = (ArrayObj *)(void *)copy;
+  made->h.rc = 1;
+  made->data = (Slot *)(void *)(copy + HEAD);
+  rt->live++;
+  return made;
 }
 
 ArrayObj *rt_unique(Rt *rt, ArrayObj *a) {

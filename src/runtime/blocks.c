@@ -19,7 +19,6 @@
 
 enum {
   LINKED_BYTES = 1 << 12, FIRST_SEGMENT = 8, SEGMENT = 32 /* pages */, LARGE_SEGMENT = 256, MANY_PAGES = 512, FEW_PAGES = 64, PERIOD = 2,
-  KEPT_ARRAYS = 1 << 20
 };
 struct Segment {
   Segment *next, *prev; /* among all of this VM */
@@ -222,23 +221,12 @@ void *rt_block_new(Rt *rt, size_t size) {
   return p;
 }
 
-static bool recycled_array(size_t size) { return RT_RECYCLE && size / 64 <= sizeof ((Rt *)0)->free_arrays / sizeof(Obj *); }
-
 void *rt_array_block_new(Rt *rt, size_t size, bool zero) {
-  Obj **list = recycled_array(size) ? &rt->free_arrays[size / 64 - 1] : NULL;
-  if (!list || !*list) return heap_alloc_aligned(rt->heap, size, zero);
-  void *p = *list;
-  memcpy(list, p, sizeof *list);
-  rt->free_array_bytes -= size;
+  void *p = rt_recycled_array(rt, size);
+  if (!p) return heap_alloc_aligned(rt->heap, size, zero);
   return zero ? memset(p, 0, size) : p;
 }
 
 void rt_array_block_free(Rt *rt, void *p, size_t size) {
-  if (!recycled_array(size) || rt->free_array_bytes + size > KEPT_ARRAYS) {
-    heap_free_aligned(rt->heap, p, size);
-    return;
-  }
-  rt->free_array_bytes += size;
-  memcpy(p, &rt->free_arrays[size / 64 - 1], sizeof(Obj *));
-  rt->free_arrays[size / 64 - 1] = p;
+  if (!rt_recycle_array(rt, p, size)) heap_free_aligned(rt->heap, p, size);
 }

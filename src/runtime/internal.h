@@ -4,6 +4,7 @@
 #ifndef ATLED_RUNTIME_INTERNAL_H
 #define ATLED_RUNTIME_INTERNAL_H
 #include "runtime/runtime.h"
+#include <string.h>
 
 /* ---- Blocks of memory: uncounted, small ones recycled ------------------------------------------------------------- */
 void *rt_block_new(Rt *rt, size_t size);              /* NULL after rt_error(ERR_MEMORY) */
@@ -43,6 +44,28 @@ static inline void rt_block_free(Rt *rt, void *block, size_t size) {
 /* The same for blocks of arrays, aligned to 64, zero if wanted; size is a multiple of 64. No error is set. */
 void *rt_array_block_new(Rt *rt, size_t size, bool zero);
 void rt_array_block_free(Rt *rt, void *p, size_t size);
+
+enum { RT_SMALL_ARRAY = sizeof((Rt *)0)->free_arrays / sizeof(Obj *) * 64, RT_KEPT_ARRAYS = 1 << 20 /* bytes */ };
+
+/* A block of this size that was kept; NULL if there is none. */
+static inline void *rt_recycled_array(Rt *rt, size_t size) {
+  Obj **list = RT_RECYCLE && size <= RT_SMALL_ARRAY ? &rt->free_arrays[size / 64 - 1] : NULL;
+  if (!list || !*list) return NULL;
+  void *p = *list;
+  memcpy(list, p, sizeof *list);
+  rt->free_array_bytes -= size;
+  return p;
+}
+
+/* Keeps the block; false if it is none to keep, or enough are. */
+static inline bool rt_recycle_array(Rt *rt, void *p, size_t size) {
+  if (!RT_RECYCLE || size > RT_SMALL_ARRAY || rt->free_array_bytes + size > RT_KEPT_ARRAYS) return false;
+  rt->free_array_bytes += size;
+  memcpy(p, &rt->free_arrays[size / 64 - 1], sizeof(Obj *));
+  rt->free_arrays[size / 64 - 1] = p;
+  return true;
+}
+
 void rt_blocks_init(Rt *rt);                          /* from then on the heap can have back what is only kept */
 void rt_blocks_free(Rt *rt);                          /* all of them */
 /* Room for at least `need` items of `item` bytes in a worklist; false after rt_error. */

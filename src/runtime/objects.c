@@ -220,8 +220,9 @@ static inline bool is_plain_array(const Obj *o) {
 
 void rt_release(Rt *rt, Obj *p) {
   if (rt_is_object(p) && p->rc == 1 && is_plain_array(p)) {
+    size_t bytes = ((ArrayObj *)p)->bytes;
     rt->live--;
-    rt_array_block_free(rt, p, ((ArrayObj *)p)->bytes);
+    if (!rt_recycle_array(rt, p, bytes)) rt_array_block_free(rt, p, bytes);
     return;
   }
   Obj *work = NULL;
