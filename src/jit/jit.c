@@ -175,9 +175,7 @@ static void set_options(const Work *w) {
   static const char *const always[] = {"-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
                                        "-fno-asynchronous-unwind-tables", "-fno-ipa-cp", "-fno-ipa-sra",
                                        /* it makes endless loops of recursions that shall overflow the stack */
-                                       "-fno-optimize-sibling-calls",
-                                       /* What fails or is interrupted is rarer than GCC takes it to be: registers are for the rest. */
-                                       "--param=builtin-expect-probability=99"};
+                                       "-fno-optimize-sibling-calls"};
   for (size_t k = 0; k < sizeof always / sizeof *always; k++) g->context_add_command_line_option(ctx, always[k]);
   /* So do the summaries of what functions touch, but they are worth having: a worker has made no earlier compile. */
   if (!w->j->options.worker) g->context_add_command_line_option(ctx, "-fno-ipa-modref");
