@@ -52,6 +52,13 @@ class Piped(unittest.TestCase):
         self.assertIn("no", err)
         self.assertIn("repl:6", err.splitlines()[-1] + err)
 
+    def test_places_are_those_of_the_entry(self):
+        _, err, _ = piped('let rec f n = if n = 0 then [1, 2][n + 5] else f (n - 1)\nf 100\nf 100\nlet g x = f 100 + x\ng 3\n'
+                          '[ [ j | j < i ] | i < 3 ]\n(1, [ [ j | j < i ] | i < 3 ])\n')
+        self.assertEqual(re.findall(r"repl:\S+", err), [
+            "repl:1:1:36:", "repl:2:1:1", "repl:1:1:36:", "repl:3:1:1", "repl:1:1:36:", "repl:4:1:11", "repl:5:1:1",
+            "repl:6:1:1:", "repl:7:1:5:"])
+
     def test_failed_definition_keeps_the_old_one(self):
         out, _, _ = piped('let a = 5\nlet a = 1 / 0\na + 1\n')
         self.assertIn("- : int = 6", out)

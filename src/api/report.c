@@ -107,17 +107,26 @@ typedef struct Frames {
   int n;
 } Frames;
 
-/* Adds the user's places of a site, innermost first; a place that repeats its predecessor is one frame. */
-static void add_frames(AtledVM *vm, Frames *out, Site site) {
-  while (site && out->n < FRAMES_KEPT) {
+static bool same_place(const Frame *a, const Frame *b) { return a->at.source == b->at.source && a->at.start == b->at.start; }
+
+/* Adds a frame; a place that repeats its predecessor is one. */
+static void add_frame(Frames *out, Frame f) {
+  if (out->n == FRAMES_KEPT || (out->n && same_place(&out->all[out->n - 1], &f))) return;
+  out->all[out->n++] = f;
+}
+
+/* Adds the user's places of a site, innermost first. What was inlined into the call of this site ends with the same
+ * places as it does: they are shown once. `chain` is for use within. */
+static void add_frames(AtledVM *vm, Frames *out, Frames *chain, Site site) {
+  chain->n = 0;
+  for (; site; site = ir_site_info(vm->world, site)->parent) {
     const SiteInfo *info = ir_site_info(vm->world, site);
-    if (info->at.source && !sources_get(&vm->sources, info->at.source)->library) {
-      const Frame *last = out->n ? &out->all[out->n - 1] : NULL;
-      bool same = last && last->at.source == info->at.source && last->at.start == info->at.start;
-      if (!same) out->all[out->n++] = (Frame){info->at, info->function};
-    }
-    site = info->parent;
+    if (info->at.source && !sources_get(&vm->sources, info->at.source)->library) add_frame(chain, (Frame){info->at, info->function});
   }
+  int shared = 0;
+  while (shared < chain->n && shared + 1 < out->n && same_place(&out->all[out->n - 1 - shared], &chain->all[chain->n - 1 - shared])) shared++;
+  out->n -= shared;
+  for (int i = 0; i < chain->n; i++) add_frame(out, chain->all[i]);
 }
 
 static void print_frames(AtledVM *vm, const Frames *frames, int64_t unseen, Str *out) {
@@ -155,18 +164,46 @@ static const char *runtime_hint(ErrorKind kind) {
   }
 }
 
+/* Where in a literal's source the byte `at` of its text stands: known where it has no escapes; else all of it. */
+static Span within_literal(const AtledVM *vm, Span literal, const char *text, int length, int at) {
+  const char *source = sources_get(&vm->sources, literal.source)->text;
+  uint32_t first = literal.start;
+  while (source[first] != '"') first++;
+  first++;
+  if (literal.end - first != (uint32_t)length + 1 || memcmp(source + first, text, (size_t)length) != 0) return literal;
+  Span place = {literal.source, first + (uint32_t)at, first + (uint32_t)at + 1};
+  while (place.end < literal.end && (source[place.end] & 0xc0) == 0x80) place.end++;
+  return place;
+}
+
+/* What is wrong with a text that the message quotes is shown in the text, if that is a literal of the call. */
+static Span quoted_place(AtledVM *vm, const RtError *e, Span call) {
+  if (!e->quote.length || !call.source) return call;
+  const char *text = e->message + e->quote.start;
+  Diags none;
+  diags_init(&none, &vm->scratch, &vm->sources);
+  Tokens tokens = lex(vm->lexer, &vm->scratch, &vm->syms, &none, call.source, call.start, call.end);
+  for (int i = 0; i < tokens.len; i++) {
+    const Token *t = &tokens.data[i];
+    if (t->kind != TOK_STRING || sym_len(t->text) != (size_t)e->quote.length) continue;
+    if (memcmp(t->text, text, (size_t)e->quote.length) == 0)
+      return within_literal(vm, (Span){call.source, t->start, t->end}, text, e->quote.length, e->quote.at);
+  }
+  return call;
+}
+
 AtledStatus report_runtime_error(AtledVM *vm, Span item) {
   const RtError *e = &vm->rt.error;
   AtledStatus status = e->kind == ERR_MEMORY ? ATLED_NO_MEMORY : ATLED_RUNTIME_ERROR;
-  Frames *frames = NEW(&vm->scratch, Frames);
-  add_frames(vm, frames, e->site);
-  for (int i = 0; i < e->ntrace; i++) add_frames(vm, frames, e->trace[i]);
+  Frames *frames = NEW(&vm->scratch, Frames), *chain = NEW(&vm->scratch, Frames);
+  add_frames(vm, frames, chain, e->site);
+  for (int i = 0; i < e->ntrace; i++) add_frames(vm, frames, chain, e->trace[i]);
   add_item(frames, e, item);
   Diag d = {.severity = SEV_ERROR,
             .code = (size_t)e->kind < sizeof kind_names / sizeof *kind_names ? kind_names[e->kind] : "error",
             .message = e->message,
             .hint = runtime_hint(e->kind),
-            .at = frames->n ? frames->all[0].at : (Span){0}};
+            .at = frames->n ? quoted_place(vm, e, frames->all[0].at) : (Span){0}};
   Str trace = {.arena = &vm->scratch};
   print_frames(vm, frames, e->depth > e->ntrace ? e->depth - e->ntrace : 0, &trace);
   add_diag(vm, &d, trace.data);

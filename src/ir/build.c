@@ -315,7 +315,9 @@ Node *ir_update(World *w, Node *a, Node **is, int n, Node *v) {
   return ir_raw(w, OP_UPDATE, a->type, ops, n + 2);
 }
 
-Node *ir_zeros(World *w, IrType *array, Node **dims) { return ir_raw(w, OP_ZEROS, array, dims, ir_rank(array)); }
+Node *ir_zeros(World *w, IrType *array, Node **dims, Site site) {
+  return ir_intern(w, &(Node){.op = OP_ZEROS, .type = array, .ops = dims, .nops = ir_rank(array), .site = site});
+}
 
 Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site) {
   int r = ir_rank(array);
@@ -398,7 +400,7 @@ static Node *bag_identity(World *w, Op op, IrType *t, Node **ops, int n) {
     return NULL;
   case OP_FILL:
     if (bag->op == OP_TO_BAG) return bag->ops[0];
-    if (bag->op == OP_ZERO) return ir_zeros(w, t, ops + 1);
+    if (bag->op == OP_ZERO) return ir_zeros(w, t, ops + 1, 0);
     for (int k = 0; bag->op == OP_CADD && k < 2; k++)
       if (is_empty_array(bag->ops[k])) {
         ops[0] = bag->ops[1 - k];
@@ -529,6 +531,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   case OP_ARRAY: return ir_array(w, old->type->args[0], ops, n, old->site);
   case OP_LEN: return ir_len(w, ops[0], (int)old->attr.i);
   case OP_UPDATE: return ir_update(w, ops[0], ops + 1, n - 2, ops[n - 1]);
+  case OP_ZEROS: return ir_zeros(w, old->type, ops, old->site);
   case OP_RESHAPE: return ir_reshape(w, old->type, ops[0], ops + 1, old->site);
   case OP_RT:
     return ir_intern(w, &(Node){.op = OP_RT, .type = old->type, .ops = ops, .nops = n, .site = old->site, .attr.rt = old->attr.rt, .type_arg = old->type_arg});

@@ -81,9 +81,7 @@ Node *ir_substitute(World *w, Node *x, Node **args, int nargs, Site site) {
 
 /* ---- Calls --------------------------------------------------------------------------- */
 static Node *plain_call(World *w, Func *f, Node **args, Site site) {
-  Node *n = ir_intern(w, &(Node){.op = OP_CALL, .type = f->result, .ops = args, .nops = f->nparams, .attr.func = f});
-  if (!n->site) n->site = site;
-  return n;
+  return ir_intern(w, &(Node){.op = OP_CALL, .type = f->result, .ops = args, .nops = f->nparams, .site = site, .attr.func = f});
 }
 
 /* A function known at compile time: it can be moved into the callee. Or a mere choice, of which some are known. */
@@ -161,19 +159,22 @@ static bool has_known_int(Node **args, int n) {
   return found;
 }
 
-/* Recursion on a known number: followed to its end, and kept if no call is left. */
+/* Recursion on a known number: followed to its end, and kept if no call is left. What fails in it fails at the place
+ * of the outermost call. */
 static Node *unrolled_call(World *w, Func *f, Node **args, Site site) {
   Tables *t = tables(w);
   Node *call = plain_call(w, f, args, site);
-  Node *known = map_get(&t->unrolled, call);
+  if (!t->unroll_depth) t->unroll_site = site;
+  const void *key = (const void *)(uintptr_t)((uint64_t)call->id << 32 | t->unroll_site); /* exact, as for `resited` */
+  Node *known = map_get(&t->unrolled, key);
   if (known) return known;
   if (t->unroll_depth >= UNROLL_DEPTH || t->unroll_left <= 0) return call;
   t->unroll_depth++;
   t->unroll_left--;
-  Node *r = ir_instantiate(w, f->graph, args, site);
+  Node *r = ir_instantiate(w, f->graph, args, t->unroll_site);
   t->unroll_depth--;
   if (r->flags & (NODE_CALLS | NODE_AD)) r = call;
-  map_put(&t->unrolled, call, r);
+  map_put(&t->unrolled, key, r);
   return r;
 }
 
@@ -265,7 +266,6 @@ Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site) {
   IrType *r = f->type->args[1];
   IrType *ts[2] = {r, ir_type(w, T_TOKEN)};
   Node *ops[3] = {f, x, token};
-  Node *n = ir_intern(w, &(Node){.op = OP_APPLY, .type = token ? ir_tuple_type(w, ts, NULL, 2) : r, .ops = ops, .nops = token ? 3 : 2});
-  if (!n->site) n->site = site;
-  return n;
+  IrType *t = token ? ir_tuple_type(w, ts, NULL, 2) : r;
+  return ir_intern(w, &(Node){.op = OP_APPLY, .type = t, .ops = ops, .nops = token ? 3 : 2, .site = site});
 }

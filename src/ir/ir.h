@@ -92,8 +92,13 @@ typedef struct RtPrim {
 
 /* A source place with the calls it was inlined through. 0 is none. */
 typedef uint32_t Site;
-typedef struct SiteInfo { Span at; Sym function; Site parent; } SiteInfo;
-Site ir_site(World *w, Span at, Sym function, Site parent);
+typedef struct SiteInfo {
+  Span at;
+  Sym function;
+  Site parent;
+  uint32_t definition;  /* a number of the definition or item that the outermost place stands in */
+} SiteInfo;
+Site ir_site(World *w, Span at, Sym function, uint32_t definition);
 const SiteInfo *ir_site_info(const World *w, Site s);
 
 /* loop: operands are [n] (when !has_cond), carried…, accs…, sliced…, captures…
@@ -119,7 +124,8 @@ struct Node {
   int32_t pos;          /* its place in that walk */
   uint32_t nparams;     /* 1 + greatest PARAM index below; 0: closed */
   IrType *type;
-  Site site;            /* checks, FAIL, RT that may fail: part of identity; APPLY, CALL, LOOP: not */
+  Site site;            /* checks, FAIL, RT that may fail: part of identity; else the first one */
+  uint32_t definition;  /* APPLY, CALL, LOOP, ZEROS: the site's, part of identity */
   int ngraphs;
   union { int64_t i; double f; Sym text; Func *func; const RtPrim *rt; int global; } attr;
   Graph **graphs;       /* closures, arms, loop bodies */
@@ -232,7 +238,7 @@ Node *ir_len(World *w, Node *a, int dim);
 Node *ir_index(World *w, Node *a, Node **is, int n);
 Node *ir_slice(World *w, Node *a, Node *lo, Node *count);
 Node *ir_update(World *w, Node *a, Node **is, int n, Node *v);
-Node *ir_zeros(World *w, IrType *array, Node **dims);
+Node *ir_zeros(World *w, IrType *array, Node **dims, Site site);
 Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site);
 Node **ir_dims(World *w, Node *array);   /* LEN of each dimension, ir_rank of them; room for one more */
 /* An operation on a bag; `rest`: dimensions, then indices; v the entry put in, or NULL. */

@@ -17,7 +17,7 @@ typedef struct Tables {
   Table nodes, graphs, types;
   Map sites;          /* (at, function, parent) chains by hash */
   Map resited;        /* graph id and site to the graph whose places are inlined at the site */
-  Map unrolled;       /* CALL node -> what it unrolled to, or itself */
+  Map unrolled;       /* (CALL node, place of the outermost call) -> what it unrolled to, or itself */
   Map graph_funcs;    /* Graph -> Func that names it */
   Map memos;          /* anything -> list of what passes remember about it */
   Map closures;       /* function type -> graphs that closures of it may have */
@@ -28,6 +28,7 @@ typedef struct Tables {
   Vec(Node *) stack, order; /* of the walk under way */
   Vec(Node *) scratch; /* values of the instantiations under way */
   int unroll_depth, special_depth, unroll_left;
+  Site unroll_site;   /* where the call stands whose recursion is being followed */
 } Tables;
 static inline Tables *tables(World *w) { return w->tables; }
 

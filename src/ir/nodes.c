@@ -63,16 +63,19 @@ void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*has
 }
 
 /* ---- Source places ----------------------------------------------------------- */
-Site ir_site(World *w, Span at, Sym function, Site parent) {
-  if (!at.source) return parent;
+static Site make_site(World *w, Span at, Sym function, Site parent, uint32_t definition) {
   uint64_t h = hash_mix(hash_mix(at.source, ((uint64_t)at.start << 32) | at.end), hash_mix((uintptr_t)function, parent));
   const void *key = (const void *)(uintptr_t)(h | 1);
   Site s = (Site)(uintptr_t)map_get(&tables(w)->sites, key);
   if (s) return s;
-  vec_push(w->arena, w->sites, ((SiteInfo){at, function, parent}));
+  vec_push(w->arena, w->sites, ((SiteInfo){at, function, parent, definition}));
   s = (Site)(w->sites.len - 1);
   map_put(&tables(w)->sites, key, (void *)(uintptr_t)s);
   return s;
+}
+
+Site ir_site(World *w, Span at, Sym function, uint32_t definition) {
+  return at.source ? make_site(w, at, function, 0, definition) : 0;
 }
 
 const SiteInfo *ir_site_info(const World *w, Site s) { return &w->sites.data[s < (Site)w->sites.len ? s : 0]; }
@@ -82,7 +85,7 @@ static Site site_append(World *w, Site inner, Site call, int depth) {
   if (!inner) return call;
   if (!call || depth > 64) return inner;
   SiteInfo s = *ir_site_info(w, inner);
-  return ir_site(w, s.at, s.function, site_append(w, s.parent, call, depth + 1));
+  return make_site(w, s.at, s.function, site_append(w, s.parent, call, depth + 1), ir_site_info(w, call)->definition);
 }
 
 Site ir_site_inlined(World *w, Site inner, Site call) { return site_append(w, inner, call, 0); }
@@ -92,12 +95,16 @@ static bool site_is_identity(Op op) {
   return (op_flags[op] & OPF_F) && op != OP_APPLY && op != OP_CALL && op != OP_VJP && op != OP_JVP && op != OP_CHECKPOINT;
 }
 
+/* What stands in two definitions stays two nodes, so that an error is never shown in the other one; within one, equal
+ * nodes are one. */
+static bool definition_is_identity(Op op) { return op == OP_APPLY || op == OP_CALL || op == OP_LOOP || op == OP_ZEROS; }
+
 static uint32_t node_hash_of(const void *p) { return ((const Node *)p)->hash; }
 
 static uint32_t node_hash(const Node *n) {
   uint64_t h = hash_mix(n->op, n->type->id);
   h = hash_mix(h, (uint64_t)n->attr.i);
-  if (site_is_identity((Op)n->op)) h = hash_mix(h, n->site);
+  h = hash_mix(h, site_is_identity((Op)n->op) ? n->site : n->definition);
   if (n->type_arg) h = hash_mix(h, n->type_arg->id);
   for (int i = 0; i < n->ngraphs; i++) h = hash_mix(h, n->graphs[i]->id);
   for (int i = 0; i < n->nops; i++) h = hash_mix(h, n->ops[i]->id);
@@ -113,7 +120,7 @@ static bool same_loop(const LoopInfo *a, const LoopInfo *b) {
 static bool node_same(const void *p, const void *q) {
   const Node *a = p, *b = q;
   if (a->hash != b->hash || a->op != b->op || a->type != b->type || a->nops != b->nops || a->ngraphs != b->ngraphs) return false;
-  if (a->attr.i != b->attr.i || a->type_arg != b->type_arg || !same_loop(a->loop, b->loop)) return false;
+  if (a->attr.i != b->attr.i || a->definition != b->definition || a->type_arg != b->type_arg || !same_loop(a->loop, b->loop)) return false;
   if (site_is_identity((Op)a->op) && a->site != b->site) return false;
   return (!a->nops || memcmp(a->ops, b->ops, sizeof(Node *) * (size_t)a->nops) == 0) &&
          (!a->ngraphs || memcmp(a->graphs, b->graphs, sizeof(Graph *) * (size_t)a->ngraphs) == 0);
@@ -142,6 +149,7 @@ static uint16_t node_flags(const Node *n) {
 }
 
 Node *ir_intern(World *w, Node *proto) {
+  if (definition_is_identity((Op)proto->op)) proto->definition = ir_site_info(w, proto->site)->definition;
   proto->hash = node_hash(proto);
   Node *found = table_find(&tables(w)->nodes, proto->hash, node_same, proto);
   if (found) return found;

@@ -55,7 +55,7 @@ static Node *capture_for(World *w, CapturePlan *p, int own, Node *x, Use use) {
   int rank = ir_rank(x->type);
   Node **dims = NEW_ARRAY(w->arena, Node *, rank);
   for (int k = 0; k < rank; k++) dims[k] = capture(w, p, own, ir_len(w, x, k), 0);
-  return ir_zeros(w, x->type, dims);
+  return ir_zeros(w, x->type, dims, x->site);
 }
 
 static Use more_use(Use a, Use b) { return a > b ? a : b; }
@@ -518,10 +518,8 @@ Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Gra
   if (n) all[0] = n;
   if (total) memcpy(all + counted, ops, sizeof(Node *) * (size_t)total);
   Graph *gs[2] = {body, cond};
-  Node *loop = ir_intern(w, &(Node){.op = OP_LOOP, .type = loop_type(w, l, body), .ops = all, .nops = total + counted, .graphs = gs,
-                                    .ngraphs = cond ? 2 : 1, .loop = (LoopInfo *)l});
-  if (!loop->site) loop->site = site;
-  return loop;
+  return ir_intern(w, &(Node){.op = OP_LOOP, .type = loop_type(w, l, body), .ops = all, .nops = total + counted, .site = site,
+                              .graphs = gs, .ngraphs = cond ? 2 : 1, .loop = (LoopInfo *)l});
 }
 
 /* ---- Regions -------------------------------------------------------------------------------- */

@@ -164,11 +164,13 @@ static Row lower_reshape(Frame *fr, Node *x) {
 }
 
 /* ---- Making and updating ---- */
-static int new_array(Frame *fr, IrType *t, const int *dims, bool zero) {
-  int64_t desc = lower_desc_index(fr->fn->m, t);
+static int new_array(Frame *fr, const Node *x, const int *dims, bool zero) {
+  int64_t desc = lower_desc_index(fr->fn->m, x->type);
   int r = fn_reg(fr->fn, R_PTR);
-  fn_emit(fr->fn, LOP_NEW_ARRAY, r, -1, zero, -1)->imm.i = desc;
-  fn_args(fr->fn, dims, ir_rank(t));
+  LInstr *in = fn_emit(fr->fn, LOP_NEW_ARRAY, r, -1, zero, -1);
+  in->imm.i = desc;
+  in->site = x->site;
+  fn_args(fr->fn, dims, ir_rank(x->type));
   return r;
 }
 
@@ -191,7 +193,7 @@ static Row lower_array(Frame *fr, Node *x) {
   int rank = ir_rank(x->type), *dims = NEW_ARRAY(fn->m->arena, int, rank);
   dims[0] = fn_int(fn, x->nops);
   for (int k = 1; k < rank; k++) dims[k] = x->nops ? fn_dim(fn, frame_reg(fr, x->ops[0]), k - 1) : dims[0];
-  int array = new_array(fr, x->type, dims, rank > 1);
+  int array = new_array(fr, x, dims, rank > 1);
   if (rank > 1 && x->nops) {
     store_rows(fr, x, array, array_row_size(fn, array, 1, rank));
   } else if (x->nops) {
@@ -207,7 +209,7 @@ static Row lower_array(Frame *fr, Node *x) {
 static Row lower_zeros(Frame *fr, Node *x) {
   int rank = ir_rank(x->type), *dims = NEW_ARRAY(fr->fn->m->arena, int, rank);
   for (int k = 0; k < rank; k++) dims[k] = frame_reg(fr, x->ops[k]);
-  return one(fr->fn, new_array(fr, x->type, dims, true));
+  return one(fr->fn, new_array(fr, x, dims, true));
 }
 
 /* UNIQUE never redefines a register in place: what is remembered of the old array stays true of the old one. */

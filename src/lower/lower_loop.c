@@ -209,7 +209,9 @@ static bool known_shape(Loop *lp, Nest *nest, const Node *x, int *dims, int dept
 /* ---- Stacked outputs ---- */
 static void allocate(Loop *lp, Stack *st, const int *dims) {
   int64_t desc = lower_desc_index(lp->fn->m, st->type);
-  fn_emit(lp->fn, LOP_NEW_ARRAY, st->array, -1, 0, -1)->imm.i = desc;
+  LInstr *in = fn_emit(lp->fn, LOP_NEW_ARRAY, st->array, -1, 0, -1);
+  in->imm.i = desc;
+  in->site = lp->x->site;
   fn_args(lp->fn, dims, st->rank);
 }
 
@@ -347,7 +349,7 @@ static void grow(Loop *lp, Stack *st) {
   Fn *fn = lp->fn;
   int slots = fn_int(fn, st->base->n);
   slots = st->row_size < 0 ? slots : fn_mul(fn, st->row_size, slots);
-  fn_emit(fn, LOP_GROW, st->array, lp->i, slots, -1);
+  fn_emit(fn, LOP_GROW, st->array, lp->i, slots, -1)->site = lp->x->site;
   fn_emit(fn, LOP_DATA, st->data, st->array, -1, -1);
 }
 

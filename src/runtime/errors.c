@@ -18,6 +18,7 @@ Status rt_error(Rt *rt, ErrorKind kind, uint32_t site, const char *fmt, ...) {
   e->site = site;
   e->ntrace = 0;
   e->depth = 0;
+  e->quote.length = 0;
   va_list ap;
   va_start(ap, fmt);
   int n = vsnprintf(e->message, sizeof e->message, fmt, ap);

@@ -86,18 +86,28 @@ static Regexes *regexes(Rt *rt) {
   return r;
 }
 
+/* Says what is wrong with a pattern, where in it, and where it stands in the message. */
+static void report_pattern(Rt *rt, const StringObj *re, int error, size_t offset, uint32_t site) {
+  static const char before[] = "bad pattern \"";
+  char why[200];
+  size_t characters = 0;
+  for (size_t i = 0; i < offset && i < (size_t)re->len; i++) characters += (re->bytes[i] & 0xc0) != 0x80;
+  pcre2_get_error_message(error, (PCRE2_UCHAR *)why, sizeof why);
+  rt_error(rt, ERR_REGEX, site, "%s%s\" at offset %zu: %s", before, re->bytes, characters, why);
+  int start = (int)sizeof before - 1;
+  bool whole = (size_t)re->len + sizeof before < sizeof rt->error.message && !memchr(re->bytes, 0, (size_t)re->len);
+  if (whole) rt->error.quote.length = (int)re->len;
+  rt->error.quote.start = start;
+  rt->error.quote.at = (int)offset;
+}
+
 static Pattern *compile(Rt *rt, Regexes *r, const StringObj *re, uint32_t site) {
   int error;
   PCRE2_SIZE offset;
   pcre2_code *code = pcre2_compile((PCRE2_SPTR)re->bytes, (PCRE2_SIZE)re->len, PCRE2_UTF | PCRE2_UCP, &error, &offset, r->compile);
   if (!code) {
-    char text[200];
-    if (error == PCRE2_ERROR_HEAPLIMIT || error == 121) {
-      rt_out_of_memory(rt);
-      return NULL;
-    }
-    pcre2_get_error_message(error, (PCRE2_UCHAR *)text, sizeof text);
-    rt_error(rt, ERR_REGEX, site, "bad pattern \"%s\" at offset %zu: %s", re->bytes, (size_t)offset, text);
+    if (error == PCRE2_ERROR_HEAPLIMIT || error == 121) rt_out_of_memory(rt);
+    else report_pattern(rt, re, error, offset, site);
     return NULL;
   }
   Pattern *p = heap_realloc(rt->heap, NULL, 0, sizeof *p);

@@ -97,6 +97,7 @@ typedef struct RtError {
   uint32_t trace[RT_TRACE_MAX]; /* call sites, innermost first */
   int ntrace;
   int64_t depth;         /* calls left, also those beyond the array; from RT_DEPTH_UNKNOWN on nobody knows */
+  struct { int start, length, at; } quote; /* a text of the program in the message, and the byte in it that is wrong; length 0: none */
 } RtError;
 #define RT_DEPTH_UNKNOWN (INT64_MAX / 2)
 

@@ -150,7 +150,7 @@ bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out) {
   if (!has_value(e, item)) return true;
   Entry saved = enter(e, diags);
   Ctx c;
-  el_init_ctx(&c, e, NULL, NULL);
+  el_init_ctx(&c, e, NULL, item->span, NULL, NULL);
   bool effect = item_effect(&c, item);
   if (effect) c.token = el_var(&c, region_param(c.region, e->t_token));
   Node *value = item->kind == I_LET ? let_values(&c, item, out) : el_expr(&c, item->expr);
@@ -187,7 +187,7 @@ static IrType **inst_types(Elab *e, Binding *b, Type *const *inst) {
 
 static Func *call_with(Elab *e, Binding *b, const Subst *s, int nargs) {
   Ctx c;
-  el_init_ctx(&c, e, b->name, s);
+  el_init_ctx(&c, e, NULL, b->span, b->name, s);
   IrType *type = el_type(&c, b->type), *t = type;
   bool effect = el_arrow_effect(type, nargs);
   IrType **params = NEW_ARRAY(e->arena, IrType *, nargs + 1);
@@ -225,7 +225,7 @@ Graph *elab_value(Elab *e, Binding *b, Type *const *inst, Diags *diags) {
   Entry saved = enter(e, diags);
   Subst s = {b->qvars, inst_types(e, b, inst), b->nqvars, NULL};
   Ctx c;
-  el_init_ctx(&c, e, b->name, &s);
+  el_init_ctx(&c, e, NULL, b->span, b->name, &s);
   Graph *g = region_close(c.region, el_variable(&c, use_of(e, b)), b->name);
   return leave(e, saved) ? g : NULL;
 }

@@ -97,12 +97,12 @@ static Node *sum_parts(Ctx *c, void *user, Node *i, Node **state) {
   return NULL;
 }
 
-/* The zero of tuples and records of numbers of one kind; NULL for all else, where the values decide. */
+/* The zero of tuples and records of numbers of one kind; NULL for all else. */
 static Node *zero_of(Ctx *c, IrType *t, IrKind *kind) {
   if (is_scalar(t)) {
     if (*kind != T_UNIT && *kind != t->kind) return NULL;
     *kind = t->kind;
-    return t->kind == T_INT ? ir_int(c->w, 0) : ir_float(c->w, 0);
+    return ir_zero(c->w, t);
   }
   if (t->kind != T_TUPLE) return NULL;
   Node **parts = NEW_ARRAY(c->e->arena, Node *, t->n);
@@ -119,21 +119,54 @@ static Node *sum_structure(Ctx *c, void *user, Node *i, Node **state) {
   return NULL;
 }
 
-/* The sum of an array of anything that adds. Where it is empty: zero, if the type alone tells what that is, else an
- * error. */
+static bool is_number(const IrType *t) {
+  if (t->kind != T_TUPLE) return is_scalar(t);
+  for (int i = 0; i < t->n; i++)
+    if (!is_number(t->args[i])) return false;
+  return true;
+}
+
+typedef struct Zeros { Var array; IrType *element; int dim; Span at; } Zeros;
+
+/* Zeros of the size that the rows of an array have from dimension `dim` on. */
+static Node *zero_rows(Ctx *c, void *user, Node *i, Node **state) {
+  (void)i;
+  (void)state;
+  const Zeros *z = user;
+  if (z->element->kind != T_ARRAY) return ir_zero(c->w, z->element);
+  Zeros row = {z->array, z->element->args[0], z->dim + 1, z->at};
+  return el_build(c, ir_len(c->w, el_read(c, &z->array), z->dim), row.element, false, z->at, zero_rows, &row);
+}
+
+static Node *sum_of_none(Ctx *c, const Terms *t) {
+  IrType *element = t->a.node->type->args[0];
+  Zeros z = {t->a, element, 1, t->at};
+  if (is_number(ir_base(element))) return zero_rows(c, &z, NULL, NULL);
+  Sym why = sym_of(c->e->syms, "sum of an empty array: the shape of its zero isn't known without an element");
+  return ir_fail(c->w, FAIL_USER, element, ir_string(c->w, why), el_site(c, t->at));
+}
+
+static Node *sum_from_first(Ctx *c, void *user, bool empty) {
+  Terms *t = user;
+  if (empty) return sum_of_none(c, t);
+  Node *a = el_read(c, &t->a), *zero = ir_int(c->w, 0), *sum = ir_index(c->w, a, &zero, 1);
+  Node *others = ir_op2(c->w, OP_IMAX, ir_op2(c->w, OP_ISUB, ir_len(c->w, a, 0), ir_int(c->w, 1)), zero);
+  LoopSpec s = {.n = others, .state = &sum, .nstate = 1, .body = sum_structure, .user = t, .at = t->at};
+  el_loop(c, &s);
+  return sum;
+}
+
+/* The sum of an array of anything that adds. Where it is empty: zero, if the type and the length of rows tell what that
+ * is, else an error. Numbers of one kind are added to zero; all else is added to the first element, whose other leaves
+ * the sum has. */
 Node *el_sum(Ctx *c, Node *a, Span at) {
   Terms t = {el_var(c, a), {0}, at};
   Node *n = ir_len(c->w, a, 0);
   IrType *element = a->type->args[0];
   if (element->kind == T_FLOAT) return sum_loop(c, n, sum_term, &t, at);
-  Node *zero = ir_int(c->w, 0), *sum = zero_of(c, element, &(IrKind){T_UNIT});
+  Node *sum = zero_of(c, element, &(IrKind){T_UNIT});
+  if (!sum) return el_if(c, ir_op2(c->w, OP_IEQ, n, ir_int(c->w, 0)), sum_from_first, &t, element);
   LoopSpec s = {.n = n, .state = &sum, .nstate = 1, .body = element->kind == T_INT ? sum_term : sum_parts, .user = &t, .at = at};
-  if (!sum) {
-    Node *first = ir_check(c->w, OP_CHECK_INDEX, zero, n, NULL, el_site(c, at));
-    sum = ir_index(c->w, a, &first, 1);
-    s.n = ir_op2(c->w, OP_IMAX, ir_op2(c->w, OP_ISUB, n, ir_int(c->w, 1)), zero);
-    s.body = sum_structure;
-  }
   el_loop(c, &s);
   return sum;
 }
@@ -216,7 +249,7 @@ static Node *append_cell(Ctx *c, Cell *k, int tag) {
 
 static void define_append(Ctx *outer, Func *f, IrType *list, int tag) {
   Ctx c;
-  el_init_ctx(&c, outer->e, f->name, NULL);
+  el_init_ctx(&c, outer->e, outer, (Span){0}, f->name, NULL);
   Cell k = {.func = f};
   Node *a = region_param(c.region, list), *b = region_param(c.region, list);
   k.a = el_var(&c, a);

@@ -102,7 +102,7 @@ static Node *def_body(Ctx *c, const Def *d, Node **args) {
 
 static void finish(Elab *e, const Def *d, Instance *in) {
   Ctx c;
-  el_init_ctx(&c, e, d->name, d->subst);
+  el_init_ctx(&c, e, d->outer, d->span, d->name, d->subst);
   c.outer = d->outer;
   Func *f = in->func;
   Node **args = NEW_ARRAY(e->arena, Node *, f->nparams + 1);

@@ -92,6 +92,7 @@ typedef struct Ctx {
   Region *region;
   const Subst *subst;
   Sym function;
+  uint32_t definition; /* a number of the definition or item, for sites */
   Map vars;            /* Binding -> Var */
   Var token;           /* node NULL where no effect is possible */
   Vec(Var *) muts;     /* live `let mut` variables */
@@ -112,7 +113,8 @@ enum { LEAF_FLOAT = 1, LEAF_INT = 2, LEAF_FUN = 4 };
 unsigned el_leaves(Elab *e, IrType *t); /* which leaves a structure holds */
 
 /* ---- elab_state.c --------------------------------------------------------------- */
-void el_init_ctx(Ctx *c, Elab *e, Sym function, const Subst *subst);
+/* For what stands at `at`: within what `outer` (or NULL) is for, or a definition or item of its own. */
+void el_init_ctx(Ctx *c, Elab *e, const Ctx *outer, Span at, Sym function, const Subst *subst);
 Site el_site(Ctx *c, Span at);
 Var el_var(Ctx *c, Node *x);              /* x read here and now */
 Node *el_read(Ctx *c, const Var *v);

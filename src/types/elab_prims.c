@@ -137,10 +137,10 @@ static Node **dimensions(PrimCall *p, Node *d, int rank) {
 }
 
 static Node *do_zeros(PrimCall *p) {
-  return ir_zeros(p->c->w, p->result, dimensions(p, p->args[0], ir_rank(p->result)));
+  return ir_zeros(p->c->w, p->result, dimensions(p, p->args[0], ir_rank(p->result)), el_site(p->c, p->at));
 }
 
-typedef struct Filled { Var *dims; int n, k; IrType *type; } Filled;
+typedef struct Filled { Var *dims; int n, k; IrType *type; Span at; } Filled;
 
 static Node *fill(Ctx *c, void *user, Node *i, Node **state) {
   (void)i;
@@ -149,12 +149,12 @@ static Node *fill(Ctx *c, void *user, Node *i, Node **state) {
   if (f.k == f.n) return f.type->kind == T_FLOAT ? ir_float(c->w, 1) : ir_int(c->w, 1);
   Node *n = el_read(c, &f.dims[f.k++]);
   f.type = f.type->args[0];
-  return el_build(c, n, f.type, false, (Span){0}, fill, &f);
+  return el_build(c, n, f.type, false, f.at, fill, &f);
 }
 
 static Node *do_ones(PrimCall *p) {
   Ctx *c = p->c;
-  Filled f = {.n = ir_rank(p->result), .type = p->result};
+  Filled f = {.n = ir_rank(p->result), .type = p->result, .at = p->at};
   Node **dims = dimensions(p, p->args[0], f.n);
   f.dims = NEW_ARRAY(c->e->arena, Var, f.n);
   for (int k = 0; k < f.n; k++) f.dims[k] = el_var(c, dims[k]);

@@ -15,13 +15,14 @@
 
 enum { C_STACK_LIMIT = 5 << 20 };
 
-void el_init_ctx(Ctx *c, Elab *e, Sym function, const Subst *subst) {
+void el_init_ctx(Ctx *c, Elab *e, const Ctx *outer, Span at, Sym function, const Subst *subst) {
   *c = (Ctx){.e = e, .w = e->w, .subst = subst, .function = function};
+  c->definition = outer ? outer->definition : (uint32_t)hash_mix(at.source, at.start);
   map_init(&c->vars, e->arena);
   c->region = region_open(e->w, NULL);
 }
 
-Site el_site(Ctx *c, Span at) { return ir_site(c->w, at, c->function, 0); }
+Site el_site(Ctx *c, Span at) { return ir_site(c->w, at, c->function, c->definition); }
 
 Var el_var(Ctx *c, Node *x) { return (Var){x, c->region, NULL}; }
 

@@ -87,7 +87,7 @@ static bool walk_block(Ctx *c, const Walk *w, Node *a, Node **state, Node **out)
     n = ir_op2(c->w, OP_IMUL, n, dims[k]);
   }
   *out = a;
-  if (w->kind == SK_ZEROS) *out = ir_zeros(c->w, a->type, dims);
+  if (w->kind == SK_ZEROS) *out = ir_zeros(c->w, a->type, dims, el_site(c, w->at));
   if (w->kind == SK_COUNT) state[0] = ir_op2(c->w, OP_IADD, state[0], n);
   return w->kind == SK_ZEROS || w->kind == SK_COUNT;
 }
@@ -226,7 +226,7 @@ static const void *walk_key(Elab *e, const Walk *w) {
 
 static void define_walk(Ctx *outer, const Walk *w, Func *f, bool has_b) {
   Ctx c;
-  el_init_ctx(&c, outer->e, outer->function, NULL);
+  el_init_ctx(&c, outer->e, outer, w->at, outer->function, NULL);
   Walk inner = *w;
   Cells k = {.w = &inner};
   int n = 0;
@@ -330,7 +330,7 @@ Node *el_floats(Ctx *c, Node *a, Span at) {
   if (is_float_block(a->type)) return ir_reshape(c->w, array, a, &n, el_site(c, at));
   IrType *types[2] = {array, c->e->t_int};
   Walk w = {.kind = SK_WRITE, .target = LEAF_FLOAT, .nstate = 2, .state_types = types, .at = at};
-  Node *state[MAX_STATE] = {ir_zeros(c->w, array, &n), ir_int(c->w, 0)};
+  Node *state[MAX_STATE] = {ir_zeros(c->w, array, &n, el_site(c, at)), ir_int(c->w, 0)};
   walk(c, &w, a, NULL, state);
   return state[0];
 }

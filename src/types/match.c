@@ -20,10 +20,15 @@ typedef struct Simple {
   Sym text;            /* of a string */
 } Simple;
 
+/* Or-patterns that stand for one of their sides, innermost first. */
+typedef struct Narrowed { const Pat *alternatives; int side; const struct Narrowed *outer; } Narrowed;
+
 typedef struct Matcher {
   Checker *c;
   Simple *wild;
+  const Narrowed *narrowed;
   int budget, depth;
+  int for_sides; /* what is left to spend on or-patterns */
 } Matcher;
 
 typedef Vec(Simple **) Rows;
@@ -63,6 +68,7 @@ static Simple *simplify_args(Matcher *m, uint64_t key, const Pat *p) {
 }
 
 static Simple *simplify(Matcher *m, const Pat *p) {
+  if (m->narrowed) m->budget--;
   switch (p->kind) {
   case P_WILD: case P_VAR: return m->wild;
   case P_AS: case P_ANNOT: return simplify(m, p->args[0]);
@@ -80,6 +86,8 @@ static Simple *simplify(Matcher *m, const Pat *p) {
     return s;
   }
   case P_OR: {
+    for (const Narrowed *n = m->narrowed; n; n = n->outer, m->budget--)
+      if (n->alternatives == p) return simplify(m, p->args[n->side]);
     Simple *s = simplify_args(m, 0, p);
     s->kind = S_OR;
     return s;
@@ -362,23 +370,64 @@ static void report_missing(Matcher *m, const MatchCheck *k, const Rows *rows) {
   if (k->cases) d->hint = "a value that no case matches is an error when the program runs";
 }
 
+enum { BUDGET = 200000 };
+
+static Simple **row_of(Matcher *m, const Pat *p, const Narrowed *narrowed) {
+  m->narrowed = narrowed;
+  Simple *s = simplify(m, p);
+  Rows one = {0};
+  add_row(m, &one, &s, 1, NULL, 0);
+  return one.data[0];
+}
+
+static void check_parts(Matcher *m, const MatchCheck *k, const Pat *whole, const Pat *p, const Narrowed *path, Rows *rows);
+
+/* One side of an or-pattern. Its row is added to the others if it is the left one. */
+static void check_side(Matcher *m, const MatchCheck *k, const Pat *whole, const Narrowed *path, Rows *rows) {
+  Type *types[1] = {k->scrutinee};
+  const Pat *p = path->alternatives->args[path->side];
+  Simple **row = row_of(m, whole, path);
+  if (useful(m, rows, row, types, 1)) check_parts(m, k, whole, p, path, rows);
+  else diag_warning(m->c->diags, p->span, tc_diag_code(D_REDUNDANT),
+                    "this alternative is never reached: what stands before it matches all it does");
+  if (path->side == 0) vec_push(m->c->arena, *rows, row);
+}
+
+/* Warns of sides of or-patterns within p, a part of `whole`, that match nothing new: the rows before match all of
+ * it, or the sides to their left do. */
+static void check_parts(Matcher *m, const MatchCheck *k, const Pat *whole, const Pat *p, const Narrowed *path, Rows *rows) {
+  int before = rows->len;
+  for (int i = 0; i < p->nargs && m->budget > 0; i++) {
+    Narrowed side = {p, i, path};
+    if (p->kind == P_OR) check_side(m, k, whole, &side, rows);
+    else check_parts(m, k, whole, p->args[i], path, rows);
+  }
+  rows->len = before;
+}
+
+static void check_alternatives(Matcher *m, const MatchCheck *k, const Pat *p, Rows *rows) {
+  int left = m->budget;
+  m->budget = m->for_sides;
+  check_parts(m, k, p, p, NULL, rows);
+  m->for_sides = m->budget;
+  m->budget = left;
+}
+
 static void check_match(Checker *c, const MatchCheck *k) {
   Simple wild = {.kind = S_WILD};
-  Matcher m = {.c = c, .wild = &wild, .budget = 200000};
+  Matcher m = {.c = c, .wild = &wild, .budget = BUDGET, .for_sides = BUDGET};
   Type *types[1] = {k->scrutinee};
   Rows rows = {0};
   if (!k->cases) {
-    Simple *s = simplify(&m, k->pat);
-    add_row(&m, &rows, &s, 1, NULL, 0);
+    check_alternatives(&m, k, k->pat, &rows);
+    vec_push(c->arena, rows, row_of(&m, k->pat, NULL));
   }
   for (int i = 0; i < k->n; i++) {
-    Simple *s = simplify(&m, k->cases[i].pat);
-    Rows one = {0};
-    add_row(&m, &one, &s, 1, NULL, 0);
-    if (!useful(&m, &rows, one.data[0], types, 1))
-      diag_warning(c->diags, k->cases[i].pat->span, tc_diag_code(D_REDUNDANT),
-                   "this case is never reached: the cases before match all it does");
-    if (!k->cases[i].guard) vec_push(c->arena, rows, one.data[0]);
+    const Pat *p = k->cases[i].pat;
+    Simple **row = row_of(&m, p, NULL);
+    if (useful(&m, &rows, row, types, 1)) check_alternatives(&m, k, p, &rows);
+    else diag_warning(c->diags, p->span, tc_diag_code(D_REDUNDANT), "this case is never reached: the cases before match all it does");
+    if (!k->cases[i].guard) vec_push(c->arena, rows, row);
   }
   report_missing(&m, k, &rows);
 }

@@ -99,7 +99,7 @@ static void update_in_place(void) {
   Graph *body = ir_graph(w, bp, 2, ir_tuple(w, ir_tuple_type(w, rt1, NULL, 1), &upd), NULL);
   LoopInfo info = {.ncarried = 1};
   Node *n = P(0, I), *dims = ir_op2(w, OP_IADD, n, ir_int(w, 1));
-  Node *z = ir_zeros(w, FA, &dims);
+  Node *z = ir_zeros(w, FA, &dims, 0);
   Node *loop = ir_loop(w, &info, n, &z, body, NULL, 0);
   Node *end = ir_get(w, loop, 0);
   Slot args[] = {int_slot(5)}, res[1];
@@ -329,7 +329,7 @@ static void updates_in_arms(void) {
   Node *sel = ir_switch(w, ir_op2(w, OP_IEQ, ir_op2(w, OP_IAND, i, ir_int(w, 1)), ir_int(w, 1)), arms, 2, caps, 2);
   Graph *body = ir_graph(w, ap, 2, ir_tuple(w, ir_tuple_type(w, t1, NULL, 1), &sel), NULL);
   LoopInfo info = {.ncarried = 1};
-  Node *n = P(0, I), *z = ir_zeros(w, FA, &n);
+  Node *n = P(0, I), *z = ir_zeros(w, FA, &n, 0);
   Node *end = ir_get(w, ir_loop(w, &info, n, &z, body, NULL, 0), 0);
   Slot in[] = {int_slot(5)}, res[2];
   CHECK(run(ir_graph(w, &I, 1, end, NULL), in, res));
@@ -350,7 +350,7 @@ static void updates_in_arms(void) {
 /* A row of a matrix is read by the arm, or the loop, that updates the matrix: it is the old row. */
 static void rows_of_old_versions(void) {
   Node *zero = ir_int(w, 0), *n = P(0, I), *dims[] = {n, n}, *at[] = {zero, zero};
-  Node *m = ir_update(w, ir_zeros(w, FM, dims), at, 2, ir_float(w, 3));
+  Node *m = ir_update(w, ir_zeros(w, FM, dims, 0), at, 2, ir_float(w, 3));
   Node *row = ir_index(w, m, &zero, 1);
   IrType *ap[] = {FM, FA};
   Node *at1[] = {zero, ir_int(w, 1)}, *one = ir_int(w, 1);
@@ -384,7 +384,7 @@ static void swapped_buffers(void) {
   IrType *bp[] = {I, FA, FA}, *t2[] = {FA, FA};
   Graph *body = ir_graph(w, bp, 3, ir_tuple(w, ir_tuple_type(w, t2, NULL, 2), next), NULL);
   LoopInfo info = {.ncarried = 2};
-  Node *n = P(0, I), *z = ir_zeros(w, FA, &n), *init[] = {z, z};
+  Node *n = P(0, I), *z = ir_zeros(w, FA, &n, 0), *init[] = {z, z};
   Node *loop = ir_loop(w, &info, n, init, body, NULL, 0);
   Slot in[] = {int_slot(4)}, res[2];
   CHECK(run(ir_graph(w, &I, 1, ir_pair(w, ir_get(w, loop, 0), ir_get(w, loop, 1)), NULL), in, res));
