@@ -64,13 +64,25 @@ static void print_diagnostic(void *user, const AtledDiagnostic *d) {
   fputs(d->rendered, stderr);
 }
 
-static void print_json_string(const char *s) {
+/* Bytes of the UTF-8 sequence at s, 0 where there is none: overlong ones and surrogates are none. */
+static int sequence_length(const unsigned char *s) {
+  int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+  for (int i = 1; i < n; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
+  return (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f) ? 0 : n;
+}
+
+/* Names of files may hold any bytes: those that are no UTF-8 become U+FFFD. */
+static void print_json_string(const char *text) {
   putchar('"');
-  for (; *s; s++) {
-    unsigned char c = (unsigned char)*s;
-    if (c == '"' || c == '\\') printf("\\%c", c);
-    else if (c < 0x20) printf("\\u%04x", c);
-    else putchar(c);
+  for (const unsigned char *s = (const unsigned char *)text; *s;) {
+    int n = sequence_length(s);
+    if (*s == '"' || *s == '\\') printf("\\%c", *s);
+    else if (*s < 0x20) printf("\\u%04x", *s);
+    else if (n) fwrite(s, 1, (size_t)n, stdout);
+    else fputs("\\ufffd", stdout);
+    s += n ? n : 1;
   }
   putchar('"');
 }
@@ -124,11 +136,11 @@ char *slurp(const char *path) {
     if (!more) free(text);
     text = more;
   }
-  bool failed = ferror(f);
+  int why = !text ? ENOMEM : ferror(f) ? errno : 0;
   if (f != stdin) fclose(f);
-  if (!text || failed) {
+  if (why) {
     free(text);
-    errno = text ? EIO : ENOMEM;
+    errno = why;
     return NULL;
   }
   text[len] = '\0';
@@ -227,17 +239,25 @@ static int test_files(Options *o) {
   return worst;
 }
 
+static int no_input_to_check(const Options *o, const char *path) {
+  if (!o->json) return no_input(path);
+  char message[512];
+  snprintf(message, sizeof message, "can't read this file: %s", strerror(errno));
+  print_json(NULL, &(AtledDiagnostic){.severity = ATLED_ERROR, .kind = "no-input", .file = path, .message = message});
+  return EXIT_NO_INPUT;
+}
+
 static int check_files(Options *o) {
   int worst = 0;
   if (o->json) o->config.diagnostic = print_json;
   for (int i = 0; i < o->nrest; i++) {
     char *text = slurp(o->rest[i]);
-    if (!text) return no_input(o->rest[i]);
-    AtledVM *vm = new_vm(&o->config);
-    if (!vm) return EXIT_SOFTWARE;
-    int status = exit_status(atled_check(vm, shown_name(o->rest[i]), text));
+    int status = text ? 0 : no_input_to_check(o, o->rest[i]);
+    AtledVM *vm = text ? new_vm(&o->config) : NULL;
+    if (text && !vm) return EXIT_SOFTWARE;
+    if (vm) status = exit_status(atled_check(vm, shown_name(o->rest[i]), text));
     if (status > worst) worst = status;
-    atled_free(vm);
+    if (vm) atled_free(vm);
     free(text);
   }
   return worst;

@@ -95,6 +95,19 @@ class CommandLine(unittest.TestCase):
         self.assertEqual([(d["file"], d["line"], d["severity"]) for d in found],
                          [("two.atl", 1, "error"), ("two.atl", 2, "error")])
 
+    def test_json_is_json(self):
+        """Bytes that are no UTF-8, in the source and in a file's name; quotes; what can't be read."""
+        odd = os.path.join(TMP.name.encode(), b"caf\xe9\".atl")
+        with open(odd, "wb") as f:
+            f.write(b'let s = "caf\xe9" + "\\"q\t\\n\0"\n')
+        r = subprocess.run([EXE, "check", "--json", odd, "nowhere.atl", TMP.name, script("let ∂ = \"é\" + 1\n")], capture_output=True,
+                           timeout=60, cwd=TMP.name)
+        found = [json.loads(line) for line in r.stdout.decode("utf-8").splitlines()]
+        self.assertEqual((r.returncode, r.stderr), (66, b""))
+        self.assertEqual({d["file"].rsplit("/", 1)[-1] for d in found[:-3]}, {'caf\ufffd".atl'})
+        self.assertEqual([(d["file"], d["kind"]) for d in found[-3:-1]], [("nowhere.atl", "no-input"), (TMP.name, "no-input")])
+        self.assertIn("directory", found[-2]["message"])
+
     def test_stages(self):
         path = script("let f x = x * x + sin x\nprint (grad f 2.0)\n")
         for stage in ("parsed", "typed", "built", "optimised", "differentiated", "lowered", "final"):

@@ -22,7 +22,7 @@ char *modules_read_file(AtledVM *vm, const char *path, size_t *len) {
   char buffer[16384];
   size_t n;
   while ((n = fread(buffer, 1, sizeof buffer, f)) > 0) str_add(&text, buffer, n);
-  int failed = ferror(f) ? EIO : 0;
+  int failed = ferror(f) ? errno : 0;
   fclose(f);
   if (failed) {
     errno = failed;
@@ -55,7 +55,10 @@ static void report_cycle(AtledVM *vm, const Module *again, Span at) {
     if (inside) str_printf(&chain, "%s imports ", sources_get(&vm->sources, vm->loading.data[i]->source)->name);
   }
   str_puts(&chain, sources_get(&vm->sources, again->source)->name);
-  diag_error(&vm->diags, at, "import-cycle", "this import closes a cycle: %s", chain.data);
+  Diag *d = diag_error(&vm->diags, at, "import-cycle", "this import closes a cycle: %s", chain.data);
+  if (vm->loading.len < 2) return;
+  d->also = vm->loading.data[1]->imported_at;
+  d->also_label = "the program's import that leads there";
 }
 
 void modules_forget(AtledVM *vm, const Module *m) {
@@ -88,6 +91,7 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
   vec_push(&vm->arena, vm->loading, m);
   int errors = vm->diags.errors;
   m->loading = true;
+  m->imported_at = at;
   Program *p = parse_program(vm->lexer, &vm->arena, &vm->syms, &vm->diags, source);
   bool good = vm->diags.errors == errors && check_program(vm->checker, m, p, &vm->diags, false);
   m->loading = false;

@@ -48,6 +48,19 @@ static bool doubled(const Parser *p, TokenKind kind) {
 
 static const char comment_hint[] = "a comment is written (* … *), or begins with `#`";
 
+/* Whether the current `->` follows that of a case before it. */
+static bool after_case(const Parser *p) {
+  bool within = false;
+  int before = p->pos - 1;
+  while (before >= 0 && p->tokens[before].kind != TOK_ARROW && p->tokens[before].kind != TOK_FUN && !p->tokens[before].column0) before--;
+  if (before < 0 || p->tokens[before].kind != TOK_ARROW) return false;
+  for (int i = before; i >= 0 && !within; i--) {
+    if (p->tokens[i].kind == TOK_FUN) return false;
+    within = p->tokens[i].kind == TOK_WITH;
+  }
+  return within;
+}
+
 static const char *symbol_hint(const Parser *p) {
   TokenKind next = peek_kind(p, 1);
   switch (p->tok->kind) {
@@ -57,7 +70,8 @@ static const char *symbol_hint(const Parser *p) {
   case TOK_COLON: return next == TOK_EQ ? "assignment is written `<-`" : "an annotation stands in parentheses: (e : t)";
   case TOK_SEMI: return "items need no `;;`, a token in column 0 starts the next one";
   case TOK_FUN: return "a function as an argument stands in parentheses: (fun x -> …)";
-  case TOK_ARROW: case TOK_FATARROW: return "a function is written `fun x -> …`";
+  case TOK_ARROW: case TOK_FATARROW:
+    return after_case(p) ? "each case but the first begins with `|`" : "a function is written `fun x -> …`";
   case TOK_AND: return habit_of_word("and");
   case TOK_BAR: return "the logical or is written `||`; a match inside another one stands in parentheses";
   case TOK_ELSE: return "`else` belongs to an `if`; a branch with `;` stands in parentheses";
@@ -84,6 +98,7 @@ const char *operand_hint(const Parser *p) {
   const Token *last = token_before(p, 1), *before = token_before(p, 2);
   BinOp op;
   if (!last || !operator_of(last->kind, &op)) return NULL;
+  if (at(p, TOK_TYVAR)) return symbol_hint(p);
   bool twice = last->kind == TOK_MINUS && before && before->kind == TOK_MINUS && before->end == last->start;
   if (last->kind == TOK_CONCAT) return "`++` joins arrays, lists or strings; a variable is counted up by `i += 1`";
   if (twice) return "a variable is counted down by `i -= 1`";

@@ -160,7 +160,7 @@ static const char *leftover_hint(const Parser *p) {
 Item *parse_item(Parser *p) {
   Item *item = parse_by_first_word(p);
   if (!at(p, TOK_EOF)) {
-    bool variant = item->kind == I_TYPE && at(p, TOK_BAR);
+    bool variant = item->kind == I_TYPE && (at(p, TOK_BAR) || at(p, TOK_OF));
     fail_expected(p, "the end of the item", variant ? "constructors begin with a capital" : leftover_hint(p), NO_SPAN, NULL);
   }
   item->span = span_to_here(p, item->span);

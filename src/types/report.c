@@ -2,6 +2,7 @@
 /* The wording of type errors. c->clash holds the innermost pair of types that
  * differ; the message shows the whole types, the hint looks at the pair. */
 #include "types/types_internal.h"
+#include <ctype.h>
 #include <string.h>
 
 static const char *const codes[D_COUNT] = {
@@ -92,8 +93,18 @@ static const char *short_text(Checker *c, Span at, const char *otherwise) {
   return strpbrk(text, " +-*/") && text[0] != '(' ? tc_format(c, "(%s)", text) : text;
 }
 
+/* Whether a place is the argument of a call `name …`. */
+static bool is_argument_of(Checker *c, Span at, const char *name) {
+  const char *text = sources_get(c->diags->sources, at.source)->text;
+  size_t n = strlen(name), start = at.start;
+  while (start > 0 && (text[start - 1] == ' ' || text[start - 1] == '(')) start--;
+  bool call = at.source && start >= n && start < at.start && strncmp(text + start - n, name, n) == 0;
+  return call && (start == n || !strchr("_'.", text[start - n - 1])) && (start == n || !isalnum((unsigned char)text[start - n - 1]));
+}
+
 /* An int where a float is needed, or the other way round. */
 static const char *number_hint(Checker *c, Type *want, Type *got, Span at) {
+  if (want->kind == TY_INT && got->kind == TY_FLOAT && is_argument_of(c, at, "float")) return "it is a float already";
   if (want->kind == TY_FLOAT && got->kind == TY_INT) return tc_format(c, "`float %s` makes a float of it", short_text(c, at, "n"));
   if (want->kind == TY_INT && got->kind == TY_FLOAT)
     return tc_format(c, "`int %s` makes an int of it, without the fraction", short_text(c, at, "x"));
@@ -111,6 +122,12 @@ static const char *shadowed_hint(Checker *c, const Type *a, const Type *b) {
   return NULL;
 }
 
+static bool is_unknown(Type *t) { return type_repr(t)->kind == TY_VAR && !tc_is_scalar(t); }
+
+bool tc_is_predefined(const Checker *c, const Type *t, const char *name) {
+  return t->kind == TY_DATA && c->prelude && t->data->module == c->prelude && t->data->name == sym_of(c->syms, name);
+}
+
 static const char *clash_hint(Checker *c, Type *want, Type *got, Span at) {
   Clash *k = &c->clash;
   want = type_repr(want);
@@ -126,6 +143,10 @@ static const char *clash_hint(Checker *c, Type *want, Type *got, Span at) {
   }
   if (got->kind == TY_STRING && tc_is_scalar(want)) return "`int_of_string` and `float_of_string` read numbers";
   if (want->kind == TY_STRING && tc_is_scalar(got)) return "`show x` makes a string";
+  if (want->kind == TY_ARRAY && got->kind == TY_STRING) return "`Str.chars s` is the array of a string's characters, `Str.length s` their number";
+  if (tc_is_predefined(c, got, "option") && !is_unknown(want) && !is_unknown(got->args[0])) return "a match takes the value out of an option, or `Option.default d o`";
+  if (tc_is_predefined(c, want, "list") && !is_unknown(got) && got->kind != TY_ARRAY)
+    return "a list is written 1 :: 2 :: Nil";
   if (want->kind == TY_DATA && got->kind == TY_ARRAY) return "a list is written 1 :: 2 :: Nil, and `to_list a` makes one of an array";
   if (want->kind == TY_ARRAY && got->kind == TY_DATA) return "`of_list l` makes an array of a list";
   return NULL;

@@ -64,6 +64,9 @@ static void wrong_arity(Checker *c, TypeExpr *te, int wanted) {
   Diag *d = diag_error(c->diags, te->span, tc_diag_code(D_TYPE_ARITY), "the type `%s` takes %d parameter%s, not %d",
                        te->name.name, wanted, wanted == 1 ? "" : "s", te->nargs);
   if (wanted == 1) d->hint = tc_format(c, "a parameter stands before: `int %s`", te->name.name);
+  const TypeExpr *before = wanted == 0 && te->nargs == 1 ? te->args[0] : NULL;
+  if (before && before->kind == TE_NAME && before->nargs == 0 && !builtin(c, before->name.name))
+    d->hint = tc_format(c, "a parameter stands before: `%s %s`", te->name.name, before->name.name);
 }
 
 static bool resolve_alias(Checker *c, TypeName *t);

@@ -150,9 +150,21 @@ static const char *unfinished_hint(Checker *c, Sym name, NameSpace ns) {
   return NULL;
 }
 
+/* `y = e` at the beginning of a line within an item. */
+static const char *definition_hint(Checker *c, Name name, NameSpace ns) {
+  const char *text = sources_get(c->diags->sources, name.span.source)->text, *before = text + name.span.start;
+  const char *after = text + name.span.end;
+  if (ns != NS_VALUE || !name.span.source) return NULL;
+  while (before > text && before[-1] == ' ') before--;
+  while (*after == ' ') after++;
+  if (before > text && before[-1] == '\n' && *after == '=') return tc_format(c, "a local definition is: let %s = e in …", name.name);
+  return NULL;
+}
+
 static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const char *what) {
   const char *hint = name.module ? NULL : unfinished_hint(c, name.name, ns);
   if (!hint && !name.module) hint = habit_of_word(name.name);
+  if (!hint && !name.module) hint = definition_hint(c, name, ns);
   if (!hint) hint = near_hint(c, name, ns);
   if (!hint && ns == NS_CTOR && !name.module)
     hint = "a name that begins with a capital is a constructor; variables begin with a small letter";

@@ -194,8 +194,7 @@ static bool step_matmul(Checker *c, Constraint *k) {
 static bool step_concat(Checker *c, Constraint *k) {
   Type *t = type_repr(k->t[0]);
   if (t->kind == TY_VAR && !tc_is_scalar(t)) return false;
-  bool list = t->kind == TY_DATA && c->prelude && t->data->module == c->prelude &&
-              t->data->name == sym_of(c->syms, "list");
+  bool list = tc_is_predefined(c, t, "list");
   if (t->kind == TY_STRING || t->kind == TY_ARRAY || t->kind == TY_ERROR || list) return true;
   Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_TYPE_MISMATCH), "`++` joins strings, lists or arrays, not %s",
                        t->kind == TY_VAR ? "numbers" : type_text(c, t));

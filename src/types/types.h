@@ -118,6 +118,7 @@ struct Module {
   Vec(Module *) opened;
   Vec(Item *) items; /* checked, in order of evaluation */
   bool loading;      /* for cycles */
+  Span imported_at;  /* the import that began to check it */
   bool failed;       /* stands for a file with errors: nothing is reported of its names */
   void *lazy;        /* library modules: items not yet parsed */
   void *latest_type; /* the checker's: the last TypeName declared */

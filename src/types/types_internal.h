@@ -173,6 +173,7 @@ Type *type_loosen(Checker *c, Type *t);
 void tc_scan_leaves(Checker *c, Type *t, Leaves *out);
 bool tc_is_open(Type *t);
 bool tc_is_scalar(Type *t); /* int, float, or a variable that will be one */
+bool tc_is_predefined(const Checker *c, const Type *t, const char *name); /* the list or option of the prelude */
 
 /* ---- unify.c ----------------------------------------------------------------- */
 /* Makes a and b equal. On failure c->clash says why. */
