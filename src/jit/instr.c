@@ -287,6 +287,40 @@ static Lv *field_of(const Fn *k, const LInstr *i, size_t fields) {
   return place(k->e, reg(k, i->a), fields + (size_t)i->b * sizeof(Slot), dst_type(k, i));
 }
 
+/* Is the block part of the page that its size is taken from at the moment? */
+static Rv *in_current_page(Fn *k, Rv *block) {
+  Emit *e = k->e;
+  Rv *bits = e->g->context_new_bitcast(e->ctx, NULL, block, e->t_u64);
+  Rv *page = binary(e, GB_AND, e->t_u64, bits, cast(e, k_i64(e, -(int64_t)RT_PAGE_BYTES), e->t_u64));
+  page = e->g->context_new_bitcast(e->ctx, NULL, page, e->t_ptr);
+  return compare(e, GC_NE, load(e, page, offsetof(BlockPage, current), e->t_i32), k_i32(e, 0));
+}
+
+/* A box whose fields have been read is freed if nobody else holds it. That is done here if its page is the current one. */
+static void free_opened(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  size_t size = offsetof(BoxObj, fields) + (size_t)i->nres * sizeof(Slot);
+  Rv *box = reg(k, i->a), *rt = rt_of(k), *slow = CALL_TABLE(e, k->mod, rt_open_box, rt, box);
+  if (!RT_RECYCLE || size > RT_BLOCK_GRAIN * RT_BLOCK_CLASSES) {
+    evaluate(k, slow);
+    return;
+  }
+  Block *unique = new_block(k), *here = new_block(k), *other = new_block(k), *done = new_block(k);
+  Rv *alone = compare(e, GC_EQ, load(e, box, offsetof(Obj, rc), e->t_i32), k_i32(e, 1));
+  e->g->block_end_with_conditional(k->cur, NULL, alone, unique, other);
+  e->g->block_end_with_conditional(unique, NULL, in_current_page(k, box), here, other);
+  k->cur = here;
+  Lv *list = place(e, rt, offsetof(Rt, free_list) + (size_t)rt_block_class(size) * sizeof(Obj *), e->t_ptr);
+  Lv *live = place(e, rt, offsetof(Rt, live), e->t_i64);
+  assign(k, place(e, box, 0, e->t_ptr), rv(e, list));
+  assign(k, list, box);
+  assign(k, live, binary(e, GB_MINUS, e->t_i64, rv(e, live), k_i64(e, 1)));
+  e->g->block_end_with_jump(here, NULL, done);
+  e->g->block_add_eval(other, NULL, slow);
+  e->g->block_end_with_jump(other, NULL, done);
+  k->cur = done;
+}
+
 static void emit_open(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   for (int r = 0; r < i->nres; r++) {
@@ -294,7 +328,7 @@ static void emit_open(Fn *k, const LInstr *i) {
     Type *t = type_of_kind(e, k->f->regs[i->res[r]].kind);
     assign_reg(k, i->res[r], load(e, reg(k, i->a), offsetof(BoxObj, fields) + (size_t)r * sizeof(Slot), t));
   }
-  evaluate(k, CALL_TABLE(e, k->mod, rt_open_box, rt_of(k), reg(k, i->a)));
+  free_opened(k, i);
 }
 
 static void emit_closure_id(Fn *k, const LInstr *i) {

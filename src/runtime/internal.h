@@ -8,24 +8,9 @@
 
 /* ---- Blocks of memory: uncounted, small ones recycled ------------------------------------------------------------- */
 void *rt_block_new(Rt *rt, size_t size);              /* NULL after rt_error(ERR_MEMORY) */
-#if defined(__SANITIZE_ADDRESS__)
-enum { RT_RECYCLE = 0 };
-#else
-enum { RT_RECYCLE = 1 };
-#endif
-enum { RT_PAGE_BYTES = 1 << 15 };
 static inline bool rt_block_is_small(size_t size) {
   return RT_RECYCLE && size > 0 && size <= RT_BLOCK_GRAIN * RT_BLOCK_CLASSES;
 }
-/* The start of a page of blocks, which is aligned to its size. */
-struct BlockPage {
-  BlockPage *next, *prev; /* among its class's pages with free blocks, or among the spare pages */
-  Obj *free;              /* blocks given back while the page wasn't current */
-  Segment *segment;
-  int class, nfree;       /* length of `free` */
-  int linked, end;        /* bytes from the start of the page: the first block that was never linked; the end of the last */
-  bool current;
-};
 void rt_block_give_back(Rt *rt, BlockPage *p, Obj *block); /* p isn't current */
 static inline void rt_block_free(Rt *rt, void *block, size_t size) {
   if (!rt_block_is_small(size)) {

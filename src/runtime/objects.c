@@ -131,30 +131,57 @@ void rt_retain(Obj *p) {
 
 _Static_assert(sizeof(Obj *) == 8 && RT_MAX_TAG == UINT16_MAX, "an address of 48 bits and a tag share a word");
 
+/* What is being released: objects without references, linked; and a few references, oldest first, that are yet to be given up:
+ * their objects come from memory in the meantime. */
+enum { PENDING = 16 };
+typedef struct Work {
+  Obj *dead;
+  unsigned first, n;
+  Obj *pending[PENDING];
+} Work;
+
 /* Gives one reference up; an object that lost its last one joins the worklist. */
-static inline void drop(Obj *p, Obj **work) {
-  if (!rt_is_object(p) || p->rc <= 0 || --p->rc > 0) return;
-  uint64_t word = (uint64_t)(uintptr_t)*work << 16 | (uint16_t)p->tag;
+static inline void give_up(Work *work, Obj *p) {
+  if (p->rc <= 0 || --p->rc > 0) return;
+  uint64_t word = (uint64_t)(uintptr_t)work->dead << 16 | (uint16_t)p->tag;
   memcpy(p, &word, sizeof word);
-  *work = p;
+  work->dead = p;
 }
 
-/* Takes an object off the worklist. */
-static inline Obj *next_dropped(Obj **work, int *tag) {
-  Obj *p = *work;
+static inline void give_up_oldest(Work *work) {
+  Obj *p = work->pending[work->first % PENDING];
+  work->first++;
+  work->n--;
+  give_up(work, p);
+}
+
+static inline void drop(Obj *p, Work *work) {
+  if (!rt_is_object(p)) return;
+  __builtin_prefetch(p, 1);
+  if (work->n == PENDING) give_up_oldest(work);
+  work->pending[(work->first + work->n++) % PENDING] = p;
+}
+
+/* Takes an object off the worklist; NULL if there is none. */
+static inline Obj *next_dead(Work *work, int *tag) {
+  while (!work->dead) {
+    if (!work->n) return NULL;
+    give_up_oldest(work);
+  }
+  Obj *p = work->dead;
   uint64_t word;
   memcpy(&word, p, sizeof word);
-  *work = (Obj *)(uintptr_t)(word >> 16);
+  work->dead = (Obj *)(uintptr_t)(word >> 16);
   *tag = (uint16_t)word;
   return p;
 }
 
-static void drop_slots(const uint8_t *kind, int n, const Slot *s, Obj **work) {
+static void drop_slots(const uint8_t *kind, int n, const Slot *s, Work *work) {
   for (int k = 0; k < n; k++)
     if (kind[k] == SLOT_PTR) drop(s[k].p, work);
 }
 
-static void free_array(Rt *rt, ArrayObj *a, Obj **work) {
+static void free_array(Rt *rt, ArrayObj *a, Work *work) {
   const Desc *elem = a->h.desc->args[0];
   if (a->owner) {
     drop(a->owner, work);
@@ -167,7 +194,7 @@ static void free_array(Rt *rt, ArrayObj *a, Obj **work) {
   rt_array_block_free(rt, a, a->bytes);
 }
 
-static void free_log(Rt *rt, LogObj *l, Obj **work) {
+static void free_log(Rt *rt, LogObj *l, Work *work) {
   const Desc *elem = l->h.desc->args[0];
   int64_t stride = 1 + elem->nslots;
   if (l->h.desc->pointers)
@@ -177,7 +204,7 @@ static void free_log(Rt *rt, LogObj *l, Obj **work) {
 }
 
 /* Frees an object after dropping what it refers to. */
-static void free_object(Rt *rt, Obj *o, int tag, Obj **work) {
+static void free_object(Rt *rt, Obj *o, int tag, Work *work) {
   rt->live--;
   switch (o->desc->kind) {
   case D_STRING:
@@ -219,19 +246,19 @@ static inline bool is_plain_array(const Obj *o) {
 }
 
 void rt_release(Rt *rt, Obj *p) {
-  if (rt_is_object(p) && p->rc == 1 && is_plain_array(p)) {
+  if (!rt_is_object(p)) return;
+  if (p->rc == 1 && is_plain_array(p)) {
     size_t bytes = ((ArrayObj *)p)->bytes;
     rt->live--;
     if (!rt_recycle_array(rt, p, bytes)) rt_array_block_free(rt, p, bytes);
     return;
   }
-  Obj *work = NULL;
-  drop(p, &work);
-  while (work) {
-    int tag;
-    Obj *o = next_dropped(&work, &tag);
-    free_object(rt, o, tag, &work);
-  }
+  Work work;
+  work.dead = NULL;
+  work.first = work.n = 0;
+  give_up(&work, p);
+  int tag;
+  for (Obj *o; (o = next_dead(&work, &tag));) free_object(rt, o, tag, &work);
 }
 
 void rt_open_box(Rt *rt, BoxObj *b) {

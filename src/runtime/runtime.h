@@ -106,6 +106,21 @@ enum { RT_INTERRUPTED = 1, RT_CLOCK = 2 };
 enum { RT_BLOCK_GRAIN = 8, RT_BLOCK_CLASSES = 32 };
 /* Size class of a block of `size` bytes, at most RT_BLOCK_GRAIN * RT_BLOCK_CLASSES. */
 static inline int rt_block_class(size_t size) { return (int)((size - 1) / RT_BLOCK_GRAIN); }
+#if defined(__SANITIZE_ADDRESS__)
+enum { RT_RECYCLE = 0 };
+#else
+enum { RT_RECYCLE = 1 };
+#endif
+enum { RT_PAGE_BYTES = 1 << 15 };
+/* The start of a page of blocks, which is aligned to its size: blocks.c. */
+struct BlockPage {
+  BlockPage *next, *prev; /* among its class's pages with free blocks, or among the spare pages */
+  Obj *free;              /* blocks given back while the page wasn't current */
+  Segment *segment;
+  int32_t class, nfree;   /* length of `free` */
+  int32_t linked, end;    /* bytes from the start of the page: the first block that was never linked; the end of the last */
+  int32_t current;        /* its free blocks are those of Rt.free_list */
+};
 struct Rt {
   char *entry_limit;     /* entries of recursive machine code below it look closer: stack_limit, or UINTPTR_MAX while
                             an interrupt is pending or all entries shall fail (see rt_interrupt, rt_unwind) */
