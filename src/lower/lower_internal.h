@@ -207,7 +207,17 @@ typedef enum Role { ROLE_READ, ROLE_TAKE, ROLE_INOUT, ROLE_DEF, ROLE_DEF_BORROWE
 typedef void (*RoleFn)(void *user, int32_t *reg, Role role);
 /* Calls fn for each register operand, uses before definitions. */
 void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user);
-/* Makes parameters owned that f takes or assigns; true if there was a new one. */
-bool own_params(const LModule *m, LFunc *f);
+bool lir_never_counted(LOp op); /* what it defines needs no counting */
 void own_insert(Fn *fn);
+typedef void (*ArgumentFn)(void *user, const LInstr *call, int k);
+/* Calls fn for each argument k of a call that is a reference and needed after it. */
+void own_kept_arguments(Fn *fn, ArgumentFn tell, void *user);
+
+/* ---- walkers.c ---- */
+/* Which registers only ever hold parts of parameters that aren't owned. */
+bool *lir_walkers(const LModule *m, LFunc *f);
+/* Makes parameters owned that f takes or assigns, but for walking over them; true if there was a new one. */
+bool own_params(const LModule *m, LFunc *f);
+/* Makes parameters owned that are walked over and that no caller needs afterwards; true if there was one. */
+bool own_walked_params(Lower *m);
 #endif

@@ -250,7 +250,7 @@ static bool function_fails(const LModule *mod, const LFunc *f) {
 
 static void find_facts(Lower *m) {
   find_recursive(m);
-  for (bool changed = true; changed;) {
+  for (bool changed = true; changed; changed = changed || own_walked_params(m)) {
     changed = false;
     for (int i = 0; i < m->funcs.len; i++) {
       LFunc *f = m->funcs.data[i];

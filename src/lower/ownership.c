@@ -6,7 +6,8 @@
  *   OWNED      holds a reference of its own while it is live. A taking use that is the last use moves it, an earlier one takes a
  *              retained copy. When it dies otherwise it is released: after its last use, or on the edge where it dies.
  *   BORROWED   belongs to a container (the object it was read from, an array, a global, the caller's argument). Its uses
- *              count as uses of the container, which so outlives it.
+ *              count as uses of the container, which so outlives it. Or it only ever holds parts of the caller's arguments
+ *              (walkers.c), which outlive everything.
  *   UNCOUNTED  strings and boxes of the module, immediates, NULL.
  * What is read from a container is borrowed unless the container may change while it is live.
  *
@@ -37,6 +38,7 @@ typedef struct Own {
   uint8_t *cls;
   int *parent;         /* container of a candidate or raw register, -1 none */
   bool *candidate;     /* borrowed from its parent */
+  bool *walker;        /* borrowed from a parameter */
   int *defs, *counted_defs;
   int *below;          /* first Link (1-based) to candidates under a register */
   Vec(Link) links;
@@ -54,23 +56,8 @@ static void set_bit(uint64_t *s, int i) { s[i / 64] |= (uint64_t)1 << (i % 64); 
 static void clear_bit(uint64_t *s, int i) { s[i / 64] &= ~((uint64_t)1 << (i % 64)); }
 static bool live(const Own *o, int r) { return get_bit(o->live, o->index[r]); }
 
-/* ---- Parameters ---- */
-typedef struct ParamScan { LFunc *f; bool changed; } ParamScan;
-
-static void scan_param(void *user, int32_t *reg, Role role) {
-  ParamScan *p = user;
-  if (*reg >= p->f->nparams || role == ROLE_READ || p->f->regs[*reg].kind != R_PTR || p->f->regs[*reg].owned) return;
-  p->f->regs[*reg].owned = p->changed = true;
-}
-
-bool own_params(const LModule *m, LFunc *f) {
-  ParamScan p = {f, false};
-  for (int i = 0; i < f->ncode; i++) lir_roles(m, &f->code[i], scan_param, &p);
-  return p.changed;
-}
-
 /* ---- Classes ---- */
-static bool never_counted(LOp op) { return op == LOP_STRING || op == LOP_BOX || op == LOP_IMMEDIATE || op == LOP_NULLPTR; }
+bool lir_never_counted(LOp op) { return op == LOP_STRING || op == LOP_BOX || op == LOP_IMMEDIATE || op == LOP_NULLPTR; }
 
 typedef struct DefScan { Own *o; LInstr *in; } DefScan;
 
@@ -84,7 +71,7 @@ static void scan_def(void *user, int32_t *reg, Role role) {
     if (d->in->op == LOP_DATA) o->parent[r] = d->in->a;
     return;
   }
-  if (!never_counted(d->in->op)) {
+  if (!lir_never_counted(d->in->op)) {
     o->cls[r] = OWNED;
     o->counted_defs[r]++;
   }
@@ -111,6 +98,11 @@ static void find_classes(Own *o) {
   }
   for (int r = 0; r < o->nregs; r++) {
     if (!is_ptr(o, r)) continue;
+    if (o->walker[r]) {
+      if (o->cls[r] == OWNED) o->cls[r] = BORROWED;
+      o->candidate[r] = false;
+      o->parent[r] = -1;
+    }
     o->candidate[r] &= may_borrow(o, r);
     o->index[r] = o->nptrs;
     o->reg_of[o->nptrs++] = r;
@@ -278,13 +270,19 @@ static void note_reads(void *user, int32_t *reg, Role role) {
       vec_push(g->o->arena, g->reads, r);
 }
 
+/* Does register r, which the instruction takes, need its reference afterwards? */
+static bool is_kept(const Group *g, int r) {
+  return g->o->cls[r] == BORROWED || live(g->o, r) || contains(g->reads.data, g->reads.len, r) ||
+         contains(g->moved.data, g->moved.len, r);
+}
+
 static void take(void *user, int32_t *reg, Role role) {
   Group *g = user;
   Own *o = g->o;
   int r = *reg;
   if (role != ROLE_TAKE || !is_ptr(o, r) || o->cls[r] == NOT_COUNTED) return;
-  bool keeps = o->cls[r] == BORROWED || live(o, r) || contains(g->reads.data, g->reads.len, r) ||
-               contains(g->moved.data, g->moved.len, r);
+  if (g->in->op == LOP_MOVE && o->walker[g->in->dst]) return;
+  bool keeps = is_kept(g, r);
   if (keeps && g->in->op == LOP_UNIQUE) {
     g->in->op = LOP_COPY;
   } else if (keeps && g->in->op == LOP_MOVE) {
@@ -309,7 +307,7 @@ static void define(void *user, int32_t *reg, Role role) {
   if (role == ROLE_READ || role == ROLE_TAKE || !is_ptr(g->o, r) || g->o->cls[r] != OWNED) return;
   if (role == ROLE_DEF_BORROWED && live(g->o, r)) put_after(g, LOP_RETAIN, -1, r);
   else if (role == ROLE_DEF_BORROWED) put_after(g, LOP_NULLPTR, r, -1);
-  else if (!live(g->o, r) && !never_counted(g->in->op)) put_after(g, LOP_RELEASE, -1, r);
+  else if (!live(g->o, r) && !lir_never_counted(g->in->op)) put_after(g, LOP_RELEASE, -1, r);
 }
 
 /* A call always says so, since it takes its arguments even if it fails (lir_moves_argument). */
@@ -434,7 +432,7 @@ static void rewrite(Own *o) {
   o->f->ncode = o->out.len;
 }
 
-void own_insert(Fn *fn) {
+static Own *analyse(Fn *fn) {
   Arena *a = fn->m->arena;
   int n = fn->regs.len;
   Own *o = NEW(a, Own);
@@ -447,6 +445,7 @@ void own_insert(Fn *fn) {
   o->defs = NEW_ARRAY(a, int, n + 1);
   o->counted_defs = NEW_ARRAY(a, int, n + 1);
   o->below = NEW_ARRAY(a, int, n + 1);
+  o->walker = lir_walkers(fn->m->mod, fn->f);
   for (int i = 0; i < n; i++) o->parent[i] = -1;
   find_classes(o);
   find_blocks(o);
@@ -455,6 +454,25 @@ void own_insert(Fn *fn) {
   for (int r = 0; r < n; r++)
     if (o->candidate[r]) o->cls[r] = BORROWED;
   solve(o);
-  for (int r = 0; r < n; r++) fn->regs.data[r].owned = is_ptr(o, r) && o->cls[r] == OWNED;
+  return o;
+}
+
+void own_insert(Fn *fn) {
+  Own *o = analyse(fn);
+  for (int r = 0; r < o->nregs; r++) fn->regs.data[r].owned = is_ptr(o, r) && o->cls[r] == OWNED;
   rewrite(o);
+}
+
+void own_kept_arguments(Fn *fn, ArgumentFn tell, void *user) {
+  Own *o = analyse(fn);
+  for (int b = 0; b < o->nblocks; b++) {
+    memcpy(o->live, o->blocks[b].out, sizeof(uint64_t) * (size_t)o->words);
+    for (int i = o->blocks[b].end - 1; i >= o->blocks[b].start; i--) {
+      LInstr *in = &o->f->code[i];
+      Group g = {.o = o, .in = in};
+      for (int k = 0; in->op == LOP_CALL && k < in->nargs; k++)
+        if (is_ptr(o, in->args[k]) && is_kept(&g, in->args[k])) tell(user, in, k);
+      step(o, in);
+    }
+  }
 }
