@@ -8,7 +8,8 @@ usage: test_loops.py ATLED
 
 Each case: a function f of an array, its number of loops, its value at [1.0, 2.0, 3.0]. In KEPT: how many closures, unknown
 calls and columns of tapes are in the final graph of its gradient. In PARAMS: the parameters that the recursion in f keeps. In
-COMPOSED: how many constructors of trees (or their cotangents) are left in the final graph of f, where recursive functions take apart what others make."""
+COMPOSED: how many constructors of trees (or their cotangents) are left in the final graph of f, where recursive functions take apart what others make.
+In WALKS: whether the function walk counts references."""
 import re, subprocess, sys, tempfile
 
 ATLED = sys.argv[1]
@@ -91,6 +92,18 @@ COUNTED = [
     (WHILE % ("int a[2]", "i > 0 && a[i - 1] > 1.5", "i -= 1"), False, "(1, 3.5)"),
 ]
 
+MADE = "let rec made n = if n < 2 then Leaf 1.0 else let t = made (n - 1) in Node (t, made (n - 2))\n"
+TOTAL = "let rec walk s t = match t with Leaf x -> s + x | Node (l, r) -> walk (walk s l) r\n"
+WALKS = [
+    (TOTAL + "let t = build 0 3\nprint (walk 0.0 t)", False),
+    (TOTAL + "let g n = walk 2.0 (made n)\nprint (g 4)", True),
+    (TOTAL + "let g n = let t = made n in (walk 1.0 t, walk 2.0 t)\nprint (g 4)", False),
+    # what is walked over isn't always the argument's
+    ("let rec walk s t = match t with Leaf x -> s + x | Node (l, r) -> walk (walk s l) (if s > 2.0 then Node (r, l) else r)\n"
+     "let t = build 0 3\nprint (walk 0.0 t)", True),
+    ("let rec walk t = match t with Leaf x -> Leaf (x + 1.0) | Node (l, r) -> Node (walk l, walk r)\nlet t = build 0 3\nprint (walk t)", False),
+]
+
 
 def run(source, *options):
     with tempfile.NamedTemporaryFile("w", suffix=".atl", encoding="utf-8") as f:
@@ -135,6 +148,11 @@ def main():
         if got != constructors:
             bad += 1
             print(f"{source}\n{got} constructors, expected {constructors}")
+    for source, counts in WALKS:
+        code = re.search(r"^func \d+ walk .*?(?=^func|\Z)", run(TREES + MADE + source + "\n", "ir", "--stage=lowered"), re.M | re.S)
+        if not code or ("RETAIN" in code.group(0)) != counts:
+            bad += 1
+            print(f"{source}\ncounts references: {not counts}")
     sys.exit(1 if bad else 0)
 
 
