@@ -214,7 +214,7 @@ typedef void (*ArgumentFn)(void *user, const LInstr *call, int k);
 void own_kept_arguments(Fn *fn, ArgumentFn tell, void *user);
 
 /* ---- walkers.c ---- */
-/* Which registers only ever hold parts of parameters that aren't owned. */
+/* Which registers only ever hold parts of parameters that aren't owned; NULL where no such register is assigned twice. */
 bool *lir_walkers(const LModule *m, LFunc *f);
 /* Makes parameters owned that f takes or assigns, but for walking over them; true if there was a new one. */
 bool own_params(const LModule *m, LFunc *f);

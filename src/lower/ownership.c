@@ -38,7 +38,7 @@ typedef struct Own {
   uint8_t *cls;
   int *parent;         /* container of a candidate or raw register, -1 none */
   bool *candidate;     /* borrowed from its parent */
-  bool *walker;        /* borrowed from a parameter */
+  bool *walker;        /* borrowed from a parameter; NULL: none is */
   int *defs, *counted_defs;
   int *below;          /* first Link (1-based) to candidates under a register */
   Vec(Link) links;
@@ -51,6 +51,7 @@ typedef struct Own {
 } Own;
 
 static bool is_ptr(const Own *o, int r) { return o->fn->regs.data[r].kind == R_PTR; }
+static bool is_walker(const Own *o, int r) { return o->walker && r < o->nregs && o->walker[r]; }
 static bool get_bit(const uint64_t *s, int i) { return s[i / 64] >> (i % 64) & 1; }
 static void set_bit(uint64_t *s, int i) { s[i / 64] |= (uint64_t)1 << (i % 64); }
 static void clear_bit(uint64_t *s, int i) { s[i / 64] &= ~((uint64_t)1 << (i % 64)); }
@@ -98,7 +99,7 @@ static void find_classes(Own *o) {
   }
   for (int r = 0; r < o->nregs; r++) {
     if (!is_ptr(o, r)) continue;
-    if (o->walker[r]) {
+    if (is_walker(o, r)) {
       if (o->cls[r] == OWNED) o->cls[r] = BORROWED;
       o->candidate[r] = false;
       o->parent[r] = -1;
@@ -281,7 +282,7 @@ static void take(void *user, int32_t *reg, Role role) {
   Own *o = g->o;
   int r = *reg;
   if (role != ROLE_TAKE || !is_ptr(o, r) || o->cls[r] == NOT_COUNTED) return;
-  if (g->in->op == LOP_MOVE && o->walker[g->in->dst]) return;
+  if (g->in->op == LOP_MOVE && is_walker(o, g->in->dst)) return;
   bool keeps = is_kept(g, r);
   if (keeps && g->in->op == LOP_UNIQUE) {
     g->in->op = LOP_COPY;

@@ -21,7 +21,17 @@ static void scan_def(void *user, int32_t *reg, Role role) {
   d->changed = true;
 }
 
+static bool borrows(const LFunc *f, int r) { return r < f->nparams && f->regs[r].kind == R_PTR && !f->regs[r].owned; }
+
+/* Does it put a borrowed parameter into a variable? Most functions don't. */
+static bool may_walk(const LFunc *f) {
+  for (int i = 0; i < f->ncode; i++)
+    if (f->code[i].op == LOP_MOVE && borrows(f, f->code[i].a)) return true;
+  return false;
+}
+
 bool *lir_walkers(const LModule *m, LFunc *f) {
+  if (!may_walk(f)) return NULL;
   DefScan d = {.walker = NEW_ARRAY(m->arena, bool, f->nregs + 1), .changed = true};
   for (int r = 0; r < f->nregs; r++) d.walker[r] = f->regs[r].kind == R_PTR && !(r < f->nparams && f->regs[r].owned);
   while (d.changed) {
@@ -37,23 +47,16 @@ bool *lir_walkers(const LModule *m, LFunc *f) {
 /* ---- What is owned ------------------------------------------------------------------------------------------------------- */
 typedef struct ParamScan { LFunc *f; const LInstr *in; const bool *walker; bool changed; } ParamScan;
 
-static bool is_step(const LInstr *in, const bool *walker) { return in->op == LOP_MOVE && walker[in->dst]; }
+static bool is_step(const LInstr *in, const bool *walker) { return walker && in->op == LOP_MOVE && walker[in->dst]; }
 
 static void scan_param(void *user, int32_t *reg, Role role) {
   ParamScan *p = user;
   if (*reg >= p->f->nparams || role == ROLE_READ || p->f->regs[*reg].kind != R_PTR || p->f->regs[*reg].owned) return;
-  if (p->walker[*reg] && (role == ROLE_TAKE ? is_step(p->in, p->walker) : role != ROLE_INOUT)) return;
+  if (p->walker && p->walker[*reg] && (role != ROLE_TAKE || is_step(p->in, p->walker))) return;
   p->f->regs[*reg].owned = p->changed = true;
 }
 
-static bool has_pointers(const LFunc *f) {
-  for (int k = 0; k < f->nparams; k++)
-    if (f->regs[k].kind == R_PTR && !f->regs[k].owned) return true;
-  return false;
-}
-
 bool own_params(const LModule *m, LFunc *f) {
-  if (!f->ncode || !has_pointers(f)) return false;
   ParamScan p = {.f = f, .walker = lir_walkers(m, f)};
   for (int i = 0; i < f->ncode; i++) {
     p.in = &f->code[i];
@@ -68,12 +71,11 @@ typedef enum Walk { NO_WALK, WALK, WALK_NEEDED } Walk;
 typedef struct Votes { Lower *m; Walk **walks; } Votes;
 
 static Walk *find_walks(const LModule *m, LFunc *f) {
-  if (!f->ncode || !has_pointers(f)) return NULL;
   Walk *walks = NULL;
   const bool *walker = lir_walkers(m, f);
-  for (int i = 0; i < f->ncode; i++) {
+  for (int i = 0; walker && i < f->ncode; i++) {
     const LInstr *in = &f->code[i];
-    if (!is_step(in, walker) || in->a >= f->nparams) continue;
+    if (!is_step(in, walker) || !borrows(f, in->a)) continue;
     if (!walks) walks = NEW_ARRAY(m->arena, Walk, f->nparams + 1);
     walks[in->a] = f->is_entry ? WALK_NEEDED : WALK; /* its other callers keep what they hand over */
   }
