@@ -66,9 +66,9 @@ bool own_params(const LModule *m, LFunc *f) {
 }
 
 /* ---- What could be borrowed ------------------------------------------------------------------------------------------------ */
-/* Per function, then per parameter: walked over, and needed by a caller afterwards? */
+/* Per function, then per parameter: walked over, and needed by another function that calls it afterwards? */
 typedef enum Walk { NO_WALK, WALK, WALK_NEEDED } Walk;
-typedef struct Votes { Lower *m; Walk **walks; } Votes;
+typedef struct Votes { Walk **walks; int caller; } Votes;
 
 static Walk *find_walks(const LModule *m, LFunc *f) {
   Walk *walks = NULL;
@@ -85,7 +85,7 @@ static Walk *find_walks(const LModule *m, LFunc *f) {
 static void vote(void *user, const LInstr *call, int k) {
   const Votes *v = user;
   Walk *walks = v->walks[call->imm.i];
-  if (walks && walks[k] == WALK) walks[k] = WALK_NEEDED;
+  if (walks && walks[k] == WALK && call->imm.i != v->caller) walks[k] = WALK_NEEDED;
 }
 
 static bool calls_walk(const Votes *v, const LFunc *f) {
@@ -96,10 +96,12 @@ static bool calls_walk(const Votes *v, const LFunc *f) {
 
 bool own_walked_params(Lower *m) {
   bool changed = false, any = false;
-  Votes v = {m, NEW_ARRAY(m->arena, Walk *, m->funcs.len + 1)};
+  Votes v = {.walks = NEW_ARRAY(m->arena, Walk *, m->funcs.len + 1)};
   for (int i = 0; i < m->funcs.len; i++) any |= (v.walks[i] = find_walks(m->mod, m->funcs.data[i])) != NULL;
-  for (int i = 0; any && i < m->fns.len; i++)
+  for (int i = 0; any && i < m->fns.len; i++) {
+    v.caller = m->fns.data[i]->f->index;
     if (calls_walk(&v, m->fns.data[i]->f)) own_kept_arguments(m->fns.data[i], vote, &v);
+  }
   for (int i = 0; any && i < m->funcs.len; i++)
     for (int k = 0; v.walks[i] && k < m->funcs.data[i]->nparams; k++)
       if (v.walks[i][k] == WALK) m->funcs.data[i]->regs[k].owned = changed = true;
