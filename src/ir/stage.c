@@ -187,9 +187,14 @@ void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s) {
   } else {
     IrType *box = t->late->params[0];
     declare_box(w, box, record->type);
-    Node *whole = ir_inj(w, box, WHOLE, record);
-    both = inj_in_arms(w, t->of->params, early, ir_pair(w, y, whole), whole);
-    in = residuals_in(w, ir_param(w, 0, box));
+    if (fields_of(w, box, record->type).own.len == 0) { /* no call keeps anything */
+      both = ir_pair(w, y, ir_zero(w, box));
+      in = ir_zero(w, record->type);
+    } else {
+      Node *whole = ir_inj(w, box, WHOLE, record);
+      both = inj_in_arms(w, t->of->params, early, ir_pair(w, y, whole), whole);
+      in = residuals_in(w, ir_param(w, 0, box));
+    }
   }
   ir_func_finish(w, t->early, both);
   Node **args = NEW_ARRAY(w->arena, Node *, s->late->nparams);
