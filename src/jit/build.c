@@ -71,6 +71,7 @@ void build_init(Emit *e) {
     }
   map_init(&e->opaque, e->arena);
   e->expect = g->context_get_builtin_function(e->ctx, "__builtin_expect");
+  e->prefetch = g->context_get_builtin_function(e->ctx, "__builtin_prefetch");
   e->prim_type = pointer_to_function(e, "i:ppppu");
 }
 
@@ -113,6 +114,11 @@ Rv *is_object(const Emit *e, Rv *p) {
 Rv *likely(Emit *e, Rv *condition, bool outcome) {
   Rv *args[] = {cast(e, condition, e->t_i64), k_i64(e, outcome)};
   return compare(e, GC_NE, call(e, e->expect, 2, args), k_i64(e, 0));
+}
+
+Rv *fetch_ahead(Emit *e, Rv *p) {
+  Rv *anywhere = cast(e, p, e->g->type_get_pointer(e->g->type_get_const(e->t_void)));
+  return call(e, e->prefetch, 1, &anywhere);
 }
 
 Rv *call(const Emit *e, gcc_jit_function *f, int n, Rv **args) {

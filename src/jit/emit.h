@@ -39,7 +39,7 @@ typedef struct Emit {
   gcc_jit_field *two_value[3][3][2];
   FuncInfo *funcs;
   gcc_jit_function *helpers[H_COUNT];
-  gcc_jit_function *expect;
+  gcc_jit_function *expect, *prefetch;
   Map opaque;                    /* strict mode: name of a libm function (a literal) -> the function */
   Type *table_types[TF_COUNT];
   Type *prim_type;
@@ -117,6 +117,7 @@ Lv *slot_at(const Emit *e, Rv *p, Rv *index, Type *t);
 Rv *address(const Emit *e, Lv *v); /* as t_ptr */
 Rv *is_object(const Emit *e, Rv *p); /* bool: neither NULL nor an immediate; p without side effects */
 Rv *likely(Emit *e, Rv *condition, bool outcome);
+Rv *fetch_ahead(Emit *e, Rv *p); /* has the memory at p, which needn't be an address, brought near */
 Rv *call(const Emit *e, gcc_jit_function *f, int n, Rv **args);
 Rv *call_helper(Emit *e, Helper h, Rv *a, Rv *b);
 /* A libm function by its C name. */

@@ -33,6 +33,7 @@ typedef struct gcc_jit_extended_asm gcc_jit_extended_asm;
   G(const char *, context_get_first_error, (gcc_jit_context *))                                                        \
   G(gcc_jit_type *, context_get_type, (gcc_jit_context *, unsigned))                                                   \
   G(gcc_jit_type *, type_get_pointer, (gcc_jit_type *))                                                                \
+  G(gcc_jit_type *, type_get_const, (gcc_jit_type *))                                                                  \
   G(gcc_jit_type *, type_get_volatile, (gcc_jit_type *))                                                               \
   G(gcc_jit_type *, context_new_array_type, (gcc_jit_context *, gcc_jit_location *, gcc_jit_type *, int))              \
   G(gcc_jit_field *, context_new_field, (gcc_jit_context *, gcc_jit_location *, gcc_jit_type *, const char *))         \

@@ -327,6 +327,7 @@ static void emit_open(Fn *k, const LInstr *i) {
     if (i->res[r] < 0) continue;
     Type *t = type_of_kind(e, k->f->regs[i->res[r]].kind);
     assign_reg(k, i->res[r], load(e, reg(k, i->a), offsetof(BoxObj, fields) + (size_t)r * sizeof(Slot), t));
+    if (t == e->t_ptr) evaluate(k, fetch_ahead(e, reg(k, i->res[r]))); /* one of several mostly waits for the others */
   }
   free_opened(k, i);
 }
@@ -437,7 +438,10 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_STORE: assign(k, element(k, i), reg(k, i->dst)); break;
   case LOP_NEW_BOX: case LOP_NEW_CLOSURE: case LOP_NEW_ENV: emit_new(k, i); break;
   case LOP_TAG: assign_reg(k, i->dst, call_helper(e, H_TAG, reg(k, i->a), NULL)); break;
-  case LOP_FIELD: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(BoxObj, fields)))); break;
+  case LOP_FIELD:
+    assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(BoxObj, fields))));
+    if (i->c == 1) evaluate(k, fetch_ahead(e, reg(k, i->dst)));
+    break;
   case LOP_FIELD_AT: assign_reg(k, i->dst, cast(e, address(e, field_of(k, i, offsetof(BoxObj, fields))), e->t_ptr)); break;
   case LOP_OPEN: emit_open(k, i); break;
   case LOP_CAPTURE: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(ClosureObj, caps)))); break;

@@ -62,7 +62,7 @@ typedef struct LReg { uint8_t kind; bool owned; } LReg;
   L(BOX)         /* dst = boxes[imm.i] of the module: a box of constants */                               \
   L(NEW_BOX)     /* dst = variant of descs[imm.i], tag b (plain number), fields args, taken */           \
   L(TAG)         /* dst = tag of variant a; 0 for NULL */                                                \
-  L(FIELD)       /* dst = field b (plain number) of box a, borrowed */                                   \
+  L(FIELD)       /* dst = field b (plain number) of box a, borrowed; c: 1 if it is better fetched ahead */ \
   L(FIELD_AT)    /* dst (R_RAW) = address of field b (plain number) of box a */                          \
   L(OPEN)        /* res = the fields of box a, which is taken */                                         \
   L(NEW_CLOSURE) /* dst = closure of funcs[imm.i], captures args, taken */                               \

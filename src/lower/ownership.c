@@ -302,6 +302,14 @@ static void take(void *user, int32_t *reg, Role role) {
   }
 }
 
+/* What a walker goes on to is mostly looked at later: behind a call for what else there is. */
+static void mark_fetched(const Own *o) {
+  for (int i = 0; o->walker && i < o->f->ncode; i++) {
+    LInstr *in = &o->f->code[i];
+    if (in->op == LOP_FIELD && is_ptr(o, in->dst) && is_walker(o, in->dst)) in->c = 1;
+  }
+}
+
 static void define(void *user, int32_t *reg, Role role) {
   Group *g = user;
   int r = *reg;
@@ -461,6 +469,7 @@ static Own *analyse(Fn *fn) {
 void own_insert(Fn *fn) {
   Own *o = analyse(fn);
   for (int r = 0; r < o->nregs; r++) fn->regs.data[r].owned = is_ptr(o, r) && o->cls[r] == OWNED;
+  mark_fetched(o);
   rewrite(o);
 }
 
