@@ -167,12 +167,16 @@ static AtledStatus verify_stages(AtledVM *vm, const OptStages *s) {
 
 AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages) {
   AtledStatus status = ATLED_OK;
-  for (int i = 0; i < plan->steps.len && status == ATLED_OK; i++) {
-    Step *s = &plan->steps.data[i];
-    OptStages own;
-    s->final = opt_pipeline(vm->world, s->elab.graph, &own);
-    if (stages) stages[i] = own;
-    status = verify_stages(vm, &own);
+  int n = plan->steps.len;
+  if (!stages) stages = NEW_ARRAY(&vm->scratch, OptStages, n + 1);
+  for (int i = 0; i < n; i++) {
+    stages[i] = (OptStages){.built = plan->steps.data[i].elab.graph};
+    opt_before_derivatives(vm->world, &stages[i]);
+  }
+  for (int i = 0; i < n && status == ATLED_OK; i++) {
+    opt_derivatives_and_after(vm->world, &stages[i]);
+    plan->steps.data[i].final = stages[i].final;
+    status = verify_stages(vm, &stages[i]);
   }
   return status;
 }

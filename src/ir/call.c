@@ -19,8 +19,7 @@ static Graph *resite(World *w, Graph *g, Site site) {
   if (r) return r;
   Node **ps = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
   for (int i = 0; i < g->nparams; i++) ps[i] = ir_param(w, i, g->params[i]);
-  r = ir_graph(w, g->params, g->nparams, ir_instantiate(w, g, ps, site), g->name);
-  if (!r->identity) r->identity = g->identity;
+  r = ir_identified(w, ir_graph(w, g->params, g->nparams, ir_instantiate(w, g, ps, site), g->name), g->identity);
   map_put(&tables(w)->resited, key, r);
   return r;
 }

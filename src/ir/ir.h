@@ -287,7 +287,11 @@ Graph *rewrite_graph(Rewriter *r, Graph *g);
 Graph *rewrite_nodes(Rewriter *r, Graph *g); /* node by node: what a pass's `graph` may end with */
 Node *rewrite_node(Rewriter *r, Node *n, Node **ops, Graph **graphs); /* the same operation, what it calls rewritten */
 Func *rewrite_func(Rewriter *r, Func *f);
-bool rewrite_busy(const Rewriter *r, const Graph *g);   /* is it being rewritten now? */
+/* Is g, which has an identity, being rewritten, so that what becomes of it can't be called yet? What is made until it is done is
+ * made without it then, and made again for other uses. rewrite_miss_all: without something that is not to be made at this depth. */
+bool rewrite_miss(Rewriter *r, const Graph *g);
+void rewrite_miss_all(Rewriter *r);
+int rewrite_depth(const Rewriter *r);                   /* how many graphs with an identity are being rewritten */
 
 /* ---- Regions: building nested graphs without knowing the captures beforehand ---------------------------
  * Region *r = region_open(w, outer); own parameters: region_param(r, type) in order, all before the first import.

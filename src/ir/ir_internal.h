@@ -17,12 +17,13 @@ typedef struct Tables {
   Table nodes, graphs, types;
   Map sites;          /* (at, function, parent) chains by hash */
   Map resited;        /* graph id and site to the graph whose places are inlined at the site */
+  Map identified;     /* graph id and identity to the copy of the graph with that identity */
   Map unrolled;       /* (CALL node, place of the outermost call) -> what it unrolled to, or itself */
   Map graph_funcs;    /* Graph -> Func that names it */
   Map memos;          /* anything -> list of what passes remember about it */
-  Map closures;       /* function type -> graphs that closures of it may have */
-  int version;        /* of what an unknown function may be: grows */
-  bool unfinished;    /* a dispatcher of this version lacks candidates that were being rewritten */
+  Map *closures;      /* of the program that is compiled: function type -> graphs that closures of it may have */
+  Map shared;         /* the same, of all entries that functions may get to from others */
+  int version;        /* of what an unknown function may be and which of that can be called: grows */
   Rewriter *rewriter; /* the run under way */
   IrType *plain[T_TUPLE];
   Vec(Node *) stack, order; /* of the walk under way */
@@ -39,6 +40,8 @@ typedef struct GraphBody {
   int *operands;      /* positions, flattened in node order; the last node is the result */
 } GraphBody;
 GraphBody *graph_body(World *w, Graph *g);
+/* g with this identity, or, if that is 0, as it is. */
+Graph *ir_identified(World *w, Graph *g, uint64_t identity);
 
 /* The node with these contents, as it stands: no normalisation. `proto` may live on the stack. */
 Node *ir_intern(World *w, Node *proto);

@@ -26,10 +26,12 @@ World *world_new(Arena *a, Arena *temp, SymTable *syms) {
   w->tables = t;
   map_init(&t->sites, a);
   map_init(&t->resited, a);
+  map_init(&t->identified, a);
   map_init(&t->unrolled, a);
   map_init(&t->graph_funcs, a);
   map_init(&t->memos, a);
-  map_init(&t->closures, a);
+  map_init(&t->shared, a);
+  t->closures = &t->shared;
   t->unroll_left = 4000;
   vec_push(a, w->sites, ((SiteInfo){0}));
   return w;
@@ -207,6 +209,24 @@ Graph *ir_graph(World *w, IrType **params, int n, Node *result, Sym name) {
     for (int k = 0; k < b->nodes[i]->ngraphs; k++) g->size += b->nodes[i]->graphs[k]->size;
   table_insert(w, &tables(w)->graphs, g->hash, g, graph_hash_of);
   return g;
+}
+
+/* A graph may become equal to one that is told apart from it: then it is a copy of that. */
+Graph *ir_identified(World *w, Graph *g, uint64_t identity) {
+  if (!identity || g->identity == identity) return g;
+  if (!g->identity) {
+    g->identity = identity;
+    return g;
+  }
+  const void *key = (const void *)(uintptr_t)((uint64_t)g->id << 32 | identity); /* exact */
+  Graph *copy = map_get(&tables(w)->identified, key);
+  if (copy) return copy;
+  copy = NEW(w->arena, Graph);
+  *copy = *g;
+  copy->id = ++w->next_id;
+  copy->identity = identity;
+  map_put(&tables(w)->identified, key, copy);
+  return copy;
 }
 
 Func *ir_func(World *w, Sym name, IrType **params, int n, IrType *result) {

@@ -4,13 +4,59 @@
  * constructors, so simplification is part of every pass; functions are copied, never changed. */
 #include "ir/ir_internal.h"
 
+/* A graph with an identity that is being rewritten. While it is, other graphs may be made that would call what becomes of it
+ * and can't yet: what was made meanwhile isn't kept for later uses. */
+typedef struct Busy {
+  struct Busy *outer;
+  uint64_t identity;
+  int made;            /* of the rewriter's `made` before it */
+  bool missed;
+} Busy;
+
+typedef struct Made { Map *in; void *key; } Made;
+
 struct Rewriter {
   World *w;
-  Map graphs, funcs, busy;
+  Map graphs, funcs;
+  Vec(Made) made;      /* the keys of both maps, in order */
+  Busy *busy;          /* the innermost */
   RewritePass pass;
 };
 
-bool rewrite_busy(const Rewriter *r, const Graph *g) { return map_get(&r->busy, g) != NULL; }
+int rewrite_depth(const Rewriter *r) {
+  int n = 0;
+  for (const Busy *b = r->busy; b; b = b->outer) n++;
+  return n;
+}
+
+static void miss(Rewriter *r, Busy *b) {
+  if (!b->missed) tables(r->w)->version++;
+  b->missed = true;
+}
+
+bool rewrite_miss(Rewriter *r, const Graph *g) {
+  for (Busy *b = r->busy; b; b = b->outer) {
+    if (b->identity != g->identity) continue;
+    miss(r, b);
+    return true;
+  }
+  return false;
+}
+
+void rewrite_miss_all(Rewriter *r) {
+  for (Busy *b = r->busy; b; b = b->outer) miss(r, b);
+}
+
+static void keep(Rewriter *r, Map *in, void *key, void *made) {
+  map_put(in, key, made);
+  vec_push(r->w->temp, r->made, ((Made){in, key}));
+}
+
+static void forget(Rewriter *r, const Busy *b) {
+  for (int i = b->made; i < r->made.len; i++) map_put(r->made.data[i].in, r->made.data[i].key, NULL);
+  r->made.len = b->made;
+  tables(r->w)->version++;
+}
 
 static Func *declare(Rewriter *r, Func *f, bool *is_new) {
   Func *n = map_get(&r->funcs, f);
@@ -21,8 +67,8 @@ static Func *declare(Rewriter *r, Func *f, bool *is_new) {
   n->opaque = f->opaque;
   n->foreign = f->foreign;
   n->span = f->span;
-  map_put(&r->funcs, f, n);
-  map_put(&r->funcs, n, n);
+  keep(r, &r->funcs, f, n);
+  keep(r, &r->funcs, n, n);
   return n;
 }
 
@@ -77,20 +123,23 @@ Graph *rewrite_nodes(Rewriter *r, Graph *g) {
   return ir_graph(w, g->params, g->nparams, map_get(&val, g->result), g->name);
 }
 
+static Graph *make(Rewriter *r, Graph *g) { return r->pass.graph ? r->pass.graph(r->pass.user, r, g) : rewrite_nodes(r, g); }
+
+static Graph *make_identified(Rewriter *r, Graph *g) {
+  Busy here = {r->busy, g->identity, r->made.len, false};
+  r->busy = &here;
+  Graph *out = ir_identified(r->w, make(r, g), here.identity);
+  r->busy = here.outer;
+  if (here.missed) forget(r, &here);
+  return out;
+}
+
 Graph *rewrite_graph(Rewriter *r, Graph *g) {
-  Tables *t = tables(r->w);
   Graph *done = map_get(&r->graphs, g);
   if (done) return done;
-  map_put(&r->busy, g, g);
-  Graph *out = r->pass.graph ? r->pass.graph(r->pass.user, r, g) : rewrite_nodes(r, g);
-  if (g->identity && !out->identity) out->identity = g->identity;
-  map_put(&r->graphs, g, out);
-  map_put(&r->graphs, out, out);
-  map_put(&r->busy, g, NULL);
-  if (g->identity && t->unfinished) { /* what was made without this candidate isn't all of it */
-    t->unfinished = false;
-    t->version++;
-  }
+  Graph *out = g->identity ? make_identified(r, g) : make(r, g);
+  keep(r, &r->graphs, g, out);
+  keep(r, &r->graphs, out, out);
   return out;
 }
 
@@ -100,7 +149,6 @@ Graph *ir_rewrite(World *w, Graph *g, RewritePass pass) {
   r->pass = pass;
   map_init(&r->graphs, w->temp);
   map_init(&r->funcs, w->temp);
-  map_init(&r->busy, w->temp);
   Rewriter *outer = tables(w)->rewriter;
   tables(w)->rewriter = r;
   g = rewrite_graph(r, g);

@@ -81,16 +81,19 @@ Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Nod
 typedef struct Target { Graph *g; Node **args; } Target;
 Target ir_target(World *w, Node *f, Node *x, Node *token, Site site);
 /* A function value that isn't known where it is applied is one of the closures of its type that the
- * program makes: those that any graph hands to ir_register_closures. To be called for every entry, before
- * anything asks for a dispatcher. */
+ * program makes. Functions get from one entry to another only in parameters, globals and results whose types
+ * hold functions: entries that have such share the closures of all of them, which any of them hands to
+ * ir_register_closures before one of them asks for a dispatcher; any other has but its own. */
+bool ir_exchanges_functions(World *w, Graph *entry);
 void ir_register_closures(World *w, Graph *g);
+void ir_closures_of(World *w, Graph *entry); /* from now on functions are those of this entry */
 void ir_register_closure(World *w, Node *closure); /* one that a pass makes */
 /* May a closure be applied elsewhere that this user has as this operand? Else it is known where it is. */
 bool ir_escapes(const Node *user, int operand);
 /* A function of (f, x[, token]) that does what applying f, of this type, does, by known calls only: it
  * asks which closure f is and calls its graph. Fails with the message `unknown` for any other. While
  * graphs are rewritten, the graphs that it calls are too; those under way can't be called yet, and the
- * message is `unfinished`. */
+ * message is `unfinished`: they would take derivatives of themselves. */
 Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfinished);
 
 /* ---- Memos (memo.c) --------------------------------------------------------------------------- */

@@ -34,24 +34,33 @@ static void holds_ad(void *user, Graph *g) {
   if (g->flags & NODE_AD) *(bool *)user = true;
 }
 
-Graph *opt_pipeline(World *w, Graph *g, OptStages *stages) {
-  OptStages s = {.built = g};
+void opt_before_derivatives(World *w, OptStages *s) {
   w->inline_rules = false;
-  g = s.optimised = opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, simplify(w, g)))));
-  ir_register_closures(w, g);
+  s->optimised = opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, simplify(w, s->built)))));
+  if (ir_exchanges_functions(w, s->optimised)) ir_register_closures(w, s->optimised);
+}
+
+void opt_derivatives_and_after(World *w, OptStages *s) {
+  Graph *g = s->optimised;
   bool ad = false;
+  ir_closures_of(w, g);
   ir_walk_graphs(w, g, holds_ad, &ad);
   if (ad) g = ad_expand(w, g);
-  s.differentiated = g;
+  s->differentiated = g;
   w->inline_rules = true;
   g = opt_compose(w, opt_params(w, opt_prune(w, simplify(w, g))));
   for (bool more = true, made = false; more; more |= made) { /* one level of nested loops at a time */
     g = opt_bags(w, g, &made);
     g = opt_dense(w, g, &more);
   }
-  g = opt_fuse(w, opt_checks(w, opt_updates(w, opt_prune(w, simplify(w, g)))));
+  s->final = opt_fuse(w, opt_checks(w, opt_updates(w, opt_prune(w, simplify(w, g)))));
   w->inline_rules = false;
-  s.final = g;
+}
+
+Graph *opt_pipeline(World *w, Graph *g, OptStages *stages) {
+  OptStages s = {.built = g};
+  opt_before_derivatives(w, &s);
+  opt_derivatives_and_after(w, &s);
   if (stages) *stages = s;
-  return g;
+  return s.final;
 }

@@ -27,7 +27,11 @@
 #include "ir/ir.h"
 
 typedef struct OptStages { Graph *built, *optimised, *differentiated, *final; } OptStages;
-/* The final form of an entry; no VJP, JVP, CHECKPOINT or STOP is left. `stages` may be NULL. */
+/* From built to optimised, and from there to final. All entries of a source are optimised before derivatives are taken in any: a
+ * function value that one of them differentiates may be made by another. */
+void opt_before_derivatives(World *w, OptStages *stages);
+void opt_derivatives_and_after(World *w, OptStages *stages);
+/* Both, for an entry alone: its final form; no VJP, JVP, CHECKPOINT or STOP is left. `stages` may be NULL. */
 Graph *opt_pipeline(World *w, Graph *g, OptStages *stages);
 Graph *opt_recursion(World *w, Graph *g); /* functions that call themselves once become loops */
 Graph *opt_closures(World *w, Graph *g); /* branches between closures, and loops that carry one of a few, yield their parts */
