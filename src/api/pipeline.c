@@ -170,7 +170,8 @@ AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages) {
   int n = plan->steps.len;
   if (!stages) stages = NEW_ARRAY(&vm->scratch, OptStages, n + 1);
   for (int i = 0; i < n; i++) {
-    stages[i] = (OptStages){.built = plan->steps.data[i].elab.graph};
+    const ElabItem *e = &plan->steps.data[i].elab;
+    stages[i] = (OptStages){.built = e->graph, .globals = e->globals, .nglobals = e->nglobals};
     opt_before_derivatives(vm->world, &stages[i]);
   }
   for (int i = 0; i < n && status == ATLED_OK; i++) {

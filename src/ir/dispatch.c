@@ -23,30 +23,52 @@ Target ir_target(World *w, Node *f, Node *x, Node *token, Site site) {
 }
 
 /* ---- Unknown functions ------------------------------------------------------------------------ */
-typedef struct Candidates {
-  Vec(Graph *) all;
-  int derive;          /* how many of them take derivatives */
-} Candidates;
+typedef Vec(Graph *) Graphs;
+
+/* What function values of one entry may be: the closures that it makes, and those of the entries that it gets some from. */
+struct Pool {
+  Map own;             /* function type -> Graphs */
+  Vec(Pool *) from;
+  uint32_t seen;       /* number of the walk */
+};
 
 static void find_derivative(void *user, Graph *g) {
   if (g->flags & NODE_AD) *(bool *)user = true;
 }
 
+static bool takes_derivatives(World *w, Graph *g) {
+  bool found = false;
+  ir_walk_rules(w, g, find_derivative, &found);
+  return found;
+}
+
+static bool is_among(const Graphs *gs, const Graph *g) {
+  for (int i = 0; i < gs->len; i++)
+    if (gs->data[i] == g || (g->identity && gs->data[i]->identity == g->identity)) return true;
+  return false;
+}
+
 void ir_register_closure(World *w, Node *closure) {
   Graph *g = closure->graphs[0];
-  Candidates *c = map_get(tables(w)->closures, closure->type);
-  if (!c) {
-    c = NEW(w->arena, Candidates);
-    map_put(tables(w)->closures, closure->type, c);
+  Map *own = &tables(w)->pool->own;
+  Graphs *all = map_get(own, closure->type);
+  if (!all) {
+    all = NEW(w->arena, Graphs);
+    map_put(own, closure->type, all);
   }
-  for (int i = 0; i < c->all.len; i++)
-    if (c->all.data[i] == g || (g->identity && c->all.data[i]->identity == g->identity)) return;
+  if (is_among(all, g)) return;
   if (!g->identity) g->identity = ++w->identities;
-  bool derives = false;
-  ir_walk_rules(w, g, find_derivative, &derives);
-  c->derive += derives;
-  vec_push(w->arena, c->all, g);
+  vec_push(w->arena, *all, g);
   tables(w)->version++;
+}
+
+static void collect(World *w, Pool *p, IrType *fun, uint32_t walk, Graphs *out) {
+  if (p->seen == walk) return;
+  p->seen = walk;
+  const Graphs *own = map_get(&p->own, fun);
+  for (int i = 0; own && i < own->len; i++)
+    if (!is_among(out, own->data[i])) vec_push(w->temp, *out, own->data[i]);
+  for (int i = 0; i < p->from.len; i++) collect(w, p->from.data[i], fun, walk, out);
 }
 
 bool ir_escapes(const Node *user, int operand) { return operand > 0 || !(op_flags[user->op] & OPF_A); }
@@ -61,48 +83,63 @@ static void register_graph(void *user, Graph *g) {
   if (g->result->op == OP_CLOSURE) ir_register_closure(w, g->result);
 }
 
-void ir_register_closures(World *w, Graph *g) { ir_walk_rules(w, g, register_graph, w); }
-
-static bool holds_function(IrType *t, Map *seen) {
-  if (t->kind == T_FUN) return true;
+static bool holds_function(IrType *t, bool taking, Map *seen) {
+  if (t->kind == T_FUN && !taking) return true;
   if (t->kind == T_VARIANT && map_get(seen, t)) return false;
   if (t->kind == T_VARIANT) map_put(seen, t, t);
   for (int i = 0; i < t->nctors; i++)
-    if (holds_function(t->ctors[i].payload, seen)) return true;
+    if (holds_function(t->ctors[i].payload, taking, seen)) return true;
   for (int i = 0; i < t->n; i++)
-    if (holds_function(t->args[i], seen)) return true;
+    if (holds_function(t->args[i], taking && !(t->kind == T_FUN && i == 0), seen)) return true;
   return false;
 }
 
-typedef struct Exchange { World *w; bool found; } Exchange;
-
-static void find_functions(void *user, Graph *g) {
-  Exchange *e = user;
-  Node **nodes;
-  int n = ir_order(e->w->temp, g, &nodes);
-  Map seen;
-  map_init(&seen, e->w->temp);
-  for (int i = 0; i < n; i++) e->found |= nodes[i]->op == OP_GLOBAL && holds_function(nodes[i]->type, &seen);
-}
-
-bool ir_exchanges_functions(World *w, Graph *entry) {
-  Exchange e = {.w = w};
+/* Is there a function in a value of this type; one that takes functions? */
+static bool has_function(World *w, IrType *t, bool taking) {
   Map seen;
   map_init(&seen, w->temp);
-  e.found = holds_function(entry->result->type, &seen);
-  for (int i = 0; i < entry->nparams; i++) e.found |= holds_function(entry->params[i], &seen);
-  ir_walk_rules(w, entry, find_functions, &e);
-  return e.found;
+  return holds_function(t, taking, &seen);
 }
 
-void ir_closures_of(World *w, Graph *entry) {
+static void link_pools(World *w, Pool *to, Pool *from) {
+  if (to == from) return;
+  for (int i = 0; i < to->from.len; i++)
+    if (to->from.data[i] == from) return;
+  vec_push(w->arena, to->from, from);
+}
+
+/* What is read from globals: functions come from where those were made; to one that takes functions, others go there. */
+static void link_globals(void *user, Graph *g) {
+  World *w = user;
   Tables *t = tables(w);
-  t->version++;
-  t->closures = &t->shared;
-  if (ir_exchanges_functions(w, entry)) return;
-  t->closures = NEW(w->arena, Map);
-  map_init(t->closures, w->arena);
-  ir_register_closures(w, entry);
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  for (int i = 0; i < n; i++) {
+    int64_t k = nodes[i]->op == OP_GLOBAL ? nodes[i]->attr.global : t->makers.len;
+    Pool *maker = k < t->makers.len ? t->makers.data[k] : NULL;
+    if (!maker) continue;
+    if (has_function(w, nodes[i]->type, false)) link_pools(w, t->pool, maker);
+    if (has_function(w, nodes[i]->type, true)) link_pools(w, maker, t->pool);
+  }
+}
+
+Pool *ir_pool(World *w, Graph *entry, const int *globals, int n) {
+  Tables *t = tables(w);
+  Pool *p = NEW(w->arena, Pool);
+  map_init(&p->own, w->arena);
+  ir_use_pool(w, p);
+  ir_walk_rules(w, entry, register_graph, w);
+  ir_walk_rules(w, entry, link_globals, w);
+  for (int i = 0; i < n; i++) {
+    while (t->makers.len <= globals[i]) vec_push(w->arena, t->makers, NULL);
+    t->makers.data[globals[i]] = p;
+  }
+  return p;
+}
+
+void ir_use_pool(World *w, Pool *p) {
+  tables(w)->pool = p;
+  tables(w)->version++;
 }
 
 static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
@@ -113,37 +150,36 @@ static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
 }
 
 /* A candidate that takes derivatives of unknown functions does so of other candidates, these of others, and so on, each at most
- * once on such a path. So deep paths are followed: as deep as there are few enough of them. */
-enum { MOST_PATHS = 1500 };
-static int deepest(const Candidates *c) {
-  int depth = 1;
-  for (int64_t paths = c->derive; depth < c->derive && paths * c->derive <= MOST_PATHS; paths *= c->derive) depth++;
+ * once on such a path. So there is an end, and paths are followed as deep as there are few enough of them. */
+enum { MOST_PATHS = 100 };
+static int deepest(World *w, const Graphs *candidates) {
+  int depth = 0, n = 0;
+  for (int i = 0; i < candidates->len; i++) n += takes_derivatives(w, candidates->data[i]);
+  for (int paths = n; depth < n && paths * n <= MOST_PATHS; paths *= n) depth++;
   return depth;
 }
 
-/* The candidates that can be called now; those that are being rewritten can't, nor, too deep, those that take derivatives. */
-static int available(World *w, const Candidates *c, Graph **out) {
+/* Takes out those that can't be called now: that are being rewritten, or, too deep, that take derivatives. */
+static void leave_available(World *w, Graphs *candidates) {
   Rewriter *r = tables(w)->rewriter;
+  bool deep = rewrite_depth(r) > deepest(w, candidates);
   int n = 0;
-  bool deep = c && r && rewrite_depth(r) > deepest(c);
-  for (int i = 0; c && i < c->all.len; i++) {
-    Graph *g = c->all.data[i];
-    if (r && rewrite_miss(r, g)) continue;
-    bool derives = false;
-    if (deep) ir_walk_rules(w, g, find_derivative, &derives);
-    if (derives) rewrite_miss_all(r);
-    else out[n++] = g;
+  for (int i = 0; i < candidates->len; i++) {
+    Graph *g = candidates->data[i];
+    if (rewrite_miss(r, g)) continue;
+    if (deep && takes_derivatives(w, g)) rewrite_miss_all(r);
+    else candidates->data[n++] = g;
   }
-  return n;
+  candidates->len = n;
 }
 
 /* types: of the function, its argument and the token, if any; n of them. */
-static Node *dispatch(World *w, Graph **candidates, int count, IrType **types, int n, Node *unknown) {
+static Node *dispatch(World *w, const Graphs *candidates, IrType **types, int n, Node *unknown) {
   Rewriter *r = tables(w)->rewriter;
   Node *caps[3], *y = unknown;
   for (int i = 0; i < n; i++) caps[i] = ir_param(w, i, types[i]);
-  for (int i = 0; i < count; i++) {
-    Graph *g = r ? rewrite_graph(r, candidates[i]) : candidates[i];
+  for (int i = 0; i < candidates->len; i++) {
+    Graph *g = r ? rewrite_graph(r, candidates->data[i]) : candidates->data[i];
     Node *is = ir_op2(w, OP_IEQ, ir_op1(w, OP_CLOSURE_ID, caps[0]), ir_graph_id(w, g));
     Node *call = call_candidate(w, g, caps, n - 1);
     Graph *arms[2] = {ir_graph(w, types, n, y, NULL), ir_graph(w, types, n, call, NULL)};
@@ -158,9 +194,10 @@ static void find_unknown(void *user, Graph *g) {
 }
 
 Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfinished) {
-  const Candidates *c = map_get(tables(w)->closures, fun);
-  Graph **candidates = NEW_ARRAY(w->temp, Graph *, (c ? c->all.len : 0) + 1);
-  int count = available(w, c, candidates);
+  Graphs candidates = {0};
+  collect(w, tables(w)->pool, fun, ++tables(w)->pool_walk, &candidates);
+  int all = candidates.len;
+  if (tables(w)->rewriter) leave_available(w, &candidates);
   void **known = ir_memo_closures(w, fun, "dispatcher", unknown, strlen(unknown));
   if (*known) return *known;
   int n = 2 + fun->effect;
@@ -168,9 +205,9 @@ Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfi
   IrType *result = fun->effect ? ir_pair_type(w, fun->args[1], ts[2]) : fun->args[1];
   Func *f = *known = ir_func(w, sym_of(w->syms, "apply"), ts, n, result);
   f->recursive = true;
-  const char *why = c && count < c->all.len ? unfinished : unknown;
+  const char *why = candidates.len < all ? unfinished : unknown;
   Node *fail = ir_fail(w, FAIL_RULE, result, ir_string(w, sym_of(w->syms, why)), 0);
-  ir_func_finish(w, f, dispatch(w, candidates, count, ts, n, fail));
+  ir_func_finish(w, f, dispatch(w, &candidates, ts, n, fail));
   f->recursive = false;
   ir_walk_rules(w, f->graph, find_unknown, &f->recursive);
   *ir_memo_closures(w, fun, "dispatcher", unknown, strlen(unknown)) = f; /* others may have been missed meanwhile, but not here */

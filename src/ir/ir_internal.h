@@ -3,6 +3,7 @@
 #ifndef ATLED_IR_INTERNAL_H
 #define ATLED_IR_INTERNAL_H
 #include "ir/ir.h"
+#include "ir/surgery.h"
 
 /* The array that array x was made of by updates, which has its dimensions: through branches and loops. */
 Node *ir_shape_source(Node *x);
@@ -21,8 +22,9 @@ typedef struct Tables {
   Map unrolled;       /* (CALL node, place of the outermost call) -> what it unrolled to, or itself */
   Map graph_funcs;    /* Graph -> Func that names it */
   Map memos;          /* anything -> list of what passes remember about it */
-  Map *closures;      /* of the program that is compiled: function type -> graphs that closures of it may have */
-  Map shared;         /* the same, of all entries that functions may get to from others */
+  Pool *pool;         /* what function values of the entry that is compiled may be */
+  Vec(Pool *) makers; /* by number of a global: of the entry that made it, or NULL */
+  uint32_t pool_walk; /* number of the latest walk through pools */
   int version;        /* of what an unknown function may be and which of that can be called: grows */
   Rewriter *rewriter; /* the run under way */
   IrType *plain[T_TUPLE];

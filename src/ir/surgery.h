@@ -81,12 +81,12 @@ Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Nod
 typedef struct Target { Graph *g; Node **args; } Target;
 Target ir_target(World *w, Node *f, Node *x, Node *token, Site site);
 /* A function value that isn't known where it is applied is one of the closures of its type that the
- * program makes. Functions get from one entry to another only in parameters, globals and results whose types
- * hold functions: entries that have such share the closures of all of them, which any of them hands to
- * ir_register_closures before one of them asks for a dispatcher; any other has but its own. */
-bool ir_exchanges_functions(World *w, Graph *entry);
-void ir_register_closures(World *w, Graph *g);
-void ir_closures_of(World *w, Graph *entry); /* from now on functions are those of this entry */
+ * program makes. Each entry has a pool of these: its own, those of entries whose globals it reads that hold
+ * functions, and, if such a function takes functions, the other way round. So the pools of all entries are
+ * made before a dispatcher is asked for. */
+typedef struct Pool Pool;
+Pool *ir_pool(World *w, Graph *entry, const int *globals, int n); /* globals: those that the entry makes */
+void ir_use_pool(World *w, Pool *p); /* from now on function values are those of this pool */
 void ir_register_closure(World *w, Node *closure); /* one that a pass makes */
 /* May a closure be applied elsewhere that this user has as this operand? Else it is known where it is. */
 bool ir_escapes(const Node *user, int operand);

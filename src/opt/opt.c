@@ -37,13 +37,13 @@ static void holds_ad(void *user, Graph *g) {
 void opt_before_derivatives(World *w, OptStages *s) {
   w->inline_rules = false;
   s->optimised = opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, simplify(w, s->built)))));
-  if (ir_exchanges_functions(w, s->optimised)) ir_register_closures(w, s->optimised);
+  s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
 }
 
 void opt_derivatives_and_after(World *w, OptStages *s) {
   Graph *g = s->optimised;
   bool ad = false;
-  ir_closures_of(w, g);
+  ir_use_pool(w, s->pool);
   ir_walk_graphs(w, g, holds_ad, &ad);
   if (ad) g = ad_expand(w, g);
   s->differentiated = g;

@@ -24,9 +24,14 @@
  */
 #ifndef ATLED_OPT_H
 #define ATLED_OPT_H
-#include "ir/ir.h"
+#include "ir/surgery.h"
 
-typedef struct OptStages { Graph *built, *optimised, *differentiated, *final; } OptStages;
+typedef struct OptStages {
+  Graph *built, *optimised, *differentiated, *final;
+  const int *globals;  /* that the entry makes: indices in World.globals */
+  int nglobals;
+  Pool *pool;          /* what its function values may be */
+} OptStages;
 /* From built to optimised, and from there to final. All entries of a source are optimised before derivatives are taken in any: a
  * function value that one of them differentiates may be made by another. */
 void opt_before_derivatives(World *w, OptStages *stages);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations on whole graphs: stages of graphs and branches, loops made operand by operand, calls of
  * unknown functions, types of accumulators, what passes remember. */
+#include "ir/ir_internal.h"
 #include "ir/surgery.h"
 #include "check.h"
 #include "world.h"
@@ -203,14 +204,25 @@ static void unknown_functions(void) {
   Func *none = ir_dispatcher(w, fun, "unknown", "unfinished");
   CHECK(none->graph->result->op == OP_FAIL);
   IrType *one[1] = {F};
-  ir_register_closures(w, ir_graph(w, one, 1, ir_checkpoint(w, f, k, NULL, 0), NULL));
-  CHECK(ir_dispatcher(w, fun, "unknown", "unfinished") == none); /* applied where it is made, it doesn't escape */
-  ir_register_closures(w, ir_graph(w, one, 1, f, NULL));
+  ir_pool(w, ir_graph(w, one, 1, ir_checkpoint(w, f, k, NULL, 0), NULL), NULL, 0);
+  CHECK(ir_dispatcher(w, fun, "unknown", "unfinished")->graph == none->graph); /* applied where it is made, it doesn't escape */
+  ir_pool(w, ir_graph(w, one, 1, f, NULL), NULL, 0);
   Func *d = ir_dispatcher(w, fun, "unknown", "unfinished");
   CHECK(d != none && d == ir_dispatcher(w, fun, "unknown", "unfinished"));
   CHECK(!ir_verify(w, d->graph));
   const Node *r = d->graph->result;
   CHECK(r->op == OP_SWITCH && r->ops[0]->op == OP_IEQ);
+  /* who reads a function from a global has it too; nobody else has */
+  int global = w->globals.len;
+  vec_push(&arena, w->globals, ((GlobalInfo){"f", fun}));
+  ir_pool(w, ir_graph(w, one, 1, f, NULL), &global, 1);
+  ir_pool(w, ir_graph(w, NULL, 0, ir_global(w, global), NULL), NULL, 0);
+  CHECK(ir_dispatcher(w, fun, "unknown", "unfinished")->graph == d->graph);
+  ir_pool(w, ir_graph(w, one, 1, k, NULL), NULL, 0);
+  CHECK(ir_dispatcher(w, fun, "unknown", "unfinished")->graph == none->graph);
+  /* equal graphs may have several identities */
+  Graph *a = ir_identified(w, g, g->identity + 1);
+  CHECK(a != g && a->result == g->result && a == ir_identified(w, g, g->identity + 1) && g == ir_identified(w, g, g->identity));
 }
 
 static void accumulator_types(void) {
@@ -240,7 +252,7 @@ static void memory(void) {
   CHECK(!*ir_memo(w, F, "b", "12", 2) && !*ir_memo(w, I, "a", "12", 2));
   IrType *fun = ir_fun_type(w, I, I, false);
   Node *f = ir_closure(w, ir_graph(w, &I, 1, ir_op2(w, OP_IADD, p(0, I), ir_int(w, 1)), NULL), fun, NULL, 0);
-  ir_register_closures(w, ir_graph(w, NULL, 0, f, NULL));
+  ir_pool(w, ir_graph(w, NULL, 0, f, NULL), NULL, 0);
   CHECK(ir_memo(w, F, "a", "12", 2) == a && !*ir_memo_closures(w, F, "a", "12", 2));
 }
 
