@@ -17,7 +17,7 @@ typedef struct CallMemo {
 } CallMemo;
 
 Func *ad_call_target(World *w, const Node *n) {
-  const char *unknown = "this function value can't be differentiated: it was made outside the program";
+  const char *unknown = "this function value can't be differentiated: it was made after the derivative was compiled";
   const char *itself = "this function value can't be differentiated: it may be one that takes derivatives of itself";
   return n->op == OP_CALL ? n->attr.func : ir_dispatcher(w, n->ops[0]->type, unknown, itself);
 }

@@ -174,10 +174,12 @@ AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages) {
     stages[i] = (OptStages){.built = e->graph, .globals = e->globals, .nglobals = e->nglobals};
     opt_before_derivatives(vm->world, &stages[i]);
   }
-  for (int i = 0; i < n && status == ATLED_OK; i++) {
-    opt_derivatives_and_after(vm->world, &stages[i]);
-    plan->steps.data[i].final = stages[i].final;
-    status = verify_stages(vm, &stages[i]);
+  for (int i = 0; i < 2 * n && status == ATLED_OK; i++) {
+    OptStages *s = &stages[i % n];
+    if (i >= n && !ir_pool_grew(vm->world, s->pool)) continue; /* by functions that derivatives in later steps made */
+    opt_derivatives_and_after(vm->world, s);
+    plan->steps.data[i % n].final = s->final;
+    status = verify_stages(vm, s);
   }
   return status;
 }

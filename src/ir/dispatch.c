@@ -25,10 +25,14 @@ Target ir_target(World *w, Node *f, Node *x, Node *token, Site site) {
 /* ---- Unknown functions ------------------------------------------------------------------------ */
 typedef Vec(Graph *) Graphs;
 
+/* How many candidates there were when a dispatcher of this type was made first. */
+typedef struct Asked { IrType *fun; int n; } Asked;
+
 /* What function values of one entry may be: the closures that it makes, and those of the entries that it gets some from. */
 struct Pool {
   Map own;             /* function type -> Graphs */
   Vec(Pool *) from;
+  Vec(Asked) asked;    /* since it is in use */
   uint32_t seen;       /* number of the walk */
 };
 
@@ -62,13 +66,31 @@ void ir_register_closure(World *w, Node *closure) {
   tables(w)->version++;
 }
 
-static void collect(World *w, Pool *p, IrType *fun, uint32_t walk, Graphs *out) {
+static void collect_from(World *w, Pool *p, IrType *fun, uint32_t walk, Graphs *out) {
   if (p->seen == walk) return;
   p->seen = walk;
   const Graphs *own = map_get(&p->own, fun);
   for (int i = 0; own && i < own->len; i++)
     if (!is_among(out, own->data[i])) vec_push(w->temp, *out, own->data[i]);
-  for (int i = 0; i < p->from.len; i++) collect(w, p->from.data[i], fun, walk, out);
+  for (int i = 0; i < p->from.len; i++) collect_from(w, p->from.data[i], fun, walk, out);
+}
+
+static Graphs collect(World *w, Pool *p, IrType *fun) {
+  Graphs all = {0};
+  collect_from(w, p, fun, ++tables(w)->pool_walk, &all);
+  return all;
+}
+
+bool ir_pool_grew(World *w, Pool *p) {
+  for (int i = 0; i < p->asked.len; i++)
+    if (collect(w, p, p->asked.data[i].fun).len > p->asked.data[i].n) return true;
+  return false;
+}
+
+static void note_asked(World *w, Pool *p, IrType *fun, int n) {
+  for (int i = 0; i < p->asked.len; i++)
+    if (p->asked.data[i].fun == fun) return;
+  vec_push(w->arena, p->asked, ((Asked){fun, n}));
 }
 
 bool ir_escapes(const Node *user, int operand) { return operand > 0 || !(op_flags[user->op] & OPF_A); }
@@ -140,6 +162,7 @@ Pool *ir_pool(World *w, Graph *entry, const int *globals, int n) {
 void ir_use_pool(World *w, Pool *p) {
   tables(w)->pool = p;
   tables(w)->version++;
+  p->asked.len = 0;
 }
 
 static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
@@ -194,9 +217,9 @@ static void find_unknown(void *user, Graph *g) {
 }
 
 Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfinished) {
-  Graphs candidates = {0};
-  collect(w, tables(w)->pool, fun, ++tables(w)->pool_walk, &candidates);
+  Graphs candidates = collect(w, tables(w)->pool, fun);
   int all = candidates.len;
+  note_asked(w, tables(w)->pool, fun, all);
   if (tables(w)->rewriter) leave_available(w, &candidates);
   void **known = ir_memo_closures(w, fun, "dispatcher", unknown, strlen(unknown));
   if (*known) return *known;

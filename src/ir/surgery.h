@@ -87,6 +87,8 @@ Target ir_target(World *w, Node *f, Node *x, Node *token, Site site);
 typedef struct Pool Pool;
 Pool *ir_pool(World *w, Graph *entry, const int *globals, int n); /* globals: those that the entry makes */
 void ir_use_pool(World *w, Pool *p); /* from now on function values are those of this pool */
+/* Are there closures in it that a dispatcher lacks which was made since it is in use: of pullbacks that passes made later? */
+bool ir_pool_grew(World *w, Pool *p);
 void ir_register_closure(World *w, Node *closure); /* one that a pass makes */
 /* May a closure be applied elsewhere that this user has as this operand? Else it is known where it is. */
 bool ir_escapes(const Node *user, int operand);

@@ -43,9 +43,11 @@ void opt_before_derivatives(World *w, OptStages *s) {
 void opt_derivatives_and_after(World *w, OptStages *s) {
   Graph *g = s->optimised;
   bool ad = false;
-  ir_use_pool(w, s->pool);
   ir_walk_graphs(w, g, holds_ad, &ad);
-  if (ad) g = ad_expand(w, g);
+  for (int i = 0; ad && i < 2 && (i == 0 || ir_pool_grew(w, s->pool)); i++) { /* again with the pullbacks that it makes */
+    ir_use_pool(w, s->pool);
+    g = ad_expand(w, s->optimised);
+  }
   s->differentiated = g;
   w->inline_rules = true;
   g = opt_compose(w, opt_params(w, opt_prune(w, simplify(w, g))));
