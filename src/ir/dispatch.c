@@ -41,9 +41,13 @@ static void find_derivative(void *user, Graph *g) {
 }
 
 static bool takes_derivatives(World *w, Graph *g) {
-  bool found = false;
-  ir_walk_rules(w, g, find_derivative, &found);
-  return found;
+  void **known = ir_memo(w, g, "takes derivatives", NULL, 0);
+  if (!*known) {
+    bool found = false;
+    ir_walk_rules(w, g, find_derivative, &found);
+    *known = found ? g : w;
+  }
+  return *known == g;
 }
 
 static bool is_among(const Graphs *gs, const Graph *g) {
@@ -107,8 +111,11 @@ static void register_graph(void *user, Graph *g) {
 
 static bool holds_function(IrType *t, bool taking, Map *seen) {
   if (t->kind == T_FUN && !taking) return true;
-  if (t->kind == T_VARIANT && map_get(seen, t)) return false;
-  if (t->kind == T_VARIANT) map_put(seen, t, t);
+  if (t->kind == T_VARIANT) {
+    uintptr_t before = (uintptr_t)map_get(seen, t), now = before | (taking ? 1 : 2);
+    if (before == now) return false;
+    map_put(seen, t, (void *)now);
+  }
   for (int i = 0; i < t->nctors; i++)
     if (holds_function(t->ctors[i].payload, taking, seen)) return true;
   for (int i = 0; i < t->n; i++)
@@ -185,7 +192,8 @@ static int deepest(World *w, const Graphs *candidates) {
 /* Takes out those that can't be called now: that are being rewritten, or, too deep, that take derivatives. */
 static void leave_available(World *w, Graphs *candidates) {
   Rewriter *r = tables(w)->rewriter;
-  bool deep = rewrite_depth(r) > deepest(w, candidates);
+  int depth = rewrite_depth(r);
+  bool deep = depth > 0 && depth > deepest(w, candidates);
   int n = 0;
   for (int i = 0; i < candidates->len; i++) {
     Graph *g = candidates->data[i];
@@ -233,6 +241,7 @@ Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfi
   ir_func_finish(w, f, dispatch(w, &candidates, ts, n, fail));
   f->recursive = false;
   ir_walk_rules(w, f->graph, find_unknown, &f->recursive);
-  *ir_memo_closures(w, fun, "dispatcher", unknown, strlen(unknown)) = f; /* others may have been missed meanwhile, but not here */
+  /* what was missed meanwhile was missed in candidates, not here */
+  *ir_memo_closures(w, fun, "dispatcher", unknown, strlen(unknown)) = f;
   return f;
 }
