@@ -45,7 +45,7 @@ static bool takes_derivatives(World *w, Graph *g) {
   if (!*known) {
     bool found = false;
     ir_walk_rules(w, g, find_derivative, &found);
-    *known = found ? g : w;
+    *known = found ? (void *)g : w;
   }
   return *known == g;
 }
