@@ -33,6 +33,12 @@ class Piped(unittest.TestCase):
         self.assertRegex(lines[0], r"^square : .* = <fun>$")
         self.assertEqual(lines[1:], ["y : float = 9.0", "- : float = 10.0", "7"])
 
+    def test_open_types(self):
+        out, err, _ = piped("fun x -> x\n[]\n(None, 1)\nList.map\nfun x -> x * 2\n")
+        self.assertEqual((err, out.splitlines()), ("", [
+            "- : 'a -> 'a = <fun>", "- : 'a[] = []", "- : 'a option * int = (None, 1)",
+            "- : ('a -> 'b) -> 'a list -> 'b list = <fun>", "- : int -> int = <fun>"]))
+
     def test_continuation(self):
         out, err, _ = piped("let f x =\n  x + 1\n\nf 2\n")
         self.assertIn("- : int = 3", out)

@@ -208,6 +208,7 @@ static AtledStatus result_body(AtledVM *vm, void *arg) {
   if (status != ATLED_OK) return status;
   Str type = {.arena = &vm->scratch}, value = {.arena = &vm->scratch};
   if (r->binding) binding_type_print(r->binding, &type);
+  else if (r->shown) str_puts(&type, r->shown);
   else type_print(r->type, &type);
   if (!r->desc) str_puts(&value, "<fun>");
   else if (rt_show(&vm->rt, r->desc, r->slots, false, &value) != 0) return report_runtime_error(vm, (Span){0});

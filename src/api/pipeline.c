@@ -204,7 +204,7 @@ static const Desc *value_desc(AtledVM *vm, const Step *s) {
 }
 
 static void keep_value(AtledVM *vm, const Step *s, Slot *res) {
-  Result r = {.type = s->item->expr->type, .desc = value_desc(vm, s), .slots = res, .owned = res};
+  Result r = {.type = s->item->expr->type, .shown = s->item->shown, .desc = value_desc(vm, s), .slots = res, .owned = res};
   vec_push(&vm->scratch, vm->results, r);
 }
 

@@ -156,6 +156,16 @@ static void add_item(Frames *frames, const RtError *e, Span item) {
   frames->all[frames->n++] = (Frame){.at = item};
 }
 
+/* A stack overflow has so many calls that the trace may not reach the item: it comes last. */
+static void print_item(AtledVM *vm, const Frames *frames, const RtError *e, Span item, Str *out) {
+  if (e->kind != ERR_STACK || !item.source || !frames->n) return;
+  for (int i = 0; i < frames->n && i <= FRAMES_SHOWN; i++)
+    if (within(item, frames->all[i].at)) return;
+  int line, column;
+  span_position(&vm->sources, item, &line, &column);
+  str_printf(out, "  called from %s:%d:%d\n", sources_get(&vm->sources, item.source)->name, line, column);
+}
+
 static const char *runtime_hint(ErrorKind kind) {
   switch (kind) {
   case ERR_STACK: return "does the recursion end? a call whose result is the function's own needs no stack";
@@ -206,6 +216,7 @@ AtledStatus report_runtime_error(AtledVM *vm, Span item) {
             .at = frames->n ? quoted_place(vm, e, frames->all[0].at) : (Span){0}};
   Str trace = {.arena = &vm->scratch};
   print_frames(vm, frames, e->depth > e->ntrace ? e->depth - e->ntrace : 0, &trace);
+  print_item(vm, frames, e, item, &trace);
   add_diag(vm, &d, trace.data);
   rt_clear_error(&vm->rt);
   return status;

@@ -46,6 +46,7 @@ typedef struct Result {
   Sym name;        /* NULL: an expression's value */
   const Binding *binding;
   Type *type;
+  const char *shown; /* an expression's type as it is shown, if not so */
   const Desc *desc; /* NULL: nothing to show (a polymorphic function) */
   const Slot *slots;
   Slot *owned;     /* an expression's value is released with the result */

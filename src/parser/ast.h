@@ -178,6 +178,7 @@ typedef struct Item {
   Name name;        /* I_IMPORT alias; I_OPEN module; I_FOREIGN, I_PULLBACK, I_TANGENT function */
   Binding *binding; /* [T] I_FOREIGN: the new one; I_PULLBACK, I_TANGENT: the function; I_EXPR, I_TEST: NULL */
   TypeExpr *annot;  /* I_FOREIGN */
+  const char *shown; /* [T] I_EXPR: its type, if that has variables which nothing decides; else NULL */
 } Item;
 
 typedef struct Program {

@@ -354,6 +354,21 @@ void tc_leave_level(Checker *c, Marks m, Binding **bs, int n, Generality g) {
   patch_rec_uses(c, m, bs, n);
 }
 
+const char *tc_leave_expression(Checker *c, Marks m, Type *t) {
+  VarSet open = new_set(c);
+  tc_solve(c);
+  c->steps = MAX_TYPE_STEPS;
+  collect(c, t, c->s.level - 1, &open, 0);
+  tc_leave_level(c, m, NULL, 0, GEN_NONE);
+  int n = 0;
+  for (int i = 0; i < open.list.len; i++)
+    if (open.list.data[i]->link == c->t_unit) open.list.data[n++] = open.list.data[i];
+  for (int i = 0; i < n; i++) open.list.data[i]->link = NULL;
+  const char *text = n ? type_text(c, t) : NULL;
+  for (int i = 0; i < n; i++) open.list.data[i]->link = c->t_unit;
+  return text;
+}
+
 /* ---- Uses ------------------------------------------------------------------------------ */
 
 /* t with the quantified variables replaced by what their `pending` says for the moment. */

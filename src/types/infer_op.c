@@ -28,8 +28,11 @@ static Type *same_operands(Checker *c, BinOp op, Type *l, Type *r, unsigned clas
     return l;
   }
   bool call = le && le->kind == E_APPLY && type_repr(l)->kind == TY_UNIT;
+  bool text = op == BIN_ADD && type_repr(l)->kind == TY_STRING;
   Place p = {.at = re ? re->span : at, .also = le ? le->span : (Span){0}, .also_label = "the other operand",
-             .hint = call ? "a call takes only what stands directly behind it: print (a + b)" : NULL};
+             .hint = call   ? "a call takes only what stands directly behind it: print (a + b)"
+                     : text ? "strings are joined with `++`, and `show x` makes a string of anything"
+                            : NULL};
   if (tc_expect_type(c, l, r, p)) tc_expect_class(c, l, classes, le ? le->span : at);
   return l;
 }

@@ -176,7 +176,7 @@ static void check_expression(Checker *c, Item *item) {
   Type *t = tc_infer(c, item->expr);
   if (item->kind == I_TEST)
     tc_expect_type(c, c->t_bool, t, (Place){.at = item->expr->span, .label = "a test is a bool"});
-  tc_leave_level(c, marks, NULL, 0, GEN_NONE);
+  item->shown = tc_leave_expression(c, marks, t);
 }
 
 static void check_import(Checker *c, Module *m, Item *item) {

@@ -200,6 +200,9 @@ typedef enum Generality { GEN_NONE, GEN_VALUE, GEN_FUNCTION } Generality;
 Marks tc_enter_level(Checker *c);
 /* Leaves the level entered at m. With GEN_NONE the bindings stay monomorphic. */
 void tc_leave_level(Checker *c, Marks m, Binding **bindings, int n, Generality g);
+/* The same for an expression of type t. What nothing decides becomes unit; the text of t with variables for that, or
+ * NULL if there is none. */
+const char *tc_leave_expression(Checker *c, Marks m, Type *t);
 Type *tc_instantiate(Checker *c, Binding *b, Span at, Type ***inst);
 bool tc_is_value(Checker *c, const Expr *e);
 
