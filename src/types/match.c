@@ -367,7 +367,7 @@ static void report_missing(Matcher *m, const MatchCheck *k, const Rows *rows) {
   show(m, found[0], k->scrutinee, false, &value);
   Diag *d = diag_warning(m->c->diags, k->at, tc_diag_code(D_INEXHAUSTIVE),
                          k->cases ? "this match misses a case: %s" : "this pattern misses a case: %s", value.data);
-  if (k->cases) d->hint = "a value that no case matches is an error when the program runs";
+  if (k->cases) d->hint = tc_format(m->c, "add a case `| %s -> …`, or `| _ -> …` for all that are missing", value.data);
 }
 
 enum { BUDGET = 200000 };

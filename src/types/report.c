@@ -38,6 +38,24 @@ static const char *class_message(Checker *c, unsigned cls, Type *t) {
   }
 }
 
+/* `f(1, 2)` where it gives a function: arguments that were meant one by one. */
+static const char *missing_argument_hint(Checker *c, Span at) {
+  const char *text = sources_get(c->diags->sources, at.source)->text + at.start, *end = text + (at.end - at.start);
+  if (at.source && end - text > 2 && *text == '(' && end[-1] == ')') text++, end--;
+  const char *name = text;
+  while (text < end && (isalnum((unsigned char)*text) || strchr("_'.", *text))) text++;
+  int length = (int)(text - name), depth = 0;
+  while (text < end && *text == ' ') text++;
+  bool call = at.source && length > 0 && length < 30 && text < end && *text == '(' && end[-1] == ')', several = false;
+  for (; call && text < end; text++) {
+    depth += (*text == '(' || *text == '[' || *text == '{') - (*text == ')' || *text == ']' || *text == '}');
+    several |= *text == ',' && depth == 1;
+    call = depth > 0 || text + 1 == end;
+  }
+  if (call && several) return tc_format(c, "`%.*s` takes its arguments one after the other: %.*s a b", length, name, length, name);
+  return "is an argument missing? a call as an argument stands in parentheses: print (f x)";
+}
+
 bool tc_no_errors(const Checker *c) { return c->diags->errors == c->s.errors; }
 
 void tc_report_class(Checker *c, Place p) {
@@ -57,7 +75,7 @@ void tc_report_class(Checker *c, Place p) {
   if (cls == CLASS_NUM && t->kind == TY_STRING) d->hint = "strings are joined with `++`";
   if (cls == CLASS_NUM && t->kind == TY_BOOL) d->hint = "the logical operators are `&&`, `||` and `not`";
   if (cls == CLASS_NUM && t->kind == TY_UNIT) d->hint = "a call takes only what stands directly behind it: print (a * b)";
-  if (cls == CLASS_SHOW) d->hint = "is an argument missing? a call as an argument stands in parentheses: print (f x)";
+  if (cls == CLASS_SHOW) d->hint = missing_argument_hint(c, p.at);
   if (cls == CLASS_EQ && t->kind == TY_FUN) d->hint = "compare what they give: f x = g x";
 }
 

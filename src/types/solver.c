@@ -202,6 +202,12 @@ static bool step_concat(Checker *c, Constraint *k) {
   return true;
 }
 
+static const char *fields_hint(Checker *c, const Type *record) {
+  Str text = {.arena = c->arena};
+  for (int i = 0; i < record->n && i < 8; i++) str_printf(&text, "%s`%s`", i ? ", " : "", record->names[i]);
+  return tc_format(c, "its fields are %s%s", text.data, record->n > 8 ? ", …" : "");
+}
+
 static void fail_field(Checker *c, Constraint *k, Type *t) {
   if (t->kind != TY_RECORD) {
     Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_NOT_A_RECORD), "%s has no fields: `%s` needs a record", type_text(c, t),
@@ -213,7 +219,7 @@ static void fail_field(Checker *c, Constraint *k, Type *t) {
   Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_UNKNOWN_FIELD), "there is no field `%s` in %s", k->field,
                        type_text(c, t));
   Sym near = nearest_name(k->field, t->names, t->n);
-  if (near) d->hint = tc_format(c, "did you mean `%s`?", near);
+  d->hint = near ? tc_format(c, "did you mean `%s`?", near) : fields_hint(c, t);
 }
 
 static bool step_field(Checker *c, Constraint *k) {
