@@ -149,8 +149,9 @@ static void make_immortal(Rt *rt, Obj *o) {
   rt->live--;
 }
 
+/* Later boxes hold earlier ones, and go first. */
 static void free_immortals(Rt *rt, Obj **objects, int n) {
-  for (int k = 0; objects && k < n; k++)
+  for (int k = n - 1; objects && k >= 0; k--)
     if (objects[k]) {
       objects[k]->rc = 1;
       rt->live++;
@@ -172,7 +173,12 @@ static Status fill_module(Mod *m, Slot *(*global)(void *user, int index), void *
     const LBox *b = &m->code->boxes[k];
     BoxObj *box = rt_new_box(rt, m->descs[b->desc], b->tag);
     if (!box) return 1;
-    memcpy(box->fields, b->fields, sizeof(Slot) * (size_t)b->nfields);
+    for (int i = 0; i < b->nfields; i++) {
+      int64_t value = b->fields[i].i;
+      if (b->kinds[i] == LFIELD_STRING) box->fields[i].p = m->strings[value];
+      else if (b->kinds[i] == LFIELD_BOX) box->fields[i].p = m->boxes[value];
+      else box->fields[i].i = value;
+    }
     make_immortal(rt, m->boxes[k] = &box->h);
   }
   for (int k = 0; k < m->nglobals; k++) m->globals[k] = global(user, m->code->globals[k]);
@@ -206,8 +212,8 @@ void mod_free(Mod *m) {
   for (int k = 0; m->decoded && k < m->nfuncs; k++) eval_decoded_free(rt, m->decoded[k]);
   for (int k = 0; m->foreigns && k < m->code->nforeigns; k++) foreign_free(rt, m->foreigns[k]);
   give_back(rt, m->funcs, (size_t)m->nfuncs, sizeof *m->funcs);
-  free_immortals(rt, m->strings, m->nstrings);
   free_immortals(rt, m->boxes, m->nboxes);
+  free_immortals(rt, m->strings, m->nstrings);
   give_back(rt, m->globals, (size_t)m->nglobals, sizeof *m->globals);
   give_back(rt, m->decoded, (size_t)m->nfuncs, sizeof *m->decoded);
   give_back(rt, m->foreigns, (size_t)m->code->nforeigns, sizeof *m->foreigns);

@@ -125,8 +125,10 @@ struct LFunc {
   Sym library, symbol;    /* foreign function of ints/floats instead of code, else NULL */
 };
 typedef struct LForeign { Sym library, symbol; int nargs; uint8_t *kinds; uint8_t result; } LForeign;
-/* A box whose fields are constants: numbers, immediates, NULL. */
-typedef struct LBox { int desc; int tag; Slot *fields; int nfields; } LBox;
+/* A box whose fields are constants: numbers, immediates, NULL, strings of the module and boxes that stand before it.
+ * kinds says what a field is; that of a string or box holds its index. */
+typedef enum LFieldKind { LFIELD_PLAIN, LFIELD_STRING, LFIELD_BOX } LFieldKind;
+typedef struct LBox { int desc; int tag; Slot *fields; uint8_t *kinds; int nfields; } LBox;
 struct LModule {
   Arena *arena;
   LFunc **funcs; int nfuncs;

@@ -41,23 +41,34 @@ int lower_string_index(Lower *m, Sym s) {
   return m->strings.len - 1;
 }
 
-/* Appends the slots of x. False: it is no constant, or one that has to be made. */
-static bool constant_slots(Lower *m, const Node *x, Slot *out, int *n) {
+static void add_field(LBox *b, LFieldKind kind, int64_t value) {
+  b->kinds[b->nfields] = kind;
+  b->fields[b->nfields++].i = value;
+}
+
+/* Appends the slots of x. False: it is no constant, or one that has to be made. Boxes in it have their index already:
+ * so deep data takes no stack here. */
+static bool constant_slots(Lower *m, const Node *x, LBox *b) {
   switch (x->op) {
-  case OP_INT: case OP_BOOL: out[(*n)++].i = x->attr.i; return true;
-  case OP_FLOAT: out[(*n)++].f = x->attr.f; return true;
+  case OP_INT: case OP_BOOL: add_field(b, LFIELD_PLAIN, x->attr.i); return true;
+  case OP_FLOAT: add_field(b, LFIELD_PLAIN, ((Slot){.f = x->attr.f}).i); return true;
+  case OP_STRING: add_field(b, LFIELD_STRING, lower_string_index(m, x->attr.text)); return true;
   case OP_UNIT: return true;
   case OP_ZERO:
     if (x->type->kind == T_STRING || x->type->kind == T_ARRAY || x->type->kind == T_TUPLE) return false;
-    for (int k = lower_slots(m->w, x->type); k > 0; k--) out[(*n)++].i = 0;
+    for (int k = lower_slots(m->w, x->type); k > 0; k--) add_field(b, LFIELD_PLAIN, 0);
     return true;
-  case OP_INJ:
-    if (x->ngraphs || lower_slots(m->w, x->ops[0]->type) > 0) return false;
-    out[(*n)++].i = x->type->nullable && x->attr.i == 0 ? 0 : (int64_t)((uint64_t)x->attr.i << 1 | 1);
+  case OP_INJ: {
+    if (x->ngraphs) return false;
+    int box = find_index(&m->box_index, x);
+    if (box >= 0) add_field(b, LFIELD_BOX, box);
+    else if (lower_slots(m->w, x->ops[0]->type) > 0) return false;
+    else add_field(b, LFIELD_PLAIN, x->type->nullable && x->attr.i == 0 ? 0 : (int64_t)((uint64_t)x->attr.i << 1 | 1));
     return true;
+  }
   case OP_TUPLE:
     for (int k = 0; k < x->nops; k++)
-      if (!constant_slots(m, x->ops[k], out, n)) return false;
+      if (!constant_slots(m, x->ops[k], b)) return false;
     return true;
   default: return false;
   }
@@ -66,9 +77,9 @@ static bool constant_slots(Lower *m, const Node *x, Slot *out, int *n) {
 int lower_box_index(Lower *m, const Node *x) {
   int i = find_index(&m->box_index, x);
   if (i >= 0) return i;
-  Slot *fields = NEW_ARRAY(m->arena, Slot, lower_slots(m->w, x->ops[0]->type) + 1);
-  LBox b = {.tag = (int)x->attr.i, .fields = fields};
-  if (!constant_slots(m, x->ops[0], fields, &b.nfields)) return -1;
+  int n = lower_slots(m->w, x->ops[0]->type) + 1;
+  LBox b = {.tag = (int)x->attr.i, .fields = NEW_ARRAY(m->arena, Slot, n), .kinds = NEW_ARRAY(m->arena, uint8_t, n)};
+  if (!constant_slots(m, x->ops[0], &b)) return -1;
   b.desc = lower_desc_index(m, x->type);
   vec_push(m->arena, m->boxes, b);
   put_index(&m->box_index, x, m->boxes.len - 1);
@@ -316,6 +327,7 @@ static uint64_t hash_module(Lower *m) {
   for (int i = 0; i < mod->nboxes; i++) {
     const LBox *b = &mod->boxes[i];
     h = hash_bytes(b->fields, sizeof(Slot) * (size_t)b->nfields, hash_mix(hash_mix(h, (uint64_t)b->desc), (uint64_t)b->tag));
+    h = hash_bytes(b->kinds, (size_t)b->nfields, h);
   }
   for (int i = 0; i < mod->nforeigns; i++) {
     const LForeign *f = &mod->foreigns[i];
