@@ -214,7 +214,7 @@ Node *ir_same_elements(const Node *a) {
   int64_t k = a->attr.i, slots = l->ncarried + l->naccs, own = 1 + slots + l->nsliced;
   if (k < slots || k >= slots + l->nstacked) return NULL;
   Node *x = loop->graphs[0]->result->ops[k];
-  if (op_flags[x->op] & OPF_K) return x;
+  if (ir_is_constant(x)) return x;
   return x->op == OP_PARAM && x->attr.i >= own ? loop->ops[x->attr.i - 1 + !l->has_cond] : NULL;
 }
 

@@ -133,6 +133,7 @@ struct Node {
   IrType *type_arg;     /* RT: the type it works at, where it is generic (show, compare, …) */
   Node **ops;
 };
+static inline bool ir_is_constant(const Node *n) { return (op_flags[n->op] & OPF_K) != 0; } /* reads nothing */
 enum {
   NODE_FAILS = 1,   /* evaluating it may fail or not terminate */
   NODE_COSTLY = 2,  /* holds a loop, call or allocation */

@@ -9,7 +9,6 @@
 
 static bool both_int(const Node *a, const Node *b) { return a->op == OP_INT && b->op == OP_INT; }
 static bool both_float(const Node *a, const Node *b) { return a->op == OP_FLOAT && b->op == OP_FLOAT; }
-static bool is_const(const Node *n) { return (op_flags[n->op] & OPF_K) != 0; }
 
 IrType *ir_result_type(World *w, Op op) {
   switch (op) {
@@ -194,7 +193,7 @@ static Node *bool_identity(World *w, Op op, Node *a, Node *b) {
 
 /* Constants stand second in commutative operations, else the older node first. */
 static void sort_operands(Node **a, Node **b) {
-  bool swap = is_const(*a) != is_const(*b) ? is_const(*a) : (*a)->id > (*b)->id;
+  bool swap = ir_is_constant(*a) != ir_is_constant(*b) ? ir_is_constant(*a) : (*a)->id > (*b)->id;
   if (!swap) return;
   Node *t = *a;
   *a = *b;

@@ -86,7 +86,7 @@ static void print_attr(const Node *n, Str *out) {
 }
 
 static bool is_leaf(const Node *n) {
-  return n->op == OP_PARAM || ((op_flags[n->op] & OPF_K) && n->op != OP_GRAPH_ID);
+  return n->op == OP_PARAM || (ir_is_constant(n) && n->op != OP_GRAPH_ID);
 }
 
 static void print_operand(const Node *n, const Map *pos, Str *out) {
@@ -168,7 +168,7 @@ static void dot_graph(World *w, Graph *g, int *number, Str *out) {
     Str label = {.arena = w->arena};
     str_puts(&label, op_names[n->op]);
     print_attr(n, &label);
-    str_printf(out, "n%d_%d [shape=%s,label=\"", me, i, n->op == OP_PARAM ? "ellipse" : (op_flags[n->op] & OPF_K) ? "plaintext" : "box");
+    str_printf(out, "n%d_%d [shape=%s,label=\"", me, i, n->op == OP_PARAM ? "ellipse" : ir_is_constant(n) ? "plaintext" : "box");
     for (const char *c = label.data; c && *c; c++) {
       if (*c == '"' || *c == '\\') str_addc(out, '\\');
       str_addc(out, *c);

@@ -37,7 +37,7 @@ static Node **capture_all(World *w, CapturePlan *p, int own, Node *x, int depth)
 
 /* What stands for outer node x inside. */
 static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth) {
-  if ((op_flags[x->op] & OPF_K) || x->op == OP_GLOBAL) return x;
+  if (ir_is_constant(x) || x->op == OP_GLOBAL) return x;
   if (depth < 8) {
     if (x->op == OP_TUPLE || x->op == OP_TO_BAG || ir_is_known_function(x)) return ir_rebuild(w, x, capture_all(w, p, own, x, depth), x->graphs);
   }
@@ -100,7 +100,7 @@ static Node *trivial_switch(World *w, Node *s, Graph **arms, int narms, Node **c
   if (s->type->kind != T_BOOL || narms != 2) return NULL;
   Node *no = arms[0]->result, *yes = arms[1]->result;
   bool scalar = no->type->kind == T_INT || no->type->kind == T_FLOAT || no->type->kind == T_BOOL;
-  bool plain = (no->op == OP_PARAM || (op_flags[no->op] & OPF_K)) && (yes->op == OP_PARAM || (op_flags[yes->op] & OPF_K));
+  bool plain = (no->op == OP_PARAM || ir_is_constant(no)) && (yes->op == OP_PARAM || ir_is_constant(yes));
   if (!scalar || !plain) return NULL;
   Node *a = yes->op == OP_PARAM ? caps[yes->attr.i] : yes, *b = no->op == OP_PARAM ? caps[no->attr.i] : no;
   return ir_op3(w, OP_SELECT, s, a, b);
@@ -109,7 +109,7 @@ static Node *trivial_switch(World *w, Node *s, Graph **arms, int narms, Node **c
 /* Components that all arms return alike, without computing them: -1 or the index of one. */
 static bool shared_component(Graph **arms, int narms, int k) {
   Node *x = arms[0]->result->ops[k];
-  if (x->op != OP_PARAM && !(op_flags[x->op] & OPF_K)) return false;
+  if (x->op != OP_PARAM && !ir_is_constant(x)) return false;
   for (int i = 1; i < narms; i++)
     if (arms[i]->result->ops[k] != x) return false;
   return true;
@@ -554,7 +554,7 @@ static Node *capture_node(Region *r, Node *x) {
 }
 
 Node *region_import(Region *r, Region *from, Node *x) {
-  if (r == from || (op_flags[x->op] & OPF_K) || x->op == OP_GLOBAL) return x;
+  if (r == from || ir_is_constant(x) || x->op == OP_GLOBAL) return x;
   Import *known = map_get(&r->imports, x);
   for (Import *i = known; i; i = i->next)
     if (i->from == from) return i->here;

@@ -57,7 +57,7 @@ static void compute_costs(Cut *c) {
     int cost = 0;
     if (!is_early(c, n)) cost = NEVER;
     else if (n->op == OP_PARAM) cost = known_of(c, n) == KNOWN_VALUE || c->stored[n->attr.i] ? 0 : NEVER;
-    else if (!(op_flags[n->op] & OPF_K) && n->op != OP_GLOBAL) {
+    else if (!ir_is_constant(n) && n->op != OP_GLOBAL) {
       cost = is_cheap_op(n) ? 1 : NEVER;
       for (int k = 0; k < reads(c, n) && cost < NEVER; k++) cost += c->cost[at(c, n->ops[k])];
     }

@@ -33,7 +33,6 @@ typedef struct Parts {
   int nfields;
 } Parts;
 
-static bool is_constant(const Node *x) { return op_flags[x->op] & OPF_K; }
 
 static const Candidate *candidate_of(const Parts *p, const Graph *g) {
   for (int i = 0; i < p->n; i++)
@@ -117,7 +116,7 @@ static bool part_switch(const Parts *p, const Node *x, Node **parts) {
     for (int f = 0; f < n; f++) {
       Node *y = of[t * n + f];
       if (!y) continue;
-      mixed[f] |= (fill[f] && fill[f] != y) || (y->op != OP_PARAM && !is_constant(y));
+      mixed[f] |= (fill[f] && fill[f] != y) || (y->op != OP_PARAM && !ir_is_constant(y));
       fill[f] = y;
     }
   }
@@ -164,7 +163,7 @@ static Node *outside(const Carried *c, const Scope *s, Node *x, bool in_body) {
     x = s->caps[x->attr.i];
     s = s->outer;
   }
-  if (is_constant(x)) return x;
+  if (ir_is_constant(x)) return x;
   if (s->outer) return NULL;
   if (!in_body) return x;
   int k = x->op == OP_PARAM ? (int)x->attr.i - 1 : -1;
@@ -308,7 +307,7 @@ static Node *yields(World *w, const Graph *arm, int j) {
   return arm->result->type->kind == T_TUPLE ? ir_get(w, arm->result, j) : arm->result;
 }
 
-static bool is_there(const Node *x) { return x->op == OP_PARAM || is_constant(x); }
+static bool is_there(const Node *x) { return x->op == OP_PARAM || ir_is_constant(x); }
 
 /* Do all arms yield, as component j, a function that was there before or a closure that they make? */
 static bool is_choice(World *w, Graph **arms, int narms, int j) {

@@ -169,7 +169,7 @@ static Node *consume(World *w, const Composition *c, Node *component, Rest o) {
   Node **args = NEW_ARRAY(w->arena, Node *, f->nparams);
   memcpy(args, o.args, sizeof *args * (size_t)f->nparams);
   args[c->argument] = component;
-  if (component->op != OP_INJ && !(op_flags[component->op] & OPF_K)) return ir_call(w, c->consumer, args, 0);
+  if (component->op != OP_INJ && !ir_is_constant(component)) return ir_call(w, c->consumer, args, 0);
   Map known;
   map_init(&known, w->temp);
   for (int k = 0; k < f->nparams; k++)

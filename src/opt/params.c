@@ -18,8 +18,6 @@ typedef struct Params {
 } Params;
 
 /* ---- What is read ------------------------------------------------------------------------------------------------------- */
-static bool is_constant(const Node *x) { return (op_flags[x->op] & OPF_K) && x->ngraphs == 0; }
-
 static void add_call(Params *p, const Node *call) {
   Func *f = call->attr.func;
   Node **constants = map_get(&p->constants, f);
@@ -31,7 +29,7 @@ static void add_call(Params *p, const Node *call) {
     vec_push(p->w->temp, p->funcs, f);
   }
   for (int k = 0; k < f->nparams; k++) {
-    if (first) constants[k] = is_constant(call->ops[k]) ? call->ops[k] : NULL;
+    if (first) constants[k] = ir_is_constant(call->ops[k]) && call->ops[k]->ngraphs == 0 ? call->ops[k] : NULL;
     else if (constants[k] != call->ops[k]) constants[k] = NULL;
   }
 }
