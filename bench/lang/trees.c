@@ -22,17 +22,18 @@ static void drop(Tree *t) {
 }
 
 static int64_t trees(int64_t depth) {
-  Tree *long_lived = make(depth);
+  Tree *long_lived = make(depth), *latest = NULL;
   int64_t total = 0;
   for (int64_t d = 4; d <= depth; d += 4) {
     int64_t rounds = (int64_t)1 << (depth - d + 4);
     for (int64_t k = 1; k <= rounds; k++) {
-      Tree *t = make(d);
-      total += count(t);
-      drop(t);
+      drop(latest);
+      latest = make(d);
+      total += count(latest);
     }
   }
-  total += count(long_lived);
+  total += count(latest) + count(long_lived);
+  drop(latest);
   drop(long_lived);
   return total;
 }
