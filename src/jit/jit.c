@@ -42,7 +42,7 @@ struct Jit {
 };
 
 /* Sizes in LIR instructions of the longest function, and of a module, from which cheaper passes are chosen. */
-enum { LONG_FUNCTION = 1500, HUGE_FUNCTION = 8000, HUGE_MODULE = 60000, PATH_SIZE = 4096 };
+enum { LONG_FUNCTION = 1500, HUGE_FUNCTION = 8000, HUGE_MODULE = 20000, PATH_SIZE = 4096 };
 
 static double now_ms(void) {
   struct timespec t;
