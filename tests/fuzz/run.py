@@ -50,6 +50,7 @@ COMPILED = {
 }
 OTHERS = {
     "directions": "{floats uK} {floats vK}",
+    "nearby": "{[fK (xK + 1e-6 * uK), fK (xK - 1e-6 * uK)]}",
     "central": "{map (fun h -> (fK (xK + h * uK) - fK (xK - h * uK)) / (2.0 * h)) [1e-4, 1e-5, 1e-6, 1e-3]}",
     "central2": "{map (fun h -> (inner (grad fK (xK + h * uK)) vK - inner (grad fK (xK - h * uK)) vK) / (2.0 * h)) "
                 "[1e-4, 1e-5, 1e-6, 1e-3]}",
@@ -184,7 +185,8 @@ def problems(p, out):
         same("effects of " + name, [], [] if out.effects[name] == out.effects["value"] else [1.0])
     if any(x != x for x in gradient + n["rr"]):
         return wrong + ["not a number"]
-    if p.central and finite(gradient + n["rr"]):
+    jumps = not near(n["nearby"], value * 2, 1e-4, size) # as a gradient does where two are least along a whole line
+    if p.central and not jumps and finite(gradient + n["rr"]):
         if not any(near([c], [slope], LOOSE, size) for c in n["central"]):
             wrong.append("central")
         if "central2" in n and not any(near([c], [curved], 10 * LOOSE, size2) for c in n["central2"]):
