@@ -45,6 +45,13 @@ FLOATS = [
     ("forward over reverse", "deriv (grad ({FUN})) ({F})", 0.5), ("reverse over forward", "grad (deriv ({FUN})) ({F})", 0.5),
     ("gradients in a loop", "(let g = {FUN} in let mut q = {F} in for i = 0 to 2 do q <- q - 0.1 * grad g q done; q)", 0.6),
     ("gradients in a sum", "(let g = {FUN} in sum [ grad g q | q in ({A}) ])", 0.6),
+    ("function carried", "(let (g, h) = ({FUN}, {FUN}) in let mut f = g in let mut q = {F} in "
+     "for i = 0 to 2 do q <- f q; (if i % 2 = 0 then f <- h else f <- g) done; q + grad f q)", 0.5),
+    ("function grown", "(let mut f = {FUN} in for i = 0 to 2 do (let h = f in f <- (fun p -> sin (h p + {c}))) done; grad f ({F}))", 0.4),
+    ("function folded", "(fold (fun g q -> fun p -> sin (g p * q)) ({FUN}) ({A})) ({F})", 0.4),
+    ("function chosen by a fold", "(let h = {FUN} in let g = fold (fun g q -> if q > {c} then g else h) ({FUN}) ({A}) in grad g ({F}))", 0.4),
+    ("slopes folded", "fold (fun y f -> sin (y + grad f y)) ({F}) ({AF})", 0.4),
+    ("functions of slopes", "(let q = [ (fun p -> sin (grad f p)) | f in ({AF}) ] in deriv (q[at ({I}) 2]) ({F}))", 0.3),
     ("text", "(match float_of_string (show (at ({I}) 3)) with | Some q -> 0.1 * q | None -> {F})", 0.3),
     ("length of text", "0.1 * float (Str.length (show ({I})))", 0.3), ("sorted", "(sort ({A4}))[1]", 0.3),
     ("pmap", "sum (pmap ({FUN}) ({A}))", 0.2), ("floats", "sum (floats ({S}))", 0.4), ("quadratic form", "dot ({A}) (({SQ}) @ ({A}))", 0.7),
