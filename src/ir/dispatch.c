@@ -181,7 +181,7 @@ static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
 
 /* A candidate that takes derivatives of unknown functions does so of other candidates, these of others, and so on, each at most
  * once on such a path. So there is an end, and paths are followed as deep as there are few enough of them. */
-enum { MOST_PATHS = 100 };
+enum { MOST_PATHS = 30 };
 static int deepest(World *w, const Graphs *candidates) {
   int depth = 0, n = 0;
   for (int i = 0; i < candidates->len; i++) n += takes_derivatives(w, candidates->data[i]);
