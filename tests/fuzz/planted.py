@@ -3,7 +3,7 @@
 """Do the random programs find faults? Plants each of these into a copy of the sources, builds it, and runs run.py until a
 difference is found; prints after how many programs. Exit status 1: one wasn't found in so many.
 
-usage: planted.py --root FOLDER [--programs N] [--seed N] [--only NAME]
+usage: planted.py --root FOLDER [--programs N] [--seed N] [--only NAME] [--check]
 
 A fault is a text of one file and what takes its place; the product itself has no switch for faults."""
 import argparse
@@ -20,7 +20,7 @@ FAULTS = {
     "a dropped accumulator contribution (what was added while it was moved out)": (
         "src/ad/reverse.c", "*c = *c ? ir_op2(r->w, OP_CADD, acc, *c) : acc;", "*c = acc;"),
     "a missing copy (of a value taken twice by one instruction)": (
-        "src/lower/ownership.c", "               contains(g->moved.data, g->moved.len, r);", "               false;"),
+        "src/lower/ownership.c", "         contains(g->moved.data, g->moved.len, r);", "         false;"),
     "a missing copy (of an array that is read after its update)": (
         "src/lower/lower_node.c", "return fr->fn->info.data[reg].pins == 0 && sched_last_use(fr->s, x, fr->pos);",
         "return x && fr->fn->info.data[reg].pins == 0;"),
@@ -50,14 +50,20 @@ def build(folder):
     return os.path.join(out, "bin", "atled")
 
 
-def hunt(options, folder, name):
-    """Is the fault found?"""
-    path, old, new = FAULTS[name]
-    place = os.path.join(folder, path)
-    with open(place, encoding="utf-8") as f:
+def sound(folder, name):
+    """The source that the fault is put into, which must hold the text to be replaced once."""
+    path, old, _ = FAULTS[name]
+    with open(os.path.join(folder, path), encoding="utf-8") as f:
         text = f.read()
     if text.count(old) != 1:
         sys.exit(f"planted.py: {path} has the text of the fault {text.count(old)} times: {old!r}")
+    return text
+
+
+def hunt(options, folder, name):
+    """Is the fault found?"""
+    path, old, new = FAULTS[name]
+    place, text = os.path.join(folder, path), sound(folder, name)
     with open(place, "w", encoding="utf-8") as f:
         f.write(text.replace(old, new))
     r = run([sys.executable, os.path.join(HERE, "run.py"), "--atled", build(folder), "--programs", str(options.programs),
@@ -78,7 +84,12 @@ def main():
     a.add_argument("--programs", type=int, default=1000)
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--only", help="a part of a fault's name")
+    a.add_argument("--check", action="store_true", help="only see whether the faults can be planted")
     options = a.parse_args()
+    if options.check:
+        for name in FAULTS:
+            sound(options.root, name)
+        return
     missed = 0
     with tempfile.TemporaryDirectory() as folder:
         copy(options.root, folder)
