@@ -81,7 +81,8 @@ COMPOSED = [
     ("let f t = total (inverse t)", 2),
 ]
 
-# a condition that only counts, up or down; one that the data decides
+# a condition that only counts, up or down; one that the data decides; one of 2^40 terms, which share all but one
+DOUBLED = "".join(f"let d{k + 1} = d{k} + d{k} in " for k in range(40))
 WHILE = "let f (a : float[]) =\n  let mut i = %s in\n  let mut s = 0.0 in\n  while %s do s <- s * 0.5 + float i; %s done;\n  (i, s)"
 COUNTED = [
     (WHILE % ("int a[0]", "i < int a[2]", "i += 1"), True, "(3, 2.5)"),
@@ -90,6 +91,7 @@ COUNTED = [
     (WHILE % ("-3", "i >= 0", "i -= 1"), True, "(-3, 0.0)"),
     (WHILE % ("int a[2]", "i > 0", "i -= 2"), False, "(-1, 2.5)"),
     (WHILE % ("int a[2]", "i > 0 && a[i - 1] > 1.5", "i -= 1"), False, "(1, 3.5)"),
+    (WHILE % ("0", f"(let d0 = i - int a[2] in {DOUBLED}d40 < 0)", "i += 1"), False, "(3, 2.5)"),
 ]
 
 MADE = "let rec made n = if n < 2 then Leaf 1.0 else let t = made (n - 1) in Node (t, made (n - 2))\n"

@@ -41,7 +41,7 @@ typedef struct Affine { int64_t by; Node *rest; } Affine;
 
 static bool is_index(const Node *a) { return a->op == OP_PARAM && a->attr.i == 0; }
 
-static bool find_affine(World *w, Node *a, int own, Affine *out) {
+static bool find_affine(World *w, Node *a, int own, int depth, Affine *out) {
   *out = (Affine){is_index(a), NULL};
   if (out->by) return true;
   if (reads_captures_only(a, own, 0)) {
@@ -53,7 +53,8 @@ static bool find_affine(World *w, Node *a, int own, Affine *out) {
     return true;
   }
   Affine x, y;
-  if (a->op != OP_IADD || !find_affine(w, a->ops[0], own, &x) || !find_affine(w, a->ops[1], own, &y)) return false;
+  if (a->op != OP_IADD || depth > 4) return false;
+  if (!find_affine(w, a->ops[0], own, depth + 1, &x) || !find_affine(w, a->ops[1], own, depth + 1, &y)) return false;
   bool wraps = __builtin_add_overflow(x.by, y.by, &out->by);
   out->rest = !x.rest ? y.rest : !y.rest ? x.rest : ir_op2(w, OP_IADD, x.rest, y.rest);
   return !wraps;
@@ -67,7 +68,7 @@ typedef struct Bound {
 
 static bool find_sides(World *w, Node *low, Node *high, int own, Bound *out) {
   Affine a, b;
-  if (!find_affine(w, low, own, &a) || !find_affine(w, high, own, &b)) return false;
+  if (!find_affine(w, low, own, 0, &a) || !find_affine(w, high, own, 0, &b)) return false;
   out->start = a.rest;
   out->end = b.rest;
   return (a.by == 1 && b.by == 0) || (a.by == 0 && b.by == -1 && !out->exact);
