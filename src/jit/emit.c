@@ -5,8 +5,8 @@
  * in emit.h), defines each (define), and makes an exported thunk for each entry:
  * int32 atled_entry_<k>(Mod *, const Slot *args, Slot *res), which is what
  * RtFunc.entry points to. In a function every register is one local; labels are
- * blocks. Owned pointer registers start as NULL. Error exits share one clean-up
- * block for each set of registers that may hold references (flow.c). */
+ * blocks. Owned pointer registers start as NULL. Error exits jump into chains of clean-up
+ * blocks, which exits share: cleanup_block. Which registers may hold references there is flow.c's to tell. */
 #include "jit/emit.h"
 #include <string.h>
 
@@ -65,22 +65,57 @@ static void end_failed(Fn *k, Block *b) {
   }
 }
 
-/* The shared block that releases the registers of the set and returns. */
-static Block *cleanup_block(Fn *k, const uint64_t *set) {
-  Emit *e = k->e;
+static const void *cleanup_key(const Fn *k, const uint64_t *set) {
+  return (const void *)(uintptr_t)(hash_bytes(set, sizeof(uint64_t) * (size_t)k->flow.words, 1) | 1);
+}
+
+/* The clean-up of exactly this set; NULL if there is none yet. */
+static Block *known_cleanup(const Fn *k, const uint64_t *set) {
   size_t size = sizeof(uint64_t) * (size_t)k->flow.words;
-  for (int c = k->cleanups.len - 1; c >= 0; c--)
-    if (memcmp(k->cleanups.data[c].set, set, size) == 0) return k->cleanups.data[c].block;
-  Cleanup made = {NEW_ARRAY(e->arena, uint64_t, k->flow.words + 1), new_block(k)};
-  memcpy(made.set, set, size);
-  for (int o = 0; o < k->flow.nowned; o++)
-    if (set[o / 64] >> o % 64 & 1) {
-      Rv *held = reg(k, k->flow.reg_of[o]);
-      e->g->block_add_eval(made.block, NULL, CALL_TABLE(e, k->mod, rt_release, load_rt(e, k->mod), held));
+  for (const Cleanup *c = map_get(&k->cleanups, cleanup_key(k, set)); c; c = c->next)
+    if (memcmp(c->set, set, size) == 0) return c->block;
+  return NULL;
+}
+
+static Block *new_cleanup(Fn *k, const uint64_t *set) {
+  const void *key = cleanup_key(k, set);
+  Cleanup *c = NEW(k->e->arena, Cleanup);
+  *c = (Cleanup){NEW_ARRAY(k->e->arena, uint64_t, k->flow.words + 1), new_block(k), map_get(&k->cleanups, key)};
+  memcpy(c->set, set, sizeof(uint64_t) * (size_t)k->flow.words);
+  map_put(&k->cleanups, key, c);
+  return c->block;
+}
+
+/* The last register of the set, which leaves it; -1: it is empty. */
+static int take_last(const Fn *k, uint64_t *set) {
+  for (int word = k->flow.words - 1; word >= 0; word--) {
+    if (!set[word]) continue;
+    int bit = 63 - __builtin_clzll(set[word]);
+    set[word] &= ~((uint64_t)1 << bit);
+    return k->flow.reg_of[64 * word + bit];
+  }
+  return -1;
+}
+
+/* The block that releases the registers of the set, which is used up, and leaves: the last one, and then it goes on to the block
+ * for the others. Registers are mostly filled and emptied like a stack, so a function needs hardly more blocks than it has
+ * registers, each with one release. */
+static Block *cleanup_block(Fn *k, uint64_t *set) {
+  Emit *e = k->e;
+  Block *first = NULL, *last = NULL;
+  for (;;) {
+    Block *known = known_cleanup(k, set), *b = known ? known : new_cleanup(k, set);
+    if (last) e->g->block_end_with_jump(last, NULL, b);
+    else first = b;
+    if (known) return first;
+    int held = take_last(k, set);
+    if (held < 0) {
+      end_failed(k, b);
+      return first;
     }
-  end_failed(k, made.block);
-  vec_push(e->arena, k->cleanups, made);
-  return made.block;
+    e->g->block_add_eval(b, NULL, CALL_TABLE(e, k->mod, rt_release, load_rt(e, k->mod), reg(k, held)));
+    last = b;
+  }
 }
 
 void leave_failed(Fn *k, Block *b, const LInstr *i) {
@@ -230,6 +265,7 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
     return;
   }
   k.labels = NEW_ARRAY(e->arena, Block *, f->nlabels + 1);
+  map_init(&k.cleanups, e->arena);
   k.constants = flow_constants(e->arena, f);
   flow_init(&k.flow, e->arena, e->m, f);
   for (bool again = true; again;) {

@@ -74,7 +74,8 @@ bool flow_step(Flow *w, const LInstr *i);
 /* What the function has to release if instruction i fails in the current state; into out[words]. */
 void flow_on_failure(const Flow *w, const LInstr *i, uint64_t *out);
 
-typedef struct Cleanup { uint64_t *set; Block *block; } Cleanup;
+/* The block that releases this set of owned registers; next: another one of the same hash. */
+typedef struct Cleanup { uint64_t *set; Block *block; struct Cleanup *next; } Cleanup;
 typedef struct Fn {
   Emit *e;
   const LFunc *f;
@@ -93,7 +94,7 @@ typedef struct Fn {
                          for all GCC knows. NULL in others: frames of deep recursions should be small */
   Lv *pair[3];
   Flow flow;
-  Vec(Cleanup) cleanups;
+  Map cleanups;       /* hash of a set -> Cleanup */
 } Fn;
 
 /* ---- build.c: vocabulary ------------------------------------------------------------------------------------ */

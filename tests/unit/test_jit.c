@@ -369,6 +369,38 @@ static void test_error_cleanup(void) {
   }
 }
 
+/* f(i): takes 70 arrays, releases every third one, and fails in between wherever i says: what it holds then is released once. */
+static void test_many_held(void) {
+  enum { N = 70 };
+  LModule *m = module_of(1);
+  float_array_desc(m);
+  Code c = function(m, "i", "i");
+  c.f->may_fail = true;
+  int held[N], below = ireg(&c), limit;
+  for (int k = 0; k < N; k++) held[k] = oreg(&c);
+  for (int k = 0; k < 2 * N; k++) { /* step k fails if i is k */
+    int which = k % N;
+    bool second = k >= N;
+    limit = int_const(&c, k);
+    ADD(&c, .op = LOP_SCALAR, .sub = OP_INE, .dst = below, .a = 0, .b = limit, .c = -1);
+    ADD(&c, .op = LOP_CHECK_NONZERO, .a = below, .b = -1, .c = -1, .site = (Site)k + 1);
+    if (!second) ADD(&c, .op = LOP_NEW_ARRAY, .dst = held[which], .b = 1, .args = LIST(limit), .nargs = 1);
+    else if (which % 3 == 0) ADD(&c, .op = LOP_RELEASE, .a = held[which]);
+  }
+  for (int k = 0; k < N; k++)
+    if (k % 3) ADD(&c, .op = LOP_RELEASE, .a = held[k]);
+  ADD(&c, .op = LOP_RETURN, .args = LIST(0), .nargs = 1);
+  finish(&c, true);
+  Mod *mod = compile(m);
+  int64_t live = rt.live;
+  Slot res[1];
+  for (int64_t i = 0; i <= 2 * N; i++) {
+    Status failed = run_both(mod, 0, &(Slot){.i = i}, res);
+    CHECK(failed == (i < 2 * N) && rt.live == live && (!failed || rt.error.site == (Site)i + 1));
+    rt_clear_error(&rt);
+  }
+}
+
 /* f(a, x array, y array): y[i] += a * x[i] ^ 2 for all i. */
 static LModule *axpy_module(void) {
   LModule *m = module_of(1);
@@ -892,6 +924,7 @@ int main(int argc, char **argv) {
     test_switch();
     test_recursion();
     test_error_cleanup();
+  test_many_held();
     test_kept_argument();
     test_grow();
     test_arrays();
