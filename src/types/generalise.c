@@ -224,16 +224,25 @@ static void join_connected(Checker *c, Marks m, VarSet *quantified) {
   } while (quantified->list.len > before);
 }
 
+/* What no types fit is said where it is defined, not at every use. */
+static void check_fit(Checker *c, Constraint *const *relations, int n) {
+  Span at = {0};
+  if (!tc_no_errors(c) || tc_relations_fit(c, relations, n, &at)) return;
+  diag_error(c->diags, at, tc_diag_code(D_TYPE_MISMATCH), "no types fit both this and the rest of the function")->hint =
+      "`*` and `/` take two values of one type, or a number and any structure of numbers";
+}
+
 /* The relations between quantified variables. */
 static Scheme *keep_relations(Checker *c, Marks m, const VarSet *quantified) {
   Vec(Constraint *) kept = {0};
   for (int i = m.relations; i < c->s.relations.len; i++) {
     Constraint *k = c->s.relations.data[i];
     if (k->done || !touches(c, k, quantified)) continue;
-    k->done = true;
     vec_push(c->arena, kept, k);
   }
   if (!kept.len) return NULL;
+  check_fit(c, kept.data, kept.len);
+  for (int i = 0; i < kept.len; i++) kept.data[i]->done = true;
   Scheme *s = NEW(c->arena, Scheme);
   s->relations = kept.data;
   s->n = kept.len;

@@ -245,12 +245,27 @@ static void complete_binding(Binding *b, LetBinding *let, Item *item) {
   if (item) b->doc = item->doc;
 }
 
-static void check_rules(Checker *c, const Bindings *bs, Item **rules, int n) {
+/* Whether what is open of the definition begun at m can be decided; true if it has errors anyway. */
+static bool definition_fits(Checker *c, Marks m) {
+  Span at;
+  tc_solve(c);
+  return !tc_no_errors(c) ||
+         tc_relations_fit(c, c->s.relations.data + m.relations, c->s.relations.len - m.relations, &at);
+}
+
+/* A rule that leaves nothing a function's open type could be is wrong, if it is the first to do so. */
+static void check_rules(Checker *c, Marks m, const Bindings *bs, Item **rules, int n) {
   int mark = c->s.undo.len;
+  bool fits = definition_fits(c, m);
   tc_push_bindings(c, bs);
   for (int i = 0; i < n; i++)
-    for (int j = 0; j < bs->len; j++)
-      if (bs->data[j]->name == rules[i]->name.name) tc_check_rule(c, rules[i], bs->data[j]);
+    for (int j = 0; j < bs->len; j++) {
+      if (bs->data[j]->name != rules[i]->name.name) continue;
+      tc_check_rule(c, rules[i], bs->data[j]);
+      if (!fits || definition_fits(c, m)) continue;
+      tc_report_unfit_rule(c, rules[i], bs->data[j]);
+      fits = false;
+    }
   tc_local_pop_to(c, mark);
 }
 
@@ -260,12 +275,12 @@ static void leave_definition(Checker *c, Marks m, const Bindings *bs, Generality
   bool open = false;
   tc_solve(c);
   for (int i = 0; i < bs->len; i++) open |= tc_is_open(bs->data[i]->type);
-  if (open && nrules) check_rules(c, bs, rules, nrules);
+  if (open && nrules) check_rules(c, m, bs, rules, nrules);
   tc_leave_level(c, m, bs->data, bs->len, g);
   if (open || !nrules) return;
   for (int i = 0; i < bs->len; i++) tc_module_put(c, c->s.module, bs->data[i]);
   m = tc_enter_level(c);
-  check_rules(c, bs, rules, nrules);
+  check_rules(c, m, bs, rules, nrules);
   tc_leave_level(c, m, NULL, 0, GEN_NONE);
 }
 

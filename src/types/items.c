@@ -56,6 +56,12 @@ static Type *rule_type(Checker *c, const Item *rule, Type **params, int n, Type 
 
 static const char *rule_word(const Item *rule) { return rule->kind == I_PULLBACK ? "pullback" : "tangent"; }
 
+static const char *rule_hint(const Item *rule) {
+  if (rule->kind == I_TANGENT) return "a tangent is written: tangent f x dx = (value, derivative)";
+  return rule->expr->nparams == 1 ? "a pullback is written: pullback f x = (value, fun d -> dx)"
+                                  : "a pullback of several parameters is written: pullback f x y = (value, fun d -> (dx, dy))";
+}
+
 void tc_check_rule(Checker *c, Item *rule, Binding *f) {
   int n = arity_of(f), wanted = rule->kind == I_PULLBACK ? n : 2 * n;
   Item **slot = rule->kind == I_PULLBACK ? &f->pullback : &f->tangent;
@@ -82,7 +88,16 @@ void tc_check_rule(Checker *c, Item *rule, Binding *f) {
     params[i] = t->args[0];
   }
   tc_expect_type(c, rule_type(c, rule, params, n, t), got,
-              (Place){.at = rule->expr->args[0]->span, .also = f->span, .also_label = "the rule has this function's type"});
+              (Place){.at = rule->expr->args[0]->span, .also = f->span, .also_label = "the rule has this function's type",
+                      .hint = rule_hint(rule)});
+}
+
+void tc_report_unfit_rule(Checker *c, const Item *rule, const Binding *f) {
+  Diag *d = diag_error(c->diags, rule->expr->args[0]->span, tc_diag_code(D_TYPE_MISMATCH), "no type of `%s` fits this %s", f->name,
+                       rule_word(rule));
+  d->also = f->span;
+  d->also_label = "the rule has this function's type";
+  d->hint = rule_hint(rule);
 }
 
 /* ---- Definitions ------------------------------------------------------------------- */

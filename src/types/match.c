@@ -53,7 +53,7 @@ static Simple *simplify(Matcher *m, const Pat *p);
 
 static Simple *simplify_record(Matcher *m, const Pat *p) {
   const Type *t = type_repr(p->type);
-  if (t->kind != TY_RECORD) return m->wild;
+  if (t->kind != TY_RECORD) return con(m, (uint64_t)(uintptr_t)p, 0); /* of a wrong type: like no other pattern */
   Simple *s = con(m, 0, t->n);
   for (int i = 0; i < t->n; i++)
     for (int j = 0; j < p->nargs; j++)
@@ -116,7 +116,9 @@ static int arity(const Type *t, uint64_t key) {
   }
 }
 
+/* What a wrong definition's value consists of is as unknown as its type, whatever patterns it is matched with. */
 static Type *arg_type(Matcher *m, Type *t, uint64_t key, int i) {
+  if (t->kind == TY_ERROR) return t;
   if (t->kind == TY_DATA) return ctor_arg_type(m->c->arena, t->data->ctors[key], t->args);
   return t->kind == TY_ARRAY ? t->args[0] : t->args[i];
 }
@@ -227,14 +229,15 @@ static Type **types_after(Matcher *m, Type *t, uint64_t key, int n, Type **types
   return out;
 }
 
-/* Values that no row matches, or NULL if there are none. */
+/* Values that no row matches, or NULL if there are none, or if nothing is known of them because of an error. */
 static Simple **missing(Matcher *m, const Rows *given, Type **types, int width) {
   if (exhausted(m, given->len)) return NULL;
   if (!width) return given->len ? NULL : NEW_ARRAY(m->c->arena, Simple *, 1);
+  Type *t = type_repr(types[0]);
+  if (t->kind == TY_ERROR) return NULL;
   m->depth++;
   Rows rows = split_ors(m, given, width);
   Heads h = heads_of(m, &rows);
-  Type *t = type_repr(types[0]);
   Simple **found = NULL;
   if (!h.len || h.len != signature(t)) {
     Rows rest = wild_rows(m, &rows, width);

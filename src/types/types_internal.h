@@ -5,6 +5,7 @@
  *   unify.c       equality of types, classes of variables
  *   solver.c      relations that wait until types are known: `*`, `/`, `@`, `++`, fields
  *   generalise.c  let-polymorphism, defaults at the end of an item
+ *   fit.c         whether what is left open can be decided at all
  *   resolve.c     type expressions and type declarations
  *   scope.c       names: locals, modules, library modules read on demand
  *   infer_pat.c   patterns
@@ -194,6 +195,11 @@ bool tc_relation_generalises(const Constraint *k);
 void tc_relation_holds(Checker *c, Type *t, unsigned classes);
 void tc_settle_fields(Checker *c);
 
+/* ---- fit.c ----------------------------------------------------------------------- */
+/* Whether some types satisfy all of the relations that aren't done, as far as that is found out with bounded effort. If
+ * not, *at is the place of one that contradicts others. */
+bool tc_relations_fit(Checker *c, Constraint *const *relations, int n, Span *at);
+
 /* ---- generalise.c -------------------------------------------------------------- */
 typedef struct Marks { int vars, relations, rec_uses; } Marks;
 typedef enum Generality { GEN_NONE, GEN_VALUE, GEN_FUNCTION } Generality;
@@ -246,6 +252,8 @@ void tc_must_match(Checker *c, Pat *p);
 
 /* ---- items.c --------------------------------------------------------------------- */
 void tc_check_rule(Checker *c, Item *rule, Binding *f);
+/* Says that the relations of the rule contradict those of its function. */
+void tc_report_unfit_rule(Checker *c, const Item *rule, const Binding *f);
 /* Checks the items from i on that belong together; returns the index after them. */
 int tc_check_items(Checker *c, Module *m, Item **items, int i, int n);
 void tc_state_begin(Checker *c, Module *m, LazyItem *lazy);
