@@ -1,50 +1,100 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Installs the library into a folder, builds the examples of embedding against that copy through pkg-config alone,
-in C (static and shared) and the header in C++, and runs them.
+"""Uses the library as other projects do. It is installed to a folder that wasn't known when it was configured, and that
+folder is moved afterwards; the examples of embedding are built against it through pkg-config, through CMake's
+find_package, and as a part of another CMake project (add_subdirectory), static and shared, and run. Outside, both
+libraries show names of atled.h alone, so hosts may have a `load` or a `call` of their own.
 
 usage: test_embed.py SOURCE_FOLDER BUILD_FOLDER"""
-import glob
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
 
 source, build = map(os.path.abspath, sys.argv[1:3])
+setting = [line.split("=", 1)[1].strip() for line in open(f"{build}/CMakeCache.txt", encoding="utf-8")
+           if line.startswith("ATLED_SANITIZE:")][0]
+sanitize = {"OFF": [], "thread": ["-fsanitize=thread"]}.get(setting, ["-fsanitize=address,undefined"])
+
+# Each host, and what it prints.
+HOSTS = {f"{source}/examples/embed/gradient.c": "slope", f"{source}/examples/embed/two_threads.c": "thread 1",
+         f"{source}/tests/embed/own_names.c": "slope 6, own 2 4 map 1 1"}
+
+PROJECT = """cmake_minimum_required(VERSION 3.20)
+project(host C)
+{library}
+foreach(kind static shared)
+  add_executable(host_${{kind}} "{host}")
+  target_link_libraries(host_${{kind}} PRIVATE atled::${{kind}})
+endforeach()
+"""
 
 
 def run(*command, env=None):
-    r = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
+    r = subprocess.run(command, capture_output=True, text=True, env=env, timeout=300, check=False)
     if r.returncode != 0:
         sys.exit(f"{' '.join(command)}: status {r.returncode}\n{r.stdout}{r.stderr}")
     return r.stdout
 
 
-with tempfile.TemporaryDirectory() as prefix:
-    run("cmake", "--install", build, "--prefix", prefix)
-    pc = glob.glob(f"{prefix}/**/atled.pc", recursive=True)[0]
-    libdir = os.path.dirname(os.path.dirname(pc))
-    text = open(pc, encoding="utf-8").read().splitlines()
-    text[0] = f"prefix={prefix}"
-    open(pc, "w", encoding="utf-8").write("\n".join(text) + "\n")
-    env = dict(os.environ, PKG_CONFIG_PATH=os.path.dirname(pc), LD_LIBRARY_PATH=libdir, XDG_CACHE_HOME=prefix,
-               ATLED_CACHE=prefix)
-    shared = run("pkg-config", "--cflags", "--libs", "atled", env=env).split()
-    static = [f"{libdir}/libatled.a", *run("pkg-config", "--cflags", "--libs-only-other", "atled", env=env).split(),
-              "-lpcre2-8", "-lffi", "-ldl", "-lm", "-lpthread"]
-    sanitize = ["-fsanitize=address,undefined"] if "asan" in os.path.basename(build) else []
-    for name, expected in (("gradient", "slope"), ("two_threads", "thread 1")):
-        for kind, flags in (("shared", shared), ("static", static)):
-            exe = f"{prefix}/{name}_{kind}"
-            run("gcc", "-std=c17", "-Wall", "-Wextra", "-Werror", f"{source}/examples/embed/{name}.c", "-o", exe,
-                *flags, "-lpthread", *sanitize)
-            out = run(exe, env=env)
-            if expected not in out:
-                sys.exit(f"{name} ({kind}) printed {out!r}")
-    header = f"{prefix}/header.cpp"
-    open(header, "w", encoding="utf-8").write("#include <atled.h>\nint main() { return atled_version() == nullptr; }\n")
-    run("g++", "-Wall", "-Wextra", "-Werror", header, "-o", f"{prefix}/header", *shared, env=env)
-    symbols = run("nm", "-D", "--defined-only", f"{libdir}/libatled.so").splitlines()
-    foreign = [s for s in symbols if not s.split()[-1].startswith(("atled_", "__asan", "__odr"))]
-    if foreign and not sanitize:
-        sys.exit(f"the shared library exports more than atled_*: {foreign[:5]}")
+def check_names(library, *options):
+    names = [line.split()[-1] for line in run("nm", "--defined-only", *options, library).splitlines() if " " in line]
+    foreign = [name for name in names if not name.startswith(("atled_", "__asan", "__odr_asan"))]
+    if not names or foreign:
+        sys.exit(f"{library} shows {len(foreign)} names without atled_: {foreign[:5]}")
+
+
+def check_host(exe, expected, env):
+    out = run(exe, env=env)
+    if expected not in out:
+        sys.exit(f"{exe} printed {out!r}")
+
+
+def build_project(folder, library, host, env, *options):
+    """A project of CMake's that takes the library as the given lines say, in a new folder."""
+    os.mkdir(folder)
+    with open(f"{folder}/CMakeLists.txt", "w", encoding="utf-8") as f:
+        f.write(PROJECT.format(library=library, host=host))
+    run("cmake", "-G", "Ninja", "-S", folder, "-B", f"{folder}/out", f"-DCMAKE_C_FLAGS={' '.join(sanitize)}", *options)
+    run("cmake", "--build", f"{folder}/out")
+    for kind in ("static", "shared"):
+        check_host(f"{folder}/out/host_{kind}", HOSTS[host], env)
+
+
+def check_pkg_config(work, env):
+    flags = shlex.split(run("pkg-config", "--cflags", "--libs", "atled", env=env))
+    private = shlex.split(run("pkg-config", "--static", "--cflags", "--libs", "atled", env=env))
+    static = ["-l:libatled.a" if flag == "-latled" else flag for flag in private]
+    libdir = os.path.dirname(env["PKG_CONFIG_PATH"])
+    compile_c = ["gcc", "-std=c17", "-Wall", "-Wextra", "-Werror"]
+    for host, expected in HOSTS.items():
+        for kind, libraries in (("shared", flags), ("static", static)):
+            exe = f"{work}/{os.path.basename(host)}.{kind}"
+            run(*compile_c, host, "-o", exe, *libraries, "-lpthread", *sanitize)
+            linked = "libatled" in run("ldd", exe, env=env)
+            if linked != (kind == "shared"):
+                sys.exit(f"{exe} isn't {kind}: {libraries}")
+            check_host(exe, expected, env)
+    header = f"{work}/header.cpp"
+    with open(header, "w", encoding="utf-8") as f:
+        f.write("#include <atled.h>\nint main() { return atled_version() == nullptr; }\n")
+    run("g++", "-Wall", "-Wextra", "-Werror", header, "-o", f"{work}/header", *flags, env=env)
+    check_names(f"{libdir}/libatled.a", "-g")
+    check_names(f"{libdir}/libatled.so", "-D")
+
+
+with tempfile.TemporaryDirectory() as work:
+    first, prefix = f"{work}/first", f"{work}/an odd prefix"
+    run("cmake", "--install", build, "--prefix", first)
+    os.rename(first, prefix)
+    folders = [folder for folder, _, files in os.walk(prefix) if "atled.pc" in files]
+    environment = dict(os.environ, PKG_CONFIG_PATH=folders[0], LD_LIBRARY_PATH=os.path.dirname(folders[0]),
+                       XDG_CACHE_HOME=work, ATLED_CACHE=work)
+    check_pkg_config(work, environment)
+    own_names = f"{source}/tests/embed/own_names.c"
+    build_project(f"{work}/package", "find_package(atled 0.1 REQUIRED)", own_names, environment,
+                  f"-DCMAKE_PREFIX_PATH={prefix}")
+    if not sanitize:
+        build_project(f"{work}/part", f'add_subdirectory("{source}" atled)', own_names, environment,
+                      "-DCMAKE_BUILD_TYPE=Debug")
