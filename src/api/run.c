@@ -80,7 +80,7 @@ static uint32_t foreign_site(const LModule *code, const char *symbol) {
 static bool make_native(AtledVM *vm, Unit *u) {
   const char *why = NULL;
   if (jit_compile(vm->jit, u->mod, &why)) return u->native = true;
-  if (vm->rt.interrupt == RT_INTERRUPTED) { /* which ended the compiler as well; it may be tried again */
+  if (rt_interrupted(&vm->rt) == RT_INTERRUPTED) { /* which ended the compiler as well; it may be tried again */
     if (vm->config.jit == ATLED_JIT_ALWAYS) rt_poll(&vm->rt);
     return false;
   }

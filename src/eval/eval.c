@@ -87,7 +87,7 @@ static Status check_limits(Rt *rt, unsigned *polls) {
     if (!rt->had_effect) return rt_error(rt, ERR_BUDGET, 0, "the evaluator's budget is used up");
     rt->budget = -1;
   }
-  if (rt->interrupt || (rt->deadline > 0 && ++*polls % POLL_CLOCK == 0)) return rt_poll(rt);
+  if (rt_interrupted(rt) || (rt->deadline > 0 && ++*polls % POLL_CLOCK == 0)) return rt_poll(rt);
   return 0;
 }
 
@@ -101,9 +101,9 @@ static bool better_natively(const Rt *rt, const Frame *f, const LInstr *in) {
 }
 
 static inline bool spend(Rt *rt, int64_t cost) {
-  if (rt->budget < 0) return rt->interrupt || rt->deadline > 0;
+  if (rt->budget < 0) return rt_interrupted(rt) || rt->deadline > 0;
   rt->budget = rt->budget > cost ? rt->budget - cost : 0;
-  return rt->budget == 0 || rt->interrupt || rt->deadline > 0;
+  return rt->budget == 0 || rt_interrupted(rt) || rt->deadline > 0;
 }
 
 /* Scalar operations: X(NAME, the field written, expression in A, B, C of the operands' registers). */

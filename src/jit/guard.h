@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* libgccjit as the rest of src/jit sees it: a table of its functions, loaded at run time, and a bracket around
- * each compile that keeps the host process as it was. Only guard.c includes libgccjit's own header; it asserts that
+ * each compile. It does nothing to the host's process but take memory. Only guard.c includes libgccjit's own header; it asserts that
  * every declaration here agrees with that. */
 #ifndef ATLED_JIT_GUARD_H
 #define ATLED_JIT_GUARD_H
@@ -126,11 +126,17 @@ enum {
 #undef C
 };
 
-/* Takes the process-wide lock, loads the library if that is still to be done, and saves what a compile changes in
- * the process. NULL and *why if the library can't be had (the lock isn't held then). */
+/* Takes the process-wide lock; loads the library if that is still to be done. NULL and *why if the library can't be had
+ * (the lock isn't held then). Between guard_enter and guard_leave the process may fork, and the child go on with the
+ * guard as its own. */
 typedef struct Guard Guard;
 Guard *guard_enter(const char **why);
 const GccApi *guard_api(const Guard *g);
+/* Was anything compiled in this process, or in the one it was forked from before that? */
+bool guard_used(const Guard *g);
+/* Runs task(data), which may call the library. False if the library ended itself there, as it does when memory is gone: the
+ * task was left where it was, what it has of the library is not to be touched again, and this process can't compile any more. */
+bool guard_run(Guard *g, void (*task)(void *data), void *data);
 void guard_leave(Guard *g);
 /* A folder in memory if there is one, else the usual one: for intermediate files. */
 const char *guard_temporary_folder(void);

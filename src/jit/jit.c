@@ -24,6 +24,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,7 +85,7 @@ bool jit_available(Jit *j, const char **why) {
     if (lacking)
       snprintf(j->missing, sizeof j->missing,
                "the program `%s` isn't on PATH (on Debian and Ubuntu it is in the package binutils)", lacking);
-    else if (!j->options.worker && !(g = guard_enter(&text))) /* the worker finds out when it loads the library */
+    else if (!(g = guard_enter(&text)))
       snprintf(j->missing, sizeof j->missing, "%s", text);
     if (g) guard_leave(g);
     j->state = j->missing[0] ? MISSING : AVAILABLE;
@@ -139,17 +140,19 @@ typedef struct Work {
   Jit *j;
   const LModule *m;
   uint64_t key;
+  Heap *heap; /* the VM's, or a worker's own */
   Guard *guard;
   Arena arena;
   Emit e;
   char dir[64]; /* of intermediate files */
   bool libm;
-  bool unavailable; /* the library can't be loaded */
+  bool fresh; /* the library compiles nothing but this before it ends with its process */
+  bool ok;
 } Work;
 
 /* What a worker tells of its translation. */
 typedef struct Reply {
-  bool ok, libm, unavailable;
+  bool ok, libm;
   char why[sizeof((Jit *)0)->why];
 } Reply;
 
@@ -177,8 +180,8 @@ static void set_options(const Work *w) {
                                        /* it makes endless loops of recursions that shall overflow the stack */
                                        "-fno-optimize-sibling-calls"};
   for (size_t k = 0; k < sizeof always / sizeof *always; k++) g->context_add_command_line_option(ctx, always[k]);
-  /* So do the summaries of what functions touch, but they are worth having: a worker has made no earlier compile. */
-  if (!w->j->options.worker) g->context_add_command_line_option(ctx, "-fno-ipa-modref");
+  /* So do the summaries of what functions touch, but they are worth having. */
+  if (!w->fresh) g->context_add_command_line_option(ctx, "-fno-ipa-modref");
   if (is_strict(w->j, w->m)) {
     g->context_add_command_line_option(ctx, "-ffp-contract=off");
     /* GCC's own value of a function of a constant may differ from the C library's in the last bit. */
@@ -239,50 +242,71 @@ static bool translate_guarded(Work *w) {
   return true;
 }
 
-/* The bracket. Memory that runs out within ends up at the setjmp; *w is not a local of this function. */
+static void translate_task(void *work) {
+  Work *w = work;
+  w->ok = translate_guarded(w);
+}
+
+/* With the guard held. Memory that runs out within ends up at the setjmp; *w is not a local of this function. */
 static bool translate(Work *w) {
-  const char *why = "";
-  w->guard = guard_enter(&why);
-  if (!w->guard) {
-    w->unavailable = true;
-    return refuse(w->j, why);
-  }
-  jmp_buf here, *volatile outer = w->j->heap->on_oom;
-  arena_init(&w->arena, w->j->heap);
-  volatile bool ok = false;
+  jmp_buf here, *volatile outer = w->heap->on_oom;
+  volatile bool usable = true;
+  arena_init(&w->arena, w->heap);
   if (setjmp(here) == 0) {
-    w->j->heap->on_oom = &here;
-    ok = translate_guarded(w);
+    w->heap->on_oom = &here;
+    usable = guard_run(w->guard, translate_task, w);
   } else {
     refuse(w->j, "out of memory");
   }
-  w->j->heap->on_oom = outer;
-  if (w->e.ctx) w->e.g->context_release(w->e.ctx);
+  w->heap->on_oom = outer;
+  if (!usable) {
+    const char *error = w->e.ctx ? w->e.g->context_get_first_error(w->e.ctx) : NULL;
+    w->ok = refuse(w->j, error ? error : "libgccjit gave up, probably for want of memory");
+  } else if (w->e.ctx) w->e.g->context_release(w->e.ctx);
   arena_free(&w->arena);
-  guard_leave(w->guard);
-  return ok;
+  return w->ok;
 }
 
+/* In the child. The host's allocator may have been at work in another thread when it was made. */
 static void translate_and_reply(void *work, void *reply) {
   Work *w = work;
   Reply *r = reply;
+  Heap own = *w->j->heap;
+  own.fn = NULL;
+  own.reclaim = NULL;
+  w->heap = &own;
+  w->fresh = !guard_used(w->guard);
   r->ok = translate(w);
   r->libm = w->libm;
-  r->unavailable = w->unavailable;
   strcpy(r->why, w->j->why);
 }
 
-static bool translate_in_worker(Work *w) {
+/* Of what GCC takes until memory is gone nothing comes back but with the end of its process. */
+static bool memory_is_limited(void) {
+  struct rlimit space, data;
+  return (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) ||
+         (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
+}
+
+static bool read_reply(Work *w, Worker *worker, Reply *r) {
+  if (!worker_finish(worker, r, sizeof *r)) return refuse(w->j, "the compiler's process ended without a result");
+  w->libm = r->libm;
+  return r->ok || refuse(w->j, r->why);
+}
+
+/* A child is made while no other thread compiles, so that it has libgccjit whole; it takes no lock then. */
+static bool translate_somewhere(Work *w) {
   Reply r = {0};
+  Worker worker;
   const char *why = "";
-  if (!worker_run(translate_and_reply, w, &r, sizeof r, &why)) return refuse(w->j, why);
-  w->libm = r.libm;
-  if (r.unavailable) {
-    w->j->state = MISSING;
-    snprintf(w->j->missing, sizeof w->j->missing, "%s", r.why);
-    tell(w->j, w->j->missing);
-  }
-  return r.ok || refuse(w->j, r.why);
+  w->guard = guard_enter(&why);
+  if (!w->guard) return refuse(w->j, why);
+  bool wanted = w->j->options.worker;
+  bool started = (wanted || memory_is_limited()) && worker_start(&worker, translate_and_reply, w, &r, sizeof r);
+  bool ok = !wanted && !started && translate(w);
+  guard_leave(w->guard);
+  if (started) return read_reply(w, &worker, &r);
+  return wanted ? refuse(w->j, "no process for the compiler can be started") : ok;
 }
 
 /* ---- Loading ---------------------------------------------------------------------------------------------------------- */
@@ -383,13 +407,14 @@ static bool compile(Jit *j, Mod *m, uint64_t key) {
   w->j = j;
   w->m = m->code;
   w->key = key;
+  w->heap = j->heap;
   snprintf(w->dir, sizeof w->dir, "%.40s/atled-XXXXXX", guard_temporary_folder());
   bool ok;
   if (!mkdtemp(w->dir)) {
     ok = refuse(j, "no folder for temporary files can be made");
   } else {
     char assembly[128];
-    ok = (j->options.worker ? translate_in_worker(w) : translate(w)) && build_and_attach(w, m);
+    ok = translate_somewhere(w) && build_and_attach(w, m);
     snprintf(assembly, sizeof assembly, "%s/m.s", w->dir);
     unlink(assembly);
     rmdir(w->dir);

@@ -99,7 +99,8 @@ Status rt_fail_depth(Rt *rt, int64_t depth, uint32_t site) {
 static void reset_entry_limit(Rt *rt) {
   __atomic_store_n(&rt->entry_limit, rt->stack_limit, __ATOMIC_SEQ_CST);
   /* an interrupt that came in between must not be overlooked; one that was just cleared costs a closer look */
-  if (rt->unwinding || rt->interrupt) __atomic_store_n(&rt->entry_limit, (char *)UINTPTR_MAX, __ATOMIC_SEQ_CST);
+  if (rt->unwinding || __atomic_load_n(&rt->interrupt, __ATOMIC_SEQ_CST))
+    __atomic_store_n(&rt->entry_limit, (char *)UINTPTR_MAX, __ATOMIC_SEQ_CST);
 }
 
 void rt_set_stack_limit(Rt *rt, char *limit) {
@@ -142,7 +143,7 @@ Status rt_unwound(Rt *rt) {
 }
 
 Status rt_poll(Rt *rt) {
-  int32_t why = rt->interrupt;
+  int32_t why = rt_interrupted(rt);
   rt_clear_interrupt(rt);
   if (rt->deadline > 0 && rt_now() > rt->deadline) return rt_error(rt, ERR_TIME, 0, "the time limit is over");
   if (why == RT_INTERRUPTED) return rt_error(rt, ERR_INTERRUPT, 0, "interrupted");

@@ -124,7 +124,7 @@ struct BlockPage {
 struct Rt {
   char *entry_limit;     /* entries of recursive machine code below it look closer: stack_limit, or UINTPTR_MAX while
                             an interrupt is pending or all entries shall fail (see rt_interrupt, rt_unwind) */
-  volatile int32_t interrupt; /* RT_INTERRUPTED, or RT_CLOCK: look at the deadline */
+  int32_t interrupt;     /* RT_INTERRUPTED, or RT_CLOCK: look at the deadline. Set by other threads: see rt_interrupted */
   int32_t strict;        /* strict floating point */
   int32_t unwinding;     /* every entry of machine code fails */
   int32_t failed;        /* the call under way of a function with two results ends with an error */
@@ -262,6 +262,8 @@ Status rt_fail_depth(Rt *rt, int64_t depth, uint32_t site); /* the same, after s
 /* A C function that can't be found; `why` the library can't be loaded, NULL if it can. */
 Status rt_fail_foreign(Rt *rt, const char *library, const char *symbol, const char *why, uint32_t site);
 void rt_set_stack_limit(Rt *rt, char *limit);
+/* What was asked for: 0, RT_INTERRUPTED or RT_CLOCK. */
+static inline int32_t rt_interrupted(const Rt *rt) { return __atomic_load_n(&rt->interrupt, __ATOMIC_RELAXED); }
 /* Sets the interrupt flag, and lets the next entry of machine code see it. From any thread or signal handler. */
 void rt_interrupt(Rt *rt, int32_t why);
 void rt_clear_interrupt(Rt *rt);

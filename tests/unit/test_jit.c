@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -769,12 +770,53 @@ static void fall_over(void *data, void *reply) {
   raise(SIGKILL);
 }
 
+static bool work(void (*task)(void *, void *), void *data, int *reply) {
+  Worker w;
+  return worker_start(&w, task, data, reply, sizeof *reply) && worker_finish(&w, reply, sizeof *reply);
+}
+
 static void test_worker(void) {
   int number = 41, reply = 0;
-  const char *why = NULL;
-  CHECK(worker_run(answer, &number, &reply, sizeof reply, &why) && reply == 42 && number == 41);
-  CHECK(!worker_run(fall_over, NULL, &reply, sizeof reply, &why) && strstr(why, "without a result"));
+  CHECK(work(answer, &number, &reply) && reply == 42 && number == 41);
+  CHECK(!work(fall_over, NULL, &reply));
   CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+}
+
+/* A host that collects its children itself, and one that doesn't want to hear of them. */
+static void test_worker_of_a_collector(void) {
+  int number = 1, reply = 0;
+  signal(SIGCHLD, SIG_IGN);
+  CHECK(work(answer, &number, &reply) && reply == 2 && !work(fall_over, NULL, &reply));
+  signal(SIGCHLD, SIG_DFL);
+}
+
+static void never_end(void *data, void *reply) {
+  (void)data, (void)reply;
+  for (;;) pause();
+}
+
+/* The process that adopts orphans, which this one makes itself, sees the worker of a killed process end. */
+static void test_orphan(void) {
+  int ends[2], status;
+  CHECK(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && pipe(ends) == 0);
+  pid_t host = fork();
+  if (host == 0) {
+    Worker w;
+    int reply;
+    bool told = worker_start(&w, never_end, NULL, &reply, sizeof reply) &&
+                write(ends[1], &w.child, sizeof w.child) == sizeof w.child;
+    raise(told ? SIGKILL : SIGTERM);
+  }
+  pid_t worker = 0;
+  CHECK(read(ends[0], &worker, sizeof worker) == sizeof worker && worker > 0);
+  CHECK(waitpid(host, &status, 0) == host && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  int looks = 0;
+  while (worker > 0 && waitpid(worker, &status, WNOHANG) == 0 && ++looks < 1000) usleep(10000);
+  CHECK(looks < 1000);
+  if (looks == 1000) kill(worker, SIGKILL);
+  close(ends[0]);
+  close(ends[1]);
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 /* To be run before any compile in this process. */
@@ -787,7 +829,7 @@ static void test_compile_in_worker(void) {
   Mod *mod = instance(fib_module());
   Slot arg = {.i = 10}, res;
   CHECK(jit_compile(j, mod, &why) && run(mod, 0, &arg, &res) == 0 && res.i == 55);
-  CHECK(!dlopen("libgccjit.so.0", RTLD_NOW | RTLD_NOLOAD)); /* it was there, not here */
+  CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
   jit_unload(mod);
   jit_free(j);
 }
@@ -916,6 +958,8 @@ int main(int argc, char **argv) {
   } else {
     test_missing_tools();
     test_worker();
+    test_worker_of_a_collector();
+    test_orphan();
     test_compile_in_worker();
     test_int_scalars();
     test_float_scalars();
