@@ -45,7 +45,7 @@ typedef struct LoopMemo {
   Combined *c;
   Split split;          /* without residuals if the body is run again */
   Node **tapes;         /* of the residuals */
-  bool *delayed;        /* carried values that are computed again, from the index */
+  Known *delayed;       /* carried values that are computed again, from the index */
 } LoopMemo;
 
 /* A fixed point: what a carried value is at the end of one iteration it is at the start of the next. */
@@ -78,7 +78,7 @@ static bool may_rerun(const Diff *r, const Node *n, const Fact *facts) {
   if (!r->rerun || l->ncarried || l->has_cond || calls) return false;
   for (int i = 1 + l->naccs; i < b->nparams; i++)
     if (facts[i] & UNSTABLE) return false;
-  return true;
+  return ir_sizes_exact(r->w, l, b); /* what is made again has the sizes of what was made */
 }
 
 /* Rows of an array are of one length; what may differ from iteration to iteration goes into a tuple of
@@ -101,9 +101,10 @@ void ad_loop_forward(Diff *r, int at) {
     if (array && (state || outside[i - 1])) facts[i] |= UNSTABLE;
     known[i] = !state && !(facts[i] & UNSTABLE) ? KNOWN_VALUE : shape ? KNOWN_SHAPE : KNOWN_NOT;
   }
-  bool *delayed = m->delayed = ir_delayed(w, n->loop, b, known), again = may_rerun(r, n, facts);
+  Known *delayed = m->delayed = ir_delayed(w, n->loop, b, known);
+  bool again = may_rerun(r, n, facts);
   for (int k = 0; k < n->loop->ncarried; k++)
-    if (delayed[k]) known[1 + k] = KNOWN_VALUE;
+    if (delayed[k]) known[1 + k] = delayed[k];
   Combined *c = m->c = ad_combine(w, b, facts, r->rerun && !again);
   if (again) {
     m->split.late = c->back;

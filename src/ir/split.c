@@ -5,7 +5,8 @@
  * residuals. Not stored are constants, and cheap nodes over what is available anyway (`known` parameters;
  * of others perhaps the lengths; and parameters that are residuals themselves): the second stage computes
  * those again. Checks are made again with them: the first stage that made them may be dead where only the
- * second one's results are wanted. */
+ * second one's results are wanted. Nor is anything computed again that decides something and doesn't come out the same to the
+ * last bit (exact.c): whole numbers and bools that come of floats which were rounded are residuals then. */
 #include "ir/surgery.h"
 
 enum { CHEAP = 12, NEVER = 1 << 20 };
@@ -18,7 +19,11 @@ typedef struct Cut {
   const Known *known;  /* parameters */
   bool *stored;        /* parameters that are residuals */
   int *cost;           /* of computing a node of the first stage again */
+  bool *rounded;       /* floats that may then differ in the last bit */
+  bool *chosen;        /* whole numbers and bools that then may differ, since they come of such floats */
+  bool exact;          /* such numbers aren't computed again at all */
   bool *want, *border; /* what the second stage reads, and which of it are residuals */
+  bool *need;          /* what decides something there */
 } Cut;
 
 static int at(const Cut *c, const Node *x) { return (int)(uintptr_t)map_get(&c->pos, x) - 1; }
@@ -51,32 +56,63 @@ static bool is_cheap_op(const Node *n) {
   }
 }
 
+/* Whole numbers that come of a rounded float count as what decides, not what is computed with them. */
+static void find_rounded(Cut *c, int i) {
+  const Node *n = c->nodes[i];
+  bool rounded = ir_rounds(n), number = n->type->kind == T_FLOAT || n->type->kind == T_TUPLE;
+  if (n->op == OP_PARAM) rounded = known_of(c, n) == KNOWN_ROUNDED && !c->stored[n->attr.i];
+  for (int k = 0; k < reads(c, n); k++) rounded |= c->rounded[at(c, n->ops[k])];
+  c->rounded[i] = number && rounded;
+  c->chosen[i] = !number && rounded;
+}
+
 static void compute_costs(Cut *c) {
   for (int i = 0; i < c->n; i++) {
     const Node *n = c->nodes[i];
     int cost = 0;
-    if (!is_early(c, n)) cost = NEVER;
-    else if (n->op == OP_PARAM) cost = known_of(c, n) == KNOWN_VALUE || c->stored[n->attr.i] ? 0 : NEVER;
+    find_rounded(c, i);
+    if (!is_early(c, n) || (c->exact && c->chosen[i])) cost = NEVER;
+    else if (n->op == OP_PARAM) cost = known_of(c, n) >= KNOWN_ROUNDED || c->stored[n->attr.i] ? 0 : NEVER;
     else if (!ir_is_constant(n) && n->op != OP_GLOBAL) {
       cost = is_cheap_op(n) ? 1 : NEVER;
       for (int k = 0; k < reads(c, n) && cost < NEVER; k++) cost += c->cost[at(c, n->ops[k])];
     }
     c->cost[i] = cost > CHEAP ? NEVER : cost;
+    if (is_early(c, n) && c->cost[i] == NEVER && n->op != OP_PARAM) c->rounded[i] = false; /* it is stored */
   }
+}
+
+/* What node i, which the second stage computes, reads, and what of it decides something. */
+static void want_operands(Cut *c, int i, bool *decisive) {
+  const Node *n = c->nodes[i];
+  ir_decisive(c->w, n, c->need[i], decisive);
+  for (int k = 0; k < reads(c, n); k++) {
+    int x = at(c, n->ops[k]);
+    c->want[x] = true;
+    c->need[x] |= decisive[k];
+  }
+}
+
+static int most_operands(const Cut *c) {
+  int most = 0;
+  for (int i = 0; i < c->n; i++)
+    if (c->nodes[i]->nops > most) most = c->nodes[i]->nops;
+  return most;
 }
 
 /* From the result down to the border. A parameter on the border is stored anyway, so what is cheap over it
  * needn't be: true if there are more of those than were known. */
 static bool find_border(Cut *c) {
-  bool more = false;
-  for (int i = 0; i < c->n; i++) c->want[i] = c->border[i] = false;
+  bool more = false, *decisive = NEW_ARRAY(c->w->temp, bool, most_operands(c) + 1);
+  for (int i = 0; i < c->n; i++) c->want[i] = c->border[i] = c->need[i] = false;
   c->want[c->n - 1] = true;
   for (int i = c->n - 1; i >= 0; i--) {
     const Node *n = c->nodes[i];
     if (!c->want[i]) continue;
     bool stored = n->op == OP_PARAM && is_early(c, n) && c->stored[n->attr.i];
-    c->border[i] = stored || (is_early(c, n) && c->cost[i] == NEVER);
-    for (int k = 0; !c->border[i] && k < reads(c, n); k++) c->want[at(c, n->ops[k])] = true;
+    bool differs = c->need[i] && (c->rounded[i] || c->chosen[i]);
+    c->border[i] = stored || (is_early(c, n) && (c->cost[i] == NEVER || differs));
+    if (!c->border[i]) want_operands(c, i, decisive);
     if (c->border[i] && n->op == OP_PARAM && !stored) more = c->stored[n->attr.i] = true;
   }
   return more;
@@ -89,6 +125,9 @@ static Cut cut_of(World *w, Graph *g, int early, const Known *known) {
   for (int i = 0; i < c.n; i++) map_put(&c.pos, c.nodes[i], (void *)(uintptr_t)(i + 1));
   c.stored = NEW_ARRAY(w->arena, bool, early + 1);
   c.cost = NEW_ARRAY(w->arena, int, c.n);
+  c.rounded = NEW_ARRAY(w->arena, bool, c.n);
+  c.chosen = NEW_ARRAY(w->arena, bool, c.n);
+  c.need = NEW_ARRAY(w->arena, bool, c.n);
   c.want = NEW_ARRAY(w->arena, bool, c.n);
   c.border = NEW_ARRAY(w->arena, bool, c.n);
   return c;
@@ -132,13 +171,18 @@ typedef struct Derived { World *w; const Func *f; bool *keep, changed; } Derived
 
 static void check_graph(Derived *d, Scope s);
 
+static Known known_as(const Cut *c, const Node *x) {
+  int i = at(c, x);
+  return c->cost[i] == NEVER ? KNOWN_NOT : c->rounded[i] ? KNOWN_ROUNDED : KNOWN_VALUE;
+}
+
 /* A nested graph whose parameters from `own` on are the operands `caps`; before them parameter 0 is known where `index`. */
 static void check_nested(Derived *d, const Cut *c, const Scope *outer, Graph *g, int own, bool index, Node **caps) {
   World *w = d->w;
   Scope s = {g, NEW_ARRAY(w->arena, Known, g->nparams + 1), NEW_ARRAY(w->arena, int, g->nparams + 1)};
   for (int i = 0; i < g->nparams; i++) {
     const Node *x = i < own ? NULL : caps[i - own];
-    s.known[i] = x ? (c->cost[at(c, x)] < NEVER ? KNOWN_VALUE : KNOWN_NOT) : index && i == 0 ? KNOWN_VALUE : KNOWN_NOT;
+    s.known[i] = x ? known_as(c, x) : index && i == 0 ? KNOWN_VALUE : KNOWN_NOT;
     s.origin[i] = x && x->op == OP_PARAM ? outer->origin[x->attr.i] : -1;
   }
   check_graph(d, s);
@@ -157,6 +201,7 @@ static void check_call(Derived *d, const Cut *c, const Scope *s, const Node *cal
 
 static void check_graph(Derived *d, Scope s) {
   Cut c = cut_of(d->w, s.g, s.g->nparams, s.known);
+  c.exact = true;
   compute_costs(&c);
   for (int i = 0; i < c.n; i++) {
     const Node *n = c.nodes[i];
@@ -170,6 +215,9 @@ static void check_graph(Derived *d, Scope s) {
   }
 }
 
+/* Whoever calls f's second stage may have computed a float again. */
+Known ir_known_param(const Func *f, int k) { return f->params[k]->kind == T_FLOAT ? KNOWN_ROUNDED : KNOWN_VALUE; }
+
 bool *ir_derived_params(World *w, const Func *f) {
   Derived d = {w, f, NEW_ARRAY(w->arena, bool, f->nparams + 1), true};
   Scope s = {f->graph, NEW_ARRAY(w->arena, Known, f->nparams + 1), NEW_ARRAY(w->arena, int, f->nparams + 1)};
@@ -179,22 +227,23 @@ bool *ir_derived_params(World *w, const Func *f) {
   }
   while (d.changed) {
     d.changed = false;
-    for (int k = 0; k < f->nparams; k++) s.known[k] = d.keep[k] ? KNOWN_VALUE : KNOWN_NOT;
+    for (int k = 0; k < f->nparams; k++) s.known[k] = d.keep[k] ? ir_known_param(f, k) : KNOWN_NOT;
     check_graph(&d, s);
   }
   return d.keep;
 }
 
 /* ---- Loops ------------------------------------------------------------------------------ */
-bool *ir_delayed(World *w, const LoopInfo *l, const Graph *body, const Known *known) {
-  bool *delayed = NEW_ARRAY(w->arena, bool, l->ncarried + 1);
+Known *ir_delayed(World *w, const LoopInfo *l, const Graph *body, const Known *known) {
+  Known *delayed = NEW_ARRAY(w->arena, Known, l->ncarried + 1);
   for (int k = 0; k < l->ncarried && !l->down; k++) {
     Node *next = ir_get(w, body->result, k);
     IrKind kind = next->type->kind;
     if (kind != T_FLOAT && kind != T_INT && kind != T_BOOL) continue;
     Cut c = cut_of(w, ir_graph(w, body->params, body->nparams, next, NULL), body->nparams, known);
+    c.exact = true;
     compute_costs(&c);
-    delayed[k] = c.cost[c.n - 1] < NEVER;
+    delayed[k] = known_as(&c, next);
   }
   return delayed;
 }

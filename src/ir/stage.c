@@ -168,7 +168,7 @@ StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **l
   t->known = NEW_ARRAY(w->arena, Known, f->nparams + 1);
   if (!f->recursive) return t;
   const bool *derived = ir_derived_params(w, f);
-  for (int i = 0; i < f->nparams; i++) t->known[i] = derived[i] && again[i] ? KNOWN_VALUE : KNOWN_NOT;
+  for (int i = 0; i < f->nparams; i++) t->known[i] = derived[i] && again[i] ? ir_known_param(f, i) : KNOWN_NOT;
   IrType *box = ir_variant_type(w, sym_of(w->syms, "tape"), t, NULL, 0);
   box->nctors = 1;
   box->once = true;

@@ -13,15 +13,22 @@ typedef struct Split {
   Node **res;          /* the residuals: nodes of the first stage that the second one reads */
   int nres;
 } Split;
-/* How much of an early parameter the second stage may read for itself. */
-typedef enum Known { KNOWN_NOT, KNOWN_SHAPE /* the lengths of an array */, KNOWN_VALUE } Known;
+/* How much of an early parameter the second stage may read for itself. What is given it as a KNOWN_VALUE must be the same
+ * to the last bit where it is decisive. */
+typedef enum Known {
+  KNOWN_NOT,
+  KNOWN_SHAPE,         /* the lengths of an array */
+  KNOWN_ROUNDED,       /* the value, but perhaps for the last bit of a float */
+  KNOWN_VALUE
+} Known;
 Split ir_split(World *w, Graph *g, int early, const Known *known); /* NULL: no parameter is known */
 /* Which parameters of a recursive function follow cheaply, in each of its calls of itself, from those of the caller. */
 bool *ir_derived_params(World *w, const Func *f);
+Known ir_known_param(const Func *f, int k); /* what its second stage then knows of it */
 
-/* Which carried numbers of a loop the next iteration's index tells: what one iteration makes of them follows cheaply from its
- * index and what else is known of the body's parameters, and from no other carried value. */
-bool *ir_delayed(World *w, const LoopInfo *l, const Graph *body, const Known *known);
+/* Which carried numbers of a loop the next iteration's index tells, and how well: what one iteration makes of them follows
+ * cheaply from its index and what else is known of the body's parameters, and from no other carried value. */
+Known *ir_delayed(World *w, const LoopInfo *l, const Graph *body, const Known *known);
 /* Such a number at the start of iteration i; ops: what stands for the loop's operands where it is asked for. */
 Node *ir_delayed_value(World *w, const Node *loop, int k, Node *i, Node **ops);
 
@@ -52,6 +59,14 @@ typedef struct StagedFunc {
 StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **late, int n, IrType *result);
 /* y, over f's parameters, is the value; s cuts a graph over those, of which those in `known` are known, and then the late ones. */
 void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s);
+
+/* ---- Exact values (exact.c) --------------------------------------------------------------------
+ * Float arithmetic, whose result may differ in the last bit where it is computed again. */
+bool ir_rounds(const Node *n);
+/* Which operands of n decide something: a branch, an index, a size, how often a loop runs, a check; `need`: n itself does. */
+void ir_decisive(World *w, const Node *n, bool need, bool *out);
+/* Do the sizes of all arrays that the body of this loop yields follow from whole numbers and lengths that are given? */
+bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body);
 
 /* ---- Loops (loops.c) ------------------------------------------------------------------------
  * A loop made operand by operand. In its body an operand is a parameter: what loop_add returns, which also

@@ -32,8 +32,11 @@ static bool aliases(const Node *u, int k) {
   }
 }
 
+/* x is its operand under another name or type. */
+static bool is_same_array(const Node *x) { return x->op == OP_AFTER || x->op == OP_STOP || x->op == OP_TO_BAG; }
+
 static const Node *graph_param(const Node *x) {
-  while (x->op == OP_GET || x->op == OP_AFTER || x->op == OP_STOP || x->op == OP_TO_BAG) x = x->ops[0];
+  while (x->op == OP_GET || is_same_array(x)) x = x->ops[0];
   return x->op == OP_PARAM ? x : NULL;
 }
 
@@ -163,13 +166,15 @@ static void collect_readers(Planner *p, int x, int consumer, int depth, int **ou
       *cap *= 2;
     }
     (*out)[(*n)++] = user;
-    if (un->op == OP_GET || un->op == OP_AFTER || un->op == OP_STOP || is_view(un))
+    if (un->op == OP_GET || is_same_array(un) || is_view(un))
       collect_readers(p, user, consumer, depth + 1, out, n, cap);
   }
 }
 
+/* The consumer takes the operand, so what reads the same array under another name, its length say, comes before it too. */
 static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
   int n = 0, cap = 16, limit = -1;
+  while (is_same_array(operand)) operand = operand->ops[0];
   int *readers = NEW_ARRAY(p->m->arena, int, cap);
   collect_readers(p, (int)(uintptr_t)map_get(&p->pos, operand) - 1, consumer, 0, &readers, &n, &cap);
   for (int i = 0; i < n; i++)
@@ -320,7 +325,7 @@ static bool whole_used_after(const Sched *s, const Node *t, int p) {
 bool sched_last_use(const Sched *s, const Node *x, int p) {
   for (;;) {
     if (s->last[sched_pos(s, x)] > p) return false;
-    if (x->op == OP_AFTER || x->op == OP_STOP || x->op == OP_TO_BAG) {
+    if (is_same_array(x)) {
       x = x->ops[0];
       continue;
     }
