@@ -18,7 +18,7 @@ import re
 
 from derivatives import Derivatives
 from statements import Statements
-from templates import TEMPLATES, UNARY
+from templates import DECIDED, TEMPLATES, UNARY  # noqa: F401
 from typed import (B, E, F, FUN, I, LIST, OPT, PREAMBLE, RECORD, SHAPE, TREE, Program, Scope, arr, has_float, is_fixed, mat,
                    type_text)
 

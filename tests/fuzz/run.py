@@ -9,7 +9,8 @@ For each program of generate.py, in the evaluator: value; gradient by reverse mo
 to the inner product; Hessian-vector products by reverse over reverse, forward over reverse and reverse over forward, all equal;
 forward over forward; central differences, loosely; and effects happen in each derivative as in a plain evaluation.
 Then the same in machine code of the levels 0 and 3 in strict mode, equal to the last bit, and for every fifth file in machine
-code that isn't strict, with equal numbers. Many programs share a file, since starting costs more than running.
+code that isn't strict, with equal numbers; so are, in every file, programs that decide by rounded products. Many programs share a
+file, since starting costs more than running. With each file goes a walk (walks.py), whose gradient must not grow faster than itself.
 
 Compiling costs most by far, and a few programs most of that. So which sections (value, gradient, …) of a program are compiled is
 drawn by lot from seed and number: those of up to --lines lines of lowered code always at level 3, larger ones in proportion,
@@ -34,6 +35,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import coverage  # noqa: E402
 import generate  # noqa: E402
 import shrink  # noqa: E402
+import walks  # noqa: E402
 
 EVALUATOR, STRICT = ("evaluator", ["--jit=off"], "3"), ("strict evaluator", ["--jit=off", "--strict-fp"], "3")
 NATIVE = {level: (f"native {level}", ["--jit=always"], level) for level in "03"}
@@ -249,12 +251,15 @@ def drawn(options, programs, lines, level):
 def compare_native(options, programs, index, failures, counts):
     """The evaluator runs the same source: the order in which derivatives add up may depend on all that a file computes."""
     lines = costs(options.atled, programs)
-    kinds = [(STRICT_NATIVE["0"], STRICT), (STRICT_NATIVE["3"], STRICT)]
+    decided = [p for p in programs if any(name.startswith(generate.DECIDED) for _, name in p.tags)]
+    kinds = [(STRICT_NATIVE["0"], STRICT, programs), (STRICT_NATIVE["3"], STRICT, programs)]
     if index // options.every % 5 == 0:
-        kinds.append((NATIVE["03"[index // options.every // 5 % 2]], EVALUATOR))
-    for mode, evaluator in kinds:
-        names = drawn(options, programs, lines, mode[2])
-        chosen = [p for p in programs if names[p.number]]
+        kinds.append((NATIVE["03"[index // options.every // 5 % 2]], EVALUATOR, programs))
+    elif decided:
+        kinds.append((NATIVE["3"], EVALUATOR, decided))
+    for mode, evaluator, some in kinds:
+        names = drawn(options, some, lines, mode[2])
+        chosen = [p for p in some if names[p.number]]
         base = run_all(options.atled, evaluator, chosen, names, failures)
         other = run_all(options.atled, mode, chosen, names, failures)
         compare(chosen, mode, names, base, other, failures)
@@ -280,6 +285,7 @@ class Batch:
                 self.failures.append((p, "derivatives", wrong[0], ", ".join(wrong)))
         if not options.evaluator and self.programs and index % options.every == 0:
             compare_native(options, self.programs, index, self.failures, self.counts)
+        self.walks = walks.check(options.cost, [walks.Walk(numbers[0], options.seed)])
         sampled = index % 10 == 0 or options.only is not None
         self.kinds = coverage.node_kinds(options.atled, source(self.programs, everything)) if sampled else None
 
@@ -323,7 +329,7 @@ class Campaign:
     def add(self, batch):
         self.done += len(batch.programs)
         self.refused += len(batch.refused)
-        self.failed += len(batch.failures)
+        self.failed += len(batch.failures) + len(batch.walks)
         self.counts.update(batch.counts)
         for p in batch.programs:
             self.covered.add(p, [name for name in COMPILED if name != "value"])
@@ -335,6 +341,8 @@ class Campaign:
                 report(self.options, f)
             else:
                 print(f"program {f[0].number}: {f[1]}: {f[2] or f[3][:80]}", flush=True)
+        for walk, wrong in batch.walks:
+            print(f"program {walk.number}: the walk that goes with it: {wrong[:600]}\n  {walk.save(self.options.seed)}", flush=True)
         if self.done // 1000 != (self.done - len(batch.programs)) // 1000:
             print(f"… {self.done} programs, {time.time() - self.start:.0f} s", flush=True)
 
@@ -363,6 +371,7 @@ def arguments():
         a.add_argument(flag, action="store_true")
     options = a.parse_args()
     options.atled = os.path.abspath(options.atled)
+    options.cost = os.path.join(os.path.dirname(options.atled), "fuzz_cost")
     if options.only is not None:
         options.first, options.programs, options.batch, options.lines = options.only, 1, 1, 0
     return options

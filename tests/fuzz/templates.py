@@ -10,7 +10,29 @@ def calls(names, argument, weight):
     return [(n, f"{n} ({argument})", weight) for n in names.split()]
 
 
-FLOATS = [
+# Decisions by p + z, where p is a product and z its negative: 0 if the product is rounded, and not if it is fused with the sum.
+# Each value needs p as well, which keeps it from being fused; what computes p + z again for the decision alone may fuse it.
+DECIDED = "decided by a rounded product"
+WALK = "(let (q, w) = ({A}, {A}) in let z = [ -(q[i] * w[i]) | i < {n} ] in let mut s = {F} in "
+STEP = "for i = 0 to {n} - 1 do (let p = q[i] * w[i] in %s) done; s)"
+ROUNDED = [
+    (DECIDED, WALK + STEP % "s <- (if p + z[i] > 0.0 then sin s else 0.9 * s) + 0.1 * sin p", 1),
+    (DECIDED + ", index", WALK + "let t = [0.9, -0.4] in " + STEP % "s <- sin s * t[max 0 (min 1 (int (1e20 * (p + z[i]))))] + 0.1 * sin p", 1),
+    (DECIDED + ", trips", WALK + STEP % "(for j = 0 to max 0 (min 1 (int (1e20 * (p + z[i])))) do s <- 0.9 * sin s done); s <- s + 0.1 * sin p", 1),
+    (DECIDED + ", inside", WALK + STEP % "(for j = 0 to i / 9 do s <- if p + z[i + j] > 0.0 then sin s else 0.9 * s done); s <- s + 0.1 * sin p", 1),
+    (DECIDED + ", later", WALK + "let mut e = -1.0 in " + STEP % "(s <- if e > 0.0 then sin s else 0.9 * s); s <- s + 0.1 * sin p; e <- p + z[i]", 1),
+]
+
+# Rows and slices of arrays, and what is updated by rows.
+PARTS = [
+    ("rows by index", "(let q = {M} in sum [ dot q[i] q[i] | i < {n} ])", 0.5), ("rows and a number", "(let q = {M} in let mut s = {F} in for i = 0 to {n} - 1 do s <- sin (s * sum q[i]) done; s)", 0.5),
+    ("rows mapped to numbers", "sum (map (fun r -> sin (sum r)) ({M}))", 0.5), ("slices", "(let q = {A} in sum [ sin (sum q[i / 2..i + 1]) | i < {n} ])", 0.7),
+    ("slices of rows", "(let q = {M} in sum [ sum q[i][..i % {m} + 1] | i < {n} ])", 0.5), ("rows of slices", "(let q = {M} in let r = q[..{n}] in sum [ logsumexp r[i] | i < {n} ])", 0.5),
+    ("rows of several lengths", "sum [ (let (r, c) = p in c * dot r r) | p in [ (({A})[..i % {n} + 1], {F}) | i < 2 ] ]", 0.4),
+    ("rows in closures", "(let q = {M} in let g = [ (fun y -> y * sum q[i]) | i < {n} ] in sum [ h ({F}) | h in g ])", 0.4),
+]
+
+FLOATS = ROUNDED + PARTS + [
     ("add", "{F} + {F}", 3), ("subtract", "{F} - {F}", 3), ("multiply", "{F} * {F} * 0.7", 4), ("negate", "-({F})", 1),
     ("divide", "({F}) / (1.6 + sin ({F}))", 2), ("smooth", "{f1} ({F})", 8), ("scale", "{c} * {F}", 2),
     *calls("exp expm1 sinh cosh tan asin atanh", "0.8 * sin ({F})", 0.4),
@@ -41,6 +63,10 @@ FLOATS = [
     ("functions folded", "fold (fun y f -> f y) ({F}) ({AF})", 1), ("functions in a list", "List.fold (fun y f -> f y) ({F}) ({LF})", 1),
     ("function in an option", "(match {OF} with | Some f -> f ({F}) | None -> {F})", 1),
     ("twice", "(let twice f y = f (f y) in twice ({FUN}) ({F}))", 1), ("stored", "(let (f, y) = ({FUN}, {F}) in f y)", 1),
+    ("recursion through data", "(let step s k p = if k <= 0 then p else match s with Knot g -> g s (k - 1) (sin (p + {F})) in "
+     "step (Knot step) (at ({I}) 4) ({F}))", 0.5),
+    ("recursion through data, twice", "(let step s k p = match s with Knot g -> (if k <= 0 then {c} * p else g s (k - 1) p + g s (k - 2) (sin p)) in "
+     "step (Knot step) (at ({I}) 3) ({F}))", 0.3),
     ("second derivative", "grad (grad ({FUN})) ({F})", 0.6), ("derivative of a value", "grad ({FUN}) ({F})", 0.8),
     ("forward over reverse", "deriv (grad ({FUN})) ({F})", 0.5), ("reverse over forward", "grad (deriv ({FUN})) ({F})", 0.5),
     ("gradients in a loop", "(let g = {FUN} in let mut q = {F} in for i = 0 to 2 do q <- q - 0.1 * grad g q done; q)", 0.6),
@@ -72,6 +98,8 @@ VECTORS = [
 ]
 
 MATRICES = [
+    ("rows updated", "(let mut q = {M} in for i = 0 to {n} - 1 do q[i] <- {c} * q[i] + 0.5 * q[i / 2] done; q)", 1),
+    ("rows exchanged", "(let mut q = {M} in for i = 1 to {n} - 1 do (let r = q[i] in q[i] <- q[i - 1]; q[i - 1] <- 0.5 * r) done; q)", 0.7),
     ("matrix product", "({M}) @ [ [ sin (float (i + j)) | j < {m} ] | i < {m} ]", 1.5), ("square product", "({SQ}) @ ({M})", 1.5),
     ("matrix plus", "({M}) + ({M})", 2), ("matrix scaled", "({F}) * ({M})", 2), ("outer", "outer ({A}) ({ROW})", 2),
     ("transpose", "transpose ({MT})", 1.5), ("rows mapped", "[ map {f1} r | r in ({M}) ]", 1.5), ("reshape", "reshape [{n}, {m}] (flatten ({M}))", 1),

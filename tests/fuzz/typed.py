@@ -6,6 +6,7 @@ FUN = ("fun", (F,), F)
 RECORD = ("rec", (("b", F), ("k", I), ("w", ("arr", F, 3))))
 PREAMBLE = """type shape = Dot | Circle of float | Rect of float * float | Spline of float[]
 type tree = Leaf | Node of tree * float * tree
+type knot = Knot of (knot -> int -> float -> float)
 let at i n = ((i % n) + n) % n
 """
 

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""Random walks over the rows and slices of an array, and what they cost as the array grows.
+
+A gradient costs a constant times its function, for every program. What breaks that rule is mostly a copy of a whole array at
+each step of a walk over it, and no comparison of values sees one. So each walk is run at two sizes, function and gradient, and
+the bytes that they ask for (cost.c) may grow no faster for the one than for the other. At a small size the gradient is
+compared with differences.
+
+A walk is a function of an array, of rows or of numbers, or of records that hold arrays of several lengths. Holes in the texts:
+{R} a number made of the row r; {S} the row at step i, {S0} always that of one length; {n} the number of steps; {c} a number; {f} a smooth function; {e} a number made of the
+number y."""
+import os
+import random
+import re
+import subprocess
+import tempfile
+
+SMALL, LARGE, CHECKED = 2000, 8000, 7  # steps
+FASTER, MORE = 1.5, 16 << 20          # growth by more than that of the function, or linear growth, is a fault (memory comes in large pieces)
+SMOOTH = ["sin", "cos", "tanh", "atan"]
+
+# Arguments: type, the text that makes one of n steps, the rows at step i that are at hand, all rows.
+ROWS, NUMBERS, CUBE, RAGGED = "rows", "numbers", "cube", "ragged"
+INPUTS = {
+    ROWS: ("float[][]", "[ [ 0.3 + 0.05 * float ((3 * i + 2 * j) % 11) | j < 4 ] | i < n ]"),
+    NUMBERS: ("float[]", "[ 0.3 + 0.05 * float ((3 * i) % 11) | i < 4 * n ]"),
+    CUBE: ("float[][][]", "[ [ [ 0.3 + 0.05 * float ((3 * i + 2 * j + k) % 11) | k < 3 ] | j < 4 ] | i < n ]"),
+    RAGGED: ("(float[] * float)[]", "[ ([ 0.3 + 0.05 * float ((3 * i + 2 * j) % 11) | j < 2 + i % 3 ], {c}) | i < n ]"),
+}
+STEPS = {ROWS: "length m", NUMBERS: "length m / 4", CUBE: "length m", RAGGED: "length m"}
+AT = {
+    ROWS: ["m[i]", "m[i]", "m[i][1..]", "(m[i] - m[(7 * i + 1) % length m])", "(m[i] * m[length m - 1 - i])", "({c} * m[i])",
+           "m[i..i + 1][0]", "([ [0.3, 0.1, 0.2, 0.4], [0.2, 0.5, 0.1, 0.1] ] @ m[i])", "(m[i..i + 1] @ [0.3, 0.1, 0.2, 0.4] ++ [0.5])"],
+    NUMBERS: ["m[4 * i..4 * i + 4]", "m[i..i + 3]", "m[i..i + 4][1..]", "(m[4 * i..4 * i + 3] * m[i..i + 3])", "reverse m[i..i + 2]",
+              "[m[i], m[4 * i + 1]]"],
+    CUBE: ["m[i][1]", "m[i, 2]", "m[i][1..3][1]", "[ sum q | q in m[i] ]", "flatten m[i]", "m[i][.., 1]"],
+    RAGGED: ["(fst m[i])", "(let (q, p) = m[i] in p * q)"],
+}
+NUMBER_OF_ROW = [
+    "dot r r", "sum r", "{f} (sum r)", "r[0] * r[1]", "logsumexp r", "sum [ {e} | y in r ]", "sum (map (fun y -> {e}) r)",
+    "(if r[0] > {c} then dot r r else {f} r[1])", "(let q = {c} * r in dot q r)", "dot r[1..] r[..length r - 1]", "helper r",
+    "product r", "(let mut p = {c} in for k = 0 to length r - 1 do p <- {f} (p * r[k]) done; p)", "sum (r ++ r)",
+    "(let mut q = r in q[0] <- {c} * q[1]; dot q r)", "fold (fun p y -> {f} (p + y)) {c} r", "norm r",
+]
+NUMBER_OF_NUMBER = ["{f} y", "y * y", "{c} * y", "exp (-y)", "(if y > {c} then {f} y else y)"]
+WALKS = [
+    "sum [ (let r = {S} in {R}) | i < {n} ]",
+    "sum (map (fun i -> let r = {S} in {R}) [ i | i < {n} ])",
+    "(let mut s = {c} in for i = 0 to {n} - 1 do (let r = {S} in s <- 0.5 * {f} s + {R}) done; s)",
+    "(let mut s = {c} in for i = {n} - 1 downto 0 do (let r = {S} in s <- {f} (0.5 * s * {R})) done; s)",
+    "(let mut s = {c} in let mut i = 0 in while i < {n} do (let r = {S} in s <- {f} s * {R}); i <- i + 1 done; s)",
+    "(let rec go i = if i >= {n} then {c} else (let r = {S} in {R} + 0.9 * {f} (go (i + 1))) in go 0)",
+    "(let rec go i s = if i >= {n} then s else (let r = {S} in go (i + 1) ({f} s + {R})) in go 0 {c})",
+    "(let b = [ (let r = {S} in ({R}, {c} * r)) | i < {n} ] in sum [ (let (p, r) = q in p * {R}) | q in b ])",
+    "(let b = [ (let r = {S} in {c} * r) | i < {n} ] in let mut s = 0.0 in for k = 0 to length b - 1 do (let r = b[k] in s <- {f} s + {R}) done; s)",
+    "(let g = [ (fun y -> y * (let r = {S} in {R})) | i < {n} ] in let mut s = {c} in for k = 0 to length g - 1 do s <- {f} (g[k] s) done; s)",
+    "(let g = [ (if i % 2 = 0 then (fun y -> (let r = {S} in y + {R})) else (fun y -> {f} y)) | i < {n} ] in sum [ h {c} | h in g ])",
+    "(let mut s = 0.0 in for k = 0 to {n} - 1 do (if k % 3 = 1 then (let i = k in let r = {S} in s <- s + {R})) done; s)",
+    "List.fold (fun s i -> (let r = {S} in {f} s + {R})) {c} (to_list [ i | i < {n} ])",
+]
+CARRIED = "(let i = 0 in let mut r = {c} * {S0} in for i = 0 to {n} - 1 do r <- 0.5 * r + 0.1 * {S0} done; {R})"
+OF_KIND = {
+    ROWS: [CARRIED, "sum [ {R} | r in m ]", "sum (map (fun r -> {R}) m)", "fold (fun s r -> {f} s + {R}) {c} m", "List.fold (fun s r -> {f} s + {R}) {c} (to_list m)",
+           "sum [ dot r q | (r, q) in zip m m ]", "sum [ (let r = w @ p in {R}) | p in m ]",
+           "(let mut b = m in for i = 1 to {n} - 1 do b[i] <- {c} * b[i] + 0.3 * b[i - 1] done; sum [ {R} | r in b ])",
+           "(let mut b = m in for i = 0 to {n} - 1 do b[i] <- map {f} b[i] done; (let r = b[{n} - 1] in {R}))",
+           "(let mut b = m in for i = 1 to {n} - 1 do b[i, 1] <- {f} (b[i - 1, 2] + b[i, 0]) done; sum [ {R} | r in b ])",
+           "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i] in b[i, 1] <- {R}) done; sum [ {R} | r in b ])",
+           "(let mut b = m in for i = 1 to {n} - 1 do (let p = b[i] in b[i] <- b[i - 1]; b[i - 1] <- 0.5 * p) done; sum [ {R} | r in b ])"],
+    NUMBERS: [CARRIED, "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i..i + 3] in b[i] <- {R}) done; sum b)", "sum [ {e} | y in m ]",
+              "(let mut b = m in for i = 2 to {n} - 1 do b[i] <- {f} (0.3 * b[i - 1] + b[i] * b[i - 2]) done; sum b)",
+              "(let mut r = m in for k = 1 to 5 do r <- m * {f} (sum r / {n1}) done; sum r)",
+              "(let mut r = m in for k = 1 to 5 do r <- [r[0]] ++ (m[1..] * r[..length r - 1]) done; sum r)"],
+    CUBE: [CARRIED, "sum [ sum [ {R} | r in q ] | q in m ]", "sum [ (let r = q[1..3][0] in {R}) | q in m ]", "sum [ trace (q @ w3) | q in m ]",
+           "(let mut b = m in for i = 1 to {n} - 1 do b[i] <- 0.5 * b[i - 1] + b[i] done; sum (flatten (flatten b)))",
+           "(let mut b = m in for i = 1 to {n} - 1 do b[i, 1] <- {c} * b[i - 1, 2] done; sum [ (let r = q[1] in {R}) | q in b ])"],
+    RAGGED: ["sum [ (let (r, p) = q in p * {R}) | q in m ]", "fold (fun s (r, p) -> {f} (s * p) + {R}) {c} m",
+             "(let mut s = 0.0 in for i = 0 to {n} - 1 do (let (r, p) = m[i] in s <- {f} s + p * {R}) done; s)"],
+}
+PREAMBLE = """let helper (r : float[]) = if length r > 3 then dot r r else r[0] * sum r
+let w = [ [ 0.1 * float (1 + (i + 2 * j) % 5) | j < 4 ] | i < 3 ]
+let w3 = [ [ 0.1 * float (1 + (i + 2 * j) % 5) | j < 4 ] | i < 3 ]
+"""
+
+
+class Walk:
+    """Program `number` of the walks of a seed."""
+
+    def __init__(self, number, seed):
+        self.number, self.rng = number, random.Random(f"walk {seed}/{number}")
+        self.kind = self.rng.choice([ROWS, ROWS, NUMBERS, CUBE, RAGGED])
+        general = self.rng.random() < 0.6
+        body = self.fill(self.rng.choice(WALKS if general else OF_KIND[self.kind]))
+        if self.rng.random() < 0.25:  # a second walk over the same array
+            body += " + " + self.fill(self.rng.choice(WALKS + OF_KIND[self.kind]))
+        type_, made = INPUTS[self.kind]
+        k = number
+        self.text = (f"let f{k} (m : {type_}) : float = {body}\nlet input{k} n = {self.fill(made)}\n"
+                     f"let value{k} n = f{k} (input{k} n)\nlet gradient{k} n = sum (floats (grad f{k} (input{k} n)))\n"
+                     f"let check{k} n = check_grad f{k} (input{k} n)\n")
+
+    def save(self, seed):
+        path = os.path.abspath(f"walk-{seed}-{self.number}.atl")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(PREAMBLE + self.text)
+        return path
+
+    def fill(self, text):
+        def hole(m):
+            choose = self.rng.choice
+            return {"S": lambda: self.fill(choose(AT[self.kind])), "S0": lambda: AT[self.kind][0], "R": lambda: self.fill(choose(NUMBER_OF_ROW)),
+                    "e": lambda: self.fill(choose(NUMBER_OF_NUMBER)), "f": lambda: choose(SMOOTH), "n": lambda: f"({STEPS[self.kind]})",
+                    "n1": lambda: "float (length m)", "c": lambda: str(round(self.rng.uniform(0.2, 0.9), 3))}[m[1]]()
+        return re.sub(r"\{(\w+)\}", hole, text)
+
+
+def measure(exe, walks):
+    """Of each walk, by name and size, value and bytes; or None and the error."""
+    calls = [f"{name}{w.number}:{n}" for w in walks for name, n in
+             (("check", CHECKED), ("value", SMALL), ("value", LARGE), ("gradient", SMALL), ("gradient", LARGE))]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "walks.atl")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(PREAMBLE + "".join(w.text for w in walks))
+        try:
+            r = subprocess.run([exe, path, *calls], capture_output=True, text=True, timeout=60 + 60 * len(walks))
+        except subprocess.TimeoutExpired:
+            return None, "no end"
+    rows = [line.split() for line in r.stdout.splitlines()]
+    found = {(name, int(n)): (float(y), int(bytes_)) for name, n, y, bytes_ in rows}
+    return (found, "") if r.returncode == 0 else (None, r.stderr or f"status {r.returncode}")
+
+
+def problem(walk, found):
+    """What is wrong with a walk, or None."""
+    k = walk.number
+    if not found[f"check{k}", CHECKED][0] < 1e-5:
+        return f"differs from differences by {found[f'check{k}', CHECKED][0]}"
+    bytes_ = {(name, n): found[f"{name}{k}", n][1] for name in ("value", "gradient") for n in (SMALL, LARGE)}
+    growth = max(LARGE / SMALL, bytes_["value", LARGE] / max(1, bytes_["value", SMALL]))
+    if bytes_["gradient", LARGE] > FASTER * growth * bytes_["gradient", SMALL] + MORE:
+        return f"the gradient's bytes grow from {bytes_['gradient', SMALL]} to {bytes_['gradient', LARGE]}, its function's by {growth:.1f}"
+    return None
+
+
+def check(exe, walks):
+    """(walk, what is wrong) of those that fail."""
+    if not walks:
+        return []
+    found, error = measure(exe, walks)
+    if found is None:
+        if len(walks) == 1:
+            return [(walks[0], error.strip())]
+        half = len(walks) // 2
+        return check(exe, walks[:half]) + check(exe, walks[half:])
+    wrong = [(w, problem(w, found)) for w in walks]
+    return [(w, text) for w, text in wrong if text]
+
+
+def main():
+    """usage: walks.py COST_EXE [PROGRAMS] [SEED] [FIRST]: walks alone."""
+    import sys
+    exe, count, seed, first = sys.argv[1], *(int(x) for x in (sys.argv[2:] + ["20", "1", "0"][len(sys.argv) - 2:]))
+    bad = 0
+    for k in range(first, first + count, 5):
+        for w, text in check(exe, [Walk(j, seed) for j in range(k, min(k + 5, first + count))]):
+            bad += 1
+            print(f"walk {w.number}: {text[:600]}\n{w.text}", flush=True)
+    print(f"{count} walks, {bad} differences")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()
