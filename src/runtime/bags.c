@@ -62,12 +62,13 @@ static bool consumable(const Obj *a, const Obj *b) {
   return rt_is_object(a) && rt_is_object(b) && a->rc == 1 && b->rc == 1 && a->tag == b->tag;
 }
 
-/* add_item for boxes of floats and a link to the next box, as lists have: a tight loop along the links. Is all added? */
+/* add_item for boxes of floats and a link to the next box, as lists have: a tight loop along the links, RT_STRIDE boxes at
+ * most. Is all added? */
 static bool add_chain(Rt *rt, const Desc *payload, Item *it) {
   int n = payload->nslots, link = payload->link;
   size_t size = sizeof(BoxObj) + (size_t)n * sizeof(Slot);
   int32_t tag = it->b->tag;
-  while (consumable(it->dst->p, it->b) && it->b->tag == tag) {
+  for (int turn = 0; turn < RT_STRIDE && consumable(it->dst->p, it->b) && it->b->tag == tag; turn++) {
     BoxObj *a = (BoxObj *)it->dst->p, *b = (BoxObj *)it->b;
     Slot *dst = &a->fields[link];
     Obj *next = b->fields[link].p;
@@ -116,6 +117,7 @@ static Status add_box(Adder *w, const Desc *payload, Item *it) {
 static Status add_item(Adder *w, Item *it) {
   while (it->desc->kind == D_VARIANT && consumable(it->dst->p, it->b)) {
     const Desc *payload = it->desc->args[it->b->tag];
+    if (rt_look(w->rt)) return 1;
     if (payload->link >= 0 && payload->slot_descs[payload->link] == it->desc) {
       if (add_chain(w->rt, payload, it)) return 0;
     } else {
@@ -135,7 +137,7 @@ static Status add_item(Adder *w, Item *it) {
 static Status finish(Adder *w, Status status) {
   while (w->len) {
     Item it = w->items[--w->len];
-    if (status == 0 && add_item(w, &it) == 0) continue;
+    if (status == 0 && rt_look(w->rt) == 0 && add_item(w, &it) == 0) continue;
     status = 1;
     rt_release(w->rt, it.b);
   }
@@ -203,6 +205,10 @@ static LogObj *copy_log(Rt *rt, const Desc *desc, const LogObj *l, int64_t from,
   int64_t stride = stride_of(l->h.desc);
   for (int64_t k = 0; k < l->len; k++) {
     const Slot *e = l->entries + k * stride;
+    if (rt_look_at(rt, k)) {
+      rt_release(rt, &copy->h);
+      return NULL;
+    }
     if (e[0].i < from || e[0].i - from >= count) continue;
     Slot *c = copy->entries + copy->len++ * stride;
     memcpy(c, e, (size_t)stride * sizeof(Slot));
@@ -217,7 +223,7 @@ static Status add_log_to_dense(Adder *w, ArrayObj *a, LogObj *l, int64_t offset,
   int64_t stride = stride_of(l->h.desc);
   for (int64_t k = 0; k < l->len; k++) {
     Slot *e = l->entries + k * stride;
-    if (add_value(w, elem, a->data + (e[0].i + offset) * elem->nslots, e + 1, move)) return 1;
+    if (rt_look_at(w->rt, k) || add_value(w, elem, a->data + (e[0].i + offset) * elem->nslots, e + 1, move)) return 1;
   }
   return 0;
 }
@@ -225,11 +231,15 @@ static Status add_log_to_dense(Adder *w, ArrayObj *a, LogObj *l, int64_t offset,
 static Status add_dense(Adder *w, const Desc *elem, Slot *dst, Slot *src, int64_t count, bool move) {
   int64_t slots = count * elem->nslots;
   if (elem->kind == D_FLOAT) {
-    for (int64_t k = 0; k < slots; k++) dst[k].f += src[k].f;
+    for (int64_t from = 0, to; from < slots; from = to) {
+      if (rt_look(w->rt)) return 1;
+      to = slots - from < RT_STRIDE ? slots : from + RT_STRIDE;
+      for (int64_t k = from; k < to; k++) dst[k].f += src[k].f;
+    }
     return 0;
   }
-  for (int64_t k = 0; k < slots; k += elem->nslots)
-    if (add_value(w, elem, dst + k, src + k, move)) return 1;
+  for (int64_t k = 0; k < count; k++)
+    if (rt_look_at(w->rt, k) || add_value(w, elem, dst + k * elem->nslots, src + k * elem->nslots, move)) return 1;
   return 0;
 }
 
@@ -477,7 +487,7 @@ Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int6
     if (log) status = add_log_to_dense(&w, a, (LogObj *)sub, offset, move);
     else status = add_dense(&w, elem, a->data + offset * elem->nslots, ((ArrayObj *)sub)->data, count, move);
   } else {
-    for (int64_t k = 0; k < more && !status; k++) {
+    for (int64_t k = 0; k < more && !status && !(status = rt_look_at(rt, k)); k++) {
       Slot *e = log ? ((LogObj *)sub)->entries + k * stride_of(desc) : NULL;
       Slot *src = log ? e + 1 : ((ArrayObj *)sub)->data + k * elem->nslots;
       Slot *dst = log_append(rt, (LogObj *)*bag, offset + (log ? e[0].i : k));
@@ -502,7 +512,7 @@ Status rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out
   const LogObj *l = (const LogObj *)bag;
   Adder w = {.rt = rt};
   Status status = 0;
-  for (int64_t k = 0; k < l->len && !status; k++) {
+  for (int64_t k = 0; k < l->len && !status && !(status = rt_look_at(rt, k)); k++) {
     Slot *e = l->entries + k * stride_of(desc);
     if (e[0].i == i) status = add_value(&w, elem, out, e + 1, false);
   }
@@ -599,6 +609,7 @@ Status rt_bag_set_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, 
   Slot *to = ((ArrayObj *)*bag)->data + offset * elem->nslots;
   if (elem->nslots)
     for (int64_t k = 0; k < count; k++) {
+      if (rt_look_at(rt, k)) return 1;
       Slot *e = to + k * elem->nslots;
       rt_release_slots(rt, elem->slots, elem->nslots, e);
       memset(e, 0, (size_t)elem->nslots * sizeof(Slot));

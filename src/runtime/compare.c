@@ -123,7 +123,7 @@ Status rt_compare_values(Rt *rt, CompareMode mode, const Desc *d, const Slot *a,
   w.frames = w.local;
   Status status = 0;
   int c = step(&w, d, a, b, &status);
-  while (c == 0 && status == 0 && w.len) {
+  while (c == 0 && status == 0 && w.len && !(status = rt_look(rt))) {
     Frame *f = &w.frames[w.len - 1];
     if (f->i == f->n) {
       c = f->tie;
@@ -166,7 +166,7 @@ static bool before(Sorter *s, int64_t i, int64_t j) {
   return c == -1;
 }
 
-/* Bottom-up merge sort of n indices; the result is in `x`. */
+/* Bottom-up merge sort of n indices; the result is in `x` unless s->status says otherwise. */
 static void merge_sort(Sorter *s, Slot *x, Slot *scratch, int64_t n) {
   Slot *from = x, *to = scratch;
   for (int64_t width = 1; width < n; width *= 2) {
@@ -174,6 +174,7 @@ static void merge_sort(Sorter *s, Slot *x, Slot *scratch, int64_t n) {
       int64_t mid = lo + width < n ? lo + width : n, hi = mid + width < n ? mid + width : n;
       int64_t i = lo, j = mid;
       for (int64_t k = lo; k < hi; k++) {
+        if (k % RT_STRIDE == 0 && (s->status || (s->status = rt_look(s->rt)))) return;
         bool right = i == mid || (j < hi && before(s, from[j].i, from[i].i));
         to[k] = right ? from[j++] : from[i++];
       }
@@ -191,7 +192,10 @@ static Status row_views(Rt *rt, const ArrayObj *a, const Desc *row, int64_t n, A
   for (int k = 1; k < a->h.desc->rank; k++) width *= a->dims[k];
   for (int64_t i = 0; i < n; i++) {
     ArrayObj *v = rt_view(rt, row, (ArrayObj *)a, i * width, a->dims + 1);
-    if (!v) return 1;
+    if (!v || rt_look(rt)) {
+      if (v) rt_release(rt, &v->h);
+      return 1;
+    }
     views->data[i].p = &v->h;
   }
   return 0;
@@ -201,8 +205,8 @@ static Status sort_into(Rt *rt, Sorter *s, int64_t n, ArrayObj **out) {
   ArrayObj *order_array = rt_new_array(rt, rt->desc_int_array, &n, false);
   ArrayObj *scratch = order_array ? rt_new_array(rt, rt->desc_int_array, &n, false) : NULL;
   if (scratch) {
-    for (int64_t i = 0; i < n; i++) order_array->data[i].i = i;
-    merge_sort(s, order_array->data, scratch->data, n);
+    for (int64_t i = 0; i < n && !(s->status = rt_look_at(rt, i)); i++) order_array->data[i].i = i;
+    if (s->status == 0) merge_sort(s, order_array->data, scratch->data, n);
     rt_release(rt, &scratch->h);
     if (s->status == 0) {
       *out = order_array;

@@ -17,8 +17,12 @@ typedef struct Scanner {
   Buf cell;
 } Scanner;
 
-static void skip_empty_lines(Scanner *s) {
-  while (s->p < s->end && (*s->p == '\n' || *s->p == '\r')) s->line += *s->p++ == '\n';
+static Status skip_empty_lines(Scanner *s) {
+  for (; s->p < s->end && (*s->p == '\n' || *s->p == '\r'); s->p++) {
+    if (rt_look_at(s->rt, s->end - s->p)) return 1;
+    s->line += *s->p == '\n';
+  }
+  return 0;
 }
 
 static Status quoted_cell(Scanner *s) {
@@ -32,14 +36,16 @@ static Status quoted_cell(Scanner *s) {
     }
     s->line += *s->p == '\n';
     buf_addc(&s->cell, *s->p);
+    if (s->cell.failed) return 1;
   }
 }
 
 /* Reads the next cell into s->cell; *more is false at the end of the text. */
 static Status next_cell(Scanner *s, bool *more) {
   s->cell.len = 0;
+  if (rt_look(s->rt)) return 1;
   if (s->row_ended) {
-    skip_empty_lines(s);
+    if (skip_empty_lines(s)) return 1;
     if ((*more = s->p < s->end)) {
       s->row++;
       s->column = 0;
@@ -51,7 +57,8 @@ static Status next_cell(Scanner *s, bool *more) {
   s->column++;
   if (s->p < s->end && *s->p == '"' && quoted_cell(s)) return 1;
   const char *start = s->p;
-  while (s->p < s->end && *s->p != ',' && *s->p != '\n') s->p++;
+  for (; s->p < s->end && *s->p != ',' && *s->p != '\n'; s->p++)
+    if (rt_look_at(s->rt, s->end - s->p)) return 1;
   size_t n = (size_t)(s->p - start);
   if (n && (s->p == s->end || *s->p == '\n') && start[n - 1] == '\r') n--;
   buf_add(&s->cell, start, n);

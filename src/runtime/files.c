@@ -4,7 +4,12 @@
 #define _GNU_SOURCE
 #include "runtime/internal.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 static Status io_error(Rt *rt, const char *what, const StringObj *path, uint32_t site) {
   char reason[128] = "";
@@ -12,18 +17,65 @@ static Status io_error(Rt *rt, const char *what, const StringObj *path, uint32_t
   return rt_error(rt, ERR_IO, site, "can't %s \"%s\": %s", what, path->bytes, text);
 }
 
-Status rt_read_text(Rt *rt, const StringObj *path, Buf *out, uint32_t site) {
+/* ---- Files that may wait: pipes and terminals. Nothing here blocks longer than WAIT_MS without a look for interrupts. ----- */
+enum { WAIT_MS = 50, CHUNK = 1 << 16 };
+
+/* Fails by interrupts alone; whether the file is ready its next call tells. */
+static Status wait_for(Rt *rt, int fd, short events) {
+  struct pollfd p = {.fd = fd, .events = events};
+  for (;;) {
+    if (rt_look(rt)) return 1;
+    int n = poll(&p, 1, WAIT_MS);
+    if (n > 0 || (n < 0 && errno != EINTR)) return 0;
+  }
+}
+
+/* Opens the file without waiting for the other end of a pipe: a reader finds out in wait_for, a writer asks again. */
+static Status open_file(Rt *rt, const char *what, const StringObj *path, int flags, int *fd, uint32_t site) {
+  struct stat st;
   rt->had_effect = true;
-  FILE *f = fopen(path->bytes, "rb");
-  if (!f) return io_error(rt, "read", path, site);
-  char chunk[8192];
-  size_t n;
-  while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && !out->failed) buf_add(out, chunk, n);
-  Status status = out->failed;
-  if (!status && ferror(f)) status = io_error(rt, "read", path, site);
-  fclose(f);
-  size_t bad;
-  if (!status && !utf8_valid(out->data, out->len, &bad)) {
+  while ((*fd = open(path->bytes, flags | O_NONBLOCK | O_CLOEXEC, 0666)) < 0) {
+    bool no_reader = errno == ENXIO && stat(path->bytes, &st) == 0 && S_ISFIFO(st.st_mode);
+    if (!no_reader && errno != EINTR) return io_error(rt, what, path, site);
+    if (rt_look(rt)) return 1;
+    if (no_reader) nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000}, NULL);
+  }
+  return 0;
+}
+
+static Status read_all(Rt *rt, int fd, const StringObj *path, Buf *out, uint32_t site) {
+  char chunk[CHUNK];
+  for (;;) {
+    if (wait_for(rt, fd, POLLIN)) return 1;
+    ssize_t n = read(fd, chunk, sizeof chunk);
+    if (n == 0) return 0;
+    if (n > 0) buf_add(out, chunk, (size_t)n);
+    else if (errno != EINTR && errno != EAGAIN) return io_error(rt, "read", path, site);
+    if (out->failed) return 1;
+  }
+}
+
+static Status write_all(Rt *rt, int fd, const StringObj *path, const StringObj *text, uint32_t site) {
+  for (int64_t done = 0; done < text->len;) {
+    if (wait_for(rt, fd, POLLOUT)) return 1;
+    int64_t left = text->len - done;
+    ssize_t n = write(fd, text->bytes + done, left < CHUNK ? (size_t)left : CHUNK);
+    if (n > 0) done += n;
+    else if (n < 0 && errno != EINTR && errno != EAGAIN) return io_error(rt, "write", path, site);
+  }
+  return 0;
+}
+
+/* ---- Text ---------------------------------------------------------------------------------------------------------- */
+Status rt_read_text(Rt *rt, const StringObj *path, Buf *out, uint32_t site) {
+  int fd;
+  if (open_file(rt, "read", path, O_RDONLY, &fd, site)) return 1;
+  Status status = read_all(rt, fd, path, out, site);
+  close(fd);
+  size_t bad = 0;
+  bool valid = true;
+  if (!status) status = rt_check_text(rt, out->data, out->len, &valid, &bad);
+  if (!valid) {
     size_t line = 1;
     for (size_t i = 0; i < bad; i++) line += out->data[i] == '\n';
     status = rt_error(rt, ERR_TEXT, site, "\"%s\" is not valid UTF-8 in line %zu", path->bytes, line);
@@ -45,6 +97,7 @@ PRIM(prim_read_file) {
 static Status cut_lines(Rt *rt, const Buf *b, ArrayObj *out, int64_t *count) {
   *count = 0;
   for (size_t i = 0; i < b->len; ++*count) {
+    if (rt_look(rt)) return 1;
     const char *start = b->data + i, *end = memchr(start, '\n', b->len - i);
     size_t n = end ? (size_t)(end - start) : b->len - i;
     i += n + 1;
@@ -61,8 +114,7 @@ PRIM(prim_read_lines) {
   int64_t n = 0;
   Status status = rt_read_text(rt, slot_string(&args[0]), &b, site);
   if (!status) {
-    cut_lines(rt, &b, NULL, &n);
-    lines = rt_new_strings(rt, n);
+    if (cut_lines(rt, &b, NULL, &n) == 0) lines = rt_new_strings(rt, n);
     status = lines ? cut_lines(rt, &b, lines, &n) : 1;
   }
   buf_free(&b);
@@ -71,25 +123,21 @@ PRIM(prim_read_lines) {
   return status;
 }
 
-static Status write_text(Rt *rt, const Slot *args, const char *mode, uint32_t site) {
-  const StringObj *path = slot_string(&args[0]), *text = slot_string(&args[1]);
-  rt->had_effect = true;
-  FILE *f = fopen(path->bytes, mode);
-  if (!f) return io_error(rt, "write", path, site);
-  bool whole = fwrite(text->bytes, 1, (size_t)text->len, f) == (size_t)text->len;
-  int reason = errno;
-  bool closed = fclose(f) == 0;
-  if (whole && closed) return 0;
-  if (!whole) errno = reason;
-  return io_error(rt, "write", path, site);
+static Status write_text(Rt *rt, const Slot *args, int flags, uint32_t site) {
+  const StringObj *path = slot_string(&args[0]);
+  int fd;
+  if (open_file(rt, "write", path, O_WRONLY | O_CREAT | flags, &fd, site)) return 1;
+  Status status = write_all(rt, fd, path, slot_string(&args[1]), site);
+  if (close(fd) != 0 && errno != EINTR && !status) status = io_error(rt, "write", path, site);
+  return status;
 }
 
 PRIM(prim_write_file) {
   PRIM_UNUSED;
-  return write_text(rt, args, "wb", site);
+  return write_text(rt, args, O_TRUNC, site);
 }
 
 PRIM(prim_append_file) {
   PRIM_UNUSED;
-  return write_text(rt, args, "ab", site);
+  return write_text(rt, args, O_APPEND, site);
 }

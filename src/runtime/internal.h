@@ -6,6 +6,13 @@
 #include "runtime/runtime.h"
 #include <string.h>
 
+/* ---- Interrupts ------------------------------------------------------------------------------------------------------ */
+/* Every loop whose length is the program's looks at this, at least once in RT_STRIDE turns of a few nanoseconds, and ends
+ * with an error if it isn't 0. It is one load where nothing was asked for. Where an array is gone through, `i` is the index. */
+enum { RT_STRIDE = 4096 };
+static inline Status rt_look(Rt *rt) { return rt_interrupted(rt) ? rt_poll(rt) : 0; }
+static inline Status rt_look_at(Rt *rt, int64_t i) { return i % RT_STRIDE == 0 ? rt_look(rt) : 0; }
+
 /* ---- Blocks of memory: uncounted, small ones recycled ------------------------------------------------------------- */
 void *rt_block_new(Rt *rt, size_t size);              /* NULL after rt_error(ERR_MEMORY) */
 static inline bool rt_block_is_small(size_t size) {
@@ -75,9 +82,14 @@ StringObj *rt_string_raw(Rt *rt, size_t n);           /* bytes to be filled in b
 ArrayObj *rt_new_strings(Rt *rt, int64_t n);
 double rt_now(void);                                  /* monotonic seconds */
 
+/* Like utf8_valid; *valid is the answer. Fails by interrupts alone. */
+Status rt_check_text(Rt *rt, const char *s, size_t n, bool *valid, size_t *bad);
+
+Status rt_count_points(Rt *rt, const char *s, size_t n, int64_t *points); /* characters; the same */
+
 /* ---- Byte buffers ------------------------------------------------------------------------------------------------------ */
 typedef struct Buf { Rt *rt; char *data; size_t len, cap; bool failed; } Buf;
-void buf_add(Buf *b, const char *s, size_t n);        /* sets failed after rt_error */
+void buf_add(Buf *b, const char *s, size_t n);        /* sets failed after rt_error: no memory, or an interrupt */
 void buf_puts(Buf *b, const char *z);
 void buf_addc(Buf *b, char c);
 void buf_free(Buf *b);

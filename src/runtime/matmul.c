@@ -28,13 +28,15 @@ static void kernel1(const double *a, const double *b, double *restrict c, int64_
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static void multiply(const double *a, const double *b, double *c, int64_t rows, int64_t m, int64_t n) {
+static Status multiply(Rt *rt, const double *a, const double *b, double *c, int64_t rows, int64_t m, int64_t n) {
   for (int64_t j0 = 0; j0 < n; j0 += PANEL)
     for (int64_t k0 = 0; k0 < m; k0 += PANEL) {
       int64_t j1 = least(n, j0 + PANEL), k1 = least(m, k0 + PANEL), i = 0;
-      for (; i + ROWS <= rows; i += ROWS) kernel4(a + i * m, b, c + i * n, m, n, k0, k1, j0, j1);
-      for (; i < rows; i++) kernel1(a + i * m, b, c + i * n, n, k0, k1, j0, j1);
+      for (; i + ROWS <= rows && !rt_interrupted(rt); i += ROWS) kernel4(a + i * m, b, c + i * n, m, n, k0, k1, j0, j1);
+      for (; i < rows && !rt_look(rt); i++) kernel1(a + i * m, b, c + i * n, n, k0, k1, j0, j1);
+      if (i < rows) return 1;
     }
+  return 0;
 }
 
 PRIM(prim_matmul) {
@@ -46,7 +48,10 @@ PRIM(prim_matmul) {
                     (long long)b->dims[0], (long long)dims[1]);
   ArrayObj *c = rt_new_array(rt, rt->desc_float_matrix, dims, true);
   if (!c) return 1;
-  if (m == b->dims[0]) multiply(&a->data->f, &b->data->f, &c->data->f, dims[0], m, dims[1]);
+  if (m == b->dims[0] && multiply(rt, &a->data->f, &b->data->f, &c->data->f, dims[0], m, dims[1])) {
+    rt_release(rt, &c->h);
+    return 1;
+  }
   res->p = &c->h;
   return 0;
 }

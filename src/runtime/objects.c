@@ -289,6 +289,10 @@ void rt_release_slots(Rt *rt, const uint8_t *kind, int n, Slot *s) {
 /* ---- Byte buffers ------------------------------------------------------------------------------------------------------------ */
 void buf_add(Buf *b, const char *s, size_t n) {
   if (b->failed || n == 0) return;
+  if (rt_look(b->rt)) {
+    b->failed = true;
+    return;
+  }
   if (b->len + n > b->cap) {
     size_t cap = b->cap ? 2 * b->cap : 64;
     while (cap < b->len + n) cap *= 2;

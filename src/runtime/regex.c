@@ -3,7 +3,12 @@
  *
  * Compiled patterns are kept in a list, most recently used first, of at most CACHE_MAX entries. A match has limits on
  * steps and memory, so that a pattern that would take exponential time ends in an error. The library's memory comes
- * from the VM's heap: each block is preceded by its size. */
+ * from the VM's heap: each block is preceded by its size.
+ *
+ * The limit on steps is one for each place where a match may start, of which a long text has many. So a text is searched
+ * by windows of such places, few at first and more while that is fast, and interrupts are looked for in between. Patterns that
+ * say something of the search itself (`\\G`, verbs as `(*COMMIT)`) see no windows: they call back at each of their items, which is slower. */
+#define _GNU_SOURCE /* memmem */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "runtime/internal.h"
 #include <pcre2.h>
@@ -15,6 +20,7 @@ typedef struct Pattern {
   struct Pattern *next;
   Obj *text;
   pcre2_code *code;
+  bool windows;
 } Pattern;
 
 typedef struct Regexes {
@@ -62,6 +68,11 @@ void rt_regexes_free(Rt *rt) {
   rt->regexes = NULL;
 }
 
+static int look_back(pcre2_callout_block *block, void *rt) {
+  (void)block;
+  return rt_interrupted(rt) && rt_poll(rt) ? PCRE2_ERROR_CALLOUT : 0;
+}
+
 static Regexes *regexes(Rt *rt) {
   if (rt->regexes) return rt->regexes;
   Regexes *r = heap_realloc(rt->heap, NULL, 0, sizeof *r);
@@ -83,6 +94,7 @@ static Regexes *regexes(Rt *rt) {
   if (r->stack) pcre2_jit_stack_assign(r->match, NULL, r->stack);
   pcre2_set_match_limit(r->match, MATCH_LIMIT);
   pcre2_set_heap_limit(r->match, HEAP_LIMIT_KB);
+  pcre2_set_callout(r->match, look_back, rt);
   return r;
 }
 
@@ -101,10 +113,14 @@ static void report_pattern(Rt *rt, const StringObj *re, int error, size_t offset
   rt->error.quote.at = (int)offset;
 }
 
+static bool has(const StringObj *s, const char *part) { return memmem(s->bytes, (size_t)s->len, part, strlen(part)) != NULL; }
+
 static Pattern *compile(Rt *rt, Regexes *r, const StringObj *re, uint32_t site) {
   int error;
   PCRE2_SIZE offset;
-  pcre2_code *code = pcre2_compile((PCRE2_SPTR)re->bytes, (PCRE2_SIZE)re->len, PCRE2_UTF | PCRE2_UCP, &error, &offset, r->compile);
+  bool windows = !has(re, "\\G") && !has(re, "(*");
+  uint32_t options = PCRE2_UTF | PCRE2_UCP | (windows ? PCRE2_USE_OFFSET_LIMIT : PCRE2_AUTO_CALLOUT);
+  pcre2_code *code = pcre2_compile((PCRE2_SPTR)re->bytes, (PCRE2_SIZE)re->len, options, &error, &offset, r->compile);
   if (!code) {
     if (error == PCRE2_ERROR_HEAPLIMIT || error == 121) rt_out_of_memory(rt);
     else report_pattern(rt, re, error, offset, site);
@@ -120,7 +136,7 @@ static Pattern *compile(Rt *rt, Regexes *r, const StringObj *re, uint32_t site) 
   }
   rt->live--; /* the cache's, not the program's */
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* where it fails the pattern is interpreted */
-  *p = (Pattern){r->first, text, code};
+  *p = (Pattern){r->first, text, code, windows};
   r->first = p;
   r->count++;
   return p;
@@ -135,7 +151,7 @@ static void drop_oldest(Rt *rt, Regexes *r) {
 }
 
 /* The compiled pattern, from the cache or made; NULL after rt_error. */
-static pcre2_code *pattern(Rt *rt, const StringObj *re, uint32_t site) {
+static const Pattern *pattern(Rt *rt, const StringObj *re, uint32_t site) {
   Regexes *r = regexes(rt);
   if (!r) return NULL;
   for (Pattern **at = &r->first; *at; at = &(*at)->next) {
@@ -145,16 +161,15 @@ static pcre2_code *pattern(Rt *rt, const StringObj *re, uint32_t site) {
     *at = p->next;
     p->next = r->first;
     r->first = p;
-    return p->code;
+    return p;
   }
   if (r->count >= CACHE_MAX) drop_oldest(rt, r);
-  Pattern *p = compile(rt, r, re, site);
-  return p ? p->code : NULL;
+  return compile(rt, r, re, site);
 }
 
 typedef struct Match {
   Rt *rt;
-  pcre2_code *code;
+  const Pattern *pattern;
   pcre2_match_data *data;
   const StringObj *s;
   uint32_t site;
@@ -162,20 +177,48 @@ typedef struct Match {
 
 static Status match_open(Match *m, Rt *rt, const Slot *re, const Slot *s, uint32_t site) {
   *m = (Match){.rt = rt, .s = slot_string(s), .site = site};
-  m->code = pattern(rt, slot_string(re), site);
-  if (!m->code) return 1;
-  m->data = pcre2_match_data_create_from_pattern(m->code, ((Regexes *)rt->regexes)->general);
+  m->pattern = pattern(rt, slot_string(re), site);
+  if (!m->pattern) return 1;
+  m->data = pcre2_match_data_create_from_pattern(m->pattern->code, ((Regexes *)rt->regexes)->general);
   return m->data ? 0 : rt_out_of_memory(rt);
+}
+
+/* The first place of a character at or behind byte i. */
+static size_t character_at(const StringObj *s, size_t i) {
+  while (i < (size_t)s->len && ((unsigned char)s->bytes[i] & 0xc0) == 0x80) i++;
+  return i;
+}
+
+/* pcre2_match from byte `from` on, by windows where that can be. PCRE2_ERROR_CALLOUT after an interrupt. */
+static int search(Match *m, size_t from, uint32_t options) {
+  enum { FEWEST = 64, MOST = 4096 };
+  static const double FAST = 0.001; /* seconds a window */
+  Regexes *r = m->rt->regexes;
+  const pcre2_code *code = m->pattern->code;
+  PCRE2_SPTR text = (PCRE2_SPTR)m->s->bytes;
+  size_t n = (size_t)m->s->len;
+  bool windows = m->pattern->windows && !(options & PCRE2_ANCHORED);
+  for (size_t width = FEWEST;;) {
+    if (rt_look(m->rt)) return PCRE2_ERROR_CALLOUT;
+    bool last = !windows || n - from < width;
+    pcre2_set_offset_limit(r->match, last ? PCRE2_UNSET : from + width - 1);
+    double start = last ? 0 : rt_now();
+    int result = pcre2_match(code, text, n, from, options, m->data, r->match);
+    if (result != PCRE2_ERROR_NOMATCH || last) return result;
+    from = character_at(m->s, from + width);
+    if (rt_now() - start > FAST) width = FEWEST;
+    else if (width < MOST) width *= 2;
+  }
 }
 
 /* Looks from byte `from` on. *found, and the offsets in *at. */
 static Status match_next(Match *m, int64_t from, bool nonempty, bool *found, PCRE2_SIZE **at) {
   uint32_t options = PCRE2_NO_UTF_CHECK | (nonempty ? PCRE2_NOTEMPTY_ATSTART | PCRE2_ANCHORED : 0);
-  Regexes *r = m->rt->regexes;
-  int n = pcre2_match(m->code, (PCRE2_SPTR)m->s->bytes, (PCRE2_SIZE)m->s->len, (PCRE2_SIZE)from, options, m->data, r->match);
+  int n = search(m, (size_t)from, options);
   *found = n >= 0;
   *at = pcre2_get_ovector_pointer(m->data);
   if (n >= 0 || n == PCRE2_ERROR_NOMATCH) return 0;
+  if (n == PCRE2_ERROR_CALLOUT) return 1; /* the interrupt's error is set */
   if (n == PCRE2_ERROR_NOMEMORY) return rt_out_of_memory(m->rt);
   char text[200];
   if (n == PCRE2_ERROR_MATCHLIMIT || n == PCRE2_ERROR_JIT_STACKLIMIT || n == PCRE2_ERROR_HEAPLIMIT || n == PCRE2_ERROR_DEPTHLIMIT)
@@ -245,7 +288,7 @@ PRIM(prim_regex_find) {
   if (!status && found) {
     text = rt_new_string(rt, m.s->bytes + at[0], at[1] > at[0] ? at[1] - at[0] : 0);
     groups = groups_of(&m, at);
-    for (PCRE2_SIZE i = 0; i < at[0]; i++) start += ((unsigned char)m.s->bytes[i] & 0xc0) != 0x80;
+    status = rt_count_points(rt, m.s->bytes, at[0], &start);
     following = (int64_t)at[1];
     if (at[1] <= at[0]) { /* an empty match: the next one starts a character later */
       int len = utf8_sequence(m.s->bytes + at[1], (size_t)m.s->len - at[1], NULL);
@@ -272,7 +315,7 @@ PRIM(prim_regex_find) {
 /* Adds the template with $0 … $99, ${12} and $$ replaced. */
 static Status add_template(Match *m, Buf *out, const StringObj *t, const PCRE2_SIZE *at) {
   uint32_t count = pcre2_get_ovector_count(m->data);
-  for (int64_t i = 0; i < t->len; i++) {
+  for (int64_t i = 0; i < t->len && !out->failed; i++) {
     char c = t->bytes[i];
     if (c != '$' || i + 1 == t->len) {
       buf_addc(out, c);

@@ -37,7 +37,7 @@ static void push(Walk *w, Frame f) {
 
 static void show_string(Buf *out, const StringObj *s) {
   buf_addc(out, '"');
-  for (int64_t i = 0; i < s->len; i++) {
+  for (int64_t i = 0; i < s->len && !out->failed; i++) {
     unsigned char c = (unsigned char)s->bytes[i];
     const char *escape = c == '"' ? "\\\"" : c == '\\' ? "\\\\" : c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : NULL;
     char hex[8];

@@ -8,25 +8,51 @@
 #include <string.h>
 #include <wctype.h>
 
-static int64_t count_points(const char *s, size_t n) {
-  int64_t points = 0;
-  for (size_t i = 0; i < n; i++) points += ((unsigned char)s[i] & 0xc0) != 0x80;
-  return points;
+Status rt_count_points(Rt *rt, const char *s, size_t n, int64_t *points) {
+  *points = 0;
+  for (size_t from = 0, to; from < n; from = to) {
+    if (rt_look(rt)) return 1;
+    to = n - from < RT_STRIDE ? n : from + RT_STRIDE;
+    for (size_t i = from; i < to; i++) *points += ((unsigned char)s[i] & 0xc0) != 0x80;
+  }
+  return 0;
 }
 
 /* Byte offset of the code point number `points` counted from s; n if there are fewer. */
-static size_t skip_points(const char *s, size_t n, int64_t points) {
+static Status skip_points(Rt *rt, const char *s, size_t n, int64_t points, size_t *offset) {
   size_t i = 0;
-  while (i < n && points-- > 0) {
+  while (i < n && points > 0) {
+    if (rt_look_at(rt, points)) return 1;
     int len = utf8_sequence(s + i, n - i, NULL);
     i += len ? (size_t)len : 1;
+    points--;
   }
-  return i;
+  *offset = i;
+  return 0;
 }
 
-/* The first occurrence of part in s at or after `from`; NULL if none. */
-static const char *find(const char *s, size_t n, const char *part, size_t m) {
-  return m == 0 ? s : memmem(s, n, part, m);
+/* *at is the first occurrence of part in s, NULL if there is none. */
+static Status find(Rt *rt, const char *s, size_t n, const char *part, size_t m, const char **at) {
+  enum { WINDOW = 1 << 20 };
+  *at = m == 0 ? s : NULL;
+  for (size_t from = 0; m && m <= n - from; from += WINDOW) {
+    if (rt_look(rt)) return 1;
+    size_t here = n - from < WINDOW + m - 1 ? n - from : WINDOW + m - 1;
+    if ((*at = memmem(s + from, here, part, m)) || here == n - from) break;
+  }
+  return 0;
+}
+
+Status rt_check_text(Rt *rt, const char *s, size_t n, bool *valid, size_t *bad) {
+  *valid = true;
+  for (size_t from = 0, to; *valid && from < n; from = to) {
+    if (rt_look(rt)) return 1;
+    to = n - from < RT_STRIDE ? n : from + RT_STRIDE;
+    for (int k = 0; k < 3 && to < n && ((unsigned char)s[to] & 0xc0) == 0x80; k++) to--; /* to the start of a character */
+    *valid = utf8_valid(s + from, to - from, bad);
+    if (!*valid) *bad += from;
+  }
+  return 0;
 }
 
 static Status give(Rt *rt, const char *s, size_t n, Slot *res) {
@@ -50,12 +76,19 @@ PRIM(prim_concat_string) {
 static Status join(Rt *rt, const char *sep, size_t sep_len, const ArrayObj *parts, Slot *res) {
   size_t total = 0;
   int64_t n = parts->dims[0];
-  for (int64_t i = 0; i < n; i++) total += (size_t)slot_string(&parts->data[i])->len + (i ? sep_len : 0);
+  for (int64_t i = 0; i < n; i++) {
+    if (rt_look_at(rt, i)) return 1;
+    total += (size_t)slot_string(&parts->data[i])->len + (i ? sep_len : 0);
+  }
   StringObj *s = rt_string_raw(rt, total);
   if (!s) return 1;
   char *p = s->bytes;
   for (int64_t i = 0; i < n; i++) {
     const StringObj *part = slot_string(&parts->data[i]);
+    if (rt_look(rt)) {
+      rt_release(rt, &s->h);
+      return 1;
+    }
     if (i) p = (char *)memcpy(p, sep, sep_len) + sep_len;
     p = (char *)memcpy(p, part->bytes, (size_t)part->len) + part->len;
   }
@@ -77,30 +110,29 @@ PRIM(prim_str_join) {
 PRIM(prim_str_length) {
   PRIM_UNUSED;
   const StringObj *s = slot_string(&args[0]);
-  res->i = count_points(s->bytes, (size_t)s->len);
-  return 0;
+  return rt_count_points(rt, s->bytes, (size_t)s->len, &res->i);
 }
 
 PRIM(prim_str_sub) {
   PRIM_UNUSED;
   const StringObj *s = slot_string(&args[0]);
-  size_t n = (size_t)s->len;
-  int64_t start = args[1].i, count = args[2].i, length = count_points(s->bytes, n);
+  size_t n = (size_t)s->len, from, bytes;
+  int64_t start = args[1].i, count = args[2].i, length;
+  if (rt_count_points(rt, s->bytes, n, &length)) return 1;
   if (start < 0 || count < 0 || start > length || count > length - start)
     return rt_error(rt, ERR_SLICE, site, "%lld characters from %lld on are out of bounds for a string of length %lld",
                     (long long)count, (long long)start, (long long)length);
-  size_t from = skip_points(s->bytes, n, start);
-  return give(rt, s->bytes + from, skip_points(s->bytes + from, n - from, count), res);
+  if (skip_points(rt, s->bytes, n, start, &from) || skip_points(rt, s->bytes + from, n - from, count, &bytes)) return 1;
+  return give(rt, s->bytes + from, bytes, res);
 }
 
 PRIM(prim_str_find) {
   PRIM_UNUSED;
   const StringObj *part = slot_string(&args[0]), *s = slot_string(&args[1]);
   int64_t from = args[2].i < 0 ? 0 : args[2].i;
-  res->i = -1;
-  if (from > s->len) return 0;
-  const char *at = find(s->bytes + from, (size_t)(s->len - from), part->bytes, (size_t)part->len);
-  if (at) res->i = at - s->bytes;
+  const char *at = NULL;
+  if (from <= s->len && find(rt, s->bytes + from, (size_t)(s->len - from), part->bytes, (size_t)part->len, &at)) return 1;
+  res->i = at ? at - s->bytes : -1;
   return 0;
 }
 
@@ -109,9 +141,11 @@ static Status split(Rt *rt, const StringObj *sep, const StringObj *s, ArrayObj *
   const char *p = s->bytes, *end = p + s->len;
   size_t m = (size_t)sep->len;
   for (*count = 0;;) {
-    const char *at;
-    if (m) at = find(p, (size_t)(end - p), sep->bytes, m);
-    else at = end - p > 1 ? p + skip_points(p, (size_t)(end - p), 1) : NULL;
+    const char *at = NULL;
+    size_t one;
+    if (rt_look(rt)) return 1;
+    if (m ? find(rt, p, (size_t)(end - p), sep->bytes, m, &at) : skip_points(rt, p, (size_t)(end - p), 1, &one)) return 1;
+    if (m == 0 && end - p > 1) at = p + one;
     if (m == 0 && at == end) at = NULL;
     if (out && give(rt, p, (size_t)((at ? at : end) - p), &out->data[*count])) return 1;
     ++*count;
@@ -124,7 +158,7 @@ PRIM(prim_str_split) {
   PRIM_UNUSED;
   const StringObj *sep = slot_string(&args[0]), *s = slot_string(&args[1]);
   int64_t n = 0;
-  if (sep->len || s->len) split(rt, sep, s, NULL, &n); /* the empty string has no characters */
+  if ((sep->len || s->len) && split(rt, sep, s, NULL, &n)) return 1; /* the empty string has no characters */
   ArrayObj *out = rt_new_strings(rt, n);
   if (!out) return 1;
   if (n && split(rt, sep, s, out, &n)) {
@@ -141,8 +175,10 @@ PRIM(prim_str_trim) {
   PRIM_UNUSED;
   const StringObj *s = slot_string(&args[0]);
   const char *p = s->bytes, *end = p + s->len;
-  while (p < end && is_blank(*p)) p++;
-  while (end > p && is_blank(end[-1])) end--;
+  for (; p < end && is_blank(*p); p++)
+    if (rt_look_at(rt, end - p)) return 1;
+  for (; end > p && is_blank(end[-1]); end--)
+    if (rt_look_at(rt, end - p)) return 1;
   return give(rt, p, (size_t)(end - p), res);
 }
 
@@ -161,7 +197,7 @@ static uint32_t change_case(uint32_t c, bool upper) {
 
 static Status map_case(Rt *rt, const StringObj *s, bool upper, Slot *res) {
   Buf b = {.rt = rt};
-  for (size_t i = 0, n = (size_t)s->len; i < n;) {
+  for (size_t i = 0, n = (size_t)s->len; i < n && !b.failed;) {
     uint32_t c = 0;
     int len = utf8_sequence(s->bytes + i, n - i, &c);
     char out[4];
@@ -184,7 +220,9 @@ PRIM(prim_str_lower) {
 PRIM(prim_str_contains) {
   PRIM_UNUSED;
   const StringObj *part = slot_string(&args[0]), *s = slot_string(&args[1]);
-  res->i = find(s->bytes, (size_t)s->len, part->bytes, (size_t)part->len) != NULL;
+  const char *at;
+  if (find(rt, s->bytes, (size_t)s->len, part->bytes, (size_t)part->len, &at)) return 1;
+  res->i = at != NULL;
   return 0;
 }
 
@@ -207,8 +245,8 @@ PRIM(prim_str_replace) {
   const StringObj *from = slot_string(&args[0]), *to = slot_string(&args[1]), *s = slot_string(&args[2]);
   if (from->len == 0) return rt_error(rt, ERR_RANGE, site, "the text to replace can't be empty");
   Buf b = {.rt = rt};
-  const char *p = s->bytes, *end = p + s->len, *at;
-  while ((at = find(p, (size_t)(end - p), from->bytes, (size_t)from->len))) {
+  const char *p = s->bytes, *end = p + s->len, *at = NULL;
+  while (!b.failed && !(b.failed = find(rt, p, (size_t)(end - p), from->bytes, (size_t)from->len, &at)) && at) {
     buf_add(&b, p, (size_t)(at - p));
     buf_add(&b, to->bytes, (size_t)to->len);
     p = at + from->len;
@@ -222,7 +260,13 @@ PRIM(prim_str_bytes) {
   const StringObj *s = slot_string(&args[0]);
   ArrayObj *a = rt_new_array(rt, rt->desc_int_array, &s->len, false);
   if (!a) return 1;
-  for (int64_t i = 0; i < s->len; i++) a->data[i].i = (unsigned char)s->bytes[i];
+  for (int64_t i = 0; i < s->len; i++) {
+    if (rt_look_at(rt, i)) {
+      rt_release(rt, &a->h);
+      return 1;
+    }
+    a->data[i].i = (unsigned char)s->bytes[i];
+  }
   res->p = &a->h;
   return 0;
 }
@@ -233,13 +277,16 @@ PRIM(prim_str_of_bytes) {
   StringObj *s = rt_string_raw(rt, (size_t)a->dims[0]);
   if (!s) return 1;
   Status status = 0;
-  for (int64_t i = 0; i < s->len; i++) {
-    if (a->data[i].i < 0 || a->data[i].i > 255)
+  for (int64_t i = 0; i < s->len && !status; i++) {
+    status = rt_look_at(rt, i);
+    if (!status && (a->data[i].i < 0 || a->data[i].i > 255))
       status = rt_error(rt, ERR_TEXT, site, "%lld is not a byte", (long long)a->data[i].i);
     s->bytes[i] = (char)a->data[i].i;
   }
   size_t bad;
-  if (!status && !utf8_valid(s->bytes, (size_t)s->len, &bad))
+  bool valid = true;
+  if (!status) status = rt_check_text(rt, s->bytes, (size_t)s->len, &valid, &bad);
+  if (!valid)
     status = rt_error(rt, ERR_TEXT, site, "the bytes are not valid UTF-8 at offset %zu", bad);
   if (status) rt_release(rt, &s->h);
   else res->p = &s->h;
