@@ -79,7 +79,7 @@ typedef struct AtledConfig {
   size_t memory_limit;    /* bytes the VM may hold; 0: no limit */
   size_t stack_size;      /* bytes of address space for the VM's stack; 0: 1 GB, of which only what is used costs memory */
   double time_limit;      /* seconds for each call that runs code; 0: no limit */
-  void (*write)(void *user, const char *text, size_t length); /* what `print` writes; NULL: standard output */
+  void (*write)(void *user, const char *text, size_t length); /* what `print` writes; NULL: stdout, of which ferror tells failures */
   /* Called for each error and warning, in order; NULL: they are only kept for atled_error and atled_diagnostic. */
   void (*diagnostic)(void *user, const AtledDiagnostic *d);
   void *user;             /* handed to the callbacks */

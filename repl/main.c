@@ -2,8 +2,8 @@
 /* The program `atled`: runs scripts and expressions, tests and checks files,
  * shows stages of the compiler, or starts the prompt (repl.c). A client of
  * atled.h alone. Exit statuses follow sysexits: 65 for errors in a program's
- * text, 66 for a file that can't be read, 70 for errors while it runs, 2 for a
- * wrong command line. */
+ * text, 66 for a file that can't be read, 70 for errors while it runs, 74 for
+ * output that can't be written, 2 for a wrong command line. */
 #include "repl.h"
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_USAGE = 2, EXIT_DATA = 65, EXIT_NO_INPUT = 66, EXIT_SOFTWARE = 70 };
+enum { EXIT_USAGE = 2, EXIT_DATA = 65, EXIT_NO_INPUT = 66, EXIT_SOFTWARE = 70, EXIT_OUTPUT = 74 };
 
 static const char usage_text[] =
     "usage: atled [OPTIONS] FILE [ARGS…]     run a program (`-`: from standard input)\n"
@@ -40,13 +40,23 @@ typedef struct Options {
 /* ---- Interrupts ----------------------------------------------------------------- */
 static AtledVM *volatile interrupted_vm;
 
-static void on_interrupt(int signal) {
-  (void)signal;
+static volatile sig_atomic_t seen;
+
+void stop_program(void) {
   if (interrupted_vm) atled_interrupt(interrupted_vm);
 }
 
+static void on_interrupt(int signal) {
+  (void)signal;
+  seen = 1;
+  stop_program();
+}
+
+bool interrupt_seen(void) { return seen; }
+
 void interrupt_target(AtledVM *vm) {
   interrupted_vm = vm;
+  if (vm) seen = 0;
   struct sigaction action = {.sa_handler = on_interrupt};
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
@@ -61,6 +71,7 @@ static void write_out(void *user, const char *text, size_t n) {
 static void print_diagnostic(void *user, const AtledDiagnostic *d) {
   (void)user;
   fflush(stdout);
+  if (output_failed() && strcmp(d->kind, "interrupt") == 0) return; /* that was us */
   fputs(d->rendered, stderr);
 }
 
@@ -355,15 +366,13 @@ static bool parse_options(Options *o, int argc, char **argv, bool anywhere) {
   return true;
 }
 
-int main(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
   Options o = {0};
   atled_config_init(&o.config);
   o.config.jit_worker = true; /* programs and prompts stay small, and a failing compiler can't end them */
   o.config.write = write_out;
   o.config.diagnostic = print_diagnostic;
   o.config.colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
-  static char buffer[1 << 16];
-  setvbuf(stdout, buffer, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, sizeof buffer);
   const char *first = argc > 1 ? argv[1] : "";
   if (strcmp(first, "--version") == 0) {
     printf("atled %s\n", atled_version());
@@ -381,7 +390,11 @@ int main(int argc, char **argv) {
   if (!parse_options(&o, argc - skip, argv + skip, command != NULL)) return usage();
   if (command && o.nrest == 0) return usage();
   if (!command) command = o.expression ? run_expression : o.nrest ? run_file : run_prompt;
-  int status = command(&o);
-  fflush(stdout);
-  return status;
+  return command(&o);
+}
+
+int main(int argc, char **argv) {
+  output_start();
+  int status = run_command(argc, argv);
+  return output_end() ? status : EXIT_OUTPUT;
 }

@@ -259,13 +259,17 @@ int repl_run(AtledVM *vm) {
   if (r.terminal) {
     completion_vm = vm;
     rl_catch_signals = 0;
+    rl_outstream = output_terminal();
     rl_event_hook = check_interrupt;
     rl_attempted_completion_function = complete;
     rl_basic_word_break_characters = " \t\n\"'`@$><=;|&{(+-*/%^[,";
     if (history) read_history(history);
     printf("Atled %s. `:help` for help.\n", atled_version());
   }
-  while (run_entry(&r)) fflush(stdout);
+  while (run_entry(&r)) {
+    fflush(stdout);
+    if (output_failed()) break;
+  }
   if (history) write_history(history);
   free(history);
   return 0;

@@ -142,6 +142,56 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(p.returncode, 70)
         self.assertIn("interrupt", err)
 
+    def written_to(self, out, args, **kw):
+        env = dict(os.environ, XDG_CACHE_HOME=TMP.name, ATLED_CACHE=TMP.name)
+        return subprocess.run([EXE, *args], stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, cwd=TMP.name, env=env, check=False, **kw)
+
+    def test_output_that_cannot_be_written(self):
+        long = script("let rec go i = print i; go (i + 1)\ngo 0\n", "endless.atl")
+        once = script("print 1\n", "once.atl")
+        late = script("print 1\nprint [1][2]\n", "late.atl")
+        wrong = script("let x = 1 + true\n", "wrong.atl")
+        tests = script('test "one" = true\n', "one.atl")
+        commands = [["-e", "1 + 2"], ["--jit=always", long], ["--jit=off", long], [once], [late], ["--version"], ["--help"],
+                    ["test", tests], ["check", "--json", wrong], ["ir", "--stage=final", once]]
+        for args in commands:
+            with self.subTest(args=args), open("/dev/full", "w", encoding="utf-8") as full:
+                r = self.written_to(full, args)
+                self.assertEqual(r.returncode, 74, r.stderr)
+                self.assertEqual(r.stderr.count("can't write the output: No space left on device"), 1)
+                self.assertNotIn("interrupted", r.stderr)
+            with self.subTest(closed=args):
+                r = self.written_to(None, args, preexec_fn=lambda: os.close(1))
+                self.assertEqual(r.returncode, 74, r.stderr)
+                self.assertIn("can't write the output: Bad file descriptor", r.stderr)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            self.assertIn("index 2", self.written_to(full, [late]).stderr)
+            self.assertEqual(self.written_to(full, [], input="1\n2\n").returncode, 74)
+            self.assertEqual(self.written_to(full, [script("let x = 1\n", "silent.atl")]).returncode, 0)
+
+    def test_closed_pipe(self):
+        long = script("let rec go i = print i; go (i + 1)\ngo 0\n", "endless.atl")
+        for restore in (True, False): # SIGPIPE as it was, or ignored
+            ends = os.pipe()
+            os.close(ends[0])
+            r = self.written_to(ends[1], [long], restore_signals=restore)
+            os.close(ends[1])
+            self.assertEqual(r.returncode, -signal.SIGPIPE)
+            self.assertEqual(r.stderr, "")
+
+    def test_interrupt_while_nobody_reads(self):
+        long = script("let rec go i = print i; go (i + 1)\ngo 0\n", "endless.atl")
+        ends = os.pipe()
+        env = dict(os.environ, XDG_CACHE_HOME=TMP.name, ATLED_CACHE=TMP.name)
+        p = subprocess.Popen([EXE, long], stdout=ends[1], stderr=subprocess.PIPE, text=True, cwd=TMP.name, env=env)
+        time.sleep(1)
+        p.send_signal(signal.SIGINT)
+        err = p.communicate(timeout=60)[1]
+        os.close(ends[0])
+        os.close(ends[1])
+        self.assertEqual(p.returncode, 70)
+        self.assertIn("interrupted", err)
+
     def test_effects_before_a_failure_happen(self):
         program = script('let f a = print "first"; let x = a[7] in print "second"; print x\nf [1.0]\n')
         for mode in ("off", "always"):

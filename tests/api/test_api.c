@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct Output {
@@ -182,6 +183,25 @@ static void test_limits(AtledJit jit) {
   atled_free(vm);
 }
 
+/* What the runtime does in one call sees the limit too: a pipe that nobody writes to. */
+static void test_waiting(AtledJit jit) {
+  char folder[] = "/tmp/atled-test-XXXXXX", program[100], fifo[64];
+  CHECK(mkdtemp(folder) != NULL);
+  snprintf(fifo, sizeof fifo, "%s/pipe", folder);
+  snprintf(program, sizeof program, "print (read_file \"%s\")", fifo);
+  CHECK(mkfifo(fifo, 0600) == 0);
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  config.time_limit = 0.3;
+  AtledVM *vm = atled_new(&config);
+  CHECK(atled_eval(vm, "wait", program) == ATLED_RUNTIME_ERROR);
+  CHECK_STR(atled_error(vm)->kind, "time");
+  atled_free(vm);
+  unlink(fifo);
+  rmdir(folder);
+}
+
 static size_t held;
 static void *counting(void *user, void *p, size_t old_size, size_t new_size) {
   (void)user;
@@ -264,6 +284,7 @@ int main(void) {
     test_numbers((AtledJit)jit);
     test_values((AtledJit)jit);
     test_limits((AtledJit)jit);
+    test_waiting((AtledJit)jit);
     test_who_runs((AtledJit)jit);
     test_constant_stack((AtledJit)jit);
   }
