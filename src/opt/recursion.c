@@ -8,7 +8,8 @@
  * The result of such a function is a tree of branches (Branch) over leaves, which call it or don't. From this tree are made:
  * `continues` (is the leaf that is reached one that calls?), `step` (the call's arguments, and the row: what the rest of
  * the leaf reads of what was there before the call), `exit` (the value of the other leaves), and `post` (the rest of a leaf).
- * What the branches test is evaluated for each of them, so it must not be costly.
+ * What the branches test is evaluated for each of them, so it must not be costly. Where it is computed with floats, and might come
+ * out otherwise there, the loop carries the number of the leaf that was decided for, and `continues`, `step` and `exit` go by that.
  *
  * Everything that doesn't need the call's result comes before the call, as it does in the recursion; so what fails is
  * the same. Recursion that doesn't end must still be an error: the first loop checks how deep it would be. Rows hold numbers
@@ -32,6 +33,7 @@ struct Branch {
   bool calls;          /* is there a leaf below that calls? */
   const int *origin;   /* which parameter of the function a parameter of this graph is, or -1 */
   int index;           /* of a leaf that calls: its number */
+  int first;           /* of the first leaf below, or this one, among all leaves from left to right */
   Vec(Node *) row;     /* of a leaf that calls: what the rest of it reads */
   Vec(int) column;     /* where they stand */
 };
@@ -44,6 +46,8 @@ typedef struct Recursion {
   Vec(IrType *) columns; /* of the rows; the first one says which leaf, if there are several */
   bool *varies;          /* does a call change this parameter? */
   bool fits, tail;       /* tail: nothing is done after the calls */
+  bool rounds;           /* is something tested that may come out otherwise where it is computed again? */
+  int nleaves;
   Map counts;            /* graph -> int: calls in it */
 } Recursion;
 
@@ -92,11 +96,22 @@ static const int *origins_in_arm(Recursion *r, const Branch *b, const Node *x) {
   return origin;
 }
 
+/* Does a test, in the graph of b, come of float arithmetic? What is captured may. */
+static bool may_round(Recursion *r, const Branch *b, Node *test) {
+  Node **nodes;
+  int n = ir_order(r->w->temp, ir_graph(r->w, b->g->params, b->g->nparams, test, NULL), &nodes);
+  for (int i = 0; i < n; i++) {
+    const Node *x = nodes[i];
+    if (ir_rounds(x) || (x->op == OP_PARAM && x->type->kind == T_FLOAT && b->origin[x->attr.i] < 0)) return true;
+  }
+  return false;
+}
+
 static Branch *grow(Recursion *r, Graph *g, const int *origin) {
   Branch *b = NEW(r->w->temp, Branch);
   Node *x = g->result;
   int own;
-  *b = (Branch){.g = g, .x = x, .call = own_call(r, g, &own), .origin = origin};
+  *b = (Branch){.g = g, .x = x, .call = own_call(r, g, &own), .origin = origin, .first = r->nleaves};
   if (own > 1 || (own == 1 && count_calls(r, g) > 1)) r->fits = false;
   b->calls = count_calls(r, g) > 0;
   if (own == 1) {
@@ -104,6 +119,7 @@ static Branch *grow(Recursion *r, Graph *g, const int *origin) {
     vec_push(r->w->temp, r->leaves, b);
   } else if (b->calls && x->op == OP_SWITCH) {
     if (x->ops[0]->flags & NODE_COSTLY) r->fits = false;
+    r->rounds |= may_round(r, b, x->ops[0]);
     b->arms = NEW_ARRAY(r->w->temp, Branch *, x->ngraphs);
     const int *inside = origins_in_arm(r, b, x);
     int below = 0;
@@ -113,6 +129,7 @@ static Branch *grow(Recursion *r, Graph *g, const int *origin) {
     }
     if (below != count_calls(r, g)) r->fits = false;
   } else if (b->calls) r->fits = false;
+  if (!b->arms) r->nleaves++;
   return b;
 }
 
@@ -215,7 +232,10 @@ static bool fits(Recursion *r) {
 }
 
 /* ---- What the first loop consists of --------------------------------------------------------------------------------- */
-typedef enum Part { CONTINUES, STEP, EXIT } Part;
+typedef enum Part { CONTINUES, STEP, EXIT, LEAF /* its number */ } Part;
+
+/* Two leaves are told apart once. */
+static bool carries_leaf(const Recursion *r) { return r->rounds && r->nleaves > 2; }
 
 static IrType *step_type(Recursion *r) {
   Vec(IrType *) types = {0};
@@ -240,6 +260,7 @@ static Node *leaf(Recursion *r, Part part, const Branch *b) {
   switch (part) {
   case CONTINUES: return ir_bool(r->w, b->call != NULL);
   case STEP: return step(r, b);
+  case LEAF: return ir_int(r->w, b->first);
   default: return b->call ? ir_zero(r->w, r->f->result) : b->x;
   }
 }
@@ -252,6 +273,17 @@ static bool concerns(Part part, const Branch *b) {
   return false;
 }
 
+/* Which arm of b the leaf with number `leaf` is in. */
+static Node *arm_of(Recursion *r, const Branch *b, Node *leaf) {
+  World *w = r->w;
+  const Node *x = b->x;
+  if (x->ops[0]->type->kind == T_BOOL) return ir_op2(w, OP_ILE, ir_int(w, b->arms[1]->first), leaf);
+  Node *arm = ir_int(w, 0);
+  for (int k = 1; k < x->ngraphs; k++)
+    arm = ir_op3(w, OP_SELECT, ir_op2(w, OP_ILE, ir_int(w, b->arms[k]->first), leaf), ir_int(w, k), arm);
+  return arm;
+}
+
 /* Where it is known which arm was taken, since no other one concerns this part, the branch isn't taken again. */
 static Node *tree(Recursion *r, Part part, const Branch *b) {
   World *w = r->w;
@@ -260,32 +292,49 @@ static Node *tree(Recursion *r, Part part, const Branch *b) {
   int concerned = 0, last = 0;
   for (int k = 0; k < x->ngraphs; k++)
     if (concerns(part, b->arms[k])) concerned++, last = k;
+  bool given = part != LEAF && carries_leaf(r); /* the number of the leaf: one more parameter of each graph */
+  int ncaps = x->nops - 1;
   Graph **arms = NEW_ARRAY(w->arena, Graph *, x->ngraphs);
-  for (int k = 0; k < x->ngraphs; k++) {
-    Graph *a = x->graphs[k];
-    arms[k] = ir_graph(w, a->params, a->nparams, tree(r, part, b->arms[k]), a->name);
-  }
-  if (part != CONTINUES && concerned == 1) return ir_instantiate(w, arms[last], x->ops + 1, 0);
-  return ir_switch(w, x->ops[0], arms, x->ngraphs, x->ops + 1, x->nops - 1);
+  Node **caps = NEW_ARRAY(w->arena, Node *, ncaps + 1);
+  IrType **types = NEW_ARRAY(w->arena, IrType *, ncaps + 1);
+  for (int k = 0; k < ncaps; k++) types[k] = x->ops[1 + k]->type, caps[k] = x->ops[1 + k];
+  types[ncaps] = ir_type(w, T_INT);
+  caps[ncaps] = ir_param(w, b->g->nparams, types[ncaps]);
+  for (int k = 0; k < x->ngraphs; k++)
+    arms[k] = ir_graph(w, types, ncaps + given, tree(r, part, b->arms[k]), x->graphs[k]->name);
+  if ((part == STEP || part == EXIT) && concerned == 1) return ir_instantiate(w, arms[last], caps, 0);
+  return ir_switch(w, given ? arm_of(r, b, caps[ncaps]) : x->ops[0], arms, x->ngraphs, caps, ncaps + given);
 }
 
-/* A graph over the loop's index and f's parameters. */
+/* What `step` makes, and after the arguments the number of the leaf that they lead to. */
+static Node *with_leaf(Recursion *r, Node *step) {
+  World *w = r->w;
+  int n = r->f->nparams, total = n + r->columns.len;
+  Node **xs = NEW_ARRAY(w->arena, Node *, total + 1);
+  for (int k = 0; k < total; k++) xs[k < n ? k : k + 1] = ir_get(w, step, k);
+  xs[n] = ir_substitute(w, tree(r, LEAF, r->root), xs, n, 0);
+  return ir_record(w, xs, total + 1);
+}
+
+/* A graph over the loop's index, f's parameters and perhaps the number of a leaf. */
 static Graph *loop_graph(Recursion *r, Part part) {
   World *w = r->w;
   Func *f = r->f;
-  IrType **types = NEW_ARRAY(w->arena, IrType *, f->nparams + 1);
-  Node **args = NEW_ARRAY(w->arena, Node *, f->nparams + 1);
+  int n = f->nparams + carries_leaf(r);
+  IrType **types = NEW_ARRAY(w->arena, IrType *, n + 1);
+  Node **args = NEW_ARRAY(w->arena, Node *, n + 1);
   types[0] = ir_type(w, T_INT);
-  for (int k = 0; k < f->nparams; k++) {
-    types[k + 1] = f->params[k];
-    args[k] = ir_param(w, k + 1, f->params[k]);
+  for (int k = 0; k < n; k++) {
+    types[k + 1] = k < f->nparams ? f->params[k] : types[0];
+    args[k] = ir_param(w, k + 1, types[k + 1]);
   }
-  Node *x = ir_substitute(w, tree(r, part, r->root), args, f->nparams, 0);
+  Node *x = ir_substitute(w, tree(r, part, r->root), args, n, 0);
+  if (part == STEP && carries_leaf(r)) x = with_leaf(r, x);
   if (part == CONTINUES && !r->tail) {
     Node *depth = ir_param(w, 0, types[0]);
     x = ir_op2(w, OP_AFTER, x, ir_check(w, OP_CHECK_DEPTH, depth, ir_int(w, MAX_DEPTH), NULL, r->leaves.data[0]->call->site));
   }
-  return ir_graph(w, types, f->nparams + 1, x, f->name);
+  return ir_graph(w, types, n + 1, x, f->name);
 }
 
 /* ---- What the second one does ------------------------------------------------------------------------------------------- */
@@ -312,11 +361,11 @@ static Graph *post_graph(Recursion *r, const Branch *b) {
 /* After the first loop: `end` is the value where the recursion ended. */
 static Node *do_posts(Recursion *r, Node *first, Node **params, Node *end) {
   World *w = r->w;
-  int n = r->f->nparams, columns = r->columns.len, count = r->leaves.len;
+  int n = r->f->nparams, columns = r->columns.len, count = r->leaves.len, rows = n + carries_leaf(r);
   LoopBuilder *b = loop_open(w, true);
   Node *value = loop_add(b, LOOP_CARRIED, end);
   Node **args = NEW_ARRAY(w->arena, Node *, n + columns + 1);
-  for (int k = 0; k < columns; k++) args[n + k] = loop_add(b, LOOP_SLICED, ir_get(w, first, n + k));
+  for (int k = 0; k < columns; k++) args[n + k] = loop_add(b, LOOP_SLICED, ir_get(w, first, rows + k));
   for (int k = 0; k < n; k++)
     args[k] = r->varies[k] ? ir_zero(w, r->f->params[k]) : loop_add(b, LOOP_CAPTURED, params[k]);
   args[n + columns] = value;
@@ -331,13 +380,15 @@ static Node *do_posts(Recursion *r, Node *first, Node **params, Node *end) {
 static Func *iterate(Recursion *r) {
   World *w = r->w;
   Func *f = r->f, *n = ir_func(w, f->name, f->params, f->nparams, f->result);
-  Node **params = NEW_ARRAY(w->arena, Node *, f->nparams + 1), **last = NEW_ARRAY(w->arena, Node *, f->nparams + 1);
+  int slots = f->nparams + carries_leaf(r);
+  Node **params = NEW_ARRAY(w->arena, Node *, slots + 1), **last = NEW_ARRAY(w->arena, Node *, slots + 1);
   for (int k = 0; k < f->nparams; k++) params[k] = ir_param(w, k, f->params[k]);
+  if (carries_leaf(r)) params[f->nparams] = tree(r, LEAF, r->root);
   LoopInfo *l = NEW(w->arena, LoopInfo);
-  *l = (LoopInfo){.ncarried = f->nparams, .nstacked = r->columns.len, .has_cond = true};
+  *l = (LoopInfo){.ncarried = slots, .nstacked = r->columns.len, .has_cond = true};
   Node *loop = ir_loop(w, l, NULL, params, loop_graph(r, STEP), loop_graph(r, CONTINUES), 0);
-  for (int k = 0; k < f->nparams; k++) last[k] = ir_get(w, loop, k);
-  Node *end = ir_substitute(w, tree(r, EXIT, r->root), last, f->nparams, 0);
+  for (int k = 0; k < slots; k++) last[k] = ir_get(w, loop, k);
+  Node *end = ir_substitute(w, tree(r, EXIT, r->root), last, slots, 0);
   n->span = f->span;
   ir_func_finish(w, n, r->tail ? end : do_posts(r, loop, params, end));
   return n;
