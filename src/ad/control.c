@@ -85,6 +85,26 @@ static bool may_rerun(const Diff *r, const Node *n, const Fact *facts) {
  * one. So does a bag: an array of bags would have the cotangent of an array of arrays. */
 static bool needs_wrap(const Node *x) { return x->type->kind == T_ARRAY || x->type->kind == T_BAG; }
 
+/* Is array x of a loop's body a part of one that the loop carries? */
+static bool is_part_of_state(const LoopInfo *l, const Node *x) {
+  bool part = false;
+  for (; x->op == OP_SLICE || x->op == OP_INDEX || x->op == OP_RESHAPE || x->op == OP_AFTER || x->op == OP_UPDATE; x = x->ops[0])
+    part |= x->op == OP_SLICE || x->op == OP_INDEX;
+  return part && x->op == OP_PARAM && x->attr.i > 0 && ir_loop_part(l, (int)x->attr.i - 1) <= LOOP_ACC;
+}
+
+/* What a tape keeps of residual x. A part of a carried array is copied: kept as a view it would make the next update copy the whole. */
+static Node *kept(World *w, const LoopInfo *l, Node *x) {
+  if (!needs_wrap(x)) return x;
+  if (x->type->kind == T_ARRAY && is_part_of_state(l, x)) {
+    LoopBuilder *b = loop_open(w, false);
+    int k = loop_stack(b, loop_add(b, LOOP_SLICED, x));
+    loop_close(b, ir_len(w, x, 0), NULL, 0);
+    x = loop_stacked(b, k);
+  }
+  return ir_record(w, &x, 1);
+}
+
 void ad_loop_forward(Diff *r, int at) {
   World *w = r->w;
   Node *n = r->nodes[at], **ops = n->ops + !n->loop->has_cond;
@@ -114,7 +134,7 @@ void ad_loop_forward(Diff *r, int at) {
   Split *s = &m->split;
   *s = ir_split(w, c->back, c->p, known);
   Node **rows = NEW_ARRAY(w->arena, Node *, s->nres + 1);
-  for (int j = 0; j < s->nres; j++) rows[j] = needs_wrap(s->res[j]) ? ir_record(w, &s->res[j], 1) : s->res[j];
+  for (int j = 0; j < s->nres; j++) rows[j] = kept(w, n->loop, s->res[j]);
   m->tapes = NEW_ARRAY(w->arena, Node *, s->nres + 1);
   r->fwd[at] = ir_loop_stacking(w, n, ad_fwd_all(r, n->ops, n->nops), c->y, rows, s->nres, m->tapes);
 }

@@ -119,13 +119,16 @@ Node *ir_only(World *w, IrType *tuple, int k, Node *x) {
   return ir_tuple(w, tuple, xs);
 }
 
-/* The array that a counted loop slices and puts together again as result k. */
+/* The array that a counted loop slices and puts together again as result k. Of a part of an array that is a copy: it doesn't
+ * keep the whole alive. */
 static Node *restacked(const Node *loop, int k) {
   const LoopInfo *l = loop->loop;
   int slots = l->ncarried + l->naccs;
   if (l->has_cond || k < slots || k >= slots + l->nstacked || loop->graphs[0]->result->op != OP_TUPLE) return NULL;
   const Node *x = loop->graphs[0]->result->ops[k];
-  return x->op == OP_PARAM && x->attr.i > slots && x->attr.i <= slots + l->nsliced ? loop->ops[x->attr.i] : NULL;
+  if (x->op != OP_PARAM || x->attr.i <= slots || x->attr.i > slots + l->nsliced) return NULL;
+  Node *whole = loop->ops[x->attr.i];
+  return whole->op == OP_SLICE || whole->op == OP_INDEX ? NULL : whole;
 }
 
 /* The number of iterations where it is known before the loop; NULL: it isn't. */

@@ -52,26 +52,26 @@ WALKS = [
     "(let rec go i = if i >= {n} then {c} else (let r = {S} in {R} + 0.9 * {f} (go (i + 1))) in go 0)",
     "(let rec go i s = if i >= {n} then s else (let r = {S} in go (i + 1) ({f} s + {R})) in go 0 {c})",
     "(let b = [ (let r = {S} in ({R}, {c} * r)) | i < {n} ] in sum [ (let (p, r) = q in p * {R}) | q in b ])",
-    "(let b = [ (let r = {S} in {c} * r) | i < {n} ] in let mut s = 0.0 in for k = 0 to length b - 1 do (let r = b[k] in s <- {f} s + {R}) done; s)",
     "(let g = [ (fun y -> y * (let r = {S} in {R})) | i < {n} ] in let mut s = {c} in for k = 0 to length g - 1 do s <- {f} (g[k] s) done; s)",
     "(let g = [ (if i % 2 = 0 then (fun y -> (let r = {S} in y + {R})) else (fun y -> {f} y)) | i < {n} ] in sum [ h {c} | h in g ])",
     "(let mut s = 0.0 in for k = 0 to {n} - 1 do (if k % 3 = 1 then (let i = k in let r = {S} in s <- s + {R})) done; s)",
     "List.fold (fun s i -> (let r = {S} in {f} s + {R})) {c} (to_list [ i | i < {n} ])",
 ]
 CARRIED = "(let i = 0 in let mut r = {c} * {S0} in for i = 0 to {n} - 1 do r <- 0.5 * r + 0.1 * {S0} done; {R})"
+MADE = "(let b = [ (let r = {S0} in {c} * r) | i < {n} ] in let mut s = 0.0 in for k = 0 to length b - 1 do (let r = b[k] in s <- {f} s + {R}) done; s)"
 OF_KIND = {
-    ROWS: [CARRIED, "sum [ {R} | r in m ]", "sum (map (fun r -> {R}) m)", "fold (fun s r -> {f} s + {R}) {c} m", "List.fold (fun s r -> {f} s + {R}) {c} (to_list m)",
+    ROWS: [CARRIED, MADE, "sum [ {R} | r in m ]", "sum (map (fun r -> {R}) m)", "fold (fun s r -> {f} s + {R}) {c} m", "List.fold (fun s r -> {f} s + {R}) {c} (to_list m)",
            "sum [ dot r q | (r, q) in zip m m ]", "sum [ (let r = w @ p in {R}) | p in m ]",
            "(let mut b = m in for i = 1 to {n} - 1 do b[i] <- {c} * b[i] + 0.3 * b[i - 1] done; sum [ {R} | r in b ])",
            "(let mut b = m in for i = 0 to {n} - 1 do b[i] <- map {f} b[i] done; (let r = b[{n} - 1] in {R}))",
            "(let mut b = m in for i = 1 to {n} - 1 do b[i, 1] <- {f} (b[i - 1, 2] + b[i, 0]) done; sum [ {R} | r in b ])",
            "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i] in b[i, 1] <- {R}) done; sum [ {R} | r in b ])",
            "(let mut b = m in for i = 1 to {n} - 1 do (let p = b[i] in b[i] <- b[i - 1]; b[i - 1] <- 0.5 * p) done; sum [ {R} | r in b ])"],
-    NUMBERS: [CARRIED, "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i..i + 3] in b[i] <- {R}) done; sum b)", "sum [ {e} | y in m ]",
+    NUMBERS: [CARRIED, MADE, "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i..i + 3] in b[i] <- {R}) done; sum b)", "sum [ {e} | y in m ]",
               "(let mut b = m in for i = 2 to {n} - 1 do b[i] <- {f} (0.3 * b[i - 1] + b[i] * b[i - 2]) done; sum b)",
               "(let mut r = m in for k = 1 to 5 do r <- m * {f} (sum r / {n1}) done; sum r)",
               "(let mut r = m in for k = 1 to 5 do r <- [r[0]] ++ (m[1..] * r[..length r - 1]) done; sum r)"],
-    CUBE: [CARRIED, "sum [ sum [ {R} | r in q ] | q in m ]", "sum [ (let r = q[1..3][0] in {R}) | q in m ]", "sum [ trace (q @ w3) | q in m ]",
+    CUBE: [CARRIED, MADE, "sum [ sum [ {R} | r in q ] | q in m ]", "sum [ (let r = q[1..3][0] in {R}) | q in m ]", "sum [ trace (q @ w3) | q in m ]",
            "(let mut b = m in for i = 1 to {n} - 1 do b[i] <- 0.5 * b[i - 1] + b[i] done; sum (flatten (flatten b)))",
            "(let mut b = m in for i = 1 to {n} - 1 do b[i, 1] <- {c} * b[i - 1, 2] done; sum [ (let r = q[1] in {R}) | q in b ])"],
     RAGGED: ["sum [ (let (r, p) = q in p * {R}) | q in m ]", "fold (fun s (r, p) -> {f} (s * p) + {R}) {c} m",
@@ -83,15 +83,24 @@ let w3 = [ [ 0.1 * float (1 + (i + 2 * j) % 5) | j < 4 ] | i < 3 ]
 """
 
 
+# Walks whose gradients were quadratic.
+FOUND = [
+    (ROWS, "sum [ dot r r | r in m ]"),
+    (NUMBERS, "sum [ sin (sum m[4 * i..4 * i + 4]) | i < {n} ]"),
+    (ROWS, "(let mut b = m in for i = 1 to {n} - 1 do b[i] <- b[i] + 0.5 * b[i - 1] done; sum [ dot r r | r in b ])"),
+    (NUMBERS, "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i..i + 3] in b[i] <- norm r) done; sum b)"),
+]
+
+
 class Walk:
-    """Program `number` of the walks of a seed."""
+    """Program `number` of the walks of a seed, or (seed None) of those found."""
 
     def __init__(self, number, seed):
         self.number, self.rng = number, random.Random(f"walk {seed}/{number}")
-        self.kind = self.rng.choice([ROWS, ROWS, NUMBERS, CUBE, RAGGED])
+        self.kind, body = FOUND[number] if seed is None else (self.rng.choice([ROWS, ROWS, NUMBERS, CUBE, RAGGED]), None)
         general = self.rng.random() < 0.6
-        body = self.fill(self.rng.choice(WALKS if general else OF_KIND[self.kind]))
-        if self.rng.random() < 0.25:  # a second walk over the same array
+        body = self.fill(body or self.rng.choice(WALKS if general else OF_KIND[self.kind]))
+        if seed is not None and self.rng.random() < 0.25:  # a second walk over the same array
             body += " + " + self.fill(self.rng.choice(WALKS + OF_KIND[self.kind]))
         type_, made = INPUTS[self.kind]
         k = number
@@ -158,12 +167,14 @@ def check(exe, walks):
 
 
 def main():
-    """usage: walks.py COST_EXE [PROGRAMS] [SEED] [FIRST]: walks alone."""
+    """usage: walks.py COST_EXE [PROGRAMS] [SEED] [FIRST]: walks alone, those found before first."""
     import sys
     exe, count, seed, first = sys.argv[1], *(int(x) for x in (sys.argv[2:] + ["20", "1", "0"][len(sys.argv) - 2:]))
     bad = 0
-    for k in range(first, first + count, 5):
-        for w, text in check(exe, [Walk(j, seed) for j in range(k, min(k + 5, first + count))]):
+    batches = [[Walk(k, None) for k in range(len(FOUND))]]
+    batches += [[Walk(j, seed) for j in range(k, min(k + 5, first + count))] for k in range(first, first + count, 5)]
+    for batch in batches:
+        for w, text in check(exe, batch):
             bad += 1
             print(f"walk {w.number}: {text[:600]}\n{w.text}", flush=True)
     print(f"{count} walks, {bad} differences")
