@@ -160,6 +160,33 @@ static void free_immortals(Rt *rt, Obj **objects, int n) {
   give_back(rt, objects, (size_t)n, sizeof *objects);
 }
 
+/* Constant k of the module, which may refer to those before it. */
+static Status make_box(Mod *m, int k) {
+  const LBox *b = &m->code->boxes[k];
+  const Desc *desc = m->descs[b->desc];
+  Slot *fields;
+  if (b->dims) {
+    ArrayObj *a = rt_new_array(m->rt, desc, b->dims, false);
+    if (!a) return 1;
+    m->boxes[k] = &a->h;
+    fields = a->data;
+  } else {
+    BoxObj *box = rt_new_box(m->rt, desc, b->tag);
+    if (!box) return 1;
+    m->boxes[k] = &box->h;
+    fields = box->fields;
+  }
+  if (!b->kinds && b->nfields) memcpy(fields, b->fields, (size_t)b->nfields * sizeof *fields);
+  for (int64_t i = 0; b->kinds && i < b->nfields; i++) {
+    int64_t value = b->fields[i].i;
+    if (b->kinds[i] == LFIELD_STRING) fields[i].p = m->strings[value];
+    else if (b->kinds[i] == LFIELD_BOX) fields[i].p = m->boxes[value];
+    else fields[i].i = value;
+  }
+  make_immortal(m->rt, m->boxes[k]);
+  return 0;
+}
+
 static Status fill_module(Mod *m, Slot *(*global)(void *user, int index), void *user) {
   Rt *rt = m->rt;
   for (int k = 0; k < m->nfuncs; k++)
@@ -169,18 +196,8 @@ static Status fill_module(Mod *m, Slot *(*global)(void *user, int index), void *
     if (!(m->strings[k] = rt_new_string(rt, s, sym_len(s)))) return 1;
     make_immortal(rt, m->strings[k]);
   }
-  for (int k = 0; k < m->nboxes; k++) {
-    const LBox *b = &m->code->boxes[k];
-    BoxObj *box = rt_new_box(rt, m->descs[b->desc], b->tag);
-    if (!box) return 1;
-    for (int i = 0; i < b->nfields; i++) {
-      int64_t value = b->fields[i].i;
-      if (b->kinds[i] == LFIELD_STRING) box->fields[i].p = m->strings[value];
-      else if (b->kinds[i] == LFIELD_BOX) box->fields[i].p = m->boxes[value];
-      else box->fields[i].i = value;
-    }
-    make_immortal(rt, m->boxes[k] = &box->h);
-  }
+  for (int k = 0; k < m->nboxes; k++)
+    if (make_box(m, k)) return 1;
   for (int k = 0; k < m->nglobals; k++) m->globals[k] = global(user, m->code->globals[k]);
   return 0;
 }

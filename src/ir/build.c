@@ -167,7 +167,9 @@ Node *ir_uninj(World *w, Node *v, int tag) {
 
 /* ---- Arrays --------------------------------------------------------------------------------- */
 Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site) {
-  return ir_intern(w, &(Node){.op = OP_ARRAY, .type = ir_array_type(w, elem), .ops = xs, .nops = n, .site = site});
+  IrType *t = ir_array_type(w, elem);
+  Node *data = ir_data(w, t, xs, n);
+  return data ? data : ir_intern(w, &(Node){.op = OP_ARRAY, .type = t, .ops = xs, .nops = n, .site = site});
 }
 
 /* Dimension 0 of the k-th result of a loop. */
@@ -224,6 +226,7 @@ Node *ir_same_elements(const Node *a) {
 Node *ir_len(World *w, Node *a, int dim) {
   a = ir_shape_source(a);
   switch (a->op) {
+  case OP_DATA: return ir_int(w, a->attr.data->dims[dim]);
   case OP_ARRAY:
     if (dim == 0) return ir_int(w, a->nops);
     if (a->nops) return ir_len(w, a->ops[0], dim - 1);
@@ -281,6 +284,11 @@ Node *ir_index(World *w, Node *a, Node **is, int n) {
   case OP_INDEX: {
     int before = a->nops - 1;
     return ir_index(w, a->ops[0], with_indices(w, a, a->ops + 1, before, is, n, 0) + 1, before + n);
+  }
+  case OP_DATA: {
+    Node *known = ir_data_at(w, a, is, n);
+    if (known) return known;
+    break;
   }
   case OP_ARRAY:
     if (is[0]->op == OP_INT && is[0]->attr.i >= 0 && is[0]->attr.i < a->nops) return ir_index(w, a->ops[is[0]->attr.i], is + 1, n - 1);
@@ -515,7 +523,7 @@ static Node *rebuild_sum(World *w, const Node *old, Node **ops) {
 Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   int n = old->nops;
   switch (old->op) {
-  case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_STRING: case OP_UNIT: case OP_ZERO: case OP_GLOBAL:
+  case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_STRING: case OP_UNIT: case OP_ZERO: case OP_GLOBAL: case OP_DATA:
     return (Node *)old;
   case OP_GRAPH_ID: return ir_graph_id(w, graphs[0]);
   case OP_GET: return ir_get(w, ops[0], (int)old->attr.i);

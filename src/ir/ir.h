@@ -114,6 +114,9 @@ typedef struct LoopInfo {
   bool has_cond, down;
 } LoopInfo;
 
+/* A constant array: its dimensions, and the scalars of its elements in row-major order, as bits. data.c */
+typedef struct ArrayData { int64_t *dims; const int64_t *slots; int64_t nslots; uint64_t hash; } ArrayData;
+
 struct Node {
   uint16_t op;
   uint16_t flags;       /* NODE_*: facts about the whole DAG below */
@@ -127,7 +130,7 @@ struct Node {
   Site site;            /* checks, FAIL, RT that may fail: part of identity; else the first one */
   uint32_t definition;  /* APPLY, CALL, LOOP, ZEROS: the site's, part of identity */
   int ngraphs;
-  union { int64_t i; double f; Sym text; Func *func; const RtPrim *rt; int global; } attr;
+  union { int64_t i; double f; Sym text; Func *func; const RtPrim *rt; int global; const ArrayData *data; } attr;
   Graph **graphs;       /* closures, arms, loop bodies */
   LoopInfo *loop;
   IrType *type_arg;     /* RT: the type it works at, where it is generic (show, compare, …) */
@@ -139,7 +142,8 @@ enum {
   NODE_COSTLY = 2,  /* holds a loop, call or allocation */
   NODE_CALLS = 4,   /* holds a CALL of a Func that isn't finished yet, or a recursive one */
   NODE_AD = 8,      /* holds VJP, JVP or CHECKPOINT, in nested graphs too */
-  NODE_APPLIES = 16 /* holds APPLY of an unknown function */
+  NODE_APPLIES = 16, /* holds APPLY of an unknown function */
+  NODE_VARIES = 32  /* isn't data: numbers, strings, constructors, tuples and arrays of such */
 };
 
 struct Graph {
@@ -234,7 +238,7 @@ Node *ir_switch(World *w, Node *selector, Graph **arms, int narms, Node **caps, 
 Node *ir_loop(World *w, const LoopInfo *info, Node *n, Node **operands, Graph *body, Graph *cond, Site site); /* operands: carried, accs, sliced, caps */
 /* Does every iteration leave carried value k, an array, with the dimensions it had? */
 bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k);
-Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site);
+Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site); /* DATA, if all are constants and rows of one length */
 Node *ir_len(World *w, Node *a, int dim);
 Node *ir_index(World *w, Node *a, Node **is, int n);
 Node *ir_slice(World *w, Node *a, Node *lo, Node *count);

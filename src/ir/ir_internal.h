@@ -9,6 +9,16 @@
 Node *ir_shape_source(Node *x);
 Node *ir_same_elements(const Node *a);
 
+/* ---- data.c ---- */
+/* May n, over data, be data itself? (NODE_VARIES says whether it is.) */
+bool ir_is_data(const Node *n);
+/* The constant array of these elements or rows; NULL if it isn't constant, or irregular. */
+Node *ir_data(World *w, IrType *array, Node **xs, int n);
+/* The element or part of a constant array at n indices; NULL if they aren't known to be in bounds. */
+Node *ir_data_at(World *w, const Node *data, Node **is, int n);
+const char *ir_data_wrong(const Node *n); /* NULL, or what is wrong with the constant array */
+void ir_data_print(const Node *n, Str *out);
+
 typedef struct Table { /* open addressing over pointers, keyed by a hash the entries know */
   void **slots;
   size_t cap, count;

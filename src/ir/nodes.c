@@ -104,7 +104,7 @@ static uint32_t node_hash_of(const void *p) { return ((const Node *)p)->hash; }
 
 static uint32_t node_hash(const Node *n) {
   uint64_t h = hash_mix(n->op, n->type->id);
-  h = hash_mix(h, (uint64_t)n->attr.i);
+  h = hash_mix(h, n->op == OP_DATA ? n->attr.data->hash : (uint64_t)n->attr.i);
   h = hash_mix(h, site_is_identity((Op)n->op) ? n->site : n->definition);
   if (n->type_arg) h = hash_mix(h, n->type_arg->id);
   for (int i = 0; i < n->ngraphs; i++) h = hash_mix(h, n->graphs[i]->id);
@@ -118,10 +118,18 @@ static bool same_loop(const LoopInfo *a, const LoopInfo *b) {
          a->ncaps == b->ncaps && a->has_cond == b->has_cond && a->down == b->down;
 }
 
+static bool same_attr(const Node *a, const Node *b) {
+  if (a->op != OP_DATA) return a->attr.i == b->attr.i;
+  const ArrayData *x = a->attr.data, *y = b->attr.data;
+  size_t rank = (size_t)ir_rank(a->type), n = (size_t)x->nslots;
+  return x->hash == y->hash && x->nslots == y->nslots && memcmp(x->dims, y->dims, rank * sizeof *x->dims) == 0 &&
+         (n == 0 || memcmp(x->slots, y->slots, n * sizeof *x->slots) == 0);
+}
+
 static bool node_same(const void *p, const void *q) {
   const Node *a = p, *b = q;
   if (a->hash != b->hash || a->op != b->op || a->type != b->type || a->nops != b->nops || a->ngraphs != b->ngraphs) return false;
-  if (a->attr.i != b->attr.i || a->definition != b->definition || a->type_arg != b->type_arg || !same_loop(a->loop, b->loop)) return false;
+  if (!same_attr(a, b) || a->definition != b->definition || a->type_arg != b->type_arg || !same_loop(a->loop, b->loop)) return false;
   if (site_is_identity((Op)a->op) && a->site != b->site) return false;
   return (!a->nops || memcmp(a->ops, b->ops, sizeof(Node *) * (size_t)a->nops) == 0) &&
          (!a->ngraphs || memcmp(a->graphs, b->graphs, sizeof(Graph *) * (size_t)a->ngraphs) == 0);
@@ -146,6 +154,7 @@ static uint16_t node_flags(const Node *n) {
   if (n->op == OP_APPLY) fl |= NODE_APPLIES;
   if (n->op == OP_VJP || n->op == OP_JVP || n->op == OP_CHECKPOINT || n->op == OP_STOP) fl |= NODE_AD;
   if (n->op == OP_LOOP && n->loop->has_cond) fl |= NODE_FAILS;
+  if (!ir_is_data(n)) fl |= NODE_VARIES;
   return fl;
 }
 

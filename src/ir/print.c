@@ -5,6 +5,8 @@
 #include <string.h>
 
 /* ---- Reachable graphs ------------------------------------------------------------ */
+enum { MOST_SHOWN = 6 /* operands of a constant array, at either end */ };
+
 typedef struct Walk { World *w; Map seen; Vec(Graph *) todo; } Walk;
 
 static void reach(Walk *k, Graph *g) {
@@ -39,7 +41,7 @@ void ir_walk_rules(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *u
 static void count_node(OpCounts *c, const Node *n) {
   switch (n->op) {
   case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_STRING: case OP_UNIT: case OP_ZERO: case OP_GLOBAL:
-  case OP_TUPLE: case OP_GET: case OP_GRAPH_ID: return;
+  case OP_DATA: case OP_TUPLE: case OP_GET: case OP_GRAPH_ID: return;
   case OP_CLOSURE: c->closures++; c->allocations++; break;
   case OP_CALL: c->calls++; break;
   case OP_APPLY: c->applies++; break;
@@ -75,6 +77,7 @@ static void print_attr(const Node *n, Str *out) {
   case OP_BOOL: str_puts(out, n->attr.i ? " true" : " false"); break;
   case OP_FLOAT: str_printf(out, " %.17g", n->attr.f); break;
   case OP_STRING: str_printf(out, " \"%.40s\"", n->attr.text); break;
+  case OP_DATA: ir_data_print(n, out); break;
   case OP_CALL: str_printf(out, " %s", n->attr.func->name ? n->attr.func->name : "fun"); break;
   case OP_RT: str_printf(out, " %s", n->attr.rt->name); break;
   case OP_LOOP:
@@ -86,7 +89,7 @@ static void print_attr(const Node *n, Str *out) {
 }
 
 static bool is_leaf(const Node *n) {
-  return n->op == OP_PARAM || (ir_is_constant(n) && n->op != OP_GRAPH_ID);
+  return n->op == OP_PARAM || (ir_is_constant(n) && n->op != OP_GRAPH_ID && n->op != OP_DATA);
 }
 
 static void print_operand(const Node *n, const Map *pos, Str *out) {
@@ -98,6 +101,18 @@ static void print_operand(const Node *n, const Map *pos, Str *out) {
   else if (n->op == OP_ZERO) str_puts(out, " zero");
   else if (n->op == OP_STRING) print_attr(n, out);
   else str_printf(out, " %%%d", (int)(uintptr_t)map_get(pos, n));
+}
+
+/* Long literals are cut in the middle. */
+static void print_operands(const Node *n, const Map *pos, Str *out) {
+  bool cut = n->op == OP_DATA && n->nops > 2 * MOST_SHOWN;
+  for (int k = 0; k < n->nops; k++) {
+    if (cut && k == MOST_SHOWN) {
+      k = n->nops - MOST_SHOWN;
+      str_puts(out, " ...");
+    }
+    print_operand(n->ops[k], pos, out);
+  }
 }
 
 static void indent(Str *out, int depth) { for (int i = 0; i < depth; i++) str_puts(out, "  "); }
@@ -123,7 +138,7 @@ static void print_graph(World *w, Graph *g, int depth, Str *out) {
     ir_type_print(n->type, out);
     str_printf(out, " = %s", op_names[n->op]);
     print_attr(n, out);
-    for (int k = 0; k < n->nops; k++) print_operand(n->ops[k], &pos, out);
+    print_operands(n, &pos, out);
     str_addc(out, '\n');
     for (int k = 0; k < n->ngraphs && depth < 40; k++) print_graph(w, n->graphs[k], depth + 2, out);
   }
@@ -211,6 +226,7 @@ static uint64_t hash_graph(World *w, Graph *g, int depth) {
     if (n->op == OP_STRING) h = hash_mix(h, hash_bytes(n->attr.text, sym_len(n->attr.text), 2));
     else if (n->op == OP_CALL) h = hash_mix(h, n->attr.func->name ? hash_bytes(n->attr.func->name, strlen(n->attr.func->name), 3) : 0);
     else if (n->op == OP_RT) h = hash_mix(h, (uint64_t)ir_rt_id(n->attr.rt));
+    else if (n->op == OP_DATA) h = hash_mix(h, n->attr.data->hash);
     else if (n->op != OP_CHECK_NAT) h = hash_mix(h, (uint64_t)n->attr.i);
     for (int k = 0; k < n->nops; k++) h = hash_mix(h, (uint64_t)*ops++);
     for (int k = 0; k < n->ngraphs && depth < 60; k++) h = hash_mix(h, hash_graph(w, n->graphs[k], depth + 1));

@@ -51,6 +51,10 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
   case OP_PARAM:
     if (n->attr.i >= g->nparams) return complain(w, g, n, "parameter out of range");
     return g->params[n->attr.i] == n->type ? NULL : complain(w, g, n, "parameter of another type");
+  case OP_DATA: {
+    const char *wrong = ir_data_wrong(n);
+    return wrong ? complain(w, g, n, wrong) : NULL;
+  }
   case OP_SWITCH: return verify_switch(w, g, n);
   case OP_LOOP: return verify_loop(w, g, n);
   case OP_CALL:

@@ -158,6 +158,12 @@ int fn_dim(Fn *fn, int array, int k) {
     for (int i = 0; i < MAX_KNOWN_RANK; i++) info->dims[i] = -1;
   }
   if (info->dims[k] >= 0) return info->dims[k];
+  if (info->shape) {
+    int known = fn_int(fn, info->shape[k]);
+    fn->info.data[array].dims[k] = known;
+    vec_push(fn->m->arena, fn->undo, ((CacheUndo){array, k}));
+    return known;
+  }
   int r = fn_reg(fn, R_INT);
   fn->info.data[array].dims[k] = r;
   remember(fn, (LInstr){.op = LOP_DIM, .dst = r, .a = array, .b = -1, .c = -1, .imm.i = k}, k);

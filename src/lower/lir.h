@@ -59,7 +59,7 @@ typedef struct LReg { uint8_t kind; bool owned; } LReg;
   L(VIEW)        /* dst = view of array a from slot b, dims args, descs[imm.i] */                        \
   L(UNIQUE)      /* dst = a made unshared; a is taken (dst may be a) */                                  \
   L(COPY)        /* dst = a copy of a: UNIQUE of an array that is needed afterwards; by ownership.c */   \
-  L(BOX)         /* dst = boxes[imm.i] of the module: a box of constants */                               \
+  L(BOX)         /* dst = boxes[imm.i] of the module: a box or array of constants */                      \
   L(NEW_BOX)     /* dst = variant of descs[imm.i], tag b (plain number), fields args, taken */           \
   L(TAG)         /* dst = tag of variant a; 0 for NULL */                                                \
   L(FIELD)       /* dst = field b (plain number) of box a, borrowed; c: 1 if it is better fetched ahead */ \
@@ -125,10 +125,10 @@ struct LFunc {
   Sym library, symbol;    /* foreign function of ints/floats instead of code, else NULL */
 };
 typedef struct LForeign { Sym library, symbol; int nargs; uint8_t *kinds; uint8_t result; } LForeign;
-/* A box whose fields are constants: numbers, immediates, NULL, strings of the module and boxes that stand before it.
- * kinds says what a field is; that of a string or box holds its index. */
+/* A box or (dims not NULL) array whose fields or elements are constants: numbers, immediates, NULL, strings of the module and
+ * boxes that stand before it. kinds says what a field is, NULL that all are plain; that of a string or box holds its index. */
 typedef enum LFieldKind { LFIELD_PLAIN, LFIELD_STRING, LFIELD_BOX } LFieldKind;
-typedef struct LBox { int desc; int tag; Slot *fields; uint8_t *kinds; int nfields; } LBox;
+typedef struct LBox { int desc; int tag; Slot *fields; uint8_t *kinds; int64_t nfields; const int64_t *dims; } LBox;
 struct LModule {
   Arena *arena;
   LFunc **funcs; int nfuncs;

@@ -80,6 +80,7 @@ int sched_chain(Lower *m, Graph *g, int k, int slot, int depth);
 typedef struct RegInfo {
   int data;          /* R_RAW register with its data, or -1 */
   int *dims;         /* registers of its dimensions, -1 unknown; NULL none known */
+  const int64_t *shape; /* the dimensions of a constant, else NULL */
   bool fresh;        /* an array that nothing else refers to */
   int pins;          /* > 0: belongs to an enclosing repetition or arm, must not be taken */
   bool constant;     /* defined at function entry for good */

@@ -46,40 +46,59 @@ static void add_field(LBox *b, LFieldKind kind, int64_t value) {
   b->fields[b->nfields++].i = value;
 }
 
-/* Appends the slots of x. False: it is no constant, or one that has to be made. Boxes in it have their index already:
- * so deep data takes no stack here. */
-static bool constant_slots(Lower *m, const Node *x, LBox *b) {
+/* Appends the slots of x, which is data. Boxes in it have their index already: so deep data takes no stack here. */
+static void constant_slots(Lower *m, const Node *x, LBox *b) {
   switch (x->op) {
-  case OP_INT: case OP_BOOL: add_field(b, LFIELD_PLAIN, x->attr.i); return true;
-  case OP_FLOAT: add_field(b, LFIELD_PLAIN, ((Slot){.f = x->attr.f}).i); return true;
-  case OP_STRING: add_field(b, LFIELD_STRING, lower_string_index(m, x->attr.text)); return true;
-  case OP_UNIT: return true;
+  case OP_INT: case OP_BOOL: add_field(b, LFIELD_PLAIN, x->attr.i); return;
+  case OP_FLOAT: add_field(b, LFIELD_PLAIN, ((Slot){.f = x->attr.f}).i); return;
+  case OP_STRING: add_field(b, LFIELD_STRING, lower_string_index(m, x->attr.text)); return;
   case OP_ZERO:
-    if (x->type->kind == T_STRING || x->type->kind == T_ARRAY || x->type->kind == T_TUPLE) return false;
     for (int k = lower_slots(m->w, x->type); k > 0; k--) add_field(b, LFIELD_PLAIN, 0);
-    return true;
-  case OP_INJ: {
-    if (x->ngraphs) return false;
-    int box = find_index(&m->box_index, x);
+    return;
+  case OP_DATA: case OP_INJ: {
+    int box = lower_box_index(m, x);
     if (box >= 0) add_field(b, LFIELD_BOX, box);
-    else if (lower_slots(m->w, x->ops[0]->type) > 0) return false;
     else add_field(b, LFIELD_PLAIN, x->type->nullable && x->attr.i == 0 ? 0 : (int64_t)((uint64_t)x->attr.i << 1 | 1));
-    return true;
+    return;
   }
   case OP_TUPLE:
-    for (int k = 0; k < x->nops; k++)
-      if (!constant_slots(m, x->ops[k], b)) return false;
-    return true;
-  default: return false;
+    for (int k = 0; k < x->nops; k++) constant_slots(m, x->ops[k], b);
+    return;
+  default: return;
+  }
+}
+
+/* Elements that are no numbers take the place of the zeros in the block, in order. */
+static void array_slots(Lower *m, const Node *x, LBox *b) {
+  const ArrayData *d = x->attr.data;
+  const Layout *base = lower_layout(m->w, ir_base((IrType *)x->type));
+  b->dims = d->dims;
+  if (!x->nops) {
+    if (d->nslots) memcpy(b->fields, d->slots, sizeof *d->slots * (size_t)d->nslots);
+    b->nfields = d->nslots;
+    return;
+  }
+  b->kinds = NEW_ARRAY(m->arena, uint8_t, d->nslots);
+  for (int64_t i = 0, op = 0; i < d->nslots; i++) {
+    if (base->kinds[i % base->n] == R_PTR) constant_slots(m, x->ops[op++], b);
+    else add_field(b, LFIELD_PLAIN, d->slots[i]);
   }
 }
 
 int lower_box_index(Lower *m, const Node *x) {
   int i = find_index(&m->box_index, x);
   if (i >= 0) return i;
-  int n = lower_slots(m->w, x->ops[0]->type) + 1;
-  LBox b = {.tag = (int)x->attr.i, .fields = NEW_ARRAY(m->arena, Slot, n), .kinds = NEW_ARRAY(m->arena, uint8_t, n)};
-  if (!constant_slots(m, x->ops[0], &b)) return -1;
+  bool array = x->op == OP_DATA;
+  int64_t n = array ? x->attr.data->nslots : lower_slots(m->w, x->ops[0]->type);
+  if ((x->flags & NODE_VARIES) || (!array && n == 0)) return -1;
+  if (!array && x->attr.i > RT_MAX_TAG) lower_error(m, "a variant of more than %d constructors", RT_MAX_TAG);
+  LBox b = {.tag = array ? 0 : (int)x->attr.i, .fields = NEW_ARRAY(m->arena, Slot, n + 1)};
+  if (array) {
+    array_slots(m, x, &b);
+  } else {
+    b.kinds = NEW_ARRAY(m->arena, uint8_t, n);
+    constant_slots(m, x->ops[0], &b);
+  }
   b.desc = lower_desc_index(m, x->type);
   vec_push(m->arena, m->boxes, b);
   put_index(&m->box_index, x, m->boxes.len - 1);
@@ -327,7 +346,8 @@ static uint64_t hash_module(Lower *m) {
   for (int i = 0; i < mod->nboxes; i++) {
     const LBox *b = &mod->boxes[i];
     h = hash_bytes(b->fields, sizeof(Slot) * (size_t)b->nfields, hash_mix(hash_mix(h, (uint64_t)b->desc), (uint64_t)b->tag));
-    h = hash_bytes(b->kinds, (size_t)b->nfields, h);
+    if (b->kinds) h = hash_bytes(b->kinds, (size_t)b->nfields, h);
+    if (b->dims) h = hash_bytes(b->dims, sizeof *b->dims * (size_t)mod->descs[b->desc]->rank, h);
   }
   for (int i = 0; i < mod->nforeigns; i++) {
     const LForeign *f = &mod->foreigns[i];

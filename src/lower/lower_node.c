@@ -55,6 +55,10 @@ static void fill_constant(Frame *fr, const Node *x, LInstr *in) {
     in->op = LOP_STRING;
     in->imm.i = lower_string_index(m, x->attr.text);
     break;
+  case OP_DATA:
+    in->op = LOP_BOX;
+    in->imm.i = lower_box_index(m, x);
+    break;
   case OP_GRAPH_ID:
     in->op = LOP_FUNC_ID;
     in->imm.i = lower_graph_func(m, x->graphs[0], true)->index;
@@ -88,6 +92,7 @@ Row lower_constant(Frame *fr, const Node *x) {
     }
     emit_constant(fn, in, once);
   }
+  if (x->op == OP_DATA) fn->info.data[row.r[0]].shape = x->attr.data->dims;
   if (!once) return row;
   map_put(&fn->const_rows, x, (void *)(uintptr_t)row.r);
   for (int i = 0; i < n; i++) fn->info.data[row.r[i]].constant = true;
@@ -104,8 +109,13 @@ static Row lower_get(Frame *fr, const Node *x) {
 
 static Row lower_inj(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
-  Row row = new_row(fr, x), fields = operand_regs(fr, x, 0);
-  int tag = (int)x->attr.i;
+  int tag = (int)x->attr.i, box = lower_box_index(fn->m, x);
+  Row row = new_row(fr, x);
+  if (box >= 0) {
+    fn_emit(fn, LOP_BOX, row.r[0], -1, -1, -1)->imm.i = box;
+    return row;
+  }
+  Row fields = operand_regs(fr, x, 0);
   if (x->type->kind == T_ENV) {
     int64_t index = lower_graph_func(fn->m, x->graphs[0], true)->index;
     fn_emit(fn, LOP_NEW_ENV, row.r[0], -1, -1, -1)->imm.i = index;
@@ -116,11 +126,6 @@ static Row lower_inj(Frame *fr, Node *x) {
     fn_emit(fn, LOP_IMMEDIATE, row.r[0], -1, -1, -1)->imm.i = tag;
   } else {
     if (tag > RT_MAX_TAG) lower_error(fn->m, "a variant of more than %d constructors", RT_MAX_TAG);
-    int box = lower_box_index(fn->m, x);
-    if (box >= 0) {
-      fn_emit(fn, LOP_BOX, row.r[0], -1, -1, -1)->imm.i = box;
-      return row;
-    }
     int64_t desc = lower_desc_index(fn->m, x->type);
     fn_emit(fn, LOP_NEW_BOX, row.r[0], -1, tag, -1)->imm.i = desc;
     fn_args(fn, fields.r, fields.n);
@@ -302,6 +307,7 @@ static Row lower_any(Frame *fr, Node *x) {
   case OP_FLOAT:
   case OP_BOOL:
   case OP_STRING:
+  case OP_DATA:
   case OP_GRAPH_ID:
   case OP_GLOBAL: return lower_constant(fr, x);
   case OP_UNIT: return (Row){NULL, 0};
@@ -335,8 +341,24 @@ static Row lower_any(Frame *fr, Node *x) {
   }
 }
 
+/* Is data x needed in registers, or only as a part of other data? */
+static bool needed(const Frame *fr, const Node *x) {
+  const Sched *s = fr->s;
+  int at = sched_pos(s, x);
+  if (at == s->n - 1) return true;
+  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
+    const Node *user = s->order[s->users[u]];
+    if ((user->flags & NODE_VARIES) || (user->op == OP_TUPLE && needed(fr, user))) return true;
+  }
+  return false;
+}
+
 void lower_node(Frame *fr, Node *x) {
   fr->pos = sched_pos(fr->s, x);
+  if (!(x->flags & NODE_VARIES) && !needed(fr, x)) {
+    if (x->op == OP_INJ) lower_box_index(fr->fn->m, x);
+    return;
+  }
   Row row = lower_any(fr, x);
   fr->rows[sched_pos(fr->s, x)] = row;
 }

@@ -80,6 +80,11 @@ FLOATS = ROUNDED + PARTS + [
     ("functions of slopes", "(let q = [ (fun p -> sin (grad f p)) | f in ({AF}) ] in deriv (q[at ({I}) 2]) ({F}))", 0.3),
     ("text", "(match float_of_string (show (at ({I}) 3)) with | Some q -> 0.1 * q | None -> {F})", 0.3),
     ("length of text", "0.1 * float (Str.length (show ({I})))", 0.3), ("sorted", "(sort ({A4}))[1]", 0.3),
+    ("constant table", "(let q = [[0.5, -1.25, 1.0 / 3.0], [2.0, 0.75, -0.5]] in q[at ({I}) 2, at ({I}) 3] * ({F}))", 0.5),
+    ("constant table changed", "(let mut q = [[0.5, -1.25], [2.0, 0.75]] in q[at ({I}) 2, 1] <- {F}; sum (q[at ({I}) 2]) + q[1, 1])", 0.5),
+    ("constants carried", "(let mut q = [1.0, 0.5] in for i = 0 to 3 do q[i % 2] <- sin (q[(i + 1) % 2] * ({F})) done; q[0] + q[1])", 0.5),
+    ("records of constants", "sum [ p.x * dot p.v [1.0, 0.5] * ({F}) | p in [{ x = 0.5, v = [1.0, 2.0] }, { x = -0.5, v = [2.0, 0.25] }] ]", 0.4),
+    ("list of constants", "(let rec go l = match l with Nil -> {F} | v :: r -> v[at ({I}) 2] * go r in go ([0.5, 1.5] :: [0.25, -1.0] :: Nil))", 0.4),
     ("pmap", "sum (pmap ({FUN}) ({A}))", 0.2), ("floats", "sum (floats ({S}))", 0.4), ("quadratic form", "dot ({A}) (({SQ}) @ ({A}))", 0.7),
 ]
 
@@ -94,6 +99,8 @@ VECTORS = [
     ("jacobian", "(let g = {FUN} in jacobian (fun z -> map g z) ({A}) @ ({A}))", 0.5), ("hessian", "(let g = {FUN} in hessian (fun z -> sum (map g z)) ({A}) @ ({A}))", 0.3),
     ("of pairs", "[ p * q | (p, q) in ({P}) ]", 0.8), ("mapi", "mapi (fun i q -> float i * sin q) ({A})", 0.5),
     ("pullbacks of elements", "(let g = {FUN} in [ grad g q | q in ({A}) ])", 0.5), ("product with diag", "diag ({A}) @ ({A})", 0.3),
+    ("constants", "(let q = [0.5, -1.25, 2.0] in [ q[i % 3] * ({F}) | i < {n} ])", 0.6),
+    ("constants changed", "(let mut q = [ 0.5 | i < {n} ] in q[at ({I}) {n}] <- {F}; q)", 0.4),
     ("concat", "(({A}) ++ ({A}))[{n}..]", 1), ("unzip", "fst (unzip ({P}))", 0.4), ("applied", "[ f ({F}) | (f, i) in zip [ {FUN} | i < {n} ] ({A}) ]", 0.5),
 ]
 

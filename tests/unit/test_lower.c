@@ -478,6 +478,41 @@ static void out_of_memory(void) {
   mod_free(m);
 }
 
+/* A table of constants is the module's: one instruction. An update copies it; a list of tables and names needs no more. */
+static void constant_tables(void) {
+  enum { ROWS = 150, COLUMNS = 5 };
+  Node *rows[ROWS], *row[COLUMNS];
+  for (int i = 0; i < ROWS; i++) {
+    for (int k = 0; k < COLUMNS; k++) row[k] = ir_float(w, 10 * i + k);
+    rows[i] = ir_array(w, F, row, COLUMNS, 0);
+  }
+  Node *table = ir_array(w, FA, rows, ROWS, 0), *at[] = {P(0, I), ir_int(w, 2)};
+  IrType *ps[] = {I};
+  Slot args[] = {int_slot(7)}, res[2];
+  CHECK(run(ir_graph(w, ps, 1, table, NULL), args, res));
+  CHECK(last->nboxes == 1 && last->funcs[0]->ncode <= 3 && ((ArrayObj *)res[0].p)->data[7 * COLUMNS + 2].f == 72);
+  nothing_left();
+  Node *changed = ir_update(w, table, at, 2, ir_float(w, -1)), *both = ir_pair(w, changed, table);
+  for (int again = 0; again < 2; again++) {
+    args[0].i = 7 + again;
+    CHECK(run(ir_graph(w, ps, 1, both, NULL), args, res));
+    const ArrayObj *a = (ArrayObj *)res[0].p, *b = (ArrayObj *)res[1].p;
+    CHECK(a != b && a->dims[0] == ROWS && a->dims[1] == COLUMNS && a->data[args[0].i * COLUMNS + 2].f == -1);
+    for (int i = 0; i < ROWS * COLUMNS; i++) CHECK(b->data[i].f == 10 * (i / COLUMNS) + i % COLUMNS);
+    rt_release(&rt, res[0].p);
+    rt_release(&rt, res[1].p);
+    nothing_left();
+  }
+  Node *names[] = {ir_string(w, sym_of(&syms, "one")), ir_string(w, sym_of(&syms, "two"))};
+  Node *text = ir_array(w, S, names, 2, 0), *index = P(0, I);
+  args[0].i = 1;
+  CHECK(run(ir_graph(w, ps, 1, ir_index(w, text, &index, 1), NULL), args, res));
+  CHECK_STR(((StringObj *)res[0].p)->bytes, "two");
+  CHECK(count_op(LOP_STRING) == 0);
+  rt_release(&rt, res[0].p);
+  nothing_left();
+}
+
 int main(void) {
   heap_init(&heap);
   arena_init(&arena, &heap);
@@ -501,6 +536,7 @@ int main(void) {
   swapped_buffers();
   pointer_elements();
   bags();
+  constant_tables();
   out_of_memory();
   mod_free(loaded);
   eval_destroy(&rt);
