@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """How long the program takes to start, compile and run something small: wall time of the whole process, median of 15.
+Then programs whose time is mostly that of compiling them, median of 3, with an empty cache each time: those in compile/, and literals,
+which are generated here. A literal isn't code: what it costs should be what reading it costs.
 
-usage: latency.py --atled EXE"""
+usage: latency.py --atled EXE [NAME…]        with names, only those programs"""
+import glob
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -14,10 +18,53 @@ here = os.path.dirname(os.path.abspath(__file__))
 GRADIENT = "let f x = x * x * sin x\nprint (grad f 3.0)\n"
 
 
-def median(command, fresh):
+SOFTMAX = """let loss w =
+  let mut total = 0.0 in
+  for i = 0 to length data - 1 do
+    let (x, kind) = FEATURES in
+    let scores = [ sum [ w[k][j] * x[j] | j < 5 ] | k < 3 ] in
+    let m = max (max scores[0] scores[1]) scores[2] in
+    total <- total + (log (sum [ exp (s - m) | s in scores ]) + m - scores[kind])
+  done;
+  total / float (length data)
+let train steps =
+  let mut w = [ [ 0.0 | j < 5 ] | k < 3 ] in
+  for step = 1 to steps do
+    let g = grad loss w in
+    w <- [ [ w[k][j] - 0.1 * g[k][j] | j < 5 ] | k < 3 ]
+  done;
+  w
+print (loss (train 300))
+"""
+
+
+def literals():
+    """Programs that are mostly data, by name."""
+    r = random.Random(1)
+    number = lambda: f"{r.uniform(-2, 2):.6f}"
+    row = lambda n, opening="[", closing="]": opening + ", ".join(number() for _ in range(n)) + closing
+    table = lambda rows: "[\n  " + ",\n  ".join(rows) + "\n]\n"
+    flowers = [[f"{r.uniform(0, 8):.1f}" for _ in range(4)] + [i // 50] for i in range(150)]
+    rows = table("[%s, %s, %s, %s, %s.0]" % tuple(f) for f in flowers)
+    records = table("{ a = %s, b = %s, c = %s, d = %s, kind = %s }" % tuple(f) for f in flowers)
+    total = "let rec total l = match l with Nil -> 0.0 | x :: rest -> sum x + total rest\n"
+    return {
+        "1,000 floats": f"let xs = {row(1000)}\nprint (sum [ x * x | x in xs ])\n",
+        "20,000 floats": f"let xs = {row(20000)}\nprint (sum xs)\n",
+        "400 x 10 matrix": f"let m = {table(row(10) for _ in range(400))}print (sum [ sum r | r in m ])\n",
+        "list of 200 arrays": f"{total}print (total ({' :: '.join(row(3) for _ in range(200))} :: Nil))\n",
+        "the same, computed": f"{total}let f y = total ({' :: '.join(row(2, '[y, ') for _ in range(200))} :: Nil)\nprint (f 1.0)\n",
+        "150 x 5 rows, softmax": f"let data = {rows}" + SOFTMAX.replace(
+            "FEATURES", "([data[i][0], data[i][1], data[i][2], data[i][3], 1.0], int (data[i][4]))"),
+        "150 records, softmax": f"let data = {records}" + SOFTMAX.replace(
+            "FEATURES", "(let r = data[i] in ([r.a, r.b, r.c, r.d, 1.0], r.kind))"),
+    }
+
+
+def median(command, fresh, runs=15):
     times = []
     with tempfile.TemporaryDirectory() as shared:
-        for k in range(16):
+        for k in range(runs + 1):
             with tempfile.TemporaryDirectory() as own:
                 env = dict(os.environ, ATLED_CACHE=own if fresh else shared)
                 start = time.perf_counter()
@@ -26,17 +73,37 @@ def median(command, fresh):
     return 1e3 * statistics.median(times[1:])
 
 
-def main():
-    if sys.argv[1:2] != ["--atled"]:
-        sys.exit(__doc__)
-    exe = os.path.abspath(sys.argv[2])
+def small(exe):
     with tempfile.NamedTemporaryFile("w", suffix=".atl") as f:
         f.write(GRADIENT)
         f.flush()
         rows = [("-e '1 + 2'", [exe, "-e", "1 + 2"], True), ("gradient, compiled", [exe, "--jit=always", f.name], True),
                 ("gradient, cached", [exe, "--jit=always", f.name], False), ("gradient, auto", [exe, f.name], True)]
         for name, command, fresh in rows:
-            print(f"{name:22}{median(command, fresh):8.1f} ms")
+            print(f"{name:24}{median(command, fresh):8.1f} ms")
+
+
+def compiled(exe, names):
+    programs = {os.path.basename(p)[:-4]: open(p, encoding="utf-8").read() for p in sorted(glob.glob(f"{here}/compile/*.atl"))}
+    programs.update(literals())
+    print(f"{'':24}{'auto':>8}    {'always':>8}    {'off':>8}")
+    for name, text in programs.items():
+        if names and name not in names:
+            continue
+        with tempfile.NamedTemporaryFile("w", suffix=".atl") as f:
+            f.write(text)
+            f.flush()
+            times = [median([exe, f"--jit={mode}", f.name], True, 3) for mode in ("auto", "always", "off")]
+        print(f"{name:24}" + "    ".join(f"{t:8.1f}" for t in times) + " ms", flush=True)
+
+
+def main():
+    if sys.argv[1:2] != ["--atled"]:
+        sys.exit(__doc__)
+    exe = os.path.abspath(sys.argv[2])
+    if not sys.argv[3:]:
+        small(exe)
+    compiled(exe, sys.argv[3:])
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def programs(pattern):
 def main():
     if len(sys.argv) < 3 or sys.argv[1] != "--atled":
         sys.exit(__doc__)
-    names = sys.argv[3:] or [os.path.relpath(p, here)[:-4] for p in programs("*") + programs("*/*")]
+    names = sys.argv[3:] or [os.path.relpath(p, here)[:-4] for p in programs("*") + programs("*/*") if not p.startswith(f"{here}/compile/")]
     names = [p for n in names for p in ([os.path.relpath(q, here)[:-4] for q in programs(n + "/*")] or [n])]
     print(f"{'':24} {'atled':>13} {'C':>13} {'ratio':>7}")
     with tempfile.TemporaryDirectory() as folder:
