@@ -54,6 +54,19 @@ def cases():
         f"let f{i + 1} x = f{i} (f{i} x)\n" for i in range(6)) + "print (f6 1)\n", "too large", 65)
     yield Case("a type that doubles by `let`", "let f x =\n  let a = (x, x) in\n" + "".join(
         "  let a = (a, a) in\n" for i in range(60)) + "  a\nprint (f 1)\n", "too large", 65)
+    doubling = "".join(f"type t{i + 1} = t{i} * t{i}\n" for i in range(60))
+    yield Case("a type that doubles by declarations", "type t0 = int\n" + doubling + "print 1\n", "too large", 65)
+    yield Case("a constructor of a type that doubles", "type t0 = int\n" + doubling + "type d = A of t60 | B\nprint (B = B)\n", "too large", 65)
+    yield Case("a type of functions that doubles", "type t0 = int -> int\n" + doubling.replace("*", "->") + "print 1\n", "too large", 65)
+    yield Case("a type that doubles with a parameter", "type 'a t0 = 'a\n" + "".join(
+        f"type 'a t{i + 1} = 'a t{i} * 'a t{i}\n" for i in range(60)) + "print 1\n", "too large", 65)
+    yield Case("a type that multiplies with a parameter", "type 'a t0 = 'a\n" + "".join(
+        f"type 'a t{i + 1} = ('a t{i} * 'a) t{i}\n" for i in range(60)) + "print 1\n", "too large", 65)
+    yield Case("a match of 4^20 combinations", "let f x = match x with\n  | (" + ", ".join(["(1|2|3|4)"] * 20) + ") -> 1\n  | _ -> 0\nprint (f ("
+               + ", ".join(["1"] * 20) + "))\n", "this match is too large", 65)
+    yield Case("2000 cases that overlap", "let f x = match x with\n" + "".join(
+        f"  | ({i}, {i * 7 % 100}, _) -> {i}\n  | (_, {i}, {i * 3 % 7}) -> {i + 1}\n" for i in range(1000)) + "  | _ -> 0\nprint (f (1, 2, 3))\n",
+               "this match is too large", 65)
     yield Case("an import cycle", 'import "b.atl" as B\nprint B.x\n', "closes a cycle", 65,
                files={"b.atl": 'import "c.atl" as C\nlet x = C.y\n', "c.atl": 'import "b.atl" as B\nlet y = B.x\n'})
     yield Case("an import of itself", 'import "wrong.atl" as Me\n', "closes a cycle", 65)

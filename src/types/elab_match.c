@@ -60,6 +60,8 @@ typedef struct Match {
   IrType *choice;       /* type of that */
   Binding **vars;       /* its variables, in order */
   int nvars;
+  int64_t work;         /* left for the tree, about a pattern copied */
+  bool too_large;
 } Match;
 
 /* ---- Occurrences -------------------------------------------------------------------- */
@@ -287,8 +289,19 @@ static Tree *build_test(Match *m, RowList rows, Columns cols, int col) {
   return t;
 }
 
+/* Alternatives in several places at once, and cases that overlap in many ways, can make a tree far larger than the match. */
+enum { MOST_WORK = 3000000, TEST_WORK = 30 };
+
+static bool is_too_large(Match *m, int64_t work) {
+  m->work -= work;
+  if (m->work >= 0) return false;
+  if (!m->too_large)
+    el_error(m->c, m->at, m->c->e->t_unit, "match-too-large", "this match is too large: its cases combine in too many ways");
+  return m->too_large = true;
+}
+
 static Tree *build(Match *m, Row *rows, int nrows, Columns cols) {
-  if (!nrows) return tree_new(m, TREE_FAIL);
+  if (!nrows || is_too_large(m, TEST_WORK)) return tree_new(m, TREE_FAIL);
   if (el_deep(m->c, m->at)) return tree_new(m, TREE_FAIL);
   int col = -1;
   for (int i = 0; i < cols.n; i++) {
@@ -296,6 +309,7 @@ static Tree *build(Match *m, Row *rows, int nrows, Columns cols) {
     if (rows[0].pats[i] && col < 0) col = i;
   }
   if (col < 0) return build_leaf(m, rows, nrows, cols);
+  if (is_too_large(m, (int64_t)nrows * (cols.n + 1))) return tree_new(m, TREE_FAIL);
   RowList all = {0};
   for (int i = 0; i < nrows; i++) add_expanded(m, &all, row_copy(m, &rows[i], cols.n), col, cols);
   if (cols.occs[col]->type->kind == T_TUPLE) return build_product(m, all, cols, col);
@@ -509,7 +523,7 @@ static bool is_atom(const Expr *e) {
 
 static Tree *match_tree(Match *m, Ctx *c, MatchCase *cases, int n, Node *x, IrType *type, Span at) {
   Arena *a = c->e->arena;
-  *m = (Match){.c = c, .arena = a, .cases = cases, .ncases = n, .type = type, .at = at};
+  *m = (Match){.c = c, .arena = a, .cases = cases, .ncases = n, .type = type, .at = at, .work = MOST_WORK};
   m->leaves = NEW_ARRAY(a, int, n);
   m->root = NEW(a, Occ);
   m->root->type = x->type;
@@ -526,6 +540,7 @@ Node *el_match(Ctx *c, Expr *e) {
   Match m;
   Node *x = el_expr(c, e->args[0]);
   Tree *t = match_tree(&m, c, e->cases, e->ncases, x, el_type(c, e->type), e->span);
+  if (m.too_large) return ir_zero(c->w, m.type);
   bool shared = false;
   for (int i = 0; i < m.ncases; i++) shared |= m.leaves[i] > 1 && !is_atom(m.cases[i].body);
   if (!shared) return emit(&m, t);
@@ -558,7 +573,7 @@ void el_bind_pattern(Ctx *c, Pat *p, Node *x, Span at) {
   Match m;
   Tree *t = match_tree(&m, c, &only, 1, x, x->type, at);
   choose_first(&m);
-  Var choice = el_var(c, emit(&m, t));
+  Var choice = el_var(c, m.too_large ? ir_zero(c->w, m.choice) : emit(&m, t));
   bind_choice(&m, &choice, NULL);
 }
 

@@ -61,7 +61,10 @@ static IrType *convert_shallow(Conv *k, const Subst *s, Type *t) {
     case TY_RECORD: return ir_tuple_type(w, convert_all(k, s, t->args, t->n), t->names, t->n);
     case TY_ARRAY: return ir_array_type(w, convert(k, s, t->args[0]));
     case TY_FUN: {
-      IrType *p = convert(k, s, t->args[0]), *r = convert(k, s, t->args[1]);
+      IrType *p = convert(k, s, t->args[0]);
+      k->depth--; /* many parameters are no nesting */
+      IrType *r = convert(k, s, t->args[1]);
+      k->depth++;
       return ir_fun_type(w, p, r, convert(k, s, t->args[2]) == k->e->t_token);
     }
     default: return convert_data(k, s, t);

@@ -274,7 +274,7 @@ static void check_rules(Checker *c, Marks m, const Bindings *bs, Item **rules, i
 static void leave_definition(Checker *c, Marks m, const Bindings *bs, Generality g, Item **rules, int nrules) {
   bool open = false;
   tc_solve(c);
-  for (int i = 0; i < bs->len; i++) open |= tc_is_open(bs->data[i]->type);
+  for (int i = 0; i < bs->len; i++) open |= tc_is_open(c, bs->data[i]->type);
   if (open && nrules) check_rules(c, m, bs, rules, nrules);
   tc_leave_level(c, m, bs->data, bs->len, g);
   if (open || !nrules) return;

@@ -118,18 +118,19 @@ static bool known(const Namer *n, Type *t) {
 /* A scalar that stands nowhere in the type comes from a literal: it isn't shown. */
 static bool shown(const Namer *n, const Constraint *k) { return k->kind != C_SCALE || known(n, k->t[0]); }
 
-static bool occurs_in(Type *v, Type *t, int depth) {
+static bool occurs_in(Type *v, Type *t, int depth, int *budget) {
   t = type_repr(t);
   if (t == v) return true;
-  for (int i = 0; depth < 100 && i < t->n; i++)
-    if (occurs_in(v, t->args[i], depth + 1)) return true;
+  for (int i = 0; depth < 100 && --*budget > 0 && i < t->n; i++)
+    if (occurs_in(v, t->args[i], depth + 1, budget)) return true;
   return false;
 }
 
 static bool in_relation(const Namer *n, const Scheme *s, Type *v) {
+  int budget = PRINT_BUDGET;
   for (int i = 0; s && i < s->n; i++)
     for (int j = 0; shown(n, s->relations[i]) && s->relations[i]->kind != C_LEAF && j < s->relations[i]->n; j++)
-      if (occurs_in(v, s->relations[i]->t[j], 0)) return true;
+      if (occurs_in(v, s->relations[i]->t[j], 0, &budget)) return true;
   return false;
 }
 

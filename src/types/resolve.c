@@ -257,6 +257,14 @@ static VarNames params_of(Checker *c, const TypeDecl *d, Type **params) {
   return vars;
 }
 
+enum { MOST_ARROWS = 1000 }; /* of an alias: each use makes an effect for each */
+
+static void report_size(Checker *c, Span at, const char *name) {
+  diag_error(c->diags, at, tc_diag_code(D_TYPE_TOO_LARGE), "the type `%s` is too large", name)->hint =
+      "written out, an abbreviation has at most 300,000 parts and 1,000 arrows; what names a variant is one part";
+}
+
+/* What is too large is erroneous, so that what is declared by it doesn't grow further. */
 static bool resolve_alias(Checker *c, TypeName *t) {
   if (t->resolving) {
     diag_error(c->diags, t->span, tc_diag_code(D_CYCLE), "the type `%s` is an abbreviation of itself", t->name)->hint =
@@ -271,6 +279,12 @@ static bool resolve_alias(Checker *c, TypeName *t) {
   Type *alias = resolve(c, &r, d->alias);
   t->resolving = false;
   t->decl = NULL;
+  c->steps = MAX_TYPE_STEPS;
+  if (effects.len > MOST_ARROWS || !tc_within_size(c, alias, 0)) {
+    report_size(c, t->span, t->name);
+    alias = c->t_error;
+    effects.len = 0;
+  }
   t->alias = alias;
   t->effects = effects.data;
   t->neffects = effects.len;
@@ -318,6 +332,7 @@ static void declare_ctors(Checker *c, TypeDecl *d, TypeName *t) {
   Resolver r = {.vars = &vars, .closed = d->name};
   r.effect = data->nparams > d->nparams ? t->params[d->nparams] : c->t_pure;
   data->ctors = NEW_ARRAY(c->arena, Ctor *, d->nctors ? d->nctors : 1);
+  int parts = MAX_TYPE_STEPS;
   for (int i = 0; i < d->nctors; i++) {
     Ctor *ctor = NEW(c->arena, Ctor);
     ctor->name = d->ctors[i].name;
@@ -325,6 +340,12 @@ static void declare_ctors(Checker *c, TypeDecl *d, TypeName *t) {
     ctor->data = data;
     ctor->span = d->ctors[i].span;
     if (d->ctors[i].arg) ctor->arg = resolve(c, &r, d->ctors[i].arg);
+    c->steps = parts;
+    if (ctor->arg && !tc_within_size(c, ctor->arg, 0)) {
+      report_size(c, ctor->span, ctor->name);
+      ctor->arg = c->t_error;
+    }
+    parts = c->steps;
     for (int j = 0; j < i; j++)
       if (data->ctors[j]->name == ctor->name)
         diag_error(c->diags, ctor->span, tc_diag_code(D_DUPLICATE), "the constructor `%s` stands twice", ctor->name);

@@ -59,16 +59,28 @@ bool tc_is_scalar(Type *t) {
   return t->kind == TY_INT || t->kind == TY_FLOAT || (t->kind == TY_VAR && (t->classes & CLASS_SCALAR));
 }
 
-static bool open_at(Type *t, int depth) {
+static bool open_at(Checker *c, Type *t, int depth) {
   t = type_repr(t);
   if (t->kind == TY_VAR) return !(t->classes & CLASS_EFFECT);
-  for (int i = 0; depth < MAX_TYPE_DEPTH && i < t->n; i++)
-    if (open_at(t->args[i], depth + 1)) return true;
+  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return false;
+  for (int i = 0; i < t->n; i++)
+    if (open_at(c, t->args[i], depth + 1)) return true;
   return false;
 }
 
 /* Whether a type variable (not an effect) is in t. */
-bool tc_is_open(Type *t) { return open_at(t, 0); }
+bool tc_is_open(Checker *c, Type *t) {
+  c->steps = MAX_TYPE_STEPS;
+  return open_at(c, t, 0);
+}
+
+bool tc_within_size(Checker *c, Type *t, int depth) {
+  t = type_repr(t);
+  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return false;
+  for (int i = 0; i < t->n; i++)
+    if (!tc_within_size(c, t->args[i], depth + 1)) return false;
+  return true;
+}
 
 /* ---- Copies ------------------------------------------------------------------ */
 /* t with other arguments; t itself when they are the same. */

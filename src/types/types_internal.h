@@ -172,7 +172,9 @@ Type *type_subst(Arena *a, Type *t, Type *const *vars, Type *const *with, int n)
 /* A copy of t at a use of a monomorphic binding: what is known to be pure may be used where an effect is allowed. */
 Type *type_loosen(Checker *c, Type *t);
 void tc_scan_leaves(Checker *c, Type *t, Leaves *out);
-bool tc_is_open(Type *t);
+bool tc_is_open(Checker *c, Type *t);
+/* Whether t, written out, has no more parts than c->steps, which it takes from there; depth is that of t in what is measured. */
+bool tc_within_size(Checker *c, Type *t, int depth);
 bool tc_is_scalar(Type *t); /* int, float, or a variable that will be one */
 bool tc_is_predefined(const Checker *c, const Type *t, const char *name); /* the list or option of the prelude */
 
