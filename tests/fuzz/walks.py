@@ -7,7 +7,7 @@ the bytes that they ask for (cost.c) may grow no faster for the one than for the
 compared with differences.
 
 A walk is a function of an array, of rows or of numbers, or of records that hold arrays of several lengths. Holes in the texts:
-{R} a number made of the row r; {S} the row at step i, {S0} always that of one length; {n} the number of steps; {c} a number; {f} a smooth function; {e} a number made of the
+{R} a number made of the row r; {S} the row at step i, {S0} always that of one length; {n} the number of steps; {c} a number, which no element is equal to; {f} a smooth function; {e} a number made of the
 number y."""
 import os
 import random
@@ -119,7 +119,7 @@ class Walk:
             choose = self.rng.choice
             return {"S": lambda: self.fill(choose(AT[self.kind])), "S0": lambda: AT[self.kind][0], "R": lambda: self.fill(choose(NUMBER_OF_ROW)),
                     "e": lambda: self.fill(choose(NUMBER_OF_NUMBER)), "f": lambda: choose(SMOOTH), "n": lambda: f"({STEPS[self.kind]})",
-                    "n1": lambda: "float (length m)", "c": lambda: str(round(self.rng.uniform(0.2, 0.9), 3))}[m[1]]()
+                    "n1": lambda: "float (length m)", "c": lambda: f"{self.rng.uniform(0.2, 0.9):.3f}17"}[m[1]]()
         return re.sub(r"\{(\w+)\}", hole, text)
 
 
