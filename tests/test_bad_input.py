@@ -67,6 +67,8 @@ def cases():
     yield Case("2000 cases that overlap", "let f x = match x with\n" + "".join(
         f"  | ({i}, {i * 7 % 100}, _) -> {i}\n  | (_, {i}, {i * 3 % 7}) -> {i + 1}\n" for i in range(1000)) + "  | _ -> 0\nprint (f (1, 2, 3))\n",
                "this match is too large", 65)
+    yield Case("a type that contains itself doubled", "type 'a t = N | C of ('a * ('a * 'a) t)\nlet l : int t = N\nlet m = l + l\n",
+               "contains itself at ever larger types", 65)
     yield Case("an import cycle", 'import "b.atl" as B\nprint B.x\n', "closes a cycle", 65,
                files={"b.atl": 'import "c.atl" as C\nlet x = C.y\n', "c.atl": 'import "b.atl" as B\nlet y = B.x\n'})
     yield Case("an import of itself", 'import "wrong.atl" as Me\n', "closes a cycle", 65)

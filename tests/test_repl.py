@@ -51,6 +51,11 @@ class Piped(unittest.TestCase):
         values = [line for line in out.splitlines() if line.startswith("- :")]
         self.assertEqual(values, ["- : int = 4", "- : int = 70", "- : bool = true", "- : int = 93"])
 
+    def test_a_type_that_cannot_be_used_is_refused_each_time(self):
+        out, err, status = piped("type 'a t = N | C of ('a * ('a * 'a) t)\nlet l : int t = N\nlet m : int t = C (1, C ((1, 2), N))\n20 + 22\n")
+        self.assertEqual((status, out), (0, "- : int = 42\n"))
+        self.assertEqual(err.count("contains itself at ever larger types"), 2)
+
     def test_errors_are_survived(self):
         out, err, status = piped('let a = 5\nlet b = fail "no"\nlet c = a + true\n[1, 2][9]\na + 1\nb\n')
         self.assertEqual(status, 0)

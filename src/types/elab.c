@@ -64,6 +64,8 @@ static Entry enter(Elab *e, Diags *diags) {
 /* Whether all went well since. */
 static bool leave(Elab *e, Entry saved) {
   bool ok = !e->failed;
+  for (int i = 0; i < e->unfit.len && !saved.stack_base; i++) e->unfit.data[i]->ctors = NULL;
+  if (!saved.stack_base) e->unfit.len = 0;
   e->diags = saved.diags;
   e->failed = saved.failed;
   e->stack_base = saved.stack_base;

@@ -78,6 +78,7 @@ struct Elab {
   int depth;           /* instances under way */
   Vec(Binding *) unfinished; /* the top-level ones' bindings, for elab_reset */
   uintptr_t stack_base;
+  Vec(IrType *) unfit; /* variants whose conversion failed */
   Map leaves;          /* IrType -> Leaf bits + 1 */
   Vec(StructFunc) struct_funcs;
   Func *rules[OP_COUNT];

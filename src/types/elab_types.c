@@ -11,7 +11,7 @@
  * effect) or T_UNIT (none). */
 #include "types/elab_internal.h"
 
-enum { MAX_NESTING = 200, MAX_RANK = 16 };
+enum { MAX_NESTING = 200, MAX_RANK = 16, MAX_SAME_UNDER_WAY = 10 };
 
 static IrType *default_type(Elab *e, const Type *v) {
   if (v->classes & CLASS_DIFF) return e->t_float;
@@ -26,13 +26,32 @@ static IrType *variable_type(Elab *e, const Subst *s, Type *v) {
   return default_type(e, v);
 }
 
-typedef struct Conv { Elab *e; int depth; } Conv;
+/* Variants whose constructors are being converted, innermost first. */
+typedef struct UnderWay { const DataDecl *data; IrType *type; const struct UnderWay *outer; } UnderWay;
+typedef struct Conv { Elab *e; int depth; const UnderWay *under_way; } Conv;
 static IrType *convert(Conv *k, const Subst *s, Type *t);
 
 static IrType **convert_all(Conv *k, const Subst *s, Type **ts, int n) {
   IrType **out = NEW_ARRAY(k->e->arena, IrType *, n + 1);
   for (int i = 0; i < n; i++) out[i] = convert(k, s, ts[i]);
   return out;
+}
+
+/* Without a place, which types don't have: that of the item is filled in. */
+static void too_large(Elab *e, const char *message) {
+  if (e->diags && !e->failed) diag_error(e->diags, (Span){0}, "type-too-large", "%s", message);
+  e->failed = true;
+}
+
+/* A declaration that mentions itself at ever larger types would go on for ever, and what it mentions may double each time. What is
+ * under way then isn't what it should be: it is made again, and refused again, when it is next used. */
+static bool is_endless(Conv *k, const DataDecl *d) {
+  int n = 0;
+  for (const UnderWay *u = k->under_way; u; u = u->outer) n += u->data == d;
+  if (n < MAX_SAME_UNDER_WAY) return false;
+  too_large(k->e, "a type here contains itself at ever larger types");
+  for (const UnderWay *u = k->under_way; u; u = u->outer) vec_push(k->e->arena, k->e->unfit, u->type);
+  return true;
 }
 
 /* Interned before its constructors are converted, since they may mention it. */
@@ -42,6 +61,7 @@ static IrType *convert_data(Conv *k, const Subst *s, Type *t) {
   IrType **args = convert_all(k, s, t->args, t->n);
   IrType *v = ir_variant_type(e->w, d->name, d, args, t->n);
   if (v->ctors) return v;
+  if (is_endless(k, d)) return e->t_unit;
   v->ctors = NEW_ARRAY(e->arena, IrCtor, d->nctors + 1);
   v->nctors = d->nctors;
   Subst params = {d->params, args, d->nparams < t->n ? d->nparams : t->n, NULL};
@@ -49,8 +69,11 @@ static IrType *convert_data(Conv *k, const Subst *s, Type *t) {
     v->ctors[i].name = d->ctors[i]->name;
     v->ctors[i].payload = e->t_unit;
   }
+  UnderWay here = {d, v, k->under_way};
+  k->under_way = &here;
   for (int i = 0; i < d->nctors; i++)
     if (d->ctors[i]->arg) v->ctors[i].payload = convert(k, &params, d->ctors[i]->arg);
+  k->under_way = here.outer;
   return v;
 }
 
@@ -69,12 +92,6 @@ static IrType *convert_shallow(Conv *k, const Subst *s, Type *t) {
     }
     default: return convert_data(k, s, t);
   }
-}
-
-/* Without a place, which types don't have: that of the item is filled in. */
-static void too_large(Elab *e, const char *message) {
-  if (e->diags && !e->failed) diag_error(e->diags, (Span){0}, "type-too-large", "%s", message);
-  e->failed = true;
 }
 
 static int rank_of(Type *t) {
@@ -110,7 +127,7 @@ static IrType *convert(Conv *k, const Subst *s, Type *t) {
 }
 
 IrType *el_ir_type(Elab *e, const Subst *s, Type *t) {
-  Conv k = {e, 0};
+  Conv k = {e, 0, NULL};
   return convert(&k, s, t);
 }
 
