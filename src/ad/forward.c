@@ -129,6 +129,23 @@ static Node *nothing_lost(Diff *f, const Node *n, Node *pullback, Node *zero, No
   return dy;
 }
 
+/* From floats to a float: such a rule is multiplication by the partials, which may be infinite. */
+static bool is_scalar_rule(World *w, const Func *fn, const Node *n) {
+  for (int i = 0; i < n->nops; i++)
+    if (n->ops[i]->type->kind != T_FLOAT && ad_has_slot(w, n->ops[i]->type)) return false;
+  return fn->result->kind == T_FLOAT;
+}
+
+static Node *partials_tangent(Diff *f, const Node *n, Node *pullback, Node **ts) {
+  Node *sum = ir_float(f->w, 0);
+  for (int i = 0; i < n->nops; i++) {
+    if (!ad_active(f, n->ops[i]) || ad_is_zero(ts[i])) continue;
+    Node *cots = ir_apply(f->w, pullback, ts[i], NULL, n->site);
+    sum = ir_op2(f->w, OP_CADD, sum, n->nops == 1 ? cots : ir_get(f->w, cots, i));
+  }
+  return sum;
+}
+
 /* A rule written in the language, for tangents as users see them. */
 static void rule_tangent(Diff *f, int at, Func *fn, Node **args, const Node *n) {
   World *w = f->w;
@@ -140,6 +157,9 @@ static void rule_tangent(Diff *f, int at, Func *fn, Node **args, const Node *n) 
   if (fn->tangent) {
     both = ir_call(w, fn->tangent, all, n->site);
     dy = ir_get(w, both, 1);
+  } else if (is_scalar_rule(w, fn, n)) {
+    both = ir_call(w, fn->pullback, args, n->site);
+    dy = partials_tangent(f, n, ir_get(w, both, 1), ts);
   } else { /* the pullback is linear: its own pullback, at zero, takes tangents to tangents */
     both = ir_call(w, fn->pullback, args, n->site);
     Node *zero = ad_zero_public(w, fn->result, ir_get(w, both, 0));

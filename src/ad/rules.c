@@ -79,7 +79,7 @@ static void scalar_backward(Diff *r, const Node *n, int at, Node *d) {
 static Node *scalar_tangent(Diff *f, const Node *n, int at) {
   Node *out[3], *sum = NULL;
   for (int i = 0; i < n->nops; i++) {
-    if (!ad_active(f, n->ops[i])) continue;
+    if (!ad_active(f, n->ops[i]) || ad_is_zero(ad_cot(f, n->ops[i]))) continue;
     scalar_rule(f->w, n, ad_fwd_all(f, n->ops, n->nops), f->fwd[at], ad_cot(f, n->ops[i]), out);
     if (out[i]) sum = sum ? ir_op2(f->w, OP_CADD, sum, out[i]) : out[i];
   }

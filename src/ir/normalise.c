@@ -3,7 +3,8 @@
  *
  * What the user wrote keeps its IEEE meaning: only identities that hold for every float, NaN and signed zero
  * included, are used on FADD … FDIV. CADD is the addition of contributions to accumulators; its order isn't
- * promised, so like terms are collected there: a + a + x*3 + x becomes 2*a + 4*x. Not so in strict mode. */
+ * promised, so like terms are collected there: a + a + x*3 + x becomes 2*a + 4*x. Not so in strict mode. In either the
+ * zero that stands for no contribution is dropped: added, it would change the sign of a zero. */
 #include "ir/ir_internal.h"
 #include <math.h>
 
@@ -120,16 +121,25 @@ static bool power_of_two(double x) {
   return fabs(frexp(x, &e)) == 0.5 && e > -100 && e < 100;
 }
 
-/* x ^ n for small constant n by the same squarings that the run-time function does. */
-static Node *constant_power(World *w, Node *x, int64_t n) {
-  if (n < 0) return ir_op2(w, OP_FDIV, ir_float(w, 1), constant_power(w, x, -n));
-  if (n == 0) return ir_float(w, 1);
+/* x ^ n by squarings. */
+static Node *product_power(World *w, Node *x, int64_t n) {
   Node *r = NULL, *sq = x;
   for (; n; n >>= 1) {
     if (n & 1) r = r ? ir_op2(w, OP_FMUL, r, sq) : sq;
     if (n > 1) sq = ir_op2(w, OP_FMUL, sq, sq);
   }
   return r;
+}
+
+/* x ^ n for constant n. Those below 3 are what the run-time function does. Others become products, which cost less and vectorise,
+ * only when no derivative is taken any more: those of products and quotients overflow where n * x ^ (n - 1) doesn't. In
+ * strict mode only the products that the run-time function makes too. */
+static Node *constant_power(World *w, Node *x, int64_t n) {
+  if (n == 0) return ir_float(w, 1);
+  if (n == 1 || n == 2) return product_power(w, x, n);
+  int64_t most = w->strict ? 3 : 16, least = w->strict ? -1 : -16;
+  if (!w->inline_rules || n > most || n < least) return NULL;
+  return n < 0 ? ir_op2(w, OP_FDIV, ir_float(w, 1), product_power(w, x, -n)) : product_power(w, x, n);
 }
 
 static Node *float_identity(World *w, Op op, Node *a, Node *b) {
@@ -157,7 +167,7 @@ static Node *float_identity(World *w, Op op, Node *a, Node *b) {
     if (a->op == OP_FNEG && b->op == OP_FLOAT) return ir_op2(w, OP_FDIV, a->ops[0], ir_float(w, -b->attr.f));
     return NULL;
   case OP_FPOWI:
-    return b->op == OP_INT && b->attr.i >= -16 && b->attr.i <= 16 ? constant_power(w, a, b->attr.i) : NULL;
+    return b->op == OP_INT ? constant_power(w, a, b->attr.i) : NULL;
   default: return NULL;
   }
 }
@@ -289,13 +299,12 @@ static Node *sum_build(World *w, const Sum *s) {
 }
 
 static Node *cadd_float(World *w, Node *a, Node *b) {
-  if (w->strict) return ir_op2(w, OP_FADD, a, b);
   if (b->op == OP_CADD && a->op != OP_CADD) {
     Node *t = a;
     a = b;
     b = t;
   }
-  if (count_terms(a, MAX_TERMS) + count_terms(b, MAX_TERMS) <= MAX_TERMS) {
+  if (!w->strict && count_terms(a, MAX_TERMS) + count_terms(b, MAX_TERMS) <= MAX_TERMS) {
     Sum s = {.n = 0};
     collect(w, a, 1, &s);
     collect(w, b, 1, &s);

@@ -266,7 +266,6 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   }
   k.labels = NEW_ARRAY(e->arena, Block *, f->nlabels + 1);
   map_init(&k.cleanups, e->arena);
-  k.constants = flow_constants(e->arena, f);
   flow_init(&k.flow, e->arena, e->m, f);
   for (bool again = true; again;) {
     again = false;

@@ -67,8 +67,6 @@ typedef struct Flow {
 } Flow;
 void flow_init(Flow *w, Arena *a, const LModule *m, const LFunc *f);
 void flow_restart(Flow *w);
-/* Per register the INT instruction that is its one definition, or NULL. */
-const LInstr **flow_constants(Arena *a, const LFunc *f);
 /* Advances over one instruction; false if nothing that was known about a label had to change. */
 bool flow_step(Flow *w, const LInstr *i);
 /* What the function has to release if instruction i fails in the current state; into out[words]. */
@@ -83,7 +81,6 @@ typedef struct Fn {
   gcc_jit_function *fn;
   Rv *mod, *out;      /* parameters: module, where results go (or NULL) */
   Lv **regs;
-  const LInstr **constants; /* register -> the INT instruction that is its only definition, or NULL */
   Block *cur;         /* NULL after an instruction that doesn't go on */
   Block **labels;
   Lv *args, *res;     /* slot buffers for calls of the runtime */

@@ -125,22 +125,3 @@ void flow_on_failure(const Flow *w, const LInstr *i, uint64_t *out) {
   default: break;
   }
 }
-
-static void count_write(int r, const LInstr *i, int *writes, const LInstr **only) {
-  if (r < 0) return;
-  only[r] = i->op == LOP_INT && writes[r] == 0 ? i : NULL;
-  writes[r]++;
-}
-
-const LInstr **flow_constants(Arena *a, const LFunc *f) {
-  const LInstr **only = NEW_ARRAY(a, const LInstr *, f->nregs + 1);
-  int *writes = NEW_ARRAY(a, int, f->nregs + 1);
-  for (int r = 0; r < f->nparams; r++) writes[r] = 1;
-  for (int c = 0; c < f->ncode; c++) {
-    const LInstr *i = &f->code[c];
-    if (writes_dst(i)) count_write(i->dst, i, writes, only);
-    if (writes_results(i))
-      for (int k = 0; k < i->nres; k++) count_write(i->res[k], i, writes, only);
-  }
-  return only;
-}

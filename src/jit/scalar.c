@@ -26,7 +26,7 @@ static const Rule rules[OP_COUNT] = {
     [OP_ILT] = {COMPARE, GC_LT, NULL, 2},   [OP_ILE] = {COMPARE, GC_LE, NULL, 2},
     [OP_FADD] = {BINARY, GB_PLUS, NULL, 2}, [OP_FSUB] = {BINARY, GB_MINUS, NULL, 2},
     [OP_FMUL] = {BINARY, GB_MULT, NULL, 2}, [OP_FDIV] = {BINARY, GB_DIVIDE, NULL, 2},
-    [OP_FNEG] = {SPECIAL, 0, NULL, 1},      [OP_FPOWI] = {SPECIAL, 0, NULL, 2},
+    [OP_FNEG] = {SPECIAL, 0, NULL, 1},      [OP_FPOWI] = {TABLE, TF_rt_powi, NULL, 2},
     [OP_FPOW] = {TABLE, TF_rt_pow, NULL, 2}, [OP_FMIN] = {HELPER, H_FMIN, NULL, 2},
     [OP_FMAX] = {HELPER, H_FMAX, NULL, 2},  [OP_CADD] = {BINARY, GB_PLUS, NULL, 2},
     [OP_FEQ] = {COMPARE, GC_EQ, NULL, 2},   [OP_FNE] = {COMPARE, GC_NE, NULL, 2},
@@ -69,20 +69,6 @@ static void select_into(Fn *k, int dst, Rv *condition, Rv *yes, Rv *no) {
   k->cur = next;
 }
 
-/* x ^ n. Small constant powers are products, which vectorise: the same ones as the runtime's up to 3; the fourth
- * differs from its result in the last bit, so not in strict mode. */
-static void emit_power(Fn *k, const LInstr *i, Rv *x, Rv *n) {
-  Emit *e = k->e;
-  const LInstr *constant = k->constants[i->b];
-  int64_t power = constant ? constant->imm.i : -1;
-  Rv *square = binary(e, GB_MULT, e->t_f64, x, x), *args[] = {x, n};
-  if (power == 1) assign_reg(k, i->dst, x);
-  else if (power == 2) assign_reg(k, i->dst, square);
-  else if (power == 3) assign_reg(k, i->dst, binary(e, GB_MULT, e->t_f64, square, x));
-  else if (power == 4 && !e->strict) assign_reg(k, i->dst, binary(e, GB_MULT, e->t_f64, square, square));
-  else assign_reg(k, i->dst, call_table(e, k->mod, TF_rt_powi, 2, args));
-}
-
 static void emit_special(Fn *k, const LInstr *i, Rv *a, Rv *b) {
   Emit *e = k->e;
   switch (i->sub) {
@@ -103,7 +89,6 @@ static void emit_special(Fn *k, const LInstr *i, Rv *a, Rv *b) {
     assign_reg(k, i->dst, cast(e, binary(e, GB_RSHIFT, e->t_u64, cast(e, a, e->t_u64), count), e->t_i64));
     break;
   }
-  case OP_FPOWI: emit_power(k, i, a, b); break;
   case OP_IS_NAN: assign_reg(k, i->dst, compare(e, GC_NE, a, a)); break;
   case OP_FLOAT_OF_INT: assign_reg(k, i->dst, cast(e, a, e->t_f64)); break;
   case OP_NOT: assign_reg(k, i->dst, binary(e, GB_XOR, e->t_i64, a, k_i64(e, 1))); break;

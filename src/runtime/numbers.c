@@ -267,6 +267,7 @@ double rt_pow(double x, double y) { return pow(x, y); }
  * whether n is odd. */
 double rt_powi(double x, int64_t n) {
   switch (n) {
+  case -1: return 1 / x;
   case 0: return 1;
   case 1: return x;
   case 2: return x * x;
@@ -304,14 +305,15 @@ static long double digamma_positive(long double x) {
   return sum + logl(x) - 1 / (2 * x) - series;
 }
 
+/* How far x is from the nearest whole number: exact, so that the reflection formulas are right next to a pole. */
+static long double from_whole(double x) { return (long double)(x - round(x)); }
+
 double rt_digamma(double x) {
   if (isnan(x) || x == INFINITY) return x;
   if (x == 0) return signbit(x) ? INFINITY : -INFINITY;
   if (x > 0) return (double)digamma_positive(x);
   if (x == floor(x)) return NAN; /* a pole with different limits on its sides */
-  /* Reflection: the argument of tan is reduced by whole periods, exactly. */
-  long double fraction = (long double)x - floorl((long double)x);
-  return (double)(digamma_positive(1 - (long double)x) - pi / tanl(pi * fraction));
+  return (double)(digamma_positive(1 - (long double)x) - pi / tanl(pi * from_whole(x)));
 }
 
 static long double trigamma_positive(long double x) {
@@ -327,6 +329,6 @@ double rt_trigamma(double x) {
   if (x == INFINITY) return 0;
   if (x > 0) return (double)trigamma_positive(x);
   if (x == floor(x)) return INFINITY;
-  long double fraction = (long double)x - floorl((long double)x), s = sinl(pi * fraction);
-  return (double)(pi * pi / (s * s) - trigamma_positive(1 - (long double)x));
+  long double s = sinl(pi * from_whole(x)) / pi;
+  return (double)(1 / (s * s) - trigamma_positive(1 - (long double)x));
 }
