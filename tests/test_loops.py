@@ -136,9 +136,11 @@ def main():
             print(f"{source}closures, unknown calls, columns: {got}, expected {(closures, applies, columns)}")
     for source, counted, value in COUNTED:
         graph, shown = run(source + "\n", "ir", "--stage=final", "--of=f"), run(f"{source}\nprint (f [1.0, 2.0, 3.0])\n").strip()
-        if (" while " not in graph, shown) != (counted, value):
+        # a loop that carries nothing may stand beside it: it waits where the number of iterations is too large to be told
+        is_counted = not re.search(r"loop carried [1-9].* while", graph)
+        if (is_counted, shown) != (counted, value):
             bad += 1
-            print(f"{source}\ncounted: {' while ' not in graph}, value {shown}, expected {counted, value}")
+            print(f"{source}\ncounted: {is_counted}, value {shown}, expected {counted, value}")
     for source, params in PARAMS:
         graph = run(source + "\n", "ir", "--stage=final", "--of=f")
         got = re.search(r"^graph go\((.*)\)", graph, re.M)

@@ -19,6 +19,7 @@ static Node *public_pullback(World *w, Combined *c, Node **args, Node *x, Node *
     in[total + j] = region_import(r, out, ir_substitute(w, s.res[j], args, c->p, site));
   Node *acc = c->nacc ? ir_get(w, ir_instantiate(w, s.late, in, 0), 0) : ir_unit(w);
   Node *dx = ad_to_public(w, x->type, region_import(r, out, x), acc);
+  if (y->flags & NODE_ENDLESS && ad_is_zero(acc)) dx = ir_await(w, dx, region_import(r, out, y)); /* nothing else tells that it ended */
   IrType *fun = ir_fun_type(w, y->type, x->type, false);
   return ir_closure(w, region_close(r, dx, NULL), fun, r->caps.data, r->ncaps);
 }
@@ -43,7 +44,7 @@ static Node *expand_jvp(World *w, Rewriter *r, const Node *n, Node **ops) {
   if (g->flags & NODE_AD) g = rewrite_graph(r, g);
   if (facts[0]) t.args[0] = ir_pair(w, x, ad_to_cotangent(w, x->type, ops[2], x, n->site));
   Node *both = ir_instantiate(w, g, t.args, n->site), *y = ir_get(w, both, 0), *dy = ir_get(w, both, 1);
-  if (!token) return ir_pair(w, y, ad_to_public(w, b, y, dy));
+  if (!token) return ir_pair(w, y, ad_to_public(w, b, y, ad_is_zero(dy) ? ir_waiting(w, dy, y) : dy));
   Node *v = ir_get(w, y, 0);
   return ir_pair(w, ir_pair(w, v, ad_to_public(w, b, v, ir_get(w, dy, 0))), ir_get(w, y, 1));
 }

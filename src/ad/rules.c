@@ -192,7 +192,7 @@ void ad_rule_backward(Diff *r, int at, Node *d) {
   switch (n->op) {
   case OP_ARRAY: array_backward(r, n, d); return;
   case OP_CADD: ad_add(r, x, d); ad_add(r, n->ops[1], d); return;
-  case OP_AFTER: ad_add(r, x, d); return;
+  case OP_AFTER: ad_add(r, x, ir_waiting(w, d, ad_fwd(r, n->ops[1]))); return;
   case OP_CLOSURE:
     if (x) d = ir_env(w, OP_UNINJ, ir_env_payload(w, n->graphs[0], n->type), n->graphs[0], d);
     /* fall through */
@@ -226,7 +226,7 @@ Node *ad_rule_tangent(Diff *f, int at) {
   switch (n->op) {
   case OP_ARRAY: return array_tangent(f, n);
   case OP_CADD: return ir_op2(w, OP_CADD, ts[0], ts[1]);
-  case OP_AFTER: return ts[0];
+  case OP_AFTER: return ir_waiting(w, ts[0], ad_fwd(f, n->ops[1]));
   case OP_TUPLE: return ir_tuple(w, t, ts);
   case OP_GET: return ir_get(w, ts[0], (int)n->attr.i);
   case OP_INJ: case OP_UNINJ: return sum_op(w, (Op)n->op, n, t, ts[0]);

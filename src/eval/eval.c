@@ -21,6 +21,11 @@ enum { TAIL_ARGS = 64, POLL_CLOCK = 1024, FEW = 32 };
 static int64_t divide(int64_t a, int64_t b) { return b == -1 ? (int64_t)(0 - (uint64_t)a) : b ? a / b : 0; }
 static int64_t remainder_of(int64_t a, int64_t b) { return b == -1 || b == 0 ? 0 : a % b; }
 
+static int64_t subtract_saturating(int64_t a, int64_t b) {
+  int64_t d;
+  return __builtin_sub_overflow(a, b, &d) ? (b < 0 ? INT64_MAX : INT64_MIN) : d;
+}
+
 static size_t frame_bytes(const DFunc *d) { return (sizeof(Frame) + (size_t)d->f->nregs * sizeof(Slot) + 15) & ~(size_t)15; }
 
 /* A frame whose registers beyond the parameters are NULL. */
@@ -109,7 +114,7 @@ static inline bool spend(Rt *rt, int64_t cost) {
 /* Scalar operations: X(NAME, the field written, expression in A, B, C of the operands' registers). */
 #define SCALARS(X)                                                                                                      \
   X(IADD, i, (int64_t)((uint64_t)A.i + (uint64_t)B.i)) X(ISUB, i, (int64_t)((uint64_t)A.i - (uint64_t)B.i))             \
-  X(IMUL, i, (int64_t)((uint64_t)A.i * (uint64_t)B.i)) X(IDIV, i, divide(A.i, B.i)) X(IREM, i, remainder_of(A.i, B.i))  \
+  X(ISUBS, i, subtract_saturating(A.i, B.i)) X(IMUL, i, (int64_t)((uint64_t)A.i * (uint64_t)B.i)) X(IDIV, i, divide(A.i, B.i)) X(IREM, i, remainder_of(A.i, B.i))  \
   X(INEG, i, (int64_t)(0 - (uint64_t)A.i)) X(IPOW, i, rt_ipow(A.i, B.i))                                                \
   X(IMIN, i, A.i < B.i ? A.i : B.i) X(IMAX, i, A.i > B.i ? A.i : B.i)                                                   \
   X(IAND, i, A.i & B.i) X(IOR, i, A.i | B.i) X(IXOR, i, A.i ^ B.i)                                                      \

@@ -32,29 +32,54 @@ Node *ir_zero(World *w, IrType *t) {
 }
 
 /* ---- Operations whose type follows from the operands ------------------------------- */
+/* attr.i: whether b is waited for though it isn't seen to fail: it may be a parameter that stands for what may not end, a
+ * residual of another stage for instance. */
+static Node *after(World *w, Node *a, Node *b, bool wait) {
+  while (b->op == OP_AFTER && ir_is_constant(b->ops[0])) {
+    wait |= b->attr.i != 0;
+    b = b->ops[1];
+  }
+  bool needed = b->flags & NODE_FAILS || (wait && b->nparams);
+  if (!needed || a == b || (a->op == OP_AFTER && a->ops[1] == b)) return a;
+  return ir_intern(w, &(Node){.op = OP_AFTER, .type = a->type, .ops = (Node *[]){a, b}, .nops = 2, .attr.i = wait});
+}
+
+/* What x waits for is waited for by y, which was found in it. */
+static Node *after_same(World *w, Node *y, const Node *x) { return after(w, y, x->ops[1], x->attr.i != 0); }
+
 Node *ir_op1(World *w, Op op, Node *a) {
   if (op == OP_STOP) return ir_raw(w, OP_STOP, a->type, &a, 1);
   return ir_normal1(w, op, a);
 }
 
 Node *ir_op2(World *w, Op op, Node *a, Node *b) {
-  if (op == OP_AFTER) {
-    if (!((b->flags) & NODE_FAILS)) return a;
-    return ir_raw(w, OP_AFTER, a->type, (Node *[]){a, b}, 2);
-  }
+  if (op == OP_AFTER) return after(w, a, b, false);
   return ir_normal2(w, op, a, b);
 }
+
+Node *ir_await(World *w, Node *x, Node *y) { return after(w, x, y, true); }
+Node *ir_waiting(World *w, Node *x, Node *y) { return y->flags & NODE_ENDLESS ? ir_await(w, x, y) : x; }
 
 Node *ir_op3(World *w, Op op, Node *c, Node *a, Node *b) {
   if (op != OP_SELECT) return ir_check(w, op, c, a, b, 0);
   if (c->op == OP_BOOL) return c->attr.i ? a : b;
-  if (a == b) return a;
+  if (a == b) return ir_waiting(w, a, c);
   if (a->op == OP_BOOL && b->op == OP_BOOL) return a->attr.i ? c : ir_op1(w, OP_NOT, c);
   if (c->op == OP_NOT) return ir_op3(w, OP_SELECT, c->ops[0], b, a);
   return ir_raw(w, OP_SELECT, a->type, (Node *[]){c, a, b}, 3);
 }
 
 /* ---- Checks ------------------------------------------------------------------------- */
+static bool is_natural(const Node *a) {
+  switch (a->op) {
+  case OP_LEN: return true;
+  case OP_IMAX: return is_int_const(a->ops[1], 0);
+  case OP_SELECT: return is_natural(a->ops[1]) && is_natural(a->ops[2]);
+  case OP_CHECK_DEPTH: case OP_AFTER: return is_natural(a->ops[0]);
+  default: return a->op == OP_INT && a->attr.i >= 0;
+  }
+}
+
 static bool check_holds(Op op, Node *a, Node *b, Node *c) {
   switch (op) {
   case OP_CHECK_INDEX: return a->op == OP_INT && b->op == OP_INT && a->attr.i >= 0 && a->attr.i < b->attr.i;
@@ -64,7 +89,7 @@ static bool check_holds(Op op, Node *a, Node *b, Node *c) {
   case OP_CHECK_SIZE: return a == b;
   case OP_CHECK_NONZERO: return a->op == OP_INT && a->attr.i != 0;
   case OP_CHECK_DEPTH: return a->op == OP_INT && b->op == OP_INT && a->attr.i <= b->attr.i;
-  case OP_CHECK_NAT: return (a->op == OP_INT && a->attr.i >= 0) || a->op == OP_LEN || (a->op == OP_IMAX && is_int_const(a->ops[1], 0));
+  case OP_CHECK_NAT: return is_natural(a);
   default: return false;
   }
 }
@@ -145,7 +170,7 @@ Node *ir_get(World *w, Node *t, int k) {
   IrType *type = t->type->args[k];
   if (t->op == OP_ZERO) return ir_zero(w, type);
   if (type->kind == T_UNIT) return ir_unit(w);
-  if (t->op == OP_AFTER) return ir_op2(w, OP_AFTER, ir_get(w, t->ops[0], k), t->ops[1]);
+  if (t->op == OP_AFTER) return after_same(w, ir_get(w, t->ops[0], k), t);
   if (t->op == OP_STOP) return ir_op1(w, OP_STOP, ir_get(w, t->ops[0], k));
   return ir_intern(w, &(Node){.op = OP_GET, .type = type, .ops = &t, .nops = 1, .attr.i = k});
 }
@@ -195,7 +220,8 @@ static Node *arms_shape(const Node *s, int k) {
 Node *ir_shape_source(Node *x) {
   for (;;) {
     Node *from = NULL, *whole = x->op == OP_GET ? x->ops[0] : NULL;
-    if (x->op == OP_UPDATE || x->op == OP_AFTER || x->op == OP_STOP) from = x->ops[0];
+    bool waits = x->op == OP_AFTER && (x->attr.i || x->ops[1]->flags & NODE_ENDLESS);
+    if (x->op == OP_UPDATE || (x->op == OP_AFTER && !waits) || x->op == OP_STOP) from = x->ops[0];
     else if (x->op == OP_SWITCH) from = arms_shape(x, -1);
     else if (whole && whole->op == OP_SWITCH) from = arms_shape(whole, (int)x->attr.i);
     else if (whole && whole->op == OP_LOOP && ir_keeps_shape(whole->loop, whole->graphs[0], (int)x->attr.i))
@@ -235,6 +261,7 @@ Node *ir_len(World *w, Node *a, int dim) {
   case OP_INDEX: return ir_len(w, a->ops[0], dim + a->nops - 1);
   case OP_ZEROS: return a->ops[dim];
   case OP_RESHAPE: case OP_FILL: return a->ops[1 + dim];
+  case OP_AFTER: return after_same(w, ir_len(w, a->ops[0], dim), a);
   case OP_GET:
     if (a->ops[0]->op == OP_LOOP && dim == 0) {
       Node *n = stacked_length(w, a->ops[0], (int)a->attr.i);
@@ -307,7 +334,7 @@ Node *ir_index(World *w, Node *a, Node **is, int n) {
       return after_indices(w, ir_index(w, a->ops[written + 1], is + written, n - written), is, written);
     break;
   }
-  case OP_AFTER: return ir_op2(w, OP_AFTER, ir_index(w, a->ops[0], is, n), a->ops[1]);
+  case OP_AFTER: return after_same(w, ir_index(w, a->ops[0], is, n), a);
   case OP_STOP: return ir_op1(w, OP_STOP, ir_index(w, a->ops[0], is, n));
   default: break;
   }
@@ -525,6 +552,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   switch (old->op) {
   case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_STRING: case OP_UNIT: case OP_ZERO: case OP_GLOBAL: case OP_DATA:
     return (Node *)old;
+  case OP_AFTER: return after(w, ops[0], ops[1], old->attr.i != 0);
   case OP_GRAPH_ID: return ir_graph_id(w, graphs[0]);
   case OP_GET: return ir_get(w, ops[0], (int)old->attr.i);
   case OP_INJ: case OP_UNINJ: return rebuild_sum(w, old, ops);

@@ -143,7 +143,8 @@ enum {
   NODE_CALLS = 4,   /* holds a CALL of a Func that isn't finished yet, or a recursive one */
   NODE_AD = 8,      /* holds VJP, JVP or CHECKPOINT, in nested graphs too */
   NODE_APPLIES = 16, /* holds APPLY of an unknown function */
-  NODE_VARIES = 32  /* isn't data: numbers, strings, constructors, tuples and arrays of such */
+  NODE_VARIES = 32, /* isn't data: numbers, strings, constructors, tuples and arrays of such */
+  NODE_ENDLESS = 64 /* evaluating it may not end: holds a loop whose trips aren't known beforehand, recursion, an unknown function */
 };
 
 struct Graph {
@@ -226,6 +227,9 @@ Node *ir_fail(World *w, FailKind kind, IrType *t, Node *message, Site site);
 Node *ir_tuple(World *w, IrType *t, Node **xs);          /* t a T_TUPLE (or T_UNIT); t->n elements */
 Node *ir_pair(World *w, Node *a, Node *b);
 Node *ir_record(World *w, Node **xs, int n);             /* a tuple of what is given, without names */
+/* x, which was found without y: y is waited for all the same if it may not end. (Its error may be lost.) */
+Node *ir_waiting(World *w, Node *x, Node *y);
+Node *ir_await(World *w, Node *x, Node *y);              /* also for y, a parameter, that stands for what may not end */
 Node *ir_only(World *w, IrType *tuple, int k, Node *x);  /* a tuple that is zero but for component k */
 Node *ir_get(World *w, Node *t, int k);
 Node *ir_inj(World *w, IrType *variant, int tag, Node *payload); /* payload NULL or UNIT for none */
@@ -236,6 +240,10 @@ Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site);    /* token 
 Node *ir_call(World *w, Func *f, Node **args, Site site);              /* inlines or specialises where that pays */
 Node *ir_switch(World *w, Node *selector, Graph **arms, int narms, Node **caps, int ncaps); /* all arms: parameters = captures. bool: arms[0] is false, arms[1] true. int out of range: the last arm */
 Node *ir_loop(World *w, const LoopInfo *info, Node *n, Node **operands, Graph *body, Graph *cond, Site site); /* operands: carried, accs, sliced, caps */
+/* How many ints there are from `from` up to `to`, itself included if `inclusive`: 2^63 - 1 if there are more. */
+Node *ir_count_between(World *w, Node *from, Node *to, bool inclusive);
+/* x, the value of something after the loop whose value is `loop`, having waited for its end. */
+Node *ir_after_loop(World *w, Node *x, Node *loop);
 /* Does every iteration leave carried value k, an array, with the dimensions it had? */
 bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k);
 Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site); /* DATA, if all are constants and rows of one length */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What a loop's index tells: how often a loop runs whose condition merely counts, and which checks hold by construction.
- * Both compare what is inside, over captures alone, with what is outside. */
+ * Both compare what is inside, over captures alone, with what is outside. And what comes after loops that may not end.
+ *
+ * A number of iterations is never more than 2^63 - 1, which stands for all larger ones and for endless counting (`k <= n` where n
+ * is the greatest int): no machine lives to see the difference, unless what comes out of the loop is known without running it.
+ * What is known so waits (ir_after_loop). */
 #include "ir/ir_internal.h"
 
 /* Does m read only captures (parameters from `own` on)? */
@@ -35,6 +39,73 @@ Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int
   return ir_graph(w, body->params, body->nparams, ir_instantiate_over(w, body, args, 0, &proved), body->name);
 }
 
+/* ---- Numbers of iterations ---- */
+/* x + 1 where that can't wrap, or where x is a sum with a constant: the program's own sum isn't looked at for wrapping. */
+static Node *successor(World *w, Node *x) {
+  bool sum = (x->op == OP_IADD && x->ops[1]->op == OP_INT) || x->op == OP_LEN || (x->op == OP_INT && x->attr.i < INT64_MAX);
+  return sum ? ir_op2(w, OP_IADD, x, ir_int(w, 1)) : NULL;
+}
+
+static Node *predecessor(World *w, Node *x) {
+  bool sum = (x->op == OP_IADD && x->ops[1]->op == OP_INT) || x->op == OP_LEN || (x->op == OP_INT && x->attr.i > INT64_MIN);
+  return sum ? ir_op2(w, OP_IADD, x, ir_int(w, -1)) : NULL;
+}
+
+Node *ir_count_between(World *w, Node *from, Node *to, bool inclusive) {
+  Node *zero = ir_int(w, 0), *above = inclusive ? successor(w, to) : to, *below;
+  if (above) return ir_op2(w, OP_IMAX, ir_op2(w, OP_ISUBS, above, from), zero);
+  if ((below = predecessor(w, from))) return ir_op2(w, OP_IMAX, ir_op2(w, OP_ISUBS, to, below), zero);
+  return ir_op2(w, OP_IMAX, ir_op2(w, OP_ISUBS, ir_op2(w, OP_ISUBS, to, from), ir_int(w, -1)), zero);
+}
+
+static bool is_natural(const Node *n) { return n->op == OP_LEN || (n->op == OP_INT && n->attr.i >= 0); }
+
+/* May 2^63 - 1 stand for more, here or in what n is made of? */
+static bool may_saturate(const Node *n) {
+  if (n->op == OP_IMAX || n->op == OP_CHECK_NAT || n->op == OP_AFTER) return may_saturate(n->ops[0]);
+  if (n->op == OP_ISUBS && is_natural(n->ops[1])) return may_saturate(n->ops[0]);
+  return n->op == OP_ISUBS || n->op == OP_SELECT || is_int_const(n, INT64_MAX);
+}
+
+/* A loop that does nothing, without end if n iterations are too many to be told from none. */
+static Node *endless_if_saturated(World *w, Node *n) {
+  IrType *types[2] = {n->type, n->type};
+  LoopInfo l = {.ncaps = 1, .has_cond = true};
+  Graph *body = ir_graph(w, types, 2, ir_unit(w), NULL);
+  Graph *cond = ir_graph(w, types, 2, ir_op2(w, OP_IEQ, ir_param(w, 1, n->type), ir_int(w, INT64_MAX)), NULL);
+  return ir_get(w, ir_loop(w, &l, NULL, &n, body, cond, n->site), 0);
+}
+
+/* A short look: does the value of x come out of this loop? */
+static bool comes_out(const Node *x, const Node *loop, int *fuel) {
+  if (x == loop) return true;
+  if (--*fuel < 0 || x->ngraphs) return false;
+  for (int k = 0; k < x->nops && *fuel >= 0; k++)
+    if (comes_out(x->ops[k], loop, fuel)) return true;
+  return false;
+}
+
+/* May an iteration end the loop by an error in what becomes of result k? */
+static bool may_break(const Node *loop, int k) {
+  const Node *x = loop->op == OP_TUPLE ? loop->ops[k] : loop;
+  if (x->op == OP_GET) k = (int)x->attr.i, x = x->ops[0];
+  if (x->op != OP_LOOP) return false;
+  const Node *body = x->graphs[0]->result;
+  return k < x->type->n - 1 && (body->op == OP_TUPLE ? body->ops[k] : body)->flags & NODE_FAILS;
+}
+
+Node *ir_after_loop(World *w, Node *x, Node *loop) {
+  Node *trips = ir_get(w, loop, loop->type->n - 1);
+  int fuel = 16;
+  if (trips->op == OP_GET && comes_out(x, trips->ops[0], &fuel)) return x;
+  if (may_saturate(trips)) {
+    for (int k = 0; k < loop->type->n - 1; k++)
+      if (may_break(loop, k)) trips = ir_op2(w, OP_AFTER, trips, ir_get(w, loop, k));
+    trips = endless_if_saturated(w, trips);
+  }
+  return ir_waiting(w, x, trips);
+}
+
 /* ---- Conditions that count ---- */
 /* by * i + rest, where i is the loop's index and rest, over captures alone, is 0 if NULL. */
 typedef struct Affine { int64_t by; Node *rest; } Affine;
@@ -63,7 +134,7 @@ static bool find_affine(World *w, Node *a, int own, int depth, Affine *out) {
 /* A condition start + i < end, or start < end - i, or the like: true for end - start iterations. */
 typedef struct Bound {
   Node *start, *end;             /* over captures alone; NULL is 0 */
-  bool inclusive, exact;         /* <=; <> */
+  bool inclusive, exact, down;   /* <=; <>; the end comes nearer */
 } Bound;
 
 static bool find_sides(World *w, Node *low, Node *high, int own, Bound *out) {
@@ -71,6 +142,7 @@ static bool find_sides(World *w, Node *low, Node *high, int own, Bound *out) {
   if (!find_affine(w, low, own, 0, &a) || !find_affine(w, high, own, 0, &b)) return false;
   out->start = a.rest;
   out->end = b.rest;
+  out->down = a.by == 0;
   return (a.by == 1 && b.by == 0) || (a.by == 0 && b.by == -1 && !out->exact);
 }
 
@@ -86,7 +158,14 @@ static bool find_bound(World *w, const Node *c, int own, Bound *out) {
   return out->exact && find_sides(w, c->ops[1], c->ops[0], own, out);
 }
 
-static bool is_natural(const Node *n) { return n->op == OP_LEN || (n->op == OP_INT && n->attr.i >= 0); }
+/* How often the condition holds. If it is true of every int, and counting goes on beyond the last one: for ever. */
+static Node *count_of(World *w, const Bound *b, Node *start, Node *end) {
+  Node *n = ir_count_between(w, start, end, b->inclusive);
+  if (!b->inclusive) return n;
+  Node *last = b->down ? start : end, *extreme = ir_int(w, b->down ? INT64_MIN : INT64_MAX);
+  if (last->op == OP_LEN || (last->op == OP_IADD && is_natural(last->ops[0]) && last->ops[1]->op == OP_INT)) return n;
+  return ir_op3(w, OP_SELECT, ir_op2(w, OP_IEQ, last, extreme), ir_int(w, INT64_MAX), n);
+}
 
 Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond) {
   Bound b;
@@ -103,9 +182,7 @@ Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond) {
   Node *end = b.end ? ir_substitute(w, b.end, outer, cond->nparams, 0) : ir_int(w, 0);
   Node *start = b.start ? ir_substitute(w, b.start, outer, cond->nparams, 0) : ir_int(w, 0);
   if (b.exact && !(is_natural(end) && start->op == OP_INT && start->attr.i <= 0)) return NULL;
-  Node *n = ir_op2(w, OP_ISUB, end, start);
-  if (b.inclusive) n = ir_op2(w, OP_IADD, n, ir_int(w, 1));
-  if (is_natural(n)) return n; /* of an array that exists: not too many */
-  if (depth) n = ir_check(w, OP_CHECK_DEPTH, n, depth->ops[1], NULL, depth->site);
-  return ir_op2(w, OP_IMAX, n, ir_int(w, 0));
+  Node *n = count_of(w, &b, start, end);
+  if (depth && !is_natural(n)) n = ir_check(w, OP_CHECK_DEPTH, n, depth->ops[1], NULL, depth->site); /* of an array that exists: not too many */
+  return n;
 }

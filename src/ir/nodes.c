@@ -137,9 +137,9 @@ static bool node_same(const void *p, const void *q) {
 
 static uint16_t func_flags(const Func *f) {
   if (f->foreign.library) return NODE_COSTLY;
-  if (!f->graph) return NODE_CALLS | NODE_FAILS | NODE_COSTLY;
+  if (!f->graph) return NODE_CALLS | NODE_FAILS | NODE_COSTLY | NODE_ENDLESS;
   uint16_t fl = f->graph->flags | NODE_COSTLY;
-  return f->recursive ? fl | NODE_CALLS | NODE_FAILS : fl;
+  return f->recursive ? fl | NODE_CALLS | NODE_FAILS | NODE_ENDLESS : fl;
 }
 
 static uint16_t node_flags(const Node *n) {
@@ -152,8 +152,9 @@ static uint16_t node_flags(const Node *n) {
   if (n->op == OP_CALL) fl |= func_flags(n->attr.func);
   if (n->op == OP_RT && n->attr.rt->fails) fl |= NODE_FAILS;
   if (n->op == OP_APPLY) fl |= NODE_APPLIES;
+  if (of & OPF_A) fl |= NODE_ENDLESS;
   if (n->op == OP_VJP || n->op == OP_JVP || n->op == OP_CHECKPOINT || n->op == OP_STOP) fl |= NODE_AD;
-  if (n->op == OP_LOOP && n->loop->has_cond) fl |= NODE_FAILS;
+  if (n->op == OP_LOOP && n->loop->has_cond) fl |= NODE_FAILS | NODE_ENDLESS;
   if (!ir_is_data(n)) fl |= NODE_VARIES;
   return fl;
 }

@@ -82,6 +82,7 @@ static Node *fold_int(World *w, Op op, int64_t a, int64_t b) {
   switch (op) {
   case OP_IADD: return ir_int(w, (int64_t)(x + y));
   case OP_ISUB: return ir_int(w, (int64_t)(x - y));
+  case OP_ISUBS: return ir_int(w, __builtin_sub_overflow(a, b, &a) ? (b < 0 ? INT64_MAX : INT64_MIN) : a);
   case OP_IMUL: return ir_int(w, (int64_t)(x * y));
   case OP_IDIV: return b == 0 ? NULL : ir_int(w, b == -1 ? (int64_t)(0 - x) : a / b);
   case OP_IREM: return b == 0 ? NULL : ir_int(w, b == -1 ? 0 : a % b);
@@ -172,8 +173,29 @@ static Node *float_identity(World *w, Op op, Node *a, Node *b) {
   }
 }
 
+/* Not negative; 0 if that isn't seen. */
+static bool is_natural(const Node *x) {
+  return x->op == OP_LEN || x->op == OP_CHECK_INDEX || x->op == OP_CHECK_NAT || (x->op == OP_INT && x->attr.i >= 0) ||
+         (x->op == OP_IMAX && x->ops[1]->op == OP_INT && x->ops[1]->attr.i >= 0);
+}
+
+/* Between -2^62 and 2^62: a length, a constant, or a sum of these. */
+static bool is_small(const Node *x, int depth) {
+  if (x->op == OP_INT) return x->attr.i > -(1LL << (62 - depth)) && x->attr.i < 1LL << (62 - depth);
+  if (x->op == OP_LEN) return true;
+  return depth < 8 && (x->op == OP_IADD || x->op == OP_ISUB) && is_small(x->ops[0], depth + 1) && is_small(x->ops[1], depth + 1);
+}
+
+/* Numbers of one sign, or small ones, don't overflow. */
+static Node *saturating_identity(World *w, Node *a, Node *b) {
+  if (is_int_const(b, 0)) return a;
+  bool fits = (is_natural(a) && is_natural(b)) || (is_small(a, 1) && is_small(b, 1));
+  return a == b || fits ? ir_op2(w, OP_ISUB, a, b) : NULL;
+}
+
 static Node *int_identity(World *w, Op op, Node *a, Node *b) {
   switch (op) {
+  case OP_ISUBS: return saturating_identity(w, a, b);
   case OP_IADD:
     if (is_int_const(b, 0)) return a;
     if (b->op == OP_INT && a->op == OP_IADD && a->ops[1]->op == OP_INT)
@@ -181,22 +203,21 @@ static Node *int_identity(World *w, Op op, Node *a, Node *b) {
     return NULL;
   case OP_ISUB:
     if (b->op == OP_INT) return ir_op2(w, OP_IADD, a, ir_int(w, (int64_t)(0 - (uint64_t)b->attr.i)));
-    if (a == b) return ir_int(w, 0);
-    if (a->op == OP_IADD && a->ops[0] == b) return a->ops[1];
+    if (a == b) return ir_waiting(w, ir_int(w, 0), a);
+    if (a->op == OP_IADD && a->ops[0] == b) return ir_waiting(w, a->ops[1], b);
     return NULL;
-  case OP_IMUL: return is_int_const(b, 1) ? a : is_int_const(b, 0) ? b : NULL;
+  case OP_IMUL: return is_int_const(b, 1) ? a : is_int_const(b, 0) ? ir_waiting(w, b, a) : NULL;
   case OP_IDIV: return is_int_const(b, 1) ? a : NULL;
   case OP_IMAX: case OP_IMIN: return a == b ? a : op == OP_IMAX && is_int_const(b, 0) && is_op(a, OP_LEN) ? a : NULL;
-  case OP_IEQ: case OP_ILE: return a == b ? ir_bool(w, true) : NULL;
-  case OP_INE: case OP_ILT: return a == b ? ir_bool(w, false) : NULL;
+  case OP_IEQ: case OP_ILE: return a == b ? ir_waiting(w, ir_bool(w, true), a) : NULL;
+  case OP_INE: case OP_ILT: return a == b ? ir_waiting(w, ir_bool(w, false), a) : NULL;
   default: return NULL;
   }
 }
 
 static Node *bool_identity(World *w, Op op, Node *a, Node *b) {
-  (void)w;
-  if (op == OP_AND) return a == b ? a : b->op == OP_BOOL ? (b->attr.i ? a : b) : NULL;
-  if (op == OP_OR) return a == b ? a : b->op == OP_BOOL ? (b->attr.i ? b : a) : NULL;
+  if (op == OP_AND) return a == b ? a : b->op == OP_BOOL ? (b->attr.i ? a : ir_waiting(w, b, a)) : NULL;
+  if (op == OP_OR) return a == b ? a : b->op == OP_BOOL ? (b->attr.i ? ir_waiting(w, b, a) : a) : NULL;
   if (op == OP_BEQ && b->op == OP_BOOL) return b->attr.i ? a : ir_op1(w, OP_NOT, a);
   return NULL;
 }

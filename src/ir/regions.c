@@ -141,7 +141,7 @@ static Node *hoist_components(World *w, Node *s, Graph **arms, int narms, Node *
   for (int k = 0, j = 0; k < t->n; k++) {
     Node *x = arms[0]->result->ops[k];
     if (j < rest.len && rest.data[j] == k) out[k] = rest.len == 1 ? inner : ir_get(w, inner, j), j++;
-    else out[k] = x->op == OP_PARAM ? caps[x->attr.i] : x;
+    else out[k] = ir_waiting(w, x->op == OP_PARAM ? caps[x->attr.i] : x, s);
   }
   return ir_tuple(w, t, out);
 }
@@ -170,7 +170,7 @@ Node *ir_switch(World *w, Node *s, Graph **arms, int narms, Node **caps, int nca
     caps = p.caps.data;
     ncaps = p.caps.len;
   }
-  if (same_arms(arms, narms)) return ir_instantiate(w, arms[0], caps, 0);
+  if (same_arms(arms, narms)) return ir_waiting(w, ir_instantiate(w, arms[0], caps, 0), s);
   Node *r = trivial_switch(w, s, arms, narms, caps);
   if (!r) r = hoist_components(w, s, arms, narms, caps, ncaps);
   if (r) return r;
@@ -342,7 +342,8 @@ static Node *old_value(Reloop *r, Node *loop, IrType *type) {
   int j = 0;
   for (int k = 0; k < r->nslots; k++) {
     Node *x = slot_value(r, k, loop_slot, &j);
-    xs[k] = x ? x : stepped(r, k, r->ops[k], ir_get(w, loop, loop->type->n - 1));
+    if (!x) x = stepped(r, k, r->ops[k], ir_get(w, loop, loop->type->n - 1));
+    xs[k] = k < r->old->ncarried ? ir_after_loop(w, x, loop) : x;
   }
   for (int i = r->nslots; i < type->n; i++) xs[i] = ir_get(w, loop, j++);
   return ir_tuple(w, type, xs);
@@ -470,6 +471,8 @@ static Node *empty_loop(World *w, const LoopInfo *l, Node **ops, const Graph *bo
   return ir_tuple(w, t, xs);
 }
 
+static bool is_false(const Node *x) { return x->op == OP_BOOL && !x->attr.i; }
+
 static Node *plan_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
   int before = l->ncarried + l->naccs + l->nsliced, own = 1 + before, cown = 1 + l->ncarried;
   /* body and cond differ in their own parameters: plan over the body's, with the cond's uses added */
@@ -497,7 +500,8 @@ static Node *plan_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *
 
 Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
   int before = l->ncarried + l->naccs + l->nsliced;
-  if (n && n->op == OP_INT && n->attr.i <= 0) return empty_loop(w, l, ops, body);
+  bool never = cond ? is_false(cond->result) : n->op == OP_INT && n->attr.i <= 0;
+  if (never) return empty_loop(w, l, ops, body);
   Node *r = plan_loop(w, l, n, ops, body, cond, site);
   if (!r) r = reloop(w, l, n, ops, body, cond, site);
   if (!r) r = capture_slices(w, l, n, ops, body, cond, site);

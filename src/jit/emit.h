@@ -24,7 +24,7 @@ typedef struct FuncInfo {
 } FuncInfo;
 
 /* Small functions of the module that every use inlines, made when first used. */
-typedef enum Helper { H_RETAIN, H_RELEASE, H_UNIQUE, H_IDIV, H_IREM, H_INT_OF_FLOAT, H_FMIN, H_FMAX, H_SIGN, H_TAG, H_COUNT } Helper;
+typedef enum Helper { H_RETAIN, H_RELEASE, H_UNIQUE, H_IDIV, H_IREM, H_ISUBS, H_INT_OF_FLOAT, H_FMIN, H_FMAX, H_SIGN, H_TAG, H_COUNT } Helper;
 
 typedef struct Emit {
   const GccApi *g;

@@ -90,6 +90,17 @@ static gcc_jit_function *make_division(Emit *e, bool remainder) {
   return h.fn;
 }
 
+/* The difference is out of range where a and b differ in sign, and it from a. */
+static gcc_jit_function *make_saturating_difference(Emit *e) {
+  H h = begin(e, "isubs", e->t_i64, e->t_i64, e->t_i64);
+  Rv *zero = k_i64(e, 0), *d = binary(e, GB_MINUS, e->t_i64, h.a, h.b);
+  Rv *signs = binary(e, GB_AND, e->t_i64, binary(e, GB_XOR, e->t_i64, h.a, h.b), binary(e, GB_XOR, e->t_i64, h.a, d));
+  Block *b = give_if(&h, h.entry, compare(e, GC_GE, signs, zero), d);
+  b = give_if(&h, b, compare(e, GC_LT, h.b, zero), k_i64(e, INT64_MAX));
+  give(&h, b, k_i64(e, INT64_MIN));
+  return h.fn;
+}
+
 static gcc_jit_function *make_int_of_float(Emit *e) {
   H h = begin(e, "int_of_float", e->t_i64, e->t_f64, NULL);
   const double limit = 9223372036854775808.0; /* 2^63 */
@@ -134,6 +145,7 @@ gcc_jit_function *make_helper(Emit *e, Helper h) {
   case H_UNIQUE: return make_unique(e);
   case H_IDIV: return make_division(e, false);
   case H_IREM: return make_division(e, true);
+  case H_ISUBS: return make_saturating_difference(e);
   case H_INT_OF_FLOAT: return make_int_of_float(e);
   case H_FMIN: return make_extremum(e, false);
   case H_FMAX: return make_extremum(e, true);

@@ -18,6 +18,7 @@ static const Rule rules[OP_COUNT] = {
     [OP_IADD] = {BINARY, GB_PLUS, NULL, 2}, [OP_ISUB] = {BINARY, GB_MINUS, NULL, 2},
     [OP_IMUL] = {BINARY, GB_MULT, NULL, 2}, [OP_IDIV] = {HELPER, H_IDIV, NULL, 2},
     [OP_IREM] = {HELPER, H_IREM, NULL, 2},  [OP_INEG] = {SPECIAL, 0, NULL, 1},
+    [OP_ISUBS] = {HELPER, H_ISUBS, NULL, 2},
     [OP_IPOW] = {TABLE, TF_rt_ipow, NULL, 2}, [OP_IMIN] = {SPECIAL, 0, NULL, 2},
     [OP_IMAX] = {SPECIAL, 0, NULL, 2},      [OP_IAND] = {BINARY, GB_AND, NULL, 2},
     [OP_IOR] = {BINARY, GB_OR, NULL, 2},    [OP_IXOR] = {BINARY, GB_XOR, NULL, 2},

@@ -17,7 +17,7 @@ typedef struct TailCalls { Vec(Func *) funcs; bool conses; } TailCalls;
 static bool cheap_op(Op op) {
   switch (op) {
   case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_UNIT: case OP_TUPLE: case OP_GET:
-  case OP_IADD: case OP_ISUB: case OP_IMUL: case OP_INEG: case OP_IMIN: case OP_IMAX:
+  case OP_IADD: case OP_ISUB: case OP_ISUBS: case OP_IMUL: case OP_INEG: case OP_IMIN: case OP_IMAX:
   case OP_IAND: case OP_IOR: case OP_IXOR: case OP_ISHL: case OP_ISHR:
   case OP_IEQ: case OP_INE: case OP_ILT: case OP_ILE:
   case OP_FADD: case OP_FSUB: case OP_FMUL: case OP_FDIV: case OP_FNEG: case OP_FMIN: case OP_FMAX:

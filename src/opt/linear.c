@@ -75,7 +75,7 @@ static bool in_range(Ranges *p, Frame *f, const Lin *e, const Guard **guards) {
 }
 
 static bool combination(Ranges *p, Frame *f, Node *x, Linear *out) {
-  int64_t by = x->op == OP_ISUB ? -1 : 1;
+  int64_t by = x->op == OP_ISUB || x->op == OP_ISUBS ? -1 : 1;
   Node *a = x->ops[0], *b = x->nops > 1 ? x->ops[1] : NULL;
   Lin e;
   if (x->op == OP_INEG || x->op == OP_IMUL) {
@@ -119,7 +119,7 @@ Linear *linear(Ranges *p, Frame *f, Node *x) {
   map_put(&f->linears, x, r); /* what asks for it meanwhile gets the atom */
   switch (x->op) {
   case OP_INT: r->lin = lin_int(x->attr.i); break;
-  case OP_IADD: case OP_ISUB: case OP_IMUL: case OP_INEG:
+  case OP_IADD: case OP_ISUB: case OP_ISUBS: case OP_IMUL: case OP_INEG:
     if (combination(p, f, x, &found)) *r = found;
     break;
   case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_DEPTH: case OP_CHECK_NAT: case OP_AFTER:

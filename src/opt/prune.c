@@ -74,6 +74,8 @@ static bool *needed_state(World *w, const LoopInfo *l, Graph *body, Graph *cond,
   bool *need = NEW_ARRAY(w->arena, bool, slots + 1), *seen = NEW_ARRAY(w->arena, bool, slots + 1);
   for (int k = 0; k < slots; k++) need[k] = u->component[k];
   if (cond) mark_state(w, cond->result, cond, l->ncarried, need);
+  for (int k = 0; cond && cond->result->op == OP_BOOL && k < slots; k++) /* only an error ends it */
+    need[k] |= (ir_get(w, body->result, k)->flags & NODE_FAILS) != 0;
   for (int i = 0; i < l->nstacked; i++)
     if (u->component[slots + i]) mark_state(w, ir_get(w, body->result, slots + i), body, slots, need);
   for (bool more = true; more;) {

@@ -212,18 +212,27 @@ static Linear *at_start(Loop *lp, int k) { return linear(lp->p, lp->f, lp->x->op
 static Linear *at_next(Loop *lp, int k) { return linear(lp->p, lp->body, ir_get(lp->p->w, lp->body->g->result, k)); }
 static Linear *at_end(Loop *lp, int k) { return linear(lp->p, lp->f, ir_get(lp->p->w, lp->x, k)); }
 
+/* The difference that a saturating one that is at least 1 doesn't exceed. */
+static Linear difference(Ranges *p, Frame *f, Node *x) {
+  if (x->op != OP_ISUBS) return *linear(p, f, x);
+  Linear a = difference(p, f, x->ops[0]), *b = linear(p, f, x->ops[1]);
+  return (Linear){.lin = lin_add(&a.lin, &b->lin, -1), .guards = guards_join(p, a.guards, b->guards)};
+}
+
 static void add_index_range(Loop *lp) {
   Ranges *p = lp->p;
-  Linear i = {.lin = state_atom(lp, 0)}, zero = {0}, most = {.lin = lin_int(INT64_MAX - 1)};
+  Linear i = {.lin = state_atom(lp, 0)}, zero = {0}, last = {.lin = lin_int(INT64_MAX - 1)};
   add_difference(p, &lp->head->facts, &i, &zero, 1, 0);
   if (lp->l->has_cond) {
-    add_difference(p, &lp->head->facts, &most, &i, 1, 0);
+    add_difference(p, &lp->head->facts, &last, &i, 1, 0);
     return;
   }
   Node *trips = lp->x->ops[0];
   add_difference(p, &lp->head->facts, linear(p, lp->f, trips), &i, 1, -1);
-  if (trips->op == OP_IMAX && trips->ops[1]->op == OP_INT && trips->ops[1]->attr.i <= 0)
-    add_difference(p, &lp->head->facts, linear(p, lp->f, trips->ops[0]), &i, 1, -1);
+  while (trips->op == OP_CHECK_DEPTH || trips->op == OP_AFTER) trips = trips->ops[0];
+  if (trips->op != OP_IMAX || trips->ops[1]->op != OP_INT || trips->ops[1]->attr.i > 0) return;
+  Linear most = difference(p, lp->f, trips->ops[0]);
+  add_difference(p, &lp->head->facts, &most, &i, 1, -1);
 }
 
 static bool is_number(Loop *lp, int k) { return k < lp->l->ncarried && lp->head->g->params[1 + k]->kind == T_INT; }

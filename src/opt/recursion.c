@@ -390,6 +390,7 @@ static Func *iterate(Recursion *r) {
   for (int k = 0; k < slots; k++) last[k] = ir_get(w, loop, k);
   Node *end = ir_substitute(w, tree(r, EXIT, r->root), last, slots, 0);
   n->span = f->span;
+  end = ir_after_loop(w, end, loop);
   ir_func_finish(w, n, r->tail ? end : do_posts(r, loop, params, end));
   return n;
 }

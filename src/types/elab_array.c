@@ -239,17 +239,16 @@ static Node *run_loop(Ctx *c, Loop *l, LoopSpec *s, Expr *body) {
   s->at = l->e->span;
   el_loop(c, s);
   vars_in(c, l, s->state);
-  if (l->check < 0) return ir_unit(c->w);
+  if (l->check < 0) return s->cond && !s->effect ? el_settle(c, ir_after_loop(c->w, ir_unit(c->w), s->loop)) : ir_unit(c->w);
   return el_settle(c, el_unpack_check(c, s->state[l->check], c->e->t_unit));
 }
 
 Node *el_for(Ctx *c, Expr *e) {
   Node *from = el_expr(c, e->args[0]), *to = el_expr(c, e->args[1]);
-  Node *span = e->down ? ir_op2(c->w, OP_ISUB, from, to) : ir_op2(c->w, OP_ISUB, to, from);
-  Node *trips = ir_op2(c->w, OP_IADD, span, ir_int(c->w, 1));
+  Node *trips = e->down ? ir_count_between(c->w, to, from, true) : ir_count_between(c->w, from, to, true);
   Loop l = {.e = e, .cond = -1, .from = el_var(c, from)};
   l.vars = scan_assigned(c, &e->args[2], 1, &l.nvars);
-  LoopSpec s = {.n = ir_op2(c->w, OP_IMAX, trips, ir_int(c->w, 0)), .effect = scan_effect(c, e->args[2]), .body = for_body};
+  LoopSpec s = {.n = trips, .effect = scan_effect(c, e->args[2]), .body = for_body};
   return run_loop(c, &l, &s, e->args[2]);
 }
 

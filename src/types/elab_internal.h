@@ -160,6 +160,7 @@ typedef struct LoopSpec {
   Node *(*cond)(Ctx *c, void *user, Node **state);
   void *user;
   Span at;
+  Node *loop;        /* its value, once it is made */
 } LoopSpec;
 Node *el_loop(Ctx *c, LoopSpec *s); /* the stacked array, or NULL */
 /* [ body i | i < n ], n not negative. */

@@ -9,7 +9,7 @@
  *        errors        fail message · assert condition
  *        arrays        length a · shape a (int[] of all dimensions) · tabulate n f · zeros d · ones d · reshape d a
  *                      (d: an int, or an array of ints, one for each dimension of the result) · flatten a
- *                      unsafe_index a i (no check)
+ *                      unsafe_index a i (no check) · count_between a b (how many ints there are from a up to b, b excluded)
  *        sums          sum a (floats in any order; ints; structures if not empty) · dot a b
  *        parallel      par f g · pmap f xs
  *        numbers       float n · int x · abs x · sign x (int or float) · min a b · max a b (any ord; a tie gives the
@@ -177,6 +177,8 @@ static Node *do_flatten(PrimCall *p) {
   return ir_reshape(c->w, p->result, a, dims, el_site(c, p->at));
 }
 
+static Node *do_count_between(PrimCall *p) { return ir_count_between(p->c->w, p->args[0], p->args[1], false); }
+
 static Node *do_sum(PrimCall *p) { return el_sum(p->c, p->args[0], p->at); }
 
 static Node *do_dot(PrimCall *p) { return el_dot(p->c, p->args[0], p->args[1], p->at); }
@@ -288,7 +290,7 @@ static const Prim table[] = {
   {"length", 1, do_length, NO_OP, NULL},
   {"shape", 1, do_shape, NO_OP, NULL},
   {"unsafe_index", 2, do_unsafe_index, NO_OP, NULL},
-  {"tabulate", 2, do_tabulate, NO_OP, NULL},
+  {"tabulate", 2, do_tabulate, NO_OP, NULL}, {"count_between", 2, do_count_between, NO_OP, NULL},
   {"zeros", 1, do_zeros, NO_OP, NULL},
   {"ones", 1, do_ones, NO_OP, NULL},
   {"reshape", 2, do_reshape, NO_OP, NULL},

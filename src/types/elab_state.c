@@ -274,7 +274,7 @@ Node *el_loop(Ctx *c, LoopSpec *s) {
   c->region = outer;
   c->token = outside;
 
-  Node *all = loop_make(c, s, token, r, body, cond);
+  Node *all = s->loop = loop_make(c, s, token, r, body, cond);
   int n = 0, ncarried = s->nstate - s->naccs;
   for (int k = 0; k < ncarried; k++) s->state[k] = ir_get(c->w, all, n++);
   if (s->effect) c->token = el_var(c, ir_get(c->w, all, n++));

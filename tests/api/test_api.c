@@ -153,6 +153,43 @@ static void *interrupt_later(void *vm) {
   return NULL;
 }
 
+/* What doesn't end has no value, however much algebra knows of it. */
+static void test_endless(AtledJit jit) {
+  static const char *const programs[] = {
+      "let rec loop x = loop (x + 1)\n1.0 + loop 0",
+      "let rec loop (a : float[]) : float[] = loop a\nlength (loop [1.0])",
+      "let rec spin n = spin (n + 1)\nlet f x = spin 0; x\nf 1",
+      "let f x = let mut s = x in while true do s <- s * 1.0 done; s\nf 2.0",
+      "let f x = let mut s = x in while true do s <- s * 1.0 done; s\ngrad f 2.0",
+      "let f x = let mut s = x in while true do s <- s * 1.0 done; s\njvp f 2.0 1.0",
+      "let f x = let mut s = x in while true do s <- s * 1.0 done; s\ngrad (grad f) 2.0",
+      "let f x = let mut s = x in while true do s <- s * 1.0 done; s\n[ snd (vjp f x) 1.0 | x in [1.0, 2.0] ]",
+      "let rec loop x = loop (x + 1)\ngrad (fun x -> 1.0 + loop 0) 2.0",
+      "let rec loop x = loop (x + 1)\njvp (fun x -> 1.0 + loop 0) 2.0 1.0",
+      "let f (x : float) = let mut k = 1 in while k <> 0 do k <- 1 + k * 2 done; x\nf 2.0",
+      "let f (x : float) = let mut k = 1 in while k <> 0 do k <- 1 + k * 2 done; x\ngrad f 2.0",
+      "while true do () done",
+      "let f b = let mut k = 0 in while k <= b do k += 1 done; k\nf 9223372036854775807",
+      "let f b = let mut k = 0 in while k >= b do k -= 1 done; k\nf (-9223372036854775808)",
+      "let f a b = let mut k = a in while k < b do k += 1 done; k\nf (-5) 9223372036854775807",
+      "let f b = let mut s = 0 in for i = -5 to b do s += 2 done; s\nf 9223372036854775807",
+      "let rec odd n = if n % 2 = 1 then 0 else odd (n + 2)\n0 * odd 0",
+      "let rec odd n = if n % 2 = 1 then 0 else odd (n + 2)\nif odd 0 = 7 then 3 else 3",
+  };
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  config.time_limit = 0.1;
+  for (size_t k = 0; k < sizeof programs / sizeof *programs; k++) {
+    AtledVM *vm = atled_new(&config);
+    bool ended = atled_eval(vm, "t", programs[k]) == ATLED_OK;
+    if (ended) printf("this ended: %s\n", programs[k]);
+    CHECK(!ended);
+    if (!ended) CHECK_STR(atled_error(vm)->kind, "time");
+    atled_free(vm);
+  }
+}
+
 static void test_limits(AtledJit jit) {
   AtledConfig config;
   atled_config_init(&config);
@@ -164,6 +201,7 @@ static void test_limits(AtledJit jit) {
   CHECK_STR(atled_error(vm)->kind, "time");
   CHECK(atled_eval(vm, "t", "let rec deep n = 1 + deep (n + 1)\ndeep 0") == ATLED_RUNTIME_ERROR);
   atled_free(vm);
+  test_endless(jit);
 
   config.time_limit = 0;
   vm = atled_new(&config);

@@ -179,7 +179,7 @@ class Gen(Statements, Derivatives):
         if t not in self.tables:
             rows = [(self.any_if, 3), (self.any_let, 4), (self.any_match, 3), (self.any_block, 5), (self.any_call, 3),
                     (self.any_recursion, 3), (self.any_get, 2), (self.any_derivative, 2), (self.any_fold, 2), (self.any_apply, 1),
-                    (self.any_while, 1), (self.any_checkpoint, 0.5), (self.any_par, 0.3)]
+                    (self.any_while, 1), (self.any_counted, 0.4), (self.any_checkpoint, 0.5), (self.any_par, 0.3)]
             if has_float(t) and is_fixed(t):
                 rows += [(self.fixed_arithmetic, 2), (self.fixed_gradient, 1.5), (self.any_stop, 0.15)]
             if t == F:

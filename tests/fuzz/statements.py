@@ -57,6 +57,32 @@ class Statements:
     def sign(self, t):
         return self.rng.choice(["<-", "<-", "+=", "-="]) if is_fixed(t) and has_float(t) else "<-"
 
+    def any_counted(self, t, s, n):
+        """Loops and recursion that leave with what algebra may know, at a number of iterations that it can't; bounds at the ends of
+        the ints, passed as the numbers that they are or hidden."""
+        if s.work > 20:
+            return None
+        self.p.tags.add((s.modes, "iterations known by algebra"))
+        k, y, x, go = self.name("k"), self.name("m"), self.name(), self.name("go")
+        start, T = ["let ", x, f" : {type_text(t)} = ", self.expr(t, s, n), " in "], type_text(t)
+        trips = self.rng.randint(0, 4)
+        hidden = self.rng.choice(["{}", "({} + 0 * int (sin 0.5))", "(if at ({}) 1 = 0 then {} else 0)"])
+        bound = lambda b: hidden.replace("{}", f"({b})")
+        last, first = bound(2 ** 63 - 1), bound(-2 ** 63 + 1)
+        counted = f"let mut {y} = 0 in %s do {y} += 1 done; if {y} = %d then {x} else fail \"count\")"
+        broken = f"let mut {y} = 0 in %s do {y} += 1; assert ({y} < 9) done; if {y} = 0 then {x} else fail \"endless\")"
+        loop = self.rng.choice([
+            counted % (f"for {k} = {last} - {trips} to {last}", trips + 1),
+            counted % (f"for {k} = {first} + {trips} downto {first}", trips + 1),
+            counted % (f"for {k} = {last} to {first}", 0),
+            counted % (f"let mut {k} = {first} in while {k} < {first} + {trips}", trips).replace(" do ", f" do {k} += 1; ", 1),
+            counted % (f"for {k} = {first} downto {last}", 0),
+            broken % f"while {y} > {last} - 1",
+            f"let mut {k} = 1 in while {k} * {k} < {trips} do {k} *= 2 done; {x})",
+            f"let rec {go} ({k} : int) ({y} : {T}) : {T} = if {k} * {k} >= {trips} then {x} else {go} (2 * {k} + 1) {y} in {go} 1 {x})",
+        ])
+        return E(t, "(", *start, loop)
+
     def any_while(self, t, s, n):
         if s.work > 20:
             return None
