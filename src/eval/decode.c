@@ -12,8 +12,7 @@ static bool dropped(const LInstr *in) { return in->op == LOP_LABEL || in->op == 
 
 static bool is_tail_call(const LFunc *f, const LInstr *call) {
   const LInstr *in = call + 1;
-  if (call->op == LOP_CALL)
-    while (in < f->code + f->ncode && in->op == LOP_NULLPTR) in++;
+  while (in < f->code + f->ncode && (in->op == LOP_NULLPTR || (in->op == LOP_RELEASE && call->op == LOP_APPLY))) in++;
   if (in >= f->code + f->ncode || in->op != LOP_RETURN || in->nargs != call->nres) return false;
   for (int k = 0; k < call->nres; k++)
     if (in->args[k] != call->res[k]) return false;

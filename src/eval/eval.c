@@ -8,6 +8,10 @@
  *   decode.c   LFunc -> DInstr, on first call     stack.c    frames
  *   slow.c     checks, objects, bags, primitives  foreign.c  C functions
  *
+ * A call that comes last replaces the frame. What the callee borrows may then have no owner: the closure and arguments that the
+ * caller would release after the call, and what a frame that came about so holds. The new frame holds references to
+ * those (Frame.nheld).
+ *
  * After an error each frame releases the registers it owns, and its caller adds the place of the call to the trace. A call
  * takes its owned arguments even when it fails, so the caller forgets those it had moved into it. */
 #include "eval/internal.h"
@@ -28,11 +32,12 @@ static int64_t subtract_saturating(int64_t a, int64_t b) {
 
 static size_t frame_bytes(const DFunc *d) { return (sizeof(Frame) + (size_t)d->f->nregs * sizeof(Slot) + 15) & ~(size_t)15; }
 
-/* A frame whose registers beyond the parameters are NULL. */
-static inline Frame *push_frame(Rt *rt, Mod *m, DFunc *d, Frame *caller) {
-  Frame *f = stack_push(rt, frame_bytes(d));
+/* A frame whose registers beyond the parameters are NULL, with room for references to hold. */
+static inline Frame *push_frame(Rt *rt, Mod *m, DFunc *d, Frame *caller, int nheld) {
+  Frame *f = stack_push(rt, frame_bytes(d) + (size_t)(nheld + 1) / 2 * 2 * sizeof(Slot));
   if (!f) return NULL;
   f->caller = caller;
+  f->nheld = nheld;
   f->pc = NULL;
   f->fn = d;
   f->mod = m;
@@ -54,8 +59,31 @@ static void forget_taken(Frame *f, const LInstr *call) {
       f->regs[call->args[k]].p = NULL;
 }
 
+/* What the frame holds, and its owned registers: those that were moved are NULL. */
+static void release_held(Rt *rt, Frame *f) {
+  rt_release_many(rt, f->regs + f->fn->f->nregs, f->nheld);
+  f->nheld = 0;
+}
+
 static void release_owned(Rt *rt, Frame *f) {
   for (int k = 0; k < f->fn->nowned; k++) rt_release(rt, f->regs[f->fn->owned[k]].p);
+  if (f->nheld) release_held(rt, f);
+}
+
+/* References for the frame that replaces f, whose call comes last: to the closure, if it is one, and to what is passed and
+ * borrowed. Then f lets go of all. Returns how many; none are needed where f owns nothing. */
+static int hand_over(Rt *rt, Frame *f, const LInstr *call, Obj *closure, const DFunc *callee, const Slot *passed, Slot *held) {
+  int n = 0;
+  bool owns = f->nheld > 0;
+  for (const LInstr *i = call + 1; i->op != LOP_RETURN; i++) owns |= i->op == LOP_RELEASE;
+  if (!owns) return 0;
+  if (closure) held[n++].p = closure;
+  for (int k = 0; k < call->nargs; k++)
+    if (callee->f->regs[k].kind == R_PTR && !callee->f->regs[k].owned) held[n++].p = passed[k].p;
+  for (int k = 0; k < n; k++) rt_retain(held[k].p);
+  if (call->op == LOP_APPLY) release_owned(rt, f);
+  else release_held(rt, f);
+  return n;
 }
 
 /* Pops the failed frame f and its callers up to the entry of this activation. */
@@ -158,7 +186,8 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
 
   Frame *fr = NULL, *caller = NULL;
   const DInstr *pc = NULL;
-  Slot *r = NULL, passed[TAIL_ARGS];
+  Slot *r = NULL, passed[TAIL_ARGS], held[TAIL_ARGS + 1];
+  int nheld = 0;
   DFunc *callee = m->decoded[index];
   ClosureObj *closure;
   unsigned polls = 0;
@@ -174,7 +203,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
     foreign_call(callee->foreign, entry_args, entry_res);
     return 0;
   }
-  fr = push_frame(rt, m, callee, NULL);
+  fr = push_frame(rt, m, callee, NULL, 0);
   if (!fr) goto entry_failed;
   if (callee->f->nparams) memcpy(fr->regs, entry_args, (size_t)callee->f->nparams * sizeof(Slot));
   r = fr->regs;
@@ -256,7 +285,7 @@ op_CALL: {
     NEXT;
   }
   if (spend(rt, pc->c) && check_limits(rt, &polls)) goto call_failed;
-  Frame *f = push_frame(rt, m, callee, fr);
+  Frame *f = push_frame(rt, m, callee, fr, 0);
   if (!f) goto call_failed;
   for (int k = 0; k < in->nargs; k++) f->regs[k] = r[in->args[k]];
   fr = f;
@@ -287,7 +316,7 @@ op_APPLY: {
   callee = fn->mod->decoded[fn->code->index];
   if (!callee && !(callee = eval_decode(fn->mod, fn->code->index, &handlers))) goto failed;
   if (spend(rt, pc->c) && check_limits(rt, &polls)) goto failed;
-  Frame *f = push_frame(rt, fn->mod, callee, fr);
+  Frame *f = push_frame(rt, fn->mod, callee, fr, 0);
   if (!f) goto failed;
   for (int k = 0; k < in->nargs; k++) f->regs[k] = r[in->args[k]];
   for (int k = 0; k < fn->ncaps; k++) f->regs[in->nargs + k] = closure->caps[k];
@@ -305,19 +334,25 @@ tail_CALL: {
   if (!callee && !(callee = eval_decode(m, (int)in->imm.i, &handlers))) goto call_failed;
   if (spend(rt, pc->c) && check_limits(rt, &polls)) goto call_failed;
   for (int k = 0; k < in->nargs; k++) passed[k] = r[in->args[k]];
+  nheld = hand_over(rt, fr, in, NULL, callee, passed, held);
   goto replace_frame;
 }
 tail_APPLY: {
   const LInstr *in = pc->src;
   closure = (ClosureObj *)A.p;
   RtFunc *fn = closure->fn;
-  if (in->nargs + fn->ncaps > TAIL_ARGS || fn->entry || fn->code->symbol) goto op_APPLY;
+  if (in->nargs + fn->ncaps > TAIL_ARGS) goto op_APPLY;
+  if (fn->entry || fn->code->symbol) {
+    if (in->nargs > RT_TAIL_ARGS || in->nres > FEW) goto op_APPLY;
+    goto leave_call;
+  }
   callee = fn->mod->decoded[fn->code->index];
   if (!callee && !(callee = eval_decode(fn->mod, fn->code->index, &handlers))) goto failed;
   if (spend(rt, pc->c) && check_limits(rt, &polls)) goto failed;
   for (int k = 0; k < in->nargs; k++) passed[k] = r[in->args[k]];
   for (int k = 0; k < fn->ncaps; k++) passed[in->nargs + k] = closure->caps[k];
   retain_params(callee, passed);
+  nheld = hand_over(rt, fr, in, &closure->h, callee, passed, held);
   m = fn->mod;
   goto replace_frame;
 }
@@ -325,20 +360,39 @@ replace_frame: { /* the frame owns nothing any more: the callee's takes its plac
   Frame *f;
   caller = fr->caller;
   stack_pop(rt, fr);
-  f = push_frame(rt, m, callee, caller);
+  f = push_frame(rt, m, callee, caller, nheld);
   if (!f) {
     for (int k = 0; k < callee->nowned_params; k++) rt_release(rt, passed[callee->owned[k]].p);
+    rt_release_many(rt, held, nheld);
     goto replaced_failed;
   }
+  if (nheld) memcpy(f->regs + callee->f->nregs, held, (size_t)nheld * sizeof(Slot));
   if (callee->f->nparams) memcpy(f->regs, passed, (size_t)callee->f->nparams * sizeof(Slot));
   fr = f;
   r = f->regs;
   pc = callee->code;
   GO;
 }
+leave_call: { /* machine code: whoever called this frame calls it */
+  const LInstr *in = pc->src;
+  for (int k = 0; k < in->nargs; k++) passed[k] = r[in->args[k]];
+  rt_leave_call(rt, &closure->h, passed, in->nargs);
+  release_owned(rt, fr);
+  caller = fr->caller;
+  stack_pop(rt, fr);
+  if (!caller) return RT_TAIL;
+  if (rt_make_call(rt, passed)) goto replaced_failed;
+  fr = caller;
+  r = fr->regs;
+  m = fr->mod;
+  pc = fr->pc;
+  for (int k = 0; k < pc->src->nres; k++) r[pc->src->res[k]] = passed[k];
+  NEXT;
+}
 op_RETURN: {
   const LInstr *in = pc->src;
   caller = fr->caller;
+  if (fr->nheld) release_held(rt, fr);
   if (!caller) {
     for (int k = 0; k < in->nargs; k++) entry_res[k] = r[in->args[k]];
     stack_pop(rt, fr);

@@ -40,6 +40,7 @@ struct Frame {
   const DInstr *pc;       /* the call it is in */
   DFunc *fn;
   Mod *mod;
+  int nheld;              /* references behind the registers, kept while this frame is there */
   Slot regs[];
 };
 void *stack_push(Rt *rt, size_t bytes);   /* NULL after rt_error */

@@ -59,8 +59,8 @@ Lv *result_of_two(const Emit *e, const LFunc *f, Lv *two, int r) {
 
 static Lv *failed_flag(const Emit *e, Rv *mod) { return place(e, load_rt(e, mod), offsetof(Rt, failed), e->t_i32); }
 Rv *two_failed(const Emit *e, Rv *mod) { return rv(e, failed_flag(e, mod)); }
-void set_two_failed(const Emit *e, Block *b, Rv *mod, bool failed) {
-  e->g->block_add_assignment(b, NULL, failed_flag(e, mod), k_i32(e, failed));
+void set_two_failed(const Emit *e, Block *b, Rv *mod, Status status) {
+  e->g->block_add_assignment(b, NULL, failed_flag(e, mod), k_i32(e, status));
 }
 
 /* ---- Entry ---- */
@@ -152,19 +152,34 @@ static void leave_if_unwinding(Fn *k, const LInstr *i) {
 }
 
 /* ---- Calls ---- */
+/* Goes on if the status of a call of the callee is 0. The results are still to be taken: after that, end_call. */
+typedef struct CallEnd { Block *cold, *failed; } CallEnd; /* NULL: the callee leaves no calls */
+static CallEnd begin_call(Fn *k, const LFunc *callee, Rv *status) {
+  Block *no = branch_unless(k, compare(k->e, GC_EQ, cast(k->e, status, k->e->t_i64), k_i64(k->e, 0)));
+  return k->e->funcs[callee->index].leaves ? (CallEnd){no, new_block(k)} : (CallEnd){NULL, no};
+}
+
+static void end_call(Fn *k, const LInstr *i, CallEnd end) {
+  Emit *e = k->e;
+  e->g->block_add_eval(end.failed, NULL, CALL_TABLE(e, k->mod, rt_trace, load_rt(e, k->mod), k_u32(e, i->site)));
+  leave_failed(k, end.failed, i);
+  if (end.cold) emit_left_call(k, i, end.cold, end.failed);
+}
+
 /* Whoever reports the failure in another way takes the news back. */
 static void take_two(Fn *k, const LInstr *i, const LFunc *callee, Rv *result) {
   Emit *e = k->e;
   Lv *two = e->g->function_new_local(k->fn, NULL, type_of_two(e, callee), "two");
   assign(k, two, result);
-  if (func_fallible(callee)) {
-    Block *failed = branch_unless(k, compare(e, GC_EQ, two_failed(e, k->mod), k_i32(e, 0)));
-    if (k->info->conv != CONV_TWO) set_two_failed(e, failed, k->mod, false);
-    e->g->block_add_eval(failed, NULL, CALL_TABLE(e, k->mod, rt_trace, load_rt(e, k->mod), k_u32(e, i->site)));
-    leave_failed(k, failed, i);
+  bool fallible = func_fallible(callee);
+  CallEnd end = {0};
+  if (fallible) {
+    end = begin_call(k, callee, two_failed(e, k->mod));
+    if (k->info->conv != CONV_TWO) set_two_failed(e, end.failed, k->mod, 0);
   }
   for (int r = 0; r < i->nres; r++)
     if (i->res[r] >= 0) assign_reg(k, i->res[r], rv(e, result_of_two(e, callee, two, r)));
+  if (fallible) end_call(k, i, end);
 }
 
 void emit_call(Fn *k, const LInstr *i) {
@@ -186,8 +201,9 @@ void emit_call(Fn *k, const LInstr *i) {
   case CONV_PAIR: {
     SlotKind s = slot_kind(callee->result_kinds[0]);
     assign(k, k->pair[s], result);
-    check_status(k, i, rv(e, e->g->lvalue_access_field(k->pair[s], NULL, e->pair_status[s])), true);
+    CallEnd end = begin_call(k, callee, rv(e, e->g->lvalue_access_field(k->pair[s], NULL, e->pair_status[s])));
     assign_reg(k, i->res[0], rv(e, e->g->lvalue_access_field(k->pair[s], NULL, e->pair_value[s])));
+    end_call(k, i, end);
     break;
   }
   case CONV_TWO: take_two(k, i, callee, result); break;
@@ -195,9 +211,15 @@ void emit_call(Fn *k, const LInstr *i) {
     evaluate(k, result);
     take_results(k, i);
     break;
-  case CONV_STATUS:
-    check_status(k, i, result, true);
+  case CONV_STATUS: {
+    if (info->leaves) {
+      assign(k, k->status, result);
+      result = rv(e, k->status);
+    }
+    CallEnd end = begin_call(k, callee, result);
     take_results(k, i);
+    end_call(k, i, end);
     break;
+  }
   }
 }

@@ -36,13 +36,13 @@ static Rv *nothing(const Emit *e, SlotKind s) {
   return s == SLOT_FLOAT ? k_f64(e, 0) : s == SLOT_INT ? k_i64(e, 0) : k_null(e);
 }
 
-static void end_failed(Fn *k, Block *b) {
+void end_with_status(Fn *k, Block *b, Status status) {
   Emit *e = k->e;
   switch (k->info->conv) {
   case CONV_PAIR: {
     SlotKind s = slot_kind(k->f->result_kinds[0]);
     Lv *pair = k->pair[s];
-    e->g->block_add_assignment(b, NULL, e->g->lvalue_access_field(pair, NULL, e->pair_status[s]), k_i64(e, 1));
+    e->g->block_add_assignment(b, NULL, e->g->lvalue_access_field(pair, NULL, e->pair_status[s]), k_i64(e, status));
     e->g->block_add_assignment(b, NULL, e->g->lvalue_access_field(pair, NULL, e->pair_value[s]), nothing(e, s));
     e->g->block_end_with_return(b, NULL, rv(e, pair));
     break;
@@ -50,13 +50,13 @@ static void end_failed(Fn *k, Block *b) {
   case CONV_TWO: {
     if (!func_fallible(k->f)) fail_emit(e, "function %s holds an instruction that may fail, unforeseen", k->f->name);
     Lv *two = e->g->function_new_local(k->fn, NULL, type_of_two(e, k->f), "nothing");
-    set_two_failed(e, b, k->mod, true);
+    set_two_failed(e, b, k->mod, status);
     for (int r = 0; r < 2; r++)
       e->g->block_add_assignment(b, NULL, result_of_two(e, k->f, two, r), nothing(e, slot_kind(k->f->result_kinds[r])));
     e->g->block_end_with_return(b, NULL, rv(e, two));
     break;
   }
-  case CONV_STATUS: e->g->block_end_with_return(b, NULL, k_i32(e, 1)); break;
+  case CONV_STATUS: e->g->block_end_with_return(b, NULL, k_i32(e, status)); break;
   case CONV_UNWIND: e->g->block_end_with_return(b, NULL, nothing(e, slot_kind(k->f->result_kinds[0]))); break;
   default:
     fail_emit(e, "function %s is marked as never failing but holds an instruction that may", k->f->name);
@@ -110,7 +110,7 @@ static Block *cleanup_block(Fn *k, uint64_t *set) {
     if (known) return first;
     int held = take_last(k, set);
     if (held < 0) {
-      end_failed(k, b);
+      end_with_status(k, b, 1);
       return first;
     }
     e->g->block_add_eval(b, NULL, CALL_TABLE(e, k->mod, rt_release, load_rt(e, k->mod), reg(k, held)));
@@ -170,7 +170,8 @@ static bool uses_argument_slots(const Emit *e, const LInstr *i) {
 }
 static bool uses_result_slots(const Emit *e, const LInstr *i) {
   if (i->op == LOP_ACC_AT) return !acc_in_registers(e, i);
-  return i->op == LOP_CALL ? results_through_memory(e, e->m->funcs[i->imm.i]) : i->op != LOP_OPEN && i->op != LOP_FOREIGN;
+  if (i->op == LOP_CALL) return e->funcs[i->imm.i].leaves || results_through_memory(e, e->m->funcs[i->imm.i]);
+  return i->op != LOP_OPEN && i->op != LOP_FOREIGN;
 }
 
 static Lv *load_rt_once(Fn *k) {
@@ -329,7 +330,7 @@ static void define_entry(Emit *e, const LFunc *f) {
       g->block_add_assignment(b, NULL, place(e, out, (size_t)r * sizeof(Slot), type_of_kind(e, f->result_kinds[r])),
                               rv(e, result_of_two(e, f, two, r)));
     g->block_add_assignment(b, NULL, status, two_failed(e, args[0]));
-    set_two_failed(e, b, args[0], false);
+    set_two_failed(e, b, args[0], 0);
     g->block_end_with_return(b, NULL, rv(e, status));
     break;
   }
@@ -360,6 +361,7 @@ bool emit_module(Emit *e) {
   e->funcs = NEW_ARRAY(e->arena, FuncInfo, m->nfuncs + 1);
   number_foreigns(e);
   choose_conventions(e);
+  find_left_calls(e);
   gcc_jit_param ***params = NEW_ARRAY(e->arena, gcc_jit_param **, m->nfuncs + 1);
   for (int k = 0; k < m->nfuncs; k++) {
     params[k] = NEW_ARRAY(e->arena, gcc_jit_param *, m->funcs[k]->nparams + 2);

@@ -20,6 +20,7 @@ typedef enum Convention { CONV_VALUE, CONV_VOID, CONV_UNWIND, CONV_PAIR, CONV_TW
 typedef struct FuncInfo {
   gcc_jit_function *fn;
   Convention conv;
+  bool leaves; /* may return RT_TAIL: tails.c */
   int foreign; /* row of the table of foreign addresses, if the function is a C function */
 } FuncInfo;
 
@@ -90,6 +91,7 @@ typedef struct Fn {
   Lv *rt;             /* in a function with loops the module's Rt, loaded on entry: stores into arrays might change it
                          for all GCC knows. NULL in others: frames of deep recursions should be small */
   Lv *pair[3];
+  const LInstr *leaving; /* a RETURN that stands behind a call that was left */
   Flow flow;
   Map cleanups;       /* hash of a set -> Cleanup */
 } Fn;
@@ -145,6 +147,8 @@ void evaluate(const Fn *k, Rv *v);
 Block *branch_unless(Fn *k, Rv *ok);
 /* From the block, a failed instruction: releases what is owned and leaves. */
 void leave_failed(Fn *k, Block *b, const LInstr *i);
+/* Ends block b by returning a status that isn't 0, without results. */
+void end_with_status(Fn *k, Block *b, Status status);
 /* Leaves if the status (an integer or boolean) is not 0. `trace`: what failed doesn't know its site, so i's is added. */
 void check_status(Fn *k, const LInstr *i, Rv *status, bool trace);
 /* Stores registers to the buffer of arguments, returns its address as t_ptr (NULL for none). */
@@ -161,14 +165,21 @@ bool has_loops(const LFunc *f);
 void check_stack(Fn *k);
 void emit_call(Fn *k, const LInstr *i);
 Rv *end_unwinding(Emit *e, Rv *mod);
-/* Of CONV_TWO: did the call that has just ended fail? And the end of this news. */
+/* Of CONV_TWO: the status of the call that has just ended. And the end of this news. */
 Rv *two_failed(const Emit *e, Rv *mod);
-void set_two_failed(const Emit *e, Block *b, Rv *mod, bool failed);
+void set_two_failed(const Emit *e, Block *b, Rv *mod, Status status);
 /* Result r of f, which uses CONV_TWO, in the place `two`. */
 Lv *result_of_two(const Emit *e, const LFunc *f, Lv *two, int r);
 Type *type_of_two(const Emit *e, const LFunc *f);
 /* Do the results go through a buffer, the last parameter? */
 bool results_through_memory(const Emit *e, const LFunc *f);
+/* ---- tails.c ---- */
+void find_left_calls(Emit *e);
+/* An APPLY that is left to the caller; false if it isn't. */
+bool emit_left_apply(Fn *k, const LInstr *i);
+/* After a call of a function that may leave one: from block `cold`, where the status isn't 0, to `failed`, or back when the
+ * call that was left has been made. */
+void emit_left_call(Fn *k, const LInstr *i, Block *cold, Block *failed);
 /* Translates the module in a fresh context. False: e->error says why not. */
 bool emit_module(Emit *e);
 #endif

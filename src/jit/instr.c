@@ -132,6 +132,11 @@ static void emit_switch(Fn *k, const LInstr *i) {
 static void emit_return(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   const GccApi *g = e->g;
+  if (k->leaving == i) {
+    end_with_status(k, k->cur, RT_TAIL);
+    k->cur = NULL;
+    return;
+  }
   switch (k->info->conv) {
   case CONV_VALUE: case CONV_UNWIND: g->block_end_with_return(k->cur, NULL, reg(k, i->args[0])); break;
   case CONV_PAIR: {
@@ -175,6 +180,7 @@ void call_foreign(Fn *k, const LInstr *i) {
 
 static void emit_apply(Fn *k, const LInstr *i) {
   Emit *e = k->e;
+  if (emit_left_apply(k, i)) return;
   Rv *args = pass_slots(k, i->args, i->nargs), *rt = load_rt(e, k->mod);
   Rv *status = CALL_TABLE(e, k->mod, rt_apply, rt, reg(k, i->a), args, k_i32(e, i->nargs), results_buffer(k));
   check_status(k, i, status, true);

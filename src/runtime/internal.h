@@ -66,6 +66,7 @@ Status rt_out_of_memory(Rt *rt);
 
 /* ---- Rows of slots --------------------------------------------------------------------------------------------------- */
 void rt_retain_slots(const uint8_t *kinds, int n, const Slot *s);
+void rt_release_many(Rt *rt, const Slot *s, int n);
 void rt_release_slots(Rt *rt, const uint8_t *kinds, int n, Slot *s);
 int64_t rt_array_length(const ArrayObj *a);           /* base elements */
 /* NULL is constructor 0 of a nullable variant. */

@@ -286,6 +286,10 @@ void rt_release_slots(Rt *rt, const uint8_t *kind, int n, Slot *s) {
     }
 }
 
+void rt_release_many(Rt *rt, const Slot *s, int n) {
+  for (int k = 0; k < n; k++) rt_release(rt, s[k].p);
+}
+
 /* ---- Byte buffers ------------------------------------------------------------------------------------------------------------ */
 void buf_add(Buf *b, const char *s, size_t n) {
   if (b->failed || n == 0) return;
@@ -327,21 +331,57 @@ Status buf_string(Buf *b, Obj **out) {
   return 0;
 }
 
-/* ---- Calls ---------------------------------------------------------------------------------------------------------------------- */
-Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
+/* ---- Calls ----------------------------------------------------------------------------------------------------------------------
+ * A closure that is called last takes no stack: the caller leaves the call to its own caller (RT_TAIL), and so on up to here, where
+ * calls are made that aren't last. */
+static Status enter(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
   if (f->entry) return f->entry(f->mod, args, res);
   rt->evaluations++;
   return rt->evaluate(rt, f, args, res);
 }
 
-Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res) {
-  ClosureObj *c = (ClosureObj *)closure;
+static Status enter_closure(Rt *rt, const ClosureObj *c, const Slot *args, int nargs, Slot *res) {
   Slot few[24], *all = few;
   size_t n = (size_t)nargs + (size_t)c->fn->ncaps, size = n * sizeof(Slot);
   if (n > sizeof few / sizeof *few && !(all = rt_block_new(rt, size))) return 1;
   if (nargs) memcpy(all, args, (size_t)nargs * sizeof(Slot));
   if (c->fn->ncaps) memcpy(all + nargs, c->caps, (size_t)c->fn->ncaps * sizeof(Slot));
-  Status status = rt_call(rt, c->fn, all, res);
+  Status status = enter(rt, c->fn, all, res);
   if (all != few) rt_block_free(rt, all, size);
   return status;
+}
+
+void rt_leave_call(Rt *rt, Obj *closure, const Slot *args, int nargs) {
+  const RtFunc *f = ((ClosureObj *)closure)->fn;
+  rt_retain(closure);
+  rt_retain_slots(f->param_kinds, nargs, args);
+  rt->tail.closure = closure;
+  rt->tail.nargs = nargs;
+  if (nargs) memcpy(rt->tail.args, args, (size_t)nargs * sizeof(Slot));
+}
+
+Status rt_make_call(Rt *rt, Slot *res) {
+  Status status;
+  do {
+    ClosureObj *c = (ClosureObj *)rt->tail.closure;
+    Slot args[RT_TAIL_ARGS];
+    int nargs = rt->tail.nargs;
+    if (nargs) memcpy(args, rt->tail.args, (size_t)nargs * sizeof(Slot));
+    rt->tail.closure = NULL;
+    status = rt->interrupt ? rt_poll(rt) : 0;
+    if (!status) status = enter_closure(rt, c, args, nargs, res);
+    rt_release_slots(rt, c->fn->param_kinds, nargs, args);
+    rt_release(rt, &c->h);
+  } while (status == RT_TAIL);
+  return status;
+}
+
+Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
+  Status status = enter(rt, f, args, res);
+  return status == RT_TAIL ? rt_make_call(rt, res) : status;
+}
+
+Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res) {
+  Status status = enter_closure(rt, (ClosureObj *)closure, args, nargs, res);
+  return status == RT_TAIL ? rt_make_call(rt, res) : status;
 }

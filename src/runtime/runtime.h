@@ -101,6 +101,10 @@ typedef struct RtError {
 } RtError;
 #define RT_DEPTH_UNKNOWN (INT64_MAX / 2)
 
+/* A status, neither success nor failure: what was called has gone, and a call of a closure is left to be made, whose results
+ * are its own (rt_leave_call). Whoever gets it makes the call (rt_make_call), or hands the status on. Of so many arguments. */
+enum { RT_TAIL = 2, RT_TAIL_ARGS = 16 };
+
 /* ---- The VM's run-time state; the first members are read by machine code: keep their order ------------------ */
 enum { RT_INTERRUPTED = 1, RT_CLOCK = 2 };
 enum { RT_BLOCK_GRAIN = 8, RT_BLOCK_CLASSES = 32 };
@@ -156,6 +160,7 @@ struct Rt {
   double deadline;       /* monotonic seconds, 0: none */
   int64_t evaluations;   /* calls that went to the evaluator, from outside or from machine code */
   size_t eval_stack_limit; /* bytes of evaluator frames */
+  struct { Obj *closure; int nargs; Slot args[RT_TAIL_ARGS]; } tail; /* the call that is left, after RT_TAIL */
 };
 /* A module in a VM: what machine code reaches through its first argument. */
 struct Mod {
@@ -202,6 +207,10 @@ ClosureObj *rt_new_closure(Rt *rt, RtFunc *fn);
 EnvObj *rt_new_env(Rt *rt, RtFunc *fn);                        /* captures to be filled in by the caller at once */
 /* Calls a closure: args are its own parameters' slots, borrowed; results are owned by the caller. */
 Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res);
+/* Leaves such a call to the caller, who gets RT_TAIL: the closure and the arguments are kept until it has been made. */
+void rt_leave_call(Rt *rt, Obj *closure, const Slot *args, int nargs);
+/* Makes the call that was left, and those that are left by it, one after the other. */
+Status rt_make_call(Rt *rt, Slot *res);
 /* Calls any RtFunc with all its parameters, borrowed. */
 Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
 

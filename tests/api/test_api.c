@@ -153,6 +153,57 @@ static void *interrupt_later(void *vm) {
   return NULL;
 }
 
+/* On a small stack: closures that call unknown closures last, which may own what they pass, or call others first. */
+static void test_tail_calls(AtledJit jit) {
+  static const struct { const char *source; double value; } programs[] = {
+      {"let rec count n k = if n = 0 then k 0 else count (n - 1) (fun r -> if r < 0 then k r else k (r + 1))\n"
+       "float (count 300000 (fun x -> x))", 300000},
+      {"let rec count n k = if n = 0 then k (0, 1.0) else count (n - 1) (fun (r, x) -> if r < 0 then k (r, x) else k (r + 1, x))\n"
+       "float (fst (count 300000 (fun x -> x)))", 300000},
+      {"let rec count n k = if n = 0 then k [0.0] else count (n - 1) (fun a -> if a[0] < 0.0 then k a else k [a[0] + 1.0])\n"
+       "(count 300000 (fun x -> x))[0]", 300000},
+      {"let rec count n k = if n = 0 then k (1, 2, [0]) else count (n - 1) (fun (r, s, a) -> if r < 0 then k (r, s, a) else k (s, r, [a[0] + r]))\n"
+       "float (let (r, s, a) = count 300000 (fun x -> x) in a[0])", 450000},
+      {"type p = P of (p[] -> int -> string -> string)\n"
+       "let jump ps n s = match ps[n % 2] with P f -> f ps n s\n"
+       "let even ps n s = if n <= 0 then s else jump ps (n - 1) (if n % 1000 = 0 then s ++ \"x\" else s)\n"
+       "let odd ps n s = if n <= 0 then s else jump ps (n - 3) s\n"
+       "let ps = [P even, P odd]\nfloat (Str.length (jump ps 300000 \"\"))", 300},
+      {"let rec add k n = if n = 0 then k else let f = fun x -> k (x + 1) in add f (n - 1)\n"
+       "let ks = [ add (fun x -> x * i) 300000 | i < 2 ]\nlet use g = g 1\nfloat (use ks[1] + ks[0] 2)", 300001},
+      {"type k = K of (int -> k -> int)\n"
+       "let rec go i = K (fun n next -> if n = 0 then i else match next with K f -> f (n - 1) (go (n % 7)))\n"
+       "let start n = match go 3 with K f -> f n (go 2)\nfloat (start 300000)", 2},
+      {"let rec count n k = if n = 0 then k [0.0] else count (n - 1) (fun a -> if n = 150000 then fail \"half way\" else k a)\n"
+       "(count 300000 (fun x -> x))[0]", NAN},
+  };
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  config.stack_size = (size_t)1 << 20;
+  for (size_t k = 0; k < sizeof programs / sizeof *programs; k++) {
+    AtledVM *vm = atled_new(&config);
+    AtledFunction *h = NULL;
+    char source[1000];
+    const char *last = strrchr(programs[k].source, '\n') + 1;
+    snprintf(source, sizeof source, "%.*slet run n = if n > 0 then %s else 0.0", (int)(last - programs[k].source), programs[k].source, last);
+    CHECK(atled_eval(vm, "t", source) == ATLED_OK && atled_get(vm, "run", "int -> float", &h) == ATLED_OK);
+    size_t live = atled_live_objects(vm);
+    AtledValue one = atled_int(1), r = {0};
+    AtledStatus status = h ? atled_call(h, &one, 1, &r) : ATLED_RUNTIME_ERROR;
+    if (isnan(programs[k].value)) {
+      CHECK(status == ATLED_RUNTIME_ERROR);
+      CHECK_STR(atled_error(vm)->message, "half way");
+    } else {
+      CHECK(status == ATLED_OK && r.as.number == programs[k].value);
+      if (status != ATLED_OK) printf("%s\n%s\n", programs[k].source, atled_error(vm)->message);
+    }
+    CHECK(atled_live_objects(vm) == live);
+    atled_release(h);
+    atled_free(vm);
+  }
+}
+
 /* What doesn't end has no value, however much algebra knows of it. */
 static void test_endless(AtledJit jit) {
   static const char *const programs[] = {
@@ -202,6 +253,7 @@ static void test_limits(AtledJit jit) {
   CHECK(atled_eval(vm, "t", "let rec deep n = 1 + deep (n + 1)\ndeep 0") == ATLED_RUNTIME_ERROR);
   atled_free(vm);
   test_endless(jit);
+  test_tail_calls(jit);
 
   config.time_limit = 0;
   vm = atled_new(&config);
