@@ -36,9 +36,9 @@ static IrType *nullable_variant(World *w, IrType *t) {
   c->nullable = true;
   c->nctors = t->nctors + 1;
   c->ctors = NEW_ARRAY(w->arena, IrCtor, c->nctors);
-  c->ctors[0] = (IrCtor){sym_of(w->syms, "null"), ir_type(w, T_UNIT)};
+  c->ctors[0] = (IrCtor){.name = sym_of(w->syms, "null"), .payload = ir_type(w, T_UNIT)};
   for (int i = 0; i < t->nctors; i++)
-    c->ctors[i + 1] = (IrCtor){t->ctors[i].name, ir_accumulator(w, t->ctors[i].payload)};
+    c->ctors[i + 1] = (IrCtor){.name = t->ctors[i].name, .payload = ir_accumulator(w, t->ctors[i].payload)};
   return c;
 }
 

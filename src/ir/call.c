@@ -3,13 +3,15 @@
  * recursion on known arguments.
  *
  * Graphs are closed, so instantiating one is a single walk over its own nodes; nested graphs stay as they are (only their
- * source places may be extended by the call they are inlined at). Growth is bounded in three ways: a graph over
+ * source places may be extended by the call they are inlined at). Growth is bounded in four ways: a graph over
  * INLINE_SIZE stays a call; specialisation and unrolling stop at a depth; unrolling is kept only where no call of the
- * recursion is left. */
+ * recursion is left; and inlining within inlining, which has no end where a function gets at itself through data, stops
+ * at a depth and a number, and then its outermost call stays a call. */
 #include "ir/ir_internal.h"
 #include <string.h>
 
-enum { INLINE_SIZE = 300, SPECIAL_DEPTH = 6, SPECIAL_DERIVATIVES = 3, UNROLL_DEPTH = 24, UNROLL_SIZE = 60 };
+enum { INLINE_SIZE = 300, SPECIAL_DEPTH = 6, SPECIAL_DERIVATIVES = 3, UNROLL_DEPTH = 24, UNROLL_SIZE = 60,
+       INLINE_DEPTH = 100, INLINE_COUNT = 4000 };
 
 /* ---- Instantiation --------------------------------------------------------------- */
 static Graph *resite(World *w, Graph *g, Site site) {
@@ -20,7 +22,7 @@ static Graph *resite(World *w, Graph *g, Site site) {
   Node **ps = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
   for (int i = 0; i < g->nparams; i++) ps[i] = ir_param(w, i, g->params[i]);
   r = ir_identified(w, ir_graph(w, g->params, g->nparams, ir_instantiate(w, g, ps, site), g->name), g->identity);
-  map_put(&tables(w)->resited, key, r);
+  if (!tables(w)->inlining.given_up) map_put(&tables(w)->resited, key, r);
   return r;
 }
 
@@ -83,6 +85,32 @@ static Node *plain_call(World *w, Func *f, Node **args, Site site) {
   return ir_intern(w, &(Node){.op = OP_CALL, .type = f->result, .ops = args, .nops = f->nparams, .site = site, .attr.func = f});
 }
 
+/* The call of a function with graph g, written out. f may be NULL: it is made if the call has to stay. What is made after
+ * the limit was met, within the outermost call, is thrown away with it, hence is remembered nowhere. */
+static Node *inlined_call(World *w, Func *f, Graph *g, Node **args, Site site) {
+  Tables *t = tables(w);
+  bool outermost = t->inlining.depth == 0;
+  if (outermost) t->inlining.left = INLINE_COUNT;
+  if (outermost && t->endless.count) {
+    const Node *call = plain_call(w, f ? f : ir_graph_func(w, g), args, site);
+    if (map_get(&t->endless, call)) return (Node *)(uintptr_t)call;
+  }
+  if (t->inlining.depth == INLINE_DEPTH || t->inlining.left == 0) t->inlining.given_up = true;
+  Node *r = NULL;
+  if (!t->inlining.given_up) {
+    t->inlining.left--;
+    t->inlining.depth++;
+    r = ir_instantiate(w, g, args, site);
+    t->inlining.depth--;
+  }
+  if (!t->inlining.given_up) return r;
+  Node *call = plain_call(w, f ? f : ir_graph_func(w, g), args, site);
+  if (!outermost) return call;
+  t->inlining.given_up = false;
+  map_put(&t->endless, call, call);
+  return call;
+}
+
 /* A function known at compile time: it can be moved into the callee. Or a mere choice, of which some are known. */
 bool ir_is_known_function(const Node *n) {
   if (n->op == OP_CLOSURE) return true;
@@ -142,9 +170,12 @@ static Node *specialised_call(World *w, Func *f, Node **args, Site site) {
     s->recursive = f->recursive;
     s->span = f->span;
     map_put(f->specialised, key, s);
+    Inlining around = t->inlining;
+    t->inlining = (Inlining){0}; /* what the function becomes doesn't depend on where it is first called */
     t->special_depth++;
     ir_func_finish(w, s, ir_instantiate(w, f->graph, formal, 0));
     t->special_depth--;
+    t->inlining = around;
   }
   return s->graph ? ir_call(w, s, actual.data, site) : plain_call(w, s, actual.data, site);
 }
@@ -172,6 +203,7 @@ static Node *unrolled_call(World *w, Func *f, Node **args, Site site) {
   t->unroll_left--;
   Node *r = ir_instantiate(w, f->graph, args, t->unroll_site);
   t->unroll_depth--;
+  if (t->inlining.given_up) return call;
   if (r->flags & (NODE_CALLS | NODE_AD)) r = call;
   map_put(&t->unrolled, key, r);
   return r;
@@ -180,7 +212,7 @@ static Node *unrolled_call(World *w, Func *f, Node **args, Site site) {
 Node *ir_call(World *w, Func *f, Node **args, Site site) {
   Tables *t = tables(w);
   if (!f->graph || (f->opaque && !w->inline_rules)) return plain_call(w, f, args, site);
-  if (!f->recursive && f->graph->size <= INLINE_SIZE) return ir_instantiate(w, f->graph, args, site);
+  if (!f->recursive && f->graph->size <= INLINE_SIZE) return inlined_call(w, f, f->graph, args, site);
   if (worth_specialising(args, f->nparams, t->special_depth)) return specialised_call(w, f, args, site);
   if (f->recursive && f->graph->size <= UNROLL_SIZE && has_known_int(args, f->nparams)) return unrolled_call(w, f, args, site);
   return plain_call(w, f, args, site);
@@ -258,7 +290,7 @@ Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site) {
     args[n++] = x;
     if (token) args[n++] = token;
     for (int i = 0; i < f->nops; i++) args[n++] = f->ops[i];
-    if (f->graphs[0]->size <= INLINE_SIZE) return ir_instantiate(w, f->graphs[0], args, site);
+    if (f->graphs[0]->size <= INLINE_SIZE) return inlined_call(w, NULL, f->graphs[0], args, site);
     return ir_call(w, ir_graph_func(w, f->graphs[0]), args, site);
   }
   if (ir_is_known_function(f)) return apply_switch(w, f, x, token, site);

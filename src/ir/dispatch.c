@@ -65,7 +65,10 @@ void ir_register_closure(World *w, Node *closure) {
     map_put(own, closure->type, all);
   }
   if (is_among(all, g)) return;
-  if (!g->identity) g->identity = ++w->identities;
+  if (!g->identity) {
+    g->identity = ++w->identities;
+    map_init(&tables(w)->resited, w->arena); /* copies of it there, and those within copies of others, lack the number */
+  }
   vec_push(w->arena, *all, g);
   tables(w)->version++;
 }

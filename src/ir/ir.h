@@ -36,7 +36,11 @@ typedef enum IrKind {
   T_ENV      /* an accumulator for a function: null, or (graph, accumulators for its captures); args[0] the function type */
 } IrKind;
 
-typedef struct IrCtor { Sym name; IrType *payload; /* T_UNIT: none */ } IrCtor;
+typedef struct IrCtor {
+  Sym name;         /* for show and traces, which alone look at it */
+  IrType *payload;  /* T_UNIT: none */
+  bool cons;        /* written between the two parts of its payload: head :: tail, the latter of the type itself */
+} IrCtor;
 struct IrType {
   IrKind kind;
   uint32_t id;
@@ -45,7 +49,7 @@ struct IrType {
   Sym *names;
   bool effect;          /* T_FUN */
   /* T_VARIANT */
-  Sym name;             /* "shape", "list": for show */
+  Sym name;             /* "shape", "list": for messages and pictures */
   const void *key;      /* its declaration: identity with args */
   IrCtor *ctors;        /* filled by whoever interned it first; NULL until then */
   int nctors;

@@ -24,12 +24,20 @@ typedef struct Table { /* open addressing over pointers, keyed by a hash the ent
   size_t cap, count;
 } Table;
 
+/* Inlining within inlining: see call.c. */
+typedef struct Inlining {
+  int depth;
+  int left;           /* how many more the outermost one may hold */
+  bool given_up;      /* it met the limit: it ends as fast as it can */
+} Inlining;
+
 typedef struct Tables {
   Table nodes, graphs, types;
   Map sites;          /* (at, function, parent) chains by hash */
   Map resited;        /* graph id and site to the graph whose places are inlined at the site */
   Map identified;     /* graph id and identity to the copy of the graph with that identity */
   Map unrolled;       /* (CALL node, place of the outermost call) -> what it unrolled to, or itself */
+  Map endless;        /* CALL nodes that stay because inlining them meets the limit */
   Map graph_funcs;    /* Graph -> Func that names it */
   Map memos;          /* anything -> list of what passes remember about it */
   Pool *pool;         /* what function values of the entry that is compiled may be */
@@ -41,6 +49,7 @@ typedef struct Tables {
   Vec(Node *) stack, order; /* of the walk under way */
   Vec(Node *) scratch; /* values of the instantiations under way */
   int unroll_depth, special_depth, unroll_left;
+  Inlining inlining;
   Site unroll_site;   /* where the call stands whose recursion is being followed */
 } Tables;
 static inline Tables *tables(World *w) { return w->tables; }

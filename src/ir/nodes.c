@@ -28,6 +28,7 @@ World *world_new(Arena *a, Arena *temp, SymTable *syms) {
   map_init(&t->resited, a);
   map_init(&t->identified, a);
   map_init(&t->unrolled, a);
+  map_init(&t->endless, a);
   map_init(&t->graph_funcs, a);
   map_init(&t->memos, a);
   t->unroll_left = 4000;

@@ -32,7 +32,7 @@ static void declare_box(World *w, IrType *box, IrType *record) {
   box->nctors = f.inner.len < 2 ? 1 : CONSTRUCTORS;
   box->ctors = NEW_ARRAY(w->arena, IrCtor, CONSTRUCTORS);
   IrType *payloads[CONSTRUCTORS] = {[WHOLE] = record, [NOTHING] = unit, [LAST] = last, [NEAR] = near};
-  for (int k = 0; k < CONSTRUCTORS; k++) box->ctors[k] = (IrCtor){name, payloads[k]};
+  for (int k = 0; k < CONSTRUCTORS; k++) box->ctors[k] = (IrCtor){.name = name, .payload = payloads[k]};
 }
 
 /* Have all inner boxes of these residuals that constructor? Where no box is, since nobody will read it, it holds nothing. */
@@ -173,7 +173,7 @@ StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **l
   box->nctors = 1;
   box->once = true;
   box->ctors = NEW_ARRAY(w->arena, IrCtor, 1);
-  box->ctors[WHOLE] = (IrCtor){sym_of(w->syms, "Tape"), ir_type(w, T_UNIT)}; /* until its payload is known */
+  box->ctors[WHOLE] = (IrCtor){.name = sym_of(w->syms, "Tape"), .payload = ir_type(w, T_UNIT)}; /* until its payload is known */
   declare_stages(w, t, box);
   return t;
 }

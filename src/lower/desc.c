@@ -99,11 +99,11 @@ static void desc_of_tuple(World *w, IrType *t, Desc *d) {
 static void desc_of_variant(World *w, IrType *t, Desc *d) {
   d->n = t->nctors;
   d->name = t->name;
-  d->is_list = t->name && strcmp(t->name, "list") == 0 && t->nctors == 2 && !t->nullable;
   d->args = NEW_ARRAY(w->arena, const Desc *, t->nctors + 1);
   d->names = NEW_ARRAY(w->arena, const char *, t->nctors + 1);
   for (int i = 0; i < t->nctors; i++) {
     d->names[i] = t->ctors[i].name;
+    if (t->ctors[i].cons) d->cons = 1 + i;
     d->args[i] = lower_desc(w, t->ctors[i].payload ? t->ctors[i].payload : ir_type(w, T_UNIT));
   }
 }
@@ -170,7 +170,7 @@ uint64_t lower_hash_descs(Arena *a, const Desc *const *descs, int n) {
   }
   for (int i = 0; i < queue.len; i++) {
     const Desc *d = queue.data[i];
-    h = hash_mix(h, (uint64_t)d->kind << 32 | (uint64_t)d->rank << 16 | (uint64_t)d->is_list << 1 | d->pointers);
+    h = hash_mix(h, (uint64_t)d->kind << 32 | (uint64_t)d->rank << 16 | (uint64_t)d->cons << 1 | d->pointers);
     h = hash_mix(h, (uint64_t)d->n << 32 | (uint64_t)d->nslots);
     h = hash_bytes(d->name, d->name ? strlen(d->name) : 0, h);
     for (int k = 0; k < d->n; k++) {

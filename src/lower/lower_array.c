@@ -158,7 +158,9 @@ static Row lower_reshape(Frame *fr, Node *x) {
   fn_emit(fn, LOP_CHECK_SIZE, -1, have, count, -1)->site = x->site;
   int zero = fn_int(fn, 0), r = fn_reg(fn, R_PTR);
   int64_t desc = lower_desc_index(fn->m, x->type);
-  fn_emit(fn, LOP_VIEW, r, array, zero, -1)->imm.i = desc;
+  LInstr *in = fn_emit(fn, LOP_VIEW, r, array, zero, -1);
+  in->imm.i = desc;
+  in->site = x->site;
   fn_args(fn, dims, rank);
   return one(fn, r);
 }

@@ -43,19 +43,28 @@ static __attribute__((noinline)) ArrayObj *too_large(Rt *rt, const Desc *desc, c
   return NULL;
 }
 
+/* Bounds what an array may have: slots times the product of the dimensions that aren't 0. So no product of dimensions of any array,
+ * view or part wraps, whichever of them are left out, and nothing that computes with them has to look. */
+static bool fits(const Desc *desc, const int64_t *dims) {
+  const int64_t most = (int64_t)1 << 46;
+  int64_t slots = desc->args[0]->nslots ? desc->args[0]->nslots : 1;
+  for (int k = 0; k < desc->rank; k++)
+    if (dims[k] && (__builtin_mul_overflow(slots, dims[k], &slots) || slots > most)) return false;
+  return true;
+}
+
 ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero) {
   desc = rt_dense_desc(desc);
   int64_t slots = desc->args[0]->nslots;
-  bool empty = false, overflow = false;
   for (int k = 0; k < desc->rank; k++) {
     if (dims[k] < 0) {
       rt_error(rt, ERR_RANGE, 0, "an array can't have length %lld", (long long)dims[k]);
       return NULL;
     }
-    empty |= dims[k] == 0;
-    overflow |= __builtin_mul_overflow(slots, dims[k], &slots);
   }
-  ArrayObj *a = overflow && !empty ? NULL : new_block(rt, desc, empty ? 0 : slots, zero);
+  bool possible = fits(desc, dims);
+  for (int k = 0; possible && k < desc->rank; k++) slots *= dims[k];
+  ArrayObj *a = possible ? new_block(rt, desc, slots, zero) : NULL;
   if (!a) return too_large(rt, desc, dims);
   memcpy(a->dims, dims, (size_t)desc->rank * sizeof *dims);
   return a;
@@ -63,6 +72,7 @@ ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero)
 
 ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, const int64_t *dims) {
   desc = rt_dense_desc(desc);
+  if (!fits(desc, dims)) return too_large(rt, desc, dims); /* a reshaped empty array may have any */
   size_t bytes = sizeof(ArrayObj) + (size_t)desc->rank * sizeof(int64_t);
   ArrayObj *v = rt_block_new(rt, bytes);
   if (!v) return NULL;

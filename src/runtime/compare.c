@@ -173,12 +173,10 @@ static void merge_sort(Sorter *s, Slot *x, Slot *scratch, int64_t n) {
     for (int64_t lo = 0; lo < n; lo += 2 * width) {
       int64_t mid = lo + width < n ? lo + width : n, hi = mid + width < n ? mid + width : n;
       int64_t i = lo, j = mid;
-      for (int64_t k = lo, stop; k < hi;) { /* by pieces: RT_STRIDE and widths are powers of two */
+      for (int64_t k = lo; k < hi; k++) {
         if (k % RT_STRIDE == 0 && (s->status || (s->status = rt_look(s->rt)))) return;
-        for (stop = k + RT_STRIDE < hi ? k + RT_STRIDE : hi; k < stop; k++) {
-          bool right = i == mid || (j < hi && before(s, from[j].i, from[i].i));
-          to[k] = right ? from[j++] : from[i++];
-        }
+        bool right = i == mid || (j < hi && before(s, from[j].i, from[i].i));
+        to[k] = right ? from[j++] : from[i++];
       }
     }
     Slot *t = from;

@@ -43,7 +43,7 @@ PRIM(prim_matmul) {
   PRIM_UNUSED;
   const ArrayObj *a = slot_array(&args[0]), *b = slot_array(&args[1]);
   int64_t m = a->dims[1], dims[2] = {a->dims[0], b->dims[1]};
-  if (m != b->dims[0] && dims[0] && rt_array_length(b))
+  if (m != b->dims[0] && dims[0])
     return rt_error(rt, ERR_SHAPE, site, "a %lld x %lld matrix can't be multiplied by a %lld x %lld one", (long long)dims[0], (long long)m,
                     (long long)b->dims[0], (long long)dims[1]);
   ArrayObj *c = rt_new_array(rt, rt->desc_float_matrix, dims, true);

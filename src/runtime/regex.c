@@ -202,11 +202,11 @@ static int search(Match *m, size_t from, uint32_t options) {
     if (rt_look(m->rt)) return PCRE2_ERROR_CALLOUT;
     bool last = !windows || n - from < width;
     pcre2_set_offset_limit(r->match, last ? PCRE2_UNSET : from + width - 1);
-    double start = last || width == FEWEST ? 0 : rt_now(); /* most searches end in the first window */
+    double start = last ? 0 : rt_now();
     int result = pcre2_match(code, text, n, from, options, m->data, r->match);
     if (result != PCRE2_ERROR_NOMATCH || last) return result;
     from = character_at(m->s, from + width);
-    if (start > 0 && rt_now() - start > FAST) width = FEWEST;
+    if (rt_now() - start > FAST) width = FEWEST;
     else if (width < MOST) width *= 2;
   }
 }

@@ -41,7 +41,8 @@ struct Desc {
   const char **names;    /* record fields; constructors; NULL for a plain tuple */
   int rank;              /* array, bag */
   bool pointers;         /* array, bag: its base element has pointer slots */
-  bool is_list;          /* the predefined list: shown as 1 :: 2 :: Nil */
+  int cons;              /* variant: 1 + the constructor that is shown as head :: tail; its payload is a pair, the tail of
+                            the type itself. 0: none */
   const char *name;
 };
 

@@ -55,6 +55,13 @@ static void show_number(Buf *out, const char *text, int n, Place place) {
   if (parens) buf_addc(out, ')');
 }
 
+/* Counts what an empty dimension keeps from having elements too: it is written as brackets. */
+static bool is_long(const ArrayObj *a) {
+  int64_t n = 1;
+  for (int k = 0; k < a->h.desc->rank; k++) n *= a->dims[k] ? a->dims[k] : 1;
+  return n > CUT_ABOVE;
+}
+
 static void open_array(Walk *w, const ArrayObj *a, const Desc *d, int level, const Slot *v, bool cut) {
   buf_addc(w->out, '[');
   push(w, (Frame){.kind = F_ARRAY, .d = d, .array = a, .v = v, .n = a->dims[level], .level = level,
@@ -68,9 +75,9 @@ static void open_variant(Walk *w, const Desc *d, const Obj *p, Place place) {
     buf_puts(w->out, d->names[tag]);
     return;
   }
-  bool parens = d->is_list ? place != TOP : place == ARGUMENT;
+  bool cons = d->cons == 1 + tag, parens = cons ? place != TOP : place == ARGUMENT;
   if (parens) buf_addc(w->out, '(');
-  if (d->is_list) {
+  if (cons) {
     push(w, (Frame){.kind = F_LIST, .d = d, .v = ((const BoxObj *)p)->fields, .n = 1, .parens = parens});
     return;
   }
@@ -103,7 +110,7 @@ static void show_value(Walk *w, const Desc *d, const Slot *v, Place place) {
     push(w, (Frame){.kind = F_TUPLE, .d = d, .v = v, .n = d->n});
     return;
   case D_ARRAY:
-    open_array(w, slot_array(v), d, 0, slot_array(v)->data, rt_array_length(slot_array(v)) > CUT_ABOVE);
+    open_array(w, slot_array(v), d, 0, slot_array(v)->data, is_long(slot_array(v)));
     return;
   case D_VARIANT:
     if (v->p) open_variant(w, d, v->p, place);
@@ -149,29 +156,33 @@ static void step_array(Walk *w, Frame *f) {
   }
   const Slot *v = f->v + f->i * stride;
   f->i++;
-  if (f->level + 1 < f->d->rank) open_array(w, f->array, f->d, f->level + 1, v, f->cut || rt_array_length(f->array) > CUT_ABOVE);
+  if (f->level + 1 < f->d->rank) open_array(w, f->array, f->d, f->level + 1, v, f->cut || is_long(f->array));
   else show_value(w, elem, v, TOP);
 }
 
-/* At a cell: its head was not yet shown (i = 0), or it was. */
+/* At a cell: its head was not yet shown (i = 0), or it was (1), or so was all that follows (2). */
 static void step_list(Walk *w, Frame *f) {
-  const Desc *pair = f->d->args[1], *head = pair->args[0];
+  const Desc *list = f->d, *head = list->args[list->cons - 1]->args[0];
   const Slot *cell = f->v;
   if (f->i == 0) {
     f->i = 1;
     show_value(w, head, cell, LIST_HEAD);
     return;
   }
+  if (f->i == 2) {
+    if (f->parens) buf_addc(w->out, ')');
+    w->len--;
+    return;
+  }
   const Obj *tail = cell[head->nslots].p;
   buf_puts(w->out, " :: ");
-  if (rt_is_object(tail)) {
+  if (rt_is_object(tail) && rt_tag(tail) == list->cons - 1) {
     f->v = ((const BoxObj *)tail)->fields;
     f->i = 0;
     return;
   }
-  buf_puts(w->out, "Nil");
-  if (f->parens) buf_addc(w->out, ')');
-  w->len--;
+  f->i = 2;
+  show_value(w, list, &cell[head->nslots], TOP);
 }
 
 static void step_close(Walk *w, Frame *f) {

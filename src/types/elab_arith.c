@@ -211,16 +211,21 @@ static Node *row_times_matrix(Ctx *c, void *user, Node *i, Node **state) {
   return vector_times_matrix(c, ir_index(c->w, el_read(c, &p->a), &i, 1), el_read(c, &p->b), p->at);
 }
 
-/* The prelude's `matmul`, which has a derivative rule; without it, the product spelled out. */
+/* The prelude's `matmul`, which has a derivative rule; NULL where there is none. Its quantified variables are effects: of none. */
+static Func *prelude_matmul(Elab *e, Span at) {
+  Binding *f = e->checker && e->prelude ? checker_lookup(e->checker, e->prelude, sym_of(e->syms, "matmul")) : NULL;
+  if (!f || !el_is_function(f)) return NULL;
+  IrType **inst = NEW_ARRAY(e->arena, IrType *, f->nqvars + 1);
+  for (int i = 0; i < f->nqvars; i++) inst[i] = e->t_unit;
+  return el_instance(e, f, inst, at)->func;
+}
+
+/* Without the prelude the product is spelled out. */
 static Node *matrix_times_matrix(Ctx *c, Node *a, Node *b, Span at) {
   Elab *e = c->e;
-  Sym name = sym_of(e->syms, "matmul");
-  Binding *f = e->checker && e->prelude ? checker_lookup(e->checker, e->prelude, name) : NULL;
-  if (f && !f->nqvars && el_is_function(f)) {
-    Instance *in = el_instance(e, f, NULL, at);
-    Node *args[2] = {a, b};
-    if (in->arity == 2 && !in->effect) return ir_call(c->w, in->func, args, el_site(c, at));
-  }
+  Func *f = prelude_matmul(e, at);
+  Node *args[2] = {a, b};
+  if (f) return ir_call(c->w, f, args, el_site(c, at));
   Product p = {el_var(c, a), el_var(c, b), {0}, at};
   return el_build(c, ir_len(c->w, a, 0), ir_array_type(c->w, e->t_float), false, at, row_times_matrix, &p);
 }
@@ -276,7 +281,7 @@ Node *el_list_append(Ctx *c, Node *a, Node *b, Span at) {
     f->span = at;
     StructFunc s = {a->type, name, f};
     vec_push(e->arena, e->struct_funcs, s);
-    define_append(c, f, a->type, el_ctor_tag(a->type, "::"));
+    define_append(c, f, a->type, el_cons_tag(a->type));
   }
   Node *args[2] = {a, b};
   return ir_call(c->w, f, args, el_site(c, at));
@@ -292,7 +297,7 @@ static Node *concatenate(Ctx *c, Node *a, Node *b, Span at) {
 }
 
 static Node *cons(Ctx *c, Node *a, Node *b) {
-  int tag = el_ctor_tag(b->type, "::");
+  int tag = el_cons_tag(b->type);
   Node *parts[2] = {a, b};
   return ir_inj(c->w, b->type, tag, ir_tuple(c->w, b->type->ctors[tag].payload, parts));
 }

@@ -135,7 +135,7 @@ static NodeList chain(Ctx *c, Expr *e, BinOp op) {
 
 static Node *cons(Ctx *c, Expr *e) {
   IrType *list = el_type(c, e->type);
-  int tag = el_ctor_tag(list, "::");
+  int tag = el_cons_tag(list);
   NodeList xs = chain(c, e, BIN_CONS);
   Node *rest = xs.data[xs.len - 1];
   for (int i = xs.len - 2; i >= 0; i--) {

@@ -109,7 +109,7 @@ IrType *el_result_type(IrType *fun, int n);
 bool el_arrow_effect(const IrType *fun, int n);
 int el_count_arrows(const IrType *fun);
 int el_field(const IrType *record, Sym name);
-int el_ctor_tag(const IrType *variant, const char *name);
+int el_cons_tag(const IrType *variant); /* of its constructor `::`; -1 if it has none */
 enum { LEAF_FLOAT = 1, LEAF_INT = 2, LEAF_FUN = 4 };
 unsigned el_leaves(Elab *e, IrType *t); /* which leaves a structure holds */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The primitives that `foreign "prim" name` (or "prim!", with an effect) binds. A leading `_` of the name is ignored, so that
- * a module can keep a primitive to itself. Any of them may be partially applied or used as a value.
+/* The primitives that `foreign "prim" name` (or "prim!", with an effect, or "prim of pure", of functions that have none)
+ * binds. A leading `_` of the name is ignored, so that a module can keep a primitive to itself. Any of them may be partially
+ * applied or used as a value.
  *
  * Three sorts, looked up in this order:
  *

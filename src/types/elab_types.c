@@ -67,6 +67,7 @@ static IrType *convert_data(Conv *k, const Subst *s, Type *t) {
   Subst params = {d->params, args, d->nparams < t->n ? d->nparams : t->n, NULL};
   for (int i = 0; i < d->nctors; i++) {
     v->ctors[i].name = d->ctors[i]->name;
+    v->ctors[i].cons = d->ctors[i]->cons;
     v->ctors[i].payload = e->t_unit;
   }
   UnderWay here = {d, v, k->under_way};
@@ -157,12 +158,9 @@ int el_field(const IrType *record, Sym name) {
   return 0;
 }
 
-int el_ctor_tag(const IrType *variant, const char *name) {
-  for (int i = 0; i < variant->nctors; i++) {
-    const char *a = variant->ctors[i].name, *b = name;
-    while (*a && *a == *b) a++, b++;
-    if (*a == *b) return i;
-  }
+int el_cons_tag(const IrType *variant) {
+  for (int i = 0; i < variant->nctors; i++)
+    if (variant->ctors[i].cons) return i;
   return -1;
 }
 

@@ -140,8 +140,8 @@ static void check_foreign_type(Checker *c, const Item *item, Type *t) {
 }
 
 static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int nrules) {
-  bool effect = !strcmp(item->text, "prim!");
-  bool prim = effect || !strcmp(item->text, "prim");
+  bool effect = !strcmp(item->text, "prim!"), pure = !strcmp(item->text, "prim of pure");
+  bool prim = effect || pure || !strcmp(item->text, "prim");
   Marks marks = tc_enter_level(c);
   Binding *b = NEW(c->arena, Binding);
   b->kind = prim ? BIND_PRIM : BIND_FOREIGN;
@@ -152,7 +152,7 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
   b->effect_prim = effect;
   b->doc = item->doc;
   b->foreign_library = prim ? NULL : item->text;
-  b->type = tc_resolve_foreign(c, item, effect);
+  b->type = tc_resolve_foreign(c, item, effect, pure);
   item->binding = b;
   if (prim && !m->library)
     diag_error(c->diags, item->span, tc_diag_code(D_FOREIGN_TYPE), "only the standard library binds primitives");

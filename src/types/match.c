@@ -320,7 +320,7 @@ static void show_data(Matcher *m, const Simple *s, Type *t, bool atom, Str *out)
     return;
   }
   Type *arg = type_repr(arg_type(m, t, s->key, 0));
-  bool cons = !strcmp(k->name, "::");
+  bool cons = k->cons;
   if (atom) str_addc(out, '(');
   if (cons && s->args[0]->kind == S_CON) {
     show(m, s->args[0]->args[0], arg->args[0], true, out);

@@ -51,7 +51,17 @@ static Type *resolve_var(Checker *c, Resolver *r, TypeExpr *te) {
   return v;
 }
 
-static Type *builtin(Checker *c, Sym name) {
+/* Whether a type of that name was declared, or opened: not one of the library, whose items are read when they are looked up. */
+static bool is_declared(const Checker *c, Sym name) {
+  const Module *m = c->s.module;
+  bool found = map_get(&m->types, name) != NULL;
+  for (int i = 0; i < m->opened.len; i++) found |= map_get(&m->opened.data[i]->types, name) != NULL;
+  return found;
+}
+
+static Type *builtin(Checker *c, const Name *of) {
+  Sym name = of->name;
+  if (of->module || is_declared(c, name)) return NULL;
   if (!strcmp(name, "int")) return c->t_int;
   if (!strcmp(name, "float")) return c->t_float;
   if (!strcmp(name, "bool")) return c->t_bool;
@@ -65,7 +75,7 @@ static void wrong_arity(Checker *c, TypeExpr *te, int wanted) {
                        te->name.name, wanted, wanted == 1 ? "" : "s", te->nargs);
   if (wanted == 1) d->hint = tc_format(c, "a parameter stands before: `int %s`", te->name.name);
   const TypeExpr *before = wanted == 0 && te->nargs == 1 ? te->args[0] : NULL;
-  if (before && before->kind == TE_NAME && before->nargs == 0 && !builtin(c, before->name.name))
+  if (before && before->kind == TE_NAME && before->nargs == 0 && !builtin(c, &before->name))
     d->hint = tc_format(c, "a parameter stands before: `%s %s`", te->name.name, before->name.name);
 }
 
@@ -86,7 +96,7 @@ Type *tc_instantiate_alias(Checker *c, const TypeName *t, Type **args) {
 }
 
 static Type *resolve_name(Checker *c, Resolver *r, TypeExpr *te) {
-  Type *known = te->name.module ? NULL : builtin(c, te->name.name);
+  Type *known = builtin(c, &te->name);
   if (known) {
     if (!te->nargs) return known;
     wrong_arity(c, te, 0);
@@ -194,20 +204,13 @@ int tc_count_arrows(const TypeExpr *te) {
   return n;
 }
 
-/* Some primitives promise nothing about when and how often they call their function. */
-static bool wants_pure(const Item *item) {
-  static const char *const names[] = {"par", "pmap", "reduce"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (!strcmp(item->name.name, names[i])) return true;
-  return false;
-}
-
 /* A foreign function's type. Calling it with all its arguments has the effect of the functions it is given
- * (all arrows in parameters and its own last arrow share one effect); its other arrows have none. */
-Type *tc_resolve_foreign(Checker *c, Item *item, bool effect) {
+ * (all arrows in parameters and its own last arrow share one effect); its other arrows have none. `pure`: promises nothing about
+ * when and how often it calls them, so they must have none. */
+Type *tc_resolve_foreign(Checker *c, Item *item, bool effect, bool pure) {
   Resolver fresh = {.vars = &c->s.type_vars};
   Resolver shared = fresh;
-  shared.effect = wants_pure(item) ? c->t_pure : type_effect_var(c);
+  shared.effect = pure ? c->t_pure : type_effect_var(c);
   apply_constraints(c, &fresh, item->annot);
   Types params = {0};
   TypeExpr *te = item->annot;
@@ -230,7 +233,7 @@ static bool has_functions(Checker *c, const TypeExpr *te) {
   if (te->kind == TE_FUN) return true;
   for (int i = 0; i < te->nargs; i++)
     if (has_functions(c, te->args[i])) return true;
-  if (te->kind != TE_NAME || (!te->name.module && builtin(c, te->name.name))) return false;
+  if (te->kind != TE_NAME || builtin(c, &te->name)) return false;
   TypeName *t = tc_find_type(c, te->name);
   return t && (t->neffects || (t->data && t->data->nparams > t->nparams));
 }
@@ -321,6 +324,17 @@ static TypeName *declare_name(Checker *c, TypeDecl *d, bool functions) {
 /* Tags are stored in 16 bits, and derived types have a few constructors more. */
 enum { MOST_CTORS = 10000 };
 
+/* What `e :: e` makes and `p :: p` takes apart. */
+static void check_cons(Checker *c, const Ctor *k, const DataDecl *data) {
+  const Type *arg = k->arg ? type_repr(k->arg) : NULL, *tail = arg && arg->kind == TY_TUPLE && arg->n == 2 ? type_repr(arg->args[1]) : NULL;
+  if ((arg && arg->kind == TY_ERROR) || (tail && tail->kind == TY_ERROR)) return;
+  bool same = tail && tail->kind == TY_DATA && tail->data == data;
+  for (int i = 0; same && i < data->nparams; i++) same = type_repr(tail->args[i]) == data->params[i];
+  if (same) return;
+  diag_error(c->diags, k->span, tc_diag_code(D_TYPE_MISMATCH), "`::` has to join an element and a value of the type `%s` itself", data->name)->hint =
+      "as in type 'a list = Nil | (::) of 'a * 'a list";
+}
+
 static void declare_ctors(Checker *c, TypeDecl *d, TypeName *t) {
   if (d->nctors > MOST_CTORS) {
     diag_error(c->diags, d->span, tc_diag_code(D_TYPE_TOO_LARGE), "`%s` has %d constructors, and a type can have %d", d->name, d->nctors,
@@ -346,6 +360,8 @@ static void declare_ctors(Checker *c, TypeDecl *d, TypeName *t) {
       ctor->arg = c->t_error;
     }
     parts = c->steps;
+    ctor->cons = ctor->name == sym_of(c->syms, "::"); /* which only the parser spells so */
+    if (ctor->cons) check_cons(c, ctor, data);
     for (int j = 0; j < i; j++)
       if (data->ctors[j]->name == ctor->name)
         diag_error(c->diags, ctor->span, tc_diag_code(D_DUPLICATE), "the constructor `%s` stands twice", ctor->name);

@@ -61,6 +61,7 @@ struct Ctor {
   Type *arg;       /* over data->params, or NULL */
   DataDecl *data;
   Span span;
+  bool cons;       /* declared as `(::)`: its argument is a pair of an element and a value of the type itself */
 };
 struct DataDecl {
   Sym name;
@@ -78,7 +79,7 @@ typedef enum BindingKind {
   BIND_LOCAL,   /* parameter, pattern variable, local let */
   BIND_MUT,     /* let mut */
   BIND_TOP,     /* top-level let */
-  BIND_PRIM,    /* foreign "prim" / "prim!": a primitive of the runtime; the latter has an effect */
+  BIND_PRIM,    /* foreign "prim" / "prim!" / "prim of pure": a primitive of the runtime; the second has an effect */
   BIND_FOREIGN  /* a C function */
 } BindingKind;
 

@@ -216,7 +216,7 @@ bool tc_is_value(Checker *c, const Expr *e);
 
 /* ---- resolve.c ----------------------------------------------------------------- */
 Type *tc_resolve_annotation(Checker *c, TypeExpr *te);
-Type *tc_resolve_foreign(Checker *c, Item *item, bool effect);
+Type *tc_resolve_foreign(Checker *c, Item *item, bool effect, bool pure);
 void tc_declare_types(Checker *c, Item *item);
 Type *tc_instantiate_alias(Checker *c, const TypeName *t, Type **args);
 Type *type_record(Checker *c, const Sym *fields, Type *const *types, int n, Span at);

@@ -138,7 +138,7 @@ class Statements:
         go, y, l, z = self.name("go"), self.name(), self.name("l"), self.name()
         inner = s.often(3)
         self.p.tags.add((s.modes, "recursion over a list"))
-        return E(t, f"(let rec {go} ({l} : float list) : {type_text(t)} = match {l} with | Nil -> ", self.expr(t, inner, a),
+        return E(t, f"(let rec {go} ({l} : {type_text(LIST)}) : {type_text(t)} = match {l} with | Nil -> ", self.expr(t, inner, a),
                  f" | {y} :: {l} -> (let {z} = {go} {l} in ", self.bounded(t, inner.bind((y, F), (l, LIST), (z, t)), b), f") in {go} ",
                  E(LIST, "(", self.expr(LIST, s, c), ")"), ")")
 
@@ -147,6 +147,6 @@ class Statements:
         go, y, l, r, p, q = (self.name() for _ in range(6))
         inner = s.often(4)
         self.p.tags.add((s.modes, "recursion over a tree"))
-        return E(t, f"(let rec {go} (t : tree) : {type_text(t)} = match t with | Leaf -> ", self.expr(t, inner, a),
+        return E(t, f"(let rec {go} (t : {type_text(TREE)}) : {type_text(t)} = match t with | Leaf -> ", self.expr(t, inner, a),
                  f" | Node ({l}, {y}, {r}) -> (let {p} = {go} {l} in let {q} = {go} {r} in ",
                  self.bounded(t, inner.bind((y, F), (p, t), (q, t)), b), f") in {go} ", E(TREE, "(", self.expr(TREE, s, c), ")"), ")")

@@ -4,8 +4,11 @@ F, I, B = ("F",), ("I",), ("B",)
 SHAPE, TREE, LIST, OPT = ("shape",), ("tree",), ("list", F), ("opt", F)
 FUN = ("fun", (F,), F)
 RECORD = ("rec", (("b", F), ("k", I), ("w", ("arr", F, 3))))
-PREAMBLE = """type shape = Dot | Circle of float | Rect of float * float | Spline of float[]
-type tree = Leaf | Node of tree * float * tree
+# The program's own types have names of the library's, which it still uses under others: no name may mean anything.
+PREAMBLE = """type 'a seq = 'a list
+type 'a maybe = 'a option
+type option = Dot | Circle of float | Rect of float * float | Spline of float[]
+type list = Leaf | Node of list * float * list
 type knot = Knot of (knot -> int -> float -> float)
 let at i n = ((i % n) + n) % n
 """
@@ -32,8 +35,8 @@ def type_text(t):
     if k == "fun":
         return "(" + " -> ".join(type_text(x) for x in t[1] + (t[2],)) + ")"
     if k in ("list", "opt"):
-        return type_text(t[1]) + (" list" if k == "list" else " option")
-    return k
+        return type_text(t[1]) + (" seq" if k == "list" else " maybe")
+    return {"shape": "option", "tree": "list"}[k]
 
 
 def is_fixed(t):

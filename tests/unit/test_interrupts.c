@@ -20,7 +20,7 @@ static const Desc *cell_args[] = {&d_float, &d_list}, *cell_descs[] = {NULL, &d_
 static Desc d_cell = {.kind = D_TUPLE, .nslots = 2, .slots = cell_kinds, .slot_descs = cell_descs, .link = 1, .n = 2, .args = cell_args};
 static const Desc *list_args[] = {&d_unit, &d_cell}, *list_descs[] = {&d_list};
 static const char *list_names[] = {"Nil", "::"};
-static Desc d_list = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .slot_descs = list_descs, .n = 2, .args = list_args, .names = list_names, .is_list = true, .name = "list"};
+static Desc d_list = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .slot_descs = list_descs, .n = 2, .args = list_args, .names = list_names, .cons = 2, .name = "list"};
 static const Desc *float_args[] = {&d_float}, *int_args[] = {&d_int}, *string_args[] = {&d_string};
 static const Desc d_floats = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = float_args, .rank = 1};
 static const Desc d_ints = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = int_args, .rank = 1};

@@ -192,8 +192,8 @@ static IrType *list_type(void) {
     t->ctors = NEW_ARRAY(&arena, IrCtor, 2);
     t->nctors = 2;
     IrType *cell[] = {S, t};
-    t->ctors[0] = (IrCtor){sym_of(&syms, "Nil"), ir_type(w, T_UNIT)};
-    t->ctors[1] = (IrCtor){sym_of(&syms, "Cons"), ir_tuple_type(w, cell, NULL, 2)};
+    t->ctors[0] = (IrCtor){.name = sym_of(&syms, "Nil"), .payload = ir_type(w, T_UNIT)};
+    t->ctors[1] = (IrCtor){.name = sym_of(&syms, "Cons"), .payload = ir_tuple_type(w, cell, NULL, 2)};
   }
   return t;
 }

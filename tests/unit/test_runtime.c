@@ -21,7 +21,7 @@ static const Desc *cons_args[] = {&d_int, &d_list};
 static Desc d_cons = {.kind = D_TUPLE, .nslots = 2, .slots = cons_kinds, .n = 2, .args = cons_args};
 static const Desc *list_args[] = {&d_unit, &d_cons};
 static const char *list_names[] = {"Nil", "::"};
-static Desc d_list = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .n = 2, .args = list_args, .names = list_names, .is_list = true, .name = "list"};
+static Desc d_list = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .n = 2, .args = list_args, .names = list_names, .cons = 2, .name = "list"};
 
 /* its cotangent, were the heads floats: null | cell of (float, cotangent); and one more constructor, of two parts */
 static uint8_t acc_kinds[] = {SLOT_FLOAT, SLOT_PTR}, fork_kinds[] = {SLOT_PTR, SLOT_FLOAT, SLOT_PTR};

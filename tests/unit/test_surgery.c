@@ -233,8 +233,8 @@ static void accumulator_types(void) {
   IrType *list = ir_variant_type(w, "list", "list", NULL, 0);
   list->nctors = 2;
   list->ctors = NEW_ARRAY(&arena, IrCtor, 2);
-  list->ctors[0] = (IrCtor){"Nil", U};
-  list->ctors[1] = (IrCtor){"Cons", ir_pair_type(w, F, list)};
+  list->ctors[0] = (IrCtor){.name = "Nil", .payload = U};
+  list->ctors[1] = (IrCtor){.name = "Cons", .payload = ir_pair_type(w, F, list)};
   IrType *c = ir_accumulator(w, list);
   CHECK(c->kind == T_VARIANT && c->nullable && c->nctors == 3);
   CHECK(c->ctors[2].payload == ir_pair_type(w, F, c));
