@@ -188,7 +188,7 @@ static void test_tail_calls(AtledJit jit) {
     const char *last = strrchr(programs[k].source, '\n') + 1;
     snprintf(source, sizeof source, "%.*slet run n = if n > 0 then %s else 0.0", (int)(last - programs[k].source), programs[k].source, last);
     CHECK(atled_eval(vm, "t", source) == ATLED_OK && atled_get(vm, "run", "int -> float", &h) == ATLED_OK);
-    size_t live = atled_live_objects(vm);
+    int64_t live = atled_live_objects(vm);
     AtledValue one = atled_int(1), r = {0};
     AtledStatus status = h ? atled_call(h, &one, 1, &r) : ATLED_RUNTIME_ERROR;
     if (isnan(programs[k].value)) {
