@@ -58,6 +58,11 @@ static void scalar_rule(World *w, const Node *n, Node **args, Node *value, Node 
     out[0] = ir_op2(w, OP_FMUL, d, args[1]);
     out[1] = ir_op2(w, OP_FMUL, d, args[0]);
     return;
+  case OP_FMA:
+    out[0] = ir_op2(w, OP_FMUL, d, args[1]);
+    out[1] = ir_op2(w, OP_FMUL, d, args[0]);
+    out[2] = d;
+    return;
   case OP_FDIV: divide_rule(w, args, value, d, out); return;
   case OP_SELECT:
     if (n->type->kind != T_FLOAT) return;

@@ -60,7 +60,22 @@ Node *ir_op2(World *w, Op op, Node *a, Node *b) {
 Node *ir_await(World *w, Node *x, Node *y) { return after(w, x, y, true); }
 Node *ir_waiting(World *w, Node *x, Node *y) { return y->flags & NODE_ENDLESS ? ir_await(w, x, y) : x; }
 
+/* x * y + z, rounded once. */
+static Node *fused(World *w, Node *x, Node *y, Node *z) {
+  if (x->op == OP_FLOAT && y->op == OP_FLOAT && z->op == OP_FLOAT) return ir_float(w, fma(x->attr.f, y->attr.f, z->attr.f));
+  Node *ops[] = {x, y, z};
+  if (is_float_const(y, 1)) return ir_apart(w, &(Node){.op = OP_FADD}, (Node *[]){x, z});
+  return ir_raw(w, OP_FMA, x->type, ops, 3);
+}
+
+Node *ir_apart(World *w, const Node *sum, Node **ops) {
+  Node *x = ir_op2(w, (Op)sum->op, ops[0], ops[1]);
+  if (x->op != OP_FADD && x->op != OP_FSUB) return x;
+  return ir_intern(w, &(Node){.op = x->op, .type = x->type, .ops = x->ops, .nops = 2, .attr.i = 1});
+}
+
 Node *ir_op3(World *w, Op op, Node *c, Node *a, Node *b) {
+  if (op == OP_FMA) return fused(w, c, a, b);
   if (op != OP_SELECT) return ir_check(w, op, c, a, b, 0);
   if (c->op == OP_BOOL) return c->attr.i ? a : b;
   if (a == b) return ir_waiting(w, a, c);
@@ -509,7 +524,7 @@ Node *ir_make(World *w, Op op, IrType *t, Node **ops, int n) {
   case OP_TUPLE: return ir_tuple(w, t, ops);
   case OP_AFTER: case OP_CADD: return ir_op2(w, op, ops[0], ops[1]);
   case OP_STOP: return ir_op1(w, op, ops[0]);
-  case OP_SELECT: return ir_op3(w, op, ops[0], ops[1], ops[2]);
+  case OP_SELECT: case OP_FMA: return ir_op3(w, op, ops[0], ops[1], ops[2]);
   case OP_INDEX: return ir_index(w, ops[0], ops + 1, n - 1);
   case OP_SLICE: return ir_slice(w, ops[0], ops[1], ops[2]);
   case OP_ACC_AT: case OP_BAG_GET: case OP_TAKE: case OP_CUPDATE: case OP_BAG_SLICE: case OP_SHIFT: case OP_FILL: case OP_TO_BAG: {
@@ -553,6 +568,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_STRING: case OP_UNIT: case OP_ZERO: case OP_GLOBAL: case OP_DATA:
     return (Node *)old;
   case OP_AFTER: return after(w, ops[0], ops[1], old->attr.i != 0);
+  case OP_FADD: case OP_FSUB: return old->attr.i ? ir_apart(w, old, ops) : ir_op2(w, (Op)old->op, ops[0], ops[1]);
   case OP_GRAPH_ID: return ir_graph_id(w, graphs[0]);
   case OP_GET: return ir_get(w, ops[0], (int)old->attr.i);
   case OP_INJ: case OP_UNINJ: return rebuild_sum(w, old, ops);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What a graph decides by, and what is the same to the last bit wherever it is computed again.
  *
- * Machine code may fuse a product with a sum, and then the product isn't rounded; whether it does depends on what else reads
- * the product. So where a second stage computes a number again, the number may differ in its last bit. That does no harm to
- * a sum, but to what is decided by it: the second stage would take another arm than the first, and read what that arm
- * never stored. Decisive are the selectors of branches, indices, sizes, trip counts and what is checked. */
+ * Sums whose order is free, and those that differentiation makes, may take a product in without rounding it (opt/contract.c);
+ * whether they do depends on what else reads the product. So where a second stage computes a number again, the number may differ
+ * in its last bit. That does no harm to a sum, but to what is decided by it: the second stage would take another arm than the
+ * first, and read what that arm never stored. Decisive are the selectors of branches, indices, sizes, trip counts and what is
+ * checked. */
 #include "ir/ir_internal.h"
 #include "ir/surgery.h"
 

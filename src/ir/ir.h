@@ -189,6 +189,7 @@ struct World {
   Arena *temp;          /* what passes need while they run: the caller's to empty between entries */
   SymTable *syms;
   bool strict;          /* strict floating point: AD's sums aren't collected either */
+  bool contract;        /* products and sums may be one operation, and the CPU has it */
   bool renormalise;     /* instantiation makes every node anew (after inline_rules was set) */
   bool inline_rules;    /* after AD: opaque functions are inlined too */
   int growth_limit;     /* largest graph that inlining may make */
@@ -228,6 +229,8 @@ Node *ir_assert(World *w, Node *cond, Node *message, Site site);   /* CHECK: uni
 /* What a failing node is reported as: `fail` of the program, no case of a match, unequal shapes, a rule that is missing or dropped. */
 typedef enum FailKind { FAIL_USER, FAIL_MATCH, FAIL_SHAPE, FAIL_RULE } FailKind;
 Node *ir_fail(World *w, FailKind kind, IrType *t, Node *message, Site site);
+/* FADD or FSUB of ops, like sum, marked to stay apart from products. */
+Node *ir_apart(World *w, const Node *sum, Node **ops);
 Node *ir_tuple(World *w, IrType *t, Node **xs);          /* t a T_TUPLE (or T_UNIT); t->n elements */
 Node *ir_pair(World *w, Node *a, Node *b);
 Node *ir_record(World *w, Node **xs, int n);             /* a tuple of what is given, without names */

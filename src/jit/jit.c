@@ -111,6 +111,14 @@ static int cpu_level(void) {
 #endif
 }
 
+bool jit_fuses(void) {
+#if defined __aarch64__
+  return true;
+#else
+  return cpu_level() >= 3;
+#endif
+}
+
 /* Identity of the file that holds this code. */
 static uint64_t build_identity(void) {
   Dl_info info;
@@ -175,7 +183,7 @@ static void set_options(const Work *w) {
   g->context_set_bool_print_errors_to_stderr(ctx, 0);
   /* The interprocedural passes of GCC 12 crash in a later compile of the same process, on what an earlier one left
    * behind; our own optimiser specialises functions anyway. */
-  static const char *const always[] = {"-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
+  static const char *const always[] = {"-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
                                        "-fno-asynchronous-unwind-tables", "-fno-ipa-cp", "-fno-ipa-sra",
                                        /* it makes endless loops of recursions that shall overflow the stack */
                                        "-fno-optimize-sibling-calls"};
@@ -183,10 +191,9 @@ static void set_options(const Work *w) {
   /* So do the summaries of what functions touch, but they are worth having. */
   if (!w->fresh) g->context_add_command_line_option(ctx, "-fno-ipa-modref");
   if (is_strict(w->j, w->m)) {
-    g->context_add_command_line_option(ctx, "-ffp-contract=off");
     /* GCC's own value of a function of a constant may differ from the C library's in the last bit. */
     g->context_add_command_line_option(ctx, "-frounding-math");
-  } else g->context_add_command_line_option(ctx, "-ffp-contract=fast");
+  }
   static const char *const levels[] = {NULL, NULL, "-march=x86-64-v2", "-march=x86-64-v3", "-march=x86-64-v4"};
   const char *march = levels[cpu_level()];
   if (march) g->context_add_command_line_option(ctx, march);

@@ -13,7 +13,7 @@ typedef struct JitOptions {
   const char *cache_dir;   /* NULL: $ATLED_CACHE (empty: none), else $XDG_CACHE_HOME/atled, else ~/.cache/atled. "": none */
   size_t cache_limit;      /* bytes on disk; 0: the default, 256 MiB */
   int opt_level;           /* 0 … 3 */
-  bool strict;             /* no contraction to fused operations; a strict module is compiled so in any case */
+  bool strict;             /* functions are the C library's; a strict module is compiled so in any case */
   bool worker;             /* GCC runs in a child process: its memory, and what it does to its process, end with it */
   const char *dump_dir;    /* each compiled module's C-like text and assembly go there; NULL: nowhere */
   void (*message)(void *user, const char *text); /* what a user may want to know, a line each; NULL: not told */
@@ -42,5 +42,7 @@ const JitForeign *jit_lost_foreign(const Jit *j);
 bool jit_load_cached(Jit *j, Mod *m);
 /* Drops the machine code of m: no call of it may be running. */
 void jit_unload(Mod *m);
+/* Has this CPU, as code is compiled for it, an operation for a * b + c? */
+bool jit_fuses(void);
 JitStats jit_stats(const Jit *j);
 #endif

@@ -26,6 +26,7 @@ static const Rule rules[OP_COUNT] = {
     [OP_IEQ] = {COMPARE, GC_EQ, NULL, 2},   [OP_INE] = {COMPARE, GC_NE, NULL, 2},
     [OP_ILT] = {COMPARE, GC_LT, NULL, 2},   [OP_ILE] = {COMPARE, GC_LE, NULL, 2},
     [OP_FADD] = {BINARY, GB_PLUS, NULL, 2}, [OP_FSUB] = {BINARY, GB_MINUS, NULL, 2},
+    [OP_FMA] = {LIBM, 0, "fma", 3},
     [OP_FMUL] = {BINARY, GB_MULT, NULL, 2}, [OP_FDIV] = {BINARY, GB_DIVIDE, NULL, 2},
     [OP_FNEG] = {SPECIAL, 0, NULL, 1},      [OP_FPOWI] = {TABLE, TF_rt_powi, NULL, 2},
     [OP_FPOW] = {TABLE, TF_rt_pow, NULL, 2}, [OP_FMIN] = {HELPER, H_FMIN, NULL, 2},
@@ -100,7 +101,7 @@ static void emit_special(Fn *k, const LInstr *i, Rv *a, Rv *b) {
 void emit_scalar(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   const Rule *r = i->sub < OP_COUNT ? &rules[i->sub] : &rules[0];
-  Rv *a = reg(k, i->a), *b = r->n > 1 ? reg(k, i->b) : NULL, *args[] = {a, b};
+  Rv *a = reg(k, i->a), *b = r->n > 1 ? reg(k, i->b) : NULL, *c = r->n > 2 ? reg(k, i->c) : NULL, *args[] = {a, b, c};
   switch (r->how) {
   case BINARY: assign_reg(k, i->dst, binary(e, r->op, type_of_kind(e, k->f->regs[i->dst].kind), a, b)); break;
   case COMPARE: assign_reg(k, i->dst, compare(e, r->op, a, b)); break;

@@ -36,7 +36,7 @@ static void holds_ad(void *user, Graph *g) {
 
 void opt_before_derivatives(World *w, OptStages *s) {
   w->inline_rules = false;
-  s->optimised = opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, simplify(w, s->built)))));
+  s->optimised = opt_contract(w, opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, simplify(w, s->built))))), false);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
 }
 
@@ -55,7 +55,7 @@ void opt_derivatives_and_after(World *w, OptStages *s) {
     g = opt_bags(w, g, &made);
     g = opt_dense(w, g, &more);
   }
-  s->final = opt_fuse(w, opt_checks(w, opt_updates(w, opt_prune(w, simplify(w, g)))));
+  s->final = opt_contract(w, opt_fuse(w, opt_checks(w, opt_updates(w, opt_prune(w, simplify(w, g))))), true);
   w->inline_rules = false;
 }
 

@@ -7,6 +7,7 @@
  *     closures        functions that can only be a few closures, which are all in sight, are taken apart
  *     prune           results, carried values and tapes that nobody reads go
  *     fuse            loops compute themselves what another one made for them to read in order
+ *     contract        products that only sums read aren't rounded; the other sums are marked
  *   optimised
  *     ad_expand       derivatives, innermost first (src/ad)
  *   differentiated
@@ -20,6 +21,7 @@
  *     updates         of two updates of one element the second is enough
  *     checks          those that can't fail go (ranges.h)
  *     fuse
+ *     contract        sums that aren't marked
  *   final           what is lowered
  */
 #ifndef ATLED_OPT_H
@@ -45,6 +47,7 @@ Graph *opt_params(World *w, Graph *g); /* without parameters that nobody needs *
 Graph *opt_compose(World *w, Graph *g); /* recursive functions joined with those that make what they take apart */
 Graph *opt_updates(World *w, Graph *g); /* of two updates of one element, where nothing reads between them, the second */
 Graph *opt_fuse(World *w, Graph *g);    /* loops that read in order what another one makes */
+Graph *opt_contract(World *w, Graph *g, bool last); /* products and sums become one operation where World.contract says so */
 Graph *opt_checks(World *w, Graph *g);
 Graph *opt_bags(World *w, Graph *g, bool *changed);
 Graph *opt_dense(World *w, Graph *g, bool *changed);
