@@ -25,6 +25,7 @@ static Graph *carrier(World *w, IrType *fun) {
   Node *token = fun->effect ? ir_param(w, 1, ps[1]) : NULL;
   Node *y = ir_apply(w, ir_param(w, own, fun), ir_param(w, 0, ps[0]), token, 0);
   Graph *g = *known = ir_graph(w, ps, own + 2, y, NULL);
+  SAVE(w->arena, g->identity);
   g->identity = ++w->identities;
   return g;
 }

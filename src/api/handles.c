@@ -94,10 +94,15 @@ static AtledStatus get_body(AtledVM *vm, void *arg) {
   return ATLED_OK;
 }
 
+static AtledStatus no_memory(AtledVM *vm, void *unused) {
+  (void)unused;
+  heap_out_of_memory(&vm->heap);
+}
+
 AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out) {
   *out = NULL;
   AtledFunction *f = heap_realloc(&vm->heap, NULL, 0, sizeof *f);
-  if (!f) return ATLED_NO_MEMORY;
+  if (!f) return vm_call(vm, no_memory, NULL);
   memset(f, 0, sizeof *f);
   f->vm = vm;
   arena_init(&f->arena, &vm->heap);

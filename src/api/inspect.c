@@ -195,8 +195,10 @@ static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
   LowerEntry entry = {.graph = opt_pipeline(vm->world, g, NULL)};
   Unit *unit = run_unit(vm, &entry, 1);
   Slot *slots = NEW_ARRAY(&vm->scratch, Slot, entry.func->nresults + 1);
+  const Desc *desc = lower_desc(vm->world, g->result->type);
   if (run_function(vm, unit, entry.func, NULL, slots) != 0) return report_runtime_error(vm, (Span){0});
-  r->desc = lower_desc(vm->world, g->result->type);
+  r->since = vm->arena.epoch;
+  r->desc = desc;
   r->slots = r->owned = slots;
   return ATLED_OK;
 }
@@ -216,8 +218,15 @@ static AtledStatus result_body(AtledVM *vm, void *arg) {
   return ATLED_OK;
 }
 
+/* What was reported of the evaluation stays, unless there is something to report of this call. */
 bool atled_result(AtledVM *vm, int index, AtledResult *out) {
-  if (index < 0 || index >= vm->results.len) return false;
+  if (!out || index < 0 || index >= vm->results.len) return false;
   ResultCall c = {&vm->results.data[index], out};
-  return vm_call_quick(vm, result_body, &c) == ATLED_OK;
+  ReportList before = vm->reports;
+  int first_error = vm->first_error;
+  report_forget(vm);
+  if (vm_call_keeping(vm, result_body, &c) != ATLED_OK) return false;
+  vm->reports = before;
+  vm->first_error = first_error;
+  return true;
 }

@@ -28,28 +28,36 @@ static void each_let_variable(const Item *item, PatFn fn, void *user) {
   for (int i = 0; item->kind == I_LET && i < item->nlets; i++) each_variable(item->lets[i].pat, fn, user);
 }
 
+void pipeline_drop_result(AtledVM *vm, Result *r) {
+  if (r->owned) run_release_slots(vm, r->desc, r->owned);
+  r->owned = NULL;
+}
+
 void pipeline_drop_results(AtledVM *vm) {
-  for (int i = 0; i < vm->results.len; i++) {
-    Result *r = &vm->results.data[i];
-    if (r->owned) run_release_slots(vm, r->desc, r->owned);
-  }
+  for (int i = 0; i < vm->results.len; i++) pipeline_drop_result(vm, &vm->results.data[i]);
   memset(&vm->results, 0, sizeof vm->results);
 }
 
+typedef struct ResultSink {
+  AtledVM *vm;
+  ResultList *all;
+} ResultSink;
+
 static void add_binding_result(void *user, const Pat *p) {
-  AtledVM *vm = user;
-  Result r = {.name = p->binding->name, .binding = p->binding};
+  const ResultSink *s = user;
+  AtledVM *vm = s->vm;
+  Result r = {.name = p->binding->name, .binding = p->binding, .since = vm->arena.epoch};
   int global = elab_global(p->binding);
   if (global >= 0) {
     r.slots = run_global(vm, global);
     r.desc = vm->globals.data[global]->desc;
   }
-  vec_push(&vm->scratch, vm->results, r);
+  vec_push(&vm->scratch, *s->all, r);
 }
 
-static void add_foreign_result(AtledVM *vm, const Item *item) {
-  Result r = {.name = item->binding->name, .binding = item->binding};
-  vec_push(&vm->scratch, vm->results, r);
+static void add_foreign_result(const ResultSink *s, const Item *item) {
+  Result r = {.name = item->binding->name, .binding = item->binding, .since = s->vm->arena.epoch};
+  vec_push(&s->vm->scratch, *s->all, r);
 }
 
 /* ---- Front ------------------------------------------------------------------------- */
@@ -203,10 +211,18 @@ static const Desc *value_desc(AtledVM *vm, const Step *s) {
   return lower_desc(vm->world, s->elab.effect ? t->args[0] : t);
 }
 
-static void keep_value(AtledVM *vm, const Step *s, Slot *res) {
-  Result r = {.type = s->item->expr->type, .shown = s->item->shown, .desc = value_desc(vm, s), .slots = res, .owned = res};
+/* Makes all that needs memory after the step has run, so that its values find a place. */
+static Slot *make_room(AtledVM *vm, const Step *s, int n) {
+  Slot *res = NEW_ARRAY(&vm->scratch, Slot, n + 1);
+  const Desc *desc = value_desc(vm, s);
+  for (int i = 0; i < s->elab.nglobals; i++) run_global(vm, s->elab.globals[i]);
+  if (s->item->kind != I_EXPR || s->module != vm->main) return res;
+  Result r = {.type = s->item->expr->type, .shown = s->item->shown, .desc = desc, .slots = res, .since = vm->arena.epoch};
   vec_push(&vm->scratch, vm->results, r);
+  return res;
 }
+
+static void keep_value(AtledVM *vm, Slot *res) { vm->results.data[vm->results.len - 1].owned = res; }
 
 typedef struct TestRun {
   AtledTestReport report;
@@ -254,7 +270,7 @@ static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit *unit, const LowerEnt
       run_test(vm, unit, s, f, tests);
       continue;
     }
-    Slot *res = NEW_ARRAY(&vm->scratch, Slot, f->nresults + 1);
+    Slot *res = make_room(vm, s, f->nresults);
     if (run_function(vm, unit, f, NULL, res) != 0) {
       AtledStatus status = report_runtime_error(vm, s->item->span);
       abandon(vm, plan, s);
@@ -262,7 +278,7 @@ static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit *unit, const LowerEnt
       return status;
     }
     if (s->item->kind == I_LET) store_globals(vm, s, res);
-    else if (s->module == vm->main) keep_value(vm, s, res);
+    else if (s->module == vm->main) keep_value(vm, res);
     else run_release_slots(vm, value_desc(vm, s), res);
   }
   vm->fresh.len = 0;
@@ -271,15 +287,17 @@ static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit *unit, const LowerEnt
 
 /* Puts the definitions among the results, in source order with the values of expressions. */
 static void collect_results(AtledVM *vm, const Plan *plan) {
-  Result *values = vm->results.data;
+  const Result *values = vm->results.data;
+  ResultList all = {0};
   int next = 0;
-  memset(&vm->results, 0, sizeof vm->results);
   for (int i = plan->first_item; i < vm->main->items.len; i++) {
     const Item *item = vm->main->items.data[i];
-    each_let_variable(item, add_binding_result, vm);
-    if (item->kind == I_FOREIGN) add_foreign_result(vm, item);
-    if (item->kind == I_EXPR) vec_push(&vm->scratch, vm->results, values[next++]);
+    ResultSink sink = {vm, &all};
+    each_let_variable(item, add_binding_result, &sink);
+    if (item->kind == I_FOREIGN) add_foreign_result(&sink, item);
+    if (item->kind == I_EXPR) vec_push(&vm->scratch, all, values[next++]);
   }
+  vm->results = all;
 }
 
 static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {

@@ -13,11 +13,15 @@
 
 enum { FRAMES_SHOWN = 12, FRAMES_KEPT = 4 * RT_TRACE_MAX };
 
-void report_reset(AtledVM *vm) {
-  pipeline_drop_results(vm);
+void report_forget(AtledVM *vm) {
   memset(&vm->reports, 0, sizeof vm->reports);
   vm->first_error = -1;
   vm->out_of_memory = false;
+}
+
+void report_reset(AtledVM *vm) {
+  pipeline_drop_results(vm);
+  report_forget(vm);
   arena_free(&vm->scratch);
   diags_init(&vm->diags, &vm->scratch, &vm->sources);
 }

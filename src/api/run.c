@@ -20,9 +20,10 @@ Slot *run_global(void *user, int index) {
   while (vm->globals.len <= index) vec_push(&vm->arena, vm->globals, NULL);
   Global *g = vm->globals.data[index];
   if (!g) {
-    g = vm->globals.data[index] = NEW(&vm->arena, Global);
+    g = NEW(&vm->arena, Global);
     g->desc = lower_desc(vm->world, vm->world->globals.data[index].type);
     g->slots = NEW_ARRAY(&vm->arena, Slot, g->desc->nslots + 1);
+    vm->globals.data[index] = g;
   }
   return g->slots;
 }
@@ -50,6 +51,7 @@ Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
     report_error(vm, ATLED_COMPILE_ERROR, "too-large", "this program can't be compiled: %s", u->code->error);
     return NULL;
   }
+  for (int k = 0; k < u->code->nglobals; k++) run_global(vm, u->code->globals[k]); /* what is made needs memory that may be gone */
   u->mod = mod_new(&vm->rt, u->code, run_global, vm);
   if (!u->mod) heap_out_of_memory(&vm->heap);
   u->budget = BUDGET;
@@ -62,6 +64,7 @@ void run_unit_free(AtledVM *vm, Unit *u) {
   Unit **link = &vm->units;
   while (*link != u) link = &(*link)->next;
   *link = u->next;
+  jit_unload(u->mod);
   mod_free(u->mod);
 }
 
@@ -82,6 +85,11 @@ static bool make_native(AtledVM *vm, Unit *u) {
   if (jit_compile(vm->jit, u->mod, &why)) return u->native = true;
   if (rt_interrupted(&vm->rt) == RT_INTERRUPTED) { /* which ended the compiler as well; it may be tried again */
     if (vm->config.jit == ATLED_JIT_ALWAYS) rt_poll(&vm->rt);
+    return false;
+  }
+  if (jit_lost_memory(vm->jit)) { /* likewise */
+    if (vm->config.jit == ATLED_JIT_ALWAYS) rt_error(&vm->rt, ERR_MEMORY, 0, "out of memory");
+    u->budget = BUDGET;
     return false;
   }
   u->no_native = true;

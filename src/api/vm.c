@@ -3,7 +3,10 @@
  *
  * vm_call is the only door: it switches to the VM's stack, sets the jump that
  * arenas take when memory is gone, and runs the body there. No counted value is
- * live in frames that the jump leaves, so it loses nothing.
+ * live in frames that the jump leaves, so it loses nothing. Nor does it leave
+ * anything half made: what compiles is marked at its entry (arena_mark), and after the
+ * jump the VM is what it was then. What isn't on the arena, modules of code and
+ * values of globals, is released before.
  *
  * Start-up does as little as possible: one table of tokens is compiled, library
  * sources are split and parsed when first named, and the JIT is loaded at the
@@ -31,6 +34,7 @@ static void write_stdout(void *user, const char *text, size_t n) {
 /* ---- Life -------------------------------------------------------------------- */
 static AtledStatus set_up(AtledVM *vm, void *unused) {
   (void)unused;
+  report_reset(vm);
   symtable_init(&vm->syms, &vm->arena);
   sources_init(&vm->sources, &vm->arena);
   map_init(&vm->libraries, &vm->arena);
@@ -79,7 +83,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   if (config->stack_size) vm->rt.eval_stack_limit = config->stack_size;
   vm->stack = stack_new(config->stack_size ? config->stack_size : (size_t)1 << 30);
   if (vm->stack) rt_set_stack_limit(&vm->rt, stack_limit(vm->stack));
-  if (!vm->stack || vm_call(vm, set_up, NULL) != ATLED_OK) {
+  if (!vm->stack || vm_call_quick(vm, set_up, NULL) != ATLED_OK) {
     atled_free(vm);
     return NULL;
   }
@@ -116,8 +120,84 @@ typedef struct Call {
   AtledVM *vm;
   AtledStatus (*body)(AtledVM *vm, void *arg);
   void *arg;
+  bool marked;       /* there is a way back */
+  Unit *units;       /* the VM's at the entry */
+  int nglobals;      /* the world's */
   AtledStatus status;
+#ifdef ATLED_VERIFY
+  ArenaCopy *copy;
+  uint32_t walks[2]; /* the world's at the entry */
+#endif
 } Call;
+
+/* ---- The way back ---- */
+static void save_vm(AtledVM *vm) {
+  Arena *a = &vm->arena;
+  SAVE(a, vm->syms);
+  SAVE(a, vm->sources);
+  SAVE(a, vm->globals);
+  SAVE(a, vm->libraries);
+  SAVE(a, vm->modules);
+  SAVE(a, vm->loading);
+  SAVE(a, vm->fresh);
+  world_save(vm->world);
+  checker_save(vm->checker, vm->main);
+  elab_save(vm->elab);
+}
+
+static void mark(Call *c) {
+  AtledVM *vm = c->vm;
+  c->units = vm->units;
+  c->nglobals = vm->world->globals.len;
+#ifdef ATLED_VERIFY
+  world_forget_walks(vm->world, c->walks);
+  uint32_t none[2] = {c->walks[0], c->walks[1]};
+  world_forget_walks(vm->world, none);
+  c->copy = arena_copy(&vm->arena);
+#endif
+  arena_mark(&vm->arena);
+  save_vm(vm);
+}
+
+static void roll_back(Call *c) {
+  AtledVM *vm = c->vm;
+  int kept = 0; /* results of this call may be of types that go; those of earlier ones stay */
+  for (int i = 0; i < vm->results.len; i++) {
+    Result *r = &vm->results.data[i];
+    if (r->since == vm->arena.epoch) pipeline_drop_result(vm, r);
+    else vm->results.data[kept++] = *r;
+  }
+  vm->results.len = kept;
+  for (int i = c->nglobals; i < vm->globals.len; i++) {
+    const Global *g = vm->globals.data[i];
+    if (g && g->set) run_release_slots(vm, g->desc, g->slots);
+  }
+  while (vm->units != c->units) run_unit_free(vm, vm->units);
+  rt_clear_error(&vm->rt);
+  arena_roll_back(&vm->arena);
+}
+
+#ifdef ATLED_VERIFY
+/* Did the way back lead to where the call came from? */
+static void verify_roll_back(Call *c) {
+  AtledVM *vm = c->vm;
+  world_forget_walks(vm->world, c->walks);
+  const void *wrong = arena_difference(&vm->arena, c->copy);
+  world_forget_walks(vm->world, c->walks);
+  if (!wrong) return;
+  report_error(vm, ATLED_COMPILE_ERROR, "verifier", "a word at %p isn't as it was", wrong);
+  vm->out_of_memory = false;
+  c->status = ATLED_COMPILE_ERROR;
+}
+#endif
+
+static void after_jump(Call *c) {
+  AtledVM *vm = c->vm;
+  if (c->marked) roll_back(c);
+  vm->out_of_memory = true;
+  c->status = ATLED_NO_MEMORY;
+  if (vm->config.diagnostic) vm->config.diagnostic(vm->config.user, &vm->no_memory);
+}
 
 static void on_vm_stack(void *arg) {
   Call *c = arg;
@@ -125,25 +205,36 @@ static void on_vm_stack(void *arg) {
   jmp_buf oom;
   vm->heap.on_oom = &oom;
   if (setjmp(oom)) {
-    vm->out_of_memory = true;
-    vm->loading.len = 0;
-    c->status = ATLED_NO_MEMORY;
-    if (vm->config.diagnostic) vm->config.diagnostic(vm->config.user, &vm->no_memory);
+    after_jump(c);
   } else {
+    if (c->marked) mark(c);
     c->status = c->body(vm, c->arg);
+    if (c->marked) arena_commit(&vm->arena);
   }
+#ifdef ATLED_VERIFY
+  if (c->status == ATLED_NO_MEMORY && vm->out_of_memory && c->copy) verify_roll_back(c);
+  arena_copy_free(c->copy);
+#endif
   vm->heap.on_oom = NULL;
 }
 
-AtledStatus vm_call_quick(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
+static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg, bool marked) {
   if (vm->running) return ATLED_BAD_ARGUMENT;
-  Call c = {vm, body, arg, ATLED_OK};
+  Call c = {.vm = vm, .body = body, .arg = arg, .marked = marked};
   vm->running = true;
   stack_run(vm->stack, on_vm_stack, &c);
   vm->running = false;
   if (vm->clock) clock_stop(vm->clock);
   if (c.status != ATLED_OK) stack_trim(vm->stack);
   return c.status;
+}
+
+AtledStatus vm_call_quick(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
+  return call(vm, body, arg, false);
+}
+
+AtledStatus vm_call_keeping(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
+  return call(vm, body, arg, true);
 }
 
 typedef struct Body {
@@ -159,7 +250,7 @@ static AtledStatus after_reset(AtledVM *vm, void *arg) {
 
 AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
   Body b = {body, arg};
-  return vm_call_quick(vm, after_reset, &b);
+  return vm_call_keeping(vm, after_reset, &b);
 }
 
 /* ---- Small things ------------------------------------------------------------------- */

@@ -50,7 +50,11 @@ typedef struct Result {
   const Desc *desc; /* NULL: nothing to show (a polymorphic function) */
   const Slot *slots;
   Slot *owned;     /* an expression's value is released with the result */
+  uint32_t since;  /* the arena's epoch when desc was made */
 } Result;
+
+typedef Vec(Result) ResultList;
+typedef Vec(AtledDiagnostic) ReportList;
 
 struct AtledVM {
   Heap heap;
@@ -75,8 +79,8 @@ struct AtledVM {
   Vec(Module *) modules; /* imported files */
   Vec(Module *) loading; /* those being checked, outermost first */
   Vec(Module *) fresh;   /* checked, not run yet, in order */
-  Vec(Result) results;
-  Vec(AtledDiagnostic) reports;
+  ResultList results;
+  ReportList reports;
   int first_error;       /* in reports, or -1 */
   AtledDiagnostic no_memory; /* stands ready */
   bool out_of_memory;    /* the last call met the limit */
@@ -89,11 +93,15 @@ struct AtledVM {
 /* Runs body(vm, arg) as one call into the VM: on its stack, with out-of-memory caught, earlier reports dropped.
  * The body's status is the result, unless memory ran out. */
 AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
-/* The same without dropping reports and results: for calls of functions. */
+/* The same without dropping reports and results. */
+AtledStatus vm_call_keeping(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
+/* The same for calls of functions, which compile nothing: without a way back. */
 AtledStatus vm_call_quick(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
 
 /* ---- report.c ---- */
 void report_reset(AtledVM *vm);
+/* Drops the reports alone. */
+void report_forget(AtledVM *vm);
 /* Hands what is in vm->diags to the host and empties it. True when there was an error. */
 bool report_diags(AtledVM *vm);
 /* The error in rt: adds it to the reports and clears it. */
@@ -124,5 +132,6 @@ void run_start_clock(AtledVM *vm);
 
 /* ---- pipeline.c ---- */
 typedef enum PipelineMode { PIPELINE_CHECK, PIPELINE_RUN, PIPELINE_TEST } PipelineMode;
+void pipeline_drop_result(AtledVM *vm, Result *r);
 void pipeline_drop_results(AtledVM *vm);
 #endif

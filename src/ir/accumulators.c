@@ -60,7 +60,10 @@ static IrType *compute(World *w, IrType *t) {
 }
 
 IrType *ir_accumulator(World *w, IrType *t) {
-  if (!t->accumulator) t->accumulator = compute(w, t);
+  if (!t->accumulator) {
+    SAVE(w->arena, t->accumulator);
+    t->accumulator = compute(w, t);
+  }
   return t->accumulator;
 }
 

@@ -160,6 +160,7 @@ static Node *specialised_call(World *w, Func *f, Node **args, Site site) {
     for (int k = 0; k < own && a->op == OP_CLOSURE; k++) h = hash_mix(h, part[k]->type->id);
   }
   if (!f->specialised) {
+    SAVE(w->arena, f->specialised);
     f->specialised = NEW(w->arena, Map);
     map_init(f->specialised, w->arena);
   }

@@ -65,6 +65,8 @@ void ir_register_closure(World *w, Node *closure) {
     map_put(own, closure->type, all);
   }
   if (is_among(all, g)) return;
+  SAVE(w->arena, *all);
+  SAVE(w->arena, g->identity);
   if (!g->identity) {
     g->identity = ++w->identities;
     map_init(&tables(w)->resited, w->arena); /* copies of it there, and those within copies of others, lack the number */
@@ -97,6 +99,7 @@ bool ir_pool_grew(World *w, Pool *p) {
 static void note_asked(World *w, Pool *p, IrType *fun, int n) {
   for (int i = 0; i < p->asked.len; i++)
     if (p->asked.data[i].fun == fun) return;
+  SAVE(w->arena, p->asked);
   vec_push(w->arena, p->asked, ((Asked){fun, n}));
 }
 
@@ -137,6 +140,7 @@ static void link_pools(World *w, Pool *to, Pool *from) {
   if (to == from) return;
   for (int i = 0; i < to->from.len; i++)
     if (to->from.data[i] == from) return;
+  SAVE(w->arena, to->from);
   vec_push(w->arena, to->from, from);
 }
 

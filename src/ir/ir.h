@@ -192,7 +192,6 @@ struct World {
   bool contract;        /* products and sums may be one operation, and the CPU has it */
   bool renormalise;     /* instantiation makes every node anew (after inline_rules was set) */
   bool inline_rules;    /* after AD: opaque functions are inlined too */
-  int growth_limit;     /* largest graph that inlining may make */
   Vec(SiteInfo) sites;
   Vec(GlobalInfo) globals;
   Vec(Func *) funcs;
@@ -203,11 +202,16 @@ struct World {
   void *rule_user;
   uint64_t identities;  /* given out so far: Graph.identity */
   uint32_t next_id;
-  uint32_t walk;        /* number of the latest walk: Node.mark */
-  void *growth;         /* report of what wasn't inlined and why */
+  uint32_t walk;        /* number of the latest walk: Node.mark. Last: it only grows, see world_save */
 };
 /* `temp` may be the same arena; it is the caller's to empty between entries. */
 World *world_new(Arena *a, Arena *temp, SymTable *syms);
+/* For arena_roll_back: all of the world but the numbers of walks, which marks in nodes refer to. */
+void world_save(World *w);
+#ifdef ATLED_VERIFY
+/* So that memory can be compared: no node was reached by a walk, and the numbers of walks are exchanged with these. */
+void world_forget_walks(World *w, uint32_t walks[2]);
+#endif
 
 /* ---- Making nodes ------------------------------------------------------------------- */
 Node *ir_param(World *w, int k, IrType *t);

@@ -22,6 +22,7 @@ void ir_data_print(const Node *n, Str *out);
 typedef struct Table { /* open addressing over pointers, keyed by a hash the entries know */
   void **slots;
   size_t cap, count;
+  uint32_t made;      /* the arena's epoch when the slots were allocated */
 } Table;
 
 /* Inlining within inlining: see call.c. */
@@ -42,7 +43,6 @@ typedef struct Tables {
   Map memos;          /* anything -> list of what passes remember about it */
   Pool *pool;         /* what function values of the entry that is compiled may be */
   Vec(Pool *) makers; /* by number of a global: of the entry that made it, or NULL */
-  uint32_t pool_walk; /* number of the latest walk through pools */
   int version;        /* of what an unknown function may be and which of that can be called: grows */
   Rewriter *rewriter; /* the run under way */
   IrType *plain[T_TUPLE];
@@ -51,6 +51,7 @@ typedef struct Tables {
   int unroll_depth, special_depth, unroll_left;
   Inlining inlining;
   Site unroll_site;   /* where the call stands whose recursion is being followed */
+  uint32_t pool_walk; /* number of the latest walk through pools. Last: it only grows, see world_save */
 } Tables;
 static inline Tables *tables(World *w) { return w->tables; }
 
@@ -69,7 +70,7 @@ Node *ir_intern(World *w, Node *proto);
 /* An interned node of op with operands and nothing else. */
 Node *ir_raw(World *w, Op op, IrType *t, Node **ops, int n);
 void *table_find(Table *t, uint32_t hash, bool (*same)(const void *a, const void *b), const void *key);
-void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*hash_of)(const void *));
+void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*hash_of)(const void *)); /* t: of the world */
 
 /* ir_instantiate, with some nodes of g replaced by given ones. */
 Node *ir_instantiate_over(World *w, Graph *g, Node **args, Site site, const Map *over);

@@ -17,7 +17,9 @@ static void **find(World *w, const void *owner, const char *name, const void *fa
   Memo *first = map_get(memos, owner);
   for (Memo *m = first; m; m = m->next) {
     if (m->n != n || m->closures != closures || strcmp(m->name, name) != 0) continue;
-    if (!n || memcmp(m->facts, facts, n) == 0) return &m->it;
+    if (n && memcmp(m->facts, facts, n) != 0) continue;
+    SAVE(w->arena, m->it); /* the caller may set it */
+    return &m->it;
   }
   Memo *m = NEW(w->arena, Memo);
   *m = (Memo){name, NEW_ARRAY(w->arena, char, n + 1), NULL, n, closures, first};

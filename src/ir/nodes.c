@@ -2,6 +2,7 @@
 /* The world and its hash-consing: tables of nodes, graphs and source places. What a node *means* is in
  * normalise.c (scalars) and build.c (everything with structure); here a node is only identity. */
 #include "ir/ir_internal.h"
+#include <stddef.h>
 #include <string.h>
 
 enum { S = OPF_S, C = OPF_C, F = OPF_F, A = OPF_A, L = OPF_L, K = OPF_K };
@@ -21,7 +22,6 @@ World *world_new(Arena *a, Arena *temp, SymTable *syms) {
   w->arena = a;
   w->temp = temp;
   w->syms = syms;
-  w->growth_limit = 4000;
   Tables *t = NEW(a, Tables);
   w->tables = t;
   map_init(&t->sites, a);
@@ -46,23 +46,45 @@ void *table_find(Table *t, uint32_t hash, bool (*same)(const void *, const void 
   }
 }
 
-static void table_place(Table *t, uint32_t hash, void *entry) {
+static void **table_free_slot(const Table *t, uint32_t hash) {
   size_t i = hash & (t->cap - 1);
   while (t->slots[i]) i = (i + 1) & (t->cap - 1);
-  t->slots[i] = entry;
+  return &t->slots[i];
 }
 
 void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*hash_of)(const void *)) {
   if (2 * (t->count + 1) > t->cap) {
-    Table old = *t;
-    t->cap = old.cap ? 2 * old.cap : 64;
-    t->slots = NEW_ARRAY(w->arena, void *, t->cap);
-    for (size_t i = 0; i < old.cap; i++)
-      if (old.slots[i]) table_place(t, hash_of(old.slots[i]), old.slots[i]);
+    Table grown = {.cap = t->cap ? 2 * t->cap : 64, .count = t->count, .made = w->arena->epoch};
+    grown.slots = NEW_ARRAY(w->arena, void *, grown.cap);
+    for (size_t i = 0; i < t->cap; i++)
+      if (t->slots[i]) *table_free_slot(&grown, hash_of(t->slots[i])) = t->slots[i];
+    *t = grown;
   }
-  table_place(t, hash, entry);
+  void **slot = table_free_slot(t, hash);
+  if (t->made != w->arena->epoch) SAVE(w->arena, *slot);
+  *slot = entry;
   t->count++;
 }
+
+/* The headers of tables and vectors stand in these two; what they refer to is saved where it is changed. */
+void world_save(World *w) {
+  arena_save(w->arena, w, offsetof(World, walk));
+  arena_save(w->arena, tables(w), offsetof(Tables, pool_walk));
+}
+
+#ifdef ATLED_VERIFY
+void world_forget_walks(World *w, uint32_t walks[2]) {
+  uint32_t now[2] = {w->walk, tables(w)->pool_walk};
+  w->walk = walks[0];
+  tables(w)->pool_walk = walks[1];
+  memcpy(walks, now, sizeof now);
+  const Table *t = &tables(w)->nodes;
+  for (size_t i = 0; i < t->cap; i++) {
+    Node *n = t->slots[i];
+    if (n) n->mark = 0, n->pos = 0;
+  }
+}
+#endif
 
 /* ---- Source places ----------------------------------------------------------- */
 static Site make_site(World *w, Span at, Sym function, Site parent, uint32_t definition) {
@@ -225,6 +247,7 @@ Graph *ir_graph(World *w, IrType **params, int n, Node *result, Sym name) {
 Graph *ir_identified(World *w, Graph *g, uint64_t identity) {
   if (!identity || g->identity == identity) return g;
   if (!g->identity) {
+    SAVE(w->arena, g->identity);
     g->identity = identity;
     return g;
   }

@@ -66,9 +66,9 @@ OpCounts ir_count(World *w, Graph *g) {
 }
 
 /* ---- Text ---------------------------------------------------------------------------------- */
-static void print_attr(const Node *n, Str *out) {
+static void print_attr(const World *w, const Node *n, Str *out) {
   switch (n->op) {
-  case OP_PARAM: case OP_INT: case OP_GET: case OP_INJ: case OP_UNINJ: case OP_CLOSURE_CAP: case OP_GLOBAL:
+  case OP_PARAM: case OP_INT: case OP_GET: case OP_INJ: case OP_UNINJ: case OP_CLOSURE_CAP:
     str_printf(out, " %lld", (long long)n->attr.i);
     break;
   case OP_LEN:
@@ -78,6 +78,7 @@ static void print_attr(const Node *n, Str *out) {
   case OP_FLOAT: str_printf(out, " %.17g", n->attr.f); break;
   case OP_STRING: str_printf(out, " \"%.40s\"", n->attr.text); break;
   case OP_DATA: ir_data_print(n, out); break;
+  case OP_GLOBAL: str_printf(out, " %s", w->globals.data[n->attr.global].name); break; /* its number is of the VM, not of the program */
   case OP_CALL: str_printf(out, " %s", n->attr.func->name ? n->attr.func->name : "fun"); break;
   case OP_RT: str_printf(out, " %s", n->attr.rt->name); break;
   case OP_LOOP:
@@ -92,26 +93,26 @@ static bool is_leaf(const Node *n) {
   return n->op == OP_PARAM || (ir_is_constant(n) && n->op != OP_GRAPH_ID && n->op != OP_DATA);
 }
 
-static void print_operand(const Node *n, const Map *pos, Str *out) {
+static void print_operand(const World *w, const Node *n, const Map *pos, Str *out) {
   if (n->op == OP_PARAM) str_printf(out, " p%lld", (long long)n->attr.i);
   else if (n->op == OP_INT) str_printf(out, " %lld", (long long)n->attr.i);
   else if (n->op == OP_FLOAT) str_printf(out, " %.17g", n->attr.f);
   else if (n->op == OP_BOOL) str_puts(out, n->attr.i ? " true" : " false");
   else if (n->op == OP_UNIT) str_puts(out, " ()");
   else if (n->op == OP_ZERO) str_puts(out, " zero");
-  else if (n->op == OP_STRING) print_attr(n, out);
+  else if (n->op == OP_STRING) print_attr(w, n, out);
   else str_printf(out, " %%%d", (int)(uintptr_t)map_get(pos, n));
 }
 
 /* Long literals are cut in the middle. */
-static void print_operands(const Node *n, const Map *pos, Str *out) {
+static void print_operands(const World *w, const Node *n, const Map *pos, Str *out) {
   bool cut = n->op == OP_DATA && n->nops > 2 * MOST_SHOWN;
   for (int k = 0; k < n->nops; k++) {
     if (cut && k == MOST_SHOWN) {
       k = n->nops - MOST_SHOWN;
       str_puts(out, " ...");
     }
-    print_operand(n->ops[k], pos, out);
+    print_operand(w, n->ops[k], pos, out);
   }
 }
 
@@ -137,14 +138,14 @@ static void print_graph(World *w, Graph *g, int depth, Str *out) {
     str_printf(out, "%%%d : ", number);
     ir_type_print(n->type, out);
     str_printf(out, " = %s", op_names[n->op]);
-    print_attr(n, out);
-    print_operands(n, &pos, out);
+    print_attr(w, n, out);
+    print_operands(w, n, &pos, out);
     str_addc(out, '\n');
     for (int k = 0; k < n->ngraphs && depth < 40; k++) print_graph(w, n->graphs[k], depth + 2, out);
   }
   indent(out, depth + 1);
   str_puts(out, "return");
-  print_operand(g->result, &pos, out);
+  print_operand(w, g->result, &pos, out);
   str_addc(out, '\n');
 }
 
@@ -182,7 +183,7 @@ static void dot_graph(World *w, Graph *g, int *number, Str *out) {
     const Node *n = b->nodes[i];
     Str label = {.arena = w->arena};
     str_puts(&label, op_names[n->op]);
-    print_attr(n, &label);
+    print_attr(w, n, &label);
     str_printf(out, "n%d_%d [shape=%s,label=\"", me, i, n->op == OP_PARAM ? "ellipse" : ir_is_constant(n) ? "plaintext" : "box");
     for (const char *c = label.data; c && *c; c++) {
       if (*c == '"' || *c == '\\') str_addc(out, '\\');

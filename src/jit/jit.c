@@ -39,6 +39,7 @@ struct Jit {
   char missing[512]; /* why */
   char why[512];
   JitForeign lost;
+  bool no_memory;          /* the last translation lacked memory */
   JitStats stats;
 };
 
@@ -75,6 +76,8 @@ void jit_free(Jit *j) {
 }
 
 JitStats jit_stats(const Jit *j) { return j->stats; }
+
+bool jit_lost_memory(const Jit *j) { return j->no_memory; }
 
 const JitForeign *jit_lost_foreign(const Jit *j) { return j->lost.symbol ? &j->lost : NULL; }
 
@@ -160,7 +163,7 @@ typedef struct Work {
 
 /* What a worker tells of its translation. */
 typedef struct Reply {
-  bool ok, libm;
+  bool ok, libm, no_memory;
   char why[sizeof((Jit *)0)->why];
 } Reply;
 
@@ -203,6 +206,11 @@ static void set_options(const Work *w) {
 static bool refuse(Jit *j, const char *text) {
   snprintf(j->why, sizeof j->why, "%s", text);
   return false;
+}
+
+static bool refuse_memory(Jit *j) {
+  j->no_memory = true;
+  return refuse(j, "out of memory");
 }
 
 static void dump_path(const Work *w, const char *ending, char *path) {
@@ -263,7 +271,7 @@ static bool translate(Work *w) {
     w->heap->on_oom = &here;
     usable = guard_run(w->guard, translate_task, w);
   } else {
-    refuse(w->j, "out of memory");
+    refuse_memory(w->j);
   }
   w->heap->on_oom = outer;
   if (!usable) {
@@ -285,6 +293,7 @@ static void translate_and_reply(void *work, void *reply) {
   w->fresh = !guard_used(w->guard);
   r->ok = translate(w);
   r->libm = w->libm;
+  r->no_memory = w->j->no_memory;
   strcpy(r->why, w->j->why);
 }
 
@@ -298,6 +307,7 @@ static bool memory_is_limited(void) {
 static bool read_reply(Work *w, Worker *worker, Reply *r) {
   if (!worker_finish(worker, r, sizeof *r)) return refuse(w->j, "the compiler's process ended without a result");
   w->libm = r->libm;
+  w->j->no_memory = r->no_memory;
   return r->ok || refuse(w->j, r->why);
 }
 
@@ -409,7 +419,7 @@ static bool build_and_attach(Work *w, Mod *m) {
 
 static bool compile(Jit *j, Mod *m, uint64_t key) {
   Work *w = heap_realloc(j->heap, NULL, 0, sizeof *w);
-  if (!w) return refuse(j, "out of memory");
+  if (!w) return refuse_memory(j);
   memset(w, 0, sizeof *w);
   w->j = j;
   w->m = m->code;
@@ -449,6 +459,7 @@ bool jit_compile(Jit *j, Mod *m, const char **why) {
   double start = now_ms();
   uint64_t key = cache_key(j, m->code);
   j->lost = (JitForeign){0};
+  j->no_memory = false;
   if (load_cached(j, m, key)) return true;
   if (!jit_available(j, why)) return false;
   bool ok = compile(j, m, key);

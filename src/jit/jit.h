@@ -38,6 +38,8 @@ typedef struct JitForeign {
   const char *library, *symbol, *why;
 } JitForeign;
 const JitForeign *jit_lost_foreign(const Jit *j);
+/* Did the last jit_compile fail for want of memory? Then it may be tried again. */
+bool jit_lost_memory(const Jit *j);
 /* The same from the cache alone: false, without a reason, when there is no code for m in it. */
 bool jit_load_cached(Jit *j, Mod *m);
 /* Drops the machine code of m: no call of it may be running. */

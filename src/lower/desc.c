@@ -27,6 +27,7 @@ const Layout *lower_layout(World *w, const IrType *t) {
     l->kinds = NEW_ARRAY(w->arena, uint8_t, 1);
     l->kinds[0] = t->kind == T_INT || t->kind == T_BOOL ? R_INT : t->kind == T_FLOAT ? R_FLOAT : R_PTR;
   }
+  SAVE(w->arena, ((IrType *)(uintptr_t)t)->layout);
   ((IrType *)(uintptr_t)t)->layout = l;
   return l;
 }
@@ -125,6 +126,7 @@ static void desc_of_elements(World *w, IrType *t, Desc *d) {
 const Desc *lower_desc(World *w, IrType *t) {
   if (t->desc) return t->desc;
   Desc *d = NEW(w->arena, Desc);
+  SAVE(w->arena, t->desc);
   t->desc = d;
   d->kind = desc_kind(t->kind);
   d->name = kind_name(d->kind);

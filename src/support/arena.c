@@ -5,15 +5,36 @@
  * Small requests share blocks that double in size up to a bound, a large one
  * gets a block of its own behind the newest so that the space left there isn't
  * wasted. Memory is zeroed when handed out. Out of memory leaves by
- * heap_out_of_memory, so callers never see NULL. */
+ * heap_out_of_memory, so callers never see NULL.
+ *
+ * A mark is the place where the newest block was filled up to, and a journal: the
+ * bytes that were changed since in older memory, latest first. */
 #include "support/support.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_BLOCK = 16 * 1024, LARGEST_BLOCK = 1024 * 1024, ALIGN = 16 };
 
+/* n bytes that stood at p. */
+typedef struct Saved Saved;
+struct Saved {
+  Saved *before;
+  void *p;
+  size_t n;
+  char bytes[];
+};
+
+struct Journal {
+  Arena memory;
+  Saved *latest;
+  char *cur, *end; /* the arena's at the mark */
+};
+
 struct ArenaBlock {
   ArenaBlock *next;
-  size_t size; /* of the whole block, this header included */
+  size_t size;    /* of the whole block, this header included */
+  uint64_t epoch; /* the arena's when it was allocated */
+  uint64_t unused;
 };
 _Static_assert(sizeof(ArenaBlock) % ALIGN == 0, "blocks start aligned");
 
@@ -22,7 +43,16 @@ void arena_init(Arena *a, Heap *h) {
   a->heap = h;
 }
 
+static void free_journal(Arena *a) {
+  Journal *j = a->journal;
+  a->journal = NULL;
+  if (!j) return;
+  arena_free(&j->memory);
+  heap_realloc(a->heap, j, sizeof *j, 0);
+}
+
 void arena_free(Arena *a) {
+  free_journal(a);
   for (ArenaBlock *b = a->blocks, *next; b; b = next) {
     next = b->next;
     heap_realloc(a->heap, b, b->size, 0);
@@ -40,6 +70,7 @@ static ArenaBlock *block_new(Arena *a, size_t size) {
   ArenaBlock *b = heap_realloc(a->heap, NULL, 0, size);
   if (!b) heap_out_of_memory(a->heap);
   b->size = size;
+  b->epoch = a->epoch;
   b->next = NULL;
   return b;
 }
@@ -90,6 +121,92 @@ void *arena_grow(Arena *a, void *p, size_t old_size, size_t new_size) {
   if (p && old_size) memcpy(q, p, old_size);
   return q;
 }
+
+/* ---- Marks ---------------------------------------------------------------- */
+void arena_mark(Arena *a) {
+  free_journal(a);
+  a->epoch++;
+  Journal *j = heap_realloc(a->heap, NULL, 0, sizeof *j);
+  if (!j) heap_out_of_memory(a->heap);
+  *j = (Journal){.cur = a->cur, .end = a->end};
+  arena_init(&j->memory, a->heap);
+  a->journal = j;
+}
+
+void arena_save(Arena *a, void *p, size_t n) {
+  Journal *j = a->journal;
+  if (!j) return;
+  Saved *s = arena_alloc(&j->memory, sizeof *s + n);
+  s->before = j->latest;
+  s->p = p;
+  s->n = n;
+  memcpy(s->bytes, p, n);
+  j->latest = s;
+}
+
+void arena_commit(Arena *a) { free_journal(a); }
+
+static void free_since_mark(Arena *a) {
+  for (ArenaBlock **link = &a->blocks, *b; (b = *link);) {
+    if (b->epoch != a->epoch) {
+      link = &b->next;
+      continue;
+    }
+    *link = b->next;
+    heap_realloc(a->heap, b, b->size, 0);
+  }
+}
+
+void arena_roll_back(Arena *a) {
+  Journal *j = a->journal;
+  if (!j) return;
+  for (const Saved *s = j->latest; s; s = s->before) memcpy(s->p, s->bytes, s->n);
+  free_since_mark(a);
+  a->cur = j->cur;
+  a->end = j->end;
+  free_journal(a);
+}
+
+#ifdef ATLED_VERIFY
+struct ArenaCopy {
+  ArenaCopy *next;
+  const char *from;
+  size_t n;
+  char bytes[];
+};
+
+ArenaCopy *arena_copy(const Arena *a) {
+  ArenaCopy *all = NULL;
+  for (const ArenaBlock *b = a->blocks; b; b = b->next) {
+    const char *from = (const char *)(b + 1), *end = (const char *)b + b->size;
+    if (b == a->blocks && a->cur >= from && a->cur <= end) end = a->cur;
+    ArenaCopy *c = malloc(sizeof *c + (size_t)(end - from));
+    if (!c) break;
+    *c = (ArenaCopy){all, from, (size_t)(end - from)};
+    memcpy(c->bytes, from, c->n);
+    all = c;
+  }
+  return all;
+}
+
+const void *arena_difference(const Arena *a, const ArenaCopy *copy) {
+  const void *found = NULL;
+  for (const ArenaCopy *c = copy; c && !found; c = c->next) {
+    bool there = false;
+    for (const ArenaBlock *b = a->blocks; b; b = b->next) there |= (const char *)(b + 1) == c->from;
+    for (size_t i = 0; there && !found && i + 8 <= c->n; i += 8)
+      if (memcmp(c->from + i, c->bytes + i, 8) != 0) found = c->from + i;
+  }
+  return found;
+}
+
+void arena_copy_free(ArenaCopy *copy) {
+  for (ArenaCopy *next; copy; copy = next) {
+    next = copy->next;
+    free(copy);
+  }
+}
+#endif
 
 char *arena_strndup(Arena *a, const char *s, size_t n) {
   char *p = arena_alloc(a, n + 1);

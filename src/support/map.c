@@ -35,6 +35,7 @@ uint64_t hash_bytes(const void *p, size_t n, uint64_t seed) {
 void map_init(Map *m, Arena *a) {
   memset(m, 0, sizeof *m);
   m->arena = a;
+  m->saved = a->epoch;
 }
 
 /* The slot of `key`, or the free one where it belongs. */
@@ -62,11 +63,27 @@ static void grow(Map *m) {
   m->keys = keys;
   m->vals = vals;
   m->cap = cap;
+  m->made = m->arena->epoch;
+}
+
+/* For arena_roll_back: of the header once for each mark, of a slot in arrays older than it each time. */
+static void save_header(Map *m) {
+  if (m->saved == m->arena->epoch) return;
+  SAVE(m->arena, *m);
+  m->saved = m->arena->epoch;
+}
+
+static void save_slot(Map *m, size_t i) {
+  if (m->made == m->arena->epoch) return;
+  SAVE(m->arena, m->keys[i]);
+  SAVE(m->arena, m->vals[i]);
 }
 
 void map_put(Map *m, const void *key, void *val) {
+  save_header(m);
   if (2 * (m->count + 1) > m->cap) grow(m);
   size_t i = find(m->keys, m->cap, key);
+  save_slot(m, i);
   if (!m->keys[i]) m->count++;
   m->keys[i] = key;
   m->vals[i] = val;

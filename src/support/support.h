@@ -46,10 +46,13 @@ _Noreturn void heap_out_of_memory(Heap *h);
 
 /* ---- Arena --------------------------------------------------------------- */
 typedef struct ArenaBlock ArenaBlock;
+typedef struct Journal Journal;
 typedef struct Arena {
   Heap *heap;
   ArenaBlock *blocks;
   char *cur, *end;
+  uint32_t epoch;   /* number of the latest mark; 0: there was none */
+  Journal *journal; /* what the memory before the mark held, while a mark stands */
 } Arena;
 
 void arena_init(Arena *a, Heap *h);
@@ -60,6 +63,23 @@ void *arena_grow(Arena *a, void *p, size_t old_size, size_t new_size);
 char *arena_strndup(Arena *a, const char *s, size_t n);
 char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #define NEW(arena, T) ((T *)arena_alloc((arena), sizeof(T)))
+
+/* Mark and roll back: work that memory or anything else cuts short leaves nothing behind. From arena_mark on, whoever
+ * changes something that may be older than the mark says so before, by arena_save; containers do it by themselves.
+ * arena_roll_back puts all that back and frees what was allocated since; arena_commit keeps it. One mark at a time; without
+ * one arena_save does nothing. What is made anew each time it is read (numbers of walks, say) needs no saving. */
+void arena_mark(Arena *a);
+void arena_save(Arena *a, void *p, size_t n);
+void arena_commit(Arena *a);
+void arena_roll_back(Arena *a);
+#define SAVE(arena, lvalue) arena_save((arena), &(lvalue), sizeof(lvalue))
+#ifdef ATLED_VERIFY
+/* In builds for testing: a copy of the memory as it is, and the first word of that which has changed since, or NULL. */
+typedef struct ArenaCopy ArenaCopy;
+ArenaCopy *arena_copy(const Arena *a);
+const void *arena_difference(const Arena *a, const ArenaCopy *copy);
+void arena_copy_free(ArenaCopy *copy);
+#endif
 #define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
 
 /* ---- Vectors: `Vec(int) v = {0}; vec_push(arena, v, 3); v.data[0]; v.len` ---- */
@@ -72,8 +92,16 @@ char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf,
                             sizeof(*(v).data) * (size_t)cap_);                           \
       (v).cap = cap_;                                                                    \
     }                                                                                    \
+    vec_note((arena), (v).data[(v).len]);                                                \
     (v).data[(v).len++] = (x);                                                           \
   } while (0)
+/* For arena_roll_back it is enough to save the header of a vector: nobody reads what stands behind its end. Only where
+ * memory is compared that is put back too. */
+#ifdef ATLED_VERIFY
+#define vec_note(arena, place) SAVE(arena, place)
+#else
+#define vec_note(arena, place) ((void)0)
+#endif
 
 /* ---- Symbols: interned strings, equal when the pointers are ---------------- */
 typedef const char *Sym; /* NUL-terminated UTF-8; owned by the table */
@@ -81,6 +109,7 @@ typedef struct SymTable {
   Arena *arena;
   Sym *slots;
   size_t cap, count;
+  uint32_t made;   /* the arena's epoch when the slots were allocated */
 } SymTable;
 void symtable_init(SymTable *t, Arena *a);
 Sym sym_intern(SymTable *t, const char *s, size_t n);
@@ -93,6 +122,7 @@ typedef struct Map {
   const void **keys;
   void **vals;
   size_t cap, count;
+  uint32_t saved, made; /* the arena's epochs when this header was saved last, and when the arrays were allocated */
 } Map;
 void map_init(Map *m, Arena *a);
 void *map_get(const Map *m, const void *key);             /* NULL when absent */

@@ -23,6 +23,7 @@ void symtable_init(SymTable *t, Arena *a) {
   t->count = 0;
   t->cap = FIRST_SLOTS;
   t->slots = NEW_ARRAY(a, Sym, t->cap);
+  t->made = a->epoch;
 }
 
 static void grow(SymTable *t) {
@@ -36,23 +37,36 @@ static void grow(SymTable *t) {
   }
   t->slots = slots;
   t->cap = cap;
+  t->made = t->arena->epoch;
+}
+
+/* Where a symbol of this hash stands or belongs. */
+static size_t find(const SymTable *t, uint32_t hash, const char *s, size_t n) {
+  size_t i = hash & (t->cap - 1);
+  for (; t->slots[i]; i = (i + 1) & (t->cap - 1)) {
+    const SymHeader *h = header_of(t->slots[i]);
+    if (h->hash == hash && h->len == n && memcmp(t->slots[i], s, n) == 0) break;
+  }
+  return i;
 }
 
 Sym sym_intern(SymTable *t, const char *s, size_t n) {
   if (n >= UINT32_MAX) heap_out_of_memory(t->arena->heap);
   uint32_t hash = (uint32_t)hash_bytes(s, n, 0);
-  size_t i = hash & (t->cap - 1);
-  for (; t->slots[i]; i = (i + 1) & (t->cap - 1)) {
-    const SymHeader *h = header_of(t->slots[i]);
-    if (h->hash == hash && h->len == n && memcmp(t->slots[i], s, n) == 0) return t->slots[i];
+  size_t i = find(t, hash, s, n);
+  if (t->slots[i]) return t->slots[i];
+  if (2 * (t->count + 1) > t->cap) {
+    grow(t);
+    i = find(t, hash, s, n);
   }
   SymHeader *h = arena_alloc(t->arena, sizeof *h + n + 1);
   h->hash = hash;
   h->len = (uint32_t)n;
   char *text = (char *)(h + 1);
   if (n) memcpy(text, s, n);
+  if (t->made != t->arena->epoch) SAVE(t->arena, t->slots[i]);
   t->slots[i] = text;
-  if (2 * ++t->count > t->cap) grow(t);
+  t->count++;
   return text;
 }
 

@@ -29,6 +29,11 @@ Checker *checker_new(Arena *arena, SymTable *syms, Sources *sources, ModuleLoade
   return c;
 }
 
+void checker_save(Checker *c, Module *m) {
+  SAVE(c->arena, *c);
+  SAVE(c->arena, *m);
+}
+
 void checker_set_prelude(Checker *c, Module *prelude) { c->prelude = prelude; }
 
 Module *checker_new_module(Checker *c, Sym name, const char *path, uint32_t source) {

@@ -32,22 +32,7 @@ void elab_set_prelude(Elab *e, Checker *checker, Module *prelude) {
   e->prelude = prelude;
 }
 
-/* Instances that aren't complete are made again when they are next used; so are all others of the same definition. */
-void elab_reset(Elab *e) {
-  for (int i = 0; i < e->unfinished.len; i++) {
-    BindingInfo *info = el_info(e, e->unfinished.data[i]);
-    info->instances.len = 0;
-    info->in_progress = 0;
-  }
-  e->unfinished.len = 0;
-  int kept = 0;
-  for (int i = 0; i < e->struct_funcs.len; i++)
-    if (e->struct_funcs.data[i].func->graph) e->struct_funcs.data[kept++] = e->struct_funcs.data[i];
-  e->struct_funcs.len = kept;
-  e->depth = 0;
-  e->stack_base = 0;
-  e->failed = false;
-}
+void elab_save(Elab *e) { SAVE(e->arena, *e); }
 
 /* Each entry from outside: where errors go, and from where C stack is counted. */
 typedef struct Entry { Diags *diags; bool failed; uintptr_t stack_base; } Entry;
@@ -135,7 +120,9 @@ static void define_globals(Elab *e, ElabItem *out, const IrType *values) {
     GlobalInfo g = {out->bindings[i]->name, values->args[i]};
     vec_push(e->w->arena, e->w->globals, g);
     out->globals[i] = e->w->globals.len - 1;
-    el_info(e, out->bindings[i])->global = e->w->globals.len;
+    BindingInfo *info = el_info(e, out->bindings[i]);
+    SAVE(e->arena, info->global);
+    info->global = e->w->globals.len;
   }
 }
 

@@ -28,8 +28,8 @@ typedef struct ElabItem {
 Elab *elab_new(Arena *arena, World *w, SymTable *syms, Sources *sources);
 void elab_set_prelude(Elab *e, Checker *checker, Module *prelude);
 
-/* To be called when memory ran out inside of a call below (Heap.on_oom): forgets what was under way. */
-void elab_reset(Elab *e);
+/* For arena_roll_back. */
+void elab_save(Elab *e);
 
 /* Elaborates an item that was checked without errors. I_LET of computed values: see ElabItem. I_EXPR and I_TEST: the
  * graph's value is that of the expression. False after an error in diags; `out` is then empty. */

@@ -29,7 +29,10 @@ typedef struct Def {
 } Def;
 
 BindingInfo *el_info(Elab *e, Binding *b) {
-  if (!b->elab) b->elab = NEW(e->arena, BindingInfo);
+  if (!b->elab) {
+    SAVE(e->arena, b->elab);
+    b->elab = NEW(e->arena, BindingInfo);
+  }
   return b->elab;
 }
 
@@ -229,10 +232,9 @@ Instance *el_instance(Elab *e, Binding *b, IrType **inst, Span use) {
   }
   Subst *s = NEW(e->arena, Subst);
   *s = (Subst){b->qvars, inst, b->nqvars, NULL};
+  SAVE(e->arena, *el_info(e, b));
   in = add_instance(e, all, inst);
-  vec_push(e->arena, e->unfinished, b);
   define_top(e, b, s, in, use);
-  e->unfinished.len--;
   return in;
 }
 

@@ -76,7 +76,6 @@ struct Elab {
   Diags *diags;
   bool failed;
   int depth;           /* instances under way */
-  Vec(Binding *) unfinished; /* the top-level ones' bindings, for elab_reset */
   uintptr_t stack_base;
   Vec(IrType *) unfit; /* variants whose conversion failed */
   Map leaves;          /* IrType -> Leaf bits + 1 */

@@ -408,6 +408,7 @@ Type *tc_instantiate(Checker *c, Binding *b, Span at, Type ***inst) {
   for (int i = 0; i < b->nqvars; i++) {
     fresh[i] = type_var(c, b->qvars[i]->classes);
     fresh[i]->user_name = NULL;
+    SAVE(c->arena, b->qvars[i]->pending);
     b->qvars[i]->pending = fresh[i];
   }
   c->steps = MAX_TYPE_STEPS;

@@ -29,6 +29,8 @@ static void check_lazy_item(Checker *c, Module *m, LazyItem *item) {
   Lazy *lazy = m->lazy;
   State saved = c->s;
   Span at = c->at;
+  SAVE(c->arena, *m);
+  SAVE(c->arena, *item);
   tc_state_begin(c, m, item);
   item->state = LAZY_CHECKING;
   Program *p = parse_range(lazy->lx, c->arena, c->syms, c->diags, m->source, item->start, item->end);

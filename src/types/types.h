@@ -135,6 +135,8 @@ typedef struct ModuleLoader {
 typedef struct Checker Checker;
 /* One per VM. Checked definitions live as long as `arena`. */
 Checker *checker_new(Arena *arena, SymTable *syms, Sources *sources, ModuleLoader loader);
+/* For arena_roll_back; m: the module that the next program is part of. */
+void checker_save(Checker *c, Module *m);
 /* A library module whose source is parsed and checked item by item when a name of it is first used (its
  * top-level values must be functions, prims or syntactic values). The prelude is one: names not found elsewhere
  * are looked up in it, and so are the predefined types and constructors. */
