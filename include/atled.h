@@ -19,8 +19,10 @@
  * all earlier definitions intact.
  *
  * VMs share nothing. Different VMs may be used from different threads at once; one
- * VM by one thread at a time, except for atled_interrupt. No call may be made on
- * a VM from within one of its callbacks.
+ * VM by one thread at a time, except for atled_interrupt. A call on a VM from within one
+ * of its callbacks is refused (ATLED_BAD_ARGUMENT; atled_free and atled_release do
+ * nothing), but for those that only read what is there. So is NULL where something is needed.
+ * When memory runs out in a call that compiles, the VM is what it was before it.
  *
  * Strings are UTF-8. What a function returns by pointer belongs to the VM and is
  * valid until the next call on the same VM, unless said otherwise. */
@@ -135,9 +137,11 @@ ATLED_API void atled_interrupt(AtledVM *vm);
 ATLED_API void atled_clear_interrupt(AtledVM *vm);
 
 /* ---- Functions --------------------------------------------------------------------------
- * A value that crosses the border. Arrays aren't copied on the way in: `data` must stay valid and unchanged
- * until the call returns and its result has been replaced or its handle released. What a result points to
- * belongs to the handle and is valid until the handle's next call or its release. */
+ * A value that crosses the border. Strings and tuples are copied on the way in, arrays aren't: `data` must stay valid and
+ * unchanged until the call returns and its result has been replaced or its handle released. What a result points to
+ * belongs to the handle and is valid until the handle's next call that succeeds, or its release. In that call it may be an argument,
+ * whole or in part, as in `w = step(w)`: what of it the new result refers to stays. Dimensions are 0 or more, with at most 2^46
+ * elements in all, not counting those that are 0. */
 typedef enum AtledKind {
   ATLED_UNIT,
   ATLED_BOOL,
@@ -155,7 +159,7 @@ typedef struct AtledValue {
   AtledKind kind;
   int rank;                     /* ATLED_FLOATS, ATLED_INTS */
   int64_t dims[ATLED_MAX_RANK]; /* the same */
-  size_t length;                /* ATLED_STRING, ATLED_OTHER: bytes; ATLED_TUPLE: items; arrays: all elements */
+  size_t length;                /* ATLED_STRING, ATLED_OTHER: bytes; ATLED_TUPLE: items; arrays: all elements (as argument also 0: as dims say) */
   union {
     bool boolean;
     int64_t integer;
@@ -183,7 +187,8 @@ ATLED_API AtledStatus atled_get(AtledVM *vm, const char *expression, const char 
 /* NULL is allowed. */
 ATLED_API void atled_release(AtledFunction *f);
 ATLED_API int atled_arity(const AtledFunction *f);
-/* Calls the function; `result` may be NULL. ATLED_BAD_ARGUMENT when the arguments don't fit its type. */
+/* Calls the function; `result` may be NULL, and be one of the arguments. ATLED_BAD_ARGUMENT when the arguments don't fit its type:
+ * their number, kinds or dimensions, or text that isn't UTF-8. */
 ATLED_API AtledStatus atled_call(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *result);
 /* The short form for functions of n floats to a float. */
 ATLED_API AtledStatus atled_call_double(AtledFunction *f, const double *args, int nargs, double *result);

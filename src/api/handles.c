@@ -7,23 +7,32 @@
  * so the optimiser sees function and call together. Arguments are laid out as
  * slots by the type's Desc. Arrays of the host get a header whose data pointer
  * is the host's, with counts like any other object, so code never writes to
- * them; results are read in place. */
+ * them; results are read in place.
+ *
+ * A handle has room for two results, the host's and the one that is being made: an
+ * argument may be (a part of) the last result, as in `w = step(w)`. Arrays of
+ * that are given as views, which keep it alive where the new result refers to it. */
 #include "api/pipeline.h"
 #include <string.h>
+
+/* A result as the host has it. */
+typedef struct Outcome {
+  Slot *slots;
+  bool filled;        /* they hold references */
+  Arena trees;        /* what AtledValues of it point to */
+} Outcome;
 
 struct AtledFunction {
   AtledVM *vm;
   Unit *unit;
-  Slot value;         /* the closure; for arity 0 see `constant` */
-  Slot *constant;     /* arity 0: the value's slots */
+  Slot value;         /* the closure; arity 0: none, its value is last */
   int arity;
   const Desc *param;  /* a D_TUPLE when arity > 1 */
   const Desc *result;
-  Slot *args, *res;
+  Slot *args;
+  Outcome last, next; /* the host's; the one of the call that is running */
   Span place;         /* of the expression */
-  bool has_result;    /* res holds references */
   Arena arena;        /* of the handle */
-  Arena out;          /* trees of the last result */
 };
 
 /* ---- Looking up --------------------------------------------------------------------- */
@@ -58,7 +67,8 @@ static void lay_out(AtledFunction *f, IrType *t, AtledVM *vm) {
   } else {
     f->result = lower_desc(vm->world, t);
   }
-  f->res = NEW_ARRAY(&f->arena, Slot, f->result->nslots + 1);
+  f->last.slots = NEW_ARRAY(&f->arena, Slot, f->result->nslots + 1);
+  f->next.slots = NEW_ARRAY(&f->arena, Slot, f->result->nslots + 1);
 }
 
 static AtledStatus get_body(AtledVM *vm, void *arg) {
@@ -66,6 +76,8 @@ static AtledStatus get_body(AtledVM *vm, void *arg) {
   AtledFunction *f = c->f;
   Type *type = checker_parse_type(vm->checker, vm->main, &vm->diags, vm->lexer, c->type);
   if (report_diags(vm) || !type) return ATLED_COMPILE_ERROR;
+  if (type_has_variables(type))
+    return report_bad_argument(vm, "the type of a look-up has no type variables, as `%s` has", c->type);
   f->arity = count_arrows(type);
   const char *text = wrap(vm, c, f->arity);
   Plan plan;
@@ -88,9 +100,9 @@ static AtledStatus get_body(AtledVM *vm, void *arg) {
   f->unit = run_unit(vm, &entry, 1);
   if (!f->unit) return ATLED_COMPILE_ERROR;
   run_start_clock(vm);
-  Slot *value = f->arity ? &f->value : f->res;
+  Slot *value = f->arity ? &f->value : f->last.slots;
   if (run_function(vm, f->unit, entry.func, NULL, value) != 0) return report_runtime_error(vm, f->place);
-  f->has_result = f->arity == 0;
+  f->last.filled = f->arity == 0;
   return ATLED_OK;
 }
 
@@ -100,13 +112,17 @@ static AtledStatus no_memory(AtledVM *vm, void *unused) {
 }
 
 AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out) {
+  if (!vm || !out) return ATLED_BAD_ARGUMENT;
   *out = NULL;
+  if (vm->running) return ATLED_BAD_ARGUMENT;
+  if (!expression || !type) return vm_reject_null(vm, expression ? "the type" : "the expression");
   AtledFunction *f = heap_realloc(&vm->heap, NULL, 0, sizeof *f);
   if (!f) return vm_call(vm, no_memory, NULL);
   memset(f, 0, sizeof *f);
   f->vm = vm;
   arena_init(&f->arena, &vm->heap);
-  arena_init(&f->out, &vm->heap);
+  arena_init(&f->last.trees, &vm->heap);
+  arena_init(&f->next.trees, &vm->heap);
   GetCall c = {expression, type, f};
   AtledStatus status = vm_call(vm, get_body, &c);
   if (status != ATLED_OK) {
@@ -117,39 +133,84 @@ AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, Atl
   return ATLED_OK;
 }
 
-static void drop_result(AtledFunction *f) {
-  if (f->has_result && f->arity) {
-    run_release_slots(f->vm, f->result, f->res);
-    f->has_result = false;
-  }
-  arena_free(&f->out);
+static void drop(AtledFunction *f, Outcome *o) {
+  if (o->filled) run_release_slots(f->vm, f->result, o->slots);
+  o->filled = false;
+  arena_free(&o->trees);
 }
 
 void atled_release(AtledFunction *f) {
-  if (!f) return;
+  if (!f || f->vm->running) return;
   AtledVM *vm = f->vm;
-  drop_result(f);
-  if (f->has_result) run_release_slots(vm, f->result, f->res);
+  drop(f, &f->last);
   rt_release(&vm->rt, f->value.p);
   arena_free(&f->arena);
   heap_realloc(&vm->heap, f, sizeof *f, 0);
 }
 
-int atled_arity(const AtledFunction *f) { return f->arity; }
+int atled_arity(const AtledFunction *f) { return f ? f->arity : 0; }
+
+/* A bound that no size computed from dimensions overflows under. */
+static const int64_t MOST_ELEMENTS = (int64_t)1 << 46;
 
 /* ---- Values in -------------------------------------------------------------------------- */
 static const char *const kind_texts[] = {"unit", "bool", "int", "float", "string", "float array", "int array", "tuple", "other"};
 
 static AtledStatus misfit(AtledVM *vm, const AtledValue *v, const char *wanted) {
-  return report_bad_argument(vm, "an argument is %s where %s is needed", kind_texts[v->kind], wanted);
+  bool known = v->kind >= ATLED_UNIT && v->kind <= ATLED_OTHER;
+  return report_bad_argument(vm, "an argument is %s where %s is needed", known ? kind_texts[v->kind] : "of no kind", wanted);
 }
 
-/* A header over the host's elements. */
-static AtledStatus put_array(AtledVM *vm, const Desc *d, const AtledValue *v, Slot *out) {
+/* How many elements, none negative in number, and so few that sizes can't overflow. */
+static AtledStatus count_elements(AtledVM *vm, const AtledValue *v, int64_t *count) {
+  bool empty = false;
+  int64_t n = 1;
+  for (int i = 0; i < v->rank; i++) {
+    if (v->dims[i] < 0) return report_bad_argument(vm, "an argument has dimension %lld", (long long)v->dims[i]);
+    if (v->dims[i] && (__builtin_mul_overflow(n, v->dims[i], &n) || n > MOST_ELEMENTS))
+      return report_bad_argument(vm, "an argument's dimensions are too large");
+    empty |= v->dims[i] == 0;
+  }
+  *count = empty ? 0 : n;
+  if (v->length && v->length != (size_t)*count)
+    return report_bad_argument(vm, "an argument has length %zu, and dimensions of %lld elements", v->length, (long long)*count);
+  return *count && !v->as.floats ? report_bad_argument(vm, "an argument's elements are NULL") : ATLED_OK;
+}
+
+/* The array in a result that these elements are part of, or NULL. */
+static ArrayObj *array_around(const Desc *d, const Slot *s, const Slot *data, int64_t count) {
+  if (d->kind == D_ARRAY && d->rank <= ATLED_MAX_RANK && (d->args[0]->kind == D_FLOAT || d->args[0]->kind == D_INT)) {
+    ArrayObj *a = (ArrayObj *)(void *)s->p;
+    int64_t n = 1;
+    for (int i = 0; i < d->rank; i++) n *= a->dims[i];
+    bool within = (uintptr_t)data >= (uintptr_t)a->data && (uintptr_t)(data + count) <= (uintptr_t)(a->data + n);
+    return within && ((uintptr_t)data - (uintptr_t)a->data) % sizeof *data == 0 ? a : NULL;
+  }
+  ArrayObj *found = NULL;
+  for (int i = 0; d->kind == D_TUPLE && i < d->n && !found; i++) {
+    found = array_around(d->args[i], s, data, count);
+    s += d->args[i]->nslots;
+  }
+  return found;
+}
+
+/* A view of the last result, or a header over the host's elements. */
+static AtledStatus put_array(AtledFunction *f, const Desc *d, const AtledValue *v, Slot *out) {
+  AtledVM *vm = f->vm;
   DescKind base = d->args[0]->kind;
   bool fits = (v->kind == ATLED_FLOATS && base == D_FLOAT) || (v->kind == ATLED_INTS && base == D_INT);
   if (!fits || v->rank != d->rank) return misfit(vm, v, "an array of other elements or rank");
-  int64_t none[ATLED_MAX_RANK] = {0};
+  int64_t none[ATLED_MAX_RANK] = {0}, count = 0;
+  AtledStatus status = count_elements(vm, v, &count);
+  if (status != ATLED_OK) return status;
+  const Slot *data = (const Slot *)(const void *)v->as.floats;
+  ArrayObj *around = f->last.filled && count ? array_around(f->result, f->last.slots, data, count) : NULL;
+  if (around) {
+    ArrayObj *view = rt_view(&vm->rt, d, around, data - around->data, v->dims);
+    if (!view) return report_runtime_error(vm, (Span){0});
+    out->p = &view->h;
+    return ATLED_OK;
+  }
   ArrayObj *a = rt_new_array(&vm->rt, d, none, false);
   if (!a) return report_runtime_error(vm, (Span){0});
   for (int i = 0; i < v->rank; i++) a->dims[i] = v->dims[i];
@@ -158,7 +219,18 @@ static AtledStatus put_array(AtledVM *vm, const Desc *d, const AtledValue *v, Sl
   return ATLED_OK;
 }
 
-static AtledStatus put(AtledVM *vm, const Desc *d, const AtledValue *v, Slot *out) {
+static AtledStatus put_string(AtledVM *vm, const AtledValue *v, Slot *out) {
+  if (v->kind != ATLED_STRING) return misfit(vm, v, "a string");
+  if (!v->as.string) return report_bad_argument(vm, "an argument's string is NULL");
+  size_t bad;
+  if (!utf8_valid(v->as.string, v->length, &bad))
+    return report_bad_argument(vm, "an argument's string isn't UTF-8: byte %zu", bad);
+  out->p = rt_new_string(&vm->rt, v->as.string, v->length);
+  return out->p ? ATLED_OK : report_runtime_error(vm, (Span){0});
+}
+
+static AtledStatus put(AtledFunction *f, const Desc *d, const AtledValue *v, Slot *out) {
+  AtledVM *vm = f->vm;
   switch (d->kind) {
   case D_UNIT: return v->kind == ATLED_UNIT ? ATLED_OK : misfit(vm, v, "unit");
   case D_BOOL:
@@ -173,16 +245,14 @@ static AtledStatus put(AtledVM *vm, const Desc *d, const AtledValue *v, Slot *ou
     if (v->kind != ATLED_FLOAT) return misfit(vm, v, "a float");
     out->f = v->as.number;
     return ATLED_OK;
-  case D_STRING:
-    if (v->kind != ATLED_STRING) return misfit(vm, v, "a string");
-    out->p = rt_new_string(&vm->rt, v->as.string, v->length);
-    return out->p ? ATLED_OK : report_runtime_error(vm, (Span){0});
-  case D_ARRAY: return put_array(vm, d, v, out);
+  case D_STRING: return put_string(vm, v, out);
+  case D_ARRAY: return put_array(f, d, v, out);
   case D_TUPLE: {
     if (v->kind != ATLED_TUPLE || v->length != (size_t)d->n) return misfit(vm, v, "a tuple of another size");
+    if (!v->as.items) return report_bad_argument(vm, "an argument's items are NULL");
     AtledStatus status = ATLED_OK;
     for (int i = 0; i < d->n && status == ATLED_OK; i++) {
-      status = put(vm, d->args[i], &v->as.items[i], out);
+      status = put(f, d->args[i], &v->as.items[i], out);
       out += d->args[i]->nslots;
     }
     return status;
@@ -204,7 +274,7 @@ static void get_array(const Desc *d, const Slot *s, AtledValue *v) {
   v->as.floats = (const double *)(const void *)a->data;
 }
 
-static void get(AtledFunction *f, const Desc *d, const Slot *s, AtledValue *v) {
+static void get(AtledFunction *f, Arena *trees, const Desc *d, const Slot *s, AtledValue *v) {
   *v = (AtledValue){0};
   switch (d->kind) {
   case D_UNIT: return;
@@ -217,9 +287,9 @@ static void get(AtledFunction *f, const Desc *d, const Slot *s, AtledValue *v) {
     return;
   }
   case D_TUPLE: {
-    AtledValue *items = NEW_ARRAY(&f->out, AtledValue, d->n);
+    AtledValue *items = NEW_ARRAY(trees, AtledValue, d->n);
     for (int i = 0; i < d->n; i++) {
-      get(f, d->args[i], s, &items[i]);
+      get(f, trees, d->args[i], s, &items[i]);
       s += d->args[i]->nslots;
     }
     *v = atled_tuple(items, (size_t)d->n);
@@ -231,7 +301,7 @@ static void get(AtledFunction *f, const Desc *d, const Slot *s, AtledValue *v) {
     get_array(d, s, v);
     return;
   }
-  Str text = {.arena = &f->out};
+  Str text = {.arena = trees};
   v->kind = ATLED_OTHER;
   if (rt_show(&f->vm->rt, d, s, false, &text) != 0) rt_clear_error(&f->vm->rt);
   v->as.string = text.data ? text.data : "";
@@ -252,6 +322,7 @@ static AtledStatus put_arguments(AtledVM *vm, const CallArgs *c) {
   AtledFunction *f = c->f;
   if (c->nargs != f->arity)
     return report_bad_argument(vm, "the function takes %d arguments, not %d", f->arity, c->nargs);
+  if (!c->numbers && !c->args) return report_bad_argument(vm, "the array of arguments is NULL");
   if (c->numbers) {
     const Desc *d = f->param;
     for (int i = 0; i < c->nargs; i++)
@@ -263,7 +334,7 @@ static AtledStatus put_arguments(AtledVM *vm, const CallArgs *c) {
   AtledStatus status = ATLED_OK;
   for (int i = 0; i < f->arity && status == ATLED_OK; i++) {
     const Desc *d = f->arity > 1 ? f->param->args[i] : f->param;
-    status = put(vm, d, &c->args[i], out);
+    status = put(f, d, &c->args[i], out);
     out += d->nslots;
   }
   return status;
@@ -275,34 +346,53 @@ static AtledStatus call_body(AtledVM *vm, void *arg) {
   if (vm->reports.len || vm->out_of_memory) report_reset(vm);
   if (c->number && !(f->result->nslots == 1 && f->result->slots[0] == SLOT_FLOAT))
     return report_bad_argument(vm, "the function's result isn't a float");
+  if (!f->arity && c->nargs) return report_bad_argument(vm, "this is no function");
+  Outcome *o = f->arity ? &f->next : &f->last;
   if (f->arity) {
-    drop_result(f);
-    memset(f->args, 0, sizeof *f->args * (size_t)f->param->nslots);
     AtledStatus status = put_arguments(vm, c);
-    if (status == ATLED_OK) {
-      run_start_clock(vm);
-      if (run_closure(vm, f->unit, f->value.p, f->args, f->param->nslots, f->res) != 0)
-        status = report_runtime_error(vm, f->place);
-      else f->has_result = true;
-    }
-    run_release_slots(vm, f->param, f->args);
     if (status != ATLED_OK) return status;
-  } else if (c->nargs) {
-    return report_bad_argument(vm, "this is no function");
+    run_start_clock(vm);
+    if (run_closure(vm, f->unit, f->value.p, f->args, f->param->nslots, o->slots) != 0) return report_runtime_error(vm, f->place);
+    o->filled = true;
   }
-  if (c->result) get(f, f->result, f->res, c->result);
-  if (c->number) *c->number = f->res[0].f;
+  arena_free(&o->trees);
+  if (c->result) get(f, &o->trees, f->result, o->slots, c->result);
+  if (c->number) *c->number = o->slots[0].f;
   return ATLED_OK;
 }
 
+/* However the call ended, also by running out of memory in its midst: what it was given goes, and one of the two results. */
+static AtledStatus call_handle(CallArgs *c) {
+  AtledFunction *f = c->f;
+  if (f->vm->running) return ATLED_BAD_ARGUMENT;
+  if (f->arity) memset(f->args, 0, sizeof *f->args * (size_t)f->param->nslots);
+  AtledStatus status = vm_call_quick(f->vm, call_body, c);
+  if (!f->arity) return status;
+  run_release_slots(f->vm, f->param, f->args);
+  if (status == ATLED_OK) {
+    Outcome before = f->last;
+    f->last = f->next;
+    f->next = before;
+  }
+  drop(f, &f->next);
+  return status;
+}
+
 AtledStatus atled_call(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *result) {
-  CallArgs c = {.f = f, .args = args, .nargs = nargs, .result = result};
-  return vm_call_quick(f->vm, call_body, &c);
+  if (!f) return ATLED_BAD_ARGUMENT;
+  AtledValue made; /* the arguments may stand where the result goes */
+  CallArgs c = {.f = f, .args = args, .nargs = nargs, .result = result ? &made : NULL};
+  AtledStatus status = call_handle(&c);
+  if (result && status == ATLED_OK) *result = made;
+  return status;
 }
 
 AtledStatus atled_call_double(AtledFunction *f, const double *args, int nargs, double *result) {
-  CallArgs c = {.f = f, .numbers = args, .nargs = nargs, .number = result};
-  return vm_call_quick(f->vm, call_body, &c);
+  static const double none[1];
+  if (!f) return ATLED_BAD_ARGUMENT;
+  if (!args && nargs > 0) return vm_reject_null(f->vm, "the array of arguments");
+  CallArgs c = {.f = f, .numbers = args ? args : none, .nargs = nargs, .number = result};
+  return call_handle(&c);
 }
 
 /* ---- Making values -------------------------------------------------------------------------- */
@@ -310,7 +400,7 @@ AtledValue atled_bool(bool b) { return (AtledValue){.kind = ATLED_BOOL, .as.bool
 AtledValue atled_int(int64_t i) { return (AtledValue){.kind = ATLED_INT, .as.integer = i}; }
 AtledValue atled_float(double x) { return (AtledValue){.kind = ATLED_FLOAT, .as.number = x}; }
 AtledValue atled_string(const char *s) {
-  return (AtledValue){.kind = ATLED_STRING, .length = strlen(s), .as.string = s};
+  return (AtledValue){.kind = ATLED_STRING, .length = s ? strlen(s) : 0, .as.string = s};
 }
 AtledValue atled_floats(const double *data, size_t n) {
   return (AtledValue){.kind = ATLED_FLOATS, .rank = 1, .dims = {(int64_t)n}, .length = n, .as.floats = data};

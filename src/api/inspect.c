@@ -84,6 +84,9 @@ static AtledStatus ir_body(AtledVM *vm, void *arg) {
 
 AtledStatus atled_ir(AtledVM *vm, const char *name, const char *source, AtledStage stage, bool dot, const char *of,
                      const char **text) {
+  if (!text) return vm_reject_null(vm, "the place for the text");
+  *text = "";
+  if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
   IrCall c = {.name = name, .source = source, .of = of, .stage = stage, .dot = dot};
   AtledStatus status = vm_call(vm, ir_body, &c);
   *text = status == ATLED_OK && c.out.data ? c.out.data : "";
@@ -141,6 +144,9 @@ static AtledStatus doc_body(AtledVM *vm, void *arg) {
 
 static AtledStatus text_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), const char *what,
                              const char **text) {
+  if (!text) return vm_reject_null(vm, "the place for the text");
+  *text = "";
+  if (!what) return vm_reject_null(vm, "the text");
   TextCall c = {.what = what};
   AtledStatus status = vm_call(vm, body, &c);
   *text = status == ATLED_OK && c.out.data ? c.out.data : "";
@@ -173,14 +179,15 @@ static AtledStatus names_body(AtledVM *vm, void *arg) {
 }
 
 int atled_names(AtledVM *vm, const char *prefix, const char *const **names) {
-  NamesCall c = {.prefix = prefix};
+  if (!names) return 0;
+  NamesCall c = {.prefix = prefix ? prefix : ""};
   if (vm_call(vm, names_body, &c) != ATLED_OK) c.n = 0;
   *names = c.names;
   return c.n;
 }
 
 /* ---- Results as text ------------------------------------------------------------------------ */
-int atled_result_count(const AtledVM *vm) { return vm->results.len; }
+int atled_result_count(const AtledVM *vm) { return vm ? vm->results.len : 0; }
 
 typedef struct ResultCall {
   Result *result;
@@ -220,7 +227,7 @@ static AtledStatus result_body(AtledVM *vm, void *arg) {
 
 /* What was reported of the evaluation stays, unless there is something to report of this call. */
 bool atled_result(AtledVM *vm, int index, AtledResult *out) {
-  if (!out || index < 0 || index >= vm->results.len) return false;
+  if (!vm || !out || vm->running || index < 0 || index >= vm->results.len) return false;
   ResultCall c = {&vm->results.data[index], out};
   ReportList before = vm->reports;
   int first_error = vm->first_error;

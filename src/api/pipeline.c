@@ -338,16 +338,19 @@ static AtledStatus eval_body(AtledVM *vm, void *arg) {
 }
 
 AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source) {
+  if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
   EvalCall c = {.name = name, .source = source};
   return vm_call(vm, eval_body, &c);
 }
 
 AtledStatus atled_check(AtledVM *vm, const char *name, const char *source) {
+  if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
   EvalCall c = {.name = name, .source = source, .check_only = true};
   return vm_call(vm, eval_body, &c);
 }
 
 AtledStatus atled_test(AtledVM *vm, const char *name, const char *source, AtledTestReport report, void *user) {
+  if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
   TestRun tests = {report, user, false};
   EvalCall c = {.name = name, .source = source, .tests = &tests};
   AtledStatus status = vm_call(vm, eval_body, &c);
@@ -364,4 +367,6 @@ static AtledStatus eval_file_body(AtledVM *vm, void *arg) {
   return status == ATLED_OK ? run_plan(vm, &plan, NULL) : status;
 }
 
-AtledStatus atled_eval_file(AtledVM *vm, const char *path) { return vm_call(vm, eval_file_body, (void *)(uintptr_t)path); }
+AtledStatus atled_eval_file(AtledVM *vm, const char *path) {
+  return path ? vm_call(vm, eval_file_body, (void *)(uintptr_t)path) : vm_reject_null(vm, "the path");
+}

@@ -228,11 +228,12 @@ AtledStatus report_runtime_error(AtledVM *vm, Span item) {
 
 /* ---- Public --------------------------------------------------------------------- */
 const AtledDiagnostic *atled_error(const AtledVM *vm) {
+  if (!vm) return NULL;
   if (vm->out_of_memory) return &vm->no_memory;
   return vm->first_error < 0 ? NULL : &vm->reports.data[vm->first_error];
 }
 
-int atled_diagnostic_count(const AtledVM *vm) { return vm->out_of_memory ? 1 : vm->reports.len; }
+int atled_diagnostic_count(const AtledVM *vm) { return !vm ? 0 : vm->out_of_memory ? 1 : vm->reports.len; }
 
 const AtledDiagnostic *atled_diagnostic(const AtledVM *vm, int index) {
   if (index < 0 || index >= atled_diagnostic_count(vm)) return NULL;

@@ -150,7 +150,7 @@ static Status again_natively(AtledVM *vm, Unit *u, Status status) {
 /* Without a clock (no thread to be had) only the evaluator sees the deadline. */
 void run_start_clock(AtledVM *vm) {
   vm->rt.deadline = 0;
-  if (vm->config.time_limit <= 0) return;
+  if (!(vm->config.time_limit > 0)) return; /* also where it is no number */
   if (!vm->clock) vm->clock = clock_new(&vm->rt);
   vm->rt.deadline = clock_now() + vm->config.time_limit;
   if (vm->clock) clock_start(vm->clock, vm->rt.deadline);

@@ -75,7 +75,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->rt.user = config->user;
   vm->rt.strict = config->strict;
   vm->rt.args = config->args;
-  vm->rt.nargs = config->nargs;
+  vm->rt.nargs = config->args && config->nargs > 0 ? config->nargs : 0;
   vm->no_memory = (AtledDiagnostic){.severity = ATLED_ERROR,
                                     .kind = "memory",
                                     .message = "out of memory",
@@ -98,7 +98,7 @@ static void release_globals(AtledVM *vm) {
 }
 
 void atled_free(AtledVM *vm) {
-  if (!vm) return;
+  if (!vm || vm->running) return;
   clock_free(vm->clock);
   pipeline_drop_results(vm);
   release_globals(vm);
@@ -219,7 +219,7 @@ static void on_vm_stack(void *arg) {
 }
 
 static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg, bool marked) {
-  if (vm->running) return ATLED_BAD_ARGUMENT;
+  if (!vm || vm->running) return ATLED_BAD_ARGUMENT;
   Call c = {.vm = vm, .body = body, .arg = arg, .marked = marked};
   vm->running = true;
   stack_run(vm->stack, on_vm_stack, &c);
@@ -253,11 +253,15 @@ AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), vo
   return vm_call_keeping(vm, after_reset, &b);
 }
 
+static AtledStatus reject_null(AtledVM *vm, void *what) { return report_bad_argument(vm, "%s is NULL", (const char *)what); }
+
+AtledStatus vm_reject_null(AtledVM *vm, const char *what) { return vm_call(vm, reject_null, (void *)(uintptr_t)what); }
+
 /* ---- Small things ------------------------------------------------------------------- */
-void atled_interrupt(AtledVM *vm) { rt_interrupt(&vm->rt, RT_INTERRUPTED); }
-void atled_clear_interrupt(AtledVM *vm) { rt_clear_interrupt(&vm->rt); }
-int64_t atled_live_objects(const AtledVM *vm) { return vm->rt.live; }
-int64_t atled_evaluator_calls(const AtledVM *vm) { return vm->rt.evaluations; }
-size_t atled_memory_used(const AtledVM *vm) { return vm->heap.bytes; }
-void atled_fail_allocation(AtledVM *vm, int64_t n) { vm->heap.fail_at = n > 0 ? n : -1; }
+void atled_interrupt(AtledVM *vm) { if (vm) rt_interrupt(&vm->rt, RT_INTERRUPTED); }
+void atled_clear_interrupt(AtledVM *vm) { if (vm) rt_clear_interrupt(&vm->rt); }
+int64_t atled_live_objects(const AtledVM *vm) { return vm ? vm->rt.live : 0; }
+int64_t atled_evaluator_calls(const AtledVM *vm) { return vm ? vm->rt.evaluations : 0; }
+size_t atled_memory_used(const AtledVM *vm) { return vm ? vm->heap.bytes : 0; }
+void atled_fail_allocation(AtledVM *vm, int64_t n) { if (vm) vm->heap.fail_at = n > 0 ? n : -1; }
 const char *atled_version(void) { return ATLED_VERSION; }

@@ -86,13 +86,14 @@ struct AtledVM {
   bool out_of_memory;    /* the last call met the limit */
   bool warned_no_jit;
   bool running;
-  int64_t handles;
 };
 
 /* ---- vm.c ---- */
 /* Runs body(vm, arg) as one call into the VM: on its stack, with out-of-memory caught, earlier reports dropped.
  * The body's status is the result, unless memory ran out. */
 AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
+/* Ends a call for which the host gave NULL for `what`. */
+AtledStatus vm_reject_null(AtledVM *vm, const char *what);
 /* The same without dropping reports and results. */
 AtledStatus vm_call_keeping(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
 /* The same for calls of functions, which compile nothing: without a way back. */

@@ -4,13 +4,13 @@
  *
  * Graphs are closed, so instantiating one is a single walk over its own nodes; nested graphs stay as they are (only their
  * source places may be extended by the call they are inlined at). Growth is bounded in four ways: a graph over
- * INLINE_SIZE stays a call; specialisation and unrolling stop at a depth; unrolling is kept only where no call of the
- * recursion is left; and inlining within inlining, which has no end where a function gets at itself through data, stops
+ * INLINE_SIZE stays a call; specialisation and unrolling stop at a depth, unrolling after so many steps for a definition too, and it
+ * is kept only where no call of the recursion is left; and inlining within inlining, which has no end where a function gets at itself through data, stops
  * at a depth and a number, and then its outermost call stays a call. */
 #include "ir/ir_internal.h"
 #include <string.h>
 
-enum { INLINE_SIZE = 300, SPECIAL_DEPTH = 6, SPECIAL_DERIVATIVES = 3, UNROLL_DEPTH = 24, UNROLL_SIZE = 60,
+enum { INLINE_SIZE = 300, SPECIAL_DEPTH = 6, SPECIAL_DERIVATIVES = 3, UNROLL_DEPTH = 24, UNROLL_SIZE = 60, UNROLL_STEPS = 4000,
        INLINE_DEPTH = 100, INLINE_COUNT = 4000 };
 
 /* ---- Instantiation --------------------------------------------------------------- */
@@ -190,22 +190,43 @@ static bool has_known_int(Node **args, int n) {
   return found;
 }
 
-/* Recursion on a known number: followed to its end, and kept if no call is left. What fails in it fails at the place
- * of the outermost call. */
-static Node *unrolled_call(World *w, Func *f, Node **args, Site site) {
+/* One call of a recursion that is being followed. */
+static Node *unrolled_step(World *w, Func *f, Node **args, Node *call) {
   Tables *t = tables(w);
-  Node *call = plain_call(w, f, args, site);
-  if (!t->unroll_depth) t->unroll_site = site;
-  const void *key = (const void *)(uintptr_t)((uint64_t)call->id << 32 | t->unroll_site); /* exact, as for `resited` */
-  Node *known = map_get(&t->unrolled, key);
-  if (known) return known;
-  if (t->unroll_depth >= UNROLL_DEPTH || t->unroll_left <= 0) return call;
+  Node *known = map_get(&t->unrolling, call);
+  if (known || t->unroll_failed) return known ? known : call;
+  if (t->unroll_depth >= UNROLL_DEPTH || t->unroll_steps >= UNROLL_STEPS) {
+    t->unroll_failed = true;
+    return call;
+  }
   t->unroll_depth++;
-  t->unroll_left--;
+  t->unroll_steps++;
   Node *r = ir_instantiate(w, f->graph, args, t->unroll_site);
   t->unroll_depth--;
   if (t->inlining.given_up) return call;
   if (r->flags & (NODE_CALLS | NODE_AD)) r = call;
+  map_put(&t->unrolling, call, r);
+  return r;
+}
+
+/* Recursion on a known number: followed to its end, and kept if no call is left. What fails in it fails at the place of the
+ * outermost call. The steps are counted for the definition or item that this place is in, so that what it becomes doesn't depend
+ * on what was compiled before; where a step leads too far none goes on. */
+static Node *unrolled_call(World *w, Func *f, Node **args, Site site) {
+  Tables *t = tables(w);
+  Node *call = plain_call(w, f, args, site);
+  if (t->unroll_depth) return unrolled_step(w, f, args, call);
+  const void *key = (const void *)(uintptr_t)((uint64_t)call->id << 32 | site); /* exact, as for `resited` */
+  Node *r = map_get(&t->unrolled, key);
+  if (r) return r;
+  const void *definition = (const void *)(uintptr_t)(1 + (uint64_t)ir_site_info(w, site)->definition);
+  t->unroll_site = site;
+  t->unroll_failed = false;
+  t->unroll_steps = site ? (int)(uintptr_t)map_get(&t->unroll_counts, definition) : 0;
+  map_init(&t->unrolling, w->temp);
+  r = unrolled_step(w, f, args, call);
+  if (t->inlining.given_up) return call;
+  if (site) map_put(&t->unroll_counts, definition, (void *)(uintptr_t)t->unroll_steps);
   map_put(&t->unrolled, key, r);
   return r;
 }

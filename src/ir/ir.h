@@ -130,6 +130,7 @@ struct Node {
   uint32_t mark;        /* of the latest walk that reached it */
   int32_t pos;          /* its place in that walk */
   uint32_t nparams;     /* 1 + greatest PARAM index below; 0: closed */
+  uint32_t shape;       /* hash of what it computes, the same in every VM whatever was compiled before: see ir_before */
   IrType *type;
   Site site;            /* checks, FAIL, RT that may fail: part of identity; else the first one */
   uint32_t definition;  /* APPLY, CALL, LOOP, ZEROS: the site's, part of identity */
@@ -140,6 +141,8 @@ struct Node {
   IrType *type_arg;     /* RT: the type it works at, where it is generic (show, compare, …) */
   Node **ops;
 };
+/* An order for operands that may be exchanged: by shape, and by age where that is equal. */
+static inline bool ir_before(const Node *a, const Node *b) { return a->shape != b->shape ? a->shape < b->shape : a->id < b->id; }
 static inline bool ir_is_constant(const Node *n) { return (op_flags[n->op] & OPF_K) != 0; } /* reads nothing */
 enum {
   NODE_FAILS = 1,   /* evaluating it may fail or not terminate */
@@ -160,7 +163,8 @@ struct Graph {
   uint16_t flags;       /* of result */
   uint64_t identity;    /* not 0: closures of it may be told apart and taken apart at run time (CLOSURE_ID, CLOSURE_CAP),
                            so that their captures stay as they are, and rewritten graphs inherit the number */
-  Sym name;             /* first name it got, for traces and pictures; no part of identity */
+  Sym name;             /* first name it got in the entry that made it last, for traces and pictures; no part of identity */
+  uint32_t named;       /* the arena's epoch then */
   void *cache;          /* ir: its nodes in order */
 };
 

@@ -37,7 +37,9 @@ typedef struct Tables {
   Map sites;          /* (at, function, parent) chains by hash */
   Map resited;        /* graph id and site to the graph whose places are inlined at the site */
   Map identified;     /* graph id and identity to the copy of the graph with that identity */
-  Map unrolled;       /* (CALL node, place of the outermost call) -> what it unrolled to, or itself */
+  Map unrolled;       /* (CALL node, its place) -> what it unrolled to, or itself */
+  Map unroll_counts;  /* definition -> steps of unrolling so far, of all calls in it */
+  Map unrolling;      /* CALL nodes of the recursion that is being followed -> the same; temporary */
   Map endless;        /* CALL nodes that stay because inlining them meets the limit */
   Map graph_funcs;    /* Graph -> Func that names it */
   Map memos;          /* anything -> list of what passes remember about it */
@@ -48,7 +50,8 @@ typedef struct Tables {
   IrType *plain[T_TUPLE];
   Vec(Node *) stack, order; /* of the walk under way */
   Vec(Node *) scratch; /* values of the instantiations under way */
-  int unroll_depth, special_depth, unroll_left;
+  int unroll_depth, special_depth, unroll_steps;
+  bool unroll_failed; /* what is being followed goes too far */
   Inlining inlining;
   Site unroll_site;   /* where the call stands whose recursion is being followed */
   uint32_t pool_walk; /* number of the latest walk through pools. Last: it only grows, see world_save */

@@ -29,9 +29,9 @@ World *world_new(Arena *a, Arena *temp, SymTable *syms) {
   map_init(&t->identified, a);
   map_init(&t->unrolled, a);
   map_init(&t->endless, a);
+  map_init(&t->unroll_counts, a);
   map_init(&t->graph_funcs, a);
   map_init(&t->memos, a);
-  t->unroll_left = 4000;
   vec_push(a, w->sites, ((SiteInfo){0}));
   ir_pool(w, ir_graph(w, NULL, 0, ir_unit(w), NULL), NULL, 0);
   return w;
@@ -182,6 +182,27 @@ static uint16_t node_flags(const Node *n) {
   return fl;
 }
 
+static uint64_t text_hash(const char *s) { return s ? hash_bytes(s, strlen(s), 0) : 0; }
+
+static uint64_t attr_shape(const Node *n) {
+  switch (n->op) {
+  case OP_INT: case OP_BOOL: case OP_FLOAT: case OP_GET: case OP_INJ: case OP_UNINJ: case OP_LEN: return (uint64_t)n->attr.i;
+  case OP_STRING: return hash_bytes(n->attr.text, sym_len(n->attr.text), 0);
+  case OP_CALL: return text_hash(n->attr.func->name);
+  case OP_RT: return text_hash(n->attr.rt->name);
+  default: return 0;
+  }
+}
+
+/* Parameters come before all else, in their order. */
+static uint32_t node_shape(const Node *n) {
+  if (n->op == OP_PARAM) return (uint32_t)n->attr.i;
+  uint64_t h = hash_mix(hash_mix(n->op, n->type->kind), attr_shape(n));
+  for (int i = 0; i < n->ngraphs; i++) h = hash_mix(h, n->graphs[i]->result->shape);
+  for (int i = 0; i < n->nops; i++) h = hash_mix(h, n->ops[i]->shape);
+  return (uint32_t)(h ^ h >> 32) | (uint32_t)1 << 31;
+}
+
 Node *ir_intern(World *w, Node *proto) {
   if (definition_is_identity((Op)proto->op)) proto->definition = ir_site_info(w, proto->site)->definition;
   proto->hash = node_hash(proto);
@@ -205,6 +226,7 @@ Node *ir_intern(World *w, Node *proto) {
     *n->loop = *proto->loop;
   }
   n->flags = node_flags(n);
+  n->shape = node_shape(n);
   table_insert(w, &tables(w)->nodes, n->hash, n, node_hash_of);
   return n;
 }
@@ -222,12 +244,24 @@ static bool graph_same(const void *p, const void *q) {
   return !a->nparams || memcmp(a->params, b->params, sizeof(IrType *) * (size_t)a->nparams) == 0;
 }
 
+/* What an entry calls a graph that an earlier one made too. */
+static void name_graph(World *w, Graph *g, Sym name) {
+  if (g->named == w->arena->epoch) return;
+  SAVE(w->arena, g->name);
+  SAVE(w->arena, g->named);
+  g->name = name;
+  g->named = w->arena->epoch;
+}
+
 Graph *ir_graph(World *w, IrType **params, int n, Node *result, Sym name) {
   uint64_t h = hash_mix(result->id, (uint64_t)n);
   for (int i = 0; i < n; i++) h = hash_mix(h, params[i]->id);
   Graph key = {.nparams = n, .params = params, .result = result, .hash = (uint32_t)(h ^ h >> 32)};
   Graph *g = table_find(&tables(w)->graphs, key.hash, graph_same, &key);
-  if (g) return g;
+  if (g) {
+    name_graph(w, g, name);
+    return g;
+  }
   g = NEW(w->arena, Graph);
   *g = key;
   g->params = NEW_ARRAY(w->arena, IrType *, n + 1);
@@ -235,6 +269,7 @@ Graph *ir_graph(World *w, IrType **params, int n, Node *result, Sym name) {
   g->id = ++w->next_id;
   g->flags = result->flags;
   g->name = name;
+  g->named = w->arena->epoch;
   GraphBody *b = graph_body(w, g);
   g->size = b->n;
   for (int i = 0; i < b->n; i++)

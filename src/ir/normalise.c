@@ -222,9 +222,9 @@ static Node *bool_identity(World *w, Op op, Node *a, Node *b) {
   return NULL;
 }
 
-/* Constants stand second in commutative operations, else the older node first. */
+/* Constants stand second in commutative operations; the order of others doesn't depend on what was compiled before. */
 static void sort_operands(Node **a, Node **b) {
-  bool swap = ir_is_constant(*a) != ir_is_constant(*b) ? ir_is_constant(*a) : (*a)->id > (*b)->id;
+  bool swap = ir_is_constant(*a) != ir_is_constant(*b) ? ir_is_constant(*a) : ir_before(*b, *a);
   if (!swap) return;
   Node *t = *a;
   *a = *b;

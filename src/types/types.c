@@ -259,3 +259,10 @@ bool type_holds_float(Type *t) {
   FloatScan s = {.budget = MAX_TYPE_STEPS};
   return holds_float(&s, t, 0);
 }
+
+bool type_has_variables(Type *t) {
+  t = type_repr(t);
+  bool found = t->kind == TY_VAR && !(t->classes & CLASS_EFFECT);
+  for (int i = 0; i < t->n && !found; i++) found = type_has_variables(t->args[i]);
+  return found;
+}

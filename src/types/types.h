@@ -153,6 +153,7 @@ Binding *checker_lookup(Checker *c, Module *m, Sym name);
 int checker_visible_names(Checker *c, Module *m, Sym **out, Arena *a);
 /* Does the monomorphic type hold a float / a function? */
 bool type_holds_float(Type *t);
+bool type_has_variables(Type *t); /* of types; effects may be open */
 
 /* "num 'a => 'a -> 'a[]" of a binding; of a type. */
 void binding_type_print(const Binding *b, Str *out);

@@ -41,7 +41,7 @@ static const SweepProgram sweep_programs[] = {
                 "let rec all l x = match l with f :: r -> f (all r x) | Nil -> x\nprint (grad (all fs) 0.8)\n", "all fs"},
     {"pullbacks", "let f x = x * x * x\nlet (y, back) = vjp f 2.0\nprint y\nprint (back 1.0)\nprint (jvp f 2.0 1.0)\n", "fun x -> back x"},
     {"rules", "let cube x = x * x * x\npullback cube x = (cube x, fun d -> 3.0 * x * x * d)\nprint (grad cube 2.0)\n", "grad cube"},
-    {"lists", "open List\nlet l = 1 :: 2 :: 3 :: Nil\nprint (List.map (fun x -> x * 2) l)\nprint (List.length (l ++ l))\n"
+    {"lists", "let l = 1 :: 2 :: 3 :: Nil\nprint (List.map (fun x -> x * 2) l)\nprint (List.length (l ++ l))\n"
               "print (List.fold (fun a b -> a + b) 0 l)\n", NULL},
     {"options", "let half n = if n % 2 = 0 then Some (n / 2) else None\nprint (half 10, half 3)\nprint (Option.map (fun x -> x + 1) (half 8))\n", NULL},
     {"text", "let s = \"the quick brown fox\"\nlet words = Str.split \" \" s\nprint (map Str.length words)\nprint $\"{length words} words, {3.14159:.2f}\"\n"

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* What a definition compiles to doesn't depend on what came before it in the VM: the final graphs of each program are those
+ * of a new VM after 300 other entries too, which unroll recursions, specialise functions, make closures and take
+ * derivatives. */
+#include "check.h"
+#include "memory_sweep.h"
+#include <atled.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENTRIES = 300 };
+
+static const SweepProgram more[] = {
+    {"power", "let rec pow x n = if n = 0 then 1.0 else x * pow x (n - 1)\nlet f x = pow x 5\nlet g = grad f\nprint (g 1.1)\n", NULL},
+    {"wide", "let rec tree x n = if n = 0 then x else tree (sin x) (n - 1) + tree (cos x) (n - 1)\nprint (grad (fun x -> tree x 5) 0.4)\n", NULL},
+    {"endless", "let rec up x n = if x > 10.0 then float n else up (x + float n) (n + 1)\nprint (up 0.5 1)\n", NULL},
+};
+enum { MORE = sizeof more / sizeof *more };
+
+static const SweepProgram *program(int i) { return i < MORE ? &more[i] : &sweep_programs[i - MORE]; }
+
+static void write_nothing(void *user, const char *text, size_t n) {
+  (void)user;
+  (void)text;
+  (void)n;
+}
+
+static AtledVM *new_vm(void) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_OFF;
+  config.write = write_nothing;
+  return atled_new(&config);
+}
+
+/* A program of the list, or one with a use of the same recursion that is followed for 20 steps. */
+static void eval_other(AtledVM *vm, int i) {
+  char text[256];
+  if (i == 0) atled_eval(vm, "power", "let rec power x n = if n = 0 then 1.0 else x * power x (n - 1)");
+  snprintf(text, sizeof text, "let p%d x = power x 20 + %d.0\nlet d%d = grad p%d 1.01\n", i, i, i, i);
+  if (i % 3) atled_eval(vm, "power", text);
+  else atled_eval(vm, "program", program(i / 3 % (MORE + SWEEP_PROGRAMS))->source);
+}
+
+static char *final_graphs(AtledVM *vm, const SweepProgram *p) {
+  const char *text;
+  AtledStatus status = atled_ir(vm, "program", p->source, ATLED_STAGE_FINAL, false, NULL, &text);
+  return strdup(status == ATLED_OK ? text : "no graphs");
+}
+
+static void compare(AtledVM *used, const SweepProgram *p) {
+  AtledVM *fresh = new_vm();
+  char *want = final_graphs(fresh, p), *got = final_graphs(used, p);
+  if (strcmp(want, got) != 0) fprintf(stderr, "%s\n", p->name);
+  CHECK_STR(got, want);
+  free(want);
+  free(got);
+  atled_free(fresh);
+}
+
+int main(void) {
+  AtledVM *used = new_vm();
+  for (int i = 0; i < ENTRIES; i++) eval_other(used, i);
+  for (int i = 0; i < MORE + SWEEP_PROGRAMS; i++) compare(used, program(i));
+  /* the recursion that all those entries used */
+  static const char *const use = "let q x = power x 5\nlet dq = grad q 1.1\n";
+  AtledVM *fresh = new_vm();
+  eval_other(fresh, 0);
+  const SweepProgram p = {"used again", use, NULL};
+  char *want = final_graphs(fresh, &p), *got = final_graphs(used, &p);
+  CHECK_STR(got, want);
+  free(want);
+  free(got);
+  atled_free(fresh);
+  atled_free(used);
+  return check_result();
+}
