@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* A host that gives a handle what it got from it, and one that gives calls what they can't take: NULL, numbers and texts that
+ * make no sense, calls from within callbacks. Each is a clear error or does what the header says; the VM goes on. */
+#include "check.h"
+#include <atled.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static AtledVM *new_vm(AtledJit jit) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  return atled_new(&config);
+}
+
+static AtledFunction *get(AtledVM *vm, const char *expression, const char *type) {
+  AtledFunction *f = NULL;
+  CHECK(atled_get(vm, expression, type, &f) == ATLED_OK);
+  return f;
+}
+
+/* ---- Results as arguments ---------------------------------------------------------------- */
+enum { N = 1000 };
+
+static void test_step(AtledJit jit) {
+  AtledVM *vm = new_vm(jit);
+  AtledFunction *step = get(vm, "map (fun x -> x + 1.0)", "float[] -> float[]");
+  double start[N] = {0};
+  AtledValue w = atled_floats(start, N);
+  for (int i = 0; i < 100; i++) CHECK(atled_call(step, &w, 1, &w) == ATLED_OK);
+  CHECK(w.length == N && w.as.floats[0] == 100.0 && w.as.floats[N - 1] == 100.0);
+  atled_release(step);
+  atled_free(vm);
+}
+
+/* The result is the argument itself, a part of it, or a tuple with it. */
+static void test_aliases(AtledJit jit) {
+  AtledVM *vm = new_vm(jit);
+  double start[N];
+  for (int i = 0; i < N; i++) start[i] = i;
+  AtledFunction *same = get(vm, "fun w -> w", "float[] -> float[]"), *rest = get(vm, "fun w -> w[1..]", "float[] -> float[]");
+  AtledFunction *make = get(vm, "fun n -> [ float i | i < n ]", "int -> float[]");
+  AtledValue n = atled_int(N), w;
+  CHECK(atled_call(make, &n, 1, &w) == ATLED_OK);
+  CHECK(atled_call(same, &w, 1, &w) == ATLED_OK && atled_call(same, &w, 1, &w) == ATLED_OK && w.as.floats[N - 1] == N - 1);
+  w = atled_floats(start, N);
+  for (int i = 0; i < 10; i++) CHECK(atled_call(rest, &w, 1, &w) == ATLED_OK);
+  CHECK(w.length == N - 10 && w.as.floats[0] == 10.0);
+  AtledFunction *grow = get(vm, "fun w -> w ++ [1.0]", "float[] -> float[]");
+  w = atled_floats(start, 2);
+  for (int i = 0; i < 10; i++) {
+    CHECK(atled_call(grow, &w, 1, &w) == ATLED_OK);
+    w = atled_floats(w.as.floats + 1, w.length - 1);
+  }
+  CHECK(w.length == 2 && w.as.floats[0] == 1.0);
+  AtledFunction *pair = get(vm, "fun (w, k) -> (w * 2.0, k + 1)", "float[] * int -> float[] * int");
+  AtledValue items[2] = {atled_floats(start, 3), atled_int(0)}, p = atled_tuple(items, 2);
+  for (int i = 0; i < 5; i++) CHECK(atled_call(pair, &p, 1, &p) == ATLED_OK);
+  CHECK(p.as.items[0].as.floats[2] == 64.0 && p.as.items[1].as.integer == 5);
+  AtledFunction *text = get(vm, "fun s -> s ++ \"x\"", "string -> string");
+  AtledValue s = atled_string("a");
+  for (int i = 0; i < 3; i++) CHECK(atled_call(text, &s, 1, &s) == ATLED_OK);
+  CHECK(s.length == 4 && memcmp(s.as.string, "axxx", 4) == 0);
+  AtledFunction *all[] = {same, rest, make, grow, pair, text};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) atled_release(all[i]);
+  CHECK(atled_live_objects(vm) == 0);
+  atled_free(vm);
+}
+
+/* After an error the last result is still there. */
+static void test_kept(AtledJit jit) {
+  AtledVM *vm = new_vm(jit);
+  AtledFunction *f = get(vm, "fun w -> if w[0] > 1.0 then fail \"large\" else map (fun x -> x + 1.0) w", "float[] -> float[]");
+  double start[2] = {0.0, 5.0};
+  AtledValue w = atled_floats(start, 2), none;
+  while (atled_call(f, &w, 1, &w) == ATLED_OK) {}
+  CHECK(w.as.floats[0] == 2.0 && w.as.floats[1] == 7.0);
+  CHECK(atled_call(f, &w, 1, &none) == ATLED_RUNTIME_ERROR && w.as.floats[1] == 7.0);
+  atled_release(f);
+  atled_free(vm);
+}
+
+/* ---- What can't be taken ------------------------------------------------------------------- */
+static void check_rejected(AtledVM *vm, AtledFunction *f, AtledValue v, const char *message) {
+  AtledValue out;
+  CHECK(atled_call(f, &v, 1, &out) == ATLED_BAD_ARGUMENT);
+  CHECK_STR(atled_error(vm) ? atled_error(vm)->message : NULL, message);
+}
+
+static void test_arguments(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  AtledFunction *vector = get(vm, "fun a -> length a", "float[] -> int"), *matrix = get(vm, "fun a -> length a", "float[][] -> int");
+  AtledFunction *text = get(vm, "fun s -> s", "string -> string"), *pair = get(vm, "fun (a, b) -> a + b", "int * int -> int");
+  double x[4] = {1, 2, 3, 4}, y;
+  AtledValue v = atled_floats(x, 4), out;
+  v.dims[0] = -5;
+  check_rejected(vm, vector, v, "an argument has dimension -5");
+  check_rejected(vm, matrix, atled_matrix(x, (size_t)1 << 32, (size_t)1 << 32), "an argument's dimensions are too large");
+  check_rejected(vm, matrix, atled_matrix(x, (size_t)1 << 47, 0), "an argument's dimensions are too large");
+  check_rejected(vm, vector, atled_floats(x, SIZE_MAX), "an argument has dimension -1");
+  check_rejected(vm, vector, atled_floats(NULL, 2), "an argument's elements are NULL");
+  v = atled_floats(x, 4);
+  v.length = 3;
+  check_rejected(vm, vector, v, "an argument has length 3, and dimensions of 4 elements");
+  v.kind = (AtledKind)77;
+  check_rejected(vm, vector, v, "an argument is of no kind where an array of other elements or rank is needed");
+  check_rejected(vm, text, atled_string("a\xff"), "an argument's string isn't UTF-8: byte 1");
+  check_rejected(vm, text, atled_string("\xed\xa0\x80"), "an argument's string isn't UTF-8: byte 0");
+  check_rejected(vm, text, atled_string(NULL), "an argument's string is NULL");
+  check_rejected(vm, pair, atled_tuple(NULL, 2), "an argument's items are NULL");
+  v = (AtledValue){.kind = ATLED_STRING, .length = 3, .as.string = "a\0b"};
+  CHECK(atled_call(text, &v, 1, &out) == ATLED_OK && out.length == 3 && memcmp(out.as.string, "a\0b", 3) == 0);
+  v = atled_floats(NULL, 0);
+  CHECK(atled_call(vector, &v, 1, &out) == ATLED_OK && out.as.integer == 0);
+  CHECK(atled_call(vector, NULL, 1, &out) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_call(vector, &v, -1, &out) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_call(vector, &v, 1000000, &out) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_call(NULL, &v, 1, &out) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_call_double(NULL, x, 1, &y) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_call_double(vector, NULL, 1, &y) == ATLED_BAD_ARGUMENT);
+  AtledFunction *all[] = {vector, matrix, text, pair};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) atled_release(all[i]);
+  CHECK(atled_live_objects(vm) == 0);
+  atled_free(vm);
+}
+
+static void test_look_ups(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  AtledFunction *f;
+  CHECK(atled_get(vm, "fun x -> x", "'a -> 'a", &f) == ATLED_BAD_ARGUMENT && !f);
+  CHECK_STR(atled_error(vm)->message, "the type of a look-up has no type variables, as `'a -> 'a` has");
+  CHECK(atled_get(vm, "Nil", "'a list", &f) == ATLED_BAD_ARGUMENT && !f);
+  CHECK(atled_get(vm, NULL, "int", &f) == ATLED_BAD_ARGUMENT && !f);
+  CHECK(atled_get(vm, "1", NULL, &f) == ATLED_BAD_ARGUMENT && !f);
+  CHECK(atled_get(vm, "1", "int", NULL) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_get(NULL, "1", "int", &f) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_get(vm, "1", "int\xff", &f) != ATLED_OK && !f);
+  CHECK(atled_get(vm, "1\xff", "int", &f) != ATLED_OK && !f);
+  CHECK(atled_get(vm, "map", "(float -> float) -> float[] -> float[]", &f) == ATLED_OK);
+  atled_release(f);
+  atled_free(vm);
+}
+
+static void test_nulls(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  const char *text;
+  const char *const *names;
+  CHECK(atled_eval(vm, NULL, "1") == ATLED_BAD_ARGUMENT && atled_eval(vm, "a", NULL) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_check(vm, "a", NULL) == ATLED_BAD_ARGUMENT && atled_eval_file(vm, NULL) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_test(vm, "a", NULL, NULL, NULL) == ATLED_BAD_ARGUMENT);
+  CHECK_STR(atled_error(vm)->message, "the source is NULL");
+  CHECK(atled_ir(vm, "a", NULL, ATLED_STAGE_FINAL, false, NULL, &text) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_ir(vm, "a", "1", ATLED_STAGE_FINAL, false, NULL, NULL) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_type(vm, NULL, &text) == ATLED_BAD_ARGUMENT && atled_doc(vm, NULL, &text) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_names(vm, NULL, &names) > 0 && atled_names(vm, "", NULL) == 0);
+  CHECK(atled_eval(NULL, "a", "1") == ATLED_BAD_ARGUMENT && !atled_error(NULL) && !atled_result(NULL, 0, NULL));
+  CHECK(atled_eval(vm, "\xff\n\x1b", "let = ") != ATLED_OK);
+  CHECK(atled_eval(vm, "a", "1\xff") == ATLED_COMPILE_ERROR);
+  CHECK(atled_eval(vm, "a", "1 + 1") == ATLED_OK && !atled_result(vm, 0, NULL) && !atled_result(vm, -1, NULL));
+  atled_release(NULL);
+  atled_free(NULL);
+  atled_free(vm);
+}
+
+/* ---- Calls from within callbacks -------------------------------------------------------------- */
+typedef struct Inside {
+  AtledVM *vm;
+  AtledFunction *f;
+  int refused;
+} Inside;
+
+static void call_back(void *user, const char *text, size_t n) {
+  Inside *in = user;
+  AtledFunction *f;
+  AtledResult r;
+  double x = 1.0, y;
+  (void)text;
+  (void)n;
+  in->refused += atled_eval(in->vm, "inner", "1") == ATLED_BAD_ARGUMENT;
+  in->refused += atled_get(in->vm, "1", "int", &f) == ATLED_BAD_ARGUMENT;
+  in->refused += atled_call_double(in->f, &x, 1, &y) == ATLED_BAD_ARGUMENT;
+  in->refused += !atled_result(in->vm, 0, &r);
+  atled_release(in->f);
+  atled_free(in->vm);
+}
+
+static void test_callbacks(void) {
+  Inside in = {0};
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_OFF;
+  config.write = call_back;
+  config.user = &in;
+  config.nargs = 7; /* of which there are none */
+  config.time_limit = NAN;
+  in.vm = atled_new(&config);
+  in.f = get(in.vm, "fun x -> x * 2.0", "float -> float");
+  CHECK(atled_eval(in.vm, "outer", "print 1") == ATLED_OK && in.refused == 4);
+  double x = 4.0, y = 0.0;
+  CHECK(atled_call_double(in.f, &x, 1, &y) == ATLED_OK && y == 8.0);
+  atled_release(in.f);
+  atled_free(in.vm);
+}
+
+int main(void) {
+  const AtledJit modes[] = {ATLED_JIT_OFF, ATLED_JIT_ALWAYS};
+  for (int i = 0; i < 2; i++) {
+    test_step(modes[i]);
+    test_aliases(modes[i]);
+    test_kept(modes[i]);
+  }
+  test_arguments();
+  test_look_ups();
+  test_nulls();
+  test_callbacks();
+  return check_result();
+}
