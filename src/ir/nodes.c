@@ -188,6 +188,7 @@ static uint64_t attr_shape(const Node *n) {
   switch (n->op) {
   case OP_INT: case OP_BOOL: case OP_FLOAT: case OP_GET: case OP_INJ: case OP_UNINJ: case OP_LEN: return (uint64_t)n->attr.i;
   case OP_STRING: return hash_bytes(n->attr.text, sym_len(n->attr.text), 0);
+  case OP_DATA: return n->attr.data->hash;
   case OP_CALL: return text_hash(n->attr.func->name);
   case OP_RT: return text_hash(n->attr.rt->name);
   default: return 0;
