@@ -24,7 +24,7 @@ import diagnostic_sources
 
 # What no program shows, and why.
 NOT_SHOWN = {
-    r"src/(ir|lower)/verify\.c|src/api/(pipeline|run)\.c:.*(graph|lowered code)": "debug builds only: a fault of the compiler",
+    r"src/(ir|lower)/verify\.c|src/api/(pipeline|run)\.c:.*(graph|lowered code)|src/api/vm\.c:.*isn't as it was": "debug builds only: a fault of the compiler",
     r"src/types/elab.*(this can't be run|this isn't a function here|has no value here|can't be computed with together"
     r"|can't be used at this type|there is no such primitive|an effect can't happen here|can't be assigned to here"
     r"|a slice can't be assigned to|endlessly many types|see the error in its definition)":

@@ -140,7 +140,7 @@ static void save_vm(AtledVM *vm) {
   SAVE(a, vm->modules);
   SAVE(a, vm->loading);
   SAVE(a, vm->fresh);
-  world_save(vm->world);
+  world_begin(vm->world);
   checker_save(vm->checker, vm->main);
   elab_save(vm->elab);
 }
@@ -185,7 +185,7 @@ static void verify_roll_back(Call *c) {
   const void *wrong = arena_difference(&vm->arena, c->copy);
   world_forget_walks(vm->world, c->walks);
   if (!wrong) return;
-  report_error(vm, ATLED_COMPILE_ERROR, "verifier", "%s at %p", "not rolled back:", wrong);
+  report_error(vm, ATLED_COMPILE_ERROR, "verifier", "a word at %p isn't as it was", wrong);
   vm->out_of_memory = false;
   c->status = ATLED_COMPILE_ERROR;
 }

@@ -130,7 +130,7 @@ struct Node {
   uint32_t mark;        /* of the latest walk that reached it */
   int32_t pos;          /* its place in that walk */
   uint32_t nparams;     /* 1 + greatest PARAM index below; 0: closed */
-  uint32_t shape;       /* hash of what it computes, the same in every VM whatever was compiled before: see ir_before */
+  uint32_t order;       /* number of its making in the entry that made it last: see ir_before */
   IrType *type;
   Site site;            /* checks, FAIL, RT that may fail: part of identity; else the first one */
   uint32_t definition;  /* APPLY, CALL, LOOP, ZEROS: the site's, part of identity */
@@ -141,8 +141,12 @@ struct Node {
   IrType *type_arg;     /* RT: the type it works at, where it is generic (show, compare, …) */
   Node **ops;
 };
-/* An order for operands that may be exchanged: by shape, and by age where that is equal. */
-static inline bool ir_before(const Node *a, const Node *b) { return a->shape != b->shape ? a->shape < b->shape : a->id < b->id; }
+/* An order for operands that may be exchanged: that in which the entry made them, so mostly that of the source, whatever was compiled
+ * before in the VM. Parameters come first, in their order. */
+static inline bool ir_before(const Node *a, const Node *b) {
+  bool first = a->op == OP_PARAM, second = b->op == OP_PARAM;
+  return first != second ? first : first ? a->attr.i < b->attr.i : a->order < b->order;
+}
 static inline bool ir_is_constant(const Node *n) { return (op_flags[n->op] & OPF_K) != 0; } /* reads nothing */
 enum {
   NODE_FAILS = 1,   /* evaluating it may fail or not terminate */
@@ -206,12 +210,13 @@ struct World {
   void *rule_user;
   uint64_t identities;  /* given out so far: Graph.identity */
   uint32_t next_id;
-  uint32_t walk;        /* number of the latest walk: Node.mark. Last: it only grows, see world_save */
+  uint32_t met, met_before; /* numbers given out as Node.order; until this entry */
+  uint32_t walk;        /* number of the latest walk: Node.mark. Last: it only grows, see world_begin */
 };
 /* `temp` may be the same arena; it is the caller's to empty between entries. */
 World *world_new(Arena *a, Arena *temp, SymTable *syms);
-/* For arena_roll_back: all of the world but the numbers of walks, which marks in nodes refer to. */
-void world_save(World *w);
+/* At the beginning of an entry. For arena_roll_back it saves all of the world but the numbers of walks, which marks in nodes refer to. */
+void world_begin(World *w);
 #ifdef ATLED_VERIFY
 /* So that memory can be compared: no node was reached by a walk, and the numbers of walks are exchanged with these. */
 void world_forget_walks(World *w, uint32_t walks[2]);

@@ -54,7 +54,7 @@ typedef struct Tables {
   bool unroll_failed; /* what is being followed goes too far */
   Inlining inlining;
   Site unroll_site;   /* where the call stands whose recursion is being followed */
-  uint32_t pool_walk; /* number of the latest walk through pools. Last: it only grows, see world_save */
+  uint32_t pool_walk; /* number of the latest walk through pools. Last: it only grows, see world_begin */
 } Tables;
 static inline Tables *tables(World *w) { return w->tables; }
 

@@ -67,9 +67,10 @@ void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*has
 }
 
 /* The headers of tables and vectors stand in these two; what they refer to is saved where it is changed. */
-void world_save(World *w) {
+void world_begin(World *w) {
   arena_save(w->arena, w, offsetof(World, walk));
   arena_save(w->arena, tables(w), offsetof(Tables, pool_walk));
+  w->met_before = w->met;
 }
 
 #ifdef ATLED_VERIFY
@@ -182,33 +183,21 @@ static uint16_t node_flags(const Node *n) {
   return fl;
 }
 
-static uint64_t text_hash(const char *s) { return s ? hash_bytes(s, strlen(s), 0) : 0; }
-
-static uint64_t attr_shape(const Node *n) {
-  switch (n->op) {
-  case OP_INT: case OP_BOOL: case OP_FLOAT: case OP_GET: case OP_INJ: case OP_UNINJ: case OP_LEN: return (uint64_t)n->attr.i;
-  case OP_STRING: return hash_bytes(n->attr.text, sym_len(n->attr.text), 0);
-  case OP_DATA: return n->attr.data->hash;
-  case OP_CALL: return text_hash(n->attr.func->name);
-  case OP_RT: return text_hash(n->attr.rt->name);
-  default: return 0;
-  }
-}
-
-/* Parameters come before all else, in their order. */
-static uint32_t node_shape(const Node *n) {
-  if (n->op == OP_PARAM) return (uint32_t)n->attr.i;
-  uint64_t h = hash_mix(hash_mix(n->op, n->type->kind), attr_shape(n));
-  for (int i = 0; i < n->ngraphs; i++) h = hash_mix(h, n->graphs[i]->result->shape);
-  for (int i = 0; i < n->nops; i++) h = hash_mix(h, n->ops[i]->shape);
-  return (uint32_t)(h ^ h >> 32) | (uint32_t)1 << 31;
+/* What an entry makes that an earlier one has made too gets a number as if it were new. */
+static void meet(World *w, Node *n) {
+  if (n->order > w->met_before) return;
+  SAVE(w->arena, n->order);
+  n->order = ++w->met;
 }
 
 Node *ir_intern(World *w, Node *proto) {
   if (definition_is_identity((Op)proto->op)) proto->definition = ir_site_info(w, proto->site)->definition;
   proto->hash = node_hash(proto);
   Node *found = table_find(&tables(w)->nodes, proto->hash, node_same, proto);
-  if (found) return found;
+  if (found) {
+    meet(w, found);
+    return found;
+  }
   Node *n = NEW(w->arena, Node);
   *n = *proto;
   n->id = ++w->next_id;
@@ -227,7 +216,7 @@ Node *ir_intern(World *w, Node *proto) {
     *n->loop = *proto->loop;
   }
   n->flags = node_flags(n);
-  n->shape = node_shape(n);
+  n->order = ++w->met;
   table_insert(w, &tables(w)->nodes, n->hash, n, node_hash_of);
   return n;
 }

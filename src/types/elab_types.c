@@ -62,6 +62,7 @@ static IrType *convert_data(Conv *k, const Subst *s, Type *t) {
   IrType *v = ir_variant_type(e->w, d->name, d, args, t->n);
   if (v->ctors) return v;
   if (is_endless(k, d)) return e->t_unit;
+  SAVE(e->arena, *v);
   v->ctors = NEW_ARRAY(e->arena, IrCtor, d->nctors + 1);
   v->nctors = d->nctors;
   Subst params = {d->params, args, d->nparams < t->n ? d->nparams : t->n, NULL};
