@@ -3,6 +3,7 @@
  * equal (get of tuple, length of a literal, …), so that what it returns is in normal form. Branches and loops are
  * in regions.c, calls in call.c, scalars in normalise.c. */
 #include "ir/ir_internal.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- Leaves ------------------------------------------------------------------ */
