@@ -5,7 +5,7 @@ difference is found; prints after how many programs. Exit status 1: one wasn't f
 
 usage: planted.py --root FOLDER [--programs N] [--seed N] [--only NAME] [--check]
 
-A fault is a text of one file and what takes its place; the product itself has no switch for faults."""
+A fault is one text or more, each of one file, and what takes its place; the product itself has no switch for faults."""
 import argparse
 import os
 import re
@@ -15,19 +15,21 @@ import sys
 import tempfile
 
 FAULTS = {
-    "a wrong derivative rule (of atanh)": (
-        "stdlib/prelude.atl", "(atanh x, fun d -> _over d (_one_minus_square x))", "(atanh x, fun d -> _over d (1.0 + x))"),
-    "a dropped accumulator contribution (what was added while it was moved out)": (
-        "src/ad/reverse.c", "*c = *c ? ir_op2(r->w, OP_CADD, acc, *c) : acc;", "*c = acc;"),
-    "a missing copy (of a value taken twice by one instruction)": (
-        "src/lower/ownership.c", "         contains(g->moved.data, g->moved.len, r);", "         false;"),
-    "a missing copy (of an array that is read after its update)": (
-        "src/lower/lower_node.c", "return fr->fn->info.data[reg].pins == 0 && sched_last_use(fr->s, x, fr->pos);",
-        "return x && fr->fn->info.data[reg].pins == 0;"),
-    "a branch that the backward pass decides anew (of what is rounded)": (
-        "src/ir/split.c", "bool differs = c->need[i] && (c->rounded[i] || c->chosen[i]);", "bool differs = false;"),
-    "a copy at each step of a walk over rows (an array that is measured after it was added to)": (
-        "src/lower/schedule.c", "  while (is_same_array(operand)) operand = operand->ops[0];\n", ""),
+    "a wrong derivative rule (of atanh)": [
+        ("stdlib/prelude.atl", "(atanh x, fun d -> _over d (_one_minus_square x))", "(atanh x, fun d -> _over d (1.0 + x))")],
+    "a dropped accumulator contribution (what was added while it was moved out)": [
+        ("src/ad/reverse.c", "*c = *c ? ir_op2(r->w, OP_CADD, acc, *c) : acc;", "*c = acc;")],
+    "a missing copy (of a value taken twice by one instruction)": [
+        ("src/lower/ownership.c", "         contains(g->moved.data, g->moved.len, r);", "         false;")],
+    "a missing copy (of an array that is read after its update)": [
+        ("src/lower/lower_node.c", "return fr->fn->info.data[reg].pins == 0 && sched_last_use(fr->s, x, fr->pos);",
+         "return x && fr->fn->info.data[reg].pins == 0;")],
+    # Two things see to it: sums keep the form that they had before differentiation, and what decides is kept where it may differ.
+    "a branch that the backward pass decides anew (of what is rounded)": [
+        ("src/ir/split.c", "bool differs = c->need[i] && (c->rounded[i] || c->chosen[i]);", "bool differs = false;"),
+        ("src/opt/contract.c", "return c->last ? NULL : ir_apart(c->w, n, ops);", "return c && n && ops ? NULL : NULL;")],
+    "a copy at each step of a walk over rows (an array that is measured after it was added to)": [
+        ("src/lower/schedule.c", "  while (is_same_array(operand)) operand = operand->ops[0];\n", "")],
 }
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -54,9 +56,9 @@ def build(folder):
     return os.path.join(out, "bin", "atled")
 
 
-def sound(folder, name):
-    """The source that the fault is put into, which must hold the text to be replaced once."""
-    path, old, _ = FAULTS[name]
+def sound(folder, edit):
+    """The source that a part of a fault is put into, which must hold the text to be replaced once."""
+    path, old, _ = edit
     with open(os.path.join(folder, path), encoding="utf-8") as f:
         text = f.read()
     if text.count(old) != 1:
@@ -64,16 +66,20 @@ def sound(folder, name):
     return text
 
 
+def write(folder, path, text):
+    with open(os.path.join(folder, path), "w", encoding="utf-8") as f:
+        f.write(text)
+
+
 def hunt(options, folder, name):
     """Is the fault found?"""
-    path, old, new = FAULTS[name]
-    place, text = os.path.join(folder, path), sound(folder, name)
-    with open(place, "w", encoding="utf-8") as f:
-        f.write(text.replace(old, new))
+    before = [(edit[0], sound(folder, edit)) for edit in FAULTS[name]]
+    for (path, old, new), (_, text) in zip(FAULTS[name], before):
+        write(folder, path, text.replace(old, new))
     r = run([sys.executable, os.path.join(HERE, "run.py"), "--atled", build(folder), "--programs", str(options.programs),
              "--seed", str(options.seed), "--stop", "--effort", "0"], cwd=folder)
-    with open(place, "w", encoding="utf-8") as f:
-        f.write(text)
+    for path, text in before:
+        write(folder, path, text)
     found = re.search(r"^program (\d+): (.*)", r.stdout, re.M)
     if found:
         print(f"{name}: found by program {int(found[1]) + 1}: {found[2][:80]}", flush=True)
@@ -92,7 +98,8 @@ def main():
     options = a.parse_args()
     if options.check:
         for name in FAULTS:
-            sound(options.root, name)
+            for edit in FAULTS[name]:
+                sound(options.root, edit)
         return
     missed = 0
     with tempfile.TemporaryDirectory() as folder:
