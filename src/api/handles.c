@@ -150,9 +150,6 @@ void atled_release(AtledFunction *f) {
 
 int atled_arity(const AtledFunction *f) { return f ? f->arity : 0; }
 
-/* A bound that no size computed from dimensions overflows under. */
-static const int64_t MOST_ELEMENTS = (int64_t)1 << 46;
-
 /* ---- Values in -------------------------------------------------------------------------- */
 static const char *const kind_texts[] = {"unit", "bool", "int", "float", "string", "float array", "int array", "tuple", "other"};
 

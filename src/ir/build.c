@@ -4,7 +4,10 @@
  * in regions.c, calls in call.c, scalars in normalise.c. */
 #include "ir/ir_internal.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { FEW_LENGTHS = 64 }; /* whose sum can't wrap */
 
 /* ---- Leaves ------------------------------------------------------------------ */
 Node *ir_param(World *w, int k, IrType *t) {
@@ -213,11 +216,28 @@ Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site) {
   return data ? data : ir_intern(w, &(Node){.op = OP_ARRAY, .type = t, .ops = xs, .nops = n, .site = site});
 }
 
+/* Is n the sum of a few lengths of arrays that exist, or of sums that were checked? `fuel`: of how many at most. */
+static bool adds_few_lengths(const Node *n, int *fuel) {
+  if (--*fuel < 0) return false;
+  if (n->op == OP_IADD || n->op == OP_ISUB) return adds_few_lengths(n->ops[0], fuel) && adds_few_lengths(n->ops[1], fuel);
+  return n->op == OP_LEN || n->op == OP_AFTER || (n->op == OP_INT && llabs(n->attr.i) <= MOST_ELEMENTS);
+}
+
+Node *ir_possible_length(World *w, Node *n, Site site) {
+  int fuel = FEW_LENGTHS;
+  bool sum = n->op == OP_IADD;
+  if ((!sum && n->op != OP_INT) || adds_few_lengths(n, &fuel)) return n;
+  Node *most = ir_int(w, MOST_ELEMENTS), *message = ir_string(w, sym_of(w->syms, "out of memory for the joined array"));
+  Node *fits = ir_op2(w, OP_ILE, n, most);
+  for (int k = 0; sum && k < 2; k++) fits = ir_op2(w, OP_AND, ir_op2(w, OP_ILE, n->ops[k], most), fits);
+  return ir_op2(w, OP_AFTER, n, ir_assert(w, fits, message, site));
+}
+
 /* Dimension 0 of the k-th result of a loop. */
 static Node *stacked_length(World *w, Node *loop, int k) {
   const LoopInfo *l = loop->loop;
   if (k < l->ncarried + l->naccs || k >= l->ncarried + l->naccs + l->nstacked) return NULL;
-  return l->has_cond ? ir_get(w, loop, l->ncarried + l->naccs + l->nstacked) : loop->ops[0];
+  return l->has_cond ? ir_get(w, loop, l->ncarried + l->naccs + l->nstacked) : ir_possible_length(w, loop->ops[0], loop->site);
 }
 
 /* The capture that all arms hand on as component k (-1: as the whole), updated at most; NULL if there is none. */

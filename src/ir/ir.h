@@ -267,6 +267,8 @@ Node *ir_after_loop(World *w, Node *x, Node *loop);
 /* Does every iteration leave carried value k, an array, with the dimensions it had? */
 bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k);
 Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site); /* DATA, if all are constants and rows of one length */
+/* n, the length of an array that may never be made, where its size would be looked at: checked if it is a sum that may wrap. */
+Node *ir_possible_length(World *w, Node *n, Site site);
 Node *ir_len(World *w, Node *a, int dim);
 Node *ir_index(World *w, Node *a, Node **is, int n);
 Node *ir_slice(World *w, Node *a, Node *lo, Node *count);

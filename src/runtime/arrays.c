@@ -46,10 +46,9 @@ static __attribute__((noinline)) ArrayObj *too_large(Rt *rt, const Desc *desc, c
 /* Bounds what an array may have: slots times the product of the dimensions that aren't 0. So no product of dimensions of any array,
  * view or part wraps, whichever of them are left out, and nothing that computes with them has to look. */
 static bool fits(const Desc *desc, const int64_t *dims) {
-  const int64_t most = (int64_t)1 << 46;
   int64_t slots = desc->args[0]->nslots ? desc->args[0]->nslots : 1;
   for (int k = 0; k < desc->rank; k++)
-    if (dims[k] && (__builtin_mul_overflow(slots, dims[k], &slots) || slots > most)) return false;
+    if (dims[k] && (__builtin_mul_overflow(slots, dims[k], &slots) || slots > MOST_ELEMENTS)) return false;
   return true;
 }
 

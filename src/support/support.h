@@ -18,6 +18,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* What an array may have at most: slots of an element times the dimensions that aren't 0. */
+#define MOST_ELEMENTS ((int64_t)1 << 46)
+
 /* ---- Heap ---------------------------------------------------------------- */
 typedef void *(*HeapFn)(void *user, void *p, size_t old_size, size_t new_size);
 

@@ -285,5 +285,6 @@ static Node *append_element(Ctx *c, void *user, Node *i, Node **state) {
 Node *el_array_append(Ctx *c, Node *a, Node *b, Span at) {
   Node *n = ir_len(c->w, a, 0);
   Append p = {el_var(c, a), el_var(c, b), el_var(c, n), {0}};
-  return el_build(c, ir_op2(c->w, OP_IADD, n, ir_len(c->w, b, 0)), a->type->args[0], false, at, append_element, &p);
+  Node *sum = ir_possible_length(c->w, ir_op2(c->w, OP_IADD, n, ir_len(c->w, b, 0)), el_site(c, at));
+  return el_build(c, sum, a->type->args[0], false, at, append_element, &p);
 }
