@@ -5,7 +5,6 @@ dimensions wraps: what has more is an error with its place, in both back ends an
 
     tests/test_sizes.py --atled build/bin/atled"""
 import argparse
-import re
 import subprocess
 import sys
 
@@ -66,7 +65,7 @@ def main():
     for jit in ("off", "always"):
         for name, text in TOO_LARGE.items():
             status, out, err = run(atled, text, jit)
-            if status != 70 or ":" not in err.split(" error: ")[0] or not re.search("out of memory for (an array of|the joined array)", err):
+            if status != 70 or ":" not in err.split(" error: ")[0] or "out of memory for an array of" not in err:
                 wrong += 1
                 print(f"{name}, --jit={jit}: status {status}\n{text}\n{out[:200]}{err[:400]}")
         for text, want in FINE.items():

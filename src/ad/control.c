@@ -96,12 +96,7 @@ static bool is_part_of_state(const LoopInfo *l, const Node *x) {
 /* What a tape keeps of residual x. A part of a carried array is copied: kept as a view it would make the next update copy the whole. */
 static Node *kept(World *w, const LoopInfo *l, Node *x) {
   if (!needs_wrap(x)) return x;
-  if (x->type->kind == T_ARRAY && is_part_of_state(l, x)) {
-    LoopBuilder *b = loop_open(w, false);
-    int k = loop_stack(b, loop_add(b, LOOP_SLICED, x));
-    loop_close(b, ir_len(w, x, 0), NULL, 0);
-    x = loop_stacked(b, k);
-  }
+  if (x->type->kind == T_ARRAY && is_part_of_state(l, x)) x = ir_copy_rows(w, x);
   return ir_record(w, &x, 1);
 }
 

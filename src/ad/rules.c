@@ -54,14 +54,10 @@ static void scalar_rule(World *w, const Node *n, Node **args, Node *value, Node 
   case OP_FADD: out[0] = out[1] = d; return;
   case OP_FSUB: out[0] = d; out[1] = ir_op1(w, OP_FNEG, d); return;
   case OP_FNEG: out[0] = ir_op1(w, OP_FNEG, d); return;
-  case OP_FMUL:
+  case OP_FMUL: case OP_FMA:
     out[0] = ir_op2(w, OP_FMUL, d, args[1]);
     out[1] = ir_op2(w, OP_FMUL, d, args[0]);
-    return;
-  case OP_FMA:
-    out[0] = ir_op2(w, OP_FMUL, d, args[1]);
-    out[1] = ir_op2(w, OP_FMUL, d, args[0]);
-    out[2] = d;
+    if (n->op == OP_FMA) out[2] = d;
     return;
   case OP_FDIV: divide_rule(w, args, value, d, out); return;
   case OP_SELECT:

@@ -4,7 +4,6 @@
  * in regions.c, calls in call.c, scalars in normalise.c. */
 #include "ir/ir_internal.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FEW_LENGTHS = 64 }; /* whose sum can't wrap */
@@ -220,16 +219,18 @@ Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site) {
 static bool adds_few_lengths(const Node *n, int *fuel) {
   if (--*fuel < 0) return false;
   if (n->op == OP_IADD || n->op == OP_ISUB) return adds_few_lengths(n->ops[0], fuel) && adds_few_lengths(n->ops[1], fuel);
-  return n->op == OP_LEN || n->op == OP_AFTER || (n->op == OP_INT && llabs(n->attr.i) <= MOST_ELEMENTS);
+  return n->op == OP_LEN || n->op == OP_AFTER || (n->op == OP_INT && n->attr.i >= -MOST_ELEMENTS && n->attr.i <= MOST_ELEMENTS);
 }
 
+/* 2^63 - 1 stands for any greater number of iterations (loop_bounds.c): such a length is compared, and isn't wrong. */
 Node *ir_possible_length(World *w, Node *n, Site site) {
   int fuel = FEW_LENGTHS;
-  bool sum = n->op == OP_IADD;
-  if ((!sum && n->op != OP_INT) || adds_few_lengths(n, &fuel)) return n;
-  Node *most = ir_int(w, MOST_ELEMENTS), *message = ir_string(w, sym_of(w->syms, "out of memory for the joined array"));
-  Node *fits = ir_op2(w, OP_ILE, n, most);
-  for (int k = 0; sum && k < 2; k++) fits = ir_op2(w, OP_AND, ir_op2(w, OP_ILE, n->ops[k], most), fits);
+  bool sum = n->op == OP_IADD, constant = n->op == OP_INT && n->attr.i != INT64_MAX;
+  if (!(sum || constant) || adds_few_lengths(n, &fuel)) return n;
+  Node *most = ir_int(w, MOST_ELEMENTS), *fits = ir_bool(w, sum);
+  Node *message = ir_string(w, sym_of(w->syms, "out of memory for an array of more than 2^46 elements"));
+  for (int k = 0; sum && k < 2; k++) fits = ir_op2(w, OP_AND, fits, ir_op2(w, OP_ILE, n->ops[k], most));
+  if (sum) fits = ir_op2(w, OP_AND, fits, ir_op2(w, OP_ILE, n, most));
   return ir_op2(w, OP_AFTER, n, ir_assert(w, fits, message, site));
 }
 

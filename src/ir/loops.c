@@ -108,6 +108,13 @@ Node *loop_stacked(LoopBuilder *b, int k) {
 
 Node *loop_trips(LoopBuilder *b) { return ir_get(b->w, b->loop, b->loop->type->n - 1); }
 
+Node *ir_copy_rows(World *w, Node *array) {
+  LoopBuilder *b = loop_open(w, false);
+  int k = loop_stack(b, loop_add(b, LOOP_SLICED, array));
+  loop_close(b, ir_len(w, array, 0), NULL, 0);
+  return loop_stacked(b, k);
+}
+
 Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n,
                        Node **arrays) {
   const Graph *body = loop->graphs[0];

@@ -86,6 +86,7 @@ void loop_close(LoopBuilder *b, Node *count, Node *cond, Site site);
 Node *loop_result(LoopBuilder *b, const Node *inner);
 Node *loop_stacked(LoopBuilder *b, int k);
 Node *loop_trips(LoopBuilder *b);
+Node *ir_copy_rows(World *w, Node *array); /* an array of its own, though `array` may be a view */
 /* The value of a loop over other operands (the trip count first, if it has one), its body returning
  * `result` and n more elements: the arrays of those are written to `arrays`. */
 Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n,
