@@ -63,7 +63,7 @@ FLOATS = ROUNDED + PARTS + [
     ("functions folded", "fold (fun y f -> f y) ({F}) ({AF})", 1), ("functions in a list", "List.fold (fun y f -> f y) ({F}) ({LF})", 1),
     ("function in an option", "(match {OF} with | Some f -> f ({F}) | None -> {F})", 1),
     ("twice", "(let twice f y = f (f y) in twice ({FUN}) ({F}))", 1), ("stored", "(let (f, y) = ({FUN}, {F}) in f y)", 1),
-    ("recursion through data", "(let step s k p = if k <= 0 then p else match s with Knot g -> g s (k - 1) (sin (p + {F})) in "
+    ("recursion through data", "(let z = {F} in let step s k p = if k <= 0 then p else match s with Knot g -> g s (k - 1) (sin (p + z)) in "
      "step (Knot step) (at ({I}) 4) ({F}))", 0.5),
     ("recursion through data, twice", "(let step s k p = match s with Knot g -> (if k <= 0 then {c} * p else g s (k - 1) p + g s (k - 2) (sin p)) in "
      "step (Knot step) (at ({I}) 3) ({F}))", 0.3),
@@ -84,7 +84,7 @@ FLOATS = ROUNDED + PARTS + [
     ("constant table changed", "(let mut q = [[0.5, -1.25], [2.0, 0.75]] in q[at ({I}) 2, 1] <- {F}; sum (q[at ({I}) 2]) + q[1, 1])", 0.5),
     ("constants carried", "(let mut q = [1.0, 0.5] in for i = 0 to 3 do q[i % 2] <- sin (q[(i + 1) % 2] * ({F})) done; q[0] + q[1])", 0.5),
     ("records of constants", "sum [ p.x * dot p.v [1.0, 0.5] * ({F}) | p in [{ x = 0.5, v = [1.0, 2.0] }, { x = -0.5, v = [2.0, 0.25] }] ]", 0.4),
-    ("list of constants", "(let rec go l = match l with Nil -> {F} | v :: r -> v[at ({I}) 2] * go r in go ([0.5, 1.5] :: [0.25, -1.0] :: Nil))", 0.4),
+    ("list of constants", "(let (z, i) = ({F}, {I}) in let rec go l = match l with Nil -> z | v :: r -> v[at i 2] * go r in go ([0.5, 1.5] :: [0.25, -1.0] :: Nil))", 0.4),
     ("pmap", "sum (pmap ({FUN}) ({A}))", 0.2), ("floats", "sum (floats ({S}))", 0.4), ("quadratic form", "dot ({A}) (({SQ}) @ ({A}))", 0.7),
 ]
 
