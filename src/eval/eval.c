@@ -142,13 +142,15 @@ static inline bool spend(Rt *rt, int64_t cost) {
 /* Scalar operations: X(NAME, the field written, expression in A, B, C of the operands' registers). */
 #define SCALARS(X)                                                                                                      \
   X(IADD, i, (int64_t)((uint64_t)A.i + (uint64_t)B.i)) X(ISUB, i, (int64_t)((uint64_t)A.i - (uint64_t)B.i))             \
-  X(ISUBS, i, subtract_saturating(A.i, B.i)) X(IMUL, i, (int64_t)((uint64_t)A.i * (uint64_t)B.i)) X(IDIV, i, divide(A.i, B.i)) X(IREM, i, remainder_of(A.i, B.i))  \
+  X(ISUBS, i, subtract_saturating(A.i, B.i)) X(IMUL, i, (int64_t)((uint64_t)A.i * (uint64_t)B.i))                        \
+  X(IDIV, i, divide(A.i, B.i)) X(IREM, i, remainder_of(A.i, B.i))  \
   X(INEG, i, (int64_t)(0 - (uint64_t)A.i)) X(IPOW, i, rt_ipow(A.i, B.i))                                                \
   X(IMIN, i, A.i < B.i ? A.i : B.i) X(IMAX, i, A.i > B.i ? A.i : B.i)                                                   \
   X(IAND, i, A.i & B.i) X(IOR, i, A.i | B.i) X(IXOR, i, A.i ^ B.i)                                                      \
   X(ISHL, i, (int64_t)((uint64_t)A.i << (B.i & 63))) X(ISHR, i, (int64_t)((uint64_t)A.i >> (B.i & 63)))                 \
   X(IEQ, i, A.i == B.i) X(INE, i, A.i != B.i) X(ILT, i, A.i < B.i) X(ILE, i, A.i <= B.i)                                \
-  X(FADD, f, A.f + B.f) X(FSUB, f, A.f - B.f) X(FMA, f, fma(A.f, B.f, C.f)) X(FMUL, f, A.f * B.f) X(FDIV, f, A.f / B.f) X(FNEG, f, -A.f)              \
+  X(FADD, f, A.f + B.f) X(FSUB, f, A.f - B.f) X(FMA, f, fma(A.f, B.f, C.f))                                              \
+  X(FMUL, f, A.f * B.f) X(FDIV, f, A.f / B.f) X(FNEG, f, -A.f)              \
   X(FPOWI, f, rt_powi(A.f, B.i)) X(FPOW, f, rt_pow(A.f, B.f)) X(FMIN, f, rt_fmin(A.f, B.f)) X(FMAX, f, rt_fmax(A.f, B.f)) \
   X(FEQ, i, A.f == B.f) X(FNE, i, A.f != B.f) X(FLT, i, A.f < B.f) X(FLE, i, A.f <= B.f)                                \
   X(ABS, f, fabs(A.f)) X(SIGN, f, rt_sign(A.f)) X(FLOOR, f, floor(A.f)) X(CEIL, f, ceil(A.f)) X(ROUND, f, rt_round(A.f)) \
