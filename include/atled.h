@@ -79,17 +79,20 @@ typedef void *(*AtledAllocate)(void *user, void *block, size_t old_size, size_t 
 typedef struct AtledConfig {
   AtledAllocate allocate; /* NULL: the C library's. Must be thread-safe if the program uses `par` */
   size_t memory_limit;    /* bytes the VM may hold; 0: no limit */
-  size_t stack_size;      /* bytes of address space for the VM's stack; 0: 1 GB, of which only what is used costs memory */
-  double time_limit;      /* seconds for each call that runs code; 0: no limit */
-  void (*write)(void *user, const char *text, size_t length); /* what `print` writes; NULL: stdout, of which ferror tells failures */
+  /* bytes of address space for the VM's stack; 0: 1 GB, of which only what is used costs memory */
+  size_t stack_size;
+  double time_limit; /* seconds for each call that runs code; 0: no limit */
+  /* what `print` writes; NULL: stdout, of which ferror tells failures */
+  void (*write)(void *user, const char *text, size_t length);
   /* Called for each error and warning, in order; NULL: they are only kept for atled_error and atled_diagnostic. */
   void (*diagnostic)(void *user, const AtledDiagnostic *d);
-  void *user;             /* handed to the callbacks */
+  void *user; /* handed to the callbacks */
   AtledJit jit;
-  bool jit_worker;        /* compile in a child process (by fork): its memory, some 30 MB, never becomes this process's own */
-  bool strict;            /* strict floating point: bit-identical results on every machine and in every mode */
-  bool no_stdlib;         /* no prelude and no library modules: only what the language itself defines */
-  bool colour;            /* rendered diagnostics have ANSI colours */
+  /* compile in a child process (by fork): its memory, some 30 MB, never becomes this process's own */
+  bool jit_worker;
+  bool strict;             /* strict floating point: bit-identical results on every machine and in every mode */
+  bool no_stdlib;          /* no prelude and no library modules: only what the language itself defines */
+  bool colour;             /* rendered diagnostics have ANSI colours */
   const char *const *args; /* what `args` is in the program; kept by pointer */
   int nargs;
 } AtledConfig;
@@ -102,9 +105,9 @@ ATLED_API AtledVM *atled_new(const AtledConfig *config);
 ATLED_API void atled_free(AtledVM *vm);
 
 /* ---- Evaluating ------------------------------------------------------------------------ */
-/* Evaluates `source` (zero-terminated; a NUL byte in it is written C0 80, and is an error) as a part of the VM's main program: its definitions are visible to what
- * is evaluated later. `name` is how messages call it; a path, when imports are to be found beside it. Nothing
- * runs and nothing is defined unless all of it passes the checker. */
+/* Evaluates `source` (zero-terminated; a NUL byte in it is written C0 80, and is an error) as a part of the VM's
+ * main program: its definitions are visible to what is evaluated later. `name` is how messages call it; a path, when
+ * imports are to be found beside it. Nothing runs and nothing is defined unless all of it passes the checker. */
 ATLED_API AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source);
 /* The same for a file. ATLED_BAD_ARGUMENT when it can't be read. */
 ATLED_API AtledStatus atled_eval_file(AtledVM *vm, const char *path);
@@ -137,11 +140,11 @@ ATLED_API void atled_interrupt(AtledVM *vm);
 ATLED_API void atled_clear_interrupt(AtledVM *vm);
 
 /* ---- Functions --------------------------------------------------------------------------
- * A value that crosses the border. Strings and tuples are copied on the way in, arrays aren't: `data` must stay valid and
- * unchanged until the call returns and its result has been replaced or its handle released. What a result points to
- * belongs to the handle and is valid until the handle's next call that succeeds, or its release. In that call it may be an argument,
- * whole or in part, as in `w = step(w)`: what of it the new result refers to stays. Dimensions are 0 or more, with at most 2^46
- * elements in all, not counting those that are 0. */
+ * A value that crosses the border. Strings and tuples are copied on the way in, arrays aren't: `data` must stay valid
+ * and unchanged until the call returns and its result has been replaced or its handle released. What a result points
+ * to belongs to the handle and is valid until the handle's next call that succeeds, or its release. In that call it
+ * may be an argument, whole or in part, as in `w = step(w)`: what of it the new result refers to stays. Dimensions are
+ * 0 or more, with at most 2^46 elements in all, not counting those that are 0. */
 typedef enum AtledKind {
   ATLED_UNIT,
   ATLED_BOOL,
@@ -159,7 +162,8 @@ typedef struct AtledValue {
   AtledKind kind;
   int rank;                     /* ATLED_FLOATS, ATLED_INTS */
   int64_t dims[ATLED_MAX_RANK]; /* the same */
-  size_t length;                /* ATLED_STRING, ATLED_OTHER: bytes; ATLED_TUPLE: items; arrays: all elements (as argument also 0: as dims say) */
+  /* ATLED_STRING, ATLED_OTHER: bytes; ATLED_TUPLE: items; arrays: all elements (as argument also 0: as dims say) */
+  size_t length;
   union {
     bool boolean;
     int64_t integer;
@@ -175,20 +179,20 @@ ATLED_API AtledValue atled_bool(bool b);
 ATLED_API AtledValue atled_int(int64_t i);
 ATLED_API AtledValue atled_float(double x);
 ATLED_API AtledValue atled_string(const char *zero_terminated);
-ATLED_API AtledValue atled_floats(const double *data, size_t n);                  /* a vector */
+ATLED_API AtledValue atled_floats(const double *data, size_t n);                    /* a vector */
 ATLED_API AtledValue atled_matrix(const double *data, size_t rows, size_t columns); /* row-major */
 ATLED_API AtledValue atled_tuple(const AtledValue *items, size_t n);
 
-/* Looks up the value of an expression ("loss", "Model.loss", "grad loss", "fun x -> f x 2.0") at a type without
- * type variables ("float[] -> float"). All arrows of the type's spine are arguments: "a -> b -> c" is called with
- * two. A type that is no function gives a handle without arguments, whose value was computed once, here. The code is optimised
- * as a whole, so a handle of `grad f` costs what a gradient written by hand would. */
+/* Looks up the value of an expression ("loss", "Model.loss", "grad loss", "fun x -> f x 2.0") at a type without type
+ * variables ("float[] -> float"). All arrows of the type's spine are arguments: "a -> b -> c" is called with two. A
+ * type that is no function gives a handle without arguments, whose value was computed once, here. The code is
+ * optimised as a whole, so a handle of `grad f` costs what a gradient written by hand would. */
 ATLED_API AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out);
 /* NULL is allowed. */
 ATLED_API void atled_release(AtledFunction *f);
 ATLED_API int atled_arity(const AtledFunction *f);
-/* Calls the function; `result` may be NULL, and be one of the arguments. ATLED_BAD_ARGUMENT when the arguments don't fit its type:
- * their number, kinds or dimensions, or text that isn't UTF-8. */
+/* Calls the function; `result` may be NULL, and be one of the arguments. ATLED_BAD_ARGUMENT when the arguments don't
+ * fit its type: their number, kinds or dimensions, or text that isn't UTF-8. */
 ATLED_API AtledStatus atled_call(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *result);
 /* The short form for functions of n floats to a float. */
 ATLED_API AtledStatus atled_call_double(AtledFunction *f, const double *args, int nargs, double *result);

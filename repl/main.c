@@ -77,7 +77,11 @@ static void print_diagnostic(void *user, const AtledDiagnostic *d) {
 
 /* Bytes of the UTF-8 sequence at s, 0 where there is none: overlong ones and surrogates are none. */
 static int sequence_length(const unsigned char *s) {
-  int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+  int n = s[0] < 0x80                   ? 1
+          : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+          : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+          : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                        : 0;
   for (int i = 1; i < n; i++)
     if ((s[i] & 0xc0) != 0x80) return 0;
   if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
@@ -199,8 +203,7 @@ static int run_expression(Options *o) {
   AtledStatus status = atled_eval(vm, "<expr>", o->expression);
   AtledResult r;
   int n = atled_result_count(vm);
-  if (status == ATLED_OK && n && atled_result(vm, n - 1, &r) && !r.name && strcmp(r.type, "unit") != 0)
-    puts(r.value);
+  if (status == ATLED_OK && n && atled_result(vm, n - 1, &r) && !r.name && strcmp(r.type, "unit") != 0) puts(r.value);
   interrupt_target(NULL);
   atled_free(vm);
   return exit_status(status);
@@ -218,8 +221,7 @@ static void report_test(void *user, const char *test, int line, const char *mess
     return;
   }
   t->failed++;
-  printf("FAILED %s:%d: \"%s\": %s%s", t->file, line, test, message,
-         message[strlen(message) - 1] == '\n' ? "" : "\n");
+  printf("FAILED %s:%d: \"%s\": %s%s", t->file, line, test, message, message[strlen(message) - 1] == '\n' ? "" : "\n");
 }
 
 static void print_only_warnings(void *user, const AtledDiagnostic *d) {

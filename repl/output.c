@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Standard output, as a stream whose writing is this file's: so whichever printf or flush meets a failure, it is noticed, said
- * once, and stops the program that runs. A closed pipe ends the process as SIGPIPE does, also where that is ignored. */
+/* Standard output, as a stream whose writing is this file's: so whichever printf or flush meets a failure, it is
+ * noticed, said once, and stops the program that runs. A closed pipe ends the process as SIGPIPE does, also where
+ * that is ignored. */
 #define _GNU_SOURCE /* fopencookie */
 #include "repl.h"
 #include <errno.h>
@@ -29,8 +30,8 @@ static void fail(int reason) {
   stop_program();
 }
 
-/* Waits until something can be written. After an interrupt a reader that takes nothing is given up soon: what it doesn't
- * take is lost. */
+/* Waits until something can be written. After an interrupt a reader that takes nothing is given up soon: what it
+ * doesn't take is lost. */
 static bool ready(void) {
   struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
   for (int given_up = 0; given_up < PATIENCE;) {

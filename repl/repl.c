@@ -18,14 +18,13 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 
-static const char help_text[] =
-    "An entry is a definition or an expression; it may go on over several lines.\n"
-    "After lines that begin with `|` an empty line ends it.\n"
-    "  :type EXPR   the type of an expression, without evaluating it\n"
-    "  :doc NAME    what a name is for\n"
-    "  :load FILE   evaluate a file\n"
-    "  :help        this text\n"
-    "  :quit        leave (or Ctrl-D)\n";
+static const char help_text[] = "An entry is a definition or an expression; it may go on over several lines.\n"
+                                "After lines that begin with `|` an empty line ends it.\n"
+                                "  :type EXPR   the type of an expression, without evaluating it\n"
+                                "  :doc NAME    what a name is for\n"
+                                "  :load FILE   evaluate a file\n"
+                                "  :help        this text\n"
+                                "  :quit        leave (or Ctrl-D)\n";
 
 typedef struct Repl {
   AtledVM *vm;

@@ -32,6 +32,7 @@ int main(void) {
   pthread_t threads[2];
   for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, work, &jobs[i]);
   for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-  for (int i = 0; i < 2; i++) printf("thread %d: the slope of x ** %g at 2 is %g\n", i, jobs[i].exponent, jobs[i].slope);
+  for (int i = 0; i < 2; i++)
+    printf("thread %d: the slope of x ** %g at 2 is %g\n", i, jobs[i].exponent, jobs[i].slope);
   return jobs[0].status != ATLED_OK || jobs[1].status != ATLED_OK;
 }

@@ -41,33 +41,33 @@ typedef struct Diff {
   World *w;
   Node **nodes;
   int n;
-  Map pos;             /* node -> position + 1 */
-  Node **fwd;          /* forward node */
+  Map pos;    /* node -> position + 1 */
+  Node **fwd; /* forward node */
   Fact *facts;
-  Node **cot;          /* NULL is zero. Reverse: cotangent so far. Forward: tangent */
-  void **memo;         /* what the forward rule leaves for the backward rule */
+  Node **cot;  /* NULL is zero. Reverse: cotangent so far. Forward: tangent */
+  void **memo; /* what the forward rule leaves for the backward rule */
   bool rerun;
 } Diff;
 Diff *ad_begin(World *w, Graph *g, const Fact *params);
-bool ad_visit(Diff *r, int at);                              /* finds out whether the node is active */
-Node *ad_rebuild(const Diff *r, Node *n);                    /* the same operation on forward nodes */
+bool ad_visit(Diff *r, int at);           /* finds out whether the node is active */
+Node *ad_rebuild(const Diff *r, Node *n); /* the same operation on forward nodes */
 Node *ad_fwd(const Diff *r, const Node *x);
 Node **ad_fwd_all(const Diff *r, Node **xs, int n);
 bool ad_active(const Diff *r, const Node *x);
 Fact *ad_facts(const Diff *r, Node **xs, int n, Fact which);
-Node *ad_cot(const Diff *r, const Node *x);                  /* cot[x], or a zero */
-void ad_add(Diff *r, const Node *x, Node *cot);              /* cot[x] += cot, if x is active */
-Node *ad_take(Diff *r, const Node *x);                       /* moves cot[x] out */
-void ad_put(Diff *r, const Node *x, Node *acc);              /* moves it back: before other contributions */
+Node *ad_cot(const Diff *r, const Node *x);     /* cot[x], or a zero */
+void ad_add(Diff *r, const Node *x, Node *cot); /* cot[x] += cot, if x is active */
+Node *ad_take(Diff *r, const Node *x);          /* moves cot[x] out */
+void ad_put(Diff *r, const Node *x, Node *acc); /* moves it back: before other contributions */
 
 /* Accumulators of the backward side of a region or call: zero for plain ones (added afterwards), else
  * moved in. */
 Node *ad_region_acc(Diff *r, const Node *x);
 void ad_region_done(Diff *r, const Node *x, Node *acc);
-void ad_region_accs(Diff *r, Node **xs, int n, Nodes *out);  /* of the active xs */
+void ad_region_accs(Diff *r, Node **xs, int n, Nodes *out); /* of the active xs */
 void ad_region_all_done(Diff *r, Node **xs, int n, Node *accs);
 
-void ad_rule_backward(Diff *r, int at, Node *d);             /* single operations: d to the operands */
+void ad_rule_backward(Diff *r, int at, Node *d); /* single operations: d to the operands */
 Node *ad_rule_tangent(Diff *f, int at);
 void ad_switch_forward(Diff *r, int at);
 void ad_switch_backward(Diff *r, int at, Node *d);
@@ -76,12 +76,12 @@ void ad_loop_backward(Diff *r, int at, Node *d);
 void ad_call_forward(Diff *r, int at);
 void ad_call_backward(Diff *r, int at, Node *d);
 void ad_checkpoint_backward(Diff *r, int at, Node *d);
-Fact *ad_body_facts(const Diff *r, const Node *loop);        /* which parameters of the body are active */
+Fact *ad_body_facts(const Diff *r, const Node *loop); /* which parameters of the body are active */
 
 /* Cotangents and tangents are accumulators. */
 static inline IrType *ad_cotangent(World *w, IrType *t) { return ir_accumulator(w, t); }
 static inline bool ad_has_slot(World *w, IrType *t) { return ad_cotangent(w, t)->kind != T_UNIT; }
-bool ad_is_zero(const Node *cot);                            /* known to be zero */
+bool ad_is_zero(const Node *cot); /* known to be zero */
 /* like: whose shape x must have, or NULL. */
 Node *ad_to_cotangent(World *w, IrType *t, Node *x, Node *like, Site site);
 Node *ad_to_public(World *w, IrType *t, Node *primal, Node *cot);
@@ -93,13 +93,13 @@ Node *ad_uncarried(World *w, IrType *t, Node *cot);
 /* The cotangent x that a user's rule gives for argument `like`: an error where that is a function, in a
  * tuple too, and x isn't what a pullback gave the rule for it. */
 Node *ad_from_rule(World *w, IrType *t, Node *x, Node *like, Site site);
-Node *ad_is_carrier(World *w, Node *f);                      /* a bool: is that so of f? */
-Node *ad_lost_function(World *w);                            /* the message of that error */
+Node *ad_is_carrier(World *w, Node *f); /* a bool: is that so of f? */
+Node *ad_lost_function(World *w);       /* the message of that error */
 
 /* Forward: graph over the parameters of g, the active ones as pairs (value, tangent), as its result is. */
 Graph *ad_tangent(World *w, Graph *g, const Fact *params);
 Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site); /* what a VJP node means */
-Func *ad_call_target(World *w, const Node *call);            /* CALL: its function; APPLY: the dispatcher */
+Func *ad_call_target(World *w, const Node *call);                 /* CALL: its function; APPLY: the dispatcher */
 /* x, a derivative of something whose value is y; the same failure if y is one: where only derivatives are
  * wanted, y is dead. */
 Node *ad_unless_failed(World *w, const Node *y, Node *x);

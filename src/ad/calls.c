@@ -13,7 +13,7 @@
 typedef struct CallMemo {
   Func *f;
   StagedFunc *twins;
-  Node *value;         /* of a twin or of the rule: (y, tape) or (y, pullback) */
+  Node *value; /* of a twin or of the rule: (y, tape) or (y, pullback) */
 } CallMemo;
 
 Func *ad_call_target(World *w, const Node *n) {

@@ -43,9 +43,9 @@ void ad_switch_backward(Diff *r, int at, Node *d) {
 /* ---- Loops ------------------------------------------------------------------------------- */
 typedef struct LoopMemo {
   Combined *c;
-  Split split;          /* without residuals if the body is run again */
-  Node **tapes;         /* of the residuals */
-  Known *delayed;       /* carried values that are computed again, from the index */
+  Split split;    /* without residuals if the body is run again */
+  Node **tapes;   /* of the residuals */
+  Known *delayed; /* carried values that are computed again, from the index */
 } LoopMemo;
 
 /* A fixed point: what a carried value is at the end of one iteration it is at the start of the next. */
@@ -88,12 +88,14 @@ static bool needs_wrap(const Node *x) { return x->type->kind == T_ARRAY || x->ty
 /* Is array x of a loop's body a part of one that the loop carries? */
 static bool is_part_of_state(const LoopInfo *l, const Node *x) {
   bool part = false;
-  for (; x->op == OP_SLICE || x->op == OP_INDEX || x->op == OP_RESHAPE || x->op == OP_AFTER || x->op == OP_UPDATE; x = x->ops[0])
+  for (; x->op == OP_SLICE || x->op == OP_INDEX || x->op == OP_RESHAPE || x->op == OP_AFTER || x->op == OP_UPDATE;
+       x = x->ops[0])
     part |= x->op == OP_SLICE || x->op == OP_INDEX;
   return part && x->op == OP_PARAM && x->attr.i > 0 && ir_loop_part(l, (int)x->attr.i - 1) <= LOOP_ACC;
 }
 
-/* What a tape keeps of residual x. A part of a carried array is copied: kept as a view it would make the next update copy the whole. */
+/* What a tape keeps of residual x. A part of a carried array is copied: kept as a view it would make the next update
+ * copy the whole. */
 static Node *kept(World *w, const LoopInfo *l, Node *x) {
   if (!needs_wrap(x)) return x;
   if (x->type->kind == T_ARRAY && is_part_of_state(l, x)) x = ir_copy_rows(w, x);
@@ -138,12 +140,12 @@ void ad_loop_forward(Diff *r, int at) {
 typedef struct BackLoop {
   Diff *r;
   World *w;
-  const Node *n;        /* the primal loop */
+  const Node *n; /* the primal loop */
   const LoopMemo *m;
-  Node **operands;      /* of the primal loop: one for each parameter of the body but i */
+  Node **operands; /* of the primal loop: one for each parameter of the body but i */
   LoopBuilder *loop;
-  Node **args;          /* for the combined form's parameters and residuals */
-  Node **cot;           /* what carries or accumulates the cotangent of a parameter of the body */
+  Node **args; /* for the combined form's parameters and residuals */
+  Node **cot;  /* what carries or accumulates the cotangent of a parameter of the body */
 } BackLoop;
 
 static LoopPart part_of(const BackLoop *b, int i) { return ir_loop_part(b->n->loop, i - 1); }
@@ -177,7 +179,8 @@ static void read_primal(BackLoop *b, Node *d, Node **dy) {
     Node *x = ad_fwd(b->r, b->operands[i - 1]);
     ops[i - 1] = loop_add(b->loop, LOOP_CAPTURED, x);
     if (part_of(b, i) == LOOP_SLICED) b->args[i] = loop_add(b->loop, LOOP_SLICED, x);
-    else b->args[i] = part_of(b, i) == LOOP_CAPTURED || ir_keeps_shape(l, c->g, i - 1) ? ops[i - 1] : ir_zero(w, x->type);
+    else
+      b->args[i] = part_of(b, i) == LOOP_CAPTURED || ir_keeps_shape(l, c->g, i - 1) ? ops[i - 1] : ir_zero(w, x->type);
   }
   for (int k = 0; k < l->ncarried; k++)
     if (b->m->delayed[k]) b->args[1 + k] = ir_delayed_value(w, b->n, k, b->args[0], ops);

@@ -9,9 +9,7 @@
  * carried. */
 #include "ad/ad_internal.h"
 
-bool ad_is_zero(const Node *c) {
-  return c->op == OP_ZERO || c->op == OP_UNIT || (c->op == OP_FLOAT && c->attr.f == 0);
-}
+bool ad_is_zero(const Node *c) { return c->op == OP_ZERO || c->op == OP_UNIT || (c->op == OP_FLOAT && c->attr.f == 0); }
 
 /* ---- Carriers --------------------------------------------------------------------------- */
 /* The graph of carriers has an identity, so its captures stay as they are: the function, the derivative. */
@@ -91,7 +89,11 @@ static Node *convert(const Conversion *c, IrType *t, Node *x, Node *y) {
   return ir_tuple(w, c->public ? t : ad_cotangent(w, t), xs);
 }
 
-typedef struct Elements { const Conversion *c; IrType *t; Node *x, *y; } Elements;
+typedef struct Elements {
+  const Conversion *c;
+  IrType *t;
+  Node *x, *y;
+} Elements;
 
 static Node *convert_element(Region *r, Region *outer, Node *i, void *user) {
   const Elements *es = user;
@@ -198,12 +200,8 @@ Node *ad_from_rule(World *w, IrType *t, Node *x, Node *like, Site site) {
 Node *ad_to_public(World *w, IrType *t, Node *x, Node *cot) {
   return convert(&(Conversion){w, true, leaf, 0}, t, x, cot);
 }
-Node *ad_start(World *w, IrType *t, Node *x) {
-  return convert(&(Conversion){w, false, start_leaf, 0}, t, x, NULL);
-}
+Node *ad_start(World *w, IrType *t, Node *x) { return convert(&(Conversion){w, false, start_leaf, 0}, t, x, NULL); }
 Node *ad_uncarried(World *w, IrType *t, Node *cot) {
   return convert(&(Conversion){w, false, uncarried_leaf, 0}, t, cot, NULL);
 }
-Node *ad_zero_public(World *w, IrType *t, Node *x) {
-  return ad_to_public(w, t, x, ir_zero(w, ad_cotangent(w, t)));
-}
+Node *ad_zero_public(World *w, IrType *t, Node *x) { return ad_to_public(w, t, x, ir_zero(w, ad_cotangent(w, t))); }

@@ -15,11 +15,11 @@ static Node *public_pullback(World *w, Combined *c, Node **args, Node *x, Node *
   Node *d = ad_to_cotangent(w, y->type, dy, region_import(r, out, y), site);
   in[c->p] = effect ? ir_only(w, c->back->params[c->p], 0, d) : d;
   if (c->nacc) in[c->p + 1] = ad_start(w, x->type, region_import(r, out, x));
-  for (int j = 0; j < s.nres; j++)
-    in[total + j] = region_import(r, out, ir_substitute(w, s.res[j], args, c->p, site));
+  for (int j = 0; j < s.nres; j++) in[total + j] = region_import(r, out, ir_substitute(w, s.res[j], args, c->p, site));
   Node *acc = c->nacc ? ir_get(w, ir_instantiate(w, s.late, in, 0), 0) : ir_unit(w);
   Node *dx = ad_to_public(w, x->type, region_import(r, out, x), acc);
-  if (y->flags & NODE_ENDLESS && ad_is_zero(acc)) dx = ir_await(w, dx, region_import(r, out, y)); /* nothing else tells that it ended */
+  /* nothing else tells that it ended */
+  if (y->flags & NODE_ENDLESS && ad_is_zero(acc)) dx = ir_await(w, dx, region_import(r, out, y));
   IrType *fun = ir_fun_type(w, y->type, x->type, false);
   return ir_closure(w, region_close(r, dx, NULL), fun, r->caps.data, r->ncaps);
 }

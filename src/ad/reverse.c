@@ -116,9 +116,17 @@ static bool is_unstable(const Diff *r, const Node *n) {
   bool array = n->type->kind == T_ARRAY || n->type->kind == T_BAG;
   if (!array && n->op != OP_GET) return false;
   switch (n->op) {
-  case OP_UPDATE: case OP_ACC_AT: case OP_CUPDATE: return true;
-  case OP_SWITCH: case OP_CALL: case OP_APPLY:
-  case OP_SLICE: case OP_INDEX: case OP_AFTER: case OP_GET: case OP_RESHAPE:
+  case OP_UPDATE:
+  case OP_ACC_AT:
+  case OP_CUPDATE: return true;
+  case OP_SWITCH:
+  case OP_CALL:
+  case OP_APPLY:
+  case OP_SLICE:
+  case OP_INDEX:
+  case OP_AFTER:
+  case OP_GET:
+  case OP_RESHAPE:
     for (int i = 0; i < n->nops; i++)
       if (r->facts[position(r, n->ops[i])] & UNSTABLE) return true;
     return false;
@@ -144,7 +152,8 @@ static void backward(Diff *r, int at) {
   switch (r->nodes[at]->op) {
   case OP_SWITCH: ad_switch_backward(r, at, d); return;
   case OP_LOOP: ad_loop_backward(r, at, d); return;
-  case OP_CALL: case OP_APPLY: ad_call_backward(r, at, d); return;
+  case OP_CALL:
+  case OP_APPLY: ad_call_backward(r, at, d); return;
   case OP_CHECKPOINT: ad_checkpoint_backward(r, at, d); return;
   default: ad_rule_backward(r, at, d);
   }
@@ -199,12 +208,10 @@ Combined *ad_combine(World *w, Graph *g, const Fact *params, bool rerun) {
   Nodes inputs = {0}, accs = {0};
   for (int i = 0; i < c->p; i++)
     if (c->active[i]) vec_push(w->arena, inputs, ir_param(w, i, g->params[i]));
-  for (int k = 0, at = c->p + 1; k < c->nacc; k++, at++)
-    start_from(r, inputs.data[k], ir_param(w, at, types[at]));
+  for (int k = 0, at = c->p + 1; k < c->nacc; k++, at++) start_from(r, inputs.data[k], ir_param(w, at, types[at]));
   ad_add(r, g->result, ir_param(w, c->p, types[c->p]));
   for (int i = r->n - 1; i >= 0; i--) backward(r, i);
-  for (int k = 0; k < c->nacc; k++)
-    vec_push(w->arena, accs, ad_unless_failed(w, c->y, ad_take(r, inputs.data[k])));
+  for (int k = 0; k < c->nacc; k++) vec_push(w->arena, accs, ad_unless_failed(w, c->y, ad_take(r, inputs.data[k])));
   c->back = ir_graph(w, types, c->p + 1 + c->nacc, ir_record(w, accs.data, accs.len), g->name);
   return *known = c;
 }

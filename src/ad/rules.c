@@ -52,9 +52,13 @@ static void scalar_rule(World *w, const Node *n, Node **args, Node *value, Node 
   out[0] = out[1] = out[2] = NULL;
   switch (n->op) {
   case OP_FADD: out[0] = out[1] = d; return;
-  case OP_FSUB: out[0] = d; out[1] = ir_op1(w, OP_FNEG, d); return;
+  case OP_FSUB:
+    out[0] = d;
+    out[1] = ir_op1(w, OP_FNEG, d);
+    return;
   case OP_FNEG: out[0] = ir_op1(w, OP_FNEG, d); return;
-  case OP_FMUL: case OP_FMA:
+  case OP_FMUL:
+  case OP_FMA:
     out[0] = ir_op2(w, OP_FMUL, d, args[1]);
     out[1] = ir_op2(w, OP_FMUL, d, args[0]);
     if (n->op == OP_FMA) out[2] = d;
@@ -89,7 +93,9 @@ static Node *scalar_tangent(Diff *f, const Node *n, int at) {
 
 /* ---- Arrays and bags -------------------------------------------------------------------- */
 /* For each operation what it is on tangents, and the adjoint of that. */
-static const struct Linear { Op op, on_bags, adjoint; } linear[] = {
+static const struct Linear {
+  Op op, on_bags, adjoint;
+} linear[] = {
     {OP_INDEX, OP_BAG_GET, OP_ACC_AT},
     {OP_SLICE, OP_BAG_SLICE, OP_SHIFT},
     {OP_UPDATE, OP_CUPDATE, OP_TAKE},
@@ -142,7 +148,8 @@ static void linear_backward(Diff *r, const Node *n, Op adjoint, Node *d) {
     d = ir_get(w, d, 0);
     break;
   case OP_BAG_RESHAPE: d = ir_bag_reshape(w, t, d, at.data + rank, at.len - rank, at.data, rank); break;
-  case OP_FILL: case OP_TO_BAG: break;
+  case OP_FILL:
+  case OP_TO_BAG: break;
   default: d = ir_bag(w, adjoint, t, d, at.data, at.len, NULL);
   }
   ad_add(r, base, d);
@@ -192,7 +199,10 @@ void ad_rule_backward(Diff *r, int at, Node *d) {
   }
   switch (n->op) {
   case OP_ARRAY: array_backward(r, n, d); return;
-  case OP_CADD: ad_add(r, x, d); ad_add(r, n->ops[1], d); return;
+  case OP_CADD:
+    ad_add(r, x, d);
+    ad_add(r, n->ops[1], d);
+    return;
   case OP_AFTER: ad_add(r, x, ir_waiting(w, d, ad_fwd(r, n->ops[1]))); return;
   case OP_CLOSURE:
     if (x) d = ir_env(w, OP_UNINJ, ir_env_payload(w, n->graphs[0], n->type), n->graphs[0], d);
@@ -230,7 +240,8 @@ Node *ad_rule_tangent(Diff *f, int at) {
   case OP_AFTER: return ir_waiting(w, ts[0], ad_fwd(f, n->ops[1]));
   case OP_TUPLE: return ir_tuple(w, t, ts);
   case OP_GET: return ir_get(w, ts[0], (int)n->attr.i);
-  case OP_INJ: case OP_UNINJ: return sum_op(w, (Op)n->op, n, t, ts[0]);
+  case OP_INJ:
+  case OP_UNINJ: return sum_op(w, (Op)n->op, n, t, ts[0]);
   case OP_CLOSURE: return ir_env(w, OP_INJ, t, n->graphs[0], ir_record(w, ts, n->nops));
   case OP_CLOSURE_CAP:
     ts[0] = ir_env(w, OP_UNINJ, ir_env_payload(w, n->graphs[0], n->ops[0]->type), n->graphs[0], ts[0]);

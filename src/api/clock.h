@@ -5,8 +5,8 @@
 #include "runtime/runtime.h"
 
 typedef struct Clock Clock;
-double clock_now(void); /* monotonic seconds */
-Clock *clock_new(Rt *rt); /* NULL when no thread can be had */
+double clock_now(void);    /* monotonic seconds */
+Clock *clock_new(Rt *rt);  /* NULL when no thread can be had */
 void clock_free(Clock *c); /* NULL is allowed */
 void clock_start(Clock *c, double deadline);
 void clock_stop(Clock *c);

@@ -18,16 +18,16 @@
 /* A result as the host has it. */
 typedef struct Outcome {
   Slot *slots;
-  bool filled;        /* they hold references */
-  Arena trees;        /* what AtledValues of it point to */
+  bool filled; /* they hold references */
+  Arena trees; /* what AtledValues of it point to */
 } Outcome;
 
 struct AtledFunction {
   AtledVM *vm;
   Unit *unit;
-  Slot value;         /* the closure; arity 0: none, its value is last */
+  Slot value; /* the closure; arity 0: none, its value is last */
   int arity;
-  const Desc *param;  /* a D_TUPLE when arity > 1 */
+  const Desc *param; /* a D_TUPLE when arity > 1 */
   const Desc *result;
   Slot *args;
   Outcome last, next; /* the host's; the one of the call that is running */
@@ -151,11 +151,13 @@ void atled_release(AtledFunction *f) {
 int atled_arity(const AtledFunction *f) { return f ? f->arity : 0; }
 
 /* ---- Values in -------------------------------------------------------------------------- */
-static const char *const kind_texts[] = {"unit", "bool", "int", "float", "string", "float array", "int array", "tuple", "other"};
+static const char *const kind_texts[] = {"unit",        "bool",      "int",   "float", "string",
+                                         "float array", "int array", "tuple", "other"};
 
 static AtledStatus misfit(AtledVM *vm, const AtledValue *v, const char *wanted) {
   bool known = v->kind >= ATLED_UNIT && v->kind <= ATLED_OTHER;
-  return report_bad_argument(vm, "an argument is %s where %s is needed", known ? kind_texts[v->kind] : "of no kind", wanted);
+  return report_bad_argument(vm, "an argument is %s where %s is needed", known ? kind_texts[v->kind] : "of no kind",
+                             wanted);
 }
 
 /* How many elements, none negative in number, and so few that sizes can't overflow. */
@@ -170,7 +172,8 @@ static AtledStatus count_elements(AtledVM *vm, const AtledValue *v, int64_t *cou
   }
   *count = empty ? 0 : n;
   if (v->length && v->length != (size_t)*count)
-    return report_bad_argument(vm, "an argument has length %zu, and dimensions of %lld elements", v->length, (long long)*count);
+    return report_bad_argument(vm, "an argument has length %zu, and dimensions of %lld elements", v->length,
+                               (long long)*count);
   return *count && !v->as.floats ? report_bad_argument(vm, "an argument's elements are NULL") : ATLED_OK;
 }
 
@@ -323,7 +326,8 @@ static AtledStatus put_arguments(AtledVM *vm, const CallArgs *c) {
   if (c->numbers) {
     const Desc *d = f->param;
     for (int i = 0; i < c->nargs; i++)
-      if (d->nslots != c->nargs || d->slots[i] != SLOT_FLOAT) return report_bad_argument(vm, "an argument isn't a float");
+      if (d->nslots != c->nargs || d->slots[i] != SLOT_FLOAT)
+        return report_bad_argument(vm, "an argument isn't a float");
     memcpy(f->args, c->numbers, sizeof *c->numbers * (size_t)c->nargs);
     return ATLED_OK;
   }
@@ -349,7 +353,8 @@ static AtledStatus call_body(AtledVM *vm, void *arg) {
     AtledStatus status = put_arguments(vm, c);
     if (status != ATLED_OK) return status;
     run_start_clock(vm);
-    if (run_closure(vm, f->unit, f->value.p, f->args, f->param->nslots, o->slots) != 0) return report_runtime_error(vm, f->place);
+    if (run_closure(vm, f->unit, f->value.p, f->args, f->param->nslots, o->slots) != 0)
+      return report_runtime_error(vm, f->place);
     o->filled = true;
   }
   arena_free(&o->trees);
@@ -358,7 +363,8 @@ static AtledStatus call_body(AtledVM *vm, void *arg) {
   return ATLED_OK;
 }
 
-/* However the call ended, also by running out of memory in its midst: what it was given goes, and one of the two results. */
+/* However the call ended, also by running out of memory in its midst: what it was given goes, and one of the two
+ * results. */
 static AtledStatus call_handle(CallArgs *c) {
   AtledFunction *f = c->f;
   if (f->vm->running) return ATLED_BAD_ARGUMENT;
@@ -403,8 +409,11 @@ AtledValue atled_floats(const double *data, size_t n) {
   return (AtledValue){.kind = ATLED_FLOATS, .rank = 1, .dims = {(int64_t)n}, .length = n, .as.floats = data};
 }
 AtledValue atled_matrix(const double *data, size_t rows, size_t columns) {
-  return (AtledValue){.kind = ATLED_FLOATS, .rank = 2, .dims = {(int64_t)rows, (int64_t)columns},
-                      .length = rows * columns, .as.floats = data};
+  return (AtledValue){.kind = ATLED_FLOATS,
+                      .rank = 2,
+                      .dims = {(int64_t)rows, (int64_t)columns},
+                      .length = rows * columns,
+                      .as.floats = data};
 }
 AtledValue atled_tuple(const AtledValue *items, size_t n) {
   return (AtledValue){.kind = ATLED_TUPLE, .length = n, .as.items = items};

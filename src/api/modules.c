@@ -118,7 +118,8 @@ static Module *library(void *user, Sym name) {
   if (vm->config.no_stdlib) return NULL;
   Module *m = map_get(&vm->libraries, name);
   for (const StdlibFile *f = stdlib_files; f->name && !m; f++)
-    if (strcmp(f->name, name) == 0 && strcmp(f->name, "prelude") != 0) map_put(&vm->libraries, name, m = embedded(vm, f, name));
+    if (strcmp(f->name, name) == 0 && strcmp(f->name, "prelude") != 0)
+      map_put(&vm->libraries, name, m = embedded(vm, f, name));
   return m;
 }
 

@@ -91,7 +91,8 @@ void plan_take_back(AtledVM *vm, Plan *plan, int item) {
   for (int i = 0; i < plan->old.len; i++) map_put(&m->values, plan->old.data[i].name, plan->old.data[i].binding);
   for (int i = plan->first_item; i < item; i++) {
     each_let_variable(m->items.data[i], define_variable, m);
-    if (m->items.data[i]->kind == I_FOREIGN) map_put(&m->values, m->items.data[i]->name.name, m->items.data[i]->binding);
+    if (m->items.data[i]->kind == I_FOREIGN)
+      map_put(&m->values, m->items.data[i]->name.name, m->items.data[i]->binding);
   }
   m->items.len = item;
 }
@@ -217,7 +218,8 @@ static Slot *make_room(AtledVM *vm, const Step *s, int n) {
   const Desc *desc = value_desc(vm, s);
   for (int i = 0; i < s->elab.nglobals; i++) run_global(vm, s->elab.globals[i]);
   if (s->item->kind != I_EXPR || s->module != vm->main) return res;
-  Result r = {.type = s->item->expr->type, .shown = s->item->shown, .desc = desc, .slots = res, .since = vm->arena.epoch};
+  Result r = {
+      .type = s->item->expr->type, .shown = s->item->shown, .desc = desc, .slots = res, .since = vm->arena.epoch};
   vec_push(&vm->scratch, vm->results, r);
   return res;
 }

@@ -9,7 +9,7 @@ typedef struct Step {
   Item *item;
   Module *module;
   ElabItem elab;
-  Graph *final;   /* optimised, without derivatives to be taken */
+  Graph *final; /* optimised, without derivatives to be taken */
 } Step;
 
 typedef struct OldName {

@@ -92,6 +92,7 @@ void report_warning(AtledVM *vm, const char *kind, const char *fmt, ...) {
 }
 
 /* ---- Run-time errors ------------------------------------------------------------ */
+/* clang-format off */
 static const char *const kind_names[] = {
     [ERR_NONE] = "none",         [ERR_FAIL] = "fail",           [ERR_ASSERT] = "assert",
     [ERR_INDEX] = "index",       [ERR_SLICE] = "slice",         [ERR_SHAPE] = "shape",
@@ -101,6 +102,7 @@ static const char *const kind_names[] = {
     [ERR_IO] = "io",             [ERR_FORMAT] = "format",       [ERR_TEXT] = "text",
     [ERR_CSV] = "csv",           [ERR_REGEX] = "regex",         [ERR_REGEX_LIMIT] = "regex-limit",
     [ERR_FOREIGN] = "foreign",   [ERR_RULE] = "rule"};
+/* clang-format on */
 
 typedef struct Frame {
   Span at;
@@ -111,7 +113,9 @@ typedef struct Frames {
   int n;
 } Frames;
 
-static bool same_place(const Frame *a, const Frame *b) { return a->at.source == b->at.source && a->at.start == b->at.start; }
+static bool same_place(const Frame *a, const Frame *b) {
+  return a->at.source == b->at.source && a->at.start == b->at.start;
+}
 
 /* Adds a frame; a place that repeats its predecessor is one. */
 static void add_frame(Frames *out, Frame f) {
@@ -125,10 +129,13 @@ static void add_frames(AtledVM *vm, Frames *out, Frames *chain, Site site) {
   chain->n = 0;
   for (; site; site = ir_site_info(vm->world, site)->parent) {
     const SiteInfo *info = ir_site_info(vm->world, site);
-    if (info->at.source && !sources_get(&vm->sources, info->at.source)->library) add_frame(chain, (Frame){info->at, info->function});
+    if (info->at.source && !sources_get(&vm->sources, info->at.source)->library)
+      add_frame(chain, (Frame){info->at, info->function});
   }
   int shared = 0;
-  while (shared < chain->n && shared + 1 < out->n && same_place(&out->all[out->n - 1 - shared], &chain->all[chain->n - 1 - shared])) shared++;
+  while (shared < chain->n && shared + 1 < out->n &&
+         same_place(&out->all[out->n - 1 - shared], &chain->all[chain->n - 1 - shared]))
+    shared++;
   out->n -= shared;
   for (int i = 0; i < chain->n; i++) add_frame(out, chain->all[i]);
 }
@@ -154,7 +161,9 @@ static bool within(Span outer, Span inner) {
 /* Calls that were inlined into each other, or made by the library, may have lost the outermost places: the item that
  * runs is known in any case. */
 static void add_item(Frames *frames, const RtError *e, Span item) {
-  if (!item.source || e->kind == ERR_FOREIGN || e->kind == ERR_IO || frames->n == FRAMES_KEPT || (e->kind == ERR_STACK && frames->n)) return;
+  if (!item.source || e->kind == ERR_FOREIGN || e->kind == ERR_IO || frames->n == FRAMES_KEPT ||
+      (e->kind == ERR_STACK && frames->n))
+    return;
   for (int i = 0; i < frames->n; i++)
     if (within(item, frames->all[i].at)) return;
   frames->all[frames->n++] = (Frame){.at = item};

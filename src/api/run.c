@@ -51,7 +51,8 @@ Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
     report_error(vm, ATLED_COMPILE_ERROR, "too-large", "this program can't be compiled: %s", u->code->error);
     return NULL;
   }
-  for (int k = 0; k < u->code->nglobals; k++) run_global(vm, u->code->globals[k]); /* what is made needs memory that may be gone */
+  /* what is made needs memory that may be gone */
+  for (int k = 0; k < u->code->nglobals; k++) run_global(vm, u->code->globals[k]);
   u->mod = mod_new(&vm->rt, u->code, run_global, vm);
   if (!u->mod) heap_out_of_memory(&vm->heap);
   u->budget = BUDGET;

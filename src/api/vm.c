@@ -76,10 +76,8 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->rt.strict = config->strict;
   vm->rt.args = config->args;
   vm->rt.nargs = config->args && config->nargs > 0 ? config->nargs : 0;
-  vm->no_memory = (AtledDiagnostic){.severity = ATLED_ERROR,
-                                    .kind = "memory",
-                                    .message = "out of memory",
-                                    .rendered = "error: out of memory\n"};
+  vm->no_memory = (AtledDiagnostic){
+      .severity = ATLED_ERROR, .kind = "memory", .message = "out of memory", .rendered = "error: out of memory\n"};
   if (config->stack_size) vm->rt.eval_stack_limit = config->stack_size;
   vm->stack = stack_new(config->stack_size ? config->stack_size : (size_t)1 << 30);
   if (vm->stack) rt_set_stack_limit(&vm->rt, stack_limit(vm->stack));
@@ -120,9 +118,9 @@ typedef struct Call {
   AtledVM *vm;
   AtledStatus (*body)(AtledVM *vm, void *arg);
   void *arg;
-  bool marked;       /* there is a way back */
-  Unit *units;       /* the VM's at the entry */
-  int nglobals;      /* the world's */
+  bool marked;  /* there is a way back */
+  Unit *units;  /* the VM's at the entry */
+  int nglobals; /* the world's */
   AtledStatus status;
 #ifdef ATLED_VERIFY
   ArenaCopy *copy;
@@ -253,15 +251,23 @@ AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), vo
   return vm_call_keeping(vm, after_reset, &b);
 }
 
-static AtledStatus reject_null(AtledVM *vm, void *what) { return report_bad_argument(vm, "%s is NULL", (const char *)what); }
+static AtledStatus reject_null(AtledVM *vm, void *what) {
+  return report_bad_argument(vm, "%s is NULL", (const char *)what);
+}
 
 AtledStatus vm_reject_null(AtledVM *vm, const char *what) { return vm_call(vm, reject_null, (void *)(uintptr_t)what); }
 
 /* ---- Small things ------------------------------------------------------------------- */
-void atled_interrupt(AtledVM *vm) { if (vm) rt_interrupt(&vm->rt, RT_INTERRUPTED); }
-void atled_clear_interrupt(AtledVM *vm) { if (vm) rt_clear_interrupt(&vm->rt); }
+void atled_interrupt(AtledVM *vm) {
+  if (vm) rt_interrupt(&vm->rt, RT_INTERRUPTED);
+}
+void atled_clear_interrupt(AtledVM *vm) {
+  if (vm) rt_clear_interrupt(&vm->rt);
+}
 int64_t atled_live_objects(const AtledVM *vm) { return vm ? vm->rt.live : 0; }
 int64_t atled_evaluator_calls(const AtledVM *vm) { return vm ? vm->rt.evaluations : 0; }
 size_t atled_memory_used(const AtledVM *vm) { return vm ? vm->heap.bytes : 0; }
-void atled_fail_allocation(AtledVM *vm, int64_t n) { if (vm) vm->heap.fail_at = n > 0 ? n : -1; }
+void atled_fail_allocation(AtledVM *vm, int64_t n) {
+  if (vm) vm->heap.fail_at = n > 0 ? n : -1;
+}
 const char *atled_version(void) { return ATLED_VERSION; }

@@ -35,22 +35,22 @@ typedef struct Global {
 typedef struct Unit {
   LModule *code;
   Mod *mod;
-  bool native;        /* machine code is attached */
-  bool no_native;     /* compiling failed: the evaluator goes on */
-  bool looked_up;     /* the cache on disk has been asked */
-  int64_t budget;     /* evaluator instructions left before it is compiled */
+  bool native;    /* machine code is attached */
+  bool no_native; /* compiling failed: the evaluator goes on */
+  bool looked_up; /* the cache on disk has been asked */
+  int64_t budget; /* evaluator instructions left before it is compiled */
   struct Unit *next;
 } Unit;
 
 typedef struct Result {
-  Sym name;        /* NULL: an expression's value */
+  Sym name; /* NULL: an expression's value */
   const Binding *binding;
   Type *type;
   const char *shown; /* an expression's type as it is shown, if not so */
-  const Desc *desc; /* NULL: nothing to show (a polymorphic function) */
+  const Desc *desc;  /* NULL: nothing to show (a polymorphic function) */
   const Slot *slots;
-  Slot *owned;     /* an expression's value is released with the result */
-  uint32_t since;  /* the arena's epoch when desc was made */
+  Slot *owned;    /* an expression's value is released with the result */
+  uint32_t since; /* the arena's epoch when desc was made */
 } Result;
 
 typedef Vec(Result) ResultList;
@@ -60,9 +60,9 @@ struct AtledVM {
   Heap heap;
   AtledConfig config;
   VmStack *stack;
-  Clock *clock;       /* NULL until a time limit needs it */
-  Arena arena;        /* definitions: as long as the VM */
-  Arena scratch;      /* one call's diagnostics and texts */
+  Clock *clock;  /* NULL until a time limit needs it */
+  Arena arena;   /* definitions: as long as the VM */
+  Arena scratch; /* one call's diagnostics and texts */
   SymTable syms;
   Sources sources;
   Diags diags;
@@ -81,9 +81,9 @@ struct AtledVM {
   Vec(Module *) fresh;   /* checked, not run yet, in order */
   ResultList results;
   ReportList reports;
-  int first_error;       /* in reports, or -1 */
+  int first_error;           /* in reports, or -1 */
   AtledDiagnostic no_memory; /* stands ready */
-  bool out_of_memory;    /* the last call met the limit */
+  bool out_of_memory;        /* the last call met the limit */
   bool warned_no_jit;
   bool running;
 };

@@ -96,7 +96,8 @@ static bool decode_foreign(Mod *m, DFunc *d) {
   const LFunc *f = d->f;
   uint8_t kinds[64];
   for (int k = 0; k < f->nparams && k < 64; k++) kinds[k] = f->regs[k].kind;
-  d->foreign = foreign_new(m->rt, f->library, f->symbol, kinds, f->nparams, f->nresults ? f->result_kinds[0] : SLOT_INT, 0);
+  d->foreign =
+      foreign_new(m->rt, f->library, f->symbol, kinds, f->nparams, f->nresults ? f->result_kinds[0] : SLOT_INT, 0);
   return d->foreign != NULL;
 }
 
@@ -127,12 +128,19 @@ DFunc *eval_decode(Mod *m, int index, const Handlers *h) {
   return NULL;
 }
 
-/* ---- Modules --------------------------------------------------------------------------------------------------------------- */
+/* ---- Modules ----------------------------------------------------------------------------------------------------- */
 static RtFunc *new_func(Rt *rt, Mod *m, LFunc *code) {
   RtFunc *f = zeroed(rt, 1, sizeof *f);
   if (!f) return NULL;
-  *f = (RtFunc){.mod = m, .code = code, .id = code->id, .nparams = code->nparams, .nresults = code->nresults, .ncaps = code->ncaps,
-                .acc_kinds = code->acc_kinds, .nacc = code->nacc, .acc_descs = code->acc_descs};
+  *f = (RtFunc){.mod = m,
+                .code = code,
+                .id = code->id,
+                .nparams = code->nparams,
+                .nresults = code->nresults,
+                .ncaps = code->ncaps,
+                .acc_kinds = code->acc_kinds,
+                .nacc = code->nacc,
+                .acc_descs = code->acc_descs};
   f->param_kinds = zeroed(rt, (size_t)f->nparams, 1);
   if (!f->param_kinds) {
     give_back(rt, f, 1, sizeof *f);
@@ -204,7 +212,13 @@ static Status fill_module(Mod *m, Slot *(*global)(void *user, int index), void *
 Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void *user) {
   Mod *m = zeroed(rt, 1, sizeof *m);
   if (!m) return NULL;
-  *m = (Mod){.rt = rt, .code = code, .descs = code->descs, .ndescs = code->ndescs, .nfuncs = code->nfuncs, .nstrings = code->nstrings, .nboxes = code->nboxes,
+  *m = (Mod){.rt = rt,
+             .code = code,
+             .descs = code->descs,
+             .ndescs = code->ndescs,
+             .nfuncs = code->nfuncs,
+             .nstrings = code->nstrings,
+             .nboxes = code->nboxes,
              .nglobals = code->nglobals};
   m->funcs = zeroed(rt, (size_t)m->nfuncs, sizeof *m->funcs);
   m->strings = zeroed(rt, (size_t)m->nstrings, sizeof *m->strings);
@@ -212,7 +226,9 @@ Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void
   m->globals = zeroed(rt, (size_t)m->nglobals, sizeof *m->globals);
   m->decoded = zeroed(rt, (size_t)m->nfuncs, sizeof *m->decoded);
   m->foreigns = zeroed(rt, (size_t)code->nforeigns, sizeof *m->foreigns);
-  if (m->funcs && m->strings && m->boxes && m->globals && m->decoded && m->foreigns && fill_module(m, global, user) == 0) return m;
+  if (m->funcs && m->strings && m->boxes && m->globals && m->decoded && m->foreigns &&
+      fill_module(m, global, user) == 0)
+    return m;
   mod_free(m);
   return NULL;
 }

@@ -8,12 +8,12 @@
  *   decode.c   LFunc -> DInstr, on first call     stack.c    frames
  *   slow.c     checks, objects, bags, primitives  foreign.c  C functions
  *
- * A call that comes last replaces the frame. What the callee borrows may then have no owner: the closure and arguments that the
- * caller would release after the call, and what a frame that came about so holds. The new frame holds references to
- * those (Frame.nheld).
+ * A call that comes last replaces the frame. What the callee borrows may then have no owner: the closure and
+ * arguments that the caller would release after the call, and what a frame that came about so holds. The new frame
+ * holds references to those (Frame.nheld).
  *
- * After an error each frame releases the registers it owns, and its caller adds the place of the call to the trace. A call
- * takes its owned arguments even when it fails, so the caller forgets those it had moved into it. */
+ * After an error each frame releases the registers it owns, and its caller adds the place of the call to the trace.
+ * A call takes its owned arguments even when it fails, so the caller forgets those it had moved into it. */
 #include "eval/internal.h"
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,9 @@ static int64_t subtract_saturating(int64_t a, int64_t b) {
   return __builtin_sub_overflow(a, b, &d) ? (b < 0 ? INT64_MAX : INT64_MIN) : d;
 }
 
-static size_t frame_bytes(const DFunc *d) { return (sizeof(Frame) + (size_t)d->f->nregs * sizeof(Slot) + 15) & ~(size_t)15; }
+static size_t frame_bytes(const DFunc *d) {
+  return (sizeof(Frame) + (size_t)d->f->nregs * sizeof(Slot) + 15) & ~(size_t)15;
+}
 
 /* A frame whose registers beyond the parameters are NULL, with room for references to hold. */
 static inline Frame *push_frame(Rt *rt, Mod *m, DFunc *d, Frame *caller, int nheld) {
@@ -70,9 +72,10 @@ static void release_owned(Rt *rt, Frame *f) {
   if (f->nheld) release_held(rt, f);
 }
 
-/* References for the frame that replaces f, whose call comes last: to the closure, if it is one, and to what is passed and
- * borrowed. Then f lets go of all. Returns how many; none are needed where f owns nothing. */
-static int hand_over(Rt *rt, Frame *f, const LInstr *call, Obj *closure, const DFunc *callee, const Slot *passed, Slot *held) {
+/* References for the frame that replaces f, whose call comes last: to the closure, if it is one, and to what is
+ * passed and borrowed. Then f lets go of all. Returns how many; none are needed where f owns nothing. */
+static int hand_over(Rt *rt, Frame *f, const LInstr *call, Obj *closure, const DFunc *callee, const Slot *passed,
+                     Slot *held) {
   int n = 0;
   bool owns = f->nheld > 0;
   for (const LInstr *i = call + 1; i->op != LOP_RETURN; i++) owns |= i->op == LOP_RELEASE;
@@ -140,6 +143,7 @@ static inline bool spend(Rt *rt, int64_t cost) {
 }
 
 /* Scalar operations: X(NAME, the field written, expression in A, B, C of the operands' registers). */
+/* clang-format off */
 #define SCALARS(X)                                                                                                      \
   X(IADD, i, (int64_t)((uint64_t)A.i + (uint64_t)B.i)) X(ISUB, i, (int64_t)((uint64_t)A.i - (uint64_t)B.i))             \
   X(ISUBS, i, subtract_saturating(A.i, B.i)) X(IMUL, i, (int64_t)((uint64_t)A.i * (uint64_t)B.i))                        \
@@ -164,12 +168,14 @@ static inline bool spend(Rt *rt, int64_t cost) {
   X(FLOAT_OF_INT, f, (double)A.i) X(INT_OF_FLOAT, i, rt_int_of_float(A.f))                                              \
   X(NOT, i, !A.i) X(AND, i, A.i & B.i) X(OR, i, A.i | B.i) X(BEQ, i, A.i == B.i) X(SELECT, i, A.i ? B.i : C.i)          \
   X(TAG, i, rt_tag(A.p)) X(CLOSURE_ID, i, (int64_t)((ClosureObj *)A.p)->fn->id)
+/* clang-format on */
 
 /* Runs function `index` of m with the arguments as they are: owned parameters are taken. */
 static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry_res) {
 #define X(NAME, field, e) [OP_##NAME] = &&scalar_##NAME,
   static const void *const scalars[OP_COUNT] = {SCALARS(X)};
 #undef X
+  /* clang-format off */
   static const void *const ops[LOP_COUNT] = {
       [LOP_MOVE] = &&op_MOVE, [LOP_INT] = &&op_INT, [LOP_FLOAT] = &&op_INT, [LOP_STRING] = &&op_STRING, [LOP_BOX] = &&op_BOX, [LOP_NULLPTR] = &&op_NULLPTR,
       [LOP_IMMEDIATE] = &&op_IMMEDIATE, [LOP_GLOBAL] = &&op_GLOBAL, [LOP_JUMP] = &&op_JUMP, [LOP_BRANCH] = &&op_BRANCH,
@@ -184,6 +190,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
       [LOP_BAG_TAKE] = &&op_slow, [LOP_BAG_TAKE_SUB] = &&op_slow, [LOP_BAG_SET] = &&op_slow, [LOP_BAG_SET_SUB] = &&op_slow,
       [LOP_BAG_FILL] = &&op_slow, [LOP_CADD] = &&op_slow, [LOP_NEW_ENV] = &&op_slow, [LOP_ENV_FIELD] = &&op_ENV_FIELD,
       [LOP_IS_NULL] = &&op_IS_NULL, [LOP_RETURN] = &&op_RETURN};
+  /* clang-format on */
   static const Handlers handlers = {ops, scalars, &&tail_CALL, &&tail_APPLY, &&op_BACK};
 
   Frame *fr = NULL, *caller = NULL;
@@ -194,6 +201,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
   ClosureObj *closure;
   unsigned polls = 0;
 
+/* clang-format off */
 #define GO goto *pc->go
 #define NEXT do { pc++; GO; } while (0)
 #define DST r[pc->dst]
@@ -223,6 +231,7 @@ op_NULLPTR: DST.p = NULL; NEXT;
 op_IMMEDIATE: DST.p = rt_immediate(pc->imm.i); NEXT;
 op_GLOBAL: DST = m->globals[pc->a][pc->b]; NEXT;
 op_JUMP: pc = pc->imm.to; GO;
+/* clang-format on */
 op_BACK: /* an iteration is paid here, and what is left looked at by POLL */
   if (rt->budget > 0) rt->budget = rt->budget > pc->c ? rt->budget - pc->c : 0;
   pc = pc->imm.to;
@@ -231,7 +240,7 @@ op_BRANCH:
   if (A.i) NEXT;
   pc = pc->imm.to;
   GO;
-op_SWITCH: {
+op_SWITCH : {
   uint64_t last = (uint64_t)pc->src->nargs - 1, k = (uint64_t)A.i;
   pc = pc->imm.table[k < last ? k : last];
   GO;
@@ -242,19 +251,22 @@ op_POLL:
 op_CHECK_INDEX:
   if ((uint64_t)A.i < (uint64_t)B.i && B.i >= 0) NEXT;
   goto op_slow;
-op_RETAIN: rt_retain(A.p); NEXT;
-op_RELEASE: {
+op_RETAIN:
+  rt_retain(A.p);
+  NEXT;
+op_RELEASE : {
   Obj *p = A.p;
   A.p = NULL;
   rt_release(rt, p);
   NEXT;
 }
-op_GROW: {
+op_GROW : {
   ArrayObj *a = (ArrayObj *)DST.p;
   int64_t need;
   if (!__builtin_mul_overflow(A.i + 1, B.i, &need) && need <= a->cap) NEXT;
   goto op_slow;
 }
+/* clang-format off */
 op_SET_DIM: ((ArrayObj *)A.p)->dims[pc->imm.i] = B.i; NEXT;
 op_DIM: DST.i = ((const ArrayObj *)A.p)->dims[pc->imm.i]; NEXT;
 op_DATA: DST.raw = ((const ArrayObj *)A.p)->data; NEXT;
@@ -266,6 +278,7 @@ op_CAPTURE: DST = ((const ClosureObj *)A.p)->caps[pc->b]; NEXT;
 op_FUNC_ID: DST.i = (int64_t)m->funcs[pc->imm.i]->id; NEXT;
 op_ENV_FIELD: DST = ((const EnvObj *)A.p)->caps[pc->b]; NEXT;
 op_IS_NULL: DST.i = A.p == NULL; NEXT;
+/* clang-format on */
 op_RT:
   fr->pc = pc;
   if (rt->budget >= 0 && better_natively(rt, fr, pc->src)) {
@@ -277,7 +290,7 @@ op_slow:
   if (eval_slow(rt, m, pc->src, r)) goto failed;
   NEXT;
 
-op_CALL: {
+op_CALL : {
   const LInstr *in = pc->src;
   fr->pc = pc;
   callee = m->decoded[in->imm.i];
@@ -295,7 +308,7 @@ op_CALL: {
   pc = callee->code;
   GO;
 }
-call_failed: { /* before it began: the call takes its owned arguments nonetheless */
+call_failed : { /* before it began: the call takes its owned arguments nonetheless */
   const LInstr *in = pc->src;
   const LFunc *f = m->code->funcs[in->imm.i];
   for (int k = 0; k < in->nargs; k++)
@@ -303,7 +316,7 @@ call_failed: { /* before it began: the call takes its owned arguments nonetheles
   forget_taken(fr, in);
   goto failed;
 }
-op_APPLY: {
+op_APPLY : {
   const LInstr *in = pc->src;
   fr->pc = pc;
   closure = (ClosureObj *)A.p;
@@ -329,7 +342,7 @@ op_APPLY: {
   pc = callee->code;
   GO;
 }
-tail_CALL: {
+tail_CALL : {
   const LInstr *in = pc->src;
   if (in->nargs > TAIL_ARGS || m->code->funcs[in->imm.i]->symbol) goto op_CALL;
   callee = m->decoded[in->imm.i];
@@ -339,7 +352,7 @@ tail_CALL: {
   nheld = hand_over(rt, fr, in, NULL, callee, passed, held);
   goto replace_frame;
 }
-tail_APPLY: {
+tail_APPLY : {
   const LInstr *in = pc->src;
   closure = (ClosureObj *)A.p;
   RtFunc *fn = closure->fn;
@@ -358,7 +371,7 @@ tail_APPLY: {
   m = fn->mod;
   goto replace_frame;
 }
-replace_frame: { /* the frame owns nothing any more: the callee's takes its place */
+replace_frame : { /* the frame owns nothing any more: the callee's takes its place */
   Frame *f;
   caller = fr->caller;
   stack_pop(rt, fr);
@@ -375,7 +388,7 @@ replace_frame: { /* the frame owns nothing any more: the callee's takes its plac
   pc = callee->code;
   GO;
 }
-leave_call: { /* machine code: whoever called this frame calls it */
+leave_call : { /* machine code: whoever called this frame calls it */
   const LInstr *in = pc->src;
   for (int k = 0; k < in->nargs; k++) passed[k] = r[in->args[k]];
   rt_leave_call(rt, &closure->h, passed, in->nargs);
@@ -391,7 +404,7 @@ leave_call: { /* machine code: whoever called this frame calls it */
   for (int k = 0; k < pc->src->nres; k++) r[pc->src->res[k]] = passed[k];
   NEXT;
 }
-op_RETURN: {
+op_RETURN : {
   const LInstr *in = pc->src;
   caller = fr->caller;
   if (fr->nheld) release_held(rt, fr);
@@ -419,7 +432,7 @@ replaced_failed:
   forget_taken(caller, caller->pc->src);
   unwind(rt, caller);
   return 1;
-entry_failed: {
+entry_failed : {
   const LFunc *f = m->code->funcs[index];
   for (int k = 0; k < f->nparams; k++)
     if (f->regs[k].owned && f->regs[k].kind == R_PTR) rt_release(rt, entry_args[k].p);

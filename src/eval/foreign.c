@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* C functions bound by `foreign`: found with dlopen and dlsym, called through libffi, which knows how any mix of integers
- * and floats is passed. A library stays loaded: code of it may be running elsewhere. */
+/* C functions bound by `foreign`: found with dlopen and dlsym, called through libffi, which knows how any mix of
+ * integers and floats is passed. A library stays loaded: code of it may be running elsewhere. */
 #include "eval/internal.h"
 #include <dlfcn.h>
 #include <ffi.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The instructions that do more than a scalar operation: checks, objects, accumulators, runtime primitives. Each works on the
- * registers of the current frame and gives a status; the dispatch loop does the rest. None of them changes a
- * register when it fails. */
+/* The instructions that do more than a scalar operation: checks, objects, accumulators, runtime primitives. Each
+ * works on the registers of the current frame and gives a status; the dispatch loop does the rest. None of them
+ * changes a register when it fails. */
 #include "eval/internal.h"
 #include <string.h>
 
@@ -56,7 +56,9 @@ static Status primitive(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
 static Status foreign(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
   const LForeign *l = &m->code->foreigns[in->imm.i];
   Foreign *f = m->foreigns[in->imm.i];
-  if (!f && !(m->foreigns[in->imm.i] = f = foreign_new(rt, l->library, l->symbol, l->kinds, l->nargs, l->result, in->site))) return 1;
+  if (!f &&
+      !(m->foreigns[in->imm.i] = f = foreign_new(rt, l->library, l->symbol, l->kinds, l->nargs, l->result, in->site)))
+    return 1;
   Slot args[64];
   gather(in->args, in->nargs, r, args);
   foreign_call(f, args, &r[in->res[0]]);
@@ -69,15 +71,12 @@ static Status object(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
   case LOP_NEW_ARRAY:
     gather_dims(in, r, dims);
     return put(r, in, rt_new_array(rt, m->descs[in->imm.i], dims, in->b == 1));
-  case LOP_GROW:
-    return put(r, in, rt_grow(rt, (ArrayObj *)r[in->dst].p, r[in->a].i, r[in->b].i));
+  case LOP_GROW: return put(r, in, rt_grow(rt, (ArrayObj *)r[in->dst].p, r[in->a].i, r[in->b].i));
   case LOP_VIEW:
     gather_dims(in, r, dims);
     return put(r, in, rt_view(rt, m->descs[in->imm.i], (ArrayObj *)r[in->a].p, r[in->b].i, dims));
-  case LOP_UNIQUE:
-    return put(r, in, rt_unique(rt, (ArrayObj *)r[in->a].p));
-  case LOP_COPY:
-    return put(r, in, rt_copy(rt, (const ArrayObj *)r[in->a].p));
+  case LOP_UNIQUE: return put(r, in, rt_unique(rt, (ArrayObj *)r[in->a].p));
+  case LOP_COPY: return put(r, in, rt_copy(rt, (const ArrayObj *)r[in->a].p));
   case LOP_NEW_BOX: {
     BoxObj *b = rt_new_box(rt, m->descs[in->imm.i], in->b);
     if (b) gather(in->args, in->nargs, r, b->fields);
@@ -120,25 +119,17 @@ static Status bag(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
   Obj *out;
   Status status;
   switch (in->op) {
-  case LOP_ACC_SUB:
-    return rt_acc_sub(rt, desc, &r[in->dst].p, dims, r[in->a].i, r[in->b].i, r[in->c].p);
-  case LOP_BAG_SET_SUB:
-    return rt_bag_set_sub(rt, desc, &r[in->dst].p, dims, r[in->a].i, r[in->b].i, r[in->c].p);
-  case LOP_BAG_SUB:
-    status = rt_bag_sub(rt, desc, r[in->c].p, r[in->a].i, r[in->b].i, dims, &out);
-    break;
+  case LOP_ACC_SUB: return rt_acc_sub(rt, desc, &r[in->dst].p, dims, r[in->a].i, r[in->b].i, r[in->c].p);
+  case LOP_BAG_SET_SUB: return rt_bag_set_sub(rt, desc, &r[in->dst].p, dims, r[in->a].i, r[in->b].i, r[in->c].p);
+  case LOP_BAG_SUB: status = rt_bag_sub(rt, desc, r[in->c].p, r[in->a].i, r[in->b].i, dims, &out); break;
   case LOP_BAG_TAKE_SUB:
-    status = rt_bag_take_sub(rt, desc, &r[in->dst].p, dims, r[in->a].i, r[in->b].i, dims + m->descs[in->sub]->rank, &out);
+    status =
+        rt_bag_take_sub(rt, desc, &r[in->dst].p, dims, r[in->a].i, r[in->b].i, dims + m->descs[in->sub]->rank, &out);
     if (!status) r[in->res[0]].p = out;
     return status;
-  case LOP_BAG_FILL:
-    status = rt_bag_fill(rt, desc, r[in->a].p, dims, &out);
-    break;
-  case LOP_CADD:
-    status = rt_cadd(rt, desc, r[in->a].p, r[in->b].p, in->nargs ? dims : NULL, &out);
-    break;
-  default:
-    return bag_entry(rt, desc, in, r, dims);
+  case LOP_BAG_FILL: status = rt_bag_fill(rt, desc, r[in->a].p, dims, &out); break;
+  case LOP_CADD: status = rt_cadd(rt, desc, r[in->a].p, r[in->b].p, in->nargs ? dims : NULL, &out); break;
+  default: return bag_entry(rt, desc, in, r, dims);
   }
   if (!status) r[in->dst].p = out;
   return status;
@@ -154,18 +145,26 @@ static Status open_box(Rt *rt, const LInstr *in, Slot *r) {
 
 Status eval_slow(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
   switch (in->op) {
-  case LOP_CHECK_SLICE: case LOP_CHECK_SIZE: case LOP_CHECK_ROW: case LOP_CHECK_NONZERO: case LOP_CHECK_DEPTH: case LOP_CHECK_NAT: case LOP_ASSERT:
-  case LOP_FAIL: case LOP_CHECK_INDEX:
-    return check(rt, in, r);
-  case LOP_RT:
-    return primitive(rt, m, in, r);
-  case LOP_FOREIGN:
-    return foreign(rt, m, in, r);
-  case LOP_OPEN:
-    return open_box(rt, in, r);
-  case LOP_NEW_ARRAY: case LOP_GROW: case LOP_VIEW: case LOP_UNIQUE: case LOP_COPY: case LOP_NEW_BOX: case LOP_NEW_CLOSURE: case LOP_NEW_ENV:
-    return object(rt, m, in, r);
-  default:
-    return bag(rt, m, in, r);
+  case LOP_CHECK_SLICE:
+  case LOP_CHECK_SIZE:
+  case LOP_CHECK_ROW:
+  case LOP_CHECK_NONZERO:
+  case LOP_CHECK_DEPTH:
+  case LOP_CHECK_NAT:
+  case LOP_ASSERT:
+  case LOP_FAIL:
+  case LOP_CHECK_INDEX: return check(rt, in, r);
+  case LOP_RT: return primitive(rt, m, in, r);
+  case LOP_FOREIGN: return foreign(rt, m, in, r);
+  case LOP_OPEN: return open_box(rt, in, r);
+  case LOP_NEW_ARRAY:
+  case LOP_GROW:
+  case LOP_VIEW:
+  case LOP_UNIQUE:
+  case LOP_COPY:
+  case LOP_NEW_BOX:
+  case LOP_NEW_CLOSURE:
+  case LOP_NEW_ENV: return object(rt, m, in, r);
+  default: return bag(rt, m, in, r);
   }
 }

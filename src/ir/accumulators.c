@@ -13,8 +13,12 @@
 
 static bool holds_float(IrType *t, Map *seen) {
   switch (t->kind) {
-  case T_FLOAT: case T_BAG: case T_ENV: case T_FUN: return true;
-  case T_TUPLE: case T_ARRAY:
+  case T_FLOAT:
+  case T_BAG:
+  case T_ENV:
+  case T_FUN: return true;
+  case T_TUPLE:
+  case T_ARRAY:
     for (int i = 0; i < t->n; i++)
       if (holds_float(t->args[i], seen)) return true;
     return false;
@@ -52,7 +56,8 @@ static IrType *compute(World *w, IrType *t) {
     for (int i = 0; i < t->n; i++) ts[i] = ir_accumulator(w, t->args[i]);
     return ir_tuple_type(w, ts, t->names, t->n);
   }
-  case T_ARRAY: case T_BAG: return ir_bag_type(w, ir_accumulator(w, t->args[0]));
+  case T_ARRAY:
+  case T_BAG: return ir_bag_type(w, ir_accumulator(w, t->args[0]));
   case T_FUN: return ir_env_type(w, t);
   case T_VARIANT: return t->nullable ? t : nullable_variant(w, t);
   default: return t;

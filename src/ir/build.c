@@ -9,13 +9,19 @@
 enum { FEW_LENGTHS = 64 }; /* whose sum can't wrap */
 
 /* ---- Leaves ------------------------------------------------------------------ */
-Node *ir_param(World *w, int k, IrType *t) {
-  return ir_intern(w, &(Node){.op = OP_PARAM, .type = t, .attr.i = k});
+Node *ir_param(World *w, int k, IrType *t) { return ir_intern(w, &(Node){.op = OP_PARAM, .type = t, .attr.i = k}); }
+Node *ir_int(World *w, int64_t v) {
+  return ir_intern(w, &(Node){.op = OP_INT, .type = ir_type(w, T_INT), .attr.i = v});
 }
-Node *ir_int(World *w, int64_t v) { return ir_intern(w, &(Node){.op = OP_INT, .type = ir_type(w, T_INT), .attr.i = v}); }
-Node *ir_float(World *w, double v) { return ir_intern(w, &(Node){.op = OP_FLOAT, .type = ir_type(w, T_FLOAT), .attr.f = v}); }
-Node *ir_bool(World *w, bool v) { return ir_intern(w, &(Node){.op = OP_BOOL, .type = ir_type(w, T_BOOL), .attr.i = v}); }
-Node *ir_string(World *w, Sym s) { return ir_intern(w, &(Node){.op = OP_STRING, .type = ir_type(w, T_STRING), .attr.text = s}); }
+Node *ir_float(World *w, double v) {
+  return ir_intern(w, &(Node){.op = OP_FLOAT, .type = ir_type(w, T_FLOAT), .attr.f = v});
+}
+Node *ir_bool(World *w, bool v) {
+  return ir_intern(w, &(Node){.op = OP_BOOL, .type = ir_type(w, T_BOOL), .attr.i = v});
+}
+Node *ir_string(World *w, Sym s) {
+  return ir_intern(w, &(Node){.op = OP_STRING, .type = ir_type(w, T_STRING), .attr.text = s});
+}
 Node *ir_unit(World *w) { return ir_intern(w, &(Node){.op = OP_UNIT, .type = ir_type(w, T_UNIT)}); }
 Node *ir_global(World *w, int global) {
   return ir_intern(w, &(Node){.op = OP_GLOBAL, .type = w->globals.data[global].type, .attr.i = global});
@@ -35,8 +41,8 @@ Node *ir_zero(World *w, IrType *t) {
 }
 
 /* ---- Operations whose type follows from the operands ------------------------------- */
-/* attr.i: whether b is waited for though it isn't seen to fail: it may be a parameter that stands for what may not end, a
- * residual of another stage for instance. */
+/* attr.i: whether b is waited for though it isn't seen to fail: it may be a parameter that stands for what may not
+ * end, a residual of another stage for instance. */
 static Node *after(World *w, Node *a, Node *b, bool wait) {
   while (b->op == OP_AFTER && ir_is_constant(b->ops[0])) {
     wait |= b->attr.i != 0;
@@ -65,7 +71,8 @@ Node *ir_waiting(World *w, Node *x, Node *y) { return y->flags & NODE_ENDLESS ? 
 
 /* x * y + z, rounded once. */
 static Node *fused(World *w, Node *x, Node *y, Node *z) {
-  if (x->op == OP_FLOAT && y->op == OP_FLOAT && z->op == OP_FLOAT) return ir_float(w, fma(x->attr.f, y->attr.f, z->attr.f));
+  if (x->op == OP_FLOAT && y->op == OP_FLOAT && z->op == OP_FLOAT)
+    return ir_float(w, fma(x->attr.f, y->attr.f, z->attr.f));
   Node *ops[] = {x, y, z};
   if (is_float_const(y, 1)) return ir_apart(w, &(Node){.op = OP_FADD}, (Node *[]){x, z});
   return ir_raw(w, OP_FMA, x->type, ops, 3);
@@ -93,7 +100,8 @@ static bool is_natural(const Node *a) {
   case OP_LEN: return true;
   case OP_IMAX: return is_int_const(a->ops[1], 0);
   case OP_SELECT: return is_natural(a->ops[1]) && is_natural(a->ops[2]);
-  case OP_CHECK_DEPTH: case OP_AFTER: return is_natural(a->ops[0]);
+  case OP_CHECK_DEPTH:
+  case OP_AFTER: return is_natural(a->ops[0]);
   default: return a->op == OP_INT && a->attr.i >= 0;
   }
 }
@@ -103,7 +111,8 @@ static bool check_holds(Op op, Node *a, Node *b, Node *c) {
   case OP_CHECK_INDEX: return a->op == OP_INT && b->op == OP_INT && a->attr.i >= 0 && a->attr.i < b->attr.i;
   case OP_CHECK_SLICE:
     if (is_int_const(a, 0) && b == c) return true;
-    return a->op == OP_INT && b->op == OP_INT && c->op == OP_INT && a->attr.i >= 0 && a->attr.i <= b->attr.i && b->attr.i <= c->attr.i;
+    return a->op == OP_INT && b->op == OP_INT && c->op == OP_INT && a->attr.i >= 0 && a->attr.i <= b->attr.i &&
+           b->attr.i <= c->attr.i;
   case OP_CHECK_SIZE: return a == b;
   case OP_CHECK_NONZERO: return a->op == OP_INT && a->attr.i != 0;
   case OP_CHECK_DEPTH: return a->op == OP_INT && b->op == OP_INT && a->attr.i <= b->attr.i;
@@ -115,15 +124,26 @@ static bool check_holds(Op op, Node *a, Node *b, Node *c) {
 static Node *make_check(World *w, Op op, Node *a, Node *b, Node *c, Sym what, Site site) {
   if (check_holds(op, a, b, c)) return a;
   Node *ops[3] = {a, b, c};
-  return ir_intern(w, &(Node){.op = (uint16_t)op, .type = a->type, .ops = ops, .nops = c ? 3 : b ? 2 : 1, .site = site, .attr.text = what});
+  return ir_intern(w, &(Node){.op = (uint16_t)op,
+                              .type = a->type,
+                              .ops = ops,
+                              .nops = c   ? 3
+                                      : b ? 2
+                                          : 1,
+                              .site = site,
+                              .attr.text = what});
 }
 
 Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site) { return make_check(w, op, a, b, c, NULL, site); }
-Node *ir_check_nat(World *w, Node *n, Sym what, Site site) { return make_check(w, OP_CHECK_NAT, n, NULL, NULL, what, site); }
+Node *ir_check_nat(World *w, Node *n, Sym what, Site site) {
+  return make_check(w, OP_CHECK_NAT, n, NULL, NULL, what, site);
+}
 
 Node *ir_assert(World *w, Node *cond, Node *message, Site site) {
   if (cond->op == OP_BOOL && cond->attr.i) return ir_unit(w);
-  return ir_intern(w, &(Node){.op = OP_CHECK, .type = ir_type(w, T_UNIT), .ops = (Node *[]){cond, message}, .nops = 2, .site = site});
+  return ir_intern(
+      w,
+      &(Node){.op = OP_CHECK, .type = ir_type(w, T_UNIT), .ops = (Node *[]){cond, message}, .nops = 2, .site = site});
 }
 
 Node *ir_fail(World *w, FailKind kind, IrType *t, Node *message, Site site) {
@@ -162,8 +182,8 @@ Node *ir_only(World *w, IrType *tuple, int k, Node *x) {
   return ir_tuple(w, tuple, xs);
 }
 
-/* The array that a counted loop slices and puts together again as result k. Of a part of an array that is a copy: it doesn't
- * keep the whole alive. */
+/* The array that a counted loop slices and puts together again as result k. Of a part of an array that is a copy: it
+ * doesn't keep the whole alive. */
 static Node *restacked(const Node *loop, int k) {
   const LoopInfo *l = loop->loop;
   int slots = l->ncarried + l->naccs;
@@ -218,8 +238,10 @@ Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site) {
 /* Is n the sum of a few lengths of arrays that exist, or of sums that were checked? `fuel`: of how many at most. */
 static bool adds_few_lengths(const Node *n, int *fuel) {
   if (--*fuel < 0) return false;
-  if (n->op == OP_IADD || n->op == OP_ISUB) return adds_few_lengths(n->ops[0], fuel) && adds_few_lengths(n->ops[1], fuel);
-  return n->op == OP_LEN || n->op == OP_AFTER || (n->op == OP_INT && n->attr.i >= -MOST_ELEMENTS && n->attr.i <= MOST_ELEMENTS);
+  if (n->op == OP_IADD || n->op == OP_ISUB)
+    return adds_few_lengths(n->ops[0], fuel) && adds_few_lengths(n->ops[1], fuel);
+  return n->op == OP_LEN || n->op == OP_AFTER ||
+         (n->op == OP_INT && n->attr.i >= -MOST_ELEMENTS && n->attr.i <= MOST_ELEMENTS);
 }
 
 /* 2^63 - 1 stands for any greater number of iterations (loop_bounds.c): such a length is compared, and isn't wrong. */
@@ -238,7 +260,8 @@ Node *ir_possible_length(World *w, Node *n, Site site) {
 static Node *stacked_length(World *w, Node *loop, int k) {
   const LoopInfo *l = loop->loop;
   if (k < l->ncarried + l->naccs || k >= l->ncarried + l->naccs + l->nstacked) return NULL;
-  return l->has_cond ? ir_get(w, loop, l->ncarried + l->naccs + l->nstacked) : ir_possible_length(w, loop->ops[0], loop->site);
+  return l->has_cond ? ir_get(w, loop, l->ncarried + l->naccs + l->nstacked)
+                     : ir_possible_length(w, loop->ops[0], loop->site);
 }
 
 /* The capture that all arms hand on as component k (-1: as the whole), updated at most; NULL if there is none. */
@@ -297,7 +320,8 @@ Node *ir_len(World *w, Node *a, int dim) {
   case OP_SLICE: return dim == 0 ? a->ops[2] : ir_len(w, a->ops[0], dim);
   case OP_INDEX: return ir_len(w, a->ops[0], dim + a->nops - 1);
   case OP_ZEROS: return a->ops[dim];
-  case OP_RESHAPE: case OP_FILL: return a->ops[1 + dim];
+  case OP_RESHAPE:
+  case OP_FILL: return a->ops[1 + dim];
   case OP_AFTER: return after_same(w, ir_len(w, a->ops[0], dim), a);
   case OP_GET:
     if (a->ops[0]->op == OP_LOOP && dim == 0) {
@@ -355,7 +379,8 @@ Node *ir_index(World *w, Node *a, Node **is, int n) {
     break;
   }
   case OP_ARRAY:
-    if (is[0]->op == OP_INT && is[0]->attr.i >= 0 && is[0]->attr.i < a->nops) return ir_index(w, a->ops[is[0]->attr.i], is + 1, n - 1);
+    if (is[0]->op == OP_INT && is[0]->attr.i >= 0 && is[0]->attr.i < a->nops)
+      return ir_index(w, a->ops[is[0]->attr.i], is + 1, n - 1);
     break;
   case OP_SLICE: {
     Node **js = with_indices(w, a, NULL, 0, is, n, 0) + 1;
@@ -403,7 +428,7 @@ Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site) {
 /* ---- Runtime primitives and derivatives ------------------------------------------------------- */
 enum { T = 0, F = 1, E = 2, FE = 3 };
 static const RtPrim rt_table[] = {
-#define RT(NAME, text, n, flags) {text, n, ((flags) & 2) != 0, ((flags) & 1) != 0},
+#define RT(NAME, text, n, flags) {text, n, ((flags)&2) != 0, ((flags)&1) != 0},
 #include "prims/rt.def"
 #undef RT
 };
@@ -430,8 +455,13 @@ static IrType *with_token(World *w, IrType *t, bool effect) {
 }
 
 Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **args, int n, Site site) {
-  return ir_intern(w, &(Node){.op = OP_RT, .type = with_token(w, result, p->effect), .ops = args, .nops = n, .site = p->fails || p->effect ? site : 0,
-                              .attr.rt = p, .type_arg = type_arg});
+  return ir_intern(w, &(Node){.op = OP_RT,
+                              .type = with_token(w, result, p->effect),
+                              .ops = args,
+                              .nops = n,
+                              .site = p->fails || p->effect ? site : 0,
+                              .attr.rt = p,
+                              .type_arg = type_arg});
 }
 
 static Node *derivative(World *w, Op op, IrType *t, Node **ops, int n, Node *token, Site site) {
@@ -482,13 +512,15 @@ static Node *bag_identity(World *w, Op op, IrType *t, Node **ops, int n) {
         return ir_make(w, op, t, ops, n);
       }
     return NULL;
-  case OP_ACC_AT: case OP_CUPDATE: {
+  case OP_ACC_AT:
+  case OP_CUPDATE: {
     Node *v = ops[n - 1];
     bool none = v->op == OP_ZERO || is_float_const(v, 0);
     return none && (op == OP_ACC_AT || bag->op == OP_ZERO) ? bag : NULL;
   }
-  case OP_BAG_SLICE: case OP_SHIFT: case OP_BAG_RESHAPE:
-    return bag->op == OP_ZERO ? ir_zero(w, t) : NULL;
+  case OP_BAG_SLICE:
+  case OP_SHIFT:
+  case OP_BAG_RESHAPE: return bag->op == OP_ZERO ? ir_zero(w, t) : NULL;
   case OP_TAKE:
     if (bag->op == OP_ZERO) return ir_pair(w, bag, ir_zero(w, t->args[1]));
     return NULL;
@@ -544,12 +576,21 @@ Node *ir_to_bag(World *w, Node *array) {
 Node *ir_make(World *w, Op op, IrType *t, Node **ops, int n) {
   switch (op) {
   case OP_TUPLE: return ir_tuple(w, t, ops);
-  case OP_AFTER: case OP_CADD: return ir_op2(w, op, ops[0], ops[1]);
+  case OP_AFTER:
+  case OP_CADD: return ir_op2(w, op, ops[0], ops[1]);
   case OP_STOP: return ir_op1(w, op, ops[0]);
-  case OP_SELECT: case OP_FMA: return ir_op3(w, op, ops[0], ops[1], ops[2]);
+  case OP_SELECT:
+  case OP_FMA: return ir_op3(w, op, ops[0], ops[1], ops[2]);
   case OP_INDEX: return ir_index(w, ops[0], ops + 1, n - 1);
   case OP_SLICE: return ir_slice(w, ops[0], ops[1], ops[2]);
-  case OP_ACC_AT: case OP_BAG_GET: case OP_TAKE: case OP_CUPDATE: case OP_BAG_SLICE: case OP_SHIFT: case OP_FILL: case OP_TO_BAG: {
+  case OP_ACC_AT:
+  case OP_BAG_GET:
+  case OP_TAKE:
+  case OP_CUPDATE:
+  case OP_BAG_SLICE:
+  case OP_SHIFT:
+  case OP_FILL:
+  case OP_TO_BAG: {
     Node *r = bag_identity(w, op, t, ops, n);
     return r ? r : ir_raw(w, op, t, ops, n);
   }
@@ -574,7 +615,8 @@ static Node *rebuild_derivative(World *w, const Node *old, Node **ops) {
 
 static Node *rebuild_loop(World *w, const Node *old, Node **ops, Graph **graphs) {
   bool counted = !old->loop->has_cond;
-  return ir_loop(w, old->loop, counted ? ops[0] : NULL, ops + counted, graphs[0], counted ? NULL : graphs[1], old->site);
+  return ir_loop(w, old->loop, counted ? ops[0] : NULL, ops + counted, graphs[0], counted ? NULL : graphs[1],
+                 old->site);
 }
 
 /* INJ and UNINJ serve variants and, with a graph, environments. */
@@ -587,21 +629,37 @@ static Node *rebuild_sum(World *w, const Node *old, Node **ops) {
 Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   int n = old->nops;
   switch (old->op) {
-  case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_STRING: case OP_UNIT: case OP_ZERO: case OP_GLOBAL: case OP_DATA:
-    return (Node *)old;
+  case OP_PARAM:
+  case OP_INT:
+  case OP_FLOAT:
+  case OP_BOOL:
+  case OP_STRING:
+  case OP_UNIT:
+  case OP_ZERO:
+  case OP_GLOBAL:
+  case OP_DATA: return (Node *)old;
   case OP_AFTER: return after(w, ops[0], ops[1], old->attr.i != 0);
-  case OP_FADD: case OP_FSUB: return old->attr.i ? ir_apart(w, old, ops) : ir_op2(w, (Op)old->op, ops[0], ops[1]);
+  case OP_FADD:
+  case OP_FSUB: return old->attr.i ? ir_apart(w, old, ops) : ir_op2(w, (Op)old->op, ops[0], ops[1]);
   case OP_GRAPH_ID: return ir_graph_id(w, graphs[0]);
   case OP_GET: return ir_get(w, ops[0], (int)old->attr.i);
-  case OP_INJ: case OP_UNINJ: return rebuild_sum(w, old, ops);
+  case OP_INJ:
+  case OP_UNINJ: return rebuild_sum(w, old, ops);
   case OP_CLOSURE: return ir_closure(w, graphs[0], old->type, ops, n);
   case OP_CLOSURE_CAP: return ir_closure_cap(w, ops[0], graphs[0], (int)old->attr.i);
   case OP_APPLY: return rebuild_apply(w, old, ops);
   case OP_CALL: return ir_call(w, old->attr.func, ops, old->site);
   case OP_SWITCH: return ir_switch(w, ops[0], graphs, old->ngraphs, ops + 1, n - 1);
   case OP_LOOP: return rebuild_loop(w, old, ops, graphs);
-  case OP_VJP: case OP_JVP: case OP_CHECKPOINT: return rebuild_derivative(w, old, ops);
-  case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_DEPTH: case OP_CHECK_NAT:
+  case OP_VJP:
+  case OP_JVP:
+  case OP_CHECKPOINT: return rebuild_derivative(w, old, ops);
+  case OP_CHECK_INDEX:
+  case OP_CHECK_SLICE:
+  case OP_CHECK_SIZE:
+  case OP_CHECK_NONZERO:
+  case OP_CHECK_DEPTH:
+  case OP_CHECK_NAT:
     return make_check(w, (Op)old->op, ops[0], n > 1 ? ops[1] : NULL, n > 2 ? ops[2] : NULL, old->attr.text, old->site);
   case OP_CHECK: return ir_assert(w, ops[0], ops[1], old->site);
   case OP_FAIL: return ir_fail(w, (FailKind)old->attr.i, old->type, ops[0], old->site);
@@ -611,7 +669,13 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   case OP_ZEROS: return ir_zeros(w, old->type, ops, old->site);
   case OP_RESHAPE: return ir_reshape(w, old->type, ops[0], ops + 1, old->site);
   case OP_RT:
-    return ir_intern(w, &(Node){.op = OP_RT, .type = old->type, .ops = ops, .nops = n, .site = old->site, .attr.rt = old->attr.rt, .type_arg = old->type_arg});
+    return ir_intern(w, &(Node){.op = OP_RT,
+                                .type = old->type,
+                                .ops = ops,
+                                .nops = n,
+                                .site = old->site,
+                                .attr.rt = old->attr.rt,
+                                .type_arg = old->type_arg});
   case OP_BAG_RESHAPE: {
     int from = (int)old->attr.i;
     return ir_bag_reshape(w, old->type, ops[0], ops + 1, from, ops + 1 + from, n - 1 - from);

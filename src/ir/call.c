@@ -2,21 +2,31 @@
 /* Substitution, and what rests on it: beta-reduction, inlining, specialisation on known functions, unrolling of
  * recursion on known arguments.
  *
- * Graphs are closed, so instantiating one is a single walk over its own nodes; nested graphs stay as they are (only their
- * source places may be extended by the call they are inlined at). Growth is bounded in four ways: a graph over
- * INLINE_SIZE stays a call; specialisation and unrolling stop at a depth, unrolling after so many steps for a definition too, and it
- * is kept only where no call of the recursion is left; and inlining within inlining, which has no end where a function gets at itself through data, stops
- * at a depth and a number, and then its outermost call stays a call. */
+ * Graphs are closed, so instantiating one is a single walk over its own nodes; nested graphs stay as they are (only
+ * their source places may be extended by the call they are inlined at). Growth is bounded in four ways: a graph over
+ * INLINE_SIZE stays a call; specialisation and unrolling stop at a depth, unrolling after so many steps for a
+ * definition too, and it is kept only where no call of the recursion is left; and inlining within inlining, which
+ * has no end where a function gets at itself through data, stops at a depth and a number, and then its outermost
+ * call stays a call. */
 #include "ir/ir_internal.h"
 #include <string.h>
 
-enum { INLINE_SIZE = 300, SPECIAL_DEPTH = 6, SPECIAL_DERIVATIVES = 3, UNROLL_DEPTH = 24, UNROLL_SIZE = 60, UNROLL_STEPS = 4000,
-       INLINE_DEPTH = 100, INLINE_COUNT = 4000 };
+enum {
+  INLINE_SIZE = 300,
+  SPECIAL_DEPTH = 6,
+  SPECIAL_DERIVATIVES = 3,
+  UNROLL_DEPTH = 24,
+  UNROLL_SIZE = 60,
+  UNROLL_STEPS = 4000,
+  INLINE_DEPTH = 100,
+  INLINE_COUNT = 4000
+};
 
 /* ---- Instantiation --------------------------------------------------------------- */
 static Graph *resite(World *w, Graph *g, Site site) {
   if (!site || !(g->flags & NODE_FAILS)) return g;
-  const void *key = (const void *)(uintptr_t)((uint64_t)g->id << 32 | site); /* exact: a collision would swap graphs */
+  /* exact: a collision would swap graphs */
+  const void *key = (const void *)(uintptr_t)((uint64_t)g->id << 32 | site);
   Graph *r = map_get(&tables(w)->resited, key);
   if (r) return r;
   Node **ps = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
@@ -82,11 +92,12 @@ Node *ir_substitute(World *w, Node *x, Node **args, int nargs, Site site) {
 
 /* ---- Calls --------------------------------------------------------------------------- */
 static Node *plain_call(World *w, Func *f, Node **args, Site site) {
-  return ir_intern(w, &(Node){.op = OP_CALL, .type = f->result, .ops = args, .nops = f->nparams, .site = site, .attr.func = f});
+  return ir_intern(
+      w, &(Node){.op = OP_CALL, .type = f->result, .ops = args, .nops = f->nparams, .site = site, .attr.func = f});
 }
 
-/* The call of a function with graph g, written out. f may be NULL: it is made if the call has to stay. What is made after
- * the limit was met, within the outermost call, is thrown away with it, hence is remembered nowhere. */
+/* The call of a function with graph g, written out. f may be NULL: it is made if the call has to stay. What is made
+ * after the limit was met, within the outermost call, is thrown away with it, hence is remembered nowhere. */
 static Node *inlined_call(World *w, Func *f, Graph *g, Node **args, Site site) {
   Tables *t = tables(w);
   bool outermost = t->inlining.depth == 0;
@@ -209,9 +220,9 @@ static Node *unrolled_step(World *w, Func *f, Node **args, Node *call) {
   return r;
 }
 
-/* Recursion on a known number: followed to its end, and kept if no call is left. What fails in it fails at the place of the
- * outermost call. The steps are counted for the definition or item that this place is in, so that what it becomes doesn't depend
- * on what was compiled before; where a step leads too far none goes on. */
+/* Recursion on a known number: followed to its end, and kept if no call is left. What fails in it fails at the place
+ * of the outermost call. The steps are counted for the definition or item that this place is in, so that what it
+ * becomes doesn't depend on what was compiled before; where a step leads too far none goes on. */
 static Node *unrolled_call(World *w, Func *f, Node **args, Site site) {
   Tables *t = tables(w);
   Node *call = plain_call(w, f, args, site);
@@ -236,7 +247,8 @@ Node *ir_call(World *w, Func *f, Node **args, Site site) {
   if (!f->graph || (f->opaque && !w->inline_rules)) return plain_call(w, f, args, site);
   if (!f->recursive && f->graph->size <= INLINE_SIZE) return inlined_call(w, f, f->graph, args, site);
   if (worth_specialising(args, f->nparams, t->special_depth)) return specialised_call(w, f, args, site);
-  if (f->recursive && f->graph->size <= UNROLL_SIZE && has_known_int(args, f->nparams)) return unrolled_call(w, f, args, site);
+  if (f->recursive && f->graph->size <= UNROLL_SIZE && has_known_int(args, f->nparams))
+    return unrolled_call(w, f, args, site);
   return plain_call(w, f, args, site);
 }
 
@@ -253,7 +265,8 @@ Func *ir_graph_func(World *w, Graph *g) {
 /* fun x -> f x is f. */
 static bool is_eta(const Graph *g, int own, int ncaps) {
   const Node *r = g->result;
-  if (ncaps != 1 || r->op != OP_APPLY || r->nops != own + 1 || r->ops[0]->op != OP_PARAM || r->ops[0]->attr.i != own) return false;
+  if (ncaps != 1 || r->op != OP_APPLY || r->nops != own + 1 || r->ops[0]->op != OP_PARAM || r->ops[0]->attr.i != own)
+    return false;
   for (int i = 0; i < own; i++)
     if (r->ops[i + 1]->op != OP_PARAM || r->ops[i + 1]->attr.i != i) return false;
   return true;
@@ -261,7 +274,8 @@ static bool is_eta(const Graph *g, int own, int ncaps) {
 
 Node *ir_closure(World *w, Graph *g, IrType *fun, Node **caps, int n) {
   int own = 1 + fun->effect;
-  if (g->identity) return ir_intern(w, &(Node){.op = OP_CLOSURE, .type = fun, .ops = caps, .nops = n, .graphs = &g, .ngraphs = 1});
+  if (g->identity)
+    return ir_intern(w, &(Node){.op = OP_CLOSURE, .type = fun, .ops = caps, .nops = n, .graphs = &g, .ngraphs = 1});
   CapturePlan p = ir_plan_captures(w, &g, 1, own, caps, n);
   if (p.changed) {
     Node **args = ir_plan_args(w, &p, g, own);
@@ -275,7 +289,13 @@ Node *ir_closure(World *w, Graph *g, IrType *fun, Node **caps, int n) {
 Node *ir_closure_cap(World *w, Node *c, Graph *g, int i) {
   int own = 1 + c->type->effect;
   if (c->op == OP_CLOSURE && c->graphs[0] == g) return c->ops[i];
-  return ir_intern(w, &(Node){.op = OP_CLOSURE_CAP, .type = g->params[own + i], .ops = &c, .nops = 1, .graphs = &g, .ngraphs = 1, .attr.i = i});
+  return ir_intern(w, &(Node){.op = OP_CLOSURE_CAP,
+                              .type = g->params[own + i],
+                              .ops = &c,
+                              .nops = 1,
+                              .graphs = &g,
+                              .ngraphs = 1,
+                              .attr.i = i});
 }
 
 Node *ir_graph_id(World *w, Graph *g) {

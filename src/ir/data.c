@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Constant arrays: one leaf, however many elements and dimensions.
  *
- * An array of constants, whose rows have one length, is a node DATA: the scalars of all its elements in row-major order,
- * tuples taken apart, in one block. What isn't a number (strings, variants, arrays in tuples) are its operands, which are
- * constants too, in the same order; their places in the block are zero. Parts of it share its block.
- * Making it and reading it at known indices is all that is done here. To all else it is a constant like a number: it
- * moves into nested graphs, costs nothing and has no derivative. */
+ * An array of constants, whose rows have one length, is a node DATA: the scalars of all its elements in row-major
+ * order, tuples taken apart, in one block. What isn't a number (strings, variants, arrays in tuples) are its
+ * operands, which are constants too, in the same order; their places in the block are zero. Parts of it share its
+ * block. Making it and reading it at known indices is all that is done here. To all else it is a constant like a
+ * number: it moves into nested graphs, costs nothing and has no derivative. */
 #include "ir/ir_internal.h"
 #include <string.h>
 
 bool ir_is_data(const Node *n) {
   switch (n->op) {
-  case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_STRING: case OP_UNIT: case OP_TUPLE: case OP_DATA: return true;
+  case OP_INT:
+  case OP_FLOAT:
+  case OP_BOOL:
+  case OP_STRING:
+  case OP_UNIT:
+  case OP_TUPLE:
+  case OP_DATA: return true;
   case OP_ZERO: return n->type->kind != T_STRING && n->type->kind != T_ARRAY && n->type->kind != T_TUPLE;
   case OP_INJ: return n->ngraphs == 0;
   default: return false;
@@ -40,7 +46,10 @@ static int64_t bits_of(const Node *x) {
 }
 
 /* ---- Making ---------------------------------------------------------------------- */
-typedef struct Filler { int64_t *slots; Node **ops; } Filler;
+typedef struct Filler {
+  int64_t *slots;
+  Node **ops;
+} Filler;
 
 /* Appends the scalars of constant x. */
 static void fill(Filler *f, Node *x) {
@@ -108,7 +117,10 @@ Node *ir_data(World *w, IrType *array, Node **xs, int n) {
 }
 
 /* ---- Reading ---------------------------------------------------------------------- */
-typedef struct Reader { const int64_t *slots; Node **ops; } Reader;
+typedef struct Reader {
+  const int64_t *slots;
+  Node **ops;
+} Reader;
 
 static Node *element(World *w, IrType *t, Reader *r) {
   if (t->kind == T_UNIT) return ir_unit(w);

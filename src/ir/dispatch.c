@@ -26,14 +26,18 @@ Target ir_target(World *w, Node *f, Node *x, Node *token, Site site) {
 typedef Vec(Graph *) Graphs;
 
 /* How many candidates there were when a dispatcher of this type was made first. */
-typedef struct Asked { IrType *fun; int n; } Asked;
+typedef struct Asked {
+  IrType *fun;
+  int n;
+} Asked;
 
-/* What function values of one entry may be: the closures that it makes, and those of the entries that it gets some from. */
+/* What function values of one entry may be: the closures that it makes, and those of the entries that it gets some
+ * from. */
 struct Pool {
-  Map own;             /* function type -> Graphs */
+  Map own; /* function type -> Graphs */
   Vec(Pool *) from;
-  Vec(Asked) asked;    /* since it is in use */
-  uint32_t seen;       /* number of the walk */
+  Vec(Asked) asked; /* since it is in use */
+  uint32_t seen;    /* number of the walk */
 };
 
 static void find_derivative(void *user, Graph *g) {
@@ -69,7 +73,8 @@ void ir_register_closure(World *w, Node *closure) {
   SAVE(w->arena, g->identity);
   if (!g->identity) {
     g->identity = ++w->identities;
-    map_init(&tables(w)->resited, w->arena); /* copies of it there, and those within copies of others, lack the number */
+    /* copies of it there, and those within copies of others, lack the number */
+    map_init(&tables(w)->resited, w->arena);
   }
   vec_push(w->arena, *all, g);
   tables(w)->version++;
@@ -144,7 +149,8 @@ static void link_pools(World *w, Pool *to, Pool *from) {
   vec_push(w->arena, to->from, from);
 }
 
-/* What is read from globals: functions come from where those were made; to one that takes functions, others go there. */
+/* What is read from globals: functions come from where those were made; to one that takes functions, others go
+ * there. */
 static void link_globals(void *user, Graph *g) {
   World *w = user;
   Tables *t = tables(w);
@@ -186,8 +192,9 @@ static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
   return ir_call(w, ir_graph_func(w, g), args, 0);
 }
 
-/* A candidate that takes derivatives of unknown functions does so of other candidates, these of others, and so on, each at most
- * once on such a path. So there is an end, and paths are followed as deep as there are few enough of them. */
+/* A candidate that takes derivatives of unknown functions does so of other candidates, these of others, and so on,
+ * each at most once on such a path. So there is an end, and paths are followed as deep as there are few enough of
+ * them. */
 enum { MOST_PATHS = 30 };
 static int deepest(World *w, const Graphs *candidates) {
   int depth = 0, n = 0;

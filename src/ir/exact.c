@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What a graph decides by, and what is the same to the last bit wherever it is computed again.
  *
- * Sums whose order is free, and those that differentiation makes, may take a product in without rounding it (opt/contract.c);
- * whether they do depends on what else reads the product. So where a second stage computes a number again, the number may differ
- * in its last bit. That does no harm to a sum, but to what is decided by it: the second stage would take another arm than the
- * first, and read what that arm never stored. Decisive are the selectors of branches, indices, sizes, trip counts and what is
- * checked. */
+ * Sums whose order is free, and those that differentiation makes, may take a product in without rounding it
+ * (opt/contract.c); whether they do depends on what else reads the product. So where a second stage computes a
+ * number again, the number may differ in its last bit. That does no harm to a sum, but to what is decided by it: the
+ * second stage would take another arm than the first, and read what that arm never stored. Decisive are the
+ * selectors of branches, indices, sizes, trip counts and what is checked. */
 #include "ir/ir_internal.h"
 #include "ir/surgery.h"
 
@@ -68,7 +68,7 @@ static void of_loop(World *w, const Node *n, bool need, bool *out) {
   if (first) out[0] = true;
   for (int k = first; k < n->nops; k++) {
     int at = 1 + k - first;
-    bool asked = ir_loop_part(l, k - first) == LOOP_CARRIED   ? test && test[at]
+    bool asked = ir_loop_part(l, k - first) == LOOP_CARRIED    ? test && test[at]
                  : ir_loop_part(l, k - first) == LOOP_CAPTURED ? test && test[at - hidden]
                                                                : false;
     out[k] = body[at] || asked;

@@ -12,8 +12,8 @@
  *
  * Recursion goes through Func, which has an identity and gets its graph later.
  *
- * Effects: what has an effect takes a token as last operand and returns (value, token). An effectful graph has the token
- * as its last *own* parameter, before captures, and returns TUPLE(value, token). */
+ * Effects: what has an effect takes a token as last operand and returns (value, token). An effectful graph has the
+ * token as its last *own* parameter, before captures, and returns TUPLE(value, token). */
 #ifndef ATLED_IR_H
 #define ATLED_IR_H
 #include "support/support.h"
@@ -27,19 +27,21 @@ typedef struct Rewriter Rewriter;
 
 /* ---- Types -------------------------------------------------------------------- */
 typedef enum IrKind {
+  /* clang-format off */
   T_INT, T_FLOAT, T_BOOL, T_STRING, T_UNIT, T_TOKEN,
+  /* clang-format on */
   T_TUPLE,   /* args; names when it is a record (sorted) */
   T_ARRAY,   /* args[0] element; nested arrays are one dense block: see ir_rank, ir_base */
   T_FUN,     /* args = {parameter, result}; effect. Always unary */
   T_VARIANT, /* nominal */
   T_BAG,     /* args[0]: what it accumulates for each element; an accumulator for an array (same nesting) */
-  T_ENV      /* an accumulator for a function: null, or (graph, accumulators for its captures); args[0] the function type */
+  T_ENV /* an accumulator for a function: null, or (graph, accumulators for its captures); args[0] the function type */
 } IrKind;
 
 typedef struct IrCtor {
-  Sym name;         /* for show and traces, which alone look at it */
-  IrType *payload;  /* T_UNIT: none */
-  bool cons;        /* written between the two parts of its payload: head :: tail, the latter of the type itself */
+  Sym name;        /* for show and traces, which alone look at it */
+  IrType *payload; /* T_UNIT: none */
+  bool cons;       /* written between the two parts of its payload: head :: tail, the latter of the type itself */
 } IrCtor;
 struct IrType {
   IrKind kind;
@@ -47,20 +49,20 @@ struct IrType {
   int n;
   IrType **args;
   Sym *names;
-  bool effect;          /* T_FUN */
+  bool effect; /* T_FUN */
   /* T_VARIANT */
-  Sym name;             /* "shape", "list": for messages and pictures */
-  const void *key;      /* its declaration: identity with args */
-  IrCtor *ctors;        /* filled by whoever interned it first; NULL until then */
+  Sym name;        /* "shape", "list": for messages and pictures */
+  const void *key; /* its declaration: identity with args */
+  IrCtor *ctors;   /* filled by whoever interned it first; NULL until then */
   int nctors;
-  bool once;            /* values are mostly taken apart by their only user */
-  bool nullable;        /* constructor 0 is the null, which takes no memory */
-  IrType *accumulator;  /* cached */
-  const void *layout;   /* the runtime's, cached by lowering */
+  bool once;           /* values are mostly taken apart by their only user */
+  bool nullable;       /* constructor 0 is the null, which takes no memory */
+  IrType *accumulator; /* cached */
+  const void *layout;  /* the runtime's, cached by lowering */
   const void *desc;
 };
-IrType *ir_type(World *w, IrKind k);                                  /* the argument-free kinds */
-IrType *ir_tuple_type(World *w, IrType **args, Sym *names, int n);    /* n = 0: T_UNIT. names NULL or sorted */
+IrType *ir_type(World *w, IrKind k);                               /* the argument-free kinds */
+IrType *ir_tuple_type(World *w, IrType **args, Sym *names, int n); /* n = 0: T_UNIT. names NULL or sorted */
 IrType *ir_pair_type(World *w, IrType *a, IrType *b);
 IrType *ir_array_type(World *w, IrType *elem);
 IrType *ir_fun_type(World *w, IrType *param, IrType *result, bool effect);
@@ -68,8 +70,8 @@ IrType *ir_bag_type(World *w, IrType *elem);
 IrType *ir_env_type(World *w, IrType *fun);
 /* Interned by (key, args). If ->ctors is NULL it is new: set ctors and nctors (types may be recursive). */
 IrType *ir_variant_type(World *w, Sym name, const void *key, IrType **args, int n);
-int ir_rank(const IrType *t);            /* T_ARRAY or T_BAG: levels of nesting of that kind; else 0 */
-IrType *ir_base(IrType *t);              /* what is below them */
+int ir_rank(const IrType *t); /* T_ARRAY or T_BAG: levels of nesting of that kind; else 0 */
+IrType *ir_base(IrType *t);   /* what is below them */
 /* The type of accumulators for values of type t; T_UNIT where t holds no float. Idempotent (accumulators.c). */
 IrType *ir_accumulator(World *w, IrType *t);
 /* What an environment for closures of this graph and function type holds: accumulators for the captures, a tuple. */
@@ -90,7 +92,7 @@ extern const unsigned char op_flags[OP_COUNT];
 /* A runtime primitive: one row of src/prims/rt.def. */
 typedef struct RtPrim {
   const char *name;
-  int nargs;        /* without the token */
+  int nargs; /* without the token */
   bool effect, fails;
 } RtPrim;
 
@@ -100,7 +102,7 @@ typedef struct SiteInfo {
   Span at;
   Sym function;
   Site parent;
-  uint32_t definition;  /* a number of the definition or item that the outermost place stands in */
+  uint32_t definition; /* a number of the definition or item that the outermost place stands in */
 } SiteInfo;
 Site ir_site(World *w, Span at, Sym function, uint32_t definition);
 const SiteInfo *ir_site_info(const World *w, Site s);
@@ -119,43 +121,56 @@ typedef struct LoopInfo {
 } LoopInfo;
 
 /* A constant array: its dimensions, and the scalars of its elements in row-major order, as bits. data.c */
-typedef struct ArrayData { int64_t *dims; const int64_t *slots; int64_t nslots; uint64_t hash; } ArrayData;
+typedef struct ArrayData {
+  int64_t *dims;
+  const int64_t *slots;
+  int64_t nslots;
+  uint64_t hash;
+} ArrayData;
 
 struct Node {
   uint16_t op;
-  uint16_t flags;       /* NODE_*: facts about the whole DAG below */
+  uint16_t flags; /* NODE_*: facts about the whole DAG below */
   int nops;
-  uint32_t id;          /* creation order: operands come first */
+  uint32_t id; /* creation order: operands come first */
   uint32_t hash;
-  uint32_t mark;        /* of the latest walk that reached it */
-  int32_t pos;          /* its place in that walk */
-  uint32_t nparams;     /* 1 + greatest PARAM index below; 0: closed */
-  uint32_t order;       /* number of its making in the entry that made it last: see ir_before */
+  uint32_t mark;    /* of the latest walk that reached it */
+  int32_t pos;      /* its place in that walk */
+  uint32_t nparams; /* 1 + greatest PARAM index below; 0: closed */
+  uint32_t order;   /* number of its making in the entry that made it last: see ir_before */
   IrType *type;
-  Site site;            /* checks, FAIL, RT that may fail: part of identity; else the first one */
-  uint32_t definition;  /* APPLY, CALL, LOOP, ZEROS: the site's, part of identity */
+  Site site;           /* checks, FAIL, RT that may fail: part of identity; else the first one */
+  uint32_t definition; /* APPLY, CALL, LOOP, ZEROS: the site's, part of identity */
   int ngraphs;
-  union { int64_t i; double f; Sym text; Func *func; const RtPrim *rt; int global; const ArrayData *data; } attr;
-  Graph **graphs;       /* closures, arms, loop bodies */
+  union {
+    int64_t i;
+    double f;
+    Sym text;
+    Func *func;
+    const RtPrim *rt;
+    int global;
+    const ArrayData *data;
+  } attr;
+  Graph **graphs; /* closures, arms, loop bodies */
   LoopInfo *loop;
-  IrType *type_arg;     /* RT: the type it works at, where it is generic (show, compare, …) */
+  IrType *type_arg; /* RT: the type it works at, where it is generic (show, compare, …) */
   Node **ops;
 };
-/* An order for operands that may be exchanged: that in which the entry made them, so mostly that of the source, whatever was compiled
- * before in the VM. Parameters come first, in their order. */
+/* An order for operands that may be exchanged: that in which the entry made them, so mostly that of the source,
+ * whatever was compiled before in the VM. Parameters come first, in their order. */
 static inline bool ir_before(const Node *a, const Node *b) {
   bool first = a->op == OP_PARAM, second = b->op == OP_PARAM;
   return first != second ? first : first ? a->attr.i < b->attr.i : a->order < b->order;
 }
 static inline bool ir_is_constant(const Node *n) { return (op_flags[n->op] & OPF_K) != 0; } /* reads nothing */
 enum {
-  NODE_FAILS = 1,   /* evaluating it may fail or not terminate */
-  NODE_COSTLY = 2,  /* holds a loop, call or allocation */
-  NODE_CALLS = 4,   /* holds a CALL of a Func that isn't finished yet, or a recursive one */
-  NODE_AD = 8,      /* holds VJP, JVP or CHECKPOINT, in nested graphs too */
+  NODE_FAILS = 1,    /* evaluating it may fail or not terminate */
+  NODE_COSTLY = 2,   /* holds a loop, call or allocation */
+  NODE_CALLS = 4,    /* holds a CALL of a Func that isn't finished yet, or a recursive one */
+  NODE_AD = 8,       /* holds VJP, JVP or CHECKPOINT, in nested graphs too */
   NODE_APPLIES = 16, /* holds APPLY of an unknown function */
-  NODE_VARIES = 32, /* isn't data: numbers, strings, constructors, tuples and arrays of such */
-  NODE_ENDLESS = 64 /* evaluating it may not end: holds a loop whose trips aren't known beforehand, recursion, an unknown function */
+  NODE_VARIES = 32,  /* isn't data: numbers, strings, constructors, tuples and arrays of such */
+  NODE_ENDLESS = 64  /* may not end: holds a loop whose trips aren't known beforehand, recursion, an unknown function */
 };
 
 struct Graph {
@@ -163,13 +178,14 @@ struct Graph {
   IrType **params;
   Node *result;
   uint32_t id, hash;
-  int size;             /* distinct nodes, with nested graphs */
-  uint16_t flags;       /* of result */
-  uint64_t identity;    /* not 0: closures of it may be told apart and taken apart at run time (CLOSURE_ID, CLOSURE_CAP),
+  int size;          /* distinct nodes, with nested graphs */
+  uint16_t flags;    /* of result */
+  uint64_t identity; /* not 0: closures of it may be told apart and taken apart at run time (CLOSURE_ID, CLOSURE_CAP),
                            so that their captures stay as they are, and rewritten graphs inherit the number */
-  Sym name;             /* first name it got in the entry that made it last, for traces and pictures; no part of identity */
-  uint32_t named;       /* the arena's epoch then */
-  void *cache;          /* ir: its nodes in order */
+  /* first name it got in the entry that made it last, for traces and pictures; no part of identity */
+  Sym name;
+  uint32_t named; /* the arena's epoch then */
+  void *cache;    /* ir: its nodes in order */
 };
 
 /* A named function. Non-recursive ones are mere names for a graph and are usually inlined. */
@@ -179,43 +195,49 @@ struct Func {
   int nparams;
   IrType **params;
   IrType *result;
-  Graph *graph;         /* NULL until it is finished */
+  Graph *graph; /* NULL until it is finished */
   bool recursive;
-  bool opaque;          /* has a derivative rule: not inlined before AD is done */
-  Func *pullback;       /* rule: same parameters -> (value, closure) */
-  Func *tangent;        /* rule: parameters, tangents -> (value, tangent) */
-  struct { Sym library, symbol; } foreign; /* a C function of floats/ints: no graph */
+  bool opaque;    /* has a derivative rule: not inlined before AD is done */
+  Func *pullback; /* rule: same parameters -> (value, closure) */
+  Func *tangent;  /* rule: parameters, tangents -> (value, tangent) */
+  struct {
+    Sym library, symbol;
+  } foreign; /* a C function of floats/ints: no graph */
   Span span;
-  void *specialised;    /* (argument position, closure graph) -> Func */
-  void *lower;          /* cache of a later stage */
+  void *specialised; /* (argument position, closure graph) -> Func */
+  void *lower;       /* cache of a later stage */
 };
 
 /* ---- World ------------------------------------------------------------------------ */
-typedef struct GlobalInfo { Sym name; IrType *type; } GlobalInfo;
+typedef struct GlobalInfo {
+  Sym name;
+  IrType *type;
+} GlobalInfo;
 struct World {
   Arena *arena;
-  Arena *temp;          /* what passes need while they run: the caller's to empty between entries */
+  Arena *temp; /* what passes need while they run: the caller's to empty between entries */
   SymTable *syms;
-  bool strict;          /* strict floating point: AD's sums aren't collected either */
-  bool contract;        /* products and sums may be one operation, and the CPU has it */
-  bool renormalise;     /* instantiation makes every node anew (after inline_rules was set) */
-  bool inline_rules;    /* after AD: opaque functions are inlined too */
+  bool strict;       /* strict floating point: AD's sums aren't collected either */
+  bool contract;     /* products and sums may be one operation, and the CPU has it */
+  bool renormalise;  /* instantiation makes every node anew (after inline_rules was set) */
+  bool inline_rules; /* after AD: opaque functions are inlined too */
   Vec(SiteInfo) sites;
   Vec(GlobalInfo) globals;
   Vec(Func *) funcs;
-  void *tables;         /* hash tables, private to ir.c */
+  void *tables; /* hash tables, private to ir.c */
   /* The derivative rule of a scalar primitive, written in Atled: called by AD; NULL if there is none.
    * The Func has the primitive's parameters; its pullback/tangent are set. */
   Func *(*rule)(void *user, Op op);
   void *rule_user;
-  uint64_t identities;  /* given out so far: Graph.identity */
+  uint64_t identities; /* given out so far: Graph.identity */
   uint32_t next_id;
   uint32_t met, met_before; /* numbers given out as Node.order; until this entry */
-  uint32_t walk;        /* number of the latest walk: Node.mark. Last: it only grows, see world_begin */
+  uint32_t walk;            /* number of the latest walk: Node.mark. Last: it only grows, see world_begin */
 };
 /* `temp` may be the same arena; it is the caller's to empty between entries. */
 World *world_new(Arena *a, Arena *temp, SymTable *syms);
-/* At the beginning of an entry. For arena_roll_back it saves all of the world but the numbers of walks, which marks in nodes refer to. */
+/* At the beginning of an entry. For arena_roll_back it saves all of the world but the numbers of walks, which marks
+ * in nodes refer to. */
 void world_begin(World *w);
 #ifdef ATLED_VERIFY
 /* So that memory can be compared: no node was reached by a walk, and the numbers of walks are exchanged with these. */
@@ -230,44 +252,52 @@ Node *ir_bool(World *w, bool v);
 Node *ir_string(World *w, Sym s);
 Node *ir_unit(World *w);
 Node *ir_zero(World *w, IrType *t);
-Node *ir_global(World *w, int global);   /* index in w->globals */
+Node *ir_global(World *w, int global); /* index in w->globals */
 /* Scalar operations and others whose type follows from the operands: everything flagged S but LEN, SELECT of two
  * equal types, AFTER, STOP, CHECK_*. */
 Node *ir_op1(World *w, Op op, Node *a);
 Node *ir_op2(World *w, Op op, Node *a, Node *b);
 Node *ir_op3(World *w, Op op, Node *a, Node *b, Node *c);
-Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site); /* CHECK_INDEX, _SLICE, _SIZE, _NONZERO, _DEPTH, _NAT; b, c NULL where unused */
+/* CHECK_INDEX, _SLICE, _SIZE, _NONZERO, _DEPTH, _NAT; b, c NULL where unused */
+Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site);
 Node *ir_check_nat(World *w, Node *n, Sym what, Site site);
-Node *ir_assert(World *w, Node *cond, Node *message, Site site);   /* CHECK: unit; use with AFTER */
-/* What a failing node is reported as: `fail` of the program, no case of a match, unequal shapes, a rule that is missing or dropped. */
+Node *ir_assert(World *w, Node *cond, Node *message, Site site); /* CHECK: unit; use with AFTER */
+/* What a failing node is reported as: `fail` of the program, no case of a match, unequal shapes, a rule that is
+ * missing or dropped. */
 typedef enum FailKind { FAIL_USER, FAIL_MATCH, FAIL_SHAPE, FAIL_RULE } FailKind;
 Node *ir_fail(World *w, FailKind kind, IrType *t, Node *message, Site site);
 /* FADD or FSUB of ops, like sum, marked to stay apart from products. */
 Node *ir_apart(World *w, const Node *sum, Node **ops);
-Node *ir_tuple(World *w, IrType *t, Node **xs);          /* t a T_TUPLE (or T_UNIT); t->n elements */
+Node *ir_tuple(World *w, IrType *t, Node **xs); /* t a T_TUPLE (or T_UNIT); t->n elements */
 Node *ir_pair(World *w, Node *a, Node *b);
-Node *ir_record(World *w, Node **xs, int n);             /* a tuple of what is given, without names */
+Node *ir_record(World *w, Node **xs, int n); /* a tuple of what is given, without names */
 /* x, which was found without y: y is waited for all the same if it may not end. (Its error may be lost.) */
 Node *ir_waiting(World *w, Node *x, Node *y);
-Node *ir_await(World *w, Node *x, Node *y);              /* also for y, a parameter, that stands for what may not end */
-Node *ir_only(World *w, IrType *tuple, int k, Node *x);  /* a tuple that is zero but for component k */
+/* also for y, a parameter, that stands for what may not end */
+Node *ir_await(World *w, Node *x, Node *y);
+Node *ir_only(World *w, IrType *tuple, int k, Node *x); /* a tuple that is zero but for component k */
 Node *ir_get(World *w, Node *t, int k);
 Node *ir_inj(World *w, IrType *variant, int tag, Node *payload); /* payload NULL or UNIT for none */
 Node *ir_tag(World *w, Node *v);
 Node *ir_uninj(World *w, Node *v, int tag);
-Node *ir_closure(World *w, Graph *g, IrType *fun, Node **caps, int n); /* g: 1 own parameter (+ token if effect), then captures */
-Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site);    /* token NULL unless f's type has effect */
-Node *ir_call(World *w, Func *f, Node **args, Site site);              /* inlines or specialises where that pays */
-Node *ir_switch(World *w, Node *selector, Graph **arms, int narms, Node **caps, int ncaps); /* all arms: parameters = captures. bool: arms[0] is false, arms[1] true. int out of range: the last arm */
-Node *ir_loop(World *w, const LoopInfo *info, Node *n, Node **operands, Graph *body, Graph *cond, Site site); /* operands: carried, accs, sliced, caps */
+/* g: 1 own parameter (+ token if effect), then captures */
+Node *ir_closure(World *w, Graph *g, IrType *fun, Node **caps, int n);
+Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site); /* token NULL unless f's type has effect */
+Node *ir_call(World *w, Func *f, Node **args, Site site);           /* inlines or specialises where that pays */
+/* all arms: parameters = captures. bool: arms[0] is false, arms[1] true. int out of range: the last arm */
+Node *ir_switch(World *w, Node *selector, Graph **arms, int narms, Node **caps, int ncaps);
+/* operands: carried, accs, sliced, caps */
+Node *ir_loop(World *w, const LoopInfo *info, Node *n, Node **operands, Graph *body, Graph *cond, Site site);
 /* How many ints there are from `from` up to `to`, itself included if `inclusive`: 2^63 - 1 if there are more. */
 Node *ir_count_between(World *w, Node *from, Node *to, bool inclusive);
 /* x, the value of something after the loop whose value is `loop`, having waited for its end. */
 Node *ir_after_loop(World *w, Node *x, Node *loop);
 /* Does every iteration leave carried value k, an array, with the dimensions it had? */
 bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k);
-Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site); /* DATA, if all are constants and rows of one length */
-/* n, the length of an array that may never be made, where its size would be looked at: checked if it is a sum that may wrap. */
+/* DATA, if all are constants and rows of one length */
+Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site);
+/* n, the length of an array that may never be made, where its size would be looked at: checked if it is a sum that
+ * may wrap. */
 Node *ir_possible_length(World *w, Node *n, Site site);
 Node *ir_len(World *w, Node *a, int dim);
 Node *ir_index(World *w, Node *a, Node **is, int n);
@@ -275,16 +305,18 @@ Node *ir_slice(World *w, Node *a, Node *lo, Node *count);
 Node *ir_update(World *w, Node *a, Node **is, int n, Node *v);
 Node *ir_zeros(World *w, IrType *array, Node **dims, Site site);
 Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site);
-Node **ir_dims(World *w, Node *array);   /* LEN of each dimension, ir_rank of them; room for one more */
+Node **ir_dims(World *w, Node *array); /* LEN of each dimension, ir_rank of them; room for one more */
 /* An operation on a bag; `rest`: dimensions, then indices; v the entry put in, or NULL. */
 Node *ir_bag(World *w, Op op, IrType *t, Node *bag, Node **rest, int n, Node *v);
 Node *ir_bag_reshape(World *w, IrType *t, Node *bag, Node **from, int nfrom, Node **to, int nto);
 Node *ir_bag_get(World *w, Node *bag, Node *array, Node *i); /* entry i of an accumulator for `array` */
-Node *ir_fill(World *w, Node *bag, Node *like);  /* an array shaped like `like`; what is no bag stays as it is */
-Node *ir_to_bag(World *w, Node *array);          /* what is no array stays as it is */
-Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **args, int n, Site site); /* with effect: last arg the token; value is (result, token) */
-Node *ir_vjp(World *w, Node *f, Node *x, Node *token, Site site);            /* (y, closure C->C as public types: 'b -> 'a); with token: ((y, pb), token) */
-Node *ir_jvp(World *w, Node *f, Node *x, Node *dx, Node *token, Site site);  /* (y, dy) */
+Node *ir_fill(World *w, Node *bag, Node *like); /* an array shaped like `like`; what is no bag stays as it is */
+Node *ir_to_bag(World *w, Node *array);         /* what is no array stays as it is */
+/* with effect: last arg the token; value is (result, token) */
+Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **args, int n, Site site);
+/* (y, closure C->C as public types: 'b -> 'a); with token: ((y, pb), token) */
+Node *ir_vjp(World *w, Node *f, Node *x, Node *token, Site site);
+Node *ir_jvp(World *w, Node *f, Node *x, Node *dx, Node *token, Site site); /* (y, dy) */
 Node *ir_checkpoint(World *w, Node *f, Node *x, Node *token, Site site);
 /* Any node again with other operands (and graphs): renormalises. */
 Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs);
@@ -302,16 +334,16 @@ Node *ir_substitute(World *w, Node *x, Node **args, int nargs, Site site);
 Node *ir_env(World *w, Op op, IrType *t, Graph *g, Node *x);
 Node *ir_closure_cap(World *w, Node *closure, Graph *g, int i);
 Node *ir_graph_id(World *w, Graph *g);
-Func *ir_graph_func(World *w, Graph *g);      /* a function with that graph, one for each graph */
-int ir_rt_id(const RtPrim *p);                /* its row: RtPrimId */
+Func *ir_graph_func(World *w, Graph *g); /* a function with that graph, one for each graph */
+int ir_rt_id(const RtPrim *p);           /* its row: RtPrimId */
 bool ir_rt_effect(int id);
-const RtPrim *ir_rt_find(const char *name);   /* a row of src/prims/rt.def, or NULL */
-int ir_op_find(const char *name);             /* the scalar op named so in ops.def for floats ("sin"), or -1 */
+const RtPrim *ir_rt_find(const char *name); /* a row of src/prims/rt.def, or NULL */
+int ir_op_find(const char *name);           /* the scalar op named so in ops.def for floats ("sin"), or -1 */
 
 /* ---- Rewriting: see rewrite.c ----------------------------------------------------------- */
 typedef struct RewritePass {
   void *user;
-  void *(*begin)(void *user, Graph *g);  /* what is known of one graph: handed to `node`; may be NULL */
+  void *(*begin)(void *user, Graph *g); /* what is known of one graph: handed to `node`; may be NULL */
   /* What becomes of a node of it, given what became of its operands and graphs; NULL: the same operation again. */
   Node *(*node)(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs);
   /* What becomes of a graph, instead of the two above: for passes that need to know where a nested graph stands. */
@@ -320,13 +352,15 @@ typedef struct RewritePass {
 Graph *ir_rewrite(World *w, Graph *g, RewritePass pass);
 Graph *rewrite_graph(Rewriter *r, Graph *g);
 Graph *rewrite_nodes(Rewriter *r, Graph *g); /* node by node: what a pass's `graph` may end with */
-Node *rewrite_node(Rewriter *r, Node *n, Node **ops, Graph **graphs); /* the same operation, what it calls rewritten */
+/* the same operation, what it calls rewritten */
+Node *rewrite_node(Rewriter *r, Node *n, Node **ops, Graph **graphs);
 Func *rewrite_func(Rewriter *r, Func *f);
-/* Is g, which has an identity, being rewritten, so that what becomes of it can't be called yet? What is made until it is done is
- * made without it then, and made again for other uses. rewrite_miss_all: without something that is not to be made at this depth. */
+/* Is g, which has an identity, being rewritten, so that what becomes of it can't be called yet? What is made until
+ * it is done is made without it then, and made again for other uses. rewrite_miss_all: without something that is not
+ * to be made at this depth. */
 bool rewrite_miss(Rewriter *r, const Graph *g);
 void rewrite_miss_all(Rewriter *r);
-int rewrite_depth(const Rewriter *r);                   /* how many graphs with an identity are being rewritten */
+int rewrite_depth(const Rewriter *r); /* how many graphs with an identity are being rewritten */
 
 /* ---- Regions: building nested graphs without knowing the captures beforehand ---------------------------
  * Region *r = region_open(w, outer); own parameters: region_param(r, type) in order, all before the first import.
@@ -339,8 +373,8 @@ typedef struct Region {
   struct Region *outer;
   int nown, ncaps;
   Vec(IrType *) params;
-  Vec(Node *) caps;      /* in terms of `outer` */
-  Map imports;           /* what has been imported */
+  Vec(Node *) caps; /* in terms of `outer` */
+  Map imports;      /* what has been imported */
 } Region;
 Region *region_open(World *w, Region *outer);
 Node *region_param(Region *r, IrType *t);
@@ -359,11 +393,13 @@ int ir_order(Arena *a, const Graph *g, Node ***out);
 void ir_walk_graphs(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
 /* The same, through the derivative rules of those functions too. */
 void ir_walk_rules(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
-typedef struct OpCounts { int scalar, arrays, loops, closures, calls, applies, allocations, total; } OpCounts;
+typedef struct OpCounts {
+  int scalar, arrays, loops, closures, calls, applies, allocations, total;
+} OpCounts;
 OpCounts ir_count(World *w, Graph *g);
 /* NULL, or what is wrong. */
 const char *ir_verify(World *w, Graph *g);
-void ir_print(World *w, const Graph *g, Str *out);       /* text, nested graphs indented */
+void ir_print(World *w, const Graph *g, Str *out); /* text, nested graphs indented */
 void ir_print_dot(World *w, const Graph *g, Str *out);
-uint64_t ir_hash(World *w, Graph *g);                    /* up to renaming; stable between runs */
+uint64_t ir_hash(World *w, Graph *g); /* up to renaming; stable between runs */
 #endif

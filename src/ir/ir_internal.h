@@ -22,14 +22,14 @@ void ir_data_print(const Node *n, Str *out);
 typedef struct Table { /* open addressing over pointers, keyed by a hash the entries know */
   void **slots;
   size_t cap, count;
-  uint32_t made;      /* the arena's epoch when the slots were allocated */
+  uint32_t made; /* the arena's epoch when the slots were allocated */
 } Table;
 
 /* Inlining within inlining: see call.c. */
 typedef struct Inlining {
   int depth;
-  int left;           /* how many more the outermost one may hold */
-  bool given_up;      /* it met the limit: it ends as fast as it can */
+  int left;      /* how many more the outermost one may hold */
+  bool given_up; /* it met the limit: it ends as fast as it can */
 } Inlining;
 
 typedef struct Tables {
@@ -49,7 +49,7 @@ typedef struct Tables {
   Rewriter *rewriter; /* the run under way */
   IrType *plain[T_TUPLE];
   Vec(Node *) stack, order; /* of the walk under way */
-  Vec(Node *) scratch; /* values of the instantiations under way */
+  Vec(Node *) scratch;      /* values of the instantiations under way */
   int unroll_depth, special_depth, unroll_steps;
   bool unroll_failed; /* what is being followed goes too far */
   Inlining inlining;
@@ -62,7 +62,7 @@ static inline Tables *tables(World *w) { return w->tables; }
 typedef struct GraphBody {
   int n;
   Node **nodes;
-  int *operands;      /* positions, flattened in node order; the last node is the result */
+  int *operands; /* positions, flattened in node order; the last node is the result */
 } GraphBody;
 GraphBody *graph_body(World *w, Graph *g);
 /* g with this identity, or, if that is 0, as it is. */
@@ -73,7 +73,8 @@ Node *ir_intern(World *w, Node *proto);
 /* An interned node of op with operands and nothing else. */
 Node *ir_raw(World *w, Op op, IrType *t, Node **ops, int n);
 void *table_find(Table *t, uint32_t hash, bool (*same)(const void *a, const void *b), const void *key);
-void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*hash_of)(const void *)); /* t: of the world */
+/* t: of the world */
+void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*hash_of)(const void *));
 
 /* ir_instantiate, with some nodes of g replaced by given ones. */
 Node *ir_instantiate_over(World *w, Graph *g, Node **args, Site site, const Map *over);
@@ -82,8 +83,8 @@ bool ir_is_known_function(const Node *n);
 /* What becomes of captures: constants, known functions and tuples move into the nested graphs, duplicates and
  * unused ones go. */
 typedef struct CapturePlan {
-  Vec(Node *) caps;    /* the new captures, in the outer graph */
-  Node **inside;       /* for each old capture: what stands for it inside, over the new parameters */
+  Vec(Node *) caps; /* the new captures, in the outer graph */
+  Node **inside;    /* for each old capture: what stands for it inside, over the new parameters */
   bool changed;
 } CapturePlan;
 CapturePlan ir_plan_captures(World *w, Graph **graphs, int ngraphs, int own, Node **caps, int n);
@@ -103,6 +104,7 @@ static inline bool is_int_const(const Node *n, int64_t v) { return n->op == OP_I
 /* loop_bounds.c. Operands as in ir_loop. */
 /* The number of iterations, where the condition only counts them; else NULL. */
 Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond);
-/* The body of a loop of n iterations without the checks of its index against a length that is n. `own`: parameters before captures. */
+/* The body of a loop of n iterations without the checks of its index against a length that is n. `own`: parameters
+ * before captures. */
 Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int own);
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a loop's index tells: how often a loop runs whose condition merely counts, and which checks hold by construction.
- * Both compare what is inside, over captures alone, with what is outside. And what comes after loops that may not end.
+/* What a loop's index tells: how often a loop runs whose condition merely counts, and which checks hold by
+ * construction. Both compare what is inside, over captures alone, with what is outside. And what comes after loops
+ * that may not end.
  *
- * A number of iterations is never more than 2^63 - 1, which stands for all larger ones and for endless counting (`k <= n` where n
- * is the greatest int): no machine lives to see the difference, unless what comes out of the loop is known without running it.
- * What is known so waits (ir_after_loop). */
+ * A number of iterations is never more than 2^63 - 1, which stands for all larger ones and for endless counting (`k
+ * <= n` where n is the greatest int): no machine lives to see the difference, unless what comes out of the loop is
+ * known without running it. What is known so waits (ir_after_loop). */
 #include "ir/ir_internal.h"
 
 /* Does m read only captures (parameters from `own` on)? */
@@ -40,14 +41,17 @@ Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int
 }
 
 /* ---- Numbers of iterations ---- */
-/* x + 1 where that can't wrap, or where x is a sum with a constant: the program's own sum isn't looked at for wrapping. */
+/* x + 1 where that can't wrap, or where x is a sum with a constant: the program's own sum isn't looked at for
+ * wrapping. */
 static Node *successor(World *w, Node *x) {
-  bool sum = (x->op == OP_IADD && x->ops[1]->op == OP_INT) || x->op == OP_LEN || (x->op == OP_INT && x->attr.i < INT64_MAX);
+  bool sum =
+      (x->op == OP_IADD && x->ops[1]->op == OP_INT) || x->op == OP_LEN || (x->op == OP_INT && x->attr.i < INT64_MAX);
   return sum ? ir_op2(w, OP_IADD, x, ir_int(w, 1)) : NULL;
 }
 
 static Node *predecessor(World *w, Node *x) {
-  bool sum = (x->op == OP_IADD && x->ops[1]->op == OP_INT) || x->op == OP_LEN || (x->op == OP_INT && x->attr.i > INT64_MIN);
+  bool sum =
+      (x->op == OP_IADD && x->ops[1]->op == OP_INT) || x->op == OP_LEN || (x->op == OP_INT && x->attr.i > INT64_MIN);
   return sum ? ir_op2(w, OP_IADD, x, ir_int(w, -1)) : NULL;
 }
 
@@ -108,7 +112,10 @@ Node *ir_after_loop(World *w, Node *x, Node *loop) {
 
 /* ---- Conditions that count ---- */
 /* by * i + rest, where i is the loop's index and rest, over captures alone, is 0 if NULL. */
-typedef struct Affine { int64_t by; Node *rest; } Affine;
+typedef struct Affine {
+  int64_t by;
+  Node *rest;
+} Affine;
 
 static bool is_index(const Node *a) { return a->op == OP_PARAM && a->attr.i == 0; }
 
@@ -133,8 +140,8 @@ static bool find_affine(World *w, Node *a, int own, int depth, Affine *out) {
 
 /* A condition start + i < end, or start < end - i, or the like: true for end - start iterations. */
 typedef struct Bound {
-  Node *start, *end;             /* over captures alone; NULL is 0 */
-  bool inclusive, exact, down;   /* <=; <>; the end comes nearer */
+  Node *start, *end;           /* over captures alone; NULL is 0 */
+  bool inclusive, exact, down; /* <=; <>; the end comes nearer */
 } Bound;
 
 static bool find_sides(World *w, Node *low, Node *high, int own, Bound *out) {
@@ -183,6 +190,7 @@ Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond) {
   Node *start = b.start ? ir_substitute(w, b.start, outer, cond->nparams, 0) : ir_int(w, 0);
   if (b.exact && !(is_natural(end) && start->op == OP_INT && start->attr.i <= 0)) return NULL;
   Node *n = count_of(w, &b, start, end);
-  if (depth && !is_natural(n)) n = ir_check(w, OP_CHECK_DEPTH, n, depth->ops[1], NULL, depth->site); /* of an array that exists: not too many */
+  /* of an array that exists: not too many */
+  if (depth && !is_natural(n)) n = ir_check(w, OP_CHECK_DEPTH, n, depth->ops[1], NULL, depth->site);
   return n;
 }

@@ -3,14 +3,18 @@
  * they come; when the loop is closed they get the places that LoopInfo wants. */
 #include "ir/surgery.h"
 
-typedef struct Operand { LoopPart part; Node *outer, *inner, *next; int place; } Operand;
+typedef struct Operand {
+  LoopPart part;
+  Node *outer, *inner, *next;
+  int place;
+} Operand;
 
 struct LoopBuilder {
   World *w;
   LoopInfo info;
   Vec(Operand) operands;
   Vec(Node *) stacked;
-  Node *loop;          /* once it is closed */
+  Node *loop; /* once it is closed */
 };
 
 LoopPart ir_loop_part(const LoopInfo *l, int k) {
@@ -98,13 +102,9 @@ void loop_close(LoopBuilder *b, Node *count, Node *cond, Site site) {
   b->loop = ir_loop(w, &b->info, count, in, body, cond ? close_graph(b, cond, true) : NULL, site);
 }
 
-Node *loop_result(LoopBuilder *b, const Node *inner) {
-  return ir_get(b->w, b->loop, operand_of(b, inner)->place);
-}
+Node *loop_result(LoopBuilder *b, const Node *inner) { return ir_get(b->w, b->loop, operand_of(b, inner)->place); }
 
-Node *loop_stacked(LoopBuilder *b, int k) {
-  return ir_get(b->w, b->loop, b->info.ncarried + b->info.naccs + k);
-}
+Node *loop_stacked(LoopBuilder *b, int k) { return ir_get(b->w, b->loop, b->info.ncarried + b->info.naccs + k); }
 
 Node *loop_trips(LoopBuilder *b) { return ir_get(b->w, b->loop, b->loop->type->n - 1); }
 
@@ -115,8 +115,7 @@ Node *ir_copy_rows(World *w, Node *array) {
   return loop_stacked(b, k);
 }
 
-Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n,
-                       Node **arrays) {
+Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays) {
   const Graph *body = loop->graphs[0];
   bool counted = !loop->loop->has_cond;
   int before = loop->type->n - 1;

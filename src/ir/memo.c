@@ -8,7 +8,7 @@ typedef struct Memo {
   const char *name;
   void *facts, *it;
   size_t n;
-  int closures;        /* registered then; -1: no matter */
+  int closures; /* registered then; -1: no matter */
   struct Memo *next;
 } Memo;
 

@@ -89,7 +89,8 @@ void world_forget_walks(World *w, uint32_t walks[2]) {
 
 /* ---- Source places ----------------------------------------------------------- */
 static Site make_site(World *w, Span at, Sym function, Site parent, uint32_t definition) {
-  uint64_t h = hash_mix(hash_mix(at.source, ((uint64_t)at.start << 32) | at.end), hash_mix((uintptr_t)function, parent));
+  uint64_t h =
+      hash_mix(hash_mix(at.source, ((uint64_t)at.start << 32) | at.end), hash_mix((uintptr_t)function, parent));
   const void *key = (const void *)(uintptr_t)(h | 1);
   Site s = (Site)(uintptr_t)map_get(&tables(w)->sites, key);
   if (s) return s;
@@ -117,7 +118,8 @@ Site ir_site_inlined(World *w, Site inner, Site call) { return site_append(w, in
 
 /* ---- Nodes ---------------------------------------------------------------------- */
 static bool site_is_identity(Op op) {
-  return (op_flags[op] & OPF_F) && op != OP_APPLY && op != OP_CALL && op != OP_VJP && op != OP_JVP && op != OP_CHECKPOINT;
+  return (op_flags[op] & OPF_F) && op != OP_APPLY && op != OP_CALL && op != OP_VJP && op != OP_JVP &&
+         op != OP_CHECKPOINT;
 }
 
 /* What stands in two definitions stays two nodes, so that an error is never shown in the other one; within one, equal
@@ -152,8 +154,10 @@ static bool same_attr(const Node *a, const Node *b) {
 
 static bool node_same(const void *p, const void *q) {
   const Node *a = p, *b = q;
-  if (a->hash != b->hash || a->op != b->op || a->type != b->type || a->nops != b->nops || a->ngraphs != b->ngraphs) return false;
-  if (!same_attr(a, b) || a->definition != b->definition || a->type_arg != b->type_arg || !same_loop(a->loop, b->loop)) return false;
+  if (a->hash != b->hash || a->op != b->op || a->type != b->type || a->nops != b->nops || a->ngraphs != b->ngraphs)
+    return false;
+  if (!same_attr(a, b) || a->definition != b->definition || a->type_arg != b->type_arg || !same_loop(a->loop, b->loop))
+    return false;
   if (site_is_identity((Op)a->op) && a->site != b->site) return false;
   return (!a->nops || memcmp(a->ops, b->ops, sizeof(Node *) * (size_t)a->nops) == 0) &&
          (!a->ngraphs || memcmp(a->graphs, b->graphs, sizeof(Graph *) * (size_t)a->ngraphs) == 0);

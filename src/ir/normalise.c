@@ -13,20 +13,38 @@ static bool both_float(const Node *a, const Node *b) { return a->op == OP_FLOAT 
 
 IrType *ir_result_type(World *w, Op op) {
   switch (op) {
-  case OP_IEQ: case OP_INE: case OP_ILT: case OP_ILE: case OP_FEQ: case OP_FNE: case OP_FLT: case OP_FLE:
-  case OP_NOT: case OP_AND: case OP_OR: case OP_BEQ: case OP_IS_NAN:
-    return ir_type(w, T_BOOL);
-  case OP_TAG: case OP_LEN: case OP_INT_OF_FLOAT: case OP_CLOSURE_ID: case OP_GRAPH_ID:
-  case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_DEPTH: case OP_CHECK_NAT:
-    return ir_type(w, T_INT);
-  default:
-    return ir_type(w, op >= OP_IADD && op <= OP_ISHR ? T_INT : T_FLOAT);
+  case OP_IEQ:
+  case OP_INE:
+  case OP_ILT:
+  case OP_ILE:
+  case OP_FEQ:
+  case OP_FNE:
+  case OP_FLT:
+  case OP_FLE:
+  case OP_NOT:
+  case OP_AND:
+  case OP_OR:
+  case OP_BEQ:
+  case OP_IS_NAN: return ir_type(w, T_BOOL);
+  case OP_TAG:
+  case OP_LEN:
+  case OP_INT_OF_FLOAT:
+  case OP_CLOSURE_ID:
+  case OP_GRAPH_ID:
+  case OP_CHECK_INDEX:
+  case OP_CHECK_SLICE:
+  case OP_CHECK_SIZE:
+  case OP_CHECK_NONZERO:
+  case OP_CHECK_DEPTH:
+  case OP_CHECK_NAT: return ir_type(w, T_INT);
+  default: return ir_type(w, op >= OP_IADD && op <= OP_ISHR ? T_INT : T_FLOAT);
   }
 }
 
 /* ---- One operand ------------------------------------------------------------------- */
 typedef double (*Fn1)(double);
 static double sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : x == x ? 0.0 : x; }
+/* clang-format off */
 static Fn1 float_function(Op op) {
   switch (op) {
   case OP_ABS: return fabs; case OP_SIGN: return sign_of; case OP_FLOOR: return floor; case OP_CEIL: return ceil;
@@ -39,6 +57,7 @@ static Fn1 float_function(Op op) {
   default: return NULL;
   }
 }
+/* clang-format on */
 
 static Node *fold1(World *w, Op op, Node *a) {
   if (a->op == OP_FLOAT) {
@@ -132,9 +151,9 @@ static Node *product_power(World *w, Node *x, int64_t n) {
   return r;
 }
 
-/* x ^ n for constant n. Those below 3 are what the run-time function does. Others become products, which cost less and vectorise,
- * only when no derivative is taken any more: those of products and quotients overflow where n * x ^ (n - 1) doesn't. In
- * strict mode only the products that the run-time function makes too. */
+/* x ^ n for constant n. Those below 3 are what the run-time function does. Others become products, which cost less
+ * and vectorise, only when no derivative is taken any more: those of products and quotients overflow where n * x ^
+ * (n - 1) doesn't. In strict mode only the products that the run-time function makes too. */
 static Node *constant_power(World *w, Node *x, int64_t n) {
   if (n == 0) return ir_float(w, 1);
   if (n == 1 || n == 2) return product_power(w, x, n);
@@ -167,8 +186,7 @@ static Node *float_identity(World *w, Op op, Node *a, Node *b) {
     if (b->op == OP_FLOAT && power_of_two(b->attr.f)) return ir_op2(w, OP_FMUL, a, ir_float(w, 1 / b->attr.f));
     if (a->op == OP_FNEG && b->op == OP_FLOAT) return ir_op2(w, OP_FDIV, a->ops[0], ir_float(w, -b->attr.f));
     return NULL;
-  case OP_FPOWI:
-    return b->op == OP_INT ? constant_power(w, a, b->attr.i) : NULL;
+  case OP_FPOWI: return b->op == OP_INT ? constant_power(w, a, b->attr.i) : NULL;
   default: return NULL;
   }
 }
@@ -183,7 +201,8 @@ static bool is_natural(const Node *x) {
 static bool is_small(const Node *x, int depth) {
   if (x->op == OP_INT) return x->attr.i > -(1LL << (62 - depth)) && x->attr.i < 1LL << (62 - depth);
   if (x->op == OP_LEN) return true;
-  return depth < 8 && (x->op == OP_IADD || x->op == OP_ISUB) && is_small(x->ops[0], depth + 1) && is_small(x->ops[1], depth + 1);
+  return depth < 8 && (x->op == OP_IADD || x->op == OP_ISUB) && is_small(x->ops[0], depth + 1) &&
+         is_small(x->ops[1], depth + 1);
 }
 
 /* Numbers of one sign, or small ones, don't overflow. */
@@ -208,9 +227,12 @@ static Node *int_identity(World *w, Op op, Node *a, Node *b) {
     return NULL;
   case OP_IMUL: return is_int_const(b, 1) ? a : is_int_const(b, 0) ? ir_waiting(w, b, a) : NULL;
   case OP_IDIV: return is_int_const(b, 1) ? a : NULL;
-  case OP_IMAX: case OP_IMIN: return a == b ? a : op == OP_IMAX && is_int_const(b, 0) && is_op(a, OP_LEN) ? a : NULL;
-  case OP_IEQ: case OP_ILE: return a == b ? ir_waiting(w, ir_bool(w, true), a) : NULL;
-  case OP_INE: case OP_ILT: return a == b ? ir_waiting(w, ir_bool(w, false), a) : NULL;
+  case OP_IMAX:
+  case OP_IMIN: return a == b ? a : op == OP_IMAX && is_int_const(b, 0) && is_op(a, OP_LEN) ? a : NULL;
+  case OP_IEQ:
+  case OP_ILE: return a == b ? ir_waiting(w, ir_bool(w, true), a) : NULL;
+  case OP_INE:
+  case OP_ILT: return a == b ? ir_waiting(w, ir_bool(w, false), a) : NULL;
   default: return NULL;
   }
 }
@@ -246,8 +268,15 @@ Node *ir_normal2(World *w, Op op, Node *a, Node *b) {
 
 /* ---- Sums of contributions --------------------------------------------------------------- */
 enum { MAX_TERMS = 8 };
-typedef struct Term { double coef; Node *core; } Term; /* core NULL: a constant */
-typedef struct Sum { Term terms[2 * MAX_TERMS]; int n; bool merged; } Sum;
+typedef struct Term {
+  double coef;
+  Node *core;
+} Term; /* core NULL: a constant */
+typedef struct Sum {
+  Term terms[2 * MAX_TERMS];
+  int n;
+  bool merged;
+} Sum;
 
 /* Strips signs and constant factors from a product, a few levels deep. */
 static Node *strip(World *w, Node *x, double *coef, int depth) {

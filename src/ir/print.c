@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Graphs as text and as Graphviz, counts of what they hold, and a walk over all reachable graphs. Node numbers in
- * the text are positions in the graph's own order, so that the text of a graph doesn't depend on what was built before. */
+ * the text are positions in the graph's own order, so that the text of a graph doesn't depend on what was built
+ * before. */
 #include "ir/ir_internal.h"
 #include <string.h>
 
 /* ---- Reachable graphs ------------------------------------------------------------ */
 enum { MOST_SHOWN = 6 /* operands of a constant array, at either end */ };
 
-typedef struct Walk { World *w; Map seen; Vec(Graph *) todo; } Walk;
+typedef struct Walk {
+  World *w;
+  Map seen;
+  Vec(Graph *) todo;
+} Walk;
 
 static void reach(Walk *k, Graph *g) {
   if (!g || map_get(&k->seen, g)) return;
@@ -40,15 +45,44 @@ void ir_walk_rules(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *u
 /* ---- Counts --------------------------------------------------------------------------- */
 static void count_node(OpCounts *c, const Node *n) {
   switch (n->op) {
-  case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_STRING: case OP_UNIT: case OP_ZERO: case OP_GLOBAL:
-  case OP_DATA: case OP_TUPLE: case OP_GET: case OP_GRAPH_ID: return;
-  case OP_CLOSURE: c->closures++; c->allocations++; break;
+  case OP_PARAM:
+  case OP_INT:
+  case OP_FLOAT:
+  case OP_BOOL:
+  case OP_STRING:
+  case OP_UNIT:
+  case OP_ZERO:
+  case OP_GLOBAL:
+  case OP_DATA:
+  case OP_TUPLE:
+  case OP_GET:
+  case OP_GRAPH_ID: return;
+  case OP_CLOSURE:
+    c->closures++;
+    c->allocations++;
+    break;
   case OP_CALL: c->calls++; break;
   case OP_APPLY: c->applies++; break;
-  case OP_LOOP: c->loops++; c->allocations += n->loop->nstacked > 0; break;
-  case OP_INJ: case OP_ARRAY: case OP_ZEROS: case OP_ACC_AT: case OP_TAKE: case OP_CUPDATE: case OP_FILL: case OP_SHIFT:
-    c->allocations++; c->arrays++; break;
-  case OP_INDEX: case OP_SLICE: case OP_UPDATE: case OP_RESHAPE: case OP_BAG_GET: c->arrays++; break;
+  case OP_LOOP:
+    c->loops++;
+    c->allocations += n->loop->nstacked > 0;
+    break;
+  case OP_INJ:
+  case OP_ARRAY:
+  case OP_ZEROS:
+  case OP_ACC_AT:
+  case OP_TAKE:
+  case OP_CUPDATE:
+  case OP_FILL:
+  case OP_SHIFT:
+    c->allocations++;
+    c->arrays++;
+    break;
+  case OP_INDEX:
+  case OP_SLICE:
+  case OP_UPDATE:
+  case OP_RESHAPE:
+  case OP_BAG_GET: c->arrays++; break;
   default: c->scalar++;
   }
   c->total++;
@@ -68,9 +102,12 @@ OpCounts ir_count(World *w, Graph *g) {
 /* ---- Text ---------------------------------------------------------------------------------- */
 static void print_attr(const World *w, const Node *n, Str *out) {
   switch (n->op) {
-  case OP_PARAM: case OP_INT: case OP_GET: case OP_INJ: case OP_UNINJ: case OP_CLOSURE_CAP:
-    str_printf(out, " %lld", (long long)n->attr.i);
-    break;
+  case OP_PARAM:
+  case OP_INT:
+  case OP_GET:
+  case OP_INJ:
+  case OP_UNINJ:
+  case OP_CLOSURE_CAP: str_printf(out, " %lld", (long long)n->attr.i); break;
   case OP_LEN:
     if (n->attr.i) str_printf(out, ".%lld", (long long)n->attr.i);
     break;
@@ -78,7 +115,8 @@ static void print_attr(const World *w, const Node *n, Str *out) {
   case OP_FLOAT: str_printf(out, " %.17g", n->attr.f); break;
   case OP_STRING: str_printf(out, " \"%.40s\"", n->attr.text); break;
   case OP_DATA: ir_data_print(n, out); break;
-  case OP_GLOBAL: str_printf(out, " %s", w->globals.data[n->attr.global].name); break; /* its number is of the VM, not of the program */
+  /* its number is of the VM, not of the program */
+  case OP_GLOBAL: str_printf(out, " %s", w->globals.data[n->attr.global].name); break;
   case OP_CALL: str_printf(out, " %s", n->attr.func->name ? n->attr.func->name : "fun"); break;
   case OP_RT: str_printf(out, " %s", n->attr.rt->name); break;
   case OP_LOOP:
@@ -116,7 +154,9 @@ static void print_operands(const World *w, const Node *n, const Map *pos, Str *o
   }
 }
 
-static void indent(Str *out, int depth) { for (int i = 0; i < depth; i++) str_puts(out, "  "); }
+static void indent(Str *out, int depth) {
+  for (int i = 0; i < depth; i++) str_puts(out, "  ");
+}
 
 static void print_graph(World *w, Graph *g, int depth, Str *out) {
   GraphBody *b = graph_body(w, g);
@@ -149,7 +189,11 @@ static void print_graph(World *w, Graph *g, int depth, Str *out) {
   str_addc(out, '\n');
 }
 
-typedef struct FuncList { World *w; Vec(Func *) all; Map seen; } FuncList;
+typedef struct FuncList {
+  World *w;
+  Vec(Func *) all;
+  Map seen;
+} FuncList;
 
 static void list_funcs(void *user, Graph *g) {
   FuncList *l = user;
@@ -184,7 +228,10 @@ static void dot_graph(World *w, Graph *g, int *number, Str *out) {
     Str label = {.arena = w->arena};
     str_puts(&label, op_names[n->op]);
     print_attr(w, n, &label);
-    str_printf(out, "n%d_%d [shape=%s,label=\"", me, i, n->op == OP_PARAM ? "ellipse" : ir_is_constant(n) ? "plaintext" : "box");
+    str_printf(out, "n%d_%d [shape=%s,label=\"", me, i,
+               n->op == OP_PARAM   ? "ellipse"
+               : ir_is_constant(n) ? "plaintext"
+                                   : "box");
     for (const char *c = label.data; c && *c; c++) {
       if (*c == '"' || *c == '\\') str_addc(out, '\\');
       str_addc(out, *c);
@@ -225,7 +272,8 @@ static uint64_t hash_graph(World *w, Graph *g, int depth) {
     const Node *n = b->nodes[i];
     h = hash_mix(hash_mix(h, n->op), hash_type(n->type, 0));
     if (n->op == OP_STRING) h = hash_mix(h, hash_bytes(n->attr.text, sym_len(n->attr.text), 2));
-    else if (n->op == OP_CALL) h = hash_mix(h, n->attr.func->name ? hash_bytes(n->attr.func->name, strlen(n->attr.func->name), 3) : 0);
+    else if (n->op == OP_CALL)
+      h = hash_mix(h, n->attr.func->name ? hash_bytes(n->attr.func->name, strlen(n->attr.func->name), 3) : 0);
     else if (n->op == OP_RT) h = hash_mix(h, (uint64_t)ir_rt_id(n->attr.rt));
     else if (n->op == OP_DATA) h = hash_mix(h, n->attr.data->hash);
     else if (n->op != OP_CHECK_NAT) h = hash_mix(h, (uint64_t)n->attr.i);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Nested graphs: how they get what they need from outside, and the normal forms of branches and loops.
  *
- * A capture plan brings the captures of a node into normal form: what is constant or a known function or a tuple moves
- * inside, so that folding and beta-reduction go on there; duplicates and unused ones are dropped. A branch on
- * a known selector is its arm. A loop carries no tuples, nothing that never changes and no counter, and reads no length of a
- * carried array that keeps its own; what its index tells is in loop_bounds.c. */
+ * A capture plan brings the captures of a node into normal form: what is constant or a known function or a tuple
+ * moves inside, so that folding and beta-reduction go on there; duplicates and unused ones are dropped. A branch on
+ * a known selector is its arm. A loop carries no tuples, nothing that never changes and no counter, and reads no
+ * length of a carried array that keeps its own; what its index tells is in loop_bounds.c. */
 #include "ir/ir_internal.h"
 #include <string.h>
 
@@ -39,7 +39,8 @@ static Node **capture_all(World *w, CapturePlan *p, int own, Node *x, int depth)
 static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth) {
   if (ir_is_constant(x) || x->op == OP_GLOBAL) return x;
   if (depth < 8) {
-    if (x->op == OP_TUPLE || x->op == OP_TO_BAG || ir_is_known_function(x)) return ir_rebuild(w, x, capture_all(w, p, own, x, depth), x->graphs);
+    if (x->op == OP_TUPLE || x->op == OP_TO_BAG || ir_is_known_function(x))
+      return ir_rebuild(w, x, capture_all(w, p, own, x, depth), x->graphs);
   }
   for (int i = 0; i < p->caps.len; i++)
     if (p->caps.data[i] == x) return ir_param(w, own + i, x->type);
@@ -47,8 +48,8 @@ static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth) {
   return ir_param(w, own + p->caps.len - 1, x->type);
 }
 
-/* What stands inside for a capture used so. Of an array that serves for its lengths only these are captured: zeros of that
- * shape stand for it, and vanish, since the length of zeros is what they were made of. */
+/* What stands inside for a capture used so. Of an array that serves for its lengths only these are captured: zeros
+ * of that shape stand for it, and vanish, since the length of zeros is what they were made of. */
 static Node *capture_for(World *w, CapturePlan *p, int own, Node *x, Use use) {
   if (use == UNUSED) return ir_zero(w, x->type);
   if (use == USED) return capture(w, p, own, x, 0);
@@ -133,7 +134,8 @@ static Node *hoist_components(World *w, Node *s, Graph **arms, int narms, Node *
     for (int i = 0; i < narms; i++) {
       Node **xs = NEW_ARRAY(w->arena, Node *, rest.len);
       for (int j = 0; j < rest.len; j++) xs[j] = arms[i]->result->ops[rest.data[j]];
-      gs[i] = ir_graph(w, arms[i]->params, arms[i]->nparams, rest.len == 1 ? xs[0] : ir_tuple(w, tt, xs), arms[i]->name);
+      gs[i] =
+          ir_graph(w, arms[i]->params, arms[i]->nparams, rest.len == 1 ? xs[0] : ir_tuple(w, tt, xs), arms[i]->name);
     }
     inner = ir_switch(w, s, gs, narms, caps, ncaps);
   }
@@ -163,7 +165,8 @@ Node *ir_switch(World *w, Node *s, Graph **arms, int narms, Node **caps, int nca
       for (int k = 0; k < ncaps; k++)
         if (caps[k] == s && args[k]->op == OP_PARAM && (s->type->kind == T_BOOL || i + 1 < narms))
           args[k] = s->type->kind == T_BOOL ? ir_bool(w, i) : ir_int(w, i);
-      gs[i] = ir_graph(w, ir_plan_types(w, &p, arms[i], 0), p.caps.len, ir_instantiate(w, arms[i], args, 0), arms[i]->name);
+      gs[i] =
+          ir_graph(w, ir_plan_types(w, &p, arms[i], 0), p.caps.len, ir_instantiate(w, arms[i], args, 0), arms[i]->name);
     }
     if (p.changed || s->type->kind == T_BOOL) return ir_switch(w, s, gs, narms, p.caps.data, p.caps.len);
     arms = gs;
@@ -177,7 +180,12 @@ Node *ir_switch(World *w, Node *s, Graph **arms, int narms, Node **caps, int nca
   Node **ops = NEW_ARRAY(w->arena, Node *, ncaps + 1);
   ops[0] = s;
   if (ncaps) memcpy(ops + 1, caps, sizeof(Node *) * (size_t)ncaps);
-  return ir_intern(w, &(Node){.op = OP_SWITCH, .type = arms[0]->result->type, .ops = ops, .nops = ncaps + 1, .graphs = arms, .ngraphs = narms});
+  return ir_intern(w, &(Node){.op = OP_SWITCH,
+                              .type = arms[0]->result->type,
+                              .ops = ops,
+                              .nops = ncaps + 1,
+                              .graphs = arms,
+                              .ngraphs = narms});
 }
 
 /* ---- Loops ------------------------------------------------------------------------------ */
@@ -193,12 +201,12 @@ typedef struct Reloop {
   const LoopInfo *old;
   LoopInfo info;
   Node *n;
-  Node **ops;            /* old operands: carried, accs, sliced, caps */
+  Node **ops; /* old operands: carried, accs, sliced, caps */
   Graph *body, *cond;
-  Fate *fate;            /* of carried and accs */
+  Fate *fate; /* of carried and accs */
   bool *sliced_used;
   Vec(Node *) inits, sliced;
-  Vec(IrType *) own;     /* parameter types of the new body before its captures */
+  Vec(IrType *) own; /* parameter types of the new body before its captures */
   int nslots;
 } Reloop;
 
@@ -423,8 +431,8 @@ static Node *capture_slices(World *w, const LoopInfo *l, Node *n, Node **ops, Gr
   return ir_loop(w, &info, n, all.data, b, c, site);
 }
 
-/* Lengths of carried arrays that are only updated are those at the start: they become captures, the same for the body and the
- * condition. */
+/* Lengths of carried arrays that are only updated are those at the start: they become captures, the same for the
+ * body and the condition. */
 static Node *fix_lengths(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
   Graph *gs[2] = {body, cond};
   Map fixed[2];
@@ -487,9 +495,12 @@ static Node *plan_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *
     p.changed |= p.inside[i]->op != OP_PARAM || p.inside[i]->attr.i != own + i;
   }
   if (!p.changed) return NULL;
-  Graph *nb = ir_graph(w, ir_plan_types(w, &p, body, own), own + p.caps.len, ir_instantiate(w, body, ir_plan_args(w, &p, body, own), 0), body->name);
+  Graph *nb = ir_graph(w, ir_plan_types(w, &p, body, own), own + p.caps.len,
+                       ir_instantiate(w, body, ir_plan_args(w, &p, body, own), 0), body->name);
   Graph *nc = NULL;
-  if (cond) nc = ir_graph(w, ir_plan_types(w, &q, cond, cown), cown + q.caps.len, ir_instantiate(w, cond, ir_plan_args(w, &q, cond, cown), 0), cond->name);
+  if (cond)
+    nc = ir_graph(w, ir_plan_types(w, &q, cond, cown), cown + q.caps.len,
+                  ir_instantiate(w, cond, ir_plan_args(w, &q, cond, cown), 0), cond->name);
   LoopInfo info = *l;
   info.ncaps = p.caps.len;
   Node **all = NEW_ARRAY(w->arena, Node *, before + p.caps.len + 1);
@@ -522,8 +533,14 @@ Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Gra
   if (n) all[0] = n;
   if (total) memcpy(all + counted, ops, sizeof(Node *) * (size_t)total);
   Graph *gs[2] = {body, cond};
-  return ir_intern(w, &(Node){.op = OP_LOOP, .type = loop_type(w, l, body), .ops = all, .nops = total + counted, .site = site,
-                              .graphs = gs, .ngraphs = cond ? 2 : 1, .loop = (LoopInfo *)l});
+  return ir_intern(w, &(Node){.op = OP_LOOP,
+                              .type = loop_type(w, l, body),
+                              .ops = all,
+                              .nops = total + counted,
+                              .site = site,
+                              .graphs = gs,
+                              .ngraphs = cond ? 2 : 1,
+                              .loop = (LoopInfo *)l});
 }
 
 /* ---- Regions -------------------------------------------------------------------------------- */
@@ -568,7 +585,9 @@ Node *region_import(Region *r, Region *from, Node *x) {
   return new->here;
 }
 
-Graph *region_close(Region *r, Node *result, Sym name) { return ir_graph(r->w, r->params.data, r->params.len, result, name); }
+Graph *region_close(Region *r, Node *result, Sym name) {
+  return ir_graph(r->w, r->params.data, r->params.len, result, name);
+}
 
 Node *ir_build(World *w, Node *n, ElementFn make, void *user) {
   Region *outer = region_open(w, NULL), *r = region_open(w, outer);

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Rewriting: all graphs that one reaches are made anew, bottom-up, through nested graphs and called functions. A pass is
- * a function that says what becomes of a node whose operands and graphs are done. Everything goes through the normalising
- * constructors, so simplification is part of every pass; functions are copied, never changed. */
+/* Rewriting: all graphs that one reaches are made anew, bottom-up, through nested graphs and called functions. A
+ * pass is a function that says what becomes of a node whose operands and graphs are done. Everything goes through
+ * the normalising constructors, so simplification is part of every pass; functions are copied, never changed. */
 #include "ir/ir_internal.h"
 
-/* A graph with an identity that is being rewritten. While it is, other graphs may be made that would call what becomes of it
- * and can't yet: what was made meanwhile isn't kept for later uses. */
+/* A graph with an identity that is being rewritten. While it is, other graphs may be made that would call what
+ * becomes of it and can't yet: what was made meanwhile isn't kept for later uses. */
 typedef struct Busy {
   struct Busy *outer;
   uint64_t identity;
-  int made;            /* of the rewriter's `made` before it */
+  int made; /* of the rewriter's `made` before it */
   bool missed;
 } Busy;
 
-typedef struct Made { Map *in; void *key; } Made;
+typedef struct Made {
+  Map *in;
+  void *key;
+} Made;
 
 struct Rewriter {
   World *w;
   Map graphs, funcs;
-  Vec(Made) made;      /* the keys of both maps, in order */
-  Busy *busy;          /* the innermost */
+  Vec(Made) made; /* the keys of both maps, in order */
+  Busy *busy;     /* the innermost */
   RewritePass pass;
 };
 
@@ -97,7 +100,8 @@ Node *rewrite_node(Rewriter *r, Node *n, Node **ops, Graph **graphs) {
   case OP_CALL: return ir_call(w, rewrite_func(r, n->attr.func), ops, n->site);
   case OP_CLOSURE_CAP: return ir_closure_cap(w, ops[0], graphs[0], (int)n->attr.i);
   case OP_GRAPH_ID: return ir_graph_id(w, graphs[0]);
-  case OP_INJ: case OP_UNINJ:
+  case OP_INJ:
+  case OP_UNINJ:
     if (n->ngraphs) return ir_env(w, (Op)n->op, n->type, graphs[0], ops[0]);
     return ir_rebuild(w, n, ops, graphs);
   default: return ir_rebuild(w, n, ops, graphs);
@@ -123,7 +127,9 @@ Graph *rewrite_nodes(Rewriter *r, Graph *g) {
   return ir_graph(w, g->params, g->nparams, map_get(&val, g->result), g->name);
 }
 
-static Graph *make(Rewriter *r, Graph *g) { return r->pass.graph ? r->pass.graph(r->pass.user, r, g) : rewrite_nodes(r, g); }
+static Graph *make(Rewriter *r, Graph *g) {
+  return r->pass.graph ? r->pass.graph(r->pass.user, r, g) : rewrite_nodes(r, g);
+}
 
 static Graph *make_identified(Rewriter *r, Graph *g) {
   Busy here = {r->busy, g->identity, r->made.len, false};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Stages: cutting a graph in two, so that its second part can run later.
  *
- * What the second stage reads of the first are the nodes on the border between the two: they are the
- * residuals. Not stored are constants, and cheap nodes over what is available anyway (`known` parameters;
- * of others perhaps the lengths; and parameters that are residuals themselves): the second stage computes
- * those again. Checks are made again with them: the first stage that made them may be dead where only the
- * second one's results are wanted. Nor is anything computed again that decides something and doesn't come out the same to the
- * last bit (exact.c): whole numbers and bools that come of floats which were rounded are residuals then. */
+ * What the second stage reads of the first are the nodes on the border between the two: they are the residuals. Not
+ * stored are constants, and cheap nodes over what is available anyway (`known` parameters; of others perhaps the
+ * lengths; and parameters that are residuals themselves): the second stage computes those again. Checks are made
+ * again with them: the first stage that made them may be dead where only the second one's results are wanted. Nor is
+ * anything computed again that decides something and doesn't come out the same to the last bit (exact.c): whole
+ * numbers and bools that come of floats which were rounded are residuals then. */
 #include "ir/surgery.h"
 
 enum { CHEAP = 12, NEVER = 1 << 20 };
@@ -30,9 +30,7 @@ static int at(const Cut *c, const Node *x) { return (int)(uintptr_t)map_get(&c->
 static bool is_early(const Cut *c, const Node *x) { return x->nparams <= (uint32_t)c->early; }
 static bool is_check(const Node *n) { return n->op >= OP_CHECK_INDEX && n->op <= OP_CHECK_NAT; }
 
-static Known known_of(const Cut *c, const Node *param) {
-  return c->known ? c->known[param->attr.i] : KNOWN_NOT;
-}
+static Known known_of(const Cut *c, const Node *param) { return c->known ? c->known[param->attr.i] : KNOWN_NOT; }
 
 /* Operands that are read where n is made. The length of a parameter may be known where its elements are
  * not. */
@@ -46,10 +44,21 @@ static bool is_cheap_op(const Node *n) {
   if (n->op >= OP_FADD && n->op <= OP_FNEG) return true;
   if (n->op >= OP_FEQ && n->op <= OP_SIGN) return true;
   switch (n->op) {
-  case OP_TAG: case OP_LEN: case OP_GET: case OP_UNINJ: case OP_TUPLE: case OP_CLOSURE_CAP: case OP_CLOSURE_ID:
-  case OP_SELECT: case OP_NOT: case OP_AND: case OP_OR: case OP_BEQ:
-  case OP_FLOAT_OF_INT: case OP_INT_OF_FLOAT: case OP_IS_NAN:
-    return true;
+  case OP_TAG:
+  case OP_LEN:
+  case OP_GET:
+  case OP_UNINJ:
+  case OP_TUPLE:
+  case OP_CLOSURE_CAP:
+  case OP_CLOSURE_ID:
+  case OP_SELECT:
+  case OP_NOT:
+  case OP_AND:
+  case OP_OR:
+  case OP_BEQ:
+  case OP_FLOAT_OF_INT:
+  case OP_INT_OF_FLOAT:
+  case OP_IS_NAN: return true;
   case OP_INDEX: return n->type->kind != T_ARRAY;
   case OP_CADD: return n->type->kind == T_FLOAT;
   default: return is_check(n);
@@ -166,8 +175,16 @@ Split ir_split(World *w, Graph *g, int early, const Known *known) {
 
 /* ---- Recursion ------------------------------------------------------------------------- */
 /* A graph in f, and what its parameters are there: known, and perhaps parameter `origin` of f itself (else -1). */
-typedef struct Scope { Graph *g; Known *known; int *origin; } Scope;
-typedef struct Derived { World *w; const Func *f; bool *keep, changed; } Derived;
+typedef struct Scope {
+  Graph *g;
+  Known *known;
+  int *origin;
+} Scope;
+typedef struct Derived {
+  World *w;
+  const Func *f;
+  bool *keep, changed;
+} Derived;
 
 static void check_graph(Derived *d, Scope s);
 
@@ -176,7 +193,8 @@ static Known known_as(const Cut *c, const Node *x) {
   return c->cost[i] == NEVER ? KNOWN_NOT : c->rounded[i] ? KNOWN_ROUNDED : KNOWN_VALUE;
 }
 
-/* A nested graph whose parameters from `own` on are the operands `caps`; before them parameter 0 is known where `index`. */
+/* A nested graph whose parameters from `own` on are the operands `caps`; before them parameter 0 is known where
+ * `index`. */
 static void check_nested(Derived *d, const Cut *c, const Scope *outer, Graph *g, int own, bool index, Node **caps) {
   World *w = d->w;
   Scope s = {g, NEW_ARRAY(w->arena, Known, g->nparams + 1), NEW_ARRAY(w->arena, int, g->nparams + 1)};
@@ -209,7 +227,8 @@ static void check_graph(Derived *d, Scope s) {
     for (int k = 0; k < n->ngraphs; k++) {
       Graph *g = n->graphs[k];
       if (n->op == OP_SWITCH) check_nested(d, &c, &s, g, 0, false, n->ops + 1);
-      else if (n->op == OP_LOOP) check_nested(d, &c, &s, g, g->nparams - n->loop->ncaps, true, n->ops + n->nops - n->loop->ncaps);
+      else if (n->op == OP_LOOP)
+        check_nested(d, &c, &s, g, g->nparams - n->loop->ncaps, true, n->ops + n->nops - n->loop->ncaps);
       else check_nested(d, &c, &s, g, g->nparams, false, NULL);
     }
   }
@@ -314,8 +333,7 @@ Node *ir_switch_late(World *w, const StagedSwitch *s, Node **late, int n) {
     const Split *arm = &s->arms[t];
     Node **args = NEW_ARRAY(w->arena, Node *, total + arm->nres + 1);
     for (int i = 0; i < total; i++) args[i] = ir_param(w, i, types[i]);
-    for (int j = 0; j < arm->nres; j++)
-      args[total + j] = ir_param(w, total + s->field[t][j], arm->res[j]->type);
+    for (int j = 0; j < arm->nres; j++) args[total + j] = ir_param(w, total + s->field[t][j], arm->res[j]->type);
     arms[t] = ir_graph(w, types, total + nfields, ir_instantiate(w, arm->late, args, 0), NULL);
   }
   return ir_switch(w, s->selector, arms, s->narms, caps, total + nfields);

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions in two stages (surgery.h). The second stage of a recursive function is called like the first, so it gets again
- * what follows from the parameters: the residuals hold only what doesn't, and are made in the branches that have any. */
+/* Functions in two stages (surgery.h). The second stage of a recursive function is called like the first, so it gets
+ * again what follows from the parameters: the residuals hold only what doesn't, and are made in the branches that
+ * have any. */
 #include "ir/ir_internal.h"
 #include "ir/surgery.h"
 
 /* ---- Boxes ------------------------------------------------------------------------------ */
-/* Constructors of a box. Where a function calls itself more than once, most boxes stand near the ends of the recursion. One
- * whose inner boxes hold nothing doesn't refer to them, and one whose inner boxes are all of that kind holds what is in them. */
+/* Constructors of a box. Where a function calls itself more than once, most boxes stand near the ends of the
+ * recursion. One whose inner boxes hold nothing doesn't refer to them, and one whose inner boxes are all of that
+ * kind holds what is in them. */
 enum { WHOLE, NOTHING, LAST, NEAR, CONSTRUCTORS };
 enum { MOST_NEAR = 4 /* residuals that aren't inner boxes */ };
 
 /* Positions of the residuals in a box: inner boxes, and the others. */
-typedef struct Fields { IrType *box, *record; Vec(int) inner, own; } Fields;
+typedef struct Fields {
+  IrType *box, *record;
+  Vec(int) inner, own;
+} Fields;
 
 static Fields fields_of(World *w, IrType *box, IrType *record) {
   Fields f = {.box = box, .record = record};
@@ -35,7 +40,8 @@ static void declare_box(World *w, IrType *box, IrType *record) {
   for (int k = 0; k < CONSTRUCTORS; k++) box->ctors[k] = (IrCtor){.name = name, .payload = payloads[k]};
 }
 
-/* Have all inner boxes of these residuals that constructor? Where no box is, since nobody will read it, it holds nothing. */
+/* Have all inner boxes of these residuals that constructor? Where no box is, since nobody will read it, it holds
+ * nothing. */
 static Node *all_inner(World *w, const Fields *f, const Node *residuals, int tag) {
   Node *all = ir_bool(w, true);
   for (int k = 0; k < f->inner.len; k++) {
@@ -67,7 +73,8 @@ static Node *smaller_box(World *w, Node *x) {
   Node *last = all_inner(w, &f, all, NOTHING);
   Node *near = f.own.len > MOST_NEAR ? ir_bool(w, false) : all_inner(w, &f, all, LAST);
   Node *kind = ir_op3(w, OP_SELECT, near, ir_int(w, 1), ir_int(w, 0));
-  Graph *arms[3] = {boxed(w, &f, WHOLE), near->op == OP_BOOL ? boxed(w, &f, WHOLE) : boxed(w, &f, NEAR), boxed(w, &f, LAST)};
+  Graph *arms[3] = {boxed(w, &f, WHOLE), near->op == OP_BOOL ? boxed(w, &f, WHOLE) : boxed(w, &f, NEAR),
+                    boxed(w, &f, LAST)};
   return ir_switch(w, ir_op3(w, OP_SELECT, last, ir_int(w, 2), kind), arms, 3, all->ops, all->nops);
 }
 
@@ -118,8 +125,8 @@ static Node *replaced(World *w, IrType **params, int n, Node *result, const Map 
   return ir_instantiate_over(w, ir_graph(w, params, n, result, NULL), args, 0, over);
 }
 
-/* `result`, over these parameters, reads x, an INJ of results of one branch. If the branch has an arm where all of those are
- * constants, x is made in its arms instead, and so on: what is made of constants is made once and for all. */
+/* `result`, over these parameters, reads x, an INJ of results of one branch. If the branch has an arm where all of
+ * those are constants, x is made in its arms instead, and so on: what is made of constants is made once and for all. */
 static Node *inj_in_arms(World *w, IrType **params, int n, Node *result, Node *x) {
   Node *s = branch_below(x);
   Map over;
@@ -173,7 +180,8 @@ StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **l
   box->nctors = 1;
   box->once = true;
   box->ctors = NEW_ARRAY(w->arena, IrCtor, 1);
-  box->ctors[WHOLE] = (IrCtor){.name = sym_of(w->syms, "Tape"), .payload = ir_type(w, T_UNIT)}; /* until its payload is known */
+  /* until its payload is known */
+  box->ctors[WHOLE] = (IrCtor){.name = sym_of(w->syms, "Tape"), .payload = ir_type(w, T_UNIT)};
   declare_stages(w, t, box);
   return t;
 }

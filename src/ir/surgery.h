@@ -9,16 +9,16 @@
  * Of a graph of which the first `early` parameters are known before the others, the nodes that read only
  * those are the first stage, the others the second. */
 typedef struct Split {
-  Graph *late;         /* the second stage: parameters as before, then the residuals */
-  Node **res;          /* the residuals: nodes of the first stage that the second one reads */
+  Graph *late; /* the second stage: parameters as before, then the residuals */
+  Node **res;  /* the residuals: nodes of the first stage that the second one reads */
   int nres;
 } Split;
-/* How much of an early parameter the second stage may read for itself. What is given it as a KNOWN_VALUE must be the same
- * to the last bit where it is decisive. */
+/* How much of an early parameter the second stage may read for itself. What is given it as a KNOWN_VALUE must be the
+ * same to the last bit where it is decisive. */
 typedef enum Known {
   KNOWN_NOT,
-  KNOWN_SHAPE,         /* the lengths of an array */
-  KNOWN_ROUNDED,       /* the value, but perhaps for the last bit of a float */
+  KNOWN_SHAPE,   /* the lengths of an array */
+  KNOWN_ROUNDED, /* the value, but perhaps for the last bit of a float */
   KNOWN_VALUE
 } Known;
 Split ir_split(World *w, Graph *g, int early, const Known *known); /* NULL: no parameter is known */
@@ -26,8 +26,8 @@ Split ir_split(World *w, Graph *g, int early, const Known *known); /* NULL: no p
 bool *ir_derived_params(World *w, const Func *f);
 Known ir_known_param(const Func *f, int k); /* what its second stage then knows of it */
 
-/* Which carried numbers of a loop the next iteration's index tells, and how well: what one iteration makes of them follows
- * cheaply from its index and what else is known of the body's parameters, and from no other carried value. */
+/* Which carried numbers of a loop the next iteration's index tells, and how well: what one iteration makes of them
+ * follows cheaply from its index and what else is known of the body's parameters, and from no other carried value. */
 Known *ir_delayed(World *w, const LoopInfo *l, const Graph *body, const Known *known);
 /* Such a number at the start of iteration i; ops: what stands for the loop's operands where it is asked for. */
 Node *ir_delayed_value(World *w, const Node *loop, int k, Node *i, Node **ops);
@@ -36,9 +36,9 @@ Node *ir_delayed_value(World *w, const Node *loop, int k, Node *i, Node **ops);
 typedef struct StagedSwitch {
   Node *selector, **caps;
   int narms, ncaps;
-  Split *arms;         /* the captures known early */
-  int **field;         /* residual j of arm t is fields[field[t][j]] */
-  Vec(Node *) fields;  /* results of the first stage, shared by the arms */
+  Split *arms;        /* the captures known early */
+  int **field;        /* residual j of arm t is fields[field[t][j]] */
+  Vec(Node *) fields; /* results of the first stage, shared by the arms */
 } StagedSwitch;
 /* To be set: selector, caps, narms, ncaps, arms. The branch between values ys[t], over the captures, which
  * also yields the residuals. */
@@ -46,24 +46,27 @@ Node *ir_switch_early(World *w, StagedSwitch *s, Node **ys);
 /* The branch between the second stages, given what they take after the captures. */
 Node *ir_switch_late(World *w, const StagedSwitch *s, Node **late, int n);
 
-/* A function in two stages: parameters -> (value, residuals); residuals, known parameters, late parameters -> result. In a
- * recursion the residuals hold those of the inner calls, so they are boxed, in a type made for the purpose. */
+/* A function in two stages: parameters -> (value, residuals); residuals, known parameters, late parameters ->
+ * result. In a recursion the residuals hold those of the inner calls, so they are boxed, in a type made for the
+ * purpose. */
 typedef struct StagedFunc {
-  Func *early, *late;  /* a recursive function's can be called before they are finished */
+  Func *early, *late; /* a recursive function's can be called before they are finished */
   const Func *of;
-  Known *known;        /* the parameters that the second stage gets again */
+  Known *known;             /* the parameters that the second stage gets again */
   IrType **params, *result; /* of the second stage, without the residuals and those */
   int n;
 } StagedFunc;
 /* again: which parameters may be read again later. */
 StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **late, int n, IrType *result);
-/* y, over f's parameters, is the value; s cuts a graph over those, of which those in `known` are known, and then the late ones. */
+/* y, over f's parameters, is the value; s cuts a graph over those, of which those in `known` are known, and then the
+ * late ones. */
 void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s);
 
 /* ---- Exact values (exact.c) --------------------------------------------------------------------
  * Float arithmetic, whose result may differ in the last bit where it is computed again. */
 bool ir_rounds(const Node *n);
-/* Which operands of n decide something: a branch, an index, a size, how often a loop runs, a check; `need`: n itself does. */
+/* Which operands of n decide something: a branch, an index, a size, how often a loop runs, a check; `need`: n itself
+ * does. */
 void ir_decisive(World *w, const Node *n, bool need, bool *out);
 /* Do the sizes of all arrays that the body of this loop yields follow from whole numbers and lengths that are given? */
 bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body);
@@ -89,12 +92,14 @@ Node *loop_trips(LoopBuilder *b);
 Node *ir_copy_rows(World *w, Node *array); /* an array of its own, though `array` may be a view */
 /* The value of a loop over other operands (the trip count first, if it has one), its body returning
  * `result` and n more elements: the arrays of those are written to `arrays`. */
-Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n,
-                       Node **arrays);
+Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays);
 
 /* ---- Functions (dispatch.c) ----------------------------------------------------------------- */
 /* A graph that applies function f, and arguments for it: x[, token] and what it captures. */
-typedef struct Target { Graph *g; Node **args; } Target;
+typedef struct Target {
+  Graph *g;
+  Node **args;
+} Target;
 Target ir_target(World *w, Node *f, Node *x, Node *token, Site site);
 /* A function value that isn't known where it is applied is one of the closures of its type that the
  * program makes. Each entry has a pool of these: its own, those of entries whose globals it reads that hold
@@ -103,7 +108,8 @@ Target ir_target(World *w, Node *f, Node *x, Node *token, Site site);
 typedef struct Pool Pool;
 Pool *ir_pool(World *w, Graph *entry, const int *globals, int n); /* globals: those that the entry makes */
 void ir_use_pool(World *w, Pool *p); /* from now on function values are those of this pool */
-/* Are there closures in it that a dispatcher lacks which was made since it is in use: of pullbacks that passes made later? */
+/* Are there closures in it that a dispatcher lacks which was made since it is in use: of pullbacks that passes made
+ * later? */
 bool ir_pool_grew(World *w, Pool *p);
 void ir_register_closure(World *w, Node *closure); /* one that a pass makes */
 /* May a closure be applied elsewhere that this user has as this operand? Else it is known where it is. */

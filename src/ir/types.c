@@ -68,13 +68,9 @@ IrType *ir_fun_type(World *w, IrType *param, IrType *result, bool effect) {
   return type_intern(w, &(IrType){.kind = T_FUN, .n = 2, .args = args, .effect = effect});
 }
 
-IrType *ir_bag_type(World *w, IrType *elem) {
-  return type_intern(w, &(IrType){.kind = T_BAG, .n = 1, .args = &elem});
-}
+IrType *ir_bag_type(World *w, IrType *elem) { return type_intern(w, &(IrType){.kind = T_BAG, .n = 1, .args = &elem}); }
 
-IrType *ir_env_type(World *w, IrType *fun) {
-  return type_intern(w, &(IrType){.kind = T_ENV, .n = 1, .args = &fun});
-}
+IrType *ir_env_type(World *w, IrType *fun) { return type_intern(w, &(IrType){.kind = T_ENV, .n = 1, .args = &fun}); }
 
 IrType *ir_variant_type(World *w, Sym name, const void *key, IrType **args, int n) {
   return type_intern(w, &(IrType){.kind = T_VARIANT, .name = name, .key = key, .args = args, .n = n});
@@ -108,8 +104,14 @@ void ir_type_print(const IrType *t, Str *out) {
   static const char *const names[] = {"int", "float", "bool", "string", "unit", "token"};
   switch (t->kind) {
   case T_TUPLE: print_tuple(t, out); break;
-  case T_ARRAY: ir_type_print(t->args[0], out); str_puts(out, "[]"); break;
-  case T_BAG: str_puts(out, "bag "); ir_type_print(t->args[0], out); break;
+  case T_ARRAY:
+    ir_type_print(t->args[0], out);
+    str_puts(out, "[]");
+    break;
+  case T_BAG:
+    str_puts(out, "bag ");
+    ir_type_print(t->args[0], out);
+    break;
   case T_ENV: str_puts(out, "env"); break;
   case T_FUN:
     str_addc(out, '(');

@@ -32,7 +32,8 @@ static const char *verify_loop(World *w, const Graph *g, const Node *n) {
   const LoopInfo *l = n->loop;
   const Graph *b = n->graphs[0];
   int at = !l->has_cond, slots = l->ncarried + l->naccs;
-  if (b->nparams != 1 + slots + l->nsliced + l->ncaps) return complain(w, g, n, "body takes another number of parameters");
+  if (b->nparams != 1 + slots + l->nsliced + l->ncaps)
+    return complain(w, g, n, "body takes another number of parameters");
   if (n->nops != at + slots + l->nsliced + l->ncaps) return complain(w, g, n, "operands don't fit the loop");
   if (!l->has_cond && n->ops[0]->type->kind != T_INT) return complain(w, g, n, "trip count isn't an int");
   if (b->result->type->n != slots + l->nstacked) return complain(w, g, n, "body yields another number of results");
@@ -61,7 +62,10 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
     for (int i = 0; i < n->nops; i++)
       if (n->ops[i]->type != n->attr.func->params[i]) return complain(w, g, n, "argument of another type");
     return NULL;
-  case OP_APPLY: return n->ops[0]->type->kind == T_FUN && n->ops[0]->type->args[0] == n->ops[1]->type ? NULL : complain(w, g, n, "ill-typed application");
+  case OP_APPLY:
+    return n->ops[0]->type->kind == T_FUN && n->ops[0]->type->args[0] == n->ops[1]->type
+               ? NULL
+               : complain(w, g, n, "ill-typed application");
   case OP_CLOSURE: {
     int own = 1 + n->type->effect;
     if (n->graphs[0]->nparams != own + n->nops) return complain(w, g, n, "closure of a graph with other captures");
@@ -69,7 +73,9 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
       if (n->ops[i]->type != n->graphs[0]->params[own + i]) return complain(w, g, n, "capture of another type");
     return NULL;
   }
-  case OP_GET: return n->ops[0]->type->kind == T_TUPLE && n->attr.i < n->ops[0]->type->n ? NULL : complain(w, g, n, "get of no tuple");
+  case OP_GET:
+    return n->ops[0]->type->kind == T_TUPLE && n->attr.i < n->ops[0]->type->n ? NULL
+                                                                              : complain(w, g, n, "get of no tuple");
   case OP_TUPLE:
     for (int i = 0; i < n->nops; i++)
       if (n->ops[i]->type != n->type->args[i]) return complain(w, g, n, "component of another type");
@@ -83,7 +89,10 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
   }
 }
 
-typedef struct Verify { World *w; const char *why; } Verify;
+typedef struct Verify {
+  World *w;
+  const char *why;
+} Verify;
 
 static void verify_graph(void *user, Graph *g) {
   Verify *v = user;

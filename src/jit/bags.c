@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions on bags, and the sum of accumulators: calls of the runtime (runtime/bags.c), but for the commonest cases: a
- * sum with one term only, and an addition to an element of a dense bag of floats that nobody else refers to.
+/* Instructions on bags, and the sum of accumulators: calls of the runtime (runtime/bags.c), but for the commonest
+ * cases: a sum with one term only, and an addition to an element of a dense bag of floats that nobody else refers
+ * to.
  *
  * The runtime gets the address of a copy of the bag register, which then replaces the register. */
 #include "jit/emit.h"
@@ -38,8 +39,9 @@ static bool holds_floats(const Desc *bag) {
   return true;
 }
 
-/* Leaves the way for bags that are dense, their own and unshared, which are those whose first word is a count of one and tag 0
- * and that have no owner; in the block that becomes current the contribution is added. Ends there; returns where others go on. */
+/* Leaves the way for bags that are dense, their own and unshared, which are those whose first word is a count of one
+ * and tag 0 and that have no owner; in the block that becomes current the contribution is added. Ends there; returns
+ * where others go on. */
 static Block *add_in_place(Fn *k, const LInstr *i, Block *done) {
   Emit *e = k->e;
   _Static_assert(offsetof(Obj, tag) == offsetof(Obj, rc) + 4 && RT_OWN == 0, "one word holds the count and the tag");
@@ -69,7 +71,8 @@ bool acc_in_registers(const Emit *e, const LInstr *i) {
 static void add_float(Fn *k, const LInstr *i, Rv *rt, Rv *desc) {
   Emit *e = k->e;
   SlotKind s = SLOT_PTR;
-  Rv *sum = CALL_TABLE(e, k->mod, rt_acc_float, rt, desc, reg(k, i->dst), reg(k, i->args[0]), reg(k, i->a), reg(k, i->res[0]));
+  Rv *sum = CALL_TABLE(e, k->mod, rt_acc_float, rt, desc, reg(k, i->dst), reg(k, i->args[0]), reg(k, i->a),
+                       reg(k, i->res[0]));
   assign(k, k->pair[s], sum);
   assign_reg(k, i->dst, rv(e, e->g->lvalue_access_field(k->pair[s], NULL, e->pair_value[s])));
   check_status(k, i, rv(e, e->g->lvalue_access_field(k->pair[s], NULL, e->pair_status[s])), true);
@@ -95,7 +98,9 @@ static void emit_bag_update(Fn *k, const LInstr *i) {
   Rv *m = k->mod, *rt = load_rt(e, m), *dims = pass_slots(k, i->args, i->nargs), *desc = load_desc(e, m, i->imm.i);
   Rv *bag = bag_address(k, i->dst);
   switch (i->op) {
-  case LOP_BAG_SET: finish_bag(k, i, CALL_TABLE(e, m, rt_bag_set, rt, desc, bag, dims, reg(k, i->a), values_of(k, i))); break;
+  case LOP_BAG_SET:
+    finish_bag(k, i, CALL_TABLE(e, m, rt_bag_set, rt, desc, bag, dims, reg(k, i->a), values_of(k, i)));
+    break;
   case LOP_ACC_SUB:
     finish_bag(k, i, CALL_TABLE(e, m, rt_acc_sub, rt, desc, bag, dims, reg(k, i->a), reg(k, i->b), reg(k, i->c)));
     break;
@@ -170,7 +175,9 @@ void emit_bag(Fn *k, const LInstr *i) {
   switch (i->op) {
   case LOP_ACC_AT: emit_acc_at(k, i); break;
   case LOP_BAG_TAKE_SUB: emit_bag_take_sub(k, i); break;
-  case LOP_BAG_GET: case LOP_BAG_SUB: case LOP_BAG_FILL: emit_bag_read(k, i); break;
+  case LOP_BAG_GET:
+  case LOP_BAG_SUB:
+  case LOP_BAG_FILL: emit_bag_read(k, i); break;
   case LOP_CADD: emit_cadd(k, i); break;
   default: emit_bag_update(k, i); break;
   }

@@ -139,8 +139,8 @@ static bool is_exact(const char *name) {
   return false;
 }
 
-/* In strict mode GCC must not know what the functions compute: it replaces sin(atan(x)) by x/sqrt(x*x+1), in some places even
- * with -frounding-math, and that differs in the last bit. */
+/* In strict mode GCC must not know what the functions compute: it replaces sin(atan(x)) by x/sqrt(x*x+1), in some
+ * places even with -frounding-math, and that differs in the last bit. */
 static gcc_jit_function *opaque_libm(Emit *e, const char *name, int n) {
   gcc_jit_function *known = map_get(&e->opaque, name);
   if (known) return known;

@@ -19,7 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef struct Trailer { uint64_t magic, key, size, hash; } Trailer;
+typedef struct Trailer {
+  uint64_t magic, key, size, hash;
+} Trailer;
 static const uint64_t magic = 0x31646573656c7461u; /* "atlesed1" */
 enum { PRUNE_EVERY = 32, STALE_SECONDS = 3600 };
 
@@ -124,8 +126,12 @@ void cache_forget(const Cache *c, uint64_t key) {
   if (c->dir[0] && entry_path(c, key, path, sizeof path)) unlink(path);
 }
 
-/* ---- Size limit --------------------------------------------------------------------------------------------------- */
-typedef struct Entry { char name[32]; int64_t used; size_t size; } Entry; /* used: nanoseconds */
+/* ---- Size limit -------------------------------------------------------------------------------------------------- */
+typedef struct Entry {
+  char name[32];
+  int64_t used;
+  size_t size;
+} Entry; /* used: nanoseconds */
 
 static int older_first(const void *a, const void *b) {
   const Entry *x = a, *y = b;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls inside a module: how a function gives back its result, how it notices that the stack is used up, and how that
- * error travels.
+/* Calls inside a module: how a function gives back its result, how it notices that the stack is used up, and how
+ * that error travels.
  *
- * A recursive function compares its stack pointer with a limit, before the first call on each path (on entry if it has
- * loops); an interrupt moves that limit up. Where this is all that can fail in it, and in what it calls, testing a status after each call would
- * be most of its cost. Such functions (CONV_UNWIND) return a bare number: once the error is raised the runtime moves
- * the limit up, so that every further entry returns 0 at once, and the calls under way end by
- * themselves, since nothing in them repeats or fails and no number that they make is used as an address. Whoever calls one
- * from outside asks afterwards whether this happened. */
+ * A recursive function compares its stack pointer with a limit, before the first call on each path (on entry if it
+ * has loops); an interrupt moves that limit up. Where this is all that can fail in it, and in what it calls, testing
+ * a status after each call would be most of its cost. Such functions (CONV_UNWIND) return a bare number: once the
+ * error is raised the runtime moves the limit up, so that every further entry returns 0 at once, and the calls under
+ * way end by themselves, since nothing in them repeats or fails and no number that they make is used as an address.
+ * Whoever calls one from outside asks afterwards whether this happened. */
 #include "jit/emit.h"
 
 bool func_fallible(const LFunc *f) { return !f->symbol && (f->may_fail || f->recursive); }
@@ -71,7 +71,8 @@ static uint32_t recursion_site(const LFunc *f) {
   return 0;
 }
 
-/* Works out for each instruction whether a check of the stack stands before it: true at a label only if on all ways to it. */
+/* Works out for each instruction whether a check of the stack stands before it: true at a label only if on all ways
+ * to it. */
 static void flow_checks(const Emit *e, const LFunc *f, bool *late) {
   bool *at_label = NEW_ARRAY(e->arena, bool, f->nlabels + 1);
   bool checked = false;
@@ -103,7 +104,8 @@ const bool *plan_stack_checks(const Emit *e, const LFunc *f, bool *on_entry) {
   return late;
 }
 
-/* Where the stack ends now. Asking for the frame's address instead would give every recursive function a frame pointer. */
+/* Where the stack ends now. Asking for the frame's address instead would give every recursive function a frame
+ * pointer. */
 static Rv *stack_pointer(Fn *k) {
   Emit *e = k->e;
   const GccApi *g = e->g;
@@ -128,11 +130,11 @@ void check_stack(Fn *k) {
   const GccApi *g = e->g;
   Rv *rt = load_rt(e, k->mod), *here = stack_pointer(k);
   Rv *limit = load(e, rt, offsetof(Rt, entry_limit), e->t_u64);
-  Block *cold = branch_unless(k, compare(e, GC_GE, g->context_new_bitcast(e->ctx, NULL, here, e->t_u64), limit)), *on = k->cur;
+  Block *cold = branch_unless(k, compare(e, GC_GE, g->context_new_bitcast(e->ctx, NULL, here, e->t_u64), limit)),
+        *on = k->cur;
   k->cur = cold;
-  Rv *status = k->info->conv == CONV_UNWIND
-                   ? CALL_TABLE(e, k->mod, rt_unwind, rt, here, k_u32(e, recursion_site(k->f)))
-                   : CALL_TABLE(e, k->mod, rt_entry, rt, here);
+  Rv *status = k->info->conv == CONV_UNWIND ? CALL_TABLE(e, k->mod, rt_unwind, rt, here, k_u32(e, recursion_site(k->f)))
+                                            : CALL_TABLE(e, k->mod, rt_entry, rt, here);
   check_status(k, NULL, status, false);
   g->block_end_with_jump(k->cur, NULL, on);
   k->cur = on;
@@ -153,7 +155,9 @@ static void leave_if_unwinding(Fn *k, const LInstr *i) {
 
 /* ---- Calls ---- */
 /* Goes on if the status of a call of the callee is 0. The results are still to be taken: after that, end_call. */
-typedef struct CallEnd { Block *cold, *failed; } CallEnd; /* NULL: the callee leaves no calls */
+typedef struct CallEnd {
+  Block *cold, *failed;
+} CallEnd; /* NULL: the callee leaves no calls */
 static CallEnd begin_call(Fn *k, const LFunc *callee, Rv *status) {
   Block *no = branch_unless(k, compare(k->e, GC_EQ, cast(k->e, status, k->e->t_i64), k_i64(k->e, 0)));
   return k->e->funcs[callee->index].leaves ? (CallEnd){no, new_block(k)} : (CallEnd){NULL, no};

@@ -97,9 +97,9 @@ static int take_last(const Fn *k, uint64_t *set) {
   return -1;
 }
 
-/* The block that releases the registers of the set, which is used up, and leaves: the last one, and then it goes on to the block
- * for the others. Registers are mostly filled and emptied like a stack, so a function needs hardly more blocks than it has
- * registers, each with one release. */
+/* The block that releases the registers of the set, which is used up, and leaves: the last one, and then it goes on
+ * to the block for the others. Registers are mostly filled and emptied like a stack, so a function needs hardly more
+ * blocks than it has registers, each with one release. */
 static Block *cleanup_block(Fn *k, uint64_t *set) {
   Emit *e = k->e;
   Block *first = NULL, *last = NULL;
@@ -127,12 +127,11 @@ void leave_failed(Fn *k, Block *b, const LInstr *i) {
 void check_status(Fn *k, const LInstr *i, Rv *status, bool trace) {
   Emit *e = k->e;
   Block *no = branch_unless(k, compare(e, GC_EQ, cast(e, status, e->t_i64), k_i64(e, 0)));
-  if (trace)
-    e->g->block_add_eval(no, NULL, CALL_TABLE(e, k->mod, rt_trace, load_rt(e, k->mod), k_u32(e, i->site)));
+  if (trace) e->g->block_add_eval(no, NULL, CALL_TABLE(e, k->mod, rt_trace, load_rt(e, k->mod), k_u32(e, i->site)));
   leave_failed(k, no, i);
 }
 
-/* ---- Buffers of slots ---------------------------------------------------------------------------------------------- */
+/* ---- Buffers of slots -------------------------------------------------------------------------------------------- */
 Rv *pass_slots(Fn *k, const int32_t *regs, int n) {
   Emit *e = k->e;
   Rv *base = address(e, k->args);
@@ -162,8 +161,13 @@ static Lv *slot_buffer(Fn *k, int n, const char *name) {
  * should be small. */
 static bool uses_argument_slots(const Emit *e, const LInstr *i) {
   switch (i->op) {
-  case LOP_CALL: case LOP_SWITCH: case LOP_RETURN: case LOP_FOREIGN:
-  case LOP_NEW_BOX: case LOP_NEW_CLOSURE: case LOP_NEW_ENV: return false;
+  case LOP_CALL:
+  case LOP_SWITCH:
+  case LOP_RETURN:
+  case LOP_FOREIGN:
+  case LOP_NEW_BOX:
+  case LOP_NEW_CLOSURE:
+  case LOP_NEW_ENV: return false;
   case LOP_ACC_AT: return !acc_in_registers(e, i);
   default: return true;
   }
@@ -209,10 +213,11 @@ static void make_frame(Fn *k) {
     if (k->flow.at_label[l]) k->labels[l] = new_block(k);
 }
 
-/* ---- Functions ------------------------------------------------------------------------------------------------------- */
+/* ---- Functions --------------------------------------------------------------------------------------------------- */
 static Type *result_type(const Emit *e, const LFunc *f, Convention conv) {
   switch (conv) {
-  case CONV_VALUE: case CONV_UNWIND: return type_of_kind(e, f->result_kinds[0]);
+  case CONV_VALUE:
+  case CONV_UNWIND: return type_of_kind(e, f->result_kinds[0]);
   case CONV_PAIR: return e->pair[slot_kind(f->result_kinds[0])];
   case CONV_TWO: return type_of_two(e, f);
   case CONV_VOID: return e->t_void;
@@ -289,7 +294,7 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   if (k.cur) fail_emit(e, "function %s has no return at its end", f->name);
 }
 
-/* ---- Entries ----------------------------------------------------------------------------------------------------------- */
+/* ---- Entries ----------------------------------------------------------------------------------------------------- */
 static void define_entry(Emit *e, const LFunc *f) {
   const GccApi *g = e->g;
   const FuncInfo *info = &e->funcs[f->index];
@@ -313,7 +318,8 @@ static void define_entry(Emit *e, const LFunc *f) {
   if (results_through_memory(e, f)) args[n++] = out;
   Rv *result = call(e, info->fn, n, args);
   switch (info->conv) {
-  case CONV_VALUE: case CONV_UNWIND:
+  case CONV_VALUE:
+  case CONV_UNWIND:
     g->block_add_assignment(b, NULL, place(e, out, 0, type_of_kind(e, f->result_kinds[0])), result);
     g->block_end_with_return(b, NULL, info->conv == CONV_UNWIND ? end_unwinding(e, args[0]) : k_i32(e, 0));
     break;

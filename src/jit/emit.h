@@ -11,11 +11,11 @@ typedef gcc_jit_lvalue Lv;
 typedef gcc_jit_block Block;
 typedef gcc_jit_type Type;
 
-/* How a function gives back its result; parameters are by value after Mod*.
- * VALUE: can't fail, one result, returned. VOID: can't fail, results through the last parameter, if any.
- * UNWIND: one number, returned; fails by a stack overflow or an interrupt alone, see calls.c.
- * PAIR: {status, result} in two machine registers. TWO: both results in machine registers; if it fails, Rt.failed is set.
- * STATUS: status returned, results through the last parameter, if any. */
+/* How a function gives back its result; parameters are by value after Mod*. VALUE: can't fail, one result, returned.
+ * VOID: can't fail, results through the last parameter, if any. UNWIND: one number, returned; fails by a stack
+ * overflow or an interrupt alone, see calls.c. PAIR: {status, result} in two machine registers. TWO: both results in
+ * machine registers; if it fails, Rt.failed is set. STATUS: status returned, results through the last parameter, if
+ * any. */
 typedef enum Convention { CONV_VALUE, CONV_VOID, CONV_UNWIND, CONV_PAIR, CONV_TWO, CONV_STATUS } Convention;
 typedef struct FuncInfo {
   gcc_jit_function *fn;
@@ -25,34 +25,36 @@ typedef struct FuncInfo {
 } FuncInfo;
 
 /* Small functions of the module that every use inlines, made when first used. */
+/* clang-format off */
 typedef enum Helper { H_RETAIN, H_RELEASE, H_UNIQUE, H_IDIV, H_IREM, H_ISUBS, H_INT_OF_FLOAT, H_FMIN, H_FMAX, H_SIGN, H_TAG, H_COUNT } Helper;
+/* clang-format on */
 
 typedef struct Emit {
   const GccApi *g;
   gcc_jit_context *ctx;
   Arena *arena;
   const LModule *m;
-  const char *error;             /* first thing that can't be translated */
+  const char *error; /* first thing that can't be translated */
   Type *t_void, *t_bool, *t_i32, *t_u32, *t_i64, *t_u64, *t_f64, *t_ptr;
-  Type *pair[3];                 /* by SlotKind */
+  Type *pair[3]; /* by SlotKind */
   gcc_jit_field *pair_status[3], *pair_value[3];
-  Type *two[3][3];               /* two results, by SlotKind */
+  Type *two[3][3]; /* two results, by SlotKind */
   gcc_jit_field *two_value[3][3][2];
   FuncInfo *funcs;
   gcc_jit_function *helpers[H_COUNT];
   gcc_jit_function *expect, *prefetch;
-  Map opaque;                    /* strict mode: name of a libm function (a literal) -> the function */
+  Map opaque; /* strict mode: name of a libm function (a literal) -> the function */
   Type *table_types[TF_COUNT];
   Type *prim_type;
-  Lv *foreigns;                  /* exported array of addresses, filled in after loading */
+  Lv *foreigns; /* exported array of addresses, filled in after loading */
   int nforeigns;
-  bool strict;                   /* results to the last bit as the runtime's */
+  bool strict; /* results to the last bit as the runtime's */
   bool uses_libm;
 } Emit;
 
 /* The exported name of the array of foreign addresses: module's foreigns first, then functions that are foreign. */
 #define JIT_FOREIGNS "atled_foreigns"
-#define JIT_ENTRY "atled_entry_%d"
+#define JIT_ENTRY    "atled_entry_%d"
 
 /* Owned registers that may hold a reference, as a bit set of `words` words; see flow.c. */
 typedef struct Flow {
@@ -60,11 +62,11 @@ typedef struct Flow {
   const LFunc *f;
   const LModule *m;
   int nowned, words;
-  int *owned_of;      /* register -> index, or -1 */
-  int *reg_of;        /* index -> register */
-  uint64_t **at_label;/* NULL: not reachable */
-  uint64_t *now;      /* state before the current instruction */
-  bool reachable;     /* so is the current instruction */
+  int *owned_of;       /* register -> index, or -1 */
+  int *reg_of;         /* index -> register */
+  uint64_t **at_label; /* NULL: not reachable */
+  uint64_t *now;       /* state before the current instruction */
+  bool reachable;      /* so is the current instruction */
 } Flow;
 void flow_init(Flow *w, Arena *a, const LModule *m, const LFunc *f);
 void flow_restart(Flow *w);
@@ -74,26 +76,30 @@ bool flow_step(Flow *w, const LInstr *i);
 void flow_on_failure(const Flow *w, const LInstr *i, uint64_t *out);
 
 /* The block that releases this set of owned registers; next: another one of the same hash. */
-typedef struct Cleanup { uint64_t *set; Block *block; struct Cleanup *next; } Cleanup;
+typedef struct Cleanup {
+  uint64_t *set;
+  Block *block;
+  struct Cleanup *next;
+} Cleanup;
 typedef struct Fn {
   Emit *e;
   const LFunc *f;
   FuncInfo *info;
   gcc_jit_function *fn;
-  Rv *mod, *out;      /* parameters: module, where results go (or NULL) */
+  Rv *mod, *out; /* parameters: module, where results go (or NULL) */
   Lv **regs;
-  Block *cur;         /* NULL after an instruction that doesn't go on */
+  Block *cur; /* NULL after an instruction that doesn't go on */
   Block **labels;
-  Lv *args, *res;     /* slot buffers for calls of the runtime */
+  Lv *args, *res; /* slot buffers for calls of the runtime */
   Lv *status;
-  Lv *pointer;        /* its address is handed out */
-  Lv *made;           /* an object under construction */
-  Lv *rt;             /* in a function with loops the module's Rt, loaded on entry: stores into arrays might change it
+  Lv *pointer; /* its address is handed out */
+  Lv *made;    /* an object under construction */
+  Lv *rt;      /* in a function with loops the module's Rt, loaded on entry: stores into arrays might change it
                          for all GCC knows. NULL in others: frames of deep recursions should be small */
   Lv *pair[3];
   const LInstr *leaving; /* a RETURN that stands behind a call that was left */
   Flow flow;
-  Map cleanups;       /* hash of a set -> Cleanup */
+  Map cleanups; /* hash of a set -> Cleanup */
 } Fn;
 
 /* ---- build.c: vocabulary ------------------------------------------------------------------------------------ */
@@ -114,7 +120,7 @@ Lv *place(const Emit *e, Rv *p, size_t offset, Type *t);
 Rv *load(const Emit *e, Rv *p, size_t offset, Type *t);
 /* Pointer p plus an int64 count of slots, as a place of type t. */
 Lv *slot_at(const Emit *e, Rv *p, Rv *index, Type *t);
-Rv *address(const Emit *e, Lv *v); /* as t_ptr */
+Rv *address(const Emit *e, Lv *v);   /* as t_ptr */
 Rv *is_object(const Emit *e, Rv *p); /* bool: neither NULL nor an immediate; p without side effects */
 Rv *likely(Emit *e, Rv *condition, bool outcome);
 Rv *fetch_ahead(Emit *e, Rv *p); /* has the memory at p, which needn't be an address, brought near */
@@ -130,7 +136,7 @@ void fail_emit(Emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3
 #define CALL_TABLE(e, mod, name, ...)                                                                                  \
   call_table((e), (mod), TF_##name, (int)(sizeof((Rv *[]){__VA_ARGS__}) / sizeof(Rv *)), (Rv *[]){__VA_ARGS__})
 
-/* ---- helpers.c, scalar.c, instr.c, bags.c, emit.c ---------------------------------------------------------------------- */
+/* ---- helpers.c, scalar.c, instr.c, bags.c, emit.c ---------------------------------------------------------------- */
 gcc_jit_function *make_helper(Emit *e, Helper h);
 void emit_scalar(Fn *k, const LInstr *i);
 void emit_instr(Fn *k, const LInstr *i);
@@ -149,7 +155,8 @@ Block *branch_unless(Fn *k, Rv *ok);
 void leave_failed(Fn *k, Block *b, const LInstr *i);
 /* Ends block b by returning a status that isn't 0, without results. */
 void end_with_status(Fn *k, Block *b, Status status);
-/* Leaves if the status (an integer or boolean) is not 0. `trace`: what failed doesn't know its site, so i's is added. */
+/* Leaves if the status (an integer or boolean) is not 0. `trace`: what failed doesn't know its site, so i's is
+ * added. */
 void check_status(Fn *k, const LInstr *i, Rv *status, bool trace);
 /* Stores registers to the buffer of arguments, returns its address as t_ptr (NULL for none). */
 Rv *pass_slots(Fn *k, const int32_t *regs, int n);
@@ -177,8 +184,8 @@ bool results_through_memory(const Emit *e, const LFunc *f);
 void find_left_calls(Emit *e);
 /* An APPLY that is left to the caller; false if it isn't. */
 bool emit_left_apply(Fn *k, const LInstr *i);
-/* After a call of a function that may leave one: from block `cold`, where the status isn't 0, to `failed`, or back when the
- * call that was left has been made. */
+/* After a call of a function that may leave one: from block `cold`, where the status isn't 0, to `failed`, or back
+ * when the call that was left has been made. */
 void emit_left_call(Fn *k, const LInstr *i, Block *cold, Block *failed);
 /* Translates the module in a fresh context. False: e->error says why not. */
 bool emit_module(Emit *e);

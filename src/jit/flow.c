@@ -64,13 +64,32 @@ static bool step_label(Flow *w, int64_t l) {
 /* Does dst name a register that the instruction writes? */
 static bool writes_dst(const LInstr *i) {
   switch (i->op) {
-  case LOP_STORE: case LOP_CHECK_INDEX: case LOP_CHECK_SLICE: case LOP_CHECK_SIZE:
-  case LOP_CHECK_ROW: case LOP_CHECK_NONZERO: case LOP_CHECK_DEPTH: case LOP_CHECK_NAT: case LOP_ASSERT: case LOP_FAIL: case LOP_RETAIN:
-  case LOP_RELEASE: case LOP_SET_DIM: case LOP_RETURN: case LOP_POLL: case LOP_LOOP_HEAD: case LOP_LABEL: case LOP_JUMP:
-  case LOP_BRANCH: case LOP_SWITCH: case LOP_CALL: case LOP_FOREIGN: case LOP_APPLY: case LOP_RT: case LOP_BAG_GET:
-    return false;
-  default:
-    return true;
+  case LOP_STORE:
+  case LOP_CHECK_INDEX:
+  case LOP_CHECK_SLICE:
+  case LOP_CHECK_SIZE:
+  case LOP_CHECK_ROW:
+  case LOP_CHECK_NONZERO:
+  case LOP_CHECK_DEPTH:
+  case LOP_CHECK_NAT:
+  case LOP_ASSERT:
+  case LOP_FAIL:
+  case LOP_RETAIN:
+  case LOP_RELEASE:
+  case LOP_SET_DIM:
+  case LOP_RETURN:
+  case LOP_POLL:
+  case LOP_LOOP_HEAD:
+  case LOP_LABEL:
+  case LOP_JUMP:
+  case LOP_BRANCH:
+  case LOP_SWITCH:
+  case LOP_CALL:
+  case LOP_FOREIGN:
+  case LOP_APPLY:
+  case LOP_RT:
+  case LOP_BAG_GET: return false;
+  default: return true;
   }
 }
 
@@ -85,21 +104,15 @@ bool flow_step(Flow *w, const LInstr *i) {
     news = reach(w, i->imm.i);
     w->reachable = false;
     return news;
-  case LOP_BRANCH:
-    return reach(w, i->imm.i);
+  case LOP_BRANCH: return reach(w, i->imm.i);
   case LOP_SWITCH:
     for (int k = 0; k < i->nargs; k++) news |= reach(w, i->args[k]);
     w->reachable = false;
     return news;
-  case LOP_RETURN: case LOP_FAIL:
-    w->reachable = false;
-    return false;
-  case LOP_RELEASE:
-    set(w, i->a, false);
-    return false;
-  case LOP_NULLPTR:
-    set(w, i->dst, false);
-    return false;
+  case LOP_RETURN:
+  case LOP_FAIL: w->reachable = false; return false;
+  case LOP_RELEASE: set(w, i->a, false); return false;
+  case LOP_NULLPTR: set(w, i->dst, false); return false;
   default:
     if (writes_dst(i)) set(w, i->dst, true);
     if (writes_results(i))
@@ -119,7 +132,8 @@ void flow_on_failure(const Flow *w, const LInstr *i, uint64_t *out) {
   case LOP_CALL: { /* what was moved to the callee is gone, whatever happened */
     const LFunc *callee = w->m->funcs[i->imm.i];
     for (int k = 0; k < i->nargs; k++)
-      if (callee->regs[k].kind == R_PTR && callee->regs[k].owned && lir_moves_argument(w->f, i, i->args[k])) drop(w, i->args[k], out);
+      if (callee->regs[k].kind == R_PTR && callee->regs[k].owned && lir_moves_argument(w->f, i, i->args[k]))
+        drop(w, i->args[k], out);
     break;
   }
   default: break;

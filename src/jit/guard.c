@@ -46,14 +46,14 @@ struct Guard {
   pthread_mutex_t lock;
   GccApi api;
   bool loaded;
-  bool used;             /* there was a compile */
-  bool broken;           /* it ended itself in the middle of one */
-  jmp_buf *end;          /* where a compile that ends itself goes on */
-  char temporary[256];   /* the folder of its temporary files */
+  bool used;           /* there was a compile */
+  bool broken;         /* it ended itself in the middle of one */
+  jmp_buf *end;        /* where a compile that ends itself goes on */
+  char temporary[256]; /* the folder of its temporary files */
 };
 static struct Guard guard = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- What it gets in place of the C library's functions ------------------------------------------------------------- */
+/* ---- What it gets in place of the C library's functions ---------------------------------------------------------- */
 static _Noreturn void end_compile(void) {
   if (guard.end) longjmp(*guard.end, 1);
   abort();
@@ -105,7 +105,9 @@ static char *translate_in(const char *domain, const char *text) {
   return (char *)text;
 }
 
-static char *translate_number(const char *one, const char *many, unsigned long n) { return (char *)(n == 1 ? one : many); }
+static char *translate_number(const char *one, const char *many, unsigned long n) {
+  return (char *)(n == 1 ? one : many);
+}
 
 static void (*handle_signal(int number, void (*handler)(int)))(int) {
   (void)number, (void)handler;
@@ -134,16 +136,17 @@ typedef union Code {
   void (*function)(void);
   void *data;
 } Code;
-#define INSTEAD(name, function) {#name, (Code){(void (*)(void))(function)}.data}
+#define INSTEAD(name, function)                                                                                        \
+  { #name, (Code){(void (*)(void))(function) }.data }
 
 static bool redirect(void *library) {
   const Import rows[] = {
-      INSTEAD(exit, end_process),          INSTEAD(_exit, end_process),     INSTEAD(abort, end_compile),
-      INSTEAD(getenv, get_variable),       INSTEAD(setenv, set_variable),   INSTEAD(putenv, put_variable),
-      INSTEAD(unsetenv, unset_variable),   INSTEAD(setlocale, set_locale),  INSTEAD(textdomain, set_domain),
+      INSTEAD(exit, end_process),           INSTEAD(_exit, end_process),    INSTEAD(abort, end_compile),
+      INSTEAD(getenv, get_variable),        INSTEAD(setenv, set_variable),  INSTEAD(putenv, put_variable),
+      INSTEAD(unsetenv, unset_variable),    INSTEAD(setlocale, set_locale), INSTEAD(textdomain, set_domain),
       INSTEAD(bindtextdomain, bind_domain), INSTEAD(gettext, translate),    INSTEAD(dgettext, translate_in),
-      INSTEAD(ngettext, translate_number), INSTEAD(signal, handle_signal),  INSTEAD(setrlimit, set_limit),
-      INSTEAD(perror, print_reason),       INSTEAD(fprintf, print_to),
+      INSTEAD(ngettext, translate_number),  INSTEAD(signal, handle_signal), INSTEAD(setrlimit, set_limit),
+      INSTEAD(perror, print_reason),        INSTEAD(fprintf, print_to),
   };
   return imports_redirect(library, rows, sizeof rows / sizeof *rows);
 }
@@ -155,7 +158,10 @@ static bool load(const char **why) {
     *why = "libgccjit.so.0 can't be loaded (on Debian and Ubuntu it is in the package libgccjit0)";
     return false;
   }
-  static const struct { const char *name; size_t offset; } rows[] = {
+  static const struct {
+    const char *name;
+    size_t offset;
+  } rows[] = {
 #define G(result, name, params) {"gcc_jit_" #name, offsetof(GccApi, name)},
       GCC_API(G)
 #undef G

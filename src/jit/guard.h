@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* libgccjit as the rest of src/jit sees it: a table of its functions, loaded at run time, and a bracket around
- * each compile. It does nothing to the host's process but take memory. Only guard.c includes libgccjit's own header; it asserts that
- * every declaration here agrees with that. */
+/* libgccjit as the rest of src/jit sees it: a table of its functions, loaded at run time, and a bracket around each
+ * compile. It does nothing to the host's process but take memory. Only guard.c includes libgccjit's own header; it
+ * asserts that every declaration here agrees with that. */
 #ifndef ATLED_JIT_GUARD_H
 #define ATLED_JIT_GUARD_H
 #include <stdbool.h>
@@ -49,8 +49,7 @@ typedef struct gcc_jit_extended_asm gcc_jit_extended_asm;
     (gcc_jit_context *, gcc_jit_location *, unsigned, gcc_jit_type *, const char *, int, gcc_jit_param **, int))       \
   G(gcc_jit_function *, context_get_builtin_function, (gcc_jit_context *, const char *))                               \
   G(gcc_jit_block *, function_new_block, (gcc_jit_function *, const char *))                                           \
-  G(gcc_jit_lvalue *, function_new_local,                                                                              \
-    (gcc_jit_function *, gcc_jit_location *, gcc_jit_type *, const char *))                                            \
+  G(gcc_jit_lvalue *, function_new_local, (gcc_jit_function *, gcc_jit_location *, gcc_jit_type *, const char *))      \
   G(gcc_jit_lvalue *, context_new_global,                                                                              \
     (gcc_jit_context *, gcc_jit_location *, unsigned, gcc_jit_type *, const char *))                                   \
   G(gcc_jit_rvalue *, lvalue_as_rvalue, (gcc_jit_lvalue *))                                                            \
@@ -69,10 +68,8 @@ typedef struct gcc_jit_extended_asm gcc_jit_extended_asm;
     (gcc_jit_context *, gcc_jit_location *, unsigned, gcc_jit_type *, gcc_jit_rvalue *, gcc_jit_rvalue *))             \
   G(gcc_jit_rvalue *, context_new_comparison,                                                                          \
     (gcc_jit_context *, gcc_jit_location *, unsigned, gcc_jit_rvalue *, gcc_jit_rvalue *))                             \
-  G(gcc_jit_rvalue *, context_new_cast,                                                                                \
-    (gcc_jit_context *, gcc_jit_location *, gcc_jit_rvalue *, gcc_jit_type *))                                         \
-  G(gcc_jit_rvalue *, context_new_bitcast,                                                                             \
-    (gcc_jit_context *, gcc_jit_location *, gcc_jit_rvalue *, gcc_jit_type *))                                         \
+  G(gcc_jit_rvalue *, context_new_cast, (gcc_jit_context *, gcc_jit_location *, gcc_jit_rvalue *, gcc_jit_type *))     \
+  G(gcc_jit_rvalue *, context_new_bitcast, (gcc_jit_context *, gcc_jit_location *, gcc_jit_rvalue *, gcc_jit_type *))  \
   G(gcc_jit_rvalue *, context_new_call,                                                                                \
     (gcc_jit_context *, gcc_jit_location *, gcc_jit_function *, int, gcc_jit_rvalue **))                               \
   G(gcc_jit_rvalue *, context_new_call_through_ptr,                                                                    \
@@ -84,12 +81,10 @@ typedef struct gcc_jit_extended_asm gcc_jit_extended_asm;
   G(void, block_end_with_jump, (gcc_jit_block *, gcc_jit_location *, gcc_jit_block *))                                 \
   G(void, block_end_with_return, (gcc_jit_block *, gcc_jit_location *, gcc_jit_rvalue *))                              \
   G(void, block_end_with_void_return, (gcc_jit_block *, gcc_jit_location *))                                           \
-  G(gcc_jit_extended_asm *, block_add_extended_asm, (gcc_jit_block *, gcc_jit_location *, const char *))                \
+  G(gcc_jit_extended_asm *, block_add_extended_asm, (gcc_jit_block *, gcc_jit_location *, const char *))               \
   G(void, extended_asm_set_volatile_flag, (gcc_jit_extended_asm *, int))                                               \
-  G(void, extended_asm_add_output_operand,                                                                             \
-    (gcc_jit_extended_asm *, const char *, const char *, gcc_jit_lvalue *))                                            \
-  G(void, extended_asm_add_input_operand,                                                                              \
-    (gcc_jit_extended_asm *, const char *, const char *, gcc_jit_rvalue *))                                            \
+  G(void, extended_asm_add_output_operand, (gcc_jit_extended_asm *, const char *, const char *, gcc_jit_lvalue *))     \
+  G(void, extended_asm_add_input_operand, (gcc_jit_extended_asm *, const char *, const char *, gcc_jit_rvalue *))      \
   G(gcc_jit_case *, context_new_case, (gcc_jit_context *, gcc_jit_rvalue *, gcc_jit_rvalue *, gcc_jit_block *))        \
   G(void, block_end_with_switch,                                                                                       \
     (gcc_jit_block *, gcc_jit_location *, gcc_jit_rvalue *, gcc_jit_block *, int, gcc_jit_case **))
@@ -101,6 +96,7 @@ typedef struct GccApi {
 } GccApi;
 
 /* The library's enumerations, as far as they are used: C(our name, its name, value). */
+/* clang-format off */
 #define GCC_CONSTANTS(C)                                                                                               \
   C(GT_VOID, GCC_JIT_TYPE_VOID, 0) C(GT_VOID_PTR, GCC_JIT_TYPE_VOID_PTR, 1) C(GT_BOOL, GCC_JIT_TYPE_BOOL, 2)           \
   C(GT_CHAR, GCC_JIT_TYPE_CHAR, 3) C(GT_INT, GCC_JIT_TYPE_INT, 8) C(GT_UINT, GCC_JIT_TYPE_UNSIGNED_INT, 9)             \
@@ -119,6 +115,7 @@ typedef struct GccApi {
   C(GC_LE, GCC_JIT_COMPARISON_LE, 3) C(GC_GT, GCC_JIT_COMPARISON_GT, 4) C(GC_GE, GCC_JIT_COMPARISON_GE, 5)             \
   C(GO_OPTIMIZATION_LEVEL, GCC_JIT_INT_OPTION_OPTIMIZATION_LEVEL, 0)                                                   \
   C(GK_ASSEMBLER, GCC_JIT_OUTPUT_KIND_ASSEMBLER, 0)
+/* clang-format on */
 
 enum {
 #define C(ours, theirs, value) ours = value,
@@ -134,8 +131,9 @@ Guard *guard_enter(const char **why);
 const GccApi *guard_api(const Guard *g);
 /* Was anything compiled in this process, or in the one it was forked from before that? */
 bool guard_used(const Guard *g);
-/* Runs task(data), which may call the library. False if the library ended itself there, as it does when memory is gone: the
- * task was left where it was, what it has of the library is not to be touched again, and this process can't compile any more. */
+/* Runs task(data), which may call the library. False if the library ended itself there, as it does when memory is
+ * gone: the task was left where it was, what it has of the library is not to be touched again, and this process
+ * can't compile any more. */
 bool guard_run(Guard *g, void (*task)(void *data), void *data);
 void guard_leave(Guard *g);
 /* A folder in memory if there is one, else the usual one: for intermediate files. */

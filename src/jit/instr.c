@@ -70,13 +70,14 @@ static void emit_check(Fn *k, const LInstr *i) {
 
 static void emit_fail(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_user, load_rt(e, k->mod), reg(k, i->a), k_i32(e, (int)i->imm.i), k_u32(e, i->site));
+  Rv *raising =
+      CALL_TABLE(e, k->mod, rt_fail_user, load_rt(e, k->mod), reg(k, i->a), k_i32(e, (int)i->imm.i), k_u32(e, i->site));
   raise_error(k, k->cur, i, raising);
   k->cur = NULL;
 }
 
-/* Nonzero if there is an interrupt. libgccjit drops `volatile` from what a pointer points to, so an asm does the comparison, which
- * can't leave the loop then and takes no register, or else gives the pointer. */
+/* Nonzero if there is an interrupt. libgccjit drops `volatile` from what a pointer points to, so an asm does the
+ * comparison, which can't leave the loop then and takes no register, or else gives the pointer. */
 static Rv *interrupt_flag(Fn *k) {
   Emit *e = k->e;
   const GccApi *g = e->g;
@@ -138,7 +139,8 @@ static void emit_return(Fn *k, const LInstr *i) {
     return;
   }
   switch (k->info->conv) {
-  case CONV_VALUE: case CONV_UNWIND: g->block_end_with_return(k->cur, NULL, reg(k, i->args[0])); break;
+  case CONV_VALUE:
+  case CONV_UNWIND: g->block_end_with_return(k->cur, NULL, reg(k, i->args[0])); break;
   case CONV_PAIR: {
     SlotKind s = slot_kind(k->f->result_kinds[0]);
     assign(k, g->lvalue_access_field(k->pair[s], NULL, e->pair_status[s]), k_i64(e, 0));
@@ -222,9 +224,9 @@ static Rv *function_pointer(const Fn *k, int64_t index) {
 /* What NEW_BOX, NEW_CLOSURE and NEW_ENV differ in. */
 typedef struct NewObject {
   Rv *rt;
-  Rv *made;      /* the runtime's way: a call */
-  Rv *desc;      /* of the object */
-  Rv *fn;        /* its function; NULL: none */
+  Rv *made; /* the runtime's way: a call */
+  Rv *desc; /* of the object */
+  Rv *fn;   /* its function; NULL: none */
   int32_t tag;
   int nslots;
   size_t fields; /* where its slots begin */
@@ -242,7 +244,8 @@ static NewObject new_object(Fn *k, const LInstr *i) {
   Rv *fn = function_pointer(k, i->imm.i);
   if (i->op == LOP_NEW_CLOSURE) {
     Rv *desc = load(e, rt, offsetof(Rt, desc_closure), e->t_ptr);
-    return (NewObject){rt, CALL_TABLE(e, k->mod, rt_new_closure, rt, fn), desc, fn, 0, f->ncaps, offsetof(ClosureObj, caps)};
+    return (NewObject){
+        rt, CALL_TABLE(e, k->mod, rt_new_closure, rt, fn), desc, fn, 0, f->ncaps, offsetof(ClosureObj, caps)};
   }
   Rv *desc = load(e, rt, offsetof(Rt, desc_env), e->t_ptr);
   return (NewObject){rt, CALL_TABLE(e, k->mod, rt_new_env, rt, fn), desc, fn, 0, f->nacc, offsetof(EnvObj, caps)};
@@ -261,8 +264,8 @@ static void take_block(Fn *k, const NewObject *o, Lv *list) {
   if (o->fn) assign(k, place(e, p, offsetof(ClosureObj, fn), e->t_ptr), o->fn);
 }
 
-/* NEW_BOX, NEW_CLOSURE, NEW_ENV: an object with its slots taken from registers. Where the list of free blocks of its size
- * isn't empty, it is made here; else the runtime makes it. */
+/* NEW_BOX, NEW_CLOSURE, NEW_ENV: an object with its slots taken from registers. Where the list of free blocks of its
+ * size isn't empty, it is made here; else the runtime makes it. */
 static void emit_new(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   NewObject o = new_object(k, i);
@@ -302,7 +305,8 @@ static Rv *in_current_page(Fn *k, Rv *block) {
   return compare(e, GC_NE, load(e, page, offsetof(BlockPage, current), e->t_i32), k_i32(e, 0));
 }
 
-/* A box whose fields have been read is freed if nobody else holds it. That is done here if its page is the current one. */
+/* A box whose fields have been read is freed if nobody else holds it. That is done here if its page is the current
+ * one. */
 static void free_opened(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   size_t size = offsetof(BoxObj, fields) + (size_t)i->nres * sizeof(Slot);
@@ -333,7 +337,8 @@ static void emit_open(Fn *k, const LInstr *i) {
     if (i->res[r] < 0) continue;
     Type *t = type_of_kind(e, k->f->regs[i->res[r]].kind);
     assign_reg(k, i->res[r], load(e, reg(k, i->a), offsetof(BoxObj, fields) + (size_t)r * sizeof(Slot), t));
-    if (t == e->t_ptr) evaluate(k, fetch_ahead(e, reg(k, i->res[r]))); /* one of several mostly waits for the others */
+    /* one of several mostly waits for the others */
+    if (t == e->t_ptr) evaluate(k, fetch_ahead(e, reg(k, i->res[r])));
   }
   free_opened(k, i);
 }
@@ -395,7 +400,7 @@ static void emit_make_array(Fn *k, const LInstr *i) {
   }
 }
 
-/* ---- Dispatch ------------------------------------------------------------------------------------------------------ */
+/* ---- Dispatch ---------------------------------------------------------------------------------------------------- */
 void emit_instr(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   switch ((LOp)i->op) {
@@ -422,10 +427,14 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_SWITCH: emit_switch(k, i); break;
   case LOP_LOOP_HEAD: break;
   case LOP_POLL: emit_poll(k, i); break;
-  case LOP_CHECK_INDEX: case LOP_CHECK_SLICE: case LOP_CHECK_SIZE: case LOP_CHECK_ROW: case LOP_CHECK_NONZERO:
-  case LOP_CHECK_DEPTH: case LOP_CHECK_NAT: case LOP_ASSERT:
-    emit_check(k, i);
-    break;
+  case LOP_CHECK_INDEX:
+  case LOP_CHECK_SLICE:
+  case LOP_CHECK_SIZE:
+  case LOP_CHECK_ROW:
+  case LOP_CHECK_NONZERO:
+  case LOP_CHECK_DEPTH:
+  case LOP_CHECK_NAT:
+  case LOP_ASSERT: emit_check(k, i); break;
   case LOP_FAIL: emit_fail(k, i); break;
   case LOP_CALL: emit_call(k, i); break;
   case LOP_FOREIGN: call_foreign(k, i); break;
@@ -436,28 +445,42 @@ void emit_instr(Fn *k, const LInstr *i) {
     evaluate(k, call_helper(e, H_RELEASE, k->mod, reg(k, i->a)));
     assign_reg(k, i->a, k_null(e));
     break;
-  case LOP_NEW_ARRAY: case LOP_VIEW: case LOP_GROW: case LOP_UNIQUE: case LOP_COPY: emit_make_array(k, i); break;
+  case LOP_NEW_ARRAY:
+  case LOP_VIEW:
+  case LOP_GROW:
+  case LOP_UNIQUE:
+  case LOP_COPY: emit_make_array(k, i); break;
   case LOP_SET_DIM: assign(k, dimension(k, i), reg(k, i->b)); break;
   case LOP_DIM: assign_reg(k, i->dst, rv(e, dimension(k, i))); break;
   case LOP_DATA: assign_reg(k, i->dst, load(e, reg(k, i->a), offsetof(ArrayObj, data), e->t_ptr)); break;
   case LOP_LOAD: assign_reg(k, i->dst, rv(e, element(k, i))); break;
   case LOP_STORE: assign(k, element(k, i), reg(k, i->dst)); break;
-  case LOP_NEW_BOX: case LOP_NEW_CLOSURE: case LOP_NEW_ENV: emit_new(k, i); break;
+  case LOP_NEW_BOX:
+  case LOP_NEW_CLOSURE:
+  case LOP_NEW_ENV: emit_new(k, i); break;
   case LOP_TAG: assign_reg(k, i->dst, call_helper(e, H_TAG, reg(k, i->a), NULL)); break;
   case LOP_FIELD:
     assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(BoxObj, fields))));
     if (i->c == 1) evaluate(k, fetch_ahead(e, reg(k, i->dst)));
     break;
-  case LOP_FIELD_AT: assign_reg(k, i->dst, cast(e, address(e, field_of(k, i, offsetof(BoxObj, fields))), e->t_ptr)); break;
+  case LOP_FIELD_AT:
+    assign_reg(k, i->dst, cast(e, address(e, field_of(k, i, offsetof(BoxObj, fields))), e->t_ptr));
+    break;
   case LOP_OPEN: emit_open(k, i); break;
   case LOP_CAPTURE: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(ClosureObj, caps)))); break;
   case LOP_ENV_FIELD: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(EnvObj, caps)))); break;
   case LOP_CLOSURE_ID: emit_closure_id(k, i); break;
   case LOP_FUNC_ID: assign_reg(k, i->dst, k_i64(e, (int64_t)e->m->funcs[i->imm.i]->id)); break;
-  case LOP_ACC_AT: case LOP_ACC_SUB: case LOP_BAG_SET: case LOP_BAG_SET_SUB: case LOP_BAG_TAKE: case LOP_BAG_TAKE_SUB:
-  case LOP_BAG_GET: case LOP_BAG_SUB: case LOP_BAG_FILL: case LOP_CADD:
-    emit_bag(k, i);
-    break;
+  case LOP_ACC_AT:
+  case LOP_ACC_SUB:
+  case LOP_BAG_SET:
+  case LOP_BAG_SET_SUB:
+  case LOP_BAG_TAKE:
+  case LOP_BAG_TAKE_SUB:
+  case LOP_BAG_GET:
+  case LOP_BAG_SUB:
+  case LOP_BAG_FILL:
+  case LOP_CADD: emit_bag(k, i); break;
   case LOP_IS_NULL: assign_reg(k, i->dst, compare(e, GC_EQ, reg(k, i->a), k_null(e))); break;
   case LOP_RETURN: emit_return(k, i); break;
   case LOP_COUNT: break;

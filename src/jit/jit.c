@@ -39,7 +39,7 @@ struct Jit {
   char missing[512]; /* why */
   char why[512];
   JitForeign lost;
-  bool no_memory;          /* the last translation lacked memory */
+  bool no_memory; /* the last translation lacked memory */
   JitStats stats;
 };
 
@@ -56,7 +56,7 @@ static void tell(Jit *j, const char *text) {
   if (j->options.message) j->options.message(j->options.user, text);
 }
 
-/* ---- Life ---------------------------------------------------------------------------------------------------------- */
+/* ---- Life -------------------------------------------------------------------------------------------------------- */
 JitOptions jit_default_options(void) { return (JitOptions){.opt_level = 3}; }
 
 Jit *jit_new(Heap *heap, JitOptions options) {
@@ -88,8 +88,7 @@ bool jit_available(Jit *j, const char **why) {
     if (lacking)
       snprintf(j->missing, sizeof j->missing,
                "the program `%s` isn't on PATH (on Debian and Ubuntu it is in the package binutils)", lacking);
-    else if (!(g = guard_enter(&text)))
-      snprintf(j->missing, sizeof j->missing, "%s", text);
+    else if (!(g = guard_enter(&text))) snprintf(j->missing, sizeof j->missing, "%s", text);
     if (g) guard_leave(g);
     j->state = j->missing[0] ? MISSING : AVAILABLE;
     if (j->missing[0]) tell(j, j->missing);
@@ -98,15 +97,15 @@ bool jit_available(Jit *j, const char **why) {
   return j->state == AVAILABLE;
 }
 
-/* ---- Key ------------------------------------------------------------------------------------------------------------- */
+/* ---- Key --------------------------------------------------------------------------------------------------------- */
 /* The x86-64 level of this CPU, 0 on others: GCC's option -march=native is refused by the library. */
 static int cpu_level(void) {
 #if defined __x86_64__
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")) return 1;
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2")) return 2;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
-      !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512cd"))
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512cd"))
     return 3;
   return 4;
 #else
@@ -145,7 +144,7 @@ static uint64_t cache_key(const Jit *j, const LModule *m) {
   return hash_mix(h, build_identity());
 }
 
-/* ---- Translation ------------------------------------------------------------------------------------------------------ */
+/* ---- Translation ------------------------------------------------------------------------------------------------- */
 /* What has to be put away however a translation ends. */
 typedef struct Work {
   Jit *j;
@@ -186,8 +185,9 @@ static void set_options(const Work *w) {
   g->context_set_bool_print_errors_to_stderr(ctx, 0);
   /* The interprocedural passes of GCC 12 crash in a later compile of the same process, on what an earlier one left
    * behind; our own optimiser specialises functions anyway. */
-  static const char *const always[] = {"-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
-                                       "-fno-asynchronous-unwind-tables", "-fno-ipa-cp", "-fno-ipa-sra",
+  static const char *const always[] = {"-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
+                                       "-ffp-contract=off", "-fno-asynchronous-unwind-tables", "-fno-ipa-cp",
+                                       "-fno-ipa-sra",
                                        /* it makes endless loops of recursions that shall overflow the stack */
                                        "-fno-optimize-sibling-calls"};
   for (size_t k = 0; k < sizeof always / sizeof *always; k++) g->context_add_command_line_option(ctx, always[k]);
@@ -248,7 +248,8 @@ static bool translate_guarded(Work *w) {
   w->e.g->context_compile_to_file(w->e.ctx, GK_ASSEMBLER, assembly);
   error = w->e.g->context_get_first_error(w->e.ctx);
   if (error) return refuse(w->j, error);
-  if (access(assembly, R_OK) != 0) return refuse(w->j, "libgccjit made no code: is the folder of temporary files full?");
+  if (access(assembly, R_OK) != 0)
+    return refuse(w->j, "libgccjit made no code: is the folder of temporary files full?");
   if (w->j->dump_dir[0]) {
     dump_path(w, "s", path);
     copy_file(assembly, path);
@@ -326,7 +327,7 @@ static bool translate_somewhere(Work *w) {
   return wanted ? refuse(w->j, "no process for the compiler can be started") : ok;
 }
 
-/* ---- Loading ---------------------------------------------------------------------------------------------------------- */
+/* ---- Loading ----------------------------------------------------------------------------------------------------- */
 static void *foreign_address(Jit *j, Sym library, Sym symbol) {
   void *dl = library && *library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : RTLD_DEFAULT;
   void *address = library && *library && !dl ? NULL : dlsym(dl, symbol);
@@ -395,7 +396,7 @@ static bool attach(Jit *j, Mod *m, const char *path) {
   return walk_entries(m, dl, true);
 }
 
-/* ---- Compiling ----------------------------------------------------------------------------------------------------------- */
+/* ---- Compiling --------------------------------------------------------------------------------------------------- */
 /* The shared object goes to the cache, or, without one, to a file that lives until it is loaded. */
 static bool build_and_attach(Work *w, Mod *m) {
   Jit *j = w->j;

@@ -10,12 +10,13 @@
 
 typedef struct Jit Jit;
 typedef struct JitOptions {
-  const char *cache_dir;   /* NULL: $ATLED_CACHE (empty: none), else $XDG_CACHE_HOME/atled, else ~/.cache/atled. "": none */
-  size_t cache_limit;      /* bytes on disk; 0: the default, 256 MiB */
-  int opt_level;           /* 0 … 3 */
-  bool strict;             /* functions are the C library's; a strict module is compiled so in any case */
-  bool worker;             /* GCC runs in a child process: its memory, and what it does to its process, end with it */
-  const char *dump_dir;    /* each compiled module's C-like text and assembly go there; NULL: nowhere */
+  /* NULL: $ATLED_CACHE (empty: none), else $XDG_CACHE_HOME/atled, else ~/.cache/atled. "": none */
+  const char *cache_dir;
+  size_t cache_limit;   /* bytes on disk; 0: the default, 256 MiB */
+  int opt_level;        /* 0 … 3 */
+  bool strict;          /* functions are the C library's; a strict module is compiled so in any case */
+  bool worker;          /* GCC runs in a child process: its memory, and what it does to its process, end with it */
+  const char *dump_dir; /* each compiled module's C-like text and assembly go there; NULL: nowhere */
   void (*message)(void *user, const char *text); /* what a user may want to know, a line each; NULL: not told */
   void *user;
 } JitOptions;
@@ -33,7 +34,8 @@ bool jit_available(Jit *j, const char **why);
 /* Gives m machine code: m->table, m->dl and RtFunc.entry of m's functions. On false the module is as before, and *why
  * says why (valid until the next call on j). Thread-safe for different j. */
 bool jit_compile(Jit *j, Mod *m, const char **why);
-/* The C function for want of which the last jit_compile failed, or NULL. `why` its library can't be loaded, NULL if it can. */
+/* The C function for want of which the last jit_compile failed, or NULL. `why` its library can't be loaded, NULL if
+ * it can. */
 typedef struct JitForeign {
   const char *library, *symbol, *why;
 } JitForeign;

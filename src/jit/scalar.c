@@ -9,11 +9,12 @@
 typedef enum How { UNKNOWN, BINARY, COMPARE, LIBM, TABLE, HELPER, SPECIAL } How;
 typedef struct Rule {
   How how;
-  unsigned op;       /* GB_, GC_, TF_ or H_ */
+  unsigned op; /* GB_, GC_, TF_ or H_ */
   const char *libm;
-  int n;             /* operands */
+  int n; /* operands */
 } Rule;
 
+/* clang-format off */
 static const Rule rules[OP_COUNT] = {
     [OP_IADD] = {BINARY, GB_PLUS, NULL, 2}, [OP_ISUB] = {BINARY, GB_MINUS, NULL, 2},
     [OP_IMUL] = {BINARY, GB_MULT, NULL, 2}, [OP_IDIV] = {HELPER, H_IDIV, NULL, 2},
@@ -56,6 +57,7 @@ static const Rule rules[OP_COUNT] = {
     [OP_OR] = {BINARY, GB_OR, NULL, 2},     [OP_BEQ] = {COMPARE, GC_EQ, NULL, 2},
     [OP_SELECT] = {SPECIAL, 0, NULL, 3},    [OP_TAG] = {HELPER, H_TAG, NULL, 1},
 };
+/* clang-format on */
 
 /* dst = condition ? yes : no. */
 static void select_into(Fn *k, int dst, Rv *condition, Rv *yes, Rv *no) {
@@ -74,7 +76,8 @@ static void select_into(Fn *k, int dst, Rv *condition, Rv *yes, Rv *no) {
 static void emit_special(Fn *k, const LInstr *i, Rv *a, Rv *b) {
   Emit *e = k->e;
   switch (i->sub) {
-  case OP_INEG: case OP_FNEG: {
+  case OP_INEG:
+  case OP_FNEG: {
     Type *t = i->sub == OP_INEG ? e->t_i64 : e->t_f64;
     assign_reg(k, i->dst, e->g->context_new_unary_op(e->ctx, NULL, GU_MINUS, t, a));
     break;

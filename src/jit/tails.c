@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls of closures that come last: they take no stack.
  *
- * Such a call is left to the caller (rt_leave_call): the function releases what it owns and returns the status RT_TAIL instead of
- * results. Its caller, if the call of it came last there, returns the same; else it makes the call that was left, by
- * rt_make_call, as the runtime does where it called the function. Only functions that may do so, directly or through a call
- * of another one that comes last, have that status (FuncInfo.leaves), and it is looked for behind the test for failure:
- * calls that aren't last cost what they did. */
+ * Such a call is left to the caller (rt_leave_call): the function releases what it owns and returns the status
+ * RT_TAIL instead of results. Its caller, if the call of it came last there, returns the same; else it makes the
+ * call that was left, by rt_make_call, as the runtime does where it called the function. Only functions that may do
+ * so, directly or through a call of another one that comes last, have that status (FuncInfo.leaves), and it is
+ * looked for behind the test for failure: calls that aren't last cost what they did. */
 #include "jit/emit.h"
 
-/* The RETURN of what the call yields, with nothing but releases before it; NULL if the call isn't the last thing done. */
+/* The RETURN of what the call yields, with nothing but releases before it; NULL if the call isn't the last thing
+ * done. */
 static const LInstr *return_of(const LFunc *f, const LInstr *call) {
   const LInstr *in = call + 1, *end = f->code + f->ncode;
   while (in < end && (in->op == LOP_RELEASE || in->op == LOP_NULLPTR)) in++;
@@ -28,7 +29,8 @@ void find_left_calls(Emit *e) {
     changed = false;
     for (int k = 0; k < e->m->nfuncs; k++) {
       const LFunc *f = e->m->funcs[k];
-      for (int c = 0; c < f->ncode && !e->funcs[k].leaves; c++) changed |= e->funcs[k].leaves = leaves_call(e, f, &f->code[c]);
+      for (int c = 0; c < f->ncode && !e->funcs[k].leaves; c++)
+        changed |= e->funcs[k].leaves = leaves_call(e, f, &f->code[c]);
     }
   }
 }
@@ -69,7 +71,8 @@ void emit_left_call(Fn *k, const LInstr *i, Block *cold, Block *failed) {
   const LFunc *callee = e->m->funcs[i->imm.i];
   Block *on = new_block(k), *left = new_block(k);
   e->g->block_end_with_jump(k->cur, NULL, on);
-  e->g->block_end_with_conditional(cold, NULL, compare(e, GC_EQ, status_of(k, callee), k_i32(e, RT_TAIL)), left, failed);
+  e->g->block_end_with_conditional(cold, NULL, compare(e, GC_EQ, status_of(k, callee), k_i32(e, RT_TAIL)), left,
+                                   failed);
   if (leaves_call(e, k->f, i)) {
     leave_too(k, left, i);
   } else {

@@ -99,8 +99,17 @@ bool tools_make(const Tools *t, const char *dir, const char *so, bool libm, char
   if (!ok) explain("the assembler", log, text, n);
   if (ok) {
     /* One segment mapping less and no build id: the object is small and loads fast. */
-    char *ld[] = {(char *)t->ld, "-shared", "--build-id=none", "--hash-style=gnu", "-z", "noseparate-code",
-                  "-o", (char *)so, object, libm ? "-l:libm.so.6" : NULL, NULL};
+    char *ld[] = {(char *)t->ld,
+                  "-shared",
+                  "--build-id=none",
+                  "--hash-style=gnu",
+                  "-z",
+                  "noseparate-code",
+                  "-o",
+                  (char *)so,
+                  object,
+                  libm ? "-l:libm.so.6" : NULL,
+                  NULL};
     ok = run(ld, log) == 0 && not_empty(so);
     if (!ok) explain("the linker", log, text, n);
   }

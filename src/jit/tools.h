@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct Tools { char as[1024], ld[1024]; } Tools;
+typedef struct Tools {
+  char as[1024], ld[1024];
+} Tools;
 /* Looks for `as` and `ld` on PATH; the name of the first one missing, or NULL. */
 const char *tools_find(Tools *t);
 /* Makes the shared object `so` of the assembly text dir/m.s, by way of dir/m.o. False: *why, in text[n]. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The worker is made by fork: it finds the task's data where they are, and needs no program on disk. Its answer comes
- * through a pipe, whose end also tells when it died.
+/* The worker is made by fork: it finds the task's data where they are, and needs no program on disk. Its answer
+ * comes through a pipe, whose end also tells when it died.
  *
- * A parent that is killed can't end its child. So the child looks at its parent's number now and then: it is another one
- * when the parent is gone. (The signal that Linux sends at a parent's death comes already when the thread ends that
- * made the child.) */
+ * A parent that is killed can't end its child. So the child looks at its parent's number now and then: it is another
+ * one when the parent is gone. (The signal that Linux sends at a parent's death comes already when the thread ends
+ * that made the child.) */
 #define _GNU_SOURCE /* pipe2 */
 #include "jit/worker.h"
 #include <errno.h>
@@ -27,7 +27,7 @@ static void die_by_signals(void) {
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* ---- The child notices when its parent is gone ----------------------------------------------------------------------- */
+/* ---- The child notices when its parent is gone ------------------------------------------------------------------- */
 static void look_for_parent(int number, siginfo_t *info, void *context) {
   (void)number, (void)context;
   if (getppid() != info->si_value.sival_int) _exit(1);
@@ -46,7 +46,7 @@ static void die_with(pid_t parent) {
   if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) timer_settime(timer, 0, &often, NULL);
 }
 
-/* ---- The pipe ------------------------------------------------------------------------------------------------------------ */
+/* ---- The pipe ---------------------------------------------------------------------------------------------------- */
 static bool write_all(int fd, const char *bytes, size_t n) {
   for (ssize_t done; n > 0; bytes += done, n -= (size_t)done) {
     do done = write(fd, bytes, n);

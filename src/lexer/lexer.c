@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define KEYWORD "\001"
-#define NONE NULL
+#define NONE    NULL
 
 enum { KEYWORD_SLOTS = 128, LONGEST_KEYWORD = 6, MAX_BAD_BYTES = 3, MAX_TOKENS = 1 << 22 };
 
@@ -39,16 +39,14 @@ struct Lexer {
   pcre2_code *code;
   pcre2_match_data *match; /* scratch of one match, kept here so that a jump out of lex() can't lose it */
   bool jit;
-  locale_t c_locale; /* numbers have a point, whatever the host's locale says */
+  locale_t c_locale;                     /* numbers have a point, whatever the host's locale says */
   unsigned char keywords[KEYWORD_SLOTS]; /* open addressing: kind, 0 is free */
 };
 _Static_assert(TOK_COUNT < 256, "a kind fits a byte of the keyword table");
 
 const char *token_text(TokenKind kind) { return rules[kind].text; }
 
-static bool is_keyword(TokenKind kind) {
-  return rules[kind].pattern && strcmp(rules[kind].pattern, KEYWORD) == 0;
-}
+static bool is_keyword(TokenKind kind) { return rules[kind].pattern && strcmp(rules[kind].pattern, KEYWORD) == 0; }
 
 bool token_is_fixed(TokenKind kind) { return kind != TOK_EOF && !strchr(rules[kind].text, ' '); }
 
@@ -71,9 +69,7 @@ static void pcre_free(void *p, void *heap) {
   heap_realloc(heap, h, h->size, 0);
 }
 
-static unsigned keyword_hash(const char *s, size_t n) {
-  return (unsigned)hash_bytes(s, n, 0) & (KEYWORD_SLOTS - 1);
-}
+static unsigned keyword_hash(const char *s, size_t n) { return (unsigned)hash_bytes(s, n, 0) & (KEYWORD_SLOTS - 1); }
 
 static void enter_keywords(Lexer *lx) {
   for (int k = 0; k < TOK_COUNT; k++) {
@@ -116,7 +112,8 @@ Lexer *lexer_new(Heap *heap) {
   int error;
   PCRE2_SIZE place;
   if (how)
-    lx->code = pcre2_compile((PCRE2_SPTR)joined, PCRE2_ZERO_TERMINATED, PCRE2_ANCHORED | PCRE2_DOTALL, &error, &place, how);
+    lx->code =
+        pcre2_compile((PCRE2_SPTR)joined, PCRE2_ZERO_TERMINATED, PCRE2_ANCHORED | PCRE2_DOTALL, &error, &place, how);
   if (how) pcre2_compile_context_free(how);
   if (lx->code) lx->match = pcre2_match_data_create(1, lx->context);
   lx->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -324,8 +321,7 @@ static void add_escape(Run *r, Str *out, uint32_t *i, uint32_t end) {
 static Sym string_value(Run *r, uint32_t start, uint32_t end, bool interp) {
   const char *s = r->text + start;
   size_t n = end - start;
-  if (!memchr(s, '\\', n) && !(interp && (memchr(s, '{', n) || memchr(s, '}', n))))
-    return sym_intern(r->syms, s, n);
+  if (!memchr(s, '\\', n) && !(interp && (memchr(s, '{', n) || memchr(s, '}', n)))) return sym_intern(r->syms, s, n);
   Str out = {.arena = r->arena};
   for (uint32_t i = start; i < end; i++) {
     char c = r->text[i];
@@ -373,12 +369,13 @@ static void float_value(Run *r, Token *t) {
 
 /* Letters, digits, marks, and the few symbols that mathematics uses as names. */
 static bool may_stand_in_name(uint32_t c) {
-  static const struct { uint32_t first, last; } ranges[] = {
-      {0x00aa, 0x00aa}, {0x00b2, 0x00b3}, {0x00b5, 0x00b5}, {0x00b9, 0x00ba}, {0x00c0, 0x00d6},
-      {0x00d8, 0x00f6}, {0x00f8, 0x1fff}, {0x2070, 0x209f}, {0x2100, 0x214f}, {0x2202, 0x2202},
-      {0x2206, 0x2207}, {0x221e, 0x221e}, {0x2c00, 0x2dff}, {0x3005, 0x3007}, {0x3040, 0xd7ff},
-      {0xf900, 0xfdff}, {0xfe70, 0xfefc}, {0xff10, 0xff19}, {0xff21, 0xff3a}, {0xff41, 0xff5a},
-      {0x10000, 0x1efff}, {0x20000, 0x3fffd}};
+  static const struct {
+    uint32_t first, last;
+  } ranges[] = {{0x00aa, 0x00aa},   {0x00b2, 0x00b3},  {0x00b5, 0x00b5}, {0x00b9, 0x00ba}, {0x00c0, 0x00d6},
+                {0x00d8, 0x00f6},   {0x00f8, 0x1fff},  {0x2070, 0x209f}, {0x2100, 0x214f}, {0x2202, 0x2202},
+                {0x2206, 0x2207},   {0x221e, 0x221e},  {0x2c00, 0x2dff}, {0x3005, 0x3007}, {0x3040, 0xd7ff},
+                {0xf900, 0xfdff},   {0xfe70, 0xfefc},  {0xff10, 0xff19}, {0xff21, 0xff3a}, {0xff41, 0xff5a},
+                {0x10000, 0x1efff}, {0x20000, 0x3fffd}};
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges && ranges[i].first <= c; i++)
     if (c <= ranges[i].last) return true;
   return false;
@@ -407,10 +404,10 @@ static void bad_character(Run *r) {
   r->pos += len ? (uint32_t)len : 1;
   r->trivia = true;
   if (!len || c == 0) return; /* reported by check_bytes */
-  Diag *d = c < 0x20 || c == 0x7f
-                ? diag_error(r->diags, (Span){r->source, start, r->pos}, "bad-character", "a control character (U+%04X)", c)
-                : diag_error(r->diags, (Span){r->source, start, r->pos}, "bad-character",
-                             "the character `%.*s` means nothing here", len, r->text + start);
+  Diag *d = c < 0x20 || c == 0x7f ? diag_error(r->diags, (Span){r->source, start, r->pos}, "bad-character",
+                                               "a control character (U+%04X)", c)
+                                  : diag_error(r->diags, (Span){r->source, start, r->pos}, "bad-character",
+                                               "the character `%.*s` means nothing here", len, r->text + start);
   if (c >= 0x2018 && c <= 0x201f) d->hint = "strings stand in plain quotes: \"…\"";
   else if (c == '!') d->hint = "negation is `not`, inequality is `<>`";
   else if (c == '&') d->hint = "the logical operator is `&&`";
@@ -423,9 +420,7 @@ static void bad_character(Run *r) {
 
 /* ---- Tokens --------------------------------------------------------------------- */
 
-static OpenInterp *innermost(Run *r) {
-  return r->interps.len ? &r->interps.data[r->interps.len - 1] : NULL;
-}
+static OpenInterp *innermost(Run *r) { return r->interps.len ? &r->interps.data[r->interps.len - 1] : NULL; }
 
 /* Keeps count of the brackets inside a hole, so that its end is known. */
 static void count_brackets(Run *r, TokenKind kind) {
@@ -532,8 +527,14 @@ Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t sourc
   const Source *src = sources_get(diags->sources, source);
   if (end > src->len) end = (uint32_t)src->len;
   if (start > end) start = end;
-  Run r = {.lx = lx, .arena = arena, .syms = syms, .diags = diags, .source = source,
-           .text = src->text, .pos = start, .end = end};
+  Run r = {.lx = lx,
+           .arena = arena,
+           .syms = syms,
+           .diags = diags,
+           .source = source,
+           .text = src->text,
+           .pos = start,
+           .end = end};
   if (start == 0 && end >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0) r.pos = 3;
   check_bytes(&r);
   for (;;) {
@@ -548,7 +549,8 @@ Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t sourc
     next_token(&r);
   }
   OpenInterp *open = innermost(&r);
-  if (open && !diags->incomplete) unfinished(&r, open->start, open->start + 2, "this string is never closed", hole_hint);
+  if (open && !diags->incomplete)
+    unfinished(&r, open->start, open->start + 2, "this string is never closed", hole_hint);
   push_token(&r, (Token){.kind = TOK_EOF, .start = end, .end = end, .column0 = true, .space_before = true});
   return (Tokens){r.tokens.data, r.tokens.len};
 }

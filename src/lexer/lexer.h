@@ -4,8 +4,8 @@
 #define ATLED_LEXER_H
 #include "support/support.h"
 
-typedef struct Lexer Lexer; /* the compiled table; one per VM, no state of a run */
-Lexer *lexer_new(Heap *heap);  /* NULL when memory is gone */
+typedef struct Lexer Lexer;   /* the compiled table; one per VM, no state of a run */
+Lexer *lexer_new(Heap *heap); /* NULL when memory is gone */
 void lexer_free(Lexer *lx);
 
 typedef enum TokenKind {
@@ -29,7 +29,10 @@ typedef struct Token {
   Sym text;          /* names; strings with escapes resolved; unquoted type variable */
   const char *doc;   /* comment lines directly above a column-0 token */
 } Token;
-typedef struct Tokens { Token *data; int len; } Tokens; /* ends with TOK_EOF */
+typedef struct Tokens {
+  Token *data;
+  int len;
+} Tokens; /* ends with TOK_EOF */
 
 /* Lexes [start, end) of a source. Bad bytes, open strings and open comments give diagnostics; an unfinished
  * string or comment at the end also sets diags->incomplete. Interpolated strings come as

@@ -83,8 +83,8 @@ static int link_of(const Layout *l) {
 }
 
 static const char *kind_name(DescKind k) {
-  static const char *const names[] = {"int", "float", "bool", "string", "unit", "tuple",
-                                      "array", "function", "variant", "bag", "environment"};
+  static const char *const names[] = {"int",   "float",    "bool",    "string", "unit",       "tuple",
+                                      "array", "function", "variant", "bag",    "environment"};
   return names[k];
 }
 

@@ -41,7 +41,10 @@ LInstr *fn_emit(Fn *fn, LOp op, int dst, int a, int b, int c) {
   case LOP_UNIQUE:
   case LOP_APPLY:
   case LOP_BAG_FILL: shared(fn, a); break;
-  case LOP_CADD: shared(fn, a); shared(fn, b); break;
+  case LOP_CADD:
+    shared(fn, a);
+    shared(fn, b);
+    break;
   case LOP_BAG_GET: shared(fn, b); break;
   case LOP_ACC_SUB:
   case LOP_BAG_SUB:

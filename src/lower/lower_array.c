@@ -13,9 +13,7 @@
 static World *world(Frame *fr) { return fr->fn->m->w; }
 static const Layout *base_layout(Fn *fn, IrType *t) { return lower_layout(fn->m->w, ir_base(t)); }
 
-static int new_reg(Frame *fr, const Node *x) {
-  return fn_reg(fr->fn, lower_layout(world(fr), x->type)->kinds[0]);
-}
+static int new_reg(Frame *fr, const Node *x) { return fn_reg(fr->fn, lower_layout(world(fr), x->type)->kinds[0]); }
 static Row one(Fn *fn, int reg) { return (Row){fn_copy(fn, &reg, 1), 1}; }
 
 /* ---- Positions ---- */
@@ -224,7 +222,10 @@ static int own_array(Frame *fr, const Node *a) {
 }
 
 /* Components of tuples, outermost first. */
-typedef struct Path { const struct Path *up; int k; } Path;
+typedef struct Path {
+  const struct Path *up;
+  int k;
+} Path;
 
 /* Is v the component at this path of the element that update x writes? */
 static bool is_old_component(const Node *v, const Path *path, const Node *x) {
@@ -267,9 +268,9 @@ static Row lower_update(Frame *fr, Node *x) {
 
 /* ---- Bags ---- */
 typedef struct BagAt {
-  int rank, n;         /* of the whole; indices given */
+  int rank, n; /* of the whole; indices given */
   int *dims;
-  int flat, count;     /* position of the first base element, how many; count -1: one */
+  int flat, count; /* position of the first base element, how many; count -1: one */
 } BagAt;
 
 /* Operands from `first` on: the dimensions of the whole, then n indices. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tail calls modulo constructor: `x :: map f r` in tail position makes the cell at once, with the field that the call
- * would fill left empty, and goes on as a tail call whose result goes into that field.
+/* Tail calls modulo constructor: `x :: map f r` in tail position makes the cell at once, with the field that the
+ * call would fill left empty, and goes on as a tail call whose result goes into that field.
  *
- * A function that has such calls keeps two registers: `root`, the outermost value made so far, NULL in the beginning,
- * and `hole`, the address of the field that is still empty. To return v is to put it into the hole and return the root. If the
- * function fails, the root is released like any register, with a NULL where the hole is. */
+ * A function that has such calls keeps two registers: `root`, the outermost value made so far, NULL in the
+ * beginning, and `hole`, the address of the field that is still empty. To return v is to put it into the hole and
+ * return the root. If the function fails, the root is released like any register, with a NULL where the hole is. */
 #include "lower/lower_internal.h"
 
 static int users(const Sched *s, const Node *x) {

@@ -11,18 +11,57 @@
 #include "lower/lower_internal.h"
 
 enum { SELECT_NODES = 4, MAX_TAIL_GROUP = 16 };
-typedef struct TailCalls { Vec(Func *) funcs; bool conses; } TailCalls;
+typedef struct TailCalls {
+  Vec(Func *) funcs;
+  bool conses;
+} TailCalls;
 
 /* ---- Selection instead of a branch ---- */
 static bool cheap_op(Op op) {
   switch (op) {
-  case OP_PARAM: case OP_INT: case OP_FLOAT: case OP_BOOL: case OP_UNIT: case OP_TUPLE: case OP_GET:
-  case OP_IADD: case OP_ISUB: case OP_ISUBS: case OP_IMUL: case OP_INEG: case OP_IMIN: case OP_IMAX:
-  case OP_IAND: case OP_IOR: case OP_IXOR: case OP_ISHL: case OP_ISHR:
-  case OP_IEQ: case OP_INE: case OP_ILT: case OP_ILE:
-  case OP_FADD: case OP_FSUB: case OP_FMA: case OP_FMUL: case OP_FDIV: case OP_FNEG: case OP_FMIN: case OP_FMAX:
-  case OP_FEQ: case OP_FNE: case OP_FLT: case OP_FLE: case OP_ABS: case OP_SQRT:
-  case OP_FLOAT_OF_INT: case OP_NOT: case OP_AND: case OP_OR: case OP_BEQ: case OP_SELECT: return true;
+  case OP_PARAM:
+  case OP_INT:
+  case OP_FLOAT:
+  case OP_BOOL:
+  case OP_UNIT:
+  case OP_TUPLE:
+  case OP_GET:
+  case OP_IADD:
+  case OP_ISUB:
+  case OP_ISUBS:
+  case OP_IMUL:
+  case OP_INEG:
+  case OP_IMIN:
+  case OP_IMAX:
+  case OP_IAND:
+  case OP_IOR:
+  case OP_IXOR:
+  case OP_ISHL:
+  case OP_ISHR:
+  case OP_IEQ:
+  case OP_INE:
+  case OP_ILT:
+  case OP_ILE:
+  case OP_FADD:
+  case OP_FSUB:
+  case OP_FMA:
+  case OP_FMUL:
+  case OP_FDIV:
+  case OP_FNEG:
+  case OP_FMIN:
+  case OP_FMAX:
+  case OP_FEQ:
+  case OP_FNE:
+  case OP_FLT:
+  case OP_FLE:
+  case OP_ABS:
+  case OP_SQRT:
+  case OP_FLOAT_OF_INT:
+  case OP_NOT:
+  case OP_AND:
+  case OP_OR:
+  case OP_BEQ:
+  case OP_SELECT: return true;
   default: return false;
   }
 }
@@ -217,7 +256,8 @@ bool lower_tail_reaches(Lower *m, Func *from, Func *to, bool *conses) {
   return reached;
 }
 
-/* Where a tail call of f goes: a place in this function, if f may come back by tail calls to the one it is called from. */
+/* Where a tail call of f goes: a place in this function, if f may come back by tail calls to the one it is called
+ * from. */
 static TailTarget *tail_target(Fn *fn, Func *f) {
   if (!fn->here || !f->graph) return NULL;
   for (int i = 0; i < fn->targets.len; i++)

@@ -13,14 +13,17 @@
  *   ownership.c     liveness on the finished code; puts in RETAIN, RELEASE and CLEAR
  *   print.c, verify.c
  *
- * Lowering proper never counts references: each instruction has a fixed role for each register (lir_roles: reads it, takes
- * it, defines it), and ownership.c makes the counts right from those roles alone. */
+ * Lowering proper never counts references: each instruction has a fixed role for each register (lir_roles: reads it,
+ * takes it, defines it), and ownership.c makes the counts right from those roles alone. */
 #ifndef ATLED_LOWER_INTERNAL_H
 #define ATLED_LOWER_INTERNAL_H
 #include "lower/lir.h"
 
 /* ---- desc.c ---- */
-typedef struct Layout { int n; uint8_t *kinds; } Layout; /* LRegKind of each slot */
+typedef struct Layout {
+  int n;
+  uint8_t *kinds;
+} Layout; /* LRegKind of each slot */
 const Layout *lower_layout(World *w, const IrType *t);
 int lower_slots(World *w, const IrType *t);
 /* Slots before component k of tuple type t. */
@@ -33,14 +36,14 @@ bool lower_holds_arrays(const IrType *t); /* an array or bag among the slots */
 /* ---- schedule.c ---- */
 typedef struct Sched {
   Graph *g;
-  Node **order;      /* operands first; the result is last */
+  Node **order; /* operands first; the result is last */
   int n;
-  int *last;         /* position of the last use of each node's value, through aliases; n for the result */
-  int *user_start;   /* users of order[p]: users[user_start[p] .. user_start[p + 1]), positions, repeated */
-  int *users;        /*   where a user has it twice */
-  Map pos;           /* node -> position + 1 */
-  Node **params;     /* PARAM nodes, NULL where unused */
-  int8_t *readonly;  /* per parameter: 0 unknown, 1 yes, -1 no */
+  int *last;        /* position of the last use of each node's value, through aliases; n for the result */
+  int *user_start;  /* users of order[p]: users[user_start[p] .. user_start[p + 1]), positions, repeated */
+  int *users;       /*   where a user has it twice */
+  Map pos;          /* node -> position + 1 */
+  Node **params;    /* PARAM nodes, NULL where unused */
+  int8_t *readonly; /* per parameter: 0 unknown, 1 yes, -1 no */
 } Sched;
 
 typedef struct Lower {
@@ -48,9 +51,9 @@ typedef struct Lower {
   Arena *arena;
   LModule *mod;
   const char *error;
-  Map scheds;        /* Graph* -> Sched* */
-  Map consumed;      /* Graph* -> bool per parameter */
-  Map graph_funcs;   /* Graph* -> LFunc* */
+  Map scheds;                                                          /* Graph* -> Sched* */
+  Map consumed;                                                        /* Graph* -> bool per parameter */
+  Map graph_funcs;                                                     /* Graph* -> LFunc* */
   Map desc_index, string_index, box_index, global_index, func_foreign; /* -> index + 1 */
   Vec(LFunc *) funcs;
   Vec(struct Fn *) fns;
@@ -61,7 +64,11 @@ typedef struct Lower {
   Vec(LBox) boxes;
   Vec(LForeign) foreigns;
 } Lower;
-typedef struct Pending { LFunc *func; Graph *graph; Func *source; } Pending;
+typedef struct Pending {
+  LFunc *func;
+  Graph *graph;
+  Func *source;
+} Pending;
 
 Sched *sched_of(Lower *m, Graph *g);
 int sched_pos(const Sched *s, const Node *x); /* -1: not in this graph */
@@ -69,7 +76,8 @@ int sched_pos(const Sched *s, const Node *x); /* -1: not in this graph */
 bool sched_consumes_param(Lower *m, Graph *g, int k);
 /* Nothing after position p of this graph uses the registers of x. */
 bool sched_last_use(const Sched *s, const Node *x, int p);
-/* The array of x (or parameter k) is only read by INDEX and LEN, here and in nested graphs: needs no object of its own. */
+/* The array of x (or parameter k) is only read by INDEX and LEN, here and in nested graphs: needs no object of its
+ * own. */
 bool sched_readonly(Lower *m, Sched *s, const Node *x, int depth);
 bool sched_param_readonly(Lower *m, Graph *g, int k, int depth);
 /* Where slot `slot` of parameter k, an array, ends up in the slots of the result when it is handed on only
@@ -78,19 +86,25 @@ int sched_chain(Lower *m, Graph *g, int k, int slot, int depth);
 
 /* ---- Functions being made ---- */
 typedef struct RegInfo {
-  int data;          /* R_RAW register with its data, or -1 */
-  int *dims;         /* registers of its dimensions, -1 unknown; NULL none known */
+  int data;             /* R_RAW register with its data, or -1 */
+  int *dims;            /* registers of its dimensions, -1 unknown; NULL none known */
   const int64_t *shape; /* the dimensions of a constant, else NULL */
-  bool fresh;        /* an array that nothing else refers to */
-  int pins;          /* > 0: belongs to an enclosing repetition or arm, must not be taken */
-  bool constant;     /* defined at function entry for good */
-  int base, offset;  /* base >= 0: not a register but the part of array `base` from element `offset`, */
-  int skip;          /*   without its first `skip` dimensions, */
-  int first;         /*   the first remaining one being register `first` if >= 0 */
+  bool fresh;           /* an array that nothing else refers to */
+  int pins;             /* > 0: belongs to an enclosing repetition or arm, must not be taken */
+  bool constant;        /* defined at function entry for good */
+  int base, offset;     /* base >= 0: not a register but the part of array `base` from element `offset`, */
+  int skip;             /*   without its first `skip` dimensions, */
+  int first;            /*   the first remaining one being register `first` if >= 0 */
 } RegInfo;
-typedef struct CacheUndo { int reg, dim; } CacheUndo; /* dim -1: data */
+typedef struct CacheUndo {
+  int reg, dim;
+} CacheUndo; /* dim -1: data */
 /* Where tail calls of a function go, and the registers of its parameters. */
-typedef struct TailTarget { Func *func; int label; int *regs; } TailTarget;
+typedef struct TailTarget {
+  Func *func;
+  int label;
+  int *regs;
+} TailTarget;
 typedef struct Fn {
   Lower *m;
   LFunc *f;
@@ -98,14 +112,17 @@ typedef struct Fn {
   Vec(LReg) regs;
   Vec(RegInfo) info;
   Vec(CacheUndo) undo;
-  Map const_rows;    /* Node* -> int* of constants in loops, defined at function entry */
+  Map const_rows; /* Node* -> int* of constants in loops, defined at function entry */
   int nlabels;
   int loop_depth;
-  Func *here;        /* whose body is being lowered, if it is called last by itself or by others of its group */
+  Func *here;              /* whose body is being lowered, if it is called last by itself or by others of its group */
   Vec(TailTarget) targets; /* functions whose bodies are part of this one */
-  int root, hole;    /* see lower_cons.c; root -1: none */
+  int root, hole;          /* see lower_cons.c; root -1: none */
 } Fn;
-typedef struct Row { const int *r; int n; } Row;
+typedef struct Row {
+  const int *r;
+  int n;
+} Row;
 /* A loop that writes stacked output number `stack` straight into the block of an enclosing loop. */
 typedef struct Dest {
   const Node *loop;
@@ -117,8 +134,8 @@ typedef struct Frame {
   Fn *fn;
   Sched *s;
   Row *params;
-  Row *rows;         /* by position */
-  int pos;           /* of the node being lowered */
+  Row *rows; /* by position */
+  int pos;   /* of the node being lowered */
   Dest *dests;
 } Frame;
 
@@ -138,7 +155,7 @@ void lower_error(Lower *m, const char *fmt, ...) __attribute__((format(printf, 2
 int fn_reg(Fn *fn, LRegKind kind);
 int *fn_regs(Fn *fn, const Layout *l);
 LInstr *fn_emit(Fn *fn, LOp op, int dst, int a, int b, int c); /* valid until the next one */
-void fn_args(Fn *fn, const int *r, int n);    /* of the last instruction */
+void fn_args(Fn *fn, const int *r, int n);                     /* of the last instruction */
 void fn_results(Fn *fn, const int *r, int n);
 int fn_int(Fn *fn, int64_t v);
 int fn_scalar(Fn *fn, Op op, int a, int b);
@@ -153,13 +170,13 @@ void fn_parallel_move(Fn *fn, const int *dst, const int *src, int n, bool reload
 int *fn_copy(Fn *fn, const int *r, int n);
 void fn_zero(Fn *fn, IrType *t, const int *dst);
 int fn_scope(Fn *fn);
-void fn_leave(Fn *fn, int scope);             /* forget what is known only on this path */
+void fn_leave(Fn *fn, int scope); /* forget what is known only on this path */
 int fn_data(Fn *fn, int array);
 int fn_dim(Fn *fn, int array, int k);
 
 /* lower_node.c */
 Row frame_row(Frame *fr, const Node *x);
-int frame_reg(Frame *fr, const Node *x);      /* of a value of one slot */
+int frame_reg(Frame *fr, const Node *x); /* of a value of one slot */
 bool frame_can_take(Frame *fr, const Node *x, int reg);
 /* A register with x's pointer that may be replaced: its own if this is the last use. */
 int frame_take(Frame *fr, const Node *x);
@@ -173,7 +190,8 @@ void frame_open(Frame *fr, Fn *fn, Graph *g, Row *params);
 Row lower_array_node(Frame *fr, Node *x);
 /* Elements below dimension `from` of an array of the rank; -1 for one. */
 int array_row_size(Fn *fn, int array, int from, int rank);
-/* dst_data[dst_at + i] = src_data[src_at + i] for i < count, in base elements; positions may be -1 (0), count too (1). */
+/* dst_data[dst_at + i] = src_data[src_at + i] for i < count, in base elements; positions may be -1 (0), count too
+ * (1). */
 void array_copy(Fn *fn, int dst_data, int dst_at, int src_data, int src_at, int count, const Layout *base);
 /* Base element number `flat` of an array, perhaps virtual. */
 int *array_load(Fn *fn, int array, int flat, const Layout *base);
@@ -193,11 +211,18 @@ bool lower_tail_reaches(Lower *m, Func *from, Func *to, bool *conses);
 /* lower_cons.c */
 enum { CONS_DEPTH = 4 };
 /* A call around which only constructors stand, outermost first: which operand of each payload leads on to it. */
-typedef struct ConsTail { int n; Node *injs[CONS_DEPTH]; int part[CONS_DEPTH]; Node *call; } ConsTail;
+typedef struct ConsTail {
+  int n;
+  Node *injs[CONS_DEPTH];
+  int part[CONS_DEPTH];
+  Node *call;
+} ConsTail;
 bool lower_cons_tail(Lower *m, const Sched *s, ConsTail *t);
-void lower_cons_mark(const Sched *s, const ConsTail *t, bool *waits); /* by position: the call and what needs its value */
-void lower_cons_open(Fn *fn);                          /* at the start of a function that has such calls */
-void lower_cons_link(Frame *fr, const ConsTail *t);    /* before the jump: makes the constructors, puts them in the hole */
+/* by position: the call and what needs its value */
+void lower_cons_mark(const Sched *s, const ConsTail *t, bool *waits);
+void lower_cons_open(Fn *fn); /* at the start of a function that has such calls */
+/* before the jump: makes the constructors, puts them in the hole */
+void lower_cons_link(Frame *fr, const ConsTail *t);
 void lower_cons_return(Fn *fn, int value);
 
 /* lower_loop.c */
@@ -215,7 +240,8 @@ typedef void (*ArgumentFn)(void *user, const LInstr *call, int k);
 void own_kept_arguments(Fn *fn, ArgumentFn tell, void *user);
 
 /* ---- walkers.c ---- */
-/* Which registers only ever hold parts of parameters that aren't owned; NULL where no such register is assigned twice. */
+/* Which registers only ever hold parts of parameters that aren't owned; NULL where no such register is assigned
+ * twice. */
 bool *lir_walkers(const LModule *m, LFunc *f);
 /* Makes parameters owned that f takes or assigns, but for walking over them; true if there was a new one. */
 bool own_params(const LModule *m, LFunc *f);

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* Lowering of loops (see LoopInfo).
  *
- * Carried values and accumulators, the state, live in registers assigned at the end of each iteration. An array among them
- * which the body only updates in place (sched_chain) is made unshared once, before the loop, and
- * stays in its register: then no count is looked at inside.
+ * Carried values and accumulators, the state, live in registers assigned at the end of each iteration. An array
+ * among them which the body only updates in place (sched_chain) is made unshared once, before the loop, and stays in
+ * its register: then no count is looked at inside.
  *
- * Stacked outputs come in three ways. Where all dimensions are known before the loop, the block is allocated there, and if the
- * row is made by another loop of the body, that one writes into the block itself (Dest), down to any depth. Else
- * the block is allocated when the first row is known, and rows are copied in. A loop with a condition grows it. */
+ * Stacked outputs come in three ways. Where all dimensions are known before the loop, the block is allocated there,
+ * and if the row is made by another loop of the body, that one writes into the block itself (Dest), down to any
+ * depth. Else the block is allocated when the first row is known, and rows are copied in. A loop with a condition
+ * grows it. */
 #include "lower/lower_internal.h"
 
 typedef enum StackMode { STACK_KNOWN, STACK_LAZY, STACK_GROWN } StackMode;
 typedef struct Stack {
   StackMode mode;
-  IrType *type;        /* of the array */
+  IrType *type; /* of the array */
   const Layout *base;
   int rank, array, data;
-  int *dims;           /* KNOWN: all; LAZY, GROWN: of a row, from [1] */
-  int row_size;        /* -1: one */
-  int at;              /* position of the whole in the block; -1: 0 */
-  bool borrowed;       /* the block is the enclosing loop's */
-  const Node *maker;   /* loop of the body that writes the rows itself, or NULL */
+  int *dims;         /* KNOWN: all; LAZY, GROWN: of a row, from [1] */
+  int row_size;      /* -1: one */
+  int at;            /* position of the whole in the block; -1: 0 */
+  bool borrowed;     /* the block is the enclosing loop's */
+  const Node *maker; /* loop of the body that writes the rows itself, or NULL */
   int maker_stack;
 } Stack;
 
@@ -29,18 +30,19 @@ typedef struct Loop {
   Fn *fn;
   Node *x;
   const LoopInfo *l;
-  Node **ops;          /* carried, accs, sliced, captures */
+  Node **ops; /* carried, accs, sliced, captures */
   Graph *body;
-  Sched *s;            /* of the body */
+  Sched *s; /* of the body */
   int i, n;
   int nstate, *state;
-  bool *certain;       /* per slot of the state: an array updated in place */
+  bool *certain; /* per slot of the state: an array updated in place */
   Stack *stacks;
-  Row *params;         /* of the body */
-  int head_at;         /* index of LOOP_HEAD */
+  Row *params; /* of the body */
+  int head_at; /* index of LOOP_HEAD */
   int head, end;
-  int chunk, limit;    /* label before it and register: iterations go on up to `limit` before interrupts are looked for; -1 none */
-  int limit_at;        /* index of the instruction that sets it */
+  /* label before it and register: iterations go on up to `limit` before interrupts are looked for; -1 none */
+  int chunk, limit;
+  int limit_at; /* index of the instruction that sets it */
 } Loop;
 enum { CHUNK = 1 << 16 };
 
@@ -93,7 +95,8 @@ static void open_state(Loop *lp) {
     Row init = frame_row(lp->fr, lp->ops[k]);
     for (int s = 0; s < init.n; s++, at++) {
       int r = init.r[s];
-      if (lp->certain[at] && fn->info.data[r].fresh && operand_count(lp, r) == 1 && frame_can_take(lp->fr, lp->ops[k], r)) {
+      if (lp->certain[at] && fn->info.data[r].fresh && operand_count(lp, r) == 1 &&
+          frame_can_take(lp->fr, lp->ops[k], r)) {
         lp->state[at] = r;
         continue;
       }
@@ -417,8 +420,7 @@ static void prefetch_all(Loop *lp) {
   for (int k = state; k < caps; k++)
     if (lp->ops[k]->type->kind == T_ARRAY)
       prefetch_array(lp->fn, frame_reg(lp->fr, lp->ops[k]), ir_rank(lp->ops[k]->type));
-  for (int k = caps; k < caps + l->ncaps; k++)
-    prefetch_param(lp->fn, lp->body, k + 1, lp->params[1 + k].r, 0);
+  for (int k = caps; k < caps + l->ncaps; k++) prefetch_param(lp->fn, lp->body, k + 1, lp->params[1 + k].r, 0);
 }
 
 static void load_elements(Loop *lp) {
@@ -463,18 +465,37 @@ static void test_condition(Loop *lp) {
 
 static bool simple_instr(const Fn *fn, const LInstr *in) {
   switch (in->op) {
-  case LOP_SCALAR: case LOP_MOVE: case LOP_INT: case LOP_FLOAT: case LOP_STRING: case LOP_BOX: case LOP_NULLPTR: case LOP_GLOBAL:
-  case LOP_LABEL: case LOP_JUMP: case LOP_BRANCH: case LOP_SWITCH: case LOP_CHECK_INDEX: case LOP_CHECK_SLICE:
-  case LOP_CHECK_SIZE: case LOP_CHECK_ROW: case LOP_CHECK_NONZERO: case LOP_CHECK_DEPTH: case LOP_CHECK_NAT: case LOP_ASSERT: case LOP_FAIL:
-  case LOP_DIM: case LOP_DATA: return true;
+  case LOP_SCALAR:
+  case LOP_MOVE:
+  case LOP_INT:
+  case LOP_FLOAT:
+  case LOP_STRING:
+  case LOP_BOX:
+  case LOP_NULLPTR:
+  case LOP_GLOBAL:
+  case LOP_LABEL:
+  case LOP_JUMP:
+  case LOP_BRANCH:
+  case LOP_SWITCH:
+  case LOP_CHECK_INDEX:
+  case LOP_CHECK_SLICE:
+  case LOP_CHECK_SIZE:
+  case LOP_CHECK_ROW:
+  case LOP_CHECK_NONZERO:
+  case LOP_CHECK_DEPTH:
+  case LOP_CHECK_NAT:
+  case LOP_ASSERT:
+  case LOP_FAIL:
+  case LOP_DIM:
+  case LOP_DATA: return true;
   case LOP_LOAD:
   case LOP_STORE: return fn->regs.data[in->dst].kind != R_PTR;
   default: return false;
   }
 }
 
-/* Interrupts. A loop looks for them once per iteration; but one that counts and holds nothing else that takes long, which GCC
- * may vectorise, only between chunks of iterations, if it may be long. */
+/* Interrupts. A loop looks for them once per iteration; but one that counts and holds nothing else that takes long,
+ * which GCC may vectorise, only between chunks of iterations, if it may be long. */
 static void open_chunk(Loop *lp) {
   Fn *fn = lp->fn;
   const Node *n = lp->l->has_cond ? NULL : lp->ops[-1];

@@ -2,7 +2,7 @@
 /* Lowering of a module: from entry graphs to register code for them and for all they reach.
  *
  *   collect    every graph that becomes a function (entries, closures, called Funcs) gets an LFunc when it is first met
- *   lower      each is lowered once, from a queue                        lower_node.c, lower_array.c, lower_control.c, lower_loop.c
+ *   lower      each is lowered once, from a queue: lower_node.c, lower_array.c, lower_control.c, lower_loop.c
  *   facts      which functions recurse, which can fail, which parameters are owned: fixpoints over calls
  *   ownership  reference counting                                        ownership.c
  *   hash       of everything machine code depends on
@@ -49,13 +49,15 @@ static void add_field(LBox *b, LFieldKind kind, int64_t value) {
 /* Appends the slots of x, which is data. Boxes in it have their index already: so deep data takes no stack here. */
 static void constant_slots(Lower *m, const Node *x, LBox *b) {
   switch (x->op) {
-  case OP_INT: case OP_BOOL: add_field(b, LFIELD_PLAIN, x->attr.i); return;
+  case OP_INT:
+  case OP_BOOL: add_field(b, LFIELD_PLAIN, x->attr.i); return;
   case OP_FLOAT: add_field(b, LFIELD_PLAIN, ((Slot){.f = x->attr.f}).i); return;
   case OP_STRING: add_field(b, LFIELD_STRING, lower_string_index(m, x->attr.text)); return;
   case OP_ZERO:
     for (int k = lower_slots(m->w, x->type); k > 0; k--) add_field(b, LFIELD_PLAIN, 0);
     return;
-  case OP_DATA: case OP_INJ: {
+  case OP_DATA:
+  case OP_INJ: {
     int box = lower_box_index(m, x);
     if (box >= 0) add_field(b, LFIELD_BOX, box);
     else add_field(b, LFIELD_PLAIN, x->type->nullable && x->attr.i == 0 ? 0 : (int64_t)((uint64_t)x->attr.i << 1 | 1));
@@ -345,7 +347,8 @@ static uint64_t hash_module(Lower *m) {
   for (int i = 0; i < mod->nstrings; i++) h = hash_bytes(mod->strings[i], sym_len(mod->strings[i]), h);
   for (int i = 0; i < mod->nboxes; i++) {
     const LBox *b = &mod->boxes[i];
-    h = hash_bytes(b->fields, sizeof(Slot) * (size_t)b->nfields, hash_mix(hash_mix(h, (uint64_t)b->desc), (uint64_t)b->tag));
+    h = hash_bytes(b->fields, sizeof(Slot) * (size_t)b->nfields,
+                   hash_mix(hash_mix(h, (uint64_t)b->desc), (uint64_t)b->tag));
     if (b->kinds) h = hash_bytes(b->kinds, (size_t)b->nfields, h);
     if (b->dims) h = hash_bytes(b->dims, sizeof *b->dims * (size_t)mod->descs[b->desc]->rank, h);
   }
@@ -383,8 +386,8 @@ LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n) {
   m->arena = arena;
   m->mod = NEW(arena, LModule);
   m->mod->arena = arena;
-  Map *maps[] = {&m->scheds, &m->consumed, &m->graph_funcs, &m->desc_index, &m->string_index, &m->box_index, &m->global_index,
-                 &m->func_foreign};
+  Map *maps[] = {&m->scheds,       &m->consumed,  &m->graph_funcs,  &m->desc_index,
+                 &m->string_index, &m->box_index, &m->global_index, &m->func_foreign};
   for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) map_init(maps[i], arena);
   for (int i = 0; i < n; i++) {
     entries[i].func = lower_graph_func(m, entries[i].graph, false);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Lowering of one graph and of its nodes one by one.
  *
- * A Frame is one graph being lowered into the current function: the registers of its parameters and of each node. Each
- * node has a Row, a register per slot of its type; tuples and projections only regroup registers and emit nothing.
- * Registers of rows aren't assigned twice, but for loop variables, joins and what is updated in place.
+ * A Frame is one graph being lowered into the current function: the registers of its parameters and of each node.
+ * Each node has a Row, a register per slot of its type; tuples and projections only regroup registers and emit
+ * nothing. Registers of rows aren't assigned twice, but for loop variables, joins and what is updated in place.
  *
- * Here are products, sums, functions, checks and scalars; the rest is in lower_array.c, lower_control.c and lower_loop.c. */
+ * Here are products, sums, functions, checks and scalars; the rest is in lower_array.c, lower_control.c and
+ * lower_loop.c. */
 #include "lower/lower_internal.h"
 #include <string.h>
 
@@ -63,9 +64,7 @@ static void fill_constant(Frame *fr, const Node *x, LInstr *in) {
     in->op = LOP_FUNC_ID;
     in->imm.i = lower_graph_func(m, x->graphs[0], true)->index;
     break;
-  default:
-    in->op = LOP_INT;
-    in->imm.i = x->attr.i;
+  default: in->op = LOP_INT; in->imm.i = x->attr.i;
   }
 }
 
@@ -133,7 +132,8 @@ static Row lower_inj(Frame *fr, Node *x) {
   return row;
 }
 
-/* Fields of the value of x->ops[0]. What the compiler made for a single use is taken apart by it: its memory is free at once. */
+/* Fields of the value of x->ops[0]. What the compiler made for a single use is taken apart by it: its memory is free
+ * at once. */
 static void read_fields(Frame *fr, const Node *x, LOp op, Row row, int object) {
   Fn *fn = fr->fn;
   const IrType *t = x->ops[0]->type;

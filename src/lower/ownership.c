@@ -3,11 +3,12 @@
  * liveness, and from nothing else.
  *
  * A pointer register is of one class for the whole function:
- *   OWNED      holds a reference of its own while it is live. A taking use that is the last use moves it, an earlier one takes a
- *              retained copy. When it dies otherwise it is released: after its last use, or on the edge where it dies.
- *   BORROWED   belongs to a container (the object it was read from, an array, a global, the caller's argument). Its uses
- *              count as uses of the container, which so outlives it. Or it only ever holds parts of the caller's arguments
- *              (walkers.c), which outlive everything.
+ *   OWNED      holds a reference of its own while it is live. A taking use that is the last use moves it, an earlier
+ *              one takes a retained copy. When it dies otherwise it is released: after its last use, or on the edge
+ *              where it dies.
+ *   BORROWED   belongs to a container (the object it was read from, an array, a global, the caller's argument). Its
+ *              uses count as uses of the container, which so outlives it. Or it only ever holds parts of the caller's
+ *              arguments (walkers.c), which outlive everything.
  *   UNCOUNTED  strings and boxes of the module, immediates, NULL.
  * What is read from a container is borrowed unless the container may change while it is live.
  *
@@ -18,34 +19,36 @@
 
 typedef enum Class { NOT_COUNTED, OWNED, BORROWED } Class;
 typedef struct Block {
-  int start, end;      /* instructions */
+  int start, end; /* instructions */
   int npreds;
-  uint64_t *in, *out;  /* live at start and end */
+  uint64_t *in, *out;     /* live at start and end */
   int *release, nrelease; /* registers to release at the start, after the label */
-  int *fall, nfall;    /* registers to release where a branch isn't taken */
+  int *fall, nfall;       /* registers to release where a branch isn't taken */
 } Block;
-typedef struct Link { int reg, next; } Link;
+typedef struct Link {
+  int reg, next;
+} Link;
 
 typedef struct Own {
   Fn *fn;
   Arena *arena;
   const LModule *mod;
   LFunc *f;
-  int nregs;           /* before copies are added */
-  int *index;          /* bit of a pointer register, -1 for others */
+  int nregs;  /* before copies are added */
+  int *index; /* bit of a pointer register, -1 for others */
   int *reg_of;
   int nptrs, words;
   uint8_t *cls;
-  int *parent;         /* container of a candidate or raw register, -1 none */
-  bool *candidate;     /* borrowed from its parent */
-  bool *walker;        /* borrowed from a parameter; NULL: none is */
+  int *parent;     /* container of a candidate or raw register, -1 none */
+  bool *candidate; /* borrowed from its parent */
+  bool *walker;    /* borrowed from a parameter; NULL: none is */
   int *defs, *counted_defs;
-  int *below;          /* first Link (1-based) to candidates under a register */
+  int *below; /* first Link (1-based) to candidates under a register */
   Vec(Link) links;
-  Vec(int) elements;   /* candidates read from arrays */
+  Vec(int) elements; /* candidates read from arrays */
   Block *blocks;
   int nblocks, *label_block;
-  uint64_t *live;      /* while walking */
+  uint64_t *live;              /* while walking */
   int *targets, *first_target; /* successors of all blocks */
   Vec(LInstr) reversed, out, stubs;
 } Own;
@@ -60,7 +63,10 @@ static bool live(const Own *o, int r) { return get_bit(o->live, o->index[r]); }
 /* ---- Classes ---- */
 bool lir_never_counted(LOp op) { return op == LOP_STRING || op == LOP_BOX || op == LOP_IMMEDIATE || op == LOP_NULLPTR; }
 
-typedef struct DefScan { Own *o; LInstr *in; } DefScan;
+typedef struct DefScan {
+  Own *o;
+  LInstr *in;
+} DefScan;
 
 static void scan_def(void *user, int32_t *reg, Role role) {
   DefScan *d = user;
@@ -81,7 +87,8 @@ static void scan_def(void *user, int32_t *reg, Role role) {
   if (d->in->op != LOP_GLOBAL) o->parent[r] = d->in->a;
 }
 
-/* May r, read from its parent, stay borrowed? Also where it is null on other ways, provided that the parent is there on all of them. */
+/* May r, read from its parent, stay borrowed? Also where it is null on other ways, provided that the parent is there
+ * on all of them. */
 static bool may_borrow(const Own *o, int r) {
   if (o->counted_defs[r] > 1) return false;
   int p = o->parent[r];
@@ -113,9 +120,7 @@ static void find_classes(Own *o) {
 }
 
 /* The register whose life r's uses prolong, -1 if none. */
-static int container(const Own *o, int r) {
-  return !is_ptr(o, r) || o->candidate[r] ? o->parent[r] : -1;
-}
+static int container(const Own *o, int r) { return !is_ptr(o, r) || o->candidate[r] ? o->parent[r] : -1; }
 
 /* ---- Blocks ---- */
 static bool ends_block(LOp op) { return op == LOP_JUMP || op == LOP_BRANCH || op == LOP_SWITCH || op == LOP_RETURN; }
@@ -204,7 +209,12 @@ static void link_candidates(Own *o) {
   }
 }
 
-typedef struct KillScan { Own *o; LInstr *in; int want; bool found; } KillScan;
+typedef struct KillScan {
+  Own *o;
+  LInstr *in;
+  int want;
+  bool found;
+} KillScan;
 
 static void scan_use(void *user, int32_t *reg, Role role) {
   KillScan *k = user;
@@ -242,14 +252,17 @@ static void find_killed(Own *o) {
 }
 
 /* ---- New code: one instruction with what goes before and after it ---- */
-typedef struct Edit { int32_t *slot; int reg; } Edit;
+typedef struct Edit {
+  int32_t *slot;
+  int reg;
+} Edit;
 typedef struct Group {
   Own *o;
   LInstr *in;
   Vec(int) reads, moved;
-  Vec(Edit) edits;     /* registers that copies replace, once liveness has passed the instruction */
+  Vec(Edit) edits; /* registers that copies replace, once liveness has passed the instruction */
   Vec(LInstr) before, after;
-  bool quiet;          /* nothing fails between here and the return */
+  bool quiet; /* nothing fails between here and the return */
 } Group;
 
 static LInstr plain(LOp op, int dst, int a) { return (LInstr){.op = op, .dst = dst, .a = a, .b = -1, .c = -1}; }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Lowered code as text, for `atled ir --stage=lir` and for tests.
  *
- * One instruction per line: destination, operation, operands, arguments, results. Registers are written with their kind:
- * i3 integer, f4 float, p5 pointer (p5! owned), r6 raw. */
+ * One instruction per line: destination, operation, operands, arguments, results. Registers are written with their
+ * kind: i3 integer, f4 float, p5 pointer (p5! owned), r6 raw. */
 #include "lower/lower_internal.h"
 
 static const char *const lop_names[LOP_COUNT] = {
@@ -13,7 +13,7 @@ static const char *const lop_names[LOP_COUNT] = {
 
 static void print_reg(const LFunc *f, int r, Str *out) {
   if (r < 0 || r >= f->nregs) str_printf(out, "#%d", r);
-  else str_printf(out, "%c%d%s", "ifpr"[f->regs[r].kind], r, f->regs[r].owned ? "!" : "");
+  else str_printf(out, "%c%d%s", "ifpr"[f->regs[r].kind], r, f -> regs[r].owned ? "!" : "");
 }
 
 static void print_list(const LFunc *f, const char *before, const int32_t *r, int n, bool labels, Str *out) {
@@ -26,7 +26,11 @@ static void print_list(const LFunc *f, const char *before, const int32_t *r, int
   }
 }
 
-typedef struct OperandPrint { const LFunc *f; const LInstr *in; Str *out; } OperandPrint;
+typedef struct OperandPrint {
+  const LFunc *f;
+  const LInstr *in;
+  Str *out;
+} OperandPrint;
 
 static void print_use(void *user, int32_t *reg, Role role) {
   OperandPrint *p = user;
@@ -55,12 +59,30 @@ static void print_immediate(const LInstr *in, Str *out) {
   case LOP_LOAD:
   case LOP_STORE: str_printf(out, " *%lld+%d%s", (long long)in->imm.i, in->c, in->sub ? " take" : ""); break;
   case LOP_LOOP_HEAD: str_puts(out, in->b ? " innermost" : ""); break;
-  case LOP_INT: case LOP_STRING: case LOP_BOX: case LOP_IMMEDIATE: case LOP_CALL: case LOP_FOREIGN: case LOP_RT: case LOP_NEW_ARRAY:
-  case LOP_SET_DIM: case LOP_DIM: case LOP_VIEW: case LOP_NEW_CLOSURE: case LOP_FUNC_ID: case LOP_ACC_AT:
-  case LOP_ACC_SUB: case LOP_BAG_GET: case LOP_BAG_SUB: case LOP_BAG_TAKE: case LOP_BAG_TAKE_SUB: case LOP_BAG_SET:
-  case LOP_BAG_SET_SUB: case LOP_BAG_FILL: case LOP_CADD: case LOP_NEW_ENV:
-    str_printf(out, " %lld", (long long)in->imm.i);
-    break;
+  case LOP_INT:
+  case LOP_STRING:
+  case LOP_BOX:
+  case LOP_IMMEDIATE:
+  case LOP_CALL:
+  case LOP_FOREIGN:
+  case LOP_RT:
+  case LOP_NEW_ARRAY:
+  case LOP_SET_DIM:
+  case LOP_DIM:
+  case LOP_VIEW:
+  case LOP_NEW_CLOSURE:
+  case LOP_FUNC_ID:
+  case LOP_ACC_AT:
+  case LOP_ACC_SUB:
+  case LOP_BAG_GET:
+  case LOP_BAG_SUB:
+  case LOP_BAG_TAKE:
+  case LOP_BAG_TAKE_SUB:
+  case LOP_BAG_SET:
+  case LOP_BAG_SET_SUB:
+  case LOP_BAG_FILL:
+  case LOP_CADD:
+  case LOP_NEW_ENV: str_printf(out, " %lld", (long long)in->imm.i); break;
   default: break;
   }
 }

@@ -6,24 +6,31 @@
  * numbers are the same, without consequences. */
 #include "lower/lower_internal.h"
 
-/* One letter for each of dst a b c args res: r read, t take, i in and out, d define, b define borrowed, - no register. */
+/* One letter for each of dst a b c args res: r read, t take, i in and out, d define, b define borrowed, - no
+ * register. */
 
 static const char *const shapes[LOP_COUNT] = {
-    [LOP_SCALAR] = "drrr--", [LOP_MOVE] = "dt----", [LOP_INT] = "d-----", [LOP_FLOAT] = "d-----",
-    [LOP_STRING] = "d-----", [LOP_BOX] = "d-----", [LOP_NULLPTR] = "d-----", [LOP_IMMEDIATE] = "d-----", [LOP_GLOBAL] = "b-----",
-    [LOP_LABEL] = "------", [LOP_JUMP] = "------", [LOP_BRANCH] = "-r----", [LOP_SWITCH] = "-r----",
-    [LOP_LOOP_HEAD] = "------", [LOP_POLL] = "------", [LOP_CHECK_INDEX] = "-rr---", [LOP_CHECK_SLICE] = "-rrr--",
-    [LOP_CHECK_SIZE] = "-rr---", [LOP_CHECK_ROW] = "-rr---", [LOP_CHECK_NONZERO] = "-r----",
-    [LOP_CHECK_DEPTH] = "-rr---", [LOP_CHECK_NAT] = "-r----", [LOP_ASSERT] = "-rr---", [LOP_FAIL] = "-r----", [LOP_CALL] = "----rd",
-    [LOP_FOREIGN] = "----rd", [LOP_APPLY] = "-r--rd", [LOP_RT] = "----rd", [LOP_RETAIN] = "-r----",
-    [LOP_RELEASE] = "-t----", [LOP_NEW_ARRAY] = "d---r-", [LOP_GROW] = "irr---", [LOP_SET_DIM] = "-rr---",
-    [LOP_DIM] = "dr----", [LOP_DATA] = "dr----", [LOP_LOAD] = "brr---", [LOP_STORE] = "trr---",
-    [LOP_VIEW] = "drr-r-", [LOP_UNIQUE] = "dt----", [LOP_COPY] = "dr----", [LOP_NEW_BOX] = "d---t-", [LOP_TAG] = "dr----",
-    [LOP_FIELD] = "br----", [LOP_OPEN] = "-t---d", [LOP_FIELD_AT] = "dr----", [LOP_NEW_CLOSURE] = "d---t-", [LOP_CAPTURE] = "br----",
-    [LOP_CLOSURE_ID] = "dr----", [LOP_FUNC_ID] = "d-----", [LOP_ACC_AT] = "ir--rt", [LOP_ACC_SUB] = "irrtr-",
-    [LOP_BAG_GET] = "-rr-rd", [LOP_BAG_SUB] = "drrrr-", [LOP_BAG_TAKE] = "ir--rd", [LOP_BAG_TAKE_SUB] = "irr-rd",
-    [LOP_BAG_SET] = "ir--rt", [LOP_BAG_SET_SUB] = "irrtr-", [LOP_BAG_FILL] = "dt--r-", [LOP_CADD] = "dtt---",
-    [LOP_NEW_ENV] = "d---t-", [LOP_ENV_FIELD] = "br----", [LOP_IS_NULL] = "dr----", [LOP_RETURN] = "----t-",
+    [LOP_SCALAR] = "drrr--",       [LOP_MOVE] = "dt----",          [LOP_INT] = "d-----",
+    [LOP_FLOAT] = "d-----",        [LOP_STRING] = "d-----",        [LOP_BOX] = "d-----",
+    [LOP_NULLPTR] = "d-----",      [LOP_IMMEDIATE] = "d-----",     [LOP_GLOBAL] = "b-----",
+    [LOP_LABEL] = "------",        [LOP_JUMP] = "------",          [LOP_BRANCH] = "-r----",
+    [LOP_SWITCH] = "-r----",       [LOP_LOOP_HEAD] = "------",     [LOP_POLL] = "------",
+    [LOP_CHECK_INDEX] = "-rr---",  [LOP_CHECK_SLICE] = "-rrr--",   [LOP_CHECK_SIZE] = "-rr---",
+    [LOP_CHECK_ROW] = "-rr---",    [LOP_CHECK_NONZERO] = "-r----", [LOP_CHECK_DEPTH] = "-rr---",
+    [LOP_CHECK_NAT] = "-r----",    [LOP_ASSERT] = "-rr---",        [LOP_FAIL] = "-r----",
+    [LOP_CALL] = "----rd",         [LOP_FOREIGN] = "----rd",       [LOP_APPLY] = "-r--rd",
+    [LOP_RT] = "----rd",           [LOP_RETAIN] = "-r----",        [LOP_RELEASE] = "-t----",
+    [LOP_NEW_ARRAY] = "d---r-",    [LOP_GROW] = "irr---",          [LOP_SET_DIM] = "-rr---",
+    [LOP_DIM] = "dr----",          [LOP_DATA] = "dr----",          [LOP_LOAD] = "brr---",
+    [LOP_STORE] = "trr---",        [LOP_VIEW] = "drr-r-",          [LOP_UNIQUE] = "dt----",
+    [LOP_COPY] = "dr----",         [LOP_NEW_BOX] = "d---t-",       [LOP_TAG] = "dr----",
+    [LOP_FIELD] = "br----",        [LOP_OPEN] = "-t---d",          [LOP_FIELD_AT] = "dr----",
+    [LOP_NEW_CLOSURE] = "d---t-",  [LOP_CAPTURE] = "br----",       [LOP_CLOSURE_ID] = "dr----",
+    [LOP_FUNC_ID] = "d-----",      [LOP_ACC_AT] = "ir--rt",        [LOP_ACC_SUB] = "irrtr-",
+    [LOP_BAG_GET] = "-rr-rd",      [LOP_BAG_SUB] = "drrrr-",       [LOP_BAG_TAKE] = "ir--rd",
+    [LOP_BAG_TAKE_SUB] = "irr-rd", [LOP_BAG_SET] = "ir--rt",       [LOP_BAG_SET_SUB] = "irrtr-",
+    [LOP_BAG_FILL] = "dt--r-",     [LOP_CADD] = "dtt---",          [LOP_NEW_ENV] = "d---t-",
+    [LOP_ENV_FIELD] = "br----",    [LOP_IS_NULL] = "dr----",       [LOP_RETURN] = "----t-",
 };
 
 static Role role_of(char c) {
@@ -66,11 +73,36 @@ void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user) {
 bool lir_fails(const LModule *m, const LInstr *in) {
   switch (in->op) {
   case LOP_CALL: return m->funcs[in->imm.i]->may_fail;
-  case LOP_POLL: case LOP_CHECK_INDEX: case LOP_CHECK_SLICE: case LOP_CHECK_SIZE: case LOP_CHECK_ROW:
-  case LOP_CHECK_NONZERO: case LOP_CHECK_DEPTH: case LOP_CHECK_NAT: case LOP_ASSERT: case LOP_FAIL: case LOP_APPLY: case LOP_RT:
-  case LOP_NEW_ARRAY: case LOP_GROW: case LOP_VIEW: case LOP_UNIQUE: case LOP_COPY: case LOP_NEW_BOX: case LOP_NEW_CLOSURE:
-  case LOP_ACC_AT: case LOP_ACC_SUB: case LOP_BAG_GET: case LOP_BAG_SUB: case LOP_BAG_TAKE: case LOP_BAG_TAKE_SUB: case LOP_BAG_SET:
-  case LOP_BAG_SET_SUB: case LOP_BAG_FILL: case LOP_CADD: case LOP_NEW_ENV: return true;
+  case LOP_POLL:
+  case LOP_CHECK_INDEX:
+  case LOP_CHECK_SLICE:
+  case LOP_CHECK_SIZE:
+  case LOP_CHECK_ROW:
+  case LOP_CHECK_NONZERO:
+  case LOP_CHECK_DEPTH:
+  case LOP_CHECK_NAT:
+  case LOP_ASSERT:
+  case LOP_FAIL:
+  case LOP_APPLY:
+  case LOP_RT:
+  case LOP_NEW_ARRAY:
+  case LOP_GROW:
+  case LOP_VIEW:
+  case LOP_UNIQUE:
+  case LOP_COPY:
+  case LOP_NEW_BOX:
+  case LOP_NEW_CLOSURE:
+  case LOP_ACC_AT:
+  case LOP_ACC_SUB:
+  case LOP_BAG_GET:
+  case LOP_BAG_SUB:
+  case LOP_BAG_TAKE:
+  case LOP_BAG_TAKE_SUB:
+  case LOP_BAG_SET:
+  case LOP_BAG_SET_SUB:
+  case LOP_BAG_FILL:
+  case LOP_CADD:
+  case LOP_NEW_ENV: return true;
   default: return false;
   }
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The order in which the nodes of one graph are evaluated, and what follows from it.
  *
- * Graphs are closed, so each is scheduled by itself: operands first, and what only reads an array before what consumes it
- * (an update, an accumulation, a loop that carries it), where dependences allow. The order decides only cost:
- * where a consumed value is still needed, ownership.c keeps a count on it and the update copies. And what may fail or
- * take long comes after the effects that the program's text has before it, so that they are seen to happen.
+ * Graphs are closed, so each is scheduled by itself: operands first, and what only reads an array before what
+ * consumes it (an update, an accumulation, a loop that carries it), where dependences allow. The order decides only
+ * cost: where a consumed value is still needed, ownership.c keeps a count on it and the update copies. And what may
+ * fail or take long comes after the effects that the program's text has before it, so that they are seen to happen.
  *
- * From the order follow: the last use of each value (through aliases, nodes that share registers with or look into their
- * operand), whether an array is only read in place (sched_readonly), and whether a loop's carried array is updated in place for
- * certain (sched_chain), so that the loop needs no test of uniqueness.
+ * From the order follow: the last use of each value (through aliases, nodes that share registers with or look into
+ * their operand), whether an array is only read in place (sched_readonly), and whether a loop's carried array is
+ * updated in place for certain (sched_chain), so that the loop needs no test of uniqueness.
  *
  * Recursion here goes over nested graphs, and over chains of aliases with a depth limit. */
 #include "lower/lower_internal.h"
@@ -106,21 +106,25 @@ static void find_positions(Map *pos, Arena *a, Node **order, int n) {
 }
 
 /* ---- List scheduling with hard edges (operands) and soft ones (reads before the update) ---- */
-typedef struct SoftEdge { int to, next; } SoftEdge;
+typedef struct SoftEdge {
+  int to, next;
+} SoftEdge;
 typedef struct Planner {
   Lower *m;
   Node **order;
   int n;
   Map pos;
   int *start, *users;
-  int *hard, *soft;    /* edges still to be satisfied */
-  int *soft_head;      /* first soft edge from a node, 1-based; 0 none */
+  int *hard, *soft; /* edges still to be satisfied */
+  int *soft_head;   /* first soft edge from a node, 1-based; 0 none */
   Vec(SoftEdge) edges;
-  int *mark, stamp;    /* of the last search that met a node */
+  int *mark, stamp; /* of the last search that met a node */
   bool *done;
 } Planner;
 
-typedef struct MinHeap { int *data, len; } MinHeap;
+typedef struct MinHeap {
+  int *data, len;
+} MinHeap;
 static void heap_push(MinHeap *h, int x) {
   int i = h->len++;
   for (; i > 0 && h->data[(i - 1) / 2] > x; i = (i - 1) / 2) h->data[i] = h->data[(i - 1) / 2];
@@ -171,7 +175,8 @@ static void collect_readers(Planner *p, int x, int consumer, int depth, int **ou
   }
 }
 
-/* The consumer takes the operand, so what reads the same array under another name, its length say, comes before it too. */
+/* The consumer takes the operand, so what reads the same array under another name, its length say, comes before it
+ * too. */
 static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
   int n = 0, cap = 16, limit = -1;
   while (is_same_array(operand)) operand = operand->ops[0];
@@ -211,7 +216,8 @@ static int places_of(const Planner *p, const Node *x, const SiteInfo **out) {
 /* Does the text have a before b, in the function where their ways part? */
 static bool stands_before(const SiteInfo **a, int na, const SiteInfo **b, int nb) {
   int k = 0;
-  while (k < na && k < nb && a[k]->function == b[k]->function && memcmp(&a[k]->at, &b[k]->at, sizeof a[k]->at) == 0) k++;
+  while (k < na && k < nb && a[k]->function == b[k]->function && memcmp(&a[k]->at, &b[k]->at, sizeof a[k]->at) == 0)
+    k++;
   if (k == na || k == nb || a[k]->function != b[k]->function) return false;
   return a[k]->at.source == b[k]->at.source && a[k]->at.end <= b[k]->at.start;
 }
@@ -385,8 +391,8 @@ bool sched_param_readonly(Lower *m, Graph *g, int k, int depth) {
 }
 
 /* ---- Chains of updates in place ---- */
-/* The node for slot *slot of x, a tuple all of whose uses are projections; *slot becomes the slot within the node. If x is
- * the result itself, that is x. NULL if some use takes the tuple whole, or none takes the slot. */
+/* The node for slot *slot of x, a tuple all of whose uses are projections; *slot becomes the slot within the node.
+ * If x is the result itself, that is x. NULL if some use takes the tuple whole, or none takes the slot. */
 static const Node *project(Lower *m, Sched *s, const Node *x, int *slot) {
   while (x->type->kind == T_TUPLE) {
     int at = sched_pos(s, x), want = 0, off = 0;

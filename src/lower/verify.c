@@ -26,11 +26,23 @@ static const char *check_table(const Check *c) {
   case LOP_STRING: return in_range(in->imm.i, m->nstrings) ? NULL : "a string out of range";
   case LOP_BOX: return in_range(in->imm.i, m->nboxes) ? NULL : "a box out of range";
   case LOP_GLOBAL: return in_range(in->a, m->nglobals) ? NULL : "a global out of range";
-  case LOP_NEW_CLOSURE: case LOP_FUNC_ID: case LOP_NEW_ENV: return in_range(in->imm.i, m->nfuncs) ? NULL : "a function out of range";
+  case LOP_NEW_CLOSURE:
+  case LOP_FUNC_ID:
+  case LOP_NEW_ENV: return in_range(in->imm.i, m->nfuncs) ? NULL : "a function out of range";
   case LOP_FOREIGN: return in_range(in->imm.i, m->nforeigns) ? NULL : "a foreign function out of range";
-  case LOP_NEW_ARRAY: case LOP_VIEW: case LOP_NEW_BOX: case LOP_ACC_AT: case LOP_ACC_SUB: case LOP_BAG_GET: case LOP_BAG_SUB:
-  case LOP_BAG_TAKE: case LOP_BAG_TAKE_SUB: case LOP_BAG_SET: case LOP_BAG_SET_SUB: case LOP_BAG_FILL: case LOP_CADD:
-    return in_range(in->imm.i, m->ndescs) ? NULL : "a descriptor out of range";
+  case LOP_NEW_ARRAY:
+  case LOP_VIEW:
+  case LOP_NEW_BOX:
+  case LOP_ACC_AT:
+  case LOP_ACC_SUB:
+  case LOP_BAG_GET:
+  case LOP_BAG_SUB:
+  case LOP_BAG_TAKE:
+  case LOP_BAG_TAKE_SUB:
+  case LOP_BAG_SET:
+  case LOP_BAG_SET_SUB:
+  case LOP_BAG_FILL:
+  case LOP_CADD: return in_range(in->imm.i, m->ndescs) ? NULL : "a descriptor out of range";
   case LOP_CALL: {
     if (!in_range(in->imm.i, m->nfuncs)) return "a function out of range";
     const LFunc *f = m->funcs[in->imm.i];
@@ -50,13 +62,22 @@ static const char *check_kinds(const Check *c) {
   const LReg *r = c->f->regs;
   switch (in->op) {
   case LOP_MOVE: return r[in->dst].kind == r[in->a].kind ? NULL : "a move between kinds";
-  case LOP_INT: case LOP_DIM: case LOP_TAG: case LOP_IS_NULL: return r[in->dst].kind == R_INT ? NULL : "an integer expected";
+  case LOP_INT:
+  case LOP_DIM:
+  case LOP_TAG:
+  case LOP_IS_NULL: return r[in->dst].kind == R_INT ? NULL : "an integer expected";
   case LOP_FLOAT: return r[in->dst].kind == R_FLOAT ? NULL : "a float expected";
   case LOP_RELEASE: return r[in->a].kind == R_PTR && r[in->a].owned ? NULL : "a release of what isn't owned";
-  case LOP_RETAIN: case LOP_UNIQUE: case LOP_COPY: case LOP_DATA: return r[in->a].kind == R_PTR ? NULL : "a pointer expected";
-  case LOP_LOAD: case LOP_STORE: return r[in->a].kind == R_RAW ? NULL : "a data register expected";
-  case LOP_BRANCH: case LOP_SWITCH: return r[in->a].kind == R_INT ? NULL : "a condition that isn't an integer";
-  case LOP_SCALAR: return (op_flags[in->sub] & OPF_S) && r[in->dst].kind != R_RAW ? NULL : "an operation that isn't scalar";
+  case LOP_RETAIN:
+  case LOP_UNIQUE:
+  case LOP_COPY:
+  case LOP_DATA: return r[in->a].kind == R_PTR ? NULL : "a pointer expected";
+  case LOP_LOAD:
+  case LOP_STORE: return r[in->a].kind == R_RAW ? NULL : "a data register expected";
+  case LOP_BRANCH:
+  case LOP_SWITCH: return r[in->a].kind == R_INT ? NULL : "a condition that isn't an integer";
+  case LOP_SCALAR:
+    return (op_flags[in->sub] & OPF_S) && r[in->dst].kind != R_RAW ? NULL : "an operation that isn't scalar";
   case LOP_RETURN:
     if (in->nargs != c->f->nresults) return "a return of a wrong number of registers";
     for (int i = 0; i < in->nargs; i++)

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Parameters that a function owns or borrows.
  *
- * A function owns a parameter that it puts somewhere: into an object, its result, an owned parameter of what it calls. A loop that
- * goes down a list or a tree puts it into a variable, and then what it finds in that. Such variables, which only
- * ever hold parts of borrowed parameters, are walkers: the caller keeps all of it alive, so they needn't be counted.
+ * A function owns a parameter that it puts somewhere: into an object, its result, an owned parameter of what it
+ * calls. A loop that goes down a list or a tree puts it into a variable, and then what it finds in that. Such
+ * variables, which only ever hold parts of borrowed parameters, are walkers: the caller keeps all of it alive, so
+ * they needn't be counted.
  *
- * Where every caller is done with its argument, the function owns the parameter all the same, and frees what it has walked past:
- * a list needn't be there as a whole when another one is made of it. Where one needs it afterwards, nothing could be freed. */
+ * Where every caller is done with its argument, the function owns the parameter all the same, and frees what it has
+ * walked past: a list needn't be there as a whole when another one is made of it. Where one needs it afterwards,
+ * nothing could be freed. */
 #include "lower/lower_internal.h"
 
-/* ---- Walkers ------------------------------------------------------------------------------------------------------------ */
-typedef struct DefScan { const LInstr *in; bool *walker, changed; } DefScan;
+/* ---- Walkers ----------------------------------------------------------------------------------------------------- */
+typedef struct DefScan {
+  const LInstr *in;
+  bool *walker, changed;
+} DefScan;
 
 static void scan_def(void *user, int32_t *reg, Role role) {
   DefScan *d = user;
@@ -44,8 +49,13 @@ bool *lir_walkers(const LModule *m, LFunc *f) {
   return d.walker;
 }
 
-/* ---- What is owned ------------------------------------------------------------------------------------------------------- */
-typedef struct ParamScan { LFunc *f; const LInstr *in; const bool *walker; bool changed; } ParamScan;
+/* ---- What is owned ----------------------------------------------------------------------------------------------- */
+typedef struct ParamScan {
+  LFunc *f;
+  const LInstr *in;
+  const bool *walker;
+  bool changed;
+} ParamScan;
 
 static bool is_step(const LInstr *in, const bool *walker) { return walker && in->op == LOP_MOVE && walker[in->dst]; }
 
@@ -65,10 +75,13 @@ bool own_params(const LModule *m, LFunc *f) {
   return p.changed;
 }
 
-/* ---- What could be borrowed ------------------------------------------------------------------------------------------------ */
+/* ---- What could be borrowed -------------------------------------------------------------------------------------- */
 /* Per function, then per parameter: walked over, and needed by another function that calls it afterwards? */
 typedef enum Walk { NO_WALK, WALK, WALK_NEEDED } Walk;
-typedef struct Votes { Walk **walks; int caller; } Votes;
+typedef struct Votes {
+  Walk **walks;
+  int caller;
+} Votes;
 
 static Walk *find_walks(const LModule *m, LFunc *f) {
   Walk *walks = NULL;

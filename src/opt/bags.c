@@ -2,13 +2,16 @@
 /* Accumulators that start empty, where it pays to give them a whole array at once.
  *
  * A loop that adds one entry per iteration, at its own index, to an empty accumulator of as many entries as it has
- * iterations makes an array: it gets a stacked output instead. A loop that carries an accumulator which isn't empty, and
- * takes entries out of it, would make it dense by the first of them: it starts with an array, if it runs at all. opt_dense
- * turns what is done with these arrays into loads and stores. */
+ * iterations makes an array: it gets a stacked output instead. A loop that carries an accumulator which isn't empty,
+ * and takes entries out of it, would make it dense by the first of them: it starts with an array, if it runs at all.
+ * opt_dense turns what is done with these arrays into loads and stores. */
 #include "opt/opt.h"
 #include "ir/surgery.h"
 
-typedef struct Bags { World *w; bool changed; } Bags;
+typedef struct Bags {
+  World *w;
+  bool changed;
+} Bags;
 
 /* The loop's operands without the trip count: carried, accumulators, slices, captures. */
 typedef struct View {
@@ -16,7 +19,7 @@ typedef struct View {
   const LoopInfo *l;
   Node *n, **ops;
   Graph *body;
-  int slots, own;        /* state; parameters of the body before its captures */
+  int slots, own; /* state; parameters of the body before its captures */
 } View;
 
 static View view_of(World *w, const Node *n, Node **ops, Graph *body) {
@@ -37,8 +40,7 @@ static bool reads_param(World *w, const Graph *g, Node *x, int from, int to) {
 static Node *outside(const View *v, Node *x) {
   if (reads_param(v->w, v->body, x, 0, v->own)) return NULL;
   Node **args = NEW_ARRAY(v->w->arena, Node *, v->body->nparams + 1);
-  for (int i = 0; i < v->body->nparams; i++)
-    args[i] = i < v->own ? ir_zero(v->w, v->body->params[i]) : v->ops[i - 1];
+  for (int i = 0; i < v->body->nparams; i++) args[i] = i < v->own ? ir_zero(v->w, v->body->params[i]) : v->ops[i - 1];
   return ir_substitute(v->w, x, args, v->body->nparams, 0);
 }
 
@@ -49,7 +51,8 @@ static Node *entry_of(const View *v, int k) {
   if (!v->n || k < v->l->ncarried || v->ops[k]->op != OP_ZERO || !r || r->op != OP_ACC_AT) return NULL;
   int rank = ir_rank(r->type);
   Node *x = r->ops[r->nops - 1], *bag = r->ops[0], *i = r->ops[1 + rank];
-  if (bag->op != OP_PARAM || bag->attr.i != 1 + k || r->nops != rank + 3 || i->op != OP_PARAM || i->attr.i != 0) return NULL;
+  if (bag->op != OP_PARAM || bag->attr.i != 1 + k || r->nops != rank + 3 || i->op != OP_PARAM || i->attr.i != 0)
+    return NULL;
   if (x->type->kind == T_BAG) x = x->op == OP_TO_BAG ? x->ops[0] : NULL; /* a whole row, if there is one */
   if (!x || outside(v, r->ops[1]) != v->n || reads_param(v->w, v->body, x, 1 + k, 2 + k)) return NULL;
   return x;
@@ -84,7 +87,8 @@ static bool not_null(const Node *x, int full, int depth) {
   if (depth > 50) return false;
   const Node *whole = x->op == OP_GET ? x->ops[0] : NULL;
   switch (x->op) {
-  case OP_TO_BAG: case OP_ACC_AT: return true;
+  case OP_TO_BAG:
+  case OP_ACC_AT: return true;
   case OP_PARAM: return x->attr.i == full;
   case OP_CUPDATE: return not_null(x->ops[0], full, depth + 1);
   case OP_CADD: return not_null(x->ops[0], full, depth + 1) || not_null(x->ops[1], full, depth + 1);
@@ -99,8 +103,8 @@ static bool not_null(const Node *x, int full, int depth) {
   return k >= whole->loop->ncarried || (r->op == OP_TUPLE && not_null(r->ops[k], 1 + k, depth + 1));
 }
 
-/* The TAKE by which x, the next value of an accumulator, is made from parameter k, in this graph or one of its loops: its dimensions
- * in terms of the body of `v`, written to dims. */
+/* The TAKE by which x, the next value of an accumulator, is made from parameter k, in this graph or one of its
+ * loops: its dimensions in terms of the body of `v`, written to dims. */
 static bool find_take(const View *v, const Node *x, int k, Node **dims, int depth) {
   const Node *whole = x->op == OP_GET ? x->ops[0] : NULL;
   if (depth > 50) return false;
@@ -112,7 +116,8 @@ static bool find_take(const View *v, const Node *x, int k, Node **dims, int dept
       if (!(dims[i] = outside(v, whole->ops[1 + i]))) return false;
     return true;
   }
-  if (whole->op != OP_LOOP || x->attr.i >= whole->loop->ncarried || whole->graphs[0]->result->op != OP_TUPLE) return false;
+  if (whole->op != OP_LOOP || x->attr.i >= whole->loop->ncarried || whole->graphs[0]->result->op != OP_TUPLE)
+    return false;
   View inner = view_of(v->w, whole, whole->ops, whole->graphs[0]);
   int rank = ir_rank(x->type);
   if (!find_take(&inner, inner.body->result->ops[x->attr.i], (int)x->attr.i, dims, depth + 1)) return false;
@@ -135,7 +140,9 @@ static IrType *array_of(World *w, const IrType *bag) {
 /* Does anything but its own steps keep slot k from being an array? Its dimensions if not. */
 static Node **fillable(const View *v, int k) {
   IrType *t = v->ops[k]->type;
-  if (!v->n || k >= v->l->ncarried || t->kind != T_BAG || ir_base(t)->kind != T_FLOAT || v->body->result->op != OP_TUPLE) return NULL;
+  if (!v->n || k >= v->l->ncarried || t->kind != T_BAG || ir_base(t)->kind != T_FLOAT ||
+      v->body->result->op != OP_TUPLE)
+    return NULL;
   if (v->ops[k]->op == OP_TO_BAG || !not_null(v->ops[k], -1, 0)) return NULL;
   Node **dims = NEW_ARRAY(v->w->arena, Node *, ir_rank(t));
   return find_take(v, v->body->result->ops[k], k, dims, 0) ? dims : NULL;
@@ -162,7 +169,8 @@ static Node *filled_start(World *w, const Node *n, Node **ops, Graph **graphs) {
     in[k] = ir_make(w, OP_TO_BAG, t, &a, 1);
   }
   if (!any) return NULL;
-  for (int k = 0; k < v.l->nstacked; k++) idle[v.slots + k] = ir_array(w, n->type->args[v.slots + k]->args[0], NULL, 0, 0);
+  for (int k = 0; k < v.l->nstacked; k++)
+    idle[v.slots + k] = ir_array(w, n->type->args[v.slots + k]->args[0], NULL, 0, 0);
   idle[v.slots + v.l->nstacked] = ir_int(w, 0);
   Node *trips = region_import(runs, runs->outer, v.n);
   Node *results[2] = {ir_tuple(w, n->type, idle), ir_loop(w, v.l, trips, in, v.body, NULL, n->site)}, **caps;

@@ -86,7 +86,7 @@ static void find_proved(Ranges *p, Frame *f, Node **nodes, int n, Map *gone) {
 typedef struct Remake {
   Ranges *p;
   Frame *f;
-  Map gone, graphs, value;   /* checks; node -> its new graphs; node -> what became of it */
+  Map gone, graphs, value; /* checks; node -> its new graphs; node -> what became of it */
   Vec(Node *) todo;
 } Remake;
 

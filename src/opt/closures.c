@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Function values that can only be one of a few closures, which are all made in sight, are taken apart: a number that says
- * which closure it is, and what the closures capture. So no object is made for them, and applying one is a branch between
- * known functions.
+/* Function values that can only be one of a few closures, which are all made in sight, are taken apart: a number
+ * that says which closure it is, and what the closures capture. So no object is made for them, and applying one is a
+ * branch between known functions.
  *
- * A branch between closures yields what they capture; the closures are made behind it, by a branch that does nothing else
- * (ir_is_known_function), and applying such a branch is choosing between applications. A loop that carries a function value
- * carries its parts instead: what a closure captures that is the same in every iteration isn't carried. Values of a closure
- * that the function isn't at the moment are arbitrary: where another arm sets them, they are what they are there. */
+ * A branch between closures yields what they capture; the closures are made behind it, by a branch that does nothing
+ * else (ir_is_known_function), and applying such a branch is choosing between applications. A loop that carries a
+ * function value carries its parts instead: what a closure captures that is the same in every iteration isn't
+ * carried. Values of a closure that the function isn't at the moment are arbitrary: where another arm sets them,
+ * they are what they are there. */
 #include "ir/ir_internal.h"
 #include "ir/surgery.h"
 #include "opt/opt.h"
@@ -14,12 +15,12 @@
 
 enum { MOST_CANDIDATES = 8, MOST_FIELDS = 32 };
 
-/* What one closure captures, in the order of its operands: a place among the parts, or, if it never changes, a node of the
- * graph around the loop. */
+/* What one closure captures, in the order of its operands: a place among the parts, or, if it never changes, a node
+ * of the graph around the loop. */
 typedef struct Candidate {
   Graph *graph;
   int ncaps;
-  int *field;    /* -1: fixed */
+  int *field; /* -1: fixed */
   Node **fixed, **seen;
   bool *varies;
 } Candidate;
@@ -32,7 +33,6 @@ typedef struct Parts {
   IrType *types[MOST_FIELDS];
   int nfields;
 } Parts;
-
 
 static const Candidate *candidate_of(const Parts *p, const Graph *g) {
   for (int i = 0; i < p->n; i++)
@@ -57,8 +57,8 @@ static Candidate *add_candidate(Parts *p, const Node *closure) {
 }
 
 /* ---- From parts to a function and back ------------------------------------------------------------------------- */
-/* The function with these parts: the number, unless there is one candidate only, then the fields. fixed[c][k] stands for what
- * candidate c has that never changes. */
+/* The function with these parts: the number, unless there is one candidate only, then the fields. fixed[c][k] stands
+ * for what candidate c has that never changes. */
 static Node *join(const Parts *p, Node *const *parts, Node **const *fixed) {
   World *w = p->w;
   Vec(Node *) caps = {0};
@@ -122,7 +122,8 @@ static bool part_switch(const Parts *p, const Node *x, Node **parts) {
   }
   for (int t = 0; t < x->ngraphs; t++) {
     for (int f = 0; f < n; f++)
-      if (!of[t * n + f]) of[t * n + f] = fill[f] && !mixed[f] ? fill[f] : ir_zero(w, fill[f] ? fill[f]->type : ir_type(w, T_UNIT));
+      if (!of[t * n + f])
+        of[t * n + f] = fill[f] && !mixed[f] ? fill[f] : ir_zero(w, fill[f] ? fill[f]->type : ir_type(w, T_UNIT));
     arms[t] = ir_graph(w, x->graphs[t]->params, x->graphs[t]->nparams, ir_record(w, of + t * n, n), NULL);
   }
   Node *chosen = ir_switch(w, x->ops[0], arms, x->ngraphs, x->ops + 1, x->nops - 1);
@@ -145,14 +146,17 @@ static bool part(const Parts *p, const Node *x, Node **parts) {
   return true;
 }
 
-/* ---- Loops -------------------------------------------------------------------------------------------------------- */
+/* ---- Loops ------------------------------------------------------------------------------------------------------- */
 /* A graph, and what its parameters are outside; the body of the loop has none. */
-typedef struct Scope { const struct Scope *outer; Node **caps; } Scope;
+typedef struct Scope {
+  const struct Scope *outer;
+  Node **caps;
+} Scope;
 
 typedef struct Carried {
   Parts p;
   const LoopInfo *l;
-  Node **ops;           /* of the loop, without the trip count */
+  Node **ops; /* of the loop, without the trip count */
   Graph *body;
   int slot;
 } Carried;
@@ -227,8 +231,8 @@ static Node *parts_value(const Parts *p, Node *x) {
   return ir_tuple(p->w, t, parts);
 }
 
-/* The function whose parts are x, where what never changes is at params[0], params[1], …, or, if `params` is NULL, as it is
- * outside. */
+/* The function whose parts are x, where what never changes is at params[0], params[1], …, or, if `params` is NULL,
+ * as it is outside. */
 static Node *joined(const Parts *p, Node *x, Node **params) {
   Node *parts[MOST_FIELDS + 1], **fixed[MOST_CANDIDATES];
   for (int k = 0; k < x->type->n; k++) parts[k] = ir_get(p->w, x, k);
@@ -241,7 +245,8 @@ static Node *joined(const Parts *p, Node *x, Node **params) {
   return join(p, parts, fixed);
 }
 
-/* A graph of the loop over the parts, and captures for what never changes. NULL: the closures changed as they were rebuilt. */
+/* A graph of the loop over the parts, and captures for what never changes. NULL: the closures changed as they were
+ * rebuilt. */
 static Graph *over_parts(const Carried *c, Graph *g, Node **fixed, int nfixed) {
   World *w = c->p.w;
   int n = g->nparams;
@@ -294,14 +299,18 @@ static Node *carry_parts(Carried *c, const Node *n, Node **ops, Graph **graphs) 
 static Node *loop_of_functions(World *w, const Node *n, Node **ops, Graph **graphs) {
   for (int k = 0; k < n->loop->ncarried; k++) {
     if (graphs[0]->params[1 + k]->kind != T_FUN) continue;
-    Carried c = {.p = {.w = w, .fun = graphs[0]->params[1 + k]}, .l = n->loop, .ops = ops + !n->loop->has_cond, .body = graphs[0], .slot = k};
+    Carried c = {.p = {.w = w, .fun = graphs[0]->params[1 + k]},
+                 .l = n->loop,
+                 .ops = ops + !n->loop->has_cond,
+                 .body = graphs[0],
+                 .slot = k};
     Node *x = carry_parts(&c, n, ops, graphs);
     if (x) return x;
   }
   return NULL;
 }
 
-/* ---- Branches ------------------------------------------------------------------------------------------------------ */
+/* ---- Branches ---------------------------------------------------------------------------------------------------- */
 /* What arm t yields as component j, or as the whole. */
 static Node *yields(World *w, const Graph *arm, int j) {
   return arm->result->type->kind == T_TUPLE ? ir_get(w, arm->result, j) : arm->result;
@@ -342,9 +351,9 @@ typedef struct Choice {
   World *w;
   Graph **arms;
   int narms, ncaps, width;
-  Types types;          /* of the fields */
-  bool *chosen;         /* components that are functions to be made behind the branch */
-  int ***place;         /* [arm][component] of a closure's captures among the fields; NULL: no closure */
+  Types types;  /* of the fields */
+  bool *chosen; /* components that are functions to be made behind the branch */
+  int ***place; /* [arm][component] of a closure's captures among the fields; NULL: no closure */
 } Choice;
 
 static bool plan_choice(Choice *c) {
@@ -407,14 +416,15 @@ static Node *switch_of_functions(World *w, const Node *n, Node **ops, Graph **gr
   Graph **arms = NEW_ARRAY(w->arena, Graph *, n->ngraphs);
   for (int t = 0; t < n->ngraphs; t++) arms[t] = arm_of_fields(&c, t);
   Node *rest = ir_switch(w, ops[0], arms, n->ngraphs, ops + 1, c.ncaps);
-  Node **caps = NEW_ARRAY(w->arena, Node *, c.ncaps + c.types.len + 1), **out = NEW_ARRAY(w->arena, Node *, c.width + 1);
+  Node **caps = NEW_ARRAY(w->arena, Node *, c.ncaps + c.types.len + 1),
+       **out = NEW_ARRAY(w->arena, Node *, c.width + 1);
   for (int k = 0; k < c.ncaps; k++) caps[k] = ops[1 + k];
   for (int f = 0; f < c.types.len; f++) caps[c.ncaps + f] = ir_get(w, rest, c.width + f);
   for (int j = 0; j < c.width; j++) out[j] = c.chosen[j] ? function_of(&c, j, ops[0], caps) : ir_get(w, rest, j);
   return tuple ? ir_tuple(w, type, out) : out[0];
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------------------------ */
+/* ---- The pass ---------------------------------------------------------------------------------------------------- */
 static Node *take_apart(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)r;
   (void)frame;

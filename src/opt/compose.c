@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A recursive function over what another one makes, `public t (backward tape t)` or `map f (map g l)`, becomes one function,
- * which makes nothing in between (deforestation by unfolding and folding; Wadler 1990).
+/* A recursive function over what another one makes, `public t (backward tape t)` or `map f (map g l)`, becomes one
+ * function, which makes nothing in between (deforestation by unfolding and folding; Wadler 1990).
  *
  * The producer's graph is a tree of branches that end in values. There the consumer is applied: to a constructor by
- * its own graph, in which the branches on that constructor vanish; to a call of the producer by a call, which is such a
- * composition again, of the same two functions mostly. A composition is good if no call of the producer is left in it, or in those
- * that it calls. So no part of the value between is made, and each call of the composition stands for one of either.
+ * its own graph, in which the branches on that constructor vanish; to a call of the producer by a call, which is
+ * such a composition again, of the same two functions mostly. A composition is good if no call of the producer is
+ * left in it, or in those that it calls. So no part of the value between is made, and each call of the composition
+ * stands for one of either.
  *
- * The producer's call must serve the consumer alone, up to further results, which the composition has too. It must not fail,
- * other than by a stack overflow: its failures would come among the consumer's, or not at all. */
+ * The producer's call must serve the consumer alone, up to further results, which the composition has too. It must
+ * not fail, other than by a stack overflow: its failures would come among the consumer's, or not at all. */
 #include "ir/ir_internal.h"
 #include "opt/opt.h"
 #include <string.h>
@@ -19,11 +20,12 @@ enum { MOST_COMPOSITIONS = 64, LARGEST_GRAPH = 600, MOST_FUNCTIONS = 4 };
 typedef enum Verdict { UNDECIDED, GOOD, BAD } Verdict;
 typedef struct Composition {
   Func *consumer, *producer;
-  int argument;        /* of the consumer: the component */
-  int component;       /* -1: the producer's whole value */
-  int *same;           /* for each other argument of the consumer the first of the producer's that it equals, -1 if none */
-  int depth;           /* how many functions it composes, less one */
-  Func *func;          /* parameters: the producer's, then the consumer's that aren't equal to one of those; its value: the
+  int argument;  /* of the consumer: the component */
+  int component; /* -1: the producer's whole value */
+  /* for each other argument of the consumer the first of the producer's that it equals, -1 if none */
+  int *same;
+  int depth;  /* how many functions it composes, less one */
+  Func *func; /* parameters: the producer's, then the consumer's that aren't equal to one of those; its value: the
                           producer's, with the consumer's in place of the component, and bare if that is all */
   Verdict verdict;
   struct Composition *next; /* of the same producer */
@@ -31,9 +33,9 @@ typedef struct Composition {
 
 typedef struct Compose {
   World *w;
-  Map made;            /* producer -> Composition */
-  Map of;              /* function -> the Composition that it is of */
-  Map failing;         /* producer -> may it fail? As a verdict */
+  Map made;    /* producer -> Composition */
+  Map of;      /* function -> the Composition that it is of */
+  Map failing; /* producer -> may it fail? As a verdict */
   int count;
   Vec(Composition *) judging; /* what the composition being judged calls, itself first */
 } Compose;
@@ -44,14 +46,17 @@ typedef struct Place {
   Node *consumer, *producer; /* the two calls */
 } Place;
 
-/* ---- Which functions ---------------------------------------------------------------------------------------------- */
+/* ---- Which functions --------------------------------------------------------------------------------------------- */
 static bool has_token(const Func *f) {
   for (int k = 0; k < f->nparams; k++)
     if (f->params[k]->kind == T_TOKEN) return true;
   return false;
 }
 
-typedef struct FailScan { Compose *cs; Map seen; } FailScan;
+typedef struct FailScan {
+  Compose *cs;
+  Map seen;
+} FailScan;
 
 /* May anything in the graph, or in what it calls, fail but for a stack overflow? */
 static bool graph_fails(FailScan *s, const Graph *g) {
@@ -85,7 +90,7 @@ static bool may_fail(Compose *cs, Func *producer) {
 
 static bool is_recursion(const Func *f) { return f->graph && f->recursive && !f->opaque && !has_token(f); }
 
-/* ---- Places of compositions in one graph -------------------------------------------------------------------------- */
+/* ---- Places of compositions in one graph ------------------------------------------------------------------------- */
 static int uses(Node **nodes, int n, const Graph *g, const Node *x) {
   int count = g->result == x;
   for (int i = 0; i < n; i++)
@@ -113,7 +118,8 @@ static bool reaches(Compose *c, Node *from, const Node *x) {
   return false;
 }
 
-static Composition *composition(Compose *c, Func *consumer, Func *producer, int argument, int component, const int *same);
+static Composition *composition(Compose *c, Func *consumer, Func *producer, int argument, int component,
+                                const int *same);
 
 /* The composition that argument k of a call is the inner part of. */
 static Composition *composed_at(Compose *c, Node **nodes, int n, const Graph *g, Node *call, int k) {
@@ -152,9 +158,12 @@ static bool find_place(Compose *c, const Graph *g, int *i, Place *p) {
   return false;
 }
 
-/* ---- Making one --------------------------------------------------------------------------------------------------- */
+/* ---- Making one -------------------------------------------------------------------------------------------------- */
 /* The consumer's arguments but for the component, and which constructors these are (-1: not known). */
-typedef struct Rest { Node **args; int *tags; } Rest;
+typedef struct Rest {
+  Node **args;
+  int *tags;
+} Rest;
 
 static Node *with_component(World *w, const Composition *c, Node *x, Node *y) {
   if (c->component < 0 || x->type->n == 1) return y;
@@ -183,7 +192,8 @@ static Node *apply_consumer(World *w, const Composition *c, Node *x, bool whole,
 static Node *apply_in_arms(World *w, const Composition *c, Node *s, bool whole, Rest o) {
   const Func *f = c->consumer;
   int inner = s->nops - 1, n = inner;
-  Node **caps = NEW_ARRAY(w->arena, Node *, inner + f->nparams), *tagged = s->ops[0]->op == OP_TAG ? s->ops[0]->ops[0] : NULL;
+  Node **caps = NEW_ARRAY(w->arena, Node *, inner + f->nparams),
+       *tagged = s->ops[0]->op == OP_TAG ? s->ops[0]->ops[0] : NULL;
   IrType **types = NEW_ARRAY(w->arena, IrType *, inner + f->nparams);
   Rest in = {NEW_ARRAY(w->arena, Node *, f->nparams), NEW_ARRAY(w->temp, int, f->nparams)};
   for (int k = 0; k < inner; k++) caps[k] = s->ops[1 + k];
@@ -241,23 +251,26 @@ static void declare(Compose *cs, Composition *c) {
 }
 
 /* NULL if that would be too many. */
-static Composition *composition(Compose *cs, Func *consumer, Func *producer, int argument, int component, const int *same) {
+static Composition *composition(Compose *cs, Func *consumer, Func *producer, int argument, int component,
+                                const int *same) {
   Composition *first = map_get(&cs->made, producer), *c = first;
   for (; c; c = c->next)
     if (c->consumer == consumer && c->argument == argument && c->component == component &&
         memcmp(c->same, same, sizeof *same * (size_t)consumer->nparams) == 0)
       return c;
-  if (cs->count == MOST_COMPOSITIONS || depth_of(cs, consumer) + depth_of(cs, producer) + 2 > MOST_FUNCTIONS) return NULL;
+  if (cs->count == MOST_COMPOSITIONS || depth_of(cs, consumer) + depth_of(cs, producer) + 2 > MOST_FUNCTIONS)
+    return NULL;
   cs->count++;
   c = NEW(cs->w->temp, Composition);
-  *c = (Composition){consumer, producer, argument, component, NEW_ARRAY(cs->w->temp, int, consumer->nparams + 1), .next = first};
+  *c = (Composition){consumer,     producer, argument, component, NEW_ARRAY(cs->w->temp, int, consumer->nparams + 1),
+                     .next = first};
   memcpy(c->same, same, sizeof *same * (size_t)consumer->nparams);
   map_put(&cs->made, producer, c);
   declare(cs, c);
   return c;
 }
 
-/* ---- Calls of compositions ---------------------------------------------------------------------------------------- */
+/* ---- Calls of compositions --------------------------------------------------------------------------------------- */
 /* The graph with a call of the composition in place of the two calls. */
 static Graph *replaced(Compose *cs, Graph *g, const Place *p) {
   World *w = cs->w;
@@ -278,7 +291,7 @@ static Graph *replaced(Compose *cs, Graph *g, const Place *p) {
   return ir_graph(w, g->params, g->nparams, ir_instantiate_over(w, g, ps, 0, &over), g->name);
 }
 
-/* ---- The graph of a composition ----------------------------------------------------------------------------------- */
+/* ---- The graph of a composition ---------------------------------------------------------------------------------- */
 static Graph *fold(void *user, Rewriter *r, Graph *g) {
   if (g->identity) return g; /* it is the same for all, and not all are rewritten */
   Compose *cs = user;
@@ -313,7 +326,7 @@ static void make(Compose *cs, Composition *c) {
   ir_func_finish(w, c->func, g->result);
 }
 
-/* ---- Is it good? -------------------------------------------------------------------------------------------------- */
+/* ---- Is it good? ------------------------------------------------------------------------------------------------- */
 /* Are there calls of the producers of what is judged? */
 static bool calls_producer(const Compose *cs, const Graph *g) {
   Node **nodes;
@@ -343,7 +356,7 @@ static bool judge(Compose *cs, Composition *root) {
   return good;
 }
 
-/* ---- Rewriting ---------------------------------------------------------------------------------------------------- */
+/* ---- Rewriting --------------------------------------------------------------------------------------------------- */
 static Graph *compose_graph(void *user, Rewriter *r, Graph *g) {
   Compose *cs = user;
   Place p;

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Contraction: a product that only sums read is added without being rounded, FMA. Which ones is decided here and nowhere else
- * (GCC is told not to), since it must not depend on what else is computed in the same place: a function and its derivative
- * would take different arms of a branch on such a sum. So there are two times. Before differentiation the program's own sums
- * are contracted, and those that aren't are marked to stay apart: what differentiation adds may use a product once more, or
- * drop a use, and that changes nothing. At the end it is the turn of the sums that passes and derivative rules made, and of those
- * whose order is free (CADD).
+/* Contraction: a product that only sums read is added without being rounded, FMA. Which ones is decided here and
+ * nowhere else (GCC is told not to), since it must not depend on what else is computed in the same place: a function
+ * and its derivative would take different arms of a branch on such a sum. So there are two times. Before
+ * differentiation the program's own sums are contracted, and those that aren't are marked to stay apart: what
+ * differentiation adds may use a product once more, or drop a use, and that changes nothing. At the end it is the
+ * turn of the sums that passes and derivative rules made, and of those whose order is free (CADD).
  *
  *   a * b + c = fma a b c      a * b - c = fma a b (-c)      c - a * b = fma (-a) b c
  *
- * What a loop adds to a number that it carries isn't contracted: there the additions wait for each other while products can be
- * made beforehand, several at once. */
+ * What a loop adds to a number that it carries isn't contracted: there the additions wait for each other while
+ * products can be made beforehand, several at once. */
 #include "opt/opt.h"
 
-typedef struct Contract { World *w; bool last; } Contract;
+typedef struct Contract {
+  World *w;
+  bool last;
+} Contract;
 enum { CHAIN = 16 };
 /* Of a product: how many operands refer to it, and how many of those are of sums. And what adds to parameters. */
-typedef struct Frame { Map uses, sums, chains; } Frame;
+typedef struct Frame {
+  Map uses, sums, chains;
+} Frame;
 
 static bool is_sum(const Contract *c, const Node *n) {
   if (n->op == OP_CADD) return c->last && n->type->kind == T_FLOAT;
@@ -59,7 +64,9 @@ static void *count_uses(void *user, Graph *g) {
   return f;
 }
 
-static bool only_added(const Frame *f, const Node *x) { return x->op == OP_FMUL && map_get(&f->uses, x) == map_get(&f->sums, x); }
+static bool only_added(const Frame *f, const Node *x) {
+  return x->op == OP_FMUL && map_get(&f->uses, x) == map_get(&f->sums, x);
+}
 
 /* -(a * b), the factors in `product`. */
 static void negate(World *w, Node **product) {

@@ -2,11 +2,14 @@
 /* Accumulators that are known to be dense become arrays, so that adding into one is a load, an addition and a store.
  *
  * Runs last: while derivatives may still be taken, an accumulator has to be recognisable as one. TO_BAG marks what
- * comes from an array. It is pushed through additions (here), into branches (regions.c does that with every capture) and
- * out of them, and through the state of loops. */
+ * comes from an array. It is pushed through additions (here), into branches (regions.c does that with every capture)
+ * and out of them, and through the state of loops. */
 #include "opt/opt.h"
 
-typedef struct Dense { World *w; bool changed; } Dense;
+typedef struct Dense {
+  World *w;
+  bool changed;
+} Dense;
 
 static bool is_dense(const Node *n) { return n->op == OP_TO_BAG; }
 
@@ -73,7 +76,8 @@ static Node *dense_loop(World *w, Node *n, Node **ops, Graph **graphs) {
   if (!any || l->has_cond) return NULL;
   Graph *body = unwrapped_body(w, graphs[0], ops + counted, slots);
   Node **in = NEW_ARRAY(w->arena, Node *, total + 1), **out = NEW_ARRAY(w->arena, Node *, n->type->n);
-  for (int k = 0; k < total; k++) in[k] = k < slots && is_dense(ops[counted + k]) ? ops[counted + k]->ops[0] : ops[counted + k];
+  for (int k = 0; k < total; k++)
+    in[k] = k < slots && is_dense(ops[counted + k]) ? ops[counted + k]->ops[0] : ops[counted + k];
   Node *loop = ir_loop(w, l, ops[0], in, body, NULL, n->site);
   for (int k = 0; k < n->type->n; k++) {
     out[k] = ir_get(w, loop, k);

@@ -2,12 +2,16 @@
 /* Arrays that are made only to be read in order: `sum [ e | i < n ]`, `map f (map g a)`.
  *
  * The producer is a counted loop with independent iterations whose stacked outputs go to one other loop alone. Where
- * that loop, the consumer, runs as often and reads each of them at its own index only, its body computes the elements
- * itself. Nothing is computed twice. At most one of the two may fail: else another of two failures might be reported. */
+ * that loop, the consumer, runs as often and reads each of them at its own index only, its body computes the
+ * elements itself. Nothing is computed twice. At most one of the two may fail: else another of two failures might be
+ * reported. */
 #include "ir/ir_internal.h"
 #include "opt/opt.h"
 
-typedef struct Uses { World *w; Map count; } Uses; /* node -> how many operands refer to it */
+typedef struct Uses {
+  World *w;
+  Map count;
+} Uses; /* node -> how many operands refer to it */
 
 static void *count_uses(void *user, Graph *g) {
   World *w = user;
@@ -33,12 +37,12 @@ static bool is_map(const Node *loop) {
 /* ---- The consumer's side ----------------------------------------------------------------------- */
 typedef struct Fusion {
   World *w;
-  Node *n, **ops;        /* of the consumer: trip count, the other operands */
-  Node **olds;           /* what these were before the pass, which is what was counted; NULL: the producer's */
+  Node *n, **ops; /* of the consumer: trip count, the other operands */
+  Node **olds;    /* what these were before the pass, which is what was counted; NULL: the producer's */
   const LoopInfo *l;
   Graph *body;
   Node *producer;
-  bool *fused;           /* per operand: an output of the producer */
+  bool *fused; /* per operand: an output of the producer */
   int slots;
   Vec(Node *) in, in_olds; /* operands of the new loop, without the trip count */
   Vec(IrType *) params;
@@ -130,14 +134,16 @@ static Node *fused_loop(Fusion *f, Site site) {
   World *w = f->w;
   const LoopInfo *l = f->l, *made = f->producer->loop;
   Graph *inner = f->producer->graphs[0];
-  Node **args = NEW_ARRAY(w->arena, Node *, f->body->nparams + 1), **own = NEW_ARRAY(w->arena, Node *, inner->nparams + 1);
+  Node **args = NEW_ARRAY(w->arena, Node *, f->body->nparams + 1),
+       **own = NEW_ARRAY(w->arena, Node *, inner->nparams + 1);
   vec_push(w->arena, f->params, ir_type(w, T_INT));
   args[0] = own[0] = ir_param(w, 0, ir_type(w, T_INT));
   LoopInfo info = *l;
   int sliced = f->slots + l->nsliced;
   for (int k = 0; k < sliced; k++)
     if (!f->fused[k]) args[1 + k] = add_operand(f, f->ops[k], f->olds[k], f->body->params[1 + k]);
-  for (int k = 0; k < made->nsliced; k++) own[1 + k] = add_operand(f, f->producer->ops[1 + k], NULL, inner->params[1 + k]);
+  for (int k = 0; k < made->nsliced; k++)
+    own[1 + k] = add_operand(f, f->producer->ops[1 + k], NULL, inner->params[1 + k]);
   info.nsliced = f->in.len - f->slots;
   for (int k = sliced; k < sliced + l->ncaps; k++)
     if (!f->fused[k]) args[1 + k] = add_operand(f, f->ops[k], f->olds[k], f->body->params[1 + k]);
@@ -177,4 +183,6 @@ static Node *fuse(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gra
   return loop;
 }
 
-Graph *opt_fuse(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .begin = count_uses, .node = fuse}); }
+Graph *opt_fuse(World *w, Graph *g) {
+  return ir_rewrite(w, g, (RewritePass){.user = w, .begin = count_uses, .node = fuse});
+}

@@ -119,12 +119,20 @@ Linear *linear(Ranges *p, Frame *f, Node *x) {
   map_put(&f->linears, x, r); /* what asks for it meanwhile gets the atom */
   switch (x->op) {
   case OP_INT: r->lin = lin_int(x->attr.i); break;
-  case OP_IADD: case OP_ISUB: case OP_ISUBS: case OP_IMUL: case OP_INEG:
+  case OP_IADD:
+  case OP_ISUB:
+  case OP_ISUBS:
+  case OP_IMUL:
+  case OP_INEG:
     if (combination(p, f, x, &found)) *r = found;
     break;
-  case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NONZERO: case OP_CHECK_DEPTH: case OP_CHECK_NAT: case OP_AFTER:
-    *r = *linear(p, f, x->ops[0]);
-    break;
+  case OP_CHECK_INDEX:
+  case OP_CHECK_SLICE:
+  case OP_CHECK_SIZE:
+  case OP_CHECK_NONZERO:
+  case OP_CHECK_DEPTH:
+  case OP_CHECK_NAT:
+  case OP_AFTER: *r = *linear(p, f, x->ops[0]); break;
   case OP_LEN: {
     Linear *len = length(p, f, x);
     if (len) *r = *len;
@@ -137,9 +145,9 @@ Linear *linear(Ranges *p, Frame *f, Node *x) {
 
 /* ---- Proofs ------------------------------------------------------------------------------------- */
 typedef struct Goal {
-  Frame *f;          /* where it shall hold: `home`, or an arm that is taken in the case looked at */
+  Frame *f; /* where it shall hold: `home`, or an arm that is taken in the case looked at */
   Frame *home;
-  const Node *q;     /* see prove */
+  const Node *q; /* see prove */
 } Goal;
 
 static bool search(Ranges *p, Goal g, const Lin *e, int depth);
@@ -271,8 +279,10 @@ static bool by_definition(Ranges *p, Goal g, const Lin *e, Term t, int depth) {
   Node *x = t.atom->node;
   bool low = t.coef > 0;
   switch (x->op) {
-  case OP_LEN: case OP_TAG: return low && by_constant(p, g, e, t, 0, depth);
-  case OP_IMAX: case OP_IMIN:
+  case OP_LEN:
+  case OP_TAG: return low && by_constant(p, g, e, t, 0, depth);
+  case OP_IMAX:
+  case OP_IMIN:
     if (low != (x->op == OP_IMAX)) return by_both(p, g, e, t, 0, depth);
     return by_node(p, g, e, t, f, x->ops[1], depth) || by_node(p, g, e, t, f, x->ops[0], depth);
   case OP_SELECT: return by_both(p, g, e, t, 1, depth);

@@ -12,8 +12,8 @@ static void *no_checks(void *user, Graph *g) {
   return seen;
 }
 
-/* Of equal checks in one graph, which differ in their places, one is enough: all of them are made, and which one reports is free.
- * What is read behind them becomes equal too. */
+/* Of equal checks in one graph, which differ in their places, one is enough: all of them are made, and which one
+ * reports is free. What is read behind them becomes equal too. */
 static Node *check_once(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)r;
   (void)graphs;
@@ -36,7 +36,8 @@ static void holds_ad(void *user, Graph *g) {
 
 void opt_before_derivatives(World *w, OptStages *s) {
   w->inline_rules = false;
-  s->optimised = opt_contract(w, opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, simplify(w, s->built))))), false);
+  s->optimised =
+      opt_contract(w, opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, simplify(w, s->built))))), false);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
 }
 
@@ -44,7 +45,8 @@ void opt_derivatives_and_after(World *w, OptStages *s) {
   Graph *g = s->optimised;
   bool ad = false;
   ir_walk_graphs(w, g, holds_ad, &ad);
-  for (int i = 0; ad && i < 2 && (i == 0 || ir_pool_grew(w, s->pool)); i++) { /* again with the pullbacks that it makes */
+  for (int i = 0; ad && i < 2 && (i == 0 || ir_pool_grew(w, s->pool));
+       i++) { /* again with the pullbacks that it makes */
     ir_use_pool(w, s->pool);
     g = ad_expand(w, s->optimised);
   }

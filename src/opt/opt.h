@@ -30,24 +30,27 @@
 
 typedef struct OptStages {
   Graph *built, *optimised, *differentiated, *final;
-  const int *globals;  /* that the entry makes: indices in World.globals */
+  const int *globals; /* that the entry makes: indices in World.globals */
   int nglobals;
-  Pool *pool;          /* what its function values may be */
+  Pool *pool; /* what its function values may be */
 } OptStages;
-/* From built to optimised, and from there to final. All entries of a source are optimised before derivatives are taken in any: a
- * function value that one of them differentiates may be made by another. */
+/* From built to optimised, and from there to final. All entries of a source are optimised before derivatives are
+ * taken in any: a function value that one of them differentiates may be made by another. */
 void opt_before_derivatives(World *w, OptStages *stages);
 void opt_derivatives_and_after(World *w, OptStages *stages);
 /* Both, for an entry alone: its final form; no VJP, JVP, CHECKPOINT or STOP is left. `stages` may be NULL. */
 Graph *opt_pipeline(World *w, Graph *g, OptStages *stages);
 Graph *opt_recursion(World *w, Graph *g); /* functions that call themselves once become loops */
-Graph *opt_closures(World *w, Graph *g); /* branches between closures, and loops that carry one of a few, yield their parts */
+/* branches between closures, and loops that carry one of a few, yield their parts */
+Graph *opt_closures(World *w, Graph *g);
 Graph *opt_prune(World *w, Graph *g);
-Graph *opt_params(World *w, Graph *g); /* without parameters that nobody needs */
+Graph *opt_params(World *w, Graph *g);  /* without parameters that nobody needs */
 Graph *opt_compose(World *w, Graph *g); /* recursive functions joined with those that make what they take apart */
-Graph *opt_updates(World *w, Graph *g); /* of two updates of one element, where nothing reads between them, the second */
-Graph *opt_fuse(World *w, Graph *g);    /* loops that read in order what another one makes */
-Graph *opt_contract(World *w, Graph *g, bool last); /* products and sums become one operation where World.contract says so */
+/* of two updates of one element, where nothing reads between them, the second */
+Graph *opt_updates(World *w, Graph *g);
+Graph *opt_fuse(World *w, Graph *g); /* loops that read in order what another one makes */
+/* products and sums become one operation where World.contract says so */
+Graph *opt_contract(World *w, Graph *g, bool last);
 Graph *opt_checks(World *w, Graph *g);
 Graph *opt_bags(World *w, Graph *g, bool *changed);
 Graph *opt_dense(World *w, Graph *g, bool *changed);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters that recursive functions don't need: those that are only handed on, to themselves or to others like them, and
- * those that are the same constant in every call. Derivatives make such functions: a second stage gets what it can be
- * told again, whether it needs it or not, and an accumulator that every call begins anew.
- * A frame of a deep recursion that keeps less alive is smaller.
+/* Parameters that recursive functions don't need: those that are only handed on, to themselves or to others like
+ * them, and those that are the same constant in every call. Derivatives make such functions: a second stage gets
+ * what it can be told again, whether it needs it or not, and an accumulator that every call begins anew. A frame of
+ * a deep recursion that keeps less alive is smaller.
  *
- * First all calls are looked at (find_calls), and all functions, until no more parameters turn out to be read (find_read); then
- * each function that has others is called through one with fewer parameters. */
+ * First all calls are looked at (find_calls), and all functions, until no more parameters turn out to be read
+ * (find_read); then each function that has others is called through one with fewer parameters. */
 #include "opt/opt.h"
 
 typedef struct Params {
   World *w;
-  Map read;           /* function -> bool[]: which parameters are read, as far as is known */
-  Map constants;      /* function -> Node *[]: the constant that all calls seen hand over, NULL if none */
-  Map narrow;         /* function -> the one with fewer parameters; itself when all are read */
+  Map read;      /* function -> bool[]: which parameters are read, as far as is known */
+  Map constants; /* function -> Node *[]: the constant that all calls seen hand over, NULL if none */
+  Map narrow;    /* function -> the one with fewer parameters; itself when all are read */
   Vec(Func *) funcs;
   bool news;
 } Params;
 
-/* ---- What is read ------------------------------------------------------------------------------------------------------- */
+/* ---- What is read ------------------------------------------------------------------------------------------------ */
 static void add_call(Params *p, const Node *call) {
   Func *f = call->attr.func;
   Node **constants = map_get(&p->constants, f);
@@ -85,7 +85,7 @@ static void find_read(Params *p) {
   }
 }
 
-/* ---- Functions with fewer parameters ------------------------------------------------------------------------------------ */
+/* ---- Functions with fewer parameters ----------------------------------------------------------------------------- */
 static Func *narrow(Params *p, Func *f) {
   World *w = p->w;
   const bool *read = map_get(&p->read, f);
@@ -105,7 +105,8 @@ static Func *narrow(Params *p, Func *f) {
   return out;
 }
 
-/* The functions with fewer parameters are made of the old ones' graphs; that they call each other is up to the rewriting. */
+/* The functions with fewer parameters are made of the old ones' graphs; that they call each other is up to the
+ * rewriting. */
 static Node *call_narrow(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)frame;
   (void)graphs;

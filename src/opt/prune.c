@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Dead components: results of branches and loops that nobody reads, and carried values that only feed themselves. Dead nodes
- * need no pass: nothing refers to them. */
+/* Dead components: results of branches and loops that nobody reads, and carried values that only feed themselves.
+ * Dead nodes need no pass: nothing refers to them. */
 #include "opt/opt.h"
 
 /* Which components of a node are read in one graph. */
-typedef struct Uses { bool all; bool *component; } Uses;
-typedef struct Frame { World *w; Map uses; } Frame;
+typedef struct Uses {
+  bool all;
+  bool *component;
+} Uses;
+typedef struct Frame {
+  World *w;
+  Map uses;
+} Frame;
 
 static Uses *uses_of(Frame *f, Node *n) {
   Uses *u = map_get(&f->uses, n);
@@ -45,7 +51,8 @@ static Node *prune_switch(World *w, Node *n, Node **ops, Graph **graphs, const U
     Node **xs = NEW_ARRAY(w->arena, Node *, kept + 1);
     for (int k = 0, j = 0; k < t->n; k++)
       if (u->component[k]) xs[j++] = ir_get(w, graphs[a]->result, k);
-    arms[a] = ir_graph(w, graphs[a]->params, graphs[a]->nparams, kept == 1 ? xs[0] : ir_record(w, xs, kept), graphs[a]->name);
+    arms[a] =
+        ir_graph(w, graphs[a]->params, graphs[a]->nparams, kept == 1 ? xs[0] : ir_record(w, xs, kept), graphs[a]->name);
   }
   Node *s = ir_switch(w, ops[0], arms, n->ngraphs, ops + 1, n->nops - 1);
   Node **out = NEW_ARRAY(w->arena, Node *, t->n);
@@ -98,7 +105,8 @@ static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const Use
   for (int i = 0; i < l->nstacked; i++) drop |= !u->component[slots + i];
   if (!drop) return NULL;
   Vec(Node *) xs = {0};
-  for (int k = 0; k < slots; k++) vec_push(w->arena, xs, need[k] ? ir_get(w, body->result, k) : ir_param(w, 1 + k, body->params[1 + k]));
+  for (int k = 0; k < slots; k++)
+    vec_push(w->arena, xs, need[k] ? ir_get(w, body->result, k) : ir_param(w, 1 + k, body->params[1 + k]));
   LoopInfo info = *l;
   info.nstacked = 0;
   for (int i = 0; i < l->nstacked; i++) {
@@ -111,7 +119,8 @@ static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const Use
   Node **out = NEW_ARRAY(w->arena, Node *, n->type->n);
   int at = slots;
   for (int k = 0; k < slots; k++) out[k] = ir_get(w, loop, k);
-  for (int i = 0; i < l->nstacked; i++) out[slots + i] = u->component[slots + i] ? ir_get(w, loop, at++) : ir_zero(w, n->type->args[slots + i]);
+  for (int i = 0; i < l->nstacked; i++)
+    out[slots + i] = u->component[slots + i] ? ir_get(w, loop, at++) : ir_zero(w, n->type->args[slots + i]);
   out[n->type->n - 1] = ir_get(w, loop, loop->type->n - 1);
   return ir_tuple(w, n->type, out);
 }
@@ -124,4 +133,6 @@ static Node *prune_node(void *user, Rewriter *r, void *frame, Node *n, Node **op
   return n->op == OP_LOOP ? prune_loop(user, n, ops, graphs, u) : prune_switch(user, n, ops, graphs, u);
 }
 
-Graph *opt_prune(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .begin = find_uses, .node = prune_node}); }
+Graph *opt_prune(World *w, Graph *g) {
+  return ir_rewrite(w, g, (RewritePass){.user = w, .begin = find_uses, .node = prune_node});
+}

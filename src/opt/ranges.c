@@ -126,7 +126,8 @@ static void add_condition(Ranges *p, Frame *in, Frame *f, Node *x, bool truth, F
   }
   switch (x->op) {
   case OP_NOT: add_condition(p, in, f, x->ops[0], !truth, out, depth + 1); break;
-  case OP_AND: case OP_OR:
+  case OP_AND:
+  case OP_OR:
     if (truth != (x->op == OP_AND)) break;
     add_condition(p, in, f, x->ops[0], truth, out, depth + 1);
     add_condition(p, in, f, x->ops[1], truth, out, depth + 1);
@@ -141,7 +142,10 @@ static void add_condition(Ranges *p, Frame *in, Frame *f, Node *x, bool truth, F
     }
     break;
   }
-  case OP_ILT: case OP_ILE: case OP_IEQ: case OP_INE: {
+  case OP_ILT:
+  case OP_ILE:
+  case OP_IEQ:
+  case OP_INE: {
     const Linear *a = linear(p, f, x->ops[0]), *b = linear(p, f, x->ops[1]);
     if (x->op == OP_ILT) add_difference(p, out, a, b, truth ? -1 : 1, truth ? -1 : 0);
     else if (x->op == OP_ILE) add_difference(p, out, a, b, truth ? -1 : 1, truth ? 0 : -1);
@@ -184,7 +188,7 @@ typedef struct Loop {
   Node *x;
   const LoopInfo *l;
   Facts candidates;
-  int fixed;             /* facts of the head that need no proof */
+  int fixed; /* facts of the head that need no proof */
 } Loop;
 
 static Lin state_atom(Loop *lp, int k) {
@@ -293,10 +297,12 @@ static void candidates_of_body(Loop *lp) {
   for (int k = 0; k < n; k++) {
     Facts found = {0};
     switch (nodes[k]->op) {
-    case OP_ILT: case OP_ILE: case OP_IEQ:
-      add_condition(p, lp->body, lp->body, nodes[k], true, &found, 0);
-      break;
-    case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_NAT: add_check(p, lp->body, nodes[k], &found); break;
+    case OP_ILT:
+    case OP_ILE:
+    case OP_IEQ: add_condition(p, lp->body, lp->body, nodes[k], true, &found, 0); break;
+    case OP_CHECK_INDEX:
+    case OP_CHECK_SLICE:
+    case OP_CHECK_NAT: add_check(p, lp->body, nodes[k], &found); break;
     default: continue;
     }
     candidates_from(lp, &found);
@@ -312,7 +318,8 @@ static void open_iteration(Loop *lp) {
   Graph *g = lp->x->graphs[1];
   lp->cond = frame_of_iteration(p, FRAME_COND, lp->head, lp->head, g);
   add_condition(p, lp->body, frame_new(p, FRAME_FIRST, lp->f, lp->x, g), g->result, true, &lp->body->facts, 0);
-  add_condition(p, lp->body, frame_of_iteration(p, FRAME_HELD, lp->body, lp->head, g), g->result, true, &lp->body->facts, 0);
+  add_condition(p, lp->body, frame_of_iteration(p, FRAME_HELD, lp->body, lp->head, g), g->result, true,
+                &lp->body->facts, 0);
 }
 
 static void strike_out_at_start(Loop *lp) {
@@ -447,9 +454,10 @@ void frame_late_facts(Ranges *p, Frame *f) {
   for (int k = 0; k < n; k++) {
     Facts found = {0};
     switch (nodes[k]->op) {
-    case OP_CHECK_INDEX: case OP_CHECK_SLICE: case OP_CHECK_SIZE: case OP_CHECK_NAT:
-      add_check(p, f, nodes[k], &found);
-      break;
+    case OP_CHECK_INDEX:
+    case OP_CHECK_SLICE:
+    case OP_CHECK_SIZE:
+    case OP_CHECK_NAT: add_check(p, f, nodes[k], &found); break;
     case OP_LOOP: add_results(p, f, nodes[k], &found); break;
     default: continue;
     }

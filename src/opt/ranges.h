@@ -12,56 +12,76 @@
 #include "opt/opt.h"
 
 typedef struct Frame Frame;
-typedef struct Atom { Frame *frame; Node *node; } Atom; /* interned by frame */
+typedef struct Atom {
+  Frame *frame;
+  Node *node;
+} Atom; /* interned by frame */
 
 enum { MAX_TERMS = 8 };
-typedef struct Term { Atom *atom; int64_t coef; } Term;
+typedef struct Term {
+  Atom *atom;
+  int64_t coef;
+} Term;
 __extension__ typedef __int128 Wide; /* sums of a few machine integers */
-typedef struct Lin { Wide c; int n; Term t[MAX_TERMS]; bool bad; } Lin; /* bad: too large to say anything */
+typedef struct Lin {
+  Wide c;
+  int n;
+  Term t[MAX_TERMS];
+  bool bad;
+} Lin; /* bad: too large to say anything */
 
 /* A check or a loop that has been evaluated. */
-typedef struct Guard { Frame *frame; Node *node; const struct Guard *next; } Guard;
-typedef struct Linear { Lin lin; const Guard *guards; } Linear;
-typedef struct Fact {
-  Lin lin;               /* >= 0 */
+typedef struct Guard {
+  Frame *frame;
+  Node *node;
+  const struct Guard *next;
+} Guard;
+typedef struct Linear {
+  Lin lin;
   const Guard *guards;
-  Node *after;           /* holds once this node of the frame has been evaluated; NULL: always */
+} Linear;
+typedef struct Fact {
+  Lin lin; /* >= 0 */
+  const Guard *guards;
+  Node *after; /* holds once this node of the frame has been evaluated; NULL: always */
 } Fact;
 
 typedef enum FrameKind {
-  FRAME_ROOT, FRAME_ARM,
-  FRAME_HEAD,            /* of a loop: owns its state */
-  FRAME_BODY, FRAME_COND,
+  FRAME_ROOT,
+  FRAME_ARM,
+  FRAME_HEAD, /* of a loop: owns its state */
+  FRAME_BODY,
+  FRAME_COND,
   /* the condition once more: */
-  FRAME_HELD,            /* as it held of the iteration that a body is in */
-  FRAME_FIRST,           /* of the first iteration */
-  FRAME_EXIT             /* when it ended the loop: of the results */
+  FRAME_HELD,  /* as it held of the iteration that a body is in */
+  FRAME_FIRST, /* of the first iteration */
+  FRAME_EXIT   /* when it ended the loop: of the results */
 } FrameKind;
 typedef Vec(Fact) Facts;
 struct Frame {
   FrameKind kind;
-  Frame *up;             /* whose facts hold here too */
-  Frame *outer;          /* that of the graph around */
-  Node *at;              /* the switch or loop there */
+  Frame *up;    /* whose facts hold here too */
+  Frame *outer; /* that of the graph around */
+  Node *at;     /* the switch or loop there */
   Graph *g;
   int depth;
-  Map linears, atoms;    /* node -> Linear *, Atom * */
-  Map children;          /* node -> Frame *[]: its arms, or head, body, condition */
-  Facts facts;           /* that hold in all of it */
-  Facts late;            /* those with `after` */
+  Map linears, atoms; /* node -> Linear *, Atom * */
+  Map children;       /* node -> Frame *[]: its arms, or head, body, condition */
+  Facts facts;        /* that hold in all of it */
+  Facts late;         /* those with `after` */
   bool has_late;
-  Node *opening;         /* the loop whose frames are being made */
-  Map edges;             /* node -> Guard *: nodes it is to depend on besides its operands */
+  Node *opening; /* the loop whose frames are being made */
+  Map edges;     /* node -> Guard *: nodes it is to depend on besides its operands */
 };
 
 typedef struct Ranges {
   World *w;
   Rewriter *r;
-  int fuel;              /* steps of proofs left, in all */
-  int steps;             /* in the proof under way */
-  int frames;            /* left to be made */
-  bool use_late;         /* may the proof under way use facts that hold after a check? */
-  const Guard *guards;   /* what the proof under way rests on */
+  int fuel;            /* steps of proofs left, in all */
+  int steps;           /* in the proof under way */
+  int frames;          /* left to be made */
+  bool use_late;       /* may the proof under way use facts that hold after a check? */
+  const Guard *guards; /* what the proof under way rests on */
 } Ranges;
 
 /* ---- linear.c: forms and proofs ---- */
@@ -69,7 +89,7 @@ Lin lin_int(Wide c);
 Lin lin_atom(Atom *a);
 Lin lin_add(const Lin *a, const Lin *b, int64_t factor); /* a + factor * b */
 Atom *atom_of(Ranges *p, Frame *f, Node *x);
-Linear *linear(Ranges *p, Frame *f, Node *x);            /* of an int */
+Linear *linear(Ranges *p, Frame *f, Node *x); /* of an int */
 /* Is e >= 0 wherever the nodes of f are evaluated? On success adds to p->guards what that rests on. `q`: the node of
  * f that the conclusion is drawn for, which the checks made use of don't depend on; NULL: all of f was evaluated. */
 bool prove(Ranges *p, Frame *f, const Node *q, Lin e, bool use_late);

@@ -2,21 +2,23 @@
 /* Recursion that is iteration: a function that calls itself at most once on each way through it becomes loops.
  *
  *   f(p) = if c(p) then f(next(p)) else exit(p)           →   f(p) = loop p while c do next; exit(p)
- *   f(p) = if c(p) then post(v(p), f(next(p))) else …     →   the same loop stacks v(p); another one takes the rows, last
- *                                                             first, and does post
+ *   f(p) = if c(p) then post(v(p), f(next(p))) else …     →   the same loop stacks v(p); another one takes the rows,
+ *                                                             last first, and does post
  *
- * The result of such a function is a tree of branches (Branch) over leaves, which call it or don't. From this tree are made:
- * `continues` (is the leaf that is reached one that calls?), `step` (the call's arguments, and the row: what the rest of
- * the leaf reads of what was there before the call), `exit` (the value of the other leaves), and `post` (the rest of a leaf).
- * What the branches test is evaluated for each of them, so it must not be costly. Where it is computed with floats, and might come
- * out otherwise there, the loop carries the number of the leaf that was decided for, and `continues`, `step` and `exit` go by that.
+ * The result of such a function is a tree of branches (Branch) over leaves, which call it or don't. From this tree
+ * are made: `continues` (is the leaf that is reached one that calls?), `step` (the call's arguments, and the row:
+ * what the rest of the leaf reads of what was there before the call), `exit` (the value of the other leaves), and
+ * `post` (the rest of a leaf). What the branches test is evaluated for each of them, so it must not be costly. Where
+ * it is computed with floats, and might come out otherwise there, the loop carries the number of the leaf that was
+ * decided for, and `continues`, `step` and `exit` go by that.
  *
- * Everything that doesn't need the call's result comes before the call, as it does in the recursion; so what fails is
- * the same. Recursion that doesn't end must still be an error: the first loop checks how deep it would be. Rows hold numbers
- * only, and what is merely put into a constructor is left to lowering, which needs no stack for it either.
+ * Everything that doesn't need the call's result comes before the call, as it does in the recursion; so what fails
+ * is the same. Recursion that doesn't end must still be an error: the first loop checks how deep it would be. Rows
+ * hold numbers only, and what is merely put into a constructor is left to lowering, which needs no stack for it
+ * either.
  *
- * Loops are better than recursion for all that comes later: they need no stack, they are fused and vectorised, and derivatives keep
- * rows in growing arrays instead of an object and a stack frame for each step. */
+ * Loops are better than recursion for all that comes later: they need no stack, they are fused and vectorised, and
+ * derivatives keep rows in growing arrays instead of an object and a stack frame for each step. */
 #include "ir/ir_internal.h"
 #include "ir/surgery.h"
 #include "opt/opt.h"
@@ -26,16 +28,16 @@ enum { MAX_DEPTH = 1 << 24, MANY_CALLS = 1000 };
 
 typedef struct Branch Branch;
 struct Branch {
-  Graph *g;            /* the graph that it stands for */
-  Node *x;             /* its result */
-  Branch **arms;       /* NULL: a leaf */
-  Node *call;          /* in a leaf: the call of the function itself, or NULL */
-  bool calls;          /* is there a leaf below that calls? */
-  const int *origin;   /* which parameter of the function a parameter of this graph is, or -1 */
-  int index;           /* of a leaf that calls: its number */
-  int first;           /* of the first leaf below, or this one, among all leaves from left to right */
-  Vec(Node *) row;     /* of a leaf that calls: what the rest of it reads */
-  Vec(int) column;     /* where they stand */
+  Graph *g;          /* the graph that it stands for */
+  Node *x;           /* its result */
+  Branch **arms;     /* NULL: a leaf */
+  Node *call;        /* in a leaf: the call of the function itself, or NULL */
+  bool calls;        /* is there a leaf below that calls? */
+  const int *origin; /* which parameter of the function a parameter of this graph is, or -1 */
+  int index;         /* of a leaf that calls: its number */
+  int first;         /* of the first leaf below, or this one, among all leaves from left to right */
+  Vec(Node *) row;   /* of a leaf that calls: what the rest of it reads */
+  Vec(int) column;   /* where they stand */
 };
 
 typedef struct Recursion {
@@ -48,7 +50,7 @@ typedef struct Recursion {
   bool fits, tail;       /* tail: nothing is done after the calls */
   bool rounds;           /* is something tested that may come out otherwise where it is computed again? */
   int nleaves;
-  Map counts;            /* graph -> int: calls in it */
+  Map counts; /* graph -> int: calls in it */
 } Recursion;
 
 typedef struct Pass {
@@ -56,11 +58,11 @@ typedef struct Pass {
   Map loops; /* function -> what it becomes; itself when it stays */
 } Pass;
 
-/* ---- The tree ------------------------------------------------------------------------------------------------------- */
+/* ---- The tree ---------------------------------------------------------------------------------------------------- */
 static bool calls_itself(const Recursion *r, const Node *x) { return x->op == OP_CALL && x->attr.func == r->f; }
 
-/* How often f is called in g and the graphs nested in it, MANY_CALLS being too often: a graph that stands in several places counts
- * there each time. */
+/* How often f is called in g and the graphs nested in it, MANY_CALLS being too often: a graph that stands in several
+ * places counts there each time. */
 static int count_calls(Recursion *r, Graph *g) {
   int *known = map_get(&r->counts, g);
   if (known) return *known;
@@ -143,7 +145,7 @@ static void find_varying(Recursion *r) {
   }
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------------------------------- */
+/* ---- Rows -------------------------------------------------------------------------------------------------------- */
 static bool is_numbers(const IrType *t) {
   if (t->kind == T_TUPLE)
     for (int k = 0; k < t->n; k++)
@@ -231,7 +233,7 @@ static bool fits(Recursion *r) {
   return r->fits;
 }
 
-/* ---- What the first loop consists of --------------------------------------------------------------------------------- */
+/* ---- What the first loop consists of ----------------------------------------------------------------------------- */
 typedef enum Part { CONTINUES, STEP, EXIT, LEAF /* its number */ } Part;
 
 /* Two leaves are told apart once. */
@@ -332,14 +334,15 @@ static Graph *loop_graph(Recursion *r, Part part) {
   if (part == STEP && carries_leaf(r)) x = with_leaf(r, x);
   if (part == CONTINUES && !r->tail) {
     Node *depth = ir_param(w, 0, types[0]);
-    x = ir_op2(w, OP_AFTER, x, ir_check(w, OP_CHECK_DEPTH, depth, ir_int(w, MAX_DEPTH), NULL, r->leaves.data[0]->call->site));
+    x = ir_op2(w, OP_AFTER, x,
+               ir_check(w, OP_CHECK_DEPTH, depth, ir_int(w, MAX_DEPTH), NULL, r->leaves.data[0]->call->site));
   }
   return ir_graph(w, types, n + 1, x, f->name);
 }
 
-/* ---- What the second one does ------------------------------------------------------------------------------------------- */
-/* The rest of a leaf: a graph over the parameters of f, of which only those that never change are read, the columns, and the
- * result of the call. */
+/* ---- What the second one does ------------------------------------------------------------------------------------ */
+/* The rest of a leaf: a graph over the parameters of f, of which only those that never change are read, the columns,
+ * and the result of the call. */
 static Graph *post_graph(Recursion *r, const Branch *b) {
   World *w = r->w;
   int n = r->f->nparams, columns = r->columns.len, nparams = n + columns + 1;
@@ -348,7 +351,8 @@ static Graph *post_graph(Recursion *r, const Branch *b) {
     types[k] = k < n ? r->f->params[k] : k < n + columns ? r->columns.data[k - n] : r->f->result;
   Map over;
   map_init(&over, w->temp);
-  for (int k = 0; k < b->row.len; k++) map_put(&over, b->row.data[k], ir_param(w, n + b->column.data[k], b->row.data[k]->type));
+  for (int k = 0; k < b->row.len; k++)
+    map_put(&over, b->row.data[k], ir_param(w, n + b->column.data[k], b->row.data[k]->type));
   map_put(&over, b->call, ir_param(w, n + columns, r->f->result));
   Node **args = NEW_ARRAY(w->arena, Node *, b->g->nparams + 1);
   for (int k = 0; k < b->g->nparams; k++) {
@@ -371,7 +375,8 @@ static Node *do_posts(Recursion *r, Node *first, Node **params, Node *end) {
   args[n + columns] = value;
   Graph **posts = NEW_ARRAY(w->arena, Graph *, count + 1);
   for (int i = 0; i < count; i++) posts[i] = post_graph(r, r->leaves.data[i]);
-  Node *next = count > 1 ? ir_switch(w, args[n], posts, count, args, n + columns + 1) : ir_instantiate(w, posts[0], args, 0);
+  Node *next =
+      count > 1 ? ir_switch(w, args[n], posts, count, args, n + columns + 1) : ir_instantiate(w, posts[0], args, 0);
   loop_next(b, value, next);
   loop_close(b, ir_get(w, first, first->type->n - 1), NULL, 0);
   return loop_result(b, value);
@@ -395,7 +400,7 @@ static Func *iterate(Recursion *r) {
   return n;
 }
 
-/* ---- The pass ----------------------------------------------------------------------------------------------------------- */
+/* ---- The pass ---------------------------------------------------------------------------------------------------- */
 static Node *call_loop(void *user, Rewriter *rw, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)frame;
   (void)graphs;

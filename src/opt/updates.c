@@ -6,7 +6,9 @@
 #include "opt/opt.h"
 #include <string.h>
 
-typedef struct Frame { Map users; } Frame; /* node -> how many operands refer to it */
+typedef struct Frame {
+  Map users;
+} Frame; /* node -> how many operands refer to it */
 
 static void *count_users(void *user, Graph *g) {
   World *w = user;
@@ -29,7 +31,9 @@ static Node *merge(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gr
   if (n->op != OP_UPDATE || n->ops[0]->op != OP_UPDATE || (uintptr_t)map_get(&f->users, n->ops[0]) != 1) return NULL;
   const Node *before = ops[0];
   int indices = n->nops - 2;
-  if (before->op != OP_UPDATE || before->nops != n->nops || memcmp(before->ops + 1, ops + 1, (size_t)indices * sizeof *ops)) return NULL;
+  if (before->op != OP_UPDATE || before->nops != n->nops ||
+      memcmp(before->ops + 1, ops + 1, (size_t)indices * sizeof *ops))
+    return NULL;
   return ir_update(user, before->ops[0], ops + 1, indices, ops[indices + 1]);
 }
 

@@ -22,13 +22,17 @@ typedef struct Name {
 
 /* ---- Type expressions ------------------------------------------------------ */
 typedef enum { TE_VAR, TE_NAME, TE_FUN, TE_TUPLE, TE_RECORD, TE_ARRAY } TypeExprKind;
-typedef struct Constraint_ { Sym cls; Sym var; Span span; } ConstraintExpr; /* `num 'a =>` */
+typedef struct Constraint_ {
+  Sym cls;
+  Sym var;
+  Span span;
+} ConstraintExpr; /* `num 'a =>` */
 struct TypeExpr {
   TypeExprKind kind;
   Span span;
-  Name name;        /* TE_VAR (with its quote stripped), TE_NAME (int, float, 'a list, Model.t) */
-  TypeExpr **args;  /* TE_NAME arguments; TE_FUN {param, result}; TE_TUPLE, TE_RECORD; TE_ARRAY {elem} */
-  Sym *fields;      /* TE_RECORD, in source order */
+  Name name;       /* TE_VAR (with its quote stripped), TE_NAME (int, float, 'a list, Model.t) */
+  TypeExpr **args; /* TE_NAME arguments; TE_FUN {param, result}; TE_TUPLE, TE_RECORD; TE_ARRAY {elem} */
+  Sym *fields;     /* TE_RECORD, in source order */
   int nargs;
   ConstraintExpr *constraints; /* on an outermost type expression: `num 'a => ord 'b => …` */
   int nconstraints;
@@ -36,8 +40,10 @@ struct TypeExpr {
 
 /* ---- Patterns --------------------------------------------------------------- */
 typedef enum {
+  /* clang-format off */
   P_WILD, P_VAR, P_INT, P_FLOAT, P_BOOL, P_STRING, P_UNIT,
   P_TUPLE, P_RECORD, P_CTOR, P_ARRAY, P_OR, P_AS, P_ANNOT
+  /* clang-format on */
 } PatKind;
 struct Pat {
   PatKind kind;
@@ -52,12 +58,13 @@ struct Pat {
   Pat **args;       /* P_TUPLE, P_RECORD, P_ARRAY; P_CTOR (0 or 1); P_OR {l, r}; P_AS {p}; P_ANNOT {p} */
   Sym *fields;      /* P_RECORD */
   int nargs;
-  bool open;        /* P_RECORD ends with `..` */
-  TypeExpr *annot;  /* P_ANNOT */
+  bool open;       /* P_RECORD ends with `..` */
+  TypeExpr *annot; /* P_ANNOT */
 };
 
 /* ---- Expressions -------------------------------------------------------------- */
 typedef enum {
+  /* clang-format off */
   E_INT, E_FLOAT, E_BOOL, E_STRING, E_UNIT,
   E_INTERP,   /* parts: alternating text and holes */
   E_VAR, E_CTOR,
@@ -70,44 +77,56 @@ typedef enum {
   E_ASSIGN, E_FOR, E_WHILE,
   E_ANNOT,
   E_ERROR     /* stands where the parser recovered */
+  /* clang-format on */
 } ExprKind;
 
 typedef enum {
+  /* clang-format off */
   BIN_ADD, BIN_SUB, BIN_MUL, BIN_DIV, BIN_REM, BIN_POW_INT /* ^ */, BIN_POW /* ** */,
   BIN_MATMUL /* @ */, BIN_CONCAT /* ++ */, BIN_CONS /* :: */,
   BIN_EQ, BIN_NE, BIN_LT, BIN_LE, BIN_GT, BIN_GE, BIN_CLOSE /* ~= */,
   BIN_PIPE /* |> */, BIN_COMPOSE /* >> */, BIN_PIPE_LEFT /* <| */
+  /* clang-format on */
 } BinOp;
 const char *binop_text(BinOp op);
 
 typedef struct LetBinding {
-  Pat *pat;           /* a P_VAR for functions */
-  Pat **params;       /* parameters of `let f p q = …` */
+  Pat *pat;     /* a P_VAR for functions */
+  Pat **params; /* parameters of `let f p q = …` */
   int nparams;
-  TypeExpr *result;   /* `let f x : float = …`, or NULL */
-  Expr *value;        /* the right side as written; with params the function is E_FUN made by the parser
+  TypeExpr *result; /* `let f x : float = …`, or NULL */
+  Expr *value;      /* the right side as written; with params the function is E_FUN made by the parser
                          (value is then that E_FUN, params is kept for messages) */
-  bool mut;           /* let mut */
+  bool mut;         /* let mut */
   Span span;
   Binding **generalised; /* [T] bindings of pat */
 } LetBinding;
 
-typedef struct MatchCase { Pat *pat; Expr *guard; Expr *body; Span span; } MatchCase;
+typedef struct MatchCase {
+  Pat *pat;
+  Expr *guard;
+  Expr *body;
+  Span span;
+} MatchCase;
 
 typedef struct Generator {
-  bool is_range;  /* i < n; otherwise p in xs */
-  Pat *pat;       /* P_VAR for a range */
-  Expr *bound;    /* n, or xs */
+  bool is_range; /* i < n; otherwise p in xs */
+  Pat *pat;      /* P_VAR for a range */
+  Expr *bound;   /* n, or xs */
   Span span;
 } Generator;
 
 typedef struct Subscript {
   bool is_slice;
-  Expr *lo, *hi;  /* an index is `lo`; either end of a slice may be NULL */
+  Expr *lo, *hi; /* an index is `lo`; either end of a slice may be NULL */
   Span span;
 } Subscript;
 
-typedef struct InterpPart { Sym text; Expr *hole; Sym format; } InterpPart; /* hole NULL: text */
+typedef struct InterpPart {
+  Sym text;
+  Expr *hole;
+  Sym format;
+} InterpPart; /* hole NULL: text */
 
 struct Expr {
   ExprKind kind;
@@ -122,44 +141,48 @@ struct Expr {
   Ctor *ctor;       /* [T] E_CTOR */
   BinOp op;         /* E_BINARY, E_OPERATOR, E_ASSIGN with `compound` */
   Span op_span;
-  Expr **args;      /* operands, elements, record values, E_SEQ's two, E_IF's 2 or 3, E_FIELD {record},
+  Expr **args; /* operands, elements, record values, E_SEQ's two, E_IF's 2 or 3, E_FIELD {record},
                        E_WITH {record, values…}, E_INDEX {array}, E_ANNOT {e}, E_FUN {body}, E_LET {body},
                        E_MATCH {scrutinee}, E_COMPREHENSION {head}, E_FOR {from, to, body}, E_WHILE {cond, body},
                        E_ASSIGN {place, value}: place is E_VAR | E_FIELD place | E_INDEX place */
   int nargs;
-  Sym *fields;      /* E_RECORD, E_WITH (nargs - 1 of them) */
+  Sym *fields; /* E_RECORD, E_WITH (nargs - 1 of them) */
   Span *field_spans;
-  Pat **params;     /* E_FUN */
+  Pat **params; /* E_FUN */
   int nparams;
   LetBinding *lets; /* E_LET */
   int nlets;
   bool rec;         /* E_LET */
   MatchCase *cases; /* E_MATCH */
   int ncases;
-  Generator *gens;  /* E_COMPREHENSION */
+  Generator *gens; /* E_COMPREHENSION */
   int ngens;
-  Subscript *subs;  /* E_INDEX */
+  Subscript *subs; /* E_INDEX */
   int nsubs;
   InterpPart *parts;
   int nparts;
-  Pat *var;         /* E_FOR: P_VAR */
-  bool down;        /* E_FOR downto */
-  bool compound;    /* E_ASSIGN: += -= *= /= with `op` */
-  bool paren;       /* stood in parentheses */
-  TypeExpr *annot;  /* E_ANNOT */
-  void *elab;       /* scratch of elaboration */
+  Pat *var;        /* E_FOR: P_VAR */
+  bool down;       /* E_FOR downto */
+  bool compound;   /* E_ASSIGN: += -= *= /= with `op` */
+  bool paren;      /* stood in parentheses */
+  TypeExpr *annot; /* E_ANNOT */
+  void *elab;      /* scratch of elaboration */
 };
 
 /* ---- Items ----------------------------------------------------------------------- */
 typedef enum { I_LET, I_TYPE, I_EXPR, I_IMPORT, I_OPEN, I_FOREIGN, I_TEST, I_PULLBACK, I_TANGENT, I_ERROR } ItemKind;
 
-typedef struct CtorDecl { Sym name; Span span; TypeExpr *arg; } CtorDecl;
+typedef struct CtorDecl {
+  Sym name;
+  Span span;
+  TypeExpr *arg;
+} CtorDecl;
 typedef struct TypeDecl {
   Sym name;
   Span span;
-  Sym *params;      /* 'a without the quote */
+  Sym *params; /* 'a without the quote */
   int nparams;
-  TypeExpr *alias;  /* an alias, or NULL for a variant */
+  TypeExpr *alias; /* an alias, or NULL for a variant */
   CtorDecl *ctors;
   int nctors;
 } TypeDecl;
@@ -167,17 +190,17 @@ typedef struct TypeDecl {
 typedef struct Item {
   ItemKind kind;
   Span span;
-  const char *doc;  /* the comment directly above, `#` stripped, or NULL */
+  const char *doc; /* the comment directly above, `#` stripped, or NULL */
   bool rec;
   LetBinding *lets; /* I_LET */
   int nlets;
-  TypeDecl *types;  /* I_TYPE */
+  TypeDecl *types; /* I_TYPE */
   int ntypes;
-  Expr *expr;       /* I_EXPR, I_TEST; I_PULLBACK/I_TANGENT: the rule as an E_FUN over all its parameters */
-  Sym text;         /* I_TEST name; I_IMPORT path; I_FOREIGN library */
-  Name name;        /* I_IMPORT alias; I_OPEN module; I_FOREIGN, I_PULLBACK, I_TANGENT function */
-  Binding *binding; /* [T] I_FOREIGN: the new one; I_PULLBACK, I_TANGENT: the function; I_EXPR, I_TEST: NULL */
-  TypeExpr *annot;  /* I_FOREIGN */
+  Expr *expr;        /* I_EXPR, I_TEST; I_PULLBACK/I_TANGENT: the rule as an E_FUN over all its parameters */
+  Sym text;          /* I_TEST name; I_IMPORT path; I_FOREIGN library */
+  Name name;         /* I_IMPORT alias; I_OPEN module; I_FOREIGN, I_PULLBACK, I_TANGENT function */
+  Binding *binding;  /* [T] I_FOREIGN: the new one; I_PULLBACK, I_TANGENT: the function; I_EXPR, I_TEST: NULL */
+  TypeExpr *annot;   /* I_FOREIGN */
   const char *shown; /* [T] I_EXPR: its type, if that has variables which nothing decides; else NULL */
 } Item;
 

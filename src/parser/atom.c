@@ -9,22 +9,31 @@
 
 bool starts_atom(TokenKind kind) {
   switch (kind) {
-  case TOK_INT: case TOK_FLOAT: case TOK_STRING: case TOK_INTERP_BEGIN: case TOK_TRUE: case TOK_FALSE:
-  case TOK_IDENT: case TOK_UPPER: case TOK_LPAREN: case TOK_LBRACKET: case TOK_LBRACE:
-    return true;
+  case TOK_INT:
+  case TOK_FLOAT:
+  case TOK_STRING:
+  case TOK_INTERP_BEGIN:
+  case TOK_TRUE:
+  case TOK_FALSE:
+  case TOK_IDENT:
+  case TOK_UPPER:
+  case TOK_LPAREN:
+  case TOK_LBRACKET:
+  case TOK_LBRACE: return true;
   default: return false;
   }
 }
 
-static const char *comma_hint(const Parser *p) {
-  return at(p, TOK_SEMI) ? "elements are separated by commas" : NULL;
-}
+static const char *comma_hint(const Parser *p) { return at(p, TOK_SEMI) ? "elements are separated by commas" : NULL; }
 
 /* ---- Literals and names -------------------------------------------------------- */
 
 static Expr *parse_literal(Parser *p) {
   const Token *t = p->tok;
-  ExprKind kind = t->kind == TOK_INT ? E_INT : t->kind == TOK_FLOAT ? E_FLOAT : t->kind == TOK_STRING ? E_STRING : E_BOOL;
+  ExprKind kind = t->kind == TOK_INT      ? E_INT
+                  : t->kind == TOK_FLOAT  ? E_FLOAT
+                  : t->kind == TOK_STRING ? E_STRING
+                                          : E_BOOL;
   Expr *e = new_expr(p, kind, token_span(p));
   e->i = kind == E_BOOL ? t->kind == TOK_TRUE : t->i;
   e->f = t->f;
@@ -57,8 +66,7 @@ static Expr *parse_interpolated(Parser *p) {
       advance(p);
     }
     vec_push(p->arena, parts, part);
-    if (!at(p, TOK_INTERP_MID) && !at(p, TOK_INTERP_END))
-      fail_expected(p, "`}`", NULL, start, "in this string");
+    if (!at(p, TOK_INTERP_MID) && !at(p, TOK_INTERP_END)) fail_expected(p, "`}`", NULL, start, "in this string");
   }
   e->parts = parts.data;
   e->nparts = parts.len;
@@ -220,7 +228,8 @@ static void parse_fields(Parser *p, Expr *e) {
 /* record = "{" fields "}" | "{" binary "with" fields "}" */
 static Expr *parse_record(Parser *p) {
   Span open = expect(p, TOK_LBRACE, NULL);
-  if (at(p, TOK_RBRACE)) fail_expected(p, "a field name", "a record has at least one field; unit is `()`", NO_SPAN, NULL);
+  if (at(p, TOK_RBRACE))
+    fail_expected(p, "a field name", "a record has at least one field; unit is `()`", NO_SPAN, NULL);
   TokenKind next = peek_kind(p, 1);
   bool plain = at(p, TOK_IDENT) && (next == TOK_EQ || next == TOK_COMMA || next == TOK_RBRACE);
   int mark = scratch_mark(p);
@@ -230,13 +239,16 @@ static Expr *parse_record(Parser *p) {
     scratch_push(p, base);
     if (!accept(p, TOK_WITH))
       fail_expected(p, "`with`",
-                    at(p, TOK_COLON) ? "a value of a field follows `=`: {x = 1, y = 2}"
-                                     : "braces hold a record, {x = 1} or {p with x = 1}; parentheses hold a sequence, (a; b)",
+                    at(p, TOK_COLON)
+                        ? "a value of a field follows `=`: {x = 1, y = 2}"
+                        : "braces hold a record, {x = 1} or {p with x = 1}; parentheses hold a sequence, (a; b)",
                     open, "in this record");
   }
   parse_fields(p, e);
   expect_close(p, TOK_RBRACE, open,
-               at(p, TOK_SEMI) ? "fields are separated by commas" : at(p, TOK_COLON) ? "a value of a field follows `=`" : NULL);
+               at(p, TOK_SEMI)    ? "fields are separated by commas"
+               : at(p, TOK_COLON) ? "a value of a field follows `=`"
+                                  : NULL);
   e->args = scratch_take(p, mark, &e->nargs);
   e->span = span_to_here(p, open);
   return e;
@@ -282,9 +294,11 @@ static MatchCase *parse_case(Parser *p) {
   c->span = token_span(p);
   c->pat = parse_pattern(p);
   if (accept(p, TOK_WHEN)) c->guard = parse_expr(p);
-  expect(p, TOK_ARROW, at(p, TOK_IF) ? "a condition of a case follows `when`"
-                       : at(p, TOK_COMMA) ? "a tuple stands in parentheses: (a, b)"
-                       : at(p, TOK_EQ) || at(p, TOK_FATARROW) ? "the value of a case follows `->`" : NULL);
+  expect(p, TOK_ARROW,
+         at(p, TOK_IF)                          ? "a condition of a case follows `when`"
+         : at(p, TOK_COMMA)                     ? "a tuple stands in parentheses: (a, b)"
+         : at(p, TOK_EQ) || at(p, TOK_FATARROW) ? "the value of a case follows `->`"
+                                                : NULL);
   c->body = parse_expr(p);
   c->span = span_to_here(p, c->span);
   return c;
@@ -364,7 +378,11 @@ static _Noreturn void fail_no_expression(Parser *p) {
 
 Expr *parse_atom(Parser *p) {
   switch (p->tok->kind) {
-  case TOK_INT: case TOK_FLOAT: case TOK_STRING: case TOK_TRUE: case TOK_FALSE: return parse_literal(p);
+  case TOK_INT:
+  case TOK_FLOAT:
+  case TOK_STRING:
+  case TOK_TRUE:
+  case TOK_FALSE: return parse_literal(p);
   case TOK_INTERP_BEGIN: return parse_interpolated(p);
   case TOK_IDENT:
   case TOK_UPPER: return parse_name_expr(p);

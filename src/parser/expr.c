@@ -41,9 +41,11 @@ static Expr *new_pair(Parser *p, ExprKind kind, Expr *left, Expr *right) {
 
 /* Binding strength, loosest first. */
 enum {
+  /* clang-format off */
   LEVEL_NONE, LEVEL_ASSIGN, LEVEL_PIPE_LEFT, LEVEL_PIPE, LEVEL_OR, LEVEL_AND, LEVEL_COMPARE, LEVEL_CONS,
   LEVEL_CONCAT, LEVEL_ADD, LEVEL_MUL, LEVEL_NEGATE, LEVEL_POWER
 };
+/* clang-format on */
 
 typedef struct OperatorInfo {
   int level;
@@ -52,29 +54,29 @@ typedef struct OperatorInfo {
 } OperatorInfo;
 
 static const OperatorInfo operators[TOK_COUNT] = {
-    [TOK_LARROW] = {LEVEL_ASSIGN, true, BIN_EQ},      [TOK_PLUS_EQ] = {LEVEL_ASSIGN, true, BIN_ADD},
-    [TOK_MINUS_EQ] = {LEVEL_ASSIGN, true, BIN_SUB},   [TOK_STAR_EQ] = {LEVEL_ASSIGN, true, BIN_MUL},
-    [TOK_SLASH_EQ] = {LEVEL_ASSIGN, true, BIN_DIV},   [TOK_PIPE_LEFT] = {LEVEL_PIPE_LEFT, true, BIN_PIPE_LEFT},
-    [TOK_PIPE] = {LEVEL_PIPE, false, BIN_PIPE},       [TOK_COMPOSE] = {LEVEL_PIPE, false, BIN_COMPOSE},
-    [TOK_OROR] = {LEVEL_OR, true, BIN_EQ},            [TOK_ANDAND] = {LEVEL_AND, true, BIN_EQ},
-    [TOK_EQ] = {LEVEL_COMPARE, false, BIN_EQ},        [TOK_NE] = {LEVEL_COMPARE, false, BIN_NE},
-    [TOK_LT] = {LEVEL_COMPARE, false, BIN_LT},        [TOK_LE] = {LEVEL_COMPARE, false, BIN_LE},
-    [TOK_GT] = {LEVEL_COMPARE, false, BIN_GT},        [TOK_GE] = {LEVEL_COMPARE, false, BIN_GE},
-    [TOK_CLOSE] = {LEVEL_COMPARE, false, BIN_CLOSE},  [TOK_CONS] = {LEVEL_CONS, true, BIN_CONS},
-    [TOK_CONCAT] = {LEVEL_CONCAT, true, BIN_CONCAT},  [TOK_PLUS] = {LEVEL_ADD, false, BIN_ADD},
-    [TOK_MINUS] = {LEVEL_ADD, false, BIN_SUB},        [TOK_STAR] = {LEVEL_MUL, false, BIN_MUL},
-    [TOK_SLASH] = {LEVEL_MUL, false, BIN_DIV},        [TOK_PERCENT] = {LEVEL_MUL, false, BIN_REM},
-    [TOK_AT] = {LEVEL_MUL, false, BIN_MATMUL},        [TOK_CARET] = {LEVEL_POWER, true, BIN_POW_INT},
-    [TOK_POW] = {LEVEL_POWER, true, BIN_POW},
-    [TOK_EQEQ] = {LEVEL_COMPARE, false, BIN_EQ},      [TOK_BANGEQ] = {LEVEL_COMPARE, false, BIN_NE},
+    [TOK_LARROW] = {LEVEL_ASSIGN, true, BIN_EQ},     [TOK_PLUS_EQ] = {LEVEL_ASSIGN, true, BIN_ADD},
+    [TOK_MINUS_EQ] = {LEVEL_ASSIGN, true, BIN_SUB},  [TOK_STAR_EQ] = {LEVEL_ASSIGN, true, BIN_MUL},
+    [TOK_SLASH_EQ] = {LEVEL_ASSIGN, true, BIN_DIV},  [TOK_PIPE_LEFT] = {LEVEL_PIPE_LEFT, true, BIN_PIPE_LEFT},
+    [TOK_PIPE] = {LEVEL_PIPE, false, BIN_PIPE},      [TOK_COMPOSE] = {LEVEL_PIPE, false, BIN_COMPOSE},
+    [TOK_OROR] = {LEVEL_OR, true, BIN_EQ},           [TOK_ANDAND] = {LEVEL_AND, true, BIN_EQ},
+    [TOK_EQ] = {LEVEL_COMPARE, false, BIN_EQ},       [TOK_NE] = {LEVEL_COMPARE, false, BIN_NE},
+    [TOK_LT] = {LEVEL_COMPARE, false, BIN_LT},       [TOK_LE] = {LEVEL_COMPARE, false, BIN_LE},
+    [TOK_GT] = {LEVEL_COMPARE, false, BIN_GT},       [TOK_GE] = {LEVEL_COMPARE, false, BIN_GE},
+    [TOK_CLOSE] = {LEVEL_COMPARE, false, BIN_CLOSE}, [TOK_CONS] = {LEVEL_CONS, true, BIN_CONS},
+    [TOK_CONCAT] = {LEVEL_CONCAT, true, BIN_CONCAT}, [TOK_PLUS] = {LEVEL_ADD, false, BIN_ADD},
+    [TOK_MINUS] = {LEVEL_ADD, false, BIN_SUB},       [TOK_STAR] = {LEVEL_MUL, false, BIN_MUL},
+    [TOK_SLASH] = {LEVEL_MUL, false, BIN_DIV},       [TOK_PERCENT] = {LEVEL_MUL, false, BIN_REM},
+    [TOK_AT] = {LEVEL_MUL, false, BIN_MATMUL},       [TOK_CARET] = {LEVEL_POWER, true, BIN_POW_INT},
+    [TOK_POW] = {LEVEL_POWER, true, BIN_POW},        [TOK_EQEQ] = {LEVEL_COMPARE, false, BIN_EQ},
+    [TOK_BANGEQ] = {LEVEL_COMPARE, false, BIN_NE},
 };
 
 const char *binop_text(BinOp op) {
   static const char *const texts[] = {
-      [BIN_ADD] = "+", [BIN_SUB] = "-", [BIN_MUL] = "*", [BIN_DIV] = "/", [BIN_REM] = "%",
-      [BIN_POW_INT] = "^", [BIN_POW] = "**", [BIN_MATMUL] = "@", [BIN_CONCAT] = "++", [BIN_CONS] = "::",
-      [BIN_EQ] = "=", [BIN_NE] = "<>", [BIN_LT] = "<", [BIN_LE] = "<=", [BIN_GT] = ">", [BIN_GE] = ">=",
-      [BIN_CLOSE] = "~=", [BIN_PIPE] = "|>", [BIN_COMPOSE] = ">>", [BIN_PIPE_LEFT] = "<|"};
+      [BIN_ADD] = "+",     [BIN_SUB] = "-",    [BIN_MUL] = "*",    [BIN_DIV] = "/",      [BIN_REM] = "%",
+      [BIN_POW_INT] = "^", [BIN_POW] = "**",   [BIN_MATMUL] = "@", [BIN_CONCAT] = "++",  [BIN_CONS] = "::",
+      [BIN_EQ] = "=",      [BIN_NE] = "<>",    [BIN_LT] = "<",     [BIN_LE] = "<=",      [BIN_GT] = ">",
+      [BIN_GE] = ">=",     [BIN_CLOSE] = "~=", [BIN_PIPE] = "|>",  [BIN_COMPOSE] = ">>", [BIN_PIPE_LEFT] = "<|"};
   return texts[op];
 }
 
@@ -96,8 +98,10 @@ static void check_place(Parser *p, const Expr *place, Span op) {
 
 static Expr *make_operation(Parser *p, const Operator *o, Expr *left, Expr *right) {
   const OperatorInfo *info = &operators[o->kind];
-  ExprKind kind = info->level == LEVEL_OR ? E_OR : info->level == LEVEL_AND ? E_AND
-                : info->level == LEVEL_ASSIGN ? E_ASSIGN : E_BINARY;
+  ExprKind kind = info->level == LEVEL_OR       ? E_OR
+                  : info->level == LEVEL_AND    ? E_AND
+                  : info->level == LEVEL_ASSIGN ? E_ASSIGN
+                                                : E_BINARY;
   Expr *e = new_pair(p, kind, left, right);
   e->op = info->op;
   e->op_span = o->span;
@@ -182,7 +186,8 @@ static Expr *parse_index(Parser *p, Expr *array) {
 static Expr *parse_field(Parser *p, Expr *record) {
   Span dot = expect(p, TOK_DOT, NULL);
   const char *hint = at(p, TOK_LBRACKET) || at(p, TOK_LPAREN) ? "an index is written without a point: a[i]"
-                     : at(p, TOK_INT) ? "the parts of a tuple are taken by a pattern: let (a, b) = p in …" : NULL;
+                     : at(p, TOK_INT) ? "the parts of a tuple are taken by a pattern: let (a, b) = p in …"
+                                      : NULL;
   if (!at(p, TOK_IDENT)) fail_expected(p, "a field name", hint, NO_SPAN, NULL);
   Expr *e = new_node(p, E_FIELD, span_join(record->span, token_span(p)), 1);
   e->args[0] = record;
@@ -286,9 +291,11 @@ static LetBinding *parse_binding(Parser *p) {
   if (accept(p, TOK_COLON)) b->result = parse_type(p);
   BinOp op;
   bool meant_and = start_pos > 0 && p->tokens[start_pos - 1].kind == TOK_AND && operator_of(p->tok->kind, &op);
-  expect(p, TOK_EQ, at(p, TOK_ARROW) ? "only `fun` takes `->`: let f x = …"
-                    : meant_and && !at(p, TOK_EQ) ? habit_of_word("and")
-                    : at(p, TOK_LT) && b->result ? "an argument of a type stands before it: int list" : NULL);
+  expect(p, TOK_EQ,
+         at(p, TOK_ARROW)              ? "only `fun` takes `->`: let f x = …"
+         : meant_and && !at(p, TOK_EQ) ? habit_of_word("and")
+         : at(p, TOK_LT) && b->result  ? "an argument of a type stands before it: int list"
+                                       : NULL);
   b->value = parse_expr(p);
   if (b->nparams) b->value = make_fun(p, b->params, b->nparams, b->value, start);
   b->span = span_to_here(p, start);
@@ -325,8 +332,13 @@ static Expr *parse_fun_head(Parser *p) {
 /* After a `;` these end the sequence: the `;` was a last one too many, which is let pass. */
 static bool ends_sequence(TokenKind kind) {
   switch (kind) {
-  case TOK_EOF: case TOK_DONE: case TOK_RPAREN: case TOK_RBRACE: case TOK_IN: case TOK_BAR: case TOK_AND:
-    return true;
+  case TOK_EOF:
+  case TOK_DONE:
+  case TOK_RPAREN:
+  case TOK_RBRACE:
+  case TOK_IN:
+  case TOK_BAR:
+  case TOK_AND: return true;
   default: return false;
   }
 }

@@ -9,7 +9,7 @@ typedef struct Habit {
 } Habit;
 
 static const Habit habits[] = {
-#define HABIT(word, hint) {word, hint, false},
+#define HABIT(word, hint)             {word, hint, false},
 #define KEYWORD_ELSEWHERE(word, hint) {word, hint, true},
 #include "parser/habits.def"
 #undef KEYWORD_ELSEWHERE
@@ -52,7 +52,9 @@ static const char comment_hint[] = "a comment is written (* … *), or begins wi
 static bool after_case(const Parser *p) {
   bool within = false;
   int before = p->pos - 1;
-  while (before >= 0 && p->tokens[before].kind != TOK_ARROW && p->tokens[before].kind != TOK_FUN && !p->tokens[before].column0) before--;
+  while (before >= 0 && p->tokens[before].kind != TOK_ARROW && p->tokens[before].kind != TOK_FUN &&
+         !p->tokens[before].column0)
+    before--;
   if (before < 0 || p->tokens[before].kind != TOK_ARROW) return false;
   for (int i = before; i >= 0 && !within; i--) {
     if (p->tokens[i].kind == TOK_FUN) return false;
@@ -70,7 +72,8 @@ static const char *symbol_hint(const Parser *p) {
   case TOK_COLON: return next == TOK_EQ ? "assignment is written `<-`" : "an annotation stands in parentheses: (e : t)";
   case TOK_SEMI: return "items need no `;;`, a token in column 0 starts the next one";
   case TOK_FUN: return "a function as an argument stands in parentheses: (fun x -> …)";
-  case TOK_ARROW: case TOK_FATARROW:
+  case TOK_ARROW:
+  case TOK_FATARROW:
     return after_case(p) ? "each case but the first begins with `|`" : "a function is written `fun x -> …`";
   case TOK_AND: return habit_of_word("and");
   case TOK_BAR: return "the logical or is written `||`; a match inside another one stands in parentheses";
@@ -78,7 +81,8 @@ static const char *symbol_hint(const Parser *p) {
   case TOK_TYVAR: return "a string stands in double quotes";
   case TOK_SLASH:
     if (next == TOK_STAR) return comment_hint;
-    return doubled(p, TOK_SLASH) || next == TOK_SLASH ? "a comment begins with `#`; `/` between ints drops the fraction" : NULL;
+    return doubled(p, TOK_SLASH) || next == TOK_SLASH ? "a comment begins with `#`; `/` between ints drops the fraction"
+                                                      : NULL;
   default: return NULL;
   }
 }

@@ -26,7 +26,8 @@ static Sym expect_string(Parser *p, const char *what, const char *hint) {
 static Name expect_module(Parser *p) {
   if (!at(p, TOK_UPPER))
     fail_expected(p, "the name of a module",
-                  at(p, TOK_STRING) ? "a file is named first: import \"file.atl\" as File" : "names of modules begin with a capital",
+                  at(p, TOK_STRING) ? "a file is named first: import \"file.atl\" as File"
+                                    : "names of modules begin with a capital",
                   NO_SPAN, NULL);
   Name name = {.name = p->tok->text, .span = token_span(p)};
   advance(p);
@@ -152,7 +153,9 @@ static const char *leftover_hint(const Parser *p) {
   case TOK_THEN: return habit_of_word("elif");
   case TOK_EQ: return "a definition begins with `let`";
   case TOK_IN: return "`in` belongs to a `let` before it";
-  case TOK_RPAREN: case TOK_RBRACKET: case TOK_RBRACE: return "no bracket is open here";
+  case TOK_RPAREN:
+  case TOK_RBRACKET:
+  case TOK_RBRACE: return "no bracket is open here";
   default: return NULL;
   }
 }
@@ -161,7 +164,8 @@ Item *parse_item(Parser *p) {
   Item *item = parse_by_first_word(p);
   if (!at(p, TOK_EOF)) {
     bool variant = item->kind == I_TYPE && (at(p, TOK_BAR) || at(p, TOK_OF));
-    fail_expected(p, "the end of the item", variant ? "constructors begin with a capital" : leftover_hint(p), NO_SPAN, NULL);
+    fail_expected(p, "the end of the item", variant ? "constructors begin with a capital" : leftover_hint(p), NO_SPAN,
+                  NULL);
   }
   item->span = span_to_here(p, item->span);
   return item;

@@ -21,9 +21,7 @@ void advance(Parser *p) {
   if (p->pos < p->item_end) set_pos(p, p->pos + 1);
 }
 
-TokenKind peek_kind(const Parser *p, int n) {
-  return p->pos + n < p->item_end ? p->tokens[p->pos + n].kind : TOK_EOF;
-}
+TokenKind peek_kind(const Parser *p, int n) { return p->pos + n < p->item_end ? p->tokens[p->pos + n].kind : TOK_EOF; }
 
 Span token_span(const Parser *p) { return (Span){p->source, p->tok->start, p->tok->end}; }
 
@@ -51,7 +49,8 @@ static bool at_real_end(const Parser *p) { return at(p, TOK_EOF) && p->item_end 
 
 void expect_close(Parser *p, TokenKind kind, Span open, const char *hint) {
   if (accept(p, kind)) return;
-  if (!hint && at(p, TOK_EOF) && !at_real_end(p)) hint = "the next item begins in column 0: is a bracket open before it?";
+  if (!hint && at(p, TOK_EOF) && !at_real_end(p))
+    hint = "the next item begins in column 0: is a bracket open before it?";
   fail_expected(p, arena_printf(p->arena, "`%s`", token_text(kind)), hint, open, "to close this bracket");
 }
 
@@ -61,8 +60,8 @@ void expect_close(Parser *p, TokenKind kind, Span open, const char *hint) {
 static const char *found(const Parser *p) {
   const Token *t = p->tok;
   if (t->kind == TOK_EOF) return at_real_end(p) ? "the end of the input" : "the end of the item";
-  bool own_text = token_is_fixed(t->kind) || t->kind == TOK_IDENT || t->kind == TOK_UPPER ||
-                  t->kind == TOK_INT || t->kind == TOK_FLOAT || t->kind == TOK_TYVAR;
+  bool own_text = token_is_fixed(t->kind) || t->kind == TOK_IDENT || t->kind == TOK_UPPER || t->kind == TOK_INT ||
+                  t->kind == TOK_FLOAT || t->kind == TOK_TYVAR;
   if (!own_text) return token_text(t->kind);
   return arena_printf(p->arena, "`%.*s`", (int)(t->end - t->start), p->text + t->start);
 }
@@ -141,9 +140,15 @@ Name parse_name(Parser *p, const char *what) {
 /* Whether a token in column 0 begins an item; others continue the one above. */
 static bool starts_item(TokenKind kind) {
   switch (kind) {
-  case TOK_LET: case TOK_TYPE: case TOK_FUN: case TOK_IF: case TOK_MATCH: case TOK_FOR: case TOK_WHILE:
-  case TOK_UNDERSCORE: case TOK_EOF:
-    return true;
+  case TOK_LET:
+  case TOK_TYPE:
+  case TOK_FUN:
+  case TOK_IF:
+  case TOK_MATCH:
+  case TOK_FOR:
+  case TOK_WHILE:
+  case TOK_UNDERSCORE:
+  case TOK_EOF: return true;
   default: return starts_atom(kind);
   }
 }

@@ -30,17 +30,17 @@ typedef struct Parser {
   uint32_t source;
   const char *text;
   Token *tokens;
-  int ntokens;      /* without the EOF at the end */
+  int ntokens; /* without the EOF at the end */
   int pos;
   int item_end;     /* index of the first token behind the current item */
   const Token *tok; /* the current token; &end at the end of the item */
   Token end;
   int depth;
-  bool failed;      /* an error was found in the current item */
-  bool cut_off;     /* the lexer met an open string or comment: errors at the end only follow from it */
+  bool failed;  /* an error was found in the current item */
+  bool cut_off; /* the lexer met an open string or comment: errors at the end only follow from it */
   jmp_buf recover;
-  Vec(void *) scratch;     /* lists under construction, used as a stack */
-  Vec(Expr *) operands;    /* of parse_binary */
+  Vec(void *) scratch;  /* lists under construction, used as a stack */
+  Vec(Expr *) operands; /* of parse_binary */
   Vec(Operator) operators;
 } Parser;
 
@@ -96,7 +96,7 @@ Expr *parse_atom(Parser *p);   /* atom.c */
 bool starts_atom(TokenKind kind);
 Expr *new_expr(Parser *p, ExprKind kind, Span span);
 Expr *new_node(Parser *p, ExprKind kind, Span span, int nargs); /* with room for args */
-bool operator_of(TokenKind kind, BinOp *op); /* expr.c: operators that are functions */
+bool operator_of(TokenKind kind, BinOp *op);                    /* expr.c: operators that are functions */
 /* expr.c: "let" … up to before `in` or the end: an E_LET whose body is missing */
 Expr *parse_let_head(Parser *p);
 /* expr.c: params "=" expr, as an E_FUN */
@@ -106,7 +106,7 @@ Pat *parse_atom_pattern(Parser *p); /* pattern.c: one parameter */
 bool starts_atom_pattern(TokenKind kind);
 Pat *new_pat(Parser *p, PatKind kind, Span span);
 Pat *new_var_pat(Parser *p, Sym name, Span span);
-TypeExpr *parse_type(Parser *p); /* types.c: with constraints */
+TypeExpr *parse_type(Parser *p);              /* types.c: with constraints */
 void parse_type_decl(Parser *p, TypeDecl *d); /* types.c */
-Item *parse_item(Parser *p); /* items.c */
+Item *parse_item(Parser *p);                  /* items.c */
 #endif

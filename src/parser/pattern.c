@@ -30,9 +30,17 @@ static Pat *new_pat_node(Parser *p, PatKind kind, Span span, int nargs) {
 
 bool starts_atom_pattern(TokenKind kind) {
   switch (kind) {
-  case TOK_UNDERSCORE: case TOK_IDENT: case TOK_UPPER: case TOK_INT: case TOK_FLOAT: case TOK_STRING:
-  case TOK_TRUE: case TOK_FALSE: case TOK_LPAREN: case TOK_LBRACKET: case TOK_LBRACE:
-    return true;
+  case TOK_UNDERSCORE:
+  case TOK_IDENT:
+  case TOK_UPPER:
+  case TOK_INT:
+  case TOK_FLOAT:
+  case TOK_STRING:
+  case TOK_TRUE:
+  case TOK_FALSE:
+  case TOK_LPAREN:
+  case TOK_LBRACKET:
+  case TOK_LBRACE: return true;
   default: return false;
   }
 }

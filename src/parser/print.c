@@ -65,8 +65,10 @@ static const char *floating(Printer *pr, double f) {
 /* ---- Types and patterns ---------------------------------------------------------- */
 
 static void list_type(Printer *pr, const TypeExpr *t) {
+  /* clang-format off */
   static const char *const heads[] = {[TE_VAR] = "'", [TE_NAME] = "", [TE_FUN] = "->", [TE_TUPLE] = "*",
                                       [TE_RECORD] = "record", [TE_ARRAY] = "array"};
+  /* clang-format on */
   bool leaf = t->nargs == 0 && t->nconstraints == 0;
   if (!leaf) text(pr, "(");
   for (int i = 0; i < t->nconstraints; i++)
@@ -117,12 +119,27 @@ static void list_pat(Printer *pr, const Pat *p) {
 /* ---- Expressions ------------------------------------------------------------------- */
 
 static const char *head_of(Printer *pr, const Expr *e) {
-  static const char *const heads[] = {
-      [E_INTERP] = "interp", [E_TUPLE] = "tuple", [E_RECORD] = "record", [E_WITH] = "with", [E_FIELD] = "field",
-      [E_ARRAY] = "array", [E_COMPREHENSION] = "comprehension", [E_INDEX] = "index", [E_APPLY] = "apply",
-      [E_FUN] = "fun", [E_LET] = "let", [E_IF] = "if", [E_MATCH] = "match", [E_SEQ] = "seq",
-      [E_NEGATE] = "negate", [E_AND] = "&&", [E_OR] = "||", [E_FOR] = "for", [E_WHILE] = "while",
-      [E_ANNOT] = ":", [E_ERROR] = "error"};
+  static const char *const heads[] = {[E_INTERP] = "interp",
+                                      [E_TUPLE] = "tuple",
+                                      [E_RECORD] = "record",
+                                      [E_WITH] = "with",
+                                      [E_FIELD] = "field",
+                                      [E_ARRAY] = "array",
+                                      [E_COMPREHENSION] = "comprehension",
+                                      [E_INDEX] = "index",
+                                      [E_APPLY] = "apply",
+                                      [E_FUN] = "fun",
+                                      [E_LET] = "let",
+                                      [E_IF] = "if",
+                                      [E_MATCH] = "match",
+                                      [E_SEQ] = "seq",
+                                      [E_NEGATE] = "negate",
+                                      [E_AND] = "&&",
+                                      [E_OR] = "||",
+                                      [E_FOR] = "for",
+                                      [E_WHILE] = "while",
+                                      [E_ANNOT] = ":",
+                                      [E_ERROR] = "error"};
   if (e->kind == E_BINARY) return binop_text(e->op);
   if (e->kind == E_ASSIGN) return e->compound ? arena_printf(pr->arena, "%s=", binop_text(e->op)) : "<-";
   if (e->kind == E_LET && e->rec) return "let rec";
@@ -279,9 +296,10 @@ static void list_decl(Printer *pr, const TypeDecl *d) {
 }
 
 static void list_item(Printer *pr, const Item *item) {
-  static const char *const heads[] = {[I_LET] = "let", [I_TYPE] = "type", [I_EXPR] = "do", [I_IMPORT] = "import",
-                                      [I_OPEN] = "open", [I_FOREIGN] = "foreign", [I_TEST] = "test",
-                                      [I_PULLBACK] = "pullback", [I_TANGENT] = "tangent", [I_ERROR] = "error"};
+  static const char *const heads[] = {
+      [I_LET] = "let",         [I_TYPE] = "type",       [I_EXPR] = "do",   [I_IMPORT] = "import",
+      [I_OPEN] = "open",       [I_FOREIGN] = "foreign", [I_TEST] = "test", [I_PULLBACK] = "pullback",
+      [I_TANGENT] = "tangent", [I_ERROR] = "error"};
   text(pr, "(");
   text(pr, heads[item->kind]);
   if (item->rec) text(pr, " rec");

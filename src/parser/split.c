@@ -41,8 +41,8 @@ static bool word_is(const char *s, uint32_t start, uint32_t end, const char *wor
 
 /* Whether the byte at i, which is in column 0, begins an item. */
 static bool begins_item(const char *s, uint32_t i) {
-  static const char *const continuing[] = {"and", "in", "then", "else", "with", "done", "when",
-                                           "as", "of", "to", "downto", "do", "rec", "mut"};
+  static const char *const continuing[] = {"and", "in", "then", "else",   "with", "done", "when",
+                                           "as",  "of", "to",   "downto", "do",   "rec",  "mut"};
   if (!is_word_byte(s[i])) return s[i] && strchr("([{\"$", s[i]) && !(s[i] == '(' && s[i + 1] == '*');
   if (s[i] == '\'') return false;
   uint32_t end = word_end(s, i);
@@ -124,8 +124,12 @@ static Tokens tokens_of(Splitter *sp, uint32_t start, uint32_t end) {
 
 static int bracket_change(TokenKind kind) {
   switch (kind) {
-  case TOK_LPAREN: case TOK_LBRACKET: case TOK_LBRACE: return 1;
-  case TOK_RPAREN: case TOK_RBRACKET: case TOK_RBRACE: return -1;
+  case TOK_LPAREN:
+  case TOK_LBRACKET:
+  case TOK_LBRACE: return 1;
+  case TOK_RPAREN:
+  case TOK_RBRACKET:
+  case TOK_RBRACE: return -1;
   default: return 0;
   }
 }

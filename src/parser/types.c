@@ -86,8 +86,7 @@ static TypeExpr *parse_atom_type(Parser *p) {
   case TOK_UPPER: return parse_type_name(p, start, NULL, 0);
   case TOK_LPAREN: return parse_paren_type(p);
   case TOK_LBRACE: return parse_record_type(p);
-  default:
-    fail_expected(p, "a type", at(p, TOK_LBRACKET) ? "an array type is written `float[]`" : NULL, NO_SPAN, NULL);
+  default: fail_expected(p, "a type", at(p, TOK_LBRACKET) ? "an array type is written `float[]`" : NULL, NO_SPAN, NULL);
   }
 }
 
@@ -209,7 +208,8 @@ void parse_type_decl(Parser *p, TypeDecl *d) {
   Span start = token_span(p);
   parse_type_params(p, d);
   if (!at(p, TOK_IDENT))
-    fail_expected(p, "the name of a type", at(p, TOK_UPPER) ? "names of types begin with a small letter" : NULL, NO_SPAN, NULL);
+    fail_expected(p, "the name of a type", at(p, TOK_UPPER) ? "names of types begin with a small letter" : NULL,
+                  NO_SPAN, NULL);
   d->name = expect_ident(p, "the name of a type", NULL);
   if (at(p, TOK_TYVAR)) fail_expected(p, "`=`", "parameters stand before the name: type 'a t = …", NO_SPAN, NULL);
   expect(p, TOK_EQ, "a type is declared by its constructors, or another type: type t = A | B of int");

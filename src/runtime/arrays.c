@@ -14,9 +14,7 @@ int64_t rt_array_length(const ArrayObj *a) {
   return n;
 }
 
-static size_t header_bytes(int rank) {
-  return (sizeof(ArrayObj) + (size_t)rank * sizeof(int64_t) + 63) & ~(size_t)63;
-}
+static size_t header_bytes(int rank) { return (sizeof(ArrayObj) + (size_t)rank * sizeof(int64_t) + 63) & ~(size_t)63; }
 
 /* An array object with room for `slots`, its dimensions not set; NULL after rt_error. */
 static ArrayObj *new_block(Rt *rt, const Desc *desc, int64_t slots, bool zero) {
@@ -43,8 +41,9 @@ static __attribute__((noinline)) ArrayObj *too_large(Rt *rt, const Desc *desc, c
   return NULL;
 }
 
-/* Bounds what an array may have: slots times the product of the dimensions that aren't 0. So no product of dimensions of any array,
- * view or part wraps, whichever of them are left out, and nothing that computes with them has to look. */
+/* Bounds what an array may have: slots times the product of the dimensions that aren't 0. So no product of
+ * dimensions of any array, view or part wraps, whichever of them are left out, and nothing that computes with them
+ * has to look. */
 static bool fits(const Desc *desc, const int64_t *dims) {
   int64_t slots = desc->args[0]->nslots ? desc->args[0]->nslots : 1;
   for (int k = 0; k < desc->rank; k++)
@@ -98,8 +97,8 @@ static __attribute__((noinline)) ArrayObj *copy_elements(Rt *rt, const ArrayObj 
   return copy;
 }
 
-/* A small vector or matrix of numbers is copied in pieces of the block's alignment, with its header. Not so one whose elements
- * are elsewhere: a view's, or the host's. */
+/* A small vector or matrix of numbers is copied in pieces of the block's alignment, with its header. Not so one
+ * whose elements are elsewhere: a view's, or the host's. */
 ArrayObj *rt_copy(Rt *rt, const ArrayObj *a) {
   enum { PIECE = 64, HEAD = PIECE };
   const char *from = (const char *)a;

@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* Bags: accumulators for arrays, which collect contributions to their elements; and the sum of two accumulators of any type
- * (src/ir/accumulators.c says which types there are).
+/* Bags: accumulators for arrays, which collect contributions to their elements; and the sum of two accumulators of
+ * any type (src/ir/accumulators.c says which types there are).
  *
- * A bag is null, a log of (index, entry), or a dense array. A log that would have more entries than the array has elements
- * becomes dense; two logs are joined by appending the shorter; two dense ones are added into one that nobody else holds.
- * So every operation is paid for by the contributions that were made, and a bag of n elements costs n only after
- * n contributions.
+ * A bag is null, a log of (index, entry), or a dense array. A log that would have more entries than the array has
+ * elements becomes dense; two logs are joined by appending the shorter; two dense ones are added into one that
+ * nobody else holds. So every operation is paid for by the contributions that were made, and a bag of n elements
+ * costs n only after n contributions.
  *
- * Value semantics hold throughout: an object with other references is copied before it is changed; what comes from an
- * unshared operand is moved, leaving NULL behind, so that the operand stays a valid object whatever happens later.
+ * Value semantics hold throughout: an object with other references is copied before it is changed; what comes from
+ * an unshared operand is moved, leaving NULL behind, so that the operand stays a valid object whatever happens
+ * later.
  *
- * Entries may hold pointers to further accumulators, to any depth (lists, trees). Adding them is a worklist, `Adder`:
- * its items are (slot, accumulator to be added to it). merge() does one step: it adds two objects at the top level and
- * puts the pointers inside on the list. merge() never releases its operands, so a caller that still owns them
- * after a failure can. */
+ * Entries may hold pointers to further accumulators, to any depth (lists, trees). Adding them is a worklist,
+ * `Adder`: its items are (slot, accumulator to be added to it). merge() does one step: it adds two objects at the
+ * top level and puts the pointers inside on the list. merge() never releases its operands, so a caller that still
+ * owns them after a failure can. */
 #include "runtime/internal.h"
 #include <string.h>
 
-typedef struct Item { Slot *dst; const Desc *desc; Obj *b; } Item;
-typedef struct Linked { Obj *p; bool linked; } Linked;
+typedef struct Item {
+  Slot *dst;
+  const Desc *desc;
+  Obj *b;
+} Item;
+typedef struct Linked {
+  Obj *p;
+  bool linked;
+} Linked;
 typedef struct Adder {
   Rt *rt;
   Item *items;
@@ -62,8 +70,8 @@ static bool consumable(const Obj *a, const Obj *b) {
   return rt_is_object(a) && rt_is_object(b) && a->rc == 1 && b->rc == 1 && a->tag == b->tag;
 }
 
-/* add_item for boxes of floats and a link to the next box, as lists have: a tight loop along the links, RT_STRIDE boxes at
- * most. Is all added? */
+/* add_item for boxes of floats and a link to the next box, as lists have: a tight loop along the links, RT_STRIDE
+ * boxes at most. Is all added? */
 static bool add_chain(Rt *rt, const Desc *payload, Item *it) {
   int n = payload->nslots, link = payload->link;
   size_t size = sizeof(BoxObj) + (size_t)n * sizeof(Slot);
@@ -111,9 +119,9 @@ static Status add_box(Adder *w, const Desc *payload, Item *it) {
   return 0;
 }
 
-/* Adds it->b to what is at it->dst and takes it, except after a failure: then it->b is what is left. Boxes that nobody
- * else holds are added in place, one pointer of theirs being gone on with at once: sums of spines, which is what walks over
- * lists and trees make, cost a few instructions per box. */
+/* Adds it->b to what is at it->dst and takes it, except after a failure: then it->b is what is left. Boxes that
+ * nobody else holds are added in place, one pointer of theirs being gone on with at once: sums of spines, which is
+ * what walks over lists and trees make, cost a few instructions per box. */
 static Status add_item(Adder *w, Item *it) {
   while (it->desc->kind == D_VARIANT && consumable(it->dst->p, it->b)) {
     const Desc *payload = it->desc->args[it->b->tag];
@@ -168,7 +176,7 @@ static Status add_taken(Adder *w, const Desc *d, Slot *dst, const Slot *src) {
   return 0;
 }
 
-/* ---- Logs and dense bags -------------------------------------------------------------------------------------------------- */
+/* ---- Logs and dense bags ----------------------------------------------------------------------------------------- */
 static int64_t stride_of(const Desc *desc) { return 1 + desc->args[0]->nslots; }
 
 static LogObj *new_log(Rt *rt, const Desc *desc, int64_t n, int64_t cap) {
@@ -284,7 +292,8 @@ static int64_t product(const int64_t *dims, int rank) {
   return n;
 }
 
-/* Makes *bag fit for `more` entries in place: an unshared log, or an unshared dense array if the log would be too long. */
+/* Makes *bag fit for `more` entries in place: an unshared log, or an unshared dense array if the log would be too
+ * long. */
 static Status own_for(Adder *w, const Desc *desc, Obj **bag, const int64_t *dims, int64_t more) {
   int64_t n = product(dims, desc->rank);
   LogObj *l = (LogObj *)*bag;
@@ -297,7 +306,7 @@ static Status own_for(Adder *w, const Desc *desc, Obj **bag, const int64_t *dims
   return 0;
 }
 
-/* ---- merge ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- merge ------------------------------------------------------------------------------------------------------- */
 static Status merge_boxes(Adder *w, const Desc *desc, BoxObj *a, BoxObj *b, Obj **out) {
   const Desc *payload = desc->args[a->h.tag];
   BoxObj *sum = a;
@@ -394,8 +403,8 @@ static Status merge_bags(Adder *w, const Desc *desc, Obj *a, Obj *b, const int64
   return add_dense(w, desc->args[0], sum->data, ((ArrayObj *)b)->data, n < m ? n : m, move);
 }
 
-/* *out = a + b at the top level; what is inside goes onto the list. Neither operand is released; pointers are
- * moved out of one that is unshared. *out may be a, b or a new object; after a failure there is nothing in it to free. */
+/* *out = a + b at the top level; what is inside goes onto the list. Neither operand is released; pointers are moved
+ * out of one that is unshared. *out may be a, b or a new object; after a failure there is nothing in it to free. */
 static Status merge(Adder *w, const Desc *desc, Obj *a, Obj *b, const int64_t *dims, Obj **out) {
   *out = a;
   if (!rt_is_object(a) || !rt_is_object(b)) return 0; /* constructors without a payload */
@@ -403,17 +412,20 @@ static Status merge(Adder *w, const Desc *desc, Obj *a, Obj *b, const int64_t *d
   switch (desc->kind) {
   case D_VARIANT:
     if (a->tag != b->tag)
-      return rt_error(w->rt, ERR_SHAPE, 0, "different shapes: %s and %s", desc->names[rt_tag(a)], desc->names[rt_tag(b)]);
+      return rt_error(w->rt, ERR_SHAPE, 0, "different shapes: %s and %s", desc->names[rt_tag(a)],
+                      desc->names[rt_tag(b)]);
     status = merge_boxes(w, desc, (BoxObj *)a, (BoxObj *)b, out);
     break;
-  case D_ENV:
-    status = merge_envs(w, (EnvObj *)a, (EnvObj *)b, out);
-    break;
-  case D_BAG: case D_ARRAY:
-    status = merge_bags(w, desc, a, b, dims, out);
-    break;
-  case D_INT: case D_FLOAT: case D_BOOL: case D_STRING: case D_UNIT: case D_TUPLE: case D_FUN:
-    break;
+  case D_ENV: status = merge_envs(w, (EnvObj *)a, (EnvObj *)b, out); break;
+  case D_BAG:
+  case D_ARRAY: status = merge_bags(w, desc, a, b, dims, out); break;
+  case D_INT:
+  case D_FLOAT:
+  case D_BOOL:
+  case D_STRING:
+  case D_UNIT:
+  case D_TUPLE:
+  case D_FUN: break;
   }
   if (status && *out != a && *out != b) {
     /* Items on the list may point into it: they go first. */
@@ -442,7 +454,7 @@ Status rt_cadd(Rt *rt, const Desc *desc, Obj *a, Obj *b, const int64_t *dims, Ob
   return 0;
 }
 
-/* ---- The operations on bags ---------------------------------------------------------------------------------------------------- */
+/* ---- The operations on bags -------------------------------------------------------------------------------------- */
 Status rt_acc_at(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, const Slot *v) {
   const Desc *elem = desc->args[0];
   Obj *b = *bag;
@@ -521,7 +533,8 @@ Status rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out
   return status;
 }
 
-Status rt_bag_sub(Rt *rt, const Desc *sub_desc, const Obj *bag, int64_t offset, int64_t count, const int64_t *sub_dims, Obj **out) {
+Status rt_bag_sub(Rt *rt, const Desc *sub_desc, const Obj *bag, int64_t offset, int64_t count, const int64_t *sub_dims,
+                  Obj **out) {
   Obj *part = NULL;
   if (bag && is_log(bag)) {
     LogObj *l = copy_log(rt, sub_desc, (const LogObj *)bag, offset, count, 0, count);
@@ -562,7 +575,8 @@ Status rt_bag_take(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int
   return 0;
 }
 
-Status rt_bag_take_sub(Rt *rt, const Desc *sub_desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, const int64_t *sub_dims, Obj **out) {
+Status rt_bag_take_sub(Rt *rt, const Desc *sub_desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count,
+                       const int64_t *sub_dims, Obj **out) {
   if (!*bag) {
     *out = NULL;
     return 0;
@@ -601,7 +615,8 @@ Status rt_bag_set(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int6
   return 0;
 }
 
-Status rt_bag_set_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub) {
+Status rt_bag_set_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count,
+                      Obj *sub) {
   if (!*bag) return rt_acc_sub(rt, desc, bag, dims, offset, count, sub);
   const Desc *elem = desc->args[0];
   Adder w = {.rt = rt};

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks of memory for objects.
  *
- * Small blocks come from pages of blocks of one size. A page's blocks that are free are linked by their first words. For
- * each size one page is current: its free blocks are at rt->free_list[class], from where machine code takes them without
- * a call. A block that is freed goes back to its page, which is found by the block's address, since pages are aligned
- * to their size; so memory that one size no longer needs serves another, and goes back to the system. Blocks are
- * linked some thousand bytes at a time, when they are first wanted: memory that isn't needed isn't touched.
+ * Small blocks come from pages of blocks of one size. A page's blocks that are free are linked by their first words.
+ * For each size one page is current: its free blocks are at rt->free_list[class], from where machine code takes them
+ * without a call. A block that is freed goes back to its page, which is found by the block's address, since pages
+ * are aligned to their size; so memory that one size no longer needs serves another, and goes back to the system.
+ * Blocks are linked some thousand bytes at a time, when they are first wanted: memory that isn't needed isn't
+ * touched.
  *
- * Pages are cut from segments. What the last steps of a long computation needed the next one will need too, and fresh memory costs
- * the system more than the computation: so as many pages are kept as were in use at once in this or the last period,
- * which is as long as it takes for twice that many pages to become empty. Segments beyond that are freed when they are
- * empty; all that are empty are freed before any request of the VM for memory fails.
+ * Pages are cut from segments. What the last steps of a long computation needed the next one will need too, and
+ * fresh memory costs the system more than the computation: so as many pages are kept as were in use at once in this
+ * or the last period, which is as long as it takes for twice that many pages to become empty. Segments beyond that
+ * are freed when they are empty; all that are empty are freed before any request of the VM for memory fails.
  *
  * Blocks of small arrays, which are aligned to 64, are recycled through rt->free_arrays. Sanitizers see through all
  * this only when it is off, so it is off under them. */
@@ -18,7 +19,13 @@
 #include <string.h>
 
 enum {
-  LINKED_BYTES = 1 << 12, FIRST_SEGMENT = 8, SEGMENT = 32 /* pages */, LARGE_SEGMENT = 256, MANY_PAGES = 512, FEW_PAGES = 64, PERIOD = 2,
+  LINKED_BYTES = 1 << 12,
+  FIRST_SEGMENT = 8,
+  SEGMENT = 32 /* pages */,
+  LARGE_SEGMENT = 256,
+  MANY_PAGES = 512,
+  FEW_PAGES = 64,
+  PERIOD = 2,
 };
 struct Segment {
   Segment *next, *prev; /* among all of this VM */
@@ -32,21 +39,21 @@ enum { FIRST_BLOCK = 64 };
 _Static_assert(sizeof(BlockPage) <= FIRST_BLOCK, "blocks come after it");
 
 /* Doubly linked lists of pages and of segments. */
-#define LINK(list, x) \
-  do { \
-    (x)->prev = NULL; \
-    (x)->next = *(list); \
-    if (*(list)) (*(list))->prev = (x); \
-    *(list) = (x); \
+#define LINK(list, x)                                                                                                  \
+  do {                                                                                                                 \
+    (x)->prev = NULL;                                                                                                  \
+    (x)->next = *(list);                                                                                               \
+    if (*(list)) (*(list))->prev = (x);                                                                                \
+    *(list) = (x);                                                                                                     \
   } while (0)
-#define UNLINK(list, x) \
-  do { \
-    if ((x)->prev) (x)->prev->next = (x)->next; \
-    else *(list) = (x)->next; \
-    if ((x)->next) (x)->next->prev = (x)->prev; \
+#define UNLINK(list, x)                                                                                                \
+  do {                                                                                                                 \
+    if ((x)->prev) (x)->prev->next = (x)->next;                                                                        \
+    else *(list) = (x)->next;                                                                                          \
+    if ((x)->next) (x)->next->prev = (x)->prev;                                                                        \
   } while (0)
 
-/* ---- Segments ---------------------------------------------------------------------------------------------------------- */
+/* ---- Segments ---------------------------------------------------------------------------------------------------- */
 static bool add_segment(Rt *rt) {
   int n = rt->npages >= MANY_PAGES ? LARGE_SEGMENT : rt->segments ? SEGMENT : FIRST_SEGMENT;
   size_t bytes = (size_t)n * RT_PAGE_BYTES;
@@ -126,7 +133,7 @@ static void give_page(Rt *rt, BlockPage *p) {
   trim(rt, to_keep(rt));
 }
 
-/* ---- Pages --------------------------------------------------------------------------------------------------------------- */
+/* ---- Pages ------------------------------------------------------------------------------------------------------- */
 static void make_current(Rt *rt, int class, BlockPage *p) {
   if (rt->current_page[class]) rt->current_page[class]->current = false;
   rt->current_page[class] = p;
@@ -204,7 +211,7 @@ void rt_blocks_free(Rt *rt) {
     }
 }
 
-/* ---- Blocks ------------------------------------------------------------------------------------------------------------ */
+/* ---- Blocks ------------------------------------------------------------------------------------------------------ */
 void *rt_block_new(Rt *rt, size_t size) {
   if (!rt_block_is_small(size)) {
     void *p = heap_realloc(rt->heap, NULL, 0, size);

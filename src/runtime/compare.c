@@ -58,8 +58,8 @@ static int order_strings(const StringObj *a, const StringObj *b) {
   return c ? (c > 0) - (c < 0) : order(a->len, b->len);
 }
 
-/* The elements to be compared and what the shapes say if they are alike. Inner lengths of an array without rows mean nothing.
- * Of several lengths that differ the innermost is met first. */
+/* The elements to be compared and what the shapes say if they are alike. Inner lengths of an array without rows mean
+ * nothing. Of several lengths that differ the innermost is met first. */
 static Frame array_frame(const ArrayObj *a, const ArrayObj *b, const Desc *d) {
   Frame f = {.d = d->args[0], .a = a->data, .b = b->data, .n = 1};
   for (int k = 0; k < d->rank && f.n; k++) {
@@ -76,17 +76,12 @@ static Frame array_frame(const ArrayObj *a, const ArrayObj *b, const Desc *d) {
 /* Compares one value; 0 if alike as far as is known: what is inside was pushed. */
 static int step(Walk *w, const Desc *d, const Slot *a, const Slot *b, Status *status) {
   switch (d->kind) {
-  case D_INT: case D_BOOL:
-    return order(a->i, b->i);
-  case D_FLOAT:
-    return order_floats(w->mode, a->f, b->f);
-  case D_STRING:
-    return order_strings(slot_string(a), slot_string(b));
-  case D_UNIT:
-    return 0;
-  case D_TUPLE:
-    *status = push(w, (Frame){d, a, b, 0, d->n, true, 0});
-    return 0;
+  case D_INT:
+  case D_BOOL: return order(a->i, b->i);
+  case D_FLOAT: return order_floats(w->mode, a->f, b->f);
+  case D_STRING: return order_strings(slot_string(a), slot_string(b));
+  case D_UNIT: return 0;
+  case D_TUPLE: *status = push(w, (Frame){d, a, b, 0, d->n, true, 0}); return 0;
   case D_VARIANT: {
     int64_t ta = rt_tag(a->p), tb = rt_tag(b->p);
     if (ta != tb) return order(ta, tb);
@@ -100,8 +95,9 @@ static int step(Walk *w, const Desc *d, const Slot *a, const Slot *b, Status *st
     *status = push(w, f);
     return 0;
   }
-  case D_FUN: case D_BAG: case D_ENV:
-    return a->p != b->p;
+  case D_FUN:
+  case D_BAG:
+  case D_ENV: return a->p != b->p;
   }
   return 0;
 }
@@ -140,7 +136,7 @@ Status rt_compare_values(Rt *rt, CompareMode mode, const Desc *d, const Slot *a,
   return status;
 }
 
-/* ---- Sorting ------------------------------------------------------------------------------------------------------------- */
+/* ---- Sorting ----------------------------------------------------------------------------------------------------- */
 typedef struct Sorter {
   Rt *rt;
   const Desc *elem;
@@ -226,7 +222,8 @@ Status rt_argsort(Rt *rt, const Desc *array, const ArrayObj *a, ArrayObj **out) 
   Desc row = *array;
   row.rank--;
   const Desc *element = &row;
-  Desc rows = {.kind = D_ARRAY, .nslots = 1, .slots = array->slots, .n = 1, .args = &element, .rank = 1, .pointers = true};
+  Desc rows = {
+      .kind = D_ARRAY, .nslots = 1, .slots = array->slots, .n = 1, .args = &element, .rank = 1, .pointers = true};
   ArrayObj *views = rt_new_array(rt, &rows, &n, true);
   if (!views) return 1;
   Status status = row_views(rt, a, &row, n, views);

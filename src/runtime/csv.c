@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Comma-separated values as RFC 4180 has them: cells may stand in double quotes, a quote inside is doubled, lines end in
- * \n or \r\n. Lines that are empty are skipped. All rows must be as long as the first.
+/* Comma-separated values as RFC 4180 has them: cells may stand in double quotes, a quote inside is doubled, lines
+ * end in \n or \r\n. Lines that are empty are skipped. All rows must be as long as the first.
  *
  * A Scanner goes through the text cell by cell. The file is read twice: once to count rows and columns, once to fill
  * the matrix. */
@@ -29,7 +29,8 @@ static Status quoted_cell(Scanner *s) {
   int64_t opened = s->line;
   for (s->p++;; s->p++) {
     if (s->p == s->end)
-      return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": the quote opened in line %lld is never closed", s->name, (long long)opened);
+      return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": the quote opened in line %lld is never closed", s->name,
+                      (long long)opened);
     if (*s->p == '"') {
       s->p++;
       if (s->p == s->end || *s->p != '"') return 0;
@@ -93,8 +94,8 @@ static Status measure(Scanner *s, int64_t dims[2], bool *header) {
       if (s->column > dims[1])
         return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": row %lld has too many cells: the first row has %lld", s->name,
                         (long long)s->row, (long long)dims[1]);
-      return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": row %lld has too few cells: %lld, where the first row has %lld", s->name,
-                      (long long)s->row, (long long)s->column, (long long)dims[1]);
+      return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": row %lld has too few cells: %lld, where the first row has %lld",
+                      s->name, (long long)s->row, (long long)s->column, (long long)dims[1]);
     }
   }
 }
@@ -108,8 +109,9 @@ static Status fill(Scanner *s, ArrayObj *a, bool numbers, bool header) {
     if (!numbers) {
       if (!(to->p = rt_new_string(s->rt, s->cell.data, s->cell.len))) return 1;
     } else if (!rt_parse_float(s->cell.data ? s->cell.data : "", s->cell.len, &to->f)) {
-      return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": row %lld, column %lld: \"%.*s\" is not a number", s->name, (long long)s->row,
-                      (long long)s->column, (int)(s->cell.len < 100 ? s->cell.len : 100), s->cell.data ? s->cell.data : "");
+      return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": row %lld, column %lld: \"%.*s\" is not a number", s->name,
+                      (long long)s->row, (long long)s->column, (int)(s->cell.len < 100 ? s->cell.len : 100),
+                      s->cell.data ? s->cell.data : "");
     }
     to++;
   }

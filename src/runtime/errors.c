@@ -49,7 +49,8 @@ Status rt_out_of_memory(Rt *rt) { return rt_error(rt, ERR_MEMORY, 0, "out of mem
 
 Status rt_fail_index(Rt *rt, int64_t i, int64_t n, uint32_t site) {
   if (n == 0) return rt_error(rt, ERR_INDEX, site, "index %lld is out of bounds for an empty array", (long long)i);
-  return rt_error(rt, ERR_INDEX, site, "index %lld is out of bounds for an array of length %lld", (long long)i, (long long)n);
+  return rt_error(rt, ERR_INDEX, site, "index %lld is out of bounds for an array of length %lld", (long long)i,
+                  (long long)n);
 }
 
 Status rt_fail_slice(Rt *rt, int64_t lo, int64_t hi, int64_t n, uint32_t site) {
@@ -120,7 +121,9 @@ void rt_clear_interrupt(Rt *rt) {
   reset_entry_limit(rt);
 }
 
-Status rt_entry(Rt *rt, const char *here) { return rt->unwinding || here < rt->stack_limit ? rt_fail_stack(rt, 0) : rt_poll(rt); }
+Status rt_entry(Rt *rt, const char *here) {
+  return rt->unwinding || here < rt->stack_limit ? rt_fail_stack(rt, 0) : rt_poll(rt);
+}
 
 Status rt_unwind(Rt *rt, const char *here, uint32_t site) {
   if (rt->unwinding) return 1;

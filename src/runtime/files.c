@@ -17,7 +17,7 @@ static Status io_error(Rt *rt, const char *what, const StringObj *path, uint32_t
   return rt_error(rt, ERR_IO, site, "can't %s \"%s\": %s", what, path->bytes, text);
 }
 
-/* ---- Files that may wait: pipes and terminals. Nothing here blocks longer than WAIT_MS without a look for interrupts. ----- */
+/* ---- Files that may wait: pipes and terminals. Nothing blocks longer than WAIT_MS without a look for interrupts. */
 enum { WAIT_MS = 50, CHUNK = 1 << 16 };
 
 /* Fails by interrupts alone; whether the file is ready its next call tells. */
@@ -66,7 +66,7 @@ static Status write_all(Rt *rt, int fd, const StringObj *path, const StringObj *
   return 0;
 }
 
-/* ---- Text ---------------------------------------------------------------------------------------------------------- */
+/* ---- Text -------------------------------------------------------------------------------------------------------- */
 Status rt_read_text(Rt *rt, const StringObj *path, Buf *out, uint32_t site) {
   int fd;
   if (open_file(rt, "read", path, O_RDONLY, &fd, site)) return 1;

@@ -6,15 +6,16 @@
 #include "runtime/runtime.h"
 #include <string.h>
 
-/* ---- Interrupts ------------------------------------------------------------------------------------------------------ */
-/* Every loop whose length is the program's looks at this, at least once in RT_STRIDE turns of a few nanoseconds, and ends
- * with an error if it isn't 0. It is one load where nothing was asked for. Where an array is gone through, `i` is the index. */
+/* ---- Interrupts -------------------------------------------------------------------------------------------------- */
+/* Every loop whose length is the program's looks at this, at least once in RT_STRIDE turns of a few nanoseconds, and
+ * ends with an error if it isn't 0. It is one load where nothing was asked for. Where an array is gone through, `i`
+ * is the index. */
 enum { RT_STRIDE = 4096 };
 static inline Status rt_look(Rt *rt) { return rt_interrupted(rt) ? rt_poll(rt) : 0; }
 static inline Status rt_look_at(Rt *rt, int64_t i) { return i % RT_STRIDE == 0 ? rt_look(rt) : 0; }
 
-/* ---- Blocks of memory: uncounted, small ones recycled ------------------------------------------------------------- */
-void *rt_block_new(Rt *rt, size_t size);              /* NULL after rt_error(ERR_MEMORY) */
+/* ---- Blocks of memory: uncounted, small ones recycled ------------------------------------------------------------ */
+void *rt_block_new(Rt *rt, size_t size); /* NULL after rt_error(ERR_MEMORY) */
 static inline bool rt_block_is_small(size_t size) {
   return RT_RECYCLE && size > 0 && size <= RT_BLOCK_GRAIN * RT_BLOCK_CLASSES;
 }
@@ -58,17 +59,17 @@ static inline bool rt_recycle_array(Rt *rt, void *p, size_t size) {
   return true;
 }
 
-void rt_blocks_init(Rt *rt);                          /* from then on the heap can have back what is only kept */
-void rt_blocks_free(Rt *rt);                          /* all of them */
+void rt_blocks_init(Rt *rt); /* from then on the heap can have back what is only kept */
+void rt_blocks_free(Rt *rt); /* all of them */
 /* Room for at least `need` items of `item` bytes in a worklist; false after rt_error. */
 bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t item);
 Status rt_out_of_memory(Rt *rt);
 
-/* ---- Rows of slots --------------------------------------------------------------------------------------------------- */
+/* ---- Rows of slots ----------------------------------------------------------------------------------------------- */
 void rt_retain_slots(const uint8_t *kinds, int n, const Slot *s);
 void rt_release_many(Rt *rt, const Slot *s, int n);
 void rt_release_slots(Rt *rt, const uint8_t *kinds, int n, Slot *s);
-int64_t rt_array_length(const ArrayObj *a);           /* base elements */
+int64_t rt_array_length(const ArrayObj *a); /* base elements */
 /* NULL is constructor 0 of a nullable variant. */
 static inline int64_t rt_tag(const Obj *p) {
   if (!p) return 0;
@@ -78,19 +79,24 @@ static inline Obj *rt_immediate(int64_t tag) { return (Obj *)((uintptr_t)tag << 
 /* The desc of the array that a bag of this desc is when dense. */
 static inline const Desc *rt_dense_desc(const Desc *d) { return d->kind == D_BAG ? d->args[1] : d; }
 EnvObj *rt_new_env(Rt *rt, RtFunc *fn);
-StringObj *rt_string_raw(Rt *rt, size_t n);           /* bytes to be filled in by the caller at once */
+StringObj *rt_string_raw(Rt *rt, size_t n); /* bytes to be filled in by the caller at once */
 /* An array of strings of one dimension, all NULL. */
 ArrayObj *rt_new_strings(Rt *rt, int64_t n);
-double rt_now(void);                                  /* monotonic seconds */
+double rt_now(void); /* monotonic seconds */
 
 /* Like utf8_valid; *valid is the answer. Fails by interrupts alone. */
 Status rt_check_text(Rt *rt, const char *s, size_t n, bool *valid, size_t *bad);
 
 Status rt_count_points(Rt *rt, const char *s, size_t n, int64_t *points); /* characters; the same */
 
-/* ---- Byte buffers ------------------------------------------------------------------------------------------------------ */
-typedef struct Buf { Rt *rt; char *data; size_t len, cap; bool failed; } Buf;
-void buf_add(Buf *b, const char *s, size_t n);        /* sets failed after rt_error: no memory, or an interrupt */
+/* ---- Byte buffers ------------------------------------------------------------------------------------------------ */
+typedef struct Buf {
+  Rt *rt;
+  char *data;
+  size_t len, cap;
+  bool failed;
+} Buf;
+void buf_add(Buf *b, const char *s, size_t n); /* sets failed after rt_error: no memory, or an interrupt */
 void buf_puts(Buf *b, const char *z);
 void buf_addc(Buf *b, char c);
 void buf_free(Buf *b);
@@ -103,11 +109,12 @@ typedef enum CompareMode { MODE_EQUAL, MODE_COMPARE, MODE_CLOSE } CompareMode;
 Status rt_compare_values(Rt *rt, CompareMode mode, const Desc *d, const Slot *a, const Slot *b, int *result);
 Status rt_argsort(Rt *rt, const Desc *array, const ArrayObj *a, ArrayObj **out);
 
-/* ---- Primitives --------------------------------------------------------------------------------------------------------- */
-#define PRIM(name) Status name(Rt *rt, const Desc *type, const Slot *args, Slot *res, uint32_t site)
+/* ---- Primitives -------------------------------------------------------------------------------------------------- */
+#define PRIM(name)  Status name(Rt *rt, const Desc *type, const Slot *args, Slot *res, uint32_t site)
 #define PRIM_UNUSED ((void)rt, (void)type, (void)args, (void)res, (void)site)
 static inline const StringObj *slot_string(const Slot *s) { return (const StringObj *)s->p; }
 static inline ArrayObj *slot_array(const Slot *s) { return (ArrayObj *)s->p; }
+/* clang-format off */
 PRIM(prim_format_float); PRIM(prim_format_int); PRIM(prim_format_string);
 PRIM(prim_float_of_string); PRIM(prim_int_of_string);
 PRIM(prim_concat_strings); PRIM(prim_concat_string);
@@ -121,6 +128,7 @@ PRIM(prim_read_file); PRIM(prim_read_lines); PRIM(prim_write_file); PRIM(prim_ap
 Status rt_read_text(Rt *rt, const StringObj *path, Buf *out, uint32_t site); /* the file's valid UTF-8 text */
 PRIM(prim_csv_read); PRIM(prim_csv_numbers);
 PRIM(prim_random_bits); PRIM(prim_matmul);
+/* clang-format on */
 uint64_t rt_threefry(uint64_t key0, uint64_t key1, uint64_t counter0, uint64_t counter1, uint64_t *second);
 /* A number that fills the whole text, blanks around it allowed. */
 bool rt_parse_float(const char *s, size_t n, double *out);

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Shortest text -------------------------------------------------------------------------------------------------------- */
-/* Adds one unit in the last digit of "d.ddde±xx". Used where 16 digits rounded to nearest don't read back but the next ones do:
- * just above a power of two the floats below are closer than those above. */
+/* ---- Shortest text ----------------------------------------------------------------------------------------------- */
+/* Adds one unit in the last digit of "d.ddde±xx". Used where 16 digits rounded to nearest don't read back but the
+ * next ones do: just above a power of two the floats below are closer than those above. */
 static void bump(char *text) {
   char *e = strchr(text, 'e');
   for (char *p = e - 1; p >= text; p--) {
@@ -73,8 +73,10 @@ int rt_format_double(double x, char out[40]) {
   return (int)(p - out);
 }
 
-/* ---- Formats ---------------------------------------------------------------------------------------------------------- */
-static bool parse_format(const StringObj *s, FormatOf of, Format *out) { return format_parse(s->bytes, (size_t)s->len, of, out); }
+/* ---- Formats ----------------------------------------------------------------------------------------------------- */
+static bool parse_format(const StringObj *s, FormatOf of, Format *out) {
+  return format_parse(s->bytes, (size_t)s->len, of, out);
+}
 
 static Status bad_format(Rt *rt, const Slot *format, const char *what, uint32_t site) {
   return rt_error(rt, ERR_FORMAT, site, "\"%s\" is not a format for %s", slot_string(format)->bytes, what);
@@ -133,7 +135,8 @@ static Status format_float(Rt *rt, const Format *f, double x, Obj **out) {
   int n, precision = f->precision < 0 ? 6 : f->precision;
   const char *hash = f->alternate ? "#" : "";
   char spec[8];
-  if (isnan(x) || isinf(x)) n = snprintf(text, sizeof text, "%s%s", isnan(x) ? "nan" : "inf", f->type == '%' ? "%" : "");
+  if (isnan(x) || isinf(x))
+    n = snprintf(text, sizeof text, "%s%s", isnan(x) ? "nan" : "inf", f->type == '%' ? "%" : "");
   else if (!f->type && f->precision < 0) n = rt_format_double(magnitude, text);
   else if (!f->type) n = general_with_point(text, sizeof text, f->precision, magnitude);
   else if (f->type == '%') n = snprintf(text, sizeof text, "%.*f%%", precision, 100 * magnitude);
@@ -196,7 +199,7 @@ PRIM(prim_format_string) {
   return buf_string(&b, &res->p);
 }
 
-/* ---- Parsing ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Parsing ----------------------------------------------------------------------------------------------------- */
 static void trim(const char **s, size_t *n) {
   while (*n && isspace((unsigned char)**s)) ++*s, --*n;
   while (*n && isspace((unsigned char)(*s)[*n - 1])) --*n;
@@ -212,7 +215,8 @@ bool rt_parse_float(const char *s, size_t n, double *out) {
   copy[n] = 0;
   /* Words strtod knows and source doesn't; hexadecimal floats among them. */
   const char *digits = copy + (*copy == '-' || *copy == '+');
-  if (strpbrk(copy, "xXpP(") || (isalpha((unsigned char)*digits) && strcmp(digits, "inf") && strcmp(digits, "nan"))) return false;
+  if (strpbrk(copy, "xXpP(") || (isalpha((unsigned char)*digits) && strcmp(digits, "inf") && strcmp(digits, "nan")))
+    return false;
   *out = strtod(copy, &end);
   return end == copy + n;
 }
@@ -251,7 +255,7 @@ PRIM(prim_int_of_string) {
   return 0;
 }
 
-/* ---- Scalar functions --------------------------------------------------------------------------------------------------------- */
+/* ---- Scalar functions -------------------------------------------------------------------------------------------- */
 int64_t rt_ipow(int64_t x, int64_t n) {
   uint64_t base = (uint64_t)x, result = 1;
   for (uint64_t e = n < 0 ? 0 : (uint64_t)n; e; e >>= 1) {
@@ -263,8 +267,8 @@ int64_t rt_ipow(int64_t x, int64_t n) {
 
 double rt_pow(double x, double y) { return pow(x, y); }
 
-/* pow is exact to within an ulp, which repeated squaring is not; but its exponent is a double, which above 2^53 can't say
- * whether n is odd. */
+/* pow is exact to within an ulp, which repeated squaring is not; but its exponent is a double, which above 2^53
+ * can't say whether n is odd. */
 double rt_powi(double x, int64_t n) {
   switch (n) {
   case -1: return 1 / x;
@@ -293,7 +297,7 @@ double rt_round(double x) { return round(x); }
 static const long double pi = 3.14159265358979323846264338327950288L;
 
 /* Bernoulli numbers B2, B4, … of the asymptotic series: Abramowitz and Stegun 6.3.18 and 6.4.12. */
-static const long double bernoulli[] = {1.0L / 6,      -1.0L / 30, 1.0L / 42,       -1.0L / 30,   5.0L / 66,
+static const long double bernoulli[] = {1.0L / 6,       -1.0L / 30, 1.0L / 42,      -1.0L / 30,    5.0L / 66,
                                         -691.0L / 2730, 7.0L / 6,   -3617.0L / 510, 43867.0L / 798};
 enum { TERMS = sizeof bernoulli / sizeof *bernoulli, ASYMPTOTIC = 16 };
 

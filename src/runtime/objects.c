@@ -18,14 +18,18 @@ static const Desc desc_float = {.kind = D_FLOAT, .nslots = 1, .slots = KIND(SLOT
 static const Desc desc_int = {.kind = D_INT, .nslots = 1, .slots = KIND(SLOT_INT), .name = "int"};
 static const Desc desc_closure = {.kind = D_FUN, .nslots = 1, .slots = KIND(SLOT_PTR), .name = "function"};
 static const Desc desc_env = {.kind = D_ENV, .nslots = 1, .slots = KIND(SLOT_PTR), .name = "environment"};
-static const Desc *const string_arg[] = {&desc_string}, *const float_arg[] = {&desc_float}, *const int_arg[] = {&desc_int};
-#define ARRAY_DESC(elem, r, ptrs) \
-  {.kind = D_ARRAY, .nslots = 1, .slots = KIND(SLOT_PTR), .n = 1, .args = (const Desc **)elem, .rank = r, .pointers = ptrs}
+static const Desc *const string_arg[] = {&desc_string}, *const float_arg[] = {&desc_float},
+                         *const int_arg[] = {&desc_int};
+#define ARRAY_DESC(elem, r, ptrs)                                                                                      \
+  {                                                                                                                    \
+    .kind = D_ARRAY, .nslots = 1, .slots = KIND(SLOT_PTR), .n = 1, .args = (const Desc **)elem, .rank = r,             \
+    .pointers = ptrs                                                                                                   \
+  }
 static const Desc desc_strings = ARRAY_DESC(string_arg, 1, true), desc_floats = ARRAY_DESC(float_arg, 1, false),
                   desc_ints = ARRAY_DESC(int_arg, 1, false), desc_matrix = ARRAY_DESC(float_arg, 2, false),
                   desc_string_matrix = ARRAY_DESC(string_arg, 2, true);
 
-/* ---- VM state -------------------------------------------------------------------------------------------------------- */
+/* ---- VM state ---------------------------------------------------------------------------------------------------- */
 void rt_init(Rt *rt, Heap *heap) {
   memset(rt, 0, sizeof *rt);
   rt->heap = heap;
@@ -53,7 +57,7 @@ double rt_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- Worklists ---------------------------------------------------------------------------------------------------- */
+/* ---- Worklists --------------------------------------------------------------------------------------------------- */
 bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t item) {
   if (need <= *cap) return true;
   int64_t grown = *cap ? 2 * *cap : 16;
@@ -70,7 +74,7 @@ bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t 
   return true;
 }
 
-/* ---- Making -------------------------------------------------------------------------------------------------------------- */
+/* ---- Making ------------------------------------------------------------------------------------------------------ */
 static void *new_object(Rt *rt, size_t size, const Desc *desc) {
   Obj *o = rt_block_new(rt, size);
   if (!o) return NULL;
@@ -124,15 +128,15 @@ EnvObj *rt_new_env(Rt *rt, RtFunc *fn) {
   return e;
 }
 
-/* ---- Counting ------------------------------------------------------------------------------------------------------------- */
+/* ---- Counting ---------------------------------------------------------------------------------------------------- */
 void rt_retain(Obj *p) {
   if (rt_is_object(p) && p->rc > 0) p->rc = (int32_t)((uint32_t)p->rc + 1);
 }
 
 _Static_assert(sizeof(Obj *) == 8 && RT_MAX_TAG == UINT16_MAX, "an address of 48 bits and a tag share a word");
 
-/* What is being released: objects without references, linked; and a few references, oldest first, that are yet to be given up:
- * their objects come from memory in the meantime. */
+/* What is being released: objects without references, linked; and a few references, oldest first, that are yet to be
+ * given up: their objects come from memory in the meantime. */
 enum { PENDING = 16 };
 typedef struct Work {
   Obj *dead;
@@ -190,7 +194,8 @@ static void free_array(Rt *rt, ArrayObj *a, Work *work) {
   }
   /* The whole capacity: slots that were never filled are NULL. */
   if (a->h.desc->pointers && elem->nslots)
-    for (int64_t i = 0; i + elem->nslots <= a->cap; i += elem->nslots) drop_slots(elem->slots, elem->nslots, a->data + i, work);
+    for (int64_t i = 0; i + elem->nslots <= a->cap; i += elem->nslots)
+      drop_slots(elem->slots, elem->nslots, a->data + i, work);
   rt_array_block_free(rt, a, a->bytes);
 }
 
@@ -207,15 +212,9 @@ static void free_log(Rt *rt, LogObj *l, Work *work) {
 static void free_object(Rt *rt, Obj *o, int tag, Work *work) {
   rt->live--;
   switch (o->desc->kind) {
-  case D_STRING:
-    rt_block_free(rt, o, sizeof(StringObj) + (size_t)((StringObj *)o)->len + 1);
-    break;
-  case D_ARRAY:
-    free_array(rt, (ArrayObj *)o, work);
-    break;
-  case D_BAG:
-    free_log(rt, (LogObj *)o, work);
-    break;
+  case D_STRING: rt_block_free(rt, o, sizeof(StringObj) + (size_t)((StringObj *)o)->len + 1); break;
+  case D_ARRAY: free_array(rt, (ArrayObj *)o, work); break;
+  case D_BAG: free_log(rt, (LogObj *)o, work); break;
   case D_VARIANT: {
     BoxObj *b = (BoxObj *)o;
     const Desc *payload = o->desc->args[tag];
@@ -235,8 +234,11 @@ static void free_object(Rt *rt, Obj *o, int tag, Work *work) {
     rt_block_free(rt, e, sizeof *e + (size_t)e->fn->nacc * sizeof(Slot));
     break;
   }
-  case D_INT: case D_FLOAT: case D_BOOL: case D_UNIT: case D_TUPLE:
-    break; /* never objects */
+  case D_INT:
+  case D_FLOAT:
+  case D_BOOL:
+  case D_UNIT:
+  case D_TUPLE: break; /* never objects */
   }
 }
 
@@ -290,7 +292,7 @@ void rt_release_many(Rt *rt, const Slot *s, int n) {
   for (int k = 0; k < n; k++) rt_release(rt, s[k].p);
 }
 
-/* ---- Byte buffers ------------------------------------------------------------------------------------------------------------ */
+/* ---- Byte buffers ------------------------------------------------------------------------------------------------ */
 void buf_add(Buf *b, const char *s, size_t n) {
   if (b->failed || n == 0) return;
   if (rt_look(b->rt)) {
@@ -331,9 +333,9 @@ Status buf_string(Buf *b, Obj **out) {
   return 0;
 }
 
-/* ---- Calls ----------------------------------------------------------------------------------------------------------------------
- * A closure that is called last takes no stack: the caller leaves the call to its own caller (RT_TAIL), and so on up to here, where
- * calls are made that aren't last. */
+/* ---- Calls -----------------------------------------------------------------------------------------
+ * A closure that is called last takes no stack: the caller leaves the call to its own caller (RT_TAIL), and so on up
+ * to here, where calls are made that aren't last. */
 static Status enter(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
   if (f->entry) return f->entry(f->mod, args, res);
   rt->evaluations++;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Regular expressions: PCRE2 with its JIT, over UTF-8.
  *
- * Compiled patterns are kept in a list, most recently used first, of at most CACHE_MAX entries. A match has limits on
- * steps and memory, so that a pattern that would take exponential time ends in an error. The library's memory comes
- * from the VM's heap: each block is preceded by its size.
+ * Compiled patterns are kept in a list, most recently used first, of at most CACHE_MAX entries. A match has limits
+ * on steps and memory, so that a pattern that would take exponential time ends in an error. The library's memory
+ * comes from the VM's heap: each block is preceded by its size.
  *
- * The limit on steps is one for each place where a match may start, of which a long text has many. So a text is searched
- * by windows of such places, few at first and more while that is fast, and interrupts are looked for in between. Patterns that
- * say something of the search itself (`\\G`, verbs as `(*COMMIT)`) see no windows: they call back at each of their items, which is slower. */
-#define _GNU_SOURCE /* memmem */
+ * The limit on steps is one for each place where a match may start, of which a long text has many. So a text is
+ * searched by windows of such places, few at first and more while that is fast, and interrupts are looked for in
+ * between. Patterns that say something of the search itself (`\\G`, verbs as `(*COMMIT)`) see no windows: they call
+ * back at each of their items, which is slower. */
+#define _GNU_SOURCE           /* memmem */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "runtime/internal.h"
 #include <pcre2.h>
@@ -113,7 +114,9 @@ static void report_pattern(Rt *rt, const StringObj *re, int error, size_t offset
   rt->error.quote.at = (int)offset;
 }
 
-static bool has(const StringObj *s, const char *part) { return memmem(s->bytes, (size_t)s->len, part, strlen(part)) != NULL; }
+static bool has(const StringObj *s, const char *part) {
+  return memmem(s->bytes, (size_t)s->len, part, strlen(part)) != NULL;
+}
 
 static Pattern *compile(Rt *rt, Regexes *r, const StringObj *re, uint32_t site) {
   int error;
@@ -134,7 +137,7 @@ static Pattern *compile(Rt *rt, Regexes *r, const StringObj *re, uint32_t site) 
     rt_out_of_memory(rt);
     return NULL;
   }
-  rt->live--; /* the cache's, not the program's */
+  rt->live--;                                  /* the cache's, not the program's */
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* where it fails the pattern is interpreted */
   *p = (Pattern){r->first, text, code, windows};
   r->first = p;
@@ -221,14 +224,15 @@ static Status match_next(Match *m, int64_t from, bool nonempty, bool *found, PCR
   if (n == PCRE2_ERROR_CALLOUT) return 1; /* the interrupt's error is set */
   if (n == PCRE2_ERROR_NOMEMORY) return rt_out_of_memory(m->rt);
   char text[200];
-  if (n == PCRE2_ERROR_MATCHLIMIT || n == PCRE2_ERROR_JIT_STACKLIMIT || n == PCRE2_ERROR_HEAPLIMIT || n == PCRE2_ERROR_DEPTHLIMIT)
+  if (n == PCRE2_ERROR_MATCHLIMIT || n == PCRE2_ERROR_JIT_STACKLIMIT || n == PCRE2_ERROR_HEAPLIMIT ||
+      n == PCRE2_ERROR_DEPTHLIMIT)
     snprintf(text, sizeof text, "it takes too many steps on this text");
-  else
-    pcre2_get_error_message(n, (PCRE2_UCHAR *)text, sizeof text);
+  else pcre2_get_error_message(n, (PCRE2_UCHAR *)text, sizeof text);
   return rt_error(m->rt, ERR_REGEX_LIMIT, m->site, "matching the pattern failed: %s", text);
 }
 
-/* As match_next, for all matches in turn: after an empty one a non-empty one at the same place, else one character on. */
+/* As match_next, for all matches in turn: after an empty one a non-empty one at the same place, else one character
+ * on. */
 static Status match_all(Match *m, int64_t *from, bool *was_empty, bool *found, PCRE2_SIZE **at) {
   *found = false;
   while (*from <= m->s->len) {
@@ -324,13 +328,16 @@ static Status add_template(Match *m, Buf *out, const StringObj *t, const PCRE2_S
     bool braces = t->bytes[i + 1] == '{';
     int64_t k = i + 1 + braces, first = k;
     uint32_t group = 0;
-    for (; k < t->len && k - first < 2 && t->bytes[k] >= '0' && t->bytes[k] <= '9'; k++) group = 10 * group + (uint32_t)(t->bytes[k] - '0');
+    for (; k < t->len && k - first < 2 && t->bytes[k] >= '0' && t->bytes[k] <= '9'; k++)
+      group = 10 * group + (uint32_t)(t->bytes[k] - '0');
     if (k == first || (braces && (k >= t->len || t->bytes[k] != '}'))) {
       buf_addc(out, '$');
       i += t->bytes[i + 1] == '$';
       continue;
     }
-    if (group >= count) return rt_error(m->rt, ERR_REGEX, m->site, "the template uses $%u, but the pattern's last group is $%u", group, count - 1);
+    if (group >= count)
+      return rt_error(m->rt, ERR_REGEX, m->site, "the template uses $%u, but the pattern's last group is $%u", group,
+                      count - 1);
     if (at[2 * group] != PCRE2_UNSET) buf_add(out, m->s->bytes + at[2 * group], at[2 * group + 1] - at[2 * group]);
     i = k - !braces;
   }

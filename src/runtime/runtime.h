@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Run-time values and what compiled code and the evaluator call.
  *
- * Every value is a row of 8-byte slots, known from its type: int, bool: one integer slot; float: one float slot; string,
- * array, variant, function, bag: one pointer slot; unit, token: none; tuples and records: their components' slots in
- * order. Tuples are never objects. Pointers to objects may be NULL (an empty accumulator, or "no value") or an immediate
- * (bit 0 set: a constructor without payload, tag << 1 | 1); rt_retain and rt_release accept both.
+ * Every value is a row of 8-byte slots, known from its type: int, bool: one integer slot; float: one float slot;
+ * string, array, variant, function, bag: one pointer slot; unit, token: none; tuples and records: their components'
+ * slots in order. Tuples are never objects. Pointers to objects may be NULL (an empty accumulator, or "no value") or
+ * an immediate (bit 0 set: a constructor without payload, tag << 1 | 1); rt_retain and rt_release accept both.
  *
  * Ownership is counted: an object is freed when its last reference is released. Objects with rc <= RT_IMMORTAL
  * belong to a module and are never freed by counts. Release, equality, show are iterative.
@@ -20,55 +20,87 @@ typedef struct Mod Mod;
 typedef struct Obj Obj;
 typedef struct Desc Desc;
 typedef struct RtFunc RtFunc;
-typedef struct LFunc LFunc;     /* lower/lir.h */
+typedef struct LFunc LFunc; /* lower/lir.h */
 typedef struct LModule LModule;
 typedef struct BlockPage BlockPage; /* runtime/blocks.c */
 typedef struct Segment Segment;
-typedef union Slot { int64_t i; double f; Obj *p; void *raw; } Slot;
+typedef union Slot {
+  int64_t i;
+  double f;
+  Obj *p;
+  void *raw;
+} Slot;
 typedef enum SlotKind { SLOT_INT, SLOT_FLOAT, SLOT_PTR } SlotKind;
 typedef int32_t Status;
 
 /* ---- Types at run time (one Desc per IR type, made by lowering, shared by all modules of a VM) ------- */
+/* clang-format off */
 typedef enum DescKind { D_INT, D_FLOAT, D_BOOL, D_STRING, D_UNIT, D_TUPLE, D_ARRAY, D_FUN, D_VARIANT, D_BAG, D_ENV } DescKind;
+/* clang-format on */
 struct Desc {
   DescKind kind;
   int nslots;
-  uint8_t *slots;        /* SlotKind of each */
+  uint8_t *slots;          /* SlotKind of each */
   const Desc **slot_descs; /* made by lowering: for pointer slots the Desc of what they point to, else NULL */
-  int link;              /* the slot of its only pointer, if all others are floats; else -1 */
+  int link;                /* the slot of its only pointer, if all others are floats; else -1 */
   int n;
-  const Desc **args;     /* tuple components; ctor payloads (D_UNIT: none); array, bag: [0] is the base element; bag: [1] is the array it is when dense */
-  const char **names;    /* record fields; constructors; NULL for a plain tuple */
-  int rank;              /* array, bag */
-  bool pointers;         /* array, bag: its base element has pointer slots */
-  int cons;              /* variant: 1 + the constructor that is shown as head :: tail; its payload is a pair, the tail of
+  /* tuple components; ctor payloads (D_UNIT: none); array, bag: [0] is the base element; bag: [1] is the array it is
+   * when dense */
+  const Desc **args;
+  const char **names; /* record fields; constructors; NULL for a plain tuple */
+  int rank;           /* array, bag */
+  bool pointers;      /* array, bag: its base element has pointer slots */
+  int cons;           /* variant: 1 + the constructor that is shown as head :: tail; its payload is a pair, the tail of
                             the type itself. 0: none */
   const char *name;
 };
 
 /* ---- Objects ------------------------------------------------------------------------------------------ */
 /* A count that runs over becomes negative, which is immortal. The tag is a box's: of its constructor. */
-struct Obj { int32_t rc, tag; const Desc *desc; };
+struct Obj {
+  int32_t rc, tag;
+  const Desc *desc;
+};
 #define RT_IMMORTAL (INT32_MIN / 2)
-#define RT_MAX_TAG UINT16_MAX
-#define RT_OWN 0 /* the tag of arrays, which tells them from logs */
-#define RT_LOG 1
-typedef struct StringObj { Obj h; int64_t len; uint64_t hash; char bytes[]; } StringObj; /* NUL-terminated */
+#define RT_MAX_TAG  UINT16_MAX
+#define RT_OWN      0 /* the tag of arrays, which tells them from logs */
+#define RT_LOG      1
+typedef struct StringObj {
+  Obj h;
+  int64_t len;
+  uint64_t hash;
+  char bytes[];
+} StringObj; /* NUL-terminated */
 /* Array, also a dense bag. One block of product(dims) * base-element slots, 64-byte aligned. */
 typedef struct ArrayObj {
   Obj h;
   Slot *data;
-  Obj *owner;            /* whose block it is, if this is a view; NULL: inline after the header */
-  size_t bytes;          /* of the allocation, header included */
-  int64_t cap;           /* slots allocated (growable stacks) */
-  int64_t dims[];        /* desc->rank */
+  Obj *owner;     /* whose block it is, if this is a view; NULL: inline after the header */
+  size_t bytes;   /* of the allocation, header included */
+  int64_t cap;    /* slots allocated (growable stacks) */
+  int64_t dims[]; /* desc->rank */
 } ArrayObj;
-typedef struct BoxObj { Obj h; Slot fields[]; } BoxObj;                  /* a variant with a payload */
-typedef struct ClosureObj { Obj h; RtFunc *fn; Slot caps[]; } ClosureObj;
+typedef struct BoxObj {
+  Obj h;
+  Slot fields[];
+} BoxObj; /* a variant with a payload */
+typedef struct ClosureObj {
+  Obj h;
+  RtFunc *fn;
+  Slot caps[];
+} ClosureObj;
 /* A bag that is not dense yet: entries (flat index of the base element, its slots). h.desc kind D_BAG.
  * A D_BAG pointer is NULL, a LogObj (h.desc->kind == D_BAG) or a dense ArrayObj (h.desc->kind == D_ARRAY). */
-typedef struct LogObj { Obj h; int64_t n, len, cap; Slot *entries; } LogObj;
-typedef struct EnvObj { Obj h; RtFunc *fn; Slot caps[]; } EnvObj;       /* accumulators for a closure's captures */
+typedef struct LogObj {
+  Obj h;
+  int64_t n, len, cap;
+  Slot *entries;
+} LogObj;
+typedef struct EnvObj {
+  Obj h;
+  RtFunc *fn;
+  Slot caps[];
+} EnvObj; /* accumulators for a closure's captures */
 
 /* A function that has run-time identity: the code of a closure, or an entry. */
 struct RtFunc {
@@ -86,24 +118,30 @@ struct RtFunc {
 
 /* ---- Errors --------------------------------------------------------------------------------------------- */
 typedef enum ErrorKind {
+  /* clang-format off */
   ERR_NONE, ERR_FAIL, ERR_ASSERT, ERR_INDEX, ERR_SLICE, ERR_SHAPE, ERR_IRREGULAR, ERR_DIVISION, ERR_RANGE, ERR_MATCH,
   ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_BUDGET /* the evaluator's: compile instead */, ERR_IO,
   ERR_FORMAT, ERR_TEXT, ERR_CSV, ERR_REGEX, ERR_REGEX_LIMIT, ERR_FOREIGN, ERR_RULE
+  /* clang-format on */
 } ErrorKind;
 #define RT_TRACE_MAX 64
 typedef struct RtError {
   ErrorKind kind;
   uint32_t site;
-  char message[1024];    /* complete: "index 7 is out of bounds for an array of length 3" */
+  char message[1024];           /* complete: "index 7 is out of bounds for an array of length 3" */
   uint32_t trace[RT_TRACE_MAX]; /* call sites, innermost first */
   int ntrace;
-  int64_t depth;         /* calls left, also those beyond the array; from RT_DEPTH_UNKNOWN on nobody knows */
-  struct { int start, length, at; } quote; /* a text of the program in the message, and the byte in it that is wrong; length 0: none */
+  int64_t depth; /* calls left, also those beyond the array; from RT_DEPTH_UNKNOWN on nobody knows */
+  /* a text of the program in the message, and the byte in it that is wrong; length 0: none */
+  struct {
+    int start, length, at;
+  } quote;
 } RtError;
 #define RT_DEPTH_UNKNOWN (INT64_MAX / 2)
 
-/* A status, neither success nor failure: what was called has gone, and a call of a closure is left to be made, whose results
- * are its own (rt_leave_call). Whoever gets it makes the call (rt_make_call), or hands the status on. Of so many arguments. */
+/* A status, neither success nor failure: what was called has gone, and a call of a closure is left to be made, whose
+ * results are its own (rt_leave_call). Whoever gets it makes the call (rt_make_call), or hands the status on. Of so
+ * many arguments. */
 enum { RT_TAIL = 2, RT_TAIL_ARGS = 16 };
 
 /* ---- The VM's run-time state; the first members are read by machine code: keep their order ------------------ */
@@ -122,68 +160,77 @@ struct BlockPage {
   BlockPage *next, *prev; /* among its class's pages with free blocks, or among the spare pages */
   Obj *free;              /* blocks given back while the page wasn't current */
   Segment *segment;
-  int32_t class, nfree;   /* length of `free` */
-  int32_t linked, end;    /* bytes from the start of the page: the first block that was never linked; the end of the last */
-  int32_t current;        /* its free blocks are those of Rt.free_list */
+  int32_t class, nfree; /* length of `free` */
+  /* bytes from the start of the page: the first block that was never linked; the end of the last */
+  int32_t linked, end;
+  int32_t current; /* its free blocks are those of Rt.free_list */
 };
 struct Rt {
-  char *entry_limit;     /* entries of recursive machine code below it look closer: stack_limit, or UINTPTR_MAX while
+  char *entry_limit; /* entries of recursive machine code below it look closer: stack_limit, or UINTPTR_MAX while
                             an interrupt is pending or all entries shall fail (see rt_interrupt, rt_unwind) */
-  int32_t interrupt;     /* RT_INTERRUPTED, or RT_CLOCK: look at the deadline. Set by other threads: see rt_interrupted */
-  int32_t strict;        /* strict floating point */
-  int32_t unwinding;     /* every entry of machine code fails */
-  int32_t failed;        /* the call under way of a function with two results ends with an error */
-  char *stack_limit;     /* machine stack must stay above: rt_set_stack_limit */
+  /* RT_INTERRUPTED, or RT_CLOCK: look at the deadline. Set by other threads: see rt_interrupted */
+  int32_t interrupt;
+  int32_t strict;    /* strict floating point */
+  int32_t unwinding; /* every entry of machine code fails */
+  int32_t failed;    /* the call under way of a function with two results ends with an error */
+  char *stack_limit; /* machine stack must stay above: rt_set_stack_limit */
   Heap *heap;
-  int64_t live;          /* objects that counts will free */
+  int64_t live; /* objects that counts will free */
   RtError error;
   void (*write)(void *user, const char *text, size_t n); /* print's output */
   void *user;
   const char *const *args; /* program arguments */
   int nargs;
-  const char *base_dir;  /* relative paths of files are taken as they are (NULL) */
-  void *regexes;         /* cache of compiled patterns */
+  const char *base_dir; /* relative paths of files are taken as they are (NULL) */
+  void *regexes;        /* cache of compiled patterns */
   const Desc *desc_closure, *desc_env;
-  const Desc *desc_string, *desc_string_array, *desc_float_array, *desc_int_array, *desc_float_matrix, *desc_string_matrix;
-  Obj *free_list[RT_BLOCK_CLASSES]; /* blocks for small objects by size class, linked by their first words: blocks.c */
+  const Desc *desc_string, *desc_string_array, *desc_float_array, *desc_int_array, *desc_float_matrix,
+      *desc_string_matrix;
+  /* blocks for small objects by size class, linked by their first words: blocks.c */
+  Obj *free_list[RT_BLOCK_CLASSES];
   BlockPage *current_page[RT_BLOCK_CLASSES], *pages[RT_BLOCK_CLASSES], *spare_pages;
   Segment *segments;
   int npages, used_pages; /* pages of all segments; those that hold blocks */
   int peak, last_peak;    /* the most used_pages of this period and of the one before */
   int64_t given;          /* pages that became empty in this period */
-  Obj *free_arrays[16];  /* recycled blocks of arrays, up to 1,024 bytes, by their size in units of 64 */
+  Obj *free_arrays[16];   /* recycled blocks of arrays, up to 1,024 bytes, by their size in units of 64 */
   size_t free_array_bytes;
   /* Evaluates a function; set by the API to src/eval's. */
   Status (*evaluate)(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
-  void *eval_stack;      /* the evaluator's */
-  int64_t budget;        /* evaluator instructions left; < 0: unlimited */
-  bool had_effect;       /* an effect was performed since the entry began */
-  double deadline;       /* monotonic seconds, 0: none */
-  int64_t evaluations;   /* calls that went to the evaluator, from outside or from machine code */
+  void *eval_stack;        /* the evaluator's */
+  int64_t budget;          /* evaluator instructions left; < 0: unlimited */
+  bool had_effect;         /* an effect was performed since the entry began */
+  double deadline;         /* monotonic seconds, 0: none */
+  int64_t evaluations;     /* calls that went to the evaluator, from outside or from machine code */
   size_t eval_stack_limit; /* bytes of evaluator frames */
-  struct { Obj *closure; int nargs; Slot args[RT_TAIL_ARGS]; } tail; /* the call that is left, after RT_TAIL */
+  struct {
+    Obj *closure;
+    int nargs;
+    Slot args[RT_TAIL_ARGS];
+  } tail; /* the call that is left, after RT_TAIL */
 };
 /* A module in a VM: what machine code reaches through its first argument. */
 struct Mod {
   Rt *rt;
   const Desc **descs;
   RtFunc **funcs;
-  Obj **strings;         /* immortal StringObj */
-  Obj **boxes;           /* immortal BoxObj */
-  Slot **globals;        /* address of each global's first slot */
+  Obj **strings;               /* immortal StringObj */
+  Obj **boxes;                 /* immortal BoxObj */
+  Slot **globals;              /* address of each global's first slot */
   const struct RtTable *table; /* functions below, by position: rt_table.def */
-  void *dl;              /* the shared object, if compiled */
+  void *dl;                    /* the shared object, if compiled */
   LModule *code;
   int ndescs, nfuncs, nstrings, nboxes, nglobals;
-  void **decoded;        /* the evaluator's form of each function, made on first use */
-  void **foreigns;       /* resolved C functions, made on first use */
+  void **decoded;  /* the evaluator's form of each function, made on first use */
+  void **foreigns; /* resolved C functions, made on first use */
 };
-void rt_init(Rt *rt, Heap *heap);   /* registers the built-in descs too */
-void rt_destroy(Rt *rt);            /* frees caches; live objects are the caller's concern */
+void rt_init(Rt *rt, Heap *heap); /* registers the built-in descs too */
+void rt_destroy(Rt *rt);          /* frees caches; live objects are the caller's concern */
 
 /* Fails: fills rt->error with a formatted message, returns 1. The first error stays. */
 Status rt_error(Rt *rt, ErrorKind kind, uint32_t site, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-void rt_trace(Rt *rt, uint32_t site);     /* a caller adds its call site while the error passes through; becomes the error's own site if it has none */
+/* a caller adds its call site while the error passes through; becomes the error's own site if it has none */
+void rt_trace(Rt *rt, uint32_t site);
 void rt_clear_error(Rt *rt);
 
 /* ---- Objects: constructors return NULL after rt_error(ERR_MEMORY) ----------------------------------------------- */
@@ -195,17 +242,18 @@ Obj *rt_new_string(Rt *rt, const char *s, size_t n);
 ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero);
 /* View on part of a: dims are the view's (rank of desc), starting at slot offset. Retains the block. */
 ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, const int64_t *dims);
-/* Takes a reference; returns an unshared array with the same elements (a itself if its count is 1 and it is no view). */
+/* Takes a reference; returns an unshared array with the same elements (a itself if its count is 1 and it is no
+ * view). */
 ArrayObj *rt_unique(Rt *rt, ArrayObj *a);
 /* An unshared array with the same elements. */
 ArrayObj *rt_copy(Rt *rt, const ArrayObj *a);
 /* Makes room for index i in a growable stack of rows of row_slots slots each (dims[0] is set afterwards). */
 ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots);
-BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag);  /* fields to be filled in by the caller at once */
+BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag); /* fields to be filled in by the caller at once */
 /* Takes a box whose fields have been read: from then on they hold references of their own. */
 void rt_open_box(Rt *rt, BoxObj *b);
 ClosureObj *rt_new_closure(Rt *rt, RtFunc *fn);
-EnvObj *rt_new_env(Rt *rt, RtFunc *fn);                        /* captures to be filled in by the caller at once */
+EnvObj *rt_new_env(Rt *rt, RtFunc *fn); /* captures to be filled in by the caller at once */
 /* Calls a closure: args are its own parameters' slots, borrowed; results are owned by the caller. */
 Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res);
 /* Leaves such a call to the caller, who gets RT_TAIL: the closure and the arguments are kept until it has been made. */
@@ -219,23 +267,38 @@ Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
 /* ---- Bags. A bag argument is taken, the result is owned; elem is the Desc of an entry (desc->args[0]) ---------- */
 /* All: desc is the D_BAG desc; total = number of base elements of the whole; i = flat base-element index. */
 /* A status and a pointer, in two machine registers. */
-typedef struct RtPair { int64_t status; Obj *value; } RtPair;
-Status rt_acc_at(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, const Slot *v);       /* v taken */
-RtPair rt_acc_float(Rt *rt, const Desc *desc, Obj *bag, int64_t n, int64_t i, double v); /* the same for a float and rank 1; bag taken, the new one given */
-Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub); /* adds a bag for elements offset…; sub taken. Also SHIFT */
-Status rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out);                           /* borrowed in, owned out */
-Status rt_bag_sub(Rt *rt, const Desc *sub_desc, const Obj *bag, int64_t offset, int64_t count, const int64_t *sub_dims, Obj **out); /* BAG_SLICE, partial BAG_GET: view or null */
+typedef struct RtPair {
+  int64_t status;
+  Obj *value;
+} RtPair;
+/* v taken */
+Status rt_acc_at(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, const Slot *v);
+/* the same for a float and rank 1; bag taken, the new one given */
+RtPair rt_acc_float(Rt *rt, const Desc *desc, Obj *bag, int64_t n, int64_t i, double v);
+/* adds a bag for elements offset…; sub taken. Also SHIFT */
+Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub);
+/* borrowed in, owned out */
+Status rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out);
+/* BAG_SLICE, partial BAG_GET: view or null */
+Status rt_bag_sub(Rt *rt, const Desc *sub_desc, const Obj *bag, int64_t offset, int64_t count, const int64_t *sub_dims,
+                  Obj **out);
 Status rt_bag_take(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, Slot *out);
-Status rt_bag_take_sub(Rt *rt, const Desc *sub_desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, const int64_t *sub_dims, Obj **out);
-Status rt_bag_set(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, const Slot *v);       /* CUPDATE; v taken */
-Status rt_bag_set_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub);
-Status rt_bag_fill(Rt *rt, const Desc *array, Obj *bag, const int64_t *dims, Obj **out);                     /* bag taken */
+Status rt_bag_take_sub(Rt *rt, const Desc *sub_desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count,
+                       const int64_t *sub_dims, Obj **out);
+/* CUPDATE; v taken */
+Status rt_bag_set(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, const Slot *v);
+Status rt_bag_set_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count,
+                      Obj *sub);
+/* bag taken */
+Status rt_bag_fill(Rt *rt, const Desc *array, Obj *bag, const int64_t *dims, Obj **out);
 Status rt_bag_dense(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims);
-/* Sum of two accumulators of one pointer slot described by desc (D_BAG, D_VARIANT that is nullable, D_ENV); both taken. */
+/* Sum of two accumulators of one pointer slot described by desc (D_BAG, D_VARIANT that is nullable, D_ENV); both
+ * taken. */
 Status rt_cadd(Rt *rt, const Desc *desc, Obj *a, Obj *b, const int64_t *dims_or_null, Obj **out);
 
-/* ---- The functions of src/prims/rt.def, by id ----------------------------------------------------------------------- */
-typedef Status (*RtPrimFn)(Rt *rt, const Desc *type, const Slot *args, Slot *res, uint32_t site); /* args borrowed, res owned */
+/* ---- The functions of src/prims/rt.def, by id -------------------------------------------------------------------- */
+/* args borrowed, res owned */
+typedef Status (*RtPrimFn)(Rt *rt, const Desc *type, const Slot *args, Slot *res, uint32_t site);
 typedef enum RtPrimId {
 #define RT(NAME, name, n, flags) RTP_##NAME,
 #include "prims/rt.def"
@@ -253,12 +316,12 @@ double rt_trigamma(double x);
 double rt_fmin(double a, double b);
 double rt_fmax(double a, double b);
 double rt_pow(double x, double y);
-double rt_sign(double x);   /* -1, 1, or x itself where it is 0 or NaN */
-double rt_round(double x);  /* half away from zero */
+double rt_sign(double x);  /* -1, 1, or x itself where it is 0 or NaN */
+double rt_round(double x); /* half away from zero */
 
 /* A value as source would write it. */
 Status rt_show(Rt *rt, const Desc *type, const Slot *value, bool bare_strings, Str *out);
-int rt_format_double(double x, char out[40]);   /* as Python's repr */
+int rt_format_double(double x, char out[40]); /* as Python's repr */
 /* The raising of failed checks, with the full message; site as in the node. Always returns 1. */
 Status rt_fail_index(Rt *rt, int64_t i, int64_t n, uint32_t site);
 Status rt_fail_slice(Rt *rt, int64_t lo, int64_t hi, int64_t n, uint32_t site);
@@ -282,5 +345,5 @@ Status rt_entry(Rt *rt, const char *here);
 /* The same in a function whose callers don't test its status: from an error on, every entry fails until rt_unwound. */
 Status rt_unwind(Rt *rt, const char *here, uint32_t site);
 Status rt_unwound(Rt *rt); /* ends that; 1 if there was an error */
-Status rt_poll(Rt *rt);                         /* interrupt, deadline */
+Status rt_poll(Rt *rt);    /* interrupt, deadline */
 #endif

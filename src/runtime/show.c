@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Values as source would write them.
  *
- * The walk keeps its own stack of frames, one for each bracket that is open: tuple, record, array (one frame per level
- * of nesting), constructor, list. Each turn of the loop takes the top frame one element further. A list is one frame
- * that walks from cell to cell, so its length costs no space.
+ * The walk keeps its own stack of frames, one for each bracket that is open: tuple, record, array (one frame per
+ * level of nesting), constructor, list. Each turn of the loop takes the top frame one element further. A list is one
+ * frame that walks from cell to cell, so its length costs no space.
  *
- * `Place` says where a value stands, hence when it needs parentheses: negative numbers and constructors with a payload as an
- * argument, non-empty lists as an argument or as the head of a list. */
+ * `Place` says where a value stands, hence when it needs parentheses: negative numbers and constructors with a
+ * payload as an argument, non-empty lists as an argument or as the head of a list. */
 #include "runtime/internal.h"
 #include <string.h>
 
@@ -15,10 +15,10 @@ typedef enum FrameKind { F_TUPLE, F_ARRAY, F_LIST, F_CLOSE } FrameKind;
 typedef struct Frame {
   FrameKind kind;
   const Desc *d;
-  const Slot *v;        /* next component or element; the list's cell */
+  const Slot *v; /* next component or element; the list's cell */
   const ArrayObj *array;
   int64_t i, n;
-  int level;            /* F_ARRAY */
+  int level; /* F_ARRAY */
   bool cut, parens;
 } Frame;
 typedef struct Walk {
@@ -39,7 +39,12 @@ static void show_string(Buf *out, const StringObj *s) {
   buf_addc(out, '"');
   for (int64_t i = 0; i < s->len && !out->failed; i++) {
     unsigned char c = (unsigned char)s->bytes[i];
-    const char *escape = c == '"' ? "\\\"" : c == '\\' ? "\\\\" : c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : NULL;
+    const char *escape = c == '"'    ? "\\\""
+                         : c == '\\' ? "\\\\"
+                         : c == '\n' ? "\\n"
+                         : c == '\t' ? "\\t"
+                         : c == '\r' ? "\\r"
+                                     : NULL;
     char hex[8];
     if (escape) buf_puts(out, escape);
     else if (c < 0x20 || c == 0x7f) buf_add(out, hex, (size_t)snprintf(hex, sizeof hex, "\\x%02x", c));
@@ -64,7 +69,12 @@ static bool is_long(const ArrayObj *a) {
 
 static void open_array(Walk *w, const ArrayObj *a, const Desc *d, int level, const Slot *v, bool cut) {
   buf_addc(w->out, '[');
-  push(w, (Frame){.kind = F_ARRAY, .d = d, .array = a, .v = v, .n = a->dims[level], .level = level,
+  push(w, (Frame){.kind = F_ARRAY,
+                  .d = d,
+                  .array = a,
+                  .v = v,
+                  .n = a->dims[level],
+                  .level = level,
                   .cut = cut && a->dims[level] > 2 * EDGE});
 }
 
@@ -90,35 +100,23 @@ static void open_variant(Walk *w, const Desc *d, const Obj *p, Place place) {
 static void show_value(Walk *w, const Desc *d, const Slot *v, Place place) {
   char text[40];
   switch (d->kind) {
-  case D_INT:
-    show_number(w->out, text, snprintf(text, sizeof text, "%lld", (long long)v->i), place);
-    return;
-  case D_FLOAT:
-    show_number(w->out, text, rt_format_double(v->f, text), place);
-    return;
-  case D_BOOL:
-    buf_puts(w->out, v->i ? "true" : "false");
-    return;
-  case D_STRING:
-    show_string(w->out, slot_string(v));
-    return;
-  case D_UNIT:
-    buf_puts(w->out, "()");
-    return;
+  case D_INT: show_number(w->out, text, snprintf(text, sizeof text, "%lld", (long long)v->i), place); return;
+  case D_FLOAT: show_number(w->out, text, rt_format_double(v->f, text), place); return;
+  case D_BOOL: buf_puts(w->out, v->i ? "true" : "false"); return;
+  case D_STRING: show_string(w->out, slot_string(v)); return;
+  case D_UNIT: buf_puts(w->out, "()"); return;
   case D_TUPLE:
     buf_addc(w->out, d->names ? '{' : '(');
     push(w, (Frame){.kind = F_TUPLE, .d = d, .v = v, .n = d->n});
     return;
-  case D_ARRAY:
-    open_array(w, slot_array(v), d, 0, slot_array(v)->data, is_long(slot_array(v)));
-    return;
+  case D_ARRAY: open_array(w, slot_array(v), d, 0, slot_array(v)->data, is_long(slot_array(v))); return;
   case D_VARIANT:
     if (v->p) open_variant(w, d, v->p, place);
     else buf_puts(w->out, "<null>");
     return;
-  case D_FUN: case D_BAG: case D_ENV:
-    buf_puts(w->out, "<fun>");
-    return;
+  case D_FUN:
+  case D_BAG:
+  case D_ENV: buf_puts(w->out, "<fun>"); return;
   }
 }
 

@@ -48,7 +48,8 @@ Status rt_check_text(Rt *rt, const char *s, size_t n, bool *valid, size_t *bad) 
   for (size_t from = 0, to; *valid && from < n; from = to) {
     if (rt_look(rt)) return 1;
     to = n - from < RT_STRIDE ? n : from + RT_STRIDE;
-    for (int k = 0; k < 3 && to < n && ((unsigned char)s[to] & 0xc0) == 0x80; k++) to--; /* to the start of a character */
+    /* to the start of a character */
+    for (int k = 0; k < 3 && to < n && ((unsigned char)s[to] & 0xc0) == 0x80; k++) to--;
     *valid = utf8_valid(s + from, to - from, bad);
     if (!*valid) *bad += from;
   }
@@ -131,7 +132,8 @@ PRIM(prim_str_find) {
   const StringObj *part = slot_string(&args[0]), *s = slot_string(&args[1]);
   int64_t from = args[2].i < 0 ? 0 : args[2].i;
   const char *at = NULL;
-  if (from <= s->len && find(rt, s->bytes + from, (size_t)(s->len - from), part->bytes, (size_t)part->len, &at)) return 1;
+  if (from <= s->len && find(rt, s->bytes + from, (size_t)(s->len - from), part->bytes, (size_t)part->len, &at))
+    return 1;
   res->i = at ? at - s->bytes : -1;
   return 0;
 }
@@ -144,7 +146,8 @@ static Status split(Rt *rt, const StringObj *sep, const StringObj *s, ArrayObj *
     const char *at = NULL;
     size_t one;
     if (rt_look(rt)) return 1;
-    if (m ? find(rt, p, (size_t)(end - p), sep->bytes, m, &at) : skip_points(rt, p, (size_t)(end - p), 1, &one)) return 1;
+    if (m ? find(rt, p, (size_t)(end - p), sep->bytes, m, &at) : skip_points(rt, p, (size_t)(end - p), 1, &one))
+      return 1;
     if (m == 0 && end - p > 1) at = p + one;
     if (m == 0 && at == end) at = NULL;
     if (out && give(rt, p, (size_t)((at ? at : end) - p), &out->data[*count])) return 1;
@@ -186,11 +189,13 @@ PRIM(prim_str_trim) {
 static uint32_t change_case(uint32_t c, bool upper) {
   if (c < 0x80) return upper ? (c >= 'a' && c <= 'z' ? c - 32 : c) : (c >= 'A' && c <= 'Z' ? c + 32 : c);
   if (upper) {
-    if ((c >= 0xe0 && c <= 0xfe && c != 0xf7) || (c >= 0x3b1 && c <= 0x3c9 && c != 0x3c2) || (c >= 0x430 && c <= 0x44f)) return c - 32;
+    if ((c >= 0xe0 && c <= 0xfe && c != 0xf7) || (c >= 0x3b1 && c <= 0x3c9 && c != 0x3c2) || (c >= 0x430 && c <= 0x44f))
+      return c - 32;
     if (c >= 0x450 && c <= 0x45f) return c - 80;
     return (uint32_t)towupper((wint_t)c);
   }
-  if ((c >= 0xc0 && c <= 0xde && c != 0xd7) || (c >= 0x391 && c <= 0x3a9 && c != 0x3a2) || (c >= 0x410 && c <= 0x42f)) return c + 32;
+  if ((c >= 0xc0 && c <= 0xde && c != 0xd7) || (c >= 0x391 && c <= 0x3a9 && c != 0x3a2) || (c >= 0x410 && c <= 0x42f))
+    return c + 32;
   if (c >= 0x400 && c <= 0x40f) return c + 80;
   return (uint32_t)towlower((wint_t)c);
 }
@@ -286,8 +291,7 @@ PRIM(prim_str_of_bytes) {
   size_t bad;
   bool valid = true;
   if (!status) status = rt_check_text(rt, s->bytes, (size_t)s->len, &valid, &bad);
-  if (!valid)
-    status = rt_error(rt, ERR_TEXT, site, "the bytes are not valid UTF-8 at offset %zu", bad);
+  if (!valid) status = rt_error(rt, ERR_TEXT, site, "the bytes are not valid UTF-8 at offset %zu", bad);
   if (status) rt_release(rt, &s->h);
   else res->p = &s->h;
   return status;

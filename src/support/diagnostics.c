@@ -26,9 +26,7 @@ void diags_init(Diags *d, Arena *a, Sources *s) {
 
 bool diags_full(const Diags *d) { return d->errors >= MAX_ERRORS; }
 
-static bool same_span(Span a, Span b) {
-  return a.source == b.source && a.start == b.start && a.end == b.end;
-}
+static bool same_span(Span a, Span b) { return a.source == b.source && a.start == b.start && a.end == b.end; }
 
 /* An error is dropped where another stands already, a warning only where the same one does. */
 static bool is_duplicate(const Diags *d, const Diag *new) {

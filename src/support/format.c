@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The formats of interpolated strings, `[[fill]align][sign][#][0][width][,][.precision][type]`: the checker asks whether
- * one fits, the runtime follows it. */
+/* The formats of interpolated strings, `[[fill]align][sign][#][0][width][,][.precision][type]`: the checker asks
+ * whether one fits, the runtime follows it. */
 #include "support/support.h"
 #include <ctype.h>
 #include <string.h>

@@ -47,9 +47,7 @@ static bool book(Heap *h, size_t grow) {
     return false;
   }
   size_t peak = __atomic_load_n(&h->peak, __ATOMIC_RELAXED);
-  while (now > peak && !__atomic_compare_exchange_n(&h->peak, &peak, now, true, __ATOMIC_RELAXED,
-                                                    __ATOMIC_RELAXED)) {
-  }
+  while (now > peak && !__atomic_compare_exchange_n(&h->peak, &peak, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
   return true;
 }
 
@@ -57,8 +55,7 @@ static bool reclaim(Heap *h) { return h->reclaim && h->reclaim(h->reclaim_user);
 
 /* book, after giving back what is only kept if need be; false also for the injected failure. */
 static bool reserve(Heap *h, size_t grow) {
-  if (__atomic_load_n(&h->fail_at, __ATOMIC_RELAXED) > 0 &&
-      __atomic_sub_fetch(&h->fail_at, 1, __ATOMIC_RELAXED) == 0)
+  if (__atomic_load_n(&h->fail_at, __ATOMIC_RELAXED) > 0 && __atomic_sub_fetch(&h->fail_at, 1, __ATOMIC_RELAXED) == 0)
     return false;
   return book(h, grow) || (reclaim(h) && book(h, grow));
 }

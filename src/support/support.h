@@ -25,13 +25,14 @@
 typedef void *(*HeapFn)(void *user, void *p, size_t old_size, size_t new_size);
 
 typedef struct Heap {
-  HeapFn fn;       /* NULL: the C library's */
+  HeapFn fn; /* NULL: the C library's */
   void *user;
-  size_t bytes;    /* in use */
+  size_t bytes; /* in use */
   size_t peak;
   size_t limit;    /* 0: none */
   int64_t fail_at; /* fails the allocation that counts this down to 0; < 0: never */
-  bool (*reclaim)(void *user); /* gives back memory that is only kept for later, before a request fails; was there any? */
+  /* gives back memory that is only kept for later, before a request fails; was there any? */
+  bool (*reclaim)(void *user);
   void *reclaim_user;
   jmp_buf *on_oom; /* where arena allocation goes when memory is gone */
 } Heap;
@@ -67,10 +68,11 @@ char *arena_strndup(Arena *a, const char *s, size_t n);
 char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #define NEW(arena, T) ((T *)arena_alloc((arena), sizeof(T)))
 
-/* Mark and roll back: work that memory or anything else cuts short leaves nothing behind. From arena_mark on, whoever
- * changes something that may be older than the mark says so before, by arena_save; containers do it by themselves.
- * arena_roll_back puts all that back and frees what was allocated since; arena_commit keeps it. One mark at a time; without
- * one arena_save does nothing. What is made anew each time it is read (numbers of walks, say) needs no saving. */
+/* Mark and roll back: work that memory or anything else cuts short leaves nothing behind. From arena_mark on,
+ * whoever changes something that may be older than the mark says so before, by arena_save; containers do it by
+ * themselves. arena_roll_back puts all that back and frees what was allocated since; arena_commit keeps it. One mark
+ * at a time; without one arena_save does nothing. What is made anew each time it is read (numbers of walks, say)
+ * needs no saving. */
 void arena_mark(Arena *a);
 void arena_save(Arena *a, void *p, size_t n);
 void arena_commit(Arena *a);
@@ -86,17 +88,20 @@ void arena_copy_free(ArenaCopy *copy);
 #define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
 
 /* ---- Vectors: `Vec(int) v = {0}; vec_push(arena, v, 3); v.data[0]; v.len` ---- */
-#define Vec(T) struct { T *data; int len, cap; }
-#define vec_push(arena, v, x)                                                            \
-  do {                                                                                   \
-    if ((v).len == (v).cap) {                                                            \
-      int cap_ = (v).cap ? 2 * (v).cap : 8;                                              \
-      (v).data = arena_grow((arena), (v).data, sizeof(*(v).data) * (size_t)(v).cap,      \
-                            sizeof(*(v).data) * (size_t)cap_);                           \
-      (v).cap = cap_;                                                                    \
-    }                                                                                    \
-    vec_note((arena), (v).data[(v).len]);                                                \
-    (v).data[(v).len++] = (x);                                                           \
+#define Vec(T)                                                                                                         \
+  struct {                                                                                                             \
+    T *data;                                                                                                           \
+    int len, cap;                                                                                                      \
+  }
+#define vec_push(arena, v, x)                                                                                          \
+  do {                                                                                                                 \
+    if ((v).len == (v).cap) {                                                                                          \
+      int cap_ = (v).cap ? 2 * (v).cap : 8;                                                                            \
+      (v).data = arena_grow((arena), (v).data, sizeof(*(v).data) * (size_t)(v).cap, sizeof(*(v).data) * (size_t)cap_); \
+      (v).cap = cap_;                                                                                                  \
+    }                                                                                                                  \
+    vec_note((arena), (v).data[(v).len]);                                                                              \
+    (v).data[(v).len++] = (x);                                                                                         \
   } while (0)
 /* For arena_roll_back it is enough to save the header of a vector: nobody reads what stands behind its end. Only where
  * memory is compared that is put back too. */
@@ -112,7 +117,7 @@ typedef struct SymTable {
   Arena *arena;
   Sym *slots;
   size_t cap, count;
-  uint32_t made;   /* the arena's epoch when the slots were allocated */
+  uint32_t made; /* the arena's epoch when the slots were allocated */
 } SymTable;
 void symtable_init(SymTable *t, Arena *a);
 Sym sym_intern(SymTable *t, const char *s, size_t n);
@@ -128,9 +133,9 @@ typedef struct Map {
   uint32_t saved, made; /* the arena's epochs when this header was saved last, and when the arrays were allocated */
 } Map;
 void map_init(Map *m, Arena *a);
-void *map_get(const Map *m, const void *key);             /* NULL when absent */
-void map_put(Map *m, const void *key, void *val);         /* key not NULL; replaces */
-uint64_t hash_mix(uint64_t h, uint64_t x);                /* combine */
+void *map_get(const Map *m, const void *key);     /* NULL when absent */
+void map_put(Map *m, const void *key, void *val); /* key not NULL; replaces */
+uint64_t hash_mix(uint64_t h, uint64_t x);        /* combine */
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed);
 
 /* ---- Growing strings --------------------------------------------------------- */
@@ -174,9 +179,9 @@ typedef struct Source {
   const char *name; /* as shown: file name, "<stdin>", "<expr>", "repl:3" */
   const char *text; /* NUL-terminated copy */
   size_t len;
-  uint32_t *lines;  /* offsets of line starts */
+  uint32_t *lines; /* offsets of line starts */
   int nlines;
-  bool library;     /* part of stdlib: call sites in it are left out of traces */
+  bool library; /* part of stdlib: call sites in it are left out of traces */
 } Source;
 typedef struct Sources {
   Arena *arena;
@@ -197,30 +202,28 @@ static inline Span span_join(Span a, Span b) {
 typedef enum Severity { SEV_ERROR, SEV_WARNING, SEV_NOTE } Severity;
 typedef struct Diag {
   Severity severity;
-  const char *code;    /* stable short name from diagnostics.def, e.g. "type-mismatch" */
+  const char *code; /* stable short name from diagnostics.def, e.g. "type-mismatch" */
   Span at;
   const char *message; /* one line, no trailing period */
   const char *label;   /* under the underline, or NULL */
   Span also;           /* a second place, source 0 if none */
   const char *also_label;
-  const char *hint;    /* or NULL */
+  const char *hint; /* or NULL */
 } Diag;
 typedef struct Diags {
   Arena *arena;
   Sources *sources;
   Vec(Diag) all;
   int errors;
-  bool incomplete;     /* the source ended where more is needed: the REPL asks for another line */
+  bool incomplete; /* the source ended where more is needed: the REPL asks for another line */
 } Diags;
 void diags_init(Diags *d, Arena *a, Sources *s);
 /* No more errors are kept: what finds them may stop. */
 bool diags_full(const Diags *d);
 /* Adds a diagnostic and returns it, valid until the next one is added; label, also, hint may be set on it.
  * Message as printf. At most 100 errors are kept. A second error at the very same place is dropped. */
-Diag *diag_error(Diags *d, Span at, const char *code, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-Diag *diag_warning(Diags *d, Span at, const char *code, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+Diag *diag_error(Diags *d, Span at, const char *code, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+Diag *diag_warning(Diags *d, Span at, const char *code, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* The whole text for a terminal:
  *   file.atl:4:7: error: message
  *      4 | let f = velocty + 1.0

@@ -70,6 +70,4 @@ Sym sym_intern(SymTable *t, const char *s, size_t n) {
   return text;
 }
 
-Sym sym_of(SymTable *t, const char *zero_terminated) {
-  return sym_intern(t, zero_terminated, strlen(zero_terminated));
-}
+Sym sym_of(SymTable *t, const char *zero_terminated) { return sym_intern(t, zero_terminated, strlen(zero_terminated)); }

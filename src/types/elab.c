@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Elaboration's interface: items, and what hosts and later stages ask for. See elab.h for what comes out, elab_internal.h
- * for the files behind it.
+/* Elaboration's interface: items, and what hosts and later stages ask for. See elab.h for what comes out,
+ * elab_internal.h for the files behind it.
  *
  * An item's graph is made in a context of its own. Elaborating it pulls in, one inside the other, the instances of
  * whatever functions it uses. */
@@ -35,7 +35,11 @@ void elab_set_prelude(Elab *e, Checker *checker, Module *prelude) {
 void elab_save(Elab *e) { SAVE(e->arena, *e); }
 
 /* Each entry from outside: where errors go, and from where C stack is counted. */
-typedef struct Entry { Diags *diags; bool failed; uintptr_t stack_base; } Entry;
+typedef struct Entry {
+  Diags *diags;
+  bool failed;
+  uintptr_t stack_base;
+} Entry;
 
 static Entry enter(Elab *e, Diags *diags) {
   char here;
@@ -87,7 +91,8 @@ static bool is_computed(Elab *e, const LetBinding *l) {
 static bool item_effect(Ctx *c, Item *item) {
   if (item->kind != I_LET) return scan_effect(c, item->expr);
   bool effect = false;
-  for (int i = 0; i < item->nlets; i++) effect |= is_computed(c->e, &item->lets[i]) && scan_effect(c, item->lets[i].value);
+  for (int i = 0; i < item->nlets; i++)
+    effect |= is_computed(c->e, &item->lets[i]) && scan_effect(c, item->lets[i].value);
   return effect;
 }
 

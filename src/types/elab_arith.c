@@ -17,18 +17,16 @@ static bool is_scalar(const IrType *t) { return t->kind == T_INT || t->kind == T
 Node *el_scalar_op(Ctx *c, BinOp op, Node *a, Node *b, Span at) {
   bool f = a->type->kind == T_FLOAT;
   switch (op) {
-    case BIN_ADD: return ir_op2(c->w, f ? OP_FADD : OP_IADD, a, b);
-    case BIN_SUB: return ir_op2(c->w, f ? OP_FSUB : OP_ISUB, a, b);
-    case BIN_MUL: return ir_op2(c->w, f ? OP_FMUL : OP_IMUL, a, b);
-    default: break;
+  case BIN_ADD: return ir_op2(c->w, f ? OP_FADD : OP_IADD, a, b);
+  case BIN_SUB: return ir_op2(c->w, f ? OP_FSUB : OP_ISUB, a, b);
+  case BIN_MUL: return ir_op2(c->w, f ? OP_FMUL : OP_IMUL, a, b);
+  default: break;
   }
   if (f) return ir_op2(c->w, OP_FDIV, a, b);
   return ir_op2(c->w, OP_IDIV, a, ir_check(c->w, OP_CHECK_NONZERO, b, NULL, NULL, el_site(c, at)));
 }
 
-static unsigned computed_leaves(Ctx *c, IrType *t) {
-  return el_leaves(c->e, t) & LEAF_FLOAT ? LEAF_FLOAT : LEAF_INT;
-}
+static unsigned computed_leaves(Ctx *c, IrType *t) { return el_leaves(c->e, t) & LEAF_FLOAT ? LEAF_FLOAT : LEAF_INT; }
 
 static Node *scale(Ctx *c, BinOp op, Node *structure, Node *scalar, bool flipped, Span at) {
   unsigned target = computed_leaves(c, structure->type);
@@ -60,7 +58,10 @@ static Node *power(Ctx *c, Node *a, Node *n, Span at) {
 /* ---- Sums and matrix products ------------------------------------------------------------ */
 
 /* With strict floating point a sum goes from left to right; else its loop has an accumulator, whose order is free. */
-typedef struct Terms { Var a, b; Span at; } Terms;
+typedef struct Terms {
+  Var a, b;
+  Span at;
+} Terms;
 
 static Node *add_term(Ctx *c, Node *sum, Node *x) { return ir_op2(c->w, c->w->strict ? OP_FADD : OP_CADD, sum, x); }
 
@@ -126,7 +127,12 @@ static bool is_number(const IrType *t) {
   return true;
 }
 
-typedef struct Zeros { Var array; IrType *element; int dim; Span at; } Zeros;
+typedef struct Zeros {
+  Var array;
+  IrType *element;
+  int dim;
+  Span at;
+} Zeros;
 
 /* Zeros of the size that the rows of an array have from dimension `dim` on. */
 static Node *zero_rows(Ctx *c, void *user, Node *i, Node **state) {
@@ -166,12 +172,16 @@ Node *el_sum(Ctx *c, Node *a, Span at) {
   if (element->kind == T_FLOAT) return sum_loop(c, n, sum_term, &t, at);
   Node *sum = zero_of(c, element, &(IrKind){T_UNIT});
   if (!sum) return el_if(c, ir_op2(c->w, OP_IEQ, n, ir_int(c->w, 0)), sum_from_first, &t, element);
-  LoopSpec s = {.n = n, .state = &sum, .nstate = 1, .body = element->kind == T_INT ? sum_term : sum_parts, .user = &t, .at = at};
+  LoopSpec s = {
+      .n = n, .state = &sum, .nstate = 1, .body = element->kind == T_INT ? sum_term : sum_parts, .user = &t, .at = at};
   el_loop(c, &s);
   return sum;
 }
 
-typedef struct Product { Var a, b, j; Span at; } Product;
+typedef struct Product {
+  Var a, b, j;
+  Span at;
+} Product;
 
 static Node *row_times_vector(Ctx *c, void *user, Node *i, Node **state) {
   (void)state;
@@ -192,8 +202,13 @@ static Node *vector_times_column(Ctx *c, void *user, Node *j, Node **state) {
   Product p = *(Product *)user;
   p.j = el_var(c, j);
   Node *sum = ir_float(c->w, 0);
-  LoopSpec s = {.n = ir_len(c->w, el_read(c, &p.a), 0), .state = &sum, .nstate = 1, .naccs = !c->w->strict,
-                .body = column_term, .user = &p, .at = p.at};
+  LoopSpec s = {.n = ir_len(c->w, el_read(c, &p.a), 0),
+                .state = &sum,
+                .nstate = 1,
+                .naccs = !c->w->strict,
+                .body = column_term,
+                .user = &p,
+                .at = p.at};
   el_loop(c, &s);
   return sum;
 }
@@ -211,7 +226,8 @@ static Node *row_times_matrix(Ctx *c, void *user, Node *i, Node **state) {
   return vector_times_matrix(c, ir_index(c->w, el_read(c, &p->a), &i, 1), el_read(c, &p->b), p->at);
 }
 
-/* The prelude's `matmul`, which has a derivative rule; NULL where there is none. Its quantified variables are effects: of none. */
+/* The prelude's `matmul`, which has a derivative rule; NULL where there is none. Its quantified variables are
+ * effects: of none. */
 static Func *prelude_matmul(Elab *e, Span at) {
   Binding *f = e->checker && e->prelude ? checker_lookup(e->checker, e->prelude, sym_of(e->syms, "matmul")) : NULL;
   if (!f || !el_is_function(f)) return NULL;
@@ -241,7 +257,10 @@ static Node *matrix_product(Ctx *c, Node *a, Node *b, Span at) {
 
 /* ---- ++ ------------------------------------------------------------------------------------------ */
 
-typedef struct Cell { Func *func; Var a, b; } Cell;
+typedef struct Cell {
+  Func *func;
+  Var a, b;
+} Cell;
 
 static Node *append_nil(Ctx *c, Cell *k) { return el_read(c, &k->b); }
 
@@ -274,7 +293,8 @@ Node *el_list_append(Ctx *c, Node *a, Node *b, Span at) {
   Sym name = sym_of(e->syms, "++");
   Func *f = NULL;
   for (int i = 0; i < e->struct_funcs.len; i++)
-    if (e->struct_funcs.data[i].type == a->type && e->struct_funcs.data[i].key == name) f = e->struct_funcs.data[i].func;
+    if (e->struct_funcs.data[i].type == a->type && e->struct_funcs.data[i].key == name)
+      f = e->struct_funcs.data[i].func;
   if (!f) {
     f = ir_func(c->w, name, (IrType *[]){a->type, a->type}, 2, a->type);
     f->recursive = true;
@@ -290,9 +310,9 @@ Node *el_list_append(Ctx *c, Node *a, Node *b, Span at) {
 static Node *concatenate(Ctx *c, Node *a, Node *b, Span at) {
   Node *args[2] = {a, b};
   switch (a->type->kind) {
-    case T_STRING: return el_rt(c, "concat_string", a->type, NULL, args, 2, at);
-    case T_ARRAY: return el_array_append(c, a, b, at);
-    default: return el_list_append(c, a, b, at);
+  case T_STRING: return el_rt(c, "concat_string", a->type, NULL, args, 2, at);
+  case T_ARRAY: return el_array_append(c, a, b, at);
+  default: return el_list_append(c, a, b, at);
   }
 }
 
@@ -312,28 +332,28 @@ static Node *compare(Ctx *c, Node *a, Node *b) {
 Node *el_equal(Ctx *c, Node *a, Node *b) {
   Node *args[2] = {a, b};
   switch (a->type->kind) {
-    case T_INT: return ir_op2(c->w, OP_IEQ, a, b);
-    case T_FLOAT: return ir_op2(c->w, OP_FEQ, a, b);
-    case T_BOOL: return ir_op2(c->w, OP_BEQ, a, b);
-    case T_UNIT: return ir_bool(c->w, true);
-    default: return el_rt(c, "equal", c->e->t_bool, a->type, args, 2, (Span){0});
+  case T_INT: return ir_op2(c->w, OP_IEQ, a, b);
+  case T_FLOAT: return ir_op2(c->w, OP_FEQ, a, b);
+  case T_BOOL: return ir_op2(c->w, OP_BEQ, a, b);
+  case T_UNIT: return ir_bool(c->w, true);
+  default: return el_rt(c, "equal", c->e->t_bool, a->type, args, 2, (Span){0});
   }
 }
 
 /* a < b */
 Node *el_less(Ctx *c, Node *a, Node *b) {
   switch (a->type->kind) {
-    case T_INT: return ir_op2(c->w, OP_ILT, a, b);
-    case T_FLOAT: return ir_op2(c->w, OP_FLT, a, b);
-    default: return ir_op2(c->w, OP_IEQ, compare(c, a, b), ir_int(c->w, -1));
+  case T_INT: return ir_op2(c->w, OP_ILT, a, b);
+  case T_FLOAT: return ir_op2(c->w, OP_FLT, a, b);
+  default: return ir_op2(c->w, OP_IEQ, compare(c, a, b), ir_int(c->w, -1));
   }
 }
 
 static Node *less_or_equal(Ctx *c, Node *a, Node *b) {
   switch (a->type->kind) {
-    case T_INT: return ir_op2(c->w, OP_ILE, a, b);
-    case T_FLOAT: return ir_op2(c->w, OP_FLE, a, b);
-    default: return ir_op2(c->w, OP_ILE, compare(c, a, b), ir_int(c->w, 0));
+  case T_INT: return ir_op2(c->w, OP_ILE, a, b);
+  case T_FLOAT: return ir_op2(c->w, OP_FLE, a, b);
+  default: return ir_op2(c->w, OP_ILE, compare(c, a, b), ir_int(c->w, 0));
   }
 }
 
@@ -344,7 +364,10 @@ static Node *close_to(Ctx *c, Node *a, Node *b, Span at) {
 
 /* ---- All of them ----------------------------------------------------------------------------------------- */
 
-typedef struct Composed { Var f, g; Span at; } Composed;
+typedef struct Composed {
+  Var f, g;
+  Span at;
+} Composed;
 
 static Node *composed(Ctx *c, void *user, Node *x) {
   Composed *k = user;
@@ -358,23 +381,26 @@ Node *el_compose(Ctx *c, Node *f, Node *g, IrType *type, Span at) {
 
 Node *el_binary(Ctx *c, BinOp op, Node *a, Node *b, IrType *result, Span at) {
   switch (op) {
-    case BIN_ADD: case BIN_SUB: case BIN_MUL: case BIN_DIV: return arithmetic(c, op, a, b, at);
-    case BIN_REM: return remainder_of(c, a, b, at);
-    case BIN_POW_INT: return power(c, a, b, at);
-    case BIN_POW: return ir_op2(c->w, OP_FPOW, a, b);
-    case BIN_MATMUL: return matrix_product(c, a, b, at);
-    case BIN_CONCAT: return concatenate(c, a, b, at);
-    case BIN_CONS: return cons(c, a, b);
-    case BIN_EQ: return el_equal(c, a, b);
-    case BIN_NE: return ir_op1(c->w, OP_NOT, el_equal(c, a, b));
-    case BIN_LT: return el_less(c, a, b);
-    case BIN_LE: return less_or_equal(c, a, b);
-    case BIN_GT: return el_less(c, b, a);
-    case BIN_GE: return less_or_equal(c, b, a);
-    case BIN_CLOSE: return close_to(c, a, b, at);
-    case BIN_PIPE: return el_apply_value(c, b, a, at);
-    case BIN_PIPE_LEFT: return el_apply_value(c, a, b, at);
-    case BIN_COMPOSE: return el_compose(c, a, b, result, at);
+  case BIN_ADD:
+  case BIN_SUB:
+  case BIN_MUL:
+  case BIN_DIV: return arithmetic(c, op, a, b, at);
+  case BIN_REM: return remainder_of(c, a, b, at);
+  case BIN_POW_INT: return power(c, a, b, at);
+  case BIN_POW: return ir_op2(c->w, OP_FPOW, a, b);
+  case BIN_MATMUL: return matrix_product(c, a, b, at);
+  case BIN_CONCAT: return concatenate(c, a, b, at);
+  case BIN_CONS: return cons(c, a, b);
+  case BIN_EQ: return el_equal(c, a, b);
+  case BIN_NE: return ir_op1(c->w, OP_NOT, el_equal(c, a, b));
+  case BIN_LT: return el_less(c, a, b);
+  case BIN_LE: return less_or_equal(c, a, b);
+  case BIN_GT: return el_less(c, b, a);
+  case BIN_GE: return less_or_equal(c, b, a);
+  case BIN_CLOSE: return close_to(c, a, b, at);
+  case BIN_PIPE: return el_apply_value(c, b, a, at);
+  case BIN_PIPE_LEFT: return el_apply_value(c, a, b, at);
+  case BIN_COMPOSE: return el_compose(c, a, b, result, at);
   }
   return a;
 }

@@ -9,8 +9,17 @@
 
 /* ---- Subscripts --------------------------------------------------------------------- */
 
-typedef struct Sub { bool slice; Var lo, hi; Span at; } Sub; /* node NULL: left out */
-typedef struct SubList { const Sub *subs; int n; Var array; Span at; } SubList;
+typedef struct Sub {
+  bool slice;
+  Var lo, hi;
+  Span at;
+} Sub; /* node NULL: left out */
+typedef struct SubList {
+  const Sub *subs;
+  int n;
+  Var array;
+  Span at;
+} SubList;
 
 static Node *checked_index(Ctx *c, Node *a, int dim, Node *i, Span at) {
   return ir_check(c->w, OP_CHECK_INDEX, i, ir_len(c->w, a, dim), NULL, el_site(c, at));
@@ -77,7 +86,12 @@ Node *el_index(Ctx *c, Expr *e) {
 
 /* ---- Comprehensions --------------------------------------------------------------------- */
 
-typedef struct Level { Expr *e; int k; Var source; IrType *elem; } Level;
+typedef struct Level {
+  Expr *e;
+  int k;
+  Var source;
+  IrType *elem;
+} Level;
 
 static Node *comprehension_level(Ctx *c, Expr *e, int k, IrType *type);
 
@@ -107,9 +121,18 @@ Node *el_comprehension(Ctx *c, Expr *e) { return comprehension_level(c, e, 0, el
 
 /* ---- Assignment ----------------------------------------------------------------------------- */
 
-typedef struct Step { Node *index; Sym field; Span at; } Step; /* one of them */
+typedef struct Step {
+  Node *index;
+  Sym field;
+  Span at;
+} Step; /* one of them */
 typedef Vec(Step) Path;
-typedef struct Assignment { const Step *steps; int n; Expr *e; Node *value; } Assignment;
+typedef struct Assignment {
+  const Step *steps;
+  int n;
+  Expr *e;
+  Node *value;
+} Assignment;
 
 static void path_subscripts(Ctx *c, Path *p, Expr *place) {
   for (int i = 0; i < place->nsubs; i++) {
@@ -175,7 +198,8 @@ Node *el_assign(Ctx *c, Expr *e) {
   while (root->kind != E_VAR && root->nargs) root = root->args[0];
   Node *value = el_expr(c, e->args[1]);
   Var *v = el_lookup(c, e->binding ? e->binding : root->binding);
-  if (!v || !v->node) return el_error(c, e->span, c->e->t_unit, "unsupported", "this variable can't be assigned to here");
+  if (!v || !v->node)
+    return el_error(c, e->span, c->e->t_unit, "unsupported", "this variable can't be assigned to here");
   Assignment a = {p.data, p.len, e, value};
   *v = el_var(c, updated(c, el_read(c, v), &a, 0));
   return ir_unit(c->w);
@@ -239,7 +263,8 @@ static Node *run_loop(Ctx *c, Loop *l, LoopSpec *s, Expr *body) {
   s->at = l->e->span;
   el_loop(c, s);
   vars_in(c, l, s->state);
-  if (l->check < 0) return s->cond && !s->effect ? el_settle(c, ir_after_loop(c->w, ir_unit(c->w), s->loop)) : ir_unit(c->w);
+  if (l->check < 0)
+    return s->cond && !s->effect ? el_settle(c, ir_after_loop(c->w, ir_unit(c->w), s->loop)) : ir_unit(c->w);
   return el_settle(c, el_unpack_check(c, s->state[l->check], c->e->t_unit));
 }
 
@@ -266,7 +291,9 @@ Node *el_while(Ctx *c, Expr *e) {
 
 /* ---- Appending --------------------------------------------------------------------------------------- */
 
-typedef struct Append { Var a, b, n, i; } Append;
+typedef struct Append {
+  Var a, b, n, i;
+} Append;
 
 static Node *append_arm(Ctx *c, void *user, bool left) {
   Append *p = user;

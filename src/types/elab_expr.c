@@ -2,9 +2,8 @@
 /* Expressions: one function per kind of syntax node, and the switch that chooses (el_simple).
  *
  * Evaluation is strict and from left to right, which matters for effects only: the token passes through the operands
- * in the
- * order in which they are elaborated. Long chains of `;`, `let … in`, `::` and `++` are followed by loops, since they may
- * have thousands of links; all else recurses. */
+ * in the order in which they are elaborated. Long chains of `;`, `let … in`, `::` and `++` are followed by loops,
+ * since they may have thousands of links; all else recurses. */
 #include "types/elab_internal.h"
 
 typedef Vec(Node *) NodeList;
@@ -87,7 +86,11 @@ static Node *array_literal(Ctx *c, Expr *e) {
 
 /* ---- Functions -------------------------------------------------------------------------- */
 
-typedef struct Lambda { Expr *fun; int k; IrType *type; } Lambda;
+typedef struct Lambda {
+  Expr *fun;
+  int k;
+  IrType *type;
+} Lambda;
 
 static Node *lambda_body(Ctx *c, void *user, Node *x) {
   Lambda *l = user;
@@ -169,9 +172,7 @@ static Node *binary_with(Ctx *c, Expr *e, Node *a) {
   return el_binary(c, e->op, a, el_expr(c, e->args[1]), el_type(c, e->type), e->span);
 }
 
-static bool right_nested(const Expr *e) {
-  return e->op == BIN_CONS || e->op == BIN_CONCAT || e->op == BIN_PIPE_LEFT;
-}
+static bool right_nested(const Expr *e) { return e->op == BIN_CONS || e->op == BIN_CONCAT || e->op == BIN_PIPE_LEFT; }
 
 typedef Vec(Expr *) ExprList;
 
@@ -218,33 +219,34 @@ static Node *lazy_logic(Ctx *c, Expr *e) {
 
 static Node *el_simple(Ctx *c, Expr *e) {
   switch (e->kind) {
-    case E_INT: return literal_int(c, e);
-    case E_FLOAT: return ir_float(c->w, e->f);
-    case E_BOOL: return ir_bool(c->w, e->i != 0);
-    case E_STRING: return ir_string(c->w, e->text);
-    case E_UNIT: return ir_unit(c->w);
-    case E_INTERP: return interpolation(c, e);
-    case E_VAR: return el_variable(c, e);
-    case E_CTOR: return constructor(c, e);
-    case E_OPERATOR: return operator_value(c, e);
-    case E_TUPLE: return ir_tuple(c->w, el_type(c, e->type), operands(c, e));
-    case E_RECORD: return record(c, e);
-    case E_WITH: return record_with(c, e);
-    case E_FIELD: return field(c, e);
-    case E_ARRAY: return array_literal(c, e);
-    case E_COMPREHENSION: return el_comprehension(c, e);
-    case E_INDEX: return el_index(c, e);
-    case E_APPLY: return application(c, e);
-    case E_FUN: return el_fun(c, e, el_type(c, e->type));
-    case E_IF: return conditional(c, e);
-    case E_MATCH: return el_match(c, e);
-    case E_BINARY: return binary(c, e);
-    case E_NEGATE: return el_negate(c, el_expr(c, e->args[0]), e->span);
-    case E_AND: case E_OR: return lazy_logic(c, e);
-    case E_ASSIGN: return el_assign(c, e);
-    case E_FOR: return el_for(c, e);
-    case E_WHILE: return el_while(c, e);
-    default: return el_error(c, e->span, el_type(c, e->type), "unsupported", "this can't be run");
+  case E_INT: return literal_int(c, e);
+  case E_FLOAT: return ir_float(c->w, e->f);
+  case E_BOOL: return ir_bool(c->w, e->i != 0);
+  case E_STRING: return ir_string(c->w, e->text);
+  case E_UNIT: return ir_unit(c->w);
+  case E_INTERP: return interpolation(c, e);
+  case E_VAR: return el_variable(c, e);
+  case E_CTOR: return constructor(c, e);
+  case E_OPERATOR: return operator_value(c, e);
+  case E_TUPLE: return ir_tuple(c->w, el_type(c, e->type), operands(c, e));
+  case E_RECORD: return record(c, e);
+  case E_WITH: return record_with(c, e);
+  case E_FIELD: return field(c, e);
+  case E_ARRAY: return array_literal(c, e);
+  case E_COMPREHENSION: return el_comprehension(c, e);
+  case E_INDEX: return el_index(c, e);
+  case E_APPLY: return application(c, e);
+  case E_FUN: return el_fun(c, e, el_type(c, e->type));
+  case E_IF: return conditional(c, e);
+  case E_MATCH: return el_match(c, e);
+  case E_BINARY: return binary(c, e);
+  case E_NEGATE: return el_negate(c, el_expr(c, e->args[0]), e->span);
+  case E_AND:
+  case E_OR: return lazy_logic(c, e);
+  case E_ASSIGN: return el_assign(c, e);
+  case E_FOR: return el_for(c, e);
+  case E_WHILE: return el_while(c, e);
+  default: return el_error(c, e->span, el_type(c, e->type), "unsupported", "this can't be run");
   }
 }
 

@@ -21,7 +21,7 @@ typedef struct Def {
   Span span;
   const Subst *subst;
   Expr *value;
-  const Prim *prim;     /* instead of value */
+  const Prim *prim; /* instead of value */
   IrType *type;
   int arity;
   Binding **captures;
@@ -177,8 +177,8 @@ static Func *rule_func(Elab *e, Binding *b, const Subst *s, Item *rule, int n) {
   return in.func;
 }
 
-/* Where its type has an effect only because its surroundings have one, a function with a rule is a wrapper of its pure instance:
- * rules know nothing of tokens. */
+/* Where its type has an effect only because its surroundings have one, a function with a rule is a wrapper of its
+ * pure instance: rules know nothing of tokens. */
 static void wrap_pure_instance(Elab *e, Binding *b, Instance *in, Span use) {
   IrType **pure = NEW_ARRAY(e->arena, IrType *, b->nqvars + 1);
   for (int i = 0; i < b->nqvars; i++) pure[i] = b->qvars[i]->classes & CLASS_EFFECT ? e->t_unit : in->inst[i];
@@ -188,7 +188,9 @@ static void wrap_pure_instance(Elab *e, Binding *b, Instance *in, Span use) {
   for (int i = 0; i < f->nparams; i++) args[i] = ir_param(e->w, i, f->params[i]);
   for (int i = 0; fits && i < g->nparams; i++) fits = g->params[i] == f->params[i];
   if (!fits) {
-    if (e->diags) diag_error(e->diags, use, "unsupported", "`%s` has a derivative rule, so neither it nor a function given to it can have an effect", b->name);
+    if (e->diags)
+      diag_error(e->diags, use, "unsupported",
+                 "`%s` has a derivative rule, so neither it nor a function given to it can have an effect", b->name);
     e->failed = in->failed = true;
     ir_func_finish(e->w, f, ir_zero(e->w, f->result));
     return;
@@ -256,8 +258,12 @@ static Instance *local_instance(Ctx *c, LocalDef *l, IrType **inst, Span use) {
   Instance *in = find_instance(&l->instances, inst, l->binding->nqvars);
   if (in) return in;
   in = add_instance(c->e, &l->instances, inst);
-  Def d = {.outer = c, .name = l->binding->name, .span = l->binding->span, .value = l->value,
-           .captures = l->captures, .ncaptures = l->ncaptures};
+  Def d = {.outer = c,
+           .name = l->binding->name,
+           .span = l->binding->span,
+           .value = l->value,
+           .captures = l->captures,
+           .ncaptures = l->ncaptures};
   d.subst = local_subst(c, l, inst);
   d.type = el_ir_type(c->e, d.subst, l->binding->type);
   d.arity = count_params(l->value);
@@ -409,18 +415,18 @@ static bool variable_callee(Ctx *c, Expr *e, Callee *out) {
 bool el_callee(Ctx *c, Expr *head, Callee *out) {
   *out = (Callee){.type = el_type(c, head->type), .op = -1};
   switch (head->kind) {
-    case E_VAR: return variable_callee(c, head, out);
-    case E_CTOR:
-      out->ctor = head->ctor;
-      out->name = head->ctor->name;
-      out->arity = 1;
-      return head->ctor->arg != NULL;
-    case E_OPERATOR:
-      out->op = (int)head->op;
-      out->name = sym_of(c->e->syms, binop_text(head->op));
-      out->arity = 2;
-      return true;
-    default: return false;
+  case E_VAR: return variable_callee(c, head, out);
+  case E_CTOR:
+    out->ctor = head->ctor;
+    out->name = head->ctor->name;
+    out->arity = 1;
+    return head->ctor->arg != NULL;
+  case E_OPERATOR:
+    out->op = (int)head->op;
+    out->name = sym_of(c->e->syms, binop_text(head->op));
+    out->arity = 2;
+    return true;
+  default: return false;
   }
 }
 
@@ -446,7 +452,12 @@ Node *el_call(Ctx *c, const Callee *f, Node **args, Span at) {
   return el_coerce(c, x, result);
 }
 
-typedef struct Eta { const Callee *f; Var *args; int n; Span at; } Eta;
+typedef struct Eta {
+  const Callee *f;
+  Var *args;
+  int n;
+  Span at;
+} Eta;
 static Node *eta_body(Ctx *c, void *user, Node *x);
 
 static Node *eta_closure(Ctx *c, const Eta *k) {
@@ -525,7 +536,10 @@ Node *el_binding_value(Ctx *c, Binding *b, IrType **inst, Span at) {
   return v ? el_read(c, v) : x;
 }
 
-typedef struct Coercion { Var f; IrType *to; } Coercion;
+typedef struct Coercion {
+  Var f;
+  IrType *to;
+} Coercion;
 
 static Node *coerce_body(Ctx *c, void *user, Node *x) {
   Coercion *k = user;

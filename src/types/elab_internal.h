@@ -30,7 +30,7 @@ typedef struct LocalDef LocalDef;
 
 /* A variable: its present value and the region that node is read in. */
 typedef struct Var {
-  Node *node;    /* NULL: see def */
+  Node *node; /* NULL: see def */
   Region *region;
   LocalDef *def; /* a local definition that is instantiated at each use */
 } Var;
@@ -38,9 +38,9 @@ typedef struct Var {
 /* A function at one choice of types. */
 typedef struct Instance {
   IrType **inst;
-  Func *func;     /* NULL while its parameters are being worked out */
-  int arity;      /* without captures and token */
-  bool effect;    /* the last arrow has one: takes and returns a token */
+  Func *func;  /* NULL while its parameters are being worked out */
+  int arity;   /* without captures and token */
+  bool effect; /* the last arrow has one: takes and returns a token */
   bool failed;
 } Instance;
 typedef Vec(Instance *) Instances;
@@ -64,7 +64,11 @@ struct LocalDef {
   int in_progress;
 };
 
-typedef struct StructFunc { IrType *type; const void *key; Func *func; } StructFunc;
+typedef struct StructFunc {
+  IrType *type;
+  const void *key;
+  Func *func;
+} StructFunc;
 
 struct Elab {
   Arena *arena;
@@ -75,7 +79,7 @@ struct Elab {
   Module *prelude;
   Diags *diags;
   bool failed;
-  int depth;           /* instances under way */
+  int depth; /* instances under way */
   uintptr_t stack_base;
   Vec(IrType *) unfit; /* variants whose conversion failed */
   Map leaves;          /* IrType -> Leaf bits + 1 */
@@ -88,7 +92,7 @@ struct Elab {
 typedef struct Ctx {
   Elab *e;
   World *w;
-  struct Ctx *outer;   /* for LocalDefs */
+  struct Ctx *outer; /* for LocalDefs */
   Region *region;
   const Subst *subst;
   Sym function;
@@ -116,19 +120,19 @@ unsigned el_leaves(Elab *e, IrType *t); /* which leaves a structure holds */
 /* For what stands at `at`: within what `outer` (or NULL) is for, or a definition or item of its own. */
 void el_init_ctx(Ctx *c, Elab *e, const Ctx *outer, Span at, Sym function, const Subst *subst);
 Site el_site(Ctx *c, Span at);
-Var el_var(Ctx *c, Node *x);              /* x read here and now */
+Var el_var(Ctx *c, Node *x); /* x read here and now */
 Node *el_read(Ctx *c, const Var *v);
 void el_bind(Ctx *c, Binding *b, Node *x);
 Var *el_lookup(Ctx *c, Binding *b);
-Node *el_token(Ctx *c);                   /* for an operation with an effect; pair with el_take */
+Node *el_token(Ctx *c);                       /* for an operation with an effect; pair with el_take */
 Node *el_take(Ctx *c, Node *value_and_token); /* sets the token, returns the value */
-Node *el_settle(Ctx *c, Node *value);     /* a failing unit value becomes part of the token if there is one */
+Node *el_settle(Ctx *c, Node *value);         /* a failing unit value becomes part of the token if there is one */
 Node *el_after(Ctx *c, Node *x, Node *first);
-Node *el_pack_check(Ctx *c, Node *x);     /* for a tuple or a loop's state, and back */
+Node *el_pack_check(Ctx *c, Node *x); /* for a tuple or a loop's state, and back */
 Node *el_unpack_check(Ctx *c, Node *x, IrType *t);
 Node *el_with_token(Ctx *c, Node *value); /* TUPLE(value, token), settled */
 Node *el_error(Ctx *c, Span at, IrType *t, const char *code, const char *message);
-bool el_deep(Ctx *c, Span at);            /* reports and returns true when C stack runs out */
+bool el_deep(Ctx *c, Span at); /* reports and returns true when C stack runs out */
 
 typedef Node *(*ClosureBody)(Ctx *c, void *user, Node *x);
 Node *el_closure(Ctx *c, IrType *fun, Sym name, ClosureBody body, void *user);
@@ -150,16 +154,16 @@ void join_end(Ctx *c, Join *j, Node *value);
 Node *join_close(Ctx *c, Join *j, Node *selector, IrType *t, const int *map, int nmap);
 
 typedef struct LoopSpec {
-  Node *n;           /* trips; NULL with cond */
-  Node **state;      /* carried values, at entry and then at exit; the last naccs are accumulators */
+  Node *n;      /* trips; NULL with cond */
+  Node **state; /* carried values, at entry and then at exit; the last naccs are accumulators */
   int nstate, naccs;
-  IrType *elem;      /* of the stacked output, or NULL */
-  bool effect;       /* carries the token */
+  IrType *elem;                                             /* of the stacked output, or NULL */
+  bool effect;                                              /* carries the token */
   Node *(*body)(Ctx *c, void *user, Node *i, Node **state); /* returns the element to be stacked */
   Node *(*cond)(Ctx *c, void *user, Node **state);
   void *user;
   Span at;
-  Node *loop;        /* its value, once it is made */
+  Node *loop; /* its value, once it is made */
 } LoopSpec;
 Node *el_loop(Ctx *c, LoopSpec *s); /* the stacked array, or NULL */
 /* [ body i | i < n ], n not negative. */
@@ -167,8 +171,8 @@ Node *el_build(Ctx *c, Node *n, IrType *elem, bool effect, Span at, Node *(*body
                void *user);
 
 /* ---- elab_scan.c ------------------------------------------------------------------ */
-bool scan_effect(Ctx *c, Expr *e);       /* does evaluating it have an effect? */
-bool scan_unit_calls(Ctx *c, Expr *e);   /* may it hold a check that only its unit value carries? */
+bool scan_effect(Ctx *c, Expr *e);                         /* does evaluating it have an effect? */
+bool scan_unit_calls(Ctx *c, Expr *e);                     /* may it hold a check that only its unit value carries? */
 Var **scan_assigned(Ctx *c, Expr **es, int n, int *count); /* live mut variables assigned in any of es */
 Binding **scan_captures(Ctx *c, Expr **es, int n, Binding **group, int ngroup, int *count);
 bool scan_reaches_itself(Elab *e, Binding *const *group, Expr *const *values, int n, int member);
@@ -178,15 +182,18 @@ typedef struct Prim Prim;
 /* Something that can be called with `arity` arguments at once. */
 typedef struct Callee {
   int arity;
-  IrType *type;         /* at this use */
+  IrType *type; /* at this use */
   Sym name;
-  Instance *instance;   /* a Func, with its captures from def */
+  Instance *instance; /* a Func, with its captures from def */
   LocalDef *def;
   const Prim *prim;
   const Ctor *ctor;
-  int op;               /* BinOp, when none of the above */
+  int op; /* BinOp, when none of the above */
 } Callee;
-typedef struct Arg { Expr *expr; Node *node; } Arg; /* one of them */
+typedef struct Arg {
+  Expr *expr;
+  Node *node;
+} Arg; /* one of them */
 bool el_callee(Ctx *c, Expr *head, Callee *out);
 Node *el_call(Ctx *c, const Callee *f, Node **args, Span at);
 Node *el_eta(Ctx *c, const Callee *f, Node **args, int n, Span at);
@@ -236,16 +243,17 @@ typedef enum StructKind {
   SK_SCALE,  /* leaf op extra, or extra op leaf when flipped */
   SK_NEGATE,
   SK_ZEROS,
-  SK_MAP,    /* extra leaf */
-  SK_MAP2,   /* extra a b */
-  SK_INNER,  /* state: the sum of products so far */
-  SK_COUNT,  /* state: how many so far */
-  SK_WRITE,  /* state: array, place of the next */
-  SK_READ    /* extra: array; state: place of the next */
+  SK_MAP,   /* extra leaf */
+  SK_MAP2,  /* extra a b */
+  SK_INNER, /* state: the sum of products so far */
+  SK_COUNT, /* state: how many so far */
+  SK_WRITE, /* state: array, place of the next */
+  SK_READ   /* extra: array; state: place of the next */
 } StructKind;
 /* The structure computed leaf by leaf: only leaves of kind `target` (LEAF_FLOAT or LEAF_INT) are, the others are a's.
  * b and extra NULL where the kind has none. */
-Node *el_leafwise(Ctx *c, StructKind kind, BinOp op, unsigned target, Node *a, Node *b, Node *extra, bool flipped, Span at);
+Node *el_leafwise(Ctx *c, StructKind kind, BinOp op, unsigned target, Node *a, Node *b, Node *extra, bool flipped,
+                  Span at);
 Node *el_inner(Ctx *c, Node *a, Node *b, Span at);
 Node *el_floats(Ctx *c, Node *a, Span at);
 Node *el_with_floats(Ctx *c, Node *a, Node *floats, Span at);
@@ -263,7 +271,7 @@ struct Prim {
   const char *name;
   int arity;
   Node *(*fn)(PrimCall *p);
-  int op;          /* scalar operation, or -1 */
+  int op; /* scalar operation, or -1 */
   const RtPrim *rt;
 };
 const Prim *prim_find(Elab *e, Sym name);

@@ -26,25 +26,39 @@ struct Occ {
   Occ *parent;
   int k;
   IrType *type;
-  Var at;        /* of OCC_ROOT and OCC_PART: where it is now */
+  Var at; /* of OCC_ROOT and OCC_PART: where it is now */
   Vec(Occ *) kids;
 };
 
-typedef struct Bound { Binding *binding; Occ *occ; struct Bound *next; } Bound;
-typedef struct Row { Pat **pats; Bound *bound; int index; } Row;
-typedef struct Columns { Occ **occs; int n; } Columns;
+typedef struct Bound {
+  Binding *binding;
+  Occ *occ;
+  struct Bound *next;
+} Bound;
+typedef struct Row {
+  Pat **pats;
+  Bound *bound;
+  int index;
+} Row;
+typedef struct Columns {
+  Occ **occs;
+  int n;
+} Columns;
 
 typedef enum TreeKind { TREE_FAIL, TREE_LEAF, TREE_GUARD, TREE_TEST } TreeKind;
 typedef struct Tree Tree;
-typedef struct Branch { Pat *head; Tree *tree; } Branch; /* head: a pattern that shows what stands there */
+typedef struct Branch {
+  Pat *head;
+  Tree *tree;
+} Branch; /* head: a pattern that shows what stands there */
 struct Tree {
   TreeKind kind;
-  int index;      /* of the case */
+  int index; /* of the case */
   Bound *bound;
   Occ *occ;
   Branch *branches;
   int nbranches;
-  Tree *rest;     /* where no branch fits (NULL: can't be), or the guard is false */
+  Tree *rest; /* where no branch fits (NULL: can't be), or the guard is false */
 };
 
 typedef struct Match {
@@ -52,15 +66,15 @@ typedef struct Match {
   Arena *arena;
   MatchCase *cases;
   int ncases;
-  int *leaves;          /* of each case */
+  int *leaves; /* of each case */
   Occ *root;
   IrType *type;
   Span at;
-  bool choosing;        /* leaves give the case's number and variables */
-  IrType *choice;       /* type of that */
-  Binding **vars;       /* its variables, in order */
+  bool choosing;  /* leaves give the case's number and variables */
+  IrType *choice; /* type of that */
+  Binding **vars; /* its variables, in order */
   int nvars;
-  int64_t work;         /* left for the tree, about a pattern copied */
+  int64_t work; /* left for the tree, about a pattern copied */
   bool too_large;
 } Match;
 
@@ -195,11 +209,11 @@ static Tree *build_product(Match *m, RowList rows, Columns cols, int col) {
 static bool same_head(const Pat *a, const Pat *b) {
   if (b->kind == P_FLOAT) return a->f == b->f; /* an integer pattern typed float has both */
   switch (a->kind) {
-    case P_CTOR: return a->ctor->tag == b->ctor->tag;
-    case P_ARRAY: return a->nargs == b->nargs;
-    case P_STRING: return a->text == b->text;
-    case P_FLOAT: return a->f == b->f;
-    default: return a->i == b->i;
+  case P_CTOR: return a->ctor->tag == b->ctor->tag;
+  case P_ARRAY: return a->nargs == b->nargs;
+  case P_STRING: return a->text == b->text;
+  case P_FLOAT: return a->f == b->f;
+  default: return a->i == b->i;
   }
 }
 
@@ -283,20 +297,21 @@ static Tree *build_test(Match *m, RowList rows, Columns cols, int col) {
       open[nopen++] = i;
     }
   }
-  for (int k = 0; k < t->nbranches; k++)
-    t->branches[k].tree = build_branch(m, rows, cols, col, groups[k], open, nopen);
+  for (int k = 0; k < t->nbranches; k++) t->branches[k].tree = build_branch(m, rows, cols, col, groups[k], open, nopen);
   if (!complete(t)) t->rest = build(m, others, nopen, split_columns(m, cols, col, NULL, 0));
   return t;
 }
 
-/* Alternatives in several places at once, and cases that overlap in many ways, can make a tree far larger than the match. */
+/* Alternatives in several places at once, and cases that overlap in many ways, can make a tree far larger than the
+ * match. */
 enum { MOST_WORK = 3000000, TEST_WORK = 30 };
 
 static bool is_too_large(Match *m, int64_t work) {
   m->work -= work;
   if (m->work >= 0) return false;
   if (!m->too_large)
-    el_error(m->c, m->at, m->c->e->t_unit, "match-too-large", "this match is too large: its cases combine in too many ways");
+    el_error(m->c, m->at, m->c->e->t_unit, "match-too-large",
+             "this match is too large: its cases combine in too many ways");
   return m->too_large = true;
 }
 
@@ -432,11 +447,11 @@ static Node *head_test(Match *m, const Occ *o, Node *x, const Pat *h) {
   Ctx *c = m->c;
   World *w = c->w;
   switch (o->type->kind) {
-    case T_INT: return ir_op2(w, OP_IEQ, x, ir_int(w, h->i));
-    case T_FLOAT: return ir_op2(w, OP_FEQ, x, ir_float(w, h->f));
-    case T_BOOL: return h->i ? x : ir_op1(w, OP_NOT, x);
-    case T_ARRAY: return ir_op2(w, OP_IEQ, ir_len(w, x, 0), ir_int(w, h->nargs));
-    default: return el_equal(c, x, ir_string(w, h->text));
+  case T_INT: return ir_op2(w, OP_IEQ, x, ir_int(w, h->i));
+  case T_FLOAT: return ir_op2(w, OP_FEQ, x, ir_float(w, h->f));
+  case T_BOOL: return h->i ? x : ir_op1(w, OP_NOT, x);
+  case T_ARRAY: return ir_op2(w, OP_IEQ, ir_len(w, x, 0), ir_int(w, h->nargs));
+  default: return el_equal(c, x, ir_string(w, h->text));
   }
 }
 
@@ -458,10 +473,10 @@ static Node *emit_chain(Match *m, Tree *t, int k) {
 static Node *emit(Match *m, Tree *t) {
   if (el_deep(m->c, m->at)) return ir_zero(m->c->w, emit_type(m));
   switch (t->kind) {
-    case TREE_FAIL: return emit_fail(m);
-    case TREE_LEAF: return emit_leaf(m, t);
-    case TREE_GUARD: return emit_guard(m, t);
-    case TREE_TEST: break;
+  case TREE_FAIL: return emit_fail(m);
+  case TREE_LEAF: return emit_leaf(m, t);
+  case TREE_GUARD: return emit_guard(m, t);
+  case TREE_TEST: break;
   }
   if (t->occ->type->kind == T_VARIANT) return emit_tags(m, t);
   Node *dense = emit_dense(m, t);
@@ -553,17 +568,19 @@ Node *el_match(Ctx *c, Expr *e) {
 /* Binds what needs no test; false (and nothing bound beyond that point) where one is needed. */
 static bool bind_plain(Ctx *c, Pat *p, Node *x) {
   switch (p->kind) {
-    case P_WILD: case P_UNIT: return true;
-    case P_VAR: el_bind(c, p->binding, x); return true;
-    case P_AS: el_bind(c, p->binding, x); return bind_plain(c, p->args[0], x);
-    case P_ANNOT: return bind_plain(c, p->args[0], x);
-    case P_TUPLE: case P_RECORD:
-      for (int i = 0; i < p->nargs; i++) {
-        int k = p->kind == P_TUPLE ? i : el_field(x->type, p->fields[i]);
-        if (!bind_plain(c, p->args[i], ir_get(c->w, x, k))) return false;
-      }
-      return true;
-    default: return false;
+  case P_WILD:
+  case P_UNIT: return true;
+  case P_VAR: el_bind(c, p->binding, x); return true;
+  case P_AS: el_bind(c, p->binding, x); return bind_plain(c, p->args[0], x);
+  case P_ANNOT: return bind_plain(c, p->args[0], x);
+  case P_TUPLE:
+  case P_RECORD:
+    for (int i = 0; i < p->nargs; i++) {
+      int k = p->kind == P_TUPLE ? i : el_field(x->type, p->fields[i]);
+      if (!bind_plain(c, p->args[i], ir_get(c->w, x, k))) return false;
+    }
+    return true;
+  default: return false;
   }
 }
 

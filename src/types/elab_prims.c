@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The primitives that `foreign "prim" name` (or "prim!", with an effect, or "prim of pure", of functions that have none)
- * binds. A leading `_` of the name is ignored, so that a module can keep a primitive to itself. Any of them may be partially
- * applied or used as a value.
+/* The primitives that `foreign "prim" name` (or "prim!", with an effect, or "prim of pure", of functions that have
+ * none) binds. A leading `_` of the name is ignored, so that a module can keep a primitive to itself. Any of them
+ * may be partially applied or used as a value.
  *
  * Three sorts, looked up in this order:
  *
@@ -10,7 +10,7 @@
  *        errors        fail message · assert condition
  *        arrays        length a · shape a (int[] of all dimensions) · tabulate n f · zeros d · ones d · reshape d a
  *                      (d: an int, or an array of ints, one for each dimension of the result) · flatten a
- *                      unsafe_index a i (no check) · count_between a b (how many ints there are from a up to b, b excluded)
+ *                      unsafe_index a i (no check) · count_between a b (how many ints from a up to b, b excluded)
  *        sums          sum a (floats in any order; ints; structures if not empty) · dot a b
  *        parallel      par f g · pmap f xs
  *        numbers       float n · int x · abs x · sign x (int or float) · min a b · max a b (any ord; a tie gives the
@@ -31,7 +31,10 @@ enum { RT_F = 1, RT_E = 2, RT_T = 4 };
 #define F RT_F
 #define E RT_E
 #define T RT_T
-static const struct { const char *name; int flags; } rt_rows[] = {
+static const struct {
+  const char *name;
+  int flags;
+} rt_rows[] = {
 #define RT(NAME, text, nargs, flags) {text, flags},
 #include "prims/rt.def"
 #undef RT
@@ -91,7 +94,11 @@ static Node *do_shape(PrimCall *p) {
 
 static Node *do_unsafe_index(PrimCall *p) { return ir_index(p->c->w, p->args[0], &p->args[1], 1); }
 
-typedef struct Mapping { Var f, xs; bool maps; Span at; } Mapping;
+typedef struct Mapping {
+  Var f, xs;
+  bool maps;
+  Span at;
+} Mapping;
 
 static Node *map_element(Ctx *c, void *user, Node *i, Node **state) {
   (void)state;
@@ -141,7 +148,12 @@ static Node *do_zeros(PrimCall *p) {
   return ir_zeros(p->c->w, p->result, dimensions(p, p->args[0], ir_rank(p->result)), el_site(p->c, p->at));
 }
 
-typedef struct Filled { Var *dims; int n, k; IrType *type; Span at; } Filled;
+typedef struct Filled {
+  Var *dims;
+  int n, k;
+  IrType *type;
+  Span at;
+} Filled;
 
 static Node *fill(Ctx *c, void *user, Node *i, Node **state) {
   (void)i;
@@ -207,7 +219,9 @@ static Node *do_sign(PrimCall *p) {
   return ir_op2(w, OP_IMAX, ir_op2(w, OP_IMIN, x, ir_int(w, 1)), ir_int(w, -1));
 }
 
-typedef struct Pick { Var a, b; } Pick;
+typedef struct Pick {
+  Var a, b;
+} Pick;
 
 static Node *pick_arm(Ctx *c, void *user, bool second) {
   Pick *k = user;
@@ -254,9 +268,9 @@ static Node *do_with_floats(PrimCall *p) { return el_with_floats(p->c, p->args[0
 static Node *do_op(PrimCall *p) {
   Op op = (Op)p->prim->op;
   switch (p->prim->arity) {
-    case 1: return ir_op1(p->c->w, op, p->args[0]);
-    case 2: return ir_op2(p->c->w, op, p->args[0], p->args[1]);
-    default: return ir_op3(p->c->w, op, p->args[0], p->args[1], p->args[2]);
+  case 1: return ir_op1(p->c->w, op, p->args[0]);
+  case 2: return ir_op2(p->c->w, op, p->args[0], p->args[1]);
+  default: return ir_op3(p->c->w, op, p->args[0], p->args[1], p->args[2]);
   }
 }
 
@@ -282,45 +296,46 @@ static Node *do_rt(PrimCall *p) {
 
 #define NO_OP (-1)
 static const Prim table[] = {
-  {"vjp", 2, do_vjp, NO_OP, NULL},
-  {"jvp", 3, do_jvp, NO_OP, NULL},
-  {"stop_gradient", 1, do_stop, NO_OP, NULL},
-  {"checkpoint", 2, do_checkpoint, NO_OP, NULL},
-  {"fail", 1, do_fail, NO_OP, NULL},
-  {"assert", 1, do_assert, NO_OP, NULL},
-  {"length", 1, do_length, NO_OP, NULL},
-  {"shape", 1, do_shape, NO_OP, NULL},
-  {"unsafe_index", 2, do_unsafe_index, NO_OP, NULL},
-  {"tabulate", 2, do_tabulate, NO_OP, NULL}, {"count_between", 2, do_count_between, NO_OP, NULL},
-  {"zeros", 1, do_zeros, NO_OP, NULL},
-  {"ones", 1, do_ones, NO_OP, NULL},
-  {"reshape", 2, do_reshape, NO_OP, NULL},
-  {"flatten", 1, do_flatten, NO_OP, NULL},
-  {"sum", 1, do_sum, NO_OP, NULL},
-  {"dot", 2, do_dot, NO_OP, NULL},
-  {"par", 2, do_par, NO_OP, NULL},
-  {"pmap", 2, do_pmap, NO_OP, NULL},
-  {"float", 1, do_float, OP_FLOAT_OF_INT, NULL},
-  {"int", 1, do_int, OP_INT_OF_FLOAT, NULL},
-  {"abs", 1, do_abs, OP_ABS, NULL},
-  {"sign", 1, do_sign, OP_SIGN, NULL},
-  {"min", 2, do_min, OP_FMIN, NULL},
-  {"max", 2, do_max, OP_FMAX, NULL},
-  {"fmin", 2, do_op, OP_FMIN, NULL},
-  {"fmax", 2, do_op, OP_FMAX, NULL},
-  {"pow", 2, do_op, OP_FPOW, NULL},
-  {"powi", 2, do_op, OP_FPOWI, NULL},
-  {"bit_and", 2, do_op, OP_IAND, NULL},
-  {"bit_or", 2, do_op, OP_IOR, NULL},
-  {"bit_xor", 2, do_op, OP_IXOR, NULL},
-  {"shift_left", 2, do_op, OP_ISHL, NULL},
-  {"shift_right", 2, do_op, OP_ISHR, NULL},
-  {"zeros_like", 1, do_zeros_like, NO_OP, NULL},
-  {"map_floats", 2, do_map_floats, NO_OP, NULL},
-  {"map_floats2", 3, do_map_floats2, NO_OP, NULL},
-  {"inner", 2, do_inner, NO_OP, NULL},
-  {"floats", 1, do_floats, NO_OP, NULL},
-  {"with_floats", 2, do_with_floats, NO_OP, NULL},
+    {"vjp", 2, do_vjp, NO_OP, NULL},
+    {"jvp", 3, do_jvp, NO_OP, NULL},
+    {"stop_gradient", 1, do_stop, NO_OP, NULL},
+    {"checkpoint", 2, do_checkpoint, NO_OP, NULL},
+    {"fail", 1, do_fail, NO_OP, NULL},
+    {"assert", 1, do_assert, NO_OP, NULL},
+    {"length", 1, do_length, NO_OP, NULL},
+    {"shape", 1, do_shape, NO_OP, NULL},
+    {"unsafe_index", 2, do_unsafe_index, NO_OP, NULL},
+    {"tabulate", 2, do_tabulate, NO_OP, NULL},
+    {"count_between", 2, do_count_between, NO_OP, NULL},
+    {"zeros", 1, do_zeros, NO_OP, NULL},
+    {"ones", 1, do_ones, NO_OP, NULL},
+    {"reshape", 2, do_reshape, NO_OP, NULL},
+    {"flatten", 1, do_flatten, NO_OP, NULL},
+    {"sum", 1, do_sum, NO_OP, NULL},
+    {"dot", 2, do_dot, NO_OP, NULL},
+    {"par", 2, do_par, NO_OP, NULL},
+    {"pmap", 2, do_pmap, NO_OP, NULL},
+    {"float", 1, do_float, OP_FLOAT_OF_INT, NULL},
+    {"int", 1, do_int, OP_INT_OF_FLOAT, NULL},
+    {"abs", 1, do_abs, OP_ABS, NULL},
+    {"sign", 1, do_sign, OP_SIGN, NULL},
+    {"min", 2, do_min, OP_FMIN, NULL},
+    {"max", 2, do_max, OP_FMAX, NULL},
+    {"fmin", 2, do_op, OP_FMIN, NULL},
+    {"fmax", 2, do_op, OP_FMAX, NULL},
+    {"pow", 2, do_op, OP_FPOW, NULL},
+    {"powi", 2, do_op, OP_FPOWI, NULL},
+    {"bit_and", 2, do_op, OP_IAND, NULL},
+    {"bit_or", 2, do_op, OP_IOR, NULL},
+    {"bit_xor", 2, do_op, OP_IXOR, NULL},
+    {"shift_left", 2, do_op, OP_ISHL, NULL},
+    {"shift_right", 2, do_op, OP_ISHR, NULL},
+    {"zeros_like", 1, do_zeros_like, NO_OP, NULL},
+    {"map_floats", 2, do_map_floats, NO_OP, NULL},
+    {"map_floats2", 3, do_map_floats2, NO_OP, NULL},
+    {"inner", 2, do_inner, NO_OP, NULL},
+    {"floats", 1, do_floats, NO_OP, NULL},
+    {"with_floats", 2, do_with_floats, NO_OP, NULL},
 };
 enum { NTABLE = sizeof table / sizeof *table };
 

@@ -70,13 +70,9 @@ Node *el_settle(Ctx *c, Node *value) {
 }
 
 /* A unit inside a tuple is a constant to the IR: a check that goes that way takes an int along. */
-Node *el_pack_check(Ctx *c, Node *x) {
-  return x->type->kind == T_UNIT ? el_after(c, ir_int(c->w, 0), x) : x;
-}
+Node *el_pack_check(Ctx *c, Node *x) { return x->type->kind == T_UNIT ? el_after(c, ir_int(c->w, 0), x) : x; }
 
-Node *el_unpack_check(Ctx *c, Node *x, IrType *t) {
-  return t->kind == T_UNIT ? el_after(c, ir_unit(c->w), x) : x;
-}
+Node *el_unpack_check(Ctx *c, Node *x, IrType *t) { return t->kind == T_UNIT ? el_after(c, ir_unit(c->w), x) : x; }
 
 Node *el_with_token(Ctx *c, Node *value) {
   value = el_settle(c, value);
@@ -253,8 +249,11 @@ static Node *loop_make(Ctx *c, LoopSpec *s, Node *token, Region *r, Graph *body,
   if (s->effect) ops[n++] = token;
   for (int k = ncarried; k < s->nstate; k++) ops[n++] = s->state[k];
   for (int k = 0; k < r->caps.len; k++) ops[n++] = r->caps.data[k];
-  LoopInfo info = {.ncarried = ncarried + s->effect, .naccs = s->naccs, .nstacked = s->elem != NULL,
-                   .ncaps = r->caps.len, .has_cond = cond != NULL};
+  LoopInfo info = {.ncarried = ncarried + s->effect,
+                   .naccs = s->naccs,
+                   .nstacked = s->elem != NULL,
+                   .ncaps = r->caps.len,
+                   .has_cond = cond != NULL};
   return ir_loop(c->w, &info, cond ? NULL : s->n, ops, body, cond, el_site(c, s->at));
 }
 

@@ -18,7 +18,7 @@ typedef struct Walk {
   bool flipped, rebuilds;
   int nstate, naccs;
   IrType *const *state_types;
-  Var extra;       /* node NULL: none */
+  Var extra; /* node NULL: none */
   Span at;
 } Walk;
 enum { MAX_STATE = 2 };
@@ -45,16 +45,16 @@ static Node *leaf(Ctx *c, const Walk *w, Node *a, Node *b, Node **state) {
   bool is_float = a->type->kind == T_FLOAT;
   Node *extra = w->extra.node ? el_read(c, &w->extra) : NULL;
   switch (w->kind) {
-    case SK_BINARY: return el_scalar_op(c, w->op, a, b, w->at);
-    case SK_SCALE: return w->flipped ? el_scalar_op(c, w->op, extra, a, w->at) : el_scalar_op(c, w->op, a, extra, w->at);
-    case SK_NEGATE: return ir_op1(c->w, is_float ? OP_FNEG : OP_INEG, a);
-    case SK_ZEROS: return is_float ? ir_float(c->w, 0) : ir_int(c->w, 0);
-    case SK_MAP: return el_apply_value(c, extra, a, w->at);
-    case SK_MAP2: return el_apply_value(c, el_apply_value(c, extra, a, w->at), b, w->at);
-    case SK_INNER: state[0] = ir_op2(c->w, add_op(c), state[0], ir_op2(c->w, OP_FMUL, a, b)); return a;
-    case SK_COUNT: state[0] = ir_op2(c->w, OP_IADD, state[0], ir_int(c->w, 1)); return a;
-    case SK_WRITE: return write_leaf(c, a, state);
-    case SK_READ: return read_leaf(c, extra, state);
+  case SK_BINARY: return el_scalar_op(c, w->op, a, b, w->at);
+  case SK_SCALE: return w->flipped ? el_scalar_op(c, w->op, extra, a, w->at) : el_scalar_op(c, w->op, a, extra, w->at);
+  case SK_NEGATE: return ir_op1(c->w, is_float ? OP_FNEG : OP_INEG, a);
+  case SK_ZEROS: return is_float ? ir_float(c->w, 0) : ir_int(c->w, 0);
+  case SK_MAP: return el_apply_value(c, extra, a, w->at);
+  case SK_MAP2: return el_apply_value(c, el_apply_value(c, extra, a, w->at), b, w->at);
+  case SK_INNER: state[0] = ir_op2(c->w, add_op(c), state[0], ir_op2(c->w, OP_FMUL, a, b)); return a;
+  case SK_COUNT: state[0] = ir_op2(c->w, OP_IADD, state[0], ir_int(c->w, 1)); return a;
+  case SK_WRITE: return write_leaf(c, a, state);
+  case SK_READ: return read_leaf(c, extra, state);
   }
   return a;
 }
@@ -67,7 +67,10 @@ static Node *walk_tuple(Ctx *c, const Walk *w, Node *a, Node *b, Node **state) {
   return w->rebuilds ? ir_tuple(c->w, a->type, parts) : a;
 }
 
-typedef struct Rows { const Walk *w; Var a, b; } Rows;
+typedef struct Rows {
+  const Walk *w;
+  Var a, b;
+} Rows;
 
 static Node *row(Ctx *c, void *user, Node *i, Node **state) {
   Rows *r = user;
@@ -101,8 +104,14 @@ static Node *walk_array(Ctx *c, const Walk *w, Node *a, Node *b, Node **state) {
   /* An accumulator can't be handed to an inner loop: that one starts from zero and its sum is added. */
   Node *inner[MAX_STATE] = {NULL, NULL};
   for (int k = 0; k < w->nstate; k++) inner[k] = w->kind == SK_INNER ? ir_float(c->w, 0) : state[k];
-  LoopSpec s = {.n = n, .state = inner, .nstate = w->nstate, .naccs = c->w->strict ? 0 : w->naccs,
-                .elem = w->rebuilds ? a->type->args[0] : NULL, .body = row, .user = &r, .at = w->at};
+  LoopSpec s = {.n = n,
+                .state = inner,
+                .nstate = w->nstate,
+                .naccs = c->w->strict ? 0 : w->naccs,
+                .elem = w->rebuilds ? a->type->args[0] : NULL,
+                .body = row,
+                .user = &r,
+                .at = w->at};
   Node *built = el_loop(c, &s);
   for (int k = 0; k < w->nstate; k++)
     state[k] = w->kind == SK_INNER ? ir_op2(c->w, add_op(c), state[k], inner[k]) : inner[k];
@@ -159,7 +168,12 @@ static Node *unpack(Ctx *c, const Walk *w, Node *all, Node *a, Node **state) {
   return w->rebuilds ? ir_get(c->w, all, 0) : a;
 }
 
-typedef struct Cells { const Walk *w; Var a, b; Var state[MAX_STATE]; int tag; } Cells;
+typedef struct Cells {
+  const Walk *w;
+  Var a, b;
+  Var state[MAX_STATE];
+  int tag;
+} Cells;
 
 static Node *constructor_arm(Ctx *c, Cells *k) {
   Node *a = el_read(c, &k->a), *state[MAX_STATE];
@@ -287,10 +301,10 @@ static Node *walk_variant(Ctx *c, const Walk *w, Node *a, Node *b, Node **state)
 static Node *walk(Ctx *c, const Walk *w, Node *a, Node *b, Node **state) {
   if (!(el_leaves(c->e, a->type) & w->target)) return a;
   switch (a->type->kind) {
-    case T_TUPLE: return walk_tuple(c, w, a, b, state);
-    case T_ARRAY: return walk_array(c, w, a, b, state);
-    case T_VARIANT: return walk_variant(c, w, a, b, state);
-    default: return leaf(c, w, a, b, state);
+  case T_TUPLE: return walk_tuple(c, w, a, b, state);
+  case T_ARRAY: return walk_array(c, w, a, b, state);
+  case T_VARIANT: return walk_variant(c, w, a, b, state);
+  default: return leaf(c, w, a, b, state);
   }
 }
 

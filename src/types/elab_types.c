@@ -27,8 +27,16 @@ static IrType *variable_type(Elab *e, const Subst *s, Type *v) {
 }
 
 /* Variants whose constructors are being converted, innermost first. */
-typedef struct UnderWay { const DataDecl *data; IrType *type; const struct UnderWay *outer; } UnderWay;
-typedef struct Conv { Elab *e; int depth; const UnderWay *under_way; } Conv;
+typedef struct UnderWay {
+  const DataDecl *data;
+  IrType *type;
+  const struct UnderWay *outer;
+} UnderWay;
+typedef struct Conv {
+  Elab *e;
+  int depth;
+  const UnderWay *under_way;
+} Conv;
 static IrType *convert(Conv *k, const Subst *s, Type *t);
 
 static IrType **convert_all(Conv *k, const Subst *s, Type **ts, int n) {
@@ -43,8 +51,8 @@ static void too_large(Elab *e, const char *message) {
   e->failed = true;
 }
 
-/* A declaration that mentions itself at ever larger types would go on for ever, and what it mentions may double each time. What is
- * under way then isn't what it should be: it is made again, and refused again, when it is next used. */
+/* A declaration that mentions itself at ever larger types would go on for ever, and what it mentions may double each
+ * time. What is under way then isn't what it should be: it is made again, and refused again, when it is next used. */
 static bool is_endless(Conv *k, const DataDecl *d) {
   int n = 0;
   for (const UnderWay *u = k->under_way; u; u = u->outer) n += u->data == d;
@@ -82,17 +90,17 @@ static IrType *convert_data(Conv *k, const Subst *s, Type *t) {
 static IrType *convert_shallow(Conv *k, const Subst *s, Type *t) {
   World *w = k->e->w;
   switch (t->kind) {
-    case TY_TUPLE: return ir_tuple_type(w, convert_all(k, s, t->args, t->n), NULL, t->n);
-    case TY_RECORD: return ir_tuple_type(w, convert_all(k, s, t->args, t->n), t->names, t->n);
-    case TY_ARRAY: return ir_array_type(w, convert(k, s, t->args[0]));
-    case TY_FUN: {
-      IrType *p = convert(k, s, t->args[0]);
-      k->depth--; /* many parameters are no nesting */
-      IrType *r = convert(k, s, t->args[1]);
-      k->depth++;
-      return ir_fun_type(w, p, r, convert(k, s, t->args[2]) == k->e->t_token);
-    }
-    default: return convert_data(k, s, t);
+  case TY_TUPLE: return ir_tuple_type(w, convert_all(k, s, t->args, t->n), NULL, t->n);
+  case TY_RECORD: return ir_tuple_type(w, convert_all(k, s, t->args, t->n), t->names, t->n);
+  case TY_ARRAY: return ir_array_type(w, convert(k, s, t->args[0]));
+  case TY_FUN: {
+    IrType *p = convert(k, s, t->args[0]);
+    k->depth--; /* many parameters are no nesting */
+    IrType *r = convert(k, s, t->args[1]);
+    k->depth++;
+    return ir_fun_type(w, p, r, convert(k, s, t->args[2]) == k->e->t_token);
+  }
+  default: return convert_data(k, s, t);
   }
 }
 
@@ -106,14 +114,18 @@ static IrType *convert(Conv *k, const Subst *s, Type *t) {
   Elab *e = k->e;
   t = type_repr(t);
   switch (t->kind) {
-    case TY_VAR: return variable_type(e, s, t);
-    case TY_INT: return e->t_int;
-    case TY_FLOAT: return e->t_float;
-    case TY_BOOL: return e->t_bool;
-    case TY_STRING: return e->t_string;
-    case TY_EFFECT: return e->t_token;
-    case TY_TUPLE: case TY_RECORD: case TY_ARRAY: case TY_FUN: case TY_DATA: break;
-    default: return e->t_unit;
+  case TY_VAR: return variable_type(e, s, t);
+  case TY_INT: return e->t_int;
+  case TY_FLOAT: return e->t_float;
+  case TY_BOOL: return e->t_bool;
+  case TY_STRING: return e->t_string;
+  case TY_EFFECT: return e->t_token;
+  case TY_TUPLE:
+  case TY_RECORD:
+  case TY_ARRAY:
+  case TY_FUN:
+  case TY_DATA: break;
+  default: return e->t_unit;
   }
   /* Only a type whose constructors mention it at ever larger types gets this deep. */
   if (k->depth > MAX_NESTING) {
@@ -167,10 +179,10 @@ int el_cons_tag(const IrType *variant) {
 
 static unsigned leaf_bit(const IrType *t) {
   switch (t->kind) {
-    case T_FLOAT: return LEAF_FLOAT;
-    case T_INT: return LEAF_INT;
-    case T_FUN: return LEAF_FUN;
-    default: return 0;
+  case T_FLOAT: return LEAF_FLOAT;
+  case T_INT: return LEAF_INT;
+  case T_FUN: return LEAF_FUN;
+  default: return 0;
   }
 }
 

@@ -18,9 +18,9 @@ typedef enum Meaning { ONE_TYPE, SCALAR_RIGHT, SCALAR_LEFT, MEANINGS } Meaning;
 
 typedef struct Trial {
   Checker *c;
-  Map vars;            /* variables, and their copies */
-  Vec(int) meanings;   /* of the open relations, in the order met */
-  Span at;             /* of the relation decided last */
+  Map vars;          /* variables, and their copies */
+  Vec(int) meanings; /* of the open relations, in the order met */
+  Span at;           /* of the relation decided last */
 } Trial;
 
 static Type *copy(Trial *t, Type *of, int depth) {

@@ -43,11 +43,18 @@ static bool all_values(Checker *c, Expr *const *es, int n) {
 bool tc_is_value(Checker *c, const Expr *e) {
   while (e->kind == E_ANNOT) e = e->args[0];
   switch (e->kind) {
-  case E_INT: case E_FLOAT: case E_BOOL: case E_STRING: case E_UNIT: case E_FUN: case E_CTOR: case E_OPERATOR:
-    return true;
+  case E_INT:
+  case E_FLOAT:
+  case E_BOOL:
+  case E_STRING:
+  case E_UNIT:
+  case E_FUN:
+  case E_CTOR:
+  case E_OPERATOR: return true;
   case E_VAR: return !e->binding || e->binding->kind != BIND_MUT;
   case E_ARRAY: return e->nargs == 0;
-  case E_TUPLE: case E_RECORD: return all_values(c, e->args, e->nargs);
+  case E_TUPLE:
+  case E_RECORD: return all_values(c, e->args, e->nargs);
   case E_NEGATE: return e->args[0]->kind == E_INT || e->args[0]->kind == E_FLOAT;
   case E_APPLY: {
     const Expr *f = e->args[0];
@@ -116,8 +123,7 @@ static void lower_scalars(Checker *c, Type *t, int level, int depth) {
 static void polarity(Checker *c, Type *t, int level, bool positive, VarSet *pure, VarSet *other, int depth) {
   t = type_repr(t);
   if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
-  if (t->kind == TY_VAR && t->classes & CLASS_EFFECT && t->level > level)
-    add_var(c, positive ? pure : other, t);
+  if (t->kind == TY_VAR && t->classes & CLASS_EFFECT && t->level > level) add_var(c, positive ? pure : other, t);
   for (int i = 0; i < t->n; i++)
     polarity(c, t->args[i], level, t->kind == TY_FUN && i == 0 ? !positive : positive, pure, other, depth + 1);
 }
@@ -263,10 +269,11 @@ static bool settle_unconnected(Checker *c, Marks m, const VarSet *quantified) {
 
 /* ---- Defaults -------------------------------------------------------------------- */
 static void default_var(Checker *c, Type *v) {
-  tc_unify(c, v, v->classes & CLASS_EFFECT ? c->t_pure
-              : v->classes & CLASS_DIFF ? c->t_float
-              : v->classes & (CLASS_NUM | CLASS_SCALAR) ? c->t_int
-                                                        : c->t_unit);
+  tc_unify(c, v,
+           v->classes & CLASS_EFFECT                 ? c->t_pure
+           : v->classes & CLASS_DIFF                 ? c->t_float
+           : v->classes & (CLASS_NUM | CLASS_SCALAR) ? c->t_int
+                                                     : c->t_unit);
 }
 
 /* Gives what belongs to this level alone its default, and forgets what is decided. */
@@ -296,8 +303,8 @@ static void report_open(Checker *c, Binding *b) {
   for (int i = 0; i < open.list.len; i++) {
     unsigned classes = open.list.data[i]->classes;
     if (classes & (CLASS_EFFECT | CLASS_NUM | CLASS_SCALAR | CLASS_DIFF)) continue;
-    Diag *d = diag_error(c->diags, b->span, tc_diag_code(D_AMBIGUOUS), "the type of `%s` isn't fully known: %s", b->name,
-                         type_text(c, b->type));
+    Diag *d = diag_error(c->diags, b->span, tc_diag_code(D_AMBIGUOUS), "the type of `%s` isn't fully known: %s",
+                         b->name, type_text(c, b->type));
     d->hint = tc_format(c, "annotate it, as in `let %s : int[] = …`", b->name);
     return;
   }

@@ -16,11 +16,13 @@ static Type *use_variable(Checker *c, Expr *e) {
   Binding *b = e->binding = tc_lookup_value(c, e->name);
   if (!b) return c->t_error;
   if (b->kind == BIND_MUT && b->depth < c->s.depth) {
-    Diag *d = diag_error(c->diags, e->span, tc_diag_code(D_CAPTURED_MUT), "the `mut` variable `%s` is captured by a function",
-                         b->name);
+    Diag *d = diag_error(c->diags, e->span, tc_diag_code(D_CAPTURED_MUT),
+                         "the `mut` variable `%s` is captured by a function", b->name);
     d->also = b->span;
     d->also_label = "declared here";
-    d->hint = tc_format(c, "bind its value to another name before the function, let v = %s in …; a loop may use and change it", b->name);
+    d->hint = tc_format(
+        c, "bind its value to another name before the function, let v = %s in …; a loop may use and change it",
+        b->name);
   }
   bool local = b->kind == BIND_LOCAL || b->kind == BIND_MUT;
   if (!b->nqvars && (b->rec || !local)) {
@@ -31,8 +33,8 @@ static Type *use_variable(Checker *c, Expr *e) {
 }
 
 static bool typed_by_rank(const Checker *c, const Binding *b) {
-  return b && (tc_is_prelude_prim(c, b, "zeros") || tc_is_prelude_prim(c, b, "ones") ||
-               tc_is_prelude_prim(c, b, "reshape"));
+  return b &&
+         (tc_is_prelude_prim(c, b, "zeros") || tc_is_prelude_prim(c, b, "ones") || tc_is_prelude_prim(c, b, "reshape"));
 }
 
 /* `zeros`, `ones` and `reshape` take a dimension, or an array literal of dimensions whose length is the rank
@@ -136,8 +138,10 @@ static void not_a_function(Checker *c, Expr *e, Type *t, int given) {
                        name ? "`" : "", given, given == 1 ? "" : "s", e->nargs - 1);
   d->label = "too many arguments";
   d->hint = extra_argument_hint(e->args[given], e->args[given + 1]);
-  if (f->kind == E_VAR && f->binding && typed_by_rank(c, f->binding)) d->hint = "several dimensions are one array: zeros [2, 3]";
-  if (on_other_lines(c, e->args[given], e->args[given + 1])) d->hint = "is a `;` missing at the end of the line before?";
+  if (f->kind == E_VAR && f->binding && typed_by_rank(c, f->binding))
+    d->hint = "several dimensions are one array: zeros [2, 3]";
+  if (on_other_lines(c, e->args[given], e->args[given + 1]))
+    d->hint = "is a `;` missing at the end of the line before?";
   if (f->kind == E_VAR && f->binding) {
     d->also = f->binding->span;
     d->also_label = "defined here";
@@ -226,8 +230,9 @@ static Type *infer_value(Checker *c, LetBinding *let) {
   bool fun = let->nparams && let->value->kind == E_FUN;
   Type *got = fun ? let->value->args[0]->type : t, *want = tc_resolve_annotation(c, let->result);
   tc_expect_type(c, want, got,
-              (Place){.at = fun ? let->value->args[0]->span : let->value->span, .also = let->result->span,
-                      .also_label = "annotated here"});
+                 (Place){.at = fun ? let->value->args[0]->span : let->value->span,
+                         .also = let->result->span,
+                         .also_label = "annotated here"});
   return t;
 }
 
@@ -286,7 +291,8 @@ static void leave_definition(Checker *c, Marks m, const Bindings *bs, Generality
 
 static void check_let(Checker *c, LetBinding *let, Item *item, Item **rules, int nrules, Bindings *out) {
   Marks m = tc_enter_level(c);
-  Unfinished here = {let->value->kind == E_FUN && let->pat->kind == P_VAR ? let->pat->name.name : NULL, c->s.unfinished};
+  Unfinished here = {let->value->kind == E_FUN && let->pat->kind == P_VAR ? let->pat->name.name : NULL,
+                     c->s.unfinished};
   c->s.unfinished = &here;
   Type *t = infer_value(c, let);
   c->s.unfinished = here.outer;
@@ -320,7 +326,7 @@ static void check_rec_group(Checker *c, LetBinding *lets, int n, Item *item, Ite
   }
   for (int i = 0; i < n; i++)
     tc_expect_type(c, lets[i].pat->type, infer_value(c, &lets[i]),
-                (Place){.at = lets[i].value->span, .also = lets[i].pat->span, .also_label = "as it is used"});
+                   (Place){.at = lets[i].value->span, .also = lets[i].pat->span, .also_label = "as it is used"});
   tc_local_pop_to(c, mark);
   leave_definition(c, m, out, GEN_FUNCTION, rules, nrules);
   for (int i = 0; i < n; i++) {
@@ -341,7 +347,8 @@ void tc_check_let_group(Checker *c, LetBinding *lets, int n, bool rec, Item *ite
 /* ---- Chains: e1; let … in if … else … ----------------------------------------------------- */
 static void infer_condition(Checker *c, Expr *e) {
   Type *t = tc_infer(c, e);
-  Place p = {.at = e->span, .label = "a condition is a bool", .hint = tc_is_scalar(t) ? "a number is compared: x <> 0" : NULL};
+  Place p = {
+      .at = e->span, .label = "a condition is a bool", .hint = tc_is_scalar(t) ? "a number is compared: x <> 0" : NULL};
   tc_expect_type(c, c->t_bool, t, p);
 }
 
@@ -367,7 +374,9 @@ static Type *infer_chain(Checker *c, Expr *e) {
   for (int i = chain.len - 1; i >= 0; i--) {
     Expr *x = chain.data[i];
     if (x->kind == E_IF) {
-      Place p = {.at = x->args[2]->span, .also = x->args[1]->span, .also_label = "both branches have one type; this is the other"};
+      Place p = {.at = x->args[2]->span,
+                 .also = x->args[1]->span,
+                 .also_label = "both branches have one type; this is the other"};
       t = tc_expect_type(c, x->args[1]->type, t, p) ? x->args[1]->type : c->t_error;
     }
     x->type = t;
@@ -396,8 +405,9 @@ static Type *infer_match(Checker *c, Expr *e) {
     Bindings bs = {0};
     Type *p = tc_infer_pat(c, k->pat, &bs, BIND_LOCAL);
     const char *hint = inner ? "the cases go to the inner match: put it in parentheses" : NULL;
-    tc_expect_type(c, scrutinee, p,
-                   (Place){.at = k->pat->span, .also = e->args[0]->span, .also_label = "what is matched", .hint = hint});
+    tc_expect_type(
+        c, scrutinee, p,
+        (Place){.at = k->pat->span, .also = e->args[0]->span, .also_label = "what is matched", .hint = hint});
     tc_push_bindings(c, &bs);
     if (k->guard) infer_condition(c, k->guard);
     c->s.inner_match = k->body->kind == E_MATCH && !k->body->paren ? k->body : NULL;
@@ -479,7 +489,9 @@ static Type *infer_index(Checker *c, Expr *e) {
     Type *array = type_repr(t);
     if (array->kind != TY_ARRAY) {
       array = type_array(c, type_var(c, 0));
-      tc_expect_type(c, array, t, (Place){.at = e->args[0]->span, .label = "only arrays are indexed", .hint = index_hint(type_repr(t))});
+      tc_expect_type(
+          c, array, t,
+          (Place){.at = e->args[0]->span, .label = "only arrays are indexed", .hint = index_hint(type_repr(t))});
     }
     expect_int(c, s->lo, "an index is an int");
     if (s->is_slice) expect_int(c, s->hi, "an index is an int");
@@ -502,9 +514,9 @@ static Type *infer_comprehension(Checker *c, Expr *e) {
     } else {
       Type *elem = type_var(c, 0);
       tc_expect_type(c, type_array(c, elem), tc_infer(c, g->bound),
-                  (Place){.at = g->bound->span, .label = "`in` goes over an array"});
+                     (Place){.at = g->bound->span, .label = "`in` goes over an array"});
       tc_expect_type(c, elem, tc_infer_pat(c, g->pat, &bs, BIND_LOCAL),
-                  (Place){.at = g->pat->span, .also = g->bound->span, .also_label = "the array"});
+                     (Place){.at = g->pat->span, .also = g->bound->span, .also_label = "the array"});
       tc_must_match(c, g->pat);
     }
     tc_push_bindings(c, &bs);
@@ -535,15 +547,16 @@ static void check_root(Checker *c, Expr *e) {
   Binding *b = e->binding = root->kind == E_VAR ? root->binding : NULL;
   if (root->kind == E_VAR && !b) return;
   if (!b || b->kind != BIND_MUT) {
-    Diag *d = diag_error(c->diags, root->span, tc_diag_code(D_NOT_MUTABLE), "`%s` can't be assigned to: it is no `mut` variable",
-                         b ? b->name : "this");
+    Diag *d = diag_error(c->diags, root->span, tc_diag_code(D_NOT_MUTABLE),
+                         "`%s` can't be assigned to: it is no `mut` variable", b ? b->name : "this");
     if (b) {
       d->also = b->span;
       d->also_label = "bound here";
       d->hint = tc_format(c, "a local variable that changes is bound by: let mut %s = …", b->name);
     }
   } else if (b->loops < c->s.loops) {
-    diag_error(c->diags, e->span, tc_diag_code(D_ASSIGN_IN_COMPREHENSION), "a comprehension can't assign to `%s`", b->name)
+    diag_error(c->diags, e->span, tc_diag_code(D_ASSIGN_IN_COMPREHENSION), "a comprehension can't assign to `%s`",
+               b->name)
         ->hint = "use a `for` loop";
   }
 }
@@ -582,9 +595,7 @@ static Type *infer_annotated(Checker *c, Expr *e) {
 
 static Type *infer_plain(Checker *c, Expr *e) {
   switch (e->kind) {
-  case E_INT:
-    e->f = (double)e->i;
-    return type_var(c, CLASS_SCALAR);
+  case E_INT: e->f = (double)e->i; return type_var(c, CLASS_SCALAR);
   case E_FLOAT: return c->t_float;
   case E_BOOL: return c->t_bool;
   case E_STRING: return c->t_string;
@@ -603,9 +614,12 @@ static Type *infer_plain(Checker *c, Expr *e) {
   case E_APPLY: return tc_infer_apply(c, e);
   case E_FUN: return infer_fun(c, e);
   case E_IF: return e->nargs == 2 ? infer_if_only(c, e) : infer_chain(c, e);
-  case E_LET: case E_SEQ: return infer_chain(c, e);
+  case E_LET:
+  case E_SEQ: return infer_chain(c, e);
   case E_MATCH: return infer_match(c, e);
-  case E_BINARY: case E_AND: case E_OR: return tc_infer_binary(c, e);
+  case E_BINARY:
+  case E_AND:
+  case E_OR: return tc_infer_binary(c, e);
   case E_NEGATE: {
     Type *t = tc_infer(c, e->args[0]);
     tc_expect_class(c, t, CLASS_NUM, e->args[0]->span);

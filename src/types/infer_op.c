@@ -16,20 +16,25 @@ static bool report_function(Checker *c, BinOp op, Type *t, const Expr *e, const 
   Diag *d = diag_error(c->diags, e->span, tc_diag_code(D_CLASS), "a function can't be an operand of `%s`: this is %s",
                        binop_text(op), type_text(c, t));
   bool literal = right && (right->kind == E_INT || right->kind == E_FLOAT || right->kind == E_VAR);
-  d->hint = op == BIN_SUB && e->kind == E_VAR && literal ? "a negative argument stands in parentheses: f (-1)" : "is an argument missing?";
+  d->hint = op == BIN_SUB && e->kind == E_VAR && literal ? "a negative argument stands in parentheses: f (-1)"
+                                                         : "is an argument missing?";
   return true;
 }
 
 /* Both operands of one type, of the classes. */
-static Type *same_operands(Checker *c, BinOp op, Type *l, Type *r, unsigned classes, const Expr *le, const Expr *re, Span at) {
-  if (classes & CLASS_NUM && (report_function(c, op, l, le, re) || report_function(c, op, r, re, NULL))) return c->t_error;
+static Type *same_operands(Checker *c, BinOp op, Type *l, Type *r, unsigned classes, const Expr *le, const Expr *re,
+                           Span at) {
+  if (classes & CLASS_NUM && (report_function(c, op, l, le, re) || report_function(c, op, r, re, NULL)))
+    return c->t_error;
   if (type_repr(l)->kind == TY_STRING && classes & CLASS_NUM && type_repr(r)->kind == TY_STRING) {
     diag_error(c->diags, at, tc_diag_code(D_CLASS), "strings aren't numbers")->hint = number_hint(l);
     return l;
   }
   bool call = le && le->kind == E_APPLY && type_repr(l)->kind == TY_UNIT;
   bool text = op == BIN_ADD && type_repr(l)->kind == TY_STRING;
-  Place p = {.at = re ? re->span : at, .also = le ? le->span : (Span){0}, .also_label = "the other operand",
+  Place p = {.at = re ? re->span : at,
+             .also = le ? le->span : (Span){0},
+             .also_label = "the other operand",
              .hint = call   ? "a call takes only what stands directly behind it: print (a + b)"
                      : text ? "strings are joined with `++`, and `show x` makes a string of anything"
                             : NULL};
@@ -42,11 +47,13 @@ static bool report_mixed(Checker *c, Type *l, Type *r, const Expr *le, const Exp
   TypeKind a = type_repr(l)->kind, b = type_repr(r)->kind;
   if (!le || !re || !((a == TY_INT && b == TY_FLOAT) || (a == TY_FLOAT && b == TY_INT))) return false;
   const Expr *wrong = a == TY_INT ? le : re, *right = a == TY_INT ? re : le;
-  return !tc_expect_type(c, c->t_float, c->t_int, (Place){.at = wrong->span, .also = right->span, .also_label = "the other operand"});
+  return !tc_expect_type(c, c->t_float, c->t_int,
+                         (Place){.at = wrong->span, .also = right->span, .also_label = "the other operand"});
 }
 
 static Type *scaling(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at) {
-  if (report_function(c, op, l, le, re) || report_function(c, op, r, re, NULL) || report_mixed(c, l, r, le, re)) return c->t_error;
+  if (report_function(c, op, l, le, re) || report_function(c, op, r, re, NULL) || report_mixed(c, l, r, le, re))
+    return c->t_error;
   if (!tc_expect_class(c, l, CLASS_NUM, le ? le->span : at) || !tc_expect_class(c, r, CLASS_NUM, re ? re->span : at))
     return c->t_error;
   if (op == BIN_DIV) {
@@ -76,8 +83,10 @@ static Type *matmul(Checker *c, Type *l, Type *r, Span at) {
 /* The result of an operator on operands of types l and r; le, re are the operands for messages, or NULL. */
 Type *tc_arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at) {
   switch (op) {
-  case BIN_ADD: case BIN_SUB: return same_operands(c, op, l, r, CLASS_NUM, le, re, at);
-  case BIN_MUL: case BIN_DIV: return scaling(c, op, l, r, le, re, at);
+  case BIN_ADD:
+  case BIN_SUB: return same_operands(c, op, l, r, CLASS_NUM, le, re, at);
+  case BIN_MUL:
+  case BIN_DIV: return scaling(c, op, l, r, le, re, at);
   case BIN_REM:
     operand(c, c->t_int, l, le, at, "`%` is for ints: the remainder of floats is x - y * floor (x / y)");
     operand(c, c->t_int, r, re, at, "`%` is for ints: the remainder of floats is x - y * floor (x / y)");
@@ -91,12 +100,13 @@ Type *tc_arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, cons
     operand(c, c->t_float, r, re, at, NULL);
     return c->t_float;
   case BIN_MATMUL: return matmul(c, l, r, at);
-  case BIN_EQ: case BIN_NE: case BIN_CLOSE:
-    same_operands(c, op, l, r, CLASS_EQ, le, re, at);
-    return c->t_bool;
-  case BIN_LT: case BIN_LE: case BIN_GT: case BIN_GE:
-    same_operands(c, op, l, r, CLASS_ORD, le, re, at);
-    return c->t_bool;
+  case BIN_EQ:
+  case BIN_NE:
+  case BIN_CLOSE: same_operands(c, op, l, r, CLASS_EQ, le, re, at); return c->t_bool;
+  case BIN_LT:
+  case BIN_LE:
+  case BIN_GT:
+  case BIN_GE: same_operands(c, op, l, r, CLASS_ORD, le, re, at); return c->t_bool;
   default: return c->t_error;
   }
 }
@@ -111,14 +121,14 @@ static Type *apply_to(Checker *c, Type *f, Type *arg, Span fspan, Span argspan) 
     if (f->kind != TY_VAR || tc_is_scalar(f)) {
       diag_error(c->diags, fspan, tc_diag_code(D_NOT_A_FUNCTION), "this is not a function: it is %s",
                  f->kind == TY_VAR ? "a number" : type_text(c, f))
-          ->hint =
-          "`x |> f` is `f x`: on the far side of the operator stands a function";
+          ->hint = "`x |> f` is `f x`: on the far side of the operator stands a function";
       return c->t_error;
     }
     tc_expect_type(c, fun, f, (Place){.at = fspan});
     f = fun;
   }
-  tc_expect_type(c, f->args[0], arg, (Place){.at = argspan, .also = fspan, .also_label = "the function it is given to"});
+  tc_expect_type(c, f->args[0], arg,
+                 (Place){.at = argspan, .also = fspan, .also_label = "the function it is given to"});
   tc_use_effect(c, f->args[2], fspan);
   tc_solve(c);
   return f->args[1];
@@ -180,7 +190,8 @@ static Type *infer_cons(Checker *c, Expr *e) {
     tc_expect_type(c, elem, t, p);
     Expr *rest = e->args[1];
     if (rest->kind == E_BINARY && rest->op == BIN_CONS) continue;
-    tc_expect_type(c, list, tc_infer(c, rest), (Place){.at = rest->span, .also = first->span, .also_label = "its elements"});
+    tc_expect_type(c, list, tc_infer(c, rest),
+                   (Place){.at = rest->span, .also = first->span, .also_label = "its elements"});
     return list;
   }
 }
@@ -200,7 +211,8 @@ static Type *infer_concat(Checker *c, Expr *e) {
     tc_expect_type(c, t, got, p);
     Expr *rest = e->args[1];
     if (rest->kind == E_BINARY && rest->op == BIN_CONCAT) continue;
-    tc_expect_type(c, t, tc_infer(c, rest), (Place){.at = rest->span, .also = first->span, .also_label = "the first operand"});
+    tc_expect_type(c, t, tc_infer(c, rest),
+                   (Place){.at = rest->span, .also = first->span, .also_label = "the first operand"});
     tc_solve(c);
     return t;
   }

@@ -57,8 +57,9 @@ static Type *pat_ctor(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
   if (p->nargs) {
     Type *got = tc_infer_pat(c, p->args[0], out, kind);
     if (arg)
-      tc_expect_type(c, arg, got,
-                  (Place){.at = p->args[0]->span, .also = k->span, .also_label = "the constructor is declared here"});
+      tc_expect_type(
+          c, arg, got,
+          (Place){.at = p->args[0]->span, .also = k->span, .also_label = "the constructor is declared here"});
   }
   if (!!arg != !!p->nargs) {
     Diag *d = diag_error(c->diags, p->span, tc_diag_code(D_CTOR_ARITY), "the constructor `%s` takes %s", k->name,
@@ -98,7 +99,7 @@ static void share_bindings(Checker *c, Pat *p, const Bindings *left) {
     Binding *b = find_binding(left, p->name.name);
     if (b) {
       tc_expect_type(c, b->type, p->binding->type,
-                  (Place){.at = p->span, .also = b->span, .also_label = "bound here too"});
+                     (Place){.at = p->span, .also = b->span, .also_label = "bound here too"});
       p->binding = b;
     }
   }
@@ -110,7 +111,7 @@ static Type *pat_or(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
   Type *l = tc_infer_pat(c, p->args[0], &left, kind);
   Type *r = tc_infer_pat(c, p->args[1], &right, kind);
   tc_expect_type(c, l, r,
-              (Place){.at = p->args[1]->span, .also = p->args[0]->span, .also_label = "both sides need one type"});
+                 (Place){.at = p->args[1]->span, .also = p->args[0]->span, .also_label = "both sides need one type"});
   for (int i = 0; i < left.len + right.len; i++) {
     Binding *b = i < left.len ? left.data[i] : right.data[i - left.len];
     if (!find_binding(i < left.len ? &right : &left, b->name))
@@ -119,7 +120,8 @@ static Type *pat_or(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
   share_bindings(c, p->args[1], &left);
   for (int i = 0; i < left.len; i++) {
     if (find_binding(out, left.data[i]->name))
-      diag_error(c->diags, p->span, tc_diag_code(D_DUPLICATE), "`%s` is bound twice in this pattern", left.data[i]->name);
+      diag_error(c->diags, p->span, tc_diag_code(D_DUPLICATE), "`%s` is bound twice in this pattern",
+                 left.data[i]->name);
     vec_push(c->arena, *out, left.data[i]);
   }
   return l;
@@ -129,9 +131,7 @@ static Type *pat_type(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
   switch (p->kind) {
   case P_WILD: return type_var(c, 0);
   case P_VAR: return new_binding(c, p, type_var(c, 0), out, kind)->type;
-  case P_INT:
-    p->f = (double)p->i;
-    return type_var(c, CLASS_SCALAR);
+  case P_INT: p->f = (double)p->i; return type_var(c, CLASS_SCALAR);
   case P_FLOAT: return c->t_float;
   case P_BOOL: return c->t_bool;
   case P_STRING: return c->t_string;
@@ -164,9 +164,7 @@ static Type *pat_type(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
   return c->t_error;
 }
 
-Type *tc_infer_pat(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
-  return p->type = pat_type(c, p, out, kind);
-}
+Type *tc_infer_pat(Checker *c, Pat *p, Bindings *out, BindingKind kind) { return p->type = pat_type(c, p, out, kind); }
 
 void tc_push_bindings(Checker *c, const Bindings *bs) {
   for (int i = 0; i < bs->len; i++) tc_local_push(c, bs->data[i]);

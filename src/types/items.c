@@ -58,8 +58,9 @@ static const char *rule_word(const Item *rule) { return rule->kind == I_PULLBACK
 
 static const char *rule_hint(const Item *rule) {
   if (rule->kind == I_TANGENT) return "a tangent is written: tangent f x dx = (value, derivative)";
-  return rule->expr->nparams == 1 ? "a pullback is written: pullback f x = (value, fun d -> dx)"
-                                  : "a pullback of several parameters is written: pullback f x y = (value, fun d -> (dx, dy))";
+  return rule->expr->nparams == 1
+             ? "a pullback is written: pullback f x = (value, fun d -> dx)"
+             : "a pullback of several parameters is written: pullback f x y = (value, fun d -> (dx, dy))";
 }
 
 void tc_check_rule(Checker *c, Item *rule, Binding *f) {
@@ -88,13 +89,15 @@ void tc_check_rule(Checker *c, Item *rule, Binding *f) {
     params[i] = t->args[0];
   }
   tc_expect_type(c, rule_type(c, rule, params, n, t), got,
-              (Place){.at = rule->expr->args[0]->span, .also = f->span, .also_label = "the rule has this function's type",
-                      .hint = rule_hint(rule)});
+                 (Place){.at = rule->expr->args[0]->span,
+                         .also = f->span,
+                         .also_label = "the rule has this function's type",
+                         .hint = rule_hint(rule)});
 }
 
 void tc_report_unfit_rule(Checker *c, const Item *rule, const Binding *f) {
-  Diag *d = diag_error(c->diags, rule->expr->args[0]->span, tc_diag_code(D_TYPE_MISMATCH), "no type of `%s` fits this %s", f->name,
-                       rule_word(rule));
+  Diag *d = diag_error(c->diags, rule->expr->args[0]->span, tc_diag_code(D_TYPE_MISMATCH),
+                       "no type of `%s` fits this %s", f->name, rule_word(rule));
   d->also = f->span;
   d->also_label = "the rule has this function's type";
   d->hint = rule_hint(rule);
@@ -229,8 +232,13 @@ static void check_formats(Checker *c) {
                 (!scalar && t->kind != TY_INT && t->kind != TY_FLOAT && fits(hole, FORMAT_TEXT));
     if (good) continue;
     diag_error(c->diags, hole->hole->span, tc_diag_code(D_FORMAT), "\"%s\" is not a format for %s", hole->format,
-               t->kind == TY_INT ? "an int" : t->kind == TY_FLOAT ? "a float" : scalar ? "a number" : open ? "anything" : "a text")
-        ->hint = "ints take d x X o b, ints and floats e f g %, as in `{x:.3f}`; all else takes a width, as in `{s:>8}`";
+               t->kind == TY_INT     ? "an int"
+               : t->kind == TY_FLOAT ? "a float"
+               : scalar              ? "a number"
+               : open                ? "anything"
+                                     : "a text")
+        ->hint =
+        "ints take d x X o b, ints and floats e f g %, as in `{x:.3f}`; all else takes a width, as in `{s:>8}`";
   }
 }
 
@@ -284,11 +292,13 @@ static void check_item(Checker *c, Module *m, Item *item, Item **rules, int nrul
   switch (item->kind) {
   case I_LET: check_definition(c, m, item, rules, nrules); return;
   case I_FOREIGN: check_foreign(c, m, item, rules, nrules); return;
-  case I_EXPR: case I_TEST: check_expression(c, item); return;
+  case I_EXPR:
+  case I_TEST: check_expression(c, item); return;
   case I_TYPE: tc_declare_types(c, item); return;
   case I_IMPORT: check_import(c, m, item); return;
   case I_OPEN: check_open(c, m, item); return;
-  case I_PULLBACK: case I_TANGENT:
+  case I_PULLBACK:
+  case I_TANGENT:
     diag_error(c->diags, item->name.span, tc_diag_code(D_MISPLACED_RULE),
                "this %s doesn't stand directly after the definition of `%s`", rule_word(item), item->name.name);
     return;

@@ -14,14 +14,18 @@
 
 typedef struct Simple {
   enum { S_WILD, S_CON, S_OR } kind;
-  uint64_t key;        /* S_CON: which constructor, number, length… of the type */
+  uint64_t key; /* S_CON: which constructor, number, length… of the type */
   int n;
   struct Simple **args; /* S_OR: the two sides */
-  Sym text;            /* of a string */
+  Sym text;             /* of a string */
 } Simple;
 
 /* Or-patterns that stand for one of their sides, innermost first. */
-typedef struct Narrowed { const Pat *alternatives; int side; const struct Narrowed *outer; } Narrowed;
+typedef struct Narrowed {
+  const Pat *alternatives;
+  int side;
+  const struct Narrowed *outer;
+} Narrowed;
 
 typedef struct Matcher {
   Checker *c;
@@ -70,8 +74,10 @@ static Simple *simplify_args(Matcher *m, uint64_t key, const Pat *p) {
 static Simple *simplify(Matcher *m, const Pat *p) {
   if (m->narrowed) m->budget--;
   switch (p->kind) {
-  case P_WILD: case P_VAR: return m->wild;
-  case P_AS: case P_ANNOT: return simplify(m, p->args[0]);
+  case P_WILD:
+  case P_VAR: return m->wild;
+  case P_AS:
+  case P_ANNOT: return simplify(m, p->args[0]);
   case P_INT: return con(m, type_repr(p->type)->kind == TY_FLOAT ? float_key(p->f) : (uint64_t)p->i, 0);
   case P_FLOAT: return con(m, float_key(p->f), 0);
   case P_BOOL: return con(m, (uint64_t)p->i, 0);
@@ -102,7 +108,9 @@ static int signature(const Type *t) {
   switch (t->kind) {
   case TY_DATA: return t->data->nctors;
   case TY_BOOL: return 2;
-  case TY_UNIT: case TY_TUPLE: case TY_RECORD: return 1;
+  case TY_UNIT:
+  case TY_TUPLE:
+  case TY_RECORD: return 1;
   default: return 0;
   }
 }
@@ -110,7 +118,8 @@ static int signature(const Type *t) {
 static int arity(const Type *t, uint64_t key) {
   switch (t->kind) {
   case TY_DATA: return t->data->ctors[key]->arg != NULL;
-  case TY_TUPLE: case TY_RECORD: return t->n;
+  case TY_TUPLE:
+  case TY_RECORD: return t->n;
   case TY_ARRAY: return (int)key;
   default: return 0;
   }
@@ -212,7 +221,12 @@ static Simple *other_string(Matcher *m, const Heads *h) {
 static Simple *other_head(Matcher *m, const Type *t, const Heads *h) {
   if (!h->len) return m->wild;
   switch (t->kind) {
-  case TY_INT: case TY_ARRAY: case TY_DATA: case TY_BOOL: case TY_FLOAT: case TY_VAR: {
+  case TY_INT:
+  case TY_ARRAY:
+  case TY_DATA:
+  case TY_BOOL:
+  case TY_FLOAT:
+  case TY_VAR: {
     uint64_t k = 0;
     while (has_head(h, t->kind == TY_FLOAT ? float_key((double)k) : k)) k++;
     return con(m, t->kind == TY_FLOAT ? float_key((double)k) : k, arity(t, k));
@@ -345,14 +359,17 @@ static void show(Matcher *m, const Simple *s, Type *t, bool atom, Str *out) {
   case TY_BOOL: str_puts(out, s->key ? "true" : "false"); return;
   case TY_UNIT: str_puts(out, "()"); return;
   case TY_STRING: str_printf(out, "\"%s\"", s->text); return;
-  case TY_INT: case TY_VAR: str_printf(out, "%lld", (long long)s->key); return;
+  case TY_INT:
+  case TY_VAR: str_printf(out, "%lld", (long long)s->key); return;
   case TY_FLOAT: {
     double f;
     memcpy(&f, &s->key, sizeof f);
     str_printf(out, "%.1f", f);
     return;
   }
-  case TY_TUPLE: case TY_RECORD: case TY_ARRAY:
+  case TY_TUPLE:
+  case TY_RECORD:
+  case TY_ARRAY:
     str_addc(out, t->kind == TY_TUPLE ? '(' : t->kind == TY_RECORD ? '{' : '[');
     show_args(m, s, t, out);
     str_addc(out, t->kind == TY_TUPLE ? ')' : t->kind == TY_RECORD ? '}' : ']');
@@ -383,7 +400,8 @@ static Simple **row_of(Matcher *m, const Pat *p, const Narrowed *narrowed) {
   return one.data[0];
 }
 
-static void check_parts(Matcher *m, const MatchCheck *k, const Pat *whole, const Pat *p, const Narrowed *path, Rows *rows);
+static void check_parts(Matcher *m, const MatchCheck *k, const Pat *whole, const Pat *p, const Narrowed *path,
+                        Rows *rows);
 
 /* One side of an or-pattern. Its row is added to the others if it is the left one. */
 static void check_side(Matcher *m, const MatchCheck *k, const Pat *whole, const Narrowed *path, Rows *rows) {
@@ -391,14 +409,16 @@ static void check_side(Matcher *m, const MatchCheck *k, const Pat *whole, const 
   const Pat *p = path->alternatives->args[path->side];
   Simple **row = row_of(m, whole, path);
   if (useful(m, rows, row, types, 1)) check_parts(m, k, whole, p, path, rows);
-  else diag_warning(m->c->diags, p->span, tc_diag_code(D_REDUNDANT),
-                    "this alternative is never reached: what stands before it matches all it does");
+  else
+    diag_warning(m->c->diags, p->span, tc_diag_code(D_REDUNDANT),
+                 "this alternative is never reached: what stands before it matches all it does");
   if (path->side == 0) vec_push(m->c->arena, *rows, row);
 }
 
 /* Warns of sides of or-patterns within p, a part of `whole`, that match nothing new: the rows before match all of
  * it, or the sides to their left do. */
-static void check_parts(Matcher *m, const MatchCheck *k, const Pat *whole, const Pat *p, const Narrowed *path, Rows *rows) {
+static void check_parts(Matcher *m, const MatchCheck *k, const Pat *whole, const Pat *p, const Narrowed *path,
+                        Rows *rows) {
   int before = rows->len;
   for (int i = 0; i < p->nargs && m->budget > 0; i++) {
     Narrowed side = {p, i, path};
@@ -429,7 +449,9 @@ static void check_match(Checker *c, const MatchCheck *k) {
     const Pat *p = k->cases[i].pat;
     Simple **row = row_of(&m, p, NULL);
     if (useful(&m, &rows, row, types, 1)) check_alternatives(&m, k, p, &rows);
-    else diag_warning(c->diags, p->span, tc_diag_code(D_REDUNDANT), "this case is never reached: the cases before match all it does");
+    else
+      diag_warning(c->diags, p->span, tc_diag_code(D_REDUNDANT),
+                   "this case is never reached: the cases before match all it does");
     if (!k->cases[i].guard) vec_push(c->arena, rows, row);
   }
   report_missing(&m, k, &rows);

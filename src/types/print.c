@@ -73,7 +73,9 @@ static void print(Namer *n, Type *t, int place, Str *out) {
     print(n, t->args[0], ATOM, out);
     str_puts(out, "[]");
     break;
-  case TY_PURE: case TY_EFFECT: case TY_ERROR: str_addc(out, '_'); break;
+  case TY_PURE:
+  case TY_EFFECT:
+  case TY_ERROR: str_addc(out, '_'); break;
   }
   if (parentheses) str_addc(out, ')');
 }
@@ -96,10 +98,12 @@ const char *type_text(Checker *c, Type *t) {
 }
 
 /* ---- Bindings ------------------------------------------------------------------- */
-/* The types of an operator's relation in the order shown, operands before the result, and their number; 0 for others. */
+/* The types of an operator's relation in the order shown, operands before the result, and their number; 0 for
+ * others. */
 static int operator_parts(const Constraint *k, Type *parts[3]) {
   switch (k->kind) {
-  case C_MUL: case C_MATMUL: parts[0] = k->t[1], parts[1] = k->t[2], parts[2] = k->t[0]; return 3;
+  case C_MUL:
+  case C_MATMUL: parts[0] = k->t[1], parts[1] = k->t[2], parts[2] = k->t[0]; return 3;
   case C_DIVISOR: parts[0] = k->t[0], parts[1] = k->t[1], parts[2] = k->t[0]; return 3;
   case C_SCALE: parts[0] = k->t[0], parts[1] = k->t[1], parts[2] = k->t[1]; return 3;
   case C_LEAF: parts[0] = k->t[1], parts[1] = k->t[0]; return 2;
@@ -135,13 +139,16 @@ static bool in_relation(const Namer *n, const Scheme *s, Type *v) {
 }
 
 static void print_classes(Namer *n, Type *v, unsigned classes, Str *out) {
-  static const struct { unsigned cls; const char *name; unsigned implied_by; } rows[] = {
-      {CLASS_NUM, "num", CLASS_SCALAR | CLASS_DIFF},
-      {CLASS_SCALAR, "scalar", 0},
-      {CLASS_ORD, "ord", CLASS_SCALAR},
-      {CLASS_EQ, "eq", CLASS_SCALAR | CLASS_ORD},
-      {CLASS_SHOW, "show", CLASS_SCALAR},
-      {CLASS_DIFF, "diff", 0}};
+  static const struct {
+    unsigned cls;
+    const char *name;
+    unsigned implied_by;
+  } rows[] = {{CLASS_NUM, "num", CLASS_SCALAR | CLASS_DIFF},
+              {CLASS_SCALAR, "scalar", 0},
+              {CLASS_ORD, "ord", CLASS_SCALAR},
+              {CLASS_EQ, "eq", CLASS_SCALAR | CLASS_ORD},
+              {CLASS_SHOW, "show", CLASS_SCALAR},
+              {CLASS_DIFF, "diff", 0}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (!(classes & rows[i].cls) || classes & rows[i].implied_by) continue;
     str_printf(out, "%s ", rows[i].name);

@@ -52,7 +52,8 @@ static const char *missing_argument_hint(Checker *c, Span at) {
     several |= *text == ',' && depth == 1;
     call = depth > 0 || text + 1 == end;
   }
-  if (call && several) return tc_format(c, "`%.*s` takes its arguments one after the other: %.*s a b", length, name, length, name);
+  if (call && several)
+    return tc_format(c, "`%.*s` takes its arguments one after the other: %.*s a b", length, name, length, name);
   return "is an argument missing? a call as an argument stands in parentheses: print (f x)";
 }
 
@@ -71,10 +72,12 @@ void tc_report_class(Checker *c, Place p) {
   d->also = p.also;
   d->also_label = p.also_label;
   if (cls == CLASS_DIFF && t->kind == TY_INT) d->hint = "derivatives are taken of floats: 3.0 is one, and `float n`";
-  if (cls == CLASS_DIFF && t->kind == TY_FUN) d->hint = "a function has no derivative of its own; give it its arguments";
+  if (cls == CLASS_DIFF && t->kind == TY_FUN)
+    d->hint = "a function has no derivative of its own; give it its arguments";
   if (cls == CLASS_NUM && t->kind == TY_STRING) d->hint = "strings are joined with `++`";
   if (cls == CLASS_NUM && t->kind == TY_BOOL) d->hint = "the logical operators are `&&`, `||` and `not`";
-  if (cls == CLASS_NUM && t->kind == TY_UNIT) d->hint = "a call takes only what stands directly behind it: print (a * b)";
+  if (cls == CLASS_NUM && t->kind == TY_UNIT)
+    d->hint = "a call takes only what stands directly behind it: print (a * b)";
   if (cls == CLASS_SHOW) d->hint = missing_argument_hint(c, p.at);
   if (cls == CLASS_EQ && t->kind == TY_FUN) d->hint = "compare what they give: f x = g x";
 }
@@ -117,13 +120,15 @@ static bool is_argument_of(Checker *c, Span at, const char *name) {
   size_t n = strlen(name), start = at.start;
   while (start > 0 && (text[start - 1] == ' ' || text[start - 1] == '(')) start--;
   bool call = at.source && start >= n && start < at.start && strncmp(text + start - n, name, n) == 0;
-  return call && (start == n || !strchr("_'.", text[start - n - 1])) && (start == n || !isalnum((unsigned char)text[start - n - 1]));
+  return call && (start == n || !strchr("_'.", text[start - n - 1])) &&
+         (start == n || !isalnum((unsigned char)text[start - n - 1]));
 }
 
 /* An int where a float is needed, or the other way round. */
 static const char *number_hint(Checker *c, Type *want, Type *got, Span at) {
   if (want->kind == TY_INT && got->kind == TY_FLOAT && is_argument_of(c, at, "float")) return "it is a float already";
-  if (want->kind == TY_FLOAT && got->kind == TY_INT) return tc_format(c, "`float %s` makes a float of it", short_text(c, at, "n"));
+  if (want->kind == TY_FLOAT && got->kind == TY_INT)
+    return tc_format(c, "`float %s` makes a float of it", short_text(c, at, "n"));
   if (want->kind == TY_INT && got->kind == TY_FLOAT)
     return tc_format(c, "`int %s` makes an int of it, without the fraction", short_text(c, at, "x"));
   return "`float n` makes a float of an int, and `int x` an int of a float; the literal 1.0 is a float";
@@ -135,7 +140,8 @@ static const char *shadowed_hint(Checker *c, const Type *a, const Type *b) {
     for (int j = 0; j < b->data->nctors; j++) {
       Sym name = a->data->ctors[i]->name;
       if (name == b->data->ctors[j]->name)
-        return tc_format(c, "both types have a constructor `%s`, and the name stands for the one declared last: rename one", name);
+        return tc_format(
+            c, "both types have a constructor `%s`, and the name stands for the one declared last: rename one", name);
     }
   return NULL;
 }
@@ -161,11 +167,14 @@ static const char *clash_hint(Checker *c, Type *want, Type *got, Span at) {
   }
   if (got->kind == TY_STRING && tc_is_scalar(want)) return "`int_of_string` and `float_of_string` read numbers";
   if (want->kind == TY_STRING && tc_is_scalar(got)) return "`show x` makes a string";
-  if (want->kind == TY_ARRAY && got->kind == TY_STRING) return "`Str.chars s` is the array of a string's characters, `Str.length s` their number";
-  if (tc_is_predefined(c, got, "option") && !is_unknown(want) && !is_unknown(got->args[0])) return "a match takes the value out of an option, or `Option.default d o`";
+  if (want->kind == TY_ARRAY && got->kind == TY_STRING)
+    return "`Str.chars s` is the array of a string's characters, `Str.length s` their number";
+  if (tc_is_predefined(c, got, "option") && !is_unknown(want) && !is_unknown(got->args[0]))
+    return "a match takes the value out of an option, or `Option.default d o`";
   if (tc_is_predefined(c, want, "list") && !is_unknown(got) && got->kind != TY_ARRAY)
     return "a list is written 1 :: 2 :: Nil";
-  if (want->kind == TY_DATA && got->kind == TY_ARRAY) return "a list is written 1 :: 2 :: Nil, and `to_list a` makes one of an array";
+  if (want->kind == TY_DATA && got->kind == TY_ARRAY)
+    return "a list is written 1 :: 2 :: Nil, and `to_list a` makes one of an array";
   if (want->kind == TY_ARRAY && got->kind == TY_DATA) return "`of_list l` makes an array of a list";
   return NULL;
 }
@@ -178,7 +187,8 @@ static const char *kind_text(Checker *c, Type *t) {
 /* A number where something else is needed, or the other way round. */
 static bool is_number_clash(const Checker *c, Type *want, Type *got) {
   if (c->clash.kind != CLASH_CLASS || c->clash.cls != CLASS_SCALAR) return false;
-  return (type_repr(want)->kind == TY_VAR) != (type_repr(got)->kind == TY_VAR) && (tc_is_scalar(want) || tc_is_scalar(got));
+  return (type_repr(want)->kind == TY_VAR) != (type_repr(got)->kind == TY_VAR) &&
+         (tc_is_scalar(want) || tc_is_scalar(got));
 }
 
 static Diag *clash_error(Checker *c, Type *want, Type *got, Span at) {
@@ -189,8 +199,7 @@ static Diag *clash_error(Checker *c, Type *want, Type *got, Span at) {
     d->hint = "does a call have one argument too few or too many?";
     return d;
   }
-  case CLASH_SIZE:
-    return diag_error(c->diags, at, tc_diag_code(D_TYPE_TOO_LARGE), "the type of this is too large");
+  case CLASH_SIZE: return diag_error(c->diags, at, tc_diag_code(D_TYPE_TOO_LARGE), "the type of this is too large");
   case CLASH_EFFECT: {
     Diag *d = diag_error(c->diags, at, tc_diag_code(D_EFFECT), "a function with an effect can't be used here");
     d->hint = "`par`, `pmap` and `reduce` need functions that don't print, read or write";

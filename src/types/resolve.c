@@ -11,9 +11,9 @@
 
 typedef struct Resolver {
   VarNames *vars;
-  const char *closed;  /* no other type variables than `vars`: says where; NULL: new ones are made */
-  Type *effect;        /* of all arrows; NULL: fresh ones */
-  Types *collect;      /* where to put the effect variables of an alias, or NULL */
+  const char *closed; /* no other type variables than `vars`: says where; NULL: new ones are made */
+  Type *effect;       /* of all arrows; NULL: fresh ones */
+  Types *collect;     /* where to put the effect variables of an alias, or NULL */
 } Resolver;
 
 static Type *resolve(Checker *c, Resolver *r, TypeExpr *te);
@@ -38,8 +38,8 @@ static Type *resolve_var(Checker *c, Resolver *r, TypeExpr *te) {
   for (int i = 0; i < r->vars->len; i++)
     if (r->vars->data[i].name == te->name.name) return r->vars->data[i].type;
   if (r->closed) {
-    Diag *d = diag_error(c->diags, te->span, tc_diag_code(D_UNBOUND_TYPE), "the type variable '%s isn't a parameter of %s",
-                         te->name.name, r->closed);
+    Diag *d = diag_error(c->diags, te->span, tc_diag_code(D_UNBOUND_TYPE),
+                         "the type variable '%s isn't a parameter of %s", te->name.name, r->closed);
     d->hint = tc_format(c, "parameters stand before the name: type '%s %s = …", te->name.name, r->closed);
     return c->t_error;
   }
@@ -51,7 +51,8 @@ static Type *resolve_var(Checker *c, Resolver *r, TypeExpr *te) {
   return v;
 }
 
-/* Whether a type of that name was declared, or opened: not one of the library, whose items are read when they are looked up. */
+/* Whether a type of that name was declared, or opened: not one of the library, whose items are read when they are
+ * looked up. */
 static bool is_declared(const Checker *c, Sym name) {
   const Module *m = c->s.module;
   bool found = map_get(&m->types, name) != NULL;
@@ -159,7 +160,8 @@ static Type *resolve(Checker *c, Resolver *r, TypeExpr *te) {
   case TE_VAR: return resolve_var(c, r, te);
   case TE_NAME: return resolve_name(c, r, te);
   case TE_ARRAY: return type_array(c, resolve(c, r, te->args[0]));
-  case TE_TUPLE: case TE_RECORD: return resolve_parts(c, r, te);
+  case TE_TUPLE:
+  case TE_RECORD: return resolve_parts(c, r, te);
   case TE_FUN: {
     Type *param = resolve(c, r, te->args[0]);
     return type_fun(c, param, resolve(c, r, te->args[1]), arrow_effect(c, r));
@@ -170,9 +172,11 @@ static Type *resolve(Checker *c, Resolver *r, TypeExpr *te) {
 
 /* ---- Constraints -------------------------------------------------------------- */
 static unsigned class_named(const char *name) {
-  static const struct { const char *name; unsigned cls; } classes[] = {
-      {"num", CLASS_NUM}, {"scalar", CLASS_SCALAR}, {"ord", CLASS_ORD},
-      {"eq", CLASS_EQ},   {"show", CLASS_SHOW},     {"diff", CLASS_DIFF}};
+  static const struct {
+    const char *name;
+    unsigned cls;
+  } classes[] = {{"num", CLASS_NUM}, {"scalar", CLASS_SCALAR}, {"ord", CLASS_ORD},
+                 {"eq", CLASS_EQ},   {"show", CLASS_SHOW},     {"diff", CLASS_DIFF}};
   for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
     if (!strcmp(name, classes[i].name)) return classes[i].cls;
   return 0;
@@ -204,9 +208,9 @@ int tc_count_arrows(const TypeExpr *te) {
   return n;
 }
 
-/* A foreign function's type. Calling it with all its arguments has the effect of the functions it is given
- * (all arrows in parameters and its own last arrow share one effect); its other arrows have none. `pure`: promises nothing about
- * when and how often it calls them, so they must have none. */
+/* A foreign function's type. Calling it with all its arguments has the effect of the functions it is given (all
+ * arrows in parameters and its own last arrow share one effect); its other arrows have none. `pure`: promises
+ * nothing about when and how often it calls them, so they must have none. */
 Type *tc_resolve_foreign(Checker *c, Item *item, bool effect, bool pure) {
   Resolver fresh = {.vars = &c->s.type_vars};
   Resolver shared = fresh;
@@ -218,9 +222,7 @@ Type *tc_resolve_foreign(Checker *c, Item *item, bool effect, bool pure) {
   Type *t = resolve(c, &fresh, te);
   for (int i = params.len - 1; i >= 0; i--) {
     bool last = i == params.len - 1;
-    Type *e = last && effect ? c->t_effect
-              : last && shared.effect->kind == TY_VAR ? shared.effect
-                                                      : type_effect_var(c);
+    Type *e = last && effect ? c->t_effect : last && shared.effect->kind == TY_VAR ? shared.effect : type_effect_var(c);
     t = type_fun(c, params.data[i], t, e);
   }
   return t;
@@ -326,19 +328,21 @@ enum { MOST_CTORS = 10000 };
 
 /* What `e :: e` makes and `p :: p` takes apart. */
 static void check_cons(Checker *c, const Ctor *k, const DataDecl *data) {
-  const Type *arg = k->arg ? type_repr(k->arg) : NULL, *tail = arg && arg->kind == TY_TUPLE && arg->n == 2 ? type_repr(arg->args[1]) : NULL;
+  const Type *arg = k->arg ? type_repr(k->arg) : NULL,
+             *tail = arg && arg->kind == TY_TUPLE && arg->n == 2 ? type_repr(arg->args[1]) : NULL;
   if ((arg && arg->kind == TY_ERROR) || (tail && tail->kind == TY_ERROR)) return;
   bool same = tail && tail->kind == TY_DATA && tail->data == data;
   for (int i = 0; same && i < data->nparams; i++) same = type_repr(tail->args[i]) == data->params[i];
   if (same) return;
-  diag_error(c->diags, k->span, tc_diag_code(D_TYPE_MISMATCH), "`::` has to join an element and a value of the type `%s` itself", data->name)->hint =
-      "as in type 'a list = Nil | (::) of 'a * 'a list";
+  diag_error(c->diags, k->span, tc_diag_code(D_TYPE_MISMATCH),
+             "`::` has to join an element and a value of the type `%s` itself", data->name)
+      ->hint = "as in type 'a list = Nil | (::) of 'a * 'a list";
 }
 
 static void declare_ctors(Checker *c, TypeDecl *d, TypeName *t) {
   if (d->nctors > MOST_CTORS) {
-    diag_error(c->diags, d->span, tc_diag_code(D_TYPE_TOO_LARGE), "`%s` has %d constructors, and a type can have %d", d->name, d->nctors,
-               MOST_CTORS);
+    diag_error(c->diags, d->span, tc_diag_code(D_TYPE_TOO_LARGE), "`%s` has %d constructors, and a type can have %d",
+               d->name, d->nctors, MOST_CTORS);
     d->nctors = MOST_CTORS;
   }
   DataDecl *data = t->data;

@@ -159,7 +159,8 @@ static const char *definition_hint(Checker *c, Name name, NameSpace ns) {
   if (ns != NS_VALUE || !name.span.source) return NULL;
   while (before > text && before[-1] == ' ') before--;
   while (*after == ' ') after++;
-  if (before > text && before[-1] == '\n' && *after == '=') return tc_format(c, "a local definition is: let %s = e in …", name.name);
+  if (before > text && before[-1] == '\n' && *after == '=')
+    return tc_format(c, "a local definition is: let %s = e in …", name.name);
   return NULL;
 }
 
@@ -170,8 +171,8 @@ static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const
   if (!hint) hint = near_hint(c, name, ns);
   if (!hint && ns == NS_CTOR && !name.module)
     hint = "a name that begins with a capital is a constructor; variables begin with a small letter";
-  Diag *d = name.module ? diag_error(c->diags, name.span, tc_diag_code(id), "there is no %s`%s` in the module `%s`", what,
-                                     name.name, name.module)
+  Diag *d = name.module ? diag_error(c->diags, name.span, tc_diag_code(id), "there is no %s`%s` in the module `%s`",
+                                     what, name.name, name.module)
                         : diag_error(c->diags, name.span, tc_diag_code(id), "there is no %s`%s`", what, name.name);
   d->hint = hint;
 }

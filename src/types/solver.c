@@ -55,7 +55,8 @@ void tc_relation_wake(Checker *c, Type *var) {
  * so a long chain of products isn't tried again at each link. */
 void tc_relation_merge(Checker *c, Type *v, Type *t) {
   Waiting *mine = v->pending, *theirs = t->pending;
-  bool renamed = t->kind == TY_VAR && t->level != LEVEL_GENERIC && tc_is_scalar(t) == ((v->classes & CLASS_SCALAR) != 0);
+  bool renamed =
+      t->kind == TY_VAR && t->level != LEVEL_GENERIC && tc_is_scalar(t) == ((v->classes & CLASS_SCALAR) != 0);
   if (renamed && mine && (!theirs || mine->n > theirs->n)) {
     t->pending = mine;
     wake_all(c, theirs);
@@ -86,7 +87,8 @@ static Place place_of(Checker *c, const Constraint *k) {
   return (Place){.at = k->at, .label = k->user ? tc_format(c, "needed by this use of `%s`", k->user) : NULL};
 }
 
-static const char int_float_hint[] = "`float n` makes a float of an int, and `int x` an int of a float; the literal 1.0 is a float";
+static const char int_float_hint[] =
+    "`float n` makes a float of an int, and `int x` an int of a float; the literal 1.0 is a float";
 
 static void fail_mismatch(Checker *c, Constraint *k, Type *want, Type *got) {
   Place p = place_of(c, k);
@@ -210,10 +212,11 @@ static const char *fields_hint(Checker *c, const Type *record) {
 
 static void fail_field(Checker *c, Constraint *k, Type *t) {
   if (t->kind != TY_RECORD) {
-    Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_NOT_A_RECORD), "%s has no fields: `%s` needs a record", type_text(c, t),
-                         k->field);
+    Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_NOT_A_RECORD), "%s has no fields: `%s` needs a record",
+                         type_text(c, t), k->field);
     if (t->kind == TY_TUPLE) d->hint = "the parts of a tuple are taken by a pattern: let (a, b) = p in …";
-    else if (tc_module_value(c, c->s.module, k->field)) d->hint = tc_format(c, "`%s` is a function: write `%s x`", k->field, k->field);
+    else if (tc_module_value(c, c->s.module, k->field))
+      d->hint = tc_format(c, "`%s` is a function: write `%s x`", k->field, k->field);
     return;
   }
   Diag *d = diag_error(c->diags, k->at, tc_diag_code(D_UNKNOWN_FIELD), "there is no field `%s` in %s", k->field,
@@ -316,7 +319,8 @@ void tc_relation_settle(Checker *c, Constraint *k) {
   }
   case C_MATMUL: settle_matmul(c, k); break;
   case C_LEAF: same(c, k, innermost(k->t[1]), k->t[0]); break;
-  case C_CONCAT: case C_FIELD: report_ambiguous(c, k); break;
+  case C_CONCAT:
+  case C_FIELD: report_ambiguous(c, k); break;
   }
   tc_solve(c);
   k->done = true;

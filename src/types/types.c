@@ -93,7 +93,12 @@ static Type *with_args(Arena *a, Type *t, Type **args) {
   return copy;
 }
 
-typedef struct Subst { Arena *arena; Type *const *vars; Type *const *with; int n; } Subst;
+typedef struct Subst {
+  Arena *arena;
+  Type *const *vars;
+  Type *const *with;
+  int n;
+} Subst;
 
 static Type *subst(const Subst *s, Type *t, int depth) {
   t = type_repr(t);
@@ -238,7 +243,10 @@ void tc_scan_leaves(Checker *c, Type *t, Leaves *out) {
 }
 
 /* ---- For other stages ---------------------------------------------------------- */
-typedef struct FloatScan { DataDecl *seen[256]; int nseen, budget; } FloatScan;
+typedef struct FloatScan {
+  DataDecl *seen[256];
+  int nseen, budget;
+} FloatScan;
 
 static bool holds_float(FloatScan *s, Type *t, int depth) {
   t = type_repr(t);

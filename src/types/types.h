@@ -14,19 +14,30 @@
 #include "parser/ast.h"
 
 typedef enum TypeKind {
-  TY_VAR, TY_INT, TY_FLOAT, TY_BOOL, TY_STRING, TY_UNIT,
+  TY_VAR,
+  TY_INT,
+  TY_FLOAT,
+  TY_BOOL,
+  TY_STRING,
+  TY_UNIT,
   TY_TUPLE,  /* args */
   TY_RECORD, /* args with names, sorted by name */
   TY_ARRAY,  /* args[0] */
   TY_FUN,    /* args = {parameter, result, effect} */
   TY_DATA,   /* data, args */
-  TY_PURE, TY_EFFECT, /* effects */
-  TY_ERROR           /* of what has been reported already; never in a program without errors */
+  TY_PURE,
+  TY_EFFECT, /* effects */
+  TY_ERROR   /* of what has been reported already; never in a program without errors */
 } TypeKind;
 
 typedef enum TypeClass { /* bits of TY_VAR.classes */
-  CLASS_NUM = 1, CLASS_SCALAR = 2, CLASS_ORD = 4, CLASS_EQ = 8, CLASS_SHOW = 16, CLASS_DIFF = 32,
-  CLASS_EFFECT = 64 /* the variable stands for an effect */
+                         CLASS_NUM = 1,
+                         CLASS_SCALAR = 2,
+                         CLASS_ORD = 4,
+                         CLASS_EQ = 8,
+                         CLASS_SHOW = 16,
+                         CLASS_DIFF = 32,
+                         CLASS_EFFECT = 64 /* the variable stands for an effect */
 } TypeClass;
 
 typedef struct DataDecl DataDecl;
@@ -34,15 +45,15 @@ struct Type {
   TypeKind kind;
   int n;
   Type **args;
-  Sym *names;      /* TY_RECORD */
-  DataDecl *data;  /* TY_DATA */
+  Sym *names;     /* TY_RECORD */
+  DataDecl *data; /* TY_DATA */
   /* TY_VAR */
-  Type *link;      /* what it is bound to, or NULL */
-  int level;       /* LEVEL_GENERIC once quantified */
+  Type *link; /* what it is bound to, or NULL */
+  int level;  /* LEVEL_GENERIC once quantified */
   uint32_t id;
   unsigned classes;
-  Sym user_name;   /* from an annotation, or NULL */
-  void *pending;   /* the checker's */
+  Sym user_name; /* from an annotation, or NULL */
+  void *pending; /* the checker's */
 };
 #define LEVEL_GENERIC 1000000000
 /* What t stands for. Shortens the chain of variables on the way, which would else grow with the program. */
@@ -57,15 +68,15 @@ static inline Type *type_repr(Type *t) {
 
 struct Ctor {
   Sym name;
-  int tag;         /* position in the declaration */
-  Type *arg;       /* over data->params, or NULL */
+  int tag;   /* position in the declaration */
+  Type *arg; /* over data->params, or NULL */
   DataDecl *data;
   Span span;
-  bool cons;       /* declared as `(::)`: its argument is a pair of an element and a value of the type itself */
+  bool cons; /* declared as `(::)`: its argument is a pair of an element and a value of the type itself */
 };
 struct DataDecl {
   Sym name;
-  Type **params;   /* generic TY_VARs; when it holds functions the last one is a CLASS_EFFECT, their effect */
+  Type **params; /* generic TY_VARs; when it holds functions the last one is a CLASS_EFFECT, their effect */
   int nparams;
   Ctor **ctors;
   int nctors;
@@ -76,11 +87,11 @@ struct DataDecl {
 Type *ctor_arg_type(Arena *a, const Ctor *c, Type *const *data_args);
 
 typedef enum BindingKind {
-  BIND_LOCAL,   /* parameter, pattern variable, local let */
-  BIND_MUT,     /* let mut */
-  BIND_TOP,     /* top-level let */
-  BIND_PRIM,    /* foreign "prim" / "prim!" / "prim of pure": a primitive of the runtime; the second has an effect */
-  BIND_FOREIGN  /* a C function */
+  BIND_LOCAL,  /* parameter, pattern variable, local let */
+  BIND_MUT,    /* let mut */
+  BIND_TOP,    /* top-level let */
+  BIND_PRIM,   /* foreign "prim" / "prim!" / "prim of pure": a primitive of the runtime; the second has an effect */
+  BIND_FOREIGN /* a C function */
 } BindingKind;
 
 struct Binding {
@@ -88,34 +99,34 @@ struct Binding {
   Sym name;
   Span span;
   Type *type;
-  Type **qvars;      /* quantified variables (types and effects), generic TY_VARs */
+  Type **qvars; /* quantified variables (types and effects), generic TY_VARs */
   int nqvars;
-  bool effect_prim;  /* BIND_PRIM declared with "prim!" */
-  Module *module;    /* BIND_TOP, BIND_PRIM, BIND_FOREIGN */
-  Item *item;        /* the same */
-  LetBinding *let;   /* top-level and local lets: the definition; NULL otherwise */
-  Expr *fun;         /* let->value when that is an E_FUN and pat is a variable; else NULL. A definition with
+  bool effect_prim; /* BIND_PRIM declared with "prim!" */
+  Module *module;   /* BIND_TOP, BIND_PRIM, BIND_FOREIGN */
+  Item *item;       /* the same */
+  LetBinding *let;  /* top-level and local lets: the definition; NULL otherwise */
+  Expr *fun;        /* let->value when that is an E_FUN and pat is a variable; else NULL. A definition with
                         quantified variables that isn't a function is a syntactic value: re-elaborated at each use */
   bool rec;
-  Binding **group;   /* members of its `let rec … and …`, itself included; NULL when not rec */
+  Binding **group; /* members of its `let rec … and …`, itself included; NULL when not rec */
   int ngroup;
   Item *pullback, *tangent; /* the function's own derivative rules, checked against its type, or NULL */
   Sym foreign_library;
   const char *doc;
-  int depth, loops;  /* the checker's: nesting of functions and comprehensions, for the rules of mut variables */
-  void *scheme;      /* the checker's: relations between the quantified variables */
-  void *elab;        /* elaboration's: instances, globals */
+  int depth, loops; /* the checker's: nesting of functions and comprehensions, for the rules of mut variables */
+  void *scheme;     /* the checker's: relations between the quantified variables */
+  void *elab;       /* elaboration's: instances, globals */
 };
 
 struct Module {
-  Sym name;          /* "Model", "List"; NULL for the main program and for the prelude */
+  Sym name; /* "Model", "List"; NULL for the main program and for the prelude */
   const char *path;
   uint32_t source;
   bool library;
-  Map values;        /* Sym -> Binding, latest */
-  Map types;         /* Sym -> TypeName (checker's) */
-  Map ctors;         /* Sym -> Ctor */
-  Map modules;       /* Sym -> Module: imports */
+  Map values;  /* Sym -> Binding, latest */
+  Map types;   /* Sym -> TypeName (checker's) */
+  Map ctors;   /* Sym -> Ctor */
+  Map modules; /* Sym -> Module: imports */
   Vec(Module *) opened;
   Vec(Item *) items; /* checked, in order of evaluation */
   bool loading;      /* for cycles */
@@ -128,8 +139,9 @@ struct Module {
 /* How the checker gets at other modules. Returns NULL after reporting an error. */
 typedef struct ModuleLoader {
   void *user;
-  Module *(*import)(void *user, Module *from, Sym path, Span at);  /* `import "path"` */
-  Module *(*library)(void *user, Sym name);                        /* `List.map`; NULL without error if there is none */
+  Module *(*import)(void *user, Module *from, Sym path, Span at); /* `import "path"` */
+  /* `List.map`; NULL without error if there is none */
+  Module *(*library)(void *user, Sym name);
 } ModuleLoader;
 
 typedef struct Checker Checker;

@@ -48,54 +48,73 @@ typedef struct Constraint {
   Type *t[3];
   Sym field;
   unsigned classes;
-  bool divides;      /* comes from `/`: for printing */
+  bool divides; /* comes from `/`: for printing */
   bool done, queued;
   Span at;
-  Sym user;          /* the function whose use brought it here, or NULL */
+  Sym user; /* the function whose use brought it here, or NULL */
 } Constraint;
 
-typedef struct Waiting { Constraint *k; struct Waiting *next; int n; /* from here on */ } Waiting; /* Type.pending */
+typedef struct Waiting {
+  Constraint *k;
+  struct Waiting *next;
+  int n;   /* from here on */
+} Waiting; /* Type.pending */
 
-typedef struct Scheme { Constraint **relations; int n; } Scheme; /* Binding.scheme */
+typedef struct Scheme {
+  Constraint **relations;
+  int n;
+} Scheme; /* Binding.scheme */
 
 /* ---- Names ------------------------------------------------------------------- */
 /* What Module.types maps to. */
 typedef struct TypeName {
   Sym name;
   Module *module;
-  DataDecl *data;  /* a variant, or NULL */
-  Type *alias;     /* over params and effects */
+  DataDecl *data; /* a variant, or NULL */
+  Type *alias;    /* over params and effects */
   Type **params;
   int nparams;
-  Type **effects;  /* effect variables inside an alias, fresh at each use */
+  Type **effects; /* effect variables inside an alias, fresh at each use */
   int neffects;
   Span span;
-  TypeDecl *decl;  /* of an alias that isn't resolved yet, else NULL */
+  TypeDecl *decl; /* of an alias that isn't resolved yet, else NULL */
   bool resolving;
   struct TypeName *previous; /* declared before it in the module */
 } TypeName;
 
 typedef enum LazyState { LAZY_UNCHECKED, LAZY_CHECKING, LAZY_DONE } LazyState;
-typedef struct LazyItem { uint32_t start, end; LazyState state; } LazyItem;
+typedef struct LazyItem {
+  uint32_t start, end;
+  LazyState state;
+} LazyItem;
 typedef struct Lazy { /* Module.lazy */
   Lexer *lx;
   LazyItem *items;
   int n;
-  Map index;       /* Sym -> LazyItem */
+  Map index; /* Sym -> LazyItem */
   Sym *names;
   int nnames;
 } Lazy;
 
-typedef struct LocalUndo { Sym name; Binding *previous; } LocalUndo;
-typedef struct RecUse { Expr *use; Binding *binding; } RecUse;
-typedef struct TypeVarName { Sym name; Type *type; } TypeVarName;
+typedef struct LocalUndo {
+  Sym name;
+  Binding *previous;
+} LocalUndo;
+typedef struct RecUse {
+  Expr *use;
+  Binding *binding;
+} RecUse;
+typedef struct TypeVarName {
+  Sym name;
+  Type *type;
+} TypeVarName;
 typedef Vec(TypeVarName) VarNames;
 typedef Vec(Type *) Types;
 typedef struct MatchCheck { /* looked at when the item's types are settled */
   Type *scrutinee;
   MatchCase *cases;
   int n;
-  Pat *pat;        /* a single pattern that has to match, when cases is NULL */
+  Pat *pat; /* a single pattern that has to match, when cases is NULL */
   Span at;
 } MatchCheck;
 
@@ -109,22 +128,22 @@ typedef struct State {
   const Unfinished *unfinished;
   const Expr *inner_match; /* the value of a case that is itself a match, without parentheses */
   LazyItem *lazy_item;
-  int errors;      /* reported before the item */
+  int errors; /* reported before the item */
   int level;
-  Type *effect;    /* of the function body being checked */
-  Types used;      /* effects of calls in it, see tc_use_effect */
-  int depth;       /* functions around */
-  int loops;       /* comprehensions around */
-  Map locals;      /* Sym -> Binding */
+  Type *effect; /* of the function body being checked */
+  Types used;   /* effects of calls in it, see tc_use_effect */
+  int depth;    /* functions around */
+  int loops;    /* comprehensions around */
+  Map locals;   /* Sym -> Binding */
   Vec(LocalUndo) undo;
   Types vars;                  /* open variables, oldest first */
   Vec(Constraint *) relations; /* open relations, oldest first */
   Vec(Constraint *) ready;
   Vec(RecUse) rec_uses;
-  VarNames type_vars;          /* 'a in annotations of the item */
+  VarNames type_vars; /* 'a in annotations of the item */
   Vec(MatchCheck) matches;
-  Vec(Expr *) discarded;       /* left sides of `;` */
-  Vec(InterpPart *) formats;   /* holes with a format */
+  Vec(Expr *) discarded;     /* left sides of `;` */
+  Vec(InterpPart *) formats; /* holes with a format */
 } State;
 
 typedef enum ClashKind { CLASH_TYPES, CLASH_INFINITE, CLASH_SIZE, CLASH_CLASS, CLASH_EFFECT } ClashKind;
@@ -147,14 +166,14 @@ struct Checker {
   Sources *sources;
   ModuleLoader loader;
   Module *prelude;
-  Diags *diags;    /* where errors go: the program's, or own_diags when none is checked */
+  Diags *diags; /* where errors go: the program's, or own_diags when none is checked */
   Diags own_diags;
   Type *t_int, *t_float, *t_bool, *t_string, *t_unit, *t_pure, *t_effect, *t_error;
   uint32_t next_id;
   Map data_leaves; /* DataDecl -> DataLeaves */
   Clash clash;
-  Span at;         /* what is being unified */
-  int steps;       /* left for the walk under way */
+  Span at;   /* what is being unified */
+  int steps; /* left for the walk under way */
   State s;
 };
 
@@ -173,7 +192,8 @@ Type *type_subst(Arena *a, Type *t, Type *const *vars, Type *const *with, int n)
 Type *type_loosen(Checker *c, Type *t);
 void tc_scan_leaves(Checker *c, Type *t, Leaves *out);
 bool tc_is_open(Checker *c, Type *t);
-/* Whether t, written out, has no more parts than c->steps, which it takes from there; depth is that of t in what is measured. */
+/* Whether t, written out, has no more parts than c->steps, which it takes from there; depth is that of t in what is
+ * measured. */
 bool tc_within_size(Checker *c, Type *t, int depth);
 bool tc_is_scalar(Type *t); /* int, float, or a variable that will be one */
 bool tc_is_predefined(const Checker *c, const Type *t, const char *name); /* the list or option of the prelude */
@@ -203,7 +223,9 @@ void tc_settle_fields(Checker *c);
 bool tc_relations_fit(Checker *c, Constraint *const *relations, int n, Span *at);
 
 /* ---- generalise.c -------------------------------------------------------------- */
-typedef struct Marks { int vars, relations, rec_uses; } Marks;
+typedef struct Marks {
+  int vars, relations, rec_uses;
+} Marks;
 typedef enum Generality { GEN_NONE, GEN_VALUE, GEN_FUNCTION } Generality;
 Marks tc_enter_level(Checker *c);
 /* Leaves the level entered at m. With GEN_NONE the bindings stay monomorphic. */
@@ -225,10 +247,10 @@ int tc_count_arrows(const TypeExpr *te);
 /* ---- scope.c ------------------------------------------------------------------- */
 void tc_local_push(Checker *c, Binding *b);
 void tc_local_pop_to(Checker *c, int mark);
-Binding *tc_lookup_value(Checker *c, Name name);   /* reports; NULL */
-Ctor *tc_lookup_ctor(Checker *c, Name name);       /* reports; NULL */
-TypeName *tc_lookup_type(Checker *c, Name name);   /* reports; NULL */
-TypeName *tc_find_type(Checker *c, Name name);     /* does not report */
+Binding *tc_lookup_value(Checker *c, Name name); /* reports; NULL */
+Ctor *tc_lookup_ctor(Checker *c, Name name);     /* reports; NULL */
+TypeName *tc_lookup_type(Checker *c, Name name); /* reports; NULL */
+TypeName *tc_find_type(Checker *c, Name name);   /* does not report */
 Module *tc_lookup_module(Checker *c, Sym name, Span at);
 Binding *tc_module_value(Checker *c, Module *m, Sym name);
 TypeName *tc_record_type_with(Checker *c, const Sym *fields, int n);
@@ -246,7 +268,10 @@ Type *tc_infer_apply(Checker *c, Expr *e);
 Type *tc_arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at);
 void tc_use_effect(Checker *c, Type *effect, Span at);
 /* Around a function's body: what it calls has its effect. */
-typedef struct Body { Type *outer; int used; } Body;
+typedef struct Body {
+  Type *outer;
+  int used;
+} Body;
 Body tc_begin_body(Checker *c);
 Type *tc_end_body(Checker *c, Body b); /* the body's effect */
 void tc_check_let_group(Checker *c, LetBinding *lets, int n, bool rec, Item *item, Item **rules, int nrules);
@@ -265,17 +290,21 @@ void tc_module_put(Checker *c, Module *m, Binding *b);
 void tc_check_matches(Checker *c);
 
 /* ---- print.c --------------------------------------------------------------------- */
-typedef struct Namer { Arena *arena; Vec(Type *) vars; int budget; } Namer;
+typedef struct Namer {
+  Arena *arena;
+  Vec(Type *) vars;
+  int budget;
+} Namer;
 void type_print_with(Namer *n, Type *t, Str *out);
 const char *type_text(Checker *c, Type *t);
 
 /* ---- report.c -------------------------------------------------------------------- */
 typedef struct Place { /* where a type was wanted, and why */
   Span at;
-  const char *label;  /* under `at`, or NULL */
+  const char *label; /* under `at`, or NULL */
   Span also;
   const char *also_label;
-  const char *hint;   /* for a clash here, or NULL: what the types suggest */
+  const char *hint; /* for a clash here, or NULL: what the types suggest */
 } Place;
 /* Unifies; on failure says that `want` was expected and `got` found. */
 bool tc_expect_type(Checker *c, Type *want, Type *got, Place p);

@@ -125,7 +125,8 @@ static bool require_var(Checker *c, Type *v, unsigned classes) {
 bool tc_require(Checker *c, Type *t, unsigned classes) {
   t = type_repr(t);
   switch (t->kind) {
-  case TY_ERROR: case TY_FLOAT: return true;
+  case TY_ERROR:
+  case TY_FLOAT: return true;
   case TY_VAR: return require_var(c, t, classes);
   case TY_INT: return !(classes & CLASS_DIFF) || clash(c, CLASH_CLASS, t, NULL, CLASS_DIFF);
   default: break;

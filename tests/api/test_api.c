@@ -131,7 +131,8 @@ static void test_values(AtledJit jit) {
   CHECK_STR(atled_error(vm)->kind, "index");
   atled_release(f);
 
-  CHECK(atled_get(vm, "fun p s -> {p with name = p.name ++ s}", "{name : string, ok : bool} -> string -> {name : string, ok : bool}", &f) == ATLED_OK);
+  CHECK(atled_get(vm, "fun p s -> {p with name = p.name ++ s}",
+                  "{name : string, ok : bool} -> string -> {name : string, ok : bool}", &f) == ATLED_OK);
   AtledValue fields[] = {atled_string("a"), atled_bool(true)};
   AtledValue record[] = {atled_tuple(fields, 2), atled_string("∇")};
   CHECK(atled_call(f, record, 2, &r) == ATLED_OK);
@@ -155,27 +156,42 @@ static void *interrupt_later(void *vm) {
 
 /* On a small stack: closures that call unknown closures last, which may own what they pass, or call others first. */
 static void test_tail_calls(AtledJit jit) {
-  static const struct { const char *source; double value; } programs[] = {
+  static const struct {
+    const char *source;
+    double value;
+  } programs[] = {
       {"let rec count n k = if n = 0 then k 0 else count (n - 1) (fun r -> if r < 0 then k r else k (r + 1))\n"
-       "float (count 300000 (fun x -> x))", 300000},
-      {"let rec count n k = if n = 0 then k (0, 1.0) else count (n - 1) (fun (r, x) -> if r < 0 then k (r, x) else k (r + 1, x))\n"
-       "float (fst (count 300000 (fun x -> x)))", 300000},
-      {"let rec count n k = if n = 0 then k [0.0] else count (n - 1) (fun a -> if a[0] < 0.0 then k a else k [a[0] + 1.0])\n"
-       "(count 300000 (fun x -> x))[0]", 300000},
-      {"let rec count n k = if n = 0 then k (1, 2, [0]) else count (n - 1) (fun (r, s, a) -> if r < 0 then k (r, s, a) else k (s, r, [a[0] + r]))\n"
-       "float (let (r, s, a) = count 300000 (fun x -> x) in a[0])", 450000},
+       "float (count 300000 (fun x -> x))",
+       300000},
+      {"let rec count n k = if n = 0 then k (0, 1.0) else count (n - 1) (fun (r, x) -> if r < 0 then k (r, x) else k "
+       "(r + 1, x))\n"
+       "float (fst (count 300000 (fun x -> x)))",
+       300000},
+      {"let rec count n k = if n = 0 then k [0.0] else count (n - 1) (fun a -> if a[0] < 0.0 then k a else k [a[0] + "
+       "1.0])\n"
+       "(count 300000 (fun x -> x))[0]",
+       300000},
+      {"let rec count n k = if n = 0 then k (1, 2, [0]) else count (n - 1) (fun (r, s, a) -> if r < 0 then k (r, s, a) "
+       "else k (s, r, [a[0] + r]))\n"
+       "float (let (r, s, a) = count 300000 (fun x -> x) in a[0])",
+       450000},
       {"type p = P of (p[] -> int -> string -> string)\n"
        "let jump ps n s = match ps[n % 2] with P f -> f ps n s\n"
        "let even ps n s = if n <= 0 then s else jump ps (n - 1) (if n % 1000 = 0 then s ++ \"x\" else s)\n"
        "let odd ps n s = if n <= 0 then s else jump ps (n - 3) s\n"
-       "let ps = [P even, P odd]\nfloat (Str.length (jump ps 300000 \"\"))", 300},
+       "let ps = [P even, P odd]\nfloat (Str.length (jump ps 300000 \"\"))",
+       300},
       {"let rec add k n = if n = 0 then k else let f = fun x -> k (x + 1) in add f (n - 1)\n"
-       "let ks = [ add (fun x -> x * i) 300000 | i < 2 ]\nlet use g = g 1\nfloat (use ks[1] + ks[0] 2)", 300001},
+       "let ks = [ add (fun x -> x * i) 300000 | i < 2 ]\nlet use g = g 1\nfloat (use ks[1] + ks[0] 2)",
+       300001},
       {"type k = K of (int -> k -> int)\n"
        "let rec go i = K (fun n next -> if n = 0 then i else match next with K f -> f (n - 1) (go (n % 7)))\n"
-       "let start n = match go 3 with K f -> f n (go 2)\nfloat (start 300000)", 2},
-      {"let rec count n k = if n = 0 then k [0.0] else count (n - 1) (fun a -> if n = 150000 then fail \"half way\" else k a)\n"
-       "(count 300000 (fun x -> x))[0]", NAN},
+       "let start n = match go 3 with K f -> f n (go 2)\nfloat (start 300000)",
+       2},
+      {"let rec count n k = if n = 0 then k [0.0] else count (n - 1) (fun a -> if n = 150000 then fail \"half way\" "
+       "else k a)\n"
+       "(count 300000 (fun x -> x))[0]",
+       NAN},
   };
   AtledConfig config;
   atled_config_init(&config);
@@ -186,7 +202,8 @@ static void test_tail_calls(AtledJit jit) {
     AtledFunction *h = NULL;
     char source[1000];
     const char *last = strrchr(programs[k].source, '\n') + 1;
-    snprintf(source, sizeof source, "%.*slet run n = if n > 0 then %s else 0.0", (int)(last - programs[k].source), programs[k].source, last);
+    snprintf(source, sizeof source, "%.*slet run n = if n > 0 then %s else 0.0", (int)(last - programs[k].source),
+             programs[k].source, last);
     CHECK(atled_eval(vm, "t", source) == ATLED_OK && atled_get(vm, "run", "int -> float", &h) == ATLED_OK);
     int64_t live = atled_live_objects(vm);
     AtledValue one = atled_int(1), r = {0};
@@ -305,16 +322,16 @@ static void *counting(void *user, void *p, size_t old_size, size_t new_size) {
   return q;
 }
 
-/* Closures, data, recursion, loops and derivatives, natively: nothing is left to the evaluator, and it is there when wanted. */
+/* Closures, data, recursion, loops and derivatives, natively: nothing is left to the evaluator, and it is there when
+ * wanted. */
 static void test_who_runs(AtledJit jit) {
-  static const char program[] =
-      "let fs = [ (fun x -> x * x), sin, (fun x -> if x > 0.0 then x else -x) ]\n"
-      "let rec total l = match l with | Nil -> 0.0 | x :: r -> x + total r\n"
-      "let f x = sum [ g x | g in fs ] + total (x :: 2.0 :: Nil)\n"
-      "let y = fold (fun s i -> s + grad f (float i)) 0.0 (range 0 9)\n"
-      "let (v, back) = vjp f 2.0\n"
-      "let z = back 1.0 + back 2.0\n"
-      "print (sort_by (fun a -> -a) [ y, z, v ])";
+  static const char program[] = "let fs = [ (fun x -> x * x), sin, (fun x -> if x > 0.0 then x else -x) ]\n"
+                                "let rec total l = match l with | Nil -> 0.0 | x :: r -> x + total r\n"
+                                "let f x = sum [ g x | g in fs ] + total (x :: 2.0 :: Nil)\n"
+                                "let y = fold (fun s i -> s + grad f (float i)) 0.0 (range 0 9)\n"
+                                "let (v, back) = vjp f 2.0\n"
+                                "let z = back 1.0 + back 2.0\n"
+                                "print (sort_by (fun a -> -a) [ y, z, v ])";
   Output out;
   AtledVM *vm = make(jit, &out);
   CHECK(atled_eval(vm, "who", program) == ATLED_OK);
@@ -338,7 +355,8 @@ static void test_constant_stack(AtledJit jit) {
       "let rec last t x = match t with Leaf -> x | Node (_, y, r) -> last r y\n"
       "let rec broken l = match l with Nil -> fail \"end\" | x :: r -> x :: broken r\n"
       "let l = upto 1000000 Nil\n"
-      "let sums = (total 0 (map (fun x -> 2 * x) l), total 0 (twice l), total 0 (odd l), last (double (spine 1000000)) 0)\n";
+      "let sums = (total 0 (map (fun x -> 2 * x) l), total 0 (twice l), total 0 (odd l), last (double (spine 1000000)) "
+      "0)\n";
   AtledConfig config;
   atled_config_init(&config);
   config.jit = jit;
@@ -346,7 +364,8 @@ static void test_constant_stack(AtledJit jit) {
   AtledVM *vm = atled_new(&config);
   CHECK(atled_eval(vm, "cells", program) == ATLED_OK);
   int64_t live = atled_live_objects(vm);
-  CHECK(atled_eval(vm, "check", "if sums <> (1000001000000, 1000001000000, 250000000000, 2) then fail \"sums\"") == ATLED_OK);
+  CHECK(atled_eval(vm, "check", "if sums <> (1000001000000, 1000001000000, 250000000000, 2) then fail \"sums\"") ==
+        ATLED_OK);
   CHECK(atled_eval(vm, "broken", "broken l") == ATLED_RUNTIME_ERROR);
   CHECK_STR(atled_error(vm)->kind, "fail");
   CHECK(atled_live_objects(vm) == live);

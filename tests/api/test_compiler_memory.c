@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Compiles under limits of the process's address space, from too little for the compiler up to enough. Whatever becomes of
- * the compile, the host goes on and has as much memory as before, and its VMs go on in the evaluator. Of a compiler
- * that runs out of memory the error says so: its process isn't just gone. */
+/* Compiles under limits of the process's address space, from too little for the compiler up to enough. Whatever
+ * becomes of the compile, the host goes on and has as much memory as before, and its VMs go on in the evaluator. Of
+ * a compiler that runs out of memory the error says so: its process isn't just gone. */
 #include "check.h"
 #include <atled.h>
 #include <stdlib.h>
@@ -65,7 +65,8 @@ static int host(long room, bool worker, double expected) {
   struct rlimit limit = {(rlim_t)(mapped() + room) * MB, RLIM_INFINITY};
   if (!vm || !other || setrlimit(RLIMIT_AS, &limit) != 0) return FAILED;
   int result = outcome(vm, slope(vm) == expected);
-  if (atled_eval(other, "other", "let a = [ float i | i < 1000 ]\nassert (sum a = 499500.0)") != ATLED_OK) return FAILED;
+  if (atled_eval(other, "other", "let a = [ float i | i < 1000 ]\nassert (sum a = 499500.0)") != ATLED_OK)
+    return FAILED;
   atled_free(other);
   atled_free(vm);
   return result;

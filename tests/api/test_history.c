@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a definition compiles to doesn't depend on what came before it in the VM: the final graphs of each program are those
- * of a new VM after 300 other entries too, which unroll recursions, specialise functions, make closures and take
- * derivatives. */
+/* What a definition compiles to doesn't depend on what came before it in the VM: the final graphs of each program
+ * are those of a new VM after 300 other entries too, which unroll recursions, specialise functions, make closures
+ * and take derivatives. */
 #include "check.h"
 #include "memory_sweep.h"
 #include <atled.h>
@@ -11,8 +11,13 @@
 enum { ENTRIES = 300 };
 
 static const SweepProgram more[] = {
-    {"power", "let rec pow x n = if n = 0 then 1.0 else x * pow x (n - 1)\nlet f x = pow x 5\nlet g = grad f\nprint (g 1.1)\n", NULL},
-    {"wide", "let rec tree x n = if n = 0 then x else tree (sin x) (n - 1) + tree (cos x) (n - 1)\nprint (grad (fun x -> tree x 5) 0.4)\n", NULL},
+    {"power",
+     "let rec pow x n = if n = 0 then 1.0 else x * pow x (n - 1)\nlet f x = pow x 5\nlet g = grad f\nprint (g 1.1)\n",
+     NULL},
+    {"wide",
+     "let rec tree x n = if n = 0 then x else tree (sin x) (n - 1) + tree (cos x) (n - 1)\nprint (grad (fun x -> tree "
+     "x 5) 0.4)\n",
+     NULL},
     {"endless", "let rec up x n = if x > 10.0 then float n else up (x + float n) (n + 1)\nprint (up 0.5 1)\n", NULL},
 };
 enum { MORE = sizeof more / sizeof *more };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A host that gives a handle what it got from it, and one that gives calls what they can't take: NULL, numbers and texts that
- * make no sense, calls from within callbacks. Each is a clear error or does what the header says; the VM goes on. */
+/* A host that gives a handle what it got from it, and one that gives calls what they can't take: NULL, numbers and
+ * texts that make no sense, calls from within callbacks. Each is a clear error or does what the header says; the VM
+ * goes on. */
 #include "check.h"
 #include <atled.h>
 #include <math.h>
@@ -39,11 +40,13 @@ static void test_aliases(AtledJit jit) {
   AtledVM *vm = new_vm(jit);
   double start[N];
   for (int i = 0; i < N; i++) start[i] = i;
-  AtledFunction *same = get(vm, "fun w -> w", "float[] -> float[]"), *rest = get(vm, "fun w -> w[1..]", "float[] -> float[]");
+  AtledFunction *same = get(vm, "fun w -> w", "float[] -> float[]"),
+                *rest = get(vm, "fun w -> w[1..]", "float[] -> float[]");
   AtledFunction *make = get(vm, "fun n -> [ float i | i < n ]", "int -> float[]");
   AtledValue n = atled_int(N), w;
   CHECK(atled_call(make, &n, 1, &w) == ATLED_OK);
-  CHECK(atled_call(same, &w, 1, &w) == ATLED_OK && atled_call(same, &w, 1, &w) == ATLED_OK && w.as.floats[N - 1] == N - 1);
+  CHECK(atled_call(same, &w, 1, &w) == ATLED_OK && atled_call(same, &w, 1, &w) == ATLED_OK &&
+        w.as.floats[N - 1] == N - 1);
   w = atled_floats(start, N);
   for (int i = 0; i < 10; i++) CHECK(atled_call(rest, &w, 1, &w) == ATLED_OK);
   CHECK(w.length == N - 10 && w.as.floats[0] == 10.0);
@@ -71,7 +74,8 @@ static void test_aliases(AtledJit jit) {
 /* After an error the last result is still there. */
 static void test_kept(AtledJit jit) {
   AtledVM *vm = new_vm(jit);
-  AtledFunction *f = get(vm, "fun w -> if w[0] > 1.0 then fail \"large\" else map (fun x -> x + 1.0) w", "float[] -> float[]");
+  AtledFunction *f =
+      get(vm, "fun w -> if w[0] > 1.0 then fail \"large\" else map (fun x -> x + 1.0) w", "float[] -> float[]");
   double start[2] = {0.0, 5.0};
   AtledValue w = atled_floats(start, 2), none;
   while (atled_call(f, &w, 1, &w) == ATLED_OK) {}
@@ -90,13 +94,16 @@ static void check_rejected(AtledVM *vm, AtledFunction *f, AtledValue v, const ch
 
 static void test_arguments(void) {
   AtledVM *vm = new_vm(ATLED_JIT_OFF);
-  AtledFunction *vector = get(vm, "fun a -> length a", "float[] -> int"), *matrix = get(vm, "fun a -> length a", "float[][] -> int");
-  AtledFunction *text = get(vm, "fun s -> s", "string -> string"), *pair = get(vm, "fun (a, b) -> a + b", "int * int -> int");
+  AtledFunction *vector = get(vm, "fun a -> length a", "float[] -> int"),
+                *matrix = get(vm, "fun a -> length a", "float[][] -> int");
+  AtledFunction *text = get(vm, "fun s -> s", "string -> string"),
+                *pair = get(vm, "fun (a, b) -> a + b", "int * int -> int");
   double x[4] = {1, 2, 3, 4}, y;
   AtledValue v = atled_floats(x, 4), out;
   v.dims[0] = -5;
   check_rejected(vm, vector, v, "an argument has dimension -5");
-  check_rejected(vm, matrix, atled_matrix(x, (size_t)1 << 32, (size_t)1 << 32), "an argument's dimensions are too large");
+  check_rejected(vm, matrix, atled_matrix(x, (size_t)1 << 32, (size_t)1 << 32),
+                 "an argument's dimensions are too large");
   check_rejected(vm, matrix, atled_matrix(x, (size_t)1 << 47, 0), "an argument's dimensions are too large");
   check_rejected(vm, vector, atled_floats(x, SIZE_MAX), "an argument has dimension -1");
   check_rejected(vm, vector, atled_floats(NULL, 2), "an argument's elements are NULL");

@@ -21,9 +21,11 @@ static const Case cases[] = {
               "let bad xs n = walk (0 :: 1 :: n :: 2 :: Nil) xs"},
     {"index", "let bad xs n =\n  let rec go lo hi =\n    if hi - lo = 1 then xs[lo] * xs[lo]\n"
               "    else let mid = (lo + hi) / 2 in sin (go lo mid) * go mid hi in\n  go 0 n"},
-    {"index", "let bad xs n =\n  let mut g = fun i -> xs[i] in\n  let mut s = 0.0 in\n  for k = 0 to n do\n    s <- s + g (k % 3);\n"
-              "    let row = [xs[0], xs[k % 3]] in\n"
-              "    if k % 3 = 0 then g <- (fun i -> row[i - 1] * xs[i]) else g <- (fun i -> sin xs[i + k - 1])\n  done;\n  s"},
+    {"index",
+     "let bad xs n =\n  let mut g = fun i -> xs[i] in\n  let mut s = 0.0 in\n  for k = 0 to n do\n    s <- s + g (k % "
+     "3);\n"
+     "    let row = [xs[0], xs[k % 3]] in\n"
+     "    if k % 3 = 0 then g <- (fun i -> row[i - 1] * xs[i]) else g <- (fun i -> sin xs[i + k - 1])\n  done;\n  s"},
     {"slice", "let bad xs n = sum xs[1..n]"},
     {"shape", "let bad xs n = sum (xs + [ x | x in xs[1..] ])"},
     {"shape", "let bad xs n = sum (map sum ([xs] @ [xs]))"},
@@ -38,17 +40,19 @@ static const Case cases[] = {
     {"range", "let bad xs n = sum (flatten (reshape [n, n - 9] [ 2.0 * x | x in xs ]))"},
     {"fail", "let bad xs n = fail $\"no good: {xs[0]}\""},
     {"match", "let bad xs n = match to_list xs with a :: b :: Nil -> a * b"},
-    {"match", "type shape = Dot | Bar of float * string\n"
-              "let bad xs n = let (Bar (x, s)) = if n > 5 then Dot else Bar (xs[0], show n) in x + float (Str.length s)"},
+    {"match",
+     "type shape = Dot | Bar of float * string\n"
+     "let bad xs n = let (Bar (x, s)) = if n > 5 then Dot else Bar (xs[0], show n) in x + float (Str.length s)"},
     {"shape", "let bad xs n = match to_list xs + to_list xs[1..] with x :: _ -> x | Nil -> 0.0"},
     {"shape", "let bad xs n = let (y, back) = vjp (fun v -> 2.0 * v) xs in sum (back y[1..])"},
     {"shape", "let bad xs n = let (y, dy) = jvp (fun v -> sum (v * v)) xs xs[..n - 5] in y * dy"},
     {"rule", "let at f x = f x\npullback at f x = (f x, fun d -> (f, d))\n"
              "let bad xs n = grad (fun w -> at (fun y -> y * w) xs[1]) xs[0]"},
     {"rule", "foreign \"libm.so.6\" cbrt : float -> float\nlet bad xs n = grad (fun x -> x * cbrt x) xs[0]"},
-    {"fail", "let late x = x\npullback late x = (x, fun d -> if x > 2.5 then fail \"too late\" else d)\n"
-             "let bad xs n =\n  let f ys =\n    let rec go lo hi =\n      if hi - lo = 1 then sin (late ys[lo % 3])\n"
-             "      else let mid = (lo + hi) / 2 in go lo mid * exp (go mid hi) in\n    go 0 (8 * n) in\n  sum (grad f xs)"},
+    {"fail",
+     "let late x = x\npullback late x = (x, fun d -> if x > 2.5 then fail \"too late\" else d)\n"
+     "let bad xs n =\n  let f ys =\n    let rec go lo hi =\n      if hi - lo = 1 then sin (late ys[lo % 3])\n"
+     "      else let mid = (lo + hi) / 2 in go lo mid * exp (go mid hi) in\n    go 0 (8 * n) in\n  sum (grad f xs)"},
     {"fail", "let bad xs n = maximum xs[3..]"},
     {"fail", "let bad xs n = sum (map2 (fun x y -> x * y) xs xs[1..])"},
     {"fail", "let bad xs n = List.hd (List.filter (fun x -> x > 9.0) (List.of_array xs))"},
@@ -63,9 +67,11 @@ static const Case cases[] = {
                "let bad xs n = float (List.length (pile Nil n)) + sum xs"},
     {"io", "let bad xs n = float (Str.length (read_file \"/nowhere/at all\")) + sum xs"},
     {"io", "let bad xs n = write_file \"/nowhere/at all\" (show xs); xs[0]"},
-    {"foreign", "foreign \"libm.so.6\" no_such_function : float -> float\n"
-                "pullback no_such_function x = (no_such_function x, fun d -> d)\nlet bad xs n = no_such_function xs[0]"},
-    {"foreign", "foreign \"no_such_library.so\" f : float -> float\npullback f x = (f x, fun d -> d)\nlet bad xs n = f xs[0]"},
+    {"foreign",
+     "foreign \"libm.so.6\" no_such_function : float -> float\n"
+     "pullback no_such_function x = (no_such_function x, fun d -> d)\nlet bad xs n = no_such_function xs[0]"},
+    {"foreign",
+     "foreign \"no_such_library.so\" f : float -> float\npullback f x = (f x, fun d -> d)\nlet bad xs n = f xs[0]"},
     {"text", "let bad xs n = float (length (read_lines (folder ++ \"/no text\"))) + sum xs"},
     {"csv", "let bad xs n = (write_file path \"1,2\\n3,x\\n\"; sum (map sum (Csv.numbers path)) + sum xs)"},
     {"csv", "let bad xs n = (write_file path \"1,2\\n3\\n\"; float (length (Csv.read path)) + sum xs)"},
@@ -74,7 +80,8 @@ static const Case cases[] = {
     {"slice", "let bad xs n = float (Str.length (Str.sub (show n) 1 n))"},
     {"regex", "let bad xs n = if Regex.test (show n ++ \"(\") \"a\" then 1.0 else sum xs"},
     {"regex", "let bad xs n = float (Str.length (Regex.replace r\"\\d\" \"$3\" (show xs)))"},
-    {"regex-limit", "let bad xs n = if Regex.test r\"^(a+)+$\" (Str.join \"\" (replicate 30 \"a\") ++ \"b\") then 1.0 else sum xs"},
+    {"regex-limit",
+     "let bad xs n = if Regex.test r\"^(a+)+$\" (Str.join \"\" (replicate 30 \"a\") ++ \"b\") then 1.0 else sum xs"},
     {"interrupt", "let rec spin n = print \"interrupt me\"; if n < 0 then n else spin (n + 1)\n"
                   "let bad xs n = float (spin n) + sum xs"},
     {"time", "let rec spin n = if n < 0 then n else spin (n + 1 - n % 2)\nlet bad xs n = float (spin 1) + sum xs"},
@@ -135,7 +142,8 @@ static void check_rest(AtledVM *vm, const Case *c, int64_t live, const char *way
   atled_clear_interrupt(vm);
   CHECK(atled_live_objects(vm) == live);
   if (atled_live_objects(vm) != live)
-    fprintf(stderr, "%s: %s\n%lld objects, not %lld\n", way, c->bad, (long long)atled_live_objects(vm), (long long)live);
+    fprintf(stderr, "%s: %s\n%lld objects, not %lld\n", way, c->bad, (long long)atled_live_objects(vm),
+            (long long)live);
   AtledFunction *f = NULL;
   double y = 0;
   CHECK(atled_get(vm, "fun x -> sum (map (fun y -> y + 1.0) [x, x])", "float -> float", &f) == ATLED_OK);
@@ -169,8 +177,11 @@ static void check_case(AtledJit jit, const Case *c, const char *folder) {
   AtledVM *vm = make(jit, c, folder);
   int64_t live = atled_live_objects(vm);
   check_call(vm, c, live, "run", "float[] -> int -> float");
-  if (!has_effect(c)) check_call(vm, c, live, "fun xs n -> let (y, g) = value_and_grad (fun v -> run v n) xs in y * g", "float[] -> int -> float[]");
-  check_error(vm, c, atled_eval(vm, "item.atl", "let kept = 5\nlet lost = run [1.0, 2.0, 3.0] 7\nlet never = 5"), "item");
+  if (!has_effect(c))
+    check_call(vm, c, live, "fun xs n -> let (y, g) = value_and_grad (fun v -> run v n) xs in y * g",
+               "float[] -> int -> float[]");
+  check_error(vm, c, atled_eval(vm, "item.atl", "let kept = 5\nlet lost = run [1.0, 2.0, 3.0] 7\nlet never = 5"),
+              "item");
   CHECK(atled_eval(vm, "q", "kept + 1") == ATLED_OK && atled_eval(vm, "q", "lost") == ATLED_COMPILE_ERROR);
   check_rest(vm, c, live, "item");
   atled_free(vm);

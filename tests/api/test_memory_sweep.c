@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* After out of memory a VM is as good as a new one. The n-th allocation fails, for n = 1, 2, … until none is left to fail,
- * while a program is evaluated, a function of it looked up and called, and its graphs printed; what failed is done again
- * in the same VM. All that a host sees (statuses, output, results, messages, graphs) must then be as in a VM in which nothing
- * failed, and no memory may be left when the VM is freed.
+/* After out of memory a VM is as good as a new one. The n-th allocation fails, for n = 1, 2, … until none is left to
+ * fail, while a program is evaluated, a function of it looked up and called, and its graphs printed; what failed is
+ * done again in the same VM. All that a host sees (statuses, output, results, messages, graphs) must then be as in a
+ * VM in which nothing failed, and no memory may be left when the VM is freed.
  *
  *   api_memory_sweep          some n for each program: part of the tests
  *   api_memory_sweep all      all n for all programs: `./dev fuzz memory` */
@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How allocations fail: one of the VM's own, one that the host is asked for, or all that it is asked for from one on. */
+/* How allocations fail: one of the VM's own, one that the host is asked for, or all that it is asked for from one
+ * on. */
 typedef enum Way { OWN, HOSTS, STICKY, WAYS } Way;
 static const char *const way_names[] = {"one", "one of the host's", "all of the host's"};
 
@@ -24,7 +25,7 @@ typedef struct Text {
 
 typedef struct Host {
   int64_t granted;
-  int64_t left;   /* allocations that are granted before one fails; < 0: all */
+  int64_t left; /* allocations that are granted before one fails; < 0: all */
   bool sticky;
   size_t bytes;
   Text out;
@@ -131,8 +132,8 @@ static void fail_at(Run *r, Way way, int64_t n) {
   else r->host->left = n > 0 ? n - 1 : -1;
 }
 
-/* Fails allocation n (0: none) on the way; out: what is seen at the end of each step. Returns how many allocations were granted
- * after the VM was made. */
+/* Fails allocation n (0: none) on the way; out: what is seen at the end of each step. Returns how many allocations
+ * were granted after the VM was made. */
 static int64_t run(const SweepProgram *p, AtledJit jit, Way way, int64_t n, Text *out) {
   Host host;
   Run r = {.host = &host, .program = p};
@@ -178,8 +179,8 @@ static void sweep(const SweepProgram *p, AtledJit jit, Way way, int64_t from, in
     if (last > most) most = last;
     bool same = got.len == want.len && memcmp(got.data, want.data, got.len) == 0;
     if (!same)
-      fprintf(stderr, "%s, jit %d, without %s, n = %lld\n--- then\n%s\n--- in a new VM\n%s\n", p->name, (int)jit, way_names[way],
-              (long long)n, got.data, want.data);
+      fprintf(stderr, "%s, jit %d, without %s, n = %lld\n--- then\n%s\n--- in a new VM\n%s\n", p->name, (int)jit,
+              way_names[way], (long long)n, got.data, want.data);
     CHECK(same);
     free(got.data);
   }

@@ -5,11 +5,10 @@
 #include <atled.h>
 #include <string.h>
 
-static const char *const program =
-    "type t = A of float | B of string\n"
-    "let f x = sum [ x * float i | i < 10 ]\n"
-    "let l = A (grad f 2.0) :: B (show [1, 2]) :: Nil\n"
-    "let g = match l with | A x :: _ -> fun y -> x * y | _ -> fun y -> y\n";
+static const char *const program = "type t = A of float | B of string\n"
+                                   "let f x = sum [ x * float i | i < 10 ]\n"
+                                   "let l = A (grad f 2.0) :: B (show [1, 2]) :: Nil\n"
+                                   "let g = match l with | A x :: _ -> fun y -> x * y | _ -> fun y -> y\n";
 
 static int64_t sweep(int64_t from, int64_t step) {
   AtledConfig config;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Eight threads, each with VMs that compile, half of them in the process and half by the worker, while others of the
- * host's threads start programs and read the environment. Values are right, nothing waits for ever, the process is as it was
- * at every moment, and no child is left.
+ * host's threads start programs and read the environment. Values are right, nothing waits for ever, the process is
+ * as it was at every moment, and no child is left.
  *
  * usage: api_threads [ROUNDS] */
 #include "check.h"
@@ -22,7 +22,7 @@
 extern char **environ;
 enum { THREADS = 8, BYSTANDERS = 2, VMS = 3 };
 
-/* ---- Threads that compile -------------------------------------------------------------------------------------------- */
+/* ---- Threads that compile ---------------------------------------------------------------------------------------- */
 typedef struct Job {
   int number, round, wrong;
   pthread_t thread;
@@ -43,7 +43,9 @@ static bool use_vm(const Job *job, int k) {
   double x = 2, slope = 0;
   bool ok = vm && atled_get(vm, expression, "float -> float", &f) == ATLED_OK &&
             atled_call_double(f, &x, 1, &slope) == ATLED_OK && slope == 4.0 * factor + 3;
-  if (!ok) fprintf(stderr, "thread %d: %s\n", job->number, vm && atled_error(vm) ? atled_error(vm)->rendered : "a wrong value");
+  if (!ok)
+    fprintf(stderr, "thread %d: %s\n", job->number,
+            vm && atled_error(vm) ? atled_error(vm)->rendered : "a wrong value");
   atled_release(f);
   atled_free(vm);
   return ok;
@@ -65,7 +67,8 @@ static bool stop_vm(const Job *job) {
   AtledVM *vm = atled_new(&config);
   pthread_t other;
   bool ok = vm && pthread_create(&other, NULL, interrupt, vm) == 0;
-  ok = ok && atled_eval(vm, "endless", "let rec spin n = if n < 0 then n else spin (n + 1 - n % 2)\nspin 1") == ATLED_RUNTIME_ERROR;
+  ok = ok && atled_eval(vm, "endless", "let rec spin n = if n < 0 then n else spin (n + 1 - n % 2)\nspin 1") ==
+                 ATLED_RUNTIME_ERROR;
   pthread_join(other, NULL);
   ok = ok && strcmp(atled_error(vm)->kind, "interrupt") == 0;
   atled_free(vm);
@@ -79,7 +82,7 @@ static void *compile(void *arg) {
   return NULL;
 }
 
-/* ---- The rest of the host ---------------------------------------------------------------------------------------------- */
+/* ---- The rest of the host ---------------------------------------------------------------------------------------- */
 static void handler(int number) { (void)number; }
 static bool done; /* read and written atomically */
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What functions cost, in a measure that is the same in every run: the bytes that the VM asks for while the evaluator carries them
- * out. A copy of a whole array at each step, which no comparison of values shows, makes a sum that is quadratic in the size.
+/* What functions cost, in a measure that is the same in every run: the bytes that the VM asks for while the
+ * evaluator carries them out. A copy of a whole array at each step, which no comparison of values shows, makes a sum
+ * that is quadratic in the size.
  *
- * usage: fuzz_cost FILE NAME[:SIZE]…: evaluates the file, then calls these functions, each of type int -> float, and prints
- * for each its name, the size (1 if there is none), its value and the bytes. */
+ * usage: fuzz_cost FILE NAME[:SIZE]…: evaluates the file, then calls these functions, each of type int -> float, and
+ * prints for each its name, the size (1 if there is none), its value and the bytes. */
 #include "atled.h"
 #include <stdio.h>
 #include <stdlib.h>

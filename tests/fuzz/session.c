@@ -5,10 +5,10 @@
  *   fuzz_session [--jit=off|auto|always] [--seconds N] FILE...
  *
  * Each file is a session with a VM of its own: its sources are parted by lines `#---`. A source is checked, then
- * evaluated; what it defines is shown, and looked up as hosts do. Afterwards the VM has to compute something. Running
- * code has a limit of time and memory of its own, so what takes N seconds of processor time (10) is the compiler.
- * Prints where it is. Exit status 3: a defect, named on standard error; a crash ends the process. tests/fuzz.py makes the
- * sessions, and makes those that fail smaller. */
+ * evaluated; what it defines is shown, and looked up as hosts do. Afterwards the VM has to compute something.
+ * Running code has a limit of time and memory of its own, so what takes N seconds of processor time (10) is the
+ * compiler. Prints where it is. Exit status 3: a defect, named on standard error; a crash ends the process.
+ * tests/fuzz.py makes the sessions, and makes those that fail smaller. */
 #include <atled.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +26,8 @@ static char under_way[512];
 static void on_time(int signal) {
   (void)signal;
   static const char message[] = "defect: no end of ";
-  if (write(2, message, sizeof message - 1) && write(2, under_way, strlen(under_way)) && write(2, "\n", 1)) _exit(EXIT_DEFECT);
+  if (write(2, message, sizeof message - 1) && write(2, under_way, strlen(under_way)) && write(2, "\n", 1))
+    _exit(EXIT_DEFECT);
   _exit(EXIT_DEFECT);
 }
 
@@ -55,7 +56,8 @@ static void drop_output(void *user, const char *text, size_t n) {
 static void look_at(void *user, const AtledDiagnostic *d) {
   (void)user;
   bool guard = strcmp(d->kind, "unsupported") == 0 && !strstr(d->message, "can have an effect");
-  if (guard || strcmp(d->kind, "verifier") == 0 || strcmp(d->kind, "unusable") == 0) defect("a diagnostic of the compiler's own", d->rendered);
+  if (guard || strcmp(d->kind, "verifier") == 0 || strcmp(d->kind, "unusable") == 0)
+    defect("a diagnostic of the compiler's own", d->rendered);
 }
 
 /* Looks a result up by name and type. */
@@ -89,7 +91,8 @@ static void use_results(AtledVM *vm) {
 static void check_alive(AtledVM *vm) {
   AtledResult r;
   AtledStatus status = atled_eval(vm, "end", "let rec twice n = if n = 0 then 0 else 2 + twice (n - 1)\ntwice 21\n");
-  bool good = status == ATLED_OK && atled_result_count(vm) == 2 && atled_result(vm, 1, &r) && strcmp(r.value, "42") == 0;
+  bool good =
+      status == ATLED_OK && atled_result_count(vm) == 2 && atled_result(vm, 1, &r) && strcmp(r.value, "42") == 0;
   if (!good) defect("the VM is broken", atled_error(vm) ? atled_error(vm)->rendered : "a wrong result");
 }
 
@@ -146,7 +149,9 @@ int main(int argc, char **argv) {
   sigaction(SIGPROF, &action, NULL);
   for (int i = 1; i < argc; i++) {
     if (strncmp(argv[i], "--jit=", 6) == 0) {
-      jit = strcmp(argv[i] + 6, "always") == 0 ? ATLED_JIT_ALWAYS : strcmp(argv[i] + 6, "auto") == 0 ? ATLED_JIT_AUTO : ATLED_JIT_OFF;
+      jit = strcmp(argv[i] + 6, "always") == 0 ? ATLED_JIT_ALWAYS
+            : strcmp(argv[i] + 6, "auto") == 0 ? ATLED_JIT_AUTO
+                                               : ATLED_JIT_OFF;
     } else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc) {
       seconds = atoi(argv[++i]);
     } else {

@@ -16,13 +16,20 @@
 
 static const char *const seeds[] = {
     "let square x = x * x\nlet f (x : float) : float = sin x + square x ^ 2\nprint (grad f 0.5)\n",
-    "type params = {w : float[], b : float}\nlet loss p xs ys = mean [ (dot p.w x - ys[i]) ^ 2 | i < length xs, x in xs ]\n",
-    "let rec descend p n =\n  if n = 0 then p\n  else\n    let (l, g) = value_and_grad (fun p -> loss p) p in\n    descend (p - 0.1 * g) (n - 1)\n",
-    "type 'a tree = Leaf | Node of 'a tree * 'a * 'a tree\nlet rec sum t = match t with | Leaf -> 0 | Node (l, x, r) when x > -1 -> sum l + x | _ :: y as z -> 1\n",
-    "let f n =\n  let mut s = 0.0 in\n  for i = 0 to n - 1 do s += a[i, j]; p.b[i..] <- {q with w = 1, b = 2.}; done;\n  while s < 3.0 do s <- s + 1e-3 done; s\n",
-    "print $\"loss {l:.4f} after {n + $\"{x}\" :: y} {{}} \\u{2202}\" (* c (* d *) *) # e\ntest \"t\" = r\"\\d\" ~= 0xff\n",
-    "import \"m.atl\" as M\nopen M\nforeign \"m\" h : num 'a => 'a list -> (int, float) result\npullback h x y = (M.f x, fun dy -> (dy, dy))\n",
-    "let x = [1, 2] |> map (+) <| y >> z ++ a @ b % c ** d && e || not f <> g\nlet ∂f' = () ; true\nand q {w, b = _, ..} = (-1)\n",
+    "type params = {w : float[], b : float}\nlet loss p xs ys = mean [ (dot p.w x - ys[i]) ^ 2 | i < length xs, x in "
+    "xs ]\n",
+    "let rec descend p n =\n  if n = 0 then p\n  else\n    let (l, g) = value_and_grad (fun p -> loss p) p in\n    "
+    "descend (p - 0.1 * g) (n - 1)\n",
+    "type 'a tree = Leaf | Node of 'a tree * 'a * 'a tree\nlet rec sum t = match t with | Leaf -> 0 | Node (l, x, r) "
+    "when x > -1 -> sum l + x | _ :: y as z -> 1\n",
+    "let f n =\n  let mut s = 0.0 in\n  for i = 0 to n - 1 do s += a[i, j]; p.b[i..] <- {q with w = 1, b = 2.}; "
+    "done;\n  while s < 3.0 do s <- s + 1e-3 done; s\n",
+    "print $\"loss {l:.4f} after {n + $\"{x}\" :: y} {{}} \\u{2202}\" (* c (* d *) *) # e\ntest \"t\" = r\"\\d\" ~= "
+    "0xff\n",
+    "import \"m.atl\" as M\nopen M\nforeign \"m\" h : num 'a => 'a list -> (int, float) result\npullback h x y = (M.f "
+    "x, fun dy -> (dy, dy))\n",
+    "let x = [1, 2] |> map (+) <| y >> z ++ a @ b % c ** d && e || not f <> g\nlet ∂f' = () ; true\nand q {w, b = _, "
+    "..} = (-1)\n",
 };
 enum { SEEDS = sizeof seeds / sizeof *seeds, MAX_TEXT = 4096 };
 
@@ -42,9 +49,10 @@ static size_t splice(char *text, size_t len, size_t at, size_t cut, const char *
 }
 
 static size_t mutate(char *text, size_t len, uint64_t *state) {
-  static const char *const tokens[] = {"(", ")", "[", "]", "{", "}", "let ", " in ", "\n", "\"", "$\"{", "(*", "*)", "::",
-                                       " = ", "|", "->", ";", "..", "fun ", "match ", " with ", "if ", " then ", " else ",
-                                       "type ", "and ", "'a", "1.", "mut ", "rec ", "#", "\\", ",", "<-", "done", "\xff", ":"};
+  static const char *const tokens[] = {
+      "(",    ")",   "[",  "]",    "{",    "}",  "let ", " in ",   "\n",     "\"",   "$\"{",   "(*",     "*)",
+      "::",   " = ", "|",  "->",   ";",    "..", "fun ", "match ", " with ", "if ",  " then ", " else ", "type ",
+      "and ", "'a",  "1.", "mut ", "rec ", "#",  "\\",   ",",      "<-",     "done", "\xff",   ":"};
   size_t at = pick(state, len + 1), rest = len - at;
   char byte = (char)next_random(state);
   const char *token = tokens[pick(state, sizeof tokens / sizeof *tokens)];

@@ -8,25 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char prelude_text[] =
-    "type 'a list = Nil | (::) of 'a * 'a list\n"
-    "type 'a option = None | Some of 'a\n"
-    "foreign \"prim!\" print : show 'a => 'a -> unit\n"
-    "foreign \"prim\" show : show 'a => 'a -> string\n"
-    "foreign \"prim\" exp : float -> float\n"
-    "pullback exp x = (exp x, fun d -> d * exp x)\n"
-    "foreign \"prim\" assert : bool -> unit\n"
-    "foreign \"prim\" fail : string -> 'a\n"
-    "foreign \"prim\" length : 'a[] -> int\n"
-    "foreign \"prim\" tabulate : int -> (int -> 'a) -> 'a[]\n"
-    "foreign \"prim\" vjp : diff 'a => diff 'b => ('a -> 'b) -> 'a -> 'b * ('b -> 'a)\n"
-    "foreign \"prim\" min : scalar 'a => 'a -> 'a -> 'a\n"
-    "foreign \"prim\" floats : diff 'a => 'a -> float[]\n"
-    "foreign \"prim\" with_floats : diff 'a => 'a -> float[] -> 'a\n"
-    "foreign \"prim\" inner : diff 'a => 'a -> 'a -> float\n"
-    "foreign \"prim\" zeros : 'dims -> 'a\n"
-    "let id x = x\n"
-    "let iter f xs = for i = 0 to length xs - 1 do f xs[i] done\n";
+static const char prelude_text[] = "type 'a list = Nil | (::) of 'a * 'a list\n"
+                                   "type 'a option = None | Some of 'a\n"
+                                   "foreign \"prim!\" print : show 'a => 'a -> unit\n"
+                                   "foreign \"prim\" show : show 'a => 'a -> string\n"
+                                   "foreign \"prim\" exp : float -> float\n"
+                                   "pullback exp x = (exp x, fun d -> d * exp x)\n"
+                                   "foreign \"prim\" assert : bool -> unit\n"
+                                   "foreign \"prim\" fail : string -> 'a\n"
+                                   "foreign \"prim\" length : 'a[] -> int\n"
+                                   "foreign \"prim\" tabulate : int -> (int -> 'a) -> 'a[]\n"
+                                   "foreign \"prim\" vjp : diff 'a => diff 'b => ('a -> 'b) -> 'a -> 'b * ('b -> 'a)\n"
+                                   "foreign \"prim\" min : scalar 'a => 'a -> 'a -> 'a\n"
+                                   "foreign \"prim\" floats : diff 'a => 'a -> float[]\n"
+                                   "foreign \"prim\" with_floats : diff 'a => 'a -> float[] -> 'a\n"
+                                   "foreign \"prim\" inner : diff 'a => 'a -> 'a -> float\n"
+                                   "foreign \"prim\" zeros : 'dims -> 'a\n"
+                                   "let id x = x\n"
+                                   "let iter f xs = for i = 0 to length xs - 1 do f xs[i] done\n";
 
 /* ---- A compiler up to the graphs --------------------------------------------------- */
 typedef struct Bench {
@@ -84,7 +83,10 @@ static bool check_text(Bench *b, const char *text) {
   return check_program(b->checker, b->module, p, &b->diags, false);
 }
 
-typedef struct Verification { Bench *b; const char *wrong; } Verification;
+typedef struct Verification {
+  Bench *b;
+  const char *wrong;
+} Verification;
 
 static void verify_one(void *user, Graph *g) {
   Verification *v = user;
@@ -149,46 +151,65 @@ static void test_functions(void) {
   expect_printed("let sq x = x * x\nprint (sq 3)\nprint (sq 1.5)", "9 2.25");
   expect_printed("let add a b = a + b\nlet inc = add 1\nlet twice f x = f (f x)\nprint (twice inc 5)", "7");
   expect_printed("print ((( + ) 2) 3)\nprint (2 |> fun x -> x * 10)\nprint ((id >> id) 4)", "5 20 4");
-  expect_printed("let h x = let pair y = (x, y) in let (_, a) = pair 1 in let (_, b) = pair 2.5 in b + (if a = 1 then 0.5 else 0.0)\nprint (h 0)",
+  expect_printed("let h x = let pair y = (x, y) in let (_, a) = pair 1 in let (_, b) = pair 2.5 in b + (if a = 1 then "
+                 "0.5 else 0.0)\nprint (h 0)",
                  "3");
   expect_printed("let rec fact n = if n = 0 then 1 else n * fact (n - 1)\nprint (fact 5)", "120");
-  expect_printed("let f n = let rec go i acc = if i = n then acc else go (i + 1) (acc + i) in go 0 0\nprint (f 5)", "10");
+  expect_printed("let f n = let rec go i acc = if i = n then acc else go (i + 1) (acc + i) in go 0 0\nprint (f 5)",
+                 "10");
   expect_part("let rec even n = if n = 0 then true else odd (n - 1) and odd n = if n = 0 then false else even (n - 1)\n"
-              "let x = even (length [1])", "call", 0);
+              "let x = even (length [1])",
+              "call", 0);
 }
 
 static void test_polymorphic_recursion_of_data(void) {
-  expect_part("type 'a nest = End | More of 'a * ('a * 'a) nest\nlet e : int nest = End\nprint (length [e])", "type-too-large", 1);
+  expect_part("type 'a nest = End | More of 'a * ('a * 'a) nest\nlet e : int nest = End\nprint (length [e])",
+              "type-too-large", 1);
 }
 
 static void test_matching(void) {
-  const char *first = "let f l = match l with | (x, 0) :: _ | (0, x) :: _ -> x * x + 1 | (a, b) :: _ when a > b -> a | _ -> -1\n";
+  const char *first =
+      "let f l = match l with | (x, 0) :: _ | (0, x) :: _ -> x * x + 1 | (a, b) :: _ when a > b -> a | _ -> -1\n";
   char text[600];
-  snprintf(text, sizeof text, "%sprint (f ((3, 0) :: Nil)); print (f ((0, 2) :: Nil)); print (f ((5, 2) :: Nil)); print (f Nil)", first);
+  snprintf(text, sizeof text,
+           "%sprint (f ((3, 0) :: Nil)); print (f ((0, 2) :: Nil)); print (f ((5, 2) :: Nil)); print (f Nil)", first);
   expect_printed(text, "10 5 5 -1");
   expect_printed("let f a = match a with | [] -> 0 | [x] -> x | [x, y] -> x * y | _ -> 9\n"
-                 "print (f [2, 3]); print (f [7]); print (f [1, 1, 1])", "6 7 9");
-  expect_printed("let f x = match x with | 0 | 1 -> 10 | -1 -> 20 | n -> n\nprint (f 1); print (f (-1)); print (f 5)", "10 20 5");
+                 "print (f [2, 3]); print (f [7]); print (f [1, 1, 1])",
+                 "6 7 9");
+  expect_printed("let f x = match x with | 0 | 1 -> 10 | -1 -> 20 | n -> n\nprint (f 1); print (f (-1)); print (f 5)",
+                 "10 20 5");
   expect_printed("let {w, v = (a, _)} = {w = 1, v = (2, 3)}\nprint (let (Some y) = Some 4 in y)", "4");
   expect_printed("let f x = match x with | 3 -> 30 | 5 -> 50 | 4 -> 40 | 9 -> 90 | _ -> -1\n"
-                 "print (f 3); print (f 9); print (f 6); print (f 2); print (f 100)", "30 90 -1 -1 -1");
+                 "print (f 3); print (f 9); print (f 6); print (f 2); print (f 100)",
+                 "30 90 -1 -1 -1");
   /* a body that two leaves reach is there once */
   expect_part("let f a b = match (a, b) with | (Some x, _) | (_, Some x) -> exp (exp x) | _ -> 0.0\n"
-              "print (f (if length [1] = 2 then None else Some 1.0) (Some 2.0))", "no case", 0);
+              "print (f (if length [1] = 2 then None else Some 1.0) (Some 2.0))",
+              "no case", 0);
 }
 
 static void test_mutation(void) {
-  expect_printed("let f n = let mut s = 0 in for i = 1 to n do if i % 2 = 0 then s += i else s <- s + 100 done; s\nprint (f 2)", "%");
-  expect_printed("let mutate x = let mut p = {a = x, b = (1, 2.0)} in p.a <- p.a + 1; p.b <- (5, 0.5); (if p.a > 3 then p.a *= 10); p.a\n"
-                 "print (mutate 1); print (mutate 3)", "2 40");
-  expect_printed("let f x = let mut y = x in let z = (if x > 1 then (y <- 7; 1) else 2) in y * 10 + z\nprint (f 1); print (f 2)", "12 71");
+  expect_printed(
+      "let f n = let mut s = 0 in for i = 1 to n do if i % 2 = 0 then s += i else s <- s + 100 done; s\nprint (f 2)",
+      "%");
+  expect_printed("let mutate x = let mut p = {a = x, b = (1, 2.0)} in p.a <- p.a + 1; p.b <- (5, 0.5); (if p.a > 3 "
+                 "then p.a *= 10); p.a\n"
+                 "print (mutate 1); print (mutate 3)",
+                 "2 40");
+  expect_printed(
+      "let f x = let mut y = x in let z = (if x > 1 then (y <- 7; 1) else 2) in y * 10 + z\nprint (f 1); print (f 2)",
+      "12 71");
   expect_printed("let f () = let mut a = [1, 2, 3] in a[1] <- 9; a\nprint (length (f ()))", "3");
-  expect_part("let f n = let mut a = [ 0 | i < n ] in for i = 0 to n - 1 do a[i] <- i done; a\nlet x = f (length [1, 2])", "update", 1);
+  expect_part(
+      "let f n = let mut a = [ 0 | i < n ] in for i = 0 to n - 1 do a[i] <- i done; a\nlet x = f (length [1, 2])",
+      "update", 1);
 }
 
 static void test_checks_stay(void) {
   expect_part("let f x = assert (x > 0); x + 1\nprint (f (length [1] - 1))", "assertion failed", 1);
-  expect_part("let f n = let mut s = 0 in for i = 0 to n do assert (i < 5); s <- s + 1 done; 7\nprint (f 9)", "assertion failed", 1);
+  expect_part("let f n = let mut s = 0 in for i = 0 to n do assert (i < 5); s <- s + 1 done; 7\nprint (f 9)",
+              "assertion failed", 1);
   expect_part("let f x = (if x > 3 then fail \"big\"); print x\nf (length [1] + 9)", "fail \"big\"", 1);
   expect_part("let n = length [1, 2]\nlet f x = (if x > 3 then fail \"big\"); print x\nf n", "fail", 1);
   expect_part("let f x = assert (x > 0); print x\nlet n = 5\nf n\nlet m = length [n, n]\nf m", "check", 1);
@@ -204,14 +225,18 @@ static void test_effects(void) {
 }
 
 static void test_structures(void) {
-  expect_printed("let (a, (b, c)) = (1.0, (2, \"s\")) - 0.5 * (2.0, (3, \"t\"))\nprint (let (x, _) = (1, 2) + (3, 4) in x)", "4");
+  expect_printed(
+      "let (a, (b, c)) = (1.0, (2, \"s\")) - 0.5 * (2.0, (3, \"t\"))\nprint (let (x, _) = (1, 2) + (3, 4) in x)", "4");
   expect_printed("let f (x : float) = -{n = 3, v = x}\nprint (f 2.0).n; print (f 2.0).v", "3 -2");
   expect_part("let a = [1.0, 2.0]\nlet b = a + a\nlet c = b * 2.0", "loop", 2);
   expect_part("let l = 1.0 :: 2.0 :: Nil\nprint (l + (3.0 :: Nil))", "call", 1);
-  expect_printed("print (7 / 2); print (-7 % 3); print (2 ^ 10); print (min 3 2); print (1.0 <= 2.0); print (2 > 3)", "3 -1 % 2 true false");
+  expect_printed("print (7 / 2); print (-7 % 3); print (2 ^ 10); print (min 3 2); print (1.0 <= 2.0); print (2 > 3)",
+                 "3 -1 % 2 true false");
   expect_printed("print (inner (1.0, 2.0) (3.0, 4.0))", "11");
   expect_part("let m : float[][] = zeros [2, 3]", "zeros 2 3", 1);
-  expect_part("let a = [[1.0, 2.0], [3.0, 4.0]]\nlet b = a @ a\nlet c = a @ [1.0, 2.0]\nlet d = a[.., 1]\nlet e = a[0..1, 0]", "check_size", 1);
+  expect_part(
+      "let a = [[1.0, 2.0], [3.0, 4.0]]\nlet b = a @ a\nlet c = a @ [1.0, 2.0]\nlet d = a[.., 1]\nlet e = a[0..1, 0]",
+      "check_size", 1);
 }
 
 static void test_strings(void) {

@@ -13,8 +13,11 @@ static Heap heap;
 static Arena arena;
 static Rt rt;
 
-/* ---- Building code --------------------------------------------------------------------------------------------------------- */
-typedef struct Builder { LFunc *f; Vec(LInstr) code; } Builder;
+/* ---- Building code ----------------------------------------------------------------------------------------------- */
+typedef struct Builder {
+  LFunc *f;
+  Vec(LInstr) code;
+} Builder;
 
 static LInstr *emit(Builder *b, LOp op, int dst, int a, int c) {
   LInstr in = {.op = (uint16_t)op, .dst = dst, .a = a, .b = c, .c = -1, .site = (Site)(b->code.len + 1)};
@@ -36,7 +39,8 @@ static LInstr *with(LInstr *in, int nargs, const int *args, int nres, const int 
   in->nres = (int16_t)nres;
   return in;
 }
-#define REGS(...) (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__}
+#define REGS(...)                                                                                                      \
+  (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]) { __VA_ARGS__ }
 #define NONE 0, NULL
 
 /* regs: i f p r, capitals P for owned pointers */
@@ -47,10 +51,15 @@ static Builder begin(LModule *m, int index, int nparams, const char *regs, const
   f->nregs = (int)strlen(regs);
   f->regs = NEW_ARRAY(&arena, LReg, f->nregs + 1);
   for (int k = 0; k < f->nregs; k++)
-    f->regs[k] = (LReg){regs[k] == 'i' ? R_INT : regs[k] == 'f' ? R_FLOAT : regs[k] == 'r' ? R_RAW : R_PTR, regs[k] == 'P'};
+    f->regs[k] = (LReg){regs[k] == 'i'   ? R_INT
+                        : regs[k] == 'f' ? R_FLOAT
+                        : regs[k] == 'r' ? R_RAW
+                                         : R_PTR,
+                        regs[k] == 'P'};
   f->nresults = (int)strlen(results);
   f->result_kinds = NEW_ARRAY(&arena, uint8_t, f->nresults + 1);
-  for (int k = 0; k < f->nresults; k++) f->result_kinds[k] = results[k] == 'i' ? R_INT : results[k] == 'f' ? R_FLOAT : R_PTR;
+  for (int k = 0; k < f->nresults; k++)
+    f->result_kinds[k] = results[k] == 'i' ? R_INT : results[k] == 'f' ? R_FLOAT : R_PTR;
   f->nlabels = 8;
   f->id = 100 + (uint64_t)index;
   m->funcs[index] = f;
@@ -194,7 +203,8 @@ static void test_loops_and_calls(bool timing) {
   clean(m, "loops and calls");
 }
 
-/* f owned xs, i: checks i < length, xs[i], releases; g i: makes an array, calls f with it; h i: g i through a closure. */
+/* f owned xs, i: checks i < length, xs[i], releases; g i: makes an array, calls f with it; h i: g i through a
+ * closure. */
 static void build_errors(LModule *m) {
   Builder b = begin(m, 0, 2, "Piirf", "f");
   emit(&b, LOP_DIM, 2, 0, -1);
@@ -246,7 +256,8 @@ static void test_errors(void) {
     CHECK_STR(rt.error.message, "index 7 is out of bounds for an array of length 3");
     CHECK(rt.error.site == 2);
   }
-  CHECK(rt.error.ntrace == 0); /* calls of closures that come last leave no trace, and neither does what the closure calls last */
+  /* calls of closures that come last leave no trace, and neither does what the closure calls last */
+  CHECK(rt.error.ntrace == 0);
   for (int n = 1; n < 30; n++)
     for (int f = 1; f <= 3; f += 2) {
       mod_free(m);
@@ -271,13 +282,33 @@ static void test_errors(void) {
 
 /* Each scalar operation against C. */
 static void test_scalars(void) {
-  static const struct { Op op; const char *kinds; double a, b, want; } rows[] = {
-      {OP_FADD, "fff", 1, 2, 3}, {OP_FPOWI, "fif", 3, 3, 27}, {OP_FPOW, "fff", 2, 0.5, M_SQRT2}, {OP_FMIN, "fff", 2, 1, 1},
-      {OP_FMAX, "fff", 2, 1, 2}, {OP_FLT, "ffi", 1, 2, 1}, {OP_ROUND, "f-f", 2.5, 0, 3}, {OP_SIGN, "f-f", -3, 0, -1},
-      {OP_ATAN2, "fff", 1, -1, 3 * M_PI / 4}, {OP_IS_NAN, "f-i", NAN, 0, 1}, {OP_INT_OF_FLOAT, "f-i", -2.7, 0, -2},
-      {OP_FLOAT_OF_INT, "i-f", 5, 0, 5}, {OP_IDIV, "iii", -7, 2, -3}, {OP_IREM, "iii", -7, 2, -1}, {OP_IDIV, "iii", 7, -1, -7},
-      {OP_IREM, "iii", 7, -1, 0}, {OP_IPOW, "iii", 3, 4, 81}, {OP_ISHR, "iii", -1, 63, 1}, {OP_ISHL, "iii", 1, 4, 16}, {OP_NOT, "i-i", 1, 0, 0},
-      {OP_IMIN, "iii", 3, 2, 2}, {OP_LGAMMA, "f-f", 5, 0, 3.1780538303479458}, {OP_DIGAMMA, "f-f", 1, 0, -0.57721566490153286}};
+  static const struct {
+    Op op;
+    const char *kinds;
+    double a, b, want;
+  } rows[] = {{OP_FADD, "fff", 1, 2, 3},
+              {OP_FPOWI, "fif", 3, 3, 27},
+              {OP_FPOW, "fff", 2, 0.5, M_SQRT2},
+              {OP_FMIN, "fff", 2, 1, 1},
+              {OP_FMAX, "fff", 2, 1, 2},
+              {OP_FLT, "ffi", 1, 2, 1},
+              {OP_ROUND, "f-f", 2.5, 0, 3},
+              {OP_SIGN, "f-f", -3, 0, -1},
+              {OP_ATAN2, "fff", 1, -1, 3 * M_PI / 4},
+              {OP_IS_NAN, "f-i", NAN, 0, 1},
+              {OP_INT_OF_FLOAT, "f-i", -2.7, 0, -2},
+              {OP_FLOAT_OF_INT, "i-f", 5, 0, 5},
+              {OP_IDIV, "iii", -7, 2, -3},
+              {OP_IREM, "iii", -7, 2, -1},
+              {OP_IDIV, "iii", 7, -1, -7},
+              {OP_IREM, "iii", 7, -1, 0},
+              {OP_IPOW, "iii", 3, 4, 81},
+              {OP_ISHR, "iii", -1, 63, 1},
+              {OP_ISHL, "iii", 1, 4, 16},
+              {OP_NOT, "i-i", 1, 0, 0},
+              {OP_IMIN, "iii", 3, 2, 2},
+              {OP_LGAMMA, "f-f", 5, 0, 3.1780538303479458},
+              {OP_DIGAMMA, "f-f", 1, 0, -0.57721566490153286}};
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
     LModule *lm = module(1);
     char regs[4] = {rows[k].kinds[0], rows[k].kinds[1] == 'f' ? 'f' : 'i', rows[k].kinds[2], 0};
@@ -323,7 +354,8 @@ static void test_foreign_and_prims(void) {
   Mod *m = mod_new(&rt, lm, no_global, NULL);
   Slot args[2] = {{.f = 3}, {.i = 2}}, res[2];
   CHECK(call(m, 0, 2, args, res) == 0 && res[0].f == 12 && res[1].i == 3);
-  CHECK(call(m, 1, 2, args, res) == 1 && strstr(rt.error.message, "there is no function `no_such_function` in \"libm.so.6\""));
+  CHECK(call(m, 1, 2, args, res) == 1 &&
+        strstr(rt.error.message, "there is no function `no_such_function` in \"libm.so.6\""));
   clean(m, "foreign");
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever takes long in the runtime can be interrupted: each primitive is called with work for many turns of its loops, first
- * while an interrupt is pending, then with one that comes at its n-th request for memory, for each n; it ends soon, with that error,
- * and leaves nothing behind. Pipes nobody writes to, or reads from, are waited for in the same way. */
+/* Whatever takes long in the runtime can be interrupted: each primitive is called with work for many turns of its
+ * loops, first while an interrupt is pending, then with one that comes at its n-th request for memory, for each n;
+ * it ends soon, with that error, and leaves nothing behind. Pipes nobody writes to, or reads from, are waited for in
+ * the same way. */
 #include "check.h"
 #include "runtime/internal.h"
 #include <pthread.h>
@@ -11,25 +12,36 @@
 
 enum { MANY = 5 * RT_STRIDE };
 
-static uint8_t kind_int[] = {SLOT_INT}, kind_float[] = {SLOT_FLOAT}, kind_ptr[] = {SLOT_PTR}, cell_kinds[] = {SLOT_FLOAT, SLOT_PTR};
+static uint8_t kind_int[] = {SLOT_INT}, kind_float[] = {SLOT_FLOAT}, kind_ptr[] = {SLOT_PTR},
+               cell_kinds[] = {SLOT_FLOAT, SLOT_PTR};
 static const Desc d_int = {.kind = D_INT, .nslots = 1, .slots = kind_int}, d_unit = {.kind = D_UNIT};
 static const Desc d_float = {.kind = D_FLOAT, .nslots = 1, .slots = kind_float};
 static const Desc d_string = {.kind = D_STRING, .nslots = 1, .slots = kind_ptr};
 static Desc d_list;
 static const Desc *cell_args[] = {&d_float, &d_list}, *cell_descs[] = {NULL, &d_list};
-static Desc d_cell = {.kind = D_TUPLE, .nslots = 2, .slots = cell_kinds, .slot_descs = cell_descs, .link = 1, .n = 2, .args = cell_args};
+static Desc d_cell = {
+    .kind = D_TUPLE, .nslots = 2, .slots = cell_kinds, .slot_descs = cell_descs, .link = 1, .n = 2, .args = cell_args};
 static const Desc *list_args[] = {&d_unit, &d_cell}, *list_descs[] = {&d_list};
 static const char *list_names[] = {"Nil", "::"};
-static Desc d_list = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .slot_descs = list_descs, .n = 2, .args = list_args, .names = list_names, .cons = 2, .name = "list"};
+static Desc d_list = {.kind = D_VARIANT,
+                      .nslots = 1,
+                      .slots = kind_ptr,
+                      .slot_descs = list_descs,
+                      .n = 2,
+                      .args = list_args,
+                      .names = list_names,
+                      .cons = 2,
+                      .name = "list"};
 static const Desc *float_args[] = {&d_float}, *int_args[] = {&d_int}, *string_args[] = {&d_string};
 static const Desc d_floats = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = float_args, .rank = 1};
 static const Desc d_ints = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = int_args, .rank = 1};
-static const Desc d_strings = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = string_args, .rank = 1, .pointers = true};
+static const Desc d_strings = {
+    .kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = string_args, .rank = 1, .pointers = true};
 static const Desc d_matrix = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = float_args, .rank = 2};
 static const Desc *bag_args[] = {&d_float, &d_floats};
 static const Desc d_bag = {.kind = D_BAG, .nslots = 1, .slots = kind_ptr, .n = 2, .args = bag_args, .rank = 1};
 
-/* ---- An allocator that interrupts ------------------------------------------------------------------------------------ */
+/* ---- An allocator that interrupts -------------------------------------------------------------------------------- */
 static Heap heap;
 static Rt rt;
 static int64_t requests, interrupt_at; /* 0: never */
@@ -44,7 +56,7 @@ static void *allocate(void *user, void *p, size_t old_size, size_t new_size) {
   return realloc(p, new_size);
 }
 
-/* ---- Arguments --------------------------------------------------------------------------------------------------------------- */
+/* ---- Arguments --------------------------------------------------------------------------------------------------- */
 static char folder[] = "/tmp/atled-test-XXXXXX", path[64], csv_path[64], fifo_path[64];
 
 static Obj *text(const char *s) { return rt_new_string(&rt, s, strlen(s)); }
@@ -78,7 +90,7 @@ static Obj *array(const Desc *d, int64_t n, int64_t columns) {
   return &a->h;
 }
 
-/* ---- Primitives ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Primitives -------------------------------------------------------------------------------------------------- */
 typedef struct Case {
   RtPrimId id;
   const Desc *type;
@@ -108,25 +120,28 @@ static Slot make(char what) {
 }
 
 static const Case cases[] = {
-    {RTP_SHOW, &d_list, "l"}, {RTP_SHOW, &d_string, "t"}, {RTP_SHOW, &d_strings, "s"},
-    {RTP_DISPLAY, &d_list, "l"}, {RTP_PRINT, &d_list, "l"},
-    {RTP_EQUAL, &d_list, "ll"}, {RTP_EQUAL, &d_floats, "ff"}, {RTP_COMPARE, &d_list, "ll"},
-    {RTP_COMPARE, &d_strings, "ss"}, {RTP_CLOSE, &d_floats, "ff"},
-    {RTP_CONCAT_STRINGS, NULL, "s"}, {RTP_STR_JOIN, NULL, ",s"},
-    {RTP_ARGSORT, &d_floats, "f"}, {RTP_ARGSORT, &d_ints, "i"}, {RTP_ARGSORT, &d_strings, "s"}, {RTP_ARGSORT, &d_matrix, "m"},
-    {RTP_STR_LENGTH, NULL, "t"}, {RTP_STR_SUB, NULL, "t01"}, {RTP_STR_FIND, NULL, "zt0"}, {RTP_STR_SPLIT, NULL, ",t"},
-    {RTP_STR_SPLIT, NULL, "et"}, {RTP_STR_TRIM, NULL, "b"}, {RTP_STR_UPPER, NULL, "t"}, {RTP_STR_LOWER, NULL, "t"},
-    {RTP_STR_CONTAINS, NULL, "zt"}, {RTP_STR_REPLACE, NULL, ",,t"}, {RTP_STR_BYTES, NULL, "t"}, {RTP_STR_OF_BYTES, NULL, "i"},
-    {RTP_REGEX_TEST, NULL, "rt"}, {RTP_REGEX_TEST, NULL, "Gt"}, {RTP_REGEX_FIND, NULL, "rt0"}, {RTP_REGEX_REPLACE, NULL, "wzt"},
-    {RTP_REGEX_SPLIT, NULL, "wt"},
-    {RTP_READ_FILE, NULL, "P"}, {RTP_READ_LINES, NULL, "P"}, {RTP_WRITE_FILE, NULL, "Pt"}, {RTP_APPEND_FILE, NULL, "Pt"},
-    {RTP_CSV_READ, NULL, "C"}, {RTP_CSV_NUMBERS, NULL, "C"}, {RTP_MATMUL, NULL, "mm"},
+    {RTP_SHOW, &d_list, "l"},       {RTP_SHOW, &d_string, "t"},       {RTP_SHOW, &d_strings, "s"},
+    {RTP_DISPLAY, &d_list, "l"},    {RTP_PRINT, &d_list, "l"},        {RTP_EQUAL, &d_list, "ll"},
+    {RTP_EQUAL, &d_floats, "ff"},   {RTP_COMPARE, &d_list, "ll"},     {RTP_COMPARE, &d_strings, "ss"},
+    {RTP_CLOSE, &d_floats, "ff"},   {RTP_CONCAT_STRINGS, NULL, "s"},  {RTP_STR_JOIN, NULL, ",s"},
+    {RTP_ARGSORT, &d_floats, "f"},  {RTP_ARGSORT, &d_ints, "i"},      {RTP_ARGSORT, &d_strings, "s"},
+    {RTP_ARGSORT, &d_matrix, "m"},  {RTP_STR_LENGTH, NULL, "t"},      {RTP_STR_SUB, NULL, "t01"},
+    {RTP_STR_FIND, NULL, "zt0"},    {RTP_STR_SPLIT, NULL, ",t"},      {RTP_STR_SPLIT, NULL, "et"},
+    {RTP_STR_TRIM, NULL, "b"},      {RTP_STR_UPPER, NULL, "t"},       {RTP_STR_LOWER, NULL, "t"},
+    {RTP_STR_CONTAINS, NULL, "zt"}, {RTP_STR_REPLACE, NULL, ",,t"},   {RTP_STR_BYTES, NULL, "t"},
+    {RTP_STR_OF_BYTES, NULL, "i"},  {RTP_REGEX_TEST, NULL, "rt"},     {RTP_REGEX_TEST, NULL, "Gt"},
+    {RTP_REGEX_FIND, NULL, "rt0"},  {RTP_REGEX_REPLACE, NULL, "wzt"}, {RTP_REGEX_SPLIT, NULL, "wt"},
+    {RTP_READ_FILE, NULL, "P"},     {RTP_READ_LINES, NULL, "P"},      {RTP_WRITE_FILE, NULL, "Pt"},
+    {RTP_APPEND_FILE, NULL, "Pt"},  {RTP_CSV_READ, NULL, "C"},        {RTP_CSV_NUMBERS, NULL, "C"},
+    {RTP_MATMUL, NULL, "mm"},
 };
 
-/* Those whose work is bounded, or a pass or two over one string at the speed of memory. A new primitive belongs here or above. */
+/* Those whose work is bounded, or a pass or two over one string at the speed of memory. A new primitive belongs here
+ * or above. */
 static const RtPrimId bounded[] = {
-    RTP_FORMAT_FLOAT, RTP_FORMAT_INT, RTP_FORMAT_STRING, RTP_CONCAT_STRING, RTP_FLOAT_OF_STRING, RTP_INT_OF_STRING,
-    RTP_STR_STARTS_WITH, RTP_STR_ENDS_WITH, RTP_ARGS, RTP_ENV, RTP_TIME, RTP_RANDOM_BITS,
+    RTP_FORMAT_FLOAT,  RTP_FORMAT_INT,      RTP_FORMAT_STRING, RTP_CONCAT_STRING, RTP_FLOAT_OF_STRING,
+    RTP_INT_OF_STRING, RTP_STR_STARTS_WITH, RTP_STR_ENDS_WITH, RTP_ARGS,          RTP_ENV,
+    RTP_TIME,          RTP_RANDOM_BITS,
 };
 
 static void write_nothing(void *user, const char *s, size_t n) { (void)user, (void)s, (void)n; }
@@ -134,19 +149,26 @@ static void write_nothing(void *user, const char *s, size_t n) { (void)user, (vo
 /* Slots of results that are objects. */
 static void release_results(const Case *c, Slot *res) {
   switch (c->id) {
-  case RTP_PRINT: case RTP_EQUAL: case RTP_COMPARE: case RTP_CLOSE: case RTP_STR_LENGTH: case RTP_STR_FIND: case RTP_STR_CONTAINS:
-  case RTP_REGEX_TEST: case RTP_WRITE_FILE: case RTP_APPEND_FILE:
-    break;
+  case RTP_PRINT:
+  case RTP_EQUAL:
+  case RTP_COMPARE:
+  case RTP_CLOSE:
+  case RTP_STR_LENGTH:
+  case RTP_STR_FIND:
+  case RTP_STR_CONTAINS:
+  case RTP_REGEX_TEST:
+  case RTP_WRITE_FILE:
+  case RTP_APPEND_FILE: break;
   case RTP_REGEX_FIND:
     rt_release(&rt, res[1].p);
     rt_release(&rt, res[3].p);
     break;
-  default:
-    rt_release(&rt, res[0].p);
+  default: rt_release(&rt, res[0].p);
   }
 }
 
-/* Calls with the interrupt coming at request `at`, or pending (-1). How many requests came after it; -1: the call got through. */
+/* Calls with the interrupt coming at request `at`, or pending (-1). How many requests came after it; -1: the call
+ * got through. */
 static int64_t interrupted_call(const Case *c, const Slot *args, int64_t at) {
   Slot res[8] = {{0}};
   int64_t live = rt.live;
@@ -180,7 +202,8 @@ static void test_case(const Case *c) {
   for (int64_t at = 1; at <= all; at += step) {
     int64_t after = interrupted_call(c, args, at);
     CHECK(after <= 8); /* a few blocks before the next look */
-    if (after > 8) fprintf(stderr, "primitive %d of `%s`: %lld requests after an interrupt\n", c->id, c->args, (long long)after);
+    if (after > 8)
+      fprintf(stderr, "primitive %d of `%s`: %lld requests after an interrupt\n", c->id, c->args, (long long)after);
   }
   for (int k = 0; k < n; k++)
     if (object[k]) rt_release(&rt, args[k].p);
@@ -197,7 +220,7 @@ static void test_all_known(void) {
   }
 }
 
-/* ---- Sums of accumulators ----------------------------------------------------------------------------------------------------- */
+/* ---- Sums of accumulators ---------------------------------------------------------------------------------------- */
 static Obj *log_of(int64_t n, int64_t entries) {
   Obj *bag = NULL;
   for (int64_t i = 0; i < entries; i++) rt_acc_at(&rt, &d_bag, &bag, &n, i, &(Slot){.f = 1});
@@ -229,7 +252,7 @@ static void test_sums(void) {
   CHECK(rt.live == 0);
 }
 
-/* ---- Pipes ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Pipes ------------------------------------------------------------------------------------------------------- */
 static void *interrupt_soon(void *unused) {
   usleep(100000);
   rt_interrupt(&rt, RT_INTERRUPTED);
@@ -265,7 +288,7 @@ static void test_pipes(void) {
   check_wait(RTP_READ_FILE, text(fifo_path), NULL);               /* nobody writes */
   check_wait(RTP_WRITE_FILE, text(fifo_path), text("something")); /* nobody reads */
   FILE *both = fopen(fifo_path, "r+");
-  check_wait(RTP_READ_FILE, text(fifo_path), NULL);                         /* somebody might write */
+  check_wait(RTP_READ_FILE, text(fifo_path), NULL);                             /* somebody might write */
   check_wait(RTP_APPEND_FILE, text(fifo_path), long_text("something", 100000)); /* more than a pipe holds */
   fclose(both);
   pthread_t thread;

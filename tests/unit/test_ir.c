@@ -89,7 +89,8 @@ static void loop_normal_form(void) {
 
 /* Arrays of constants are one leaf; reading them at known places leaves nothing. */
 static void constant_arrays(void) {
-  Node *a[3] = {ir_float(w, 1), ir_float(w, -2.5), ir_op2(w, OP_FDIV, ir_float(w, 1), ir_float(w, 4))}, *b[3] = {a[2], a[1], a[0]};
+  Node *a[3] = {ir_float(w, 1), ir_float(w, -2.5), ir_op2(w, OP_FDIV, ir_float(w, 1), ir_float(w, 4))},
+       *b[3] = {a[2], a[1], a[0]};
   Node *rows[2] = {ir_array(w, F, a, 3, 0), ir_array(w, F, b, 3, 0)};
   IrType *vector = ir_array_type(w, F);
   CHECK(rows[0]->op == OP_DATA && rows[0]->nops == 0 && rows[0] == ir_array(w, F, a, 3, 0) && rows[0] != rows[1]);
@@ -97,7 +98,8 @@ static void constant_arrays(void) {
   CHECK(m->op == OP_DATA && m->nops == 0 && m->attr.data->nslots == 6);
   Node *c = ir_array(w, m->type, cube, 2, 0), *at[3] = {ir_int(w, 1), ir_int(w, 1), ir_int(w, 0)};
   CHECK(ir_len(w, c, 0) == ir_int(w, 2) && ir_len(w, c, 2) == ir_int(w, 3));
-  CHECK(ir_index(w, c, at, 3) == a[2] && ir_index(w, c, at, 2) == rows[1] && ir_index(w, ir_index(w, c, at, 1), at + 1, 2) == a[2]);
+  CHECK(ir_index(w, c, at, 3) == a[2] && ir_index(w, c, at, 2) == rows[1] &&
+        ir_index(w, ir_index(w, c, at, 1), at + 1, 2) == a[2]);
   Node *from = ir_slice(w, rows[0], ir_int(w, 1), ir_int(w, 2)), *zero = ir_int(w, 0);
   CHECK(ir_index(w, from, &zero, 1) == a[1] && ir_len(w, from, 0) == ir_int(w, 2));
   Node *outside = ir_int(w, 3);
@@ -106,7 +108,8 @@ static void constant_arrays(void) {
   Node *ragged[2] = {rows[0], ir_array(w, F, a, 2, 0)}, *varying[2] = {x(), a[0]};
   CHECK(ir_array(w, vector, ragged, 2, 0)->op == OP_ARRAY && ir_array(w, F, varying, 2, 0)->op == OP_ARRAY);
   /* no numbers only: what isn't one is an operand */
-  Node *named[2] = {ir_pair(w, ir_string(w, sym_of(&syms, "a")), rows[0]), ir_pair(w, ir_string(w, sym_of(&syms, "b")), rows[1])};
+  Node *named[2] = {ir_pair(w, ir_string(w, sym_of(&syms, "a")), rows[0]),
+                    ir_pair(w, ir_string(w, sym_of(&syms, "b")), rows[1])};
   Node *pairs = ir_array(w, named[0]->type, named, 2, 0), *one = ir_int(w, 1);
   CHECK(pairs->op == OP_DATA && pairs->nops == 4 && ir_index(w, pairs, &one, 1) == named[1]);
   CHECK(ir_array(w, F, NULL, 0, 0)->op == OP_DATA && ir_len(w, ir_array(w, vector, NULL, 0, 0), 1) == ir_int(w, 0));

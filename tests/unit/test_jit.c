@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- A VM and modules by hand ------------------------------------------------------------------------------------- */
+/* ---- A VM and modules by hand ------------------------------------------------------------------------------------ */
 static Heap heap;
 static Arena arena;
 static Rt rt;
@@ -76,9 +76,9 @@ static int32_t *list(int n, const int *xs) {
   for (int k = 0; k < n; k++) p[k] = xs[k];
   return p;
 }
-#define LIST(...) list((int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__})
+#define LIST(...)   list((int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__})
 #define ADD(c, ...) add((c), (LInstr){__VA_ARGS__})
-#define NOREG .a = -1, .b = -1, .c = -1
+#define NOREG       .a = -1, .b = -1, .c = -1
 
 static int int_const(Code *c, int64_t v) {
   int r = ireg(c);
@@ -149,7 +149,7 @@ static Status run_both(Mod *m, int f, const Slot *args, Slot *res) {
   return status;
 }
 
-/* ---- Scalars ------------------------------------------------------------------------------------------------------- */
+/* ---- Scalars ----------------------------------------------------------------------------------------------------- */
 /* One module with a function per operation; its operands come as arguments. */
 static Mod *scalar_module(const char *params, const char *result, const int *ops, int n) {
   LModule *m = module_of(n);
@@ -163,14 +163,34 @@ static Mod *scalar_module(const char *params, const char *result, const int *ops
 }
 
 static void test_int_scalars(void) {
-  int ops[] = {OP_IADD, OP_ISUB, OP_IMUL, OP_IDIV, OP_IREM, OP_IPOW, OP_IMIN, OP_IMAX, OP_IAND, OP_IOR,
-               OP_IXOR, OP_ISHL, OP_ISHR, OP_IEQ, OP_INE, OP_ILT, OP_ILE};
+  int ops[] = {OP_IADD, OP_ISUB, OP_IMUL, OP_IDIV, OP_IREM, OP_IPOW, OP_IMIN, OP_IMAX, OP_IAND,
+               OP_IOR,  OP_IXOR, OP_ISHL, OP_ISHR, OP_IEQ,  OP_INE,  OP_ILT,  OP_ILE};
   Mod *m = scalar_module("ii", "i", ops, sizeof ops / sizeof *ops);
-  static const struct { int op; int64_t a, b, want; } cases[] = {
-      {0, INT64_MAX, 1, INT64_MIN}, {1, 3, 5, -2}, {2, INT64_MAX, 2, -2}, {3, INT64_MIN, -1, INT64_MIN},
-      {3, -7, 2, -3}, {4, INT64_MIN, -1, 0}, {4, -7, 3, -1}, {5, 3, 4, 81}, {6, -3, 2, -3}, {7, -3, 2, 2},
-      {8, 12, 10, 8}, {9, 12, 10, 14}, {10, 12, 10, 6}, {11, 1, 64, 1}, {11, 1, 63, INT64_MIN}, {12, -1, 60, 15},
-      {12, 8, 67, 1}, {13, 4, 4, 1}, {14, 4, 4, 0}, {15, -1, 0, 1}, {16, 0, 0, 1}, {16, 1, 0, 0}};
+  static const struct {
+    int op;
+    int64_t a, b, want;
+  } cases[] = {{0, INT64_MAX, 1, INT64_MIN},
+               {1, 3, 5, -2},
+               {2, INT64_MAX, 2, -2},
+               {3, INT64_MIN, -1, INT64_MIN},
+               {3, -7, 2, -3},
+               {4, INT64_MIN, -1, 0},
+               {4, -7, 3, -1},
+               {5, 3, 4, 81},
+               {6, -3, 2, -3},
+               {7, -3, 2, 2},
+               {8, 12, 10, 8},
+               {9, 12, 10, 14},
+               {10, 12, 10, 6},
+               {11, 1, 64, 1},
+               {11, 1, 63, INT64_MIN},
+               {12, -1, 60, 15},
+               {12, 8, 67, 1},
+               {13, 4, 4, 1},
+               {14, 4, 4, 0},
+               {15, -1, 0, 1},
+               {16, 0, 0, 1},
+               {16, 1, 0, 0}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     Slot args[] = {{.i = cases[k].a}, {.i = cases[k].b}}, res;
     CHECK(run_both(m, cases[k].op, args, &res) == 0 && res.i == cases[k].want);
@@ -184,29 +204,37 @@ static void test_float_scalars(void) {
   int two[] = {OP_FADD, OP_FDIV, OP_FMIN, OP_FMAX, OP_FPOW, OP_ATAN2, OP_HYPOT};
   Mod *m = scalar_module("ff", "f", two, sizeof two / sizeof *two);
   double nan = NAN;
-  struct { int op; double a, b, want; } cases[] = {
-      {0, 1.5, 2, 3.5}, {1, 1, 0, INFINITY}, {2, 1, 2, 1}, {2, 2, 1, 1}, {2, nan, 1, nan}, {2, 1, nan, nan}, {3, 1, 2, 2},
-      {3, 2, 1, 2}, {3, nan, 1, nan}, {4, 2, 0.5, pow(2, 0.5)}, {5, 1, 2, atan2(1, 2)}, {6, 3, 4, 5}};
+  struct {
+    int op;
+    double a, b, want;
+  } cases[] = {{0, 1.5, 2, 3.5}, {1, 1, 0, INFINITY},      {2, 1, 2, 1},           {2, 2, 1, 1},
+               {2, nan, 1, nan}, {2, 1, nan, nan},         {3, 1, 2, 2},           {3, 2, 1, 2},
+               {3, nan, 1, nan}, {4, 2, 0.5, pow(2, 0.5)}, {5, 1, 2, atan2(1, 2)}, {6, 3, 4, 5}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     Slot args[] = {{.f = cases[k].a}, {.f = cases[k].b}}, res;
     CHECK(run_both(m, cases[k].op, args, &res) == 0 && same(res.f, cases[k].want));
   }
-  int one[] = {OP_FNEG, OP_ABS, OP_SIGN, OP_FLOOR, OP_CEIL, OP_ROUND, OP_TRUNC, OP_SQRT, OP_CBRT, OP_EXP, OP_EXPM1, OP_LOG,
-               OP_LOG1P, OP_LOG2, OP_LOG10, OP_SIN, OP_COS, OP_TAN, OP_ASIN, OP_ACOS, OP_ATAN, OP_SINH, OP_COSH, OP_TANH,
-               OP_ASINH, OP_ACOSH, OP_ATANH, OP_ERF, OP_ERFC, OP_TGAMMA, OP_LGAMMA};
+  int one[] = {OP_FNEG,  OP_ABS,   OP_SIGN,  OP_FLOOR, OP_CEIL,  OP_ROUND,  OP_TRUNC, OP_SQRT,
+               OP_CBRT,  OP_EXP,   OP_EXPM1, OP_LOG,   OP_LOG1P, OP_LOG2,   OP_LOG10, OP_SIN,
+               OP_COS,   OP_TAN,   OP_ASIN,  OP_ACOS,  OP_ATAN,  OP_SINH,   OP_COSH,  OP_TANH,
+               OP_ASINH, OP_ACOSH, OP_ATANH, OP_ERF,   OP_ERFC,  OP_TGAMMA, OP_LGAMMA};
   Mod *u = scalar_module("f", "f", one, sizeof one / sizeof *one);
   volatile double unfolded = 0.625; /* libm is to compute what we want, not this file's compiler */
   double x = unfolded;
-  double want[] = {-x, x, 1, 0, 1, 1, 0, sqrt(x), cbrt(x), exp(x), expm1(x), log(x), log1p(x), log2(x), log10(x), sin(x), cos(x),
-                   tan(x), asin(x), acos(x), atan(x), sinh(x), cosh(x), tanh(x), asinh(x), acosh(x), atanh(x), erf(x), erfc(x),
-                   tgamma(x), lgamma(x)};
+  double want[] = {-x,       x,        1,        0,       1,        1,         0,        sqrt(x),
+                   cbrt(x),  exp(x),   expm1(x), log(x),  log1p(x), log2(x),   log10(x), sin(x),
+                   cos(x),   tan(x),   asin(x),  acos(x), atan(x),  sinh(x),   cosh(x),  tanh(x),
+                   asinh(x), acosh(x), atanh(x), erf(x),  erfc(x),  tgamma(x), lgamma(x)};
   for (size_t k = 0; k < sizeof one / sizeof *one; k++) {
     Slot args[] = {{.f = x}}, res;
     CHECK(run_both(u, (int)k, args, &res) == 0 && same(res.f, want[k]));
   }
   int to_int[] = {OP_INT_OF_FLOAT, OP_IS_NAN};
   Mod *c = scalar_module("f", "i", to_int, 2);
-  struct { double x; int64_t i; } conversions[] = {{1e300, INT64_MAX}, {-1e300, INT64_MIN}, {nan, 0}, {-2.9, -2}, {9.3e18, INT64_MAX}};
+  struct {
+    double x;
+    int64_t i;
+  } conversions[] = {{1e300, INT64_MAX}, {-1e300, INT64_MIN}, {nan, 0}, {-2.9, -2}, {9.3e18, INT64_MAX}};
   for (size_t k = 0; k < 5; k++) {
     Slot args[] = {{.f = conversions[k].x}}, res;
     CHECK(run_both(c, 0, args, &res) == 0 && res.i == conversions[k].i);
@@ -216,22 +244,28 @@ static void test_float_scalars(void) {
 
 /* Every operation that lowering may send as SCALAR has a rule. */
 static void test_all_scalars(void) {
-  static const struct { int op, n; const char *flags; } rows[] = {
+  static const struct {
+    int op, n;
+    const char *flags;
+  } rows[] = {
 #define OP(NAME, text, n, flags) {OP_##NAME, n, #flags},
 #include "ir/ops.def"
 #undef OP
   };
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
     int op = rows[k].op;
-    if (!strchr(rows[k].flags, 'S') || strchr(rows[k].flags, 'F') || op == OP_LEN || op == OP_CLOSURE_ID || op == OP_TAG) continue;
+    if (!strchr(rows[k].flags, 'S') || strchr(rows[k].flags, 'F') || op == OP_LEN || op == OP_CLOSURE_ID ||
+        op == OP_TAG)
+      continue;
     bool ints = (op >= OP_IADD && op <= OP_ILE) || op == OP_FLOAT_OF_INT || (op >= OP_NOT && op <= OP_BEQ);
-    bool int_result = (op >= OP_IADD && op <= OP_ILE) || (op >= OP_NOT && op <= OP_BEQ) || (op >= OP_FEQ && op <= OP_FLE) ||
-                      op == OP_IS_NAN || op == OP_INT_OF_FLOAT;
+    bool int_result = (op >= OP_IADD && op <= OP_ILE) || (op >= OP_NOT && op <= OP_BEQ) ||
+                      (op >= OP_FEQ && op <= OP_FLE) || op == OP_IS_NAN || op == OP_INT_OF_FLOAT;
     LModule *m = module_of(1);
     const char *params = op == OP_SELECT ? "iff" : op == OP_FPOWI ? "fi" : ints ? "ii" : "ff";
     Code c = function(m, params, int_result ? "i" : "f");
     int r = new_reg(&c, int_result ? R_INT : R_FLOAT, false);
-    ADD(&c, .op = LOP_SCALAR, .sub = (uint16_t)op, .dst = r, .a = 0, .b = rows[k].n > 1 ? 1 : -1, .c = rows[k].n > 2 ? 2 : -1);
+    ADD(&c, .op = LOP_SCALAR, .sub = (uint16_t)op, .dst = r, .a = 0, .b = rows[k].n > 1 ? 1 : -1,
+        .c = rows[k].n > 2 ? 2 : -1);
     ADD(&c, .op = LOP_RETURN, .args = LIST(r), .nargs = 1);
     finish(&c, true);
     Mod *mod = compile(m);
@@ -239,7 +273,7 @@ static void test_all_scalars(void) {
   }
 }
 
-/* ---- Control, calls, errors -------------------------------------------------------------------------------------------- */
+/* ---- Control, calls, errors -------------------------------------------------------------------------------------- */
 /* int f(int n): sum of i * i for i < n, with a poll at the back edge. */
 static void test_loop(void) {
   LModule *m = module_of(1);
@@ -370,7 +404,8 @@ static void test_error_cleanup(void) {
   }
 }
 
-/* f(i): takes 70 arrays, releases every third one, and fails in between wherever i says: what it holds then is released once. */
+/* f(i): takes 70 arrays, releases every third one, and fails in between wherever i says: what it holds then is
+ * released once. */
 static void test_many_held(void) {
   enum { N = 70 };
   LModule *m = module_of(1);
@@ -509,7 +544,8 @@ static void test_grow(void) {
   float_array_desc(m);
   Code c = function(m, "i", "if");
   c.f->may_fail = true;
-  int zero = int_const(&c, 0), i = int_const(&c, 0), one = int_const(&c, 1), array = oreg(&c), raw = new_reg(&c, R_RAW, false);
+  int zero = int_const(&c, 0), i = int_const(&c, 0), one = int_const(&c, 1), array = oreg(&c),
+      raw = new_reg(&c, R_RAW, false);
   ADD(&c, .op = LOP_NEW_ARRAY, .dst = array, .args = LIST(zero), .nargs = 1);
   label(&c, 0);
   ADD(&c, .op = LOP_LOOP_HEAD);
@@ -534,7 +570,7 @@ static void test_grow(void) {
   CHECK(run_both(mod, 0, &arg, res) == 0 && res[0].i == 100 && res[1].f == 99);
 }
 
-/* ---- Objects -------------------------------------------------------------------------------------------------------------- */
+/* ---- Objects ----------------------------------------------------------------------------------------------------- */
 static void test_closure(void) {
   LModule *m = module_of(2);
   float_array_desc(m);
@@ -568,8 +604,12 @@ static void test_closure(void) {
 
 static Desc float_desc = {.kind = D_FLOAT, .nslots = 1, .slots = (uint8_t[]){SLOT_FLOAT}};
 static Desc unit_desc = {.kind = D_UNIT};
-static Desc option_desc = {.kind = D_VARIANT, .nslots = 1, .slots = (uint8_t[]){SLOT_PTR}, .n = 2,
-                           .args = (const Desc *[]){&unit_desc, &float_desc}, .names = (const char *[]){"None", "Some"}};
+static Desc option_desc = {.kind = D_VARIANT,
+                           .nslots = 1,
+                           .slots = (uint8_t[]){SLOT_PTR},
+                           .n = 2,
+                           .args = (const Desc *[]){&unit_desc, &float_desc},
+                           .names = (const char *[]){"None", "Some"}};
 
 static void test_box(void) {
   LModule *m = module_of(1);
@@ -622,11 +662,12 @@ static void test_foreign(void) {
   m->foreigns[0].symbol = "no_such_function";
   m->hash++;
   const char *why = NULL;
-  CHECK(!jit_compile(jit, instance(m), &why) && jit_lost_foreign(jit) && !strcmp(jit_lost_foreign(jit)->symbol, "no_such_function"));
+  CHECK(!jit_compile(jit, instance(m), &why) && jit_lost_foreign(jit) &&
+        !strcmp(jit_lost_foreign(jit)->symbol, "no_such_function"));
   m->hash += 1000;
 }
 
-/* ---- The cache ---------------------------------------------------------------------------------------------------------- */
+/* ---- The cache --------------------------------------------------------------------------------------------------- */
 static Jit *another_jit(size_t limit) {
   JitOptions o = jit_default_options();
   o.cache_dir = cache_dir;
@@ -646,8 +687,9 @@ static int entries(bool damage) {
     snprintf(path, sizeof path, "%s/%s", cache_dir, f->d_name);
     snprintf(copy, sizeof copy, "%s/.copy", cache_dir);
     char command[4096]; /* a copy, since the object itself may be mapped */
-    snprintf(command, sizeof command, "cp %s %s && printf x | dd of=%s bs=1 seek=600 conv=notrunc status=none && mv %s %s", path,
-             copy, copy, copy, path);
+    snprintf(command, sizeof command,
+             "cp %s %s && printf x | dd of=%s bs=1 seek=600 conv=notrunc status=none && mv %s %s", path, copy, copy,
+             copy, path);
     CHECK(system(command) == 0);
   }
   if (d) closedir(d);
@@ -739,7 +781,7 @@ static void test_open_folder(void) {
   jit_free(j);
 }
 
-/* ---- The process around it ------------------------------------------------------------------------------------------------- */
+/* ---- The process around it --------------------------------------------------------------------------------------- */
 static void handler(int sig) { (void)sig; }
 
 static void test_process_unchanged(void) {
@@ -763,7 +805,7 @@ static void test_process_unchanged(void) {
   }
 }
 
-/* ---- A process of its own ---------------------------------------------------------------------------------------------- */
+/* ---- A process of its own ---------------------------------------------------------------------------------------- */
 static void answer(void *data, void *reply) { *(int *)reply = *(int *)data + 1; }
 static void fall_over(void *data, void *reply) {
   (void)data, (void)reply;
@@ -871,7 +913,7 @@ static void test_out_of_memory(void) {
   }
 }
 
-/* ---- Times ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Times ------------------------------------------------------------------------------------------------------- */
 static double now_ms(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -968,7 +1010,7 @@ int main(int argc, char **argv) {
     test_switch();
     test_recursion();
     test_error_cleanup();
-  test_many_held();
+    test_many_held();
     test_kept_argument();
     test_grow();
     test_arrays();

@@ -356,7 +356,8 @@ static void rows_of_old_versions(void) {
   Node *at1[] = {zero, ir_int(w, 1)}, *one = ir_int(w, 1);
   Node *up = ir_update(w, ir_update(w, P(0, FM), at, 2, ir_float(w, 7)), at1, 2, ir_float(w, 8));
   Node *read = ir_op2(w, OP_FADD, ir_index(w, P(1, FA), &zero, 1), ir_index(w, P(1, FA), &one, 1));
-  Graph *arms[] = {ir_graph(w, ap, 2, ir_pair(w, up, read), NULL), ir_graph(w, ap, 2, ir_pair(w, P(0, FM), ir_float(w, 1)), NULL)};
+  Graph *arms[] = {ir_graph(w, ap, 2, ir_pair(w, up, read), NULL),
+                   ir_graph(w, ap, 2, ir_pair(w, P(0, FM), ir_float(w, 1)), NULL)};
   Node *caps[] = {m, row};
   Node *sw = ir_switch(w, ir_op2(w, OP_ILT, n, ir_int(w, 0)), arms, 2, caps, 2);
   Slot in[] = {int_slot(2)}, res[2];
@@ -412,7 +413,8 @@ static void pointer_elements(void) {
   Graph *body = ir_graph(w, bp, 2, ir_tuple(w, ir_tuple_type(w, t1, NULL, 1), &u2), NULL);
   LoopInfo info = {.ncarried = 1};
   Node *elems[4];
-  for (int k = 0; k < 4; k++) elems[k] = ir_rt(w, ir_rt_find("show"), S, I, (Node *[]){ir_op2(w, OP_IADD, P(0, I), ir_int(w, k))}, 1, 0);
+  for (int k = 0; k < 4; k++)
+    elems[k] = ir_rt(w, ir_rt_find("show"), S, I, (Node *[]){ir_op2(w, OP_IADD, P(0, I), ir_int(w, k))}, 1, 0);
   Node *init = ir_array(w, S, elems, 4, 0);
   Node *loop = ir_loop(w, &info, ir_int(w, 3), &init, body, NULL, 0);
   Slot in[] = {int_slot(1)}, res[1];
@@ -478,7 +480,8 @@ static void out_of_memory(void) {
   mod_free(m);
 }
 
-/* A table of constants is the module's: one instruction. An update copies it; a list of tables and names needs no more. */
+/* A table of constants is the module's: one instruction. An update copies it; a list of tables and names needs no
+ * more. */
 static void constant_tables(void) {
   enum { ROWS = 150, COLUMNS = 5 };
   Node *rows[ROWS], *row[COLUMNS];

@@ -74,8 +74,8 @@ static void test_operators(Fixture *f) {
       {"f [1] a[1]", "(do (apply f (array 1) (index a 1)))"},
       {"f(x) (y, z)", "(do (apply f x (tuple y z)))"},
       {"(+) ( * ) (::) (&&)", "(do (apply (operator +) (operator *) (operator ::) (fun ( a b) (&& a b))))"},
-      {"a[i, j] a[1..] a[..j] a[..] a[.., j] a[i..j]",
-       "(do (apply (index a i j) (index a (.. 1 _)) (index a (.. _ j)) (index a (.. _ _)) (index a (.. _ _) j) (index a (.. i j))))"},
+      {"a[i, j] a[1..] a[..j] a[..] a[.., j] a[i..j]", "(do (apply (index a i j) (index a (.. 1 _)) (index a (.. _ j)) "
+                                                       "(index a (.. _ _)) (index a (.. _ _) j) (index a (.. i j))))"},
       {"a < b < c", "1:7 comparisons don't chain"},
       {"a == b", "1:3 there is no operator `==`"},
       {"a + |> b", "1:5 expected an expression, found `|>`"},
@@ -94,7 +94,8 @@ static void test_expressions(Fixture *f) {
       {"if a then b else if c then d else e", "(do (if a b (if c d e)))"},
       {"match x with | A -> 1; 2 | B y when y > 0 -> 3", "(do (match x ( A (seq 1 2)) ( (B y) when (> y 0) 3)))"},
       {"match x with A -> match y with B -> 1 | C -> 2", "(do (match x ( A (match y ( B 1) ( C 2)))))"},
-      {"let mut s = 0.0 in s += 1.0; a.b[i] <- s", "(do (let (mut s 0.) (seq (+= s 1.) (<- (index (field .b a) i) s))))"},
+      {"let mut s = 0.0 in s += 1.0; a.b[i] <- s",
+       "(do (let (mut s 0.) (seq (+= s 1.) (<- (index (field .b a) i) s))))"},
       {"for i = 0 to n - 1 do f i; done", "(do (for i 0 (- n 1) (apply f i)))"},
       {"for i = n downto 0 do f i done; ()", "(do (seq (for down i n 0 (apply f i)) ()))"},
       {"while a < b do f (); g () done", "(do (while (< a b) (seq (apply f ()) (apply g ()))))"},
@@ -105,7 +106,8 @@ static void test_expressions(Fixture *f) {
       {"(x : float[]) ((), true)", "(do (apply (: x (array float)) (tuple () true)))"},
       {"M.f (M.C 1) C", "(do (apply M.f (apply M.C 1) C))"},
       {"$\"a{x:.2f}b{$\"{y}\"}\"", "(do (interp \"a\" { x :.2f} \"b\" { (interp { y})}))"},
-      {"let rec f x = g x and g y = f y in f", "(do (let rec ( f (fun ( x) (apply g x))) ( g (fun ( y) (apply f y))) f))"},
+      {"let rec f x = g x and g y = f y in f",
+       "(do (let rec ( f (fun ( x) (apply g x))) ( g (fun ( y) (apply f y))) f))"},
       {"[1; 2]", "1:3 expected `]`, found `;`"},
       {"f x <- 1", "1:1 this can't be assigned to"},
       {"M.x <- 1", "1:1 this can't be assigned to"},
@@ -131,7 +133,8 @@ static void test_patterns_and_types(Fixture *f) {
       {"let x : (int, 'a) result = y", "(let ( x : (result int 'a) y))"},
       {"foreign \"m\" f : num 'a => ord 'b => 'a -> {x : M.t, y : 'b}",
        "(foreign \"m\" f ((num 'a) (ord 'b) -> 'a (record x: M.t y: 'b)))"},
-      {"type ('a, 'b) t = | A | B of 'a * 'b and 'a u = 'a t[]", "(type (t 'a 'b | A | B (* 'a 'b)) (u 'a = (array (t 'a))))"},
+      {"type ('a, 'b) t = | A | B of 'a * 'b and 'a u = 'a t[]",
+       "(type (t 'a 'b | A | B (* 'a 'b)) (u 'a = (array (t 'a))))"},
       {"type t = M.t", "(type (t = M.t))"},
       {"type 'a l = Nil | (::) of 'a * 'a l", "(type (l 'a | Nil | :: (* 'a (l 'a))))"},
       {"type t = (int * int)", "(type (t = (* int int)))"},
@@ -188,14 +191,16 @@ static void test_recovery(Fixture *f) {
   span_position(&f->sources, open->at, &line, &column);
   CHECK(line == 5 && column == 11 && open->also.start == open->at.start - 2);
   arena_free(&f->arena);
-  static const char *const incomplete[] = {"let f x =", "(1 +", "match x with", "if a then", "let x = 1 in", "[1, 2",
-                                           "let f x =\n  let y = 1", "type t =", "\"abc", "(* abc", "$\"a {x", "x |>"};
+  static const char *const incomplete[] = {
+      "let f x =", "(1 +",  "match x with", "if a then", "let x = 1 in", "[1, 2", "let f x =\n  let y = 1",
+      "type t =",  "\"abc", "(* abc",       "$\"a {x",   "x |>"};
   for (size_t i = 0; i < sizeof incomplete / sizeof *incomplete; i++) {
     parse(f, incomplete[i]);
     CHECK(f->diags.errors == 1 && f->diags.incomplete);
     arena_free(&f->arena);
   }
-  static const char *const complete[] = {"let x = 1", "(1 + )", "let x = (\nlet y = (", "if a then b", "let = 3", "f x"};
+  static const char *const complete[] = {"let x = 1",   "(1 + )",  "let x = (\nlet y = (",
+                                         "if a then b", "let = 3", "f x"};
   for (size_t i = 0; i < sizeof complete / sizeof *complete; i++) {
     parse(f, complete[i]);
     CHECK(!f->diags.incomplete);
@@ -226,19 +231,41 @@ static int errors_of(Fixture *f, char *text) {
 }
 
 static void test_long_chains(Fixture *f) {
-  static const char *const chains[][3] = {
-      {"let x = ", "1 :: ", "Nil"}, {"let x = ", "a; ", "b"}, {"let x = ", "1 + ", "b"}, {"let x = ", "a ++ ", "b"},
-      {"let x = ", "let a = 1 in\n ", "b"}, {"let x = ", "if a then b else ", "c"}, {"let x = f", " a", ""},
-      {"let x = ", "fun x -> ", "x"}, {"let x = ", "- ", "x"}, {"let x : ", "int -> ", "int = 1"},
-      {"match x with ", "1 | ", "2 -> 1"}, {"match x with ", "a :: ", "b -> 1"}, {"a", ".b", ""}, {"a", "[1]", ""},
-      {"let x : int", "[]", " = 1"}, {"match x with ", "| A -> 1 ", ""}, {"[", "1, ", "2]"}, {"a ", "|> f ", ""}};
+  static const char *const chains[][3] = {{"let x = ", "1 :: ", "Nil"},
+                                          {"let x = ", "a; ", "b"},
+                                          {"let x = ", "1 + ", "b"},
+                                          {"let x = ", "a ++ ", "b"},
+                                          {"let x = ", "let a = 1 in\n ", "b"},
+                                          {"let x = ", "if a then b else ", "c"},
+                                          {"let x = f", " a", ""},
+                                          {"let x = ", "fun x -> ", "x"},
+                                          {"let x = ", "- ", "x"},
+                                          {"let x : ", "int -> ", "int = 1"},
+                                          {"match x with ", "1 | ", "2 -> 1"},
+                                          {"match x with ", "a :: ", "b -> 1"},
+                                          {"a", ".b", ""},
+                                          {"a", "[1]", ""},
+                                          {"let x : int", "[]", " = 1"},
+                                          {"match x with ", "| A -> 1 ", ""},
+                                          {"[", "1, ", "2]"},
+                                          {"a ", "|> f ", ""}};
   for (size_t i = 0; i < sizeof chains / sizeof *chains; i++)
     CHECK(errors_of(f, repeated(chains[i][0], chains[i][1], 100000, chains[i][2])) == 0);
 }
 
 static void test_deep_nesting(Fixture *f) {
-  static const char *const openers[] = {"(", "[", "{a = ", "f (fun x -> ", "if ", "let y = ", "match x with A -> ",
-                                        "a[", "for i = 0 to 1 do ", "while ", "x |> fun x -> ", "[a | x in "};
+  static const char *const openers[] = {"(",
+                                        "[",
+                                        "{a = ",
+                                        "f (fun x -> ",
+                                        "if ",
+                                        "let y = ",
+                                        "match x with A -> ",
+                                        "a[",
+                                        "for i = 0 to 1 do ",
+                                        "while ",
+                                        "x |> fun x -> ",
+                                        "[a | x in "};
   for (size_t i = 0; i < sizeof openers / sizeof *openers; i++)
     CHECK(errors_of(f, repeated("let x = ", openers[i], 1000000 / (int)strlen(openers[i]), "1")) == 1);
   CHECK(errors_of(f, repeated("let x : ", "(", 100000, "")) == 1);

@@ -21,19 +21,45 @@ static const Desc *cons_args[] = {&d_int, &d_list};
 static Desc d_cons = {.kind = D_TUPLE, .nslots = 2, .slots = cons_kinds, .n = 2, .args = cons_args};
 static const Desc *list_args[] = {&d_unit, &d_cons};
 static const char *list_names[] = {"Nil", "::"};
-static Desc d_list = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .n = 2, .args = list_args, .names = list_names, .cons = 2, .name = "list"};
+static Desc d_list = {.kind = D_VARIANT,
+                      .nslots = 1,
+                      .slots = kind_ptr,
+                      .n = 2,
+                      .args = list_args,
+                      .names = list_names,
+                      .cons = 2,
+                      .name = "list"};
 
 /* its cotangent, were the heads floats: null | cell of (float, cotangent); and one more constructor, of two parts */
 static uint8_t acc_kinds[] = {SLOT_FLOAT, SLOT_PTR}, fork_kinds[] = {SLOT_PTR, SLOT_FLOAT, SLOT_PTR};
 static Desc d_cot;
 static const Desc *cot_cell_args[] = {&d_float, &d_cot}, *cot_cell_descs[] = {NULL, &d_cot};
-static Desc d_cot_cell = {.kind = D_TUPLE, .nslots = 2, .slots = acc_kinds, .slot_descs = cot_cell_descs, .link = 1, .n = 2, .args = cot_cell_args};
+static Desc d_cot_cell = {.kind = D_TUPLE,
+                          .nslots = 2,
+                          .slots = acc_kinds,
+                          .slot_descs = cot_cell_descs,
+                          .link = 1,
+                          .n = 2,
+                          .args = cot_cell_args};
 static const Desc *cot_fork_args[] = {&d_cot, &d_float, &d_cot}, *cot_fork_descs[] = {&d_cot, NULL, &d_cot};
-static Desc d_cot_fork = {.kind = D_TUPLE, .nslots = 3, .slots = fork_kinds, .slot_descs = cot_fork_descs, .link = -1, .n = 3, .args = cot_fork_args};
+static Desc d_cot_fork = {.kind = D_TUPLE,
+                          .nslots = 3,
+                          .slots = fork_kinds,
+                          .slot_descs = cot_fork_descs,
+                          .link = -1,
+                          .n = 3,
+                          .args = cot_fork_args};
 static const Desc *cot_args[] = {&d_unit, &d_cot_cell, &d_cot_fork};
 static const char *cot_names[] = {"Null", "Cell", "Fork"};
 static const Desc *cot_descs[] = {&d_cot};
-static Desc d_cot = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .slot_descs = cot_descs, .n = 3, .args = cot_args, .names = cot_names, .name = "cot"};
+static Desc d_cot = {.kind = D_VARIANT,
+                     .nslots = 1,
+                     .slots = kind_ptr,
+                     .slot_descs = cot_descs,
+                     .n = 3,
+                     .args = cot_args,
+                     .names = cot_names,
+                     .name = "cot"};
 
 static const Desc *float_args[] = {&d_float};
 static const Desc d_floats = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = float_args, .rank = 1};
@@ -41,11 +67,14 @@ static const Desc d_matrix = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .
 static const Desc *bag_args[] = {&d_float, &d_floats};
 static const Desc d_bag;
 static const Desc *d_bag_descs[] = {&d_bag};
-static const Desc d_bag = {.kind = D_BAG, .nslots = 1, .slots = kind_ptr, .slot_descs = d_bag_descs, .n = 2, .args = bag_args, .rank = 1};
+static const Desc d_bag = {
+    .kind = D_BAG, .nslots = 1, .slots = kind_ptr, .slot_descs = d_bag_descs, .n = 2, .args = bag_args, .rank = 1};
 static const Desc *row_args[] = {&d_bag};
-static const Desc d_rows = {.kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = row_args, .rank = 1, .pointers = true};
+static const Desc d_rows = {
+    .kind = D_ARRAY, .nslots = 1, .slots = kind_ptr, .n = 1, .args = row_args, .rank = 1, .pointers = true};
 static const Desc *bags_args[] = {&d_bag, &d_rows};
-static const Desc d_bags = {.kind = D_BAG, .nslots = 1, .slots = kind_ptr, .n = 2, .args = bags_args, .rank = 1, .pointers = true};
+static const Desc d_bags = {
+    .kind = D_BAG, .nslots = 1, .slots = kind_ptr, .n = 2, .args = bags_args, .rank = 1, .pointers = true};
 
 static Heap heap;
 static Rt rt;
@@ -130,9 +159,11 @@ static const char *strings2(RtPrimId id, const char *a, const char *b) {
   rt_clear_error(&rt);
   return s ? last : joined(result[0].p);
 }
-static const char *shown(const Desc *d, Slot v) { return run3(RTP_SHOW, d, d->slots && d->slots[0] == SLOT_PTR ? "p" : "", v, I(0), I(0)); }
+static const char *shown(const Desc *d, Slot v) {
+  return run3(RTP_SHOW, d, d->slots && d->slots[0] == SLOT_PTR ? "p" : "", v, I(0), I(0));
+}
 
-/* ---- Numbers ------------------------------------------------------------------------------------------------------------- */
+/* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 static void check_repr(double x, const char *want) {
   char text[40];
   int n = rt_format_double(x, text);
@@ -158,18 +189,49 @@ static void test_numbers(void) {
   check_repr(0x1p-44, "5.684341886080802e-14");
   check_repr(9007199254740993.0, "9007199254740992.0");
   check_repr(100.5, "100.5");
-  static const struct { const char *format; double x; const char *want; } floats[] = {
-      {".4f", 3.14159, "3.1416"}, {"8.2f", 3.14159, "    3.14"}, {"<8.2f", 3.14159, "3.14    "}, {"^9.2f", 3.14159, "  3.14   "},
-      {"+.1f", 2, "+2.0"}, {"e", 12345.678, "1.234568e+04"}, {"g", 0.0001, "0.0001"}, {"g", 1e10, "1e+10"}, {"", 3, "3.0"},
-      {"08.3f", -3.14159, "-003.142"}, {",.2f", 1234567.891, "1,234,567.89"}, {".1%", 0.256, "25.6%"}, {"*>8", 1.5, "*****1.5"},
-      {".3", 3.14159, "3.14"}, {".2", 100, "1e+02"}, {".3", 10, "10.0"}, {"f", NAN, "nan"}, {"6.1f", -INFINITY, "  -inf"},
-      {"x", 1, "error: \"x\" is not a format for a float"}, {".f", 1, "error: \".f\" is not a format for a float"}};
+  static const struct {
+    const char *format;
+    double x;
+    const char *want;
+  } floats[] = {{".4f", 3.14159, "3.1416"},
+                {"8.2f", 3.14159, "    3.14"},
+                {"<8.2f", 3.14159, "3.14    "},
+                {"^9.2f", 3.14159, "  3.14   "},
+                {"+.1f", 2, "+2.0"},
+                {"e", 12345.678, "1.234568e+04"},
+                {"g", 0.0001, "0.0001"},
+                {"g", 1e10, "1e+10"},
+                {"", 3, "3.0"},
+                {"08.3f", -3.14159, "-003.142"},
+                {",.2f", 1234567.891, "1,234,567.89"},
+                {".1%", 0.256, "25.6%"},
+                {"*>8", 1.5, "*****1.5"},
+                {".3", 3.14159, "3.14"},
+                {".2", 100, "1e+02"},
+                {".3", 10, "10.0"},
+                {"f", NAN, "nan"},
+                {"6.1f", -INFINITY, "  -inf"},
+                {"x", 1, "error: \"x\" is not a format for a float"},
+                {".f", 1, "error: \".f\" is not a format for a float"}};
   for (size_t k = 0; k < sizeof floats / sizeof *floats; k++)
     CHECK_STR(run3(RTP_FORMAT_FLOAT, NULL, "p", P(floats[k].format), F(floats[k].x), I(0)), floats[k].want);
-  static const struct { const char *format; int64_t x; const char *want; } ints[] = {
-      {"d", 42, "42"}, {">8", 42, "      42"}, {"08", -42, "-0000042"}, {"x", 255, "ff"}, {"#X", 255, "0XFF"}, {"b", 10, "1010"},
-      {"o", 8, "10"}, {",", 1234567, "1,234,567"}, {"+", 5, "+5"}, {"", INT64_MIN, "-9223372036854775808"}, {".2f", 3, "3.00"},
-      {"^7", 42, "  42   "}, {"s", 1, "error: \"s\" is not a format for an int"}};
+  static const struct {
+    const char *format;
+    int64_t x;
+    const char *want;
+  } ints[] = {{"d", 42, "42"},
+              {">8", 42, "      42"},
+              {"08", -42, "-0000042"},
+              {"x", 255, "ff"},
+              {"#X", 255, "0XFF"},
+              {"b", 10, "1010"},
+              {"o", 8, "10"},
+              {",", 1234567, "1,234,567"},
+              {"+", 5, "+5"},
+              {"", INT64_MIN, "-9223372036854775808"},
+              {".2f", 3, "3.00"},
+              {"^7", 42, "  42   "},
+              {"s", 1, "error: \"s\" is not a format for an int"}};
   for (size_t k = 0; k < sizeof ints / sizeof *ints; k++)
     CHECK_STR(run3(RTP_FORMAT_INT, NULL, "p", P(ints[k].format), I(ints[k].x), I(0)), ints[k].want);
   CHECK_STR(run3(RTP_FORMAT_STRING, NULL, "pp", P(">6"), P("σx"), I(0)), "    σx");
@@ -201,10 +263,12 @@ static void test_scalars(void) {
   CHECK(near(rt_trigamma(-0.5), 8.9348022005446793094));
   CHECK(near(rt_trigamma(50), 0.020201333226697125806));
   CHECK(isnan(rt_digamma(-2)) && rt_trigamma(-2) == INFINITY && rt_digamma(0) == -INFINITY);
-  CHECK(rt_powi(2, 10) == 1024 && rt_powi(-1, INT64_MAX) == -1 && rt_powi(0, 0) == 1 && rt_powi(2, -2) == 0.25 && rt_powi(-2, 3) == -8);
+  CHECK(rt_powi(2, 10) == 1024 && rt_powi(-1, INT64_MAX) == -1 && rt_powi(0, 0) == 1 && rt_powi(2, -2) == 0.25 &&
+        rt_powi(-2, 3) == -8);
   CHECK(rt_powi(-0.0, -1) == -INFINITY && rt_powi(-3, 5) == -243 && rt_powi(-3, 4) == 81);
   CHECK(rt_ipow(3, 4) == 81 && rt_ipow(2, 64) == 0 && rt_ipow(-1, 3) == -1);
-  CHECK(rt_int_of_float(NAN) == 0 && rt_int_of_float(1e30) == INT64_MAX && rt_int_of_float(-1e30) == INT64_MIN && rt_int_of_float(-1.9) == -1);
+  CHECK(rt_int_of_float(NAN) == 0 && rt_int_of_float(1e30) == INT64_MAX && rt_int_of_float(-1e30) == INT64_MIN &&
+        rt_int_of_float(-1.9) == -1);
   CHECK(isnan(rt_fmin(NAN, 1)) && isnan(rt_fmax(1, NAN)) && rt_fmin(1, 2) == 1 && rt_fmax(1, 2) == 2);
   CHECK(signbit(rt_fmax(-0.0, 0.0)) && !signbit(rt_fmin(0.0, -0.0)));
   CHECK(rt_round(0.5) == 1 && rt_round(-2.5) == -3 && rt_sign(-3) == -1 && isnan(rt_sign(NAN)));
@@ -216,17 +280,19 @@ static void test_random(void) {
   CHECK(rt_threefry(0, 0, 0, 0, &second) == 0xc2b6e3a8c2c69865u && second == 0x6f81ed42f350084du);
   uint64_t ones = UINT64_MAX;
   CHECK(rt_threefry(ones, ones, ones, ones, &second) == 0xe02cb7c4d95d277au && second == 0xd06633d0893b8b68u);
-  CHECK(rt_threefry(0xa4093822299f31d0u, 0x082efa98ec4e6c89u, 0x243f6a8885a308d3u, 0x13198a2e03707344u, &second) == 0x263c7d30bb0f0af1u &&
+  CHECK(rt_threefry(0xa4093822299f31d0u, 0x082efa98ec4e6c89u, 0x243f6a8885a308d3u, 0x13198a2e03707344u, &second) ==
+            0x263c7d30bb0f0af1u &&
         second == 0x56be8361d3311526u);
   CHECK(int3(RTP_RANDOM_BITS, "", I(0), I(0), I(0)) == (int64_t)0xc2b6e3a8c2c69865u);
 }
 
-/* ---- Strings, regular expressions, files --------------------------------------------------------------------------------- */
+/* ---- Strings, regular expressions, files ------------------------------------------------------------------------- */
 static void test_strings(void) {
   CHECK(int3(RTP_STR_LENGTH, "p", P("aσ∂"), I(0), I(0)) == 3);
   CHECK_STR(run3(RTP_STR_SUB, NULL, "p", P("aσ∂x"), I(1), I(2)), "σ∂");
   CHECK_STR(run3(RTP_STR_SUB, NULL, "p", P("abc"), I(3), I(0)), "");
-  CHECK_STR(run3(RTP_STR_SUB, NULL, "p", P("abc"), I(2), I(2)), "error: 2 characters from 2 on are out of bounds for a string of length 3");
+  CHECK_STR(run3(RTP_STR_SUB, NULL, "p", P("abc"), I(2), I(2)),
+            "error: 2 characters from 2 on are out of bounds for a string of length 3");
   CHECK(int3(RTP_STR_FIND, "pp", P("b"), P("abab"), I(2)) == 3);
   CHECK(int3(RTP_STR_FIND, "pp", P("z"), P("abab"), I(0)) == -1);
   CHECK(int3(RTP_STR_FIND, "pp", P(""), P("ab"), I(9)) == -1);
@@ -274,7 +340,8 @@ static const char *found(const char *re, const char *s, int64_t from) {
     rt_clear_error(&rt);
     return out;
   }
-  int n = snprintf(out, sizeof out, "%d %s %d %d: ", (int)result[0].i, text_of(&result[1]), (int)result[2].i, (int)result[4].i);
+  int n = snprintf(out, sizeof out, "%d %s %d %d: ", (int)result[0].i, text_of(&result[1]), (int)result[2].i,
+                   (int)result[4].i);
   rt_release(&rt, result[1].p);
   snprintf(out + n, sizeof out - (size_t)n, "%s", joined(result[3].p));
   return out;
@@ -290,13 +357,15 @@ static void test_regex(void) {
   CHECK_STR(found("a(b", "abc", 0), "error: bad pattern \"a(b\" at offset 3: missing closing parenthesis");
   CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("(\\w)(\\d)"), P("$2$1$$"), P("a1 b2")), "1a$ 2b$");
   CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("x*"), P("-"), P("axb")), "-a--b-");
-  CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("a"), P("$3"), P("a")), "error: the template uses $3, but the pattern's last group is $0");
+  CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("a"), P("$3"), P("a")),
+            "error: the template uses $3, but the pattern's last group is $0");
   CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("(a)"), P("[${1}]"), P("bab")), "b[a]b");
   CHECK_STR(strings2(RTP_REGEX_SPLIT, ",\\s*", "a, b,c"), "a|b|c");
   CHECK_STR(strings2(RTP_REGEX_SPLIT, "", "abc"), "a|b|c");
   char many[400] = "";
   for (int k = 0; k < 60; k++) strcat(many, "aaaa");
-  CHECK_STR(found("^(a+)+$", strcat(many, "!"), 0), "error: matching the pattern failed: it takes too many steps on this text");
+  CHECK_STR(found("^(a+)+$", strcat(many, "!"), 0),
+            "error: matching the pattern failed: it takes too many steps on this text");
   for (int k = 0; k < 200; k++) {
     char re[20];
     snprintf(re, sizeof re, "x%d$", k);
@@ -338,7 +407,8 @@ static void test_files(void) {
   put_file(path, "ok\n\xff");
   snprintf(want, sizeof want, "error: \"%s\" is not valid UTF-8 in line 2", path);
   CHECK_STR(run3(RTP_READ_FILE, NULL, "p", P(path), I(0), I(0)), want);
-  CHECK_STR(csv(RTP_CSV_READ, path, "a,\"b \"\"q\"\", c\"\r\n\n1,\"x\ny\"\n"), "[[\"a\", \"b \\\"q\\\", c\"], [\"1\", \"x\\ny\"]]");
+  CHECK_STR(csv(RTP_CSV_READ, path, "a,\"b \"\"q\"\", c\"\r\n\n1,\"x\ny\"\n"),
+            "[[\"a\", \"b \\\"q\\\", c\"], [\"1\", \"x\\ny\"]]");
   CHECK_STR(csv(RTP_CSV_NUMBERS, path, "x,y\n1,2\n3,-4e1"), "[[1.0, 2.0], [3.0, -40.0]]");
   CHECK_STR(csv(RTP_CSV_NUMBERS, path, "1,2\n3,4\n"), "[[1.0, 2.0], [3.0, 4.0]]");
   CHECK_STR(csv(RTP_CSV_NUMBERS, path, ""), "[]");
@@ -376,7 +446,7 @@ static void test_environment(void) {
   clean("environment");
 }
 
-/* ---- Show, compare, arrays ------------------------------------------------------------------------------------------------- */
+/* ---- Show, compare, arrays --------------------------------------------------------------------------------------- */
 static ArrayObj *floats(int64_t n, const double *xs) {
   ArrayObj *a = rt_new_array(&rt, &d_floats, &n, true);
   for (int64_t i = 0; i < n && xs; i++) a->data[i].f = xs[i];
@@ -398,7 +468,8 @@ static void test_show(void) {
   CHECK_STR(shown(&d_matrix, (Slot){.p = &rt_new_array(&rt, &d_matrix, dims, true)->h}), "[[], []]");
   static const Desc *ctor_args[] = {&d_unit, &d_float, &d_list};
   static const char *ctor_names[] = {"None", "Circle", "Chain"};
-  static const Desc variant = {.kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .n = 3, .args = ctor_args, .names = ctor_names};
+  static const Desc variant = {
+      .kind = D_VARIANT, .nslots = 1, .slots = kind_ptr, .n = 3, .args = ctor_args, .names = ctor_names};
   BoxObj *circle = rt_new_box(&rt, &variant, 1), *chain = rt_new_box(&rt, &variant, 2);
   circle->fields[0].f = -1;
   chain->fields[0].p = cons(1, rt_immediate(0));
@@ -439,8 +510,10 @@ static void test_compare(void) {
   CHECK(compared(RTP_COMPARE, &d_string, str("b"), str("abc")) == 1);
   CHECK(compared(RTP_COMPARE, &d_list, cons(1, rt_immediate(0)), rt_immediate(0)) == 1);
   int64_t d1[] = {2, 2}, d2[] = {3, 1}, d3[] = {0, 5}, d4[] = {0, 7};
-  CHECK(compared(RTP_COMPARE, &d_matrix, &rt_new_array(&rt, &d_matrix, d1, true)->h, &rt_new_array(&rt, &d_matrix, d2, true)->h) == 1);
-  CHECK(compared(RTP_EQUAL, &d_matrix, &rt_new_array(&rt, &d_matrix, d3, true)->h, &rt_new_array(&rt, &d_matrix, d4, true)->h) == 1);
+  CHECK(compared(RTP_COMPARE, &d_matrix, &rt_new_array(&rt, &d_matrix, d1, true)->h,
+                 &rt_new_array(&rt, &d_matrix, d2, true)->h) == 1);
+  CHECK(compared(RTP_EQUAL, &d_matrix, &rt_new_array(&rt, &d_matrix, d3, true)->h,
+                 &rt_new_array(&rt, &d_matrix, d4, true)->h) == 1);
   const double unsorted[] = {3, NAN, 1, 2, 1};
   Slot args[1] = {{.p = FL(unsorted)}};
   CHECK(prim(RTP_ARGSORT, &d_floats, 1, args) == 0);
@@ -536,9 +609,12 @@ static void test_matmul(void) {
   clean("matmul");
 }
 
-/* ---- Bags: random operations against a naive model ----------------------------------------------------------------------------- */
+/* ---- Bags: random operations against a naive model --------------------------------------------------------------- */
 enum { N = 6, BAGS = 5, INNER = 4 };
-typedef struct Model { Obj *bag; double x[N]; } Model;
+typedef struct Model {
+  Obj *bag;
+  double x[N];
+} Model;
 
 static uint32_t seed = 12345;
 static int dice(int n) { return (int)((seed = seed * 1664525u + 1013904223u) >> 8) % n; }
@@ -561,7 +637,10 @@ static bool random_step(Model *m) {
   Slot s = F(v), out;
   Obj *part;
   switch (dice(10)) {
-  case 0: case 1: case 2: case 3:
+  case 0:
+  case 1:
+  case 2:
+  case 3:
     if (rt_acc_at(&rt, &d_bag, &a->bag, &n, i, &s)) return false;
     a->x[i] += v;
     return true;
@@ -759,10 +838,14 @@ static void test_cotangents(void) {
   clean("cotangents");
 }
 
-/* ---- Sums of cotangents with shared parts: any box may be held several times, by its neighbours or from outside ----------- */
+/* ---- Sums of cotangents with shared parts: any box may be held several times, by its neighbours or from outside -- */
 enum { DEPTH = 7 };
-/* By paths: bit k of a path says which part was taken at depth k. What a cotangent is, independent of how it is shared. */
-typedef struct Flat { double value[1 << DEPTH]; int tag[1 << DEPTH]; } Flat;
+/* By paths: bit k of a path says which part was taken at depth k. What a cotangent is, independent of how it is
+ * shared. */
+typedef struct Flat {
+  double value[1 << DEPTH];
+  int tag[1 << DEPTH];
+} Flat;
 
 static void flatten(const Obj *p, int depth, int at, Flat *f) {
   if (!p) return;
@@ -774,7 +857,8 @@ static void flatten(const Obj *p, int depth, int at, Flat *f) {
   if (b->h.tag == 2) flatten(b->fields[2].p, depth + 1, 2 * at + 1, f);
 }
 
-/* The constructor at each depth is the same in all, or there would be no sum: a cell where the depth is odd, else a fork. */
+/* The constructor at each depth is the same in all, or there would be no sum: a cell where the depth is odd, else a
+ * fork. */
 static Obj *random_cotangent(Obj **pool, int depth) {
   if (depth == DEPTH || dice(8) == 0) return NULL;
   if (dice(4) == 0 && pool[depth]) {
@@ -941,7 +1025,10 @@ static void test_allocation_failures(void) {
       rt_regexes_free(&rt);
       heap.fail_at = n;
       RtPrimId id = ids[p];
-      Status s = prim(id, &d_list, 3, id == RTP_REGEX_FIND || id == RTP_REGEX_SPLIT ? re : id == RTP_SHOW ? shown_list : split);
+      Status s = prim(id, &d_list, 3,
+                      id == RTP_REGEX_FIND || id == RTP_REGEX_SPLIT ? re
+                      : id == RTP_SHOW                              ? shown_list
+                                                                    : split);
       heap.fail_at = -1;
       if (s) CHECK(rt.error.kind == ERR_MEMORY);
       rt_clear_error(&rt);

@@ -124,7 +124,8 @@ static void recursion_with_derived_parameters(void) {
   Func *f = ir_func(w, "f", ps, 2, F);
   f->recursive = true;
   Node *args[2] = {ir_op2(w, OP_ISUB, n, ir_int(w, 1)), mul(x, x)};
-  Graph *arms[2] = {ir_graph(w, ps, 2, mul(ir_op1(w, OP_SIN, x), ir_call(w, f, args, 0)), NULL), ir_graph(w, ps, 2, x, NULL)};
+  Graph *arms[2] = {ir_graph(w, ps, 2, mul(ir_op1(w, OP_SIN, x), ir_call(w, f, args, 0)), NULL),
+                    ir_graph(w, ps, 2, x, NULL)};
   Node *last = ir_op2(w, OP_IEQ, n, ir_int(w, 0));
   ir_func_finish(w, f, ir_switch(w, last, arms, 2, caps, 2));
   bool *derived = ir_derived_params(w, f);
@@ -205,7 +206,8 @@ static void unknown_functions(void) {
   CHECK(none->graph->result->op == OP_FAIL);
   IrType *one[1] = {F};
   ir_pool(w, ir_graph(w, one, 1, ir_checkpoint(w, f, k, NULL, 0), NULL), NULL, 0);
-  CHECK(ir_dispatcher(w, fun, "unknown", "unfinished")->graph == none->graph); /* applied where it is made, it doesn't escape */
+  /* applied where it is made, it doesn't escape */
+  CHECK(ir_dispatcher(w, fun, "unknown", "unfinished")->graph == none->graph);
   ir_pool(w, ir_graph(w, one, 1, f, NULL), NULL, 0);
   Func *d = ir_dispatcher(w, fun, "unknown", "unfinished");
   CHECK(d != none && d == ir_dispatcher(w, fun, "unknown", "unfinished"));
@@ -222,7 +224,8 @@ static void unknown_functions(void) {
   CHECK(ir_dispatcher(w, fun, "unknown", "unfinished")->graph == none->graph);
   /* equal graphs may have several identities */
   Graph *a = ir_identified(w, g, g->identity + 1);
-  CHECK(a != g && a->result == g->result && a == ir_identified(w, g, g->identity + 1) && g == ir_identified(w, g, g->identity));
+  CHECK(a != g && a->result == g->result && a == ir_identified(w, g, g->identity + 1) &&
+        g == ir_identified(w, g, g->identity));
 }
 
 static void accumulator_types(void) {

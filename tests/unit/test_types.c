@@ -10,70 +10,69 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char prelude_text[] =
-    "type 'a list = Nil | (::) of 'a * 'a list\n"
-    "type 'a option = None | Some of 'a\n"
-    "type ('a, 'e) result = Ok of 'a | Error of 'e\n"
-    "foreign \"prim!\" print : show 'a => 'a -> unit\n"
-    "foreign \"prim\" show : show 'a => 'a -> string\n"
-    "foreign \"prim\" sin : float -> float\n"
-    "foreign \"prim\" cos : float -> float\n"
-    "foreign \"prim\" sqrt : float -> float\n"
-    "foreign \"prim\" exp : float -> float\n"
-    "foreign \"prim\" log : float -> float\n"
-    "foreign \"prim\" hypot : float -> float -> float\n"
-    "foreign \"prim\" abs : scalar 'a => 'a -> 'a\n"
-    "foreign \"prim\" float : int -> float\n"
-    "foreign \"prim\" int : float -> int\n"
-    "foreign \"prim\" pi : float\n"
-    "foreign \"prim\" nan : float\n"
-    "foreign \"prim\" not : bool -> bool\n"
-    "foreign \"prim\" fail : string -> 'a\n"
-    "foreign \"prim\" ignore : 'a -> unit\n"
-    "foreign \"prim\" fst : 'a * 'b -> 'a\n"
-    "foreign \"prim\" snd : 'a * 'b -> 'b\n"
-    "foreign \"prim\" length : 'a[] -> int\n"
-    "foreign \"prim\" map : ('a -> 'b) -> 'a[] -> 'b[]\n"
-    "foreign \"prim\" iter : ('a -> unit) -> 'a[] -> unit\n"
-    "foreign \"prim\" filter : ('a -> bool) -> 'a[] -> 'a[]\n"
-    "foreign \"prim\" fold : ('b -> 'a -> 'b) -> 'b -> 'a[] -> 'b\n"
-    "foreign \"prim\" scan : ('b -> 'a -> 'b) -> 'b -> 'a[] -> 'b[]\n"
-    "foreign \"prim of pure\" reduce : ('a -> 'a -> 'a) -> 'a -> 'a[] -> 'a\n"
-    "foreign \"prim\" sum : num 'a => 'a[] -> 'a\n"
-    "foreign \"prim\" mean : float[] -> float\n"
-    "foreign \"prim\" norm : float[] -> float\n"
-    "foreign \"prim\" dot : scalar 'a => 'a[] -> 'a[] -> 'a\n"
-    "foreign \"prim\" maximum : ord 'a => 'a[] -> 'a\n"
-    "foreign \"prim\" argmax : ord 'a => 'a[] -> int\n"
-    "foreign \"prim\" range : int -> int -> int[]\n"
-    "foreign \"prim\" replicate : int -> 'a -> 'a[]\n"
-    "foreign \"prim\" reverse : 'a[] -> 'a[]\n"
-    "foreign \"prim\" sort : ord 'a => 'a[] -> 'a[]\n"
-    "foreign \"prim\" transpose : 'a[][] -> 'a[][]\n"
-    "foreign \"prim\" zeros : 'd -> 'r\n"
-    "foreign \"prim\" reshape : 'd -> 'a -> 'r\n"
-    "foreign \"prim\" float_of_string : string -> float option\n"
-    "foreign \"prim\" int_of_string : string -> int option\n"
-    "foreign \"prim of pure\" par : (unit -> 'a) -> (unit -> 'b) -> 'a * 'b\n"
-    "foreign \"prim of pure\" pmap : ('a -> 'b) -> 'a[] -> 'b[]\n"
-    "foreign \"prim\" vjp : diff 'a => diff 'b => ('a -> 'b) -> 'a -> 'b * ('b -> 'a)\n"
-    "foreign \"prim\" jvp : diff 'a => diff 'b => ('a -> 'b) -> 'a -> 'a -> 'b * 'b\n"
-    "foreign \"prim\" deriv : diff 'b => (float -> 'b) -> float -> 'b\n"
-    "foreign \"prim\" hessian : (float[] -> float) -> float[] -> float[][]\n"
-    "foreign \"prim\" jacfwd : (float[] -> float[]) -> float[] -> float[][]\n"
-    "foreign \"prim\" jacrev : (float[] -> float[]) -> float[] -> float[][]\n"
-    "foreign \"prim\" checkpoint : ('a -> 'b) -> 'a -> 'b\n"
-    "foreign \"prim!\" tell : string -> unit\n"
-    "let value_and_grad f x = let (y, back) = vjp f x in (y, back 1.0)\n"
-    "let grad f x = snd (value_and_grad f x)\n"
-    "let hvp f x v = snd (jvp (grad f) x v)\n"
-    "let sigmoid x = 1.0 / (1.0 + exp (-x))\n"
-    "let id x = x\n"
-    "let twice_log x = log_twice (log x)\n"
-    "let log_twice x = log (log x)\n"
-    "let smooth x = log (1.0 + exp x)\n"
-    "pullback smooth x = (smooth x, fun dy -> dy * sigmoid x)\n"
-    "let _hidden x = x\n";
+static const char prelude_text[] = "type 'a list = Nil | (::) of 'a * 'a list\n"
+                                   "type 'a option = None | Some of 'a\n"
+                                   "type ('a, 'e) result = Ok of 'a | Error of 'e\n"
+                                   "foreign \"prim!\" print : show 'a => 'a -> unit\n"
+                                   "foreign \"prim\" show : show 'a => 'a -> string\n"
+                                   "foreign \"prim\" sin : float -> float\n"
+                                   "foreign \"prim\" cos : float -> float\n"
+                                   "foreign \"prim\" sqrt : float -> float\n"
+                                   "foreign \"prim\" exp : float -> float\n"
+                                   "foreign \"prim\" log : float -> float\n"
+                                   "foreign \"prim\" hypot : float -> float -> float\n"
+                                   "foreign \"prim\" abs : scalar 'a => 'a -> 'a\n"
+                                   "foreign \"prim\" float : int -> float\n"
+                                   "foreign \"prim\" int : float -> int\n"
+                                   "foreign \"prim\" pi : float\n"
+                                   "foreign \"prim\" nan : float\n"
+                                   "foreign \"prim\" not : bool -> bool\n"
+                                   "foreign \"prim\" fail : string -> 'a\n"
+                                   "foreign \"prim\" ignore : 'a -> unit\n"
+                                   "foreign \"prim\" fst : 'a * 'b -> 'a\n"
+                                   "foreign \"prim\" snd : 'a * 'b -> 'b\n"
+                                   "foreign \"prim\" length : 'a[] -> int\n"
+                                   "foreign \"prim\" map : ('a -> 'b) -> 'a[] -> 'b[]\n"
+                                   "foreign \"prim\" iter : ('a -> unit) -> 'a[] -> unit\n"
+                                   "foreign \"prim\" filter : ('a -> bool) -> 'a[] -> 'a[]\n"
+                                   "foreign \"prim\" fold : ('b -> 'a -> 'b) -> 'b -> 'a[] -> 'b\n"
+                                   "foreign \"prim\" scan : ('b -> 'a -> 'b) -> 'b -> 'a[] -> 'b[]\n"
+                                   "foreign \"prim of pure\" reduce : ('a -> 'a -> 'a) -> 'a -> 'a[] -> 'a\n"
+                                   "foreign \"prim\" sum : num 'a => 'a[] -> 'a\n"
+                                   "foreign \"prim\" mean : float[] -> float\n"
+                                   "foreign \"prim\" norm : float[] -> float\n"
+                                   "foreign \"prim\" dot : scalar 'a => 'a[] -> 'a[] -> 'a\n"
+                                   "foreign \"prim\" maximum : ord 'a => 'a[] -> 'a\n"
+                                   "foreign \"prim\" argmax : ord 'a => 'a[] -> int\n"
+                                   "foreign \"prim\" range : int -> int -> int[]\n"
+                                   "foreign \"prim\" replicate : int -> 'a -> 'a[]\n"
+                                   "foreign \"prim\" reverse : 'a[] -> 'a[]\n"
+                                   "foreign \"prim\" sort : ord 'a => 'a[] -> 'a[]\n"
+                                   "foreign \"prim\" transpose : 'a[][] -> 'a[][]\n"
+                                   "foreign \"prim\" zeros : 'd -> 'r\n"
+                                   "foreign \"prim\" reshape : 'd -> 'a -> 'r\n"
+                                   "foreign \"prim\" float_of_string : string -> float option\n"
+                                   "foreign \"prim\" int_of_string : string -> int option\n"
+                                   "foreign \"prim of pure\" par : (unit -> 'a) -> (unit -> 'b) -> 'a * 'b\n"
+                                   "foreign \"prim of pure\" pmap : ('a -> 'b) -> 'a[] -> 'b[]\n"
+                                   "foreign \"prim\" vjp : diff 'a => diff 'b => ('a -> 'b) -> 'a -> 'b * ('b -> 'a)\n"
+                                   "foreign \"prim\" jvp : diff 'a => diff 'b => ('a -> 'b) -> 'a -> 'a -> 'b * 'b\n"
+                                   "foreign \"prim\" deriv : diff 'b => (float -> 'b) -> float -> 'b\n"
+                                   "foreign \"prim\" hessian : (float[] -> float) -> float[] -> float[][]\n"
+                                   "foreign \"prim\" jacfwd : (float[] -> float[]) -> float[] -> float[][]\n"
+                                   "foreign \"prim\" jacrev : (float[] -> float[]) -> float[] -> float[][]\n"
+                                   "foreign \"prim\" checkpoint : ('a -> 'b) -> 'a -> 'b\n"
+                                   "foreign \"prim!\" tell : string -> unit\n"
+                                   "let value_and_grad f x = let (y, back) = vjp f x in (y, back 1.0)\n"
+                                   "let grad f x = snd (value_and_grad f x)\n"
+                                   "let hvp f x v = snd (jvp (grad f) x v)\n"
+                                   "let sigmoid x = 1.0 / (1.0 + exp (-x))\n"
+                                   "let id x = x\n"
+                                   "let twice_log x = log_twice (log x)\n"
+                                   "let log_twice x = log (log x)\n"
+                                   "let smooth x = log (1.0 + exp x)\n"
+                                   "pullback smooth x = (smooth x, fun dy -> dy * sigmoid x)\n"
+                                   "let _hidden x = x\n";
 
 static const char list_text[] = "let rec map f l = match l with | Nil -> Nil | x :: r -> f x :: map f r\n"
                                 "let rec length l = match l with | Nil -> 0 | _ :: r -> 1 + length r\n"
@@ -83,12 +82,11 @@ static const char str_text[] = "foreign \"prim\" join : string -> string[] -> st
                                "foreign \"prim\" trim : string -> string\n"
                                "foreign \"prim\" contains : string -> string -> bool\n"
                                "foreign \"prim\" length : string -> int\n";
-static const char regex_text[] =
-    "type matched = {text : string, start : int, groups : string[]}\n"
-    "foreign \"prim\" test : string -> string -> bool\n"
-    "foreign \"prim\" find : string -> string -> matched option\n"
-    "foreign \"prim\" find_all : string -> string -> matched[]\n"
-    "foreign \"prim\" replace : string -> string -> string -> string\n";
+static const char regex_text[] = "type matched = {text : string, start : int, groups : string[]}\n"
+                                 "foreign \"prim\" test : string -> string -> bool\n"
+                                 "foreign \"prim\" find : string -> string -> matched option\n"
+                                 "foreign \"prim\" find_all : string -> string -> matched[]\n"
+                                 "foreign \"prim\" replace : string -> string -> string -> string\n";
 static const char csv_text[] = "foreign \"prim!\" numbers : string -> float[][]\n";
 
 /* ---- A checker over these modules ---------------------------------------------------- */
@@ -138,7 +136,8 @@ static Module *library(void *user, Sym name) {
   for (int i = 0; i < 4; i++) {
     if (strcmp(name, names[i])) continue;
     if (!w->libraries[i])
-      w->libraries[i] = checker_lazy_module(w->c, w->lx, name, sources_add(&w->sources, name, texts[i], strlen(texts[i])));
+      w->libraries[i] =
+          checker_lazy_module(w->c, w->lx, name, sources_add(&w->sources, name, texts[i], strlen(texts[i])));
     return w->libraries[i];
   }
   return NULL;
@@ -201,7 +200,9 @@ static void expect_result(const char *text, const char *want) {
 }
 
 /* ---- Types of programs ---------------------------------------------------------------- */
-typedef struct Case { const char *text, *want; } Case;
+typedef struct Case {
+  const char *text, *want;
+} Case;
 
 static void run_cases(const Case *cases, size_t n) {
   for (size_t i = 0; i < n; i++) expect_result(cases[i].text, cases[i].want);
@@ -247,7 +248,8 @@ static void test_arithmetic(void) {
       {"type 'a tree = Leaf | Node of 'a tree * 'a * 'a tree\nlet f x = 3 * Node (Leaf, x, Leaf)\nlet g = f 2.5",
        "f : num 'a => 'a -> 'a tree\ng : float tree\n"},
       {"let rhs (a, b) (u, v) = (a * u - b * u * v, b * u * v - a * v)\nlet x = rhs (1.0, 2.0) (3.0, 4.0)",
-       "rhs : mul 'a 'c 'e => mul 'b 'c 'f => mul 'f 'd 'e => mul 'a 'd 'e => 'a * 'b -> 'c * 'd -> 'e * 'e\nx : float * float\n"},
+       "rhs : mul 'a 'c 'e => mul 'b 'c 'f => mul 'f 'd 'e => mul 'a 'd 'e => 'a * 'b -> 'c * 'd -> 'e * 'e\nx : float "
+       "* float\n"},
       {"let a = 2.0 * 3\nlet f x = 2.0 * float x + x", "2 type-mismatch\n"},
       {"let f = (1, true) * true", "1 constraint\n"},
       {"let f x = \"a\" * x", "1 constraint\n"},
@@ -316,14 +318,16 @@ static void test_data(void) {
       {"let f {w, b} = w + b", "f : num 'a => {b : 'a, w : 'a} -> 'a\n"},
       {"type t = A of int | B\nlet f x = match x with | A n -> n | B -> 0\nlet g x = match x with | A -> 1 | B y -> 2",
        "3 constructor-arity\n3 constructor-arity\n"},
-      {"type t = A of t list | B of u\nand u = {t : t}\nlet f x = match x with | A (y :: _) -> y | A Nil -> B {t = x} | B u -> u.t",
+      {"type t = A of t list | B of u\nand u = {t : t}\nlet f x = match x with | A (y :: _) -> y | A Nil -> B {t = x} "
+       "| B u -> u.t",
        "f : t -> t\n"},
       {"type t = {x : t}", "1 cycle\n"},
       {"type t = A of 'a", "1 unbound-type\n"},
       {"type t = int list list2", "1 unbound-type\n"},
       {"type t = (int, int) list", "1 type-arity\n"},
       {"type layer = Dense of (float -> float) | Skip\nlet l = Dense (fun x -> (print x; x))\n"
-       "let run l x = match l with | Dense f -> f x | Skip -> x\nlet y = run l 1.0\nlet z = par (fun () -> run (Dense sin) 1.0) (fun () -> 1)\n"
+       "let run l x = match l with | Dense f -> f x | Skip -> x\nlet y = run l 1.0\nlet z = par (fun () -> run (Dense "
+       "sin) 1.0) (fun () -> 1)\n"
        "let w = par (fun () -> run l 1.0) (fun () -> 1)",
        "6 effect-not-allowed\n"},
       {"let f b = if b then Some (fun x -> x) else None", "f : bool -> ('a -> 'a) option\n"},
@@ -343,7 +347,8 @@ static void test_data(void) {
 
 static void test_matches(void) {
   static const Case cases[] = {
-      {"let f x = match x with | Some 1 -> 1 | None -> 2", "1 inexhaustive-match\nf : scalar 'a => scalar 'b => 'a option -> 'b\n"},
+      {"let f x = match x with | Some 1 -> 1 | None -> 2",
+       "1 inexhaustive-match\nf : scalar 'a => scalar 'b => 'a option -> 'b\n"},
       {"let f x = match x with | true -> 1.0 | false -> 2.0 | _ -> 3.0", "1 redundant-case\nf : bool -> float\n"},
       {"let f (Some x) = x", "1 inexhaustive-match\nf : 'a option -> 'a\n"},
       {"let f l = match l with | x :: y :: _ -> x | x :: Nil -> x | Nil -> 0.5", "f : float list -> float\n"},
@@ -364,7 +369,8 @@ static void test_effects_and_state(void) {
       {"let f g x = pmap g x\nlet a = f sin [1.0]\nlet b = f (fun x -> (print x; x)) [1.0]", "3 effect-not-allowed\n"},
       {"let f k xs = let net = map k in (iter print (net xs); pmap (fun x -> net [x]) xs)\nlet a = f sin [1.0]",
        "f : show 'b => ('a -> 'b) -> 'a[] -> 'b[][]\na : float[][]\n"},
-      {"let make x = fun y -> x + y\nlet f x = let k = make x in (print (k 1.0); pmap k [2.0])", "make : num 'a => 'a -> 'a -> 'a\nf : float -> float[]\n"},
+      {"let make x = fun y -> x + y\nlet f x = let k = make x in (print (k 1.0); pmap k [2.0])",
+       "make : num 'a => 'a -> 'a -> 'a\nf : float -> float[]\n"},
       {"let back = snd (vjp sin 1.0)\nprint (back 1.0)\nlet a = pmap back [1.0]\niter (fun x -> print (back x)) [1.0]",
        "back : float -> float\n_ : unit\na : float[]\n_ : unit\n"},
       {"let f n =\n  let mut s = 0 in\n  for i = 1 to n do s <- s + i done;\n  s", "f : int -> int\n"},
@@ -387,7 +393,8 @@ static void test_derivatives(void) {
       {"let g = vjp (fun x -> sin) 1.0", "1 nothing-to-differentiate\n"},
       {"let g = grad (fun p -> sum p.w + p.b) {w = [1.0], b = 2.0}", "g : {b : float, w : float[]}\n"},
       {"let h f x = hvp f x x", "h : diff 'a => ('a -> float) -> 'a -> 'a\n"},
-      {"let s x = log (1.0 + exp x)\npullback s x = (s x, fun dy -> dy * sigmoid x)\ntangent s x dx = (s x, dx * sigmoid x)",
+      {"let s x = log (1.0 + exp x)\npullback s x = (s x, fun dy -> dy * sigmoid x)\ntangent s x dx = (s x, dx * "
+       "sigmoid x)",
        "s : float -> float\n"},
       {"let mul a b = a * b\npullback mul a b = (mul a b, fun d -> (d * b, d * a))\nlet x = mul 2.0 3.0",
        "mul : mul 'a 'b 'c => mul 'c 'b 'a => mul 'c 'a 'b => 'a -> 'b -> 'c\nx : float\n"},
@@ -403,7 +410,8 @@ static void test_derivatives(void) {
 
 static void test_modules(void) {
   static const Case cases[] = {
-      {"let a = List.map sin (1 :: Nil)\nlet b = List.sizes Nil\nlet c = length [1]", "a : float list\nb : int list\nc : int\n"},
+      {"let a = List.map sin (1 :: Nil)\nlet b = List.sizes Nil\nlet c = length [1]",
+       "a : float list\nb : int list\nc : int\n"},
       {"open List\nlet f x = length x\nlet length x = 1.0\nlet g x = length x",
        "f : scalar 'b => 'a list -> 'b\nlength : 'a -> float\ng : 'a -> float\n"},
       {"let a = twice_log 1\nlet b = smooth 2", "a : float\nb : float\n"},
@@ -417,12 +425,15 @@ static void test_modules(void) {
 /* Items that don't depend on each other may stand in any order, operands too. */
 static void test_order(void) {
   static const Case cases[] = {
-      {"let f p x = dot p.w x + p.b * (p : {w : float[], b : float}).b", "f : {b : float, w : float[]} -> float[] -> float\n"},
-      {"let f p x = (p : {w : float[], b : float}).b * p.b + dot x p.w", "f : {b : float, w : float[]} -> float[] -> float\n"},
+      {"let f p x = dot p.w x + p.b * (p : {w : float[], b : float}).b",
+       "f : {b : float, w : float[]} -> float[] -> float\n"},
+      {"let f p x = (p : {w : float[], b : float}).b * p.b + dot x p.w",
+       "f : {b : float, w : float[]} -> float[] -> float\n"},
       {"let f a b c = let r = a * b in (r + c, c + 1.0)", "f : float -> float -> float -> float * float\n"},
       {"let f a b c = let r = b * a in (1.0 + c, c + r)", "f : float -> float -> float -> float * float\n"},
       {"let f x y = (x * y, [x], [1, y], [2.5, x * y])", "f : float -> float -> float * float[] * float[] * float[]\n"},
-      {"let f x y = ([2.5, x * y], [1, y], [x], x * y)", "f : float -> float -> float[] * float[] * float[] * float\n"}};
+      {"let f x y = ([2.5, x * y], [1, y], [x], x * y)",
+       "f : float -> float -> float[] * float[] * float[] * float\n"}};
   RUN(cases);
 }
 

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Whether the C sources are as `./dev format` leaves them, and no line of code or comment is longer than the column limit.
+
+usage: test_format.py ROOT
+
+Tables between `clang-format off` and `on`, and strings of test programs, may be wider. Where there is no clang-format,
+the lines' length alone is looked at."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+FOLDERS = ["src", "repl", "include", "tests", "examples"]
+
+
+def long_lines(path, limit):
+    table = False
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        table = "clang-format off" in line or (table and "clang-format on" not in line)
+        if len(line) > limit and not table and '"' not in line:
+            yield f"{path}:{number}: {len(line)} columns, {limit} are allowed"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    limit = int(re.search(r"^ColumnLimit: (\d+)", (root / ".clang-format").read_text(), re.M).group(1))
+    files = sorted(p for f in FOLDERS for p in (root / f).rglob("*.[ch]"))
+    found = [line for path in files for line in long_lines(path, limit)]
+    if shutil.which("clang-format"):
+        run = subprocess.run(["clang-format", "--dry-run", "-Werror", *map(str, files)], capture_output=True, text=True)
+        found += [line for line in run.stderr.split("\n") if "error:" in line]
+    print("\n".join(found))
+    sys.exit(f"{len(found)} places; `./dev format` mends most" if found else 0)
+
+
+if __name__ == "__main__":
+    main()
