@@ -24,13 +24,13 @@ import diagnostic_sources
 
 # What no program shows, and why.
 NOT_SHOWN = {
-    r"src/(ir|lower)/verify\.c|src/api/(pipeline|run)\.c:.*(graph|lowered code)|src/api/vm\.c:.*isn't as it was": "debug builds only: a fault of the compiler",
-    r"src/types/elab.*(this can't be run|this isn't a function here|has no value here|can't be computed with together"
+    r"src/(ir/ir|lir/lir)_verify\.c|src/api/(pipeline|run)\.c:.*(graph|lowered code)|src/api/vm\.c:.*isn't as it was": "debug builds only: a fault of the compiler",
+    r"src/elab/elab.*(this can't be run|this isn't a function here|has no value here|can't be computed with together"
     r"|can't be used at this type|there is no such primitive|an effect can't happen here|can't be assigned to here"
     r"|a slice can't be assigned to|endlessly many types|see the error in its definition)":
         "guards of elaboration: the checker reports first",
-    r"src/types/items\.c:.*(files can't be imported here|let mut)": "guards: the parser and the API see to it",
-    r"src/types/(generalise\.c:.*is too large|scope\.c:.*needs itself)": "guards: a larger type fails before, the library has no cycle",
+    r"src/check/check_items\.c:.*(files can't be imported here|let mut)": "guards: the parser and the API see to it",
+    r"src/check/(generalise\.c:.*is too large|scope\.c:.*needs itself)": "guards: a larger type fails before, the library has no cycle",
     r"src/api/run\.c:.*this program can't be compiled": "guards of lowering: elaboration reports first",
     r"src/eval/eval\.c": "never leaves the VM: the program goes on natively",
     r"src/eval/foreign\.c:.*can't be called with": "the checker refuses such types",

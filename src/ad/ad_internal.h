@@ -11,7 +11,7 @@
 #ifndef ATLED_AD_INTERNAL_H
 #define ATLED_AD_INTERNAL_H
 #include "ad/ad.h"
-#include "ir/surgery.h"
+#include "graph/graph.h"
 
 typedef Vec(Node *) Nodes;
 

@@ -2,7 +2,7 @@
 /* The VM object behind atled.h, shared by the files of this folder.
  *
  *   vm.c       making and freeing VMs; entering and leaving them
- *   stack.c    the VM's machine stack
+ *   machine_stack.c  the VM's machine stack
  *   clock.c    the alarm of time limits
  *   report.c   diagnostics and run-time errors as the host sees them
  *   modules.c  imports and the embedded standard library
@@ -13,16 +13,16 @@
 #ifndef ATLED_VM_H
 #define ATLED_VM_H
 #include "api/clock.h"
-#include "api/stack.h"
+#include "api/machine_stack.h"
 #include "atled.h"
 #include "ir/ir.h"
 #include "jit/jit.h"
-#include "lower/lir.h"
+#include "lir/lir.h"
 #include "opt/opt.h"
 #include "parser/parser.h"
 #include "runtime/runtime.h"
-#include "types/elab.h"
-#include "types/types.h"
+#include "elab/elab.h"
+#include "check/check.h"
 
 /* A top-level value: its slots, at an address that doesn't move. */
 typedef struct Global {

@@ -5,7 +5,7 @@
  * turns labels into addresses of instructions, and each operation into the address of its handler. A call that is
  * directly followed by the RETURN of its results becomes a tail call: everything the frame owned was released or moved
  * before, so nothing is left for it to do. */
-#include "eval/internal.h"
+#include "eval/eval_internal.h"
 #include <string.h>
 
 static bool dropped(const LInstr *in) { return in->op == LOP_LABEL || in->op == LOP_LOOP_HEAD; }

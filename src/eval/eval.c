@@ -2,10 +2,10 @@
 /* The evaluator: runs lowered code directly, with the results that machine code has.
  *
  * run() is one activation: it pushes a frame for its function and dispatches through computed gotos until that frame
- * returns. Calls between evaluated functions push frames on the heap stack (stack.c) and don't recurse in C; only
+ * returns. Calls between evaluated functions push frames on the heap stack (frames.c) and don't recurse in C; only
  * machine code and closures of it are called through C, and may enter eval_function again.
  *
- *   decode.c   LFunc -> DInstr, on first call     stack.c    frames
+ *   decode.c   LFunc -> DInstr, on first call     frames.c   frames
  *   slow.c     checks, objects, bags, primitives  foreign.c  C functions
  *
  * A call that comes last replaces the frame. What the callee borrows may then have no owner: the closure and
@@ -14,7 +14,7 @@
  *
  * After an error each frame releases the registers it owns, and its caller adds the place of the call to the trace.
  * A call takes its owned arguments even when it fails, so the caller forgets those it had moved into it. */
-#include "eval/internal.h"
+#include "eval/eval_internal.h"
 #include <math.h>
 #include <string.h>
 

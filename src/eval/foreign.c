@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* C functions bound by `foreign`: found with dlopen and dlsym, called through libffi, which knows how any mix of
  * integers and floats is passed. A library stays loaded: code of it may be running elsewhere. */
-#include "eval/internal.h"
+#include "eval/eval_internal.h"
 #include <dlfcn.h>
 #include <ffi.h>
 #include <string.h>

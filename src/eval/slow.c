@@ -2,7 +2,7 @@
 /* The instructions that do more than a scalar operation: checks, objects, accumulators, runtime primitives. Each
  * works on the registers of the current frame and gives a status; the dispatch loop does the rest. None of them
  * changes a register when it fails. */
-#include "eval/internal.h"
+#include "eval/eval_internal.h"
 #include <string.h>
 
 enum { MAX_DIMS = 64, FEW = 32 };

@@ -3,7 +3,7 @@
 #ifndef ATLED_IR_INTERNAL_H
 #define ATLED_IR_INTERNAL_H
 #include "ir/ir.h"
-#include "ir/surgery.h"
+#include "graph/graph.h"
 
 /* The array that array x was made of by updates, which has its dimensions: through branches and loops. */
 Node *ir_shape_source(Node *x);

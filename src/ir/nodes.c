@@ -33,7 +33,6 @@ World *world_new(Arena *a, Arena *temp, SymTable *syms) {
   map_init(&t->graph_funcs, a);
   map_init(&t->memos, a);
   vec_push(a, w->sites, ((SiteInfo){0}));
-  ir_pool(w, ir_graph(w, NULL, 0, ir_unit(w), NULL), NULL, 0);
   return w;
 }
 

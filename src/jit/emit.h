@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Private to src/jit: the state of a translation from LIR to libgccjit, and the vocabulary for building code. */
-#ifndef ATLED_JIT_EMIT_H
-#define ATLED_JIT_EMIT_H
-#include "jit/guard.h"
+#ifndef ATLED_EMIT_H
+#define ATLED_EMIT_H
+#include "jit/toolchain/guard.h"
 #include "jit/rt_table.h"
-#include "lower/lir.h"
+#include "lir/lir.h"
 
 typedef gcc_jit_rvalue Rv;
 typedef gcc_jit_lvalue Lv;
@@ -13,9 +13,9 @@ typedef gcc_jit_type Type;
 
 /* How a function gives back its result; parameters are by value after Mod*. VALUE: can't fail, one result, returned.
  * VOID: can't fail, results through the last parameter, if any. UNWIND: one number, returned; fails by a stack
- * overflow or an interrupt alone, see calls.c. PAIR: {status, result} in two machine registers. TWO: both results in
- * machine registers; if it fails, Rt.failed is set. STATUS: status returned, results through the last parameter, if
- * any. */
+ * overflow or an interrupt alone, see emit_calls.c. PAIR: {status, result} in two machine registers. TWO: both
+ * results in machine registers; if it fails, Rt.failed is set. STATUS: status returned, results through the last
+ * parameter, if any. */
 typedef enum Convention { CONV_VALUE, CONV_VOID, CONV_UNWIND, CONV_PAIR, CONV_TWO, CONV_STATUS } Convention;
 typedef struct FuncInfo {
   gcc_jit_function *fn;
@@ -102,7 +102,7 @@ typedef struct Fn {
   Map cleanups; /* hash of a set -> Cleanup */
 } Fn;
 
-/* ---- build.c: vocabulary ------------------------------------------------------------------------------------ */
+/* ---- gcc_build.c: vocabulary ------------------------------------------------------------------------------------ */
 void build_init(Emit *e);
 Type *type_of_kind(const Emit *e, int reg_kind);
 SlotKind slot_kind(int reg_kind);
@@ -136,11 +136,11 @@ void fail_emit(Emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3
 #define CALL_TABLE(e, mod, name, ...)                                                                                  \
   call_table((e), (mod), TF_##name, (int)(sizeof((Rv *[]){__VA_ARGS__}) / sizeof(Rv *)), (Rv *[]){__VA_ARGS__})
 
-/* ---- helpers.c, scalar.c, instr.c, bags.c, emit.c ---------------------------------------------------------------- */
+/* ---- helpers.c, scalar.c, instr.c, emit_bags.c, emit.c ---------------------------------------------------------- */
 gcc_jit_function *make_helper(Emit *e, Helper h);
 void emit_scalar(Fn *k, const LInstr *i);
 void emit_instr(Fn *k, const LInstr *i);
-void emit_bag(Fn *k, const LInstr *i); /* bags.c */
+void emit_bag(Fn *k, const LInstr *i); /* emit_bags.c */
 bool acc_in_registers(const Emit *e, const LInstr *acc_at);
 /* The statements of one function, which instr.c uses too. */
 Rv *reg(const Fn *k, int r);
@@ -163,7 +163,7 @@ Rv *pass_slots(Fn *k, const int32_t *regs, int n);
 Rv *results_buffer(Fn *k);
 void take_results(Fn *k, const LInstr *i);
 void call_foreign(Fn *k, const LInstr *i);
-/* ---- calls.c ---- */
+/* ---- emit_calls.c ---- */
 bool func_fallible(const LFunc *f);
 void choose_conventions(Emit *e);
 /* Which instructions check_stack has to stand before. A function without loops has no jump back. */

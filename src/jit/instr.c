@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One LIR instruction after the other: checks, calls, objects, arrays; bags.c has the bags.
+/* One LIR instruction after the other: checks, calls, objects, arrays; emit_bags.c has the bags.
  *
  * emit_instr is the dispatch; the groups stand above it. Whatever can fail ends the
  * current block with a conditional jump to a cold block that raises the error and

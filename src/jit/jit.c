@@ -16,10 +16,10 @@
  * by longjmp; no counted value is live there. */
 #define _GNU_SOURCE /* dladdr */
 #include "jit/jit.h"
-#include "jit/cache.h"
+#include "jit/toolchain/cache.h"
 #include "jit/emit.h"
-#include "jit/tools.h"
-#include "jit/worker.h"
+#include "jit/toolchain/tools.h"
+#include "jit/toolchain/worker.h"
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdlib.h>

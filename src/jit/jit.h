@@ -6,7 +6,7 @@
  * tools are missing, memory is gone) the caller is told why and goes on with the evaluator. */
 #ifndef ATLED_JIT_H
 #define ATLED_JIT_H
-#include "lower/lir.h"
+#include "lir/lir.h"
 
 typedef struct Jit Jit;
 typedef struct JitOptions {

@@ -4,20 +4,19 @@
  *   lower_module.c  the driver: which graphs become functions, tables of the module, facts about functions, hash
  *   desc.c          slot layouts and run-time descriptors of types
  *   schedule.c      order of the nodes of a graph; where values are read and consumed; which updates are in place
- *   emit.c          registers, moves, what is known about arrays
+ *   lower_emit.c    registers, moves, what is known about arrays
  *   lower_node.c    frames; scalar nodes, products, sums, closures, calls
  *   lower_array.c   arrays and bags
  *   lower_control.c switches, functions' bodies, tail calls
  *   lower_cons.c    tail calls modulo constructor
  *   lower_loop.c    loops
  *   ownership.c     liveness on the finished code; puts in RETAIN, RELEASE and CLEAR
- *   print.c, verify.c
  *
  * Lowering proper never counts references: each instruction has a fixed role for each register (lir_roles: reads it,
  * takes it, defines it), and ownership.c makes the counts right from those roles alone. */
 #ifndef ATLED_LOWER_INTERNAL_H
 #define ATLED_LOWER_INTERNAL_H
-#include "lower/lir.h"
+#include "lir/lir.h"
 
 /* ---- desc.c ---- */
 typedef struct Layout {
@@ -151,7 +150,7 @@ int lower_box_index(Lower *m, const Node *x);
 int lower_global_index(Lower *m, int global);
 void lower_error(Lower *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* emit.c */
+/* lower_emit.c */
 int fn_reg(Fn *fn, LRegKind kind);
 int *fn_regs(Fn *fn, const Layout *l);
 LInstr *fn_emit(Fn *fn, LOp op, int dst, int a, int b, int c); /* valid until the next one */

@@ -5,7 +5,7 @@
  * register directly after the call, unless a result overwrites it. If instead the
  * register is used further, a RETAIN before the call made a second reference for
  * the callee, and the register's own must be released by whoever cleans up. */
-#include "lower/lir.h"
+#include "lir/lir.h"
 
 bool lir_moves_argument(const LFunc *f, const LInstr *call, int32_t reg) {
   for (int k = 0; k < call->nres; k++)

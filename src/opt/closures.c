@@ -9,7 +9,7 @@
  * carried. Values of a closure that the function isn't at the moment are arbitrary: where another arm sets them,
  * they are what they are there. */
 #include "ir/ir_internal.h"
-#include "ir/surgery.h"
+#include "graph/graph.h"
 #include "opt/opt.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* The pass pipeline; opt.h draws it. */
 #include "opt/opt.h"
 #include "ad/ad.h"
-#include "ir/surgery.h"
+#include "graph/graph.h"
 
 static void *no_checks(void *user, Graph *g) {
   (void)g;

@@ -26,7 +26,7 @@
  */
 #ifndef ATLED_OPT_H
 #define ATLED_OPT_H
-#include "ir/surgery.h"
+#include "graph/graph.h"
 
 typedef struct OptStages {
   Graph *built, *optimised, *differentiated, *final;

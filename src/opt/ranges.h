@@ -7,8 +7,8 @@
  *
  * A Fact says that a form is at least 0. It may rest on checks having been passed, its guards: whoever draws a
  * conclusion from it must depend on these. */
-#ifndef ATLED_OPT_RANGES_H
-#define ATLED_OPT_RANGES_H
+#ifndef ATLED_RANGES_H
+#define ATLED_RANGES_H
 #include "opt/opt.h"
 
 typedef struct Frame Frame;

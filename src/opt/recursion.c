@@ -20,7 +20,7 @@
  * Loops are better than recursion for all that comes later: they need no stack, they are fused and vectorised, and
  * derivatives keep rows in growing arrays instead of an object and a stack frame for each step. */
 #include "ir/ir_internal.h"
-#include "ir/surgery.h"
+#include "graph/graph.h"
 #include "opt/opt.h"
 
 /* Calls inside each other that weren't made, at most: as many as fit into the default stack. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The syntax tree. The parser makes it; the checker (src/types) fills the fields
+/* The syntax tree. The parser makes it; the checker (src/check) fills the fields
  * marked [T] in place; elaboration reads both. All nodes live in one arena. */
 #ifndef ATLED_AST_H
 #define ATLED_AST_H
 #include "support/support.h"
 
-typedef struct Type Type;       /* types/types.h */
-typedef struct Binding Binding; /* types/types.h */
-typedef struct Ctor Ctor;       /* types/types.h */
-typedef struct Module Module;   /* types/types.h */
+typedef struct Type Type;       /* check/check.h */
+typedef struct Binding Binding; /* check/check.h */
+typedef struct Ctor Ctor;       /* check/check.h */
+typedef struct Module Module;   /* check/check.h */
 typedef struct Expr Expr;
 typedef struct Pat Pat;
 typedef struct TypeExpr TypeExpr;

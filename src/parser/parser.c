@@ -6,7 +6,7 @@
  * is parsed; at its end the parser sees an EOF token placed right behind the
  * last one. So an error never runs into the next item, and a forgotten bracket
  * is reported in the item that lacks it. The grammar is in expr.c, atom.c,
- * pattern.c, types.c and items.c. */
+ * pattern.c, type_expr.c and items.c. */
 #include "parser/parser_internal.h"
 #include <string.h>
 

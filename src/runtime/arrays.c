@@ -5,7 +5,7 @@
  *
  * The slots of an array whose elements hold pointers are NULL from the start, over the whole capacity: release can
  * then visit all of them whatever the dimensions say, which matters while a stack grows. */
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <string.h>
 
 int64_t rt_array_length(const ArrayObj *a) {

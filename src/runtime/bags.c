@@ -15,7 +15,7 @@
  * `Adder`: its items are (slot, accumulator to be added to it). merge() does one step: it adds two objects at the
  * top level and puts the pointers inside on the list. merge() never releases its operands, so a caller that still
  * owns them after a failure can. */
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <string.h>
 
 typedef struct Item {

@@ -15,7 +15,7 @@
  *
  * Blocks of small arrays, which are aligned to 64, are recycled through rt->free_arrays. Sanitizers see through all
  * this only when it is off, so it is off under them. */
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <string.h>
 
 enum {

@@ -7,7 +7,7 @@
  *
  * Order is lexicographic. Of two arrays of different shape the first elements that both have decide, then the
  * length in which they differ; a NaN that is met makes the whole unordered. */
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <math.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
  *
  * A Scanner goes through the text cell by cell. The file is read twice: once to count rows and columns, once to fill
  * the matrix. */
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <string.h>
 
 typedef struct Scanner {

@@ -2,7 +2,7 @@
 /* Raising errors. An error is a kind, the place where it arose and a complete message; the calls it passes on its way
  * out add themselves to the trace. The first error stays: what fails while another one is on its way out adds
  * nothing. Everything is in the Rt itself, so that raising needs no memory. */
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <string.h>
 
 /* A message that was cut may not end within a character. */

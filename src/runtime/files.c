@@ -2,7 +2,7 @@
 /* Reading and writing files of UTF-8 text. Whatever the system refuses is an error with its reason; text that isn't
  * UTF-8 is an error with the line. */
 #define _GNU_SOURCE
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

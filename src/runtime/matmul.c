@@ -2,7 +2,7 @@
 /* The product of two matrices. Each element is summed over k from left to right, in strict mode and out of it; the
  * loops are ordered so that the inner one runs along rows of both the right operand and the result, four rows of the
  * result at a time, over a panel of the right operand that fits the cache. */
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 
 enum { PANEL = 256, ROWS = 4 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers: shortest text of a float, the format mini-language of interpolation (Python's), parsing, and the scalar
  * functions that C lacks. Evaluator and machine code call the same functions, so they agree to the last bit. */
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  *
  * Which slots of an object are pointers is read from its descriptor (box, array, log) or its function (closure,
  * environment). Arrays are in arrays.c. */
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <string.h>
 #include <time.h>
 

@@ -2,7 +2,7 @@
 /* The table of primitives, one entry for each row of src/prims/rt.def, and those that are too small for a file of
  * their own. A primitive borrows its arguments, and leaves its results alone if it fails. Those with an effect say
  * so in rt->had_effect before they do it, but for reading the clock and the environment, which does no harm twice. */
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Threefry-2x64 with 20 rounds: a random word as a function of a key and a counter, the same on every machine.
  * Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3" (2011). The word that RANDOM_BITS gives
  * is the first of the block whose key and counter have zero second halves. */
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 
 static uint64_t rotate(uint64_t x, int n) { return x << n | x >> (64 - n); }
 

@@ -11,7 +11,7 @@
  * back at each of their items, which is slower. */
 #define _GNU_SOURCE           /* memmem */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <pcre2.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
  *
  * `Place` says where a value stands, hence when it needs parentheses: negative numbers and constructors with a
  * payload as an argument, non-empty lists as an argument or as the head of a list. */
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <string.h>
 
 typedef enum Place { TOP, LIST_HEAD, ARGUMENT } Place;

@@ -3,7 +3,7 @@
  * where rt.def says bytes. Upper and lower case go by code point, with the host's tables for letters beyond ASCII where
  * the C library knows them. */
 #define _GNU_SOURCE
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <stdlib.h>
 #include <string.h>
 #include <wctype.h>

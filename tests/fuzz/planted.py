@@ -26,7 +26,7 @@ FAULTS = {
          "return x && fr->fn->info.data[reg].pins == 0;")],
     # Two things see to it: sums keep the form that they had before differentiation, and what decides is kept where it may differ.
     "a branch that the backward pass decides anew (of what is rounded)": [
-        ("src/ir/split.c", "bool differs = c->need[i] && (c->rounded[i] || c->chosen[i]);", "bool differs = false;"),
+        ("src/graph/split.c", "bool differs = c->need[i] && (c->rounded[i] || c->chosen[i]);", "bool differs = false;"),
         ("src/opt/contract.c", "return c->last ? NULL : ir_apart(c->w, n, ops);", "return c && n && ops ? NULL : NULL;")],
     "a copy at each step of a walk over rows (an array that is measured after it was added to)": [
         ("src/lower/schedule.c", "  while (is_same_array(operand)) operand = operand->ops[0];\n", "")],

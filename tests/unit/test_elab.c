@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of elaboration (src/types/elab_*): small programs are elaborated, every graph that comes out is verified, and
+/* Tests of elaboration (src/elab): small programs are elaborated, every graph that comes out is verified, and
  * what the programs print is read off the graphs. The IR folds constants as it is made, so a program without input
  * is often a list of `print constant` by then: `printed` gives those operands, and `%` for what is still computed. */
 #include "check.h"
 #include "parser/parser.h"
-#include "types/elab.h"
+#include "elab/elab.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* Tests of src/eval with functions put together by hand: scalars, loops, calls, tail calls, deep recursion, closures,
  * foreign functions, clean-up after errors, traces, budget and interrupt, failure of every allocation. */
 #include "check.h"
-#include "lower/lir.h"
-#include "runtime/internal.h"
+#include "lir/lir.h"
+#include "runtime/runtime_internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

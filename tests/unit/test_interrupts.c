@@ -4,7 +4,7 @@
  * it ends soon, with that error, and leaves nothing behind. Pipes nobody writes to, or reads from, are waited for in
  * the same way. */
 #include "check.h"
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -5,7 +5,7 @@
  * was. With an argument it prints times instead. */
 #include "check.h"
 #include "jit/jit.h"
-#include "jit/worker.h"
+#include "jit/toolchain/worker.h"
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* Tests of src/runtime: every primitive, text of values and numbers, comparison, arrays, bags against a naive model,
  * release of long lists, and failure of every allocation. After each group no object is left. */
 #include "check.h"
-#include "runtime/internal.h"
+#include "runtime/runtime_internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* The VM's own machine stack.
+ *
+ * Machine code, the evaluator and the compiler all run on a stack that the VM
+ * reserves itself, so deep recursion of a program depends neither on the host's
+ * stack size nor on the thread that calls. The pages are reserved, not
+ * committed; below them lies a guard page, and well above that the limit which
+ * recursive code compares its stack pointer with.
+ *
+ * Switching is done with ucontext: once for each call into the VM. */
+#include "api/machine_stack.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { MARGIN = 512 * 1024, SMALLEST = 4 * 1024 * 1024, KEPT = 1024 * 1024 };
+
+/* The address sanitizer has to be told where the stack is. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#define LEAVING(save, base, size) __sanitizer_start_switch_fiber((save), (base), (size))
+#define ARRIVED(save, base, size) __sanitizer_finish_switch_fiber((save), (base), (size))
+#else
+#define LEAVING(save, base, size) ((void)(save), (void)(base), (void)(size))
+#define ARRIVED(save, base, size) ((void)(save), (void)(base), (void)(size))
+#endif
+
+struct VmStack {
+  char *base; /* the guard page */
+  size_t size;
+  size_t page;
+  bool running;
+  ucontext_t host, own;
+  const void *host_base; /* known to the sanitizer only */
+  size_t host_size;
+  void (*fn)(void *arg);
+  void *arg;
+};
+
+VmStack *stack_new(size_t size) {
+  VmStack *s = calloc(1, sizeof *s);
+  if (!s) return NULL;
+  s->page = (size_t)sysconf(_SC_PAGESIZE);
+  size = (size + s->page - 1) / s->page * s->page;
+  if (size < SMALLEST) size = SMALLEST;
+  for (; size >= SMALLEST; size = size / 2 / s->page * s->page) {
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (p == MAP_FAILED) continue;
+    s->base = p;
+    s->size = size;
+    if (mprotect(p, s->page, PROT_NONE) == 0) return s;
+    break;
+  }
+  stack_free(s);
+  return NULL;
+}
+
+void stack_free(VmStack *s) {
+  if (!s) return;
+  if (s->base) munmap(s->base, s->size);
+  free(s);
+}
+
+char *stack_limit(const VmStack *s) { return s->base + s->page + MARGIN; }
+
+/* makecontext hands on ints only: the pointer comes in two halves. */
+static void trampoline(unsigned high, unsigned low) {
+  VmStack *s = (VmStack *)(((uintptr_t)high << 16 << 16) | (uintptr_t)low);
+  ARRIVED(NULL, &s->host_base, &s->host_size);
+  s->fn(s->arg);
+  LEAVING(NULL, s->host_base, s->host_size);
+}
+
+void stack_run(VmStack *s, void (*fn)(void *arg), void *arg) {
+  if (s->running) {
+    fn(arg);
+    return;
+  }
+  s->running = true;
+  s->fn = fn;
+  s->arg = arg;
+  getcontext(&s->own);
+  s->own.uc_stack.ss_sp = s->base + s->page;
+  s->own.uc_stack.ss_size = s->size - s->page;
+  s->own.uc_link = &s->host;
+  uintptr_t self = (uintptr_t)s;
+  makecontext(&s->own, (void (*)(void))trampoline, 2, (unsigned)(self >> 16 >> 16), (unsigned)self);
+  void *fake = NULL;
+  LEAVING(&fake, s->own.uc_stack.ss_sp, s->own.uc_stack.ss_size);
+  swapcontext(&s->host, &s->own);
+  ARRIVED(fake, NULL, NULL);
+  s->running = false;
+}
+
+void stack_trim(VmStack *s) {
+  if (!s->running && s->size > KEPT + s->page) madvise(s->base + s->page, s->size - s->page - KEPT, MADV_DONTNEED);
+}

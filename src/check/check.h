@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Types, bindings, modules, and the checker.
+ *
+ * The checker annotates the syntax tree in place: every Expr and Pat gets a type; every E_VAR its binding and,
+ * when that binding is generalised, the types its quantified variables take here (`inst`). Elaboration
+ * (elab/) then needs no inference: with a substitution for the quantified variables of the definition it is
+ * working on, each annotation is a monomorphic type.
+ *
+ * Effects: TY_FUN has a third argument, its effect: a TY_VAR (defaults to pure), TY_PURE or TY_EFFECT. A function
+ * body's calls are unified with the function's own effect variable, so effects are inferred by unification. */
+#ifndef ATLED_CHECK_H
+#define ATLED_CHECK_H
+#include "lexer/lexer.h"
+#include "parser/ast.h"
+
+typedef enum TypeKind {
+  TY_VAR,
+  TY_INT,
+  TY_FLOAT,
+  TY_BOOL,
+  TY_STRING,
+  TY_UNIT,
+  TY_TUPLE,  /* args */
+  TY_RECORD, /* args with names, sorted by name */
+  TY_ARRAY,  /* args[0] */
+  TY_FUN,    /* args = {parameter, result, effect} */
+  TY_DATA,   /* data, args */
+  TY_PURE,
+  TY_EFFECT, /* effects */
+  TY_ERROR   /* of what has been reported already; never in a program without errors */
+} TypeKind;
+
+typedef enum TypeClass { /* bits of TY_VAR.classes */
+                         CLASS_NUM = 1,
+                         CLASS_SCALAR = 2,
+                         CLASS_ORD = 4,
+                         CLASS_EQ = 8,
+                         CLASS_SHOW = 16,
+                         CLASS_DIFF = 32,
+                         CLASS_EFFECT = 64 /* the variable stands for an effect */
+} TypeClass;
+
+typedef struct DataDecl DataDecl;
+struct Type {
+  TypeKind kind;
+  int n;
+  Type **args;
+  Sym *names;     /* TY_RECORD */
+  DataDecl *data; /* TY_DATA */
+  /* TY_VAR */
+  Type *link; /* what it is bound to, or NULL */
+  int level;  /* LEVEL_GENERIC once quantified */
+  uint32_t id;
+  unsigned classes;
+  Sym user_name; /* from an annotation, or NULL */
+  void *pending; /* the checker's */
+};
+#define LEVEL_GENERIC 1000000000
+/* What t stands for. Shortens the chain of variables on the way, which would else grow with the program. */
+static inline Type *type_repr(Type *t) {
+  while (t->kind == TY_VAR && t->link) {
+    Type *next = t->link;
+    if (next->kind == TY_VAR && next->link) t->link = next->link;
+    t = next;
+  }
+  return t;
+}
+
+struct Ctor {
+  Sym name;
+  int tag;   /* position in the declaration */
+  Type *arg; /* over data->params, or NULL */
+  DataDecl *data;
+  Span span;
+  bool cons; /* declared as `(::)`: its argument is a pair of an element and a value of the type itself */
+};
+struct DataDecl {
+  Sym name;
+  Type **params; /* generic TY_VARs; when it holds functions the last one is a CLASS_EFFECT, their effect */
+  int nparams;
+  Ctor **ctors;
+  int nctors;
+  Module *module;
+  Span span;
+};
+/* The type of a constructor's argument for given type arguments; NULL when it takes none. */
+Type *ctor_arg_type(Arena *a, const Ctor *c, Type *const *data_args);
+
+typedef enum BindingKind {
+  BIND_LOCAL,  /* parameter, pattern variable, local let */
+  BIND_MUT,    /* let mut */
+  BIND_TOP,    /* top-level let */
+  BIND_PRIM,   /* foreign "prim" / "prim!" / "prim of pure": a primitive of the runtime; the second has an effect */
+  BIND_FOREIGN /* a C function */
+} BindingKind;
+
+struct Binding {
+  BindingKind kind;
+  Sym name;
+  Span span;
+  Type *type;
+  Type **qvars; /* quantified variables (types and effects), generic TY_VARs */
+  int nqvars;
+  bool effect_prim; /* BIND_PRIM declared with "prim!" */
+  Module *module;   /* BIND_TOP, BIND_PRIM, BIND_FOREIGN */
+  Item *item;       /* the same */
+  LetBinding *let;  /* top-level and local lets: the definition; NULL otherwise */
+  Expr *fun;        /* let->value when that is an E_FUN and pat is a variable; else NULL. A definition with
+                        quantified variables that isn't a function is a syntactic value: re-elaborated at each use */
+  bool rec;
+  Binding **group; /* members of its `let rec … and …`, itself included; NULL when not rec */
+  int ngroup;
+  Item *pullback, *tangent; /* the function's own derivative rules, checked against its type, or NULL */
+  Sym foreign_library;
+  const char *doc;
+  int depth, loops; /* the checker's: nesting of functions and comprehensions, for the rules of mut variables */
+  void *scheme;     /* the checker's: relations between the quantified variables */
+  void *elab;       /* elaboration's: instances, globals */
+};
+
+struct Module {
+  Sym name; /* "Model", "List"; NULL for the main program and for the prelude */
+  const char *path;
+  uint32_t source;
+  bool library;
+  Map values;  /* Sym -> Binding, latest */
+  Map types;   /* Sym -> TypeName (checker's) */
+  Map ctors;   /* Sym -> Ctor */
+  Map modules; /* Sym -> Module: imports */
+  Vec(Module *) opened;
+  Vec(Item *) items; /* checked, in order of evaluation */
+  bool loading;      /* for cycles */
+  Span imported_at;  /* the import that began to check it */
+  bool failed;       /* stands for a file with errors: nothing is reported of its names */
+  void *lazy;        /* library modules: items not yet parsed */
+  void *latest_type; /* the checker's: the last TypeName declared */
+};
+
+/* How the checker gets at other modules. Returns NULL after reporting an error. */
+typedef struct ModuleLoader {
+  void *user;
+  Module *(*import)(void *user, Module *from, Sym path, Span at); /* `import "path"` */
+  /* `List.map`; NULL without error if there is none */
+  Module *(*library)(void *user, Sym name);
+} ModuleLoader;
+
+typedef struct Checker Checker;
+/* One per VM. Checked definitions live as long as `arena`. */
+Checker *checker_new(Arena *arena, SymTable *syms, Sources *sources, ModuleLoader loader);
+/* For arena_roll_back; m: the module that the next program is part of. */
+void checker_save(Checker *c, Module *m);
+/* A library module whose source is parsed and checked item by item when a name of it is first used (its
+ * top-level values must be functions, prims or syntactic values). The prelude is one: names not found elsewhere
+ * are looked up in it, and so are the predefined types and constructors. */
+Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source);
+void checker_set_prelude(Checker *c, Module *prelude);
+Module *checker_new_module(Checker *c, Sym name, const char *path, uint32_t source);
+/* Checks items in order and appends the good ones to m->items. Reports all independent errors. On error, names
+ * the failed items would have defined are bound to an error type so that later items don't complain; if
+ * `transactional` (the REPL) nothing of the program stays in the module after an error. Returns false on errors. */
+bool check_program(Checker *c, Module *m, Program *p, Diags *diags, bool transactional);
+/* A binding of the module, its opened modules or the prelude, by name (for look-ups by hosts and `--of`). */
+Binding *checker_lookup(Checker *c, Module *m, Sym name);
+/* The names visible in a module (for completion). */
+int checker_visible_names(Checker *c, Module *m, Sym **out, Arena *a);
+/* Does the monomorphic type hold a float / a function? */
+bool type_holds_float(Type *t);
+bool type_has_variables(Type *t); /* of types; effects may be open */
+
+/* "num 'a => 'a -> 'a[]" of a binding; of a type. */
+void binding_type_print(const Binding *b, Str *out);
+void type_print(Type *t, Str *out);
+void typed_print(const Module *m, const Program *p, Str *out); /* `name : type` lines, for --stage=typed */
+/* Parses and resolves a type given by a host, e.g. "float[] -> float". NULL with a diagnostic on error. */
+Type *checker_parse_type(Checker *c, Module *m, Diags *diags, Lexer *lx, const char *text);
+/* Whether `b` can be used at monomorphic type `t`; fills inst (b->nqvars types). */
+bool checker_instantiate_at(Checker *c, Binding *b, Type *t, Type **inst);
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the checker share.
+ *
+ *   types.c       making, copying and scanning types
+ *   unify.c       equality of types, classes of variables
+ *   solver.c      relations that wait until types are known: `*`, `/`, `@`, `++`, fields
+ *   generalise.c  let-polymorphism, defaults at the end of an item
+ *   fit.c         whether what is left open can be decided at all
+ *   resolve.c     type expressions and type declarations
+ *   scope.c       names: locals, modules, library modules read on demand
+ *   infer_pat.c   patterns
+ *   infer_expr.c  expressions; infer_op.c: operators and application
+ *   check_items.c top-level items, derivative rules; checker.c: the interface
+ *   match.c       missing and redundant cases
+ *   print_type.c  types as text
+ *   type_errors.c the wording of type errors
+ *
+ * All of an item's inference state is in State, so that an item of a library can be checked in the
+ * middle of another one: the state is put aside and restored. */
+#ifndef ATLED_CHECK_INTERNAL_H
+#define ATLED_CHECK_INTERNAL_H
+#include "parser/parser.h"
+#include "check/check.h"
+
+typedef enum DiagId {
+#define DIAG(name, code) D_##name,
+#include "check/diagnostics.def"
+#undef DIAG
+  D_COUNT
+} DiagId;
+const char *tc_diag_code(DiagId id);
+
+/* ---- Relations --------------------------------------------------------------- */
+typedef enum ConstraintKind {
+  C_MUL,     /* t = {result, left, right} of `*` */
+  C_DIVISOR, /* t = {structure, other}: the other is the same, or a scalar that scales the structure */
+  C_SCALE,   /* t = {scalar, structure}: float if the structure holds floats, else int */
+  C_HOLDS,   /* t = {structure}: has a leaf of `classes` (num, diff) */
+  C_MATMUL,  /* t = {result, left, right} of `@` */
+  C_LEAF,    /* t = {leaf, type}: the type, or what it has for elements if it is an array of any rank */
+  C_CONCAT,  /* t = {type}: a string, list or array */
+  C_FIELD    /* t = {record, field's type} */
+} ConstraintKind;
+
+typedef struct Constraint {
+  ConstraintKind kind;
+  int n;
+  Type *t[3];
+  Sym field;
+  unsigned classes;
+  bool divides; /* comes from `/`: for printing */
+  bool done, queued;
+  Span at;
+  Sym user; /* the function whose use brought it here, or NULL */
+} Constraint;
+
+typedef struct Waiting {
+  Constraint *k;
+  struct Waiting *next;
+  int n;   /* from here on */
+} Waiting; /* Type.pending */
+
+typedef struct Scheme {
+  Constraint **relations;
+  int n;
+} Scheme; /* Binding.scheme */
+
+/* ---- Names ------------------------------------------------------------------- */
+/* What Module.types maps to. */
+typedef struct TypeName {
+  Sym name;
+  Module *module;
+  DataDecl *data; /* a variant, or NULL */
+  Type *alias;    /* over params and effects */
+  Type **params;
+  int nparams;
+  Type **effects; /* effect variables inside an alias, fresh at each use */
+  int neffects;
+  Span span;
+  TypeDecl *decl; /* of an alias that isn't resolved yet, else NULL */
+  bool resolving;
+  struct TypeName *previous; /* declared before it in the module */
+} TypeName;
+
+typedef enum LazyState { LAZY_UNCHECKED, LAZY_CHECKING, LAZY_DONE } LazyState;
+typedef struct LazyItem {
+  uint32_t start, end;
+  LazyState state;
+} LazyItem;
+typedef struct Lazy { /* Module.lazy */
+  Lexer *lx;
+  LazyItem *items;
+  int n;
+  Map index; /* Sym -> LazyItem */
+  Sym *names;
+  int nnames;
+} Lazy;
+
+typedef struct LocalUndo {
+  Sym name;
+  Binding *previous;
+} LocalUndo;
+typedef struct RecUse {
+  Expr *use;
+  Binding *binding;
+} RecUse;
+typedef struct TypeVarName {
+  Sym name;
+  Type *type;
+} TypeVarName;
+typedef Vec(TypeVarName) VarNames;
+typedef Vec(Type *) Types;
+typedef struct MatchCheck { /* looked at when the item's types are settled */
+  Type *scrutinee;
+  MatchCase *cases;
+  int n;
+  Pat *pat; /* a single pattern that has to match, when cases is NULL */
+  Span at;
+} MatchCheck;
+
+typedef struct Unfinished { /* a definition that isn't `rec`, while its value is checked */
+  Sym name;
+  const struct Unfinished *outer;
+} Unfinished;
+
+typedef struct State {
+  Module *module;
+  const Unfinished *unfinished;
+  const Expr *inner_match; /* the value of a case that is itself a match, without parentheses */
+  LazyItem *lazy_item;
+  int errors; /* reported before the item */
+  int level;
+  Type *effect; /* of the function body being checked */
+  Types used;   /* effects of calls in it, see tc_use_effect */
+  int depth;    /* functions around */
+  int loops;    /* comprehensions around */
+  Map locals;   /* Sym -> Binding */
+  Vec(LocalUndo) undo;
+  Types vars;                  /* open variables, oldest first */
+  Vec(Constraint *) relations; /* open relations, oldest first */
+  Vec(Constraint *) ready;
+  Vec(RecUse) rec_uses;
+  VarNames type_vars; /* 'a in annotations of the item */
+  Vec(MatchCheck) matches;
+  Vec(Expr *) discarded;     /* left sides of `;` */
+  Vec(InterpPart *) formats; /* holes with a format */
+} State;
+
+typedef enum ClashKind { CLASH_TYPES, CLASH_INFINITE, CLASH_SIZE, CLASH_CLASS, CLASH_EFFECT } ClashKind;
+typedef struct Clash { /* why the last unify failed: the innermost pair */
+  ClashKind kind;
+  Type *a, *b;
+  unsigned cls;
+} Clash;
+
+typedef struct Leaves { /* of a structure: see scan_leaves */
+  bool has_float, has_int, has_fun;
+  Type *open[64];
+  int nopen;
+  int budget;
+} Leaves;
+
+struct Checker {
+  Arena *arena;
+  SymTable *syms;
+  Sources *sources;
+  ModuleLoader loader;
+  Module *prelude;
+  Diags *diags; /* where errors go: the program's, or own_diags when none is checked */
+  Diags own_diags;
+  Type *t_int, *t_float, *t_bool, *t_string, *t_unit, *t_pure, *t_effect, *t_error;
+  uint32_t next_id;
+  Map data_leaves; /* DataDecl -> DataLeaves */
+  Clash clash;
+  Span at;   /* what is being unified */
+  int steps; /* left for the walk under way */
+  State s;
+};
+
+/* ---- types.c ----------------------------------------------------------------- */
+enum { MAX_TYPE_DEPTH = 3000, MAX_TYPE_STEPS = 300000 };
+Type *type_new(Checker *c, TypeKind kind, int n);
+Type *type_var(Checker *c, unsigned classes);
+Type *type_effect_var(Checker *c);
+Type *type_fun(Checker *c, Type *param, Type *result, Type *effect);
+Type *type_array(Checker *c, Type *elem);
+Type *type_tuple(Checker *c, Type **parts, int n);
+Type *type_data(Checker *c, DataDecl *d, Type **args);
+/* Copies t with vars[i] replaced by with[i]; parts without such a variable are shared. */
+Type *type_subst(Arena *a, Type *t, Type *const *vars, Type *const *with, int n);
+/* A copy of t at a use of a monomorphic binding: what is known to be pure may be used where an effect is allowed. */
+Type *type_loosen(Checker *c, Type *t);
+void tc_scan_leaves(Checker *c, Type *t, Leaves *out);
+bool tc_is_open(Checker *c, Type *t);
+/* Whether t, written out, has no more parts than c->steps, which it takes from there; depth is that of t in what is
+ * measured. */
+bool tc_within_size(Checker *c, Type *t, int depth);
+bool tc_is_scalar(Type *t); /* int, float, or a variable that will be one */
+bool tc_is_predefined(const Checker *c, const Type *t, const char *name); /* the list or option of the prelude */
+
+/* ---- unify.c ----------------------------------------------------------------- */
+/* Makes a and b equal. On failure c->clash says why. */
+bool tc_unify(Checker *c, Type *a, Type *b);
+/* t must have the classes. On failure c->clash says why. */
+bool tc_require(Checker *c, Type *t, unsigned classes);
+void tc_lower_levels(Checker *c, Type *t, int level);
+
+/* ---- solver.c ---------------------------------------------------------------- */
+Constraint *tc_relation_new(Checker *c, ConstraintKind kind, Span at, Type *t0, Type *t1, Type *t2);
+void tc_relation_wake(Checker *c, Type *var);
+/* v was bound to t. */
+void tc_relation_merge(Checker *c, Type *v, Type *t);
+void tc_solve(Checker *c);
+/* Decides an open relation by its default; false if there was nothing to decide. */
+void tc_relation_settle(Checker *c, Constraint *k);
+bool tc_relation_generalises(const Constraint *k);
+void tc_relation_holds(Checker *c, Type *t, unsigned classes);
+void tc_settle_fields(Checker *c);
+
+/* ---- fit.c ----------------------------------------------------------------------- */
+/* Whether some types satisfy all of the relations that aren't done, as far as that is found out with bounded effort. If
+ * not, *at is the place of one that contradicts others. */
+bool tc_relations_fit(Checker *c, Constraint *const *relations, int n, Span *at);
+
+/* ---- generalise.c -------------------------------------------------------------- */
+typedef struct Marks {
+  int vars, relations, rec_uses;
+} Marks;
+typedef enum Generality { GEN_NONE, GEN_VALUE, GEN_FUNCTION } Generality;
+Marks tc_enter_level(Checker *c);
+/* Leaves the level entered at m. With GEN_NONE the bindings stay monomorphic. */
+void tc_leave_level(Checker *c, Marks m, Binding **bindings, int n, Generality g);
+/* The same for an expression of type t. What nothing decides becomes unit; the text of t with variables for that, or
+ * NULL if there is none. */
+const char *tc_leave_expression(Checker *c, Marks m, Type *t);
+Type *tc_instantiate(Checker *c, Binding *b, Span at, Type ***inst);
+bool tc_is_value(Checker *c, const Expr *e);
+
+/* ---- resolve.c ----------------------------------------------------------------- */
+Type *tc_resolve_annotation(Checker *c, TypeExpr *te);
+Type *tc_resolve_foreign(Checker *c, Item *item, bool effect, bool pure);
+void tc_declare_types(Checker *c, Item *item);
+Type *tc_instantiate_alias(Checker *c, const TypeName *t, Type **args);
+Type *type_record(Checker *c, const Sym *fields, Type *const *types, int n, Span at);
+int tc_count_arrows(const TypeExpr *te);
+
+/* ---- scope.c ------------------------------------------------------------------- */
+void tc_local_push(Checker *c, Binding *b);
+void tc_local_pop_to(Checker *c, int mark);
+Binding *tc_lookup_value(Checker *c, Name name); /* reports; NULL */
+Ctor *tc_lookup_ctor(Checker *c, Name name);     /* reports; NULL */
+TypeName *tc_lookup_type(Checker *c, Name name); /* reports; NULL */
+TypeName *tc_find_type(Checker *c, Name name);   /* does not report */
+Module *tc_lookup_module(Checker *c, Sym name, Span at);
+Binding *tc_module_value(Checker *c, Module *m, Sym name);
+TypeName *tc_record_type_with(Checker *c, const Sym *fields, int n);
+bool tc_is_prelude_prim(const Checker *c, const Binding *b, const char *name);
+
+/* ---- infer ----------------------------------------------------------------------- */
+typedef Vec(Binding *) Bindings;
+Type *tc_infer(Checker *c, Expr *e);
+Type *tc_infer_pat(Checker *c, Pat *p, Bindings *out, BindingKind kind);
+Type *tc_ctor_type(Checker *c, Ctor *k, Type **arg);
+void tc_push_bindings(Checker *c, const Bindings *b);
+Type *tc_infer_binary(Checker *c, Expr *e);
+Type *tc_infer_operator(Checker *c, Expr *e);
+Type *tc_infer_apply(Checker *c, Expr *e);
+Type *tc_arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at);
+void tc_use_effect(Checker *c, Type *effect, Span at);
+/* Around a function's body: what it calls has its effect. */
+typedef struct Body {
+  Type *outer;
+  int used;
+} Body;
+Body tc_begin_body(Checker *c);
+Type *tc_end_body(Checker *c, Body b); /* the body's effect */
+void tc_check_let_group(Checker *c, LetBinding *lets, int n, bool rec, Item *item, Item **rules, int nrules);
+void tc_must_match(Checker *c, Pat *p);
+
+/* ---- check_items.c --------------------------------------------------------------------- */
+void tc_check_rule(Checker *c, Item *rule, Binding *f);
+/* Says that the relations of the rule contradict those of its function. */
+void tc_report_unfit_rule(Checker *c, const Item *rule, const Binding *f);
+/* Checks the items from i on that belong together; returns the index after them. */
+int tc_check_items(Checker *c, Module *m, Item **items, int i, int n);
+void tc_state_begin(Checker *c, Module *m, LazyItem *lazy);
+void tc_module_put(Checker *c, Module *m, Binding *b);
+
+/* ---- match.c --------------------------------------------------------------------- */
+void tc_check_matches(Checker *c);
+
+/* ---- print_type.c --------------------------------------------------------------------- */
+typedef struct Namer {
+  Arena *arena;
+  Vec(Type *) vars;
+  int budget;
+} Namer;
+void type_print_with(Namer *n, Type *t, Str *out);
+const char *type_text(Checker *c, Type *t);
+
+/* ---- type_errors.c -------------------------------------------------------------------- */
+typedef struct Place { /* where a type was wanted, and why */
+  Span at;
+  const char *label; /* under `at`, or NULL */
+  Span also;
+  const char *also_label;
+  const char *hint; /* for a clash here, or NULL: what the types suggest */
+} Place;
+/* Unifies; on failure says that `want` was expected and `got` found. */
+bool tc_expect_type(Checker *c, Type *want, Type *got, Place p);
+void tc_report_clash(Checker *c, Type *want, Type *got, Place p);
+bool tc_expect_class(Checker *c, Type *t, unsigned classes, Span at);
+void tc_report_class(Checker *c, Place p);
+/* Whether the item under way has no error so far: else what is unknown at its end may follow from that. */
+bool tc_no_errors(const Checker *c);
+const char *tc_format(Checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* The interface of check.h: checkers, modules, programs, and what hosts ask. */
+#include "check/check_internal.h"
+#include <string.h>
+
+static Type *constant(Arena *a, TypeKind kind) {
+  Type *t = NEW(a, Type);
+  t->kind = kind;
+  return t;
+}
+
+Checker *checker_new(Arena *arena, SymTable *syms, Sources *sources, ModuleLoader loader) {
+  Checker *c = NEW(arena, Checker);
+  c->arena = arena;
+  c->syms = syms;
+  c->sources = sources;
+  c->loader = loader;
+  c->t_int = constant(arena, TY_INT);
+  c->t_float = constant(arena, TY_FLOAT);
+  c->t_bool = constant(arena, TY_BOOL);
+  c->t_string = constant(arena, TY_STRING);
+  c->t_unit = constant(arena, TY_UNIT);
+  c->t_pure = constant(arena, TY_PURE);
+  c->t_effect = constant(arena, TY_EFFECT);
+  c->t_error = constant(arena, TY_ERROR);
+  map_init(&c->data_leaves, arena);
+  diags_init(&c->own_diags, arena, sources);
+  c->diags = &c->own_diags;
+  return c;
+}
+
+void checker_save(Checker *c, Module *m) {
+  SAVE(c->arena, *c);
+  SAVE(c->arena, *m);
+}
+
+void checker_set_prelude(Checker *c, Module *prelude) { c->prelude = prelude; }
+
+Module *checker_new_module(Checker *c, Sym name, const char *path, uint32_t source) {
+  Module *m = NEW(c->arena, Module);
+  m->name = name;
+  m->path = path;
+  m->source = source;
+  map_init(&m->values, c->arena);
+  map_init(&m->types, c->arena);
+  map_init(&m->ctors, c->arena);
+  map_init(&m->modules, c->arena);
+  return m;
+}
+
+/* ---- Library modules --------------------------------------------------------------- */
+static bool range_is_rule(const Source *src, const ItemRange *r) {
+  const char *s = src->text + r->start;
+  return !strncmp(s, "pullback", 8) || !strncmp(s, "tangent", 7);
+}
+
+/* A function's rules are read with it: their ranges join the one before. */
+Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source) {
+  Module *m = checker_new_module(c, name, NULL, source);
+  Source *src = sources_get(c->sources, source);
+  Lazy *lazy = NEW(c->arena, Lazy);
+  ItemRange *ranges;
+  int n = split_items(lx, c->arena, c->syms, src, &ranges);
+  m->library = true;
+  m->lazy = lazy;
+  lazy->lx = lx;
+  lazy->items = NEW_ARRAY(c->arena, LazyItem, n ? n : 1);
+  map_init(&lazy->index, c->arena);
+  Vec(Sym) names = {0};
+  for (int i = 0; i < n; i++) {
+    if (lazy->n && range_is_rule(src, &ranges[i])) {
+      lazy->items[lazy->n - 1].end = ranges[i].end;
+      continue;
+    }
+    LazyItem *item = &lazy->items[lazy->n++];
+    item->start = ranges[i].start;
+    item->end = ranges[i].end;
+    for (int j = 0; j < ranges[i].nnames; j++) {
+      map_put(&lazy->index, ranges[i].names[j], item);
+      vec_push(c->arena, names, ranges[i].names[j]);
+    }
+  }
+  lazy->names = names.data;
+  lazy->nnames = names.len;
+  return m;
+}
+
+/* ---- Programs ------------------------------------------------------------------------ */
+static Map copy_map(Arena *a, const Map *m) {
+  Map copy = *m;
+  copy.keys = NEW_ARRAY(a, const void *, m->cap ? m->cap : 1);
+  copy.vals = NEW_ARRAY(a, void *, m->cap ? m->cap : 1);
+  if (m->cap) {
+    memcpy(copy.keys, m->keys, sizeof *m->keys * m->cap);
+    memcpy(copy.vals, m->vals, sizeof *m->vals * m->cap);
+  }
+  return copy;
+}
+
+/* The module as it is now, unchanged by what is checked later. */
+static Module snapshot(Checker *c, const Module *m) {
+  Module copy = *m;
+  copy.values = copy_map(c->arena, &m->values);
+  copy.types = copy_map(c->arena, &m->types);
+  copy.ctors = copy_map(c->arena, &m->ctors);
+  copy.modules = copy_map(c->arena, &m->modules);
+  return copy;
+}
+
+bool check_program(Checker *c, Module *m, Program *p, Diags *diags, bool transactional) {
+  State saved = c->s;
+  Diags *outer = c->diags;
+  Span at = c->at;
+  Module before = *m;
+  if (transactional) before = snapshot(c, m);
+  int errors = diags->errors;
+  c->diags = diags;
+  tc_state_begin(c, m, NULL);
+  for (int i = 0; i < p->items.len && !diags_full(diags);) i = tc_check_items(c, m, p->items.data, i, p->items.len);
+  c->diags = outer;
+  c->s = saved;
+  c->at = at;
+  if (diags->errors == errors) return true;
+  if (transactional) *m = before;
+  return false;
+}
+
+/* ---- Hosts ------------------------------------------------------------------------------ */
+Binding *checker_lookup(Checker *c, Module *m, Sym name) {
+  State saved = c->s;
+  tc_state_begin(c, m, NULL);
+  Binding *b = tc_module_value(c, m, name);
+  c->s = saved;
+  return b;
+}
+
+typedef struct NameSet {
+  Arena *arena;
+  Map seen;
+  Vec(Sym) names;
+} NameSet;
+
+static void add_name(NameSet *s, Sym name, bool private) {
+  if (map_get(&s->seen, name) || (name[0] == '_' && !private)) return;
+  map_put(&s->seen, name, s);
+  vec_push(s->arena, s->names, name);
+}
+
+static void add_map(NameSet *s, const Map *m, bool private) {
+  for (size_t i = 0; i < m->cap; i++)
+    if (m->keys[i] && m->vals[i]) add_name(s, (Sym)m->keys[i], private);
+}
+
+static void add_module(NameSet *s, const Module *m, bool private) {
+  add_map(s, &m->values, private);
+  add_map(s, &m->ctors, private);
+  const Lazy *lazy = m->lazy;
+  for (int i = 0; lazy && i < lazy->nnames; i++) add_name(s, lazy->names[i], private);
+}
+
+int checker_visible_names(Checker *c, Module *m, Sym **out, Arena *a) {
+  NameSet s = {.arena = a};
+  map_init(&s.seen, a);
+  add_module(&s, m, true);
+  add_map(&s, &m->modules, true);
+  for (int i = 0; i < m->opened.len; i++) add_module(&s, m->opened.data[i], false);
+  if (c->prelude && c->prelude != m) add_module(&s, c->prelude, false);
+  *out = s.names.data;
+  return s.names.len;
+}
+
+Type *checker_parse_type(Checker *c, Module *m, Diags *diags, Lexer *lx, const char *text) {
+  const char *item = arena_printf(c->arena, "foreign \"host\" f :\n %s", text);
+  uint32_t source = sources_add(c->sources, "<type>", item, strlen(item));
+  int errors = diags->errors;
+  Program *p = parse_program(lx, c->arena, c->syms, diags, source);
+  if (diags->errors > errors || p->items.len != 1) return NULL;
+  State saved = c->s;
+  Diags *outer = c->diags;
+  c->diags = diags;
+  tc_state_begin(c, m, NULL);
+  c->s.level = 1;
+  Type *t = tc_resolve_annotation(c, p->items.data[0]->annot);
+  c->diags = outer;
+  c->s = saved;
+  return diags->errors > errors ? NULL : t;
+}
+
+bool checker_instantiate_at(Checker *c, Binding *b, Type *t, Type **inst) {
+  State saved = c->s;
+  Diags *outer = c->diags, own;
+  diags_init(&own, c->arena, c->sources);
+  c->diags = &own;
+  tc_state_begin(c, b->module ? b->module : c->prelude, NULL);
+  Marks m = tc_enter_level(c);
+  Type **fresh;
+  bool ok = tc_unify(c, tc_instantiate(c, b, b->span, &fresh), t);
+  tc_leave_level(c, m, NULL, 0, GEN_NONE);
+  for (int i = 0; i < b->nqvars; i++) {
+    inst[i] = type_repr(fresh[i]);
+    if (inst[i]->kind == TY_VAR) inst[i] = inst[i]->classes & CLASS_EFFECT ? c->t_pure : c->t_unit; /* one of t */
+  }
+  ok = ok && !own.errors;
+  c->diags = outer;
+  c->s = saved;
+  return ok;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* What names mean.
+ *
+ * A plain name is looked for among the locals, in the module, in the modules it
+ * opened (the latest first), and in the prelude. Locals are a map from names to
+ * their innermost binding and a stack that says what to put back.
+ *
+ * Library modules are lazy: of an item only the names are known (split_items)
+ * until one of them is looked up; then the item is parsed and checked in a
+ * state of its own, whatever was being checked at that moment. */
+#include "check/check_internal.h"
+
+/* ---- Locals -------------------------------------------------------------------- */
+void tc_local_push(Checker *c, Binding *b) {
+  LocalUndo u = {b->name, map_get(&c->s.locals, b->name)};
+  vec_push(c->arena, c->s.undo, u);
+  map_put(&c->s.locals, b->name, b);
+}
+
+void tc_local_pop_to(Checker *c, int mark) {
+  while (c->s.undo.len > mark) {
+    LocalUndo u = c->s.undo.data[--c->s.undo.len];
+    map_put(&c->s.locals, u.name, u.previous);
+  }
+}
+
+/* ---- Modules read on demand ------------------------------------------------------ */
+static void check_lazy_item(Checker *c, Module *m, LazyItem *item) {
+  Lazy *lazy = m->lazy;
+  State saved = c->s;
+  Span at = c->at;
+  SAVE(c->arena, *m);
+  SAVE(c->arena, *item);
+  tc_state_begin(c, m, item);
+  item->state = LAZY_CHECKING;
+  Program *p = parse_range(lazy->lx, c->arena, c->syms, c->diags, m->source, item->start, item->end);
+  for (int i = 0; i < p->items.len;) i = tc_check_items(c, m, p->items.data, i, p->items.len);
+  item->state = LAZY_DONE;
+  c->s = saved;
+  c->at = at;
+}
+
+/* Checks the item that defines the name, if there is one. */
+static void force(Checker *c, Module *m, Sym name) {
+  Lazy *lazy = m->lazy;
+  LazyItem *item = lazy ? map_get(&lazy->index, name) : NULL;
+  if (!item || item->state == LAZY_DONE || item == c->s.lazy_item) return;
+  if (item->state == LAZY_UNCHECKED) {
+    check_lazy_item(c, m, item);
+    return;
+  }
+  Span at = {m->source, item->start, item->start + 1};
+  diag_error(c->diags, at, tc_diag_code(D_CYCLE), "the definition of `%s` needs itself", name);
+}
+
+/* ---- Looking up -------------------------------------------------------------------- */
+typedef enum NameSpace { NS_VALUE, NS_TYPE, NS_CTOR } NameSpace;
+
+static const Map *names_of(const Module *m, NameSpace ns) {
+  return ns == NS_VALUE ? &m->values : ns == NS_TYPE ? &m->types : &m->ctors;
+}
+
+static void *module_find(Checker *c, Module *m, NameSpace ns, Sym name) {
+  void *found = map_get(names_of(m, ns), name);
+  if (found || !m->lazy) return found;
+  force(c, m, name);
+  return map_get(names_of(m, ns), name);
+}
+
+/* In the module, then in the ones it opened, then in the prelude. */
+static void *scope_find(Checker *c, Module *m, NameSpace ns, Sym name) {
+  void *found = module_find(c, m, ns, name);
+  bool private = name[0] == '_';
+  for (int i = m->opened.len - 1; !found && !private && i >= 0; i--)
+    found = module_find(c, m->opened.data[i], ns, name);
+  if (!found && c->prelude && c->prelude != m && (!private || m->library)) found = module_find(c, c->prelude, ns, name);
+  return found;
+}
+
+Binding *tc_module_value(Checker *c, Module *m, Sym name) { return scope_find(c, m, NS_VALUE, name); }
+
+typedef Vec(Sym) Names;
+
+static void add_names(Checker *c, Names *out, const Map *m) {
+  for (size_t i = 0; i < m->cap; i++)
+    if (m->keys[i] && m->vals[i]) vec_push(c->arena, *out, (Sym)m->keys[i]);
+}
+
+static Module *find_module(Checker *c, Sym name) {
+  Module *m = map_get(&c->s.module->modules, name);
+  if (!m && c->loader.library) m = c->loader.library(c->loader.user, name);
+  return m;
+}
+
+Module *tc_lookup_module(Checker *c, Sym name, Span at) {
+  Module *m = find_module(c, name);
+  if (!m) {
+    Diag *d = diag_error(c->diags, at, tc_diag_code(D_UNBOUND_MODULE), "there is no module `%s`", name);
+    Names names = {0};
+    add_names(c, &names, &c->s.module->modules);
+    Sym near = nearest_name(name, names.data, names.len);
+    d->hint = near ? tc_format(c, "did you mean `%s`?", near)
+                   : tc_format(c, "a file is made a module by: import \"file.atl\" as %s", name);
+  }
+  return m;
+}
+
+static void *qualified(Checker *c, Name name, NameSpace ns, bool *reported) {
+  Module *m = tc_lookup_module(c, name.module, name.span);
+  *reported = !m || m->failed;
+  if (*reported) return NULL;
+  if (name.name[0] == '_' && !c->s.module->library) {
+    diag_error(c->diags, name.span, tc_diag_code(D_PRIVATE_NAME), "`%s` is private to its module", name.name)->hint =
+        "names that begin with `_` can't be used from outside";
+    *reported = true;
+    return NULL;
+  }
+  return module_find(c, m, ns, name.name);
+}
+
+/* ---- Hints --------------------------------------------------------------------------- */
+static void add_module_names(Checker *c, Names *out, const Module *m, NameSpace ns) {
+  add_names(c, out, names_of(m, ns));
+  const Lazy *lazy = m->lazy;
+  for (int i = 0; lazy && i < lazy->nnames; i++) {
+    bool capital = lazy->names[i][0] >= 'A' && lazy->names[i][0] <= 'Z';
+    if (capital == (ns == NS_CTOR)) vec_push(c->arena, *out, lazy->names[i]);
+  }
+}
+
+static Sym text_of(Checker *c, const char *s) { return sym_of(c->syms, s); }
+
+static const char *near_hint(Checker *c, Name name, NameSpace ns) {
+  Names names = {0};
+  Module *m = name.module ? find_module(c, name.module) : c->s.module;
+  if (!m) return NULL;
+  if (!name.module && ns == NS_VALUE) add_names(c, &names, &c->s.locals);
+  add_module_names(c, &names, m, ns);
+  static const char *const builtin[] = {"int", "float", "bool", "string", "unit"};
+  for (int i = 0; !name.module && ns == NS_TYPE && i < 5; i++) vec_push(c->arena, names, text_of(c, builtin[i]));
+  for (int i = 0; !name.module && i < m->opened.len; i++) add_module_names(c, &names, m->opened.data[i], ns);
+  if (!name.module && c->prelude && c->prelude != m) add_module_names(c, &names, c->prelude, ns);
+  Sym near = nearest_name(name.name, names.data, names.len);
+  if (!near || near == name.name) return NULL;
+  return tc_format(c, "did you mean `%s%s%s`?", name.module ? name.module : "", name.module ? "." : "", near);
+}
+
+/* The name is that of a definition around, which isn't recursive. */
+static const char *unfinished_hint(Checker *c, Sym name, NameSpace ns) {
+  for (const Unfinished *u = c->s.unfinished; u && ns == NS_VALUE; u = u->outer)
+    if (u->name == name) return tc_format(c, "a function that calls itself is defined by: let rec %s …", name);
+  return NULL;
+}
+
+/* `y = e` at the beginning of a line within an item. */
+static const char *definition_hint(Checker *c, Name name, NameSpace ns) {
+  const char *text = sources_get(c->diags->sources, name.span.source)->text, *before = text + name.span.start;
+  const char *after = text + name.span.end;
+  if (ns != NS_VALUE || !name.span.source) return NULL;
+  while (before > text && before[-1] == ' ') before--;
+  while (*after == ' ') after++;
+  if (before > text && before[-1] == '\n' && *after == '=')
+    return tc_format(c, "a local definition is: let %s = e in …", name.name);
+  return NULL;
+}
+
+static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const char *what) {
+  const char *hint = name.module ? NULL : unfinished_hint(c, name.name, ns);
+  if (!hint && !name.module) hint = habit_of_word(name.name);
+  if (!hint && !name.module) hint = definition_hint(c, name, ns);
+  if (!hint) hint = near_hint(c, name, ns);
+  if (!hint && ns == NS_CTOR && !name.module)
+    hint = "a name that begins with a capital is a constructor; variables begin with a small letter";
+  Diag *d = name.module ? diag_error(c->diags, name.span, tc_diag_code(id), "there is no %s`%s` in the module `%s`",
+                                     what, name.name, name.module)
+                        : diag_error(c->diags, name.span, tc_diag_code(id), "there is no %s`%s`", what, name.name);
+  d->hint = hint;
+}
+
+Binding *tc_lookup_value(Checker *c, Name name) {
+  bool reported = false;
+  Binding *b = NULL;
+  if (name.module) b = qualified(c, name, NS_VALUE, &reported);
+  else {
+    b = map_get(&c->s.locals, name.name);
+    if (!b) b = tc_module_value(c, c->s.module, name.name);
+  }
+  if (!b && !reported) report_unbound(c, name, NS_VALUE, D_UNBOUND_NAME, "");
+  return b;
+}
+
+Ctor *tc_lookup_ctor(Checker *c, Name name) {
+  bool reported = false;
+  Ctor *k = name.module ? qualified(c, name, NS_CTOR, &reported) : scope_find(c, c->s.module, NS_CTOR, name.name);
+  if (!k && c->prelude && name.name == text_of(c, "::")) {
+    module_find(c, c->prelude, NS_TYPE, text_of(c, "list")); /* declares it */
+    k = map_get(&c->prelude->ctors, name.name);
+  }
+  if (!k && !reported) report_unbound(c, name, NS_CTOR, D_UNBOUND_CTOR, "constructor ");
+  return k;
+}
+
+TypeName *tc_find_type(Checker *c, Name name) {
+  if (!name.module) return scope_find(c, c->s.module, NS_TYPE, name.name);
+  Module *m = find_module(c, name.module);
+  return m ? module_find(c, m, NS_TYPE, name.name) : NULL;
+}
+
+TypeName *tc_lookup_type(Checker *c, Name name) {
+  bool reported = false;
+  TypeName *t = name.module ? qualified(c, name, NS_TYPE, &reported) : tc_find_type(c, name);
+  if (!t && !reported) report_unbound(c, name, NS_TYPE, D_UNBOUND_TYPE, "type ");
+  return t;
+}
+
+static bool has_fields(const Type *t, const Sym *fields, int n) {
+  for (int i = 0; i < n; i++) {
+    bool found = false;
+    for (int j = 0; j < t->n; j++) found |= t->names[j] == fields[i];
+    if (!found) return false;
+  }
+  return true;
+}
+
+static TypeName *latest_record(const Module *m, const Sym *fields, int n) {
+  for (TypeName *t = m->latest_type; t; t = t->previous) {
+    Type *record = t->alias ? type_repr(t->alias) : NULL;
+    if (record && record->kind == TY_RECORD && has_fields(record, fields, n)) return t;
+  }
+  return NULL;
+}
+
+/* The latest type in scope that is a record with all these fields, or NULL. */
+TypeName *tc_record_type_with(Checker *c, const Sym *fields, int n) {
+  Module *m = c->s.module;
+  TypeName *t = latest_record(m, fields, n);
+  for (int i = m->opened.len - 1; !t && i >= 0; i--) t = latest_record(m->opened.data[i], fields, n);
+  if (!t && c->prelude && c->prelude != m) t = latest_record(c->prelude, fields, n);
+  return t;
+}
+
+bool tc_is_prelude_prim(const Checker *c, const Binding *b, const char *name) {
+  return b->kind == BIND_PRIM && b->module == c->prelude && b->name == sym_of(c->syms, name);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* Making, copying and scanning types.
+ *
+ * Types are built once and never changed, but for variables, which are linked
+ * to what they turn out to be. Always look at type_repr(t). A type may share
+ * parts and be, written out, exponentially large; so every walk has a budget
+ * of steps and a limit of depth. */
+#include "check/check_internal.h"
+#include <string.h>
+
+Type *type_new(Checker *c, TypeKind kind, int n) {
+  Type *t = NEW(c->arena, Type);
+  t->kind = kind;
+  t->n = n;
+  if (n) t->args = NEW_ARRAY(c->arena, Type *, n);
+  return t;
+}
+
+Type *type_var(Checker *c, unsigned classes) {
+  Type *t = type_new(c, TY_VAR, 0);
+  t->level = c->s.level;
+  t->id = c->next_id++;
+  t->classes = classes;
+  vec_push(c->arena, c->s.vars, t);
+  return t;
+}
+
+Type *type_effect_var(Checker *c) { return type_var(c, CLASS_EFFECT); }
+
+Type *type_fun(Checker *c, Type *param, Type *result, Type *effect) {
+  Type *t = type_new(c, TY_FUN, 3);
+  t->args[0] = param;
+  t->args[1] = result;
+  t->args[2] = effect;
+  return t;
+}
+
+Type *type_array(Checker *c, Type *elem) {
+  Type *t = type_new(c, TY_ARRAY, 1);
+  t->args[0] = elem;
+  return t;
+}
+
+Type *type_tuple(Checker *c, Type **parts, int n) {
+  Type *t = type_new(c, TY_TUPLE, n);
+  memcpy(t->args, parts, sizeof(Type *) * (size_t)n);
+  return t;
+}
+
+Type *type_data(Checker *c, DataDecl *d, Type **args) {
+  Type *t = type_new(c, TY_DATA, d->nparams);
+  t->data = d;
+  if (d->nparams) memcpy(t->args, args, sizeof(Type *) * (size_t)d->nparams);
+  return t;
+}
+
+bool tc_is_scalar(Type *t) {
+  t = type_repr(t);
+  return t->kind == TY_INT || t->kind == TY_FLOAT || (t->kind == TY_VAR && (t->classes & CLASS_SCALAR));
+}
+
+static bool open_at(Checker *c, Type *t, int depth) {
+  t = type_repr(t);
+  if (t->kind == TY_VAR) return !(t->classes & CLASS_EFFECT);
+  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return false;
+  for (int i = 0; i < t->n; i++)
+    if (open_at(c, t->args[i], depth + 1)) return true;
+  return false;
+}
+
+/* Whether a type variable (not an effect) is in t. */
+bool tc_is_open(Checker *c, Type *t) {
+  c->steps = MAX_TYPE_STEPS;
+  return open_at(c, t, 0);
+}
+
+bool tc_within_size(Checker *c, Type *t, int depth) {
+  t = type_repr(t);
+  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return false;
+  for (int i = 0; i < t->n; i++)
+    if (!tc_within_size(c, t->args[i], depth + 1)) return false;
+  return true;
+}
+
+/* ---- Copies ------------------------------------------------------------------ */
+/* t with other arguments; t itself when they are the same. */
+static Type *with_args(Arena *a, Type *t, Type **args) {
+  if (!memcmp(args, t->args, sizeof(Type *) * (size_t)t->n)) return t;
+  Type *copy = NEW(a, Type);
+  *copy = *t;
+  copy->args = NEW_ARRAY(a, Type *, t->n);
+  memcpy(copy->args, args, sizeof(Type *) * (size_t)t->n);
+  return copy;
+}
+
+typedef struct Subst {
+  Arena *arena;
+  Type *const *vars;
+  Type *const *with;
+  int n;
+} Subst;
+
+static Type *subst(const Subst *s, Type *t, int depth) {
+  t = type_repr(t);
+  if (t->kind == TY_VAR) {
+    for (int i = 0; i < s->n; i++)
+      if (s->vars[i] == t) return s->with[i];
+    return t;
+  }
+  if (!t->n || depth > MAX_TYPE_DEPTH) return t;
+  Type *few[8];
+  Type **args = t->n <= 8 ? few : NEW_ARRAY(s->arena, Type *, t->n);
+  for (int i = 0; i < t->n; i++) {
+    Type *old = type_repr(t->args[i]), *new = subst(s, old, depth + 1);
+    args[i] = new == old ? t->args[i] : new; /* so that with_args can see what changed */
+  }
+  return with_args(s->arena, t, args);
+}
+
+Type *type_subst(Arena *a, Type *t, Type *const *vars, Type *const *with, int n) {
+  return n ? subst(&(Subst){a, vars, with, n}, t, 0) : t;
+}
+
+Type *ctor_arg_type(Arena *a, const Ctor *ctor, Type *const *data_args) {
+  if (!ctor->arg) return NULL;
+  return type_subst(a, ctor->arg, ctor->data->params, data_args, ctor->data->nparams);
+}
+
+/* Whether pure functions occur in t where a copy may loosen them. */
+static bool has_pure(Checker *c, Type *t, int depth) {
+  t = type_repr(t);
+  if (t->kind == TY_PURE) return true;
+  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return false;
+  for (int i = t->kind == TY_FUN ? 1 : 0; i < t->n; i++)
+    if (has_pure(c, t->args[i], depth + 1)) return true;
+  return false;
+}
+
+static Type *loosen(Checker *c, Type *t, int depth) {
+  t = type_repr(t);
+  if (t->kind == TY_PURE) return type_effect_var(c);
+  if (!t->n || depth > MAX_TYPE_DEPTH) return t;
+  Type *few[8];
+  Type **args = t->n <= 8 ? few : NEW_ARRAY(c->arena, Type *, t->n);
+  for (int i = 0; i < t->n; i++) {
+    bool keep = t->kind == TY_FUN && i == 0;
+    args[i] = !keep && has_pure(c, t->args[i], depth) ? loosen(c, t->args[i], depth + 1) : t->args[i];
+  }
+  return with_args(c->arena, t, args);
+}
+
+Type *type_loosen(Checker *c, Type *t) {
+  c->steps = MAX_TYPE_STEPS;
+  t = type_repr(t);
+  return t->n && has_pure(c, t, 0) ? loosen(c, t, 0) : t;
+}
+
+/* ---- Leaves -------------------------------------------------------------------- */
+/* What a variant's constructors hold, found once for each declaration. */
+typedef struct DataLeaves {
+  bool has_float, has_int, has_fun;
+  bool *params; /* which parameters are leaves */
+} DataLeaves;
+
+typedef struct LeafScan {
+  Checker *c;
+  Vec(DataDecl *) seen;
+  DataLeaves *out;
+  DataDecl *of;
+} LeafScan;
+
+static void scan_decl(LeafScan *s, DataDecl *d);
+
+/* Over a constructor's argument, whose variables are those of the declaration scanned. */
+static void scan_generic(LeafScan *s, Type *t, int depth) {
+  t = type_repr(t);
+  if (depth > MAX_TYPE_DEPTH) return;
+  switch (t->kind) {
+  case TY_FLOAT: s->out->has_float = true; return;
+  case TY_INT: s->out->has_int = true; return;
+  case TY_FUN: s->out->has_fun = true; return;
+  case TY_VAR:
+    for (int i = 0; i < s->of->nparams; i++)
+      if (s->of->params[i] == t) s->out->params[i] = true;
+    return;
+  case TY_DATA: scan_decl(s, t->data); break; /* and its arguments, whether it holds them or not */
+  default: break;
+  }
+  for (int i = 0; i < t->n; i++) scan_generic(s, t->args[i], depth + 1);
+}
+
+static void scan_decl(LeafScan *s, DataDecl *d) {
+  for (int i = 0; i < s->seen.len; i++)
+    if (s->seen.data[i] == d) return;
+  vec_push(s->c->arena, s->seen, d);
+  for (int i = 0; i < d->nctors; i++)
+    if (d->ctors[i]->arg) scan_generic(s, d->ctors[i]->arg, 0);
+}
+
+static DataLeaves *data_leaves(Checker *c, DataDecl *d) {
+  DataLeaves *l = map_get(&c->data_leaves, d);
+  if (l) return l;
+  l = NEW(c->arena, DataLeaves);
+  l->params = NEW_ARRAY(c->arena, bool, d->nparams ? d->nparams : 1);
+  LeafScan s = {.c = c, .out = l, .of = d};
+  scan_decl(&s, d);
+  map_put(&c->data_leaves, d, l);
+  return l;
+}
+
+static void scan(Checker *c, Type *t, Leaves *out, int depth) {
+  t = type_repr(t);
+  if (depth > MAX_TYPE_DEPTH || out->budget-- <= 0) return;
+  switch (t->kind) {
+  case TY_FLOAT: out->has_float = true; return;
+  case TY_INT: out->has_int = true; return;
+  case TY_FUN: out->has_fun = true; return;
+  case TY_VAR:
+    if (t->classes & CLASS_EFFECT) return;
+    for (int i = 0; i < out->nopen; i++)
+      if (out->open[i] == t) return;
+    if (out->nopen < (int)(sizeof out->open / sizeof *out->open)) out->open[out->nopen++] = t;
+    return;
+  case TY_DATA: {
+    DataLeaves *l = data_leaves(c, t->data);
+    out->has_float |= l->has_float;
+    out->has_int |= l->has_int;
+    out->has_fun |= l->has_fun;
+    for (int i = 0; i < t->n; i++)
+      if (l->params[i]) scan(c, t->args[i], out, depth + 1);
+    return;
+  }
+  default:
+    for (int i = 0; i < t->n; i++) scan(c, t->args[i], out, depth + 1);
+  }
+}
+
+/* The leaves of t: what numbers it holds, and up to 64 of its open variables, each once. What functions
+ * hold doesn't count. */
+void tc_scan_leaves(Checker *c, Type *t, Leaves *out) {
+  *out = (Leaves){.budget = MAX_TYPE_STEPS};
+  scan(c, t, out, 0);
+}
+
+/* ---- For other stages ---------------------------------------------------------- */
+typedef struct FloatScan {
+  DataDecl *seen[256];
+  int nseen, budget;
+} FloatScan;
+
+static bool holds_float(FloatScan *s, Type *t, int depth) {
+  t = type_repr(t);
+  if (t->kind == TY_FLOAT) return true;
+  if (t->kind == TY_FUN || depth > MAX_TYPE_DEPTH || s->budget-- <= 0) return false;
+  for (int i = 0; i < t->n; i++)
+    if (holds_float(s, t->args[i], depth + 1)) return true;
+  if (t->kind != TY_DATA || s->nseen == 256) return false;
+  for (int i = 0; i < s->nseen; i++)
+    if (s->seen[i] == t->data) return false;
+  s->seen[s->nseen++] = t->data;
+  for (int i = 0; i < t->data->nctors; i++)
+    if (t->data->ctors[i]->arg && holds_float(s, t->data->ctors[i]->arg, depth + 1)) return true;
+  return false;
+}
+
+bool type_holds_float(Type *t) {
+  FloatScan s = {.budget = MAX_TYPE_STEPS};
+  return holds_float(&s, t, 0);
+}
+
+bool type_has_variables(Type *t) {
+  t = type_repr(t);
+  bool found = t->kind == TY_VAR && !(t->classes & CLASS_EFFECT);
+  for (int i = 0; i < t->n && !found; i++) found = type_has_variables(t->args[i]);
+  return found;
+}

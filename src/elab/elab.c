@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* Elaboration's interface: items, and what hosts and later stages ask for. See elab.h for what comes out,
+ * elab_internal.h for the files behind it.
+ *
+ * An item's graph is made in a context of its own. Elaborating it pulls in, one inside the other, the instances of
+ * whatever functions it uses. */
+#include "elab/elab_internal.h"
+#include <string.h>
+
+static Func *rule_of(void *user, Op op) { return elab_prim_rule(user, op); }
+
+Elab *elab_new(Arena *arena, World *w, SymTable *syms, Sources *sources) {
+  Elab *e = NEW(arena, Elab);
+  e->arena = arena;
+  e->w = w;
+  e->syms = syms;
+  e->sources = sources;
+  map_init(&e->leaves, arena);
+  e->t_int = ir_type(w, T_INT);
+  e->t_float = ir_type(w, T_FLOAT);
+  e->t_bool = ir_type(w, T_BOOL);
+  e->t_string = ir_type(w, T_STRING);
+  e->t_unit = ir_type(w, T_UNIT);
+  e->t_token = ir_type(w, T_TOKEN);
+  w->rule = rule_of;
+  w->rule_user = e;
+  return e;
+}
+
+void elab_set_prelude(Elab *e, Checker *checker, Module *prelude) {
+  e->checker = checker;
+  e->prelude = prelude;
+}
+
+void elab_save(Elab *e) { SAVE(e->arena, *e); }
+
+/* Each entry from outside: where errors go, and from where C stack is counted. */
+typedef struct Entry {
+  Diags *diags;
+  bool failed;
+  uintptr_t stack_base;
+} Entry;
+
+static Entry enter(Elab *e, Diags *diags) {
+  char here;
+  Entry saved = {e->diags, e->failed, e->stack_base};
+  e->diags = diags;
+  e->failed = false;
+  if (!e->stack_base) e->stack_base = (uintptr_t)&here;
+  return saved;
+}
+
+/* Whether all went well since. */
+static bool leave(Elab *e, Entry saved) {
+  bool ok = !e->failed;
+  for (int i = 0; i < e->unfit.len && !saved.stack_base; i++) e->unfit.data[i]->ctors = NULL;
+  if (!saved.stack_base) e->unfit.len = 0;
+  e->diags = saved.diags;
+  e->failed = saved.failed;
+  e->stack_base = saved.stack_base;
+  return ok;
+}
+
+IrType *elab_type(Elab *e, Type *t) { return el_ir_type(e, NULL, t); }
+
+int elab_global(const Binding *b) { return b->elab ? ((const BindingInfo *)b->elab)->global - 1 : -1; }
+
+/* ---- Items ----------------------------------------------------------------------------- */
+
+typedef Vec(Binding *) BindingList;
+
+static void pattern_globals(Elab *e, const Pat *p, BindingList *out) {
+  if (p->binding && el_is_global(p->binding)) vec_push(e->arena, *out, p->binding);
+  for (int i = 0; i < p->nargs; i++) pattern_globals(e, p->args[i], out);
+}
+
+static bool holds_binding(const Pat *p) {
+  if (p->binding) return true;
+  for (int i = 0; i < p->nargs; i++)
+    if (holds_binding(p->args[i])) return true;
+  return false;
+}
+
+/* `let _ = e` and `let () = e` name nothing, but are run. */
+static bool is_computed(Elab *e, const LetBinding *l) {
+  BindingList bs = {0};
+  pattern_globals(e, l->pat, &bs);
+  return bs.len || !holds_binding(l->pat);
+}
+
+static bool item_effect(Ctx *c, Item *item) {
+  if (item->kind != I_LET) return scan_effect(c, item->expr);
+  bool effect = false;
+  for (int i = 0; i < item->nlets; i++)
+    effect |= is_computed(c->e, &item->lets[i]) && scan_effect(c, item->lets[i].value);
+  return effect;
+}
+
+static Node *let_values(Ctx *c, Item *item, ElabItem *out) {
+  BindingList bs = {0};
+  Node *checks = ir_unit(c->w);
+  for (int i = 0; i < item->nlets; i++) {
+    LetBinding *l = &item->lets[i];
+    if (!is_computed(c->e, l)) continue;
+    Node *x = el_settle(c, el_expr(c, l->value));
+    if (x->type->kind == T_UNIT) checks = el_after(c, x, checks);
+    el_bind_pattern(c, l->pat, x, l->pat->span);
+    pattern_globals(c->e, l->pat, &bs);
+  }
+  Node **values = NEW_ARRAY(c->e->arena, Node *, bs.len + 1);
+  IrType **types = NEW_ARRAY(c->e->arena, IrType *, bs.len + 1);
+  for (int i = 0; i < bs.len; i++) {
+    values[i] = el_read(c, map_get(&c->vars, bs.data[i]));
+    types[i] = values[i]->type;
+  }
+  out->bindings = bs.data;
+  out->nglobals = bs.len;
+  Node *all = bs.len ? ir_tuple(c->w, ir_tuple_type(c->w, types, NULL, bs.len), values) : ir_unit(c->w);
+  return el_after(c, all, checks);
+}
+
+static void define_globals(Elab *e, ElabItem *out, const IrType *values) {
+  out->globals = NEW_ARRAY(e->arena, int, out->nglobals + 1);
+  for (int i = 0; i < out->nglobals; i++) {
+    GlobalInfo g = {out->bindings[i]->name, values->args[i]};
+    vec_push(e->w->arena, e->w->globals, g);
+    out->globals[i] = e->w->globals.len - 1;
+    BindingInfo *info = el_info(e, out->bindings[i]);
+    SAVE(e->arena, info->global);
+    info->global = e->w->globals.len;
+  }
+}
+
+static bool has_value(Elab *e, const Item *item) {
+  if (item->kind == I_EXPR || item->kind == I_TEST) return true;
+  bool any = false;
+  for (int i = 0; item->kind == I_LET && i < item->nlets; i++) any |= is_computed(e, &item->lets[i]);
+  return any;
+}
+
+bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out) {
+  (void)m;
+  *out = (ElabItem){0};
+  if (!has_value(e, item)) return true;
+  Entry saved = enter(e, diags);
+  Ctx c;
+  el_init_ctx(&c, e, NULL, item->span, NULL, NULL);
+  bool effect = item_effect(&c, item);
+  if (effect) c.token = el_var(&c, region_param(c.region, e->t_token));
+  Node *value = item->kind == I_LET ? let_values(&c, item, out) : el_expr(&c, item->expr);
+  IrType *type = value->type;
+  if (effect) value = el_with_token(&c, value);
+  Graph *g = region_close(c.region, value, item->text);
+  if (!leave(e, saved)) {
+    *out = (ElabItem){0};
+    return false;
+  }
+  define_globals(e, out, type);
+  out->graph = g;
+  out->effect = effect;
+  return true;
+}
+
+/* ---- Looking names up ---------------------------------------------------------------------- */
+
+/* A use of the binding at its own variables, as an expression would be. */
+static Expr *use_of(Elab *e, Binding *b) {
+  Expr *x = NEW(e->arena, Expr);
+  x->kind = E_VAR;
+  x->span = b->span;
+  x->binding = b;
+  x->type = b->type;
+  return x;
+}
+
+static IrType **inst_types(Elab *e, Binding *b, Type *const *inst) {
+  IrType **out = NEW_ARRAY(e->arena, IrType *, b->nqvars + 1);
+  for (int i = 0; i < b->nqvars; i++) out[i] = el_ir_type(e, NULL, inst ? inst[i] : b->qvars[i]);
+  return out;
+}
+
+static Func *call_with(Elab *e, Binding *b, const Subst *s, int nargs) {
+  Ctx c;
+  el_init_ctx(&c, e, NULL, b->span, b->name, s);
+  IrType *type = el_type(&c, b->type), *t = type;
+  bool effect = el_arrow_effect(type, nargs);
+  IrType **params = NEW_ARRAY(e->arena, IrType *, nargs + 1);
+  Arg *args = NEW_ARRAY(e->arena, Arg, nargs + 1);
+  for (int i = 0; i < nargs; i++, t = t->args[1]) {
+    params[i] = t->args[0];
+    args[i].node = region_param(c.region, params[i]);
+  }
+  params[nargs] = e->t_token;
+  if (effect) c.token = el_var(&c, region_param(c.region, e->t_token));
+  Node *value = el_apply(&c, use_of(e, b), args, nargs, b->span);
+  if (effect) value = el_with_token(&c, value);
+  Func *f = ir_func(e->w, b->name, params, nargs + effect, value->type);
+  f->span = b->span;
+  ir_func_finish(e->w, f, value);
+  return f;
+}
+
+Func *elab_function(Elab *e, Binding *b, Type *const *inst, int nargs, Diags *diags) {
+  Entry saved = enter(e, diags);
+  IrType **types = inst_types(e, b, inst);
+  Subst s = {b->qvars, types, b->nqvars, NULL};
+  IrType *type = el_ir_type(e, &s, b->type);
+  Func *f = NULL;
+  if (el_is_function(b) && b->kind != BIND_PRIM) {
+    Instance *in = el_instance(e, b, types, b->span);
+    if (!nargs || nargs == in->arity) f = in->func;
+  }
+  if (!nargs) nargs = el_count_arrows(type);
+  if (!f && nargs && nargs <= el_count_arrows(type)) f = call_with(e, b, &s, nargs);
+  return leave(e, saved) ? f : NULL;
+}
+
+Graph *elab_value(Elab *e, Binding *b, Type *const *inst, Diags *diags) {
+  Entry saved = enter(e, diags);
+  Subst s = {b->qvars, inst_types(e, b, inst), b->nqvars, NULL};
+  Ctx c;
+  el_init_ctx(&c, e, NULL, b->span, b->name, &s);
+  Graph *g = region_close(c.region, el_variable(&c, use_of(e, b)), b->name);
+  return leave(e, saved) ? g : NULL;
+}
+
+/* ---- Rules of primitives ----------------------------------------------------------------------- */
+
+static Binding *rule_binding(Elab *e, Op op) {
+  for (int n = 0; prim_op_name(op, n); n++) {
+    for (int hidden = 0; hidden < 2; hidden++) {
+      const char *name = arena_printf(e->arena, "%s%s", hidden ? "_" : "", prim_op_name(op, n));
+      Binding *b = checker_lookup(e->checker, e->prelude, sym_of(e->syms, name));
+      if (b && b->kind == BIND_PRIM && (b->pullback || b->tangent)) return b;
+    }
+  }
+  return NULL;
+}
+
+Func *elab_prim_rule(Elab *e, Op op) {
+  if (e->rules[op] || !e->checker || !e->prelude) return e->rules[op];
+  Entry saved = enter(e, e->diags);
+  Binding *b = rule_binding(e, op);
+  if (b) {
+    IrType **inst = NEW_ARRAY(e->arena, IrType *, b->nqvars + 1);
+    for (int i = 0; i < b->nqvars; i++) inst[i] = e->t_float; /* as an effect: none */
+    e->rules[op] = el_instance(e, b, inst, b->span)->func;
+  }
+  leave(e, saved);
+  return e->rules[op];
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Elaboration: from the checked syntax tree to monomorphic graphs, on demand.
+ *
+ * A definition of a function makes nothing by itself. It becomes a Func when something that is elaborated uses it,
+ * once for each
+ * choice of types for its quantified variables. What is computed at top level becomes a graph without
+ * parameters (or with one, the token, when it has an effect), whose values are stored as globals by whoever runs it.
+ *
+ * Everything lives in the arena given to elab_new. Diagnostics are few: the checker has seen the program before. */
+#ifndef ATLED_ELAB_H
+#define ATLED_ELAB_H
+#include "ir/ir.h"
+#include "check/check.h"
+
+typedef struct Elab Elab;
+
+/* What an item amounts to. */
+typedef struct ElabItem {
+  Graph *graph;       /* NULL: nothing to compute (a type, a function, …). No parameter, or one: the token */
+  bool effect;        /* one parameter: the graph takes a token and returns TUPLE(value, token) */
+  int *globals;       /* I_LET: the value is TUPLE of these, indices in World.globals, in this order */
+  Binding **bindings; /* the binding each of them belongs to */
+  int nglobals;
+} ElabItem;
+
+/* Sets w->rule too. The prelude is where rules of primitives and matrix product are looked up; it may be set
+ * later, but before the first item is elaborated. */
+Elab *elab_new(Arena *arena, World *w, SymTable *syms, Sources *sources);
+void elab_set_prelude(Elab *e, Checker *checker, Module *prelude);
+
+/* For arena_roll_back. */
+void elab_save(Elab *e);
+
+/* Elaborates an item that was checked without errors. I_LET of computed values: see ElabItem. I_EXPR and I_TEST: the
+ * graph's value is that of the expression. False after an error in diags; `out` is then empty. */
+bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out);
+
+/* The type as the IR has it; open variables take their defaults. */
+IrType *elab_type(Elab *e, Type *t);
+
+/* The function a binding names, at types inst[0 … b->nqvars) (NULL: each variable's default): parameters are its first
+ * `nargs` arguments, then the token if the last of these arrows has an effect (the result is then TUPLE(value, token)).
+ * nargs 0: as many as the definition has. NULL after an error, or when the binding isn't a function of that many. */
+Func *elab_function(Elab *e, Binding *b, Type *const *inst, int nargs, Diags *diags);
+/* A graph without parameters whose result is the value of the binding (a closure if it is a function). */
+Graph *elab_value(Elab *e, Binding *b, Type *const *inst, Diags *diags);
+/* The derivative rule of a scalar primitive: what World.rule asks for. NULL if the prelude has none. */
+Func *elab_prim_rule(Elab *e, Op op);
+/* The World global of a top-level value, or -1. */
+int elab_global(const Binding *b);
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/* Operators: which operation one means at the types it is used at.
+ *
+ * On two ints or two floats an operator is one operation. `+ - * /` on structures go leaf by leaf (elab_struct.c): in a
+ * structure that holds floats only the floats are computed with, else the ints. Comparison of structures is the
+ * runtime's; its COMPARE gives 2 where a NaN makes two values unordered, which no comparison accepts. */
+#include "elab/elab_internal.h"
+
+Node *el_rt(Ctx *c, const char *name, IrType *result, IrType *type_arg, Node **args, int n, Span at) {
+  return ir_rt(c->w, ir_rt_find(name), result, type_arg, args, n, el_site(c, at));
+}
+
+/* ---- + - * / ------------------------------------------------------------------------- */
+
+static bool is_scalar(const IrType *t) { return t->kind == T_INT || t->kind == T_FLOAT; }
+
+Node *el_scalar_op(Ctx *c, BinOp op, Node *a, Node *b, Span at) {
+  bool f = a->type->kind == T_FLOAT;
+  switch (op) {
+  case BIN_ADD: return ir_op2(c->w, f ? OP_FADD : OP_IADD, a, b);
+  case BIN_SUB: return ir_op2(c->w, f ? OP_FSUB : OP_ISUB, a, b);
+  case BIN_MUL: return ir_op2(c->w, f ? OP_FMUL : OP_IMUL, a, b);
+  default: break;
+  }
+  if (f) return ir_op2(c->w, OP_FDIV, a, b);
+  return ir_op2(c->w, OP_IDIV, a, ir_check(c->w, OP_CHECK_NONZERO, b, NULL, NULL, el_site(c, at)));
+}
+
+static unsigned computed_leaves(Ctx *c, IrType *t) { return el_leaves(c->e, t) & LEAF_FLOAT ? LEAF_FLOAT : LEAF_INT; }
+
+static Node *scale(Ctx *c, BinOp op, Node *structure, Node *scalar, bool flipped, Span at) {
+  unsigned target = computed_leaves(c, structure->type);
+  if (target == LEAF_FLOAT && scalar->type->kind == T_INT) scalar = ir_op1(c->w, OP_FLOAT_OF_INT, scalar);
+  return el_leafwise(c, SK_SCALE, op, target, structure, NULL, scalar, flipped, at);
+}
+
+static Node *arithmetic(Ctx *c, BinOp op, Node *a, Node *b, Span at) {
+  if (a->type == b->type && is_scalar(a->type)) return el_scalar_op(c, op, a, b, at);
+  if (is_scalar(a->type) && !is_scalar(b->type)) return scale(c, op, b, a, true, at);
+  if (is_scalar(b->type) && !is_scalar(a->type)) return scale(c, op, a, b, false, at);
+  if (a->type != b->type) return el_error(c, at, a->type, "unsupported", "these can't be computed with together");
+  return el_leafwise(c, SK_BINARY, op, computed_leaves(c, a->type), a, b, NULL, false, at);
+}
+
+Node *el_negate(Ctx *c, Node *a, Span at) {
+  return el_leafwise(c, SK_NEGATE, BIN_SUB, computed_leaves(c, a->type), a, NULL, NULL, false, at);
+}
+
+static Node *remainder_of(Ctx *c, Node *a, Node *b, Span at) {
+  return ir_op2(c->w, OP_IREM, a, ir_check(c->w, OP_CHECK_NONZERO, b, NULL, NULL, el_site(c, at)));
+}
+
+static Node *power(Ctx *c, Node *a, Node *n, Span at) {
+  if (a->type->kind == T_FLOAT) return ir_op2(c->w, OP_FPOWI, a, n);
+  return ir_op2(c->w, OP_IPOW, a, ir_check_nat(c->w, n, sym_of(c->e->syms, "exponent"), el_site(c, at)));
+}
+
+/* ---- Sums and matrix products ------------------------------------------------------------ */
+
+/* With strict floating point a sum goes from left to right; else its loop has an accumulator, whose order is free. */
+typedef struct Terms {
+  Var a, b;
+  Span at;
+} Terms;
+
+static Node *add_term(Ctx *c, Node *sum, Node *x) { return ir_op2(c->w, c->w->strict ? OP_FADD : OP_CADD, sum, x); }
+
+static Node *sum_loop(Ctx *c, Node *n, Node *(*body)(Ctx *, void *, Node *, Node **), Terms *t, Span at) {
+  Node *sum = ir_float(c->w, 0);
+  LoopSpec s = {.n = n, .state = &sum, .nstate = 1, .naccs = !c->w->strict, .body = body, .user = t, .at = at};
+  el_loop(c, &s);
+  return sum;
+}
+
+static Node *dot_term(Ctx *c, void *user, Node *i, Node **state) {
+  Terms *t = user;
+  Node *x = ir_index(c->w, el_read(c, &t->a), &i, 1), *y = ir_index(c->w, el_read(c, &t->b), &i, 1);
+  state[0] = add_term(c, state[0], ir_op2(c->w, OP_FMUL, x, y));
+  return NULL;
+}
+
+Node *el_dot(Ctx *c, Node *a, Node *b, Span at) {
+  Terms t = {el_var(c, a), el_var(c, b), at};
+  Node *n = ir_check(c->w, OP_CHECK_SIZE, ir_len(c->w, a, 0), ir_len(c->w, b, 0), NULL, el_site(c, at));
+  return sum_loop(c, n, dot_term, &t, at);
+}
+
+static Node *sum_term(Ctx *c, void *user, Node *i, Node **state) {
+  Terms *t = user;
+  Node *x = ir_index(c->w, el_read(c, &t->a), &i, 1);
+  state[0] = x->type->kind == T_FLOAT ? add_term(c, state[0], x) : ir_op2(c->w, OP_IADD, state[0], x);
+  return NULL;
+}
+
+static Node *sum_parts(Ctx *c, void *user, Node *i, Node **state) {
+  Terms *t = user;
+  state[0] = arithmetic(c, BIN_ADD, state[0], ir_index(c->w, el_read(c, &t->a), &i, 1), t->at);
+  return NULL;
+}
+
+/* The zero of tuples and records of numbers of one kind; NULL for all else. */
+static Node *zero_of(Ctx *c, IrType *t, IrKind *kind) {
+  if (is_scalar(t)) {
+    if (*kind != T_UNIT && *kind != t->kind) return NULL;
+    *kind = t->kind;
+    return ir_zero(c->w, t);
+  }
+  if (t->kind != T_TUPLE) return NULL;
+  Node **parts = NEW_ARRAY(c->e->arena, Node *, t->n);
+  for (int i = 0; i < t->n; i++)
+    if (!(parts[i] = zero_of(c, t->args[i], kind))) return NULL;
+  return ir_tuple(c->w, t, parts);
+}
+
+/* Element i + 1, added to what there is. */
+static Node *sum_structure(Ctx *c, void *user, Node *i, Node **state) {
+  Terms *t = user;
+  Node *k = ir_op2(c->w, OP_IADD, i, ir_int(c->w, 1));
+  state[0] = arithmetic(c, BIN_ADD, state[0], ir_index(c->w, el_read(c, &t->a), &k, 1), t->at);
+  return NULL;
+}
+
+static bool is_number(const IrType *t) {
+  if (t->kind != T_TUPLE) return is_scalar(t);
+  for (int i = 0; i < t->n; i++)
+    if (!is_number(t->args[i])) return false;
+  return true;
+}
+
+typedef struct Zeros {
+  Var array;
+  IrType *element;
+  int dim;
+  Span at;
+} Zeros;
+
+/* Zeros of the size that the rows of an array have from dimension `dim` on. */
+static Node *zero_rows(Ctx *c, void *user, Node *i, Node **state) {
+  (void)i;
+  (void)state;
+  const Zeros *z = user;
+  if (z->element->kind != T_ARRAY) return ir_zero(c->w, z->element);
+  Zeros row = {z->array, z->element->args[0], z->dim + 1, z->at};
+  return el_build(c, ir_len(c->w, el_read(c, &z->array), z->dim), row.element, false, z->at, zero_rows, &row);
+}
+
+static Node *sum_of_none(Ctx *c, const Terms *t) {
+  IrType *element = t->a.node->type->args[0];
+  Zeros z = {t->a, element, 1, t->at};
+  if (is_number(ir_base(element))) return zero_rows(c, &z, NULL, NULL);
+  Sym why = sym_of(c->e->syms, "sum of an empty array: the shape of its zero isn't known without an element");
+  return ir_fail(c->w, FAIL_USER, element, ir_string(c->w, why), el_site(c, t->at));
+}
+
+static Node *sum_from_first(Ctx *c, void *user, bool empty) {
+  Terms *t = user;
+  if (empty) return sum_of_none(c, t);
+  Node *a = el_read(c, &t->a), *zero = ir_int(c->w, 0), *sum = ir_index(c->w, a, &zero, 1);
+  Node *others = ir_op2(c->w, OP_IMAX, ir_op2(c->w, OP_ISUB, ir_len(c->w, a, 0), ir_int(c->w, 1)), zero);
+  LoopSpec s = {.n = others, .state = &sum, .nstate = 1, .body = sum_structure, .user = t, .at = t->at};
+  el_loop(c, &s);
+  return sum;
+}
+
+/* The sum of an array of anything that adds. Where it is empty: zero, if the type and the length of rows tell what that
+ * is, else an error. Numbers of one kind are added to zero; all else is added to the first element, whose other leaves
+ * the sum has. */
+Node *el_sum(Ctx *c, Node *a, Span at) {
+  Terms t = {el_var(c, a), {0}, at};
+  Node *n = ir_len(c->w, a, 0);
+  IrType *element = a->type->args[0];
+  if (element->kind == T_FLOAT) return sum_loop(c, n, sum_term, &t, at);
+  Node *sum = zero_of(c, element, &(IrKind){T_UNIT});
+  if (!sum) return el_if(c, ir_op2(c->w, OP_IEQ, n, ir_int(c->w, 0)), sum_from_first, &t, element);
+  LoopSpec s = {
+      .n = n, .state = &sum, .nstate = 1, .body = element->kind == T_INT ? sum_term : sum_parts, .user = &t, .at = at};
+  el_loop(c, &s);
+  return sum;
+}
+
+typedef struct Product {
+  Var a, b, j;
+  Span at;
+} Product;
+
+static Node *row_times_vector(Ctx *c, void *user, Node *i, Node **state) {
+  (void)state;
+  Product *p = user;
+  return el_dot(c, ir_index(c->w, el_read(c, &p->a), &i, 1), el_read(c, &p->b), p->at);
+}
+
+static Node *column_term(Ctx *c, void *user, Node *i, Node **state) {
+  Product *p = user;
+  Node *at[2] = {i, el_read(c, &p->j)};
+  Node *x = ir_index(c->w, el_read(c, &p->a), &i, 1), *y = ir_index(c->w, el_read(c, &p->b), at, 2);
+  state[0] = add_term(c, state[0], ir_op2(c->w, OP_FMUL, x, y));
+  return NULL;
+}
+
+static Node *vector_times_column(Ctx *c, void *user, Node *j, Node **state) {
+  (void)state;
+  Product p = *(Product *)user;
+  p.j = el_var(c, j);
+  Node *sum = ir_float(c->w, 0);
+  LoopSpec s = {.n = ir_len(c->w, el_read(c, &p.a), 0),
+                .state = &sum,
+                .nstate = 1,
+                .naccs = !c->w->strict,
+                .body = column_term,
+                .user = &p,
+                .at = p.at};
+  el_loop(c, &s);
+  return sum;
+}
+
+/* vector @ matrix. The lengths are compared once, before the loop. */
+static Node *vector_times_matrix(Ctx *c, Node *a, Node *b, Span at) {
+  Node *n = ir_check(c->w, OP_CHECK_SIZE, ir_len(c->w, a, 0), ir_len(c->w, b, 0), NULL, el_site(c, at));
+  Product p = {el_var(c, el_after(c, a, n)), el_var(c, b), {0}, at};
+  return el_build(c, ir_len(c->w, b, 1), c->e->t_float, false, at, vector_times_column, &p);
+}
+
+static Node *row_times_matrix(Ctx *c, void *user, Node *i, Node **state) {
+  (void)state;
+  Product *p = user;
+  return vector_times_matrix(c, ir_index(c->w, el_read(c, &p->a), &i, 1), el_read(c, &p->b), p->at);
+}
+
+/* The prelude's `matmul`, which has a derivative rule; NULL where there is none. Its quantified variables are
+ * effects: of none. */
+static Func *prelude_matmul(Elab *e, Span at) {
+  Binding *f = e->checker && e->prelude ? checker_lookup(e->checker, e->prelude, sym_of(e->syms, "matmul")) : NULL;
+  if (!f || !el_is_function(f)) return NULL;
+  IrType **inst = NEW_ARRAY(e->arena, IrType *, f->nqvars + 1);
+  for (int i = 0; i < f->nqvars; i++) inst[i] = e->t_unit;
+  return el_instance(e, f, inst, at)->func;
+}
+
+/* Without the prelude the product is spelled out. */
+static Node *matrix_times_matrix(Ctx *c, Node *a, Node *b, Span at) {
+  Elab *e = c->e;
+  Func *f = prelude_matmul(e, at);
+  Node *args[2] = {a, b};
+  if (f) return ir_call(c->w, f, args, el_site(c, at));
+  Product p = {el_var(c, a), el_var(c, b), {0}, at};
+  return el_build(c, ir_len(c->w, a, 0), ir_array_type(c->w, e->t_float), false, at, row_times_matrix, &p);
+}
+
+static Node *matrix_product(Ctx *c, Node *a, Node *b, Span at) {
+  int ra = ir_rank(a->type), rb = ir_rank(b->type);
+  if (ra == 1 && rb == 1) return el_dot(c, a, b, at);
+  if (ra == 1) return vector_times_matrix(c, a, b, at);
+  if (rb > 1) return matrix_times_matrix(c, a, b, at);
+  Product p = {el_var(c, a), el_var(c, b), {0}, at};
+  return el_build(c, ir_len(c->w, a, 0), c->e->t_float, false, at, row_times_vector, &p);
+}
+
+/* ---- ++ ------------------------------------------------------------------------------------------ */
+
+typedef struct Cell {
+  Func *func;
+  Var a, b;
+} Cell;
+
+static Node *append_nil(Ctx *c, Cell *k) { return el_read(c, &k->b); }
+
+static Node *append_cell(Ctx *c, Cell *k, int tag) {
+  Node *a = el_read(c, &k->a), *cell = ir_uninj(c->w, a, tag);
+  Node *args[2] = {ir_get(c->w, cell, 1), el_read(c, &k->b)};
+  Node *parts[2] = {ir_get(c->w, cell, 0), ir_call(c->w, k->func, args, 0)};
+  return ir_inj(c->w, a->type, tag, ir_tuple(c->w, cell->type, parts));
+}
+
+static void define_append(Ctx *outer, Func *f, IrType *list, int tag) {
+  Ctx c;
+  el_init_ctx(&c, outer->e, outer, (Span){0}, f->name, NULL);
+  Cell k = {.func = f};
+  Node *a = region_param(c.region, list), *b = region_param(c.region, list);
+  k.a = el_var(&c, a);
+  k.b = el_var(&c, b);
+  Join j;
+  join_open(&c, &j, 2);
+  for (int arm = 0; arm < 2; arm++) {
+    join_arm(&c, &j, arm);
+    join_end(&c, &j, arm == tag ? append_cell(&c, &k, tag) : append_nil(&c, &k));
+  }
+  ir_func_finish(c.w, f, join_close(&c, &j, ir_tag(c.w, a), list, NULL, 0));
+}
+
+/* One recursive function for each type of list. */
+Node *el_list_append(Ctx *c, Node *a, Node *b, Span at) {
+  Elab *e = c->e;
+  Sym name = sym_of(e->syms, "++");
+  Func *f = NULL;
+  for (int i = 0; i < e->struct_funcs.len; i++)
+    if (e->struct_funcs.data[i].type == a->type && e->struct_funcs.data[i].key == name)
+      f = e->struct_funcs.data[i].func;
+  if (!f) {
+    f = ir_func(c->w, name, (IrType *[]){a->type, a->type}, 2, a->type);
+    f->recursive = true;
+    f->span = at;
+    StructFunc s = {a->type, name, f};
+    vec_push(e->arena, e->struct_funcs, s);
+    define_append(c, f, a->type, el_cons_tag(a->type));
+  }
+  Node *args[2] = {a, b};
+  return ir_call(c->w, f, args, el_site(c, at));
+}
+
+static Node *concatenate(Ctx *c, Node *a, Node *b, Span at) {
+  Node *args[2] = {a, b};
+  switch (a->type->kind) {
+  case T_STRING: return el_rt(c, "concat_string", a->type, NULL, args, 2, at);
+  case T_ARRAY: return el_array_append(c, a, b, at);
+  default: return el_list_append(c, a, b, at);
+  }
+}
+
+static Node *cons(Ctx *c, Node *a, Node *b) {
+  int tag = el_cons_tag(b->type);
+  Node *parts[2] = {a, b};
+  return ir_inj(c->w, b->type, tag, ir_tuple(c->w, b->type->ctors[tag].payload, parts));
+}
+
+/* ---- Comparison --------------------------------------------------------------------------------------- */
+
+static Node *compare(Ctx *c, Node *a, Node *b) {
+  Node *args[2] = {a, b};
+  return el_rt(c, "compare", c->e->t_int, a->type, args, 2, (Span){0});
+}
+
+Node *el_equal(Ctx *c, Node *a, Node *b) {
+  Node *args[2] = {a, b};
+  switch (a->type->kind) {
+  case T_INT: return ir_op2(c->w, OP_IEQ, a, b);
+  case T_FLOAT: return ir_op2(c->w, OP_FEQ, a, b);
+  case T_BOOL: return ir_op2(c->w, OP_BEQ, a, b);
+  case T_UNIT: return ir_bool(c->w, true);
+  default: return el_rt(c, "equal", c->e->t_bool, a->type, args, 2, (Span){0});
+  }
+}
+
+/* a < b */
+Node *el_less(Ctx *c, Node *a, Node *b) {
+  switch (a->type->kind) {
+  case T_INT: return ir_op2(c->w, OP_ILT, a, b);
+  case T_FLOAT: return ir_op2(c->w, OP_FLT, a, b);
+  default: return ir_op2(c->w, OP_IEQ, compare(c, a, b), ir_int(c->w, -1));
+  }
+}
+
+static Node *less_or_equal(Ctx *c, Node *a, Node *b) {
+  switch (a->type->kind) {
+  case T_INT: return ir_op2(c->w, OP_ILE, a, b);
+  case T_FLOAT: return ir_op2(c->w, OP_FLE, a, b);
+  default: return ir_op2(c->w, OP_ILE, compare(c, a, b), ir_int(c->w, 0));
+  }
+}
+
+static Node *close_to(Ctx *c, Node *a, Node *b, Span at) {
+  Node *args[2] = {a, b};
+  return el_rt(c, "close", c->e->t_bool, a->type, args, 2, at);
+}
+
+/* ---- All of them ----------------------------------------------------------------------------------------- */
+
+typedef struct Composed {
+  Var f, g;
+  Span at;
+} Composed;
+
+static Node *composed(Ctx *c, void *user, Node *x) {
+  Composed *k = user;
+  return el_apply_value(c, el_read(c, &k->g), el_apply_value(c, el_read(c, &k->f), x, k->at), k->at);
+}
+
+Node *el_compose(Ctx *c, Node *f, Node *g, IrType *type, Span at) {
+  Composed k = {el_var(c, f), el_var(c, g), at};
+  return el_closure(c, type, NULL, composed, &k);
+}
+
+Node *el_binary(Ctx *c, BinOp op, Node *a, Node *b, IrType *result, Span at) {
+  switch (op) {
+  case BIN_ADD:
+  case BIN_SUB:
+  case BIN_MUL:
+  case BIN_DIV: return arithmetic(c, op, a, b, at);
+  case BIN_REM: return remainder_of(c, a, b, at);
+  case BIN_POW_INT: return power(c, a, b, at);
+  case BIN_POW: return ir_op2(c->w, OP_FPOW, a, b);
+  case BIN_MATMUL: return matrix_product(c, a, b, at);
+  case BIN_CONCAT: return concatenate(c, a, b, at);
+  case BIN_CONS: return cons(c, a, b);
+  case BIN_EQ: return el_equal(c, a, b);
+  case BIN_NE: return ir_op1(c->w, OP_NOT, el_equal(c, a, b));
+  case BIN_LT: return el_less(c, a, b);
+  case BIN_LE: return less_or_equal(c, a, b);
+  case BIN_GT: return el_less(c, b, a);
+  case BIN_GE: return less_or_equal(c, b, a);
+  case BIN_CLOSE: return close_to(c, a, b, at);
+  case BIN_PIPE: return el_apply_value(c, b, a, at);
+  case BIN_PIPE_LEFT: return el_apply_value(c, a, b, at);
+  case BIN_COMPOSE: return el_compose(c, a, b, result, at);
+  }
+  return a;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* The primitives that `foreign "prim" name` (or "prim!", with an effect, or "prim of pure", of functions that have
+ * none) binds. A leading `_` of the name is ignored, so that a module can keep a primitive to itself. Any of them
+ * may be partially applied or used as a value.
+ *
+ * Three sorts, looked up in this order:
+ *
+ *   1. The table below: what isn't one operation, or depends on the type.
+ *        derivatives   vjp f x · jvp f x dx · stop_gradient x · checkpoint f x
+ *        errors        fail message · assert condition
+ *        arrays        length a · shape a (int[] of all dimensions) · tabulate n f · zeros d · ones d · reshape d a
+ *                      (d: an int, or an array of ints, one for each dimension of the result) · flatten a
+ *                      unsafe_index a i (no check) · count_between a b (how many ints from a up to b, b excluded)
+ *        sums          sum a (floats in any order; ints; structures if not empty) · dot a b
+ *        parallel      par f g · pmap f xs
+ *        numbers       float n · int x · abs x · sign x (int or float) · min a b · max a b (any ord; a tie gives the
+ *                      first, a NaN among floats gives NaN) · compare a b (-1, 0, 1; 2 where unordered)
+ *                      pow x y · powi x n · fmin a b · fmax a b (rules are looked up under these names)
+ *                      bit_and bit_or bit_xor shift_left shift_right (logical)
+ *        structures    zeros_like x · map_floats f x · map_floats2 f x y · inner x y · floats x · with_floats x fs
+ *   2. Scalar operations, by their text in ir/ops.def: sin cos exp log sqrt floor atan2 hypot erf gamma lgamma digamma
+ *      trigamma is_nan not and or …
+ *   3. Primitives of the runtime, by their name in prims/rt.def: show print equal str_split regex_find read_file …
+ *
+ * The derivative rules of 2, and of those in 1 that become one operation, are written in the prelude as a
+ * `pullback` or `tangent` of the name. */
+#include "elab/elab_internal.h"
+#include <string.h>
+
+enum { RT_F = 1, RT_E = 2, RT_T = 4 };
+#define F RT_F
+#define E RT_E
+#define T RT_T
+static const struct {
+  const char *name;
+  int flags;
+} rt_rows[] = {
+#define RT(NAME, text, nargs, flags) {text, flags},
+#include "prims/rt.def"
+#undef RT
+};
+#undef F
+#undef E
+#undef T
+
+static const signed char op_arity[OP_COUNT] = {
+#define OP(name, text, n, flags) n,
+#include "ir/ops.def"
+#undef OP
+};
+
+/* ---- Derivatives and errors ---------------------------------------------------------------- */
+
+/* The token, if the function that is handed over has an effect. */
+static Node *token_for(PrimCall *p, const Node *f) { return f->type->effect ? el_token(p->c) : NULL; }
+
+static Node *taken(PrimCall *p, const Node *f, Node *x) { return f->type->effect ? el_take(p->c, x) : x; }
+
+static Node *do_vjp(PrimCall *p) {
+  Node *f = p->args[0];
+  return taken(p, f, ir_vjp(p->c->w, f, p->args[1], token_for(p, f), el_site(p->c, p->at)));
+}
+
+static Node *do_jvp(PrimCall *p) {
+  Node *f = p->args[0];
+  return taken(p, f, ir_jvp(p->c->w, f, p->args[1], p->args[2], token_for(p, f), el_site(p->c, p->at)));
+}
+
+static Node *do_checkpoint(PrimCall *p) {
+  Node *f = p->args[0];
+  return taken(p, f, ir_checkpoint(p->c->w, f, p->args[1], token_for(p, f), el_site(p->c, p->at)));
+}
+
+static Node *do_stop(PrimCall *p) { return ir_op1(p->c->w, OP_STOP, p->args[0]); }
+
+static Node *do_fail(PrimCall *p) { return ir_fail(p->c->w, FAIL_USER, p->result, p->args[0], el_site(p->c, p->at)); }
+
+static Node *do_assert(PrimCall *p) {
+  Node *message = ir_string(p->c->w, sym_of(p->c->e->syms, "assertion failed"));
+  return ir_assert(p->c->w, p->args[0], message, el_site(p->c, p->at));
+}
+
+/* ---- Arrays ------------------------------------------------------------------------------------ */
+
+static Node *do_length(PrimCall *p) { return ir_len(p->c->w, p->args[0], 0); }
+
+static Node *do_shape(PrimCall *p) {
+  Ctx *c = p->c;
+  int rank = ir_rank(p->args[0]->type);
+  Node **dims = NEW_ARRAY(c->e->arena, Node *, rank);
+  for (int k = 0; k < rank; k++) dims[k] = ir_len(c->w, p->args[0], k);
+  return ir_array(c->w, c->e->t_int, dims, rank, 0);
+}
+
+static Node *do_unsafe_index(PrimCall *p) { return ir_index(p->c->w, p->args[0], &p->args[1], 1); }
+
+typedef struct Mapping {
+  Var f, xs;
+  bool maps;
+  Span at;
+} Mapping;
+
+static Node *map_element(Ctx *c, void *user, Node *i, Node **state) {
+  (void)state;
+  Mapping *m = user;
+  Node *x = m->maps ? ir_index(c->w, el_read(c, &m->xs), &i, 1) : i;
+  return el_apply_value(c, el_read(c, &m->f), x, m->at);
+}
+
+static Node *do_tabulate(PrimCall *p) {
+  Ctx *c = p->c;
+  Node *f = p->args[1];
+  Mapping m = {.f = el_var(c, f), .at = p->at};
+  Node *n = ir_op2(c->w, OP_IMAX, p->args[0], ir_int(c->w, 0));
+  return el_build(c, n, f->type->args[1], f->type->effect, p->at, map_element, &m);
+}
+
+static Node *do_pmap(PrimCall *p) {
+  Ctx *c = p->c;
+  Node *f = p->args[0], *xs = p->args[1];
+  Mapping m = {el_var(c, f), el_var(c, xs), true, p->at};
+  return el_build(c, ir_len(c->w, xs, 0), f->type->args[1], f->type->effect, p->at, map_element, &m);
+}
+
+static Node *do_par(PrimCall *p) {
+  Ctx *c = p->c;
+  Node *a = el_apply_value(c, p->args[0], ir_unit(c->w), p->at);
+  return ir_pair(c->w, a, el_apply_value(c, p->args[1], ir_unit(c->w), p->at));
+}
+
+/* The dimensions that an int or an array of ints asks for. */
+static Node **dimensions(PrimCall *p, Node *d, int rank) {
+  Ctx *c = p->c;
+  Node **dims = NEW_ARRAY(c->e->arena, Node *, rank + 1);
+  Sym what = sym_of(c->e->syms, "a size");
+  Site site = el_site(c, p->at);
+  if (d->type->kind == T_ARRAY)
+    d = el_after(c, d, ir_check(c->w, OP_CHECK_SIZE, ir_len(c->w, d, 0), ir_int(c->w, rank), NULL, site));
+  for (int k = 0; k < rank; k++) {
+    Node *at = ir_int(c->w, k);
+    Node *n = d->type->kind == T_ARRAY ? ir_index(c->w, d, &at, 1) : d;
+    dims[k] = ir_check_nat(c->w, n, what, site);
+  }
+  return dims;
+}
+
+static Node *do_zeros(PrimCall *p) {
+  return ir_zeros(p->c->w, p->result, dimensions(p, p->args[0], ir_rank(p->result)), el_site(p->c, p->at));
+}
+
+typedef struct Filled {
+  Var *dims;
+  int n, k;
+  IrType *type;
+  Span at;
+} Filled;
+
+static Node *fill(Ctx *c, void *user, Node *i, Node **state) {
+  (void)i;
+  (void)state;
+  Filled f = *(Filled *)user;
+  if (f.k == f.n) return f.type->kind == T_FLOAT ? ir_float(c->w, 1) : ir_int(c->w, 1);
+  Node *n = el_read(c, &f.dims[f.k++]);
+  f.type = f.type->args[0];
+  return el_build(c, n, f.type, false, f.at, fill, &f);
+}
+
+static Node *do_ones(PrimCall *p) {
+  Ctx *c = p->c;
+  Filled f = {.n = ir_rank(p->result), .type = p->result, .at = p->at};
+  Node **dims = dimensions(p, p->args[0], f.n);
+  f.dims = NEW_ARRAY(c->e->arena, Var, f.n);
+  for (int k = 0; k < f.n; k++) f.dims[k] = el_var(c, dims[k]);
+  return fill(c, &f, NULL, NULL);
+}
+
+static Node *do_reshape(PrimCall *p) {
+  Node **dims = dimensions(p, p->args[0], ir_rank(p->result));
+  return ir_reshape(p->c->w, p->result, p->args[1], dims, el_site(p->c, p->at));
+}
+
+/* One level less: the first two dimensions become one. */
+static Node *do_flatten(PrimCall *p) {
+  Ctx *c = p->c;
+  Node *a = p->args[0];
+  int rank = ir_rank(a->type);
+  Node **dims = NEW_ARRAY(c->e->arena, Node *, rank);
+  dims[0] = ir_op2(c->w, OP_IMUL, ir_len(c->w, a, 0), ir_len(c->w, a, 1));
+  for (int k = 1; k + 1 < rank; k++) dims[k] = ir_len(c->w, a, k + 1);
+  return ir_reshape(c->w, p->result, a, dims, el_site(c, p->at));
+}
+
+static Node *do_count_between(PrimCall *p) { return ir_count_between(p->c->w, p->args[0], p->args[1], false); }
+
+static Node *do_sum(PrimCall *p) { return el_sum(p->c, p->args[0], p->at); }
+
+static Node *do_dot(PrimCall *p) { return el_dot(p->c, p->args[0], p->args[1], p->at); }
+
+/* ---- Numbers ------------------------------------------------------------------------------------- */
+
+static Node *do_float(PrimCall *p) {
+  return p->args[0]->type->kind == T_FLOAT ? p->args[0] : ir_op1(p->c->w, OP_FLOAT_OF_INT, p->args[0]);
+}
+
+static Node *do_int(PrimCall *p) {
+  return p->args[0]->type->kind == T_INT ? p->args[0] : ir_op1(p->c->w, OP_INT_OF_FLOAT, p->args[0]);
+}
+
+static Node *do_abs(PrimCall *p) {
+  World *w = p->c->w;
+  Node *x = p->args[0];
+  return x->type->kind == T_FLOAT ? ir_op1(w, OP_ABS, x) : ir_op2(w, OP_IMAX, x, ir_op1(w, OP_INEG, x));
+}
+
+static Node *do_sign(PrimCall *p) {
+  World *w = p->c->w;
+  Node *x = p->args[0];
+  if (x->type->kind == T_FLOAT) return ir_op1(w, OP_SIGN, x);
+  return ir_op2(w, OP_IMAX, ir_op2(w, OP_IMIN, x, ir_int(w, 1)), ir_int(w, -1));
+}
+
+typedef struct Pick {
+  Var a, b;
+} Pick;
+
+static Node *pick_arm(Ctx *c, void *user, bool second) {
+  Pick *k = user;
+  return el_read(c, second ? &k->b : &k->a);
+}
+
+/* b where it is strictly better. */
+static Node *extreme(PrimCall *p, Op of_floats, Op of_ints, bool max) {
+  Ctx *c = p->c;
+  Node *a = p->args[0], *b = p->args[1];
+  if (a->type->kind == T_FLOAT) return ir_op2(c->w, of_floats, a, b);
+  if (a->type->kind == T_INT) return ir_op2(c->w, of_ints, a, b);
+  Pick k = {el_var(c, a), el_var(c, b)};
+  return el_if(c, max ? el_less(c, a, b) : el_less(c, b, a), pick_arm, &k, a->type);
+}
+
+static Node *do_min(PrimCall *p) { return extreme(p, OP_FMIN, OP_IMIN, false); }
+
+static Node *do_max(PrimCall *p) { return extreme(p, OP_FMAX, OP_IMAX, true); }
+
+/* ---- Structures ------------------------------------------------------------------------------------ */
+
+static Node *do_zeros_like(PrimCall *p) {
+  unsigned target = el_leaves(p->c->e, p->args[0]->type) & LEAF_FLOAT ? LEAF_FLOAT : LEAF_INT;
+  return el_leafwise(p->c, SK_ZEROS, BIN_ADD, target, p->args[0], NULL, NULL, false, p->at);
+}
+
+static Node *do_map_floats(PrimCall *p) {
+  return el_leafwise(p->c, SK_MAP, BIN_ADD, LEAF_FLOAT, p->args[1], NULL, p->args[0], false, p->at);
+}
+
+static Node *do_map_floats2(PrimCall *p) {
+  return el_leafwise(p->c, SK_MAP2, BIN_ADD, LEAF_FLOAT, p->args[1], p->args[2], p->args[0], false, p->at);
+}
+
+static Node *do_inner(PrimCall *p) { return el_inner(p->c, p->args[0], p->args[1], p->at); }
+
+static Node *do_floats(PrimCall *p) { return el_floats(p->c, p->args[0], p->at); }
+
+static Node *do_with_floats(PrimCall *p) { return el_with_floats(p->c, p->args[0], p->args[1], p->at); }
+
+/* ---- Operations and the runtime ----------------------------------------------------------------------- */
+
+static Node *do_op(PrimCall *p) {
+  Op op = (Op)p->prim->op;
+  switch (p->prim->arity) {
+  case 1: return ir_op1(p->c->w, op, p->args[0]);
+  case 2: return ir_op2(p->c->w, op, p->args[0], p->args[1]);
+  default: return ir_op3(p->c->w, op, p->args[0], p->args[1], p->args[2]);
+  }
+}
+
+static bool rt_is_generic(const RtPrim *rt) {
+  for (size_t i = 0; i < sizeof rt_rows / sizeof *rt_rows; i++)
+    if (!strcmp(rt_rows[i].name, rt->name)) return rt_rows[i].flags & RT_T;
+  return false;
+}
+
+static Node *do_rt(PrimCall *p) {
+  const RtPrim *rt = p->prim->rt;
+  Ctx *c = p->c;
+  int n = rt->nargs;
+  Node **args = NEW_ARRAY(c->e->arena, Node *, n + 1);
+  memcpy(args, p->args, sizeof *args * (size_t)n);
+  if (rt->effect) args[n++] = el_token(c);
+  IrType *type_arg = rt_is_generic(rt) ? args[0]->type : NULL;
+  Node *x = ir_rt(c->w, rt, p->result, type_arg, args, n, el_site(c, p->at));
+  return rt->effect ? el_take(c, x) : x;
+}
+
+/* ---- Looking them up ------------------------------------------------------------------------------------ */
+
+#define NO_OP (-1)
+static const Prim table[] = {
+    {"vjp", 2, do_vjp, NO_OP, NULL},
+    {"jvp", 3, do_jvp, NO_OP, NULL},
+    {"stop_gradient", 1, do_stop, NO_OP, NULL},
+    {"checkpoint", 2, do_checkpoint, NO_OP, NULL},
+    {"fail", 1, do_fail, NO_OP, NULL},
+    {"assert", 1, do_assert, NO_OP, NULL},
+    {"length", 1, do_length, NO_OP, NULL},
+    {"shape", 1, do_shape, NO_OP, NULL},
+    {"unsafe_index", 2, do_unsafe_index, NO_OP, NULL},
+    {"tabulate", 2, do_tabulate, NO_OP, NULL},
+    {"count_between", 2, do_count_between, NO_OP, NULL},
+    {"zeros", 1, do_zeros, NO_OP, NULL},
+    {"ones", 1, do_ones, NO_OP, NULL},
+    {"reshape", 2, do_reshape, NO_OP, NULL},
+    {"flatten", 1, do_flatten, NO_OP, NULL},
+    {"sum", 1, do_sum, NO_OP, NULL},
+    {"dot", 2, do_dot, NO_OP, NULL},
+    {"par", 2, do_par, NO_OP, NULL},
+    {"pmap", 2, do_pmap, NO_OP, NULL},
+    {"float", 1, do_float, OP_FLOAT_OF_INT, NULL},
+    {"int", 1, do_int, OP_INT_OF_FLOAT, NULL},
+    {"abs", 1, do_abs, OP_ABS, NULL},
+    {"sign", 1, do_sign, OP_SIGN, NULL},
+    {"min", 2, do_min, OP_FMIN, NULL},
+    {"max", 2, do_max, OP_FMAX, NULL},
+    {"fmin", 2, do_op, OP_FMIN, NULL},
+    {"fmax", 2, do_op, OP_FMAX, NULL},
+    {"pow", 2, do_op, OP_FPOW, NULL},
+    {"powi", 2, do_op, OP_FPOWI, NULL},
+    {"bit_and", 2, do_op, OP_IAND, NULL},
+    {"bit_or", 2, do_op, OP_IOR, NULL},
+    {"bit_xor", 2, do_op, OP_IXOR, NULL},
+    {"shift_left", 2, do_op, OP_ISHL, NULL},
+    {"shift_right", 2, do_op, OP_ISHR, NULL},
+    {"zeros_like", 1, do_zeros_like, NO_OP, NULL},
+    {"map_floats", 2, do_map_floats, NO_OP, NULL},
+    {"map_floats2", 3, do_map_floats2, NO_OP, NULL},
+    {"inner", 2, do_inner, NO_OP, NULL},
+    {"floats", 1, do_floats, NO_OP, NULL},
+    {"with_floats", 2, do_with_floats, NO_OP, NULL},
+};
+enum { NTABLE = sizeof table / sizeof *table };
+
+const Prim *prim_find(Elab *e, Sym name) {
+  if (*name == '_') name++;
+  for (int i = 0; i < NTABLE; i++)
+    if (!strcmp(table[i].name, name)) return &table[i];
+  int op = ir_op_find(name);
+  const RtPrim *rt = op < 0 ? ir_rt_find(name) : NULL;
+  if (op < 0 && !rt) return NULL;
+  Prim *p = NEW(e->arena, Prim);
+  *p = (Prim){name, op < 0 ? rt->nargs : op_arity[op], op < 0 ? do_rt : do_op, op, rt};
+  return p;
+}
+
+Node *prim_call(Ctx *c, const Prim *p, Node **args, IrType *type, Span at) {
+  PrimCall k = {c, p, args, el_result_type(type, p->arity), at};
+  return p->fn(&k);
+}
+
+/* The n-th name (from 0) under which the prelude may have the operation, NULL after the last. */
+const char *prim_op_name(Op op, int n) {
+  if (n == 0) return op_names[op];
+  for (int i = 0; i < NTABLE; i++)
+    if (table[i].op == (int)op && --n == 0) return table[i].name;
+  return NULL;
+}

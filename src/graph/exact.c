@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* What a graph decides by, and what is the same to the last bit wherever it is computed again.
+ *
+ * Sums whose order is free, and those that differentiation makes, may take a product in without rounding it
+ * (opt/contract.c); whether they do depends on what else reads the product. So where a second stage computes a
+ * number again, the number may differ in its last bit. That does no harm to a sum, but to what is decided by it: the
+ * second stage would take another arm than the first, and read what that arm never stored. Decisive are the
+ * selectors of branches, indices, sizes, trip counts and what is checked. */
+#include "ir/ir_internal.h"
+#include "graph/graph.h"
+
+/* Float arithmetic: what comes of it may differ in the last bit from place to place. */
+bool ir_rounds(const Node *n) {
+  return n->type->kind == T_FLOAT && ((n->op >= OP_FADD && n->op <= OP_FDIV) || n->op == OP_CADD);
+}
+
+static bool is_whole(const Node *x) { return x->type->kind == T_INT || x->type->kind == T_BOOL; }
+
+/* Its value is that of its operands, rearranged or calculated: it decides nothing itself. */
+static bool is_plain(const Node *n) {
+  if (n->op >= OP_CHECK_INDEX && n->op <= OP_CHECK_NAT) return false;
+  if (op_flags[n->op] & OPF_S) return true;
+  return n->op == OP_TUPLE || n->op == OP_GET || n->op == OP_STOP || n->op == OP_AFTER || n->op == OP_CADD;
+}
+
+/* Which parameters of g are decisive, if its result is (`whole`) or isn't. */
+static const bool *decisive_params(World *w, Graph *g, bool whole) {
+  void **known = ir_memo(w, g, "decisive", &whole, sizeof whole);
+  if (*known) return *known;
+  Node **nodes;
+  Map needed;
+  int n = ir_order(w->arena, g, &nodes), most = 0;
+  for (int i = 0; i < n; i++)
+    if (nodes[i]->nops > most) most = nodes[i]->nops;
+  bool *params = NEW_ARRAY(w->arena, bool, g->nparams + 1), *operands = NEW_ARRAY(w->arena, bool, most + 1);
+  map_init(&needed, w->arena);
+  if (whole) map_put(&needed, g->result, g->result);
+  for (int i = n - 1; i >= 0; i--) {
+    Node *x = nodes[i];
+    bool need = map_get(&needed, x) != NULL;
+    if (x->op == OP_PARAM && need) params[x->attr.i] = true;
+    ir_decisive(w, x, need, operands);
+    for (int k = 0; k < x->nops; k++)
+      if (operands[k]) map_put(&needed, x->ops[k], x);
+  }
+  *ir_memo(w, g, "decisive", &whole, sizeof whole) = params;
+  return params;
+}
+
+static void of_switch(World *w, const Node *n, bool need, bool *out) {
+  out[0] = true;
+  for (int t = 0; t < n->ngraphs; t++) {
+    const bool *params = decisive_params(w, n->graphs[t], need);
+    for (int k = 1; k < n->nops; k++) out[k] |= params[k - 1];
+  }
+}
+
+/* A carried value that is decisive makes the next one so. */
+static void of_loop(World *w, const Node *n, bool need, bool *out) {
+  const LoopInfo *l = n->loop;
+  int first = !l->has_cond, hidden = l->naccs + l->nsliced;
+  const bool *test = l->has_cond ? decisive_params(w, n->graphs[1], true) : NULL, *body = NULL;
+  for (bool more = true; more; need = true) {
+    body = decisive_params(w, n->graphs[0], need);
+    more = false;
+    for (int k = 0; k < l->ncarried; k++) more |= !need && (body[1 + k] || (test && test[1 + k]));
+  }
+  if (first) out[0] = true;
+  for (int k = first; k < n->nops; k++) {
+    int at = 1 + k - first;
+    bool asked = ir_loop_part(l, k - first) == LOOP_CARRIED    ? test && test[at]
+                 : ir_loop_part(l, k - first) == LOOP_CAPTURED ? test && test[at - hidden]
+                                                               : false;
+    out[k] = body[at] || asked;
+  }
+}
+
+void ir_decisive(World *w, const Node *n, bool need, bool *out) {
+  for (int k = 0; k < n->nops; k++) out[k] = false;
+  if (n->op == OP_SWITCH) of_switch(w, n, need, out);
+  else if (n->op == OP_LOOP) of_loop(w, n, need, out);
+  else
+    for (int k = 0; k < n->nops; k++) {
+      IrKind kind = n->ops[k]->type->kind;
+      bool number = is_whole(n->ops[k]) || kind == T_FLOAT || kind == T_TUPLE;
+      out[k] = is_plain(n) ? need && number && (k == 0 || n->op != OP_AFTER) : is_whole(n->ops[k]);
+    }
+}
+
+/* ---- Sizes ---- */
+/* Is x made of whole numbers, and of lengths and elements of what is given? */
+static bool is_exact(World *w, const Graph *body, Node *x) {
+  Node **nodes;
+  int n = ir_order(w->arena, ir_graph(w, body->params, body->nparams, x, NULL), &nodes);
+  for (int i = 0; i < n; i++) {
+    const Node *y = nodes[i];
+    bool given = (y->op == OP_PARAM && y->type->kind != T_FLOAT) || y->op == OP_GLOBAL || ir_is_constant(y);
+    bool part = y->op == OP_INDEX || y->op == OP_SLICE || y->op == OP_AFTER || y->op == OP_GET;
+    if (!given && !part && !((op_flags[y->op] & OPF_S) && is_whole(y) && y->op != OP_INT_OF_FLOAT)) return false;
+  }
+  return true;
+}
+
+bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body) {
+  for (int k = 0; k < l->nstacked; k++) {
+    Node *row = ir_get(w, body->result, l->ncarried + l->naccs + k);
+    for (int d = 0; row->type->kind == T_ARRAY && d < ir_rank(row->type); d++)
+      if (!is_exact(w, body, ir_len(w, row, d))) return false;
+  }
+  return true;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on whole graphs that passes build on: cutting one in two, functions unknown at compile time,
+ * what passes keep about graphs. */
+#ifndef ATLED_GRAPH_H
+#define ATLED_GRAPH_H
+#include "ir/ir.h"
+
+/* ---- Stages (split.c) ---------------------------------------------------------------------
+ * Of a graph of which the first `early` parameters are known before the others, the nodes that read only
+ * those are the first stage, the others the second. */
+typedef struct Split {
+  Graph *late; /* the second stage: parameters as before, then the residuals */
+  Node **res;  /* the residuals: nodes of the first stage that the second one reads */
+  int nres;
+} Split;
+/* How much of an early parameter the second stage may read for itself. What is given it as a KNOWN_VALUE must be the
+ * same to the last bit where it is decisive. */
+typedef enum Known {
+  KNOWN_NOT,
+  KNOWN_SHAPE,   /* the lengths of an array */
+  KNOWN_ROUNDED, /* the value, but perhaps for the last bit of a float */
+  KNOWN_VALUE
+} Known;
+Split ir_split(World *w, Graph *g, int early, const Known *known); /* NULL: no parameter is known */
+/* Which parameters of a recursive function follow cheaply, in each of its calls of itself, from those of the caller. */
+bool *ir_derived_params(World *w, const Func *f);
+Known ir_known_param(const Func *f, int k); /* what its second stage then knows of it */
+
+/* Which carried numbers of a loop the next iteration's index tells, and how well: what one iteration makes of them
+ * follows cheaply from its index and what else is known of the body's parameters, and from no other carried value. */
+Known *ir_delayed(World *w, const LoopInfo *l, const Graph *body, const Known *known);
+/* Such a number at the start of iteration i; ops: what stands for the loop's operands where it is asked for. */
+Node *ir_delayed_value(World *w, const Node *loop, int k, Node *i, Node **ops);
+
+/* A branch in two stages. */
+typedef struct StagedSwitch {
+  Node *selector, **caps;
+  int narms, ncaps;
+  Split *arms;        /* the captures known early */
+  int **field;        /* residual j of arm t is fields[field[t][j]] */
+  Vec(Node *) fields; /* results of the first stage, shared by the arms */
+} StagedSwitch;
+/* To be set: selector, caps, narms, ncaps, arms. The branch between values ys[t], over the captures, which
+ * also yields the residuals. */
+Node *ir_switch_early(World *w, StagedSwitch *s, Node **ys);
+/* The branch between the second stages, given what they take after the captures. */
+Node *ir_switch_late(World *w, const StagedSwitch *s, Node **late, int n);
+
+/* A function in two stages: parameters -> (value, residuals); residuals, known parameters, late parameters ->
+ * result. In a recursion the residuals hold those of the inner calls, so they are boxed, in a type made for the
+ * purpose. */
+typedef struct StagedFunc {
+  Func *early, *late; /* a recursive function's can be called before they are finished */
+  const Func *of;
+  Known *known;             /* the parameters that the second stage gets again */
+  IrType **params, *result; /* of the second stage, without the residuals and those */
+  int n;
+} StagedFunc;
+/* again: which parameters may be read again later. */
+StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **late, int n, IrType *result);
+/* y, over f's parameters, is the value; s cuts a graph over those, of which those in `known` are known, and then the
+ * late ones. */
+void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s);
+
+/* ---- Exact values (exact.c) --------------------------------------------------------------------
+ * Float arithmetic, whose result may differ in the last bit where it is computed again. */
+bool ir_rounds(const Node *n);
+/* Which operands of n decide something: a branch, an index, a size, how often a loop runs, a check; `need`: n itself
+ * does. */
+void ir_decisive(World *w, const Node *n, bool need, bool *out);
+/* Do the sizes of all arrays that the body of this loop yields follow from whole numbers and lengths that are given? */
+bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body);
+
+/* ---- Loops (loop_builder.c) ------------------------------------------------------------------------
+ * A loop made operand by operand. In its body an operand is a parameter: what loop_add returns, which also
+ * names it. */
+typedef struct LoopBuilder LoopBuilder;
+typedef enum LoopPart { LOOP_CARRIED, LOOP_ACC, LOOP_SLICED, LOOP_CAPTURED } LoopPart;
+LoopPart ir_loop_part(const LoopInfo *l, int k); /* of operand k, not counting the trip count */
+LoopBuilder *loop_open(World *w, bool down);
+Node *loop_index(LoopBuilder *b);
+Node *loop_add(LoopBuilder *b, LoopPart part, Node *x);
+/* The next value of a carried value or accumulator: unless it stays as it is. */
+void loop_next(LoopBuilder *b, const Node *inner, Node *next);
+int loop_stack(LoopBuilder *b, Node *x); /* one more stacked result: its number */
+/* One of count and cond, a bool over the index, carried values and captures, is NULL. */
+void loop_close(LoopBuilder *b, Node *count, Node *cond, Site site);
+/* Then: a carried value or accumulator at the end, stacked result k, how often the body was run. */
+Node *loop_result(LoopBuilder *b, const Node *inner);
+Node *loop_stacked(LoopBuilder *b, int k);
+Node *loop_trips(LoopBuilder *b);
+Node *ir_copy_rows(World *w, Node *array); /* an array of its own, though `array` may be a view */
+/* The value of a loop over other operands (the trip count first, if it has one), its body returning
+ * `result` and n more elements: the arrays of those are written to `arrays`. */
+Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays);
+
+/* ---- Functions (dispatch.c) ----------------------------------------------------------------- */
+/* A graph that applies function f, and arguments for it: x[, token] and what it captures. */
+typedef struct Target {
+  Graph *g;
+  Node **args;
+} Target;
+Target ir_target(World *w, Node *f, Node *x, Node *token, Site site);
+/* A function value that isn't known where it is applied is one of the closures of its type that the
+ * program makes. Each entry has a pool of these: its own, those of entries whose globals it reads that hold
+ * functions, and, if such a function takes functions, the other way round. So the pools of all entries are
+ * made before a dispatcher is asked for. */
+typedef struct Pool Pool;
+Pool *ir_pool(World *w, Graph *entry, const int *globals, int n); /* globals: those that the entry makes */
+void ir_use_pool(World *w, Pool *p); /* from now on function values are those of this pool */
+/* Are there closures in it that a dispatcher lacks which was made since it is in use: of pullbacks that passes made
+ * later? */
+bool ir_pool_grew(World *w, Pool *p);
+void ir_register_closure(World *w, Node *closure); /* one that a pass makes */
+/* May a closure be applied elsewhere that this user has as this operand? Else it is known where it is. */
+bool ir_escapes(const Node *user, int operand);
+/* A function of (f, x[, token]) that does what applying f, of this type, does, by known calls only: it
+ * asks which closure f is and calls its graph. Fails with the message `unknown` for any other. While
+ * graphs are rewritten, the graphs that it calls are too; those under way can't be called yet, and the
+ * message is `unfinished`: they would take derivatives of themselves. */
+Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfinished);
+
+/* ---- Memos (memo.c) --------------------------------------------------------------------------- */
+/* A place for what a pass made of a graph, a function or a type: NULL at first, one for each name and n
+ * bytes of facts. */
+void **ir_memo(World *w, const void *owner, const char *name, const void *facts, size_t n);
+/* The same for what depends on the closures that may be called: empty again when there are more. */
+void **ir_memo_closures(World *w, const void *owner, const char *name, const void *facts, size_t n);
+#endif

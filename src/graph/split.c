@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* Stages: cutting a graph in two, so that its second part can run later.
+ *
+ * What the second stage reads of the first are the nodes on the border between the two: they are the residuals. Not
+ * stored are constants, and cheap nodes over what is available anyway (`known` parameters; of others perhaps the
+ * lengths; and parameters that are residuals themselves): the second stage computes those again. Checks are made
+ * again with them: the first stage that made them may be dead where only the second one's results are wanted. Nor is
+ * anything computed again that decides something and doesn't come out the same to the last bit (exact.c): whole
+ * numbers and bools that come of floats which were rounded are residuals then. */
+#include "graph/graph.h"
+
+enum { CHEAP = 12, NEVER = 1 << 20 };
+
+typedef struct Cut {
+  World *w;
+  Node **nodes;
+  int n, early;
+  Map pos;
+  const Known *known;  /* parameters */
+  bool *stored;        /* parameters that are residuals */
+  int *cost;           /* of computing a node of the first stage again */
+  bool *rounded;       /* floats that may then differ in the last bit */
+  bool *chosen;        /* whole numbers and bools that then may differ, since they come of such floats */
+  bool exact;          /* such numbers aren't computed again at all */
+  bool *want, *border; /* what the second stage reads, and which of it are residuals */
+  bool *need;          /* what decides something there */
+} Cut;
+
+static int at(const Cut *c, const Node *x) { return (int)(uintptr_t)map_get(&c->pos, x) - 1; }
+static bool is_early(const Cut *c, const Node *x) { return x->nparams <= (uint32_t)c->early; }
+static bool is_check(const Node *n) { return n->op >= OP_CHECK_INDEX && n->op <= OP_CHECK_NAT; }
+
+static Known known_of(const Cut *c, const Node *param) { return c->known ? c->known[param->attr.i] : KNOWN_NOT; }
+
+/* Operands that are read where n is made. The length of a parameter may be known where its elements are
+ * not. */
+static int reads(const Cut *c, const Node *n) {
+  bool length = n->op == OP_LEN && n->ops[0]->op == OP_PARAM && is_early(c, n) && known_of(c, n->ops[0]);
+  return length ? 0 : n->nops;
+}
+
+static bool is_cheap_op(const Node *n) {
+  if (n->op >= OP_IADD && n->op <= OP_ILE && n->op != OP_IPOW) return true;
+  if (n->op >= OP_FADD && n->op <= OP_FNEG) return true;
+  if (n->op >= OP_FEQ && n->op <= OP_SIGN) return true;
+  switch (n->op) {
+  case OP_TAG:
+  case OP_LEN:
+  case OP_GET:
+  case OP_UNINJ:
+  case OP_TUPLE:
+  case OP_CLOSURE_CAP:
+  case OP_CLOSURE_ID:
+  case OP_SELECT:
+  case OP_NOT:
+  case OP_AND:
+  case OP_OR:
+  case OP_BEQ:
+  case OP_FLOAT_OF_INT:
+  case OP_INT_OF_FLOAT:
+  case OP_IS_NAN: return true;
+  case OP_INDEX: return n->type->kind != T_ARRAY;
+  case OP_CADD: return n->type->kind == T_FLOAT;
+  default: return is_check(n);
+  }
+}
+
+/* Whole numbers that come of a rounded float count as what decides, not what is computed with them. */
+static void find_rounded(Cut *c, int i) {
+  const Node *n = c->nodes[i];
+  bool rounded = ir_rounds(n), number = n->type->kind == T_FLOAT || n->type->kind == T_TUPLE;
+  if (n->op == OP_PARAM) rounded = known_of(c, n) == KNOWN_ROUNDED && !c->stored[n->attr.i];
+  for (int k = 0; k < reads(c, n); k++) rounded |= c->rounded[at(c, n->ops[k])];
+  c->rounded[i] = number && rounded;
+  c->chosen[i] = !number && rounded;
+}
+
+static void compute_costs(Cut *c) {
+  for (int i = 0; i < c->n; i++) {
+    const Node *n = c->nodes[i];
+    int cost = 0;
+    find_rounded(c, i);
+    if (!is_early(c, n) || (c->exact && c->chosen[i])) cost = NEVER;
+    else if (n->op == OP_PARAM) cost = known_of(c, n) >= KNOWN_ROUNDED || c->stored[n->attr.i] ? 0 : NEVER;
+    else if (!ir_is_constant(n) && n->op != OP_GLOBAL) {
+      cost = is_cheap_op(n) ? 1 : NEVER;
+      for (int k = 0; k < reads(c, n) && cost < NEVER; k++) cost += c->cost[at(c, n->ops[k])];
+    }
+    c->cost[i] = cost > CHEAP ? NEVER : cost;
+    if (is_early(c, n) && c->cost[i] == NEVER && n->op != OP_PARAM) c->rounded[i] = false; /* it is stored */
+  }
+}
+
+/* What node i, which the second stage computes, reads, and what of it decides something. */
+static void want_operands(Cut *c, int i, bool *decisive) {
+  const Node *n = c->nodes[i];
+  ir_decisive(c->w, n, c->need[i], decisive);
+  for (int k = 0; k < reads(c, n); k++) {
+    int x = at(c, n->ops[k]);
+    c->want[x] = true;
+    c->need[x] |= decisive[k];
+  }
+}
+
+static int most_operands(const Cut *c) {
+  int most = 0;
+  for (int i = 0; i < c->n; i++)
+    if (c->nodes[i]->nops > most) most = c->nodes[i]->nops;
+  return most;
+}
+
+/* From the result down to the border. A parameter on the border is stored anyway, so what is cheap over it
+ * needn't be: true if there are more of those than were known. */
+static bool find_border(Cut *c) {
+  bool more = false, *decisive = NEW_ARRAY(c->w->temp, bool, most_operands(c) + 1);
+  for (int i = 0; i < c->n; i++) c->want[i] = c->border[i] = c->need[i] = false;
+  c->want[c->n - 1] = true;
+  for (int i = c->n - 1; i >= 0; i--) {
+    const Node *n = c->nodes[i];
+    if (!c->want[i]) continue;
+    bool stored = n->op == OP_PARAM && is_early(c, n) && c->stored[n->attr.i];
+    bool differs = c->need[i] && (c->rounded[i] || c->chosen[i]);
+    c->border[i] = stored || (is_early(c, n) && (c->cost[i] == NEVER || differs));
+    if (!c->border[i]) want_operands(c, i, decisive);
+    if (c->border[i] && n->op == OP_PARAM && !stored) more = c->stored[n->attr.i] = true;
+  }
+  return more;
+}
+
+static Cut cut_of(World *w, Graph *g, int early, const Known *known) {
+  Cut c = {.w = w, .early = early, .known = known};
+  c.n = ir_order(w->arena, g, &c.nodes);
+  map_init(&c.pos, w->arena);
+  for (int i = 0; i < c.n; i++) map_put(&c.pos, c.nodes[i], (void *)(uintptr_t)(i + 1));
+  c.stored = NEW_ARRAY(w->arena, bool, early + 1);
+  c.cost = NEW_ARRAY(w->arena, int, c.n);
+  c.rounded = NEW_ARRAY(w->arena, bool, c.n);
+  c.chosen = NEW_ARRAY(w->arena, bool, c.n);
+  c.need = NEW_ARRAY(w->arena, bool, c.n);
+  c.want = NEW_ARRAY(w->arena, bool, c.n);
+  c.border = NEW_ARRAY(w->arena, bool, c.n);
+  return c;
+}
+
+static Node *rewrite(const Cut *c, Node **val, int i) {
+  Node *n = c->nodes[i];
+  Node **ops = NEW_ARRAY(c->w->arena, Node *, n->nops + 1);
+  bool changed = false;
+  for (int k = 0; k < reads(c, n); k++) {
+    ops[k] = val[at(c, n->ops[k])];
+    changed |= ops[k] != n->ops[k];
+  }
+  return changed ? ir_rebuild(c->w, n, ops, n->graphs) : n;
+}
+
+Split ir_split(World *w, Graph *g, int early, const Known *known) {
+  Cut cut = cut_of(w, g, early, known);
+  do compute_costs(&cut);
+  while (find_border(&cut));
+  Split s = {.res = NEW_ARRAY(w->arena, Node *, cut.n + 1)};
+  Vec(IrType *) params = {0};
+  for (int i = 0; i < g->nparams; i++) vec_push(w->arena, params, g->params[i]);
+  Node **val = NEW_ARRAY(w->arena, Node *, cut.n);
+  for (int i = 0; i < cut.n; i++) {
+    if (!cut.want[i]) continue;
+    if (cut.border[i]) {
+      val[i] = ir_param(w, params.len, cut.nodes[i]->type);
+      vec_push(w->arena, params, cut.nodes[i]->type);
+      s.res[s.nres++] = cut.nodes[i];
+    } else val[i] = rewrite(&cut, val, i);
+  }
+  s.late = ir_graph(w, params.data, params.len, val[cut.n - 1], g->name);
+  return s;
+}
+
+/* ---- Recursion ------------------------------------------------------------------------- */
+/* A graph in f, and what its parameters are there: known, and perhaps parameter `origin` of f itself (else -1). */
+typedef struct Scope {
+  Graph *g;
+  Known *known;
+  int *origin;
+} Scope;
+typedef struct Derived {
+  World *w;
+  const Func *f;
+  bool *keep, changed;
+} Derived;
+
+static void check_graph(Derived *d, Scope s);
+
+static Known known_as(const Cut *c, const Node *x) {
+  int i = at(c, x);
+  return c->cost[i] == NEVER ? KNOWN_NOT : c->rounded[i] ? KNOWN_ROUNDED : KNOWN_VALUE;
+}
+
+/* A nested graph whose parameters from `own` on are the operands `caps`; before them parameter 0 is known where
+ * `index`. */
+static void check_nested(Derived *d, const Cut *c, const Scope *outer, Graph *g, int own, bool index, Node **caps) {
+  World *w = d->w;
+  Scope s = {g, NEW_ARRAY(w->arena, Known, g->nparams + 1), NEW_ARRAY(w->arena, int, g->nparams + 1)};
+  for (int i = 0; i < g->nparams; i++) {
+    const Node *x = i < own ? NULL : caps[i - own];
+    s.known[i] = x ? known_as(c, x) : index && i == 0 ? KNOWN_VALUE : KNOWN_NOT;
+    s.origin[i] = x && x->op == OP_PARAM ? outer->origin[x->attr.i] : -1;
+  }
+  check_graph(d, s);
+}
+
+/* A number is derived only if it is handed on as it is: others are as short to store as to compute again. */
+static void check_call(Derived *d, const Cut *c, const Scope *s, const Node *call) {
+  for (int k = 0; k < call->nops; k++) {
+    const Node *x = call->ops[k];
+    bool same = x->op == OP_PARAM && s->origin[x->attr.i] == k, number = x->type->kind == T_FLOAT;
+    if (!d->keep[k] || same || (!number && c->cost[at(c, x)] < NEVER)) continue;
+    d->keep[k] = false;
+    d->changed = true;
+  }
+}
+
+static void check_graph(Derived *d, Scope s) {
+  Cut c = cut_of(d->w, s.g, s.g->nparams, s.known);
+  c.exact = true;
+  compute_costs(&c);
+  for (int i = 0; i < c.n; i++) {
+    const Node *n = c.nodes[i];
+    if (n->op == OP_CALL && n->attr.func == d->f) check_call(d, &c, &s, n);
+    for (int k = 0; k < n->ngraphs; k++) {
+      Graph *g = n->graphs[k];
+      if (n->op == OP_SWITCH) check_nested(d, &c, &s, g, 0, false, n->ops + 1);
+      else if (n->op == OP_LOOP)
+        check_nested(d, &c, &s, g, g->nparams - n->loop->ncaps, true, n->ops + n->nops - n->loop->ncaps);
+      else check_nested(d, &c, &s, g, g->nparams, false, NULL);
+    }
+  }
+}
+
+/* Whoever calls f's second stage may have computed a float again. */
+Known ir_known_param(const Func *f, int k) { return f->params[k]->kind == T_FLOAT ? KNOWN_ROUNDED : KNOWN_VALUE; }
+
+bool *ir_derived_params(World *w, const Func *f) {
+  Derived d = {w, f, NEW_ARRAY(w->arena, bool, f->nparams + 1), true};
+  Scope s = {f->graph, NEW_ARRAY(w->arena, Known, f->nparams + 1), NEW_ARRAY(w->arena, int, f->nparams + 1)};
+  for (int k = 0; k < f->nparams; k++) {
+    d.keep[k] = f->params[k]->kind != T_TOKEN;
+    s.origin[k] = k;
+  }
+  while (d.changed) {
+    d.changed = false;
+    for (int k = 0; k < f->nparams; k++) s.known[k] = d.keep[k] ? ir_known_param(f, k) : KNOWN_NOT;
+    check_graph(&d, s);
+  }
+  return d.keep;
+}
+
+/* ---- Loops ------------------------------------------------------------------------------ */
+Known *ir_delayed(World *w, const LoopInfo *l, const Graph *body, const Known *known) {
+  Known *delayed = NEW_ARRAY(w->arena, Known, l->ncarried + 1);
+  for (int k = 0; k < l->ncarried && !l->down; k++) {
+    Node *next = ir_get(w, body->result, k);
+    IrKind kind = next->type->kind;
+    if (kind != T_FLOAT && kind != T_INT && kind != T_BOOL) continue;
+    Cut c = cut_of(w, ir_graph(w, body->params, body->nparams, next, NULL), body->nparams, known);
+    c.exact = true;
+    compute_costs(&c);
+    delayed[k] = known_as(&c, next);
+  }
+  return delayed;
+}
+
+Node *ir_delayed_value(World *w, const Node *loop, int k, Node *i, Node **ops) {
+  Graph *body = loop->graphs[0], *arms[2];
+  int n = body->nparams;
+  Node **caps = NEW_ARRAY(w->arena, Node *, n + 1), **args = NEW_ARRAY(w->arena, Node *, n + 1);
+  IrType **types = NEW_ARRAY(w->arena, IrType *, n + 1);
+  for (int j = 0; j < n; j++) {
+    caps[j] = j ? ops[j - 1] : i;
+    types[j] = caps[j]->type;
+    args[j] = ir_param(w, j, types[j]);
+    if (j == 0) args[0] = ir_op2(w, OP_IADD, args[0], ir_int(w, -1));
+    else if (ir_loop_part(loop->loop, j - 1) == LOOP_SLICED) args[j] = ir_index(w, args[j], args, 1);
+  }
+  arms[0] = ir_graph(w, types, n, ir_substitute(w, ir_get(w, body->result, k), args, n, 0), NULL);
+  arms[1] = ir_graph(w, types, n, ir_param(w, 1 + k, types[1 + k]), NULL);
+  return ir_switch(w, ir_op2(w, OP_IEQ, i, ir_int(w, 0)), arms, 2, caps, n);
+}
+
+/* ---- Branches ------------------------------------------------------------------------ */
+/* Fields of equal type are shared between arms. Their types are added to `types`. */
+typedef Vec(IrType *) Types;
+static int *assign_fields(World *w, Types *types, const Split *s) {
+  bool *taken = NEW_ARRAY(w->arena, bool, types->len + s->nres + 1);
+  int *field = NEW_ARRAY(w->arena, int, s->nres + 1);
+  for (int j = 0; j < s->nres; j++) {
+    int k = 0;
+    while (k < types->len && (taken[k] || types->data[k] != s->res[j]->type)) k++;
+    if (k == types->len) vec_push(w->arena, *types, s->res[j]->type);
+    taken[k] = true;
+    field[j] = k;
+  }
+  return field;
+}
+
+Node *ir_switch_early(World *w, StagedSwitch *s, Node **ys) {
+  Types types = {0};
+  s->field = NEW_ARRAY(w->arena, int *, s->narms);
+  for (int t = 0; t < s->narms; t++) s->field[t] = assign_fields(w, &types, &s->arms[t]);
+  Graph **arms = NEW_ARRAY(w->arena, Graph *, s->narms);
+  for (int t = 0; t < s->narms; t++) {
+    const Split *arm = &s->arms[t];
+    Node **xs = NEW_ARRAY(w->arena, Node *, types.len + 1);
+    xs[0] = ys[t];
+    for (int k = 0; k < types.len; k++) xs[1 + k] = ir_zero(w, types.data[k]);
+    for (int j = 0; j < arm->nres; j++) xs[1 + s->field[t][j]] = arm->res[j];
+    Node *result = types.len ? ir_record(w, xs, types.len + 1) : ys[t];
+    arms[t] = ir_graph(w, arm->late->params, s->ncaps, result, arm->late->name);
+  }
+  Node *value = ir_switch(w, s->selector, arms, s->narms, s->caps, s->ncaps);
+  for (int k = 0; k < types.len; k++) vec_push(w->arena, s->fields, ir_get(w, value, 1 + k));
+  return types.len ? ir_get(w, value, 0) : value;
+}
+
+/* Parameters of a late arm: those of the split, then the fields. */
+Node *ir_switch_late(World *w, const StagedSwitch *s, Node **late, int n) {
+  int total = s->ncaps + n, nfields = s->fields.len;
+  Node **caps = NEW_ARRAY(w->arena, Node *, total + nfields + 1);
+  IrType **types = NEW_ARRAY(w->arena, IrType *, total + nfields + 1);
+  for (int i = 0; i < total + nfields; i++) {
+    caps[i] = i < s->ncaps ? s->caps[i] : i < total ? late[i - s->ncaps] : s->fields.data[i - total];
+    types[i] = caps[i]->type;
+  }
+  Graph **arms = NEW_ARRAY(w->arena, Graph *, s->narms);
+  for (int t = 0; t < s->narms; t++) {
+    const Split *arm = &s->arms[t];
+    Node **args = NEW_ARRAY(w->arena, Node *, total + arm->nres + 1);
+    for (int i = 0; i < total; i++) args[i] = ir_param(w, i, types[i]);
+    for (int j = 0; j < arm->nres; j++) args[total + j] = ir_param(w, total + s->field[t][j], arm->res[j]->type);
+    arms[t] = ir_graph(w, types, total + nfields, ir_instantiate(w, arm->late, args, 0), NULL);
+  }
+  return ir_switch(w, s->selector, arms, s->narms, caps, total + nfields);
+}
