@@ -123,7 +123,14 @@ static Module *library(void *user, Sym name) {
   return m;
 }
 
-ModuleLoader modules_loader(AtledVM *vm) { return (ModuleLoader){vm, import, library}; }
+static Sym library_name(void *user, int i) {
+  AtledVM *vm = user;
+  for (const StdlibFile *f = stdlib_files; f->name && !vm->config.no_stdlib; f++)
+    if (strcmp(f->name, "prelude") != 0 && i-- == 0) return sym_of(&vm->syms, f->name);
+  return NULL;
+}
+
+ModuleLoader modules_loader(AtledVM *vm) { return (ModuleLoader){vm, import, library, library_name}; }
 
 bool modules_load_prelude(AtledVM *vm) {
   for (const StdlibFile *f = stdlib_files; f->name; f++) {

@@ -142,6 +142,7 @@ typedef struct ModuleLoader {
   Module *(*import)(void *user, Module *from, Sym path, Span at); /* `import "path"` */
   /* `List.map`; NULL without error if there is none */
   Module *(*library)(void *user, Sym name);
+  Sym (*library_name)(void *user, int i); /* the i-th name that `library` knows; NULL after the last */
 } ModuleLoader;
 
 typedef struct Checker Checker;

@@ -148,10 +148,20 @@ static void not_a_function(Checker *c, Expr *e, Type *t, int given) {
   }
 }
 
+static bool is_data(Type *t) {
+  t = type_repr(t);
+  return t->kind != TY_FUN && t->kind != TY_ERROR && (t->kind != TY_VAR || t->classes & CLASS_NUM);
+}
+
 /* One tuple instead of several arguments, or the other way round. */
 static const char *tuple_hint(Type *want, Type *got, Type *result, bool more) {
   want = type_repr(want);
   got = type_repr(got);
+  if (want->kind == TY_FUN && got->kind == TY_FUN && is_data(want->args[1]) && type_repr(got->args[1])->kind == TY_FUN)
+    return "a function of one argument is needed: fun (x, y) -> f x y is one, of a pair";
+  if (want->kind == TY_FUN && got->kind == TY_FUN && type_repr(want->args[1])->kind == TY_FUN &&
+      is_data(got->args[1]) && type_repr(got->args[0])->kind == TY_TUPLE)
+    return "a function of several arguments is needed: fun a b -> …";
   if (want->kind == TY_TUPLE && got->kind != TY_TUPLE && more) return "the function takes one tuple: f (a, b)";
   if (got->kind == TY_TUPLE && want->kind != TY_TUPLE && type_repr(result)->kind == TY_FUN)
     return "arguments stand side by side, without commas: f a b";
@@ -324,9 +334,13 @@ static void check_rec_group(Checker *c, LetBinding *lets, int n, Item *item, Ite
     b->group = out->data;
     b->ngroup = out->len;
   }
-  for (int i = 0; i < n; i++)
-    tc_expect_type(c, lets[i].pat->type, infer_value(c, &lets[i]),
-                   (Place){.at = lets[i].value->span, .also = lets[i].pat->span, .also_label = "as it is used"});
+  for (int i = 0; i < n; i++) {
+    int errors = c->diags->errors;
+    Type *t = infer_value(c, &lets[i]);
+    Place p = {.at = lets[i].value->span, .also = lets[i].pat->span, .also_label = "as it is used"};
+    if (c->diags->errors == errors) tc_expect_type(c, lets[i].pat->type, t, p);
+    else tc_unify(c, lets[i].pat->type, t); /* a clash would come of what was reported */
+  }
   tc_local_pop_to(c, mark);
   leave_definition(c, m, out, GEN_FUNCTION, rules, nrules);
   for (int i = 0; i < n; i++) {
@@ -396,6 +410,15 @@ static Type *infer_if_only(Checker *c, Expr *e) {
   return c->t_unit;
 }
 
+/* `[]` and `x :: rest` in one match. */
+static const char *sequence_hint(Checker *c, Type *a, Type *b) {
+  a = type_repr(a);
+  b = type_repr(b);
+  bool array = a->kind == TY_ARRAY || b->kind == TY_ARRAY;
+  if (!array || !(tc_is_predefined(c, a, "list") || tc_is_predefined(c, b, "list"))) return NULL;
+  return "lists are matched by `Nil` and `x :: rest`, arrays by `[]` and `[x, y]`";
+}
+
 static Type *infer_match(Checker *c, Expr *e) {
   bool inner = c->s.inner_match == e;
   Type *scrutinee = tc_infer(c, e->args[0]), *result = type_var(c, 0);
@@ -404,7 +427,8 @@ static Type *infer_match(Checker *c, Expr *e) {
     int mark = c->s.undo.len;
     Bindings bs = {0};
     Type *p = tc_infer_pat(c, k->pat, &bs, BIND_LOCAL);
-    const char *hint = inner ? "the cases go to the inner match: put it in parentheses" : NULL;
+    const char *hint =
+        inner ? "the cases go to the inner match: put it in parentheses" : sequence_hint(c, scrutinee, p);
     tc_expect_type(
         c, scrutinee, p,
         (Place){.at = k->pat->span, .also = e->args[0]->span, .also_label = "what is matched", .hint = hint});

@@ -92,21 +92,33 @@ static Module *find_module(Checker *c, Sym name) {
   return m;
 }
 
+static Sym nearest_module(Checker *c, Sym name) {
+  Names names = {0};
+  add_names(c, &names, &c->s.module->modules);
+  Sym known;
+  for (int i = 0; (known = c->loader.library_name(c->loader.user, i)); i++) vec_push(c->arena, names, known);
+  return nearest_name(name, names.data, names.len);
+}
+
+/* what: the name wanted of the module, or NULL. */
+static void report_module(Checker *c, Sym name, Span at, NameSpace ns, Sym what) {
+  Diag *d = diag_error(c->diags, at, tc_diag_code(D_UNBOUND_MODULE), "there is no module `%s`", name);
+  Sym near = nearest_module(c, name);
+  bool bare = !near && what && c->prelude && module_find(c, c->prelude, ns, what); /* `Math.sin` */
+  d->hint = near   ? tc_format(c, "did you mean `%s`?", near)
+            : bare ? tc_format(c, "`%s` is known without a module", what)
+                   : tc_format(c, "a file is made a module by: import \"file.atl\" as %s", name);
+}
+
 Module *tc_lookup_module(Checker *c, Sym name, Span at) {
   Module *m = find_module(c, name);
-  if (!m) {
-    Diag *d = diag_error(c->diags, at, tc_diag_code(D_UNBOUND_MODULE), "there is no module `%s`", name);
-    Names names = {0};
-    add_names(c, &names, &c->s.module->modules);
-    Sym near = nearest_name(name, names.data, names.len);
-    d->hint = near ? tc_format(c, "did you mean `%s`?", near)
-                   : tc_format(c, "a file is made a module by: import \"file.atl\" as %s", name);
-  }
+  if (!m) report_module(c, name, at, NS_VALUE, NULL);
   return m;
 }
 
 static void *qualified(Checker *c, Name name, NameSpace ns, bool *reported) {
-  Module *m = tc_lookup_module(c, name.module, name.span);
+  Module *m = find_module(c, name.module);
+  if (!m) report_module(c, name.module, name.span, ns, name.name);
   *reported = !m || m->failed;
   if (*reported) return NULL;
   if (name.name[0] == '_' && !c->s.module->library) {

@@ -80,6 +80,7 @@ void tc_report_class(Checker *c, Place p) {
     d->hint = "a call takes only what stands directly behind it: print (a * b)";
   if (cls == CLASS_SHOW) d->hint = missing_argument_hint(c, p.at);
   if (cls == CLASS_EQ && t->kind == TY_FUN) d->hint = "compare what they give: f x = g x";
+  if (p.hint) d->hint = p.hint;
 }
 
 bool tc_expect_class(Checker *c, Type *t, unsigned classes, Span at) {
@@ -161,6 +162,8 @@ static const char *clash_hint(Checker *c, Type *want, Type *got, Span at) {
   if (pair_is(k, TY_INT, TY_FLOAT)) return number_hint(c, want, got, at);
   if (pair_is(k, TY_DATA, TY_DATA) && a->data != b->data && shadowed_hint(c, a, b)) return shadowed_hint(c, a, b);
   if (got->kind == TY_FUN && want->kind != TY_FUN && want->kind != TY_VAR) return "is an argument missing?";
+  if (want->kind == TY_FUN && a->kind == TY_FLOAT && b->kind == TY_ARRAY && is_argument_of(c, at, "grad"))
+    return "a gradient is one of a float: `jacobian f x` is the derivative of a function to arrays";
   if (pair_is(k, TY_RECORD, TY_RECORD)) {
     const char *hint = missing_field(c, a, b);
     return hint ? hint : missing_field(c, b, a);

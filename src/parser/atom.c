@@ -327,6 +327,8 @@ static void expect_done(Parser *p, Span start) {
 }
 
 static const char for_hint[] = "a loop is written: for i = 0 to n - 1 do … done";
+static const char for_in_hint[] =
+    "a loop counts: for i = 0 to length xs - 1 do … xs[i] … done; a function goes over elements: iter (fun x -> …) xs";
 
 /* for = "for" ( name | "_" ) "=" binary ( "to" | "downto" ) binary "do" expr "done" */
 static Expr *parse_for(Parser *p) {
@@ -336,7 +338,7 @@ static Expr *parse_for(Parser *p) {
   if (unnamed) name_span = token_span(p), advance(p);
   Sym name = unnamed ? sym_of(p->syms, "_") : expect_ident(p, "the name of the loop's variable", &name_span);
   e->var = new_var_pat(p, name, name_span);
-  expect(p, TOK_EQ, at(p, TOK_IN) ? "a loop over elements is `iter (fun x -> …) xs`" : NULL);
+  expect(p, TOK_EQ, at(p, TOK_IN) ? for_in_hint : NULL);
   e->args[0] = parse_binary(p);
   e->down = at(p, TOK_DOWNTO);
   if (!accept(p, TOK_TO) && !accept(p, TOK_DOWNTO)) fail_expected(p, "`to` or `downto`", for_hint, NO_SPAN, NULL);

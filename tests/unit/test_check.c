@@ -129,12 +129,18 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
   return check_program(w->c, m, parse(w, path, text), &w->diags, false) ? m : NULL;
 }
 
+static const char *const library_names[] = {"List", "Str", "Regex", "Csv"};
+
+static Sym library_name(void *user, int i) {
+  World *w = user;
+  return i < 4 ? sym_of(&w->syms, library_names[i]) : NULL;
+}
+
 static Module *library(void *user, Sym name) {
   World *w = user;
-  static const char *const names[] = {"List", "Str", "Regex", "Csv"};
   static const char *const texts[] = {list_text, str_text, regex_text, csv_text};
   for (int i = 0; i < 4; i++) {
-    if (strcmp(name, names[i])) continue;
+    if (strcmp(name, library_names[i])) continue;
     if (!w->libraries[i])
       w->libraries[i] =
           checker_lazy_module(w->c, w->lx, name, sources_add(&w->sources, name, texts[i], strlen(texts[i])));
@@ -152,7 +158,7 @@ static void world_init(World *w) {
   sources_init(&w->sources, &w->arena);
   diags_init(&w->diags, &w->arena, &w->sources);
   w->lx = lexer_new(&w->heap);
-  w->c = checker_new(&w->arena, &w->syms, &w->sources, (ModuleLoader){w, import, library});
+  w->c = checker_new(&w->arena, &w->syms, &w->sources, (ModuleLoader){w, import, library, library_name});
   uint32_t source = sources_add(&w->sources, "prelude", prelude_text, strlen(prelude_text));
   checker_set_prelude(w->c, checker_lazy_module(w->c, w->lx, NULL, source));
 }

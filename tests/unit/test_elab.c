@@ -52,6 +52,11 @@ static Module *no_library(void *user, Sym name) {
   return NULL;
 }
 
+static Sym no_library_name(void *user, int i) {
+  (void)user, (void)i;
+  return NULL;
+}
+
 static void bench_init(Bench *b) {
   memset(b, 0, sizeof *b);
   heap_init(&b->heap);
@@ -61,7 +66,7 @@ static void bench_init(Bench *b) {
   sources_init(&b->sources, &b->arena);
   diags_init(&b->diags, &b->arena, &b->sources);
   b->lx = lexer_new(&b->heap);
-  b->checker = checker_new(&b->arena, &b->syms, &b->sources, (ModuleLoader){b, no_import, no_library});
+  b->checker = checker_new(&b->arena, &b->syms, &b->sources, (ModuleLoader){b, no_import, no_library, no_library_name});
   uint32_t source = sources_add(&b->sources, "prelude", prelude_text, strlen(prelude_text));
   Module *prelude = checker_lazy_module(b->checker, b->lx, NULL, source);
   checker_set_prelude(b->checker, prelude);
