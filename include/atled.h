@@ -21,7 +21,8 @@
  * VMs share nothing. Different VMs may be used from different threads at once; one
  * VM by one thread at a time, except for atled_interrupt. A call on a VM from within one
  * of its callbacks is refused (ATLED_BAD_ARGUMENT; atled_free and atled_release do
- * nothing), but for those that only read what is there. So is NULL where something is needed.
+ * nothing), but for those that only read what is there. So is NULL where something is needed. A callback
+ * returns: it neither throws nor jumps out.
  * When memory runs out in a call that compiles, the VM is what it was before it.
  *
  * Strings are UTF-8. What a function returns by pointer belongs to the VM and is
@@ -77,7 +78,7 @@ typedef struct AtledDiagnostic {
 typedef void *(*AtledAllocate)(void *user, void *block, size_t old_size, size_t new_size);
 
 typedef struct AtledConfig {
-  AtledAllocate allocate; /* NULL: the C library's. Must be thread-safe if the program uses `par` */
+  AtledAllocate allocate; /* NULL: the C library's */
   size_t memory_limit;    /* bytes the VM may hold; 0: no limit */
   /* bytes of address space for the VM's stack; 0: 1 GB, of which only what is used costs memory */
   size_t stack_size;
@@ -134,7 +135,7 @@ ATLED_API const AtledDiagnostic *atled_error(const AtledVM *vm);
 ATLED_API int atled_diagnostic_count(const AtledVM *vm);
 ATLED_API const AtledDiagnostic *atled_diagnostic(const AtledVM *vm, int index);
 /* Stops what the VM is running: that call ends with a run-time error of kind "interrupt". May be called at any
- * time, from any thread and from a signal handler. Without a running call the next one is stopped. */
+ * time, from any thread and from a signal handler. Without a running call the next one that runs code is stopped. */
 ATLED_API void atled_interrupt(AtledVM *vm);
 /* Takes back an interrupt that hasn't been seen yet. */
 ATLED_API void atled_clear_interrupt(AtledVM *vm);

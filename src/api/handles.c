@@ -99,9 +99,9 @@ static AtledStatus get_body(AtledVM *vm, void *arg) {
   f->place = (Span){plan.program->source, 1, 1 + (uint32_t)strlen(c->expression)};
   f->unit = run_unit(vm, &entry, 1);
   if (!f->unit) return ATLED_COMPILE_ERROR;
-  run_start_clock(vm);
   Slot *value = f->arity ? &f->value : f->last.slots;
-  if (run_function(vm, f->unit, entry.func, NULL, value) != 0) return report_runtime_error(vm, f->place);
+  if (run_begin(vm) != 0 || run_function(vm, f->unit, entry.func, NULL, value) != 0)
+    return report_runtime_error(vm, f->place);
   f->last.filled = f->arity == 0;
   return ATLED_OK;
 }
@@ -352,8 +352,7 @@ static AtledStatus call_body(AtledVM *vm, void *arg) {
   if (f->arity) {
     AtledStatus status = put_arguments(vm, c);
     if (status != ATLED_OK) return status;
-    run_start_clock(vm);
-    if (run_closure(vm, f->unit, f->value.p, f->args, f->param->nslots, o->slots) != 0)
+    if (run_begin(vm) != 0 || run_closure(vm, f->unit, f->value.p, f->args, f->param->nslots, o->slots) != 0)
       return report_runtime_error(vm, f->place);
     o->filled = true;
   }

@@ -264,6 +264,13 @@ static void abandon(AtledVM *vm, Plan *plan, const Step *failed) {
   plan_take_back(vm, plan, item);
 }
 
+static AtledStatus fail_step(AtledVM *vm, Plan *plan, const Step *s) {
+  AtledStatus status = report_runtime_error(vm, s->item->span);
+  abandon(vm, plan, s);
+  vm->fresh.len = 0;
+  return status;
+}
+
 static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit *unit, const LowerEntry *entries, TestRun *tests) {
   for (int i = 0; i < plan->steps.len; i++) {
     const Step *s = &plan->steps.data[i];
@@ -273,12 +280,7 @@ static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit *unit, const LowerEnt
       continue;
     }
     Slot *res = make_room(vm, s, f->nresults);
-    if (run_function(vm, unit, f, NULL, res) != 0) {
-      AtledStatus status = report_runtime_error(vm, s->item->span);
-      abandon(vm, plan, s);
-      vm->fresh.len = 0;
-      return status;
-    }
+    if (run_function(vm, unit, f, NULL, res) != 0) return fail_step(vm, plan, s);
     if (s->item->kind == I_LET) store_globals(vm, s, res);
     else if (s->module == vm->main) keep_value(vm, res);
     else run_release_slots(vm, value_desc(vm, s), res);
@@ -315,8 +317,7 @@ static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {
       plan_take_back(vm, plan, plan->first_item);
       return ATLED_COMPILE_ERROR;
     }
-    run_start_clock(vm);
-    status = run_steps(vm, plan, unit, entries, tests);
+    status = run_begin(vm) ? fail_step(vm, plan, &plan->steps.data[0]) : run_steps(vm, plan, unit, entries, tests);
   }
   if (status == ATLED_OK) collect_results(vm, plan);
   return status;

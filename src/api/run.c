@@ -149,12 +149,17 @@ static Status again_natively(AtledVM *vm, Unit *u, Status status) {
 
 /* ---- Running ------------------------------------------------------------------------ */
 /* Without a clock (no thread to be had) only the evaluator sees the deadline. */
-void run_start_clock(AtledVM *vm) {
+static void start_clock(AtledVM *vm) {
   vm->rt.deadline = 0;
   if (!(vm->config.time_limit > 0)) return; /* also where it is no number */
   if (!vm->clock) vm->clock = clock_new(&vm->rt);
   vm->rt.deadline = clock_now() + vm->config.time_limit;
   if (vm->clock) clock_start(vm->clock, vm->rt.deadline);
+}
+
+Status run_begin(AtledVM *vm) {
+  start_clock(vm);
+  return rt_interrupted(&vm->rt) ? rt_poll(&vm->rt) : 0;
 }
 
 Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot *res) {

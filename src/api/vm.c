@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Making and freeing VMs, and the way into them.
  *
- * vm_call is the only door: it switches to the VM's stack, sets the jump that
+ * vm_call is the only door: it switches to the VM's stack and surroundings, sets the jump that
  * arenas take when memory is gone, and runs the body there. No counted value is
  * live in frames that the jump leaves, so it loses nothing. Nor does it leave
  * anything half made: what compiles is marked at its entry (arena_mark), and after the
@@ -11,6 +11,7 @@
  * Start-up does as little as possible: one table of tokens is compiled, library
  * sources are split and parsed when first named, and the JIT is loaded at the
  * first compile. */
+#define _GNU_SOURCE
 #include "api/vm.h"
 #include <stdlib.h>
 #include <string.h>
@@ -79,9 +80,10 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->no_memory = (AtledDiagnostic){
       .severity = ATLED_ERROR, .kind = "memory", .message = "out of memory", .rendered = "error: out of memory\n"};
   if (config->stack_size) vm->rt.eval_stack_limit = config->stack_size;
+  vm->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   vm->stack = stack_new(config->stack_size ? config->stack_size : (size_t)1 << 30);
   if (vm->stack) rt_set_stack_limit(&vm->rt, stack_limit(vm->stack));
-  if (!vm->stack || vm_call_quick(vm, set_up, NULL) != ATLED_OK) {
+  if (!vm->stack || !vm->locale || vm_call_quick(vm, set_up, NULL) != ATLED_OK) {
     atled_free(vm);
     return NULL;
   }
@@ -108,6 +110,7 @@ void atled_free(AtledVM *vm) {
   arena_free(&vm->scratch);
   arena_free(&vm->arena);
   stack_free(vm->stack);
+  if (vm->locale) freelocale(vm->locale);
   AtledAllocate allocate = vm->config.allocate;
   if (allocate) allocate(vm->config.user, vm, sizeof *vm, 0);
   else free(vm);
@@ -219,8 +222,11 @@ static void on_vm_stack(void *arg) {
 static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg, bool marked) {
   if (!vm || vm->running) return ATLED_BAD_ARGUMENT;
   Call c = {.vm = vm, .body = body, .arg = arg, .marked = marked};
+  Environment host;
   vm->running = true;
+  environment_enter(&host, vm->locale);
   stack_run(vm->stack, on_vm_stack, &c);
+  environment_leave(&host);
   vm->running = false;
   if (vm->clock) clock_stop(vm->clock);
   if (c.status != ATLED_OK) stack_trim(vm->stack);

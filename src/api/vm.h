@@ -3,6 +3,7 @@
  *
  *   vm.c       making and freeing VMs; entering and leaving them
  *   machine_stack.c  the VM's machine stack
+ *   environment.c  the thread's floating-point environment and locale
  *   clock.c    the alarm of time limits
  *   report.c   diagnostics and run-time errors as the host sees them
  *   modules.c  imports and the embedded standard library
@@ -13,6 +14,7 @@
 #ifndef ATLED_VM_H
 #define ATLED_VM_H
 #include "api/clock.h"
+#include "api/environment.h"
 #include "api/machine_stack.h"
 #include "atled.h"
 #include "ir/ir.h"
@@ -60,9 +62,10 @@ struct AtledVM {
   Heap heap;
   AtledConfig config;
   VmStack *stack;
-  Clock *clock;  /* NULL until a time limit needs it */
-  Arena arena;   /* definitions: as long as the VM */
-  Arena scratch; /* one call's diagnostics and texts */
+  locale_t locale; /* "C" */
+  Clock *clock;    /* NULL until a time limit needs it */
+  Arena arena;     /* definitions: as long as the VM */
+  Arena scratch;   /* one call's diagnostics and texts */
   SymTable syms;
   Sources sources;
   Diags diags;
@@ -129,7 +132,8 @@ void run_unit_free(AtledVM *vm, Unit *u);
 Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot *res);
 Status run_closure(AtledVM *vm, Unit *u, Obj *closure, const Slot *args, int nargs, Slot *res);
 void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots);
-void run_start_clock(AtledVM *vm);
+/* Before code runs: starts the clock, and takes an interrupt that came between calls. 0, or rt.error is set. */
+Status run_begin(AtledVM *vm);
 
 /* ---- pipeline.c ---- */
 typedef enum PipelineMode { PIPELINE_CHECK, PIPELINE_RUN, PIPELINE_TEST } PipelineMode;

@@ -86,30 +86,33 @@ static void repeat(Buf *out, const Format *f, int n) {
   for (; n > 0; n--) buf_add(out, f->fill, (size_t)f->fill_bytes);
 }
 
-/* sign and body, padded to the width; `columns` is the body's length in characters. */
+/* `n` digits behind so many zeros, with a separator between groups of three. */
+static void add_grouped(Buf *out, const char *digits, int n, int zeros, char separator) {
+  for (int k = 0, left = n + zeros; left > 0; k++, left--) {
+    buf_add(out, k < zeros ? "0" : digits + k - zeros, 1);
+    if (left % 3 == 1 && left > 1) buf_add(out, &separator, 1);
+  }
+}
+
+static int grouped_columns(int digits) { return digits + (digits > 0 ? (digits - 1) / 3 : 0); }
+
+/* sign and body, padded to the width; `columns` is the body's length in characters. Zeros between sign and digits are
+ * digits: they are grouped too, and none of them is a separator at the very front. */
 static void pad(Buf *out, const Format *f, const char *sign, const char *body, size_t bytes, int columns, char align) {
-  int room = f->width - columns - (int)strlen(sign);
-  if (room < 0) room = 0;
   if (f->align) align = f->align;
+  int digits = f->comma ? (int)strspn(body, "0123456789") : 0, zeros = 0;
+  int others = (int)strlen(sign) + columns - digits;
+  if (digits && align == '=' && f->fill[0] == '0')
+    while (grouped_columns(digits + zeros) + others < f->width) zeros++;
+  int room = f->width - others - grouped_columns(digits + zeros);
+  if (room < 0) room = 0;
   int left = align == '>' ? room : align == '^' ? room / 2 : 0;
   repeat(out, f, left);
   buf_puts(out, sign);
   if (align == '=') repeat(out, f, room);
-  buf_add(out, body, bytes);
+  add_grouped(out, body, digits, zeros, f->comma);
+  buf_add(out, body + digits, bytes - (size_t)digits);
   if (align == '<' || align == '^') repeat(out, f, room - left);
-}
-
-/* Inserts the separator between groups of three digits of the integer part, in place. */
-static int group_digits(char *text, int n, char separator) {
-  int digits = 0;
-  while (digits < n && isdigit((unsigned char)text[digits])) digits++;
-  int extra = digits > 0 ? (digits - 1) / 3 : 0;
-  memmove(text + digits + extra, text + digits, (size_t)(n - digits) + 1);
-  for (int from = digits - 1, to = digits + extra - 1, k = 0; from >= 0; from--, k++) {
-    if (k && k % 3 == 0) text[to--] = separator;
-    text[to--] = text[from];
-  }
-  return n + extra;
 }
 
 static const char *sign_text(const Format *f, bool negative) {
@@ -144,7 +147,6 @@ static Status format_float(Rt *rt, const Format *f, double x, Obj **out) {
     snprintf(spec, sizeof spec, "%%%s.*%c", hash, f->type);
     n = snprintf(text, sizeof text, spec, precision, magnitude);
   }
-  if (f->comma) n = group_digits(text, n, f->comma);
   Buf b = {.rt = rt};
   pad(&b, f, sign_text(f, signbit(x) && !isnan(x)), text, (size_t)n, n, '>');
   return buf_string(&b, out);
@@ -174,7 +176,6 @@ PRIM(prim_format_int) {
     const char *spec = f.type == 'x' ? "%llx" : f.type == 'X' ? "%llX" : f.type == 'o' ? "%llo" : "%llu";
     n = snprintf(text, sizeof text, spec, (unsigned long long)u);
   }
-  if (f.comma) n = group_digits(text, n, f.comma);
   bool prefix = f.alternate && f.type && f.type != 'd';
   snprintf(sign, sizeof sign, "%s%s%c", sign_text(&f, negative), prefix ? "0" : "", prefix ? f.type : 0);
   Buf b = {.rt = rt};

@@ -122,7 +122,8 @@ static Pattern *compile(Rt *rt, Regexes *r, const StringObj *re, uint32_t site) 
   int error;
   PCRE2_SIZE offset;
   bool windows = !has(re, "\\G") && !has(re, "(*");
-  uint32_t options = PCRE2_UTF | PCRE2_UCP | (windows ? PCRE2_USE_OFFSET_LIMIT : PCRE2_AUTO_CALLOUT);
+  uint32_t options =
+      PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | (windows ? PCRE2_USE_OFFSET_LIMIT : PCRE2_AUTO_CALLOUT);
   pcre2_code *code = pcre2_compile((PCRE2_SPTR)re->bytes, (PCRE2_SIZE)re->len, options, &error, &offset, r->compile);
   if (!code) {
     if (error == PCRE2_ERROR_HEAPLIMIT || error == 121) rt_out_of_memory(rt);

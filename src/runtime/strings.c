@@ -6,7 +6,6 @@
 #include "runtime/runtime_internal.h"
 #include <stdlib.h>
 #include <string.h>
-#include <wctype.h>
 
 Status rt_count_points(Rt *rt, const char *s, size_t n, int64_t *points) {
   *points = 0;
@@ -185,19 +184,19 @@ PRIM(prim_str_trim) {
   return give(rt, p, (size_t)(end - p), res);
 }
 
-/* Letters of Latin-1, Greek and Cyrillic by rule, whatever the host's locale; others by the C library. */
+/* Letters of Latin-1, Greek and Cyrillic; others stay, whatever tables the C library has. */
 static uint32_t change_case(uint32_t c, bool upper) {
   if (c < 0x80) return upper ? (c >= 'a' && c <= 'z' ? c - 32 : c) : (c >= 'A' && c <= 'Z' ? c + 32 : c);
   if (upper) {
     if ((c >= 0xe0 && c <= 0xfe && c != 0xf7) || (c >= 0x3b1 && c <= 0x3c9 && c != 0x3c2) || (c >= 0x430 && c <= 0x44f))
       return c - 32;
     if (c >= 0x450 && c <= 0x45f) return c - 80;
-    return (uint32_t)towupper((wint_t)c);
+    return c;
   }
   if ((c >= 0xc0 && c <= 0xde && c != 0xd7) || (c >= 0x391 && c <= 0x3a9 && c != 0x3a2) || (c >= 0x410 && c <= 0x42f))
     return c + 32;
   if (c >= 0x400 && c <= 0x40f) return c + 80;
-  return (uint32_t)towlower((wint_t)c);
+  return c;
 }
 
 static Status map_case(Rt *rt, const StringObj *s, bool upper, Slot *res) {

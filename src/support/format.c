@@ -30,17 +30,16 @@ static const char *parse_align(const char *p, const char *end, Format *f) {
 }
 
 static bool parse(const char *p, const char *end, const char *types, Format *f) {
-  *f = (Format){.fill = " ", .fill_bytes = 1, .width = 0, .precision = -1};
+  *f = (Format){.fill = " ", .precision = -1};
   p = parse_align(p, end, f);
   if (p < end && (*p == '+' || *p == '-' || *p == ' ')) f->sign = *p++;
   if (p < end && *p == '#') f->alternate = (p++, true);
   if (p < end && *p == '0') {
     p++;
-    if (!f->align) {
-      f->align = '=';
-      f->fill[0] = '0';
-    }
+    if (!f->fill_bytes) f->fill[0] = '0';
+    if (!f->align) f->align = '=';
   }
+  if (!f->fill_bytes) f->fill_bytes = 1;
   p = parse_int(p, end, &f->width);
   if (p < end && (*p == ',' || *p == '_')) f->comma = *p++;
   if (p < end && *p == '.') {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A host that gives a handle what it got from it, and one that gives calls what they can't take: NULL, numbers and
- * texts that make no sense, calls from within callbacks. Each is a clear error or does what the header says; the VM
- * goes on. */
+ * texts that make no sense, calls from within callbacks, interrupts between calls. Each is a clear error or does what
+ * the header says; the VM goes on. */
 #include "check.h"
 #include <atled.h>
 #include <math.h>
@@ -210,12 +210,38 @@ static void test_callbacks(void) {
   atled_free(in.vm);
 }
 
+/* ---- Interrupts between calls ------------------------------------------------------------ */
+/* However little the next call does, it is the one that is stopped; what it would have defined isn't there. */
+static void test_interrupts(AtledJit jit) {
+  AtledVM *vm = new_vm(jit);
+  AtledFunction *f = get(vm, "fun x -> x + 1.0", "float -> float"), *none = NULL;
+  double x = 1.0, y = 0.0;
+  for (int i = 0; i < 3; i++) {
+    atled_interrupt(vm);
+    CHECK(atled_call_double(f, &x, 1, &y) == ATLED_RUNTIME_ERROR);
+    CHECK_STR(atled_error(vm) ? atled_error(vm)->kind : NULL, "interrupt");
+    CHECK(atled_call_double(f, &x, 1, &y) == ATLED_OK && y == 2.0);
+  }
+  atled_interrupt(vm);
+  CHECK(atled_eval(vm, "m", "let a = length args") == ATLED_RUNTIME_ERROR);
+  CHECK_STR(atled_error(vm)->kind, "interrupt");
+  CHECK(atled_eval(vm, "m", "a") == ATLED_COMPILE_ERROR);
+  atled_interrupt(vm);
+  CHECK(atled_get(vm, "length args", "int", &none) == ATLED_RUNTIME_ERROR && !none);
+  atled_interrupt(vm);
+  atled_clear_interrupt(vm);
+  CHECK(atled_call_double(f, &x, 1, &y) == ATLED_OK);
+  atled_release(f);
+  atled_free(vm);
+}
+
 int main(void) {
   const AtledJit modes[] = {ATLED_JIT_OFF, ATLED_JIT_ALWAYS};
   for (int i = 0; i < 2; i++) {
     test_step(modes[i]);
     test_aliases(modes[i]);
     test_kept(modes[i]);
+    test_interrupts(modes[i]);
   }
   test_arguments();
   test_look_ups();
