@@ -270,6 +270,7 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
     define_foreign(&k);
     return;
   }
+  k.products = plan_products(e->arena, f);
   k.labels = NEW_ARRAY(e->arena, Block *, f->nlabels + 1);
   map_init(&k.cleanups, e->arena);
   flow_init(&k.flow, e->arena, e->m, f);

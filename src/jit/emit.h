@@ -50,6 +50,7 @@ typedef struct Emit {
   int nforeigns;
   bool strict; /* results to the last bit as the runtime's */
   bool uses_libm;
+  bool fuses; /* the CPU has products and sums in one operation */
 } Emit;
 
 /* The exported name of the array of foreign addresses: module's foreigns first, then functions that are foreign. */
@@ -99,7 +100,8 @@ typedef struct Fn {
   Lv *pair[3];
   const LInstr *leaving; /* a RETURN that stands behind a call that was left */
   Flow flow;
-  Map cleanups; /* hash of a set -> Cleanup */
+  Map cleanups;            /* hash of a set -> Cleanup */
+  const uint8_t *products; /* by register, see products.c */
 } Fn;
 
 /* ---- gcc_build.c: vocabulary ------------------------------------------------------------------------------------ */
@@ -140,6 +142,9 @@ void fail_emit(Emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3
 gcc_jit_function *make_helper(Emit *e, Helper h);
 void emit_scalar(Fn *k, const LInstr *i);
 void emit_instr(Fn *k, const LInstr *i);
+/* products.c: the product of floats, and what has to be known, by register, to emit it. */
+Rv *emit_product(Fn *k, const LInstr *i, Rv *a, Rv *b);
+const uint8_t *plan_products(Arena *a, const LFunc *f);
 void emit_bag(Fn *k, const LInstr *i); /* emit_bags.c */
 bool acc_in_registers(const Emit *e, const LInstr *acc_at);
 /* The statements of one function, which instr.c uses too. */

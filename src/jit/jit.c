@@ -235,6 +235,7 @@ static bool translate_guarded(Work *w) {
   w->e.arena = &w->arena;
   w->e.m = w->m;
   w->e.strict = is_strict(w->j, w->m);
+  w->e.fuses = jit_fuses();
   bool emitted = emit_module(&w->e);
   const char *error = w->e.error ? w->e.error : w->e.g->context_get_first_error(w->e.ctx);
   if (!emitted || error) return refuse(w->j, error ? error : "the module can't be translated");

@@ -6,7 +6,7 @@
  * operation isn't total (shifts, division, conversion) the row picks a guarded one. */
 #include "jit/emit.h"
 
-typedef enum How { UNKNOWN, BINARY, COMPARE, LIBM, TABLE, HELPER, SPECIAL } How;
+typedef enum How { UNKNOWN, PRODUCT, BINARY, COMPARE, LIBM, TABLE, HELPER, SPECIAL } How;
 typedef struct Rule {
   How how;
   unsigned op; /* GB_, GC_, TF_ or H_ */
@@ -28,7 +28,7 @@ static const Rule rules[OP_COUNT] = {
     [OP_ILT] = {COMPARE, GC_LT, NULL, 2},   [OP_ILE] = {COMPARE, GC_LE, NULL, 2},
     [OP_FADD] = {BINARY, GB_PLUS, NULL, 2}, [OP_FSUB] = {BINARY, GB_MINUS, NULL, 2},
     [OP_FMA] = {LIBM, 0, "fma", 3},
-    [OP_FMUL] = {BINARY, GB_MULT, NULL, 2}, [OP_FDIV] = {BINARY, GB_DIVIDE, NULL, 2},
+    [OP_FMUL] = {PRODUCT, 0, NULL, 2}, [OP_FDIV] = {BINARY, GB_DIVIDE, NULL, 2},
     [OP_FNEG] = {SPECIAL, 0, NULL, 1},      [OP_FPOWI] = {TABLE, TF_rt_powi, NULL, 2},
     [OP_FPOW] = {TABLE, TF_rt_pow, NULL, 2}, [OP_FMIN] = {HELPER, H_FMIN, NULL, 2},
     [OP_FMAX] = {HELPER, H_FMAX, NULL, 2},  [OP_CADD] = {BINARY, GB_PLUS, NULL, 2},
@@ -107,6 +107,7 @@ void emit_scalar(Fn *k, const LInstr *i) {
   Rv *a = reg(k, i->a), *b = r->n > 1 ? reg(k, i->b) : NULL, *c = r->n > 2 ? reg(k, i->c) : NULL, *args[] = {a, b, c};
   switch (r->how) {
   case BINARY: assign_reg(k, i->dst, binary(e, r->op, type_of_kind(e, k->f->regs[i->dst].kind), a, b)); break;
+  case PRODUCT: assign_reg(k, i->dst, emit_product(k, i, a, b)); break;
   case COMPARE: assign_reg(k, i->dst, compare(e, r->op, a, b)); break;
   case LIBM: assign_reg(k, i->dst, call_libm(e, r->libm, r->n, args)); break;
   case TABLE: assign_reg(k, i->dst, call_table(e, k->mod, (RtTableFn)r->op, r->n, args)); break;

@@ -16,7 +16,8 @@ Row frame_row(Frame *fr, const Node *x) { return fr->rows[sched_pos(fr->s, x)]; 
 int frame_reg(Frame *fr, const Node *x) { return frame_row(fr, x).r[0]; }
 
 bool frame_can_take(Frame *fr, const Node *x, int reg) {
-  return fr->fn->info.data[reg].pins == 0 && sched_last_use(fr->s, x, fr->pos);
+  const RegInfo *info = &fr->fn->info.data[reg];
+  return info->pins == 0 && !info->constant && sched_last_use(fr->s, x, fr->pos);
 }
 
 int frame_take(Frame *fr, const Node *x) {

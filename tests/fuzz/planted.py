@@ -22,8 +22,8 @@ FAULTS = {
     "a missing copy (of a value taken twice by one instruction)": [
         ("src/lower/ownership.c", "         contains(g->moved.data, g->moved.len, r);", "         false;")],
     "a missing copy (of an array that is read after its update)": [
-        ("src/lower/lower_node.c", "return fr->fn->info.data[reg].pins == 0 && sched_last_use(fr->s, x, fr->pos);",
-         "return x && fr->fn->info.data[reg].pins == 0;")],
+        ("src/lower/lower_node.c", "return info->pins == 0 && !info->constant && sched_last_use(fr->s, x, fr->pos);",
+         "return x && info->pins == 0 && !info->constant;")],
     # Two things see to it: sums keep the form that they had before differentiation, and what decides is kept where it may differ.
     "a branch that the backward pass decides anew (of what is rounded)": [
         ("src/graph/split.c", "bool differs = c->need[i] && (c->rounded[i] || c->chosen[i]);", "bool differs = false;"),

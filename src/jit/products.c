@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* Products that GCC must not see as such.
+ *
+ * What is contracted to one operation with one rounding is decided by opt/contract.c, and GCC is told to contract
+ * nothing. Its vectoriser does so nonetheless (GCC 12 and others): of sums and differences side by side, as in the
+ * product of complex numbers,
+ *
+ *   u = a * b + c          becomes           (u, v) = fmsubadd((a, d), (b, e), (c, f))
+ *   v = d * e - f
+ *
+ * where the minuend is a product. So a product that may become a minuend is written fma(a, b, -0.0), which is a * b
+ * rounded once, its sign of zero too; on some CPUs it takes a cycle longer. The vectoriser begins at what is stored
+ * side by side, so what memory never sees doesn't matter: most conditions of loops don't. */
+#include "jit/emit.h"
+
+/* What is known of a register, whatever is in it when. */
+enum {
+  SEEN = 1,   /* memory or other code sees it, or a number made of it */
+  MINUEND = 2 /* GCC may subtract something from it */
+};
+typedef struct Plan {
+  const LFunc *f;
+  uint8_t *facts;
+  bool negates; /* x + (-y) is x - y to GCC */
+  bool news;
+} Plan;
+
+static bool is_float(const LFunc *f, int r) { return r >= 0 && f->regs[r].kind == R_FLOAT; }
+
+static void learn(Plan *p, int r, unsigned facts) {
+  if (!is_float(p->f, r) || (p->facts[r] & facts) == facts) return;
+  p->facts[r] |= facts;
+  p->news = true;
+}
+
+/* Do other code and memory get to see the registers args[…]? */
+static bool hands_on(const LInstr *i) {
+  return i->op == LOP_CALL || i->op == LOP_APPLY || i->op == LOP_FOREIGN || i->op == LOP_RT || i->op == LOP_RETURN ||
+         i->op == LOP_NEW_BOX || i->op == LOP_NEW_CLOSURE || i->op == LOP_NEW_ENV;
+}
+
+static void learn_scalar(Plan *p, const LInstr *i) {
+  unsigned facts = is_float(p->f, i->dst) ? p->facts[i->dst] : 0, seen = facts & SEEN;
+  bool same = i->sub == OP_FNEG || i->sub == OP_SELECT;
+  bool sum = i->sub == OP_FADD || i->sub == OP_CADD;
+  bool minuend = (same && facts & MINUEND) || (sum && seen && p->negates);
+  learn(p, i->a, seen | (minuend || (i->sub == OP_FSUB && seen) ? MINUEND : 0));
+  learn(p, i->b, seen | (minuend ? MINUEND : 0));
+  learn(p, i->c, seen | (minuend ? MINUEND : 0));
+}
+
+static void learn_instr(Plan *p, const LInstr *i) {
+  if (i->op == LOP_SCALAR) learn_scalar(p, i);
+  if (i->op == LOP_MOVE && is_float(p->f, i->dst)) learn(p, i->a, p->facts[i->dst]);
+  if (i->op == LOP_STORE) learn(p, i->dst, SEEN | MINUEND);
+  for (int k = 0; k < i->nargs && hands_on(i); k++) learn(p, i->args[k], SEEN | MINUEND);
+}
+
+const uint8_t *plan_products(Arena *a, const LFunc *f) {
+  Plan p = {.f = f, .facts = NEW_ARRAY(a, uint8_t, f->nregs + 1), .news = true};
+  for (int k = 0; k < f->ncode; k++) p.negates |= f->code[k].op == LOP_SCALAR && f->code[k].sub == OP_FNEG;
+  while (p.news) {
+    p.news = false;
+    for (int k = f->ncode - 1; k >= 0; k--) learn_instr(&p, &f->code[k]);
+  }
+  return p.facts;
+}
+
+Rv *emit_product(Fn *k, const LInstr *i, Rv *a, Rv *b) {
+  Emit *e = k->e;
+  if (!e->fuses || !(k->products[i->dst] & MINUEND)) return binary(e, GB_MULT, e->t_f64, a, b);
+  Rv *args[] = {a, b, k_f64(e, -0.0)};
+  return call(e, e->g->context_get_builtin_function(e->ctx, "__builtin_fma"), 3, args);
+}
