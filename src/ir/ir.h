@@ -195,8 +195,8 @@ struct Func {
   int nparams;
   IrType **params;
   IrType *result;
-  Graph *graph; /* NULL until it is finished */
-  bool recursive;
+  Graph *graph;   /* NULL until it is finished */
+  bool recursive; /* set if a graph reachable from its own calls it */
   bool opaque;    /* has a derivative rule: not inlined before AD is done */
   Func *pullback; /* rule: same parameters -> (value, closure) */
   Func *tangent;  /* rule: parameters, tangents -> (value, tangent) */
@@ -393,6 +393,8 @@ int ir_order(Arena *a, const Graph *g, Node ***out);
 void ir_walk_graphs(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
 /* The same, through the derivative rules of those functions too. */
 void ir_walk_rules(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
+/* Is f, which may be recursive, called in a graph reachable from g, all of them being finished? */
+bool ir_calls(World *w, Graph *g, const Func *f);
 typedef struct OpCounts {
   int scalar, arrays, loops, closures, calls, applies, allocations, total;
 } OpCounts;

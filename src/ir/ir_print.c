@@ -42,6 +42,25 @@ static void walk(World *w, Graph *g, bool rules, void (*fn)(void *user, Graph *g
 void ir_walk_graphs(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user) { walk(w, g, false, fn, user); }
 void ir_walk_rules(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user) { walk(w, g, true, fn, user); }
 
+typedef struct Search {
+  World *w;
+  const Func *f;
+  bool found;
+} Search;
+
+static void find_call(void *user, Graph *g) {
+  Search *s = user;
+  if (s->found || !(g->flags & NODE_CALLS)) return;
+  GraphBody *b = graph_body(s->w, g);
+  for (int i = 0; i < b->n; i++) s->found |= b->nodes[i]->op == OP_CALL && b->nodes[i]->attr.func == s->f;
+}
+
+bool ir_calls(World *w, Graph *g, const Func *f) {
+  Search s = {.w = w, .f = f};
+  if (g->flags & NODE_CALLS) ir_walk_graphs(w, g, find_call, &s);
+  return s.found;
+}
+
 /* ---- Counts --------------------------------------------------------------------------- */
 static void count_node(OpCounts *c, const Node *n) {
   switch (n->op) {

@@ -46,6 +46,14 @@ static const char *verify_loop(World *w, const Graph *g, const Node *n) {
   return NULL;
 }
 
+static const char *verify_call(World *w, Graph *g, const Node *n) {
+  const Func *f = n->attr.func;
+  for (int i = 0; i < n->nops; i++)
+    if (n->ops[i]->type != f->params[i]) return complain(w, g, n, "argument of another type");
+  bool unmarked = f->graph && !f->recursive && ir_calls(w, f->graph, f);
+  return unmarked ? complain(w, g, n, "recursion of a function that isn't marked so") : NULL;
+}
+
 static const char *verify_node(World *w, const Graph *g, const Node *n) {
   if (op_arity[n->op] >= 0 && op_arity[n->op] != n->nops) return complain(w, g, n, "wrong number of operands");
   switch (n->op) {
@@ -58,10 +66,7 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
   }
   case OP_SWITCH: return verify_switch(w, g, n);
   case OP_LOOP: return verify_loop(w, g, n);
-  case OP_CALL:
-    for (int i = 0; i < n->nops; i++)
-      if (n->ops[i]->type != n->attr.func->params[i]) return complain(w, g, n, "argument of another type");
-    return NULL;
+  case OP_CALL: return verify_call(w, g, n);
   case OP_APPLY:
     return n->ops[0]->type->kind == T_FUN && n->ops[0]->type->args[0] == n->ops[1]->type
                ? NULL

@@ -55,7 +55,9 @@ typedef struct Recursion {
 
 typedef struct Pass {
   World *w;
-  Map loops; /* function -> what it becomes; itself when it stays */
+  Map loops;        /* function -> what it becomes; itself when it stays */
+  Map known;        /* those that hold loops now */
+  Vec(Func *) made; /* the same, in order */
 } Pass;
 
 /* ---- The tree ---------------------------------------------------------------------------------------------------- */
@@ -413,12 +415,28 @@ static Node *call_loop(void *user, Rewriter *rw, void *frame, Node *n, Node **op
     r->f = f;
     map_put(&t->loops, f, loop = fits(r) ? iterate(r) : f);
   }
-  return loop == f ? NULL : ir_call(t->w, rewrite_func(rw, loop), ops, n->site);
+  if (loop == f) return NULL;
+  Func *made = rewrite_func(rw, loop);
+  if (!map_get(&t->known, made)) vec_push(t->w->temp, t->made, made);
+  map_put(&t->known, made, made);
+  return ir_call(t->w, made, ops, n->site);
+}
+
+/* What has a loop in place of its calls of itself may still call others that call it. It counts as not recursive until
+ * all are made, so that it is written out in those if it is small. */
+static void find_recursive(Pass *t) {
+  for (int i = 0; i < t->made.len; i++) {
+    Func *f = t->made.data[i];
+    f->recursive = ir_calls(t->w, f->graph, f);
+  }
 }
 
 Graph *opt_recursion(World *w, Graph *g) {
   Pass *t = NEW(w->temp, Pass);
   t->w = w;
   map_init(&t->loops, w->temp);
-  return ir_rewrite(w, g, (RewritePass){.user = t, .node = call_loop});
+  map_init(&t->known, w->temp);
+  g = ir_rewrite(w, g, (RewritePass){.user = t, .node = call_loop});
+  find_recursive(t);
+  return g;
 }

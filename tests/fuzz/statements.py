@@ -125,13 +125,34 @@ class Statements:
                  self.bounded(t, inner.bind((p, t), (q, t)), c), f") in {go} {self.rng.randint(1, 3)} ", E(u, "(", self.expr(u, s, d), ")"), ")")
 
     def mutual(self, t, s, n):
-        a, b, c, d = self.split(n, 4)
-        go, on, k, y = self.name("go"), self.name("on"), self.name("k"), self.name()
-        inner, z, T = s.often(4).bind((k, I), (y, t)), self.name(), type_text(t)
+        """Functions each of which may call itself and the others, once or twice on each of its ways."""
+        names, k, y, T = [self.name("go") for _ in range(self.rng.randint(2, 3))], self.name("k"), self.name(), type_text(t)
+        inner, shares, parts = s.often(7).bind((k, I), (y, t)), self.split(n, len(names) + 1), []
         self.p.tags.add((s.modes, "mutual recursion"))
-        return E(t, f"(let rec {go} ({k} : int) ({y} : {T}) : {T} = if {k} <= 0 then {y} else {on} ({k} - 1) (", self.bounded(t, inner, a),
-                 f") and {on} ({k} : int) ({y} : {T}) : {T} = if {k} <= 0 then ", self.expr(t, inner, b), f" else let {z} = {go} ({k} - 1) {y} in ",
-                 self.bounded(t, inner.bind((z, t)), c), f" in {go} {self.rng.randint(0, 4)} ", E(t, "(", self.expr(t, s, d), ")"), ")")
+        for f, m in zip(names, shares):
+            a, b, c = self.split(m, 3)
+            parts += [" and " if parts else "(let rec ", f"{f} ({k} : int) ({y} : {T}) : {T} = if {k} <= 0 then ",
+                      y if self.chance(0.5) else self.expr(t, inner, a), " else "]
+            parts += [f"if {k} > 1 then ", self.calls(names, t, inner, k, y, b), " else "] if self.chance(0.4) else []
+            way = self.calls(names, t, inner, k, y, c)
+            parts += self.long(way) if t == F and self.chance(0.4) else [way]
+        argument = E(t, "(", self.expr(t, s, shares[-1]), ")")
+        return E(t, *parts, f" in {names[0]} {self.rng.randint(0, 3)} ", argument, ")")
+
+    def calls(self, names, t, s, k, y, n):
+        """One way through a function of such a group."""
+        (p, q), (a, b) = (self.name(), self.name()), self.split(n, 2)
+        parts = [f"(let {p} = {self.rng.choice(names)} ({k} - 1) (", self.bounded(t, s, a), ") in "]
+        s = s.bind((p, t))
+        if self.chance(0.5):
+            parts, s = parts + [f"let {q} = {self.rng.choice(names)} ({k} - 2) {y} in "], s.bind((q, t))
+        if t == F:
+            parts.append(f"0.4 * {p} * sin {q if q in s.named(F) else y} + ")
+        return E(t, *parts, self.bounded(t, s, b), ")")
+
+    def long(self, e):
+        """Near e, but too long for a function to be inlined (INLINE_SIZE)."""
+        return ["(let q = ", E(F, e), " in ", "let q = q + 0.01 * sin q in " * 110, "q)"]
 
     def over_list(self, t, s, n):
         a, b, c = self.split(n, 3)
