@@ -23,7 +23,9 @@
  * of its callbacks is refused (ATLED_BAD_ARGUMENT; atled_free and atled_release do
  * nothing), but for those that only read what is there. So is NULL where something is needed. A callback
  * returns: it neither throws nor jumps out.
- * When memory runs out in a call that compiles, the VM is what it was before it.
+ * When memory runs out in a call that compiles, the VM is what it was before it. So it is after a source that doesn't
+ * compile, and after calls that only look. Each source that was evaluated, and each look-up, keeps some KB until the
+ * VM is freed: what is called often is looked up once.
  *
  * Strings are UTF-8. What a function returns by pointer belongs to the VM and is
  * valid until the next call on the same VM, unless said otherwise. */

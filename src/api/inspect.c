@@ -88,7 +88,7 @@ AtledStatus atled_ir(AtledVM *vm, const char *name, const char *source, AtledSta
   *text = "";
   if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
   IrCall c = {.name = name, .source = source, .of = of, .stage = stage, .dot = dot};
-  AtledStatus status = vm_call(vm, ir_body, &c);
+  AtledStatus status = vm_call_passing(vm, ir_body, &c);
   *text = status == ATLED_OK && c.out.data ? c.out.data : "";
   return status;
 }
@@ -148,7 +148,7 @@ static AtledStatus text_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void 
   *text = "";
   if (!what) return vm_reject_null(vm, "the text");
   TextCall c = {.what = what};
-  AtledStatus status = vm_call(vm, body, &c);
+  AtledStatus status = vm_call_passing(vm, body, &c);
   *text = status == ATLED_OK && c.out.data ? c.out.data : "";
   return status;
 }
@@ -200,7 +200,7 @@ static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
   Graph *g = elab_value(vm->elab, (Binding *)(uintptr_t)r->binding, NULL, &vm->diags);
   if (report_diags(vm) || !g) return ATLED_COMPILE_ERROR;
   LowerEntry entry = {.graph = opt_pipeline(vm->world, g, NULL)};
-  Unit *unit = run_unit(vm, &entry, 1);
+  Unit *unit = run_unit(vm, &vm->arena, &entry, 1);
   Slot *slots = NEW_ARRAY(&vm->scratch, Slot, entry.func->nresults + 1);
   const Desc *desc = lower_desc(vm->world, g->result->type);
   if (run_function(vm, unit, entry.func, NULL, slots) != 0) return report_runtime_error(vm, (Span){0});

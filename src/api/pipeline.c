@@ -312,7 +312,7 @@ static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {
   if (n > 0) {
     LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, n);
     for (int i = 0; i < n; i++) entries[i] = (LowerEntry){.graph = plan->steps.data[i].final};
-    Unit *unit = run_unit(vm, entries, n);
+    Unit *unit = run_unit(vm, &vm->arena, entries, n);
     if (!unit) {
       plan_take_back(vm, plan, plan->first_item);
       return ATLED_COMPILE_ERROR;
@@ -349,7 +349,7 @@ AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source) {
 AtledStatus atled_check(AtledVM *vm, const char *name, const char *source) {
   if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
   EvalCall c = {.name = name, .source = source, .check_only = true};
-  return vm_call(vm, eval_body, &c);
+  return vm_call_passing(vm, eval_body, &c);
 }
 
 AtledStatus atled_test(AtledVM *vm, const char *name, const char *source, AtledTestReport report, void *user) {

@@ -43,7 +43,8 @@ static void add_diag(AtledVM *vm, const Diag *d, const char *after) {
                        .message = arena_strndup(&vm->scratch, d->message, strlen(d->message)),
                        .rendered = text.data};
   if (d->at.source) {
-    r.file = sources_get(&vm->sources, d->at.source)->name;
+    const char *file = sources_get(&vm->sources, d->at.source)->name;
+    r.file = arena_strndup(&vm->scratch, file, strlen(file)); /* the source may go with this call */
     span_position(&vm->sources, d->at, &r.line, &r.column);
   }
   add_report(vm, r);

@@ -37,9 +37,12 @@ void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots) {
 }
 
 /* ---- Units ----------------------------------------------------------------------- */
-Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
+Unit *run_unit(AtledVM *vm, Arena *arena, LowerEntry *entries, int n) {
   Unit *u = NEW(&vm->arena, Unit);
-  u->code = lower_module(vm->world, &vm->arena, entries, n);
+  u->budget = BUDGET;
+  u->next = vm->units;
+  vm->units = u;
+  u->code = lower_module(vm->world, arena, entries, n);
 #ifdef ATLED_VERIFY
   const char *wrong = lir_verify(u->code);
   if (wrong) {
@@ -55,17 +58,15 @@ Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
   for (int k = 0; k < u->code->nglobals; k++) run_global(vm, u->code->globals[k]);
   u->mod = mod_new(&vm->rt, u->code, run_global, vm);
   if (!u->mod) heap_out_of_memory(&vm->heap);
-  u->budget = BUDGET;
-  u->next = vm->units;
-  vm->units = u;
   return u;
 }
 
 void run_unit_free(AtledVM *vm, Unit *u) {
   Unit **link = &vm->units;
-  while (*link != u) link = &(*link)->next;
+  while (*link && *link != u) link = &(*link)->next;
+  if (!*link) return;
   *link = u->next;
-  jit_unload(u->mod);
+  if (u->mod) jit_unload(u->mod);
   mod_free(u->mod);
 }
 

@@ -6,7 +6,8 @@
  * live in frames that the jump leaves, so it loses nothing. Nor does it leave
  * anything half made: what compiles is marked at its entry (arena_mark), and after the
  * jump the VM is what it was then. What isn't on the arena, modules of code and
- * values of globals, is released before.
+ * values of globals, is released before. Calls that only look, and sources that don't
+ * compile, end in the same way: a host may make any number of them.
  *
  * Start-up does as little as possible: one table of tokens is compiled, library
  * sources are split and parsed when first named, and the JIT is loaded at the
@@ -122,6 +123,8 @@ typedef struct Call {
   AtledStatus (*body)(AtledVM *vm, void *arg);
   void *arg;
   bool marked;  /* there is a way back */
+  bool passing; /* it leaves nothing: that way is taken in any case */
+  bool back;    /* it was taken */
   Unit *units;  /* the VM's at the entry */
   int nglobals; /* the world's */
   AtledStatus status;
@@ -176,6 +179,13 @@ static void roll_back(Call *c) {
   while (vm->units != c->units) run_unit_free(vm, vm->units);
   rt_clear_error(&vm->rt);
   arena_roll_back(&vm->arena);
+  c->back = true;
+}
+
+/* What didn't compile has defined nothing and run nothing. */
+static bool leaves_nothing(const Call *c) {
+  return c->passing || c->status == ATLED_COMPILE_ERROR || c->status == ATLED_INCOMPLETE ||
+         c->status == ATLED_BAD_ARGUMENT;
 }
 
 #ifdef ATLED_VERIFY
@@ -210,18 +220,19 @@ static void on_vm_stack(void *arg) {
   } else {
     if (c->marked) mark(c);
     c->status = c->body(vm, c->arg);
-    if (c->marked) arena_commit(&vm->arena);
+    if (c->marked && leaves_nothing(c)) roll_back(c);
+    else if (c->marked) arena_commit(&vm->arena);
   }
 #ifdef ATLED_VERIFY
-  if (c->status == ATLED_NO_MEMORY && vm->out_of_memory && c->copy) verify_roll_back(c);
+  if (c->back && c->copy) verify_roll_back(c);
   arena_copy_free(c->copy);
 #endif
   vm->heap.on_oom = NULL;
 }
 
-static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg, bool marked) {
+static AtledStatus call(Call c) {
+  AtledVM *vm = c.vm;
   if (!vm || vm->running) return ATLED_BAD_ARGUMENT;
-  Call c = {.vm = vm, .body = body, .arg = arg, .marked = marked};
   Environment host;
   vm->running = true;
   environment_enter(&host, vm->locale);
@@ -234,11 +245,11 @@ static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg)
 }
 
 AtledStatus vm_call_quick(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
-  return call(vm, body, arg, false);
+  return call((Call){.vm = vm, .body = body, .arg = arg});
 }
 
 AtledStatus vm_call_keeping(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
-  return call(vm, body, arg, true);
+  return call((Call){.vm = vm, .body = body, .arg = arg, .marked = true});
 }
 
 typedef struct Body {
@@ -255,6 +266,11 @@ static AtledStatus after_reset(AtledVM *vm, void *arg) {
 AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
   Body b = {body, arg};
   return vm_call_keeping(vm, after_reset, &b);
+}
+
+AtledStatus vm_call_passing(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
+  Body b = {body, arg};
+  return call((Call){.vm = vm, .body = after_reset, .arg = &b, .marked = true, .passing = true});
 }
 
 static AtledStatus reject_null(AtledVM *vm, void *what) {

@@ -95,6 +95,8 @@ struct AtledVM {
 /* Runs body(vm, arg) as one call into the VM: on its stack, with out-of-memory caught, earlier reports dropped.
  * The body's status is the result, unless memory ran out. */
 AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
+/* The same for what leaves nothing in the VM but texts in the scratch arena. */
+AtledStatus vm_call_passing(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
 /* Ends a call for which the host gave NULL for `what`. */
 AtledStatus vm_reject_null(AtledVM *vm, const char *what);
 /* The same without dropping reports and results. */
@@ -125,8 +127,9 @@ char *modules_read_file(AtledVM *vm, const char *path, size_t *len);
 
 /* ---- run.c ---- */
 Slot *run_global(void *vm, int index); /* address of a global's slots */
-/* Lowers entries into one module and makes it runnable. NULL after an error report. */
-Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n);
+/* Lowers entries into one module, in the arena, and makes it runnable. NULL after an error report. */
+Unit *run_unit(AtledVM *vm, Arena *arena, LowerEntry *entries, int n);
+/* No value of it is left. Nothing happens where it is gone already, or was never made. */
 void run_unit_free(AtledVM *vm, Unit *u);
 /* Runs a function of the unit; args are borrowed, results owned by the caller. 0, or rt.error is set. */
 Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot *res);

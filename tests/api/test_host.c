@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A host that gives a handle what it got from it, and one that gives calls what they can't take: NULL, numbers and
  * texts that make no sense, calls from within callbacks, interrupts between calls. Each is a clear error or does what
- * the header says; the VM goes on. */
+ * the header says; the VM goes on. What only looks, fails or was released takes no memory for ever. */
 #include "check.h"
 #include <atled.h>
 #include <math.h>
@@ -210,6 +210,59 @@ static void test_callbacks(void) {
   atled_free(in.vm);
 }
 
+/* ---- What leaves nothing ----------------------------------------------------------------- */
+/* A round of calls that look, and of sources that don't compile, one in a library module that wasn't named before. */
+static void look_around(AtledVM *vm) {
+  const char *text;
+  AtledFunction *none;
+  CHECK(atled_check(vm, "looked", "let b = List.rev (a :: Nil)") == ATLED_OK);
+  CHECK(atled_type(vm, "fun x -> a + x", &text) == ATLED_OK && strcmp(text, "int -> int") == 0);
+  CHECK(atled_ir(vm, "looked", "print (grad (fun x -> x * x) 3.0)", ATLED_STAGE_FINAL, false, NULL, &text) == ATLED_OK);
+  CHECK(strstr(text, "6") != NULL);
+  CHECK(atled_eval(vm, "incomplete", "let b = (") == ATLED_INCOMPLETE);
+  CHECK(atled_get(vm, "a", "string", &none) == ATLED_COMPILE_ERROR && !none);
+  CHECK(atled_eval(vm, "wrong", "let a = \"new\"\nlet b = Json.parse a + 1.0") == ATLED_COMPILE_ERROR);
+  CHECK_STR(atled_error(vm)->file, "wrong");
+  CHECK(atled_error(vm)->line == 2 && strstr(atled_error(vm)->rendered, "let b = Json.parse a + 1.0"));
+}
+
+static void test_nothing_left(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  AtledResult result;
+  CHECK(atled_eval(vm, "kept", "let a = length args + 7") == ATLED_OK);
+  look_around(vm);
+  size_t before = atled_memory_used(vm);
+  for (int i = 0; i < 50; i++) look_around(vm);
+  CHECK(atled_memory_used(vm) == before);
+  CHECK(atled_eval(vm, "later", "a + 1") == ATLED_OK && atled_result(vm, 0, &result) && strcmp(result.value, "8") == 0);
+  atled_free(vm);
+}
+
+static int mappings(void) {
+  FILE *maps = fopen("/proc/self/maps", "r");
+  int n = 0;
+  for (int c; maps && (c = fgetc(maps)) != EOF;) n += c == '\n';
+  if (maps) fclose(maps);
+  return n;
+}
+
+/* Machine code goes with its handle. */
+static void test_released_code(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_ALWAYS);
+  int before = 0;
+  for (int i = 0; i < 12; i++) {
+    char expression[40];
+    snprintf(expression, sizeof expression, "fun x -> x + %d.0", i);
+    AtledFunction *f = get(vm, expression, "float -> float");
+    double x = 1.0, y = 0.0;
+    CHECK(atled_call_double(f, &x, 1, &y) == ATLED_OK && y == 1.0 + i);
+    atled_release(f);
+    if (i == 1) before = mappings();
+  }
+  CHECK(mappings() < before + 10); /* a shared object has five */
+  atled_free(vm);
+}
+
 /* ---- Interrupts between calls ------------------------------------------------------------ */
 /* However little the next call does, it is the one that is stopped; what it would have defined isn't there. */
 static void test_interrupts(AtledJit jit) {
@@ -247,5 +300,7 @@ int main(void) {
   test_look_ups();
   test_nulls();
   test_callbacks();
+  test_nothing_left();
+  test_released_code();
   return check_result();
 }
