@@ -19,7 +19,7 @@
 #include "atled.h"
 #include "ir/ir.h"
 #include "jit/jit.h"
-#include "lir/lir.h"
+#include "lower/lower.h"
 #include "opt/opt.h"
 #include "parser/parser.h"
 #include "runtime/runtime.h"

@@ -8,7 +8,10 @@
 #include "eval/eval_internal.h"
 #include <string.h>
 
-static bool dropped(const LInstr *in) { return in->op == LOP_LABEL || in->op == LOP_LOOP_HEAD; }
+/* Where the dispatch loop goes for it; NULL: nowhere, it is dropped. */
+static const void *handler(const Handlers *h, const LInstr *in) {
+  return lir_ops[in->op].sub == LSUB_OP ? h->scalar[in->sub] : h->op[in->op];
+}
 
 static bool is_tail_call(const LFunc *f, const LInstr *call) {
   const LInstr *in = call + 1;
@@ -40,14 +43,14 @@ void eval_decoded_free(Rt *rt, DFunc *d) {
 }
 
 /* Counts what is to be allocated and finds the labels: positions in the decoded code. */
-static void measure(DFunc *d, int32_t *labels) {
+static void measure(DFunc *d, int32_t *labels, const Handlers *h) {
   const LFunc *f = d->f;
   for (int i = 0; i < f->ncode; i++) {
     const LInstr *in = &f->code[i];
     if (in->op == LOP_LABEL && labels) labels[in->imm.i] = d->ncode;
-    if (dropped(in)) continue;
+    if (!handler(h, in)) continue;
     d->ncode++;
-    if (in->op == LOP_SWITCH) d->ntargets += in->nargs;
+    if (lir_ops[in->op].flow == LFLOW_SWITCH) d->ntargets += in->nargs;
   }
   for (int k = 0; k < f->nregs; k++)
     if (f->regs[k].owned && f->regs[k].kind == R_PTR) {
@@ -65,17 +68,18 @@ static void translate(DFunc *d, const int32_t *labels, const Handlers *h) {
     const LInstr *in = &f->code[i];
     if (in->op == LOP_LOOP_HEAD) unpolled = in->b;
     if (in->op == LOP_POLL) unpolled = false;
-    if (dropped(in)) continue;
+    if (!handler(h, in)) continue;
+    LFlow flow = lir_ops[in->op].flow;
     *out = (DInstr){.dst = in->dst, .a = in->a, .b = in->b, .c = in->c, .src = in};
     out->imm.i = in->imm.i;
-    out->go = in->op == LOP_SCALAR ? h->scalar[in->sub] : h->op[in->op];
-    if (in->op == LOP_JUMP || in->op == LOP_BRANCH) out->imm.to = d->code + labels[in->imm.i];
+    out->go = handler(h, in);
+    if (flow == LFLOW_JUMP || flow == LFLOW_BRANCH) out->imm.to = d->code + labels[in->imm.i];
     if (in->op == LOP_JUMP && unpolled && out->imm.to <= out) {
       unpolled = false;
       out->go = h->back;
       out->c = (int32_t)(out - out->imm.to) + 1;
     }
-    if (in->op == LOP_SWITCH) {
+    if (flow == LFLOW_SWITCH) {
       out->imm.table = target;
       for (int k = 0; k < in->nargs; k++) *target++ = d->code + labels[in->args[k]];
     }
@@ -112,7 +116,7 @@ DFunc *eval_decode(Mod *m, int index, const Handlers *h) {
   } else {
     size_t nlabels = (size_t)d->f->nlabels;
     int32_t *labels = zeroed(rt, nlabels, sizeof *labels);
-    measure(d, labels);
+    measure(d, labels, h);
     d->code = zeroed(rt, (size_t)d->ncode, sizeof *d->code);
     d->targets = zeroed(rt, (size_t)d->ntargets, sizeof *d->targets);
     d->owned = zeroed(rt, (size_t)d->nowned, sizeof *d->owned);

@@ -175,22 +175,16 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
 #define X(NAME, field, e) [OP_##NAME] = &&scalar_##NAME,
   static const void *const scalars[OP_COUNT] = {SCALARS(X)};
 #undef X
-  /* clang-format off */
+#define L(name, operands, imm, sub, fails, flow, simple, evaluator) [LOP_##name] = LABEL_##evaluator(name),
+#define LABEL_OWN(name)                                             &&op_##name
+#define LABEL_BOTH(name)                                            &&op_##name
+#define LABEL_SLOW(name)                                            &&op_slow
+#define LABEL_SCALAR(name)                                          NULL
+#define LABEL_GONE(name)                                            NULL
   static const void *const ops[LOP_COUNT] = {
-      [LOP_MOVE] = &&op_MOVE, [LOP_INT] = &&op_INT, [LOP_FLOAT] = &&op_INT, [LOP_STRING] = &&op_STRING, [LOP_BOX] = &&op_BOX, [LOP_NULLPTR] = &&op_NULLPTR,
-      [LOP_IMMEDIATE] = &&op_IMMEDIATE, [LOP_GLOBAL] = &&op_GLOBAL, [LOP_JUMP] = &&op_JUMP, [LOP_BRANCH] = &&op_BRANCH,
-      [LOP_SWITCH] = &&op_SWITCH, [LOP_POLL] = &&op_POLL, [LOP_CHECK_INDEX] = &&op_CHECK_INDEX, [LOP_CHECK_SLICE] = &&op_slow,
-      [LOP_CHECK_SIZE] = &&op_slow, [LOP_CHECK_ROW] = &&op_slow, [LOP_CHECK_NONZERO] = &&op_slow, [LOP_CHECK_DEPTH] = &&op_slow, [LOP_CHECK_NAT] = &&op_slow,
-      [LOP_ASSERT] = &&op_slow, [LOP_FAIL] = &&op_slow, [LOP_CALL] = &&op_CALL, [LOP_FOREIGN] = &&op_slow, [LOP_APPLY] = &&op_APPLY,
-      [LOP_RT] = &&op_RT, [LOP_RETAIN] = &&op_RETAIN, [LOP_RELEASE] = &&op_RELEASE, [LOP_NEW_ARRAY] = &&op_slow, [LOP_GROW] = &&op_GROW,
-      [LOP_SET_DIM] = &&op_SET_DIM, [LOP_DIM] = &&op_DIM, [LOP_DATA] = &&op_DATA, [LOP_LOAD] = &&op_LOAD, [LOP_STORE] = &&op_STORE,
-      [LOP_VIEW] = &&op_slow, [LOP_UNIQUE] = &&op_slow, [LOP_COPY] = &&op_slow, [LOP_NEW_BOX] = &&op_slow, [LOP_TAG] = &&scalar_TAG, [LOP_FIELD] = &&op_FIELD, [LOP_OPEN] = &&op_slow,
-      [LOP_FIELD_AT] = &&op_FIELD_AT, [LOP_NEW_CLOSURE] = &&op_slow, [LOP_CAPTURE] = &&op_CAPTURE, [LOP_CLOSURE_ID] = &&scalar_CLOSURE_ID,
-      [LOP_FUNC_ID] = &&op_FUNC_ID, [LOP_ACC_AT] = &&op_slow, [LOP_ACC_SUB] = &&op_slow, [LOP_BAG_GET] = &&op_slow, [LOP_BAG_SUB] = &&op_slow,
-      [LOP_BAG_TAKE] = &&op_slow, [LOP_BAG_TAKE_SUB] = &&op_slow, [LOP_BAG_SET] = &&op_slow, [LOP_BAG_SET_SUB] = &&op_slow,
-      [LOP_BAG_FILL] = &&op_slow, [LOP_CADD] = &&op_slow, [LOP_NEW_ENV] = &&op_slow, [LOP_ENV_FIELD] = &&op_ENV_FIELD,
-      [LOP_IS_NULL] = &&op_IS_NULL, [LOP_RETURN] = &&op_RETURN};
-  /* clang-format on */
+#include "lir/lir.def"
+  };
+#undef L
   static const Handlers handlers = {ops, scalars, &&tail_CALL, &&tail_APPLY, &&op_BACK};
 
   Frame *fr = NULL, *caller = NULL;
@@ -224,7 +218,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
   SCALARS(X)
 #undef X
 op_MOVE: DST = A; NEXT;
-op_INT: DST.i = pc->imm.i; NEXT;
+op_INT: op_FLOAT: DST.i = pc->imm.i; NEXT;
 op_STRING: DST.p = m->strings[pc->imm.i]; NEXT;
 op_BOX: DST.p = m->boxes[pc->imm.i]; NEXT;
 op_NULLPTR: DST.p = NULL; NEXT;
@@ -278,6 +272,8 @@ op_CAPTURE: DST = ((const ClosureObj *)A.p)->caps[pc->b]; NEXT;
 op_FUNC_ID: DST.i = (int64_t)m->funcs[pc->imm.i]->id; NEXT;
 op_ENV_FIELD: DST = ((const EnvObj *)A.p)->caps[pc->b]; NEXT;
 op_IS_NULL: DST.i = A.p == NULL; NEXT;
+op_TAG: goto scalar_TAG;
+op_CLOSURE_ID: goto scalar_CLOSURE_ID;
 /* clang-format on */
 op_RT:
   fr->pc = pc;

@@ -25,23 +25,32 @@ static Status put(Slot *r, const LInstr *in, void *object) {
   return 0;
 }
 
-static Status check(Rt *rt, const LInstr *in, const Slot *r) {
-  int64_t a = r[in->a].i, b = in->b >= 0 ? r[in->b].i : 0, c = in->c >= 0 ? r[in->c].i : 0;
-  switch (in->op) {
-  case LOP_CHECK_INDEX: return a >= 0 && a < b ? 0 : rt_fail_index(rt, a, b, in->site);
-  case LOP_CHECK_SLICE: return 0 <= a && a <= b && b <= c ? 0 : rt_fail_slice(rt, a, b, c, in->site);
-  case LOP_CHECK_SIZE: return a == b ? 0 : rt_fail_size(rt, a, b, in->site);
-  case LOP_CHECK_ROW: return a == b ? 0 : rt_fail_irregular(rt, a, b, in->site);
-  case LOP_CHECK_NONZERO: return a ? 0 : rt_fail_nonzero(rt, in->site);
-  case LOP_CHECK_DEPTH: return a <= b ? 0 : rt_fail_depth(rt, b, in->site);
-  case LOP_CHECK_NAT: return a >= 0 ? 0 : rt_fail_nat(rt, a, in->imm.text, in->site);
-  case LOP_ASSERT: return a ? 0 : rt_fail_user(rt, r[in->b].p, ERR_ASSERT, in->site);
-  default: return rt_fail_user(rt, r[in->a].p, (int32_t)in->imm.i, in->site);
-  }
+/* The function of an operation whose row in lir.def says SLOW or BOTH. */
+#define SLOW(name)                                                                                                     \
+  static Status slow_##name(Rt *rt, __attribute__((unused)) Mod *m, const LInstr *in, __attribute__((unused)) Slot *r)
+
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
+SLOW(CHECK_INDEX) {
+  int64_t a = r[in->a].i, n = r[in->b].i;
+  return a >= 0 && a < n ? 0 : rt_fail_index(rt, a, n, in->site);
 }
 
-/* A primitive; its slots go by arrays, on the evaluator's stack where they are many. */
-static Status primitive(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
+SLOW(CHECK_SLICE) {
+  int64_t lo = r[in->a].i, hi = r[in->b].i, n = r[in->c].i;
+  return 0 <= lo && lo <= hi && hi <= n ? 0 : rt_fail_slice(rt, lo, hi, n, in->site);
+}
+
+SLOW(CHECK_SIZE) { return r[in->a].i == r[in->b].i ? 0 : rt_fail_size(rt, r[in->a].i, r[in->b].i, in->site); }
+SLOW(CHECK_ROW) { return r[in->a].i == r[in->b].i ? 0 : rt_fail_irregular(rt, r[in->a].i, r[in->b].i, in->site); }
+SLOW(CHECK_NONZERO) { return r[in->a].i ? 0 : rt_fail_nonzero(rt, in->site); }
+SLOW(CHECK_DEPTH) { return r[in->a].i <= r[in->b].i ? 0 : rt_fail_depth(rt, r[in->b].i, in->site); }
+SLOW(CHECK_NAT) { return r[in->a].i >= 0 ? 0 : rt_fail_nat(rt, r[in->a].i, in->imm.text, in->site); }
+SLOW(ASSERT) { return r[in->a].i ? 0 : rt_fail_user(rt, r[in->b].p, ERR_ASSERT, in->site); }
+SLOW(FAIL) { return rt_fail_user(rt, r[in->a].p, (int32_t)in->imm.i, in->site); }
+
+/* ---- Primitives and C functions ---------------------------------------------------------------------------------- */
+/* Its slots go by arrays, on the evaluator's stack where they are many. */
+SLOW(RT) {
   Slot few[FEW], *args = few;
   int n = in->nargs + in->nres;
   if (n > FEW && !(args = stack_push(rt, (size_t)(n + 1) / 2 * 2 * sizeof(Slot)))) return 1;
@@ -53,7 +62,7 @@ static Status primitive(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
   return status;
 }
 
-static Status foreign(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
+SLOW(FOREIGN) {
   const LForeign *l = &m->code->foreigns[in->imm.i];
   Foreign *f = m->foreigns[in->imm.i];
   if (!f &&
@@ -65,106 +74,154 @@ static Status foreign(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
   return 0;
 }
 
-static Status object(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
+/* ---- Objects ----------------------------------------------------------------------------------------------------- */
+SLOW(NEW_ARRAY) {
   int64_t dims[MAX_DIMS];
-  switch (in->op) {
-  case LOP_NEW_ARRAY:
-    gather_dims(in, r, dims);
-    return put(r, in, rt_new_array(rt, m->descs[in->imm.i], dims, in->b == 1));
-  case LOP_GROW: return put(r, in, rt_grow(rt, (ArrayObj *)r[in->dst].p, r[in->a].i, r[in->b].i));
-  case LOP_VIEW:
-    gather_dims(in, r, dims);
-    return put(r, in, rt_view(rt, m->descs[in->imm.i], (ArrayObj *)r[in->a].p, r[in->b].i, dims));
-  case LOP_UNIQUE: return put(r, in, rt_unique(rt, (ArrayObj *)r[in->a].p));
-  case LOP_COPY: return put(r, in, rt_copy(rt, (const ArrayObj *)r[in->a].p));
-  case LOP_NEW_BOX: {
-    BoxObj *b = rt_new_box(rt, m->descs[in->imm.i], in->b);
-    if (b) gather(in->args, in->nargs, r, b->fields);
-    return put(r, in, b);
-  }
-  case LOP_NEW_CLOSURE: {
-    ClosureObj *c = rt_new_closure(rt, m->funcs[in->imm.i]);
-    if (c) gather(in->args, in->nargs, r, c->caps);
-    return put(r, in, c);
-  }
-  default: {
-    EnvObj *e = rt_new_env(rt, m->funcs[in->imm.i]);
-    if (e) gather(in->args, in->nargs, r, e->caps);
-    return put(r, in, e);
-  }
-  }
-}
-
-static Status bag_entry(Rt *rt, const Desc *desc, const LInstr *in, Slot *r, const int64_t *dims) {
-  Slot few[FEW], *v = few;
-  int64_t i = r[in->a].i;
-  if (in->nres > FEW && !(v = stack_push(rt, (size_t)(in->nres + 1) / 2 * 2 * sizeof(Slot)))) return 1;
-  gather(in->res, in->nres, r, v);
-  Status status;
-  switch (in->op) {
-  case LOP_ACC_AT: status = rt_acc_at(rt, desc, &r[in->dst].p, dims, i, v); break;
-  case LOP_BAG_SET: status = rt_bag_set(rt, desc, &r[in->dst].p, dims, i, v); break;
-  case LOP_BAG_GET: status = rt_bag_get(rt, desc, r[in->b].p, i, v); break;
-  default: status = rt_bag_take(rt, desc, &r[in->dst].p, dims, i, v); break;
-  }
-  if (!status && (in->op == LOP_BAG_GET || in->op == LOP_BAG_TAKE)) scatter(in->res, in->nres, r, v);
-  if (v != few) stack_pop(rt, v);
-  return status;
-}
-
-static Status bag(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
-  int64_t dims[MAX_DIMS];
-  const Desc *desc = m->descs[in->imm.i];
   gather_dims(in, r, dims);
-  Obj *out;
-  Status status;
-  switch (in->op) {
-  case LOP_ACC_SUB: return rt_acc_sub(rt, desc, &r[in->dst].p, dims, r[in->a].i, r[in->b].i, r[in->c].p);
-  case LOP_BAG_SET_SUB: return rt_bag_set_sub(rt, desc, &r[in->dst].p, dims, r[in->a].i, r[in->b].i, r[in->c].p);
-  case LOP_BAG_SUB: status = rt_bag_sub(rt, desc, r[in->c].p, r[in->a].i, r[in->b].i, dims, &out); break;
-  case LOP_BAG_TAKE_SUB:
-    status =
-        rt_bag_take_sub(rt, desc, &r[in->dst].p, dims, r[in->a].i, r[in->b].i, dims + m->descs[in->sub]->rank, &out);
-    if (!status) r[in->res[0]].p = out;
-    return status;
-  case LOP_BAG_FILL: status = rt_bag_fill(rt, desc, r[in->a].p, dims, &out); break;
-  case LOP_CADD: status = rt_cadd(rt, desc, r[in->a].p, r[in->b].p, in->nargs ? dims : NULL, &out); break;
-  default: return bag_entry(rt, desc, in, r, dims);
-  }
-  if (!status) r[in->dst].p = out;
-  return status;
+  return put(r, in, rt_new_array(rt, m->descs[in->imm.i], dims, in->b == 1));
 }
 
-static Status open_box(Rt *rt, const LInstr *in, Slot *r) {
+SLOW(VIEW) {
+  int64_t dims[MAX_DIMS];
+  gather_dims(in, r, dims);
+  return put(r, in, rt_view(rt, m->descs[in->imm.i], (ArrayObj *)r[in->a].p, r[in->b].i, dims));
+}
+
+SLOW(GROW) { return put(r, in, rt_grow(rt, (ArrayObj *)r[in->dst].p, r[in->a].i, r[in->b].i)); }
+SLOW(UNIQUE) { return put(r, in, rt_unique(rt, (ArrayObj *)r[in->a].p)); }
+SLOW(COPY) { return put(r, in, rt_copy(rt, (const ArrayObj *)r[in->a].p)); }
+
+SLOW(NEW_BOX) {
+  BoxObj *b = rt_new_box(rt, m->descs[in->imm.i], in->b);
+  if (b) gather(in->args, in->nargs, r, b->fields);
+  return put(r, in, b);
+}
+
+SLOW(NEW_CLOSURE) {
+  ClosureObj *c = rt_new_closure(rt, m->funcs[in->imm.i]);
+  if (c) gather(in->args, in->nargs, r, c->caps);
+  return put(r, in, c);
+}
+
+SLOW(NEW_ENV) {
+  EnvObj *e = rt_new_env(rt, m->funcs[in->imm.i]);
+  if (e) gather(in->args, in->nargs, r, e->caps);
+  return put(r, in, e);
+}
+
+SLOW(OPEN) {
   BoxObj *b = (BoxObj *)r[in->a].p;
-  for (int k = 0; k < in->nres; k++)
-    if (in->res[k] >= 0) r[in->res[k]] = b->fields[k];
+  scatter(in->res, in->nres, r, b->fields);
   rt_open_box(rt, b);
   return 0;
 }
 
+/* ---- Accumulators ------------------------------------------------------------------------------------------------ */
+/* What an entry of a bag is: its slots, on the evaluator's stack where they are many. */
+typedef struct Entry {
+  Slot few[FEW], *v;
+  int64_t dims[MAX_DIMS];
+} Entry;
+
+static bool open_entry(Rt *rt, const LInstr *in, const Slot *r, Entry *e) {
+  e->v = e->few;
+  if (in->nres > FEW && !(e->v = stack_push(rt, (size_t)(in->nres + 1) / 2 * 2 * sizeof(Slot)))) return false;
+  gather_dims(in, r, e->dims);
+  gather(in->res, in->nres, r, e->v);
+  return true;
+}
+
+static Status close_entry(Rt *rt, const LInstr *in, Slot *r, Entry *e, Status status) {
+  if (!status && lir_defines_results(in->op)) scatter(in->res, in->nres, r, e->v);
+  if (e->v != e->few) stack_pop(rt, e->v);
+  return status;
+}
+
+SLOW(ACC_AT) {
+  Entry e;
+  if (!open_entry(rt, in, r, &e)) return 1;
+  Status status = rt_acc_at(rt, m->descs[in->imm.i], &r[in->dst].p, e.dims, r[in->a].i, e.v);
+  return close_entry(rt, in, r, &e, status);
+}
+
+SLOW(BAG_SET) {
+  Entry e;
+  if (!open_entry(rt, in, r, &e)) return 1;
+  Status status = rt_bag_set(rt, m->descs[in->imm.i], &r[in->dst].p, e.dims, r[in->a].i, e.v);
+  return close_entry(rt, in, r, &e, status);
+}
+
+SLOW(BAG_GET) {
+  Entry e;
+  if (!open_entry(rt, in, r, &e)) return 1;
+  Status status = rt_bag_get(rt, m->descs[in->imm.i], r[in->b].p, r[in->a].i, e.v);
+  return close_entry(rt, in, r, &e, status);
+}
+
+SLOW(BAG_TAKE) {
+  Entry e;
+  if (!open_entry(rt, in, r, &e)) return 1;
+  Status status = rt_bag_take(rt, m->descs[in->imm.i], &r[in->dst].p, e.dims, r[in->a].i, e.v);
+  return close_entry(rt, in, r, &e, status);
+}
+
+SLOW(ACC_SUB) {
+  int64_t dims[MAX_DIMS];
+  gather_dims(in, r, dims);
+  return rt_acc_sub(rt, m->descs[in->imm.i], &r[in->dst].p, dims, r[in->a].i, r[in->b].i, r[in->c].p);
+}
+
+SLOW(BAG_SET_SUB) {
+  int64_t dims[MAX_DIMS];
+  gather_dims(in, r, dims);
+  return rt_bag_set_sub(rt, m->descs[in->imm.i], &r[in->dst].p, dims, r[in->a].i, r[in->b].i, r[in->c].p);
+}
+
+SLOW(BAG_SUB) {
+  int64_t dims[MAX_DIMS];
+  Obj *out;
+  gather_dims(in, r, dims);
+  Status status = rt_bag_sub(rt, m->descs[in->imm.i], r[in->c].p, r[in->a].i, r[in->b].i, dims, &out);
+  if (!status) r[in->dst].p = out;
+  return status;
+}
+
+SLOW(BAG_TAKE_SUB) {
+  int64_t dims[MAX_DIMS], *rest = dims + m->descs[in->sub]->rank;
+  Obj *out;
+  gather_dims(in, r, dims);
+  Status status = rt_bag_take_sub(rt, m->descs[in->imm.i], &r[in->dst].p, dims, r[in->a].i, r[in->b].i, rest, &out);
+  if (!status) r[in->res[0]].p = out;
+  return status;
+}
+
+SLOW(BAG_FILL) {
+  int64_t dims[MAX_DIMS];
+  Obj *out;
+  gather_dims(in, r, dims);
+  Status status = rt_bag_fill(rt, m->descs[in->imm.i], r[in->a].p, dims, &out);
+  if (!status) r[in->dst].p = out;
+  return status;
+}
+
+SLOW(CADD) {
+  Obj *out;
+  Status status = rt_cadd(rt, m->descs[in->imm.i], r[in->a].p, r[in->b].p, NULL, &out);
+  if (!status) r[in->dst].p = out;
+  return status;
+}
+
+/* ---- Dispatch ---------------------------------------------------------------------------------------------------- */
 Status eval_slow(Rt *rt, Mod *m, const LInstr *in, Slot *r) {
-  switch (in->op) {
-  case LOP_CHECK_SLICE:
-  case LOP_CHECK_SIZE:
-  case LOP_CHECK_ROW:
-  case LOP_CHECK_NONZERO:
-  case LOP_CHECK_DEPTH:
-  case LOP_CHECK_NAT:
-  case LOP_ASSERT:
-  case LOP_FAIL:
-  case LOP_CHECK_INDEX: return check(rt, in, r);
-  case LOP_RT: return primitive(rt, m, in, r);
-  case LOP_FOREIGN: return foreign(rt, m, in, r);
-  case LOP_OPEN: return open_box(rt, in, r);
-  case LOP_NEW_ARRAY:
-  case LOP_GROW:
-  case LOP_VIEW:
-  case LOP_UNIQUE:
-  case LOP_COPY:
-  case LOP_NEW_BOX:
-  case LOP_NEW_CLOSURE:
-  case LOP_NEW_ENV: return object(rt, m, in, r);
-  default: return bag(rt, m, in, r);
-  }
+#define L(name, operands, imm, sub, fails, flow, simple, evaluator) FUNCTION_##evaluator(name)
+#define FUNCTION_SLOW(name)                                         [LOP_##name] = slow_##name,
+#define FUNCTION_BOTH(name)                                         [LOP_##name] = slow_##name,
+#define FUNCTION_OWN(name)
+#define FUNCTION_SCALAR(name)
+#define FUNCTION_GONE(name)
+  static Status (*const functions[LOP_COUNT])(Rt *, Mod *, const LInstr *, Slot *) = {
+#include "lir/lir.def"
+  };
+#undef L
+  return functions[in->op](rt, m, in, r);
 }

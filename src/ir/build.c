@@ -441,6 +441,7 @@ const RtPrim *ir_rt_find(const char *name) {
 
 int ir_rt_id(const RtPrim *p) { return (int)(p - rt_table); }
 bool ir_rt_effect(int id) { return rt_table[id].effect; }
+const char *ir_rt_name(int id) { return rt_table[id].name; }
 
 int ir_op_find(const char *name) {
   for (int op = OP_FADD; op <= OP_NOT; op++)

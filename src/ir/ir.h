@@ -337,6 +337,7 @@ Node *ir_graph_id(World *w, Graph *g);
 Func *ir_graph_func(World *w, Graph *g); /* a function with that graph, one for each graph */
 int ir_rt_id(const RtPrim *p);           /* its row: RtPrimId */
 bool ir_rt_effect(int id);
+const char *ir_rt_name(int id);
 const RtPrim *ir_rt_find(const char *name); /* a row of src/prims/rt.def, or NULL */
 int ir_op_find(const char *name);           /* the scalar op named so in ops.def for floats ("sin"), or -1 */
 

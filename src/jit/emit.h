@@ -145,7 +145,17 @@ void emit_instr(Fn *k, const LInstr *i);
 /* products.c: the product of floats, and what has to be known, by register, to emit it. */
 Rv *emit_product(Fn *k, const LInstr *i, Rv *a, Rv *b);
 const uint8_t *plan_products(Arena *a, const LFunc *f);
-void emit_bag(Fn *k, const LInstr *i); /* emit_bags.c */
+/* emit_bags.c */
+void emit_acc_at(Fn *k, const LInstr *i);
+void emit_acc_sub(Fn *k, const LInstr *i);
+void emit_bag_set(Fn *k, const LInstr *i);
+void emit_bag_set_sub(Fn *k, const LInstr *i);
+void emit_bag_take(Fn *k, const LInstr *i);
+void emit_bag_take_sub(Fn *k, const LInstr *i);
+void emit_bag_get(Fn *k, const LInstr *i);
+void emit_bag_sub(Fn *k, const LInstr *i);
+void emit_bag_fill(Fn *k, const LInstr *i);
+void emit_cadd(Fn *k, const LInstr *i);
 bool acc_in_registers(const Emit *e, const LInstr *acc_at);
 /* The statements of one function, which instr.c uses too. */
 Rv *reg(const Fn *k, int r);

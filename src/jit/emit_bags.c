@@ -78,7 +78,7 @@ static void add_float(Fn *k, const LInstr *i, Rv *rt, Rv *desc) {
   check_status(k, i, rv(e, e->g->lvalue_access_field(k->pair[s], NULL, e->pair_status[s])), true);
 }
 
-static void emit_acc_at(Fn *k, const LInstr *i) {
+void emit_acc_at(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *m = k->mod, *rt = load_rt(e, m), *desc = load_desc(e, m, i->imm.i);
   Block *done = new_block(k);
@@ -93,30 +93,43 @@ static void emit_acc_at(Fn *k, const LInstr *i) {
   k->cur = done;
 }
 
-static void emit_bag_update(Fn *k, const LInstr *i) {
-  Emit *e = k->e;
-  Rv *m = k->mod, *rt = load_rt(e, m), *dims = pass_slots(k, i->args, i->nargs), *desc = load_desc(e, m, i->imm.i);
-  Rv *bag = bag_address(k, i->dst);
-  switch (i->op) {
-  case LOP_BAG_SET:
-    finish_bag(k, i, CALL_TABLE(e, m, rt_bag_set, rt, desc, bag, dims, reg(k, i->a), values_of(k, i)));
-    break;
-  case LOP_ACC_SUB:
-    finish_bag(k, i, CALL_TABLE(e, m, rt_acc_sub, rt, desc, bag, dims, reg(k, i->a), reg(k, i->b), reg(k, i->c)));
-    break;
-  case LOP_BAG_SET_SUB:
-    finish_bag(k, i, CALL_TABLE(e, m, rt_bag_set_sub, rt, desc, bag, dims, reg(k, i->a), reg(k, i->b), reg(k, i->c)));
-    break;
-  case LOP_BAG_TAKE:
-    finish_bag(k, i, CALL_TABLE(e, m, rt_bag_take, rt, desc, bag, dims, reg(k, i->a), results_buffer(k)));
-    take_results(k, i);
-    break;
-  default: break;
-  }
+/* The arguments that all updates of a bag begin with. */
+typedef struct Update {
+  Rv *rt, *desc, *bag, *dims;
+} Update;
+
+static Update open_update(Fn *k, const LInstr *i) {
+  Rv *rt = load_rt(k->e, k->mod), *dims = pass_slots(k, i->args, i->nargs), *desc = load_desc(k->e, k->mod, i->imm.i);
+  return (Update){rt, desc, bag_address(k, i->dst), dims};
+}
+
+void emit_bag_set(Fn *k, const LInstr *i) {
+  Update u = open_update(k, i);
+  Rv *at = reg(k, i->a), *values = values_of(k, i);
+  finish_bag(k, i, CALL_TABLE(k->e, k->mod, rt_bag_set, u.rt, u.desc, u.bag, u.dims, at, values));
+}
+
+void emit_acc_sub(Fn *k, const LInstr *i) {
+  Update u = open_update(k, i);
+  Rv *at = reg(k, i->a), *n = reg(k, i->b), *part = reg(k, i->c);
+  finish_bag(k, i, CALL_TABLE(k->e, k->mod, rt_acc_sub, u.rt, u.desc, u.bag, u.dims, at, n, part));
+}
+
+void emit_bag_set_sub(Fn *k, const LInstr *i) {
+  Update u = open_update(k, i);
+  Rv *at = reg(k, i->a), *n = reg(k, i->b), *part = reg(k, i->c);
+  finish_bag(k, i, CALL_TABLE(k->e, k->mod, rt_bag_set_sub, u.rt, u.desc, u.bag, u.dims, at, n, part));
+}
+
+void emit_bag_take(Fn *k, const LInstr *i) {
+  Update u = open_update(k, i);
+  Rv *at = reg(k, i->a), *out = results_buffer(k);
+  finish_bag(k, i, CALL_TABLE(k->e, k->mod, rt_bag_take, u.rt, u.desc, u.bag, u.dims, at, out));
+  take_results(k, i);
 }
 
 /* Its arguments are the dimensions of the whole, then those of the part, which is one rank or more lower. */
-static void emit_bag_take_sub(Fn *k, const LInstr *i) {
+void emit_bag_take_sub(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *m = k->mod, *rt = load_rt(e, m), *dims = pass_slots(k, i->args, i->nargs);
   int rank = e->m->descs[i->sub]->rank;
@@ -127,31 +140,29 @@ static void emit_bag_take_sub(Fn *k, const LInstr *i) {
   take_results(k, i);
 }
 
-static void emit_bag_read(Fn *k, const LInstr *i) {
+void emit_bag_get(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Rv *m = k->mod, *rt = load_rt(e, m), *desc = load_desc(e, m, i->imm.i);
-  switch (i->op) {
-  case LOP_BAG_GET:
-    check_status(k, i, CALL_TABLE(e, m, rt_bag_get, rt, desc, reg(k, i->b), reg(k, i->a), results_buffer(k)), true);
-    take_results(k, i);
-    break;
-  case LOP_BAG_SUB: {
-    Rv *dims = pass_slots(k, i->args, i->nargs), *out = bag_address(k, -1);
-    finish_pointer(k, i, i->dst,
-                   CALL_TABLE(e, m, rt_bag_sub, rt, desc, reg(k, i->c), reg(k, i->a), reg(k, i->b), dims, out));
-    break;
-  }
-  case LOP_BAG_FILL: {
-    Rv *dims = pass_slots(k, i->args, i->nargs), *out = bag_address(k, -1);
-    finish_pointer(k, i, i->dst, CALL_TABLE(e, m, rt_bag_fill, rt, desc, reg(k, i->a), dims, out));
-    break;
-  }
-  default: break;
-  }
+  Rv *rt = load_rt(e, k->mod), *desc = load_desc(e, k->mod, i->imm.i), *out = results_buffer(k);
+  check_status(k, i, CALL_TABLE(e, k->mod, rt_bag_get, rt, desc, reg(k, i->b), reg(k, i->a), out), true);
+  take_results(k, i);
+}
+
+void emit_bag_sub(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *rt = load_rt(e, k->mod), *desc = load_desc(e, k->mod, i->imm.i), *dims = pass_slots(k, i->args, i->nargs);
+  Rv *bag = reg(k, i->c), *at = reg(k, i->a), *n = reg(k, i->b), *out = bag_address(k, -1);
+  finish_pointer(k, i, i->dst, CALL_TABLE(e, k->mod, rt_bag_sub, rt, desc, bag, at, n, dims, out));
+}
+
+void emit_bag_fill(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *rt = load_rt(e, k->mod), *desc = load_desc(e, k->mod, i->imm.i), *dims = pass_slots(k, i->args, i->nargs);
+  Rv *out = bag_address(k, -1);
+  finish_pointer(k, i, i->dst, CALL_TABLE(e, k->mod, rt_bag_fill, rt, desc, reg(k, i->a), dims, out));
 }
 
 /* Most sums have one term only. */
-static void emit_cadd(Fn *k, const LInstr *i) {
+void emit_cadd(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *a = reg(k, i->a), *b = reg(k, i->b), *none = k_null(e);
   Block *second = new_block(k), *both = new_block(k), *maybe = new_block(k), *done = new_block(k);
@@ -162,23 +173,11 @@ static void emit_cadd(Fn *k, const LInstr *i) {
   assign(k, k->made, b);
   e->g->block_end_with_jump(k->cur, NULL, done);
   k->cur = both;
-  Rv *dims = i->nargs ? pass_slots(k, i->args, i->nargs) : none, *desc = load_desc(e, k->mod, i->imm.i);
-  Rv *sum = CALL_TABLE(e, k->mod, rt_cadd, load_rt(e, k->mod), desc, a, b, dims, bag_address(k, -1));
+  Rv *desc = load_desc(e, k->mod, i->imm.i);
+  Rv *sum = CALL_TABLE(e, k->mod, rt_cadd, load_rt(e, k->mod), desc, a, b, none, bag_address(k, -1));
   check_status(k, i, sum, true);
   assign(k, k->made, rv(e, k->pointer));
   e->g->block_end_with_jump(k->cur, NULL, done);
   k->cur = done;
   assign_reg(k, i->dst, rv(e, k->made));
-}
-
-void emit_bag(Fn *k, const LInstr *i) {
-  switch (i->op) {
-  case LOP_ACC_AT: emit_acc_at(k, i); break;
-  case LOP_BAG_TAKE_SUB: emit_bag_take_sub(k, i); break;
-  case LOP_BAG_GET:
-  case LOP_BAG_SUB:
-  case LOP_BAG_FILL: emit_bag_read(k, i); break;
-  case LOP_CADD: emit_cadd(k, i); break;
-  default: emit_bag_update(k, i); break;
-  }
 }

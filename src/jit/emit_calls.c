@@ -83,9 +83,9 @@ static void flow_checks(const Emit *e, const LFunc *f, bool *late) {
     late[c] = calls && !checked;
     checked |= calls;
     if (i->op == LOP_LABEL) checked = at_label[i->imm.i] = at_label[i->imm.i] && checked;
-    if (i->op == LOP_JUMP || i->op == LOP_BRANCH) at_label[i->imm.i] &= checked;
-    for (int t = 0; i->op == LOP_SWITCH && t < i->nargs; t++) at_label[i->args[t]] &= checked;
-    if (i->op == LOP_JUMP || i->op == LOP_SWITCH || i->op == LOP_RETURN || i->op == LOP_FAIL) checked = true;
+    for (int64_t t = 0, label; (label = lir_target(i, (int)t)) >= 0; t++) at_label[label] &= checked;
+    LFlow flow = lir_ops[i->op].flow;
+    if (flow != LFLOW_NEXT && flow != LFLOW_BRANCH) checked = true;
   }
 }
 

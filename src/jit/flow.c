@@ -61,64 +61,18 @@ static bool step_label(Flow *w, int64_t l) {
   return news;
 }
 
-/* Does dst name a register that the instruction writes? */
-static bool writes_dst(const LInstr *i) {
-  switch (i->op) {
-  case LOP_STORE:
-  case LOP_CHECK_INDEX:
-  case LOP_CHECK_SLICE:
-  case LOP_CHECK_SIZE:
-  case LOP_CHECK_ROW:
-  case LOP_CHECK_NONZERO:
-  case LOP_CHECK_DEPTH:
-  case LOP_CHECK_NAT:
-  case LOP_ASSERT:
-  case LOP_FAIL:
-  case LOP_RETAIN:
-  case LOP_RELEASE:
-  case LOP_SET_DIM:
-  case LOP_RETURN:
-  case LOP_POLL:
-  case LOP_LOOP_HEAD:
-  case LOP_LABEL:
-  case LOP_JUMP:
-  case LOP_BRANCH:
-  case LOP_SWITCH:
-  case LOP_CALL:
-  case LOP_FOREIGN:
-  case LOP_APPLY:
-  case LOP_RT:
-  case LOP_BAG_GET: return false;
-  default: return true;
-  }
-}
-
-static bool writes_results(const LInstr *i) { return i->op != LOP_ACC_AT && i->op != LOP_BAG_SET; }
-
 bool flow_step(Flow *w, const LInstr *i) {
   if (i->op == LOP_LABEL) return step_label(w, i->imm.i);
   if (!w->reachable) return false;
   bool news = false;
-  switch (i->op) {
-  case LOP_JUMP:
-    news = reach(w, i->imm.i);
-    w->reachable = false;
-    return news;
-  case LOP_BRANCH: return reach(w, i->imm.i);
-  case LOP_SWITCH:
-    for (int k = 0; k < i->nargs; k++) news |= reach(w, i->args[k]);
-    w->reachable = false;
-    return news;
-  case LOP_RETURN:
-  case LOP_FAIL: w->reachable = false; return false;
-  case LOP_RELEASE: set(w, i->a, false); return false;
-  case LOP_NULLPTR: set(w, i->dst, false); return false;
-  default:
-    if (writes_dst(i)) set(w, i->dst, true);
-    if (writes_results(i))
-      for (int k = 0; k < i->nres; k++) set(w, i->res[k], true);
-    return false;
-  }
+  if (i->op == LOP_RELEASE) set(w, i->a, false);
+  if (lir_defines_dst(i->op)) set(w, i->dst, i->op != LOP_NULLPTR);
+  if (lir_defines_results(i->op))
+    for (int k = 0; k < i->nres; k++) set(w, i->res[k], true);
+  for (int64_t k = 0, l; (l = lir_target(i, (int)k)) >= 0; k++) news |= reach(w, l);
+  LFlow flow = lir_ops[i->op].flow;
+  w->reachable = flow == LFLOW_NEXT || flow == LFLOW_BRANCH;
+  return news;
 }
 
 static void drop(const Flow *w, int r, uint64_t *out) {

@@ -16,56 +16,67 @@ static void raise_error(Fn *k, Block *b, const LInstr *i, Rv *raising) {
   leave_failed(k, b, i);
 }
 
-static void emit_check(Fn *k, const LInstr *i) {
+/* Goes on if `holds`, else raises the error. */
+static void emit_check(Fn *k, const LInstr *i, Rv *holds, Rv *raising) {
+  raise_error(k, branch_unless(k, holds), i, raising);
+}
+
+/* One unsigned comparison does for both ends, as no length is negative. */
+static void emit_check_index(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Rv *a = reg(k, i->a), *rt = load_rt(e, k->mod), *site = k_u32(e, i->site);
-  switch (i->op) {
-  case LOP_CHECK_INDEX: { /* one unsigned comparison does for both ends, as no length is negative */
-    Rv *b = reg(k, i->b);
-    Block *no = branch_unless(k, compare(e, GC_LT, cast(e, a, e->t_u64), cast(e, b, e->t_u64)));
-    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_index, rt, a, b, site));
-    break;
-  }
-  case LOP_CHECK_SLICE: {
-    Rv *hi = reg(k, i->b), *n = reg(k, i->c);
-    Rv *inside = compare(e, GC_LE, cast(e, hi, e->t_u64), cast(e, n, e->t_u64));
-    Rv *ordered = compare(e, GC_LE, cast(e, a, e->t_u64), cast(e, hi, e->t_u64));
-    Block *no = branch_unless(k, binary(e, GB_LOGICAL_AND, e->t_bool, inside, ordered));
-    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_slice, rt, a, hi, n, site));
-    break;
-  }
-  case LOP_CHECK_SIZE: {
-    Block *no = branch_unless(k, compare(e, GC_EQ, a, reg(k, i->b)));
-    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_size, rt, a, reg(k, i->b), site));
-    break;
-  }
-  case LOP_CHECK_ROW: {
-    Block *no = branch_unless(k, compare(e, GC_EQ, a, reg(k, i->b)));
-    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_irregular, rt, a, reg(k, i->b), site));
-    break;
-  }
-  case LOP_CHECK_NONZERO: {
-    Block *no = branch_unless(k, compare(e, GC_NE, a, k_i64(e, 0)));
-    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_nonzero, rt, site));
-    break;
-  }
-  case LOP_CHECK_DEPTH: {
-    Block *no = branch_unless(k, compare(e, GC_LE, a, reg(k, i->b)));
-    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_depth, rt, reg(k, i->b), site));
-    break;
-  }
-  case LOP_CHECK_NAT: {
-    Block *no = branch_unless(k, compare(e, GC_GE, a, k_i64(e, 0)));
-    Rv *what = i->imm.text ? cast(e, e->g->context_new_string_literal(e->ctx, i->imm.text), e->t_ptr) : k_null(e);
-    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_nat, rt, a, what, site));
-    break;
-  }
-  default: { /* LOP_ASSERT */
-    Block *no = branch_unless(k, compare(e, GC_NE, a, k_i64(e, 0)));
-    raise_error(k, no, i, CALL_TABLE(e, k->mod, rt_fail_user, rt, reg(k, i->b), k_i32(e, ERR_ASSERT), site));
-    break;
-  }
-  }
+  Rv *a = reg(k, i->a), *n = reg(k, i->b), *inside = compare(e, GC_LT, cast(e, a, e->t_u64), cast(e, n, e->t_u64));
+  emit_check(k, i, inside, CALL_TABLE(e, k->mod, rt_fail_index, load_rt(e, k->mod), a, n, k_u32(e, i->site)));
+}
+
+static void emit_check_slice(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *lo = reg(k, i->a), *hi = reg(k, i->b), *n = reg(k, i->c);
+  Rv *inside = compare(e, GC_LE, cast(e, hi, e->t_u64), cast(e, n, e->t_u64));
+  Rv *ordered = compare(e, GC_LE, cast(e, lo, e->t_u64), cast(e, hi, e->t_u64));
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_slice, load_rt(e, k->mod), lo, hi, n, k_u32(e, i->site));
+  emit_check(k, i, binary(e, GB_LOGICAL_AND, e->t_bool, inside, ordered), raising);
+}
+
+static void emit_check_size(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *a = reg(k, i->a), *b = reg(k, i->b);
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_size, load_rt(e, k->mod), a, b, k_u32(e, i->site));
+  emit_check(k, i, compare(e, GC_EQ, a, b), raising);
+}
+
+static void emit_check_row(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *a = reg(k, i->a), *b = reg(k, i->b);
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_irregular, load_rt(e, k->mod), a, b, k_u32(e, i->site));
+  emit_check(k, i, compare(e, GC_EQ, a, b), raising);
+}
+
+static void emit_check_nonzero(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_nonzero, load_rt(e, k->mod), k_u32(e, i->site));
+  emit_check(k, i, compare(e, GC_NE, reg(k, i->a), k_i64(e, 0)), raising);
+}
+
+static void emit_check_depth(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *limit = reg(k, i->b);
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_depth, load_rt(e, k->mod), limit, k_u32(e, i->site));
+  emit_check(k, i, compare(e, GC_LE, reg(k, i->a), limit), raising);
+}
+
+static void emit_check_nat(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *a = reg(k, i->a);
+  Rv *what = i->imm.text ? cast(e, e->g->context_new_string_literal(e->ctx, i->imm.text), e->t_ptr) : k_null(e);
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_nat, load_rt(e, k->mod), a, what, k_u32(e, i->site));
+  emit_check(k, i, compare(e, GC_GE, a, k_i64(e, 0)), raising);
+}
+
+static void emit_assert(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *kind = k_i32(e, ERR_ASSERT);
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_user, load_rt(e, k->mod), reg(k, i->b), kind, k_u32(e, i->site));
+  emit_check(k, i, compare(e, GC_NE, reg(k, i->a), k_i64(e, 0)), raising);
 }
 
 static void emit_fail(Fn *k, const LInstr *i) {
@@ -235,7 +246,7 @@ typedef struct NewObject {
 static NewObject new_object(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *rt = rt_of(k);
-  if (i->op == LOP_NEW_BOX) {
+  if (lir_ops[i->op].imm == LIMM_DESC) {
     Rv *desc = load_desc(e, k->mod, i->imm.i);
     Rv *made = CALL_TABLE(e, k->mod, rt_new_box, rt, desc, k_i64(e, i->b));
     return (NewObject){rt, made, desc, NULL, i->b, e->m->descs[i->imm.i]->args[i->b]->nslots, offsetof(BoxObj, fields)};
@@ -378,32 +389,29 @@ static Lv *dimension(const Fn *k, const LInstr *i) {
   return place(k->e, reg(k, i->a), offsetof(ArrayObj, dims) + (size_t)i->imm.i * sizeof(int64_t), k->e->t_i64);
 }
 
-static void emit_make_array(Fn *k, const LInstr *i) {
+static void emit_new_array(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *rt = load_rt(e, k->mod), *zero = cast(e, k_i32(e, i->b == 1), e->t_bool);
+  Rv *dims = pass_slots(k, i->args, i->nargs);
+  assign_made(k, i, CALL_TABLE(e, k->mod, rt_new_array, rt, load_desc(e, k->mod, i->imm.i), dims, zero));
+}
+
+static void emit_view(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *rt = load_rt(e, k->mod), *dims = pass_slots(k, i->args, i->nargs), *desc = load_desc(e, k->mod, i->imm.i);
+  assign_made(k, i, CALL_TABLE(e, k->mod, rt_view, rt, desc, reg(k, i->a), reg(k, i->b), dims));
+}
+
+static void emit_grow(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *rt = load_rt(e, k->mod);
-  switch (i->op) {
-  case LOP_NEW_ARRAY: {
-    Rv *zero = cast(e, k_i32(e, i->b == 1), e->t_bool), *dims = pass_slots(k, i->args, i->nargs);
-    assign_made(k, i, CALL_TABLE(e, k->mod, rt_new_array, rt, load_desc(e, k->mod, i->imm.i), dims, zero));
-    break;
-  }
-  case LOP_VIEW: {
-    Rv *dims = pass_slots(k, i->args, i->nargs), *desc = load_desc(e, k->mod, i->imm.i);
-    assign_made(k, i, CALL_TABLE(e, k->mod, rt_view, rt, desc, reg(k, i->a), reg(k, i->b), dims));
-    break;
-  }
-  case LOP_GROW:
-    assign_made(k, i, CALL_TABLE(e, k->mod, rt_grow, rt, reg(k, i->dst), reg(k, i->a), reg(k, i->b)));
-    break;
-  case LOP_COPY: assign_made(k, i, CALL_TABLE(e, k->mod, rt_copy, rt, reg(k, i->a))); break;
-  default: assign_made(k, i, call_helper(e, H_UNIQUE, k->mod, reg(k, i->a))); break; /* LOP_UNIQUE */
-  }
+  assign_made(k, i, CALL_TABLE(e, k->mod, rt_grow, rt, reg(k, i->dst), reg(k, i->a), reg(k, i->b)));
 }
 
 /* ---- Dispatch ---------------------------------------------------------------------------------------------------- */
 void emit_instr(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  switch ((LOp)i->op) {
+  switch (i->op) {
   case LOP_SCALAR: emit_scalar(k, i); break;
   case LOP_MOVE: assign_reg(k, i->dst, reg(k, i->a)); break;
   case LOP_INT: assign_reg(k, i->dst, k_i64(e, i->imm.i)); break;
@@ -427,14 +435,14 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_SWITCH: emit_switch(k, i); break;
   case LOP_LOOP_HEAD: break;
   case LOP_POLL: emit_poll(k, i); break;
-  case LOP_CHECK_INDEX:
-  case LOP_CHECK_SLICE:
-  case LOP_CHECK_SIZE:
-  case LOP_CHECK_ROW:
-  case LOP_CHECK_NONZERO:
-  case LOP_CHECK_DEPTH:
-  case LOP_CHECK_NAT:
-  case LOP_ASSERT: emit_check(k, i); break;
+  case LOP_CHECK_INDEX: emit_check_index(k, i); break;
+  case LOP_CHECK_SLICE: emit_check_slice(k, i); break;
+  case LOP_CHECK_SIZE: emit_check_size(k, i); break;
+  case LOP_CHECK_ROW: emit_check_row(k, i); break;
+  case LOP_CHECK_NONZERO: emit_check_nonzero(k, i); break;
+  case LOP_CHECK_DEPTH: emit_check_depth(k, i); break;
+  case LOP_CHECK_NAT: emit_check_nat(k, i); break;
+  case LOP_ASSERT: emit_assert(k, i); break;
   case LOP_FAIL: emit_fail(k, i); break;
   case LOP_CALL: emit_call(k, i); break;
   case LOP_FOREIGN: call_foreign(k, i); break;
@@ -445,11 +453,11 @@ void emit_instr(Fn *k, const LInstr *i) {
     evaluate(k, call_helper(e, H_RELEASE, k->mod, reg(k, i->a)));
     assign_reg(k, i->a, k_null(e));
     break;
-  case LOP_NEW_ARRAY:
-  case LOP_VIEW:
-  case LOP_GROW:
-  case LOP_UNIQUE:
-  case LOP_COPY: emit_make_array(k, i); break;
+  case LOP_NEW_ARRAY: emit_new_array(k, i); break;
+  case LOP_VIEW: emit_view(k, i); break;
+  case LOP_GROW: emit_grow(k, i); break;
+  case LOP_UNIQUE: assign_made(k, i, call_helper(e, H_UNIQUE, k->mod, reg(k, i->a))); break;
+  case LOP_COPY: assign_made(k, i, CALL_TABLE(e, k->mod, rt_copy, load_rt(e, k->mod), reg(k, i->a))); break;
   case LOP_SET_DIM: assign(k, dimension(k, i), reg(k, i->b)); break;
   case LOP_DIM: assign_reg(k, i->dst, rv(e, dimension(k, i))); break;
   case LOP_DATA: assign_reg(k, i->dst, load(e, reg(k, i->a), offsetof(ArrayObj, data), e->t_ptr)); break;
@@ -471,16 +479,16 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_ENV_FIELD: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(EnvObj, caps)))); break;
   case LOP_CLOSURE_ID: emit_closure_id(k, i); break;
   case LOP_FUNC_ID: assign_reg(k, i->dst, k_i64(e, (int64_t)e->m->funcs[i->imm.i]->id)); break;
-  case LOP_ACC_AT:
-  case LOP_ACC_SUB:
-  case LOP_BAG_SET:
-  case LOP_BAG_SET_SUB:
-  case LOP_BAG_TAKE:
-  case LOP_BAG_TAKE_SUB:
-  case LOP_BAG_GET:
-  case LOP_BAG_SUB:
-  case LOP_BAG_FILL:
-  case LOP_CADD: emit_bag(k, i); break;
+  case LOP_ACC_AT: emit_acc_at(k, i); break;
+  case LOP_ACC_SUB: emit_acc_sub(k, i); break;
+  case LOP_BAG_SET: emit_bag_set(k, i); break;
+  case LOP_BAG_SET_SUB: emit_bag_set_sub(k, i); break;
+  case LOP_BAG_TAKE: emit_bag_take(k, i); break;
+  case LOP_BAG_TAKE_SUB: emit_bag_take_sub(k, i); break;
+  case LOP_BAG_GET: emit_bag_get(k, i); break;
+  case LOP_BAG_SUB: emit_bag_sub(k, i); break;
+  case LOP_BAG_FILL: emit_bag_fill(k, i); break;
+  case LOP_CADD: emit_cadd(k, i); break;
   case LOP_IS_NULL: assign_reg(k, i->dst, compare(e, GC_EQ, reg(k, i->a), k_null(e))); break;
   case LOP_RETURN: emit_return(k, i); break;
   case LOP_COUNT: break;

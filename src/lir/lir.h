@@ -22,84 +22,17 @@ typedef struct LReg {
   bool owned;
 } LReg;
 
-/* L(NAME): operands are registers unless said otherwise. A list of registers is args[0..nargs), results
- * res[0..nres). */
-#define LIR_OPS(L)                                                                                                     \
-  L(SCALAR)        /* dst = sub(a, b, c); sub is an IR Op flagged S without F; bools are 0/1 ints. No failure */       \
-  L(MOVE)          /* dst = a, bit copy, no counting */                                                                \
-  L(INT)           /* dst = imm.i */                                                                                   \
-  L(FLOAT)         /* dst = imm.f */                                                                                   \
-  L(STRING)        /* dst = mod->strings[imm.i]; borrowed, immortal */                                                 \
-  L(NULLPTR)       /* dst = NULL (also CLEAR: forget a moved reference) */                                             \
-  L(IMMEDIATE)     /* dst (R_PTR) = constructor without payload: tag imm.i */                                          \
-  L(GLOBAL)        /* dst = mod->globals[a][b]  (a, b plain numbers), borrowed */                                      \
-  L(LABEL)         /* imm.i = label number */                                                                          \
-  L(JUMP)          /* to label imm.i */                                                                                \
-  L(BRANCH)        /* if a is 0 to label imm.i */                                                                      \
-  L(SWITCH)        /* by integer a: labels args[0..nargs); out of range: the last */                                   \
-  L(LOOP_HEAD)     /* marks the head of a loop, directly after its LABEL; b: 1 if innermost and free of calls */       \
-  L(POLL)          /* interrupt and budget; at back edges, or between chunks of iterations. May fail */                \
-  L(CHECK_INDEX)   /* fails unless 0 <= a < b */                                                                       \
-  L(CHECK_SLICE)   /* fails unless 0 <= a <= b <= c */                                                                 \
-  L(CHECK_SIZE)    /* fails unless a = b */                                                                            \
-  L(CHECK_ROW)     /* irregular: fails unless a = b (first, other) */                                                  \
-  L(CHECK_NONZERO) /* fails if a is 0 */                                                                               \
-  L(CHECK_DEPTH)   /* stack overflow: fails unless a <= b */                                                           \
-  L(CHECK_NAT)     /* fails if a < 0; imm.text says what */                                                            \
-  L(ASSERT)        /* fails with message string b if a is 0 */                                                         \
-  L(FAIL)          /* fails with message string a and ErrorKind imm.i */                                               \
-  L(CALL)        /* res = mod->code->funcs[imm.i](args). Owned parameters of the callee are taken (also on failure) */ \
-  L(FOREIGN)     /* res[0] = C function imm.i of the module's foreigns (args: ints and floats) */                      \
-  L(APPLY)       /* res = closure a (args), args borrowed */                                                           \
-  L(RT)          /* res = rt_prims[sub](type descs[imm.i] or none if < 0; args), args borrowed. May fail */            \
-  L(RETAIN)      /* a */                                                                                               \
-  L(RELEASE)     /* a, which is NULL afterwards */                                                                     \
-  L(NEW_ARRAY)   /* dst = array of descs[imm.i], dims args; b: 1 zeroed */                                             \
-  L(GROW)        /* dst = dst with room for row a of b slots (growable stack; dst taken) */                            \
-  L(SET_DIM)     /* dims[imm.i] of array a = b (a just made, or a finished stack) */                                   \
-  L(DIM)         /* dst = dims[imm.i] of array a */                                                                    \
-  L(DATA)        /* dst (R_RAW) = data of array a */                                                                   \
-  L(LOAD)        /* dst = a[b * imm.i + c]: a R_RAW, b a register or -1 (0), c a plain number */                       \
-  L(STORE)       /* a[b * imm.i + c] = dst */                                                                          \
-  L(VIEW)        /* dst = view of array a from slot b, dims args, descs[imm.i] */                                      \
-  L(UNIQUE)      /* dst = a made unshared; a is taken (dst may be a) */                                                \
-  L(COPY)        /* dst = a copy of a: UNIQUE of an array that is needed afterwards; by ownership.c */                 \
-  L(BOX)         /* dst = boxes[imm.i] of the module: a box or array of constants */                                   \
-  L(NEW_BOX)     /* dst = variant of descs[imm.i], tag b (plain number), fields args, taken */                         \
-  L(TAG)         /* dst = tag of variant a; 0 for NULL */                                                              \
-  L(FIELD)       /* dst = field b (plain number) of box a, borrowed; c: 1 if it is better fetched ahead */             \
-  L(FIELD_AT)    /* dst (R_RAW) = address of field b (plain number) of box a */                                        \
-  L(OPEN)        /* res = the fields of box a, which is taken */                                                       \
-  L(NEW_CLOSURE) /* dst = closure of funcs[imm.i], captures args, taken */                                             \
-  L(CAPTURE)     /* dst = capture b (plain number) of closure a, borrowed */                                           \
-  L(CLOSURE_ID)  /* dst = a's function id */                                                                           \
-  L(FUNC_ID)     /* dst = id of funcs[imm.i] */                                                                        \
-  /* accumulators; bag registers are taken and replaced in place (dst). dims of the whole: args[0..rank) */            \
-  L(ACC_AT)       /* dst bag of descs[imm.i]: += value slots res[0..nres) (taken) at flat index a */                   \
-  L(ACC_SUB)      /* dst bag += bag c (taken) at elements a … a + b */                                               \
-  L(BAG_GET)      /* res[0..nres) = entry a of bag b of descs[imm.i], owned */                                         \
-  L(BAG_SUB)      /* dst = part of bag c: elements a, count b; its desc descs[imm.i], its dims args; owned */          \
-  L(BAG_TAKE)     /* dst bag; res = entry a */                                                                         \
-  L(BAG_TAKE_SUB) /* dst bag of descs[sub]; res[0] = part a, count b, of descs[imm.i] with its dims args[rank…) */   \
-  L(BAG_SET)      /* dst bag; entry a = res[0..nres), taken */                                                         \
-  L(BAG_SET_SUB)  /* dst bag; elements a, count b = bag c, taken */                                                    \
-  L(BAG_FILL)     /* dst = array of descs[imm.i] from bag a (taken), dims args */                                      \
-  L(CADD)         /* dst = a + b, two accumulators of descs[imm.i], pointers, both taken */                            \
-  L(NEW_ENV)      /* dst = environment of funcs[imm.i], slots args, taken */                                           \
-  L(ENV_FIELD)    /* dst = slot b (plain number) of env a (not NULL), borrowed */                                      \
-  L(IS_NULL)      /* dst = a is NULL */                                                                                \
-  L(RETURN)       /* args are the results, moved out; all other owned registers have been released */
-
 typedef enum LOp {
-#define L(NAME) LOP_##NAME,
-  LIR_OPS(L)
+#define L(name, ...) LOP_##name,
+#include "lir/lir.def"
 #undef L
-      LOP_COUNT
+  LOP_COUNT
 } LOp;
 
 typedef struct LInstr {
-  uint32_t op, sub;
-  int32_t dst, a, b, c; /* registers, -1 none */
+  LOp op;
+  uint32_t sub;
+  int32_t dst, a, b, c; /* registers (or what the row of lir.def says), -1 none */
   union {
     int64_t i;
     double f;
@@ -171,22 +104,60 @@ struct LModule {
   const char *error;
 };
 
-/* ---- lower.c ------------------------------------------------------------------------------------------------ */
-typedef struct LowerEntry {
-  Graph *graph;
-  Sym name;
-  LFunc *func; /* out */
-} LowerEntry;
-/* Lowers the entries (closed graphs: no parameters, or a token; or with parameters when a host calls them) and
- * everything reachable into one module. `memo` keeps Descs over modules of a VM. */
-LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n);
-const Desc *lower_desc(World *w, IrType *t); /* cached in the type */
-void lir_print(const LModule *m, Str *out);
-const char *lir_verify(const LModule *m);           /* NULL, or what is wrong */
+/* ---- lir_ops.c: the rows of lir.def, and what follows from them -------------------------------------------------- */
+typedef enum LImm {
+  LIMM_NONE,
+  LIMM_INT,
+  LIMM_FLOAT,
+  LIMM_TEXT,
+  LIMM_LABEL,
+  LIMM_STRING,
+  LIMM_BOX,
+  LIMM_FUNC,
+  LIMM_FOREIGN,
+  LIMM_DESC,
+  LIMM_OPT_DESC
+} LImm;
+typedef enum LSub { LSUB_NONE, LSUB_OP, LSUB_PRIM, LSUB_DESC, LSUB_TAKE } LSub;
+typedef enum LFails { LFAILS_NEVER, LFAILS_MAY, LFAILS_CALLEE, LFAILS_LOADING } LFails;
+typedef enum LFlow { LFLOW_NEXT, LFLOW_JUMP, LFLOW_BRANCH, LFLOW_SWITCH, LFLOW_RETURN, LFLOW_FAIL } LFlow;
+typedef enum LSimple { LSIMPLE_NO, LSIMPLE_YES, LSIMPLE_NUMBERS } LSimple;
+typedef enum LOperand { LOPERAND_DST, LOPERAND_A, LOPERAND_B, LOPERAND_C, LOPERAND_ARGS, LOPERAND_RES } LOperand;
+typedef struct LirOp {
+  const char *name, *operands;
+  LImm imm;
+  LSub sub;
+  LFails fails;
+  LFlow flow;
+  LSimple simple;
+} LirOp;
+extern const LirOp lir_ops[LOP_COUNT];
+/* The letters of lir.def: what becomes of the operand's registers, and what they hold. */
+static inline char lir_use(LOp op, LOperand k) { return lir_ops[op].operands[3 * k]; }
+static inline char lir_holds(LOp op, LOperand k) { return lir_ops[op].operands[3 * k + 1]; }
+
+/* ROLE_READ looks at a value, ROLE_TAKE consumes the reference, ROLE_INOUT replaces it in place, ROLE_DEF defines a
+ * register with a reference of its own, ROLE_DEF_BORROWED with one that belongs to a container. The roles of
+ * numbers are the same, without consequences. */
+typedef enum Role { ROLE_READ, ROLE_TAKE, ROLE_INOUT, ROLE_DEF, ROLE_DEF_BORROWED } Role;
+typedef void (*RoleFn)(void *user, int32_t *reg, Role role);
+/* Calls fn for each register operand, uses before definitions. */
+void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user);
+bool lir_defines_dst(LOp op);                       /* its dst is a register that it writes */
+bool lir_defines_results(LOp op);                   /* likewise its res */
+bool lir_never_counted(LOp op);                     /* what it defines needs no counting */
 bool lir_fails(const LModule *m, const LInstr *in); /* may the instruction fail? */
+/* May it stand in an innermost loop that isn't interrupted? dst: what kind its dst is of. */
+bool lir_simple(const LInstr *in, LRegKind dst);
+/* Where the instruction may lead, apart from the next one: label number k, -1 past the last. */
+int64_t lir_target(const LInstr *in, int k);
+
+/* ---- lir_moves.c, lir_print.c, lir_verify.c ---------------------------------------------------------------------- */
 /* Does the CALL take the reference that reg, an argument for an owned parameter, holds? (Else it was given another
  * one.) */
 bool lir_moves_argument(const LFunc *f, const LInstr *call, int32_t reg);
+void lir_print(const LModule *m, Str *out);
+const char *lir_verify(const LModule *m); /* NULL, or what is wrong */
 
 /* ---- eval/eval.c ---------------------------------------------------------------------------------------------- */
 Status eval_function(Rt *rt, RtFunc *f, const Slot *args, Slot *res); /* Rt.evaluate */

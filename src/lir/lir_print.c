@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowered code as text, for `atled ir --stage=lir` and for tests.
+/* Lowered code as text, for `atled ir --stage=lowered` and for tests.
  *
- * One instruction per line: destination, operation, operands, arguments, results. Registers are written with their
- * kind: i3 integer, f4 float, p5 pointer (p5! owned), r6 raw. */
-#include "lower/lower_internal.h"
-
-static const char *const lop_names[LOP_COUNT] = {
-#define L(NAME) #NAME,
-    LIR_OPS(L)
-#undef L
-};
+ * One instruction per line: destination, results, operation, immediate, sub, operands a, b and c, arguments, site. What
+ * an operation has of these says its row in lir.def. Registers are written with their kind: i3 integer, f4 float, p5
+ * pointer (p5! owned), r6 raw. */
+#include "lir/lir.h"
 
 static void print_reg(const LFunc *f, int r, Str *out) {
   if (r < 0 || r >= f->nregs) str_printf(out, "#%d", r);
   else str_printf(out, "%c%d%s", "ifpr"[f->regs[r].kind], r, f -> regs[r].owned ? "!" : "");
 }
 
-static void print_list(const LFunc *f, const char *before, const int32_t *r, int n, bool labels, Str *out) {
-  if (!n) return;
-  str_puts(out, before);
+static void print_list(const LFunc *f, const int32_t *r, int n, bool labels, Str *out) {
   for (int i = 0; i < n; i++) {
     if (i) str_puts(out, ", ");
     if (labels) str_printf(out, "L%d", r[i]);
@@ -26,82 +19,62 @@ static void print_list(const LFunc *f, const char *before, const int32_t *r, int
   }
 }
 
-typedef struct OperandPrint {
-  const LFunc *f;
-  const LInstr *in;
-  Str *out;
-} OperandPrint;
-
-static void print_use(void *user, int32_t *reg, Role role) {
-  OperandPrint *p = user;
-  (void)role;
-  const int32_t *fields[] = {&p->in->a, &p->in->b, &p->in->c};
-  for (int i = 0; i < 3; i++)
-    if (reg == fields[i]) {
-      str_printf(p->out, " %c=", 'a' + i);
-      print_reg(p->f, *reg, p->out);
-    }
-}
-
 static void print_immediate(const LInstr *in, Str *out) {
-  switch (in->op) {
-  case LOP_FLOAT: str_printf(out, " %.17g", in->imm.f); break;
-  case LOP_LABEL:
-  case LOP_JUMP:
-  case LOP_BRANCH: str_printf(out, " L%lld", (long long)in->imm.i); break;
-  case LOP_CHECK_NAT: str_printf(out, " %s", in->imm.text ? in->imm.text : ""); break;
-  case LOP_GLOBAL: str_printf(out, " %d.%d", in->a, in->b); break;
-  case LOP_FIELD:
-  case LOP_FIELD_AT:
-  case LOP_CAPTURE:
-  case LOP_ENV_FIELD: str_printf(out, " .%d", in->b); break;
-  case LOP_NEW_BOX: str_printf(out, " %lld tag %d", (long long)in->imm.i, in->b); break;
-  case LOP_LOAD:
-  case LOP_STORE: str_printf(out, " *%lld+%d%s", (long long)in->imm.i, in->c, in->sub ? " take" : ""); break;
-  case LOP_LOOP_HEAD: str_puts(out, in->b ? " innermost" : ""); break;
-  case LOP_INT:
-  case LOP_STRING:
-  case LOP_BOX:
-  case LOP_IMMEDIATE:
-  case LOP_CALL:
-  case LOP_FOREIGN:
-  case LOP_RT:
-  case LOP_NEW_ARRAY:
-  case LOP_SET_DIM:
-  case LOP_DIM:
-  case LOP_VIEW:
-  case LOP_NEW_CLOSURE:
-  case LOP_FUNC_ID:
-  case LOP_ACC_AT:
-  case LOP_ACC_SUB:
-  case LOP_BAG_GET:
-  case LOP_BAG_SUB:
-  case LOP_BAG_TAKE:
-  case LOP_BAG_TAKE_SUB:
-  case LOP_BAG_SET:
-  case LOP_BAG_SET_SUB:
-  case LOP_BAG_FILL:
-  case LOP_CADD:
-  case LOP_NEW_ENV: str_printf(out, " %lld", (long long)in->imm.i); break;
-  default: break;
+  switch (lir_ops[in->op].imm) {
+  case LIMM_NONE: break;
+  case LIMM_FLOAT: str_printf(out, " %.17g", in->imm.f); break;
+  case LIMM_TEXT: str_printf(out, " \"%s\"", in->imm.text ? in->imm.text : ""); break;
+  case LIMM_LABEL: str_printf(out, " L%lld", (long long)in->imm.i); break;
+  case LIMM_INT:
+  case LIMM_STRING:
+  case LIMM_BOX:
+  case LIMM_FUNC:
+  case LIMM_FOREIGN:
+  case LIMM_DESC:
+  case LIMM_OPT_DESC: str_printf(out, " %lld", (long long)in->imm.i); break;
   }
 }
 
-static void print_instr(const LModule *m, const LFunc *f, LInstr *in, Str *out) {
+static void print_sub(const LInstr *in, Str *out) {
+  switch (lir_ops[in->op].sub) {
+  case LSUB_NONE:
+  case LSUB_OP: break; /* its name is the instruction's */
+  case LSUB_PRIM: str_printf(out, " %s", ir_rt_name((int)in->sub)); break;
+  case LSUB_DESC:
+  case LSUB_TAKE:
+    if (in->sub) str_printf(out, " sub=%u", in->sub);
+  }
+}
+
+static void print_operands(const LFunc *f, const LInstr *in, Str *out) {
+  const int32_t fields[] = {in->dst, in->a, in->b, in->c};
+  for (LOperand k = LOPERAND_A; k <= LOPERAND_C; k++) {
+    if (fields[k] < 0) continue;
+    str_printf(out, " %c=", "dabc"[k]);
+    if (lir_use(in->op, k) == '#') str_printf(out, "%d", fields[k]);
+    else print_reg(f, fields[k], out);
+  }
+}
+
+static void print_instr(const LFunc *f, const LInstr *in, Str *out) {
   str_puts(out, in->op == LOP_LABEL ? "  " : "    ");
   if (in->dst >= 0) {
     print_reg(f, in->dst, out);
     str_puts(out, " = ");
   }
-  print_list(f, "", in->res, in->nres, false, out);
+  print_list(f, in->res, in->nres, false, out);
   if (in->nres) str_puts(out, " = ");
-  str_puts(out, in->op == LOP_SCALAR ? op_names[in->sub] : lop_names[in->op]);
-  if (in->op == LOP_RT) str_printf(out, " prim %d", in->sub);
+  str_puts(out, lir_ops[in->op].sub == LSUB_OP ? op_names[in->sub] : lir_ops[in->op].name);
   print_immediate(in, out);
-  OperandPrint p = {f, in, out};
-  lir_roles(m, in, print_use, &p);
-  print_list(f, " (", in->args, in->nargs, in->op == LOP_SWITCH, out);
-  str_puts(out, in->nargs ? ")\n" : "\n");
+  print_sub(in, out);
+  print_operands(f, in, out);
+  if (in->nargs) {
+    str_puts(out, " (");
+    print_list(f, in->args, in->nargs, lir_holds(in->op, LOPERAND_ARGS) == 'l', out);
+    str_puts(out, ")");
+  }
+  if (in->site) str_printf(out, " @%u", in->site);
+  str_puts(out, "\n");
 }
 
 void lir_print(const LModule *m, Str *out) {
@@ -116,7 +89,7 @@ void lir_print(const LModule *m, Str *out) {
     }
     str_printf(out, ") -> %d%s%s%s\n", f->nresults, f->may_fail ? " fails" : "", f->recursive ? " recursive" : "",
                f->is_entry ? " entry" : "");
-    for (int k = 0; k < f->ncode; k++) print_instr(m, f, &f->code[k], out);
+    for (int k = 0; k < f->ncode; k++) print_instr(f, &f->code[k], out);
     left += !f->ncode && !f->library;
   }
   /* a module is compiled whole: what has no code here is all that could be left to the evaluator */

@@ -2,91 +2,130 @@
 /* The checks of lowered code: registers exist and have the right kinds, labels are placed once, tables are not
  * exceeded, every function ends in a jump or a return, and references are counted soundly as far as a linear
  * look can tell: only pointers are retained and released, only owned ones released. */
-#include "lower/lower_internal.h"
+#include "lir/lir.h"
 
 typedef struct Check {
   const LModule *m;
   const LFunc *f;
-  LInstr *in;
-  const char *wrong;
+  const LInstr *in;
 } Check;
-
-static void check_reg(void *user, int32_t *reg, Role role) {
-  Check *c = user;
-  (void)role;
-  if (*reg < 0 || *reg >= c->f->nregs) c->wrong = "a register out of range";
-}
 
 static bool in_range(int64_t i, int n) { return i >= 0 && i < n; }
 
-static const char *check_table(const Check *c) {
-  const LInstr *in = c->in;
+/* ---- What the rows of lir.def say -------------------------------------------------------------------------------- */
+static const char *check_register(const Check *c, int32_t reg, char holds) {
+  if (!in_range(reg, c->f->nregs)) return "a register out of range";
+  LRegKind kind = c->f->regs[reg].kind;
+  switch (holds) {
+  case 'i': return kind == R_INT ? NULL : "an integer expected";
+  case 'f': return kind == R_FLOAT ? NULL : "a float expected";
+  case 'p': return kind == R_PTR ? NULL : "a pointer expected";
+  case 'w': return kind == R_RAW ? NULL : "a data register expected";
+  case 'v': return kind != R_RAW ? NULL : "a value expected";
+  default: return NULL;
+  }
+}
+
+/* One of dst, a, b, c. */
+static const char *check_field(const Check *c, LOperand k, int32_t value) {
+  char use = lir_use(c->in->op, k), holds = lir_holds(c->in->op, k);
+  if (use == '-') return value == -1 ? NULL : "an operand too many";
+  if (use == '#') return holds != 'g' || in_range(value, c->m->nglobals) ? NULL : "a global out of range";
+  return use == 'o' && value == -1 ? NULL : check_register(c, value, holds);
+}
+
+static const char *check_list(const Check *c, LOperand k, const int32_t *list, int n) {
+  char use = lir_use(c->in->op, k), holds = lir_holds(c->in->op, k);
+  if (use == '-') return n == 0 ? NULL : "a list too many";
+  for (int i = 0; use != '#' && i < n; i++) {
+    const char *wrong = check_register(c, list[i], holds);
+    if (wrong) return wrong;
+  }
+  return NULL;
+}
+
+static const char *check_operands(const Check *c) {
+  const int32_t fields[] = {c->in->dst, c->in->a, c->in->b, c->in->c};
+  const char *wrong = NULL;
+  for (LOperand k = LOPERAND_DST; k <= LOPERAND_C && !wrong; k++) wrong = check_field(c, k, fields[k]);
+  if (!wrong) wrong = check_list(c, LOPERAND_ARGS, c->in->args, c->in->nargs);
+  return wrong ? wrong : check_list(c, LOPERAND_RES, c->in->res, c->in->nres);
+}
+
+static const char *check_immediate(const Check *c) {
   const LModule *m = c->m;
-  switch (in->op) {
-  case LOP_STRING: return in_range(in->imm.i, m->nstrings) ? NULL : "a string out of range";
-  case LOP_BOX: return in_range(in->imm.i, m->nboxes) ? NULL : "a box out of range";
-  case LOP_GLOBAL: return in_range(in->a, m->nglobals) ? NULL : "a global out of range";
-  case LOP_NEW_CLOSURE:
-  case LOP_FUNC_ID:
-  case LOP_NEW_ENV: return in_range(in->imm.i, m->nfuncs) ? NULL : "a function out of range";
-  case LOP_FOREIGN: return in_range(in->imm.i, m->nforeigns) ? NULL : "a foreign function out of range";
-  case LOP_NEW_ARRAY:
-  case LOP_VIEW:
-  case LOP_NEW_BOX:
-  case LOP_ACC_AT:
-  case LOP_ACC_SUB:
-  case LOP_BAG_GET:
-  case LOP_BAG_SUB:
-  case LOP_BAG_TAKE:
-  case LOP_BAG_TAKE_SUB:
-  case LOP_BAG_SET:
-  case LOP_BAG_SET_SUB:
-  case LOP_BAG_FILL:
-  case LOP_CADD: return in_range(in->imm.i, m->ndescs) ? NULL : "a descriptor out of range";
-  case LOP_CALL: {
-    if (!in_range(in->imm.i, m->nfuncs)) return "a function out of range";
-    const LFunc *f = m->funcs[in->imm.i];
-    if (in->nargs != f->nparams || in->nres != f->nresults) return "a call with a wrong number of registers";
-    for (int i = 0; i < in->nargs; i++)
-      if (c->f->regs[in->args[i]].kind != f->regs[i].kind) return "an argument of a wrong kind";
-    for (int i = 0; i < in->nres; i++)
-      if (c->f->regs[in->res[i]].kind != f->result_kinds[i]) return "a result of a wrong kind";
-    return NULL;
+  int64_t i = c->in->imm.i;
+  switch (lir_ops[c->in->op].imm) {
+  case LIMM_NONE: return i == 0 ? NULL : "an immediate too many";
+  case LIMM_INT:
+  case LIMM_FLOAT:
+  case LIMM_TEXT: return NULL;
+  case LIMM_LABEL: return in_range(i, c->f->nlabels) ? NULL : "a label out of range";
+  case LIMM_STRING: return in_range(i, m->nstrings) ? NULL : "a string out of range";
+  case LIMM_BOX: return in_range(i, m->nboxes) ? NULL : "a box out of range";
+  case LIMM_FUNC: return in_range(i, m->nfuncs) ? NULL : "a function out of range";
+  case LIMM_FOREIGN: return in_range(i, m->nforeigns) ? NULL : "a foreign function out of range";
+  case LIMM_OPT_DESC:
+    if (i == -1) return NULL;
+    return in_range(i, m->ndescs) ? NULL : "a descriptor out of range";
+  case LIMM_DESC: return in_range(i, m->ndescs) ? NULL : "a descriptor out of range";
   }
-  default: return NULL;
-  }
+  return NULL;
 }
 
-static const char *check_kinds(const Check *c) {
+static const char *check_sub(const Check *c) {
+  uint32_t sub = c->in->sub;
+  switch (lir_ops[c->in->op].sub) {
+  case LSUB_NONE: return sub == 0 ? NULL : "a sub too many";
+  case LSUB_OP: return sub < OP_COUNT && (op_flags[sub] & OPF_S) ? NULL : "an operation that isn't scalar";
+  case LSUB_PRIM: return sub < RTP_COUNT ? NULL : "a primitive out of range";
+  case LSUB_DESC: return in_range(sub, c->m->ndescs) ? NULL : "a descriptor out of range";
+  case LSUB_TAKE: return sub <= 1 ? NULL : "a sub that is no flag";
+  }
+  return NULL;
+}
+
+static const char *check_site(const Check *c) {
+  return c->in->site && lir_ops[c->in->op].fails == LFAILS_NEVER ? "a site of what can't fail" : NULL;
+}
+
+/* ---- What is special to some ------------------------------------------------------------------------------------- */
+static const char *check_call(const Check *c) {
   const LInstr *in = c->in;
-  const LReg *r = c->f->regs;
-  switch (in->op) {
-  case LOP_MOVE: return r[in->dst].kind == r[in->a].kind ? NULL : "a move between kinds";
-  case LOP_INT:
-  case LOP_DIM:
-  case LOP_TAG:
-  case LOP_IS_NULL: return r[in->dst].kind == R_INT ? NULL : "an integer expected";
-  case LOP_FLOAT: return r[in->dst].kind == R_FLOAT ? NULL : "a float expected";
-  case LOP_RELEASE: return r[in->a].kind == R_PTR && r[in->a].owned ? NULL : "a release of what isn't owned";
-  case LOP_RETAIN:
-  case LOP_UNIQUE:
-  case LOP_COPY:
-  case LOP_DATA: return r[in->a].kind == R_PTR ? NULL : "a pointer expected";
-  case LOP_LOAD:
-  case LOP_STORE: return r[in->a].kind == R_RAW ? NULL : "a data register expected";
-  case LOP_BRANCH:
-  case LOP_SWITCH: return r[in->a].kind == R_INT ? NULL : "a condition that isn't an integer";
-  case LOP_SCALAR:
-    return (op_flags[in->sub] & OPF_S) && r[in->dst].kind != R_RAW ? NULL : "an operation that isn't scalar";
-  case LOP_RETURN:
-    if (in->nargs != c->f->nresults) return "a return of a wrong number of registers";
-    for (int i = 0; i < in->nargs; i++)
-      if (r[in->args[i]].kind != c->f->result_kinds[i]) return "a result of a wrong kind";
-    return NULL;
-  default: return NULL;
-  }
+  const LFunc *f = c->m->funcs[in->imm.i];
+  if (in->nargs != f->nparams || in->nres != f->nresults) return "a call with a wrong number of registers";
+  for (int i = 0; i < in->nargs; i++)
+    if (c->f->regs[in->args[i]].kind != f->regs[i].kind) return "an argument of a wrong kind";
+  for (int i = 0; i < in->nres; i++)
+    if (c->f->regs[in->res[i]].kind != f->result_kinds[i]) return "a result of a wrong kind";
+  return NULL;
 }
 
+static const char *check_return(const Check *c) {
+  if (c->in->nargs != c->f->nresults) return "a return of a wrong number of registers";
+  for (int i = 0; i < c->in->nargs; i++)
+    if (c->f->regs[c->in->args[i]].kind != c->f->result_kinds[i]) return "a result of a wrong kind";
+  return NULL;
+}
+
+static const char *check_special(const Check *c) {
+  const LReg *r = c->f->regs;
+  if (lir_use(c->in->op, LOPERAND_ARGS) == 'c') return check_call(c);
+  if (lir_ops[c->in->op].flow == LFLOW_RETURN) return check_return(c);
+  if (c->in->op == LOP_MOVE && r[c->in->dst].kind != r[c->in->a].kind) return "a move between kinds";
+  if (c->in->op == LOP_RELEASE && !r[c->in->a].owned) return "a release of what isn't owned";
+  return NULL;
+}
+
+static const char *check_instr(const Check *c) {
+  const char *(*const checks[])(const Check *) = {check_operands, check_immediate, check_sub, check_site,
+                                                  check_special};
+  const char *wrong = NULL;
+  for (size_t k = 0; k < sizeof checks / sizeof *checks && !wrong; k++) wrong = checks[k](c);
+  return wrong;
+}
+
+/* ---- Functions --------------------------------------------------------------------------------------------------- */
 static const char *check_labels(const LModule *m, const LFunc *f) {
   Vec(int) placed = {0};
   for (int i = 0; i < f->nlabels; i++) vec_push(m->arena, placed, 0);
@@ -95,27 +134,19 @@ static const char *check_labels(const LModule *m, const LFunc *f) {
       if (!in_range(f->code[i].imm.i, f->nlabels)) return "a label out of range";
       if (placed.data[f->code[i].imm.i]++) return "a label placed twice";
     }
-  for (int i = 0; i < f->ncode; i++) {
-    const LInstr *in = &f->code[i];
-    if ((in->op == LOP_JUMP || in->op == LOP_BRANCH) && (!in_range(in->imm.i, f->nlabels) || !placed.data[in->imm.i]))
-      return "a jump to nowhere";
-    for (int k = 0; in->op == LOP_SWITCH && k < in->nargs; k++)
-      if (!in_range(in->args[k], f->nlabels) || !placed.data[in->args[k]]) return "a switch to nowhere";
-  }
+  for (int i = 0; i < f->ncode; i++)
+    for (int64_t k = 0, l; (l = lir_target(&f->code[i], (int)k)) >= 0; k++)
+      if (!in_range(l, f->nlabels) || !placed.data[l]) return "a jump to nowhere";
   return NULL;
 }
 
-static const char *check_func(const LModule *m, LFunc *f) {
+static const char *check_func(const LModule *m, const LFunc *f) {
   if (f->ncode == 0) return "no code";
-  uint32_t last = f->code[f->ncode - 1].op;
-  if (last != LOP_RETURN && last != LOP_JUMP) return "the end is fallen off";
+  LFlow last = lir_ops[f->code[f->ncode - 1].op].flow;
+  if (last != LFLOW_RETURN && last != LFLOW_JUMP) return "the end is fallen off";
   for (int i = 0; i < f->ncode; i++) {
-    Check c = {m, f, &f->code[i], NULL};
-    if (c.in->op == LOP_CALL && !in_range(c.in->imm.i, m->nfuncs)) return "a function out of range";
-    if (c.in->op != LOP_CALL || c.in->nargs == m->funcs[c.in->imm.i]->nparams) lir_roles(m, c.in, check_reg, &c);
-    if (!c.wrong) c.wrong = check_table(&c);
-    if (!c.wrong) c.wrong = check_kinds(&c);
-    if (c.wrong) return arena_printf(m->arena, "%s, at instruction %d", c.wrong, i);
+    const char *wrong = check_instr(&(Check){m, f, &f->code[i]});
+    if (wrong) return arena_printf(m->arena, "%s, at instruction %d", wrong, i);
   }
   return check_labels(m, f);
 }

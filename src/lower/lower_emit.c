@@ -35,23 +35,9 @@ static void shared(Fn *fn, int reg) {
 LInstr *fn_emit(Fn *fn, LOp op, int dst, int a, int b, int c) {
   LInstr in = {.op = op, .dst = dst, .a = a, .b = b, .c = c};
   vec_push(fn->m->arena, fn->code, in);
-  switch (op) {
-  case LOP_MOVE:
-  case LOP_VIEW:
-  case LOP_UNIQUE:
-  case LOP_APPLY:
-  case LOP_BAG_FILL: shared(fn, a); break;
-  case LOP_CADD:
-    shared(fn, a);
-    shared(fn, b);
-    break;
-  case LOP_BAG_GET: shared(fn, b); break;
-  case LOP_ACC_SUB:
-  case LOP_BAG_SUB:
-  case LOP_BAG_SET_SUB: shared(fn, c); break;
-  case LOP_STORE: shared(fn, dst); break;
-  default: break;
-  }
+  const int fields[] = {dst, a, b, c};
+  for (LOperand k = LOPERAND_DST; k <= LOPERAND_C; k++)
+    if (lir_use(op, k) == 't' || lir_use(op, k) == 'k') shared(fn, fields[k]);
   if (op == LOP_NEW_ARRAY || op == LOP_UNIQUE) fn->info.data[dst].fresh = true;
   return &fn->code.data[fn->code.len - 1];
 }
@@ -62,7 +48,7 @@ void fn_args(Fn *fn, const int *r, int n) {
   in->nargs = n;
   for (int i = 0; i < n; i++) {
     in->args[i] = r[i];
-    if (in->op != LOP_NEW_ARRAY && in->op != LOP_SWITCH) shared(fn, r[i]);
+    if (lir_holds(in->op, LOPERAND_ARGS) != 'l') shared(fn, r[i]);
   }
 }
 

@@ -16,7 +16,7 @@
  * takes it, defines it), and ownership.c makes the counts right from those roles alone. */
 #ifndef ATLED_LOWER_INTERNAL_H
 #define ATLED_LOWER_INTERNAL_H
-#include "lir/lir.h"
+#include "lower/lower.h"
 
 /* ---- desc.c ---- */
 typedef struct Layout {
@@ -228,11 +228,6 @@ void lower_cons_return(Fn *fn, int value);
 Row lower_loop(Frame *fr, Node *x);
 
 /* ---- ownership.c ---- */
-typedef enum Role { ROLE_READ, ROLE_TAKE, ROLE_INOUT, ROLE_DEF, ROLE_DEF_BORROWED } Role;
-typedef void (*RoleFn)(void *user, int32_t *reg, Role role);
-/* Calls fn for each register operand, uses before definitions. */
-void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user);
-bool lir_never_counted(LOp op); /* what it defines needs no counting */
 void own_insert(Fn *fn);
 typedef void (*ArgumentFn)(void *user, const LInstr *call, int k);
 /* Calls fn for each argument k of a call that is a reference and needed after it. */
@@ -241,7 +236,7 @@ void own_kept_arguments(Fn *fn, ArgumentFn tell, void *user);
 /* ---- walkers.c ---- */
 /* Which registers only ever hold parts of parameters that aren't owned; NULL where no such register is assigned
  * twice. */
-bool *lir_walkers(const LModule *m, LFunc *f);
+bool *own_walkers(const LModule *m, LFunc *f);
 /* Makes parameters owned that f takes or assigns, but for walking over them; true if there was a new one. */
 bool own_params(const LModule *m, LFunc *f);
 /* Makes parameters owned that are walked over and that no caller needs afterwards; true if there was one. */

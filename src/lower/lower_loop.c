@@ -464,34 +464,7 @@ static void test_condition(Loop *lp) {
 }
 
 static bool simple_instr(const Fn *fn, const LInstr *in) {
-  switch (in->op) {
-  case LOP_SCALAR:
-  case LOP_MOVE:
-  case LOP_INT:
-  case LOP_FLOAT:
-  case LOP_STRING:
-  case LOP_BOX:
-  case LOP_NULLPTR:
-  case LOP_GLOBAL:
-  case LOP_LABEL:
-  case LOP_JUMP:
-  case LOP_BRANCH:
-  case LOP_SWITCH:
-  case LOP_CHECK_INDEX:
-  case LOP_CHECK_SLICE:
-  case LOP_CHECK_SIZE:
-  case LOP_CHECK_ROW:
-  case LOP_CHECK_NONZERO:
-  case LOP_CHECK_DEPTH:
-  case LOP_CHECK_NAT:
-  case LOP_ASSERT:
-  case LOP_FAIL:
-  case LOP_DIM:
-  case LOP_DATA: return true;
-  case LOP_LOAD:
-  case LOP_STORE: return fn->regs.data[in->dst].kind != R_PTR;
-  default: return false;
-  }
+  return lir_simple(in, in->dst >= 0 ? fn->regs.data[in->dst].kind : R_INT);
 }
 
 /* Interrupts. A loop looks for them once per iteration; but one that counts and holds nothing else that takes long,

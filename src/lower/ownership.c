@@ -61,8 +61,6 @@ static void clear_bit(uint64_t *s, int i) { s[i / 64] &= ~((uint64_t)1 << (i % 6
 static bool live(const Own *o, int r) { return get_bit(o->live, o->index[r]); }
 
 /* ---- Classes ---- */
-bool lir_never_counted(LOp op) { return op == LOP_STRING || op == LOP_BOX || op == LOP_IMMEDIATE || op == LOP_NULLPTR; }
-
 typedef struct DefScan {
   Own *o;
   LInstr *in;
@@ -123,7 +121,11 @@ static void find_classes(Own *o) {
 static int container(const Own *o, int r) { return !is_ptr(o, r) || o->candidate[r] ? o->parent[r] : -1; }
 
 /* ---- Blocks ---- */
-static bool ends_block(LOp op) { return op == LOP_JUMP || op == LOP_BRANCH || op == LOP_SWITCH || op == LOP_RETURN; }
+/* What stands after a FAIL defines registers for what would follow: it is looked at as if it were reached. */
+static LFlow flow_of(const LInstr *in) {
+  LFlow flow = lir_ops[in->op].flow;
+  return flow == LFLOW_FAIL ? LFLOW_NEXT : flow;
+}
 
 static void find_blocks(Own *o) {
   LInstr *code = o->f->code;
@@ -133,7 +135,7 @@ static void find_blocks(Own *o) {
   for (int i = 0; i < n;) {
     Block b = {.start = i};
     if (code[i].op == LOP_LABEL) o->label_block[code[i].imm.i] = bs.len;
-    for (i++; i < n && code[i].op != LOP_LABEL && !ends_block(code[i - 1].op); i++) continue;
+    for (i++; i < n && code[i].op != LOP_LABEL && flow_of(&code[i - 1]) == LFLOW_NEXT; i++) continue;
     b.end = i;
     b.in = NEW_ARRAY(o->arena, uint64_t, o->words + 1);
     b.out = NEW_ARRAY(o->arena, uint64_t, o->words + 1);
@@ -146,13 +148,13 @@ static void find_blocks(Own *o) {
 /* Successor number k of block b, -1 past the last. */
 static int successor(const Own *o, int b, int k) {
   const LInstr *last = &o->f->code[o->blocks[b].end - 1];
-  switch (last->op) {
-  case LOP_RETURN: return -1;
-  case LOP_JUMP: return k == 0 ? o->label_block[last->imm.i] : -1;
-  case LOP_BRANCH: return k == 0 ? b + 1 : k == 1 ? o->label_block[last->imm.i] : -1;
-  case LOP_SWITCH: return k < last->nargs ? o->label_block[last->args[k]] : -1;
-  default: return k == 0 && b + 1 < o->nblocks ? b + 1 : -1;
+  LFlow flow = flow_of(last);
+  if (flow == LFLOW_NEXT || flow == LFLOW_BRANCH) {
+    if (k == 0) return b + 1 < o->nblocks ? b + 1 : -1;
+    k--;
   }
+  int64_t label = lir_target(last, k);
+  return label < 0 ? -1 : o->label_block[label];
 }
 
 /* ---- Liveness ---- */
@@ -409,18 +411,19 @@ static int split_edge(Own *o, const int *regs, int n, int64_t target) {
 static void place_releases(Own *o, int b) {
   Block *bl = &o->blocks[b];
   LInstr *last = &o->f->code[bl->end - 1];
-  if (last->op != LOP_BRANCH && last->op != LOP_SWITCH) return;
-  int n = last->op == LOP_BRANCH ? 2 : last->nargs, *regs;
+  bool branch = flow_of(last) == LFLOW_BRANCH;
+  if (!branch && flow_of(last) != LFLOW_SWITCH) return;
+  int n = branch ? 2 : last->nargs, *regs;
   for (int k = 0; k < n; k++) {
     int to = o->targets[o->first_target[b] + k], count = dying(o, b, to, &regs);
     if (!count) continue;
-    if (last->op == LOP_BRANCH && k == 0) {
+    if (branch && k == 0) {
       bl->fall = regs;
       bl->nfall = count;
     } else if (o->blocks[to].npreds == 1) {
       o->blocks[to].release = regs;
       o->blocks[to].nrelease = count;
-    } else if (last->op == LOP_BRANCH) {
+    } else if (branch) {
       last->imm.i = split_edge(o, regs, count, last->imm.i);
     } else {
       last->args[k] = split_edge(o, regs, count, last->args[k]);
@@ -467,7 +470,7 @@ static Own *analyse(Fn *fn) {
   o->defs = NEW_ARRAY(a, int, n + 1);
   o->counted_defs = NEW_ARRAY(a, int, n + 1);
   o->below = NEW_ARRAY(a, int, n + 1);
-  o->walker = lir_walkers(fn->m->mod, fn->f);
+  o->walker = own_walkers(fn->m->mod, fn->f);
   for (int i = 0; i < n; i++) o->parent[i] = -1;
   find_classes(o);
   find_blocks(o);

@@ -21,7 +21,7 @@ static void scan_def(void *user, int32_t *reg, Role role) {
   DefScan *d = user;
   if (role == ROLE_READ || role == ROLE_TAKE || !d->walker[*reg]) return;
   bool part = (d->in->op == LOP_MOVE || d->in->op == LOP_FIELD) && d->walker[d->in->a];
-  if (part || lir_never_counted((LOp)d->in->op)) return;
+  if (part || lir_never_counted(d->in->op)) return;
   d->walker[*reg] = false;
   d->changed = true;
 }
@@ -35,7 +35,7 @@ static bool may_walk(const LFunc *f) {
   return false;
 }
 
-bool *lir_walkers(const LModule *m, LFunc *f) {
+bool *own_walkers(const LModule *m, LFunc *f) {
   if (!may_walk(f)) return NULL;
   DefScan d = {.walker = NEW_ARRAY(m->arena, bool, f->nregs + 1), .changed = true};
   for (int r = 0; r < f->nregs; r++) d.walker[r] = f->regs[r].kind == R_PTR && !(r < f->nparams && f->regs[r].owned);
@@ -67,7 +67,7 @@ static void scan_param(void *user, int32_t *reg, Role role) {
 }
 
 bool own_params(const LModule *m, LFunc *f) {
-  ParamScan p = {.f = f, .walker = lir_walkers(m, f)};
+  ParamScan p = {.f = f, .walker = own_walkers(m, f)};
   for (int i = 0; i < f->ncode; i++) {
     p.in = &f->code[i];
     lir_roles(m, &f->code[i], scan_param, &p);
@@ -85,7 +85,7 @@ typedef struct Votes {
 
 static Walk *find_walks(const LModule *m, LFunc *f) {
   Walk *walks = NULL;
-  const bool *walker = lir_walkers(m, f);
+  const bool *walker = own_walkers(m, f);
   for (int i = 0; walker && i < f->ncode; i++) {
     const LInstr *in = &f->code[i];
     if (!is_step(in, walker) || !borrows(f, in->a)) continue;
