@@ -54,14 +54,14 @@ Fact *ad_body_facts(const Diff *outer, const Node *n) {
   Graph *body = n->graphs[0];
   const LoopInfo *l = n->loop;
   Fact *facts = NEW_ARRAY(w->arena, Fact, body->nparams + 1);
-  const Fact *given = ad_facts(outer, n->ops + !l->has_cond, body->nparams - 1, ACTIVE);
+  const Fact *given = ad_facts(outer, n->ops + loop_first(l), body->nparams - 1, ACTIVE);
   memcpy(facts + 1, given, (size_t)body->nparams - 1);
   for (bool more = true; more;) {
     more = false;
     Diff *r = ad_begin(w, body, facts);
     for (int i = 0; i < r->n; i++)
       if (r->nodes[i]->op != OP_PARAM) ad_visit(r, i);
-    for (int k = 0; k < l->ncarried + l->naccs; k++) {
+    for (int k = 0; k < loop_slots(l); k++) {
       const Node *x = body->result->op == OP_TUPLE ? body->result->ops[k] : body->result;
       if (facts[1 + k] || !ad_active(r, x)) continue;
       facts[1 + k] = ACTIVE;
@@ -91,7 +91,7 @@ static bool is_part_of_state(const LoopInfo *l, const Node *x) {
   for (; x->op == OP_SLICE || x->op == OP_INDEX || x->op == OP_RESHAPE || x->op == OP_AFTER || x->op == OP_UPDATE;
        x = x->ops[0])
     part |= x->op == OP_SLICE || x->op == OP_INDEX;
-  return part && x->op == OP_PARAM && x->attr.i > 0 && ir_loop_part(l, (int)x->attr.i - 1) <= LOOP_ACC;
+  return part && x->op == OP_PARAM && x->attr.i > 0 && loop_part(l, (int)x->attr.i - 1) <= LOOP_ACC;
 }
 
 /* What a tape keeps of residual x. A part of a carried array is copied: kept as a view it would make the next update
@@ -104,14 +104,14 @@ static Node *kept(World *w, const LoopInfo *l, Node *x) {
 
 void ad_loop_forward(Diff *r, int at) {
   World *w = r->w;
-  Node *n = r->nodes[at], **ops = n->ops + !n->loop->has_cond;
+  Node *n = r->nodes[at], **ops = n->ops + loop_first(n->loop);
   Graph *b = n->graphs[0];
   LoopMemo *m = r->memo[at] = NEW(w->arena, LoopMemo);
   Fact *facts = ad_body_facts(r, n), *outside = ad_facts(r, ops, b->nparams - 1, UNSTABLE);
   Known *known = NEW_ARRAY(w->arena, Known, b->nparams);
   known[0] = KNOWN_VALUE;
   for (int i = 1; i < b->nparams; i++) {
-    bool state = ir_loop_part(n->loop, i - 1) <= LOOP_ACC;
+    bool state = loop_part(n->loop, i - 1) <= LOOP_ACC;
     bool shape = !state || ir_keeps_shape(n->loop, b, i - 1);
     IrKind kind = b->params[i]->kind;
     bool array = kind == T_ARRAY || kind == T_BAG || kind == T_TUPLE;
@@ -148,7 +148,7 @@ typedef struct BackLoop {
   Node **cot;  /* what carries or accumulates the cotangent of a parameter of the body */
 } BackLoop;
 
-static LoopPart part_of(const BackLoop *b, int i) { return ir_loop_part(b->n->loop, i - 1); }
+static LoopPart part_of(const BackLoop *b, int i) { return loop_part(b->n->loop, i - 1); }
 
 /* Carried: cotangents of carried values and accumulators. (That of a mere accumulator never changes.)
  * Accumulated: cotangents of captures. Those of slices start at zero in each iteration. */
@@ -188,7 +188,7 @@ static void read_primal(BackLoop *b, Node *d, Node **dy) {
     Node *row = loop_add(b->loop, LOOP_SLICED, b->m->tapes[j]);
     b->args[c->back->nparams + j] = needs_wrap(s->res[j]) ? ir_get(w, row, 0) : row;
   }
-  for (int k = l->ncarried + l->naccs; k < b->n->type->n - 1; k++) {
+  for (int k = loop_slots(l); k < b->n->type->n - 1; k++) {
     Node *bag = ir_get(w, d, k), *like = ir_get(w, ad_fwd(b->r, b->n), k);
     if (ad_is_zero(bag)) dy[k] = ir_zero(w, c->back->params[c->p]->args[k]);
     else dy[k] = ir_to_bag(w, loop_add(b->loop, LOOP_SLICED, ir_fill(w, bag, like)));
@@ -227,7 +227,7 @@ void ad_loop_backward(Diff *r, int at, Node *d) {
   const LoopMemo *m = r->memo[at];
   const Combined *c = m->c;
   if (!c->nacc) return;
-  BackLoop b = {.r = r, .w = w, .n = n, .m = m, .operands = n->ops + !l->has_cond};
+  BackLoop b = {.r = r, .w = w, .n = n, .m = m, .operands = n->ops + loop_first(l)};
   b.loop = loop_open(w, !l->down);
   b.args = NEW_ARRAY(w->arena, Node *, m->split.late->nparams);
   b.cot = NEW_ARRAY(w->arena, Node *, c->p);

@@ -33,11 +33,11 @@ static void tangent_switch(Diff *f, int at) {
 static Node **dual_operands(Diff *f, LoopBuilder *b, const Node *loop, int n, const Fact *facts) {
   World *w = f->w;
   const LoopInfo *l = loop->loop;
-  Node **ops = loop->ops + !l->has_cond;
+  Node **ops = loop->ops + loop_first(l);
   Node **args = NEW_ARRAY(w->arena, Node *, n);
   args[0] = loop_index(b);
   for (int i = 1; i < n; i++) {
-    LoopPart part = ir_loop_part(l, i - 1);
+    LoopPart part = loop_part(l, i - 1);
     Node *x = ad_fwd(f, ops[i - 1]), *dx = ad_cot(f, ops[i - 1]);
     if (part != LOOP_SLICED || !facts[i]) args[i] = loop_add(b, part, facts[i] ? ir_pair(w, x, dx) : x);
     else {
@@ -52,7 +52,7 @@ static Node **dual_operands(Diff *f, LoopBuilder *b, const Node *loop, int n, co
 static Node *dual_cond(World *w, const LoopInfo *l, Graph *cond, Node **args, int n, const Fact *facts) {
   Node **in = NEW_ARRAY(w->arena, Node *, n);
   for (int i = 0, k = 0; i < n; i++) {
-    LoopPart part = i ? ir_loop_part(l, i - 1) : LOOP_CARRIED;
+    LoopPart part = i ? loop_part(l, i - 1) : LOOP_CARRIED;
     if (part == LOOP_CARRIED || part == LOOP_CAPTURED) in[k++] = facts[i] ? ir_get(w, args[i], 0) : args[i];
   }
   return ir_instantiate(w, cond, in, 0);
@@ -63,7 +63,7 @@ static void tangent_loop(Diff *f, int at) {
   Node *n = f->nodes[at];
   const LoopInfo *l = n->loop;
   Graph *body = n->graphs[0];
-  int slots = l->ncarried + l->naccs, last = slots + l->nstacked, p = body->nparams;
+  int slots = loop_slots(l), last = slots + l->nstacked, p = body->nparams;
   Fact *facts = ad_body_facts(f, n);
   LoopBuilder *b = loop_open(w, l->down);
   Node **args = dual_operands(f, b, n, p, facts);

@@ -58,7 +58,7 @@ static void of_switch(World *w, const Node *n, bool need, bool *out) {
 /* A carried value that is decisive makes the next one so. */
 static void of_loop(World *w, const Node *n, bool need, bool *out) {
   const LoopInfo *l = n->loop;
-  int first = !l->has_cond, hidden = l->naccs + l->nsliced;
+  int first = loop_first(l);
   const bool *test = l->has_cond ? decisive_params(w, n->graphs[1], true) : NULL, *body = NULL;
   for (bool more = true; more; need = true) {
     body = decisive_params(w, n->graphs[0], need);
@@ -67,11 +67,8 @@ static void of_loop(World *w, const Node *n, bool need, bool *out) {
   }
   if (first) out[0] = true;
   for (int k = first; k < n->nops; k++) {
-    int at = 1 + k - first;
-    bool asked = ir_loop_part(l, k - first) == LOOP_CARRIED    ? test && test[at]
-                 : ir_loop_part(l, k - first) == LOOP_CAPTURED ? test && test[at - hidden]
-                                                               : false;
-    out[k] = body[at] || asked;
+    int asked = loop_cond_param(l, k - first);
+    out[k] = body[1 + k - first] || (test && asked >= 0 && test[asked]);
   }
 }
 
@@ -103,7 +100,7 @@ static bool is_exact(World *w, const Graph *body, Node *x) {
 
 bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body) {
   for (int k = 0; k < l->nstacked; k++) {
-    Node *row = ir_get(w, body->result, l->ncarried + l->naccs + k);
+    Node *row = ir_get(w, body->result, loop_slots(l) + k);
     for (int d = 0; row->type->kind == T_ARRAY && d < ir_rank(row->type); d++)
       if (!is_exact(w, body, ir_len(w, row, d))) return false;
   }

@@ -75,8 +75,6 @@ bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body);
  * A loop made operand by operand. In its body an operand is a parameter: what loop_add returns, which also
  * names it. */
 typedef struct LoopBuilder LoopBuilder;
-typedef enum LoopPart { LOOP_CARRIED, LOOP_ACC, LOOP_SLICED, LOOP_CAPTURED } LoopPart;
-LoopPart ir_loop_part(const LoopInfo *l, int k); /* of operand k, not counting the trip count */
 LoopBuilder *loop_open(World *w, bool down);
 Node *loop_index(LoopBuilder *b);
 Node *loop_add(LoopBuilder *b, LoopPart part, Node *x);

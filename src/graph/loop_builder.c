@@ -17,12 +17,6 @@ struct LoopBuilder {
   Node *loop; /* once it is closed */
 };
 
-LoopPart ir_loop_part(const LoopInfo *l, int k) {
-  if (k < l->ncarried) return LOOP_CARRIED;
-  if (k < l->ncarried + l->naccs) return LOOP_ACC;
-  return k < l->ncarried + l->naccs + l->nsliced ? LOOP_SLICED : LOOP_CAPTURED;
-}
-
 LoopBuilder *loop_open(World *w, bool down) {
   LoopBuilder *b = NEW(w->arena, LoopBuilder);
   b->w = w;
@@ -88,7 +82,7 @@ static Graph *close_graph(LoopBuilder *b, Node *result, bool cond) {
 void loop_close(LoopBuilder *b, Node *count, Node *cond, Site site) {
   World *w = b->w;
   place_operands(b);
-  int slots = b->info.ncarried + b->info.naccs;
+  int slots = loop_slots(&b->info);
   Node **in = NEW_ARRAY(w->arena, Node *, b->operands.len + 1);
   Node **out = NEW_ARRAY(w->arena, Node *, slots + b->info.nstacked + 1);
   for (int k = 0; k < b->operands.len; k++) {
@@ -104,7 +98,7 @@ void loop_close(LoopBuilder *b, Node *count, Node *cond, Site site) {
 
 Node *loop_result(LoopBuilder *b, const Node *inner) { return ir_get(b->w, b->loop, operand_of(b, inner)->place); }
 
-Node *loop_stacked(LoopBuilder *b, int k) { return ir_get(b->w, b->loop, b->info.ncarried + b->info.naccs + k); }
+Node *loop_stacked(LoopBuilder *b, int k) { return ir_get(b->w, b->loop, loop_slots(&b->info) + k); }
 
 Node *loop_trips(LoopBuilder *b) { return ir_get(b->w, b->loop, b->loop->type->n - 1); }
 
@@ -117,7 +111,6 @@ Node *ir_copy_rows(World *w, Node *array) {
 
 Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays) {
   const Graph *body = loop->graphs[0];
-  bool counted = !loop->loop->has_cond;
   int before = loop->type->n - 1;
   Node **out = NEW_ARRAY(w->arena, Node *, before + n + 1);
   for (int k = 0; k < before; k++) out[k] = ir_get(w, result, k);
@@ -125,9 +118,7 @@ Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Nod
   LoopInfo info = *loop->loop;
   info.nstacked += n;
   Graph *more = ir_graph(w, body->params, body->nparams, ir_record(w, out, before + n), body->name);
-  Node *count = counted ? ops[0] : NULL;
-  Graph *cond = counted ? NULL : loop->graphs[1];
-  Node *whole = ir_loop(w, &info, count, ops + counted, more, cond, loop->site);
+  Node *whole = ir_loop_over(w, &info, ops, more, info.has_cond ? loop->graphs[1] : NULL, loop->site);
   for (int j = 0; j < n; j++) arrays[j] = ir_get(w, whole, before + j);
   Node **value = NEW_ARRAY(w->arena, Node *, before + 1);
   for (int k = 0; k < before; k++) value[k] = ir_get(w, whole, k);

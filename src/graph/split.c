@@ -277,7 +277,7 @@ Node *ir_delayed_value(World *w, const Node *loop, int k, Node *i, Node **ops) {
     types[j] = caps[j]->type;
     args[j] = ir_param(w, j, types[j]);
     if (j == 0) args[0] = ir_op2(w, OP_IADD, args[0], ir_int(w, -1));
-    else if (ir_loop_part(loop->loop, j - 1) == LOOP_SLICED) args[j] = ir_index(w, args[j], args, 1);
+    else if (loop_part(loop->loop, j - 1) == LOOP_SLICED) args[j] = ir_index(w, args[j], args, 1);
   }
   arms[0] = ir_graph(w, types, n, ir_substitute(w, ir_get(w, body->result, k), args, n, 0), NULL);
   arms[1] = ir_graph(w, types, n, ir_param(w, 1 + k, types[1 + k]), NULL);

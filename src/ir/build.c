@@ -186,10 +186,10 @@ Node *ir_only(World *w, IrType *tuple, int k, Node *x) {
  * doesn't keep the whole alive. */
 static Node *restacked(const Node *loop, int k) {
   const LoopInfo *l = loop->loop;
-  int slots = l->ncarried + l->naccs;
+  int slots = loop_slots(l);
   if (l->has_cond || k < slots || k >= slots + l->nstacked || loop->graphs[0]->result->op != OP_TUPLE) return NULL;
   const Node *x = loop->graphs[0]->result->ops[k];
-  if (x->op != OP_PARAM || x->attr.i <= slots || x->attr.i > slots + l->nsliced) return NULL;
+  if (x->op != OP_PARAM || x->attr.i <= slots || x->attr.i > loop_captures(l)) return NULL;
   Node *whole = loop->ops[x->attr.i];
   return whole->op == OP_SLICE || whole->op == OP_INDEX ? NULL : whole;
 }
@@ -259,9 +259,8 @@ Node *ir_possible_length(World *w, Node *n, Site site) {
 /* Dimension 0 of the k-th result of a loop. */
 static Node *stacked_length(World *w, Node *loop, int k) {
   const LoopInfo *l = loop->loop;
-  if (k < l->ncarried + l->naccs || k >= l->ncarried + l->naccs + l->nstacked) return NULL;
-  return l->has_cond ? ir_get(w, loop, l->ncarried + l->naccs + l->nstacked)
-                     : ir_possible_length(w, loop->ops[0], loop->site);
+  if (k < loop_slots(l) || k >= loop_slots(l) + l->nstacked) return NULL;
+  return l->has_cond ? ir_get(w, loop, loop_slots(l) + l->nstacked) : ir_possible_length(w, loop->ops[0], loop->site);
 }
 
 /* The capture that all arms hand on as component k (-1: as the whole), updated at most; NULL if there is none. */
@@ -285,7 +284,7 @@ Node *ir_shape_source(Node *x) {
     else if (x->op == OP_SWITCH) from = arms_shape(x, -1);
     else if (whole && whole->op == OP_SWITCH) from = arms_shape(whole, (int)x->attr.i);
     else if (whole && whole->op == OP_LOOP && ir_keeps_shape(whole->loop, whole->graphs[0], (int)x->attr.i))
-      from = whole->ops[x->attr.i + !whole->loop->has_cond];
+      from = whole->ops[x->attr.i + loop_first(whole->loop)];
     if (!from) return x;
     x = from;
   }
@@ -302,11 +301,11 @@ Node *ir_same_elements(const Node *a) {
   const Node *loop = a->op == OP_GET ? a->ops[0] : NULL;
   if (!loop || loop->op != OP_LOOP || loop->graphs[0]->result->op != OP_TUPLE) return NULL;
   const LoopInfo *l = loop->loop;
-  int64_t k = a->attr.i, slots = l->ncarried + l->naccs, own = 1 + slots + l->nsliced;
+  int64_t k = a->attr.i, slots = loop_slots(l), own = 1 + loop_captures(l);
   if (k < slots || k >= slots + l->nstacked) return NULL;
   Node *x = loop->graphs[0]->result->ops[k];
   if (ir_is_constant(x)) return x;
-  return x->op == OP_PARAM && x->attr.i >= own ? loop->ops[x->attr.i - 1 + !l->has_cond] : NULL;
+  return x->op == OP_PARAM && x->attr.i >= own ? loop->ops[x->attr.i - 1 + loop_first(l)] : NULL;
 }
 
 Node *ir_len(World *w, Node *a, int dim) {
@@ -615,9 +614,7 @@ static Node *rebuild_derivative(World *w, const Node *old, Node **ops) {
 }
 
 static Node *rebuild_loop(World *w, const Node *old, Node **ops, Graph **graphs) {
-  bool counted = !old->loop->has_cond;
-  return ir_loop(w, old->loop, counted ? ops[0] : NULL, ops + counted, graphs[0], counted ? NULL : graphs[1],
-                 old->site);
+  return ir_loop_over(w, old->loop, ops, graphs[0], old->loop->has_cond ? graphs[1] : NULL, old->site);
 }
 
 /* INJ and UNINJ serve variants and, with a graph, environments. */

@@ -119,6 +119,27 @@ typedef struct LoopInfo {
   int ncarried, naccs, nsliced, nstacked, ncaps;
   bool has_cond, down;
 } LoopInfo;
+typedef enum LoopPart { LOOP_CARRIED, LOOP_ACC, LOOP_SLICED, LOOP_CAPTURED } LoopPart;
+/* Places. Inputs are numbered without the trip count: input k is operand loop_first + k, and the body's parameter 1 + k.
+ * The slots, carried values and accumulators, come first among inputs, in the body's result, and in the loop's. */
+static inline int loop_first(const LoopInfo *l) { return l->has_cond ? 0 : 1; }
+static inline int loop_slots(const LoopInfo *l) { return l->ncarried + l->naccs; }
+static inline int loop_captures(const LoopInfo *l) { return loop_slots(l) + l->nsliced; } /* the first capture */
+static inline int loop_inputs(const LoopInfo *l) { return loop_captures(l) + l->ncaps; }
+static inline LoopPart loop_part(const LoopInfo *l, int k) {
+  if (k < loop_slots(l)) return k < l->ncarried ? LOOP_CARRIED : LOOP_ACC;
+  return k < loop_captures(l) ? LOOP_SLICED : LOOP_CAPTURED;
+}
+/* Which parameter of the condition input k is, which only carried values and captures are; -1. */
+static inline int loop_cond_param(const LoopInfo *l, int k) {
+  LoopPart part = loop_part(l, k);
+  if (part == LOOP_CARRIED) return 1 + k;
+  return part == LOOP_CAPTURED ? 1 + l->ncarried + k - loop_captures(l) : -1;
+}
+/* And which input parameter p > 0 of the condition is. */
+static inline int loop_cond_input(const LoopInfo *l, int p) {
+  return p - 1 < l->ncarried ? p - 1 : loop_captures(l) + p - 1 - l->ncarried;
+}
 
 /* A constant array: its dimensions, and the scalars of its elements in row-major order, as bits. data.c */
 typedef struct ArrayData {
@@ -288,6 +309,8 @@ Node *ir_call(World *w, Func *f, Node **args, Site site);           /* inlines o
 Node *ir_switch(World *w, Node *selector, Graph **arms, int narms, Node **caps, int ncaps);
 /* operands: carried, accs, sliced, caps */
 Node *ir_loop(World *w, const LoopInfo *info, Node *n, Node **operands, Graph *body, Graph *cond, Site site);
+/* The same of a LOOP's operands: the trip count first, if there is no condition. */
+Node *ir_loop_over(World *w, const LoopInfo *info, Node **ops, Graph *body, Graph *cond, Site site);
 /* How many ints there are from `from` up to `to`, itself included if `inclusive`: 2^63 - 1 if there are more. */
 Node *ir_count_between(World *w, Node *from, Node *to, bool inclusive);
 /* x, the value of something after the loop whose value is `loop`, having waited for its end. */

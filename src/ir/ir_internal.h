@@ -80,6 +80,10 @@ void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*has
 Node *ir_instantiate_over(World *w, Graph *g, Node **args, Site site, const Map *over);
 bool ir_is_known_function(const Node *n);
 
+/* ---- captures.c ---- */
+/* How a graph uses each of its parameters, the more the greater. */
+typedef enum Use { UNUSED, FOR_SHAPE /* an array of which only lengths are read */, USED } Use;
+Use *ir_param_uses(World *w, Graph *g);
 /* What becomes of captures: constants, known functions and tuples move into the nested graphs, duplicates and
  * unused ones go. */
 typedef struct CapturePlan {
@@ -91,6 +95,9 @@ CapturePlan ir_plan_captures(World *w, Graph **graphs, int ngraphs, int own, Nod
 /* Arguments for instantiating g (own parameters first) after the plan, and the new parameter types. */
 Node **ir_plan_args(World *w, const CapturePlan *p, Graph *g, int own);
 IrType **ir_plan_types(World *w, const CapturePlan *p, Graph *g, int own);
+/* What stands inside for a capture used so. Of an array that serves for its lengths only these are captured: zeros of
+ * that shape stand for it, and vanish, since the length of zeros is what they were made of. */
+Node *ir_capture_for(World *w, CapturePlan *p, int own, Node *x, Use use);
 
 Node *ir_normal1(World *w, Op op, Node *a);
 Node *ir_normal2(World *w, Op op, Node *a, Node *b);

@@ -31,15 +31,15 @@ static const char *verify_switch(World *w, const Graph *g, const Node *n) {
 static const char *verify_loop(World *w, const Graph *g, const Node *n) {
   const LoopInfo *l = n->loop;
   const Graph *b = n->graphs[0];
-  int at = !l->has_cond, slots = l->ncarried + l->naccs;
-  if (b->nparams != 1 + slots + l->nsliced + l->ncaps)
+  int at = loop_first(l), slots = loop_slots(l);
+  if (b->nparams != 1 + loop_captures(l) + l->ncaps)
     return complain(w, g, n, "body takes another number of parameters");
-  if (n->nops != at + slots + l->nsliced + l->ncaps) return complain(w, g, n, "operands don't fit the loop");
+  if (n->nops != at + loop_captures(l) + l->ncaps) return complain(w, g, n, "operands don't fit the loop");
   if (!l->has_cond && n->ops[0]->type->kind != T_INT) return complain(w, g, n, "trip count isn't an int");
   if (b->result->type->n != slots + l->nstacked) return complain(w, g, n, "body yields another number of results");
-  for (int i = 0; i < slots + l->nsliced + l->ncaps; i++) {
+  for (int i = 0; i < loop_captures(l) + l->ncaps; i++) {
     const IrType *have = n->ops[at + i]->type, *want = b->params[1 + i];
-    if (i >= slots && i < slots + l->nsliced) have = have->args[0];
+    if (i >= slots && i < loop_captures(l)) have = have->args[0];
     if (have != want) return complain(w, g, n, "operand and body parameter differ in type");
     if (i < slots && b->result->type->args[i] != want) return complain(w, g, n, "state changes its type");
   }

@@ -176,7 +176,7 @@ static Node *count_of(World *w, const Bound *b, Node *start, Node *end) {
 
 Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond) {
   Bound b;
-  int own = 1 + l->ncarried, before = l->ncarried + l->naccs + l->nsliced;
+  int own = 1 + l->ncarried, before = loop_captures(l);
   Node *depth = NULL, *c = cond->result;
   if (c->op == OP_AFTER && c->ops[1]->op == OP_CHECK_DEPTH && is_index(c->ops[1]->ops[0])) {
     depth = c->ops[1];

@@ -53,7 +53,7 @@ static World *world(Loop *lp) { return lp->fn->m->w; }
 static void find_certain(Loop *lp) {
   int *ends = NEW_ARRAY(lp->fn->m->arena, int, lp->nstate + 1), at = 0;
   bool *updated = NEW_ARRAY(lp->fn->m->arena, bool, lp->nstate + 1);
-  for (int k = 0; k < lp->l->ncarried + lp->l->naccs; k++) {
+  for (int k = 0; k < loop_slots(lp->l); k++) {
     const Layout *l = lower_layout(world(lp), lp->ops[k]->type);
     bool arrays = lower_holds_arrays(lp->ops[k]->type);
     for (int s = 0; s < l->n; s++, at++) {
@@ -76,7 +76,7 @@ static void find_certain(Loop *lp) {
 
 /* How often register r is among the operands, itself or as what a virtual part looks into. */
 static int operand_count(Loop *lp, int r) {
-  int n = 0, first = lp->l->has_cond ? 0 : 1;
+  int n = 0, first = loop_first(lp->l);
   for (int k = first; k < lp->x->nops; k++) {
     Row row = frame_row(lp->fr, lp->x->ops[k]);
     for (int i = 0; i < row.n; i++) n += row.r[i] == r || lp->fn->info.data[row.r[i]].base == r;
@@ -86,7 +86,7 @@ static int operand_count(Loop *lp, int r) {
 
 static void open_state(Loop *lp) {
   Fn *fn = lp->fn;
-  int count = lp->l->ncarried + lp->l->naccs;
+  int count = loop_slots(lp->l);
   for (int k = 0; k < count; k++) lp->nstate += lower_slots(world(lp), lp->ops[k]->type);
   lp->state = NEW_ARRAY(fn->m->arena, int, lp->nstate + 1);
   lp->certain = NEW_ARRAY(fn->m->arena, bool, lp->nstate + 1);
@@ -151,8 +151,8 @@ static void prefetch(Lower *m, Fn *fn, Sched *s, const Node *x, const int *row, 
       for (int i = 0; user->ops[k] == x && i < user->ngraphs; i++)
         prefetch_param(fn, user->graphs[i], k - 1, row, depth);
     if (user->op != OP_LOOP) continue;
-    int first = user->loop->has_cond ? 0 : 1;
-    int caps = first + user->loop->ncarried + user->loop->naccs + user->loop->nsliced;
+    int first = loop_first(user->loop);
+    int caps = first + loop_captures(user->loop);
     for (int k = first; k < user->nops; k++) {
       if (user->ops[k] != x) continue;
       if (k >= caps) prefetch_param(fn, user->graphs[0], k - first + 1, row, depth);
@@ -180,9 +180,9 @@ static int invariant(Loop *lp, const Nest *nest, const Node *x, int dim) {
   }
   if (x->op != OP_PARAM) return -1;
   const LoopInfo *l = nest->loop->loop;
-  int k = (int)x->attr.i - 1, state = l->ncarried + l->naccs, caps = state + l->nsliced;
+  int k = (int)x->attr.i - 1, state = loop_slots(l), caps = loop_captures(l);
   if (k < state || (k < caps && dim < 0)) return -1;
-  int operand = k + (l->has_cond ? 0 : 1);
+  int operand = k + loop_first(l);
   const Node *outer = nest->loop->ops[operand];
   if (k < caps) dim++; /* a row's dimensions are the next ones of the array */
   if (nest->up) return invariant(lp, nest->up, outer, dim);
@@ -206,7 +206,7 @@ static bool known_shape(Loop *lp, Nest *nest, const Node *x, int *dims, int dept
   Nest inner = {nest, sched_of(lp->fn->m, loop->graphs[0]), loop};
   const Node *result = inner.s->g->result;
   if (result->op != OP_TUPLE) return false;
-  return known_shape(lp, &inner, result->ops[l->ncarried + l->naccs + k], dims + 1, depth + 1);
+  return known_shape(lp, &inner, result->ops[loop_slots(l) + k], dims + 1, depth + 1);
 }
 
 /* ---- Stacked outputs ---- */
@@ -274,7 +274,7 @@ static void open_unknown(Loop *lp, Stack *st) {
 
 static void open_stack(Loop *lp, int k) {
   Stack *st = &lp->stacks[k];
-  int part = lp->l->ncarried + lp->l->naccs + k;
+  int part = loop_slots(lp->l) + k;
   st->type = lp->x->type->args[part];
   st->rank = ir_rank(st->type);
   st->base = lower_layout(world(lp), ir_base(st->type));
@@ -388,7 +388,7 @@ static void close_stack(Loop *lp, Stack *st) {
 
 /* ---- The loop ---- */
 static void pin(Loop *lp, int by) {
-  int first = lp->l->ncarried + lp->l->naccs;
+  int first = loop_slots(lp->l);
   for (int k = first; k < first + lp->l->nsliced + lp->l->ncaps; k++) {
     Row row = frame_row(lp->fr, lp->ops[k]);
     for (int i = 0; i < row.n; i++) lp->fn->info.data[row.r[i]].pins += by;
@@ -399,19 +399,19 @@ static void bind_params(Loop *lp) {
   const LoopInfo *l = lp->l;
   lp->params = NEW_ARRAY(lp->fn->m->arena, Row, lp->body->nparams + 1);
   lp->params[0] = (Row){fn_copy(lp->fn, &lp->i, 1), 1};
-  int at = 0, state = l->ncarried + l->naccs;
+  int at = 0, state = loop_slots(l);
   for (int k = 0; k < state; k++) {
     int n = lower_slots(world(lp), lp->ops[k]->type);
     lp->params[1 + k] = (Row){lp->state + at, n};
     at += n;
   }
-  for (int k = state + l->nsliced; k < state + l->nsliced + l->ncaps; k++)
+  for (int k = loop_captures(l); k < loop_captures(l) + l->ncaps; k++)
     lp->params[1 + k] = frame_row(lp->fr, lp->ops[k]);
 }
 
 static void prefetch_all(Loop *lp) {
   const LoopInfo *l = lp->l;
-  int state = l->ncarried + l->naccs, caps = state + l->nsliced, at = 0;
+  int state = loop_slots(l), caps = loop_captures(l), at = 0;
   for (int k = 0; k < state; k++) {
     if (lp->ops[k]->type->kind == T_ARRAY && lp->certain[at])
       prefetch_param(lp->fn, lp->body, k + 1, lp->state + at, 0);
@@ -425,7 +425,7 @@ static void prefetch_all(Loop *lp) {
 
 static void load_elements(Loop *lp) {
   Fn *fn = lp->fn;
-  int first = lp->l->ncarried + lp->l->naccs;
+  int first = loop_slots(lp->l);
   for (int k = first; k < first + lp->l->nsliced; k++) {
     Node *a = lp->ops[k];
     int array = frame_reg(lp->fr, a), rank = ir_rank(a->type);
@@ -455,8 +455,7 @@ static void test_condition(Loop *lp) {
   const LoopInfo *l = lp->l;
   Row *params = NEW_ARRAY(fn->m->arena, Row, 1 + l->ncarried + l->ncaps);
   for (int k = 0; k <= l->ncarried; k++) params[k] = lp->params[k];
-  for (int k = 0; k < l->ncaps; k++)
-    params[1 + l->ncarried + k] = lp->params[1 + l->ncarried + l->naccs + l->nsliced + k];
+  for (int k = 0; k < l->ncaps; k++) params[1 + l->ncarried + k] = lp->params[1 + loop_captures(l) + k];
   for (int i = 0; i < lp->nstate; i++) fn->info.data[lp->state[i]].pins++;
   Row more = lower_graph(fn, lp->x->graphs[1], params);
   for (int i = 0; i < lp->nstate; i++) fn->info.data[lp->state[i]].pins--;
@@ -557,7 +556,7 @@ Row lower_loop(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   Loop *lp = NEW(fn->m->arena, Loop);
   *lp = (Loop){.fr = fr, .fn = fn, .x = x, .l = x->loop, .body = x->graphs[0]};
-  lp->ops = x->ops + (x->loop->has_cond ? 0 : 1);
+  lp->ops = x->ops + loop_first(x->loop);
   lp->s = sched_of(fn->m, lp->body);
   lp->n = x->loop->has_cond ? -1 : frame_reg(fr, x->ops[0]);
   lp->stacks = NEW_ARRAY(fn->m->arena, Stack, x->loop->nstacked + 1);

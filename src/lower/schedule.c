@@ -54,8 +54,8 @@ static bool consumes(Lower *m, const Node *u, int k) {
   case OP_CADD:
   case OP_CALL: return true;
   case OP_LOOP: {
-    int first = u->loop->has_cond ? 0 : 1;
-    return k >= first && k < first + u->loop->ncarried + u->loop->naccs;
+    int first = loop_first(u->loop);
+    return k >= first && k < first + loop_slots(u->loop);
   }
   case OP_SWITCH:
     for (int i = 0; k > 0 && i < u->ngraphs; i++)
@@ -359,7 +359,7 @@ static bool reads_only(Lower *m, Sched *s, const Node *u, const Node *x, int dep
     return true;
   case OP_LOOP: {
     const LoopInfo *l = u->loop;
-    int first = l->has_cond ? 0 : 1, sliced = first + l->ncarried + l->naccs, caps = sliced + l->nsliced;
+    int first = loop_first(l), sliced = first + loop_slots(l), caps = first + loop_captures(l);
     for (int k = first; k < u->nops; k++) {
       if (u->ops[k] != x) continue;
       if (k < sliced) return false;
@@ -464,8 +464,8 @@ static int chain_through(Lower *m, const Node *u, int k, int depth) {
     }
     return end;
   }
-  int first = u->loop->has_cond ? 0 : 1, c = k - first;
-  if (c < 0 || c >= u->loop->ncarried + u->loop->naccs) return -1;
+  int first = loop_first(u->loop), c = k - first;
+  if (c < 0 || c >= loop_slots(u->loop)) return -1;
   int end = sched_chain(m, u->graphs[0], c + 1, 0, depth + 1);
   return end == lower_offset(m->w, u->type, c) ? end : -1;
 }

@@ -24,8 +24,8 @@ typedef struct View {
 
 static View view_of(World *w, const Node *n, Node **ops, Graph *body) {
   const LoopInfo *l = n->loop;
-  int slots = l->ncarried + l->naccs;
-  return (View){w, l, l->has_cond ? NULL : ops[0], ops + !l->has_cond, body, slots, 1 + slots + l->nsliced};
+  int slots = loop_slots(l);
+  return (View){w, l, l->has_cond ? NULL : ops[0], ops + loop_first(l), body, slots, 1 + loop_captures(l)};
 }
 
 static bool reads_param(World *w, const Graph *g, Node *x, int from, int to) {
@@ -97,8 +97,8 @@ static bool not_null(const Node *x, int full, int depth) {
   }
   if (whole->op == OP_TAKE) return x->attr.i == 0 && not_null(whole->ops[0], full, depth + 1);
   int k = (int)x->attr.i;
-  if (whole->op != OP_LOOP || k >= whole->loop->ncarried + whole->loop->naccs) return false;
-  if (!not_null(whole->ops[k + !whole->loop->has_cond], full, depth + 1)) return false;
+  if (whole->op != OP_LOOP || k >= loop_slots(whole->loop)) return false;
+  if (!not_null(whole->ops[k + loop_first(whole->loop)], full, depth + 1)) return false;
   const Node *r = whole->graphs[0]->result;
   return k >= whole->loop->ncarried || (r->op == OP_TUPLE && not_null(r->ops[k], 1 + k, depth + 1));
 }

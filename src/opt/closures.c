@@ -171,7 +171,7 @@ static Node *outside(const Carried *c, const Scope *s, Node *x, bool in_body) {
   if (s->outer) return NULL;
   if (!in_body) return x;
   int k = x->op == OP_PARAM ? (int)x->attr.i - 1 : -1;
-  return k >= 0 && ir_loop_part(c->l, k) == LOOP_CAPTURED ? c->ops[k] : NULL;
+  return k >= 0 && loop_part(c->l, k) == LOOP_CAPTURED ? c->ops[k] : NULL;
 }
 
 /* Finds the closures that x may be, and which of their captures differ. */
@@ -277,7 +277,7 @@ static Node *carry_parts(Carried *c, const Node *n, Node **ops, Graph **graphs) 
   if (!find_candidates(c, &top, ir_get(w, c->body->result, c->slot), true) || !place_fields(&c->p)) return NULL;
   Vec(Node *) all = {0}, fixed = {0};
   Node *start = parts_value(&c->p, c->ops[c->slot]);
-  for (int k = 0; k < n->nops - !c->l->has_cond; k++) vec_push(w->arena, all, k == c->slot ? start : c->ops[k]);
+  for (int k = 0; k < n->nops - loop_first(c->l); k++) vec_push(w->arena, all, k == c->slot ? start : c->ops[k]);
   for (int i = 0; i < c->p.n; i++)
     for (int k = 0; k < c->p.c[i].ncaps; k++)
       if (c->p.c[i].field[k] < 0) {
@@ -301,7 +301,7 @@ static Node *loop_of_functions(World *w, const Node *n, Node **ops, Graph **grap
     if (graphs[0]->params[1 + k]->kind != T_FUN) continue;
     Carried c = {.p = {.w = w, .fun = graphs[0]->params[1 + k]},
                  .l = n->loop,
-                 .ops = ops + !n->loop->has_cond,
+                 .ops = ops + loop_first(n->loop),
                  .body = graphs[0],
                  .slot = k};
     Node *x = carry_parts(&c, n, ops, graphs);

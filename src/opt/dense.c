@@ -70,7 +70,7 @@ static Graph *unwrapped_body(World *w, Graph *body, Node **ops, int slots) {
 
 static Node *dense_loop(World *w, Node *n, Node **ops, Graph **graphs) {
   const LoopInfo *l = n->loop;
-  int slots = l->ncarried + l->naccs, counted = !l->has_cond, total = n->nops - counted;
+  int slots = loop_slots(l), counted = loop_first(l), total = n->nops - counted;
   bool any = false;
   for (int k = 0; k < slots; k++) any |= is_dense(ops[counted + k]);
   if (!any || l->has_cond) return NULL;

@@ -31,7 +31,7 @@ static uintptr_t uses(const Uses *u, const Node *x) { return (uintptr_t)map_get(
 
 static bool is_map(const Node *loop) {
   const LoopInfo *l = loop->loop;
-  return loop->op == OP_LOOP && !l->has_cond && l->ncarried + l->naccs == 0;
+  return loop->op == OP_LOOP && !l->has_cond && loop_slots(l) == 0;
 }
 
 /* ---- The consumer's side ----------------------------------------------------------------------- */
@@ -139,7 +139,7 @@ static Node *fused_loop(Fusion *f, Site site) {
   vec_push(w->arena, f->params, ir_type(w, T_INT));
   args[0] = own[0] = ir_param(w, 0, ir_type(w, T_INT));
   LoopInfo info = *l;
-  int sliced = f->slots + l->nsliced;
+  int sliced = loop_captures(l);
   for (int k = 0; k < sliced; k++)
     if (!f->fused[k]) args[1 + k] = add_operand(f, f->ops[k], f->olds[k], f->body->params[1 + k]);
   for (int k = 0; k < made->nsliced; k++)
@@ -159,7 +159,7 @@ static Node *fused_loop(Fusion *f, Site site) {
 static Node *fuse_one(World *w, const Uses *u, Node *loop, Node ***olds) {
   const LoopInfo *l = loop->loop;
   Fusion f = {.w = w, .n = loop->ops[0], .ops = loop->ops + 1, .olds = *olds, .l = l, .body = loop->graphs[0]};
-  f.slots = l->ncarried + l->naccs;
+  f.slots = loop_slots(l);
   f.fused = NEW_ARRAY(w->temp, bool, loop->nops + 1);
   if (!find_fused(&f, u) || reads_state(&f)) return NULL;
   if ((f.body->flags & NODE_FAILS) && (f.producer->graphs[0]->flags & NODE_FAILS)) return NULL;

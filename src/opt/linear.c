@@ -103,8 +103,8 @@ static Linear *length(Ranges *p, Frame *f, Node *x) {
   if (frame_resolve(p, f, a, &of, &outer)) return linear(p, of, ir_len(p->w, outer, (int)dim));
   const LoopInfo *l = f->kind == FRAME_BODY ? f->at->loop : NULL;
   int64_t k = a->attr.i - 1;
-  if (!l || k < l->ncarried + l->naccs || k >= l->ncarried + l->naccs + l->nsliced) return NULL;
-  outer = f->at->ops[k + !l->has_cond]; /* a row */
+  if (!l || k < loop_slots(l) || k >= loop_captures(l)) return NULL;
+  outer = f->at->ops[k + loop_first(l)]; /* a row */
   return linear(p, f->outer, ir_len(p->w, outer, (int)dim + 1));
 }
 

@@ -77,7 +77,7 @@ static bool mark_state(World *w, Node *x, Graph *body, int slots, bool *need) {
 }
 
 static bool *needed_state(World *w, const LoopInfo *l, Graph *body, Graph *cond, const Uses *u) {
-  int slots = l->ncarried + l->naccs;
+  int slots = loop_slots(l);
   bool *need = NEW_ARRAY(w->arena, bool, slots + 1), *seen = NEW_ARRAY(w->arena, bool, slots + 1);
   for (int k = 0; k < slots; k++) need[k] = u->component[k];
   if (cond) mark_state(w, cond->result, cond, l->ncarried, need);
@@ -98,8 +98,8 @@ static bool *needed_state(World *w, const LoopInfo *l, Graph *body, Graph *cond,
 
 static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const Uses *u) {
   const LoopInfo *l = n->loop;
-  int slots = l->ncarried + l->naccs, counted = !l->has_cond;
-  Graph *body = graphs[0], *cond = counted ? NULL : graphs[1];
+  int slots = loop_slots(l);
+  Graph *body = graphs[0], *cond = l->has_cond ? graphs[1] : NULL;
   bool *need = needed_state(w, l, body, cond, u), drop = false;
   for (int k = 0; k < slots; k++) drop |= !need[k];
   for (int i = 0; i < l->nstacked; i++) drop |= !u->component[slots + i];
@@ -115,7 +115,7 @@ static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const Use
     info.nstacked++;
   }
   Graph *b = ir_graph(w, body->params, body->nparams, ir_record(w, xs.data, xs.len), body->name);
-  Node *loop = ir_loop(w, &info, counted ? ops[0] : NULL, ops + counted, b, cond, n->site);
+  Node *loop = ir_loop_over(w, &info, ops, b, cond, n->site);
   Node **out = NEW_ARRAY(w->arena, Node *, n->type->n);
   int at = slots;
   for (int k = 0; k < slots; k++) out[k] = ir_get(w, loop, k);

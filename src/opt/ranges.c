@@ -50,9 +50,9 @@ bool frame_resolve(Ranges *p, Frame *f, const Node *param, Frame **of, Node **x)
   }
   const LoopInfo *l = f->at->loop;
   bool cond = f->kind != FRAME_BODY;
-  int slots = l->ncarried + l->naccs, state = cond ? l->ncarried : slots + l->nsliced;
-  if (k > state) { /* a capture: the operands have accumulators and slices before them */
-    *x = f->at->ops[!l->has_cond + slots + l->nsliced + (k - 1 - state)];
+  int slots = loop_slots(l), input = cond ? loop_cond_input(l, k) : k - 1;
+  if (k > 0 && loop_part(l, input) == LOOP_CAPTURED) {
+    *x = f->at->ops[loop_first(l) + input];
     return true;
   }
   if (f->kind == FRAME_EXIT || f->kind == FRAME_FIRST) {
@@ -212,7 +212,7 @@ static Lin with_state(Loop *lp, const Lin *e, const Lin *i, StateFn at, const Gu
   return r;
 }
 
-static Linear *at_start(Loop *lp, int k) { return linear(lp->p, lp->f, lp->x->ops[!lp->l->has_cond + k]); }
+static Linear *at_start(Loop *lp, int k) { return linear(lp->p, lp->f, lp->x->ops[loop_first(lp->l) + k]); }
 static Linear *at_next(Loop *lp, int k) { return linear(lp->p, lp->body, ir_get(lp->p->w, lp->body->g->result, k)); }
 static Linear *at_end(Loop *lp, int k) { return linear(lp->p, lp->f, ir_get(lp->p->w, lp->x, k)); }
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Capture plans: nested graphs get what they need from outside as their last parameters.
+ *
+ * A plan brings the captures of a node into normal form: what is constant or a known function or a tuple moves inside,
+ * so that folding and beta-reduction go on there; duplicates and unused ones are dropped. Of an array that serves for
+ * its lengths only these are captured:  [ … length a … ] over a  →  [ … n … ] over n = length a. */
+#include "ir/ir_internal.h"
+
+Use *ir_param_uses(World *w, Graph *g) {
+  Use *use = NEW_ARRAY(w->arena, Use, g->nparams + 1);
+  GraphBody *b = graph_body(w, g);
+  if (g->result->op == OP_PARAM) use[g->result->attr.i] = USED;
+  for (int i = 0; i < b->n; i++)
+    for (int k = 0; k < b->nodes[i]->nops; k++) {
+      const Node *x = b->nodes[i]->ops[k];
+      if (x->op != OP_PARAM) continue;
+      bool shape = b->nodes[i]->op == OP_LEN && x->type->kind == T_ARRAY;
+      if (!shape) use[x->attr.i] = USED;
+      else if (use[x->attr.i] == UNUSED) use[x->attr.i] = FOR_SHAPE;
+    }
+  return use;
+}
+
+static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth);
+
+static Node **capture_all(World *w, CapturePlan *p, int own, Node *x, int depth) {
+  Node **ops = NEW_ARRAY(w->arena, Node *, x->nops + 1);
+  for (int i = 0; i < x->nops; i++) ops[i] = capture(w, p, own, x->ops[i], depth + 1);
+  return ops;
+}
+
+/* What stands for outer node x inside. */
+static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth) {
+  if (ir_is_constant(x) || x->op == OP_GLOBAL) return x;
+  if (depth < 8) {
+    if (x->op == OP_TUPLE || x->op == OP_TO_BAG || ir_is_known_function(x))
+      return ir_rebuild(w, x, capture_all(w, p, own, x, depth), x->graphs);
+  }
+  for (int i = 0; i < p->caps.len; i++)
+    if (p->caps.data[i] == x) return ir_param(w, own + i, x->type);
+  vec_push(w->arena, p->caps, x);
+  return ir_param(w, own + p->caps.len - 1, x->type);
+}
+
+Node *ir_capture_for(World *w, CapturePlan *p, int own, Node *x, Use use) {
+  if (use == UNUSED) return ir_zero(w, x->type);
+  if (use == USED) return capture(w, p, own, x, 0);
+  int rank = ir_rank(x->type);
+  Node **dims = NEW_ARRAY(w->arena, Node *, rank);
+  for (int k = 0; k < rank; k++) dims[k] = capture(w, p, own, ir_len(w, x, k), 0);
+  return ir_zeros(w, x->type, dims, x->site);
+}
+
+CapturePlan ir_plan_captures(World *w, Graph **graphs, int ngraphs, int own, Node **caps, int n) {
+  CapturePlan p = {.inside = NEW_ARRAY(w->arena, Node *, n + 1)};
+  Use *use = NEW_ARRAY(w->arena, Use, n + 1);
+  for (int k = 0; k < ngraphs; k++) {
+    Use *u = ir_param_uses(w, graphs[k]);
+    for (int i = 0; i < n; i++) use[i] = u[own + i] > use[i] ? u[own + i] : use[i];
+  }
+  for (int i = 0; i < n; i++) {
+    p.inside[i] = ir_capture_for(w, &p, own, caps[i], use[i]);
+    if (p.inside[i]->op != OP_PARAM || p.inside[i]->attr.i != own + i) p.changed = true;
+  }
+  return p;
+}
+
+Node **ir_plan_args(World *w, const CapturePlan *p, Graph *g, int own) {
+  Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
+  for (int i = 0; i < own; i++) args[i] = ir_param(w, i, g->params[i]);
+  for (int i = own; i < g->nparams; i++) args[i] = p->inside[i - own];
+  return args;
+}
+
+IrType **ir_plan_types(World *w, const CapturePlan *p, Graph *g, int own) {
+  IrType **ts = NEW_ARRAY(w->arena, IrType *, own + p->caps.len + 1);
+  for (int i = 0; i < own; i++) ts[i] = g->params[i];
+  for (int i = 0; i < p->caps.len; i++) ts[own + i] = p->caps.data[i]->type;
+  return ts;
+}
