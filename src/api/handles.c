@@ -97,7 +97,7 @@ static AtledStatus get_body(AtledVM *vm, void *arg) {
   lay_out(f, s->elab.effect ? t->args[0] : t, vm);
   LowerEntry entry = {.graph = s->final};
   f->place = (Span){plan.program->source, 1, 1 + (uint32_t)strlen(c->expression)};
-  f->unit = run_unit(vm, &f->arena, &entry, 1);
+  f->unit = run_unit(vm, &entry, 1);
   if (!f->unit) return ATLED_COMPILE_ERROR;
   Slot *value = f->arity ? &f->value : f->last.slots;
   if (run_begin(vm) != 0 || run_function(vm, f->unit, entry.func, NULL, value) != 0)

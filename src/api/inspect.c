@@ -50,7 +50,7 @@ static void print_stage(AtledVM *vm, Plan *plan, const OptStages *stages, IrCall
   if (c->stage == ATLED_STAGE_LOWERED) {
     LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, plan->steps.len + 1);
     for (int i = 0; i < plan->steps.len; i++) entries[i] = (LowerEntry){.graph = plan->steps.data[i].final};
-    lir_print(lower_module(vm->world, &vm->arena, entries, plan->steps.len), &c->out);
+    lir_print(lower_module(vm->world, &vm->scratch, entries, plan->steps.len), &c->out);
     return;
   }
   for (int i = 0; i < plan->steps.len; i++) {
@@ -200,7 +200,7 @@ static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
   Graph *g = elab_value(vm->elab, (Binding *)(uintptr_t)r->binding, NULL, &vm->diags);
   if (report_diags(vm) || !g) return ATLED_COMPILE_ERROR;
   LowerEntry entry = {.graph = opt_pipeline(vm->world, g, NULL)};
-  Unit *unit = run_unit(vm, &vm->arena, &entry, 1);
+  Unit *unit = run_unit(vm, &entry, 1);
   Slot *slots = NEW_ARRAY(&vm->scratch, Slot, entry.func->nresults + 1);
   const Desc *desc = lower_desc(vm->world, g->result->type);
   if (run_function(vm, unit, entry.func, NULL, slots) != 0) return report_runtime_error(vm, (Span){0});

@@ -312,7 +312,7 @@ static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {
   if (n > 0) {
     LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, n);
     for (int i = 0; i < n; i++) entries[i] = (LowerEntry){.graph = plan->steps.data[i].final};
-    Unit *unit = run_unit(vm, &vm->arena, entries, n);
+    Unit *unit = run_unit(vm, entries, n);
     if (!unit) {
       plan_take_back(vm, plan, plan->first_item);
       return ATLED_COMPILE_ERROR;

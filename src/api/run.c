@@ -9,6 +9,7 @@
  * recursion, since afterwards it would be too late. Where the tools for compiling are missing, the evaluator
  * simply goes on. */
 #include "api/vm.h"
+#include "lir/image.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,24 +38,44 @@ void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots) {
 }
 
 /* ---- Units ----------------------------------------------------------------------- */
-Unit *run_unit(AtledVM *vm, Arena *arena, LowerEntry *entries, int n) {
-  Unit *u = NEW(&vm->arena, Unit);
-  u->budget = BUDGET;
-  u->next = vm->units;
-  vm->units = u;
-  u->code = lower_module(vm->world, arena, entries, n);
+/* Lowers the entries to an image, from which the unit is made: so what lowering needs goes at once. */
+static bool lower(AtledVM *vm, LowerEntry *entries, int n, Str *image) {
+  const LModule *m = lower_module(vm->world, &vm->lowering, entries, n);
 #ifdef ATLED_VERIFY
-  const char *wrong = lir_verify(u->code);
+  const char *wrong = lir_verify(m);
   if (wrong) {
     report_error(vm, ATLED_COMPILE_ERROR, "verifier", "lowered code: %s", wrong);
-    return NULL;
+    return false;
   }
 #endif
-  if (u->code->error) {
-    report_error(vm, ATLED_COMPILE_ERROR, "too-large", "this program can't be compiled: %s", u->code->error);
-    return NULL;
+  if (m->error) {
+    report_error(vm, ATLED_COMPILE_ERROR, "too-large", "this program can't be compiled: %s", m->error);
+    return false;
   }
-  /* what is made needs memory that may be gone */
+  image_write(m, image);
+  return true;
+}
+
+/* A unit without code, among those of the VM: whatever happens, it is freed with them. */
+static Unit *new_unit(AtledVM *vm) {
+  Unit *u = heap_realloc(&vm->heap, NULL, 0, sizeof *u);
+  if (!u) heap_out_of_memory(&vm->heap);
+  *u = (Unit){.budget = BUDGET, .next = vm->units};
+  return vm->units = u;
+}
+
+Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
+  Str image = {.arena = &vm->lowering};
+  Unit *u = new_unit(vm);
+  const char *why;
+  bool fine = lower(vm, entries, n, &image);
+  if (fine) {
+    u->code = image_load(&vm->heap, image.data, image.len, &why);
+    if (!u->code) heap_out_of_memory(&vm->heap);
+    for (int k = 0; k < n; k++) entries[k].func = u->code->funcs[entries[k].func->index];
+  }
+  arena_free(&vm->lowering);
+  if (!fine) return NULL;
   for (int k = 0; k < u->code->nglobals; k++) run_global(vm, u->code->globals[k]);
   u->mod = mod_new(&vm->rt, u->code, run_global, vm);
   if (!u->mod) heap_out_of_memory(&vm->heap);
@@ -66,8 +87,13 @@ void run_unit_free(AtledVM *vm, Unit *u) {
   while (*link && *link != u) link = &(*link)->next;
   if (!*link) return;
   *link = u->next;
-  if (u->mod) jit_unload(u->mod);
-  mod_free(u->mod);
+  if (u->mod) {
+    jit_unload(u->mod);
+    eval_forget(u->mod);
+    mod_free(u->mod);
+  }
+  image_free(&vm->heap, u->code);
+  heap_realloc(&vm->heap, u, sizeof *u, 0);
 }
 
 /* ---- Machine code ------------------------------------------------------------------ */

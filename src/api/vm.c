@@ -71,6 +71,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->heap.limit = config->memory_limit;
   arena_init(&vm->arena, &vm->heap);
   arena_init(&vm->scratch, &vm->heap);
+  arena_init(&vm->lowering, &vm->heap);
   rt_init(&vm->rt, &vm->heap);
   vm->rt.evaluate = eval_function;
   vm->rt.write = config->write ? config->write : write_stdout;
@@ -108,6 +109,7 @@ void atled_free(AtledVM *vm) {
   eval_destroy(&vm->rt);
   rt_destroy(&vm->rt);
   if (vm->lexer) lexer_free(vm->lexer);
+  arena_free(&vm->lowering);
   arena_free(&vm->scratch);
   arena_free(&vm->arena);
   stack_free(vm->stack);
@@ -204,6 +206,7 @@ static void verify_roll_back(Call *c) {
 
 static void after_jump(Call *c) {
   AtledVM *vm = c->vm;
+  arena_free(&vm->lowering);
   if (c->marked) roll_back(c);
   vm->out_of_memory = true;
   c->status = ATLED_NO_MEMORY;

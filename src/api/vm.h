@@ -35,7 +35,7 @@ typedef struct Global {
 
 /* A lowered module that can be run: the entries of a script, or a host's function. */
 typedef struct Unit {
-  LModule *code;
+  LModule *code; /* of an image */
   Mod *mod;
   bool native;    /* machine code is attached */
   bool no_native; /* compiling failed: the evaluator goes on */
@@ -66,6 +66,7 @@ struct AtledVM {
   Clock *clock;    /* NULL until a time limit needs it */
   Arena arena;     /* definitions: as long as the VM */
   Arena scratch;   /* one call's diagnostics and texts */
+  Arena lowering;  /* what lowering needs, until a unit is made of its result */
   SymTable syms;
   Sources sources;
   Diags diags;
@@ -127,8 +128,8 @@ char *modules_read_file(AtledVM *vm, const char *path, size_t *len);
 
 /* ---- run.c ---- */
 Slot *run_global(void *vm, int index); /* address of a global's slots */
-/* Lowers entries into one module, in the arena, and makes it runnable. NULL after an error report. */
-Unit *run_unit(AtledVM *vm, Arena *arena, LowerEntry *entries, int n);
+/* Lowers entries into one module and makes it runnable. NULL after an error report. */
+Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n);
 /* No value of it is left. Nothing happens where it is gone already, or was never made. */
 void run_unit_free(AtledVM *vm, Unit *u);
 /* Runs a function of the unit; args are borrowed, results owned by the caller. 0, or rt.error is set. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decoding lowered code for the dispatch loop, and instantiating modules.
+/* Decoding lowered code for the dispatch loop.
  *
  * A function is decoded when it is first called; the result hangs in Mod.decoded. Decoding drops LABEL and LOOP_HEAD,
  * turns labels into addresses of instructions, and each operation into the address of its handler. A call that is
@@ -132,126 +132,13 @@ DFunc *eval_decode(Mod *m, int index, const Handlers *h) {
   return NULL;
 }
 
-/* ---- Modules ----------------------------------------------------------------------------------------------------- */
-static RtFunc *new_func(Rt *rt, Mod *m, LFunc *code) {
-  RtFunc *f = zeroed(rt, 1, sizeof *f);
-  if (!f) return NULL;
-  *f = (RtFunc){.mod = m,
-                .code = code,
-                .id = code->id,
-                .nparams = code->nparams,
-                .nresults = code->nresults,
-                .ncaps = code->ncaps,
-                .acc_kinds = code->acc_kinds,
-                .nacc = code->nacc,
-                .acc_descs = code->acc_descs};
-  f->param_kinds = zeroed(rt, (size_t)f->nparams, 1);
-  if (!f->param_kinds) {
-    give_back(rt, f, 1, sizeof *f);
-    return NULL;
+void eval_forget(Mod *m) {
+  for (int k = 0; k < m->nfuncs; k++) {
+    eval_decoded_free(m->rt, m->decoded[k]);
+    m->decoded[k] = NULL;
   }
-  for (int k = 0; k < f->nparams; k++) f->param_kinds[k] = code->regs[k].kind;
-  return f;
-}
-
-/* The module's own objects: no reference to them is counted. */
-static void make_immortal(Rt *rt, Obj *o) {
-  o->rc = RT_IMMORTAL;
-  rt->live--;
-}
-
-/* Later boxes hold earlier ones, and go first. */
-static void free_immortals(Rt *rt, Obj **objects, int n) {
-  for (int k = n - 1; objects && k >= 0; k--)
-    if (objects[k]) {
-      objects[k]->rc = 1;
-      rt->live++;
-      rt_release(rt, objects[k]);
-    }
-  give_back(rt, objects, (size_t)n, sizeof *objects);
-}
-
-/* Constant k of the module, which may refer to those before it. */
-static Status make_box(Mod *m, int k) {
-  const LBox *b = &m->code->boxes[k];
-  const Desc *desc = m->descs[b->desc];
-  Slot *fields;
-  if (b->dims) {
-    ArrayObj *a = rt_new_array(m->rt, desc, b->dims, false);
-    if (!a) return 1;
-    m->boxes[k] = &a->h;
-    fields = a->data;
-  } else {
-    BoxObj *box = rt_new_box(m->rt, desc, b->tag);
-    if (!box) return 1;
-    m->boxes[k] = &box->h;
-    fields = box->fields;
+  for (int k = 0; k < m->code->nforeigns; k++) {
+    foreign_free(m->rt, m->foreigns[k]);
+    m->foreigns[k] = NULL;
   }
-  if (!b->kinds && b->nfields) memcpy(fields, b->fields, (size_t)b->nfields * sizeof *fields);
-  for (int64_t i = 0; b->kinds && i < b->nfields; i++) {
-    int64_t value = b->fields[i].i;
-    if (b->kinds[i] == LFIELD_STRING) fields[i].p = m->strings[value];
-    else if (b->kinds[i] == LFIELD_BOX) fields[i].p = m->boxes[value];
-    else fields[i].i = value;
-  }
-  make_immortal(m->rt, m->boxes[k]);
-  return 0;
-}
-
-static Status fill_module(Mod *m, Slot *(*global)(void *user, int index), void *user) {
-  Rt *rt = m->rt;
-  for (int k = 0; k < m->nfuncs; k++)
-    if (!(m->funcs[k] = new_func(rt, m, m->code->funcs[k]))) return 1;
-  for (int k = 0; k < m->nstrings; k++) {
-    Sym s = m->code->strings[k];
-    if (!(m->strings[k] = rt_new_string(rt, s, sym_len(s)))) return 1;
-    make_immortal(rt, m->strings[k]);
-  }
-  for (int k = 0; k < m->nboxes; k++)
-    if (make_box(m, k)) return 1;
-  for (int k = 0; k < m->nglobals; k++) m->globals[k] = global(user, m->code->globals[k]);
-  return 0;
-}
-
-Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void *user) {
-  Mod *m = zeroed(rt, 1, sizeof *m);
-  if (!m) return NULL;
-  *m = (Mod){.rt = rt,
-             .code = code,
-             .descs = code->descs,
-             .ndescs = code->ndescs,
-             .nfuncs = code->nfuncs,
-             .nstrings = code->nstrings,
-             .nboxes = code->nboxes,
-             .nglobals = code->nglobals};
-  m->funcs = zeroed(rt, (size_t)m->nfuncs, sizeof *m->funcs);
-  m->strings = zeroed(rt, (size_t)m->nstrings, sizeof *m->strings);
-  m->boxes = zeroed(rt, (size_t)m->nboxes, sizeof *m->boxes);
-  m->globals = zeroed(rt, (size_t)m->nglobals, sizeof *m->globals);
-  m->decoded = zeroed(rt, (size_t)m->nfuncs, sizeof *m->decoded);
-  m->foreigns = zeroed(rt, (size_t)code->nforeigns, sizeof *m->foreigns);
-  if (m->funcs && m->strings && m->boxes && m->globals && m->decoded && m->foreigns &&
-      fill_module(m, global, user) == 0)
-    return m;
-  mod_free(m);
-  return NULL;
-}
-
-void mod_free(Mod *m) {
-  if (!m) return;
-  Rt *rt = m->rt;
-  for (int k = 0; m->funcs && k < m->nfuncs; k++)
-    if (m->funcs[k]) {
-      give_back(rt, m->funcs[k]->param_kinds, (size_t)m->funcs[k]->nparams, 1);
-      give_back(rt, m->funcs[k], 1, sizeof *m->funcs[k]);
-    }
-  for (int k = 0; m->decoded && k < m->nfuncs; k++) eval_decoded_free(rt, m->decoded[k]);
-  for (int k = 0; m->foreigns && k < m->code->nforeigns; k++) foreign_free(rt, m->foreigns[k]);
-  give_back(rt, m->funcs, (size_t)m->nfuncs, sizeof *m->funcs);
-  free_immortals(rt, m->boxes, m->nboxes);
-  free_immortals(rt, m->strings, m->nstrings);
-  give_back(rt, m->globals, (size_t)m->nglobals, sizeof *m->globals);
-  give_back(rt, m->decoded, (size_t)m->nfuncs, sizeof *m->decoded);
-  give_back(rt, m->foreigns, (size_t)m->code->nforeigns, sizeof *m->foreigns);
-  give_back(rt, m, 1, sizeof *m);
 }

@@ -84,13 +84,17 @@ typedef struct LBox {
   int64_t nfields;
   const int64_t *dims;
 } LBox;
+typedef struct LText {
+  const char *text; /* zero-terminated, and may hold zeros */
+  size_t length;
+} LText;
 struct LModule {
-  Arena *arena;
+  Arena *arena; /* of what lowering and tests make; NULL in a module that image_load made */
   LFunc **funcs;
   int nfuncs;
   const Desc **descs;
   int ndescs;
-  Sym *strings;
+  LText *strings;
   int nstrings;
   LBox *boxes;
   int nboxes;
@@ -99,7 +103,10 @@ struct LModule {
   LForeign *foreigns;
   int nforeigns;
   bool strict;
-  uint64_t hash; /* of everything that machine code depends on: cache key */
+  /* of a module that image_load made: its image, and the hash of everything that machine code depends on */
+  uint64_t hash;
+  const void *image;
+  size_t image_size;
   /* NULL, or why lowering failed (an internal error): nothing else may be used then */
   const char *error;
 };
@@ -162,7 +169,13 @@ const char *lir_verify(const LModule *m); /* NULL, or what is wrong */
 /* ---- eval/eval.c ---------------------------------------------------------------------------------------------- */
 Status eval_function(Rt *rt, RtFunc *f, const Slot *args, Slot *res); /* Rt.evaluate */
 void eval_destroy(Rt *rt);
-/* Instantiates a module in a VM: resolves strings, globals, functions. Machine code may be attached later. */
-Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void *user); /* NULL: out of memory */
+/* Drops the evaluator's form of the module's functions; none may be running. */
+void eval_forget(Mod *m);
+
+/* ---- module.c -------------------------------------------------------------------------------------------------- */
+/* Instantiates a module in a VM: makes its strings, boxes and functions, finds descriptors and globals. The evaluator
+ * can run it, machine code may be attached. NULL after rt_error: out of memory. `code` must outlive it. */
+Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void *user);
+/* After eval_forget and jit_unload. */
 void mod_free(Mod *m);
 #endif

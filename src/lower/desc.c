@@ -88,10 +88,13 @@ static const char *kind_name(DescKind k) {
   return names[k];
 }
 
+static const Desc *desc_of(World *w, IrType *t);
+static void slot_descs(World *w, IrType *t, const Desc **out);
+
 static void desc_of_tuple(World *w, IrType *t, Desc *d) {
   d->n = t->n;
   d->args = NEW_ARRAY(w->arena, const Desc *, t->n + 1);
-  for (int i = 0; i < t->n; i++) d->args[i] = lower_desc(w, t->args[i]);
+  for (int i = 0; i < t->n; i++) d->args[i] = desc_of(w, t->args[i]);
   if (!t->names) return;
   d->names = NEW_ARRAY(w->arena, const char *, t->n + 1);
   for (int i = 0; i < t->n; i++) d->names[i] = t->names[i];
@@ -105,7 +108,7 @@ static void desc_of_variant(World *w, IrType *t, Desc *d) {
   for (int i = 0; i < t->nctors; i++) {
     d->names[i] = t->ctors[i].name;
     if (t->ctors[i].cons) d->cons = 1 + i;
-    d->args[i] = lower_desc(w, t->ctors[i].payload ? t->ctors[i].payload : ir_type(w, T_UNIT));
+    d->args[i] = desc_of(w, t->ctors[i].payload ? t->ctors[i].payload : ir_type(w, T_UNIT));
   }
 }
 
@@ -116,14 +119,14 @@ static void desc_of_elements(World *w, IrType *t, Desc *d) {
   d->pointers = has_pointers(lower_layout(w, base));
   d->n = t->kind == T_BAG ? 2 : 1;
   d->args = NEW_ARRAY(w->arena, const Desc *, 2);
-  d->args[0] = lower_desc(w, base);
+  d->args[0] = desc_of(w, base);
   if (t->kind != T_BAG) return;
   IrType *dense = base;
   for (int i = 0; i < d->rank; i++) dense = ir_array_type(w, dense);
-  d->args[1] = lower_desc(w, dense);
+  d->args[1] = desc_of(w, dense);
 }
 
-const Desc *lower_desc(World *w, IrType *t) {
+static const Desc *desc_of(World *w, IrType *t) {
   if (t->desc) return t->desc;
   Desc *d = NEW(w->arena, Desc);
   SAVE(w->arena, t->desc);
@@ -140,49 +143,68 @@ const Desc *lower_desc(World *w, IrType *t) {
   if (t->kind == T_ARRAY || t->kind == T_BAG) desc_of_elements(w, t, d);
   d->link = link_of(l);
   d->slot_descs = NEW_ARRAY(w->arena, const Desc *, l->n + 1);
-  lower_slot_descs(w, t, d->slot_descs);
+  slot_descs(w, t, d->slot_descs);
   return d;
 }
 
-void lower_slot_descs(World *w, IrType *t, const Desc **out) {
+static void slot_descs(World *w, IrType *t, const Desc **out) {
   const Layout *l = lower_layout(w, t);
   if (t->kind == T_TUPLE) {
     for (int i = 0, at = 0; i < t->n; i++) {
-      lower_slot_descs(w, t->args[i], out + at);
+      slot_descs(w, t->args[i], out + at);
       at += lower_slots(w, t->args[i]);
     }
   } else if (l->n) {
-    out[0] = l->kinds[0] == R_PTR ? lower_desc(w, t) : NULL;
+    out[0] = l->kinds[0] == R_PTR ? desc_of(w, t) : NULL;
   }
 }
 
-/* Descriptors form a graph with cycles: they are numbered as they are met, breadth first, and parts enter the hash by
- * number. */
-uint64_t lower_hash_descs(Arena *a, const Desc *const *descs, int n) {
+/* ---- Identity ---------------------------------------------------------------------------------------------------- */
+typedef Vec(const Desc *) DescQueue;
+
+static uint64_t number_of(Arena *a, Map *seen, DescQueue *queue, const Desc *d) {
+  if (!map_get(seen, d)) {
+    vec_push(a, *queue, d);
+    map_put(seen, d, (void *)(uintptr_t)queue->len);
+  }
+  return (uint64_t)(uintptr_t)map_get(seen, d);
+}
+
+static uint64_t hash_text(uint64_t h, const char *s) { return hash_bytes(s ? s : "", s ? strlen(s) : 0, h); }
+
+/* Descriptors form a graph with cycles: from d on they are numbered as they are met, breadth first, and parts enter the
+ * hash by number. */
+static DescQueue reached_from(Arena *a, const Desc *d, uint64_t *hash) {
   Map seen;
-  map_init(&seen, a);
-  Vec(const Desc *) queue = {0};
+  DescQueue queue = {0};
   uint64_t h = 0xde5c;
-  for (int i = 0; i < n; i++) {
-    if (!map_get(&seen, descs[i])) {
-      vec_push(a, queue, descs[i]);
-      map_put(&seen, descs[i], (void *)(uintptr_t)queue.len);
-    }
-    h = hash_mix(h, (uint64_t)(uintptr_t)map_get(&seen, descs[i]));
-  }
+  map_init(&seen, a);
+  number_of(a, &seen, &queue, d);
   for (int i = 0; i < queue.len; i++) {
-    const Desc *d = queue.data[i];
-    h = hash_mix(h, (uint64_t)d->kind << 32 | (uint64_t)d->rank << 16 | (uint64_t)d->cons << 1 | d->pointers);
-    h = hash_mix(h, (uint64_t)d->n << 32 | (uint64_t)d->nslots);
-    h = hash_bytes(d->name, d->name ? strlen(d->name) : 0, h);
+    d = queue.data[i];
+    h = hash_mix(h, (uint64_t)d->kind << 32 | (uint64_t)d->rank << 16 | (uint64_t)d->cons << 2 |
+                        (uint64_t)(d->names != NULL) << 1 | d->pointers);
+    h = hash_text(hash_mix(h, (uint64_t)d->n << 32 | (uint64_t)d->nslots), d->name);
     for (int k = 0; k < d->n; k++) {
-      if (d->names) h = hash_bytes(d->names[k], strlen(d->names[k]), h);
-      if (!map_get(&seen, d->args[k])) {
-        vec_push(a, queue, d->args[k]);
-        map_put(&seen, d->args[k], (void *)(uintptr_t)queue.len);
-      }
-      h = hash_mix(h, (uint64_t)(uintptr_t)map_get(&seen, d->args[k]));
+      if (d->names) h = hash_text(h, d->names[k]);
+      h = hash_mix(h, number_of(a, &seen, &queue, d->args[k]));
     }
   }
-  return h;
+  *hash = h | 1;
+  return queue;
+}
+
+/* Those that d reaches were made with it, or have theirs already. */
+const Desc *lower_desc(World *w, IrType *t) {
+  const Desc *d = desc_of(w, t);
+  uint64_t hash;
+  if (d->id) return d;
+  DescQueue reached = reached_from(w->temp, d, &hash);
+  for (int i = 0; i < reached.len; i++) {
+    Desc *part = (Desc *)(uintptr_t)reached.data[i];
+    if (part->id) continue;
+    reached_from(w->temp, part, &hash);
+    part->id = hash;
+  }
+  return d;
 }

@@ -27,9 +27,6 @@ const Layout *lower_layout(World *w, const IrType *t);
 int lower_slots(World *w, const IrType *t);
 /* Slots before component k of tuple type t. */
 int lower_offset(World *w, const IrType *t, int k);
-/* The descriptors of the pointer slots of t, NULL for numbers; `out` has room for its slots. */
-void lower_slot_descs(World *w, IrType *t, const Desc **out);
-uint64_t lower_hash_descs(Arena *a, const Desc *const *descs, int n);
 bool lower_holds_arrays(const IrType *t); /* an array or bag among the slots */
 
 /* ---- schedule.c ---- */
@@ -58,7 +55,7 @@ typedef struct Lower {
   Vec(struct Fn *) fns;
   Vec(struct Pending) pending;
   Vec(const Desc *) descs;
-  Vec(Sym) strings;
+  Vec(LText) strings;
   Vec(int) globals;
   Vec(LBox) boxes;
   Vec(LForeign) foreigns;

@@ -5,7 +5,6 @@
  *   lower      each is lowered once, from a queue: lower_node.c, lower_array.c, lower_control.c, lower_loop.c
  *   facts      which functions recurse, which can fail, which parameters are owned: fixpoints over calls
  *   ownership  reference counting                                        ownership.c
- *   hash       of everything machine code depends on
  *
  * Nothing here recurses over calls; nested graphs are lowered inline, so C recursion is as deep as their nesting. */
 #include "lower/lower_internal.h"
@@ -36,7 +35,8 @@ int lower_desc_index(Lower *m, IrType *t) {
 int lower_string_index(Lower *m, Sym s) {
   int i = find_index(&m->string_index, s);
   if (i >= 0) return i;
-  vec_push(m->arena, m->strings, s);
+  LText text = {s, sym_len(s)};
+  vec_push(m->arena, m->strings, text);
   put_index(&m->string_index, s, m->strings.len - 1);
   return m->strings.len - 1;
 }
@@ -157,8 +157,8 @@ static void describe_env(Lower *m, LFunc *f, Graph *g, int own) {
   for (int k = own, at = 0; k < g->nparams; k++) {
     IrType *t = ir_accumulator(m->w, g->params[k]);
     const Desc *d = lower_desc(m->w, t);
-    lower_slot_descs(m->w, t, f->acc_descs + at);
     if (d->nslots) memcpy(f->acc_kinds + at, d->slots, (size_t)d->nslots);
+    if (d->nslots) memcpy(f->acc_descs + at, d->slot_descs, sizeof *d->slot_descs * (size_t)d->nslots);
     at += d->nslots;
   }
 }
@@ -312,55 +312,6 @@ static void find_repeats(Lower *m) {
   }
 }
 
-/* ---- Hash ---- */
-static uint64_t hash_text(uint64_t h, const char *s) { return hash_bytes(s ? s : "", s ? strlen(s) : 0, h); }
-
-static uint64_t hash_ints(uint64_t h, const int32_t *xs, int n) {
-  h = hash_mix(h, (uint64_t)n);
-  for (int i = 0; i < n; i++) h = hash_mix(h, (uint64_t)xs[i]);
-  return h;
-}
-
-static uint64_t hash_func(uint64_t h, const LFunc *f) {
-  h = hash_text(h, f->name);
-  h = hash_mix(h, f->id);
-  h = hash_mix(h, (uint64_t)f->nparams << 32 | (uint64_t)f->nresults);
-  h = hash_mix(h, (uint64_t)f->ncaps << 8 | (uint64_t)f->may_fail << 2 | (uint64_t)f->recursive << 1 | f->is_entry);
-  h = hash_bytes(f->result_kinds, (size_t)f->nresults, h);
-  h = hash_bytes(f->acc_kinds, (size_t)f->nacc, h);
-  for (int r = 0; r < f->nregs; r++) h = hash_mix(h, (uint64_t)f->regs[r].kind << 1 | f->regs[r].owned);
-  for (int i = 0; i < f->ncode; i++) {
-    const LInstr *in = &f->code[i];
-    int32_t fields[] = {in->op, in->sub, in->dst, in->a, in->b, in->c, (int32_t)in->site};
-    h = hash_ints(h, fields, 7);
-    h = in->op == LOP_CHECK_NAT ? hash_text(h, in->imm.text) : hash_mix(h, (uint64_t)in->imm.i);
-    h = hash_ints(h, in->args, in->nargs);
-    h = hash_ints(h, in->res, in->nres);
-  }
-  return h;
-}
-
-static uint64_t hash_module(Lower *m) {
-  LModule *mod = m->mod;
-  uint64_t h = hash_mix(0xa71ed, mod->strict);
-  for (int i = 0; i < mod->nfuncs; i++) h = hash_func(h, mod->funcs[i]);
-  for (int i = 0; i < mod->nstrings; i++) h = hash_bytes(mod->strings[i], sym_len(mod->strings[i]), h);
-  for (int i = 0; i < mod->nboxes; i++) {
-    const LBox *b = &mod->boxes[i];
-    h = hash_bytes(b->fields, sizeof(Slot) * (size_t)b->nfields,
-                   hash_mix(hash_mix(h, (uint64_t)b->desc), (uint64_t)b->tag));
-    if (b->kinds) h = hash_bytes(b->kinds, (size_t)b->nfields, h);
-    if (b->dims) h = hash_bytes(b->dims, sizeof *b->dims * (size_t)mod->descs[b->desc]->rank, h);
-  }
-  for (int i = 0; i < mod->nforeigns; i++) {
-    const LForeign *f = &mod->foreigns[i];
-    h = hash_text(hash_text(h, f->library), f->symbol);
-    h = hash_mix(hash_bytes(f->kinds, (size_t)f->nargs, h), f->result);
-  }
-  h = hash_mix(h, (uint64_t)mod->nglobals);
-  return hash_mix(h, lower_hash_descs(m->arena, mod->descs, mod->ndescs));
-}
-
 /* ---- The module ---- */
 static void publish_tables(Lower *m) {
   LModule *mod = m->mod;
@@ -404,6 +355,5 @@ LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n) {
     m->fns.data[i]->f->nlabels = m->fns.data[i]->nlabels;
   }
   find_repeats(m);
-  m->mod->hash = hash_module(m);
   return m->mod;
 }

@@ -48,6 +48,7 @@ void rt_init(Rt *rt, Heap *heap) {
 
 void rt_destroy(Rt *rt) {
   rt_regexes_free(rt);
+  rt_descs_free(rt);
   rt_blocks_free(rt);
 }
 

@@ -24,6 +24,7 @@ typedef struct LFunc LFunc; /* lower/lir.h */
 typedef struct LModule LModule;
 typedef struct BlockPage BlockPage; /* runtime/blocks.c */
 typedef struct Segment Segment;
+typedef struct DescTable DescTable; /* runtime/descs.c */
 typedef union Slot {
   int64_t i;
   double f;
@@ -38,6 +39,7 @@ typedef int32_t Status;
 typedef enum DescKind { D_INT, D_FLOAT, D_BOOL, D_STRING, D_UNIT, D_TUPLE, D_ARRAY, D_FUN, D_VARIANT, D_BAG, D_ENV } DescKind;
 /* clang-format on */
 struct Desc {
+  uint64_t id; /* a hash of all that it consists of: types that are equal at run time have the same. 0: unknown */
   DescKind kind;
   int nslots;
   uint8_t *slots;          /* SlotKind of each */
@@ -183,6 +185,7 @@ struct Rt {
   int nargs;
   const char *base_dir; /* relative paths of files are taken as they are (NULL) */
   void *regexes;        /* cache of compiled patterns */
+  DescTable *descs;     /* those of all modules */
   const Desc *desc_closure, *desc_env;
   const Desc *desc_string, *desc_string_array, *desc_float_array, *desc_int_array, *desc_float_matrix,
       *desc_string_matrix;
@@ -226,6 +229,10 @@ struct Mod {
 };
 void rt_init(Rt *rt, Heap *heap); /* registers the built-in descs too */
 void rt_destroy(Rt *rt);          /* frees caches; live objects are the caller's concern */
+
+/* The VM's descriptor of this type, which lives as long as the VM: a copy of d, of which nothing is needed afterwards,
+ * or of an equal one. One without an id is its own. NULL after rt_error(ERR_MEMORY). */
+const Desc *rt_desc(Rt *rt, const Desc *d);
 
 /* Fails: fills rt->error with a formatted message, returns 1. The first error stays. */
 Status rt_error(Rt *rt, ErrorKind kind, uint32_t site, const char *fmt, ...) __attribute__((format(printf, 4, 5)));

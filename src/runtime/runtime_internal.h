@@ -59,6 +59,7 @@ static inline bool rt_recycle_array(Rt *rt, void *p, size_t size) {
   return true;
 }
 
+void rt_descs_free(Rt *rt);
 void rt_blocks_init(Rt *rt); /* from then on the heap can have back what is only kept */
 void rt_blocks_free(Rt *rt); /* all of them */
 /* Room for at least `need` items of `item` bytes in a worklist; false after rt_error. */

@@ -90,6 +90,7 @@ static Status call(Mod *m, int index, int n, const Slot *args, Slot *res) {
   return rt_call(&rt, m->funcs[index], args, res);
 }
 static void clean(Mod *m, const char *where) {
+  eval_forget(m);
   mod_free(m);
   if (rt.live) fprintf(stderr, "%s: %lld objects left\n", where, (long long)rt.live);
   CHECK(rt.live == 0);
@@ -260,6 +261,7 @@ static void test_errors(void) {
   CHECK(rt.error.ntrace == 0);
   for (int n = 1; n < 30; n++)
     for (int f = 1; f <= 3; f += 2) {
+      eval_forget(m);
       mod_free(m);
       m = mod_new(&rt, lm, no_global, NULL);
       eval_destroy(&rt);
@@ -275,7 +277,7 @@ static void test_errors(void) {
     heap.fail_at = n;
     m = mod_new(&rt, lm, no_global, NULL);
     heap.fail_at = -1;
-    if (m) mod_free(m);
+    if (m) eval_forget(m), mod_free(m);
     rt_clear_error(&rt);
   }
 }
@@ -339,7 +341,7 @@ static void test_foreign_and_prims(void) {
   LForeign both[] = {foreign, missing};
   lm->foreigns = both;
   lm->nforeigns = 2;
-  Sym text = sym_of(&syms, "a-b");
+  LText text = {"a-b", 3};
   lm->strings = &text;
   lm->nstrings = 1;
   for (int k = 0; k < 2; k++) {
@@ -421,6 +423,7 @@ static void test_arrays(void) {
   bag.slots = ptr;
   LModule *lm = module(1);
   lm->descs[2] = &bag;
+  lm->ndescs = 3;
   build_arrays(lm);
   Mod *m = mod_new(&rt, lm, no_global, NULL);
   /* at 3: 2 (5 + 5 + 3) from the accumulations, 1 set afterwards */
@@ -447,6 +450,7 @@ static void test_variants(void) {
   listed = (Desc){.kind = D_VARIANT, .nslots = 1, .slots = ptr, .n = 2, .args = args};
   LModule *lm = module(2);
   lm->descs[2] = &listed;
+  lm->ndescs = 3;
   /* count list n = match list with Nil -> n | Cell rest -> count rest (n + 1), the list borrowed */
   Builder b = begin(lm, 0, 2, "piii", "i");
   emit(&b, LOP_TAG, 2, 0, -1);

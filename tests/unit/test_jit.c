@@ -1031,6 +1031,7 @@ int main(int argc, char **argv) {
   rmdir(cache_dir);
   for (int k = 0; k < mods.len; k++) {
     jit_unload(mods.data[k]);
+    eval_forget(mods.data[k]);
     mod_free(mods.data[k]);
   }
   jit_free(jit);

@@ -40,7 +40,7 @@ static bool run(Graph *g, const Slot *args, Slot *res) {
     puts(s.data);
   }
   if (wrong) return false;
-  if (loaded) mod_free(loaded);
+  if (loaded) eval_forget(loaded), mod_free(loaded);
   loaded = mod_new(&rt, last, no_global, NULL);
   CHECK(loaded != NULL);
   rt_clear_error(&rt);
@@ -477,6 +477,7 @@ static void out_of_memory(void) {
     if (st == 0) break;
     CHECK(at < 199);
   }
+  eval_forget(m);
   mod_free(m);
 }
 
@@ -541,6 +542,7 @@ int main(void) {
   bags();
   constant_tables();
   out_of_memory();
+  eval_forget(loaded);
   mod_free(loaded);
   eval_destroy(&rt);
   rt_destroy(&rt);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* The one loader of modules: from lowered code to what runs in a VM, by the evaluator or by machine code. Objects that
+ * running code makes point to descriptors of the VM and functions of the module here, and into nothing else: a module
+ * may go when no closure of it is left, and what lowering made is needed by nobody. */
+#include "lir/lir.h"
+#include "runtime/runtime_internal.h"
+
+static void *zeroed(Rt *rt, size_t n, size_t size) {
+  void *p = heap_realloc(rt->heap, NULL, 0, n && size ? n * size : 1);
+  if (p) memset(p, 0, n * size);
+  else rt_out_of_memory(rt);
+  return p;
+}
+
+static void give_back(Rt *rt, void *p, size_t n, size_t size) {
+  if (p) heap_realloc(rt->heap, p, n && size ? n * size : 1, 0);
+}
+
+static bool find_descs(Rt *rt, const Desc *const *from, const Desc **to, int n) {
+  for (int k = 0; k < n; k++)
+    if (from[k] && !(to[k] = rt_desc(rt, from[k]))) return false;
+  return true;
+}
+
+static void free_func(Rt *rt, RtFunc *f) {
+  if (!f) return;
+  give_back(rt, f->param_kinds, (size_t)f->nparams, 1);
+  give_back(rt, f->acc_descs, (size_t)f->nacc, sizeof *f->acc_descs);
+  give_back(rt, f, 1, sizeof *f);
+}
+
+static RtFunc *new_func(Rt *rt, Mod *m, LFunc *code) {
+  RtFunc *f = zeroed(rt, 1, sizeof *f);
+  if (!f) return NULL;
+  *f = (RtFunc){.mod = m,
+                .code = code,
+                .id = code->id,
+                .nparams = code->nparams,
+                .nresults = code->nresults,
+                .ncaps = code->ncaps,
+                .acc_kinds = code->acc_kinds,
+                .nacc = code->nacc};
+  f->param_kinds = zeroed(rt, (size_t)f->nparams, 1);
+  f->acc_descs = zeroed(rt, (size_t)f->nacc, sizeof *f->acc_descs);
+  if (!f->param_kinds || !f->acc_descs || !find_descs(rt, code->acc_descs, f->acc_descs, f->nacc)) {
+    free_func(rt, f);
+    return NULL;
+  }
+  for (int k = 0; k < f->nparams; k++) f->param_kinds[k] = code->regs[k].kind;
+  return f;
+}
+
+/* The module's own objects: no reference to them is counted. */
+static void make_immortal(Rt *rt, Obj *o) {
+  o->rc = RT_IMMORTAL;
+  rt->live--;
+}
+
+/* Later boxes hold earlier ones, and go first. */
+static void free_immortals(Rt *rt, Obj **objects, int n) {
+  for (int k = n - 1; objects && k >= 0; k--)
+    if (objects[k]) {
+      objects[k]->rc = 1;
+      rt->live++;
+      rt_release(rt, objects[k]);
+    }
+  give_back(rt, objects, (size_t)n, sizeof *objects);
+}
+
+/* Constant k of the module, which may refer to those before it. */
+static Status make_box(Mod *m, int k) {
+  const LBox *b = &m->code->boxes[k];
+  const Desc *desc = m->descs[b->desc];
+  Slot *fields;
+  if (b->dims) {
+    ArrayObj *a = rt_new_array(m->rt, desc, b->dims, false);
+    if (!a) return 1;
+    m->boxes[k] = &a->h;
+    fields = a->data;
+  } else {
+    BoxObj *box = rt_new_box(m->rt, desc, b->tag);
+    if (!box) return 1;
+    m->boxes[k] = &box->h;
+    fields = box->fields;
+  }
+  if (!b->kinds && b->nfields) memcpy(fields, b->fields, (size_t)b->nfields * sizeof *fields);
+  for (int64_t i = 0; b->kinds && i < b->nfields; i++) {
+    int64_t value = b->fields[i].i;
+    if (b->kinds[i] == LFIELD_STRING) fields[i].p = m->strings[value];
+    else if (b->kinds[i] == LFIELD_BOX) fields[i].p = m->boxes[value];
+    else fields[i].i = value;
+  }
+  make_immortal(m->rt, m->boxes[k]);
+  return 0;
+}
+
+static Status fill_module(Mod *m, Slot *(*global)(void *user, int index), void *user) {
+  Rt *rt = m->rt;
+  if (!find_descs(rt, m->code->descs, m->descs, m->ndescs)) return 1;
+  for (int k = 0; k < m->nfuncs; k++)
+    if (!(m->funcs[k] = new_func(rt, m, m->code->funcs[k]))) return 1;
+  for (int k = 0; k < m->nstrings; k++) {
+    const LText *s = &m->code->strings[k];
+    if (!(m->strings[k] = rt_new_string(rt, s->text, s->length))) return 1;
+    make_immortal(rt, m->strings[k]);
+  }
+  for (int k = 0; k < m->nboxes; k++)
+    if (make_box(m, k)) return 1;
+  for (int k = 0; k < m->nglobals; k++) m->globals[k] = global(user, m->code->globals[k]);
+  return 0;
+}
+
+Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void *user) {
+  Mod *m = zeroed(rt, 1, sizeof *m);
+  if (!m) return NULL;
+  *m = (Mod){.rt = rt,
+             .code = code,
+             .ndescs = code->ndescs,
+             .nfuncs = code->nfuncs,
+             .nstrings = code->nstrings,
+             .nboxes = code->nboxes,
+             .nglobals = code->nglobals};
+  m->descs = zeroed(rt, (size_t)m->ndescs, sizeof *m->descs);
+  m->funcs = zeroed(rt, (size_t)m->nfuncs, sizeof *m->funcs);
+  m->strings = zeroed(rt, (size_t)m->nstrings, sizeof *m->strings);
+  m->boxes = zeroed(rt, (size_t)m->nboxes, sizeof *m->boxes);
+  m->globals = zeroed(rt, (size_t)m->nglobals, sizeof *m->globals);
+  m->decoded = zeroed(rt, (size_t)m->nfuncs, sizeof *m->decoded);
+  m->foreigns = zeroed(rt, (size_t)code->nforeigns, sizeof *m->foreigns);
+  if (m->descs && m->funcs && m->strings && m->boxes && m->globals && m->decoded && m->foreigns &&
+      fill_module(m, global, user) == 0)
+    return m;
+  mod_free(m);
+  return NULL;
+}
+
+void mod_free(Mod *m) {
+  if (!m) return;
+  Rt *rt = m->rt;
+  for (int k = 0; m->funcs && k < m->nfuncs; k++) free_func(rt, m->funcs[k]);
+  give_back(rt, m->descs, (size_t)m->ndescs, sizeof *m->descs);
+  give_back(rt, m->funcs, (size_t)m->nfuncs, sizeof *m->funcs);
+  free_immortals(rt, m->boxes, m->nboxes);
+  free_immortals(rt, m->strings, m->nstrings);
+  give_back(rt, m->globals, (size_t)m->nglobals, sizeof *m->globals);
+  give_back(rt, m->decoded, (size_t)m->nfuncs, sizeof *m->decoded);
+  give_back(rt, m->foreigns, (size_t)m->code->nforeigns, sizeof *m->foreigns);
+  give_back(rt, m, 1, sizeof *m);
+}
