@@ -128,6 +128,8 @@ typedef struct State {
   const Unfinished *unfinished;
   const Expr *inner_match; /* the value of a case that is itself a match, without parentheses */
   LazyItem *lazy_item;
+  Item **later; /* of the source, behind the item */
+  int nlater;
   int errors; /* reported before the item */
   int level;
   Type *effect; /* of the function body being checked */
@@ -281,6 +283,8 @@ void tc_must_match(Checker *c, Pat *p);
 void tc_check_rule(Checker *c, Item *rule, Binding *f);
 /* Says that the relations of the rule contradict those of its function. */
 void tc_report_unfit_rule(Checker *c, const Item *rule, const Binding *f);
+/* Does the item define a value of that name? */
+bool tc_defines(const Item *item, Sym name);
 /* Checks the items from i on that belong together; returns the index after them. */
 int tc_check_items(Checker *c, Module *m, Item **items, int i, int n);
 void tc_state_begin(Checker *c, Module *m, LazyItem *lazy);

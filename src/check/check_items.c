@@ -104,7 +104,7 @@ void tc_report_unfit_rule(Checker *c, const Item *rule, const Binding *f) {
 }
 
 /* ---- Definitions ------------------------------------------------------------------- */
-static bool defines(const Item *item, Sym name) {
+bool tc_defines(const Item *item, Sym name) {
   if (item->kind == I_FOREIGN) return item->name.name == name;
   for (int i = 0; item->kind == I_LET && i < item->nlets; i++)
     if (item->lets[i].pat->kind == P_VAR && item->lets[i].pat->name.name == name) return true;
@@ -309,10 +309,12 @@ static void check_item(Checker *c, Module *m, Item *item, Item **rules, int nrul
 int tc_check_items(Checker *c, Module *m, Item **items, int i, int n) {
   Item *item = items[i];
   int end = i + 1;
-  while (end < n && is_rule(items[end]) && defines(item, items[end]->name.name)) end++;
+  while (end < n && is_rule(items[end]) && tc_defines(item, items[end]->name.name)) end++;
   int errors = c->diags->errors;
   reset_item(c);
   c->s.errors = errors;
+  c->s.later = items + end;
+  c->s.nlater = n - end;
   check_item(c, m, item, items + i + 1, end - i - 1);
   check_formats(c);
   if (c->diags->errors > errors || item->kind == I_ERROR) {

@@ -164,6 +164,16 @@ static const char *unfinished_hint(Checker *c, Sym name, NameSpace ns) {
   return NULL;
 }
 
+static const char *later_hint(Checker *c, Sym name, NameSpace ns) {
+  for (int i = 0; i < c->s.nlater && ns == NS_VALUE; i++)
+    if (tc_defines(c->s.later[i], name))
+      return tc_format(c,
+                       "`%s` is defined further down: functions that call each other are joined by `and`, all else "
+                       "stands above its use",
+                       name);
+  return NULL;
+}
+
 /* `y = e` at the beginning of a line within an item. */
 static const char *definition_hint(Checker *c, Name name, NameSpace ns) {
   const char *text = sources_get(c->diags->sources, name.span.source)->text, *before = text + name.span.start;
@@ -178,6 +188,7 @@ static const char *definition_hint(Checker *c, Name name, NameSpace ns) {
 
 static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const char *what) {
   const char *hint = name.module ? NULL : unfinished_hint(c, name.name, ns);
+  if (!hint && !name.module) hint = later_hint(c, name.name, ns);
   if (!hint && !name.module) hint = habit_of_word(name.name);
   if (!hint && !name.module) hint = definition_hint(c, name, ns);
   if (!hint) hint = near_hint(c, name, ns);

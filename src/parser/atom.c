@@ -26,6 +26,13 @@ bool starts_atom(TokenKind kind) {
 
 static const char *comma_hint(const Parser *p) { return at(p, TOK_SEMI) ? "elements are separated by commas" : NULL; }
 
+/* Elements as other languages make them. */
+static const char *elements_hint(const Parser *p) {
+  if (at(p, TOK_FOR)) return "elements that are computed are written [ f x | x in xs ], or [ f i | i < n ]";
+  if (at(p, TOK_DOTDOT)) return "`range a b` is the array of a to b - 1";
+  return comma_hint(p);
+}
+
 /* ---- Literals and names -------------------------------------------------------- */
 
 static Expr *parse_literal(Parser *p) {
@@ -200,7 +207,7 @@ static Expr *parse_array(Parser *p) {
     Expr *element = parse_binary(p);
     scratch_push(p, element);
   }
-  expect_close(p, TOK_RBRACKET, open, comma_hint(p));
+  expect_close(p, TOK_RBRACKET, open, elements_hint(p));
   Expr *e = new_expr(p, E_ARRAY, span_to_here(p, open));
   e->args = scratch_take(p, mark, &e->nargs);
   return e;
