@@ -120,8 +120,8 @@ typedef struct LoopInfo {
   bool has_cond, down;
 } LoopInfo;
 typedef enum LoopPart { LOOP_CARRIED, LOOP_ACC, LOOP_SLICED, LOOP_CAPTURED } LoopPart;
-/* Places. Inputs are numbered without the trip count: input k is operand loop_first + k, and the body's parameter 1 + k.
- * The slots, carried values and accumulators, come first among inputs, in the body's result, and in the loop's. */
+/* Places. Inputs are numbered without the trip count: input k is operand loop_first + k, the body's parameter 1 + k.
+ * The slots, carried values and accumulators, come first among inputs and results. */
 static inline int loop_first(const LoopInfo *l) { return l->has_cond ? 0 : 1; }
 static inline int loop_slots(const LoopInfo *l) { return l->ncarried + l->naccs; }
 static inline int loop_captures(const LoopInfo *l) { return loop_slots(l) + l->nsliced; } /* the first capture */
