@@ -63,6 +63,7 @@ static void print_stage(AtledVM *vm, Plan *plan, const OptStages *stages, IrCall
 static AtledStatus ir_body(AtledVM *vm, void *arg) {
   IrCall *c = arg;
   c->out.arena = &vm->scratch;
+  if ((unsigned)c->stage > ATLED_STAGE_FINAL) return report_bad_argument(vm, "there is no stage %d", (int)c->stage);
   Plan plan;
   AtledStatus status = plan_front(vm, c->name, c->source, strlen(c->source), &plan);
   if (status != ATLED_OK) return status;

@@ -219,6 +219,7 @@ static void look_around(AtledVM *vm) {
   CHECK(atled_type(vm, "fun x -> a + x", &text) == ATLED_OK && strcmp(text, "int -> int") == 0);
   CHECK(atled_ir(vm, "looked", "print (grad (fun x -> x * x) 3.0)", ATLED_STAGE_FINAL, false, NULL, &text) == ATLED_OK);
   CHECK(strstr(text, "6") != NULL);
+  CHECK(atled_ir(vm, "looked", "1", (AtledStage)(ATLED_STAGE_FINAL + 1), false, NULL, &text) == ATLED_BAD_ARGUMENT);
   CHECK(atled_eval(vm, "incomplete", "let b = (") == ATLED_INCOMPLETE);
   CHECK(atled_get(vm, "a", "string", &none) == ATLED_COMPILE_ERROR && !none);
   CHECK(atled_eval(vm, "wrong", "let a = \"new\"\nlet b = Json.parse a + 1.0") == ATLED_COMPILE_ERROR);
