@@ -70,6 +70,8 @@ Sched *sched_of(Lower *m, Graph *g);
 int sched_pos(const Sched *s, const Node *x); /* -1: not in this graph */
 /* Something in g may change its parameter k in place. */
 bool sched_consumes_param(Lower *m, Graph *g, int k);
+/* Something in the graph, other than what it calls, may change an array among the slots of x in place. */
+bool sched_consumed(Lower *m, const Sched *s, const Node *x);
 /* Nothing after position p of this graph uses the registers of x. */
 bool sched_last_use(const Sched *s, const Node *x, int p);
 /* The array of x (or parameter k) is only read by INDEX and LEN, here and in nested graphs: needs no object of its

@@ -134,11 +134,12 @@ static Row lower_inj(Frame *fr, Node *x) {
 }
 
 /* Fields of the value of x->ops[0]. What the compiler made for a single use is taken apart by it: its memory is free
- * at once. */
+ * at once. So is what holds an array that is changed next: once out of the box, it isn't shared with it. */
 static void read_fields(Frame *fr, const Node *x, LOp op, Row row, int object) {
   Fn *fn = fr->fn;
   const IrType *t = x->ops[0]->type;
-  if (op == LOP_FIELD && row.n && (t->nullable || t->once) && frame_can_take(fr, x->ops[0], object)) {
+  bool apart = t->nullable || t->once || sched_consumed(fn->m, fr->s, x);
+  if (op == LOP_FIELD && row.n && apart && frame_can_take(fr, x->ops[0], object)) {
     fn_emit(fn, LOP_OPEN, -1, object, -1, -1);
     fn_results(fn, row.r, row.n);
     return;

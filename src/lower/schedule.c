@@ -84,6 +84,22 @@ static const bool *consumed_params(Lower *m, Graph *g) {
 
 bool sched_consumes_param(Lower *m, Graph *g, int k) { return consumed_params(m, g)[k]; }
 
+static bool consumed(Lower *m, const Sched *s, const Node *x, int depth) {
+  int at = sched_pos(s, x);
+  for (int u = s->user_start[at]; depth < CHAIN_DEPTH && u < s->user_start[at + 1]; u++) {
+    const Node *user = s->order[s->users[u]];
+    bool renames = user->op == OP_GET || is_same_array(user);
+    if (renames && lower_holds_arrays(user->type) && consumed(m, s, user, depth + 1)) return true;
+    for (int k = 0; !renames && user->op != OP_CALL && k < user->nops; k++)
+      if (user->ops[k] == x && consumes(m, user, k)) return true;
+  }
+  return false;
+}
+
+bool sched_consumed(Lower *m, const Sched *s, const Node *x) {
+  return lower_holds_arrays(x->type) && consumed(m, s, x, 0);
+}
+
 /* ---- Users ---- */
 static void find_users(Arena *a, Node **order, int n, const Map *pos, int **start_out, int **users_out) {
   int *start = NEW_ARRAY(a, int, n + 2);

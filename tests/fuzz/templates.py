@@ -101,6 +101,9 @@ VECTORS = [
     ("pullbacks of elements", "(let g = {FUN} in [ grad g q | q in ({A}) ])", 0.5), ("product with diag", "diag ({A}) @ ({A})", 0.3),
     ("constants", "(let q = [0.5, -1.25, 2.0] in [ q[i % 3] * ({F}) | i < {n} ])", 0.6),
     ("constants changed", "(let mut q = [ 0.5 | i < {n} ] in q[at ({I}) {n}] <- {F}; q)", 0.4),
+    ("changed in a list", "(let l = ({A}) :: ({A}) :: Nil in let mut q = l in for i = 0 to {n} - 1 do q <- (match q with "
+     "| a :: b :: r -> (let mut c = a in c[i] <- sin c[i] + 0.5 * a[0]; b :: c :: r) | r -> r) done; "
+     "0.5 * (List.hd q + List.hd l))", 0.7),
     ("concat", "(({A}) ++ ({A}))[{n}..]", 1), ("unzip", "fst (unzip ({P}))", 0.4), ("applied", "[ f ({F}) | (f, i) in zip [ {FUN} | i < {n} ] ({A}) ]", 0.5),
 ]
 

@@ -399,6 +399,37 @@ static void swapped_buffers(void) {
   nothing_left();
 }
 
+/* for i < n carrying b : b <- Full (a[i] <- 1) where b is Full a: the array is taken out of its box, and changed in place
+ * unless somebody else holds the box. */
+static void updates_in_boxes(void) {
+  static const int key;
+  IrType *box = ir_variant_type(w, sym_of(&syms, "box"), &key, NULL, 0);
+  box->ctors = NEW_ARRAY(&arena, IrCtor, 2);
+  box->nctors = 2;
+  box->ctors[0] = (IrCtor){.name = sym_of(&syms, "Empty"), .payload = ir_type(w, T_UNIT)};
+  box->ctors[1] = (IrCtor){.name = sym_of(&syms, "Full"), .payload = FA};
+  Node *i = P(1, I), *full = ir_inj(w, box, 1, ir_update(w, ir_uninj(w, P(0, box), 1), &i, 1, ir_float(w, 1)));
+  IrType *ap[] = {box, I}, *bp[] = {I, box}, *t1[] = {box};
+  Graph *arms[] = {ir_graph(w, ap, 2, P(0, box), NULL), ir_graph(w, ap, 2, full, NULL)};
+  Node *caps[] = {P(1, box), P(0, I)}, *next = ir_switch(w, ir_tag(w, P(1, box)), arms, 2, caps, 2);
+  Graph *body = ir_graph(w, bp, 2, ir_tuple(w, ir_tuple_type(w, t1, NULL, 1), &next), NULL);
+  LoopInfo info = {.ncarried = 1};
+  Node *n = P(0, I), *b = P(1, box), *end = ir_get(w, ir_loop(w, &info, n, &b, body, NULL, 0), 0);
+  Node *zeros = ir_inj(w, box, 1, ir_zeros(w, FA, &n, 0));
+  Slot in[] = {int_slot(4), {0}}, boxed[1], res[1];
+  CHECK(run(ir_graph(w, &I, 1, zeros, NULL), in, boxed));
+  in[1] = boxed[0];
+  IrType *ps[] = {I, box};
+  CHECK(run(ir_graph(w, ps, 2, end, NULL), in, res));
+  CHECK(count_op(LOP_COPY) == 0 && count_op(LOP_OPEN) == 1);
+  ArrayObj *before = (ArrayObj *)((BoxObj *)boxed[0].p)->fields[0].p,
+           *after = (ArrayObj *)((BoxObj *)res[0].p)->fields[0].p;
+  CHECK(before != after && before->data[3].f == 0 && after->data[0].f == 1 && after->data[3].f == 1);
+  rt_release(&rt, boxed[0].p);
+  rt_release(&rt, res[0].p);
+  nothing_left();
+}
+
 /* Arrays of strings: elements replaced in place, old ones freed, the new one read from the same array. */
 static void pointer_elements(void) {
   IrType *SA = ir_array_type(w, S);
@@ -539,6 +570,7 @@ int main(void) {
   rows_of_old_versions();
   swapped_buffers();
   pointer_elements();
+  updates_in_boxes();
   bags();
   constant_tables();
   out_of_memory();
