@@ -129,11 +129,22 @@ int array_part(Fn *fn, IrType *t, bool is_virtual, int array, int offset, int sk
 
 static bool stays_virtual(Frame *fr, const Node *x) { return sched_readonly(fr->fn->m, fr->s, x, 0); }
 
+static Row make_part(Frame *fr, const Node *x, int array, int offset, int skip, int first) {
+  Fn *fn = fr->fn;
+  bool fresh = fn->info.data[array].fresh;
+  int part = array_part(fn, x->type, stays_virtual(fr, x), array, offset, skip, first);
+  if (!fr->s->copied[fr->pos]) return one(fn, part);
+  int copy = fn_reg(fn, R_PTR);
+  fn_emit(fn, LOP_COPY, copy, part, -1, -1);
+  fn->info.data[array].fresh = fresh; /* the view is gone */
+  return one(fn, copy);
+}
+
 static Row lower_index(Frame *fr, Node *x) {
   Node *a = x->ops[0];
   int array = frame_reg(fr, a), rank = ir_rank(a->type), n = x->nops - 1;
   int flat = flat_index(fr, array, x->ops + 1, n, rank);
-  if (n < rank) return one(fr->fn, array_part(fr->fn, x->type, stays_virtual(fr, x), array, flat, n, -1));
+  if (n < rank) return make_part(fr, x, array, flat, n, -1);
   const Layout *base = base_layout(fr->fn, a->type);
   return (Row){array_load(fr->fn, array, flat, base), base->n};
 }
@@ -141,7 +152,7 @@ static Row lower_index(Frame *fr, Node *x) {
 static Row lower_slice(Frame *fr, Node *x) {
   int array = frame_reg(fr, x->ops[0]), rank = ir_rank(x->type);
   int offset = fn_mul(fr->fn, frame_reg(fr, x->ops[1]), array_row_size(fr->fn, array, 1, rank));
-  return one(fr->fn, array_part(fr->fn, x->type, stays_virtual(fr, x), array, offset, 0, frame_reg(fr, x->ops[2])));
+  return make_part(fr, x, array, offset, 0, frame_reg(fr, x->ops[2]));
 }
 
 static Row lower_reshape(Frame *fr, Node *x) {

@@ -38,7 +38,7 @@ LInstr *fn_emit(Fn *fn, LOp op, int dst, int a, int b, int c) {
   const int fields[] = {dst, a, b, c};
   for (LOperand k = LOPERAND_DST; k <= LOPERAND_C; k++)
     if (lir_use(op, k) == 't' || lir_use(op, k) == 'k') shared(fn, fields[k]);
-  if (op == LOP_NEW_ARRAY || op == LOP_UNIQUE) fn->info.data[dst].fresh = true;
+  if (op == LOP_NEW_ARRAY || op == LOP_UNIQUE || op == LOP_COPY) fn->info.data[dst].fresh = true;
   return &fn->code.data[fn->code.len - 1];
 }
 

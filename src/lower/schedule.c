@@ -301,16 +301,47 @@ static Node **plan(Lower *m, Graph *g, int *n_out) {
 }
 
 /* ---- The schedule ---- */
+static bool shares(const Sched *s, int u, int k) { return aliases(s->order[u], k) && !s->copied[u]; }
+
 static void find_last_uses(Sched *s) {
   for (int i = 0; i < s->n; i++) s->last[i] = i;
   s->last[s->n - 1] = s->n;
   for (int i = s->n - 1; i >= 0; i--) {
     Node *u = s->order[i];
     for (int k = 0; k < u->nops; k++) {
-      int x = sched_pos(s, u->ops[k]), at = aliases(u, k) ? s->last[i] : i;
+      int x = sched_pos(s, u->ops[k]), at = shares(s, i, k) ? s->last[i] : i;
       if (at > s->last[x]) s->last[x] = at;
     }
   }
+}
+
+/* A part of an array, at position p, is needed when or after the whole is changed by an update or a loop here. Other
+ * nodes, which may not change it, would make the copy more than it saves. */
+static bool outlived_by_part(Lower *m, const Sched *s, int p) {
+  const Node *x = s->order[p];
+  for (int depth = 0; depth < CHAIN_DEPTH && (is_view(x) || is_same_array(x) || x->op == OP_GET); depth++) {
+    x = x->ops[0];
+    int at = sched_pos(s, x);
+    for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
+      const Node *user = s->order[s->users[u]];
+      bool changes = user->op == OP_LOOP || (user->op == OP_UPDATE && user->ops[0] == x);
+      if (!changes || s->users[u] <= p || s->users[u] > s->last[p]) continue;
+      for (int k = 0; k < user->nops; k++)
+        if (user->ops[k] == x && consumes(m, user, k)) return true;
+    }
+  }
+  return false;
+}
+
+/* Such a part is copied, so that the whole needn't be. */
+static void find_copied(Lower *m, Sched *s) {
+  bool any = false;
+  for (int p = 0; p < s->n; p++) {
+    Op op = s->order[p]->op;
+    bool part = op == OP_SLICE || (op == OP_INDEX && s->order[p]->type->kind == T_ARRAY);
+    any |= s->copied[p] = part && outlived_by_part(m, s, p);
+  }
+  if (any) find_last_uses(s);
 }
 
 Sched *sched_of(Lower *m, Graph *g) {
@@ -326,7 +357,9 @@ Sched *sched_of(Lower *m, Graph *g) {
   s->readonly = NEW_ARRAY(m->arena, int8_t, g->nparams + 1);
   for (int i = 0; i < s->n; i++)
     if (s->order[i]->op == OP_PARAM && s->order[i]->attr.i < g->nparams) s->params[s->order[i]->attr.i] = s->order[i];
+  s->copied = NEW_ARRAY(m->arena, bool, s->n + 1);
   find_last_uses(s);
+  find_copied(m, s);
   map_put(&m->scheds, g, s);
   return s;
 }
@@ -339,7 +372,7 @@ static bool whole_used_after(const Sched *s, const Node *t, int p) {
   if (at == s->n - 1) return true;
   for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
     const Node *user = s->order[s->users[u]];
-    if (user->op != OP_GET && (s->users[u] > p || (aliases(user, 0) && s->last[s->users[u]] > p))) return true;
+    if (user->op != OP_GET && (s->users[u] > p || (shares(s, s->users[u], 0) && s->last[s->users[u]] > p))) return true;
   }
   return false;
 }
@@ -393,7 +426,7 @@ static bool reads_only(Lower *m, Sched *s, const Node *u, const Node *x, int dep
 
 bool sched_readonly(Lower *m, Sched *s, const Node *x, int depth) {
   int at = sched_pos(s, x);
-  if (at == s->n - 1) return false;
+  if (at == s->n - 1 || s->copied[at]) return false;
   for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++)
     if (!reads_only(m, s, s->order[s->users[u]], x, depth)) return false;
   return true;
@@ -428,6 +461,11 @@ static const Node *project(Lower *m, Sched *s, const Node *x, int *slot) {
   return x;
 }
 
+/* User u of x leaves x alone: it reads it, or copies a part of it. */
+static bool leaves_alone(Lower *m, Sched *s, int u, const Node *x, int depth) {
+  return s->copied[u] || reads_only(m, s, s->order[u], x, depth);
+}
+
 /* The slot of the result where x, used by nothing but the tuples it is packed in, is found; -1 if it isn't. */
 static int slot_in_result(Lower *m, Sched *s, const Node *x) {
   for (int slot = 0;;) {
@@ -437,7 +475,7 @@ static int slot_in_result(Lower *m, Sched *s, const Node *x) {
     for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
       const Node *user = s->order[s->users[u]];
       if (user->op == OP_TUPLE && !t) t = user;
-      else if (user->op == OP_TUPLE || !reads_only(m, s, user, x, 0)) return -1;
+      else if (user->op == OP_TUPLE || !leaves_alone(m, s, s->users[u], x, 0)) return -1;
     }
     if (!t) return -1;
     int k = 0;
@@ -453,14 +491,14 @@ static const Node *sole_consumer(Lower *m, Sched *s, const Node *x, int *operand
   const Node *found = NULL;
   for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
     const Node *user = s->order[s->users[u]];
-    if (reads_only(m, s, user, x, depth)) continue;
+    if (leaves_alone(m, s, s->users[u], x, depth)) continue;
     if (found) return NULL;
     found = user;
   }
   if (!found) return NULL;
   for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
     const Node *user = s->order[s->users[u]];
-    if (user != found && (aliases(user, 0) ? s->last[s->users[u]] : s->users[u]) >= sched_pos(s, found) &&
+    if (user != found && (shares(s, s->users[u], 0) ? s->last[s->users[u]] : s->users[u]) >= sched_pos(s, found) &&
         found->op != OP_TUPLE)
       return NULL;
   }

@@ -399,8 +399,28 @@ static void swapped_buffers(void) {
   nothing_left();
 }
 
-/* for i < n carrying b : b <- Full (a[i] <- 1) where b is Full a: the array is taken out of its box, and changed in place
- * unless somebody else holds the box. */
+/* for i < n carrying m : m[i], m[i + 1] <- m[i + 1], m[i]: the rows are copied, not the matrix. */
+static void exchanged_rows(void) {
+  Node *i = P(0, I), *m = P(1, FM), *i1 = ir_op2(w, OP_IADD, i, ir_int(w, 1));
+  Node *above = ir_index(w, m, &i, 1), *below = ir_index(w, m, &i1, 1);
+  Node *u = ir_update(w, ir_update(w, m, &i, 1, below), &i1, 1, above);
+  IrType *bp[] = {I, FM}, *t1[] = {FM};
+  Graph *body = ir_graph(w, bp, 2, ir_tuple(w, ir_tuple_type(w, t1, NULL, 1), &u), NULL);
+  LoopInfo info = {.ncarried = 1};
+  Node *n = P(0, I), *dims[] = {ir_op2(w, OP_IADD, n, ir_int(w, 1)), ir_int(w, 2)}, *zero = ir_int(w, 0);
+  Node *at[] = {zero, ir_int(w, 1)}, *start = ir_update(w, ir_zeros(w, FM, dims, 0), at, 2, ir_float(w, 7));
+  Node *end = ir_get(w, ir_loop(w, &info, n, &start, body, NULL, 0), 0);
+  Slot in[] = {int_slot(3)}, res[1];
+  CHECK(run(ir_graph(w, &I, 1, end, NULL), in, res));
+  ArrayObj *a = (ArrayObj *)res[0].p;
+  CHECK(a->data[7].f == 7 && a->data[1].f == 0 && a->data[6].f == 0);
+  CHECK(count_op(LOP_UNIQUE) == 0 && count_op(LOP_COPY) == 2);
+  rt_release(&rt, res[0].p);
+  nothing_left();
+}
+
+/* for i < n carrying b : b <- Full (a[i] <- 1) where b is Full a: the array is taken out of its box, and changed in
+ * place unless somebody else holds the box. */
 static void updates_in_boxes(void) {
   static const int key;
   IrType *box = ir_variant_type(w, sym_of(&syms, "box"), &key, NULL, 0);
@@ -570,6 +590,7 @@ int main(void) {
   rows_of_old_versions();
   swapped_buffers();
   pointer_elements();
+  exchanged_rows();
   updates_in_boxes();
   bags();
   constant_tables();
