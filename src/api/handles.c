@@ -103,6 +103,7 @@ static AtledStatus get_body(AtledVM *vm, void *arg) {
   if (run_begin(vm) != 0 || run_function(vm, f->unit, entry.func, NULL, value) != 0)
     return report_runtime_error(vm, f->place);
   f->last.filled = f->arity == 0;
+  vm->defined = true;
   return ATLED_OK;
 }
 

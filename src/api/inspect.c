@@ -89,7 +89,7 @@ AtledStatus atled_ir(AtledVM *vm, const char *name, const char *source, AtledSta
   *text = "";
   if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
   IrCall c = {.name = name, .source = source, .of = of, .stage = stage, .dot = dot};
-  AtledStatus status = vm_call_passing(vm, ir_body, &c);
+  AtledStatus status = vm_call(vm, ir_body, &c);
   *text = status == ATLED_OK && c.out.data ? c.out.data : "";
   return status;
 }
@@ -149,7 +149,7 @@ static AtledStatus text_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void 
   *text = "";
   if (!what) return vm_reject_null(vm, "the text");
   TextCall c = {.what = what};
-  AtledStatus status = vm_call_passing(vm, body, &c);
+  AtledStatus status = vm_call(vm, body, &c);
   *text = status == ATLED_OK && c.out.data ? c.out.data : "";
   return status;
 }

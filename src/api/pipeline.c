@@ -104,6 +104,7 @@ AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t
   m->path = sources_get(&vm->sources, id)->name;
   m->source = id;
   plan->first_item = m->items.len;
+  plan->nmodules = vm->modules.len;
   plan->program = parse_program(vm->lexer, &vm->arena, &vm->syms, &vm->diags, id);
   bool incomplete = vm->diags.incomplete;
   remember_names(vm, plan);
@@ -304,6 +305,16 @@ static void collect_results(AtledVM *vm, const Plan *plan) {
   vm->results = all;
 }
 
+/* Has the program left anything but values of expressions? */
+static bool defined_something(const AtledVM *vm, const Plan *plan) {
+  bool any = vm->modules.len > plan->nmodules;
+  for (int i = plan->first_item; i < vm->main->items.len; i++) {
+    ItemKind kind = vm->main->items.data[i]->kind;
+    any |= kind != I_EXPR && kind != I_TEST;
+  }
+  return any;
+}
+
 static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {
   AtledStatus status = plan_elaborate(vm, plan, tests != NULL);
   if (status == ATLED_OK) status = plan_optimise(vm, plan, NULL);
@@ -320,6 +331,7 @@ static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {
     status = run_begin(vm) ? fail_step(vm, plan, &plan->steps.data[0]) : run_steps(vm, plan, unit, entries, tests);
   }
   if (status == ATLED_OK) collect_results(vm, plan);
+  vm->defined = defined_something(vm, plan);
   return status;
 }
 
@@ -349,7 +361,7 @@ AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source) {
 AtledStatus atled_check(AtledVM *vm, const char *name, const char *source) {
   if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
   EvalCall c = {.name = name, .source = source, .check_only = true};
-  return vm_call_passing(vm, eval_body, &c);
+  return vm_call(vm, eval_body, &c);
 }
 
 AtledStatus atled_test(AtledVM *vm, const char *name, const char *source, AtledTestReport report, void *user) {

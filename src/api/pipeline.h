@@ -20,6 +20,7 @@ typedef struct OldName {
 typedef struct Plan {
   Program *program;
   int first_item;   /* of the program, in main->items */
+  int nmodules;     /* the VM's before it */
   Vec(OldName) old; /* what the program's names meant before */
   Vec(Step) steps;
 } Plan;

@@ -60,7 +60,7 @@ static bool lower(AtledVM *vm, LowerEntry *entries, int n, Str *image) {
 static Unit *new_unit(AtledVM *vm) {
   Unit *u = heap_realloc(&vm->heap, NULL, 0, sizeof *u);
   if (!u) heap_out_of_memory(&vm->heap);
-  *u = (Unit){.budget = BUDGET, .next = vm->units};
+  *u = (Unit){.budget = BUDGET, .number = ++vm->last_unit, .next = vm->units};
   return vm->units = u;
 }
 
@@ -94,6 +94,10 @@ void run_unit_free(AtledVM *vm, Unit *u) {
   }
   image_free(&vm->heap, u->code);
   heap_realloc(&vm->heap, u, sizeof *u, 0);
+}
+
+void run_free_units_since(AtledVM *vm, int64_t number) {
+  while (vm->units && vm->units->number > number) run_unit_free(vm, vm->units);
 }
 
 /* ---- Machine code ------------------------------------------------------------------ */

@@ -6,8 +6,13 @@
  * live in frames that the jump leaves, so it loses nothing. Nor does it leave
  * anything half made: what compiles is marked at its entry (arena_mark), and after the
  * jump the VM is what it was then. What isn't on the arena, modules of code and
- * values of globals, is released before. Calls that only look, and sources that don't
- * compile, end in the same way: a host may make any number of them.
+ * values of globals, is released before.
+ *
+ * The same way back is taken after each entry that defined nothing, an expression, a
+ * look-up, a rejected definition: a host may make any number of them. Where there are
+ * results to be read it is taken when the next entry begins; until then the mark stands.
+ * What such an entry learnt that later ones can use stays: library items that were read,
+ * and functions made for types that were there before.
  *
  * Start-up does as little as possible: one table of tokens is compiled, library
  * sources are split and parsed when first named, and the JIT is loaded at the
@@ -92,51 +97,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   return vm;
 }
 
-static void release_globals(AtledVM *vm) {
-  for (int i = 0; i < vm->globals.len; i++) {
-    Global *g = vm->globals.data[i];
-    if (g && g->set) run_release_slots(vm, g->desc, g->slots);
-  }
-}
-
-void atled_free(AtledVM *vm) {
-  if (!vm || vm->running) return;
-  clock_free(vm->clock);
-  pipeline_drop_results(vm);
-  release_globals(vm);
-  while (vm->units) run_unit_free(vm, vm->units);
-  if (vm->jit) jit_free(vm->jit);
-  eval_destroy(&vm->rt);
-  rt_destroy(&vm->rt);
-  if (vm->lexer) lexer_free(vm->lexer);
-  arena_free(&vm->lowering);
-  arena_free(&vm->scratch);
-  arena_free(&vm->arena);
-  stack_free(vm->stack);
-  if (vm->locale) freelocale(vm->locale);
-  AtledAllocate allocate = vm->config.allocate;
-  if (allocate) allocate(vm->config.user, vm, sizeof *vm, 0);
-  else free(vm);
-}
-
-/* ---- Calls ------------------------------------------------------------------------ */
-typedef struct Call {
-  AtledVM *vm;
-  AtledStatus (*body)(AtledVM *vm, void *arg);
-  void *arg;
-  bool marked;  /* there is a way back */
-  bool passing; /* it leaves nothing: that way is taken in any case */
-  bool back;    /* it was taken */
-  Unit *units;  /* the VM's at the entry */
-  int nglobals; /* the world's */
-  AtledStatus status;
-#ifdef ATLED_VERIFY
-  ArenaCopy *copy;
-  uint32_t walks[2]; /* the world's at the entry */
-#endif
-} Call;
-
-/* ---- The way back ---- */
+/* ---- The way back ---------------------------------------------------------------- */
 static void save_vm(AtledVM *vm) {
   Arena *a = &vm->arena;
   SAVE(a, vm->syms);
@@ -151,91 +112,174 @@ static void save_vm(AtledVM *vm) {
   elab_save(vm->elab);
 }
 
-static void mark(Call *c) {
-  AtledVM *vm = c->vm;
-  c->units = vm->units;
-  c->nglobals = vm->world->globals.len;
+static int learnt(const AtledVM *vm) { return checker_items_read(vm->checker) + elab_functions_made(vm->elab); }
+
+static void mark(AtledVM *vm, WayBack *way) {
+  *way = (WayBack){.unit = vm->last_unit, .nglobals = vm->world->globals.len, .learnt = learnt(vm)};
 #ifdef ATLED_VERIFY
-  world_forget_walks(vm->world, c->walks);
-  uint32_t none[2] = {c->walks[0], c->walks[1]};
+  world_forget_walks(vm->world, way->walks);
+  uint32_t none[2] = {way->walks[0], way->walks[1]};
   world_forget_walks(vm->world, none);
-  c->copy = arena_copy(&vm->arena);
+  way->copy = arena_copy(&vm->arena);
 #endif
   arena_mark(&vm->arena);
+  way->epoch = vm->arena.epoch;
   save_vm(vm);
 }
 
-static void roll_back(Call *c) {
-  AtledVM *vm = c->vm;
-  int kept = 0; /* results of this call may be of types that go; those of earlier ones stay */
+static void forget_way(WayBack *way) {
+#ifdef ATLED_VERIFY
+  arena_copy_free(way->copy);
+#endif
+  *way = (WayBack){0};
+}
+
+/* Results since may be of types that go; those of earlier entries stay. */
+static void drop_results_since(AtledVM *vm, uint32_t epoch) {
+  int kept = 0;
   for (int i = 0; i < vm->results.len; i++) {
     Result *r = &vm->results.data[i];
-    if (r->since == vm->arena.epoch) pipeline_drop_result(vm, r);
+    if (r->since >= epoch) pipeline_drop_result(vm, r);
     else vm->results.data[kept++] = *r;
   }
   vm->results.len = kept;
-  for (int i = c->nglobals; i < vm->globals.len; i++) {
-    const Global *g = vm->globals.data[i];
-    if (g && g->set) run_release_slots(vm, g->desc, g->slots);
-  }
-  while (vm->units != c->units) run_unit_free(vm, vm->units);
-  rt_clear_error(&vm->rt);
-  arena_roll_back(&vm->arena);
-  c->back = true;
-}
-
-/* What didn't compile has defined nothing and run nothing. */
-static bool leaves_nothing(const Call *c) {
-  return c->passing || c->status == ATLED_COMPILE_ERROR || c->status == ATLED_INCOMPLETE ||
-         c->status == ATLED_BAD_ARGUMENT;
 }
 
 #ifdef ATLED_VERIFY
-/* Did the way back lead to where the call came from? */
-static void verify_roll_back(Call *c) {
-  AtledVM *vm = c->vm;
-  world_forget_walks(vm->world, c->walks);
-  const void *wrong = arena_difference(&vm->arena, c->copy);
-  world_forget_walks(vm->world, c->walks);
-  if (!wrong) return;
+/* Did the way back lead to where it began? */
+static bool verify_roll_back(AtledVM *vm, WayBack *way) {
+  world_forget_walks(vm->world, way->walks);
+  const void *wrong = arena_difference(&vm->arena, way->copy);
+  world_forget_walks(vm->world, way->walks);
+  if (!wrong) return true;
   report_error(vm, ATLED_COMPILE_ERROR, "verifier", "a word at %p isn't as it was", wrong);
-  vm->out_of_memory = false;
-  c->status = ATLED_COMPILE_ERROR;
+  return false;
+}
+#else
+static bool verify_roll_back(AtledVM *vm, WayBack *way) {
+  (void)vm;
+  (void)way;
+  return true;
 }
 #endif
 
+/* False, with a report, in builds for testing where something isn't as it was. */
+static bool roll_back(AtledVM *vm, WayBack *way) {
+  drop_results_since(vm, way->epoch);
+  for (int i = way->nglobals; i < vm->globals.len; i++) {
+    const Global *g = vm->globals.data[i];
+    if (g && g->set) run_release_slots(vm, g->desc, g->slots);
+  }
+  run_free_units_since(vm, way->unit);
+  rt_clear_error(&vm->rt);
+  arena_roll_back(&vm->arena);
+  bool good = verify_roll_back(vm, way);
+  forget_way(way);
+  return good;
+}
+
+/* ---- The end ---------------------------------------------------------------------- */
+static void release_globals(AtledVM *vm) {
+  for (int i = 0; i < vm->globals.len; i++) {
+    Global *g = vm->globals.data[i];
+    if (g && g->set) run_release_slots(vm, g->desc, g->slots);
+  }
+}
+
+void atled_free(AtledVM *vm) {
+  if (!vm || vm->running) return;
+  clock_free(vm->clock);
+  pipeline_drop_results(vm);
+  release_globals(vm);
+  while (vm->units) run_unit_free(vm, vm->units);
+  if (vm->jit) jit_free(vm->jit);
+  forget_way(&vm->way);
+  eval_destroy(&vm->rt);
+  rt_destroy(&vm->rt);
+  if (vm->lexer) lexer_free(vm->lexer);
+  arena_free(&vm->lowering);
+  arena_free(&vm->scratch);
+  arena_free(&vm->arena);
+  stack_free(vm->stack);
+  if (vm->locale) freelocale(vm->locale);
+  AtledAllocate allocate = vm->config.allocate;
+  if (allocate) allocate(vm->config.user, vm, sizeof *vm, 0);
+  else free(vm);
+}
+
+/* ---- Calls ------------------------------------------------------------------------ */
+typedef enum CallKind {
+  CALL_QUICK,   /* compiles nothing: without a way back */
+  CALL_KEEPING, /* earlier reports and results stay */
+  CALL_ENTRY
+} CallKind;
+
+typedef struct Call {
+  AtledVM *vm;
+  AtledStatus (*body)(AtledVM *vm, void *arg);
+  void *arg;
+  CallKind kind;
+  WayBack way; /* epoch 0: no mark was made */
+  AtledStatus status;
+} Call;
+
 static void after_jump(Call *c) {
   AtledVM *vm = c->vm;
+  bool good = true;
   arena_free(&vm->lowering);
-  if (c->marked) roll_back(c);
-  vm->out_of_memory = true;
-  c->status = ATLED_NO_MEMORY;
-  if (vm->config.diagnostic) vm->config.diagnostic(vm->config.user, &vm->no_memory);
+  if (c->way.epoch) good = roll_back(vm, &c->way);
+  else forget_way(&c->way);
+  vm->out_of_memory = good;
+  c->status = good ? ATLED_NO_MEMORY : ATLED_COMPILE_ERROR;
+  if (good && vm->config.diagnostic) vm->config.diagnostic(vm->config.user, &vm->no_memory);
+}
+
+/* What the entry before defined nothing with goes. */
+static bool begin_entry(AtledVM *vm) {
+  report_reset(vm);
+  if (!vm->way.epoch) return true;
+  return roll_back(vm, &vm->way);
+}
+
+static void end_marked(Call *c) {
+  AtledVM *vm = c->vm;
+  bool keep = vm->defined || (c->status == ATLED_OK && learnt(vm) != c->way.learnt);
+  if (keep || vm->way.epoch) {
+    arena_commit(&vm->arena);
+    forget_way(&c->way);
+  } else if (vm->results.len) {
+    vm->way = c->way;
+  } else if (!roll_back(vm, &c->way)) {
+    c->status = ATLED_COMPILE_ERROR;
+  }
+}
+
+static void run_call(Call *c) {
+  AtledVM *vm = c->vm;
+  if (c->kind == CALL_QUICK) {
+    c->status = c->body(vm, c->arg);
+    return;
+  }
+  c->status = ATLED_COMPILE_ERROR;
+  if (c->kind == CALL_ENTRY && !begin_entry(vm)) return;
+  mark(vm, &c->way);
+  vm->defined = false;
+  c->status = c->body(vm, c->arg);
+  end_marked(c);
 }
 
 static void on_vm_stack(void *arg) {
   Call *c = arg;
-  AtledVM *vm = c->vm;
   jmp_buf oom;
-  vm->heap.on_oom = &oom;
-  if (setjmp(oom)) {
-    after_jump(c);
-  } else {
-    if (c->marked) mark(c);
-    c->status = c->body(vm, c->arg);
-    if (c->marked && leaves_nothing(c)) roll_back(c);
-    else if (c->marked) arena_commit(&vm->arena);
-  }
-#ifdef ATLED_VERIFY
-  if (c->back && c->copy) verify_roll_back(c);
-  arena_copy_free(c->copy);
-#endif
-  vm->heap.on_oom = NULL;
+  c->vm->heap.on_oom = &oom;
+  if (setjmp(oom)) after_jump(c);
+  else run_call(c);
+  c->vm->heap.on_oom = NULL;
 }
 
-static AtledStatus call(Call c) {
-  AtledVM *vm = c.vm;
+static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg, CallKind kind) {
   if (!vm || vm->running) return ATLED_BAD_ARGUMENT;
+  Call c = {.vm = vm, .body = body, .arg = arg, .kind = kind};
   Environment host;
   vm->running = true;
   environment_enter(&host, vm->locale);
@@ -248,32 +292,15 @@ static AtledStatus call(Call c) {
 }
 
 AtledStatus vm_call_quick(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
-  return call((Call){.vm = vm, .body = body, .arg = arg});
+  return call(vm, body, arg, CALL_QUICK);
 }
 
 AtledStatus vm_call_keeping(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
-  return call((Call){.vm = vm, .body = body, .arg = arg, .marked = true});
-}
-
-typedef struct Body {
-  AtledStatus (*body)(AtledVM *vm, void *arg);
-  void *arg;
-} Body;
-
-static AtledStatus after_reset(AtledVM *vm, void *arg) {
-  Body *b = arg;
-  report_reset(vm);
-  return b->body(vm, b->arg);
+  return call(vm, body, arg, CALL_KEEPING);
 }
 
 AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
-  Body b = {body, arg};
-  return vm_call_keeping(vm, after_reset, &b);
-}
-
-AtledStatus vm_call_passing(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
-  Body b = {body, arg};
-  return call((Call){.vm = vm, .body = after_reset, .arg = &b, .marked = true, .passing = true});
+  return call(vm, body, arg, CALL_ENTRY);
 }
 
 static AtledStatus reject_null(AtledVM *vm, void *what) {

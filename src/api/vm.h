@@ -41,6 +41,7 @@ typedef struct Unit {
   bool no_native; /* compiling failed: the evaluator goes on */
   bool looked_up; /* the cache on disk has been asked */
   int64_t budget; /* evaluator instructions left before it is compiled */
+  int64_t number; /* in the order in which they are made */
   struct Unit *next;
 } Unit;
 
@@ -54,6 +55,18 @@ typedef struct Result {
   Slot *owned;    /* an expression's value is released with the result */
   uint32_t since; /* the arena's epoch when desc was made */
 } Result;
+
+/* To where the VM was at a mark of its arena: what isn't on that. */
+typedef struct WayBack {
+  uint32_t epoch; /* of the arena's mark; 0: there is none */
+  int64_t unit;   /* the latest then */
+  int nglobals;   /* the world's */
+  int learnt;     /* library items read, functions made */
+#ifdef ATLED_VERIFY
+  ArenaCopy *copy;
+  uint32_t walks[2]; /* the world's */
+#endif
+} WayBack;
 
 typedef Vec(Result) ResultList;
 typedef Vec(AtledDiagnostic) ReportList;
@@ -79,6 +92,9 @@ struct AtledVM {
   Jit *jit;
   Vec(Global *) globals; /* by index in world->globals */
   Unit *units;
+  int64_t last_unit;     /* its number */
+  WayBack way;           /* which is taken when the next entry begins: the last one defined nothing */
+  bool defined;          /* the entry that runs has defined something */
   Map libraries;         /* Sym -> Module: those named so far */
   Vec(Module *) modules; /* imported files */
   Vec(Module *) loading; /* those being checked, outermost first */
@@ -94,10 +110,9 @@ struct AtledVM {
 
 /* ---- vm.c ---- */
 /* Runs body(vm, arg) as one call into the VM: on its stack, with out-of-memory caught, earlier reports dropped.
- * The body's status is the result, unless memory ran out. */
+ * The body's status is the result, unless memory ran out. What it makes goes at its end, or, where it has results, when the next
+ * such call begins; texts in the scratch arena stay so long too. Unless it sets vm->defined. */
 AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
-/* The same for what leaves nothing in the VM but texts in the scratch arena. */
-AtledStatus vm_call_passing(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
 /* Ends a call for which the host gave NULL for `what`. */
 AtledStatus vm_reject_null(AtledVM *vm, const char *what);
 /* The same without dropping reports and results. */
@@ -132,6 +147,7 @@ Slot *run_global(void *vm, int index); /* address of a global's slots */
 Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n);
 /* No value of it is left. Nothing happens where it is gone already, or was never made. */
 void run_unit_free(AtledVM *vm, Unit *u);
+void run_free_units_since(AtledVM *vm, int64_t number); /* those with greater numbers */
 /* Runs a function of the unit; args are borrowed, results owned by the caller. 0, or rt.error is set. */
 Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot *res);
 Status run_closure(AtledVM *vm, Unit *u, Obj *closure, const Slot *args, int nargs, Slot *res);

@@ -48,19 +48,20 @@ struct Type {
   Sym *names;     /* TY_RECORD */
   DataDecl *data; /* TY_DATA */
   /* TY_VAR */
-  Type *link; /* what it is bound to, or NULL */
-  int level;  /* LEVEL_GENERIC once quantified */
+  Type *link;   /* what it is bound to, or NULL */
+  bool settled; /* the item is checked that it was bound in: from then on the link stays as it is */
+  int level;    /* LEVEL_GENERIC once quantified */
   uint32_t id;
   unsigned classes;
   Sym user_name; /* from an annotation, or NULL */
   void *pending; /* the checker's */
 };
 #define LEVEL_GENERIC 1000000000
-/* What t stands for. Shortens the chain of variables on the way, which would else grow with the program. */
+/* What t stands for. Shortens the chain of variables on the way, which would else grow with the item. */
 static inline Type *type_repr(Type *t) {
   while (t->kind == TY_VAR && t->link) {
     Type *next = t->link;
-    if (next->kind == TY_VAR && next->link) t->link = next->link;
+    if (next->kind == TY_VAR && next->link && !t->settled) t->link = next->link;
     t = next;
   }
   return t;
@@ -154,6 +155,7 @@ void checker_save(Checker *c, Module *m);
  * top-level values must be functions, prims or syntactic values). The prelude is one: names not found elsewhere
  * are looked up in it, and so are the predefined types and constructors. */
 Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source);
+int checker_items_read(const Checker *c); /* items of library modules, so far */
 void checker_set_prelude(Checker *c, Module *prelude);
 Module *checker_new_module(Checker *c, Sym name, const char *path, uint32_t source);
 /* Checks items in order and appends the good ones to m->items. Reports all independent errors. On error, names

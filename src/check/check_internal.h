@@ -139,6 +139,7 @@ typedef struct State {
   Map locals;   /* Sym -> Binding */
   Vec(LocalUndo) undo;
   Types vars;                  /* open variables, oldest first */
+  Types bound;                 /* in this item */
   Vec(Constraint *) relations; /* open relations, oldest first */
   Vec(Constraint *) ready;
   Vec(RecUse) rec_uses;
@@ -176,6 +177,7 @@ struct Checker {
   Clash clash;
   Span at;   /* what is being unified */
   int steps; /* left for the walk under way */
+  int items_read;
   State s;
 };
 

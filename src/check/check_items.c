@@ -17,7 +17,7 @@ void tc_state_begin(Checker *c, Module *m, LazyItem *lazy) {
 
 /* Each item starts with empty lists; their memory is used again. */
 static void reset_item(Checker *c) {
-  c->s.vars.len = c->s.relations.len = c->s.ready.len = c->s.rec_uses.len = 0;
+  c->s.vars.len = c->s.bound.len = c->s.relations.len = c->s.ready.len = c->s.rec_uses.len = 0;
   c->s.used.len = c->s.type_vars.len = c->s.matches.len = c->s.discarded.len = c->s.formats.len = 0;
   c->s.level = c->s.depth = c->s.loops = 0;
 }
@@ -288,6 +288,16 @@ static void leave_errors(Checker *c, Module *m, const Item *item) {
   if (item->kind == I_FOREIGN) put_error(c, m, item->name.name, item->name.span);
 }
 
+/* What later items learn of older types they don't write there: it would outlive them (arena_roll_back). */
+static void settle_types(Checker *c) {
+  for (int i = 0; i < c->s.bound.len; i++) {
+    Type *v = c->s.bound.data[i];
+    if (v->link) v->link = type_repr(v->link);
+    v->settled = v->link != NULL;
+  }
+  c->s.bound.len = 0;
+}
+
 static void check_item(Checker *c, Module *m, Item *item, Item **rules, int nrules) {
   switch (item->kind) {
   case I_LET: check_definition(c, m, item, rules, nrules); return;
@@ -319,11 +329,13 @@ int tc_check_items(Checker *c, Module *m, Item **items, int i, int n) {
   check_formats(c);
   if (c->diags->errors > errors || item->kind == I_ERROR) {
     leave_errors(c, m, item);
+    settle_types(c);
     return end;
   }
   check_discarded(c);
   if (item->kind == I_EXPR && n > 1) check_equation(c, item);
   tc_check_matches(c);
+  settle_types(c);
   for (; i < end; i++) vec_push(c->arena, m->items, items[i]);
   return end;
 }

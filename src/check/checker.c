@@ -34,6 +34,8 @@ void checker_save(Checker *c, Module *m) {
   SAVE(c->arena, *m);
 }
 
+int checker_items_read(const Checker *c) { return c->items_read; }
+
 void checker_set_prelude(Checker *c, Module *prelude) { c->prelude = prelude; }
 
 Module *checker_new_module(Checker *c, Sym name, const char *path, uint32_t source) {

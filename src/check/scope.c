@@ -36,6 +36,7 @@ static void check_lazy_item(Checker *c, Module *m, LazyItem *item) {
   Program *p = parse_range(lazy->lx, c->arena, c->syms, c->diags, m->source, item->start, item->end);
   for (int i = 0; i < p->items.len;) i = tc_check_items(c, m, p->items.data, i, p->items.len);
   item->state = LAZY_DONE;
+  c->items_read++;
   c->s = saved;
   c->at = at;
 }

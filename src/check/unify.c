@@ -31,12 +31,17 @@ static bool adopt(Checker *c, Type *v, Type *t, int depth) {
   return true;
 }
 
+static void set_link(Checker *c, Type *v, Type *t) {
+  SAVE(c->arena, v->link);
+  v->link = t;
+  vec_push(c->arena, c->s.bound, v);
+}
+
 static bool bind(Checker *c, Type *v, Type *t) {
   bool effect = t->kind == TY_PURE || t->kind == TY_EFFECT || (t->kind == TY_VAR && t->classes & CLASS_EFFECT);
   if (effect != !!(v->classes & CLASS_EFFECT)) return clash(c, CLASH_TYPES, v, t, 0);
   if (!adopt(c, v, t, 0)) return false;
-  SAVE(c->arena, v->link);
-  v->link = t;
+  set_link(c, v, t);
   tc_relation_merge(c, v, t);
   if (t->kind == TY_VAR && !t->user_name) t->user_name = v->user_name;
   unsigned classes = v->classes & ~(unsigned)CLASS_EFFECT;
@@ -49,8 +54,7 @@ static bool bind(Checker *c, Type *v, Type *t) {
 static bool spread_error(Checker *c, Type *a, Type *b) {
   Type *v = a->kind == TY_ERROR ? b : a;
   if (v->kind == TY_VAR && !is_rigid(v) && !(v->classes & CLASS_EFFECT)) {
-    SAVE(c->arena, v->link);
-    v->link = c->t_error;
+    set_link(c, v, c->t_error);
     tc_relation_wake(c, v);
   }
   return true;

@@ -34,6 +34,8 @@ void elab_set_prelude(Elab *e, Checker *checker, Module *prelude) {
 
 void elab_save(Elab *e) { SAVE(e->arena, *e); }
 
+int elab_functions_made(const Elab *e) { return e->functions_made; }
+
 /* Each entry from outside: where errors go, and from where C stack is counted. */
 typedef struct Entry {
   Diags *diags;

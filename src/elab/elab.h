@@ -30,6 +30,9 @@ void elab_set_prelude(Elab *e, Checker *checker, Module *prelude);
 
 /* For arena_roll_back. */
 void elab_save(Elab *e);
+/* How many times so far a top-level definition became a function at types that were there before the entry, which later
+ * entries may use it at too. */
+int elab_functions_made(const Elab *e);
 
 /* Elaborates an item that was checked without errors. I_LET of computed values: see ElabItem. I_EXPR and I_TEST: the
  * graph's value is that of the expression. False after an error in diags; `out` is then empty. */

@@ -222,6 +222,13 @@ static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span u
   if (b->tangent) f->tangent = rule_func(e, b, s, b->tangent, 2 * d.arity);
 }
 
+/* A type that the entry made goes with it, if it defines nothing. */
+static bool types_are_older(const World *w, IrType **inst, int n) {
+  for (int i = 0; i < n; i++)
+    if (inst[i]->id > w->ids_before) return false;
+  return true;
+}
+
 Instance *el_instance(Elab *e, Binding *b, IrType **inst, Span use) {
   Instances *all = &el_info(e, b)->instances;
   Instance *in = find_instance(all, inst, b->nqvars);
@@ -236,6 +243,7 @@ Instance *el_instance(Elab *e, Binding *b, IrType **inst, Span use) {
   *s = (Subst){b->qvars, inst, b->nqvars, NULL};
   SAVE(e->arena, *el_info(e, b));
   in = add_instance(e, all, inst);
+  e->functions_made += types_are_older(e->w, inst, b->nqvars);
   define_top(e, b, s, in, use);
   return in;
 }

@@ -79,7 +79,8 @@ struct Elab {
   Module *prelude;
   Diags *diags;
   bool failed;
-  int depth; /* instances under way */
+  int depth;          /* instances under way */
+  int functions_made; /* see elab_functions_made */
   uintptr_t stack_base;
   Vec(IrType *) unfit; /* variants whose conversion failed */
   Map leaves;          /* IrType -> Leaf bits + 1 */

@@ -250,10 +250,10 @@ struct World {
    * The Func has the primitive's parameters; its pullback/tangent are set. */
   Func *(*rule)(void *user, Op op);
   void *rule_user;
-  uint64_t identities; /* given out so far: Graph.identity */
-  uint32_t next_id;
-  uint32_t met, met_before; /* numbers given out as Node.order; until this entry */
-  uint32_t walk;            /* number of the latest walk: Node.mark. Last: it only grows, see world_begin */
+  uint64_t identities;          /* given out so far: Graph.identity */
+  uint32_t next_id, ids_before; /* the latest number of a node, type, graph or function; until this entry */
+  uint32_t met, met_before;     /* numbers given out as Node.order; until this entry */
+  uint32_t walk;                /* number of the latest walk: Node.mark. Last: it only grows, see world_begin */
 };
 /* `temp` may be the same arena; it is the caller's to empty between entries. */
 World *world_new(Arena *a, Arena *temp, SymTable *syms);

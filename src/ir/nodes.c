@@ -70,6 +70,7 @@ void world_begin(World *w) {
   arena_save(w->arena, w, offsetof(World, walk));
   arena_save(w->arena, tables(w), offsetof(Tables, pool_walk));
   w->met_before = w->met;
+  w->ids_before = w->next_id;
 }
 
 #ifdef ATLED_VERIFY

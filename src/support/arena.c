@@ -8,7 +8,8 @@
  * heap_out_of_memory, so callers never see NULL.
  *
  * A mark is the place where the newest block was filled up to, and a journal: the
- * bytes that were changed since in older memory, latest first. */
+ * bytes that were changed since in older memory, latest first. Marks nest; an inner
+ * one that is committed leaves its journal to the outer. */
 #include "support/support.h"
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +26,11 @@ struct Saved {
 };
 
 struct Journal {
+  Journal *outer;
   Arena memory;
-  Saved *latest;
+  Saved *latest, *first;
   char *cur, *end; /* the arena's at the mark */
+  uint32_t epoch;  /* its number */
 };
 
 struct ArenaBlock {
@@ -43,16 +46,16 @@ void arena_init(Arena *a, Heap *h) {
   a->heap = h;
 }
 
+/* The innermost one. */
 static void free_journal(Arena *a) {
   Journal *j = a->journal;
-  a->journal = NULL;
-  if (!j) return;
+  a->journal = j->outer;
   arena_free(&j->memory);
   heap_realloc(a->heap, j, sizeof *j, 0);
 }
 
 void arena_free(Arena *a) {
-  free_journal(a);
+  while (a->journal) free_journal(a);
   for (ArenaBlock *b = a->blocks, *next; b; b = next) {
     next = b->next;
     heap_realloc(a->heap, b, b->size, 0);
@@ -124,11 +127,9 @@ void *arena_grow(Arena *a, void *p, size_t old_size, size_t new_size) {
 
 /* ---- Marks ---------------------------------------------------------------- */
 void arena_mark(Arena *a) {
-  free_journal(a);
-  a->epoch++;
   Journal *j = heap_realloc(a->heap, NULL, 0, sizeof *j);
   if (!j) heap_out_of_memory(a->heap);
-  *j = (Journal){.cur = a->cur, .end = a->end};
+  *j = (Journal){.outer = a->journal, .cur = a->cur, .end = a->end, .epoch = ++a->epoch};
   arena_init(&j->memory, a->heap);
   a->journal = j;
 }
@@ -142,13 +143,31 @@ void arena_save(Arena *a, void *p, size_t n) {
   s->n = n;
   memcpy(s->bytes, p, n);
   j->latest = s;
+  if (!j->first) j->first = s;
 }
 
-void arena_commit(Arena *a) { free_journal(a); }
+/* Leaves what the journal holds to the outer one. */
+static void hand_over(Journal *j) {
+  Journal *outer = j->outer;
+  if (!j->first) return;
+  j->first->before = outer->latest;
+  outer->latest = j->latest;
+  if (!outer->first) outer->first = j->first;
+  ArenaBlock **end = &outer->memory.blocks;
+  while (*end) end = &(*end)->next;
+  *end = j->memory.blocks;
+  j->memory.blocks = NULL;
+}
 
-static void free_since_mark(Arena *a) {
+void arena_commit(Arena *a) {
+  if (!a->journal) return;
+  if (a->journal->outer) hand_over(a->journal);
+  free_journal(a);
+}
+
+static void free_since(Arena *a, uint32_t epoch) {
   for (ArenaBlock **link = &a->blocks, *b; (b = *link);) {
-    if (b->epoch != a->epoch) {
+    if (b->epoch < epoch) {
       link = &b->next;
       continue;
     }
@@ -161,7 +180,7 @@ void arena_roll_back(Arena *a) {
   Journal *j = a->journal;
   if (!j) return;
   for (const Saved *s = j->latest; s; s = s->before) memcpy(s->p, s->bytes, s->n);
-  free_since_mark(a);
+  free_since(a, j->epoch);
   a->cur = j->cur;
   a->end = j->end;
   free_journal(a);

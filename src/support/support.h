@@ -70,8 +70,9 @@ char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf,
 
 /* Mark and roll back: work that memory or anything else cuts short leaves nothing behind. From arena_mark on,
  * whoever changes something that may be older than the mark says so before, by arena_save; containers do it by
- * themselves. arena_roll_back puts all that back and frees what was allocated since; arena_commit keeps it. One mark
- * at a time; without one arena_save does nothing. What is made anew each time it is read (numbers of walks, say)
+ * themselves. arena_roll_back puts all that back and frees what was allocated since; arena_commit keeps it. Marks
+ * nest: both end the latest one, and what is kept then is part of the one around it. Without one arena_save does
+ * nothing. What is made anew each time it is read (numbers of walks, say)
  * needs no saving. */
 void arena_mark(Arena *a);
 void arena_save(Arena *a, void *p, size_t n);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* An old VM is no bigger than its definitions: what it grows by with each entry that defines something, with each
+ * that defines nothing or is rejected, with each look-up; and what a process grows by with each VM that compiles.
+ * `api_entries N` takes N entries of each kind (10,000, say) and prints the figures. */
+#include "check.h"
+#include <atled.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FEW = 400, MOST_KEPT = 64 << 10, VMS = 20 };
+
+static void write_nothing(void *user, const char *text, size_t n) {
+  (void)user;
+  (void)text;
+  (void)n;
+}
+
+static AtledVM *new_vm(AtledJit jit) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  config.write = write_nothing;
+  return atled_new(&config);
+}
+
+/* ---- Entries of a kind, the i-th different from the others -------------------------------------------- */
+typedef void (*EntryFn)(AtledVM *vm, int i);
+
+static void eval(AtledVM *vm, AtledStatus expected, const char *format, int i) {
+  char text[512];
+  snprintf(text, sizeof text, format, i, i, i);
+  AtledStatus status = atled_eval(vm, "entry", text);
+  CHECK(status == expected);
+  if (status != expected) fprintf(stderr, "%s\n", text);
+  AtledResult r;
+  for (int k = 0; k < atled_result_count(vm); k++) CHECK(atled_result(vm, k, &r));
+}
+
+static void of_number(AtledVM *vm, int i) { eval(vm, ATLED_OK, "let number%d = %d.5 * k", i); }
+static void of_constant(AtledVM *vm, int i) { eval(vm, ATLED_OK, "let constant%d = %d", i); }
+static void of_array(AtledVM *vm, int i) { eval(vm, ATLED_OK, "let array%d = [%d.0, k]", i); }
+static void of_string(AtledVM *vm, int i) { eval(vm, ATLED_OK, "let text%d = \"number %d\" ++ \"!\"", i); }
+static void of_function(AtledVM *vm, int i) { eval(vm, ATLED_OK, "let f%d x = x * %d.0 + k", i); }
+static void of_generic(AtledVM *vm, int i) { eval(vm, ATLED_OK, "let pair%d a = (a, %d)", i); }
+static void of_used(AtledVM *vm, int i) { eval(vm, ATLED_OK, "let used%d = let g x = x * k in g %d.0", i); }
+static void of_closure(AtledVM *vm, int i) { eval(vm, ATLED_OK, "let g%d = scale (%d.0 + k)", i); }
+static void again(AtledVM *vm, int i) { eval(vm, ATLED_OK, "let same = [%d.0, k, %d.0]", i); }
+
+static void print_sum(AtledVM *vm, int i) { eval(vm, ATLED_OK, "print (%d.25 + k)", i); }
+static void expression(AtledVM *vm, int i) { eval(vm, ATLED_OK, "[%d.0, k * 2.0]", i); }
+static void call(AtledVM *vm, int i) { eval(vm, ATLED_OK, "cube %d.5", i); }
+static void gradient(AtledVM *vm, int i) { eval(vm, ATLED_OK, "grad (fun x -> cube (sin x) * %d.0) k", i); }
+static void closure(AtledVM *vm, int i) { eval(vm, ATLED_OK, "fun x -> x * %d.0 + k", i); }
+static void map_over(AtledVM *vm, int i) { eval(vm, ATLED_OK, "sum (map (fun x -> cube x + %d.0) table)", i); }
+static void of_tuple(AtledVM *vm, int i) { eval(vm, ATLED_OK, "(%d, \"a\", {field%d = k})", i); }
+
+static void syntax_error(AtledVM *vm, int i) { eval(vm, ATLED_COMPILE_ERROR, "let broken%d = (%d +* 3)", i); }
+static void type_error(AtledVM *vm, int i) { eval(vm, ATLED_COMPILE_ERROR, "let wrong%d = %d + \"a\"", i); }
+static void unknown_name(AtledVM *vm, int i) { eval(vm, ATLED_COMPILE_ERROR, "print nowhere%d", i); }
+static void bad_index(AtledVM *vm, int i) { eval(vm, ATLED_RUNTIME_ERROR, "let past%d = table[%d + 7]", i); }
+static void unfinished(AtledVM *vm, int i) { eval(vm, ATLED_INCOMPLETE, "let open%d = (%d +", i); }
+
+static void look_up(AtledVM *vm, const char *format, int i, double expected) {
+  char text[128];
+  snprintf(text, sizeof text, format, i);
+  AtledFunction *f = NULL;
+  double x = 2, y = 0;
+  CHECK(atled_get(vm, text, "float -> float", &f) == ATLED_OK);
+  CHECK(atled_call_double(f, &x, 1, &y) == ATLED_OK && y == expected);
+  atled_release(f);
+}
+static void get_same(AtledVM *vm, int i) {
+  (void)i;
+  look_up(vm, "grad cube", i, 12);
+}
+static void get_other(AtledVM *vm, int i) { look_up(vm, "fun x -> cube x + %d.0", i, 8.0 + i); }
+static void get_wrong(AtledVM *vm, int i) {
+  AtledFunction *f = NULL;
+  char text[64];
+  snprintf(text, sizeof text, "cube %d", i);
+  CHECK(atled_get(vm, text, "float -> float", &f) == ATLED_COMPILE_ERROR);
+}
+static void look_type(AtledVM *vm, int i) {
+  char text[64];
+  const char *type;
+  snprintf(text, sizeof text, "fun x -> cube x + %d.0", i);
+  CHECK(atled_type(vm, text, &type) == ATLED_OK);
+  CHECK_STR(type, "float -> float");
+}
+static void look_doc(AtledVM *vm, int i) {
+  const char *text;
+  (void)i;
+  CHECK(atled_doc(vm, "sum", &text) == ATLED_OK);
+}
+static void check_only(AtledVM *vm, int i) {
+  char text[64];
+  snprintf(text, sizeof text, "let checked%d x = x + %d", i, i);
+  CHECK(atled_check(vm, "entry", text) == ATLED_OK);
+}
+static void show_ir(AtledVM *vm, int i) {
+  const char *text;
+  char source[64];
+  snprintf(source, sizeof source, "let shown%d = grad cube %d.0", i, i);
+  CHECK(atled_ir(vm, "entry", source, ATLED_STAGE_FINAL, false, NULL, &text) == ATLED_OK);
+}
+static void look_names(AtledVM *vm, int i) {
+  const char *const *names;
+  (void)i;
+  CHECK(atled_names(vm, "cu", &names) >= 1);
+}
+
+static const struct {
+  const char *name;
+  EntryFn make;
+  size_t most; /* bytes for each */
+} kinds[] = {{"let number", of_number, MOST_KEPT},
+             {"let constant", of_constant, MOST_KEPT},
+             {"let array", of_array, MOST_KEPT},
+             {"let string", of_string, MOST_KEPT},
+             {"let function", of_function, MOST_KEPT},
+             {"let generic function", of_generic, MOST_KEPT},
+             {"let with a local function", of_used, MOST_KEPT},
+             {"let closure", of_closure, MOST_KEPT},
+             {"let of a name again", again, MOST_KEPT},
+             {"print", print_sum, 0},
+             {"expression", expression, 0},
+             {"call", call, 0},
+             {"gradient", gradient, 0},
+             {"closure", closure, 0},
+             {"map", map_over, 0},
+             {"tuple", of_tuple, 0},
+             {"syntax error", syntax_error, 0},
+             {"type error", type_error, 0},
+             {"unknown name", unknown_name, 0},
+             {"run-time error", bad_index, 0},
+             {"incomplete", unfinished, 0},
+             {"get and release, the same", get_same, MOST_KEPT},
+             {"get and release, others", get_other, MOST_KEPT},
+             {"get of a wrong type", get_wrong, 0},
+             {"type", look_type, 0},
+             {"documentation", look_doc, 0},
+             {"check", check_only, 0},
+             {"ir", show_ir, 0},
+             {"names", look_names, 0}};
+
+static const char setup[] = "let k = sqrt 2.0\nlet cube x = x * x * x\nlet table = [1.0, 2.0, k]\n"
+                            "let scale a = fun x -> a * x\n";
+
+/* All entries of a kind have the same length but for the digits of their number, which are as many. */
+static void measure(int entries, bool show) {
+  for (size_t n = 0; n < sizeof kinds / sizeof *kinds; n++) {
+    AtledVM *vm = new_vm(ATLED_JIT_OFF);
+    CHECK(atled_eval(vm, "setup", setup) == ATLED_OK);
+    for (int i = 0; i < 50; i++) kinds[n].make(vm, 10000 + i);
+    size_t before = atled_memory_used(vm);
+    for (int i = 50; i < 50 + entries; i++) kinds[n].make(vm, 10000 + i);
+    size_t after = atled_memory_used(vm), each = after > before ? (after - before) / (size_t)entries : 0;
+    if (show) printf("%-28s %7zu bytes each\n", kinds[n].name, each);
+    bool small = kinds[n].most ? each < kinds[n].most : after <= before;
+    if (!small) fprintf(stderr, "%s: %zu bytes each\n", kinds[n].name, each);
+    CHECK(small);
+    atled_free(vm);
+  }
+}
+
+/* ---- VMs that compile ------------------------------------------------------------------------------------ */
+static long resident(void) {
+  long all, pages = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  if (!f || fscanf(f, "%ld %ld", &all, &pages) != 2) pages = 0;
+  if (f) fclose(f);
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+static int mappings(void) {
+  FILE *f = fopen("/proc/self/maps", "r");
+  int lines = 0;
+  for (int c; f && (c = fgetc(f)) != EOF;) lines += c == '\n';
+  if (f) fclose(f);
+  return lines;
+}
+
+static void compile(int i) {
+  AtledVM *vm = new_vm(ATLED_JIT_ALWAYS);
+  CHECK(atled_eval(vm, "setup", setup) == ATLED_OK);
+  look_up(vm, "grad (fun x -> cube x * 1.0)", i, 12);
+  atled_free(vm);
+}
+
+static void measure_vms(int vms, bool show) {
+  for (int i = 0; i < 5; i++) compile(i);
+  long memory = resident();
+  int maps = mappings();
+  for (int i = 0; i < vms; i++) compile(i);
+  long grown = (resident() - memory) / vms;
+  int more = mappings() - maps;
+  if (show) printf("%-28s %7ld bytes each, %d mappings more\n", "VM that compiles", grown, more);
+  CHECK(more <= 2);
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* which keep what is freed */
+  CHECK(grown < 4096);
+#endif
+}
+
+int main(int argc, char **argv) {
+  int entries = argc > 1 ? atoi(argv[1]) : FEW;
+  measure(entries, argc > 1);
+  measure_vms(argc > 2 ? atoi(argv[2]) : VMS, argc > 1);
+  return check_result();
+}
