@@ -153,7 +153,7 @@ def main():
             bad += 1
             print(f"{source}\n{got} constructors, expected {constructors}")
     for source, counts in WALKS:
-        code = re.search(r"^func \d+ walk .*?(?=^func|\Z)", run(TREES + MADE + source + "\n", "ir", "--stage=lowered"), re.M | re.S)
+        code = re.search(r'^func \d+ "walk" .*?(?=^func|\Z)', run(TREES + MADE + source + "\n", "ir", "--stage=lowered"), re.M | re.S)
         if not code or ("RETAIN" in code.group(0)) != counts:
             bad += 1
             print(f"{source}\ncounts references: {not counts}")

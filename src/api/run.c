@@ -43,6 +43,12 @@ static bool lower(AtledVM *vm, LowerEntry *entries, int n, Str *image) {
   const LModule *m = lower_module(vm->world, &vm->lowering, entries, n);
 #ifdef ATLED_VERIFY
   const char *wrong = lir_verify(m);
+  if (!wrong) { /* what runs is what the text of the code says */
+    Str text = {.arena = &vm->lowering};
+    lir_print(m, &text);
+    m = lir_read(&vm->lowering, text.data);
+    wrong = m->error;
+  }
   if (wrong) {
     report_error(vm, ATLED_COMPILE_ERROR, "verifier", "lowered code: %s", wrong);
     return false;

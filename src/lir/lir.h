@@ -159,11 +159,13 @@ bool lir_simple(const LInstr *in, LRegKind dst);
 /* Where the instruction may lead, apart from the next one: label number k, -1 past the last. */
 int64_t lir_target(const LInstr *in, int k);
 
-/* ---- lir_moves.c, lir_print.c, lir_verify.c ---------------------------------------------------------------------- */
+/* ---- lir_moves.c, lir_print.c, lir_read.c, lir_verify.c ---------------------------------------------------------- */
 /* Does the CALL take the reference that reg, an argument for an owned parameter, holds? (Else it was given another
  * one.) */
 bool lir_moves_argument(const LFunc *f, const LInstr *call, int32_t reg);
 void lir_print(const LModule *m, Str *out);
+/* The module of such a text, in the arena; its `error` says what is wrong with the text, and in which line. */
+LModule *lir_read(Arena *arena, const char *text);
 const char *lir_verify(const LModule *m); /* NULL, or what is wrong */
 
 /* ---- eval/eval.c ---------------------------------------------------------------------------------------------- */

@@ -1,29 +1,167 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowered code as text, for `atled ir --stage=lowered` and for tests.
+/* Lowered code as text, for `atled ir --stage=lowered` and for tests; lir_read.c makes the module from it again.
  *
- * One instruction per line: destination, results, operation, immediate, sub, operands a, b and c, arguments, site. What
- * an operation has of these says its row in lir.def. Registers are written with their kind: i3 integer, f4 float, p5
- * pointer (p5! owned), r6 raw. */
-#include "lir/lir.h"
+ *   module [strict] descs=N                the first N descriptors are the module's table, the others their parts
+ *   desc 0 KIND "NAME" id=… slots=SLOTS link=… rank=… cons=…
+ *       [pointers] args (0, …) [names ("…", …)] [targets (0, …)]       on the same line
+ *   string 0 "…"
+ *   box 0 desc=… tag=… [dims (…)] [plain] (5, s0, b0, …)      numbers (bit patterns), strings, boxes
+ *   foreign 0 "LIBRARY" "SYMBOL" (SLOTS) -> SLOT
+ *   global 0 NUMBER
+ *   func 0 "NAME" (p0!, i1) -> (SLOTS) [fails] [recursive] [entry] [foreign "LIBRARY" "SYMBOL"]
+ *       id=… caps=… labels=… repeat=…    on the same line
+ *     regs REGS                            the kinds of all registers; P: an owned pointer
+ *     acc (f, p2, …)                       a closure's accumulators: kind and descriptor of each slot
+ *     …                                    instructions
+ *   # what begins so is a comment
+ *
+ * An instruction has its destination, results, operation, immediate, sub, operands a, b and c, arguments and site, as
+ * far as its row in lir.def knows them. Registers are written with their kind: i3 integer, f4 float, p5 pointer (p5!
+ * owned), r6 raw; _ is none. SLOTS are letters of kinds too: i, f, p. */
+#include "lir/lir_internal.h"
+#include <string.h>
 
-static void print_reg(const LFunc *f, int r, Str *out) {
-  if (r < 0 || r >= f->nregs) str_printf(out, "#%d", r);
-  else str_printf(out, "%c%d%s", "ifpr"[f->regs[r].kind], r, f -> regs[r].owned ? "!" : "");
+const char *const lir_desc_kinds[D_ENV + 1] = {"int",   "float",    "bool",    "string", "unit", "tuple",
+                                               "array", "function", "variant", "bag",    "env"};
+
+/* ---- Words ------------------------------------------------------------------------------------------------------- */
+static void print_quoted(const char *text, size_t n, Str *out) {
+  str_addc(out, '"');
+  for (size_t i = 0; i < n; i++) {
+    unsigned char c = (unsigned char)text[i];
+    if (c == '"' || c == '\\') str_printf(out, "\\%c", c);
+    else if (c < 32 || c == 127) str_printf(out, "\\x%02x", c);
+    else str_addc(out, (char)c);
+  }
+  str_addc(out, '"');
 }
 
-static void print_list(const LFunc *f, const int32_t *r, int n, bool labels, Str *out) {
+/* ` "text"`, or ` _` for NULL. */
+static void print_text(const char *text, Str *out) {
+  str_addc(out, ' ');
+  if (text) print_quoted(text, strlen(text), out);
+  else str_addc(out, '_');
+}
+
+/* Of kinds of registers or slots, which have the same numbers. */
+static void print_kinds(const uint8_t *kinds, int n, Str *out) {
+  for (int i = 0; i < n; i++) str_addc(out, LIR_LETTERS[kinds[i]]);
+}
+
+static void print_reg(const LFunc *f, int r, Str *out) {
+  if (r < 0) str_addc(out, '_');
+  else if (r >= f->nregs) str_printf(out, "#%d", r);
+  else str_printf(out, "%c%d%s", LIR_LETTERS[f->regs[r].kind], r, f->regs[r].owned ? "!" : "");
+}
+
+static void print_regs(const LFunc *f, const int32_t *r, int n, Str *out) {
   for (int i = 0; i < n; i++) {
     if (i) str_puts(out, ", ");
-    if (labels) str_printf(out, "L%d", r[i]);
-    else print_reg(f, r[i], out);
+    print_reg(f, r[i], out);
   }
+}
+
+/* ---- Descriptors ------------------------------------------------------------------------------------------------- */
+/* All that the module reaches: its table, then their parts as they are met. */
+typedef struct Descs {
+  Arena *arena;
+  Map numbers; /* -> number + 1 */
+  Vec(const Desc *) all;
+} Descs;
+
+static int desc_number(Descs *d, const Desc *x) {
+  if (!map_get(&d->numbers, x)) {
+    vec_push(d->arena, d->all, x);
+    map_put(&d->numbers, x, (void *)(uintptr_t)d->all.len);
+  }
+  return (int)(uintptr_t)map_get(&d->numbers, x) - 1;
+}
+
+static void find_descs(Descs *d, const LModule *m, Arena *arena) {
+  d->arena = arena;
+  map_init(&d->numbers, arena);
+  for (int i = 0; i < m->ndescs; i++) desc_number(d, m->descs[i]);
+  for (int i = 0; i < m->nfuncs; i++)
+    for (int k = 0; k < m->funcs[i]->nacc; k++)
+      if (m->funcs[i]->acc_descs[k]) desc_number(d, m->funcs[i]->acc_descs[k]);
+  for (int i = 0; i < d->all.len; i++) {
+    const Desc *x = d->all.data[i];
+    for (int k = 0; k < x->n; k++) desc_number(d, x->args[k]);
+    for (int k = 0; x->slot_descs && k < x->nslots; k++)
+      if (x->slot_descs[k]) desc_number(d, x->slot_descs[k]);
+  }
+}
+
+static void print_desc_list(Descs *d, const char *word, const Desc *const *list, int n, Str *out) {
+  str_printf(out, " %s (", word);
+  for (int k = 0; k < n; k++) {
+    if (k) str_puts(out, ", ");
+    if (list[k]) str_printf(out, "%d", desc_number(d, list[k]));
+    else str_addc(out, '_');
+  }
+  str_addc(out, ')');
+}
+
+static void print_desc(Descs *d, int number, Str *out) {
+  const Desc *x = d->all.data[number];
+  str_printf(out, "desc %d %s", number, lir_desc_kinds[x->kind]);
+  print_text(x->name, out);
+  str_printf(out, " id=%llx slots=", (unsigned long long)x->id);
+  print_kinds(x->slots, x->nslots, out);
+  str_printf(out, " link=%d rank=%d cons=%d%s", x->link, x->rank, x->cons, x->pointers ? " pointers" : "");
+  print_desc_list(d, "args", x->args, x->n, out);
+  if (x->names) {
+    str_puts(out, " names (");
+    for (int k = 0; k < x->n; k++) {
+      if (k) str_puts(out, ", ");
+      print_quoted(x->names[k], strlen(x->names[k]), out);
+    }
+    str_addc(out, ')');
+  }
+  if (x->slot_descs) print_desc_list(d, "targets", x->slot_descs, x->nslots, out);
+  str_addc(out, '\n');
+}
+
+/* ---- Tables ------------------------------------------------------------------------------------------------------ */
+static void print_box(const LModule *m, int number, Str *out) {
+  const LBox *b = &m->boxes[number];
+  str_printf(out, "box %d desc=%d tag=%d", number, b->desc, b->tag);
+  if (b->dims) {
+    str_puts(out, " dims (");
+    for (int k = 0; k < m->descs[b->desc]->rank; k++) str_printf(out, "%s%lld", k ? ", " : "", (long long)b->dims[k]);
+    str_addc(out, ')');
+  }
+  str_puts(out, b->kinds ? " (" : " plain (");
+  for (int64_t k = 0; k < b->nfields; k++) {
+    static const char *const prefixes[] = {[LFIELD_PLAIN] = "", [LFIELD_STRING] = "s", [LFIELD_BOX] = "b"};
+    str_printf(out, "%s%s%lld", k ? ", " : "", b->kinds ? prefixes[b->kinds[k]] : "", (long long)b->fields[k].i);
+  }
+  str_puts(out, ")\n");
+}
+
+static void print_foreign(const LForeign *f, int number, Str *out) {
+  str_printf(out, "foreign %d", number);
+  print_text(f->library, out);
+  print_text(f->symbol, out);
+  str_puts(out, " (");
+  print_kinds(f->kinds, f->nargs, out);
+  str_puts(out, ") -> ");
+  print_kinds(&f->result, 1, out);
+  str_addc(out, '\n');
+}
+
+/* ---- Instructions ------------------------------------------------------------------------------------------------ */
+static void print_float(double f, Str *out) {
+  Slot bits = {.f = f};
+  if (f == f) str_printf(out, " %.17g", f);
+  else str_printf(out, " nan:%llx", (unsigned long long)bits.i);
 }
 
 static void print_immediate(const LInstr *in, Str *out) {
   switch (lir_ops[in->op].imm) {
   case LIMM_NONE: break;
-  case LIMM_FLOAT: str_printf(out, " %.17g", in->imm.f); break;
-  case LIMM_TEXT: str_printf(out, " \"%s\"", in->imm.text ? in->imm.text : ""); break;
+  case LIMM_FLOAT: print_float(in->imm.f, out); break;
+  case LIMM_TEXT: print_text(in->imm.text, out); break;
   case LIMM_LABEL: str_printf(out, " L%lld", (long long)in->imm.i); break;
   case LIMM_INT:
   case LIMM_STRING:
@@ -56,42 +194,92 @@ static void print_operands(const LFunc *f, const LInstr *in, Str *out) {
   }
 }
 
+static void print_args(const LFunc *f, const LInstr *in, Str *out) {
+  if (!in->nargs) return;
+  str_puts(out, " (");
+  if (lir_holds(in->op, LOPERAND_ARGS) != 'l') print_regs(f, in->args, in->nargs, out);
+  else
+    for (int i = 0; i < in->nargs; i++) str_printf(out, "%sL%d", i ? ", " : "", in->args[i]);
+  str_addc(out, ')');
+}
+
 static void print_instr(const LFunc *f, const LInstr *in, Str *out) {
   str_puts(out, in->op == LOP_LABEL ? "  " : "    ");
   if (in->dst >= 0) {
     print_reg(f, in->dst, out);
     str_puts(out, " = ");
   }
-  print_list(f, in->res, in->nres, false, out);
+  print_regs(f, in->res, in->nres, out);
   if (in->nres) str_puts(out, " = ");
   str_puts(out, lir_ops[in->op].sub == LSUB_OP ? op_names[in->sub] : lir_ops[in->op].name);
   print_immediate(in, out);
   print_sub(in, out);
   print_operands(f, in, out);
-  if (in->nargs) {
-    str_puts(out, " (");
-    print_list(f, in->args, in->nargs, lir_holds(in->op, LOPERAND_ARGS) == 'l', out);
-    str_puts(out, ")");
-  }
+  print_args(f, in, out);
   if (in->site) str_printf(out, " @%u", in->site);
-  str_puts(out, "\n");
+  str_addc(out, '\n');
+}
+
+/* ---- Functions --------------------------------------------------------------------------------------------------- */
+static void print_head(const LFunc *f, int number, Str *out) {
+  str_printf(out, "func %d", number);
+  print_text(f->name, out);
+  str_puts(out, " (");
+  for (int k = 0; k < f->nparams; k++) {
+    if (k) str_puts(out, ", ");
+    print_reg(f, k, out);
+  }
+  str_puts(out, ") -> (");
+  print_kinds(f->result_kinds, f->nresults, out);
+  str_printf(out, ")%s%s%s", f->may_fail ? " fails" : "", f->recursive ? " recursive" : "",
+             f->is_entry ? " entry" : "");
+  if (f->symbol) {
+    str_puts(out, " foreign");
+    print_text(f->library, out);
+    print_text(f->symbol, out);
+  }
+  str_printf(out, " id=%llx caps=%d labels=%d repeat=%d\n", (unsigned long long)f->id, f->ncaps, f->nlabels,
+             f->last_repeat);
+}
+
+static void print_func(Descs *d, const LFunc *f, int number, Str *out) {
+  print_head(f, number, out);
+  str_puts(out, "  regs ");
+  for (int r = 0; r < f->nregs; r++) str_addc(out, f->regs[r].owned ? 'P' : LIR_LETTERS[f->regs[r].kind]);
+  str_addc(out, '\n');
+  if (f->acc_kinds) {
+    str_puts(out, "  acc (");
+    for (int k = 0; k < f->nacc; k++) {
+      str_printf(out, "%s%c", k ? ", " : "", LIR_LETTERS[f->acc_kinds[k]]);
+      if (f->acc_descs[k]) str_printf(out, "%d", desc_number(d, f->acc_descs[k]));
+    }
+    str_puts(out, ")\n");
+  }
+  for (int k = 0; k < f->ncode; k++) print_instr(f, &f->code[k], out);
 }
 
 void lir_print(const LModule *m, Str *out) {
   int left = 0;
-  if (m->error) str_printf(out, "error: %s\n", m->error);
+  Descs d = {0};
+  if (m->error) {
+    str_printf(out, "# error: %s\n", m->error);
+    return;
+  }
+  find_descs(&d, m, out->arena);
+  str_printf(out, "module%s descs=%d\n", m->strict ? " strict" : "", m->ndescs);
+  for (int i = 0; i < d.all.len; i++) print_desc(&d, i, out);
+  for (int i = 0; i < m->nstrings; i++) {
+    str_printf(out, "string %d ", i);
+    print_quoted(m->strings[i].text, m->strings[i].length, out);
+    str_addc(out, '\n');
+  }
+  for (int i = 0; i < m->nboxes; i++) print_box(m, i, out);
+  for (int i = 0; i < m->nforeigns; i++) print_foreign(&m->foreigns[i], i, out);
+  for (int i = 0; i < m->nglobals; i++) str_printf(out, "global %d %d\n", i, m->globals[i]);
   for (int i = 0; i < m->nfuncs; i++) {
-    LFunc *f = m->funcs[i];
-    str_printf(out, "func %d %s (", i, f->name);
-    for (int k = 0; k < f->nparams; k++) {
-      if (k) str_puts(out, ", ");
-      print_reg(f, k, out);
-    }
-    str_printf(out, ") -> %d%s%s%s\n", f->nresults, f->may_fail ? " fails" : "", f->recursive ? " recursive" : "",
-               f->is_entry ? " entry" : "");
-    for (int k = 0; k < f->ncode; k++) print_instr(f, &f->code[k], out);
-    left += !f->ncode && !f->library;
+    print_func(&d, m->funcs[i], i, out);
+    left += !m->funcs[i]->ncode && !m->funcs[i]->library;
   }
   /* a module is compiled whole: what has no code here is all that could be left to the evaluator */
-  str_printf(out, "%d functions, %d calls into the evaluator when compiled\n", m->nfuncs, left);
+  str_printf(out, "# %d functions, %d calls into the evaluator when compiled\n", m->nfuncs, left);
 }

@@ -20,7 +20,7 @@ static const char *check_register(const Check *c, int32_t reg, char holds) {
   case 'i': return kind == R_INT ? NULL : "an integer expected";
   case 'f': return kind == R_FLOAT ? NULL : "a float expected";
   case 'p': return kind == R_PTR ? NULL : "a pointer expected";
-  case 'w': return kind == R_RAW ? NULL : "a data register expected";
+  case 'r': return kind == R_RAW ? NULL : "a data register expected";
   case 'v': return kind != R_RAW ? NULL : "a value expected";
   default: return NULL;
   }

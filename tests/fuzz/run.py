@@ -223,7 +223,7 @@ def costs(exe, programs):
     for k, part in enumerate(re.split(r"^func ", text, flags=re.M)[1:]):
         own.append(part.count("\n"))
         calls.append({int(c) for c in re.findall(r"CALL (\d+)", part)})
-        if re.match(r".* -> 0 .*entry\n", part):  # no result: it prints
+        if re.match(r".* -> \(\).* entry id=", part):  # no result: it prints
             printers.append(k)
     entry = dict(zip(((p.number, name) for p in programs for name in compiled(p)), printers))
 

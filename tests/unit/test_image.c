@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Images of modules. Each program of the corpus is lowered; what is read from its image has the same text, is sound,
- * and has the same image again. An image that is cut off or damaged is refused, also one whose sums were mended.
+ * and has the same image again; so has what is read from its text. An image that is cut off or damaged is refused, also
+ * one whose sums were mended.
  *
  * usage: test_image PROGRAM… */
 #include "api/pipeline.h"
@@ -52,6 +53,23 @@ static void damage(const char *path, const char *image, size_t n) {
   free(copy);
 }
 
+/* ---- As text ----------------------------------------------------------------------------------------------------- */
+/* The module that is read from the text of m has that text, and the image of m: so it runs as m does. */
+static void reread(const char *path, const LModule *m, const Str *text, const Str *image, Arena *a) {
+  Str text_again = {.arena = a}, image_again = {.arena = a};
+  LModule *read = lir_read(a, text->data);
+  CHECK_STR(read->error ? read->error : "fine", "fine");
+  if (read->error || m->error) return;
+  const char *wrong = lir_verify(read);
+  CHECK_STR(wrong ? wrong : "fine", "fine");
+  lir_print(read, &text_again);
+  image_write(read, &image_again);
+  bool same = text->len == text_again.len && memcmp(text->data, text_again.data, text->len) == 0;
+  same = same && image->len == image_again.len && memcmp(image->data, image_again.data, image->len) == 0;
+  if (!same) fprintf(stderr, "%s: another module is read\n", path);
+  CHECK(same);
+}
+
 /* ---- There and back ---------------------------------------------------------------------------------------------- */
 static void compare(const char *path, const LModule *m, Arena *a) {
   Heap heap;
@@ -72,26 +90,54 @@ static void compare(const char *path, const LModule *m, Arena *a) {
   same = same && image.len == again.len && memcmp(image.data, again.data, image.len) == 0;
   if (!same) fprintf(stderr, "%s: another module comes back\n", path);
   CHECK(same);
+  reread(path, m, &text, &image, a);
   CHECK(loaded->image_size == image.len && memcmp(loaded->image, image.data, image.len) == 0);
   image_free(&heap, loaded);
   CHECK(heap.bytes == 0);
   damage(path, image.data, image.len);
 }
 
-static AtledStatus lower_and_compare(AtledVM *vm, void *arg) {
-  const char *path = arg;
+typedef struct Piece {
+  const char *path, *text;
   size_t n;
-  char *source = modules_read_file(vm, path, &n);
+} Piece;
+
+static AtledStatus lower_and_compare(AtledVM *vm, void *arg) {
+  const Piece *s = arg;
   Plan plan;
-  if (!source) return ATLED_BAD_ARGUMENT;
-  AtledStatus status = plan_front(vm, path, source, n, &plan);
+  AtledStatus status = plan_front(vm, s->path, s->text, s->n, &plan);
   if (status == ATLED_OK) status = plan_elaborate(vm, &plan, true);
   if (status == ATLED_OK) status = plan_optimise(vm, &plan, NULL);
   if (status != ATLED_OK) return status;
   LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, plan.steps.len + 1);
   for (int i = 0; i < plan.steps.len; i++) entries[i] = (LowerEntry){.graph = plan.steps.data[i].final};
-  compare(path, lower_module(vm->world, &vm->scratch, entries, plan.steps.len), &vm->scratch);
+  compare(s->path, lower_module(vm->world, &vm->scratch, entries, plan.steps.len), &vm->scratch);
   return ATLED_OK;
+}
+
+static bool test_program(Piece s) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_OFF;
+  AtledVM *vm = atled_new(&config);
+  AtledStatus status = vm_call(vm, lower_and_compare, &s);
+  atled_free(vm);
+  return status == ATLED_OK;
+}
+
+/* The programs of a file, which stand between lines of dashes; whether one of them was right. */
+static bool test_file(const char *path) {
+  static char text[1 << 20];
+  FILE *f = fopen(path, "rb");
+  size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  bool read = false;
+  if (f) fclose(f);
+  text[n] = 0;
+  for (char *at = text, *end; at; at = end) {
+    end = strstr(at + 1, "\n# ---");
+    read |= test_program((Piece){path, at, end ? (size_t)(end - at) : strlen(at)});
+  }
+  return read;
 }
 
 /* Descriptors of equal types in two modules are one in the VM, whatever was loaded between. */
@@ -136,16 +182,8 @@ static void test_descriptors(void) {
 int main(int argc, char **argv) {
   test_descriptors();
   int read = 0;
-  for (int i = 1; i < argc; i++) {
-    AtledConfig config;
-    atled_config_init(&config);
-    config.jit = ATLED_JIT_OFF;
-    AtledVM *vm = atled_new(&config);
-    AtledStatus status = vm_call(vm, lower_and_compare, argv[i]);
-    read += status == ATLED_OK;
-    atled_free(vm);
-  }
-  printf("%d of %d programs\n", read, argc - 1);
+  for (int i = 1; i < argc; i++) read += test_file(argv[i]);
+  printf("%d of %d files\n", read, argc - 1);
   CHECK(read >= (argc - 1) * 9 / 10); /* some are wrong on purpose */
   return check_result();
 }

@@ -40,8 +40,12 @@ static bool run(Graph *g, const Slot *args, Slot *res) {
     puts(s.data);
   }
   if (wrong) return false;
+  Str text = {.arena = &arena};
+  lir_print(last, &text);
+  LModule *read = lir_read(&arena, text.data); /* which runs as the module does that it was printed from */
+  CHECK_STR(read->error ? read->error : "fine", "fine");
   if (loaded) eval_forget(loaded), mod_free(loaded);
-  loaded = mod_new(&rt, last, no_global, NULL);
+  loaded = mod_new(&rt, read, no_global, NULL);
   CHECK(loaded != NULL);
   rt_clear_error(&rt);
   return eval_function(&rt, loaded->funcs[e.func->index], args, res) == 0;
