@@ -43,12 +43,6 @@ static const struct {
 #undef E
 #undef T
 
-static const signed char op_arity[OP_COUNT] = {
-#define OP(name, text, n, flags) n,
-#include "ir/ops.def"
-#undef OP
-};
-
 /* ---- Derivatives and errors ---------------------------------------------------------------- */
 
 /* The token, if the function that is handed over has an effect. */
@@ -347,7 +341,7 @@ const Prim *prim_find(Elab *e, Sym name) {
   const RtPrim *rt = op < 0 ? ir_rt_find(name) : NULL;
   if (op < 0 && !rt) return NULL;
   Prim *p = NEW(e->arena, Prim);
-  *p = (Prim){name, op < 0 ? rt->nargs : op_arity[op], op < 0 ? do_rt : do_op, op, rt};
+  *p = (Prim){name, op < 0 ? rt->nargs : op_operands((Op)op), op < 0 ? do_rt : do_op, op, rt};
   return p;
 }
 

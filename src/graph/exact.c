@@ -10,15 +10,13 @@
 #include "graph/graph.h"
 
 /* Float arithmetic: what comes of it may differ in the last bit from place to place. */
-bool ir_rounds(const Node *n) {
-  return n->type->kind == T_FLOAT && ((n->op >= OP_FADD && n->op <= OP_FDIV) || n->op == OP_CADD);
-}
+bool ir_rounds(const Node *n) { return n->type->kind == T_FLOAT && op_flags[n->op] & OPF_R; }
 
 static bool is_whole(const Node *x) { return x->type->kind == T_INT || x->type->kind == T_BOOL; }
 
 /* Its value is that of its operands, rearranged or calculated: it decides nothing itself. */
 static bool is_plain(const Node *n) {
-  if (n->op >= OP_CHECK_INDEX && n->op <= OP_CHECK_NAT) return false;
+  if (op_flags[n->op] & OPF_V) return false;
   if (op_flags[n->op] & OPF_S) return true;
   return n->op == OP_TUPLE || n->op == OP_GET || n->op == OP_STOP || n->op == OP_AFTER || n->op == OP_CADD;
 }

@@ -28,7 +28,7 @@ typedef struct Cut {
 
 static int at(const Cut *c, const Node *x) { return (int)(uintptr_t)map_get(&c->pos, x) - 1; }
 static bool is_early(const Cut *c, const Node *x) { return x->nparams <= (uint32_t)c->early; }
-static bool is_check(const Node *n) { return n->op >= OP_CHECK_INDEX && n->op <= OP_CHECK_NAT; }
+static bool is_check(const Node *n) { return op_flags[n->op] & OPF_V; }
 
 static Known known_of(const Cut *c, const Node *param) { return c->known ? c->known[param->attr.i] : KNOWN_NOT; }
 
@@ -40,29 +40,9 @@ static int reads(const Cut *c, const Node *n) {
 }
 
 static bool is_cheap_op(const Node *n) {
-  if (n->op >= OP_IADD && n->op <= OP_ILE && n->op != OP_IPOW) return true;
-  if (n->op >= OP_FADD && n->op <= OP_FNEG) return true;
-  if (n->op >= OP_FEQ && n->op <= OP_SIGN) return true;
-  switch (n->op) {
-  case OP_TAG:
-  case OP_LEN:
-  case OP_GET:
-  case OP_UNINJ:
-  case OP_TUPLE:
-  case OP_CLOSURE_CAP:
-  case OP_CLOSURE_ID:
-  case OP_SELECT:
-  case OP_NOT:
-  case OP_AND:
-  case OP_OR:
-  case OP_BEQ:
-  case OP_FLOAT_OF_INT:
-  case OP_INT_OF_FLOAT:
-  case OP_IS_NAN: return true;
-  case OP_INDEX: return n->type->kind != T_ARRAY;
-  case OP_CADD: return n->type->kind == T_FLOAT;
-  default: return is_check(n);
-  }
+  if (n->op == OP_INDEX) return n->type->kind != T_ARRAY;
+  if (n->op == OP_CADD) return n->type->kind == T_FLOAT;
+  return op_flags[n->op] & OPF_Q;
 }
 
 /* Whole numbers that come of a rounded float count as what decides, not what is computed with them. */

@@ -443,8 +443,8 @@ bool ir_rt_effect(int id) { return rt_table[id].effect; }
 const char *ir_rt_name(int id) { return rt_table[id].name; }
 
 int ir_op_find(const char *name) {
-  for (int op = OP_FADD; op <= OP_NOT; op++)
-    if (!strcmp(op_names[op], name)) return op;
+  for (int op = 0; op < OP_COUNT; op++)
+    if ((op_flags[op] & OPF_S) && !strchr(op_signatures[op], '.') && !strcmp(op_names[op], name)) return op;
   return -1;
 }
 

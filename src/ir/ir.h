@@ -80,14 +80,28 @@ void ir_type_print(const IrType *t, Str *out);
 
 /* ---- Nodes ---------------------------------------------------------------------- */
 typedef enum Op {
-#define OP(name, text, n, flags) OP_##name,
+#define OP(name, text, signature, flags) OP_##name,
 #include "ir/ops.def"
 #undef OP
   OP_COUNT
 } Op;
-enum { OPF_S = 1, OPF_C = 2, OPF_F = 4, OPF_A = 8, OPF_L = 16, OPF_K = 32 };
+/* As in ops.def. */
+enum {
+  OPF_S = 1,
+  OPF_C = 2,
+  OPF_F = 4,
+  OPF_A = 8,
+  OPF_L = 16,
+  OPF_K = 32,
+  OPF_Q = 64,
+  OPF_B = 128,
+  OPF_V = 256,
+  OPF_R = 512
+};
 extern const char *const op_names[OP_COUNT];
-extern const unsigned char op_flags[OP_COUNT];
+extern const uint16_t op_flags[OP_COUNT];
+extern const char *const op_signatures[OP_COUNT];
+int op_operands(Op op); /* how many; -1: any number */
 
 /* A runtime primitive: one row of src/prims/rt.def. */
 typedef struct RtPrim {

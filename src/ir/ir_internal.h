@@ -102,7 +102,6 @@ Node *ir_capture_for(World *w, CapturePlan *p, int own, Node *x, Use use);
 Node *ir_normal1(World *w, Op op, Node *a);
 Node *ir_normal2(World *w, Op op, Node *a, Node *b);
 Node *ir_cadd(World *w, Node *a, Node *b);
-IrType *ir_result_type(World *w, Op op);
 Site ir_site_inlined(World *w, Site inner, Site call);
 
 static inline bool is_op(const Node *n, Op op) { return n->op == op; }

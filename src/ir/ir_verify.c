@@ -2,6 +2,7 @@
 /* The verifier: types, parameter ranges, operand counts and shapes of nested graphs. Run after each pass in debug
  * builds and in tests. It returns the first violation as text; there is nothing it repairs. */
 #include "ir/ir_internal.h"
+#include <string.h>
 
 static const char *complain(World *w, const Graph *g, const Node *n, const char *what) {
   Str s = {.arena = w->arena};
@@ -9,11 +10,25 @@ static const char *complain(World *w, const Graph *g, const Node *n, const char 
   return arena_printf(w->arena, "node %s: %s in\n%.3000s", n ? op_names[n->op] : "graph", what, s.data);
 }
 
-static const int op_arity[OP_COUNT] = {
-#define OP(name, text, n, flags) [OP_##name] = (n),
-#include "ir/ops.def"
-#undef OP
-};
+/* Is x of the type that a letter of a signature stands for? */
+static bool fits(char letter, const Node *x) {
+  switch (letter) {
+  case 'i': return x->type->kind == T_INT;
+  case 'f': return x->type->kind == T_FLOAT;
+  case 'b': return x->type->kind == T_BOOL;
+  default: return true;
+  }
+}
+
+/* By the operation's signature: NULL, or what is wrong. */
+static const char *verify_signature(const Node *n) {
+  const char *signature = op_signatures[n->op];
+  int operands = op_operands((Op)n->op);
+  if (operands >= 0 && operands != n->nops) return "wrong number of operands";
+  for (int k = 0; k < operands; k++)
+    if (!fits(signature[k], n->ops[k])) return "an operand has another type";
+  return fits(strchr(signature, ':')[1], n) ? NULL : "its value has another type";
+}
 
 static const char *verify_switch(World *w, const Graph *g, const Node *n) {
   IrKind k = n->ops[0]->type->kind;
@@ -46,7 +61,7 @@ static const char *verify_loop(World *w, const Graph *g, const Node *n) {
   return NULL;
 }
 
-static const char *verify_call(World *w, Graph *g, const Node *n) {
+static const char *verify_call(World *w, const Graph *g, const Node *n) {
   const Func *f = n->attr.func;
   for (int i = 0; i < n->nops; i++)
     if (n->ops[i]->type != f->params[i]) return complain(w, g, n, "argument of another type");
@@ -55,7 +70,8 @@ static const char *verify_call(World *w, Graph *g, const Node *n) {
 }
 
 static const char *verify_node(World *w, const Graph *g, const Node *n) {
-  if (op_arity[n->op] >= 0 && op_arity[n->op] != n->nops) return complain(w, g, n, "wrong number of operands");
+  const char *unfit = verify_signature(n);
+  if (unfit) return complain(w, g, n, unfit);
   switch (n->op) {
   case OP_PARAM:
     if (n->attr.i >= g->nparams) return complain(w, g, n, "parameter out of range");
@@ -86,11 +102,7 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
       if (n->ops[i]->type != n->type->args[i]) return complain(w, g, n, "component of another type");
     return NULL;
   case OP_CADD: return n->ops[0]->type == n->ops[1]->type ? NULL : complain(w, g, n, "sum of two types");
-  default:
-    if (n->op >= OP_FADD && n->op <= OP_TRIGAMMA && n->op != OP_FPOWI)
-      for (int i = 0; i < n->nops; i++)
-        if (n->ops[i]->type->kind != T_FLOAT) return complain(w, g, n, "operand isn't a float");
-    return NULL;
+  default: return NULL;
   }
 }
 

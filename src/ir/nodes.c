@@ -5,17 +5,27 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { S = OPF_S, C = OPF_C, F = OPF_F, A = OPF_A, L = OPF_L, K = OPF_K };
+enum { S = OPF_S, C = OPF_C, F = OPF_F, A = OPF_A, L = OPF_L, K = OPF_K, Q = OPF_Q, B = OPF_B, V = OPF_V, R = OPF_R };
 const char *const op_names[OP_COUNT] = {
-#define OP(name, text, n, flags) [OP_##name] = text,
+#define OP(name, text, signature, flags) [OP_##name] = text,
 #include "ir/ops.def"
 #undef OP
 };
-const unsigned char op_flags[OP_COUNT] = {
-#define OP(name, text, n, flags) [OP_##name] = (flags),
+const uint16_t op_flags[OP_COUNT] = {
+#define OP(name, text, signature, flags) [OP_##name] = (flags),
 #include "ir/ops.def"
 #undef OP
 };
+const char *const op_signatures[OP_COUNT] = {
+#define OP(name, text, signature, flags) [OP_##name] = signature,
+#include "ir/ops.def"
+#undef OP
+};
+
+int op_operands(Op op) {
+  const char *signature = op_signatures[op];
+  return signature[0] == '*' ? -1 : (int)strcspn(signature, ":");
+}
 
 World *world_new(Arena *a, Arena *temp, SymTable *syms) {
   World *w = NEW(a, World);

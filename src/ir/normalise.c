@@ -7,62 +7,36 @@
  * zero that stands for no contribution is dropped: added, it would change the sign of a zero. */
 #include "ir/ir_internal.h"
 #include <math.h>
+#include <string.h>
 
 static bool both_int(const Node *a, const Node *b) { return a->op == OP_INT && b->op == OP_INT; }
 static bool both_float(const Node *a, const Node *b) { return a->op == OP_FLOAT && b->op == OP_FLOAT; }
 
-IrType *ir_result_type(World *w, Op op) {
-  switch (op) {
-  case OP_IEQ:
-  case OP_INE:
-  case OP_ILT:
-  case OP_ILE:
-  case OP_FEQ:
-  case OP_FNE:
-  case OP_FLT:
-  case OP_FLE:
-  case OP_NOT:
-  case OP_AND:
-  case OP_OR:
-  case OP_BEQ:
-  case OP_IS_NAN: return ir_type(w, T_BOOL);
-  case OP_TAG:
-  case OP_LEN:
-  case OP_INT_OF_FLOAT:
-  case OP_CLOSURE_ID:
-  case OP_GRAPH_ID:
-  case OP_CHECK_INDEX:
-  case OP_CHECK_SLICE:
-  case OP_CHECK_SIZE:
-  case OP_CHECK_NONZERO:
-  case OP_CHECK_DEPTH:
-  case OP_CHECK_NAT: return ir_type(w, T_INT);
-  default: return ir_type(w, op >= OP_IADD && op <= OP_ISHR ? T_INT : T_FLOAT);
+/* By the operation's signature. a: its first operand. */
+static IrType *result_type(World *w, Op op, const Node *a) {
+  switch (strchr(op_signatures[op], ':')[1]) {
+  case 'i': return ir_type(w, T_INT);
+  case 'f': return ir_type(w, T_FLOAT);
+  case 'b': return ir_type(w, T_BOOL);
+  default: return a->type;
   }
 }
 
 /* ---- One operand ------------------------------------------------------------------- */
 typedef double (*Fn1)(double);
 static double sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : x == x ? 0.0 : x; }
-/* clang-format off */
-static Fn1 float_function(Op op) {
-  switch (op) {
-  case OP_ABS: return fabs; case OP_SIGN: return sign_of; case OP_FLOOR: return floor; case OP_CEIL: return ceil;
-  case OP_ROUND: return round; case OP_TRUNC: return trunc; case OP_SQRT: return sqrt; case OP_CBRT: return cbrt;
-  case OP_EXP: return exp; case OP_EXPM1: return expm1; case OP_LOG: return log; case OP_LOG1P: return log1p;
-  case OP_LOG2: return log2; case OP_LOG10: return log10; case OP_SIN: return sin; case OP_COS: return cos;
-  case OP_TAN: return tan; case OP_ASIN: return asin; case OP_ACOS: return acos; case OP_ATAN: return atan;
-  case OP_SINH: return sinh; case OP_COSH: return cosh; case OP_TANH: return tanh; case OP_ASINH: return asinh;
-  case OP_ACOSH: return acosh; case OP_ATANH: return atanh;
-  default: return NULL;
-  }
-}
-/* clang-format on */
+static const Fn1 float_functions[OP_COUNT] = {
+#define OP(name, text, signature, flags)
+#define SCALAR(name, text, signature, flags)
+#define FLOAT1(name, text, function, flags) [OP_##name] = function,
+#include "ir/ops.def"
+#undef OP
+    [OP_SIGN] = sign_of};
 
 static Node *fold1(World *w, Op op, Node *a) {
   if (a->op == OP_FLOAT) {
     double x = a->attr.f;
-    Fn1 f = float_function(op);
+    Fn1 f = float_functions[op];
     if (f) return ir_float(w, f(x));
     if (op == OP_FNEG) return ir_float(w, -x);
     if (op == OP_IS_NAN) return ir_bool(w, x != x);
@@ -92,7 +66,7 @@ Node *ir_normal1(World *w, Op op, Node *a) {
   if (op == OP_TAG && a->op == OP_ZERO) return ir_int(w, 0);
   if (op == OP_CLOSURE_ID && a->op == OP_CLOSURE)
     return ir_intern(w, &(Node){.op = OP_GRAPH_ID, .type = ir_type(w, T_INT), .ngraphs = 1, .graphs = a->graphs});
-  return ir_raw(w, op, ir_result_type(w, op), &a, 1);
+  return ir_raw(w, op, result_type(w, op, a), &a, 1);
 }
 
 /* ---- Two operands -------------------------------------------------------------------- */
@@ -263,7 +237,7 @@ Node *ir_normal2(World *w, Op op, Node *a, Node *b) {
   if (!r) r = int_identity(w, op, a, b);
   if (!r) r = bool_identity(w, op, a, b);
   if (r) return r;
-  return ir_raw(w, op, ir_result_type(w, op), (Node *[]){a, b}, 2);
+  return ir_raw(w, op, result_type(w, op, a), (Node *[]){a, b}, 2);
 }
 
 /* ---- Sums of contributions --------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalar operations: one row each says how machine code does it.
+/* Scalar operations: a rule each says how machine code does it.
  *
  * Most are one binary operation, comparison or libm call; helpers.c has those
  * that need a branch. Booleans are 0 or 1 in an integer register. Where C's
@@ -11,53 +11,64 @@ typedef struct Rule {
   How how;
   unsigned op; /* GB_, GC_, TF_ or H_ */
   const char *libm;
-  int n; /* operands */
 } Rule;
 
 /* clang-format off */
-static const Rule rules[OP_COUNT] = {
-    [OP_IADD] = {BINARY, GB_PLUS, NULL, 2}, [OP_ISUB] = {BINARY, GB_MINUS, NULL, 2},
-    [OP_IMUL] = {BINARY, GB_MULT, NULL, 2}, [OP_IDIV] = {HELPER, H_IDIV, NULL, 2},
-    [OP_IREM] = {HELPER, H_IREM, NULL, 2},  [OP_INEG] = {SPECIAL, 0, NULL, 1},
-    [OP_ISUBS] = {HELPER, H_ISUBS, NULL, 2},
-    [OP_IPOW] = {TABLE, TF_rt_ipow, NULL, 2}, [OP_IMIN] = {SPECIAL, 0, NULL, 2},
-    [OP_IMAX] = {SPECIAL, 0, NULL, 2},      [OP_IAND] = {BINARY, GB_AND, NULL, 2},
-    [OP_IOR] = {BINARY, GB_OR, NULL, 2},    [OP_IXOR] = {BINARY, GB_XOR, NULL, 2},
-    [OP_ISHL] = {SPECIAL, 0, NULL, 2},      [OP_ISHR] = {SPECIAL, 0, NULL, 2},
-    [OP_IEQ] = {COMPARE, GC_EQ, NULL, 2},   [OP_INE] = {COMPARE, GC_NE, NULL, 2},
-    [OP_ILT] = {COMPARE, GC_LT, NULL, 2},   [OP_ILE] = {COMPARE, GC_LE, NULL, 2},
-    [OP_FADD] = {BINARY, GB_PLUS, NULL, 2}, [OP_FSUB] = {BINARY, GB_MINUS, NULL, 2},
-    [OP_FMA] = {LIBM, 0, "fma", 3},
-    [OP_FMUL] = {PRODUCT, 0, NULL, 2}, [OP_FDIV] = {BINARY, GB_DIVIDE, NULL, 2},
-    [OP_FNEG] = {SPECIAL, 0, NULL, 1},      [OP_FPOWI] = {TABLE, TF_rt_powi, NULL, 2},
-    [OP_FPOW] = {TABLE, TF_rt_pow, NULL, 2}, [OP_FMIN] = {HELPER, H_FMIN, NULL, 2},
-    [OP_FMAX] = {HELPER, H_FMAX, NULL, 2},  [OP_CADD] = {BINARY, GB_PLUS, NULL, 2},
-    [OP_FEQ] = {COMPARE, GC_EQ, NULL, 2},   [OP_FNE] = {COMPARE, GC_NE, NULL, 2},
-    [OP_FLT] = {COMPARE, GC_LT, NULL, 2},   [OP_FLE] = {COMPARE, GC_LE, NULL, 2},
-    [OP_ABS] = {LIBM, 0, "fabs", 1},        [OP_SIGN] = {HELPER, H_SIGN, NULL, 1},
-    [OP_FLOOR] = {LIBM, 0, "floor", 1},     [OP_CEIL] = {LIBM, 0, "ceil", 1},
-    [OP_ROUND] = {LIBM, 0, "round", 1},     [OP_TRUNC] = {LIBM, 0, "trunc", 1},
-    [OP_SQRT] = {LIBM, 0, "sqrt", 1},       [OP_CBRT] = {LIBM, 0, "cbrt", 1},
-    [OP_EXP] = {LIBM, 0, "exp", 1},         [OP_EXPM1] = {LIBM, 0, "expm1", 1},
-    [OP_LOG] = {LIBM, 0, "log", 1},         [OP_LOG1P] = {LIBM, 0, "log1p", 1},
-    [OP_LOG2] = {LIBM, 0, "log2", 1},       [OP_LOG10] = {LIBM, 0, "log10", 1},
-    [OP_SIN] = {LIBM, 0, "sin", 1},         [OP_COS] = {LIBM, 0, "cos", 1},
-    [OP_TAN] = {LIBM, 0, "tan", 1},         [OP_ASIN] = {LIBM, 0, "asin", 1},
-    [OP_ACOS] = {LIBM, 0, "acos", 1},       [OP_ATAN] = {LIBM, 0, "atan", 1},
-    [OP_ATAN2] = {LIBM, 0, "atan2", 2},     [OP_SINH] = {LIBM, 0, "sinh", 1},
-    [OP_COSH] = {LIBM, 0, "cosh", 1},       [OP_TANH] = {LIBM, 0, "tanh", 1},
-    [OP_ASINH] = {LIBM, 0, "asinh", 1},     [OP_ACOSH] = {LIBM, 0, "acosh", 1},
-    [OP_ATANH] = {LIBM, 0, "atanh", 1},     [OP_HYPOT] = {LIBM, 0, "hypot", 2},
-    [OP_ERF] = {LIBM, 0, "erf", 1},         [OP_ERFC] = {LIBM, 0, "erfc", 1},
-    [OP_TGAMMA] = {LIBM, 0, "tgamma", 1},   [OP_LGAMMA] = {LIBM, 0, "lgamma", 1},
-    [OP_DIGAMMA] = {TABLE, TF_rt_digamma, NULL, 1}, [OP_TRIGAMMA] = {TABLE, TF_rt_trigamma, NULL, 1},
-    [OP_IS_NAN] = {SPECIAL, 0, NULL, 1},    [OP_FLOAT_OF_INT] = {SPECIAL, 0, NULL, 1},
-    [OP_INT_OF_FLOAT] = {HELPER, H_INT_OF_FLOAT, NULL, 1},
-    [OP_NOT] = {SPECIAL, 0, NULL, 1},       [OP_AND] = {BINARY, GB_AND, NULL, 2},
-    [OP_OR] = {BINARY, GB_OR, NULL, 2},     [OP_BEQ] = {COMPARE, GC_EQ, NULL, 2},
-    [OP_SELECT] = {SPECIAL, 0, NULL, 3},    [OP_TAG] = {HELPER, H_TAG, NULL, 1},
-};
+#define RULE_IADD BINARY, GB_PLUS, NULL
+#define RULE_ISUB BINARY, GB_MINUS, NULL
+#define RULE_IMUL BINARY, GB_MULT, NULL
+#define RULE_IDIV HELPER, H_IDIV, NULL
+#define RULE_IREM HELPER, H_IREM, NULL
+#define RULE_INEG SPECIAL, 0, NULL
+#define RULE_ISUBS HELPER, H_ISUBS, NULL
+#define RULE_IPOW TABLE, TF_rt_ipow, NULL
+#define RULE_IMIN SPECIAL, 0, NULL
+#define RULE_IMAX SPECIAL, 0, NULL
+#define RULE_IAND BINARY, GB_AND, NULL
+#define RULE_IOR BINARY, GB_OR, NULL
+#define RULE_IXOR BINARY, GB_XOR, NULL
+#define RULE_ISHL SPECIAL, 0, NULL
+#define RULE_ISHR SPECIAL, 0, NULL
+#define RULE_IEQ COMPARE, GC_EQ, NULL
+#define RULE_INE COMPARE, GC_NE, NULL
+#define RULE_ILT COMPARE, GC_LT, NULL
+#define RULE_ILE COMPARE, GC_LE, NULL
+#define RULE_FADD BINARY, GB_PLUS, NULL
+#define RULE_FSUB BINARY, GB_MINUS, NULL
+#define RULE_FMA LIBM, 0, "fma"
+#define RULE_FMUL PRODUCT, 0, NULL
+#define RULE_FDIV BINARY, GB_DIVIDE, NULL
+#define RULE_FNEG SPECIAL, 0, NULL
+#define RULE_FPOWI TABLE, TF_rt_powi, NULL
+#define RULE_FPOW TABLE, TF_rt_pow, NULL
+#define RULE_FMIN HELPER, H_FMIN, NULL
+#define RULE_FMAX HELPER, H_FMAX, NULL
+#define RULE_FEQ COMPARE, GC_EQ, NULL
+#define RULE_FNE COMPARE, GC_NE, NULL
+#define RULE_FLT COMPARE, GC_LT, NULL
+#define RULE_FLE COMPARE, GC_LE, NULL
+#define RULE_SIGN HELPER, H_SIGN, NULL
+#define RULE_ATAN2 LIBM, 0, "atan2"
+#define RULE_HYPOT LIBM, 0, "hypot"
+#define RULE_DIGAMMA TABLE, TF_rt_digamma, NULL
+#define RULE_TRIGAMMA TABLE, TF_rt_trigamma, NULL
+#define RULE_IS_NAN SPECIAL, 0, NULL
+#define RULE_FLOAT_OF_INT SPECIAL, 0, NULL
+#define RULE_INT_OF_FLOAT HELPER, H_INT_OF_FLOAT, NULL
+#define RULE_NOT SPECIAL, 0, NULL
+#define RULE_AND BINARY, GB_AND, NULL
+#define RULE_OR BINARY, GB_OR, NULL
+#define RULE_BEQ COMPARE, GC_EQ, NULL
+#define RULE_SELECT SPECIAL, 0, NULL
 /* clang-format on */
+
+static const Rule rules[OP_COUNT] = {
+#define OP(name, text, signature, flags)
+#define SCALAR(name, text, signature, flags) [OP_##name] = {RULE_##name},
+#define FLOAT1(name, text, function, flags)  [OP_##name] = {LIBM, 0, #function},
+#include "ir/ops.def"
+#undef OP
+    [OP_CADD] = {BINARY, GB_PLUS, NULL}, [OP_TAG] = {HELPER, H_TAG, NULL}};
 
 /* dst = condition ? yes : no. */
 static void select_into(Fn *k, int dst, Rv *condition, Rv *yes, Rv *no) {
@@ -104,13 +115,14 @@ static void emit_special(Fn *k, const LInstr *i, Rv *a, Rv *b) {
 void emit_scalar(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   const Rule *r = i->sub < OP_COUNT ? &rules[i->sub] : &rules[0];
-  Rv *a = reg(k, i->a), *b = r->n > 1 ? reg(k, i->b) : NULL, *c = r->n > 2 ? reg(k, i->c) : NULL, *args[] = {a, b, c};
+  int n = op_operands((Op)i->sub);
+  Rv *a = reg(k, i->a), *b = n > 1 ? reg(k, i->b) : NULL, *c = n > 2 ? reg(k, i->c) : NULL, *args[] = {a, b, c};
   switch (r->how) {
   case BINARY: assign_reg(k, i->dst, binary(e, r->op, type_of_kind(e, k->f->regs[i->dst].kind), a, b)); break;
   case PRODUCT: assign_reg(k, i->dst, emit_product(k, i, a, b)); break;
   case COMPARE: assign_reg(k, i->dst, compare(e, r->op, a, b)); break;
-  case LIBM: assign_reg(k, i->dst, call_libm(e, r->libm, r->n, args)); break;
-  case TABLE: assign_reg(k, i->dst, call_table(e, k->mod, (RtTableFn)r->op, r->n, args)); break;
+  case LIBM: assign_reg(k, i->dst, call_libm(e, r->libm, n, args)); break;
+  case TABLE: assign_reg(k, i->dst, call_table(e, k->mod, (RtTableFn)r->op, n, args)); break;
   case HELPER: assign_reg(k, i->dst, call_helper(e, (Helper)r->op, a, b)); break;
   case SPECIAL: emit_special(k, i, a, b); break;
   default: fail_emit(e, "scalar operation %d has no machine code", i->sub); break;

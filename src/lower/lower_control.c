@@ -17,61 +17,12 @@ typedef struct TailCalls {
 } TailCalls;
 
 /* ---- Selection instead of a branch ---- */
-static bool cheap_op(Op op) {
-  switch (op) {
-  case OP_PARAM:
-  case OP_INT:
-  case OP_FLOAT:
-  case OP_BOOL:
-  case OP_UNIT:
-  case OP_TUPLE:
-  case OP_GET:
-  case OP_IADD:
-  case OP_ISUB:
-  case OP_ISUBS:
-  case OP_IMUL:
-  case OP_INEG:
-  case OP_IMIN:
-  case OP_IMAX:
-  case OP_IAND:
-  case OP_IOR:
-  case OP_IXOR:
-  case OP_ISHL:
-  case OP_ISHR:
-  case OP_IEQ:
-  case OP_INE:
-  case OP_ILT:
-  case OP_ILE:
-  case OP_FADD:
-  case OP_FSUB:
-  case OP_FMA:
-  case OP_FMUL:
-  case OP_FDIV:
-  case OP_FNEG:
-  case OP_FMIN:
-  case OP_FMAX:
-  case OP_FEQ:
-  case OP_FNE:
-  case OP_FLT:
-  case OP_FLE:
-  case OP_ABS:
-  case OP_SQRT:
-  case OP_FLOAT_OF_INT:
-  case OP_NOT:
-  case OP_AND:
-  case OP_OR:
-  case OP_BEQ:
-  case OP_SELECT: return true;
-  default: return false;
-  }
-}
-
 static bool cheap_arm(Lower *m, Graph *g) {
   Sched *s = sched_of(m, g);
   int work = 0;
   for (int i = 0; i < s->n; i++) {
     Node *x = s->order[i];
-    if (!cheap_op(x->op)) return false;
+    if (!(op_flags[x->op] & OPF_B)) return false;
     if ((op_flags[x->op] & OPF_S) && ++work > SELECT_NODES) return false;
   }
   const Layout *l = lower_layout(m->w, g->result->type);

@@ -84,7 +84,7 @@ static Node *join(const Parts *p, Node *const *parts, Node **const *fixed) {
 /* If x was joined from parts, these; else false. */
 static bool parts_of_joined(const Parts *p, const Node *x, Node **parts) {
   Node **fixed[MOST_CANDIDATES];
-  if (x->op != OP_SWITCH || p->n == 1 || x->ngraphs != p->n) return false;
+  if (x->op != OP_SWITCH || x->ops[0]->type->kind != T_INT || p->n == 1 || x->ngraphs != p->n) return false;
   parts[0] = x->ops[0];
   for (int i = 0; i < p->n; i++) {
     const Candidate *c = &p->c[i];

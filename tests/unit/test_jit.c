@@ -244,28 +244,22 @@ static void test_float_scalars(void) {
 
 /* Every operation that lowering may send as SCALAR has a rule. */
 static void test_all_scalars(void) {
-  static const struct {
-    int op, n;
-    const char *flags;
-  } rows[] = {
-#define OP(NAME, text, n, flags) {OP_##NAME, n, #flags},
+  static const int ops[] = {
+#define OP(NAME, text, signature, flags)
+#define SCALAR(NAME, text, signature, flags) OP_##NAME,
 #include "ir/ops.def"
 #undef OP
   };
-  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-    int op = rows[k].op;
-    if (!strchr(rows[k].flags, 'S') || strchr(rows[k].flags, 'F') || op == OP_LEN || op == OP_CLOSURE_ID ||
-        op == OP_TAG)
-      continue;
-    bool ints = (op >= OP_IADD && op <= OP_ILE) || op == OP_FLOAT_OF_INT || (op >= OP_NOT && op <= OP_BEQ);
-    bool int_result = (op >= OP_IADD && op <= OP_ILE) || (op >= OP_NOT && op <= OP_BEQ) ||
-                      (op >= OP_FEQ && op <= OP_FLE) || op == OP_IS_NAN || op == OP_INT_OF_FLOAT;
+  for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
+    const char *signature = op_signatures[ops[k]], *result = strchr(signature, ':') + 1;
+    char params[8] = "";
+    int n = op_operands((Op)ops[k]);
+    for (int p = 0; p < n; p++) params[p] = signature[p] == 'f' || signature[p] == '.' ? 'f' : 'i';
+    bool number = *result == 'f' || *result == '.';
     LModule *m = module_of(1);
-    const char *params = op == OP_SELECT ? "iff" : op == OP_FPOWI ? "fi" : ints ? "ii" : "ff";
-    Code c = function(m, params, int_result ? "i" : "f");
-    int r = new_reg(&c, int_result ? R_INT : R_FLOAT, false);
-    ADD(&c, .op = LOP_SCALAR, .sub = (uint16_t)op, .dst = r, .a = 0, .b = rows[k].n > 1 ? 1 : -1,
-        .c = rows[k].n > 2 ? 2 : -1);
+    Code c = function(m, params, number ? "f" : "i");
+    int r = new_reg(&c, number ? R_FLOAT : R_INT, false);
+    ADD(&c, .op = LOP_SCALAR, .sub = (uint16_t)ops[k], .dst = r, .a = 0, .b = n > 1 ? 1 : -1, .c = n > 2 ? 2 : -1);
     ADD(&c, .op = LOP_RETURN, .args = LIST(r), .nargs = 1);
     finish(&c, true);
     Mod *mod = compile(m);
