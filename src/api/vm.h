@@ -19,6 +19,7 @@
 #include "atled.h"
 #include "ir/ir.h"
 #include "jit/jit.h"
+#include "eval/eval.h"
 #include "lower/lower.h"
 #include "opt/opt.h"
 #include "parser/parser.h"

@@ -3,7 +3,7 @@
  * the dispatch loop leaves to functions. */
 #ifndef ATLED_EVAL_INTERNAL_H
 #define ATLED_EVAL_INTERNAL_H
-#include "lir/lir.h"
+#include "eval/eval.h"
 #include "runtime/runtime_internal.h"
 
 /* A decoded instruction: LABEL and LOOP_HEAD are gone, labels have become addresses. */

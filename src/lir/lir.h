@@ -168,16 +168,10 @@ void lir_print(const LModule *m, Str *out);
 LModule *lir_read(Arena *arena, const char *text);
 const char *lir_verify(const LModule *m); /* NULL, or what is wrong */
 
-/* ---- eval/eval.c ---------------------------------------------------------------------------------------------- */
-Status eval_function(Rt *rt, RtFunc *f, const Slot *args, Slot *res); /* Rt.evaluate */
-void eval_destroy(Rt *rt);
-/* Drops the evaluator's form of the module's functions; none may be running. */
-void eval_forget(Mod *m);
-
 /* ---- module.c -------------------------------------------------------------------------------------------------- */
 /* Instantiates a module in a VM: makes its strings, boxes and functions, finds descriptors and globals. The evaluator
  * can run it, machine code may be attached. NULL after rt_error: out of memory. `code` must outlive it. */
 Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void *user);
-/* After eval_forget and jit_unload. */
+/* After the back ends have forgotten it: eval_forget, jit_unload. */
 void mod_free(Mod *m);
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of src/lower share.
  *
- *   lower_module.c  the driver: which graphs become functions, tables of the module, facts about functions, hash
+ *   lower_module.c  the driver: functions one after the other, facts about them
+ *   lower_tables.c  tables of the module, which graphs become functions
  *   desc.c          slot layouts and run-time descriptors of types
  *   schedule.c      order of the nodes of a graph; where values are read and consumed; which updates are in place
  *   lower_emit.c    registers, moves, what is known about arrays
@@ -138,7 +139,7 @@ typedef struct Frame {
   Dest *dests;
 } Frame;
 
-/* lower_module.c */
+/* lower_tables.c */
 /* The function of an entry or of a closure: one argument, a token if it has an effect, then captures. */
 LFunc *lower_graph_func(Lower *m, Graph *g, bool closure);
 LFunc *lower_func(Lower *m, Func *f);

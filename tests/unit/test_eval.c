@@ -2,7 +2,7 @@
 /* Tests of src/eval with functions put together by hand: scalars, loops, calls, tail calls, deep recursion, closures,
  * foreign functions, clean-up after errors, traces, budget and interrupt, failure of every allocation. */
 #include "check.h"
-#include "lower/lower.h"
+#include "eval/eval.h"
 #include "runtime/runtime_internal.h"
 #include <math.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
  * processes, size limit), missing tools, and that a compile leaves the process as it
  * was. With an argument it prints times instead. */
 #include "check.h"
+#include "eval/eval.h"
 #include "jit/jit.h"
 #include "jit/toolchain/worker.h"
 #include <dirent.h>

@@ -3,7 +3,7 @@
  * all that its row allows is printed and read back; with any register of another kind, and with an operand too few or
  * too many, it is refused. A module written as text runs; texts that are wrong are refused with their line. */
 #include "check.h"
-#include "lir/lir.h"
+#include "eval/eval.h"
 #include <stdlib.h>
 #include <string.h>
 

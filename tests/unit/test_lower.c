@@ -3,6 +3,7 @@
  * compared; after each run no object may be left. Also that updates in loops are in place, that nested stacking
  * allocates once, and that tail calls run in constant stack. */
 #include "check.h"
+#include "eval/eval.h"
 #include "lower/lower.h"
 #include <math.h>
 #include <stdlib.h>
