@@ -22,6 +22,11 @@ typedef struct Outcome {
   Arena trees; /* what AtledValues of it point to */
 } Outcome;
 
+/* A source that the handle has a copy of. */
+typedef struct Loan {
+  uint32_t of, as; /* ids; as 0: it wasn't made, for want of memory */
+} Loan;
+
 struct AtledFunction {
   AtledVM *vm;
   Unit *unit;
@@ -30,9 +35,11 @@ struct AtledFunction {
   const Desc *param; /* a D_TUPLE when arity > 1 */
   const Desc *result;
   Slot *args;
-  Outcome last, next; /* the host's; the one of the call that is running */
-  Span place;         /* of the expression */
-  Arena arena;        /* of the handle */
+  Outcome last, next;    /* the host's; the one of the call that is running */
+  Span place;            /* of the expression */
+  Arena arena;           /* of the handle */
+  uint32_t first_source; /* of the entry that made it */
+  Vec(Loan) loans;
 };
 
 /* ---- Looking up --------------------------------------------------------------------- */
@@ -59,21 +66,48 @@ static const char *wrap(AtledVM *vm, const GetCall *c, int arity) {
   return s.data;
 }
 
+static const Desc *desc_of(AtledVM *vm, IrType *t) {
+  const Desc *d = rt_desc(&vm->rt, lower_desc(vm->world, t));
+  if (!d) heap_out_of_memory(&vm->heap);
+  return d;
+}
+
 static void lay_out(AtledFunction *f, IrType *t, AtledVM *vm) {
   if (f->arity) {
-    f->param = lower_desc(vm->world, t->args[0]);
-    f->result = lower_desc(vm->world, t->args[1]);
+    f->param = desc_of(vm, t->args[0]);
+    f->result = desc_of(vm, t->args[1]);
     f->args = NEW_ARRAY(&f->arena, Slot, f->param->nslots + 1);
   } else {
-    f->result = lower_desc(vm->world, t);
+    f->result = desc_of(vm, t);
   }
   f->last.slots = NEW_ARRAY(&f->arena, Slot, f->result->nslots + 1);
   f->next.slots = NEW_ARRAY(&f->arena, Slot, f->result->nslots + 1);
 }
 
+/* The place with a source of the handle's own, if the entry read its source. */
+static void keep_place(AtledFunction *f, Span *at) {
+  AtledVM *vm = f->vm;
+  if (at->source < f->first_source || sources_get(&vm->sources, at->source)->library) return;
+  for (int i = 0; i < f->loans.len; i++)
+    if (f->loans.data[i].of == at->source) {
+      at->source = f->loans.data[i].as;
+      return;
+    }
+  Loan loan = {at->source, 0};
+  vec_push(&f->arena, f->loans, loan);
+  at->source = f->loans.data[f->loans.len - 1].as = sources_lend(&vm->loans, &vm->sources, at->source, &f->arena);
+}
+
+/* What the entry made but for the unit goes at its end: errors of later calls are shown in the handle's sources. */
+static void keep_places(AtledFunction *f) {
+  keep_place(f, &f->place);
+  for (int k = 1; k < f->unit->nsites; k++) keep_place(f, &f->unit->sites[k].at);
+}
+
 static AtledStatus get_body(AtledVM *vm, void *arg) {
   GetCall *c = arg;
   AtledFunction *f = c->f;
+  f->first_source = (uint32_t)vm->sources.all.len;
   Type *type = checker_parse_type(vm->checker, vm->main, &vm->diags, vm->lexer, c->type);
   if (report_diags(vm) || !type) return ATLED_COMPILE_ERROR;
   if (type_has_variables(type))
@@ -99,11 +133,12 @@ static AtledStatus get_body(AtledVM *vm, void *arg) {
   f->place = (Span){plan.program->source, 1, 1 + (uint32_t)strlen(c->expression)};
   f->unit = run_unit(vm, &entry, 1);
   if (!f->unit) return ATLED_COMPILE_ERROR;
+  f->unit->held = true;
   Slot *value = f->arity ? &f->value : f->last.slots;
   if (run_begin(vm) != 0 || run_function(vm, f->unit, entry.func, NULL, value) != 0)
     return report_runtime_error(vm, f->place);
   f->last.filled = f->arity == 0;
-  vm->defined = true;
+  keep_places(f);
   return ATLED_OK;
 }
 
@@ -145,6 +180,8 @@ void atled_release(AtledFunction *f) {
   AtledVM *vm = f->vm;
   drop(f, &f->last);
   rt_release(&vm->rt, f->value.p);
+  for (int i = 0; i < f->loans.len; i++)
+    if (f->loans.data[i].as) sources_take_back(&vm->loans, f->loans.data[i].as);
   run_unit_free(vm, f->unit);
   arena_free(&f->arena);
   heap_realloc(&vm->heap, f, sizeof *f, 0);

@@ -128,8 +128,10 @@ static void add_frame(Frames *out, Frame f) {
  * places as it does: they are shown once. `chain` is for use within. */
 static void add_frames(AtledVM *vm, Frames *out, Frames *chain, Site site) {
   chain->n = 0;
-  for (; site; site = ir_site_info(vm->world, site)->parent) {
-    const SiteInfo *info = ir_site_info(vm->world, site);
+  uint32_t number = 0;
+  const Unit *u = run_unit_of_site(vm, site, &number);
+  for (; u && number; number = u->sites[number].parent) {
+    const LSite *info = &u->sites[number];
     if (info->at.source && !sources_get(&vm->sources, info->at.source)->library)
       add_frame(chain, (Frame){info->at, info->function});
   }

@@ -38,9 +38,34 @@ void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots) {
 }
 
 /* ---- Units ----------------------------------------------------------------------- */
+/* In one block with the names of functions. Numbers in errors follow those of the unit before. */
+static void keep_sites(AtledVM *vm, Unit *u, const LModule *m) {
+  size_t size = sizeof *m->sites * (size_t)m->nsites;
+  for (int k = 0; k < m->nsites; k++) size += m->sites[k].function ? strlen(m->sites[k].function) + 1 : 0;
+  u->sites = heap_realloc(&vm->heap, NULL, 0, size);
+  if (!u->sites) heap_out_of_memory(&vm->heap);
+  u->sites_size = size;
+  u->nsites = m->nsites;
+  memcpy(u->sites, m->sites, sizeof *m->sites * (size_t)m->nsites);
+  char *name = (char *)(u->sites + m->nsites);
+  for (int k = 0; k < m->nsites; k++) {
+    if (!m->sites[k].function) continue;
+    u->sites[k].function = strcpy(name, m->sites[k].function);
+    name += strlen(name) + 1;
+  }
+}
+
+const Unit *run_unit_of_site(const AtledVM *vm, uint32_t site, uint32_t *number) {
+  for (const Unit *u = vm->units; u && site; u = u->next) {
+    *number = u->mod ? site - u->mod->site_base : 0;
+    if (*number > 0 && *number < (uint32_t)u->nsites) return u;
+  }
+  return NULL;
+}
+
 /* Lowers the entries to an image, from which the unit is made: so what lowering needs goes at once. */
-static bool lower(AtledVM *vm, LowerEntry *entries, int n, Str *image) {
-  const LModule *m = lower_module(vm->world, &vm->lowering, entries, n);
+static bool lower(AtledVM *vm, LowerEntry *entries, int n, Unit *u, Str *image) {
+  const LModule *m = lower_module(vm->world, &vm->lowering, entries, n), *placed = m;
 #ifdef ATLED_VERIFY
   const char *wrong = lir_verify(m);
   if (!wrong) { /* what runs is what the text of the code says */
@@ -59,6 +84,7 @@ static bool lower(AtledVM *vm, LowerEntry *entries, int n, Str *image) {
     return false;
   }
   image_write(m, image);
+  keep_sites(vm, u, placed);
   return true;
 }
 
@@ -74,7 +100,7 @@ Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
   Str image = {.arena = &vm->lowering};
   Unit *u = new_unit(vm);
   const char *why;
-  bool fine = lower(vm, entries, n, &image);
+  bool fine = lower(vm, entries, n, u, &image);
   if (fine) {
     u->code = image_load(&vm->heap, image.data, image.len, &why);
     if (!u->code) heap_out_of_memory(&vm->heap);
@@ -85,6 +111,8 @@ Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
   for (int k = 0; k < u->code->nglobals; k++) run_global(vm, u->code->globals[k]);
   u->mod = mod_new(&vm->rt, u->code, run_global, vm);
   if (!u->mod) heap_out_of_memory(&vm->heap);
+  for (const Unit *before = u->next; before && !u->mod->site_base; before = before->next)
+    if (before->mod) u->mod->site_base = before->mod->site_base + (uint32_t)before->nsites;
   return u;
 }
 
@@ -99,20 +127,25 @@ void run_unit_free(AtledVM *vm, Unit *u) {
     mod_free(u->mod);
   }
   image_free(&vm->heap, u->code);
+  heap_realloc(&vm->heap, u->sites, u->sites_size, 0);
   heap_realloc(&vm->heap, u, sizeof *u, 0);
 }
 
 void run_free_units_since(AtledVM *vm, int64_t number) {
-  while (vm->units && vm->units->number > number) run_unit_free(vm, vm->units);
+  for (Unit *u = vm->units, *next; u && u->number > number; u = next) {
+    next = u->next;
+    if (!u->held) run_unit_free(vm, u);
+  }
 }
 
 /* ---- Machine code ------------------------------------------------------------------ */
 /* Where the module calls the C function; 0 when only by way of a function value. */
-static uint32_t foreign_site(const LModule *code, const char *symbol) {
+static uint32_t foreign_site(const Mod *m, const char *symbol) {
+  const LModule *code = m->code;
   for (int k = 0; k < code->nfuncs; k++)
     for (int i = 0; i < code->funcs[k]->ncode; i++) {
       const LInstr *in = &code->funcs[k]->code[i];
-      if (in->op == LOP_FOREIGN && strcmp(code->foreigns[in->imm.i].symbol, symbol) == 0) return in->site;
+      if (in->op == LOP_FOREIGN && strcmp(code->foreigns[in->imm.i].symbol, symbol) == 0) return mod_site(m, in->site);
     }
   return 0;
 }
@@ -133,7 +166,7 @@ static bool make_native(AtledVM *vm, Unit *u) {
   u->no_native = true;
   const JitForeign *lost = jit_lost_foreign(vm->jit);
   if (vm->config.jit == ATLED_JIT_ALWAYS && lost) {
-    rt_fail_foreign(&vm->rt, lost->library, lost->symbol, lost->why, foreign_site(u->code, lost->symbol));
+    rt_fail_foreign(&vm->rt, lost->library, lost->symbol, lost->why, foreign_site(u->mod, lost->symbol));
   } else if (vm->config.jit == ATLED_JIT_ALWAYS) {
     rt_error(&vm->rt, ERR_IO, 0, "can't compile: %s", why);
   } else if (!vm->warned_no_jit && !lost) { /* the evaluator says where the function is lost, if it comes to that */

@@ -44,6 +44,7 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
   report_reset(vm);
   symtable_init(&vm->syms, &vm->arena);
   sources_init(&vm->sources, &vm->arena);
+  vm->sources.loans = &vm->loans;
   map_init(&vm->libraries, &vm->arena);
   diags_init(&vm->diags, &vm->scratch, &vm->sources);
   vm->lexer = lexer_new(&vm->heap);
@@ -77,6 +78,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   arena_init(&vm->arena, &vm->heap);
   arena_init(&vm->scratch, &vm->heap);
   arena_init(&vm->lowering, &vm->heap);
+  vm->loans.heap = &vm->heap;
   rt_init(&vm->rt, &vm->heap);
   vm->rt.evaluate = eval_function;
   vm->rt.write = config->write ? config->write : write_stdout;
@@ -198,6 +200,7 @@ void atled_free(AtledVM *vm) {
   rt_destroy(&vm->rt);
   if (vm->lexer) lexer_free(vm->lexer);
   arena_free(&vm->lowering);
+  sources_loans_free(&vm->loans);
   arena_free(&vm->scratch);
   arena_free(&vm->arena);
   stack_free(vm->stack);

@@ -37,6 +37,10 @@ typedef struct Global {
 /* A lowered module that can be run: the entries of a script, or a host's function. */
 typedef struct Unit {
   LModule *code; /* of an image */
+  LSite *sites;  /* of the code; their numbers in errors begin at mod->site_base */
+  int nsites;
+  size_t sites_size;
+  bool held; /* by a handle, which frees it */
   Mod *mod;
   bool native;    /* machine code is attached */
   bool no_native; /* compiling failed: the evaluator goes on */
@@ -83,6 +87,7 @@ struct AtledVM {
   Arena lowering;  /* what lowering needs, until a unit is made of its result */
   SymTable syms;
   Sources sources;
+  SourceLoans loans; /* to handles */
   Diags diags;
   Lexer *lexer;
   Checker *checker;
@@ -111,8 +116,8 @@ struct AtledVM {
 
 /* ---- vm.c ---- */
 /* Runs body(vm, arg) as one call into the VM: on its stack, with out-of-memory caught, earlier reports dropped.
- * The body's status is the result, unless memory ran out. What it makes goes at its end, or, where it has results, when the next
- * such call begins; texts in the scratch arena stay so long too. Unless it sets vm->defined. */
+ * The body's status is the result, unless memory ran out. What it makes goes at its end, or, where it has results,
+ * when the next such call begins; texts in the scratch arena stay so long too. Unless it sets vm->defined. */
 AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
 /* Ends a call for which the host gave NULL for `what`. */
 AtledStatus vm_reject_null(AtledVM *vm, const char *what);
@@ -144,11 +149,13 @@ char *modules_read_file(AtledVM *vm, const char *path, size_t *len);
 
 /* ---- run.c ---- */
 Slot *run_global(void *vm, int index); /* address of a global's slots */
+/* The unit that has this site in its code, and the site's number there; NULL if there is none. */
+const Unit *run_unit_of_site(const AtledVM *vm, uint32_t site, uint32_t *number);
 /* Lowers entries into one module and makes it runnable. NULL after an error report. */
 Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n);
 /* No value of it is left. Nothing happens where it is gone already, or was never made. */
 void run_unit_free(AtledVM *vm, Unit *u);
-void run_free_units_since(AtledVM *vm, int64_t number); /* those with greater numbers */
+void run_free_units_since(AtledVM *vm, int64_t number); /* those with greater numbers that no handle holds */
 /* Runs a function of the unit; args are borrowed, results owned by the caller. 0, or rt.error is set. */
 Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot *res);
 Status run_closure(AtledVM *vm, Unit *u, Obj *closure, const Slot *args, int nargs, Slot *res);

@@ -96,7 +96,7 @@ static void unwind(Rt *rt, Frame *f) {
     Frame *caller = f->caller;
     stack_pop(rt, f);
     if (!caller) return;
-    rt_trace(rt, caller->pc->src->site);
+    rt_trace(rt, mod_site(caller->mod, caller->pc->src->site));
     forget_taken(caller, caller->pc->src);
     f = caller;
   }
@@ -322,7 +322,7 @@ op_APPLY : {
   RtFunc *fn = closure->fn;
   if (fn->entry || fn->code->symbol) {
     if (call_out(rt, NULL, &closure->h, in, r)) {
-      rt_trace(rt, in->site);
+      rt_trace(rt, mod_site(m, in->site));
       goto failed;
     }
     NEXT;
@@ -422,12 +422,12 @@ op_RETURN : {
   NEXT;
 }
 failed:
-  if (!rt->error.site) rt->error.site = pc->src->site;
+  if (!rt->error.site) rt->error.site = mod_site(m, pc->src->site);
   unwind(rt, fr);
   return 1;
 replaced_failed:
   if (!caller) return 1;
-  rt_trace(rt, caller->pc->src->site);
+  rt_trace(rt, mod_site(caller->mod, caller->pc->src->site));
   forget_taken(caller, caller->pc->src);
   unwind(rt, caller);
   return 1;

@@ -32,21 +32,25 @@ static Status put(Slot *r, const LInstr *in, void *object) {
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 SLOW(CHECK_INDEX) {
   int64_t a = r[in->a].i, n = r[in->b].i;
-  return a >= 0 && a < n ? 0 : rt_fail_index(rt, a, n, in->site);
+  return a >= 0 && a < n ? 0 : rt_fail_index(rt, a, n, mod_site(m, in->site));
 }
 
 SLOW(CHECK_SLICE) {
   int64_t lo = r[in->a].i, hi = r[in->b].i, n = r[in->c].i;
-  return 0 <= lo && lo <= hi && hi <= n ? 0 : rt_fail_slice(rt, lo, hi, n, in->site);
+  return 0 <= lo && lo <= hi && hi <= n ? 0 : rt_fail_slice(rt, lo, hi, n, mod_site(m, in->site));
 }
 
-SLOW(CHECK_SIZE) { return r[in->a].i == r[in->b].i ? 0 : rt_fail_size(rt, r[in->a].i, r[in->b].i, in->site); }
-SLOW(CHECK_ROW) { return r[in->a].i == r[in->b].i ? 0 : rt_fail_irregular(rt, r[in->a].i, r[in->b].i, in->site); }
-SLOW(CHECK_NONZERO) { return r[in->a].i ? 0 : rt_fail_nonzero(rt, in->site); }
-SLOW(CHECK_DEPTH) { return r[in->a].i <= r[in->b].i ? 0 : rt_fail_depth(rt, r[in->b].i, in->site); }
-SLOW(CHECK_NAT) { return r[in->a].i >= 0 ? 0 : rt_fail_nat(rt, r[in->a].i, in->imm.text, in->site); }
-SLOW(ASSERT) { return r[in->a].i ? 0 : rt_fail_user(rt, r[in->b].p, ERR_ASSERT, in->site); }
-SLOW(FAIL) { return rt_fail_user(rt, r[in->a].p, (int32_t)in->imm.i, in->site); }
+SLOW(CHECK_SIZE) {
+  return r[in->a].i == r[in->b].i ? 0 : rt_fail_size(rt, r[in->a].i, r[in->b].i, mod_site(m, in->site));
+}
+SLOW(CHECK_ROW) {
+  return r[in->a].i == r[in->b].i ? 0 : rt_fail_irregular(rt, r[in->a].i, r[in->b].i, mod_site(m, in->site));
+}
+SLOW(CHECK_NONZERO) { return r[in->a].i ? 0 : rt_fail_nonzero(rt, mod_site(m, in->site)); }
+SLOW(CHECK_DEPTH) { return r[in->a].i <= r[in->b].i ? 0 : rt_fail_depth(rt, r[in->b].i, mod_site(m, in->site)); }
+SLOW(CHECK_NAT) { return r[in->a].i >= 0 ? 0 : rt_fail_nat(rt, r[in->a].i, in->imm.text, mod_site(m, in->site)); }
+SLOW(ASSERT) { return r[in->a].i ? 0 : rt_fail_user(rt, r[in->b].p, ERR_ASSERT, mod_site(m, in->site)); }
+SLOW(FAIL) { return rt_fail_user(rt, r[in->a].p, (int32_t)in->imm.i, mod_site(m, in->site)); }
 
 /* ---- Primitives and C functions ---------------------------------------------------------------------------------- */
 /* Its slots go by arrays, on the evaluator's stack where they are many. */
@@ -56,7 +60,7 @@ SLOW(RT) {
   if (n > FEW && !(args = stack_push(rt, (size_t)(n + 1) / 2 * 2 * sizeof(Slot)))) return 1;
   Slot *res = args + in->nargs;
   gather(in->args, in->nargs, r, args);
-  Status status = rt_prims[in->sub](rt, in->imm.i >= 0 ? m->descs[in->imm.i] : NULL, args, res, in->site);
+  Status status = rt_prims[in->sub](rt, in->imm.i >= 0 ? m->descs[in->imm.i] : NULL, args, res, mod_site(m, in->site));
   if (!status) scatter(in->res, in->nres, r, res);
   if (args != few) stack_pop(rt, args);
   return status;
@@ -65,8 +69,8 @@ SLOW(RT) {
 SLOW(FOREIGN) {
   const LForeign *l = &m->code->foreigns[in->imm.i];
   Foreign *f = m->foreigns[in->imm.i];
-  if (!f &&
-      !(m->foreigns[in->imm.i] = f = foreign_new(rt, l->library, l->symbol, l->kinds, l->nargs, l->result, in->site)))
+  if (!f && !(m->foreigns[in->imm.i] = f =
+                  foreign_new(rt, l->library, l->symbol, l->kinds, l->nargs, l->result, mod_site(m, in->site))))
     return 1;
   Slot args[64];
   gather(in->args, in->nargs, r, args);

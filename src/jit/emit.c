@@ -127,7 +127,7 @@ void leave_failed(Fn *k, Block *b, const LInstr *i) {
 void check_status(Fn *k, const LInstr *i, Rv *status, bool trace) {
   Emit *e = k->e;
   Block *no = branch_unless(k, compare(e, GC_EQ, cast(e, status, e->t_i64), k_i64(e, 0)));
-  if (trace) e->g->block_add_eval(no, NULL, CALL_TABLE(e, k->mod, rt_trace, load_rt(e, k->mod), k_u32(e, i->site)));
+  if (trace) e->g->block_add_eval(no, NULL, CALL_TABLE(e, k->mod, rt_trace, load_rt(e, k->mod), k_site(k, i->site)));
   leave_failed(k, no, i);
 }
 

@@ -103,6 +103,7 @@ typedef struct Fn {
   Map cleanups;            /* hash of a set -> Cleanup */
   const uint8_t *products; /* by register, see products.c */
 } Fn;
+Rv *k_site(const Fn *k, uint32_t site); /* the VM's number of a site of the module */
 
 /* ---- gcc_build.c: vocabulary ------------------------------------------------------------------------------------ */
 void build_init(Emit *e);
@@ -133,6 +134,7 @@ Rv *call_libm(Emit *e, const char *name, int n, Rv **args);
 /* A function of the runtime table; the arguments have the signature's types. */
 Rv *call_table(Emit *e, Rv *mod, RtTableFn f, int n, Rv **args);
 Rv *load_rt(const Emit *e, Rv *mod);
+Rv *load_func_id(const Emit *e, Rv *mod, int64_t k);
 Rv *load_desc(const Emit *e, Rv *mod, int64_t k);
 void fail_emit(Emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #define CALL_TABLE(e, mod, name, ...)                                                                                  \

@@ -133,8 +133,9 @@ void check_stack(Fn *k) {
   Block *cold = branch_unless(k, compare(e, GC_GE, g->context_new_bitcast(e->ctx, NULL, here, e->t_u64), limit)),
         *on = k->cur;
   k->cur = cold;
-  Rv *status = k->info->conv == CONV_UNWIND ? CALL_TABLE(e, k->mod, rt_unwind, rt, here, k_u32(e, recursion_site(k->f)))
-                                            : CALL_TABLE(e, k->mod, rt_entry, rt, here);
+  Rv *status = k->info->conv == CONV_UNWIND
+                   ? CALL_TABLE(e, k->mod, rt_unwind, rt, here, k_site(k, recursion_site(k->f)))
+                   : CALL_TABLE(e, k->mod, rt_entry, rt, here);
   check_status(k, NULL, status, false);
   g->block_end_with_jump(k->cur, NULL, on);
   k->cur = on;
@@ -165,7 +166,7 @@ static CallEnd begin_call(Fn *k, const LFunc *callee, Rv *status) {
 
 static void end_call(Fn *k, const LInstr *i, CallEnd end) {
   Emit *e = k->e;
-  e->g->block_add_eval(end.failed, NULL, CALL_TABLE(e, k->mod, rt_trace, load_rt(e, k->mod), k_u32(e, i->site)));
+  e->g->block_add_eval(end.failed, NULL, CALL_TABLE(e, k->mod, rt_trace, load_rt(e, k->mod), k_site(k, i->site)));
   leave_failed(k, end.failed, i);
   if (end.cold) emit_left_call(k, i, end.cold, end.failed);
 }

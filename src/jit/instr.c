@@ -25,7 +25,7 @@ static void emit_check(Fn *k, const LInstr *i, Rv *holds, Rv *raising) {
 static void emit_check_index(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *a = reg(k, i->a), *n = reg(k, i->b), *inside = compare(e, GC_LT, cast(e, a, e->t_u64), cast(e, n, e->t_u64));
-  emit_check(k, i, inside, CALL_TABLE(e, k->mod, rt_fail_index, load_rt(e, k->mod), a, n, k_u32(e, i->site)));
+  emit_check(k, i, inside, CALL_TABLE(e, k->mod, rt_fail_index, load_rt(e, k->mod), a, n, k_site(k, i->site)));
 }
 
 static void emit_check_slice(Fn *k, const LInstr *i) {
@@ -33,34 +33,34 @@ static void emit_check_slice(Fn *k, const LInstr *i) {
   Rv *lo = reg(k, i->a), *hi = reg(k, i->b), *n = reg(k, i->c);
   Rv *inside = compare(e, GC_LE, cast(e, hi, e->t_u64), cast(e, n, e->t_u64));
   Rv *ordered = compare(e, GC_LE, cast(e, lo, e->t_u64), cast(e, hi, e->t_u64));
-  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_slice, load_rt(e, k->mod), lo, hi, n, k_u32(e, i->site));
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_slice, load_rt(e, k->mod), lo, hi, n, k_site(k, i->site));
   emit_check(k, i, binary(e, GB_LOGICAL_AND, e->t_bool, inside, ordered), raising);
 }
 
 static void emit_check_size(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *a = reg(k, i->a), *b = reg(k, i->b);
-  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_size, load_rt(e, k->mod), a, b, k_u32(e, i->site));
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_size, load_rt(e, k->mod), a, b, k_site(k, i->site));
   emit_check(k, i, compare(e, GC_EQ, a, b), raising);
 }
 
 static void emit_check_row(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *a = reg(k, i->a), *b = reg(k, i->b);
-  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_irregular, load_rt(e, k->mod), a, b, k_u32(e, i->site));
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_irregular, load_rt(e, k->mod), a, b, k_site(k, i->site));
   emit_check(k, i, compare(e, GC_EQ, a, b), raising);
 }
 
 static void emit_check_nonzero(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_nonzero, load_rt(e, k->mod), k_u32(e, i->site));
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_nonzero, load_rt(e, k->mod), k_site(k, i->site));
   emit_check(k, i, compare(e, GC_NE, reg(k, i->a), k_i64(e, 0)), raising);
 }
 
 static void emit_check_depth(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *limit = reg(k, i->b);
-  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_depth, load_rt(e, k->mod), limit, k_u32(e, i->site));
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_depth, load_rt(e, k->mod), limit, k_site(k, i->site));
   emit_check(k, i, compare(e, GC_LE, reg(k, i->a), limit), raising);
 }
 
@@ -68,21 +68,21 @@ static void emit_check_nat(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *a = reg(k, i->a);
   Rv *what = i->imm.text ? cast(e, e->g->context_new_string_literal(e->ctx, i->imm.text), e->t_ptr) : k_null(e);
-  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_nat, load_rt(e, k->mod), a, what, k_u32(e, i->site));
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_nat, load_rt(e, k->mod), a, what, k_site(k, i->site));
   emit_check(k, i, compare(e, GC_GE, a, k_i64(e, 0)), raising);
 }
 
 static void emit_assert(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *kind = k_i32(e, ERR_ASSERT);
-  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_user, load_rt(e, k->mod), reg(k, i->b), kind, k_u32(e, i->site));
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_user, load_rt(e, k->mod), reg(k, i->b), kind, k_site(k, i->site));
   emit_check(k, i, compare(e, GC_NE, reg(k, i->a), k_i64(e, 0)), raising);
 }
 
 static void emit_fail(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Rv *raising =
-      CALL_TABLE(e, k->mod, rt_fail_user, load_rt(e, k->mod), reg(k, i->a), k_i32(e, (int)i->imm.i), k_u32(e, i->site));
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_user, load_rt(e, k->mod), reg(k, i->a), k_i32(e, (int)i->imm.i),
+                           k_site(k, i->site));
   raise_error(k, k->cur, i, raising);
   k->cur = NULL;
 }
@@ -205,7 +205,7 @@ static void emit_rt(Fn *k, const LInstr *i) {
   Rv *prims = load(e, load(e, k->mod, offsetof(Mod, table), e->t_ptr), offsetof(RtTable, prims), e->t_ptr);
   Rv *target = load(e, prims, (size_t)i->sub * sizeof(RtPrimFn), e->prim_type);
   Rv *slots = pass_slots(k, i->args, i->nargs);
-  Rv *args[] = {load_rt(e, k->mod), load_desc(e, k->mod, i->imm.i), slots, results_buffer(k), k_u32(e, i->site)};
+  Rv *args[] = {load_rt(e, k->mod), load_desc(e, k->mod, i->imm.i), slots, results_buffer(k), k_site(k, i->site)};
   check_status(k, i, e->g->context_new_call_through_ptr(e->ctx, NULL, target, 5, args), false);
   take_results(k, i);
 }
@@ -478,7 +478,7 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_CAPTURE: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(ClosureObj, caps)))); break;
   case LOP_ENV_FIELD: assign_reg(k, i->dst, rv(e, field_of(k, i, offsetof(EnvObj, caps)))); break;
   case LOP_CLOSURE_ID: emit_closure_id(k, i); break;
-  case LOP_FUNC_ID: assign_reg(k, i->dst, k_i64(e, (int64_t)e->m->funcs[i->imm.i]->id)); break;
+  case LOP_FUNC_ID: assign_reg(k, i->dst, load_func_id(e, k->mod, i->imm.i)); break;
   case LOP_ACC_AT: emit_acc_at(k, i); break;
   case LOP_ACC_SUB: emit_acc_sub(k, i); break;
   case LOP_BAG_SET: emit_bag_set(k, i); break;

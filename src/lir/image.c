@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The image of a module: all of it in one block without pointers.
  *
- *   header │ strict │ counts │ descriptors │ strings │ boxes │ foreigns │ functions │ globals
+ *   header │ strict │ counts │ descriptors │ strings │ boxes │ foreigns │ functions │ globals │ ids of functions
  *
  * Each part is written and read by one function that goes through its fields (`Codec`), so the two can't differ. What
  * is a number stands there as it is in memory, rows of numbers aligned to 8: a reader points into its copy of the
  * image and makes only what has pointers, in room whose size the writer has counted. Descriptors, which form a graph
  * with cycles, are numbered as they are met, breadth first; 0 is none.
  *
- * The hash in the header is of all but the globals, whose numbers are the VM's: it is what machine code depends on,
- * and the key of the cache. A second one covers the rest, so a damaged image is noticed; counts, references and
+ * The hash in the header is of all but the globals and ids of functions, whose numbers are the VM's: it is what machine
+ * code depends on, and the key of the cache. A second one covers the rest, so a damaged image is noticed; counts, references and
  * lengths are checked even so, for an image may be of another version, or made to deceive. */
 #include "lir/image.h"
 #include <string.h>
@@ -363,7 +363,6 @@ static void function(Codec *c, LFunc *f, int index) {
   zero_terminated(c, &f->name);
   zero_terminated(c, &f->library);
   zero_terminated(c, &f->symbol);
-  FIELD(c, f->id);
   FIELD(c, f->index);
   FIELD(c, f->ncaps);
   FIELD(c, f->nlabels);
@@ -417,6 +416,15 @@ static uint64_t sum_of(const char *image, const Header *h) {
   return hash_bytes(image + h->globals, h->size - h->globals, sum);
 }
 
+/* What is numbered by the VM. */
+static void numbers(Codec *c, LModule *m) {
+  uint64_t *ids = c->out ? NEW_ARRAY(c->out->arena, uint64_t, m->nfuncs + 1) : NULL;
+  for (int i = 0; c->out && i < m->nfuncs; i++) ids[i] = m->funcs[i]->id;
+  row(c, &m->globals, m->nglobals, sizeof *m->globals);
+  row(c, &ids, m->nfuncs, sizeof *ids);
+  for (int i = 0; !c->out && !c->wrong && i < m->nfuncs; i++) m->funcs[i]->id = ids[i];
+}
+
 void image_write(const LModule *m, Str *out) {
   Codec c = {.out = out, .start = out->len};
   Header h = {.magic = magic};
@@ -427,7 +435,7 @@ void image_write(const LModule *m, Str *out) {
   number_descs(&c, m);
   parts(&c, &copy);
   h.globals = out->len - c.start;
-  row(&c, &copy.globals, copy.nglobals, sizeof *copy.globals);
+  numbers(&c, &copy);
   align(&c);
   char *image = out->data + c.start;
   h.size = out->len - c.start;
@@ -460,7 +468,7 @@ LModule *image_load(Heap *heap, const void *bytes, size_t n, const char **why) {
   if (m) parts(&c, m);
   expect(&c, c.wrong || (c.at == h.globals && c.room == 0));
   c.size = n;
-  if (m) row(&c, &m->globals, m->nglobals, sizeof *m->globals);
+  if (m) numbers(&c, m);
   if (c.wrong) {
     heap_realloc(heap, block, h.room + n, 0);
     *why = c.wrong;

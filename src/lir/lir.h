@@ -40,7 +40,7 @@ typedef struct LInstr {
   } imm;
   int32_t *args, *res;
   int32_t nargs, nres;
-  Site site;
+  uint32_t site; /* number of an LSite of the module; 0: none */
 } LInstr;
 
 struct LFunc {
@@ -84,6 +84,12 @@ typedef struct LBox {
   int64_t nfields;
   const int64_t *dims;
 } LBox;
+/* A source place, and the site of the call that it was inlined at. */
+typedef struct LSite {
+  Span at;
+  const char *function; /* NULL: none */
+  uint32_t parent;
+} LSite;
 typedef struct LText {
   const char *text; /* zero-terminated, and may hold zeros */
   size_t length;
@@ -103,6 +109,8 @@ struct LModule {
   LForeign *foreigns;
   int nforeigns;
   bool strict;
+  LSite *sites; /* from 1 on; NULL in a module that image_load made */
+  int nsites;   /* with number 0 */
   /* of a module that image_load made: its image, and the hash of everything that machine code depends on */
   uint64_t hash;
   const void *image;

@@ -61,6 +61,8 @@ typedef struct Lower {
   Vec(int) globals;
   Vec(LBox) boxes;
   Vec(LForeign) foreigns;
+  Vec(LSite) sites;
+  Map site_index; /* Site -> its number in the module */
 } Lower;
 typedef struct Pending {
   LFunc *func;

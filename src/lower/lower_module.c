@@ -140,6 +140,34 @@ static void find_repeats(Lower *m) {
   }
 }
 
+/* ---- Source places ---- */
+/* Numbered as they are met in the code, each before what it was inlined at: so the code doesn't depend on what the VM
+ * has read before. */
+static uint32_t module_site(Lower *m, Site s) {
+  if (!s) return 0;
+  const void *key = (const void *)(uintptr_t)s;
+  uint32_t number = (uint32_t)(uintptr_t)map_get(&m->site_index, key);
+  if (number) return number;
+  const SiteInfo *info = ir_site_info(m->w, s);
+  number = (uint32_t)m->sites.len;
+  vec_push(m->arena, m->sites, ((LSite){info->at, info->function, 0}));
+  map_put(&m->site_index, key, (void *)(uintptr_t)number);
+  uint32_t parent = module_site(m, info->parent);
+  m->sites.data[number].parent = parent;
+  return number;
+}
+
+static void number_sites(Lower *m) {
+  vec_push(m->arena, m->sites, ((LSite){0}));
+  for (int k = 0; k < m->funcs.len; k++)
+    for (int i = 0; i < m->funcs.data[k]->ncode; i++) {
+      LInstr *in = &m->funcs.data[k]->code[i];
+      in->site = module_site(m, in->site);
+    }
+  m->mod->sites = m->sites.data;
+  m->mod->nsites = m->sites.len;
+}
+
 /* ---- The module ---- */
 static void publish_tables(Lower *m) {
   LModule *mod = m->mod;
@@ -165,8 +193,8 @@ LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n) {
   m->arena = arena;
   m->mod = NEW(arena, LModule);
   m->mod->arena = arena;
-  Map *maps[] = {&m->scheds,       &m->consumed,  &m->graph_funcs,  &m->desc_index,
-                 &m->string_index, &m->box_index, &m->global_index, &m->func_foreign};
+  Map *maps[] = {&m->scheds,    &m->consumed,     &m->graph_funcs,  &m->desc_index, &m->string_index,
+                 &m->box_index, &m->global_index, &m->func_foreign, &m->site_index};
   for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) map_init(maps[i], arena);
   for (int i = 0; i < n; i++) {
     entries[i].func = lower_graph_func(m, entries[i].graph, false);
@@ -183,5 +211,6 @@ LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n) {
     m->fns.data[i]->f->nlabels = m->fns.data[i]->nlabels;
   }
   find_repeats(m);
+  number_sites(m);
   return m->mod;
 }

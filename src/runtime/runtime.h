@@ -222,11 +222,13 @@ struct Mod {
   Slot **globals;              /* address of each global's first slot */
   const struct RtTable *table; /* functions below, by position: rt_table.def */
   void *dl;                    /* the shared object, if compiled */
+  uint32_t site_base;          /* the VM's number of site k of the code is site_base + k */
   LModule *code;
   int ndescs, nfuncs, nstrings, nboxes, nglobals;
   void **decoded;  /* the evaluator's form of each function, made on first use */
   void **foreigns; /* resolved C functions, made on first use */
 };
+static inline uint32_t mod_site(const Mod *m, uint32_t site) { return site ? m->site_base + site : 0; }
 void rt_init(Rt *rt, Heap *heap); /* registers the built-in descs too */
 void rt_destroy(Rt *rt);          /* frees caches; live objects are the caller's concern */
 

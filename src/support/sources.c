@@ -31,7 +31,47 @@ uint32_t sources_add(Sources *s, const char *name, const char *text, size_t len)
   return (uint32_t)(s->all.len - 1);
 }
 
+/* ---- Loans ------------------------------------------------------------------------- */
+#define LENT 0x80000000u
+
+static uint32_t free_slot(SourceLoans *l) {
+  uint32_t k = 0;
+  while (k < l->n && l->all[k]) k++;
+  if (k < l->n) return k;
+  uint32_t n = l->n ? 2 * l->n : 8;
+  const Source **all = heap_realloc(l->heap, l->all, sizeof(Source *) * l->n, sizeof(Source *) * n);
+  if (!all) heap_out_of_memory(l->heap);
+  memset(all + l->n, 0, sizeof(Source *) * (n - l->n));
+  l->all = all;
+  l->n = n;
+  return k;
+}
+
+uint32_t sources_lend(SourceLoans *l, const Sources *s, uint32_t id, Arena *arena) {
+  const Source *src = sources_get(s, id);
+  Source *copy = NEW(arena, Source);
+  *copy = *src;
+  copy->name = arena_strndup(arena, src->name, strlen(src->name));
+  copy->text = arena_strndup(arena, src->text, src->len);
+  copy->lines = NEW_ARRAY(arena, uint32_t, src->nlines);
+  memcpy(copy->lines, src->lines, sizeof *src->lines * (size_t)src->nlines);
+  uint32_t k = free_slot(l);
+  l->all[k] = copy;
+  return LENT | k;
+}
+
+void sources_take_back(SourceLoans *l, uint32_t id) { l->all[id & ~LENT] = NULL; }
+
+void sources_loans_free(SourceLoans *l) {
+  heap_realloc(l->heap, l->all, sizeof(Source *) * l->n, 0);
+  l->all = NULL;
+  l->n = 0;
+}
+
+/* ---- Looking up -------------------------------------------------------------------- */
 Source *sources_get(const Sources *s, uint32_t id) {
+  if (id & LENT && s->loans && (id & ~LENT) < s->loans->n && s->loans->all[id & ~LENT])
+    return (Source *)(uintptr_t)s->loans->all[id & ~LENT];
   return id < (uint32_t)s->all.len ? s->all.data[id] : s->all.data[0];
 }
 

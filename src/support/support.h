@@ -184,13 +184,24 @@ typedef struct Source {
   int nlines;
   bool library; /* part of stdlib: call sites in it are left out of traces */
 } Source;
+/* Copies of sources that may outlive the others: each belongs to whoever lent it, until it is taken back. */
+typedef struct SourceLoans {
+  Heap *heap;
+  const Source **all; /* NULL: free */
+  uint32_t n;
+} SourceLoans;
 typedef struct Sources {
   Arena *arena;
-  Vec(Source *) all; /* all.data[0] is a dummy for "no place" */
+  Vec(Source *) all;        /* all.data[0] is a dummy for "no place" */
+  const SourceLoans *loans; /* or NULL */
 } Sources;
 void sources_init(Sources *s, Arena *a);
 uint32_t sources_add(Sources *s, const char *name, const char *text, size_t len);
 Source *sources_get(const Sources *s, uint32_t id);
+/* A copy in the arena of the source with this id, its own id. Memory that is gone ends in heap_out_of_memory. */
+uint32_t sources_lend(SourceLoans *l, const Sources *s, uint32_t id, Arena *arena);
+void sources_take_back(SourceLoans *l, uint32_t id);
+void sources_loans_free(SourceLoans *l);
 /* 1-based line and column (column in characters). */
 void span_position(const Sources *s, Span at, int *line, int *column);
 static inline Span span_join(Span a, Span b) {
