@@ -201,7 +201,7 @@ static void wrap_pure_instance(Elab *e, Binding *b, Instance *in, Span use) {
 static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span use) {
   Def d = {.name = b->name, .span = b->span, .subst = s, .type = el_ir_type(e, s, b->type)};
   d.arity = binding_arity(b, d.type);
-  if (b->kind == BIND_PRIM) d.prim = prim_find(e, b->name);
+  if (b->kind == BIND_PRIM) d.prim = prim_find(e, b);
   else if (b->let) d.value = b->let->value;
   declare(e, &d, in);
   Func *f = in->func;
@@ -391,7 +391,7 @@ Node *el_let(Ctx *c, Expr *let) {
 
 static bool prim_callee(Ctx *c, Expr *e, Callee *out) {
   Binding *b = e->binding;
-  const Prim *p = prim_find(c->e, b->name);
+  const Prim *p = prim_find(c->e, b);
   if (!p) {
     el_error(c, b->span, c->e->t_unit, "unknown-primitive", "there is no such primitive");
     return false;

@@ -27,22 +27,6 @@
 #include "elab/elab_internal.h"
 #include <string.h>
 
-enum { RT_F = 1, RT_E = 2, RT_T = 4 };
-#define F RT_F
-#define E RT_E
-#define T RT_T
-static const struct {
-  const char *name;
-  int flags;
-} rt_rows[] = {
-#define RT(NAME, text, nargs, flags) {text, flags},
-#include "prims/rt.def"
-#undef RT
-};
-#undef F
-#undef E
-#undef T
-
 /* ---- Derivatives and errors ---------------------------------------------------------------- */
 
 /* The token, if the function that is handed over has an effect. */
@@ -268,20 +252,14 @@ static Node *do_op(PrimCall *p) {
   }
 }
 
-static bool rt_is_generic(const RtPrim *rt) {
-  for (size_t i = 0; i < sizeof rt_rows / sizeof *rt_rows; i++)
-    if (!strcmp(rt_rows[i].name, rt->name)) return rt_rows[i].flags & RT_T;
-  return false;
-}
-
 static Node *do_rt(PrimCall *p) {
   const RtPrim *rt = p->prim->rt;
   Ctx *c = p->c;
-  int n = rt->nargs;
+  int n = ir_rt_operands(rt);
   Node **args = NEW_ARRAY(c->e->arena, Node *, n + 1);
   memcpy(args, p->args, sizeof *args * (size_t)n);
   if (rt->effect) args[n++] = el_token(c);
-  IrType *type_arg = rt_is_generic(rt) ? args[0]->type : NULL;
+  IrType *type_arg = rt->typed ? args[0]->type : NULL;
   Node *x = ir_rt(c->w, rt, p->result, type_arg, args, n, el_site(c, p->at));
   return rt->effect ? el_take(c, x) : x;
 }
@@ -333,15 +311,22 @@ static const Prim table[] = {
 };
 enum { NTABLE = sizeof table / sizeof *table };
 
-const Prim *prim_find(Elab *e, Sym name) {
-  if (*name == '_') name++;
+/* Does the binding have the type that the runtime's table says? Classes of variables aside. */
+static bool binds_as(Elab *e, const Binding *b, const RtPrim *rt) {
+  Str type = {.arena = e->arena};
+  type_print(b->type, &type);
+  return !strcmp(type.data, rt->type);
+}
+
+const Prim *prim_find(Elab *e, const Binding *b) {
+  Sym name = *b->name == '_' ? b->name + 1 : b->name;
   for (int i = 0; i < NTABLE; i++)
     if (!strcmp(table[i].name, name)) return &table[i];
   int op = ir_op_find(name);
   const RtPrim *rt = op < 0 ? ir_rt_find(name) : NULL;
-  if (op < 0 && !rt) return NULL;
+  if (op < 0 && (!rt || !binds_as(e, b, rt))) return NULL;
   Prim *p = NEW(e->arena, Prim);
-  *p = (Prim){name, op < 0 ? rt->nargs : op_operands((Op)op), op < 0 ? do_rt : do_op, op, rt};
+  *p = (Prim){name, op < 0 ? ir_rt_operands(rt) : op_operands((Op)op), op < 0 ? do_rt : do_op, op, rt};
   return p;
 }
 

@@ -28,7 +28,6 @@ typedef struct Cut {
 
 static int at(const Cut *c, const Node *x) { return (int)(uintptr_t)map_get(&c->pos, x) - 1; }
 static bool is_early(const Cut *c, const Node *x) { return x->nparams <= (uint32_t)c->early; }
-static bool is_check(const Node *n) { return op_flags[n->op] & OPF_V; }
 
 static Known known_of(const Cut *c, const Node *param) { return c->known ? c->known[param->attr.i] : KNOWN_NOT; }
 

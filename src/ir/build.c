@@ -425,9 +425,9 @@ Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site) {
 }
 
 /* ---- Runtime primitives and derivatives ------------------------------------------------------- */
-enum { T = 0, F = 1, E = 2, FE = 3 };
+enum { T = 1, F = 2, E = 4 };
 static const RtPrim rt_table[] = {
-#define RT(NAME, text, n, flags) {text, n, ((flags)&2) != 0, ((flags)&1) != 0},
+#define RT(NAME, function, name, type, flags) {name, type, ((flags)&E) != 0, ((flags)&F) != 0, ((flags)&T) != 0},
 #include "prims/rt.def"
 #undef RT
 };
@@ -436,6 +436,12 @@ const RtPrim *ir_rt_find(const char *name) {
   for (size_t i = 0; i < sizeof rt_table / sizeof *rt_table; i++)
     if (!strcmp(rt_table[i].name, name)) return &rt_table[i];
   return NULL;
+}
+
+int ir_rt_operands(const RtPrim *p) {
+  int n = 0;
+  for (const char *at = p->type; (at = strstr(at, " -> ")) != NULL; at += 4) n++;
+  return n;
 }
 
 int ir_rt_id(const RtPrim *p) { return (int)(p - rt_table); }

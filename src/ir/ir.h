@@ -105,9 +105,9 @@ int op_operands(Op op); /* how many; -1: any number */
 
 /* A runtime primitive: one row of src/prims/rt.def. */
 typedef struct RtPrim {
-  const char *name;
-  int nargs; /* without the token */
+  const char *name, *type;
   bool effect, fails;
+  bool typed; /* what 'a stands for is handed on */
 } RtPrim;
 
 /* A source place with the calls it was inlined through. 0 is none. */
@@ -376,6 +376,7 @@ int ir_rt_id(const RtPrim *p);           /* its row: RtPrimId */
 bool ir_rt_effect(int id);
 const char *ir_rt_name(int id);
 const RtPrim *ir_rt_find(const char *name); /* a row of src/prims/rt.def, or NULL */
+int ir_rt_operands(const RtPrim *p);        /* without the token */
 int ir_op_find(const char *name);           /* the scalar op named so in ops.def for floats ("sin"), or -1 */
 
 /* ---- Rewriting: see rewrite.c ----------------------------------------------------------- */

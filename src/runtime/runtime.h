@@ -309,7 +309,7 @@ Status rt_cadd(Rt *rt, const Desc *desc, Obj *a, Obj *b, const int64_t *dims_or_
 /* args borrowed, res owned */
 typedef Status (*RtPrimFn)(Rt *rt, const Desc *type, const Slot *args, Slot *res, uint32_t site);
 typedef enum RtPrimId {
-#define RT(NAME, name, n, flags) RTP_##NAME,
+#define RT(NAME, function, name, type, flags) RTP_##NAME,
 #include "prims/rt.def"
 #undef RT
   RTP_COUNT

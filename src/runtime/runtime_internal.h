@@ -115,21 +115,11 @@ Status rt_argsort(Rt *rt, const Desc *array, const ArrayObj *a, ArrayObj **out);
 #define PRIM_UNUSED ((void)rt, (void)type, (void)args, (void)res, (void)site)
 static inline const StringObj *slot_string(const Slot *s) { return (const StringObj *)s->p; }
 static inline ArrayObj *slot_array(const Slot *s) { return (ArrayObj *)s->p; }
-/* clang-format off */
-PRIM(prim_format_float); PRIM(prim_format_int); PRIM(prim_format_string);
-PRIM(prim_float_of_string); PRIM(prim_int_of_string);
-PRIM(prim_concat_strings); PRIM(prim_concat_string);
-PRIM(prim_str_length); PRIM(prim_str_sub); PRIM(prim_str_find); PRIM(prim_str_split); PRIM(prim_str_join);
-PRIM(prim_str_trim); PRIM(prim_str_upper); PRIM(prim_str_lower); PRIM(prim_str_contains);
-PRIM(prim_str_starts_with); PRIM(prim_str_ends_with); PRIM(prim_str_replace);
-PRIM(prim_str_bytes); PRIM(prim_str_of_bytes);
-PRIM(prim_regex_test); PRIM(prim_regex_find); PRIM(prim_regex_replace); PRIM(prim_regex_split);
+#define RT(NAME, function, name, type, flags) PRIM(function);
+#include "prims/rt.def"
+#undef RT
 void rt_regexes_free(Rt *rt);
-PRIM(prim_read_file); PRIM(prim_read_lines); PRIM(prim_write_file); PRIM(prim_append_file);
 Status rt_read_text(Rt *rt, const StringObj *path, Buf *out, uint32_t site); /* the file's valid UTF-8 text */
-PRIM(prim_csv_read); PRIM(prim_csv_numbers);
-PRIM(prim_random_bits); PRIM(prim_matmul);
-/* clang-format on */
 uint64_t rt_threefry(uint64_t key0, uint64_t key1, uint64_t counter0, uint64_t counter1, uint64_t *second);
 /* A number that fills the whole text, blanks around it allowed. */
 bool rt_parse_float(const char *s, size_t n, double *out);
