@@ -32,6 +32,7 @@ NOT_SHOWN = {
     r"src/check/check_items\.c:.*(files can't be imported here|let mut)": "guards: the parser and the API see to it",
     r"src/check/(generalise\.c:.*is too large|scope\.c:.*needs itself)": "guards: a larger type fails before, the library has no cycle",
     r"src/api/run\.c:.*this program can't be compiled": "guards of lowering: elaboration reports first",
+    r"src/lir/lir_read\.c": "the reader of lowered code's text, for tests; its labels are no hints",
     r"src/eval/eval\.c": "never leaves the VM: the program goes on natively",
     r"src/eval/foreign\.c:.*can't be called with": "the checker refuses such types",
     r"src/jit/jit\.c": "the system refuses something to the compiler; the reason is part of `can't compile`",

@@ -3,14 +3,14 @@
  *
  *   header │ strict │ counts │ descriptors │ strings │ boxes │ foreigns │ functions │ globals │ ids of functions
  *
- * Each part is written and read by one function that goes through its fields (`Codec`), so the two can't differ. What
- * is a number stands there as it is in memory, rows of numbers aligned to 8: a reader points into its copy of the
- * image and makes only what has pointers, in room whose size the writer has counted. Descriptors, which form a graph
- * with cycles, are numbered as they are met, breadth first; 0 is none.
+ * Each part is written and read by one function that goes through its fields (`Codec`), so the two can't differ.
+ * What is a number stands there as it is in memory, rows of numbers aligned to 8: a reader points into its copy of
+ * the image and makes only what has pointers, in room whose size the writer has counted. Descriptors, which form a
+ * graph with cycles, are numbered as they are met, breadth first; 0 is none.
  *
- * The hash in the header is of all but the globals and ids of functions, whose numbers are the VM's: it is what machine
- * code depends on, and the key of the cache. A second one covers the rest, so a damaged image is noticed; counts, references and
- * lengths are checked even so, for an image may be of another version, or made to deceive. */
+ * The hash in the header is of all but the globals and ids of functions, whose numbers are the VM's: it is what
+ * machine code depends on, and the key of the cache. A second one covers the rest, so a damaged image is noticed;
+ * counts, references and lengths are checked even so, for an image may be of another version, or made to deceive. */
 #include "lir/image.h"
 #include <string.h>
 
