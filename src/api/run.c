@@ -65,7 +65,7 @@ const Unit *run_unit_of_site(const AtledVM *vm, uint32_t site, uint32_t *number)
 
 /* Lowers the entries to an image, from which the unit is made: so what lowering needs goes at once. */
 static bool lower(AtledVM *vm, LowerEntry *entries, int n, Unit *u, Str *image) {
-  const LModule *m = lower_module(vm->world, &vm->lowering, entries, n), *placed = m;
+  const LModule *m = lower_module(vm->world, &vm->lowering, entries, n);
 #ifdef ATLED_VERIFY
   const char *wrong = lir_verify(m);
   if (!wrong) { /* what runs is what the text of the code says */
@@ -84,7 +84,7 @@ static bool lower(AtledVM *vm, LowerEntry *entries, int n, Unit *u, Str *image) 
     return false;
   }
   image_write(m, image);
-  keep_sites(vm, u, placed);
+  keep_sites(vm, u, m);
   return true;
 }
 

@@ -38,7 +38,6 @@ void eval_decoded_free(Rt *rt, DFunc *d) {
   give_back(rt, d->code, (size_t)d->ncode, sizeof *d->code);
   give_back(rt, d->targets, (size_t)d->ntargets, sizeof *d->targets);
   give_back(rt, d->owned, (size_t)d->nowned, sizeof *d->owned);
-  foreign_free(rt, d->foreign);
   give_back(rt, d, 1, sizeof *d);
 }
 
@@ -96,38 +95,21 @@ static void translate(DFunc *d, const int32_t *labels, const Handlers *h) {
     if (f->regs[k].owned && f->regs[k].kind == R_PTR) d->owned[n++] = k;
 }
 
-static bool decode_foreign(Mod *m, DFunc *d) {
-  const LFunc *f = d->f;
-  uint8_t kinds[64];
-  for (int k = 0; k < f->nparams && k < 64; k++) kinds[k] = f->regs[k].kind;
-  d->foreign =
-      foreign_new(m->rt, f->library, f->symbol, kinds, f->nparams, f->nresults ? f->result_kinds[0] : SLOT_INT, 0);
-  return d->foreign != NULL;
-}
-
 DFunc *eval_decode(Mod *m, int index, const Handlers *h) {
   Rt *rt = m->rt;
   DFunc *d = zeroed(rt, 1, sizeof *d);
   if (!d) return NULL;
   d->f = m->code->funcs[index];
-  bool fine;
-  if (d->f->symbol) {
-    fine = decode_foreign(m, d);
-  } else {
-    size_t nlabels = (size_t)d->f->nlabels;
-    int32_t *labels = zeroed(rt, nlabels, sizeof *labels);
-    measure(d, labels, h);
-    d->code = zeroed(rt, (size_t)d->ncode, sizeof *d->code);
-    d->targets = zeroed(rt, (size_t)d->ntargets, sizeof *d->targets);
-    d->owned = zeroed(rt, (size_t)d->nowned, sizeof *d->owned);
-    fine = labels && d->code && d->targets && d->owned;
-    if (fine) translate(d, labels, h);
-    give_back(rt, labels, nlabels, sizeof *labels);
-  }
-  if (fine) {
-    m->decoded[index] = d;
-    return d;
-  }
+  size_t nlabels = (size_t)d->f->nlabels;
+  int32_t *labels = zeroed(rt, nlabels, sizeof *labels);
+  measure(d, labels, h);
+  d->code = zeroed(rt, (size_t)d->ncode, sizeof *d->code);
+  d->targets = zeroed(rt, (size_t)d->ntargets, sizeof *d->targets);
+  d->owned = zeroed(rt, (size_t)d->nowned, sizeof *d->owned);
+  bool fine = labels && d->code && d->targets && d->owned;
+  if (fine) translate(d, labels, h);
+  give_back(rt, labels, nlabels, sizeof *labels);
+  if (fine) return m->decoded[index] = d;
   eval_decoded_free(rt, d);
   return NULL;
 }

@@ -102,16 +102,14 @@ static void unwind(Rt *rt, Frame *f) {
   }
 }
 
-/* Calls machine code or a C function from registers. */
-static Status call_out(Rt *rt, DFunc *d, Obj *closure, const LInstr *in, Slot *r) {
+/* Calls a closure's machine code from registers. */
+static Status call_out(Rt *rt, Obj *closure, const LInstr *in, Slot *r) {
   Slot few[FEW], *args = few;
   int n = in->nargs + in->nres;
   if (n > FEW && !(args = stack_push(rt, (size_t)(n + 1) / 2 * 2 * sizeof(Slot)))) return 1;
   for (int k = 0; k < in->nargs; k++) args[k] = r[in->args[k]];
   Slot *res = args + in->nargs;
-  Status status = 0;
-  if (closure) status = rt_apply(rt, closure, args, in->nargs, res);
-  else foreign_call(d->foreign, args, res);
+  Status status = rt_apply(rt, closure, args, in->nargs, res);
   for (int k = 0; k < in->nres && !status; k++) r[in->res[k]] = res[k];
   if (args != few) stack_pop(rt, args);
   return status;
@@ -201,10 +199,6 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
 #define B r[pc->b]
 #define C r[pc->c]
   if (!callee && !(callee = eval_decode(m, index, &handlers))) goto entry_failed;
-  if (callee->foreign) {
-    foreign_call(callee->foreign, entry_args, entry_res);
-    return 0;
-  }
   fr = push_frame(rt, m, callee, NULL, 0);
   if (!fr) goto entry_failed;
   if (callee->f->nparams) memcpy(fr->regs, entry_args, (size_t)callee->f->nparams * sizeof(Slot));
@@ -294,10 +288,6 @@ op_CALL : {
   fr->pc = pc;
   callee = m->decoded[in->imm.i];
   if (!callee && !(callee = eval_decode(m, (int)in->imm.i, &handlers))) goto call_failed;
-  if (callee->foreign) {
-    if (call_out(rt, callee, NULL, in, r)) goto failed;
-    NEXT;
-  }
   if (spend(rt, pc->c) && check_limits(rt, &polls)) goto call_failed;
   Frame *f = push_frame(rt, m, callee, fr, 0);
   if (!f) goto call_failed;
@@ -320,8 +310,8 @@ op_APPLY : {
   fr->pc = pc;
   closure = (ClosureObj *)A.p;
   RtFunc *fn = closure->fn;
-  if (fn->entry || fn->code->symbol) {
-    if (call_out(rt, NULL, &closure->h, in, r)) {
+  if (fn->entry) {
+    if (call_out(rt, &closure->h, in, r)) {
       rt_trace(rt, mod_site(m, in->site));
       goto failed;
     }
@@ -343,7 +333,7 @@ op_APPLY : {
 }
 tail_CALL : {
   const LInstr *in = pc->src;
-  if (in->nargs > TAIL_ARGS || m->code->funcs[in->imm.i]->symbol) goto op_CALL;
+  if (in->nargs > TAIL_ARGS) goto op_CALL;
   callee = m->decoded[in->imm.i];
   if (!callee && !(callee = eval_decode(m, (int)in->imm.i, &handlers))) goto call_failed;
   if (spend(rt, pc->c) && check_limits(rt, &polls)) goto call_failed;
@@ -356,7 +346,7 @@ tail_APPLY : {
   closure = (ClosureObj *)A.p;
   RtFunc *fn = closure->fn;
   if (in->nargs + fn->ncaps > TAIL_ARGS) goto op_APPLY;
-  if (fn->entry || fn->code->symbol) {
+  if (fn->entry) {
     if (in->nargs > RT_TAIL_ARGS || in->nres > FEW) goto op_APPLY;
     goto leave_call;
   }

@@ -28,7 +28,6 @@ typedef struct DFunc {
   int ncode, ntargets;
   int32_t *owned; /* registers to release after an error */
   int nowned, nowned_params;
-  Foreign *foreign; /* a C function instead of code */
 } DFunc;
 
 /* ---- decode.c ---- */

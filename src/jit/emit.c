@@ -238,27 +238,6 @@ static void declare(Emit *e, const LFunc *f, gcc_jit_param **params) {
   info->fn = e->g->context_new_function(e->ctx, NULL, GF_INTERNAL, result_type(e, f, info->conv), name, n, params, 0);
 }
 
-/* The body of a function that stands for a C function: one call. */
-static void define_foreign(Fn *k) {
-  Emit *e = k->e;
-  const LFunc *f = k->f;
-  Type **types = NEW_ARRAY(e->arena, Type *, f->nparams + 1);
-  Rv **args = NEW_ARRAY(e->arena, Rv *, f->nparams + 1);
-  for (int r = 0; r < f->nparams; r++) {
-    types[r] = type_of_kind(e, f->regs[r].kind);
-    args[r] = reg(k, r);
-  }
-  Type *result = f->nresults ? type_of_kind(e, f->result_kinds[0]) : e->t_void;
-  Type *pointer = e->g->context_new_function_ptr_type(e->ctx, NULL, result, f->nparams, types, 0);
-  Lv *row = e->g->context_new_array_access(e->ctx, NULL, rv(e, e->foreigns), k_i64(e, k->info->foreign));
-  Rv *value = e->g->context_new_call_through_ptr(e->ctx, NULL, cast(e, rv(e, row), pointer), f->nparams, args);
-  if (k->info->conv == CONV_VALUE) {
-    e->g->block_end_with_return(k->cur, NULL, value);
-  } else {
-    fail_emit(e, "the foreign function %s must have one result", f->name);
-  }
-}
-
 static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   Fn k = {.e = e, .f = f, .info = &e->funcs[f->index], .fn = e->funcs[f->index].fn};
   k.mod = e->g->param_as_rvalue(params[0]);
@@ -266,10 +245,6 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   k.regs = NEW_ARRAY(e->arena, Lv *, f->nregs + 1);
   for (int r = 0; r < f->nparams; r++) k.regs[r] = e->g->param_as_lvalue(params[r + 1]);
   k.cur = new_block(&k);
-  if (f->symbol) {
-    define_foreign(&k);
-    return;
-  }
   k.products = plan_products(e->arena, f);
   k.labels = NEW_ARRAY(e->arena, Block *, f->nlabels + 1);
   map_init(&k.cleanups, e->arena);
@@ -353,12 +328,9 @@ static void define_entry(Emit *e, const LFunc *f) {
   }
 }
 
-static void number_foreigns(Emit *e) {
-  e->nforeigns = e->m->nforeigns;
-  for (int k = 0; k < e->m->nfuncs; k++)
-    if (e->m->funcs[k]->symbol) e->funcs[k].foreign = e->nforeigns++;
-  if (!e->nforeigns) return;
-  Type *table = e->g->context_new_array_type(e->ctx, NULL, e->t_ptr, e->nforeigns);
+static void declare_foreigns(Emit *e) {
+  if (!e->m->nforeigns) return;
+  Type *table = e->g->context_new_array_type(e->ctx, NULL, e->t_ptr, e->m->nforeigns);
   e->foreigns = e->g->context_new_global(e->ctx, NULL, GG_EXPORTED, table, JIT_FOREIGNS);
 }
 
@@ -366,7 +338,7 @@ bool emit_module(Emit *e) {
   const LModule *m = e->m;
   build_init(e);
   e->funcs = NEW_ARRAY(e->arena, FuncInfo, m->nfuncs + 1);
-  number_foreigns(e);
+  declare_foreigns(e);
   choose_conventions(e);
   find_left_calls(e);
   gcc_jit_param ***params = NEW_ARRAY(e->arena, gcc_jit_param **, m->nfuncs + 1);

@@ -21,7 +21,6 @@ typedef struct FuncInfo {
   gcc_jit_function *fn;
   Convention conv;
   bool leaves; /* may return RT_TAIL: tails.c */
-  int foreign; /* row of the table of foreign addresses, if the function is a C function */
 } FuncInfo;
 
 /* Small functions of the module that every use inlines, made when first used. */
@@ -47,13 +46,12 @@ typedef struct Emit {
   Type *table_types[TF_COUNT];
   Type *prim_type;
   Lv *foreigns; /* exported array of addresses, filled in after loading */
-  int nforeigns;
-  bool strict; /* results to the last bit as the runtime's */
+  bool strict;  /* results to the last bit as the runtime's */
   bool uses_libm;
   bool fuses; /* the CPU has products and sums in one operation */
 } Emit;
 
-/* The exported name of the array of foreign addresses: module's foreigns first, then functions that are foreign. */
+/* The exported name of the array of foreign addresses, by the rows of the module's table. */
 #define JIT_FOREIGNS "atled_foreigns"
 #define JIT_ENTRY    "atled_entry_%d"
 

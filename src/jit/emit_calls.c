@@ -10,7 +10,7 @@
  * Whoever calls one from outside asks afterwards whether this happened. */
 #include "jit/emit.h"
 
-bool func_fallible(const LFunc *f) { return !f->symbol && (f->may_fail || f->recursive); }
+bool func_fallible(const LFunc *f) { return f->may_fail || f->recursive; }
 
 /* ---- Conventions ---- */
 /* Fails only in entries of functions that unwind, as far as is known yet. */

@@ -343,17 +343,10 @@ static void *foreign_address(Jit *j, Sym library, Sym symbol) {
 /* Fills the object's table of foreign addresses. They are the same for every module that shares the object. */
 static bool resolve_foreigns(Jit *j, const LModule *m, void *dl) {
   void **table = dlsym(dl, JIT_FOREIGNS);
-  int n = 0;
   for (int k = 0; k < m->nforeigns; k++) {
     void *address = foreign_address(j, m->foreigns[k].library, m->foreigns[k].symbol);
     if (!table || !address) return false;
-    table[n++] = address;
-  }
-  for (int k = 0; k < m->nfuncs; k++) {
-    if (!m->funcs[k]->symbol) continue;
-    void *address = foreign_address(j, m->funcs[k]->library, m->funcs[k]->symbol);
-    if (!table || !address) return false;
-    table[n++] = address;
+    table[k] = address;
   }
   return true;
 }

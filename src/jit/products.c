@@ -33,11 +33,8 @@ static void learn(Plan *p, int r, unsigned facts) {
   p->news = true;
 }
 
-/* Do other code and memory get to see the registers args[…]? */
-static bool hands_on(const LInstr *i) {
-  return i->op == LOP_CALL || i->op == LOP_APPLY || i->op == LOP_FOREIGN || i->op == LOP_RT || i->op == LOP_RETURN ||
-         i->op == LOP_NEW_BOX || i->op == LOP_NEW_CLOSURE || i->op == LOP_NEW_ENV;
-}
+/* Do other code and memory get to see the registers args[…]? Where they aren't values, they are sizes or labels. */
+static bool hands_on(const LInstr *i) { return lir_holds(i->op, LOPERAND_ARGS) == 'v'; }
 
 static void learn_scalar(Plan *p, const LInstr *i) {
   unsigned facts = is_float(p->f, i->dst) ? p->facts[i->dst] : 0, seen = facts & SEEN;

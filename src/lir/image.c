@@ -361,8 +361,6 @@ static void function(Codec *c, LFunc *f, int index) {
   _Static_assert(sizeof(LReg) == 2 && offsetof(LReg, owned) == 1, "sound_func reads registers as pairs of bytes");
   uint8_t flags = (uint8_t)(f->may_fail | f->recursive << 1 | f->is_entry << 2 | (f->acc_kinds != NULL) << 3);
   zero_terminated(c, &f->name);
-  zero_terminated(c, &f->library);
-  zero_terminated(c, &f->symbol);
   FIELD(c, f->index);
   FIELD(c, f->ncaps);
   FIELD(c, f->nlabels);

@@ -64,7 +64,6 @@ struct LFunc {
   const Desc **acc_descs; /* closures: slots of the accumulators for its captures (EnvObj): Desc for pointers */
   uint8_t *acc_kinds;
   int nacc;
-  Sym library, symbol; /* foreign function of ints/floats instead of code, else NULL */
 };
 typedef struct LForeign {
   Sym library, symbol;

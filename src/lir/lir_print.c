@@ -8,8 +8,8 @@
  *   box 0 desc=… tag=… [dims (…)] [plain] (5, s0, b0, …)      numbers (bit patterns), strings, boxes
  *   foreign 0 "LIBRARY" "SYMBOL" (SLOTS) -> SLOT
  *   global 0 NUMBER
- *   func 0 "NAME" (p0!, i1) -> (SLOTS) [fails] [recursive] [entry] [foreign "LIBRARY" "SYMBOL"]
- *       id=… caps=… labels=… repeat=…    on the same line
+ *   site 1 SOURCE:START-END "FUNCTION" parent=0      a place in a source, in bytes
+ *   func 0 "NAME" (p0!, i1) -> (SLOTS) [fails] [recursive] [entry] id=… caps=… labels=… repeat=…
  *     regs REGS                            the kinds of all registers; P: an owned pointer
  *     acc (f, p2, …)                       a closure's accumulators: kind and descriptor of each slot
  *     …                                    instructions
@@ -150,6 +150,12 @@ static void print_foreign(const LForeign *f, int number, Str *out) {
   str_addc(out, '\n');
 }
 
+static void print_site(const LSite *s, int number, Str *out) {
+  str_printf(out, "site %d %u:%u-%u", number, s->at.source, s->at.start, s->at.end);
+  print_text(s->function, out);
+  str_printf(out, " parent=%u\n", s->parent);
+}
+
 /* ---- Instructions ------------------------------------------------------------------------------------------------ */
 static void print_float(double f, Str *out) {
   Slot bits = {.f = f};
@@ -233,11 +239,6 @@ static void print_head(const LFunc *f, int number, Str *out) {
   print_kinds(f->result_kinds, f->nresults, out);
   str_printf(out, ")%s%s%s", f->may_fail ? " fails" : "", f->recursive ? " recursive" : "",
              f->is_entry ? " entry" : "");
-  if (f->symbol) {
-    str_puts(out, " foreign");
-    print_text(f->library, out);
-    print_text(f->symbol, out);
-  }
   str_printf(out, " id=%llx caps=%d labels=%d repeat=%d\n", (unsigned long long)f->id, f->ncaps, f->nlabels,
              f->last_repeat);
 }
@@ -276,9 +277,10 @@ void lir_print(const LModule *m, Str *out) {
   for (int i = 0; i < m->nboxes; i++) print_box(m, i, out);
   for (int i = 0; i < m->nforeigns; i++) print_foreign(&m->foreigns[i], i, out);
   for (int i = 0; i < m->nglobals; i++) str_printf(out, "global %d %d\n", i, m->globals[i]);
+  for (int i = 1; i < m->nsites; i++) print_site(&m->sites[i], i, out);
   for (int i = 0; i < m->nfuncs; i++) {
     print_func(&d, m->funcs[i], i, out);
-    left += !m->funcs[i]->ncode && !m->funcs[i]->library;
+    left += !m->funcs[i]->ncode;
   }
   /* a module is compiled whole: what has no code here is all that could be left to the evaluator */
   str_printf(out, "# %d functions, %d calls into the evaluator when compiled\n", m->nfuncs, left);

@@ -24,6 +24,7 @@ typedef struct Reader {
   Vec(LBox) boxes;
   Vec(LForeign) foreigns;
   Vec(int) globals;
+  Vec(LSite) sites;
   Vec(LFunc *) funcs;
   Vec(LInstr) code; /* of the last function */
 } Reader;
@@ -74,6 +75,12 @@ static int32_t small(Reader *r) {
   int64_t n = number(r);
   if (n < INT32_MIN || n > INT32_MAX) wrong(r, "a number that is too large");
   return (int32_t)n;
+}
+
+static uint32_t unsigned_number(Reader *r) {
+  int64_t n = number(r);
+  if (n < 0 || n > UINT32_MAX) wrong(r, "a number that is too large");
+  return (uint32_t)n;
 }
 
 static uint64_t bits(Reader *r) {
@@ -383,7 +390,7 @@ static void read_instr(Reader *r) {
   sub(r, &in);
   operands(r, &in);
   arguments(r, &in);
-  if (took(r, "@")) in.site = (Site)number(r);
+  if (took(r, "@")) in.site = unsigned_number(r);
   vec_push(r->arena, r->code, in);
 }
 
@@ -412,10 +419,6 @@ static void read_func(Reader *r) {
   f->may_fail = took(r, "fails");
   f->recursive = took(r, "recursive");
   f->is_entry = took(r, "entry");
-  if (took(r, "foreign")) {
-    f->library = text(r);
-    f->symbol = text(r);
-  }
   expect(r, "id=");
   f->id = bits(r);
   expect(r, "caps=");
@@ -471,6 +474,20 @@ static void read_global(Reader *r) {
   vec_push(r->arena, r->globals, small(r));
 }
 
+static void read_site(Reader *r) {
+  LSite s = {0};
+  row_number(r, r->sites.len);
+  s.at.source = unsigned_number(r);
+  expect(r, ":");
+  s.at.start = unsigned_number(r);
+  expect(r, "-");
+  s.at.end = unsigned_number(r);
+  s.function = text(r);
+  expect(r, "parent=");
+  s.parent = unsigned_number(r);
+  vec_push(r->arena, r->sites, s);
+}
+
 static void read_line(Reader *r) {
   LFunc *f = r->funcs.len ? r->funcs.data[r->funcs.len - 1] : NULL;
   if (took(r, "module")) read_module(r);
@@ -479,6 +496,7 @@ static void read_line(Reader *r) {
   else if (took(r, "box")) read_box(r);
   else if (took(r, "foreign")) read_foreign(r);
   else if (took(r, "global")) read_global(r);
+  else if (took(r, "site")) read_site(r);
   else if (took(r, "func")) read_func(r);
   else if (!f) wrong(r, "expected a function");
   else if (took(r, "regs")) read_regs(r, f);
@@ -499,6 +517,8 @@ static void publish(Reader *r) {
   m->nforeigns = r->foreigns.len;
   m->globals = r->globals.data;
   m->nglobals = r->globals.len;
+  m->sites = r->sites.data;
+  m->nsites = r->sites.len;
   m->funcs = r->funcs.data;
   m->nfuncs = r->funcs.len;
 }
@@ -507,6 +527,7 @@ LModule *lir_read(Arena *arena, const char *text) {
   Reader r = {.arena = arena, .at = text, .end = text + strlen(text), .line = 1};
   r.m = NEW(arena, LModule);
   r.m->arena = arena;
+  vec_push(arena, r.sites, (LSite){0}); /* number 0 is none */
   while (r.at < r.end) {
     if (next(&r) == '#') r.at = strchr(r.at, '\n') ? strchr(r.at, '\n') : r.end;
     if (next(&r)) read_line(&r);

@@ -86,6 +86,7 @@ static const char *check_sub(const Check *c) {
 }
 
 static const char *check_site(const Check *c) {
+  if (c->m->sites && c->in->site >= (uint32_t)c->m->nsites) return "a site out of range";
   return c->in->site && lir_ops[c->in->op].fails == LFAILS_NEVER ? "a site of what can't fail" : NULL;
 }
 

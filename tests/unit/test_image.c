@@ -81,6 +81,8 @@ static void compare(const char *path, const LModule *m, Arena *a) {
   CHECK_STR(why ? why : "fine", "fine");
   if (!loaded) return;
   loaded->arena = a;
+  loaded->sites = m->sites; /* which stay with the VM */
+  loaded->nsites = m->nsites;
   const char *wrong = lir_verify(loaded);
   CHECK_STR(wrong ? wrong : "fine", "fine");
   lir_print(m, &text);

@@ -30,7 +30,8 @@ static const char *print(const LModule *m) {
   "desc 1 array \"array\" id=2 slots=p link=0 rank=2 cons=0 args (0) targets (1)\n"                                    \
   "string 0 \"a\\\"b\\\\ \\x00 \\x0a\"\nstring 1 \"\"\n"                                                               \
   "box 0 desc=1 tag=0 dims (1, 2) plain (0, -5)\nbox 1 desc=1 tag=0 dims (2, 1) (b0, s1)\n"                            \
-  "foreign 0 _ \"sin\" (f) -> f\nforeign 1 \"libm.so\" \"ldexp\" (fi) -> f\nglobal 0 7\nglobal 1 3\n"
+  "foreign 0 _ \"sin\" (f) -> f\nforeign 1 \"libm.so\" \"ldexp\" (fi) -> f\nglobal 0 7\nglobal 1 3\n"                  \
+  "site 1 3:10-20 \"f\" parent=0\nsite 2 4:4000000000-4000000001 _ parent=1\n"
 #define CALLEE                                                                                                         \
   "func 0 \"f\" (i0, i1) -> (pp) id=0 caps=0 labels=0 repeat=-1\n  regs iiP\n    p2! = NULLPTR\n    RETURN (p2!, "     \
   "p2!)\n"
@@ -75,7 +76,7 @@ static LInstr full_instr(LOp op) {
     in.imm.i = lir_ops[op].imm == LIMM_LABEL || lir_ops[op].imm == LIMM_FUNC ? 0 : 1;
   if (lir_ops[op].sub == LSUB_OP) in.sub = OP_SELECT;
   else if (lir_ops[op].sub != LSUB_NONE) in.sub = 1;
-  if (lir_ops[op].fails != LFAILS_NEVER) in.site = 4000000000u;
+  if (lir_ops[op].fails != LFAILS_NEVER) in.site = 2;
   return in;
 }
 
@@ -141,6 +142,8 @@ static void test_refused(LOp op) {
   LInstr in = good;
   in.site = good.site ? 0 : 5;
   if (in.site) expect_refused(in, "site");
+  in.site = 99;
+  expect_refused(in, "site");
   in = good;
   in.sub = lir_ops[op].sub == LSUB_NONE ? 1 : 9999;
   expect_refused(in, "sub");
@@ -187,29 +190,29 @@ static void test_wrong_texts(void) {
   static const struct {
     const char *body, *wrong;
   } texts[] = {
-      {"    i0 = FLY a=i0\n", "line 19: no operation FLY"},
-      {"    i0 = INT\n", "line 19: expected a number"},
-      {"    i0, i0 = INT 3\n", "line 19: a wrong number of registers before the operation"},
-      {"    INT 3\n", "line 19: a wrong number of registers before the operation"},
-      {"    i1 = MOVE a=f1\n", "line 19: register 1 is of another kind"},
-      {"    p3 = MOVE a=p3!\n", "line 19: register 3 is of another kind"},
-      {"    i0 = INT 3 a=i0 more\n", "line 19: the end of the line expected"},
-      {"    SWITCH a=i0 (i0)\n", "line 19: expected a label"},
-      {"    RT no_such_thing 1\n", "line 19: expected a number"},
-      {"    RT 1 no_such_thing\n", "line 19: no such primitive"},
-      {"    CHECK_NAT \"a size\n", "line 19: a text without end"},
-      {"    f1 = FLOAT x\n", "line 19: expected a float"},
+      {"    i0 = FLY a=i0\n", "line 21: no operation FLY"},
+      {"    i0 = INT\n", "line 21: expected a number"},
+      {"    i0, i0 = INT 3\n", "line 21: a wrong number of registers before the operation"},
+      {"    INT 3\n", "line 21: a wrong number of registers before the operation"},
+      {"    i1 = MOVE a=f1\n", "line 21: register 1 is of another kind"},
+      {"    p3 = MOVE a=p3!\n", "line 21: register 3 is of another kind"},
+      {"    i0 = INT 3 a=i0 more\n", "line 21: the end of the line expected"},
+      {"    SWITCH a=i0 (i0)\n", "line 21: expected a label"},
+      {"    RT no_such_thing 1\n", "line 21: expected a number"},
+      {"    RT 1 no_such_thing\n", "line 21: no such primitive"},
+      {"    CHECK_NAT \"a size\n", "line 21: a text without end"},
+      {"    f1 = FLOAT x\n", "line 21: expected a float"},
       {"    i0 = INT 3 b=i9\n    JUMP L0\n", "g h: an operand too many, at instruction 0"},
       {"    i0 = MOVE a=i9\n    JUMP L0\n", "g h: a register out of range, at instruction 0"},
       {"    JUMP L0\n    JUMP L7\n", "g h: a label out of range, at instruction 1"},
       {"    i0 = INT 3\n", "g h: the end is fallen off"},
       {"    JUMP L0\n", "g h: a jump to nowhere"},
       {"    p2 = STRING 2\n    RETURN (p2, p2)\n", "g h: a string out of range, at instruction 0"},
-      {"string 3 \"\"\n", "line 19: row number 2 expected"},
-      {"desc 2 int \"int\" id=3 slots=i link=-1 rank=0 cons=0 args (3)\n", "line 20: descriptor 3 is missing"},
+      {"string 3 \"\"\n", "line 21: row number 2 expected"},
+      {"desc 2 int \"int\" id=3 slots=i link=-1 rank=0 cons=0 args (3)\n", "line 22: descriptor 3 is missing"},
       {"desc 2 int \"int\" id=3 slots=i link=-1 rank=0 cons=0 args (99999999)\n",
-       "line 19: descriptor 99999999 can't be"},
-      {"desc 2 thing\n", "line 19: expected a kind of descriptor"},
+       "line 21: descriptor 99999999 can't be"},
+      {"desc 2 thing\n", "line 21: expected a kind of descriptor"},
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     CHECK_STR(verdict(lir_read(&arena, arena_printf(&arena, "%s%s", TABLES CALLEE HOST, texts[i].body))),
