@@ -4,7 +4,6 @@
 #define ATLED_AD_H
 #include "ir/ir.h"
 
-/* g without VJP, JVP, CHECKPOINT and STOP, in nested graphs and called functions too. Innermost
- * derivatives first. */
+/* g without VJP, JVP, CHECKPOINT and STOP, in nested graphs and called functions too. Innermost derivatives first. */
 Graph *ad_expand(World *w, Graph *g);
 #endif

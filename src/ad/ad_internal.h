@@ -13,30 +13,26 @@
 #include "ad/ad.h"
 #include "graph/graph.h"
 
-typedef Vec(Node *) Nodes;
-
 /* What differentiation knows of a node or parameter. */
 typedef unsigned char Fact;
 enum { ACTIVE = 1 /* by what is differentiated */, UNSTABLE = 2 /* an array not to be read again later */ };
 
-/* The combined form of a graph g with p parameters, of which the active ones are differentiated. Over the
- * parameters
+/* The combined form of a graph g with p parameters, of which the active ones are differentiated. Over the parameters
  *   0 … p-1 of g, then p: cotangent D of the result, then one accumulator for each active parameter,
- * `y` is the value (it reads only parameters below p), and `back` yields the tuple of the accumulators
- * with everything added. What reads parameter p or above belongs to the backward pass, all else to the
- * forward pass. */
+ * `y` is the value (it reads only parameters below p), and `back` yields the tuple of the accumulators with
+ * everything added. What reads parameter p or above belongs to the backward pass, all else to the forward pass. */
 typedef struct Combined {
   Graph *g, *back;
   Node *y;
   bool *active;
   int p, nacc;
 } Combined;
-/* Unstable: array parameters that are overwritten while g is run again and again.
- * rerun: loops may run their bodies again in the backward pass. */
+/* Unstable: array parameters that are overwritten while g is run again and again. rerun: loops may run their bodies
+ * again in the backward pass. */
 Combined *ad_combine(World *w, Graph *g, const Fact *params, bool rerun);
 
-/* A differentiation of one graph under way, in either mode. Everything is indexed by position: nodes in
- * g's order, then the parameters it doesn't use. */
+/* A differentiation of one graph under way, in either mode. Everything is indexed by position: nodes in g's order,
+ * then the parameters it doesn't use. */
 typedef struct Diff {
   World *w;
   Node **nodes;
@@ -60,8 +56,7 @@ void ad_add(Diff *r, const Node *x, Node *cot); /* cot[x] += cot, if x is active
 Node *ad_take(Diff *r, const Node *x);          /* moves cot[x] out */
 void ad_put(Diff *r, const Node *x, Node *acc); /* moves it back: before other contributions */
 
-/* Accumulators of the backward side of a region or call: zero for plain ones (added afterwards), else
- * moved in. */
+/* Accumulators of the backward side of a region or call: zero for plain ones (added afterwards), else moved in. */
 Node *ad_region_acc(Diff *r, const Node *x);
 void ad_region_done(Diff *r, const Node *x, Node *acc);
 void ad_region_accs(Diff *r, Node **xs, int n, Nodes *out); /* of the active xs */
@@ -81,7 +76,10 @@ Fact *ad_body_facts(const Diff *r, const Node *loop); /* which parameters of the
 /* Cotangents and tangents are accumulators. */
 static inline IrType *ad_cotangent(World *w, IrType *t) { return ir_accumulator(w, t); }
 static inline bool ad_has_slot(World *w, IrType *t) { return ad_cotangent(w, t)->kind != T_UNIT; }
-bool ad_is_zero(const Node *cot); /* known to be zero */
+/* Known to be zero? */
+static inline bool ad_is_zero(const Node *c) {
+  return c->op == OP_ZERO || c->op == OP_UNIT || (c->op == OP_FLOAT && c->attr.f == 0);
+}
 /* like: whose shape x must have, or NULL. */
 Node *ad_to_cotangent(World *w, IrType *t, Node *x, Node *like, Site site);
 Node *ad_to_public(World *w, IrType *t, Node *primal, Node *cot);
@@ -90,8 +88,8 @@ Node *ad_start(World *w, IrType *t, Node *primal);
 Node *ad_zero_public(World *w, IrType *t, Node *primal);
 /* The cotangent of a value made by ad_zero_public, as one of what that was made from. */
 Node *ad_uncarried(World *w, IrType *t, Node *cot);
-/* The cotangent x that a user's rule gives for argument `like`: an error where that is a function, in a
- * tuple too, and x isn't what a pullback gave the rule for it. */
+/* The cotangent x that a user's rule gives for argument `like`: an error where that is a function, in a tuple too,
+ * and x isn't what a pullback gave the rule for it. */
 Node *ad_from_rule(World *w, IrType *t, Node *x, Node *like, Site site);
 Node *ad_is_carrier(World *w, Node *f); /* a bool: is that so of f? */
 Node *ad_lost_function(World *w);       /* the message of that error */
@@ -100,8 +98,8 @@ Node *ad_lost_function(World *w);       /* the message of that error */
 Graph *ad_tangent(World *w, Graph *g, const Fact *params);
 Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site); /* what a VJP node means */
 Func *ad_call_target(World *w, const Node *call);                 /* CALL: its function; APPLY: the dispatcher */
-/* x, a derivative of something whose value is y; the same failure if y is one: where only derivatives are
- * wanted, y is dead. */
+/* x, a derivative of something whose value is y; the same failure if y is one: where only derivatives are wanted, y
+ * is dead. */
 Node *ad_unless_failed(World *w, const Node *y, Node *x);
 Node *ad_no_rule(World *w, IrType *t, const char *what, Site site);
 /* Of a foreign function; or of one that is being made, and so takes derivatives of itself. */

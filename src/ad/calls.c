@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Reverse mode of calls.
  *
- * A call that stays a call gets twins of its function, its two stages: a forward function that also
- * returns a tape, and a backward function from the tape, the cotangent of the result and the accumulators
- * of the arguments to those accumulators. Twins are kept before their bodies are made, so recursion, mutual
- * too, needs no other care.
+ * A call that stays a call gets twins of its function, its two stages: a forward function that also returns a tape,
+ * and a backward function from the tape, the cotangent of the result and the accumulators of the arguments to those
+ * accumulators. Twins are kept before their bodies are made, so recursion, mutual too, needs no other care.
  *
- * A function with a rule of its own is a call of that rule. An unknown function is a call of the
- * dispatcher of its type. */
+ * A function with a rule of its own is a call of that rule. An unknown function is a call of the dispatcher of its
+ * type. */
 #include "ad/ad_internal.h"
 
 typedef struct CallMemo {
@@ -77,8 +76,7 @@ static void rule_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   }
 }
 
-/* Only a tangent rule: the tangent is linear in the directions, so its reverse derivative at zero is the
- * pullback. */
+/* Only a tangent rule: the tangent is linear in the directions, so its reverse derivative at zero is the pullback. */
 static void tangent_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   World *w = r->w;
   Graph *g = m->f->tangent->graph;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Reverse mode of branches and loops.
  *
- * A branch: each arm is split; the forward branch also returns what the backward passes of its arms need,
- * and the backward branch switches on the same selector. A loop: the backward loop runs the other way,
- * carries the cotangents of the carried values, adds into the accumulators of the captures, and reads
- * tapes as slices; or, where iterations are independent and nothing hinders it, runs the body again and
- * needs no tape.
+ * A branch: each arm is split; the forward branch also returns what the backward passes of its arms need, and the
+ * backward branch switches on the same selector. A loop: the backward loop runs the other way, carries the
+ * cotangents of the carried values, adds into the accumulators of the captures, and reads tapes as slices; or, where
+ * iterations are independent and nothing hinders it, runs the body again and needs no tape.
  *
  * Both are built with all that they may need; the normal forms of branches and loops drop what they don't. */
 #include "ad/ad_internal.h"
@@ -81,8 +80,8 @@ static bool may_rerun(const Diff *r, const Node *n, const Fact *facts) {
   return ir_sizes_exact(r->w, l, b); /* what is made again has the sizes of what was made */
 }
 
-/* Rows of an array are of one length; what may differ from iteration to iteration goes into a tuple of
- * one. So does a bag: an array of bags would have the cotangent of an array of arrays. */
+/* Rows of an array are of one length; what may differ from iteration to iteration goes into a tuple of one. So does
+ * a bag: an array of bags would have the cotangent of an array of arrays. */
 static bool needs_wrap(const Node *x) { return x->type->kind == T_ARRAY || x->type->kind == T_BAG; }
 
 /* Is array x of a loop's body a part of one that the loop carries? */
@@ -150,8 +149,8 @@ typedef struct BackLoop {
 
 static LoopPart part_of(const BackLoop *b, int i) { return loop_part(b->n->loop, i - 1); }
 
-/* Carried: cotangents of carried values and accumulators. (That of a mere accumulator never changes.)
- * Accumulated: cotangents of captures. Those of slices start at zero in each iteration. */
+/* Carried: cotangents of carried values and accumulators. (That of a mere accumulator never changes.) Accumulated:
+ * cotangents of captures. Those of slices start at zero in each iteration. */
 static void carry(BackLoop *b, Node *d, Node **dy) {
   const Combined *c = b->m->c;
   Node **acc = b->args + c->p + 1;
@@ -167,8 +166,8 @@ static void carry(BackLoop *b, Node *d, Node **dy) {
   }
 }
 
-/* Read: what the primal loop reads, of its state at most the shape (all else is a residual); tapes;
- * cotangents of stacked results. */
+/* Read: what the primal loop reads, of its state at most the shape (all else is a residual); tapes; cotangents of
+ * stacked results. */
 static void read_primal(BackLoop *b, Node *d, Node **dy) {
   World *w = b->w;
   const Combined *c = b->m->c;
@@ -195,9 +194,8 @@ static void read_primal(BackLoop *b, Node *d, Node **dy) {
   }
 }
 
-/* The new cotangents of the carried values, accumulators of the captures, cotangents of the slices'
- * elements; and what becomes of them after the loop: moved accumulators first, then what is added to other
- * operands. */
+/* The new cotangents of the carried values, accumulators of the captures, cotangents of the slices' elements; and
+ * what becomes of them after the loop: moved accumulators first, then what is added to other operands. */
 static void finish(BackLoop *b, Node *trips) {
   World *w = b->w;
   const Combined *c = b->m->c;

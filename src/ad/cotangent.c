@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The way between cotangents and the values users see. Conversions are code: loops over arrays, one
- * recursive function for each variant type.
+/* The way between cotangents and the values users see. Conversions are code: loops over arrays, one recursive
+ * function for each variant type.
  *
- * To users the derivative of a function is that function. What they get from a pullback is a carrier: a
- * closure that does what the function does, and also holds the derivative of its environment. A rule of
- * their own that is given a function hands the carrier on, and so says what becomes of what the function
- * captured. Carriers stand where the type has a function outside arrays and variants; in those nothing is
- * carried. */
+ * To users the derivative of a function is that function. What they get from a pullback is a carrier: a closure that
+ * does what the function does, and also holds the derivative of its environment. A rule of their own that is given a
+ * function hands the carrier on, and so says what becomes of what the function captured. Carriers stand where the
+ * type has a function outside arrays and variants; in those nothing is carried. */
 #include "ad/ad_internal.h"
-
-bool ad_is_zero(const Node *c) { return c->op == OP_ZERO || c->op == OP_UNIT || (c->op == OP_FLOAT && c->attr.f == 0); }
 
 /* ---- Carriers --------------------------------------------------------------------------- */
 /* The graph of carriers has an identity, so its captures stay as they are: the function, the derivative. */
@@ -48,14 +45,12 @@ static Node *carried_of(World *w, IrType *t, Node *no) {
 }
 
 Node *ad_lost_function(World *w) {
-  const char *text = "the function given to a function with a derivative rule depends on what is being "
-                     "differentiated, and the rule gives it no derivative";
-  return ir_string(w, sym_of(w->syms, text));
+  return ir_text(w, "the function given to a function with a derivative rule depends on what is being "
+                    "differentiated, and the rule gives it no derivative");
 }
 
-/* The derivative of the function `like` that a user gives: what it carries. Where `like` is a carrier
- * itself, the derivative is one of the same function, and says how what `like` carries changes. Any other
- * function says nothing. */
+/* The derivative of the function `like` that a user gives: what it carries. Where `like` is a carrier itself, the
+ * derivative is one of the same function, and says how what `like` carries changes. Any other function says nothing. */
 static Node *from_carrier(World *w, IrType *t, Node *f, Node *like, Site site) {
   void **known = ir_memo(w, t, "carried", NULL, 0);
   if (!*known) {
@@ -71,8 +66,8 @@ static Node *from_carrier(World *w, IrType *t, Node *f, Node *like, Site site) {
 }
 
 /* ---- Conversions ------------------------------------------------------------------------ */
-/* The parts of tuples are converted one by one. What is no tuple is what `leaf` makes of it: x of type t,
- * and y: to public types the cotangent; from them what x must have the shape of, or NULL. */
+/* The parts of tuples are converted one by one. What is no tuple is what `leaf` makes of it: x of type t, and y: to
+ * public types the cotangent; from them what x must have the shape of, or NULL. */
 typedef struct Conversion {
   World *w;
   bool public;
@@ -120,7 +115,7 @@ static Node *convert_array(const Conversion *c, IrType *t, Node *x, Node *y) {
 static Node *same_constructor(World *w, IrType *t, Node *like, int k) {
   const char *text = "different shapes: a derivative with %s for a value without";
   Node *same = ir_op2(w, OP_IEQ, ir_tag(w, like), ir_int(w, k));
-  return ir_assert(w, same, ir_string(w, sym_of(w->syms, arena_printf(w->arena, text, t->ctors[k].name))), 0);
+  return ir_assert(w, same, ir_text(w, arena_printf(w->arena, text, t->ctors[k].name)), 0);
 }
 
 static Node *convert_arm(const Conversion *c, IrType *t, Node **caps, int ncaps, int k) {

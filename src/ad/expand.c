@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver: replaces VJP and JVP by what they mean, innermost first, in all graphs an entry reaches;
- * then, when no outer derivative can be left, removes STOP and CHECKPOINT. Definitions themselves are
- * never changed: functions are copied. */
+/* The driver: replaces VJP and JVP by what they mean, innermost first, in all graphs an entry reaches; then, when no
+ * outer derivative can be left, removes STOP and CHECKPOINT. Definitions themselves are never changed: functions are
+ * copied. */
 #include "ad/ad_internal.h"
 
 /* ---- The two modes ------------------------------------------------------------------- */

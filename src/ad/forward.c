@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Forward mode: a graph of values becomes a graph of values and tangents, node by node. Tangents have the
- * types of cotangents (a tangent of an array is a bag, dense where it comes from an array), and an absent
- * one is zero.
+/* Forward mode: a graph of values becomes a graph of values and tangents, node by node. Tangents have the types of
+ * cotangents (a tangent of an array is a bag, dense where it comes from an array), and an absent one is zero.
  *
- * Nested graphs take pairs (value, tangent) for what is active, and return pairs. The normal forms of
- * branches and loops take them apart. */
+ * Nested graphs take pairs (value, tangent) for what is active, and return pairs. The normal forms of branches and
+ * loops take them apart. */
 #include "ad/ad_internal.h"
 
 /* x, as a pair if it has a tangent. */
@@ -28,8 +27,8 @@ static void tangent_switch(Diff *f, int at) {
   set_dual(f, at, ir_switch(w, ad_fwd(f, n->ops[0]), arms, n->ngraphs, caps, n->nops - 1));
 }
 
-/* What stands for the body's n parameters in the loop over duals. Of a sliced array with a tangent the
- * element's tangent is read at the index. */
+/* What stands for the body's n parameters in the loop over duals. Of a sliced array with a tangent the element's
+ * tangent is read at the index. */
 static Node **dual_operands(Diff *f, LoopBuilder *b, const Node *loop, int n, const Fact *facts) {
   World *w = f->w;
   const LoopInfo *l = loop->loop;
@@ -49,11 +48,11 @@ static Node **dual_operands(Diff *f, LoopBuilder *b, const Node *loop, int n, co
 }
 
 /* The condition, over values alone. */
-static Node *dual_cond(World *w, const LoopInfo *l, Graph *cond, Node **args, int n, const Fact *facts) {
-  Node **in = NEW_ARRAY(w->arena, Node *, n);
-  for (int i = 0, k = 0; i < n; i++) {
-    LoopPart part = i ? loop_part(l, i - 1) : LOOP_CARRIED;
-    if (part == LOOP_CARRIED || part == LOOP_CAPTURED) in[k++] = facts[i] ? ir_get(w, args[i], 0) : args[i];
+static Node *dual_cond(World *w, const LoopInfo *l, Graph *cond, Node **args, const Fact *facts) {
+  Node **in = NEW_ARRAY(w->arena, Node *, cond->nparams);
+  for (int k = 0; k < cond->nparams; k++) {
+    int i = k ? 1 + loop_cond_input(l, k) : 0;
+    in[k] = facts[i] ? ir_get(w, args[i], 0) : args[i];
   }
   return ir_instantiate(w, cond, in, 0);
 }
@@ -79,7 +78,7 @@ static void tangent_loop(Diff *f, int at) {
     Node *dx = ir_get(w, dy, k);
     tangents[k] = ad_is_zero(dx) ? 0 : loop_stack(b, ir_fill(w, dx, ir_get(w, y, k)));
   }
-  Node *cond = l->has_cond ? dual_cond(w, l, n->graphs[1], args, p, facts) : NULL;
+  Node *cond = l->has_cond ? dual_cond(w, l, n->graphs[1], args, facts) : NULL;
   loop_close(b, cond ? NULL : ad_fwd(f, n->ops[0]), cond, n->site);
   IrType *ct = ad_cotangent(w, n->type);
   Node **ys = NEW_ARRAY(w->arena, Node *, last + 1), **ts = NEW_ARRAY(w->arena, Node *, last + 1);
@@ -94,8 +93,8 @@ static void tangent_loop(Diff *f, int at) {
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------ */
-/* Parameters of f, then the tangents of the active ones. No pairs: calls are specialised for arguments
- * that are functions. */
+/* Parameters of f, then the tangents of the active ones. No pairs: calls are specialised for arguments that are
+ * functions. */
 static Func *dual_function(World *w, Func *f, const Fact *act) {
   void **known = ir_memo_closures(w, f, "dual", act, (size_t)f->nparams);
   if (*known) return *known;
@@ -116,8 +115,7 @@ static Func *dual_function(World *w, Func *f, const Fact *act) {
   return d;
 }
 
-/* dy, if what the pullback gives for functions that have tangents carries something: else those would be
- * lost. */
+/* dy, if what the pullback gives for functions that have tangents carries something: else those would be lost. */
 static Node *nothing_lost(Diff *f, const Node *n, Node *pullback, Node *zero, Node *dy) {
   World *w = f->w;
   Node *cots = ir_apply(w, pullback, zero, NULL, n->site);
@@ -193,8 +191,8 @@ static void tangent_call(Diff *f, int at) {
   set_dual(f, at, ir_call(w, dual_function(w, fn, act), all.data, n->site));
 }
 
-/* A checkpoint of the function of values and tangents, those of its captures too: a reverse mode outside
- * computes both again. */
+/* A checkpoint of the function of values and tangents, those of its captures too: a reverse mode outside computes
+ * both again. */
 static void tangent_checkpoint(Diff *f, int at) {
   World *w = f->w;
   Node *n = f->nodes[at], *token = n->nops == 3 ? n->ops[2] : NULL;

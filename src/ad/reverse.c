@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Reverse mode: the combined form of a graph; and the bookkeeping of both modes.
  *
- * One walk over the nodes of the graph makes the forward nodes; one walk back, from the result, keeps for
- * each node the cotangent it has received so far and, when the node's turn comes, hands on to its operands
- * what they get: one rule per node, however often it is used. A node without cotangent is skipped: zero is
- * the absence of one. What the two walks make stands in one space of parameters (ad_internal.h), so when
- * both are wanted at once nothing has to be stored, and when they are wanted apart ir_split reads off what
- * the backward pass needs. */
+ * One walk over the nodes of the graph makes the forward nodes; one walk back, from the result, keeps for each node
+ * the cotangent it has received so far and, when the node's turn comes, hands on to its operands what they get: one
+ * rule per node, however often it is used. A node without cotangent is skipped: zero is the absence of one. What the
+ * two walks make stands in one space of parameters (ad_internal.h), so when both are wanted at once nothing has to
+ * be stored, and when they are wanted apart ir_split reads off what the backward pass needs. */
 #include "ad/ad_internal.h"
 
 /* ---- Bookkeeping -------------------------------------------------------------------- */
@@ -159,8 +158,8 @@ static void backward(Diff *r, int at) {
   }
 }
 
-/* Parameter x has accumulator acc. Where x is a tuple its components get theirs, so that what is done with
- * them adds to it. */
+/* Parameter x has accumulator acc. Where x is a tuple its components get theirs, so that what is done with them adds
+ * to it. */
 static void start_from(Diff *r, Node *x, Node *acc) {
   World *w = r->w;
   Node **rest = x->type->kind == T_TUPLE ? NEW_ARRAY(w->arena, Node *, x->type->n + 1) : NULL;

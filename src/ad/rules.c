@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules of single operations, in both modes. Reverse: what the cotangent d of a node adds to those of its
- * operands. Forward: the tangent of a node from those of its operands.
+/* Rules of single operations, in both modes. Reverse: what the cotangent d of a node adds to those of its operands.
+ * Forward: the tangent of a node from those of its operands.
  *
- * Scalar functions have their rules in the library. All else here is linear in what can be differentiated
- * (or is once the indices are fixed): forward mode does the same to the tangents, reverse mode the
- * adjoint, and the adjoint of each operation is another one. */
+ * Scalar functions have their rules in the library. All else here is linear in what can be differentiated (or is
+ * once the indices are fixed): forward mode does the same to the tangents, reverse mode the adjoint, and the adjoint
+ * of each operation is another one. */
 #include "ad/ad_internal.h"
 
 Node *ad_no_rule(World *w, IrType *t, const char *what, Site site) {
-  Str s = {.arena = w->arena};
-  str_printf(&s, "%s has no derivative rule", what);
-  return ir_fail(w, FAIL_RULE, t, ir_string(w, sym_of(w->syms, s.data)), site);
+  return ir_fail(w, FAIL_RULE, t, ir_text(w, arena_printf(w->arena, "%s has no derivative rule", what)), site);
 }
 
 Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site) {
   if (f->foreign.symbol) return ad_no_rule(w, t, f->name ? f->name : "a foreign function", site);
-  const char *text = "this function can't be differentiated: it takes derivatives of itself";
-  return ir_fail(w, FAIL_RULE, t, ir_string(w, sym_of(w->syms, text)), site);
+  Node *why = ir_text(w, "this function can't be differentiated: it takes derivatives of itself");
+  return ir_fail(w, FAIL_RULE, t, why, site);
 }
 
 /* ---- Scalar operations ------------------------------------------------------------------ */
-/* x, but 0 where it is the NaN that a zero cotangent makes of a partial which is infinite. The cotangent
- * alone doesn't decide: x has to keep its own derivative by d where d is 0. */
+/* x, but 0 where it is the NaN that a zero cotangent makes of a partial which is infinite. The cotangent alone
+ * doesn't decide: x has to keep its own derivative by d where d is 0. */
 static Node *unless_zero(World *w, Node *d, Node *x) {
   if (d->op == OP_FLOAT && d->attr.f != 0) return x;
   Node *lost = ir_op2(w, OP_AND, ir_op2(w, OP_FEQ, d, ir_float(w, 0)), ir_op1(w, OP_IS_NAN, x));
@@ -193,15 +191,10 @@ void ad_rule_backward(Diff *r, int at, Node *d) {
   Node *x = n->nops ? n->ops[0] : NULL;
   IrType *t = x ? ad_cotangent(w, x->type) : NULL;
   const struct Linear *l = find_linear(n);
-  if (l) {
-    linear_backward(r, n, l->adjoint, d);
-    return;
-  }
   switch (n->op) {
   case OP_ARRAY: array_backward(r, n, d); return;
   case OP_CADD:
-    ad_add(r, x, d);
-    ad_add(r, n->ops[1], d);
+    for (int i = 0; i < 2; i++) ad_add(r, n->ops[i], d);
     return;
   case OP_AFTER: ad_add(r, x, ir_waiting(w, d, ad_fwd(r, n->ops[1]))); return;
   case OP_CLOSURE:
@@ -222,7 +215,8 @@ void ad_rule_backward(Diff *r, int at, Node *d) {
       ad_add(r, n->ops[i], ad_no_rule(w, ad_cotangent(w, n->ops[i]->type), n->attr.rt->name, n->site));
     return;
   default:
-    if ((op_flags[n->op] & OPF_S) && n->type->kind == T_FLOAT) scalar_backward(r, n, at, d);
+    if (l) linear_backward(r, n, l->adjoint, d);
+    else if ((op_flags[n->op] & OPF_S) && n->type->kind == T_FLOAT) scalar_backward(r, n, at, d);
   }
 }
 

@@ -6,7 +6,6 @@
  * since they may have thousands of links; all else recurses. */
 #include "elab/elab_internal.h"
 
-typedef Vec(Node *) NodeList;
 
 static Expr *strip(Expr *e) {
   while (e->kind == E_ANNOT) e = e->args[0];
@@ -32,7 +31,7 @@ static Node *text_of_hole(Ctx *c, InterpPart *p) {
 }
 
 static Node *interpolation(Ctx *c, Expr *e) {
-  NodeList parts = {0};
+  Nodes parts = {0};
   for (int i = 0; i < e->nparts; i++) {
     InterpPart *p = &e->parts[i];
     if (!p->hole && (!p->text || !sym_len(p->text))) continue;
@@ -122,8 +121,8 @@ static Node *application(Ctx *c, Expr *e) {
 /* ---- Chains -------------------------------------------------------------------------------- */
 
 /* The operands of a right-nested chain of `op`, from left to right. */
-static NodeList chain(Ctx *c, Expr *e, BinOp op) {
-  NodeList out = {0};
+static Nodes chain(Ctx *c, Expr *e, BinOp op) {
+  Nodes out = {0};
   for (;;) {
     Expr *s = strip(e);
     if (s->kind != E_BINARY || s->op != op) break;
@@ -139,7 +138,7 @@ static NodeList chain(Ctx *c, Expr *e, BinOp op) {
 static Node *cons(Ctx *c, Expr *e) {
   IrType *list = el_type(c, e->type);
   int tag = el_cons_tag(list);
-  NodeList xs = chain(c, e, BIN_CONS);
+  Nodes xs = chain(c, e, BIN_CONS);
   Node *rest = xs.data[xs.len - 1];
   for (int i = xs.len - 2; i >= 0; i--) {
     Node *cell[2] = {xs.data[i], rest};
@@ -149,7 +148,7 @@ static Node *cons(Ctx *c, Expr *e) {
 }
 
 static Node *concatenation(Ctx *c, Expr *e) {
-  NodeList xs = chain(c, e, BIN_CONCAT);
+  Nodes xs = chain(c, e, BIN_CONCAT);
   IrType *t = xs.data[0]->type;
   if (t->kind == T_STRING && xs.len > 2) {
     Node *all = ir_array(c->w, t, xs.data, xs.len, el_site(c, e->span));
@@ -250,7 +249,7 @@ static Node *el_simple(Ctx *c, Expr *e) {
   }
 }
 
-static void add_check(Ctx *c, NodeList *checks, Node *x) {
+static void add_check(Ctx *c, Nodes *checks, Node *x) {
   if (x->type->kind != T_UNIT) return; /* a value thrown away: may be skipped with its error */
   x = el_settle(c, x);
   if (x->op != OP_UNIT) vec_push(c->e->arena, *checks, x);
@@ -259,7 +258,7 @@ static void add_check(Ctx *c, NodeList *checks, Node *x) {
 /* Statements and definitions up to the value at their end, which comes after the checks met on the way. */
 Node *el_expr(Ctx *c, Expr *e) {
   if (el_deep(c, e->span)) return ir_zero(c->w, el_type(c, e->type));
-  NodeList checks = {0};
+  Nodes checks = {0};
   int muts = c->muts.len;
   for (;; e = e->args[e->kind == E_SEQ]) {
     if (e->kind == E_SEQ) {

@@ -261,7 +261,7 @@ Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfi
   Func *f = *known = ir_func(w, sym_of(w->syms, "apply"), ts, n, result);
   f->recursive = true;
   const char *why = candidates.len < all ? unfinished : unknown;
-  Node *fail = ir_fail(w, FAIL_RULE, result, ir_string(w, sym_of(w->syms, why)), 0);
+  Node *fail = ir_fail(w, FAIL_RULE, result, ir_text(w, why), 0);
   ir_func_finish(w, f, dispatch(w, &candidates, ts, n, fail));
   f->recursive = false;
   ir_walk_rules(w, f->graph, find_unknown, &f->recursive);

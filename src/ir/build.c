@@ -22,6 +22,7 @@ Node *ir_bool(World *w, bool v) {
 Node *ir_string(World *w, Sym s) {
   return ir_intern(w, &(Node){.op = OP_STRING, .type = ir_type(w, T_STRING), .attr.text = s});
 }
+Node *ir_text(World *w, const char *text) { return ir_string(w, sym_of(w->syms, text)); }
 Node *ir_unit(World *w) { return ir_intern(w, &(Node){.op = OP_UNIT, .type = ir_type(w, T_UNIT)}); }
 Node *ir_global(World *w, int global) {
   return ir_intern(w, &(Node){.op = OP_GLOBAL, .type = w->globals.data[global].type, .attr.i = global});

@@ -191,6 +191,7 @@ struct Node {
   IrType *type_arg; /* RT: the type it works at, where it is generic (show, compare, …) */
   Node **ops;
 };
+typedef Vec(Node *) Nodes;
 /* An order for operands that may be exchanged: that in which the entry made them, so mostly that of the source,
  * whatever was compiled before in the VM. Parameters come first, in their order. */
 static inline bool ir_before(const Node *a, const Node *b) {
@@ -285,6 +286,7 @@ Node *ir_int(World *w, int64_t v);
 Node *ir_float(World *w, double v);
 Node *ir_bool(World *w, bool v);
 Node *ir_string(World *w, Sym s);
+Node *ir_text(World *w, const char *text);
 Node *ir_unit(World *w);
 Node *ir_zero(World *w, IrType *t);
 Node *ir_global(World *w, int global); /* index in w->globals */

@@ -116,7 +116,7 @@ static Node *asserted(World *w, const Node *check, Node **ops) {
   if (check->op == OP_CHECK_INDEX) holds = ir_op2(w, OP_AND, holds, ir_op2(w, OP_ILT, a, b));
   if (check->op == OP_CHECK_SLICE)
     holds = ir_op2(w, OP_AND, holds, ir_op2(w, OP_AND, ir_op2(w, OP_ILE, a, b), ir_op2(w, OP_ILE, b, ops[2])));
-  Node *message = ir_string(w, sym_of(w->syms, "a check that was proved fails"));
+  Node *message = ir_text(w, "a check that was proved fails");
   return ir_op2(w, OP_AFTER, a, ir_assert(w, holds, message, check->site));
 }
 #else
