@@ -91,8 +91,12 @@ typedef struct AtledConfig {
   void (*diagnostic)(void *user, const AtledDiagnostic *d);
   void *user; /* handed to the callbacks */
   AtledJit jit;
-  /* compile in a child process (by fork): its memory, some 30 MB, never becomes this process's own */
-  bool jit_worker;
+  /* GCC runs in a process of its own, of the program atled-compiler, which ends with the VM: what GCC takes, some 30 MB
+   * and more, never becomes this process's own, and it can't harm it. True, or where that program isn't to be found:
+   * within this process */
+  bool jit_in_process;
+  size_t jit_memory;       /* bytes of address space that GCC's process may have; 0: 8 GB */
+  double jit_time;         /* seconds that it may take for each piece of the program; 0: 600 */
   bool strict;             /* strict floating point: bit-identical results on every machine and in every mode */
   bool no_stdlib;          /* no prelude and no library modules: only what the language itself defines */
   bool colour;             /* rendered diagnostics have ANSI colours */

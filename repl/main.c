@@ -371,7 +371,6 @@ static bool parse_options(Options *o, int argc, char **argv, bool anywhere) {
 static int run_command(int argc, char **argv) {
   Options o = {0};
   atled_config_init(&o.config);
-  o.config.jit_worker = true; /* programs and prompts stay small, and a failing compiler can't end them */
   o.config.write = write_out;
   o.config.diagnostic = print_diagnostic;
   o.config.colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");

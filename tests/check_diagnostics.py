@@ -35,7 +35,7 @@ NOT_SHOWN = {
     r"src/lir/lir_read\.c": "the reader of lowered code's text, for tests; its labels are no hints",
     r"src/eval/eval\.c": "never leaves the VM: the program goes on natively",
     r"src/eval/foreign\.c:.*can't be called with": "the checker refuses such types",
-    r"src/jit/jit\.c": "the system refuses something to the compiler; the reason is part of `can't compile`",
+    r"src/jit/(jit|translate)\.c": "the system refuses something to the compiler; the reason is part of `can't compile`",
     r"src/runtime/arrays\.c:.*(can't have length|of %lld rows)": "guards: a check comes before",
     r"src/runtime/strings\.c:.*byte": "the primitives are private to `Json`, which looks at the text first",
     r"src/runtime/errors\.c:.*time limit|out of memory$": "hosts set limits; tests/api has them",

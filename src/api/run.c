@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUDGET = 1500000 };
+enum { BUDGET = 1500000, COMPILER_SECONDS = 600 };
+#define COMPILER_MEMORY ((size_t)8 << 30)
 
 /* ---- Globals ------------------------------------------------------------------ */
 Slot *run_global(void *user, int index) {
@@ -183,7 +184,9 @@ static bool prepare(AtledVM *vm, Unit *u) {
   if (!vm->jit) {
     JitOptions options = jit_default_options();
     options.strict = vm->config.strict;
-    options.worker = vm->config.jit_worker;
+    options.in_process = vm->config.jit_in_process;
+    options.memory = vm->config.jit_memory ? vm->config.jit_memory : COMPILER_MEMORY;
+    options.seconds = vm->config.jit_time > 0 ? vm->config.jit_time : COMPILER_SECONDS;
     options.dump_dir = getenv("ATLED_DUMP_JIT");
     const char *level = getenv("ATLED_OPT");
     if (level && *level >= '0' && *level <= '3' && !level[1]) options.opt_level = *level - '0';

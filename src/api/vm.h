@@ -84,7 +84,7 @@ struct AtledVM {
   Clock *clock;    /* NULL until a time limit needs it */
   Arena arena;     /* definitions: as long as the VM */
   Arena scratch;   /* one call's diagnostics and texts */
-  Arena lowering;  /* what lowering needs, until a unit is made of its result */
+  Arena lowering;  /* what lowering needs */
   SymTable syms;
   Sources sources;
   SourceLoans loans; /* to handles */

@@ -15,7 +15,9 @@ typedef struct JitOptions {
   size_t cache_limit;   /* bytes on disk; 0: the default, 256 MiB */
   int opt_level;        /* 0 … 3 */
   bool strict;          /* functions are the C library's; a strict module is compiled so in any case */
-  bool worker;          /* GCC runs in a child process: its memory, and what it does to its process, end with it */
+  bool in_process;      /* GCC runs in this process, not in one of its own */
+  size_t memory;        /* bytes of address space that a process of its own may have; 0: no limit */
+  double seconds;       /* that it may take for a module; 0: no limit */
   const char *dump_dir; /* each compiled module's C-like text and assembly go there; NULL: nowhere */
   void (*message)(void *user, const char *text); /* what a user may want to know, a line each; NULL: not told */
   void *user;

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MB = 1 << 20, LEAST = 30, STEP = 4, MOST = 66 };
+enum { MB = 1 << 20, LEAST = 12, STEP = 4, MOST = 48 };
 
 /* A long function: its compile takes 20 MB. */
 static char program[8192];
@@ -22,11 +22,11 @@ static void write_program(void) {
   sprintf(p, "  y\n");
 }
 
-static AtledVM *make(AtledJit jit, bool worker) {
+static AtledVM *make(AtledJit jit, bool in_process) {
   AtledConfig config;
   atled_config_init(&config);
   config.jit = jit;
-  config.jit_worker = worker;
+  config.jit_in_process = in_process;
   config.strict = true;
   config.stack_size = (size_t)8 * MB;
   return atled_new(&config);
@@ -60,8 +60,8 @@ static int outcome(const AtledVM *vm, bool compiled) {
 }
 
 /* In a process with `room` MB more than it has now. */
-static int host(long room, bool worker, double expected) {
-  AtledVM *vm = make(ATLED_JIT_ALWAYS, worker), *other = make(ATLED_JIT_OFF, worker);
+static int host(long room, bool in_process, double expected) {
+  AtledVM *vm = make(ATLED_JIT_ALWAYS, in_process), *other = make(ATLED_JIT_OFF, in_process);
   struct rlimit limit = {(rlim_t)(mapped() + room) * MB, RLIM_INFINITY};
   if (!vm || !other || setrlimit(RLIMIT_AS, &limit) != 0) return FAILED;
   int result = outcome(vm, slope(vm) == expected);
@@ -72,16 +72,17 @@ static int host(long room, bool worker, double expected) {
   return result;
 }
 
-static void test_limits(bool worker, double expected) {
+static void test_limits(bool in_process, double expected) {
   int seen[OUTCOMES] = {0};
   for (long room = LEAST; room <= MOST; room += STEP) {
     int status = -1;
     pid_t child = fork();
-    if (child == 0) _exit(host(room, worker, expected));
+    if (child == 0) _exit(host(room, in_process, expected));
     CHECK(waitpid(child, &status, 0) == child);
     bool ended = WIFEXITED(status) && WEXITSTATUS(status) < FAILED;
     CHECK(ended);
-    if (!ended) fprintf(stderr, "with %ld MB%s: status %x\n", room, worker ? " and a worker" : "", (unsigned)status);
+    if (!ended)
+      fprintf(stderr, "with %ld MB%s: status %x\n", room, in_process ? " in the process" : "", (unsigned)status);
     else seen[WEXITSTATUS(status)]++;
   }
   CHECK(seen[COMPILED] > 0 && seen[NOT_LOADED] > 0 && seen[GAVE_UP] > 0);

@@ -6,7 +6,6 @@
 #include "check.h"
 #include "eval/eval.h"
 #include "jit/jit.h"
-#include "jit/toolchain/worker.h"
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,7 +14,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -665,6 +663,7 @@ static void test_foreign(void) {
 /* ---- The cache --------------------------------------------------------------------------------------------------- */
 static Jit *another_jit(size_t limit) {
   JitOptions o = jit_default_options();
+  o.in_process = true;
   o.cache_dir = cache_dir;
   o.cache_limit = limit;
   return jit_new(&heap, o);
@@ -801,66 +800,9 @@ static void test_process_unchanged(void) {
 }
 
 /* ---- A process of its own ---------------------------------------------------------------------------------------- */
-static void answer(void *data, void *reply) { *(int *)reply = *(int *)data + 1; }
-static void fall_over(void *data, void *reply) {
-  (void)data, (void)reply;
-  raise(SIGKILL);
-}
-
-static bool work(void (*task)(void *, void *), void *data, int *reply) {
-  Worker w;
-  return worker_start(&w, task, data, reply, sizeof *reply) && worker_finish(&w, reply, sizeof *reply);
-}
-
-static void test_worker(void) {
-  int number = 41, reply = 0;
-  CHECK(work(answer, &number, &reply) && reply == 42 && number == 41);
-  CHECK(!work(fall_over, NULL, &reply));
-  CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
-}
-
-/* A host that collects its children itself, and one that doesn't want to hear of them. */
-static void test_worker_of_a_collector(void) {
-  int number = 1, reply = 0;
-  signal(SIGCHLD, SIG_IGN);
-  CHECK(work(answer, &number, &reply) && reply == 2 && !work(fall_over, NULL, &reply));
-  signal(SIGCHLD, SIG_DFL);
-}
-
-static void never_end(void *data, void *reply) {
-  (void)data, (void)reply;
-  for (;;) pause();
-}
-
-/* The process that adopts orphans, which this one makes itself, sees the worker of a killed process end. */
-static void test_orphan(void) {
-  int ends[2], status;
-  CHECK(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && pipe(ends) == 0);
-  pid_t host = fork();
-  if (host == 0) {
-    Worker w;
-    int reply;
-    bool told = worker_start(&w, never_end, NULL, &reply, sizeof reply) &&
-                write(ends[1], &w.child, sizeof w.child) == sizeof w.child;
-    raise(told ? SIGKILL : SIGTERM);
-  }
-  pid_t worker = 0;
-  CHECK(read(ends[0], &worker, sizeof worker) == sizeof worker && worker > 0);
-  CHECK(waitpid(host, &status, 0) == host && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-  int looks = 0;
-  while (worker > 0 && waitpid(worker, &status, WNOHANG) == 0 && ++looks < 1000) usleep(10000);
-  CHECK(looks < 1000);
-  if (looks == 1000) kill(worker, SIGKILL);
-  close(ends[0]);
-  close(ends[1]);
-  prctl(PR_SET_CHILD_SUBREAPER, 0);
-}
-
-/* To be run before any compile in this process. */
-static void test_compile_in_worker(void) {
+static void test_compile_elsewhere(void) {
   JitOptions o = jit_default_options();
   o.cache_dir = "";
-  o.worker = true;
   Jit *j = jit_new(&heap, o);
   const char *why = NULL;
   Mod *mod = instance(fib_module());
@@ -994,10 +936,7 @@ int main(int argc, char **argv) {
     measure();
   } else {
     test_missing_tools();
-    test_worker();
-    test_worker_of_a_collector();
-    test_orphan();
-    test_compile_in_worker();
+    test_compile_elsewhere();
     test_int_scalars();
     test_float_scalars();
     test_all_scalars();

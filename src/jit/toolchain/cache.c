@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -57,7 +58,10 @@ void cache_init(Cache *c, Heap *heap, const char *dir, size_t limit) {
   }
   if (!*dir) return;
   int n = snprintf(c->dir, sizeof c->dir, "%s%s", base, dir);
-  if (n < 0 || (size_t)n >= sizeof c->dir || !make_folders(c->dir) || !is_private(c->dir)) c->dir[0] = 0;
+  char path[PATH_MAX]; /* absolute: processes with other working directories use it too */
+  bool fits = n >= 0 && (size_t)n < sizeof c->dir && make_folders(c->dir) && is_private(c->dir) &&
+              realpath(c->dir, path) && strlen(path) < sizeof c->dir;
+  strcpy(c->dir, fits ? path : "");
 }
 
 static bool entry_path(const Cache *c, uint64_t key, char *path, size_t n) {

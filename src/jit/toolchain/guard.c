@@ -191,10 +191,7 @@ Guard *guard_enter(const char **why) {
   pthread_mutex_lock(&guard.lock);
   if (!guard.loaded) guard.loaded = load(why);
   if (guard.broken) *why = "libgccjit can't be used any more: it gave up in an earlier compile";
-  if (guard.loaded && !guard.broken) {
-    snprintf(guard.temporary, sizeof guard.temporary, "%s", guard_temporary_folder());
-    return &guard;
-  }
+  if (guard.loaded && !guard.broken) return &guard;
   pthread_mutex_unlock(&guard.lock);
   return NULL;
 }
@@ -203,8 +200,9 @@ const GccApi *guard_api(const Guard *g) { return &g->api; }
 
 bool guard_used(const Guard *g) { return g->used; }
 
-bool guard_run(Guard *g, void (*task)(void *data), void *data) {
+bool guard_run(Guard *g, const char *folder, void (*task)(void *data), void *data) {
   jmp_buf here;
+  snprintf(g->temporary, sizeof g->temporary, "%s", folder);
   g->end = &here;
   g->used = true;
   if (setjmp(here) == 0) task(data);

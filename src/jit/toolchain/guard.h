@@ -131,10 +131,11 @@ Guard *guard_enter(const char **why);
 const GccApi *guard_api(const Guard *g);
 /* Was anything compiled in this process, or in the one it was forked from before that? */
 bool guard_used(const Guard *g);
-/* Runs task(data), which may call the library. False if the library ended itself there, as it does when memory is
+/* Runs task(data), which may call the library, whose own temporary files go to the folder, which it asks for only
+ * once in a process. False if the library ended itself there, as it does when memory is
  * gone: the task was left where it was, what it has of the library is not to be touched again, and this process
  * can't compile any more. */
-bool guard_run(Guard *g, void (*task)(void *data), void *data);
+bool guard_run(Guard *g, const char *folder, void (*task)(void *data), void *data);
 void guard_leave(Guard *g);
 /* A folder in memory if there is one, else the usual one: for intermediate files. */
 const char *guard_temporary_folder(void);

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* The program atled-compiler: the compiler's process of a host, which src/jit/toolchain/compiler.c starts with a socket
+ * as standard input. Orders come in, each with the image of a module; a shared object is made, and a result goes back.
+ *
+ *   host ──spawn──► starter ──fork──► this process ──fork──► compile: image.c, translate.c
+ *
+ * The starter ends at once, so the host has no child. Each order is carried out by a process of its own, a copy of this
+ * one, in which libgccjit is loaded but was never used: what a compile leaves behind, or takes too much of, ends with it.
+ * This process has one thread and does nothing but wait, for the first of: the result, the end of time, the end of the
+ * host. It ends when no order has come for a while; the host starts another one then. */
+#define _GNU_SOURCE
+#include "jit/toolchain/folder.h"
+#include "jit/toolchain/guard.h"
+#include "jit/translate.h"
+#include "lir/image.h"
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HOST = 0, IDLE_MS = 10000 };
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void say(Result *r, const char *why) { snprintf(r->why, sizeof r->why, "%s", why); }
+
+/* ---- The process of one order ------------------------------------------------------------------------------------ */
+/* Sanitizers take more address space than any limit leaves. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { CAN_LIMIT = 0 };
+#else
+enum { CAN_LIMIT = 1 };
+#endif
+
+static void limit_memory(uint64_t bytes) {
+  struct rlimit limit;
+  if (!CAN_LIMIT || !bytes || getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur <= bytes) return;
+  limit.rlim_cur = bytes;
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+static void carry_out(const Order *order, const void *image, const char *folder, Result *result) {
+  Tools tools;
+  Heap heap;
+  Arena arena;
+  const char *why = NULL;
+  heap_init(&heap);
+  arena_init(&arena, &heap);
+  const char *lacking = tools_find(&tools);
+  LModule *m = lacking ? NULL : image_load(&heap, image, order->size, &why);
+  if (lacking) {
+    snprintf(result->why, sizeof result->why, "the program `%s` isn't on PATH", lacking);
+  } else if (m) {
+    m->arena = &arena;
+    translate_module(order, m, &tools, folder, true, &heap, result);
+  } else {
+    result->no_memory = !why;
+    say(result, why ? why : "out of memory");
+  }
+}
+
+static _Noreturn void run_order(const Order *order, const void *image, const char *folder, int out, pid_t parent) {
+  Result result = {0};
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+  limit_memory(order->memory);
+  carry_out(order, image, folder, &result);
+  _exit(write(out, &result, sizeof result) != sizeof result);
+}
+
+/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
+/* Until the result is there, or can't come any more. False: the host is gone. */
+static bool await(int in, double seconds, Result *result) {
+  double end = now() + seconds;
+  for (;;) {
+    double left = seconds > 0 ? end - now() : 3600;
+    if (left <= 0) {
+      snprintf(result->why, sizeof result->why, "compiling takes longer than %g seconds", seconds);
+      return true;
+    }
+    struct pollfd ends[] = {{.fd = in, .events = POLLIN}, {.fd = HOST, .events = POLLRDHUP}};
+    if (poll(ends, 2, left < 3600 ? (int)(left * 1000) + 1 : -1) < 0 && errno != EINTR) return true;
+    if (ends[1].revents) return false;
+    if (!ends[0].revents) continue;
+    Result r;
+    if (read(in, &r, sizeof r) == sizeof r) *result = r; /* smaller than what a pipe takes at once */
+    else say(result, "the compiler ended itself, or was killed for want of memory");
+    return true;
+  }
+}
+
+static bool reply(const Result *result) {
+  return send(HOST, result, sizeof *result, MSG_NOSIGNAL) == (ssize_t)sizeof *result;
+}
+
+/* Starts the process of the order; the end of a pipe that its result comes from, or -1. */
+static int start(const Order *order, const void *image, const char *folder, pid_t *child) {
+  int ends[2];
+  pid_t self = getpid();
+  if (pipe(ends) != 0) return -1;
+  *child = fork();
+  if (*child == 0) run_order(order, image, folder, ends[1], self);
+  close(ends[1]);
+  if (*child > 0) return ends[0];
+  close(ends[0]);
+  return -1;
+}
+
+/* The host gets its result at once; putting away takes longer. False: it is gone. */
+static bool serve(const Order *order, const void *image) {
+  Folder folder;
+  Result result = {0};
+  pid_t child;
+  if (!folder_make(&folder, guard_temporary_folder())) {
+    say(&result, "no folder for temporary files can be made");
+    return reply(&result);
+  }
+  int in = start(order, image, folder.path, &child);
+  if (in < 0) {
+    say(&result, "no process for the compiler can be started");
+    folder_remove(&folder);
+    return reply(&result);
+  }
+  bool there = await(in, order->seconds, &result) && reply(&result);
+  close(in);
+  kill(child, SIGKILL);
+  while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
+  folder_remove(&folder);
+  return there;
+}
+
+/* ---- Orders ------------------------------------------------------------------------------------------------------ */
+static bool receive(void *p, size_t n) { return recv(HOST, p, n, MSG_WAITALL) == (ssize_t)n; }
+
+static bool receive_image(char *image, size_t n) {
+  enum { PIECE = 1 << 20 };
+  for (size_t part; n > 0; image += part, n -= part)
+    if (!receive(image, part = n < PIECE ? n : PIECE)) return false;
+  return true;
+}
+
+/* One order. False: the host is gone. */
+static bool next_order(Order *order) {
+  if (!receive(order, sizeof *order)) return false;
+  char *image = malloc(order->size ? order->size : 1);
+  bool ok = image && receive_image(image, order->size) && serve(order, image);
+  free(image);
+  return ok;
+}
+
+static bool wait_for_order(void) {
+  struct pollfd host = {.fd = HOST, .events = POLLIN};
+  int n;
+  do n = poll(&host, 1, IDLE_MS);
+  while (n < 0 && errno == EINTR);
+  return n > 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2 || strtoull(argv[1], NULL, 16) != translate_version()) return COMPILER_OTHER_VERSION;
+  close_range(3, ~0U, 0); /* what the host forgot to close */
+  if (chdir("/") != 0) return 1;
+  pid_t self = fork();
+  if (self != 0) return self < 0;
+  const char *why;
+  Guard *g = guard_enter(&why); /* loads libgccjit, while the first order is written */
+  if (g) guard_leave(g);
+  static Order order;
+  while (wait_for_order() && next_order(&order)) {}
+  return 0;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* The host's side of the compiler's process.
+ *
+ * It is started by posix_spawn: nothing of the host is copied, and no handler of pthread_atfork runs. What is started
+ * starts the process proper and ends at once, so that isn't a child of the host, which need not reap it, and may ignore
+ * or collect its children as it likes. The only tie is a socket: where it closes, whichever side died, the other one
+ * knows. It is written to without SIGPIPE, and closed in whatever else the host starts.
+ *
+ * The process has a group of its own: what a terminal sends to the host's isn't meant for it. */
+#define _GNU_SOURCE
+#include "jit/toolchain/compiler.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+enum { LOOK_MS = 50 };
+
+/* ---- Finding the program ----------------------------------------------------------------------------------------- */
+static bool usable(char *path, size_t n, int made) { return made > 0 && (size_t)made < n && access(path, X_OK) == 0; }
+
+/* From bin, lib, or lib/MACHINE to libexec/atled. */
+static bool beside(const char *file, char *path, size_t n) {
+  const char *slash = strrchr(file, '/');
+  static const char *const up[] = {"..", "../.."};
+  for (int k = 0; slash && k < 2; k++)
+    if (usable(path, n, snprintf(path, n, "%.*s/%s/libexec/atled/atled-compiler", (int)(slash - file), file, up[k])))
+      return true;
+  return false;
+}
+
+/* The file that holds this code, a library or a program; the program that runs; where it is to be installed. */
+static bool find_program(char *path, size_t n) {
+  const char *wish = getenv("ATLED_COMPILER");
+  if (wish) return usable(path, n, snprintf(path, n, "%s", wish));
+  Dl_info info;
+  char self[FILE_NAME_SIZE];
+  static const char here = 0;
+  if (dladdr(&here, &info) && info.dli_fname && beside(info.dli_fname, path, n)) return true;
+  ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (len > 0) {
+    self[len] = 0;
+    if (beside(self, path, n)) return true;
+  }
+  return usable(path, n, snprintf(path, n, "%s/atled-compiler", ATLED_LIBEXEC));
+}
+
+/* ---- Starting it ------------------------------------------------------------------------------------------------- */
+/* With the socket as its standard input. */
+static CompilerEnd spawn(const char *path, uint64_t version, int socket) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attr;
+  sigset_t none, all;
+  pid_t pid;
+  int status = 0;
+  char number[20];
+  char *argv[] = {(char *)path, number, NULL};
+  snprintf(number, sizeof number, "%llx", (unsigned long long)version);
+  if (posix_spawn_file_actions_init(&files) != 0) return COMPILER_REFUSED;
+  if (posix_spawnattr_init(&attr) != 0) {
+    posix_spawn_file_actions_destroy(&files);
+    return COMPILER_REFUSED;
+  }
+  posix_spawn_file_actions_adddup2(&files, socket, 0);
+  posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, 1, 2);
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attr, &none);
+  posix_spawnattr_setsigdefault(&attr, &all);
+  posix_spawnattr_setpgroup(&attr, 0);
+  posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  bool ok = posix_spawn(&pid, path, &files, &attr, argv, environ) == 0;
+  while (ok && waitpid(pid, &status, 0) < 0 && errno == EINTR) {} /* or the host has reaped it, which is as good */
+  posix_spawnattr_destroy(&attr);
+  posix_spawn_file_actions_destroy(&files);
+  if (ok && WIFEXITED(status) && WEXITSTATUS(status) == COMPILER_OTHER_VERSION) return COMPILER_NONE;
+  return ok && status == 0 ? COMPILER_REPLIED : COMPILER_REFUSED;
+}
+
+static CompilerEnd start(Compiler *c) {
+  char path[FILE_NAME_SIZE];
+  int ends[2];
+  if (!find_program(path, sizeof path)) return COMPILER_NONE;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return COMPILER_REFUSED;
+  CompilerEnd end = spawn(path, c->version, ends[1]);
+  close(ends[1]);
+  if (end == COMPILER_REPLIED) c->socket = ends[0] + 1;
+  else close(ends[0]);
+  return end;
+}
+
+void compiler_stop(Compiler *c) {
+  if (c->socket) close(c->socket - 1);
+  c->socket = 0;
+}
+
+/* ---- Orders ------------------------------------------------------------------------------------------------------ */
+typedef struct Talk {
+  int socket;
+  bool (*stop)(void *user);
+  void *user;
+} Talk;
+
+/* Sends or receives all n bytes. */
+static CompilerEnd transfer(const Talk *t, void *bytes, size_t n, bool out) {
+  for (char *p = bytes; n > 0;) {
+    struct pollfd look = {.fd = t->socket, .events = out ? POLLOUT : POLLIN};
+    if (t->stop(t->user)) return COMPILER_STOPPED;
+    if (poll(&look, 1, LOOK_MS) <= 0) continue; /* also when a signal came */
+    ssize_t done = out ? send(t->socket, p, n, MSG_DONTWAIT | MSG_NOSIGNAL) : recv(t->socket, p, n, MSG_DONTWAIT);
+    if (done < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (done <= 0) return COMPILER_LOST;
+    p += done;
+    n -= (size_t)done;
+  }
+  return COMPILER_REPLIED;
+}
+
+static CompilerEnd talk(const Compiler *c, const Order *order, const void *image, Result *result,
+                        bool (*stop)(void *user), void *user) {
+  Talk t = {c->socket - 1, stop, user};
+  CompilerEnd end = transfer(&t, (void *)(uintptr_t)order, sizeof *order, true);
+  if (end == COMPILER_REPLIED) end = transfer(&t, (void *)(uintptr_t)image, order->size, true);
+  return end == COMPILER_REPLIED ? transfer(&t, result, sizeof *result, false) : end;
+}
+
+CompilerEnd compiler_run(Compiler *c, const Order *order, const void *image, Result *result, bool (*stop)(void *user),
+                         void *user) {
+  for (;;) {
+    bool waited = c->socket != 0; /* it may have ended meanwhile, for want of orders: then another one is tried */
+    CompilerEnd end = waited ? COMPILER_REPLIED : start(c);
+    if (end != COMPILER_REPLIED) return end;
+    end = talk(c, order, image, result, stop, user);
+    if (end != COMPILER_REPLIED) compiler_stop(c);
+    if (end != COMPILER_LOST || !waited) return end;
+  }
+}

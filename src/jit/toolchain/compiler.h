@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* The compiler's process: the program atled-compiler, which gets orders with images of modules through a socket and
+ * makes shared objects of them. This is the side of the host; compiler/main.c is the other one. */
+#ifndef ATLED_COMPILER_H
+#define ATLED_COMPILER_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TEXT_SIZE = 512, FILE_NAME_SIZE = 4096, COMPILER_OTHER_VERSION = 2 /* its status */ };
+
+/* What is to be compiled, and how. */
+typedef struct Order {
+  uint64_t size;   /* of the image, which follows */
+  uint64_t key;    /* of the module: names of files for people */
+  uint64_t memory; /* bytes of address space that the compiler may have; 0: no limit */
+  double seconds;  /* that it may take; 0: no limit */
+  int32_t opt_level;
+  bool strict;
+  char so[FILE_NAME_SIZE]; /* the shared object; an absolute path */
+  char dump_dir[1024];     /* for people; empty: none */
+} Order;
+typedef struct Result {
+  bool ok;
+  bool no_memory;
+  bool missing; /* what compiling needs isn't there: it is of no use to try again */
+  char why[TEXT_SIZE];
+} Result;
+
+typedef struct Compiler {
+  uint64_t version; /* of orders: the program must be of the same */
+  int socket;       /* + 1; 0: no process */
+} Compiler;
+typedef enum CompilerEnd {
+  COMPILER_REPLIED, /* the result is there */
+  COMPILER_LOST,    /* the process ended in the middle */
+  COMPILER_STOPPED, /* stop said so; so did the process */
+  COMPILER_REFUSED, /* no process can be started */
+  COMPILER_NONE     /* there is no such program, or only of another version */
+} CompilerEnd;
+
+/* Has the order carried out. Starts the process if there is none (left); it stays for the next order, and ends by
+ * itself when none comes, or at the latest with this process. stop(user) is asked again and again. Nothing of it is
+ * seen by a host that waits for its children, or has handlers for signals. */
+CompilerEnd compiler_run(Compiler *c, const Order *order, const void *image, Result *result, bool (*stop)(void *user),
+                         void *user);
+/* Lets the process end. */
+void compiler_stop(Compiler *c);
+#endif

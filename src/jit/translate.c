@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* From a module to a shared object: emit.c in the guard's bracket makes assembly text, tools.c an object of it. It
+ * happens in this process or in the compiler's; neither a VM nor a cache is known here.
+ *
+ * Costs: GCC is superlinear in the length of a function, so the options step down with size (see set_options). Memory
+ * that runs out inside a translation comes back here by longjmp; no counted value is live there. */
+#include "jit/translate.h"
+#include "jit/jit.h"
+#include "jit/emit.h"
+#include "jit/toolchain/folder.h"
+#include "jit/toolchain/guard.h"
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Sizes in LIR instructions of the longest function, and of a module, from which cheaper passes are chosen. */
+enum { LONG_FUNCTION = 1500, HUGE_FUNCTION = 8000, HUGE_MODULE = 20000 };
+
+typedef struct Work {
+  const Order *order;
+  const LModule *m;
+  Result *result;
+  Heap *heap;
+  Guard *guard;
+  Arena arena;
+  Emit e;
+  const char *dir; /* of intermediate files */
+  bool libm;
+  bool fresh; /* the library has compiled nothing in this process, and will compile nothing else */
+  bool ok;
+} Work;
+
+/* The x86-64 level of this CPU, 0 on others: GCC's option -march=native is refused by the library. */
+int translate_cpu_level(void) {
+#if defined __x86_64__
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")) return 1;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2")) return 2;
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512cd"))
+    return 3;
+  return 4;
+#else
+  return 0;
+#endif
+}
+
+bool jit_fuses(void) {
+#if defined __aarch64__
+  return true;
+#else
+  return translate_cpu_level() >= 3;
+#endif
+}
+
+uint64_t translate_version(void) {
+  static const char version[] = ATLED_VERSION;
+  uint64_t sizes = (uint64_t)LOP_COUNT << 32 | sizeof(LModule) << 16 | sizeof(Order);
+  return hash_mix(hash_bytes(version, sizeof version, sizes), rt_table_version());
+}
+
+static bool is_strict(const Work *w) { return w->order->strict || w->m->strict; }
+
+static void set_options(const Work *w) {
+  const GccApi *g = w->e.g;
+  gcc_jit_context *ctx = w->e.ctx;
+  int longest = 0, total = 0;
+  bool loops = false;
+  for (int k = 0; k < w->m->nfuncs; k++) {
+    const LFunc *f = w->m->funcs[k];
+    if (f->ncode > longest) longest = f->ncode;
+    total += f->ncode;
+    for (int c = 0; c < f->ncode && !loops; c++) loops = f->code[c].op == LOP_LOOP_HEAD;
+  }
+  int level = w->order->opt_level, most = 3;
+  if (!loops) most = 2; /* what the third level adds is for loops, and it costs a third of the time */
+  if (longest > HUGE_FUNCTION || total > HUGE_MODULE) most = 1;
+  if (level > most) level = most;
+  g->context_set_int_option(ctx, GO_OPTIMIZATION_LEVEL, level);
+  g->context_set_bool_print_errors_to_stderr(ctx, 0);
+  /* The interprocedural passes of GCC 12 crash in a later compile of the same process, on what an earlier one left
+   * behind; our own optimiser specialises functions anyway. */
+  static const char *const always[] = {"-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
+                                       "-ffp-contract=off", "-fno-asynchronous-unwind-tables", "-fno-ipa-cp",
+                                       "-fno-ipa-sra",
+                                       /* it makes endless loops of recursions that shall overflow the stack */
+                                       "-fno-optimize-sibling-calls"};
+  for (size_t k = 0; k < sizeof always / sizeof *always; k++) g->context_add_command_line_option(ctx, always[k]);
+  /* So do the summaries of what functions touch, but they are worth having. */
+  if (!w->fresh) g->context_add_command_line_option(ctx, "-fno-ipa-modref");
+  if (is_strict(w)) {
+    /* GCC's own value of a function of a constant may differ from the C library's in the last bit. */
+    g->context_add_command_line_option(ctx, "-frounding-math");
+  }
+  static const char *const levels[] = {NULL, NULL, "-march=x86-64-v2", "-march=x86-64-v3", "-march=x86-64-v4"};
+  const char *march = levels[translate_cpu_level()];
+  if (march) g->context_add_command_line_option(ctx, march);
+  if (longest > LONG_FUNCTION) g->context_add_command_line_option(ctx, "-fira-algorithm=priority");
+}
+
+static bool refuse(Work *w, const char *text) {
+  snprintf(w->result->why, sizeof w->result->why, "%s", text);
+  return false;
+}
+
+static bool refuse_memory(Work *w) {
+  w->result->no_memory = true;
+  return refuse(w, "out of memory");
+}
+
+static void dump_path(const Work *w, const char *ending, char *path) {
+  snprintf(path, FILE_NAME_SIZE, "%s/%016llx.%s", w->order->dump_dir, (unsigned long long)w->order->key, ending);
+}
+
+static void copy_file(const char *from, const char *to) {
+  FILE *in = fopen(from, "rb"), *out = in ? fopen(to, "wb") : NULL;
+  char block[8192];
+  for (size_t n; out && (n = fread(block, 1, sizeof block, in)) > 0;) fwrite(block, 1, n, out);
+  if (out) fclose(out);
+  if (in) fclose(in);
+}
+
+/* In the bracket: the module to assembly text in w->dir. */
+static bool translate_guarded(Work *w) {
+  char assembly[300], path[FILE_NAME_SIZE];
+  w->e.g = guard_api(w->guard);
+  w->e.ctx = w->e.g->context_acquire();
+  if (!w->e.ctx) return refuse(w, "libgccjit gives no context");
+  set_options(w);
+  w->e.arena = &w->arena;
+  w->e.m = w->m;
+  w->e.strict = is_strict(w);
+  w->e.fuses = jit_fuses();
+  bool emitted = emit_module(&w->e);
+  const char *error = w->e.error ? w->e.error : w->e.g->context_get_first_error(w->e.ctx);
+  if (!emitted || error) return refuse(w, error ? error : "the module can't be translated");
+  if (w->order->dump_dir[0]) {
+    dump_path(w, "c", path);
+    w->e.g->context_dump_to_file(w->e.ctx, path, 0);
+    dump_path(w, "repro.c", path);
+    w->e.g->context_dump_reproducer_to_file(w->e.ctx, path);
+  }
+  snprintf(assembly, sizeof assembly, "%s/m.s", w->dir);
+  w->e.g->context_compile_to_file(w->e.ctx, GK_ASSEMBLER, assembly);
+  error = w->e.g->context_get_first_error(w->e.ctx);
+  if (error) return refuse(w, error);
+  if (access(assembly, R_OK) != 0) return refuse(w, "libgccjit made no code: is the folder of temporary files full?");
+  if (w->order->dump_dir[0]) {
+    dump_path(w, "s", path);
+    copy_file(assembly, path);
+  }
+  w->libm = w->e.uses_libm;
+  return true;
+}
+
+static void translate_task(void *work) {
+  Work *w = work;
+  w->ok = translate_guarded(w);
+}
+
+/* With the guard held. Memory that runs out within ends up at the setjmp; *w is not a local of this function. */
+static bool translate(Work *w) {
+  jmp_buf here, *volatile outer = w->heap->on_oom;
+  volatile bool usable = true;
+  arena_init(&w->arena, w->heap);
+  if (setjmp(here) == 0) {
+    w->heap->on_oom = &here;
+    usable = guard_run(w->guard, w->fresh ? w->dir : guard_temporary_folder(), translate_task, w);
+  } else {
+    refuse_memory(w);
+  }
+  w->heap->on_oom = outer;
+  if (!usable) {
+    const char *error = w->e.ctx ? w->e.g->context_get_first_error(w->e.ctx) : NULL;
+    w->ok = refuse(w, error ? error : "libgccjit gave up, probably for want of memory");
+  } else if (w->e.ctx) w->e.g->context_release(w->e.ctx);
+  arena_free(&w->arena);
+  return w->ok;
+}
+
+bool translate_module(const Order *order, const LModule *m, const Tools *tools, const char *folder, bool last,
+                      Heap *heap, Result *result) {
+  *result = (Result){0};
+  Work *w = heap_realloc(heap, NULL, 0, sizeof *w);
+  if (!w) {
+    result->no_memory = true;
+    snprintf(result->why, sizeof result->why, "out of memory");
+    return false;
+  }
+  *w = (Work){.order = order, .m = m, .result = result, .heap = heap, .dir = folder};
+  const char *why = "";
+  bool ok = false;
+  if ((w->guard = guard_enter(&why))) {
+    w->fresh = last && !guard_used(w->guard);
+    ok = translate(w);
+    guard_leave(w->guard);
+  } else {
+    result->missing = true;
+    refuse(w, why);
+  }
+  result->ok = ok && tools_make(tools, folder, order->so, w->libm, result->why, sizeof result->why);
+  heap_realloc(heap, w, sizeof *w, 0);
+  return result->ok;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* The compiler's process, as hosts of all kinds meet it: those that collect their children, ignore them, or fork; and
+ * what becomes of it, and of the host, when one of the two is killed, when it may take too little memory or time, and
+ * when there is none. This process adopts orphans, so it sees whatever is left. */
+#include "check.h"
+#include <atled.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- Programs ---------------------------------------------------------------------------------------------------- */
+/* f 0.5, of a function whose compile takes seconds. */
+static char slow[400000];
+
+static void write_slow(void) {
+  char *p = slow + sprintf(slow, "let f x =\n  let y = x in\n");
+  for (int k = 0; k < 1500; k++)
+    p += sprintf(p, "  let y = if y > %d.0 then y * cos (y + x) else exp (0.0 - y * y) + y / %d.0 in\n", k, k + 2);
+  sprintf(p, "  y\nassert (f 0.5 < 10.0)\n");
+}
+
+static AtledVM *make(AtledJit jit) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  config.stack_size = (size_t)16 << 20;
+  return atled_new(&config);
+}
+
+/* Compiles something small that nobody has compiled before. */
+static bool small(AtledVM *vm) {
+  static int number;
+  AtledFunction *f = NULL;
+  char text[100];
+  double x = 2, y = 0;
+  snprintf(text, sizeof text, "grad (fun x -> %d.0 * x * x)", ++number);
+  bool ok = atled_get(vm, text, "float -> float", &f) == ATLED_OK && atled_call_double(f, &x, 1, &y) == ATLED_OK;
+  atled_release(f);
+  if (!ok && atled_error(vm)) fprintf(stderr, "%s", atled_error(vm)->rendered);
+  return ok && y == 4.0 * number;
+}
+
+static bool complains(AtledVM *vm, const char *of) {
+  const AtledDiagnostic *e = atled_error(vm);
+  bool ok = e && strstr(e->message, of);
+  if (!ok) fprintf(stderr, "\"%s\" expected, not: %s\n", of, e ? e->message : "nothing");
+  return ok;
+}
+
+/* ---- Processes and files ----------------------------------------------------------------------------------------- */
+/* The processes of the program that are children of one of these. */
+static int children(const pid_t *parents, int nparents, pid_t *pids, int most) {
+  DIR *d = opendir("/proc");
+  int n = 0;
+  for (struct dirent *e; d && (e = readdir(d));) {
+    char path[300], line[300], name[64], state;
+    int pid, parent;
+    snprintf(path, sizeof path, "/proc/%s/stat", e->d_name);
+    FILE *f = atoi(e->d_name) > 0 ? fopen(path, "r") : NULL;
+    bool read =
+        f && fgets(line, sizeof line, f) && sscanf(line, "%d (%63[^)]) %c %d", &pid, name, &state, &parent) == 4;
+    if (f) fclose(f);
+    if (!read || state == 'Z' || strncmp(name, "atled-compiler", 14) != 0) continue;
+    for (int k = 0; k < nparents; k++)
+      if (parents[k] == parent && n < most) pids[n++] = pid;
+  }
+  if (d) closedir(d);
+  return n;
+}
+
+/* The compilers that this process has adopted; or (`inner`) what they have started. */
+static int compilers(pid_t *pids, int most, bool inner) {
+  pid_t self = getpid(), outer[64];
+  if (!inner) return children(&self, 1, pids, most);
+  return children(outer, children(&self, 1, outer, 64), pids, most);
+}
+
+/* Reaps what was adopted; is all gone within a second? */
+static bool all_gone(void) {
+  double end = now() + 1;
+  for (;;) {
+    pid_t p = waitpid(-1, NULL, WNOHANG);
+    if (p == -1) return errno == ECHILD;
+    if (p == 0 && now() > end) return false;
+    if (p == 0) usleep(1000);
+  }
+}
+
+/* Folders of intermediate files that nobody has locked. */
+static int abandoned(void) {
+  DIR *d = opendir("/dev/shm");
+  int n = 0;
+  for (struct dirent *e; d && (e = readdir(d));) {
+    if (strncmp(e->d_name, "atled-work-", 11) != 0) continue;
+    int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY);
+    n += fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (fd >= 0) close(fd);
+  }
+  if (d) closedir(d);
+  return n;
+}
+
+/* ---- Hosts ------------------------------------------------------------------------------------------------------- */
+static void test_reuse(void) {
+  AtledVM *vm = make(ATLED_JIT_ALWAYS);
+  pid_t first[2], second[2];
+  CHECK(small(vm) && compilers(first, 2, false) == 1);
+  CHECK(small(vm) && compilers(second, 2, false) == 1 && first[0] == second[0]);
+  atled_free(vm);
+  CHECK(all_gone());
+}
+
+static void test_collectors(void) {
+  AtledVM *vm = make(ATLED_JIT_ALWAYS);
+  signal(SIGCHLD, SIG_IGN);
+  CHECK(small(vm));
+  signal(SIGCHLD, SIG_DFL);
+  CHECK(small(vm));
+  atled_free(vm);
+  CHECK(all_gone());
+}
+
+/* Two processes with one VM each, which were one when it started its compiler. */
+static void test_fork(void) {
+  AtledVM *vm = make(ATLED_JIT_ALWAYS);
+  CHECK(small(vm));
+  int status = -1;
+  pid_t child = fork();
+  if (child == 0) {
+    AtledVM *own = make(ATLED_JIT_ALWAYS);
+    bool ok = small(own);
+    atled_free(own);
+    _exit(!ok);
+  }
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  CHECK(small(vm));
+  atled_free(vm);
+  CHECK(all_gone());
+}
+
+static void test_in_process(void) {
+  setenv("ATLED_COMPILER", "/nowhere", 1);
+  AtledVM *vm = make(ATLED_JIT_ALWAYS);
+  CHECK(small(vm) && small(vm));
+  atled_free(vm);
+  setenv("ATLED_COMPILER", "/bin/true", 1); /* another program: the error is one of compiling, no more */
+  vm = make(ATLED_JIT_ALWAYS);
+  CHECK(!small(vm) && complains(vm, "ended without a result"));
+  atled_free(vm);
+  unsetenv("ATLED_COMPILER");
+  CHECK(all_gone());
+}
+
+/* ---- Ends -------------------------------------------------------------------------------------------------------- */
+/* Kills processes of the program until told to end: the one that compiles, or the one that waits for it. */
+typedef struct Killer {
+  bool inner;
+  AtledVM *interrupted; /* or interrupts this VM */
+  int killed;
+} Killer;
+
+static void *kill_compiler(void *arg) {
+  Killer *k = arg;
+  pid_t pids[8];
+  for (int look = 0; look < 20000 && !k->killed; look++) {
+    int n = compilers(pids, 8, true);
+    if (n > 0) {
+      usleep(50000); /* into the middle of it */
+      n = compilers(pids, 8, k->inner);
+    }
+    if (n > 0 && k->interrupted) atled_interrupt(k->interrupted);
+    for (int i = 0; i < n && !k->interrupted; i++) kill(pids[i], SIGKILL);
+    k->killed = n;
+    usleep(500);
+  }
+  return NULL;
+}
+
+static void test_killed(bool inner, const char *message) {
+  AtledVM *vm = make(ATLED_JIT_ALWAYS);
+  pthread_t thread;
+  Killer k = {.inner = inner};
+  CHECK(pthread_create(&thread, NULL, kill_compiler, &k) == 0);
+  CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR && complains(vm, message));
+  pthread_join(thread, NULL);
+  CHECK(k.killed > 0 && small(vm)); /* by another one */
+  atled_free(vm);
+  CHECK(all_gone());
+}
+
+static void test_interrupted(void) {
+  AtledVM *vm = make(ATLED_JIT_ALWAYS);
+  pthread_t thread;
+  Killer k = {.interrupted = vm};
+  CHECK(pthread_create(&thread, NULL, kill_compiler, &k) == 0);
+  CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR && strcmp(atled_error(vm)->kind, "interrupt") == 0);
+  pthread_join(thread, NULL);
+  CHECK(all_gone());
+  CHECK(small(vm));
+  atled_free(vm);
+  CHECK(all_gone());
+}
+
+/* A host that is killed while it has something compiled. */
+static void test_killed_host(void) {
+  int status;
+  pid_t pids[8], host = fork();
+  if (host == 0) {
+    AtledVM *vm = make(ATLED_JIT_ALWAYS);
+    atled_eval(vm, "slow", slow);
+    _exit(1);
+  }
+  double end = now() + 60;
+  while (compilers(pids, 8, true) == 0 && now() < end) usleep(1000);
+  usleep(50000);
+  CHECK(kill(host, SIGKILL) == 0 && waitpid(host, &status, 0) == host);
+  CHECK(all_gone());
+}
+
+/* The files of compilers that were killed are there until the next one starts. */
+static void test_abandoned_files(void) {
+  AtledVM *vm = make(ATLED_JIT_ALWAYS);
+  pthread_t thread;
+  Killer k = {.inner = false};
+  CHECK(pthread_create(&thread, NULL, kill_compiler, &k) == 0);
+  CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR);
+  pthread_join(thread, NULL);
+  CHECK(all_gone());
+  CHECK(access("/dev/shm", W_OK) != 0 || abandoned() > 0);
+  CHECK(small(vm));
+  atled_free(vm);
+  CHECK(all_gone() && abandoned() == 0);
+}
+
+/* ---- Limits ------------------------------------------------------------------------------------------------------ */
+static void test_limits(void) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_ALWAYS;
+  config.jit_time = 0.2;
+  AtledVM *vm = atled_new(&config);
+  CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR && complains(vm, "longer than 0.2 seconds"));
+  atled_free(vm);
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+  config.jit_time = 0;
+  config.jit_memory = (size_t)90 << 20;
+  vm = atled_new(&config);
+  CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR && complains(vm, "memory"));
+  CHECK(small(vm));
+  atled_free(vm);
+  config.jit = ATLED_JIT_AUTO; /* goes on in the evaluator, and says so */
+  config.jit_memory = (size_t)40 << 20;
+  vm = atled_new(&config);
+  CHECK(atled_eval(vm, "long", "assert (sum [ sin (float i) | i < 3000000 ] < 3.0)") == ATLED_OK);
+  CHECK(atled_diagnostic_count(vm) == 1 && strcmp(atled_diagnostic(vm, 0)->kind, "no-compiler") == 0);
+  atled_free(vm);
+#endif
+  CHECK(all_gone());
+}
+
+int main(void) {
+  setenv("ATLED_CACHE", "", 1);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  write_slow();
+  test_reuse();
+  test_collectors();
+  test_fork();
+  test_in_process();
+  test_killed(true, "killed for want of memory");
+  test_killed(false, "ended without a result");
+  test_interrupted();
+  test_killed_host();
+  test_abandoned_files();
+  test_limits();
+  return check_result();
+}
