@@ -6,7 +6,6 @@
  * since they may have thousands of links; all else recurses. */
 #include "elab/elab_internal.h"
 
-
 static Expr *strip(Expr *e) {
   while (e->kind == E_ANNOT) e = e->args[0];
   return e;
