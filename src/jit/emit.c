@@ -245,7 +245,7 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   k.regs = NEW_ARRAY(e->arena, Lv *, f->nregs + 1);
   for (int r = 0; r < f->nparams; r++) k.regs[r] = e->g->param_as_lvalue(params[r + 1]);
   k.cur = new_block(&k);
-  k.products = plan_products(e->arena, f);
+  k.products = plan_products(e->arena, f, e->strict);
   k.labels = NEW_ARRAY(e->arena, Block *, f->nlabels + 1);
   map_init(&k.cleanups, e->arena);
   flow_init(&k.flow, e->arena, e->m, f);

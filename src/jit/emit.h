@@ -144,7 +144,8 @@ void emit_scalar(Fn *k, const LInstr *i);
 void emit_instr(Fn *k, const LInstr *i);
 /* products.c: the product of floats, and what has to be known, by register, to emit it. */
 Rv *emit_product(Fn *k, const LInstr *i, Rv *a, Rv *b);
-const uint8_t *plan_products(Arena *a, const LFunc *f);
+Rv *emit_negation(Fn *k, const LInstr *i, Rv *a);
+const uint8_t *plan_products(Arena *a, const LFunc *f, bool strict);
 /* emit_bags.c */
 void emit_acc_at(Fn *k, const LInstr *i);
 void emit_acc_sub(Fn *k, const LInstr *i);

@@ -87,12 +87,8 @@ static void select_into(Fn *k, int dst, Rv *condition, Rv *yes, Rv *no) {
 static void emit_special(Fn *k, const LInstr *i, Rv *a, Rv *b) {
   Emit *e = k->e;
   switch (i->sub) {
-  case OP_INEG:
-  case OP_FNEG: {
-    Type *t = i->sub == OP_INEG ? e->t_i64 : e->t_f64;
-    assign_reg(k, i->dst, e->g->context_new_unary_op(e->ctx, NULL, GU_MINUS, t, a));
-    break;
-  }
+  case OP_INEG: assign_reg(k, i->dst, e->g->context_new_unary_op(e->ctx, NULL, GU_MINUS, e->t_i64, a)); break;
+  case OP_FNEG: assign_reg(k, i->dst, emit_negation(k, i, a)); break;
   case OP_IMIN: select_into(k, i->dst, compare(e, GC_LE, a, b), a, b); break;
   case OP_IMAX: select_into(k, i->dst, compare(e, GC_GE, a, b), a, b); break;
   case OP_ISHL: {
