@@ -93,7 +93,7 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
   m->loading = true;
   m->imported_at = at;
   Program *p = parse_program(vm->lexer, &vm->arena, &vm->syms, &vm->diags, source);
-  bool good = vm->diags.errors == errors && check_program(vm->checker, m, p, &vm->diags, false);
+  bool good = vm->diags.errors == errors && check_program(vm->checker, m, p, &vm->diags);
   m->loading = false;
   vm->loading.len--;
   if (!good) {

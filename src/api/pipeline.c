@@ -113,7 +113,7 @@ AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t
   vec_push(&vm->arena, vm->loading, m);
   m->loading = true;
   /* What an item with a syntax error would define is missing, so later phases would only complain about that. */
-  if (!incomplete && !vm->diags.errors) check_program(vm->checker, m, plan->program, &vm->diags, true);
+  if (!incomplete && !vm->diags.errors) check_program(vm->checker, m, plan->program, &vm->diags);
   m->loading = false;
   vm->loading.len = 0;
   modules_forget(vm, m);
@@ -315,7 +315,56 @@ static bool defined_something(const AtledVM *vm, const Plan *plan) {
   return any;
 }
 
-static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {
+/* ---- Values without what computed them ---------------------------------------------------- */
+static bool only_definitions(const AtledVM *vm, const Plan *plan) {
+  for (int i = plan->first_item; i < vm->main->items.len; i++)
+    if (vm->main->items.data[i]->kind != I_LET && vm->main->items.data[i]->kind != I_TYPE) return false;
+  return vm->modules.len == plan->nmodules && vm->fresh.len == 0;
+}
+
+/* Moves a global's value to the results: whatever happens, it has one owner. */
+static void take_value(AtledVM *vm, Binding *b, int global) {
+  const Global *g = vm->globals.data[global];
+  Result r = {.binding = b, .desc = rt_desc(&vm->rt, g->desc), .since = vm->inner.epoch - 1};
+  if (!r.desc) heap_out_of_memory(&vm->heap);
+  Slot *slots = NEW_ARRAY(&vm->scratch, Slot, r.desc->nslots + 1);
+  vec_push(&vm->scratch, vm->results, r);
+  memcpy(slots, g->slots, sizeof *slots * (size_t)r.desc->nslots);
+  vm->results.data[vm->results.len - 1].owned = slots;
+  vm->globals.data[global]->set = false;
+}
+
+/* To a new global. */
+static void put_value(AtledVM *vm, Result *r) {
+  int global = elab_define_global(vm->elab, (Binding *)(uintptr_t)r->binding);
+  Slot *slots = run_global(vm, global);
+  memcpy(slots, r->owned, sizeof *slots * (size_t)r->desc->nslots);
+  vm->globals.data[global]->set = true;
+  r->owned = NULL;
+}
+
+/* Of an entry that only defines values which hold no function the values stay, and what the checker made: all else since
+ * vm_mark goes, but for the unit if it has constants that values may refer to. */
+static bool keep_values_alone(AtledVM *vm, const Plan *plan) {
+  int n = plan->steps.len;
+  bool plain = !vm_has_learnt(vm);
+  for (int i = 0; i < n && plain; i++) plain = elab_is_plain(vm->elab, &plan->steps.data[i].elab);
+  if (!plain) {
+    vm_commit(vm);
+    return true;
+  }
+  for (int i = 0; i < n; i++) {
+    const ElabItem *e = &plan->steps.data[i].elab;
+    for (int k = 0; k < e->nglobals; k++) take_value(vm, e->bindings[k], e->globals[k]);
+  }
+  if (n) vm->units->held = vm->units->code->nstrings > 0 || vm->units->code->nboxes > 0;
+  if (!vm_roll_back(vm)) return false;
+  for (int i = 0; i < vm->results.len; i++) put_value(vm, &vm->results.data[i]);
+  vm->results.len = 0;
+  return true;
+}
+
+static AtledStatus run_items(AtledVM *vm, Plan *plan, TestRun *tests) {
   AtledStatus status = plan_elaborate(vm, plan, tests != NULL);
   if (status == ATLED_OK) status = plan_optimise(vm, plan, NULL);
   if (status != ATLED_OK) return status;
@@ -330,6 +379,15 @@ static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {
     }
     status = run_begin(vm) ? fail_step(vm, plan, &plan->steps.data[0]) : run_steps(vm, plan, unit, entries, tests);
   }
+  return status;
+}
+
+static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {
+  bool brief = !tests && only_definitions(vm, plan);
+  if (brief) vm_mark(vm);
+  AtledStatus status = run_items(vm, plan, tests);
+  if (brief && status != ATLED_OK) vm_commit(vm);
+  else if (brief && !keep_values_alone(vm, plan)) status = ATLED_COMPILE_ERROR;
   if (status == ATLED_OK) collect_results(vm, plan);
   vm->defined = defined_something(vm, plan);
   return status;

@@ -174,10 +174,22 @@ static bool roll_back(AtledVM *vm, WayBack *way) {
   }
   run_free_units_since(vm, way->unit);
   rt_clear_error(&vm->rt);
-  arena_roll_back(&vm->arena);
+  while (arena_marked(&vm->arena) >= way->epoch) arena_roll_back(&vm->arena);
   bool good = verify_roll_back(vm, way);
+  if (way != &vm->inner) forget_way(&vm->inner);
   forget_way(way);
   return good;
+}
+
+void vm_mark(AtledVM *vm) { mark(vm, &vm->inner); }
+
+bool vm_has_learnt(const AtledVM *vm) { return learnt(vm) != vm->inner.learnt; }
+
+bool vm_roll_back(AtledVM *vm) { return roll_back(vm, &vm->inner); }
+
+void vm_commit(AtledVM *vm) {
+  arena_commit(&vm->arena);
+  forget_way(&vm->inner);
 }
 
 /* ---- The end ---------------------------------------------------------------------- */
@@ -196,6 +208,7 @@ void atled_free(AtledVM *vm) {
   while (vm->units) run_unit_free(vm, vm->units);
   if (vm->jit) jit_free(vm->jit);
   forget_way(&vm->way);
+  forget_way(&vm->inner);
   eval_destroy(&vm->rt);
   rt_destroy(&vm->rt);
   if (vm->lexer) lexer_free(vm->lexer);

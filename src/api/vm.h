@@ -100,6 +100,7 @@ struct AtledVM {
   Unit *units;
   int64_t last_unit;     /* its number */
   WayBack way;           /* which is taken when the next entry begins: the last one defined nothing */
+  WayBack inner;         /* to where the entry that runs had checked its definitions */
   bool defined;          /* the entry that runs has defined something */
   Map libraries;         /* Sym -> Module: those named so far */
   Vec(Module *) modules; /* imported files */
@@ -119,6 +120,11 @@ struct AtledVM {
  * The body's status is the result, unless memory ran out. What it makes goes at its end, or, where it has results,
  * when the next such call begins; texts in the scratch arena stay so long too. Unless it sets vm->defined. */
 AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
+/* Within a call: marks the place, and goes back there, or stays. One such mark at a time. */
+void vm_mark(AtledVM *vm);
+bool vm_has_learnt(const AtledVM *vm); /* since: what later entries can use */
+bool vm_roll_back(AtledVM *vm);        /* results stay. False after a report: see roll_back */
+void vm_commit(AtledVM *vm);
 /* Ends a call for which the host gave NULL for `what`. */
 AtledStatus vm_reject_null(AtledVM *vm, const char *what);
 /* The same without dropping reports and results. */

@@ -159,9 +159,9 @@ int checker_items_read(const Checker *c); /* items of library modules, so far */
 void checker_set_prelude(Checker *c, Module *prelude);
 Module *checker_new_module(Checker *c, Sym name, const char *path, uint32_t source);
 /* Checks items in order and appends the good ones to m->items. Reports all independent errors. On error, names
- * the failed items would have defined are bound to an error type so that later items don't complain; if
- * `transactional` (the REPL) nothing of the program stays in the module after an error. Returns false on errors. */
-bool check_program(Checker *c, Module *m, Program *p, Diags *diags, bool transactional);
+ * the failed items would have defined are bound to an error type so that later items don't complain; checker_save and
+ * arena_roll_back put the module back to what it was. Returns false on errors. */
+bool check_program(Checker *c, Module *m, Program *p, Diags *diags);
 /* A binding of the module, its opened modules or the prelude, by name (for look-ups by hosts and `--of`). */
 Binding *checker_lookup(Checker *c, Module *m, Sym name);
 /* The names visible in a module (for completion). */

@@ -88,33 +88,10 @@ Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source) {
 }
 
 /* ---- Programs ------------------------------------------------------------------------ */
-static Map copy_map(Arena *a, const Map *m) {
-  Map copy = *m;
-  copy.keys = NEW_ARRAY(a, const void *, m->cap ? m->cap : 1);
-  copy.vals = NEW_ARRAY(a, void *, m->cap ? m->cap : 1);
-  if (m->cap) {
-    memcpy(copy.keys, m->keys, sizeof *m->keys * m->cap);
-    memcpy(copy.vals, m->vals, sizeof *m->vals * m->cap);
-  }
-  return copy;
-}
-
-/* The module as it is now, unchanged by what is checked later. */
-static Module snapshot(Checker *c, const Module *m) {
-  Module copy = *m;
-  copy.values = copy_map(c->arena, &m->values);
-  copy.types = copy_map(c->arena, &m->types);
-  copy.ctors = copy_map(c->arena, &m->ctors);
-  copy.modules = copy_map(c->arena, &m->modules);
-  return copy;
-}
-
-bool check_program(Checker *c, Module *m, Program *p, Diags *diags, bool transactional) {
+bool check_program(Checker *c, Module *m, Program *p, Diags *diags) {
   State saved = c->s;
   Diags *outer = c->diags;
   Span at = c->at;
-  Module before = *m;
-  if (transactional) before = snapshot(c, m);
   int errors = diags->errors;
   c->diags = diags;
   tc_state_begin(c, m, NULL);
@@ -122,9 +99,7 @@ bool check_program(Checker *c, Module *m, Program *p, Diags *diags, bool transac
   c->diags = outer;
   c->s = saved;
   c->at = at;
-  if (diags->errors == errors) return true;
-  if (transactional) *m = before;
-  return false;
+  return diags->errors == errors;
 }
 
 /* ---- Hosts ------------------------------------------------------------------------------ */

@@ -121,17 +121,28 @@ static Node *let_values(Ctx *c, Item *item, ElabItem *out) {
   return el_after(c, all, checks);
 }
 
+static int define_global(Elab *e, Binding *b, IrType *t) {
+  vec_push(e->w->arena, e->w->globals, ((GlobalInfo){b->name, t}));
+  BindingInfo *info = el_info(e, b);
+  SAVE(e->arena, info->global);
+  info->global = e->w->globals.len;
+  return e->w->globals.len - 1;
+}
+
 static void define_globals(Elab *e, ElabItem *out, const IrType *values) {
   out->globals = NEW_ARRAY(e->arena, int, out->nglobals + 1);
-  for (int i = 0; i < out->nglobals; i++) {
-    GlobalInfo g = {out->bindings[i]->name, values->args[i]};
-    vec_push(e->w->arena, e->w->globals, g);
-    out->globals[i] = e->w->globals.len - 1;
-    BindingInfo *info = el_info(e, out->bindings[i]);
-    SAVE(e->arena, info->global);
-    info->global = e->w->globals.len;
-  }
+  for (int i = 0; i < out->nglobals; i++) out->globals[i] = define_global(e, out->bindings[i], values->args[i]);
 }
+
+bool elab_is_plain(Elab *e, const ElabItem *item) {
+  for (int i = 0; i < item->nglobals; i++) {
+    IrType *t = e->w->globals.data[item->globals[i]].type;
+    if (el_leaves(e, t) & LEAF_FUN || elab_type(e, item->bindings[i]->type) != t) return false;
+  }
+  return true;
+}
+
+int elab_define_global(Elab *e, Binding *b) { return define_global(e, b, elab_type(e, b->type)); }
 
 static bool has_value(Elab *e, const Item *item) {
   if (item->kind == I_EXPR || item->kind == I_TEST) return true;

@@ -38,6 +38,11 @@ int elab_functions_made(const Elab *e);
  * graph's value is that of the expression. False after an error in diags; `out` is then empty. */
 bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out);
 
+/* Can the item's values be kept without what computed them? None holds a function. */
+bool elab_is_plain(Elab *e, const ElabItem *item);
+/* Makes the binding, of such a value, a new global. */
+int elab_define_global(Elab *e, Binding *b);
+
 /* The type as the IR has it; open variables take their defaults. */
 IrType *elab_type(Elab *e, Type *t);
 

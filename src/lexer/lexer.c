@@ -35,6 +35,7 @@ static const Rule rules[TOK_COUNT] = {
 
 struct Lexer {
   Heap *heap;
+  Arena temp;
   pcre2_general_context *context;
   pcre2_code *code;
   pcre2_match_data *match; /* scratch of one match, kept here so that a jump out of lex() can't lose it */
@@ -105,6 +106,7 @@ Lexer *lexer_new(Heap *heap) {
   if (!lx) return NULL;
   memset(lx, 0, sizeof *lx);
   lx->heap = heap;
+  arena_init(&lx->temp, heap);
   char joined[8192];
   join_patterns(joined, sizeof joined);
   lx->context = pcre2_general_context_create(pcre_alloc, pcre_free, heap);
@@ -128,11 +130,17 @@ Lexer *lexer_new(Heap *heap) {
 
 void lexer_free(Lexer *lx) {
   if (!lx) return;
+  arena_free(&lx->temp);
   pcre2_match_data_free(lx->match);
   pcre2_code_free(lx->code);
   pcre2_general_context_free(lx->context);
   if (lx->c_locale) freelocale(lx->c_locale);
   heap_realloc(lx->heap, lx, sizeof *lx, 0);
+}
+
+Arena *lexer_temp(Lexer *lx) {
+  arena_free(&lx->temp);
+  return &lx->temp;
 }
 
 /* The token at s: its kind, and its length in *len; TOK_COUNT when there is none. */

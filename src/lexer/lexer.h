@@ -34,6 +34,8 @@ typedef struct Tokens {
   int len;
 } Tokens; /* ends with TOK_EOF */
 
+/* An empty arena, for tokens and whatever else is needed until the next call of this, which gives that back. */
+Arena *lexer_temp(Lexer *lx);
 /* Lexes [start, end) of a source. Bad bytes, open strings and open comments give diagnostics; an unfinished
  * string or comment at the end also sets diags->incomplete. Interpolated strings come as
  * INTERP_BEGIN text hole-tokens… INTERP_FORMAT? INTERP_MID … INTERP_END (see tokens.def). */

@@ -140,7 +140,7 @@ static void reduce(Parser *p, int base, const OperatorInfo *next) {
 
 static void push_operator(Parser *p, int level, bool prefix) {
   Operator o = {p->tok->kind, level, prefix, token_span(p)};
-  vec_push(p->arena, p->operators, o);
+  vec_push(p->temp, p->operators, o);
   advance(p);
 }
 
@@ -230,7 +230,7 @@ static Expr *parse_operations(Parser *p) {
   for (;;) {
     while (at(p, TOK_MINUS)) push_operator(p, LEVEL_NEGATE, true);
     Expr *operand = parse_apply(p);
-    vec_push(p->arena, p->operands, operand);
+    vec_push(p->temp, p->operands, operand);
     const OperatorInfo *info = &operators[p->tok->kind];
     if (info->level == LEVEL_NONE) break;
     check_foreign_operator(p);

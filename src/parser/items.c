@@ -12,7 +12,7 @@ static Item *new_item(Parser *p, ItemKind kind) {
   Item *item = NEW(p->arena, Item);
   item->kind = kind;
   item->span = token_span(p);
-  item->doc = p->tok->doc;
+  if (p->tok->doc) item->doc = arena_strndup(p->arena, p->tok->doc, strlen(p->tok->doc));
   return item;
 }
 

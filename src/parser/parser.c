@@ -100,7 +100,7 @@ void enter(Parser *p) {
 
 /* ---- Lists and names ------------------------------------------------------------ */
 
-void scratch_push(Parser *p, void *node) { vec_push(p->arena, p->scratch, node); }
+void scratch_push(Parser *p, void *node) { vec_push(p->temp, p->scratch, node); }
 
 void *scratch_take(Parser *p, int mark, int *n) {
   *n = p->scratch.len - mark;
@@ -189,9 +189,11 @@ Program *parse_range(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint
   int errors = diags->errors;
   bool incomplete = diags->incomplete;
   diags->incomplete = false;
-  Tokens tokens = lex(lx, arena, syms, diags, source, start, end);
-  Parser *p = NEW(arena, Parser);
+  Arena *temp = lexer_temp(lx);
+  Tokens tokens = lex(lx, temp, syms, diags, source, start, end);
+  Parser *p = NEW(temp, Parser);
   p->arena = arena;
+  p->temp = temp;
   p->syms = syms;
   p->diags = diags;
   p->source = source;
@@ -202,6 +204,7 @@ Program *parse_range(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint
   parse_items(p, program);
   if (diags->errors > errors + 1) diags->incomplete = false;
   diags->incomplete |= incomplete;
+  lexer_temp(lx);
   return program;
 }
 

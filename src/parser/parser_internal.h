@@ -24,7 +24,7 @@ typedef struct Operator {
 } Operator;
 
 typedef struct Parser {
-  Arena *arena;
+  Arena *arena, *temp; /* of the tree; of the parse */
   SymTable *syms;
   Diags *diags;
   uint32_t source;

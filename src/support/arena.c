@@ -159,6 +159,8 @@ static void hand_over(Journal *j) {
   j->memory.blocks = NULL;
 }
 
+uint32_t arena_marked(const Arena *a) { return a->journal ? a->journal->epoch : 0; }
+
 void arena_commit(Arena *a) {
   if (!a->journal) return;
   if (a->journal->outer) hand_over(a->journal);

@@ -78,6 +78,7 @@ void arena_mark(Arena *a);
 void arena_save(Arena *a, void *p, size_t n);
 void arena_commit(Arena *a);
 void arena_roll_back(Arena *a);
+uint32_t arena_marked(const Arena *a); /* number of the latest mark that stands; 0: none does */
 #define SAVE(arena, lvalue) arena_save((arena), &(lvalue), sizeof(lvalue))
 #ifdef ATLED_VERIFY
 /* In builds for testing: a copy of the memory as it is, and the first word of that which has changed since, or NULL. */

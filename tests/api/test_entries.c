@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FEW = 400, MOST_KEPT = 64 << 10, VMS = 20 };
+enum { FEW = 400, MOST_KEPT = 8 << 10, VMS = 20 };
 
 static void write_nothing(void *user, const char *text, size_t n) {
   (void)user;
@@ -120,8 +120,8 @@ static const struct {
              {"let string", of_string, MOST_KEPT},
              {"let function", of_function, MOST_KEPT},
              {"let generic function", of_generic, MOST_KEPT},
-             {"let with a local function", of_used, MOST_KEPT},
-             {"let closure", of_closure, MOST_KEPT},
+             {"let with a local function", of_used, 9 << 10},
+             {"let closure", of_closure, 20 << 10},
              {"let of a name again", again, MOST_KEPT},
              {"print", print_sum, 0},
              {"expression", expression, 0},

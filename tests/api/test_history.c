@@ -47,7 +47,7 @@ static void eval_other(AtledVM *vm, int i) {
   else atled_eval(vm, "program", program(i / 3 % (MORE + SWEEP_PROGRAMS))->source);
 }
 
-/* What a loader of lowered code fills in, numbers of globals and of functions, is the VM's: without those of `mark`,
+/* What machine code doesn't hold, numbers of globals, of functions and of sources, is the VM's: without those of `mark`,
  * of which each ends with its word. */
 static void leave_out(char *text, const char *mark) {
   for (char *at = text; (at = strstr(at, mark));) {
@@ -61,10 +61,12 @@ static char *shown(AtledVM *vm, const SweepProgram *p, AtledStage stage) {
   const char *text;
   AtledStatus status = atled_ir(vm, "program", p->source, stage, false, NULL, &text);
   char *copy = strdup(status == ATLED_OK ? text : "nothing");
-  char global[16];
-  for (int k = 0; stage == ATLED_STAGE_LOWERED && k < 20; k++) {
-    snprintf(global, sizeof global, "\nglobal %d ", k);
-    leave_out(copy, global);
+  char number[24];
+  for (int k = 0; stage == ATLED_STAGE_LOWERED && k < 200; k++) {
+    snprintf(number, sizeof number, "\nglobal %d ", k);
+    leave_out(copy, number);
+    snprintf(number, sizeof number, "\nsite %d ", k);
+    leave_out(copy, number);
   }
   if (stage == ATLED_STAGE_LOWERED) leave_out(copy, "entry id=");
   return copy;

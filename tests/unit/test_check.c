@@ -126,7 +126,7 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
     return NULL;
   }
   Module *m = checker_new_module(w->c, path, path, 0);
-  return check_program(w->c, m, parse(w, path, text), &w->diags, false) ? m : NULL;
+  return check_program(w->c, m, parse(w, path, text), &w->diags) ? m : NULL;
 }
 
 static const char *const library_names[] = {"List", "Str", "Regex", "Csv"};
@@ -189,7 +189,7 @@ static const char *result_of(World *w, const char *text) {
   Program *p = parse(w, "test", text);
   Str out = {.arena = &w->arena};
   int before = w->diags.errors;
-  bool ok = check_program(w->c, m, p, &w->diags, false);
+  bool ok = check_program(w->c, m, p, &w->diags);
   CHECK(ok == (w->diags.errors == before));
   add_diags(w, &out);
   if (!w->diags.errors) typed_print(m, p, &out);
@@ -449,7 +449,7 @@ static void test_annotations(void) {
   world_init(&w);
   Module *m = checker_new_module(w.c, NULL, NULL, 0);
   Program *p = parse(&w, "test", "let rec f n x = if n = 0 then x else f (n - 1) (x * x)\nlet g = (f 2 1.5, f)\n");
-  CHECK(check_program(w.c, m, p, &w.diags, false));
+  CHECK(check_program(w.c, m, p, &w.diags));
   Binding *f = checker_lookup(w.c, m, sym_of(&w.syms, "f"));
   CHECK(f && f->fun && f->kind == BIND_TOP && f->rec && f->ngroup == 1 && f->module == m);
   /* the recursive use is at f's own variables */
@@ -485,7 +485,7 @@ static void test_rules_share_variables(void) {
   world_init(&w);
   Module *m = checker_new_module(w.c, NULL, NULL, 0);
   Program *p = parse(&w, "test", "let pair x = (x, x)\npullback pair x = (pair x, fun d -> fst d)\n");
-  CHECK(check_program(w.c, m, p, &w.diags, false) && m->items.len == 2);
+  CHECK(check_program(w.c, m, p, &w.diags) && m->items.len == 2);
   Binding *b = checker_lookup(w.c, m, sym_of(&w.syms, "pair"));
   CHECK(b && b->pullback == p->items.data[1] && b->pullback->binding == b);
   CHECK(type_repr(b->pullback->expr->params[0]->type) == type_repr(type_repr(b->type)->args[0]));
@@ -496,12 +496,19 @@ static void test_transactions(void) {
   World w;
   world_init(&w);
   Module *m = checker_new_module(w.c, NULL, NULL, 0);
-  CHECK(check_program(w.c, m, parse(&w, "1", "let a = 1.5"), &w.diags, true));
-  CHECK(!check_program(w.c, m, parse(&w, "2", "let a = \"s\"\nlet b = 2\ntype t = T\nlet c = nope"), &w.diags, true));
+  CHECK(check_program(w.c, m, parse(&w, "1", "let a = 1.5"), &w.diags));
+  arena_mark(&w.arena);
+  SAVE(&w.arena, w.syms);
+  SAVE(&w.arena, w.sources);
+  checker_save(w.c, m);
+  CHECK(!check_program(w.c, m, parse(&w, "2", "let a = \"s\"\nlet b = 2\ntype t = T\nlet c = nope"), &w.diags));
+  CHECK(m->items.len == 4);
+  arena_roll_back(&w.arena);
+  diags_init(&w.diags, &w.arena, &w.sources);
   CHECK(m->items.len == 1 && !checker_lookup(w.c, m, sym_of(&w.syms, "b")));
   CHECK(type_repr(checker_lookup(w.c, m, sym_of(&w.syms, "a"))->type)->kind == TY_FLOAT);
   w.diags.errors = 0;
-  CHECK(check_program(w.c, m, parse(&w, "3", "let d = a + 1"), &w.diags, true) && m->items.len == 2);
+  CHECK(check_program(w.c, m, parse(&w, "3", "let d = a + 1"), &w.diags) && m->items.len == 2);
   world_free(&w);
 }
 

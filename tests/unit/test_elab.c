@@ -85,7 +85,7 @@ static void bench_free(Bench *b) {
 static bool check_text(Bench *b, const char *text) {
   uint32_t source = sources_add(&b->sources, "test", text, strlen(text));
   Program *p = parse_program(b->lx, &b->arena, &b->syms, &b->diags, source);
-  return check_program(b->checker, b->module, p, &b->diags, false);
+  return check_program(b->checker, b->module, p, &b->diags);
 }
 
 typedef struct Verification {

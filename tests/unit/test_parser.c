@@ -313,6 +313,7 @@ static void test_out_of_memory(Fixture *f) {
     if (setjmp(env) == 0) tree(f, "let f x = {a = [x | i < 3], b = $\"{x:g}\"}\nlet y = (1 +");
     else jumped = true;
     arena_free(&f->arena);
+    lexer_temp(f->lx);
     CHECK(f->heap.bytes == before);
     if (!jumped) break;
   }
