@@ -343,8 +343,8 @@ static void put_value(AtledVM *vm, Result *r) {
   r->owned = NULL;
 }
 
-/* Of an entry that only defines values which hold no function the values stay, and what the checker made: all else since
- * vm_mark goes, but for the unit if it has constants that values may refer to. */
+/* Of an entry that only defines values which hold no function the values stay, and what the checker made: all else
+ * since vm_mark goes, but for the unit if it has constants that values may refer to. */
 static bool keep_values_alone(AtledVM *vm, const Plan *plan) {
   int n = plan->steps.len;
   bool plain = !vm_has_learnt(vm);

@@ -47,7 +47,7 @@ static void eval_other(AtledVM *vm, int i) {
   else atled_eval(vm, "program", program(i / 3 % (MORE + SWEEP_PROGRAMS))->source);
 }
 
-/* What machine code doesn't hold, numbers of globals, of functions and of sources, is the VM's: without those of `mark`,
+/* What machine code does not hold, numbers of globals, functions and sources, is the VM's: without those of `mark`,
  * of which each ends with its word. */
 static void leave_out(char *text, const char *mark) {
   for (char *at = text; (at = strstr(at, mark));) {
