@@ -68,6 +68,11 @@ static char *shown(AtledVM *vm, const SweepProgram *p, AtledStage stage) {
     snprintf(number, sizeof number, "\nsite %d ", k);
     leave_out(copy, number);
   }
+  for (int k = 1; stage == ATLED_STAGE_LOWERED && k < 400; k++) { /* in sources, which are the VM's */
+    char site[16];
+    snprintf(site, sizeof site, "\nsite %d ", k);
+    leave_out(copy, site);
+  }
   if (stage == ATLED_STAGE_LOWERED) leave_out(copy, "entry id=");
   return copy;
 }
