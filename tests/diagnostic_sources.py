@@ -11,7 +11,7 @@ import re
 REPORTERS = {
     "diag_error": "message", "diag_warning": "message", "complain": "message", "unfinished": "message",
     "fail_at": "message", "report": "message", "el_error": "message", "rt_error": "message",
-    "report_error": "message", "report_warning": "message", "refuse": "message", "ad_no_rule": "message", "too_large": "message",
+    "report_error": "message", "report_warning": "message", "refuse": "message", "no_rule": "message", "too_large": "message",
     "fail_expected": "expected", "expect_ident": "expected", "expect_string": "expected",
     "parse_name": "expected", "expect": "token", "expect_close": "token",
 }

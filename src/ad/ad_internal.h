@@ -101,7 +101,6 @@ Func *ad_call_target(World *w, const Node *call);                 /* CALL: its f
 /* x, a derivative of something whose value is y; the same failure if y is one: where only derivatives are wanted, y
  * is dead. */
 Node *ad_unless_failed(World *w, const Node *y, Node *x);
-Node *ad_no_rule(World *w, IrType *t, const char *what, Site site);
 /* Of a foreign function; or of one that is being made, and so takes derivatives of itself. */
 Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site);
 #endif

@@ -7,12 +7,12 @@
  * of each operation is another one. */
 #include "ad/ad_internal.h"
 
-Node *ad_no_rule(World *w, IrType *t, const char *what, Site site) {
+static Node *no_rule(World *w, IrType *t, const char *what, Site site) {
   return ir_fail(w, FAIL_RULE, t, ir_text(w, arena_printf(w->arena, "%s has no derivative rule", what)), site);
 }
 
 Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site) {
-  if (f->foreign.symbol) return ad_no_rule(w, t, f->name ? f->name : "a foreign function", site);
+  if (f->foreign.symbol) return no_rule(w, t, f->name ? f->name : "a foreign function", site);
   Node *why = ir_text(w, "this function can't be differentiated: it takes derivatives of itself");
   return ir_fail(w, FAIL_RULE, t, why, site);
 }
@@ -40,7 +40,7 @@ static void library_rule(World *w, const Node *n, Node **args, Node *d, Node **o
   Node *cot = has ? ir_apply(w, ir_get(w, both, 1), d, NULL, 0) : NULL;
   for (int i = 0; i < n->nops; i++) {
     if (args[i]->type->kind != T_FLOAT) continue;
-    if (!has) out[i] = ad_no_rule(w, args[i]->type, op_names[n->op], n->site);
+    if (!has) out[i] = no_rule(w, args[i]->type, op_names[n->op], n->site);
     else out[i] = n->nops == 1 ? cot : ir_get(w, cot, i);
   }
 }
@@ -212,7 +212,7 @@ void ad_rule_backward(Diff *r, int at, Node *d) {
   case OP_UNINJ: ad_add(r, x, sum_op(w, OP_INJ, n, t, d)); return;
   case OP_RT:
     for (int i = 0; i < n->nops; i++)
-      ad_add(r, n->ops[i], ad_no_rule(w, ad_cotangent(w, n->ops[i]->type), n->attr.rt->name, n->site));
+      ad_add(r, n->ops[i], no_rule(w, ad_cotangent(w, n->ops[i]->type), n->attr.rt->name, n->site));
     return;
   default:
     if (l) linear_backward(r, n, l->adjoint, d);
@@ -240,7 +240,7 @@ Node *ad_rule_tangent(Diff *f, int at) {
   case OP_CLOSURE_CAP:
     ts[0] = ir_env(w, OP_UNINJ, ir_env_payload(w, n->graphs[0], n->ops[0]->type), n->graphs[0], ts[0]);
     return ir_get(w, ts[0], (int)n->attr.i);
-  case OP_RT: return ad_no_rule(w, t, n->attr.rt->name, n->site);
+  case OP_RT: return no_rule(w, t, n->attr.rt->name, n->site);
   default: return (op_flags[n->op] & OPF_S) && n->type->kind == T_FLOAT ? scalar_tangent(f, n, at) : NULL;
   }
 }

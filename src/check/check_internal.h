@@ -268,7 +268,6 @@ Type *tc_ctor_type(Checker *c, Ctor *k, Type **arg);
 void tc_push_bindings(Checker *c, const Bindings *b);
 Type *tc_infer_binary(Checker *c, Expr *e);
 Type *tc_infer_operator(Checker *c, Expr *e);
-Type *tc_infer_apply(Checker *c, Expr *e);
 Type *tc_arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re, Span at);
 void tc_use_effect(Checker *c, Type *effect, Span at);
 /* Around a function's body: what it calls has its effect. */
@@ -301,7 +300,6 @@ typedef struct Namer {
   Vec(Type *) vars;
   int budget;
 } Namer;
-void type_print_with(Namer *n, Type *t, Str *out);
 const char *type_text(Checker *c, Type *t);
 
 /* ---- type_errors.c -------------------------------------------------------------------- */

@@ -180,7 +180,7 @@ static Place argument_place(Checker *c, const Expr *f, const Expr *arg) {
   return p;
 }
 
-Type *tc_infer_apply(Checker *c, Expr *e) {
+static Type *tc_infer_apply(Checker *c, Expr *e) {
   Expr *f = e->args[0];
   Type *t = f->type = f->kind == E_VAR ? use_variable(c, f) : tc_infer(c, f);
   if (f->kind == E_VAR && typed_by_rank(c, f->binding)) {

@@ -80,7 +80,7 @@ static void print(Namer *n, Type *t, int place, Str *out) {
   if (parentheses) str_addc(out, ')');
 }
 
-void type_print_with(Namer *n, Type *t, Str *out) { print(n, t, ANY, out); }
+static void type_print_with(Namer *n, Type *t, Str *out) { print(n, t, ANY, out); }
 
 enum { PRINT_BUDGET = 2000, MESSAGE_BUDGET = 100 };
 

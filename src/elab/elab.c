@@ -63,8 +63,6 @@ static bool leave(Elab *e, Entry saved) {
   return ok;
 }
 
-IrType *elab_type(Elab *e, Type *t) { return el_ir_type(e, NULL, t); }
-
 int elab_global(const Binding *b) { return b->elab ? ((const BindingInfo *)b->elab)->global - 1 : -1; }
 
 /* ---- Items ----------------------------------------------------------------------------- */

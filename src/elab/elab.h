@@ -43,9 +43,6 @@ bool elab_is_plain(Elab *e, const ElabItem *item);
 /* Makes the binding, of such a value, a new global. */
 int elab_define_global(Elab *e, Binding *b);
 
-/* The type as the IR has it; open variables take their defaults. */
-IrType *elab_type(Elab *e, Type *t);
-
 /* The function a binding names, at types inst[0 … b->nqvars) (NULL: each variable's default): parameters are its first
  * `nargs` arguments, then the token if the last of these arrows has an effect (the result is then TUPLE(value, token)).
  * nargs 0: as many as the definition has. NULL after an error, or when the binding isn't a function of that many. */

@@ -288,7 +288,7 @@ static void define_append(Ctx *outer, Func *f, IrType *list, int tag) {
 }
 
 /* One recursive function for each type of list. */
-Node *el_list_append(Ctx *c, Node *a, Node *b, Span at) {
+static Node *el_list_append(Ctx *c, Node *a, Node *b, Span at) {
   Elab *e = c->e;
   Sym name = sym_of(e->syms, "++");
   Func *f = NULL;
@@ -374,7 +374,7 @@ static Node *composed(Ctx *c, void *user, Node *x) {
   return el_apply_value(c, el_read(c, &k->g), el_apply_value(c, el_read(c, &k->f), x, k->at), k->at);
 }
 
-Node *el_compose(Ctx *c, Node *f, Node *g, IrType *type, Span at) {
+static Node *el_compose(Ctx *c, Node *f, Node *g, IrType *type, Span at) {
   Composed k = {el_var(c, f), el_var(c, g), at};
   return el_closure(c, type, NULL, composed, &k);
 }

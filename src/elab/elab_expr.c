@@ -99,7 +99,7 @@ static Node *lambda_body(Ctx *c, void *user, Node *x) {
   return el_closure(c, next.type, NULL, lambda_body, &next);
 }
 
-Node *el_fun(Ctx *c, Expr *fun, IrType *type) {
+static Node *el_fun(Ctx *c, Expr *fun, IrType *type) {
   Lambda l = {fun, 0, type};
   return el_closure(c, type, NULL, lambda_body, &l);
 }

@@ -12,6 +12,8 @@
 #include "elab/elab_internal.h"
 #include <string.h>
 
+static Node *el_coerce(Ctx *c, Node *x, IrType *to);
+
 enum { MAX_SAME_IN_PROGRESS = 40, MAX_IN_PROGRESS = 4000 };
 
 /* What a Func is made from. */
@@ -248,7 +250,7 @@ Instance *el_instance(Elab *e, Binding *b, IrType **inst, Span use) {
   return in;
 }
 
-IrType **el_instance_types(Ctx *c, Binding *b, Type *const *inst) {
+static IrType **el_instance_types(Ctx *c, Binding *b, Type *const *inst) {
   IrType **out = NEW_ARRAY(c->e->arena, IrType *, b->nqvars + 1);
   for (int i = 0; i < b->nqvars; i++) out[i] = el_type(c, inst ? inst[i] : b->qvars[i]);
   return out;
@@ -450,7 +452,7 @@ static Node *call_func(Ctx *c, const Callee *f, Node **args, Span at) {
 }
 
 /* Calls f with all its arguments. */
-Node *el_call(Ctx *c, const Callee *f, Node **args, Span at) {
+static Node *el_call(Ctx *c, const Callee *f, Node **args, Span at) {
   IrType *result = el_result_type(f->type, f->arity);
   Node *x;
   if (f->instance) x = call_func(c, f, args, at);
@@ -526,7 +528,7 @@ Node *el_apply(Ctx *c, Expr *head, Arg *args, int n, Span at) {
 /* ---- Values ---------------------------------------------------------------------------------------- */
 
 /* A top-level value that isn't a function. */
-Node *el_binding_value(Ctx *c, Binding *b, IrType **inst, Span at) {
+static Node *el_binding_value(Ctx *c, Binding *b, IrType **inst, Span at) {
   BindingInfo *info = el_info(c->e, b);
   if (info->global) return ir_global(c->w, info->global - 1);
   if (!b->let || el_deep(c, at)) return el_error(c, at, c->e->t_unit, "unsupported", "this has no value here");
@@ -557,7 +559,7 @@ static Node *coerce_body(Ctx *c, void *user, Node *x) {
 }
 
 /* A function without effect may stand where one with an effect is allowed: it takes the token and hands it on. */
-Node *el_coerce(Ctx *c, Node *x, IrType *to) {
+static Node *el_coerce(Ctx *c, Node *x, IrType *to) {
   if (x->type == to || x->type->kind != to->kind) return x;
   if (to->kind == T_FUN) {
     Coercion k = {el_var(c, x), to};

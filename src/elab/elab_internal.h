@@ -196,15 +196,11 @@ typedef struct Arg {
   Node *node;
 } Arg; /* one of them */
 bool el_callee(Ctx *c, Expr *head, Callee *out);
-Node *el_call(Ctx *c, const Callee *f, Node **args, Span at);
 Node *el_eta(Ctx *c, const Callee *f, Node **args, int n, Span at);
 Node *el_apply_value(Ctx *c, Node *f, Node *x, Span at);
 Node *el_apply(Ctx *c, Expr *head, Arg *args, int n, Span at);
 Node *el_variable(Ctx *c, Expr *e);
-Node *el_coerce(Ctx *c, Node *x, IrType *to);
 Instance *el_instance(Elab *e, Binding *b, IrType **inst, Span use);
-IrType **el_instance_types(Ctx *c, Binding *b, Type *const *inst);
-Node *el_binding_value(Ctx *c, Binding *b, IrType **inst, Span at);
 bool el_is_function(const Binding *b);
 bool el_is_global(const Binding *b);
 BindingInfo *el_info(Elab *e, Binding *b);
@@ -212,7 +208,6 @@ Node *el_let(Ctx *c, Expr *let); /* binds; returns unit, or the checks that only
 
 /* ---- elab_expr.c ---------------------------------------------------------------------- */
 Node *el_expr(Ctx *c, Expr *e);
-Node *el_fun(Ctx *c, Expr *fun, IrType *type);
 
 /* ---- elab_array.c --------------------------------------------------------------------- */
 Node *el_index(Ctx *c, Expr *e);
@@ -232,11 +227,9 @@ Node *el_binary(Ctx *c, BinOp op, Node *a, Node *b, IrType *result, Span at);
 Node *el_negate(Ctx *c, Node *a, Span at);
 Node *el_equal(Ctx *c, Node *a, Node *b);
 Node *el_less(Ctx *c, Node *a, Node *b);
-Node *el_compose(Ctx *c, Node *f, Node *g, IrType *type, Span at);
 Node *el_rt(Ctx *c, const char *name, IrType *result, IrType *type_arg, Node **args, int n, Span at);
 Node *el_dot(Ctx *c, Node *a, Node *b, Span at);
 Node *el_sum(Ctx *c, Node *a, Span at);
-Node *el_list_append(Ctx *c, Node *a, Node *b, Span at);
 
 /* What is done at each leaf of a structure. */
 typedef enum StructKind {

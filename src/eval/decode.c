@@ -33,7 +33,7 @@ static void give_back(Rt *rt, void *p, size_t n, size_t size) {
   if (p) heap_realloc(rt->heap, p, n && size ? n * size : 1, 0);
 }
 
-void eval_decoded_free(Rt *rt, DFunc *d) {
+static void free_decoded(Rt *rt, DFunc *d) {
   if (!d) return;
   give_back(rt, d->code, (size_t)d->ncode, sizeof *d->code);
   give_back(rt, d->targets, (size_t)d->ntargets, sizeof *d->targets);
@@ -110,13 +110,13 @@ DFunc *eval_decode(Mod *m, int index, const Handlers *h) {
   if (fine) translate(d, labels, h);
   give_back(rt, labels, nlabels, sizeof *labels);
   if (fine) return m->decoded[index] = d;
-  eval_decoded_free(rt, d);
+  free_decoded(rt, d);
   return NULL;
 }
 
 void eval_forget(Mod *m) {
   for (int k = 0; k < m->nfuncs; k++) {
-    eval_decoded_free(m->rt, m->decoded[k]);
+    free_decoded(m->rt, m->decoded[k]);
     m->decoded[k] = NULL;
   }
   for (int k = 0; k < m->code->nforeigns; k++) {

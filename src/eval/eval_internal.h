@@ -4,7 +4,7 @@
 #ifndef ATLED_EVAL_INTERNAL_H
 #define ATLED_EVAL_INTERNAL_H
 #include "eval/eval.h"
-#include "runtime/runtime_internal.h"
+#include "runtime/runtime.h"
 
 /* A decoded instruction: LABEL and LOOP_HEAD are gone, labels have become addresses. */
 typedef struct DInstr DInstr;
@@ -37,7 +37,6 @@ typedef struct Handlers {
 } Handlers;
 /* The decoded form of function `index`, made on first use; NULL after rt_error. */
 DFunc *eval_decode(Mod *m, int index, const Handlers *h);
-void eval_decoded_free(Rt *rt, DFunc *d);
 
 /* ---- frames.c: frames on heap segments that never move ---- */
 typedef struct Segment Segment;

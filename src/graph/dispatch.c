@@ -3,7 +3,7 @@
  * only be one of the closures of its type that the program makes: the dispatcher of a function type asks
  * which, and calls that graph with the captures taken out of the closure. So to a pass that transforms
  * calls an unknown call is a branch between known ones, and function values need not change. */
-#include "ir/ir_internal.h"
+#include "ir/world.h"
 #include "graph/graph.h"
 #include <string.h>
 

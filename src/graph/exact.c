@@ -6,7 +6,7 @@
  * number again, the number may differ in its last bit. That does no harm to a sum, but to what is decided by it: the
  * second stage would take another arm than the first, and read what that arm never stored. Decisive are the
  * selectors of branches, indices, sizes, trip counts and what is checked. */
-#include "ir/ir_internal.h"
+#include "ir/world.h"
 #include "graph/graph.h"
 
 /* Float arithmetic: what comes of it may differ in the last bit from place to place. */

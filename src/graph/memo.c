@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What passes remember about graphs, functions and types. */
-#include "ir/ir_internal.h"
+#include "ir/world.h"
 #include "graph/graph.h"
 #include <string.h>
 

@@ -2,7 +2,8 @@
 /* Rewriting: all graphs that one reaches are made anew, bottom-up, through nested graphs and called functions. A
  * pass is a function that says what becomes of a node whose operands and graphs are done. Everything goes through
  * the normalising constructors, so simplification is part of every pass; functions are copied, never changed. */
-#include "ir/ir_internal.h"
+#include "graph/graph.h"
+#include "ir/world.h"
 
 /* A graph with an identity that is being rewritten. While it is, other graphs may be made that would call what
  * becomes of it and can't yet: what was made meanwhile isn't kept for later uses. */

@@ -2,7 +2,7 @@
 /* Functions in two stages (graph.h). The second stage of a recursive function is called like the first, so it gets
  * again what follows from the parameters: the residuals hold only what doesn't, and are made in the branches that
  * have any. */
-#include "ir/ir_internal.h"
+#include "ir/world.h"
 #include "graph/graph.h"
 
 /* ---- Boxes ------------------------------------------------------------------------------ */

@@ -6,6 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+/* The array that array x was made of by updates, which has its dimensions: through branches and loops. */
+static Node *shape_source(Node *x);
+
 enum { FEW_LENGTHS = 64 }; /* whose sum can't wrap */
 
 /* ---- Leaves ------------------------------------------------------------------ */
@@ -270,14 +273,14 @@ static Node *arms_shape(const Node *s, int k) {
   for (int i = 0; i < s->ngraphs; i++) {
     Node *x = s->graphs[i]->result;
     if (k >= 0 && x->op != OP_TUPLE) return NULL;
-    x = ir_shape_source(k >= 0 ? x->ops[k] : x);
+    x = shape_source(k >= 0 ? x->ops[k] : x);
     if (x->op != OP_PARAM || (i && x->attr.i != which)) return NULL;
     which = x->attr.i;
   }
   return s->ops[1 + which];
 }
 
-Node *ir_shape_source(Node *x) {
+static Node *shape_source(Node *x) {
   for (;;) {
     Node *from = NULL, *whole = x->op == OP_GET ? x->ops[0] : NULL;
     bool waits = x->op == OP_AFTER && (x->attr.i || x->ops[1]->flags & NODE_ENDLESS);
@@ -293,7 +296,7 @@ Node *ir_shape_source(Node *x) {
 
 bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k) {
   if (k >= l->ncarried || body->result->op != OP_TUPLE || body->params[1 + k]->kind != T_ARRAY) return false;
-  const Node *from = ir_shape_source(body->result->ops[k]);
+  const Node *from = shape_source(body->result->ops[k]);
   return from->op == OP_PARAM && from->attr.i == 1 + k;
 }
 
@@ -310,7 +313,7 @@ Node *ir_same_elements(const Node *a) {
 }
 
 Node *ir_len(World *w, Node *a, int dim) {
-  a = ir_shape_source(a);
+  a = shape_source(a);
   switch (a->op) {
   case OP_DATA: return ir_int(w, a->attr.data->dims[dim]);
   case OP_ARRAY:

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+static Node *cadd(World *w, Node *a, Node *b);
+
 static bool both_int(const Node *a, const Node *b) { return a->op == OP_INT && b->op == OP_INT; }
 static bool both_float(const Node *a, const Node *b) { return a->op == OP_FLOAT && b->op == OP_FLOAT; }
 
@@ -228,7 +230,7 @@ static void sort_operands(Node **a, Node **b) {
 }
 
 Node *ir_normal2(World *w, Op op, Node *a, Node *b) {
-  if (op == OP_CADD) return ir_cadd(w, a, b);
+  if (op == OP_CADD) return cadd(w, a, b);
   if (op_flags[op] & OPF_C) sort_operands(&a, &b);
   Node *r = NULL;
   if (both_int(a, b)) r = fold_int(w, op, a->attr.i, b->attr.i);
@@ -343,13 +345,13 @@ static bool is_zero(const Node *n) {
   return n->op == OP_ZERO || (n->op == OP_FLOAT && n->attr.f == 0) || n->op == OP_UNIT;
 }
 
-Node *ir_cadd(World *w, Node *a, Node *b) {
+static Node *cadd(World *w, Node *a, Node *b) {
   if (is_zero(a)) return b;
   if (is_zero(b)) return a;
   if (a->type->kind == T_FLOAT) return cadd_float(w, a, b);
   if (a->type->kind == T_TUPLE) {
     Node **xs = NEW_ARRAY(w->arena, Node *, a->type->n);
-    for (int i = 0; i < a->type->n; i++) xs[i] = ir_cadd(w, ir_get(w, a, i), ir_get(w, b, i));
+    for (int i = 0; i < a->type->n; i++) xs[i] = cadd(w, ir_get(w, a, i), ir_get(w, b, i));
     return ir_tuple(w, a->type, xs);
   }
   /* a bag with one contribution is that contribution, made to the other bag */

@@ -109,7 +109,9 @@ Type *type_of_kind(const Emit *e, int reg_kind);
 SlotKind slot_kind(int reg_kind);
 Rv *k_i64(const Emit *e, int64_t v);
 Rv *k_i32(const Emit *e, int32_t v);
-Rv *k_u32(const Emit *e, uint32_t v);
+static inline Rv *k_u32(const Emit *e, uint32_t v) {
+  return e->g->context_new_rvalue_from_long(e->ctx, e->t_u32, (long)v);
+}
 Rv *k_f64(const Emit *e, double v);
 Rv *k_null(const Emit *e);
 Rv *rv(const Emit *e, Lv *v);
@@ -178,7 +180,6 @@ void check_status(Fn *k, const LInstr *i, Rv *status, bool trace);
 Rv *pass_slots(Fn *k, const int32_t *regs, int n);
 Rv *results_buffer(Fn *k);
 void take_results(Fn *k, const LInstr *i);
-void call_foreign(Fn *k, const LInstr *i);
 /* ---- emit_calls.c ---- */
 bool func_fallible(const LFunc *f);
 void choose_conventions(Emit *e);

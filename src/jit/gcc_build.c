@@ -82,7 +82,6 @@ SlotKind slot_kind(int reg_kind) { return reg_kind == R_INT ? SLOT_INT : reg_kin
 
 Rv *k_i64(const Emit *e, int64_t v) { return e->g->context_new_rvalue_from_long(e->ctx, e->t_i64, v); }
 Rv *k_i32(const Emit *e, int32_t v) { return e->g->context_new_rvalue_from_long(e->ctx, e->t_i32, v); }
-Rv *k_u32(const Emit *e, uint32_t v) { return e->g->context_new_rvalue_from_long(e->ctx, e->t_u32, (long)v); }
 Rv *k_f64(const Emit *e, double v) { return e->g->context_new_rvalue_from_double(e->ctx, e->t_f64, v); }
 Rv *k_null(const Emit *e) { return e->g->context_null(e->ctx, e->t_ptr); }
 Rv *rv(const Emit *e, Lv *v) { return e->g->lvalue_as_rvalue(v); }

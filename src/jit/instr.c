@@ -176,7 +176,7 @@ static void emit_return(Fn *k, const LInstr *i) {
 }
 
 /* ---- Calls of what isn't in the module ---- */
-void call_foreign(Fn *k, const LInstr *i) {
+static void call_foreign(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   const LForeign *f = &e->m->foreigns[i->imm.i];
   Type **types = NEW_ARRAY(e->arena, Type *, i->nargs + 1);

@@ -3,7 +3,8 @@
  * running code makes point to descriptors of the VM and functions of the module here, and into nothing else: a module
  * may go when no closure of it is left, and what lowering made is needed by nobody. */
 #include "lir/lir.h"
-#include "runtime/runtime_internal.h"
+#include "runtime/runtime.h"
+#include <string.h>
 
 static void *zeroed(Rt *rt, size_t n, size_t size) {
   void *p = heap_realloc(rt->heap, NULL, 0, n && size ? n * size : 1);

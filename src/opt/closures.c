@@ -8,7 +8,7 @@
  * function value carries its parts instead: what a closure captures that is the same in every iteration isn't
  * carried. Values of a closure that the function isn't at the moment are arbitrary: where another arm sets them,
  * they are what they are there. */
-#include "ir/ir_internal.h"
+#include "ir/world.h"
 #include "graph/graph.h"
 #include "opt/opt.h"
 #include <string.h>

@@ -10,7 +10,7 @@
  *
  * The producer's call must serve the consumer alone, up to further results, which the composition has too. It must
  * not fail, other than by a stack overflow: its failures would come among the consumer's, or not at all. */
-#include "ir/ir_internal.h"
+#include "ir/world.h"
 #include "opt/opt.h"
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * that loop, the consumer, runs as often and reads each of them at its own index only, its body computes the
  * elements itself. Nothing is computed twice. At most one of the two may fail: else another of two failures might be
  * reported. */
-#include "ir/ir_internal.h"
+#include "ir/world.h"
 #include "opt/opt.h"
 
 typedef struct Uses {

@@ -19,7 +19,7 @@
  *
  * Loops are better than recursion for all that comes later: they need no stack, they are fused and vectorised, and
  * derivatives keep rows in growing arrays instead of an object and a stack frame for each step. */
-#include "ir/ir_internal.h"
+#include "ir/world.h"
 #include "graph/graph.h"
 #include "opt/opt.h"
 

@@ -104,7 +104,6 @@ Expr *parse_rule(Parser *p, Span start);
 Pat *parse_pattern(Parser *p);      /* pattern.c: with `|` and `as` */
 Pat *parse_atom_pattern(Parser *p); /* pattern.c: one parameter */
 bool starts_atom_pattern(TokenKind kind);
-Pat *new_pat(Parser *p, PatKind kind, Span span);
 Pat *new_var_pat(Parser *p, Sym name, Span span);
 TypeExpr *parse_type(Parser *p);              /* type_expr.c: with constraints */
 void parse_type_decl(Parser *p, TypeDecl *d); /* type_expr.c */

@@ -8,7 +8,7 @@
  *   atom    = "_" | name | literal | Ctor | "(" … ")" | "[" … "]" | "{" … "}" */
 #include "parser/parser_internal.h"
 
-Pat *new_pat(Parser *p, PatKind kind, Span span) {
+static Pat *new_pat(Parser *p, PatKind kind, Span span) {
   Pat *pat = NEW(p->arena, Pat);
   pat->kind = kind;
   pat->span = span;

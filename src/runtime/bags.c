@@ -554,12 +554,6 @@ Status rt_bag_sub(Rt *rt, const Desc *sub_desc, const Obj *bag, int64_t offset, 
   return 0;
 }
 
-Status rt_bag_dense(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims) {
-  if (!*bag || !is_log(*bag)) return 0;
-  Adder w = {.rt = rt};
-  return finish(&w, own_dense(&w, desc, bag, dims));
-}
-
 Status rt_bag_take(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, Slot *out) {
   const Desc *elem = desc->args[0];
   size_t size = (size_t)elem->nslots * sizeof(Slot);

@@ -300,10 +300,18 @@ Status rt_bag_set_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, 
                       Obj *sub);
 /* bag taken */
 Status rt_bag_fill(Rt *rt, const Desc *array, Obj *bag, const int64_t *dims, Obj **out);
-Status rt_bag_dense(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims);
 /* Sum of two accumulators of one pointer slot described by desc (D_BAG, D_VARIANT that is nullable, D_ENV); both
  * taken. */
 Status rt_cadd(Rt *rt, const Desc *desc, Obj *a, Obj *b, const int64_t *dims_or_null, Obj **out);
+
+Status rt_out_of_memory(Rt *rt);
+void rt_release_many(Rt *rt, const Slot *s, int n);
+/* NULL is constructor 0 of a nullable variant. */
+static inline int64_t rt_tag(const Obj *p) {
+  if (!p) return 0;
+  return (uintptr_t)p & 1 ? (int64_t)((uintptr_t)p >> 1) : p->tag;
+}
+static inline Obj *rt_immediate(int64_t tag) { return (Obj *)((uintptr_t)tag << 1 | 1); }
 
 /* ---- The functions of src/prims/rt.def, by id -------------------------------------------------------------------- */
 /* args borrowed, res owned */

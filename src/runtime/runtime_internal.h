@@ -64,19 +64,11 @@ void rt_blocks_init(Rt *rt); /* from then on the heap can have back what is only
 void rt_blocks_free(Rt *rt); /* all of them */
 /* Room for at least `need` items of `item` bytes in a worklist; false after rt_error. */
 bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t item);
-Status rt_out_of_memory(Rt *rt);
 
 /* ---- Rows of slots ----------------------------------------------------------------------------------------------- */
 void rt_retain_slots(const uint8_t *kinds, int n, const Slot *s);
-void rt_release_many(Rt *rt, const Slot *s, int n);
 void rt_release_slots(Rt *rt, const uint8_t *kinds, int n, Slot *s);
 int64_t rt_array_length(const ArrayObj *a); /* base elements */
-/* NULL is constructor 0 of a nullable variant. */
-static inline int64_t rt_tag(const Obj *p) {
-  if (!p) return 0;
-  return (uintptr_t)p & 1 ? (int64_t)((uintptr_t)p >> 1) : p->tag;
-}
-static inline Obj *rt_immediate(int64_t tag) { return (Obj *)((uintptr_t)tag << 1 | 1); }
 /* The desc of the array that a bag of this desc is when dense. */
 static inline const Desc *rt_dense_desc(const Desc *d) { return d->kind == D_BAG ? d->args[1] : d; }
 EnvObj *rt_new_env(Rt *rt, RtFunc *fn);
