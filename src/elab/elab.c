@@ -132,6 +132,9 @@ static void define_globals(Elab *e, ElabItem *out, const IrType *values) {
   for (int i = 0; i < out->nglobals; i++) out->globals[i] = define_global(e, out->bindings[i], values->args[i]);
 }
 
+/* The type as the IR has it; open variables take their defaults. */
+static IrType *elab_type(Elab *e, Type *t) { return el_ir_type(e, NULL, t); }
+
 bool elab_is_plain(Elab *e, const ElabItem *item) {
   for (int i = 0; i < item->nglobals; i++) {
     IrType *t = e->w->globals.data[item->globals[i]].type;

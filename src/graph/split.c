@@ -48,7 +48,7 @@ static bool is_cheap_op(const Node *n) {
 static void find_rounded(Cut *c, int i) {
   const Node *n = c->nodes[i];
   bool rounded = ir_rounds(n), number = n->type->kind == T_FLOAT || n->type->kind == T_TUPLE;
-  if (n->op == OP_PARAM) rounded = known_of(c, n) == KNOWN_ROUNDED && !c->stored[n->attr.i];
+  if (n->op == OP_PARAM) rounded = is_early(c, n) && known_of(c, n) == KNOWN_ROUNDED && !c->stored[n->attr.i];
   for (int k = 0; k < reads(c, n); k++) rounded |= c->rounded[at(c, n->ops[k])];
   c->rounded[i] = number && rounded;
   c->chosen[i] = !number && rounded;
