@@ -92,6 +92,7 @@ void ir_register_closure(World *w, Node *closure) {
 
 static void collect_from(World *w, Pool *p, IrType *fun, uint32_t walk, Graphs *out) {
   if (p->seen == walk) return;
+  SAVE(w->arena, p->seen);
   p->seen = walk;
   const Graphs *own = map_get(&p->own, fun);
   for (int i = 0; own && i < own->len; i++)
