@@ -3,7 +3,7 @@
  *
  * The checker annotates the syntax tree in place: every Expr and Pat gets a type; every E_VAR its binding and,
  * when that binding is generalised, the types its quantified variables take here (`inst`). Elaboration
- * (elab/) then needs no inference: with a substitution for the quantified variables of the definition it is
+ * (src/elab) then needs no inference: with a substitution for the quantified variables of the definition it is
  * working on, each annotation is a monomorphic type.
  *
  * Effects: TY_FUN has a third argument, its effect: a TY_VAR (defaults to pure), TY_PURE or TY_EFFECT. A function

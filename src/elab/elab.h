@@ -2,8 +2,7 @@
 /* Elaboration: from the checked syntax tree to monomorphic graphs, on demand.
  *
  * A definition of a function makes nothing by itself. It becomes a Func when something that is elaborated uses it,
- * once for each
- * choice of types for its quantified variables. What is computed at top level becomes a graph without
+ * once for each choice of types for its quantified variables. What is computed at top level becomes a graph without
  * parameters (or with one, the token, when it has an effect), whose values are stored as globals by whoever runs it.
  *
  * Everything lives in the arena given to elab_new. Diagnostics are few: the checker has seen the program before. */
