@@ -74,7 +74,7 @@ def main():
     names = [a for a in args[2:] if not a.startswith("--")]
     names = names or sorted(set(os.path.basename(p)[:-4] for p in glob.glob(f"{here}/growth/*.atl")) - {"driver"})
     print(f"{'':18}{'f ms':>9} {'grad ms':>9} {'ratio':>7} {'memory':>8}" + ("" if largest else f" {'f ~ n^':>8} {'grad':>8}"))
-    with tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         for name in names:
             measure(os.path.abspath(args[1]), name, largest, cache)
 

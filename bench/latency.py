@@ -3,6 +3,9 @@
 """How long the program takes to start, compile and run something small: wall time of the whole process, median of 15.
 Then programs whose time is mostly that of compiling them, median of 3, with an empty cache each time: those in compile/, and literals,
 which are generated here. A literal isn't code: what it costs should be what reading it costs.
+Last, whether anybody waits for the compiler: seconds of whole programs (those, bench/lang and the examples), median of 5. In mode auto a
+program should take hardly longer than in the better of the other two: with an empty cache at most 1.15 times the least of evaluator alone and
+compile with machine code, and 0.1 s; with a full one at most machine code and 0.02 s. What doesn't hold is marked. A run is stopped after LIMIT s.
 
 usage: latency.py --atled EXE [NAME…]        with names, only those programs"""
 import glob
@@ -61,11 +64,46 @@ def literals():
     }
 
 
+LIMIT = 60
+
+
+def seconds(command, cache):
+    """Of one run; LIMIT where it takes longer."""
+    start = time.perf_counter()
+    try:
+        subprocess.run(command, env=dict(os.environ, ATLED_CACHE=cache), check=True, stdout=subprocess.DEVNULL, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        pass
+    return time.perf_counter() - start
+
+
+def settled(folder):
+    """Waits until what came too late for the last run is in the cache."""
+    new, end = os.path.join(folder, "new"), time.time() + 30
+    while os.path.isdir(new) and os.listdir(new) and time.time() < end:
+        time.sleep(0.02)
+
+
+def one_round(exe, path):
+    """off; always and auto, both with an empty cache and a full one."""
+    times = [seconds([exe, "--jit=off", path], "")]
+    for mode in ("always", "auto"):
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
+            command = [exe, f"--jit={mode}", path]
+            times.append(seconds(command, cache))
+            settled(cache)
+            for _ in range(3 if mode == "auto" else 0):  # what one run finds hot the next one has from its start
+                seconds(command, cache)
+                settled(cache)
+            times.append(seconds(command, cache))
+    return times
+
+
 def median(command, fresh, runs=15):
     times = []
-    with tempfile.TemporaryDirectory() as shared:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as shared:
         for k in range(runs + 1):
-            with tempfile.TemporaryDirectory() as own:
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
                 env = dict(os.environ, ATLED_CACHE=own if fresh else shared)
                 start = time.perf_counter()
                 subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL)
@@ -97,6 +135,24 @@ def compiled(exe, names):
         print(f"{name:24}" + "    ".join(f"{t:8.1f}" for t in times) + " ms", flush=True)
 
 
+def waits(exe, names, runs=5):
+    files = sorted(glob.glob(f"{here}/lang/*.atl") + glob.glob(f"{here}/compile/*.atl") + glob.glob(f"{here}/../examples/*.atl"))
+    programs = {os.path.basename(p)[:-4]: open(p, encoding="utf-8").read() for p in files}
+    programs.update(literals())
+    print(f"\n{'seconds':24}{'off':>8}{'always':>8}{'cached':>8}{'auto':>8}{'bound':>8}{'cached':>8}{'bound':>8}")
+    for name, text in programs.items():
+        if names and name not in names:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program.atl")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            off, cold, warm, auto, again = (statistics.median(t) for t in zip(*(one_round(exe, path) for _ in range(runs))))
+        bound, bound_again = 1.15 * min(off, cold) + 0.1, warm + 0.02
+        marks = (" waits" if auto > bound else "") + (" slow again" if again > bound_again else "")
+        print(f"{name:24}" + "".join(f"{t:8.3f}" for t in (off, cold, warm, auto, bound, again, bound_again)) + marks, flush=True)
+
+
 def main():
     if sys.argv[1:2] != ["--atled"]:
         sys.exit(__doc__)
@@ -104,6 +160,7 @@ def main():
     if not sys.argv[3:]:
         small(exe)
     compiled(exe, sys.argv[3:])
+    waits(exe, sys.argv[3:])
 
 
 if __name__ == "__main__":

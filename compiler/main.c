@@ -9,11 +9,14 @@
  * This process has one thread and does nothing but wait, for the first of: the result, the end of time, the end of the
  * host. It ends when no order has come for a while; the host starts another one then. */
 #define _GNU_SOURCE
+#include "jit/toolchain/cache.h"
 #include "jit/toolchain/folder.h"
 #include "jit/toolchain/guard.h"
+#include "jit/toolchain/turns.h"
 #include "jit/translate.h"
 #include "lir/image.h"
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HOST = 0, IDLE_MS = 10000 };
+enum { HOST = 0, IDLE_MS = 10000, LOW = 10, LOWEST = 19, FAREWELL_SECONDS = 30 };
 
 static double now(void) {
   struct timespec t;
@@ -70,28 +73,86 @@ static void carry_out(const Order *order, const void *image, const char *folder,
   }
 }
 
+static void add_usage(int who, Usage *used) {
+  struct rusage r;
+  if (getrusage(who, &r) != 0) return;
+  used->seconds +=
+      (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) + 1e-6 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+  if ((uint64_t)r.ru_maxrss * 1024 > used->memory) used->memory = (uint64_t)r.ru_maxrss * 1024;
+}
+
+/* Whoever works meanwhile goes first where there is one core only. */
+static void step_back(const Order *order) {
+  if (order->background && sysconf(_SC_NPROCESSORS_ONLN) < 2) setpriority(PRIO_PROCESS, 0, LOW);
+}
+
 static _Noreturn void run_order(const Order *order, const void *image, const char *folder, int out, pid_t parent) {
   Result result = {0};
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
   limit_memory(order->memory);
+  step_back(order);
   carry_out(order, image, folder, &result);
+  add_usage(RUSAGE_SELF, &result.used);
+  add_usage(RUSAGE_CHILDREN, &result.used);
   _exit(write(out, &result, sizeof result) != sizeof result);
 }
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
+/* The host, from which nothing is to come now, says that it ends but wants the result to be kept. */
+static bool says_farewell(void) {
+  char byte;
+  return recv(HOST, &byte, 1, MSG_DONTWAIT) == 1 && byte == COMPILER_FAREWELL;
+}
+
+/* What the host left to this process. */
+typedef struct Legacy {
+  bool any;
+  Folder object, claim;
+  Heap heap;
+  Cache cache;
+} Legacy;
+
+static bool never(void *user) {
+  (void)user;
+  return false;
+}
+
+static void inherit(const Order *order, Legacy *l) {
+  char path[FILE_NAME_SIZE];
+  l->any = true;
+  heap_init(&l->heap);
+  l->cache = (Cache){.heap = &l->heap, .limit = order->cache_limit};
+  strcpy(l->cache.dir, order->cache_dir);
+  snprintf(path, sizeof path, "%.*s", (int)(strrchr(order->so, '/') - order->so), order->so);
+  /* nothing is made again that was removed meanwhile */
+  if (folder_adopt(&l->object, path)) turn_take(&l->cache, order->key, &l->claim, 1, never, NULL);
+}
+
+static void put_away(const Order *order, const Result *result, Legacy *l) {
+  if (result->ok) cache_store(&l->cache, order->key, order->so);
+  folder_remove(&l->object);
+  turn_end(&l->claim);
+}
+
 /* Until the result is there, or can't come any more. False: the host is gone. */
-static bool await(int in, double seconds, Result *result) {
-  double end = now() + seconds;
+static bool await(int in, pid_t child, const Order *order, Result *result, Legacy *legacy) {
+  double end = order->seconds > 0 ? now() + order->seconds : HUGE_VAL;
   for (;;) {
-    double left = seconds > 0 ? end - now() : 3600;
+    double left = end - now();
     if (left <= 0) {
-      snprintf(result->why, sizeof result->why, "compiling takes longer than %g seconds", seconds);
+      snprintf(result->why, sizeof result->why, "compiling takes longer than %g seconds", order->seconds);
       return true;
     }
-    struct pollfd ends[] = {{.fd = in, .events = POLLIN}, {.fd = HOST, .events = POLLRDHUP}};
+    struct pollfd ends[] = {{.fd = in, .events = POLLIN},
+                            {.fd = legacy->any ? -1 : HOST, .events = POLLIN | POLLRDHUP}};
     if (poll(ends, 2, left < 3600 ? (int)(left * 1000) + 1 : -1) < 0 && errno != EINTR) return true;
-    if (ends[1].revents) return false;
+    if (ends[1].revents && !says_farewell()) return false;
+    if (ends[1].revents) {
+      inherit(order, legacy);
+      setpriority(PRIO_PROCESS, (id_t)child, LOWEST);
+      end = fmin(end, now() + FAREWELL_SECONDS);
+    }
     if (!ends[0].revents) continue;
     Result r;
     if (read(in, &r, sizeof r) == sizeof r) *result = r; /* smaller than what a pipe takes at once */
@@ -121,6 +182,7 @@ static int start(const Order *order, const void *image, const char *folder, pid_
 static bool serve(const Order *order, const void *image) {
   Folder folder;
   Result result = {0};
+  Legacy legacy = {0};
   pid_t child;
   if (!folder_make(&folder, guard_temporary_folder())) {
     say(&result, "no folder for temporary files can be made");
@@ -132,7 +194,9 @@ static bool serve(const Order *order, const void *image) {
     folder_remove(&folder);
     return reply(&result);
   }
-  bool there = await(in, order->seconds, &result) && reply(&result);
+  bool there = await(in, child, order, &result, &legacy);
+  if (legacy.any) put_away(order, &result, &legacy);
+  else there = there && reply(&result);
   close(in);
   kill(child, SIGKILL);
   while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}

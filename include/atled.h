@@ -60,7 +60,7 @@ typedef enum AtledStatus {
 
 /* ---- VMs --------------------------------------------------------------------------- */
 typedef enum AtledJit {
-  ATLED_JIT_AUTO,  /* evaluate what is short, compile what isn't */
+  ATLED_JIT_AUTO,  /* evaluate, and have machine code made of what is hot meanwhile: nothing waits for it */
   ATLED_JIT_OFF,   /* evaluate always; needs no compiler on the machine */
   ATLED_JIT_ALWAYS /* compile before running; an error where that is impossible */
 } AtledJit;
@@ -84,11 +84,14 @@ typedef struct AtledConfig {
   size_t memory_limit;    /* bytes the VM may hold; 0: no limit */
   /* bytes of address space for the VM's stack; 0: 1 GB, of which only what is used costs memory */
   size_t stack_size;
-  double time_limit; /* seconds for each call that runs code; 0: no limit */
+  double time_limit; /* seconds for each call that runs code, compiles that it waits for included; 0: no limit */
   /* what `print` writes; NULL: stdout, of which ferror tells failures */
   void (*write)(void *user, const char *text, size_t length);
   /* Called for each error and warning, in order; NULL: they are only kept for atled_error and atled_diagnostic. */
   void (*diagnostic)(void *user, const AtledDiagnostic *d);
+  /* Called some twenty times a second while GCC works and the program waits for it, with the seconds that it has taken,
+   * and at the end with -1. NULL: nobody wants to know. */
+  void (*compiling)(void *user, double seconds);
   void *user; /* handed to the callbacks */
   AtledJit jit;
   /* GCC runs in a process of its own, of the program atled-compiler, which ends with the VM: what GCC takes, some 30 MB
@@ -97,14 +100,17 @@ typedef struct AtledConfig {
   bool jit_in_process;
   size_t jit_memory;       /* bytes of address space that GCC's process may have; 0: 8 GB */
   double jit_time;         /* seconds that it may take for each piece of the program; 0: 600 */
+  int64_t cache_size;      /* bytes on disk that kept machine code may take; 0: 256 MB; less: none is kept */
   bool strict;             /* strict floating point: bit-identical results on every machine and in every mode */
   bool no_stdlib;          /* no prelude and no library modules: only what the language itself defines */
+  bool phases;             /* measure where time goes, for atled_phase */
   bool colour;             /* rendered diagnostics have ANSI colours */
   const char *const *args; /* what `args` is in the program; kept by pointer */
   int nargs;
 } AtledConfig;
 
-/* All zero but for what the environment sets: ATLED_JIT=auto|off|always, ATLED_STRICT_FP=1. */
+/* All zero but for what the environment sets: ATLED_JIT=auto|off|always, ATLED_STRICT_FP=1, and ATLED_CACHE_SIZE, a
+ * number that K, M or G may follow; 0: no cache. One that makes no sense is ignored, with a warning when code runs. */
 ATLED_API void atled_config_init(AtledConfig *config);
 /* A new VM; config NULL means the one of atled_config_init. NULL when there is no memory. */
 ATLED_API AtledVM *atled_new(const AtledConfig *config);
@@ -212,7 +218,8 @@ typedef enum AtledStage {
   ATLED_STAGE_OPTIMISED,
   ATLED_STAGE_DIFFERENTIATED,
   ATLED_STAGE_LOWERED,
-  ATLED_STAGE_FINAL
+  ATLED_STAGE_FINAL,
+  ATLED_STAGE_LIMITS /* no stage: the compiler's limits, and how often each gave something up */
 } AtledStage;
 /* The program after a stage of the compiler, as text or (`dot`) a Graphviz picture; nothing is run. `of` limits it
  * to one top-level name, or is NULL. */
@@ -224,6 +231,28 @@ ATLED_API AtledStatus atled_type(AtledVM *vm, const char *expression, const char
 ATLED_API AtledStatus atled_doc(AtledVM *vm, const char *name, const char **text);
 /* The names visible to the main program that start with `prefix`, in alphabetical order. */
 ATLED_API int atled_names(AtledVM *vm, const char *prefix, const char *const **names);
+/* Where the time of all calls on the VM so far went, if its config wanted to know (phases). What a phase does within
+ * another one, as elaborating while something is checked, counts for it alone. */
+typedef struct AtledPhase {
+  const char *name; /* "read", "parse", "check", …, "compile", "run", "other"; "compiler": see elsewhere */
+  double seconds;
+  int64_t count;  /* how often it was entered */
+  size_t memory;  /* the most bytes that the VM held meanwhile */
+  bool elsewhere; /* of the compiler's process: CPU seconds, orders, its memory; it works while this one waits or not */
+} AtledPhase;
+/* False after the last one, and where nothing was measured. */
+ATLED_API bool atled_phase(const AtledVM *vm, int index, AtledPhase *out);
+/* The folder where machine code is kept. Entries that were used longest ago go when its limit is reached. */
+typedef struct AtledCache {
+  const char *folder;    /* NULL: nothing is kept */
+  const char *why;       /* why not, where it should be; else NULL */
+  int64_t entries;       /* pieces of code */
+  int64_t bytes, limit;  /* their size, and what it may be */
+  double oldest, newest; /* last uses of entries, in seconds since 1970; 0: there are none */
+} AtledCache;
+ATLED_API AtledStatus atled_cache(AtledVM *vm, AtledCache *out);
+/* Empties it. Code that is in use isn't affected. */
+ATLED_API AtledStatus atled_clear_cache(AtledVM *vm);
 /* Objects that the program's values hold now: unchanged by any failed call. */
 ATLED_API int64_t atled_live_objects(const AtledVM *vm);
 /* Calls that the evaluator has carried out, from the host or from machine code: none in mode ATLED_JIT_ALWAYS. */

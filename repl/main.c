@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The program `atled`: runs scripts and expressions, tests and checks files,
- * shows stages of the compiler, or starts the prompt (repl.c). A client of
+ * shows stages of the compiler, the cache of machine code, or starts the prompt (repl.c). A client of
  * atled.h alone. Exit statuses follow sysexits: 65 for errors in a program's
  * text, 66 for a file that can't be read, 70 for errors while it runs, 74 for
  * output that can't be written, 2 for a wrong command line. */
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { EXIT_USAGE = 2, EXIT_DATA = 65, EXIT_NO_INPUT = 66, EXIT_SOFTWARE = 70, EXIT_OUTPUT = 74 };
@@ -22,11 +23,16 @@ static const char usage_text[] =
     "       atled check [--json] FILE…       report errors without running anything\n"
     "       atled ir --stage=STAGE [--dot] [--of=NAME] FILE\n"
     "                                        show the program after a stage: parsed, typed,\n"
-    "                                        built, optimised, differentiated, final, lowered\n"
+    "                                        built, optimised, differentiated, final, lowered;\n"
+    "                                        or the compiler's limits, and how often each was reached: limits\n"
+    "       atled cache                      show where machine code is kept, and how much of it\n"
+    "       atled cache clear                remove what is kept\n"
     "options:\n"
     "  --jit=auto|off|always   when to compile to machine code (or ATLED_JIT)\n"
     "  --strict-fp             bit-identical floating point everywhere (or ATLED_STRICT_FP=1)\n"
-    "  --version, --help\n";
+    "  --time                  where the time went, on standard error afterwards\n"
+    "  --version, --help\n"
+    "Kept machine code takes 256 MB at most, or what ATLED_CACHE_SIZE says (as 100M or 2G; 0: none is kept).\n";
 
 typedef struct Options {
   AtledConfig config;
@@ -113,6 +119,15 @@ static void print_json(void *user, const AtledDiagnostic *d) {
   puts("}");
 }
 
+/* A line on the terminal that says why nothing happens; it goes when something does. */
+static void show_compiling(void *user, double seconds) {
+  static long shown;
+  (void)user;
+  if (seconds < 0 && shown) fputs("\r\033[K", stderr);
+  if (seconds >= 1 && (long)seconds > shown) fprintf(stderr, "\rcompiling … %ld s", (long)seconds);
+  shown = seconds < 0 ? 0 : (long)seconds;
+}
+
 static int exit_status(AtledStatus status) {
   switch (status) {
   case ATLED_OK: return 0;
@@ -122,6 +137,41 @@ static int exit_status(AtledStatus status) {
   case ATLED_TEST_FAILURE: return 1;
   default: return EXIT_SOFTWARE;
   }
+}
+
+/* ---- Times ------------------------------------------------------------------------------ */
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void print_phase(const AtledPhase *p) {
+  fprintf(stderr, "%-14s%12.6f%10lld%10.1f MB%s\n", p->name, p->seconds, (long long)p->count, (double)p->memory / 1e6,
+          p->elsewhere ? "  (CPU time of its process)" : "");
+}
+
+/* `reading`: what it took to read the program, which is the VM's first phase. */
+static void print_times(const AtledVM *vm, double reading) {
+  AtledPhase p, all = {.name = "total"};
+  for (int i = 0; atled_phase(vm, i, &p); i++) {
+    if (i == 0) {
+      fflush(stdout);
+      p.seconds += reading;
+      p.count += reading > 0;
+      fprintf(stderr, "%-14s%12s%10s%13s\n", "phase", "seconds", "count", "memory");
+    }
+    if (p.elsewhere) print_phase(&all);
+    print_phase(&p);
+    all.seconds += p.seconds;
+    all.count += p.count;
+    if (p.memory > all.memory) all.memory = p.memory;
+  }
+}
+
+static void end_vm(AtledVM *vm) {
+  print_times(vm, 0);
+  atled_free(vm);
 }
 
 /* ---- Files ---------------------------------------------------------------------------- */
@@ -182,13 +232,16 @@ static int run_file(Options *o) {
   const char *path = o->rest[0];
   o->config.args = (const char *const *)o->rest + 1;
   o->config.nargs = o->nrest - 1;
+  double start = now();
   char *text = slurp(path);
+  double reading = now() - start;
   if (!text) return no_input(path);
   AtledVM *vm = new_vm(&o->config);
   if (!vm) return EXIT_SOFTWARE;
   interrupt_target(vm);
   AtledStatus status = atled_eval(vm, shown_name(path), text);
   interrupt_target(NULL);
+  print_times(vm, reading);
   atled_free(vm);
   free(text);
   return exit_status(status);
@@ -205,7 +258,7 @@ static int run_expression(Options *o) {
   int n = atled_result_count(vm);
   if (status == ATLED_OK && n && atled_result(vm, n - 1, &r) && !r.name && strcmp(r.type, "unit") != 0) puts(r.value);
   interrupt_target(NULL);
-  atled_free(vm);
+  end_vm(vm);
   return exit_status(status);
 }
 
@@ -245,7 +298,7 @@ static int test_files(Options *o) {
       if (atled_diagnostic(vm, k)->severity == ATLED_ERROR) print_diagnostic(NULL, atled_diagnostic(vm, k));
     if (exit_status(status) > worst) worst = exit_status(status);
     interrupt_target(NULL);
-    atled_free(vm);
+    end_vm(vm);
     free(text);
   }
   printf("%d passed, %d failed\n", tally.passed, tally.failed);
@@ -270,14 +323,15 @@ static int check_files(Options *o) {
     if (text && !vm) return EXIT_SOFTWARE;
     if (vm) status = exit_status(atled_check(vm, shown_name(o->rest[i]), text));
     if (status > worst) worst = status;
-    if (vm) atled_free(vm);
+    if (vm) end_vm(vm);
     free(text);
   }
   return worst;
 }
 
 static int stage_of(const char *name) {
-  static const char *const names[] = {"parsed", "typed", "built", "optimised", "differentiated", "lowered", "final"};
+  static const char *const names[] = {"parsed",         "typed",   "built", "optimised",
+                                      "differentiated", "lowered", "final", "limits"};
   for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
     if (strcmp(name, names[i]) == 0) return i;
   return -1;
@@ -298,9 +352,43 @@ static int show_ir(Options *o) {
   const char *out;
   AtledStatus status = atled_ir(vm, shown_name(o->rest[0]), text, (AtledStage)stage, o->dot, o->of, &out);
   fputs(out, stdout);
-  atled_free(vm);
+  end_vm(vm);
   free(text);
   return exit_status(status);
+}
+
+static const char *local_time(double seconds, char *text, size_t n) {
+  time_t t = (time_t)seconds;
+  struct tm tm;
+  return localtime_r(&t, &tm) && strftime(text, n, "%Y-%m-%d %H:%M:%S", &tm) ? text : "?";
+}
+
+static int show_cache(AtledVM *vm) {
+  AtledCache c;
+  char oldest[40], newest[40];
+  AtledStatus status = atled_cache(vm, &c);
+  if (status != ATLED_OK) return exit_status(status);
+  if (!c.folder) {
+    printf("machine code isn't kept%s%s\n", c.why ? ": " : "", c.why ? c.why : "");
+    return 0;
+  }
+  const char *limit = c.bytes > c.limit ? " (the next compile makes room)" : "";
+  printf("folder      %s\nentries     %lld\nbytes       %lld\nlimit       %lld%s\n", c.folder, (long long)c.entries,
+         (long long)c.bytes, (long long)c.limit, limit);
+  if (c.entries)
+    printf("oldest use  %s\nnewest use  %s\n", local_time(c.oldest, oldest, sizeof oldest),
+           local_time(c.newest, newest, sizeof newest));
+  return 0;
+}
+
+static int run_cache(Options *o) {
+  bool clear = o->nrest == 1 && strcmp(o->rest[0], "clear") == 0;
+  if (o->nrest && !clear) return usage();
+  AtledVM *vm = new_vm(&o->config);
+  if (!vm) return EXIT_SOFTWARE;
+  int status = clear ? exit_status(atled_clear_cache(vm)) : show_cache(vm);
+  atled_free(vm);
+  return status;
 }
 
 static int run_prompt(Options *o) {
@@ -308,7 +396,7 @@ static int run_prompt(Options *o) {
   AtledVM *vm = new_vm(&o->config);
   if (!vm) return EXIT_SOFTWARE;
   int status = repl_run(vm);
-  atled_free(vm);
+  end_vm(vm);
   return status;
 }
 
@@ -335,6 +423,7 @@ static bool parse_option(Options *o, char **words, int n, int *used) {
   if ((value = value_of(arg, "--stage"))) return (o->stage = value) != NULL;
   if ((value = value_of(arg, "--of"))) return (o->of = value) != NULL;
   if (strcmp(arg, "--strict-fp") == 0) return o->config.strict = true;
+  if (strcmp(arg, "--time") == 0) return o->config.phases = true;
   if (strcmp(arg, "--dot") == 0) return o->dot = true;
   if (strcmp(arg, "--json") == 0) return o->json = true;
   if (strcmp(arg, "-e") == 0 && n > 1) {
@@ -387,9 +476,11 @@ static int run_command(int argc, char **argv) {
   if (strcmp(first, "test") == 0) command = test_files;
   if (strcmp(first, "check") == 0) command = check_files;
   if (strcmp(first, "ir") == 0) command = show_ir;
+  if (strcmp(first, "cache") == 0) command = run_cache;
   int skip = command ? 2 : 1;
   if (!parse_options(&o, argc - skip, argv + skip, command != NULL)) return usage();
-  if (command && o.nrest == 0) return usage();
+  if (o.config.jit == ATLED_JIT_ALWAYS && isatty(STDERR_FILENO)) o.config.compiling = show_compiling;
+  if (command && command != run_cache && o.nrest == 0) return usage();
   if (!command) command = o.expression ? run_expression : o.nrest ? run_file : run_prompt;
   return command(&o);
 }

@@ -112,7 +112,7 @@ def run_one(exe, program, modes):
     """The problems of a program in every mode, or in one if it doesn't even compile. Its folder has links to its
     neighbours."""
     problems = []
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         home = os.path.dirname(os.path.abspath(program.path))
         name = os.path.basename(program.path)
         for other in os.listdir(home):

@@ -29,7 +29,7 @@ def main():
     failed = 0
     for path in (os.path.abspath(a) for a in args[2:] if a != "--update"):
         expected_path = path[:-4] + ".err"
-        with tempfile.TemporaryDirectory() as cache:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
             outputs = {mode: run(exe, path, mode, cache) for mode in ("--jit=off", "--jit=always")}
         if update:
             open(expected_path, "w", encoding="utf-8").write(outputs["--jit=off"])

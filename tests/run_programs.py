@@ -7,17 +7,21 @@ usage: run_programs.py --atled EXE FILE...
 In a program, each `# expect: TEXT`, behind code or on a line of its own, is one line of the output, in order.
 Numbers may differ by a relative 1e-9, or what a line `# tolerance: X` says; all else is compared exactly.
 `# args: A B` gives the program arguments; it runs in its own folder, or in the one `# run in: FOLDER` names from there. A program without `# expect:` must only end without an error.
-Modes: evaluator, machine code, both in strict mode (whose outputs must be equal), and the default."""
+Modes: evaluator, machine code, both in strict mode, and the default; and one in which everything has machine code but chance, by a
+number drawn from the file's name, decides at each call and each head of a loop where it runs. Outputs of evaluator, default and chance
+must be equal, and those of the two strict modes."""
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import zlib
 
 MODES = {
     "default": [],
     "evaluator": ["--jit=off"],
     "native": ["--jit=always"],
+    "chance": [],
     "strict evaluator": ["--jit=off", "--strict-fp"],
     "strict native": ["--jit=always", "--strict-fp"],
 }
@@ -46,8 +50,10 @@ def difference(got, want, tolerance):
     return None
 
 
-def run(exe, path, folder, options, args, cache):
-    env = dict(os.environ, XDG_CACHE_HOME=cache, ATLED_CACHE=cache)
+def run(exe, path, folder, mode, args, cache):
+    env, options = dict(os.environ, XDG_CACHE_HOME=cache, ATLED_CACHE=cache), MODES[mode]
+    if mode == "chance":
+        env["ATLED_COIN"] = str(zlib.crc32(os.path.basename(path).encode()))
     return subprocess.run([exe, *options, os.path.relpath(path, folder), *args], cwd=folder,
                           capture_output=True, text=True, timeout=120, env=env)
 
@@ -59,10 +65,10 @@ def check(exe, path):
     args = (re.search(r"# args: (.*)", text) or [0, ""])[1].split()
     folder = os.path.join(os.path.dirname(path), (re.search(r"# run in: (\S+)", text) or [0, "."])[1])
     problems, outputs = [], {}
-    with tempfile.TemporaryDirectory() as cache:
-        for mode, options in MODES.items():
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
+        for mode in MODES:
             try:
-                r = run(exe, path, folder, options, args, cache)
+                r = run(exe, path, folder, mode, args, cache)
             except subprocess.TimeoutExpired:
                 problems.append(f"{mode}: no end within 120 s")
                 continue
@@ -75,6 +81,9 @@ def check(exe, path):
                     problems.append(f"{mode}: {why}")
     if outputs.get("strict evaluator") != outputs.get("strict native"):
         problems.append("strict mode: evaluator and machine code print different things")
+    for mode in ("default", "chance"):
+        if outputs.get("evaluator") != outputs.get(mode):
+            problems.append(f"{mode}: not what the evaluator prints")
     return problems
 
 

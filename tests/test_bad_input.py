@@ -143,7 +143,7 @@ def write(folder, name, text):
 
 def check_program(exe, case, verbose):
     problems = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         write(folder, "wrong.atl", case.text)
         for name, text in case.files.items():
             write(folder, name, text)
@@ -167,7 +167,7 @@ def check_program(exe, case, verbose):
 
 def check_prompt(exe, verbose):
     """All programs in one prompt: one line typed in, or a `:load`. It answers after each of them."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         lines, expected = [], 0
         for k, case in enumerate(cases()):
             write(folder, f"wrong{k}.atl", case.text)
@@ -193,7 +193,7 @@ def check_prompt(exe, verbose):
 def check_command_line(exe):
     """Unknown options, and a system without assembler and linker."""
     problems = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         write(folder, "fib.atl", "let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\nprint (fib 27)\nprint (fib 26)\n")
         for options in (["--fast"], ["--jit=sometimes", "fib.atl"], ["-x", "fib.atl"], ["ir", "--stage=none", "fib.atl"], ["test"], ["check"]):
             status, out, err, _, _ = run([exe, *options], folder)

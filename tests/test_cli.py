@@ -4,7 +4,10 @@
 
 usage: test_cli.py EXE"""
 import json
+import glob
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -13,11 +16,11 @@ import time
 import unittest
 
 EXE = os.path.abspath(sys.argv.pop(1))
-TMP = tempfile.TemporaryDirectory()
+TMP = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
 
 
 def atled(*args, **kw):
-    env = dict(os.environ, XDG_CACHE_HOME=TMP.name, ATLED_CACHE=TMP.name, **kw.pop("env", {}))
+    env = {**os.environ, "XDG_CACHE_HOME": TMP.name, "ATLED_CACHE": TMP.name, **kw.pop("env", {})}
     return subprocess.run([EXE, *args], capture_output=True, text=True, timeout=60, cwd=TMP.name, env=env, **kw)
 
 
@@ -75,6 +78,220 @@ class CommandLine(unittest.TestCase):
         self.same(atled("-e", "1 + 2", env={"ATLED_JIT": "off"}), 0, "3\n")
         self.same(atled("-e", "1 + 2", env={"ATLED_JIT": "always"}), 0, "3\n")
 
+    def kept(self, **env):
+        r = atled("cache", env=env)
+        self.same(r, 0, err="")
+        return dict(line.split(None, 1) for line in r.stdout.replace(" use", "_use").splitlines())
+
+    def test_cache(self):
+        folder = os.path.join(TMP.name, "kept")
+        env = {"ATLED_CACHE": folder}
+        empty = self.kept(**env)
+        self.assertEqual(empty, {"folder": folder, "entries": "0", "bytes": "0", "limit": str(256 << 20)})
+        for k in range(3):
+            self.same(atled("--jit=always", "-e", f"{k} + 2", env=env), 0, f"{k + 2}\n")
+        self.same(atled("--jit=always", "-e", "0 + 2", env=env), 0, "2\n")
+        files = [os.path.join(folder, f) for f in os.listdir(folder) if f.endswith(".so")]
+        used = sorted(os.stat(f).st_mtime for f in files)
+        now = self.kept(**env)
+        self.assertEqual(now, {"folder": folder, "entries": "3", "bytes": str(sum(map(os.path.getsize, files))), "limit": str(256 << 20),
+                               "oldest_use": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(used[0])),
+                               "newest_use": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(used[-1]))})
+        self.assertEqual(self.kept(ATLED_CACHE_SIZE="3M", **env)["limit"], str(3 << 20))
+        self.assertIn("makes room", self.kept(ATLED_CACHE_SIZE="1", **env)["limit"])
+        self.same(atled("cache", "clear", env=env), 0, "", "")
+        self.assertEqual(self.kept(**env), empty)
+        self.assertEqual(os.listdir(os.path.join(folder, "new")), [])
+        self.same(atled("cache", "clean", env=env), 2, "", "usage")
+        self.same(atled("cache", "clear", "all", env=env), 2, "", "usage")
+
+    def compiles(self, processes, out):
+        """How many modules the processes had compiled, all of which ended well."""
+        total = 0
+        for p in processes:
+            told, err = p.communicate(timeout=300)
+            self.assertEqual((p.returncode, told), (0, out), err)
+            total += int(re.search(r"(?m)^compiler +\S+ +(\d+)", err).group(1))
+        return total
+
+    def start_timed(self, program, folder, mode="always"):
+        return subprocess.Popen([EXE, "--time", f"--jit={mode}", program], cwd=TMP.name, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env=dict(os.environ, ATLED_CACHE=folder))
+
+    def test_hundred_processes_on_a_cold_cache(self):
+        folder = os.path.join(TMP.name, "hundred")
+        program = script("let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\nprint (fib 20)\n", "hundred.atl")
+        self.assertEqual(self.compiles([self.start_timed(program, folder) for _ in range(100)], "6765\n"), 1)
+        self.assertEqual(sorted(os.listdir(folder))[1:], ["new", "size"])
+        self.assertEqual(os.listdir(os.path.join(folder, "new")), [])
+        self.same(atled("cache", "clear", env={"ATLED_CACHE": folder}), 0)
+        self.assertLessEqual(self.compiles([self.start_timed(program, folder, "auto") for _ in range(20)], "6765\n"), 1)
+
+    def await_entries(self, folder, n):
+        end = time.time() + 60
+        while len([f for f in os.listdir(folder) if f.endswith(".so")]) < n and time.time() < end:
+            time.sleep(0.05)
+        self.assertEqual(self.kept(ATLED_CACHE=folder)["entries"], str(n))
+
+    def test_hot_code_is_kept_piece_by_piece(self):
+        """What is compiled too late is in the cache nonetheless, with a note of what was hot; an edit elsewhere in the file costs another
+        note, and no compile."""
+        folder = os.path.join(TMP.name, "hot")
+        loop = "let f n =\n  let mut s = 0.0 in\n  for i = 0 to n do\n    s <- s * 0.5 + float (i % 7)\n  done;\n  s\nprint (f 5000000)\n"
+        more = 'print "more"\nlet table = [2.5, 3.5]\nlet rec g l = match l with Nil -> 0.0 | x :: rest -> x + g rest\n'
+        end = "print (table[0] + g (1.0 :: Nil))\n"
+        want = atled("--jit=off", script(loop, "hot.atl")).stdout
+        self.same(atled("hot.atl", env={"ATLED_CACHE": folder}), 0, want)
+        self.await_entries(folder, 2)
+        self.same(atled(script(more + loop + end, "warm.atl"), env={"ATLED_CACHE": folder}), 0, f"more\n{want}3.5\n")
+        self.await_entries(folder, 3)
+        self.same(atled("warm.atl", env={"ATLED_CACHE": folder}), 0, f"more\n{want}3.5\n")
+        self.assertEqual(self.kept(ATLED_CACHE=folder)["entries"], "3")
+        end = time.time() + 10
+        while os.listdir(os.path.join(folder, "new")) and time.time() < end:
+            time.sleep(0.05)
+        self.assertEqual(os.listdir(os.path.join(folder, "new")), [])
+
+    def test_killed_while_it_compiles(self):
+        """The compiler's process ends with a host that is killed; so do its files, at the next start."""
+        folder = os.path.join(TMP.name, "kill")
+        steps = "".join(f"    let y = if y > {k}.0 then y * cos (y + x) else exp (0.0 - y * y) + y / {k + 2}.0 in\n" for k in range(150))
+        program = script(f"let f x =\n  let mut s = x in\n  while s < 1e9 do\n    let y = s in\n{steps}    s <- s + y * 1e-9\n  done;\n  s\nprint (f 0.5)\n")
+        p = subprocess.Popen([EXE, program], cwd=TMP.name, env=dict(os.environ, ATLED_CACHE=folder))
+        new = os.path.join(folder, "new")
+        while not os.path.isdir(new) or not os.listdir(new):
+            time.sleep(0.001)
+        p.kill()
+        p.communicate()
+        time.sleep(1)
+        mine = [c for c in glob.glob("/proc/[0-9]*/environ") if folder.encode() in self.bytes_of(c)]
+        self.assertEqual(mine, [])
+        self.same(atled("--jit=always", "-e", "1 + 2", env={"ATLED_CACHE": folder}), 0, "3\n")
+        self.assertEqual(os.listdir(new), [])
+
+    @staticmethod
+    def bytes_of(path):
+        try:
+            with open(path, "rb") as f:
+                return f.read()
+        except OSError:
+            return b""
+
+    def test_times_of_pieces(self):
+        """In mode auto what is hot comes to run as machine code, at the latest when it is in the cache."""
+        folder = os.path.join(TMP.name, "pieces")
+        program = script("let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\nprint (fib 27)\n", "pieces.atl")
+        for _ in range(20):
+            out, table = self.times(program, ATLED_CACHE=folder)
+            self.assertEqual(out, "196418\n")
+            self.assertGreater(table["evaluate"][0], 0)
+            if table["run"][1]:
+                break
+            time.sleep(0.5)
+        self.assertGreater(table["run"][0], 0)
+
+    def test_next_process_takes_over(self):
+        """Whoever compiles is killed: another one that waits for it does it, and the rest wait on."""
+        folder = os.path.join(TMP.name, "killed")
+        steps = "".join(f"  let y = if y > {k}.0 then y * cos (y + x) else exp (0.0 - y * y) + y / {k + 2}.0 in\n" for k in range(150))
+        program = script(f"let f x =\n  let y = x in\n{steps}  y\nprint (f 0.5 < 10.0)\n", "takeover.atl")
+        first = self.start_timed(program, folder)
+        while not os.path.isdir(os.path.join(folder, "new")) or not os.listdir(os.path.join(folder, "new")):
+            time.sleep(0.001)
+        others = [self.start_timed(program, folder) for _ in range(4)]
+        time.sleep(0.2)
+        first.kill()
+        first.communicate()
+        self.assertEqual(self.compiles(others, "true\n"), 1 if first.returncode else 0)
+        self.assertEqual(os.listdir(os.path.join(folder, "new")), [])
+
+    def test_no_cache(self):
+        folder = os.path.join(TMP.name, "none")
+        for off in ({"ATLED_CACHE": ""}, {"ATLED_CACHE": folder, "ATLED_CACHE_SIZE": "0"}):
+            r = atled("--jit=always", "-e", "1 + 2", env=off)
+            self.assertEqual((r.returncode, r.stdout, r.stderr), (0, "3\n", ""))
+            self.same(atled("cache", env=off), 0, "machine code isn't kept\n")
+        self.assertFalse(os.path.exists(folder))
+
+    def test_cache_that_others_can_write(self):
+        folder = os.path.join(TMP.name, "open")
+        os.mkdir(folder)
+        os.chmod(folder, 0o755)
+        twice = script("print (1 + 2)\nprint (2 + 2)\n")
+        for args, warnings in ((["--jit=always", twice], 1), (["--jit=off", twice], 0), ([twice], 0)):
+            r = atled(*args, env={"ATLED_CACHE": folder})
+            self.same(r, 0, "3\n4\n")
+            self.assertEqual(r.stderr.count(f"warning: machine code isn't kept for the next run: others can get into the folder {folder}"), warnings)
+        r = atled("test", "--jit=always", script('test "a" = 1 = 1\ntest "b" = 2 = 2\n'), env={"ATLED_CACHE": folder})
+        self.assertEqual(r.stderr.count("warning"), 1)
+        r = atled("--jit=always", input="1 + 2\n3 + 4\n5 + 6\n", env={"ATLED_CACHE": folder}) # the prompt
+        self.assertEqual((r.stderr.count("warning"), r.stdout.count("int")), (1, 3))
+        self.same(atled("cache", env={"ATLED_CACHE": folder}), 0, None, "")
+        self.assertIn("others can get into", atled("cache", env={"ATLED_CACHE": folder}).stdout)
+        self.assertEqual(os.listdir(folder), [])
+
+    def test_settings_that_make_no_sense(self):
+        for name, values in (("ATLED_JIT", ["foo", "Off", "alway"]), ("ATLED_STRICT_FP", ["yes", "2"]), ("ATLED_OPT", ["4", "-1", "O2"]),
+                             ("ATLED_CACHE_SIZE", ["-1", "1.5G", "10T", "M", "99999999999999999999", "9999999999999G", "10MB", "x"]),
+                             ("ATLED_DUMP_JIT", ["/nowhere", "/etc/hostname"]), ("ATLED_COMPILER", ["/nowhere", "/etc/passwd"])):
+            for value in values:
+                r = atled("-e", "1 + 2", env={name: value})
+                self.same(r, 0, "3\n")
+                self.assertTrue(r.stderr.startswith(f"warning: the environment variable {name} is `{value}`, which is ignored: "), r.stderr)
+                self.assertEqual(r.stderr.count("warning"), 1)
+        good = {"ATLED_JIT": "auto", "ATLED_STRICT_FP": "0", "ATLED_OPT": "0", "ATLED_CACHE_SIZE": "100K", "ATLED_DUMP_JIT": TMP.name}
+        for env in (good, dict.fromkeys(good, "")):
+            self.assertEqual(atled("-e", "1 + 2", env=env).stderr, "")
+        self.assertEqual(atled(input="1\n2\n", env={"ATLED_JIT": "foo"}).stderr.count("warning"), 1)
+        self.assertEqual(atled(input="let f x =\n  x\n\nf 2\n", env={"ATLED_JIT": "foo"}).stderr.count("warning"), 1)
+
+    def times(self, *args, **env):
+        """Of each row of the table: seconds, count, MB."""
+        r = atled("--time", *args, env={"ATLED_CACHE": "", **env})
+        self.assertEqual(r.returncode, 0, r.stderr)
+        head, *rows = r.stderr.splitlines()
+        self.assertEqual(head.split(), ["phase", "seconds", "count", "memory"])
+        for row in rows:
+            self.assertRegex(row, r"^\w+ +\d+\.\d{6} +\d+ +\d+\.\d MB(  \(CPU time of its process\))?$")
+        names = ["read", "parse", "check", "elaborate", "optimise", "differentiate", "lower", "evaluate", "load", "compile", "run", "other",
+                 "total", "compiler"]
+        self.assertEqual([row.split()[0] for row in rows], names)
+        table = {row.split()[0]: (float(row.split()[1]), int(row.split()[2]), float(row.split()[3])) for row in rows}
+        self.assertAlmostEqual(sum(table[n][0] for n in names[:-2]), table["total"][0], delta=1e-5)
+        self.assertEqual(sum(table[n][1] for n in names[:-2]), table["total"][1])
+        self.assertEqual(max(table[n][2] for n in names[:-2]), table["total"][2])
+        return r.stdout, table
+
+    def test_times(self):
+        script("let g x = sin x * x\n", "imported.atl")
+        program = script('import "imported.atl" as I\nlet a = [ float i | i < 200000 ]\nprint (length (grad (fun x -> sum [ I.g y | y in x ]) a))\n')
+        front = {"read", "parse", "check", "elaborate", "optimise", "differentiate", "lower", "other"}
+        for mode, back, never in (("off", {"evaluate"}, {"load", "compile", "run", "compiler"}),
+                                  ("always", {"load", "compile", "run", "compiler"}, {"evaluate"})):
+            out, table = self.times(f"--jit={mode}", program)
+            self.assertEqual(out, "200000\n")
+            for name in front | back:
+                self.assertTrue(table[name][0] > 0 or name == "load", name) # there is no folder to look at
+                self.assertGreater(table[name][1], 0, name)
+            for name in never:
+                self.assertEqual(table[name], (0, 0, 0), name)
+            self.assertEqual((table["read"][1], table["lower"][1], table["differentiate"][1]), (2, 1, 1))
+            self.assertGreater(table["run" if mode == "always" else "evaluate"][2], 1.6)
+        self.assertEqual((table["compile"][1], table["compiler"][1]), (1, 1))
+        self.assertGreater(table["compiler"][2], 10)
+        self.assertEqual(self.times("-e", "1 + 2")[0], "3\n")
+        r = atled("--time", input="1 + 2\n3 + 4\n")
+        self.assertEqual((r.stdout.count("int"), r.stderr.count("phase")), (2, 1))
+        r = atled("--time", script("print [1][2]\n"))
+        self.same(r, 70, "", "total")
+        self.assertLess(r.stderr.index("out of bounds"), r.stderr.index("phase"))
+
+    def test_times_of_code_from_the_cache(self):
+        env = {"ATLED_CACHE": os.path.join(TMP.name, "warm")}
+        self.assertEqual(self.times("--jit=always", "-e", "11 + 2", **env)[1]["compile"][1], 1)
+        table = self.times("--jit=always", "-e", "11 + 2", **env)[1]
+        self.assertEqual((table["load"][1], table["compile"][1], table["run"][1], table["compiler"][1]), (1, 0, 1, 0))
+
     def test_tests(self):
         good = script('let f x = x + 1\ntest "one" = f 1 = 2\n', "good.atl")
         self.same(atled("test", good), 0, "1 passed, 0 failed\n")
@@ -110,7 +327,7 @@ class CommandLine(unittest.TestCase):
 
     def test_stages(self):
         path = script("let f x = x * x + sin x\nprint (grad f 2.0)\n")
-        for stage in ("parsed", "typed", "built", "optimised", "differentiated", "lowered", "final"):
+        for stage in ("parsed", "typed", "built", "optimised", "differentiated", "lowered", "final", "limits"):
             r = atled("ir", f"--stage={stage}", path)
             self.same(r, 0)
             self.assertTrue(r.stdout.strip(), stage)
@@ -197,6 +414,23 @@ class CommandLine(unittest.TestCase):
         for mode in ("off", "always"):
             r = atled(f"--jit={mode}", program)
             self.same(r, 70, "first\n", "index 7 is out of bounds")
+
+    def test_progress_of_a_compile_on_a_terminal(self):
+        """A line after a second; an interrupt ends the compile, and the line goes."""
+        steps = "".join(f"  let y = if y > {k}.0 then y * cos (y + x) else exp (0.0 - y * y) + y / {k + 2}.0 in\n" for k in range(1500))
+        program = script(f"let f x =\n  let y = x in\n{steps}  y\nassert (f 0.5 < 10.0)\n", "slow.atl")
+        main, end = pty.openpty()
+        p = subprocess.Popen([EXE, "--jit=always", program], cwd=TMP.name, stderr=end, env=dict(os.environ, ATLED_CACHE="", NO_COLOR="1"))
+        os.close(end)
+        shown = b""
+        while b"1 s" not in shown:
+            shown += os.read(main, 100)
+        self.assertEqual(shown.decode(), "\rcompiling … 1 s")
+        p.send_signal(signal.SIGINT)
+        p.wait(timeout=60)
+        self.assertRegex(os.read(main, 1000).decode(), "^(\\rcompiling … [2-9] s)*\\r\x1b\\[K.*error: interrupted")
+        os.close(main)
+        self.assertEqual(p.returncode, 70)
 
     def test_interrupt_of_a_long_loop(self):
         program = script("let work n = let mut s = 0.0 in for i = 1 to n do s <- s + sin (float i) done; s\n"

@@ -84,7 +84,7 @@ def check_pkg_config(work, env):
     check_names(f"{libdir}/libatled.so", "-D")
 
 
-with tempfile.TemporaryDirectory() as work:
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
     first, prefix = f"{work}/first", f"{work}/an odd prefix"
     run("cmake", "--install", build, "--prefix", first)
     os.rename(first, prefix)

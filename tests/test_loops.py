@@ -7,7 +7,7 @@ and which conditions become a number of iterations.
 usage: test_loops.py ATLED
 
 Each case: a function f of an array, its number of loops, its value at [1.0, 2.0, 3.0]. In KEPT: how many closures, unknown
-calls and columns of tapes are in the final graph of its gradient. In PARAMS: the parameters that the recursion in f keeps. In
+calls and columns (of tapes, or elements of the gradient) are in the final graph of its gradient. In PARAMS: the parameters that the recursion in f keeps. In
 COMPOSED: how many constructors of trees (or their cotangents and tapes) are left in the final graph of f, where recursive functions take apart what others make.
 In WALKS: whether the function walk counts references."""
 import re, subprocess, sys, tempfile
@@ -44,11 +44,11 @@ LOOP = "let f (a : float[]) =\n  let mut s = 0.0 in\n  let mut %s in\n  for i = 
 KEPT = [
     # functions that can be one of a few closures: the cosine's argument is left
     (LOOP % ("g = fun x -> x", "s <- s + g a[i]; if i % 2 = 0 then g <- (fun x -> x * a[0]) else g <- (fun x -> sin x + a[i])"), 0, 0, 1),
-    (LOOP % ("g = fun x -> x", "s <- s + g a[i]; let c = a[i] in g <- (fun x -> x * c)"), 0, 0, 0),
-    # the element before is read again, the one before that is kept
-    (LOOP % ("b = 1.0", "s <- s + b * b * a[i]; b <- a[i]"), 0, 0, 0),
-    (LOOP % ("b = 1.0", "s <- s + b * b * a[i]; b <- b * a[i]"), 0, 0, 1),
-    (LOOP % ("b = 1.0", "s <- s + b * a[i]; b <- exp a[i]"), 0, 0, 2),
+    (LOOP % ("g = fun x -> x", "s <- s + g a[i]; let c = a[i] in g <- (fun x -> x * c)"), 0, 0, 1),
+    # the gradient itself is a column; the element before is read again, the one before that is kept
+    (LOOP % ("b = 1.0", "s <- s + b * b * a[i]; b <- a[i]"), 0, 0, 1),
+    (LOOP % ("b = 1.0", "s <- s + b * b * a[i]; b <- b * a[i]"), 0, 0, 2),
+    (LOOP % ("b = 1.0", "s <- s + b * a[i]; b <- exp a[i]"), 0, 0, 3),
 ]
 
 
@@ -106,6 +106,18 @@ WALKS = [
     ("let rec walk t = match t with Leaf x -> Leaf (x + 1.0) | Node (l, r) -> Node (walk l, walk r)\nlet t = build 0 3\nprint (walk t)", False),
 ]
 
+# How many loops are lowered: long sums in free order have one that goes in chains before that for what is left. Not where a call
+# is made in each iteration, where the number of iterations is a small constant, and where the program says the order.
+SUMMED = [
+    ("let f (a : float[]) = sum a", 2),
+    ("let f (a : float[]) = (sum a, dot a a)", 4),
+    ("let f (a : float[]) = grad (fun c -> sum [ (x - c) * (x - c) | x in a ]) 1.0", 2),
+    ("let f (a : float[]) = sum [ exp x | x in a ]", 1),
+    ("let f (a : float[]) = sum [ a[0] * float i | i < 32 ]", 1),
+    ("let f (a : float[]) = sum [ a[0] * float i | i < 33 ]", 2),
+    (LOOP % ("t = 1.0", "s <- s + a[i]; t <- t * 0.5"), 1),
+]
+
 
 def run(source, *options):
     with tempfile.NamedTemporaryFile("w", suffix=".atl", encoding="utf-8") as f:
@@ -157,6 +169,12 @@ def main():
         if not code or ("RETAIN" in code.group(0)) != counts:
             bad += 1
             print(f"{source}\ncounts references: {not counts}")
+    for source, loops in SUMMED:
+        for options, expected in (([], loops), (["--strict-fp"], (loops + 1) // 2)):
+            got = run(source + "\n", "ir", "--stage=lowered", "--of=f", *options).count("LOOP_HEAD")
+            if got != expected:
+                bad += 1
+                print(f"{source}\n{options}: {got} loops are lowered, expected {expected}")
     sys.exit(1 if bad else 0)
 
 

@@ -15,7 +15,7 @@ import time
 import unittest
 
 EXE = os.path.abspath(sys.argv.pop(1))
-TMP = tempfile.TemporaryDirectory()
+TMP = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
 ENV = dict(os.environ, XDG_CACHE_HOME=TMP.name, ATLED_CACHE=TMP.name, ATLED_HISTORY=os.path.join(TMP.name, "history"),
            TERM="dumb")
 

@@ -6,7 +6,8 @@ usage: test_walls.py ROOT BUILD
 
 By the includes: a folder uses only those before it, and a private header (`…_internal.h`) is its own folder's. By the
 symbols: outside the libraries nothing is to be seen but `atled_…`; every function that other files can call is called
-by one (tests count); and file names are unique."""
+by one (tests count); and no more than seven files call each other in a circle, all of one folder. File names are
+unique."""
 import collections
 import pathlib
 import re
@@ -15,6 +16,8 @@ import sys
 
 ORDER = ["support", "lexer", "parser", "check", "prims", "ir", "graph", "elab", "ad", "opt", "runtime", "lir", "lower", "eval", "jit/toolchain",
          "jit", "api"]
+# Of files that call each other. Each kind of expression may hold any other, and its type decides others' types.
+MOST_IN_CIRCLE, MOST_OF_FOLDER = 7, {"check": 13}
 
 
 def folder_of(path, src):
@@ -62,27 +65,68 @@ def strange_exports(build):
                 yield f"{name} shows {symbol}"
 
 
-def never_called(src, build):
-    """Primitives are in a table in the file where some of them stand."""
-    defined, used = {}, set()
+def objects(src, build):
+    """Of each object file: its source in src (None: of a test or program), the functions and data that others can use,
+    and what it uses."""
     for path in build.rglob("*.o"):
-        source = src / str(path).partition("atled_objects.dir/src/")[2].removesuffix(".o")
-        if path.name == "atled.o" or not source.exists():  # or of a file that is gone
+        name = str(path).partition("atled_objects.dir/src/")[2].removesuffix(".o")
+        if path.name == "atled.o" or not (src / name).exists():  # or of a file that is gone
             continue
-        for kind, symbol in symbols(path):
-            if kind == "T" and "atled_objects.dir/src" in str(path):
-                defined[symbol] = path
-            elif kind == "U":
-                used.add(symbol)
-    for symbol, path in sorted(defined.items()):
-        if symbol not in used and not symbol.startswith(("atled_", "prim_")):
-            yield f"{symbol} of {path.name[:-2]} is called by no other file"
+        found = symbols(path)
+        yield (name or None, {s for kind, s in found if kind in "TDBRC"}, {s for kind, s in found if kind == "U"},
+               {s for kind, s in found if kind == "T"})
+
+
+def never_called(all_objects):
+    """Primitives are in a table in the file where some of them stand."""
+    used = set().union(*(uses for _, _, uses, _ in all_objects))
+    for name, _, _, functions in sorted(o for o in all_objects if o[0]):
+        for symbol in sorted(functions - used):
+            if not symbol.startswith(("atled_", "prim_")):
+                yield f"{symbol} of {name} is called by no other file"
+
+
+def circles(uses):
+    """The strongly connected parts of a graph, from name to names (Tarjan): sets of more than one."""
+    number, low, stack, found = {}, {}, [], []
+
+    def visit(x):
+        number[x] = low[x] = len(number)
+        stack.append(x)
+        for y in uses[x]:
+            if y not in number:
+                visit(y)
+            if y in stack:
+                low[x] = min(low[x], low[y])
+        if low[x] == number[x]:
+            part = stack[stack.index(x):]
+            del stack[stack.index(x):]
+            if len(part) > 1:
+                found.append(set(part))
+
+    for x in sorted(uses):
+        if x not in number:
+            visit(x)
+    return found
+
+
+def long_circles(all_objects):
+    ours = [o for o in all_objects if o[0]]
+    maker = {symbol: name for name, defined, _, _ in ours for symbol in defined}
+    uses = {name: sorted({maker[s] for s in used if s in maker} - {name}) for name, _, used, _ in ours}
+    for circle in circles(uses):
+        folders = {str(pathlib.Path(name).parent) for name in circle}
+        most = MOST_OF_FOLDER.get(folders.pop(), MOST_IN_CIRCLE) if len(folders) == 1 else 0
+        if len(circle) > most:
+            yield f"{len(circle)} files call each other in a circle: {' '.join(sorted(circle))}"
 
 
 def main():
     root, build = map(pathlib.Path, sys.argv[1:3])
     src = root / "src"
-    found = [*wrong_includes(src), *same_names(src), *strange_exports(build), *never_called(src, build)]
+    compiled = list(objects(src, build))
+    found = [*wrong_includes(src), *same_names(src), *strange_exports(build), *never_called(compiled),
+             *long_circles(compiled)]
     print("\n".join(found))
     sys.exit(f"{len(found)} holes in the walls" if found else 0)
 

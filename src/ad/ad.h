@@ -4,6 +4,7 @@
 #define ATLED_AD_H
 #include "ir/ir.h"
 
-/* g without VJP, JVP, CHECKPOINT and STOP, in nested graphs and called functions too. Innermost derivatives first. */
-Graph *ad_expand(World *w, Graph *g);
+/* g without VJP, JVP, CHECKPOINT and STOP, in nested graphs and called functions too. Innermost derivatives first.
+ * rules: for each scalar Op that has a derivative rule in the library, a Func of its operands whose pullback is set. */
+Graph *ad_expand(World *w, Graph *g, Func *const *rules);
 #endif

@@ -12,6 +12,7 @@
 #define ATLED_AD_INTERNAL_H
 #include "ad/ad.h"
 #include "graph/graph.h"
+#include "ir/compilation.h"
 
 /* What differentiation knows of a node or parameter. */
 typedef unsigned char Fact;

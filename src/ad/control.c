@@ -84,20 +84,11 @@ static bool may_rerun(const Diff *r, const Node *n, const Fact *facts) {
  * a bag: an array of bags would have the cotangent of an array of arrays. */
 static bool needs_wrap(const Node *x) { return x->type->kind == T_ARRAY || x->type->kind == T_BAG; }
 
-/* Is array x of a loop's body a part of one that the loop carries? */
-static bool is_part_of_state(const LoopInfo *l, const Node *x) {
-  bool part = false;
-  for (; x->op == OP_SLICE || x->op == OP_INDEX || x->op == OP_RESHAPE || x->op == OP_AFTER || x->op == OP_UPDATE;
-       x = x->ops[0])
-    part |= x->op == OP_SLICE || x->op == OP_INDEX;
-  return part && x->op == OP_PARAM && x->attr.i > 0 && loop_part(l, (int)x->attr.i - 1) <= LOOP_ACC;
-}
-
 /* What a tape keeps of residual x. A part of a carried array is copied: kept as a view it would make the next update
  * copy the whole. */
 static Node *kept(World *w, const LoopInfo *l, Node *x) {
   if (!needs_wrap(x)) return x;
-  if (x->type->kind == T_ARRAY && is_part_of_state(l, x)) x = ir_copy_rows(w, x);
+  if (x->type->kind == T_ARRAY && ir_is_part_of_state(l, x)) x = ir_copy_rows(w, x);
   return ir_record(w, &x, 1);
 }
 
@@ -109,13 +100,16 @@ void ad_loop_forward(Diff *r, int at) {
   Fact *facts = ad_body_facts(r, n), *outside = ad_facts(r, ops, b->nparams - 1, UNSTABLE);
   Known *known = NEW_ARRAY(w->arena, Known, b->nparams);
   known[0] = KNOWN_VALUE;
+  const bool *replaced = ir_carried_kept(w, n->loop, b);
   for (int i = 1; i < b->nparams; i++) {
     bool state = loop_part(n->loop, i - 1) <= LOOP_ACC;
     bool shape = !state || ir_keeps_shape(n->loop, b, i - 1);
     IrKind kind = b->params[i]->kind;
     bool array = kind == T_ARRAY || kind == T_BAG || kind == T_TUPLE;
-    if (array && (state || outside[i - 1])) facts[i] |= UNSTABLE;
-    known[i] = !state && !(facts[i] & UNSTABLE) ? KNOWN_VALUE : shape ? KNOWN_SHAPE : KNOWN_NOT;
+    if (array && ((state && !replaced[i - 1]) || outside[i - 1])) facts[i] |= UNSTABLE;
+    known[i] = state || facts[i] & UNSTABLE                 ? (shape ? KNOWN_SHAPE : KNOWN_NOT)
+               : loop_part(n->loop, i - 1) == LOOP_CAPTURED ? KNOWN_FIXED
+                                                            : KNOWN_VALUE;
   }
   Known *delayed = m->delayed = ir_delayed(w, n->loop, b, known);
   bool again = may_rerun(r, n, facts);
@@ -166,6 +160,12 @@ static void carry(BackLoop *b, Node *d, Node **dy) {
   }
 }
 
+/* Residual x of the body, an array that came back from the tape, with the length it is known to have. */
+static Node *sized(BackLoop *b, Node *x, Node *back, Node **ops) {
+  Node *n = x->type->kind == T_ARRAY ? ir_length_outside(b->w, b->n, ops, x) : NULL;
+  return n ? ir_slice(b->w, back, ir_int(b->w, 0), loop_add(b->loop, LOOP_CAPTURED, n)) : back;
+}
+
 /* Read: what the primal loop reads, of its state at most the shape (all else is a residual); tapes; cotangents of
  * stacked results. */
 static void read_primal(BackLoop *b, Node *d, Node **dy) {
@@ -173,9 +173,9 @@ static void read_primal(BackLoop *b, Node *d, Node **dy) {
   const Combined *c = b->m->c;
   const Split *s = &b->m->split;
   const LoopInfo *l = b->n->loop;
-  Node **ops = NEW_ARRAY(w->arena, Node *, c->p);
+  Node **ops = NEW_ARRAY(w->arena, Node *, c->p), **outside = ad_fwd_all(b->r, b->operands, c->p - 1);
   for (int i = 1; i < c->p; i++) {
-    Node *x = ad_fwd(b->r, b->operands[i - 1]);
+    Node *x = outside[i - 1];
     ops[i - 1] = loop_add(b->loop, LOOP_CAPTURED, x);
     if (part_of(b, i) == LOOP_SLICED) b->args[i] = loop_add(b->loop, LOOP_SLICED, x);
     else
@@ -185,7 +185,7 @@ static void read_primal(BackLoop *b, Node *d, Node **dy) {
     if (b->m->delayed[k]) b->args[1 + k] = ir_delayed_value(w, b->n, k, b->args[0], ops);
   for (int j = 0; j < s->nres; j++) {
     Node *row = loop_add(b->loop, LOOP_SLICED, b->m->tapes[j]);
-    b->args[c->back->nparams + j] = needs_wrap(s->res[j]) ? ir_get(w, row, 0) : row;
+    b->args[c->back->nparams + j] = needs_wrap(s->res[j]) ? sized(b, s->res[j], ir_get(w, row, 0), outside) : row;
   }
   for (int k = loop_slots(l); k < b->n->type->n - 1; k++) {
     Node *bag = ir_get(w, d, k), *like = ir_get(w, ad_fwd(b->r, b->n), k);

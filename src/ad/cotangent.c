@@ -31,9 +31,12 @@ Node *ad_is_carrier(World *w, Node *f) {
 
 /* c ? yes : no, over two functions, parameters 0 and 1. */
 static Node *choose(World *w, Node *c, Node *f, Node *like, Node *yes, Node *no) {
-  IrType *ts[2] = {f->type, like->type};
-  Graph *arms[2] = {ir_graph(w, ts, 2, no, NULL), ir_graph(w, ts, 2, yes, NULL)};
-  return ir_switch(w, c, arms, 2, (Node *[]){f, like}, 2);
+  BranchBuilder *b = branch_open(w, c);
+  branch_add(b, f);
+  branch_add(b, like);
+  branch_arm(b, no, NULL);
+  branch_arm(b, yes, NULL);
+  return branch_close(b);
 }
 
 /* What f carries if it is a carrier of `like`, else `no`: over parameters 0 and 1. */
@@ -84,22 +87,6 @@ static Node *convert(const Conversion *c, IrType *t, Node *x, Node *y) {
   return ir_tuple(w, c->public ? t : ad_cotangent(w, t), xs);
 }
 
-typedef struct Elements {
-  const Conversion *c;
-  IrType *t;
-  Node *x, *y;
-} Elements;
-
-static Node *convert_element(Region *r, Region *outer, Node *i, void *user) {
-  const Elements *es = user;
-  World *w = es->c->w;
-  Node *x = region_import(r, outer, es->x), *e = ir_index(w, x, &i, 1);
-  Node *y = es->y ? region_import(r, outer, es->y) : NULL;
-  if (y) y = es->c->public ? ir_bag_get(w, y, x, i) : ir_index(w, y, &i, 1);
-  Node *out = convert(es->c, es->t->args[0], e, y);
-  return es->c->public ? out : ir_fill(w, out, e);
-}
-
 static Node *convert_array(const Conversion *c, IrType *t, Node *x, Node *y) {
   World *w = c->w;
   for (int i = 0; !c->public && y && i < ir_rank(t); i++)
@@ -107,8 +94,15 @@ static Node *convert_array(const Conversion *c, IrType *t, Node *x, Node *y) {
   IrType *base = ir_base(t);
   bool same = ad_cotangent(w, base) == base;
   if (same && c->public) return ir_fill(w, y, x);
-  Node *a = same ? x : ir_build(w, ir_len(w, x, 0), convert_element, &(Elements){c, t, x, y});
-  return c->public ? a : ir_to_bag(w, a);
+  if (same) return ir_to_bag(w, x);
+  LoopBuilder *b = loop_open(w, false);
+  Node *i = loop_index(b), *xs = loop_add(b, LOOP_CAPTURED, x), *e = ir_index(w, xs, &i, 1);
+  Node *ys = y ? loop_add(b, LOOP_CAPTURED, y) : NULL;
+  if (ys) ys = c->public ? ir_bag_get(w, ys, xs, i) : ir_index(w, ys, &i, 1);
+  Node *out = convert(c, t->args[0], e, ys);
+  loop_stack(b, c->public ? out : ir_fill(w, out, e));
+  loop_close(b, ir_len(w, x, 0), NULL, 0);
+  return c->public ? loop_stacked(b, 0) : ir_to_bag(w, loop_stacked(b, 0));
 }
 
 /* The check that `like` is of constructor k, as the value given for its derivative is. */
@@ -176,7 +170,7 @@ static Node *rule_leaf(const Conversion *c, IrType *t, Node *x, Node *y) {
 static Node *start_leaf(const Conversion *c, IrType *t, Node *x, Node *y) {
   (void)y;
   Node *zero = ir_zero(c->w, ad_cotangent(c->w, t));
-  return t->kind == T_ARRAY && ir_base(t)->kind == T_FLOAT ? ir_to_bag(c->w, ir_fill(c->w, zero, x)) : zero;
+  return t->kind == T_ARRAY && ir_is_plain(ir_base(zero->type)) ? ir_to_bag(c->w, ir_fill(c->w, zero, x)) : zero;
 }
 
 static Node *uncarried_leaf(const Conversion *c, IrType *t, Node *cot, Node *y) {

@@ -100,7 +100,9 @@ static Node *strip_node(void *user, Rewriter *r, void *frame, Node *n, Node **op
 }
 
 /* ---- Entry ------------------------------------------------------------------------------------------ */
-Graph *ad_expand(World *w, Graph *g) {
+Graph *ad_expand(World *w, Graph *g, Func *const *rules) {
+  compilation(w)->rules = rules;
   g = ir_rewrite(w, g, (RewritePass){.user = w, .begin = find_kept, .node = expand_node});
+  compilation(w)->rules = NULL;
   return ir_rewrite(w, g, (RewritePass){.user = w, .node = strip_node});
 }

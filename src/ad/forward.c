@@ -48,13 +48,10 @@ static Node **dual_operands(Diff *f, LoopBuilder *b, const Node *loop, int n, co
 }
 
 /* The condition, over values alone. */
-static Node *dual_cond(World *w, const LoopInfo *l, Graph *cond, Node **args, const Fact *facts) {
-  Node **in = NEW_ARRAY(w->arena, Node *, cond->nparams);
-  for (int k = 0; k < cond->nparams; k++) {
-    int i = k ? 1 + loop_cond_input(l, k) : 0;
-    in[k] = facts[i] ? ir_get(w, args[i], 0) : args[i];
-  }
-  return ir_instantiate(w, cond, in, 0);
+static Node *dual_cond(World *w, const LoopInfo *l, Graph *cond, int n, Node **args, const Fact *facts) {
+  Node **values = NEW_ARRAY(w->temp, Node *, n);
+  for (int i = 0; i < n; i++) values[i] = i && facts[i] ? ir_get(w, args[i], 0) : args[i];
+  return ir_instantiate(w, cond, loop_cond_args(w, l, cond, values), 0);
 }
 
 static void tangent_loop(Diff *f, int at) {
@@ -78,7 +75,7 @@ static void tangent_loop(Diff *f, int at) {
     Node *dx = ir_get(w, dy, k);
     tangents[k] = ad_is_zero(dx) ? 0 : loop_stack(b, ir_fill(w, dx, ir_get(w, y, k)));
   }
-  Node *cond = l->has_cond ? dual_cond(w, l, n->graphs[1], args, facts) : NULL;
+  Node *cond = l->has_cond ? dual_cond(w, l, n->graphs[1], p, args, facts) : NULL;
   loop_close(b, cond ? NULL : ad_fwd(f, n->ops[0]), cond, n->site);
   IrType *ct = ad_cotangent(w, n->type);
   Node **ys = NEW_ARRAY(w->arena, Node *, last + 1), **ts = NEW_ARRAY(w->arena, Node *, last + 1);

@@ -46,20 +46,13 @@ void ad_put(Diff *r, const Node *x, Node *acc) {
   *c = *c ? ir_op2(r->w, OP_CADD, acc, *c) : acc;
 }
 
-/* Floats only: adding costs nothing. */
-static bool is_plain(const IrType *c) {
-  for (int i = 0; i < c->n && c->kind == T_TUPLE; i++)
-    if (!is_plain(c->args[i])) return false;
-  return c->kind == T_TUPLE || c->kind == T_FLOAT || c->kind == T_UNIT;
-}
-
 Node *ad_region_acc(Diff *r, const Node *x) {
   IrType *c = ad_cotangent(r->w, x->type);
-  return is_plain(c) ? ir_zero(r->w, c) : ad_take(r, x);
+  return ir_is_plain(c) ? ir_zero(r->w, c) : ad_take(r, x);
 }
 
 void ad_region_done(Diff *r, const Node *x, Node *acc) {
-  if (is_plain(acc->type)) ad_add(r, x, acc);
+  if (ir_is_plain(acc->type)) ad_add(r, x, acc);
   else ad_put(r, x, acc);
 }
 

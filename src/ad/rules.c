@@ -34,15 +34,13 @@ static void divide_rule(World *w, Node **args, Node *value, Node *d, Node **out)
 }
 
 static void library_rule(World *w, const Node *n, Node **args, Node *d, Node **out) {
-  Func *rule = w->rule ? w->rule(w->rule_user, (Op)n->op) : NULL;
-  bool has = rule && rule->pullback && rule->pullback->graph;
-  Node *both = has ? ir_instantiate(w, rule->pullback->graph, args, 0) : NULL;
-  Node *cot = has ? ir_apply(w, ir_get(w, both, 1), d, NULL, 0) : NULL;
-  for (int i = 0; i < n->nops; i++) {
+  const Func *rule = compilation(w)->rules[n->op];
+  Node *both = rule ? ir_instantiate(w, rule->pullback->graph, args, 0) : NULL;
+  Node *cot = rule ? ir_apply(w, ir_get(w, both, 1), d, NULL, 0) : NULL;
+  for (int i = 0; i < n->nops; i++)
     if (args[i]->type->kind != T_FLOAT) continue;
-    if (!has) out[i] = no_rule(w, args[i]->type, op_names[n->op], n->site);
+    else if (!rule) out[i] = no_rule(w, args[i]->type, op_names[n->op], n->site);
     else out[i] = n->nops == 1 ? cot : ir_get(w, cot, i);
-  }
 }
 
 /* out[i] = d * d node / d operand i, NULL where that is nothing. */

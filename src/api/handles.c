@@ -205,7 +205,7 @@ static AtledStatus count_elements(AtledVM *vm, const AtledValue *v, int64_t *cou
   int64_t n = 1;
   for (int i = 0; i < v->rank; i++) {
     if (v->dims[i] < 0) return report_bad_argument(vm, "an argument has dimension %lld", (long long)v->dims[i]);
-    if (v->dims[i] && (__builtin_mul_overflow(n, v->dims[i], &n) || n > MOST_ELEMENTS))
+    if (v->dims[i] && (__builtin_mul_overflow(n, v->dims[i], &n) || n > LIMIT_ELEMENTS))
       return report_bad_argument(vm, "an argument's dimensions are too large");
     empty |= v->dims[i] == 0;
   }

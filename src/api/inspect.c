@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What a host can see: the program after each stage of the compiler, types,
- * documentation, visible names, and the results of the last evaluation as text. */
+ * documentation, visible names, the results of the last evaluation as text, where time goes, and the cache
+ * on disk. */
 #include "api/pipeline.h"
+#include "api/settings.h"
+#include "jit/toolchain/cache.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,11 +49,49 @@ static AtledStatus select_name(AtledVM *vm, Plan *plan, const char *of) {
   return ATLED_OK;
 }
 
+static const LModule *lower_plan(AtledVM *vm, const Plan *plan) {
+  LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, plan->steps.len + 1);
+  for (int i = 0; i < plan->steps.len; i++) entries[i] = (LowerEntry){.graph = plan->steps.data[i].final};
+  return lower_module(vm->world, &vm->scratch, entries, plan->steps.len);
+}
+
+/* What the limits make of a module that jit/translate.c compiles in another process. */
+static void count_sizes(const Arena *a, const LModule *m) {
+  int64_t total = 0;
+  for (int k = 0; k < m->nfuncs; k++) {
+    total += m->funcs[k]->ncode;
+    if (m->funcs[k]->ncode > LIMIT_LONG_FUNCTION) limit_reached(a, AT_LONG_FUNCTION);
+    if (m->funcs[k]->ncode > LIMIT_HUGE_FUNCTION) limit_reached(a, AT_HUGE_FUNCTION);
+  }
+  if (total > LIMIT_HUGE_MODULE) limit_reached(a, AT_HUGE_MODULE);
+}
+
+static void print_limits(AtledVM *vm, const Plan *plan, Str *out) {
+  const uint32_t *reached = vm->heap.reached;
+  count_sizes(&vm->arena, lower_plan(vm, plan));
+  str_printf(out, "%8s  %-19s  %13s  %-16s  %s\n", "reached", "limit", "value", "in", "what is given up");
+  for (int k = 0; k < LIMIT_COUNT; k++) {
+    const LimitInfo *l = &limit_infos[k];
+    char name[32] = "", seen[16];
+    for (size_t i = 0; l->name[i] && i + 1 < sizeof name; i++)
+      name[i] = l->name[i] == '_' ? ' ' : (char)(l->name[i] | 32);
+    snprintf(seen, sizeof seen, "%u", reached ? reached[k] : 0);
+    bool counted = strcmp(l->how, "COUNTED") == 0, error = strcmp(l->how, "ERROR") == 0;
+    str_printf(out, "%8s  %-19s  %13lld  %-16s  %s\n",
+               counted ? seen
+               : error ? "error"
+                       : "shown",
+               name, (long long)l->value, l->where, l->given_up);
+  }
+}
+
 static void print_stage(AtledVM *vm, Plan *plan, const OptStages *stages, IrCall *c) {
   if (c->stage == ATLED_STAGE_LOWERED) {
-    LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, plan->steps.len + 1);
-    for (int i = 0; i < plan->steps.len; i++) entries[i] = (LowerEntry){.graph = plan->steps.data[i].final};
-    lir_print(lower_module(vm->world, &vm->scratch, entries, plan->steps.len), &c->out);
+    lir_print(lower_plan(vm, plan), &c->out);
+    return;
+  }
+  if (c->stage == ATLED_STAGE_LIMITS) {
+    print_limits(vm, plan, &c->out);
     return;
   }
   for (int i = 0; i < plan->steps.len; i++) {
@@ -63,7 +104,7 @@ static void print_stage(AtledVM *vm, Plan *plan, const OptStages *stages, IrCall
 static AtledStatus ir_body(AtledVM *vm, void *arg) {
   IrCall *c = arg;
   c->out.arena = &vm->scratch;
-  if ((unsigned)c->stage > ATLED_STAGE_FINAL) return report_bad_argument(vm, "there is no stage %d", (int)c->stage);
+  if ((unsigned)c->stage > ATLED_STAGE_LIMITS) return report_bad_argument(vm, "there is no stage %d", (int)c->stage);
   Plan plan;
   AtledStatus status = plan_front(vm, c->name, c->source, strlen(c->source), &plan);
   if (status != ATLED_OK) return status;
@@ -137,7 +178,7 @@ static AtledStatus doc_body(AtledVM *vm, void *arg) {
   if (!b) return report_bad_argument(vm, "nothing is named `%s`", c->what);
   str_printf(&c->out, "%s : ", c->what);
   binding_type_print(b, &c->out);
-  const char *doc = b->doc ? b->doc : b->item ? b->item->doc : NULL;
+  const char *doc = b->item ? b->item->doc : NULL;
   if (doc) str_printf(&c->out, "\n%s", doc);
   if (c->out.data[c->out.len - 1] != '\n') str_addc(&c->out, '\n');
   return ATLED_OK;
@@ -200,12 +241,16 @@ static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
   if (r->desc || type_repr(r->binding->type)->kind == TY_FUN) return ATLED_OK;
   Graph *g = elab_value(vm->elab, (Binding *)(uintptr_t)r->binding, NULL, &vm->diags);
   if (report_diags(vm) || !g) return ATLED_COMPILE_ERROR;
-  LowerEntry entry = {.graph = opt_pipeline(vm->world, g, NULL)};
+  Plan plan = {0};
+  add_graph_step(vm, &plan, g);
+  AtledStatus status = plan_optimise(vm, &plan, NULL);
+  if (status != ATLED_OK) return status;
+  LowerEntry entry = {.graph = plan.steps.data[0].final};
   Unit *unit = run_unit(vm, &entry, 1);
   Slot *slots = NEW_ARRAY(&vm->scratch, Slot, entry.func->nresults + 1);
   const Desc *desc = lower_desc(vm->world, g->result->type);
   if (run_function(vm, unit, entry.func, NULL, slots) != 0) return report_runtime_error(vm, (Span){0});
-  r->since = vm->arena.epoch;
+  r->evaluated = vm->arena.epoch;
   r->desc = desc;
   r->slots = r->owned = slots;
   return ATLED_OK;
@@ -238,3 +283,50 @@ bool atled_result(AtledVM *vm, int index, AtledResult *out) {
   vm->first_error = first_error;
   return true;
 }
+
+/* ---- Phases ------------------------------------------------------------------------------ */
+bool atled_phase(const AtledVM *vm, int index, AtledPhase *out) {
+  if (!vm || !out || !vm->heap.phases || index < 0 || index > PHASE_COUNT) return false;
+  if (index < PHASE_COUNT) {
+    const PhaseTotal *t = &vm->phases.all[index];
+    *out = (AtledPhase){phase_name((Phase)index), t->seconds, t->count, t->memory, false};
+    return true;
+  }
+  JitStats s = vm->jit ? jit_stats(vm->jit) : (JitStats){0};
+  *out = (AtledPhase){"compiler", s.process_seconds, s.process_orders, s.process_memory, true};
+  return true;
+}
+
+/* ---- The cache --------------------------------------------------------------------------- */
+static Cache *find_cache(AtledVM *vm) {
+  Cache *c = NEW(&vm->scratch, Cache);
+  cache_init(c, &vm->heap, settings_cache_folder(vm), settings_cache_limit(vm));
+  return c;
+}
+
+static AtledStatus cache_body(AtledVM *vm, void *arg) {
+  const Cache *c = find_cache(vm);
+  CacheUsage u = cache_usage(c);
+  *(AtledCache *)arg = (AtledCache){.folder = c->dir[0] ? c->dir : NULL,
+                                    .why = c->why[0] ? c->why : NULL,
+                                    .entries = u.entries,
+                                    .bytes = (int64_t)u.bytes,
+                                    .limit = (int64_t)c->limit,
+                                    .oldest = 1e-9 * (double)u.oldest,
+                                    .newest = 1e-9 * (double)u.newest};
+  return ATLED_OK;
+}
+
+AtledStatus atled_cache(AtledVM *vm, AtledCache *out) {
+  if (!out) return vm_reject_null(vm, "the place for the cache's data");
+  *out = (AtledCache){0};
+  return vm_call(vm, cache_body, out);
+}
+
+static AtledStatus clear_body(AtledVM *vm, void *unused) {
+  (void)unused;
+  cache_clear(find_cache(vm));
+  return ATLED_OK;
+}
+
+AtledStatus atled_clear_cache(AtledVM *vm) { return vm_call(vm, clear_body, NULL); }

@@ -21,9 +21,11 @@ char *modules_read_file(AtledVM *vm, const char *path, size_t *len) {
   Str text = {.arena = &vm->scratch};
   char buffer[16384];
   size_t n;
+  Phase before = phase_enter(&vm->heap, PHASE_READ);
   while ((n = fread(buffer, 1, sizeof buffer, f)) > 0) str_add(&text, buffer, n);
   int failed = ferror(f) ? errno : 0;
   fclose(f);
+  phase_leave(&vm->heap, before);
   if (failed) {
     errno = failed;
     return NULL;

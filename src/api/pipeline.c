@@ -15,8 +15,6 @@
 #include <string.h>
 
 /* ---- Names and results ----------------------------------------------------------- */
-typedef void (*PatFn)(void *user, const Pat *p);
-
 /* Each variable of a pattern; both sides of an or-pattern bind the same ones. */
 static void each_variable(const Pat *p, PatFn fn, void *user) {
   if (p->kind == P_VAR || p->kind == P_AS) fn(user, p);
@@ -24,7 +22,7 @@ static void each_variable(const Pat *p, PatFn fn, void *user) {
   for (int i = 0; i < n; i++) each_variable(p->args[i], fn, user);
 }
 
-static void each_let_variable(const Item *item, PatFn fn, void *user) {
+void plan_each_variable(const Item *item, PatFn fn, void *user) {
   for (int i = 0; item->kind == I_LET && i < item->nlets; i++) each_variable(item->lets[i].pat, fn, user);
 }
 
@@ -76,7 +74,7 @@ static void remember_names(AtledVM *vm, Plan *plan) {
   Remember r = {vm, plan};
   for (int i = 0; i < plan->program->items.len; i++) {
     const Item *item = plan->program->items.data[i];
-    each_let_variable(item, remember_variable, &r);
+    plan_each_variable(item, remember_variable, &r);
     if (item->kind == I_FOREIGN) remember_name(&r, item->name.name);
   }
 }
@@ -90,7 +88,7 @@ void plan_take_back(AtledVM *vm, Plan *plan, int item) {
   Module *m = vm->main;
   for (int i = 0; i < plan->old.len; i++) map_put(&m->values, plan->old.data[i].name, plan->old.data[i].binding);
   for (int i = plan->first_item; i < item; i++) {
-    each_let_variable(m->items.data[i], define_variable, m);
+    plan_each_variable(m->items.data[i], define_variable, m);
     if (m->items.data[i]->kind == I_FOREIGN)
       map_put(&m->values, m->items.data[i]->name.name, m->items.data[i]->binding);
   }
@@ -187,8 +185,10 @@ AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages) {
   for (int i = 0; i < 2 * n && status == ATLED_OK; i++) {
     OptStages *s = &stages[i % n];
     if (i >= n && !ir_pool_grew(vm->world, s->pool)) continue; /* by functions that derivatives in later steps made */
+    s->rules = elab_rules(vm->elab, s->optimised, s->pool);
     opt_derivatives_and_after(vm->world, s);
     plan->steps.data[i % n].final = s->final;
+    plan->steps.data[i % n].pool = s->pool;
     status = verify_stages(vm, s);
   }
   return status;
@@ -298,7 +298,7 @@ static void collect_results(AtledVM *vm, const Plan *plan) {
   for (int i = plan->first_item; i < vm->main->items.len; i++) {
     const Item *item = vm->main->items.data[i];
     ResultSink sink = {vm, &all};
-    each_let_variable(item, add_binding_result, &sink);
+    plan_each_variable(item, add_binding_result, &sink);
     if (item->kind == I_FOREIGN) add_foreign_result(&sink, item);
     if (item->kind == I_EXPR) vec_push(&vm->scratch, all, values[next++]);
   }
@@ -315,55 +315,7 @@ static bool defined_something(const AtledVM *vm, const Plan *plan) {
   return any;
 }
 
-/* ---- Values without what computed them ---------------------------------------------------- */
-static bool only_definitions(const AtledVM *vm, const Plan *plan) {
-  for (int i = plan->first_item; i < vm->main->items.len; i++)
-    if (vm->main->items.data[i]->kind != I_LET && vm->main->items.data[i]->kind != I_TYPE) return false;
-  return vm->modules.len == plan->nmodules && vm->fresh.len == 0;
-}
-
-/* Moves a global's value to the results: whatever happens, it has one owner. */
-static void take_value(AtledVM *vm, Binding *b, int global) {
-  const Global *g = vm->globals.data[global];
-  Result r = {.binding = b, .desc = rt_desc(&vm->rt, g->desc), .since = vm->inner.epoch - 1};
-  if (!r.desc) heap_out_of_memory(&vm->heap);
-  Slot *slots = NEW_ARRAY(&vm->scratch, Slot, r.desc->nslots + 1);
-  vec_push(&vm->scratch, vm->results, r);
-  memcpy(slots, g->slots, sizeof *slots * (size_t)r.desc->nslots);
-  vm->results.data[vm->results.len - 1].owned = slots;
-  vm->globals.data[global]->set = false;
-}
-
-/* To a new global. */
-static void put_value(AtledVM *vm, Result *r) {
-  int global = elab_define_global(vm->elab, (Binding *)(uintptr_t)r->binding);
-  Slot *slots = run_global(vm, global);
-  memcpy(slots, r->owned, sizeof *slots * (size_t)r->desc->nslots);
-  vm->globals.data[global]->set = true;
-  r->owned = NULL;
-}
-
-/* Of an entry that only defines values which hold no function the values stay, and what the checker made: all else
- * since vm_mark goes, but for the unit if it has constants that values may refer to. */
-static bool keep_values_alone(AtledVM *vm, const Plan *plan) {
-  int n = plan->steps.len;
-  bool plain = !vm_has_learnt(vm);
-  for (int i = 0; i < n && plain; i++) plain = elab_is_plain(vm->elab, &plan->steps.data[i].elab);
-  if (!plain) {
-    vm_commit(vm);
-    return true;
-  }
-  for (int i = 0; i < n; i++) {
-    const ElabItem *e = &plan->steps.data[i].elab;
-    for (int k = 0; k < e->nglobals; k++) take_value(vm, e->bindings[k], e->globals[k]);
-  }
-  if (n) vm->units->held = vm->units->code->nstrings > 0 || vm->units->code->nboxes > 0;
-  if (!vm_roll_back(vm)) return false;
-  for (int i = 0; i < vm->results.len; i++) put_value(vm, &vm->results.data[i]);
-  vm->results.len = 0;
-  return true;
-}
-
+/* ---- All of it ---------------------------------------------------------------------------- */
 static AtledStatus run_items(AtledVM *vm, Plan *plan, TestRun *tests) {
   AtledStatus status = plan_elaborate(vm, plan, tests != NULL);
   if (status == ATLED_OK) status = plan_optimise(vm, plan, NULL);
@@ -383,13 +335,12 @@ static AtledStatus run_items(AtledVM *vm, Plan *plan, TestRun *tests) {
 }
 
 static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {
-  bool brief = !tests && only_definitions(vm, plan);
-  if (brief) vm_mark(vm);
+  bool defines = !tests && keep_mark(vm, plan), moved = false;
   AtledStatus status = run_items(vm, plan, tests);
-  if (brief && status != ATLED_OK) vm_commit(vm);
-  else if (brief && !keep_values_alone(vm, plan)) status = ATLED_COMPILE_ERROR;
-  if (status == ATLED_OK) collect_results(vm, plan);
-  vm->defined = defined_something(vm, plan);
+  if (defines && status != ATLED_OK) vm_commit(vm);
+  else if (defines && !keep_definitions(vm, plan, &moved)) status = ATLED_COMPILE_ERROR;
+  if (status == ATLED_OK && !moved) collect_results(vm, plan);
+  vm->defined = moved || defined_something(vm, plan);
   return status;
 }
 

@@ -10,6 +10,7 @@ typedef struct Step {
   Module *module;
   ElabItem elab;
   Graph *final; /* optimised, without derivatives to be taken */
+  Pool *pool;   /* what its function values may be */
 } Step;
 
 typedef struct OldName {
@@ -33,4 +34,14 @@ AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, bool tests);
 AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages);
 /* Undoes the definitions of main's items from number `item` on. */
 void plan_take_back(AtledVM *vm, Plan *plan, int item);
+/* Each variable that an item defines, if it is a let, in source order. */
+typedef void (*PatFn)(void *user, const Pat *p);
+void plan_each_variable(const Item *item, PatFn fn, void *user);
+
+/* ---- keep.c ---- */
+/* Marks the place before a program that only defines is run. False: it doesn't. */
+bool keep_mark(AtledVM *vm, const Plan *plan);
+/* After it has run. *moved: the plan is gone with all that the program made, and the results are there. False after
+ * a report: see roll_back in vm.c. */
+bool keep_definitions(AtledVM *vm, const Plan *plan, bool *moved);
 #endif

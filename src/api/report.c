@@ -11,7 +11,7 @@
 #include "api/vm.h"
 #include <string.h>
 
-enum { FRAMES_SHOWN = 12, FRAMES_KEPT = 4 * RT_TRACE_MAX };
+enum { FRAMES_KEPT = 4 * LIMIT_TRACE };
 
 void report_forget(AtledVM *vm) {
   memset(&vm->reports, 0, sizeof vm->reports);
@@ -99,7 +99,7 @@ static const char *const kind_names[] = {
     [ERR_INDEX] = "index",       [ERR_SLICE] = "slice",         [ERR_SHAPE] = "shape",
     [ERR_IRREGULAR] = "irregular", [ERR_DIVISION] = "division", [ERR_RANGE] = "range",
     [ERR_MATCH] = "match",       [ERR_STACK] = "stack",         [ERR_MEMORY] = "memory",
-    [ERR_INTERRUPT] = "interrupt", [ERR_TIME] = "time",         [ERR_BUDGET] = "budget",
+    [ERR_INTERRUPT] = "interrupt", [ERR_TIME] = "time",
     [ERR_IO] = "io",             [ERR_FORMAT] = "format",       [ERR_TEXT] = "text",
     [ERR_CSV] = "csv",           [ERR_REGEX] = "regex",         [ERR_REGEX_LIMIT] = "regex-limit",
     [ERR_FOREIGN] = "foreign",   [ERR_RULE] = "rule"};
@@ -144,7 +144,7 @@ static void add_frames(AtledVM *vm, Frames *out, Frames *chain, Site site) {
 }
 
 static void print_frames(AtledVM *vm, const Frames *frames, int64_t unseen, Str *out) {
-  for (int i = 1; i < frames->n && i <= FRAMES_SHOWN; i++) {
+  for (int i = 1; i < frames->n && i <= LIMIT_TRACE_SHOWN; i++) {
     const Frame *f = &frames->all[i];
     int line, column;
     span_position(&vm->sources, f->at, &line, &column);
@@ -152,7 +152,7 @@ static void print_frames(AtledVM *vm, const Frames *frames, int64_t unseen, Str 
     if (f->function) str_printf(out, " in %s", f->function);
     str_addc(out, '\n');
   }
-  int64_t more = unseen + (frames->n > FRAMES_SHOWN + 1 ? frames->n - FRAMES_SHOWN - 1 : 0);
+  int64_t more = unseen + (frames->n > LIMIT_TRACE_SHOWN + 1 ? frames->n - LIMIT_TRACE_SHOWN - 1 : 0);
   if (more >= RT_DEPTH_UNKNOWN / 2) str_printf(out, "  … and many more calls\n");
   else if (more > 0) str_printf(out, "  … and %lld more calls\n", (long long)more);
 }
@@ -175,7 +175,7 @@ static void add_item(Frames *frames, const RtError *e, Span item) {
 /* A stack overflow has so many calls that the trace may not reach the item: it comes last. */
 static void print_item(AtledVM *vm, const Frames *frames, const RtError *e, Span item, Str *out) {
   if (e->kind != ERR_STACK || !item.source || !frames->n) return;
-  for (int i = 0; i < frames->n && i <= FRAMES_SHOWN; i++)
+  for (int i = 0; i < frames->n && i <= LIMIT_TRACE_SHOWN; i++)
     if (within(item, frames->all[i].at)) return;
   int line, column;
   span_position(&vm->sources, item, &line, &column);

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowered modules at run time: globals, and the choice between evaluator and machine code.
+/* Lowered modules at run time: globals, units, and how they are run.
  *
- * In mode `auto` a module starts in the evaluator unless the cache on disk holds
- * its machine code already. Its entries share a budget of instructions, about as
- * much work as a compile costs to start with; when it is used up before the
- * running entry has had an effect, the module is compiled and the entry runs
- * again, natively; likewise when the first effect comes before a loop or
- * recursion, since afterwards it would be too late. Where the tools for compiling are missing, the evaluator
- * simply goes on. */
-#include "api/vm.h"
+ * In mode `always` all of a module is compiled before something of it runs. In mode `auto` it is evaluated, and
+ * tiers.c has machine code made of what is hot. */
+#include "api/settings.h"
 #include "lir/image.h"
 #include <stdlib.h>
 #include <string.h>
-
-enum { BUDGET = 1500000, COMPILER_SECONDS = 600 };
-#define COMPILER_MEMORY ((size_t)8 << 30)
 
 /* ---- Globals ------------------------------------------------------------------ */
 Slot *run_global(void *user, int index) {
@@ -93,7 +85,7 @@ static bool lower(AtledVM *vm, LowerEntry *entries, int n, Unit *u, Str *image) 
 static Unit *new_unit(AtledVM *vm) {
   Unit *u = heap_realloc(&vm->heap, NULL, 0, sizeof *u);
   if (!u) heap_out_of_memory(&vm->heap);
-  *u = (Unit){.budget = BUDGET, .number = ++vm->last_unit, .next = vm->units};
+  *u = (Unit){.number = ++vm->last_unit, .next = vm->units};
   return vm->units = u;
 }
 
@@ -101,6 +93,7 @@ Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
   Str image = {.arena = &vm->lowering};
   Unit *u = new_unit(vm);
   const char *why;
+  Phase phase = phase_enter(&vm->heap, PHASE_LOWER);
   bool fine = lower(vm, entries, n, u, &image);
   if (fine) {
     u->code = image_load(&vm->heap, image.data, image.len, &why);
@@ -108,6 +101,7 @@ Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
     for (int k = 0; k < n; k++) entries[k].func = u->code->funcs[entries[k].func->index];
   }
   arena_free(&vm->lowering);
+  phase_leave(&vm->heap, phase);
   if (!fine) return NULL;
   for (int k = 0; k < u->code->nglobals; k++) run_global(vm, u->code->globals[k]);
   u->mod = mod_new(&vm->rt, u->code, run_global, vm);
@@ -117,18 +111,33 @@ Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
   return u;
 }
 
+static void free_code(AtledVM *vm, Unit *u) {
+  if (u->mod && u->code) {
+    tiers_forget(vm, u);
+    jit_unload(u->mod);
+    eval_forget(u->mod);
+    mod_strip(u->mod);
+  }
+  image_free(&vm->heap, u->code);
+  heap_realloc(&vm->heap, u->sites, u->sites_size, 0);
+  u->code = NULL;
+  u->sites = NULL;
+  u->nsites = 0;
+  u->sites_size = 0;
+}
+
+void run_unit_strip(AtledVM *vm, Unit *u) {
+  u->held = u->code->nstrings > 0 || u->code->nboxes > 0;
+  free_code(vm, u);
+}
+
 void run_unit_free(AtledVM *vm, Unit *u) {
   Unit **link = &vm->units;
   while (*link && *link != u) link = &(*link)->next;
   if (!*link) return;
   *link = u->next;
-  if (u->mod) {
-    jit_unload(u->mod);
-    eval_forget(u->mod);
-    mod_free(u->mod);
-  }
-  image_free(&vm->heap, u->code);
-  heap_realloc(&vm->heap, u->sites, u->sites_size, 0);
+  free_code(vm, u);
+  mod_free(u->mod);
   heap_realloc(&vm->heap, u, sizeof *u, 0);
 }
 
@@ -151,73 +160,55 @@ static uint32_t foreign_site(const Mod *m, const char *symbol) {
   return 0;
 }
 
-/* Compiles the module; without success `auto` goes on in the evaluator, after one warning for each VM. */
+/* What was compiled will be compiled again by the next run. */
+static void warn_of_cache(AtledVM *vm) {
+  const char *why = vm->warned_no_cache ? NULL : jit_keeps_nothing(vm->jit);
+  if (!why) return;
+  vm->warned_no_cache = true;
+  report_warning(vm, "no-cache", "machine code isn't kept for the next run: %s", why);
+}
+
+static bool is_late(const AtledVM *vm) { return vm->rt.deadline > 0 && clock_now() > vm->rt.deadline; }
+
+bool run_stops_compiling(void *user, double seconds) {
+  const AtledVM *vm = user;
+  if (vm->config.compiling) vm->config.compiling(vm->config.user, seconds);
+  return rt_interrupted(&vm->rt) == RT_INTERRUPTED || is_late(vm);
+}
+
+static bool compile(AtledVM *vm, Unit *u, const char **why) {
+  bool ok = jit_compile(vm->jit, u->mod, why);
+  if (vm->config.compiling) vm->config.compiling(vm->config.user, -1);
+  return ok;
+}
+
+Jit *run_jit(AtledVM *vm) {
+  if (!vm->jit) vm->jit = jit_new(&vm->heap, settings_jit(vm));
+  return vm->jit;
+}
+
+/* Compiles the module, or raises an error. */
 static bool make_native(AtledVM *vm, Unit *u) {
   const char *why = NULL;
-  if (jit_compile(vm->jit, u->mod, &why)) return u->native = true;
-  if (rt_interrupted(&vm->rt) == RT_INTERRUPTED) { /* which ended the compiler as well; it may be tried again */
-    if (vm->config.jit == ATLED_JIT_ALWAYS) rt_poll(&vm->rt);
-    return false;
-  }
-  if (jit_lost_memory(vm->jit)) { /* likewise */
-    if (vm->config.jit == ATLED_JIT_ALWAYS) rt_error(&vm->rt, ERR_MEMORY, 0, "out of memory");
-    u->budget = BUDGET;
-    return false;
-  }
-  u->no_native = true;
+  if (u->native || compile(vm, u, &why)) return u->native = true;
   const JitForeign *lost = jit_lost_foreign(vm->jit);
-  if (vm->config.jit == ATLED_JIT_ALWAYS && lost) {
-    rt_fail_foreign(&vm->rt, lost->library, lost->symbol, lost->why, foreign_site(u->mod, lost->symbol));
-  } else if (vm->config.jit == ATLED_JIT_ALWAYS) {
-    rt_error(&vm->rt, ERR_IO, 0, "can't compile: %s", why);
-  } else if (!vm->warned_no_jit && !lost) { /* the evaluator says where the function is lost, if it comes to that */
-    vm->warned_no_jit = true;
-    report_warning(vm, "no-compiler", "can't compile, so this runs in the slower evaluator: %s", why);
-  }
+  if (rt_interrupted(&vm->rt) == RT_INTERRUPTED || is_late(vm)) rt_poll(&vm->rt); /* which ended the compiler as well */
+  else if (jit_lost_memory(vm->jit)) rt_error(&vm->rt, ERR_MEMORY, 0, "out of memory");
+  else if (lost) rt_fail_foreign(&vm->rt, lost->library, lost->symbol, lost->why, foreign_site(u->mod, lost->symbol));
+  else rt_error(&vm->rt, ERR_IO, 0, "can't compile: %s", why);
   return false;
 }
 
-/* Decides, before something of the unit runs, how. False: rt.error says why it can't. */
+/* Before something of the unit runs. False: rt.error says why it can't. */
 static bool prepare(AtledVM *vm, Unit *u) {
-  vm->rt.budget = -1;
-  if (vm->config.jit == ATLED_JIT_OFF || u->native) return true;
-  if (!vm->jit) {
-    JitOptions options = jit_default_options();
-    options.strict = vm->config.strict;
-    options.in_process = vm->config.jit_in_process;
-    options.memory = vm->config.jit_memory ? vm->config.jit_memory : COMPILER_MEMORY;
-    options.seconds = vm->config.jit_time > 0 ? vm->config.jit_time : COMPILER_SECONDS;
-    options.dump_dir = getenv("ATLED_DUMP_JIT");
-    const char *level = getenv("ATLED_OPT");
-    if (level && *level >= '0' && *level <= '3' && !level[1]) options.opt_level = *level - '0';
-    vm->jit = jit_new(&vm->heap, options);
+  if (vm->config.jit == ATLED_JIT_OFF) return true;
+  if (vm->config.jit == ATLED_JIT_AUTO) {
+    tiers_begin(vm, u);
+    return true;
   }
-  if (!vm->jit) {
-    rt_error(&vm->rt, ERR_MEMORY, 0, "out of memory");
-    return false;
-  }
-  if (vm->config.jit == ATLED_JIT_ALWAYS) return make_native(vm, u);
-  if (u->no_native) return true;
-  if (!u->looked_up) {
-    u->looked_up = true;
-    if (jit_load_cached(vm->jit, u->mod)) return u->native = true;
-  }
-  if (u->budget > 0) vm->rt.budget = u->budget;
-  else make_native(vm, u);
-  return true;
-}
-
-static Status again_natively(AtledVM *vm, Unit *u, Status status) {
-  bool evaluated = vm->config.jit == ATLED_JIT_AUTO && !u->native && !u->no_native;
-  if (status == 0 || vm->rt.error.kind != ERR_BUDGET) {
-    /* Used up after an effect, the evaluator went on without a budget: the next entry runs natively. */
-    if (evaluated) u->budget = vm->rt.budget > 0 ? vm->rt.budget : 0;
-    return status;
-  }
-  rt_clear_error(&vm->rt);
-  vm->rt.budget = -1;
-  make_native(vm, u);
-  return -1;
+  if (run_jit(vm)) return make_native(vm, u);
+  rt_error(&vm->rt, ERR_MEMORY, 0, "out of memory");
+  return false;
 }
 
 /* ---- Running ------------------------------------------------------------------------ */
@@ -231,20 +222,23 @@ static void start_clock(AtledVM *vm) {
 }
 
 Status run_begin(AtledVM *vm) {
+  settings_check(vm);
   start_clock(vm);
   return rt_interrupted(&vm->rt) ? rt_poll(&vm->rt) : 0;
 }
 
+static Status end_run(AtledVM *vm, Status status) {
+  tiers_end(vm);
+  if (vm->jit) warn_of_cache(vm);
+  return status;
+}
+
 Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot *res) {
   if (!prepare(vm, u)) return 1;
-  vm->rt.had_effect = false;
-  Status status = again_natively(vm, u, rt_call(&vm->rt, u->mod->funcs[f->index], args, res));
-  return status < 0 ? rt_call(&vm->rt, u->mod->funcs[f->index], args, res) : status;
+  return end_run(vm, rt_call(&vm->rt, u->mod->funcs[f->index], args, res));
 }
 
 Status run_closure(AtledVM *vm, Unit *u, Obj *closure, const Slot *args, int nargs, Slot *res) {
   if (!prepare(vm, u)) return 1;
-  vm->rt.had_effect = false;
-  Status status = again_natively(vm, u, rt_apply(&vm->rt, closure, args, nargs, res));
-  return status < 0 ? rt_apply(&vm->rt, closure, args, nargs, res) : status;
+  return end_run(vm, rt_apply(&vm->rt, closure, args, nargs, res));
 }

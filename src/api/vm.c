@@ -23,22 +23,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- Configuration ----------------------------------------------------------- */
-void atled_config_init(AtledConfig *config) {
-  memset(config, 0, sizeof *config);
-  const char *jit = getenv("ATLED_JIT");
-  if (jit && strcmp(jit, "off") == 0) config->jit = ATLED_JIT_OFF;
-  if (jit && strcmp(jit, "always") == 0) config->jit = ATLED_JIT_ALWAYS;
-  const char *strict = getenv("ATLED_STRICT_FP");
-  config->strict = strict && strcmp(strict, "1") == 0;
-}
-
+/* ---- Life -------------------------------------------------------------------- */
 static void write_stdout(void *user, const char *text, size_t n) {
   (void)user;
   fwrite(text, 1, n, stdout);
 }
 
-/* ---- Life -------------------------------------------------------------------- */
 static AtledStatus set_up(AtledVM *vm, void *unused) {
   (void)unused;
   report_reset(vm);
@@ -49,10 +39,9 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
   diags_init(&vm->diags, &vm->scratch, &vm->sources);
   vm->lexer = lexer_new(&vm->heap);
   if (!vm->lexer) return ATLED_NO_MEMORY;
-  vm->checker = checker_new(&vm->arena, &vm->syms, &vm->sources, modules_loader(vm));
-  vm->world = world_new(&vm->arena, &vm->scratch, &vm->syms);
-  vm->world->strict = vm->config.strict;
-  vm->world->contract = !vm->config.strict && jit_fuses();
+  vm->checker = checker_new(&vm->arena, &vm->scratch, &vm->syms, &vm->sources, modules_loader(vm));
+  bool strict = vm->config.strict;
+  vm->world = world_new(&vm->arena, &vm->syms, strict, !strict && jit_fuses());
   vm->elab = elab_new(&vm->arena, vm->world, &vm->syms, &vm->sources);
   if (!modules_load_prelude(vm)) return ATLED_NO_MEMORY;
   elab_set_prelude(vm->elab, vm->checker, vm->prelude);
@@ -80,6 +69,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   arena_init(&vm->lowering, &vm->heap);
   vm->loans.heap = &vm->heap;
   rt_init(&vm->rt, &vm->heap);
+  if (config->phases) vm->heap.phases = &vm->phases;
   vm->rt.evaluate = eval_function;
   vm->rt.write = config->write ? config->write : write_stdout;
   vm->rt.user = config->user;
@@ -109,7 +99,7 @@ static void save_vm(AtledVM *vm) {
   SAVE(a, vm->modules);
   SAVE(a, vm->loading);
   SAVE(a, vm->fresh);
-  world_begin(vm->world);
+  world_save(vm->world);
   checker_save(vm->checker, vm->main);
   elab_save(vm->elab);
 }
@@ -136,13 +126,16 @@ static void forget_way(WayBack *way) {
   *way = (WayBack){0};
 }
 
-/* Results since may be of types that go; those of earlier entries stay. */
+/* Results since may be of types that go; those of earlier entries stay, constants among them that were evaluated
+ * since. */
 static void drop_results_since(AtledVM *vm, uint32_t epoch) {
   int kept = 0;
   for (int i = 0; i < vm->results.len; i++) {
     Result *r = &vm->results.data[i];
-    if (r->since >= epoch) pipeline_drop_result(vm, r);
-    else vm->results.data[kept++] = *r;
+    if (r->since >= epoch || r->evaluated >= epoch) pipeline_drop_result(vm, r);
+    if (r->since >= epoch) continue;
+    if (r->evaluated >= epoch) r->desc = NULL, r->slots = NULL, r->evaluated = 0;
+    vm->results.data[kept++] = *r;
   }
   vm->results.len = kept;
 }
@@ -181,15 +174,36 @@ static bool roll_back(AtledVM *vm, WayBack *way) {
   return good;
 }
 
-void vm_mark(AtledVM *vm) { mark(vm, &vm->inner); }
+static void begin_compilation(AtledVM *vm, WayBack *way) {
+  mark(vm, way);
+  compilation_begin(vm->world);
+}
 
-bool vm_has_learnt(const AtledVM *vm) { return learnt(vm) != vm->inner.learnt; }
+void vm_mark(AtledVM *vm) { begin_compilation(vm, &vm->inner); }
 
-bool vm_roll_back(AtledVM *vm) { return roll_back(vm, &vm->inner); }
+bool vm_has_learnt(const AtledVM *vm, const WayBack *way) { return learnt(vm) != way->learnt; }
+
+bool vm_roll_back(AtledVM *vm) {
+  compilation_end(vm->world);
+  return roll_back(vm, &vm->inner);
+}
 
 void vm_commit(AtledVM *vm) {
+  compilation_end(vm->world);
   arena_commit(&vm->arena);
   forget_way(&vm->inner);
+}
+
+/* Of an error there may be two, one in the other. */
+static void end_compilations(AtledVM *vm) {
+  while (vm->world && vm->world->compilation) compilation_end(vm->world);
+}
+
+bool vm_begin_again(AtledVM *vm) {
+  end_compilations(vm);
+  if (!roll_back(vm, vm->entry)) return false;
+  begin_compilation(vm, vm->entry);
+  return true;
 }
 
 /* ---- The end ---------------------------------------------------------------------- */
@@ -207,6 +221,7 @@ void atled_free(AtledVM *vm) {
   release_globals(vm);
   while (vm->units) run_unit_free(vm, vm->units);
   if (vm->jit) jit_free(vm->jit);
+  if (vm->tiers.arena.heap) arena_free(&vm->tiers.arena);
   forget_way(&vm->way);
   forget_way(&vm->inner);
   eval_destroy(&vm->rt);
@@ -242,6 +257,7 @@ typedef struct Call {
 static void after_jump(Call *c) {
   AtledVM *vm = c->vm;
   bool good = true;
+  end_compilations(vm);
   arena_free(&vm->lowering);
   if (c->way.epoch) good = roll_back(vm, &c->way);
   else forget_way(&c->way);
@@ -278,9 +294,11 @@ static void run_call(Call *c) {
   }
   c->status = ATLED_COMPILE_ERROR;
   if (c->kind == CALL_ENTRY && !begin_entry(vm)) return;
-  mark(vm, &c->way);
+  vm->entry = &c->way;
+  begin_compilation(vm, vm->entry);
   vm->defined = false;
   c->status = c->body(vm, c->arg);
+  end_compilations(vm);
   end_marked(c);
 }
 
@@ -298,9 +316,11 @@ static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg)
   Call c = {.vm = vm, .body = body, .arg = arg, .kind = kind};
   Environment host;
   vm->running = true;
+  phases_begin(&vm->heap);
   environment_enter(&host, vm->locale);
   stack_run(vm->stack, on_vm_stack, &c);
   environment_leave(&host);
+  phases_end(&vm->heap);
   vm->running = false;
   if (vm->clock) clock_stop(vm->clock);
   if (c.status != ATLED_OK) stack_trim(vm->stack);

@@ -3,12 +3,15 @@
  *
  *   vm.c       making and freeing VMs; entering and leaving them
  *   machine_stack.c  the VM's machine stack
+ *   settings.c what the environment's variables set
  *   environment.c  the thread's floating-point environment and locale
  *   clock.c    the alarm of time limits
  *   report.c   diagnostics and run-time errors as the host sees them
  *   modules.c  imports and the embedded standard library
  *   pipeline.c source text to values, through all stages
+ *   keep.c     what stays of definitions
  *   run.c      lowered modules: evaluator, machine code, globals
+ *   tiers.c    machine code while a module is evaluated
  *   handles.c  functions and values that cross the border
  *   inspect.c  stages, types, documentation, names */
 #ifndef ATLED_VM_H
@@ -24,6 +27,7 @@
 #include "opt/opt.h"
 #include "parser/parser.h"
 #include "runtime/runtime.h"
+#include "support/phases.h"
 #include "elab/elab.h"
 #include "check/check.h"
 
@@ -34,18 +38,24 @@ typedef struct Global {
   bool set;
 } Global;
 
+/* What was hot in a module, in this run and earlier ones, for the next: see tiers.c. */
+typedef struct Notes {
+  int32_t *data;
+  size_t len, cap;
+  bool news; /* not kept yet */
+} Notes;
+
 /* A lowered module that can be run: the entries of a script, or a host's function. */
 typedef struct Unit {
   LModule *code; /* of an image */
   LSite *sites;  /* of the code; their numbers in errors begin at mod->site_base */
   int nsites;
   size_t sites_size;
-  bool held; /* by a handle, which frees it */
+  bool held; /* by a handle, which frees it, or for its constants */
   Mod *mod;
-  bool native;    /* machine code is attached */
-  bool no_native; /* compiling failed: the evaluator goes on */
-  bool looked_up; /* the cache on disk has been asked */
-  int64_t budget; /* evaluator instructions left before it is compiled */
+  bool native; /* all of it is machine code */
+  bool begun;  /* something of it has run */
+  Notes notes;
   int64_t number; /* in the order in which they are made */
   struct Unit *next;
 } Unit;
@@ -57,8 +67,9 @@ typedef struct Result {
   const char *shown; /* an expression's type as it is shown, if not so */
   const Desc *desc;  /* NULL: nothing to show (a polymorphic function) */
   const Slot *slots;
-  Slot *owned;    /* an expression's value is released with the result */
-  uint32_t since; /* the arena's epoch when desc was made */
+  Slot *owned;        /* an expression's value is released with the result */
+  uint32_t since;     /* the arena's epoch when it was made */
+  uint32_t evaluated; /* of a constant: the same when it was evaluated to be shown, else 0 */
 } Result;
 
 /* To where the VM was at a mark of its arena: what isn't on that. */
@@ -76,8 +87,20 @@ typedef struct WayBack {
 typedef Vec(Result) ResultList;
 typedef Vec(AtledDiagnostic) ReportList;
 
+/* What mode `auto` has in mind: tiers.c. */
+typedef struct Tiers {
+  int32_t tick;  /* ticks so far */
+  int32_t quiet; /* ... before which nothing more is asked for */
+  bool off;      /* no machine code can be made */
+  Mod *mod;      /* whose piece is being compiled; NULL: of one that is gone, or nothing is */
+  LPiece *piece; /* NULL: nothing is being compiled */
+  Arena arena;   /* of it and its image */
+  char why[512]; /* what the user is to be warned of */
+} Tiers;
+
 struct AtledVM {
   Heap heap;
+  Phases phases; /* unused if nobody wants to know */
   AtledConfig config;
   VmStack *stack;
   locale_t locale; /* "C" */
@@ -96,11 +119,13 @@ struct AtledVM {
   Elab *elab;
   Rt rt;
   Jit *jit;
+  Tiers tiers;
   Vec(Global *) globals; /* by index in world->globals */
   Unit *units;
   int64_t last_unit;     /* its number */
   WayBack way;           /* which is taken when the next entry begins: the last one defined nothing */
   WayBack inner;         /* to where the entry that runs had checked its definitions */
+  WayBack *entry;        /* to where it began */
   bool defined;          /* the entry that runs has defined something */
   Map libraries;         /* Sym -> Module: those named so far */
   Vec(Module *) modules; /* imported files */
@@ -112,6 +137,8 @@ struct AtledVM {
   AtledDiagnostic no_memory; /* stands ready */
   bool out_of_memory;        /* the last call met the limit */
   bool warned_no_jit;
+  bool warned_no_cache;
+  bool checked_settings;
   bool running;
 };
 
@@ -122,9 +149,11 @@ struct AtledVM {
 AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
 /* Within a call: marks the place, and goes back there, or stays. One such mark at a time. */
 void vm_mark(AtledVM *vm);
-bool vm_has_learnt(const AtledVM *vm); /* since: what later entries can use */
-bool vm_roll_back(AtledVM *vm);        /* results stay. False after a report: see roll_back */
+bool vm_has_learnt(const AtledVM *vm, const WayBack *way); /* since: what later entries can use */
+bool vm_roll_back(AtledVM *vm);                            /* results stay. False after a report: see roll_back */
 void vm_commit(AtledVM *vm);
+/* Goes back to where the entry began, as if nothing had been done of it yet; results stay. False after a report. */
+bool vm_begin_again(AtledVM *vm);
 /* Ends a call for which the host gave NULL for `what`. */
 AtledStatus vm_reject_null(AtledVM *vm, const char *what);
 /* The same without dropping reports and results. */
@@ -161,13 +190,22 @@ const Unit *run_unit_of_site(const AtledVM *vm, uint32_t site, uint32_t *number)
 Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n);
 /* No value of it is left. Nothing happens where it is gone already, or was never made. */
 void run_unit_free(AtledVM *vm, Unit *u);
+/* Its code isn't needed any more: of the unit its constants stay, to which values may refer, or nothing. */
+void run_unit_strip(AtledVM *vm, Unit *u);
 void run_free_units_since(AtledVM *vm, int64_t number); /* those with greater numbers that no handle holds */
 /* Runs a function of the unit; args are borrowed, results owned by the caller. 0, or rt.error is set. */
 Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot *res);
 Status run_closure(AtledVM *vm, Unit *u, Obj *closure, const Slot *args, int nargs, Slot *res);
+Jit *run_jit(AtledVM *vm); /* made when it is needed first; NULL: out of memory */
 void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots);
+bool run_stops_compiling(void *vm, double seconds); /* for JitOptions */
 /* Before code runs: starts the clock, and takes an interrupt that came between calls. 0, or rt.error is set. */
 Status run_begin(AtledVM *vm);
+
+/* ---- tiers.c ---- */
+void tiers_begin(AtledVM *vm, Unit *u);  /* something of the unit is about to run */
+void tiers_end(AtledVM *vm);             /* it has: what is to be said is said */
+void tiers_forget(AtledVM *vm, Unit *u); /* its code goes */
 
 /* ---- pipeline.c ---- */
 typedef enum PipelineMode { PIPELINE_CHECK, PIPELINE_RUN, PIPELINE_TEST } PipelineMode;

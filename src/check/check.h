@@ -44,17 +44,22 @@ typedef struct DataDecl DataDecl;
 struct Type {
   TypeKind kind;
   int n;
-  Type **args;
-  Sym *names;     /* TY_RECORD */
-  DataDecl *data; /* TY_DATA */
-  /* TY_VAR */
-  Type *link;   /* what it is bound to, or NULL */
-  bool settled; /* the item is checked that it was bound in: from then on the link stays as it is */
-  int level;    /* LEVEL_GENERIC once quantified */
-  uint32_t id;
-  unsigned classes;
-  Sym user_name; /* from an annotation, or NULL */
-  void *pending; /* the checker's */
+  union {
+    struct {
+      Type **args;
+      Sym *names;     /* TY_RECORD */
+      DataDecl *data; /* TY_DATA */
+    };
+    struct {        /* TY_VAR */
+      Type *link;   /* what it is bound to, or NULL */
+      bool settled; /* the item is checked that it was bound in: from then on the link stays as it is */
+      int level;    /* LEVEL_GENERIC once quantified */
+      uint32_t id;
+      unsigned classes;
+    };
+  };
+  Sym user_name; /* TY_VAR: from an annotation, or NULL */
+  void *pending; /* TY_VAR: the checker's; else NULL */
 };
 #define LEVEL_GENERIC 1000000000
 /* What t stands for. Shortens the chain of variables on the way, which would else grow with the item. */
@@ -97,26 +102,21 @@ typedef enum BindingKind {
 
 struct Binding {
   BindingKind kind;
-  Sym name;
-  Span span;
-  Type *type;
-  Type **qvars; /* quantified variables (types and effects), generic TY_VARs */
   int nqvars;
-  bool effect_prim; /* BIND_PRIM declared with "prim!" */
-  Module *module;   /* BIND_TOP, BIND_PRIM, BIND_FOREIGN */
-  Item *item;       /* the same */
-  LetBinding *let;  /* top-level and local lets: the definition; NULL otherwise */
-  Expr *fun;        /* let->value when that is an E_FUN and pat is a variable; else NULL. A definition with
-                        quantified variables that isn't a function is a syntactic value: re-elaborated at each use */
-  bool rec;
-  Binding **group; /* members of its `let rec … and …`, itself included; NULL when not rec */
+  Sym name;
+  Type *type;
+  Type **qvars; /* quantified variables (types and effects), generic TY_VARs: nqvars */
+  Span span;
   int ngroup;
+  Module *module;           /* BIND_TOP, BIND_PRIM, BIND_FOREIGN */
+  Item *item;               /* the same */
+  LetBinding *let;          /* top-level and local lets: the definition; NULL otherwise */
+  Binding **group;          /* members of its `let rec … and …`, itself included: ngroup; NULL when not rec */
   Item *pullback, *tangent; /* the function's own derivative rules, checked against its type, or NULL */
-  Sym foreign_library;
-  const char *doc;
-  int depth, loops; /* the checker's: nesting of functions and comprehensions, for the rules of mut variables */
-  void *scheme;     /* the checker's: relations between the quantified variables */
-  void *elab;       /* elaboration's: instances, globals */
+  void *scheme;             /* the checker's: relations between the quantified variables */
+  void *elab;               /* elaboration's: instances, globals */
+  int depth, loops;         /* the checker's: nesting of functions and comprehensions, for the rules of mut variables */
+  bool rec;
 };
 
 struct Module {
@@ -137,6 +137,12 @@ struct Module {
   void *latest_type; /* the checker's: the last TypeName declared */
 };
 
+/* What it is bound to when that is an E_FUN, and bound to a plain name; else NULL. A definition with quantified
+ * variables that isn't a function is a syntactic value: elaborated again at each use. */
+static inline Expr *binding_fun(const Binding *b) {
+  return b->let && b->let->pat->kind == P_VAR && b->let->value->kind == E_FUN ? b->let->value : NULL;
+}
+
 /* How the checker gets at other modules. Returns NULL after reporting an error. */
 typedef struct ModuleLoader {
   void *user;
@@ -147,8 +153,9 @@ typedef struct ModuleLoader {
 } ModuleLoader;
 
 typedef struct Checker Checker;
-/* One per VM. Checked definitions live as long as `arena`. */
-Checker *checker_new(Arena *arena, SymTable *syms, Sources *sources, ModuleLoader loader);
+/* One per VM. Checked definitions live as long as `arena`; what is in `temp`, the texts of diagnostics among it, is
+ * needed until the call ends that checks. */
+Checker *checker_new(Arena *arena, Arena *temp, SymTable *syms, Sources *sources, ModuleLoader loader);
 /* For arena_roll_back; m: the module that the next program is part of. */
 void checker_save(Checker *c, Module *m);
 /* A library module whose source is parsed and checked item by item when a name of it is first used (its
@@ -169,6 +176,10 @@ int checker_visible_names(Checker *c, Module *m, Sym **out, Arena *a);
 /* Does the monomorphic type hold a float / a function? */
 bool type_holds_float(Type *t);
 bool type_has_variables(Type *t); /* of types; effects may be open */
+
+/* A copy of the type in another arena, names of fields interned in syms, or as mere texts if that is NULL. Types that
+ * are there always and what declares variants are shared. NULL: it has variables, or is large. */
+Type *type_move(Arena *a, SymTable *syms, Type *t);
 
 /* "num 'a => 'a -> 'a[]" of a binding; of a type. */
 void binding_type_print(const Binding *b, Str *out);

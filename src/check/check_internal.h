@@ -61,7 +61,7 @@ typedef struct Waiting {
 } Waiting; /* Type.pending */
 
 typedef struct Scheme {
-  Constraint **relations;
+  Constraint *relations;
   int n;
 } Scheme; /* Binding.scheme */
 
@@ -164,7 +164,7 @@ typedef struct Leaves { /* of a structure: see scan_leaves */
 } Leaves;
 
 struct Checker {
-  Arena *arena;
+  Arena *arena, *temp; /* of definitions; of the inference of an item */
   SymTable *syms;
   Sources *sources;
   ModuleLoader loader;
@@ -182,7 +182,6 @@ struct Checker {
 };
 
 /* ---- types.c ----------------------------------------------------------------- */
-enum { MAX_TYPE_DEPTH = 3000, MAX_TYPE_STEPS = 300000 };
 Type *type_new(Checker *c, TypeKind kind, int n);
 Type *type_var(Checker *c, unsigned classes);
 Type *type_effect_var(Checker *c);

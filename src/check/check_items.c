@@ -12,7 +12,7 @@
 /* Begins the checking of items of m with nothing in scope but the module. */
 void tc_state_begin(Checker *c, Module *m, LazyItem *lazy) {
   c->s = (State){.module = m, .lazy_item = lazy, .effect = c->t_effect};
-  map_init(&c->s.locals, c->arena);
+  map_init(&c->s.locals, c->temp);
 }
 
 /* Each item starts with empty lists; their memory is used again. */
@@ -29,7 +29,8 @@ void tc_module_put(Checker *c, Module *m, Binding *b) {
 
 /* ---- Derivative rules ------------------------------------------------------------ */
 static int arity_of(const Binding *f) {
-  if (f->fun) return f->fun->nparams;
+  const Expr *fun = binding_fun(f);
+  if (fun) return fun->nparams;
   if (f->kind != BIND_TOP && f->item) return tc_count_arrows(f->item->annot);
   int n = 0;
   for (Type *t = type_repr(f->type); t->kind == TY_FUN; t = type_repr(t->args[1])) n++;
@@ -49,7 +50,7 @@ static Type *rule_type(Checker *c, const Item *rule, Type **params, int n, Type 
     parts[1] = type_fun(c, result, arguments, type_effect_var(c));
     return curried(c, params, n, type_tuple(c, parts, 2));
   }
-  Type **twice = NEW_ARRAY(c->arena, Type *, 2 * n);
+  Type **twice = NEW_ARRAY(c->temp, Type *, 2 * n);
   for (int i = 0; i < n; i++) twice[i] = twice[n + i] = params[i];
   return curried(c, twice, 2 * n, type_tuple(c, parts, 2));
 }
@@ -83,7 +84,7 @@ void tc_check_rule(Checker *c, Item *rule, Binding *f) {
                                        : "the parameters are those of the function, then a direction for each";
     return;
   }
-  Type **params = NEW_ARRAY(c->arena, Type *, n), *t = type_repr(f->type);
+  Type **params = NEW_ARRAY(c->temp, Type *, n), *t = type_repr(f->type);
   for (int i = 0; i < n; i++, t = type_repr(t->args[1])) {
     if (t->kind != TY_FUN) return;
     params[i] = t->args[0];
@@ -152,9 +153,6 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
   b->span = item->name.span;
   b->module = m;
   b->item = item;
-  b->effect_prim = effect;
-  b->doc = item->doc;
-  b->foreign_library = prim ? NULL : item->text;
   b->type = tc_resolve_foreign(c, item, effect, pure);
   item->binding = b;
   if (prim && !m->library)

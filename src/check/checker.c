@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The interface of check.h: checkers, modules, programs, and what hosts ask. */
 #include "check/check_internal.h"
+#include "support/phases.h"
 #include <string.h>
 
 static Type *constant(Arena *a, TypeKind kind) {
@@ -9,9 +10,10 @@ static Type *constant(Arena *a, TypeKind kind) {
   return t;
 }
 
-Checker *checker_new(Arena *arena, SymTable *syms, Sources *sources, ModuleLoader loader) {
+Checker *checker_new(Arena *arena, Arena *temp, SymTable *syms, Sources *sources, ModuleLoader loader) {
   Checker *c = NEW(arena, Checker);
   c->arena = arena;
+  c->temp = temp;
   c->syms = syms;
   c->sources = sources;
   c->loader = loader;
@@ -62,7 +64,7 @@ Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source) {
   Source *src = sources_get(c->sources, source);
   Lazy *lazy = NEW(c->arena, Lazy);
   ItemRange *ranges;
-  int n = split_items(lx, c->arena, c->syms, src, &ranges);
+  int n = split_items(lx, c->temp, c->syms, src, &ranges);
   m->library = true;
   m->lazy = lazy;
   lazy->lx = lx;
@@ -93,12 +95,14 @@ bool check_program(Checker *c, Module *m, Program *p, Diags *diags) {
   Diags *outer = c->diags;
   Span at = c->at;
   int errors = diags->errors;
+  Phase before = phase_enter(c->arena->heap, PHASE_CHECK);
   c->diags = diags;
   tc_state_begin(c, m, NULL);
   for (int i = 0; i < p->items.len && !diags_full(diags);) i = tc_check_items(c, m, p->items.data, i, p->items.len);
   c->diags = outer;
   c->s = saved;
   c->at = at;
+  phase_leave(c->arena->heap, before);
   return diags->errors == errors;
 }
 
@@ -147,10 +151,10 @@ int checker_visible_names(Checker *c, Module *m, Sym **out, Arena *a) {
 }
 
 Type *checker_parse_type(Checker *c, Module *m, Diags *diags, Lexer *lx, const char *text) {
-  const char *item = arena_printf(c->arena, "foreign \"host\" f :\n %s", text);
+  const char *item = arena_printf(c->temp, "foreign \"host\" f :\n %s", text);
   uint32_t source = sources_add(c->sources, "<type>", item, strlen(item));
   int errors = diags->errors;
-  Program *p = parse_program(lx, c->arena, c->syms, diags, source);
+  Program *p = parse_program(lx, c->temp, c->syms, diags, source);
   if (diags->errors > errors || p->items.len != 1) return NULL;
   State saved = c->s;
   Diags *outer = c->diags;
@@ -166,7 +170,7 @@ Type *checker_parse_type(Checker *c, Module *m, Diags *diags, Lexer *lx, const c
 bool checker_instantiate_at(Checker *c, Binding *b, Type *t, Type **inst) {
   State saved = c->s;
   Diags *outer = c->diags, own;
-  diags_init(&own, c->arena, c->sources);
+  diags_init(&own, c->temp, c->sources);
   c->diags = &own;
   tc_state_begin(c, b->module ? b->module : c->prelude, NULL);
   Marks m = tc_enter_level(c);

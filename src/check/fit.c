@@ -12,8 +12,6 @@
  * possible. */
 #include "check/check_internal.h"
 
-enum { MOST_WORK = 20000 }; /* relations copied, in all trials together */
-
 typedef enum Meaning { ONE_TYPE, SCALAR_RIGHT, SCALAR_LEFT, MEANINGS } Meaning;
 
 typedef struct Trial {
@@ -31,7 +29,7 @@ static Type *copy(Trial *t, Type *of, int depth) {
     if (!v) map_put(&t->vars, of, v = type_var(c, of->classes));
     return v;
   }
-  if (!of->n || depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return of;
+  if (!of->n || depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return of;
   Type *new = NEW(c->arena, Type);
   *new = *of;
   new->args = NEW_ARRAY(c->arena, Type *, of->n);
@@ -73,15 +71,15 @@ static int next_open(const Checker *c, int from) {
  * end with the one that led to it. */
 static bool try_meanings(Trial *t, Constraint *const *given, int n) {
   Checker *c = t->c;
-  map_init(&t->vars, c->arena);
-  c->steps = MAX_TYPE_STEPS;
+  map_init(&t->vars, c->temp);
+  c->steps = LIMIT_TYPE_STEPS;
   for (int i = 0; i < n; i++)
     if (!given[i]->done) copy_relation(t, given[i]);
   tc_solve(c);
   int made = 0, at = next_open(c, 0);
   for (; !c->diags->errors && at < c->s.relations.len; at = next_open(c, at)) {
     const Constraint *k = c->s.relations.data[at];
-    if (made == t->meanings.len) vec_push(c->arena, t->meanings, ONE_TYPE);
+    if (made == t->meanings.len) vec_push(c->temp, t->meanings, ONE_TYPE);
     t->at = k->at;
     bool possible = choose(c, k, t->meanings.data[made++]);
     tc_solve(c);
@@ -91,18 +89,21 @@ static bool try_meanings(Trial *t, Constraint *const *given, int n) {
   return !c->diags->errors && at == c->s.relations.len;
 }
 
-/* One trial in a state of its own, so that nothing is left of it. */
+/* One trial in a state and an arena of its own, so that nothing is left of it. */
 static bool trial_succeeds(Trial *t, Constraint *const *given, int n) {
   Checker *c = t->c;
   State saved = c->s;
+  Arena *arena = c->arena;
   Diags *outer = c->diags, own;
   Span at = c->at;
-  diags_init(&own, c->arena, c->sources);
+  diags_init(&own, c->temp, c->sources);
   c->diags = &own;
+  c->arena = c->temp;
   tc_state_begin(c, saved.module, saved.lazy_item);
   c->s.level = 1;
   bool good = try_meanings(t, given, n);
   c->s = saved;
+  c->arena = arena;
   c->diags = outer;
   c->at = at;
   return good;
@@ -110,11 +111,11 @@ static bool trial_succeeds(Trial *t, Constraint *const *given, int n) {
 
 bool tc_relations_fit(Checker *c, Constraint *const *given, int n, Span *at) {
   Trial t = {.c = c};
-  for (int work = MOST_WORK; work > 0; work -= n + t.meanings.len) {
+  for (int work = LIMIT_FIT_WORK; work > 0; work -= n + t.meanings.len) {
     if (trial_succeeds(&t, given, n)) return true;
     *at = t.at;
     while (t.meanings.len && ++t.meanings.data[t.meanings.len - 1] == MEANINGS) t.meanings.len--;
     if (!t.meanings.len) return false;
   }
-  return true;
+  return limit_reached(c->arena, AT_FIT_WORK);
 }

@@ -28,7 +28,8 @@ Marks tc_enter_level(Checker *c) {
 /* ---- Values ------------------------------------------------------------------ */
 /* Parameters a binding's function takes one after the other; 0 when it isn't a known function. */
 static int known_arity(const Binding *b) {
-  if (b->fun) return b->fun->nparams;
+  const Expr *fun = binding_fun(b);
+  if (fun) return fun->nparams;
   if (b->kind == BIND_PRIM || b->kind == BIND_FOREIGN) return b->item ? tc_count_arrows(b->item->annot) : 0;
   return 0;
 }
@@ -78,7 +79,7 @@ typedef struct VarSet { /* in the order found */
 
 static VarSet new_set(Checker *c) {
   VarSet s = {0};
-  map_init(&s.members, c->arena);
+  map_init(&s.members, c->temp);
   return s;
 }
 
@@ -86,21 +87,21 @@ static bool has_var(const VarSet *s, const Type *v) { return map_get(&s->members
 
 static void add_var(Checker *c, VarSet *s, Type *v) {
   if (has_var(s, v)) return;
-  vec_push(c->arena, s->list, v);
+  vec_push(c->temp, s->list, v);
   map_put(&s->members, v, v);
 }
 
 /* Adds the open variables of t above the level. */
 static void collect(Checker *c, Type *t, int level, VarSet *out, int depth) {
   t = type_repr(t);
-  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
+  if (depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return;
   if (t->kind == TY_VAR && t->level > level && t->level != LEVEL_GENERIC) add_var(c, out, t);
   for (int i = 0; i < t->n; i++) collect(c, t->args[i], level, out, depth + 1);
 }
 
 static bool mentions_below(Checker *c, Type *t, int level, int depth) {
   t = type_repr(t);
-  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return false;
+  if (depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return false;
   if (t->kind == TY_VAR) return t->level <= level;
   for (int i = 0; i < t->n; i++)
     if (mentions_below(c, t->args[i], level, depth + 1)) return true;
@@ -110,7 +111,7 @@ static bool mentions_below(Checker *c, Type *t, int level, int depth) {
 /* Variables of t outside of functions that are numbers: a non-function's literals. */
 static void lower_scalars(Checker *c, Type *t, int level, int depth) {
   t = type_repr(t);
-  if (t->kind == TY_FUN || depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
+  if (t->kind == TY_FUN || depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return;
   if (t->kind == TY_VAR && t->level > level && t->classes & CLASS_SCALAR) {
     if (level) t->level = level;
     else tc_unify(c, t, c->t_int);
@@ -122,7 +123,7 @@ static void lower_scalars(Checker *c, Type *t, int level, int depth) {
 /* Effect variables on arrows that only what the value does decides become pure; others are left. */
 static void polarity(Checker *c, Type *t, int level, bool positive, VarSet *pure, VarSet *other, int depth) {
   t = type_repr(t);
-  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
+  if (depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return;
   if (t->kind == TY_VAR && t->classes & CLASS_EFFECT && t->level > level) add_var(c, positive ? pure : other, t);
   for (int i = 0; i < t->n; i++)
     polarity(c, t->args[i], level, t->kind == TY_FUN && i == 0 ? !positive : positive, pure, other, depth + 1);
@@ -130,7 +131,7 @@ static void polarity(Checker *c, Type *t, int level, bool positive, VarSet *pure
 
 static void settle_effects(Checker *c, Type *t, int level) {
   VarSet pure = new_set(c), other = new_set(c);
-  c->steps = MAX_TYPE_STEPS;
+  c->steps = LIMIT_TYPE_STEPS;
   polarity(c, t, level, true, &pure, &other, 0);
   for (int i = 0; i < pure.list.len; i++)
     if (!has_var(&other, pure.list.data[i])) tc_unify(c, pure.list.data[i], c->t_pure);
@@ -142,7 +143,7 @@ static void lower_relation(Checker *c, const Constraint *k, int level) {
 }
 
 static bool shared(Checker *c, const Constraint *k, int level) {
-  c->steps = MAX_TYPE_STEPS;
+  c->steps = LIMIT_TYPE_STEPS;
   for (int i = 0; i < k->n; i++)
     if (mentions_below(c, k->t[i], level, 0)) return true;
   return false;
@@ -150,7 +151,7 @@ static bool shared(Checker *c, const Constraint *k, int level) {
 
 static bool mentions(Checker *c, Type *t, const VarSet *vs, int depth) {
   t = type_repr(t);
-  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return false;
+  if (depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return false;
   if (t->kind == TY_VAR) return has_var(vs, t);
   for (int i = 0; i < t->n; i++)
     if (mentions(c, t->args[i], vs, depth + 1)) return true;
@@ -158,7 +159,7 @@ static bool mentions(Checker *c, Type *t, const VarSet *vs, int depth) {
 }
 
 static bool touches(Checker *c, const Constraint *k, const VarSet *vs) {
-  c->steps = MAX_TYPE_STEPS;
+  c->steps = LIMIT_TYPE_STEPS;
   for (int i = 0; i < k->n; i++)
     if (mentions(c, k->t[i], vs, 0)) return true;
   return false;
@@ -169,7 +170,7 @@ static void leave_shared(Checker *c, Marks m) {
   bool changed = true;
   Vec(Constraint *) left = {0};
   for (int i = m.relations; i < c->s.relations.len; i++)
-    if (!c->s.relations.data[i]->done) vec_push(c->arena, left, c->s.relations.data[i]);
+    if (!c->s.relations.data[i]->done) vec_push(c->temp, left, c->s.relations.data[i]);
   while (changed) {
     changed = false;
     for (int i = 0; i < left.len; i++) {
@@ -184,7 +185,7 @@ static void leave_shared(Checker *c, Marks m) {
 /* Products of the same types have the same type. Pairs are found by a commutative hash; a collision only hides one. */
 static void join_products(Checker *c, Marks m) {
   Map seen;
-  map_init(&seen, c->arena);
+  map_init(&seen, c->temp);
   for (int i = m.relations; i < c->s.relations.len; i++) {
     Constraint *k = c->s.relations.data[i];
     if (k->done || k->kind != C_MUL) continue;
@@ -244,14 +245,17 @@ static Scheme *keep_relations(Checker *c, Marks m, const VarSet *quantified) {
   for (int i = m.relations; i < c->s.relations.len; i++) {
     Constraint *k = c->s.relations.data[i];
     if (k->done || !touches(c, k, quantified)) continue;
-    vec_push(c->arena, kept, k);
+    vec_push(c->temp, kept, k);
   }
   if (!kept.len) return NULL;
   check_fit(c, kept.data, kept.len);
-  for (int i = 0; i < kept.len; i++) kept.data[i]->done = true;
   Scheme *s = NEW(c->arena, Scheme);
-  s->relations = kept.data;
+  s->relations = NEW_ARRAY(c->arena, Constraint, kept.len);
   s->n = kept.len;
+  for (int i = 0; i < kept.len; i++) {
+    kept.data[i]->done = true;
+    s->relations[i] = *kept.data[i];
+  }
   return s;
 }
 
@@ -298,7 +302,7 @@ static void default_rest(Checker *c, Marks m, const VarSet *quantified) {
 static void report_open(Checker *c, Binding *b) {
   VarSet open = new_set(c);
   if (!tc_no_errors(c)) return;
-  c->steps = MAX_TYPE_STEPS;
+  c->steps = LIMIT_TYPE_STEPS;
   collect(c, b->type, 0, &open, 0);
   for (int i = 0; i < open.list.len; i++) {
     unsigned classes = open.list.data[i]->classes;
@@ -317,7 +321,7 @@ static void quantify(Checker *c, Marks m, Binding **bs, int n, Generality g) {
     quantified = new_set(c);
     join_products(c, m);
     leave_shared(c, m);
-    c->steps = MAX_TYPE_STEPS;
+    c->steps = LIMIT_TYPE_STEPS;
     for (int i = 0; i < n; i++) {
       if (g == GEN_VALUE) lower_scalars(c, bs[i]->type, c->s.level, 0);
       collect(c, bs[i]->type, c->s.level, &quantified, 0);
@@ -326,14 +330,16 @@ static void quantify(Checker *c, Marks m, Binding **bs, int n, Generality g) {
   } while (settle_unconnected(c, m, &quantified));
   Scheme *scheme = keep_relations(c, m, &quantified);
   default_rest(c, m, &quantified);
-  Types vars = quantified.list;
-  for (int i = 0; i < vars.len; i++) {
-    vars.data[i]->level = LEVEL_GENERIC;
-    vars.data[i]->pending = NULL;
+  int nvars = quantified.list.len;
+  Type **vars = nvars ? NEW_ARRAY(c->arena, Type *, nvars) : NULL;
+  for (int i = 0; i < nvars; i++) {
+    vars[i] = quantified.list.data[i];
+    vars[i]->level = LEVEL_GENERIC;
+    vars[i]->pending = NULL;
   }
   for (int i = 0; i < n; i++) {
-    bs[i]->qvars = vars.data;
-    bs[i]->nqvars = vars.len;
+    bs[i]->qvars = vars;
+    bs[i]->nqvars = nvars;
     bs[i]->scheme = scheme;
   }
 }
@@ -373,7 +379,7 @@ void tc_leave_level(Checker *c, Marks m, Binding **bs, int n, Generality g) {
 const char *tc_leave_expression(Checker *c, Marks m, Type *t) {
   VarSet open = new_set(c);
   tc_solve(c);
-  c->steps = MAX_TYPE_STEPS;
+  c->steps = LIMIT_TYPE_STEPS;
   collect(c, t, c->s.level - 1, &open, 0);
   tc_leave_level(c, m, NULL, 0, GEN_NONE);
   int n = 0;
@@ -391,9 +397,9 @@ const char *tc_leave_expression(Checker *c, Marks m, Type *t) {
 static Type *copy(Checker *c, Type *t, int depth) {
   t = type_repr(t);
   if (t->kind == TY_VAR) return t->level == LEVEL_GENERIC && t->pending ? t->pending : t;
-  if (!t->n || depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return t;
+  if (!t->n || depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return t;
   Type *few[8];
-  Type **args = t->n <= 8 ? few : NEW_ARRAY(c->arena, Type *, t->n);
+  Type **args = t->n <= 8 ? few : NEW_ARRAY(c->temp, Type *, t->n);
   bool changed = false;
   for (int i = 0; i < t->n; i++) {
     args[i] = copy(c, t->args[i], depth + 1);
@@ -418,11 +424,11 @@ Type *tc_instantiate(Checker *c, Binding *b, Span at, Type ***inst) {
     SAVE(c->arena, b->qvars[i]->pending);
     b->qvars[i]->pending = fresh[i];
   }
-  c->steps = MAX_TYPE_STEPS;
+  c->steps = LIMIT_TYPE_STEPS;
   Type *t = copy(c, b->type, 0);
   const Scheme *s = b->scheme;
   for (int i = 0; s && i < s->n; i++) {
-    const Constraint *k = s->relations[i];
+    const Constraint *k = &s->relations[i];
     Type *args[3] = {0};
     for (int j = 0; j < k->n; j++) args[j] = copy(c, k->t[j], 0);
     Constraint *new = tc_relation_new(c, k->kind, at, args[0], args[1], args[2]);

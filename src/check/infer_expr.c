@@ -27,7 +27,7 @@ static Type *use_variable(Checker *c, Expr *e) {
   bool local = b->kind == BIND_LOCAL || b->kind == BIND_MUT;
   if (!b->nqvars && (b->rec || !local)) {
     RecUse u = {e, b};
-    vec_push(c->arena, c->s.rec_uses, u);
+    vec_push(c->temp, c->s.rec_uses, u);
   }
   return tc_instantiate(c, b, e->span, &e->inst);
 }
@@ -83,7 +83,7 @@ void tc_use_effect(Checker *c, Type *effect, Span at) {
   effect = type_repr(effect);
   Type *here = type_repr(c->s.effect);
   if (effect->kind == TY_PURE || here->kind == TY_EFFECT || effect == here) return;
-  if (effect->kind == TY_VAR) vec_push(c->arena, c->s.used, effect);
+  if (effect->kind == TY_VAR) vec_push(c->temp, c->s.used, effect);
   else if (!tc_unify(c, here, effect)) tc_report_clash(c, here, effect, (Place){.at = at});
 }
 
@@ -237,7 +237,7 @@ static Type *infer_fun(Checker *c, Expr *e) {
 static Type *infer_value(Checker *c, LetBinding *let) {
   Type *t = tc_infer(c, let->value);
   if (!let->result) return t;
-  bool fun = let->nparams && let->value->kind == E_FUN;
+  bool fun = let->has_params && let->value->kind == E_FUN;
   Type *got = fun ? let->value->args[0]->type : t, *want = tc_resolve_annotation(c, let->result);
   tc_expect_type(c, want, got,
                  (Place){.at = fun ? let->value->args[0]->span : let->value->span,
@@ -256,8 +256,6 @@ static Generality generality(Checker *c, const LetBinding *let) {
 static void complete_binding(Binding *b, LetBinding *let, Item *item) {
   b->let = let;
   b->item = item;
-  if (let->pat->kind == P_VAR && let->value->kind == E_FUN) b->fun = let->value;
-  if (item) b->doc = item->doc;
 }
 
 /* Whether what is open of the definition begun at m can be decided; true if it has errors anyway. */
@@ -312,8 +310,7 @@ static void check_let(Checker *c, LetBinding *let, Item *item, Item **rules, int
   tc_must_match(c, let->pat);
   for (int i = 0; i < bs.len; i++) complete_binding(bs.data[i], let, item);
   leave_definition(c, m, &bs, generality(c, let), rules, nrules);
-  let->generalised = bs.data;
-  for (int i = 0; i < bs.len; i++) vec_push(c->arena, *out, bs.data[i]);
+  for (int i = 0; i < bs.len; i++) vec_push(c->temp, *out, bs.data[i]);
 }
 
 static void check_rec_group(Checker *c, LetBinding *lets, int n, Item *item, Item **rules, int nrules, Bindings *out) {
@@ -326,12 +323,13 @@ static void check_rec_group(Checker *c, LetBinding *lets, int n, Item *item, Ite
     tc_infer_pat(c, lets[i].pat, out, item ? BIND_TOP : BIND_LOCAL);
   }
   tc_push_bindings(c, out);
+  Binding **group = NEW_ARRAY(c->arena, Binding *, out->len);
   for (int i = 0; i < out->len; i++) {
-    Binding *b = out->data[i];
+    Binding *b = group[i] = out->data[i];
     for (int j = 0; j < n; j++)
       if (lets[j].pat->kind == P_VAR && lets[j].pat->binding == b) complete_binding(b, &lets[j], item);
     b->rec = true;
-    b->group = out->data;
+    b->group = group;
     b->ngroup = out->len;
   }
   for (int i = 0; i < n; i++) {
@@ -343,10 +341,6 @@ static void check_rec_group(Checker *c, LetBinding *lets, int n, Item *item, Ite
   }
   tc_local_pop_to(c, mark);
   leave_definition(c, m, out, GEN_FUNCTION, rules, nrules);
-  for (int i = 0; i < n; i++) {
-    lets[i].generalised = NEW_ARRAY(c->arena, Binding *, 1);
-    lets[i].generalised[0] = lets[i].pat->binding;
-  }
 }
 
 /* Checks the definitions and puts their names in scope. */
@@ -374,14 +368,14 @@ static Type *infer_chain(Checker *c, Expr *e) {
       tc_check_let_group(c, e->lets, e->nlets, e->rec, NULL, NULL, 0);
     } else if (e->kind == E_SEQ) {
       tc_infer(c, e->args[0]);
-      vec_push(c->arena, c->s.discarded, e->args[0]);
+      vec_push(c->temp, c->s.discarded, e->args[0]);
     } else if (e->kind == E_IF && e->nargs == 3) {
       infer_condition(c, e->args[0]);
       tc_infer(c, e->args[1]);
     } else {
       break;
     }
-    vec_push(c->arena, chain, e);
+    vec_push(c->temp, chain, e);
     e = e->args[e->nargs - 1];
   }
   Type *t = tc_infer(c, e);
@@ -445,7 +439,7 @@ static Type *infer_match(Checker *c, Expr *e) {
     tc_local_pop_to(c, mark);
   }
   MatchCheck m = {.scrutinee = scrutinee, .cases = e->cases, .n = e->ncases, .at = e->args[0]->span};
-  vec_push(c->arena, c->s.matches, m);
+  vec_push(c->temp, c->s.matches, m);
   return result;
 }
 
@@ -470,7 +464,7 @@ static Type *infer_array(Checker *c, Expr *e) {
 }
 
 static Type *infer_record(Checker *c, Expr *e) {
-  Type **types = NEW_ARRAY(c->arena, Type *, e->nargs ? e->nargs : 1);
+  Type **types = NEW_ARRAY(c->temp, Type *, e->nargs ? e->nargs : 1);
   for (int i = 0; i < e->nargs; i++) types[i] = tc_infer(c, e->args[i]);
   return type_record(c, e->fields, types, e->nargs, e->span);
 }
@@ -556,7 +550,7 @@ static Type *infer_interpolation(Checker *c, Expr *e) {
   for (int i = 0; i < e->nparts; i++) {
     InterpPart *part = &e->parts[i];
     if (part->hole) tc_expect_class(c, tc_infer(c, part->hole), CLASS_SHOW, part->hole->span);
-    if (part->format) vec_push(c->arena, c->s.formats, part);
+    if (part->format) vec_push(c->temp, c->s.formats, part);
   }
   return c->t_string;
 }
@@ -565,7 +559,7 @@ static Type *infer_interpolation(Checker *c, Expr *e) {
 static void check_root(Checker *c, Expr *e) {
   Expr *root = e->args[0];
   for (; root->kind == E_FIELD || root->kind == E_INDEX; root = root->args[0])
-    for (int i = 0; i < root->nsubs; i++)
+    for (int i = 0; root->kind == E_INDEX && i < root->nsubs; i++)
       if (root->subs[i].is_slice)
         diag_error(c->diags, root->subs[i].span, tc_diag_code(D_NOT_MUTABLE), "a slice can't be assigned to");
   Binding *b = e->binding = root->kind == E_VAR ? root->binding : NULL;
@@ -596,7 +590,7 @@ static Type *infer_assign(Checker *c, Expr *e) {
 
 static void expect_statement(Checker *c, Expr *e) {
   tc_infer(c, e);
-  vec_push(c->arena, c->s.discarded, e);
+  vec_push(c->temp, c->s.discarded, e);
 }
 
 static Type *infer_for(Checker *c, Expr *e) {

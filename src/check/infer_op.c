@@ -164,7 +164,7 @@ static Type *combine(Checker *c, Expr *e, Type *l, Type *r) {
 static Type *infer_left(Checker *c, Expr *e) {
   Vec(Expr *) spine = {0};
   for (; (e->kind == E_BINARY && !leans_right(e)) || e->kind == E_AND || e->kind == E_OR; e = e->args[0])
-    vec_push(c->arena, spine, e);
+    vec_push(c->temp, spine, e);
   Type *t = tc_infer(c, e);
   for (int i = spine.len - 1; i >= 0; i--) {
     Expr *x = spine.data[i];

@@ -23,13 +23,13 @@ static Binding *new_binding(Checker *c, Pat *p, Type *t, Bindings *out, BindingK
   b->depth = c->s.depth;
   b->loops = c->s.loops;
   if (kind == BIND_TOP) b->module = c->s.module;
-  vec_push(c->arena, *out, b);
+  vec_push(c->temp, *out, b);
   p->binding = b;
   return b;
 }
 
 static Type *pat_record(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
-  Type **types = NEW_ARRAY(c->arena, Type *, p->nargs ? p->nargs : 1);
+  Type **types = NEW_ARRAY(c->temp, Type *, p->nargs ? p->nargs : 1);
   for (int i = 0; i < p->nargs; i++) types[i] = tc_infer_pat(c, p->args[i], out, kind);
   if (!p->open) return type_record(c, p->fields, types, p->nargs, p->span);
   Type *t = type_var(c, 0);
@@ -41,7 +41,7 @@ static Type *pat_record(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
 /* The type of a constructor's values, with fresh arguments; *arg is what it takes, or NULL. */
 Type *tc_ctor_type(Checker *c, Ctor *k, Type **arg) {
   DataDecl *d = k->data;
-  Type **args = NEW_ARRAY(c->arena, Type *, d->nparams ? d->nparams : 1);
+  Type **args = NEW_ARRAY(c->temp, Type *, d->nparams ? d->nparams : 1);
   for (int i = 0; i < d->nparams; i++) args[i] = type_var(c, d->params[i]->classes);
   *arg = ctor_arg_type(c->arena, k, args);
   return type_data(c, d, args);
@@ -122,7 +122,7 @@ static Type *pat_or(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
     if (find_binding(out, left.data[i]->name))
       diag_error(c->diags, p->span, tc_diag_code(D_DUPLICATE), "`%s` is bound twice in this pattern",
                  left.data[i]->name);
-    vec_push(c->arena, *out, left.data[i]);
+    vec_push(c->temp, *out, left.data[i]);
   }
   return l;
 }
@@ -174,5 +174,5 @@ void tc_push_bindings(Checker *c, const Bindings *bs) {
 void tc_must_match(Checker *c, Pat *p) {
   if (p->kind == P_VAR || p->kind == P_WILD || p->kind == P_UNIT) return;
   MatchCheck m = {.scrutinee = p->type, .pat = p, .at = p->span};
-  vec_push(c->arena, c->s.matches, m);
+  vec_push(c->temp, c->s.matches, m);
 }

@@ -44,11 +44,11 @@ static uint64_t float_key(double f) {
 }
 
 static Simple *con(Matcher *m, uint64_t key, int n) {
-  Simple *s = NEW(m->c->arena, Simple);
+  Simple *s = NEW(m->c->temp, Simple);
   s->kind = S_CON;
   s->key = key;
   s->n = n;
-  s->args = NEW_ARRAY(m->c->arena, Simple *, n ? n : 1);
+  s->args = NEW_ARRAY(m->c->temp, Simple *, n ? n : 1);
   for (int i = 0; i < n; i++) s->args[i] = m->wild;
   return s;
 }
@@ -128,17 +128,17 @@ static int arity(const Type *t, uint64_t key) {
 /* What a wrong definition's value consists of is as unknown as its type, whatever patterns it is matched with. */
 static Type *arg_type(Matcher *m, Type *t, uint64_t key, int i) {
   if (t->kind == TY_ERROR) return t;
-  if (t->kind == TY_DATA) return ctor_arg_type(m->c->arena, t->data->ctors[key], t->args);
+  if (t->kind == TY_DATA) return ctor_arg_type(m->c->temp, t->data->ctors[key], t->args);
   return t->kind == TY_ARRAY ? t->args[0] : t->args[i];
 }
 
 /* ---- Matrices ------------------------------------------------------------------------ */
 /* Adds the row with its first column replaced by `with` (n patterns). */
 static void add_row(Matcher *m, Rows *out, Simple *const *with, int n, Simple *const *row, int width) {
-  Simple **new = NEW_ARRAY(m->c->arena, Simple *, n + width + 1);
+  Simple **new = NEW_ARRAY(m->c->temp, Simple *, n + width + 1);
   for (int i = 0; i < n; i++) new[i] = with[i];
   for (int i = 1; i < width; i++) new[n + i - 1] = row[i];
-  vec_push(m->c->arena, *out, new);
+  vec_push(m->c->temp, *out, new);
 }
 
 /* The rows with or-patterns in the first column split. */
@@ -146,12 +146,12 @@ static Rows split_ors(Matcher *m, const Rows *rows, int width) {
   Rows out = {0};
   for (int i = 0; i < rows->len; i++) {
     Vec(Simple *) todo = {0};
-    vec_push(m->c->arena, todo, rows->data[i][0]);
+    vec_push(m->c->temp, todo, rows->data[i][0]);
     while (todo.len) {
       Simple *s = todo.data[--todo.len];
       if (s->kind == S_OR) {
-        vec_push(m->c->arena, todo, s->args[1]);
-        vec_push(m->c->arena, todo, s->args[0]);
+        vec_push(m->c->temp, todo, s->args[1]);
+        vec_push(m->c->temp, todo, s->args[0]);
       } else {
         add_row(m, &out, &s, 1, rows->data[i], width);
       }
@@ -192,7 +192,7 @@ static Heads heads_of(Matcher *m, const Rows *rows) {
   Heads h = {0};
   for (int i = 0; i < rows->len && m->budget > 0; i++) {
     Simple *s = rows->data[i][0];
-    if (s->kind == S_CON && !has_head(&h, s->key)) vec_push(m->c->arena, h, s);
+    if (s->kind == S_CON && !has_head(&h, s->key)) vec_push(m->c->temp, h, s);
     m->budget -= h.len;
   }
   return h;
@@ -200,12 +200,12 @@ static Heads heads_of(Matcher *m, const Rows *rows) {
 
 static bool exhausted(Matcher *m, int rows) {
   if (m->budget > 0) m->budget -= rows + 1;
-  return m->budget <= 0 || m->depth > 2000;
+  return m->budget <= 0 || (m->depth > LIMIT_MATCH_DEPTH && limit_reached(m->c->arena, AT_MATCH_DEPTH));
 }
 
 /* The shortest of "", "a", "aa", … that isn't among the heads. */
 static Simple *other_string(Matcher *m, const Heads *h) {
-  Str text = {.arena = m->c->arena};
+  Str text = {.arena = m->c->temp};
   str_puts(&text, "");
   Sym sym = sym_of(m->c->syms, text.data);
   while (has_head(h, (uint64_t)(uintptr_t)sym)) {
@@ -237,7 +237,7 @@ static Simple *other_head(Matcher *m, const Type *t, const Heads *h) {
 }
 
 static Type **types_after(Matcher *m, Type *t, uint64_t key, int n, Type **types, int width) {
-  Type **out = NEW_ARRAY(m->c->arena, Type *, n + width + 1);
+  Type **out = NEW_ARRAY(m->c->temp, Type *, n + width + 1);
   for (int i = 0; i < n; i++) out[i] = arg_type(m, t, key, i);
   for (int i = 1; i < width; i++) out[n + i - 1] = types[i];
   return out;
@@ -246,7 +246,7 @@ static Type **types_after(Matcher *m, Type *t, uint64_t key, int n, Type **types
 /* Values that no row matches, or NULL if there are none, or if nothing is known of them because of an error. */
 static Simple **missing(Matcher *m, const Rows *given, Type **types, int width) {
   if (exhausted(m, given->len)) return NULL;
-  if (!width) return given->len ? NULL : NEW_ARRAY(m->c->arena, Simple *, 1);
+  if (!width) return given->len ? NULL : NEW_ARRAY(m->c->temp, Simple *, 1);
   Type *t = type_repr(types[0]);
   if (t->kind == TY_ERROR) return NULL;
   m->depth++;
@@ -257,7 +257,7 @@ static Simple **missing(Matcher *m, const Rows *given, Type **types, int width) 
     Rows rest = wild_rows(m, &rows, width);
     Simple **values = missing(m, &rest, types + 1, width - 1);
     if (values) {
-      found = NEW_ARRAY(m->c->arena, Simple *, width);
+      found = NEW_ARRAY(m->c->temp, Simple *, width);
       found[0] = other_head(m, t, &h);
       memcpy(found + 1, values, sizeof(Simple *) * (size_t)(width - 1));
     }
@@ -268,7 +268,7 @@ static Simple **missing(Matcher *m, const Rows *given, Type **types, int width) 
       Rows rest = specialise(m, &rows, key, n, width);
       Simple **values = missing(m, &rest, types_after(m, t, key, n, types, width), n + width - 1);
       if (!values) continue;
-      found = NEW_ARRAY(m->c->arena, Simple *, width);
+      found = NEW_ARRAY(m->c->temp, Simple *, width);
       found[0] = con(m, key, n);
       memcpy(found[0]->args, values, sizeof(Simple *) * (size_t)n);
       memcpy(found + 1, values + n, sizeof(Simple *) * (size_t)(width - 1));
@@ -350,7 +350,7 @@ static void show_data(Matcher *m, const Simple *s, Type *t, bool atom, Str *out)
 
 static void show(Matcher *m, const Simple *s, Type *t, bool atom, Str *out) {
   t = type_repr(t);
-  if (s->kind != S_CON || out->len > 200) {
+  if (s->kind != S_CON || out->len > LIMIT_CASE_SHOWN) {
     str_puts(out, s->kind == S_CON ? "…" : "_");
     return;
   }
@@ -383,14 +383,12 @@ static void report_missing(Matcher *m, const MatchCheck *k, const Rows *rows) {
   Type *types[1] = {k->scrutinee};
   Simple **found = missing(m, rows, types, 1);
   if (!found || m->budget <= 0) return;
-  Str value = {.arena = m->c->arena};
+  Str value = {.arena = m->c->temp};
   show(m, found[0], k->scrutinee, false, &value);
   Diag *d = diag_warning(m->c->diags, k->at, tc_diag_code(D_INEXHAUSTIVE),
                          k->cases ? "this match misses a case: %s" : "this pattern misses a case: %s", value.data);
   if (k->cases) d->hint = tc_format(m->c, "add a case `| %s -> …`, or `| _ -> …` for all that are missing", value.data);
 }
-
-enum { BUDGET = 200000 };
 
 static Simple **row_of(Matcher *m, const Pat *p, const Narrowed *narrowed) {
   m->narrowed = narrowed;
@@ -412,7 +410,7 @@ static void check_side(Matcher *m, const MatchCheck *k, const Pat *whole, const 
   else
     diag_warning(m->c->diags, p->span, tc_diag_code(D_REDUNDANT),
                  "this alternative is never reached: what stands before it matches all it does");
-  if (path->side == 0) vec_push(m->c->arena, *rows, row);
+  if (path->side == 0) vec_push(m->c->temp, *rows, row);
 }
 
 /* Warns of sides of or-patterns within p, a part of `whole`, that match nothing new: the rows before match all of
@@ -438,12 +436,12 @@ static void check_alternatives(Matcher *m, const MatchCheck *k, const Pat *p, Ro
 
 static void check_match(Checker *c, const MatchCheck *k) {
   Simple wild = {.kind = S_WILD};
-  Matcher m = {.c = c, .wild = &wild, .budget = BUDGET, .for_sides = BUDGET};
+  Matcher m = {.c = c, .wild = &wild, .budget = LIMIT_MATCH_STEPS, .for_sides = LIMIT_MATCH_STEPS};
   Type *types[1] = {k->scrutinee};
   Rows rows = {0};
   if (!k->cases) {
     check_alternatives(&m, k, k->pat, &rows);
-    vec_push(c->arena, rows, row_of(&m, k->pat, NULL));
+    vec_push(c->temp, rows, row_of(&m, k->pat, NULL));
   }
   for (int i = 0; i < k->n; i++) {
     const Pat *p = k->cases[i].pat;
@@ -452,9 +450,10 @@ static void check_match(Checker *c, const MatchCheck *k) {
     else
       diag_warning(c->diags, p->span, tc_diag_code(D_REDUNDANT),
                    "this case is never reached: the cases before match all it does");
-    if (!k->cases[i].guard) vec_push(c->arena, rows, row);
+    if (!k->cases[i].guard) vec_push(c->temp, rows, row);
   }
   report_missing(&m, k, &rows);
+  if (m.budget <= 0 || m.for_sides <= 0) limit_reached(c->arena, AT_MATCH_STEPS);
 }
 
 void tc_check_matches(Checker *c) {

@@ -82,17 +82,15 @@ static void print(Namer *n, Type *t, int place, Str *out) {
 
 static void type_print_with(Namer *n, Type *t, Str *out) { print(n, t, ANY, out); }
 
-enum { PRINT_BUDGET = 2000, MESSAGE_BUDGET = 100 };
-
 void type_print(Type *t, Str *out) {
-  Namer n = {.arena = out->arena, .budget = PRINT_BUDGET};
+  Namer n = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN};
   type_print_with(&n, t, out);
 }
 
 /* For messages: shorter. */
 const char *type_text(Checker *c, Type *t) {
-  Str out = {.arena = c->arena};
-  Namer n = {.arena = c->arena, .budget = MESSAGE_BUDGET};
+  Str out = {.arena = c->temp};
+  Namer n = {.arena = c->temp, .budget = LIMIT_TYPE_IN_MESSAGE};
   type_print_with(&n, t, &out);
   return out.data;
 }
@@ -125,16 +123,16 @@ static bool shown(const Namer *n, const Constraint *k) { return k->kind != C_SCA
 static bool occurs_in(Type *v, Type *t, int depth, int *budget) {
   t = type_repr(t);
   if (t == v) return true;
-  for (int i = 0; depth < 100 && --*budget > 0 && i < t->n; i++)
+  for (int i = 0; depth < LIMIT_TYPE_SHOWN_DEPTH && --*budget > 0 && i < t->n; i++)
     if (occurs_in(v, t->args[i], depth + 1, budget)) return true;
   return false;
 }
 
 static bool in_relation(const Namer *n, const Scheme *s, Type *v) {
-  int budget = PRINT_BUDGET;
+  int budget = LIMIT_TYPE_SHOWN;
   for (int i = 0; s && i < s->n; i++)
-    for (int j = 0; shown(n, s->relations[i]) && s->relations[i]->kind != C_LEAF && j < s->relations[i]->n; j++)
-      if (occurs_in(v, s->relations[i]->t[j], 0, &budget)) return true;
+    for (int j = 0; shown(n, &s->relations[i]) && s->relations[i].kind != C_LEAF && j < s->relations[i].n; j++)
+      if (occurs_in(v, s->relations[i].t[j], 0, &budget)) return true;
   return false;
 }
 
@@ -159,7 +157,7 @@ static void print_classes(Namer *n, Type *v, unsigned classes, Str *out) {
 
 static void print_relations(Namer *n, const Scheme *s, Str *out) {
   for (int i = 0; s && i < s->n; i++) {
-    const Constraint *k = s->relations[i];
+    const Constraint *k = &s->relations[i];
     Type *parts[3];
     if (!shown(n, k)) continue;
     int nparts = operator_parts(k, parts);
@@ -178,7 +176,7 @@ static void print_relations(Namer *n, const Scheme *s, Str *out) {
 }
 
 void binding_type_print(const Binding *b, Str *out) {
-  Namer n = {.arena = out->arena, .budget = PRINT_BUDGET};
+  Namer n = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN};
   Str body = {.arena = out->arena};
   print(&n, b->type, ANY, &body); /* names the variables in the order of the type */
   const Scheme *s = b->scheme;

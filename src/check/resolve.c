@@ -47,7 +47,7 @@ static Type *resolve_var(Checker *c, Resolver *r, TypeExpr *te) {
   v->level = c->s.level ? 1 : 0; /* it is the same variable all over the item */
   v->user_name = te->name.name;
   TypeVarName n = {te->name.name, v};
-  vec_push(c->arena, *r->vars, n);
+  vec_push(c->temp, *r->vars, n);
   return v;
 }
 
@@ -85,7 +85,7 @@ static bool resolve_alias(Checker *c, TypeName *t);
 static Type *expand_alias(Checker *c, Resolver *r, const TypeName *t, Type **args) {
   Type *all = t->alias;
   if (t->neffects) {
-    Type **effects = NEW_ARRAY(c->arena, Type *, t->neffects);
+    Type **effects = NEW_ARRAY(c->temp, Type *, t->neffects);
     for (int i = 0; i < t->neffects; i++) effects[i] = arrow_effect(c, r);
     all = type_subst(c->arena, all, t->effects, effects, t->neffects);
   }
@@ -104,7 +104,7 @@ static Type *resolve_name(Checker *c, Resolver *r, TypeExpr *te) {
     return c->t_error;
   }
   TypeName *t = tc_lookup_type(c, te->name);
-  Type **args = NEW_ARRAY(c->arena, Type *, te->nargs + 1);
+  Type **args = NEW_ARRAY(c->temp, Type *, te->nargs + 1);
   for (int i = 0; i < te->nargs; i++) args[i] = resolve(c, r, te->args[i]);
   if (!t) return c->t_error;
   if (t->nparams != te->nargs) {
@@ -149,7 +149,7 @@ Type *type_record(Checker *c, const Sym *fields, Type *const *types, int n, Span
 }
 
 static Type *resolve_parts(Checker *c, Resolver *r, TypeExpr *te) {
-  Type **parts = NEW_ARRAY(c->arena, Type *, te->nargs ? te->nargs : 1);
+  Type **parts = NEW_ARRAY(c->temp, Type *, te->nargs ? te->nargs : 1);
   for (int i = 0; i < te->nargs; i++) parts[i] = resolve(c, r, te->args[i]);
   if (te->kind == TE_RECORD) return type_record(c, te->fields, parts, te->nargs, te->span);
   return type_tuple(c, parts, te->nargs);
@@ -218,7 +218,7 @@ Type *tc_resolve_foreign(Checker *c, Item *item, bool effect, bool pure) {
   apply_constraints(c, &fresh, item->annot);
   Types params = {0};
   TypeExpr *te = item->annot;
-  for (; te->kind == TE_FUN; te = te->args[1]) vec_push(c->arena, params, resolve(c, &shared, te->args[0]));
+  for (; te->kind == TE_FUN; te = te->args[1]) vec_push(c->temp, params, resolve(c, &shared, te->args[0]));
   Type *t = resolve(c, &fresh, te);
   for (int i = params.len - 1; i >= 0; i--) {
     bool last = i == params.len - 1;
@@ -257,12 +257,10 @@ static VarNames params_of(Checker *c, const TypeDecl *d, Type **params) {
       if (d->params[j] == d->params[i])
         diag_error(c->diags, d->span, tc_diag_code(D_DUPLICATE), "the parameter '%s stands twice", d->params[i]);
     TypeVarName n = {d->params[i], params[i]};
-    vec_push(c->arena, vars, n);
+    vec_push(c->temp, vars, n);
   }
   return vars;
 }
-
-enum { MOST_ARROWS = 1000 }; /* of an alias: each use makes an effect for each */
 
 static void report_size(Checker *c, Span at, const char *name) {
   diag_error(c->diags, at, tc_diag_code(D_TYPE_TOO_LARGE), "the type `%s` is too large", name)->hint =
@@ -284,8 +282,8 @@ static bool resolve_alias(Checker *c, TypeName *t) {
   Type *alias = resolve(c, &r, d->alias);
   t->resolving = false;
   t->decl = NULL;
-  c->steps = MAX_TYPE_STEPS;
-  if (effects.len > MOST_ARROWS || !tc_within_size(c, alias, 0)) {
+  c->steps = LIMIT_TYPE_STEPS;
+  if (effects.len > LIMIT_ALIAS_ARROWS || !tc_within_size(c, alias, 0)) {
     report_size(c, t->span, t->name);
     alias = c->t_error;
     effects.len = 0;
@@ -323,9 +321,6 @@ static TypeName *declare_name(Checker *c, TypeDecl *d, bool functions) {
   return t;
 }
 
-/* Tags are stored in 16 bits, and derived types have a few constructors more. */
-enum { MOST_CTORS = 10000 };
-
 /* What `e :: e` makes and `p :: p` takes apart. */
 static void check_cons(Checker *c, const Ctor *k, const DataDecl *data) {
   const Type *arg = k->arg ? type_repr(k->arg) : NULL,
@@ -340,17 +335,17 @@ static void check_cons(Checker *c, const Ctor *k, const DataDecl *data) {
 }
 
 static void declare_ctors(Checker *c, TypeDecl *d, TypeName *t) {
-  if (d->nctors > MOST_CTORS) {
+  if (d->nctors > LIMIT_CONSTRUCTORS) {
     diag_error(c->diags, d->span, tc_diag_code(D_TYPE_TOO_LARGE), "`%s` has %d constructors, and a type can have %d",
-               d->name, d->nctors, MOST_CTORS);
-    d->nctors = MOST_CTORS;
+               d->name, d->nctors, LIMIT_CONSTRUCTORS);
+    d->nctors = LIMIT_CONSTRUCTORS;
   }
   DataDecl *data = t->data;
   VarNames vars = params_of(c, d, t->params);
   Resolver r = {.vars = &vars, .closed = d->name};
   r.effect = data->nparams > d->nparams ? t->params[d->nparams] : c->t_pure;
   data->ctors = NEW_ARRAY(c->arena, Ctor *, d->nctors ? d->nctors : 1);
-  int parts = MAX_TYPE_STEPS;
+  int parts = LIMIT_TYPE_STEPS;
   for (int i = 0; i < d->nctors; i++) {
     Ctor *ctor = NEW(c->arena, Ctor);
     ctor->name = d->ctors[i].name;
@@ -377,7 +372,7 @@ static void declare_ctors(Checker *c, TypeDecl *d, TypeName *t) {
 
 void tc_declare_types(Checker *c, Item *item) {
   bool functions = group_has_functions(c, item);
-  TypeName **names = NEW_ARRAY(c->arena, TypeName *, item->ntypes);
+  TypeName **names = NEW_ARRAY(c->temp, TypeName *, item->ntypes);
   for (int i = 0; i < item->ntypes; i++) {
     for (int j = 0; j < i; j++)
       if (item->types[j].name == item->types[i].name)

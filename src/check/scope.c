@@ -9,11 +9,12 @@
  * until one of them is looked up; then the item is parsed and checked in a
  * state of its own, whatever was being checked at that moment. */
 #include "check/check_internal.h"
+#include "support/phases.h"
 
 /* ---- Locals -------------------------------------------------------------------- */
 void tc_local_push(Checker *c, Binding *b) {
   LocalUndo u = {b->name, map_get(&c->s.locals, b->name)};
-  vec_push(c->arena, c->s.undo, u);
+  vec_push(c->temp, c->s.undo, u);
   map_put(&c->s.locals, b->name, b);
 }
 
@@ -29,6 +30,7 @@ static void check_lazy_item(Checker *c, Module *m, LazyItem *item) {
   Lazy *lazy = m->lazy;
   State saved = c->s;
   Span at = c->at;
+  Phase before = phase_enter(c->arena->heap, PHASE_CHECK);
   SAVE(c->arena, *m);
   SAVE(c->arena, *item);
   tc_state_begin(c, m, item);
@@ -39,6 +41,7 @@ static void check_lazy_item(Checker *c, Module *m, LazyItem *item) {
   c->items_read++;
   c->s = saved;
   c->at = at;
+  phase_leave(c->arena->heap, before);
 }
 
 /* Checks the item that defines the name, if there is one. */
@@ -84,7 +87,7 @@ typedef Vec(Sym) Names;
 
 static void add_names(Checker *c, Names *out, const Map *m) {
   for (size_t i = 0; i < m->cap; i++)
-    if (m->keys[i] && m->vals[i]) vec_push(c->arena, *out, (Sym)m->keys[i]);
+    if (m->keys[i] && m->vals[i]) vec_push(c->temp, *out, (Sym)m->keys[i]);
 }
 
 static Module *find_module(Checker *c, Sym name) {
@@ -97,7 +100,7 @@ static Sym nearest_module(Checker *c, Sym name) {
   Names names = {0};
   add_names(c, &names, &c->s.module->modules);
   Sym known;
-  for (int i = 0; (known = c->loader.library_name(c->loader.user, i)); i++) vec_push(c->arena, names, known);
+  for (int i = 0; (known = c->loader.library_name(c->loader.user, i)); i++) vec_push(c->temp, names, known);
   return nearest_name(name, names.data, names.len);
 }
 
@@ -137,7 +140,7 @@ static void add_module_names(Checker *c, Names *out, const Module *m, NameSpace 
   const Lazy *lazy = m->lazy;
   for (int i = 0; lazy && i < lazy->nnames; i++) {
     bool capital = lazy->names[i][0] >= 'A' && lazy->names[i][0] <= 'Z';
-    if (capital == (ns == NS_CTOR)) vec_push(c->arena, *out, lazy->names[i]);
+    if (capital == (ns == NS_CTOR)) vec_push(c->temp, *out, lazy->names[i]);
   }
 }
 
@@ -150,7 +153,7 @@ static const char *near_hint(Checker *c, Name name, NameSpace ns) {
   if (!name.module && ns == NS_VALUE) add_names(c, &names, &c->s.locals);
   add_module_names(c, &names, m, ns);
   static const char *const builtin[] = {"int", "float", "bool", "string", "unit"};
-  for (int i = 0; !name.module && ns == NS_TYPE && i < 5; i++) vec_push(c->arena, names, text_of(c, builtin[i]));
+  for (int i = 0; !name.module && ns == NS_TYPE && i < 5; i++) vec_push(c->temp, names, text_of(c, builtin[i]));
   for (int i = 0; !name.module && i < m->opened.len; i++) add_module_names(c, &names, m->opened.data[i], ns);
   if (!name.module && c->prelude && c->prelude != m) add_module_names(c, &names, c->prelude, ns);
   Sym near = nearest_name(name.name, names.data, names.len);

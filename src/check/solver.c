@@ -18,7 +18,7 @@
 #include "check/check_internal.h"
 
 Constraint *tc_relation_new(Checker *c, ConstraintKind kind, Span at, Type *t0, Type *t1, Type *t2) {
-  Constraint *k = NEW(c->arena, Constraint);
+  Constraint *k = NEW(c->temp, Constraint);
   k->kind = kind;
   k->at = at;
   k->t[0] = t0;
@@ -26,8 +26,8 @@ Constraint *tc_relation_new(Checker *c, ConstraintKind kind, Span at, Type *t0, 
   k->t[2] = t2;
   k->n = t2 ? 3 : t1 ? 2 : 1;
   k->queued = true;
-  vec_push(c->arena, c->s.relations, k);
-  vec_push(c->arena, c->s.ready, k);
+  vec_push(c->temp, c->s.relations, k);
+  vec_push(c->temp, c->s.ready, k);
   return k;
 }
 
@@ -42,7 +42,7 @@ static void wake_all(Checker *c, const Waiting *w) {
   for (; w; w = w->next) {
     if (w->k->queued || w->k->done) continue;
     w->k->queued = true;
-    vec_push(c->arena, c->s.ready, w->k);
+    vec_push(c->temp, c->s.ready, w->k);
   }
 }
 
@@ -69,7 +69,7 @@ void tc_relation_merge(Checker *c, Type *v, Type *t) {
 static void wait_for(Checker *c, Type *t, Constraint *k) {
   Waiting *first = t->pending;
   if (first && first->k == k) return;
-  Waiting *w = NEW(c->arena, Waiting);
+  Waiting *w = NEW(c->temp, Waiting);
   *w = (Waiting){k, first, first ? first->n + 1 : 1};
   t->pending = w;
 }
@@ -205,7 +205,7 @@ static bool step_concat(Checker *c, Constraint *k) {
 }
 
 static const char *fields_hint(Checker *c, const Type *record) {
-  Str text = {.arena = c->arena};
+  Str text = {.arena = c->temp};
   for (int i = 0; i < record->n && i < 8; i++) str_printf(&text, "%s`%s`", i ? ", " : "", record->names[i]);
   return tc_format(c, "its fields are %s%s", text.data, record->n > 8 ? ", …" : "");
 }
@@ -331,11 +331,11 @@ static bool settle_record(Checker *c, Type *record) {
   Vec(Sym) fields = {0};
   for (int i = 0; i < c->s.relations.len; i++) {
     Constraint *k = c->s.relations.data[i];
-    if (!k->done && k->kind == C_FIELD && type_repr(k->t[0]) == record) vec_push(c->arena, fields, k->field);
+    if (!k->done && k->kind == C_FIELD && type_repr(k->t[0]) == record) vec_push(c->temp, fields, k->field);
   }
   TypeName *t = tc_record_type_with(c, fields.data, fields.len);
   if (!t) return false;
-  Type **args = NEW_ARRAY(c->arena, Type *, t->nparams ? t->nparams : 1);
+  Type **args = NEW_ARRAY(c->temp, Type *, t->nparams ? t->nparams : 1);
   c->s.level++; /* of the item that is about to end: it may quantify them */
   for (int i = 0; i < t->nparams; i++) args[i] = type_var(c, 0);
   tc_unify(c, record, tc_instantiate_alias(c, t, args));

@@ -20,7 +20,7 @@ const char *tc_format(Checker *c, const char *fmt, ...) {
   int n = vsnprintf(buffer, sizeof buffer, fmt, ap);
   va_end(ap);
   size_t len = n < 0 ? 0 : (size_t)n < sizeof buffer ? (size_t)n : sizeof buffer - 1;
-  return arena_strndup(c->arena, buffer, len);
+  return arena_strndup(c->temp, buffer, len);
 }
 
 /* ---- Classes --------------------------------------------------------------------- */

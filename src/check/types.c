@@ -21,7 +21,7 @@ Type *type_var(Checker *c, unsigned classes) {
   t->level = c->s.level;
   t->id = c->next_id++;
   t->classes = classes;
-  vec_push(c->arena, c->s.vars, t);
+  vec_push(c->temp, c->s.vars, t);
   return t;
 }
 
@@ -62,7 +62,7 @@ bool tc_is_scalar(Type *t) {
 static bool open_at(Checker *c, Type *t, int depth) {
   t = type_repr(t);
   if (t->kind == TY_VAR) return !(t->classes & CLASS_EFFECT);
-  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return false;
+  if (depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return false;
   for (int i = 0; i < t->n; i++)
     if (open_at(c, t->args[i], depth + 1)) return true;
   return false;
@@ -70,13 +70,13 @@ static bool open_at(Checker *c, Type *t, int depth) {
 
 /* Whether a type variable (not an effect) is in t. */
 bool tc_is_open(Checker *c, Type *t) {
-  c->steps = MAX_TYPE_STEPS;
+  c->steps = LIMIT_TYPE_STEPS;
   return open_at(c, t, 0);
 }
 
 bool tc_within_size(Checker *c, Type *t, int depth) {
   t = type_repr(t);
-  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return false;
+  if (depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return false;
   for (int i = 0; i < t->n; i++)
     if (!tc_within_size(c, t->args[i], depth + 1)) return false;
   return true;
@@ -107,7 +107,7 @@ static Type *subst(const Subst *s, Type *t, int depth) {
       if (s->vars[i] == t) return s->with[i];
     return t;
   }
-  if (!t->n || depth > MAX_TYPE_DEPTH) return t;
+  if (!t->n || depth > LIMIT_TYPE_DEPTH) return t;
   Type *few[8];
   Type **args = t->n <= 8 ? few : NEW_ARRAY(s->arena, Type *, t->n);
   for (int i = 0; i < t->n; i++) {
@@ -130,7 +130,7 @@ Type *ctor_arg_type(Arena *a, const Ctor *ctor, Type *const *data_args) {
 static bool has_pure(Checker *c, Type *t, int depth) {
   t = type_repr(t);
   if (t->kind == TY_PURE) return true;
-  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return false;
+  if (depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return false;
   for (int i = t->kind == TY_FUN ? 1 : 0; i < t->n; i++)
     if (has_pure(c, t->args[i], depth + 1)) return true;
   return false;
@@ -139,9 +139,9 @@ static bool has_pure(Checker *c, Type *t, int depth) {
 static Type *loosen(Checker *c, Type *t, int depth) {
   t = type_repr(t);
   if (t->kind == TY_PURE) return type_effect_var(c);
-  if (!t->n || depth > MAX_TYPE_DEPTH) return t;
+  if (!t->n || depth > LIMIT_TYPE_DEPTH) return t;
   Type *few[8];
-  Type **args = t->n <= 8 ? few : NEW_ARRAY(c->arena, Type *, t->n);
+  Type **args = t->n <= 8 ? few : NEW_ARRAY(c->temp, Type *, t->n);
   for (int i = 0; i < t->n; i++) {
     bool keep = t->kind == TY_FUN && i == 0;
     args[i] = !keep && has_pure(c, t->args[i], depth) ? loosen(c, t->args[i], depth + 1) : t->args[i];
@@ -150,7 +150,7 @@ static Type *loosen(Checker *c, Type *t, int depth) {
 }
 
 Type *type_loosen(Checker *c, Type *t) {
-  c->steps = MAX_TYPE_STEPS;
+  c->steps = LIMIT_TYPE_STEPS;
   t = type_repr(t);
   return t->n && has_pure(c, t, 0) ? loosen(c, t, 0) : t;
 }
@@ -174,7 +174,7 @@ static void scan_decl(LeafScan *s, DataDecl *d);
 /* Over a constructor's argument, whose variables are those of the declaration scanned. */
 static void scan_generic(LeafScan *s, Type *t, int depth) {
   t = type_repr(t);
-  if (depth > MAX_TYPE_DEPTH) return;
+  if (depth > LIMIT_TYPE_DEPTH) return;
   switch (t->kind) {
   case TY_FLOAT: s->out->has_float = true; return;
   case TY_INT: s->out->has_int = true; return;
@@ -192,7 +192,7 @@ static void scan_generic(LeafScan *s, Type *t, int depth) {
 static void scan_decl(LeafScan *s, DataDecl *d) {
   for (int i = 0; i < s->seen.len; i++)
     if (s->seen.data[i] == d) return;
-  vec_push(s->c->arena, s->seen, d);
+  vec_push(s->c->temp, s->seen, d);
   for (int i = 0; i < d->nctors; i++)
     if (d->ctors[i]->arg) scan_generic(s, d->ctors[i]->arg, 0);
 }
@@ -200,8 +200,9 @@ static void scan_decl(LeafScan *s, DataDecl *d) {
 static DataLeaves *data_leaves(Checker *c, DataDecl *d) {
   DataLeaves *l = map_get(&c->data_leaves, d);
   if (l) return l;
-  l = NEW(c->arena, DataLeaves);
-  l->params = NEW_ARRAY(c->arena, bool, d->nparams ? d->nparams : 1);
+  Arena *a = c->data_leaves.arena; /* c->arena may be one of a trial */
+  l = NEW(a, DataLeaves);
+  l->params = NEW_ARRAY(a, bool, d->nparams ? d->nparams : 1);
   LeafScan s = {.c = c, .out = l, .of = d};
   scan_decl(&s, d);
   map_put(&c->data_leaves, d, l);
@@ -210,7 +211,7 @@ static DataLeaves *data_leaves(Checker *c, DataDecl *d) {
 
 static void scan(Checker *c, Type *t, Leaves *out, int depth) {
   t = type_repr(t);
-  if (depth > MAX_TYPE_DEPTH || out->budget-- <= 0) return;
+  if (depth > LIMIT_TYPE_DEPTH || out->budget-- <= 0) return;
   switch (t->kind) {
   case TY_FLOAT: out->has_float = true; return;
   case TY_INT: out->has_int = true; return;
@@ -238,23 +239,23 @@ static void scan(Checker *c, Type *t, Leaves *out, int depth) {
 /* The leaves of t: what numbers it holds, and up to 64 of its open variables, each once. What functions
  * hold doesn't count. */
 void tc_scan_leaves(Checker *c, Type *t, Leaves *out) {
-  *out = (Leaves){.budget = MAX_TYPE_STEPS};
+  *out = (Leaves){.budget = LIMIT_TYPE_STEPS};
   scan(c, t, out, 0);
 }
 
 /* ---- For other stages ---------------------------------------------------------- */
 typedef struct FloatScan {
-  DataDecl *seen[256];
+  DataDecl *seen[LIMIT_FLOAT_TYPES];
   int nseen, budget;
 } FloatScan;
 
 static bool holds_float(FloatScan *s, Type *t, int depth) {
   t = type_repr(t);
   if (t->kind == TY_FLOAT) return true;
-  if (t->kind == TY_FUN || depth > MAX_TYPE_DEPTH || s->budget-- <= 0) return false;
+  if (t->kind == TY_FUN || depth > LIMIT_TYPE_DEPTH || s->budget-- <= 0) return false;
   for (int i = 0; i < t->n; i++)
     if (holds_float(s, t->args[i], depth + 1)) return true;
-  if (t->kind != TY_DATA || s->nseen == 256) return false;
+  if (t->kind != TY_DATA || s->nseen == LIMIT_FLOAT_TYPES) return false;
   for (int i = 0; i < s->nseen; i++)
     if (s->seen[i] == t->data) return false;
   s->seen[s->nseen++] = t->data;
@@ -264,7 +265,7 @@ static bool holds_float(FloatScan *s, Type *t, int depth) {
 }
 
 bool type_holds_float(Type *t) {
-  FloatScan s = {.budget = MAX_TYPE_STEPS};
+  FloatScan s = {.budget = LIMIT_TYPE_STEPS};
   return holds_float(&s, t, 0);
 }
 
@@ -274,3 +275,20 @@ bool type_has_variables(Type *t) {
   for (int i = 0; i < t->n && !found; i++) found = type_has_variables(t->args[i]);
   return found;
 }
+
+static Type *move(Arena *a, SymTable *syms, Type *t, int *budget) {
+  t = type_repr(t);
+  if (t->kind == TY_VAR || (--*budget < 0 && limit_reached(a, AT_TYPE_KEPT))) return NULL;
+  if (!t->n && t->kind != TY_DATA) return t;
+  Type *to = NEW(a, Type);
+  *to = *t;
+  to->args = NEW_ARRAY(a, Type *, t->n);
+  for (int i = 0; i < t->n; i++)
+    if (!(to->args[i] = move(a, syms, t->args[i], budget))) return NULL;
+  if (t->names) to->names = NEW_ARRAY(a, Sym, t->n);
+  for (int i = 0; t->names && i < t->n; i++)
+    to->names[i] = syms ? sym_of(syms, t->names[i]) : arena_strndup(a, t->names[i], strlen(t->names[i]));
+  return to;
+}
+
+Type *type_move(Arena *a, SymTable *syms, Type *t) { return move(a, syms, t, &(int){LIMIT_TYPE_KEPT}); }

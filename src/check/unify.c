@@ -21,7 +21,7 @@ static bool is_rigid(const Type *t) { return t->kind == TY_VAR && t->level == LE
 static bool adopt(Checker *c, Type *v, Type *t, int depth) {
   t = type_repr(t);
   if (t == v) return clash(c, CLASH_INFINITE, v, t, 0);
-  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return clash(c, CLASH_SIZE, v, t, 0);
+  if (depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return clash(c, CLASH_SIZE, v, t, 0);
   if (t->kind == TY_VAR && t->level > v->level && !is_rigid(t)) t->level = v->level;
   for (int i = 0; i < t->n; i++)
     if (!adopt(c, v, t->args[i], depth + 1)) {
@@ -34,7 +34,7 @@ static bool adopt(Checker *c, Type *v, Type *t, int depth) {
 static void set_link(Checker *c, Type *v, Type *t) {
   SAVE(c->arena, v->link);
   v->link = t;
-  vec_push(c->arena, c->s.bound, v);
+  vec_push(c->temp, c->s.bound, v);
 }
 
 static bool bind(Checker *c, Type *v, Type *t) {
@@ -65,7 +65,7 @@ static bool unify_at(Checker *c, Type *a, Type *b, int depth) {
   b = type_repr(b);
   if (a == b) return true;
   if (a->kind == TY_ERROR || b->kind == TY_ERROR) return spread_error(c, a, b);
-  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return clash(c, CLASH_SIZE, a, b, 0);
+  if (depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return clash(c, CLASH_SIZE, a, b, 0);
   if (a->kind == TY_VAR && !is_rigid(a)) return bind(c, a, b);
   if (b->kind == TY_VAR && !is_rigid(b)) return bind(c, b, a);
   if (a->kind != b->kind || is_rigid(a)) {
@@ -81,7 +81,7 @@ static bool unify_at(Checker *c, Type *a, Type *b, int depth) {
 }
 
 bool tc_unify(Checker *c, Type *a, Type *b) {
-  c->steps = MAX_TYPE_STEPS;
+  c->steps = LIMIT_TYPE_STEPS;
   return unify_at(c, a, b, 0);
 }
 
@@ -144,12 +144,12 @@ bool tc_require(Checker *c, Type *t, unsigned classes) {
 
 static void lower(Checker *c, Type *t, int level, int depth) {
   t = type_repr(t);
-  if (depth > MAX_TYPE_DEPTH || c->steps-- <= 0) return;
+  if (depth > LIMIT_TYPE_DEPTH || c->steps-- <= 0) return;
   if (t->kind == TY_VAR && t->level > level && !is_rigid(t)) t->level = level;
   for (int i = 0; i < t->n; i++) lower(c, t->args[i], level, depth + 1);
 }
 
 void tc_lower_levels(Checker *c, Type *t, int level) {
-  c->steps = MAX_TYPE_STEPS;
+  c->steps = LIMIT_TYPE_STEPS;
   lower(c, t, level, 0);
 }

@@ -7,8 +7,6 @@
 #include "elab/elab_internal.h"
 #include <string.h>
 
-static Func *rule_of(void *user, Op op) { return elab_prim_rule(user, op); }
-
 Elab *elab_new(Arena *arena, World *w, SymTable *syms, Sources *sources) {
   Elab *e = NEW(arena, Elab);
   e->arena = arena;
@@ -22,8 +20,6 @@ Elab *elab_new(Arena *arena, World *w, SymTable *syms, Sources *sources) {
   e->t_string = ir_type(w, T_STRING);
   e->t_unit = ir_type(w, T_UNIT);
   e->t_token = ir_type(w, T_TOKEN);
-  w->rule = rule_of;
-  w->rule_user = e;
   return e;
 }
 
@@ -36,30 +32,23 @@ void elab_save(Elab *e) { SAVE(e->arena, *e); }
 
 int elab_functions_made(const Elab *e) { return e->functions_made; }
 
-/* Each entry from outside: where errors go, and from where C stack is counted. */
-typedef struct Entry {
-  Diags *diags;
-  bool failed;
-  uintptr_t stack_base;
-} Entry;
-
-static Entry enter(Elab *e, Diags *diags) {
+Entry el_enter(Elab *e, Diags *diags) {
   char here;
-  Entry saved = {e->diags, e->failed, e->stack_base};
+  Entry saved = {e->diags, e->failed, e->stack_base, phase_enter(e->arena->heap, PHASE_ELABORATE)};
   e->diags = diags;
   e->failed = false;
   if (!e->stack_base) e->stack_base = (uintptr_t)&here;
   return saved;
 }
 
-/* Whether all went well since. */
-static bool leave(Elab *e, Entry saved) {
+bool el_leave(Elab *e, Entry saved) {
   bool ok = !e->failed;
   for (int i = 0; i < e->unfit.len && !saved.stack_base; i++) e->unfit.data[i]->ctors = NULL;
   if (!saved.stack_base) e->unfit.len = 0;
   e->diags = saved.diags;
   e->failed = saved.failed;
   e->stack_base = saved.stack_base;
+  phase_leave(e->arena->heap, saved.phase);
   return ok;
 }
 
@@ -136,11 +125,15 @@ static void define_globals(Elab *e, ElabItem *out, const IrType *values) {
 static IrType *elab_type(Elab *e, Type *t) { return el_ir_type(e, NULL, t); }
 
 bool elab_is_plain(Elab *e, const ElabItem *item) {
-  for (int i = 0; i < item->nglobals; i++) {
-    IrType *t = e->w->globals.data[item->globals[i]].type;
-    if (el_leaves(e, t) & LEAF_FUN || elab_type(e, item->bindings[i]->type) != t) return false;
-  }
+  for (int i = 0; i < item->nglobals; i++)
+    if (elab_type(e, item->bindings[i]->type) != e->w->globals.data[item->globals[i]].type) return false;
   return true;
+}
+
+bool elab_holds_functions(Elab *e, const ElabItem *item) {
+  for (int i = 0; i < item->nglobals; i++)
+    if (el_leaves(e, e->w->globals.data[item->globals[i]].type) & LEAF_FUN) return true;
+  return false;
 }
 
 int elab_define_global(Elab *e, Binding *b) { return define_global(e, b, elab_type(e, b->type)); }
@@ -156,7 +149,7 @@ bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out) {
   (void)m;
   *out = (ElabItem){0};
   if (!has_value(e, item)) return true;
-  Entry saved = enter(e, diags);
+  Entry saved = el_enter(e, diags);
   Ctx c;
   el_init_ctx(&c, e, NULL, item->span, NULL, NULL);
   bool effect = item_effect(&c, item);
@@ -164,8 +157,8 @@ bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out) {
   Node *value = item->kind == I_LET ? let_values(&c, item, out) : el_expr(&c, item->expr);
   IrType *type = value->type;
   if (effect) value = el_with_token(&c, value);
-  Graph *g = region_close(c.region, value, item->text);
-  if (!leave(e, saved)) {
+  Graph *g = region_close(c.region, value, item->kind == I_LET ? NULL : item->text);
+  if (!el_leave(e, saved)) {
     *out = (ElabItem){0};
     return false;
   }
@@ -215,7 +208,7 @@ static Func *call_with(Elab *e, Binding *b, const Subst *s, int nargs) {
 }
 
 Func *elab_function(Elab *e, Binding *b, Type *const *inst, int nargs, Diags *diags) {
-  Entry saved = enter(e, diags);
+  Entry saved = el_enter(e, diags);
   IrType **types = inst_types(e, b, inst);
   Subst s = {b->qvars, types, b->nqvars, NULL};
   IrType *type = el_ir_type(e, &s, b->type);
@@ -226,40 +219,14 @@ Func *elab_function(Elab *e, Binding *b, Type *const *inst, int nargs, Diags *di
   }
   if (!nargs) nargs = el_count_arrows(type);
   if (!f && nargs && nargs <= el_count_arrows(type)) f = call_with(e, b, &s, nargs);
-  return leave(e, saved) ? f : NULL;
+  return el_leave(e, saved) ? f : NULL;
 }
 
 Graph *elab_value(Elab *e, Binding *b, Type *const *inst, Diags *diags) {
-  Entry saved = enter(e, diags);
+  Entry saved = el_enter(e, diags);
   Subst s = {b->qvars, inst_types(e, b, inst), b->nqvars, NULL};
   Ctx c;
   el_init_ctx(&c, e, NULL, b->span, b->name, &s);
   Graph *g = region_close(c.region, el_variable(&c, use_of(e, b)), b->name);
-  return leave(e, saved) ? g : NULL;
-}
-
-/* ---- Rules of primitives ----------------------------------------------------------------------- */
-
-static Binding *rule_binding(Elab *e, Op op) {
-  for (int n = 0; prim_op_name(op, n); n++) {
-    for (int hidden = 0; hidden < 2; hidden++) {
-      const char *name = arena_printf(e->arena, "%s%s", hidden ? "_" : "", prim_op_name(op, n));
-      Binding *b = checker_lookup(e->checker, e->prelude, sym_of(e->syms, name));
-      if (b && b->kind == BIND_PRIM && (b->pullback || b->tangent)) return b;
-    }
-  }
-  return NULL;
-}
-
-Func *elab_prim_rule(Elab *e, Op op) {
-  if (e->rules[op] || !e->checker || !e->prelude) return e->rules[op];
-  Entry saved = enter(e, e->diags);
-  Binding *b = rule_binding(e, op);
-  if (b) {
-    IrType **inst = NEW_ARRAY(e->arena, IrType *, b->nqvars + 1);
-    for (int i = 0; i < b->nqvars; i++) inst[i] = e->t_float; /* as an effect: none */
-    e->rules[op] = el_instance(e, b, inst, b->span)->func;
-  }
-  leave(e, saved);
-  return e->rules[op];
+  return el_leave(e, saved) ? g : NULL;
 }

@@ -12,6 +12,7 @@
 #include "check/check.h"
 
 typedef struct Elab Elab;
+typedef struct Pool Pool; /* graph/graph.h */
 
 /* What an item amounts to. */
 typedef struct ElabItem {
@@ -22,7 +23,7 @@ typedef struct ElabItem {
   int nglobals;
 } ElabItem;
 
-/* Sets w->rule too. The prelude is where rules of primitives and matrix product are looked up; it may be set
+/* The prelude is where rules of primitives and matrix product are looked up; it may be set
  * later, but before the first item is elaborated. */
 Elab *elab_new(Arena *arena, World *w, SymTable *syms, Sources *sources);
 void elab_set_prelude(Elab *e, Checker *checker, Module *prelude);
@@ -37,8 +38,10 @@ int elab_functions_made(const Elab *e);
  * graph's value is that of the expression. False after an error in diags; `out` is then empty. */
 bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out);
 
-/* Can the item's values be kept without what computed them? None holds a function. */
+/* Are the item's values of the types that their bindings have, so that these suffice to make their globals again? And
+ * is there a function in one? */
 bool elab_is_plain(Elab *e, const ElabItem *item);
+bool elab_holds_functions(Elab *e, const ElabItem *item);
 /* Makes the binding, of such a value, a new global. */
 int elab_define_global(Elab *e, Binding *b);
 
@@ -48,8 +51,9 @@ int elab_define_global(Elab *e, Binding *b);
 Func *elab_function(Elab *e, Binding *b, Type *const *inst, int nargs, Diags *diags);
 /* A graph without parameters whose result is the value of the binding (a closure if it is a function). */
 Graph *elab_value(Elab *e, Binding *b, Type *const *inst, Diags *diags);
-/* The derivative rule of a scalar primitive: what World.rule asks for. NULL if the prelude has none. */
-Func *elab_prim_rule(Elab *e, Op op);
+/* Derivative rules by Op: there is one for each scalar operation that differentiation of g can meet, if the prelude has
+ * one. pool: what function values in g may be. */
+Func *const *elab_rules(Elab *e, Graph *g, Pool *pool);
 /* The World global of a top-level value, or -1. */
 int elab_global(const Binding *b);
 #endif

@@ -14,8 +14,6 @@
 
 static Node *el_coerce(Ctx *c, Node *x, IrType *to);
 
-enum { MAX_SAME_IN_PROGRESS = 40, MAX_IN_PROGRESS = 4000 };
-
 /* What a Func is made from. */
 typedef struct Def {
   Ctx *outer;
@@ -39,7 +37,7 @@ BindingInfo *el_info(Elab *e, Binding *b) {
 }
 
 bool el_is_function(const Binding *b) {
-  return b->kind == BIND_PRIM || b->kind == BIND_FOREIGN || b->fun || b->pullback || b->tangent;
+  return b->kind == BIND_PRIM || b->kind == BIND_FOREIGN || binding_fun(b) || b->pullback || b->tangent;
 }
 
 static bool is_literal(const Expr *e) {
@@ -70,7 +68,8 @@ static int count_params(Expr *e) {
 static int binding_arity(Binding *b, const IrType *type) {
   if (b->pullback) return b->pullback->expr->nparams;
   if (b->tangent) return b->tangent->expr->nparams / 2;
-  return b->fun ? count_params(b->fun) : el_count_arrows(type);
+  Expr *fun = binding_fun(b);
+  return fun ? count_params(fun) : el_count_arrows(type);
 }
 
 /* ---- Making Funcs ------------------------------------------------------------------ */
@@ -138,7 +137,7 @@ static Instance *add_instance(Elab *e, Instances *all, IrType **inst) {
 static void elaborate_instance(Elab *e, const Def *d, Instance *in, int *in_progress, Span use) {
   bool failed_before = e->failed;
   e->failed = false;
-  if (*in_progress >= MAX_SAME_IN_PROGRESS || e->depth >= MAX_IN_PROGRESS) {
+  if (*in_progress >= LIMIT_SAME_INSTANCES || e->depth >= LIMIT_INSTANCES) {
     if (e->diags)
       diag_error(e->diags, use, "polymorphic-recursion",
                  "`%s` would have to exist at endlessly many types: it calls itself at ever larger ones", d->name);
@@ -215,7 +214,7 @@ static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span u
   f->recursive = binding_recursive(e, b);
   f->opaque = opaque;
   if (b->kind == BIND_FOREIGN) {
-    f->foreign.library = b->foreign_library;
+    f->foreign.library = b->item->text;
     f->foreign.symbol = b->name;
   } else {
     elaborate_instance(e, &d, in, &el_info(e, b)->in_progress, use);
@@ -227,7 +226,7 @@ static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span u
 /* A type that the entry made goes with it, if it defines nothing. */
 static bool types_are_older(const World *w, IrType **inst, int n) {
   for (int i = 0; i < n; i++)
-    if (inst[i]->id > w->ids_before) return false;
+    if (!ir_is_older(w, inst[i])) return false;
   return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of elaboration share.
  *
- *   elab.c         the interface: items, values and functions for hosts, rules of primitives
+ *   elab.c         the interface: items, values and functions for hosts
  *   elab_types.c   types of the checker to types of the IR, under a substitution
  *   elab_state.c   variables, the token, closures, joins of branches, loops
  *   elab_scan.c    questions asked of a piece of syntax before it is elaborated
@@ -10,13 +10,14 @@
  *   elab_array.c   literals, subscripts, comprehensions, assignment, for and while
  *   elab_match.c   patterns and decision trees
  *   elab_arith.c   operators; elab_struct.c: what works leaf by leaf on any structure
- *   elab_prims.c   the primitives that `foreign "prim"` binds
+ *   elab_prims.c   the primitives that `foreign "prim"` binds; elab_rules.c: their derivative rules
  *
  * Nodes are read in a region (ir.h). Every function here that returns a Node returns one that is read in
  * c->region as it is at the return; a value that is kept while regions open and close is kept as a Var. */
 #ifndef ATLED_ELAB_INTERNAL_H
 #define ATLED_ELAB_INTERNAL_H
 #include "elab/elab.h"
+#include "support/phases.h"
 
 /* Substitution for quantified variables. A pure effect is represented by T_UNIT, an effect by T_TOKEN. */
 typedef struct Subst {
@@ -85,7 +86,8 @@ struct Elab {
   Vec(IrType *) unfit; /* variants whose conversion failed */
   Map leaves;          /* IrType -> Leaf bits + 1 */
   Vec(StructFunc) struct_funcs;
-  Func *rules[OP_COUNT];
+  Func *rules[OP_COUNT]; /* elab_rules.c */
+  bool rule_known[OP_COUNT];
   IrType *t_int, *t_float, *t_bool, *t_string, *t_unit, *t_token;
 };
 
@@ -102,6 +104,17 @@ typedef struct Ctx {
   Var token;           /* node NULL where no effect is possible */
   Vec(Var *) muts;     /* live `let mut` variables */
 } Ctx;
+
+/* ---- elab.c -------------------------------------------------------------------- */
+/* Each entry from outside: where errors go, and from where C stack is counted. */
+typedef struct Entry {
+  Diags *diags;
+  bool failed;
+  uintptr_t stack_base;
+  Phase phase;
+} Entry;
+Entry el_enter(Elab *e, Diags *diags); /* diags may be NULL */
+bool el_leave(Elab *e, Entry saved);   /* whether all went well since */
 
 /* ---- elab_types.c ------------------------------------------------------------- */
 IrType *el_ir_type(Elab *e, const Subst *s, Type *t);

@@ -17,6 +17,7 @@
  * A field is read where its record is. The payload of a constructor or an element of an array
  * exists only where the test has succeeded, so such an occurrence is set when that arm is entered. */
 #include "elab/elab_internal.h"
+#include <stdlib.h>
 #include <string.h>
 
 typedef enum OccKind { OCC_ROOT, OCC_FIELD, OCC_PART } OccKind;
@@ -304,7 +305,7 @@ static Tree *build_test(Match *m, RowList rows, Columns cols, int col) {
 
 /* Alternatives in several places at once, and cases that overlap in many ways, can make a tree far larger than the
  * match. */
-enum { MOST_WORK = 3000000, TEST_WORK = 30 };
+enum { TEST_WORK = 30 };
 
 static bool is_too_large(Match *m, int64_t work) {
   m->work -= work;
@@ -423,7 +424,7 @@ static Node *emit_tags(Match *m, Tree *t) {
   return emit_switch(m, t, ir_tag(m->c->w, occ_read(m, t->occ)), map, n);
 }
 
-enum { MIN_DENSE = 4, MAX_SPREAD = 4 }; /* so many ints, of which one in so many is asked for, are a table */
+enum { MIN_DENSE = 4 }; /* so many ints are a table, if one in LIMIT_MATCH_SPREAD of those between them is asked for */
 
 /* Ints that lie close together: NULL if these aren't. A selector out of range takes the last arm, which is the rest. */
 static Node *emit_dense(Match *m, Tree *t) {
@@ -435,12 +436,46 @@ static Node *emit_dense(Match *m, Tree *t) {
     hi = i > hi ? i : hi;
   }
   uint64_t span = (uint64_t)hi - (uint64_t)lo;
-  if (span >= (uint64_t)MAX_SPREAD * (uint64_t)t->nbranches) return NULL;
+  if (span >= (uint64_t)LIMIT_MATCH_SPREAD * (uint64_t)t->nbranches) {
+    limit_reached(m->arena, AT_MATCH_SPREAD);
+    return NULL;
+  }
   int n = (int)span + 2, *map = NEW_ARRAY(m->arena, int, n);
   for (int i = 0; i < n; i++) map[i] = t->nbranches;
   for (int k = 0; k < t->nbranches; k++) map[(uint64_t)t->branches[k].head->i - (uint64_t)lo] = k;
   World *w = m->c->w;
   return emit_switch(m, t, ir_op2(w, OP_ISUB, occ_read(m, t->occ), ir_int(w, lo)), map, n);
+}
+
+/* So many strings, or ints far apart, are looked up in a sorted array instead of compared with one after the other. */
+enum { MIN_STRINGS = 4, MIN_INTS = 9 };
+
+static int compare_branches(const void *a, const void *b) {
+  const Pat *x = (*(const Branch *const *)a)->head, *y = (*(const Branch *const *)b)->head;
+  if (x->kind != P_STRING) return (x->i > y->i) - (x->i < y->i);
+  return strcmp(x->text, y->text);
+}
+
+/* NULL if they are few. What isn't found has the position behind the last one, which is the rest's. */
+static Node *emit_sorted(Match *m, Tree *t) {
+  Ctx *c = m->c;
+  bool strings = t->occ->type->kind == T_STRING;
+  int n = t->nbranches;
+  if (!strings && t->occ->type->kind != T_INT) return NULL;
+  if (n < (strings ? MIN_STRINGS : MIN_INTS) || !t->rest) return NULL;
+  const Branch **sorted = NEW_ARRAY(m->arena, const Branch *, n);
+  Node **heads = NEW_ARRAY(m->arena, Node *, n);
+  int *map = NEW_ARRAY(m->arena, int, n + 1);
+  for (int k = 0; k < n; k++) sorted[k] = &t->branches[k];
+  qsort(sorted, (size_t)n, sizeof *sorted, compare_branches);
+  for (int k = 0; k < n; k++) {
+    const Pat *h = sorted[k]->head;
+    heads[k] = strings ? ir_string(c->w, h->text) : ir_int(c->w, h->i);
+    map[k] = (int)(sorted[k] - t->branches);
+  }
+  map[n] = n;
+  Node *args[2] = {occ_read(m, t->occ), ir_array(c->w, t->occ->type, heads, n, 0)};
+  return emit_switch(m, t, el_rt(c, "position", c->e->t_int, t->occ->type, args, 2, m->at), map, n + 1);
 }
 
 static Node *head_test(Match *m, const Occ *o, Node *x, const Pat *h) {
@@ -479,8 +514,9 @@ static Node *emit(Match *m, Tree *t) {
   case TREE_TEST: break;
   }
   if (t->occ->type->kind == T_VARIANT) return emit_tags(m, t);
-  Node *dense = emit_dense(m, t);
-  return dense ? dense : emit_chain(m, t, 0);
+  Node *table = emit_dense(m, t);
+  if (!table) table = emit_sorted(m, t);
+  return table ? table : emit_chain(m, t, 0);
 }
 
 /* ---- Choosing first ------------------------------------------------------------------------- */
@@ -538,7 +574,7 @@ static bool is_atom(const Expr *e) {
 
 static Tree *match_tree(Match *m, Ctx *c, MatchCase *cases, int n, Node *x, IrType *type, Span at) {
   Arena *a = c->e->arena;
-  *m = (Match){.c = c, .arena = a, .cases = cases, .ncases = n, .type = type, .at = at, .work = MOST_WORK};
+  *m = (Match){.c = c, .arena = a, .cases = cases, .ncases = n, .type = type, .at = at, .work = LIMIT_MATCH_WORK};
   m->leaves = NEW_ARRAY(a, int, n);
   m->root = NEW(a, Occ);
   m->root->type = x->type;

@@ -25,17 +25,17 @@ static void add_all(Arena *a, ExprList *l, Expr **es, int n) {
 
 static void add_children(Arena *a, ExprList *l, Expr *e) {
   add_all(a, l, e->args, e->nargs);
-  for (int i = 0; i < e->nlets; i++) add_all(a, l, &e->lets[i].value, 1);
-  for (int i = 0; i < e->ncases; i++) {
+  for (int i = 0; e->kind == E_LET && i < e->nlets; i++) add_all(a, l, &e->lets[i].value, 1);
+  for (int i = 0; e->kind == E_MATCH && i < e->ncases; i++) {
     add_all(a, l, &e->cases[i].guard, 1);
     add_all(a, l, &e->cases[i].body, 1);
   }
-  for (int i = 0; i < e->ngens; i++) add_all(a, l, &e->gens[i].bound, 1);
-  for (int i = 0; i < e->nsubs; i++) {
+  for (int i = 0; e->kind == E_COMPREHENSION && i < e->ngens; i++) add_all(a, l, &e->gens[i].bound, 1);
+  for (int i = 0; e->kind == E_INDEX && i < e->nsubs; i++) {
     add_all(a, l, &e->subs[i].lo, 1);
     add_all(a, l, &e->subs[i].hi, 1);
   }
-  for (int i = 0; i < e->nparts; i++) add_all(a, l, &e->parts[i].hole, 1);
+  for (int i = 0; e->kind == E_INTERP && i < e->nparts; i++) add_all(a, l, &e->parts[i].hole, 1);
 }
 
 static void scan(Scan *s, Expr **es, int n, Visit visit) {
@@ -139,14 +139,11 @@ static void reference(Scan *s, Binding *b) {
 }
 
 static bool visit_captures(Scan *s, Expr *e) {
-  for (int i = 0; i < e->nparams; i++) bind_all(s, e->params[i]);
-  for (int i = 0; i < e->nlets; i++) {
-    bind_all(s, e->lets[i].pat);
-    for (int k = 0; k < e->lets[i].nparams; k++) bind_all(s, e->lets[i].params[k]);
-  }
-  for (int i = 0; i < e->ncases; i++) bind_all(s, e->cases[i].pat);
-  for (int i = 0; i < e->ngens; i++) bind_all(s, e->gens[i].pat);
-  bind_all(s, e->var);
+  for (int i = 0; e->kind == E_FUN && i < e->nparams; i++) bind_all(s, e->params[i]);
+  for (int i = 0; e->kind == E_LET && i < e->nlets; i++) bind_all(s, e->lets[i].pat);
+  for (int i = 0; e->kind == E_MATCH && i < e->ncases; i++) bind_all(s, e->cases[i].pat);
+  for (int i = 0; e->kind == E_COMPREHENSION && i < e->ngens; i++) bind_all(s, e->gens[i].pat);
+  if (e->kind == E_FOR) bind_all(s, e->var);
   if (e->kind == E_VAR) reference(s, e->binding);
   return true;
 }

@@ -12,8 +12,7 @@
  * the token is made to come after it (el_settle); else the check goes on as the value until someone can attach it to
  * a value that is used: the end of a block, a loop, a function. */
 #include "elab/elab_internal.h"
-
-enum { C_STACK_LIMIT = 5 << 20 };
+#include <string.h>
 
 void el_init_ctx(Ctx *c, Elab *e, const Ctx *outer, Span at, Sym function, const Subst *subst) {
   *c = (Ctx){.e = e, .w = e->w, .subst = subst, .function = function};
@@ -89,7 +88,7 @@ bool el_deep(Ctx *c, Span at) {
   char here;
   uintptr_t now = (uintptr_t)&here, base = c->e->stack_base;
   uintptr_t used = now < base ? base - now : now - base;
-  if (used < C_STACK_LIMIT) return false;
+  if (used < LIMIT_C_STACK) return false;
   el_error(c, at, c->e->t_unit, "too-deep", "this is nested too deeply");
   return true;
 }
@@ -209,7 +208,7 @@ static Region *loop_region(Ctx *c, const LoopSpec *s, Region *outer, int nstate,
   return r;
 }
 
-static Node *loop_result(Ctx *c, const LoopSpec *s, Node **state, Node *elem) {
+static Node *loop_result_of(Ctx *c, const LoopSpec *s, Node **state, Node *elem) {
   int n = 0, ncarried = s->nstate - s->naccs;
   Node **parts = NEW_ARRAY(c->e->arena, Node *, s->nstate + 2);
   IrType **types = NEW_ARRAY(c->e->arena, IrType *, s->nstate + 2);
@@ -221,40 +220,40 @@ static Node *loop_result(Ctx *c, const LoopSpec *s, Node **state, Node *elem) {
   return ir_tuple(c->w, ir_tuple_type(c->w, types, NULL, n), parts);
 }
 
-/* Condition and body take the same captures: the condition is closed once to have it as a graph, and again with
- * the captures in the body's order. `body` is open and gets those that only the condition uses. */
-static Graph *loop_cond(Ctx *c, const LoopSpec *s, Region *outer, Region *body) {
-  Arena *a = c->e->arena;
-  int ncarried = s->nstate - s->naccs;
-  Node **args = NEW_ARRAY(a, Node *, s->nstate + 2), **state = args + 1, *token;
-  Region *r = loop_region(c, s, outer, ncarried, &args[0], state, &token);
-  c->region = r;
-  c->token = (Var){0};
-  Graph *g = region_close(r, s->cond(c, s->user, state), NULL);
-  for (int k = 0; k < r->caps.len; k++) region_import(body, outer, r->caps.data[k]);
-
-  int nown = ncarried + 1 + s->effect;
-  Region *again = region_open(c->w, outer);
-  Node **all = NEW_ARRAY(a, Node *, nown + r->caps.len);
-  for (int k = 0; k < nown; k++) all[k] = region_param(again, r->params.data[k]);
-  for (int k = 0; k < body->caps.len; k++) region_import(again, outer, body->caps.data[k]);
-  for (int k = 0; k < r->caps.len; k++) all[nown + k] = region_import(again, outer, r->caps.data[k]);
-  return region_close(again, ir_instantiate(c->w, g, all, 0), NULL);
+/* What stands for a graph's captures in the loop. Condition and body may have some in common. */
+static void add_captures(LoopBuilder *b, const Region *r, Map *captured, Node **args) {
+  for (int k = 0; k < r->caps.len; k++) {
+    Node *x = r->caps.data[k], *inside = map_get(captured, x);
+    if (!inside) map_put(captured, x, inside = loop_add(b, LOOP_CAPTURED, x));
+    args[r->nown + k] = inside;
+  }
 }
 
-static Node *loop_make(Ctx *c, LoopSpec *s, Node *token, Region *r, Graph *body, Graph *cond) {
+/* Adds the state and yields what stands for the parameters of body, or condition. */
+static Node **loop_operands(Ctx *c, const LoopSpec *s, LoopBuilder *b, Node *token) {
   int n = 0, ncarried = s->nstate - s->naccs;
-  Node **ops = NEW_ARRAY(c->e->arena, Node *, s->nstate + 1 + r->caps.len);
-  for (int k = 0; k < ncarried; k++) ops[n++] = s->state[k];
-  if (s->effect) ops[n++] = token;
-  for (int k = ncarried; k < s->nstate; k++) ops[n++] = s->state[k];
-  for (int k = 0; k < r->caps.len; k++) ops[n++] = r->caps.data[k];
-  LoopInfo info = {.ncarried = ncarried + s->effect,
-                   .naccs = s->naccs,
-                   .nstacked = s->elem != NULL,
-                   .ncaps = r->caps.len,
-                   .has_cond = cond != NULL};
-  return ir_loop(c->w, &info, cond ? NULL : s->n, ops, body, cond, el_site(c, s->at));
+  Node **args = NEW_ARRAY(c->e->arena, Node *, s->nstate + 2);
+  args[n++] = loop_index(b);
+  for (int k = 0; k < ncarried; k++) args[n++] = loop_add(b, LOOP_CARRIED, s->state[k]);
+  if (s->effect) args[n++] = loop_add(b, LOOP_CARRIED, token);
+  for (int k = ncarried; k < s->nstate; k++) args[n++] = loop_add(b, LOOP_ACC, s->state[k]);
+  return args;
+}
+
+/* The result of a graph whose region is r, in the loop; its own parameters are some of those of the body. */
+static Node *in_loop(Ctx *c, LoopBuilder *b, Region *r, Node *result, Node **own, Map *captured) {
+  Node **args = NEW_ARRAY(c->e->arena, Node *, r->nown + r->caps.len + 1);
+  memcpy(args, own, sizeof *own * (size_t)r->nown);
+  add_captures(b, r, captured, args);
+  return ir_substitute(c->w, result, args, r->nown + r->caps.len, 0);
+}
+
+static Node *loop_cond(Ctx *c, const LoopSpec *s, Region *outer, LoopBuilder *b, Node **own, Map *captured) {
+  int ncarried = s->nstate - s->naccs;
+  Node *i, **state = NEW_ARRAY(c->e->arena, Node *, s->nstate + 1), *token;
+  Region *r = c->region = loop_region(c, s, outer, ncarried, &i, state, &token);
+  c->token = (Var){0};
+  return in_loop(c, b, r, s->cond(c, s->user, state), own, captured);
 }
 
 Node *el_loop(Ctx *c, LoopSpec *s) {
@@ -263,17 +262,22 @@ Node *el_loop(Ctx *c, LoopSpec *s) {
   Var outside = c->token;
   Node *token = s->effect ? el_token(c) : NULL, *i, *inner;
   Node **state = NEW_ARRAY(c->e->arena, Node *, s->nstate + 1);
-  Region *r = loop_region(c, s, outer, s->nstate, &i, state, &inner);
-  c->region = r;
+  Region *r = c->region = loop_region(c, s, outer, s->nstate, &i, state, &inner);
   c->token = (Var){inner, inner ? r : NULL, NULL};
   Node *elem = s->body(c, s->user, i, state);
-  Node *result = loop_result(c, s, state, elem);
-  Graph *cond = s->cond ? loop_cond(c, s, outer, r) : NULL;
-  Graph *body = region_close(r, result, NULL);
+  Node *result = loop_result_of(c, s, state, elem);
+
+  LoopBuilder *b = loop_open(c->w, false);
+  Node **own = loop_operands(c, s, b, token);
+  Map captured;
+  map_init(&captured, c->w->temp);
+  loop_yield(b, in_loop(c, b, r, result, own, &captured));
+  Node *cond = s->cond ? loop_cond(c, s, outer, b, own, &captured) : NULL;
+  loop_close(b, cond ? NULL : s->n, cond, el_site(c, s->at));
   c->region = outer;
   c->token = outside;
 
-  Node *all = s->loop = loop_make(c, s, token, r, body, cond);
+  Node *all = s->loop = loop_value(b);
   int n = 0, ncarried = s->nstate - s->naccs;
   for (int k = 0; k < ncarried; k++) s->state[k] = ir_get(c->w, all, n++);
   if (s->effect) c->token = el_var(c, ir_get(c->w, all, n++));

@@ -11,8 +11,6 @@
  * effect) or T_UNIT (none). */
 #include "elab/elab_internal.h"
 
-enum { MAX_NESTING = 200, MAX_RANK = 16, MAX_SAME_UNDER_WAY = 10 };
-
 static IrType *default_type(Elab *e, const Type *v) {
   if (v->classes & CLASS_DIFF) return e->t_float;
   if (v->classes & (CLASS_NUM | CLASS_SCALAR)) return e->t_int;
@@ -56,7 +54,7 @@ static void too_large(Elab *e, const char *message) {
 static bool is_endless(Conv *k, const DataDecl *d) {
   int n = 0;
   for (const UnderWay *u = k->under_way; u; u = u->outer) n += u->data == d;
-  if (n < MAX_SAME_UNDER_WAY) return false;
+  if (n < LIMIT_DATA_UNDER_WAY) return false;
   too_large(k->e, "a type here contains itself at ever larger types");
   for (const UnderWay *u = k->under_way; u; u = u->outer) vec_push(k->e->arena, k->e->unfit, u->type);
   return true;
@@ -128,12 +126,12 @@ static IrType *convert(Conv *k, const Subst *s, Type *t) {
   default: return e->t_unit;
   }
   /* Only a type whose constructors mention it at ever larger types gets this deep. */
-  if (k->depth > MAX_NESTING) {
+  if (k->depth > LIMIT_DATA_NESTING) {
     too_large(e, "a type here contains itself at ever larger types");
     return e->t_unit;
   }
   bool array = t->kind == TY_ARRAY;
-  if (array && rank_of(t) > MAX_RANK) too_large(e, "an array has at most 16 dimensions");
+  if (array && rank_of(t) > LIMIT_RANK) too_large(e, "an array has at most 16 dimensions");
   k->depth += !array;
   IrType *r = convert_shallow(k, s, t);
   k->depth -= !array;

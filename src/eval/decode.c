@@ -38,19 +38,33 @@ static void free_decoded(Rt *rt, DFunc *d) {
   give_back(rt, d->code, (size_t)d->ncode, sizeof *d->code);
   give_back(rt, d->targets, (size_t)d->ntargets, sizeof *d->targets);
   give_back(rt, d->owned, (size_t)d->nowned, sizeof *d->owned);
+  for (int k = 0; k < d->nloops && d->loops; k++) loop_code_free(rt, d->loops[k].code);
+  give_back(rt, d->loops, (size_t)d->nloops, sizeof *d->loops);
   give_back(rt, d, 1, sizeof *d);
 }
 
-/* Counts what is to be allocated and finds the labels: positions in the decoded code. */
-static void measure(DFunc *d, int32_t *labels, const Handlers *h) {
+/* By label. */
+typedef struct Places {
+  int32_t decoded; /* position in the decoded code */
+  int32_t at, end; /* instructions: its own, and the last jump back to it; -1: none */
+} Places;
+
+/* Counts what is to be allocated and finds the labels. */
+static void measure(DFunc *d, Places *labels, const Handlers *h) {
   const LFunc *f = d->f;
   for (int i = 0; i < f->ncode; i++) {
     const LInstr *in = &f->code[i];
-    if (in->op == LOP_LABEL && labels) labels[in->imm.i] = d->ncode;
+    if (in->op == LOP_LABEL && labels) labels[in->imm.i] = (Places){d->ncode, i, -1};
     if (!handler(h, in)) continue;
     d->ncode++;
     if (lir_ops[in->op].flow == LFLOW_SWITCH) d->ntargets += in->nargs;
   }
+  for (int i = 0; i < f->ncode && labels; i++)
+    for (int64_t k = 0, l; (l = lir_target(&f->code[i], (int)k)) >= 0; k++)
+      if (labels[l].at < i) {
+        d->nloops += labels[l].end < 0;
+        labels[l].end = i;
+      }
   for (int k = 0; k < f->nregs; k++)
     if (f->regs[k].owned && f->regs[k].kind == R_PTR) {
       d->nowned++;
@@ -58,21 +72,39 @@ static void measure(DFunc *d, int32_t *labels, const Handlers *h) {
     }
 }
 
-static void translate(DFunc *d, const int32_t *labels, const Handlers *h) {
+static void list_loops(DFunc *d, const Places *labels) {
+  const LFunc *f = d->f;
+  int n = 0;
+  for (int i = 0; i < f->ncode; i++) {
+    if (f->code[i].op != LOP_LABEL) continue;
+    const Places *p = &labels[f->code[i].imm.i];
+    if (p->end >= 0) d->loops[n++] = (DLoop){.head = i, .end = p->end, .at = d->code + p->decoded};
+  }
+}
+
+/* Where the turns of the innermost loop around instruction i are counted; those from loops[n] on begin later. */
+static int64_t *turns_of(DFunc *d, int n, int i) {
+  while (n > 0 && d->loops[n - 1].end < i) n--;
+  return n > 0 ? &d->loops[n - 1].heat.begun : &d->heat.begun;
+}
+
+static void translate(DFunc *d, const Places *labels, const Handlers *h) {
   const LFunc *f = d->f;
   const DInstr **target = d->targets;
   DInstr *out = d->code, *paid = d->code;
   bool unpolled = false; /* in an innermost loop, whose iterations nothing else pays for */
+  int nloops = 0;
   for (int i = 0; i < f->ncode; i++) {
     const LInstr *in = &f->code[i];
     if (in->op == LOP_LOOP_HEAD) unpolled = in->b;
     if (in->op == LOP_POLL) unpolled = false;
+    while (nloops < d->nloops && d->loops[nloops].head <= i) nloops++;
     if (!handler(h, in)) continue;
     LFlow flow = lir_ops[in->op].flow;
     *out = (DInstr){.dst = in->dst, .a = in->a, .b = in->b, .c = in->c, .src = in};
     out->imm.i = in->imm.i;
     out->go = handler(h, in);
-    if (flow == LFLOW_JUMP || flow == LFLOW_BRANCH) out->imm.to = d->code + labels[in->imm.i];
+    if (flow == LFLOW_JUMP || flow == LFLOW_BRANCH) out->imm.to = d->code + labels[in->imm.i].decoded;
     if (in->op == LOP_JUMP && unpolled && out->imm.to <= out) {
       unpolled = false;
       out->go = h->back;
@@ -80,12 +112,13 @@ static void translate(DFunc *d, const int32_t *labels, const Handlers *h) {
     }
     if (flow == LFLOW_SWITCH) {
       out->imm.table = target;
-      for (int k = 0; k < in->nargs; k++) *target++ = d->code + labels[in->args[k]];
+      for (int k = 0; k < in->nargs; k++) *target++ = d->code + labels[in->args[k]].decoded;
     }
     if (in->op == LOP_CALL || in->op == LOP_APPLY || in->op == LOP_POLL) {
       out->c = (int32_t)(out - paid) + 1;
       paid = out;
     }
+    if (in->op == LOP_POLL) out->imm.turns = turns_of(d, nloops, i);
     if (in->op == LOP_CALL && is_tail_call(f, in)) out->go = h->tail_call;
     if (in->op == LOP_APPLY && is_tail_call(f, in)) out->go = h->tail_apply;
     out++;
@@ -101,12 +134,15 @@ DFunc *eval_decode(Mod *m, int index, const Handlers *h) {
   if (!d) return NULL;
   d->f = m->code->funcs[index];
   size_t nlabels = (size_t)d->f->nlabels;
-  int32_t *labels = zeroed(rt, nlabels, sizeof *labels);
+  Places *labels = zeroed(rt, nlabels, sizeof *labels);
+  d->native = m->funcs[index]->entry != NULL;
   measure(d, labels, h);
   d->code = zeroed(rt, (size_t)d->ncode, sizeof *d->code);
   d->targets = zeroed(rt, (size_t)d->ntargets, sizeof *d->targets);
   d->owned = zeroed(rt, (size_t)d->nowned, sizeof *d->owned);
-  bool fine = labels && d->code && d->targets && d->owned;
+  d->loops = zeroed(rt, (size_t)d->nloops, sizeof *d->loops);
+  bool fine = labels && d->code && d->targets && d->owned && d->loops;
+  if (fine) list_loops(d, labels);
   if (fine) translate(d, labels, h);
   give_back(rt, labels, nlabels, sizeof *labels);
   if (fine) return m->decoded[index] = d;

@@ -7,6 +7,10 @@
  *
  *   decode.c   LFunc -> DInstr, on first call     frames.c   frames
  *   slow.c     checks, objects, bags, primitives  foreign.c  C functions
+ *   hot.c      what is worth machine code, and loops that have some
+ *
+ * Machine code may be attached at any time. Calls look for it (DFunc.native), and ENTER stands at the head of a loop
+ * that has some: it runs on the registers of the frame and leaves them as the loop would.
  *
  * A call that comes last replaces the frame. What the callee borrows may then have no owner: the closure and
  * arguments that the caller would release after the call, and what a frame that came about so holds. The new frame
@@ -20,7 +24,7 @@
 
 #pragma GCC diagnostic ignored "-Wpedantic" /* labels as values: the dispatch table */
 
-enum { TAIL_ARGS = 64, POLL_CLOCK = 1024, FEW = 32 };
+enum { TAIL_ARGS = 64, TAIL_RESULTS = 32, POLL_CLOCK = 1024, FEW = 32 };
 
 static int64_t divide(int64_t a, int64_t b) { return b == -1 ? (int64_t)(0 - (uint64_t)a) : b ? a / b : 0; }
 static int64_t remainder_of(int64_t a, int64_t b) { return b == -1 || b == 0 ? 0 : a % b; }
@@ -47,7 +51,7 @@ static inline Frame *push_frame(Rt *rt, Mod *m, DFunc *d, Frame *caller, int nhe
   return f;
 }
 
-/* An entry borrows its arguments: parameters that the code owns get references of their own. */
+/* A closure borrows its arguments: parameters that the code owns get references of their own. */
 static void retain_params(const DFunc *d, const Slot *args) {
   for (int k = 0; k < d->nowned_params; k++) rt_retain(args[d->owned[k]].p);
 }
@@ -115,23 +119,33 @@ static Status call_out(Rt *rt, Obj *closure, const LInstr *in, Slot *r) {
   return status;
 }
 
-/* Budget, interrupt and clock. */
-static Status check_limits(Rt *rt, unsigned *polls) {
+/* Calls a function's machine code from registers. An error leaves it as it was called: without the references that
+ * the function takes. */
+static Status call_native(Rt *rt, RtFunc *f, const LInstr *in, Slot *r) {
+  Slot few[FEW], *args = few;
+  int n = in->nargs + in->nres;
+  if (n > FEW && !(args = stack_push(rt, (size_t)(n + 1) / 2 * 2 * sizeof(Slot)))) {
+    for (int k = 0; k < in->nargs; k++)
+      if (f->taken[k]) rt_release(rt, r[in->args[k]].p);
+    return 1;
+  }
+  for (int k = 0; k < in->nargs; k++) args[k] = r[in->args[k]];
+  Slot *res = args + in->nargs;
+  Status status = rt_enter(rt, f, args, res);
+  if (status == RT_TAIL) status = rt_make_call(rt, res);
+  for (int k = 0; k < in->nres && !status; k++) r[in->res[k]] = res[k];
+  if (args != few) stack_pop(rt, args);
+  return status;
+}
+
+/* Tick, interrupt and clock, in frame f, whose pc is set. */
+static Status check_limits(Rt *rt, Frame *f, unsigned *polls) {
   if (rt->budget == 0) {
-    if (!rt->had_effect) return rt_error(rt, ERR_BUDGET, 0, "the evaluator's budget is used up");
     rt->budget = -1;
+    if (rt->tick) rt->tick(rt->ticker, f);
   }
   if (rt_interrupted(rt) || (rt->deadline > 0 && ++*polls % POLL_CLOCK == 0)) return rt_poll(rt);
   return 0;
-}
-
-/* The first effect is about to happen, and loops or recursion may follow it: while it hasn't, the entry can still be
- * run natively from its start. */
-static bool better_natively(const Rt *rt, const Frame *f, const LInstr *in) {
-  if (rt->had_effect || !ir_rt_effect(in->sub) || in->sub == RTP_TIME || in->sub == RTP_ENV) return false;
-  for (; f; f = f->caller)
-    if (f->pc->src - f->fn->f->code < f->fn->f->last_repeat) return true;
-  return false;
 }
 
 static inline bool spend(Rt *rt, int64_t cost) {
@@ -181,7 +195,11 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
 #include "lir/lir.def"
   };
 #undef L
-  static const Handlers handlers = {ops, scalars, &&tail_CALL, &&tail_APPLY, &&op_BACK};
+  static const Handlers handlers = {ops, scalars, &&tail_CALL, &&tail_APPLY, &&op_BACK, &&op_ENTER};
+  if (!m) { /* eval_handlers */
+    entry_res->raw = (void *)(uintptr_t)&handlers;
+    return 0;
+  }
 
   Frame *fr = NULL, *caller = NULL;
   const DInstr *pc = NULL;
@@ -199,6 +217,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
 #define B r[pc->b]
 #define C r[pc->c]
   if (!callee && !(callee = eval_decode(m, index, &handlers))) goto entry_failed;
+  callee->heat.begun++;
   fr = push_frame(rt, m, callee, NULL, 0);
   if (!fr) goto entry_failed;
   if (callee->f->nparams) memcpy(fr->regs, entry_args, (size_t)callee->f->nparams * sizeof(Slot));
@@ -237,8 +256,24 @@ op_SWITCH : {
   GO;
 }
 op_POLL:
-  if (spend(rt, pc->c) && check_limits(rt, &polls)) goto failed;
+  ++*pc->imm.turns;
+  if (spend(rt, pc->c)) {
+    fr->pc = pc;
+    if (check_limits(rt, fr, &polls)) goto failed;
+  }
   NEXT;
+op_ENTER : {
+  struct LoopCode *loop = pc->imm.loop;
+  fr->pc = pc;
+  if (!rt_flip(rt)) {
+    pc = loop_evaluated(loop);
+    GO;
+  }
+  const DInstr *next = loop_enter(rt, loop, r);
+  if (!next) goto failed;
+  pc = next;
+  GO;
+}
 op_CHECK_INDEX:
   if ((uint64_t)A.i < (uint64_t)B.i && B.i >= 0) NEXT;
   goto op_slow;
@@ -272,12 +307,6 @@ op_IS_NULL: DST.i = A.p == NULL; NEXT;
 op_TAG: goto scalar_TAG;
 op_CLOSURE_ID: goto scalar_CLOSURE_ID;
 /* clang-format on */
-op_RT:
-  fr->pc = pc;
-  if (rt->budget >= 0 && better_natively(rt, fr, pc->src)) {
-    rt_error(rt, ERR_BUDGET, 0, "better run natively");
-    goto failed;
-  }
 op_slow:
   fr->pc = pc;
   if (eval_slow(rt, m, pc->src, r)) goto failed;
@@ -288,7 +317,16 @@ op_CALL : {
   fr->pc = pc;
   callee = m->decoded[in->imm.i];
   if (!callee && !(callee = eval_decode(m, (int)in->imm.i, &handlers))) goto call_failed;
-  if (spend(rt, pc->c) && check_limits(rt, &polls)) goto call_failed;
+  callee->heat.begun++;
+  if (spend(rt, pc->c) && check_limits(rt, fr, &polls)) goto call_failed;
+  if (callee->native && rt_flip(rt)) {
+    if (call_native(rt, m->funcs[in->imm.i], in, r)) {
+      rt_trace(rt, mod_site(m, in->site));
+      forget_taken(fr, in);
+      goto failed;
+    }
+    NEXT;
+  }
   Frame *f = push_frame(rt, m, callee, fr, 0);
   if (!f) goto call_failed;
   for (int k = 0; k < in->nargs; k++) f->regs[k] = r[in->args[k]];
@@ -310,7 +348,7 @@ op_APPLY : {
   fr->pc = pc;
   closure = (ClosureObj *)A.p;
   RtFunc *fn = closure->fn;
-  if (fn->entry) {
+  if (fn->entry && rt_flip(rt)) {
     if (call_out(rt, &closure->h, in, r)) {
       rt_trace(rt, mod_site(m, in->site));
       goto failed;
@@ -319,7 +357,8 @@ op_APPLY : {
   }
   callee = fn->mod->decoded[fn->code->index];
   if (!callee && !(callee = eval_decode(fn->mod, fn->code->index, &handlers))) goto failed;
-  if (spend(rt, pc->c) && check_limits(rt, &polls)) goto failed;
+  callee->heat.begun++;
+  if (spend(rt, pc->c) && check_limits(rt, fr, &polls)) goto failed;
   Frame *f = push_frame(rt, fn->mod, callee, fr, 0);
   if (!f) goto failed;
   for (int k = 0; k < in->nargs; k++) f->regs[k] = r[in->args[k]];
@@ -334,9 +373,12 @@ op_APPLY : {
 tail_CALL : {
   const LInstr *in = pc->src;
   if (in->nargs > TAIL_ARGS) goto op_CALL;
+  fr->pc = pc;
   callee = m->decoded[in->imm.i];
   if (!callee && !(callee = eval_decode(m, (int)in->imm.i, &handlers))) goto call_failed;
-  if (spend(rt, pc->c) && check_limits(rt, &polls)) goto call_failed;
+  callee->heat.begun++;
+  if (spend(rt, pc->c) && check_limits(rt, fr, &polls)) goto call_failed;
+  if (callee->native && in->nres <= TAIL_RESULTS && rt_flip(rt)) goto tail_native;
   for (int k = 0; k < in->nargs; k++) passed[k] = r[in->args[k]];
   nheld = hand_over(rt, fr, in, NULL, callee, passed, held);
   goto replace_frame;
@@ -346,13 +388,15 @@ tail_APPLY : {
   closure = (ClosureObj *)A.p;
   RtFunc *fn = closure->fn;
   if (in->nargs + fn->ncaps > TAIL_ARGS) goto op_APPLY;
-  if (fn->entry) {
-    if (in->nargs > RT_TAIL_ARGS || in->nres > FEW) goto op_APPLY;
+  fr->pc = pc;
+  if (fn->entry && rt_flip(rt)) {
+    if (in->nargs > LIMIT_TAIL_ARGUMENTS || in->nres > TAIL_RESULTS) goto op_APPLY;
     goto leave_call;
   }
   callee = fn->mod->decoded[fn->code->index];
   if (!callee && !(callee = eval_decode(fn->mod, fn->code->index, &handlers))) goto failed;
-  if (spend(rt, pc->c) && check_limits(rt, &polls)) goto failed;
+  callee->heat.begun++;
+  if (spend(rt, pc->c) && check_limits(rt, fr, &polls)) goto failed;
   for (int k = 0; k < in->nargs; k++) passed[k] = r[in->args[k]];
   for (int k = 0; k < fn->ncaps; k++) passed[in->nargs + k] = closure->caps[k];
   retain_params(callee, passed);
@@ -377,10 +421,26 @@ replace_frame : { /* the frame owns nothing any more: the callee's takes its pla
   pc = callee->code;
   GO;
 }
-leave_call : { /* machine code: whoever called this frame calls it */
+tail_native : { /* which may leave a call, in which this frame has no part */
   const LInstr *in = pc->src;
   for (int k = 0; k < in->nargs; k++) passed[k] = r[in->args[k]];
-  rt_leave_call(rt, &closure->h, passed, in->nargs);
+  Status status = rt_enter(rt, m->funcs[in->imm.i], passed, held);
+  if (status == RT_TAIL) {
+    forget_taken(fr, in);
+    goto call_left;
+  }
+  if (status) {
+    rt_trace(rt, mod_site(m, in->site));
+    forget_taken(fr, in);
+    goto failed;
+  }
+  for (int k = 0; k < in->nres; k++) r[in->res[k]] = held[k];
+  NEXT;
+}
+leave_call: /* machine code: whoever called this frame calls it */
+  for (int k = 0; k < pc->src->nargs; k++) passed[k] = r[pc->src->args[k]];
+  rt_leave_call(rt, &closure->h, passed, pc->src->nargs);
+call_left : {
   release_owned(rt, fr);
   caller = fr->caller;
   stack_pop(rt, fr);
@@ -437,8 +497,14 @@ entry_failed : {
 
 Status eval_function(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
   char here;
-  if (rt->stack_limit && &here < rt->stack_limit) return rt_fail_stack(rt, 0);
+  if (!rt->stack_limit || &here >= rt->stack_limit) return run(rt, f->mod, f->code->index, args, res);
   for (int k = 0; k < f->nparams; k++)
-    if (f->param_kinds[k] == SLOT_PTR && f->code->regs[k].owned) rt_retain(args[k].p);
-  return run(rt, f->mod, f->code->index, args, res);
+    if (f->taken[k]) rt_release(rt, args[k].p);
+  return rt_fail_stack(rt, 0);
+}
+
+const Handlers *eval_handlers(void) {
+  Slot handlers;
+  run(NULL, NULL, 0, NULL, &handlers);
+  return handlers.raw;
 }

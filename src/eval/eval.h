@@ -2,10 +2,29 @@
 /* The evaluator: runs lowered code, one of its two back ends. */
 #ifndef ATLED_EVAL_H
 #define ATLED_EVAL_H
-#include "lir/lir.h"
+#include "lir/piece.h"
 
-/* Runs f: Rt.evaluate. Arguments are borrowed, results owned; 0, RT_TAIL, or non-zero with the error in rt->error. */
+/* Runs f: Rt.evaluate. Arguments are taken as f->taken says, results owned; 0, RT_TAIL, or non-zero with the error in
+ * rt->error. */
 Status eval_function(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
+/* ---- hot.c: machine code beside the evaluator -------------------------------------------------------------------- */
+/* A function of a module, or the loop in it whose LABEL is instruction `head`; -1: the function. */
+typedef struct EvalHot {
+  Mod *mod;
+  int func, head;
+} EvalHot;
+/* What runs most and hasn't been asked for, seen from the frame that Rt.tick gets; tick: its number. False: nothing. */
+bool eval_hottest(const void *frame, int32_t tick, EvalHot *hot);
+/* Flags for the module's functions: this one has been called. */
+void eval_called(const Mod *m, bool *called);
+/* From now on it isn't hot any more. False: there is no such loop. */
+bool eval_asked(Mod *m, int func, int head);
+/* The head of loop k of the function; -1: it has no such one. */
+int eval_loop_head(Mod *m, int func, int k);
+/* The function has got machine code: RtFunc.entry. */
+void eval_attach_function(Mod *m, int func);
+/* The loop has got machine code, `entry`, to be called with `native`. False: out of memory, or it had some. */
+bool eval_attach_loop(Mod *m, const LPieceRoot *root, Status (*entry)(Mod *, const Slot *, Slot *), Mod *native);
 /* Gives back the evaluator's stack; nothing may be running. */
 void eval_destroy(Rt *rt);
 /* Drops the evaluator's form of the module's functions; none may be running. */

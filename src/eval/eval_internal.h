@@ -16,9 +16,26 @@ struct DInstr {
     double f;
     const DInstr *to;
     const DInstr **table;
+    int64_t *turns;        /* POLL: to count the turns of its loop */
+    struct LoopCode *loop; /* ENTER, at the head of a loop that has machine code */
   } imm;
   const LInstr *src;
 };
+
+/* How often something was begun, and at how many ticks of the clock it was under way. */
+typedef struct Heat {
+  int64_t begun, seen; /* seen: begun when it was under way at a tick first */
+  int32_t ticks, last;
+  bool asked; /* machine code was asked for */
+} Heat;
+
+/* A loop, from its LABEL to the last jump back there: enough to tell what is under way. */
+typedef struct DLoop {
+  int head, end; /* instructions */
+  DInstr *at;    /* the first one after the head */
+  Heat heat;
+  struct LoopCode *code; /* NULL: none */
+} DLoop;
 
 typedef struct Foreign Foreign;
 typedef struct DFunc {
@@ -28,15 +45,28 @@ typedef struct DFunc {
   int ncode, ntargets;
   int32_t *owned; /* registers to release after an error */
   int nowned, nowned_params;
+  bool native; /* has machine code */
+  Heat heat;
+  DLoop *loops; /* inner ones after those around them */
+  int nloops;
 } DFunc;
 
 /* ---- decode.c ---- */
 typedef struct Handlers {
   const void *const *op, *const *scalar;
-  const void *tail_call, *tail_apply, *back;
+  const void *tail_call, *tail_apply, *back, *enter;
 } Handlers;
 /* The decoded form of function `index`, made on first use; NULL after rt_error. */
 DFunc *eval_decode(Mod *m, int index, const Handlers *h);
+const Handlers *eval_handlers(void); /* of the dispatch loop */
+
+/* ---- hot.c: loops as machine code ---- */
+void loop_code_free(Rt *rt, struct LoopCode *l);
+/* Runs the loop's machine code on the registers r of the frame that came to its head. Where it goes on; NULL after an
+ * error. */
+const DInstr *loop_enter(Rt *rt, const struct LoopCode *l, Slot *r);
+/* Where it is evaluated from its head on. */
+const DInstr *loop_evaluated(const struct LoopCode *l);
 
 /* ---- frames.c: frames on heap segments that never move ---- */
 typedef struct Segment Segment;

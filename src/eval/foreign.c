@@ -12,15 +12,13 @@ struct Foreign {
   int n;
   ffi_type *types[];
 };
-enum { MAX_ARGS = 64 };
-
 static ffi_type *ffi_type_of(uint8_t kind) { return kind == SLOT_FLOAT ? &ffi_type_double : &ffi_type_sint64; }
 
 static size_t foreign_size(int n) { return sizeof(Foreign) + (size_t)n * sizeof(ffi_type *); }
 
 Foreign *foreign_new(Rt *rt, Sym library, Sym symbol, const uint8_t *kinds, int n, uint8_t result, uint32_t site) {
-  if (n > MAX_ARGS) {
-    rt_error(rt, ERR_FOREIGN, site, "a foreign function can have at most %d arguments", MAX_ARGS);
+  if (n > LIMIT_FOREIGN_ARGUMENTS) {
+    rt_error(rt, ERR_FOREIGN, site, "a foreign function can have at most %d arguments", LIMIT_FOREIGN_ARGUMENTS);
     return NULL;
   }
   void *handle = dlopen(library && *library ? library : NULL, RTLD_NOW | RTLD_LOCAL);
@@ -50,7 +48,7 @@ void foreign_free(Rt *rt, Foreign *f) {
 }
 
 void foreign_call(const Foreign *f, const Slot *args, Slot *res) {
-  void *pointers[MAX_ARGS];
+  void *pointers[LIMIT_FOREIGN_ARGUMENTS];
   for (int k = 0; k < f->n; k++) pointers[k] = (void *)&args[k];
   ffi_cif cif = f->cif; /* libffi takes it without const */
   ffi_call(&cif, f->fn, res, pointers);

@@ -5,7 +5,7 @@
 #include "eval/eval_internal.h"
 #include <string.h>
 
-enum { MAX_DIMS = 64, FEW = 32 };
+enum { MAX_DIMS = 4 * LIMIT_RANK, FEW = 32 };
 
 static void gather_dims(const LInstr *in, const Slot *r, int64_t dims[MAX_DIMS]) {
   for (int k = 0; k < in->nargs && k < MAX_DIMS; k++) dims[k] = r[in->args[k]].i;

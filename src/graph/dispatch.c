@@ -2,7 +2,10 @@
 /* Functions as graphs. One that is known where it is applied is its closure's graph. One that isn't can
  * only be one of the closures of its type that the program makes: the dispatcher of a function type asks
  * which, and calls that graph with the captures taken out of the closure. So to a pass that transforms
- * calls an unknown call is a branch between known ones, and function values need not change. */
+ * calls an unknown call is a branch between known ones, and function values need not change (defunctionalisation of
+ * the calls alone). If the program makes the closures  fun x -> a * x  and  sin , the dispatcher of float -> float is
+ *
+ *   apply f x = if closure_id f = 1 then capture f * x else if closure_id f = 2 then sin x else fail */
 #include "ir/world.h"
 #include "graph/graph.h"
 #include <string.h>
@@ -37,6 +40,7 @@ struct Pool {
   Map own; /* function type -> Graphs */
   Vec(Pool *) from;
   Vec(Asked) asked; /* since it is in use */
+  bool given;       /* others got it among those that theirs are from */
   uint32_t seen;    /* number of the walk */
 };
 
@@ -60,14 +64,14 @@ static bool is_among(const Graphs *gs, const Graph *g) {
   return false;
 }
 
-/* That of the entry which is compiled; before there is any, an empty one. */
+/* That of the item which is compiled; before there is any, an empty one. */
 static Pool *current_pool(World *w) {
-  if (!tables(w)->pool) {
+  if (!compilation(w)->pool) {
     Pool *p = NEW(w->arena, Pool);
     map_init(&p->own, w->arena);
     ir_use_pool(w, p);
   }
-  return tables(w)->pool;
+  return compilation(w)->pool;
 }
 
 void ir_register_closure(World *w, Node *closure) {
@@ -84,10 +88,10 @@ void ir_register_closure(World *w, Node *closure) {
   if (!g->identity) {
     g->identity = ++w->identities;
     /* copies of it there, and those within copies of others, lack the number */
-    map_init(&tables(w)->resited, w->arena);
+    map_init(&compilation(w)->resited, w->temp);
   }
   vec_push(w->arena, *all, g);
-  tables(w)->version++;
+  compilation(w)->version++;
 }
 
 static void collect_from(World *w, Pool *p, IrType *fun, uint32_t walk, Graphs *out) {
@@ -110,6 +114,21 @@ bool ir_pool_grew(World *w, Pool *p) {
   for (int i = 0; i < p->asked.len; i++)
     if (collect(w, p, p->asked.data[i].fun).len > p->asked.data[i].n) return true;
   return false;
+}
+
+static void walk_from(World *w, Pool *p, uint32_t walk, void (*fn)(void *user, Graph *g), void *user) {
+  if (p->seen == walk) return;
+  SAVE(w->arena, p->seen);
+  p->seen = walk;
+  for (size_t k = 0; k < p->own.cap; k++) {
+    const Graphs *all = p->own.keys[k] ? p->own.vals[k] : NULL;
+    for (int i = 0; all && i < all->len; i++) fn(user, all->data[i]);
+  }
+  for (int i = 0; i < p->from.len; i++) walk_from(w, p->from.data[i], walk, fn, user);
+}
+
+void ir_walk_pool(World *w, Pool *p, void (*fn)(void *user, Graph *g), void *user) {
+  walk_from(w, p, ++tables(w)->pool_walk, fn, user);
 }
 
 static void note_asked(World *w, Pool *p, IrType *fun, int n) {
@@ -165,34 +184,66 @@ static void link_pools(World *w, Pool *to, Pool *from) {
 static void link_globals(void *user, Graph *g) {
   World *w = user;
   Tables *t = tables(w);
+  Pool *pool = compilation(w)->pool;
   Node **nodes;
   int n = ir_order(w->temp, g, &nodes);
   for (int i = 0; i < n; i++) {
     int64_t k = nodes[i]->op == OP_GLOBAL ? nodes[i]->attr.global : t->makers.len;
     Pool *maker = k < t->makers.len ? t->makers.data[k] : NULL;
     if (!maker) continue;
-    if (has_function(w, nodes[i]->type, false)) link_pools(w, t->pool, maker);
-    if (has_function(w, nodes[i]->type, true)) link_pools(w, maker, t->pool);
+    if (has_function(w, nodes[i]->type, false)) link_pools(w, pool, maker);
+    if (!has_function(w, nodes[i]->type, true)) continue;
+    link_pools(w, maker, pool);
+    pool->given = true;
   }
 }
 
-Pool *ir_pool(World *w, Graph *entry, const int *globals, int n) {
+static void set_maker(World *w, int global, Pool *p) {
   Tables *t = tables(w);
+  while (t->makers.len <= global) vec_push(w->arena, t->makers, NULL);
+  t->makers.data[global] = p;
+}
+
+Pool *ir_pool(World *w, Graph *entry, const int *globals, int n) {
   Pool *p = NEW(w->arena, Pool);
   map_init(&p->own, w->arena);
   ir_use_pool(w, p);
   ir_walk_rules(w, entry, register_graph, w);
   ir_walk_rules(w, entry, link_globals, w);
-  for (int i = 0; i < n; i++) {
-    while (t->makers.len <= globals[i]) vec_push(w->arena, t->makers, NULL);
-    t->makers.data[globals[i]] = p;
-  }
+  for (int i = 0; i < n; i++) set_maker(w, globals[i], p);
   return p;
 }
 
+bool ir_pool_is_known(World *w, const Pool *p) {
+  const Compilation *c = compilation(w);
+  while (c->outer) c = c->outer;
+  for (size_t k = 0; k < p->own.cap; k++) {
+    const Graphs *all = p->own.keys[k] ? p->own.vals[k] : NULL;
+    for (int i = 0; all && i < all->len; i++)
+      if (!all->data[i]->identity || all->data[i]->identity > c->identities) return false;
+  }
+  return !p->given;
+}
+
+Pool *ir_pool_copy(const Pool *p, Arena *a) {
+  Pool *to = NEW(a, Pool);
+  map_init(&to->own, a);
+  for (size_t k = 0; k < p->own.cap; k++) {
+    const Graphs *all = p->own.keys[k] ? p->own.vals[k] : NULL;
+    if (!all) continue;
+    Graphs *copy = NEW(a, Graphs);
+    for (int i = 0; i < all->len; i++) vec_push(a, *copy, all->data[i]);
+    map_put(&to->own, p->own.keys[k], copy);
+  }
+  for (int i = 0; i < p->from.len; i++) vec_push(a, to->from, p->from.data[i]);
+  return to;
+}
+
+void ir_pool_again(World *w, const Pool *p, int global) { set_maker(w, global, ir_pool_copy(p, w->arena)); }
+
 void ir_use_pool(World *w, Pool *p) {
-  tables(w)->pool = p;
-  tables(w)->version++;
+  compilation(w)->pool = p;
+  compilation(w)->version++;
   p->asked.len = 0;
 }
 
@@ -206,24 +257,23 @@ static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
 /* A candidate that takes derivatives of unknown functions does so of other candidates, these of others, and so on,
  * each at most once on such a path. So there is an end, and paths are followed as deep as there are few enough of
  * them. */
-enum { MOST_PATHS = 30 };
 static int deepest(World *w, const Graphs *candidates) {
   int depth = 0, n = 0;
   for (int i = 0; i < candidates->len; i++) n += takes_derivatives(w, candidates->data[i]);
-  for (int paths = n; depth < n && paths * n <= MOST_PATHS; paths *= n) depth++;
+  for (int paths = n; depth < n && paths * n <= LIMIT_PATHS; paths *= n) depth++;
   return depth;
 }
 
 /* Takes out those that can't be called now: that are being rewritten, or, too deep, that take derivatives. */
 static void leave_available(World *w, Graphs *candidates) {
-  Rewriter *r = tables(w)->rewriter;
+  Rewriter *r = compilation(w)->rewriter;
   int depth = rewrite_depth(r);
   bool deep = depth > 0 && depth > deepest(w, candidates);
   int n = 0;
   for (int i = 0; i < candidates->len; i++) {
     Graph *g = candidates->data[i];
     if (rewrite_miss(r, g)) continue;
-    if (deep && takes_derivatives(w, g)) rewrite_miss_all(r);
+    if (deep && takes_derivatives(w, g) && limit_reached(w->arena, AT_PATHS)) rewrite_miss_all(r);
     else candidates->data[n++] = g;
   }
   candidates->len = n;
@@ -231,15 +281,18 @@ static void leave_available(World *w, Graphs *candidates) {
 
 /* types: of the function, its argument and the token, if any; n of them. */
 static Node *dispatch(World *w, const Graphs *candidates, IrType **types, int n, Node *unknown) {
-  Rewriter *r = tables(w)->rewriter;
+  Rewriter *r = compilation(w)->rewriter;
   Node *caps[3], *y = unknown;
   for (int i = 0; i < n; i++) caps[i] = ir_param(w, i, types[i]);
   for (int i = 0; i < candidates->len; i++) {
     Graph *g = r ? rewrite_graph(r, candidates->data[i]) : candidates->data[i];
     Node *is = ir_op2(w, OP_IEQ, ir_op1(w, OP_CLOSURE_ID, caps[0]), ir_graph_id(w, g));
     Node *call = call_candidate(w, g, caps, n - 1);
-    Graph *arms[2] = {ir_graph(w, types, n, y, NULL), ir_graph(w, types, n, call, NULL)};
-    y = ir_switch(w, is, arms, 2, caps, n);
+    BranchBuilder *b = branch_open(w, is);
+    for (int k = 0; k < n; k++) branch_add(b, caps[k]);
+    branch_arm(b, y, NULL);
+    branch_arm(b, call, NULL);
+    y = branch_close(b);
   }
   return y;
 }
@@ -253,7 +306,7 @@ Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfi
   Graphs candidates = collect(w, current_pool(w), fun);
   int all = candidates.len;
   note_asked(w, current_pool(w), fun, all);
-  if (tables(w)->rewriter) leave_available(w, &candidates);
+  if (compilation(w)->rewriter) leave_available(w, &candidates);
   void **known = ir_memo_closures(w, fun, "dispatcher", unknown, strlen(unknown));
   if (*known) return *known;
   int n = 2 + fun->effect;

@@ -19,7 +19,8 @@ typedef enum Known {
   KNOWN_NOT,
   KNOWN_SHAPE,   /* the lengths of an array */
   KNOWN_ROUNDED, /* the value, but perhaps for the last bit of a float */
-  KNOWN_VALUE
+  KNOWN_VALUE,
+  KNOWN_FIXED /* the value, which is the same in many runs of the second stage: of all iterations of a loop */
 } Known;
 Split ir_split(World *w, Graph *g, int early, const Known *known); /* NULL: no parameter is known */
 /* Which parameters of a recursive function follow cheaply, in each of its calls of itself, from those of the caller. */
@@ -31,6 +32,14 @@ Known ir_known_param(const Func *f, int k); /* what its second stage then knows 
 Known *ir_delayed(World *w, const LoopInfo *l, const Graph *body, const Known *known);
 /* Such a number at the start of iteration i; ops: what stands for the loop's operands where it is asked for. */
 Node *ir_delayed_value(World *w, const Node *loop, int k, Node *i, Node **ops);
+
+/* Places for what arms of a branch hand on besides its value: arms share those of one type. */
+typedef struct SharedFields {
+  Vec(IrType *) types;
+  Vec(bool) taken; /* by the arm that places are found for */
+} SharedFields;
+void share_anew(SharedFields *f); /* for another arm */
+int share_field(World *w, SharedFields *f, IrType *t);
 
 /* A branch in two stages. */
 typedef struct StagedSwitch {
@@ -62,6 +71,11 @@ StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **l
  * late ones. */
 void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s);
 
+/* Which carried values of a loop are arrays that its body never changes in place, but replaces (kept.c). */
+bool *ir_carried_kept(World *w, const LoopInfo *l, const Graph *body);
+/* Is array x of a loop's body a part of one that the loop carries? */
+bool ir_is_part_of_state(const LoopInfo *l, const Node *x);
+
 /* ---- Exact values (exact.c) --------------------------------------------------------------------
  * Float arithmetic, whose result may differ in the last bit where it is computed again. */
 bool ir_rounds(const Node *n);
@@ -70,27 +84,6 @@ bool ir_rounds(const Node *n);
 void ir_decisive(World *w, const Node *n, bool need, bool *out);
 /* Do the sizes of all arrays that the body of this loop yields follow from whole numbers and lengths that are given? */
 bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body);
-
-/* ---- Loops (loop_builder.c) ------------------------------------------------------------------------
- * A loop made operand by operand. In its body an operand is a parameter: what loop_add returns, which also
- * names it. */
-typedef struct LoopBuilder LoopBuilder;
-LoopBuilder *loop_open(World *w, bool down);
-Node *loop_index(LoopBuilder *b);
-Node *loop_add(LoopBuilder *b, LoopPart part, Node *x);
-/* The next value of a carried value or accumulator: unless it stays as it is. */
-void loop_next(LoopBuilder *b, const Node *inner, Node *next);
-int loop_stack(LoopBuilder *b, Node *x); /* one more stacked result: its number */
-/* One of count and cond, a bool over the index, carried values and captures, is NULL. */
-void loop_close(LoopBuilder *b, Node *count, Node *cond, Site site);
-/* Then: a carried value or accumulator at the end, stacked result k, how often the body was run. */
-Node *loop_result(LoopBuilder *b, const Node *inner);
-Node *loop_stacked(LoopBuilder *b, int k);
-Node *loop_trips(LoopBuilder *b);
-Node *ir_copy_rows(World *w, Node *array); /* an array of its own, though `array` may be a view */
-/* The value of a loop over other operands (the trip count first, if it has one), its body returning
- * `result` and n more elements: the arrays of those are written to `arrays`. */
-Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays);
 
 /* ---- Functions (dispatch.c) ----------------------------------------------------------------- */
 /* A graph that applies function f, and arguments for it: x[, token] and what it captures. */
@@ -105,10 +98,17 @@ Target ir_target(World *w, Node *f, Node *x, Node *token, Site site);
  * made before a dispatcher is asked for. */
 typedef struct Pool Pool;
 Pool *ir_pool(World *w, Graph *entry, const int *globals, int n); /* globals: those that the entry makes */
+/* Were all closures of the pool met before the entry began, and do no others refer to it? Then it can be made again for
+ * a global when all that the entry made is rolled back, from a copy in another arena. */
+bool ir_pool_is_known(World *w, const Pool *p);
+Pool *ir_pool_copy(const Pool *p, Arena *a);
+void ir_pool_again(World *w, const Pool *copy, int global);
 void ir_use_pool(World *w, Pool *p); /* from now on function values are those of this pool */
 /* Are there closures in it that a dispatcher lacks which was made since it is in use: of pullbacks that passes made
  * later? */
 bool ir_pool_grew(World *w, Pool *p);
+/* Calls fn for the graph of each function value in it, in no order. */
+void ir_walk_pool(World *w, Pool *p, void (*fn)(void *user, Graph *g), void *user);
 void ir_register_closure(World *w, Node *closure); /* one that a pass makes */
 /* May a closure be applied elsewhere that this user has as this operand? Else it is known where it is. */
 bool ir_escapes(const Node *user, int operand);

@@ -34,7 +34,7 @@ int rewrite_depth(const Rewriter *r) {
 }
 
 static void miss(Rewriter *r, Busy *b) {
-  if (!b->missed) tables(r->w)->version++;
+  if (!b->missed) compilation(r->w)->version++;
   b->missed = true;
 }
 
@@ -59,7 +59,7 @@ static void keep(Rewriter *r, Map *in, void *key, void *made) {
 static void forget(Rewriter *r, const Busy *b) {
   for (int i = b->made; i < r->made.len; i++) map_put(r->made.data[i].in, r->made.data[i].key, NULL);
   r->made.len = b->made;
-  tables(r->w)->version++;
+  compilation(r->w)->version++;
 }
 
 static Func *declare(Rewriter *r, Func *f, bool *is_new) {
@@ -156,9 +156,13 @@ Graph *ir_rewrite(World *w, Graph *g, RewritePass pass) {
   r->pass = pass;
   map_init(&r->graphs, w->temp);
   map_init(&r->funcs, w->temp);
-  Rewriter *outer = tables(w)->rewriter;
-  tables(w)->rewriter = r;
+  Compilation *c = compilation(w);
+  Rewriter *outer = c->rewriter;
+  bool renormalise = c->renormalise;
+  c->rewriter = r;
+  c->renormalise = pass.renormalise;
   g = rewrite_graph(r, g);
-  tables(w)->rewriter = outer;
+  c->rewriter = outer;
+  c->renormalise = renormalise;
   return g;
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Stages: cutting a graph in two, so that its second part can run later.
+/* Binding-time splitting: cutting a graph in two stages, so that the second can run later. If x comes early and d late,
+ *
+ *   sin x * exp (x + 1) * d   →   first: r = sin x * exp (x + 1)        second: r * d
+ *   cos (a[i] + 1) * d        →   first: r = cos (a[i] + 1)             second: r * d
+ *   (x + 1) * d               →   nothing is stored: x + 1 is cheap     second: (x + 1) * d
  *
  * What the second stage reads of the first are the nodes on the border between the two: they are the residuals. Not
  * stored are constants, and cheap nodes over what is available anyway (`known` parameters; of others perhaps the
@@ -9,7 +13,7 @@
  * numbers and bools that come of floats which were rounded are residuals then. */
 #include "graph/graph.h"
 
-enum { CHEAP = 12, NEVER = 1 << 20 };
+enum { NEVER = 1 << 20 };
 
 typedef struct Cut {
   World *w;
@@ -19,6 +23,7 @@ typedef struct Cut {
   const Known *known;  /* parameters */
   bool *stored;        /* parameters that are residuals */
   int *cost;           /* of computing a node of the first stage again */
+  bool *fixed;         /* whole numbers that are the same in all runs */
   bool *rounded;       /* floats that may then differ in the last bit */
   bool *chosen;        /* whole numbers and bools that then may differ, since they come of such floats */
   bool exact;          /* such numbers aren't computed again at all */
@@ -41,6 +46,7 @@ static int reads(const Cut *c, const Node *n) {
 static bool is_cheap_op(const Node *n) {
   if (n->op == OP_INDEX) return n->type->kind != T_ARRAY;
   if (n->op == OP_CADD) return n->type->kind == T_FLOAT;
+  if (n->op == OP_AFTER || n->op == OP_CHECK) return true;
   return op_flags[n->op] & OPF_Q;
 }
 
@@ -54,18 +60,32 @@ static void find_rounded(Cut *c, int i) {
   c->chosen[i] = !number && rounded;
 }
 
+static void find_fixed(Cut *c, int i) {
+  const Node *n = c->nodes[i];
+  c->fixed[i] = n->op == OP_PARAM ? is_early(c, n) && known_of(c, n) == KNOWN_FIXED : n->type->kind != T_FLOAT;
+  for (int k = 0; k < reads(c, n); k++) c->fixed[i] &= c->fixed[at(c, n->ops[k])];
+}
+
+/* What is fixed is computed once for many runs of the second stage, or as good as that. */
+static bool is_cheap(const Cut *c, int cost, bool fixed) {
+  if (cost <= (fixed ? LIMIT_RECOMPUTED_FIXED : LIMIT_RECOMPUTED)) return true;
+  if (cost < NEVER) limit_reached(c->w->arena, fixed ? AT_RECOMPUTED_FIXED : AT_RECOMPUTED);
+  return false;
+}
+
 static void compute_costs(Cut *c) {
   for (int i = 0; i < c->n; i++) {
     const Node *n = c->nodes[i];
     int cost = 0;
     find_rounded(c, i);
+    find_fixed(c, i);
     if (!is_early(c, n) || (c->exact && c->chosen[i])) cost = NEVER;
     else if (n->op == OP_PARAM) cost = known_of(c, n) >= KNOWN_ROUNDED || c->stored[n->attr.i] ? 0 : NEVER;
     else if (!ir_is_constant(n) && n->op != OP_GLOBAL) {
       cost = is_cheap_op(n) ? 1 : NEVER;
       for (int k = 0; k < reads(c, n) && cost < NEVER; k++) cost += c->cost[at(c, n->ops[k])];
     }
-    c->cost[i] = cost > CHEAP ? NEVER : cost;
+    c->cost[i] = is_cheap(c, cost, c->fixed[i]) ? cost : NEVER;
     if (is_early(c, n) && c->cost[i] == NEVER && n->op != OP_PARAM) c->rounded[i] = false; /* it is stored */
   }
 }
@@ -113,6 +133,7 @@ static Cut cut_of(World *w, Graph *g, int early, const Known *known) {
   for (int i = 0; i < c.n; i++) map_put(&c.pos, c.nodes[i], (void *)(uintptr_t)(i + 1));
   c.stored = NEW_ARRAY(w->arena, bool, early + 1);
   c.cost = NEW_ARRAY(w->arena, int, c.n);
+  c.fixed = NEW_ARRAY(w->arena, bool, c.n);
   c.rounded = NEW_ARRAY(w->arena, bool, c.n);
   c.chosen = NEW_ARRAY(w->arena, bool, c.n);
   c.need = NEW_ARRAY(w->arena, bool, c.n);
@@ -247,73 +268,76 @@ Known *ir_delayed(World *w, const LoopInfo *l, const Graph *body, const Known *k
 }
 
 Node *ir_delayed_value(World *w, const Node *loop, int k, Node *i, Node **ops) {
-  Graph *body = loop->graphs[0], *arms[2];
+  Graph *body = loop->graphs[0];
   int n = body->nparams;
-  Node **caps = NEW_ARRAY(w->arena, Node *, n + 1), **args = NEW_ARRAY(w->arena, Node *, n + 1);
-  IrType **types = NEW_ARRAY(w->arena, IrType *, n + 1);
+  BranchBuilder *b = branch_open(w, ir_op2(w, OP_IEQ, i, ir_int(w, 0)));
+  Node **args = NEW_ARRAY(w->arena, Node *, n + 1), *start = NULL;
   for (int j = 0; j < n; j++) {
-    caps[j] = j ? ops[j - 1] : i;
-    types[j] = caps[j]->type;
-    args[j] = ir_param(w, j, types[j]);
+    args[j] = branch_add(b, j ? ops[j - 1] : i);
+    if (j == 1 + k) start = args[j];
     if (j == 0) args[0] = ir_op2(w, OP_IADD, args[0], ir_int(w, -1));
     else if (loop_part(loop->loop, j - 1) == LOOP_SLICED) args[j] = ir_index(w, args[j], args, 1);
   }
-  arms[0] = ir_graph(w, types, n, ir_substitute(w, ir_get(w, body->result, k), args, n, 0), NULL);
-  arms[1] = ir_graph(w, types, n, ir_param(w, 1 + k, types[1 + k]), NULL);
-  return ir_switch(w, ir_op2(w, OP_IEQ, i, ir_int(w, 0)), arms, 2, caps, n);
+  branch_arm(b, ir_substitute(w, ir_get(w, body->result, k), args, n, 0), NULL);
+  branch_arm(b, start, NULL);
+  return branch_close(b);
 }
 
 /* ---- Branches ------------------------------------------------------------------------ */
-/* Fields of equal type are shared between arms. Their types are added to `types`. */
-typedef Vec(IrType *) Types;
-static int *assign_fields(World *w, Types *types, const Split *s) {
-  bool *taken = NEW_ARRAY(w->arena, bool, types->len + s->nres + 1);
-  int *field = NEW_ARRAY(w->arena, int, s->nres + 1);
-  for (int j = 0; j < s->nres; j++) {
-    int k = 0;
-    while (k < types->len && (taken[k] || types->data[k] != s->res[j]->type)) k++;
-    if (k == types->len) vec_push(w->arena, *types, s->res[j]->type);
-    taken[k] = true;
-    field[j] = k;
+int share_field(World *w, SharedFields *f, IrType *t) {
+  int k = 0;
+  while (k < f->types.len && (f->taken.data[k] || f->types.data[k] != t)) k++;
+  if (k == f->types.len) {
+    vec_push(w->temp, f->types, t);
+    vec_push(w->temp, f->taken, false);
   }
+  f->taken.data[k] = true;
+  return k;
+}
+
+void share_anew(SharedFields *f) {
+  for (int k = 0; k < f->taken.len; k++) f->taken.data[k] = false;
+}
+
+static int *assign_fields(World *w, SharedFields *f, const Split *s) {
+  int *field = NEW_ARRAY(w->arena, int, s->nres + 1);
+  share_anew(f);
+  for (int j = 0; j < s->nres; j++) field[j] = share_field(w, f, s->res[j]->type);
   return field;
 }
 
 Node *ir_switch_early(World *w, StagedSwitch *s, Node **ys) {
-  Types types = {0};
+  SharedFields f = {0};
   s->field = NEW_ARRAY(w->arena, int *, s->narms);
-  for (int t = 0; t < s->narms; t++) s->field[t] = assign_fields(w, &types, &s->arms[t]);
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, s->narms);
+  for (int t = 0; t < s->narms; t++) s->field[t] = assign_fields(w, &f, &s->arms[t]);
+  BranchBuilder *b = branch_open(w, s->selector);
+  for (int i = 0; i < s->ncaps; i++) branch_add(b, s->caps[i]);
+  Node **xs = NEW_ARRAY(w->temp, Node *, f.types.len + 1);
   for (int t = 0; t < s->narms; t++) {
     const Split *arm = &s->arms[t];
-    Node **xs = NEW_ARRAY(w->arena, Node *, types.len + 1);
     xs[0] = ys[t];
-    for (int k = 0; k < types.len; k++) xs[1 + k] = ir_zero(w, types.data[k]);
+    for (int k = 0; k < f.types.len; k++) xs[1 + k] = ir_zero(w, f.types.data[k]);
     for (int j = 0; j < arm->nres; j++) xs[1 + s->field[t][j]] = arm->res[j];
-    Node *result = types.len ? ir_record(w, xs, types.len + 1) : ys[t];
-    arms[t] = ir_graph(w, arm->late->params, s->ncaps, result, arm->late->name);
+    branch_arm(b, f.types.len ? ir_record(w, xs, f.types.len + 1) : ys[t], arm->late->name);
   }
-  Node *value = ir_switch(w, s->selector, arms, s->narms, s->caps, s->ncaps);
-  for (int k = 0; k < types.len; k++) vec_push(w->arena, s->fields, ir_get(w, value, 1 + k));
-  return types.len ? ir_get(w, value, 0) : value;
+  Node *value = branch_close(b);
+  for (int k = 0; k < f.types.len; k++) vec_push(w->arena, s->fields, ir_get(w, value, 1 + k));
+  return f.types.len ? ir_get(w, value, 0) : value;
 }
 
 /* Parameters of a late arm: those of the split, then the fields. */
 Node *ir_switch_late(World *w, const StagedSwitch *s, Node **late, int n) {
   int total = s->ncaps + n, nfields = s->fields.len;
-  Node **caps = NEW_ARRAY(w->arena, Node *, total + nfields + 1);
-  IrType **types = NEW_ARRAY(w->arena, IrType *, total + nfields + 1);
-  for (int i = 0; i < total + nfields; i++) {
-    caps[i] = i < s->ncaps ? s->caps[i] : i < total ? late[i - s->ncaps] : s->fields.data[i - total];
-    types[i] = caps[i]->type;
-  }
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, s->narms);
+  BranchBuilder *b = branch_open(w, s->selector);
+  Node **in = NEW_ARRAY(w->temp, Node *, total + nfields + 1);
+  for (int i = 0; i < total + nfields; i++)
+    in[i] = branch_add(b, i < s->ncaps ? s->caps[i] : i < total ? late[i - s->ncaps] : s->fields.data[i - total]);
   for (int t = 0; t < s->narms; t++) {
     const Split *arm = &s->arms[t];
-    Node **args = NEW_ARRAY(w->arena, Node *, total + arm->nres + 1);
-    for (int i = 0; i < total; i++) args[i] = ir_param(w, i, types[i]);
-    for (int j = 0; j < arm->nres; j++) args[total + j] = ir_param(w, total + s->field[t][j], arm->res[j]->type);
-    arms[t] = ir_graph(w, types, total + nfields, ir_instantiate(w, arm->late, args, 0), NULL);
+    Node **args = NEW_ARRAY(w->temp, Node *, total + arm->nres + 1);
+    for (int i = 0; i < total; i++) args[i] = in[i];
+    for (int j = 0; j < arm->nres; j++) args[total + j] = in[total + s->field[t][j]];
+    branch_arm(b, ir_instantiate(w, arm->late, args, 0), NULL);
   }
-  return ir_switch(w, s->selector, arms, s->narms, caps, total + nfields);
+  return branch_close(b);
 }

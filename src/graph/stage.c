@@ -10,7 +10,6 @@
  * recursion. One whose inner boxes hold nothing doesn't refer to them, and one whose inner boxes are all of that
  * kind holds what is in them. */
 enum { WHOLE, NOTHING, LAST, NEAR, CONSTRUCTORS };
-enum { MOST_NEAR = 4 /* residuals that aren't inner boxes */ };
 
 /* Positions of the residuals in a box: inner boxes, and the others. */
 typedef struct Fields {
@@ -33,8 +32,9 @@ static void declare_box(World *w, IrType *box, IrType *record) {
   for (int k = 0; k < f.own.len; k++) ts[k] = record->args[f.own.data[k]];
   IrType *last = ir_tuple_type(w, ts, NULL, f.own.len);
   for (int k = 0; k < f.inner.len; k++) ts[f.own.len + k] = last;
-  IrType *near = f.own.len > MOST_NEAR ? unit : ir_tuple_type(w, ts, NULL, record->n);
+  IrType *near = f.own.len > LIMIT_NEAR_FIELDS ? unit : ir_tuple_type(w, ts, NULL, record->n);
   box->nctors = f.inner.len < 2 ? 1 : CONSTRUCTORS;
+  if (box->nctors > 1 && f.own.len > LIMIT_NEAR_FIELDS) limit_reached(w->arena, AT_NEAR_FIELDS);
   box->ctors = NEW_ARRAY(w->arena, IrCtor, CONSTRUCTORS);
   IrType *payloads[CONSTRUCTORS] = {[WHOLE] = record, [NOTHING] = unit, [LAST] = last, [NEAR] = near};
   for (int k = 0; k < CONSTRUCTORS; k++) box->ctors[k] = (IrCtor){.name = name, .payload = payloads[k]};
@@ -71,7 +71,7 @@ static Node *smaller_box(World *w, Node *x) {
   if (all == ir_zero(w, all->type)) return ir_inj(w, box, NOTHING, NULL);
   Fields f = fields_of(w, box, all->type);
   Node *last = all_inner(w, &f, all, NOTHING);
-  Node *near = f.own.len > MOST_NEAR ? ir_bool(w, false) : all_inner(w, &f, all, LAST);
+  Node *near = f.own.len > LIMIT_NEAR_FIELDS ? ir_bool(w, false) : all_inner(w, &f, all, LAST);
   Node *kind = ir_op3(w, OP_SELECT, near, ir_int(w, 1), ir_int(w, 0));
   Graph *arms[3] = {boxed(w, &f, WHOLE), near->op == OP_BOOL ? boxed(w, &f, WHOLE) : boxed(w, &f, NEAR),
                     boxed(w, &f, LAST)};
@@ -81,7 +81,7 @@ static Node *smaller_box(World *w, Node *x) {
 /* The residuals in box x of this constructor. */
 static Node *unboxed(World *w, const Fields *f, Node *x, int tag) {
   if (tag == WHOLE) return ir_uninj(w, x, WHOLE);
-  bool near = tag == NEAR && f->own.len <= MOST_NEAR;
+  bool near = tag == NEAR && f->own.len <= LIMIT_NEAR_FIELDS;
   if (!near && tag != LAST) return ir_zero(w, f->record);
   Node *fields = ir_uninj(w, x, tag), **xs = NEW_ARRAY(w->arena, Node *, f->record->n);
   int at = 0;
@@ -95,9 +95,10 @@ static Node *residuals_in(World *w, Node *x) {
   IrType *box = x->type;
   Fields f = fields_of(w, box, box->ctors[WHOLE].payload);
   if (box->nctors == 1) return unboxed(w, &f, x, WHOLE);
-  Graph *arms[CONSTRUCTORS];
-  for (int k = 0; k < CONSTRUCTORS; k++) arms[k] = ir_graph(w, &box, 1, unboxed(w, &f, ir_param(w, 0, box), k), NULL);
-  return ir_switch(w, ir_tag(w, x), arms, CONSTRUCTORS, &x, 1);
+  BranchBuilder *b = branch_open(w, ir_tag(w, x));
+  Node *in = branch_add(b, x);
+  for (int k = 0; k < CONSTRUCTORS; k++) branch_arm(b, unboxed(w, &f, in, k), NULL);
+  return branch_close(b);
 }
 
 /* ---- Results of branches ---- */
@@ -136,17 +137,16 @@ static Node *inj_in_arms(World *w, IrType **params, int n, Node *result, Node *x
     return replaced(w, params, n, result, &over);
   }
   int width = s->type->n;
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, s->ngraphs);
+  Node **results = NEW_ARRAY(w->temp, Node *, s->ngraphs);
   for (int t = 0; t < s->ngraphs; t++) {
     Graph *a = s->graphs[t];
     Node **ys = NEW_ARRAY(w->arena, Node *, width + 1), **fields = NEW_ARRAY(w->arena, Node *, x->ops[0]->nops);
     for (int k = 0; k < width; k++) ys[k] = ir_get(w, a->result, k);
     for (int k = 0; k < x->ops[0]->nops; k++) fields[k] = ys[x->ops[0]->ops[k]->attr.i];
     ys[width] = ir_inj(w, x->type, (int)x->attr.i, ir_record(w, fields, x->ops[0]->nops));
-    Node *y = inj_in_arms(w, a->params, a->nparams, ir_record(w, ys, width + 1), ys[width]);
-    arms[t] = ir_graph(w, a->params, a->nparams, y, a->name);
+    results[t] = inj_in_arms(w, a->params, a->nparams, ir_record(w, ys, width + 1), ys[width]);
   }
-  Node *all = ir_switch(w, s->ops[0], arms, s->ngraphs, s->ops + 1, s->nops - 1);
+  Node *all = ir_switch_yielding(w, s->ops[0], s->graphs, s->ngraphs, s->ops + 1, s->nops - 1, results);
   Node **parts = NEW_ARRAY(w->arena, Node *, width);
   for (int k = 0; k < width; k++) parts[k] = ir_get(w, all, k);
   map_put(&over, s, ir_tuple(w, s->type, parts));

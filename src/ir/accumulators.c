@@ -72,6 +72,12 @@ IrType *ir_accumulator(World *w, IrType *t) {
   return t->accumulator;
 }
 
+bool ir_is_plain(const IrType *t) {
+  for (int i = 0; i < t->n && t->kind == T_TUPLE; i++)
+    if (!ir_is_plain(t->args[i])) return false;
+  return t->kind == T_TUPLE || t->kind == T_FLOAT || t->kind == T_UNIT;
+}
+
 IrType *ir_env_payload(World *w, const Graph *g, const IrType *fun) {
   int own = 1 + fun->effect, n = g->nparams - own;
   IrType **ts = NEW_ARRAY(w->arena, IrType *, n + 1);

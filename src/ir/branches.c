@@ -10,7 +10,7 @@ static bool same_arms(Graph **arms, int n) {
   return true;
 }
 
-/* Arms that merely choose between what is there already. */
+/* Arms that merely choose between what is there already:  if c then x else y = select c x y, for scalars. */
 static Node *trivial_switch(World *w, Node *s, Graph **arms, int narms, Node **caps) {
   if (s->type->kind != T_BOOL || narms != 2) return NULL;
   Node *no = arms[0]->result, *yes = arms[1]->result;
@@ -30,6 +30,7 @@ static bool shared_component(Graph **arms, int narms, int k) {
   return true;
 }
 
+/*  switch s (x, f y) (x, g y) = (x, switch s (f y) (g y)) */
 static Node *hoist_components(World *w, Node *s, Graph **arms, int narms, Node **caps, int ncaps) {
   IrType *t = arms[0]->result->type;
   if (t->kind != T_TUPLE) return NULL;
@@ -44,14 +45,12 @@ static Node *hoist_components(World *w, Node *s, Graph **arms, int narms, Node *
     IrType **ts = NEW_ARRAY(w->arena, IrType *, rest.len);
     for (int j = 0; j < rest.len; j++) ts[j] = t->args[rest.data[j]];
     IrType *tt = ir_tuple_type(w, ts, NULL, rest.len);
-    Graph **gs = NEW_ARRAY(w->arena, Graph *, narms);
+    Node **results = NEW_ARRAY(w->temp, Node *, narms), **xs = NEW_ARRAY(w->temp, Node *, rest.len);
     for (int i = 0; i < narms; i++) {
-      Node **xs = NEW_ARRAY(w->arena, Node *, rest.len);
       for (int j = 0; j < rest.len; j++) xs[j] = arms[i]->result->ops[rest.data[j]];
-      gs[i] =
-          ir_graph(w, arms[i]->params, arms[i]->nparams, rest.len == 1 ? xs[0] : ir_tuple(w, tt, xs), arms[i]->name);
+      results[i] = rest.len == 1 ? xs[0] : ir_tuple(w, tt, xs);
     }
-    inner = ir_switch(w, s, gs, narms, caps, ncaps);
+    inner = ir_switch_yielding(w, s, arms, narms, caps, ncaps, results);
   }
   Node **out = NEW_ARRAY(w->arena, Node *, t->n);
   for (int k = 0, j = 0; k < t->n; k++) {
@@ -62,6 +61,8 @@ static Node *hoist_components(World *w, Node *s, Graph **arms, int narms, Node *
   return ir_tuple(w, t, out);
 }
 
+/*  if true then f x else g x = f x              if not c then f x else g x = if c then g x else f x
+ *  if c then f c else g c = if c then f true else g false                  if c then f x else f x = f x */
 Node *ir_switch(World *w, Node *s, Graph **arms, int narms, Node **caps, int ncaps) {
   if (s->op == OP_BOOL || s->op == OP_INT) {
     int k = s->attr.i >= 0 && s->attr.i < narms ? (int)s->attr.i : narms - 1;
@@ -100,4 +101,40 @@ Node *ir_switch(World *w, Node *s, Graph **arms, int narms, Node **caps, int nca
                               .nops = ncaps + 1,
                               .graphs = arms,
                               .ngraphs = narms});
+}
+
+Node *ir_switch_yielding(World *w, Node *s, Graph **arms, int narms, Node **caps, int ncaps, Node **results) {
+  Graph **gs = NEW_ARRAY(w->temp, Graph *, narms);
+  for (int i = 0; i < narms; i++) gs[i] = ir_graph(w, arms[i]->params, arms[i]->nparams, results[i], arms[i]->name);
+  return ir_switch(w, s, gs, narms, caps, ncaps);
+}
+
+/* ---- Making branches ----------------------------------------------------------------------------------------- */
+struct BranchBuilder {
+  World *w;
+  Node *selector;
+  Nodes caps;
+  Vec(IrType *) types;
+  Vec(Graph *) arms;
+};
+
+BranchBuilder *branch_open(World *w, Node *selector) {
+  BranchBuilder *b = NEW(w->temp, BranchBuilder);
+  b->w = w;
+  b->selector = selector;
+  return b;
+}
+
+Node *branch_add(BranchBuilder *b, Node *x) {
+  vec_push(b->w->temp, b->caps, x);
+  vec_push(b->w->temp, b->types, x->type);
+  return ir_param(b->w, b->caps.len - 1, x->type);
+}
+
+void branch_arm(BranchBuilder *b, Node *result, Sym name) {
+  vec_push(b->w->temp, b->arms, ir_graph(b->w, b->types.data, b->types.len, result, name));
+}
+
+Node *branch_close(BranchBuilder *b) {
+  return ir_switch(b->w, b->selector, b->arms.data, b->arms.len, b->caps.data, b->caps.len);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making nodes with structure: tuples, sums, functions, arrays, checks. Each constructor first looks for a simpler
+/* Making nodes with structure: sums, functions, arrays, checks. Each constructor first looks for a simpler
  * equal (get of tuple, length of a literal, …), so that what it returns is in normal form. Branches and loops are
  * in regions.c, calls in call.c, scalars in normalise.c. */
 #include "ir/ir_internal.h"
@@ -9,43 +9,12 @@
 /* The array that array x was made of by updates, which has its dimensions: through branches and loops. */
 static Node *shape_source(Node *x);
 
-enum { FEW_LENGTHS = 64 }; /* whose sum can't wrap */
-
-/* ---- Leaves ------------------------------------------------------------------ */
-Node *ir_param(World *w, int k, IrType *t) { return ir_intern(w, &(Node){.op = OP_PARAM, .type = t, .attr.i = k}); }
-Node *ir_int(World *w, int64_t v) {
-  return ir_intern(w, &(Node){.op = OP_INT, .type = ir_type(w, T_INT), .attr.i = v});
-}
-Node *ir_float(World *w, double v) {
-  return ir_intern(w, &(Node){.op = OP_FLOAT, .type = ir_type(w, T_FLOAT), .attr.f = v});
-}
-Node *ir_bool(World *w, bool v) {
-  return ir_intern(w, &(Node){.op = OP_BOOL, .type = ir_type(w, T_BOOL), .attr.i = v});
-}
-Node *ir_string(World *w, Sym s) {
-  return ir_intern(w, &(Node){.op = OP_STRING, .type = ir_type(w, T_STRING), .attr.text = s});
-}
-Node *ir_text(World *w, const char *text) { return ir_string(w, sym_of(w->syms, text)); }
-Node *ir_unit(World *w) { return ir_intern(w, &(Node){.op = OP_UNIT, .type = ir_type(w, T_UNIT)}); }
-Node *ir_global(World *w, int global) {
-  return ir_intern(w, &(Node){.op = OP_GLOBAL, .type = w->globals.data[global].type, .attr.i = global});
-}
-
-Node *ir_zero(World *w, IrType *t) {
-  if (t->kind == T_FLOAT) return ir_float(w, 0);
-  if (t->kind == T_INT) return ir_int(w, 0);
-  if (t->kind == T_BOOL) return ir_bool(w, false);
-  if (t->kind == T_UNIT) return ir_unit(w);
-  if (t->kind == T_TUPLE) {
-    Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
-    for (int i = 0; i < t->n; i++) xs[i] = ir_zero(w, t->args[i]);
-    return ir_tuple(w, t, xs);
-  }
-  return ir_intern(w, &(Node){.op = OP_ZERO, .type = t});
-}
-
 /* ---- Operations whose type follows from the operands ------------------------------- */
-/* attr.i: whether b is waited for though it isn't seen to fail: it may be a parameter that stands for what may not
+/* after a b is a, once b has been computed:
+ *
+ *   after a b = a if b can't fail    after (after a b) b = after a b    after a (after c b) = after a b, c constant
+ *
+ * attr.i: whether b is waited for though it isn't seen to fail: it may be a parameter that stands for what may not
  * end, a residual of another stage for instance. */
 static Node *after(World *w, Node *a, Node *b, bool wait) {
   while (b->op == OP_AFTER && ir_is_constant(b->ops[0])) {
@@ -91,6 +60,7 @@ Node *ir_apart(World *w, const Node *sum, Node **ops) {
 Node *ir_op3(World *w, Op op, Node *c, Node *a, Node *b) {
   if (op == OP_FMA) return fused(w, c, a, b);
   if (op != OP_SELECT) return ir_check(w, op, c, a, b, 0);
+  /* select true a b = a    select c a a = a    select c true false = c    select (not c) a b = select c b a */
   if (c->op == OP_BOOL) return c->attr.i ? a : b;
   if (a == b) return ir_waiting(w, a, c);
   if (a->op == OP_BOOL && b->op == OP_BOOL) return a->attr.i ? c : ir_op1(w, OP_NOT, c);
@@ -99,17 +69,6 @@ Node *ir_op3(World *w, Op op, Node *c, Node *a, Node *b) {
 }
 
 /* ---- Checks ------------------------------------------------------------------------- */
-static bool is_natural(const Node *a) {
-  switch (a->op) {
-  case OP_LEN: return true;
-  case OP_IMAX: return is_int_const(a->ops[1], 0);
-  case OP_SELECT: return is_natural(a->ops[1]) && is_natural(a->ops[2]);
-  case OP_CHECK_DEPTH:
-  case OP_AFTER: return is_natural(a->ops[0]);
-  default: return a->op == OP_INT && a->attr.i >= 0;
-  }
-}
-
 static bool check_holds(Op op, Node *a, Node *b, Node *c) {
   switch (op) {
   case OP_CHECK_INDEX: return a->op == OP_INT && b->op == OP_INT && a->attr.i >= 0 && a->attr.i < b->attr.i;
@@ -120,7 +79,7 @@ static bool check_holds(Op op, Node *a, Node *b, Node *c) {
   case OP_CHECK_SIZE: return a == b;
   case OP_CHECK_NONZERO: return a->op == OP_INT && a->attr.i != 0;
   case OP_CHECK_DEPTH: return a->op == OP_INT && b->op == OP_INT && a->attr.i <= b->attr.i;
-  case OP_CHECK_NAT: return is_natural(a);
+  case OP_CHECK_NAT: return ir_is_natural(a);
   default: return false;
   }
 }
@@ -155,39 +114,8 @@ Node *ir_fail(World *w, FailKind kind, IrType *t, Node *message, Site site) {
 }
 
 /* ---- Products and sums ------------------------------------------------------------------ */
-static Node *tuple_of_gets(IrType *t, Node **xs) {
-  Node *whole = xs[0]->op == OP_GET ? xs[0]->ops[0] : NULL;
-  if (!whole || whole->type != t) return NULL;
-  for (int i = 0; i < t->n; i++)
-    if (xs[i]->op != OP_GET || xs[i]->ops[0] != whole || xs[i]->attr.i != i) return NULL;
-  return whole;
-}
-
-Node *ir_tuple(World *w, IrType *t, Node **xs) {
-  if (t->n == 0) return ir_unit(w);
-  Node *whole = tuple_of_gets(t, xs);
-  return whole ? whole : ir_raw(w, OP_TUPLE, t, xs, t->n);
-}
-
-Node *ir_pair(World *w, Node *a, Node *b) {
-  Node *xs[2] = {a, b};
-  return ir_tuple(w, ir_pair_type(w, a->type, b->type), xs);
-}
-
-Node *ir_record(World *w, Node **xs, int n) {
-  IrType **ts = NEW_ARRAY(w->arena, IrType *, n + 1);
-  for (int i = 0; i < n; i++) ts[i] = xs[i]->type;
-  return ir_tuple(w, ir_tuple_type(w, ts, NULL, n), xs);
-}
-
-Node *ir_only(World *w, IrType *tuple, int k, Node *x) {
-  Node **xs = NEW_ARRAY(w->arena, Node *, tuple->n);
-  for (int i = 0; i < tuple->n; i++) xs[i] = i == k ? x : ir_zero(w, tuple->args[i]);
-  return ir_tuple(w, tuple, xs);
-}
-
-/* The array that a counted loop slices and puts together again as result k. Of a part of an array that is a copy: it
- * doesn't keep the whole alive. */
+/* The array that a counted loop slices and puts together again as result k:  [ a[i] | i < n ] = a. Of a part of an
+ * array that is a copy: it doesn't keep the whole alive. */
 static Node *restacked(const Node *loop, int k) {
   const LoopInfo *l = loop->loop;
   int slots = loop_slots(l);
@@ -205,6 +133,7 @@ static Node *known_trips(const Node *loop) {
   return n->op == OP_CHECK_NAT || check_holds(OP_CHECK_NAT, n, NULL, NULL) ? n : NULL;
 }
 
+/*  get k (x0, x1, …) = xk    get k (after t y) = after (get k t) y    get k 0 = 0 */
 Node *ir_get(World *w, Node *t, int k) {
   if (t->op == OP_TUPLE) return t->ops[k];
   Node *whole = t->op != OP_LOOP ? NULL : k == t->type->n - 1 ? known_trips(t) : restacked(t, k);
@@ -224,6 +153,7 @@ Node *ir_inj(World *w, IrType *variant, int tag, Node *payload) {
 
 Node *ir_tag(World *w, Node *v) { return ir_normal1(w, OP_TAG, v); }
 
+/*  uninj k (inj k x) = x    uninj k (inj l x) = 0: it is never reached */
 Node *ir_uninj(World *w, Node *v, int tag) {
   IrType *payload = v->type->ctors[tag].payload;
   if (v->op == OP_INJ && v->attr.i == tag) return v->ops[0];
@@ -245,15 +175,16 @@ static bool adds_few_lengths(const Node *n, int *fuel) {
   if (n->op == OP_IADD || n->op == OP_ISUB)
     return adds_few_lengths(n->ops[0], fuel) && adds_few_lengths(n->ops[1], fuel);
   return n->op == OP_LEN || n->op == OP_AFTER ||
-         (n->op == OP_INT && n->attr.i >= -MOST_ELEMENTS && n->attr.i <= MOST_ELEMENTS);
+         (n->op == OP_INT && n->attr.i >= -LIMIT_ELEMENTS && n->attr.i <= LIMIT_ELEMENTS);
 }
 
 /* 2^63 - 1 stands for any greater number of iterations (loop_bounds.c): such a length is compared, and isn't wrong. */
 Node *ir_possible_length(World *w, Node *n, Site site) {
-  int fuel = FEW_LENGTHS;
+  int fuel = LIMIT_LENGTHS;
   bool sum = n->op == OP_IADD, constant = n->op == OP_INT && n->attr.i != INT64_MAX;
   if (!(sum || constant) || adds_few_lengths(n, &fuel)) return n;
-  Node *most = ir_int(w, MOST_ELEMENTS), *fits = ir_bool(w, sum);
+  if (fuel < 0) limit_reached(w->arena, AT_LENGTHS);
+  Node *most = ir_int(w, LIMIT_ELEMENTS), *fits = ir_bool(w, sum);
   Node *message = ir_string(w, sym_of(w->syms, "out of memory for an array of more than 2^46 elements"));
   for (int k = 0; sum && k < 2; k++) fits = ir_op2(w, OP_AND, fits, ir_op2(w, OP_ILE, n->ops[k], most));
   if (sum) fits = ir_op2(w, OP_AND, fits, ir_op2(w, OP_ILE, n, most));
@@ -280,6 +211,7 @@ static Node *arms_shape(const Node *s, int k) {
   return s->ops[1 + which];
 }
 
+/*  len (update a i x) = len a    len (if c then update a i x else a) = len a, and so for loops that only update it */
 static Node *shape_source(Node *x) {
   for (;;) {
     Node *from = NULL, *whole = x->op == OP_GET ? x->ops[0] : NULL;
@@ -301,7 +233,7 @@ bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k) {
 }
 
 /* The element of array a where all are one value known outside of the loop that makes it; NULL otherwise. */
-Node *ir_same_elements(const Node *a) {
+Node *ir_same_elements(World *w, const Node *a) {
   const Node *loop = a->op == OP_GET ? a->ops[0] : NULL;
   if (!loop || loop->op != OP_LOOP || loop->graphs[0]->result->op != OP_TUPLE) return NULL;
   const LoopInfo *l = loop->loop;
@@ -309,9 +241,13 @@ Node *ir_same_elements(const Node *a) {
   if (k < slots || k >= slots + l->nstacked) return NULL;
   Node *x = loop->graphs[0]->result->ops[k];
   if (ir_is_constant(x)) return x;
-  return x->op == OP_PARAM && x->attr.i >= own ? loop->ops[x->attr.i - 1 + loop_first(l)] : NULL;
+  const Node *of = x->op == OP_LEN ? x->ops[0] : x;
+  Node *outside = of->op == OP_PARAM && of->attr.i >= own ? loop->ops[of->attr.i - 1 + loop_first(l)] : NULL;
+  return outside && x != of ? ir_len(w, outside, (int)x->attr.i) : outside;
 }
 
+/*  len [x, y] = 2    len (slice a lo n) = n    len k (index a i) = len (k + 1) a    len (zeros n) = n
+ *  len (reshape a n) = n    len [ x | i < n ] = n */
 Node *ir_len(World *w, Node *a, int dim) {
   a = shape_source(a);
   switch (a->op) {
@@ -327,8 +263,11 @@ Node *ir_len(World *w, Node *a, int dim) {
   case OP_FILL: return a->ops[1 + dim];
   case OP_AFTER: return after_same(w, ir_len(w, a->ops[0], dim), a);
   case OP_GET:
-    if (a->ops[0]->op == OP_LOOP && dim == 0) {
-      Node *n = stacked_length(w, a->ops[0], (int)a->attr.i);
+    if (a->ops[0]->op == OP_LOOP) {
+      const Node *loop = a->ops[0];
+      Node *n = dim == 0 ? stacked_length(w, a->ops[0], (int)a->attr.i) : NULL;
+      if (!n)
+        n = ir_carried_length(w, loop->loop, loop->ops + loop_first(loop->loop), loop->graphs[0], (int)a->attr.i, dim);
       if (n) return n;
     }
     break;
@@ -367,9 +306,11 @@ static Node *after_indices(World *w, Node *x, Node **is, int n) {
   return x;
 }
 
+/*  index (index a i) j = index a i j    index [x, y] 1 = y    index (slice a lo n) i = index a (lo + i)
+ *  index (zeros n) i = 0    index (update a i x) i = x    index [ x | k < n ] i = x, if x doesn't depend on k */
 Node *ir_index(World *w, Node *a, Node **is, int n) {
   if (n == 0) return a;
-  Node *same = ir_same_elements(a);
+  Node *same = ir_same_elements(w, a);
   if (same) return after_indices(w, ir_index(w, same, is + 1, n - 1), is, 1);
   switch (a->op) {
   case OP_INDEX: {
@@ -406,6 +347,7 @@ Node *ir_index(World *w, Node *a, Node **is, int n) {
   return ir_raw(w, OP_INDEX, below(a->type, n), with_indices(w, a, NULL, 0, is, n, 0), n + 1);
 }
 
+/*  slice a 0 (len a) = a    slice (slice a lo n) lo' n' = slice a (lo + lo') n' */
 Node *ir_slice(World *w, Node *a, Node *lo, Node *count) {
   if (is_int_const(lo, 0) && count == ir_len(w, a, 0)) return a;
   if (a->op == OP_SLICE) return ir_slice(w, a->ops[0], ir_op2(w, OP_IADD, a->ops[1], lo), count);
@@ -449,7 +391,6 @@ int ir_rt_operands(const RtPrim *p) {
 }
 
 int ir_rt_id(const RtPrim *p) { return (int)(p - rt_table); }
-bool ir_rt_effect(int id) { return rt_table[id].effect; }
 const char *ir_rt_name(int id) { return rt_table[id].name; }
 
 int ir_op_find(const char *name) {

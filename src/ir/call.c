@@ -4,35 +4,24 @@
  *
  * Graphs are closed, so instantiating one is a single walk over its own nodes; nested graphs stay as they are (only
  * their source places may be extended by the call they are inlined at). Growth is bounded in four ways: a graph over
- * INLINE_SIZE stays a call; specialisation and unrolling stop at a depth, unrolling after so many steps for a
+ * LIMIT_INLINE_SIZE stays a call; specialisation and unrolling stop at a depth, unrolling after so many steps for a
  * definition too, and it is kept only where no call of the recursion is left; and inlining within inlining, which
  * has no end where a function gets at itself through data, stops at a depth and a number, and then its outermost
  * call stays a call. */
 #include "ir/ir_internal.h"
 #include <string.h>
 
-enum {
-  INLINE_SIZE = 300,
-  SPECIAL_DEPTH = 6,
-  SPECIAL_DERIVATIVES = 3,
-  UNROLL_DEPTH = 24,
-  UNROLL_SIZE = 60,
-  UNROLL_STEPS = 4000,
-  INLINE_DEPTH = 100,
-  INLINE_COUNT = 4000
-};
-
 /* ---- Instantiation --------------------------------------------------------------- */
 static Graph *resite(World *w, Graph *g, Site site) {
   if (!site || !(g->flags & NODE_FAILS)) return g;
   /* exact: a collision would swap graphs */
   const void *key = (const void *)(uintptr_t)((uint64_t)g->id << 32 | site);
-  Graph *r = map_get(&tables(w)->resited, key);
+  Graph *r = map_get(&compilation(w)->resited, key);
   if (r) return r;
   Node **ps = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
   for (int i = 0; i < g->nparams; i++) ps[i] = ir_param(w, i, g->params[i]);
   r = ir_identified(w, ir_graph(w, g->params, g->nparams, ir_instantiate(w, g, ps, site), g->name), g->identity);
-  if (!tables(w)->inlining.given_up) map_put(&tables(w)->resited, key, r);
+  if (!compilation(w)->inlining.given_up) map_put(&compilation(w)->resited, key, r);
   return r;
 }
 
@@ -47,25 +36,25 @@ static Node *with_site(World *w, const Node *n, Node **ops, Graph **graphs, Site
 }
 
 static Node *instantiate_node(World *w, Node *n, const int *operands, size_t base, Site site) {
-  Tables *t = tables(w);
+  Compilation *c = compilation(w);
   Node *few[16], **ops = n->nops <= 16 ? few : NEW_ARRAY(w->arena, Node *, n->nops);
   Graph *some[8], **graphs = n->ngraphs <= 8 ? some : NEW_ARRAY(w->arena, Graph *, n->ngraphs);
   bool same = true;
   for (int i = 0; i < n->nops; i++) {
-    ops[i] = t->scratch.data[base + (size_t)operands[i]];
+    ops[i] = c->scratch.data[base + (size_t)operands[i]];
     same &= ops[i] == n->ops[i];
   }
   bool place = n->site || n->ngraphs || n->op == OP_FAIL; /* a failure without one is where it is inlined */
   if (site && place) return with_site(w, n, ops, graphs, site);
-  if (same && !w->renormalise) return n;
+  if (same && !c->renormalise) return n;
   return ir_rebuild(w, n, ops, n->graphs);
 }
 
 Node *ir_instantiate_over(World *w, Graph *g, Node **args, Site site, const Map *over) {
-  Tables *t = tables(w);
+  Compilation *c = compilation(w);
   GraphBody *b = graph_body(w, g);
-  size_t base = (size_t)t->scratch.len;
-  for (int i = 0; i < b->n; i++) vec_push(w->arena, t->scratch, NULL);
+  size_t base = (size_t)c->scratch.len;
+  for (int i = 0; i < b->n; i++) vec_push(w->temp, c->scratch, NULL);
   const int *operands = b->operands;
   for (int i = 0; i < b->n; i++) {
     Node *n = b->nodes[i], *r;
@@ -73,11 +62,11 @@ Node *ir_instantiate_over(World *w, Graph *g, Node **args, Site site, const Map 
     if (as) r = as;
     else if (n->op == OP_PARAM) r = args[n->attr.i];
     else r = instantiate_node(w, n, operands, base, site);
-    t->scratch.data[base + (size_t)i] = r;
+    c->scratch.data[base + (size_t)i] = r;
     operands += n->nops;
   }
-  Node *result = t->scratch.data[base + (size_t)b->n - 1];
-  t->scratch.len = (int)base;
+  Node *result = c->scratch.data[base + (size_t)b->n - 1];
+  c->scratch.len = (int)base;
   return result;
 }
 
@@ -96,29 +85,34 @@ static Node *plain_call(World *w, Func *f, Node **args, Site site) {
       w, &(Node){.op = OP_CALL, .type = f->result, .ops = args, .nops = f->nparams, .site = site, .attr.func = f});
 }
 
+static bool exhausted(World *w, const Inlining *i) {
+  if (i->depth == LIMIT_INLINE_DEPTH) return limit_reached(w->arena, AT_INLINE_DEPTH);
+  return i->left == 0 && limit_reached(w->arena, AT_INLINE_COUNT);
+}
+
 /* The call of a function with graph g, written out. f may be NULL: it is made if the call has to stay. What is made
  * after the limit was met, within the outermost call, is thrown away with it, hence is remembered nowhere. */
 static Node *inlined_call(World *w, Func *f, Graph *g, Node **args, Site site) {
-  Tables *t = tables(w);
-  bool outermost = t->inlining.depth == 0;
-  if (outermost) t->inlining.left = INLINE_COUNT;
-  if (outermost && t->endless.count) {
+  Compilation *c = compilation(w);
+  bool outermost = c->inlining.depth == 0;
+  if (outermost) c->inlining.left = LIMIT_INLINE_COUNT;
+  if (outermost && c->endless.count) {
     const Node *call = plain_call(w, f ? f : ir_graph_func(w, g), args, site);
-    if (map_get(&t->endless, call)) return (Node *)(uintptr_t)call;
+    if (map_get(&c->endless, call)) return (Node *)(uintptr_t)call;
   }
-  if (t->inlining.depth == INLINE_DEPTH || t->inlining.left == 0) t->inlining.given_up = true;
+  if (!c->inlining.given_up) c->inlining.given_up = exhausted(w, &c->inlining);
   Node *r = NULL;
-  if (!t->inlining.given_up) {
-    t->inlining.left--;
-    t->inlining.depth++;
+  if (!c->inlining.given_up) {
+    c->inlining.left--;
+    c->inlining.depth++;
     r = ir_instantiate(w, g, args, site);
-    t->inlining.depth--;
+    c->inlining.depth--;
   }
-  if (!t->inlining.given_up) return r;
+  if (!c->inlining.given_up) return r;
   Node *call = plain_call(w, f ? f : ir_graph_func(w, g), args, site);
   if (!outermost) return call;
-  t->inlining.given_up = false;
-  map_put(&t->endless, call, call);
+  c->inlining.given_up = false;
+  map_put(&c->endless, call, call);
   return call;
 }
 
@@ -140,11 +134,13 @@ bool ir_is_known_function(const Node *n) {
 
 /* A function that takes derivatives is specialised less deep: each level would be differentiated once more
  * than the one before. */
-static bool worth_specialising(Node **args, int n, int depth) {
+static bool worth_specialising(World *w, Node **args, int n, int depth) {
   bool found = false;
   for (int i = 0; i < n; i++) {
     if (args[i]->op != OP_CLOSURE) continue;
-    if (depth >= (args[i]->graphs[0]->flags & NODE_AD ? SPECIAL_DERIVATIVES : SPECIAL_DEPTH)) return false;
+    bool derives = args[i]->graphs[0]->flags & NODE_AD;
+    if (depth >= (derives ? LIMIT_SPECIAL_DERIVATIVES : LIMIT_SPECIAL_DEPTH))
+      return !limit_reached(w->arena, derives ? AT_SPECIAL_DERIVATIVES : AT_SPECIAL_DEPTH);
     found = true;
   }
   return found;
@@ -152,7 +148,7 @@ static bool worth_specialising(Node **args, int n, int depth) {
 
 /* f with its function arguments replaced by the graphs they have here; their captures become parameters. */
 static Node *specialised_call(World *w, Func *f, Node **args, Site site) {
-  Tables *t = tables(w);
+  Compilation *c = compilation(w);
   uint64_t h = f->id;
   Vec(Node *) actual = {0};
   Vec(IrType *) types = {0};
@@ -182,12 +178,12 @@ static Node *specialised_call(World *w, Func *f, Node **args, Site site) {
     s->recursive = f->recursive;
     s->span = f->span;
     map_put(f->specialised, key, s);
-    Inlining around = t->inlining;
-    t->inlining = (Inlining){0}; /* what the function becomes doesn't depend on where it is first called */
-    t->special_depth++;
+    Inlining around = c->inlining;
+    c->inlining = (Inlining){0}; /* what the function becomes doesn't depend on where it is first called */
+    c->special_depth++;
     ir_func_finish(w, s, ir_instantiate(w, f->graph, formal, 0));
-    t->special_depth--;
-    t->inlining = around;
+    c->special_depth--;
+    c->inlining = around;
   }
   return s->graph ? ir_call(w, s, actual.data, site) : plain_call(w, s, actual.data, site);
 }
@@ -203,20 +199,21 @@ static bool has_known_int(Node **args, int n) {
 
 /* One call of a recursion that is being followed. */
 static Node *unrolled_step(World *w, Func *f, Node **args, Node *call) {
-  Tables *t = tables(w);
-  Node *known = map_get(&t->unrolling, call);
-  if (known || t->unroll_failed) return known ? known : call;
-  if (t->unroll_depth >= UNROLL_DEPTH || t->unroll_steps >= UNROLL_STEPS) {
-    t->unroll_failed = true;
+  Compilation *c = compilation(w);
+  Node *known = map_get(&c->unrolling.calls, call);
+  if (known || c->unrolling.failed) return known ? known : call;
+  bool deep = c->unrolling.depth >= LIMIT_UNROLL_DEPTH;
+  if (deep || c->unrolling.steps >= LIMIT_UNROLL_STEPS) {
+    c->unrolling.failed = limit_reached(w->arena, deep ? AT_UNROLL_DEPTH : AT_UNROLL_STEPS);
     return call;
   }
-  t->unroll_depth++;
-  t->unroll_steps++;
-  Node *r = ir_instantiate(w, f->graph, args, t->unroll_site);
-  t->unroll_depth--;
-  if (t->inlining.given_up) return call;
+  c->unrolling.depth++;
+  c->unrolling.steps++;
+  Node *r = ir_instantiate(w, f->graph, args, c->unrolling.site);
+  c->unrolling.depth--;
+  if (c->inlining.given_up) return call;
   if (r->flags & (NODE_CALLS | NODE_AD)) r = call;
-  map_put(&t->unrolling, call, r);
+  map_put(&c->unrolling.calls, call, r);
   return r;
 }
 
@@ -224,30 +221,34 @@ static Node *unrolled_step(World *w, Func *f, Node **args, Node *call) {
  * of the outermost call. The steps are counted for the definition or item that this place is in, so that what it
  * becomes doesn't depend on what was compiled before; where a step leads too far none goes on. */
 static Node *unrolled_call(World *w, Func *f, Node **args, Site site) {
-  Tables *t = tables(w);
+  Compilation *c = compilation(w);
   Node *call = plain_call(w, f, args, site);
-  if (t->unroll_depth) return unrolled_step(w, f, args, call);
+  if (c->unrolling.depth) return unrolled_step(w, f, args, call);
   const void *key = (const void *)(uintptr_t)((uint64_t)call->id << 32 | site); /* exact, as for `resited` */
-  Node *r = map_get(&t->unrolled, key);
+  Node *r = map_get(&c->unrolled, key);
   if (r) return r;
   const void *definition = (const void *)(uintptr_t)(1 + (uint64_t)ir_site_info(w, site)->definition);
-  t->unroll_site = site;
-  t->unroll_failed = false;
-  t->unroll_steps = site ? (int)(uintptr_t)map_get(&t->unroll_counts, definition) : 0;
-  map_init(&t->unrolling, w->temp);
+  c->unrolling.site = site;
+  c->unrolling.failed = false;
+  c->unrolling.steps = site ? (int)(uintptr_t)map_get(&c->unroll_counts, definition) : 0;
+  map_init(&c->unrolling.calls, w->temp);
   r = unrolled_step(w, f, args, call);
-  if (t->inlining.given_up) return call;
-  if (site) map_put(&t->unroll_counts, definition, (void *)(uintptr_t)t->unroll_steps);
-  map_put(&t->unrolled, key, r);
+  if (c->inlining.given_up) return call;
+  if (site) map_put(&c->unroll_counts, definition, (void *)(uintptr_t)c->unrolling.steps);
+  map_put(&c->unrolled, key, r);
   return r;
 }
 
+static bool within(World *w, const Func *f, int size, Limit which) {
+  return f->graph->size <= size || !limit_reached(w->arena, which);
+}
+
 Node *ir_call(World *w, Func *f, Node **args, Site site) {
-  Tables *t = tables(w);
-  if (!f->graph || (f->opaque && !w->inline_rules)) return plain_call(w, f, args, site);
-  if (!f->recursive && f->graph->size <= INLINE_SIZE) return inlined_call(w, f, f->graph, args, site);
-  if (worth_specialising(args, f->nparams, t->special_depth)) return specialised_call(w, f, args, site);
-  if (f->recursive && f->graph->size <= UNROLL_SIZE && has_known_int(args, f->nparams))
+  Compilation *c = compilation(w);
+  if (!f->graph || (f->opaque && !c->inline_rules)) return plain_call(w, f, args, site);
+  if (!f->recursive && within(w, f, LIMIT_INLINE_SIZE, AT_INLINE_SIZE)) return inlined_call(w, f, f->graph, args, site);
+  if (worth_specialising(w, args, f->nparams, c->special_depth)) return specialised_call(w, f, args, site);
+  if (f->recursive && has_known_int(args, f->nparams) && within(w, f, LIMIT_UNROLL_SIZE, AT_UNROLL_SIZE))
     return unrolled_call(w, f, args, site);
   return plain_call(w, f, args, site);
 }
@@ -310,19 +311,11 @@ Node *ir_env(World *w, Op op, IrType *t, Graph *g, Node *x) {
 
 /* Applying what a branch chose is choosing between applications. */
 static Node *apply_switch(World *w, Node *f, Node *x, Node *token, Site site) {
-  int ncaps = f->nops - 1, extra = token ? 2 : 1;
-  Node **caps = NEW_ARRAY(w->arena, Node *, ncaps + extra);
-  IrType **types = NEW_ARRAY(w->arena, IrType *, ncaps + extra);
-  for (int i = 0; i < ncaps; i++) caps[i] = f->ops[i + 1];
-  caps[ncaps] = x;
-  if (token) caps[ncaps + 1] = token;
-  for (int i = 0; i < ncaps + extra; i++) types[i] = caps[i]->type;
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, f->ngraphs);
-  for (int i = 0; i < f->ngraphs; i++) {
-    Node *px = ir_param(w, ncaps, x->type), *pt = token ? ir_param(w, ncaps + 1, token->type) : NULL;
-    arms[i] = ir_graph(w, types, ncaps + extra, ir_apply(w, f->graphs[i]->result, px, pt, site), NULL);
-  }
-  return ir_switch(w, f->ops[0], arms, f->ngraphs, caps, ncaps + extra);
+  BranchBuilder *b = branch_open(w, f->ops[0]);
+  for (int i = 1; i < f->nops; i++) branch_add(b, f->ops[i]);
+  Node *px = branch_add(b, x), *pt = token ? branch_add(b, token) : NULL;
+  for (int i = 0; i < f->ngraphs; i++) branch_arm(b, ir_apply(w, f->graphs[i]->result, px, pt, site), NULL);
+  return branch_close(b);
 }
 
 Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site) {
@@ -332,7 +325,7 @@ Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site) {
     args[n++] = x;
     if (token) args[n++] = token;
     for (int i = 0; i < f->nops; i++) args[n++] = f->ops[i];
-    if (f->graphs[0]->size <= INLINE_SIZE) return inlined_call(w, NULL, f->graphs[0], args, site);
+    if (f->graphs[0]->size <= LIMIT_INLINE_SIZE) return inlined_call(w, NULL, f->graphs[0], args, site);
     return ir_call(w, ir_graph_func(w, f->graphs[0]), args, site);
   }
   if (ir_is_known_function(f)) return apply_switch(w, f, x, token, site);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Capture plans: nested graphs get what they need from outside as their last parameters.
+/* Capture plans (lambda lifting): nested graphs get what they need from outside as their last parameters.
  *
  * A plan brings the captures of a node into normal form: what is constant or a known function or a tuple moves inside,
  * so that folding and beta-reduction go on there; duplicates and unused ones are dropped. Of an array that serves for
- * its lengths only these are captured:  [ … length a … ] over a  →  [ … n … ] over n = length a. */
+ * its lengths only these are captured:  [ … length a … ] over a  →  [ … n … ] over n = length a. Where its elements are
+ * read too, they are taken from it there: so what is equal outside is equal inside. */
 #include "ir/ir_internal.h"
 
 Use *ir_param_uses(World *w, Graph *g) {
@@ -32,9 +33,11 @@ static Node **capture_all(World *w, CapturePlan *p, int own, Node *x, int depth)
 /* What stands for outer node x inside. */
 static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth) {
   if (ir_is_constant(x) || x->op == OP_GLOBAL) return x;
-  if (depth < 8) {
-    if (x->op == OP_TUPLE || x->op == OP_TO_BAG || ir_is_known_function(x))
-      return ir_rebuild(w, x, capture_all(w, p, own, x, depth), x->graphs);
+  for (int i = 0; x->op == OP_LEN && i < p->narrays; i++)
+    if (p->arrays[i] == x->ops[0]) return ir_len(w, capture(w, p, own, x->ops[0], depth), (int)x->attr.i);
+  if (x->op == OP_TUPLE || x->op == OP_TO_BAG || ir_is_known_function(x)) {
+    if (depth < LIMIT_CAPTURE_DEPTH) return ir_rebuild(w, x, capture_all(w, p, own, x, depth), x->graphs);
+    limit_reached(w->arena, AT_CAPTURE_DEPTH);
   }
   for (int i = 0; i < p->caps.len; i++)
     if (p->caps.data[i] == x) return ir_param(w, own + i, x->type);
@@ -51,6 +54,12 @@ Node *ir_capture_for(World *w, CapturePlan *p, int own, Node *x, Use use) {
   return ir_zeros(w, x->type, dims, x->site);
 }
 
+void ir_plan_lengths(World *w, CapturePlan *p, Node **caps, const Use *use, int n) {
+  p->arrays = NEW_ARRAY(w->arena, Node *, n + 1);
+  for (int i = 0; i < n; i++)
+    if (use[i] == USED && caps[i]->type->kind == T_ARRAY) p->arrays[p->narrays++] = caps[i];
+}
+
 CapturePlan ir_plan_captures(World *w, Graph **graphs, int ngraphs, int own, Node **caps, int n) {
   CapturePlan p = {.inside = NEW_ARRAY(w->arena, Node *, n + 1)};
   Use *use = NEW_ARRAY(w->arena, Use, n + 1);
@@ -58,6 +67,7 @@ CapturePlan ir_plan_captures(World *w, Graph **graphs, int ngraphs, int own, Nod
     Use *u = ir_param_uses(w, graphs[k]);
     for (int i = 0; i < n; i++) use[i] = u[own + i] > use[i] ? u[own + i] : use[i];
   }
+  ir_plan_lengths(w, &p, caps, use, n);
   for (int i = 0; i < n; i++) {
     p.inside[i] = ir_capture_for(w, &p, own, caps[i], use[i]);
     if (p.inside[i]->op != OP_PARAM || p.inside[i]->attr.i != own + i) p.changed = true;

@@ -9,21 +9,6 @@
 #include "ir/ir_internal.h"
 #include <string.h>
 
-bool ir_is_data(const Node *n) {
-  switch (n->op) {
-  case OP_INT:
-  case OP_FLOAT:
-  case OP_BOOL:
-  case OP_STRING:
-  case OP_UNIT:
-  case OP_TUPLE:
-  case OP_DATA: return true;
-  case OP_ZERO: return n->type->kind != T_STRING && n->type->kind != T_ARRAY && n->type->kind != T_TUPLE;
-  case OP_INJ: return n->ngraphs == 0;
-  default: return false;
-  }
-}
-
 static bool is_number(const IrType *t) { return t->kind == T_INT || t->kind == T_FLOAT || t->kind == T_BOOL; }
 
 /* How many scalars an element of type t has; into *operands, how many of them are no numbers. */
@@ -107,6 +92,7 @@ static bool same_dims(const Node *a, const Node *b) {
   return memcmp(a->attr.data->dims, b->attr.data->dims, sizeof(int64_t) * (size_t)ir_rank(a->type)) == 0;
 }
 
+/*  array 1.0 2.0 = data [1.0, 2.0]    array (data [1.0]) (data [2.0]) = data [[1.0], [2.0]] */
 Node *ir_data(World *w, IrType *array, Node **xs, int n) {
   bool rows = array->args[0]->kind == T_ARRAY;
   for (int i = 0; i < n; i++) {
@@ -140,6 +126,7 @@ static Node *element(World *w, IrType *t, Reader *r) {
   }
 }
 
+/*  index (data [[1, 2], [3, 4]]) 1 = data [3, 4]    index (data [[1, 2], [3, 4]]) 1 0 = 3 */
 Node *ir_data_at(World *w, const Node *data, Node **is, int n) {
   const ArrayData *d = data->attr.data;
   IrType *t = data->type;
@@ -158,7 +145,7 @@ Node *ir_data_at(World *w, const Node *data, Node **is, int n) {
   return intern(w, t, part, r.ops, nops);
 }
 
-/* ---- For the verifier and the printer ---------------------------------------------------- */
+/* ---- For the verifier and the text form ---------------------------------------------------- */
 const char *ir_data_wrong(const Node *n) {
   const ArrayData *d = n->attr.data;
   int64_t count = 1, operands = 0;
@@ -171,35 +158,21 @@ const char *ir_data_wrong(const Node *n) {
   return NULL;
 }
 
-enum { SHOWN = 6 };
-
-static void print_scalars(const IrType *t, const int64_t **at, Str *out) {
-  for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) print_scalars(t->args[k], at, out);
-  if (t->kind == T_TUPLE || t->kind == T_UNIT) return;
-  int64_t bits = *(*at)++;
-  double f;
-  memcpy(&f, &bits, sizeof f);
-  if (t->kind == T_FLOAT) str_printf(out, " %.17g", f);
-  else if (t->kind == T_BOOL) str_puts(out, bits ? " true" : " false");
-  else if (t->kind == T_INT) str_printf(out, " %lld", (long long)bits);
-  else str_puts(out, " _");
+static void add_kinds(const IrType *t, IrKind *kinds, int *n) {
+  for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) add_kinds(t->args[k], kinds, n);
+  if (t->kind != T_TUPLE && t->kind != T_UNIT) kinds[(*n)++] = is_number(t) ? t->kind : T_VARIANT;
 }
 
-void ir_data_print(const Node *n, Str *out) {
-  const ArrayData *d = n->attr.data;
-  const IrType *base = ir_base(n->type);
-  int64_t count = 1, operands = 0, width = scalars(base, &operands);
-  for (int k = 0; k < ir_rank(n->type); k++) {
-    str_printf(out, "%s%lld", k ? "x" : " ", (long long)d->dims[k]);
-    count *= d->dims[k];
-  }
-  str_addc(out, ':');
-  for (int64_t i = 0; i < count; i++) {
-    if (count > 2 * SHOWN && i == SHOWN) {
-      i = count - SHOWN;
-      str_puts(out, " ...");
-    }
-    const int64_t *at = d->slots + i * width;
-    print_scalars(base, &at, out);
-  }
+IrKind *ir_data_kinds(World *w, IrType *array, int *n) {
+  int64_t operands = 0;
+  IrKind *kinds = NEW_ARRAY(w->arena, IrKind, scalars(ir_base(array), &operands) + 1);
+  *n = 0;
+  add_kinds(ir_base(array), kinds, n);
+  return kinds;
+}
+
+Node *ir_data_of(World *w, IrType *array, ArrayData d, Node **ops, int nops) {
+  ArrayData *copy = NEW(w->arena, ArrayData);
+  *copy = d;
+  return intern(w, array, copy, ops, nops);
 }

@@ -23,6 +23,7 @@ typedef struct Node Node;
 typedef struct Graph Graph;
 typedef struct Func Func;
 typedef struct World World;
+typedef struct Compilation Compilation;
 typedef struct Rewriter Rewriter;
 
 /* ---- Types -------------------------------------------------------------------- */
@@ -74,9 +75,9 @@ int ir_rank(const IrType *t); /* T_ARRAY or T_BAG: levels of nesting of that kin
 IrType *ir_base(IrType *t);   /* what is below them */
 /* The type of accumulators for values of type t; T_UNIT where t holds no float. Idempotent (accumulators.c). */
 IrType *ir_accumulator(World *w, IrType *t);
+bool ir_is_plain(const IrType *t); /* an accumulator of floats alone: adding to it costs nothing */
 /* What an environment for closures of this graph and function type holds: accumulators for the captures, a tuple. */
 IrType *ir_env_payload(World *w, const Graph *g, const IrType *fun);
-void ir_type_print(const IrType *t, Str *out);
 
 /* ---- Nodes ---------------------------------------------------------------------- */
 typedef enum Op {
@@ -251,34 +252,37 @@ typedef struct GlobalInfo {
 } GlobalInfo;
 struct World {
   Arena *arena;
-  Arena *temp; /* what passes need while they run: the caller's to empty between entries */
+  Arena *temp;              /* what passes need while they run: the compilation's */
+  Compilation *compilation; /* what is under way; NULL between entries */
   SymTable *syms;
-  bool strict;       /* strict floating point: AD's sums aren't collected either */
-  bool contract;     /* products and sums may be one operation, and the CPU has it */
-  bool renormalise;  /* instantiation makes every node anew (after inline_rules was set) */
-  bool inline_rules; /* after AD: opaque functions are inlined too */
+  const bool strict;   /* strict floating point: AD's sums aren't collected either */
+  const bool contract; /* products and sums may be one operation, and the CPU has it */
   Vec(SiteInfo) sites;
   Vec(GlobalInfo) globals;
   Vec(Func *) funcs;
-  void *tables; /* hash tables, private to ir.c */
-  /* The derivative rule of a scalar primitive, written in Atled: called by AD; NULL if there is none.
-   * The Func has the primitive's parameters; its pullback/tangent are set. */
-  Func *(*rule)(void *user, Op op);
-  void *rule_user;
-  uint64_t identities;          /* given out so far: Graph.identity */
-  uint32_t next_id, ids_before; /* the latest number of a node, type, graph or function; until this entry */
-  uint32_t met, met_before;     /* numbers given out as Node.order; until this entry */
-  uint32_t walk;                /* number of the latest walk: Node.mark. Last: it only grows, see world_begin */
+  void *tables;        /* hash tables, private to ir.c */
+  uint64_t identities; /* given out so far: Graph.identity */
+  uint32_t next_id;    /* the latest number of a node, type, graph or function */
+  uint32_t met;        /* the latest one given out as Node.order */
+  uint32_t walk;       /* number of the latest walk: Node.mark. Last: it only grows, see world_save */
 };
-/* `temp` may be the same arena; it is the caller's to empty between entries. */
-World *world_new(Arena *a, Arena *temp, SymTable *syms);
-/* At the beginning of an entry. For arena_roll_back it saves all of the world but the numbers of walks, which marks
- * in nodes refer to. */
-void world_begin(World *w);
+World *world_new(Arena *a, SymTable *syms, bool strict, bool contract);
+/* For arena_roll_back: all of the world but the numbers of walks, which marks in nodes refer to. */
+void world_save(World *w);
 #ifdef ATLED_VERIFY
 /* So that memory can be compared: no node was reached by a walk, and the numbers of walks are exchanged with these. */
 void world_forget_walks(World *w, uint32_t walks[2]);
 #endif
+
+/* Graphs are made in a compilation: compilation.h says what that is. One begun in another, after an arena_mark, goes
+ * before arena_roll_back and arena_commit. Without one the latter does nothing, so what failed is ended by calling it
+ * until there is none. */
+void compilation_begin(World *w);
+void compilation_end(World *w);
+/* What the pass makes of g, with functions that have a derivative rule inlined too: no derivative is taken any more. */
+Graph *ir_without_rules(World *w, Graph *g, Graph *(*pass)(World *w, Graph *g));
+/* Was the type there before the entry? */
+bool ir_is_older(const World *w, const IrType *t);
 
 /* ---- Making nodes ------------------------------------------------------------------- */
 Node *ir_param(World *w, int k, IrType *t);
@@ -323,14 +327,24 @@ Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site); /* token NUL
 Node *ir_call(World *w, Func *f, Node **args, Site site);           /* inlines or specialises where that pays */
 /* all arms: parameters = captures. bool: arms[0] is false, arms[1] true. int out of range: the last arm */
 Node *ir_switch(World *w, Node *selector, Graph **arms, int narms, Node **caps, int ncaps);
-/* operands: carried, accs, sliced, caps */
-Node *ir_loop(World *w, const LoopInfo *info, Node *n, Node **operands, Graph *body, Graph *cond, Site site);
-/* The same of a LOOP's operands: the trip count first, if there is no condition. */
+/* The same with these results of its arms, which have the same captures. */
+Node *ir_switch_yielding(World *w, Node *selector, Graph **arms, int narms, Node **caps, int ncaps, Node **results);
+/* A branch made capture by capture, and then arm by arm. In its arms a capture is a parameter: what branch_add
+ * returns. */
+typedef struct BranchBuilder BranchBuilder;
+BranchBuilder *branch_open(World *w, Node *selector);
+Node *branch_add(BranchBuilder *b, Node *x);
+void branch_arm(BranchBuilder *b, Node *result, Sym name);
+Node *branch_close(BranchBuilder *b);
+/* Of operands as a LOOP has them. Other loops are made by a LoopBuilder. */
 Node *ir_loop_over(World *w, const LoopInfo *info, Node **ops, Graph *body, Graph *cond, Site site);
 /* How many ints there are from `from` up to `to`, itself included if `inclusive`: 2^63 - 1 if there are more. */
 Node *ir_count_between(World *w, Node *from, Node *to, bool inclusive);
 /* x, the value of something after the loop whose value is `loop`, having waited for its end. */
 Node *ir_after_loop(World *w, Node *x, Node *loop);
+/* The length of x, an array in the loop's body, in terms of the loop's operands without the trip count, where it is
+ * the same in all iterations; else NULL. */
+Node *ir_length_outside(World *w, const Node *loop, Node **ops, Node *x);
 /* Does every iteration leave carried value k, an array, with the dimensions it had? */
 bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k);
 /* DATA, if all are constants and rows of one length */
@@ -375,7 +389,6 @@ Node *ir_closure_cap(World *w, Node *closure, Graph *g, int i);
 Node *ir_graph_id(World *w, Graph *g);
 Func *ir_graph_func(World *w, Graph *g); /* a function with that graph, one for each graph */
 int ir_rt_id(const RtPrim *p);           /* its row: RtPrimId */
-bool ir_rt_effect(int id);
 const char *ir_rt_name(int id);
 const RtPrim *ir_rt_find(const char *name); /* a row of src/prims/rt.def, or NULL */
 int ir_rt_operands(const RtPrim *p);        /* without the token */
@@ -389,6 +402,7 @@ typedef struct RewritePass {
   Node *(*node)(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs);
   /* What becomes of a graph, instead of the two above: for passes that need to know where a nested graph stands. */
   Graph *(*graph)(void *user, Rewriter *r, Graph *g);
+  bool renormalise; /* instantiation makes every node anew */
 } RewritePass;
 Graph *ir_rewrite(World *w, Graph *g, RewritePass pass);
 Graph *rewrite_graph(Rewriter *r, Graph *g);
@@ -421,11 +435,34 @@ Region *region_open(World *w, Region *outer);
 Node *region_param(Region *r, IrType *t);
 Node *region_import(Region *r, Region *from, Node *x);
 Graph *region_close(Region *r, Node *result, Sym name);
-/* [ element | 0 <= i < n ], read in no particular region: `make` imports into `inner` what it needs of `outer`. */
-typedef Node *(*ElementFn)(Region *inner, Region *outer, Node *i, void *user);
-Node *ir_build(World *w, Node *n, ElementFn make, void *user);
 /* n regions opened with the same outer, no own parameters: graphs over the union of their captures. */
 void region_close_arms(Region **rs, Node **results, int n, Graph **arms, Node ***caps, int *ncaps);
+
+/* ---- Loops (loop_forms.c) ------------------------------------------------------------------------
+ * A loop made operand by operand. In its body an operand is a parameter: what loop_add returns, which also
+ * names it. */
+typedef struct LoopBuilder LoopBuilder;
+LoopBuilder *loop_open(World *w, bool down);
+Node *loop_index(LoopBuilder *b);
+Node *loop_add(LoopBuilder *b, LoopPart part, Node *x);
+/* The next value of a carried value or accumulator: unless it stays as it is. */
+void loop_next(LoopBuilder *b, const Node *inner, Node *next);
+int loop_stack(LoopBuilder *b, Node *x); /* one more stacked result: its number */
+/* All that, as a body returns it: the next carried values and accumulators, then elements of stacked results. */
+void loop_yield(LoopBuilder *b, Node *result);
+/* One of count and cond, a bool over the index, carried values and captures, is NULL. */
+void loop_close(LoopBuilder *b, Node *count, Node *cond, Site site);
+/* Then: a carried value or accumulator at the end, stacked result k, how often the body was run. */
+Node *loop_result(LoopBuilder *b, const Node *inner);
+Node *loop_stacked(LoopBuilder *b, int k);
+Node *loop_trips(LoopBuilder *b);
+Node *loop_value(LoopBuilder *b); /* all of these, as a LOOP yields them */
+/* What stands for the parameters of the condition of a loop where `args` do for those of its body. */
+Node **loop_cond_args(World *w, const LoopInfo *l, const Graph *cond, Node **args);
+Node *ir_copy_rows(World *w, Node *array); /* an array of its own, though `array` may be a view */
+/* The value of a loop over other operands (the trip count first, if it has one), its body returning
+ * `result` and n more elements: the arrays of those are written to `arrays`. */
+Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays);
 
 /* ---- Walking and checking ------------------------------------------------------------- */
 /* Nodes of g in dependency order (operands first), without nested graphs. Returns the count. */
@@ -434,6 +471,8 @@ int ir_order(Arena *a, const Graph *g, Node ***out);
 void ir_walk_graphs(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
 /* The same, through the derivative rules of those functions too. */
 void ir_walk_rules(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
+/* The same, through those rules instead of the functions that have any: what derivatives of g are made of. */
+void ir_walk_differentiated(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
 /* Is f, which may be recursive, called in a graph reachable from g, all of them being finished? */
 bool ir_calls(World *w, Graph *g, const Func *f);
 typedef struct OpCounts {
@@ -442,7 +481,9 @@ typedef struct OpCounts {
 OpCounts ir_count(World *w, Graph *g);
 /* NULL, or what is wrong. */
 const char *ir_verify(World *w, Graph *g);
-void ir_print(World *w, const Graph *g, Str *out); /* text, nested graphs indented */
+void ir_print(World *w, const Graph *g, Str *out); /* as text, which says all of it */
+/* The graph that a text says; NULL, with what is wrong and where. As it stands: neither in normal form nor verified. */
+Graph *ir_read(World *w, const char *text, const char **wrong);
 void ir_print_dot(World *w, const Graph *g, Str *out);
 uint64_t ir_hash(World *w, Graph *g); /* up to renaming; stable between runs */
 #endif

@@ -4,22 +4,25 @@
 #define ATLED_IR_INTERNAL_H
 #include "ir/world.h"
 
-Node *ir_same_elements(const Node *a);
+Node *ir_same_elements(World *w, const Node *a);
 
 /* ---- data.c ---- */
-/* May n, over data, be data itself? (NODE_VARIES says whether it is.) */
-bool ir_is_data(const Node *n);
 /* The constant array of these elements or rows; NULL if it isn't constant, or irregular. */
 Node *ir_data(World *w, IrType *array, Node **xs, int n);
 /* The element or part of a constant array at n indices; NULL if they aren't known to be in bounds. */
 Node *ir_data_at(World *w, const Node *data, Node **is, int n);
 const char *ir_data_wrong(const Node *n); /* NULL, or what is wrong with the constant array */
-void ir_data_print(const Node *n, Str *out);
+/* Of the scalars of an element: T_INT, T_FLOAT, T_BOOL, or T_VARIANT for what is an operand. */
+IrKind *ir_data_kinds(World *w, IrType *array, int *n);
+Node *ir_data_of(World *w, IrType *array, ArrayData d, Node **ops, int nops);
 
 /* The node with these contents, as it stands: no normalisation. `proto` may live on the stack. */
 Node *ir_intern(World *w, Node *proto);
 /* An interned node of op with operands and nothing else. */
 Node *ir_raw(World *w, Op op, IrType *t, Node **ops, int n);
+
+/* ---- consing.c ---- */
+/* The entry with this hash that is the same as the key, or NULL. */
 void *table_find(Table *t, uint32_t hash, bool (*same)(const void *a, const void *b), const void *key);
 /* t: of the world */
 void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*hash_of)(const void *));
@@ -33,8 +36,12 @@ Use *ir_param_uses(World *w, Graph *g);
 typedef struct CapturePlan {
   Vec(Node *) caps; /* the new captures, in the outer graph */
   Node **inside;    /* for each old capture: what stands for it inside, over the new parameters */
+  Node **arrays;    /* captured arrays, whose lengths needn't be */
+  int narrays;
   bool changed;
 } CapturePlan;
+/* Sets the arrays of a plan to those among the captures that are used so. */
+void ir_plan_lengths(World *w, CapturePlan *p, Node **caps, const Use *use, int n);
 CapturePlan ir_plan_captures(World *w, Graph **graphs, int ngraphs, int own, Node **caps, int n);
 /* Arguments for instantiating g (own parameters first) after the plan, and the new parameter types. */
 Node **ir_plan_args(World *w, const CapturePlan *p, Graph *g, int own);
@@ -43,17 +50,29 @@ IrType **ir_plan_types(World *w, const CapturePlan *p, Graph *g, int own);
  * that shape stand for it, and vanish, since the length of zeros is what they were made of. */
 Node *ir_capture_for(World *w, CapturePlan *p, int own, Node *x, Use use);
 
+bool ir_is_natural(const Node *x); /* not negative, as far as that is seen */
 Node *ir_normal1(World *w, Op op, Node *a);
 Node *ir_normal2(World *w, Op op, Node *a, Node *b);
 Site ir_site_inlined(World *w, Site inner, Site call);
+Site ir_site_of(World *w, SiteInfo place);
 
 static inline bool is_op(const Node *n, Op op) { return n->op == op; }
 static inline bool is_float_const(const Node *n, double v) { return n->op == OP_FLOAT && n->attr.f == v; }
 static inline bool is_int_const(const Node *n, int64_t v) { return n->op == OP_INT && n->attr.i == v; }
+/* loop_forms.c. The normal form of a loop; operands: carried, accs, sliced, caps. n: NULL if there is a condition. */
+Node *ir_loop(World *w, const LoopInfo *info, Node *n, Node **operands, Graph *body, Graph *cond, Site site);
 /* loop_bounds.c. Operands as in ir_loop. */
 /* The number of iterations, where the condition only counts them; else NULL. */
 Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond);
+/* The length in dimension dim of carried value k of a loop, if it is an array whose length never changes; else NULL. */
+Node *ir_carried_length(World *w, const LoopInfo *l, Node **ops, Graph *body, int k, int dim);
 /* The body of a loop of n iterations without the checks of its index against a length that is n. `own`: parameters
  * before captures. */
 Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int own);
+
+/* ---- The text form: ir_print.c, ir_read.c ---- */
+extern const char *const ir_fail_kinds[FAIL_RULE + 1];
+enum { IR_LOOP_COUNTS = 4 };
+extern const char *const ir_loop_counts[IR_LOOP_COUNTS]; /* "carried", … */
+int *ir_loop_count(LoopInfo *l, int k);
 #endif

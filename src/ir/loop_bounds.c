@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a loop's index tells: how often a loop runs whose condition merely counts, and which checks hold by
- * construction. Both compare what is inside, over captures alone, with what is outside. And what comes after loops
- * that may not end.
+/* Trip counts, and what else a loop's index tells: how often a loop runs whose condition merely counts, and which
+ * checks hold by construction. Both compare what is inside, over captures alone, with what is outside. And what comes
+ * after loops that may not end.
  *
  * A number of iterations is never more than 2^63 - 1, which stands for all larger ones and for endless counting (`k
  * <= n` where n is the greatest int): no machine lives to see the difference, unless what comes out of the loop is
@@ -9,12 +9,71 @@
 #include "ir/ir_internal.h"
 
 /* Does m read only captures (parameters from `own` on)? */
-static bool reads_captures_only(const Node *m, int own, int depth) {
+static bool reads_captures_only(World *w, const Node *m, int own, int depth) {
   if (m->op == OP_PARAM) return m->attr.i >= own;
-  if (depth > 4) return false;
+  if (depth > LIMIT_INDEX_DEPTH) return !limit_reached(w->arena, AT_INDEX_DEPTH);
   for (int i = 0; i < m->nops; i++)
-    if (!reads_captures_only(m->ops[i], own, depth + 1)) return false;
+    if (!reads_captures_only(w, m->ops[i], own, depth + 1)) return false;
   return true;
+}
+
+/* ---- Lengths ---- */
+typedef struct Lengths {
+  World *w;
+  const LoopInfo *l;
+  Node **ops;
+  Graph *body;
+  const struct Assumed *assumed;
+} Lengths;
+
+/* That carried array k has the same length in this dimension in all iterations. */
+typedef struct Assumed {
+  int k, dim;
+  Node *start;
+  const struct Assumed *before;
+} Assumed;
+
+static Node *fixed_length(const Lengths *s, int k, int dim);
+
+/* Number x of the body in terms of what is outside, where it is made of captures and lengths that are fixed; else
+ * NULL. What was checked is what it is compared with. */
+static Node *fixed_number(const Lengths *s, Node *x, int depth) {
+  const LoopInfo *l = s->l;
+  if (ir_is_constant(x)) return x;
+  if (op_flags[x->op] & OPF_V || x->op == OP_AFTER) return fixed_number(s, x->ops[0], depth);
+  const Node *array = x->op == OP_LEN ? x->ops[0] : x;
+  if (array->op == OP_PARAM) {
+    int k = (int)array->attr.i - 1;
+    if (k >= 0 && k < l->ncarried && x != array) return fixed_length(s, k, (int)x->attr.i);
+    if (k < loop_captures(l)) return NULL;
+    return x == array ? s->ops[k] : ir_len(s->w, s->ops[k], (int)x->attr.i);
+  }
+  if (!(op_flags[x->op] & OPF_B) || x->nops != 2) return NULL;
+  if (depth == 0 && limit_reached(s->w->arena, AT_LENGTH_SUM)) return NULL;
+  Node *a = fixed_number(s, x->ops[0], depth - 1), *b = a ? fixed_number(s, x->ops[1], depth - 1) : NULL;
+  return b ? ir_op2(s->w, (Op)x->op, a, b) : NULL;
+}
+
+/* By induction: if it is what it is at the start, and so are the lengths that the next one is made of, it stays. */
+static Node *fixed_length(const Lengths *s, int k, int dim) {
+  int depth = 0;
+  for (const Assumed *a = s->assumed; a; a = a->before, depth++)
+    if (a->k == k && a->dim == dim) return a->start;
+  if (depth > LIMIT_LENGTH_INDUCTION && limit_reached(s->w->arena, AT_LENGTH_INDUCTION)) return NULL;
+  Node *start = ir_len(s->w, s->ops[k], dim), *next = s->body->result->ops[k];
+  Assumed this = {k, dim, start, s->assumed};
+  Lengths inner = *s;
+  inner.assumed = &this;
+  return fixed_number(&inner, ir_len(s->w, next, dim), LIMIT_LENGTH_SUM) == start ? start : NULL;
+}
+
+Node *ir_carried_length(World *w, const LoopInfo *l, Node **ops, Graph *body, int k, int dim) {
+  if (k < 0 || k >= l->ncarried || body->result->op != OP_TUPLE || body->params[1 + k]->kind != T_ARRAY) return NULL;
+  return fixed_length(&(Lengths){w, l, ops, body, NULL}, k, dim);
+}
+
+Node *ir_length_outside(World *w, const Node *loop, Node **ops, Node *x) {
+  return fixed_number(&(Lengths){w, loop->loop, ops, loop->graphs[0], NULL}, ir_len(w, x, 0), 4);
 }
 
 /* ---- Checks ---- */
@@ -26,7 +85,7 @@ Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int
   for (int i = 0; i < b->n; i++) {
     Node *c = b->nodes[i];
     if (c->op != OP_CHECK_INDEX || c->ops[0]->op != OP_PARAM || c->ops[0]->attr.i != 0) continue;
-    if (!reads_captures_only(c->ops[1], own, 0)) continue;
+    if (!reads_captures_only(w, c->ops[1], own, 0)) continue;
     if (!outer) {
       outer = NEW_ARRAY(w->arena, Node *, body->nparams + 1);
       for (int k = 0; k < own; k++) outer[k] = ir_zero(w, body->params[k]);
@@ -62,22 +121,19 @@ Node *ir_count_between(World *w, Node *from, Node *to, bool inclusive) {
   return ir_op2(w, OP_IMAX, ir_op2(w, OP_ISUBS, ir_op2(w, OP_ISUBS, to, from), ir_int(w, -1)), zero);
 }
 
-static bool is_natural(const Node *n) { return n->op == OP_LEN || (n->op == OP_INT && n->attr.i >= 0); }
-
 /* May 2^63 - 1 stand for more, here or in what n is made of? */
 static bool may_saturate(const Node *n) {
   if (n->op == OP_IMAX || n->op == OP_CHECK_NAT || n->op == OP_AFTER) return may_saturate(n->ops[0]);
-  if (n->op == OP_ISUBS && is_natural(n->ops[1])) return may_saturate(n->ops[0]);
+  if (n->op == OP_ISUBS && ir_is_natural(n->ops[1])) return may_saturate(n->ops[0]);
   return n->op == OP_ISUBS || n->op == OP_SELECT || is_int_const(n, INT64_MAX);
 }
 
 /* A loop that does nothing, without end if n iterations are too many to be told from none. */
 static Node *endless_if_saturated(World *w, Node *n) {
-  IrType *types[2] = {n->type, n->type};
-  LoopInfo l = {.ncaps = 1, .has_cond = true};
-  Graph *body = ir_graph(w, types, 2, ir_unit(w), NULL);
-  Graph *cond = ir_graph(w, types, 2, ir_op2(w, OP_IEQ, ir_param(w, 1, n->type), ir_int(w, INT64_MAX)), NULL);
-  return ir_get(w, ir_loop(w, &l, NULL, &n, body, cond, n->site), 0);
+  LoopBuilder *b = loop_open(w, false);
+  Node *inside = loop_add(b, LOOP_CAPTURED, n);
+  loop_close(b, NULL, ir_op2(w, OP_IEQ, inside, ir_int(w, INT64_MAX)), n->site);
+  return loop_trips(b);
 }
 
 /* A short look: does the value of x come out of this loop? */
@@ -100,8 +156,9 @@ static bool may_break(const Node *loop, int k) {
 
 Node *ir_after_loop(World *w, Node *x, Node *loop) {
   Node *trips = ir_get(w, loop, loop->type->n - 1);
-  int fuel = 16;
+  int fuel = LIMIT_LOOP_LOOK;
   if (trips->op == OP_GET && comes_out(x, trips->ops[0], &fuel)) return x;
+  if (fuel < 0) limit_reached(w->arena, AT_LOOP_LOOK);
   if (may_saturate(trips)) {
     for (int k = 0; k < loop->type->n - 1; k++)
       if (may_break(loop, k)) trips = ir_op2(w, OP_AFTER, trips, ir_get(w, loop, k));
@@ -122,7 +179,7 @@ static bool is_index(const Node *a) { return a->op == OP_PARAM && a->attr.i == 0
 static bool find_affine(World *w, Node *a, int own, int depth, Affine *out) {
   *out = (Affine){is_index(a), NULL};
   if (out->by) return true;
-  if (reads_captures_only(a, own, 0)) {
+  if (reads_captures_only(w, a, own, 0)) {
     out->rest = a;
     return true;
   }
@@ -131,7 +188,7 @@ static bool find_affine(World *w, Node *a, int own, int depth, Affine *out) {
     return true;
   }
   Affine x, y;
-  if (a->op != OP_IADD || depth > 4) return false;
+  if (a->op != OP_IADD || (depth > LIMIT_INDEX_DEPTH && limit_reached(w->arena, AT_INDEX_DEPTH))) return false;
   if (!find_affine(w, a->ops[0], own, depth + 1, &x) || !find_affine(w, a->ops[1], own, depth + 1, &y)) return false;
   bool wraps = __builtin_add_overflow(x.by, y.by, &out->by);
   out->rest = !x.rest ? y.rest : !y.rest ? x.rest : ir_op2(w, OP_IADD, x.rest, y.rest);
@@ -170,7 +227,7 @@ static Node *count_of(World *w, const Bound *b, Node *start, Node *end) {
   Node *n = ir_count_between(w, start, end, b->inclusive);
   if (!b->inclusive) return n;
   Node *last = b->down ? start : end, *extreme = ir_int(w, b->down ? INT64_MIN : INT64_MAX);
-  if (last->op == OP_LEN || (last->op == OP_IADD && is_natural(last->ops[0]) && last->ops[1]->op == OP_INT)) return n;
+  if (last->op == OP_LEN || (last->op == OP_IADD && last->ops[0]->op == OP_LEN && last->ops[1]->op == OP_INT)) return n;
   return ir_op3(w, OP_SELECT, ir_op2(w, OP_IEQ, last, extreme), ir_int(w, INT64_MAX), n);
 }
 
@@ -188,9 +245,9 @@ Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond) {
   for (int k = own; k < cond->nparams; k++) outer[k] = ops[before + k - own];
   Node *end = b.end ? ir_substitute(w, b.end, outer, cond->nparams, 0) : ir_int(w, 0);
   Node *start = b.start ? ir_substitute(w, b.start, outer, cond->nparams, 0) : ir_int(w, 0);
-  if (b.exact && !(is_natural(end) && start->op == OP_INT && start->attr.i <= 0)) return NULL;
+  if (b.exact && !(ir_is_natural(end) && start->op == OP_INT && start->attr.i <= 0)) return NULL;
   Node *n = count_of(w, &b, start, end);
   /* of an array that exists: not too many */
-  if (depth && !is_natural(n)) n = ir_check(w, OP_CHECK_DEPTH, n, depth->ops[1], NULL, depth->site);
+  if (depth && n->op != OP_LEN) n = ir_check(w, OP_CHECK_DEPTH, n, depth->ops[1], NULL, depth->site);
   return n;
 }

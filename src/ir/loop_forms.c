@@ -1,49 +1,202 @@
 /* SPDX-License-Identifier: MIT */
-/* Normal forms of loops (scalar replacement and loop-invariant code, in the field's words; trip counts are in
- * loop_bounds.c). A loop carries
+/* Scalar replacement and loop-invariant code: the normal forms of loops (trip counts are in loop_bounds.c). A loop
+ * carries
  *
  *   no tuples                   s = (a, b)            →  a and b are carried
  *   nothing that never changes  s' = s                →  a capture
  *   no counter                  s' = s + c            →  s0 + c * i, computed in the body
  *   no unused length            length s', as length s →  length s0, from outside
+ *   no part of itself           s' = s[a..b]          →  s0 is captured, where its part is is carried
  *
- * and captures as branches do (captures.c). */
+ * and captures as branches do (captures.c).
+ *
+ * Loops are made operand by operand, in any order, by a LoopBuilder, also here. While the body is made its parameters
+ * are numbered as they come; when the loop is closed they get the places that LoopInfo wants. */
 #include "ir/ir_internal.h"
 #include <string.h>
 
-/* Rebuilding a loop with other state. `slots` describes the old carried values and accumulators, in order. */
-typedef enum {
-  KEEP,
-  DROP, /* never changes: what it is at the start */
-  STEP, /* a number that a constant is added to: what it is at the start, and a multiple of the index */
-  SPLIT /* a tuple: one slot for each component */
-} Fate;
-typedef struct Reloop {
+/* ---- Making loops ------------------------------------------------------------------------------------------------ */
+typedef struct Operand {
+  LoopPart part;
+  Node *outer, *inner, *next;
+  int place;
+} Operand;
+
+struct LoopBuilder {
   World *w;
-  const LoopInfo *old;
   LoopInfo info;
-  Node *n;
-  Node **ops; /* old operands: carried, accs, sliced, caps */
-  Graph *body, *cond;
-  Fate *fate; /* of carried and accs */
-  bool *sliced_used;
-  Vec(Node *) inits, sliced;
-  Vec(IrType *) own; /* parameter types of the new body before its captures */
-  int nslots;
-} Reloop;
+  Vec(Operand) operands;
+  Vec(Node *) stacked;
+  Node *loop; /* once it is closed */
+};
 
-static Node *body_result(const Graph *g, World *w, int k) { return ir_get(w, g->result, k); }
-
-static bool is_captured(const Reloop *r, int k) { return r->fate[k] == DROP || r->fate[k] == STEP; }
-
-static int width(const Reloop *r, int k) {
-  return is_captured(r, k) ? 0 : r->fate[k] == SPLIT ? r->ops[k]->type->n : 1;
+LoopBuilder *loop_open(World *w, bool down) {
+  LoopBuilder *b = NEW(w->temp, LoopBuilder);
+  b->w = w;
+  b->info.down = down;
+  return b;
 }
 
+Node *loop_index(LoopBuilder *b) { return ir_param(b->w, 0, ir_type(b->w, T_INT)); }
+
+static int *count_of(LoopInfo *l, LoopPart part) {
+  int *const counts[] = {&l->ncarried, &l->naccs, &l->nsliced, &l->ncaps};
+  return counts[part];
+}
+
+Node *loop_add(LoopBuilder *b, LoopPart part, Node *x) {
+  IrType *t = part == LOOP_SLICED ? x->type->args[0] : x->type;
+  Operand o = {.part = part, .outer = x, .inner = ir_param(b->w, 1 + b->operands.len, t)};
+  vec_push(b->w->temp, b->operands, o);
+  ++*count_of(&b->info, part);
+  return o.inner;
+}
+
+static Operand *operand_of(LoopBuilder *b, const Node *inner) { return &b->operands.data[inner->attr.i - 1]; }
+
+void loop_next(LoopBuilder *b, const Node *inner, Node *next) { operand_of(b, inner)->next = next; }
+
+int loop_stack(LoopBuilder *b, Node *x) {
+  vec_push(b->w->temp, b->stacked, x);
+  return b->info.nstacked++;
+}
+
+/* Gives the operands their places: those of one part follow each other in the order they came in. */
+static void place_operands(LoopBuilder *b) {
+  int at = 0;
+  for (LoopPart part = LOOP_CARRIED; part <= LOOP_CAPTURED; part++)
+    for (int k = 0; k < b->operands.len; k++)
+      if (b->operands.data[k].part == part) b->operands.data[k].place = at++;
+}
+
+/* A graph over the index and all operands, or those that a condition may read. */
+static Graph *close_graph(LoopBuilder *b, Node *result, bool cond) {
+  World *w = b->w;
+  int n = b->operands.len, hidden = cond ? b->info.naccs + b->info.nsliced : 0;
+  Node **args = NEW_ARRAY(w->temp, Node *, n + 1);
+  IrType **types = NEW_ARRAY(w->temp, IrType *, n + 1);
+  args[0] = loop_index(b);
+  types[0] = args[0]->type;
+  for (int k = 0; k < n; k++) {
+    const Operand *o = &b->operands.data[k];
+    IrType *t = o->inner->type;
+    if (cond && (o->part == LOOP_ACC || o->part == LOOP_SLICED)) args[1 + k] = ir_zero(w, t); /* never read */
+    else {
+      int place = 1 + o->place - (o->part == LOOP_CAPTURED ? hidden : 0);
+      args[1 + k] = ir_param(w, place, t);
+      types[place] = t;
+    }
+  }
+  bool moved = false;
+  for (int k = 0; k < n; k++) moved |= args[1 + k] != b->operands.data[k].inner;
+  return ir_graph(w, types, 1 + n - hidden, moved ? ir_substitute(w, result, args, n + 1, 0) : result, NULL);
+}
+
+void loop_yield(LoopBuilder *b, Node *result) {
+  int k = 0;
+  for (LoopPart part = LOOP_CARRIED; part <= LOOP_ACC; part++)
+    for (int i = 0; i < b->operands.len; i++)
+      if (b->operands.data[i].part == part) b->operands.data[i].next = ir_get(b->w, result, k++);
+  for (; k < result->type->n; k++) loop_stack(b, ir_get(b->w, result, k));
+}
+
+void loop_close(LoopBuilder *b, Node *count, Node *cond, Site site) {
+  World *w = b->w;
+  place_operands(b);
+  int slots = loop_slots(&b->info);
+  Node **in = NEW_ARRAY(w->temp, Node *, b->operands.len + 1);
+  Node **out = NEW_ARRAY(w->temp, Node *, slots + b->info.nstacked + 1);
+  for (int k = 0; k < b->operands.len; k++) {
+    const Operand *o = &b->operands.data[k];
+    in[o->place] = o->outer;
+    if (o->place < slots) out[o->place] = o->next ? o->next : o->inner;
+  }
+  for (int k = 0; k < b->info.nstacked; k++) out[slots + k] = b->stacked.data[k];
+  b->info.has_cond = cond != NULL;
+  Graph *body = close_graph(b, ir_record(w, out, slots + b->info.nstacked), false);
+  b->loop = ir_loop(w, &b->info, count, in, body, cond ? close_graph(b, cond, true) : NULL, site);
+}
+
+Node *loop_result(LoopBuilder *b, const Node *inner) { return ir_get(b->w, b->loop, operand_of(b, inner)->place); }
+
+Node *loop_stacked(LoopBuilder *b, int k) { return ir_get(b->w, b->loop, loop_slots(&b->info) + k); }
+
+Node *loop_trips(LoopBuilder *b) { return ir_get(b->w, b->loop, b->loop->type->n - 1); }
+
+Node *loop_value(LoopBuilder *b) { return b->loop; }
+
+Node **loop_cond_args(World *w, const LoopInfo *l, const Graph *cond, Node **args) {
+  Node **in = NEW_ARRAY(w->temp, Node *, cond->nparams);
+  for (int p = 0; p < cond->nparams; p++) in[p] = args[p ? 1 + loop_cond_input(l, p) : 0];
+  return in;
+}
+
+Node *ir_copy_rows(World *w, Node *array) {
+  LoopBuilder *b = loop_open(w, false);
+  int k = loop_stack(b, loop_add(b, LOOP_SLICED, array));
+  loop_close(b, ir_len(w, array, 0), NULL, 0);
+  return loop_stacked(b, k);
+}
+
+Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays) {
+  const Graph *body = loop->graphs[0];
+  int before = loop->type->n - 1;
+  Node **out = NEW_ARRAY(w->arena, Node *, before + n + 1);
+  for (int k = 0; k < before; k++) out[k] = ir_get(w, result, k);
+  for (int j = 0; j < n; j++) out[before + j] = extra[j];
+  LoopInfo info = *loop->loop;
+  info.nstacked += n;
+  Graph *more = ir_graph(w, body->params, body->nparams, ir_record(w, out, before + n), body->name);
+  Node *whole = ir_loop_over(w, &info, ops, more, info.has_cond ? loop->graphs[1] : NULL, loop->site);
+  for (int j = 0; j < n; j++) arrays[j] = ir_get(w, whole, before + j);
+  Node **value = NEW_ARRAY(w->arena, Node *, before + 1);
+  for (int k = 0; k < before; k++) value[k] = ir_get(w, whole, k);
+  value[before] = ir_get(w, whole, before + n);
+  return ir_tuple(w, loop->type, value);
+}
+
+/* ---- Forms ------------------------------------------------------------------------------------------------------- */
+/* A loop and what it is rebuilt as. Operands: carried values, accumulators, slices, captures. */
+typedef struct Form {
+  World *w;
+  const LoopInfo *l;
+  Node *n, **ops;
+  Graph *body, *cond;
+  Site site;
+} Form;
+
+static Node *next_of(const Form *f, int k) { return ir_get(f->w, f->body->result, k); }
+
+/* Input k of the loop, as it is. */
+static Node *add_input(const Form *f, LoopBuilder *b, int k) { return loop_add(b, loop_part(f->l, k), f->ops[k]); }
+
+static void close(const Form *f, LoopBuilder *b, Node **args) {
+  Node **in = f->cond ? loop_cond_args(f->w, f->l, f->cond, args) : NULL;
+  loop_close(b, f->n, in ? ir_instantiate(f->w, f->cond, in, 0) : NULL, f->site);
+}
+
+/* The loop whose body and condition have args in place of their parameters. */
+static Node *loop_over(const Form *f, LoopBuilder *b, Node **args) {
+  loop_yield(b, ir_instantiate(f->w, f->body, args, 0));
+  close(f, b, args);
+  return loop_value(b);
+}
+
+/* ---- Other state ------------------------------------------------------------------------------------------------- */
+typedef enum {
+  KEEP,
+  DROP,  /* never changes: what it is at the start */
+  STEP,  /* a number that a constant is added to: what it is at the start, and a multiple of the index */
+  SPLIT, /* a tuple: one slot for each component */
+  PART   /* a slice of itself: a part of what it is at the start, two slots for its place and length */
+} Fate;
+
+static bool is_carried(Fate fate) { return fate != DROP && fate != STEP; }
+
 /* The constant that slot k grows by. */
-static Node *step_of(const Reloop *r, int k) {
-  Node *next = body_result(r->body, r->w, k);
-  if (next->op != OP_IADD || r->info.down || k >= r->old->ncarried) return NULL;
+static Node *step_of(const Form *f, int k) {
+  Node *next = next_of(f, k);
+  if (next->op != OP_IADD || f->l->down || k >= f->l->ncarried) return NULL;
   for (int i = 0; i < 2; i++) {
     Node *x = next->ops[i], *c = next->ops[1 - i];
     if (x->op == OP_PARAM && x->attr.i == 1 + k && c->op == OP_INT) return c;
@@ -51,250 +204,189 @@ static Node *step_of(const Reloop *r, int k) {
   return NULL;
 }
 
-/* Slot k after i iterations, where `start` stands for its value before them. */
-static Node *stepped(Reloop *r, int k, Node *start, Node *i) {
-  if (r->fate[k] == DROP) return start;
-  return ir_op2(r->w, OP_IADD, start, ir_op2(r->w, OP_IMUL, step_of(r, k), i));
+static Fate fate_of(const Form *f, int k) {
+  const IrType *t = f->ops[k]->type;
+  Node *next = next_of(f, k);
+  if (t->kind == T_UNIT || (next->op == OP_PARAM && next->attr.i == 1 + k)) return DROP;
+  if (t->kind == T_INT && step_of(f, k)) return STEP;
+  const Node *of = next->op == OP_SLICE && k < f->l->ncarried ? next->ops[0] : next;
+  if (of != next && of->op == OP_PARAM && of->attr.i == 1 + k) return PART;
+  return t->kind == T_TUPLE ? SPLIT : KEEP;
 }
 
-static bool decide(Reloop *r) {
+/* Slot k after i iterations, where `start` stands for its value before them:  start + c * i. */
+static Node *stepped(const Form *f, Fate fate, int k, Node *start, Node *i) {
+  if (fate == DROP) return start;
+  return ir_op2(f->w, OP_IADD, start, ir_op2(f->w, OP_IMUL, step_of(f, k), i));
+}
+
+/* What stands for slot k in the body, which is kept as it is, component by component, or by its place. */
+static Node *add_slot(const Form *f, LoopBuilder *b, Fate fate, int k) {
+  if (fate == KEEP) return add_input(f, b, k);
+  if (fate == PART) {
+    Node *lo = loop_add(b, LOOP_CARRIED, ir_int(f->w, 0)), *n = loop_add(b, LOOP_CARRIED, ir_len(f->w, f->ops[k], 0));
+    return ir_slice(f->w, loop_add(b, LOOP_CAPTURED, f->ops[k]), lo, n);
+  }
+  IrType *t = f->ops[k]->type;
+  Node **xs = NEW_ARRAY(f->w->temp, Node *, t->n);
+  for (int i = 0; i < t->n; i++) xs[i] = loop_add(b, loop_part(f->l, k), ir_get(f->w, f->ops[k], i));
+  return ir_tuple(f->w, t, xs);
+}
+
+static void set_next(const Form *f, LoopBuilder *b, Fate fate, Node *inner, Node *next) {
+  if (fate == KEEP) loop_next(b, inner, next);
+  for (int i = 0; fate == SPLIT && i < inner->nops; i++) loop_next(b, inner->ops[i], ir_get(f->w, next, i));
+  for (int i = 1; fate == PART && i < inner->nops; i++) loop_next(b, inner->ops[i], next->ops[i]);
+}
+
+static Node *slot_value(const Form *f, LoopBuilder *b, Fate fate, int k, const Node *inner) {
+  if (fate == KEEP) return loop_result(b, inner);
+  if (fate == PART) return ir_slice(f->w, f->ops[k], loop_result(b, inner->ops[1]), loop_result(b, inner->ops[2]));
+  Node **xs = NEW_ARRAY(f->w->temp, Node *, inner->nops);
+  for (int i = 0; i < inner->nops; i++) xs[i] = loop_result(b, inner->ops[i]);
+  return ir_tuple(f->w, inner->type, xs);
+}
+
+/* Fills in what stands for the parameters of the body; false: the loop's state stays as it is. */
+static bool new_state(const Form *f, LoopBuilder *b, Fate *fate, Node **args) {
+  const LoopInfo *l = f->l;
+  Use *use = ir_param_uses(f->w, f->body);
+  int slots = loop_slots(l), before = loop_captures(l);
   bool changed = false;
-  Use *use = ir_param_uses(r->w, r->body);
-  for (int k = 0; k < r->nslots; k++) {
-    IrType *t = r->ops[k]->type;
-    Node *next = body_result(r->body, r->w, k);
-    r->fate[k] = next->op == OP_PARAM && next->attr.i == 1 + k ? DROP : t->kind == T_TUPLE ? SPLIT : KEEP;
-    if (t->kind == T_UNIT) r->fate[k] = DROP;
-    if (t->kind == T_INT && step_of(r, k)) r->fate[k] = STEP;
-    changed |= r->fate[k] != KEEP;
-  }
-  for (int i = 0; i < r->old->nsliced; i++) {
-    r->sliced_used[i] = use[1 + r->nslots + i] != UNUSED;
-    changed |= !r->sliced_used[i];
-  }
-  return changed;
-}
-
-/* Lays out the new state: operands and parameter types. */
-static void lay_out(Reloop *r) {
-  World *w = r->w;
-  vec_push(w->arena, r->own, ir_type(w, T_INT));
-  for (int k = 0; k < r->nslots; k++) {
-    int wd = width(r, k);
-    for (int j = 0; j < wd; j++) {
-      Node *x = r->fate[k] == SPLIT ? ir_get(w, r->ops[k], j) : r->ops[k];
-      vec_push(w->arena, r->inits, x);
-      vec_push(w->arena, r->own, x->type);
-    }
-    if (k < r->old->ncarried) r->info.ncarried += wd;
-    else r->info.naccs += wd;
-  }
-  for (int i = 0; i < r->old->nsliced; i++)
-    if (r->sliced_used[i]) {
-      Node *x = r->ops[r->nslots + i];
-      vec_push(w->arena, r->sliced, x);
-      vec_push(w->arena, r->own, r->body->params[1 + r->nslots + i]);
-    }
-  r->info.nsliced = r->sliced.len;
-}
-
-/* What stands for old slot k, given the node that stands for new slot j. */
-static Node *slot_value(Reloop *r, int k, Node *(*at)(Reloop *r, int j, IrType *t), int *j) {
-  IrType *t = r->ops[k]->type;
-  if (is_captured(r, k)) return NULL;
-  if (r->fate[k] == KEEP) return at(r, (*j)++, t);
-  Node **xs = NEW_ARRAY(r->w->arena, Node *, t->n);
-  for (int i = 0; i < t->n; i++) xs[i] = at(r, (*j)++, t->args[i]);
-  return ir_tuple(r->w, t, xs);
-}
-
-static Node *as_param(Reloop *r, int j, IrType *t) { return ir_param(r->w, 1 + j, t); }
-
-/* Arguments for the old body or cond over the new parameters. Captures come last: the old ones, then those of slots. */
-static Node **old_args(Reloop *r, bool cond) {
-  World *w = r->w;
-  int nslots = cond ? r->old->ncarried : r->nslots, own = cond ? 1 + r->info.ncarried : r->own.len;
-  Graph *g = cond ? r->cond : r->body;
-  Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
-  args[0] = ir_param(w, 0, ir_type(w, T_INT));
-  int j = 0, captured = 0;
-  for (int k = 0; k < r->nslots; k++) {
-    Node *x = k < nslots ? slot_value(r, k, as_param, &j) : NULL;
-    if (is_captured(r, k)) x = stepped(r, k, ir_param(w, own + r->old->ncaps + captured++, r->ops[k]->type), args[0]);
-    if (k < nslots) args[1 + k] = x;
-  }
-  int at = 1 + nslots;
-  for (int i = 0; i < r->old->nsliced && !cond; i++, at++) {
-    IrType *t = r->body->params[at];
-    args[at] = r->sliced_used[i] ? ir_param(w, 1 + j, t) : ir_zero(w, t);
-    j += r->sliced_used[i];
-  }
-  for (int i = 0; i < r->old->ncaps; i++) args[at + i] = ir_param(w, own + i, g->params[at + i]);
-  return args;
-}
-
-static Graph *new_body(Reloop *r, IrType **cap_types, int ncaps) {
-  World *w = r->w;
-  Node *old = ir_instantiate(w, r->body, old_args(r, false), 0);
-  Vec(Node *) out = {0};
-  for (int k = 0; k < r->nslots; k++)
-    for (int j = 0; j < width(r, k); j++) {
-      Node *x = ir_get(w, old, k);
-      vec_push(w->arena, out, r->fate[k] == SPLIT ? ir_get(w, x, j) : x);
-    }
-  for (int i = 0; i < r->old->nstacked; i++) vec_push(w->arena, out, ir_get(w, old, r->nslots + i));
-  Node *result = ir_record(w, out.data, out.len);
-  Vec(IrType *) params = {0};
-  for (int i = 0; i < r->own.len; i++) vec_push(w->arena, params, r->own.data[i]);
-  for (int i = 0; i < ncaps; i++) vec_push(w->arena, params, cap_types[i]);
-  return ir_graph(w, params.data, params.len, result, r->body->name);
-}
-
-static Graph *new_cond(Reloop *r, IrType **cap_types, int ncaps) {
-  World *w = r->w;
-  Node *result = ir_instantiate(w, r->cond, old_args(r, true), 0);
-  Vec(IrType *) params = {0};
-  for (int i = 0; i < 1 + r->info.ncarried; i++) vec_push(w->arena, params, r->own.data[i]);
-  for (int i = 0; i < ncaps; i++) vec_push(w->arena, params, cap_types[i]);
-  return ir_graph(w, params.data, params.len, result, r->cond->name);
-}
-
-static Node *loop_slot(Reloop *r, int j, IrType *t) {
-  (void)t;
-  return ir_get(r->w, r->n, j); /* r->n is the new loop by now */
-}
-
-/* The old loop's value from the new loop's. */
-static Node *old_value(Reloop *r, Node *loop, IrType *type) {
-  World *w = r->w;
-  Node **xs = NEW_ARRAY(w->arena, Node *, type->n);
-  r->n = loop;
-  int j = 0;
-  for (int k = 0; k < r->nslots; k++) {
-    Node *x = slot_value(r, k, loop_slot, &j);
-    if (!x) x = stepped(r, k, r->ops[k], ir_get(w, loop, loop->type->n - 1));
-    xs[k] = k < r->old->ncarried ? ir_after_loop(w, x, loop) : x;
-  }
-  for (int i = r->nslots; i < type->n; i++) xs[i] = ir_get(w, loop, j++);
-  return ir_tuple(w, type, xs);
+  for (int k = 0; k < slots; k++) changed |= (fate[k] = fate_of(f, k)) != KEEP;
+  for (int k = slots; k < before; k++) changed |= use[1 + k] == UNUSED;
+  if (!changed) return false;
+  args[0] = loop_index(b);
+  for (int k = 0; k < slots; k++)
+    if (is_carried(fate[k])) args[1 + k] = add_slot(f, b, fate[k], k);
+  for (int k = slots; k < before; k++)
+    args[1 + k] = use[1 + k] == UNUSED ? ir_zero(f->w, f->body->params[1 + k]) : add_input(f, b, k);
+  for (int k = before; k < loop_inputs(l); k++) args[1 + k] = add_input(f, b, k);
+  for (int k = 0; k < slots; k++)
+    if (!args[1 + k]) args[1 + k] = stepped(f, fate[k], k, loop_add(b, LOOP_CAPTURED, f->ops[k]), args[0]);
+  return true;
 }
 
 static IrType *loop_type(World *w, const LoopInfo *l, const Graph *body) {
   const IrType *rt = body->result->type;
   int slots = loop_slots(l);
-  IrType **ts = NEW_ARRAY(w->arena, IrType *, slots + l->nstacked + 1);
+  IrType **ts = NEW_ARRAY(w->temp, IrType *, slots + l->nstacked + 1);
   for (int i = 0; i < slots; i++) ts[i] = rt->args[i];
   for (int i = 0; i < l->nstacked; i++) ts[slots + i] = ir_array_type(w, rt->args[slots + i]);
   ts[slots + l->nstacked] = ir_type(w, T_INT);
   return ir_tuple_type(w, ts, NULL, slots + l->nstacked + 1);
 }
 
-static Node *reloop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
-  int nslots = loop_slots(l);
-  Reloop r = {.w = w, .old = l, .n = n, .ops = ops, .body = body, .cond = cond, .nslots = nslots};
-  r.info = (LoopInfo){.nstacked = l->nstacked, .has_cond = l->has_cond, .down = l->down};
-  r.fate = NEW_ARRAY(w->arena, Fate, nslots + 1);
-  r.sliced_used = NEW_ARRAY(w->arena, bool, l->nsliced + 1);
-  if (!decide(&r)) return NULL;
-  lay_out(&r);
-  Vec(Node *) caps = {0};
-  Vec(IrType *) types = {0};
-  for (int i = 0; i < l->ncaps; i++) vec_push(w->arena, caps, ops[nslots + l->nsliced + i]);
-  for (int k = 0; k < nslots; k++)
-    if (is_captured(&r, k)) vec_push(w->arena, caps, ops[k]);
-  for (int i = 0; i < caps.len; i++) vec_push(w->arena, types, caps.data[i]->type);
-  Graph *nb = new_body(&r, types.data, types.len), *nc = cond ? new_cond(&r, types.data, types.len) : NULL;
-  r.info.ncaps = caps.len;
-  Vec(Node *) all = {0};
-  for (int i = 0; i < r.inits.len; i++) vec_push(w->arena, all, r.inits.data[i]);
-  for (int i = 0; i < r.sliced.len; i++) vec_push(w->arena, all, r.sliced.data[i]);
-  for (int i = 0; i < caps.len; i++) vec_push(w->arena, all, caps.data[i]);
-  Node *loop = ir_loop(w, &r.info, n, all.data, nb, nc, site);
-  return old_value(&r, loop, loop_type(w, l, body));
+static Node *with_other_state(const Form *f) {
+  World *w = f->w;
+  int slots = loop_slots(f->l), parts = slots + f->l->nstacked;
+  Fate *fate = NEW_ARRAY(w->temp, Fate, slots + 1);
+  Node **args = NEW_ARRAY(w->temp, Node *, f->body->nparams), **xs = NEW_ARRAY(w->temp, Node *, parts + 1);
+  LoopBuilder *b = loop_open(w, f->l->down);
+  if (!new_state(f, b, fate, args)) return NULL;
+  Node *result = ir_instantiate(w, f->body, args, 0);
+  for (int k = 0; k < slots; k++) set_next(f, b, fate[k], args[1 + k], ir_get(w, result, k));
+  for (int k = slots; k < parts; k++) loop_stack(b, ir_get(w, result, k));
+  close(f, b, args);
+  for (int k = 0; k < slots; k++) {
+    xs[k] = is_carried(fate[k]) ? slot_value(f, b, fate[k], k, args[1 + k])
+                                : stepped(f, fate[k], k, f->ops[k], loop_trips(b));
+    if (k < f->l->ncarried) xs[k] = ir_after_loop(w, xs[k], loop_value(b));
+  }
+  for (int k = slots; k < parts; k++) xs[k] = loop_stacked(b, k - slots);
+  xs[parts] = loop_trips(b);
+  return ir_tuple(w, loop_type(w, f->l, f->body), xs);
 }
 
-/* A slice of an array whose elements are all the same is captured. */
-static Node *capture_slices(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
-  int slots = loop_slots(l), before = loop_captures(l), more = 0;
-  Vec(Node *) all = {0}, caps = {0};
-  Vec(IrType *) types = {0};
-  Node **args = NEW_ARRAY(w->arena, Node *, body->nparams + 1);
-  for (int i = 0; i < l->nsliced; i++) more += ir_same_elements(ops[slots + i]) != NULL;
-  if (!more) return NULL;
-  for (int i = 0; i < before + l->ncaps; i++) {
-    Node *same = i >= slots && i < before ? ir_same_elements(ops[i]) : NULL;
-    if (same) {
-      args[1 + i] = ir_param(w, 1 + before + l->ncaps - more + caps.len, same->type);
-      vec_push(w->arena, caps, same);
-      continue;
-    }
-    args[1 + i] = ir_param(w, 1 + all.len, body->params[1 + i]);
-    vec_push(w->arena, all, ops[i]);
-    vec_push(w->arena, types, body->params[1 + i]);
-  }
-  args[0] = ir_param(w, 0, body->params[0]);
-  for (int i = 0; i < more; i++) {
-    vec_push(w->arena, all, caps.data[i]);
-    vec_push(w->arena, types, caps.data[i]->type);
-  }
-  IrType **params = NEW_ARRAY(w->arena, IrType *, types.len + 1);
-  params[0] = body->params[0];
-  for (int i = 0; i < types.len; i++) params[1 + i] = types.data[i];
-  Graph *b = ir_graph(w, params, 1 + types.len, ir_instantiate(w, body, args, 0), body->name), *c = NULL;
-  if (cond) { /* it sees no slices: its captures get company */
-    int own = cond->nparams;
-    IrType **ts = NEW_ARRAY(w->arena, IrType *, own + more);
-    for (int i = 0; i < own + more; i++) ts[i] = i < own ? cond->params[i] : caps.data[i - own]->type;
-    c = ir_graph(w, ts, own + more, cond->result, cond->name);
-  }
-  LoopInfo info = *l;
-  info.nsliced -= more;
-  info.ncaps += more;
-  return ir_loop(w, &info, n, all.data, b, c, site);
+/* ---- Other captures ---------------------------------------------------------------------------------------------- */
+/* A slice of an array whose elements are all the same is captured:  for x in [ c | i < n ]: f x = for i < n: f c. */
+static Node *with_captured_slices(const Form *f) {
+  const LoopInfo *l = f->l;
+  int slots = loop_slots(l), before = loop_captures(l);
+  Node **same = NEW_ARRAY(f->w->temp, Node *, before + 1), **args = NEW_ARRAY(f->w->temp, Node *, f->body->nparams);
+  bool any = false;
+  for (int k = slots; k < before; k++) any |= (same[k] = ir_same_elements(f->w, f->ops[k])) != NULL;
+  if (!any) return NULL;
+  LoopBuilder *b = loop_open(f->w, l->down);
+  args[0] = loop_index(b);
+  for (int k = 0; k < loop_inputs(l); k++)
+    if (k >= before || !same[k]) args[1 + k] = add_input(f, b, k);
+  for (int k = slots; k < before; k++)
+    if (same[k]) args[1 + k] = loop_add(b, LOOP_CAPTURED, same[k]);
+  return loop_over(f, b, args);
 }
 
-/* Lengths of carried arrays that are only updated are those at the start: they become captures, the same for the
- * body and the condition. */
-static Node *fix_lengths(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
-  Graph *gs[2] = {body, cond};
-  Map fixed[2];
-  Vec(Node *) all = {0};
-  int total = loop_inputs(l);
-  for (int i = 0; i < total; i++) vec_push(w->arena, all, ops[i]);
-  for (int k = 0; k < 2; k++) {
-    map_init(&fixed[k], w->arena);
-    GraphBody *b = gs[k] ? graph_body(w, gs[k]) : NULL;
-    for (int i = 0; b && i < b->n; i++) {
-      Node *c = b->nodes[i];
-      int64_t slot = c->op == OP_LEN && c->ops[0]->op == OP_PARAM ? c->ops[0]->attr.i - 1 : -1;
-      if (slot < 0 || !ir_keeps_shape(l, body, (int)slot)) continue;
-      Node *outside = ir_len(w, ops[slot], (int)c->attr.i);
-      int j = total;
-      while (j < all.len && all.data[j] != outside) j++;
-      if (j == all.len) vec_push(w->arena, all, outside);
-      map_put(&fixed[k], c, ir_param(w, gs[k]->nparams + j - total, c->type));
-    }
-  }
-  int more = all.len - total;
-  if (!more) return NULL;
-  for (int k = 0; k < 2 && gs[k]; k++) {
-    int old = gs[k]->nparams;
-    IrType **types = NEW_ARRAY(w->arena, IrType *, old + more);
-    Node **args = NEW_ARRAY(w->arena, Node *, old + 1);
-    for (int i = 0; i < old + more; i++) types[i] = i < old ? gs[k]->params[i] : ir_type(w, T_INT);
-    for (int i = 0; i < old; i++) args[i] = ir_param(w, i, types[i]);
-    gs[k] = ir_graph(w, types, old + more, ir_instantiate_over(w, gs[k], args, 0, &fixed[k]), gs[k]->name);
-  }
-  LoopInfo info = *l;
-  info.ncaps += more;
-  return ir_loop(w, &info, n, all.data, gs[0], gs[1], site);
+/* What node x of the body or condition is outside, if it is the length of a carried array and never changes; NULL. */
+static Node *fixed_length(const Form *f, const Node *x) {
+  if (x->op != OP_LEN || x->ops[0]->op != OP_PARAM) return NULL;
+  return ir_carried_length(f->w, f->l, f->ops, f->body, (int)x->ops[0]->attr.i - 1, (int)x->attr.i);
 }
 
-/* A loop that runs not at all. */
+static bool has_fixed_lengths(const Form *f, Graph *g) {
+  const GraphBody *b = g ? graph_body(f->w, g) : NULL;
+  for (int i = 0; b && i < b->n; i++)
+    if (fixed_length(f, b->nodes[i])) return true;
+  return false;
+}
+
+/* The result of g, body or condition, over args, with captured lengths in place of those that never change. */
+static Node *over_lengths(const Form *f, LoopBuilder *b, Graph *g, Node **args) {
+  const GraphBody *body = graph_body(f->w, g);
+  Map fixed;
+  map_init(&fixed, f->w->temp);
+  for (int i = 0; i < body->n; i++) {
+    Node *x = body->nodes[i];
+    Node *outside = fixed_length(f, x);
+    if (outside) map_put(&fixed, x, loop_add(b, LOOP_CAPTURED, outside));
+  }
+  return ir_instantiate_over(f->w, g, args, 0, &fixed);
+}
+
+/* Lengths of carried arrays that stay what they are at the start become captures. */
+static Node *with_fixed_lengths(const Form *f) {
+  if (!has_fixed_lengths(f, f->body) && !has_fixed_lengths(f, f->cond)) return NULL;
+  Node **args = NEW_ARRAY(f->w->temp, Node *, f->body->nparams);
+  LoopBuilder *b = loop_open(f->w, f->l->down);
+  args[0] = loop_index(b);
+  for (int k = 0; k < loop_inputs(f->l); k++) args[1 + k] = add_input(f, b, k);
+  loop_yield(b, over_lengths(f, b, f->body, args));
+  Node *cond = f->cond ? over_lengths(f, b, f->cond, loop_cond_args(f->w, f->l, f->cond, args)) : NULL;
+  loop_close(b, f->n, cond, f->site);
+  return loop_value(b);
+}
+
+/* Captures as the condition and the body need them (captures.c). */
+static Node *with_planned_captures(const Form *f) {
+  World *w = f->w;
+  const LoopInfo *l = f->l;
+  int before = loop_captures(l), own = 1 + before;
+  Use *use = ir_param_uses(w, f->body), *asked = f->cond ? ir_param_uses(w, f->cond) : NULL;
+  CapturePlan p = {.inside = NEW_ARRAY(w->temp, Node *, l->ncaps + 1)};
+  for (int i = 0; asked && i < l->ncaps; i++) {
+    Use u = asked[loop_cond_param(l, before + i)];
+    if (u > use[own + i]) use[own + i] = u;
+  }
+  ir_plan_lengths(w, &p, f->ops + before, use + own, l->ncaps);
+  for (int i = 0; i < l->ncaps; i++) {
+    Node *x = p.inside[i] = ir_capture_for(w, &p, own, f->ops[before + i], use[own + i]);
+    p.changed |= x->op != OP_PARAM || x->attr.i != own + i;
+  }
+  if (!p.changed) return NULL;
+  LoopBuilder *b = loop_open(w, l->down);
+  Node **args = NEW_ARRAY(w->temp, Node *, f->body->nparams);
+  args[0] = loop_index(b);
+  for (int k = 0; k < before; k++) args[1 + k] = add_input(f, b, k);
+  for (int i = 0; i < p.caps.len; i++) loop_add(b, LOOP_CAPTURED, p.caps.data[i]); /* parameters own + i, as planned */
+  for (int i = 0; i < l->ncaps; i++) args[own + i] = p.inside[i];
+  return loop_over(f, b, args);
+}
+
+/* ---- The normal form --------------------------------------------------------------------------------------------- */
+/* A loop that runs not at all: carried values and accumulators are what they were, stacked outputs empty. */
 static Node *empty_loop(World *w, const LoopInfo *l, Node **ops, const Graph *body) {
   IrType *t = loop_type(w, l, body);
   int slots = loop_slots(l);
-  Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
+  Node **xs = NEW_ARRAY(w->temp, Node *, t->n);
   for (int i = 0; i < slots; i++) xs[i] = ops[i];
   for (int i = 0; i < l->nstacked; i++) xs[slots + i] = ir_array(w, t->args[slots + i]->args[0], NULL, 0, 0);
   xs[slots + l->nstacked] = ir_int(w, 0);
@@ -303,42 +395,15 @@ static Node *empty_loop(World *w, const LoopInfo *l, Node **ops, const Graph *bo
 
 static bool is_false(const Node *x) { return x->op == OP_BOOL && !x->attr.i; }
 
-static Node *plan_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
-  int before = loop_captures(l), own = 1 + before, cown = 1 + l->ncarried;
-  /* body and cond differ in their own parameters: plan over the body's, with the cond's uses added */
-  Use *use = ir_param_uses(w, body), *in_cond = cond ? ir_param_uses(w, cond) : NULL;
-  CapturePlan p = {.inside = NEW_ARRAY(w->arena, Node *, l->ncaps + 1)}, q = p;
-  q.inside = NEW_ARRAY(w->arena, Node *, l->ncaps + 1);
-  for (int i = 0; i < l->ncaps; i++) {
-    Node *x = ops[before + i];
-    Use u = in_cond && in_cond[cown + i] > use[own + i] ? in_cond[cown + i] : use[own + i];
-    p.inside[i] = ir_capture_for(w, &p, own, x, u);
-    q.inside[i] = ir_capture_for(w, &q, cown, x, u);
-    p.changed |= p.inside[i]->op != OP_PARAM || p.inside[i]->attr.i != own + i;
-  }
-  if (!p.changed) return NULL;
-  Graph *nb = ir_graph(w, ir_plan_types(w, &p, body, own), own + p.caps.len,
-                       ir_instantiate(w, body, ir_plan_args(w, &p, body, own), 0), body->name);
-  Graph *nc = NULL;
-  if (cond)
-    nc = ir_graph(w, ir_plan_types(w, &q, cond, cown), cown + q.caps.len,
-                  ir_instantiate(w, cond, ir_plan_args(w, &q, cond, cown), 0), cond->name);
-  LoopInfo info = *l;
-  info.ncaps = p.caps.len;
-  Node **all = NEW_ARRAY(w->arena, Node *, before + p.caps.len + 1);
-  memcpy(all, ops, sizeof(Node *) * (size_t)before);
-  if (p.caps.len) memcpy(all + before, p.caps.data, sizeof(Node *) * (size_t)p.caps.len);
-  return ir_loop(w, &info, n, all, nb, nc, site);
-}
-
 Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
   int before = loop_captures(l);
   bool never = cond ? is_false(cond->result) : n->op == OP_INT && n->attr.i <= 0;
   if (never) return empty_loop(w, l, ops, body);
-  Node *r = plan_loop(w, l, n, ops, body, cond, site);
-  if (!r) r = reloop(w, l, n, ops, body, cond, site);
-  if (!r) r = capture_slices(w, l, n, ops, body, cond, site);
-  if (!r) r = fix_lengths(w, l, n, ops, body, cond, site);
+  const Form f = {w, l, n, ops, body, cond, site};
+  Node *r = with_planned_captures(&f);
+  if (!r) r = with_other_state(&f);
+  if (!r) r = with_captured_slices(&f);
+  if (!r) r = with_fixed_lengths(&f);
   if (r) return r;
   if (cond) {
     LoopInfo counted = *l;
@@ -351,7 +416,7 @@ Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Gra
     if (b != body) return ir_loop(w, l, n, ops, b, cond, site);
   }
   int counted = n != NULL, total = before + l->ncaps;
-  Node **all = NEW_ARRAY(w->arena, Node *, total + 2);
+  Node **all = NEW_ARRAY(w->temp, Node *, total + 2);
   if (n) all[0] = n;
   if (total) memcpy(all + counted, ops, sizeof(Node *) * (size_t)total);
   Graph *gs[2] = {body, cond};

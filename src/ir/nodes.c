@@ -27,60 +27,24 @@ int op_operands(Op op) {
   return signature[0] == '*' ? -1 : (int)strcspn(signature, ":");
 }
 
-World *world_new(Arena *a, Arena *temp, SymTable *syms) {
-  World *w = NEW(a, World);
-  w->arena = a;
-  w->temp = temp;
-  w->syms = syms;
+World *world_new(Arena *a, SymTable *syms, bool strict, bool contract) {
+  World *w = NEW(a, World), init = {.arena = a, .syms = syms, .strict = strict, .contract = contract};
+  memcpy(w, &init, sizeof init);
   Tables *t = NEW(a, Tables);
   w->tables = t;
   map_init(&t->sites, a);
-  map_init(&t->resited, a);
   map_init(&t->identified, a);
-  map_init(&t->unrolled, a);
-  map_init(&t->endless, a);
-  map_init(&t->unroll_counts, a);
   map_init(&t->graph_funcs, a);
   map_init(&t->memos, a);
   vec_push(a, w->sites, ((SiteInfo){0}));
   return w;
 }
 
-/* ---- Tables ---------------------------------------------------------------- */
-void *table_find(Table *t, uint32_t hash, bool (*same)(const void *, const void *), const void *key) {
-  if (!t->cap) return NULL;
-  for (size_t i = hash & (t->cap - 1);; i = (i + 1) & (t->cap - 1)) {
-    if (!t->slots[i]) return NULL;
-    if (same(t->slots[i], key)) return t->slots[i];
-  }
-}
-
-static void **table_free_slot(const Table *t, uint32_t hash) {
-  size_t i = hash & (t->cap - 1);
-  while (t->slots[i]) i = (i + 1) & (t->cap - 1);
-  return &t->slots[i];
-}
-
-void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*hash_of)(const void *)) {
-  if (2 * (t->count + 1) > t->cap) {
-    Table grown = {.cap = t->cap ? 2 * t->cap : 64, .count = t->count, .made = w->arena->epoch};
-    grown.slots = NEW_ARRAY(w->arena, void *, grown.cap);
-    for (size_t i = 0; i < t->cap; i++)
-      if (t->slots[i]) *table_free_slot(&grown, hash_of(t->slots[i])) = t->slots[i];
-    *t = grown;
-  }
-  void **slot = table_free_slot(t, hash);
-  if (t->made != w->arena->epoch) SAVE(w->arena, *slot);
-  *slot = entry;
-  t->count++;
-}
-
+/* ---- Marks and walks ------------------------------------------------------------ */
 /* The headers of tables and vectors stand in these two; what they refer to is saved where it is changed. */
-void world_begin(World *w) {
+void world_save(World *w) {
   arena_save(w->arena, w, offsetof(World, walk));
   arena_save(w->arena, tables(w), offsetof(Tables, pool_walk));
-  w->met_before = w->met;
-  w->ids_before = w->next_id;
 }
 
 #ifdef ATLED_VERIFY
@@ -98,30 +62,32 @@ void world_forget_walks(World *w, uint32_t walks[2]) {
 #endif
 
 /* ---- Source places ----------------------------------------------------------- */
-static Site make_site(World *w, Span at, Sym function, Site parent, uint32_t definition) {
-  uint64_t h =
-      hash_mix(hash_mix(at.source, ((uint64_t)at.start << 32) | at.end), hash_mix((uintptr_t)function, parent));
+Site ir_site_of(World *w, SiteInfo p) {
+  uint64_t h = hash_mix(hash_mix(p.at.source, ((uint64_t)p.at.start << 32) | p.at.end),
+                        hash_mix((uintptr_t)p.function, p.parent));
   const void *key = (const void *)(uintptr_t)(h | 1);
   Site s = (Site)(uintptr_t)map_get(&tables(w)->sites, key);
   if (s) return s;
-  vec_push(w->arena, w->sites, ((SiteInfo){at, function, parent, definition}));
+  vec_push(w->arena, w->sites, p);
   s = (Site)(w->sites.len - 1);
   map_put(&tables(w)->sites, key, (void *)(uintptr_t)s);
   return s;
 }
 
 Site ir_site(World *w, Span at, Sym function, uint32_t definition) {
-  return at.source ? make_site(w, at, function, 0, definition) : 0;
+  return at.source ? ir_site_of(w, (SiteInfo){at, function, 0, definition}) : 0;
 }
 
 const SiteInfo *ir_site_info(const World *w, Site s) { return &w->sites.data[s < (Site)w->sites.len ? s : 0]; }
 
-/* The chain `inner` continued by the call it was inlined at. Chains stop growing at 64 links. */
+/* The chain `inner` continued by the call it was inlined at. Chains stop growing at LIMIT_SITE_CHAIN links. */
 static Site site_append(World *w, Site inner, Site call, int depth) {
   if (!inner) return call;
-  if (!call || depth > 64) return inner;
+  if (!call || (depth > LIMIT_SITE_CHAIN && limit_reached(w->arena, AT_SITE_CHAIN))) return inner;
   SiteInfo s = *ir_site_info(w, inner);
-  return make_site(w, s.at, s.function, site_append(w, s.parent, call, depth + 1), ir_site_info(w, call)->definition);
+  s.parent = site_append(w, s.parent, call, depth + 1);
+  s.definition = ir_site_info(w, call)->definition;
+  return ir_site_of(w, s);
 }
 
 Site ir_site_inlined(World *w, Site inner, Site call) { return site_append(w, inner, call, 0); }
@@ -180,6 +146,22 @@ static uint16_t func_flags(const Func *f) {
   return f->recursive ? fl | NODE_CALLS | NODE_FAILS | NODE_ENDLESS : fl;
 }
 
+/* May it, over constants, be one itself? */
+static bool stays_constant(const Node *n) {
+  switch (n->op) {
+  case OP_INT:
+  case OP_FLOAT:
+  case OP_BOOL:
+  case OP_STRING:
+  case OP_UNIT:
+  case OP_TUPLE:
+  case OP_DATA: return true;
+  case OP_ZERO: return n->type->kind != T_STRING && n->type->kind != T_ARRAY && n->type->kind != T_TUPLE;
+  case OP_INJ: return n->ngraphs == 0;
+  default: return false;
+  }
+}
+
 static uint16_t node_flags(const Node *n) {
   uint16_t fl = 0;
   for (int i = 0; i < n->nops; i++) fl |= n->ops[i]->flags;
@@ -193,13 +175,13 @@ static uint16_t node_flags(const Node *n) {
   if (of & OPF_A) fl |= NODE_ENDLESS;
   if (n->op == OP_VJP || n->op == OP_JVP || n->op == OP_CHECKPOINT || n->op == OP_STOP) fl |= NODE_AD;
   if (n->op == OP_LOOP && n->loop->has_cond) fl |= NODE_FAILS | NODE_ENDLESS;
-  if (!ir_is_data(n)) fl |= NODE_VARIES;
+  if (!stays_constant(n)) fl |= NODE_VARIES;
   return fl;
 }
 
 /* What an entry makes that an earlier one has made too gets a number as if it were new. */
 static void meet(World *w, Node *n) {
-  if (n->order > w->met_before) return;
+  if (n->order > compilation(w)->met) return;
   SAVE(w->arena, n->order);
   n->order = ++w->met;
 }
@@ -319,25 +301,25 @@ void ir_func_finish(World *w, Func *f, Node *result) { f->graph = ir_graph(w, f-
  * Marks live in the nodes: `mark` is the number of the walk that reached it, `pos` its place in the order. */
 static bool is_done(const World *w, const Node *n) { return n->mark == w->walk; }
 
-/* Fills tables(w)->order; both vectors are kept from walk to walk. */
+/* Fills the compilation's `order`; both vectors are kept from walk to walk. */
 static void order_from(World *w, Node *root) {
-  Tables *t = tables(w);
-  t->order.len = t->stack.len = 0;
-  vec_push(w->arena, t->stack, root);
-  while (t->stack.len) {
-    Node *n = t->stack.data[t->stack.len - 1];
+  Compilation *c = compilation(w);
+  c->order.len = c->stack.len = 0;
+  vec_push(w->temp, c->stack, root);
+  while (c->stack.len) {
+    Node *n = c->stack.data[c->stack.len - 1];
     bool ready = true;
     for (int i = n->nops - 1; i >= 0 && !is_done(w, n); i--)
       if (!is_done(w, n->ops[i])) {
-        vec_push(w->arena, t->stack, n->ops[i]);
+        vec_push(w->temp, c->stack, n->ops[i]);
         ready = false;
       }
     if (!ready) continue;
-    t->stack.len--;
+    c->stack.len--;
     if (is_done(w, n)) continue;
     n->mark = w->walk;
-    n->pos = t->order.len;
-    vec_push(w->arena, t->order, n);
+    n->pos = c->order.len;
+    vec_push(w->temp, c->order, n);
   }
 }
 
@@ -346,9 +328,9 @@ GraphBody *graph_body(World *w, Graph *g) {
   w->walk++;
   order_from(w, g->result);
   GraphBody *b = NEW(w->arena, GraphBody);
-  b->n = tables(w)->order.len;
+  b->n = compilation(w)->order.len;
   b->nodes = NEW_ARRAY(w->arena, Node *, b->n);
-  memcpy(b->nodes, tables(w)->order.data, sizeof(Node *) * (size_t)b->n);
+  memcpy(b->nodes, compilation(w)->order.data, sizeof(Node *) * (size_t)b->n);
   int total = 0;
   for (int i = 0; i < b->n; i++) total += b->nodes[i]->nops;
   b->operands = NEW_ARRAY(w->arena, int, total + 1);

@@ -52,6 +52,7 @@ static Node *fold1(World *w, Op op, Node *a) {
   return NULL;
 }
 
+/*  -(-x) = x    -(x * c) = x * (-c)    -(x / c) = x / (-c)    for a constant c */
 static Node *negate(World *w, Node *a) {
   if (a->op == OP_FNEG) return a->ops[0];
   if ((a->op == OP_FMUL || a->op == OP_FDIV) && a->ops[1]->op == OP_FLOAT)
@@ -59,6 +60,7 @@ static Node *negate(World *w, Node *a) {
   return ir_raw(w, OP_FNEG, a->type, &a, 1);
 }
 
+/*  not (not x) = x    tag (inj k x) = k    closure_id (closure g …) = graph_id g */
 Node *ir_normal1(World *w, Op op, Node *a) {
   Node *c = fold1(w, op, a);
   if (c) return c;
@@ -117,7 +119,7 @@ static bool power_of_two(double x) {
   return fabs(frexp(x, &e)) == 0.5 && e > -100 && e < 100;
 }
 
-/* x ^ n by squarings. */
+/* x ^ n by squarings:  x ^ 5 = x * (x * x) * (x * x)  with one x * x. */
 static Node *product_power(World *w, Node *x, int64_t n) {
   Node *r = NULL, *sq = x;
   for (; n; n >>= 1) {
@@ -133,11 +135,18 @@ static Node *product_power(World *w, Node *x, int64_t n) {
 static Node *constant_power(World *w, Node *x, int64_t n) {
   if (n == 0) return ir_float(w, 1);
   if (n == 1 || n == 2) return product_power(w, x, n);
-  int64_t most = w->strict ? 3 : 16, least = w->strict ? -1 : -16;
-  if (!w->inline_rules || n > most || n < least) return NULL;
+  int64_t most = w->strict ? 3 : LIMIT_POWER, least = w->strict ? -1 : -LIMIT_POWER;
+  if (!compilation(w)->inline_rules) return NULL;
+  if (n > most || n < least) {
+    limit_reached(w->arena, AT_POWER);
+    return NULL;
+  }
   return n < 0 ? ir_op2(w, OP_FDIV, ir_float(w, 1), product_power(w, x, -n)) : product_power(w, x, n);
 }
 
+/*  x + (-y) = x - y    (-x) + y = y - x    x + x = x * 2    x - (-y) = x + y    x - 0 = x
+ *  x * 1 = x    x * (-1) = -x    (-x) * (-y) = x * y    (-x) * c = x * (-c)    (-x) * y = -(x * y)
+ *  x / 1 = x    x / 2^k = x * 2^-k    (-x) / c = x / (-c)    for constants c */
 static Node *float_identity(World *w, Op op, Node *a, Node *b) {
   switch (op) {
   case OP_FADD:
@@ -167,27 +176,38 @@ static Node *float_identity(World *w, Op op, Node *a, Node *b) {
   }
 }
 
-/* Not negative; 0 if that isn't seen. */
-static bool is_natural(const Node *x) {
-  return x->op == OP_LEN || x->op == OP_CHECK_INDEX || x->op == OP_CHECK_NAT || (x->op == OP_INT && x->attr.i >= 0) ||
-         (x->op == OP_IMAX && x->ops[1]->op == OP_INT && x->ops[1]->attr.i >= 0);
+bool ir_is_natural(const Node *x) {
+  switch (x->op) {
+  case OP_INT: return x->attr.i >= 0;
+  case OP_LEN:
+  case OP_CHECK_INDEX:
+  case OP_CHECK_NAT: return true;
+  case OP_IMAX: return ir_is_natural(x->ops[1]) || ir_is_natural(x->ops[0]);
+  case OP_SELECT: return ir_is_natural(x->ops[1]) && ir_is_natural(x->ops[2]);
+  case OP_CHECK_DEPTH:
+  case OP_AFTER: return ir_is_natural(x->ops[0]);
+  default: return false;
+  }
 }
 
 /* Between -2^62 and 2^62: a length, a constant, or a sum of these. */
-static bool is_small(const Node *x, int depth) {
+static bool is_small(World *w, const Node *x, int depth) {
   if (x->op == OP_INT) return x->attr.i > -(1LL << (62 - depth)) && x->attr.i < 1LL << (62 - depth);
   if (x->op == OP_LEN) return true;
-  return depth < 8 && (x->op == OP_IADD || x->op == OP_ISUB) && is_small(x->ops[0], depth + 1) &&
-         is_small(x->ops[1], depth + 1);
+  if (x->op != OP_IADD && x->op != OP_ISUB) return false;
+  if (depth >= LIMIT_SMALL_SUM) return !limit_reached(w->arena, AT_SMALL_SUM);
+  return is_small(w, x->ops[0], depth + 1) && is_small(w, x->ops[1], depth + 1);
 }
 
-/* Numbers of one sign, or small ones, don't overflow. */
+/* Numbers of one sign, or small ones, don't overflow:  len a -sat len b = len a - len b. */
 static Node *saturating_identity(World *w, Node *a, Node *b) {
   if (is_int_const(b, 0)) return a;
-  bool fits = (is_natural(a) && is_natural(b)) || (is_small(a, 1) && is_small(b, 1));
+  bool fits = (ir_is_natural(a) && ir_is_natural(b)) || (is_small(w, a, 1) && is_small(w, b, 1));
   return a == b || fits ? ir_op2(w, OP_ISUB, a, b) : NULL;
 }
 
+/*  x + 0 = x    (x + c) + d = x + (c + d)    x - c = x + (-c)    x - x = 0    (x + y) - x = y    for constants c, d
+ *  x * 1 = x    x * 0 = 0    x / 1 = x    max x x = x    max (len a) 0 = len a    x = x is true, x < x false */
 static Node *int_identity(World *w, Op op, Node *a, Node *b) {
   switch (op) {
   case OP_ISUBS: return saturating_identity(w, a, b);
@@ -213,6 +233,7 @@ static Node *int_identity(World *w, Op op, Node *a, Node *b) {
   }
 }
 
+/*  x && x = x    x && true = x    x && false = false    x || false = x    (x = true) = x    (x = false) = not x */
 static Node *bool_identity(World *w, Op op, Node *a, Node *b) {
   if (op == OP_AND) return a == b ? a : b->op == OP_BOOL ? (b->attr.i ? a : ir_waiting(w, b, a)) : NULL;
   if (op == OP_OR) return a == b ? a : b->op == OP_BOOL ? (b->attr.i ? ir_waiting(w, b, a) : a) : NULL;
@@ -243,20 +264,19 @@ Node *ir_normal2(World *w, Op op, Node *a, Node *b) {
 }
 
 /* ---- Sums of contributions --------------------------------------------------------------- */
-enum { MAX_TERMS = 8 };
 typedef struct Term {
   double coef;
   Node *core;
 } Term; /* core NULL: a constant */
 typedef struct Sum {
-  Term terms[2 * MAX_TERMS];
+  Term terms[2 * LIMIT_SUM_TERMS];
   int n;
   bool merged;
 } Sum;
 
-/* Strips signs and constant factors from a product, a few levels deep. */
+/* Strips signs and constant factors from a product, a few levels deep:  -(x * 3) * y = -3 * (x * y). */
 static Node *strip(World *w, Node *x, double *coef, int depth) {
-  if (depth > 6) return x;
+  if (depth > LIMIT_FACTORS && limit_reached(w->arena, AT_FACTORS)) return x;
   if (x->op == OP_FNEG) {
     *coef = -*coef;
     return strip(w, x->ops[0], coef, depth + 1);
@@ -289,6 +309,11 @@ static int count_terms(const Node *x, int limit) {
   if (x->op != OP_CADD || limit <= 1) return 1;
   int n = count_terms(x->ops[0], limit);
   return n >= limit ? n : n + count_terms(x->ops[1], limit - n);
+}
+
+static bool few_terms(World *w, const Node *a, const Node *b) {
+  bool few = count_terms(a, LIMIT_SUM_TERMS) + count_terms(b, LIMIT_SUM_TERMS) <= LIMIT_SUM_TERMS;
+  return few || !limit_reached(w->arena, AT_SUM_TERMS);
 }
 
 static void collect(World *w, Node *x, double sign, Sum *s) {
@@ -324,13 +349,14 @@ static Node *sum_build(World *w, const Sum *s) {
   return r ? r : ir_float(w, 0);
 }
 
+/*  a + a + x * 3 + x = a * 2 + x * 4    a + (-b) = a - b */
 static Node *cadd_float(World *w, Node *a, Node *b) {
   if (b->op == OP_CADD && a->op != OP_CADD) {
     Node *t = a;
     a = b;
     b = t;
   }
-  if (!w->strict && count_terms(a, MAX_TERMS) + count_terms(b, MAX_TERMS) <= MAX_TERMS) {
+  if (!w->strict && few_terms(w, a, b)) {
     Sum s = {.n = 0};
     collect(w, a, 1, &s);
     collect(w, b, 1, &s);
@@ -345,6 +371,7 @@ static bool is_zero(const Node *n) {
   return n->op == OP_ZERO || (n->op == OP_FLOAT && n->attr.f == 0) || n->op == OP_UNIT;
 }
 
+/*  0 + a = a    (a, b) + (c, d) = (a + c, b + d)    a + acc_at 0 i x = acc_at a i x */
 static Node *cadd(World *w, Node *a, Node *b) {
   if (is_zero(a)) return b;
   if (is_zero(b)) return a;

@@ -48,14 +48,6 @@ Graph *region_close(Region *r, Node *result, Sym name) {
   return ir_graph(r->w, r->params.data, r->params.len, result, name);
 }
 
-Node *ir_build(World *w, Node *n, ElementFn make, void *user) {
-  Region *outer = region_open(w, NULL), *r = region_open(w, outer);
-  Node *e = make(r, outer, region_param(r, ir_type(w, T_INT)), user);
-  Graph *body = region_close(r, ir_record(w, &e, 1), NULL);
-  LoopInfo l = {.nstacked = 1, .ncaps = r->ncaps};
-  return ir_get(w, ir_loop(w, &l, n, r->caps.data, body, NULL, 0), 0);
-}
-
 void region_close_arms(Region **rs, Node **results, int n, Graph **arms, Node ***caps, int *ncaps) {
   World *w = rs[0]->w;
   Vec(Node *) all = {0};

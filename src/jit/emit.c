@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* LIR module to libgccjit: functions, frames, error exits, entry thunks.
  *
- * Reading order: emit_module declares a C function per LIR function (see Convention
- * in emit.h), defines each (define), and makes an exported thunk for each entry:
- * int32 atled_entry_<k>(Mod *, const Slot *args, Slot *res), which is what
- * RtFunc.entry points to. In a function every register is one local; labels are
- * blocks. Owned pointer registers start as NULL. Error exits jump into chains of clean-up
- * blocks, which exits share: cleanup_block. Which registers may hold references there is flow.c's to tell. */
+ * Reading order: emit_module declares a C function per LIR function (see Convention in emit.h), defines each (define),
+ * and makes an exported thunk for each entry: int32 atled_entry_<k>(Mod *, const Slot *args, Slot *res), which is what
+ * RtFunc.entry points to. Functions of a piece that have no code there are called through the runtime. In a function
+ * every register is one local; labels are blocks. Owned pointer registers start as NULL. Error exits jump into chains
+ * of clean-up blocks, which exits share: cleanup_block. Which registers may hold references there is flow.c's to
+ * tell. */
 #include "jit/emit.h"
 #include <string.h>
 
@@ -238,13 +238,19 @@ static void declare(Emit *e, const LFunc *f, gcc_jit_param **params) {
   info->fn = e->g->context_new_function(e->ctx, NULL, GF_INTERNAL, result_type(e, f, info->conv), name, n, params, 0);
 }
 
+static void open_function(Fn *k, gcc_jit_param **params) {
+  Emit *e = k->e;
+  const LFunc *f = k->f;
+  k->mod = e->g->param_as_rvalue(params[0]);
+  if (results_through_memory(e, f)) k->out = e->g->param_as_rvalue(params[f->nparams + 1]);
+  k->regs = NEW_ARRAY(e->arena, Lv *, f->nregs + 1);
+  for (int r = 0; r < f->nparams; r++) k->regs[r] = e->g->param_as_lvalue(params[r + 1]);
+  k->cur = new_block(k);
+}
+
 static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   Fn k = {.e = e, .f = f, .info = &e->funcs[f->index], .fn = e->funcs[f->index].fn};
-  k.mod = e->g->param_as_rvalue(params[0]);
-  if (results_through_memory(e, f)) k.out = e->g->param_as_rvalue(params[f->nparams + 1]);
-  k.regs = NEW_ARRAY(e->arena, Lv *, f->nregs + 1);
-  for (int r = 0; r < f->nparams; r++) k.regs[r] = e->g->param_as_lvalue(params[r + 1]);
-  k.cur = new_block(&k);
+  open_function(&k, params);
   k.products = plan_products(e->arena, f, e->strict);
   k.labels = NEW_ARRAY(e->arena, Block *, f->nlabels + 1);
   map_init(&k.cleanups, e->arena);
@@ -270,6 +276,36 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   if (k.cur) fail_emit(e, "function %s has no return at its end", f->name);
 }
 
+/* Outside of the piece: whoever has its code, the runtime finds it. */
+static void define_outside(Emit *e, const LFunc *outside, gcc_jit_param **params) {
+  LFunc *f = NEW(e->arena, LFunc);
+  *f = *outside;
+  f->nregs = f->nparams + f->nresults;
+  f->regs = NEW_ARRAY(e->arena, LReg, f->nregs + 1);
+  memcpy(f->regs, outside->regs, sizeof *f->regs * (size_t)f->nparams);
+  for (int r = 0; r < f->nresults; r++) f->regs[f->nparams + r].kind = f->result_kinds[r];
+  int32_t *regs = NEW_ARRAY(e->arena, int32_t, f->nregs + 1);
+  for (int r = 0; r < f->nregs; r++) regs[r] = r;
+  LInstr end = {.op = LOP_RETURN, .args = regs + f->nparams, .nargs = f->nresults};
+  LInstr taken = {.op = LOP_CALL, .res = end.args, .nres = f->nresults};
+  Fn k = {.e = e, .f = f, .info = &e->funcs[f->index], .fn = e->funcs[f->index].fn};
+  open_function(&k, params);
+  flow_init(&k.flow, e->arena, e->m, f);
+  make_frame(&k);
+  k.args = slot_buffer(&k, f->nparams, "args");
+  k.res = slot_buffer(&k, f->nresults, "results");
+  Rv *slots = pass_slots(&k, regs, f->nparams);
+  assign(&k, k.status,
+         CALL_TABLE(e, k.mod, rt_enter, load_rt(e, k.mod), load_func(e, k.mod, f->index), slots, results_buffer(&k)));
+  Block *no = branch_unless(&k, compare(e, GC_EQ, rv(e, k.status), k_i32(e, 0)));
+  Block *left = new_block(&k), *failed = new_block(&k);
+  e->g->block_end_with_conditional(no, NULL, compare(e, GC_EQ, rv(e, k.status), k_i32(e, RT_TAIL)), left, failed);
+  end_with_status(&k, left, RT_TAIL);
+  end_with_status(&k, failed, 1);
+  take_results(&k, &taken);
+  emit_instr(&k, &end);
+}
+
 /* ---- Entries ----------------------------------------------------------------------------------------------------- */
 static void define_entry(Emit *e, const LFunc *f) {
   const GccApi *g = e->g;
@@ -285,12 +321,8 @@ static void define_entry(Emit *e, const LFunc *f) {
   Rv *out = g->param_as_rvalue(params[2]);
   int n = 0;
   args[n++] = g->param_as_rvalue(params[0]);
-  for (int r = 0; r < f->nparams; r++) {
-    args[n] = load(e, slots, (size_t)r * sizeof(Slot), type_of_kind(e, f->regs[r].kind));
-    if (f->regs[r].kind == R_PTR && f->regs[r].owned)
-      g->block_add_eval(b, NULL, call_helper(e, H_RETAIN, args[n], NULL));
-    n++;
-  }
+  for (int r = 0; r < f->nparams; r++)
+    args[n++] = load(e, slots, (size_t)r * sizeof(Slot), type_of_kind(e, f->regs[r].kind));
   if (results_through_memory(e, f)) args[n++] = out;
   Rv *result = call(e, info->fn, n, args);
   switch (info->conv) {
@@ -347,7 +379,8 @@ bool emit_module(Emit *e) {
     declare(e, m->funcs[k], params[k]);
   }
   for (int k = 0; k < m->nfuncs && !e->error; k++) {
-    define(e, m->funcs[k], params[k]);
+    if (m->funcs[k]->ncode) define(e, m->funcs[k], params[k]);
+    else define_outside(e, m->funcs[k], params[k]);
     if (!e->error && m->funcs[k]->is_entry) define_entry(e, m->funcs[k]);
   }
   return !e->error;

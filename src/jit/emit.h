@@ -11,11 +11,14 @@ typedef gcc_jit_lvalue Lv;
 typedef gcc_jit_block Block;
 typedef gcc_jit_type Type;
 
-/* How a function gives back its result; parameters are by value after Mod*. VALUE: can't fail, one result, returned.
- * VOID: can't fail, results through the last parameter, if any. UNWIND: one number, returned; fails by a stack
- * overflow or an interrupt alone, see emit_calls.c. PAIR: {status, result} in two machine registers. TWO: both
- * results in machine registers; if it fails, Rt.failed is set. STATUS: status returned, results through the last
- * parameter, if any. */
+/* How a function gives back its result; parameters are by value after Mod*.
+ *
+ *   VALUE    double f(Mod *, double)            can't fail, one result
+ *   VOID     void f(Mod *, double, Slot *out)   can't fail; no result, or several
+ *   UNWIND   double f(Mod *, double)            fails by a stack overflow or an interrupt alone: emit_calls.c
+ *   PAIR     {status, result} f(Mod *, double)  in two machine registers
+ *   TWO      {a, b} f(Mod *, double)            in two machine registers; if it fails, Rt.failed is set
+ *   STATUS   int f(Mod *, double, Slot *out)    all else */
 typedef enum Convention { CONV_VALUE, CONV_VOID, CONV_UNWIND, CONV_PAIR, CONV_TWO, CONV_STATUS } Convention;
 typedef struct FuncInfo {
   gcc_jit_function *fn;
@@ -55,7 +58,8 @@ typedef struct Emit {
 #define JIT_FOREIGNS "atled_foreigns"
 #define JIT_ENTRY    "atled_entry_%d"
 
-/* Owned registers that may hold a reference, as a bit set of `words` words; see flow.c. */
+/* Owned registers that may hold a reference, as a bit set of `words` words; see flow.c. If only r4 and r7 are owned,
+ * they have the indices 0 and 1, and the set {r7} is 0b10. */
 typedef struct Flow {
   Arena *arena;
   const LFunc *f;
@@ -74,7 +78,8 @@ bool flow_step(Flow *w, const LInstr *i);
 /* What the function has to release if instruction i fails in the current state; into out[words]. */
 void flow_on_failure(const Flow *w, const LInstr *i, uint64_t *out);
 
-/* The block that releases this set of owned registers; next: another one of the same hash. */
+/* The block that releases this set of owned registers; next: another one of the same hash. That of {r4, r7} releases
+ * r4 and goes on at that of {r7}. */
 typedef struct Cleanup {
   uint64_t *set;
   Block *block;
@@ -134,6 +139,7 @@ Rv *call_libm(Emit *e, const char *name, int n, Rv **args);
 /* A function of the runtime table; the arguments have the signature's types. */
 Rv *call_table(Emit *e, Rv *mod, RtTableFn f, int n, Rv **args);
 Rv *load_rt(const Emit *e, Rv *mod);
+Rv *load_func(const Emit *e, Rv *mod, int64_t k);
 Rv *load_func_id(const Emit *e, Rv *mod, int64_t k);
 Rv *load_desc(const Emit *e, Rv *mod, int64_t k);
 void fail_emit(Emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

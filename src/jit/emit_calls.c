@@ -15,6 +15,7 @@ bool func_fallible(const LFunc *f) { return f->may_fail || f->recursive; }
 /* ---- Conventions ---- */
 /* Fails only in entries of functions that unwind, as far as is known yet. */
 static bool only_unwinds(const Emit *e, const LFunc *f) {
+  if (!f->ncode) return false;
   for (int c = 0; c < f->ncode; c++) {
     const LInstr *i = &f->code[c];
     if (i->op == LOP_LOOP_HEAD || i->op == LOP_FOREIGN) return false;

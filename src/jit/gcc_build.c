@@ -165,15 +165,19 @@ Rv *call_table(Emit *e, Rv *mod, RtTableFn f, int n, Rv **args) {
 
 Rv *load_rt(const Emit *e, Rv *mod) { return load(e, mod, offsetof(Mod, rt), e->t_ptr); }
 
+Rv *load_func(const Emit *e, Rv *mod, int64_t k) {
+  return load(e, load(e, mod, offsetof(Mod, funcs), e->t_ptr), (size_t)k * sizeof(RtFunc *), e->t_ptr);
+}
+
 /* A number of the VM's, which code doesn't hold. */
 Rv *load_func_id(const Emit *e, Rv *mod, int64_t k) {
-  Rv *func = load(e, load(e, mod, offsetof(Mod, funcs), e->t_ptr), (size_t)k * sizeof(RtFunc *), e->t_ptr);
-  return load(e, func, offsetof(RtFunc, id), e->t_i64);
+  return load(e, load_func(e, mod, k), offsetof(RtFunc, id), e->t_i64);
 }
 
 Rv *k_site(const Fn *k, uint32_t site) {
   const Emit *e = k->e;
   if (!site) return k_u32(e, 0);
+  if (e->m->piece) return load(e, load(e, k->mod, offsetof(Mod, sites), e->t_ptr), site * sizeof(uint32_t), e->t_u32);
   return binary(e, GB_PLUS, e->t_u32, load(e, k->mod, offsetof(Mod, site_base), e->t_u32), k_u32(e, site));
 }
 

@@ -227,11 +227,6 @@ static void fill_fields(Fn *k, const LInstr *i, size_t offset) {
   }
 }
 
-static Rv *function_pointer(const Fn *k, int64_t index) {
-  Emit *e = k->e;
-  return load(e, load(e, k->mod, offsetof(Mod, funcs), e->t_ptr), (size_t)index * sizeof(RtFunc *), e->t_ptr);
-}
-
 /* What NEW_BOX, NEW_CLOSURE and NEW_ENV differ in. */
 typedef struct NewObject {
   Rv *rt;
@@ -252,7 +247,7 @@ static NewObject new_object(Fn *k, const LInstr *i) {
     return (NewObject){rt, made, desc, NULL, i->b, e->m->descs[i->imm.i]->args[i->b]->nslots, offsetof(BoxObj, fields)};
   }
   const LFunc *f = e->m->funcs[i->imm.i];
-  Rv *fn = function_pointer(k, i->imm.i);
+  Rv *fn = load_func(e, k->mod, i->imm.i);
   if (i->op == LOP_NEW_CLOSURE) {
     Rv *desc = load(e, rt, offsetof(Rt, desc_closure), e->t_ptr);
     return (NewObject){

@@ -10,12 +10,11 @@
  * to ask for it the library would have to be loaded, which costs more than a cached
  * module does, and code made by an older one stays right. */
 #define _GNU_SOURCE /* dladdr */
-#include "jit/jit.h"
+#include "jit/jit_internal.h"
 #include "jit/emit.h"
-#include "jit/toolchain/cache.h"
-#include "jit/toolchain/folder.h"
-#include "jit/translate.h"
+#include "jit/toolchain/turns.h"
 #include "lir/image.h"
+#include "support/phases.h"
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -24,22 +23,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-struct Jit {
-  Heap *heap;
-  JitOptions options;
-  char dump_dir[1024];
-  Cache cache;
-  Tools tools;
-  Compiler compiler;
-  bool swept; /* what earlier processes left behind was removed */
-  enum { UNCHECKED, AVAILABLE, MISSING } state;
-  char missing[512]; /* why */
-  char why[512];
-  JitForeign lost;
-  bool no_memory; /* the last translation lacked memory */
-  JitStats stats;
-};
 
 enum { PATH_SIZE = 4096 };
 
@@ -73,11 +56,21 @@ Jit *jit_new(Heap *heap, JitOptions options) {
 
 void jit_free(Jit *j) {
   if (!j) return;
-  compiler_stop(&j->compiler);
+  jit_forget_asked(j, true);
+  compiler_stop(&j->compiler, false);
   heap_realloc(j->heap, j, sizeof *j, 0);
 }
 
-JitStats jit_stats(const Jit *j) { return j->stats; }
+JitStats jit_stats(const Jit *j) {
+  JitStats s = j->stats;
+  s.process_seconds = j->compiler.used.seconds;
+  s.process_memory = j->compiler.used.memory;
+  s.process_orders = j->compiler.used.orders;
+  return s;
+}
+
+const char *jit_why(const Jit *j) { return j->why; }
+const char *jit_keeps_nothing(const Jit *j) { return j->stats.compiles && j->cache.why[0] ? j->cache.why : NULL; }
 
 bool jit_lost_memory(const Jit *j) { return j->no_memory; }
 
@@ -85,14 +78,13 @@ const JitForeign *jit_lost_foreign(const Jit *j) { return j->lost.symbol ? &j->l
 
 /* Of what GCC takes until memory is gone nothing comes back but with the end of its process: where the system limits
  * this process's memory, it is kept out of it if that can be. */
-static bool wants_process(const Jit *j) {
+bool jit_wants_process(const Jit *j) {
   struct rlimit space, data;
   return !j->options.in_process || (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) ||
          (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
 }
 
-/* There will be no machine code. */
-static void lack(Jit *j, const char *why) {
+void jit_lack(Jit *j, const char *why) {
   if (why != j->missing) snprintf(j->missing, sizeof j->missing, "%s", why);
   j->state = MISSING;
   tell(j, j->missing);
@@ -105,10 +97,10 @@ bool jit_available(Jit *j, const char **why) {
     if (lacking)
       snprintf(j->missing, sizeof j->missing,
                "the program `%s` isn't on PATH (on Debian and Ubuntu it is in the package binutils)", lacking);
-    else if (!wants_process(j) && !(g = guard_enter(&text))) snprintf(j->missing, sizeof j->missing, "%s", text);
+    else if (!jit_wants_process(j) && !(g = guard_enter(&text))) snprintf(j->missing, sizeof j->missing, "%s", text);
     if (g) guard_leave(g);
     j->state = AVAILABLE;
-    if (j->missing[0]) lack(j, j->missing);
+    if (j->missing[0]) jit_lack(j, j->missing);
   }
   *why = j->state == MISSING ? j->missing : NULL;
   return j->state == AVAILABLE;
@@ -130,22 +122,22 @@ static uint64_t build_identity(void) {
 
 static bool is_strict(const Jit *j, const LModule *m) { return j->options.strict || m->strict; }
 
-static uint64_t cache_key(const Jit *j, const LModule *m) {
-  uint64_t h = hash_mix(m->hash, (uint64_t)m->nfuncs);
+uint64_t jit_key(const Jit *j, const LModule *m, uint64_t hash) {
+  uint64_t h = hash_mix(hash, (uint64_t)m->nfuncs);
   h = hash_mix(h, (uint64_t)j->options.opt_level * 2 + is_strict(j, m));
   h = hash_mix(h, (uint64_t)translate_cpu_level());
   h = hash_mix(h, rt_table_version());
   return hash_mix(h, build_identity());
 }
 
-static bool refuse(Jit *j, const char *text) {
+bool jit_refuse(Jit *j, const char *text) {
   snprintf(j->why, sizeof j->why, "%s", text);
   return false;
 }
 
 static bool refuse_memory(Jit *j) {
   j->no_memory = true;
-  return refuse(j, "out of memory");
+  return jit_refuse(j, "out of memory");
 }
 
 /* ---- Loading ----------------------------------------------------------------------------------------------------- */
@@ -171,39 +163,48 @@ static bool resolve_foreigns(Jit *j, const LModule *m, void *dl) {
   return true;
 }
 
-typedef Status (*Entry)(Mod *m, const Slot *args, Slot *res);
+JitEntry jit_entry(void *dl, int index) {
+  char name[40];
+  snprintf(name, sizeof name, JIT_ENTRY, index);
+  void *address = dlsym(dl, name);
+  JitEntry entry;
+  memcpy(&entry, &address, sizeof entry);
+  return entry;
+}
+
+void *jit_open(Jit *j, const LModule *m, const char *path) {
+  void *dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!dl) {
+    const char *error = dlerror();
+    jit_refuse(j, error ? error : "the compiled module can't be loaded");
+    return NULL;
+  }
+  if (resolve_foreigns(j, m, dl)) return dl;
+  dlclose(dl);
+  return NULL;
+}
 
 /* Are all entries there? If so and `set`, the functions get them. */
 static bool walk_entries(Mod *m, void *dl, bool set) {
   for (int k = 0; k < m->nfuncs; k++) {
     RtFunc *f = m->funcs[k];
     if (!f || !f->code || !f->code->is_entry) continue;
-    char name[40];
-    snprintf(name, sizeof name, JIT_ENTRY, f->code->index);
-    void *address = dlsym(dl, name);
-    if (!address) return false;
-    Entry entry;
-    memcpy(&entry, &address, sizeof entry);
-    if (set) f->entry = entry;
+    JitEntry entry = jit_entry(dl, f->code->index);
+    if (!entry) return false;
+    if (!set) continue;
+    f->native = m;
+    f->entry = entry;
   }
   return true;
 }
 
 /* Loads the object and connects it with the module. */
 static bool attach(Jit *j, Mod *m, const char *path) {
-  void *dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!dl) {
-    const char *error = dlerror();
-    return refuse(j, error ? error : "the compiled module can't be loaded");
-  }
+  void *dl = jit_open(j, m->code, path);
+  if (!dl) return false;
   if (!walk_entries(m, dl, false)) {
-    refuse(j, "the compiled module lacks an entry");
     dlclose(dl);
-    return false;
-  }
-  if (!resolve_foreigns(j, m->code, dl)) {
-    dlclose(dl);
-    return false;
+    return jit_refuse(j, "the compiled module lacks an entry");
   }
   m->table = &rt_table;
   m->dl = dl;
@@ -211,8 +212,25 @@ static bool attach(Jit *j, Mod *m, const char *path) {
 }
 
 /* ---- Compiling --------------------------------------------------------------------------------------------------- */
+typedef struct Wait {
+  const Jit *j;
+  const Rt *rt;
+  double since;
+} Wait;
+
 /* Asked while the compiler's process works. */
-static bool is_interrupted(void *rt) { return rt_interrupted(rt) == RT_INTERRUPTED; }
+static bool must_stop(void *wait) {
+  const Wait *w = wait;
+  const JitOptions *o = &w->j->options;
+  return o->stop ? o->stop(o->user, (now_ms() - w->since) / 1e3) : rt_interrupted(w->rt) == RT_INTERRUPTED;
+}
+
+void jit_explain(Jit *j, CompilerEnd end) {
+  if (end == COMPILER_LOST) jit_refuse(j, "the compiler's process ended without a result");
+  if (end == COMPILER_REFUSED) jit_refuse(j, "no process for the compiler can be started");
+  if (end == COMPILER_STOPPED) jit_refuse(j, "interrupted");
+  j->swept &= end != COMPILER_LOST;
+}
 
 /* By the compiler's process; false if there can't be one. */
 static bool order_elsewhere(Jit *j, const Mod *m, Order *order, Result *result) {
@@ -226,69 +244,87 @@ static bool order_elsewhere(Jit *j, const Mod *m, Order *order, Result *result) 
     j->heap->on_oom = &here;
     if (!code->image) image_write(code, &image); /* made by hand */
     order->size = code->image ? code->image_size : image.len;
-    end = compiler_run(&j->compiler, order, code->image ? code->image : image.data, result, is_interrupted, m->rt);
+    Wait wait = {j, m->rt, now_ms()};
+    end = compiler_run(&j->compiler, order, code->image ? code->image : image.data, result, must_stop, &wait);
+    jit_explain(j, end);
   } else {
     refuse_memory(j);
-    strcpy(result->why, j->why);
   }
   j->heap->on_oom = outer;
   arena_free(&arena);
-  if (end == COMPILER_LOST) snprintf(result->why, sizeof result->why, "the compiler's process ended without a result");
-  if (end == COMPILER_REFUSED) snprintf(result->why, sizeof result->why, "no process for the compiler can be started");
-  if (end == COMPILER_STOPPED) snprintf(result->why, sizeof result->why, "interrupted");
-  j->swept &= end != COMPILER_LOST;
+  if (end == COMPILER_REPLIED && !result->ok && !j->no_memory) jit_refuse(j, result->why);
   return end != COMPILER_NONE;
+}
+
+bool jit_carry_out_here(Jit *j, const LModule *m, const Order *order) {
+  Result result = {0};
+  Folder folder;
+  if (!folder_make(&folder, guard_temporary_folder()))
+    return jit_refuse(j, "no folder for temporary files can be made");
+  bool ok = translate_module(order, m, &j->tools, folder.path, false, j->heap, &result);
+  folder_remove(&folder);
+  j->no_memory = result.no_memory;
+  return ok || jit_refuse(j, result.why);
 }
 
 static bool carry_out(Jit *j, Mod *m, Order *order) {
   Result result = {0};
-  Folder folder;
-  if (wants_process(j) && order_elsewhere(j, m, order, &result)) {
-    if (result.missing) lack(j, result.why);
-    return result.ok || refuse(j, result.why);
-  }
-  const char *parent = guard_temporary_folder();
-  if (!folder_make(&folder, parent)) return refuse(j, "no folder for temporary files can be made");
-  bool ok = translate_module(order, m->code, &j->tools, folder.path, false, j->heap, &result);
-  folder_remove(&folder);
-  j->no_memory = result.no_memory;
-  return ok || refuse(j, result.why);
+  if (!jit_wants_process(j) || !order_elsewhere(j, m, order, &result)) return jit_carry_out_here(j, m->code, order);
+  if (result.missing) jit_lack(j, result.why);
+  return result.ok;
 }
 
-static bool build_and_attach(Jit *j, Mod *m, Order *order) {
-  Folder folder = {0};
-  bool cached = cache_new_file(&j->cache, order->so, sizeof order->so);
-  if (!cached) { /* not in the folder of intermediate files: memory is often mounted without execution */
-    if (!folder_make(&folder, "/tmp")) return refuse(j, "no folder for the compiled module can be made in /tmp");
-    snprintf(order->so, sizeof order->so, "%s/m.so", folder.path);
-  }
-  bool ok = carry_out(j, m, order);
-  if (!ok) unlink(order->so);
-  else if (cached && !cache_store(&j->cache, order->key, order->so, sizeof order->so))
-    ok = refuse(j, "the cache can't be written");
-  if (ok) ok = attach(j, m, order->so);
-  folder_remove(&folder);
-  return ok;
+/* For objects that are made; not the folder of intermediate files: memory is often mounted without execution. */
+static const char *workplace(Jit *j, char *path, size_t n) {
+  return cache_workplace(&j->cache, path, n) ? path : "/tmp";
 }
 
-static bool compile(Jit *j, Mod *m, uint64_t key) {
+Order *jit_new_order(Jit *j, const LModule *m, uint64_t key, Folder *folder) {
   Order *order = heap_realloc(j->heap, NULL, 0, sizeof *order);
-  if (!order) return refuse_memory(j);
+  *folder = (Folder){0};
+  if (!order) {
+    refuse_memory(j);
+    return NULL;
+  }
   *order = (Order){.key = key,
                    .memory = j->options.memory,
                    .seconds = j->options.seconds,
                    .opt_level = j->options.opt_level,
-                   .strict = is_strict(j, m->code)};
+                   .cache_limit = j->cache.limit,
+                   .strict = is_strict(j, m)};
   strcpy(order->dump_dir, j->dump_dir);
+  strcpy(order->cache_dir, j->cache.dir);
+  char path[PATH_SIZE];
+  const char *parent = workplace(j, path, sizeof path);
   if (!j->swept) folder_sweep(guard_temporary_folder());
-  if (!j->swept && !j->cache.dir[0]) folder_sweep("/tmp");
+  if (!j->swept) folder_sweep(parent);
   j->swept = true;
-  bool ok = build_and_attach(j, m, order);
-  heap_realloc(j->heap, order, sizeof *order, 0);
+  if (folder_make(folder, parent) &&
+      (size_t)snprintf(order->so, sizeof order->so, "%s/m.so", folder->path) < sizeof order->so)
+    return order;
+  snprintf(j->why, sizeof j->why, "no folder for the compiled module can be made in %.200s", parent);
+  jit_free_order(j, order);
+  return NULL;
+}
+
+void jit_free_order(Jit *j, Order *order) { heap_realloc(j->heap, order, sizeof *order, 0); }
+
+void jit_keep(Jit *j, const Order *order) {
+  if (j->cache.dir[0]) cache_store(&j->cache, order->key, order->so);
+}
+
+static bool compile(Jit *j, Mod *m, uint64_t key) {
+  Folder folder;
+  Order *order = jit_new_order(j, m->code, key, &folder);
+  if (!order) return false;
+  bool ok = carry_out(j, m, order) && attach(j, m, order->so);
+  if (ok) jit_keep(j, order);
+  folder_remove(&folder);
+  jit_free_order(j, order);
   return ok;
 }
 
-static bool load_cached(Jit *j, Mod *m, uint64_t key) {
+static bool find_cached(Jit *j, Mod *m, uint64_t key) {
   char path[PATH_SIZE];
   double start = now_ms();
   if (!cache_find(&j->cache, key, path, sizeof path)) return false;
@@ -301,30 +337,49 @@ static bool load_cached(Jit *j, Mod *m, uint64_t key) {
   return false;
 }
 
-bool jit_load_cached(Jit *j, Mod *m) { return load_cached(j, m, cache_key(j, m->code)); }
+static bool load_cached(Jit *j, Mod *m, uint64_t key) {
+  Phase before = phase_enter(j->heap, PHASE_LOAD);
+  bool found = find_cached(j, m, key);
+  phase_leave(j->heap, before);
+  return found;
+}
+
+/* Of many processes that want the same code one makes it. */
+static bool compile_in_turn(Jit *j, Mod *m, uint64_t key) {
+  enum { PATIENCE = 3600 };
+  Folder claim;
+  Wait wait = {j, m->rt, now_ms()};
+  double patience = j->options.seconds > 0 ? j->options.seconds : PATIENCE;
+  Turn turn = turn_take(&j->cache, key, &claim, patience, must_stop, &wait);
+  if (turn == TURN_STOPPED) return jit_refuse(j, "interrupted");
+  if (turn == TURN_THERE && load_cached(j, m, key)) return true;
+  bool ok = compile(j, m, key);
+  j->stats.compiles += ok;
+  turn_end(&claim);
+  return ok;
+}
 
 bool jit_compile(Jit *j, Mod *m, const char **why) {
   double start = now_ms();
-  uint64_t key = cache_key(j, m->code);
+  uint64_t key = jit_key(j, m->code, m->code->hash);
   j->lost = (JitForeign){0};
   j->no_memory = false;
   if (load_cached(j, m, key)) return true;
   if (!jit_available(j, why)) return false;
-  bool ok = compile(j, m, key);
+  Phase before = phase_enter(j->heap, PHASE_COMPILE);
+  bool ok = compile_in_turn(j, m, key);
+  phase_leave(j->heap, before);
   j->stats.compile_ms += now_ms() - start;
-  if (ok) {
-    j->stats.compiles++;
-    return true;
-  }
+  if (ok) return true;
   j->stats.failures++;
   *why = j->why;
   return false;
 }
 
 void jit_unload(Mod *m) {
-  if (!m->dl) return;
+  jit_unload_pieces(m);
   for (int k = 0; k < m->nfuncs; k++)
     if (m->funcs[k]) m->funcs[k]->entry = NULL;
-  dlclose(m->dl);
+  if (m->dl) dlclose(m->dl);
   m->dl = NULL;
 }

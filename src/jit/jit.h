@@ -6,25 +6,32 @@
  * tools are missing, memory is gone) the caller is told why and goes on with the evaluator. */
 #ifndef ATLED_JIT_H
 #define ATLED_JIT_H
-#include "lir/lir.h"
+#include "lir/piece.h"
 
 typedef struct Jit Jit;
 typedef struct JitOptions {
   /* NULL: $ATLED_CACHE (empty: none), else $XDG_CACHE_HOME/atled, else ~/.cache/atled. "": none */
   const char *cache_dir;
-  size_t cache_limit;   /* bytes on disk; 0: the default, 256 MiB */
+  uint64_t cache_limit; /* bytes on disk; 0: the default, 256 MB */
   int opt_level;        /* 0 … 3 */
   bool strict;          /* functions are the C library's; a strict module is compiled so in any case */
   bool in_process;      /* GCC runs in this process, not in one of its own */
   size_t memory;        /* bytes of address space that a process of its own may have; 0: no limit */
   double seconds;       /* that it may take for a module; 0: no limit */
   const char *dump_dir; /* each compiled module's C-like text and assembly go there; NULL: nowhere */
+  /* Asked again and again while the compiler's process works, for so many seconds now: true ends it. NULL: it asks for
+   * interrupts itself */
+  bool (*stop)(void *user, double seconds);
   void (*message)(void *user, const char *text); /* what a user may want to know, a line each; NULL: not told */
   void *user;
 } JitOptions;
 typedef struct JitStats {
   int64_t compiles, cache_hits, failures;
   double compile_ms, load_ms; /* totals */
+  /* of the compiler's process: CPU time, the most memory at once, in bytes, modules */
+  double process_seconds;
+  uint64_t process_memory;
+  int64_t process_orders;
 } JitStats;
 
 JitOptions jit_default_options(void); /* level 3 */
@@ -44,10 +51,33 @@ typedef struct JitForeign {
 const JitForeign *jit_lost_foreign(const Jit *j);
 /* Did the last jit_compile fail for want of memory? Then it may be tried again. */
 bool jit_lost_memory(const Jit *j);
-/* The same from the cache alone: false, without a reason, when there is no code for m in it. */
-bool jit_load_cached(Jit *j, Mod *m);
-/* Drops the machine code of m: no call of it may be running. */
+/* Why what was compiled isn't kept on disk, though it should be; NULL if it is. */
+const char *jit_keeps_nothing(const Jit *j);
+/* Why the last thing failed; a text that stays until the next call. */
+const char *jit_why(const Jit *j);
+/* Drops the machine code of m and of its pieces: no call of it may be running. */
 void jit_unload(Mod *m);
+
+/* ---- pieces.c: machine code of parts of a module, made in the background ---------------------------------------- */
+typedef enum JitAnswer { JIT_READY, JIT_WORKING, JIT_FAILED } JitAnswer;
+/* Asks for machine code of the piece, which stays where it is, with its image, while the answer is WORKING: then the
+ * compiler's process is at it, or another one makes the same, and nothing waits for that. Where there is no such
+ * process it is made here and now. One at a time. */
+JitAnswer jit_ask(Jit *j, const LPiece *p, const void *image, size_t n);
+/* The same from the cache alone: READY or FAILED. */
+JitAnswer jit_ask_cached(Jit *j, const LPiece *p, const void *image);
+/* How far the one asked for is. */
+JitAnswer jit_look(Jit *j);
+/* Forgets the one asked for. `finish`: it is still made, for the cache, even if this process ends. */
+void jit_forget_asked(Jit *j, bool finish);
+/* Gives m the code that is ready, and forgets it: function roots of the piece get their entries, loops' are left in
+ * entries[root], to be called with *native. On false the module is as before. */
+typedef Status (*JitEntry)(Mod *native, const Slot *args, Slot *res);
+bool jit_attach_piece(Jit *j, Mod *m, const LPiece *p, JitEntry *entries, Mod **native);
+void jit_unload_pieces(Mod *m);
+/* Numbers that the host keeps in the cache beside the code of this module. Reading gives a new block of *n, or NULL. */
+void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n);
+int32_t *jit_read_notes(Jit *j, const LModule *m, size_t *n);
 /* Has this CPU, as code is compiled for it, an operation for a * b + c? */
 bool jit_fuses(void);
 JitStats jit_stats(const Jit *j);

@@ -21,10 +21,11 @@ static const LInstr *return_of(const LFunc *f, const LInstr *call) {
 
 static bool leaves_call(const Emit *e, const LFunc *f, const LInstr *i) {
   if (i->op == LOP_CALL) return e->funcs[i->imm.i].leaves && return_of(f, i);
-  return i->op == LOP_APPLY && i->nargs <= RT_TAIL_ARGS && return_of(f, i);
+  return i->op == LOP_APPLY && i->nargs <= LIMIT_TAIL_ARGUMENTS && return_of(f, i);
 }
 
 void find_left_calls(Emit *e) {
+  for (int k = 0; k < e->m->nfuncs; k++) e->funcs[k].leaves = !e->m->funcs[k]->ncode; /* nobody knows */
   for (bool changed = true; changed;) {
     changed = false;
     for (int k = 0; k < e->m->nfuncs; k++) {

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 /* Sizes in LIR instructions of the longest function, and of a module, from which cheaper passes are chosen. */
-enum { LONG_FUNCTION = 1500, HUGE_FUNCTION = 8000, HUGE_MODULE = 20000 };
 
 typedef struct Work {
   const Order *order;
@@ -74,14 +73,16 @@ static void set_options(const Work *w) {
     for (int c = 0; c < f->ncode && !loops; c++) loops = f->code[c].op == LOP_LOOP_HEAD;
   }
   int level = w->order->opt_level, most = 3;
-  if (!loops) most = 2; /* what the third level adds is for loops, and it costs a third of the time */
-  if (longest > HUGE_FUNCTION || total > HUGE_MODULE) most = 1;
+  /* What the third level adds is for loops and recursion, and costs a third of the time: not for what may be cold. */
+  if (!loops && !w->m->piece) most = 2;
+  if (longest > LIMIT_HUGE_FUNCTION || total > LIMIT_HUGE_MODULE) most = 1;
   if (level > most) level = most;
   g->context_set_int_option(ctx, GO_OPTIMIZATION_LEVEL, level);
   g->context_set_bool_print_errors_to_stderr(ctx, 0);
   /* The interprocedural passes of GCC 12 crash in a later compile of the same process, on what an earlier one left
    * behind; our own optimiser specialises functions anyway. */
-  static const char *const always[] = {"-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
+  /* -w: libgccjit takes a warning, as about a loop in code that is never reached, for an error. */
+  static const char *const always[] = {"-w", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
                                        "-ffp-contract=off", "-fno-asynchronous-unwind-tables", "-fno-ipa-cp",
                                        "-fno-ipa-sra",
                                        /* it makes endless loops of recursions that shall overflow the stack */
@@ -96,7 +97,7 @@ static void set_options(const Work *w) {
   static const char *const levels[] = {NULL, NULL, "-march=x86-64-v2", "-march=x86-64-v3", "-march=x86-64-v4"};
   const char *march = levels[translate_cpu_level()];
   if (march) g->context_add_command_line_option(ctx, march);
-  if (longest > LONG_FUNCTION) g->context_add_command_line_option(ctx, "-fira-algorithm=priority");
+  if (longest > LIMIT_LONG_FUNCTION) g->context_add_command_line_option(ctx, "-fira-algorithm=priority");
 }
 
 static bool refuse(Work *w, const char *text) {
@@ -123,7 +124,7 @@ static void copy_file(const char *from, const char *to) {
 
 /* In the bracket: the module to assembly text in w->dir. */
 static bool translate_guarded(Work *w) {
-  char assembly[300], path[FILE_NAME_SIZE];
+  char assembly[FILE_NAME_SIZE], path[FILE_NAME_SIZE];
   w->e.g = guard_api(w->guard);
   w->e.ctx = w->e.g->context_acquire();
   if (!w->e.ctx) return refuse(w, "libgccjit gives no context");

@@ -20,7 +20,7 @@
 #define KEYWORD "\001"
 #define NONE    NULL
 
-enum { KEYWORD_SLOTS = 128, LONGEST_KEYWORD = 6, MAX_BAD_BYTES = 3, MAX_TOKENS = 1 << 22 };
+enum { KEYWORD_SLOTS = 128, LONGEST_KEYWORD = 6 };
 
 typedef struct Rule {
   const char *text;
@@ -185,7 +185,7 @@ static Diag *complain(Run *r, uint32_t start, uint32_t end, const char *code, co
  * NUL as C0 80, which is no UTF-8 otherwise. */
 static void check_bytes(Run *r) {
   int reported = 0;
-  for (uint32_t i = r->pos; i < r->end && reported < MAX_BAD_BYTES;) {
+  for (uint32_t i = r->pos; i < r->end && reported < LIMIT_BAD_BYTES;) {
     unsigned char c = (unsigned char)r->text[i];
     int len = c && c < 0x80 ? 1 : utf8_sequence(r->text + i, r->end - i, NULL);
     if (c && len) {
@@ -548,7 +548,7 @@ Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t sourc
   for (;;) {
     skip_blanks(&r);
     if (r.pos >= r.end) break;
-    if (r.tokens.len >= MAX_TOKENS) { /* the tree of so much text would take gigabytes */
+    if (r.tokens.len >= LIMIT_TOKENS) { /* the tree of so much text would take gigabytes */
       complain(&r, r.pos, r.pos + 1, "too-large", "this item is too long")->hint =
           "keep large data in a file, and read it with `Csv` or `Json`";
       r.interps.len = r.tokens.len = 0;

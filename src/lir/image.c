@@ -21,7 +21,6 @@ typedef struct Header {
 } Header;
 static const uint64_t magic = 0x31656c75646f6d61u; /* "amodule1" */
 static const uint64_t NO_TEXT = UINT64_MAX;
-enum { MOST_ROOM = 64 }; /* for each byte of an image */
 
 typedef struct Codec {
   Str *out;     /* where to write; NULL: reading */
@@ -245,7 +244,7 @@ static void box(Codec *c, LModule *m, int index) {
   FIELD(c, has_kinds);
   FIELD(c, has_dims);
   FIELD(c, b->nfields);
-  if (c->wrong || !expect(c, b->desc >= 0 && b->desc < m->ndescs)) return;
+  if (c->wrong || (m->piece && b->desc == -1) || !expect(c, b->desc >= 0 && b->desc < m->ndescs)) return;
   row(c, &b->fields, b->nfields, sizeof *b->fields);
   if (has_kinds) row(c, &b->kinds, b->nfields, 1);
   if (has_dims) row(c, &b->dims, m->descs[b->desc]->rank, sizeof *b->dims);
@@ -353,8 +352,8 @@ static bool sound_func(const LFunc *f, int index) {
   for (int i = 0; i < f->nregs; i++)
     if (regs[2 * i] > R_RAW || regs[2 * i + 1] > 1) return false;
   return f->name && f->index == index && f->nparams <= f->nregs && f->ncaps >= 0 && f->ncaps <= f->nparams &&
-         f->nlabels >= 0 && f->nlabels <= f->ncode && f->last_repeat >= -1 && f->last_repeat < f->ncode &&
-         each_below(f->result_kinds, f->nresults, R_RAW + 1) && each_below(f->acc_kinds, f->nacc, SLOT_PTR + 1);
+         f->nlabels >= 0 && f->nlabels <= f->ncode && each_below(f->result_kinds, f->nresults, R_RAW + 1) &&
+         each_below(f->acc_kinds, f->nacc, SLOT_PTR + 1);
 }
 
 static void function(Codec *c, LFunc *f, int index) {
@@ -364,7 +363,6 @@ static void function(Codec *c, LFunc *f, int index) {
   FIELD(c, f->index);
   FIELD(c, f->ncaps);
   FIELD(c, f->nlabels);
-  FIELD(c, f->last_repeat);
   FIELD(c, flags);
   count(c, &f->nparams);
   count(c, &f->nregs);
@@ -396,9 +394,10 @@ static void functions(Codec *c, LModule *m) {
 /* ---- Modules ----------------------------------------------------------------------------------------------------- */
 /* All but the globals. */
 static void parts(Codec *c, LModule *m) {
-  uint8_t strict = m->strict;
-  FIELD(c, strict);
-  m->strict = strict != 0;
+  uint8_t flags = (uint8_t)(m->strict | m->piece << 1);
+  FIELD(c, flags);
+  m->strict = flags & 1;
+  m->piece = flags >> 1 & 1;
   descs(c, m);
   strings(c, m);
   boxes(c, m);
@@ -448,7 +447,7 @@ static const char *check_header(const char *bytes, size_t n, Header *h) {
   memcpy(h, bytes, sizeof *h);
   if (h->magic != magic) return "no image of a module of this version";
   if (h->size != n || n % 8 || h->room % 16) return "the image of a module is cut off";
-  bool fits = h->globals >= sizeof *h && h->globals <= n && h->room <= MOST_ROOM * (n + sizeof(LModule));
+  bool fits = h->globals >= sizeof *h && h->globals <= n && h->room <= LIMIT_IMAGE_ROOM * (n + sizeof(LModule));
   if (!fits || hash_bytes(bytes + sizeof *h, h->globals - sizeof *h, magic) != h->hash || sum_of(bytes, h) != h->sum)
     return "the image of a module is damaged";
   return NULL;
@@ -476,6 +475,12 @@ LModule *image_load(Heap *heap, const void *bytes, size_t n, const char **why) {
   m->image = c.image;
   m->image_size = n;
   return m;
+}
+
+uint64_t image_hash(const void *image) {
+  Header h;
+  memcpy(&h, image, sizeof h);
+  return h.hash;
 }
 
 void image_free(Heap *heap, LModule *m) {

@@ -11,5 +11,6 @@ void image_write(const LModule *m, Str *out);
  * gone: then *why is NULL. What has no image can't be reached from it: every index is within bounds; whether the code
  * is sound lir_verify can tell. */
 LModule *image_load(Heap *heap, const void *bytes, size_t n, const char **why);
+uint64_t image_hash(const void *image);  /* of everything that machine code depends on */
 void image_free(Heap *heap, LModule *m); /* NULL is allowed */
 #endif

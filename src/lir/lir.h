@@ -56,10 +56,8 @@ struct LFunc {
   int nlabels;
   bool may_fail; /* else its status is always 0 */
   bool recursive;
-  int last_repeat;        /* the last instruction that may run again, or calls what takes long: a back edge, a call of
-                             a function with loops or recursion; -1 none */
-  bool is_entry;          /* has run-time identity (closure code or entry): needs an RtFunc and an entry thunk.
-                             The thunk borrows all arguments and retains those whose register is owned */
+  bool is_entry;          /* has run-time identity (closure code or entry): needs an entry thunk, which takes the
+                             arguments whose register is owned */
   uint64_t id;            /* hash of its graph: closure identity */
   const Desc **acc_descs; /* closures: slots of the accumulators for its captures (EnvObj): Desc for pointers */
   uint8_t *acc_kinds;
@@ -108,6 +106,7 @@ struct LModule {
   LForeign *foreigns;
   int nforeigns;
   bool strict;
+  bool piece;   /* of another module, see piece.h: functions may have no code, constants no contents */
   LSite *sites; /* from 1 on; NULL in a module that image_load made */
   int nsites;   /* with number 0 */
   /* of a module that image_load made: its image, and the hash of everything that machine code depends on */
@@ -179,6 +178,12 @@ const char *lir_verify(const LModule *m); /* NULL, or what is wrong */
 /* Instantiates a module in a VM: makes its strings, boxes and functions, finds descriptors and globals. The evaluator
  * can run it, machine code may be attached. NULL after rt_error: out of memory. `code` must outlive it. */
 Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void *user);
-/* After the back ends have forgotten it: eval_forget, jit_unload. */
+/* Both after the back ends have forgotten it: eval_forget, jit_unload. The first gives back all but the constants,
+ * when no closure of it is left. */
+void mod_strip(Mod *m);
 void mod_free(Mod *m);
+/* What the machine code of a piece of a module refers to, all of which belongs to that module. NULL: out of memory. */
+struct LPiece;
+Mod *mod_new_piece(Mod *whole, const struct LPiece *p);
+void mod_free_piece(Mod *m);
 #endif

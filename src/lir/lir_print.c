@@ -25,21 +25,10 @@ const char *const lir_desc_kinds[D_ENV + 1] = {"int",   "float",    "bool",    "
                                                "array", "function", "variant", "bag",    "env"};
 
 /* ---- Words ------------------------------------------------------------------------------------------------------- */
-static void print_quoted(const char *text, size_t n, Str *out) {
-  str_addc(out, '"');
-  for (size_t i = 0; i < n; i++) {
-    unsigned char c = (unsigned char)text[i];
-    if (c == '"' || c == '\\') str_printf(out, "\\%c", c);
-    else if (c < 32 || c == 127) str_printf(out, "\\x%02x", c);
-    else str_addc(out, (char)c);
-  }
-  str_addc(out, '"');
-}
-
 /* ` "text"`, or ` _` for NULL. */
 static void print_text(const char *text, Str *out) {
   str_addc(out, ' ');
-  if (text) print_quoted(text, strlen(text), out);
+  if (text) str_quoted(out, text, strlen(text));
   else str_addc(out, '_');
 }
 
@@ -114,7 +103,7 @@ static void print_desc(Descs *d, int number, Str *out) {
     str_puts(out, " names (");
     for (int k = 0; k < x->n; k++) {
       if (k) str_puts(out, ", ");
-      print_quoted(x->names[k], strlen(x->names[k]), out);
+      str_quoted(out, x->names[k], strlen(x->names[k]));
     }
     str_addc(out, ')');
   }
@@ -239,8 +228,7 @@ static void print_head(const LFunc *f, int number, Str *out) {
   print_kinds(f->result_kinds, f->nresults, out);
   str_printf(out, ")%s%s%s", f->may_fail ? " fails" : "", f->recursive ? " recursive" : "",
              f->is_entry ? " entry" : "");
-  str_printf(out, " id=%llx caps=%d labels=%d repeat=%d\n", (unsigned long long)f->id, f->ncaps, f->nlabels,
-             f->last_repeat);
+  str_printf(out, " id=%llx caps=%d labels=%d\n", (unsigned long long)f->id, f->ncaps, f->nlabels);
 }
 
 static void print_func(Descs *d, const LFunc *f, int number, Str *out) {
@@ -271,7 +259,7 @@ void lir_print(const LModule *m, Str *out) {
   for (int i = 0; i < d.all.len; i++) print_desc(&d, i, out);
   for (int i = 0; i < m->nstrings; i++) {
     str_printf(out, "string %d ", i);
-    print_quoted(m->strings[i].text, m->strings[i].length, out);
+    str_quoted(out, m->strings[i].text, m->strings[i].length);
     str_addc(out, '\n');
   }
   for (int i = 0; i < m->nboxes; i++) print_box(m, i, out);

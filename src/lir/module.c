@@ -3,6 +3,7 @@
  * running code makes point to descriptors of the VM and functions of the module here, and into nothing else: a module
  * may go when no closure of it is left, and what lowering made is needed by nobody. */
 #include "lir/lir.h"
+#include "lir/piece.h"
 #include "runtime/runtime.h"
 #include <string.h>
 
@@ -26,6 +27,7 @@ static bool find_descs(Rt *rt, const Desc *const *from, const Desc **to, int n) 
 static void free_func(Rt *rt, RtFunc *f) {
   if (!f) return;
   give_back(rt, f->param_kinds, (size_t)f->nparams, 1);
+  give_back(rt, f->taken, (size_t)f->nparams, sizeof *f->taken);
   give_back(rt, f->acc_descs, (size_t)f->nacc, sizeof *f->acc_descs);
   give_back(rt, f, 1, sizeof *f);
 }
@@ -42,12 +44,16 @@ static RtFunc *new_func(Rt *rt, Mod *m, LFunc *code) {
                 .acc_kinds = code->acc_kinds,
                 .nacc = code->nacc};
   f->param_kinds = zeroed(rt, (size_t)f->nparams, 1);
+  f->taken = zeroed(rt, (size_t)f->nparams, sizeof *f->taken);
   f->acc_descs = zeroed(rt, (size_t)f->nacc, sizeof *f->acc_descs);
-  if (!f->param_kinds || !f->acc_descs || !find_descs(rt, code->acc_descs, f->acc_descs, f->nacc)) {
+  if (!f->param_kinds || !f->taken || !f->acc_descs || !find_descs(rt, code->acc_descs, f->acc_descs, f->nacc)) {
     free_func(rt, f);
     return NULL;
   }
-  for (int k = 0; k < f->nparams; k++) f->param_kinds[k] = code->regs[k].kind;
+  for (int k = 0; k < f->nparams; k++) {
+    f->param_kinds[k] = code->regs[k].kind;
+    f->taken[k] = code->regs[k].owned && code->regs[k].kind == R_PTR;
+  }
   return f;
 }
 
@@ -135,16 +141,70 @@ Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void
   return NULL;
 }
 
-void mod_free(Mod *m) {
-  if (!m) return;
+void mod_strip(Mod *m) {
   Rt *rt = m->rt;
   for (int k = 0; m->funcs && k < m->nfuncs; k++) free_func(rt, m->funcs[k]);
   give_back(rt, m->descs, (size_t)m->ndescs, sizeof *m->descs);
   give_back(rt, m->funcs, (size_t)m->nfuncs, sizeof *m->funcs);
-  free_immortals(rt, m->boxes, m->nboxes);
-  free_immortals(rt, m->strings, m->nstrings);
   give_back(rt, m->globals, (size_t)m->nglobals, sizeof *m->globals);
   give_back(rt, m->decoded, (size_t)m->nfuncs, sizeof *m->decoded);
-  give_back(rt, m->foreigns, (size_t)m->code->nforeigns, sizeof *m->foreigns);
+  if (m->code) give_back(rt, m->foreigns, (size_t)m->code->nforeigns, sizeof *m->foreigns);
+  *m = (Mod){.rt = rt,
+             .site_base = m->site_base,
+             .strings = m->strings,
+             .nstrings = m->nstrings,
+             .boxes = m->boxes,
+             .nboxes = m->nboxes};
+}
+
+void mod_free(Mod *m) {
+  if (!m) return;
+  Rt *rt = m->rt;
+  mod_strip(m);
+  free_immortals(rt, m->boxes, m->nboxes);
+  free_immortals(rt, m->strings, m->nstrings);
+  give_back(rt, m, 1, sizeof *m);
+}
+
+/* ---- Pieces ------------------------------------------------------------------------------------------------------ */
+Mod *mod_new_piece(Mod *whole, const LPiece *p) {
+  Rt *rt = whole->rt;
+  const LModule *code = p->module;
+  Mod *m = zeroed(rt, 1, sizeof *m);
+  if (!m) return NULL;
+  *m = (Mod){.rt = rt,
+             .ndescs = code->ndescs,
+             .nfuncs = code->nfuncs,
+             .nstrings = code->nstrings,
+             .nboxes = code->nboxes,
+             .nglobals = code->nglobals,
+             .nsites = code->nsites};
+  m->descs = zeroed(rt, (size_t)m->ndescs, sizeof *m->descs);
+  m->funcs = zeroed(rt, (size_t)m->nfuncs, sizeof *m->funcs);
+  m->strings = zeroed(rt, (size_t)m->nstrings, sizeof *m->strings);
+  m->boxes = zeroed(rt, (size_t)m->nboxes, sizeof *m->boxes);
+  m->globals = zeroed(rt, (size_t)m->nglobals, sizeof *m->globals);
+  m->sites = zeroed(rt, (size_t)m->nsites, sizeof *m->sites);
+  if (!m->descs || !m->funcs || !m->strings || !m->boxes || !m->globals || !m->sites) {
+    mod_free_piece(m);
+    return NULL;
+  }
+  for (int k = 0; k < m->ndescs; k++) m->descs[k] = whole->descs[p->descs[k]];
+  for (int k = 0; k < m->nfuncs; k++) m->funcs[k] = whole->funcs[p->funcs[k]];
+  for (int k = 0; k < m->nstrings; k++) m->strings[k] = whole->strings[p->strings[k]];
+  for (int k = 0; k < m->nboxes; k++) m->boxes[k] = whole->boxes[p->boxes[k]];
+  for (int k = 0; k < m->nglobals; k++) m->globals[k] = whole->globals[p->globals[k]];
+  for (int k = 0; k < m->nsites; k++) m->sites[k] = mod_site(whole, (uint32_t)p->sites[k]);
+  return m;
+}
+
+void mod_free_piece(Mod *m) {
+  Rt *rt = m->rt;
+  give_back(rt, m->descs, (size_t)m->ndescs, sizeof *m->descs);
+  give_back(rt, m->funcs, (size_t)m->nfuncs, sizeof *m->funcs);
+  give_back(rt, m->strings, (size_t)m->nstrings, sizeof *m->strings);
+  give_back(rt, m->boxes, (size_t)m->nboxes, sizeof *m->boxes);
+  give_back(rt, m->globals, (size_t)m->nglobals, sizeof *m->globals);
+  give_back(rt, m->sites, (size_t)m->nsites, sizeof *m->sites);
   give_back(rt, m, 1, sizeof *m);
 }

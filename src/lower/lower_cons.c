@@ -28,7 +28,8 @@ static Node *called(Lower *m, const Sched *s, Node *x) {
 }
 
 static bool find(Lower *m, const Sched *s, Node *x, ConsTail *t) {
-  if (x->op != OP_INJ || x->ngraphs || t->n == CONS_DEPTH || users(s, x) > 1) return false;
+  if (x->op != OP_INJ || x->ngraphs || users(s, x) > 1) return false;
+  if (t->n == LIMIT_CONS_DEPTH) return !limit_reached(m->arena, AT_CONS_DEPTH);
   Node *payload = x->ops[0], **parts = payload->op == OP_TUPLE ? payload->ops : &x->ops[0];
   int n = payload->op == OP_TUPLE ? payload->nops : 1, level = t->n++;
   if (payload->op == OP_TUPLE && users(s, payload) != 1) return false;
@@ -76,7 +77,7 @@ static int make_box(Frame *fr, const ConsTail *t, int k, int inner, int *offset)
     if (here) *offset = at;
     for (int j = 0; j < row.n; j++) fields[at++] = row.r[j];
   }
-  if (x->attr.i > RT_MAX_TAG) lower_error(fn->m, "a variant of more than %d constructors", RT_MAX_TAG);
+  if (x->attr.i > LIMIT_TAG) lower_error(fn->m, "a variant of more than %d constructors", LIMIT_TAG);
   int64_t desc = lower_desc_index(fn->m, x->type);
   int box = fn_reg(fn, R_PTR);
   fn_emit(fn, LOP_NEW_BOX, box, -1, (int)x->attr.i, -1)->imm.i = desc;

@@ -10,7 +10,6 @@
  * code holds the bodies of the others it may get to, with registers of their own for the parameters. */
 #include "lower/lower_internal.h"
 
-enum { SELECT_NODES = 4, MAX_TAIL_GROUP = 16 };
 typedef struct TailCalls {
   Vec(Func *) funcs;
   bool conses;
@@ -23,7 +22,7 @@ static bool cheap_arm(Lower *m, Graph *g) {
   for (int i = 0; i < s->n; i++) {
     Node *x = s->order[i];
     if (!(op_flags[x->op] & OPF_B)) return false;
-    if ((op_flags[x->op] & OPF_S) && ++work > SELECT_NODES) return false;
+    if ((op_flags[x->op] & OPF_S) && ++work > LIMIT_SELECT_WORK) return !limit_reached(m->arena, AT_SELECT_WORK);
   }
   const Layout *l = lower_layout(m->w, g->result->type);
   for (int i = 0; i < l->n; i++)
@@ -199,7 +198,7 @@ bool lower_tail_reaches(Lower *m, Func *from, Func *to, bool *conses) {
   TailCalls found = {0};
   bool reached = false;
   find_tail_calls(m, from->graph, &seen, &found);
-  for (int i = 0; i < found.funcs.len && i < MAX_TAIL_GROUP && (conses || !reached); i++) {
+  for (int i = 0; i < found.funcs.len && i < LIMIT_TAIL_GROUP && (conses || !reached); i++) {
     reached |= found.funcs.data[i] == to;
     find_tail_calls(m, found.funcs.data[i]->graph, &seen, &found);
   }
@@ -213,7 +212,8 @@ static TailTarget *tail_target(Fn *fn, Func *f) {
   if (!fn->here || !f->graph) return NULL;
   for (int i = 0; i < fn->targets.len; i++)
     if (fn->targets.data[i].func == f) return &fn->targets.data[i];
-  if (fn->targets.len >= MAX_TAIL_GROUP || !lower_tail_reaches(fn->m, f, fn->here, NULL)) return NULL;
+  if (!lower_tail_reaches(fn->m, f, fn->here, NULL)) return NULL;
+  if (fn->targets.len == LIMIT_TAIL_GROUP && limit_reached(fn->m->arena, AT_TAIL_GROUP)) return NULL;
   int n = 0, at = 0;
   for (int k = 0; k < f->nparams; k++) n += lower_slots(fn->m->w, f->params[k]);
   TailTarget t = {f, fn_label(fn), NEW_ARRAY(fn->m->arena, int, n + 1)};

@@ -130,21 +130,19 @@ int fn_data(Fn *fn, int array) {
   return r;
 }
 
-enum { MAX_KNOWN_RANK = 16 };
-
 int fn_dim(Fn *fn, int array, int k) {
   RegInfo *info = &fn->info.data[array];
   if (info->base >= 0) {
     if (k == 0 && info->first >= 0) return info->first;
     return fn_dim(fn, info->base, info->skip + k);
   }
-  if (k >= MAX_KNOWN_RANK) {
-    lower_error(fn->m, "an array of more than %d dimensions", MAX_KNOWN_RANK);
+  if (k >= LIMIT_RANK) {
+    lower_error(fn->m, "an array of more than %d dimensions", LIMIT_RANK);
     return 0;
   }
   if (!info->dims) {
-    info->dims = NEW_ARRAY(fn->m->arena, int, MAX_KNOWN_RANK);
-    for (int i = 0; i < MAX_KNOWN_RANK; i++) info->dims[i] = -1;
+    info->dims = NEW_ARRAY(fn->m->arena, int, LIMIT_RANK);
+    for (int i = 0; i < LIMIT_RANK; i++) info->dims[i] = -1;
   }
   if (info->dims[k] >= 0) return info->dims[k];
   if (info->shape) {
@@ -164,7 +162,7 @@ static void reload(Fn *fn, int array) {
   RegInfo *info = &fn->info.data[array];
   int data = info->data, *dims = info->dims;
   if (data >= 0) fn_emit(fn, LOP_DATA, data, array, -1, -1);
-  for (int k = 0; dims && k < MAX_KNOWN_RANK; k++)
+  for (int k = 0; dims && k < LIMIT_RANK; k++)
     if (dims[k] >= 0) fn_emit(fn, LOP_DIM, dims[k], array, -1, -1)->imm.i = k;
 }
 

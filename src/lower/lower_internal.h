@@ -11,6 +11,7 @@
  *   lower_control.c switches, functions' bodies, tail calls
  *   lower_cons.c    tail calls modulo constructor
  *   lower_loop.c    loops
+ *   lower_chains.c  which loops add up in several chains
  *   ownership.c     liveness on the finished code; puts in RETAIN, RELEASE and CLEAR
  *
  * Lowering proper never counts references: each instruction has a fixed role for each register (lir_roles: reads it,
@@ -211,12 +212,11 @@ void lower_body(Fn *fn, Graph *g, Row *params); /* ends in RETURN or a jump to t
 bool lower_tail_reaches(Lower *m, Func *from, Func *to, bool *conses);
 
 /* lower_cons.c */
-enum { CONS_DEPTH = 4 };
 /* A call around which only constructors stand, outermost first: which operand of each payload leads on to it. */
 typedef struct ConsTail {
   int n;
-  Node *injs[CONS_DEPTH];
-  int part[CONS_DEPTH];
+  Node *injs[LIMIT_CONS_DEPTH];
+  int part[LIMIT_CONS_DEPTH];
   Node *call;
 } ConsTail;
 bool lower_cons_tail(Lower *m, const Sched *s, ConsTail *t);
@@ -229,6 +229,11 @@ void lower_cons_return(Fn *fn, int value);
 
 /* lower_loop.c */
 Row lower_loop(Frame *fr, Node *x);
+
+/* lower_chains.c */
+enum { LOWER_SHORT = 32 }; /* iterations of loops that are too short for chains */
+/* Does the loop only add numbers up, in free order, by so little work that the additions wait for each other? */
+bool lower_chains(Lower *m, const Node *loop);
 
 /* ---- ownership.c ---- */
 void own_insert(Fn *fn);

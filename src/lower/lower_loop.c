@@ -8,7 +8,10 @@
  * Stacked outputs come in three ways. Where all dimensions are known before the loop, the block is allocated there,
  * and if the row is made by another loop of the body, that one writes into the block itself (Dest), down to any
  * depth. Else the block is allocated when the first row is known, and rows are copied in. A loop with a condition
- * grows it. */
+ * grows it.
+ *
+ * A loop that only adds numbers up, in free order, does so in four chains when it is long (lower_chains): four
+ * iterations a turn, each with a sum of its own, for an addition waits for the one before it. */
 #include "lower/lower_internal.h"
 
 typedef enum StackMode { STACK_KNOWN, STACK_LAZY, STACK_GROWN } StackMode;
@@ -43,6 +46,7 @@ typedef struct Loop {
   /* label before it and register: iterations go on up to `limit` before interrupts are looked for; -1 none */
   int chunk, limit;
   int limit_at; /* index of the instruction that sets it */
+  bool chained; /* its last few iterations, or a short one */
 } Loop;
 enum { CHUNK = 1 << 16 };
 
@@ -136,7 +140,8 @@ static void prefetch_array(Fn *fn, int array, int rank) {
 
 /* Array x of graph s, in `row`, is used in a loop: what its uses will need is loaded now. */
 static void prefetch(Lower *m, Fn *fn, Sched *s, const Node *x, const int *row, int depth) {
-  if (depth > 50 || !lower_holds_arrays(x->type)) return;
+  if (!lower_holds_arrays(x->type) || (depth > LIMIT_PREFETCH_DEPTH && limit_reached(m->arena, AT_PREFETCH_DEPTH)))
+    return;
   int at = sched_pos(s, x);
   for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
     const Node *user = s->order[s->users[u]];
@@ -192,7 +197,8 @@ static int invariant(Loop *lp, const Nest *nest, const Node *x, int dim) {
 
 /* The dimensions from dims[0] of array x, stacked output of a counted loop whose sizes are invariant. */
 static bool known_shape(Loop *lp, Nest *nest, const Node *x, int *dims, int depth) {
-  if (x->op != OP_GET || x->ops[0]->op != OP_LOOP || depth > 8) return false;
+  if (x->op != OP_GET || x->ops[0]->op != OP_LOOP) return false;
+  if (depth > LIMIT_SHAPE_DEPTH) return !limit_reached(lp->fn->m->arena, AT_SHAPE_DEPTH);
   const Node *loop = x->ops[0];
   const LoopInfo *l = loop->loop;
   int k = (int)x->attr.i - l->ncarried - l->naccs, at = sched_pos(nest->s, x);
@@ -466,13 +472,18 @@ static bool simple_instr(const Fn *fn, const LInstr *in) {
   return lir_simple(in, in->dst >= 0 ? fn->regs.data[in->dst].kind : R_INT);
 }
 
+/* Is the loop so short that interrupts needn't be looked for within it? */
+static bool is_brief(const Loop *lp) {
+  const Node *n = lp->ops[-1];
+  return n->op == OP_INT && n->attr.i <= CHUNK;
+}
+
 /* Interrupts. A loop looks for them once per iteration; but one that counts and holds nothing else that takes long,
  * which GCC may vectorise, only between chunks of iterations, if it may be long. */
 static void open_chunk(Loop *lp) {
   Fn *fn = lp->fn;
-  const Node *n = lp->l->has_cond ? NULL : lp->ops[-1];
   lp->limit = lp->chunk = -1;
-  if (!n || (n->op == OP_INT && n->attr.i <= CHUNK)) return;
+  if (lp->l->has_cond || is_brief(lp) || lp->chained) return;
   lp->chunk = fn_label(fn);
   fn_place(fn, lp->chunk);
   int far = fn_scalar(fn, lp->l->down ? OP_ISUB : OP_IADD, lp->i, fn_int(fn, CHUNK));
@@ -510,18 +521,10 @@ static void close_iteration(Loop *lp) {
   fn_jump(fn, lp->head);
 }
 
-static void iterate(Loop *lp) {
+/* One iteration, with the index, state and parameters that lp says. What is known since `scope` is forgotten. */
+static void lower_iteration(Loop *lp, int scope) {
   Fn *fn = lp->fn;
   Frame body;
-  lp->head = fn_label(fn);
-  lp->end = fn_label(fn);
-  fn->loop_depth++;
-  open_chunk(lp);
-  fn_place(fn, lp->head);
-  fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 0, -1);
-  lp->head_at = fn->code.len - 1;
-  int scope = fn_scope(fn);
-  test_condition(lp);
   load_elements(lp);
   frame_open(&body, fn, lp->body, lp->params);
   body.dests = make_dests(lp);
@@ -534,10 +537,92 @@ static void iterate(Loop *lp) {
   }
   fn_leave(fn, scope);
   step_state(lp, result);
+}
+
+static void iterate(Loop *lp) {
+  Fn *fn = lp->fn;
+  lp->head = fn_label(fn);
+  lp->end = fn_label(fn);
+  fn->loop_depth++;
+  open_chunk(lp);
+  fn_place(fn, lp->head);
+  fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 0, -1);
+  lp->head_at = fn->code.len - 1;
+  int scope = fn_scope(fn);
+  test_condition(lp);
+  lower_iteration(lp, scope);
   close_iteration(lp);
   fn_place(fn, lp->end);
   close_chunk(lp);
   fn->loop_depth--;
+}
+
+/* ---- Chains ---- */
+enum { CHAINS = 4 };
+
+/* Iterations i … i + 3, each with its own state. The index, which stands for all of them, is i again afterwards. */
+static void lower_turn(Loop *lp, int *const *chains) {
+  Fn *fn = lp->fn;
+  int first = lp->i;
+  for (int k = 0; k < CHAINS; k++) {
+    int scope = fn_scope(fn);
+    if (k) lp->i = fn_scalar(fn, lp->l->down ? OP_ISUB : OP_IADD, first, fn_int(fn, k));
+    lp->state = chains[k];
+    bind_params(lp);
+    lower_iteration(lp, scope);
+  }
+  lp->i = first;
+  lp->state = chains[0];
+  bind_params(lp);
+  fn_emit(fn, LOP_SCALAR, first, first, fn_int(fn, CHAINS), -1)->sub = lp->l->down ? OP_ISUB : OP_IADD;
+}
+
+/* While there are iterations beyond register `limit`, turns. */
+static void lower_turns(Loop *lp, int *const *chains, int limit) {
+  Fn *fn = lp->fn;
+  int head = fn_label(fn), rest = fn_label(fn);
+  fn_place(fn, head);
+  fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 1, -1);
+  fn_branch(fn, lp->l->down ? fn_scalar(fn, OP_ILT, limit, lp->i) : fn_scalar(fn, OP_ILT, lp->i, limit), rest);
+  lower_turn(lp, chains);
+  fn_jump(fn, head);
+  fn_place(fn, rest);
+}
+
+/* The same up to `end`, with looks for interrupts in between. */
+static void lower_chunks(Loop *lp, int *const *chains, int end) {
+  Fn *fn = lp->fn;
+  bool down = lp->l->down;
+  int chunk = fn_label(fn), done = fn_label(fn), limit = fn_reg(fn, R_INT);
+  fn_place(fn, chunk);
+  int far = fn_scalar(fn, down ? OP_ISUB : OP_IADD, lp->i, fn_int(fn, CHUNK));
+  fn_emit(fn, LOP_SCALAR, limit, far, end, -1)->sub = down ? OP_IMAX : OP_IMIN;
+  lower_turns(lp, chains, limit);
+  fn_branch(fn, down ? fn_scalar(fn, OP_ILT, end, lp->i) : fn_scalar(fn, OP_ILT, lp->i, end), done);
+  fn_emit(fn, LOP_POLL, -1, -1, -1, -1);
+  fn_jump(fn, chunk);
+  fn_place(fn, done);
+}
+
+/* All but the last few iterations of a long loop; the others follow in order. */
+static void lower_chained(Loop *lp) {
+  Fn *fn = lp->fn;
+  int *chains[CHAINS] = {lp->state}, shorter = fn_label(fn), sum[2];
+  fn_branch(fn, fn_scalar(fn, OP_ILT, fn_int(fn, LOWER_SHORT), lp->n), shorter);
+  fn->loop_depth++;
+  for (int k = 1; k < CHAINS; k++) {
+    chains[k] = NEW_ARRAY(fn->m->arena, int, lp->nstate + 1);
+    for (int s = 0; s < lp->nstate; s++) /* -0.0 changes no sum */
+      fn_emit(fn, LOP_FLOAT, chains[k][s] = fn_reg(fn, R_FLOAT), -1, -1, -1)->imm.f = -0.0;
+  }
+  int end = lp->l->down ? fn_int(fn, CHAINS - 2) : fn_scalar(fn, OP_ISUB, lp->n, fn_int(fn, CHAINS - 1));
+  (is_brief(lp) ? lower_turns : lower_chunks)(lp, chains, end);
+  for (int s = 0; s < lp->nstate; s++) {
+    for (int k = 0; k < 2; k++) sum[k] = fn_scalar(fn, OP_FADD, chains[2 * k][s], chains[2 * k + 1][s]);
+    fn_move(fn, lp->state[s], fn_scalar(fn, OP_FADD, sum[0], sum[1]), false);
+  }
+  fn->loop_depth--;
+  fn_place(fn, shorter);
 }
 
 static Row loop_results(Loop *lp) {
@@ -568,6 +653,8 @@ Row lower_loop(Frame *fr, Node *x) {
   bind_params(lp);
   prefetch_all(lp);
   pin(lp, 1);
+  lp->chained = lower_chains(fn->m, x);
+  if (lp->chained) lower_chained(lp);
   iterate(lp);
   pin(lp, -1);
   return loop_results(lp);

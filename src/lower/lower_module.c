@@ -120,26 +120,6 @@ static void find_facts(Lower *m) {
   }
 }
 
-/* A function with a loop takes long, so does one that calls such a one. */
-static bool find_last_repeat(const LModule *mod, LFunc *f) {
-  for (int i = f->ncode - 1; i > f->last_repeat; i--) {
-    const LInstr *in = &f->code[i];
-    bool call = in->op == LOP_CALL && (mod->funcs[in->imm.i]->recursive || mod->funcs[in->imm.i]->last_repeat >= 0);
-    if (!call && in->op != LOP_POLL && in->op != LOP_LOOP_HEAD) continue;
-    f->last_repeat = i;
-    return true;
-  }
-  return false;
-}
-
-static void find_repeats(Lower *m) {
-  for (int i = 0; i < m->funcs.len; i++) m->funcs.data[i]->last_repeat = -1;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (int i = 0; i < m->funcs.len; i++) changed |= find_last_repeat(m->mod, m->funcs.data[i]);
-  }
-}
-
 /* ---- Source places ---- */
 /* Numbered as they are met in the code, each before what it was inlined at: so the code doesn't depend on what the VM
  * has read before. */
@@ -210,7 +190,6 @@ LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n) {
     m->fns.data[i]->f->nregs = m->fns.data[i]->regs.len;
     m->fns.data[i]->f->nlabels = m->fns.data[i]->nlabels;
   }
-  find_repeats(m);
   number_sites(m);
   return m->mod;
 }

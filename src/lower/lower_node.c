@@ -125,7 +125,7 @@ static Row lower_inj(Frame *fr, Node *x) {
   } else if (fields.n == 0) {
     fn_emit(fn, LOP_IMMEDIATE, row.r[0], -1, -1, -1)->imm.i = tag;
   } else {
-    if (tag > RT_MAX_TAG) lower_error(fn->m, "a variant of more than %d constructors", RT_MAX_TAG);
+    if (tag > LIMIT_TAG) lower_error(fn->m, "a variant of more than %d constructors", LIMIT_TAG);
     int64_t desc = lower_desc_index(fn->m, x->type);
     fn_emit(fn, LOP_NEW_BOX, row.r[0], -1, tag, -1)->imm.i = desc;
     fn_args(fn, fields.r, fields.n);

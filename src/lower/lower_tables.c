@@ -88,7 +88,7 @@ int lower_box_index(Lower *m, const Node *x) {
   bool array = x->op == OP_DATA;
   int64_t n = array ? x->attr.data->nslots : lower_slots(m->w, x->ops[0]->type);
   if ((x->flags & NODE_VARIES) || (!array && n == 0)) return -1;
-  if (!array && x->attr.i > RT_MAX_TAG) lower_error(m, "a variant of more than %d constructors", RT_MAX_TAG);
+  if (!array && x->attr.i > LIMIT_TAG) lower_error(m, "a variant of more than %d constructors", LIMIT_TAG);
   LBox b = {.tag = array ? 0 : (int)x->attr.i, .fields = NEW_ARRAY(m->arena, Slot, n + 1)};
   if (array) {
     array_slots(m, x, &b);

@@ -14,7 +14,7 @@
 #include "lower/lower_internal.h"
 #include <string.h>
 
-enum { CHAIN_DEPTH = 100 };
+static bool too_long(const Lower *m, int depth) { return depth > LIMIT_CHAIN && limit_reached(m->arena, AT_CHAIN); }
 
 static bool is_view(const Node *x) {
   return x->op == OP_SLICE || x->op == OP_RESHAPE || (x->op == OP_INDEX && x->type->kind == T_ARRAY);
@@ -86,7 +86,8 @@ bool sched_consumes_param(Lower *m, Graph *g, int k) { return consumed_params(m,
 
 static bool consumed(Lower *m, const Sched *s, const Node *x, int depth) {
   int at = sched_pos(s, x);
-  for (int u = s->user_start[at]; depth < CHAIN_DEPTH && u < s->user_start[at + 1]; u++) {
+  if (too_long(m, depth)) return false;
+  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
     const Node *user = s->order[s->users[u]];
     bool renames = user->op == OP_GET || is_same_array(user);
     if (renames && lower_holds_arrays(user->type) && consumed(m, s, user, depth + 1)) return true;
@@ -175,7 +176,7 @@ static bool consumes_any(Planner *p, const Node *u, const Node *x) {
 
 /* Collects the users of node x, looking through aliases. */
 static void collect_readers(Planner *p, int x, int consumer, int depth, int **out, int *n, int *cap) {
-  if (depth > CHAIN_DEPTH) return;
+  if (too_long(p->m, depth)) return;
   for (int u = p->start[x]; u < p->start[x + 1]; u++) {
     int user = p->users[u];
     Node *un = p->order[user];
@@ -213,12 +214,11 @@ static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
 static bool is_effect(const Node *x) { return x->nops > 0 && x->ops[x->nops - 1]->type->kind == T_TOKEN; }
 static bool may_keep_waiting(const Node *x) { return op_flags[x->op] & (OPF_F | OPF_L) && !is_effect(x); }
 
-enum { SITE_DEPTH = 64 };
 /* The calls that x was inlined through, outermost first, and its own place; 0: none, or too many. */
 static int places_of(const Planner *p, const Node *x, const SiteInfo **out) {
   int n = 0;
   for (Site s = x->site; s; s = ir_site_info(p->m->w, s)->parent) {
-    if (n == SITE_DEPTH) return 0;
+    if (n == LIMIT_SITE_CHAIN && limit_reached(p->m->arena, AT_SITE_CHAIN)) return 0;
     out[n++] = ir_site_info(p->m->w, s);
   }
   for (int i = 0; i < n / 2; i++) {
@@ -240,7 +240,7 @@ static bool stands_before(const SiteInfo **a, int na, const SiteInfo **b, int nb
 
 /* A soft edge from the last effect that stands before node i in the text: effects are in order among themselves. */
 static void add_effect_edge(Planner *p, const int *effects, int n, int i) {
-  const SiteInfo *here[SITE_DEPTH], *there[SITE_DEPTH];
+  const SiteInfo *here[LIMIT_SITE_CHAIN], *there[LIMIT_SITE_CHAIN];
   int depth = places_of(p, p->order[i], here);
   for (int k = n - 1; k >= 0; k--) {
     if (!stands_before(there, places_of(p, p->order[effects[k]], there), here, depth)) continue;
@@ -319,7 +319,7 @@ static void find_last_uses(Sched *s) {
  * nodes, which may not change it, would make the copy more than it saves. */
 static bool outlived_by_part(Lower *m, const Sched *s, int p) {
   const Node *x = s->order[p];
-  for (int depth = 0; depth < CHAIN_DEPTH && (is_view(x) || is_same_array(x) || x->op == OP_GET); depth++) {
+  for (int depth = 0; (is_view(x) || is_same_array(x) || x->op == OP_GET) && !too_long(m, depth); depth++) {
     x = x->ops[0];
     int at = sched_pos(s, x);
     for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
@@ -393,7 +393,7 @@ bool sched_last_use(const Sched *s, const Node *x, int p) {
 /* ---- Arrays that are only read ---- */
 /* User u of x only reads elements or lengths of x. */
 static bool reads_only(Lower *m, Sched *s, const Node *u, const Node *x, int depth) {
-  if (depth > CHAIN_DEPTH) return false;
+  if (too_long(m, depth)) return false;
   switch (u->op) {
   case OP_LEN: return true;
   case OP_INDEX: return u->type->kind != T_ARRAY || sched_readonly(m, s, u, depth + 1);
@@ -526,7 +526,7 @@ static int chain_through(Lower *m, const Node *u, int k, int depth) {
 
 int sched_chain(Lower *m, Graph *g, int k, int slot, int depth) {
   Sched *s = sched_of(m, g);
-  if (depth > CHAIN_DEPTH || !s->params[k]) return -1;
+  if (too_long(m, depth) || !s->params[k]) return -1;
   const Node *x = project(m, s, s->params[k], &slot);
   while (x) {
     if (x->type->kind != T_ARRAY) return x->type->kind == T_TUPLE ? slot : -1;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Accumulators that start empty, where it pays to give them a whole array at once.
+/* Accumulators that are worth a whole array from the start: opt_dense turns what is done with it into loads and stores.
  *
  * A loop that adds one entry per iteration, at its own index, to an empty accumulator of as many entries as it has
- * iterations makes an array: it gets a stacked output instead. A loop that carries an accumulator which isn't empty,
- * and takes entries out of it, would make it dense by the first of them: it starts with an array, if it runs at all.
- * opt_dense turns what is done with these arrays into loads and stores. */
+ * iterations makes an array: it gets a stacked output instead. A loop that has about as many iterations, with those of
+ * the loops inside, as an accumulator has entries, and adds to it, pays for an array: it is filled before the loop. So
+ * is one that isn't empty and that the loop takes entries out of, which would make it dense by the first of them: that,
+ * if the loop runs at all. */
 #include "opt/opt.h"
 #include "graph/graph.h"
 
@@ -45,10 +46,14 @@ static Node *outside(const View *v, Node *x) {
 }
 
 /* ---- One entry per iteration ------------------------------------------------------------ */
+static bool is_empty(const Node *bag) {
+  return bag->op == OP_ZERO || (bag->op == OP_TO_BAG && bag->ops[0]->op == OP_ZEROS);
+}
+
 /* The entry that slot k of the state gets in each iteration; NULL if it isn't of that form. */
 static Node *entry_of(const View *v, int k) {
   const Node *r = v->body->result->op == OP_TUPLE ? v->body->result->ops[k] : NULL;
-  if (!v->n || k < v->l->ncarried || v->ops[k]->op != OP_ZERO || !r || r->op != OP_ACC_AT) return NULL;
+  if (!v->n || k < v->l->ncarried || !is_empty(v->ops[k]) || !r || r->op != OP_ACC_AT) return NULL;
   int rank = ir_rank(r->type);
   Node *x = r->ops[r->nops - 1], *bag = r->ops[0], *i = r->ops[1 + rank];
   if (bag->op != OP_PARAM || bag->attr.i != 1 + k || r->nops != rank + 3 || i->op != OP_PARAM || i->attr.i != 0)
@@ -83,31 +88,31 @@ static Node *stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs
 
 /* ---- Entries taken out ------------------------------------------------------------------- */
 /* Is bag x of a graph certain to be more than null, if parameter `full` (-1: none) is? */
-static bool not_null(const Node *x, int full, int depth) {
-  if (depth > 50) return false;
+static bool not_null(World *w, const Node *x, int full, int depth) {
+  if (depth > LIMIT_BAG_CHAIN) return !limit_reached(w->arena, AT_BAG_CHAIN);
   const Node *whole = x->op == OP_GET ? x->ops[0] : NULL;
   switch (x->op) {
   case OP_TO_BAG:
   case OP_ACC_AT: return true;
   case OP_PARAM: return x->attr.i == full;
-  case OP_CUPDATE: return not_null(x->ops[0], full, depth + 1);
-  case OP_CADD: return not_null(x->ops[0], full, depth + 1) || not_null(x->ops[1], full, depth + 1);
+  case OP_CUPDATE: return not_null(w, x->ops[0], full, depth + 1);
+  case OP_CADD: return not_null(w, x->ops[0], full, depth + 1) || not_null(w, x->ops[1], full, depth + 1);
   case OP_GET: break;
   default: return false;
   }
-  if (whole->op == OP_TAKE) return x->attr.i == 0 && not_null(whole->ops[0], full, depth + 1);
+  if (whole->op == OP_TAKE) return x->attr.i == 0 && not_null(w, whole->ops[0], full, depth + 1);
   int k = (int)x->attr.i;
   if (whole->op != OP_LOOP || k >= loop_slots(whole->loop)) return false;
-  if (!not_null(whole->ops[k + loop_first(whole->loop)], full, depth + 1)) return false;
+  if (!not_null(w, whole->ops[k + loop_first(whole->loop)], full, depth + 1)) return false;
   const Node *r = whole->graphs[0]->result;
-  return k >= whole->loop->ncarried || (r->op == OP_TUPLE && not_null(r->ops[k], 1 + k, depth + 1));
+  return k >= whole->loop->ncarried || (r->op == OP_TUPLE && not_null(w, r->ops[k], 1 + k, depth + 1));
 }
 
 /* The TAKE by which x, the next value of an accumulator, is made from parameter k, in this graph or one of its
  * loops: its dimensions in terms of the body of `v`, written to dims. */
 static bool find_take(const View *v, const Node *x, int k, Node **dims, int depth) {
   const Node *whole = x->op == OP_GET ? x->ops[0] : NULL;
-  if (depth > 50) return false;
+  if (depth > LIMIT_BAG_CHAIN) return !limit_reached(v->w->arena, AT_BAG_CHAIN);
   if (x->op == OP_ACC_AT || x->op == OP_CUPDATE) return find_take(v, x->ops[0], k, dims, depth + 1);
   if (!whole) return false;
   if (whole->op == OP_TAKE && x->attr.i == 0) {
@@ -137,43 +142,154 @@ static IrType *array_of(World *w, const IrType *bag) {
   return ir_array_type(w, bag->args[0]->kind == T_BAG ? array_of(w, bag->args[0]) : bag->args[0]);
 }
 
-/* Does anything but its own steps keep slot k from being an array? Its dimensions if not. */
-static Node **fillable(const View *v, int k) {
+/* ---- As many iterations as entries ---------------------------------------------------------- */
+enum { FEW = 16 };
+/* Where entries are added: the dimensions, and the numbers of iterations around it. */
+typedef struct Adding {
+  Node **dims, *trips[LIMIT_BAG_LOOPS];
+  int rank, ntrips;
+} Adding;
+
+static bool find_adding(World *w, Node *x, Adding *out, int depth);
+
+/* The same for slot k of a loop, in terms of the graph around. */
+static bool find_in_loop(const View *v, int k, Adding *out, int depth) {
+  if (!v->n || !find_adding(v->w, ir_get(v->w, v->body->result, k), out, depth + 1)) return false;
+  Adding in = *out;
+  *out = (Adding){NEW_ARRAY(v->w->arena, Node *, in.rank), {v->n}, in.rank, 1};
+  for (int i = 0; i < in.rank; i++)
+    if (!(out->dims[i] = outside(v, in.dims[i]))) return false;
+  if (in.ntrips > LIMIT_BAG_LOOPS - out->ntrips) limit_reached(v->w->arena, AT_BAG_LOOPS);
+  for (int i = 0; i < in.ntrips && out->ntrips < LIMIT_BAG_LOOPS; i++) {
+    Node *trips = outside(v, in.trips[i]);
+    if (trips) out->trips[out->ntrips++] = trips;
+  }
+  return true;
+}
+
+/* The same for a branch, in terms of the graph around. How often loops in it run depends on the way it takes. */
+static bool find_in_arms(World *w, const Node *s, int k, Adding *out, int depth) {
+  for (int i = 0; i < s->ngraphs; i++) {
+    Node *x = s->graphs[i]->result;
+    if (!find_adding(w, k >= 0 ? ir_get(w, x, k) : x, out, depth + 1)) continue;
+    Node **inner = out->dims;
+    bool all = true;
+    out->dims = NEW_ARRAY(w->arena, Node *, out->rank);
+    out->ntrips = 0;
+    for (int d = 0; d < out->rank; d++) {
+      const Node *of = inner[d]->op == OP_LEN ? inner[d]->ops[0] : inner[d];
+      all &= of->op == OP_PARAM || of->op == OP_INT;
+      if (all) out->dims[d] = ir_substitute(w, inner[d], s->ops + 1, s->nops - 1, 0);
+    }
+    if (all) return true;
+  }
+  return false;
+}
+
+/* On the way on which bag x was made: the innermost loop counts, where there is one. */
+static bool find_adding(World *w, Node *x, Adding *out, int depth) {
+  Node *whole = x->op == OP_GET ? x->ops[0] : x;
+  if (depth > LIMIT_BAG_CHAIN) return !limit_reached(w->arena, AT_BAG_CHAIN);
+  switch (whole->op) {
+  case OP_LOOP: {
+    View v = view_of(w, whole, whole->ops, whole->graphs[0]);
+    int k = (int)x->attr.i;
+    if (k >= v.slots) return false;
+    return find_in_loop(&v, k, out, depth) || find_adding(w, v.ops[k], out, depth + 1);
+  }
+  case OP_SWITCH: return find_in_arms(w, whole, x == whole ? -1 : (int)x->attr.i, out, depth);
+  case OP_CADD: return find_adding(w, x->ops[0], out, depth + 1) || find_adding(w, x->ops[1], out, depth + 1);
+  case OP_ACC_AT:
+  case OP_CUPDATE:
+  case OP_TAKE: {
+    IrType *t = whole->ops[0]->type;
+    if (t->kind != T_BAG || (x != whole && x->attr.i != 0)) return false;
+    if (!find_adding(w, whole->ops[0], out, depth + 1)) *out = (Adding){whole->ops + 1, {NULL}, ir_rank(t), 0};
+    return true;
+  }
+  default: return false;
+  }
+}
+
+static const Node *unchecked(const Node *x) {
+  while (op_flags[x->op] & OPF_V || x->op == OP_AFTER) x = x->ops[0];
+  return x;
+}
+
+/* x without a small constant that is added, or what makes it more: a length n for n - 1, max n 0. */
+static const Node *magnitude(const Node *x) {
+  for (x = unchecked(x);; x = unchecked(x->ops[0])) {
+    if (x->op != OP_IADD && x->op != OP_ISUB && x->op != OP_ISUBS && x->op != OP_IMAX) return x;
+    const Node *c = unchecked(x->ops[1]);
+    if (c->op != OP_INT || c->attr.i > FEW || c->attr.i < -FEW) return x;
+  }
+}
+
+static bool as_many(const Node *trips, const Node *dim) {
+  if (trips->op == OP_CHECK_SIZE && as_many(trips->ops[1], dim)) return true;
+  return magnitude(trips) == magnitude(dim);
+}
+
+/* Are there about as many iterations as entries? */
+static bool pays(const Adding *a) {
+  bool used[LIMIT_BAG_LOOPS] = {false};
+  int64_t few = FEW;
+  for (int i = 0; i < a->rank; i++) {
+    const Node *dim = magnitude(a->dims[i]);
+    int j = 0;
+    while (j < a->ntrips && (used[j] || !as_many(a->trips[j], a->dims[i]))) j++;
+    if (j < a->ntrips) used[j] = true;
+    else if (dim->op != OP_INT || dim->attr.i > few) return false;
+    else few /= dim->attr.i > 1 ? dim->attr.i : 1;
+  }
+  return true;
+}
+
+/* Does anything but its own steps keep slot k from being an array? Its dimensions if not. `idle`: only if the loop
+ * runs. */
+static Node **fillable(const View *v, int k, bool *idle) {
   IrType *t = v->ops[k]->type;
-  if (!v->n || k >= v->l->ncarried || t->kind != T_BAG || ir_base(t)->kind != T_FLOAT ||
-      v->body->result->op != OP_TUPLE)
-    return NULL;
-  if (v->ops[k]->op == OP_TO_BAG || !not_null(v->ops[k], -1, 0)) return NULL;
+  if (!v->n || t->kind != T_BAG || !ir_is_plain(ir_base(t)) || v->ops[k]->op == OP_TO_BAG) return NULL;
+  Node *next = ir_get(v->w, v->body->result, k);
+  if (!reads_param(v->w, v->body, next, 1 + k, 2 + k)) return NULL;
+  Adding a;
+  if (find_in_loop(v, k, &a, 0) && pays(&a)) return a.dims;
+  if (k >= v->l->ncarried || !not_null(v->w, v->ops[k], -1, 0)) return NULL;
   Node **dims = NEW_ARRAY(v->w->arena, Node *, ir_rank(t));
-  return find_take(v, v->body->result->ops[k], k, dims, 0) ? dims : NULL;
+  *idle = true;
+  return find_take(v, next, k, dims, 0) ? dims : NULL;
+}
+
+/* The loop whose slots with `dims` start as arrays, in region r (NULL: there is none). */
+static Node *start_filled(const View *v, Node ***dims, Region *r, const Node *n) {
+  World *w = v->w;
+  Node **ops = NEW_ARRAY(w->arena, Node *, n->nops), **in = ops + loop_first(v->l);
+  for (int k = 0; k < loop_inputs(v->l); k++) {
+    in[k] = r ? region_import(r, r->outer, v->ops[k]) : v->ops[k];
+    if (k >= v->slots || !dims[k]) continue;
+    IrType *t = in[k]->type;
+    int rank = ir_rank(t);
+    for (int i = 0; r && i < rank; i++) dims[k][i] = region_import(r, r->outer, dims[k][i]);
+    Node *a = fill(w, in[k], array_of(w, t), dims[k], rank);
+    in[k] = ir_make(w, OP_TO_BAG, t, &a, 1);
+  }
+  ops[0] = r ? region_import(r, r->outer, v->n) : v->n;
+  return ir_loop_over(w, v->l, ops, v->body, NULL, n->site);
 }
 
 static Node *filled_start(World *w, const Node *n, Node **ops, Graph **graphs) {
   View v = view_of(w, n, ops, graphs[0]);
-  int total = v.body->nparams - 1;
-  Node **in = NEW_ARRAY(w->arena, Node *, total + 1), **idle = NEW_ARRAY(w->arena, Node *, n->type->n);
-  bool any = false;
-  for (int k = 0; k < v.l->nstacked; k++)
-    if (n->type->args[v.slots + k]->kind != T_ARRAY) return NULL;
-  Region *runs = region_open(w, region_open(w, NULL)), *rests = region_open(w, runs->outer);
-  for (int k = 0; k < total; k++) {
-    Node **dims = k < v.slots ? fillable(&v, k) : NULL;
-    in[k] = region_import(runs, runs->outer, v.ops[k]);
-    if (k < v.slots) idle[k] = region_import(rests, rests->outer, v.ops[k]);
-    if (!dims) continue;
-    any = true;
-    IrType *t = v.ops[k]->type;
-    int rank = ir_rank(t);
-    for (int i = 0; i < rank; i++) dims[i] = region_import(runs, runs->outer, dims[i]);
-    Node *a = fill(w, in[k], array_of(w, t), dims, rank);
-    in[k] = ir_make(w, OP_TO_BAG, t, &a, 1);
-  }
+  Node ***dims = NEW_ARRAY(w->arena, Node **, v.slots + 1), **idle = NEW_ARRAY(w->arena, Node *, n->type->n), **caps;
+  bool any = false, unless_idle = false;
+  for (int k = 0; k < v.slots; k++) any |= (dims[k] = fillable(&v, k, &unless_idle)) != NULL;
   if (!any) return NULL;
+  if (!unless_idle) return start_filled(&v, dims, NULL, n);
+  Region *runs = region_open(w, region_open(w, NULL)), *rests = region_open(w, runs->outer);
+  for (int k = 0; k < v.slots; k++) idle[k] = region_import(rests, rests->outer, v.ops[k]);
   for (int k = 0; k < v.l->nstacked; k++)
     idle[v.slots + k] = ir_array(w, n->type->args[v.slots + k]->args[0], NULL, 0, 0);
   idle[v.slots + v.l->nstacked] = ir_int(w, 0);
-  Node *trips = region_import(runs, runs->outer, v.n);
-  Node *results[2] = {ir_tuple(w, n->type, idle), ir_loop(w, v.l, trips, in, v.body, NULL, n->site)}, **caps;
+  Node *results[2] = {ir_tuple(w, n->type, idle), start_filled(&v, dims, runs, n)};
   Graph *arms[2];
   int ncaps;
   region_close_arms((Region *[]){rests, runs}, results, 2, arms, &caps, &ncaps);

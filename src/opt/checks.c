@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks that can't fail go: those that the facts of ranges.c prove, and those that other checks imply.
+/* Elimination of bounds checks, and of all others that can't fail: those that the facts of ranges.c prove, and those
+ * that other checks imply.
  *
  * Where a proof rests on another check, what needed the one that goes is made to depend on that other check (AFTER);
  * so the one that stays has been passed before anything that it protects is evaluated. Where that check stands in a
@@ -7,8 +8,6 @@
  *
  * Runs last, over code that derivatives have been taken of: what is dropped here isn't missed by anyone. */
 #include "opt/ranges.h"
-
-enum { FUEL = 100000, FRAMES = 5000 };
 
 static Graph *checked_graph(Ranges *p, Frame *f);
 
@@ -200,6 +199,6 @@ static Graph *graph_without_checks(void *user, Rewriter *r, Graph *g) {
 }
 
 Graph *opt_checks(World *w, Graph *g) {
-  Ranges p = {.w = w, .fuel = FUEL, .frames = FRAMES};
+  Ranges p = {.w = w, .fuel = LIMIT_PROOF_FUEL, .frames = LIMIT_PROOF_FRAMES};
   return ir_rewrite(w, g, (RewritePass){.user = &p, .graph = graph_without_checks});
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Function values that can only be one of a few closures, which are all made in sight, are taken apart: a number
- * that says which closure it is, and what the closures capture. So no object is made for them, and applying one is a
- * branch between known functions.
+/* Defunctionalisation: function values that can only be one of a few closures, which are all made in sight, are taken
+ * apart: a number that says which closure it is, and what the closures capture. So no object is made for them, and
+ * applying one is a branch between known functions.
  *
  * A branch between closures yields what they capture; the closures are made behind it, by a branch that does nothing
  * else (ir_is_known_function), and applying such a branch is choosing between applications. A loop that carries a
@@ -12,8 +12,6 @@
 #include "graph/graph.h"
 #include "opt/opt.h"
 #include <string.h>
-
-enum { MOST_CANDIDATES = 8, MOST_FIELDS = 32 };
 
 /* What one closure captures, in the order of its operands: a place among the parts, or, if it never changes, a node
  * of the graph around the loop. */
@@ -28,10 +26,9 @@ typedef struct Candidate {
 typedef struct Parts {
   World *w;
   IrType *fun;
-  Candidate c[MOST_CANDIDATES];
+  Candidate c[LIMIT_CANDIDATES];
   int n;
-  IrType *types[MOST_FIELDS];
-  int nfields;
+  SharedFields fields;
 } Parts;
 
 static const Candidate *candidate_of(const Parts *p, const Graph *g) {
@@ -45,7 +42,7 @@ static Candidate *add_candidate(Parts *p, const Node *closure) {
     if (p->c[i].graph == closure->graphs[0]) return &p->c[i];
   for (int k = 0; k < closure->nops; k++)
     if (closure->ops[k]->type->kind == T_FUN) return NULL; /* it may be the value itself, a step before */
-  if (p->n == MOST_CANDIDATES) return NULL;
+  if (p->n == LIMIT_CANDIDATES && limit_reached(p->w->arena, AT_CANDIDATES)) return NULL;
   Candidate *c = &p->c[p->n++];
   int n = closure->nops;
   *c = (Candidate){.graph = closure->graphs[0], .ncaps = n};
@@ -61,29 +58,24 @@ static Candidate *add_candidate(Parts *p, const Node *closure) {
  * for what candidate c has that never changes. */
 static Node *join(const Parts *p, Node *const *parts, Node **const *fixed) {
   World *w = p->w;
-  Vec(Node *) caps = {0};
-  Vec(IrType *) types = {0};
-  Graph *arms[MOST_CANDIDATES];
-  Node **in[MOST_CANDIDATES];
+  BranchBuilder *b = p->n > 1 ? branch_open(w, parts[0]) : NULL;
+  Node **in[LIMIT_CANDIDATES];
   for (int i = 0; i < p->n; i++) {
     const Candidate *c = &p->c[i];
     in[i] = NEW_ARRAY(w->arena, Node *, c->ncaps + 1);
     for (int k = 0; k < c->ncaps; k++) {
       Node *x = c->field[k] < 0 ? fixed[i][k] : parts[(p->n > 1) + c->field[k]];
-      in[i][k] = p->n == 1 ? x : ir_param(w, caps.len, x->type);
-      vec_push(w->arena, caps, x);
-      vec_push(w->arena, types, x->type);
+      in[i][k] = b ? branch_add(b, x) : x;
     }
   }
-  if (p->n == 1) return ir_closure(w, p->c[0].graph, p->fun, in[0], p->c[0].ncaps);
-  for (int i = 0; i < p->n; i++)
-    arms[i] = ir_graph(w, types.data, types.len, ir_closure(w, p->c[i].graph, p->fun, in[i], p->c[i].ncaps), NULL);
-  return ir_switch(w, parts[0], arms, p->n, caps.data, caps.len);
+  if (!b) return ir_closure(w, p->c[0].graph, p->fun, in[0], p->c[0].ncaps);
+  for (int i = 0; i < p->n; i++) branch_arm(b, ir_closure(w, p->c[i].graph, p->fun, in[i], p->c[i].ncaps), NULL);
+  return branch_close(b);
 }
 
 /* If x was joined from parts, these; else false. */
 static bool parts_of_joined(const Parts *p, const Node *x, Node **parts) {
-  Node **fixed[MOST_CANDIDATES];
+  Node **fixed[LIMIT_CANDIDATES];
   if (x->op != OP_SWITCH || x->ops[0]->type->kind != T_INT || p->n == 1 || x->ngraphs != p->n) return false;
   parts[0] = x->ops[0];
   for (int i = 0; i < p->n; i++) {
@@ -97,7 +89,7 @@ static bool parts_of_joined(const Parts *p, const Node *x, Node **parts) {
       else parts[1 + c->field[k]] = cap;
     }
   }
-  for (int f = 0; f <= p->nfields; f++)
+  for (int f = 0; f <= p->fields.types.len; f++)
     if (!parts[f]) return false;
   return join(p, parts, fixed) == x;
 }
@@ -107,10 +99,10 @@ static bool part(const Parts *p, const Node *x, Node **parts);
 /* The parts of what a branch chooses. Where an arm leaves a part open, it is what other arms, all alike, make it. */
 static bool part_switch(const Parts *p, const Node *x, Node **parts) {
   World *w = p->w;
-  int n = (p->n > 1) + p->nfields;
+  int n = (p->n > 1) + p->fields.types.len;
   Node **of = NEW_ARRAY(w->arena, Node *, n * x->ngraphs + 1), **fill = NEW_ARRAY(w->arena, Node *, n + 1);
   bool *mixed = NEW_ARRAY(w->temp, bool, n + 1);
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, x->ngraphs);
+  Node **results = NEW_ARRAY(w->temp, Node *, x->ngraphs);
   for (int t = 0; t < x->ngraphs; t++) {
     if (!part(p, x->graphs[t]->result, of + t * n)) return false;
     for (int f = 0; f < n; f++) {
@@ -124,16 +116,16 @@ static bool part_switch(const Parts *p, const Node *x, Node **parts) {
     for (int f = 0; f < n; f++)
       if (!of[t * n + f])
         of[t * n + f] = fill[f] && !mixed[f] ? fill[f] : ir_zero(w, fill[f] ? fill[f]->type : ir_type(w, T_UNIT));
-    arms[t] = ir_graph(w, x->graphs[t]->params, x->graphs[t]->nparams, ir_record(w, of + t * n, n), NULL);
+    results[t] = ir_record(w, of + t * n, n);
   }
-  Node *chosen = ir_switch(w, x->ops[0], arms, x->ngraphs, x->ops + 1, x->nops - 1);
+  Node *chosen = ir_switch_yielding(w, x->ops[0], x->graphs, x->ngraphs, x->ops + 1, x->nops - 1, results);
   for (int f = 0; f < n; f++) parts[f] = fill[f] ? ir_get(w, chosen, f) : NULL;
   return true;
 }
 
 /* The parts of x; NULL: any value will do. False: x is none of the candidates. */
 static bool part(const Parts *p, const Node *x, Node **parts) {
-  size_t size = sizeof *parts * (size_t)((p->n > 1) + p->nfields);
+  size_t size = sizeof *parts * (size_t)((p->n > 1) + p->fields.types.len);
   memset(parts, 0, size);
   if (parts_of_joined(p, x, parts)) return true;
   memset(parts, 0, size);
@@ -197,27 +189,18 @@ static bool find_candidates(Carried *c, const Scope *s, Node *x, bool in_body) {
 static bool place_fields(Parts *p) {
   for (int i = 0; i < p->n; i++) {
     Candidate *c = &p->c[i];
-    bool taken[MOST_FIELDS] = {false};
-    for (int k = 0; k < c->ncaps; k++) {
-      c->field[k] = -1;
-      if (!c->varies[k]) continue;
-      IrType *t = c->graph->params[1 + p->fun->effect + k];
-      int f = 0;
-      while (f < p->nfields && (taken[f] || p->types[f] != t)) f++;
-      if (f == MOST_FIELDS) return false;
-      if (f == p->nfields) p->types[p->nfields++] = t;
-      taken[f] = true;
-      c->field[k] = f;
-    }
+    share_anew(&p->fields);
+    for (int k = 0; k < c->ncaps; k++)
+      c->field[k] = c->varies[k] ? share_field(p->w, &p->fields, c->graph->params[1 + p->fun->effect + k]) : -1;
   }
-  return true;
+  return p->fields.types.len <= LIMIT_CLOSURE_FIELDS || !limit_reached(p->w->arena, AT_CLOSURE_FIELDS);
 }
 
 static IrType *parts_type(const Parts *p) {
-  IrType *ts[MOST_FIELDS + 1];
+  IrType *ts[LIMIT_CLOSURE_FIELDS + 1];
   int n = 0;
   if (p->n > 1) ts[n++] = ir_type(p->w, T_INT);
-  for (int f = 0; f < p->nfields; f++) ts[n++] = p->types[f];
+  for (int f = 0; f < p->fields.types.len; f++) ts[n++] = p->fields.types.data[f];
   return ir_tuple_type(p->w, ts, NULL, n);
 }
 
@@ -231,68 +214,51 @@ static Node *parts_value(const Parts *p, Node *x) {
   return ir_tuple(p->w, t, parts);
 }
 
-/* The function whose parts are x, where what never changes is at params[0], params[1], …, or, if `params` is NULL,
- * as it is outside. */
-static Node *joined(const Parts *p, Node *x, Node **params) {
-  Node *parts[MOST_FIELDS + 1], **fixed[MOST_CANDIDATES];
+/* The function whose parts are x; `fixed`: what stands for all that never changes, candidate by candidate. */
+static Node *joined(const Parts *p, Node *x, Node **fixed) {
+  Node *parts[LIMIT_CLOSURE_FIELDS + 1], **of[LIMIT_CANDIDATES];
   for (int k = 0; k < x->type->n; k++) parts[k] = ir_get(p->w, x, k);
-  for (int i = 0, at = 0; i < p->n; i++) {
+  for (int i = 0; i < p->n; i++) {
     const Candidate *c = &p->c[i];
-    fixed[i] = NEW_ARRAY(p->w->arena, Node *, c->ncaps + 1);
+    of[i] = NEW_ARRAY(p->w->temp, Node *, c->ncaps + 1);
     for (int k = 0; k < c->ncaps; k++)
-      if (c->field[k] < 0) fixed[i][k] = params ? params[at++] : c->seen[k];
+      if (c->field[k] < 0) of[i][k] = *fixed++;
   }
-  return join(p, parts, fixed);
+  return join(p, parts, of);
 }
 
-/* A graph of the loop over the parts, and captures for what never changes. NULL: the closures changed as they were
- * rebuilt. */
-static Graph *over_parts(const Carried *c, Graph *g, Node **fixed, int nfixed) {
-  World *w = c->p.w;
-  int n = g->nparams;
-  Node **args = NEW_ARRAY(w->arena, Node *, n + nfixed + 1);
-  IrType **types = NEW_ARRAY(w->arena, IrType *, n + nfixed + 1);
-  for (int k = 0; k < n + nfixed; k++) {
-    types[k] = k == 1 + c->slot ? parts_type(&c->p) : k < n ? g->params[k] : fixed[k - n]->type;
-    args[k] = ir_param(w, k, types[k]);
-  }
-  args[1 + c->slot] = joined(&c->p, args[1 + c->slot], args + n);
-  Node *result = ir_instantiate(w, g, args, 0);
-  if (g == c->body) {
-    Node **out = NEW_ARRAY(w->arena, Node *, result->type->n + 1);
-    for (int k = 0; k < result->type->n; k++) {
-      out[k] = ir_get(w, result, k);
-      if (k == c->slot && !(out[k] = parts_value(&c->p, out[k]))) return NULL;
-    }
-    result = ir_record(w, out, result->type->n);
-  }
-  return ir_graph(w, types, n + nfixed, result, g->name);
-}
-
-/* Loop n, one of whose carried values is a function made in sight; NULL: there is none. */
+/* Loop n, one of whose carried values is a function made in sight; NULL: there is none, or the closures changed as they
+ * were rebuilt. */
 static Node *carry_parts(Carried *c, const Node *n, Node **ops, Graph **graphs) {
   World *w = c->p.w;
+  const LoopInfo *l = c->l;
   const Scope top = {0};
   if (!find_candidates(c, &top, c->ops[c->slot], false)) return NULL;
   if (!find_candidates(c, &top, ir_get(w, c->body->result, c->slot), true) || !place_fields(&c->p)) return NULL;
-  Vec(Node *) all = {0}, fixed = {0};
-  Node *start = parts_value(&c->p, c->ops[c->slot]);
-  for (int k = 0; k < n->nops - loop_first(c->l); k++) vec_push(w->arena, all, k == c->slot ? start : c->ops[k]);
+  Node *start = parts_value(&c->p, c->ops[c->slot]), **args = NEW_ARRAY(w->temp, Node *, c->body->nparams);
+  if (!start) return NULL;
+  LoopBuilder *b = loop_open(w, l->down);
+  Nodes fixed = {0}, inside = {0};
+  args[0] = loop_index(b);
+  for (int k = 0; k < loop_inputs(l); k++) args[1 + k] = loop_add(b, loop_part(l, k), k == c->slot ? start : c->ops[k]);
   for (int i = 0; i < c->p.n; i++)
     for (int k = 0; k < c->p.c[i].ncaps; k++)
       if (c->p.c[i].field[k] < 0) {
-        vec_push(w->arena, fixed, c->p.c[i].seen[k]);
-        vec_push(w->arena, all, c->p.c[i].seen[k]);
+        vec_push(w->temp, fixed, c->p.c[i].seen[k]);
+        vec_push(w->temp, inside, loop_add(b, LOOP_CAPTURED, c->p.c[i].seen[k]));
       }
-  LoopInfo info = *c->l;
-  info.ncaps += fixed.len;
-  Graph *body = over_parts(c, graphs[0], fixed.data, fixed.len);
-  Graph *cond = c->l->has_cond ? over_parts(c, graphs[1], fixed.data, fixed.len) : NULL;
-  if (!start || !body) return NULL;
-  Node *loop = ir_loop(w, &info, cond ? NULL : ops[0], all.data, body, cond, n->site);
-  Node **out = NEW_ARRAY(w->arena, Node *, n->type->n);
-  for (int k = 0; k < n->type->n; k++) out[k] = ir_get(w, loop, k);
-  out[c->slot] = joined(&c->p, out[c->slot], NULL);
+  Node *state = args[1 + c->slot];
+  args[1 + c->slot] = joined(&c->p, state, inside.data);
+  Node *result = ir_instantiate(w, c->body, args, 0), *next = parts_value(&c->p, ir_get(w, result, c->slot)),
+       *cond = NULL;
+  if (!next) return NULL;
+  loop_yield(b, result);
+  loop_next(b, state, next);
+  if (l->has_cond) cond = ir_instantiate(w, graphs[1], loop_cond_args(w, l, graphs[1], args), 0);
+  loop_close(b, cond ? NULL : ops[0], cond, n->site);
+  Node **out = NEW_ARRAY(w->temp, Node *, n->type->n);
+  for (int k = 0; k < n->type->n; k++) out[k] = ir_get(w, loop_value(b), k);
+  out[c->slot] = joined(&c->p, out[c->slot], fixed.data);
   return ir_tuple(w, n->type, out);
 }
 
@@ -330,20 +296,11 @@ static bool is_choice(World *w, Graph **arms, int narms, int j) {
   return known;
 }
 
-/* A place for each capture that an arm computes, among the fields; arms share those of one type. */
-typedef Vec(IrType *) Types;
-static int *places(World *w, Types *types, const Node *closure, bool *taken) {
+/* A place for each capture that an arm computes, among the fields. */
+static int *places(World *w, SharedFields *fields, const Node *closure) {
   int *place = NEW_ARRAY(w->temp, int, closure->nops + 1);
-  for (int k = 0; k < closure->nops; k++) {
-    place[k] = -1;
-    if (is_there(closure->ops[k])) continue;
-    int f = 0;
-    while (f < types->len && (taken[f] || types->data[f] != closure->ops[k]->type)) f++;
-    if (f == MOST_FIELDS) return NULL;
-    if (f == types->len) vec_push(w->temp, *types, closure->ops[k]->type);
-    taken[f] = true;
-    place[k] = f;
-  }
+  for (int k = 0; k < closure->nops; k++)
+    place[k] = is_there(closure->ops[k]) ? -1 : share_field(w, fields, closure->ops[k]->type);
   return place;
 }
 
@@ -351,7 +308,7 @@ typedef struct Choice {
   World *w;
   Graph **arms;
   int narms, ncaps, width;
-  Types types;  /* of the fields */
+  SharedFields fields;
   bool *chosen; /* components that are functions to be made behind the branch */
   int ***place; /* [arm][component] of a closure's captures among the fields; NULL: no closure */
 } Choice;
@@ -362,48 +319,47 @@ static bool plan_choice(Choice *c) {
   for (int j = 0; j < c->width; j++) any |= c->chosen[j] = is_choice(w, c->arms, c->narms, j);
   c->place = NEW_ARRAY(w->temp, int **, c->narms);
   for (int t = 0; t < c->narms && any; t++) {
-    bool taken[MOST_FIELDS] = {false};
+    share_anew(&c->fields);
     c->place[t] = NEW_ARRAY(w->temp, int *, c->width);
     for (int j = 0; j < c->width; j++) {
       const Node *x = yields(w, c->arms[t], j);
       if (!c->chosen[j] || x->op != OP_CLOSURE) continue;
-      if (!(c->place[t][j] = places(w, &c->types, x, taken))) return false;
+      c->place[t][j] = places(w, &c->fields, x);
     }
   }
+  if (c->fields.types.len > LIMIT_CLOSURE_FIELDS && limit_reached(w->arena, AT_CLOSURE_FIELDS)) return false;
   return any;
 }
 
 /* Arm t, with zero for the functions, and the fields. */
-static Graph *arm_of_fields(const Choice *c, int t) {
+static Node *arm_of_fields(const Choice *c, int t) {
   World *w = c->w;
   const Graph *a = c->arms[t];
-  Node **out = NEW_ARRAY(w->arena, Node *, c->width + c->types.len + 1);
-  for (int f = 0; f < c->types.len; f++) out[c->width + f] = ir_zero(w, c->types.data[f]);
+  Node **out = NEW_ARRAY(w->arena, Node *, c->width + c->fields.types.len + 1);
+  for (int f = 0; f < c->fields.types.len; f++) out[c->width + f] = ir_zero(w, c->fields.types.data[f]);
   for (int j = 0; j < c->width; j++) {
     Node *x = yields(w, a, j);
     out[j] = c->chosen[j] ? ir_unit(w) : x;
     for (int k = 0; c->chosen[j] && c->place[t][j] && k < x->nops; k++)
       if (c->place[t][j][k] >= 0) out[c->width + c->place[t][j][k]] = x->ops[k];
   }
-  return ir_graph(w, a->params, a->nparams, ir_record(w, out, c->width + c->types.len), a->name);
+  return ir_record(w, out, c->width + c->fields.types.len);
 }
 
 /* The function that is component j, over the branch's captures and the fields. */
 static Node *function_of(const Choice *c, int j, Node *selector, Node **caps) {
   World *w = c->w;
-  int n = c->ncaps + c->types.len;
-  IrType **types = NEW_ARRAY(w->arena, IrType *, n + 1);
-  for (int k = 0; k < n; k++) types[k] = caps[k]->type;
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, c->narms);
+  BranchBuilder *b = branch_open(w, selector);
+  Node **inside = NEW_ARRAY(w->temp, Node *, c->ncaps + c->fields.types.len + 1);
+  for (int k = 0; k < c->ncaps + c->fields.types.len; k++) inside[k] = branch_add(b, caps[k]);
   for (int t = 0; t < c->narms; t++) {
     Node *x = yields(w, c->arms[t], j);
-    Node **in = NEW_ARRAY(w->arena, Node *, x->nops + 1);
+    Node **in = NEW_ARRAY(w->temp, Node *, x->nops + 1);
     const int *place = c->place[t][j];
-    for (int k = 0; place && k < x->nops; k++)
-      in[k] = place[k] < 0 ? x->ops[k] : ir_param(w, c->ncaps + place[k], x->ops[k]->type);
-    arms[t] = ir_graph(w, types, n, place ? ir_closure(w, x->graphs[0], x->type, in, x->nops) : x, NULL);
+    for (int k = 0; place && k < x->nops; k++) in[k] = place[k] < 0 ? x->ops[k] : inside[c->ncaps + place[k]];
+    branch_arm(b, place ? ir_closure(w, x->graphs[0], x->type, in, x->nops) : x, NULL);
   }
-  return ir_switch(w, selector, arms, c->narms, caps, n);
+  return branch_close(b);
 }
 
 static Node *switch_of_functions(World *w, const Node *n, Node **ops, Graph **graphs) {
@@ -412,14 +368,14 @@ static Node *switch_of_functions(World *w, const Node *n, Node **ops, Graph **gr
   if (!tuple && type->kind != T_FUN) return NULL;
   Choice c = {.w = w, .arms = graphs, .narms = n->ngraphs, .ncaps = n->nops - 1, .width = tuple ? type->n : 1};
   c.chosen = NEW_ARRAY(w->temp, bool, c.width + 1);
-  if (!plan_choice(&c) || (!tuple && c.types.len == 0)) return NULL;
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, n->ngraphs);
-  for (int t = 0; t < n->ngraphs; t++) arms[t] = arm_of_fields(&c, t);
-  Node *rest = ir_switch(w, ops[0], arms, n->ngraphs, ops + 1, c.ncaps);
-  Node **caps = NEW_ARRAY(w->arena, Node *, c.ncaps + c.types.len + 1),
+  if (!plan_choice(&c) || (!tuple && c.fields.types.len == 0)) return NULL;
+  Node **results = NEW_ARRAY(w->temp, Node *, n->ngraphs);
+  for (int t = 0; t < n->ngraphs; t++) results[t] = arm_of_fields(&c, t);
+  Node *rest = ir_switch_yielding(w, ops[0], graphs, n->ngraphs, ops + 1, c.ncaps, results);
+  Node **caps = NEW_ARRAY(w->arena, Node *, c.ncaps + c.fields.types.len + 1),
        **out = NEW_ARRAY(w->arena, Node *, c.width + 1);
   for (int k = 0; k < c.ncaps; k++) caps[k] = ops[1 + k];
-  for (int f = 0; f < c.types.len; f++) caps[c.ncaps + f] = ir_get(w, rest, c.width + f);
+  for (int f = 0; f < c.fields.types.len; f++) caps[c.ncaps + f] = ir_get(w, rest, c.width + f);
   for (int j = 0; j < c.width; j++) out[j] = c.chosen[j] ? function_of(&c, j, ops[0], caps) : ir_get(w, rest, j);
   return tuple ? ir_tuple(w, type, out) : out[0];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recursive function over what another one makes, `public t (backward tape t)` or `map f (map g l)`, becomes one
- * function, which makes nothing in between (deforestation by unfolding and folding; Wadler 1990).
+/* Deforestation of lists and trees, by unfolding and folding (Wadler 1990): a recursive function over what another one
+ * makes, `public t (backward tape t)` or `map f (map g l)`, becomes one function, which makes nothing in between.
  *
  * The producer's graph is a tree of branches that end in values. There the consumer is applied: to a constructor by
  * its own graph, in which the branches on that constructor vanish; to a call of the producer by a call, which is
@@ -13,8 +13,6 @@
 #include "ir/world.h"
 #include "opt/opt.h"
 #include <string.h>
-
-enum { MOST_COMPOSITIONS = 64, LARGEST_GRAPH = 600, MOST_FUNCTIONS = 4 };
 
 /* consumer (…, component r of producer (…), …) */
 typedef enum Verdict { UNDECIDED, GOOD, BAD } Verdict;
@@ -191,27 +189,20 @@ static Node *apply_consumer(World *w, const Composition *c, Node *x, bool whole,
 /* Goes into the arms, where the selector is known. */
 static Node *apply_in_arms(World *w, const Composition *c, Node *s, bool whole, Rest o) {
   const Func *f = c->consumer;
-  int inner = s->nops - 1, n = inner;
-  Node **caps = NEW_ARRAY(w->arena, Node *, inner + f->nparams),
-       *tagged = s->ops[0]->op == OP_TAG ? s->ops[0]->ops[0] : NULL;
-  IrType **types = NEW_ARRAY(w->arena, IrType *, inner + f->nparams);
+  const Node *tagged = s->ops[0]->op == OP_TAG ? s->ops[0]->ops[0] : NULL;
+  BranchBuilder *b = branch_open(w, s->ops[0]);
   Rest in = {NEW_ARRAY(w->arena, Node *, f->nparams), NEW_ARRAY(w->temp, int, f->nparams)};
-  for (int k = 0; k < inner; k++) caps[k] = s->ops[1 + k];
-  for (int k = 0; k < f->nparams; k++) {
-    if (k == c->argument) continue;
-    in.args[k] = ir_param(w, n, f->params[k]);
-    caps[n++] = o.args[k];
-  }
-  for (int k = 0; k < n; k++) types[k] = caps[k]->type;
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, s->ngraphs);
+  for (int k = 1; k < s->nops; k++) branch_add(b, s->ops[k]);
+  for (int k = 0; k < f->nparams; k++)
+    if (k != c->argument) in.args[k] = branch_add(b, o.args[k]);
   for (int a = 0; a < s->ngraphs; a++) {
     for (int k = 0; k < f->nparams; k++) {
       bool here = k != c->argument && tagged && o.args[k] == tagged && tagged->type->nctors == s->ngraphs;
       in.tags[k] = here ? a : o.tags[k];
     }
-    arms[a] = ir_graph(w, types, n, apply_consumer(w, c, s->graphs[a]->result, whole, in), s->graphs[a]->name);
+    branch_arm(b, apply_consumer(w, c, s->graphs[a]->result, whole, in), s->graphs[a]->name);
   }
-  return ir_switch(w, s->ops[0], arms, s->ngraphs, caps, n);
+  return branch_close(b);
 }
 
 /* x: the producer's value, `whole` or only its component. */
@@ -251,6 +242,11 @@ static void declare(Compose *cs, Composition *c) {
 }
 
 /* NULL if that would be too many. */
+static bool too_many(const Compose *cs, int functions) {
+  if (cs->count == LIMIT_COMPOSITIONS) return limit_reached(cs->w->arena, AT_COMPOSITIONS);
+  return functions > LIMIT_COMPOSED_FUNCTIONS && limit_reached(cs->w->arena, AT_COMPOSED_FUNCTIONS);
+}
+
 static Composition *composition(Compose *cs, Func *consumer, Func *producer, int argument, int component,
                                 const int *same) {
   Composition *first = map_get(&cs->made, producer), *c = first;
@@ -258,8 +254,7 @@ static Composition *composition(Compose *cs, Func *consumer, Func *producer, int
     if (c->consumer == consumer && c->argument == argument && c->component == component &&
         memcmp(c->same, same, sizeof *same * (size_t)consumer->nparams) == 0)
       return c;
-  if (cs->count == MOST_COMPOSITIONS || depth_of(cs, consumer) + depth_of(cs, producer) + 2 > MOST_FUNCTIONS)
-    return NULL;
+  if (too_many(cs, depth_of(cs, consumer) + depth_of(cs, producer) + 2)) return NULL;
   cs->count++;
   c = NEW(cs->w->temp, Composition);
   *c = (Composition){consumer,     producer, argument, component, NEW_ARRAY(cs->w->temp, int, consumer->nparams + 1),
@@ -349,7 +344,7 @@ static bool judge(Compose *cs, Composition *root) {
   for (int k = 0; good && k < cs->judging.len; k++) {
     Composition *c = cs->judging.data[k];
     if (!c->func->graph) make(cs, c);
-    good = c->func->graph->size <= LARGEST_GRAPH;
+    good = c->func->graph->size <= LIMIT_COMPOSED_SIZE || !limit_reached(cs->w->arena, AT_COMPOSED_SIZE);
   }
   for (int k = 0; good && k < cs->judging.len; k++) good = !calls_producer(cs, cs->judging.data[k]->func->graph);
   for (int k = 0; k < cs->judging.len; k++) cs->judging.data[k]->verdict = good ? GOOD : BAD;

@@ -16,7 +16,6 @@ typedef struct Contract {
   World *w;
   bool last;
 } Contract;
-enum { CHAIN = 16 };
 /* Of a product: how many operands refer to it, and how many of those are of sums. And what adds to parameters. */
 typedef struct Frame {
   Map uses, sums, chains;
@@ -32,7 +31,8 @@ static void count(Map *in, const Node *x) { map_put(in, x, (char *)map_get(in, x
 /* Is x a sum of parameter k and other things? Its additions are noted. */
 static bool adds_to(Frame *f, const Node *x, int64_t k, int depth) {
   if (x->op == OP_PARAM) return x->attr.i == k;
-  if ((x->op != OP_FADD && x->op != OP_FSUB && x->op != OP_CADD) || depth == CHAIN) return false;
+  if (x->op != OP_FADD && x->op != OP_FSUB && x->op != OP_CADD) return false;
+  if (depth == LIMIT_SUM_CHAIN) return !limit_reached(f->chains.arena, AT_SUM_CHAIN);
   bool found = adds_to(f, x->ops[0], k, depth + 1) || (x->op != OP_FSUB && adds_to(f, x->ops[1], k, depth + 1));
   if (found) map_put(&f->chains, x, f);
   return found;

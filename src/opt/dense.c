@@ -15,73 +15,119 @@ static bool is_dense(const Node *n) { return n->op == OP_TO_BAG; }
 
 static Node *to_bag(World *w, Node *array, IrType *bag) { return ir_make(w, OP_TO_BAG, bag, &array, 1); }
 
-/* acc_at (to_bag a) dims is v = to_bag (a with a[is] + v), where v is a number. */
+/* acc_at (to_bag a) dims is v = to_bag (a with a[is] + v), where v is a whole element of numbers. */
 static Node *dense_add(World *w, Node **ops, int n) {
   Node *a = ops[0]->ops[0], *v = ops[n - 1];
   int rank = ir_rank(a->type);
-  if (n - 2 - rank != rank || v->type->kind != T_FLOAT) return NULL;
+  if (n - 2 - rank != rank || !ir_is_plain(v->type)) return NULL;
   Node **is = ops + 1 + rank;
   Node *sum = ir_op2(w, OP_CADD, ir_index(w, a, is, rank), v);
   return to_bag(w, ir_update(w, a, is, rank, sum), ops[0]->type);
 }
 
-/* take (to_bag a) dims is, and cupdate (to_bag a) dims is v, of a number. */
+/* take (to_bag a) dims is, and cupdate (to_bag a) dims is v, of such an element. */
 static Node *dense_replace(World *w, const Node *n, Node **ops) {
   bool take = n->op == OP_TAKE;
   Node *a = ops[0]->ops[0];
   int rank = ir_rank(a->type);
   Node **is = ops + 1 + rank, *old = take ? ir_index(w, a, is, n->nops - 1 - rank) : ops[n->nops - 1];
-  if (n->nops - 1 - rank - !take != rank || old->type->kind != T_FLOAT) return NULL;
-  Node *b = to_bag(w, ir_update(w, a, is, rank, take ? ir_float(w, 0) : old), ops[0]->type);
+  if (n->nops - 1 - rank - !take != rank || !ir_is_plain(old->type)) return NULL;
+  Node *b = to_bag(w, ir_update(w, a, is, rank, take ? ir_zero(w, old->type) : old), ops[0]->type);
   return take ? ir_pair(w, b, old) : b;
 }
 
-/* What a bag is as an array of the shape of `like`: itself if it is dense, else filled. */
-static Node *as_array(World *w, Node *bag, Node *like) {
-  if (is_dense(bag)) return bag->ops[0];
-  int rank = ir_rank(like->type);
-  Node **ops = NEW_ARRAY(w->arena, Node *, rank + 1);
-  ops[0] = bag;
-  for (int k = 0; k < rank; k++) ops[1 + k] = ir_len(w, like, k);
-  return ir_make(w, OP_FILL, like->type, ops, rank + 1);
+/* ---- Loops: dense state is carried as arrays ------------------------------------------ */
+static Node *root_array(World *w, Node *bag, int depth);
+
+/* The capture that result k (-1: the whole) of all arms of s comes from by additions; -1 if there is none. */
+static int arms_root(World *w, const Node *s, int k, int depth) {
+  int which = -1;
+  for (int i = 0; i < s->ngraphs; i++) {
+    Node *x = s->graphs[i]->result;
+    const Node *root = root_array(w, k >= 0 ? ir_get(w, x, k) : x, depth + 1);
+    if (!root || root->op != OP_PARAM || (i && root->attr.i != which)) return -1;
+    which = (int)root->attr.i;
+  }
+  return which;
 }
 
-/* ---- Loops: dense state is carried as arrays ------------------------------------------ */
-static Graph *unwrapped_body(World *w, Graph *body, Node **ops, int slots) {
-  IrType **ts = NEW_ARRAY(w->arena, IrType *, body->nparams + 1);
-  Node **args = NEW_ARRAY(w->arena, Node *, body->nparams + 1), **ps = NEW_ARRAY(w->arena, Node *, body->nparams + 1);
-  for (int i = 0; i < body->nparams; i++) {
-    bool dense = i >= 1 && i <= slots && is_dense(ops[i - 1]);
-    ts[i] = dense ? ops[i - 1]->ops[0]->type : body->params[i];
-    ps[i] = ir_param(w, i, ts[i]);
-    args[i] = dense ? to_bag(w, ps[i], body->params[i]) : ps[i];
+/* The array that a bag was, or the parameter, before something was added to it: their dimensions are the same. NULL:
+ * it is none of this. */
+static Node *root_array(World *w, Node *bag, int depth) {
+  if (depth > LIMIT_BAG_CHAIN && limit_reached(w->arena, AT_BAG_CHAIN)) return NULL;
+  Node *whole = bag->op == OP_GET ? bag->ops[0] : bag;
+  int k = bag->op == OP_GET ? (int)bag->attr.i : -1;
+  switch (whole->op) {
+  case OP_PARAM: return k < 0 ? bag : NULL;
+  case OP_TO_BAG: return bag->ops[0];
+  case OP_ACC_AT:
+  case OP_CUPDATE: return root_array(w, bag->ops[0], depth + 1);
+  case OP_TAKE: return k == 0 ? root_array(w, whole->ops[0], depth + 1) : NULL;
+  case OP_CADD: {
+    Node *first = k < 0 ? root_array(w, bag->ops[0], depth + 1) : NULL;
+    return first ? first : k < 0 ? root_array(w, bag->ops[1], depth + 1) : NULL;
+  }
+  case OP_SWITCH: {
+    int cap = arms_root(w, whole, k, depth);
+    return cap >= 0 ? root_array(w, whole->ops[1 + cap], depth + 1) : NULL;
+  }
+  case OP_LOOP: {
+    if (k >= loop_slots(whole->loop)) return NULL;
+    const Node *root = root_array(w, ir_get(w, whole->graphs[0]->result, k), depth + 1);
+    if (!root || root->op != OP_PARAM || root->attr.i != 1 + k) return NULL;
+    return root_array(w, whole->ops[k + loop_first(whole->loop)], depth + 1);
+  }
+  default: return NULL;
+  }
+}
+
+/* What a bag is as an array: itself if it is dense; filled if it was before something was added; else NULL. */
+static Node *as_array(World *w, Node *bag) {
+  if (is_dense(bag)) return bag->ops[0];
+  Node *root = root_array(w, bag, 0);
+  return root && root->type->kind == T_ARRAY ? ir_fill(w, bag, root) : NULL;
+}
+
+/* The loop whose slots in `dense` are arrays; NULL, and fewer of them, if some are no arrays afterwards. */
+static LoopBuilder *unwrapped_loop(World *w, const Node *n, Node **ops, Graph *body, bool *dense) {
+  const LoopInfo *l = n->loop;
+  Node **args = NEW_ARRAY(w->temp, Node *, body->nparams), **inner = NEW_ARRAY(w->temp, Node *, body->nparams);
+  LoopBuilder *b = loop_open(w, l->down);
+  args[0] = loop_index(b);
+  for (int k = 0; k < loop_inputs(l); k++) {
+    bool array = k < loop_slots(l) && dense[k];
+    args[1 + k] = inner[k] = loop_add(b, loop_part(l, k), array ? ops[1 + k]->ops[0] : ops[1 + k]);
+    if (array) args[1 + k] = to_bag(w, inner[k], body->params[1 + k]);
   }
   Node *r = ir_instantiate(w, body, args, 0);
-  int n = r->type->n;
-  Node **xs = NEW_ARRAY(w->arena, Node *, n + 1);
-  IrType **rt = NEW_ARRAY(w->arena, IrType *, n + 1);
-  for (int k = 0; k < n; k++) {
-    xs[k] = ir_get(w, r, k);
-    if (k < slots && is_dense(ops[k])) xs[k] = as_array(w, xs[k], ps[1 + k]);
-    rt[k] = xs[k]->type;
+  bool all = true;
+  loop_yield(b, r);
+  for (int k = 0; k < loop_slots(l); k++) {
+    Node *array = dense[k] ? as_array(w, ir_get(w, r, k)) : NULL;
+    if (array) loop_next(b, inner[k], array);
+    all &= !dense[k] || array;
+    dense[k] = array != NULL;
   }
-  return ir_graph(w, ts, body->nparams, ir_tuple(w, ir_tuple_type(w, rt, NULL, n), xs), body->name);
+  if (!all) return NULL;
+  loop_close(b, ops[0], NULL, n->site);
+  return b;
 }
 
 static Node *dense_loop(World *w, Node *n, Node **ops, Graph **graphs) {
-  const LoopInfo *l = n->loop;
-  int slots = loop_slots(l), counted = loop_first(l), total = n->nops - counted;
-  bool any = false;
-  for (int k = 0; k < slots; k++) any |= is_dense(ops[counted + k]);
-  if (!any || l->has_cond) return NULL;
-  Graph *body = unwrapped_body(w, graphs[0], ops + counted, slots);
-  Node **in = NEW_ARRAY(w->arena, Node *, total + 1), **out = NEW_ARRAY(w->arena, Node *, n->type->n);
-  for (int k = 0; k < total; k++)
-    in[k] = k < slots && is_dense(ops[counted + k]) ? ops[counted + k]->ops[0] : ops[counted + k];
-  Node *loop = ir_loop(w, l, ops[0], in, body, NULL, n->site);
+  int slots = loop_slots(n->loop);
+  bool any = !n->loop->has_cond, *dense = NEW_ARRAY(w->temp, bool, slots + 1);
+  LoopBuilder *b = NULL;
+  for (int k = 0; any && k < slots; k++) dense[k] = is_dense(ops[1 + k]);
+  while (any && !b) {
+    any = false;
+    for (int k = 0; k < slots; k++) any |= dense[k];
+    if (any) b = unwrapped_loop(w, n, ops, graphs[0], dense);
+  }
+  if (!b) return NULL;
+  Node **out = NEW_ARRAY(w->temp, Node *, n->type->n);
   for (int k = 0; k < n->type->n; k++) {
-    out[k] = ir_get(w, loop, k);
-    if (k < slots && is_dense(ops[counted + k])) out[k] = to_bag(w, out[k], n->type->args[k]);
+    out[k] = ir_get(w, loop_value(b), k);
+    if (k < slots && dense[k]) out[k] = to_bag(w, out[k], n->type->args[k]);
   }
   return ir_tuple(w, n->type, out);
 }
@@ -99,18 +145,11 @@ static bool all_dense(Graph **arms, int n, int k) {
   return true;
 }
 
-static Graph *unmarked_arm(World *w, Graph *arm, const bool *dense) {
-  const Node *r = arm->result;
-  if (!is_dense(r)) {
-    Node **xs = NEW_ARRAY(w->arena, Node *, r->nops + 1);
-    IrType **ts = NEW_ARRAY(w->arena, IrType *, r->nops + 1);
-    for (int k = 0; k < r->nops; k++) {
-      xs[k] = dense[k] ? r->ops[k]->ops[0] : r->ops[k];
-      ts[k] = xs[k]->type;
-    }
-    return ir_graph(w, arm->params, arm->nparams, ir_tuple(w, ir_tuple_type(w, ts, NULL, r->nops), xs), arm->name);
-  }
-  return ir_graph(w, arm->params, arm->nparams, r->ops[0], arm->name);
+static Node *unmarked(World *w, const Node *r, const bool *dense) {
+  if (is_dense(r)) return r->ops[0];
+  Node **xs = NEW_ARRAY(w->temp, Node *, r->nops + 1);
+  for (int k = 0; k < r->nops; k++) xs[k] = dense[k] ? r->ops[k]->ops[0] : r->ops[k];
+  return ir_record(w, xs, r->nops);
 }
 
 static Node *dense_switch(World *w, Node *n, Node **ops, Graph **graphs) {
@@ -121,9 +160,9 @@ static Node *dense_switch(World *w, Node *n, Node **ops, Graph **graphs) {
   bool *dense = NEW_ARRAY(w->arena, bool, t->n + 1);
   for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) any |= dense[k] = all_dense(plain->graphs, plain->ngraphs, k);
   if (!any) return NULL;
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, plain->ngraphs);
-  for (int a = 0; a < plain->ngraphs; a++) arms[a] = unmarked_arm(w, plain->graphs[a], dense);
-  Node *s = ir_switch(w, plain->ops[0], arms, plain->ngraphs, plain->ops + 1, plain->nops - 1);
+  Node **results = NEW_ARRAY(w->temp, Node *, plain->ngraphs), **caps = plain->ops + 1;
+  for (int a = 0; a < plain->ngraphs; a++) results[a] = unmarked(w, plain->graphs[a]->result, dense);
+  Node *s = ir_switch_yielding(w, plain->ops[0], plain->graphs, plain->ngraphs, caps, plain->nops - 1, results);
   if (whole) return to_bag(w, s, t);
   Node **out = NEW_ARRAY(w->arena, Node *, t->n);
   for (int k = 0; k < t->n; k++) out[k] = dense[k] ? to_bag(w, ir_get(w, s, k), t->args[k]) : ir_get(w, s, k);

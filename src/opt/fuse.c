@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays that are made only to be read in order: `sum [ e | i < n ]`, `map f (map g a)`.
+/* Deforestation of arrays (loop fusion): those made only to be read in order, `sum [ e | i < n ]`, `map f (map g a)`.
  *
  * The producer is a counted loop with independent iterations whose stacked outputs go to one other loop alone. Where
  * that loop, the consumer, runs as often and reads each of them at its own index only, its body computes the
@@ -45,7 +45,6 @@ typedef struct Fusion {
   bool *fused; /* per operand: an output of the producer */
   int slots;
   Vec(Node *) in, in_olds; /* operands of the new loop, without the trip count */
-  Vec(IrType *) params;
 } Fusion;
 
 /* Is parameter p of the body, an array, read at the loop's index only? */
@@ -105,11 +104,10 @@ static bool reads_state(const Fusion *f) {
 }
 
 /* ---- The new loop ----------------------------------------------------------------------------------- */
-static Node *add_operand(Fusion *f, Node *x, Node *old, IrType *in_body) {
+static Node *add_operand(Fusion *f, LoopBuilder *b, LoopPart part, Node *x, Node *old) {
   vec_push(f->w->arena, f->in, x);
   vec_push(f->w->arena, f->in_olds, old);
-  vec_push(f->w->arena, f->params, in_body);
-  return ir_param(f->w, f->params.len - 1, in_body);
+  return loop_add(b, part, x);
 }
 
 /* Elements that the consumer reads are what the producer's body makes. */
@@ -130,29 +128,23 @@ static Node *new_result(Fusion *f, Node **args, Node *elements) {
   return ir_instantiate_over(w, f->body, args, 0, &over);
 }
 
+/* Operands of one part are the consumer's first, then the producer's. */
 static Node *fused_loop(Fusion *f, Site site) {
   World *w = f->w;
-  const LoopInfo *l = f->l, *made = f->producer->loop;
+  const LoopInfo *made = f->producer->loop;
   Graph *inner = f->producer->graphs[0];
-  Node **args = NEW_ARRAY(w->arena, Node *, f->body->nparams + 1),
-       **own = NEW_ARRAY(w->arena, Node *, inner->nparams + 1);
-  vec_push(w->arena, f->params, ir_type(w, T_INT));
-  args[0] = own[0] = ir_param(w, 0, ir_type(w, T_INT));
-  LoopInfo info = *l;
-  int sliced = loop_captures(l);
-  for (int k = 0; k < sliced; k++)
-    if (!f->fused[k]) args[1 + k] = add_operand(f, f->ops[k], f->olds[k], f->body->params[1 + k]);
-  for (int k = 0; k < made->nsliced; k++)
-    own[1 + k] = add_operand(f, f->producer->ops[1 + k], NULL, inner->params[1 + k]);
-  info.nsliced = f->in.len - f->slots;
-  for (int k = sliced; k < sliced + l->ncaps; k++)
-    if (!f->fused[k]) args[1 + k] = add_operand(f, f->ops[k], f->olds[k], f->body->params[1 + k]);
-  for (int k = made->nsliced; k < made->nsliced + made->ncaps; k++)
-    own[1 + k] = add_operand(f, f->producer->ops[1 + k], NULL, inner->params[1 + k]);
-  info.ncaps = f->in.len - f->slots - info.nsliced;
-  Node *result = new_result(f, args, ir_instantiate(w, inner, own, 0));
-  Graph *body = ir_graph(w, f->params.data, f->params.len, result, f->body->name);
-  return ir_loop(w, &info, f->n, f->in.data, body, NULL, site);
+  Node **args = NEW_ARRAY(w->temp, Node *, f->body->nparams), **own = NEW_ARRAY(w->temp, Node *, inner->nparams);
+  LoopBuilder *b = loop_open(w, f->l->down);
+  args[0] = own[0] = loop_index(b);
+  for (LoopPart part = LOOP_CARRIED; part <= LOOP_CAPTURED; part++) {
+    for (int k = 0; k < loop_inputs(f->l); k++)
+      if (loop_part(f->l, k) == part && !f->fused[k]) args[1 + k] = add_operand(f, b, part, f->ops[k], f->olds[k]);
+    for (int k = 0; k < loop_inputs(made); k++)
+      if (loop_part(made, k) == part) own[1 + k] = add_operand(f, b, part, f->producer->ops[1 + k], NULL);
+  }
+  loop_yield(b, new_result(f, args, ir_instantiate(w, inner, own, 0)));
+  loop_close(b, f->n, NULL, site);
+  return loop_value(b);
 }
 
 /* Consumer `loop` with its producer inside; NULL if it has none. `olds` become those of its operands. */

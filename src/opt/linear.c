@@ -9,8 +9,6 @@
 #include "opt/ranges.h"
 #include <string.h>
 
-enum { DEPTH = 8, STEPS = 400, MAX_COEF = 1 << 20 };
-
 /* ---- Forms ---------------------------------------------------------------------------------- */
 Lin lin_int(Wide c) { return (Lin){.c = c}; }
 Lin lin_atom(Atom *a) { return (Lin){.n = 1, .t = {{a, 1}}}; }
@@ -19,14 +17,14 @@ static void add_term(Lin *e, Atom *a, int64_t coef) {
   int k = 0;
   while (k < e->n && e->t[k].atom != a) k++;
   if (k == e->n) {
-    if (e->n == MAX_TERMS) {
+    if (e->n == LIMIT_FORM_TERMS) {
       e->bad = true;
       return;
     }
     e->t[e->n++] = (Term){a, 0};
   }
   e->t[k].coef += coef;
-  if (e->t[k].coef > MAX_COEF || e->t[k].coef < -MAX_COEF) e->bad = true;
+  if (e->t[k].coef > LIMIT_COEFFICIENT || e->t[k].coef < -LIMIT_COEFFICIENT) e->bad = true;
   if (e->t[k].coef == 0) e->t[k] = e->t[--e->n];
 }
 
@@ -79,7 +77,7 @@ static bool combination(Ranges *p, Frame *f, Node *x, Linear *out) {
   Node *a = x->ops[0], *b = x->nops > 1 ? x->ops[1] : NULL;
   Lin e;
   if (x->op == OP_INEG || x->op == OP_IMUL) {
-    if (b && (b->op != OP_INT || b->attr.i > MAX_COEF || b->attr.i < -MAX_COEF)) return false;
+    if (b && (b->op != OP_INT || b->attr.i > LIMIT_COEFFICIENT || b->attr.i < -LIMIT_COEFFICIENT)) return false;
     Linear *la = linear(p, f, a);
     Lin zero = lin_int(0);
     e = lin_add(&zero, &la->lin, b ? b->attr.i : -1);
@@ -198,7 +196,7 @@ static bool at_least(Ranges *p, Goal g, Frame *f, Node *x, int64_t c) {
   Linear *l = linear(p, f, x);
   Lin low = lin_int(c), e = lin_add(&l->lin, &low, -1);
   const Guard *before = p->guards;
-  if (search(p, (Goal){f, g.home, g.q}, &e, DEPTH / 2)) {
+  if (search(p, (Goal){f, g.home, g.q}, &e, LIMIT_PROOF_DEPTH / 2)) {
     p->guards = guards_join(p, p->guards, l->guards);
     return true;
   }
@@ -226,7 +224,7 @@ static bool by_quotient(Ranges *p, Goal g, const Lin *e, Term t, int depth) {
   Frame *f = t.atom->frame;
   Node *x = t.atom->node->ops[0], *d = t.atom->node->ops[1];
   const Guard *before = p->guards;
-  if (d->op != OP_INT || d->attr.i <= 0 || d->attr.i > MAX_COEF || !at_least(p, g, f, x, 0)) return false;
+  if (d->op != OP_INT || d->attr.i <= 0 || d->attr.i > LIMIT_COEFFICIENT || !at_least(p, g, f, x, 0)) return false;
   Linear *l = linear(p, f, x);
   Lin q = lin_atom(t.atom), over = lin_add(&l->lin, &q, -d->attr.i), most = lin_int(d->attr.i - 1);
   Lin under = lin_add(&most, &over, -1);
@@ -356,10 +354,18 @@ static Term next_term(const Lin *e) {
   return best;
 }
 
+/* One step more: of those left in the proof, and in all. */
+static bool exhausted(Ranges *p) {
+  if (--p->steps == -1) limit_reached(p->w->arena, AT_PROOF_STEPS);
+  if (p->steps < 0) return true;
+  if (--p->fuel == -1) limit_reached(p->w->arena, AT_PROOF_FUEL);
+  return p->fuel < 0;
+}
+
 static bool search(Ranges *p, Goal g, const Lin *e, int depth) {
   if (e->bad) return false;
   if (e->n == 0) return e->c >= 0;
-  if (depth <= 0 || --p->steps < 0 || --p->fuel < 0) return false;
+  if (depth <= 0 || exhausted(p)) return false;
   Term t = next_term(e);
   if (by_facts(p, g, e, t, depth) || by_definition(p, g, e, t, depth)) return true;
   bool huge = e->c >= INT64_MAX / 2; /* a goal of in_range */
@@ -372,8 +378,8 @@ bool prove(Ranges *p, Frame *f, const Node *q, Lin e, bool use_late) {
   const Guard *before = p->guards;
   p->use_late = use_late;
   bool ok = false;
-  for (int depth = 2; depth <= DEPTH && !ok; depth *= 2) { /* short proofs first: they rest on least */
-    p->steps = STEPS;
+  for (int depth = 2; depth <= LIMIT_PROOF_DEPTH && !ok; depth *= 2) { /* short proofs first: they rest on least */
+    p->steps = LIMIT_PROOF_STEPS;
     ok = search(p, (Goal){f, f, q}, &e, depth);
   }
   p->use_late = outer_late;

@@ -3,6 +3,7 @@
 #include "opt/opt.h"
 #include "ad/ad.h"
 #include "graph/graph.h"
+#include "support/phases.h"
 
 static void *no_checks(void *user, Graph *g) {
   (void)g;
@@ -23,11 +24,8 @@ static Node *check_once(void *user, Rewriter *r, void *frame, Node *n, Node **op
   return first;
 }
 
-static Graph *simplify(World *w, Graph *g) {
-  w->renormalise = true;
-  g = ir_rewrite(w, g, (RewritePass){.user = w, .begin = no_checks, .node = check_once});
-  w->renormalise = false;
-  return g;
+Graph *opt_simplify(World *w, Graph *g) {
+  return ir_rewrite(w, g, (RewritePass){.user = w, .begin = no_checks, .node = check_once, .renormalise = true});
 }
 
 static void holds_ad(void *user, Graph *g) {
@@ -35,36 +33,38 @@ static void holds_ad(void *user, Graph *g) {
 }
 
 void opt_before_derivatives(World *w, OptStages *s) {
-  w->inline_rules = false;
-  s->optimised =
-      opt_contract(w, opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, simplify(w, s->built))))), false);
+  Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
+  Graph *g = opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, opt_simplify(w, s->built)))));
+  s->optimised = opt_contract(w, opt_views(w, g), false);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
+  phase_leave(w->arena->heap, before);
 }
 
-void opt_derivatives_and_after(World *w, OptStages *s) {
-  Graph *g = s->optimised;
-  bool ad = false;
-  ir_walk_graphs(w, g, holds_ad, &ad);
-  for (int i = 0; ad && i < 2 && (i == 0 || ir_pool_grew(w, s->pool));
-       i++) { /* again with the pullbacks that it makes */
-    ir_use_pool(w, s->pool);
-    g = ad_expand(w, s->optimised);
-  }
-  s->differentiated = g;
-  w->inline_rules = true;
-  g = opt_compose(w, opt_params(w, opt_prune(w, simplify(w, g))));
+static Graph *after_derivatives(World *w, Graph *g) {
+  g = opt_compose(w, opt_params(w, opt_prune(w, opt_simplify(w, g))));
   for (bool more = true, made = false; more; more |= made) { /* one level of nested loops at a time */
     g = opt_bags(w, g, &made);
     g = opt_dense(w, g, &more);
   }
-  s->final = opt_contract(w, opt_fuse(w, opt_checks(w, opt_updates(w, opt_prune(w, simplify(w, g))))), true);
-  w->inline_rules = false;
+  return opt_contract(w, opt_fuse(w, opt_checks(w, opt_updates(w, opt_prune(w, opt_simplify(w, g))))), true);
 }
 
-Graph *opt_pipeline(World *w, Graph *g, OptStages *stages) {
-  OptStages s = {.built = g};
-  opt_before_derivatives(w, &s);
-  opt_derivatives_and_after(w, &s);
-  if (stages) *stages = s;
-  return s.final;
+static Graph *differentiate(World *w, OptStages *s) {
+  Phase before = phase_enter(w->arena->heap, PHASE_DIFFERENTIATE);
+  ir_use_pool(w, s->pool);
+  Graph *g = ad_expand(w, s->optimised, s->rules);
+  phase_leave(w->arena->heap, before);
+  return g;
+}
+
+void opt_derivatives_and_after(World *w, OptStages *s) {
+  Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
+  Graph *g = s->optimised;
+  bool ad = false;
+  ir_walk_graphs(w, g, holds_ad, &ad);
+  if (ad) g = differentiate(w, s);
+  if (ad && ir_pool_grew(w, s->pool)) g = differentiate(w, s); /* again with the pullbacks that it makes */
+  s->differentiated = g;
+  s->final = ir_without_rules(w, g, after_derivatives);
+  phase_leave(w->arena->heap, before);
 }

@@ -7,6 +7,7 @@
  *     closures        functions that can only be a few closures, which are all in sight, are taken apart
  *     prune           results, carried values and tapes that nobody reads go
  *     fuse            loops compute themselves what another one made for them to read in order
+ *     views           rows and slices that loops and branches only read are read through their arrays
  *     contract        products that only sums read aren't rounded; the other sums are marked
  *   optimised
  *     ad_expand       derivatives, innermost first (src/ad)
@@ -15,6 +16,7 @@
  *     prune
  *     params          parameters that recursive functions only hand on, or are the same in all calls, go
  *     compose         recursive functions over what another one makes for them alone become one function
+ *     views
  *     bags            accumulators that will be dense are made so
  *     dense           accumulators known to be dense become arrays
  *     simplify, prune
@@ -32,14 +34,14 @@ typedef struct OptStages {
   Graph *built, *optimised, *differentiated, *final;
   const int *globals; /* that the entry makes: indices in World.globals */
   int nglobals;
-  Pool *pool; /* what its function values may be */
+  Pool *pool;         /* what its function values may be */
+  Func *const *rules; /* of the scalar operations that are differentiated: see ad_expand */
 } OptStages;
-/* From built to optimised, and from there to final. All entries of a source are optimised before derivatives are
- * taken in any: a function value that one of them differentiates may be made by another. */
+/* From built to optimised, and from there, given the rules, to final. All entries of a source are optimised before
+ * derivatives are taken in any: a function value that one of them differentiates may be made by another. */
 void opt_before_derivatives(World *w, OptStages *stages);
 void opt_derivatives_and_after(World *w, OptStages *stages);
-/* Both, for an entry alone: its final form; no VJP, JVP, CHECKPOINT or STOP is left. `stages` may be NULL. */
-Graph *opt_pipeline(World *w, Graph *g, OptStages *stages);
+Graph *opt_simplify(World *w, Graph *g);  /* every node made anew, calls too; equal checks of one graph once */
 Graph *opt_recursion(World *w, Graph *g); /* functions that call themselves once become loops */
 /* branches between closures, and loops that carry one of a few, yield their parts */
 Graph *opt_closures(World *w, Graph *g);
@@ -48,7 +50,8 @@ Graph *opt_params(World *w, Graph *g);  /* without parameters that nobody needs 
 Graph *opt_compose(World *w, Graph *g); /* recursive functions joined with those that make what they take apart */
 /* of two updates of one element, where nothing reads between them, the second */
 Graph *opt_updates(World *w, Graph *g);
-Graph *opt_fuse(World *w, Graph *g); /* loops that read in order what another one makes */
+Graph *opt_views(World *w, Graph *g); /* rows and slices are read through their arrays */
+Graph *opt_fuse(World *w, Graph *g);  /* loops that read in order what another one makes */
 /* products and sums become one operation where World.contract says so */
 Graph *opt_contract(World *w, Graph *g, bool last);
 Graph *opt_checks(World *w, Graph *g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Dead components: results of branches and loops that nobody reads, and carried values that only feed themselves.
- * Dead nodes need no pass: nothing refers to them. */
+/* Dead code that has users: results of branches and loops that nobody reads, and carried values that only feed
+ * themselves. Other dead nodes need no pass: nothing refers to them. */
 #include "opt/opt.h"
 
 /* Which components of a node are read in one graph. */
@@ -46,15 +46,13 @@ static Node *prune_switch(World *w, Node *n, Node **ops, Graph **graphs, const U
   int kept = 0;
   for (int k = 0; k < t->n; k++) kept += u->component[k];
   if (t->kind != T_TUPLE || kept == t->n) return NULL;
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, n->ngraphs);
+  Node **results = NEW_ARRAY(w->temp, Node *, n->ngraphs), **xs = NEW_ARRAY(w->temp, Node *, kept + 1);
   for (int a = 0; a < n->ngraphs; a++) {
-    Node **xs = NEW_ARRAY(w->arena, Node *, kept + 1);
     for (int k = 0, j = 0; k < t->n; k++)
       if (u->component[k]) xs[j++] = ir_get(w, graphs[a]->result, k);
-    arms[a] =
-        ir_graph(w, graphs[a]->params, graphs[a]->nparams, kept == 1 ? xs[0] : ir_record(w, xs, kept), graphs[a]->name);
+    results[a] = kept == 1 ? xs[0] : ir_record(w, xs, kept);
   }
-  Node *s = ir_switch(w, ops[0], arms, n->ngraphs, ops + 1, n->nops - 1);
+  Node *s = ir_switch_yielding(w, ops[0], graphs, n->ngraphs, ops + 1, n->nops - 1, results);
   Node **out = NEW_ARRAY(w->arena, Node *, t->n);
   for (int k = 0, j = 0; k < t->n; k++) {
     if (!u->component[k]) out[k] = ir_zero(w, t->args[k]);

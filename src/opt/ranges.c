@@ -9,8 +9,6 @@
 #include "opt/ranges.h"
 #include <string.h>
 
-enum { MAX_CANDIDATES = 32, ROUNDS = 6 };
-
 /* ---- Frames ---------------------------------------------------------------------------------- */
 static Frame *frame_new(Ranges *p, FrameKind kind, Frame *up, Node *at, Graph *g) {
   Frame *f = NEW(p->w->temp, Frame);
@@ -117,7 +115,7 @@ static void add_distinct(Ranges *p, Frame *in, Facts *out, const Linear *a, cons
 
 /* What follows for frame `in` if bool x of frame f is `truth`. */
 static void add_condition(Ranges *p, Frame *in, Frame *f, Node *x, bool truth, Facts *out, int depth) {
-  if (depth > 8) return;
+  if (depth > LIMIT_CONDITION_DEPTH && limit_reached(p->w->arena, AT_CONDITION_DEPTH)) return;
   Frame *of;
   Node *outer;
   if (x->op == OP_PARAM && frame_resolve(p, f, x, &of, &outer)) {
@@ -258,9 +256,10 @@ static bool same_form(const Lin *a, const Lin *b) {
 }
 
 static void candidate(Loop *lp, Lin e) {
-  if (!about_state(lp, &e) || lp->candidates.len >= MAX_CANDIDATES) return;
+  if (!about_state(lp, &e)) return;
   for (int k = 0; k < lp->candidates.len; k++)
     if (same_form(&lp->candidates.data[k].lin, &e)) return;
+  if (lp->candidates.len == LIMIT_INVARIANTS && limit_reached(lp->p->w->arena, AT_INVARIANTS)) return;
   vec_push(lp->p->w->temp, lp->candidates, ((Fact){e, NULL, NULL}));
 }
 
@@ -377,7 +376,8 @@ static void find_invariants(Loop *lp) {
   candidates_of_body(lp);
   strike_out_at_start(lp);
   for (int round = 0; lp->candidates.len && !strike_out_unkept(lp); round++)
-    if (round == ROUNDS || lp->p->fuel <= 0) lp->candidates.len = 0;
+    if (lp->p->fuel <= 0 || (round == LIMIT_INVARIANT_ROUNDS && limit_reached(lp->p->w->arena, AT_INVARIANT_ROUNDS)))
+      lp->candidates.len = 0;
   if (lp->candidates.len) return;
   lp->head->facts.len = lp->fixed;
   open_iteration(lp);
@@ -435,7 +435,7 @@ static Frame **arm_frames(Ranges *p, Frame *f, Node *s) {
 Frame **frame_children(Ranges *p, Frame *f, Node *x) {
   Frame **known = map_get(&f->children, x);
   if (known) return known;
-  if (p->frames < x->ngraphs + 3) return NULL;
+  if (p->frames < x->ngraphs + 3 && limit_reached(p->w->arena, AT_PROOF_FRAMES)) return NULL;
   if (x->op == OP_SWITCH) return arm_frames(p, f, x);
   if (f->opening == x) return NULL;
   Node *outer = f->opening;

@@ -17,7 +17,6 @@ typedef struct Atom {
   Node *node;
 } Atom; /* interned by frame */
 
-enum { MAX_TERMS = 8 };
 typedef struct Term {
   Atom *atom;
   int64_t coef;
@@ -26,7 +25,7 @@ __extension__ typedef __int128 Wide; /* sums of a few machine integers */
 typedef struct Lin {
   Wide c;
   int n;
-  Term t[MAX_TERMS];
+  Term t[LIMIT_FORM_TERMS];
   bool bad;
 } Lin; /* bad: too large to say anything */
 

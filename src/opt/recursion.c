@@ -24,7 +24,6 @@
 #include "opt/opt.h"
 
 /* Calls inside each other that weren't made, at most: as many as fit into the default stack. */
-enum { MAX_DEPTH = 1 << 24, MANY_CALLS = 1000 };
 
 typedef struct Branch Branch;
 struct Branch {
@@ -44,11 +43,11 @@ typedef struct Recursion {
   World *w;
   Func *f;
   Branch *root;
-  Vec(Branch *) leaves;  /* those that call */
-  Vec(IrType *) columns; /* of the rows; the first one says which leaf, if there are several */
-  bool *varies;          /* does a call change this parameter? */
-  bool fits, tail;       /* tail: nothing is done after the calls */
-  bool rounds;           /* is something tested that may come out otherwise where it is computed again? */
+  Vec(Branch *) leaves; /* those that call */
+  SharedFields columns; /* of the rows, shared by leaves; the first one says which leaf, if there are several */
+  bool *varies;         /* does a call change this parameter? */
+  bool fits, tail;      /* tail: nothing is done after the calls */
+  bool rounds;          /* is something tested that may come out otherwise where it is computed again? */
   int nleaves;
   Map counts; /* graph -> int: calls in it */
 } Recursion;
@@ -63,8 +62,8 @@ typedef struct Pass {
 /* ---- The tree ---------------------------------------------------------------------------------------------------- */
 static bool calls_itself(const Recursion *r, const Node *x) { return x->op == OP_CALL && x->attr.func == r->f; }
 
-/* How often f is called in g and the graphs nested in it, MANY_CALLS being too often: a graph that stands in several
- * places counts there each time. */
+/* How often f is called in g and the graphs nested in it, LIMIT_OWN_CALLS being too often: a graph that stands in
+ * several places counts there each time. */
 static int count_calls(Recursion *r, Graph *g) {
   int *known = map_get(&r->counts, g);
   if (known) return *known;
@@ -73,7 +72,7 @@ static int count_calls(Recursion *r, Graph *g) {
   for (int i = 0; i < n; i++) {
     calls += calls_itself(r, nodes[i]);
     for (int k = 0; k < nodes[i]->ngraphs; k++) calls += count_calls(r, nodes[i]->graphs[k]);
-    if (calls > MANY_CALLS) calls = MANY_CALLS;
+    if (calls > LIMIT_OWN_CALLS) calls = LIMIT_OWN_CALLS;
   }
   known = NEW(r->w->temp, int);
   *known = calls;
@@ -168,13 +167,7 @@ static void add_to_row(Recursion *r, Branch *b, Node *x) {
   for (int k = 0; k < b->row.len; k++)
     if (b->row.data[k] == x) return;
   if (!is_numbers(x->type)) r->fits = false;
-  int column = r->leaves.len > 1;
-  for (;; column++) { /* one that isn't this leaf's yet: leaves share them */
-    bool taken = false;
-    for (int k = 0; k < b->column.len; k++) taken |= b->column.data[k] == column;
-    if (column == r->columns.len) vec_push(r->w->temp, r->columns, x->type);
-    if (!taken && r->columns.data[column] == x->type) break;
-  }
+  int column = share_field(r->w, &r->columns, x->type);
   vec_push(r->w->temp, b->row, x);
   vec_push(r->w->temp, b->column, column);
 }
@@ -222,7 +215,7 @@ static bool fits(Recursion *r) {
   for (int k = 0; k < f->nparams; k++) origin[k] = k;
   r->fits = r->tail = true;
   map_init(&r->counts, r->w->temp);
-  if (count_calls(r, f->graph) == MANY_CALLS) return false;
+  if (count_calls(r, f->graph) == LIMIT_OWN_CALLS) return !limit_reached(r->w->arena, AT_OWN_CALLS);
   r->root = grow(r, f->graph, origin);
   if (!r->fits || r->leaves.len == 0) return false;
   for (int i = 0; i < r->leaves.len; i++) r->tail &= r->leaves.data[i]->x == r->leaves.data[i]->call;
@@ -230,8 +223,11 @@ static bool fits(Recursion *r) {
   if (f->result->kind == T_TOKEN || holds_kind(f->result, T_TOKEN) || holds_kind(f->result, T_FUN)) return false;
   r->varies = NEW_ARRAY(r->w->temp, bool, f->nparams + 1);
   find_varying(r);
-  if (r->leaves.len > 1) vec_push(r->w->temp, r->columns, ir_type(r->w, T_INT));
-  for (int i = 0; i < r->leaves.len; i++) find_row(r, r->leaves.data[i]);
+  for (int i = 0; i < r->leaves.len; i++) {
+    share_anew(&r->columns);
+    if (r->leaves.len > 1) share_field(r->w, &r->columns, ir_type(r->w, T_INT));
+    find_row(r, r->leaves.data[i]);
+  }
   return r->fits;
 }
 
@@ -244,7 +240,7 @@ static bool carries_leaf(const Recursion *r) { return r->rounds && r->nleaves > 
 static IrType *step_type(Recursion *r) {
   Vec(IrType *) types = {0};
   for (int k = 0; k < r->f->nparams; k++) vec_push(r->w->arena, types, r->f->params[k]);
-  for (int k = 0; k < r->columns.len; k++) vec_push(r->w->arena, types, r->columns.data[k]);
+  for (int k = 0; k < r->columns.types.len; k++) vec_push(r->w->arena, types, r->columns.types.data[k]);
   return ir_tuple_type(r->w, types.data, NULL, types.len);
 }
 
@@ -313,33 +309,20 @@ static Node *tree(Recursion *r, Part part, const Branch *b) {
 /* What `step` makes, and after the arguments the number of the leaf that they lead to. */
 static Node *with_leaf(Recursion *r, Node *step) {
   World *w = r->w;
-  int n = r->f->nparams, total = n + r->columns.len;
+  int n = r->f->nparams, total = n + r->columns.types.len;
   Node **xs = NEW_ARRAY(w->arena, Node *, total + 1);
   for (int k = 0; k < total; k++) xs[k < n ? k : k + 1] = ir_get(w, step, k);
   xs[n] = ir_substitute(w, tree(r, LEAF, r->root), xs, n, 0);
   return ir_record(w, xs, total + 1);
 }
 
-/* A graph over the loop's index, f's parameters and perhaps the number of a leaf. */
-static Graph *loop_graph(Recursion *r, Part part) {
+/* One of these over the loop's index and what it carries: f's parameters and perhaps the number of a leaf. */
+static Node *loop_part_of(Recursion *r, Part part, Node *index, Node **state) {
   World *w = r->w;
-  Func *f = r->f;
-  int n = f->nparams + carries_leaf(r);
-  IrType **types = NEW_ARRAY(w->arena, IrType *, n + 1);
-  Node **args = NEW_ARRAY(w->arena, Node *, n + 1);
-  types[0] = ir_type(w, T_INT);
-  for (int k = 0; k < n; k++) {
-    types[k + 1] = k < f->nparams ? f->params[k] : types[0];
-    args[k] = ir_param(w, k + 1, types[k + 1]);
-  }
-  Node *x = ir_substitute(w, tree(r, part, r->root), args, n, 0);
-  if (part == STEP && carries_leaf(r)) x = with_leaf(r, x);
-  if (part == CONTINUES && !r->tail) {
-    Node *depth = ir_param(w, 0, types[0]);
-    x = ir_op2(w, OP_AFTER, x,
-               ir_check(w, OP_CHECK_DEPTH, depth, ir_int(w, MAX_DEPTH), NULL, r->leaves.data[0]->call->site));
-  }
-  return ir_graph(w, types, n + 1, x, f->name);
+  Node *x = ir_substitute(w, tree(r, part, r->root), state, r->f->nparams + carries_leaf(r), 0);
+  if (part != CONTINUES || r->tail) return x;
+  Site site = r->leaves.data[0]->call->site;
+  return ir_op2(w, OP_AFTER, x, ir_check(w, OP_CHECK_DEPTH, index, ir_int(w, LIMIT_ITERATED_CALLS), NULL, site));
 }
 
 /* ---- What the second one does ------------------------------------------------------------------------------------ */
@@ -347,10 +330,10 @@ static Graph *loop_graph(Recursion *r, Part part) {
  * and the result of the call. */
 static Graph *post_graph(Recursion *r, const Branch *b) {
   World *w = r->w;
-  int n = r->f->nparams, columns = r->columns.len, nparams = n + columns + 1;
+  int n = r->f->nparams, columns = r->columns.types.len, nparams = n + columns + 1;
   IrType **types = NEW_ARRAY(w->arena, IrType *, nparams + 1);
   for (int k = 0; k < nparams; k++)
-    types[k] = k < n ? r->f->params[k] : k < n + columns ? r->columns.data[k - n] : r->f->result;
+    types[k] = k < n ? r->f->params[k] : k < n + columns ? r->columns.types.data[k - n] : r->f->result;
   Map over;
   map_init(&over, w->temp);
   for (int k = 0; k < b->row.len; k++)
@@ -367,7 +350,7 @@ static Graph *post_graph(Recursion *r, const Branch *b) {
 /* After the first loop: `end` is the value where the recursion ended. */
 static Node *do_posts(Recursion *r, Node *first, Node **params, Node *end) {
   World *w = r->w;
-  int n = r->f->nparams, columns = r->columns.len, count = r->leaves.len, rows = n + carries_leaf(r);
+  int n = r->f->nparams, columns = r->columns.types.len, count = r->leaves.len, rows = n + carries_leaf(r);
   LoopBuilder *b = loop_open(w, true);
   Node *value = loop_add(b, LOOP_CARRIED, end);
   Node **args = NEW_ARRAY(w->arena, Node *, n + columns + 1);
@@ -389,11 +372,15 @@ static Func *iterate(Recursion *r) {
   Func *f = r->f, *n = ir_func(w, f->name, f->params, f->nparams, f->result);
   int slots = f->nparams + carries_leaf(r);
   Node **params = NEW_ARRAY(w->arena, Node *, slots + 1), **last = NEW_ARRAY(w->arena, Node *, slots + 1);
+  Node **state = NEW_ARRAY(w->arena, Node *, slots + 1);
+  LoopBuilder *b = loop_open(w, false);
   for (int k = 0; k < f->nparams; k++) params[k] = ir_param(w, k, f->params[k]);
   if (carries_leaf(r)) params[f->nparams] = tree(r, LEAF, r->root);
-  LoopInfo *l = NEW(w->arena, LoopInfo);
-  *l = (LoopInfo){.ncarried = slots, .nstacked = r->columns.len, .has_cond = true};
-  Node *loop = ir_loop(w, l, NULL, params, loop_graph(r, STEP), loop_graph(r, CONTINUES), 0);
+  for (int k = 0; k < slots; k++) state[k] = loop_add(b, LOOP_CARRIED, params[k]);
+  Node *next = loop_part_of(r, STEP, loop_index(b), state);
+  loop_yield(b, carries_leaf(r) ? with_leaf(r, next) : next);
+  loop_close(b, NULL, loop_part_of(r, CONTINUES, loop_index(b), state), 0);
+  Node *loop = loop_value(b);
   for (int k = 0; k < slots; k++) last[k] = ir_get(w, loop, k);
   Node *end = ir_substitute(w, tree(r, EXIT, r->root), last, slots, 0);
   n->span = f->span;

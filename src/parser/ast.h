@@ -45,21 +45,28 @@ typedef enum {
   P_TUPLE, P_RECORD, P_CTOR, P_ARRAY, P_OR, P_AS, P_ANNOT
   /* clang-format on */
 } PatKind;
+/* As with Expr, what only some kinds have shares its place. */
 struct Pat {
   PatKind kind;
   Span span;
   Type *type;       /* [T] */
-  Name name;        /* P_VAR, P_CTOR (`::` is the constructor "::" with a P_TUPLE argument of two), P_AS */
   Binding *binding; /* [T] P_VAR, P_AS. In an or-pattern both sides share the left side's binding */
-  Ctor *ctor;       /* [T] P_CTOR */
-  int64_t i;        /* P_INT, P_BOOL (0/1) */
-  double f;         /* P_FLOAT; also the float value of a P_INT that was typed float */
-  Sym text;         /* P_STRING */
   Pat **args;       /* P_TUPLE, P_RECORD, P_ARRAY; P_CTOR (0 or 1); P_OR {l, r}; P_AS {p}; P_ANNOT {p} */
-  Sym *fields;      /* P_RECORD */
   int nargs;
-  bool open;       /* P_RECORD ends with `..` */
-  TypeExpr *annot; /* P_ANNOT */
+  bool open; /* P_RECORD ends with `..` */
+  union {
+    struct {
+      Name name;  /* P_VAR, P_CTOR (`::` is the constructor "::" with a P_TUPLE argument of two), P_AS */
+      Ctor *ctor; /* [T] P_CTOR */
+    };
+    struct {
+      int64_t i; /* P_INT, P_BOOL (0/1) */
+      double f;  /* P_FLOAT; also the float value of a P_INT that was typed float */
+    };
+    Sym text;        /* P_STRING */
+    Sym *fields;     /* P_RECORD */
+    TypeExpr *annot; /* P_ANNOT */
+  };
 };
 
 /* ---- Expressions -------------------------------------------------------------- */
@@ -91,15 +98,12 @@ typedef enum {
 const char *binop_text(BinOp op);
 
 typedef struct LetBinding {
-  Pat *pat;     /* a P_VAR for functions */
-  Pat **params; /* parameters of `let f p q = …` */
-  int nparams;
+  Pat *pat;         /* a P_VAR for functions */
   TypeExpr *result; /* `let f x : float = …`, or NULL */
-  Expr *value;      /* the right side as written; with params the function is E_FUN made by the parser
-                         (value is then that E_FUN, params is kept for messages) */
-  bool mut;         /* let mut */
+  Expr *value;      /* the right side as written; with parameters the E_FUN that the parser makes of it */
   Span span;
-  Binding **generalised; /* [T] bindings of pat */
+  bool has_params; /* `let f p q = …` */
+  bool mut;        /* let mut */
 } LetBinding;
 
 typedef struct MatchCase {
@@ -128,45 +132,68 @@ typedef struct InterpPart {
   Sym format;
 } InterpPart; /* hole NULL: text */
 
+/* What only some kinds have shares its place: read it of those kinds alone. */
 struct Expr {
   ExprKind kind;
   Span span;
-  Type *type;       /* [T] */
-  int64_t i;        /* E_INT, E_BOOL. An integer literal typed float keeps kind E_INT, its type says float */
-  double f;         /* E_FLOAT, and E_INT as a float */
-  Sym text;         /* E_STRING (may hold NUL bytes: sym_len), E_FIELD's field */
-  Name name;        /* E_VAR, E_CTOR */
-  Binding *binding; /* [T] E_VAR; E_ASSIGN's root variable */
-  Type **inst;      /* [T] E_VAR: types of binding->qvars at this use, binding->nqvars of them */
-  Ctor *ctor;       /* [T] E_CTOR */
-  BinOp op;         /* E_BINARY, E_OPERATOR, E_ASSIGN with `compound` */
-  Span op_span;
+  Type *type;  /* [T] */
   Expr **args; /* operands, elements, record values, E_SEQ's two, E_IF's 2 or 3, E_FIELD {record},
                        E_WITH {record, values…}, E_INDEX {array}, E_ANNOT {e}, E_FUN {body}, E_LET {body},
                        E_MATCH {scrutinee}, E_COMPREHENSION {head}, E_FOR {from, to, body}, E_WHILE {cond, body},
                        E_ASSIGN {place, value}: place is E_VAR | E_FIELD place | E_INDEX place */
   int nargs;
-  Sym *fields; /* E_RECORD, E_WITH (nargs - 1 of them) */
-  Span *field_spans;
-  Pat **params; /* E_FUN */
-  int nparams;
-  LetBinding *lets; /* E_LET */
-  int nlets;
-  bool rec;         /* E_LET */
-  MatchCase *cases; /* E_MATCH */
-  int ncases;
-  Generator *gens; /* E_COMPREHENSION */
-  int ngens;
-  Subscript *subs; /* E_INDEX */
-  int nsubs;
-  InterpPart *parts;
-  int nparts;
-  Pat *var;        /* E_FOR: P_VAR */
-  bool down;       /* E_FOR downto */
-  bool compound;   /* E_ASSIGN: += -= *= /= with `op` */
-  bool paren;      /* stood in parentheses */
-  TypeExpr *annot; /* E_ANNOT */
-  void *elab;      /* scratch of elaboration */
+  bool paren; /* stood in parentheses */
+  union {
+    Sym text;         /* E_STRING (may hold NUL bytes: sym_len), E_FIELD's field */
+    Binding *binding; /* [T] E_VAR; E_ASSIGN's root variable */
+    Ctor *ctor;       /* [T] E_CTOR; E_BINARY of `::` */
+  };
+  union {
+    struct {     /* E_INT, E_BOOL, E_FLOAT */
+      int64_t i; /* E_INT, E_BOOL. An integer literal typed float keeps kind E_INT, its type says float */
+      double f;  /* E_FLOAT, and E_INT as a float */
+    };
+    struct { /* E_VAR, E_CTOR */
+      Name name;
+      Type **inst; /* [T] E_VAR: types of binding->qvars at this use, binding->nqvars of them */
+    };
+    struct { /* E_BINARY, E_OPERATOR, E_NEGATE, E_AND, E_OR, E_ASSIGN, E_FIELD */
+      BinOp op;
+      Span op_span;
+      bool compound; /* E_ASSIGN: += -= *= /= with `op` */
+    };
+    struct { /* E_FUN */
+      Pat **params;
+      int nparams;
+    };
+    struct { /* E_LET */
+      LetBinding *lets;
+      int nlets;
+      bool rec;
+    };
+    struct { /* E_MATCH */
+      MatchCase *cases;
+      int ncases;
+    };
+    struct { /* E_COMPREHENSION */
+      Generator *gens;
+      int ngens;
+    };
+    struct { /* E_INDEX */
+      Subscript *subs;
+      int nsubs;
+    };
+    struct { /* E_INTERP */
+      InterpPart *parts;
+      int nparts;
+    };
+    struct {     /* E_FOR */
+      Pat *var;  /* P_VAR */
+      bool down; /* downto */
+    };
+    Sym *fields;     /* E_RECORD, E_WITH (nargs - 1 of them) */
+    TypeExpr *annot; /* E_ANNOT */
+  };
 };
 
 /* ---- Items ----------------------------------------------------------------------- */
@@ -191,17 +218,25 @@ typedef struct Item {
   ItemKind kind;
   Span span;
   const char *doc; /* the comment directly above, `#` stripped, or NULL */
-  bool rec;
-  LetBinding *lets; /* I_LET */
-  int nlets;
-  TypeDecl *types; /* I_TYPE */
-  int ntypes;
-  Expr *expr;        /* I_EXPR, I_TEST; I_PULLBACK/I_TANGENT: the rule as an E_FUN over all its parameters */
-  Sym text;          /* I_TEST name; I_IMPORT path; I_FOREIGN library */
-  Name name;         /* I_IMPORT alias; I_OPEN module; I_FOREIGN, I_PULLBACK, I_TANGENT function */
-  Binding *binding;  /* [T] I_FOREIGN: the new one; I_PULLBACK, I_TANGENT: the function; I_EXPR, I_TEST: NULL */
-  TypeExpr *annot;   /* I_FOREIGN */
-  const char *shown; /* [T] I_EXPR: its type, if that has variables which nothing decides; else NULL */
+  union {
+    struct { /* I_LET */
+      LetBinding *lets;
+      int nlets;
+      bool rec;
+    };
+    struct { /* I_TYPE */
+      TypeDecl *types;
+      int ntypes;
+    };
+    struct {             /* the others */
+      Expr *expr;        /* I_EXPR, I_TEST; I_PULLBACK/I_TANGENT: the rule as an E_FUN over all its parameters */
+      Sym text;          /* I_TEST name; I_IMPORT path; I_FOREIGN library */
+      Name name;         /* I_IMPORT alias; I_OPEN module; I_FOREIGN, I_PULLBACK, I_TANGENT function */
+      Binding *binding;  /* [T] I_FOREIGN: the new one; I_PULLBACK, I_TANGENT: the function; I_EXPR, I_TEST: NULL */
+      TypeExpr *annot;   /* I_FOREIGN */
+      const char *shown; /* [T] I_EXPR: its type, if that has variables which nothing decides; else NULL */
+    };
+  };
 } Item;
 
 typedef struct Program {

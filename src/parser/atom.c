@@ -63,7 +63,7 @@ static Expr *parse_interpolated(Parser *p) {
   Expr *e = new_expr(p, E_INTERP, start);
   Vec(InterpPart) parts = {0};
   for (;;) {
-    if (sym_len(p->tok->text)) vec_push(p->arena, parts, ((InterpPart){.text = p->tok->text}));
+    if (sym_len(p->tok->text)) vec_push(p->temp, parts, ((InterpPart){.text = p->tok->text}));
     bool last = at(p, TOK_INTERP_END);
     advance(p);
     if (last) break;
@@ -72,10 +72,10 @@ static Expr *parse_interpolated(Parser *p) {
       part.format = p->tok->text;
       advance(p);
     }
-    vec_push(p->arena, parts, part);
+    vec_push(p->temp, parts, part);
     if (!at(p, TOK_INTERP_MID) && !at(p, TOK_INTERP_END)) fail_expected(p, "`}`", NULL, start, "in this string");
   }
-  e->parts = parts.data;
+  e->parts = LIST_KEEP(p, parts);
   e->nparts = parts.len;
   e->span = span_to_here(p, start);
   return e;
@@ -163,7 +163,7 @@ static Expr *parse_paren(Parser *p) {
 
 /* generator = name "<" binary | pattern "in" binary */
 static Generator *parse_generator(Parser *p) {
-  Generator *g = NEW(p->arena, Generator);
+  Generator *g = NEW(p->temp, Generator);
   Span start = token_span(p);
   g->is_range = at(p, TOK_IDENT) && peek_kind(p, 1) == TOK_LT;
   g->pat = g->is_range ? parse_atom_pattern(p) : parse_pattern(p);
@@ -179,19 +179,16 @@ static Generator *parse_generator(Parser *p) {
 
 /* comprehension = "[" binary "|" generator { "," generator } "]", from the bar on */
 static Expr *parse_comprehension(Parser *p, Span open, Expr *head) {
-  int mark = scratch_mark(p), n;
+  int mark = scratch_mark(p);
   expect(p, TOK_BAR, NULL);
   do {
     Generator *g = parse_generator(p);
     scratch_push(p, g);
   } while (accept(p, TOK_COMMA));
   expect_close(p, TOK_RBRACKET, open, NULL);
-  Generator **gens = scratch_take(p, mark, &n);
   Expr *e = new_node(p, E_COMPREHENSION, span_to_here(p, open), 1);
   e->args[0] = head;
-  e->ngens = n;
-  e->gens = NEW_ARRAY(p->arena, Generator, n);
-  for (int i = 0; i < n; i++) e->gens[i] = *gens[i];
+  e->gens = scratch_flatten(p, mark, sizeof *e->gens, &e->ngens);
   return e;
 }
 
@@ -219,17 +216,14 @@ static Expr *parse_array(Parser *p) {
  * Values go to the scratch stack, names to e. */
 static void parse_fields(Parser *p, Expr *e) {
   Vec(Sym) fields = {0};
-  Vec(Span) spans = {0};
   do {
     Span span;
     Sym field = expect_ident(p, "a field name", &span);
     Expr *value = accept(p, TOK_EQ) ? parse_binary(p) : new_var(p, field, span);
-    vec_push(p->arena, fields, field);
-    vec_push(p->arena, spans, span);
+    vec_push(p->temp, fields, field);
     scratch_push(p, value);
   } while (accept(p, TOK_COMMA));
-  e->fields = fields.data;
-  e->field_spans = spans.data;
+  e->fields = LIST_KEEP(p, fields);
 }
 
 /* record = "{" fields "}" | "{" binary "with" fields "}" */
@@ -297,7 +291,7 @@ static Expr *parse_if(Parser *p) {
 
 /* case = pattern [ "when" expr ] "->" expr */
 static MatchCase *parse_case(Parser *p) {
-  MatchCase *c = NEW(p->arena, MatchCase);
+  MatchCase *c = NEW(p->temp, MatchCase);
   c->span = token_span(p);
   c->pat = parse_pattern(p);
   if (accept(p, TOK_WHEN)) c->guard = parse_expr(p);
@@ -322,9 +316,7 @@ static Expr *parse_match(Parser *p) {
     MatchCase *c = parse_case(p);
     scratch_push(p, c);
   } while (accept(p, TOK_BAR));
-  MatchCase **cases = scratch_take(p, mark, &e->ncases);
-  e->cases = NEW_ARRAY(p->arena, MatchCase, e->ncases);
-  for (int i = 0; i < e->ncases; i++) e->cases[i] = *cases[i];
+  e->cases = scratch_flatten(p, mark, sizeof *e->cases, &e->ncases);
   e->span = span_to_here(p, e->span);
   return e;
 }

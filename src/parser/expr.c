@@ -153,7 +153,7 @@ static void check_foreign_operator(Parser *p) {
 
 /* subscript = expr | [ expr ] ".." [ expr ] */
 static Subscript *parse_subscript(Parser *p) {
-  Subscript *s = NEW(p->arena, Subscript);
+  Subscript *s = NEW(p->temp, Subscript);
   s->span = token_span(p);
   if (!at(p, TOK_DOTDOT)) s->lo = parse_binary(p);
   if (accept(p, TOK_DOTDOT)) {
@@ -167,18 +167,15 @@ static Subscript *parse_subscript(Parser *p) {
 /* index = "[" subscript { "," subscript } "]" */
 static Expr *parse_index(Parser *p, Expr *array) {
   Span open = expect(p, TOK_LBRACKET, NULL);
-  int mark = scratch_mark(p), n;
+  int mark = scratch_mark(p);
   do {
     Subscript *s = parse_subscript(p);
     scratch_push(p, s);
   } while (accept(p, TOK_COMMA));
   expect_close(p, TOK_RBRACKET, open, NULL);
-  Subscript **subs = scratch_take(p, mark, &n);
   Expr *e = new_node(p, E_INDEX, span_to_here(p, array->span), 1);
   e->args[0] = array;
-  e->nsubs = n;
-  e->subs = NEW_ARRAY(p->arena, Subscript, n);
-  for (int i = 0; i < n; i++) e->subs[i] = *subs[i];
+  e->subs = scratch_flatten(p, mark, sizeof *e->subs, &e->nsubs);
   return e;
 }
 
@@ -277,13 +274,14 @@ Expr *parse_rule(Parser *p, Span start) {
 
 /* binding = [ "mut" ] ( name params | pattern ) [ ":" type ] "=" expr */
 static LetBinding *parse_binding(Parser *p) {
-  LetBinding *b = NEW(p->arena, LetBinding);
+  LetBinding *b = NEW(p->temp, LetBinding);
+  Pat **params = NULL;
   Span start = token_span(p);
-  int start_pos = p->pos;
+  int start_pos = p->pos, nparams = 0;
   b->mut = accept(p, TOK_MUT);
   if (at(p, TOK_IDENT) && starts_atom_pattern(peek_kind(p, 1))) {
     b->pat = parse_atom_pattern(p);
-    b->params = parse_params(p, &b->nparams);
+    params = parse_params(p, &nparams);
   } else {
     if (at(p, TOK_REC)) fail_expected(p, "a name", "`rec` stands directly after the first `let`", NO_SPAN, NULL);
     b->pat = parse_pattern(p);
@@ -297,7 +295,8 @@ static LetBinding *parse_binding(Parser *p) {
          : at(p, TOK_LT) && b->result  ? "an argument of a type stands before it: int list"
                                        : NULL);
   b->value = parse_expr(p);
-  if (b->nparams) b->value = make_fun(p, b->params, b->nparams, b->value, start);
+  b->has_params = nparams > 0;
+  if (nparams) b->value = make_fun(p, params, nparams, b->value, start);
   b->span = span_to_here(p, start);
   return b;
 }
@@ -312,9 +311,7 @@ Expr *parse_let_head(Parser *p) {
     LetBinding *b = parse_binding(p);
     scratch_push(p, b);
   } while (accept(p, TOK_AND));
-  LetBinding **list = scratch_take(p, mark, &e->nlets);
-  e->lets = NEW_ARRAY(p->arena, LetBinding, e->nlets);
-  for (int i = 0; i < e->nlets; i++) e->lets[i] = *list[i];
+  e->lets = scratch_flatten(p, mark, sizeof *e->lets, &e->nlets);
   leave(p);
   return e;
 }

@@ -96,9 +96,9 @@ static Item *parse_types(Parser *p) {
   do {
     TypeDecl d = {0};
     parse_type_decl(p, &d);
-    vec_push(p->arena, decls, d);
+    vec_push(p->temp, decls, d);
   } while (accept(p, TOK_AND));
-  item->types = decls.data;
+  item->types = LIST_KEEP(p, decls);
   item->ntypes = decls.len;
   return item;
 }

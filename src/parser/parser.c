@@ -8,6 +8,7 @@
  * is reported in the item that lacks it. The grammar is in expr.c, atom.c,
  * pattern.c, type_expr.c and items.c. */
 #include "parser/parser_internal.h"
+#include "support/phases.h"
 #include <string.h>
 
 /* ---- Tokens ----------------------------------------------------------------- */
@@ -94,7 +95,7 @@ _Noreturn void fail_at(Parser *p, Span at, const char *code, const char *message
 }
 
 void enter(Parser *p) {
-  if (++p->depth > MAX_DEPTH)
+  if (++p->depth > LIMIT_NESTING)
     fail_at(p, token_span(p), "nesting", "this is nested too deeply", "name inner parts with `let`");
 }
 
@@ -105,10 +106,20 @@ void scratch_push(Parser *p, void *node) { vec_push(p->temp, p->scratch, node); 
 void *scratch_take(Parser *p, int mark, int *n) {
   *n = p->scratch.len - mark;
   p->scratch.len = mark;
-  if (*n == 0) return NULL;
-  void **out = NEW_ARRAY(p->arena, void *, *n);
-  memcpy(out, p->scratch.data + mark, sizeof *out * (size_t)*n);
+  return list_keep(p, p->scratch.data + mark, *n, sizeof(void *));
+}
+
+void *scratch_flatten(Parser *p, int mark, size_t size, int *n) {
+  *n = p->scratch.len - mark;
+  p->scratch.len = mark;
+  char *out = arena_alloc(p->arena, size * (size_t)*n);
+  for (int i = 0; i < *n; i++) memcpy(out + size * (size_t)i, p->scratch.data[mark + i], size);
   return out;
+}
+
+void *list_keep(Parser *p, const void *list, int n, size_t size) {
+  if (n == 0) return NULL;
+  return memcpy(arena_alloc(p->arena, size * (size_t)n), list, size * (size_t)n);
 }
 
 Sym expect_ident(Parser *p, const char *what, Span *span) {
@@ -176,7 +187,7 @@ static void parse_items(Parser *p, Program *program) {
     begin_item(p);
     if (setjmp(p->recover) == 0) {
       Item *item = parse_item(p);
-      if (!p->failed) vec_push(p->arena, program->items, item);
+      if (!p->failed) vec_push(p->diags->arena, program->items, item);
     }
     p->pos = p->item_end;
   }
@@ -184,7 +195,8 @@ static void parse_items(Parser *p, Program *program) {
 
 Program *parse_range(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start,
                      uint32_t end) {
-  Program *program = NEW(arena, Program);
+  Phase before = phase_enter(arena->heap, PHASE_PARSE);
+  Program *program = NEW(diags->arena, Program);
   program->source = source;
   int errors = diags->errors;
   bool incomplete = diags->incomplete;
@@ -205,6 +217,7 @@ Program *parse_range(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint
   if (diags->errors > errors + 1) diags->incomplete = false;
   diags->incomplete |= incomplete;
   lexer_temp(lx);
+  phase_leave(arena->heap, before);
   return program;
 }
 

@@ -6,7 +6,8 @@
 #include "parser/ast.h"
 
 /* Parses the whole source. Errors go to `diags`, several per run: after one, parsing goes on at the next item. Items
- * with errors are left out. diags->incomplete is set when the only thing wrong is that the text ends too early. */
+ * with errors are left out; the list of the others lives as long as diagnostics do. diags->incomplete is set when the
+ * only thing wrong is that the text ends too early. */
 Program *parse_program(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source);
 /* Splits a library source into items without parsing them: for each column-0 item its byte range and the names
  * it defines (let, foreign, type and its constructors), so that items can be parsed when first named. An item

@@ -10,12 +10,6 @@
 #define ATLED_PARSER_INTERNAL_H
 #include "parser/parser.h"
 
-enum {
-  /* Nesting of expressions, patterns and types. An unoptimised build with a sanitizer takes up to 4.5 KB of the
-   * C stack for a level, so this many stay within 8 MB. */
-  MAX_DEPTH = 1500
-};
-
 typedef struct Operator {
   TokenKind kind;
   int level;   /* binding strength, see expr.c */
@@ -67,7 +61,7 @@ _Noreturn void fail_expected(Parser *p, const char *what, const char *hint, Span
 _Noreturn void fail_at(Parser *p, Span at, const char *code, const char *message, const char *hint);
 /* An error after which the item can be read on. */
 void report(Parser *p, Span at, const char *code, const char *message, const char *hint);
-void enter(Parser *p); /* one level deeper; an error beyond MAX_DEPTH */
+void enter(Parser *p); /* one level deeper; an error beyond LIMIT_NESTING */
 static inline void leave(Parser *p) { p->depth--; }
 
 /* ---- Hints (habits.c) ---- */
@@ -83,6 +77,11 @@ static inline int scratch_mark(const Parser *p) { return p->scratch.len; }
 void scratch_push(Parser *p, void *node);
 /* Pops everything above the mark into an array of pointers. */
 void *scratch_take(Parser *p, int mark, int *n);
+/* The same for nodes of that size made in p->temp: they themselves stand side by side, at least one. */
+void *scratch_flatten(Parser *p, int mark, size_t size, int *n);
+/* A list made in p->temp as part of the tree; NULL if it is empty. */
+void *list_keep(Parser *p, const void *list, int n, size_t size);
+#define LIST_KEEP(p, v) list_keep((p), (v).data, (v).len, sizeof *(v).data)
 
 /* ---- Names (parser.c) ---- */
 /* name = [ Module "." ] ident ; the current token begins one */

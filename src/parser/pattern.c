@@ -123,13 +123,13 @@ static Pat *parse_record_pattern(Parser *p) {
     Span span;
     Sym field = expect_ident(p, "a field name", &span);
     Pat *value = accept(p, TOK_EQ) ? parse_pattern(p) : new_var_pat(p, field, span);
-    vec_push(p->arena, fields, field);
+    vec_push(p->temp, fields, field);
     scratch_push(p, value);
   } while (accept(p, TOK_COMMA));
   expect_close(p, TOK_RBRACE, open, close_hint(p, "fields are separated by commas"));
   pat->args = scratch_take(p, mark, &n);
   pat->nargs = n;
-  pat->fields = fields.data;
+  pat->fields = LIST_KEEP(p, fields);
   pat->span = span_to_here(p, open);
   return pat;
 }
@@ -211,7 +211,7 @@ static Pat *parse_cons_pattern(Parser *p) {
   Vec(Span) ops = {0};
   scratch_push(p, first);
   while (at(p, TOK_CONS)) {
-    vec_push(p->arena, ops, token_span(p));
+    vec_push(p->temp, ops, token_span(p));
     advance(p);
     Pat *part = parse_app_pattern(p);
     scratch_push(p, part);

@@ -10,6 +10,7 @@
  * name of its function, so whoever loads all items of a name gets it too. */
 #define _GNU_SOURCE
 #include "parser/parser.h"
+#include "support/phases.h"
 #include <string.h>
 
 typedef struct Splitter {
@@ -225,8 +226,10 @@ static void find_names(Splitter *sp, ItemRange *item) {
 
 int split_items(Lexer *lx, Arena *arena, SymTable *syms, const Source *src, ItemRange **out) {
   Splitter sp = {.lx = lx, .arena = arena, .syms = syms, .src = src};
+  Phase before = phase_enter(arena->heap, PHASE_PARSE);
   find_items(&sp);
   for (int i = 0; i < sp.items.len; i++) find_names(&sp, &sp.items.data[i]);
+  phase_leave(arena->heap, before);
   *out = sp.items.data;
   return sp.items.len;
 }

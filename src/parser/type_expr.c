@@ -149,10 +149,10 @@ TypeExpr *parse_type(Parser *p) {
     advance(p);
     c.span = span_to_here(p, c.span);
     expect(p, TOK_FATARROW, "a constraint is written `num 'a => …`; an argument of a type stands before it: `'a list`");
-    vec_push(p->arena, constraints, c);
+    vec_push(p->temp, constraints, c);
   }
   TypeExpr *t = parse_arrow(p);
-  t->constraints = constraints.data;
+  t->constraints = LIST_KEEP(p, constraints);
   t->nconstraints = constraints.len;
   return t;
 }
@@ -168,10 +168,10 @@ static void parse_type_params(Parser *p, TypeDecl *d) {
   do {
     Sym name = p->tok->text;
     expect(p, TOK_TYVAR, "parameters of types are written 'a");
-    vec_push(p->arena, params, name);
+    vec_push(p->temp, params, name);
   } while (several && accept(p, TOK_COMMA));
   if (several) expect_close(p, TOK_RPAREN, open, NULL);
-  d->params = params.data;
+  d->params = LIST_KEEP(p, params);
   d->nparams = params.len;
 }
 
@@ -197,9 +197,9 @@ static void parse_variant(Parser *p, TypeDecl *d) {
     CtorDecl c = {0};
     parse_ctor_name(p, &c);
     if (accept(p, TOK_OF)) c.arg = parse_arrow(p);
-    vec_push(p->arena, ctors, c);
+    vec_push(p->temp, ctors, c);
   } while (accept(p, TOK_BAR));
-  d->ctors = ctors.data;
+  d->ctors = LIST_KEEP(p, ctors);
   d->nctors = ctors.len;
 }
 

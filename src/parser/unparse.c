@@ -90,7 +90,7 @@ static void list_pat_args(Printer *pr, const char *head, const Pat *p) {
     pat(pr, p->args[i]);
   }
   if (p->open) text(pr, " ..");
-  if (p->annot) type(pr, p->annot);
+  if (p->kind == P_ANNOT) type(pr, p->annot);
   text(pr, ")");
 }
 
@@ -229,9 +229,10 @@ static void list_compound(Printer *pr, const Expr *e) {
   text(pr, "(");
   text(pr, head_of(pr, e));
   list_details(pr, e);
+  bool named = e->kind == E_RECORD || e->kind == E_WITH;
   int unnamed = e->kind == E_WITH ? 1 : 0;
   for (int i = 0; i < e->nargs; i++) {
-    if (e->fields && i >= unnamed) text(pr, arena_printf(pr->arena, " %s:", e->fields[i - unnamed]));
+    if (named && i >= unnamed) text(pr, arena_printf(pr->arena, " %s:", e->fields[i - unnamed]));
     expr(pr, e->args[i]);
   }
   if (e->kind == E_MATCH) list_cases(pr, e);
@@ -295,6 +296,14 @@ static void list_decl(Printer *pr, const TypeDecl *d) {
   text(pr, ")");
 }
 
+/* Of an item that is neither a let nor a declaration of types. */
+static void list_named(Printer *pr, const Item *item) {
+  if (item->text) text(pr, arena_printf(pr->arena, " %s", quoted(pr, item->text)));
+  if (item->name.name) text(pr, arena_printf(pr->arena, " %s", item->name.name));
+  if (item->expr) expr(pr, item->expr);
+  if (item->annot) type(pr, item->annot);
+}
+
 static void list_item(Printer *pr, const Item *item) {
   static const char *const heads[] = {
       [I_LET] = "let",         [I_TYPE] = "type",       [I_EXPR] = "do",   [I_IMPORT] = "import",
@@ -302,13 +311,14 @@ static void list_item(Printer *pr, const Item *item) {
       [I_TANGENT] = "tangent", [I_ERROR] = "error"};
   text(pr, "(");
   text(pr, heads[item->kind]);
-  if (item->rec) text(pr, " rec");
-  if (item->text) text(pr, arena_printf(pr->arena, " %s", quoted(pr, item->text)));
-  if (item->name.name) text(pr, arena_printf(pr->arena, " %s", item->name.name));
-  list_bindings(pr, item->lets, item->nlets);
-  for (int i = 0; i < item->ntypes; i++) list_decl(pr, &item->types[i]);
-  if (item->expr) expr(pr, item->expr);
-  if (item->annot) type(pr, item->annot);
+  if (item->kind == I_LET) {
+    if (item->rec) text(pr, " rec");
+    list_bindings(pr, item->lets, item->nlets);
+  } else if (item->kind == I_TYPE) {
+    for (int i = 0; i < item->ntypes; i++) list_decl(pr, &item->types[i]);
+  } else {
+    list_named(pr, item);
+  }
   text(pr, ")\n");
 }
 

@@ -47,7 +47,7 @@ static __attribute__((noinline)) ArrayObj *too_large(Rt *rt, const Desc *desc, c
 static bool fits(const Desc *desc, const int64_t *dims) {
   int64_t slots = desc->args[0]->nslots ? desc->args[0]->nslots : 1;
   for (int k = 0; k < desc->rank; k++)
-    if (dims[k] && (__builtin_mul_overflow(slots, dims[k], &slots) || slots > MOST_ELEMENTS)) return false;
+    if (dims[k] && (__builtin_mul_overflow(slots, dims[k], &slots) || slots > LIMIT_ELEMENTS)) return false;
   return true;
 }
 

@@ -13,8 +13,10 @@
  * or the last period, which is as long as it takes for twice that many pages to become empty. Segments beyond that
  * are freed when they are empty; all that are empty are freed before any request of the VM for memory fails.
  *
- * Blocks of small arrays, which are aligned to 64, are recycled through rt->free_arrays. Sanitizers see through all
- * this only when it is off, so it is off under them. */
+ * Small arrays are such blocks too: their sizes are multiples of 64, and so are their places. Those of up to 1,024
+ * bytes, aligned likewise, are recycled through rt->free_arrays. Of large ones, which the C library would give back to
+ * the system and fetch again page by page, the last few are kept for arrays of the same size. Sanitizers see through
+ * all this only when it is off, so it is off under them. */
 #include "runtime/runtime_internal.h"
 #include <string.h>
 
@@ -89,10 +91,64 @@ static bool trim(Rt *rt, int64_t keep) {
   return any;
 }
 
+/* ---- Large blocks of arrays -------------------------------------------------------------------------------------- */
+static const size_t LARGE_LEAST = 32 << 10, LARGE_MOST = 64 << 20; /* of one; of all that are kept */
+
+static void free_large(Rt *rt, struct LargeBlock *b) {
+  if (!b->p) return;
+  rt->large_bytes -= b->size;
+  heap_free_aligned(rt->heap, b->p, b->size);
+  b->p = NULL;
+}
+
+static bool free_all_large(Rt *rt) {
+  bool any = rt->large_bytes > 0;
+  for (size_t k = 0; k < sizeof rt->large / sizeof *rt->large; k++) free_large(rt, &rt->large[k]);
+  return any;
+}
+
+static void *take_large(Rt *rt, size_t size) {
+  for (size_t k = 0; size >= LARGE_LEAST && k < sizeof rt->large / sizeof *rt->large; k++) {
+    struct LargeBlock *b = &rt->large[k];
+    if (!b->p || b->size != size) continue;
+    void *p = b->p;
+    rt->large_bytes -= size;
+    b->p = NULL;
+    return p;
+  }
+  return NULL;
+}
+
+/* In the place of the one that has been kept longest. */
+static bool keep_large(Rt *rt, void *p, size_t size) {
+  if (!RT_RECYCLE || size < LARGE_LEAST || size > LARGE_MOST / 2) return false;
+  const int n = sizeof rt->large / sizeof *rt->large;
+  for (int k = 0; k < n && (k == 0 || rt->large_bytes + size > LARGE_MOST); k++)
+    free_large(rt, &rt->large[(rt->large_next + k) % n]);
+  rt->large[rt->large_next] = (struct LargeBlock){p, size};
+  rt->large_next = (rt->large_next + 1) % n;
+  rt->large_bytes += size;
+  return true;
+}
+
+/* ---- Memory that is only kept ------------------------------------------------------------------------------------ */
+static bool free_small_arrays(Rt *rt) {
+  bool any = rt->free_array_bytes > 0;
+  for (size_t k = 0; k < sizeof rt->free_arrays / sizeof *rt->free_arrays; k++)
+    while (rt->free_arrays[k]) {
+      void *p = rt->free_arrays[k];
+      memcpy(&rt->free_arrays[k], p, sizeof(Obj *));
+      heap_free_aligned(rt->heap, p, (k + 1) * 64);
+    }
+  rt->free_array_bytes = 0;
+  return any;
+}
+
 static bool give_all(void *user) {
   Rt *rt = user;
   rt->peak = rt->last_peak = rt->used_pages;
-  return trim(rt, 0);
+  bool arrays = free_small_arrays(rt), large = free_all_large(rt);
+  return trim(rt, 0) || arrays || large;
 }
 
 static void count_used(Rt *rt, Segment *s) {
@@ -198,17 +254,13 @@ void rt_blocks_init(Rt *rt) {
 
 void rt_blocks_free(Rt *rt) {
   rt->heap->reclaim = NULL;
+  free_all_large(rt);
   while (rt->segments) {
     Segment *s = rt->segments;
     rt->segments = s->next;
     heap_realloc(rt->heap, s, s->bytes, 0);
   }
-  for (size_t k = 0; k < sizeof rt->free_arrays / sizeof *rt->free_arrays; k++)
-    while (rt->free_arrays[k]) {
-      void *p = rt->free_arrays[k];
-      memcpy(&rt->free_arrays[k], p, sizeof(Obj *));
-      heap_free_aligned(rt->heap, p, (k + 1) * 64);
-    }
+  free_small_arrays(rt);
 }
 
 /* ---- Blocks ------------------------------------------------------------------------------------------------------ */
@@ -229,11 +281,14 @@ void *rt_block_new(Rt *rt, size_t size) {
 }
 
 void *rt_array_block_new(Rt *rt, size_t size, bool zero) {
+  rt->arrays_made++;
   void *p = rt_recycled_array(rt, size);
-  if (!p) return heap_alloc_aligned(rt->heap, size, zero);
+  if (!p && rt_block_is_small(size) && refill(rt, rt_block_class(size))) p = rt_recycled_array(rt, size);
+  if (!p) p = take_large(rt, size);
+  if (!p) return rt_block_is_small(size) ? NULL : heap_alloc_aligned(rt->heap, size, zero);
   return zero ? memset(p, 0, size) : p;
 }
 
 void rt_array_block_free(Rt *rt, void *p, size_t size) {
-  if (!rt_recycle_array(rt, p, size)) heap_free_aligned(rt->heap, p, size);
+  if (!rt_recycle_array(rt, p, size) && !keep_large(rt, p, size)) heap_free_aligned(rt->heap, p, size);
 }

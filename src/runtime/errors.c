@@ -33,7 +33,7 @@ void rt_trace(Rt *rt, uint32_t site) {
     e->site = site;
     return;
   }
-  if (e->ntrace < RT_TRACE_MAX) e->trace[e->ntrace++] = site;
+  if (e->ntrace < LIMIT_TRACE) e->trace[e->ntrace++] = site;
   e->depth++;
 }
 
@@ -130,7 +130,7 @@ Status rt_unwind(Rt *rt, const char *here, uint32_t site) {
   if (!rt_entry(rt, here)) return 0;
   rt->error.site = site;
   if (site && rt->error.kind == ERR_STACK) { /* nobody counts the calls that end now, nor notes where they came from */
-    while (rt->error.ntrace < RT_TRACE_MAX) rt_trace(rt, site);
+    while (rt->error.ntrace < LIMIT_TRACE) rt_trace(rt, site);
     rt->error.depth = RT_DEPTH_UNKNOWN;
   }
   rt->unwinding = 1;

@@ -33,7 +33,6 @@ static Status wait_for(Rt *rt, int fd, short events) {
 /* Opens the file without waiting for the other end of a pipe: a reader finds out in wait_for, a writer asks again. */
 static Status open_file(Rt *rt, const char *what, const StringObj *path, int flags, int *fd, uint32_t site) {
   struct stat st;
-  rt->had_effect = true;
   while ((*fd = open(path->bytes, flags | O_NONBLOCK | O_CLOEXEC, 0666)) < 0) {
     bool no_reader = errno == ENXIO && stat(path->bytes, &st) == 0 && S_ISFIFO(st.st_mode);
     if (!no_reader && errno != EINTR) return io_error(rt, what, path, site);

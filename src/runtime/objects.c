@@ -8,6 +8,7 @@
  * Which slots of an object are pointers is read from its descriptor (box, array, log) or its function (closure,
  * environment). Arrays are in arrays.c. */
 #include "runtime/runtime_internal.h"
+#include "support/phases.h"
 #include <string.h>
 #include <time.h>
 
@@ -134,7 +135,7 @@ void rt_retain(Obj *p) {
   if (rt_is_object(p) && p->rc > 0) p->rc = (int32_t)((uint32_t)p->rc + 1);
 }
 
-_Static_assert(sizeof(Obj *) == 8 && RT_MAX_TAG == UINT16_MAX, "an address of 48 bits and a tag share a word");
+_Static_assert(sizeof(Obj *) == 8 && LIMIT_TAG == UINT16_MAX, "an address of 48 bits and a tag share a word");
 
 /* What is being released: objects without references, linked; and a few references, oldest first, that are yet to be
  * given up: their objects come from memory in the meantime. */
@@ -337,10 +338,26 @@ Status buf_string(Buf *b, Obj **out) {
 /* ---- Calls -----------------------------------------------------------------------------------------
  * A closure that is called last takes no stack: the caller leaves the call to its own caller (RT_TAIL), and so on up
  * to here, where calls are made that aren't last. */
+static Status __attribute__((noinline)) enter_measured(Rt *rt, RtFunc *f, bool native, const Slot *args, Slot *res) {
+  Phase before = rt->heap->phases->now, phase = native ? PHASE_RUN : PHASE_EVALUATE;
+  if (before != phase) phase_enter(rt->heap, phase);
+  Status status = native ? f->entry(f->native, args, res) : rt->evaluate(rt, f, args, res);
+  if (before != phase) phase_leave(rt->heap, before);
+  return status;
+}
+
+Status rt_enter(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
+  bool native = f->entry && rt_flip(rt);
+  rt->evaluations += !native;
+  if (rt->heap->phases) return enter_measured(rt, f, native, args, res);
+  return native ? f->entry(f->native, args, res) : rt->evaluate(rt, f, args, res);
+}
+
+/* What the code takes gets references of its own. */
 static Status enter(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
-  if (f->entry) return f->entry(f->mod, args, res);
-  rt->evaluations++;
-  return rt->evaluate(rt, f, args, res);
+  for (int k = 0; k < f->nparams; k++)
+    if (f->taken[k]) rt_retain(args[k].p);
+  return rt_enter(rt, f, args, res);
 }
 
 static Status enter_closure(Rt *rt, const ClosureObj *c, const Slot *args, int nargs, Slot *res) {
@@ -367,7 +384,7 @@ Status rt_make_call(Rt *rt, Slot *res) {
   Status status;
   do {
     ClosureObj *c = (ClosureObj *)rt->tail.closure;
-    Slot args[RT_TAIL_ARGS];
+    Slot args[LIMIT_TAIL_ARGUMENTS];
     int nargs = rt->tail.nargs;
     if (nargs) memcpy(args, rt->tail.args, (size_t)nargs * sizeof(Slot));
     rt->tail.closure = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of primitives, one entry for each row of src/prims/rt.def, and those that are too small for a file of
- * their own. A primitive borrows its arguments, and leaves its results alone if it fails. Those with an effect say
- * so in rt->had_effect before they do it, but for reading the clock and the environment, which does no harm twice. */
+ * their own. A primitive borrows its arguments, and leaves its results alone if it fails. */
 #include "runtime/runtime_internal.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static Status show(Rt *rt, const Desc *type, const Slot *args, bool bare, Slot *res) {
   Buf b = {.rt = rt};
@@ -28,10 +28,7 @@ PRIM(prim_print) {
   rt_show_to(rt, type, args, true, &b);
   buf_addc(&b, '\n');
   Status status = b.failed;
-  if (!status) {
-    rt->had_effect = true;
-    if (rt->write) rt->write(rt->user, b.data, b.len);
-  }
+  if (!status && rt->write) rt->write(rt->user, b.data, b.len);
   buf_free(&b);
   return status;
 }
@@ -56,6 +53,23 @@ PRIM(prim_compare) {
 PRIM(prim_close) {
   PRIM_UNUSED;
   return compare(rt, MODE_CLOSE, type, args, res);
+}
+
+/* By halving. */
+PRIM(prim_position) {
+  PRIM_UNUSED;
+  const ArrayObj *a = slot_array(&args[type->nslots]);
+  int64_t lo = 0, hi = a->dims[0];
+  while (lo < hi) {
+    int64_t mid = lo + (hi - lo) / 2;
+    int order;
+    if (rt_compare_values(rt, MODE_COMPARE, type, args, a->data + mid * type->nslots, &order)) return 1;
+    if (order < 0) hi = mid;
+    else if (order > 0) lo = mid + 1;
+    else lo = mid, hi = -1;
+  }
+  res->i = hi < 0 ? lo : a->dims[0];
+  return 0;
 }
 
 /* The type is the array's or its element's: a matrix's rows count as elements. */
@@ -96,6 +110,27 @@ PRIM(prim_env) {
 PRIM(prim_time) {
   PRIM_UNUSED;
   res->f = rt_now();
+  return 0;
+}
+
+PRIM(prim_cpu_time) {
+  PRIM_UNUSED;
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  res->f = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+  return 0;
+}
+
+PRIM(prim_arrays_made) {
+  PRIM_UNUSED;
+  res->i = rt->arrays_made;
+  return 0;
+}
+
+PRIM(prim_opaque) {
+  PRIM_UNUSED;
+  memcpy(res, args, sizeof *res * (size_t)type->nslots);
+  rt_retain_slots(type->slots, type->nslots, res);
   return 0;
 }
 

@@ -15,7 +15,7 @@
 #include <pcre2.h>
 #include <string.h>
 
-enum { CACHE_MAX = 64, MATCH_LIMIT = 20000000, HEAP_LIMIT_KB = 65536, PREFIX = 16 };
+enum { CACHE_MAX = 64, PREFIX = 16 };
 
 typedef struct Pattern {
   struct Pattern *next;
@@ -93,8 +93,8 @@ static Regexes *regexes(Rt *rt) {
   }
   r->stack = pcre2_jit_stack_create(32 * 1024, 1024 * 1024, r->general);
   if (r->stack) pcre2_jit_stack_assign(r->match, NULL, r->stack);
-  pcre2_set_match_limit(r->match, MATCH_LIMIT);
-  pcre2_set_heap_limit(r->match, HEAP_LIMIT_KB);
+  pcre2_set_match_limit(r->match, LIMIT_REGEX_STEPS);
+  pcre2_set_heap_limit(r->match, LIMIT_REGEX_KB);
   pcre2_set_callout(r->match, look_back, rt);
   return r;
 }

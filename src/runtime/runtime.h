@@ -64,7 +64,6 @@ struct Obj {
   const Desc *desc;
 };
 #define RT_IMMORTAL (INT32_MIN / 2)
-#define RT_MAX_TAG  UINT16_MAX
 #define RT_OWN      0 /* the tag of arrays, which tells them from logs */
 #define RT_LOG      1
 typedef struct StringObj {
@@ -106,13 +105,17 @@ typedef struct EnvObj {
 
 /* A function that has run-time identity: the code of a closure, or an entry. */
 struct RtFunc {
-  Status (*entry)(Mod *m, const Slot *args, Slot *res); /* machine code, or NULL: evaluate `code` */
+  /* Machine code, called with `native`, or NULL: evaluate `code`. It takes the arguments that `taken` says, also when
+   * it fails. */
+  Status (*entry)(Mod *native, const Slot *args, Slot *res);
+  Mod *native; /* what its machine code refers to */
   Mod *mod;
   LFunc *code;
   uint64_t id;           /* of its graph, stable between runs */
   int nparams, nresults; /* slots, captures included in nparams (own parameters first) */
   int ncaps;             /* capture slots */
   uint8_t *param_kinds;  /* SlotKind of all parameters; the last ncaps are the captures */
+  bool *taken;           /* of all parameters: its code takes the reference, and borrows others */
   uint8_t *acc_kinds;    /* slots of its EnvObj */
   int nacc;
   const Desc **acc_descs; /* per EnvObj slot: for pointer slots its Desc, else NULL */
@@ -122,16 +125,14 @@ struct RtFunc {
 typedef enum ErrorKind {
   /* clang-format off */
   ERR_NONE, ERR_FAIL, ERR_ASSERT, ERR_INDEX, ERR_SLICE, ERR_SHAPE, ERR_IRREGULAR, ERR_DIVISION, ERR_RANGE, ERR_MATCH,
-  ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_BUDGET /* the evaluator's: compile instead */, ERR_IO,
-  ERR_FORMAT, ERR_TEXT, ERR_CSV, ERR_REGEX, ERR_REGEX_LIMIT, ERR_FOREIGN, ERR_RULE
+  ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_IO, ERR_FORMAT, ERR_TEXT, ERR_CSV, ERR_REGEX, ERR_REGEX_LIMIT, ERR_FOREIGN, ERR_RULE
   /* clang-format on */
 } ErrorKind;
-#define RT_TRACE_MAX 64
 typedef struct RtError {
   ErrorKind kind;
   uint32_t site;
-  char message[1024];           /* complete: "index 7 is out of bounds for an array of length 3" */
-  uint32_t trace[RT_TRACE_MAX]; /* call sites, innermost first */
+  char message[1024];          /* complete: "index 7 is out of bounds for an array of length 3" */
+  uint32_t trace[LIMIT_TRACE]; /* call sites, innermost first */
   int ntrace;
   int64_t depth; /* calls left, also those beyond the array; from RT_DEPTH_UNKNOWN on nobody knows */
   /* a text of the program in the message, and the byte in it that is wrong; length 0: none */
@@ -144,7 +145,7 @@ typedef struct RtError {
 /* A status, neither success nor failure: what was called has gone, and a call of a closure is left to be made, whose
  * results are its own (rt_leave_call). Whoever gets it makes the call (rt_make_call), or hands the status on. Of so
  * many arguments. */
-enum { RT_TAIL = 2, RT_TAIL_ARGS = 16 };
+enum { RT_TAIL = 2 };
 
 /* ---- The VM's run-time state; the first members are read by machine code: keep their order ------------------ */
 enum { RT_INTERRUPTED = 1, RT_CLOCK = 2 };
@@ -198,18 +199,27 @@ struct Rt {
   int64_t given;          /* pages that became empty in this period */
   Obj *free_arrays[16];   /* recycled blocks of arrays, up to 1,024 bytes, by their size in units of 64 */
   size_t free_array_bytes;
-  /* Evaluates a function; set by the API to src/eval's. */
+  struct LargeBlock {
+    void *p;
+    size_t size;
+  } large[8]; /* large blocks of arrays that are kept for the next ones of their size, in turn */
+  int large_next;
+  size_t large_bytes;
+  /* Evaluates a function, with the convention of RtFunc.entry; set by the API to src/eval's. */
   Status (*evaluate)(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
-  void *eval_stack;        /* the evaluator's */
-  int64_t budget;          /* evaluator instructions left; < 0: unlimited */
-  bool had_effect;         /* an effect was performed since the entry began */
+  void *eval_stack; /* the evaluator's */
+  int64_t budget;   /* evaluator instructions left until tick(ticker, frame) is called, which sets it; < 0: unlimited */
+  void (*tick)(void *ticker, void *frame);
+  void *ticker;
+  uint64_t coin;           /* for tests: whether machine code runs where there is some is up to chance. 0: it does */
   double deadline;         /* monotonic seconds, 0: none */
+  int64_t arrays_made;     /* blocks given to arrays, accumulators among them */
   int64_t evaluations;     /* calls that went to the evaluator, from outside or from machine code */
   size_t eval_stack_limit; /* bytes of evaluator frames */
   struct {
     Obj *closure;
     int nargs;
-    Slot args[RT_TAIL_ARGS];
+    Slot args[LIMIT_TAIL_ARGUMENTS];
   } tail; /* the call that is left, after RT_TAIL */
 };
 /* A module in a VM: what machine code reaches through its first argument. */
@@ -223,12 +233,19 @@ struct Mod {
   const struct RtTable *table; /* functions below, by position: rt_table.def */
   void *dl;                    /* the shared object, if compiled */
   uint32_t site_base;          /* the VM's number of site k of the code is site_base + k */
+  uint32_t *sites;             /* of a piece: the VM's numbers of its sites; else NULL */
   LModule *code;
-  int ndescs, nfuncs, nstrings, nboxes, nglobals;
+  struct JitPiece *pieces; /* machine code of parts of it: src/jit/pieces.c */
+  int ndescs, nfuncs, nstrings, nboxes, nglobals, nsites;
   void **decoded;  /* the evaluator's form of each function, made on first use */
   void **foreigns; /* resolved C functions, made on first use */
 };
 static inline uint32_t mod_site(const Mod *m, uint32_t site) { return site ? m->site_base + site : 0; }
+static inline bool rt_flip(Rt *rt) {
+  if (__builtin_expect(rt->coin == 0, 1)) return true;
+  rt->coin = rt->coin * 6364136223846793005u + 1442695040888963407u;
+  return rt->coin >> 63;
+}
 void rt_init(Rt *rt, Heap *heap); /* registers the built-in descs too */
 void rt_destroy(Rt *rt);          /* frees caches; live objects are the caller's concern */
 
@@ -271,6 +288,8 @@ void rt_leave_call(Rt *rt, Obj *closure, const Slot *args, int nargs);
 Status rt_make_call(Rt *rt, Slot *res);
 /* Calls any RtFunc with all its parameters, borrowed. */
 Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
+/* The same where it takes what its code takes: by machine code, or by the evaluator. RT_TAIL is handed on. */
+Status rt_enter(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
 
 /* Whatever an operation here would take stays the caller's when it fails; its contents may then be incomplete. */
 /* ---- Bags. A bag argument is taken, the result is owned; elem is the Desc of an entry (desc->args[0]) ---------- */

@@ -38,20 +38,26 @@ static inline void rt_block_free(Rt *rt, void *block, size_t size) {
 void *rt_array_block_new(Rt *rt, size_t size, bool zero);
 void rt_array_block_free(Rt *rt, void *p, size_t size);
 
-enum { RT_SMALL_ARRAY = sizeof((Rt *)0)->free_arrays / sizeof(Obj *) * 64, RT_KEPT_ARRAYS = 1 << 20 /* bytes */ };
+enum { RT_SMALL_ARRAY = sizeof((Rt *)0)->free_arrays / sizeof(Obj *) * 64, RT_KEPT_ARRAYS = 16 << 20 /* bytes */ };
 
 /* A block of this size that was kept; NULL if there is none. */
 static inline void *rt_recycled_array(Rt *rt, size_t size) {
-  Obj **list = RT_RECYCLE && size <= RT_SMALL_ARRAY ? &rt->free_arrays[size / 64 - 1] : NULL;
-  if (!list || !*list) return NULL;
+  if (!RT_RECYCLE || size > RT_SMALL_ARRAY) return NULL;
+  bool paged = rt_block_is_small(size);
+  Obj **list = paged ? &rt->free_list[rt_block_class(size)] : &rt->free_arrays[size / 64 - 1];
   void *p = *list;
+  if (!p) return NULL;
   memcpy(list, p, sizeof *list);
-  rt->free_array_bytes -= size;
+  if (!paged) rt->free_array_bytes -= size;
   return p;
 }
 
 /* Keeps the block; false if it is none to keep, or enough are. */
 static inline bool rt_recycle_array(Rt *rt, void *p, size_t size) {
+  if (rt_block_is_small(size)) {
+    rt_block_free(rt, p, size);
+    return true;
+  }
   if (!RT_RECYCLE || size > RT_SMALL_ARRAY || rt->free_array_bytes + size > RT_KEPT_ARRAYS) return false;
   rt->free_array_bytes += size;
   memcpy(p, &rt->free_arrays[size / 64 - 1], sizeof(Obj *));

@@ -28,7 +28,7 @@ typedef struct Walk {
   int64_t len, cap;
 } Walk;
 
-enum { CUT_ABOVE = 1000, EDGE = 3 };
+enum { EDGE = 3 };
 
 static void push(Walk *w, Frame f) {
   if (!rt_reserve(w->rt, &w->frames, &w->cap, w->len + 1, sizeof f)) w->out->failed = true;
@@ -64,7 +64,7 @@ static void show_number(Buf *out, const char *text, int n, Place place) {
 static bool is_long(const ArrayObj *a) {
   int64_t n = 1;
   for (int k = 0; k < a->h.desc->rank; k++) n *= a->dims[k] ? a->dims[k] : 1;
-  return n > CUT_ABOVE;
+  return n > LIMIT_ELEMENTS_SHOWN;
 }
 
 static void open_array(Walk *w, const ArrayObj *a, const Desc *d, int level, const Slot *v, bool cut) {

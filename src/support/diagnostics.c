@@ -11,11 +11,8 @@
 #include <string.h>
 
 enum {
-  MAX_ERRORS = 100,
-  MAX_MESSAGE = 2000,  /* bytes */
   SHOWN_COLUMNS = 110, /* of a source line */
-  LEFT_CONTEXT = 40,   /* columns kept before the place when a line is cut */
-  MAX_NAME = 64        /* longest name that gets a suggestion */
+  LEFT_CONTEXT = 40    /* columns kept before the place when a line is cut */
 };
 
 void diags_init(Diags *d, Arena *a, Sources *s) {
@@ -24,7 +21,7 @@ void diags_init(Diags *d, Arena *a, Sources *s) {
   d->sources = s;
 }
 
-bool diags_full(const Diags *d) { return d->errors >= MAX_ERRORS; }
+bool diags_full(const Diags *d) { return d->errors >= LIMIT_ERRORS; }
 
 static bool same_span(Span a, Span b) { return a.source == b.source && a.start == b.start && a.end == b.end; }
 
@@ -43,10 +40,10 @@ static Diag *add(Diags *d, Severity severity, Span at, const char *code, const c
   va_copy(again, ap);
   int n = vsnprintf(NULL, 0, fmt, again);
   va_end(again);
-  size_t room = n < 0 ? 0 : n > MAX_MESSAGE ? MAX_MESSAGE : (size_t)n;
+  size_t room = n < 0 ? 0 : n > LIMIT_MESSAGE ? LIMIT_MESSAGE : (size_t)n;
   char *text = arena_alloc(d->arena, room + sizeof "…");
   vsnprintf(text, room + 1, fmt, ap);
-  if (n > MAX_MESSAGE) { /* a long name or type is cut at a whole character */
+  if (n > LIMIT_MESSAGE) { /* a long name or type is cut at a whole character */
     while (room && ((unsigned char)text[room - 1] & 0xc0) == 0x80) room--;
     if (room && (unsigned char)text[room - 1] >= 0xc0) room--;
     strcpy(text + room, "…");
@@ -228,7 +225,7 @@ void diag_render(const Diag *d, const Sources *s, bool colour, Str *out) {
 static int min3(int a, int b, int c) { return a < b ? (a < c ? a : c) : (b < c ? b : c); }
 
 static int edit_distance(const char *a, int n, const char *b, int m) {
-  int rows[3][MAX_NAME + 1]; /* of i - 2, i - 1 and i, in turn */
+  int rows[3][LIMIT_NAME + 1]; /* of i - 2, i - 1 and i, in turn */
   for (int j = 0; j <= m; j++) rows[0][j] = j;
   for (int i = 1; i <= n; i++) {
     int *before = rows[(i + 1) % 3], *last = rows[(i - 1) % 3], *row = rows[i % 3];
@@ -245,13 +242,13 @@ static int edit_distance(const char *a, int n, const char *b, int m) {
 
 Sym nearest_name(Sym wanted, const Sym *candidates, int n) {
   int len = (int)sym_len(wanted);
-  if (len > MAX_NAME) return NULL;
+  if (len > LIMIT_NAME) return NULL;
   int best_distance = len / 3 + 1;
   Sym best = NULL;
   for (int i = 0; i < n; i++) {
     int m = (int)sym_len(candidates[i]);
     int gap = m > len ? m - len : len - m;
-    if (m > MAX_NAME || gap > best_distance || candidates[i] == wanted) continue;
+    if (m > LIMIT_NAME || gap > best_distance || candidates[i] == wanted) continue;
     int distance = edit_distance(wanted, len, candidates[i], m);
     bool same_start = best && distance == best_distance && candidates[i][0] == wanted[0] && best[0] != wanted[0];
     if (distance < best_distance || same_start) {

@@ -38,3 +38,14 @@ void str_printf(Str *s, const char *fmt, ...) {
   }
   va_end(again);
 }
+
+void str_quoted(Str *s, const char *text, size_t n) {
+  str_addc(s, '"');
+  for (size_t i = 0; i < n; i++) {
+    unsigned char c = (unsigned char)text[i];
+    if (c == '"' || c == '\\') str_printf(s, "\\%c", c);
+    else if (c < 32 || c == 127) str_printf(s, "\\x%02x", c);
+    else str_addc(s, (char)c);
+  }
+  str_addc(s, '"');
+}

@@ -16,14 +16,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "support/limits.h"
 #include <stdio.h>
-
-/* What an array may have at most: slots of an element times the dimensions that aren't 0. */
-#define MOST_ELEMENTS ((int64_t)1 << 46)
 
 /* ---- Heap ---------------------------------------------------------------- */
 typedef void *(*HeapFn)(void *user, void *p, size_t old_size, size_t new_size);
 
+typedef struct Phases Phases;
 typedef struct Heap {
   HeapFn fn; /* NULL: the C library's */
   void *user;
@@ -34,7 +33,9 @@ typedef struct Heap {
   /* gives back memory that is only kept for later, before a request fails; was there any? */
   bool (*reclaim)(void *user);
   void *reclaim_user;
-  jmp_buf *on_oom; /* where arena allocation goes when memory is gone */
+  jmp_buf *on_oom;   /* where arena allocation goes when memory is gone */
+  Phases *phases;    /* where time goes, see phases.h; NULL: nobody wants to know */
+  uint32_t *reached; /* of each limit, how often it gave something up: the compilation's; or NULL */
 } Heap;
 
 void heap_init(Heap *h);
@@ -87,6 +88,11 @@ ArenaCopy *arena_copy(const Arena *a);
 const void *arena_difference(const Arena *a, const ArenaCopy *copy);
 void arena_copy_free(ArenaCopy *copy);
 #endif
+/* A limit that is COUNTED gives something up. True. */
+static inline bool limit_reached(const Arena *a, Limit which) {
+  if (a->heap->reached) a->heap->reached[which]++;
+  return true;
+}
 #define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
 
 /* ---- Vectors: `Vec(int) v = {0}; vec_push(arena, v, 3); v.data[0]; v.len` ---- */
@@ -150,6 +156,8 @@ void str_add(Str *s, const char *bytes, size_t n);
 void str_addc(Str *s, char c);
 void str_puts(Str *s, const char *z);
 void str_printf(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Between quotes, for scan_quoted; a text may hold any bytes. */
+void str_quoted(Str *s, const char *text, size_t n);
 
 /* ---- UTF-8 ------------------------------------------------------------------- */
 /* Length in bytes of the valid sequence at s (of n bytes), 0 if there is none. */

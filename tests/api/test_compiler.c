@@ -232,6 +232,39 @@ static void test_killed_host(void) {
   CHECK(all_gone());
 }
 
+/* And one that is killed while its compiler waits for more. */
+static void test_killed_idle_host(void) {
+  int ends[2], status;
+  pid_t pids[8];
+  char ready;
+  CHECK(pipe(ends) == 0);
+  pid_t host = fork();
+  if (host == 0) {
+    AtledVM *vm = make(ATLED_JIT_ALWAYS);
+    if (!small(vm) || write(ends[1], "r", 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  close(ends[1]);
+  CHECK(read(ends[0], &ready, 1) == 1 && compilers(pids, 8, false) == 1 && compilers(pids, 8, true) == 0);
+  close(ends[0]);
+  CHECK(kill(host, SIGKILL) == 0 && waitpid(host, &status, 0) == host);
+  CHECK(all_gone());
+}
+
+/* Without orders it ends after ten seconds, and the next compile starts another one. */
+static void test_idle(void) {
+  AtledVM *vm = make(ATLED_JIT_ALWAYS);
+  pid_t first[2], second[2];
+  CHECK(small(vm) && compilers(first, 2, false) == 1);
+  double begin = now();
+  while (now() < begin + 60 && waitpid(-1, NULL, WNOHANG) == 0) usleep(50000);
+  double waited = now() - begin;
+  CHECK(waited > 9 && waited < 30 && all_gone());
+  CHECK(small(vm) && compilers(second, 2, false) == 1 && first[0] != second[0]);
+  atled_free(vm);
+  CHECK(all_gone());
+}
+
 /* The files of compilers that were killed are there until the next one starts. */
 static void test_abandoned_files(void) {
   AtledVM *vm = make(ATLED_JIT_ALWAYS);
@@ -273,6 +306,64 @@ static void test_limits(void) {
   CHECK(all_gone());
 }
 
+/* The time limit of a call holds for compiles that it waits for, too. */
+static void test_time_limit(void) {
+  static const char loop[] = "let rec go n s = if n = 0 then s else go (n - 1) (s + f (0.5 * float n))\n"
+                             "assert (go 1000000 0.0 < 1e9)\n";
+  AtledConfig config;
+  atled_config_init(&config);
+  config.time_limit = 0.5;
+  for (int k = 0; k < 2; k++) {
+    config.jit = k ? ATLED_JIT_AUTO : ATLED_JIT_ALWAYS;
+    AtledVM *vm = atled_new(&config);
+    char *text = malloc(strlen(slow) + sizeof loop);
+    sprintf(text, "%s%s", slow, loop);
+    CHECK(atled_eval(vm, "slow", text) == ATLED_RUNTIME_ERROR && strcmp(atled_error(vm)->kind, "time") == 0);
+    CHECK(all_gone()); /* it would wait for more if it had come to an end */
+    free(text);
+    atled_free(vm);
+  }
+  CHECK(all_gone());
+}
+
+/* ---- Progress ---------------------------------------------------------------------------------------------------- */
+typedef struct Progress {
+  double last;
+  int calls, ends;
+  bool grows;
+  AtledVM *vm;
+} Progress;
+
+static void note(void *user, double seconds) {
+  Progress *p = user;
+  p->calls += seconds >= 0;
+  p->ends += seconds == -1;
+  if (seconds >= 0) p->grows &= seconds >= p->last;
+  p->last = seconds;
+  if (seconds > 0.3) atled_interrupt(p->vm); /* which may be called here as well */
+}
+
+static void test_progress(void) {
+  Progress p = {.grows = true};
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_ALWAYS;
+  config.compiling = note;
+  config.user = &p;
+  AtledVM *vm = p.vm = atled_new(&config);
+  CHECK(small(vm) && p.ends > 0 && p.calls >= p.ends && p.grows && p.last == -1);
+  p = (Progress){.grows = true, .vm = vm};
+  CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR && strcmp(atled_error(vm)->kind, "interrupt") == 0);
+  CHECK(p.ends == 1 && p.calls > 2 && p.grows && p.last == -1);
+  atled_free(vm);
+  config.jit = ATLED_JIT_OFF;
+  p.calls = p.ends = 0;
+  vm = atled_new(&config);
+  CHECK(small(vm) && p.calls == 0 && p.ends == 0);
+  atled_free(vm);
+  CHECK(all_gone());
+}
+
 int main(void) {
   setenv("ATLED_CACHE", "", 1);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -285,7 +376,11 @@ int main(void) {
   test_killed(false, "ended without a result");
   test_interrupted();
   test_killed_host();
+  test_killed_idle_host();
+  test_idle();
   test_abandoned_files();
   test_limits();
+  test_time_limit();
+  test_progress();
   return check_result();
 }

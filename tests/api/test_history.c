@@ -73,6 +73,11 @@ static char *shown(AtledVM *vm, const SweepProgram *p, AtledStage stage) {
     snprintf(site, sizeof site, "\nsite %d ", k);
     leave_out(copy, site);
   }
+  for (int k = 1; stage == ATLED_STAGE_FINAL && k < 100; k++) { /* a node that is no new one has its first place */
+    snprintf(number, sizeof number, "\nsite %d = ", k);
+    leave_out(copy, number);
+  }
+  if (stage == ATLED_STAGE_FINAL) leave_out(copy, " definition ");
   if (stage == ATLED_STAGE_LOWERED) leave_out(copy, "entry id=");
   return copy;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A host that gives a handle what it got from it, and one that gives calls what they can't take: NULL, numbers and
- * texts that make no sense, calls from within callbacks, interrupts between calls. Each is a clear error or does what
- * the header says; the VM goes on. What only looks, fails or was released takes no memory for ever. */
+ * texts that make no sense, calls from within callbacks, interrupts between calls, questions for the cache and the
+ * clock. Each is a clear error or does what the header says; the VM goes on. What only looks, fails or was released
+ * takes no memory for ever. */
 #include "check.h"
 #include <atled.h>
 #include <math.h>
@@ -219,7 +220,7 @@ static void look_around(AtledVM *vm) {
   CHECK(atled_type(vm, "fun x -> a + x", &text) == ATLED_OK && strcmp(text, "int -> int") == 0);
   CHECK(atled_ir(vm, "looked", "print (grad (fun x -> x * x) 3.0)", ATLED_STAGE_FINAL, false, NULL, &text) == ATLED_OK);
   CHECK(strstr(text, "6") != NULL);
-  CHECK(atled_ir(vm, "looked", "1", (AtledStage)(ATLED_STAGE_FINAL + 1), false, NULL, &text) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_ir(vm, "looked", "1", (AtledStage)(ATLED_STAGE_LIMITS + 1), false, NULL, &text) == ATLED_BAD_ARGUMENT);
   CHECK(atled_eval(vm, "incomplete", "let b = (") == ATLED_INCOMPLETE);
   CHECK(atled_get(vm, "a", "string", &none) == ATLED_COMPILE_ERROR && !none);
   CHECK(atled_eval(vm, "wrong", "let a = \"new\"\nlet b = Json.parse a + 1.0") == ATLED_COMPILE_ERROR);
@@ -289,6 +290,81 @@ static void test_interrupts(AtledJit jit) {
   atled_free(vm);
 }
 
+/* ---- The cache and the clock ------------------------------------------------------------- */
+static AtledCache cache_of(AtledVM *vm) {
+  AtledCache c = {.folder = "?"};
+  CHECK(atled_cache(vm, &c) == ATLED_OK);
+  return c;
+}
+
+/* The folder is the environment's; its size the host's. */
+static void test_cache(void) {
+  char folder[] = "/tmp/atled-test-XXXXXX", command[100];
+  CHECK(mkdtemp(folder) && setenv("ATLED_CACHE", folder, 1) == 0 && setenv("ATLED_CACHE_SIZE", "5M", 1) == 0);
+  AtledConfig config;
+  atled_config_init(&config);
+  CHECK(config.cache_size == 5 << 20);
+  config.jit = ATLED_JIT_ALWAYS;
+  AtledVM *vm = atled_new(&config);
+  AtledFunction *f = get(vm, "fun x -> x + 12.5", "float -> float");
+  double x = 1, y;
+  CHECK(atled_call_double(f, &x, 1, &y) == ATLED_OK);
+  AtledCache c = cache_of(vm);
+  CHECK(c.folder && strcmp(c.folder, folder) == 0 && !c.why && c.entries > 0 && c.bytes > 0 && c.limit == 5 << 20);
+  CHECK(c.oldest > 1.7e9 && c.oldest <= c.newest);
+  CHECK(atled_clear_cache(vm) == ATLED_OK && cache_of(vm).entries == 0);
+  CHECK(atled_call_double(f, &x, 1, &y) == ATLED_OK && y == 13.5); /* it is still there */
+  CHECK(atled_cache(vm, NULL) == ATLED_BAD_ARGUMENT && atled_cache(NULL, &c) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_clear_cache(NULL) == ATLED_BAD_ARGUMENT);
+  atled_release(f);
+  atled_free(vm);
+  config.cache_size = -1;
+  vm = atled_new(&config);
+  CHECK(atled_eval(vm, "t", "1 + 13") == ATLED_OK && !cache_of(vm).folder && !cache_of(vm).why);
+  atled_free(vm);
+  config.cache_size = 0;
+  vm = atled_new(&config);
+  CHECK(cache_of(vm).limit == 256 << 20 && cache_of(vm).entries == 0);
+  atled_free(vm);
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  CHECK(system(command) == 0 && unsetenv("ATLED_CACHE_SIZE") == 0 && unsetenv("ATLED_CACHE") == 0);
+}
+
+/* Of a phase: its seconds, or -1. */
+static double phase(const AtledVM *vm, const char *name, AtledPhase *p) {
+  for (int k = 0; atled_phase(vm, k, p); k++)
+    if (strcmp(p->name, name) == 0) return p->seconds;
+  return -1;
+}
+
+static void test_phases(void) {
+  AtledPhase p;
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_OFF;
+  AtledVM *vm = atled_new(&config);
+  CHECK(!atled_phase(vm, 0, &p) && !atled_phase(NULL, 0, &p)); /* nothing is measured */
+  atled_free(vm);
+  config.phases = true;
+  vm = atled_new(&config);
+  CHECK(atled_phase(vm, 0, &p) && strcmp(p.name, "read") == 0 && p.count == 0 && !p.elsewhere);
+  CHECK(!atled_phase(vm, -1, &p) && !atled_phase(vm, 1000, &p) && !atled_phase(vm, 0, NULL));
+  AtledFunction *f = get(vm, "grad (fun x -> sin x * x)", "float -> float");
+  CHECK(phase(vm, "parse", &p) > 0 && phase(vm, "differentiate", &p) > 0 && p.count > 0 && p.memory > 100000);
+  CHECK(phase(vm, "compile", &p) == 0 && p.count == 0 && phase(vm, "compiler", &p) == 0 && p.elsewhere);
+  phase(vm, "evaluate", &p);
+  int64_t before = p.count;
+  double x = 1, y;
+  for (int k = 0; k < 5; k++) CHECK(atled_call_double(f, &x, 1, &y) == ATLED_OK);
+  CHECK(phase(vm, "evaluate", &p) > 0 && p.count == before + 5);
+  atled_fail_allocation(vm, 20); /* out of the midst of some phase */
+  CHECK(atled_eval(vm, "t", "let f x = x * x\nf 2.0") == ATLED_NO_MEMORY);
+  atled_fail_allocation(vm, 0);
+  CHECK(atled_eval(vm, "t", "let f x = x * x\nf 2.0") == ATLED_OK && phase(vm, "other", &p) > 0);
+  atled_release(f);
+  atled_free(vm);
+}
+
 int main(void) {
   const AtledJit modes[] = {ATLED_JIT_OFF, ATLED_JIT_ALWAYS};
   for (int i = 0; i < 2; i++) {
@@ -303,5 +379,7 @@ int main(void) {
   test_callbacks();
   test_nothing_left();
   test_released_code();
+  test_cache();
+  test_phases();
   return check_result();
 }

@@ -39,7 +39,9 @@ def run(command, **options):
 
 
 def copy(root, folder):
-    for name in ("CMakeLists.txt", "cmake", "include", "src", "stdlib", "repl", "tests", "examples", "bench"):
+    for name in os.listdir(root):
+        if name.startswith((".", "build")):
+            continue
         source, target = os.path.join(root, name), os.path.join(folder, name)
         if os.path.isdir(source):
             shutil.copytree(source, target)
@@ -49,7 +51,7 @@ def copy(root, folder):
 
 def build(folder):
     out = os.path.join(folder, "build")
-    for command in (["cmake", "-S", folder, "-B", out, "-G", "Ninja"], ["cmake", "--build", out, "--target", "atled", "fuzz_cost"]):
+    for command in (["cmake", "-S", folder, "-B", out, "-G", "Ninja"], ["cmake", "--build", out, "--target", "atled", "atled-compiler", "fuzz_cost"]):
         r = run(command)
         if r.returncode:
             sys.exit(f"planted.py: {' '.join(command)}:\n{r.stdout[-2000:]}{r.stderr[-2000:]}")

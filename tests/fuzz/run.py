@@ -3,7 +3,7 @@
 """Runs random programs in every mode and compares the values, and their derivatives with each other and with central differences.
 
 usage: run.py --atled EXE [--programs N | --seconds S] [--seed N] [--first N] [--size N] [--batch N] [--jobs N]
-              [--lines N] [--every N] [--evaluator] [--coverage] [--stop] [--only N]
+              [--lines N] [--every N] [--evaluator] [--coin] [--coverage] [--stop] [--only N]
 
 For each program of generate.py, in the evaluator: value; gradient by reverse mode; directional derivative by forward mode, equal
 to the inner product; Hessian-vector products by reverse over reverse, forward over reverse and reverse over forward, all equal;
@@ -19,7 +19,8 @@ so that no kind of program is left out; five times as many lines at level 0. --l
 A program may be refused where it takes derivatives of itself (how often isn't known when it is compiled); it doesn't count.
 A program that fails is made smaller while it fails in the same way, and written to fuzz-SEED-NUMBER.atl; running that shows it.
 Prints what was covered (coverage.py): kinds of IR nodes, and constructs under derivative operators; in full with --coverage.
---only N: program N alone. --stop: end at the first difference. --evaluator: no machine code. Exit status 1: there was a difference."""
+--only N: program N alone. --stop: end at the first difference. --evaluator: no machine code. --coin: instead of machine code a run
+in which chance decides at each call and each head of a loop where it runs, with outputs equal to the evaluator's. Exit status 1: there was a difference."""
 import argparse
 import collections
 import concurrent.futures
@@ -30,6 +31,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import coverage  # noqa: E402
@@ -40,6 +42,7 @@ import walks  # noqa: E402
 EVALUATOR, STRICT = ("evaluator", ["--jit=off"], "3"), ("strict evaluator", ["--jit=off", "--strict-fp"], "3")
 NATIVE = {level: (f"native {level}", ["--jit=always"], level) for level in "03"}
 STRICT_NATIVE = {level: (f"strict native {level}", ["--jit=always", "--strict-fp"], level) for level in "03"}
+TOSSED = ("chance", [], "0")
 # What is printed of a program, one item of source each; machine code is compared with the evaluator in the first table.
 COMPILED = {
     "value": "{fK xK}",
@@ -98,6 +101,8 @@ def execute(exe, mode, text, limit=120):
         with open(path, "w", encoding="utf-8") as f:
             f.write(text)
         env = dict(os.environ, ATLED_OPT=level, ATLED_CACHE="", ASAN_OPTIONS="detect_leaks=0")
+        if mode is TOSSED:
+            env["ATLED_COIN"] = str(zlib.crc32(text.encode()))
         try:
             r = subprocess.run([exe, *options, path], capture_output=True, text=True, timeout=limit, env=env, cwd=folder)
         except subprocess.TimeoutExpired:
@@ -203,7 +208,8 @@ def compare(programs, mode, sections, base, other, failures):
             continue
         a, b, bad = base[p.number], other[p.number], []
         for name in sections[p.number]:
-            same = a.lines[name] == b.lines[name] if "strict" in mode[0] else near(a.numbers[name], b.numbers[name], EXACT)
+            exact = "strict" in mode[0] or mode is TOSSED
+            same = a.lines[name] == b.lines[name] if exact else near(a.numbers[name], b.numbers[name], EXACT)
             if not same or a.effects[name] != b.effects[name]:
                 bad.append(f"{a.lines[name]} / {b.lines[name]}")
         if bad:
@@ -257,6 +263,8 @@ def compare_native(options, programs, index, failures, counts):
         kinds.append((NATIVE["03"[index // options.every // 5 % 2]], EVALUATOR, programs))
     elif decided:
         kinds.append((NATIVE["3"], EVALUATOR, decided))
+    if options.coin:
+        kinds = [(TOSSED, EVALUATOR, programs)]
     for mode, evaluator, some in kinds:
         names = drawn(options, some, lines, mode[2])
         chosen = [p for p in some if names[p.number]]
@@ -302,7 +310,7 @@ def report(options, failure):
 
 def fails_so(options, p, kind, sign):
     """Does the program fail in the same way?"""
-    native = [*NATIVE.values(), *STRICT_NATIVE.values()]
+    native = [*NATIVE.values(), *STRICT_NATIVE.values(), TOSSED]
     mode = next((m for m in [EVALUATOR, STRICT] + native if kind.startswith(m[0])), EVALUATOR)
     sections = {p.number: compiled(p) if mode in native else all_sections(p)}
     failures = []
@@ -367,7 +375,7 @@ def arguments():
     a.add_argument("--every", type=int, default=1, help="compile programs of every so many files")
     a.add_argument("--effort", type=int, default=300, help="runs to make a failing program smaller")
     a.add_argument("--only", type=int)
-    for flag in ("--evaluator", "--coverage", "--stop"):
+    for flag in ("--evaluator", "--coin", "--coverage", "--stop"):
         a.add_argument(flag, action="store_true")
     options = a.parse_args()
     options.atled = os.path.abspath(options.atled)

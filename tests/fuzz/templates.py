@@ -29,6 +29,8 @@ PARTS = [
     ("rows mapped to numbers", "sum (map (fun r -> sin (sum r)) ({M}))", 0.5), ("slices", "(let q = {A} in sum [ sin (sum q[i / 2..i + 1]) | i < {n} ])", 0.7),
     ("slices of rows", "(let q = {M} in sum [ sum q[i][..i % {m} + 1] | i < {n} ])", 0.5), ("rows of slices", "(let q = {M} in let r = q[..{n}] in sum [ logsumexp r[i] | i < {n} ])", 0.5),
     ("rows of several lengths", "sum [ (let (r, c) = p in c * dot r r) | p in [ (({A})[..i % {n} + 1], {F}) | i < 2 ] ]", 0.4),
+    ("a long sum", "(let q = {A} in 0.02 * sum [ q[i % {n}] * q[(i + 1) % {n}] | i < 45 ])", 0.6),
+    ("a sum as long as the data says", "(let (q, c) = ({A}, {F}) in 0.02 * sum [ (q[i % {n}] - c) * (q[i % {n}] - c) | i < 36 + length q ])", 0.6),
     ("rows in closures", "(let q = {M} in let g = [ (fun y -> y * sum q[i]) | i < {n} ] in sum [ h ({F}) | h in g ])", 0.4),
 ]
 

@@ -158,7 +158,7 @@ static void world_init(World *w) {
   sources_init(&w->sources, &w->arena);
   diags_init(&w->diags, &w->arena, &w->sources);
   w->lx = lexer_new(&w->heap);
-  w->c = checker_new(&w->arena, &w->syms, &w->sources, (ModuleLoader){w, import, library, library_name});
+  w->c = checker_new(&w->arena, &w->arena, &w->syms, &w->sources, (ModuleLoader){w, import, library, library_name});
   uint32_t source = sources_add(&w->sources, "prelude", prelude_text, strlen(prelude_text));
   checker_set_prelude(w->c, checker_lazy_module(w->c, w->lx, NULL, source));
 }
@@ -451,9 +451,9 @@ static void test_annotations(void) {
   Program *p = parse(&w, "test", "let rec f n x = if n = 0 then x else f (n - 1) (x * x)\nlet g = (f 2 1.5, f)\n");
   CHECK(check_program(w.c, m, p, &w.diags));
   Binding *f = checker_lookup(w.c, m, sym_of(&w.syms, "f"));
-  CHECK(f && f->fun && f->kind == BIND_TOP && f->rec && f->ngroup == 1 && f->module == m);
+  CHECK(f && binding_fun(f) && f->kind == BIND_TOP && f->rec && f->ngroup == 1 && f->module == m);
   /* the recursive use is at f's own variables */
-  const Expr *inner = f->fun->args[0]->args[2]->args[0];
+  const Expr *inner = binding_fun(f)->args[0]->args[2]->args[0];
   CHECK(inner->binding == f && inner->inst == f->qvars);
   for (int i = 0; i < f->nqvars; i++) CHECK(f->qvars[i]->level == LEVEL_GENERIC);
   const Expr *use = p->items.data[1]->lets[0].value->args[0]->args[0];

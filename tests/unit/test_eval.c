@@ -155,6 +155,19 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* What a clock has seen that ticks every 1,000 instructions. */
+typedef struct Ticks {
+  int n;
+  bool found;
+  EvalHot hot;
+} Ticks;
+static void count_tick(void *ticker, void *frame) {
+  Ticks *t = ticker;
+  t->n++;
+  rt.budget = 1000;
+  if (!t->found) t->found = eval_hottest(frame, t->n, &t->hot);
+}
+
 static void test_loops_and_calls(bool timing) {
   LModule *lm = module(4);
   build_sum(lm, 0);
@@ -185,13 +198,18 @@ static void test_loops_and_calls(bool timing) {
     call(m, 1, 1, &x, &res);
     printf("fib 32: %.3f s\n", seconds() - start);
   }
+  Ticks ticks = {0};
+  rt.tick = count_tick;
+  rt.ticker = &ticks;
   rt.budget = 1000;
-  rt.had_effect = false;
   x.i = 10000;
-  CHECK(call(m, 0, 1, &x, &res) == 1 && rt.error.kind == ERR_BUDGET);
-  rt.budget = 1000;
-  rt.had_effect = true;
-  CHECK(call(m, 0, 1, &x, &res) == 0 && rt.budget == -1);
+  CHECK(call(m, 0, 1, &x, &res) == 0 && ticks.n >= 60 && ticks.n <= 90);
+  CHECK(ticks.found && ticks.hot.mod == m && ticks.hot.func == 0 && ticks.hot.head == 3);
+  ticks.found = false; /* it stays hot until somebody has asked for it */
+  CHECK(call(m, 0, 1, &x, &res) == 0 && ticks.found && eval_asked(m, 0, 3));
+  ticks.found = false;
+  CHECK(call(m, 0, 1, &x, &res) == 0 && ticks.found && ticks.hot.head == -1); /* that was the third call */
+  rt.tick = NULL;
   rt.budget = 1000000;
   CHECK(call(m, 0, 1, &x, &res) == 0 && rt.budget < 1000000 - 60000 && rt.budget > 1000000 - 90000);
   rt.budget = -1;

@@ -141,7 +141,8 @@ static const Case cases[] = {
 static const RtPrimId bounded[] = {
     RTP_FORMAT_FLOAT,  RTP_FORMAT_INT,      RTP_FORMAT_STRING, RTP_CONCAT_STRING, RTP_FLOAT_OF_STRING,
     RTP_INT_OF_STRING, RTP_STR_STARTS_WITH, RTP_STR_ENDS_WITH, RTP_ARGS,          RTP_ENV,
-    RTP_TIME,          RTP_RANDOM_BITS,
+    RTP_TIME,          RTP_RANDOM_BITS,     RTP_CPU_TIME,      RTP_ARRAYS_MADE,   RTP_OPAQUE,
+    RTP_POSITION,
 };
 
 static void write_nothing(void *user, const char *s, size_t n) { (void)user, (void)s, (void)n; }

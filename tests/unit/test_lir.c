@@ -33,10 +33,10 @@ static const char *print(const LModule *m) {
   "foreign 0 _ \"sin\" (f) -> f\nforeign 1 \"libm.so\" \"ldexp\" (fi) -> f\nglobal 0 7\nglobal 1 3\n"                  \
   "site 1 3:10-20 \"f\" parent=0\nsite 2 4:4000000000-4000000001 _ parent=1\n"
 #define CALLEE                                                                                                         \
-  "func 0 \"f\" (i0, i1) -> (pp) id=0 caps=0 labels=0 repeat=-1\n  regs iiP\n    p2! = NULLPTR\n    RETURN (p2!, "     \
+  "func 0 \"f\" (i0, i1) -> (pp) id=0 caps=0 labels=0\n  regs iiP\n    p2! = NULLPTR\n    RETURN (p2!, "               \
   "p2!)\n"
 #define HOST                                                                                                           \
-  "func 1 \"g h\" (i0) -> (pp) fails entry id=fedcba9876543210 caps=0 labels=1 repeat=-1\n  regs ifpPrP\n  acc (f, "   \
+  "func 1 \"g h\" (i0) -> (pp) fails entry id=fedcba9876543210 caps=0 labels=1\n  regs ifpPrP\n  acc (f, "             \
   "p1)\n"
 
 static int32_t reg_holding(char holds) {
@@ -164,12 +164,12 @@ static void test_run(void) {
   Rt rt;
   rt_init(&rt, &heap);
   LModule *m = lir_read(&arena, "module descs=0\n"
-                                "func 0 \"sum\" (i0) -> (i) fails entry id=5 caps=0 labels=2 repeat=8\n"
+                                "func 0 \"sum\" (i0) -> (i) fails entry id=5 caps=0 labels=2\n"
                                 "  regs iiiii\n"
                                 "    i1 = INT 0   # the sum so far would be here, if this were a comment\n");
-  CHECK_STR(verdict(m), "line 4: the end of the line expected");
+  CHECK_STR(verdict(m), "line 4:18: the end of the line expected");
   m = lir_read(&arena, "# a comment\n\nmodule descs=0\n"
-                       "func 0 \"sum\" (i0) -> (i) fails entry id=5 caps=0 labels=2 repeat=8\n"
+                       "func 0 \"sum\" (i0) -> (i) fails entry id=5 caps=0 labels=2\n"
                        "  regs iiiii\n"
                        "    i1 = INT 0\n    i2 = INT 0\n    i4 = INT 1\n"
                        "  LABEL L0\n    LOOP_HEAD b=0\n"
@@ -190,29 +190,29 @@ static void test_wrong_texts(void) {
   static const struct {
     const char *body, *wrong;
   } texts[] = {
-      {"    i0 = FLY a=i0\n", "line 21: no operation FLY"},
-      {"    i0 = INT\n", "line 21: expected a number"},
-      {"    i0, i0 = INT 3\n", "line 21: a wrong number of registers before the operation"},
-      {"    INT 3\n", "line 21: a wrong number of registers before the operation"},
-      {"    i1 = MOVE a=f1\n", "line 21: register 1 is of another kind"},
-      {"    p3 = MOVE a=p3!\n", "line 21: register 3 is of another kind"},
-      {"    i0 = INT 3 a=i0 more\n", "line 21: the end of the line expected"},
-      {"    SWITCH a=i0 (i0)\n", "line 21: expected a label"},
-      {"    RT no_such_thing 1\n", "line 21: expected a number"},
-      {"    RT 1 no_such_thing\n", "line 21: no such primitive"},
-      {"    CHECK_NAT \"a size\n", "line 21: a text without end"},
-      {"    f1 = FLOAT x\n", "line 21: expected a float"},
+      {"    i0 = FLY a=i0\n", "line 21:10: no operation FLY"},
+      {"    i0 = INT\n", "line 21:13: expected a number"},
+      {"    i0, i0 = INT 3\n", "line 21:14: a wrong number of registers before the operation"},
+      {"    INT 3\n", "line 21:5: a wrong number of registers before the operation"},
+      {"    i1 = MOVE a=f1\n", "line 21:6: register 1 is of another kind"},
+      {"    p3 = MOVE a=p3!\n", "line 21:6: register 3 is of another kind"},
+      {"    i0 = INT 3 a=i0 more\n", "line 21:21: the end of the line expected"},
+      {"    SWITCH a=i0 (i0)\n", "line 21:18: expected a label"},
+      {"    RT no_such_thing 1\n", "line 21:8: expected a number"},
+      {"    RT 1 no_such_thing\n", "line 21:10: no such primitive"},
+      {"    CHECK_NAT \"a size\n", "line 21:15: a text without end"},
+      {"    f1 = FLOAT x\n", "line 21:16: expected a float"},
       {"    i0 = INT 3 b=i9\n    JUMP L0\n", "g h: an operand too many, at instruction 0"},
       {"    i0 = MOVE a=i9\n    JUMP L0\n", "g h: a register out of range, at instruction 0"},
       {"    JUMP L0\n    JUMP L7\n", "g h: a label out of range, at instruction 1"},
       {"    i0 = INT 3\n", "g h: the end is fallen off"},
       {"    JUMP L0\n", "g h: a jump to nowhere"},
       {"    p2 = STRING 2\n    RETURN (p2, p2)\n", "g h: a string out of range, at instruction 0"},
-      {"string 3 \"\"\n", "line 21: row number 2 expected"},
-      {"desc 2 int \"int\" id=3 slots=i link=-1 rank=0 cons=0 args (3)\n", "line 22: descriptor 3 is missing"},
+      {"string 3 \"\"\n", "line 21:8: row number 2 expected"},
+      {"desc 2 int \"int\" id=3 slots=i link=-1 rank=0 cons=0 args (3)\n", "line 22:1: descriptor 3 is missing"},
       {"desc 2 int \"int\" id=3 slots=i link=-1 rank=0 cons=0 args (99999999)\n",
-       "line 21: descriptor 99999999 can't be"},
-      {"desc 2 thing\n", "line 21: expected a kind of descriptor"},
+       "line 21:59: descriptor 99999999 can't be"},
+      {"desc 2 thing\n", "line 21:8: expected a kind of descriptor"},
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     CHECK_STR(verdict(lir_read(&arena, arena_printf(&arena, "%s%s", TABLES CALLEE HOST, texts[i].body))),

@@ -4,6 +4,7 @@
  * allocates once, and that tail calls run in constant stack. */
 #include "check.h"
 #include "eval/eval.h"
+#include "ir/ir_internal.h"
 #include "lower/lower.h"
 #include <math.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static bool run(Graph *g, const Slot *args, Slot *res) {
   loaded = mod_new(&rt, read, no_global, NULL);
   CHECK(loaded != NULL);
   rt_clear_error(&rt);
-  return eval_function(&rt, loaded->funcs[e.func->index], args, res) == 0;
+  return rt_call(&rt, loaded->funcs[e.func->index], args, res) == 0;
 }
 
 static int count_op(LOp op) {
@@ -523,7 +524,7 @@ static void out_of_memory(void) {
     Slot in[] = {int_slot(5)}, res[2];
     rt_clear_error(&rt);
     heap.fail_at = at;
-    Status st = eval_function(&rt, m->funcs[e.func->index], in, res);
+    Status st = rt_call(&rt, m->funcs[e.func->index], in, res);
     heap.fail_at = -1;
     if (st == 0) {
       rt_release(&rt, res[0].p);
@@ -577,7 +578,8 @@ int main(void) {
   heap_init(&heap);
   arena_init(&arena, &heap);
   symtable_init(&syms, &arena);
-  w = world_new(&arena, &arena, &syms);
+  w = world_new(&arena, &syms, false, false);
+  compilation_begin(w);
   rt_init(&rt, &heap);
   rt.evaluate = eval_function;
   rt.budget = -1;
@@ -604,6 +606,7 @@ int main(void) {
   mod_free(loaded);
   eval_destroy(&rt);
   rt_destroy(&rt);
+  compilation_end(w);
   arena_free(&arena);
   return check_result();
 }

@@ -7,18 +7,25 @@
 typedef struct Cache {
   Heap *heap;
   char dir[3072]; /* empty: there is no cache */
-  size_t limit;
-  unsigned stores;
+  char why[3400]; /* why nothing is kept, though that is wanted; else empty */
+  uint64_t limit;
 } Cache;
+typedef struct CacheUsage {
+  int64_t entries, oldest, newest; /* last uses, nanoseconds since 1970 */
+  uint64_t bytes;
+} CacheUsage;
 
-/* Chooses and makes the folder; dir as in JitOptions. Without a usable one the cache is off. */
-void cache_init(Cache *c, Heap *heap, const char *dir, size_t limit);
+/* Chooses and makes the folder; dir as in JitOptions, limit 0: the default. Without a usable one the cache is off. */
+void cache_init(Cache *c, Heap *heap, const char *dir, uint64_t limit);
 /* Path of the entry if it is there and whole. */
 bool cache_find(const Cache *c, uint64_t key, char *path, size_t n);
-/* A name in the folder for a new object, to be written and then handed to cache_store. */
-bool cache_new_file(const Cache *c, char *path, size_t n);
-/* Seals the file and puts it in place under its key; path becomes the final one. False: the file is gone. */
-bool cache_store(Cache *c, uint64_t key, char *path, size_t n);
+/* The folder in which new objects are to be made, for cache_store; false if nothing can be kept. */
+bool cache_workplace(Cache *c, char *path, size_t n);
+/* Seals the file and moves it into place under its key; it stays where it is if it is too large, or on failure. */
+void cache_store(Cache *c, uint64_t key, const char *path);
 /* Forgets an entry that turned out not to load. */
 void cache_forget(const Cache *c, uint64_t key);
+CacheUsage cache_usage(const Cache *c);
+/* Removes all entries, and what processes left behind that died while they made some. */
+void cache_clear(const Cache *c);
 #endif

@@ -99,9 +99,15 @@ static CompilerEnd start(Compiler *c) {
   return end;
 }
 
-void compiler_stop(Compiler *c) {
-  if (c->socket) close(c->socket - 1);
+bool compiler_stop(Compiler *c, bool finish) {
+  const char farewell = COMPILER_FAREWELL;
+  if (!c->socket) return false;
+  finish = finish && c->order && c->sent == sizeof *c->order + c->order->size &&
+           send(c->socket - 1, &farewell, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+  close(c->socket - 1);
   c->socket = 0;
+  c->order = NULL;
+  return finish;
 }
 
 /* ---- Orders ------------------------------------------------------------------------------------------------------ */
@@ -126,6 +132,12 @@ static CompilerEnd transfer(const Talk *t, void *bytes, size_t n, bool out) {
   return COMPILER_REPLIED;
 }
 
+static void add_usage(Usage *all, const Usage *one) {
+  all->seconds += one->seconds;
+  if (one->memory > all->memory) all->memory = one->memory;
+  all->orders++;
+}
+
 static CompilerEnd talk(const Compiler *c, const Order *order, const void *image, Result *result,
                         bool (*stop)(void *user), void *user) {
   Talk t = {c->socket - 1, stop, user};
@@ -141,7 +153,61 @@ CompilerEnd compiler_run(Compiler *c, const Order *order, const void *image, Res
     CompilerEnd end = waited ? COMPILER_REPLIED : start(c);
     if (end != COMPILER_REPLIED) return end;
     end = talk(c, order, image, result, stop, user);
-    if (end != COMPILER_REPLIED) compiler_stop(c);
+    if (end == COMPILER_REPLIED) add_usage(&c->used, &result->used);
+    else compiler_stop(c, false);
     if (end != COMPILER_LOST || !waited) return end;
   }
+}
+
+/* ---- Without waiting --------------------------------------------------------------------------------------------- */
+/* Sends what is left from place *at on of n bytes, which follow `before` others. */
+static CompilerEnd send_part(Compiler *c, const void *bytes, size_t before, size_t n) {
+  while (c->sent < before + n) {
+    const char *from = (const char *)bytes + (c->sent - before);
+    ssize_t done = send(c->socket - 1, from, before + n - c->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0 && errno == EAGAIN) return COMPILER_WORKING;
+    if (done <= 0) return COMPILER_LOST;
+    c->sent += (size_t)done;
+  }
+  return COMPILER_REPLIED;
+}
+
+static CompilerEnd go_on(Compiler *c) {
+  CompilerEnd end = send_part(c, c->order, 0, sizeof *c->order);
+  if (end == COMPILER_REPLIED) end = send_part(c, c->image, sizeof *c->order, c->order->size);
+  while (end == COMPILER_REPLIED && c->got < sizeof c->result) {
+    ssize_t done = recv(c->socket - 1, (char *)&c->result + c->got, sizeof c->result - c->got, MSG_DONTWAIT);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0 && errno == EAGAIN) return COMPILER_WORKING;
+    if (done <= 0) return COMPILER_LOST;
+    c->got += (size_t)done;
+  }
+  return end;
+}
+
+CompilerEnd compiler_begin(Compiler *c, const Order *order, const void *image) {
+  c->again = c->socket != 0;
+  CompilerEnd end = c->again ? COMPILER_REPLIED : start(c);
+  if (end != COMPILER_REPLIED) return end;
+  c->order = order;
+  c->image = image;
+  c->sent = c->got = 0;
+  return COMPILER_WORKING;
+}
+
+CompilerEnd compiler_look(Compiler *c, Result *result) {
+  const Order *order = c->order;
+  const void *image = c->image;
+  CompilerEnd end = go_on(c);
+  if (end == COMPILER_LOST) {
+    compiler_stop(c, false);
+    return c->again ? compiler_begin(c, order, image) : end;
+  }
+  if (end == COMPILER_REPLIED) {
+    *result = c->result;
+    add_usage(&c->used, &result->used);
+    c->order = NULL;
+  }
+  return end;
 }

@@ -17,22 +17,41 @@ typedef struct Order {
   double seconds;  /* that it may take; 0: no limit */
   int32_t opt_level;
   bool strict;
+  bool background;         /* somebody works meanwhile */
   char so[FILE_NAME_SIZE]; /* the shared object; an absolute path */
-  char dump_dir[1024];     /* for people; empty: none */
+  /* where it is put if the host is gone by then; empty: nowhere */
+  char cache_dir[3072];
+  uint64_t cache_limit;
+  char dump_dir[1024]; /* for people; empty: none */
 } Order;
+/* What compiles took of the machine, in a process of their own. */
+typedef struct Usage {
+  double seconds;  /* of CPU time, with assembler and linker */
+  uint64_t memory; /* the most at once, in bytes */
+  int64_t orders;
+} Usage;
 typedef struct Result {
   bool ok;
   bool no_memory;
   bool missing; /* what compiling needs isn't there: it is of no use to try again */
+  Usage used;   /* zero where the compiler was ended */
   char why[TEXT_SIZE];
 } Result;
 
 typedef struct Compiler {
   uint64_t version; /* of orders: the program must be of the same */
   int socket;       /* + 1; 0: no process */
+  Usage used;       /* by all orders */
+  /* the order that is under way while nobody waits */
+  const Order *order;
+  const void *image;
+  size_t sent, got; /* bytes of order and image, and of the result */
+  Result result;
+  bool again; /* the process may have been gone before */
 } Compiler;
 typedef enum CompilerEnd {
   COMPILER_REPLIED, /* the result is there */
+  COMPILER_WORKING, /* not yet */
   COMPILER_LOST,    /* the process ended in the middle */
   COMPILER_STOPPED, /* stop said so; so did the process */
   COMPILER_REFUSED, /* no process can be started */
@@ -44,6 +63,12 @@ typedef enum CompilerEnd {
  * seen by a host that waits for its children, or has handlers for signals. */
 CompilerEnd compiler_run(Compiler *c, const Order *order, const void *image, Result *result, bool (*stop)(void *user),
                          void *user);
-/* Lets the process end. */
-void compiler_stop(Compiler *c);
+/* The same without waiting: begins, and looks how far it is; order and image stay where they are meanwhile. When it has
+ * begun, or isn't done, the answer is COMPILER_WORKING. */
+CompilerEnd compiler_begin(Compiler *c, const Order *order, const void *image);
+CompilerEnd compiler_look(Compiler *c, Result *result);
+/* Lets the process end. With `finish` it still does what it was asked for without waiting, and then has the folder of
+ * the object: true if it has been told so. */
+bool compiler_stop(Compiler *c, bool finish);
+enum { COMPILER_FAREWELL = 'f' }; /* the byte that says so */
 #endif

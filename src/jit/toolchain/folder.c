@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "jit/toolchain/folder.h"
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,11 +33,16 @@ static void empty(int fd, int depth) {
   closedir(d);
 }
 
+/* -1 with errno EWOULDBLOCK where somebody has it, or has just removed it. */
 static int lock(const char *path) {
+  struct stat mine, there;
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return -1;
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+  if (locked && fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_ino == there.st_ino) return fd;
+  int why = locked ? EWOULDBLOCK : errno;
   close(fd);
+  errno = why;
   return -1;
 }
 
@@ -45,14 +51,38 @@ bool folder_make(Folder *f, const char *parent) {
   for (int k = 0; k < ATTEMPTS; k++) {
     int n = snprintf(f->path, sizeof f->path, "%s/%sXXXXXX", parent, prefix);
     if (n < 0 || (size_t)n >= sizeof f->path || !mkdtemp(f->path)) break;
-    struct stat mine, there;
-    f->lock = lock(f->path);
-    /* somebody may have come between and removed it, locked or not */
-    if (f->lock >= 0 && fstat(f->lock, &mine) == 0 && stat(f->path, &there) == 0 && mine.st_ino == there.st_ino)
-      return true;
-    if (f->lock >= 0) close(f->lock);
+    f->lock = lock(f->path); /* somebody may have come between and removed it */
+    if (f->lock >= 0) return true;
   }
   f->path[0] = 0;
+  return false;
+}
+
+bool folder_claim(Folder *f, const char *parent, const char *name) {
+  int n = snprintf(f->path, sizeof f->path, "%s/%s%s", parent, prefix, name);
+  bool there = n > 0 && (size_t)n < sizeof f->path && (mkdir(f->path, 0700) == 0 || errno == EEXIST);
+  f->lock = there ? lock(f->path) : -1;
+  if (f->lock >= 0) return true;
+  f->path[0] = 0;
+  return !there || (errno != EWOULDBLOCK && errno != ENOENT);
+}
+
+void folder_leave(Folder *f) {
+  if (f->path[0]) close(f->lock);
+  f->path[0] = 0;
+}
+
+bool folder_adopt(Folder *f, const char *path) {
+  enum { LOOKS = 100, LOOK_US = 10000 };
+  *f = (Folder){.lock = -1};
+  for (int k = 0; k < LOOKS && strlen(path) < sizeof f->path; k++) {
+    if ((f->lock = lock(path)) >= 0) {
+      strcpy(f->path, path);
+      return true;
+    }
+    if (errno != EWOULDBLOCK) break;
+    usleep(LOOK_US);
+  }
   return false;
 }
 
@@ -78,7 +108,7 @@ void folder_sweep(const char *parent) {
   DIR *d = opendir(parent);
   if (!d) return;
   for (struct dirent *e; (e = readdir(d));)
-    if (strncmp(e->d_name, prefix, sizeof prefix - 1) == 0 && strlen(e->d_name) == sizeof prefix - 1 + ENDING)
+    if (strncmp(e->d_name, prefix, sizeof prefix - 1) == 0 && strlen(e->d_name) >= sizeof prefix - 1 + ENDING)
       remove_abandoned(dirfd(d), parent, e->d_name);
   closedir(d);
 }

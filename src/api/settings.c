@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* What the environment's variables set, for hosts that don't say otherwise, and for people who look inside.
+ *
+ * One that makes no sense is ignored, which is said once for each VM, when it runs something. A new variable is a row
+ * of the table, and who needs its value asks setting(). */
+#include "api/settings.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- What makes sense -------------------------------------------------------------------------------------------- */
+static const char *const modes[] = {[ATLED_JIT_AUTO] = "auto", [ATLED_JIT_OFF] = "off", [ATLED_JIT_ALWAYS] = "always"};
+enum { MODES = sizeof modes / sizeof *modes };
+
+/* The mode's number, or MODES. */
+static int mode_of(const char *text) {
+  int k = 0;
+  while (k < MODES && strcmp(text, modes[k]) != 0) k++;
+  return k;
+}
+
+static bool is_mode(const char *text) { return mode_of(text) < MODES; }
+static bool is_switch(const char *text) { return strcmp(text, "0") == 0 || strcmp(text, "1") == 0; }
+static bool is_level(const char *text) { return *text >= '0' && *text <= '3' && !text[1]; }
+
+static bool is_program(const char *text) { return access(text, X_OK) == 0; }
+
+static bool is_folder(const char *text) {
+  struct stat st;
+  return stat(text, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Bytes, of a number that K, M or G may follow; -1 where it is none. */
+static int64_t size_of(const char *text) {
+  static const char units[] = "KMG";
+  int64_t n = 0;
+  if (*text < '0' || *text > '9') return -1;
+  for (; *text >= '0' && *text <= '9'; text++)
+    if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *text - '0', &n)) return -1;
+  const char *unit = *text ? strchr(units, *text) : NULL;
+  for (const char *u = units; unit && u <= unit; u++)
+    if (__builtin_mul_overflow(n, 1024, &n)) return -1;
+  return *text && (!unit || text[1]) ? -1 : n;
+}
+
+static bool is_size(const char *text) { return size_of(text) >= 0; }
+
+static const struct {
+  const char *name;
+  bool (*good)(const char *text);
+  const char *wanted;
+} settings[] = {
+    {"ATLED_JIT", is_mode, "auto, off or always"}, {"ATLED_STRICT_FP", is_switch, "0 or 1"},
+    {"ATLED_OPT", is_level, "0, 1, 2 or 3"},       {"ATLED_CACHE_SIZE", is_size, "a number of bytes, as in 100M or 2G"},
+    {"ATLED_DUMP_JIT", is_folder, "a folder"},     {"ATLED_COMPILER", is_program, "the program atled-compiler"},
+    {"ATLED_COIN", is_size, "a number"},
+};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+/* The variable's value; NULL where it isn't set, is empty, or makes no sense (*bad). */
+static const char *value_of(int row, bool *bad) {
+  const char *text = getenv(settings[row].name);
+  if (!text || !*text) return NULL;
+  *bad = !settings[row].good(text);
+  return *bad ? NULL : text;
+}
+
+static const char *setting(const char *name) {
+  bool bad;
+  int row = 0;
+  while (strcmp(settings[row].name, name) != 0) row++;
+  return value_of(row, &bad);
+}
+
+void settings_check(AtledVM *vm) {
+  if (vm->checked_settings) return;
+  vm->checked_settings = true;
+  for (int row = 0; row < SETTINGS; row++) {
+    bool bad = false;
+    if (value_of(row, &bad) || !bad) continue;
+    report_warning(vm, "setting", "the environment variable %s is `%s`, which is ignored: it should be %s",
+                   settings[row].name, getenv(settings[row].name), settings[row].wanted);
+  }
+}
+
+/* ---- What they set ----------------------------------------------------------------------------------------------- */
+void atled_config_init(AtledConfig *config) {
+  memset(config, 0, sizeof *config);
+  const char *jit = setting("ATLED_JIT"), *strict = setting("ATLED_STRICT_FP"), *size = setting("ATLED_CACHE_SIZE");
+  if (jit) config->jit = (AtledJit)mode_of(jit);
+  config->strict = strict && *strict == '1';
+  if (size) config->cache_size = size_of(size) ? size_of(size) : -1;
+}
+
+JitOptions settings_jit(AtledVM *vm) {
+  const AtledConfig *c = &vm->config;
+  const char *level = setting("ATLED_OPT");
+  JitOptions options = jit_default_options();
+  options.strict = c->strict;
+  options.in_process = c->jit_in_process;
+  options.memory = c->jit_memory ? c->jit_memory : (size_t)LIMIT_COMPILER_MEMORY;
+  options.seconds = c->jit_time > 0 ? c->jit_time : LIMIT_COMPILER_SECONDS;
+  options.stop = run_stops_compiling;
+  options.user = vm;
+  options.dump_dir = setting("ATLED_DUMP_JIT");
+  options.cache_dir = settings_cache_folder(vm);
+  options.cache_limit = settings_cache_limit(vm);
+  if (level) options.opt_level = *level - '0';
+  return options;
+}
+
+int64_t settings_coin(void) {
+  const char *coin = setting("ATLED_COIN");
+  return coin ? size_of(coin) : -1;
+}
+
+const char *settings_cache_folder(const AtledVM *vm) { return vm->config.cache_size < 0 ? "" : NULL; }
+
+uint64_t settings_cache_limit(const AtledVM *vm) {
+  return vm->config.cache_size > 0 ? (uint64_t)vm->config.cache_size : 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* What the environment's variables set. See settings.c. */
+#ifndef ATLED_SETTINGS_H
+#define ATLED_SETTINGS_H
+#include "api/vm.h"
+
+/* Warns of those that make no sense, once for each VM. */
+void settings_check(AtledVM *vm);
+/* The number of the test option ATLED_COIN, whose tosses decide where code runs; -1: it isn't set. */
+int64_t settings_coin(void);
+/* For the VM's Jit; strings are the environment's. */
+JitOptions settings_jit(AtledVM *vm);
+/* For cache_init. */
+const char *settings_cache_folder(const AtledVM *vm);
+uint64_t settings_cache_limit(const AtledVM *vm);
+#endif

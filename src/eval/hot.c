@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* What is worth machine code, and loops that have some.
+ *
+ * At a tick, which comes when so many instructions have been evaluated, everything under way gets warmer: the
+ * functions of the frames on top and the loops around their places. Whatever has been begun again and again meanwhile
+ * (calls and turns are counted) will be begun again, and would run as machine code from then on. The outermost one is
+ * the hottest: it takes the rest along.
+ *
+ * ENTER replaces the first instruction of a loop. What stood there is kept, with a jump behind it, for a test that
+ * wants the loop evaluated nonetheless. */
+#include "eval/eval_internal.h"
+#include "support/phases.h"
+#include <string.h>
+
+/* Frames that are looked at; ticks until something is hot; ticks that a turn may take, so that the change isn't waited
+ * for too long; after so many ticks with longer turns the count starts again. */
+enum { FRAMES = 64, HOT = 6, LONG_TURN = 16, LONG_LOOK = 64 };
+
+struct LoopCode {
+  Status (*entry)(Mod *native, const Slot *args, Slot *res);
+  Mod *native;
+  LPieceLoop part;
+  const DInstr **exits;
+  DInstr evaluated[2];
+  size_t size; /* of this block */
+};
+
+/* ---- What is hot ------------------------------------------------------------------------------------------------- */
+static void warm(Heat *h, int32_t tick) {
+  if (h->last == tick) return;
+  h->last = tick;
+  if (h->ticks >= LONG_LOOK) h->ticks = 0;
+  if (h->ticks++ == 0) h->seen = h->begun;
+}
+
+static bool is_hot(const Heat *h) {
+  int64_t turns = h->begun - h->seen;
+  return !h->asked && h->ticks >= HOT && turns >= 2 && h->ticks <= turns * LONG_TURN;
+}
+
+/* Is the loop around instruction i? */
+static bool is_around(const DLoop *l, int64_t i) { return l->head <= i && i <= l->end; }
+
+static bool hottest_of(const Frame *f, int32_t tick, bool found, EvalHot *hot) {
+  DFunc *d = f->fn;
+  int64_t at = f->pc->src - d->f->code;
+  warm(&d->heat, tick);
+  if (!found && is_hot(&d->heat)) {
+    *hot = (EvalHot){f->mod, d->f->index, -1};
+    found = true;
+  }
+  for (int k = 0; k < d->nloops; k++) {
+    DLoop *l = &d->loops[k];
+    if (!is_around(l, at)) continue;
+    warm(&l->heat, tick);
+    if (found || !is_hot(&l->heat)) continue;
+    *hot = (EvalHot){f->mod, d->f->index, l->head};
+    found = true;
+  }
+  return found;
+}
+
+bool eval_hottest(const void *frame, int32_t tick, EvalHot *hot) {
+  const Frame *frames[FRAMES];
+  int n = 0;
+  bool found = false;
+  for (const Frame *f = frame; f && n < FRAMES; f = f->caller) frames[n++] = f;
+  while (n > 0) found = hottest_of(frames[--n], tick, found, hot);
+  return found;
+}
+
+void eval_called(const Mod *m, bool *called) {
+  for (int k = 0; k < m->nfuncs; k++) called[k] = m->decoded[k] != NULL;
+}
+
+/* ---- Attaching --------------------------------------------------------------------------------------------------- */
+static DFunc *decoded(Mod *m, int func) {
+  return m->decoded[func] ? m->decoded[func] : eval_decode(m, func, eval_handlers());
+}
+
+static DLoop *find_loop(DFunc *d, int head) {
+  for (int k = 0; k < d->nloops; k++)
+    if (d->loops[k].head == head) return &d->loops[k];
+  return NULL;
+}
+
+bool eval_asked(Mod *m, int func, int head) {
+  DFunc *d = decoded(m, func);
+  if (!d) return false;
+  if (head < 0) return d->heat.asked = true;
+  DLoop *l = find_loop(d, head);
+  return l && (l->heat.asked = true);
+}
+
+int eval_loop_head(Mod *m, int func, int k) {
+  DFunc *d = decoded(m, func);
+  return d && k < d->nloops ? d->loops[k].head : -1;
+}
+
+void eval_attach_function(Mod *m, int func) {
+  DFunc *d = m->decoded[func];
+  if (d) d->native = true;
+}
+
+/* The first decoded instruction from instruction i on. */
+static const DInstr *decoded_at(const DFunc *d, int i) {
+  int low = 0, high = d->ncode;
+  while (low < high) {
+    int middle = (low + high) / 2;
+    if (d->code[middle].src < d->f->code + i) low = middle + 1;
+    else high = middle;
+  }
+  return &d->code[low];
+}
+
+static struct LoopCode *new_code(Rt *rt, const LPieceLoop *p) {
+  size_t exits = sizeof(DInstr *) * (size_t)p->nexits;
+  size_t size = sizeof(struct LoopCode) + exits + sizeof(int32_t) * (size_t)(p->nin + p->nout + p->ntaken);
+  struct LoopCode *l = heap_realloc(rt->heap, NULL, 0, size);
+  if (!l) return NULL;
+  int32_t *regs = (int32_t *)((char *)(l + 1) + exits);
+  *l = (struct LoopCode){.part = *p, .exits = (const DInstr **)(l + 1), .size = size};
+  if (p->nin) memcpy(l->part.in = regs, p->in, sizeof *regs * (size_t)p->nin);
+  if (p->nout) memcpy(l->part.out = regs + p->nin, p->out, sizeof *regs * (size_t)p->nout);
+  if (p->ntaken) memcpy(l->part.taken = regs + p->nin + p->nout, p->taken, sizeof *regs * (size_t)p->ntaken);
+  l->part.exits = NULL;
+  return l;
+}
+
+bool eval_attach_loop(Mod *m, const LPieceRoot *root, Status (*entry)(Mod *, const Slot *, Slot *), Mod *native) {
+  DFunc *d = decoded(m, root->func);
+  DLoop *loop = d ? find_loop(d, root->head) : NULL;
+  struct LoopCode *l = loop && !loop->code ? new_code(m->rt, &root->loop) : NULL;
+  if (!l) return false;
+  const Handlers *h = eval_handlers();
+  l->entry = entry;
+  l->native = native;
+  for (int k = 0; k < l->part.nexits; k++) l->exits[k] = decoded_at(d, root->loop.exits[k]);
+  l->evaluated[0] = *loop->at;
+  l->evaluated[1] = (DInstr){.go = h->op[LOP_JUMP], .imm.to = loop->at + 1, .src = loop->at->src};
+  loop->code = l;
+  loop->at->imm.loop = l;
+  loop->at->go = h->enter;
+  return true;
+}
+
+void loop_code_free(Rt *rt, struct LoopCode *l) {
+  if (l) heap_realloc(rt->heap, l, l->size, 0);
+}
+
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
+const DInstr *loop_evaluated(const struct LoopCode *l) { return l->evaluated; }
+
+const DInstr *loop_enter(Rt *rt, const struct LoopCode *l, Slot *r) {
+  const LPieceLoop *p = &l->part;
+  Slot *args = stack_push(rt, (size_t)(p->nin + p->nout + 2) / 2 * 2 * sizeof(Slot)), *res = args + p->nin;
+  if (!args) return NULL;
+  for (int k = 0; k < p->nin; k++) args[k] = r[p->in[k]];
+  for (int k = 0; k < p->ntaken; k++) r[p->taken[k]].p = NULL;
+  Phase before = phase_enter(rt->heap, PHASE_RUN);
+  Status status = l->entry(l->native, args, res);
+  phase_leave(rt->heap, before);
+  for (int k = 0; k < p->nout && !status; k++) r[p->out[k]] = res[1 + k];
+  const DInstr *next = status ? NULL : l->exits[res[0].i];
+  stack_pop(rt, args);
+  return next;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Walks over all graphs that one reaches: what they call, how many operations of each kind they hold, and a hash of one
+ * that is the same in each run of the compiler. */
+#include "ir/ir_internal.h"
+#include <string.h>
+
+/* ---- Reachable graphs ------------------------------------------------------------ */
+typedef struct Walk {
+  World *w;
+  Map seen;
+  Vec(Graph *) todo;
+} Walk;
+
+static void reach(Walk *k, Graph *g) {
+  if (!g || map_get(&k->seen, g)) return;
+  map_put(&k->seen, g, g);
+  vec_push(k->w->temp, k->todo, g);
+}
+
+/* Where a walk goes at the call of a function. */
+enum { BODIES = 1, RULES = 2, INSTEAD = 4 /* the rules alone, if there are any */ };
+static void reach_called(Walk *k, const Func *f, int where) {
+  bool rules = f->pullback || f->tangent;
+  if (where & BODIES && !(where & INSTEAD && rules)) reach(k, f->graph);
+  if (where & RULES && f->pullback) reach(k, f->pullback->graph);
+  if (where & RULES && f->tangent) reach(k, f->tangent->graph);
+}
+
+static void walk(World *w, Graph *g, int where, void (*fn)(void *user, Graph *g), void *user) {
+  Walk k = {.w = w};
+  map_init(&k.seen, w->temp);
+  reach(&k, g);
+  for (int at = 0; at < k.todo.len; at++) {
+    Graph *x = k.todo.data[at];
+    fn(user, x);
+    GraphBody *b = graph_body(w, x);
+    for (int i = 0; i < b->n; i++) {
+      Node *n = b->nodes[i];
+      for (int j = 0; j < n->ngraphs; j++) reach(&k, n->graphs[j]);
+      if (n->op == OP_CALL) reach_called(&k, n->attr.func, where);
+    }
+  }
+}
+
+void ir_walk_graphs(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user) { walk(w, g, BODIES, fn, user); }
+void ir_walk_rules(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user) {
+  walk(w, g, BODIES | RULES, fn, user);
+}
+void ir_walk_differentiated(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user) {
+  walk(w, g, BODIES | RULES | INSTEAD, fn, user);
+}
+
+typedef struct Search {
+  World *w;
+  const Func *f;
+  bool found;
+} Search;
+
+static void find_call(void *user, Graph *g) {
+  Search *s = user;
+  if (s->found || !(g->flags & NODE_CALLS)) return;
+  GraphBody *b = graph_body(s->w, g);
+  for (int i = 0; i < b->n; i++) s->found |= b->nodes[i]->op == OP_CALL && b->nodes[i]->attr.func == s->f;
+}
+
+bool ir_calls(World *w, Graph *g, const Func *f) {
+  Search s = {.w = w, .f = f};
+  if (g->flags & NODE_CALLS) ir_walk_graphs(w, g, find_call, &s);
+  return s.found;
+}
+
+/* ---- Counts --------------------------------------------------------------------------- */
+static void count_node(OpCounts *c, const Node *n) {
+  switch (n->op) {
+  case OP_PARAM:
+  case OP_INT:
+  case OP_FLOAT:
+  case OP_BOOL:
+  case OP_STRING:
+  case OP_UNIT:
+  case OP_ZERO:
+  case OP_GLOBAL:
+  case OP_DATA:
+  case OP_TUPLE:
+  case OP_GET:
+  case OP_GRAPH_ID: return;
+  case OP_CLOSURE:
+    c->closures++;
+    c->allocations++;
+    break;
+  case OP_CALL: c->calls++; break;
+  case OP_APPLY: c->applies++; break;
+  case OP_LOOP:
+    c->loops++;
+    c->allocations += n->loop->nstacked > 0;
+    break;
+  case OP_INJ:
+  case OP_ARRAY:
+  case OP_ZEROS:
+  case OP_ACC_AT:
+  case OP_TAKE:
+  case OP_CUPDATE:
+  case OP_FILL:
+  case OP_SHIFT:
+    c->allocations++;
+    c->arrays++;
+    break;
+  case OP_INDEX:
+  case OP_SLICE:
+  case OP_UPDATE:
+  case OP_RESHAPE:
+  case OP_BAG_GET: c->arrays++; break;
+  default: c->scalar++;
+  }
+  c->total++;
+}
+
+static void count_graph(void *user, Graph *g) {
+  const GraphBody *b = g->cache;
+  for (int i = 0; i < b->n; i++) count_node(user, b->nodes[i]);
+}
+
+OpCounts ir_count(World *w, Graph *g) {
+  OpCounts c = {0};
+  ir_walk_graphs(w, g, count_graph, &c);
+  return c;
+}
+
+/* ---- Stable hash: positions instead of addresses ----------------------------------------------------- */
+static uint64_t hash_type(World *w, const IrType *t, int depth) {
+  uint64_t h = hash_mix(t->kind, (uint64_t)t->n);
+  if (t->kind == T_VARIANT) return hash_mix(h, hash_bytes(t->name, strlen(t->name), 1));
+  if (t->n && depth == LIMIT_TYPE_HASH_DEPTH && limit_reached(w->arena, AT_TYPE_HASH_DEPTH)) return h;
+  for (int i = 0; i < t->n; i++) h = hash_mix(h, hash_type(w, t->args[i], depth + 1));
+  return h;
+}
+
+static uint64_t hash_graph(World *w, Graph *g, int depth) {
+  uint64_t h = (uint64_t)g->nparams;
+  if (depth > LIMIT_HASH_DEPTH && limit_reached(w->arena, AT_HASH_DEPTH)) return h;
+  GraphBody *b = graph_body(w, g);
+  const int *ops = b->operands;
+  for (int i = 0; i < b->n; i++) {
+    const Node *n = b->nodes[i];
+    h = hash_mix(hash_mix(h, n->op), hash_type(w, n->type, 0));
+    if (n->op == OP_STRING) h = hash_mix(h, hash_bytes(n->attr.text, sym_len(n->attr.text), 2));
+    else if (n->op == OP_CALL)
+      h = hash_mix(h, n->attr.func->name ? hash_bytes(n->attr.func->name, strlen(n->attr.func->name), 3) : 0);
+    else if (n->op == OP_RT) h = hash_mix(h, (uint64_t)ir_rt_id(n->attr.rt));
+    else if (n->op == OP_DATA) h = hash_mix(h, n->attr.data->hash);
+    else if (n->op != OP_CHECK_NAT) h = hash_mix(h, (uint64_t)n->attr.i);
+    for (int k = 0; k < n->nops; k++) h = hash_mix(h, (uint64_t)*ops++);
+    for (int k = 0; k < n->ngraphs; k++) h = hash_mix(h, hash_graph(w, n->graphs[k], depth + 1));
+  }
+  return h;
+}
+
+uint64_t ir_hash(World *w, Graph *g) { return hash_graph(w, g, 0); }

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* What jit.c, which has whole modules compiled, and pieces.c share. */
+#ifndef ATLED_JIT_INTERNAL_H
+#define ATLED_JIT_INTERNAL_H
+#include "jit/jit.h"
+#include "jit/toolchain/cache.h"
+#include "jit/toolchain/turns.h"
+#include "jit/translate.h"
+
+struct Jit {
+  Heap *heap;
+  JitOptions options;
+  char dump_dir[1024];
+  Cache cache;
+  Tools tools;
+  Compiler compiler;
+  bool swept; /* what earlier processes left behind was removed */
+  enum { UNCHECKED, AVAILABLE, MISSING } state;
+  char missing[512]; /* why */
+  char why[512];
+  JitForeign lost;
+  bool no_memory; /* the last translation lacked memory */
+  JitStats stats;
+  /* the piece that is asked for */
+  struct {
+    Order *order;         /* NULL: none is */
+    Folder folder, claim; /* of its object, unless that is the cache's; its turn */
+    const LPiece *piece;
+    const void *image;
+    size_t size;
+    unsigned looks; /* for what another process makes */
+    bool elsewhere; /* it does */
+  } asked;
+};
+
+bool jit_refuse(Jit *j, const char *text); /* false; j->why is the text */
+/* Does GCC run in a process of its own? */
+bool jit_wants_process(const Jit *j);
+/* There will be no machine code. */
+void jit_lack(Jit *j, const char *why);
+/* The key of what is compiled of the module with this hash. */
+uint64_t jit_key(const Jit *j, const LModule *m, uint64_t hash);
+/* A new order for the module, with a place for its object, in *folder if there is no cache. NULL: j->why says why. */
+Order *jit_new_order(Jit *j, const LModule *m, uint64_t key, Folder *folder);
+void jit_free_order(Jit *j, Order *order);
+/* In this process. */
+bool jit_carry_out_here(Jit *j, const LModule *m, const Order *order);
+/* Why the process gave no result. */
+void jit_explain(Jit *j, CompilerEnd end);
+/* Opens the object, and fills its table of C functions. NULL: j->why says why. */
+void *jit_open(Jit *j, const LModule *m, const char *path);
+void jit_keep(Jit *j, const Order *order); /* its object, in the cache; it may be somewhere else then */
+JitEntry jit_entry(void *dl, int index);   /* NULL: it has none for function `index` */
+#endif

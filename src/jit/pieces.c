@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Machine code of parts of a module, while the module runs.
+ *
+ *   jit_ask ── key ── cache? ── yes ─────────────────────────────────────────► READY
+ *      └─ no ── order to the compiler's process ── WORKING ── jit_look … ──► READY ── jit_attach_piece
+ *
+ * What is asked for is kept in the Jit until it is attached or forgotten: one piece at a time. */
+#include "jit/jit_internal.h"
+#include "jit/rt_table.h"
+#include "lir/image.h"
+#include "support/phases.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a module keeps of a piece. */
+typedef struct JitPiece JitPiece;
+struct JitPiece {
+  Mod *native;
+  void *dl;
+  JitPiece *next;
+};
+
+/* ---- Asking ------------------------------------------------------------------------------------------------------ */
+enum { LOOKS = 32 }; /* between those for what another process makes */
+
+static JitAnswer fail(Jit *j) {
+  j->stats.failures++;
+  jit_forget_asked(j, false);
+  return JIT_FAILED;
+}
+
+static JitAnswer ready(Jit *j) {
+  j->stats.compiles++;
+  return JIT_READY;
+}
+
+static JitAnswer make_here(Jit *j) {
+  Phase before = phase_enter(j->heap, PHASE_COMPILE);
+  bool ok = jit_carry_out_here(j, j->asked.piece->module, j->asked.order);
+  phase_leave(j->heap, before);
+  return ok ? ready(j) : fail(j);
+}
+
+/* It is this process's turn. */
+static JitAnswer begin(Jit *j, uint64_t key) {
+  if (!(j->asked.order = jit_new_order(j, j->asked.piece->module, key, &j->asked.folder))) return fail(j);
+  j->asked.order->size = j->asked.size;
+  j->asked.order->background = true;
+  if (!jit_wants_process(j)) return make_here(j);
+  CompilerEnd end = compiler_begin(&j->compiler, j->asked.order, j->asked.image);
+  if (end == COMPILER_NONE) return make_here(j);
+  if (end == COMPILER_WORKING) return jit_look(j);
+  jit_explain(j, end);
+  return fail(j);
+}
+
+static bool never(void *user) {
+  (void)user;
+  return false;
+}
+
+static uint64_t key_of(const Jit *j) { return jit_key(j, j->asked.piece->module, image_hash(j->asked.image)); }
+
+static void open_request(Jit *j, const LPiece *p, const void *image, size_t n) {
+  jit_forget_asked(j, false);
+  j->asked.piece = p;
+  j->asked.image = image;
+  j->asked.size = n;
+}
+
+JitAnswer jit_ask_cached(Jit *j, const LPiece *p, const void *image) {
+  open_request(j, p, image, 0);
+  if (!j->cache.dir[0]) return JIT_FAILED;
+  Order *order = j->asked.order = heap_realloc(j->heap, NULL, 0, sizeof *order);
+  if (!order) return JIT_FAILED;
+  *order = (Order){.key = key_of(j)};
+  Phase before = phase_enter(j->heap, PHASE_LOAD);
+  bool found = cache_find(&j->cache, order->key, order->so, sizeof order->so);
+  phase_leave(j->heap, before);
+  if (found) {
+    j->stats.cache_hits++;
+    return JIT_READY;
+  }
+  jit_forget_asked(j, false);
+  return JIT_FAILED;
+}
+
+static JitAnswer in_turn(Jit *j) {
+  uint64_t key = key_of(j);
+  j->asked.elsewhere = false;
+  switch (turn_take(&j->cache, key, &j->asked.claim, 0, never, NULL)) {
+  case TURN_THERE: return jit_ask_cached(j, j->asked.piece, j->asked.image);
+  case TURN_TAKEN: j->asked.elsewhere = true; return JIT_WORKING;
+  default: return begin(j, key);
+  }
+}
+
+JitAnswer jit_ask(Jit *j, const LPiece *p, const void *image, size_t n) {
+  const char *why;
+  if (jit_ask_cached(j, p, image) == JIT_READY) return JIT_READY;
+  if (!jit_available(j, &why)) return JIT_FAILED;
+  open_request(j, p, image, n);
+  return in_turn(j);
+}
+
+JitAnswer jit_look(Jit *j) {
+  Result result = {0};
+  if (j->asked.elsewhere) return ++j->asked.looks % LOOKS ? JIT_WORKING : in_turn(j);
+  CompilerEnd end = compiler_look(&j->compiler, &result);
+  if (end == COMPILER_WORKING) return JIT_WORKING;
+  jit_explain(j, end);
+  if (end == COMPILER_REPLIED && result.ok) return ready(j);
+  if (end == COMPILER_REPLIED) jit_refuse(j, result.why);
+  if (result.missing) jit_lack(j, result.why);
+  return fail(j);
+}
+
+void jit_forget_asked(Jit *j, bool finish) {
+  bool left = j->compiler.order && compiler_stop(&j->compiler, finish && j->asked.order->cache_dir[0]);
+  if (left) folder_leave(&j->asked.folder);
+  else folder_remove(&j->asked.folder);
+  turn_end(&j->asked.claim);
+  if (j->asked.order) jit_free_order(j, j->asked.order);
+  memset(&j->asked, 0, sizeof j->asked);
+}
+
+/* ---- Attaching --------------------------------------------------------------------------------------------------- */
+/* The entries of the roots; functions get theirs once all are known to be there. */
+static bool find_entries(void *dl, const LPiece *p, JitEntry *entries) {
+  for (int k = 0; k < p->nroots; k++)
+    if (!(entries[k] = jit_entry(dl, k))) return false;
+  return true;
+}
+
+bool jit_attach_piece(Jit *j, Mod *m, const LPiece *p, JitEntry *entries, Mod **native) {
+  JitPiece *piece = heap_realloc(j->heap, NULL, 0, sizeof *piece);
+  void *dl = piece ? jit_open(j, p->module, j->asked.order->so) : NULL;
+  bool ok = dl && find_entries(dl, p, entries) && (*native = mod_new_piece(m, p));
+  if (dl && !ok) dlclose(dl);
+  if (!ok) cache_forget(&j->cache, j->asked.order->key);
+  else if (j->asked.folder.path[0]) jit_keep(j, j->asked.order);
+  jit_forget_asked(j, false);
+  if (!ok) {
+    if (piece) heap_realloc(j->heap, piece, sizeof *piece, 0);
+    return false;
+  }
+  (*native)->table = &rt_table;
+  *piece = (JitPiece){*native, dl, m->pieces};
+  m->pieces = piece;
+  for (int k = 0; k < p->nroots; k++) {
+    if (p->roots[k].head >= 0) continue;
+    RtFunc *f = m->funcs[p->roots[k].func];
+    f->native = *native;
+    f->entry = entries[k];
+  }
+  return true;
+}
+
+void jit_unload_pieces(Mod *m) {
+  for (JitPiece *p = m->pieces, *next; p; p = next) {
+    next = p->next;
+    mod_free_piece(p->native);
+    dlclose(p->dl);
+    heap_realloc(m->rt->heap, p, sizeof *p, 0);
+  }
+  m->pieces = NULL;
+}
+
+/* ---- Notes ------------------------------------------------------------------------------------------------------- */
+static uint64_t notes_key(const Jit *j, const LModule *m) { return hash_mix(jit_key(j, m, m->hash), 'n'); }
+
+void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n) {
+  char parent[4096], path[sizeof parent + 8];
+  Folder folder;
+  if (!cache_workplace(&j->cache, parent, sizeof parent) || !folder_make(&folder, parent)) return;
+  snprintf(path, sizeof path, "%s/notes", folder.path);
+  FILE *f = fopen(path, "wb");
+  int32_t count = (int32_t)n;
+  bool ok = f && fwrite(&count, sizeof count, 1, f) == 1 && fwrite(notes, sizeof *notes, n, f) == n;
+  if (f && fclose(f) == 0 && ok) cache_store(&j->cache, notes_key(j, m), path);
+  folder_remove(&folder);
+}
+
+int32_t *jit_read_notes(Jit *j, const LModule *m, size_t *n) {
+  char path[4096];
+  int32_t count = 0, *notes = NULL;
+  FILE *f = cache_find(&j->cache, notes_key(j, m), path, sizeof path) ? fopen(path, "rb") : NULL;
+  if (!f) return NULL;
+  if (fread(&count, sizeof count, 1, f) == 1 && count > 0)
+    notes = heap_realloc(j->heap, NULL, 0, sizeof *notes * (size_t)count);
+  *n = (size_t)count;
+  if (notes && fread(notes, sizeof *notes, *n, f) != *n) {
+    heap_realloc(j->heap, notes, sizeof *notes * *n, 0);
+    notes = NULL;
+  }
+  fclose(f);
+  return notes;
+}

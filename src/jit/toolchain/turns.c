@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Who makes an entry holds a lock on a folder of the entry's name among those for new objects. A lock ends with the
+ * process that holds it, whatever becomes of that: the next one takes over.
+ *
+ * Locks save work and nothing else: objects are made in places of their own and renamed into place, so an entry is
+ * whole also where two make it. Waiting is looking again now and then. */
+#include "jit/toolchain/turns.h"
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOOK_US = 10000 };
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+Turn turn_take(Cache *c, uint64_t key, Folder *claim, double seconds, bool (*stop)(void *user), void *user) {
+  char parent[4096], name[20];
+  *claim = (Folder){0};
+  if (!cache_workplace(c, parent, sizeof parent)) return TURN_MINE;
+  snprintf(name, sizeof name, "%016llx", (unsigned long long)key);
+  for (double end = now() + seconds;; usleep(LOOK_US)) {
+    char entry[4096];
+    bool mine = folder_claim(claim, parent, name);
+    if (cache_find(c, key, entry, sizeof entry)) {
+      turn_end(claim);
+      return TURN_THERE;
+    }
+    if (mine) return TURN_MINE;
+    if (now() >= end) return TURN_TAKEN;
+    if (stop(user)) return TURN_STOPPED;
+  }
+}
+
+void turn_end(Folder *claim) { folder_remove(claim); }

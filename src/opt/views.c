@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* Views are sunk: a loop or branch that only reads the elements of a row or slice from outside is given the array and
+ * the place instead.
+ *
+ *   r = m[i]; sum [ r[j] | j < n ]  →  sum [ m[i, j] | j < n ]
+ *
+ * Before differentiation, since what is read tells where the derivative goes: to an element of the array itself then,
+ * without an accumulator for the view in between. A view that is needed after its array has changed stays: of that
+ * the row alone is copied, not the whole (lower/schedule.c).
+ *
+ * Graphs are done from the outside in, as what was sunk into a body may be sunk further there. */
+#include "opt/opt.h"
+#include "graph/graph.h"
+
+static bool is_view(const Node *x) { return x->op == OP_SLICE || (x->op == OP_INDEX && x->type->kind == T_ARRAY); }
+
+/* ---- Which are only read ------------------------------------------------------------------- */
+static bool param_only_read(World *w, Graph *g, int k);
+
+/* Does operand k serve user u, or what is a part of it there, for lengths and elements only? */
+static bool reads_elements(World *w, const Node *u, int k) {
+  IrType *t = u->ops[k]->type;
+  if (u->op == OP_LEN) return true;
+  if (u->op == OP_INDEX) return k == 0 && !is_view(u);
+  if (u->op == OP_SWITCH) {
+    bool read = k > 0;
+    for (int i = 0; read && i < u->ngraphs; i++) read = param_only_read(w, u->graphs[i], k - 1);
+    return read;
+  }
+  int input = u->op == OP_LOOP ? k - loop_first(u->loop) : -1;
+  LoopPart part = input >= 0 ? loop_part(u->loop, input) : LOOP_CARRIED;
+  if (part == LOOP_CARRIED || part == LOOP_ACC) return false;
+  if (part == LOOP_SLICED && t->args[0]->kind != T_ARRAY) return true;
+  int asked = u->ngraphs > 1 ? loop_cond_param(u->loop, input) : -1;
+  return param_only_read(w, u->graphs[0], 1 + input) && (asked < 0 || param_only_read(w, u->graphs[1], asked));
+}
+
+static bool param_only_read(World *w, Graph *g, int k) {
+  void **known = ir_memo(w, g, "only read", &k, sizeof k);
+  if (*known) return *known == g;
+  Node **nodes;
+  Map parts; /* of the parameter */
+  int n = ir_order(w->temp, g, &nodes);
+  bool read = g->result->op != OP_PARAM || g->result->attr.i != k;
+  map_init(&parts, w->temp);
+  for (int i = 0; read && i < n; i++) {
+    Node *u = nodes[i];
+    bool part = u->op == OP_PARAM && u->attr.i == k;
+    for (int j = 0; read && j < u->nops; j++) {
+      if (!map_get(&parts, u->ops[j])) continue;
+      if (is_view(u) && j == 0) part = true;
+      else read = reads_elements(w, u, j);
+    }
+    if (part) map_put(&parts, u, u);
+    if (part && u == g->result) read = false;
+  }
+  *ir_memo(w, g, "only read", &k, sizeof k) = read ? (void *)g : (void *)nodes;
+  return read;
+}
+
+/* ---- Which may be sunk --------------------------------------------------------------------- */
+static const Node *root_of(const Node *x) {
+  while (is_view(x) || x->op == OP_AFTER || x->op == OP_STOP) x = x->ops[0];
+  return x;
+}
+
+/* Is `array` changed by something on the way to user, a later one of the nodes? */
+static bool changed_before(World *w, Node **nodes, int n, const Node *array, const Node *user) {
+  Map later; /* what depends on the change */
+  map_init(&later, w->temp);
+  for (int i = 0; i < n; i++) {
+    Node *u = nodes[i];
+    bool is = false;
+    for (int k = 0; k < u->nops; k++) {
+      int input = u->op == OP_LOOP ? k - loop_first(u->loop) : -1;
+      bool changes = (u->op == OP_UPDATE && k == 0) || (input >= 0 && input < u->loop->ncarried);
+      is |= map_get(&later, u->ops[k]) || (changes && root_of(u->ops[k]) == array);
+    }
+    if (u == user) return is;
+    if (is) map_put(&later, u, u);
+  }
+  return false;
+}
+
+/* ---- Sinking ------------------------------------------------------------------------------- */
+typedef struct Sinking {
+  World *w;
+  Node **nodes, **val; /* of the graph around: nodes, and what becomes of them */
+  int n;
+  Map pos;
+} Sinking;
+
+/* Is operand k of user, a loop or branch, a view that it may read through its array? */
+static bool sinks(const Sinking *s, const Node *user, int k) {
+  const Node *x = user->ops[k];
+  if (!is_view(x) || !reads_elements(s->w, user, k)) return false;
+  return !changed_before(s->w, s->nodes, s->n, root_of(x), user);
+}
+
+/* View x of the graph around in terms of what it is made of, which `capture` hands in. */
+typedef Node *(*CaptureFn)(void *user, Node *x);
+static Node *inside(World *w, Node *x, CaptureFn capture, void *user) {
+  Node **ops = NEW_ARRAY(w->arena, Node *, x->nops);
+  for (int k = 0; k < x->nops; k++)
+    ops[k] = k == 0 && is_view(x->ops[0]) ? inside(w, x->ops[0], capture, user) : capture(user, x->ops[k]);
+  return ir_rebuild(w, x, ops, NULL);
+}
+
+static Node *capture_in_loop(void *b, Node *x) { return ir_is_constant(x) ? x : loop_add(b, LOOP_CAPTURED, x); }
+
+static Node *sink_loop(const Sinking *s, Node *n, Node **ops, const bool *sunk) {
+  World *w = s->w;
+  const LoopInfo *l = n->loop;
+  int first = loop_first(l);
+  LoopBuilder *b = loop_open(w, l->down);
+  Node **args = NEW_ARRAY(w->temp, Node *, loop_inputs(l) + 1), *cond = NULL;
+  args[0] = loop_index(b);
+  for (int k = 0; k < loop_inputs(l); k++) {
+    Node *x = ops[first + k];
+    LoopPart part = loop_part(l, k);
+    args[1 + k] = sunk[first + k] ? inside(w, x, capture_in_loop, b) : loop_add(b, part, x);
+    if (sunk[first + k] && part == LOOP_SLICED) args[1 + k] = ir_index(w, args[1 + k], args, 1);
+  }
+  loop_yield(b, ir_instantiate(w, n->graphs[0], args, 0));
+  if (l->has_cond) cond = ir_instantiate(w, n->graphs[1], loop_cond_args(w, l, n->graphs[1], args), 0);
+  loop_close(b, first ? ops[0] : NULL, cond, n->site);
+  return loop_value(b);
+}
+
+static Node *capture_in_arm(void *b, Node *x) { return ir_is_constant(x) ? x : branch_add(b, x); }
+
+static Node *sink_switch(const Sinking *s, Node *n, Node **ops, const bool *sunk) {
+  World *w = s->w;
+  BranchBuilder *b = branch_open(w, ops[0]);
+  Node **args = NEW_ARRAY(w->temp, Node *, n->nops);
+  for (int k = 1; k < n->nops; k++)
+    args[k - 1] = sunk[k] ? inside(w, ops[k], capture_in_arm, b) : capture_in_arm(b, ops[k]);
+  for (int i = 0; i < n->ngraphs; i++) branch_arm(b, ir_instantiate(w, n->graphs[i], args, 0), n->graphs[i]->name);
+  return branch_close(b);
+}
+
+static Node *sink_into(const Sinking *s, Node *n) {
+  Node **ops = NEW_ARRAY(s->w->temp, Node *, n->nops + 1);
+  bool *sunk = NEW_ARRAY(s->w->temp, bool, n->nops + 1), any = false, changed = false;
+  for (int k = 0; k < n->nops; k++) {
+    ops[k] = s->val[(uintptr_t)map_get(&s->pos, n->ops[k]) - 1];
+    changed |= ops[k] != n->ops[k];
+    if (n->op != OP_LOOP && n->op != OP_SWITCH) continue;
+    any |= sunk[k] = is_view(ops[k]) && sinks(s, n, k);
+  }
+  if (any) return n->op == OP_LOOP ? sink_loop(s, n, ops, sunk) : sink_switch(s, n, ops, sunk);
+  return changed ? ir_rebuild(s->w, n, ops, n->graphs) : n;
+}
+
+static Graph *sink_views(void *user, Rewriter *r, Graph *g) {
+  Sinking s = {.w = user};
+  s.n = ir_order(s.w->temp, g, &s.nodes);
+  s.val = NEW_ARRAY(s.w->temp, Node *, s.n);
+  map_init(&s.pos, s.w->temp);
+  for (int i = 0; i < s.n; i++) {
+    map_put(&s.pos, s.nodes[i], (void *)(uintptr_t)(i + 1));
+    s.val[i] = sink_into(&s, s.nodes[i]);
+  }
+  g = ir_graph(s.w, g->params, g->nparams, s.val[s.n - 1], g->name);
+  return rewrite_nodes(r, g);
+}
+
+Graph *opt_views(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .graph = sink_views}); }

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Evaluator and machine code change over at every kind of place: with ATLED_COIN everything has machine code, and
+ * chance decides at each call and each head of a loop. Whatever it decides, a program prints the same and fails in the
+ * same way at the same place, its effects happen once, no object is left, and no array is copied that would have been
+ * updated in place. In mode `auto` a loop changes over while it runs, and a VM is freed while something is compiled. */
+#include "check.h"
+#include <atled.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What a run does --------------------------------------------------------------------------------------------- */
+enum { ARRAY = 100000 * 8, HEADER = 1000 }; /* of the array in the first program */
+typedef struct Run {
+  char text[1 << 16]; /* what it prints, and its errors */
+  size_t length;
+  int64_t arrays; /* blocks of its size that were taken */
+  int64_t live;   /* objects at the end */
+} Run;
+
+static void *allocate(void *user, void *block, size_t old_size, size_t new_size) {
+  Run *r = user;
+  (void)old_size;
+  if (new_size >= ARRAY && new_size < ARRAY + HEADER) r->arrays++;
+  if (new_size) return realloc(block, new_size);
+  free(block);
+  return NULL;
+}
+
+static void add(void *user, const char *text, size_t length) {
+  Run *r = user;
+  if (r->length + length >= sizeof r->text) return;
+  memcpy(r->text + r->length, text, length);
+  r->text[r->length += length] = 0;
+}
+
+static void complain(void *user, const AtledDiagnostic *d) { add(user, d->rendered, strlen(d->rendered)); }
+
+static AtledVM *make(Run *r, AtledJit jit) {
+  AtledConfig config;
+  *r = (Run){.length = 0};
+  atled_config_init(&config);
+  config.allocate = allocate;
+  config.write = add;
+  config.diagnostic = complain;
+  config.user = r;
+  config.jit = jit;
+  return atled_new(&config);
+}
+
+static void run(const char *program, AtledJit jit, Run *r) {
+  AtledVM *vm = make(r, jit);
+  atled_eval(vm, "program", program);
+  atled_eval(vm, "last", "()");
+  r->live = atled_live_objects(vm);
+  atled_free(vm);
+}
+
+/* ---- Programs ---------------------------------------------------------------------------------------------------- */
+static const char *const programs[] = {
+    /* arrays that are owned, through calls and loops within loops */
+    "let bump start i =\n  let mut a = start in\n  a[i] <- a[i] + 1.0;\n  a\n"
+    "let run n =\n  let mut a = zeros 100000 in\n  for i = 0 to n do\n    a <- bump a (i % 7);\n"
+    "    for k = 0 to i % 3 do\n      a[k] <- a[k] * 0.5\n    done\n  done;\n  a\n"
+    "let rec walk a i = if i = 0 then a else walk (bump a i) (i - 1)\n"
+    "let r = walk (run 300) 300\n"
+    "print (r[0], r[1], r[299], length r, sum r)\n",
+    /* errors in loops and calls that hold references */
+    "let at a i = a[i] + 1.0\n"
+    "let f rows n =\n  let mut total = 0.0 in\n  let mut kept = [1.0, 2.0] in\n  for i = 0 to n do\n"
+    "    let row = [ x * 2.0 | x in rows[i % 2] ] in\n    kept <- row;\n    total <- total + at row (i / 3) + at kept "
+    "0\n"
+    "  done;\n  total + sum kept\n"
+    "print (f [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]] 7)\n"
+    "let g n = [ f [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]] k | k < n ]\n"
+    "print (sum (g 8))\nprint \"on\"\nprint (sum (g 20))\n",
+    /* closures, in arrays and called last */
+    "let make k = fun n ->\n  let mut s = 0 in\n  for i = 1 to n do\n    s <- s + i % k\n  done;\n  s\n"
+    "let fs = [ make (k + 2) | k < 5 ]\n"
+    "let rec ping (f : int -> int) n = if n = 0 then f 0 else pong (fun x -> f x + n % 2) (n - 1)\n"
+    "and pong (f : int -> int) n = if n = 0 then f 1 else ping (fun x -> f (x + 1)) (n - 1)\n"
+    "print [ f 50 | f in fs ]\nprint (ping (fun x -> x) 40)\n"
+    "let rec count (k : int -> int) n = if n = 0 then k 0 else count (fun x -> k (x + n)) (n - 1)\n"
+    "print (count (fun x -> x) 2000)\n",
+    /* trees, lists, strings, and effects in loops */
+    "type tree = Leaf | Node of (tree * int * tree)\n"
+    "let rec insert t x = match t with Leaf -> Node (Leaf, x, Leaf)\n"
+    "  | Node (l, y, r) -> if x < y then Node (insert l x, y, r) else Node (l, y, insert r x)\n"
+    "let rec total t = match t with Leaf -> 0 | Node (l, y, r) -> total l + y + total r\n"
+    "let build n =\n  let mut t = Leaf in\n  for i = 1 to n do\n    t <- insert t (i * 37 % 101);\n"
+    "    if i % 25 = 0 then print $\"{i}: {total t}\"\n  done;\n  t\n"
+    "print (total (build 100))\n"
+    "let words n =\n  let mut s = \"\" in\n  for i = 1 to n do\n    s <- $\"{s}{i % 10}\"\n  done;\n  s\nprint (words "
+    "30)\n",
+    /* derivatives, and loops with several exits */
+    "let f x =\n  let mut y = x in\n  let mut k = 0 in\n  while y < 100.0 && k < 50 do\n    y <- y * 1.1 + sin x;\n    "
+    "k <- k + 1\n"
+    "  done;\n  y * float k\n"
+    "print (f 1.0, grad f 1.0, grad (grad f) 1.0)\n"
+    "let loss (w : float[]) =\n  let mut s = 0.0 in\n  for i = 0 to length w - 1 do\n    s <- s + w[i] * w[i] * (if i "
+    "> 0 then w[i - 1] else 1.0)\n"
+    "  done;\n  s\n"
+    "let train n =\n  let mut w = [ float i * 0.1 | i < 20 ] in\n  for i = 1 to n do\n    w <- w - 0.01 * grad loss "
+    "w\n  done;\n  w\n"
+    "print (sum (train 50))\n"
+    "let rec find a i x = if i >= length a then 0 - 1 else if a[i] > x then i else find a (i + 1) x\n"
+    "print (find (train 3) 0 0.7, find (train 3) 0 7.0)\n",
+};
+
+static void test_chance(void) {
+  for (size_t p = 0; p < sizeof programs / sizeof *programs; p++) {
+    static Run want, got;
+    run(programs[p], ATLED_JIT_OFF, &want);
+    CHECK(want.length > 0);
+    for (int seed = 0; seed < 4; seed++) {
+      char number[20];
+      snprintf(number, sizeof number, "%d", seed * 7 + (int)p);
+      setenv("ATLED_COIN", number, 1);
+      run(programs[p], ATLED_JIT_AUTO, &got);
+      unsetenv("ATLED_COIN");
+      CHECK_STR(got.text, want.text);
+      CHECK(got.live == want.live && got.arrays == want.arrays);
+    }
+  }
+}
+
+/* ---- Mode `auto` ------------------------------------------------------------------------------------------------- */
+/* A loop that would take the evaluator minutes ends in seconds, in a VM without a cache. */
+static void test_change_over(void) {
+  static Run r;
+  AtledVM *vm = make(&r, ATLED_JIT_AUTO);
+  CHECK(atled_eval(vm, "loop",
+                   "print \"once\"\nlet f n =\n  let mut s = 0.0 in\n  for i = 1 to n do\n    s <- s * 0.5 + float (i "
+                   "% 7)\n  done;\n  s\n"
+                   "print (f 2000000000)\n") == ATLED_OK);
+  CHECK(strncmp(r.text, "once\n", 5) == 0 && strchr(r.text + 5, '.') && !strstr(r.text + 5, "once"));
+  atled_free(vm);
+}
+
+/* Freed while a piece is compiled, or while one is that belongs to code which is gone. */
+static void test_freed_meanwhile(void) {
+  static Run r;
+  for (int k = 1; k <= 40; k += 3) {
+    AtledVM *vm = make(&r, ATLED_JIT_AUTO);
+    AtledFunction *f = NULL;
+    char text[200];
+    double n = 100000.0 * k, y = 0;
+    snprintf(text, sizeof text, "fun n ->\n  let mut s = %d.0 in\n  while s < n do\n    s <- s + 1.0\n  done;\n  s", k);
+    CHECK(atled_get(vm, text, "float -> float", &f) == ATLED_OK);
+    CHECK(atled_call_double(f, &n, 1, &y) == ATLED_OK && y == n);
+    if (k % 2) atled_release(f);
+    CHECK(atled_eval(vm, "more", "print (let mut s = 0.0 in for i = 1 to 1000000 do s <- s + 1.0 done; s)") ==
+          ATLED_OK);
+    if (k % 2 == 0) atled_release(f);
+    CHECK_STR(r.text, "1000000.0\n");
+    atled_free(vm);
+  }
+}
+
+int main(void) {
+  setenv("ATLED_CACHE", "", 1);
+  setenv("ATLED_OPT", "1", 1);
+  test_chance();
+  test_change_over();
+  test_freed_meanwhile();
+  return check_result();
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* What passes make of graphs. A file of tests/ir/PASS holds two texts (ir_print.c says how they read), what there is
+ * before the pass and, behind a line `becomes`, what it makes of that; or, behind a line `stays`, nothing: the pass has
+ * nothing to do there. Types and places that one text declares serve for both. The texts are compared as they are
+ * printed, so numbers of nodes and the order of what doesn't depend on each other don't count.
+ *
+ * usage: test_passes FILE… */
+#include "ad/ad.h"
+#include "check.h"
+#include "opt/opt.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Passes ------------------------------------------------------------------------------------------------------ */
+static Graph *contract(World *w, Graph *g) { return opt_contract(w, g, false); }
+static Graph *contract_last(World *w, Graph *g) { return opt_contract(w, g, true); }
+static Graph *simplify_last(World *w, Graph *g) { return ir_without_rules(w, g, opt_simplify); }
+
+/* Of programs without scalar functions, whose rules come from the library. */
+static Graph *expand(World *w, Graph *g) {
+  static Func *const no_rules[OP_COUNT];
+  return ad_expand(w, g, no_rules);
+}
+
+static Graph *bags(World *w, Graph *g) {
+  bool changed;
+  return opt_bags(w, g, &changed);
+}
+
+static Graph *dense(World *w, Graph *g) {
+  for (bool changed = true; changed;) g = opt_dense(w, g, &changed);
+  return g;
+}
+
+static Node *without_assertion(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)user, (void)r, (void)frame, (void)graphs;
+  const Node *check = n->op == OP_AFTER ? n->ops[1] : n;
+  bool asserts = check->op == OP_CHECK && strcmp(check->ops[1]->attr.text, "a check that was proved fails") == 0;
+  return n != check && asserts ? ops[0] : NULL;
+}
+
+/* Builds for testing leave an assertion in place of each check that goes: what else is left is compared. */
+static Graph *checks(World *w, Graph *g) {
+  return ir_rewrite(w, opt_checks(w, g), (RewritePass){.node = without_assertion});
+}
+
+static const struct {
+  const char *name;
+  Graph *(*run)(World *w, Graph *g);
+} passes[] = {
+    {"simplify", opt_simplify},
+    {"simplify_last", simplify_last},
+    {"recursion", opt_recursion},
+    {"closures", opt_closures},
+    {"prune", opt_prune},
+    {"fuse", opt_fuse},
+    {"views", opt_views},
+    {"contract", contract},
+    {"contract_last", contract_last},
+    {"expand", expand},
+    {"params", opt_params},
+    {"compose", opt_compose},
+    {"bags", bags},
+    {"dense", dense},
+    {"updates", opt_updates},
+    {"checks", checks},
+};
+
+/* ---- Files ------------------------------------------------------------------------------------------------------- */
+/* Makes the lines from `from` to `to` empty, but for those of types and places. */
+static void blank(char *from, const char *to) {
+  while (from < to) {
+    size_t n = strcspn(from, "\n");
+    if (strncmp(from, "type ", 5) != 0 && strncmp(from, "site ", 5) != 0) memset(from, ' ', n);
+    from += n + (from[n] == '\n');
+  }
+}
+
+/* The graph of the text, if that is right. */
+static Graph *read_graph(World *w, const char *path, const char *text) {
+  const char *wrong;
+  Graph *g = ir_read(w, text, &wrong);
+  if (g) wrong = ir_verify(w, g);
+  if (wrong) fprintf(stderr, "%s: %s\n", path, wrong);
+  CHECK(!wrong);
+  return wrong ? NULL : g;
+}
+
+static const char *print(World *w, const Graph *g) {
+  Str out = {.arena = w->arena};
+  ir_print(w, g, &out);
+  return out.data;
+}
+
+static void compare(World *w, const char *path, const Graph *got, const Graph *want) {
+  const char *text = print(w, got), *wanted = print(w, want);
+  if (strcmp(text, wanted) != 0) fprintf(stderr, "%s\n--- got\n%s\n--- want\n%s\n", path, text, wanted);
+  CHECK(strcmp(text, wanted) == 0);
+}
+
+static void run_pass(World *w, const char *path, int pass, const char *text) {
+  char *before = arena_strndup(w->arena, text, strlen(text)), *after = arena_strndup(w->arena, text, strlen(text));
+  char *becomes = strstr(before, "\nbecomes\n"), *stays = strstr(before, "\nstays\n");
+  CHECK(!becomes != !stays);
+  if (!becomes == !stays) return;
+  char *line = (becomes ? becomes : stays) + 1;
+  blank(line, before + strlen(before));
+  blank(after, after + (line - before) + strlen(becomes ? "becomes\n" : "stays\n"));
+  Graph *g = read_graph(w, path, before);
+  if (!g) return;
+  Graph *made = passes[pass].run(w, g);
+  const char *wrong = ir_verify(w, made);
+  if (wrong) fprintf(stderr, "%s: after the pass: %s\n", path, wrong);
+  CHECK(!wrong);
+  const Graph *want = becomes ? read_graph(w, path, after) : g;
+  if (want) compare(w, path, made, want);
+}
+
+/* By the file's folder. */
+static int pass_of(const char *path) {
+  for (int i = 0; i < (int)(sizeof passes / sizeof *passes); i++) {
+    char folder[40];
+    snprintf(folder, sizeof folder, "/ir/%s/", passes[i].name);
+    if (strstr(path, folder)) return i;
+  }
+  return -1;
+}
+
+static void test_file(const char *path) {
+  static char text[1 << 16];
+  Heap heap;
+  Arena arena;
+  SymTable syms;
+  FILE *f = fopen(path, "rb");
+  size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  int pass = pass_of(path);
+  if (f) fclose(f);
+  text[n] = 0;
+  CHECK(n > 0 && pass >= 0);
+  heap_init(&heap);
+  arena_init(&arena, &heap);
+  symtable_init(&syms, &arena);
+  World *w = world_new(&arena, &syms, false, true);
+  compilation_begin(w);
+  if (n > 0 && pass >= 0) run_pass(w, path, pass, text);
+  compilation_end(w);
+  arena_free(&arena);
+}
+
+int main(int argc, char **argv) {
+  for (int i = 1; i < argc; i++) test_file(argv[i]);
+  return check_result();
+}
