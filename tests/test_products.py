@@ -41,9 +41,9 @@ def main():
             f.write(f"let {function}\n")
             f.flush()
             ir = subprocess.run([atled, "ir", "--stage=final", "--of=f", f.name], capture_output=True, text=True, timeout=100).stdout
-            if products is not None and ir.count("rt matmul") != products:
+            if products is not None and ir.count("rt matrix_product") != products:
                 wrong += 1
-                print(f"{function}\nhas {ir.count('rt matmul')} products, not {products}\n{ir}")
+                print(f"{function}\nhas {ir.count('rt matrix_product')} products, not {products}\n{ir}")
             f.write(f"print ({call})\n")
             f.flush()
             for mode in (["--jit=off"], ["--jit=always"], ["--jit=always", "--strict-fp"]):

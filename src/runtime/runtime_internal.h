@@ -109,6 +109,10 @@ Status rt_compare_values(Rt *rt, CompareMode mode, const Desc *d, const Slot *a,
 Status rt_argsort(Rt *rt, const Desc *array, const ArrayObj *a, ArrayObj **out);
 
 /* ---- Primitives -------------------------------------------------------------------------------------------------- */
+/* The primitive `matrix_product` by the code for the kind-th best kind of processor that this one can stand for. */
+Status rt_matmul(Rt *rt, int kind, const Slot *args, Slot *res, uint32_t site);
+bool rt_matmul_has_kind(int kind);
+
 #define PRIM(name)  Status name(Rt *rt, const Desc *type, const Slot *args, Slot *res, uint32_t site)
 #define PRIM_UNUSED ((void)rt, (void)type, (void)args, (void)res, (void)site)
 static inline const StringObj *slot_string(const Slot *s) { return (const StringObj *)s->p; }

@@ -133,7 +133,7 @@ static const Case cases[] = {
     {RTP_REGEX_FIND, NULL, "rt0"},  {RTP_REGEX_REPLACE, NULL, "wzt"}, {RTP_REGEX_SPLIT, NULL, "wt"},
     {RTP_READ_FILE, NULL, "P"},     {RTP_READ_LINES, NULL, "P"},      {RTP_WRITE_FILE, NULL, "Pt"},
     {RTP_APPEND_FILE, NULL, "Pt"},  {RTP_CSV_READ, NULL, "C"},        {RTP_CSV_NUMBERS, NULL, "C"},
-    {RTP_MATMUL, NULL, "mm"},
+    {RTP_MATMUL, NULL, "00mm"},
 };
 
 /* Those whose work is bounded, or a pass or two over one string at the speed of memory. A new primitive belongs here

@@ -587,24 +587,73 @@ static void test_arrays(void) {
   clean("errors");
 }
 
+/* A matrix of small whole numbers and halves, whose products and sums are exact. */
+static ArrayObj *made_matrix(int64_t rows, int64_t columns, int period) {
+  int64_t dims[2] = {rows, columns};
+  ArrayObj *a = rt_new_array(&rt, &d_matrix, dims, true);
+  for (int64_t k = 0; k < rows * columns; k++) a->data[k].f = (double)(k % period) * 0.5 - 3;
+  return a;
+}
+
+static double element(const ArrayObj *a, bool transposed, int64_t i, int64_t j) {
+  return a->data[transposed ? j * a->dims[1] + i : i * a->dims[1] + j].f;
+}
+
+/* a b, or with transposed operands, by each kind of code, beside the definition. */
+static void check_product(int64_t rows, int64_t depth, int64_t columns, bool ta, bool tb) {
+  ArrayObj *a = ta ? made_matrix(depth, rows, 17) : made_matrix(rows, depth, 17);
+  ArrayObj *b = tb ? made_matrix(columns, depth, 13) : made_matrix(depth, columns, 13);
+  Slot args[4] = {{.i = ta}, {.i = tb}, {.p = &a->h}, {.p = &b->h}};
+  for (int kind = 0; rt_matmul_has_kind(kind); kind++) {
+    int64_t wrong = 0;
+    CHECK(rt_matmul(&rt, kind, args, result, 0) == 0);
+    const ArrayObj *c = (ArrayObj *)result[0].p;
+    CHECK(c->dims[0] == rows && c->dims[1] == columns);
+    for (int64_t i = 0; i < rows; i++)
+      for (int64_t j = 0; j < columns; j++) {
+        double sum = 0;
+        for (int64_t k = 0; k < depth; k++) sum += element(a, ta, i, k) * element(b, tb, k, j);
+        wrong += c->data[i * columns + j].f != sum;
+      }
+    CHECK(wrong == 0);
+    rt_release(&rt, result[0].p);
+  }
+  rt_release(&rt, &a->h);
+  rt_release(&rt, &b->h);
+}
+
+/* Strict mode rounds each product: (1 + e)² - (1 + 2e) is 0, where a sum that is rounded once gives e². */
+static void test_strict_matmul(void) {
+  double e = 0x1p-30;
+  ArrayObj *a = made_matrix(9, 20, 1), *b = made_matrix(20, 9, 1);
+  for (int k = 0; k < 180; k++) a->data[k].f = b->data[k].f = 0;
+  a->data[0].f = -1 - 2 * e, b->data[0].f = 1;
+  a->data[1].f = b->data[9].f = 1 + e;
+  Slot args[4] = {{.i = 0}, {.i = 0}, {.p = &a->h}, {.p = &b->h}};
+  rt.strict = 1;
+  for (int kind = 0; rt_matmul_has_kind(kind); kind++) {
+    CHECK(rt_matmul(&rt, kind, args, result, 0) == 0);
+    CHECK(((ArrayObj *)result[0].p)->data[0].f == 0);
+    rt_release(&rt, result[0].p);
+  }
+  rt.strict = 0;
+  rt_release(&rt, &a->h);
+  rt_release(&rt, &b->h);
+}
+
+/* Sizes around those of tiles, panels and stripes. */
 static void test_matmul(void) {
-  int64_t da[2] = {5, 7}, db[2] = {7, 300};
-  ArrayObj *a = rt_new_array(&rt, &d_matrix, da, true), *b = rt_new_array(&rt, &d_matrix, db, true);
-  for (int k = 0; k < 35; k++) a->data[k].f = k * 0.5 - 3;
-  for (int k = 0; k < 2100; k++) b->data[k].f = k % 13 - 6;
-  Slot args[2] = {{.p = &a->h}, {.p = &b->h}}, swapped[2] = {args[1], args[0]};
-  CHECK(prim(RTP_MATMUL, NULL, 2, args) == 0);
-  for (int i = 0; i < 5; i++)
-    for (int j = 0; j < 300; j++) {
-      double sum = 0;
-      for (int k = 0; k < 7; k++) sum += a->data[i * 7 + k].f * b->data[k * 300 + j].f;
-      CHECK(((ArrayObj *)result[0].p)->data[i * 300 + j].f == sum);
-    }
-  rt_release(&rt, result[0].p);
-  CHECK(prim(RTP_MATMUL, NULL, 2, swapped) == 1);
+  static const int64_t sizes[][3] = {{5, 7, 300}, {1, 1, 1}, {3, 2, 4}, {8, 16, 16},    {9, 17, 17},    {7, 300, 9},
+                                     {2, 5, 33},  {0, 3, 2}, {3, 0, 2}, {130, 260, 11}, {131, 12, 270}, {15, 10, 24}};
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+    for (int t = 0; t < 4; t++) check_product(sizes[k][0], sizes[k][1], sizes[k][2], t & 1, t & 2);
+  test_strict_matmul();
+  ArrayObj *a = made_matrix(5, 7, 3), *b = made_matrix(7, 300, 3);
+  Slot args[4] = {{.i = 0}, {.i = 0}, {.p = &b->h}, {.p = &a->h}};
+  CHECK(prim(RTP_MATMUL, NULL, 4, args) == 1);
   CHECK_STR(rt.error.message, "a 7 x 300 matrix can't be multiplied by a 5 x 7 one");
-  rt_release(&rt, args[0].p);
-  rt_release(&rt, args[1].p);
+  rt_release(&rt, &a->h);
+  rt_release(&rt, &b->h);
   clean("matmul");
 }
 
