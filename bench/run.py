@@ -23,7 +23,8 @@ measures changed programs too, and how much their ratios differ. What it needs t
     # small: WORDS                 the same for --small
     # perturbed case NAME: WORDS   only with --perturb; made:1,2:30:4 is a file of the numbers 1 2, 30 made up, and 4
     # perturbed: TEXT => TEXT      with --perturb TEXT is written so instead (C gets the macro PERTURBED)
-    # tolerance: X                 how well the figures of the two agree, relative (1e-10)"""
+    # tolerance: X                 how well the figures of the two agree, relative (1e-10)
+    # library: openblas            what its C version is linked with (and OPENBLAS defined), --small aside"""
 import argparse
 import glob
 import gzip
@@ -62,6 +63,7 @@ class Problem:
         self.perturbed_cases = dict(re.findall(r"^# perturbed case (\S+): ?(.*)", self.text, re.M))
         self.small = re.search(r"^# small: ?(.*)", self.text, re.M).group(1)
         self.changes = re.findall(r"^# perturbed: (.*) => (.*)", self.text, re.M)
+        self.libraries = re.findall(r"^# library: (\S+)", self.text, re.M)
         self.tolerance = float((re.search(r"^# tolerance: (\S+)", self.text, re.M) or [0, "1e-10"])[1])
 
     def perturbed_text(self):
@@ -104,11 +106,13 @@ class Bench:
 
     def compile_c(self, problem, perturbed):
         extra = ["-DPERTURBED"] if perturbed else []
+        libraries = [] if self.options.small else problem.libraries
+        extra += [f"-D{name.upper()}" for name in libraries]
         commands = {}
         for sort, flags in (("fast", FAST), ("same", own_options())):
             binary = f"{self.folder}/{problem.name}.{sort}{perturbed:d}"
             source = f"{here}/gradients/{problem.name}.c"
-            subprocess.run(["gcc", "-std=gnu17", *flags, *extra, source, "-o", binary, "-lm"], check=True)
+            subprocess.run(["gcc", "-std=gnu17", *flags, *extra, source, "-o", binary, *[f"-l{name}" for name in libraries], "-lm"], check=True)
             commands[sort] = [binary]
         return commands
 
