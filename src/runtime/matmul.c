@@ -16,8 +16,8 @@
 
 enum { PANEL_DEPTH = 256, PANEL_WIDTH = 256, STRIPE = 128 };
 
-/* c[i * c_row + j] += sum over k < count of a[i * a_row + k * a_step] * b[k * b_step + j], for j < width; b has `columns`
- * columns, whole vectors. */
+/* c[i * c_row + j] += sum over k < count of a[i * a_row + k * a_step] * b[k * b_step + j], for j < width; b has
+ * `columns` columns, whole vectors. */
 typedef struct Tile {
   const double *a, *b;
   double *c;
