@@ -3,6 +3,7 @@
  * functions that C lacks. Evaluator and machine code call the same functions, so they agree to the last bit. */
 #include "runtime/runtime_internal.h"
 #include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +23,11 @@ static void bump(char *text) {
   }
 }
 
-/* The fewest digits that read back as x (> 0, finite), without trailing zeros; *exponent of the first one. */
+/* The fewest digits that read back as x (> 0, finite), without trailing zeros; *exponent of the first one. Any decimal
+ * of up to 15 digits comes back from a normal float, rounded to 15 digits: so if those don't read back, fewer won't. */
 static int shortest_digits(double x, char digits[24], int *exponent) {
   char text[40];
-  for (int precision = 0; precision < 17; precision++) {
+  for (int precision = x < DBL_MIN ? 0 : DBL_DIG - 1; precision < 17; precision++) {
     snprintf(text, sizeof text, "%.*e", precision, x);
     if (precision == 16 || strtod(text, NULL) == x) break;
     if (precision < 15) continue;
