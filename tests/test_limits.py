@@ -30,8 +30,9 @@ def choices(n):
 
 
 POW = "let rec pow x n = if n = 0 then 1.0 else x * pow x (n - 1)\nprint (pow 2.0 %d)\n"
-FLOATS = "let f x = %s\nprint (sum [ f (float i) | i < 3 ])\n"
+FLOATS = "let f x = %s\nprint (sum [ f (float i) | i < 30 ])\n"
 INTS = "let f n = match n with %s | _ -> 0\nprint [ f i | i < 3 ]\n"
+SUM = "print (sum [ sin (float (length args * i)) | i < %d ])\n"
 CHOICES = "let f x n = let mut g = sin in for i = 0 to n do %s done; g x\nprint [ f (float i) i | i < 3 ]\n"
 # limit, a program that stays within it, one that doesn't
 PAIRS = [
@@ -42,6 +43,7 @@ PAIRS = [
     ("power", FLOATS % "x ^ 4", FLOATS % "x ^ 20"),
     ("match spread", INTS % "1 -> 2 | 2 -> 3 | 3 -> 5 | 4 -> 7", INTS % "1 -> 2 | 200 -> 3 | 300 -> 5 | 4000 -> 7"),
     ("candidates", CHOICES % choices(2), CHOICES % choices(12)),
+    ("small array", SUM % 10, SUM % 40),
     ("long function", FLOATS % "sin x", FLOATS % f"let y = x * 0.5 in {sines(800)}"),
 ]
 

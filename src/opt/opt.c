@@ -35,7 +35,7 @@ static void holds_ad(void *user, Graph *g) {
 void opt_before_derivatives(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
   Graph *g = opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, opt_simplify(w, s->built)))));
-  s->optimised = opt_contract(w, opt_views(w, g), false);
+  s->optimised = opt_contract(w, opt_scalars(w, opt_views(w, g)), false);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
   phase_leave(w->arena->heap, before);
 }
@@ -46,7 +46,8 @@ static Graph *after_derivatives(World *w, Graph *g) {
     g = opt_bags(w, g, &made);
     g = opt_dense(w, g, &more);
   }
-  return opt_contract(w, opt_fuse(w, opt_checks(w, opt_updates(w, opt_prune(w, opt_simplify(w, g))))), true);
+  g = opt_prune(w, opt_scalars(w, opt_prune(w, opt_simplify(w, g))));
+  return opt_contract(w, opt_fuse(w, opt_checks(w, opt_updates(w, g))), true);
 }
 
 static Graph *differentiate(World *w, OptStages *s) {

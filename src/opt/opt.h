@@ -8,6 +8,7 @@
  *     prune           results, carried values and tapes that nobody reads go
  *     fuse            loops compute themselves what another one made for them to read in order
  *     views           rows and slices that loops and branches only read are read through their arrays
+ *     scalars         arrays of a small known size become scalars, short loops are unrolled
  *     contract        products that only sums read aren't rounded; the other sums are marked
  *   optimised
  *     ad_expand       derivatives, innermost first (src/ad)
@@ -19,6 +20,7 @@
  *     views
  *     bags            accumulators that will be dense are made so
  *     dense           accumulators known to be dense become arrays
+ *     scalars
  *     simplify, prune
  *     updates         of two updates of one element the second is enough
  *     checks          those that can't fail go (ranges.h)
@@ -50,8 +52,9 @@ Graph *opt_params(World *w, Graph *g);  /* without parameters that nobody needs 
 Graph *opt_compose(World *w, Graph *g); /* recursive functions joined with those that make what they take apart */
 /* of two updates of one element, where nothing reads between them, the second */
 Graph *opt_updates(World *w, Graph *g);
-Graph *opt_views(World *w, Graph *g); /* rows and slices are read through their arrays */
-Graph *opt_fuse(World *w, Graph *g);  /* loops that read in order what another one makes */
+Graph *opt_views(World *w, Graph *g);   /* rows and slices are read through their arrays */
+Graph *opt_scalars(World *w, Graph *g); /* small arrays become scalars */
+Graph *opt_fuse(World *w, Graph *g);    /* loops that read in order what another one makes */
 /* products and sums become one operation where World.contract says so */
 Graph *opt_contract(World *w, Graph *g, bool last);
 Graph *opt_checks(World *w, Graph *g);

@@ -55,6 +55,7 @@ static const struct {
     {"prune", opt_prune},
     {"fuse", opt_fuse},
     {"views", opt_views},
+    {"scalars", opt_scalars},
     {"contract", contract},
     {"contract_last", contract_last},
     {"expand", expand},
