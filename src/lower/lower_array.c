@@ -199,8 +199,20 @@ static void store_rows(Frame *fr, Node *x, int array, int row_size) {
   }
 }
 
+/* A literal that is a row of what an enclosing loop stacks. If it has rows itself, they have been written. */
+static Row literal_row(Frame *fr, const Node *x, const Dest *d) {
+  Fn *fn = fr->fn;
+  for (int i = 0; x->type->args[0]->kind != T_ARRAY && i < x->nops; i++) {
+    int at = i ? fn_add(fn, d->at, fn_int(fn, i)) : d->at;
+    array_store(fn, d->data, at, frame_row(fr, x->ops[i]).r, base_layout(fn, x->type));
+  }
+  return one(fn, fn_reg(fn, R_PTR)); /* nobody reads it */
+}
+
 static Row lower_array(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
+  const Dest *dest = frame_dest(fr, x, 0);
+  if (dest) return literal_row(fr, x, dest);
   int rank = ir_rank(x->type), *dims = NEW_ARRAY(fn->m->arena, int, rank);
   dims[0] = fn_int(fn, x->nops);
   for (int k = 1; k < rank; k++) dims[k] = x->nops ? fn_dim(fn, frame_reg(fr, x->ops[0]), k - 1) : dims[0];

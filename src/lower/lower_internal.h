@@ -126,11 +126,12 @@ typedef struct Row {
   const int *r;
   int n;
 } Row;
-/* A loop that writes stacked output number `stack` straight into the block of an enclosing loop. */
+/* A loop that writes stacked output number `stack`, or a literal that writes its elements (0), into the block of an
+ * enclosing loop. */
 typedef struct Dest {
-  const Node *loop;
+  const Node *maker;
   int stack, data, at; /* block, position of the first element */
-  int *dims;           /* registers of the dimensions, the loop's own first */
+  int *dims;           /* registers of the dimensions, the maker's own first */
   struct Dest *next;
 } Dest;
 typedef struct Frame {
@@ -141,6 +142,7 @@ typedef struct Frame {
   int pos;   /* of the node being lowered */
   Dest *dests;
 } Frame;
+const Dest *frame_dest(const Frame *fr, const Node *maker, int stack); /* NULL: it makes an array of its own */
 
 /* lower_tables.c */
 /* The function of an entry or of a closure: one argument, a token if it has an effect, then captures. */

@@ -13,6 +13,7 @@
  * A loop that only adds numbers up, in free order, does so in four chains when it is long (lower_chains): four
  * iterations a turn, each with a sum of its own, for an addition waits for the one before it. */
 #include "lower/lower_internal.h"
+#include <string.h>
 
 typedef enum StackMode { STACK_KNOWN, STACK_LAZY, STACK_GROWN } StackMode;
 typedef struct Stack {
@@ -24,7 +25,7 @@ typedef struct Stack {
   int row_size;      /* -1: one */
   int at;            /* position of the whole in the block; -1: 0 */
   bool borrowed;     /* the block is the enclosing loop's */
-  const Node *maker; /* loop of the body that writes the rows itself, or NULL */
+  const Node *maker; /* loop or literal of the body that writes the rows itself, or NULL */
   int maker_stack;
 } Stack;
 
@@ -195,17 +196,39 @@ static int invariant(Loop *lp, const Nest *nest, const Node *x, int dim) {
   return dim < 0 ? r : fn_dim(lp->fn, r, dim);
 }
 
-/* The dimensions from dims[0] of array x, stacked output of a counted loop whose sizes are invariant. */
+/* Does x serve for nothing but one of the results? */
+static bool only_yielded(const Sched *s, const Node *x) {
+  int at = sched_pos(s, x), first = s->user_start[at];
+  return s->user_start[at + 1] - first == 1 && s->g->result->op == OP_TUPLE && s->users[first] == s->n - 1;
+}
+
+/* Is x a literal whose rows, if it has any, are literals of one length that serve for nothing else? */
+static bool is_literal(const Sched *s, const Node *x, int64_t *dims) {
+  int64_t others[LIMIT_RANK];
+  if (x->op != OP_ARRAY || !x->nops) return false;
+  dims[0] = x->nops;
+  for (int i = 0; x->type->args[0]->kind == T_ARRAY && i < x->nops; i++) {
+    int64_t *row = i ? others : dims + 1;
+    int at = sched_pos(s, x->ops[i]);
+    if (s->user_start[at + 1] - s->user_start[at] != 1 || !is_literal(s, x->ops[i], row)) return false;
+    if (memcmp(row, dims + 1, sizeof *row * (size_t)(ir_rank(x->type) - 1)) != 0) return false;
+  }
+  return true;
+}
+
+/* The dimensions from dims[0] of array x, stacked output of a counted loop whose sizes are invariant, or a literal. */
 static bool known_shape(Loop *lp, Nest *nest, const Node *x, int *dims, int depth) {
-  if (x->op != OP_GET || x->ops[0]->op != OP_LOOP) return false;
+  int64_t lengths[LIMIT_RANK];
+  bool literal = is_literal(nest->s, x, lengths);
+  if (!literal && (x->op != OP_GET || x->ops[0]->op != OP_LOOP)) return false;
   if (depth > LIMIT_SHAPE_DEPTH) return !limit_reached(lp->fn->m->arena, AT_SHAPE_DEPTH);
+  if (!only_yielded(nest->s, x)) return false;
+  for (int k = 0; literal && k < ir_rank(x->type); k++) dims[k] = fn_int(lp->fn, lengths[k]);
+  if (literal) return true;
   const Node *loop = x->ops[0];
   const LoopInfo *l = loop->loop;
-  int k = (int)x->attr.i - l->ncarried - l->naccs, at = sched_pos(nest->s, x);
+  int k = (int)x->attr.i - l->ncarried - l->naccs;
   if (l->has_cond || k < 0 || k >= l->nstacked) return false;
-  if (nest->s->user_start[at + 1] - nest->s->user_start[at] != 1 || nest->s->g->result->op != OP_TUPLE ||
-      nest->s->users[nest->s->user_start[at]] != nest->s->n - 1)
-    return false;
   dims[0] = invariant(lp, nest, loop->ops[0], -1);
   if (dims[0] < 0) return false;
   if (x->type->args[0]->kind != T_ARRAY) return true;
@@ -235,9 +258,9 @@ static int *without_empty(Fn *fn, const int *dims, int rank) {
   return out;
 }
 
-static const Dest *find_dest(const Frame *fr, const Node *loop, int stack) {
+const Dest *frame_dest(const Frame *fr, const Node *maker, int stack) {
   for (const Dest *d = fr->dests; d; d = d->next)
-    if (d->loop == loop && d->stack == stack) return d;
+    if (d->maker == maker && d->stack == stack) return d;
   return NULL;
 }
 
@@ -290,26 +313,39 @@ static void open_stack(Loop *lp, int k) {
   const Node *result = lp->body->result;
   const Node *row = result->op == OP_TUPLE ? result->ops[part] : NULL;
   Nest nest = {NULL, lp->s, lp->x};
-  const Dest *dest = find_dest(lp->fr, lp->x, k);
+  const Dest *dest = frame_dest(lp->fr, lp->x, k);
   bool shaped = row && !lp->l->has_cond && st->rank > 1 && (dest || known_shape(lp, &nest, row, st->dims + 1, 0));
   if (shaped) {
-    st->maker = row->ops[0];
-    st->maker_stack = (int)row->attr.i - st->maker->loop->ncarried - st->maker->loop->naccs;
+    st->maker = row->op == OP_ARRAY ? row : row->ops[0];
+    st->maker_stack = row->op == OP_ARRAY ? 0 : (int)row->attr.i - loop_slots(st->maker->loop);
   }
   if (shaped || dest || (st->rank == 1 && !lp->l->has_cond)) open_known(lp, st, dest);
   else open_unknown(lp, st);
 }
 
-/* At the start of an iteration: where the loops that make rows put them. */
+/* The list with what d is for, and, if that is a literal, with its rows. */
+static Dest *add_dest(Loop *lp, Dest *list, Dest d) {
+  Dest *made = NEW(lp->fn->m->arena, Dest);
+  *made = d;
+  made->next = list;
+  list = made;
+  if (d.maker->op != OP_ARRAY || d.maker->type->args[0]->kind != T_ARRAY) return list;
+  for (int i = 0, size = -1; i < d.maker->nops; i++) {
+    for (int k = 1; !i && k < ir_rank(d.maker->type); k++) size = fn_mul(lp->fn, size, d.dims[k]);
+    int at = fn_add(lp->fn, d.at, fn_mul(lp->fn, fn_int(lp->fn, i), size));
+    list = add_dest(lp, list, (Dest){d.maker->ops[i], 0, d.data, at, d.dims + 1, NULL});
+  }
+  return list;
+}
+
+/* At the start of an iteration: where the loops and literals that make rows put them. */
 static Dest *make_dests(Loop *lp) {
   Dest *list = NULL;
   for (int k = 0; k < lp->l->nstacked; k++) {
     Stack *st = &lp->stacks[k];
     if (!st->maker) continue;
-    Dest *d = NEW(lp->fn->m->arena, Dest);
     int at = fn_add(lp->fn, st->at, fn_mul(lp->fn, lp->i, st->row_size));
-    *d = (Dest){st->maker, st->maker_stack, st->data, at, st->dims + 1, list};
-    list = d;
+    list = add_dest(lp, list, (Dest){st->maker, st->maker_stack, st->data, at, st->dims + 1, NULL});
   }
   return list;
 }
