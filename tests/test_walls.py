@@ -6,7 +6,7 @@ usage: test_walls.py ROOT BUILD
 
 By the includes: a folder uses only those before it, and a private header (`…_internal.h`) is its own folder's. By the
 symbols: outside the libraries nothing is to be seen but `atled_…`; every function that other files can call is called
-by one (tests count); and no more than seven files call each other in a circle, all of one folder. File names are
+by one (tests count); and no more than seven files (of the parser eight) call each other in a circle, all of one folder. File names are
 unique."""
 import collections
 import pathlib
@@ -17,7 +17,7 @@ import sys
 ORDER = ["support", "lexer", "parser", "check", "prims", "ir", "graph", "elab", "ad", "opt", "runtime", "lir", "lower", "eval", "jit/toolchain",
          "jit", "api"]
 # Of files that call each other. Each kind of expression may hold any other, and its type decides others' types.
-MOST_IN_CIRCLE, MOST_OF_FOLDER = 7, {"check": 13}
+MOST_IN_CIRCLE, MOST_OF_FOLDER = 7, {"check": 13, "parser": 8}
 
 
 def folder_of(path, src):

@@ -149,17 +149,6 @@ void run_free_units_since(AtledVM *vm, int64_t number) {
 }
 
 /* ---- Machine code ------------------------------------------------------------------ */
-/* Where the module calls the C function; 0 when only by way of a function value. */
-static uint32_t foreign_site(const Mod *m, const char *symbol) {
-  const LModule *code = m->code;
-  for (int k = 0; k < code->nfuncs; k++)
-    for (int i = 0; i < code->funcs[k]->ncode; i++) {
-      const LInstr *in = &code->funcs[k]->code[i];
-      if (in->op == LOP_FOREIGN && strcmp(code->foreigns[in->imm.i].symbol, symbol) == 0) return mod_site(m, in->site);
-    }
-  return 0;
-}
-
 /* What was compiled will be compiled again by the next run. */
 static void warn_of_cache(AtledVM *vm) {
   const char *why = vm->warned_no_cache ? NULL : jit_keeps_nothing(vm->jit);
@@ -191,10 +180,8 @@ Jit *run_jit(AtledVM *vm) {
 static bool make_native(AtledVM *vm, Unit *u) {
   const char *why = NULL;
   if (u->native || compile(vm, u, &why)) return u->native = true;
-  const JitForeign *lost = jit_lost_foreign(vm->jit);
   if (rt_interrupted(&vm->rt) == RT_INTERRUPTED || is_late(vm)) rt_poll(&vm->rt); /* which ended the compiler as well */
   else if (jit_lost_memory(vm->jit)) rt_error(&vm->rt, ERR_MEMORY, 0, "out of memory");
-  else if (lost) rt_fail_foreign(&vm->rt, lost->library, lost->symbol, lost->why, foreign_site(u->mod, lost->symbol));
   else rt_error(&vm->rt, ERR_IO, 0, "can't compile: %s", why);
   return false;
 }

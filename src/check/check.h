@@ -169,6 +169,7 @@ Module *checker_new_module(Checker *c, Sym name, const char *path, uint32_t sour
  * the failed items would have defined are bound to an error type so that later items don't complain; checker_save and
  * arena_roll_back put the module back to what it was. Returns false on errors. */
 bool check_program(Checker *c, Module *m, Program *p, Diags *diags);
+bool tc_foreign_effect(const Item *item); /* of a `foreign` item: is its library written with a `!`? */
 /* A binding of the module, its opened modules or the prelude, by name (for look-ups by hosts and `--of`). */
 Binding *checker_lookup(Checker *c, Module *m, Sym name);
 /* The names visible in a module (for completion). */

@@ -126,26 +126,38 @@ static void check_definition(Checker *c, Module *m, Item *item, Item **rules, in
   tc_local_pop_to(c, mark);
 }
 
-static bool crosses_to_c(Type *t) {
+static bool is_scalar(const Type *t) { return t->kind == TY_INT || t->kind == TY_FLOAT || t->kind == TY_BOOL; }
+
+/* May a C function take it, or, but for arrays, give it? */
+static bool crosses_to_c(Type *t, bool result) {
   t = type_repr(t);
-  return t->kind == TY_INT || t->kind == TY_FLOAT || t->kind == TY_BOOL;
+  if (t->kind == TY_ARRAY && !result) {
+    t = type_repr(t->args[0]);
+    return t->kind == TY_INT || t->kind == TY_FLOAT;
+  }
+  return is_scalar(t) || t->kind == TY_STRING || t->kind == TY_UNIT;
 }
 
-/* What crosses to C are numbers: a function's parameters and result. */
 static void check_foreign_type(Checker *c, const Item *item, Type *t) {
   bool function = false;
   for (t = type_repr(t); t->kind == TY_FUN; t = type_repr(t->args[1])) {
     function = true;
-    if (!crosses_to_c(t->args[0])) break;
+    if (!crosses_to_c(t->args[0], false)) break;
   }
-  if (function && crosses_to_c(t)) return;
+  if (function && crosses_to_c(t, true)) return;
   diag_error(c->diags, item->annot->span, tc_diag_code(D_FOREIGN_TYPE), "a C function can't have this type")->hint =
-      "it takes and gives ints, floats and bools, as in `float -> float -> float`";
+      "it takes ints, floats, bools, strings, `unit`, `float[]` and `int[]`, and gives what is no array";
+}
+
+/* An effect's library is written with a `!` at the end. */
+bool tc_foreign_effect(const Item *item) {
+  size_t n = strlen(item->text);
+  return n > 0 && item->text[n - 1] == '!';
 }
 
 static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int nrules) {
-  bool effect = !strcmp(item->text, "prim!"), pure = !strcmp(item->text, "prim of pure");
-  bool prim = effect || pure || !strcmp(item->text, "prim");
+  bool effect = tc_foreign_effect(item), pure = !strcmp(item->text, "prim of pure");
+  bool prim = pure || !strcmp(item->text, "prim!") || !strcmp(item->text, "prim");
   Marks marks = tc_enter_level(c);
   Binding *b = NEW(c->arena, Binding);
   b->kind = prim ? BIND_PRIM : BIND_FOREIGN;
@@ -158,6 +170,9 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
   if (prim && !m->library)
     diag_error(c->diags, item->span, tc_diag_code(D_FOREIGN_TYPE), "only the standard library binds primitives");
   if (!prim) check_foreign_type(c, item, b->type);
+  if (!prim && effect && nrules > 0)
+    diag_error(c->diags, rules[0]->span, tc_diag_code(D_FOREIGN_TYPE),
+               "`%s` has an effect, so it can't have a derivative rule", b->name);
   tc_leave_level(c, marks, &b, 1, GEN_FUNCTION);
   tc_module_put(c, m, b);
   marks = tc_enter_level(c);

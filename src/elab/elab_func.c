@@ -199,6 +199,11 @@ static void wrap_pure_instance(Elab *e, Binding *b, Instance *in, Span use) {
   ir_func_finish(e->w, f, ir_tuple(e->w, f->result, (Node *[]){ir_call(e->w, g, args, 0), args[f->nparams - 1]}));
 }
 
+static Sym foreign_library(Elab *e, const Item *item) {
+  size_t n = strlen(item->text);
+  return sym_intern(e->syms, item->text, n - tc_foreign_effect(item));
+}
+
 static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span use) {
   Def d = {.name = b->name, .span = b->span, .subst = s, .type = el_ir_type(e, s, b->type)};
   d.arity = binding_arity(b, d.type);
@@ -207,14 +212,15 @@ static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span u
   declare(e, &d, in);
   Func *f = in->func;
   bool opaque = b->pullback || b->tangent || b->kind == BIND_FOREIGN;
-  if (opaque && in->effect) {
+  bool has_effect = b->kind == BIND_FOREIGN && tc_foreign_effect(b->item);
+  if (opaque && in->effect && !has_effect) {
     wrap_pure_instance(e, b, in, use);
     return;
   }
   f->recursive = binding_recursive(e, b);
   f->opaque = opaque;
   if (b->kind == BIND_FOREIGN) {
-    f->foreign.library = b->item->text;
+    f->foreign.library = foreign_library(e, b->item);
     f->foreign.symbol = b->name;
   } else {
     elaborate_instance(e, &d, in, &el_info(e, b)->in_progress, use);

@@ -155,8 +155,5 @@ void eval_forget(Mod *m) {
     free_decoded(m->rt, m->decoded[k]);
     m->decoded[k] = NULL;
   }
-  for (int k = 0; k < m->code->nforeigns; k++) {
-    foreign_free(m->rt, m->foreigns[k]);
-    m->foreigns[k] = NULL;
-  }
+  rt_foreigns_free(m, m->code->nforeigns);
 }

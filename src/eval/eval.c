@@ -6,7 +6,7 @@
  * machine code and closures of it are called through C, and may enter eval_function again.
  *
  *   decode.c   LFunc -> DInstr, on first call     frames.c   frames
- *   slow.c     checks, objects, bags, primitives  foreign.c  C functions
+ *   slow.c     checks, objects, bags, primitives
  *   hot.c      what is worth machine code, and loops that have some
  *
  * Machine code may be attached at any time. Calls look for it (DFunc.native), and ENTER stands at the head of a loop

@@ -37,7 +37,6 @@ typedef struct DLoop {
   struct LoopCode *code; /* NULL: none */
 } DLoop;
 
-typedef struct Foreign Foreign;
 typedef struct DFunc {
   const LFunc *f;
   DInstr *code;
@@ -85,8 +84,4 @@ void stack_pop(Rt *rt, void *p);
 /* ---- slow.c: everything but scalars, moves, jumps and calls ---- */
 Status eval_slow(Rt *rt, Mod *m, const LInstr *in, Slot *r);
 
-/* ---- foreign.c ---- */
-Foreign *foreign_new(Rt *rt, Sym library, Sym symbol, const uint8_t *kinds, int n, uint8_t result, uint32_t site);
-void foreign_free(Rt *rt, Foreign *f);
-void foreign_call(const Foreign *f, const Slot *args, Slot *res);
 #endif

@@ -27,7 +27,8 @@ static Status put(Slot *r, const LInstr *in, void *object) {
 
 /* The function of an operation whose row in lir.def says SLOW or BOTH. */
 #define SLOW(name)                                                                                                     \
-  static Status slow_##name(Rt *rt, __attribute__((unused)) Mod *m, const LInstr *in, __attribute__((unused)) Slot *r)
+  static Status slow_##name(__attribute__((unused)) Rt *rt, __attribute__((unused)) Mod *m, const LInstr *in,          \
+                            __attribute__((unused)) Slot *r)
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 SLOW(CHECK_INDEX) {
@@ -67,14 +68,10 @@ SLOW(RT) {
 }
 
 SLOW(FOREIGN) {
-  const LForeign *l = &m->code->foreigns[in->imm.i];
-  Foreign *f = m->foreigns[in->imm.i];
-  if (!f && !(m->foreigns[in->imm.i] = f =
-                  foreign_new(rt, l->library, l->symbol, l->kinds, l->nargs, l->result, mod_site(m, in->site))))
-    return 1;
-  Slot args[64];
-  gather(in->args, in->nargs, r, args);
-  foreign_call(f, args, &r[in->res[0]]);
+  Slot args[LIMIT_FOREIGN_ARGUMENTS], res;
+  if (in->nargs <= LIMIT_FOREIGN_ARGUMENTS) gather(in->args, in->nargs, r, args);
+  if (rt_foreign_call(m, in->imm.i, args, &res, mod_site(m, in->site))) return 1;
+  scatter(in->res, in->nres, r, &res);
   return 0;
 }
 

@@ -140,7 +140,7 @@ static bool node_same(const void *p, const void *q) {
 }
 
 static uint16_t func_flags(const Func *f) {
-  if (f->foreign.library) return NODE_COSTLY;
+  if (f->foreign.library) return NODE_COSTLY | NODE_FAILS; /* it may not be found */
   if (!f->graph) return NODE_CALLS | NODE_FAILS | NODE_COSTLY | NODE_ENDLESS;
   uint16_t fl = f->graph->flags | NODE_COSTLY;
   return f->recursive ? fl | NODE_CALLS | NODE_FAILS | NODE_ENDLESS : fl;

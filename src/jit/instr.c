@@ -176,9 +176,36 @@ static void emit_return(Fn *k, const LInstr *i) {
 }
 
 /* ---- Calls of what isn't in the module ---- */
+static bool only_numbers(const LForeign *f) {
+  for (int k = 0; k < f->nargs; k++)
+    if (f->kinds[k] == R_PTR) return false;
+  return f->result == R_INT || f->result == R_FLOAT;
+}
+
+/* The address of a C function that isn't known yet: found by the runtime, at the first call. */
+static void find_foreign(Fn *k, const LInstr *i, Lv *row) {
+  Emit *e = k->e;
+  Block *lost = new_block(k), *known = new_block(k);
+  e->g->block_end_with_conditional(k->cur, NULL, compare(e, GC_EQ, rv(e, row), k_null(e)), lost, known);
+  k->cur = lost;
+  Rv *found = CALL_TABLE(e, k->mod, rt_foreign_address, k->mod, k_i64(e, i->imm.i), k_site(k, i->site));
+  assign(k, row, found);
+  check_status(k, i, compare(e, GC_EQ, rv(e, row), k_null(e)), false);
+  e->g->block_end_with_jump(k->cur, NULL, known);
+  k->cur = known;
+}
+
 static void call_foreign(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   const LForeign *f = &e->m->foreigns[i->imm.i];
+  if (!only_numbers(f)) {
+    Rv *slots = pass_slots(k, i->args, i->nargs);
+    Rv *status = CALL_TABLE(e, k->mod, rt_foreign_call, k->mod, k_i64(e, i->imm.i), slots, results_buffer(k),
+                            k_site(k, i->site));
+    check_status(k, i, status, false);
+    take_results(k, i);
+    return;
+  }
   Type **types = NEW_ARRAY(e->arena, Type *, i->nargs + 1);
   Rv **args = NEW_ARRAY(e->arena, Rv *, i->nargs + 1);
   for (int a = 0; a < i->nargs; a++) {
@@ -187,6 +214,7 @@ static void call_foreign(Fn *k, const LInstr *i) {
   }
   Type *pointer = e->g->context_new_function_ptr_type(e->ctx, NULL, type_of_kind(e, f->result), i->nargs, types, 0);
   Lv *row = e->g->context_new_array_access(e->ctx, NULL, rv(e, e->foreigns), k_i64(e, i->imm.i));
+  find_foreign(k, i, row);
   Rv *target = cast(e, rv(e, row), pointer);
   assign_reg(k, i->res[0], e->g->context_new_call_through_ptr(e->ctx, NULL, target, i->nargs, args));
 }

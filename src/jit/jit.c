@@ -74,8 +74,6 @@ const char *jit_keeps_nothing(const Jit *j) { return j->stats.compiles && j->cac
 
 bool jit_lost_memory(const Jit *j) { return j->no_memory; }
 
-const JitForeign *jit_lost_foreign(const Jit *j) { return j->lost.symbol ? &j->lost : NULL; }
-
 /* Of what GCC takes until memory is gone nothing comes back but with the end of its process: where the system limits
  * this process's memory, it is kept out of it if that can be. */
 bool jit_wants_process(const Jit *j) {
@@ -141,28 +139,6 @@ static bool refuse_memory(Jit *j) {
 }
 
 /* ---- Loading ----------------------------------------------------------------------------------------------------- */
-static void *foreign_address(Jit *j, Sym library, Sym symbol) {
-  void *dl = library && *library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : RTLD_DEFAULT;
-  void *address = library && *library && !dl ? NULL : dlsym(dl, symbol);
-  if (!address) {
-    const char *reason = library && *library && !dl ? dlerror() : NULL;
-    snprintf(j->why, sizeof j->why, "%s", reason ? reason : "a C function can't be found");
-    j->lost = (JitForeign){library ? library : "", symbol, reason ? j->why : NULL};
-  }
-  return address;
-}
-
-/* Fills the object's table of foreign addresses. They are the same for every module that shares the object. */
-static bool resolve_foreigns(Jit *j, const LModule *m, void *dl) {
-  void **table = dlsym(dl, JIT_FOREIGNS);
-  for (int k = 0; k < m->nforeigns; k++) {
-    void *address = foreign_address(j, m->foreigns[k].library, m->foreigns[k].symbol);
-    if (!table || !address) return false;
-    table[k] = address;
-  }
-  return true;
-}
-
 JitEntry jit_entry(void *dl, int index) {
   char name[40];
   snprintf(name, sizeof name, JIT_ENTRY, index);
@@ -172,16 +148,13 @@ JitEntry jit_entry(void *dl, int index) {
   return entry;
 }
 
-void *jit_open(Jit *j, const LModule *m, const char *path) {
+void *jit_open(Jit *j, const char *path) {
   void *dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!dl) {
     const char *error = dlerror();
     jit_refuse(j, error ? error : "the compiled module can't be loaded");
-    return NULL;
   }
-  if (resolve_foreigns(j, m, dl)) return dl;
-  dlclose(dl);
-  return NULL;
+  return dl;
 }
 
 /* Are all entries there? If so and `set`, the functions get them. */
@@ -200,7 +173,7 @@ static bool walk_entries(Mod *m, void *dl, bool set) {
 
 /* Loads the object and connects it with the module. */
 static bool attach(Jit *j, Mod *m, const char *path) {
-  void *dl = jit_open(j, m->code, path);
+  void *dl = jit_open(j, path);
   if (!dl) return false;
   if (!walk_entries(m, dl, false)) {
     dlclose(dl);
@@ -362,7 +335,6 @@ static bool compile_in_turn(Jit *j, Mod *m, uint64_t key) {
 bool jit_compile(Jit *j, Mod *m, const char **why) {
   double start = now_ms();
   uint64_t key = jit_key(j, m->code, m->code->hash);
-  j->lost = (JitForeign){0};
   j->no_memory = false;
   if (load_cached(j, m, key)) return true;
   if (!jit_available(j, why)) return false;

@@ -43,12 +43,6 @@ bool jit_available(Jit *j, const char **why);
 /* Gives m machine code: m->table, m->dl and RtFunc.entry of m's functions. On false the module is as before, and *why
  * says why (valid until the next call on j). Thread-safe for different j. */
 bool jit_compile(Jit *j, Mod *m, const char **why);
-/* The C function for want of which the last jit_compile failed, or NULL. `why` its library can't be loaded, NULL if
- * it can. */
-typedef struct JitForeign {
-  const char *library, *symbol, *why;
-} JitForeign;
-const JitForeign *jit_lost_foreign(const Jit *j);
 /* Did the last jit_compile fail for want of memory? Then it may be tried again. */
 bool jit_lost_memory(const Jit *j);
 /* Why what was compiled isn't kept on disk, though it should be; NULL if it is. */

@@ -18,7 +18,6 @@ struct Jit {
   enum { UNCHECKED, AVAILABLE, MISSING } state;
   char missing[512]; /* why */
   char why[512];
-  JitForeign lost;
   bool no_memory; /* the last translation lacked memory */
   JitStats stats;
   /* the piece that is asked for */
@@ -47,8 +46,8 @@ void jit_free_order(Jit *j, Order *order);
 bool jit_carry_out_here(Jit *j, const LModule *m, const Order *order);
 /* Why the process gave no result. */
 void jit_explain(Jit *j, CompilerEnd end);
-/* Opens the object, and fills its table of C functions. NULL: j->why says why. */
-void *jit_open(Jit *j, const LModule *m, const char *path);
+/* Opens the object. NULL: j->why says why. */
+void *jit_open(Jit *j, const char *path);
 void jit_keep(Jit *j, const Order *order); /* its object, in the cache; it may be somewhere else then */
 JitEntry jit_entry(void *dl, int index);   /* NULL: it has none for function `index` */
 #endif

@@ -136,7 +136,7 @@ static bool find_entries(void *dl, const LPiece *p, JitEntry *entries) {
 
 bool jit_attach_piece(Jit *j, Mod *m, const LPiece *p, JitEntry *entries, Mod **native) {
   JitPiece *piece = heap_realloc(j->heap, NULL, 0, sizeof *piece);
-  void *dl = piece ? jit_open(j, p->module, j->asked.order->so) : NULL;
+  void *dl = piece ? jit_open(j, j->asked.order->so) : NULL;
   bool ok = dl && find_entries(dl, p, entries) && (*native = mod_new_piece(m, p));
   if (dl && !ok) dlclose(dl);
   if (!ok) cache_forget(&j->cache, j->asked.order->key);

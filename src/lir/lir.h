@@ -63,12 +63,6 @@ struct LFunc {
   uint8_t *acc_kinds;
   int nacc;
 };
-typedef struct LForeign {
-  Sym library, symbol;
-  int nargs;
-  uint8_t *kinds;
-  uint8_t result;
-} LForeign;
 /* A box or (dims not NULL) array whose fields or elements are constants: numbers, immediates, NULL, strings of the
  * module and boxes that stand before it. kinds says what a field is, NULL that all are plain; that of a string or
  * box holds its index. */
@@ -132,7 +126,7 @@ typedef enum LImm {
   LIMM_OPT_DESC
 } LImm;
 typedef enum LSub { LSUB_NONE, LSUB_OP, LSUB_PRIM, LSUB_DESC, LSUB_TAKE } LSub;
-typedef enum LFails { LFAILS_NEVER, LFAILS_MAY, LFAILS_CALLEE, LFAILS_LOADING } LFails;
+typedef enum LFails { LFAILS_NEVER, LFAILS_MAY, LFAILS_CALLEE } LFails;
 typedef enum LFlow { LFLOW_NEXT, LFLOW_JUMP, LFLOW_BRANCH, LFLOW_SWITCH, LFLOW_RETURN, LFLOW_FAIL } LFlow;
 typedef enum LSimple { LSIMPLE_NO, LSIMPLE_YES, LSIMPLE_NUMBERS } LSimple;
 typedef enum LOperand { LOPERAND_DST, LOPERAND_A, LOPERAND_B, LOPERAND_C, LOPERAND_ARGS, LOPERAND_RES } LOperand;

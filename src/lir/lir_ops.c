@@ -63,8 +63,7 @@ bool lir_fails(const LModule *m, const LInstr *in) {
   switch (lir_ops[in->op].fails) {
   case LFAILS_MAY: return true;
   case LFAILS_CALLEE: return m->funcs[in->imm.i]->may_fail;
-  case LFAILS_NEVER:
-  case LFAILS_LOADING: break;
+  case LFAILS_NEVER: break;
   }
   return false;
 }

@@ -126,7 +126,8 @@ Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void
              .nfuncs = code->nfuncs,
              .nstrings = code->nstrings,
              .nboxes = code->nboxes,
-             .nglobals = code->nglobals};
+             .nglobals = code->nglobals,
+             .foreign_rows = code->foreigns};
   m->descs = zeroed(rt, (size_t)m->ndescs, sizeof *m->descs);
   m->funcs = zeroed(rt, (size_t)m->nfuncs, sizeof *m->funcs);
   m->strings = zeroed(rt, (size_t)m->nstrings, sizeof *m->strings);

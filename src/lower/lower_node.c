@@ -215,6 +215,16 @@ static Row lower_apply(Frame *fr, Node *x) {
   return row;
 }
 
+static bool gives_bool(const Func *f) {
+  const IrType *t = f->result;
+  return (t->kind == T_TUPLE && t->n ? t->args[0] : t)->kind == T_BOOL;
+}
+
+/* Of a C function that gives a bool only the lowest byte is defined. */
+static int c_bool(Fn *fn, int r) {
+  return fn_scalar(fn, OP_INE, fn_scalar(fn, OP_IAND, r, fn_int(fn, 255)), fn_int(fn, 0));
+}
+
 static Row lower_call(Frame *fr, Node *x) {
   Lower *m = fr->fn->m;
   Row row = new_row(fr, x), args = operand_regs(fr, x, 0);
@@ -230,6 +240,11 @@ static Row lower_call(Frame *fr, Node *x) {
   in->site = x->site;
   fn_args(fr->fn, args.r, args.n);
   fn_results(fr->fn, row.r, row.n);
+  if (foreign && gives_bool(f)) {
+    int *r = NEW_ARRAY(m->arena, int, 1);
+    *r = c_bool(fr->fn, row.r[0]);
+    row.r = r;
+  }
   return row;
 }
 

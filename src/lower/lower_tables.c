@@ -122,8 +122,7 @@ int lower_foreign(Lower *m, Func *f) {
     const Layout *l = lower_layout(m->w, f->params[k]);
     for (int s = 0; s < l->n; s++) fo.kinds[at++] = l->kinds[s];
   }
-  if (result->n != 1) lower_error(m, "foreign function %s must return one number", f->foreign.symbol);
-  else fo.result = result->kinds[0];
+  fo.result = result->n ? result->kinds[0] : R_RAW;
   vec_push(m->arena, m->foreigns, fo);
   put_index(&m->func_foreign, f, m->foreigns.len - 1);
   return m->foreigns.len - 1;

@@ -2,7 +2,7 @@
 /* Atoms of expressions: literals, names, everything in brackets, and the
  * constructs that bring their own keywords (`if`, `match`, loops).
  *
- *   atom = literal | name | "(" … ")" | "[" … "]" | "{" … "}" | if | match | for | while
+ *   atom = literal | name | "(" … ")" | "[" … "]" | "{" … "}" | if | match | for | while | break
  *
  * Chains of `else if` are a loop. */
 #include "parser/parser_internal.h"
@@ -332,6 +332,7 @@ static const char for_in_hint[] =
 /* for = "for" ( name | "_" ) "=" binary ( "to" | "downto" ) binary "do" expr "done" */
 static Expr *parse_for(Parser *p) {
   Span start = expect(p, TOK_FOR, NULL), name_span;
+  int breaks = p->breaks.len;
   Expr *e = new_node(p, E_FOR, start, 3);
   bool unnamed = at(p, TOK_UNDERSCORE); /* then the variable is called `_`, which no expression can */
   if (unnamed) name_span = token_span(p), advance(p);
@@ -346,19 +347,20 @@ static Expr *parse_for(Parser *p) {
   e->args[2] = parse_expr(p);
   expect_done(p, start);
   e->span = span_to_here(p, start);
-  return e;
+  return loop_of_breaks(p, e, breaks);
 }
 
 /* while = "while" expr "do" expr "done" */
 static Expr *parse_while(Parser *p) {
   Span start = expect(p, TOK_WHILE, NULL);
+  int breaks = p->breaks.len;
   Expr *e = new_node(p, E_WHILE, start, 2);
   e->args[0] = parse_expr(p);
   expect(p, TOK_DO, "a loop is written: while condition do … done");
   e->args[1] = parse_expr(p);
   expect_done(p, start);
   e->span = span_to_here(p, start);
-  return e;
+  return loop_of_breaks(p, e, breaks);
 }
 
 /* ---- Atoms ----------------------------------------------------------------------------- */
@@ -394,6 +396,7 @@ Expr *parse_atom(Parser *p) {
   case TOK_MATCH: return parse_match(p);
   case TOK_FOR: return parse_for(p);
   case TOK_WHILE: return parse_while(p);
+  case TOK_BREAK: return parse_break(p);
   default: fail_no_expression(p);
   }
 }

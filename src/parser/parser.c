@@ -178,6 +178,7 @@ static void begin_item(Parser *p) {
   p->failed = false;
   p->scratch.len = 0;
   p->operands.len = 0;
+  p->breaks.len = 0;
   p->operators.len = 0;
   set_pos(p, p->pos);
 }
@@ -187,6 +188,7 @@ static void parse_items(Parser *p, Program *program) {
     begin_item(p);
     if (setjmp(p->recover) == 0) {
       Item *item = parse_item(p);
+      refuse_breaks(p, 0, "`break` stands in no loop");
       if (!p->failed) vec_push(p->diags->arena, program->items, item);
     }
     p->pos = p->item_end;

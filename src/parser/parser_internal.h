@@ -35,6 +35,7 @@ typedef struct Parser {
   jmp_buf recover;
   Vec(void *) scratch;  /* lists under construction, used as a stack */
   Vec(Expr *) operands; /* of parse_binary */
+  Vec(Expr *) breaks;   /* that no loop has yet */
   Vec(Operator) operators;
 } Parser;
 
@@ -100,6 +101,10 @@ bool operator_of(TokenKind kind, BinOp *op);                    /* expr.c: opera
 Expr *parse_let_head(Parser *p);
 /* expr.c: params "=" expr, as an E_FUN */
 Expr *parse_rule(Parser *p, Span start);
+/* breaks.c */
+Expr *parse_break(Parser *p);
+Expr *loop_of_breaks(Parser *p, Expr *loop, int mark);
+void refuse_breaks(Parser *p, int mark, const char *message);
 Pat *parse_pattern(Parser *p);      /* pattern.c: with `|` and `as` */
 Pat *parse_atom_pattern(Parser *p); /* pattern.c: one parameter */
 bool starts_atom_pattern(TokenKind kind);

@@ -3,9 +3,11 @@
  * UTF-8 is an error with the line. */
 #define _GNU_SOURCE
 #include "runtime/runtime_internal.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -139,4 +141,58 @@ PRIM(prim_write_file) {
 PRIM(prim_append_file) {
   PRIM_UNUSED;
   return write_text(rt, args, O_APPEND, site);
+}
+
+/* ---- Folders ----------------------------------------------------------------------------------------------------- */
+PRIM(prim_file_exists) {
+  PRIM_UNUSED;
+  struct stat st;
+  res->i = stat(slot_string(&args[0])->bytes, &st) == 0;
+  return 0;
+}
+
+static int compare_names(const void *a, const void *b) {
+  const StringObj *x = slot_string(a), *y = slot_string(b);
+  return strcmp(x->bytes, y->bytes);
+}
+
+/* The names of a folder, as counted strings. */
+typedef struct Names {
+  Slot *data;
+  int64_t len, cap;
+} Names;
+
+static Status add_name(Rt *rt, Names *names, const char *name, const StringObj *path, uint32_t site) {
+  if (!strcmp(name, ".") || !strcmp(name, "..")) return rt_look(rt);
+  if (!utf8_valid(name, strlen(name), NULL))
+    return rt_error(rt, ERR_TEXT, site, "\"%s\" holds a name that is not valid UTF-8", path->bytes);
+  if (!rt_reserve(rt, &names->data, &names->cap, names->len + 1, sizeof(Slot))) return 1;
+  Obj *s = rt_new_string(rt, name, strlen(name));
+  if (s) names->data[names->len++].p = s;
+  return s ? rt_look(rt) : 1;
+}
+
+static Status read_folder(Rt *rt, Names *names, const StringObj *path, uint32_t site) {
+  DIR *folder = opendir(path->bytes);
+  if (!folder) return io_error(rt, "list", path, site);
+  Status status = 0;
+  const struct dirent *entry;
+  for (errno = 0; !status && (entry = readdir(folder)); errno = 0)
+    status = add_name(rt, names, entry->d_name, path, site);
+  if (!status && errno) status = io_error(rt, "list", path, site);
+  closedir(folder);
+  return status;
+}
+
+PRIM(prim_list_dir) {
+  PRIM_UNUSED;
+  Names names = {0};
+  Status status = read_folder(rt, &names, slot_string(&args[0]), site);
+  if (names.len) qsort(names.data, (size_t)names.len, sizeof *names.data, compare_names);
+  ArrayObj *a = status ? NULL : rt_new_strings(rt, names.len);
+  if (a && names.len) memcpy(a->data, names.data, (size_t)names.len * sizeof *names.data);
+  for (int64_t i = 0; !a && i < names.len; i++) rt_release(rt, names.data[i].p);
+  heap_realloc(rt->heap, names.data, (size_t)names.cap * sizeof *names.data, 0);
+  if (a) res->p = &a->h;
+  return a ? 0 : 1;
 }

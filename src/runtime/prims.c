@@ -113,6 +113,29 @@ PRIM(prim_time) {
   return 0;
 }
 
+/* In short waits, between which it looks for interrupts. */
+PRIM(prim_sleep) {
+  PRIM_UNUSED;
+  double end = rt_now() + args[0].f, left;
+  Status status = 0;
+  while (!status && (left = end - rt_now()) > 0) {
+    double wait = left < 0.01 ? left : 0.01;
+    nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * wait)}, NULL);
+    status = rt_look(rt);
+  }
+  return status;
+}
+
+PRIM(prim_date) {
+  PRIM_UNUSED;
+  char text[64];
+  struct tm tm;
+  time_t now = time(NULL);
+  size_t n = gmtime_r(&now, &tm) ? strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm) : 0;
+  res->p = rt_new_string(rt, text, n);
+  return res->p ? 0 : 1;
+}
+
 PRIM(prim_cpu_time) {
   PRIM_UNUSED;
   struct timespec t;

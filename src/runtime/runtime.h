@@ -222,6 +222,14 @@ struct Rt {
     Slot args[LIMIT_TAIL_ARGUMENTS];
   } tail; /* the call that is left, after RT_TAIL */
 };
+/* A C function that a module names, with its slots: kinds as in lir.h; result R_RAW if it has none. A string is a
+ * `const char *` to C, an array two arguments, `const T *` and `int64_t`. */
+typedef struct LForeign {
+  const char *library, *symbol;
+  int nargs;
+  uint8_t *kinds;
+  uint8_t result;
+} LForeign;
 /* A module in a VM: what machine code reaches through its first argument. */
 struct Mod {
   Rt *rt;
@@ -237,9 +245,15 @@ struct Mod {
   LModule *code;
   struct JitPiece *pieces; /* machine code of parts of it: src/jit/pieces.c */
   int ndescs, nfuncs, nstrings, nboxes, nglobals, nsites;
-  void **decoded;  /* the evaluator's form of each function, made on first use */
-  void **foreigns; /* resolved C functions, made on first use */
+  void **decoded;                /* the evaluator's form of each function, made on first use */
+  const LForeign *foreign_rows;  /* C functions that it names */
+  struct ForeignCode **foreigns; /* the same, found; made at their first calls */
 };
+/* Calls the module's C function k, which is found first if it hasn't been called yet. The result is the caller's. */
+Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site);
+/* Its address; NULL after rt_error. */
+void *rt_foreign_address(Mod *m, int64_t k, uint32_t site);
+void rt_foreigns_free(Mod *m, int n); /* what was found */
 static inline uint32_t mod_site(const Mod *m, uint32_t site) { return site ? m->site_base + site : 0; }
 static inline bool rt_flip(Rt *rt) {
   if (__builtin_expect(rt->coin == 0, 1)) return true;

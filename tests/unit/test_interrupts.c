@@ -142,7 +142,8 @@ static const RtPrimId bounded[] = {
     RTP_FORMAT_FLOAT,  RTP_FORMAT_INT,      RTP_FORMAT_STRING, RTP_CONCAT_STRING, RTP_FLOAT_OF_STRING,
     RTP_INT_OF_STRING, RTP_STR_STARTS_WITH, RTP_STR_ENDS_WITH, RTP_ARGS,          RTP_ENV,
     RTP_TIME,          RTP_RANDOM_BITS,     RTP_CPU_TIME,      RTP_ARRAYS_MADE,   RTP_OPAQUE,
-    RTP_POSITION,
+    RTP_POSITION,      RTP_FILE_EXISTS,     RTP_LIST_DIR,      RTP_SLEEP,         RTP_DATE,
+    RTP_JSON_PARSE,    RTP_JSON_NUMBERS,
 };
 
 static void write_nothing(void *user, const char *s, size_t n) { (void)user, (void)s, (void)n; }

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* C functions bound by `foreign`: found with dlopen and dlsym at their first call, called through libffi, which knows
+ * how any mix of integers, floats and pointers is passed. Machine code calls those of numbers itself and asks here for
+ * the address only. A library stays loaded: code of it may be running elsewhere. */
+#include "runtime/runtime_internal.h"
+#include <dlfcn.h>
+#include <ffi.h>
+#include <string.h>
+
+/* Kinds of slots; the last stands for no result. */
+enum { KIND_FLOAT = SLOT_FLOAT, KIND_PTR = SLOT_PTR, KIND_NONE = SLOT_PTR + 1 };
+
+typedef struct ForeignCode {
+  ffi_cif cif;
+  void *address;
+  bool prepared; /* cif is: the first call through libffi does that, which sees what are arrays */
+  int n;         /* arguments as C counts them, at most */
+  ffi_type *types[];
+} ForeignCode;
+
+static size_t code_size(int n) { return sizeof(ForeignCode) + (size_t)n * sizeof(ffi_type *); }
+
+static ForeignCode *find(Mod *m, int64_t k, uint32_t site) {
+  if (m->foreigns[k]) return m->foreigns[k];
+  Rt *rt = m->rt;
+  const LForeign *f = &m->foreign_rows[k];
+  if (f->nargs > LIMIT_FOREIGN_ARGUMENTS) {
+    rt_error(rt, ERR_FOREIGN, site, "a foreign function can have at most %d arguments", LIMIT_FOREIGN_ARGUMENTS);
+    return NULL;
+  }
+  const char *library = f->library ? f->library : "";
+  void *handle = dlopen(*library ? library : NULL, RTLD_NOW | RTLD_LOCAL);
+  void *address = handle ? dlsym(handle, f->symbol) : NULL;
+  if (!address) {
+    rt_fail_foreign(rt, library, f->symbol, handle ? NULL : dlerror(), site);
+    return NULL;
+  }
+  ForeignCode *c = heap_realloc(rt->heap, NULL, 0, code_size(2 * f->nargs));
+  if (!c) {
+    rt_out_of_memory(rt);
+    return NULL;
+  }
+  *c = (ForeignCode){.address = address, .n = 2 * f->nargs};
+  return m->foreigns[k] = c;
+}
+
+void *rt_foreign_address(Mod *m, int64_t k, uint32_t site) {
+  ForeignCode *c = find(m, k, site);
+  return c ? c->address : NULL;
+}
+
+void rt_foreigns_free(Mod *m, int n) {
+  for (int k = 0; k < n; k++) {
+    if (m->foreigns[k]) heap_realloc(m->rt->heap, m->foreigns[k], code_size(m->foreigns[k]->n), 0);
+    m->foreigns[k] = NULL;
+  }
+}
+
+static ffi_type *number_type(uint8_t kind) { return kind == KIND_FLOAT ? &ffi_type_double : &ffi_type_sint64; }
+
+static bool is_array(uint8_t kind, const Slot *arg) { return kind == KIND_PTR && arg->p->desc->kind == D_ARRAY; }
+
+static Status prepare(Rt *rt, ForeignCode *c, const LForeign *f, const Slot *args, uint32_t site) {
+  unsigned n = 0;
+  for (int k = 0; k < f->nargs; k++) {
+    c->types[n++] = f->kinds[k] == KIND_PTR ? &ffi_type_pointer : number_type(f->kinds[k]);
+    if (is_array(f->kinds[k], &args[k])) c->types[n++] = &ffi_type_sint64;
+  }
+  ffi_type *result = f->result == KIND_NONE  ? &ffi_type_void
+                     : f->result == KIND_PTR ? &ffi_type_pointer
+                                             : number_type(f->result);
+  if (ffi_prep_cif(&c->cif, FFI_DEFAULT_ABI, n, result, c->types) != FFI_OK)
+    return rt_error(rt, ERR_FOREIGN, site, "\"%s\" can't be called with these arguments", f->symbol);
+  c->prepared = true;
+  return 0;
+}
+
+/* A copy of the text that C gives, whose own it stays. */
+static Status take_text(Rt *rt, const LForeign *f, const char *text, Slot *res, uint32_t site) {
+  bool valid;
+  size_t bad;
+  if (!text) return rt_error(rt, ERR_FOREIGN, site, "`%s` gave NULL, which is no string", f->symbol);
+  if (rt_check_text(rt, text, strlen(text), &valid, &bad)) return 1;
+  if (!valid)
+    return rt_error(rt, ERR_TEXT, site, "`%s` gave bytes that are not valid UTF-8 at offset %zu", f->symbol, bad);
+  res->p = rt_new_string(rt, text, strlen(text));
+  return res->p ? 0 : 1;
+}
+
+Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site) {
+  ForeignCode *c = find(m, k, site);
+  const LForeign *f = &m->foreign_rows[k];
+  if (!c || (!c->prepared && prepare(m->rt, c, f, args, site))) return 1;
+  Slot values[2 * LIMIT_FOREIGN_ARGUMENTS], result = {0};
+  void *pointers[2 * LIMIT_FOREIGN_ARGUMENTS];
+  int n = 0;
+  for (int i = 0; i < f->nargs; i++) {
+    values[n] = args[i];
+    if (is_array(f->kinds[i], &args[i])) {
+      const ArrayObj *a = slot_array(&args[i]);
+      values[n++].raw = a->data;
+      values[n].i = a->dims[0];
+    } else if (f->kinds[i] == KIND_PTR) {
+      values[n].raw = (void *)(uintptr_t)slot_string(&args[i])->bytes;
+    }
+    n++;
+  }
+  for (int i = 0; i < n; i++) pointers[i] = &values[i];
+  void (*fn)(void);
+  memcpy(&fn, &c->address, sizeof fn);
+  ffi_call(&c->cif, fn, &result, pointers);
+  if (f->result == KIND_PTR) return take_text(m->rt, f, result.raw, res, site);
+  if (f->result != KIND_NONE) *res = result;
+  return 0;
+}
