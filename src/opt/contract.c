@@ -11,6 +11,7 @@
  * What a loop adds to a number that it carries isn't contracted: there the additions wait for each other while
  * products can be made beforehand, several at once. */
 #include "opt/opt.h"
+#include <math.h>
 
 typedef struct Contract {
   World *w;
@@ -26,7 +27,17 @@ static bool is_sum(const Contract *c, const Node *n) {
   return (n->op == OP_FADD || n->op == OP_FSUB) && !n->attr.i;
 }
 
-static void count(Map *in, const Node *x) { map_put(in, x, (char *)map_get(in, x) + 1); }
+/* What stands for product x and its opposite: x * c and x * -c are one product but for the sign, as x * y and -(x * y)
+ * are where y is no constant, so they are contracted both or not at all. */
+static const Node *without_sign(World *w, const Node *x) {
+  bool negative = x->ops[1]->op == OP_FLOAT && signbit(x->ops[1]->attr.f);
+  return negative ? ir_op2(w, OP_FMUL, x->ops[0], ir_float(w, -x->ops[1]->attr.f)) : x;
+}
+
+static void count(World *w, Map *in, const Node *x) {
+  x = without_sign(w, x);
+  map_put(in, x, (char *)map_get(in, x) + 1);
+}
 
 /* Is x a sum of parameter k and other things? Its additions are noted. */
 static bool adds_to(Frame *f, const Node *x, int64_t k, int depth) {
@@ -57,15 +68,17 @@ static void *count_uses(void *user, Graph *g) {
     for (int k = 0; k < nodes[i]->nops; k++) {
       const Node *x = nodes[i]->ops[k];
       if (x->op != OP_FMUL) continue;
-      count(&f->uses, x);
-      if (is_sum(c, nodes[i]) && !map_get(&f->chains, nodes[i])) count(&f->sums, x);
+      count(c->w, &f->uses, x);
+      if (is_sum(c, nodes[i]) && !map_get(&f->chains, nodes[i])) count(c->w, &f->sums, x);
     }
-  if (g->result->op == OP_FMUL) count(&f->uses, g->result);
+  if (g->result->op == OP_FMUL) count(c->w, &f->uses, g->result);
   return f;
 }
 
-static bool only_added(const Frame *f, const Node *x) {
-  return x->op == OP_FMUL && map_get(&f->uses, x) == map_get(&f->sums, x);
+static bool only_added(World *w, const Frame *f, const Node *x) {
+  if (x->op != OP_FMUL) return false;
+  x = without_sign(w, x);
+  return map_get(&f->uses, x) == map_get(&f->sums, x);
 }
 
 /* -(a * b), the factors in `product`. */
@@ -83,8 +96,8 @@ static Node *contract(void *user, Rewriter *r, void *frame, Node *n, Node **ops,
   const Frame *f = frame;
   if (!is_sum(c, n)) return NULL;
   if (map_get(&f->chains, n)) return apart(c, n, ops);
-  int k = only_added(f, n->ops[1]) && ops[1]->op == OP_FMUL;
-  if (!k && !(only_added(f, n->ops[0]) && ops[0]->op == OP_FMUL)) return apart(c, n, ops);
+  int k = only_added(c->w, f, n->ops[1]) && ops[1]->op == OP_FMUL;
+  if (!k && !(only_added(c->w, f, n->ops[0]) && ops[0]->op == OP_FMUL)) return apart(c, n, ops);
   Node *product[] = {ops[k]->ops[0], ops[k]->ops[1]}, *rest = ops[1 - k];
   if (n->op == OP_FSUB && k) negate(c->w, product);
   if (n->op == OP_FSUB && !k) rest = ir_op1(c->w, OP_FNEG, rest);
