@@ -17,7 +17,9 @@ typedef struct CallMemo {
 
 Func *ad_call_target(World *w, const Node *n) {
   const char *unknown = "this function value can't be differentiated: it was made after the derivative was compiled";
-  const char *itself = "this function value can't be differentiated: it may be one that takes derivatives of itself";
+  const char *itself =
+      "this function value can't be differentiated: it may be one that takes derivatives of itself; how "
+      "often has to be known: match n with 1 -> deriv f x | 2 -> deriv (deriv f) x | …";
   return n->op == OP_CALL ? n->attr.func : ir_dispatcher(w, n->ops[0]->type, unknown, itself);
 }
 

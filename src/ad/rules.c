@@ -13,7 +13,8 @@ static Node *no_rule(World *w, IrType *t, const char *what, Site site) {
 
 Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site) {
   if (f->foreign.symbol) return no_rule(w, t, f->name ? f->name : "a foreign function", site);
-  Node *why = ir_text(w, "this function can't be differentiated: it takes derivatives of itself");
+  Node *why = ir_text(w, "this function can't be differentiated: it takes derivatives of itself; how often has to be "
+                         "known: match n with 1 -> deriv f x | 2 -> deriv (deriv f) x | …");
   return ir_fail(w, FAIL_RULE, t, why, site);
 }
 

@@ -37,7 +37,8 @@ typedef enum TypeClass { /* bits of TY_VAR.classes */
                          CLASS_EQ = 8,
                          CLASS_SHOW = 16,
                          CLASS_DIFF = 32,
-                         CLASS_EFFECT = 64 /* the variable stands for an effect */
+                         CLASS_EFFECT = 64, /* the variable stands for an effect */
+                         CLASS_RECORD = 128 /* a field was used of it: it is a record */
 } TypeClass;
 
 typedef struct DataDecl DataDecl;

@@ -13,7 +13,7 @@
  *   check_items.c top-level items, derivative rules; checker.c: the interface
  *   match.c       missing and redundant cases
  *   print_type.c  types as text
- *   type_errors.c the wording of type errors
+ *   type_errors.c the wording of type errors; call_errors.c: in calls; messages.c: what both are made of
  *
  * All of an item's inference state is in State, so that an item of a library can be checked in the
  * middle of another one: the state is put aside and restored. */
@@ -42,6 +42,12 @@ typedef enum ConstraintKind {
   C_FIELD    /* t = {record, field's type} */
 } ConstraintKind;
 
+/* The functions by whose use a relation came to a place, the outermost first. */
+typedef struct Via {
+  Sym function;
+  const struct Via *inner; /* what that one uses; NULL: the relation arose in it */
+} Via;
+
 typedef struct Constraint {
   ConstraintKind kind;
   int n;
@@ -51,7 +57,8 @@ typedef struct Constraint {
   bool divides; /* comes from `/`: for printing */
   bool done, queued;
   Span at;
-  Sym user; /* the function whose use brought it here, or NULL */
+  Span origin;    /* C_FIELD: where the field is used */
+  const Via *via; /* how it came to `at`; NULL: it arose there */
 } Constraint;
 
 typedef struct Waiting {
@@ -123,6 +130,11 @@ typedef struct Unfinished { /* a definition that isn't `rec`, while its value is
   const struct Unfinished *outer;
 } Unfinished;
 
+typedef struct Lacking {
+  const Type *record;
+  Sym field;
+} Lacking;
+
 typedef struct State {
   Module *module;
   const Unfinished *unfinished;
@@ -132,6 +144,7 @@ typedef struct State {
   int nlater;
   int errors; /* reported before the item */
   int level;
+  Type *shown;  /* of an expression between other items that is a function, or NULL */
   Type *effect; /* of the function body being checked */
   Types used;   /* effects of calls in it, see tc_use_effect */
   int depth;    /* functions around */
@@ -143,7 +156,8 @@ typedef struct State {
   Vec(Constraint *) relations; /* open relations, oldest first */
   Vec(Constraint *) ready;
   Vec(RecUse) rec_uses;
-  VarNames type_vars; /* 'a in annotations of the item */
+  Vec(Lacking) lacking; /* what was reported */
+  VarNames type_vars;   /* 'a in annotations of the item */
   Vec(MatchCheck) matches;
   Vec(Expr *) discarded;     /* left sides of `;` */
   Vec(InterpPart *) formats; /* holes with a format */
@@ -214,11 +228,20 @@ void tc_relation_wake(Checker *c, Type *var);
 /* v was bound to t. */
 void tc_relation_merge(Checker *c, Type *v, Type *t);
 void tc_solve(Checker *c);
-/* Decides an open relation by its default; false if there was nothing to decide. */
-void tc_relation_settle(Checker *c, Constraint *k);
-bool tc_relation_generalises(const Constraint *k);
+/* What becomes of an open record for which there is no declared type. */
+typedef enum Leftover {
+  LEFT_CLOSED, /* it has just the fields used: a function that is only shown takes it */
+  LEFT_USED,   /* the same, if only functions that are used make it a record; else an error */
+  LEFT_ERROR   /* it is part of what the item defines */
+} Leftover;
+/* Decides an open relation by its default. */
+void tc_relation_settle(Checker *c, Constraint *k, Leftover record);
 void tc_relation_holds(Checker *c, Type *t, unsigned classes);
-void tc_settle_fields(Checker *c);
+void tc_relation_field(Checker *c, Span at, Type *record, Sym field, Type *type);
+/* Of a use of the function: k is a relation of its scheme. */
+void tc_relation_used(Checker *c, const Constraint *k, Sym function, Span at, Type *const args[3]);
+/* The record of the relation, whose field it is, would be a part of itself. */
+void tc_report_endless_record(Checker *c, Constraint *k);
 
 /* ---- fit.c ----------------------------------------------------------------------- */
 /* Whether some types satisfy all of the relations that aren't done, as far as that is found out with bounded effort. If
@@ -285,6 +308,7 @@ void tc_check_rule(Checker *c, Item *rule, Binding *f);
 void tc_report_unfit_rule(Checker *c, const Item *rule, const Binding *f);
 /* Does the item define a value of that name? */
 bool tc_defines(const Item *item, Sym name);
+Span tc_place_defined(const Item *item, Sym name); /* where it does */
 /* Checks the items from i on that belong together; returns the index after them. */
 int tc_check_items(Checker *c, Module *m, Item **items, int i, int n);
 void tc_state_begin(Checker *c, Module *m, LazyItem *lazy);
@@ -294,10 +318,20 @@ void tc_module_put(Checker *c, Module *m, Binding *b);
 void tc_check_matches(Checker *c);
 
 /* ---- print_type.c --------------------------------------------------------------------- */
+typedef struct OpenRecord {
+  Type *var;
+  int uses, number; /* number: of its name, from 1; 0: it needs none */
+} OpenRecord;
+typedef Vec(OpenRecord) OpenRecords;
 typedef struct Namer {
   Arena *arena;
   Vec(Type *) vars;
   int budget;
+  OpenRecords records;        /* met */
+  const OpenRecords *counted; /* the same after all of the text was made once: those used more than once get names */
+  int named;
+  const Scheme *scheme; /* where fields of open records are found, or NULL */
+  const Checker *c;     /* the same, of types under way */
 } Namer;
 const char *type_text(Checker *c, Type *t);
 
@@ -312,9 +346,21 @@ typedef struct Place { /* where a type was wanted, and why */
 /* Unifies; on failure says that `want` was expected and `got` found. */
 bool tc_expect_type(Checker *c, Type *want, Type *got, Place p);
 void tc_report_clash(Checker *c, Type *want, Type *got, Place p);
+/* The source text at a place where it is short, else `otherwise`. */
+const char *tc_short_text(Checker *c, Span at, const char *otherwise);
+/* The type, or "a number" for one that is to be found out. */
+const char *tc_kind_text(Checker *c, Type *t);
 bool tc_expect_class(Checker *c, Type *t, unsigned classes, Span at);
 void tc_report_class(Checker *c, Place p);
 /* Whether the item under way has no error so far: else what is unknown at its end may follow from that. */
 bool tc_no_errors(const Checker *c);
 const char *tc_format(Checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- call_errors.c -------------------------------------------------------------------- */
+/* The i-th argument of the call has the type `got`; the function that it is given to, `fun`. Reports if it doesn't fit,
+ * and infers the arguments behind it then. */
+bool tc_expect_argument(Checker *c, const Expr *call, int i, const Type *fun, Type *got);
+/* What the call's function gives, applied to the first `given` arguments, is of type t, which is no function. */
+void tc_report_no_function(Checker *c, Expr *call, Type *t, int given);
+bool tc_typed_by_rank(const Checker *c, const Binding *b);
 #endif

@@ -18,7 +18,7 @@ void tc_state_begin(Checker *c, Module *m, LazyItem *lazy) {
 /* Each item starts with empty lists; their memory is used again. */
 static void reset_item(Checker *c) {
   c->s.vars.len = c->s.bound.len = c->s.relations.len = c->s.ready.len = c->s.rec_uses.len = 0;
-  c->s.used.len = c->s.type_vars.len = c->s.matches.len = c->s.discarded.len = c->s.formats.len = 0;
+  c->s.used.len = c->s.type_vars.len = c->s.matches.len = c->s.discarded.len = c->s.formats.len = c->s.lacking.len = 0;
   c->s.level = c->s.depth = c->s.loops = 0;
 }
 
@@ -112,6 +112,12 @@ bool tc_defines(const Item *item, Sym name) {
   return false;
 }
 
+Span tc_place_defined(const Item *item, Sym name) {
+  for (int i = 0; item->kind == I_LET && i < item->nlets; i++)
+    if (item->lets[i].pat->kind == P_VAR && item->lets[i].pat->name.name == name) return item->lets[i].pat->span;
+  return item->name.span;
+}
+
 static bool is_rule(const Item *item) { return item->kind == I_PULLBACK || item->kind == I_TANGENT; }
 
 static void check_definition(Checker *c, Module *m, Item *item, Item **rules, int nrules) {
@@ -169,7 +175,7 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
   item->binding = b;
   if (prim && !m->library)
     diag_error(c->diags, item->span, tc_diag_code(D_FOREIGN_TYPE), "only the standard library binds primitives");
-  if (!prim) check_foreign_type(c, item, b->type);
+  if (!prim && tc_no_errors(c)) check_foreign_type(c, item, b->type);
   if (!prim && effect && nrules > 0)
     diag_error(c->diags, rules[0]->span, tc_diag_code(D_FOREIGN_TYPE),
                "`%s` has an effect, so it can't have a derivative rule", b->name);

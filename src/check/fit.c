@@ -44,7 +44,6 @@ static void copy_relation(Trial *t, const Constraint *k) {
   new->field = k->field;
   new->classes = k->classes;
   new->divides = k->divides;
-  new->user = k->user;
 }
 
 /* False where it contradicts what is known. A divisor has no scalar on its left. */

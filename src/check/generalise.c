@@ -6,8 +6,8 @@
  * (enter_level); variables still of that level at its end (leave_level) are its
  * own. Those in its type are quantified, in place: the types in its body refer
  * to the same variables, which get LEVEL_GENERIC, and Binding.qvars lists them.
- * The open relations of operators between them become part of its scheme, with
- * all their variables. Variables in neither get their default: an int, a pure
+ * The open relations between them become part of its scheme, with all their
+ * variables. Variables in neither get their default: an int, a pure
  * effect, unit.
  *
  * What isn't quantified in an inner let waits for the surroundings: its
@@ -142,9 +142,12 @@ static void lower_relation(Checker *c, const Constraint *k, int level) {
   for (int i = 0; i < k->n; i++) tc_lower_levels(c, k->t[i], level);
 }
 
+/* Of its types those that decide whose it is: for a field the record, from which the field's type follows. */
+static int deciding(const Constraint *k) { return k->kind == C_FIELD ? 1 : k->n; }
+
 static bool shared(Checker *c, const Constraint *k, int level) {
   c->steps = LIMIT_TYPE_STEPS;
-  for (int i = 0; i < k->n; i++)
+  for (int i = 0; i < deciding(k); i++)
     if (mentions_below(c, k->t[i], level, 0)) return true;
   return false;
 }
@@ -160,7 +163,7 @@ static bool mentions(Checker *c, Type *t, const VarSet *vs, int depth) {
 
 static bool touches(Checker *c, const Constraint *k, const VarSet *vs) {
   c->steps = LIMIT_TYPE_STEPS;
-  for (int i = 0; i < k->n; i++)
+  for (int i = 0; i < deciding(k); i++)
     if (mentions(c, k->t[i], vs, 0)) return true;
   return false;
 }
@@ -202,19 +205,29 @@ static void join_products(Checker *c, Marks m) {
   tc_solve(c);
 }
 
-/* Settles what can't wait: every relation of an item that doesn't become part of a function's type. */
-static void settle_item(Checker *c, Marks m, Generality g) {
-  tc_settle_fields(c);
-  for (int i = m.relations; i < c->s.relations.len; i++) {
-    Constraint *k = c->s.relations.data[i];
-    if (!tc_relation_generalises(k) || g != GEN_FUNCTION) tc_relation_settle(c, k);
-  }
+/* What operators mean becomes part of a function's type, what fields a record has of that of any value. */
+static bool generalises(const Constraint *k, Generality g) {
+  return g == GEN_FUNCTION || (g == GEN_VALUE && k->kind == C_FIELD);
+}
+
+/* Settles what can't wait: relations of an item that don't become part of its type. Fields first: they say most. */
+static void settle_item(Checker *c, Marks m, Binding **bs, int n, Generality g) {
+  VarSet kept = new_set(c), shown = new_set(c);
+  c->steps = LIMIT_TYPE_STEPS;
+  for (int i = 0; i < n; i++) collect(c, bs[i]->type, 0, &kept, 0);
+  if (c->s.shown) collect(c, c->s.shown, 0, &shown, 0);
+  for (int pass = 0; pass < 2; pass++)
+    for (int i = m.relations; i < c->s.relations.len; i++) {
+      Constraint *k = c->s.relations.data[i];
+      Leftover left = touches(c, k, &kept) ? LEFT_ERROR : touches(c, k, &shown) ? LEFT_CLOSED : LEFT_USED;
+      if ((k->kind == C_FIELD) == (pass == 0) && !generalises(k, g)) tc_relation_settle(c, k, left);
+    }
 }
 
 static void lower_waiting(Checker *c, Marks m, Generality g) {
   for (int i = m.relations; i < c->s.relations.len; i++) {
     Constraint *k = c->s.relations.data[i];
-    if (!k->done && (!tc_relation_generalises(k) || g != GEN_FUNCTION)) lower_relation(c, k, c->s.level);
+    if (!k->done && !generalises(k, g)) lower_relation(c, k, c->s.level);
   }
 }
 
@@ -234,7 +247,9 @@ static void join_connected(Checker *c, Marks m, VarSet *quantified) {
 /* What no types fit is said where it is defined, not at every use. */
 static void check_fit(Checker *c, Constraint *const *relations, int n) {
   Span at = {0};
-  if (!tc_no_errors(c) || tc_relations_fit(c, relations, n, &at)) return;
+  bool fields = true;
+  for (int i = 0; i < n; i++) fields &= relations[i]->kind == C_FIELD;
+  if (fields || !tc_no_errors(c) || tc_relations_fit(c, relations, n, &at)) return;
   diag_error(c->diags, at, tc_diag_code(D_TYPE_MISMATCH), "no types fit both this and the rest of the function")->hint =
       "`*` and `/` take two values of one type, or a number and any structure of numbers";
 }
@@ -265,10 +280,74 @@ static bool settle_unconnected(Checker *c, Marks m, const VarSet *quantified) {
   for (int i = m.relations; i < c->s.relations.len; i++) {
     Constraint *k = c->s.relations.data[i];
     if (k->done || shared(c, k, c->s.level) || touches(c, k, quantified)) continue;
-    tc_relation_settle(c, k);
+    tc_relation_settle(c, k, LEFT_USED);
     any = true;
   }
   return any;
+}
+
+/* ---- Records within themselves ------------------------------------------------------ */
+typedef struct RecordNode { /* an open record */
+  Type *var;
+  Vec(Constraint *) fields;
+  int holders;        /* fields of records not yet found to end that have it in their type */
+  Constraint *holder; /* one of them */
+} RecordNode;
+typedef Vec(RecordNode *) RecordNodes;
+
+static RecordNodes open_records(Checker *c, Marks m, Map *nodes) {
+  RecordNodes all = {0};
+  map_init(nodes, c->temp);
+  for (int i = m.relations; i < c->s.relations.len; i++) {
+    Constraint *k = c->s.relations.data[i];
+    Type *var = type_repr(k->t[0]);
+    if (k->done || k->kind != C_FIELD || var->kind != TY_VAR) continue;
+    RecordNode *n = map_get(nodes, var);
+    if (!n) {
+      n = NEW(c->temp, RecordNode);
+      n->var = var;
+      map_put(nodes, var, n);
+      vec_push(c->temp, all, n);
+    }
+    vec_push(c->temp, n->fields, k);
+  }
+  return all;
+}
+
+/* Adds `by` to the holders of the records in n's fields; those that have none left go to *out. */
+static void hold(Checker *c, const Map *nodes, const RecordNode *n, int by, RecordNodes *out) {
+  for (int i = 0; i < n->fields.len; i++) {
+    VarSet vars = new_set(c);
+    c->steps = LIMIT_TYPE_STEPS;
+    collect(c, n->fields.data[i]->t[1], -1, &vars, 0);
+    for (int j = 0; j < vars.list.len; j++) {
+      RecordNode *held = map_get(nodes, vars.list.data[j]);
+      if (!held) continue;
+      held->holders += by;
+      held->holder = n->fields.data[i];
+      if (!held->holders) vec_push(c->temp, *out, held);
+    }
+  }
+}
+
+/* Whatever isn't held by another one is taken away, until nothing is left, or only what holds itself. */
+static void check_records_end(Checker *c, Marks m) {
+  Map nodes;
+  RecordNodes all = open_records(c, m, &nodes), ends = {0};
+  for (int i = 0; i < all.len; i++) hold(c, &nodes, all.data[i], 1, &ends);
+  for (int i = 0; i < all.len; i++)
+    if (!all.data[i]->holders) vec_push(c->temp, ends, all.data[i]);
+  int n = 0;
+  for (; n < ends.len; n++) hold(c, &nodes, ends.data[n], -1, &ends);
+  if (n == all.len || !tc_no_errors(c)) return;
+  RecordNode *left = NULL;
+  for (int i = 0; i < all.len; i++) {
+    if (!all.data[i]->holders) continue;
+    left = all.data[i];
+    hold(c, &nodes, left, 1, &ends);
+  }
+  for (int i = 0; i < all.len; i++) left = map_get(&nodes, type_repr(left->holder->t[0])); /* on to the circle */
+  tc_report_endless_record(c, left->holder);
 }
 
 /* ---- Defaults -------------------------------------------------------------------- */
@@ -361,7 +440,8 @@ void tc_leave_level(Checker *c, Marks m, Binding **bs, int n, Generality g) {
   c->s.level--;
   bool top = c->s.level == 0;
   tc_solve(c);
-  if (top) settle_item(c, m, g);
+  check_records_end(c, m);
+  if (top) settle_item(c, m, bs, n, g);
   else lower_waiting(c, m, g);
   if (g != GEN_NONE) {
     quantify(c, m, bs, n, g);
@@ -381,7 +461,9 @@ const char *tc_leave_expression(Checker *c, Marks m, Type *t) {
   tc_solve(c);
   c->steps = LIMIT_TYPE_STEPS;
   collect(c, t, c->s.level - 1, &open, 0);
+  c->s.shown = type_repr(t)->kind == TY_FUN ? t : NULL;
   tc_leave_level(c, m, NULL, 0, GEN_NONE);
+  c->s.shown = NULL;
   int n = 0;
   for (int i = 0; i < open.list.len; i++)
     if (open.list.data[i]->link == c->t_unit) open.list.data[n++] = open.list.data[i];
@@ -431,10 +513,7 @@ Type *tc_instantiate(Checker *c, Binding *b, Span at, Type ***inst) {
     const Constraint *k = &s->relations[i];
     Type *args[3] = {0};
     for (int j = 0; j < k->n; j++) args[j] = copy(c, k->t[j], 0);
-    Constraint *new = tc_relation_new(c, k->kind, at, args[0], args[1], args[2]);
-    new->classes = k->classes;
-    new->divides = k->divides;
-    new->user = b->name;
+    tc_relation_used(c, k, b->name, at, args);
   }
   for (int i = 0; i < b->nqvars; i++) b->qvars[i]->pending = NULL;
   *inst = fresh;

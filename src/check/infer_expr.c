@@ -32,7 +32,8 @@ static Type *use_variable(Checker *c, Expr *e) {
   return tc_instantiate(c, b, e->span, &e->inst);
 }
 
-static bool typed_by_rank(const Checker *c, const Binding *b) {
+/* zeros, ones, reshape: see type_by_rank. */
+bool tc_typed_by_rank(const Checker *c, const Binding *b) {
   return b &&
          (tc_is_prelude_prim(c, b, "zeros") || tc_is_prelude_prim(c, b, "ones") || tc_is_prelude_prim(c, b, "reshape"));
 }
@@ -66,7 +67,7 @@ static bool dims_known(Checker *c, const Binding *b, const Expr *dims) {
 
 static Type *infer_var(Checker *c, Expr *e) {
   Type *t = use_variable(c, e);
-  return typed_by_rank(c, e->binding) ? type_by_rank(c, e->binding, NULL, e->span) : t;
+  return tc_typed_by_rank(c, e->binding) ? type_by_rank(c, e->binding, NULL, e->span) : t;
 }
 
 static Type *infer_ctor(Checker *c, Expr *e) {
@@ -106,84 +107,10 @@ Type *tc_end_body(Checker *c, Body b) {
   return effect;
 }
 
-/* Whether a new line begins between the two. */
-static bool on_other_lines(Checker *c, const Expr *before, const Expr *after) {
-  const char *text = sources_get(c->diags->sources, before->span.source)->text;
-  uint32_t start = before->span.end, end = after->span.start;
-  return before->span.source == after->span.source && start < end && memchr(text + start, '\n', end - start);
-}
-
-/* What the writer of a[0] as `a 0`, `a(0)` or `f a [0]` meant, or of `f g x`; or NULL. */
-static const char *extra_argument_hint(const Expr *before, const Expr *extra) {
-  Type *t = type_repr(before->type);
-  if (t->kind == TY_ARRAY) return "an element is written a[i], without a space";
-  if (t->kind == TY_FUN && extra) return "a call as an argument stands in parentheses: f (g x)";
-  if (t->kind == TY_VAR && tc_is_scalar(t)) return "is an operator or a comma missing?";
-  return NULL;
-}
-
-static void not_a_function(Checker *c, Expr *e, Type *t, int given) {
-  const Expr *f = e->args[0];
-  const char *name = f->kind == E_VAR || f->kind == E_CTOR ? f->name.name : NULL;
-  if (given == 0) {
-    if (type_repr(e->args[1]->type)->kind == TY_ERROR) return; /* `5 mod 2`: what was meant isn't known */
-    Diag *d = diag_error(c->diags, f->span, tc_diag_code(D_NOT_A_FUNCTION), "this is not a function: it is %s",
-                         t->kind == TY_VAR ? "a number" : type_text(c, t));
-    d->hint = f->kind == E_APPLY || f->kind == E_UNIT ? "is a `;` missing after it?" : extra_argument_hint(f, NULL);
-    if (!d->hint) d->hint = "only functions are given arguments: is an operator missing after it?";
-    return;
-  }
-  Diag *d = diag_error(c->diags, e->args[given + 1]->span, tc_diag_code(D_TOO_MANY_ARGUMENTS),
-                       "%s%s%s takes %d argument%s, but is given %d", name ? "`" : "", name ? name : "this function",
-                       name ? "`" : "", given, given == 1 ? "" : "s", e->nargs - 1);
-  d->label = "too many arguments";
-  d->hint = extra_argument_hint(e->args[given], e->args[given + 1]);
-  if (f->kind == E_VAR && f->binding && typed_by_rank(c, f->binding))
-    d->hint = "several dimensions are one array: zeros [2, 3]";
-  if (on_other_lines(c, e->args[given], e->args[given + 1]))
-    d->hint = "is a `;` missing at the end of the line before?";
-  if (f->kind == E_VAR && f->binding) {
-    d->also = f->binding->span;
-    d->also_label = "defined here";
-  }
-}
-
-static bool is_data(Type *t) {
-  t = type_repr(t);
-  return t->kind != TY_FUN && t->kind != TY_ERROR && (t->kind != TY_VAR || t->classes & CLASS_NUM);
-}
-
-/* One tuple instead of several arguments, or the other way round. */
-static const char *tuple_hint(Type *want, Type *got, Type *result, bool more) {
-  want = type_repr(want);
-  got = type_repr(got);
-  if (want->kind == TY_FUN && got->kind == TY_FUN && is_data(want->args[1]) && type_repr(got->args[1])->kind == TY_FUN)
-    return "a function of one argument is needed: fun (x, y) -> f x y is one, of a pair";
-  if (want->kind == TY_FUN && got->kind == TY_FUN && type_repr(want->args[1])->kind == TY_FUN &&
-      is_data(got->args[1]) && type_repr(got->args[0])->kind == TY_TUPLE)
-    return "a function of several arguments is needed: fun a b -> …";
-  if (want->kind == TY_TUPLE && got->kind != TY_TUPLE && more) return "the function takes one tuple: f (a, b)";
-  if (got->kind == TY_TUPLE && want->kind != TY_TUPLE && type_repr(result)->kind == TY_FUN)
-    return "arguments stand side by side, without commas: f a b";
-  return NULL;
-}
-
-static Place argument_place(Checker *c, const Expr *f, const Expr *arg) {
-  Place p = {.at = arg->span};
-  if (f->kind == E_VAR && f->binding && f->binding->span.source) {
-    p.also = f->binding->span;
-    p.also_label = tc_format(c, "`%s` is defined here", f->name.name);
-  } else {
-    p.also = f->span;
-    p.also_label = "the function it is given to";
-  }
-  return p;
-}
-
 static Type *tc_infer_apply(Checker *c, Expr *e) {
   Expr *f = e->args[0];
   Type *t = f->type = f->kind == E_VAR ? use_variable(c, f) : tc_infer(c, f);
-  if (f->kind == E_VAR && typed_by_rank(c, f->binding)) {
+  if (f->kind == E_VAR && tc_typed_by_rank(c, f->binding)) {
     tc_infer(c, e->args[1]);
     if (!dims_known(c, f->binding, e->args[1])) return c->t_error;
     t = f->type = type_by_rank(c, f->binding, e->args[1], e->span);
@@ -198,13 +125,11 @@ static Type *tc_infer_apply(Checker *c, Expr *e) {
       t = fun;
     }
     if (t->kind != TY_FUN) {
-      if (t->kind != TY_ERROR) not_a_function(c, e, t, i - 1);
+      if (t->kind != TY_ERROR) tc_report_no_function(c, e, t, i - 1);
       for (i++; i < e->nargs; i++) tc_infer(c, e->args[i]);
       return c->t_error;
     }
-    Place p = argument_place(c, f, e->args[i]);
-    p.hint = tuple_hint(t->args[0], got, t->args[1], i + 1 < e->nargs);
-    if (!tc_expect_type(c, t->args[0], got, p) && p.hint) return c->t_error; /* other arguments are wrong likewise */
+    if (!tc_expect_argument(c, e, i, t, got)) return c->t_error; /* others may be wrong for the same reason */
     tc_use_effect(c, t->args[2], e->span);
     t = t->args[1];
   }
@@ -473,7 +398,7 @@ static Type *infer_with(Checker *c, Expr *e) {
   Type *t = tc_infer(c, e->args[0]);
   for (int i = 1; i < e->nargs; i++) {
     Type *value = tc_infer(c, e->args[i]);
-    tc_relation_new(c, C_FIELD, e->args[i]->span, t, value, NULL)->field = e->fields[i - 1];
+    tc_relation_field(c, e->args[i]->span, t, e->fields[i - 1], value);
     tc_solve(c);
   }
   return t;
@@ -481,7 +406,7 @@ static Type *infer_with(Checker *c, Expr *e) {
 
 static Type *infer_field(Checker *c, Expr *e) {
   Type *t = tc_infer(c, e->args[0]), *field = type_var(c, 0);
-  tc_relation_new(c, C_FIELD, e->span, t, field, NULL)->field = e->text;
+  tc_relation_field(c, e->span, t, e->text, field);
   tc_solve(c);
   return field;
 }

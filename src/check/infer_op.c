@@ -21,6 +21,21 @@ static bool report_function(Checker *c, BinOp op, Type *t, const Expr *e, const 
   return true;
 }
 
+/* v + 1.0, 2 / v: a number and an array. */
+static const char *broadcast_hint(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, const Expr *re) {
+  l = type_repr(l);
+  r = type_repr(r);
+  bool left = r->kind == TY_ARRAY;
+  const Type *array = left ? r : l;
+  if (!le || !re || !tc_is_scalar(left ? l : r) || array->kind != TY_ARRAY) return NULL;
+  const char *number = tc_short_text(c, left ? le->span : re->span, "c");
+  const char *a = tc_short_text(c, left ? re->span : le->span, "a"), *sign = binop_text(op);
+  const char *each = left ? tc_format(c, "%s %s x", number, sign) : tc_format(c, "x %s %s", sign, number);
+  if (type_repr(array->args[0])->kind == TY_ARRAY)
+    return tc_format(c, "there is no broadcasting: map_floats (fun x -> %s) %s", each, a);
+  return tc_format(c, "there is no broadcasting: [ %s | x in %s ], or map (fun x -> %s) %s", each, a, each, a);
+}
+
 /* Both operands of one type, of the classes. */
 static Type *same_operands(Checker *c, BinOp op, Type *l, Type *r, unsigned classes, const Expr *le, const Expr *re,
                            Span at) {
@@ -37,7 +52,7 @@ static Type *same_operands(Checker *c, BinOp op, Type *l, Type *r, unsigned clas
              .also_label = "the other operand",
              .hint = call   ? "a call takes only what stands directly behind it: print (a + b)"
                      : text ? "strings are joined with `++`, and `show x` makes a string of anything"
-                            : NULL};
+                            : broadcast_hint(c, op, l, r, le, re)};
   if (tc_expect_type(c, l, r, p)) tc_expect_class(c, l, classes, le ? le->span : at);
   return l;
 }
@@ -56,6 +71,11 @@ static Type *scaling(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, con
     return c->t_error;
   if (!tc_expect_class(c, l, CLASS_NUM, le ? le->span : at) || !tc_expect_class(c, r, CLASS_NUM, re ? re->span : at))
     return c->t_error;
+  const char *hint = op == BIN_DIV && tc_is_scalar(l) ? broadcast_hint(c, op, l, r, le, re) : NULL;
+  if (hint) {
+    tc_expect_type(c, l, r, (Place){.at = re->span, .also = le->span, .also_label = "the other operand", .hint = hint});
+    return c->t_error;
+  }
   if (op == BIN_DIV) {
     tc_relation_new(c, C_DIVISOR, at, l, r, NULL)->divides = true;
     tc_solve(c);
@@ -73,7 +93,16 @@ static void operand(Checker *c, Type *want, Type *got, const Expr *e, Span at, c
   tc_expect_type(c, want, got, (Place){.at = e ? e->span : at, .hint = is_float ? hint : NULL});
 }
 
-static Type *matmul(Checker *c, Type *l, Type *r, Span at) {
+static bool report_int_matrix(Checker *c, Type *t, Span at) {
+  for (t = type_repr(t); t->kind == TY_ARRAY;) t = type_repr(t->args[0]);
+  if (t->kind != TY_INT) return false;
+  diag_error(c->diags, at, tc_diag_code(D_TYPE_MISMATCH), "`@` multiplies floats, and this holds ints")->hint =
+      "[1.0, 2.0] holds floats; `map float v` makes floats of the ints of an array, `map (map float) m` of a matrix";
+  return true;
+}
+
+static Type *matmul(Checker *c, Type *l, Type *r, const Expr *le, const Expr *re, Span at) {
+  if (report_int_matrix(c, l, le ? le->span : at) || report_int_matrix(c, r, re ? re->span : at)) return c->t_error;
   Type *result = type_var(c, 0);
   tc_relation_new(c, C_MATMUL, at, result, l, r);
   tc_solve(c);
@@ -99,7 +128,7 @@ Type *tc_arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, cons
     operand(c, c->t_float, l, le, at, NULL);
     operand(c, c->t_float, r, re, at, NULL);
     return c->t_float;
-  case BIN_MATMUL: return matmul(c, l, r, at);
+  case BIN_MATMUL: return matmul(c, l, r, le, re, at);
   case BIN_EQ:
   case BIN_NE:
   case BIN_CLOSE: same_operands(c, op, l, r, CLASS_EQ, le, re, at); return c->t_bool;
@@ -207,6 +236,10 @@ static Type *infer_concat(Checker *c, Expr *e) {
     if (e->args[0] != first) {
       p.also = first->span;
       p.also_label = "the first operand";
+    } else if (first->kind == E_APPLY && type_repr(got)->kind == TY_UNIT) { /* print "a" ++ "b" */
+      diag_error(c->diags, first->span, tc_diag_code(D_TYPE_MISMATCH), "`++` joins strings, lists or arrays, not unit")
+          ->hint = "a call takes only what stands directly behind it: print (a ++ b)";
+      got = c->t_error;
     }
     tc_expect_type(c, t, got, p);
     Expr *rest = e->args[1];

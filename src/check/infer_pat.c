@@ -32,9 +32,8 @@ static Type *pat_record(Checker *c, Pat *p, Bindings *out, BindingKind kind) {
   Type **types = NEW_ARRAY(c->temp, Type *, p->nargs ? p->nargs : 1);
   for (int i = 0; i < p->nargs; i++) types[i] = tc_infer_pat(c, p->args[i], out, kind);
   if (!p->open) return type_record(c, p->fields, types, p->nargs, p->span);
-  Type *t = type_var(c, 0);
-  for (int i = 0; i < p->nargs; i++)
-    tc_relation_new(c, C_FIELD, p->args[i]->span, t, types[i], NULL)->field = p->fields[i];
+  Type *t = type_var(c, CLASS_RECORD);
+  for (int i = 0; i < p->nargs; i++) tc_relation_field(c, p->args[i]->span, t, p->fields[i], types[i]);
   return t;
 }
 

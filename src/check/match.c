@@ -27,12 +27,19 @@ typedef struct Narrowed {
   const struct Narrowed *outer;
 } Narrowed;
 
+/* What stands for an open record: one of the fields that the patterns of the match name. */
+typedef struct Open {
+  Type *var, *record;
+} Open;
+
 typedef struct Matcher {
   Checker *c;
   Simple *wild;
+  Vec(Open) open;
   const Narrowed *narrowed;
   int budget, depth;
   int for_sides; /* what is left to spend on or-patterns */
+  bool lengths;  /* those of arrays are let pass: a pattern that stands alone is no choice between them */
 } Matcher;
 
 typedef Vec(Simple **) Rows;
@@ -55,8 +62,51 @@ static Simple *con(Matcher *m, uint64_t key, int n) {
 
 static Simple *simplify(Matcher *m, const Pat *p);
 
+/* type_repr, but for open records. */
+static Type *known(const Matcher *m, Type *t) {
+  t = type_repr(t);
+  for (int i = 0; t->kind == TY_VAR && i < m->open.len; i++)
+    if (m->open.data[i].var == t) return m->open.data[i].record;
+  return t;
+}
+
+static bool is_open(const Matcher *m, const Type *record) {
+  for (int i = 0; i < m->open.len; i++)
+    if (m->open.data[i].record == record) return true;
+  return false;
+}
+
+static void add_field(Matcher *m, Type *record, Sym name, Type *type) {
+  Arena *a = m->c->temp;
+  for (int i = 0; i < record->n; i++)
+    if (record->names[i] == name) return;
+  size_t old = (size_t)record->n;
+  Sym *names = NEW_ARRAY(a, Sym, record->n + 1);
+  Type **args = NEW_ARRAY(a, Type *, record->n + 1);
+  if (old) memcpy(names, record->names, sizeof *names * old), memcpy(args, record->args, sizeof(Type *) * old);
+  int at = record->n++;
+  for (; at > 0 && strcmp(name, names[at - 1]) < 0; at--) names[at] = names[at - 1], args[at] = args[at - 1];
+  names[at] = name;
+  args[at] = type;
+  record->names = names;
+  record->args = args;
+}
+
+/* Notes the fields of open records that p names. */
+static void note_open(Matcher *m, const Pat *p) {
+  for (int i = 0; i < p->nargs; i++) note_open(m, p->args[i]);
+  if (p->kind != P_RECORD || type_repr(p->type)->kind == TY_RECORD) return;
+  Type *record = known(m, p->type);
+  if (record->kind == TY_VAR) {
+    Open o = {record, type_new(m->c, TY_RECORD, 0)};
+    vec_push(m->c->temp, m->open, o);
+    record = o.record;
+  }
+  for (int i = 0; record->kind == TY_RECORD && i < p->nargs; i++) add_field(m, record, p->fields[i], p->args[i]->type);
+}
+
 static Simple *simplify_record(Matcher *m, const Pat *p) {
-  const Type *t = type_repr(p->type);
+  const Type *t = known(m, p->type);
   if (t->kind != TY_RECORD) return con(m, (uint64_t)(uintptr_t)p, 0); /* of a wrong type: like no other pattern */
   Simple *s = con(m, 0, t->n);
   for (int i = 0; i < t->n; i++)
@@ -104,13 +154,14 @@ static Simple *simplify(Matcher *m, const Pat *p) {
 
 /* ---- Constructors of a type ------------------------------------------------------- */
 /* How many there are; 0: not finite. */
-static int signature(const Type *t) {
+static int signature(const Matcher *m, const Type *t) {
   switch (t->kind) {
   case TY_DATA: return t->data->nctors;
   case TY_BOOL: return 2;
   case TY_UNIT:
   case TY_TUPLE:
   case TY_RECORD: return 1;
+  case TY_ARRAY: return m->lengths;
   default: return 0;
   }
 }
@@ -247,13 +298,13 @@ static Type **types_after(Matcher *m, Type *t, uint64_t key, int n, Type **types
 static Simple **missing(Matcher *m, const Rows *given, Type **types, int width) {
   if (exhausted(m, given->len)) return NULL;
   if (!width) return given->len ? NULL : NEW_ARRAY(m->c->temp, Simple *, 1);
-  Type *t = type_repr(types[0]);
+  Type *t = known(m, types[0]);
   if (t->kind == TY_ERROR) return NULL;
   m->depth++;
   Rows rows = split_ors(m, given, width);
   Heads h = heads_of(m, &rows);
   Simple **found = NULL;
-  if (!h.len || h.len != signature(t)) {
+  if (!h.len || h.len != signature(m, t)) {
     Rows rest = wild_rows(m, &rows, width);
     Simple **values = missing(m, &rest, types + 1, width - 1);
     if (values) {
@@ -281,7 +332,7 @@ static Simple **missing(Matcher *m, const Rows *given, Type **types, int width) 
 static bool useful(Matcher *m, const Rows *given, Simple **row, Type **types, int width);
 
 static bool useful_con(Matcher *m, const Rows *rows, Simple **row, const Simple *as, Type **types, int width) {
-  Type *t = type_repr(types[0]);
+  Type *t = known(m, types[0]);
   Rows rest = specialise(m, rows, as->key, as->n, width), one = {0};
   Simple *const *args = row[0]->kind == S_CON ? row[0]->args : con(m, 0, as->n)->args;
   add_row(m, &one, args, as->n, row, width);
@@ -305,7 +356,7 @@ static bool useful(Matcher *m, const Rows *given, Simple **row, Type **types, in
     result = useful_con(m, &rows, row, row[0], types, width);
   } else {
     Heads h = heads_of(m, &rows);
-    if (h.len && h.len == signature(type_repr(types[0]))) {
+    if (h.len && h.len == signature(m, known(m, types[0]))) {
       for (int i = 0; i < h.len && !result; i++) result = useful_con(m, &rows, row, h.data[i], types, width);
     } else {
       Rows rest = wild_rows(m, &rows, width);
@@ -325,6 +376,7 @@ static void show_args(Matcher *m, const Simple *s, Type *t, Str *out) {
     if (t->kind == TY_RECORD) str_printf(out, "%s = ", t->names[i]);
     show(m, s->args[i], arg_type(m, t, s->key, i), false, out);
   }
+  if (is_open(m, t)) str_puts(out, ", ..");
 }
 
 static void show_data(Matcher *m, const Simple *s, Type *t, bool atom, Str *out) {
@@ -333,7 +385,7 @@ static void show_data(Matcher *m, const Simple *s, Type *t, bool atom, Str *out)
     str_puts(out, k->name);
     return;
   }
-  Type *arg = type_repr(arg_type(m, t, s->key, 0));
+  Type *arg = known(m, arg_type(m, t, s->key, 0));
   bool cons = k->cons;
   if (atom) str_addc(out, '(');
   if (cons && s->args[0]->kind == S_CON) {
@@ -349,7 +401,7 @@ static void show_data(Matcher *m, const Simple *s, Type *t, bool atom, Str *out)
 }
 
 static void show(Matcher *m, const Simple *s, Type *t, bool atom, Str *out) {
-  t = type_repr(t);
+  t = known(m, t);
   if (s->kind != S_CON || out->len > LIMIT_CASE_SHOWN) {
     str_puts(out, s->kind == S_CON ? "…" : "_");
     return;
@@ -436,9 +488,12 @@ static void check_alternatives(Matcher *m, const MatchCheck *k, const Pat *p, Ro
 
 static void check_match(Checker *c, const MatchCheck *k) {
   Simple wild = {.kind = S_WILD};
-  Matcher m = {.c = c, .wild = &wild, .budget = LIMIT_MATCH_STEPS, .for_sides = LIMIT_MATCH_STEPS};
+  Matcher m = {
+      .c = c, .wild = &wild, .budget = LIMIT_MATCH_STEPS, .for_sides = LIMIT_MATCH_STEPS, .lengths = !k->cases};
   Type *types[1] = {k->scrutinee};
   Rows rows = {0};
+  if (k->pat) note_open(&m, k->pat);
+  for (int i = 0; i < k->n; i++) note_open(&m, k->cases[i].pat);
   if (!k->cases) {
     check_alternatives(&m, k, k->pat, &rows);
     vec_push(c->temp, rows, row_of(&m, k->pat, NULL));

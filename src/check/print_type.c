@@ -4,20 +4,100 @@
  * Variables are called 'a, 'b, … in the order they are met; effects and the
  * hidden effect parameter of variants aren't shown. Very large types end in
  * `…`. Before a binding's type stand its constraints, without those that
- * follow from others. */
+ * follow from others.
+ *
+ * A variable with fields is shown as an open record, {w : float, ..}, where it
+ * stands but once, else as ({w : float, ..} as 'r) and then 'r. So where there
+ * are such, the text is made twice: the first time to count. */
 #include "check/check_internal.h"
-
-static void print_var(Namer *n, Type *t, Str *out) {
-  int i = 0;
-  while (i < n->vars.len && n->vars.data[i] != t) i++;
-  if (i == n->vars.len) vec_push(n->arena, n->vars, t);
-  str_printf(out, "'%c", 'a' + i % 26);
-  if (i >= 26) str_printf(out, "%d", i / 26);
-}
+#include <string.h>
 
 enum { ANY, NO_FUN, ATOM }; /* what may stand without parentheses */
 
 static void print(Namer *n, Type *t, int place, Str *out);
+
+/* ---- Variables ------------------------------------------------------------------ */
+typedef struct OpenField {
+  Sym name;
+  Type *type;
+} OpenField;
+typedef Vec(OpenField) OpenFields;
+
+/* The field that the relation says the open record has goes to its place in the alphabet. */
+static void add_field(const Namer *n, const Constraint *k, const Type *record, OpenFields *out) {
+  if (k->kind != C_FIELD || type_repr(k->t[0]) != record) return;
+  for (int i = 0; i < out->len; i++)
+    if (out->data[i].name == k->field) return;
+  OpenField f = {k->field, k->t[1]};
+  vec_push(n->arena, *out, f);
+  int i = out->len - 1;
+  for (; i > 0 && strcmp(f.name, out->data[i - 1].name) < 0; i--) out->data[i] = out->data[i - 1];
+  out->data[i] = f;
+}
+
+static OpenFields fields_of(const Namer *n, const Type *record) {
+  OpenFields fields = {0};
+  for (int i = 0; n->scheme && i < n->scheme->n; i++) add_field(n, &n->scheme->relations[i], record, &fields);
+  for (int i = 0; n->c && i < n->c->s.relations.len; i++)
+    if (!n->c->s.relations.data[i]->done) add_field(n, n->c->s.relations.data[i], record, &fields);
+  return fields;
+}
+
+static OpenRecord *find_record(const OpenRecords *rs, const Type *t) {
+  for (int i = 0; i < rs->len; i++)
+    if (rs->data[i].var == t) return &rs->data[i];
+  return NULL;
+}
+
+static void print_record_name(const OpenRecord *r, Str *out) {
+  str_puts(out, "'r");
+  if (r->number > 1) str_printf(out, "%d", r->number - 1);
+}
+
+static void print_open_record(Namer *n, Type *t, Str *out) {
+  OpenRecord *met = find_record(&n->records, t);
+  if (met) {
+    met->uses++;
+    print_record_name(met, out);
+    return;
+  }
+  const OpenRecord *counted = n->counted ? find_record(n->counted, t) : NULL;
+  OpenRecord r = {t, 1, counted && counted->uses > 1 ? ++n->named : 0};
+  vec_push(n->arena, n->records, r);
+  OpenFields fields = fields_of(n, t);
+  str_puts(out, r.number ? "({" : "{");
+  for (int i = 0; i < fields.len; i++) {
+    str_printf(out, "%s : ", fields.data[i].name);
+    print(n, fields.data[i].type, ANY, out);
+    str_puts(out, ", ");
+  }
+  str_puts(out, "..}");
+  if (!r.number) return;
+  str_puts(out, " as ");
+  print_record_name(&r, out);
+  str_addc(out, ')');
+}
+
+/* 'r is for open records. */
+static void print_var(Namer *n, Type *t, Str *out) {
+  static const char letters[] = "abcdefghijklmnopqstuvwxyz";
+  const int count = (int)sizeof letters - 1;
+  int i = 0;
+  if (t->classes & CLASS_RECORD) {
+    print_open_record(n, t, out);
+    return;
+  }
+  if (n->c && t->classes & CLASS_SCALAR && t->level != LEVEL_GENERIC) { /* a literal, so far */
+    str_puts(out, "int");
+    return;
+  }
+  while (i < n->vars.len && n->vars.data[i] != t) i++;
+  if (i == n->vars.len) vec_push(n->arena, n->vars, t);
+  str_printf(out, "'%c", letters[i % count]);
+  if (i >= count) str_printf(out, "%d", i / count);
+}
+
+/* ---- Types ------------------------------------------------------------------------ */
 
 static void print_list(Namer *n, Type *t, int count, const char *separator, int place, Str *out) {
   for (int i = 0; i < count; i++) {
@@ -80,18 +160,20 @@ static void print(Namer *n, Type *t, int place, Str *out) {
   if (parentheses) str_addc(out, ')');
 }
 
-static void type_print_with(Namer *n, Type *t, Str *out) { print(n, t, ANY, out); }
-
 void type_print(Type *t, Str *out) {
   Namer n = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN};
-  type_print_with(&n, t, out);
+  print(&n, t, ANY, out);
 }
 
 /* For messages: shorter. */
 const char *type_text(Checker *c, Type *t) {
   Str out = {.arena = c->temp};
-  Namer n = {.arena = c->temp, .budget = LIMIT_TYPE_IN_MESSAGE};
-  type_print_with(&n, t, &out);
+  Namer n = {.arena = c->temp, .budget = LIMIT_TYPE_IN_MESSAGE, .c = c};
+  print(&n, t, ANY, &out);
+  if (!n.records.len) return out.data;
+  Namer again = {.arena = c->temp, .budget = LIMIT_TYPE_IN_MESSAGE, .c = c, .counted = &n.records};
+  out = (Str){.arena = c->temp};
+  print(&again, t, ANY, &out);
   return out.data;
 }
 
@@ -128,10 +210,15 @@ static bool occurs_in(Type *v, Type *t, int depth, int *budget) {
   return false;
 }
 
+/* Whether a relation that is shown says of its types that they hold numbers. */
+static bool counts(const Namer *n, const Constraint *k) {
+  return shown(n, k) && k->kind != C_LEAF && k->kind != C_FIELD;
+}
+
 static bool in_relation(const Namer *n, const Scheme *s, Type *v) {
   int budget = LIMIT_TYPE_SHOWN;
   for (int i = 0; s && i < s->n; i++)
-    for (int j = 0; shown(n, &s->relations[i]) && s->relations[i].kind != C_LEAF && j < s->relations[i].n; j++)
+    for (int j = 0; counts(n, &s->relations[i]) && j < s->relations[i].n; j++)
       if (occurs_in(v, s->relations[i].t[j], 0, &budget)) return true;
   return false;
 }
@@ -159,7 +246,7 @@ static void print_relations(Namer *n, const Scheme *s, Str *out) {
   for (int i = 0; s && i < s->n; i++) {
     const Constraint *k = &s->relations[i];
     Type *parts[3];
-    if (!shown(n, k)) continue;
+    if (!shown(n, k) || k->kind == C_FIELD) continue;
     int nparts = operator_parts(k, parts);
     if (nparts) {
       static const char *const names[] = {[C_MATMUL] = "matmul", [C_LEAF] = "leaf", [C_CONCAT] = "concat"};
@@ -175,22 +262,42 @@ static void print_relations(Namer *n, const Scheme *s, Str *out) {
   }
 }
 
-void binding_type_print(const Binding *b, Str *out) {
-  Namer n = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN};
-  Str body = {.arena = out->arena};
-  print(&n, b->type, ANY, &body); /* names the variables in the order of the type */
-  const Scheme *s = b->scheme;
-  int in_type = n.vars.len;
-  Str relations = {.arena = out->arena};
-  print_relations(&n, s, &relations);
-  for (int i = 0; i < in_type; i++) {
-    Type *v = n.vars.data[i];
-    unsigned classes = v->classes;
-    if (in_relation(&n, s, v)) classes &= ~(unsigned)CLASS_NUM;
-    print_classes(&n, v, classes, out);
-  }
+/* A field says already that the record holds a float. */
+static bool field_holds_float(const Namer *n, const Type *record) {
+  OpenFields fields = fields_of(n, record);
+  for (int i = 0; i < fields.len; i++)
+    if (type_holds_float(fields.data[i].type)) return true;
+  return false;
+}
+
+static void print_class_list(Namer *n, Type *v, Str *out) {
+  unsigned classes = v->classes;
+  if (in_relation(n, n->scheme, v)) classes &= ~(unsigned)CLASS_NUM;
+  if (classes & CLASS_RECORD && field_holds_float(n, v)) classes &= ~(unsigned)(CLASS_NUM | CLASS_DIFF);
+  print_classes(n, v, classes, out);
+}
+
+static void print_binding(Namer *n, const Binding *b, Str *out) {
+  Str body = {.arena = n->arena}, relations = {.arena = n->arena};
+  print(n, b->type, ANY, &body); /* names the variables in the order of the type */
+  int in_type = n->vars.len, records = n->records.len;
+  print_relations(n, n->scheme, &relations);
+  for (int i = 0; i < in_type; i++) print_class_list(n, n->vars.data[i], out);
+  for (int i = 0; i < records; i++) print_class_list(n, n->records.data[i].var, out);
   if (relations.len) str_add(out, relations.data, relations.len);
   str_add(out, body.data, body.len);
+}
+
+void binding_type_print(const Binding *b, Str *out) {
+  Str first = {.arena = out->arena};
+  Namer n = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN, .scheme = b->scheme};
+  print_binding(&n, b, &first);
+  if (n.records.len) {
+    Namer again = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN, .scheme = b->scheme, .counted = &n.records};
+    print_binding(&again, b, out);
+  } else {
+    str_add(out, first.data, first.len);
+  }
 }
 
 static void print_pattern_types(const Pat *p, Str *out) {

@@ -12,6 +12,7 @@
 typedef struct Resolver {
   VarNames *vars;
   const char *closed; /* no other type variables than `vars`: says where; NULL: new ones are made */
+  bool whole;         /* no open records */
   Type *effect;       /* of all arrows; NULL: fresh ones */
   Types *collect;     /* where to put the effect variables of an alias, or NULL */
 } Resolver;
@@ -148,9 +149,29 @@ Type *type_record(Checker *c, const Sym *fields, Type *const *types, int n, Span
   return t;
 }
 
+/* {w : float, ..}: any record with these fields. */
+static Type *resolve_open_record(Checker *c, const Resolver *r, const TypeExpr *te, Type *const *parts) {
+  if (r->closed || r->whole) {
+    diag_error(c->diags, te->span, tc_diag_code(D_OPEN_RECORD), "an open record can't stand here")->hint =
+        "`..` is for annotations: a declared type names all of its fields";
+    return c->t_error;
+  }
+  Type *t = type_var(c, CLASS_RECORD);
+  for (int i = 0; i < te->nargs; i++) tc_relation_field(c, te->args[i]->span, t, te->fields[i], parts[i]);
+  return t;
+}
+
+/* (t as 'r) */
+static Type *resolve_as(Checker *c, Resolver *r, TypeExpr *te) {
+  Type *name = resolve_var(c, r, te), *t = resolve(c, r, te->args[0]);
+  tc_expect_type(c, name, t, (Place){.at = te->span});
+  return name;
+}
+
 static Type *resolve_parts(Checker *c, Resolver *r, TypeExpr *te) {
   Type **parts = NEW_ARRAY(c->temp, Type *, te->nargs ? te->nargs : 1);
   for (int i = 0; i < te->nargs; i++) parts[i] = resolve(c, r, te->args[i]);
+  if (te->kind == TE_RECORD && te->open) return resolve_open_record(c, r, te, parts);
   if (te->kind == TE_RECORD) return type_record(c, te->fields, parts, te->nargs, te->span);
   return type_tuple(c, parts, te->nargs);
 }
@@ -162,6 +183,7 @@ static Type *resolve(Checker *c, Resolver *r, TypeExpr *te) {
   case TE_ARRAY: return type_array(c, resolve(c, r, te->args[0]));
   case TE_TUPLE:
   case TE_RECORD: return resolve_parts(c, r, te);
+  case TE_AS: return resolve_as(c, r, te);
   case TE_FUN: {
     Type *param = resolve(c, r, te->args[0]);
     return type_fun(c, param, resolve(c, r, te->args[1]), arrow_effect(c, r));
@@ -212,7 +234,7 @@ int tc_count_arrows(const TypeExpr *te) {
  * arrows in parameters and its own last arrow share one effect); its other arrows have none. `pure`: promises
  * nothing about when and how often it calls them, so they must have none. */
 Type *tc_resolve_foreign(Checker *c, Item *item, bool effect, bool pure) {
-  Resolver fresh = {.vars = &c->s.type_vars};
+  Resolver fresh = {.vars = &c->s.type_vars, .whole = true};
   Resolver shared = fresh;
   shared.effect = pure ? c->t_pure : type_effect_var(c);
   apply_constraints(c, &fresh, item->annot);

@@ -10,6 +10,7 @@
  * state of its own, whatever was being checked at that moment. */
 #include "check/check_internal.h"
 #include "support/phases.h"
+#include <string.h>
 
 /* ---- Locals -------------------------------------------------------------------- */
 void tc_local_push(Checker *c, Binding *b) {
@@ -109,9 +110,11 @@ static void report_module(Checker *c, Sym name, Span at, NameSpace ns, Sym what)
   Diag *d = diag_error(c->diags, at, tc_diag_code(D_UNBOUND_MODULE), "there is no module `%s`", name);
   Sym near = nearest_module(c, name);
   bool bare = !near && what && c->prelude && module_find(c, c->prelude, ns, what); /* `Math.sin` */
-  d->hint = near   ? tc_format(c, "did you mean `%s`?", near)
-            : bare ? tc_format(c, "`%s` is known without a module", what)
-                   : tc_format(c, "a file is made a module by: import \"file.atl\" as %s", name);
+  const char *habit = habit_of_word(name);
+  d->hint = near    ? tc_format(c, "did you mean `%s`?", near)
+            : bare  ? tc_format(c, "`%s` is known without a module", what)
+            : habit ? habit
+                    : tc_format(c, "a file is made a module by: import \"file.atl\" as %s", name);
 }
 
 Module *tc_lookup_module(Checker *c, Sym name, Span at) {
@@ -168,14 +171,18 @@ static const char *unfinished_hint(Checker *c, Sym name, NameSpace ns) {
   return NULL;
 }
 
-static const char *later_hint(Checker *c, Sym name, NameSpace ns) {
-  for (int i = 0; i < c->s.nlater && ns == NS_VALUE; i++)
-    if (tc_defines(c->s.later[i], name))
-      return tc_format(c,
-                       "`%s` is defined further down: functions that call each other are joined by `and`, all else "
-                       "stands above its use",
-                       name);
+/* The item further down that defines the name. */
+static const Item *later_definition(const Checker *c, Name name, NameSpace ns) {
+  for (int i = 0; i < c->s.nlater && ns == NS_VALUE && !name.module; i++)
+    if (tc_defines(c->s.later[i], name.name)) return c->s.later[i];
   return NULL;
+}
+
+/* f"…", as Python writes it. */
+static const char *prefixed_string_hint(Checker *c, Name name) {
+  const char *text = sources_get(c->diags->sources, name.span.source)->text;
+  if (!name.span.source || text[name.span.end] != '"' || strlen(name.name) > 2) return NULL;
+  return "a string with values in it begins with `$`: $\"x is {x:.3f}\"";
 }
 
 /* `y = e` at the beginning of a line within an item. */
@@ -192,7 +199,10 @@ static const char *definition_hint(Checker *c, Name name, NameSpace ns) {
 
 static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const char *what) {
   const char *hint = name.module ? NULL : unfinished_hint(c, name.name, ns);
-  if (!hint && !name.module) hint = later_hint(c, name.name, ns);
+  const Item *later = hint ? NULL : later_definition(c, name, ns);
+  if (later)
+    hint = "a name is known below its definition: move it up; functions that call each other are joined by `and`";
+  if (!hint && !name.module) hint = prefixed_string_hint(c, name);
   if (!hint && !name.module) hint = habit_of_word(name.name);
   if (!hint && !name.module) hint = definition_hint(c, name, ns);
   if (!hint) hint = near_hint(c, name, ns);
@@ -202,6 +212,10 @@ static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const
                                      what, name.name, name.module)
                         : diag_error(c->diags, name.span, tc_diag_code(id), "there is no %s`%s`", what, name.name);
   d->hint = hint;
+  if (!later) return;
+  d->message = tc_format(c, "there is no `%s` yet", name.name);
+  d->also = tc_place_defined(later, name.name);
+  d->also_label = "it is defined here";
 }
 
 Binding *tc_lookup_value(Checker *c, Name name) {

@@ -5,24 +5,6 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *const codes[D_COUNT] = {
-#define DIAG(name, code) [D_##name] = code,
-#include "check/diagnostics.def"
-#undef DIAG
-};
-
-const char *tc_diag_code(DiagId id) { return codes[id]; }
-
-const char *tc_format(Checker *c, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  char buffer[512];
-  int n = vsnprintf(buffer, sizeof buffer, fmt, ap);
-  va_end(ap);
-  size_t len = n < 0 ? 0 : (size_t)n < sizeof buffer ? (size_t)n : sizeof buffer - 1;
-  return arena_strndup(c->temp, buffer, len);
-}
-
 /* ---- Classes --------------------------------------------------------------------- */
 static const char *class_message(Checker *c, unsigned cls, Type *t) {
   const char *text = type_text(c, t);
@@ -106,15 +88,6 @@ static const char *missing_field(Checker *c, Type *a, Type *b) {
   return NULL;
 }
 
-/* The source text at a place where it is short, else `otherwise`. */
-static const char *short_text(Checker *c, Span at, const char *otherwise) {
-  const char *text = sources_get(c->diags->sources, at.source)->text;
-  uint32_t n = at.end - at.start;
-  if (!at.source || n == 0 || n > 24 || memchr(text + at.start, '\n', n)) return otherwise;
-  text = tc_format(c, "%.*s", (int)n, text + at.start);
-  return strpbrk(text, " +-*/") && text[0] != '(' ? tc_format(c, "(%s)", text) : text;
-}
-
 /* Whether a place is the argument of a call `name …`. */
 static bool is_argument_of(Checker *c, Span at, const char *name) {
   const char *text = sources_get(c->diags->sources, at.source)->text;
@@ -129,9 +102,9 @@ static bool is_argument_of(Checker *c, Span at, const char *name) {
 static const char *number_hint(Checker *c, Type *want, Type *got, Span at) {
   if (want->kind == TY_INT && got->kind == TY_FLOAT && is_argument_of(c, at, "float")) return "it is a float already";
   if (want->kind == TY_FLOAT && got->kind == TY_INT)
-    return tc_format(c, "`float %s` makes a float of it", short_text(c, at, "n"));
+    return tc_format(c, "`float %s` makes a float of it", tc_short_text(c, at, "n"));
   if (want->kind == TY_INT && got->kind == TY_FLOAT)
-    return tc_format(c, "`int %s` makes an int of it, without the fraction", short_text(c, at, "x"));
+    return tc_format(c, "`int %s` makes an int of it, without the fraction", tc_short_text(c, at, "x"));
   return "`float n` makes a float of an int, and `int x` an int of a float; the literal 1.0 is a float";
 }
 
@@ -153,17 +126,28 @@ bool tc_is_predefined(const Checker *c, const Type *t, const char *name) {
   return t->kind == TY_DATA && c->prelude && t->data->module == c->prelude && t->data->name == sym_of(c->syms, name);
 }
 
+/* A record whose type is open met something else. */
+static const char *open_record_hint(Checker *c, const Type *record, const Type *other) {
+  for (int i = 0; i < c->s.relations.len; i++) {
+    const Constraint *k = c->s.relations.data[i];
+    if (k->done || k->kind != C_FIELD || type_repr(k->t[0]) != record || k->via) continue;
+    if (tc_module_value(c, c->s.module, k->field))
+      return tc_format(c, "`%s` is a function: write `%s x`", k->field, k->field);
+  }
+  return other->kind == TY_ARRAY ? "of each element of an array: [f p | p in ps]" : NULL;
+}
+
 static const char *clash_hint(Checker *c, Type *want, Type *got, Span at) {
   Clash *k = &c->clash;
   want = type_repr(want);
   got = type_repr(got);
   if (k->kind == CLASH_CLASS) k->a = want, k->b = got;
   Type *a = type_repr(k->a), *b = type_repr(k->b);
+  if (a->kind == TY_VAR && a->classes & CLASS_RECORD) return open_record_hint(c, a, b);
+  if (b->kind == TY_VAR && b->classes & CLASS_RECORD) return open_record_hint(c, b, a);
   if (pair_is(k, TY_INT, TY_FLOAT)) return number_hint(c, want, got, at);
   if (pair_is(k, TY_DATA, TY_DATA) && a->data != b->data && shadowed_hint(c, a, b)) return shadowed_hint(c, a, b);
   if (got->kind == TY_FUN && want->kind != TY_FUN && want->kind != TY_VAR) return "is an argument missing?";
-  if (want->kind == TY_FUN && a->kind == TY_FLOAT && b->kind == TY_ARRAY && is_argument_of(c, at, "grad"))
-    return "a gradient is one of a float: `jacobian f x` is the derivative of a function to arrays";
   if (pair_is(k, TY_RECORD, TY_RECORD)) {
     const char *hint = missing_field(c, a, b);
     return hint ? hint : missing_field(c, b, a);
@@ -183,7 +167,7 @@ static const char *clash_hint(Checker *c, Type *want, Type *got, Span at) {
 }
 
 /* A literal like 3 is an int or a float; its type is a variable until that is known. */
-static const char *kind_text(Checker *c, Type *t) {
+const char *tc_kind_text(Checker *c, Type *t) {
   return type_repr(t)->kind == TY_VAR && tc_is_scalar(t) ? "a number" : type_text(c, t);
 }
 
@@ -209,8 +193,8 @@ static Diag *clash_error(Checker *c, Type *want, Type *got, Span at) {
     return d;
   }
   default: {
-    Diag *d = diag_error(c->diags, at, tc_diag_code(D_TYPE_MISMATCH), "expected %s, found %s", kind_text(c, want),
-                         kind_text(c, got));
+    Diag *d = diag_error(c->diags, at, tc_diag_code(D_TYPE_MISMATCH), "expected %s, found %s", tc_kind_text(c, want),
+                         tc_kind_text(c, got));
     d->hint = clash_hint(c, want, got, at);
     return d;
   }

@@ -37,9 +37,17 @@ static void set_link(Checker *c, Type *v, Type *t) {
   vec_push(c->temp, c->s.bound, v);
 }
 
+/* Whether v, which has a field, can be t, or the other way round. */
+static bool record_fits(const Type *v, const Type *t) {
+  if (t->kind != TY_VAR) return t->kind == TY_RECORD || !(v->classes & CLASS_RECORD);
+  unsigned both = CLASS_RECORD | CLASS_SCALAR;
+  return ((v->classes | t->classes) & both) != both;
+}
+
 static bool bind(Checker *c, Type *v, Type *t) {
   bool effect = t->kind == TY_PURE || t->kind == TY_EFFECT || (t->kind == TY_VAR && t->classes & CLASS_EFFECT);
   if (effect != !!(v->classes & CLASS_EFFECT)) return clash(c, CLASH_TYPES, v, t, 0);
+  if (!record_fits(v, t)) return clash(c, CLASH_TYPES, v, t, 0);
   if (!adopt(c, v, t, 0)) return false;
   set_link(c, v, t);
   tc_relation_merge(c, v, t);
@@ -118,11 +126,12 @@ static bool require_rigid(Checker *c, Type *v, unsigned classes) {
 
 static bool require_var(Checker *c, Type *v, unsigned classes) {
   if (is_rigid(v)) return require_rigid(c, v, classes);
-  bool becomes_scalar = classes & CLASS_SCALAR && !(v->classes & CLASS_SCALAR);
+  unsigned kinds = CLASS_SCALAR | CLASS_RECORD, before = v->classes & kinds;
+  if (((before | classes) & kinds) == kinds) return clash(c, CLASH_CLASS, v, NULL, CLASS_SCALAR);
   v->classes |= classes;
   unsigned float_only = CLASS_SCALAR | CLASS_DIFF;
   if ((v->classes & float_only) == float_only) return bind(c, v, c->t_float);
-  if (becomes_scalar) tc_relation_wake(c, v);
+  if (!before && classes & kinds) tc_relation_wake(c, v);
   return true;
 }
 

@@ -601,7 +601,21 @@ Node *el_match(Ctx *c, Expr *e) {
 
 /* ---- Patterns of let and parameters ---------------------------------------------------------------- */
 
-/* Binds what needs no test; false (and nothing bound beyond that point) where one is needed. */
+static bool bind_plain(Ctx *c, Pat *p, Node *x);
+
+/* The length is checked as that of an operand is: it takes no branch. */
+static bool bind_elements(Ctx *c, Pat *p, Node *x) {
+  Node *n = ir_check(c->w, OP_CHECK_SIZE, ir_len(c->w, x, 0), ir_int(c->w, p->nargs), NULL, el_site(c, p->span));
+  x = el_after(c, x, n);
+  for (int i = 0; i < p->nargs; i++) {
+    Node *at = ir_int(c->w, i);
+    if (!bind_plain(c, p->args[i], ir_index(c->w, x, &at, 1))) return false;
+  }
+  return true;
+}
+
+/* Binds what needs no test, but of an array's length; false (and nothing bound beyond that point) where one is
+ * needed. */
 static bool bind_plain(Ctx *c, Pat *p, Node *x) {
   switch (p->kind) {
   case P_WILD:
@@ -616,6 +630,7 @@ static bool bind_plain(Ctx *c, Pat *p, Node *x) {
       if (!bind_plain(c, p->args[i], ir_get(c->w, x, k))) return false;
     }
     return true;
+  case P_ARRAY: return bind_elements(c, p, x);
   default: return false;
   }
 }

@@ -21,7 +21,7 @@ typedef struct Name {
 } Name;
 
 /* ---- Type expressions ------------------------------------------------------ */
-typedef enum { TE_VAR, TE_NAME, TE_FUN, TE_TUPLE, TE_RECORD, TE_ARRAY } TypeExprKind;
+typedef enum { TE_VAR, TE_NAME, TE_FUN, TE_TUPLE, TE_RECORD, TE_ARRAY, TE_AS } TypeExprKind;
 typedef struct Constraint_ {
   Sym cls;
   Sym var;
@@ -30,10 +30,11 @@ typedef struct Constraint_ {
 struct TypeExpr {
   TypeExprKind kind;
   Span span;
-  Name name;       /* TE_VAR (with its quote stripped), TE_NAME (int, float, 'a list, Model.t) */
-  TypeExpr **args; /* TE_NAME arguments; TE_FUN {param, result}; TE_TUPLE, TE_RECORD; TE_ARRAY {elem} */
+  Name name;       /* TE_VAR and TE_AS (with its quote stripped), TE_NAME (int, float, 'a list, Model.t) */
+  TypeExpr **args; /* TE_NAME arguments; TE_FUN {param, result}; TE_TUPLE, TE_RECORD; TE_ARRAY {elem}; TE_AS {named} */
   Sym *fields;     /* TE_RECORD, in source order */
   int nargs;
+  bool open;                   /* TE_RECORD ends with `..` */
   ConstraintExpr *constraints; /* on an outermost type expression: `num 'a => ord 'b => …` */
   int nconstraints;
 };

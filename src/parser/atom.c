@@ -185,7 +185,8 @@ static Expr *parse_comprehension(Parser *p, Span open, Expr *head) {
     Generator *g = parse_generator(p);
     scratch_push(p, g);
   } while (accept(p, TOK_COMMA));
-  expect_close(p, TOK_RBRACKET, open, NULL);
+  expect_close(p, TOK_RBRACKET, open,
+               at(p, TOK_DOTDOT) ? "`i < n` counts from 0, and `i in range a b` from a to b - 1" : NULL);
   Expr *e = new_node(p, E_COMPREHENSION, span_to_here(p, open), 1);
   e->args[0] = head;
   e->gens = scratch_flatten(p, mark, sizeof *e->gens, &e->ngens);

@@ -6,7 +6,8 @@
  *   arrow  = tuple { "->" tuple }
  *   tuple  = post { "*" post }
  *   post   = atom { "[" "]" | name }
- *   atom   = tyvar | name | "(" type ")" | "(" type { "," type } ")" name | "{" field : type, … "}" */
+ *   atom   = tyvar | name | "(" type [ "as" tyvar ] ")" | "(" type { "," type } ")" name
+ *          | "{" [ field ":" type { "," … } ] [ ".." ] "}" */
 #include "parser/parser_internal.h"
 #include <string.h>
 
@@ -27,11 +28,16 @@ static TypeExpr **one_arg(Parser *p, TypeExpr *arg) {
   return args;
 }
 
-/* record = "{" name ":" type { "," name ":" type } "}" */
+/* record = "{" [ field { "," field } ] [ ".." ] "}"    field = name ":" type */
 static TypeExpr *parse_record_type(Parser *p) {
   Span open = expect(p, TOK_LBRACE, NULL);
   int mark = scratch_mark(p);
+  bool more = false;
   do {
+    if (accept(p, TOK_DOTDOT)) {
+      more = true;
+      break;
+    }
     Sym field = expect_ident(p, "a field name", NULL);
     expect(p, TOK_COLON, at(p, TOK_EQ) ? "the type of a field follows `:`" : "a field is written `name : type`");
     TypeExpr *t = parse_arrow(p);
@@ -43,6 +49,7 @@ static TypeExpr *parse_record_type(Parser *p) {
   void **pairs = scratch_take(p, mark, &n);
   TypeExpr *t = new_type(p, TE_RECORD, span_to_here(p, open), NEW_ARRAY(p->arena, TypeExpr *, n / 2), n / 2);
   t->fields = NEW_ARRAY(p->arena, Sym, n / 2);
+  t->open = more;
   for (int i = 0; i < n / 2; i++) {
     t->fields[i] = pairs[2 * i];
     t->args[i] = pairs[2 * i + 1];
@@ -57,7 +64,7 @@ static TypeExpr *parse_type_name(Parser *p, Span start, TypeExpr **args, int nar
   return t;
 }
 
-/* "(" type { "," type } ")" — with several, a name follows that they are the arguments of */
+/* "(" type [ "as" tyvar ] ")" | "(" type { "," type } ")" name — which they are the arguments of */
 static TypeExpr *parse_paren_type(Parser *p) {
   Span open = expect(p, TOK_LPAREN, NULL);
   int mark = scratch_mark(p), n;
@@ -65,8 +72,16 @@ static TypeExpr *parse_paren_type(Parser *p) {
     TypeExpr *t = parse_arrow(p);
     scratch_push(p, t);
   } while (accept(p, TOK_COMMA));
+  bool named = scratch_mark(p) == mark + 1 && accept(p, TOK_AS);
+  Name name = {.name = p->tok->text, .span = token_span(p)};
+  if (named) expect(p, TOK_TYVAR, "the name of a type is a variable: ({w : float, ..} as 'r)");
   expect_close(p, TOK_RPAREN, open, NULL);
   TypeExpr **args = scratch_take(p, mark, &n);
+  if (named) {
+    TypeExpr *t = new_type(p, TE_AS, span_to_here(p, open), args, 1);
+    t->name = name;
+    return t;
+  }
   if (n == 1) return args[0];
   if (!at(p, TOK_IDENT) && !at(p, TOK_UPPER))
     fail_expected(p, "the name of a type that takes these arguments", "a tuple type is written `a * b`", NO_SPAN, NULL);

@@ -67,18 +67,19 @@ static const char *floating(Printer *pr, double f) {
 static void list_type(Printer *pr, const TypeExpr *t) {
   /* clang-format off */
   static const char *const heads[] = {[TE_VAR] = "'", [TE_NAME] = "", [TE_FUN] = "->", [TE_TUPLE] = "*",
-                                      [TE_RECORD] = "record", [TE_ARRAY] = "array"};
+                                      [TE_RECORD] = "record", [TE_ARRAY] = "array", [TE_AS] = "as '"};
   /* clang-format on */
   bool leaf = t->nargs == 0 && t->nconstraints == 0;
   if (!leaf) text(pr, "(");
   for (int i = 0; i < t->nconstraints; i++)
     text(pr, arena_printf(pr->arena, "(%s '%s) ", t->constraints[i].cls, t->constraints[i].var));
   text(pr, heads[t->kind]);
-  if (t->kind == TE_VAR || t->kind == TE_NAME) text(pr, name_text(pr, t->name));
+  if (t->kind == TE_VAR || t->kind == TE_NAME || t->kind == TE_AS) text(pr, name_text(pr, t->name));
   for (int i = 0; i < t->nargs; i++) {
     if (t->kind == TE_RECORD) text(pr, arena_printf(pr->arena, " %s:", t->fields[i]));
     type(pr, t->args[i]);
   }
+  if (t->open) text(pr, " ..");
   if (!leaf) text(pr, ")");
 }
 

@@ -308,19 +308,73 @@ static void test_functions(void) {
   RUN(cases);
 }
 
+static void test_open_records(void) {
+  static const Case cases[] = {
+      {"let total p = p.a + p.b", "total : num 'a => {a : 'a, b : 'a, ..} -> 'a\n"},
+      {"let f p = p.w", "f : {w : 'a, ..} -> 'a\n"},
+      {"let f {w = v, ..} = v", "f : {w : 'a, ..} -> 'a\n"},
+      {"let f {w = v} = v", "f : {w : 'a} -> 'a\n"},
+      {"let f p = {p with b = 2.5}", "f : ({b : float, ..} as 'r) -> 'r\n"},
+      {"let f p q = (p.b : int) + q.b", "f : {b : int, ..} -> {b : int, ..} -> int\n"},
+      {"let f p q = if p.a then p else {q with b = q}", "1 infinite-type\n"},
+      {"let f p q = ({p with a = true}, {q with b = p.c})",
+       "f : ({a : bool, c : 'a, ..} as 'r) -> ({b : 'a, ..} as 'r1) -> 'r * 'r1\n"},
+      {"let f p = p.in_.x", "f : {in_ : {x : 'a, ..}, ..} -> 'a\n"},
+      {"let f p = [p.x, p.x, 1.5]", "f : {x : float, ..} -> float[]\n"},
+      {"let f lr p = lr * p - p.w * p", "f : mul 'r 'a 'r => mul 'r 'b 'r => 'a -> ({w : 'b, ..} as 'r) -> 'r\n"},
+      {"let f p q = (p.x, q.y, p * q)", "f : num 'r => ({x : 'a, y : 'b, ..} as 'r) -> 'r -> 'a * 'b * 'r\n"},
+      {"let f p = p.x + (p + 1)", "1 type-mismatch\n"},
+      {"let f p = p.x + length p", "1 type-mismatch\n"},
+      {"let f p = (abs p).x", "1 not-a-record\n"},
+      {"let f p = p ++ p.x", "1 type-mismatch\n"},
+      {"let f p = p.x = p", "1 infinite-type\n"},
+      {"let f p q = (p.x = q, q.y = [p])", "1 infinite-type\n"},
+      {"let f p = p.run p", "1 infinite-type\n"},
+      {"let f (p : ({x : 'r, ..} as 'r)) = 1", "1 infinite-type\n"},
+      {"let f (p : {a : int, ..}) = p.b + p.a", "f : {a : int, b : int, ..} -> int\n"},
+      {"let f (p : {a : int, ..}) (q : {a : int, ..}) = 1.5", "f : {a : int, ..} -> {a : int, ..} -> float\n"},
+      {"let f (p : ({a : int, ..} as 'r)) : 'r = p", "f : ({a : int, ..} as 'r) -> 'r\n"},
+      {"let f : show 'r => ({a : int, ..} as 'r) -> string = fun p -> show p",
+       "f : show 'r => ({a : int, ..} as 'r) -> string\n"},
+      {"type t = {a : int, ..}", "1 open-record\n"},
+      {"type t = A of {a : int, ..}", "1 open-record\n"},
+      {"foreign \"libm.so.6\" sin2 : {a : float, ..} -> float", "1 open-record\n"},
+      {"let f x = let g p = p.a + x in g {a = x, b = 1} + g {a = x}", "f : num 'a => 'a -> 'a\n"},
+      {"let f p = let g () = p.a in g () + p.b", "f : num 'a => {a : 'a, b : 'a, ..} -> 'a\n"},
+      {"let f p = p.a\nlet g = f\nlet h = (f, 1.5)\nlet k = f >> sin",
+       "f : {a : 'a, ..} -> 'a\ng : {a : 'a, ..} -> 'a\nh : ({a : 'a, ..} -> 'a) * float\nk : {a : float, ..} -> "
+       "float\n"},
+      {"let f = id (fun p -> p.a)", "1 ambiguous-type\n"},
+      {"let f () = map (fun p -> p.a) []", "1 ambiguous-type\n"},
+      {"type t = {a : int, b : int}\nlet f = id (fun p -> p.a)\nlet g () = map (fun p -> p.b) []",
+       "f : {a : int, b : int} -> int\ng : unit -> int[]\n"},
+      {"type point = {x : float, y : float}\nlet f p = p.x\nlet h = f {y = 1.0, x = 2.0}",
+       "f : {x : 'a, ..} -> 'a\nh : float\n"},
+      {"let f p = p.a\nlet g p = f p\nlet h = g {b = 1}", "3 unknown-field\n"},
+      {"let f p = p.a + p.c\nlet r = {b = 1}\nlet h () = f r + f r", "3 unknown-field\n"},
+      {"let f p = p.a + 1\nlet h = f {a = \"s\"}", "2 type-mismatch\n"},
+      {"let rec f p n = if n = 0 then p.a else f {p with a = p.b} (n - 1)",
+       "f : scalar 'b => {a : 'a, b : 'a, ..} -> 'b -> 'a\n"},
+      {"let rec f p = p.a + g p\nand g p = p.b + 0 * f p",
+       "f : num 'a => {a : 'a, b : 'a, ..} -> 'a\ng : num 'a => {a : 'a, b : 'a, ..} -> 'a\n"},
+      {"let fit loss p = p - 0.1 * grad loss p\nlet train p = fit (fun p -> p.w * p.w) p",
+       "fit : diff 'a => ('a -> float) -> 'a -> 'a\ntrain : ({w : float, ..} as 'r) -> 'r\n"},
+      {"let f r = match r with {a = 1, ..} -> 1.5 | {b = true, ..} -> 2.5",
+       "1 inexhaustive-match\nf : scalar 'a => {a : 'a, b : bool, ..} -> float\n"},
+      {"let f r = match r with {a = true, ..} -> 1.5 | {a = false, ..} -> 2.5 | {b = 1, ..} -> 3.5",
+       "1 redundant-case\nf : scalar 'a => {a : bool, b : 'a, ..} -> float\n"},
+      {"let f r = match r with {a = None, ..} -> 0.5 | {a = Some x, b} -> x + b",
+       "f : {a : float option, b : float} -> float\n"}};
+  RUN(cases);
+}
+
 static void test_data(void) {
   static const Case cases[] = {
-      {"type point = {x : float, y : float}\nlet f p = p.x\nlet g p = {p with y = 1}\nlet h = f {y = 1, x = 2}",
-       "f : {x : float, y : float} -> float\ng : {x : float, y : float} -> {x : float, y : float}\nh : float\n"},
-      {"type a = {w : float[], b : float}\ntype b = {b : int}\nlet f p = p.b\nlet g p = sum p.w + p.b",
-       "f : {b : int} -> int\ng : {b : float, w : float[]} -> float\n"},
-      {"type 'a cell = {it : 'a}\nlet f c = c.it", "f : {it : 'a} -> 'a\n"},
-      {"let f p = p.w", "1 ambiguous-type\n"},
-      {"let f p = let q = p in q.w + 1\nlet g p = (p.w : int) + (p : {w : int, v : bool}).w", "1 ambiguous-type\n"},
+      {"let f p = let q = p in q.w + 1\nlet g p = (p.w : int) + (p : {w : int, v : bool}).w",
+       "f : scalar 'a => {w : 'a, ..} -> 'a\ng : {v : bool, w : int} -> int\n"},
       {"let g p = let r = p.w in r + (p : {w : int, v : bool}).w", "g : {v : bool, w : int} -> int\n"},
       {"let p = {x = 1.0}\nprint p.z", "2 unknown-field\n"},
       {"let x = 1\nlet y = sin (x.z)", "2 not-a-record\n"},
-      {"let f {w = v, ..} = v", "1 ambiguous-type\n"},
       {"let f {w, b} = w + b", "f : num 'a => {b : 'a, w : 'a} -> 'a\n"},
       {"type t = A of int | B\nlet f x = match x with | A n -> n | B -> 0\nlet g x = match x with | A -> 1 | B y -> 2",
        "3 constructor-arity\n3 constructor-arity\n"},
@@ -567,6 +621,7 @@ static void check_file(const char *path) {
 int main(int argc, char **argv) {
   test_arithmetic();
   test_functions();
+  test_open_records();
   test_data();
   test_matches();
   test_effects_and_state();
