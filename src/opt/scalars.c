@@ -455,15 +455,16 @@ static Node *loop_over_elements(Scalars *s, Node *n) {
 }
 
 /* ---- Products of matrices ---------------------------------------------------------------------------------------- */
-/* The operands of a product of matrices, or of a call of a function that is one; NULL: n is neither. */
+/* The operands of a product of two matrices, neither of which is transposed, or of a call of a function that is one;
+ * NULL: n is neither. */
 static Node **factors(World *w, Node *n) {
-  const RtPrim *product = ir_rt_find("matmul");
-  if (n->op == OP_RT) return n->attr.rt == product ? n->ops : NULL;
-  const Graph *g = n->attr.func->graph;
-  if (!g || g->result->op != OP_RT || g->result->attr.rt != product) return NULL;
-  const Node *r = g->result;
-  bool first = r->ops[0] == ir_param(w, 0, g->params[0]), second = r->ops[1] == ir_param(w, 1, r->ops[1]->type);
-  return first && second ? n->ops : NULL;
+  const Node *r = n->op == OP_RT ? n : n->attr.func->graph ? n->attr.func->graph->result : n;
+  if (r->op != OP_RT || r->attr.rt != ir_rt_find("matrix_product") || n->nops != r->nops) return NULL;
+  for (int k = 0; r != n && k < r->nops; k++)
+    if (r->ops[k] != ir_param(w, k, r->ops[k]->type)) return NULL;
+  for (int k = 0; k < 2; k++)
+    if (n->ops[k]->op != OP_BOOL || n->ops[k]->attr.i) return NULL;
+  return n->ops + 2;
 }
 
 /* An element of the product, given the elements of the factors; dims: of the second one. */
