@@ -133,11 +133,12 @@ static Node *convert_variant(const Conversion *c, IrType *t, Node *x, Node *y) {
   if (!*known) {
     Func *f = *known = ir_func(w, sym_of(w->syms, name), ps, n, c->public ? t : cot);
     f->recursive = true;
-    Graph **arms = NEW_ARRAY(w->arena, Graph *, t->nctors);
-    Node *caps[2] = {ir_param(w, 0, t), ir_param(w, 1, ps[1])};
+    Node *args[2] = {ir_param(w, 0, t), ir_param(w, 1, ps[1])}; /* in the arms, too */
+    BranchBuilder *b = branch_open(w, ir_tag(w, args[0]));
+    branch_add_all(b, args, n);
     Conversion in = {w, c->public, c->leaf, 0}; /* its place is that of the call */
-    for (int k = 0; k < t->nctors; k++) arms[k] = ir_graph(w, ps, n, convert_arm(&in, t, caps, n, k), NULL);
-    ir_func_finish(w, f, ir_switch(w, ir_tag(w, caps[0]), arms, t->nctors, caps, n));
+    for (int k = 0; k < t->nctors; k++) branch_arm(b, convert_arm(&in, t, args, n, k), NULL);
+    ir_func_finish(w, f, branch_close(b));
   }
   return ir_call(w, *known, (Node *[]){x, y}, c->site);
 }

@@ -19,12 +19,12 @@ static void set_dual(Diff *f, int at, Node *pair) {
 /* ---- Branches and loops -------------------------------------------------------------------- */
 static void tangent_switch(Diff *f, int at) {
   World *w = f->w;
-  Node *n = f->nodes[at], **caps = NEW_ARRAY(w->arena, Node *, n->nops);
+  Node *n = f->nodes[at];
   Fact *act = ad_facts(f, n->ops + 1, n->nops - 1, ACTIVE);
-  for (int i = 1; i < n->nops; i++) caps[i - 1] = dual(f, n->ops[i]);
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, n->ngraphs);
-  for (int t = 0; t < n->ngraphs; t++) arms[t] = ad_tangent(w, n->graphs[t], act);
-  set_dual(f, at, ir_switch(w, ad_fwd(f, n->ops[0]), arms, n->ngraphs, caps, n->nops - 1));
+  BranchBuilder *b = branch_open(w, ad_fwd(f, n->ops[0]));
+  for (int i = 1; i < n->nops; i++) branch_add(b, dual(f, n->ops[i]));
+  for (int t = 0; t < n->ngraphs; t++) branch_graph(b, ad_tangent(w, n->graphs[t], act));
+  set_dual(f, at, branch_close(b));
 }
 
 /* What stands for the body's n parameters in the loop over duals. Of a sliced array with a tangent the element's

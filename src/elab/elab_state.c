@@ -171,16 +171,11 @@ static Node **arm_results(Ctx *c, const Join *j, const int *changed, int n, bool
 }
 
 static Node *join_switch(Ctx *c, Join *j, Node *selector, Node **results, const int *map, int nmap) {
-  Arena *a = c->e->arena;
-  Graph **arms = NEW_ARRAY(a, Graph *, j->narms), **cases = arms;
-  Node **caps = NULL;
-  int ncaps = 0;
-  region_close_arms(j->regions, results, j->narms, arms, &caps, &ncaps);
-  if (map) {
-    cases = NEW_ARRAY(a, Graph *, nmap);
-    for (int i = 0; i < nmap; i++) cases[i] = arms[map[i]];
-  }
-  return ir_switch(c->w, selector, cases, map ? nmap : j->narms, caps, ncaps);
+  if (!map) return region_branch(selector, j->regions, results, j->narms);
+  Region **arms = NEW_ARRAY(c->e->arena, Region *, nmap);
+  Node **values = NEW_ARRAY(c->e->arena, Node *, nmap);
+  for (int i = 0; i < nmap; i++) arms[i] = j->regions[map[i]], values[i] = results[map[i]];
+  return region_branch(selector, arms, values, nmap);
 }
 
 Node *join_close(Ctx *c, Join *j, Node *selector, IrType *t, const int *map, int nmap) {

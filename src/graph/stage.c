@@ -52,15 +52,14 @@ static Node *all_inner(World *w, const Fields *f, const Node *residuals, int tag
   return all;
 }
 
-/* A graph over the residuals: a box of them. */
-static Graph *boxed(World *w, const Fields *f, int tag) {
-  int n = f->record->n, at = 0;
-  Node **p = NEW_ARRAY(w->arena, Node *, n + 1), **xs = NEW_ARRAY(w->arena, Node *, n + 1);
-  for (int k = 0; k < n; k++) p[k] = ir_param(w, k, f->record->args[k]);
+/* A box of residuals p. */
+static Node *boxed(World *w, const Fields *f, Node **p, int tag) {
+  int at = 0;
+  Node **xs = NEW_ARRAY(w->arena, Node *, f->record->n + 1);
   for (int k = 0; k < f->own.len; k++) xs[at++] = p[f->own.data[k]];
   for (int k = 0; k < f->inner.len && tag == NEAR; k++) xs[at++] = ir_uninj(w, p[f->inner.data[k]], LAST);
   Node *x = tag == WHOLE ? ir_tuple(w, f->record, p) : ir_tuple(w, f->box->ctors[tag].payload, xs);
-  return ir_graph(w, f->record->args, n, ir_inj(w, f->box, tag, x), NULL);
+  return ir_inj(w, f->box, tag, x);
 }
 
 /* What box x of constructor WHOLE can be instead. */
@@ -73,9 +72,12 @@ static Node *smaller_box(World *w, Node *x) {
   Node *last = all_inner(w, &f, all, NOTHING);
   Node *near = f.own.len > LIMIT_NEAR_FIELDS ? ir_bool(w, false) : all_inner(w, &f, all, LAST);
   Node *kind = ir_op3(w, OP_SELECT, near, ir_int(w, 1), ir_int(w, 0));
-  Graph *arms[3] = {boxed(w, &f, WHOLE), near->op == OP_BOOL ? boxed(w, &f, WHOLE) : boxed(w, &f, NEAR),
-                    boxed(w, &f, LAST)};
-  return ir_switch(w, ir_op3(w, OP_SELECT, last, ir_int(w, 2), kind), arms, 3, all->ops, all->nops);
+  BranchBuilder *b = branch_open(w, ir_op3(w, OP_SELECT, last, ir_int(w, 2), kind));
+  Node **in = NEW_ARRAY(w->arena, Node *, all->nops + 1);
+  for (int k = 0; k < all->nops; k++) in[k] = branch_add(b, all->ops[k]);
+  const int tags[3] = {WHOLE, near->op == OP_BOOL ? WHOLE : NEAR, LAST};
+  for (int k = 0; k < 3; k++) branch_arm(b, boxed(w, &f, in, tags[k]), NULL);
+  return branch_close(b);
 }
 
 /* The residuals in box x of this constructor. */
@@ -146,7 +148,7 @@ static Node *inj_in_arms(World *w, IrType **params, int n, Node *result, Node *x
     ys[width] = ir_inj(w, x->type, (int)x->attr.i, ir_record(w, fields, x->ops[0]->nops));
     results[t] = inj_in_arms(w, a->params, a->nparams, ir_record(w, ys, width + 1), ys[width]);
   }
-  Node *all = ir_switch_yielding(w, s->ops[0], s->graphs, s->ngraphs, s->ops + 1, s->nops - 1, results);
+  Node *all = ir_switch_yielding(w, s, s->ops, s->graphs, results);
   Node **parts = NEW_ARRAY(w->arena, Node *, width);
   for (int k = 0; k < width; k++) parts[k] = ir_get(w, all, k);
   map_put(&over, s, ir_tuple(w, s->type, parts));

@@ -30,6 +30,12 @@ static bool shared_component(Graph **arms, int narms, int k) {
   return true;
 }
 
+static Node *yielding(World *w, Node *s, Graph **arms, int narms, Node **caps, int ncaps, Node **results) {
+  Graph **gs = NEW_ARRAY(w->temp, Graph *, narms);
+  for (int i = 0; i < narms; i++) gs[i] = ir_graph(w, arms[i]->params, arms[i]->nparams, results[i], arms[i]->name);
+  return ir_switch(w, s, gs, narms, caps, ncaps);
+}
+
 /*  switch s (x, f y) (x, g y) = (x, switch s (f y) (g y)) */
 static Node *hoist_components(World *w, Node *s, Graph **arms, int narms, Node **caps, int ncaps) {
   IrType *t = arms[0]->result->type;
@@ -50,7 +56,7 @@ static Node *hoist_components(World *w, Node *s, Graph **arms, int narms, Node *
       for (int j = 0; j < rest.len; j++) xs[j] = arms[i]->result->ops[rest.data[j]];
       results[i] = rest.len == 1 ? xs[0] : ir_tuple(w, tt, xs);
     }
-    inner = ir_switch_yielding(w, s, arms, narms, caps, ncaps, results);
+    inner = yielding(w, s, arms, narms, caps, ncaps, results);
   }
   Node **out = NEW_ARRAY(w->arena, Node *, t->n);
   for (int k = 0, j = 0; k < t->n; k++) {
@@ -103,10 +109,12 @@ Node *ir_switch(World *w, Node *s, Graph **arms, int narms, Node **caps, int nca
                               .ngraphs = narms});
 }
 
-Node *ir_switch_yielding(World *w, Node *s, Graph **arms, int narms, Node **caps, int ncaps, Node **results) {
-  Graph **gs = NEW_ARRAY(w->temp, Graph *, narms);
-  for (int i = 0; i < narms; i++) gs[i] = ir_graph(w, arms[i]->params, arms[i]->nparams, results[i], arms[i]->name);
-  return ir_switch(w, s, gs, narms, caps, ncaps);
+Node *ir_switch_over(World *w, Node **ops, int nops, Graph **arms, int narms) {
+  return ir_switch(w, ops[0], arms, narms, ops + 1, nops - 1);
+}
+
+Node *ir_switch_yielding(World *w, const Node *n, Node **ops, Graph **arms, Node **results) {
+  return yielding(w, ops[0], arms, n->ngraphs, ops + 1, n->nops - 1, results);
 }
 
 /* ---- Making branches ----------------------------------------------------------------------------------------- */
@@ -131,8 +139,14 @@ Node *branch_add(BranchBuilder *b, Node *x) {
   return ir_param(b->w, b->caps.len - 1, x->type);
 }
 
+void branch_add_all(BranchBuilder *b, Node **xs, int n) {
+  for (int k = 0; k < n; k++) branch_add(b, xs[k]);
+}
+
+void branch_graph(BranchBuilder *b, Graph *arm) { vec_push(b->w->temp, b->arms, arm); }
+
 void branch_arm(BranchBuilder *b, Node *result, Sym name) {
-  vec_push(b->w->temp, b->arms, ir_graph(b->w, b->types.data, b->types.len, result, name));
+  branch_graph(b, ir_graph(b->w, b->types.data, b->types.len, result, name));
 }
 
 Node *branch_close(BranchBuilder *b) {

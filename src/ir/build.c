@@ -598,7 +598,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   case OP_CLOSURE_CAP: return ir_closure_cap(w, ops[0], graphs[0], (int)old->attr.i);
   case OP_APPLY: return rebuild_apply(w, old, ops);
   case OP_CALL: return ir_call(w, old->attr.func, ops, old->site);
-  case OP_SWITCH: return ir_switch(w, ops[0], graphs, old->ngraphs, ops + 1, n - 1);
+  case OP_SWITCH: return ir_switch_over(w, ops, n, graphs, old->ngraphs);
   case OP_LOOP: return rebuild_loop(w, old, ops, graphs);
   case OP_VJP:
   case OP_JVP:

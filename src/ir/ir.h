@@ -325,19 +325,20 @@ Node *ir_uninj(World *w, Node *v, int tag);
 Node *ir_closure(World *w, Graph *g, IrType *fun, Node **caps, int n);
 Node *ir_apply(World *w, Node *f, Node *x, Node *token, Site site); /* token NULL unless f's type has effect */
 Node *ir_call(World *w, Func *f, Node **args, Site site);           /* inlines or specialises where that pays */
-/* all arms: parameters = captures. bool: arms[0] is false, arms[1] true. int out of range: the last arm */
-Node *ir_switch(World *w, Node *selector, Graph **arms, int narms, Node **caps, int ncaps);
-/* The same with these results of its arms, which have the same captures. */
-Node *ir_switch_yielding(World *w, Node *selector, Graph **arms, int narms, Node **caps, int ncaps, Node **results);
 /* A branch made capture by capture, and then arm by arm. In its arms a capture is a parameter: what branch_add
- * returns. */
+ * returns. A bool's arms are those of false and true; an int that is out of range chooses the last one. */
 typedef struct BranchBuilder BranchBuilder;
 BranchBuilder *branch_open(World *w, Node *selector);
 Node *branch_add(BranchBuilder *b, Node *x);
+void branch_add_all(BranchBuilder *b, Node **xs, int n);
 void branch_arm(BranchBuilder *b, Node *result, Sym name);
+void branch_graph(BranchBuilder *b, Graph *arm); /* an arm that is a function of all captures */
 Node *branch_close(BranchBuilder *b);
-/* Of operands as a LOOP has them. Other loops are made by a LoopBuilder. */
-Node *ir_loop_over(World *w, const LoopInfo *info, Node **ops, Graph *body, Graph *cond, Site site);
+/* Branch n, a SWITCH, over other operands and arms of the same parameters, which yield these results. */
+Node *ir_switch_yielding(World *w, const Node *n, Node **ops, Graph **arms, Node **results);
+/* Loop n over other operands and graphs of the same parameters, its body yielding these n results: all carried values
+ * and accumulators, then elements of any number of stacked arrays. Other loops are made by a LoopBuilder. */
+Node *ir_loop_yielding(World *w, const Node *loop, Node **ops, Graph **graphs, Node **results, int n);
 /* How many ints there are from `from` up to `to`, itself included if `inclusive`: 2^63 - 1 if there are more. */
 Node *ir_count_between(World *w, Node *from, Node *to, bool inclusive);
 /* x, the value of something after the loop whose value is `loop`, having waited for its end. */
@@ -422,7 +423,7 @@ int rewrite_depth(const Rewriter *r); /* how many graphs with an identity are be
  * A node made while r is innermost is read in r. To use node x of region `from` (r or an ancestor):
  * region_import(r, from, x); it becomes a capture of every region between, or itself if it is constant.
  * region_close makes the graph: own parameters, then captures; r->caps (nodes of the outer region), r->ncaps.
- * Arms of one switch must share their captures: region_close_arms. */
+ * Arms of one switch must share their captures: region_branch. */
 typedef struct Region {
   World *w;
   struct Region *outer;
@@ -435,8 +436,8 @@ Region *region_open(World *w, Region *outer);
 Node *region_param(Region *r, IrType *t);
 Node *region_import(Region *r, Region *from, Node *x);
 Graph *region_close(Region *r, Node *result, Sym name);
-/* n regions opened with the same outer, no own parameters: graphs over the union of their captures. */
-void region_close_arms(Region **rs, Node **results, int n, Graph **arms, Node ***caps, int *ncaps);
+/* The branch whose arms are n regions, opened with the same outer and without own parameters. */
+Node *region_branch(Node *selector, Region **arms, Node **results, int n);
 
 /* ---- Loops (loop_forms.c) ------------------------------------------------------------------------
  * A loop made operand by operand. In its body an operand is a parameter: what loop_add returns, which also
@@ -452,6 +453,9 @@ int loop_stack(LoopBuilder *b, Node *x); /* one more stacked result: its number 
 void loop_yield(LoopBuilder *b, Node *result);
 /* One of count and cond, a bool over the index, carried values and captures, is NULL. */
 void loop_close(LoopBuilder *b, Node *count, Node *cond, Site site);
+/* The same with the count or condition of `loop` over other operands and graphs; args: what stands for the parameters
+ * of its body. */
+void loop_close_as(LoopBuilder *b, const Node *loop, Node **ops, Graph **graphs, Node **args);
 /* Then: a carried value or accumulator at the end, stacked result k, how often the body was run. */
 Node *loop_result(LoopBuilder *b, const Node *inner);
 Node *loop_stacked(LoopBuilder *b, int k);
@@ -460,7 +464,7 @@ Node *loop_value(LoopBuilder *b); /* all of these, as a LOOP yields them */
 /* What stands for the parameters of the condition of a loop where `args` do for those of its body. */
 Node **loop_cond_args(World *w, const LoopInfo *l, const Graph *cond, Node **args);
 Node *ir_copy_rows(World *w, Node *array); /* an array of its own, though `array` may be a view */
-/* The value of a loop over other operands (the trip count first, if it has one), its body returning
+/* The value of a loop over other operands, its body returning
  * `result` and n more elements: the arrays of those are written to `arrays`. */
 Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays);
 

@@ -59,8 +59,14 @@ Site ir_site_of(World *w, SiteInfo place);
 static inline bool is_op(const Node *n, Op op) { return n->op == op; }
 static inline bool is_float_const(const Node *n, double v) { return n->op == OP_FLOAT && n->attr.f == v; }
 static inline bool is_int_const(const Node *n, int64_t v) { return n->op == OP_INT && n->attr.i == v; }
+/* branches.c. The normal form of a branch: all arms have the captures as parameters. Others use a BranchBuilder. */
+Node *ir_switch(World *w, Node *selector, Graph **arms, int narms, Node **caps, int ncaps);
+/* Of operands as a SWITCH has them. */
+Node *ir_switch_over(World *w, Node **ops, int nops, Graph **arms, int narms);
 /* loop_forms.c. The normal form of a loop; operands: carried, accs, sliced, caps. n: NULL if there is a condition. */
 Node *ir_loop(World *w, const LoopInfo *info, Node *n, Node **operands, Graph *body, Graph *cond, Site site);
+/* Of operands as a LOOP has them. */
+Node *ir_loop_over(World *w, const LoopInfo *info, Node **ops, Graph *body, Graph *cond, Site site);
 /* loop_bounds.c. Operands as in ir_loop. */
 /* The number of iterations, where the condition only counts them; else NULL. */
 Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond);

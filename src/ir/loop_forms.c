@@ -131,6 +131,13 @@ Node **loop_cond_args(World *w, const LoopInfo *l, const Graph *cond, Node **arg
   return in;
 }
 
+void loop_close_as(LoopBuilder *b, const Node *loop, Node **ops, Graph **graphs, Node **args) {
+  const LoopInfo *l = loop->loop;
+  Node *cond = NULL;
+  if (l->has_cond) cond = ir_instantiate(b->w, graphs[1], loop_cond_args(b->w, l, graphs[1], args), 0);
+  loop_close(b, cond ? NULL : ops[0], cond, loop->site);
+}
+
 Node *ir_copy_rows(World *w, Node *array) {
   LoopBuilder *b = loop_open(w, false);
   int k = loop_stack(b, loop_add(b, LOOP_SLICED, array));
@@ -138,16 +145,20 @@ Node *ir_copy_rows(World *w, Node *array) {
   return loop_stacked(b, k);
 }
 
+Node *ir_loop_yielding(World *w, const Node *loop, Node **ops, Graph **graphs, Node **results, int n) {
+  const Graph *body = graphs[0];
+  LoopInfo info = *loop->loop;
+  info.nstacked = n - loop_slots(&info);
+  Graph *other = ir_graph(w, body->params, body->nparams, ir_record(w, results, n), body->name);
+  return ir_loop_over(w, &info, ops, other, info.has_cond ? graphs[1] : NULL, loop->site);
+}
+
 Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays) {
-  const Graph *body = loop->graphs[0];
   int before = loop->type->n - 1;
   Node **out = NEW_ARRAY(w->arena, Node *, before + n + 1);
   for (int k = 0; k < before; k++) out[k] = ir_get(w, result, k);
   for (int j = 0; j < n; j++) out[before + j] = extra[j];
-  LoopInfo info = *loop->loop;
-  info.nstacked += n;
-  Graph *more = ir_graph(w, body->params, body->nparams, ir_record(w, out, before + n), body->name);
-  Node *whole = ir_loop_over(w, &info, ops, more, info.has_cond ? loop->graphs[1] : NULL, loop->site);
+  Node *whole = ir_loop_yielding(w, loop, ops, loop->graphs, out, before + n);
   for (int j = 0; j < n; j++) arrays[j] = ir_get(w, whole, before + j);
   Node **value = NEW_ARRAY(w->arena, Node *, before + 1);
   for (int k = 0; k < before; k++) value[k] = ir_get(w, whole, k);

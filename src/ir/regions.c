@@ -48,25 +48,23 @@ Graph *region_close(Region *r, Node *result, Sym name) {
   return ir_graph(r->w, r->params.data, r->params.len, result, name);
 }
 
-void region_close_arms(Region **rs, Node **results, int n, Graph **arms, Node ***caps, int *ncaps) {
-  World *w = rs[0]->w;
-  Vec(Node *) all = {0};
-  Vec(IrType *) types = {0};
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < rs[i]->ncaps; k++) {
-      int j = 0;
-      while (j < all.len && all.data[j] != rs[i]->caps.data[k]) j++;
-      if (j < all.len) continue;
-      vec_push(w->arena, all, rs[i]->caps.data[k]);
-      vec_push(w->arena, types, rs[i]->caps.data[k]->type);
-    }
+/* A capture of several arms is one of the branch. */
+static Node *shared_capture(BranchBuilder *b, Map *seen, Node *x) {
+  Node *inside = map_get(seen, x);
+  if (!inside) map_put(seen, x, inside = branch_add(b, x));
+  return inside;
+}
+
+Node *region_branch(Node *selector, Region **arms, Node **results, int n) {
+  World *w = arms[0]->w;
+  BranchBuilder *b = branch_open(w, selector);
+  Map seen;
+  map_init(&seen, w->temp);
+  Node ***inside = NEW_ARRAY(w->temp, Node **, n);
   for (int i = 0; i < n; i++) {
-    Node **args = NEW_ARRAY(w->arena, Node *, rs[i]->ncaps + 1);
-    for (int k = 0; k < rs[i]->ncaps; k++)
-      for (int j = 0; j < all.len; j++)
-        if (all.data[j] == rs[i]->caps.data[k]) args[k] = ir_param(w, j, types.data[j]);
-    arms[i] = ir_graph(w, types.data, types.len, ir_substitute(w, results[i], args, rs[i]->ncaps, 0), NULL);
+    inside[i] = NEW_ARRAY(w->temp, Node *, arms[i]->ncaps + 1);
+    for (int k = 0; k < arms[i]->ncaps; k++) inside[i][k] = shared_capture(b, &seen, arms[i]->caps.data[k]);
   }
-  *caps = all.data;
-  *ncaps = all.len;
+  for (int i = 0; i < n; i++) branch_arm(b, ir_substitute(w, results[i], inside[i], arms[i]->ncaps, 0), NULL);
+  return branch_close(b);
 }

@@ -261,7 +261,7 @@ static Node **fillable(const View *v, int k, bool *idle) {
 }
 
 /* The loop whose slots with `dims` start as arrays, in region r (NULL: there is none). */
-static Node *start_filled(const View *v, Node ***dims, Region *r, const Node *n) {
+static Node *start_filled(View *v, Node ***dims, Region *r, const Node *n) {
   World *w = v->w;
   Node **ops = NEW_ARRAY(w->arena, Node *, n->nops), **in = ops + loop_first(v->l);
   for (int k = 0; k < loop_inputs(v->l); k++) {
@@ -274,12 +274,12 @@ static Node *start_filled(const View *v, Node ***dims, Region *r, const Node *n)
     in[k] = ir_make(w, OP_TO_BAG, t, &a, 1);
   }
   ops[0] = r ? region_import(r, r->outer, v->n) : v->n;
-  return ir_loop_over(w, v->l, ops, v->body, NULL, n->site);
+  return ir_rebuild(w, n, ops, &v->body);
 }
 
 static Node *filled_start(World *w, const Node *n, Node **ops, Graph **graphs) {
   View v = view_of(w, n, ops, graphs[0]);
-  Node ***dims = NEW_ARRAY(w->arena, Node **, v.slots + 1), **idle = NEW_ARRAY(w->arena, Node *, n->type->n), **caps;
+  Node ***dims = NEW_ARRAY(w->arena, Node **, v.slots + 1), **idle = NEW_ARRAY(w->arena, Node *, n->type->n);
   bool any = false, unless_idle = false;
   for (int k = 0; k < v.slots; k++) any |= (dims[k] = fillable(&v, k, &unless_idle)) != NULL;
   if (!any) return NULL;
@@ -290,10 +290,7 @@ static Node *filled_start(World *w, const Node *n, Node **ops, Graph **graphs) {
     idle[v.slots + k] = ir_array(w, n->type->args[v.slots + k]->args[0], NULL, 0, 0);
   idle[v.slots + v.l->nstacked] = ir_int(w, 0);
   Node *results[2] = {ir_tuple(w, n->type, idle), start_filled(&v, dims, runs, n)};
-  Graph *arms[2];
-  int ncaps;
-  region_close_arms((Region *[]){rests, runs}, results, 2, arms, &caps, &ncaps);
-  return ir_switch(w, ir_op2(w, OP_ILT, ir_int(w, 0), v.n), arms, 2, caps, ncaps);
+  return region_branch(ir_op2(w, OP_ILT, ir_int(w, 0), v.n), (Region *[]){rests, runs}, results, 2);
 }
 
 static Node *bags_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {

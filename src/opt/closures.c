@@ -118,7 +118,7 @@ static bool part_switch(const Parts *p, const Node *x, Node **parts) {
         of[t * n + f] = fill[f] && !mixed[f] ? fill[f] : ir_zero(w, fill[f] ? fill[f]->type : ir_type(w, T_UNIT));
     results[t] = ir_record(w, of + t * n, n);
   }
-  Node *chosen = ir_switch_yielding(w, x->ops[0], x->graphs, x->ngraphs, x->ops + 1, x->nops - 1, results);
+  Node *chosen = ir_switch_yielding(w, x, x->ops, x->graphs, results);
   for (int f = 0; f < n; f++) parts[f] = fill[f] ? ir_get(w, chosen, f) : NULL;
   return true;
 }
@@ -249,13 +249,11 @@ static Node *carry_parts(Carried *c, const Node *n, Node **ops, Graph **graphs) 
       }
   Node *state = args[1 + c->slot];
   args[1 + c->slot] = joined(&c->p, state, inside.data);
-  Node *result = ir_instantiate(w, c->body, args, 0), *next = parts_value(&c->p, ir_get(w, result, c->slot)),
-       *cond = NULL;
+  Node *result = ir_instantiate(w, c->body, args, 0), *next = parts_value(&c->p, ir_get(w, result, c->slot));
   if (!next) return NULL;
   loop_yield(b, result);
   loop_next(b, state, next);
-  if (l->has_cond) cond = ir_instantiate(w, graphs[1], loop_cond_args(w, l, graphs[1], args), 0);
-  loop_close(b, cond ? NULL : ops[0], cond, n->site);
+  loop_close_as(b, n, ops, graphs, args);
   Node **out = NEW_ARRAY(w->temp, Node *, n->type->n);
   for (int k = 0; k < n->type->n; k++) out[k] = ir_get(w, loop_value(b), k);
   out[c->slot] = joined(&c->p, out[c->slot], fixed.data);
@@ -371,7 +369,7 @@ static Node *switch_of_functions(World *w, const Node *n, Node **ops, Graph **gr
   if (!plan_choice(&c) || (!tuple && c.fields.types.len == 0)) return NULL;
   Node **results = NEW_ARRAY(w->temp, Node *, n->ngraphs);
   for (int t = 0; t < n->ngraphs; t++) results[t] = arm_of_fields(&c, t);
-  Node *rest = ir_switch_yielding(w, ops[0], graphs, n->ngraphs, ops + 1, c.ncaps, results);
+  Node *rest = ir_switch_yielding(w, n, ops, graphs, results);
   Node **caps = NEW_ARRAY(w->arena, Node *, c.ncaps + c.fields.types.len + 1),
        **out = NEW_ARRAY(w->arena, Node *, c.width + 1);
   for (int k = 0; k < c.ncaps; k++) caps[k] = ops[1 + k];

@@ -153,16 +153,16 @@ static Node *unmarked(World *w, const Node *r, const bool *dense) {
 }
 
 static Node *dense_switch(World *w, Node *n, Node **ops, Graph **graphs) {
-  Node *plain = ir_switch(w, ops[0], graphs, n->ngraphs, ops + 1, n->nops - 1);
+  Node *plain = ir_rebuild(w, n, ops, graphs);
   if (plain->op != OP_SWITCH) return NULL;
   IrType *t = plain->type;
   bool whole = t->kind == T_BAG && all_dense(plain->graphs, plain->ngraphs, -1), any = whole;
   bool *dense = NEW_ARRAY(w->arena, bool, t->n + 1);
   for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) any |= dense[k] = all_dense(plain->graphs, plain->ngraphs, k);
   if (!any) return NULL;
-  Node **results = NEW_ARRAY(w->temp, Node *, plain->ngraphs), **caps = plain->ops + 1;
+  Node **results = NEW_ARRAY(w->temp, Node *, plain->ngraphs);
   for (int a = 0; a < plain->ngraphs; a++) results[a] = unmarked(w, plain->graphs[a]->result, dense);
-  Node *s = ir_switch_yielding(w, plain->ops[0], plain->graphs, plain->ngraphs, caps, plain->nops - 1, results);
+  Node *s = ir_switch_yielding(w, plain, plain->ops, plain->graphs, results);
   if (whole) return to_bag(w, s, t);
   Node **out = NEW_ARRAY(w->arena, Node *, t->n);
   for (int k = 0; k < t->n; k++) out[k] = dense[k] ? to_bag(w, ir_get(w, s, k), t->args[k]) : ir_get(w, s, k);

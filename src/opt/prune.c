@@ -52,7 +52,7 @@ static Node *prune_switch(World *w, Node *n, Node **ops, Graph **graphs, const U
       if (u->component[k]) xs[j++] = ir_get(w, graphs[a]->result, k);
     results[a] = kept == 1 ? xs[0] : ir_record(w, xs, kept);
   }
-  Node *s = ir_switch_yielding(w, ops[0], graphs, n->ngraphs, ops + 1, n->nops - 1, results);
+  Node *s = ir_switch_yielding(w, n, ops, graphs, results);
   Node **out = NEW_ARRAY(w->arena, Node *, t->n);
   for (int k = 0, j = 0; k < t->n; k++) {
     if (!u->component[k]) out[k] = ir_zero(w, t->args[k]);
@@ -105,15 +105,9 @@ static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const Use
   Vec(Node *) xs = {0};
   for (int k = 0; k < slots; k++)
     vec_push(w->arena, xs, need[k] ? ir_get(w, body->result, k) : ir_param(w, 1 + k, body->params[1 + k]));
-  LoopInfo info = *l;
-  info.nstacked = 0;
-  for (int i = 0; i < l->nstacked; i++) {
-    if (!u->component[slots + i]) continue;
-    vec_push(w->arena, xs, ir_get(w, body->result, slots + i));
-    info.nstacked++;
-  }
-  Graph *b = ir_graph(w, body->params, body->nparams, ir_record(w, xs.data, xs.len), body->name);
-  Node *loop = ir_loop_over(w, &info, ops, b, cond, n->site);
+  for (int i = 0; i < l->nstacked; i++)
+    if (u->component[slots + i]) vec_push(w->arena, xs, ir_get(w, body->result, slots + i));
+  Node *loop = ir_loop_yielding(w, n, ops, graphs, xs.data, xs.len);
   Node **out = NEW_ARRAY(w->arena, Node *, n->type->n);
   int at = slots;
   for (int k = 0; k < slots; k++) out[k] = ir_get(w, loop, k);

@@ -293,17 +293,18 @@ static Node *tree(Recursion *r, Part part, const Branch *b) {
   for (int k = 0; k < x->ngraphs; k++)
     if (concerns(part, b->arms[k])) concerned++, last = k;
   bool given = part != LEAF && carries_leaf(r); /* the number of the leaf: one more parameter of each graph */
-  int ncaps = x->nops - 1;
-  Graph **arms = NEW_ARRAY(w->arena, Graph *, x->ngraphs);
-  Node **caps = NEW_ARRAY(w->arena, Node *, ncaps + 1);
-  IrType **types = NEW_ARRAY(w->arena, IrType *, ncaps + 1);
-  for (int k = 0; k < ncaps; k++) types[k] = x->ops[1 + k]->type, caps[k] = x->ops[1 + k];
-  types[ncaps] = ir_type(w, T_INT);
-  caps[ncaps] = ir_param(w, b->g->nparams, types[ncaps]);
-  for (int k = 0; k < x->ngraphs; k++)
-    arms[k] = ir_graph(w, types, ncaps + given, tree(r, part, b->arms[k]), x->graphs[k]->name);
-  if ((part == STEP || part == EXIT) && concerned == 1) return ir_instantiate(w, arms[last], caps, 0);
-  return ir_switch(w, given ? arm_of(r, b, caps[ncaps]) : x->ops[0], arms, x->ngraphs, caps, ncaps + given);
+  Node *number = ir_param(w, b->g->nparams, ir_type(w, T_INT));
+  if ((part == STEP || part == EXIT) && concerned == 1) {
+    Node **args = NEW_ARRAY(w->arena, Node *, x->nops);
+    for (int k = 1; k < x->nops; k++) args[k - 1] = x->ops[k];
+    args[x->nops - 1] = number;
+    return ir_substitute(w, tree(r, part, b->arms[last]), args, x->nops, 0);
+  }
+  BranchBuilder *made = branch_open(w, given ? arm_of(r, b, number) : x->ops[0]);
+  branch_add_all(made, x->ops + 1, x->nops - 1);
+  if (given) branch_add(made, number);
+  for (int k = 0; k < x->ngraphs; k++) branch_arm(made, tree(r, part, b->arms[k]), x->graphs[k]->name);
+  return branch_close(made);
 }
 
 /* What `step` makes, and after the arguments the number of the leaf that they lead to. */
@@ -326,14 +327,11 @@ static Node *loop_part_of(Recursion *r, Part part, Node *index, Node **state) {
 }
 
 /* ---- What the second one does ------------------------------------------------------------------------------------ */
-/* The rest of a leaf: a graph over the parameters of f, of which only those that never change are read, the columns,
- * and the result of the call. */
-static Graph *post_graph(Recursion *r, const Branch *b) {
+/* The rest of a leaf, over the parameters of f, of which only those that never change are read, the columns, and the
+ * result of the call. */
+static Node *rest_of(Recursion *r, const Branch *b) {
   World *w = r->w;
-  int n = r->f->nparams, columns = r->columns.types.len, nparams = n + columns + 1;
-  IrType **types = NEW_ARRAY(w->arena, IrType *, nparams + 1);
-  for (int k = 0; k < nparams; k++)
-    types[k] = k < n ? r->f->params[k] : k < n + columns ? r->columns.types.data[k - n] : r->f->result;
+  int n = r->f->nparams, columns = r->columns.types.len;
   Map over;
   map_init(&over, w->temp);
   for (int k = 0; k < b->row.len; k++)
@@ -344,7 +342,7 @@ static Graph *post_graph(Recursion *r, const Branch *b) {
     int from = b->origin[k];
     args[k] = from >= 0 && !r->varies[from] ? ir_param(w, from, b->g->params[k]) : ir_zero(w, b->g->params[k]);
   }
-  return ir_graph(w, types, nparams, ir_instantiate_over(w, b->g, args, 0, &over), r->f->name);
+  return ir_instantiate_over(w, b->g, args, 0, &over);
 }
 
 /* After the first loop: `end` is the value where the recursion ended. */
@@ -358,11 +356,10 @@ static Node *do_posts(Recursion *r, Node *first, Node **params, Node *end) {
   for (int k = 0; k < n; k++)
     args[k] = r->varies[k] ? ir_zero(w, r->f->params[k]) : loop_add(b, LOOP_CAPTURED, params[k]);
   args[n + columns] = value;
-  Graph **posts = NEW_ARRAY(w->arena, Graph *, count + 1);
-  for (int i = 0; i < count; i++) posts[i] = post_graph(r, r->leaves.data[i]);
-  Node *next =
-      count > 1 ? ir_switch(w, args[n], posts, count, args, n + columns + 1) : ir_instantiate(w, posts[0], args, 0);
-  loop_next(b, value, next);
+  BranchBuilder *rests = branch_open(w, count > 1 ? args[n] : ir_int(w, 0));
+  branch_add_all(rests, args, n + columns + 1);
+  for (int i = 0; i < count; i++) branch_arm(rests, rest_of(r, r->leaves.data[i]), r->f->name);
+  loop_next(b, value, branch_close(rests));
   loop_close(b, ir_get(w, first, first->type->n - 1), NULL, 0);
   return loop_result(b, value);
 }

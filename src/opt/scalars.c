@@ -15,6 +15,7 @@
  *
  * A graph is done again until nothing changes: what one step finds is what the next one knows. */
 #include "opt/opt.h"
+#include <string.h>
 
 typedef struct Scalars {
   World *w;
@@ -316,7 +317,7 @@ static Node *switch_yielding_elements(World *w, Node *n) {
     }
     results[i] = ir_record(w, xs.data, xs.len);
   }
-  Node *s = ir_switch_yielding(w, n->ops[0], n->graphs, n->ngraphs, n->ops + 1, n->nops - 1, results);
+  Node *s = ir_switch_yielding(w, n, n->ops, n->graphs, results);
   for (int k = 0, at = 0; k < count; k++)
     out[k] = small[k] ? rows_of(w, tuple ? n->type->args[k] : n->type, s, dims[k].n, &at) : ir_get(w, s, at++);
   return tuple ? ir_tuple(w, n->type, out) : out[0];
@@ -324,8 +325,10 @@ static Node *switch_yielding_elements(World *w, Node *n) {
 
 static Node *known_switch(World *w, Node *n) {
   if (is_known(n->ops[0])) {
-    Node *r = ir_switch(w, stripped(n->ops[0]), n->graphs, n->ngraphs, n->ops + 1, n->nops - 1);
-    return waiting(w, r, n->ops[0]);
+    Node **ops = NEW_ARRAY(w->arena, Node *, n->nops);
+    memcpy(ops, n->ops, sizeof *ops * (size_t)n->nops);
+    ops[0] = stripped(n->ops[0]);
+    return waiting(w, ir_rebuild(w, n, ops, n->graphs), n->ops[0]);
   }
   Node *r = switch_over_elements(w, n);
   return r == n ? switch_yielding_elements(w, n) : r;

@@ -113,7 +113,7 @@ static Node *sink_loop(const Sinking *s, Node *n, Node **ops, const bool *sunk) 
   const LoopInfo *l = n->loop;
   int first = loop_first(l);
   LoopBuilder *b = loop_open(w, l->down);
-  Node **args = NEW_ARRAY(w->temp, Node *, loop_inputs(l) + 1), *cond = NULL;
+  Node **args = NEW_ARRAY(w->temp, Node *, loop_inputs(l) + 1);
   args[0] = loop_index(b);
   for (int k = 0; k < loop_inputs(l); k++) {
     Node *x = ops[first + k];
@@ -122,8 +122,7 @@ static Node *sink_loop(const Sinking *s, Node *n, Node **ops, const bool *sunk) 
     if (sunk[first + k] && part == LOOP_SLICED) args[1 + k] = ir_index(w, args[1 + k], args, 1);
   }
   loop_yield(b, ir_instantiate(w, n->graphs[0], args, 0));
-  if (l->has_cond) cond = ir_instantiate(w, n->graphs[1], loop_cond_args(w, l, n->graphs[1], args), 0);
-  loop_close(b, first ? ops[0] : NULL, cond, n->site);
+  loop_close_as(b, n, ops, n->graphs, args);
   return loop_value(b);
 }
 

@@ -54,11 +54,7 @@ static void known_recursion_unrolls(void) {
   Node *xi = region_import(r[0], outer, px), *ni = region_import(r[0], outer, pn);
   Node *args[2] = {xi, ir_op2(w, OP_ISUB, ni, ir_int(w, 1))};
   Node *rs[2] = {ir_op2(w, OP_FMUL, xi, ir_call(w, f, args, 0)), ir_float(w, 1)};
-  Graph *arms[2];
-  Node **caps;
-  int ncaps;
-  region_close_arms(r, rs, 2, arms, &caps, &ncaps);
-  ir_func_finish(w, f, ir_switch(w, ir_op2(w, OP_IEQ, n, ir_int(w, 0)), arms, 2, caps, ncaps));
+  ir_func_finish(w, f, region_branch(ir_op2(w, OP_IEQ, n, ir_int(w, 0)), r, rs, 2));
   CHECK(!ir_verify(w, f->graph));
   Node *call[2] = {x(), ir_int(w, 5)};
   Node *five = ir_call(w, f, call, 0);
