@@ -175,7 +175,7 @@ struct Node {
   uint32_t nparams; /* 1 + greatest PARAM index below; 0: closed */
   uint32_t order;   /* number of its making in the entry that made it last: see ir_before */
   IrType *type;
-  Site site;           /* checks, FAIL, RT that may fail: part of identity; else the first one */
+  Site site;           /* of what may fail by itself (checks, FAIL, RT, …): part of identity; else the first one */
   uint32_t definition; /* APPLY, CALL, LOOP, ZEROS: the site's, part of identity */
   int ngraphs;
   union {

@@ -93,9 +93,18 @@ static Site site_append(World *w, Site inner, Site call, int depth) {
 Site ir_site_inlined(World *w, Site inner, Site call) { return site_append(w, inner, call, 0); }
 
 /* ---- Nodes ---------------------------------------------------------------------- */
-static bool site_is_identity(Op op) {
-  return (op_flags[op] & OPF_F) && op != OP_APPLY && op != OP_CALL && op != OP_VJP && op != OP_JVP &&
-         op != OP_CHECKPOINT;
+/* What fails by itself is told apart by its place: equal ones in two arms of a branch would be shown as one of them.
+ * Of those in one graph, all of which are made, simplification leaves one (opt.c). */
+static bool site_is_identity(const Node *n) {
+  switch (n->op) {
+  case OP_APPLY:
+  case OP_CALL:
+  case OP_VJP:
+  case OP_JVP:
+  case OP_CHECKPOINT: return false;
+  case OP_RT: return n->attr.rt->fails;
+  default: return (op_flags[n->op] & OPF_F) != 0;
+  }
 }
 
 /* What stands in two definitions stays two nodes, so that an error is never shown in the other one; within one, equal
@@ -107,7 +116,7 @@ static uint32_t node_hash_of(const void *p) { return ((const Node *)p)->hash; }
 static uint32_t node_hash(const Node *n) {
   uint64_t h = hash_mix(n->op, n->type->id);
   h = hash_mix(h, n->op == OP_DATA ? n->attr.data->hash : (uint64_t)n->attr.i);
-  h = hash_mix(h, site_is_identity((Op)n->op) ? n->site : n->definition);
+  h = hash_mix(h, site_is_identity(n) ? n->site : n->definition);
   if (n->type_arg) h = hash_mix(h, n->type_arg->id);
   for (int i = 0; i < n->ngraphs; i++) h = hash_mix(h, n->graphs[i]->id);
   for (int i = 0; i < n->nops; i++) h = hash_mix(h, n->ops[i]->id);
@@ -134,7 +143,7 @@ static bool node_same(const void *p, const void *q) {
     return false;
   if (!same_attr(a, b) || a->definition != b->definition || a->type_arg != b->type_arg || !same_loop(a->loop, b->loop))
     return false;
-  if (site_is_identity((Op)a->op) && a->site != b->site) return false;
+  if (site_is_identity(a) && a->site != b->site) return false;
   return (!a->nops || memcmp(a->ops, b->ops, sizeof(Node *) * (size_t)a->nops) == 0) &&
          (!a->ngraphs || memcmp(a->graphs, b->graphs, sizeof(Graph *) * (size_t)a->ngraphs) == 0);
 }

@@ -5,7 +5,7 @@
 #include "graph/graph.h"
 #include "support/phases.h"
 
-static void *no_checks(void *user, Graph *g) {
+static void *none_met(void *user, Graph *g) {
   (void)g;
   World *w = user;
   Map *seen = NEW(w->arena, Map);
@@ -13,19 +13,32 @@ static void *no_checks(void *user, Graph *g) {
   return seen;
 }
 
-/* Of equal checks in one graph, which differ in their places, one is enough: all of them are made, and which one
- * reports is free. What is read behind them becomes equal too. */
-static Node *check_once(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+/* n over other operands, without a place; NULL if it isn't told apart from equal nodes by its place alone. */
+static Node *anywhere(World *w, const Node *n, Node **ops) {
+  switch (n->op) {
+  case OP_CHECK_INDEX:
+  case OP_CHECK_SLICE:
+  case OP_CHECK_SIZE: return ir_check(w, (Op)n->op, ops[0], ops[1], n->nops > 2 ? ops[2] : NULL, 0);
+  case OP_RT: {
+    const RtPrim *p = n->attr.rt;
+    return p->fails && !p->effect ? ir_rt(w, p, n->type, n->type_arg, ops, n->nops, 0) : NULL;
+  }
+  default: return NULL;
+  }
+}
+
+/* Of equal checks and calls of primitives in one graph, which differ in their places, one is enough: all of them are
+ * made, and which one reports is free. What is read behind them becomes equal too. */
+static Node *fail_once(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)r;
   (void)graphs;
-  if (n->op != OP_CHECK_INDEX && n->op != OP_CHECK_SLICE && n->op != OP_CHECK_SIZE) return NULL;
-  Node *any = ir_check(user, (Op)n->op, ops[0], ops[1], n->nops > 2 ? ops[2] : NULL, 0), *first = map_get(frame, any);
-  if (!first) map_put(frame, any, first = ir_rebuild(user, n, ops, NULL));
+  Node *any = anywhere(user, n, ops), *first = any ? map_get(frame, any) : NULL;
+  if (any && !first) map_put(frame, any, first = ir_rebuild(user, n, ops, NULL));
   return first;
 }
 
 Graph *opt_simplify(World *w, Graph *g) {
-  return ir_rewrite(w, g, (RewritePass){.user = w, .begin = no_checks, .node = check_once, .renormalise = true});
+  return ir_rewrite(w, g, (RewritePass){.user = w, .begin = none_met, .node = fail_once, .renormalise = true});
 }
 
 static void holds_ad(void *user, Graph *g) {

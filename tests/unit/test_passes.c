@@ -7,6 +7,7 @@
  * usage: test_passes FILE… */
 #include "ad/ad.h"
 #include "check.h"
+#include "graph/graph.h"
 #include "opt/opt.h"
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,25 @@ static Graph *checks(World *w, Graph *g) {
   return ir_rewrite(w, opt_checks(w, g), (RewritePass){.node = without_assertion});
 }
 
+/* g cut in two stages, its last parameter late: what the first one makes and the second reads, and a call of that. */
+static Graph *split_at(World *w, Graph *g, Known known) {
+  int early = g->nparams - 1;
+  Known *of = NEW_ARRAY(w->arena, Known, early + 1);
+  for (int k = 0; k < early; k++) of[k] = known;
+  Split s = ir_split(w, g, early, of);
+  Func *late = ir_func(w, sym_of(w->syms, "late"), s.late->params, s.late->nparams, s.late->result->type);
+  late->opaque = true; /* so the call stays one */
+  ir_func_finish(w, late, s.late->result);
+  Node **args = NEW_ARRAY(w->arena, Node *, s.late->nparams);
+  for (int k = 0; k < g->nparams; k++) args[k] = ir_param(w, k, g->params[k]);
+  for (int k = 0; k < s.nres; k++) args[g->nparams + k] = s.res[k];
+  return ir_graph(w, g->params, g->nparams, ir_call(w, late, args, 0), g->name);
+}
+
+static Graph *split(World *w, Graph *g) { return split_at(w, g, KNOWN_NOT); }
+static Graph *split_known(World *w, Graph *g) { return split_at(w, g, KNOWN_VALUE); }
+static Graph *split_rounded(World *w, Graph *g) { return split_at(w, g, KNOWN_ROUNDED); }
+
 static const struct {
   const char *name;
   Graph *(*run)(World *w, Graph *g);
@@ -58,6 +78,9 @@ static const struct {
     {"scalars", opt_scalars},
     {"contract", contract},
     {"contract_last", contract_last},
+    {"split", split},
+    {"split_known", split_known},
+    {"split_rounded", split_rounded},
     {"expand", expand},
     {"params", opt_params},
     {"compose", opt_compose},
