@@ -217,13 +217,17 @@ static void tangent_checkpoint(Diff *f, int at) {
 static void step(Diff *f, int at) {
   Node *n = f->nodes[at];
   bool active = ad_visit(f, at);
-  if (active && n->op == OP_SWITCH) tangent_switch(f, at);
-  else if (active && n->op == OP_LOOP) tangent_loop(f, at);
-  else if (active && (n->op == OP_CALL || n->op == OP_APPLY)) tangent_call(f, at);
-  else if (active && n->op == OP_CHECKPOINT) tangent_checkpoint(f, at);
-  else {
+  switch (active ? ir_shape(n) : IR_STRAIGHT) {
+  case IR_STRAIGHT:
     f->fwd[at] = ad_rebuild(f, n);
     if (active) f->cot[at] = ad_rule_tangent(f, at);
+    break;
+  case IR_BRANCH: tangent_switch(f, at); break;
+  case IR_LOOP: tangent_loop(f, at); break;
+  case IR_CALL:
+    if (n->op == OP_CHECKPOINT) tangent_checkpoint(f, at);
+    else tangent_call(f, at);
+    break;
   }
   f->facts[at] = f->cot[at] ? ACTIVE : 0;
 }

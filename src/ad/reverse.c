@@ -130,10 +130,12 @@ static void forward(Diff *r, int at) {
   Node *n = r->nodes[at];
   bool active = ad_visit(r, at);
   if (is_unstable(r, n)) r->facts[at] |= UNSTABLE;
-  if (active && n->op == OP_SWITCH) ad_switch_forward(r, at);
-  else if (active && n->op == OP_LOOP) ad_loop_forward(r, at);
-  else if (active && (n->op == OP_CALL || n->op == OP_APPLY)) ad_call_forward(r, at);
-  else r->fwd[at] = ad_rebuild(r, n);
+  switch (active && n->op != OP_CHECKPOINT ? ir_shape(n) : IR_STRAIGHT) {
+  case IR_STRAIGHT: r->fwd[at] = ad_rebuild(r, n); return;
+  case IR_BRANCH: ad_switch_forward(r, at); return;
+  case IR_LOOP: ad_loop_forward(r, at); return;
+  case IR_CALL: ad_call_forward(r, at); return;
+  }
 }
 
 static void backward(Diff *r, int at) {
@@ -141,13 +143,15 @@ static void backward(Diff *r, int at) {
   if (!d || r->nodes[at]->op == OP_PARAM) return;
   r->cot[at] = NULL;
   if (d->op == OP_ZERO) return;
-  switch (r->nodes[at]->op) {
-  case OP_SWITCH: ad_switch_backward(r, at, d); return;
-  case OP_LOOP: ad_loop_backward(r, at, d); return;
-  case OP_CALL:
-  case OP_APPLY: ad_call_backward(r, at, d); return;
-  case OP_CHECKPOINT: ad_checkpoint_backward(r, at, d); return;
-  default: ad_rule_backward(r, at, d);
+  const Node *n = r->nodes[at];
+  switch (ir_shape(n)) {
+  case IR_STRAIGHT: ad_rule_backward(r, at, d); return;
+  case IR_BRANCH: ad_switch_backward(r, at, d); return;
+  case IR_LOOP: ad_loop_backward(r, at, d); return;
+  case IR_CALL:
+    if (n->op == OP_CHECKPOINT) ad_checkpoint_backward(r, at, d);
+    else ad_call_backward(r, at, d);
+    return;
   }
 }
 

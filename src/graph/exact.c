@@ -49,7 +49,7 @@ static void of_switch(World *w, const Node *n, bool need, bool *out) {
   out[0] = true;
   for (int t = 0; t < n->ngraphs; t++) {
     const bool *params = decisive_params(w, n->graphs[t], need);
-    for (int k = 1; k < n->nops; k++) out[k] |= params[k - 1];
+    for (int k = 1; k < n->nops; k++) out[k] |= params[ir_inner_param(n, t, k)];
   }
 }
 
@@ -65,21 +65,27 @@ static void of_loop(World *w, const Node *n, bool need, bool *out) {
   }
   if (first) out[0] = true;
   for (int k = first; k < n->nops; k++) {
-    int asked = loop_cond_param(l, k - first);
-    out[k] = body[1 + k - first] || (test && asked >= 0 && test[asked]);
+    int asked = ir_inner_param(n, 1, k);
+    out[k] = body[ir_inner_param(n, 0, k)] || (test && asked >= 0 && test[asked]);
+  }
+}
+
+static void of_operands(const Node *n, bool need, bool *out) {
+  for (int k = 0; k < n->nops; k++) {
+    IrKind kind = n->ops[k]->type->kind;
+    bool number = is_whole(n->ops[k]) || kind == T_FLOAT || kind == T_TUPLE;
+    out[k] = is_plain(n) ? need && number && (k == 0 || n->op != OP_AFTER) : is_whole(n->ops[k]);
   }
 }
 
 void ir_decisive(World *w, const Node *n, bool need, bool *out) {
   for (int k = 0; k < n->nops; k++) out[k] = false;
-  if (n->op == OP_SWITCH) of_switch(w, n, need, out);
-  else if (n->op == OP_LOOP) of_loop(w, n, need, out);
-  else
-    for (int k = 0; k < n->nops; k++) {
-      IrKind kind = n->ops[k]->type->kind;
-      bool number = is_whole(n->ops[k]) || kind == T_FLOAT || kind == T_TUPLE;
-      out[k] = is_plain(n) ? need && number && (k == 0 || n->op != OP_AFTER) : is_whole(n->ops[k]);
-    }
+  switch (ir_shape(n)) {
+  case IR_BRANCH: of_switch(w, n, need, out); return;
+  case IR_LOOP: of_loop(w, n, need, out); return;
+  case IR_STRAIGHT:
+  case IR_CALL: of_operands(n, need, out); return;
+  }
 }
 
 /* ---- Sizes ---- */

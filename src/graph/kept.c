@@ -25,11 +25,11 @@ static bool may_change(World *w, const Node *u, int k) {
   case OP_LOOP: {
     int input = k - loop_first(u->loop);
     if (input < 0 || loop_part(u->loop, input) == LOOP_SLICED) return false;
-    return loop_part(u->loop, input) != LOOP_CAPTURED || is_given(w, u->graphs[0], 1 + input);
+    return loop_part(u->loop, input) != LOOP_CAPTURED || is_given(w, u->graphs[0], ir_inner_param(u, 0, k));
   }
   case OP_SWITCH:
     for (int i = 0; k > 0 && i < u->ngraphs; i++)
-      if (is_given(w, u->graphs[i], k - 1)) return true;
+      if (is_given(w, u->graphs[i], ir_inner_param(u, i, k))) return true;
     return false;
   default: return u->ops[k]->type->kind == T_ARRAY;
   }

@@ -226,10 +226,8 @@ static void check_graph(Derived *d, Scope s) {
     if (n->op == OP_CALL && n->attr.func == d->f) check_call(d, &c, &s, n);
     for (int k = 0; k < n->ngraphs; k++) {
       Graph *g = n->graphs[k];
-      if (n->op == OP_SWITCH) check_nested(d, &c, &s, g, 0, false, n->ops + 1);
-      else if (n->op == OP_LOOP)
-        check_nested(d, &c, &s, g, g->nparams - n->loop->ncaps, true, n->ops + n->nops - n->loop->ncaps);
-      else check_nested(d, &c, &s, g, g->nparams, false, NULL);
+      int caps = n->op == OP_LOOP ? n->loop->ncaps : n->op == OP_SWITCH ? g->nparams : 0;
+      check_nested(d, &c, &s, g, g->nparams - caps, n->op == OP_LOOP, n->ops + n->nops - caps);
     }
   }
 }

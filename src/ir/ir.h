@@ -199,6 +199,30 @@ static inline bool ir_before(const Node *a, const Node *b) {
   bool first = a->op == OP_PARAM, second = b->op == OP_PARAM;
   return first != second ? first : first ? a->attr.i < b->attr.i : a->order < b->order;
 }
+/* What passes tell apart: what is made of its operands where it stands; one of several graphs; a graph again and again;
+ * a function that stands elsewhere, known or not. */
+typedef enum IrShape { IR_STRAIGHT, IR_BRANCH, IR_LOOP, IR_CALL } IrShape;
+static inline IrShape ir_shape(const Node *n) {
+  switch ((Op)n->op) {
+  case OP_SWITCH: return IR_BRANCH;
+  case OP_LOOP: return IR_LOOP;
+  case OP_CALL:
+  case OP_APPLY:
+  case OP_VJP:
+  case OP_JVP:
+  case OP_CHECKPOINT: return IR_CALL;
+  default: return IR_STRAIGHT;
+  }
+}
+/* Does it run its graphs itself? */
+static inline bool ir_is_control(const Node *n) { return ir_shape(n) == IR_BRANCH || ir_shape(n) == IR_LOOP; }
+/* Which parameter of graph g of a branch or loop operand k is; -1: none. */
+static inline int ir_inner_param(const Node *n, int g, int k) {
+  if (n->op == OP_SWITCH) return k - 1;
+  int input = k - loop_first(n->loop);
+  if (input < 0) return -1;
+  return g == 0 ? 1 + input : loop_cond_param(n->loop, input);
+}
 static inline bool ir_is_constant(const Node *n) { return (op_flags[n->op] & OPF_K) != 0; } /* reads nothing */
 enum {
   NODE_FAILS = 1,    /* evaluating it may fail or not terminate */

@@ -59,7 +59,7 @@ static bool consumes(Lower *m, const Node *u, int k) {
   }
   case OP_SWITCH:
     for (int i = 0; k > 0 && i < u->ngraphs; i++)
-      if (consumed_params(m, u->graphs[i])[k - 1]) return true;
+      if (consumed_params(m, u->graphs[i])[ir_inner_param(u, i, k)]) return true;
     return false;
   default: return false;
   }
@@ -404,19 +404,19 @@ static bool reads_only(Lower *m, Sched *s, const Node *u, const Node *x, int dep
   case OP_SWITCH:
     for (int k = 1; k < u->nops; k++)
       for (int i = 0; u->ops[k] == x && i < u->ngraphs; i++)
-        if (!sched_param_readonly(m, u->graphs[i], k - 1, depth + 1)) return false;
+        if (!sched_param_readonly(m, u->graphs[i], ir_inner_param(u, i, k), depth + 1)) return false;
     return true;
   case OP_LOOP: {
     const LoopInfo *l = u->loop;
-    int first = loop_first(l), sliced = first + loop_slots(l), caps = first + loop_captures(l);
+    int first = loop_first(l);
     for (int k = first; k < u->nops; k++) {
       if (u->ops[k] != x) continue;
-      if (k < sliced) return false;
-      int param = k - first + 1;
-      bool whole = k >= caps;
-      if ((whole || ir_rank(x->type) > 1) && !sched_param_readonly(m, u->graphs[0], param, depth + 1)) return false;
-      if (whole && l->has_cond && !sched_param_readonly(m, u->graphs[1], param - l->naccs - l->nsliced, depth + 1))
-        return false;
+      LoopPart part = loop_part(l, k - first);
+      if (part < LOOP_SLICED) return false;
+      for (int g = 0; g < u->ngraphs && (part == LOOP_CAPTURED || ir_rank(x->type) > 1); g++) {
+        int inner = ir_inner_param(u, g, k);
+        if (inner >= 0 && !sched_param_readonly(m, u->graphs[g], inner, depth + 1)) return false;
+      }
     }
     return true;
   }
@@ -537,7 +537,7 @@ int sched_chain(Lower *m, Graph *g, int k, int slot, int depth) {
     slot = 0;
     if (u->op == OP_UPDATE && operand == 0) {
       x = u;
-    } else if (u->op == OP_SWITCH || u->op == OP_LOOP) {
+    } else if (ir_is_control(u)) {
       slot = chain_through(m, u, operand, depth);
       x = slot < 0 ? NULL : project(m, s, u, &slot);
     } else {

@@ -91,7 +91,7 @@ typedef struct Remake {
 
 /* A number that is there when x is: to ask for all of a loop's results would keep its arrays alive. */
 static Node *evidence(World *w, Node *x) {
-  if (x->op != OP_LOOP && x->op != OP_SWITCH) return x;
+  if (!ir_is_control(x)) return x;
   for (int k = x->type->kind == T_TUPLE ? x->type->n - 1 : -1; k >= 0; k--)
     if (x->type->args[k]->kind == T_INT || x->type->args[k]->kind == T_BOOL) return ir_get(w, x, k);
   return x;
@@ -161,7 +161,7 @@ static bool ready(Remake *m, Node *x) {
 
 static Graph **nested(Ranges *p, Frame *f, Node *x) {
   Graph **graphs = NEW_ARRAY(p->w->temp, Graph *, x->ngraphs + 1);
-  Frame **frames = x->op == OP_SWITCH || x->op == OP_LOOP ? frame_children(p, f, x) : NULL;
+  Frame **frames = ir_is_control(x) ? frame_children(p, f, x) : NULL;
   for (int k = 0; k < x->ngraphs; k++) {
     Frame *in = frames ? frames[x->op == OP_LOOP ? 1 + k : k] : NULL;
     graphs[k] = in ? checked_graph(p, in) : rewrite_graph(p->r, x->graphs[k]);

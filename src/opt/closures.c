@@ -382,8 +382,13 @@ static Node *switch_of_functions(World *w, const Node *n, Node **ops, Graph **gr
 static Node *take_apart(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)r;
   (void)frame;
-  if (n->op == OP_SWITCH) return switch_of_functions(user, n, ops, graphs);
-  return n->op == OP_LOOP ? loop_of_functions(user, n, ops, graphs) : NULL;
+  switch (ir_shape(n)) {
+  case IR_BRANCH: return switch_of_functions(user, n, ops, graphs);
+  case IR_LOOP: return loop_of_functions(user, n, ops, graphs);
+  case IR_STRAIGHT:
+  case IR_CALL: return NULL;
+  }
+  return NULL;
 }
 
 Graph *opt_closures(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = take_apart}); }

@@ -32,11 +32,11 @@ static void *find_uses(void *user, Graph *g) {
   for (int i = 0; i < n; i++)
     for (int k = 0; k < nodes[i]->nops; k++) {
       Node *x = nodes[i]->ops[k];
-      if (x->op != OP_LOOP && x->op != OP_SWITCH) continue;
+      if (!ir_is_control(x)) continue;
       if (nodes[i]->op == OP_GET) uses_of(f, x)->component[nodes[i]->attr.i] = true;
       else uses_of(f, x)->all = true;
     }
-  if (g->result->op == OP_LOOP || g->result->op == OP_SWITCH) uses_of(f, g->result)->all = true;
+  if (ir_is_control(g->result)) uses_of(f, g->result)->all = true;
   return f;
 }
 
@@ -119,7 +119,7 @@ static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const Use
 
 static Node *prune_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)r;
-  if (n->op != OP_LOOP && n->op != OP_SWITCH) return NULL;
+  if (!ir_is_control(n)) return NULL;
   Uses *u = uses_of(frame, n);
   if (u->all) return NULL;
   return n->op == OP_LOOP ? prune_loop(user, n, ops, graphs, u) : prune_switch(user, n, ops, graphs, u);

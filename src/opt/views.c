@@ -22,17 +22,17 @@ static bool reads_elements(World *w, const Node *u, int k) {
   IrType *t = u->ops[k]->type;
   if (u->op == OP_LEN) return true;
   if (u->op == OP_INDEX) return k == 0 && !is_view(u);
-  if (u->op == OP_SWITCH) {
-    bool read = k > 0;
-    for (int i = 0; read && i < u->ngraphs; i++) read = param_only_read(w, u->graphs[i], k - 1);
-    return read;
+  if (!ir_is_control(u) || ir_inner_param(u, 0, k) < 0) return false;
+  if (u->op == OP_LOOP) {
+    LoopPart part = loop_part(u->loop, k - loop_first(u->loop));
+    if (part == LOOP_CARRIED || part == LOOP_ACC) return false;
+    if (part == LOOP_SLICED && t->args[0]->kind != T_ARRAY) return true;
   }
-  int input = u->op == OP_LOOP ? k - loop_first(u->loop) : -1;
-  LoopPart part = input >= 0 ? loop_part(u->loop, input) : LOOP_CARRIED;
-  if (part == LOOP_CARRIED || part == LOOP_ACC) return false;
-  if (part == LOOP_SLICED && t->args[0]->kind != T_ARRAY) return true;
-  int asked = u->ngraphs > 1 ? loop_cond_param(u->loop, input) : -1;
-  return param_only_read(w, u->graphs[0], 1 + input) && (asked < 0 || param_only_read(w, u->graphs[1], asked));
+  for (int g = 0; g < u->ngraphs; g++) {
+    int inner = ir_inner_param(u, g, k);
+    if (inner >= 0 && !param_only_read(w, u->graphs[g], inner)) return false;
+  }
+  return true;
 }
 
 static bool param_only_read(World *w, Graph *g, int k) {
@@ -144,7 +144,7 @@ static Node *sink_into(const Sinking *s, Node *n) {
   for (int k = 0; k < n->nops; k++) {
     ops[k] = s->val[(uintptr_t)map_get(&s->pos, n->ops[k]) - 1];
     changed |= ops[k] != n->ops[k];
-    if (n->op != OP_LOOP && n->op != OP_SWITCH) continue;
+    if (!ir_is_control(n)) continue;
     any |= sunk[k] = is_view(ops[k]) && sinks(s, n, k);
   }
   if (any) return n->op == OP_LOOP ? sink_loop(s, n, ops, sunk) : sink_switch(s, n, ops, sunk);
