@@ -22,25 +22,14 @@ static bool is_tail_call(const LFunc *f, const LInstr *call) {
   return true;
 }
 
-static void *zeroed(Rt *rt, size_t n, size_t size) {
-  void *p = heap_realloc(rt->heap, NULL, 0, n && size ? n * size : 1);
-  if (p) memset(p, 0, n * size);
-  else rt_out_of_memory(rt);
-  return p;
-}
-
-static void give_back(Rt *rt, void *p, size_t n, size_t size) {
-  if (p) heap_realloc(rt->heap, p, n && size ? n * size : 1, 0);
-}
-
 static void free_decoded(Rt *rt, DFunc *d) {
   if (!d) return;
-  give_back(rt, d->code, (size_t)d->ncode, sizeof *d->code);
-  give_back(rt, d->targets, (size_t)d->ntargets, sizeof *d->targets);
-  give_back(rt, d->owned, (size_t)d->nowned, sizeof *d->owned);
+  rt_give_back(rt, d->code, (size_t)d->ncode, sizeof *d->code);
+  rt_give_back(rt, d->targets, (size_t)d->ntargets, sizeof *d->targets);
+  rt_give_back(rt, d->owned, (size_t)d->nowned, sizeof *d->owned);
   for (int k = 0; k < d->nloops && d->loops; k++) loop_code_free(rt, d->loops[k].code);
-  give_back(rt, d->loops, (size_t)d->nloops, sizeof *d->loops);
-  give_back(rt, d, 1, sizeof *d);
+  rt_give_back(rt, d->loops, (size_t)d->nloops, sizeof *d->loops);
+  rt_give_back(rt, d, 1, sizeof *d);
 }
 
 /* By label. */
@@ -130,21 +119,21 @@ static void translate(DFunc *d, const Places *labels, const Handlers *h) {
 
 DFunc *eval_decode(Mod *m, int index, const Handlers *h) {
   Rt *rt = m->rt;
-  DFunc *d = zeroed(rt, 1, sizeof *d);
+  DFunc *d = rt_zeroed(rt, 1, sizeof *d);
   if (!d) return NULL;
   d->f = m->code->funcs[index];
   size_t nlabels = (size_t)d->f->nlabels;
-  Places *labels = zeroed(rt, nlabels, sizeof *labels);
+  Places *labels = rt_zeroed(rt, nlabels, sizeof *labels);
   d->native = m->funcs[index]->entry != NULL;
   measure(d, labels, h);
-  d->code = zeroed(rt, (size_t)d->ncode, sizeof *d->code);
-  d->targets = zeroed(rt, (size_t)d->ntargets, sizeof *d->targets);
-  d->owned = zeroed(rt, (size_t)d->nowned, sizeof *d->owned);
-  d->loops = zeroed(rt, (size_t)d->nloops, sizeof *d->loops);
+  d->code = rt_zeroed(rt, (size_t)d->ncode, sizeof *d->code);
+  d->targets = rt_zeroed(rt, (size_t)d->ntargets, sizeof *d->targets);
+  d->owned = rt_zeroed(rt, (size_t)d->nowned, sizeof *d->owned);
+  d->loops = rt_zeroed(rt, (size_t)d->nloops, sizeof *d->loops);
   bool fine = labels && d->code && d->targets && d->owned && d->loops;
   if (fine) list_loops(d, labels);
   if (fine) translate(d, labels, h);
-  give_back(rt, labels, nlabels, sizeof *labels);
+  rt_give_back(rt, labels, nlabels, sizeof *labels);
   if (fine) return m->decoded[index] = d;
   free_decoded(rt, d);
   return NULL;

@@ -577,16 +577,10 @@ static Node *rebuild_sum(World *w, const Node *old, Node **ops) {
 
 Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   int n = old->nops;
+  if (ir_is_constant(old) && !old->ngraphs) return (Node *)old;
   switch (old->op) {
   case OP_PARAM:
-  case OP_INT:
-  case OP_FLOAT:
-  case OP_BOOL:
-  case OP_STRING:
-  case OP_UNIT:
-  case OP_ZERO:
-  case OP_GLOBAL:
-  case OP_DATA: return (Node *)old;
+  case OP_GLOBAL: return (Node *)old;
   case OP_AFTER: return after(w, ops[0], ops[1], old->attr.i != 0);
   case OP_FADD:
   case OP_FSUB: return old->attr.i ? ir_apart(w, old, ops) : ir_op2(w, (Op)old->op, ops[0], ops[1]);

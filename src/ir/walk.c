@@ -71,19 +71,12 @@ bool ir_calls(World *w, Graph *g, const Func *f) {
 
 /* ---- Counts --------------------------------------------------------------------------- */
 static void count_node(OpCounts *c, const Node *n) {
+  if (ir_is_constant(n)) return;
   switch (n->op) {
   case OP_PARAM:
-  case OP_INT:
-  case OP_FLOAT:
-  case OP_BOOL:
-  case OP_STRING:
-  case OP_UNIT:
-  case OP_ZERO:
   case OP_GLOBAL:
-  case OP_DATA:
   case OP_TUPLE:
-  case OP_GET:
-  case OP_GRAPH_ID: return;
+  case OP_GET: return;
   case OP_CLOSURE:
     c->closures++;
     c->allocations++;

@@ -7,17 +7,6 @@
 #include "runtime/runtime.h"
 #include <string.h>
 
-static void *zeroed(Rt *rt, size_t n, size_t size) {
-  void *p = heap_realloc(rt->heap, NULL, 0, n && size ? n * size : 1);
-  if (p) memset(p, 0, n * size);
-  else rt_out_of_memory(rt);
-  return p;
-}
-
-static void give_back(Rt *rt, void *p, size_t n, size_t size) {
-  if (p) heap_realloc(rt->heap, p, n && size ? n * size : 1, 0);
-}
-
 static bool find_descs(Rt *rt, const Desc *const *from, const Desc **to, int n) {
   for (int k = 0; k < n; k++)
     if (from[k] && !(to[k] = rt_desc(rt, from[k]))) return false;
@@ -26,14 +15,14 @@ static bool find_descs(Rt *rt, const Desc *const *from, const Desc **to, int n) 
 
 static void free_func(Rt *rt, RtFunc *f) {
   if (!f) return;
-  give_back(rt, f->param_kinds, (size_t)f->nparams, 1);
-  give_back(rt, f->taken, (size_t)f->nparams, sizeof *f->taken);
-  give_back(rt, f->acc_descs, (size_t)f->nacc, sizeof *f->acc_descs);
-  give_back(rt, f, 1, sizeof *f);
+  rt_give_back(rt, f->param_kinds, (size_t)f->nparams, 1);
+  rt_give_back(rt, f->taken, (size_t)f->nparams, sizeof *f->taken);
+  rt_give_back(rt, f->acc_descs, (size_t)f->nacc, sizeof *f->acc_descs);
+  rt_give_back(rt, f, 1, sizeof *f);
 }
 
 static RtFunc *new_func(Rt *rt, Mod *m, LFunc *code) {
-  RtFunc *f = zeroed(rt, 1, sizeof *f);
+  RtFunc *f = rt_zeroed(rt, 1, sizeof *f);
   if (!f) return NULL;
   *f = (RtFunc){.mod = m,
                 .code = code,
@@ -43,9 +32,9 @@ static RtFunc *new_func(Rt *rt, Mod *m, LFunc *code) {
                 .ncaps = code->ncaps,
                 .acc_kinds = code->acc_kinds,
                 .nacc = code->nacc};
-  f->param_kinds = zeroed(rt, (size_t)f->nparams, 1);
-  f->taken = zeroed(rt, (size_t)f->nparams, sizeof *f->taken);
-  f->acc_descs = zeroed(rt, (size_t)f->nacc, sizeof *f->acc_descs);
+  f->param_kinds = rt_zeroed(rt, (size_t)f->nparams, 1);
+  f->taken = rt_zeroed(rt, (size_t)f->nparams, sizeof *f->taken);
+  f->acc_descs = rt_zeroed(rt, (size_t)f->nacc, sizeof *f->acc_descs);
   if (!f->param_kinds || !f->taken || !f->acc_descs || !find_descs(rt, code->acc_descs, f->acc_descs, f->nacc)) {
     free_func(rt, f);
     return NULL;
@@ -71,7 +60,7 @@ static void free_immortals(Rt *rt, Obj **objects, int n) {
       rt->live++;
       rt_release(rt, objects[k]);
     }
-  give_back(rt, objects, (size_t)n, sizeof *objects);
+  rt_give_back(rt, objects, (size_t)n, sizeof *objects);
 }
 
 /* Constant k of the module, which may refer to those before it. */
@@ -117,27 +106,38 @@ static Status fill_module(Mod *m, Slot *(*global)(void *user, int index), void *
   return 0;
 }
 
-Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void *user) {
-  Mod *m = zeroed(rt, 1, sizeof *m);
-  if (!m) return NULL;
+/* Empty tables for what the code refers to; false: some aren't there. */
+static bool make_tables(Mod *m, Rt *rt, const LModule *code) {
   *m = (Mod){.rt = rt,
-             .code = code,
              .ndescs = code->ndescs,
              .nfuncs = code->nfuncs,
              .nstrings = code->nstrings,
              .nboxes = code->nboxes,
-             .nglobals = code->nglobals,
-             .foreign_rows = code->foreigns};
-  m->descs = zeroed(rt, (size_t)m->ndescs, sizeof *m->descs);
-  m->funcs = zeroed(rt, (size_t)m->nfuncs, sizeof *m->funcs);
-  m->strings = zeroed(rt, (size_t)m->nstrings, sizeof *m->strings);
-  m->boxes = zeroed(rt, (size_t)m->nboxes, sizeof *m->boxes);
-  m->globals = zeroed(rt, (size_t)m->nglobals, sizeof *m->globals);
-  m->decoded = zeroed(rt, (size_t)m->nfuncs, sizeof *m->decoded);
-  m->foreigns = zeroed(rt, (size_t)code->nforeigns, sizeof *m->foreigns);
-  if (m->descs && m->funcs && m->strings && m->boxes && m->globals && m->decoded && m->foreigns &&
-      fill_module(m, global, user) == 0)
-    return m;
+             .nglobals = code->nglobals};
+  m->descs = rt_zeroed(rt, (size_t)m->ndescs, sizeof *m->descs);
+  m->funcs = rt_zeroed(rt, (size_t)m->nfuncs, sizeof *m->funcs);
+  m->strings = rt_zeroed(rt, (size_t)m->nstrings, sizeof *m->strings);
+  m->boxes = rt_zeroed(rt, (size_t)m->nboxes, sizeof *m->boxes);
+  m->globals = rt_zeroed(rt, (size_t)m->nglobals, sizeof *m->globals);
+  return m->descs && m->funcs && m->strings && m->boxes && m->globals;
+}
+
+/* All tables but those of strings and boxes. */
+static void free_tables(Mod *m) {
+  rt_give_back(m->rt, m->descs, (size_t)m->ndescs, sizeof *m->descs);
+  rt_give_back(m->rt, m->funcs, (size_t)m->nfuncs, sizeof *m->funcs);
+  rt_give_back(m->rt, m->globals, (size_t)m->nglobals, sizeof *m->globals);
+}
+
+Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void *user) {
+  Mod *m = rt_zeroed(rt, 1, sizeof *m);
+  if (!m) return NULL;
+  bool fine = make_tables(m, rt, code);
+  m->code = code;
+  m->foreign_rows = code->foreigns;
+  m->decoded = rt_zeroed(rt, (size_t)m->nfuncs, sizeof *m->decoded);
+  m->foreigns = rt_zeroed(rt, (size_t)code->nforeigns, sizeof *m->foreigns);
+  if (fine && m->decoded && m->foreigns && fill_module(m, global, user) == 0) return m;
   mod_free(m);
   return NULL;
 }
@@ -145,11 +145,9 @@ Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void
 void mod_strip(Mod *m) {
   Rt *rt = m->rt;
   for (int k = 0; m->funcs && k < m->nfuncs; k++) free_func(rt, m->funcs[k]);
-  give_back(rt, m->descs, (size_t)m->ndescs, sizeof *m->descs);
-  give_back(rt, m->funcs, (size_t)m->nfuncs, sizeof *m->funcs);
-  give_back(rt, m->globals, (size_t)m->nglobals, sizeof *m->globals);
-  give_back(rt, m->decoded, (size_t)m->nfuncs, sizeof *m->decoded);
-  if (m->code) give_back(rt, m->foreigns, (size_t)m->code->nforeigns, sizeof *m->foreigns);
+  free_tables(m);
+  rt_give_back(rt, m->decoded, (size_t)m->nfuncs, sizeof *m->decoded);
+  if (m->code) rt_give_back(rt, m->foreigns, (size_t)m->code->nforeigns, sizeof *m->foreigns);
   *m = (Mod){.rt = rt,
              .site_base = m->site_base,
              .strings = m->strings,
@@ -164,29 +162,19 @@ void mod_free(Mod *m) {
   mod_strip(m);
   free_immortals(rt, m->boxes, m->nboxes);
   free_immortals(rt, m->strings, m->nstrings);
-  give_back(rt, m, 1, sizeof *m);
+  rt_give_back(rt, m, 1, sizeof *m);
 }
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------------ */
 Mod *mod_new_piece(Mod *whole, const LPiece *p) {
   Rt *rt = whole->rt;
   const LModule *code = p->module;
-  Mod *m = zeroed(rt, 1, sizeof *m);
+  Mod *m = rt_zeroed(rt, 1, sizeof *m);
   if (!m) return NULL;
-  *m = (Mod){.rt = rt,
-             .ndescs = code->ndescs,
-             .nfuncs = code->nfuncs,
-             .nstrings = code->nstrings,
-             .nboxes = code->nboxes,
-             .nglobals = code->nglobals,
-             .nsites = code->nsites};
-  m->descs = zeroed(rt, (size_t)m->ndescs, sizeof *m->descs);
-  m->funcs = zeroed(rt, (size_t)m->nfuncs, sizeof *m->funcs);
-  m->strings = zeroed(rt, (size_t)m->nstrings, sizeof *m->strings);
-  m->boxes = zeroed(rt, (size_t)m->nboxes, sizeof *m->boxes);
-  m->globals = zeroed(rt, (size_t)m->nglobals, sizeof *m->globals);
-  m->sites = zeroed(rt, (size_t)m->nsites, sizeof *m->sites);
-  if (!m->descs || !m->funcs || !m->strings || !m->boxes || !m->globals || !m->sites) {
+  bool fine = make_tables(m, rt, code);
+  m->nsites = code->nsites;
+  m->sites = rt_zeroed(rt, (size_t)m->nsites, sizeof *m->sites);
+  if (!fine || !m->sites) {
     mod_free_piece(m);
     return NULL;
   }
@@ -201,11 +189,9 @@ Mod *mod_new_piece(Mod *whole, const LPiece *p) {
 
 void mod_free_piece(Mod *m) {
   Rt *rt = m->rt;
-  give_back(rt, m->descs, (size_t)m->ndescs, sizeof *m->descs);
-  give_back(rt, m->funcs, (size_t)m->nfuncs, sizeof *m->funcs);
-  give_back(rt, m->strings, (size_t)m->nstrings, sizeof *m->strings);
-  give_back(rt, m->boxes, (size_t)m->nboxes, sizeof *m->boxes);
-  give_back(rt, m->globals, (size_t)m->nglobals, sizeof *m->globals);
-  give_back(rt, m->sites, (size_t)m->nsites, sizeof *m->sites);
-  give_back(rt, m, 1, sizeof *m);
+  free_tables(m);
+  rt_give_back(rt, m->strings, (size_t)m->nstrings, sizeof *m->strings);
+  rt_give_back(rt, m->boxes, (size_t)m->nboxes, sizeof *m->boxes);
+  rt_give_back(rt, m->sites, (size_t)m->nsites, sizeof *m->sites);
+  rt_give_back(rt, m, 1, sizeof *m);
 }

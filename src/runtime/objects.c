@@ -405,3 +405,15 @@ Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res) {
   Status status = enter_closure(rt, (ClosureObj *)closure, args, nargs, res);
   return status == RT_TAIL ? rt_make_call(rt, res) : status;
 }
+
+/* ---- Tables ------------------------------------------------------------------------------------------------------ */
+void *rt_zeroed(Rt *rt, size_t n, size_t size) {
+  void *p = heap_realloc(rt->heap, NULL, 0, n && size ? n * size : 1);
+  if (p) memset(p, 0, n * size);
+  else rt_out_of_memory(rt);
+  return p;
+}
+
+void rt_give_back(Rt *rt, void *p, size_t n, size_t size) {
+  if (p) heap_realloc(rt->heap, p, n && size ? n * size : 1, 0);
+}

@@ -338,6 +338,10 @@ Status rt_bag_fill(Rt *rt, const Desc *array, Obj *bag, const int64_t *dims, Obj
 Status rt_cadd(Rt *rt, const Desc *desc, Obj *a, Obj *b, const int64_t *dims_or_null, Obj **out);
 
 Status rt_out_of_memory(Rt *rt);
+/* n zeroed elements of the compiler's tables that running code uses, never NULL for n = 0; NULL: the error is raised.
+ * They go back with the same numbers. */
+void *rt_zeroed(Rt *rt, size_t n, size_t size);
+void rt_give_back(Rt *rt, void *p, size_t n, size_t size); /* p NULL: nothing */
 void rt_release_many(Rt *rt, const Slot *s, int n);
 /* NULL is constructor 0 of a nullable variant. */
 static inline int64_t rt_tag(const Obj *p) {
