@@ -4,8 +4,9 @@
  *   it defines                          what stays
  *   values without functions in them    the values, with names, types and documentation: all else goes
  *   functions and types too             what the checker made: syntax and types; what computed the values goes
- *   closures, or values that hold some  the same and their code, if such closures were met before; else everything: who
- *                                       differentiates an unknown function asks for their graphs
+ *   closures, or values that hold some  the same and their code, if such closures were met before, or not even that if
+ *                                       it stays from then; else everything: who differentiates an unknown function asks
+ *                                       for their graphs
  *
  * What goes is rolled back, and what stays is put aside meanwhile: values among the results, which own them, and
  * texts and types in the scratch arena. Whatever happens on the way, each value has one owner. */
@@ -48,6 +49,45 @@ static void put_value(AtledVM *vm, Binding *b, Result *r, const Pool *pool) {
   memcpy(vm->globals.data[global]->slots, r->owned, sizeof *r->owned * (size_t)r->desc->nslots);
   vm->globals.data[global]->set = true;
   r->owned = NULL;
+}
+
+/* ---- Closures -------------------------------------------------------------------------------- */
+/* The function of a unit that stays for good which was made of the same graph as f, or NULL. */
+static RtFunc *lasting_function(const AtledVM *vm, const RtFunc *f) {
+  for (const Unit *u = vm->units; u; u = u->next) {
+    if (u->number > vm->entry->unit || u->held || !u->code) continue;
+    for (int k = 0; k < u->mod->nfuncs; k++) {
+      RtFunc *same = u->mod->funcs[k];
+      if (same->id == f->id && same->nparams == f->nparams && same->ncaps == f->ncaps) return same;
+    }
+  }
+  return NULL;
+}
+
+/* Makes a closure that captures numbers alone one of such a function; false if x still needs code of module m. */
+static bool share_code(const AtledVM *vm, const Mod *m, Obj *x) {
+  if (!rt_is_object(x) || x->desc->kind == D_STRING) return true;
+  if (x->desc->kind == D_ARRAY) return !x->desc->pointers;
+  if (x->desc->kind != D_FUN) return false;
+  ClosureObj *c = (ClosureObj *)x;
+  const RtFunc *f = c->fn;
+  if (f->mod != m) return true; /* an older one */
+  for (int k = f->nparams - f->ncaps; k < f->nparams; k++)
+    if (f->param_kinds[k] == SLOT_PTR) return false;
+  RtFunc *same = lasting_function(vm, f);
+  if (same) c->fn = same;
+  return same != NULL;
+}
+
+/* Can the code of the latest unit go, though there are closures among the values? */
+static bool share_all_code(const AtledVM *vm) {
+  bool all = true;
+  for (int i = 0; i < vm->results.len; i++) {
+    const Result *r = &vm->results.data[i];
+    for (int k = 0; k < r->desc->nslots && all; k++)
+      if (r->desc->slots[k] == SLOT_PTR) all = share_code(vm, vm->units->mod, r->owned[k].p);
+  }
+  return all;
 }
 
 /* ---- All but the values goes ------------------------------------------------------------------- */
@@ -105,7 +145,7 @@ static bool keep_values_alone(AtledVM *vm, const Plan *plan, const Names *names,
   s.name = arena_strndup(&vm->scratch, s.name, strlen(s.name));
   s.text = arena_strndup(&vm->scratch, s.text, s.len);
   take_values(vm, plan);
-  if (pool) vm->units->held = true;
+  if (pool && !share_all_code(vm)) vm->units->held = true;
   else if (plan->steps.len) run_unit_strip(vm, vm->units);
   if (!vm_begin_again(vm)) return false;
   for (int i = 0; i < vm->results.len; i++) vm->results.data[i].since = vm->entry->epoch;

@@ -133,7 +133,7 @@ static const struct {
              {"let list", of_list, MOST_KEPT},
              {"let gradient", of_gradient, MOST_KEPT},
              {"let with a local function", of_used, MOST_KEPT},
-             {"let closure", of_closure, 4 << 10},
+             {"let closure", of_closure, MOST_KEPT},
              {"record type", of_record_type, MOST_KEPT},
              {"variant type", of_variant_type, MOST_KEPT},
              {"let of a name again", again, MOST_KEPT},
