@@ -5,6 +5,7 @@
  *
  * The prelude here is signatures only: the checker never looks at values. */
 #include "check.h"
+#include "fixture.h"
 #include "parser/parser.h"
 #include "check/check.h"
 #include <stdlib.h>
@@ -91,20 +92,15 @@ static const char csv_text[] = "foreign \"prim!\" numbers : string -> float[][]\
 
 /* ---- A checker over these modules ---------------------------------------------------- */
 typedef struct World {
-  Heap heap;
-  Arena arena;
-  jmp_buf oom;
-  SymTable syms;
-  Sources sources;
-  Diags diags;
-  Lexer *lx;
+  Fixture f;
   Checker *c;
   const char *directory; /* for imports */
   Module *libraries[4];
 } World;
 
 static Program *parse(World *w, const char *name, const char *text) {
-  return parse_program(w->lx, &w->arena, &w->syms, &w->diags, sources_add(&w->sources, name, text, strlen(text)));
+  return parse_program(w->f.lx, &w->f.arena, &w->f.syms, &w->f.diags,
+                       sources_add(&w->f.sources, name, text, strlen(text)));
 }
 
 static char *read_text(Arena *a, const char *path) {
@@ -120,20 +116,20 @@ static char *read_text(Arena *a, const char *path) {
 static Module *import(void *user, Module *from, Sym path, Span at) {
   World *w = user;
   (void)from;
-  char *text = w->directory ? read_text(&w->arena, arena_printf(&w->arena, "%s/%s", w->directory, path)) : NULL;
+  char *text = w->directory ? read_text(&w->f.arena, arena_printf(&w->f.arena, "%s/%s", w->directory, path)) : NULL;
   if (!text) {
-    diag_error(&w->diags, at, "no-file", "there is no file %s", path);
+    diag_error(&w->f.diags, at, "no-file", "there is no file %s", path);
     return NULL;
   }
   Module *m = checker_new_module(w->c, path, path, 0);
-  return check_program(w->c, m, parse(w, path, text), &w->diags) ? m : NULL;
+  return check_program(w->c, m, parse(w, path, text), &w->f.diags) ? m : NULL;
 }
 
 static const char *const library_names[] = {"List", "Str", "Regex", "Csv"};
 
 static Sym library_name(void *user, int i) {
   World *w = user;
-  return i < 4 ? sym_of(&w->syms, library_names[i]) : NULL;
+  return i < 4 ? sym_of(&w->f.syms, library_names[i]) : NULL;
 }
 
 static Module *library(void *user, Sym name) {
@@ -143,7 +139,7 @@ static Module *library(void *user, Sym name) {
     if (strcmp(name, library_names[i])) continue;
     if (!w->libraries[i])
       w->libraries[i] =
-          checker_lazy_module(w->c, w->lx, name, sources_add(&w->sources, name, texts[i], strlen(texts[i])));
+          checker_lazy_module(w->c, w->f.lx, name, sources_add(&w->f.sources, name, texts[i], strlen(texts[i])));
     return w->libraries[i];
   }
   return NULL;
@@ -151,33 +147,25 @@ static Module *library(void *user, Sym name) {
 
 static void world_init(World *w) {
   memset(w, 0, sizeof *w);
-  heap_init(&w->heap);
-  w->heap.on_oom = &w->oom;
-  arena_init(&w->arena, &w->heap);
-  symtable_init(&w->syms, &w->arena);
-  sources_init(&w->sources, &w->arena);
-  diags_init(&w->diags, &w->arena, &w->sources);
-  w->lx = lexer_new(&w->heap);
-  w->c = checker_new(&w->arena, &w->arena, &w->syms, &w->sources, (ModuleLoader){w, import, library, library_name});
-  uint32_t source = sources_add(&w->sources, "prelude", prelude_text, strlen(prelude_text));
-  checker_set_prelude(w->c, checker_lazy_module(w->c, w->lx, NULL, source));
+  fixture_open(&w->f);
+  w->f.heap.on_oom = &w->f.oom;
+  w->c = checker_new(&w->f.arena, &w->f.arena, &w->f.syms, &w->f.sources,
+                     (ModuleLoader){w, import, library, library_name});
+  uint32_t source = sources_add(&w->f.sources, "prelude", prelude_text, strlen(prelude_text));
+  checker_set_prelude(w->c, checker_lazy_module(w->c, w->f.lx, NULL, source));
 }
 
-static void world_free(World *w) {
-  lexer_free(w->lx);
-  arena_free(&w->arena);
-  CHECK(w->heap.bytes == 0);
-}
+static void world_free(World *w) { fixture_close(&w->f); }
 
 static void add_diags(World *w, Str *out) {
-  for (int i = 0; i < w->diags.all.len; i++) {
-    const Diag *d = &w->diags.all.data[i];
+  for (int i = 0; i < w->f.diags.all.len; i++) {
+    const Diag *d = &w->f.diags.all.data[i];
     int line, column;
-    span_position(&w->sources, d->at, &line, &column);
+    span_position(&w->f.sources, d->at, &line, &column);
     str_printf(out, "%d %s\n", line, d->code);
     if (getenv("VERBOSE")) {
-      Str text = {.arena = &w->arena};
-      diag_render(d, &w->sources, false, &text);
+      Str text = {.arena = &w->f.arena};
+      diag_render(d, &w->f.sources, false, &text);
       fputs(text.data, stderr);
     }
   }
@@ -187,12 +175,12 @@ static void add_diags(World *w, Str *out) {
 static const char *result_of(World *w, const char *text) {
   Module *m = checker_new_module(w->c, NULL, NULL, 0);
   Program *p = parse(w, "test", text);
-  Str out = {.arena = &w->arena};
-  int before = w->diags.errors;
-  bool ok = check_program(w->c, m, p, &w->diags);
-  CHECK(ok == (w->diags.errors == before));
+  Str out = {.arena = &w->f.arena};
+  int before = w->f.diags.errors;
+  bool ok = check_program(w->c, m, p, &w->f.diags);
+  CHECK(ok == (w->f.diags.errors == before));
   add_diags(w, &out);
-  if (!w->diags.errors) typed_print(m, p, &out);
+  if (!w->f.diags.errors) typed_print(m, p, &out);
   return out.data ? out.data : "";
 }
 
@@ -503,8 +491,8 @@ static void test_annotations(void) {
   world_init(&w);
   Module *m = checker_new_module(w.c, NULL, NULL, 0);
   Program *p = parse(&w, "test", "let rec f n x = if n = 0 then x else f (n - 1) (x * x)\nlet g = (f 2 1.5, f)\n");
-  CHECK(check_program(w.c, m, p, &w.diags));
-  Binding *f = checker_lookup(w.c, m, sym_of(&w.syms, "f"));
+  CHECK(check_program(w.c, m, p, &w.f.diags));
+  Binding *f = checker_lookup(w.c, m, sym_of(&w.f.syms, "f"));
   CHECK(f && binding_fun(f) && f->kind == BIND_TOP && f->rec && f->ngroup == 1 && f->module == m);
   /* the recursive use is at f's own variables */
   const Expr *inner = binding_fun(f)->args[0]->args[2]->args[0];
@@ -512,18 +500,18 @@ static void test_annotations(void) {
   for (int i = 0; i < f->nqvars; i++) CHECK(f->qvars[i]->level == LEVEL_GENERIC);
   const Expr *use = p->items.data[1]->lets[0].value->args[0]->args[0];
   CHECK(use->binding == f && use->inst && use->inst != f->qvars);
-  Type *t = checker_parse_type(w.c, m, &w.diags, w.lx, "int -> float -> float");
+  Type *t = checker_parse_type(w.c, m, &w.f.diags, w.f.lx, "int -> float -> float");
   CHECK(t != NULL);
-  Type **inst = NEW_ARRAY(&w.arena, Type *, f->nqvars);
+  Type **inst = NEW_ARRAY(&w.f.arena, Type *, f->nqvars);
   CHECK(checker_instantiate_at(w.c, f, t, inst));
   for (int i = 0; i < f->nqvars; i++) CHECK(type_repr(inst[i])->kind != TY_VAR);
-  t = checker_parse_type(w.c, m, &w.diags, w.lx, "int -> string -> string");
-  CHECK(!checker_instantiate_at(w.c, f, t, inst) && !w.diags.errors);
-  CHECK(!checker_parse_type(w.c, m, &w.diags, w.lx, "int -> flot") && w.diags.errors == 1);
-  CHECK(type_holds_float(checker_parse_type(w.c, m, &w.diags, w.lx, "(int * float[]) list")));
-  CHECK(!type_holds_float(checker_parse_type(w.c, m, &w.diags, w.lx, "(int * (float -> float)) list")));
+  t = checker_parse_type(w.c, m, &w.f.diags, w.f.lx, "int -> string -> string");
+  CHECK(!checker_instantiate_at(w.c, f, t, inst) && !w.f.diags.errors);
+  CHECK(!checker_parse_type(w.c, m, &w.f.diags, w.f.lx, "int -> flot") && w.f.diags.errors == 1);
+  CHECK(type_holds_float(checker_parse_type(w.c, m, &w.f.diags, w.f.lx, "(int * float[]) list")));
+  CHECK(!type_holds_float(checker_parse_type(w.c, m, &w.f.diags, w.f.lx, "(int * (float -> float)) list")));
   Sym *names;
-  int n = checker_visible_names(w.c, m, &names, &w.arena);
+  int n = checker_visible_names(w.c, m, &names, &w.f.arena);
   bool found_f = false, found_grad = false, found_hidden = false;
   for (int i = 0; i < n; i++) {
     found_f |= !strcmp(names[i], "f");
@@ -539,8 +527,8 @@ static void test_rules_share_variables(void) {
   world_init(&w);
   Module *m = checker_new_module(w.c, NULL, NULL, 0);
   Program *p = parse(&w, "test", "let pair x = (x, x)\npullback pair x = (pair x, fun d -> fst d)\n");
-  CHECK(check_program(w.c, m, p, &w.diags) && m->items.len == 2);
-  Binding *b = checker_lookup(w.c, m, sym_of(&w.syms, "pair"));
+  CHECK(check_program(w.c, m, p, &w.f.diags) && m->items.len == 2);
+  Binding *b = checker_lookup(w.c, m, sym_of(&w.f.syms, "pair"));
   CHECK(b && b->pullback == p->items.data[1] && b->pullback->binding == b);
   CHECK(type_repr(b->pullback->expr->params[0]->type) == type_repr(type_repr(b->type)->args[0]));
   world_free(&w);
@@ -550,19 +538,19 @@ static void test_transactions(void) {
   World w;
   world_init(&w);
   Module *m = checker_new_module(w.c, NULL, NULL, 0);
-  CHECK(check_program(w.c, m, parse(&w, "1", "let a = 1.5"), &w.diags));
-  arena_mark(&w.arena);
-  SAVE(&w.arena, w.syms);
-  SAVE(&w.arena, w.sources);
+  CHECK(check_program(w.c, m, parse(&w, "1", "let a = 1.5"), &w.f.diags));
+  arena_mark(&w.f.arena);
+  SAVE(&w.f.arena, w.f.syms);
+  SAVE(&w.f.arena, w.f.sources);
   checker_save(w.c, m);
-  CHECK(!check_program(w.c, m, parse(&w, "2", "let a = \"s\"\nlet b = 2\ntype t = T\nlet c = nope"), &w.diags));
+  CHECK(!check_program(w.c, m, parse(&w, "2", "let a = \"s\"\nlet b = 2\ntype t = T\nlet c = nope"), &w.f.diags));
   CHECK(m->items.len == 4);
-  arena_roll_back(&w.arena);
-  diags_init(&w.diags, &w.arena, &w.sources);
-  CHECK(m->items.len == 1 && !checker_lookup(w.c, m, sym_of(&w.syms, "b")));
-  CHECK(type_repr(checker_lookup(w.c, m, sym_of(&w.syms, "a"))->type)->kind == TY_FLOAT);
-  w.diags.errors = 0;
-  CHECK(check_program(w.c, m, parse(&w, "3", "let d = a + 1"), &w.diags) && m->items.len == 2);
+  arena_roll_back(&w.f.arena);
+  diags_init(&w.f.diags, &w.f.arena, &w.f.sources);
+  CHECK(m->items.len == 1 && !checker_lookup(w.c, m, sym_of(&w.f.syms, "b")));
+  CHECK(type_repr(checker_lookup(w.c, m, sym_of(&w.f.syms, "a"))->type)->kind == TY_FLOAT);
+  w.f.diags.errors = 0;
+  CHECK(check_program(w.c, m, parse(&w, "3", "let d = a + 1"), &w.f.diags) && m->items.len == 2);
   world_free(&w);
 }
 
@@ -577,7 +565,7 @@ static void test_long_chains(void) {
   for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
     World w;
     world_init(&w);
-    Str text = {.arena = &w.arena};
+    Str text = {.arena = &w.f.arena};
     str_puts(&text, parts[k][0]);
     bool separated = parts[k][2][0];
     for (int i = 0; i < 10000; i++) str_printf(&text, "%s%s", parts[k][1], i < 9999 ? parts[k][2] : "");
@@ -592,23 +580,23 @@ static void test_long_chains(void) {
 static void check_file(const char *path) {
   World w;
   world_init(&w);
-  char *text = read_text(&w.arena, path);
+  char *text = read_text(&w.f.arena, path);
   CHECK(text != NULL);
   if (text) {
-    w.directory = arena_strndup(&w.arena, path, strrchr(path, '/') ? (size_t)(strrchr(path, '/') - path) : 0);
+    w.directory = arena_strndup(&w.f.arena, path, strrchr(path, '/') ? (size_t)(strrchr(path, '/') - path) : 0);
     const char *expected = strstr(text, "# expect: error ");
     result_of(&w, text);
-    if (w.diags.errors) {
-      Str out = {.arena = &w.arena};
+    if (w.f.diags.errors) {
+      Str out = {.arena = &w.f.arena};
       int line, column;
-      Diag *d = &w.diags.all.data[0];
-      span_position(&w.sources, d->at, &line, &column);
+      Diag *d = &w.f.diags.all.data[0];
+      span_position(&w.f.sources, d->at, &line, &column);
       if (!expected || atoi(expected + 16) != line) {
         check_failures++;
-        diag_render(d, &w.sources, false, &out);
+        diag_render(d, &w.f.sources, false, &out);
         fprintf(stderr, "%s:\n%s", path, out.data);
       } else {
-        diag_render(d, &w.sources, false, &out);
+        diag_render(d, &w.f.sources, false, &out);
         printf("%s", out.data);
       }
     } else if (expected) {

@@ -3,6 +3,7 @@
  * what the programs print is read off the graphs. The IR folds constants as it is made, so a program without input
  * is often a list of `print constant` by then: `printed` gives those operands, and `%` for what is still computed. */
 #include "check.h"
+#include "fixture.h"
 #include "parser/parser.h"
 #include "elab/elab.h"
 #include "graph/graph.h"
@@ -36,13 +37,7 @@ static const char prelude_text[] = "type 'a list = Nil | (::) of 'a * 'a list\n"
 
 /* ---- A compiler up to the graphs --------------------------------------------------- */
 typedef struct Bench {
-  Heap heap;
-  Arena arena;
-  jmp_buf oom;
-  SymTable syms;
-  Sources sources;
-  Diags diags;
-  Lexer *lx;
+  Fixture f;
   Checker *checker;
   World *w;
   Elab *elab;
@@ -66,36 +61,29 @@ static Sym no_library_name(void *user, int i) {
 
 static void bench_init(Bench *b) {
   memset(b, 0, sizeof *b);
-  heap_init(&b->heap);
-  b->heap.on_oom = &b->oom;
-  arena_init(&b->arena, &b->heap);
-  symtable_init(&b->syms, &b->arena);
-  sources_init(&b->sources, &b->arena);
-  diags_init(&b->diags, &b->arena, &b->sources);
-  b->lx = lexer_new(&b->heap);
-  b->checker = checker_new(&b->arena, &b->arena, &b->syms, &b->sources,
+  fixture_open(&b->f);
+  b->f.heap.on_oom = &b->f.oom;
+  b->checker = checker_new(&b->f.arena, &b->f.arena, &b->f.syms, &b->f.sources,
                            (ModuleLoader){b, no_import, no_library, no_library_name});
-  uint32_t source = sources_add(&b->sources, "prelude", prelude_text, strlen(prelude_text));
-  Module *prelude = checker_lazy_module(b->checker, b->lx, NULL, source);
+  uint32_t source = sources_add(&b->f.sources, "prelude", prelude_text, strlen(prelude_text));
+  Module *prelude = checker_lazy_module(b->checker, b->f.lx, NULL, source);
   checker_set_prelude(b->checker, prelude);
-  b->w = world_new(&b->arena, &b->syms, false, false);
+  b->w = world_new(&b->f.arena, &b->f.syms, false, false);
   compilation_begin(b->w);
-  b->elab = elab_new(&b->arena, b->w, &b->syms, &b->sources);
+  b->elab = elab_new(&b->f.arena, b->w, &b->f.syms, &b->f.sources);
   elab_set_prelude(b->elab, b->checker, prelude);
   b->module = checker_new_module(b->checker, NULL, NULL, 0);
 }
 
 static void bench_free(Bench *b) {
   compilation_end(b->w);
-  lexer_free(b->lx);
-  arena_free(&b->arena);
-  CHECK(b->heap.bytes == 0);
+  fixture_close(&b->f);
 }
 
 static bool check_text(Bench *b, const char *text) {
-  uint32_t source = sources_add(&b->sources, "test", text, strlen(text));
-  Program *p = parse_program(b->lx, &b->arena, &b->syms, &b->diags, source);
-  return check_program(b->checker, b->module, p, &b->diags);
+  uint32_t source = sources_add(&b->f.sources, "test", text, strlen(text));
+  Program *p = parse_program(b->f.lx, &b->f.arena, &b->f.syms, &b->f.diags, source);
+  return check_program(b->checker, b->module, p, &b->f.diags);
 }
 
 typedef struct Verification {
@@ -118,17 +106,17 @@ static void verify(Bench *b, Graph *g) {
 
 /* The graphs of the program's items, as text. */
 static const char *graphs(Bench *b, const char *text) {
-  Str out = {.arena = &b->arena};
+  Str out = {.arena = &b->f.arena};
   bool ok = check_text(b, text);
   for (int i = 0; ok && i < b->module->items.len; i++) {
     ElabItem item;
-    ok = elab_item(b->elab, b->module, b->module->items.data[i], &b->diags, &item);
+    ok = elab_item(b->elab, b->module, b->module->items.data[i], &b->f.diags, &item);
     if (!ok || !item.graph) continue;
     verify(b, item.graph);
     CHECK(item.graph->nparams == item.effect);
     ir_print(b->w, item.graph, &out);
   }
-  for (int i = 0; i < b->diags.all.len; i++) str_printf(&out, "%s\n", b->diags.all.data[i].code);
+  for (int i = 0; i < b->f.diags.all.len; i++) str_printf(&out, "%s\n", b->f.diags.all.data[i].code);
   return out.data ? out.data : "";
 }
 
@@ -143,7 +131,7 @@ static void add_operand(Str *out, const char *s) {
 static void expect_printed(const char *text, const char *want) {
   Bench b;
   bench_init(&b);
-  Str out = {.arena = &b.arena};
+  Str out = {.arena = &b.f.arena};
   const char *got = graphs(&b, text), *call = "rt print ";
   for (const char *s = strstr(got, call); s; s = strstr(s + 1, call)) add_operand(&out, s + strlen(call));
   if (strcmp(out.data ? out.data : "", want)) fprintf(stderr, "--- program\n%.600s\n%.2000s\n", text, got);
@@ -265,16 +253,16 @@ static void test_hosts(void) {
   Bench b;
   bench_init(&b);
   graphs(&b, "let f (x : float) (y : float) = x * y + 1.0\nlet g = f 2.0\nlet k = length [1]\nlet say x = print x");
-  Binding *f = checker_lookup(b.checker, b.module, sym_of(&b.syms, "f"));
-  Func *fn = elab_function(b.elab, f, NULL, 0, &b.diags);
+  Binding *f = checker_lookup(b.checker, b.module, sym_of(&b.f.syms, "f"));
+  Func *fn = elab_function(b.elab, f, NULL, 0, &b.f.diags);
   CHECK(fn && fn->nparams == 2);
-  fn = elab_function(b.elab, f, NULL, 1, &b.diags);
+  fn = elab_function(b.elab, f, NULL, 1, &b.f.diags);
   CHECK(fn && fn->nparams == 1 && fn->result->kind == T_FUN);
-  CHECK(!elab_function(b.elab, f, NULL, 3, &b.diags));
-  Graph *g = elab_value(b.elab, checker_lookup(b.checker, b.module, sym_of(&b.syms, "g")), NULL, &b.diags);
+  CHECK(!elab_function(b.elab, f, NULL, 3, &b.f.diags));
+  Graph *g = elab_value(b.elab, checker_lookup(b.checker, b.module, sym_of(&b.f.syms, "g")), NULL, &b.f.diags);
   CHECK(g && g->result->type->kind == T_FUN);
-  CHECK(elab_global(checker_lookup(b.checker, b.module, sym_of(&b.syms, "k"))) >= 0);
-  CHECK(!b.diags.errors);
+  CHECK(elab_global(checker_lookup(b.checker, b.module, sym_of(&b.f.syms, "k"))) >= 0);
+  CHECK(!b.f.diags.errors);
   bench_free(&b);
 }
 
@@ -283,7 +271,8 @@ static void test_rules(void) {
   bench_init(&b);
   graphs(&b, "let soft x = exp x\npullback soft x = (soft x, fun d -> d * exp x)\nlet cube x = x * x * x\n"
              "tangent cube x dx = (cube x, 3.0 * x * x * dx)\nlet y = soft (cube 2.0)");
-  Func *soft = elab_function(b.elab, checker_lookup(b.checker, b.module, sym_of(&b.syms, "soft")), NULL, 0, &b.diags);
+  Func *soft =
+      elab_function(b.elab, checker_lookup(b.checker, b.module, sym_of(&b.f.syms, "soft")), NULL, 0, &b.f.diags);
   CHECK(soft && soft->opaque && soft->pullback && soft->pullback->nparams == 1);
   CHECK(soft->pullback->result->kind == T_TUPLE && soft->pullback->result->args[1]->kind == T_FUN);
   bench_free(&b);
@@ -298,7 +287,7 @@ static void expect_rules(const char *text, const char *want) {
   CHECK(check_text(&b, text));
   Pool *pool = NULL;
   for (int i = 0; i < b.module->items.len; i++) {
-    CHECK(elab_item(b.elab, b.module, b.module->items.data[i], &b.diags, &item));
+    CHECK(elab_item(b.elab, b.module, b.module->items.data[i], &b.f.diags, &item));
     if (item.graph) pool = ir_pool(b.w, item.graph, item.globals, item.nglobals);
   }
   Func *const *rules = elab_rules(b.elab, item.graph, pool);

@@ -4,8 +4,8 @@
  * one whose sums were mended.
  *
  * usage: test_image PROGRAM… */
-#include "api/pipeline.h"
 #include "check.h"
+#include "corpus.h"
 #include "lir/image.h"
 #include <stdlib.h>
 #include <string.h>
@@ -99,11 +99,6 @@ static void compare(const char *path, const LModule *m, Arena *a) {
   damage(path, image.data, image.len);
 }
 
-typedef struct Piece {
-  const char *path, *text;
-  size_t n;
-} Piece;
-
 static AtledStatus lower_and_compare(AtledVM *vm, void *arg) {
   const Piece *s = arg;
   Plan plan;
@@ -115,31 +110,6 @@ static AtledStatus lower_and_compare(AtledVM *vm, void *arg) {
   for (int i = 0; i < plan.steps.len; i++) entries[i] = (LowerEntry){.graph = plan.steps.data[i].final};
   compare(s->path, lower_module(vm->world, &vm->scratch, entries, plan.steps.len), &vm->scratch);
   return ATLED_OK;
-}
-
-static bool test_program(Piece s) {
-  AtledConfig config;
-  atled_config_init(&config);
-  config.jit = ATLED_JIT_OFF;
-  AtledVM *vm = atled_new(&config);
-  AtledStatus status = vm_call(vm, lower_and_compare, &s);
-  atled_free(vm);
-  return status == ATLED_OK;
-}
-
-/* The programs of a file, which stand between lines of dashes; whether one of them was right. */
-static bool test_file(const char *path) {
-  static char text[1 << 20];
-  FILE *f = fopen(path, "rb");
-  size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-  bool read = false;
-  if (f) fclose(f);
-  text[n] = 0;
-  for (char *at = text, *end; at; at = end) {
-    end = strstr(at + 1, "\n# ---");
-    read |= test_program((Piece){path, at, end ? (size_t)(end - at) : strlen(at)});
-  }
-  return read;
 }
 
 /* Descriptors of equal types in two modules are one in the VM, whatever was loaded between. */
@@ -184,7 +154,7 @@ static void test_descriptors(void) {
 int main(int argc, char **argv) {
   test_descriptors();
   int read = 0;
-  for (int i = 1; i < argc; i++) read += test_file(argv[i]);
+  for (int i = 1; i < argc; i++) read += each_program(argv[i], lower_and_compare);
   printf("%d of %d files\n", read, argc - 1);
   CHECK(read >= (argc - 1) * 9 / 10); /* some are wrong on purpose */
   return check_result();

@@ -4,8 +4,8 @@
  * whatever a text is cut down or changed to, it is read to an end.
  *
  * usage: test_ir_text PROGRAM… */
-#include "api/pipeline.h"
 #include "check.h"
+#include "corpus.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,11 +57,6 @@ static void there_and_back(AtledVM *vm, const char *path, const Graph *g) {
   forget(r);
 }
 
-typedef struct Piece {
-  const char *path, *text;
-  size_t n;
-} Piece;
-
 static AtledStatus each_stage(AtledVM *vm, void *arg) {
   const Piece *p = arg;
   Plan plan;
@@ -77,28 +72,6 @@ static AtledStatus each_stage(AtledVM *vm, void *arg) {
     there_and_back(vm, p->path, s->final);
   }
   return status;
-}
-
-static bool test_program(Piece p) {
-  AtledVM *vm = atled_new(NULL);
-  AtledStatus status = vm_call(vm, each_stage, &p);
-  atled_free(vm);
-  return status == ATLED_OK;
-}
-
-/* The programs of a file, which stand between lines of dashes; whether one of them was right. */
-static bool test_file(const char *path) {
-  static char text[1 << 20];
-  FILE *f = fopen(path, "rb");
-  size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-  bool read = false;
-  if (f) fclose(f);
-  text[n] = 0;
-  for (char *at = text, *end; at; at = end) {
-    end = strstr(at + 1, "\n# ---");
-    read |= test_program((Piece){path, at, end ? (size_t)(end - at) : strlen(at)});
-  }
-  return read;
 }
 
 /* ---- Texts ------------------------------------------------------------------------------------------------------- */
@@ -247,7 +220,7 @@ int main(int argc, char **argv) {
   test_wrong_texts();
   test_damaged_texts();
   int read = 0;
-  for (int i = 1; i < argc; i++) read += test_file(argv[i]);
+  for (int i = 1; i < argc; i++) read += each_program(argv[i], each_stage);
   printf("%d of %d files\n", read, argc - 1);
   CHECK(read >= (argc - 1) * 9 / 10); /* some are wrong on purpose */
   CHECK(heap.bytes == 0);

@@ -3,28 +3,11 @@
  * that layout and indexing need, interpolated strings, documentation comments,
  * and that bad input gives a diagnostic at its place. */
 #include "check.h"
-#include "lexer/lexer.h"
+#include "fixture.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-typedef struct Fixture {
-  Heap heap;
-  Arena arena;
-  SymTable syms;
-  Sources sources;
-  Diags diags;
-  Lexer *lx;
-} Fixture;
-
-static void fixture_init(Fixture *f) {
-  heap_init(&f->heap);
-  arena_init(&f->arena, &f->heap);
-  symtable_init(&f->syms, &f->arena);
-  sources_init(&f->sources, &f->arena);
-  f->lx = lexer_new(&f->heap);
-}
 
 static Tokens run(Fixture *f, const char *text, size_t len) {
   diags_init(&f->diags, &f->arena, &f->sources);
@@ -179,7 +162,7 @@ static void test_out_of_memory(void) {
 
 int main(void) {
   Fixture f;
-  fixture_init(&f);
+  fixture_open(&f);
   CHECK(f.lx != NULL);
   test_words_and_symbols(&f);
   test_numbers(&f);
@@ -187,9 +170,7 @@ int main(void) {
   test_comments(&f);
   test_bad_bytes(&f);
   test_long_and_fast(&f);
-  lexer_free(f.lx);
-  arena_free(&f.arena);
-  CHECK(f.heap.bytes == 0);
+  fixture_close(&f);
   test_out_of_memory();
   return check_result();
 }

@@ -4,28 +4,13 @@
  * every allocation failing in turn. */
 #define _GNU_SOURCE
 #include "check.h"
+#include "fixture.h"
 #include "parser/parser.h"
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Fixture {
-  Heap heap;
-  Arena arena;
-  SymTable syms;
-  Sources sources;
-  Diags diags;
-  Lexer *lx;
-} Fixture;
-
-static void begin(Fixture *f) {
-  arena_init(&f->arena, &f->heap);
-  symtable_init(&f->syms, &f->arena);
-  sources_init(&f->sources, &f->arena);
-  diags_init(&f->diags, &f->arena, &f->sources);
-}
-
 static Program *parse(Fixture *f, const char *text) {
-  begin(f);
+  fixture_begin(f);
   uint32_t id = sources_add(&f->sources, "t.atl", text, strlen(text));
   return parse_program(f->lx, &f->arena, &f->syms, &f->diags, id);
 }
@@ -282,7 +267,7 @@ static void test_split(Fixture *f) {
                      "let rec g x = 1\nand h y = [y | y in let z = 1 in y]\nlet (p, {q, r = s}) = t\n"
                      "type 'a t = A | (::) of {x : int} and u = M.C\n(* let c\nlet d = 1 *)\nforeign \"prim\" e : int\n"
                      "# rule\npullback f x = 1\nprint 1\nlet i = r\"\\\"\nlet a :: b = j\nimport \"x\" as X\nlet k=1";
-  begin(f);
+  fixture_begin(f);
   uint32_t id = sources_add(&f->sources, "lib", text, strlen(text));
   ItemRange *items;
   int n = split_items(f->lx, &f->arena, &f->syms, sources_get(&f->sources, id), &items);
