@@ -5,8 +5,8 @@
  *   values without functions in them    the values, with names, types and documentation: all else goes
  *   functions and types too             what the checker made: syntax and types; what computed the values goes
  *   closures, or values that hold some  the same and their code, if such closures were met before, or not even that if
- *                                       it stays from then; else everything: who differentiates an unknown function asks
- *                                       for their graphs
+ *                                       it stays from then; else everything: who differentiates an unknown function
+ *                                       asks for their graphs
  *
  * What goes is rolled back, and what stays is put aside meanwhile: values among the results, which own them, and
  * texts and types in the scratch arena. Whatever happens on the way, each value has one owner. */
