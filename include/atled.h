@@ -55,7 +55,8 @@ typedef enum AtledStatus {
   ATLED_INCOMPLETE,    /* a compile error whose only cause is that the source ends too early */
   ATLED_BAD_ARGUMENT,  /* the host's call doesn't fit: kinds or number of arguments, no such file */
   ATLED_NO_MEMORY,     /* the memory limit, or the allocator gave NULL */
-  ATLED_TEST_FAILURE   /* atled_test: at least one test failed */
+  ATLED_TEST_FAILURE,  /* atled_test: at least one test failed */
+  ATLED_EXIT           /* the program called `exit`: see atled_exit_status */
 } AtledStatus;
 
 /* ---- VMs --------------------------------------------------------------------------- */
@@ -79,14 +80,28 @@ typedef struct AtledDiagnostic {
 /* As realloc, with the old size; new_size 0 frees. Returns NULL when there is no memory. */
 typedef void *(*AtledAllocate)(void *user, void *block, size_t old_size, size_t new_size);
 
+typedef enum AtledStream { ATLED_OUTPUT, ATLED_ERRORS } AtledStream;
+
 typedef struct AtledConfig {
   AtledAllocate allocate; /* NULL: the C library's */
   size_t memory_limit;    /* bytes the VM may hold; 0: no limit */
   /* bytes of address space for the VM's stack; 0: 1 GB, of which only what is used costs memory */
   size_t stack_size;
   double time_limit; /* seconds for each call that runs code, compiles that it waits for included; 0: no limit */
-  /* what `print` writes; NULL: stdout, of which ferror tells failures */
+  /* What `print` and `write` write; NULL: stdout. */
   void (*write)(void *user, const char *text, size_t length);
+  /* The same, and what `eprint` writes, if it isn't NULL; `write` isn't called then. False: no more is taken, and the
+   * evaluation ends with an error of kind "output". NULL: `eprint` writes to stderr, and a failure of stdout or stderr
+   * is such an error. */
+  bool (*output)(void *user, AtledStream stream, const char *text, size_t length);
+  /* `flush ()`; also called before something is read, and before `eprint` writes. What it gives is as for `output`.
+   * NULL: stdout is flushed, if that is where output goes. */
+  bool (*flush)(void *user);
+  /* Standard input: waits, and puts into the buffer at least one byte, up to `size`, of what comes next. Gives their
+   * number; 0 at the end; -1 for a failure, with errno (EINTR: asked again, unless atled_interrupt was called).
+   * What was read stays with the VM until the program takes it. NULL: file descriptor 0, where interrupts end
+   * the wait. */
+  ptrdiff_t (*input)(void *user, char *buffer, size_t size);
   /* Called for each error and warning, in order; NULL: they are only kept for atled_error and atled_diagnostic. */
   void (*diagnostic)(void *user, const AtledDiagnostic *d);
   /* Called some twenty times a second while GCC works and the program waits for it, with the seconds that it has taken,
@@ -146,6 +161,9 @@ ATLED_API const AtledDiagnostic *atled_error(const AtledVM *vm);
 /* All errors and warnings of the last call. */
 ATLED_API int atled_diagnostic_count(const AtledVM *vm);
 ATLED_API const AtledDiagnostic *atled_diagnostic(const AtledVM *vm, int index);
+/* What the program gave `exit`, 0 to 255, in the last call that ended with ATLED_EXIT. Such a call leaves no error;
+ * what was defined before stays. */
+ATLED_API int atled_exit_status(const AtledVM *vm);
 /* Stops what the VM is running: that call ends with a run-time error of kind "interrupt". May be called at any
  * time, from any thread and from a signal handler. Without a running call the next one that runs code is stopped. */
 ATLED_API void atled_interrupt(AtledVM *vm);

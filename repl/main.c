@@ -48,14 +48,10 @@ static AtledVM *volatile interrupted_vm;
 
 static volatile sig_atomic_t seen;
 
-void stop_program(void) {
-  if (interrupted_vm) atled_interrupt(interrupted_vm);
-}
-
 static void on_interrupt(int signal) {
   (void)signal;
   seen = 1;
-  stop_program();
+  if (interrupted_vm) atled_interrupt(interrupted_vm);
 }
 
 bool interrupt_seen(void) { return seen; }
@@ -69,15 +65,10 @@ void interrupt_target(AtledVM *vm) {
 }
 
 /* ---- Output ------------------------------------------------------------------------- */
-static void write_out(void *user, const char *text, size_t n) {
-  (void)user;
-  fwrite(text, 1, n, stdout);
-}
-
 static void print_diagnostic(void *user, const AtledDiagnostic *d) {
   (void)user;
   fflush(stdout);
-  if (output_failed() && strcmp(d->kind, "interrupt") == 0) return; /* that was us */
+  if (output_failed() && strcmp(d->kind, "output") == 0) return; /* it was said */
   fputs(d->rendered, stderr);
 }
 
@@ -128,8 +119,9 @@ static void show_compiling(void *user, double seconds) {
   shown = seconds < 0 ? 0 : (long)seconds;
 }
 
-static int exit_status(AtledStatus status) {
+static int exit_status(const AtledVM *vm, AtledStatus status) {
   switch (status) {
+  case ATLED_EXIT: return atled_exit_status(vm);
   case ATLED_OK: return 0;
   case ATLED_COMPILE_ERROR:
   case ATLED_INCOMPLETE: return EXIT_DATA;
@@ -169,9 +161,12 @@ static void print_times(const AtledVM *vm, double reading) {
   }
 }
 
-static void end_vm(AtledVM *vm) {
+/* The exit status that the VM's last call means. */
+static int end_vm(AtledVM *vm, AtledStatus status) {
   print_times(vm, 0);
+  int code = exit_status(vm, status);
   atled_free(vm);
+  return code;
 }
 
 /* ---- Files ---------------------------------------------------------------------------- */
@@ -190,9 +185,13 @@ char *escape_zeros(char *text, size_t len) {
 }
 
 char *slurp(const char *path) {
-  FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-  if (!f) return NULL;
   size_t len = 0, cap = 16384;
+  if (strcmp(path, "-") == 0) {
+    char *input = input_take(false, &len);
+    return input ? escape_zeros(input, len) : NULL;
+  }
+  FILE *f = fopen(path, "rb");
+  if (!f) return NULL;
   char *text = malloc(cap);
   while (text) {
     len += fread(text + len, 1, cap - len - 1, f);
@@ -202,7 +201,7 @@ char *slurp(const char *path) {
     text = more;
   }
   int why = !text ? ENOMEM : ferror(f) ? errno : 0;
-  if (f != stdin) fclose(f);
+  fclose(f);
   if (why) {
     free(text);
     errno = why;
@@ -242,9 +241,10 @@ static int run_file(Options *o) {
   AtledStatus status = atled_eval(vm, shown_name(path), text);
   interrupt_target(NULL);
   print_times(vm, reading);
+  int code = exit_status(vm, status);
   atled_free(vm);
   free(text);
-  return exit_status(status);
+  return code;
 }
 
 static int run_expression(Options *o) {
@@ -258,8 +258,7 @@ static int run_expression(Options *o) {
   int n = atled_result_count(vm);
   if (status == ATLED_OK && n && atled_result(vm, n - 1, &r) && !r.name && strcmp(r.type, "unit") != 0) puts(r.value);
   interrupt_target(NULL);
-  end_vm(vm);
-  return exit_status(status);
+  return end_vm(vm, status);
 }
 
 typedef struct Tally {
@@ -294,11 +293,16 @@ static int test_files(Options *o) {
     if (!vm) return EXIT_SOFTWARE;
     interrupt_target(vm);
     AtledStatus status = atled_test(vm, shown_name(o->rest[i]), text, report_test, &tally);
+    if (status == ATLED_EXIT) {
+      printf("FAILED %s: the program called `exit`\n", shown_name(o->rest[i]));
+      tally.failed++;
+      status = ATLED_TEST_FAILURE;
+    }
     for (int k = 0; status != ATLED_OK && status != ATLED_TEST_FAILURE && k < atled_diagnostic_count(vm); k++)
       if (atled_diagnostic(vm, k)->severity == ATLED_ERROR) print_diagnostic(NULL, atled_diagnostic(vm, k));
-    if (exit_status(status) > worst) worst = exit_status(status);
     interrupt_target(NULL);
-    end_vm(vm);
+    int code = end_vm(vm, status);
+    if (code > worst) worst = code;
     free(text);
   }
   printf("%d passed, %d failed\n", tally.passed, tally.failed);
@@ -321,9 +325,8 @@ static int check_files(Options *o) {
     int status = text ? 0 : no_input_to_check(o, o->rest[i]);
     AtledVM *vm = text ? new_vm(&o->config) : NULL;
     if (text && !vm) return EXIT_SOFTWARE;
-    if (vm) status = exit_status(atled_check(vm, shown_name(o->rest[i]), text));
+    if (vm) status = end_vm(vm, atled_check(vm, shown_name(o->rest[i]), text));
     if (status > worst) worst = status;
-    if (vm) end_vm(vm);
     free(text);
   }
   return worst;
@@ -352,9 +355,8 @@ static int show_ir(Options *o) {
   const char *out;
   AtledStatus status = atled_ir(vm, shown_name(o->rest[0]), text, (AtledStage)stage, o->dot, o->of, &out);
   fputs(out, stdout);
-  end_vm(vm);
   free(text);
-  return exit_status(status);
+  return end_vm(vm, status);
 }
 
 static const char *local_time(double seconds, char *text, size_t n) {
@@ -367,7 +369,7 @@ static int show_cache(AtledVM *vm) {
   AtledCache c;
   char oldest[40], newest[40];
   AtledStatus status = atled_cache(vm, &c);
-  if (status != ATLED_OK) return exit_status(status);
+  if (status != ATLED_OK) return exit_status(vm, status);
   if (!c.folder) {
     printf("machine code isn't kept%s%s\n", c.why ? ": " : "", c.why ? c.why : "");
     return 0;
@@ -386,7 +388,7 @@ static int run_cache(Options *o) {
   if (o->nrest && !clear) return usage();
   AtledVM *vm = new_vm(&o->config);
   if (!vm) return EXIT_SOFTWARE;
-  int status = clear ? exit_status(atled_clear_cache(vm)) : show_cache(vm);
+  int status = clear ? exit_status(vm, atled_clear_cache(vm)) : show_cache(vm);
   atled_free(vm);
   return status;
 }
@@ -395,9 +397,7 @@ static int run_prompt(Options *o) {
   o->config.diagnostic = NULL; /* an unfinished entry is no error there */
   AtledVM *vm = new_vm(&o->config);
   if (!vm) return EXIT_SOFTWARE;
-  int status = repl_run(vm);
-  end_vm(vm);
-  return status;
+  return end_vm(vm, repl_run(vm));
 }
 
 /* ---- Command line ------------------------------------------------------------------------ */
@@ -460,7 +460,9 @@ static bool parse_options(Options *o, int argc, char **argv, bool anywhere) {
 static int run_command(int argc, char **argv) {
   Options o = {0};
   atled_config_init(&o.config);
-  o.config.write = write_out;
+  o.config.output = output_write;
+  o.config.flush = output_flush;
+  o.config.input = input_read;
   o.config.diagnostic = print_diagnostic;
   o.config.colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
   const char *first = argc > 1 ? argv[1] : "";

@@ -30,6 +30,7 @@ typedef struct Repl {
   AtledVM *vm;
   bool terminal;
   int entry;
+  bool over;   /* an entry called `exit` */
   char *ahead; /* a line that was read and belongs to the next entry, or NULL */
 } Repl;
 
@@ -69,15 +70,14 @@ static int check_interrupt(void) {
 }
 
 static char *read_plain(void) {
-  char *line = NULL;
-  size_t cap = 0;
-  ssize_t n = getline(&line, &cap, stdin);
-  if (n < 0) {
+  size_t n;
+  char *line = input_take(true, &n);
+  if (!line || n == 0) {
     free(line);
     return NULL;
   }
-  if (n && line[n - 1] == '\n') line[--n] = '\0';
-  return escape_zeros(line, (size_t)n);
+  if (line[n - 1] == '\n') line[--n] = '\0';
+  return escape_zeros(line, n);
 }
 
 /* The next line, to be freed; NULL at the end. *interrupted: the line was given up. */
@@ -126,12 +126,15 @@ static void show_results(AtledVM *vm) {
 
 static void show_errors(AtledVM *vm) {
   fflush(stdout);
-  for (int i = 0; i < atled_diagnostic_count(vm); i++) fputs(atled_diagnostic(vm, i)->rendered, stderr);
+  for (int i = 0; i < atled_diagnostic_count(vm); i++)
+    if (!output_failed() || strcmp(atled_diagnostic(vm, i)->kind, "output") != 0)
+      fputs(atled_diagnostic(vm, i)->rendered, stderr);
 }
 
-static void report(AtledVM *vm, AtledStatus status) {
-  show_errors(vm);
-  if (status == ATLED_OK) show_results(vm);
+static void report(Repl *r, AtledStatus status) {
+  show_errors(r->vm);
+  if (status == ATLED_OK) show_results(r->vm);
+  r->over = status == ATLED_EXIT;
 }
 
 static AtledStatus evaluate(Repl *r, const char *text) {
@@ -148,7 +151,7 @@ static void load(Repl *r, const char *path) {
   interrupt_target(r->vm);
   AtledStatus status = atled_eval_file(r->vm, path);
   interrupt_target(NULL);
-  report(r->vm, status);
+  report(r, status);
 }
 
 /* True when the command ends the session. */
@@ -187,7 +190,7 @@ static bool is_case(const char *line) {
 static bool finish(Repl *r, const char *entry, bool may_go_on) {
   AtledStatus status = evaluate(r, entry);
   if (status == ATLED_INCOMPLETE && may_go_on) return false;
-  report(r->vm, status);
+  report(r, status);
   return true;
 }
 
@@ -252,7 +255,7 @@ static char *history_path(void) {
   return path;
 }
 
-int repl_run(AtledVM *vm) {
+AtledStatus repl_run(AtledVM *vm) {
   Repl r = {.vm = vm, .terminal = isatty(STDIN_FILENO)};
   char *history = r.terminal ? history_path() : NULL;
   if (r.terminal) {
@@ -265,11 +268,11 @@ int repl_run(AtledVM *vm) {
     if (history) read_history(history);
     printf("Atled %s. `:help` for help.\n", atled_version());
   }
-  while (run_entry(&r)) {
+  while (!r.over && run_entry(&r)) {
     fflush(stdout);
     if (output_failed()) break;
   }
   if (history) write_history(history);
   free(history);
-  return 0;
+  return r.over ? ATLED_EXIT : ATLED_OK;
 }

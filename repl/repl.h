@@ -7,21 +7,26 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The interactive prompt on standard input; the exit status. */
-int repl_run(AtledVM *vm);
+/* The interactive prompt on standard input: ATLED_OK, or ATLED_EXIT where an entry ended it. */
+AtledStatus repl_run(AtledVM *vm);
 /* The VM that an interrupt from the terminal stops; NULL for none. */
 void interrupt_target(AtledVM *vm);
 /* Was there an interrupt since the last VM became its target? */
 bool interrupt_seen(void);
-/* Ends what the VM is running, if there is one. */
-void stop_program(void);
 /* Makes standard output the stream of output.c; before anything is written or opened. */
 void output_start(void);
+/* A program's streams, for AtledConfig. */
+bool output_write(void *user, AtledStream stream, const char *text, size_t n);
+bool output_flush(void *user);
+ptrdiff_t input_read(void *user, char *to, size_t size);
+/* All of standard input, or a line of it with its end, zero-terminated, to be freed; empty at the end; NULL with
+ * errno. */
+char *input_take(bool line, size_t *len);
 /* Standard output itself, for who asks it about its terminal. */
 FILE *output_terminal(void);
-/* Could something not be written? It was said, and the program that ran was stopped. */
+/* Could something not be written? It was said, unless a reader was gone. */
 bool output_failed(void);
-/* Writes what is still to be written; false if output failed. */
+/* Writes what is still to be written. False if output failed; where a reader was gone the process ends. */
 bool output_end(void);
 /* All of a file ("-": standard input), zero-terminated, to be freed; NULL with errno set. */
 char *slurp(const char *path);

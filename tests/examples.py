@@ -6,6 +6,7 @@
 `# fails: TEXT`    the same for a line of another file
 `# warning: TEXT`  the same for a warning, after which the program goes on
 `# args: A B`      arguments of the program
+`# input: TEXT`    a line of its standard input, in order
 `# options: A B`   options of the command, or `test`
 `# status: N`      its exit status
 
@@ -27,7 +28,10 @@ class Program:
     def __init__(self, path, lines):
         self.path, self.lines = path, dict(lines)
         self.output, self.errors, self.warnings, self.args, self.options, self.status = [], [], [], [], [], None
+        self.input = ""
         for n, line in sorted(self.lines.items()):
+            if line.startswith("# input: "):
+                self.input += line[len("# input: "):] + "\n"
             given = re.match(r"# (args|options|status): (.*)", line)
             if given:
                 setattr(self, given.group(1), given.group(2).split())
@@ -91,7 +95,7 @@ def problem(exe, program, options, folder, cache):
     env = dict(os.environ, XDG_CACHE_HOME=cache, ATLED_CACHE=cache)
     try:
         r = subprocess.run([exe, *program.options, *options, name, *program.args], cwd=folder, capture_output=True, text=True,
-                           timeout=60, env=env)
+                           timeout=60, env=env, input=program.input)
     except subprocess.TimeoutExpired:
         return None, "no end within 60 s"
     return r.returncode, difference(program, r, name)

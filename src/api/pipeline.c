@@ -240,16 +240,18 @@ static void report_test(AtledVM *vm, const Step *s, TestRun *tests, const char *
   if (tests->report) tests->report(tests->user, s->item->text, line, message);
 }
 
-/* Runs a test; a failure in it is the test's, not the run's. */
-static void run_test(AtledVM *vm, Unit *unit, const Step *s, const LFunc *f, TestRun *tests) {
+/* Runs a test; a failure in it is the test's, not the run's. False: it ended the run. */
+static bool run_test(AtledVM *vm, Unit *unit, const Step *s, const LFunc *f, TestRun *tests) {
   Slot res[1] = {{0}};
   if (run_function(vm, unit, f, NULL, res) == 0) {
     report_test(vm, s, tests, res[0].i ? NULL : "is false");
-    return;
+    return true;
   }
+  if (vm->rt.error.kind == ERR_EXIT || vm->rt.error.kind == ERR_OUTPUT) return false;
   int before = vm->reports.len;
   report_runtime_error(vm, s->item->span);
   report_test(vm, s, tests, vm->reports.data[before].rendered);
+  return true;
 }
 
 /* What a failed step leaves undefined: its item and all after it; its module too, unless that is the main one. */
@@ -277,7 +279,7 @@ static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit *unit, const LowerEnt
     const Step *s = &plan->steps.data[i];
     const LFunc *f = entries[i].func;
     if (s->item->kind == I_TEST) {
-      run_test(vm, unit, s, f, tests);
+      if (!run_test(vm, unit, s, f, tests)) return fail_step(vm, plan, s);
       continue;
     }
     Slot *res = make_room(vm, s, f->nresults);

@@ -102,7 +102,8 @@ static const char *const kind_names[] = {
     [ERR_INTERRUPT] = "interrupt", [ERR_TIME] = "time",
     [ERR_IO] = "io",             [ERR_FORMAT] = "format",       [ERR_TEXT] = "text",
     [ERR_CSV] = "csv",           [ERR_REGEX] = "regex",         [ERR_REGEX_LIMIT] = "regex-limit",
-    [ERR_FOREIGN] = "foreign",   [ERR_RULE] = "rule"};
+    [ERR_FOREIGN] = "foreign",   [ERR_RULE] = "rule",
+    [ERR_OUTPUT] = "output"};
 /* clang-format on */
 
 typedef struct Frame {
@@ -220,6 +221,10 @@ static Span quoted_place(AtledVM *vm, const RtError *e, Span call) {
 
 AtledStatus report_runtime_error(AtledVM *vm, Span item) {
   const RtError *e = &vm->rt.error;
+  if (e->kind == ERR_EXIT) {
+    rt_clear_error(&vm->rt);
+    return ATLED_EXIT;
+  }
   AtledStatus status = e->kind == ERR_MEMORY ? ATLED_NO_MEMORY : ATLED_RUNTIME_ERROR;
   Frames *frames = NEW(&vm->scratch, Frames), *chain = NEW(&vm->scratch, Frames);
   add_frames(vm, frames, chain, e->site);

@@ -24,9 +24,25 @@
 #include <unistd.h>
 
 /* ---- Life -------------------------------------------------------------------- */
-static void write_stdout(void *user, const char *text, size_t n) {
-  (void)user;
-  fwrite(text, 1, n, stdout);
+/* The runtime's streams: `user` is the VM, the host's functions get what the host handed over. */
+static bool write_stream(void *user, RtStream to, const char *text, size_t n) {
+  const AtledConfig *c = &((AtledVM *)user)->config;
+  if (c->output) return c->output(c->user, to == RT_ERR ? ATLED_ERRORS : ATLED_OUTPUT, text, n);
+  if (to == RT_ERR) return fwrite(text, 1, n, stderr) == n && fflush(stderr) == 0;
+  if (!c->write) return fwrite(text, 1, n, stdout) == n;
+  c->write(c->user, text, n);
+  return true;
+}
+
+static bool flush_streams(void *user) {
+  const AtledConfig *c = &((AtledVM *)user)->config;
+  if (c->flush) return c->flush(c->user);
+  return c->output || c->write || fflush(stdout) == 0;
+}
+
+static int64_t read_stream(void *user, char *to, size_t n) {
+  const AtledConfig *c = &((AtledVM *)user)->config;
+  return c->input(c->user, to, n);
 }
 
 static AtledStatus set_up(AtledVM *vm, void *unused) {
@@ -71,8 +87,10 @@ AtledVM *atled_new(const AtledConfig *config) {
   rt_init(&vm->rt, &vm->heap);
   if (config->phases) vm->heap.phases = &vm->phases;
   vm->rt.evaluate = eval_function;
-  vm->rt.write = config->write ? config->write : write_stdout;
-  vm->rt.user = config->user;
+  vm->rt.write = write_stream;
+  vm->rt.flush = flush_streams;
+  vm->rt.read = config->input ? read_stream : NULL;
+  vm->rt.user = vm;
   vm->rt.strict = config->strict;
   vm->rt.args = config->args;
   vm->rt.nargs = config->args && config->nargs > 0 ? config->nargs : 0;
@@ -352,6 +370,7 @@ void atled_interrupt(AtledVM *vm) {
 void atled_clear_interrupt(AtledVM *vm) {
   if (vm) rt_clear_interrupt(&vm->rt);
 }
+int atled_exit_status(const AtledVM *vm) { return vm ? vm->rt.exit_status : 0; }
 int64_t atled_live_objects(const AtledVM *vm) { return vm ? vm->rt.live : 0; }
 int64_t atled_evaluator_calls(const AtledVM *vm) { return vm ? vm->rt.evaluations : 0; }
 size_t atled_memory_used(const AtledVM *vm) { return vm ? vm->heap.bytes : 0; }

@@ -94,7 +94,8 @@ Site ir_site_inlined(World *w, Site inner, Site call) { return site_append(w, in
 
 /* ---- Nodes ---------------------------------------------------------------------- */
 /* What fails by itself is told apart by its place: equal ones in two arms of a branch would be shown as one of them.
- * Of those in one graph, all of which are made, simplification leaves one (opt.c). */
+ * Of those in one graph, all of which are made, simplification leaves one (opt.c). An effect is done where it stands:
+ * its place also tells what stands before it. */
 static bool site_is_identity(const Node *n) {
   switch (n->op) {
   case OP_APPLY:
@@ -102,14 +103,16 @@ static bool site_is_identity(const Node *n) {
   case OP_VJP:
   case OP_JVP:
   case OP_CHECKPOINT: return false;
-  case OP_RT: return n->attr.rt->fails;
+  case OP_RT: return n->attr.rt->fails || n->attr.rt->effect;
   default: return (op_flags[n->op] & OPF_F) != 0;
   }
 }
 
 /* What stands in two definitions stays two nodes, so that an error is never shown in the other one; within one, equal
  * nodes are one. */
-static bool definition_is_identity(Op op) { return op == OP_APPLY || op == OP_CALL || op == OP_LOOP || op == OP_ZEROS; }
+static bool definition_is_identity(const Node *n) {
+  return n->op == OP_APPLY || n->op == OP_CALL || n->op == OP_LOOP || n->op == OP_ZEROS;
+}
 
 static uint32_t node_hash_of(const void *p) { return ((const Node *)p)->hash; }
 
@@ -196,7 +199,7 @@ static void meet(World *w, Node *n) {
 }
 
 Node *ir_intern(World *w, Node *proto) {
-  if (definition_is_identity((Op)proto->op)) proto->definition = ir_site_info(w, proto->site)->definition;
+  if (definition_is_identity(proto)) proto->definition = ir_site_info(w, proto->site)->definition;
   proto->hash = node_hash(proto);
   Node *found = table_find(&tables(w)->nodes, proto->hash, node_same, proto);
   if (found) {

@@ -22,8 +22,7 @@ static Status io_error(Rt *rt, const char *what, const StringObj *path, uint32_t
 /* ---- Files that may wait: pipes and terminals. Nothing blocks longer than WAIT_MS without a look for interrupts. */
 enum { WAIT_MS = 50, CHUNK = 1 << 16 };
 
-/* Fails by interrupts alone; whether the file is ready its next call tells. */
-static Status wait_for(Rt *rt, int fd, short events) {
+Status rt_wait_for(Rt *rt, int fd, short events) {
   struct pollfd p = {.fd = fd, .events = events};
   for (;;) {
     if (rt_look(rt)) return 1;
@@ -47,7 +46,7 @@ static Status open_file(Rt *rt, const char *what, const StringObj *path, int fla
 static Status read_all(Rt *rt, int fd, const StringObj *path, Buf *out, uint32_t site) {
   char chunk[CHUNK];
   for (;;) {
-    if (wait_for(rt, fd, POLLIN)) return 1;
+    if (rt_wait_for(rt, fd, POLLIN)) return 1;
     ssize_t n = read(fd, chunk, sizeof chunk);
     if (n == 0) return 0;
     if (n > 0) buf_add(out, chunk, (size_t)n);
@@ -58,7 +57,7 @@ static Status read_all(Rt *rt, int fd, const StringObj *path, Buf *out, uint32_t
 
 static Status write_all(Rt *rt, int fd, const StringObj *path, const StringObj *text, uint32_t site) {
   for (int64_t done = 0; done < text->len;) {
-    if (wait_for(rt, fd, POLLOUT)) return 1;
+    if (rt_wait_for(rt, fd, POLLOUT)) return 1;
     int64_t left = text->len - done;
     ssize_t n = write(fd, text->bytes + done, left < CHUNK ? (size_t)left : CHUNK);
     if (n > 0) done += n;
@@ -94,33 +93,39 @@ PRIM(prim_read_file) {
   return buf_string(&b, &res->p);
 }
 
-/* The lines, without their ends (\n or \r\n), go to `out` (NULL: only counted). */
-static Status cut_lines(Rt *rt, const Buf *b, ArrayObj *out, int64_t *count) {
+size_t rt_line_length(const char *line, size_t n) {
+  if (n && line[n - 1] == '\n') n--;
+  return n && line[n - 1] == '\r' ? n - 1 : n;
+}
+
+/* The lines go to `out` (NULL: only counted). */
+static Status cut_lines(Rt *rt, const char *text, size_t len, ArrayObj *out, int64_t *count) {
   *count = 0;
-  for (size_t i = 0; i < b->len; ++*count) {
+  for (size_t i = 0; i < len; ++*count) {
     if (rt_look(rt)) return 1;
-    const char *start = b->data + i, *end = memchr(start, '\n', b->len - i);
-    size_t n = end ? (size_t)(end - start) : b->len - i;
-    i += n + 1;
-    if (n && start[n - 1] == '\r') n--;
-    if (out && !(out->data[*count].p = rt_new_string(rt, start, n))) return 1;
+    const char *start = text + i, *end = memchr(start, '\n', len - i);
+    size_t n = end ? (size_t)(end - start) + 1 : len - i;
+    i += n;
+    if (out && !(out->data[*count].p = rt_new_string(rt, start, rt_line_length(start, n)))) return 1;
   }
   return 0;
+}
+
+Status rt_lines(Rt *rt, const char *text, size_t n, ArrayObj **out) {
+  int64_t count;
+  if (cut_lines(rt, text, n, NULL, &count) || !(*out = rt_new_strings(rt, count))) return 1;
+  if (cut_lines(rt, text, n, *out, &count) == 0) return 0;
+  rt_release(rt, &(*out)->h);
+  return 1;
 }
 
 PRIM(prim_read_lines) {
   PRIM_UNUSED;
   Buf b = {.rt = rt};
   ArrayObj *lines = NULL;
-  int64_t n = 0;
-  Status status = rt_read_text(rt, slot_string(&args[0]), &b, site);
-  if (!status) {
-    if (cut_lines(rt, &b, NULL, &n) == 0) lines = rt_new_strings(rt, n);
-    status = lines ? cut_lines(rt, &b, lines, &n) : 1;
-  }
+  Status status = rt_read_text(rt, slot_string(&args[0]), &b, site) || rt_lines(rt, b.data, b.len, &lines);
   buf_free(&b);
-  if (status) rt_release(rt, lines ? &lines->h : NULL);
-  else res->p = &lines->h;
+  if (!status) res->p = &lines->h;
   return status;
 }
 

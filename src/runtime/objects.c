@@ -48,6 +48,7 @@ void rt_init(Rt *rt, Heap *heap) {
 }
 
 void rt_destroy(Rt *rt) {
+  heap_realloc(rt->heap, rt->input.data, rt->input.cap, 0);
   rt_regexes_free(rt);
   rt_descs_free(rt);
   rt_blocks_free(rt);

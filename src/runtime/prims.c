@@ -22,17 +22,6 @@ PRIM(prim_display) {
   return show(rt, type, args, true, res);
 }
 
-PRIM(prim_print) {
-  PRIM_UNUSED;
-  Buf b = {.rt = rt};
-  rt_show_to(rt, type, args, true, &b);
-  buf_addc(&b, '\n');
-  Status status = b.failed;
-  if (!status && rt->write) rt->write(rt->user, b.data, b.len);
-  buf_free(&b);
-  return status;
-}
-
 static Status compare(Rt *rt, CompareMode mode, const Desc *type, const Slot *args, Slot *res) {
   int result;
   if (rt_compare_values(rt, mode, type, args, args + type->nslots, &result)) return 1;

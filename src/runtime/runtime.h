@@ -125,7 +125,8 @@ struct RtFunc {
 typedef enum ErrorKind {
   /* clang-format off */
   ERR_NONE, ERR_FAIL, ERR_ASSERT, ERR_INDEX, ERR_SLICE, ERR_SHAPE, ERR_IRREGULAR, ERR_DIVISION, ERR_RANGE, ERR_MATCH,
-  ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_IO, ERR_FORMAT, ERR_TEXT, ERR_CSV, ERR_REGEX, ERR_REGEX_LIMIT, ERR_FOREIGN, ERR_RULE
+  ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_IO, ERR_FORMAT, ERR_TEXT, ERR_CSV, ERR_REGEX, ERR_REGEX_LIMIT, ERR_FOREIGN, ERR_RULE,
+  ERR_OUTPUT, ERR_EXIT /* the host takes no more; the program ended itself: no error to anybody */
   /* clang-format on */
 } ErrorKind;
 typedef struct RtError {
@@ -146,6 +147,14 @@ typedef struct RtError {
  * results are its own (rt_leave_call). Whoever gets it makes the call (rt_make_call), or hands the status on. Of so
  * many arguments. */
 enum { RT_TAIL = 2 };
+
+typedef enum RtStream { RT_OUT, RT_ERR } RtStream; /* as AtledStream */
+/* What was read and not consumed yet: bytes first to last. */
+typedef struct RtInput {
+  char *data;
+  size_t first, last, cap;
+  int64_t lines; /* consumed */
+} RtInput;
 
 /* ---- The VM's run-time state; the first members are read by machine code: keep their order ------------------ */
 enum { RT_INTERRUPTED = 1, RT_CLOCK = 2 };
@@ -180,7 +189,13 @@ struct Rt {
   Heap *heap;
   int64_t live; /* objects that counts will free */
   RtError error;
-  void (*write)(void *user, const char *text, size_t n); /* print's output */
+  /* What is printed, and where to; false: nothing more is taken. NULL: it goes nowhere. */
+  bool (*write)(void *user, RtStream to, const char *text, size_t n);
+  bool (*flush)(void *user); /* what was written shall be seen; NULL: nothing to do */
+  /* Standard input: at least a byte of what comes next, 0 at its end, -1 with errno. NULL: descriptor 0 */
+  int64_t (*read)(void *user, char *to, size_t n);
+  RtInput input;
+  int exit_status; /* after ERR_EXIT */
   void *user;
   const char *const *args; /* program arguments */
   int nargs;

@@ -83,6 +83,11 @@ StringObj *rt_string_raw(Rt *rt, size_t n); /* bytes to be filled in by the call
 ArrayObj *rt_new_strings(Rt *rt, int64_t n);
 double rt_now(void); /* monotonic seconds */
 
+/* Waits until the file is ready, or for an interrupt, by which alone it fails; whether it is its next call tells. */
+Status rt_wait_for(Rt *rt, int fd, short events);
+size_t rt_line_length(const char *line, size_t n); /* without its end, \n or \r\n, if it has one */
+Status rt_lines(Rt *rt, const char *text, size_t n, ArrayObj **out);
+
 /* Like utf8_valid; *valid is the answer. Fails by interrupts alone. */
 Status rt_check_text(Rt *rt, const char *s, size_t n, bool *valid, size_t *bad);
 

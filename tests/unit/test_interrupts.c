@@ -133,7 +133,8 @@ static const Case cases[] = {
     {RTP_REGEX_FIND, NULL, "rt0"},  {RTP_REGEX_REPLACE, NULL, "wzt"}, {RTP_REGEX_SPLIT, NULL, "wt"},
     {RTP_READ_FILE, NULL, "P"},     {RTP_READ_LINES, NULL, "P"},      {RTP_WRITE_FILE, NULL, "Pt"},
     {RTP_APPEND_FILE, NULL, "Pt"},  {RTP_CSV_READ, NULL, "C"},        {RTP_CSV_NUMBERS, NULL, "C"},
-    {RTP_MATMUL, NULL, "00mm"},
+    {RTP_MATMUL, NULL, "00mm"},     {RTP_EPRINT, &d_list, "l"},       {RTP_READ_LINE, NULL, ""},
+    {RTP_READ_ALL, NULL, ""},       {RTP_STDIN_LINES, NULL, ""},
 };
 
 /* Those whose work is bounded, or a pass or two over one string at the speed of memory. A new primitive belongs here
@@ -144,14 +145,29 @@ static const RtPrimId bounded[] = {
     RTP_TIME,          RTP_RANDOM_BITS,     RTP_CPU_TIME,      RTP_ARRAYS_MADE,   RTP_OPAQUE,
     RTP_POSITION,      RTP_FILE_EXISTS,     RTP_LIST_DIR,      RTP_SLEEP,         RTP_DATE,
     RTP_JSON_PARSE,    RTP_JSON_NUMBERS,
+    RTP_WRITE,           RTP_FLUSH,         RTP_EXIT,
 };
 
-static void write_nothing(void *user, const char *s, size_t n) { (void)user, (void)s, (void)n; }
+static bool write_nothing(void *user, RtStream to, const char *s, size_t n) {
+  (void)user, (void)to, (void)s, (void)n;
+  return true;
+}
+
+/* Lines in many pieces, and their end; then more of them. */
+static int64_t read_lines(void *user, char *to, size_t n) {
+  static int pieces;
+  (void)user;
+  if (++pieces % 50 == 0) return 0;
+  if (n > 1000) n = 1000;
+  memset(to, '\n', n);
+  return (int64_t)n;
+}
 
 /* Slots of results that are objects. */
 static void release_results(const Case *c, Slot *res) {
   switch (c->id) {
   case RTP_PRINT:
+  case RTP_EPRINT:
   case RTP_EQUAL:
   case RTP_COMPARE:
   case RTP_CLOSE:
@@ -161,6 +177,7 @@ static void release_results(const Case *c, Slot *res) {
   case RTP_REGEX_TEST:
   case RTP_WRITE_FILE:
   case RTP_APPEND_FILE: break;
+  case RTP_READ_LINE: rt_release(&rt, res[1].p); break;
   case RTP_REGEX_FIND:
     rt_release(&rt, res[1].p);
     rt_release(&rt, res[3].p);
@@ -322,6 +339,7 @@ int main(void) {
   heap.fn = allocate;
   rt_init(&rt, &heap);
   rt.write = write_nothing;
+  rt.read = read_lines;
   write_files();
   test_all_known();
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) test_case(&cases[k]);

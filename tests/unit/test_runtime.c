@@ -81,11 +81,12 @@ static Rt rt;
 static char printed[4096];
 static size_t printed_len;
 
-static void on_write(void *user, const char *text, size_t n) {
-  (void)user;
+static bool on_write(void *user, RtStream to, const char *text, size_t n) {
+  (void)user, (void)to;
   if (printed_len + n < sizeof printed) memcpy(printed + printed_len, text, n);
   printed_len += n;
   printed[printed_len < sizeof printed ? printed_len : sizeof printed - 1] = 0;
+  return true;
 }
 
 static Obj *str(const char *s) { return rt_new_string(&rt, s, strlen(s)); }

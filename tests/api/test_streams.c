@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Standard streams and `exit` in a host: its own functions read and write, may stop the output, and learn the
+ * status. */
+#include "check.h"
+#include <atled.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Host {
+  char out[4096], err[4096];
+  const char *in;   /* what is left of the input */
+  size_t piece;     /* bytes for each read */
+  size_t room;      /* the output takes so many bytes */
+  int flushes;      /* calls */
+  int seen;         /* bytes of the output at the last flush */
+  int failing;      /* errno of the next read, once */
+  AtledVM *stopped; /* by the next read */
+} Host;
+
+static bool take(void *user, AtledStream stream, const char *text, size_t n) {
+  Host *h = user;
+  char *to = stream == ATLED_ERRORS ? h->err : h->out;
+  size_t len = strlen(to);
+  if (stream == ATLED_OUTPUT && len + n > h->room) return false;
+  memcpy(to + len, text, n);
+  to[len + n] = '\0';
+  return true;
+}
+
+static bool flush(void *user) {
+  Host *h = user;
+  h->flushes++;
+  h->seen = (int)strlen(h->out);
+  return true;
+}
+
+static ptrdiff_t give(void *user, char *buffer, size_t size) {
+  Host *h = user;
+  if (h->stopped) {
+    atled_interrupt(h->stopped);
+    h->stopped = NULL;
+    errno = EINTR;
+    return -1;
+  }
+  if (h->failing) {
+    errno = h->failing;
+    h->failing = 0;
+    return -1;
+  }
+  size_t n = strlen(h->in);
+  if (n > h->piece) n = h->piece;
+  if (n > size) n = size;
+  memcpy(buffer, h->in, n);
+  h->in += n;
+  return (ptrdiff_t)n;
+}
+
+static AtledVM *make(AtledJit jit, Host *h, const char *input) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  config.output = take;
+  config.flush = flush;
+  config.input = give;
+  config.user = h;
+  *h = (Host){.in = input, .piece = 3, .room = 4096};
+  return atled_new(&config);
+}
+
+static void test_reading(AtledJit jit) {
+  Host h;
+  AtledVM *vm = make(jit, &h, "first\nsecond line\n\nlast");
+  CHECK(atled_eval(vm, "a", "print (read_line ())") == ATLED_OK);
+  CHECK(atled_eval(vm, "b", "print (read_line ())\nprint (stdin_lines ())\nprint (read_line ())") == ATLED_OK);
+  CHECK_STR(h.out, "Some \"first\"\nSome \"second line\"\n[\"\", \"last\"]\nNone\n");
+  AtledFunction *f;
+  AtledValue unit = {.kind = ATLED_UNIT}, line;
+  h.in = "from a call\n";
+  const char *next = "fun () -> (match read_line () with | Some l -> l | None -> \"\")";
+  CHECK(atled_get(vm, next, "unit -> string", &f) == ATLED_OK);
+  CHECK(atled_call(f, &unit, 1, &line) == ATLED_OK);
+  CHECK_STR(line.as.string, "from a call");
+  atled_release(f);
+  atled_free(vm);
+}
+
+/* What was read before a failure or an interrupt is there afterwards. */
+static void test_failed_reads(AtledJit jit) {
+  Host h;
+  AtledVM *vm = make(jit, &h, "ab");
+  CHECK(atled_eval(vm, "a", "read_all () |> Str.length |> print") == ATLED_OK);
+  h.in = "abcdef\n";
+  h.failing = EIO;
+  CHECK(atled_eval(vm, "a", "print (read_line ())") == ATLED_RUNTIME_ERROR);
+  CHECK_STR(atled_error(vm)->kind, "io");
+  CHECK(strstr(atled_error(vm)->message, "can't read standard input: Input/output error") != NULL);
+  h.stopped = vm;
+  CHECK(atled_eval(vm, "a", "print (read_line ())") == ATLED_RUNTIME_ERROR);
+  CHECK_STR(atled_error(vm)->kind, "interrupt");
+  h.failing = EINTR; /* by itself no reason to end */
+  CHECK(atled_eval(vm, "a", "print (read_line ())") == ATLED_OK);
+  CHECK_STR(h.out, "2\nSome \"abcdef\"\n");
+  atled_free(vm);
+}
+
+static void test_writing(AtledJit jit) {
+  Host h;
+  AtledVM *vm = make(jit, &h, "");
+  CHECK(atled_eval(vm, "a", "write \"a\"; print 1; flush ()") == ATLED_OK);
+  CHECK_STR(h.out, "a1\n");
+  CHECK(h.flushes == 1 && h.seen == 3);
+  CHECK(atled_eval(vm, "a", "write \"b\"; eprint \"c\"") == ATLED_OK);
+  CHECK_STR(h.err, "c\n");
+  CHECK(h.flushes == 2 && h.seen == 4);
+  CHECK(atled_eval(vm, "a", "write \"d\"; ignore (read_line ())") == ATLED_OK);
+  CHECK(h.flushes == 3 && h.seen == 5);
+  h.room = 10;
+  CHECK(atled_eval(vm, "a", "let x = 7\nlet rec go n = write \"more\"; go (n + 1)\ngo 1") == ATLED_RUNTIME_ERROR);
+  CHECK_STR(atled_error(vm)->kind, "output");
+  CHECK_STR(h.out, "a1\nbdmore");
+  CHECK(atled_eval(vm, "a", "let y = x + 1") == ATLED_OK);
+  atled_free(vm);
+}
+
+static void test_exit(AtledJit jit) {
+  Host h;
+  AtledVM *vm = make(jit, &h, "");
+  CHECK(atled_eval(vm, "a", "let x = 20\nprint 1\nexit 7\nprint 2") == ATLED_EXIT);
+  CHECK(atled_exit_status(vm) == 7 && atled_error(vm) == NULL && atled_diagnostic_count(vm) == 0);
+  CHECK(atled_eval(vm, "b", "print x") == ATLED_OK);
+  CHECK_STR(h.out, "1\n20\n");
+  AtledFunction *f;
+  double arg = 3.0, result;
+  CHECK(atled_get(vm, "fun x -> if x > 2.0 then exit (int x) else x", "float -> float", &f) == ATLED_OK);
+  CHECK(atled_call_double(f, &arg, 1, &result) == ATLED_EXIT && atled_exit_status(vm) == 3);
+  arg = 1.0;
+  CHECK(atled_call_double(f, &arg, 1, &result) == ATLED_OK && result == 1.0);
+  CHECK(atled_get(vm, "exit 4", "float", &(AtledFunction *){NULL}) == ATLED_EXIT && atled_exit_status(vm) == 4);
+  atled_release(f);
+  CHECK(atled_live_objects(vm) == 0);
+  atled_free(vm);
+}
+
+int main(void) {
+  for (AtledJit jit = ATLED_JIT_AUTO; jit <= ATLED_JIT_ALWAYS; jit++) {
+    test_reading(jit);
+    test_failed_reads(jit);
+    test_writing(jit);
+    test_exit(jit);
+  }
+  return check_result();
+}
