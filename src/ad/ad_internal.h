@@ -6,6 +6,7 @@
  *   reverse.c    the combined form of a graph: one walk forward, one walk backward
  *   control.c    reverse mode of branches and loops
  *   calls.c      reverse mode of calls: twins, the user's own rules, checkpoints
+ *   attempts.c   attempts, in both modes
  *   forward.c    tangents
  *   expand.c     the driver */
 #ifndef ATLED_AD_INTERNAL_H
@@ -72,6 +73,9 @@ void ad_loop_backward(Diff *r, int at, Node *d);
 void ad_call_forward(Diff *r, int at);
 void ad_call_backward(Diff *r, int at, Node *d);
 void ad_checkpoint_backward(Diff *r, int at, Node *d);
+void ad_attempt_forward(Diff *r, int at);
+void ad_attempt_backward(Diff *r, int at, Node *d);
+void ad_attempt_tangent(Diff *f, int at);
 Fact *ad_body_facts(const Diff *r, const Node *loop); /* which parameters of the body are active */
 
 /* Cotangents and tangents are accumulators. */

@@ -219,6 +219,10 @@ static void step(Diff *f, int at) {
   bool active = ad_visit(f, at);
   switch (active ? ir_shape(n) : IR_STRAIGHT) {
   case IR_STRAIGHT:
+    if (active && ir_is_attempt(n)) {
+      ad_attempt_tangent(f, at);
+      break;
+    }
     f->fwd[at] = ad_rebuild(f, n);
     if (active) f->cot[at] = ad_rule_tangent(f, at);
     break;

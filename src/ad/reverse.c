@@ -131,7 +131,10 @@ static void forward(Diff *r, int at) {
   bool active = ad_visit(r, at);
   if (is_unstable(r, n)) r->facts[at] |= UNSTABLE;
   switch (active && n->op != OP_CHECKPOINT ? ir_shape(n) : IR_STRAIGHT) {
-  case IR_STRAIGHT: r->fwd[at] = ad_rebuild(r, n); return;
+  case IR_STRAIGHT:
+    if (active && ir_is_attempt(n)) ad_attempt_forward(r, at);
+    else r->fwd[at] = ad_rebuild(r, n);
+    return;
   case IR_BRANCH: ad_switch_forward(r, at); return;
   case IR_LOOP: ad_loop_forward(r, at); return;
   case IR_CALL: ad_call_forward(r, at); return;
@@ -145,7 +148,10 @@ static void backward(Diff *r, int at) {
   if (d->op == OP_ZERO) return;
   const Node *n = r->nodes[at];
   switch (ir_shape(n)) {
-  case IR_STRAIGHT: ad_rule_backward(r, at, d); return;
+  case IR_STRAIGHT:
+    if (ir_is_attempt(n)) ad_attempt_backward(r, at, d);
+    else ad_rule_backward(r, at, d);
+    return;
   case IR_BRANCH: ad_switch_backward(r, at, d); return;
   case IR_LOOP: ad_loop_backward(r, at, d); return;
   case IR_CALL:

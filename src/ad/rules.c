@@ -6,6 +6,7 @@
  * once the indices are fixed): forward mode does the same to the tangents, reverse mode the adjoint, and the adjoint
  * of each operation is another one. */
 #include "ad/ad_internal.h"
+#include <string.h>
 
 static Node *no_rule(World *w, IrType *t, const char *what, Site site) {
   return ir_fail(w, FAIL_RULE, t, ir_text(w, arena_printf(w->arena, "%s has no derivative rule", what)), site);
@@ -184,6 +185,9 @@ static Node *sum_op(World *w, Op op, const Node *n, IrType *t, Node *x) {
   return op == OP_INJ ? ir_inj(w, t, tag, x) : ir_uninj(w, x, tag);
 }
 
+/* The identity, with an effect: of its derivatives everything may be known. */
+static bool is_opaque(const Node *n) { return !strcmp(n->attr.rt->name, "opaque"); }
+
 void ad_rule_backward(Diff *r, int at, Node *d) {
   World *w = r->w;
   const Node *n = r->nodes[at];
@@ -210,6 +214,10 @@ void ad_rule_backward(Diff *r, int at, Node *d) {
   case OP_INJ: ad_add(r, x, sum_op(w, OP_UNINJ, n, t, d)); return;
   case OP_UNINJ: ad_add(r, x, sum_op(w, OP_INJ, n, t, d)); return;
   case OP_RT:
+    if (is_opaque(n)) {
+      ad_add(r, x, ir_get(w, d, 0));
+      return;
+    }
     for (int i = 0; i < n->nops; i++)
       ad_add(r, n->ops[i], no_rule(w, ad_cotangent(w, n->ops[i]->type), n->attr.rt->name, n->site));
     return;
@@ -239,7 +247,7 @@ Node *ad_rule_tangent(Diff *f, int at) {
   case OP_CLOSURE_CAP:
     ts[0] = ir_env(w, OP_UNINJ, ir_env_payload(w, n->graphs[0], n->ops[0]->type), n->graphs[0], ts[0]);
     return ir_get(w, ts[0], (int)n->attr.i);
-  case OP_RT: return no_rule(w, t, n->attr.rt->name, n->site);
+  case OP_RT: return is_opaque(n) ? ir_only(w, t, 0, ts[0]) : no_rule(w, t, n->attr.rt->name, n->site);
   default: return (op_flags[n->op] & OPF_S) && n->type->kind == T_FLOAT ? scalar_tangent(f, n, at) : NULL;
   }
 }

@@ -111,7 +111,51 @@ Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
   return u;
 }
 
+/* ---- Places as values ------------------------------------------------------------ */
+/* "file:line:column", "" if all of it is the library's. NULL: out of memory. */
+static char *write_place(AtledVM *vm, const Unit *u, uint32_t number) {
+  char text[1024] = "";
+  for (; number && !*text; number = u->sites[number].parent) {
+    Span at = u->sites[number].at;
+    const Source *source = at.source ? sources_get(&vm->sources, at.source) : NULL;
+    if (!source || source->library) continue;
+    int line, column;
+    span_position(&vm->sources, at, &line, &column);
+    snprintf(text, sizeof text, "%s:%d:%d", source->name, line, column);
+  }
+  char *kept = heap_realloc(&vm->heap, NULL, 0, strlen(text) + 1);
+  return kept ? strcpy(kept, text) : NULL;
+}
+
+static size_t size_of_places(const Unit *u) { return sizeof *u->places * (size_t)u->nsites; }
+
+const char *run_place(void *user, uint32_t site) {
+  AtledVM *vm = user;
+  uint32_t number = 0;
+  Unit *u = vm->units;
+  const Unit *found = run_unit_of_site(vm, site, &number);
+  while (u && u != found) u = u->next;
+  if (!u) return NULL;
+  if (!u->places) {
+    u->places = heap_realloc(&vm->heap, NULL, 0, size_of_places(u));
+    if (!u->places) return NULL;
+    memset(u->places, 0, size_of_places(u));
+  }
+  if (!u->places[number]) u->places[number] = write_place(vm, u, number);
+  const char *place = u->places[number];
+  return place && *place ? place : NULL;
+}
+
+static void free_places(AtledVM *vm, Unit *u) {
+  if (!u->places) return;
+  for (int k = 0; k < u->nsites; k++)
+    if (u->places[k]) heap_realloc(&vm->heap, u->places[k], strlen(u->places[k]) + 1, 0);
+  heap_realloc(&vm->heap, u->places, size_of_places(u), 0);
+  u->places = NULL;
+}
+
 static void free_code(AtledVM *vm, Unit *u) {
+  free_places(vm, u);
   if (u->mod && u->code) {
     tiers_forget(vm, u);
     jit_unload(u->mod);

@@ -90,6 +90,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->rt.write = write_stream;
   vm->rt.flush = flush_streams;
   vm->rt.read = config->input ? read_stream : NULL;
+  vm->rt.place = run_place;
   vm->rt.user = vm;
   vm->rt.strict = config->strict;
   vm->rt.args = config->args;

@@ -49,6 +49,7 @@ typedef struct Notes {
 typedef struct Unit {
   LModule *code; /* of an image */
   LSite *sites;  /* of the code; their numbers in errors begin at mod->site_base */
+  char **places; /* of each site, what run_place was asked for; else NULL */
   int nsites;
   size_t sites_size;
   bool held; /* by a handle, which frees it, or for its constants */
@@ -186,6 +187,8 @@ char *modules_read_file(AtledVM *vm, const char *path, size_t *len);
 Slot *run_global(void *vm, int index); /* address of a global's slots */
 /* The unit that has this site in its code, and the site's number there; NULL if there is none. */
 const Unit *run_unit_of_site(const AtledVM *vm, uint32_t site, uint32_t *number);
+/* For Rt.place, of user's VM. A place is kept: what fails again and again is looked up once. */
+const char *run_place(void *user, uint32_t site);
 /* Lowers entries into one module and makes it runnable. NULL after an error report. */
 Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n);
 /* No value of it is left. Nothing happens where it is gone already, or was never made. */

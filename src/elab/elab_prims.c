@@ -7,7 +7,7 @@
  *
  *   1. The table below: what isn't one operation, or depends on the type.
  *        derivatives   vjp f x · jvp f x dx · stop_gradient x · checkpoint f x
- *        errors        fail message · assert condition
+ *        errors        fail message · assert condition · attempt f
  *        arrays        length a · shape a (int[] of all dimensions) · tabulate n f · zeros d · ones d · reshape d a
  *                      (d: an int, or an array of ints, one for each dimension of the result) · flatten a
  *                      unsafe_index a i (no check) · count_between a b (how many ints from a up to b, b excluded)
@@ -25,6 +25,7 @@
  * The derivative rules of 2, and of those in 1 that become one operation, are written in the prelude as a
  * `pullback` or `tangent` of the name. */
 #include "elab/elab_internal.h"
+#include "graph/graph.h"
 #include <string.h>
 
 /* ---- Derivatives and errors ---------------------------------------------------------------- */
@@ -47,6 +48,11 @@ static Node *do_jvp(PrimCall *p) {
 static Node *do_checkpoint(PrimCall *p) {
   Node *f = p->args[0];
   return taken(p, f, ir_checkpoint(p->c->w, f, p->args[1], token_for(p, f), el_site(p->c, p->at)));
+}
+
+static Node *do_attempt(PrimCall *p) {
+  Node *f = p->args[0];
+  return taken(p, f, ir_attempt(p->c->w, f, p->result, token_for(p, f), el_site(p->c, p->at)));
 }
 
 static Node *do_stop(PrimCall *p) { return ir_op1(p->c->w, OP_STOP, p->args[0]); }
@@ -273,6 +279,7 @@ static const Prim table[] = {
     {"stop_gradient", 1, do_stop, NO_OP, NULL},
     {"checkpoint", 2, do_checkpoint, NO_OP, NULL},
     {"fail", 1, do_fail, NO_OP, NULL},
+    {"attempt", 1, do_attempt, NO_OP, NULL},
     {"assert", 1, do_assert, NO_OP, NULL},
     {"length", 1, do_length, NO_OP, NULL},
     {"shape", 1, do_shape, NO_OP, NULL},

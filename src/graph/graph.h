@@ -92,6 +92,15 @@ typedef struct Target {
   Node **args;
 } Target;
 Target ir_target(World *w, Node *f, Node *x, Node *token, Site site);
+/* ---- Attempts (attempt.c) -------------------------------------------------------------------- */
+enum { ATTEMPT_OK, ATTEMPT_ERROR }; /* constructors of `result` */
+/* Calls f : unit -> 'a and yields Ok of its value, or Error of how it failed: of the type `result`, with the token if
+ * there is one. */
+Node *ir_attempt(World *w, Node *f, IrType *result, Node *token, Site site);
+bool ir_is_attempt(const Node *n);
+/* The type `result` for values of another type, given one. */
+IrType *ir_attempt_type(World *w, const IrType *like, IrType *value);
+
 /* A function value that isn't known where it is applied is one of the closures of its type that the
  * program makes. Each entry has a pool of these: its own, those of entries whose globals it reads that hold
  * functions, and, if such a function takes functions, the other way round. So the pools of all entries are

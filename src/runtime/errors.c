@@ -38,6 +38,8 @@ void rt_trace(Rt *rt, uint32_t site) {
 }
 
 void rt_clear_error(Rt *rt) {
+  rt_release(rt, rt->error.text);
+  rt->error.text = NULL;
   rt->error.kind = ERR_NONE;
   rt->error.site = 0;
   rt->error.ntrace = 0;
@@ -76,6 +78,10 @@ Status rt_fail_irregular(Rt *rt, int64_t first, int64_t other, uint32_t site) {
 Status rt_fail_user(Rt *rt, Obj *message, int32_t kind, uint32_t site) {
   const StringObj *s = (const StringObj *)message;
   if (kind == ERR_ASSERT && (!s || s->len == 0)) return rt_error(rt, ERR_ASSERT, site, "assertion failed");
+  if (rt->error.kind == ERR_NONE && kind == ERR_FAIL && s) {
+    rt_retain(message);
+    rt->error.text = message;
+  }
   return rt_error(rt, (ErrorKind)kind, site, "%s", s ? s->bytes : "");
 }
 

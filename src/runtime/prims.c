@@ -125,6 +125,14 @@ PRIM(prim_date) {
   return res->p ? 0 : 1;
 }
 
+PRIM(prim_nanoseconds) {
+  PRIM_UNUSED;
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  res->i = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+  return 0;
+}
+
 PRIM(prim_cpu_time) {
   PRIM_UNUSED;
   struct timespec t;

@@ -133,6 +133,7 @@ typedef struct RtError {
   ErrorKind kind;
   uint32_t site;
   char message[1024];          /* complete: "index 7 is out of bounds for an array of length 3" */
+  Obj *text;                   /* what the program gave `fail`, whole; else NULL */
   uint32_t trace[LIMIT_TRACE]; /* call sites, innermost first */
   int ntrace;
   int64_t depth; /* calls left, also those beyond the array; from RT_DEPTH_UNKNOWN on nobody knows */
@@ -194,6 +195,7 @@ struct Rt {
   bool (*flush)(void *user); /* what was written shall be seen; NULL: nothing to do */
   /* Standard input: at least a byte of what comes next, 0 at its end, -1 with errno. NULL: descriptor 0 */
   int64_t (*read)(void *user, char *to, size_t n);
+  const char *(*place)(void *user, uint32_t site); /* the program's own: "file:line:column"; NULL: it has none */
   RtInput input;
   int exit_status; /* after ERR_EXIT */
   void *user;

@@ -144,8 +144,8 @@ static const RtPrimId bounded[] = {
     RTP_INT_OF_STRING, RTP_STR_STARTS_WITH, RTP_STR_ENDS_WITH, RTP_ARGS,          RTP_ENV,
     RTP_TIME,          RTP_RANDOM_BITS,     RTP_CPU_TIME,      RTP_ARRAYS_MADE,   RTP_OPAQUE,
     RTP_POSITION,      RTP_FILE_EXISTS,     RTP_LIST_DIR,      RTP_SLEEP,         RTP_DATE,
-    RTP_JSON_PARSE,    RTP_JSON_NUMBERS,
-    RTP_WRITE,           RTP_FLUSH,         RTP_EXIT,
+    RTP_JSON_PARSE,    RTP_JSON_NUMBERS,    RTP_WRITE,         RTP_FLUSH,         RTP_EXIT,
+    RTP_ATTEMPT,       RTP_ATTEMPT_EFFECT,  RTP_NANOSECONDS,
 };
 
 static bool write_nothing(void *user, RtStream to, const char *s, size_t n) {

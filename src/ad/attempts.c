@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* Derivatives of attempts. What is attempted is a closure without arguments, so what is differentiated are its
+ * captures.
+ *
+ * Reverse mode: the graph is cut in two stages. An attempt of the first one yields Ok of the value and of the
+ * residuals; the backward pass branches on that, and runs the second stage, which nobody attempts, or leaves the
+ * accumulators as they are.
+ *
+ * Forward mode: value and tangent are attempted together. If that fails the error may be one that only the derivative
+ * has: so the value is attempted alone then, and if it has none the derivative is taken again, without an attempt. A
+ * function with effects can't be run again: its error is an Error in any case. */
+#include "ad/ad_internal.h"
+
+/* A graph with its captures, as an attempt has it. */
+typedef struct Attempted {
+  Target t;
+  int own; /* parameters before the captures: unit, perhaps a token */
+  Node *token;
+  IrType *value, *result;
+} Attempted;
+
+static Attempted attempted(Diff *r, const Node *n) {
+  Node *token = n->nops == 2 ? n->ops[1] : NULL, *f = n->ops[0];
+  IrType *result = token ? n->type->args[0] : n->type;
+  return (Attempted){.t = ir_target(r->w, f, ir_unit(r->w), token, n->site),
+                     .own = token ? 2 : 1,
+                     .token = token,
+                     .value = f->type->args[1],
+                     .result = result};
+}
+
+/* An attempt of graph g over the captures, whose values are of type t; the token is what comes out. */
+static Node *attempt_graph(Diff *r, const Attempted *a, Graph *g, IrType *t, Node **caps, Node **token, Site site) {
+  World *w = r->w;
+  IrType *fun = ir_fun_type(w, ir_type(w, T_UNIT), t, a->token != NULL);
+  Node *f = ir_closure(w, g, fun, caps, g->nparams - a->own);
+  Node *x = ir_attempt(w, f, ir_attempt_type(w, a->result, t), *token, site);
+  if (!*token) return x;
+  *token = ir_get(w, x, 1);
+  return ir_get(w, x, 0);
+}
+
+static Node *with_token(World *w, Node *x, Node *token) { return token ? ir_pair(w, x, token) : x; }
+static Node *without_token(World *w, Node *x, const Node *token) { return token ? ir_get(w, x, 0) : x; }
+
+/* Is x Ok? The arms are for Error and Ok. */
+static Node *is_ok(World *w, Node *x) { return ir_op2(w, OP_IEQ, ir_tag(w, x), ir_int(w, ATTEMPT_OK)); }
+
+static Node *error_again(World *w, IrType *result, Node *x) {
+  return ir_inj(w, result, ATTEMPT_ERROR, ir_uninj(w, x, ATTEMPT_ERROR));
+}
+
+/* ---- Reverse mode --------------------------------------------------------------------------- */
+typedef struct AttemptMemo {
+  Attempted a;
+  Combined *c;
+  Split split;
+  Node *stage; /* Ok of (value, residuals) */
+} AttemptMemo;
+
+/* Ok of the value alone. */
+static Node *value_alone(World *w, IrType *result, Node *stage) {
+  BranchBuilder *b = branch_open(w, is_ok(w, stage));
+  Node *x = branch_add(b, stage);
+  branch_arm(b, error_again(w, result, x), NULL);
+  branch_arm(b, ir_inj(w, result, ATTEMPT_OK, ir_get(w, ir_uninj(w, x, ATTEMPT_OK), 0)), NULL);
+  return branch_close(b);
+}
+
+void ad_attempt_forward(Diff *r, int at) {
+  World *w = r->w;
+  const Node *n = r->nodes[at];
+  AttemptMemo *m = r->memo[at] = NEW(w->arena, AttemptMemo);
+  m->a = attempted(r, n);
+  Graph *g = m->a.t.g;
+  Fact *facts = ad_facts(r, m->a.t.args, g->nparams, ACTIVE | UNSTABLE);
+  Known *known = NEW_ARRAY(w->arena, Known, g->nparams + 1);
+  for (int i = 0; i < g->nparams; i++) known[i] = facts[i] & UNSTABLE ? KNOWN_SHAPE : KNOWN_VALUE;
+  Combined *c = m->c = ad_combine(w, g, facts, r->rerun);
+  m->split = ir_split(w, c->back, c->p, known);
+  Node *token = m->a.token ? ad_fwd(r, m->a.token) : NULL, *y = without_token(w, c->y, token);
+  Node *both = ir_pair(w, y, ir_record(w, m->split.res, m->split.nres));
+  Node *result = with_token(w, both, token ? ir_get(w, c->y, 1) : NULL);
+  Graph *first = ir_graph(w, g->params, g->nparams, result, g->name);
+  Node **caps = ad_fwd_all(r, m->a.t.args + m->a.own, g->nparams - m->a.own);
+  m->stage = attempt_graph(r, &m->a, first, both->type, caps, &token, n->site);
+  r->fwd[at] = with_token(w, value_alone(w, m->a.result, m->stage), token);
+}
+
+/* The accumulators after the second stage, which is an arm over what `args` stand for: they are the last n. */
+static Node *second_stage(World *w, const AttemptMemo *m, BranchBuilder *b, Node *d, Node **late, int n) {
+  const Combined *c = m->c;
+  const Split *s = &m->split;
+  Node **args = NEW_ARRAY(w->arena, Node *, s->late->nparams + 1), **same = NEW_ARRAY(w->arena, Node *, n + 1);
+  for (int i = 0; i < c->p; i++)
+    args[i] = m->a.t.args[i]->type->kind == T_TOKEN ? ir_zero(w, c->g->params[i]) : branch_add(b, late[i]);
+  Node *stage = branch_add(b, m->stage), *dy = branch_add(b, d);
+  for (int k = 0; k < n; k++) args[c->p + 1 + k] = same[k] = branch_add(b, late[c->p + k]);
+  branch_arm(b, ir_record(w, same, n), NULL);
+  dy = ir_uninj(w, dy, ATTEMPT_OK + !m->a.result->nullable);
+  args[c->p] = m->a.token ? ir_only(w, c->back->params[c->p], 0, dy) : dy;
+  Node *residuals = ir_get(w, ir_uninj(w, stage, ATTEMPT_OK), 1);
+  for (int j = 0; j < s->nres; j++) args[c->back->nparams + j] = ir_get(w, residuals, j);
+  branch_arm(b, ir_instantiate(w, s->late, args, 0), NULL);
+  return branch_close(b);
+}
+
+void ad_attempt_backward(Diff *r, int at, Node *d) {
+  World *w = r->w;
+  const AttemptMemo *m = r->memo[at];
+  int n = m->a.t.g->nparams;
+  Nodes late = {0};
+  for (int i = 0; i < n; i++) vec_push(w->arena, late, i < m->a.own ? m->a.t.args[i] : ad_fwd(r, m->a.t.args[i]));
+  ad_region_accs(r, m->a.t.args + m->a.own, n - m->a.own, &late);
+  if (late.len == n) return;
+  if (m->a.token) d = ir_get(w, d, 0);
+  Node *accs = second_stage(w, m, branch_open(w, is_ok(w, m->stage)), d, late.data, late.len - n);
+  ad_region_all_done(r, m->a.t.args + m->a.own, n - m->a.own, accs);
+}
+
+/* ---- Forward mode ----------------------------------------------------------------------------- */
+/* (Ok y, its tangent) of the pair of both. */
+static Node *ok_dual(World *w, const Attempted *a, IrType *tangent, Node *both) {
+  Node *dy = ir_get(w, both, 1);
+  return ir_pair(w, ir_inj(w, a->result, ATTEMPT_OK, ir_get(w, both, 0)),
+                 ir_inj(w, tangent, ATTEMPT_OK + !a->result->nullable, dy));
+}
+
+/* Value and tangent as one function, so that the text of both ways to them stays one. Without a token. */
+static Func *dual_function(World *w, Graph *g) {
+  Func *f = ir_func(w, g->name, g->params, g->nparams, g->result->type);
+  f->opaque = true;
+  ir_func_finish(w, f, g->result);
+  return f;
+}
+
+/* The attempt of both failed: was it the value? */
+static Node *failed_dual(Diff *r, const Attempted *a, BranchBuilder *outer, Func *dual, Node **duals, Node *stage,
+                         IrType *tangent, const Node *n) {
+  World *w = r->w;
+  int ncaps = a->t.g->nparams - a->own;
+  Node *error = branch_add(outer, stage), **values = NEW_ARRAY(w->arena, Node *, ncaps + 1), *none = NULL;
+  if (a->token) return ir_pair(w, error_again(w, a->result, error), ir_zero(w, tangent));
+  Node **inner = NEW_ARRAY(w->arena, Node *, ncaps + 1);
+  for (int k = 0; k < ncaps; k++) {
+    inner[k] = branch_add(outer, duals[k]);
+    values[k] = ad_active(r, a->t.args[a->own + k]) ? ir_get(w, inner[k], 0) : inner[k];
+  }
+  Node *alone = attempt_graph(r, a, a->t.g, a->value, values, &none, n->site);
+  BranchBuilder *b = branch_open(w, is_ok(w, alone));
+  Node *x = branch_add(b, alone), **args = NEW_ARRAY(w->arena, Node *, ncaps + 2);
+  args[0] = ir_unit(w);
+  for (int k = 0; k < ncaps; k++) args[1 + k] = branch_add(b, inner[k]);
+  branch_arm(b, ir_pair(w, x, ir_zero(w, tangent)), NULL);
+  branch_arm(b, ok_dual(w, a, tangent, ir_call(w, dual, args, n->site)), NULL);
+  return branch_close(b);
+}
+
+/* ((y, token), (dy, nothing)) as ((y, dy), token). */
+static Graph *token_outside(World *w, Graph *g) {
+  Node *y = ir_get(w, g->result, 0), *pair = ir_pair(w, ir_get(w, y, 0), ir_get(w, ir_get(w, g->result, 1), 0));
+  return ir_graph(w, g->params, g->nparams, ir_pair(w, pair, ir_get(w, y, 1)), g->name);
+}
+
+void ad_attempt_tangent(Diff *f, int at) {
+  World *w = f->w;
+  const Node *n = f->nodes[at];
+  Attempted a = attempted(f, n);
+  int np = a.t.g->nparams, ncaps = np - a.own;
+  Graph *g = ad_tangent(w, a.t.g, ad_facts(f, a.t.args, np, ACTIVE));
+  Node **duals = ad_fwd_all(f, a.t.args + a.own, ncaps), *token = a.token ? ad_fwd(f, a.token) : NULL;
+  for (int k = 0; k < ncaps; k++) {
+    Node *x = a.t.args[a.own + k];
+    if (ad_active(f, x)) duals[k] = ir_pair(w, duals[k], ad_cot(f, x));
+  }
+  if (token) g = token_outside(w, g);
+  IrType *both = without_token(w, g->result, token)->type, *tangent = ad_cotangent(w, a.result);
+  Func *dual = NULL;
+  if (!token) {
+    dual = dual_function(w, g);
+    Node **ps = NEW_ARRAY(w->arena, Node *, np + 1);
+    for (int i = 0; i < np; i++) ps[i] = ir_param(w, i, g->params[i]);
+    g = ir_graph(w, g->params, np, ir_call(w, dual, ps, n->site), g->name);
+  }
+  Node *stage = attempt_graph(f, &a, g, both, duals, &token, n->site);
+  BranchBuilder *b = branch_open(w, is_ok(w, stage));
+  Node *failed = failed_dual(f, &a, b, dual, duals, stage, tangent, n), *x = branch_add(b, stage);
+  branch_arm(b, failed, NULL);
+  branch_arm(b, ok_dual(w, &a, tangent, ir_uninj(w, x, ATTEMPT_OK)), NULL);
+  Node *y = branch_close(b);
+  f->fwd[at] = with_token(w, ir_get(w, y, 0), token);
+  f->cot[at] = ir_get(w, y, 1);
+  if (token) f->cot[at] = ir_only(w, ad_cotangent(w, n->type), 0, f->cot[at]);
+}
