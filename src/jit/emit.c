@@ -225,14 +225,20 @@ static Type *result_type(const Emit *e, const LFunc *f, Convention conv) {
   }
 }
 
-/* Declares function f and leaves its parameters in params: module, registers, results if they go through memory. */
-static void declare(Emit *e, const LFunc *f, gcc_jit_param **params) {
-  FuncInfo *info = &e->funcs[f->index];
+/* The function's parameters: module, registers, results if they go through memory. How many. */
+static int make_params(const Emit *e, const LFunc *f, gcc_jit_param **params) {
   int n = 0;
   params[n++] = e->g->context_new_param(e->ctx, NULL, e->t_ptr, "mod");
   for (int r = 0; r < f->nparams; r++)
     params[n++] = e->g->context_new_param(e->ctx, NULL, type_of_kind(e, f->regs[r].kind), "p");
   if (results_through_memory(e, f)) params[n++] = e->g->context_new_param(e->ctx, NULL, e->t_ptr, "out");
+  return n;
+}
+
+/* Declares function f and leaves its parameters in params. */
+static void declare(Emit *e, const LFunc *f, gcc_jit_param **params) {
+  FuncInfo *info = &e->funcs[f->index];
+  int n = make_params(e, f, params);
   char name[32];
   snprintf(name, sizeof name, "f%d", f->index);
   info->fn = e->g->context_new_function(e->ctx, NULL, GF_INTERNAL, result_type(e, f, info->conv), name, n, params, 0);
@@ -276,6 +282,34 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   if (k.cur) fail_emit(e, "function %s has no return at its end", f->name);
 }
 
+/* How a function of a piece is called from other pieces, which know nothing of its code: as one that may fail. */
+static Convention direct_convention(const LFunc *f) {
+  return f->nresults == 2 ? CONV_TWO : f->nresults == 1 ? CONV_PAIR : CONV_STATUS;
+}
+
+static Type *direct_type(const Emit *e, const LFunc *f) {
+  Type **types = NEW_ARRAY(e->arena, Type *, f->nparams + 2);
+  int n = 0;
+  types[n++] = e->t_ptr;
+  for (int r = 0; r < f->nparams; r++) types[n++] = type_of_kind(e, f->regs[r].kind);
+  if (results_through_memory(e, f)) types[n++] = e->t_ptr;
+  return e->g->context_new_function_ptr_type(e->ctx, NULL, result_type(e, f, direct_convention(f)), n, types, 0);
+}
+
+/* Calls it by its machine code if it has some, else goes on. */
+static void try_directly(Fn *k, Rv *func) {
+  Emit *e = k->e;
+  int n = 0;
+  Rv **args = NEW_ARRAY(e->arena, Rv *, k->f->nparams + 2);
+  Rv *code = load(e, func, offsetof(RtFunc, direct), direct_type(e, k->f));
+  Block *no = branch_unless(k, compare(e, GC_NE, load(e, func, offsetof(RtFunc, direct), e->t_ptr), k_null(e)));
+  args[n++] = load(e, func, offsetof(RtFunc, native), e->t_ptr);
+  for (int r = 0; r < k->f->nparams; r++) args[n++] = reg(k, r);
+  if (k->out) args[n++] = k->out;
+  e->g->block_end_with_return(k->cur, NULL, e->g->context_new_call_through_ptr(e->ctx, NULL, code, n, args));
+  k->cur = no;
+}
+
 /* Outside of the piece: whoever has its code, the runtime finds it. */
 static void define_outside(Emit *e, const LFunc *outside, gcc_jit_param **params) {
   LFunc *f = NEW(e->arena, LFunc);
@@ -290,13 +324,14 @@ static void define_outside(Emit *e, const LFunc *outside, gcc_jit_param **params
   LInstr taken = {.op = LOP_CALL, .res = end.args, .nres = f->nresults};
   Fn k = {.e = e, .f = f, .info = &e->funcs[f->index], .fn = e->funcs[f->index].fn};
   open_function(&k, params);
+  Rv *func = load_func(e, k.mod, f->index);
+  try_directly(&k, func);
   flow_init(&k.flow, e->arena, e->m, f);
   make_frame(&k);
   k.args = slot_buffer(&k, f->nparams, "args");
   k.res = slot_buffer(&k, f->nresults, "results");
   Rv *slots = pass_slots(&k, regs, f->nparams);
-  assign(&k, k.status,
-         CALL_TABLE(e, k.mod, rt_enter, load_rt(e, k.mod), load_func(e, k.mod, f->index), slots, results_buffer(&k)));
+  assign(&k, k.status, CALL_TABLE(e, k.mod, rt_enter, load_rt(e, k.mod), func, slots, results_buffer(&k)));
   Block *no = branch_unless(&k, compare(e, GC_EQ, rv(e, k.status), k_i32(e, 0)));
   Block *left = new_block(&k), *failed = new_block(&k);
   e->g->block_end_with_conditional(no, NULL, compare(e, GC_EQ, rv(e, k.status), k_i32(e, RT_TAIL)), left, failed);
@@ -360,6 +395,50 @@ static void define_entry(Emit *e, const LFunc *f) {
   }
 }
 
+/* With the status of a call that succeeded, or that an error raised in the function's entry ends. */
+static void give_pair(Emit *e, gcc_jit_function *fn, Block *b, Rv *status, Rv *value, SlotKind s) {
+  Lv *pair = e->g->function_new_local(fn, NULL, e->pair[s], "pair");
+  e->g->block_add_assignment(b, NULL, e->g->lvalue_access_field(pair, NULL, e->pair_value[s]), value);
+  e->g->block_add_assignment(b, NULL, e->g->lvalue_access_field(pair, NULL, e->pair_status[s]), status);
+  e->g->block_end_with_return(b, NULL, rv(e, pair));
+}
+
+/* What other pieces call. */
+static void define_direct(Emit *e, const LFunc *f) {
+  const GccApi *g = e->g;
+  const FuncInfo *info = &e->funcs[f->index];
+  gcc_jit_param **params = NEW_ARRAY(e->arena, gcc_jit_param *, f->nparams + 2);
+  int n = make_params(e, f, params);
+  char name[40];
+  snprintf(name, sizeof name, JIT_DIRECT, f->index);
+  Type *type = result_type(e, f, direct_convention(f));
+  gcc_jit_function *fn = g->context_new_function(e->ctx, NULL, GF_EXPORTED, type, name, n, params, 0);
+  Block *b = g->function_new_block(fn, NULL);
+  Rv **args = NEW_ARRAY(e->arena, Rv *, n), *result;
+  for (int k = 0; k < n; k++) args[k] = g->param_as_rvalue(params[k]);
+  result = call(e, info->fn, n, args);
+  switch (info->conv) {
+  case CONV_VALUE: give_pair(e, fn, b, k_i64(e, 0), result, slot_kind(f->result_kinds[0])); break;
+  case CONV_UNWIND: {
+    Lv *value = g->function_new_local(fn, NULL, type_of_kind(e, f->result_kinds[0]), "value");
+    Block *fine = g->function_new_block(fn, NULL), *ended = g->function_new_block(fn, NULL);
+    g->block_add_assignment(b, NULL, value, result);
+    Rv *flag = load(e, load_rt(e, args[0]), offsetof(Rt, unwinding), e->t_i32);
+    g->block_end_with_conditional(b, NULL, likely(e, compare(e, GC_EQ, flag, k_i32(e, 0)), true), fine, ended);
+    give_pair(e, fn, fine, k_i64(e, 0), rv(e, value), slot_kind(f->result_kinds[0]));
+    give_pair(e, fn, ended, cast(e, end_unwinding(e, args[0]), e->t_i64), rv(e, value), slot_kind(f->result_kinds[0]));
+    break;
+  }
+  case CONV_VOID:
+    g->block_add_eval(b, NULL, result);
+    g->block_end_with_return(b, NULL, k_i32(e, 0));
+    break;
+  case CONV_PAIR:
+  case CONV_TWO:
+  case CONV_STATUS: g->block_end_with_return(b, NULL, result); break;
+  }
+}
+
 static void declare_foreigns(Emit *e) {
   if (!e->m->nforeigns) return;
   Type *table = e->g->context_new_array_type(e->ctx, NULL, e->t_ptr, e->m->nforeigns);
@@ -382,6 +461,7 @@ bool emit_module(Emit *e) {
     if (m->funcs[k]->ncode) define(e, m->funcs[k], params[k]);
     else define_outside(e, m->funcs[k], params[k]);
     if (!e->error && m->funcs[k]->is_entry) define_entry(e, m->funcs[k]);
+    if (!e->error && m->funcs[k]->is_root) define_direct(e, m->funcs[k]);
   }
   return !e->error;
 }

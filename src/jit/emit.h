@@ -57,6 +57,7 @@ typedef struct Emit {
 /* The exported name of the array of foreign addresses, by the rows of the module's table. */
 #define JIT_FOREIGNS "atled_foreigns"
 #define JIT_ENTRY    "atled_entry_%d"
+#define JIT_DIRECT   "atled_direct_%d"
 
 /* Owned registers that may hold a reference, as a bit set of `words` words; see flow.c. If only r4 and r7 are owned,
  * they have the indices 0 and 1, and the set {r7} is 0b10. */

@@ -139,10 +139,19 @@ static bool refuse_memory(Jit *j) {
 }
 
 /* ---- Loading ----------------------------------------------------------------------------------------------------- */
-JitEntry jit_entry(void *dl, int index) {
+static void *find_symbol(void *dl, const char *pattern, int index) {
   char name[40];
-  snprintf(name, sizeof name, JIT_ENTRY, index);
-  void *address = dlsym(dl, name);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+  snprintf(name, sizeof name, pattern, index);
+#pragma GCC diagnostic pop
+  return dlsym(dl, name);
+}
+
+void *jit_direct(void *dl, int index) { return find_symbol(dl, JIT_DIRECT, index); }
+
+JitEntry jit_entry(void *dl, int index) {
+  void *address = find_symbol(dl, JIT_ENTRY, index);
   JitEntry entry;
   memcpy(&entry, &address, sizeof entry);
   return entry;
@@ -351,7 +360,7 @@ bool jit_compile(Jit *j, Mod *m, const char **why) {
 void jit_unload(Mod *m) {
   jit_unload_pieces(m);
   for (int k = 0; k < m->nfuncs; k++)
-    if (m->funcs[k]) m->funcs[k]->entry = NULL;
+    if (m->funcs[k]) m->funcs[k]->entry = NULL, m->funcs[k]->direct = NULL;
   if (m->dl) dlclose(m->dl);
   m->dl = NULL;
 }

@@ -50,4 +50,5 @@ void jit_explain(Jit *j, CompilerEnd end);
 void *jit_open(Jit *j, const char *path);
 void jit_keep(Jit *j, const Order *order); /* its object, in the cache; it may be somewhere else then */
 JitEntry jit_entry(void *dl, int index);   /* NULL: it has none for function `index` */
+void *jit_direct(void *dl, int index);     /* the same */
 #endif

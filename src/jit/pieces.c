@@ -154,6 +154,7 @@ bool jit_attach_piece(Jit *j, Mod *m, const LPiece *p, JitEntry *entries, Mod **
     RtFunc *f = m->funcs[p->roots[k].func];
     f->native = *native;
     f->entry = entries[k];
+    if (rt_flip(m->rt)) f->direct = jit_direct(dl, k);
   }
   return true;
 }

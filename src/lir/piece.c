@@ -378,7 +378,10 @@ static bool cut_roots(Cut *c) {
       more = true;
     }
   }
-  for (int k = 0; k < p->nroots; k++) c->made.data[k]->is_entry = true;
+  for (int k = 0; k < p->nroots; k++) {
+    c->made.data[k]->is_entry = true;
+    c->made.data[k]->is_root = p->roots[k].head < 0;
+  }
   return true;
 }
 

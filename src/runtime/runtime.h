@@ -108,7 +108,8 @@ struct RtFunc {
   /* Machine code, called with `native`, or NULL: evaluate `code`. It takes the arguments that `taken` says, also when
    * it fails. */
   Status (*entry)(Mod *native, const Slot *args, Slot *res);
-  Mod *native; /* what its machine code refers to */
+  Mod *native;  /* what its machine code refers to */
+  void *direct; /* NULL, or the machine code as other pieces call it: arguments and results in registers */
   Mod *mod;
   LFunc *code;
   uint64_t id;           /* of its graph, stable between runs */

@@ -104,6 +104,28 @@ static const char *const programs[] = {
     "print (sum (train 50))\n"
     "let rec find a i x = if i >= length a then 0 - 1 else if a[i] > x then i else find a (i + 1) x\n"
     "print (find (train 3) 0 0.7, find (train 3) 0 7.0)\n",
+    /* functions whose results come back in every way, numbers, pairs, more, with and without errors, called last */
+    "let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\n"
+    "let rec leaf n = if n < 2 then 1.5 else leaf (n - 1) * 0.5 + leaf (n - 2)\n"
+    "let rec two n = if n < 2 then (n, 1.0) else\n"
+    "  let (a, b) = two (n - 1) in\n"
+    "  let (c, d) = two (n - 2) in\n"
+    "  (a + c + fib (n % 5), b * 0.5 + d + leaf (n % 4))\n"
+    "let rec three (v : float[]) n = if n < 2 then (n, v[n], v) else\n"
+    "  let (a, b, w) = three v (n - 1) in\n"
+    "  let (c, d, _) = three w (n - 2) in\n"
+    "  let (e, f) = two (n % 6) in\n"
+    "  (a + c + e, b + d * f, w)\n"
+    "let rec first (v : float[]) n = if n < 2 then v[n] else\n"
+    "  let (_, y, _) = three v (n % 4) in\n"
+    "  first v (n - 1) + first v (n - 2) * y\n"
+    "let rec pass (k : int -> float) n = if n < 2 then k n else pass (fun i -> k (i + n % 2)) (n - 1)\n"
+    "let rec both (v : float[]) n = if n = 0 then pass (fun i -> first v (i % 2)) 7 else both v (n - 1) + first v (n % "
+    "3)\n"
+    "print (fib 12, leaf 9, two 9, first [1.0, 2.0] 8)\n"
+    "print (three [1.0, 2.0] 7)\n"
+    "print (both [0.5, 0.25] 9)\n"
+    "print (first [1.0] 6)\n",
 };
 
 static void test_chance(void) {
