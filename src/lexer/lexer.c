@@ -531,6 +531,9 @@ static void next_token(Run *r) {
   push_token(r, t);
 }
 
+/* Of usual programs, without comments; where there are more, the block of tokens grows. */
+enum { BYTES_PER_TOKEN = 5 };
+
 Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start, uint32_t end) {
   const Source *src = sources_get(diags->sources, source);
   if (end > src->len) end = (uint32_t)src->len;
@@ -545,6 +548,8 @@ Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t sourc
            .end = end};
   if (start == 0 && end >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0) r.pos = 3;
   check_bytes(&r);
+  r.tokens.cap = (int)((end - r.pos) / BYTES_PER_TOKEN) + 8;
+  r.tokens.data = NEW_ARRAY(arena, Token, r.tokens.cap);
   for (;;) {
     skip_blanks(&r);
     if (r.pos >= r.end) break;
