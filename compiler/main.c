@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,9 +82,17 @@ static void add_usage(int who, Usage *used) {
   if ((uint64_t)r.ru_maxrss * 1024 > used->memory) used->memory = (uint64_t)r.ru_maxrss * 1024;
 }
 
-/* Whoever works meanwhile goes first where there is one core only. */
+/* On which this process, and the host that started it, may run. */
+static int cores(void) {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Whoever works meanwhile goes first where there is one core only: the compile would take its time from the host alone,
+ * and all of it in vain where that ends soon. With more cores it has the host's priority also if all are busy: what
+ * is compiled will run many times as fast, and it is other programs rather than the host that wait. */
 static void step_back(const Order *order) {
-  if (order->background && sysconf(_SC_NPROCESSORS_ONLN) < 2) setpriority(PRIO_PROCESS, 0, LOW);
+  if (order->background && cores() < 2) setpriority(PRIO_PROCESS, 0, LOW);
 }
 
 static _Noreturn void run_order(const Order *order, const void *image, const char *folder, int out, pid_t parent) {
