@@ -54,9 +54,28 @@ Jit *jit_new(Heap *heap, JitOptions options) {
   return j;
 }
 
+static void free_job(Jit *j, JitJob *job) {
+  folder_remove(&job->folder);
+  turn_end(&job->claim);
+  if (job->order) jit_free_order(j, job->order);
+  heap_realloc(j->heap, job, sizeof *job, 0);
+}
+
+/* What is under way is still made, for the cache. */
+static void free_jobs(Jit *j) {
+  for (JitJob *job = j->left, *next; job; job = next) {
+    next = job->next;
+    bool under_way = j->compiler.order == job->order;
+    if (under_way && compiler_stop(&j->compiler, job->order->cache_dir[0])) folder_leave(&job->folder);
+    free_job(j, job);
+  }
+  j->left = NULL;
+}
+
 void jit_free(Jit *j) {
   if (!j) return;
   jit_forget_asked(j, true);
+  free_jobs(j);
   compiler_stop(&j->compiler, false);
   heap_realloc(j->heap, j, sizeof *j, 0);
 }
@@ -214,8 +233,17 @@ void jit_explain(Jit *j, CompilerEnd end) {
   j->swept &= end != COMPILER_LOST;
 }
 
+/* What is under way. It goes on where the caller's time is up, but not where somebody interrupts it. */
+static CompilerEnd await(Jit *j, Result *result, Wait *wait) {
+  CompilerEnd end = compiler_wait(&j->compiler, result, must_stop, wait);
+  bool goes_on = end == COMPILER_STOPPED && rt_interrupted(wait->rt) != RT_INTERRUPTED && compiler_leave(&j->compiler);
+  if (end == COMPILER_STOPPED && !goes_on) compiler_stop(&j->compiler, false);
+  jit_explain(j, end);
+  return end;
+}
+
 /* By the compiler's process; false if there can't be one. */
-static bool order_elsewhere(Jit *j, const Mod *m, Order *order, Result *result) {
+static bool order_elsewhere(Jit *j, const Mod *m, Order *order, Result *result, Wait *wait) {
   const LModule *code = m->code;
   Arena arena;
   Str image = {.arena = &arena};
@@ -226,9 +254,8 @@ static bool order_elsewhere(Jit *j, const Mod *m, Order *order, Result *result) 
     j->heap->on_oom = &here;
     if (!code->image) image_write(code, &image); /* made by hand */
     order->size = code->image ? code->image_size : image.len;
-    Wait wait = {j, m->rt, now_ms()};
-    end = compiler_run(&j->compiler, order, code->image ? code->image : image.data, result, must_stop, &wait);
-    jit_explain(j, end);
+    end = compiler_begin(&j->compiler, order, code->image ? code->image : image.data);
+    if (end == COMPILER_WORKING) end = await(j, result, wait);
   } else {
     refuse_memory(j);
   }
@@ -249,9 +276,10 @@ bool jit_carry_out_here(Jit *j, const LModule *m, const Order *order) {
   return ok || jit_refuse(j, result.why);
 }
 
-static bool carry_out(Jit *j, Mod *m, Order *order) {
+static bool carry_out(Jit *j, Mod *m, Order *order, Wait *wait) {
   Result result = {0};
-  if (!jit_wants_process(j) || !order_elsewhere(j, m, order, &result)) return jit_carry_out_here(j, m->code, order);
+  if (!jit_wants_process(j) || !order_elsewhere(j, m, order, &result, wait))
+    return jit_carry_out_here(j, m->code, order);
   if (result.missing) jit_lack(j, result.why);
   return result.ok;
 }
@@ -295,17 +323,6 @@ void jit_keep(Jit *j, const Order *order) {
   if (j->cache.dir[0]) cache_store(&j->cache, order->key, order->so);
 }
 
-static bool compile(Jit *j, Mod *m, uint64_t key) {
-  Folder folder;
-  Order *order = jit_new_order(j, m->code, key, &folder);
-  if (!order) return false;
-  bool ok = carry_out(j, m, order) && attach(j, m, order->so);
-  if (ok) jit_keep(j, order);
-  folder_remove(&folder);
-  jit_free_order(j, order);
-  return ok;
-}
-
 static bool find_cached(Jit *j, Mod *m, uint64_t key) {
   char path[PATH_SIZE];
   double start = now_ms();
@@ -326,18 +343,79 @@ static bool load_cached(Jit *j, Mod *m, uint64_t key) {
   return found;
 }
 
-/* Of many processes that want the same code one makes it. */
-static bool compile_in_turn(Jit *j, Mod *m, uint64_t key) {
+/* ---- Jobs --------------------------------------------------------------------------------------------------------
+ * A call that may not take as long as the compile leaves it to the compiler's process, and the next one that wants the
+ * same goes on waiting: so a limit that is too short for a compile isn't one that nothing ever comes from. */
+/* The job's object is there. */
+static bool use(Jit *j, Mod *m, const JitJob *job) {
+  bool ok = attach(j, m, job->order->so);
+  if (ok) jit_keep(j, job->order);
+  return ok;
+}
+
+/* Makes the code. Who left it is to keep the job. */
+static bool compile(Jit *j, Mod *m, JitJob *job, Wait *wait) {
+  job->order = jit_new_order(j, m->code, job->key, &job->folder);
+  return job->order && carry_out(j, m, job->order, wait) && use(j, m, job);
+}
+
+static bool in_turn(Jit *j, Mod *m, JitJob *job, Wait *wait) {
   enum { PATIENCE = 3600 };
-  Folder claim;
-  Wait wait = {j, m->rt, now_ms()};
   double patience = j->options.seconds > 0 ? j->options.seconds : PATIENCE;
-  Turn turn = turn_take(&j->cache, key, &claim, patience, must_stop, &wait);
+  Turn turn = turn_take(&j->cache, job->key, &job->claim, patience, must_stop, wait);
   if (turn == TURN_STOPPED) return jit_refuse(j, "interrupted");
-  if (turn == TURN_THERE && load_cached(j, m, key)) return true;
-  bool ok = compile(j, m, key);
+  if (turn == TURN_THERE && load_cached(j, m, job->key)) return true;
+  bool ok = compile(j, m, job, wait);
   j->stats.compiles += ok;
-  turn_end(&claim);
+  return ok;
+}
+
+/* Of many processes that want the same code one makes it. */
+static bool new_job(Jit *j, Mod *m, uint64_t key, Wait *wait) {
+  JitJob *job = heap_realloc(j->heap, NULL, 0, sizeof *job);
+  if (!job) return refuse_memory(j);
+  *job = (JitJob){.key = key, .next = j->left};
+  bool ok = in_turn(j, m, job, wait);
+  if (job->order && j->compiler.order == job->order) j->left = job;
+  else free_job(j, job);
+  return ok;
+}
+
+/* A job with this key that was left and is done, taken off the list; NULL: there is none. */
+static JitJob *take_job(Jit *j, uint64_t key) {
+  for (JitJob **link = &j->left; *link; link = &(*link)->next) {
+    JitJob *job = *link;
+    if (job->key != key || job->order == j->compiler.order) continue;
+    *link = job->next;
+    return job;
+  }
+  return NULL;
+}
+
+/* Waits for what was left and is under way: the last one. False: it still is, or failed and is what is wanted. */
+static bool end_left(Jit *j, uint64_t key, Wait *wait) {
+  Result result = {0};
+  JitJob *job = j->left;
+  if (!job || j->compiler.order != job->order) return true;
+  CompilerEnd end = await(j, &result, wait);
+  if (j->compiler.order) return false;
+  turn_end(&job->claim);
+  if (end == COMPILER_REPLIED && result.ok) return true;
+  if (end == COMPILER_REPLIED) jit_refuse(j, result.why);
+  if (result.missing) jit_lack(j, result.why);
+  bool wanted = job->key == key;
+  free_job(j, take_job(j, job->key));
+  return !wanted && end != COMPILER_STOPPED;
+}
+
+static bool compile_in_turn(Jit *j, Mod *m, uint64_t key) {
+  Wait wait = {j, m->rt, now_ms()};
+  JitJob *job = take_job(j, key);
+  if (!job && !end_left(j, key, &wait)) return false;
+  if (!job && !(job = take_job(j, key))) return new_job(j, m, key, &wait);
+  bool ok = use(j, m, job);
+  j->stats.compiles += ok;
+  free_job(j, job);
   return ok;
 }
 

@@ -41,7 +41,8 @@ void jit_free(Jit *j);
 /* Can modules be compiled? Checked once. *why is valid as long as j. */
 bool jit_available(Jit *j, const char **why);
 /* Gives m machine code: m->table, m->dl and RtFunc.entry of m's functions. On false the module is as before, and *why
- * says why (valid until the next call on j). Thread-safe for different j. */
+ * says why (valid until the next call on j). Where options.stop ends the waiting, and nobody interrupts, the compile
+ * goes on, and the next call for the same code waits for that one. Thread-safe for different j. */
 bool jit_compile(Jit *j, Mod *m, const char **why);
 /* Did the last jit_compile fail for want of memory? Then it may be tried again. */
 bool jit_lost_memory(const Jit *j);

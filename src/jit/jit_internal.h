@@ -7,6 +7,15 @@
 #include "jit/toolchain/turns.h"
 #include "jit/translate.h"
 
+/* The compile of a module. */
+typedef struct JitJob JitJob;
+struct JitJob {
+  uint64_t key;
+  Order *order;
+  Folder folder, claim; /* of its object; its turn */
+  JitJob *next;
+};
+
 struct Jit {
   Heap *heap;
   JitOptions options;
@@ -20,6 +29,7 @@ struct Jit {
   char why[512];
   bool no_memory; /* the last translation lacked memory */
   JitStats stats;
+  JitJob *left; /* by calls whose time was up: the first one is under way, or all are done */
   /* the piece that is asked for */
   struct {
     Order *order;         /* NULL: none is */

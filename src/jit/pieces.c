@@ -118,7 +118,8 @@ JitAnswer jit_look(Jit *j) {
 }
 
 void jit_forget_asked(Jit *j, bool finish) {
-  bool left = j->compiler.order && compiler_stop(&j->compiler, finish && j->asked.order->cache_dir[0]);
+  bool left = j->asked.order && j->compiler.order == j->asked.order &&
+              compiler_stop(&j->compiler, finish && j->asked.order->cache_dir[0]);
   if (left) folder_leave(&j->asked.folder);
   else folder_remove(&j->asked.folder);
   turn_end(&j->asked.claim);

@@ -90,9 +90,10 @@ static int compilers(pid_t *pids, int most, bool inner) {
   return children(outer, children(&self, 1, outer, 64), pids, most);
 }
 
-/* Reaps what was adopted; is all gone within a second? */
+/* Reaps what was adopted; is all gone soon? On a machine that has nothing else to do that takes milliseconds, but a
+ * process that is killed or ends by itself must be run for that. */
 static bool all_gone(void) {
-  double end = now() + 1;
+  double end = now() + 60;
   for (;;) {
     pid_t p = waitpid(-1, NULL, WNOHANG);
     if (p == -1) return errno == ECHILD;
@@ -101,14 +102,16 @@ static bool all_gone(void) {
   }
 }
 
-/* Folders of intermediate files that nobody has locked. */
-static int abandoned(void) {
+/* Folders of intermediate files that nobody has locked: of this process's compilers, or of others, which come and
+ * go. */
+enum { NAME = 300, MOST = 64 };
+static int abandoned(char names[][NAME]) {
   DIR *d = opendir("/dev/shm");
   int n = 0;
-  for (struct dirent *e; d && (e = readdir(d));) {
+  for (struct dirent *e; d && n < MOST && (e = readdir(d));) {
     if (strncmp(e->d_name, "atled-work-", 11) != 0) continue;
     int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY);
-    n += fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) snprintf(names[n++], NAME, "/dev/shm/%s", e->d_name);
     if (fd >= 0) close(fd);
   }
   if (d) closedir(d);
@@ -255,11 +258,11 @@ static void test_killed_idle_host(void) {
 static void test_idle(void) {
   AtledVM *vm = make(ATLED_JIT_ALWAYS);
   pid_t first[2], second[2];
-  CHECK(small(vm) && compilers(first, 2, false) == 1);
   double begin = now();
+  CHECK(small(vm) && compilers(first, 2, false) == 1);
   while (now() < begin + 60 && waitpid(-1, NULL, WNOHANG) == 0) usleep(50000);
   double waited = now() - begin;
-  CHECK(waited > 9 && waited < 30 && all_gone());
+  CHECK(waited > 9 && waited < 60 && all_gone());
   CHECK(small(vm) && compilers(second, 2, false) == 1 && first[0] != second[0]);
   atled_free(vm);
   CHECK(all_gone());
@@ -274,10 +277,14 @@ static void test_abandoned_files(void) {
   CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR);
   pthread_join(thread, NULL);
   CHECK(all_gone());
-  CHECK(access("/dev/shm", W_OK) != 0 || abandoned() > 0);
-  CHECK(small(vm));
+  static char names[MOST][NAME];
+  int n = abandoned(names);
   atled_free(vm);
-  CHECK(all_gone() && abandoned() == 0);
+  vm = make(ATLED_JIT_ALWAYS); /* a new one looks for them */
+  CHECK(small(vm));
+  for (int i = 0; i < n; i++) CHECK(access(names[i], F_OK) != 0);
+  atled_free(vm);
+  CHECK(all_gone());
 }
 
 /* ---- Limits ------------------------------------------------------------------------------------------------------ */
@@ -306,24 +313,34 @@ static void test_limits(void) {
   CHECK(all_gone());
 }
 
-/* The time limit of a call holds for compiles that it waits for, too. */
+/* The time limit of a call holds for compiles that it waits for, too. They go on, and the calls that follow wait for
+ * the same, whatever is asked for meanwhile: so one of them comes to an end. */
 static void test_time_limit(void) {
-  static const char loop[] = "let rec go n s = if n = 0 then s else go (n - 1) (s + f (0.5 * float n))\n"
-                             "assert (go 1000000 0.0 < 1e9)\n";
+  enum { CALLS = 1000 };
   AtledConfig config;
   atled_config_init(&config);
-  config.time_limit = 0.5;
-  for (int k = 0; k < 2; k++) {
-    config.jit = k ? ATLED_JIT_AUTO : ATLED_JIT_ALWAYS;
-    AtledVM *vm = atled_new(&config);
-    char *text = malloc(strlen(slow) + sizeof loop);
-    sprintf(text, "%s%s", slow, loop);
-    CHECK(atled_eval(vm, "slow", text) == ATLED_RUNTIME_ERROR && strcmp(atled_error(vm)->kind, "time") == 0);
-    CHECK(all_gone()); /* it would wait for more if it had come to an end */
-    free(text);
-    atled_free(vm);
+  config.time_limit = 0.2;
+  config.jit = ATLED_JIT_ALWAYS;
+  AtledVM *vm = atled_new(&config);
+  char *other = malloc(strlen(slow) + 1);
+  strcpy(other, slow);
+  *strstr(other, "1.0") = '3'; /* `if y > 1.0` */
+  bool done[2] = {false, false};
+  int calls = 0;
+  for (; calls < CALLS && !(done[0] && done[1]); calls++) {
+    AtledStatus status = atled_eval(vm, "slow", calls % 2 ? other : slow);
+    done[calls % 2] |= status == ATLED_OK;
+    CHECK(status == ATLED_OK || (status == ATLED_RUNTIME_ERROR && strcmp(atled_error(vm)->kind, "time") == 0));
+    CHECK(status != ATLED_OK || calls > 1);
   }
+  CHECK(calls < CALLS);
+  atled_free(vm);
   CHECK(all_gone());
+  vm = atled_new(&config);
+  CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR && strcmp(atled_error(vm)->kind, "time") == 0);
+  atled_free(vm); /* while it is compiled */
+  CHECK(all_gone());
+  free(other);
 }
 
 /* ---- Progress ---------------------------------------------------------------------------------------------------- */
@@ -331,7 +348,7 @@ typedef struct Progress {
   double last;
   int calls, ends;
   bool grows;
-  AtledVM *vm;
+  AtledVM *vm; /* to interrupt */
 } Progress;
 
 static void note(void *user, double seconds) {
@@ -340,7 +357,7 @@ static void note(void *user, double seconds) {
   p->ends += seconds == -1;
   if (seconds >= 0) p->grows &= seconds >= p->last;
   p->last = seconds;
-  if (seconds > 0.3) atled_interrupt(p->vm); /* which may be called here as well */
+  if (seconds > 0.3 && p->vm) atled_interrupt(p->vm); /* which may be called here as well */
 }
 
 static void test_progress(void) {
@@ -350,7 +367,7 @@ static void test_progress(void) {
   config.jit = ATLED_JIT_ALWAYS;
   config.compiling = note;
   config.user = &p;
-  AtledVM *vm = p.vm = atled_new(&config);
+  AtledVM *vm = atled_new(&config);
   CHECK(small(vm) && p.ends > 0 && p.calls >= p.ends && p.grows && p.last == -1);
   p = (Progress){.grows = true, .vm = vm};
   CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR && strcmp(atled_error(vm)->kind, "interrupt") == 0);

@@ -99,67 +99,25 @@ static CompilerEnd start(Compiler *c) {
   return end;
 }
 
-bool compiler_stop(Compiler *c, bool finish) {
-  const char farewell = COMPILER_FAREWELL;
-  if (!c->socket) return false;
-  finish = finish && c->order && c->sent == sizeof *c->order + c->order->size &&
-           send(c->socket - 1, &farewell, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
-  close(c->socket - 1);
-  c->socket = 0;
-  c->order = NULL;
-  return finish;
-}
-
 /* ---- Orders ------------------------------------------------------------------------------------------------------ */
-typedef struct Talk {
-  int socket;
-  bool (*stop)(void *user);
-  void *user;
-} Talk;
-
-/* Sends or receives all n bytes. */
-static CompilerEnd transfer(const Talk *t, void *bytes, size_t n, bool out) {
-  for (char *p = bytes; n > 0;) {
-    struct pollfd look = {.fd = t->socket, .events = out ? POLLOUT : POLLIN};
-    if (t->stop(t->user)) return COMPILER_STOPPED;
-    if (poll(&look, 1, LOOK_MS) <= 0) continue; /* also when a signal came */
-    ssize_t done = out ? send(t->socket, p, n, MSG_DONTWAIT | MSG_NOSIGNAL) : recv(t->socket, p, n, MSG_DONTWAIT);
-    if (done < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (done <= 0) return COMPILER_LOST;
-    p += done;
-    n -= (size_t)done;
-  }
-  return COMPILER_REPLIED;
-}
-
 static void add_usage(Usage *all, const Usage *one) {
   all->seconds += one->seconds;
   if (one->memory > all->memory) all->memory = one->memory;
   all->orders++;
 }
 
-static CompilerEnd talk(const Compiler *c, const Order *order, const void *image, Result *result,
-                        bool (*stop)(void *user), void *user) {
-  Talk t = {c->socket - 1, stop, user};
-  CompilerEnd end = transfer(&t, (void *)(uintptr_t)order, sizeof *order, true);
-  if (end == COMPILER_REPLIED) end = transfer(&t, (void *)(uintptr_t)image, order->size, true);
-  return end == COMPILER_REPLIED ? transfer(&t, result, sizeof *result, false) : end;
+static bool is_sent(const Compiler *c) { return c->order && c->sent == sizeof *c->order + c->order->size; }
+
+bool compiler_stop(Compiler *c, bool finish) {
+  const char farewell = COMPILER_FAREWELL;
+  if (!c->socket) return false;
+  finish = finish && is_sent(c) && send(c->socket - 1, &farewell, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+  close(c->socket - 1);
+  c->socket = 0;
+  c->order = NULL;
+  return finish;
 }
 
-CompilerEnd compiler_run(Compiler *c, const Order *order, const void *image, Result *result, bool (*stop)(void *user),
-                         void *user) {
-  for (;;) {
-    bool waited = c->socket != 0; /* it may have ended meanwhile, for want of orders: then another one is tried */
-    CompilerEnd end = waited ? COMPILER_REPLIED : start(c);
-    if (end != COMPILER_REPLIED) return end;
-    end = talk(c, order, image, result, stop, user);
-    if (end == COMPILER_REPLIED) add_usage(&c->used, &result->used);
-    else compiler_stop(c, false);
-    if (end != COMPILER_LOST || !waited) return end;
-  }
-}
-
-/* ---- Without waiting --------------------------------------------------------------------------------------------- */
 /* Sends what is left from place *at on of n bytes, which follow `before` others. */
 static CompilerEnd send_part(Compiler *c, const void *bytes, size_t before, size_t n) {
   while (c->sent < before + n) {
@@ -210,4 +168,22 @@ CompilerEnd compiler_look(Compiler *c, Result *result) {
     c->order = NULL;
   }
   return end;
+}
+
+/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
+CompilerEnd compiler_wait(Compiler *c, Result *result, bool (*stop)(void *user), void *user) {
+  for (;;) {
+    CompilerEnd end = compiler_look(c, result);
+    if (end != COMPILER_WORKING) return end;
+    if (stop(user)) return COMPILER_STOPPED;
+    struct pollfd look = {.fd = c->socket - 1, .events = is_sent(c) ? POLLIN : POLLOUT};
+    poll(&look, 1, LOOK_MS);
+  }
+}
+
+bool compiler_leave(Compiler *c) {
+  if (!is_sent(c)) return false;
+  c->image = NULL;
+  c->again = false;
+  return true;
 }

@@ -42,7 +42,7 @@ typedef struct Compiler {
   uint64_t version; /* of orders: the program must be of the same */
   int socket;       /* + 1; 0: no process */
   Usage used;       /* by all orders */
-  /* the order that is under way while nobody waits */
+  /* the order that is under way */
   const Order *order;
   const void *image;
   size_t sent, got; /* bytes of order and image, and of the result */
@@ -53,20 +53,22 @@ typedef enum CompilerEnd {
   COMPILER_REPLIED, /* the result is there */
   COMPILER_WORKING, /* not yet */
   COMPILER_LOST,    /* the process ended in the middle */
-  COMPILER_STOPPED, /* stop said so; so did the process */
+  COMPILER_STOPPED, /* the waiting: stop said so */
   COMPILER_REFUSED, /* no process can be started */
   COMPILER_NONE     /* there is no such program, or only of another version */
 } CompilerEnd;
 
 /* Has the order carried out. Starts the process if there is none (left); it stays for the next order, and ends by
- * itself when none comes, or at the latest with this process. stop(user) is asked again and again. Nothing of it is
- * seen by a host that waits for its children, or has handlers for signals. */
-CompilerEnd compiler_run(Compiler *c, const Order *order, const void *image, Result *result, bool (*stop)(void *user),
-                         void *user);
-/* The same without waiting: begins, and looks how far it is; order and image stay where they are meanwhile. When it has
- * begun, or isn't done, the answer is COMPILER_WORKING. */
+ * itself when none comes, or at the latest with this process. Nothing of it is seen by a host that waits for its
+ * children, or has handlers for signals. Order and image stay where they are until the answer is another one than
+ * COMPILER_WORKING, which it also is when the order has begun. */
 CompilerEnd compiler_begin(Compiler *c, const Order *order, const void *image);
+/* How far it is. */
 CompilerEnd compiler_look(Compiler *c, Result *result);
+/* Waits for its end; stop(user) is asked again and again, and ends the waiting: the process goes on. */
+CompilerEnd compiler_wait(Compiler *c, Result *result, bool (*stop)(void *user), void *user);
+/* The image isn't needed any more, though the process is still at it; false if it is. */
+bool compiler_leave(Compiler *c);
 /* Lets the process end. With `finish` it still does what it was asked for without waiting, and then has the folder of
  * the object: true if it has been told so. */
 bool compiler_stop(Compiler *c, bool finish);
