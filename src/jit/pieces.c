@@ -117,9 +117,16 @@ JitAnswer jit_look(Jit *j) {
   return fail(j);
 }
 
+/* Is it the compiler's process that is at it? What is ready by now is kept: a farewell would come too late. */
+static bool is_under_way(Jit *j, bool finish) {
+  Result result = {0};
+  if (!j->asked.order || j->compiler.order != j->asked.order) return false;
+  if (finish && compiler_look(&j->compiler, &result) == COMPILER_REPLIED && result.ok) jit_keep(j, j->asked.order);
+  return j->compiler.order != NULL;
+}
+
 void jit_forget_asked(Jit *j, bool finish) {
-  bool left = j->asked.order && j->compiler.order == j->asked.order &&
-              compiler_stop(&j->compiler, finish && j->asked.order->cache_dir[0]);
+  bool left = is_under_way(j, finish) && compiler_stop(&j->compiler, finish && j->asked.order->cache_dir[0]);
   if (left) folder_leave(&j->asked.folder);
   else folder_remove(&j->asked.folder);
   turn_end(&j->asked.claim);
