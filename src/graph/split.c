@@ -7,7 +7,7 @@
  *
  * What the second stage reads of the first are the nodes on the border between the two: they are the residuals. Not
  * stored are constants, and cheap nodes over what is available anyway (`known` parameters; of others perhaps the
- * lengths; and parameters that are residuals themselves): the second stage computes those again. Checks are made
+ * lengths; and residuals): the second stage computes those again. Checks are made
  * again with them: the first stage that made them may be dead where only the second one's results are wanted. Nor is
  * anything computed again that decides something and doesn't come out the same to the last bit (exact.c): whole
  * numbers and bools that come of floats which were rounded are residuals then. */
@@ -28,6 +28,7 @@ typedef struct Cut {
   bool *chosen;        /* whole numbers and bools that then may differ, since they come of such floats */
   bool exact;          /* such numbers aren't computed again at all */
   bool *want, *border; /* what the second stage reads, and which of it are residuals */
+  bool *there;         /* early nodes that it has anyway, for other reasons */
   bool *need;          /* what decides something there */
 } Cut;
 
@@ -73,6 +74,8 @@ static bool is_cheap(const Cut *c, int cost, bool fixed) {
   return false;
 }
 
+static int cost_of(const Cut *c, int i) { return c->there[i] ? 0 : c->cost[i]; }
+
 static void compute_costs(Cut *c) {
   for (int i = 0; i < c->n; i++) {
     const Node *n = c->nodes[i];
@@ -83,7 +86,7 @@ static void compute_costs(Cut *c) {
     else if (n->op == OP_PARAM) cost = known_of(c, n) >= KNOWN_ROUNDED || c->stored[n->attr.i] ? 0 : NEVER;
     else if (!ir_is_constant(n) && n->op != OP_GLOBAL) {
       cost = is_cheap_op(n) ? 1 : NEVER;
-      for (int k = 0; k < reads(c, n) && cost < NEVER; k++) cost += c->cost[at(c, n->ops[k])];
+      for (int k = 0; k < reads(c, n) && cost < NEVER; k++) cost += cost_of(c, at(c, n->ops[k]));
     }
     c->cost[i] = is_cheap(c, cost, c->fixed[i]) ? cost : NEVER;
     if (is_early(c, n) && c->cost[i] == NEVER && n->op != OP_PARAM) c->rounded[i] = false; /* it is stored */
@@ -108,8 +111,8 @@ static int most_operands(const Cut *c) {
   return most;
 }
 
-/* From the result down to the border. A parameter on the border is stored anyway, so what is cheap over it
- * needn't be: true if there are more of those than were known. */
+/* From the result down to the border. What the second stage has anyway, stored or computed again, makes what is cheap
+ * over it cheaper, and that was had before stays: true if there is more of it than was known. */
 static bool find_border(Cut *c) {
   bool more = false, *decisive = NEW_ARRAY(c->w->temp, bool, most_operands(c) + 1);
   for (int i = 0; i < c->n; i++) c->want[i] = c->border[i] = c->need[i] = false;
@@ -121,7 +124,9 @@ static bool find_border(Cut *c) {
     bool differs = c->need[i] && (c->rounded[i] || c->chosen[i]);
     c->border[i] = stored || (is_early(c, n) && (c->cost[i] == NEVER || differs));
     if (!c->border[i]) want_operands(c, i, decisive);
-    if (c->border[i] && n->op == OP_PARAM && !stored) more = c->stored[n->attr.i] = true;
+    if (c->border[i] && n->op == OP_PARAM && !stored) c->stored[n->attr.i] = true;
+    more |= is_early(c, n) && !c->there[i];
+    c->there[i] = is_early(c, n);
   }
   return more;
 }
@@ -139,6 +144,7 @@ static Cut cut_of(World *w, Graph *g, int early, const Known *known) {
   c.need = NEW_ARRAY(w->arena, bool, c.n);
   c.want = NEW_ARRAY(w->arena, bool, c.n);
   c.border = NEW_ARRAY(w->arena, bool, c.n);
+  c.there = NEW_ARRAY(w->arena, bool, c.n);
   return c;
 }
 

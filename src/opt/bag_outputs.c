@@ -50,6 +50,26 @@ static bool is_empty(const Node *bag) {
   return bag->op == OP_ZERO || (bag->op == OP_TO_BAG && bag->ops[0]->op == OP_ZEROS);
 }
 
+/* Is x, or a number that it is checked to be equal to, among those? If there are none: puts all of these there. */
+static bool is_among(World *w, Node *x, const Map *those, Map *seen, int depth) {
+  if (depth > LIMIT_BAG_CHAIN) return !limit_reached(w->arena, AT_BAG_CHAIN);
+  for (; !map_get(seen, x); x = x->ops[0]) {
+    map_put(seen, x, x);
+    if (those && map_get(those, x)) return true;
+    if (x->op == OP_CHECK_SIZE && is_among(w, x->ops[1], those, seen, depth + 1)) return true;
+    if (x->op != OP_AFTER && !(op_flags[x->op] & OPF_V)) return false;
+  }
+  return false;
+}
+
+static bool same_number(World *w, Node *a, Node *b) {
+  Map as, bs;
+  map_init(&as, w->temp);
+  map_init(&bs, w->temp);
+  is_among(w, a, NULL, &as, 0);
+  return is_among(w, b, &as, &bs, 0);
+}
+
 /* The entry that slot k of the state gets in each iteration; NULL if it isn't of that form. */
 static Node *entry_of(const View *v, int k) {
   const Node *r = v->body->result->op == OP_TUPLE ? v->body->result->ops[k] : NULL;
@@ -59,7 +79,8 @@ static Node *entry_of(const View *v, int k) {
   if (bag->op != OP_PARAM || bag->attr.i != 1 + k || r->nops != rank + 3 || i->op != OP_PARAM || i->attr.i != 0)
     return NULL;
   if (x->type->kind == T_BAG) x = x->op == OP_TO_BAG ? x->ops[0] : NULL; /* a whole row, if there is one */
-  if (!x || outside(v, r->ops[1]) != v->n || reads_param(v->w, v->body, x, 1 + k, 2 + k)) return NULL;
+  Node *dim = x ? outside(v, r->ops[1]) : NULL;
+  if (!dim || !same_number(v->w, v->n, dim) || reads_param(v->w, v->body, x, 1 + k, 2 + k)) return NULL;
   return x;
 }
 
@@ -303,9 +324,14 @@ static Node *bags_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops
   return x;
 }
 
+static Graph *bags_graph(void *user, Rewriter *r, Graph *g) {
+  Bags *b = user;
+  return rewrite_nodes(r, opt_bag_fills(b->w, g, &b->changed));
+}
+
 Graph *opt_bags(World *w, Graph *g, bool *changed) {
   Bags b = {.w = w};
-  g = ir_rewrite(w, g, (RewritePass){.user = &b, .node = bags_node});
+  g = ir_rewrite(w, g, (RewritePass){.user = &b, .graph = bags_graph, .node = bags_node});
   *changed = b.changed;
   return g;
 }

@@ -36,6 +36,30 @@ static Node *dense_replace(World *w, const Node *n, Node **ops) {
   return take ? ir_pair(w, b, old) : b;
 }
 
+/* What is in b added to a, element by element, from dimension `dim` on; is: the indices before that. */
+static Node *added_to(World *w, Node *a, Node *b, Node **is, int dim) {
+  LoopBuilder *loop = loop_open(w, false);
+  int rank = ir_rank(a->type);
+  Node **in = NEW_ARRAY(w->arena, Node *, rank);
+  Node *to = loop_add(loop, LOOP_ACC, a), *from = loop_add(loop, LOOP_CAPTURED, b);
+  for (int k = 0; k < dim; k++) in[k] = loop_add(loop, LOOP_CAPTURED, is[k]);
+  in[dim] = loop_index(loop);
+  Node *sum = dim + 1 < rank ? added_to(w, to, from, in, dim + 1) : NULL;
+  if (!sum) {
+    Node *x = ir_op2(w, OP_CADD, ir_index(w, to, in, rank), ir_index(w, from, in, rank));
+    sum = ir_update(w, to, in, rank, x);
+  }
+  loop_next(loop, to, sum);
+  loop_close(loop, ir_len(w, b, dim), NULL, 0);
+  return loop_result(loop, to);
+}
+
+/* to_bag a + to_bag b */
+static Node *dense_sum(World *w, Node **ops) {
+  Node *a = ops[0]->ops[0], *b = ops[1]->ops[0];
+  return ir_is_plain(ir_base(a->type)) ? to_bag(w, added_to(w, a, b, NULL, 0), ops[0]->type) : NULL;
+}
+
 /* ---- Loops: dense state is carried as arrays ------------------------------------------ */
 static Node *root_array(World *w, Node *bag, int depth);
 
@@ -63,9 +87,11 @@ static Node *root_array(World *w, Node *bag, int depth) {
   case OP_ACC_AT:
   case OP_CUPDATE: return root_array(w, bag->ops[0], depth + 1);
   case OP_TAKE: return k == 0 ? root_array(w, whole->ops[0], depth + 1) : NULL;
-  case OP_CADD: {
+  case OP_CADD: { /* a parameter rather than what was made here */
     Node *first = k < 0 ? root_array(w, bag->ops[0], depth + 1) : NULL;
-    return first ? first : k < 0 ? root_array(w, bag->ops[1], depth + 1) : NULL;
+    if (k >= 0 || (first && first->op == OP_PARAM)) return first;
+    Node *second = root_array(w, bag->ops[1], depth + 1);
+    return second ? second : first;
   }
   case OP_SWITCH: {
     int cap = arms_root(w, whole, k, depth);
@@ -80,6 +106,9 @@ static Node *root_array(World *w, Node *bag, int depth) {
   default: return NULL;
   }
 }
+
+Node *opt_bag_root(World *w, Node *bag) { return root_array(w, bag, 0); }
+int opt_branch_root(World *w, const Node *branch, int k) { return arms_root(w, branch, k, 0); }
 
 /* What a bag is as an array: itself if it is dense; filled if it was before something was added; else NULL. */
 static Node *as_array(World *w, Node *bag) {
@@ -176,6 +205,7 @@ static Node *dense_node(void *user, Rewriter *r, void *frame, Node *n, Node **op
   Node *x = NULL;
   if (n->op == OP_ACC_AT && is_dense(ops[0])) x = dense_add(d->w, ops, n->nops);
   if ((n->op == OP_TAKE || n->op == OP_CUPDATE) && is_dense(ops[0])) x = dense_replace(d->w, n, ops);
+  if (n->op == OP_CADD && is_dense(ops[0]) && is_dense(ops[1])) x = dense_sum(d->w, ops);
   if (n->op == OP_LOOP) x = dense_loop(d->w, n, ops, graphs);
   if (n->op == OP_SWITCH) x = dense_switch(d->w, n, ops, graphs);
   d->changed |= x != NULL;

@@ -60,4 +60,10 @@ Graph *opt_contract(World *w, Graph *g, bool last);
 Graph *opt_checks(World *w, Graph *g);
 Graph *opt_bags(World *w, Graph *g, bool *changed);
 Graph *opt_dense(World *w, Graph *g, bool *changed);
+/* g, without what is in it, where accumulators that end filled begin filled (bag_fills.c) */
+Graph *opt_bag_fills(World *w, Graph *g, bool *changed);
+/* The array or parameter that a bag was before something was added to it, with the same dimensions; NULL: it is
+ * neither. For result k (-1: the whole) of a branch, the capture, the same in all arms; -1: there is none. (dense.c) */
+Node *opt_bag_root(World *w, Node *bag);
+int opt_branch_root(World *w, const Node *branch, int k);
 #endif
