@@ -143,6 +143,16 @@ typedef struct BackLoop {
 
 static LoopPart part_of(const BackLoop *b, int i) { return loop_part(b->n->loop, i - 1); }
 
+/* The accumulator of capture x. An array that the loop changes as well is copied by it, which pays for zeros. */
+static Node *capture_acc(BackLoop *b, Node *x) {
+  Node *acc = ad_region_acc(b->r, x);
+  if (x->type->kind != T_ARRAY || !ad_is_zero(acc) || !ir_is_plain(ir_base(acc->type))) return acc;
+  for (int k = 0; k < b->n->loop->ncarried; k++)
+    if (b->operands[k] == x && ir_loop_copies(b->w, b->n, loop_first(b->n->loop) + k))
+      return ir_to_bag(b->w, ir_fill(b->w, acc, ad_fwd(b->r, x)));
+  return acc;
+}
+
 /* Carried: cotangents of carried values and accumulators. (That of a mere accumulator never changes.) Accumulated:
  * cotangents of captures. Those of slices start at zero in each iteration. */
 static void carry(BackLoop *b, Node *d, Node **dy) {
@@ -155,7 +165,7 @@ static void carry(BackLoop *b, Node *d, Node **dy) {
     if (!c->active[i]) continue;
     *acc = zero;
     if (part <= LOOP_ACC) dy[i - 1] = b->cot[i] = loop_add(b->loop, LOOP_CARRIED, ir_get(b->w, d, i - 1));
-    else if (part == LOOP_CAPTURED) *acc = b->cot[i] = loop_add(b->loop, LOOP_ACC, ad_region_acc(b->r, x));
+    else if (part == LOOP_CAPTURED) *acc = b->cot[i] = loop_add(b->loop, LOOP_ACC, capture_acc(b, x));
     acc++;
   }
 }

@@ -73,6 +73,8 @@ void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s);
 
 /* Which carried values of a loop are arrays that its body never changes in place, but replaces (kept.c). */
 bool *ir_carried_kept(World *w, const LoopInfo *l, const Graph *body);
+/* Is operand k of a loop an array that it changes and also reads as it was before the loop? It is copied then. */
+bool ir_loop_copies(World *w, const Node *loop, int k);
 /* Is array x of a loop's body a part of one that the loop carries? */
 bool ir_is_part_of_state(const LoopInfo *l, const Node *x);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which arrays that a loop carries are never changed in place, but replaced: to keep one costs a reference, so a second
  * stage may read them as they were in any iteration. Of an array that is updated, keeping it would make the next update
- * a copy of the whole. */
+ * a copy of the whole; unless it is one anyway, since what updates it reads the array as it was, too. */
 #include "graph/graph.h"
 
 /* What array x shares its elements with. */
@@ -52,6 +52,14 @@ static bool is_given(World *w, Graph *g, int k) {
   return given;
 }
 
+bool ir_loop_copies(World *w, const Node *loop, int k) {
+  const Node *x = loop->ops[k];
+  if (loop->op != OP_LOOP || !may_change(w, loop, k)) return false;
+  for (int j = loop_first(loop->loop); j < loop->nops; j++)
+    if (j != k && owner_of(loop->ops[j]) == x && !may_change(w, loop, j)) return true;
+  return false;
+}
+
 /* The same of the body of a loop that carries it: what it becomes another carried array as is kept if that one is. */
 static bool is_kept(World *w, const LoopInfo *l, const Graph *body, int k, const bool *kept) {
   Node **nodes;
@@ -61,7 +69,8 @@ static bool is_kept(World *w, const LoopInfo *l, const Graph *body, int k, const
       const Node *x = owner_of(nodes[i]->ops[j]);
       if (x->op != OP_PARAM || x->attr.i != 1 + k) continue;
       bool next = nodes[i] == body->result && nodes[i]->op == OP_TUPLE;
-      if (next ? j < l->ncarried && !kept[j] : may_change(w, nodes[i], j)) return false;
+      bool changed = may_change(w, nodes[i], j) && !(x == nodes[i]->ops[j] && ir_loop_copies(w, nodes[i], j));
+      if (next ? j < l->ncarried && !kept[j] : changed) return false;
     }
   return true;
 }

@@ -48,6 +48,7 @@ static bool is_cheap_op(const Node *n) {
   if (n->op == OP_INDEX) return n->type->kind != T_ARRAY;
   if (n->op == OP_CADD) return n->type->kind == T_FLOAT;
   if (n->op == OP_AFTER || n->op == OP_CHECK) return true;
+  if (n->op == OP_ZEROS || n->op == OP_TO_BAG) return true; /* zeros that were kept would be copied */
   return op_flags[n->op] & OPF_Q;
 }
 

@@ -82,10 +82,24 @@ static gcc_jit_function *make_unique(Emit *e) {
   return h.fn;
 }
 
+/* Indices that go round, (i + 1) % n, are below 2 n: a difference takes a cycle, a division twenty. The block for all
+ * others. */
+static Block *give_near_remainder(const H *h, Block *b) {
+  Emit *e = h->e;
+  Block *positive = block(h), *near = block(h), *other = block(h);
+  split(h, b, compare(e, GC_GE, binary(e, GB_OR, e->t_i64, h->a, h->b), k_i64(e, 0)), positive, other);
+  Rv *a = cast(e, h->a, e->t_u64), *n = cast(e, h->b, e->t_u64);
+  split(h, positive, compare(e, GC_LT, a, binary(e, GB_PLUS, e->t_u64, n, n)), near, other);
+  near = give_if(h, near, compare(e, GC_LT, h->a, h->b), h->a);
+  give(h, near, binary(e, GB_MINUS, e->t_i64, h->a, h->b));
+  return other;
+}
+
 static gcc_jit_function *make_division(Emit *e, bool remainder) {
   H h = begin(e, remainder ? "irem" : "idiv", e->t_i64, e->t_i64, e->t_i64);
   Rv *special = remainder ? k_i64(e, 0) : e->g->context_new_unary_op(e->ctx, NULL, GU_MINUS, e->t_i64, h.a);
-  Block *b = give_if(&h, h.entry, compare(e, GC_EQ, h.b, k_i64(e, -1)), special);
+  Block *b = remainder ? give_near_remainder(&h, h.entry) : h.entry;
+  b = give_if(&h, b, compare(e, GC_EQ, h.b, k_i64(e, -1)), special);
   give(&h, b, binary(e, remainder ? GB_MODULO : GB_DIVIDE, e->t_i64, h.a, h.b));
   return h.fn;
 }
