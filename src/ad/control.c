@@ -143,14 +143,15 @@ typedef struct BackLoop {
 
 static LoopPart part_of(const BackLoop *b, int i) { return loop_part(b->n->loop, i - 1); }
 
-/* The accumulator of capture x. An array that the loop changes as well is copied by it, which pays for zeros. */
+/* The accumulator of capture x. An array that the loop changes as well is copied by it, which pays for zeros; what was
+ * there before is added afterwards. */
 static Node *capture_acc(BackLoop *b, Node *x) {
-  Node *acc = ad_region_acc(b->r, x);
-  if (x->type->kind != T_ARRAY || !ad_is_zero(acc) || !ir_is_plain(ir_base(acc->type))) return acc;
-  for (int k = 0; k < b->n->loop->ncarried; k++)
+  Node *zero = ir_zero(b->w, ad_cotangent(b->w, x->type));
+  bool numbers = x->type->kind == T_ARRAY && ir_is_plain(ir_base(zero->type));
+  for (int k = 0; numbers && k < b->n->loop->ncarried; k++)
     if (b->operands[k] == x && ir_loop_copies(b->w, b->n, loop_first(b->n->loop) + k))
-      return ir_to_bag(b->w, ir_fill(b->w, acc, ad_fwd(b->r, x)));
-  return acc;
+      return ir_to_bag(b->w, ir_fill(b->w, zero, ad_fwd(b->r, x)));
+  return ad_region_acc(b->r, x);
 }
 
 /* Carried: cotangents of carried values and accumulators. (That of a mere accumulator never changes.) Accumulated:

@@ -159,8 +159,8 @@ static Node *fill(World *w, Node *bag, IrType *array, Node **dims, int rank) {
   return ir_make(w, OP_FILL, array, ops, rank + 1);
 }
 
-static IrType *array_of(World *w, const IrType *bag) {
-  return ir_array_type(w, bag->args[0]->kind == T_BAG ? array_of(w, bag->args[0]) : bag->args[0]);
+IrType *opt_array_of(World *w, const IrType *bag) {
+  return ir_array_type(w, bag->args[0]->kind == T_BAG ? opt_array_of(w, bag->args[0]) : bag->args[0]);
 }
 
 /* ---- As many iterations as entries ---------------------------------------------------------- */
@@ -173,6 +173,19 @@ typedef struct Adding {
 
 static bool find_adding(World *w, Node *x, Adding *out, int depth);
 
+/* How often a loop inside runs, in terms of the graph around; NULL: that isn't the same in all iterations. Of numbers
+ * checked to be equal either will do. */
+static Node *trips_outside(const View *v, Node *x, Map *seen, int depth) {
+  if (depth > LIMIT_BAG_CHAIN && limit_reached(v->w->arena, AT_BAG_CHAIN)) return NULL;
+  for (; !map_get(seen, x); x = x->ops[0]) {
+    map_put(seen, x, x);
+    Node *out = outside(v, x);
+    if (!out && x->op == OP_CHECK_SIZE) out = trips_outside(v, x->ops[1], seen, depth + 1);
+    if (out || (x->op != OP_AFTER && !(op_flags[x->op] & OPF_V))) return out;
+  }
+  return NULL;
+}
+
 /* The same for slot k of a loop, in terms of the graph around. */
 static bool find_in_loop(const View *v, int k, Adding *out, int depth) {
   if (!v->n || !find_adding(v->w, ir_get(v->w, v->body->result, k), out, depth + 1)) return false;
@@ -182,7 +195,9 @@ static bool find_in_loop(const View *v, int k, Adding *out, int depth) {
     if (!(out->dims[i] = outside(v, in.dims[i]))) return false;
   if (in.ntrips > LIMIT_BAG_LOOPS - out->ntrips) limit_reached(v->w->arena, AT_BAG_LOOPS);
   for (int i = 0; i < in.ntrips && out->ntrips < LIMIT_BAG_LOOPS; i++) {
-    Node *trips = outside(v, in.trips[i]);
+    Map seen;
+    map_init(&seen, v->w->temp);
+    Node *trips = trips_outside(v, in.trips[i], &seen, 0);
     if (trips) out->trips[out->ntrips++] = trips;
   }
   return true;
@@ -291,7 +306,7 @@ static Node *start_filled(View *v, Node ***dims, Region *r, const Node *n) {
     IrType *t = in[k]->type;
     int rank = ir_rank(t);
     for (int i = 0; r && i < rank; i++) dims[k][i] = region_import(r, r->outer, dims[k][i]);
-    Node *a = fill(w, in[k], array_of(w, t), dims[k], rank);
+    Node *a = fill(w, in[k], opt_array_of(w, t), dims[k], rank);
     in[k] = ir_make(w, OP_TO_BAG, t, &a, 1);
   }
   ops[0] = r ? region_import(r, r->outer, v->n) : v->n;

@@ -15,49 +15,70 @@ static bool is_dense(const Node *n) { return n->op == OP_TO_BAG; }
 
 static Node *to_bag(World *w, Node *array, IrType *bag) { return ir_make(w, OP_TO_BAG, bag, &array, 1); }
 
-/* acc_at (to_bag a) dims is v = to_bag (a with a[is] + v), where v is a whole element of numbers. */
-static Node *dense_add(World *w, Node **ops, int n) {
-  Node *a = ops[0]->ops[0], *v = ops[n - 1];
-  int rank = ir_rank(a->type);
-  if (n - 2 - rank != rank || !ir_is_plain(v->type)) return NULL;
-  Node **is = ops + 1 + rank;
-  Node *sum = ir_op2(w, OP_CADD, ir_index(w, a, is, rank), v);
-  return to_bag(w, ir_update(w, a, is, rank, sum), ops[0]->type);
-}
-
-/* take (to_bag a) dims is, and cupdate (to_bag a) dims is v, of such an element. */
-static Node *dense_replace(World *w, const Node *n, Node **ops) {
-  bool take = n->op == OP_TAKE;
-  Node *a = ops[0]->ops[0];
-  int rank = ir_rank(a->type);
-  Node **is = ops + 1 + rank, *old = take ? ir_index(w, a, is, n->nops - 1 - rank) : ops[n->nops - 1];
-  if (n->nops - 1 - rank - !take != rank || !ir_is_plain(old->type)) return NULL;
-  Node *b = to_bag(w, ir_update(w, a, is, rank, take ? ir_zero(w, old->type) : old), ops[0]->type);
-  return take ? ir_pair(w, b, old) : b;
-}
-
-/* What is in b added to a, element by element, from dimension `dim` on; is: the indices before that. */
-static Node *added_to(World *w, Node *a, Node *b, Node **is, int dim) {
+/* a with what is in b added, element by element: b's first dimension is a's dimension `first`. is: the indices before
+ * dimension `dim` of a. */
+static Node *added_to(World *w, Node *a, Node *b, Node **is, int first, int dim) {
   LoopBuilder *loop = loop_open(w, false);
   int rank = ir_rank(a->type);
   Node **in = NEW_ARRAY(w->arena, Node *, rank);
   Node *to = loop_add(loop, LOOP_ACC, a), *from = loop_add(loop, LOOP_CAPTURED, b);
   for (int k = 0; k < dim; k++) in[k] = loop_add(loop, LOOP_CAPTURED, is[k]);
   in[dim] = loop_index(loop);
-  Node *sum = dim + 1 < rank ? added_to(w, to, from, in, dim + 1) : NULL;
+  Node *sum = dim + 1 < rank ? added_to(w, to, from, in, first, dim + 1) : NULL;
   if (!sum) {
-    Node *x = ir_op2(w, OP_CADD, ir_index(w, to, in, rank), ir_index(w, from, in, rank));
+    Node *x = ir_op2(w, OP_CADD, ir_index(w, to, in, rank), ir_index(w, from, in + first, rank - first));
     sum = ir_update(w, to, in, rank, x);
   }
   loop_next(loop, to, sum);
-  loop_close(loop, ir_len(w, b, dim), NULL, 0);
+  loop_close(loop, ir_len(w, b, dim - first), NULL, 0);
   return loop_result(loop, to);
 }
 
 /* to_bag a + to_bag b */
 static Node *dense_sum(World *w, Node **ops) {
   Node *a = ops[0]->ops[0], *b = ops[1]->ops[0];
-  return ir_is_plain(ir_base(a->type)) ? to_bag(w, added_to(w, a, b, NULL, 0), ops[0]->type) : NULL;
+  return ir_is_plain(ir_base(a->type)) ? to_bag(w, added_to(w, a, b, NULL, 0, 0), ops[0]->type) : NULL;
+}
+
+/* bag_reshape (to_bag a) = to_bag (reshape a) */
+static Node *dense_reshaped(World *w, const Node *n, Node **ops) {
+  if (!ir_is_plain(ir_base(n->type))) return NULL;
+  return to_bag(w, ir_reshape(w, opt_array_of(w, n->type), ops[0]->ops[0], ops + 1 + n->attr.i, 0), n->type);
+}
+
+/* acc_at (to_bag a) dims is v = to_bag (a with a[is] + v), where v is a whole element of numbers, or a row to_bag r. */
+static Node *dense_add(World *w, Node **ops, int n) {
+  Node *a = ops[0]->ops[0], *v = ops[n - 1];
+  int rank = ir_rank(a->type), given = n - 2 - rank;
+  Node **is = ops + 1 + rank;
+  if (given < rank && is_dense(v) && ir_is_plain(ir_base(a->type)))
+    return to_bag(w, added_to(w, a, v->ops[0], is, given, given), ops[0]->type);
+  if (given != rank || !ir_is_plain(v->type)) return NULL;
+  Node *sum = ir_op2(w, OP_CADD, ir_index(w, a, is, rank), v);
+  return to_bag(w, ir_update(w, a, is, rank, sum), ops[0]->type);
+}
+
+/* take (to_bag a) dims is, where that is a row: a copy of it, and zeros in its place. */
+static Node *dense_row(World *w, Node **ops, int n) {
+  Node *a = ops[0]->ops[0];
+  int rank = ir_rank(a->type), given = n - 1 - rank;
+  if (!ir_is_plain(ir_base(a->type))) return NULL;
+  Node **is = ops + 1 + rank, *row = ir_index(w, a, is, given);
+  Node *rest = ir_update(w, a, is, given, ir_zeros(w, row->type, ir_dims(w, row), 0));
+  return ir_pair(w, to_bag(w, rest, ops[0]->type), ir_to_bag(w, ir_copy_rows(w, row)));
+}
+
+/* take (to_bag a) dims is, and cupdate (to_bag a) dims is v, of an element of numbers. */
+static Node *dense_replace(World *w, const Node *n, Node **ops) {
+  bool take = n->op == OP_TAKE;
+  Node *a = ops[0]->ops[0];
+  int rank = ir_rank(a->type), given = n->nops - 1 - rank - !take;
+  Node **is = ops + 1 + rank;
+  if (take && given < rank) return dense_row(w, ops, n->nops);
+  Node *old = take ? ir_index(w, a, is, given) : ops[n->nops - 1];
+  if (given != rank || !ir_is_plain(old->type)) return NULL;
+  Node *b = to_bag(w, ir_update(w, a, is, rank, take ? ir_zero(w, old->type) : old), ops[0]->type);
+  return take ? ir_pair(w, b, old) : b;
 }
 
 /* ---- Loops: dense state is carried as arrays ------------------------------------------ */
@@ -205,6 +226,7 @@ static Node *dense_node(void *user, Rewriter *r, void *frame, Node *n, Node **op
   Node *x = NULL;
   if (n->op == OP_ACC_AT && is_dense(ops[0])) x = dense_add(d->w, ops, n->nops);
   if ((n->op == OP_TAKE || n->op == OP_CUPDATE) && is_dense(ops[0])) x = dense_replace(d->w, n, ops);
+  if (n->op == OP_BAG_RESHAPE && is_dense(ops[0])) x = dense_reshaped(d->w, n, ops);
   if (n->op == OP_CADD && is_dense(ops[0]) && is_dense(ops[1])) x = dense_sum(d->w, ops);
   if (n->op == OP_LOOP) x = dense_loop(d->w, n, ops, graphs);
   if (n->op == OP_SWITCH) x = dense_switch(d->w, n, ops, graphs);

@@ -60,6 +60,7 @@ Graph *opt_contract(World *w, Graph *g, bool last);
 Graph *opt_checks(World *w, Graph *g);
 Graph *opt_bags(World *w, Graph *g, bool *changed);
 Graph *opt_dense(World *w, Graph *g, bool *changed);
+IrType *opt_array_of(World *w, const IrType *bag); /* of a bag that is filled (bag_outputs.c) */
 /* g, without what is in it, where accumulators that end filled begin filled (bag_fills.c) */
 Graph *opt_bag_fills(World *w, Graph *g, bool *changed);
 /* The array or parameter that a bag was before something was added to it, with the same dimensions; NULL: it is

@@ -5,7 +5,7 @@
  * A bag is null, a log of (index, entry), or a dense array. A log that would have more entries than the array has
  * elements becomes dense; two logs are joined by appending the shorter; two dense ones are added into one that
  * nobody else holds. So every operation is paid for by the contributions that were made, and a bag of n elements
- * costs n only after n contributions.
+ * costs n only after n contributions, or if n is a small constant.
  *
  * Value semantics hold throughout: an object with other references is copied before it is changed; what comes from
  * an unshared operand is moved, leaving NULL behind, so that the operand stays a valid object whatever happens
@@ -292,12 +292,16 @@ static int64_t product(const int64_t *dims, int rank) {
   return n;
 }
 
+/* Zeros that cost no more than a log does. */
+enum { SMALL_BAG = 64 };
+
 /* Makes *bag fit for `more` entries in place: an unshared log, or an unshared dense array if the log would be too
- * long. */
+ * long, or the array is small. */
 static Status own_for(Adder *w, const Desc *desc, Obj **bag, const int64_t *dims, int64_t more) {
   int64_t n = product(dims, desc->rank);
   LogObj *l = (LogObj *)*bag;
-  if (l && !is_log(*bag)) return own_dense(w, desc, bag, dims);
+  bool small = !l && n * desc->args[0]->nslots <= SMALL_BAG;
+  if (small || (l && !is_log(*bag))) return own_dense(w, desc, bag, dims);
   if ((l ? l->len : 0) + more > n) return own_dense(w, desc, bag, dims);
   if (!l) l = new_log(w->rt, desc, n, more < 4 ? 4 : more);
   else if (l->h.rc != 1) l = copy_log(w->rt, desc, l, 0, n, 0, n);
