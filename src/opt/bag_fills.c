@@ -67,7 +67,7 @@ static Graph *with_start(World *w, Graph *g, const Start *s) {
   ops[s->input] = ir_to_bag(w, ir_rebuild(w, s->fill, dims, NULL));
   Map over;
   map_init(&over, w->temp);
-  map_put(&over, s->loop, ir_loop_over(w, s->loop->loop, ops, s->loop->graphs[0], NULL, s->loop->site));
+  map_put(&over, s->loop, ir_rebuild(w, s->loop, ops, s->loop->graphs));
   Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
   for (int k = 0; k < g->nparams; k++) args[k] = ir_param(w, k, g->params[k]);
   Node *result = ir_instantiate_over(w, g, args, 0, &over);
