@@ -7,7 +7,8 @@ import os, shutil, subprocess, sys, tempfile
 
 ATLED, LIBRARY = map(os.path.abspath, sys.argv[1:3])
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODES = ["off", "auto", "always"]
+# The last: everything has machine code, piece by piece, and chance decides where it runs.
+MODES = ["off", "auto", "always", "coin"]
 # Program, what it prints before it fails, what the error says.
 FAILURES = [
     ('foreign "./lib.so!" nothing : unit -> string\nprint "first"\nprint (nothing ())', "first\n", "`nothing` gave NULL"),
@@ -22,7 +23,9 @@ FAILURES = [
 
 def run(program, mode):
     with open("p.atl", "w") as f: f.write(program)
-    r = subprocess.run([ATLED, "--jit=" + mode, "p.atl"], capture_output=True, text=True, timeout=120)
+    command = [ATLED, "p.atl"] if mode == "coin" else [ATLED, "--jit=" + mode, "p.atl"]
+    env = dict(os.environ, ATLED_COIN="1") if mode == "coin" else None
+    r = subprocess.run(command, capture_output=True, text=True, timeout=120, env=env)
     return r.returncode, r.stdout, r.stderr
 
 

@@ -174,7 +174,10 @@ Mod *mod_new_piece(Mod *whole, const LPiece *p) {
   bool fine = make_tables(m, rt, code);
   m->nsites = code->nsites;
   m->sites = rt_zeroed(rt, (size_t)m->nsites, sizeof *m->sites);
-  if (!fine || !m->sites) {
+  m->whole = whole;
+  m->nforeigns = code->nforeigns;
+  m->whole_foreigns = rt_zeroed(rt, (size_t)m->nforeigns, sizeof *m->whole_foreigns);
+  if (!fine || !m->sites || !m->whole_foreigns) {
     mod_free_piece(m);
     return NULL;
   }
@@ -183,6 +186,7 @@ Mod *mod_new_piece(Mod *whole, const LPiece *p) {
   for (int k = 0; k < m->nstrings; k++) m->strings[k] = whole->strings[p->strings[k]];
   for (int k = 0; k < m->nboxes; k++) m->boxes[k] = whole->boxes[p->boxes[k]];
   for (int k = 0; k < m->nglobals; k++) m->globals[k] = whole->globals[p->globals[k]];
+  for (int k = 0; k < m->nforeigns; k++) m->whole_foreigns[k] = p->foreigns[k];
   for (int k = 0; k < m->nsites; k++) m->sites[k] = mod_site(whole, (uint32_t)p->sites[k]);
   return m;
 }
@@ -193,5 +197,6 @@ void mod_free_piece(Mod *m) {
   rt_give_back(rt, m->strings, (size_t)m->nstrings, sizeof *m->strings);
   rt_give_back(rt, m->boxes, (size_t)m->nboxes, sizeof *m->boxes);
   rt_give_back(rt, m->sites, (size_t)m->nsites, sizeof *m->sites);
+  rt_give_back(rt, m->whole_foreigns, (size_t)m->nforeigns, sizeof *m->whole_foreigns);
   rt_give_back(rt, m, 1, sizeof *m);
 }

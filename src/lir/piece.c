@@ -410,6 +410,7 @@ static void publish(const Cut *c) {
   p->strings = c->strings.rows.data;
   p->boxes = c->boxes.rows.data;
   p->globals = c->globals.rows.data;
+  p->foreigns = c->foreigns.rows.data;
   p->sites = c->sites.rows.data;
 }
 

@@ -28,7 +28,7 @@ typedef struct LPiece {
   LPieceRoot *roots;
   int nroots;
   /* of each row of the module's tables the one in the whole's; sites from 1 on */
-  int *descs, *funcs, *strings, *boxes, *globals, *sites;
+  int *descs, *funcs, *strings, *boxes, *globals, *foreigns, *sites;
 } LPiece;
 
 /* The piece with these roots, and with those functions that they call, directly or by way of others, for which

@@ -44,7 +44,15 @@ static ForeignCode *find(Mod *m, int64_t k, uint32_t site) {
   return m->foreigns[k] = c;
 }
 
+/* What a piece calls its function k is the whole module's. */
+static Mod *owner(Mod *m, int64_t *k) {
+  if (!m->whole) return m;
+  *k = m->whole_foreigns[*k];
+  return m->whole;
+}
+
 void *rt_foreign_address(Mod *m, int64_t k, uint32_t site) {
+  m = owner(m, &k);
   ForeignCode *c = find(m, k, site);
   return c ? c->address : NULL;
 }
@@ -88,6 +96,7 @@ static Status take_text(Rt *rt, const LForeign *f, const char *text, Slot *res, 
 }
 
 Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site) {
+  m = owner(m, &k);
   ForeignCode *c = find(m, k, site);
   const LForeign *f = &m->foreign_rows[k];
   if (!c || (!c->prepared && prepare(m->rt, c, f, args, site))) return 1;

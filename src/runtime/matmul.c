@@ -188,7 +188,7 @@ static Status multiply(Product *p) {
     return all_panels(p);
   }
   p->panel = rt_array_block_new(p->rt, size, false);
-  if (!p->panel) return rt_error(p->rt, ERR_MEMORY, 0, "out of memory for a product of matrices");
+  if (!p->panel) return rt_out_of_memory(p->rt);
   Status failed = all_panels(p);
   rt_array_block_free(p->rt, p->panel, size);
   return failed;

@@ -266,6 +266,8 @@ struct Mod {
   void **decoded;                /* the evaluator's form of each function, made on first use */
   const LForeign *foreign_rows;  /* C functions that it names */
   struct ForeignCode **foreigns; /* the same, found; made at their first calls */
+  Mod *whole;                    /* of a piece: the module it is of, which outlives it; its C functions are those */
+  int *whole_foreigns, nforeigns;
 };
 /* Calls the module's C function k, which is found first if it hasn't been called yet. The result is the caller's. */
 Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site);
