@@ -158,11 +158,13 @@ Graph *ir_rewrite(World *w, Graph *g, RewritePass pass) {
   map_init(&r->funcs, w->temp);
   Compilation *c = compilation(w);
   Rewriter *outer = c->rewriter;
-  bool renormalise = c->renormalise;
+  bool renormalise = c->renormalise, general_calls = c->general_calls;
   c->rewriter = r;
   c->renormalise = pass.renormalise;
+  c->general_calls = pass.general_calls;
   g = rewrite_graph(r, g);
   c->rewriter = outer;
   c->renormalise = renormalise;
+  c->general_calls = general_calls;
   return g;
 }

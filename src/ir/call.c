@@ -247,7 +247,8 @@ Node *ir_call(World *w, Func *f, Node **args, Site site) {
   Compilation *c = compilation(w);
   if (!f->graph || (f->opaque && !c->inline_rules)) return plain_call(w, f, args, site);
   if (!f->recursive && within(w, f, LIMIT_INLINE_SIZE, AT_INLINE_SIZE)) return inlined_call(w, f, f->graph, args, site);
-  if (worth_specialising(w, args, f->nparams, c->special_depth)) return specialised_call(w, f, args, site);
+  if (!c->general_calls && worth_specialising(w, args, f->nparams, c->special_depth))
+    return specialised_call(w, f, args, site);
   if (f->recursive && has_known_int(args, f->nparams) && within(w, f, LIMIT_UNROLL_SIZE, AT_UNROLL_SIZE))
     return unrolled_call(w, f, args, site);
   return plain_call(w, f, args, site);

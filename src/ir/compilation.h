@@ -34,6 +34,7 @@ struct Compilation {
   bool inline_rules;  /* functions with a derivative rule are inlined too: set by ir_without_rules alone */
   Rewriter *rewriter; /* and what it wants of instantiation, below: set by ir_rewrite alone */
   bool renormalise;   /* every node is made anew */
+  bool general_calls; /* calls aren't specialised to the functions that they pass */
   Func *const *rules; /* derivative rules of scalar operations, by Op, in ad_expand, which alone sets it */
   /* Calls under way, and what became of them. */
   Inlining inlining;

@@ -427,7 +427,8 @@ typedef struct RewritePass {
   Node *(*node)(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs);
   /* What becomes of a graph, instead of the two above: for passes that need to know where a nested graph stands. */
   Graph *(*graph)(void *user, Rewriter *r, Graph *g);
-  bool renormalise; /* instantiation makes every node anew */
+  bool renormalise;   /* instantiation makes every node anew */
+  bool general_calls; /* no call is specialised: for passes that go over what they made, which would go on for ever */
 } RewritePass;
 Graph *ir_rewrite(World *w, Graph *g, RewritePass pass);
 Graph *rewrite_graph(Rewriter *r, Graph *g);

@@ -535,4 +535,6 @@ static Graph *scalars_graph(void *user, Rewriter *r, Graph *g) {
   }
 }
 
-Graph *opt_scalars(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .graph = scalars_graph}); }
+Graph *opt_scalars(World *w, Graph *g) {
+  return ir_rewrite(w, g, (RewritePass){.user = w, .graph = scalars_graph, .general_calls = true});
+}
