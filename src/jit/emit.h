@@ -154,7 +154,7 @@ void emit_instr(Fn *k, const LInstr *i);
 /* products.c: the product of floats, and what has to be known, by register, to emit it. */
 Rv *emit_product(Fn *k, const LInstr *i, Rv *a, Rv *b);
 Rv *emit_negation(Fn *k, const LInstr *i, Rv *a);
-const uint8_t *plan_products(Arena *a, const LFunc *f, bool strict);
+const uint8_t *plan_products(Arena *a, const LFunc *f);
 /* emit_bags.c */
 void emit_acc_at(Fn *k, const LInstr *i);
 void emit_acc_sub(Fn *k, const LInstr *i);

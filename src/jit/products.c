@@ -8,8 +8,10 @@
  *   u = a * b + c          becomes           (u, v) = fmsubadd((a, d), (b, e), (c, f))
  *   v = d * e - f
  *
- * where the minuend is a product. So a product that may become a minuend is written fma(a, b, -0.0), which is a * b
- * rounded once, its sign of zero too; on some CPUs it takes a cycle longer. The vectoriser begins at what is stored
+ * where the minuend is a product. A sum is a difference to GCC, too, where an operand is a negation or turns out to be a
+ * negative constant, also one that it finds by inlining or unrolling: x + (-0.5) is x - 0.5. So a product that may be an
+ * operand of either is written fma(a, b, -0.0), which is a * b rounded once, its sign of zero too; on some CPUs it takes
+ * a cycle longer. The vectoriser begins at what is stored
  * side by side, so what memory never sees doesn't matter: most conditions of loops don't.
  *
  * GCC also makes -(a * b) - c of -(a * b + c), where a sum of zeros has the other sign: so where a number may come from
@@ -20,13 +22,11 @@
 enum {
   SEEN = 1,    /* memory or other code sees it, or a number made of it */
   MINUEND = 2, /* GCC may subtract something from it */
-  FUSED = 4    /* it may come from a product and sum in one operation, also here by GCC's inlining */
+  FUSED = 4    /* it may come from a product and sum in one operation, also of another function that GCC inlines */
 };
 typedef struct Plan {
   const LFunc *f;
   uint8_t *facts;
-  bool strict;  /* to the last sign of a zero, also through memory */
-  bool negates; /* x + (-y) is x - y to GCC */
   bool news;
 } Plan;
 
@@ -45,7 +45,7 @@ static void learn_scalar(Plan *p, const LInstr *i) {
   unsigned facts = is_float(p->f, i->dst) ? p->facts[i->dst] : 0, seen = facts & SEEN;
   bool same = i->sub == OP_FNEG || i->sub == OP_SELECT;
   bool sum = i->sub == OP_FADD || i->sub == OP_CADD;
-  bool minuend = (same && facts & MINUEND) || (sum && seen && p->negates);
+  bool minuend = (same && facts & MINUEND) || (sum && seen);
   learn(p, i->a, seen | (minuend || (i->sub == OP_FSUB && seen) ? MINUEND : 0));
   learn(p, i->b, seen | (minuend ? MINUEND : 0));
   learn(p, i->c, seen | (minuend ? MINUEND : 0));
@@ -61,15 +61,14 @@ static void learn_instr(Plan *p, const LInstr *i) {
     learn(p, i->dst, p->facts[i->a] & FUSED);
   }
   if (i->op == LOP_LOAD) learn(p, i->dst, FUSED);
-  if (i->op == LOP_LOAD && p->strict) learn(p, i->dst, FUSED);
   for (int k = 0; k < i->nres && i->op == LOP_CALL; k++) learn(p, i->res[k], FUSED);
   if (i->op == LOP_STORE) learn(p, i->dst, SEEN | MINUEND);
   for (int k = 0; k < i->nargs && hands_on(i); k++) learn(p, i->args[k], SEEN | MINUEND);
 }
 
-const uint8_t *plan_products(Arena *a, const LFunc *f, bool strict) {
-  Plan p = {.f = f, .strict = strict, .facts = NEW_ARRAY(a, uint8_t, f->nregs + 1), .news = true};
-  for (int k = 0; k < f->ncode; k++) p.negates |= f->code[k].op == LOP_SCALAR && f->code[k].sub == OP_FNEG;
+const uint8_t *plan_products(Arena *a, const LFunc *f) {
+  Plan p = {.f = f, .facts = NEW_ARRAY(a, uint8_t, f->nregs + 1), .news = true};
+  for (int r = 0; r < f->nparams; r++) learn(&p, r, FUSED);
   while (p.news) {
     p.news = false;
     for (int k = f->ncode - 1; k >= 0; k--) learn_instr(&p, &f->code[k]);
