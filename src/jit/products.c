@@ -8,11 +8,11 @@
  *   u = a * b + c          becomes           (u, v) = fmsubadd((a, d), (b, e), (c, f))
  *   v = d * e - f
  *
- * where the minuend is a product. A sum is a difference to GCC, too, where an operand is a negation or turns out to be a
- * negative constant, also one that it finds by inlining or unrolling: x + (-0.5) is x - 0.5. So a product that may be an
- * operand of either is written fma(a, b, -0.0), which is a * b rounded once, its sign of zero too; on some CPUs it takes
- * a cycle longer. The vectoriser begins at what is stored
- * side by side, so what memory never sees doesn't matter: most conditions of loops don't.
+ * where the minuend is a product. A sum is a difference to GCC, too, where an operand is a negation or turns out to be
+ * a negative constant, also one that it finds by inlining or unrolling: x + (-0.5) is x - 0.5. So a product that may
+ * be an operand of either is written fma(a, b, -0.0), which is a * b rounded once, its sign of zero too; on some CPUs
+ * it takes a cycle longer. The vectoriser begins at what is stored side by side, so what memory never sees doesn't
+ * matter: most conditions of loops don't.
  *
  * GCC also makes -(a * b) - c of -(a * b + c), where a sum of zeros has the other sign: so where a number may come from
  * such an operation, its negation changes the sign bit of what GCC takes for an integer. */
