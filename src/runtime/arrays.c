@@ -16,13 +16,9 @@ int64_t rt_array_length(const ArrayObj *a) {
 
 static size_t header_bytes(int rank) { return (sizeof(ArrayObj) + (size_t)rank * sizeof(int64_t) + 63) & ~(size_t)63; }
 
-/* An array object with room for `slots`, its dimensions not set; NULL after rt_error. */
-static ArrayObj *new_block(Rt *rt, const Desc *desc, int64_t slots, bool zero) {
-  size_t head = header_bytes(desc->rank);
-  if ((uint64_t)slots > (SIZE_MAX / 2 - head) / sizeof(Slot)) return NULL;
-  size_t bytes = (head + (size_t)slots * sizeof(Slot) + 63) & ~(size_t)63;
-  ArrayObj *a = rt_array_block_new(rt, bytes, zero || desc->pointers);
-  if (!a) return NULL;
+/* The array in this block, with room for `slots`, its dimensions not set. */
+static inline ArrayObj *array_in(Rt *rt, void *block, const Desc *desc, size_t head, size_t bytes, int64_t slots) {
+  ArrayObj *a = block;
   a->h = (Obj){.rc = 1, .desc = desc};
   a->data = (Slot *)(void *)((char *)a + head);
   a->owner = NULL;
@@ -30,6 +26,15 @@ static ArrayObj *new_block(Rt *rt, const Desc *desc, int64_t slots, bool zero) {
   a->cap = slots;
   rt->live++;
   return a;
+}
+
+/* The same in a new block; NULL without an error, if there is none. */
+static ArrayObj *new_block(Rt *rt, const Desc *desc, int64_t slots, bool zero) {
+  size_t head = header_bytes(desc->rank);
+  if ((uint64_t)slots > (SIZE_MAX / 2 - head) / sizeof(Slot)) return NULL;
+  size_t bytes = (head + (size_t)slots * sizeof(Slot) + 63) & ~(size_t)63;
+  void *block = rt_array_block_new(rt, bytes, zero || desc->pointers);
+  return block ? array_in(rt, block, desc, head, bytes, slots) : NULL;
 }
 
 static __attribute__((noinline)) ArrayObj *too_large(Rt *rt, const Desc *desc, const int64_t *dims) {
@@ -51,7 +56,8 @@ static bool fits(const Desc *desc, const int64_t *dims) {
   return true;
 }
 
-ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero) {
+/* An array of any kind and size. */
+static __attribute__((noinline)) ArrayObj *general_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero) {
   desc = rt_dense_desc(desc);
   int64_t slots = desc->args[0]->nslots;
   for (int k = 0; k < desc->rank; k++) {
@@ -65,6 +71,22 @@ ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero)
   ArrayObj *a = possible ? new_block(rt, desc, slots, zero) : NULL;
   if (!a) return too_large(rt, desc, dims);
   memcpy(a->dims, dims, (size_t)desc->rank * sizeof *dims);
+  return a;
+}
+
+/* Most are short vectors, which a block that is kept takes: they call nothing. */
+ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero) {
+  enum { HEAD = 64, MOST = (RT_LISTED_ARRAY - HEAD) / sizeof(Slot) };
+  _Static_assert(sizeof(ArrayObj) + sizeof(int64_t) <= HEAD, "header_bytes(1)");
+  bool vector = desc->kind == D_ARRAY && desc->rank == 1 && desc->args[0]->nslots == 1;
+  if (!vector || (uint64_t)dims[0] > MOST) return general_array(rt, desc, dims, zero);
+  size_t bytes = (HEAD + (size_t)dims[0] * sizeof(Slot) + 63) & ~(size_t)63;
+  void *block = rt_recycled_array(rt, bytes);
+  if (!block) return general_array(rt, desc, dims, zero);
+  if (zero || desc->pointers) memset(block, 0, bytes);
+  rt->arrays_made++;
+  ArrayObj *a = array_in(rt, block, desc, HEAD, bytes, dims[0]);
+  a->dims[0] = dims[0];
   return a;
 }
 

@@ -13,10 +13,11 @@
  * or the last period, which is as long as it takes for twice that many pages to become empty. Segments beyond that
  * are freed when they are empty; all that are empty are freed before any request of the VM for memory fails.
  *
- * Small arrays are such blocks too: their sizes are multiples of 64, and so are their places. Those of up to 1,024
- * bytes, aligned likewise, are recycled through rt->free_arrays. Of large ones, which the C library would give back to
- * the system and fetch again page by page, the last few are kept for arrays of the same size. Sanitizers see through
- * all this only when it is off, so it is off under them. */
+ * Small arrays are such blocks too: their sizes are multiples of 64, and so are their places. Those of up to 32 KB,
+ * aligned likewise, are recycled through rt->free_arrays: what thousands of steps kept, the next run keeps again, and
+ * the C library would have given it back to the system meanwhile, to fetch it page by page. When a lot is kept, of
+ * sizes that perhaps nobody wants any more, all of it goes. Of large ones the last few are kept for arrays of the same
+ * size. Sanitizers see through all this only when it is off, so it is off under them. */
 #include "runtime/runtime_internal.h"
 #include <string.h>
 
@@ -92,7 +93,7 @@ static bool trim(Rt *rt, int64_t keep) {
 }
 
 /* ---- Large blocks of arrays -------------------------------------------------------------------------------------- */
-static const size_t LARGE_LEAST = 32 << 10, LARGE_MOST = 64 << 20; /* of one; of all that are kept */
+static const size_t LARGE_LEAST = RT_LISTED_ARRAY, LARGE_MOST = 64 << 20; /* of one; of all that are kept */
 
 static void free_large(Rt *rt, struct LargeBlock *b) {
   if (!b->p) return;
@@ -132,7 +133,7 @@ static bool keep_large(Rt *rt, void *p, size_t size) {
 }
 
 /* ---- Memory that is only kept ------------------------------------------------------------------------------------ */
-static bool free_small_arrays(Rt *rt) {
+static bool free_listed_arrays(Rt *rt) {
   bool any = rt->free_array_bytes > 0;
   for (size_t k = 0; k < sizeof rt->free_arrays / sizeof *rt->free_arrays; k++)
     while (rt->free_arrays[k]) {
@@ -147,7 +148,7 @@ static bool free_small_arrays(Rt *rt) {
 static bool give_all(void *user) {
   Rt *rt = user;
   rt->peak = rt->last_peak = rt->used_pages;
-  bool arrays = free_small_arrays(rt), large = free_all_large(rt);
+  bool arrays = free_listed_arrays(rt), large = free_all_large(rt);
   return trim(rt, 0) || arrays || large;
 }
 
@@ -260,7 +261,7 @@ void rt_blocks_free(Rt *rt) {
     rt->segments = s->next;
     heap_realloc(rt->heap, s, s->bytes, 0);
   }
-  free_small_arrays(rt);
+  free_listed_arrays(rt);
 }
 
 /* ---- Blocks ------------------------------------------------------------------------------------------------------ */
@@ -290,5 +291,6 @@ void *rt_array_block_new(Rt *rt, size_t size, bool zero) {
 }
 
 void rt_array_block_free(Rt *rt, void *p, size_t size) {
+  if (RT_RECYCLE && size <= RT_LISTED_ARRAY && rt->free_array_bytes + size > RT_KEPT_ARRAYS) free_listed_arrays(rt);
   if (!rt_recycle_array(rt, p, size) && !keep_large(rt, p, size)) heap_free_aligned(rt->heap, p, size);
 }

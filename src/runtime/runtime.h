@@ -215,7 +215,7 @@ struct Rt {
   int npages, used_pages; /* pages of all segments; those that hold blocks */
   int peak, last_peak;    /* the most used_pages of this period and of the one before */
   int64_t given;          /* pages that became empty in this period */
-  Obj *free_arrays[16];   /* recycled blocks of arrays, up to 1,024 bytes, by their size in units of 64 */
+  Obj *free_arrays[512];  /* recycled blocks of arrays, up to 32 KB, by their size in units of 64 */
   size_t free_array_bytes;
   struct LargeBlock {
     void *p;

@@ -38,11 +38,15 @@ static inline void rt_block_free(Rt *rt, void *block, size_t size) {
 void *rt_array_block_new(Rt *rt, size_t size, bool zero);
 void rt_array_block_free(Rt *rt, void *p, size_t size);
 
-enum { RT_SMALL_ARRAY = sizeof((Rt *)0)->free_arrays / sizeof(Obj *) * 64, RT_KEPT_ARRAYS = 16 << 20 /* bytes */ };
+enum {
+  RT_SMALL_ARRAY = 1 << 10,
+  RT_LISTED_ARRAY = sizeof((Rt *)0)->free_arrays / sizeof(Obj *) * 64,
+  RT_KEPT_ARRAYS = 64 << 20
+}; /* bytes */
 
 /* A block of this size that was kept; NULL if there is none. */
 static inline void *rt_recycled_array(Rt *rt, size_t size) {
-  if (!RT_RECYCLE || size > RT_SMALL_ARRAY) return NULL;
+  if (!RT_RECYCLE || size > RT_LISTED_ARRAY) return NULL;
   bool paged = rt_block_is_small(size);
   Obj **list = paged ? &rt->free_list[rt_block_class(size)] : &rt->free_arrays[size / 64 - 1];
   void *p = *list;
@@ -52,13 +56,13 @@ static inline void *rt_recycled_array(Rt *rt, size_t size) {
   return p;
 }
 
-/* Keeps the block; false if it is none to keep, or enough are. */
+/* Keeps the block; false if it is too large, or so much is kept that all of it should go first. */
 static inline bool rt_recycle_array(Rt *rt, void *p, size_t size) {
   if (rt_block_is_small(size)) {
     rt_block_free(rt, p, size);
     return true;
   }
-  if (!RT_RECYCLE || size > RT_SMALL_ARRAY || rt->free_array_bytes + size > RT_KEPT_ARRAYS) return false;
+  if (!RT_RECYCLE || size > RT_LISTED_ARRAY || rt->free_array_bytes + size > RT_KEPT_ARRAYS) return false;
   rt->free_array_bytes += size;
   memcpy(p, &rt->free_arrays[size / 64 - 1], sizeof(Obj *));
   rt->free_arrays[size / 64 - 1] = p;

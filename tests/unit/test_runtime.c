@@ -1063,6 +1063,32 @@ static void test_kept_blocks(void) {
   heap.limit = 0;
 }
 
+/* Arrays of some pages are kept likewise: those of another run take their blocks, other sizes get rid of them. */
+static void test_kept_arrays(void) {
+  enum { ARRAYS = 3000, SIZES = 10 };
+  static ArrayObj *arrays[ARRAYS];
+  heap.reclaim(&rt);
+  size_t before = heap.bytes, peak = 0;
+  for (int round = 0; round < 3; round++) {
+    int64_t n = 1000;
+    for (int k = 0; k < ARRAYS; k++) CHECK((arrays[k] = rt_new_array(&rt, &d_floats, &n, k % 2)));
+    for (int k = 0; k < ARRAYS; k++) CHECK(arrays[k]->dims[0] == n && (k % 2 == 0 || arrays[k]->data[n - 1].f == 0));
+    if (round == 0) peak = heap.bytes;
+    CHECK(heap.bytes == peak);
+    for (int k = 0; k < ARRAYS; k++) arrays[k]->data[n - 1].f = 1, rt_release(&rt, &arrays[k]->h);
+  }
+#ifndef __SANITIZE_ADDRESS__
+  CHECK(heap.bytes == peak);
+#endif
+  for (int64_t n = 1200; n < 1200 + SIZES * 8; n += 8) {
+    for (int k = 0; k < ARRAYS; k++) CHECK((arrays[k] = rt_new_array(&rt, &d_floats, &n, false)));
+    for (int k = 0; k < ARRAYS; k++) rt_release(&rt, &arrays[k]->h);
+  }
+  CHECK(heap.bytes - before < 4 * (peak - before));
+  heap.reclaim(&rt);
+  CHECK(heap.bytes <= before);
+}
+
 static void test_allocation_failures(void) {
   Slot split[3] = {P(","), P("a,b,c"), I(0)}, re[3] = {P("(b)(,)?"), P("abc"), I(0)};
   Obj *list = cons(1, cons(2, rt_immediate(0)));
@@ -1116,6 +1142,7 @@ int main(void) {
   test_sums_in_place();
   test_blocks();
   test_kept_blocks();
+  test_kept_arrays();
   test_allocation_failures();
   rt_destroy(&rt);
   CHECK(heap.bytes == 0);
