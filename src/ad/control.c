@@ -62,7 +62,7 @@ Fact *ad_body_facts(const Diff *outer, const Node *n) {
       if (r->nodes[i]->op != OP_PARAM) ad_visit(r, i);
     for (int k = 0; k < loop_slots(l); k++) {
       const Node *x = body->result->op == OP_TUPLE ? body->result->ops[k] : body->result;
-      if (facts[1 + k] || !ad_active(r, x)) continue;
+      if (facts[1 + k] || !ad_active(r, x) || !ad_has_slot(w, body->params[1 + k])) continue;
       facts[1 + k] = ACTIVE;
       more = true;
     }
