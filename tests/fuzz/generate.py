@@ -18,14 +18,14 @@ import re
 
 from derivatives import Derivatives
 from statements import Statements
-from templates import DECIDED, TEMPLATES, UNARY  # noqa: F401
+from templates import DECIDED, ROUNDING, TEMPLATES, UNARY  # noqa: F401
 from typed import (B, E, F, FUN, I, LIST, OPT, PREAMBLE, RECORD, SHAPE, TREE, Program, Scope, arr, has_float, is_fixed, mat,
                    type_text)
 
 
 class Gen(Statements, Derivatives):
-    def __init__(self, number, seed, size):
-        self.rng = random.Random(f"{seed}/{number}")
+    def __init__(self, number, seed, size, draw=0):
+        self.rng = random.Random(f"{seed}/{number}" + f"/{draw}" * (draw > 0))
         self.p = Program(number, seed)
         self.size = size
         self.names = 0
@@ -470,7 +470,16 @@ class Gen(Statements, Derivatives):
         return E(e.type, *(p if isinstance(p, str) else self.like(p) for p in e.parts))
 
 
+# Sums of many terms, whose order is free: their last digit may be another one in a function and in its derivative.
+LONG_SUM = re.compile(r"i < 45|i < 36 \+")
+
+
 def program(number, seed, size):
-    """Most are small, some of that size: costs grow faster than sizes."""
+    """Most are small, some of that size: costs grow faster than sizes. Another one where a long sum may decide by its rounding."""
     share = random.Random(f"size {seed}/{number}").random()
-    return Gen(number, seed, 3 + int((size - 3) * share ** 2)).program()
+    size, draw = 3 + int((size - 3) * share ** 2), 0
+    p = Gen(number, seed, size).program()
+    while ROUNDING in p.text() and LONG_SUM.search(p.text()):
+        draw += 1
+        p = Gen(number, seed, size, draw).program()
+    return p

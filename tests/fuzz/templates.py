@@ -13,7 +13,8 @@ def calls(names, argument, weight):
 # Decisions by p + z, where p is a product and z its negative: 0 if the product is rounded, and not if it is fused with the sum.
 # Each value needs p as well, which keeps it from being fused; what computes p + z again for the decision alone may fuse it.
 DECIDED = "decided by a rounded product"
-WALK = "(let (q, w) = ({A}, {A}) in let z = [ -(q[i] * w[i]) | i < {n} ] in let mut s = {F} in "
+ROUNDING = "in let z = [ -(q[i] * w[i]) | i < "
+WALK = "(let (q, w) = ({A}, {A}) " + ROUNDING + "{n} ] in let mut s = {F} in "
 STEP = "for i = 0 to {n} - 1 do (let p = q[i] * w[i] in %s) done; s)"
 ROUNDED = [
     (DECIDED, WALK + STEP % "s <- (if p + z[i] > 0.0 then sin s else 0.9 * s) + 0.1 * sin p", 1),
