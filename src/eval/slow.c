@@ -82,6 +82,24 @@ SLOW(NEW_ARRAY) {
   return put(r, in, rt_new_array(rt, m->descs[in->imm.i], dims, in->b == 1));
 }
 
+SLOW(RENEW) {
+  int64_t dims[MAX_DIMS];
+  gather_dims(in, r, dims);
+  ArrayObj *spare = (ArrayObj *)r[in->dst].p;
+  r[in->dst].p = NULL;
+  ArrayObj *made = rt_renew(rt, m->descs[in->imm.i], spare, dims, in->b == 1);
+  if (!made) return 1;
+  r[in->res[0]].p = &made->h;
+  return 0;
+}
+
+SLOW(KEEP) {
+  Obj *a = r[in->a].p;
+  r[in->a].p = NULL;
+  r[in->dst].p = rt_keep(rt, m->descs[in->imm.i], r[in->dst].p, a);
+  return 0;
+}
+
 SLOW(VIEW) {
   int64_t dims[MAX_DIMS];
   gather_dims(in, r, dims);

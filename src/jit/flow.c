@@ -65,7 +65,7 @@ bool flow_step(Flow *w, const LInstr *i) {
   if (i->op == LOP_LABEL) return step_label(w, i->imm.i);
   if (!w->reachable) return false;
   bool news = false;
-  if (i->op == LOP_RELEASE) set(w, i->a, false);
+  if (i->op == LOP_RELEASE || i->op == LOP_KEEP) set(w, i->a, false);
   if (lir_defines_dst(i->op)) set(w, i->dst, i->op != LOP_NULLPTR);
   if (lir_defines_results(i->op))
     for (int k = 0; k < i->nres; k++) set(w, i->res[k], true);

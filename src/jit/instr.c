@@ -419,6 +419,60 @@ static void emit_new_array(Fn *k, const LInstr *i) {
   assign_made(k, i, CALL_TABLE(e, k->mod, rt_new_array, rt, load_desc(e, k->mod, i->imm.i), dims, zero));
 }
 
+/* Ends the current block: on in a new one if the condition holds, else at `no`. */
+static void go_on_if(Fn *k, Rv *condition, Block *no) {
+  Block *yes = new_block(k);
+  k->e->g->block_end_with_conditional(k->cur, NULL, condition, yes, no);
+  k->cur = yes;
+}
+
+/* A spare of the same dimensions is taken here; the runtime sees to others, and makes zeros. */
+static void emit_renew(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *rt = rt_of(k), *spare = reg(k, i->dst), *zero = cast(e, k_i32(e, i->b == 1), e->t_bool);
+  Block *other = new_block(k), *made = new_block(k);
+  if (i->b == 1) {
+    e->g->block_end_with_jump(k->cur, NULL, other);
+  } else {
+    go_on_if(k, compare(e, GC_NE, spare, k_null(e)), other);
+    for (int d = 0; d < i->nargs; d++) {
+      Rv *has = load(e, spare, offsetof(ArrayObj, dims) + (size_t)d * sizeof(int64_t), e->t_i64);
+      go_on_if(k, compare(e, GC_EQ, has, reg(k, i->args[d])), other);
+    }
+    assign(k, k->made, spare);
+    assign_reg(k, i->dst, k_null(e));
+    e->g->block_end_with_jump(k->cur, NULL, made);
+  }
+  k->cur = other;
+  Rv *dims = pass_slots(k, i->args, i->nargs);
+  assign(k, k->made, CALL_TABLE(e, k->mod, rt_renew, rt, load_desc(e, k->mod, i->imm.i), spare, dims, zero));
+  assign_reg(k, i->dst, k_null(e));
+  check_status(k, i, compare(e, GC_EQ, rv(e, k->made), k_null(e)), true);
+  e->g->block_end_with_jump(k->cur, NULL, made);
+  k->cur = made;
+  assign_reg(k, i->res[0], rv(e, k->made));
+}
+
+/* What rt_keep does. */
+static void emit_keep(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *a = reg(k, i->a), *desc = load_desc(e, k->mod, i->imm.i);
+  Block *other = new_block(k), *done = new_block(k);
+  go_on_if(k, compare(e, GC_EQ, reg(k, i->dst), k_null(e)), other);
+  go_on_if(k, compare(e, GC_NE, a, k_null(e)), other);
+  go_on_if(k, compare(e, GC_EQ, load(e, a, offsetof(Obj, rc), e->t_i32), k_i32(e, 1)), other);
+  go_on_if(k, compare(e, GC_EQ, load(e, a, offsetof(Obj, desc), e->t_ptr), desc), other);
+  go_on_if(k, compare(e, GC_EQ, load(e, a, offsetof(ArrayObj, owner), e->t_ptr), k_null(e)), other);
+  go_on_if(k, compare(e, GC_LE, load(e, a, offsetof(ArrayObj, bytes), e->t_i64), k_i64(e, RT_KEPT_SPARE)), other);
+  assign_reg(k, i->dst, a);
+  e->g->block_end_with_jump(k->cur, NULL, done);
+  k->cur = other;
+  evaluate(k, call_helper(e, H_RELEASE, k->mod, a));
+  e->g->block_end_with_jump(k->cur, NULL, done);
+  k->cur = done;
+  assign_reg(k, i->a, k_null(e));
+}
+
 static void emit_view(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *rt = load_rt(e, k->mod), *dims = pass_slots(k, i->args, i->nargs), *desc = load_desc(e, k->mod, i->imm.i);
@@ -477,6 +531,8 @@ void emit_instr(Fn *k, const LInstr *i) {
     assign_reg(k, i->a, k_null(e));
     break;
   case LOP_NEW_ARRAY: emit_new_array(k, i); break;
+  case LOP_RENEW: emit_renew(k, i); break;
+  case LOP_KEEP: emit_keep(k, i); break;
   case LOP_VIEW: emit_view(k, i); break;
   case LOP_GROW: emit_grow(k, i); break;
   case LOP_UNIQUE: assign_made(k, i, call_helper(e, H_UNIQUE, k->mod, reg(k, i->a))); break;

@@ -114,7 +114,7 @@ static const char *check_special(const Check *c) {
   if (lir_use(c->in->op, LOPERAND_ARGS) == 'c') return check_call(c);
   if (lir_ops[c->in->op].flow == LFLOW_RETURN) return check_return(c);
   if (c->in->op == LOP_MOVE && r[c->in->dst].kind != r[c->in->a].kind) return "a move between kinds";
-  if (c->in->op == LOP_RELEASE && !r[c->in->a].owned) return "a release of what isn't owned";
+  if ((c->in->op == LOP_RELEASE || c->in->op == LOP_KEEP) && !r[c->in->a].owned) return "a release of what isn't owned";
   return NULL;
 }
 

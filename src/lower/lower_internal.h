@@ -243,6 +243,14 @@ typedef void (*ArgumentFn)(void *user, const LInstr *call, int k);
 /* Calls fn for each argument k of a call that is a reference and needed after it. */
 void own_kept_arguments(Fn *fn, ArgumentFn tell, void *user);
 
+/* ---- spares.c ---- */
+typedef struct Spares Spares;
+Spares *spares_plan(Fn *fn); /* puts RENEW into loops; NULL: nowhere */
+/* The spares that may keep what the register holds, in turn, from k = 0 on; 0: no more. */
+int spares_next(const Spares *s, int reg, int k, int *spare);
+LInstr spares_keep(Spares *s, int k, int reg); /* by spare k */
+void spares_finish(Spares *s);
+
 /* ---- walkers.c ---- */
 /* Which registers only ever hold parts of parameters that aren't owned; NULL where no such register is assigned
  * twice. */

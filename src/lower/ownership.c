@@ -51,6 +51,7 @@ typedef struct Own {
   uint64_t *live;              /* while walking */
   int *targets, *first_target; /* successors of all blocks */
   Vec(LInstr) reversed, out, stubs;
+  Spares *spares; /* NULL: there are none */
 } Own;
 
 static bool is_ptr(const Own *o, int r) { return o->fn->regs.data[r].kind == R_PTR; }
@@ -271,6 +272,13 @@ static LInstr plain(LOp op, int dst, int a) { return (LInstr){.op = op, .dst = d
 static void put_before(Group *g, LOp op, int dst, int a) { vec_push(g->o->arena, g->before, plain(op, dst, a)); }
 static void put_after(Group *g, LOp op, int dst, int a) { vec_push(g->o->arena, g->after, plain(op, dst, a)); }
 
+/* Gives up what r holds, where those are live: to a spare that is one of them. */
+static LInstr giving_up(const Own *o, int r, const uint64_t *live_then) {
+  for (int k = 0, spare; (k = spares_next(o->spares, r, k, &spare));)
+    if (get_bit(live_then, o->index[spare])) return spares_keep(o->spares, k, r);
+  return plain(LOP_RELEASE, -1, r);
+}
+
 static bool contains(const int *xs, int n, int x) {
   for (int i = 0; i < n; i++)
     if (xs[i] == x) return true;
@@ -331,7 +339,8 @@ static void define(void *user, int32_t *reg, Role role) {
   if (role == ROLE_READ || role == ROLE_TAKE || !is_ptr(g->o, r) || g->o->cls[r] != OWNED) return;
   if (role == ROLE_DEF_BORROWED && live(g->o, r)) put_after(g, LOP_RETAIN, -1, r);
   else if (role == ROLE_DEF_BORROWED) put_after(g, LOP_NULLPTR, r, -1);
-  else if (!live(g->o, r) && !lir_never_counted(g->in->op)) put_after(g, LOP_RELEASE, -1, r);
+  else if (!live(g->o, r) && !lir_never_counted(g->in->op))
+    vec_push(g->o->arena, g->after, giving_up(g->o, r, g->o->live));
 }
 
 /* A call always says so, since it takes its arguments even if it fails (lir_moves_argument). */
@@ -346,7 +355,7 @@ static void release_dead(Group *g) {
     int r = g->reads.data[i];
     if (live(g->o, r)) continue;
     if (returns) put_before(g, LOP_RELEASE, -1, r);
-    else put_after(g, LOP_RELEASE, -1, r);
+    else vec_push(g->o->arena, g->after, giving_up(g->o, r, g->o->live));
   }
 }
 
@@ -371,10 +380,10 @@ static void rewrite_block(Own *o, int b) {
   bool quiet = code[bl->end - 1].op == LOP_RETURN;
   memcpy(o->live, bl->out, sizeof(uint64_t) * (size_t)o->words);
   o->reversed.len = 0;
-  for (int i = 0; i < bl->nfall; i++) vec_push(o->arena, o->reversed, plain(LOP_RELEASE, -1, bl->fall[i]));
+  for (int i = 0; i < bl->nfall; i++) vec_push(o->arena, o->reversed, giving_up(o, bl->fall[i], o->blocks[b + 1].in));
   for (int i = bl->end - 1; i >= bl->start; i--) {
     for (int k = 0; i == bl->start && k < bl->nrelease; k++)
-      vec_push(o->arena, o->reversed, plain(LOP_RELEASE, -1, bl->release[k]));
+      vec_push(o->arena, o->reversed, giving_up(o, bl->release[k], bl->in));
     bool fails = lir_fails(o->mod, &code[i]);
     rewrite_instr(o, &code[i], quiet);
     quiet = quiet && !fails;
@@ -397,11 +406,12 @@ static int dying(Own *o, int from, int to, int **out) {
 
 /* A block of its own for the edge; its label. */
 static int split_edge(Own *o, const int *regs, int n, int64_t target) {
+  const uint64_t *live_then = o->blocks[o->label_block[target]].in;
   int label = o->fn->nlabels++;
   LInstr in = plain(LOP_LABEL, -1, -1);
   in.imm.i = label;
   vec_push(o->arena, o->stubs, in);
-  for (int i = 0; i < n; i++) vec_push(o->arena, o->stubs, plain(LOP_RELEASE, -1, regs[i]));
+  for (int i = 0; i < n; i++) vec_push(o->arena, o->stubs, giving_up(o, regs[i], live_then));
   in.op = LOP_JUMP;
   in.imm.i = target;
   vec_push(o->arena, o->stubs, in);
@@ -483,10 +493,13 @@ static Own *analyse(Fn *fn) {
 }
 
 void own_insert(Fn *fn) {
+  Spares *spares = spares_plan(fn);
   Own *o = analyse(fn);
+  o->spares = spares;
   for (int r = 0; r < o->nregs; r++) fn->regs.data[r].owned = is_ptr(o, r) && o->cls[r] == OWNED;
   mark_fetched(o);
   rewrite(o);
+  if (spares) spares_finish(spares);
 }
 
 void own_kept_arguments(Fn *fn, ArgumentFn tell, void *user) {

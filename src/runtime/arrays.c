@@ -90,6 +90,37 @@ ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero)
   return a;
 }
 
+/* A block of up to twice the size does: arrays that get longer, or are of any length, find one mostly. */
+static bool has_room(const ArrayObj *a, const Desc *desc, const int64_t *dims, int64_t *slots) {
+  *slots = desc->args[0]->nslots;
+  for (int k = 0; k < desc->rank; k++)
+    if (dims[k] < 0) return false;
+  if (!fits(desc, dims)) return false;
+  for (int k = 0; k < desc->rank; k++) *slots *= dims[k];
+  return *slots <= a->cap && *slots >= a->cap / 2;
+}
+
+ArrayObj *rt_renew(Rt *rt, const Desc *desc, ArrayObj *spare, const int64_t *dims, bool zero) {
+  if (!spare) return rt_new_array(rt, desc, dims, zero);
+  int64_t slots;
+  if (!has_room(spare, desc, dims, &slots)) {
+    rt_release(rt, &spare->h);
+    return rt_new_array(rt, desc, dims, zero);
+  }
+  memcpy(spare->dims, dims, (size_t)desc->rank * sizeof *dims);
+  if (zero && slots) memset(spare->data, 0, (size_t)slots * sizeof(Slot));
+  return spare;
+}
+
+Obj *rt_keep(Rt *rt, const Desc *desc, Obj *spare, Obj *a) {
+  if (!spare && rt_is_object(a) && a->rc == 1 && a->desc == desc) {
+    const ArrayObj *array = (const ArrayObj *)a;
+    if (!array->owner && array->bytes <= RT_KEPT_SPARE) return a;
+  }
+  rt_release(rt, a);
+  return spare;
+}
+
 ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, const int64_t *dims) {
   desc = rt_dense_desc(desc);
   if (!fits(desc, dims)) return too_large(rt, desc, dims); /* a reshaped empty array may have any */

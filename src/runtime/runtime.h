@@ -300,6 +300,12 @@ void rt_release(Rt *rt, Obj *p);
 Obj *rt_new_string(Rt *rt, const char *s, size_t n);
 /* desc: D_ARRAY or D_BAG's dense array desc; zeroed if `zero` or if elements hold pointers. */
 ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero);
+/* The same in the block of `spare` (or NULL), an array of this desc that is taken, if its size does. */
+ArrayObj *rt_renew(Rt *rt, const Desc *desc, ArrayObj *spare, const int64_t *dims, bool zero);
+/* Takes a (or NULL); what is kept from now on. That is `spare`, but instead of NULL it is a, if that is an array of
+ * this desc, which has numbers, of at most RT_KEPT_SPARE bytes, and nobody else holds it. Else a is released. */
+enum { RT_KEPT_SPARE = 1 << 15 };
+Obj *rt_keep(Rt *rt, const Desc *desc, Obj *spare, Obj *a);
 /* View on part of a: dims are the view's (rank of desc), starting at slot offset. Retains the block. */
 ArrayObj *rt_view(Rt *rt, const Desc *desc, ArrayObj *a, int64_t slot_offset, const int64_t *dims);
 /* Takes a reference; returns an unshared array with the same elements (a itself if its count is 1 and it is no
