@@ -254,24 +254,36 @@ static void add_check(Ctx *c, Nodes *checks, Node *x) {
   if (x->op != OP_UNIT) vec_push(c->e->arena, *checks, x);
 }
 
+/* Is the clock read by e, or by the statement or definition that e begins with? */
+static bool reads_clock(Ctx *c, Expr *e) {
+  if (c->clock == CLOCK_UNKNOWN) c->clock = scan_clock(c, &e, 1, true) ? CLOCK_READ : CLOCK_NONE;
+  if (c->clock == CLOCK_NONE || !c->token.node) return false;
+  if (e->kind == E_SEQ) return scan_clock(c, e->args, 1, false);
+  if (e->kind != E_LET) return (c->bound.len || c->muts.len > c->outer_muts) && scan_clock(c, &e, 1, false);
+  for (int i = 0; i < e->nlets; i++)
+    if (scan_clock(c, &e->lets[i].value, 1, false)) return true;
+  return false;
+}
+
+static bool is_statement(const Expr *e) { return e->kind == E_SEQ || e->kind == E_LET || e->kind == E_ANNOT; }
+
 /* Statements and definitions up to the value at their end, which comes after the checks met on the way. */
 Node *el_expr(Ctx *c, Expr *e) {
   if (el_deep(c, e->span)) return ir_zero(c->w, el_type(c, e->type));
   Nodes checks = {0};
-  int muts = c->muts.len;
-  for (;; e = e->args[e->kind == E_SEQ]) {
-    if (e->kind == E_SEQ) {
-      Node *x = el_expr(c, e->args[0]);
-      add_check(c, &checks, x);
-    } else if (e->kind == E_LET) {
-      Node *x = el_let(c, e);
-      add_check(c, &checks, x);
-    } else if (e->kind != E_ANNOT) {
-      break;
-    }
+  int muts = c->muts.len, bound = c->bound.len;
+  bool clock = false;
+  for (; !clock && is_statement(e); e = e->args[e->kind == E_SEQ]) {
+    if (e->kind == E_ANNOT) continue;
+    clock = reads_clock(c, e);
+    if (clock) el_finish_bound(c, e->span);
+    Node *x = e->kind == E_SEQ ? el_expr(c, e->args[0]) : el_let(c, e);
+    add_check(c, &checks, x);
   }
-  Node *value = el_simple(c, e);
+  if (!clock && reads_clock(c, e)) el_finish_bound(c, e->span);
+  Node *value = clock && scan_work(c, e) ? el_behind_clock(c, e, el_expr) : clock ? el_expr(c, e) : el_simple(c, e);
   for (int i = 0; i < checks.len; i++) value = el_after(c, value, checks.data[i]);
   c->muts.len = muts;
+  if (c->bound.len > bound) c->bound.len = bound;
   return value;
 }

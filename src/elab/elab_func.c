@@ -366,11 +366,10 @@ static bool let_general(Ctx *c, LetBinding *l) {
 }
 
 static void let_mut(Ctx *c, LetBinding *l, Node *x) {
-  Pat *p = l->pat;
-  while (p->kind == P_ANNOT) p = p->args[0];
-  if (!p->binding) return;
-  el_bind(c, p->binding, x);
-  vec_push(c->e->arena, c->muts, (Var *)map_get(&c->vars, p->binding));
+  BindingList bs = {0};
+  pattern_bindings(c->e, l->pat, &bs);
+  el_bind_pattern(c, l->pat, x, l->span);
+  for (int i = 0; i < bs.len; i++) vec_push(c->e->arena, c->muts, (Var *)map_get(&c->vars, bs.data[i]));
 }
 
 Node *el_let(Ctx *c, Expr *let) {
@@ -388,6 +387,7 @@ Node *el_let(Ctx *c, Expr *let) {
       if (x->op != OP_UNIT) checks = el_after(c, checks->op == OP_UNIT ? x : checks, x);
       x = ir_unit(c->w);
     }
+    if (c->clock == CLOCK_READ) vec_push(c->e->arena, c->bound, el_var(c, x));
     if (l->mut) let_mut(c, l, x);
     else el_bind_pattern(c, l->pat, x, l->span);
   }

@@ -7,6 +7,7 @@
  *   elab_scan.c    questions asked of a piece of syntax before it is elaborated
  *   elab_func.c    instances of functions, calls, partial application
  *   elab_expr.c    expressions
+ *   elab_clock.c   what stands before and behind a reading of the clock
  *   elab_array.c   literals, subscripts, comprehensions, assignment, for and while
  *   elab_match.c   patterns and decision trees
  *   elab_arith.c   operators; elab_struct.c: what works leaf by leaf on any structure
@@ -35,6 +36,8 @@ typedef struct Var {
   Region *region;
   LocalDef *def; /* a local definition that is instantiated at each use */
 } Var;
+
+typedef Vec(Var) Vars;
 
 /* A function at one choice of types. */
 typedef struct Instance {
@@ -103,6 +106,9 @@ typedef struct Ctx {
   Map vars;            /* Binding -> Var */
   Var token;           /* node NULL where no effect is possible */
   Vec(Var *) muts;     /* live `let mut` variables */
+  int outer_muts;      /* how many of them are those of functions around this one */
+  Vars bound;          /* values bound in this function since the last reading of the clock, if it has any */
+  enum { CLOCK_UNKNOWN, CLOCK_NONE, CLOCK_READ } clock;
 } Ctx;
 
 /* ---- elab.c -------------------------------------------------------------------- */
@@ -185,8 +191,10 @@ Node *el_build(Ctx *c, Node *n, IrType *elem, bool effect, Span at, Node *(*body
                void *user);
 
 /* ---- elab_scan.c ------------------------------------------------------------------ */
-bool scan_effect(Ctx *c, Expr *e);                         /* does evaluating it have an effect? */
-bool scan_unit_calls(Ctx *c, Expr *e);                     /* may it hold a check that only its unit value carries? */
+bool scan_effect(Ctx *c, Expr *e);                      /* does evaluating it have an effect? */
+bool scan_clock(Ctx *c, Expr **es, int n, bool within); /* is the clock read in any, or (within) in a function there? */
+bool scan_work(Ctx *c, Expr *e);                        /* may evaluating it be more than single operations? */
+bool scan_unit_calls(Ctx *c, Expr *e);                  /* may it hold a check that only its unit value carries? */
 Var **scan_assigned(Ctx *c, Expr **es, int n, int *count); /* live mut variables assigned in any of es */
 Binding **scan_captures(Ctx *c, Expr **es, int n, Binding **group, int ngroup, int *count);
 bool scan_reaches_itself(Elab *e, Binding *const *group, Expr *const *values, int n, int member);
@@ -221,6 +229,11 @@ Node *el_let(Ctx *c, Expr *let); /* binds; returns unit, or the checks that only
 
 /* ---- elab_expr.c ---------------------------------------------------------------------- */
 Node *el_expr(Ctx *c, Expr *e);
+
+/* ---- elab_clock.c --------------------------------------------------------------------- */
+void el_finish_bound(Ctx *c, Span at); /* what is bound so far is done before any later effect */
+/* `rest`, elaborated so that none of its work can have begun before. */
+Node *el_behind_clock(Ctx *c, Expr *rest, Node *(*elaborate)(Ctx *, Expr *));
 
 /* ---- elab_array.c --------------------------------------------------------------------- */
 Node *el_index(Ctx *c, Expr *e);

@@ -72,6 +72,38 @@ bool scan_effect(Ctx *c, Expr *e) {
   return s.found;
 }
 
+static bool visit_clock_within(Scan *s, Expr *e) {
+  const Binding *b = e->kind == E_VAR ? e->binding : NULL;
+  const RtPrim *rt = b && b->kind == BIND_PRIM ? ir_rt_find(*b->name == '_' ? b->name + 1 : b->name) : NULL;
+  s->found |= rt && rt->clock;
+  return true;
+}
+
+static bool visit_clock(Scan *s, Expr *e) { return e->kind != E_FUN && visit_clock_within(s, e); }
+
+bool scan_clock(Ctx *c, Expr **es, int n, bool within) {
+  Scan s = {.c = c, .e = c->e};
+  scan(&s, es, n, within ? visit_clock_within : visit_clock);
+  return s.found;
+}
+
+static bool visit_work(Scan *s, Expr *e) {
+  static const ExprKind plain[] = {E_INT, E_FLOAT, E_BOOL,   E_STRING, E_UNIT,  E_VAR,   E_CTOR,
+                                   E_FUN, E_TUPLE, E_RECORD, E_WITH,   E_FIELD, E_ANNOT, E_SEQ};
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+    if (e->kind == plain[i]) return e->kind != E_FUN;
+  IrType *t = el_type(s->c, e->type);
+  s->found |= (e->kind != E_BINARY && e->kind != E_NEGATE) || (t->kind != T_INT && t->kind != T_FLOAT) ||
+              e->op == BIN_PIPE || e->op == BIN_PIPE_LEFT;
+  return true;
+}
+
+bool scan_work(Ctx *c, Expr *e) {
+  Scan s = {.c = c, .e = c->e};
+  scan(&s, &e, 1, visit_work);
+  return s.found;
+}
+
 static bool visit_unit_call(Scan *s, Expr *e) {
   if (e->kind == E_FUN) return false;
   bool call = e->kind == E_APPLY || (e->kind == E_BINARY && (e->op == BIN_PIPE || e->op == BIN_PIPE_LEFT)) ||

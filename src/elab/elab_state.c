@@ -97,8 +97,10 @@ bool el_deep(Ctx *c, Span at) {
 
 Node *el_closure(Ctx *c, IrType *fun, Sym name, ClosureBody body, void *user) {
   Region *outer = c->region, *r = region_open(c->w, outer);
-  Var token = c->token;
+  Ctx saved = *c;
   Node *x = region_param(r, fun->args[0]);
+  c->outer_muts = c->muts.len;
+  c->bound = (Vars){0};
   c->token = (Var){0};
   if (fun->effect) c->token = (Var){region_param(r, c->e->t_token), r, NULL};
   c->region = r;
@@ -106,7 +108,9 @@ Node *el_closure(Ctx *c, IrType *fun, Sym name, ClosureBody body, void *user) {
   if (fun->effect) value = el_with_token(c, value);
   Graph *g = region_close(r, value, name);
   c->region = outer;
-  c->token = token;
+  c->token = saved.token;
+  c->outer_muts = saved.outer_muts;
+  c->bound = saved.bound;
   return ir_closure(c->w, g, fun, r->caps.data, r->caps.len);
 }
 

@@ -371,9 +371,10 @@ Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site) {
 }
 
 /* ---- Runtime primitives and derivatives ------------------------------------------------------- */
-enum { T = 1, F = 2, E = 4 };
+enum { T = 1, F = 2, E = 4, C = 8 };
 static const RtPrim rt_table[] = {
-#define RT(NAME, function, name, type, flags) {name, type, ((flags)&E) != 0, ((flags)&F) != 0, ((flags)&T) != 0},
+#define RT(NAME, function, name, type, flags)                                                                          \
+  {name, type, ((flags)&E) != 0, ((flags)&F) != 0, ((flags)&T) != 0, ((flags)&C) != 0},
 #include "prims/rt.def"
 #undef RT
 };

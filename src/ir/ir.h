@@ -109,6 +109,7 @@ typedef struct RtPrim {
   const char *name, *type;
   bool effect, fails;
   bool typed; /* what 'a stands for is handed on */
+  bool clock; /* a reading of a clock, on whose two sides work stays where it is (elab_clock.c) */
 } RtPrim;
 
 /* A source place with the calls it was inlined through. 0 is none. */
