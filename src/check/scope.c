@@ -91,6 +91,15 @@ static void add_names(Checker *c, Names *out, const Map *m) {
     if (m->keys[i] && m->vals[i]) vec_push(c->temp, *out, (Sym)m->keys[i]);
 }
 
+static void add_module_names(Checker *c, Names *out, const Module *m, NameSpace ns) {
+  add_names(c, out, names_of(m, ns));
+  const Lazy *lazy = m->lazy;
+  for (int i = 0; lazy && i < lazy->nnames; i++) {
+    bool capital = lazy->names[i][0] >= 'A' && lazy->names[i][0] <= 'Z';
+    if (capital == (ns == NS_CTOR)) vec_push(c->temp, *out, lazy->names[i]);
+  }
+}
+
 static Module *find_module(Checker *c, Sym name) {
   Module *m = map_get(&c->s.module->modules, name);
   if (!m && c->loader.library) m = c->loader.library(c->loader.user, name);
@@ -105,16 +114,49 @@ static Sym nearest_module(Checker *c, Sym name) {
   return nearest_name(name, names.data, names.len);
 }
 
-/* what: the name wanted of the module, or NULL. */
+/* The module's name that is this one, or else nearest to it; NULL if none is near. */
+static Sym nearest_in(Checker *c, const Module *m, NameSpace ns, Sym name) {
+  Names names = {0}, public = {0};
+  add_module_names(c, &names, m, ns);
+  for (int i = 0; i < names.len; i++) {
+    if (names.data[i] == name) return name;
+    if (names.data[i][0] != '_') vec_push(c->temp, public, names.data[i]);
+  }
+  return nearest_name(name, public.data, public.len);
+}
+
+/* `Module.name` of the library for a name (whose first letter is right) that was written without its module, or with
+ * another one; NULL if there is none. `exact`: no other spelling. */
+static const char *library_hint(Checker *c, Sym name, NameSpace ns, bool exact) {
+  const char *hint = NULL;
+  Sym module;
+  for (int i = 0; name[0] != '_' && (module = c->loader.library_name(c->loader.user, i)); i++) {
+    const Module *m = find_module(c, module);
+    Sym found = m && m != c->s.module ? nearest_in(c, m, ns, name) : NULL;
+    if (!found || found[0] != name[0]) continue;
+    if (found == name) return tc_format(c, "did you mean `%s.%s`?", module, found);
+    if (!hint && !exact && sym_len(name) > 3) hint = tc_format(c, "did you mean `%s.%s`?", module, found);
+  }
+  return hint;
+}
+
+/* What was meant by `name.what`, of a module that there isn't; what: NULL if only the module is named. */
+static const char *module_hint(Checker *c, Sym name, NameSpace ns, Sym what) {
+  Sym near = nearest_module(c, name);
+  const Module *m = near && what ? find_module(c, near) : NULL;
+  Sym found = m ? nearest_in(c, m, ns, what) : NULL;
+  if (found) return tc_format(c, "did you mean `%s.%s`?", near, found);
+  bool bare = what && c->prelude && module_find(c, c->prelude, ns, what); /* `Math.sin` */
+  if (bare) return tc_format(c, "`%s` is known without a module", what);
+  const char *hint = what ? library_hint(c, what, ns, true) : NULL;
+  if (!hint && near) hint = tc_format(c, "did you mean `%s`?", near);
+  return hint ? hint : habit_of_word(name);
+}
+
 static void report_module(Checker *c, Sym name, Span at, NameSpace ns, Sym what) {
   Diag *d = diag_error(c->diags, at, tc_diag_code(D_UNBOUND_MODULE), "there is no module `%s`", name);
-  Sym near = nearest_module(c, name);
-  bool bare = !near && what && c->prelude && module_find(c, c->prelude, ns, what); /* `Math.sin` */
-  const char *habit = habit_of_word(name);
-  d->hint = near    ? tc_format(c, "did you mean `%s`?", near)
-            : bare  ? tc_format(c, "`%s` is known without a module", what)
-            : habit ? habit
-                    : tc_format(c, "a file is made a module by: import \"file.atl\" as %s", name);
+  d->hint = module_hint(c, name, ns, what);
+  if (!d->hint) d->hint = tc_format(c, "a file is made a module by: import \"file.atl\" as %s", name);
 }
 
 Module *tc_lookup_module(Checker *c, Sym name, Span at) {
@@ -138,15 +180,6 @@ static void *qualified(Checker *c, Name name, NameSpace ns, bool *reported) {
 }
 
 /* ---- Hints --------------------------------------------------------------------------- */
-static void add_module_names(Checker *c, Names *out, const Module *m, NameSpace ns) {
-  add_names(c, out, names_of(m, ns));
-  const Lazy *lazy = m->lazy;
-  for (int i = 0; lazy && i < lazy->nnames; i++) {
-    bool capital = lazy->names[i][0] >= 'A' && lazy->names[i][0] <= 'Z';
-    if (capital == (ns == NS_CTOR)) vec_push(c->temp, *out, lazy->names[i]);
-  }
-}
-
 static Sym text_of(Checker *c, const char *s) { return sym_of(c->syms, s); }
 
 static const char *near_hint(Checker *c, Name name, NameSpace ns) {
@@ -205,7 +238,9 @@ static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const
   if (!hint && !name.module) hint = prefixed_string_hint(c, name);
   if (!hint && !name.module) hint = habit_of_word(name.name);
   if (!hint && !name.module) hint = definition_hint(c, name, ns);
+  if (!hint && !name.module) hint = library_hint(c, name.name, ns, true);
   if (!hint) hint = near_hint(c, name, ns);
+  if (!hint && !name.module) hint = library_hint(c, name.name, ns, false);
   if (!hint && ns == NS_CTOR && !name.module)
     hint = "a name that begins with a capital is a constructor; variables begin with a small letter";
   Diag *d = name.module ? diag_error(c->diags, name.span, tc_diag_code(id), "there is no %s`%s` in the module `%s`",
