@@ -44,6 +44,7 @@ typedef struct LoopMemo {
   Combined *c;
   Split split;    /* without residuals if the body is run again */
   Node **tapes;   /* of the residuals */
+  bool *wrapped;  /* each row of the tape is a tuple of one */
   Known *delayed; /* carried values that are computed again, from the index */
 } LoopMemo;
 
@@ -80,14 +81,16 @@ static bool may_rerun(const Diff *r, const Node *n, const Fact *facts) {
   return ir_sizes_exact(r->w, l, b); /* what is made again has the sizes of what was made */
 }
 
-/* Rows of an array are of one length; what may differ from iteration to iteration goes into a tuple of one. So does
- * a bag: an array of bags would have the cotangent of an array of arrays. */
-static bool needs_wrap(const Node *x) { return x->type->kind == T_ARRAY || x->type->kind == T_BAG; }
+/* Rows of an array are of one length, and are copied; what may differ from iteration to iteration, or is there for
+ * longer and is kept by reference, goes into a tuple of one. So does a bag: an array of bags would have the cotangent
+ * of an array of arrays. */
+static bool needs_wrap(World *w, const Node *loop, Node **ops, Node *x) {
+  return x->type->kind == T_BAG || (x->type->kind == T_ARRAY && !ir_is_new_row(w, loop, ops, x));
+}
 
 /* What a tape keeps of residual x. A part of a carried array is copied: kept as a view it would make the next update
  * copy the whole. */
 static Node *kept(World *w, const LoopInfo *l, Node *x) {
-  if (!needs_wrap(x)) return x;
   if (x->type->kind == T_ARRAY && ir_is_part_of_state(l, x)) x = ir_copy_rows(w, x);
   return ir_record(w, &x, 1);
 }
@@ -124,7 +127,11 @@ void ad_loop_forward(Diff *r, int at) {
   Split *s = &m->split;
   *s = ir_split(w, c->back, c->p, known);
   Node **rows = NEW_ARRAY(w->arena, Node *, s->nres + 1);
-  for (int j = 0; j < s->nres; j++) rows[j] = kept(w, n->loop, s->res[j]);
+  m->wrapped = NEW_ARRAY(w->arena, bool, s->nres + 1);
+  for (int j = 0; j < s->nres; j++) {
+    m->wrapped[j] = needs_wrap(w, n, ops, s->res[j]);
+    rows[j] = m->wrapped[j] ? kept(w, n->loop, s->res[j]) : s->res[j];
+  }
   m->tapes = NEW_ARRAY(w->arena, Node *, s->nres + 1);
   r->fwd[at] = ir_loop_stacking(w, n, ad_fwd_all(r, n->ops, n->nops), c->y, rows, s->nres, m->tapes);
 }
@@ -196,7 +203,7 @@ static void read_primal(BackLoop *b, Node *d, Node **dy) {
     if (b->m->delayed[k]) b->args[1 + k] = ir_delayed_value(w, b->n, k, b->args[0], ops);
   for (int j = 0; j < s->nres; j++) {
     Node *row = loop_add(b->loop, LOOP_SLICED, b->m->tapes[j]);
-    b->args[c->back->nparams + j] = needs_wrap(s->res[j]) ? sized(b, s->res[j], ir_get(w, row, 0), outside) : row;
+    b->args[c->back->nparams + j] = sized(b, s->res[j], b->m->wrapped[j] ? ir_get(w, row, 0) : row, outside);
   }
   for (int k = loop_slots(l); k < b->n->type->n - 1; k++) {
     Node *bag = ir_get(w, d, k), *like = ir_get(w, ad_fwd(b->r, b->n), k);

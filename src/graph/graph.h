@@ -76,6 +76,9 @@ bool *ir_carried_kept(World *w, const LoopInfo *l, const Graph *body);
 /* Is operand k of a loop an array that it changes and also reads as it was before the loop? It is copied then. */
 bool ir_loop_copies(World *w, const Node *loop, int k);
 /* Is array x of a loop's body a part of one that the loop carries? */
+/* Is x, a value in the loop's body, an array of numbers that is new in every iteration, and has the same dimensions in
+ * all? Making it costs what a copy does. */
+bool ir_is_new_row(World *w, const Node *loop, Node **ops, Node *x);
 bool ir_is_part_of_state(const LoopInfo *l, const Node *x);
 
 /* ---- Exact values (exact.c) --------------------------------------------------------------------

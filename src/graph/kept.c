@@ -96,3 +96,18 @@ bool ir_is_part_of_state(const LoopInfo *l, const Node *x) {
     part |= x->op == OP_SLICE || x->op == OP_INDEX;
   return part && x->op == OP_PARAM && x->attr.i > 0 && loop_part(l, (int)x->attr.i - 1) <= LOOP_ACC;
 }
+
+/* Is x made here, by a loop or as a literal? */
+static bool is_made(const Node *x) {
+  while (x->op == OP_AFTER) x = x->ops[0];
+  if (x->op != OP_GET) return x->op == OP_ARRAY;
+  return x->ops[0]->op == OP_LOOP && x->attr.i >= loop_slots(x->ops[0]->loop);
+}
+
+bool ir_is_new_row(World *w, const Node *loop, Node **ops, Node *x) {
+  if (x->type->kind != T_ARRAY || !ir_is_plain(ir_base(x->type))) return false;
+  int64_t k = x->op == OP_PARAM ? x->attr.i - 1 : -1;
+  const Node *result = loop->graphs[0]->result;
+  if (k >= 0 && (k >= loop->loop->ncarried || result->op != OP_TUPLE)) return false;
+  return is_made(k >= 0 ? result->ops[k] : x) && ir_shape_is_fixed(w, loop, ops, x);
+}

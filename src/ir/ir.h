@@ -371,6 +371,8 @@ Node *ir_after_loop(World *w, Node *x, Node *loop);
 /* The length of x, an array in the loop's body, in terms of the loop's operands without the trip count, where it is
  * the same in all iterations; else NULL. */
 Node *ir_length_outside(World *w, const Node *loop, Node **ops, Node *x);
+/* Has x, an array in the loop's body, the same dimensions in all iterations? */
+bool ir_shape_is_fixed(World *w, const Node *loop, Node **ops, Node *x);
 /* Does every iteration leave carried value k, an array, with the dimensions it had? */
 bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k);
 /* DATA, if all are constants and rows of one length */

@@ -76,6 +76,24 @@ Node *ir_length_outside(World *w, const Node *loop, Node **ops, Node *x) {
   return fixed_number(&(Lengths){w, loop->loop, ops, loop->graphs[0], NULL}, ir_len(w, x, 0), 4);
 }
 
+/* Dimension dim of array x of the body, as fixed_number: also of the rows that an inner loop stacks. */
+static Node *fixed_dimension(const Lengths *s, Node *x, int dim) {
+  const Node *inner = dim > 0 && x->op == OP_GET ? x->ops[0] : NULL;
+  bool stacked =
+      inner && inner->op == OP_LOOP && x->attr.i >= loop_slots(inner->loop) && inner->graphs[0]->result->op == OP_TUPLE;
+  if (!stacked) return fixed_number(s, ir_len(s->w, x, dim), LIMIT_LENGTH_SUM);
+  Lengths rows = {s->w, inner->loop, inner->ops + loop_first(inner->loop), inner->graphs[0], NULL};
+  Node *n = fixed_dimension(&rows, inner->graphs[0]->result->ops[x->attr.i], dim - 1);
+  return n ? fixed_number(s, n, LIMIT_LENGTH_SUM) : NULL;
+}
+
+bool ir_shape_is_fixed(World *w, const Node *loop, Node **ops, Node *x) {
+  Lengths s = {w, loop->loop, ops, loop->graphs[0], NULL};
+  for (int dim = 0; dim < ir_rank(x->type); dim++)
+    if (!fixed_dimension(&s, x, dim)) return false;
+  return true;
+}
+
 /* ---- Checks ---- */
 Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int own) {
   GraphBody *b = graph_body(w, body);
