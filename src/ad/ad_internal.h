@@ -58,9 +58,10 @@ void ad_add(Diff *r, const Node *x, Node *cot); /* cot[x] += cot, if x is active
 Node *ad_take(Diff *r, const Node *x);          /* moves cot[x] out */
 void ad_put(Diff *r, const Node *x, Node *acc); /* moves it back: before other contributions */
 
-/* Accumulators of the backward side of a region or call: zero for plain ones (added afterwards), else moved in. */
-Node *ad_region_acc(Diff *r, const Node *x);
-void ad_region_done(Diff *r, const Node *x, Node *acc);
+/* Accumulators of the backward side of a region or call, of x among its n operands xs: zero for plain ones (added
+ * afterwards), else moved in, and with it those of parts of x that the region doesn't get by themselves. */
+Node *ad_region_acc(Diff *r, const Node *x, Node **xs, int n);
+void ad_region_done(Diff *r, const Node *x, Node **xs, int n, Node *acc);
 void ad_region_accs(Diff *r, Node **xs, int n, Nodes *out); /* of the active xs */
 void ad_region_all_done(Diff *r, Node **xs, int n, Node *accs);
 

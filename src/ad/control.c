@@ -158,7 +158,7 @@ static Node *capture_acc(BackLoop *b, Node *x) {
   for (int k = 0; numbers && k < b->n->loop->ncarried; k++)
     if (b->operands[k] == x && ir_loop_copies(b->w, b->n, loop_first(b->n->loop) + k))
       return ir_to_bag(b->w, ir_fill(b->w, zero, ad_fwd(b->r, x)));
-  return ad_region_acc(b->r, x);
+  return ad_region_acc(b->r, x, b->operands, b->m->c->p - 1);
 }
 
 /* Carried: cotangents of carried values and accumulators. (That of a mere accumulator never changes.) Accumulated:
@@ -228,7 +228,7 @@ static void finish(BackLoop *b, Node *trips) {
   loop_close(b->loop, trips, NULL, b->n->site);
   for (int i = 1; i < c->p; i++)
     if (c->active[i] && part_of(b, i) == LOOP_CAPTURED)
-      ad_region_done(b->r, b->operands[i - 1], loop_result(b->loop, b->cot[i]));
+      ad_region_done(b->r, b->operands[i - 1], b->operands, c->p - 1, loop_result(b->loop, b->cot[i]));
   for (int i = 1; i < c->p; i++) {
     if (!c->active[i] || part_of(b, i) == LOOP_CAPTURED) continue;
     Node *x = b->cot[i] ? loop_result(b->loop, b->cot[i]) : ir_to_bag(w, loop_stacked(b->loop, stack[i]));

@@ -46,24 +46,60 @@ void ad_put(Diff *r, const Node *x, Node *acc) {
   *c = *c ? ir_op2(r->w, OP_CADD, acc, *c) : acc;
 }
 
-Node *ad_region_acc(Diff *r, const Node *x) {
-  IrType *c = ad_cotangent(r->w, x->type);
-  return ir_is_plain(c) ? ir_zero(r->w, c) : ad_take(r, x);
+/* Component k of x, a tuple, where it has an accumulator of its own (start_from) that is still added to, and isn't
+ * among xs; else NULL. */
+static Node *part_with_acc(const Diff *r, const Node *x, int k, Node **xs, int n) {
+  Node *part = ir_get(r->w, (Node *)(uintptr_t)x, k);
+  if (part->op != OP_GET || position(r, part) < 0 || !r->cot[position(r, part)]) return NULL;
+  for (int i = 0; i < n; i++)
+    if (xs[i] == part) return NULL;
+  return part;
 }
 
-void ad_region_done(Diff *r, const Node *x, Node *acc) {
-  if (ir_is_plain(acc->type)) ad_add(r, x, acc);
-  else ad_put(r, x, acc);
+static bool has_parts(const Node *x) { return x->op == OP_PARAM && x->type->kind == T_TUPLE; }
+
+Node *ad_region_acc(Diff *r, const Node *x, Node **xs, int n) {
+  World *w = r->w;
+  IrType *c = ad_cotangent(w, x->type);
+  if (ir_is_plain(c)) return ir_zero(w, c);
+  Node *acc = ad_take(r, x);
+  if (!has_parts(x)) return acc;
+  Node **parts = NEW_ARRAY(w->arena, Node *, x->type->n);
+  for (int k = 0; k < x->type->n; k++) {
+    const Node *part = part_with_acc(r, x, k, xs, n);
+    parts[k] = ir_get(w, acc, k);
+    if (!part) continue;
+    parts[k] = ir_op2(w, OP_CADD, r->cot[position(r, part)], parts[k]);
+    r->cot[position(r, part)] = ir_zero(w, parts[k]->type); /* moved, and expected back */
+  }
+  return ir_tuple(w, c, parts);
+}
+
+void ad_region_done(Diff *r, const Node *x, Node **xs, int n, Node *acc) {
+  World *w = r->w;
+  if (ir_is_plain(acc->type)) {
+    ad_add(r, x, acc);
+    return;
+  }
+  Node **rest = NEW_ARRAY(w->arena, Node *, x->type->n + 1);
+  for (int k = 0; has_parts(x) && k < x->type->n; k++) {
+    const Node *part = part_with_acc(r, x, k, xs, n);
+    rest[k] = ir_get(w, acc, k);
+    if (!part) continue;
+    ad_put(r, part, rest[k]);
+    rest[k] = ir_zero(w, rest[k]->type);
+  }
+  ad_put(r, x, has_parts(x) ? ir_tuple(w, acc->type, rest) : acc);
 }
 
 void ad_region_accs(Diff *r, Node **xs, int n, Nodes *out) {
   for (int i = 0; i < n; i++)
-    if (ad_active(r, xs[i])) vec_push(r->w->arena, *out, ad_region_acc(r, xs[i]));
+    if (ad_active(r, xs[i])) vec_push(r->w->arena, *out, ad_region_acc(r, xs[i], xs, n));
 }
 
 void ad_region_all_done(Diff *r, Node **xs, int n, Node *accs) {
   for (int i = 0, k = 0; i < n; i++)
-    if (ad_active(r, xs[i])) ad_region_done(r, xs[i], ir_get(r->w, accs, k++));
+    if (ad_active(r, xs[i])) ad_region_done(r, xs[i], xs, n, ir_get(r->w, accs, k++));
 }
 
 Diff *ad_begin(World *w, Graph *g, const Fact *params) {

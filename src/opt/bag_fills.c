@@ -1,73 +1,91 @@
 /* SPDX-License-Identifier: MIT */
-/* An accumulator that is filled in the graph in which a loop began it is filled before the loop: the whole array is
- * made either way, and opt_dense turns what is added to it into loads and stores.
+/* An accumulator that is filled in the graph in which a loop or a call began it is filled before that: the whole array
+ * is made either way, and opt_dense turns what is added to it into loads and stores.
  *
  *   fill (loop accs (zero) …) n  →  fill (loop accs (to_bag (zeros n)) …) n
  *
- * On the way from the loop to the FILL there may be additions, branches and further loops. */
+ * On the way from there to the FILL there may be additions, branches, further loops and calls. */
 #include "opt/opt.h"
 #include "graph/graph.h"
 #include "ir/world.h"
 
-/* A loop whose operand `input` is an accumulator that is empty, and the FILL that it comes to. */
+/* A loop or call whose operand `input` is an accumulator that is empty, and the FILL that it comes to. */
 typedef struct Start {
-  Node *loop, *fill;
+  Node *at, *fill;
   int input;
 } Start;
 
 static bool find_start(World *w, Node *bag, Start *out, int depth);
 
+/* The same where operand k of `at` is what the accumulator was before. */
+static bool from_operand(World *w, Node *at, int k, Start *out, int depth) {
+  if (at->ops[k]->op != OP_ZERO) return find_start(w, at->ops[k], out, depth + 1);
+  out->at = at;
+  out->input = k;
+  return true;
+}
+
 static bool in_loop(World *w, Node *loop, int k, Start *out, int depth) {
   if (loop->loop->has_cond || k >= loop_slots(loop->loop)) return false;
   const Node *root = opt_bag_root(w, ir_get(w, loop->graphs[0]->result, k));
   if (!root || root->op != OP_PARAM || root->attr.i != 1 + k) return false;
-  int input = k + loop_first(loop->loop);
-  if (loop->ops[input]->op != OP_ZERO) return find_start(w, loop->ops[input], out, depth + 1);
-  out->loop = loop;
-  out->input = input;
-  return true;
+  return from_operand(w, loop, k + loop_first(loop->loop), out, depth);
 }
 
-static bool in_branch(World *w, Node *bag, Start *out, int depth) {
-  const Node *s = bag->op == OP_GET ? bag->ops[0] : bag;
-  int capture = opt_branch_root(w, s, bag == s ? -1 : (int)bag->attr.i);
-  return capture >= 0 && find_start(w, s->ops[1 + capture], out, depth + 1);
+static bool in_branch(World *w, Node *branch, Node *bag, Start *out, int depth) {
+  int capture = opt_branch_root(w, branch, bag);
+  return capture >= 0 && find_start(w, branch->ops[1 + capture], out, depth + 1);
+}
+
+static bool in_call(World *w, Node *call, int k, Start *out, int depth) {
+  int param = opt_call_root(w, call->attr.func, k);
+  return param >= 0 && from_operand(w, call, param, out, depth);
+}
+
+static bool of_component(World *w, Node *bag, Start *out, int depth) {
+  Node *whole = bag->ops[0];
+  int k = (int)bag->attr.i;
+  switch (whole->op) {
+  case OP_TAKE: return k == 0 && find_start(w, whole->ops[0], out, depth + 1);
+  case OP_LOOP: return in_loop(w, whole, k, out, depth);
+  case OP_CALL: return in_call(w, whole, k, out, depth);
+  default: break;
+  }
+  while (whole->op == OP_GET) whole = whole->ops[0];
+  return whole->op == OP_SWITCH && in_branch(w, whole, bag, out, depth);
 }
 
 static bool find_start(World *w, Node *bag, Start *out, int depth) {
-  Node *whole = bag->op == OP_GET ? bag->ops[0] : bag;
   if (depth > LIMIT_BAG_CHAIN) return !limit_reached(w->arena, AT_BAG_CHAIN);
-  switch (whole->op) {
+  switch (bag->op) {
   case OP_ACC_AT:
-  case OP_CUPDATE: return find_start(w, whole->ops[0], out, depth + 1);
-  case OP_TAKE: return bag->op == OP_GET && bag->attr.i == 0 && find_start(w, whole->ops[0], out, depth + 1);
-  case OP_CADD:
-    return bag == whole && (find_start(w, bag->ops[0], out, depth + 1) || find_start(w, bag->ops[1], out, depth + 1));
-  case OP_SWITCH: return in_branch(w, bag, out, depth);
-  case OP_LOOP: return bag->op == OP_GET && in_loop(w, whole, (int)bag->attr.i, out, depth);
+  case OP_CUPDATE: return find_start(w, bag->ops[0], out, depth + 1);
+  case OP_CADD: return find_start(w, bag->ops[0], out, depth + 1) || find_start(w, bag->ops[1], out, depth + 1);
+  case OP_SWITCH: return in_branch(w, bag, bag, out, depth);
+  case OP_GET: return of_component(w, bag, out, depth);
   default: return false;
   }
 }
 
-/* Do the dimensions follow from the loop that would have to know them? */
+/* Do the dimensions follow from what would have to know them? */
 static bool dims_depend(World *w, const Graph *g, const Start *s) {
   Node **nodes;
   Node *dims = ir_record(w, s->fill->ops + 1, s->fill->nops - 1);
   int n = ir_order(w->temp, ir_graph(w, g->params, g->nparams, dims, NULL), &nodes);
   for (int i = 0; i < n; i++)
-    if (nodes[i] == s->loop) return true;
+    if (nodes[i] == s->at) return true;
   return false;
 }
 
 static Graph *with_start(World *w, Graph *g, const Start *s) {
-  Node **ops = NEW_ARRAY(w->arena, Node *, s->loop->nops), **dims = NEW_ARRAY(w->arena, Node *, s->fill->nops);
-  for (int k = 0; k < s->loop->nops; k++) ops[k] = s->loop->ops[k];
+  Node **ops = NEW_ARRAY(w->arena, Node *, s->at->nops), **dims = NEW_ARRAY(w->arena, Node *, s->fill->nops);
+  for (int k = 0; k < s->at->nops; k++) ops[k] = s->at->ops[k];
   for (int k = 0; k < s->fill->nops; k++) dims[k] = s->fill->ops[k];
   dims[0] = ops[s->input];
   ops[s->input] = ir_to_bag(w, ir_rebuild(w, s->fill, dims, NULL));
   Map over;
   map_init(&over, w->temp);
-  map_put(&over, s->loop, ir_rebuild(w, s->loop, ops, s->loop->graphs));
+  map_put(&over, s->at, ir_rebuild(w, s->at, ops, s->at->graphs));
   Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
   for (int k = 0; k < g->nparams; k++) args[k] = ir_param(w, k, g->params[k]);
   Node *result = ir_instantiate_over(w, g, args, 0, &over);

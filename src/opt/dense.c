@@ -3,12 +3,12 @@
  *
  * Runs last: while derivatives may still be taken, an accumulator has to be recognisable as one. TO_BAG marks what
  * comes from an array. It is pushed through additions (here), into branches (regions.c does that with every capture)
- * and out of them, and through the state of loops. */
+ * and out of them, through the state of loops, and through calls. */
 #include "opt/opt.h"
 
 typedef struct Dense {
   World *w;
-  bool changed;
+  bool calls, changed; /* calls: functions may get arrays */
 } Dense;
 
 static bool is_dense(const Node *n) { return n->op == OP_TO_BAG; }
@@ -82,59 +82,10 @@ static Node *dense_replace(World *w, const Node *n, Node **ops) {
 }
 
 /* ---- Loops: dense state is carried as arrays ------------------------------------------ */
-static Node *root_array(World *w, Node *bag, int depth);
-
-/* The capture that result k (-1: the whole) of all arms of s comes from by additions; -1 if there is none. */
-static int arms_root(World *w, const Node *s, int k, int depth) {
-  int which = -1;
-  for (int i = 0; i < s->ngraphs; i++) {
-    Node *x = s->graphs[i]->result;
-    const Node *root = root_array(w, k >= 0 ? ir_get(w, x, k) : x, depth + 1);
-    if (!root || root->op != OP_PARAM || (i && root->attr.i != which)) return -1;
-    which = (int)root->attr.i;
-  }
-  return which;
-}
-
-/* The array that a bag was, or the parameter, before something was added to it: their dimensions are the same. NULL:
- * it is none of this. */
-static Node *root_array(World *w, Node *bag, int depth) {
-  if (depth > LIMIT_BAG_CHAIN && limit_reached(w->arena, AT_BAG_CHAIN)) return NULL;
-  Node *whole = bag->op == OP_GET ? bag->ops[0] : bag;
-  int k = bag->op == OP_GET ? (int)bag->attr.i : -1;
-  switch (whole->op) {
-  case OP_PARAM: return k < 0 ? bag : NULL;
-  case OP_TO_BAG: return bag->ops[0];
-  case OP_ACC_AT:
-  case OP_CUPDATE: return root_array(w, bag->ops[0], depth + 1);
-  case OP_TAKE: return k == 0 ? root_array(w, whole->ops[0], depth + 1) : NULL;
-  case OP_CADD: { /* a parameter rather than what was made here */
-    Node *first = k < 0 ? root_array(w, bag->ops[0], depth + 1) : NULL;
-    if (k >= 0 || (first && first->op == OP_PARAM)) return first;
-    Node *second = root_array(w, bag->ops[1], depth + 1);
-    return second ? second : first;
-  }
-  case OP_SWITCH: {
-    int cap = arms_root(w, whole, k, depth);
-    return cap >= 0 ? root_array(w, whole->ops[1 + cap], depth + 1) : NULL;
-  }
-  case OP_LOOP: {
-    if (k >= loop_slots(whole->loop)) return NULL;
-    const Node *root = root_array(w, ir_get(w, whole->graphs[0]->result, k), depth + 1);
-    if (!root || root->op != OP_PARAM || root->attr.i != 1 + k) return NULL;
-    return root_array(w, whole->ops[k + loop_first(whole->loop)], depth + 1);
-  }
-  default: return NULL;
-  }
-}
-
-Node *opt_bag_root(World *w, Node *bag) { return root_array(w, bag, 0); }
-int opt_branch_root(World *w, const Node *branch, int k) { return arms_root(w, branch, k, 0); }
-
 /* What a bag is as an array: itself if it is dense; filled if it was before something was added; else NULL. */
 static Node *as_array(World *w, Node *bag) {
   if (is_dense(bag)) return bag->ops[0];
-  Node *root = root_array(w, bag, 0);
+  Node *root = opt_bag_root(w, bag);
   return root && root->type->kind == T_ARRAY ? ir_fill(w, bag, root) : NULL;
 }
 
@@ -183,44 +134,87 @@ static Node *dense_loop(World *w, Node *n, Node **ops, Graph **graphs) {
 }
 
 /* ---- Branches: what every arm marks is marked outside ------------------------------------- */
-static bool all_dense(Graph **arms, int n, int k) {
-  for (int a = 0; a < n; a++) {
-    const Node *r = arms[a]->result;
-    if (k >= 0) {
-      if (r->op != OP_TUPLE) return false;
-      r = r->ops[k];
-    }
-    if (!is_dense(r)) return false;
+/* Takes the marks off what is marked in all of n values of type t, parts of tuples one by one. Were there any? */
+static bool unmark(World *w, Node **xs, int n, IrType *t) {
+  bool all = true, any = false;
+  for (int a = 0; a < n; a++) all &= is_dense(xs[a]);
+  for (int a = 0; all && a < n; a++) xs[a] = xs[a]->ops[0];
+  if (all || t->kind != T_TUPLE) return all;
+  Node ***parts = NEW_ARRAY(w->temp, Node **, n), **of_all = NEW_ARRAY(w->temp, Node *, n);
+  for (int a = 0; a < n; a++) parts[a] = NEW_ARRAY(w->temp, Node *, t->n);
+  for (int k = 0; k < t->n; k++) {
+    for (int a = 0; a < n; a++) of_all[a] = ir_get(w, xs[a], k);
+    any |= unmark(w, of_all, n, t->args[k]);
+    for (int a = 0; a < n; a++) parts[a][k] = of_all[a];
   }
-  return true;
+  for (int a = 0; any && a < n; a++) xs[a] = ir_record(w, parts[a], t->n);
+  return any;
 }
 
-static Node *unmarked(World *w, const Node *r, const bool *dense) {
-  if (is_dense(r)) return r->ops[0];
-  Node **xs = NEW_ARRAY(w->temp, Node *, r->nops + 1);
-  for (int k = 0; k < r->nops; k++) xs[k] = dense[k] ? r->ops[k]->ops[0] : r->ops[k];
-  return ir_record(w, xs, r->nops);
+/* x, which is of type t but for arrays in the places of bags, with marks on these. */
+static Node *mark(World *w, Node *x, IrType *t) {
+  if (t->kind != T_TUPLE) return t->kind == T_BAG && x->type->kind == T_ARRAY ? to_bag(w, x, t) : x;
+  Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
+  for (int k = 0; k < t->n; k++) xs[k] = mark(w, ir_get(w, x, k), t->args[k]);
+  return ir_tuple(w, t, xs);
 }
 
 static Node *dense_switch(World *w, Node *n, Node **ops, Graph **graphs) {
   Node *plain = ir_rebuild(w, n, ops, graphs);
   if (plain->op != OP_SWITCH) return NULL;
-  IrType *t = plain->type;
-  bool whole = t->kind == T_BAG && all_dense(plain->graphs, plain->ngraphs, -1), any = whole;
-  bool *dense = NEW_ARRAY(w->arena, bool, t->n + 1);
-  for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) any |= dense[k] = all_dense(plain->graphs, plain->ngraphs, k);
-  if (!any) return NULL;
   Node **results = NEW_ARRAY(w->temp, Node *, plain->ngraphs);
-  for (int a = 0; a < plain->ngraphs; a++) results[a] = unmarked(w, plain->graphs[a]->result, dense);
-  Node *s = ir_switch_yielding(w, plain, plain->ops, plain->graphs, results);
-  if (whole) return to_bag(w, s, t);
-  Node **out = NEW_ARRAY(w->arena, Node *, t->n);
-  for (int k = 0; k < t->n; k++) out[k] = dense[k] ? to_bag(w, ir_get(w, s, k), t->args[k]) : ir_get(w, s, k);
-  return ir_tuple(w, t, out);
+  for (int a = 0; a < plain->ngraphs; a++) results[a] = plain->graphs[a]->result;
+  if (!unmark(w, results, plain->ngraphs, plain->type)) return NULL;
+  return mark(w, ir_switch_yielding(w, plain, plain->ops, plain->graphs, results), plain->type);
+}
+
+/* ---- Calls: functions that get arrays, and yield what these become --------------------------------------------- */
+/* Function f with arrays for the parameters in `dense`, and for the results that are arrays then. */
+static Func *with_arrays(World *w, const Func *f, const bool *dense) {
+  void **known = ir_memo(w, f, "with arrays", dense, (size_t)f->nparams);
+  if (*known) return *known;
+  void **count = ir_memo(w, f, "how often with arrays", NULL, 0);
+  if ((uintptr_t)*count >= LIMIT_BAG_FUNCTIONS && limit_reached(w->arena, AT_BAG_FUNCTIONS)) return NULL;
+  *count = (char *)*count + 1;
+  Node **args = NEW_ARRAY(w->temp, Node *, f->nparams + 1), **xs = NEW_ARRAY(w->arena, Node *, f->result->n + 1);
+  IrType **types = NEW_ARRAY(w->arena, IrType *, f->nparams + 1);
+  for (int k = 0; k < f->nparams; k++) {
+    types[k] = dense[k] ? opt_array_of(w, f->params[k]) : f->params[k];
+    args[k] = ir_param(w, k, types[k]);
+    if (dense[k]) args[k] = to_bag(w, args[k], f->params[k]);
+  }
+  Node *result = ir_instantiate(w, f->graph, args, 0);
+  for (int k = 0; k < f->result->n; k++) {
+    Node *x = ir_get(w, result, k), *array = x->type->kind == T_BAG ? as_array(w, x) : NULL;
+    xs[k] = array ? array : x;
+  }
+  result = ir_record(w, xs, f->result->n);
+  Func *out = ir_func(w, f->name, types, f->nparams, result->type);
+  out->span = f->span;
+  out->recursive = f->recursive;
+  out->opaque = f->opaque;
+  ir_func_finish(w, out, result);
+  return *known = out;
+}
+
+/* Of f's calls of itself within, too, an accumulator is an array if it was one: else each round of passes would find
+ * the call one level deeper. */
+static Node *dense_call(World *w, Rewriter *r, const Node *n, Node **ops) {
+  const Func *f = n->attr.func;
+  bool any = false, *dense = NEW_ARRAY(w->temp, bool, n->nops + 1);
+  Node **args = NEW_ARRAY(w->temp, Node *, n->nops + 1);
+  for (int k = 0; k < n->nops; k++) {
+    bool bag = ops[k]->type->kind == T_BAG && ir_is_plain(ir_base(ops[k]->type));
+    Node *array = bag ? as_array(w, ops[k]) : NULL;
+    any |= dense[k] = array != NULL;
+    args[k] = array ? array : ops[k];
+  }
+  if (!any || !f->graph || f->result->kind != T_TUPLE) return NULL;
+  Func *out = with_arrays(w, f, dense);
+  return out ? mark(w, ir_call(w, rewrite_func(r, out), args, n->site), f->result) : NULL;
 }
 
 static Node *dense_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
-  (void)r;
   (void)frame;
   Dense *d = user;
   Node *x = NULL;
@@ -230,12 +224,13 @@ static Node *dense_node(void *user, Rewriter *r, void *frame, Node *n, Node **op
   if (n->op == OP_CADD && is_dense(ops[0]) && is_dense(ops[1])) x = dense_sum(d->w, ops);
   if (n->op == OP_LOOP) x = dense_loop(d->w, n, ops, graphs);
   if (n->op == OP_SWITCH) x = dense_switch(d->w, n, ops, graphs);
+  if (n->op == OP_CALL && d->calls) x = dense_call(d->w, r, n, ops);
   d->changed |= x != NULL;
   return x;
 }
 
-Graph *opt_dense(World *w, Graph *g, bool *changed) {
-  Dense d = {.w = w};
+Graph *opt_dense(World *w, Graph *g, bool calls, bool *changed) {
+  Dense d = {.w = w, .calls = calls};
   g = ir_rewrite(w, g, (RewritePass){.user = &d, .node = dense_node});
   *changed = d.changed;
   return g;

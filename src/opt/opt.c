@@ -54,10 +54,11 @@ void opt_before_derivatives(World *w, OptStages *s) {
 }
 
 static Graph *after_derivatives(World *w, Graph *g) {
-  g = opt_compose(w, opt_params(w, opt_prune(w, opt_simplify(w, g))));
-  for (bool more = true, made = false; more; more |= made) { /* one level of nested loops at a time */
+  g = opt_bag_calls(w, opt_compose(w, opt_params(w, opt_prune(w, opt_simplify(w, g)))));
+  bool more = true, made = false;
+  for (int round = 0; more; round++, more |= made) { /* one level of nested loops at a time */
     g = opt_bags(w, g, &made);
-    g = opt_dense(w, g, &more);
+    g = opt_dense(w, g, round < LIMIT_BAG_ROUNDS, &more);
   }
   g = opt_prune(w, opt_scalars(w, opt_prune(w, opt_simplify(w, g))));
   return opt_contract(w, opt_fuse(w, opt_checks(w, opt_updates(w, g))), true);

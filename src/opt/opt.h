@@ -18,6 +18,7 @@
  *     params          parameters that recursive functions only hand on, or are the same in all calls, go
  *     compose         recursive functions over what another one makes for them alone become one function
  *     views
+ *     bag_calls       accumulators in tuples are parameters and results of functions by themselves
  *     bags            accumulators that will be dense are made so
  *     dense           accumulators known to be dense become arrays
  *     scalars
@@ -59,12 +60,16 @@ Graph *opt_fuse(World *w, Graph *g);    /* loops that read in order what another
 Graph *opt_contract(World *w, Graph *g, bool last);
 Graph *opt_checks(World *w, Graph *g);
 Graph *opt_bags(World *w, Graph *g, bool *changed);
-Graph *opt_dense(World *w, Graph *g, bool *changed);
-IrType *opt_array_of(World *w, const IrType *bag); /* of a bag that is filled (bag_outputs.c) */
+Graph *opt_dense(World *w, Graph *g, bool calls, bool *changed); /* calls: functions get arrays, too */
+IrType *opt_array_of(World *w, const IrType *bag);               /* of a bag that is filled (bag_outputs.c) */
 /* g, without what is in it, where accumulators that end filled begin filled (bag_fills.c) */
 Graph *opt_bag_fills(World *w, Graph *g, bool *changed);
+/* accumulators in tuples are parameters and results of their own */
+Graph *opt_bag_calls(World *w, Graph *g);
 /* The array or parameter that a bag was before something was added to it, with the same dimensions; NULL: it is
- * neither. For result k (-1: the whole) of a branch, the capture, the same in all arms; -1: there is none. (dense.c) */
+ * neither. The capture of a branch that its part `bag` comes from so, the same in all arms; the parameter that result k
+ * of a function does; -1: there is none. (bag_roots.c) */
 Node *opt_bag_root(World *w, Node *bag);
-int opt_branch_root(World *w, const Node *branch, int k);
+int opt_branch_root(World *w, const Node *branch, const Node *bag);
+int opt_call_root(World *w, const Func *f, int k);
 #endif

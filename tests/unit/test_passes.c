@@ -29,7 +29,7 @@ static Graph *bags(World *w, Graph *g) {
 }
 
 static Graph *dense(World *w, Graph *g) {
-  for (bool changed = true; changed;) g = opt_dense(w, g, &changed);
+  for (bool changed = true; changed;) g = opt_dense(w, g, true, &changed);
   return g;
 }
 
@@ -84,6 +84,7 @@ static const struct {
     {"expand", expand},
     {"params", opt_params},
     {"compose", opt_compose},
+    {"bag_calls", opt_bag_calls},
     {"bags", bags},
     {"dense", dense},
     {"updates", opt_updates},
