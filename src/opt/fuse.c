@@ -3,31 +3,46 @@
  *
  * The producer is a counted loop with independent iterations whose stacked outputs go to one other loop alone. Where
  * that loop, the consumer, runs as often and reads each of them at its own index only, its body computes the
- * elements itself. Nothing is computed twice. At most one of the two may fail: else another of two failures might be
- * reported. */
+ * elements itself. At most one of the two may fail: else another of two failures might be reported.
+ *
+ * What else reads single elements, as the smallest of  minimum [ e | i < n ] = xs[k] , where a loop finds k, computes
+ * these once more if that takes little (LIMIT_ELEMENT): without the array, and backwards for them alone. Else nothing is
+ * computed twice. */
 #include "ir/world.h"
 #include "opt/opt.h"
 
 typedef struct Uses {
   World *w;
-  Map count;
-} Uses; /* node -> how many operands refer to it */
+  Map count, indexed; /* node -> how many operands refer to it; how many of those take one element of it */
+  Map reader;         /* node -> a loop that has it as an operand */
+  Map again;          /* output of a loop -> are elements of it computed once more? YES or NO, once that is asked */
+} Uses;
+enum { YES = 1, NO = 2 };
+
+static void one_more(Map *in, const Node *x) { map_put(in, x, (char *)map_get(in, x) + 1); }
 
 static void *count_uses(void *user, Graph *g) {
   World *w = user;
   Uses *u = NEW(w->temp, Uses);
   u->w = w;
   map_init(&u->count, w->temp);
+  map_init(&u->indexed, w->temp);
+  map_init(&u->reader, w->temp);
+  map_init(&u->again, w->temp);
   Node **nodes;
   int n = ir_order(w->temp, g, &nodes);
   for (int i = 0; i < n; i++)
-    for (int k = 0; k < nodes[i]->nops; k++)
-      map_put(&u->count, nodes[i]->ops[k], (char *)map_get(&u->count, nodes[i]->ops[k]) + 1);
-  map_put(&u->count, g->result, (char *)map_get(&u->count, g->result) + 1);
+    for (int k = 0; k < nodes[i]->nops; k++) {
+      one_more(&u->count, nodes[i]->ops[k]);
+      if (nodes[i]->op == OP_INDEX && nodes[i]->nops == 2 && k == 0) one_more(&u->indexed, nodes[i]->ops[k]);
+      if (nodes[i]->op == OP_LOOP) map_put(&u->reader, nodes[i]->ops[k], nodes[i]);
+    }
+  one_more(&u->count, g->result);
   return u;
 }
 
 static uintptr_t uses(const Uses *u, const Node *x) { return (uintptr_t)map_get(&u->count, x); }
+static uintptr_t indexed(const Uses *u, const Node *x) { return (uintptr_t)map_get(&u->indexed, x); }
 
 static bool is_map(const Node *loop) {
   const LoopInfo *l = loop->loop;
@@ -77,15 +92,17 @@ static bool runs_as_often(const Fusion *f, const Node *producer) {
   return checked && !(producer->graphs[0]->flags & NODE_FAILS);
 }
 
+static uintptr_t made_again(Uses *u, const Node *x);
+
 /* Which operands the consumer can compute; false if some use of the producer's isn't of that kind. */
-static bool find_fused(Fusion *f, const Uses *u) {
+static bool find_fused(Fusion *f, Uses *u) {
   const Node *before = NULL;
   uintptr_t outputs = 0;
   for (int k = f->slots; k < f->slots + f->l->nsliced + f->l->ncaps; k++) {
     const Node *old = f->olds[k], *x = f->ops[k];
     if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) continue;
     if (!runs_as_often(f, x->ops[0]) || (before && (x->ops[0] != f->producer || old->ops[0] != before))) continue;
-    if (uses(u, old) != 1 || x->type->kind != T_ARRAY || !is_scalar(x->type->args[0])) continue;
+    if (uses(u, old) - made_again(u, old) != 1 || x->type->kind != T_ARRAY || !is_scalar(x->type->args[0])) continue;
     if (k >= f->slots + f->l->nsliced && !read_in_order(f, 1 + k)) continue;
     f->producer = x->ops[0];
     before = old->ops[0];
@@ -101,6 +118,65 @@ static bool reads_state(const Fusion *f) {
     for (int s = 0; s < f->slots; s++)
       if (f->producer->ops[k] == f->ops[s] && f->ops[s]->type->kind == T_ARRAY) return true;
   return false;
+}
+
+static bool can_fuse(Fusion *f, Uses *u) {
+  if (!find_fused(f, u) || reads_state(f)) return false;
+  return !(f->body->flags & f->producer->graphs[0]->flags & NODE_FAILS);
+}
+
+static Fusion fusion_of(World *w, Node *loop, Node **olds) {
+  const LoopInfo *l = loop->loop;
+  return (Fusion){.w = w,
+                  .n = loop->ops[0],
+                  .ops = loop->ops + 1,
+                  .olds = olds,
+                  .l = l,
+                  .body = loop->graphs[0],
+                  .fused = NEW_ARRAY(w->temp, bool, loop->nops + 1),
+                  .slots = loop_slots(l)};
+}
+
+/* ---- Single elements ----------------------------------------------------------------------------- */
+/* Is x, an output of a loop, read by another loop that takes in the first, and else element by element? */
+static bool has_light_elements(Uses *u, const Node *x) {
+  const Node *loop = x->ops[0];
+  Node *reader = map_get(&u->reader, x);
+  if (!reader || reader->loop->has_cond || uses(u, loop) != 1 || uses(u, x) != indexed(u, x) + 1) return false;
+  OpCounts body = ir_count(u->w, loop->graphs[0]);
+  if (body.calls || body.applies) return false;
+  if (body.total * (int)indexed(u, x) > LIMIT_ELEMENT) return !limit_reached(u->w->arena, AT_ELEMENT);
+  Fusion f = fusion_of(u->w, reader, reader->ops + 1);
+  return can_fuse(&f, u) && f.producer == loop;
+}
+
+/* How many single elements of x are computed once more. */
+static uintptr_t made_again(Uses *u, const Node *x) {
+  if (!indexed(u, x) || x->op != OP_GET || !is_map(x->ops[0])) return 0;
+  if (!map_get(&u->again, x)) {
+    map_put(&u->again, x, (void *)(uintptr_t)YES); /* as has_light_elements supposes */
+    map_put(&u->again, x, (void *)(uintptr_t)(has_light_elements(u, x) ? YES : NO));
+  }
+  return (uintptr_t)map_get(&u->again, x) == YES ? indexed(u, x) : 0;
+}
+
+/* Element i of an output of a loop: what its body makes there. */
+static Node *element_at(World *w, const Node *output, Node *i) {
+  const Node *loop = output->ops[0];
+  Graph *body = loop->graphs[0];
+  Node **args = NEW_ARRAY(w->temp, Node *, body->nparams);
+  args[0] = i;
+  for (int k = 1; k < body->nparams; k++) {
+    Node *x = loop->ops[k];
+    args[k] = loop_part(loop->loop, k - 1) == LOOP_SLICED ? ir_index(w, x, &i, 1) : x;
+  }
+  return ir_get(w, ir_instantiate(w, body, args, 0), (int)output->attr.i);
+}
+
+static Node *element(World *w, Uses *u, const Node *n, Node **ops) {
+  const Node *x = ops[0];
+  bool output = n->nops == 2 && x->op == OP_GET && is_map(x->ops[0]);
+  return output && made_again(u, n->ops[0]) ? element_at(w, x, ops[1]) : NULL;
 }
 
 /* ---- The new loop ----------------------------------------------------------------------------------- */
@@ -148,13 +224,9 @@ static Node *fused_loop(Fusion *f, Site site) {
 }
 
 /* Consumer `loop` with its producer inside; NULL if it has none. `olds` become those of its operands. */
-static Node *fuse_one(World *w, const Uses *u, Node *loop, Node ***olds) {
-  const LoopInfo *l = loop->loop;
-  Fusion f = {.w = w, .n = loop->ops[0], .ops = loop->ops + 1, .olds = *olds, .l = l, .body = loop->graphs[0]};
-  f.slots = loop_slots(l);
-  f.fused = NEW_ARRAY(w->temp, bool, loop->nops + 1);
-  if (!find_fused(&f, u) || reads_state(&f)) return NULL;
-  if ((f.body->flags & NODE_FAILS) && (f.producer->graphs[0]->flags & NODE_FAILS)) return NULL;
+static Node *fuse_one(World *w, Uses *u, Node *loop, Node ***olds) {
+  Fusion f = fusion_of(w, loop, *olds);
+  if (!can_fuse(&f, u)) return NULL;
   Node *made = fused_loop(&f, loop->site);
   bool as_laid_out = made->op == OP_LOOP && made->nops == f.in.len + 1;
   for (int k = 0; as_laid_out && k < f.in.len; k++) as_laid_out = made->ops[1 + k] == f.in.data[k];
@@ -163,6 +235,7 @@ static Node *fuse_one(World *w, const Uses *u, Node *loop, Node ***olds) {
 }
 
 static Node *fuse(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  if (n->op == OP_INDEX) return element(user, frame, n, ops);
   if (n->op != OP_LOOP || n->loop->has_cond) return NULL;
   Node *loop = rewrite_node(r, n, ops, graphs), **olds = n->ops + 1;
   bool as_it_was = loop->op == OP_LOOP && loop->nops == n->nops;
