@@ -6,8 +6,8 @@
  * elements itself. At most one of the two may fail: else another of two failures might be reported.
  *
  * What else reads single elements, as the smallest of  minimum [ e | i < n ] = xs[k] , where a loop finds k, computes
- * these once more if that takes little (LIMIT_ELEMENT): without the array, and backwards for them alone. Else nothing is
- * computed twice. */
+ * these once more if that takes little (LIMIT_ELEMENT): without the array, and backwards for them alone. Else nothing
+ * is computed twice. */
 #include "ir/world.h"
 #include "opt/opt.h"
 

@@ -48,7 +48,7 @@ static void holds_ad(void *user, Graph *g) {
 void opt_before_derivatives(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
   Graph *g = opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, opt_simplify(w, s->built)))));
-  /* Simplified once more: of unrolled loops, so that one product is one node when it is decided whether it is rounded. */
+  /* Once more, for unrolled loops: one product shall be one node when it is decided whether it is rounded. */
   s->optimised = opt_contract(w, opt_simplify(w, opt_scalars(w, opt_views(w, g))), false);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
   phase_leave(w->arena->heap, before);
