@@ -374,13 +374,22 @@ static void rewrite_instr(Own *o, LInstr *in, bool quiet) {
   while (g.before.len) vec_push(o->arena, o->reversed, g.before.data[--g.before.len]);
 }
 
+/* Was r found to be NULL by the test at the end of the block, where that holds? */
+static bool found_null(const Own *o, const Block *bl, int r) {
+  if (bl->end - bl->start < 2) return false;
+  const LInstr *test = &o->f->code[bl->end - 2], *branch = test + 1;
+  return test->op == LOP_IS_NULL && test->a == r && branch->op == LOP_BRANCH && branch->a == test->dst;
+}
+
 static void rewrite_block(Own *o, int b) {
   Block *bl = &o->blocks[b];
   LInstr *code = o->f->code;
   bool quiet = code[bl->end - 1].op == LOP_RETURN;
   memcpy(o->live, bl->out, sizeof(uint64_t) * (size_t)o->words);
   o->reversed.len = 0;
-  for (int i = 0; i < bl->nfall; i++) vec_push(o->arena, o->reversed, giving_up(o, bl->fall[i], o->blocks[b + 1].in));
+  for (int i = 0; i < bl->nfall; i++)
+    if (!found_null(o, bl, bl->fall[i]))
+      vec_push(o->arena, o->reversed, giving_up(o, bl->fall[i], o->blocks[b + 1].in));
   for (int i = bl->end - 1; i >= bl->start; i--) {
     for (int k = 0; i == bl->start && k < bl->nrelease; k++)
       vec_push(o->arena, o->reversed, giving_up(o, bl->release[k], bl->in));
