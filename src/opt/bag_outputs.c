@@ -261,8 +261,18 @@ static const Node *magnitude(const Node *x) {
   }
 }
 
+static bool is_length(const Node *x) {
+  const Node *n = unchecked(x);
+  if (n->op == OP_IMAX) return n->ops[1]->op == OP_INT && n->ops[1]->attr.i >= 0;
+  return n->op == OP_LEN || (x->op == OP_CHECK_SIZE && is_length(x->ops[1]));
+}
+
+/* Also if there are more: those of `a ++ b` are those of either and more. */
 static bool as_many(const Node *trips, const Node *dim) {
-  if (trips->op == OP_CHECK_SIZE && as_many(trips->ops[1], dim)) return true;
+  while (trips->op == OP_AFTER) trips = trips->ops[0];
+  if (trips->op == OP_CHECK_SIZE && (as_many(trips->ops[0], dim) || as_many(trips->ops[1], dim))) return true;
+  if (trips->op == OP_IADD && is_length(trips->ops[0]) && is_length(trips->ops[1]))
+    return as_many(trips->ops[0], dim) || as_many(trips->ops[1], dim);
   return magnitude(trips) == magnitude(dim);
 }
 

@@ -7,9 +7,11 @@
  *
  * What else reads single elements, as the smallest of  minimum [ e | i < n ] = xs[k] , where a loop finds k, computes
  * these once more if that takes little (LIMIT_ELEMENT): without the array, and backwards for them alone. Else nothing
- * is computed twice. */
-#include "ir/world.h"
-#include "opt/opt.h"
+ * is computed twice.
+ *
+ * An array that the consumer reads in one place, at its index plus or minus what doesn't change, is computed there too
+ * (fuse_reads.c): `f a ++ g b` is one loop. */
+#include "opt/fuse.h"
 
 typedef struct Uses {
   World *w;
@@ -50,18 +52,6 @@ static bool is_map(const Node *loop) {
 }
 
 /* ---- The consumer's side ----------------------------------------------------------------------- */
-typedef struct Fusion {
-  World *w;
-  Node *n, **ops; /* of the consumer: trip count, the other operands */
-  Node **olds;    /* what these were before the pass, which is what was counted; NULL: the producer's */
-  const LoopInfo *l;
-  Graph *body;
-  Node *producer;
-  bool *fused; /* per operand: an output of the producer */
-  int slots;
-  Vec(Node *) in, in_olds; /* operands of the new loop, without the trip count */
-} Fusion;
-
 /* Is parameter p of the body, an array, read at the loop's index only? */
 static bool read_in_order(const Fusion *f, int p) {
   GraphBody *b = graph_body(f->w, f->body);
@@ -84,6 +74,8 @@ static bool is_scalar(const IrType *t) {
   return true;
 }
 
+static bool is_array_of_scalars(const IrType *t) { return t->kind == T_ARRAY && is_scalar(t->args[0]); }
+
 /* A trip count that is checked to be the other one may come later than what the loop reads. */
 static bool runs_as_often(const Fusion *f, const Node *producer) {
   const Node *n = producer->ops[0];
@@ -102,7 +94,7 @@ static bool find_fused(Fusion *f, Uses *u) {
     const Node *old = f->olds[k], *x = f->ops[k];
     if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) continue;
     if (!runs_as_often(f, x->ops[0]) || (before && (x->ops[0] != f->producer || old->ops[0] != before))) continue;
-    if (uses(u, old) - made_again(u, old) != 1 || x->type->kind != T_ARRAY || !is_scalar(x->type->args[0])) continue;
+    if (uses(u, old) - made_again(u, old) != 1 || !is_array_of_scalars(x->type)) continue;
     if (k >= f->slots + f->l->nsliced && !read_in_order(f, 1 + k)) continue;
     f->producer = x->ops[0];
     before = old->ops[0];
@@ -180,7 +172,7 @@ static Node *element(World *w, Uses *u, const Node *n, Node **ops) {
 }
 
 /* ---- The new loop ----------------------------------------------------------------------------------- */
-static Node *add_operand(Fusion *f, LoopBuilder *b, LoopPart part, Node *x, Node *old) {
+Node *fuse_operand(Fusion *f, LoopBuilder *b, LoopPart part, Node *x, Node *old) {
   vec_push(f->w->arena, f->in, x);
   vec_push(f->w->arena, f->in_olds, old);
   return loop_add(b, part, x);
@@ -214,23 +206,51 @@ static Node *fused_loop(Fusion *f, Site site) {
   args[0] = own[0] = loop_index(b);
   for (LoopPart part = LOOP_CARRIED; part <= LOOP_CAPTURED; part++) {
     for (int k = 0; k < loop_inputs(f->l); k++)
-      if (loop_part(f->l, k) == part && !f->fused[k]) args[1 + k] = add_operand(f, b, part, f->ops[k], f->olds[k]);
+      if (loop_part(f->l, k) == part && !f->fused[k]) args[1 + k] = fuse_operand(f, b, part, f->ops[k], f->olds[k]);
     for (int k = 0; k < loop_inputs(made); k++)
-      if (loop_part(made, k) == part) own[1 + k] = add_operand(f, b, part, f->producer->ops[1 + k], NULL);
+      if (loop_part(made, k) == part) own[1 + k] = fuse_operand(f, b, part, f->producer->ops[1 + k], NULL);
   }
   loop_yield(b, new_result(f, args, ir_instantiate(w, inner, own, 0)));
   loop_close(b, f->n, NULL, site);
   return loop_value(b);
 }
 
-/* Consumer `loop` with its producer inside; NULL if it has none. `olds` become those of its operands. */
+/* ---- What is read at another index --------------------------------------------------------------------- */
+/* Is operand k an array that only this loop has, and that can be made element by element? */
+static bool is_read_here(const Fusion *f, const Uses *u, int k) {
+  const Node *old = f->olds[k], *x = f->ops[k];
+  if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) return false;
+  const LoopInfo *made = x->ops[0]->loop;
+  if (made->nstacked != 1 || x->attr.i != 0 || (x->ops[0]->graphs[0]->flags & NODE_FAILS)) return false;
+  return uses(u, old) == 1 && uses(u, old->ops[0]) == 1 && is_array_of_scalars(x->type);
+}
+
+static Node *fuse_one_read(Fusion *f, const Uses *u, Site site) {
+  Node *made = NULL;
+  int first = f->slots + f->l->nsliced;
+  for (int k = first; !made && k < first + f->l->ncaps; k++) {
+    if (!is_read_here(f, u, k)) continue;
+    f->producer = f->ops[k]->ops[0];
+    if (!reads_state(f)) made = fuse_read(f, k, site);
+  }
+  return made;
+}
+
+/* What the operands of the new loop were before the pass: its normal form may have left some out. */
+static Node **olds_of(const Fusion *f, const Node *made) {
+  if (made->op != OP_LOOP) return NULL;
+  Node **olds = NEW_ARRAY(f->w->arena, Node *, made->nops);
+  for (int k = 0; k + 1 < made->nops; k++)
+    for (int i = 0; i < f->in.len; i++)
+      if (f->in.data[i] == made->ops[1 + k]) olds[k] = f->in_olds.data[i];
+  return olds;
+}
+
+/* Consumer `loop` with a producer inside; NULL if it has none. `olds` become those of its operands. */
 static Node *fuse_one(World *w, Uses *u, Node *loop, Node ***olds) {
   Fusion f = fusion_of(w, loop, *olds);
-  if (!can_fuse(&f, u)) return NULL;
-  Node *made = fused_loop(&f, loop->site);
-  bool as_laid_out = made->op == OP_LOOP && made->nops == f.in.len + 1;
-  for (int k = 0; as_laid_out && k < f.in.len; k++) as_laid_out = made->ops[1 + k] == f.in.data[k];
-  *olds = as_laid_out ? f.in_olds.data : NULL;
+  Node *made = can_fuse(&f, u) ? fused_loop(&f, loop->site) : fuse_one_read(&f, u, loop->site);
+  if (made) *olds = olds_of(&f, made);
   return made;
 }
 

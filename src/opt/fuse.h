@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* What the two ways of fusing loops share: fuse.c. */
+#ifndef ATLED_FUSE_H
+#define ATLED_FUSE_H
+#include "ir/world.h"
+#include "opt/opt.h"
+
+typedef struct Fusion {
+  World *w;
+  Node *n, **ops; /* of the consumer: trip count, the other operands */
+  Node **olds;    /* what these were before the pass, which is what was counted; NULL: the producer's */
+  const LoopInfo *l;
+  Graph *body;
+  Node *producer;
+  bool *fused; /* per operand: an output of the producer */
+  int slots;
+  Vec(Node *) in, in_olds; /* operands of the new loop, without the trip count */
+} Fusion;
+
+/* One more operand of the new loop, and what it was. */
+Node *fuse_operand(Fusion *f, LoopBuilder *b, LoopPart part, Node *x, Node *old);
+/* The consumer, which computes the elements of operand k, the producer's only output, itself; NULL if it reads it in
+ * other ways than described in fuse_reads.c. */
+Node *fuse_read(Fusion *f, int k, Site site);
+#endif

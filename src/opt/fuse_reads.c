@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Loop fusion where the consumer doesn't read the whole array, or doesn't begin where it begins: in one place, in its
+ * body or an arm of a branch there, at its own index plus or minus what is the same in all iterations.
+ *
+ *   loop n: if i < k then (map f a)[i] else (map g b)[i - k]   →   loop n: if i < k then f a[i] else g b[i - k]
+ *
+ * No two iterations read one element, so none is computed twice. The producer can't fail: perhaps not all of its
+ * elements are read. */
+#include "opt/fuse.h"
+
+/* Where the array is read: the node of the body, and if that is a branch the one of its arm. */
+typedef struct Read {
+  Node *at, *index; /* of the body: an INDEX, or a SWITCH; the INDEX */
+  int arm;          /* which has it; -1: none */
+} Read;
+
+/* How often nodes of g have parameter p as an operand; the last one that does, and which operand. Any more than that if
+ * g yields it. */
+static int users(World *w, Graph *g, int p, Node **user, int *operand) {
+  GraphBody *b = graph_body(w, g);
+  int n = g->result->op == OP_PARAM && g->result->attr.i == p ? 2 : 0;
+  *user = NULL;
+  *operand = 0;
+  for (int i = 0; i < b->n; i++)
+    for (int k = 0; k < b->nodes[i]->nops; k++) {
+      const Node *x = b->nodes[i]->ops[k];
+      if (x->op != OP_PARAM || x->attr.i != p) continue;
+      n++;
+      *user = b->nodes[i];
+      *operand = k;
+    }
+  return n;
+}
+
+static bool is_element(const Node *x, int operand) { return x->op == OP_INDEX && operand == 0 && x->nops == 2; }
+
+/* The one arm of branch s that reads capture c, in one place. */
+static bool find_in_arms(World *w, Node *s, int c, Read *r) {
+  Node *x;
+  *r = (Read){s, NULL, -1};
+  for (int a = 0; a < s->ngraphs; a++) {
+    int operand, n = users(w, s->graphs[a], c, &x, &operand);
+    if (n == 0) continue;
+    if (r->index || n > 1 || !is_element(x, operand)) return false;
+    r->index = x;
+    r->arm = a;
+  }
+  return r->index != NULL;
+}
+
+static bool find_read(const Fusion *f, int p, Read *r) {
+  int operand;
+  Node *x;
+  if (users(f->w, f->body, p, &x, &operand) != 1) return false;
+  if (x->op == OP_SWITCH && operand > 0) return find_in_arms(f->w, x, operand - 1, r);
+  *r = (Read){x, x, -1};
+  return is_element(x, operand);
+}
+
+/* What x, of an arm or the body, is in the body. */
+static const Node *in_body(const Read *r, const Node *x) {
+  return r->arm >= 0 && x->op == OP_PARAM ? r->at->ops[1 + x->attr.i] : x;
+}
+
+static bool is_index(const Read *r, const Node *x) {
+  x = in_body(r, x);
+  return x->op == OP_PARAM && x->attr.i == 0;
+}
+
+static bool is_fixed(const Fusion *f, const Read *r, const Node *x) {
+  x = in_body(r, x);
+  return x->op == OP_INT || (x->op == OP_PARAM && x->attr.i > f->slots + f->l->nsliced);
+}
+
+/* Does the place differ from iteration to iteration? */
+static bool is_shifted(const Fusion *f, const Read *r) {
+  const Node *i = r->index->ops[1];
+  if (i->op == OP_ISUB) return is_index(r, i->ops[0]) && is_fixed(f, r, i->ops[1]);
+  if (i->op != OP_IADD) return is_index(r, i);
+  return (is_index(r, i->ops[0]) && is_fixed(f, r, i->ops[1])) || (is_index(r, i->ops[1]) && is_fixed(f, r, i->ops[0]));
+}
+
+/* The producer's element i, where `own` stands for its operands. */
+static Node *element(const Fusion *f, Node *i, Node **own) {
+  const LoopInfo *made = f->producer->loop;
+  Graph *g = f->producer->graphs[0];
+  Node **args = NEW_ARRAY(f->w->temp, Node *, g->nparams);
+  args[0] = i;
+  for (int k = 0; k < loop_inputs(made); k++)
+    args[1 + k] = loop_part(made, k) == LOOP_SLICED ? ir_index(f->w, own[k], &i, 1) : own[k];
+  return ir_get(f->w, ir_instantiate(f->w, g, args, 0), 0);
+}
+
+/* Branch r->at over what `args` says of the body's parameters, with the element in the place of the read. */
+static Node *new_branch(const Fusion *f, const Read *r, Node **args, Node **own) {
+  World *w = f->w;
+  Node *s = r->at;
+  int n = loop_inputs(f->producer->loop);
+  BranchBuilder *b = branch_open(w, ir_substitute(w, s->ops[0], args, f->body->nparams, 0));
+  Node **caps = NEW_ARRAY(w->temp, Node *, s->nops), **more = NEW_ARRAY(w->temp, Node *, n + 1);
+  for (int k = 1; k < s->nops; k++) caps[k - 1] = branch_add(b, ir_substitute(w, s->ops[k], args, f->body->nparams, 0));
+  for (int k = 0; k < n; k++) more[k] = branch_add(b, own[k]);
+  for (int a = 0; a < s->ngraphs; a++) {
+    Map over;
+    map_init(&over, w->temp);
+    Node *i = ir_substitute(w, r->index->ops[1], caps, s->nops - 1, 0);
+    if (a == r->arm) map_put(&over, r->index, element(f, i, more));
+    branch_arm(b, ir_instantiate_over(w, s->graphs[a], caps, 0, &over), s->graphs[a]->name);
+  }
+  return branch_close(b);
+}
+
+static Node *new_body(const Fusion *f, const Read *r, Node **args, Node **own) {
+  World *w = f->w;
+  Map over;
+  map_init(&over, w->temp);
+  if (r->arm >= 0) map_put(&over, r->at, new_branch(f, r, args, own));
+  else map_put(&over, r->at, element(f, ir_substitute(w, r->index->ops[1], args, f->body->nparams, 0), own));
+  return ir_instantiate_over(w, f->body, args, 0, &over);
+}
+
+Node *fuse_read(Fusion *f, int k, Site site) {
+  World *w = f->w;
+  Read r;
+  if (!find_read(f, 1 + k, &r) || !is_shifted(f, &r)) return NULL;
+  Node **args = NEW_ARRAY(w->temp, Node *, f->body->nparams);
+  Node **own = NEW_ARRAY(w->temp, Node *, f->producer->nops);
+  LoopBuilder *b = loop_open(w, f->l->down);
+  args[0] = loop_index(b);
+  for (int j = 0; j < loop_inputs(f->l); j++)
+    args[1 + j] =
+        j == k ? ir_zero(w, f->body->params[1 + j]) : fuse_operand(f, b, loop_part(f->l, j), f->ops[j], f->olds[j]);
+  for (int j = 0; j < loop_inputs(f->producer->loop); j++)
+    own[j] = fuse_operand(f, b, LOOP_CAPTURED, f->producer->ops[1 + j], NULL);
+  loop_yield(b, new_body(f, &r, args, own));
+  loop_close(b, f->n, NULL, site);
+  return loop_value(b);
+}
