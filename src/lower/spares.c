@@ -56,8 +56,9 @@ static int *find_backs(const Spares *s) {
 /* ---- Spares ------------------------------------------------------------------------------------------------------ */
 /* Numbers alone: what holds references has to be emptied, and is full of NULL at first. */
 static bool is_plain(const Spares *s, const LInstr *in) {
+  if (in->op != LOP_NEW_ARRAY) return false;
   const Desc *d = s->fn->m->mod->descs[in->imm.i];
-  return in->op == LOP_NEW_ARRAY && d->kind == D_ARRAY && !d->pointers;
+  return d->kind == D_ARRAY && !d->pointers;
 }
 
 static int spare_for(Spares *s, const LInstr *in, int start) {
