@@ -46,7 +46,7 @@ NOT_SHOWN = {
     r"src/parser/.*expected (`(\(|\[|\{|if|match|for|while|let|fun|\.|\|)`)$": "the caller has seen the token",
 }
 # Reported in ways that diagnostic_sources.py doesn't see.
-ALSO = ["no case matches %s", "different shapes: %s and %s", "%s has no derivative rule", "atled: unknown option `%s`",
+ALSO = ["no case matches %s", "different shapes: %s and %s", "%s has no derivative rule", "atled: unknown option `%s`", "a C function with an effect has no derivative",
         "atled: can't read `%s`: %s", "the function given to a function with a derivative rule depends on what is being"]
 
 

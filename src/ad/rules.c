@@ -12,8 +12,17 @@ static Node *no_rule(World *w, IrType *t, const char *what, Site site) {
   return ir_fail(w, FAIL_RULE, t, ir_text(w, arena_printf(w->arena, "%s has no derivative rule", what)), site);
 }
 
+static bool has_effect(const Func *f) { return f->nparams > 0 && f->params[f->nparams - 1]->kind == T_TOKEN; }
+
+/* Of a C function. One with an effect can't be given a rule: what is left of this when all is optimised is an error
+ * of the program before it runs. */
+static Node *no_foreign_rule(World *w, IrType *t, const Func *f, Site site) {
+  if (!has_effect(f)) return no_rule(w, t, f->name ? f->name : "a foreign function", site);
+  return ir_fail(w, FAIL_EFFECT, t, ir_text(w, "a C function with an effect has no derivative"), site);
+}
+
 Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site) {
-  if (f->foreign.symbol) return no_rule(w, t, f->name ? f->name : "a foreign function", site);
+  if (f->foreign.symbol) return no_foreign_rule(w, t, f, site);
   Node *why = ir_text(w, "this function can't be differentiated: it takes derivatives of itself; how often has to be "
                          "known: match n with 1 -> deriv f x | 2 -> deriv (deriv f) x | …");
   return ir_fail(w, FAIL_RULE, t, why, site);

@@ -102,7 +102,7 @@ static const char *const kind_names[] = {
     [ERR_INTERRUPT] = "interrupt", [ERR_TIME] = "time",
     [ERR_IO] = "io",             [ERR_FORMAT] = "format",       [ERR_TEXT] = "text",
     [ERR_CSV] = "csv",           [ERR_REGEX] = "regex",         [ERR_REGEX_LIMIT] = "regex-limit",
-    [ERR_FOREIGN] = "foreign",   [ERR_RULE] = "rule",
+    [ERR_FOREIGN] = "foreign",   [ERR_RULE] = "rule",        [ERR_EFFECT] = "rule",
     [ERR_OUTPUT] = "output"};
 /* clang-format on */
 
@@ -125,12 +125,10 @@ static void add_frame(Frames *out, Frame f) {
   out->all[out->n++] = f;
 }
 
-/* Adds the user's places of a site, innermost first. What was inlined into the call of this site ends with the same
- * places as it does: they are shown once. `chain` is for use within. */
-static void add_frames(AtledVM *vm, Frames *out, Frames *chain, Site site) {
+/* Adds the user's places of a site of the unit, innermost first. What was inlined into the call of this site ends with
+ * the same places as it does: they are shown once. `chain` is for use within. */
+static void add_unit_frames(AtledVM *vm, Frames *out, Frames *chain, const Unit *u, uint32_t number) {
   chain->n = 0;
-  uint32_t number = 0;
-  const Unit *u = run_unit_of_site(vm, site, &number);
   for (; u && number; number = u->sites[number].parent) {
     const LSite *info = &u->sites[number];
     if (info->at.source && !sources_get(&vm->sources, info->at.source)->library)
@@ -142,6 +140,12 @@ static void add_frames(AtledVM *vm, Frames *out, Frames *chain, Site site) {
     shared++;
   out->n -= shared;
   for (int i = 0; i < chain->n; i++) add_frame(out, chain->all[i]);
+}
+
+static void add_frames(AtledVM *vm, Frames *out, Frames *chain, Site site) {
+  uint32_t number = 0;
+  const Unit *u = run_unit_of_site(vm, site, &number);
+  add_unit_frames(vm, out, chain, u, number);
 }
 
 static void print_frames(AtledVM *vm, const Frames *frames, int64_t unseen, Str *out) {
@@ -241,6 +245,21 @@ AtledStatus report_runtime_error(AtledVM *vm, Span item) {
   add_diag(vm, &d, trace.data);
   rt_clear_error(&vm->rt);
   return status;
+}
+
+void report_underivable(AtledVM *vm, const Unit *u, uint32_t site) {
+  Frames *frames = NEW(&vm->scratch, Frames), *chain = NEW(&vm->scratch, Frames);
+  add_unit_frames(vm, frames, chain, u, site);
+  Diag d = {
+      .severity = SEV_ERROR,
+      .code = kind_names[ERR_EFFECT],
+      .message = "a C function with an effect has no derivative",
+      .hint =
+          "`stop_gradient` of its argument makes that a constant; a function without an effect may have a `pullback`",
+      .at = frames->n ? frames->all[0].at : (Span){0}};
+  Str trace = {.arena = &vm->scratch};
+  print_frames(vm, frames, 0, &trace);
+  add_diag(vm, &d, trace.data);
 }
 
 /* ---- Public --------------------------------------------------------------------- */

@@ -56,6 +56,20 @@ const Unit *run_unit_of_site(const AtledVM *vm, uint32_t site, uint32_t *number)
   return NULL;
 }
 
+/* Whether no derivative is taken of what can have none (FAIL_EFFECT): each such place is reported, once. */
+static bool all_derivable(AtledVM *vm, const Unit *u, const LModule *m) {
+  bool *reported = NEW_ARRAY(&vm->lowering, bool, m->nsites + 1), fine = true;
+  for (int f = 0; f < m->nfuncs; f++)
+    for (int k = 0; k < m->funcs[f]->ncode; k++) {
+      const LInstr *i = &m->funcs[f]->code[k];
+      if (i->op != LOP_FAIL || i->imm.i != ERR_EFFECT || reported[i->site]) continue;
+      reported[i->site] = true;
+      fine = false;
+      report_underivable(vm, u, i->site);
+    }
+  return fine;
+}
+
 /* Lowers the entries to an image, from which the unit is made: so what lowering needs goes at once. */
 static bool lower(AtledVM *vm, LowerEntry *entries, int n, Unit *u, Str *image) {
   const LModule *m = lower_module(vm->world, &vm->lowering, entries, n);
@@ -78,7 +92,7 @@ static bool lower(AtledVM *vm, LowerEntry *entries, int n, Unit *u, Str *image) 
   }
   image_write(m, image);
   keep_sites(vm, u, m);
-  return true;
+  return all_derivable(vm, u, m);
 }
 
 /* A unit without code, among those of the VM: whatever happens, it is freed with them. */

@@ -169,6 +169,8 @@ void report_forget(AtledVM *vm);
 /* Hands what is in vm->diags to the host and empties it. True when there was an error. */
 bool report_diags(AtledVM *vm);
 /* The error in rt: adds it to the reports and clears it. */
+/* A derivative is taken of a C function with an effect, at this place of the unit. */
+void report_underivable(AtledVM *vm, const Unit *u, uint32_t site);
 AtledStatus report_runtime_error(AtledVM *vm, Span item); /* of the item that runs, or no place */
 AtledStatus report_bad_argument(AtledVM *vm, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 AtledStatus report_error(AtledVM *vm, AtledStatus status, const char *kind, const char *fmt, ...)

@@ -330,7 +330,7 @@ Node *ir_check_nat(World *w, Node *n, Sym what, Site site);
 Node *ir_assert(World *w, Node *cond, Node *message, Site site); /* CHECK: unit; use with AFTER */
 /* What a failing node is reported as: `fail` of the program, no case of a match, unequal shapes, a rule that is
  * missing or dropped. */
-typedef enum FailKind { FAIL_USER, FAIL_MATCH, FAIL_SHAPE, FAIL_RULE } FailKind;
+typedef enum FailKind { FAIL_USER, FAIL_MATCH, FAIL_SHAPE, FAIL_RULE, FAIL_EFFECT } FailKind;
 Node *ir_fail(World *w, FailKind kind, IrType *t, Node *message, Site site);
 /* FADD or FSUB of ops, like sum, marked to stay apart from products. */
 Node *ir_apart(World *w, const Node *sum, Node **ops);

@@ -77,7 +77,7 @@ Node *ir_carried_length(World *w, const LoopInfo *l, Node **ops, Graph *body, in
 Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int own);
 
 /* ---- The text form: ir_print.c, ir_read.c ---- */
-extern const char *const ir_fail_kinds[FAIL_RULE + 1];
+extern const char *const ir_fail_kinds[FAIL_EFFECT + 1];
 enum { IR_LOOP_COUNTS = 4 };
 extern const char *const ir_loop_counts[IR_LOOP_COUNTS]; /* "carried", … */
 int *ir_loop_count(LoopInfo *l, int k);

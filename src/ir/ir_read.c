@@ -325,9 +325,9 @@ static const RtPrim *primitive(Reader *r, IrType **type_arg) {
 }
 
 static FailKind fail_kind(Reader *r) {
-  for (FailKind k = FAIL_USER; k <= FAIL_RULE; k++)
+  for (FailKind k = FAIL_USER; k <= FAIL_EFFECT; k++)
     if (scan_took(r->s, ir_fail_kinds[k])) return k;
-  scan_wrong(r->s, "expected what is reported: user, match, shape or rule");
+  scan_wrong(r->s, "expected what is reported: user, match, shape, rule or effect");
   return FAIL_USER;
 }
 

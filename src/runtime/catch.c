@@ -13,6 +13,7 @@ static bool passes_through(ErrorKind kind) {
   case ERR_INTERRUPT:
   case ERR_TIME:
   case ERR_RULE:
+  case ERR_EFFECT:
   case ERR_OUTPUT:
   case ERR_EXIT: return true;
   default: return false;

@@ -18,15 +18,15 @@ import re
 
 from derivatives import Derivatives
 from statements import Statements
-from templates import DECIDED, ROUNDING, TEMPLATES, UNARY  # noqa: F401
+from templates import DECIDED, FAILING, ROUNDING, TEMPLATES, UNARY  # noqa: F401
 from typed import (B, E, F, FUN, I, LIST, OPT, PREAMBLE, RECORD, SHAPE, TREE, Program, Scope, arr, has_float, is_fixed, mat,
                    type_text)
 
 
 class Gen(Statements, Derivatives):
-    def __init__(self, number, seed, size, draw=0):
+    def __init__(self, number, seed, size, draw=0, failing=False):
         self.rng = random.Random(f"{seed}/{number}" + f"/{draw}" * (draw > 0))
-        self.p = Program(number, seed)
+        self.p = Program(number, seed, failing)
         self.size = size
         self.names = 0
 
@@ -156,7 +156,8 @@ class Gen(Statements, Derivatives):
         pieces = self.HOLE.split(text)
         holes = [i for i in range(1, len(pieces), 2) if pieces[i] in types]
         share = dict(zip(holes, self.split(n, len(holes)))) if holes else {}
-        parts, inner = [], s.frozen() if " | " in text else s
+        inside = s.closed().change(effect=False)
+        parts, inner = [], inside if "attempt" in text else s.frozen() if " | " in text else s
         for i, piece in enumerate(pieces):
             if i % 2 == 0:
                 parts.append(piece)
@@ -197,6 +198,8 @@ class Gen(Statements, Derivatives):
                 key = "R"
             for name, text, weight in TEMPLATES.get(key, ()):
                 rows.append((self.templated(name, text), weight))
+            if t == F and self.p.failing:
+                rows += [(self.templated("failing " + name, text), 0.3) for name, text in FAILING]
             self.tables[t] = [r[0] for r in rows], [r[1] for r in rows]
         return self.tables[t]
 
@@ -443,6 +446,11 @@ class Gen(Statements, Derivatives):
         self.top.add(f)
         return s.bind((f, ("fun", ts, t)))
 
+    def failure(self, s):
+        """Something that may fail, in turn."""
+        name, text = FAILING[self.p.number % len(FAILING)]
+        return self.templated("failing " + name, text)(F, s.frozen(), 4) or E(F, 'fail "always"')
+
     def program(self):
         p, s = self.p, Scope()
         self.tables, self.top = {}, set()
@@ -458,6 +466,9 @@ class Gen(Statements, Derivatives):
             effect = production.__name__ == "float_effect"
             mode = (None, "grad", "vjp", "deriv", "jvp", "hvp")[i // len(rare) % 6]
             parts.append(self.under(mode, t, s.change(effect=effect), production))
+        if p.failing:
+            parts += [self.expr(F, s, 2), self.failure(s)]
+            self.rng.shuffle(parts)
         p.body = self.listing(F, "(", " + ", ")", parts)
         p.point = self.constant(p.type)
         p.u, p.v = self.like(p.point), self.like(p.point)
@@ -474,12 +485,13 @@ class Gen(Statements, Derivatives):
 LONG_SUM = re.compile(r"i < 45|i < 36 \+")
 
 
-def program(number, seed, size):
-    """Most are small, some of that size: costs grow faster than sizes. Another one where a long sum may decide by its rounding."""
+def program(number, seed, size, failing=False):
+    """Most are small, some of that size: costs grow faster than sizes. Another one where a long sum may decide by its rounding.
+    failing: one that may end by an error, in a place that nothing guards."""
     share = random.Random(f"size {seed}/{number}").random()
     size, draw = 3 + int((size - 3) * share ** 2), 0
-    p = Gen(number, seed, size).program()
+    p = Gen(number, seed, size, 0, failing).program()
     while ROUNDING in p.text() and LONG_SUM.search(p.text()):
         draw += 1
-        p = Gen(number, seed, size, draw).program()
+        p = Gen(number, seed, size, draw, failing).program()
     return p

@@ -3,7 +3,7 @@
 """Runs random programs in every mode and compares the values, and their derivatives with each other and with central differences.
 
 usage: run.py --atled EXE [--programs N | --seconds S] [--seed N] [--first N] [--size N] [--batch N] [--jobs N]
-              [--lines N] [--every N] [--evaluator] [--coin] [--coverage] [--stop] [--only N]
+              [--lines N] [--every N] [--evaluator] [--coin] [--coverage] [--stop] [--only N] [--failing]
 
 For each program of generate.py, in the evaluator: value; gradient by reverse mode; directional derivative by forward mode, equal
 to the inner product; Hessian-vector products by reverse over reverse, forward over reverse and reverse over forward, all equal;
@@ -19,7 +19,7 @@ so that no kind of program is left out; five times as many lines at level 0. --l
 A program may be refused where it takes derivatives of itself (how often isn't known when it is compiled); it doesn't count.
 A program that fails is made smaller while it fails in the same way, and written to fuzz-SEED-NUMBER.atl; running that shows it.
 Prints what was covered (coverage.py): kinds of IR nodes, and constructs under derivative operators; in full with --coverage.
---only N: program N alone. --stop: end at the first difference. --evaluator: no machine code. --coin: instead of machine code a run
+--only N: program N alone. --failing: programs that may end by an error, with and without derivatives: which do is the same in every mode. --stop: end at the first difference. --evaluator: no machine code. --coin: instead of machine code a run
 in which chance decides at each call and each head of a loop where it runs, with outputs equal to the evaluator's. Exit status 1: there was a difference."""
 import argparse
 import collections
@@ -60,6 +60,17 @@ OTHERS = {
     "central2": "{map (fun h -> (inner (grad fK (xK + h * uK)) vK - inner (grad fK (xK - h * uK)) vK) / (2.0 * h)) "
                 "[1e-4, 1e-5, 1e-6, 1e-3]}",
 }
+# Of programs that may fail: which of these do, and the values of the others.
+INSIDE = "(fun p -> match attempt (fun () -> fK p) with Ok y -> sin y | Error _ -> 2.0 * inner p p)"
+ATTEMPTED = {
+    "attempt": "{outcome (attempt (fun () -> fK xK))}",
+    "attempt_grad": "{outcome (attempt (fun () -> let (y, g) = value_and_grad fK xK in (y, floats g)))}",
+    "attempt_vjp": "{outcome (attempt (fun () -> let (y, back) = vjp fK xK in (y, floats (back 0.7))))}",
+    "attempt_jvp": "{outcome (attempt (fun () -> jvp fK xK uK))}",
+    "attempt_inside": "{outcome (attempt (fun () -> jvp " + INSIDE + " xK uK))}",
+    "attempt_inside_grad": "{outcome (attempt (fun () -> floats (grad " + INSIDE + " xK)))}",
+}
+PRINTED = {**COMPILED, **OTHERS, **ATTEMPTED}
 SECOND = 4  # of so many programs one has central differences of its gradient too
 REFUSED = re.compile("can't be differentiated: .*takes derivatives of itself")
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)(?![\w.])")
@@ -68,11 +79,15 @@ EXACT, LOOSE = 1e-9, 1e-5
 
 def compiled(p):
     """What may be compiled: of the second derivatives the first, and another one in turn."""
+    if p.failing:
+        return [*ATTEMPTED]
     others = ["fr", "rf", "ff"]
     return [name for name in COMPILED if name not in others or name == others[p.number % 3]]
 
 
 def all_sections(p):
+    if p.failing:
+        return [*ATTEMPTED]
     return [*COMPILED] + [name for name in OTHERS if name != "central2" or p.number % SECOND == 0]
 
 
@@ -80,7 +95,7 @@ def source(programs, sections):
     """The programs, each with what is to be printed of it; sections: number -> names."""
     out = [generate.PREAMBLE]
     for p in programs:
-        text = "".join(f'print $"@K {name} {COMPILED.get(name) or OTHERS[name]}"\n' for name in sections[p.number])
+        text = "".join(f'print $"@K {name} {PRINTED[name]}"\n' for name in sections[p.number])
         out.append("\n" + p.text() + text.replace("K", str(p.number)))
     return "".join(out)
 
@@ -161,9 +176,24 @@ def product(xs, ys):
     return sum(x * y for x, y in zip(xs, ys))
 
 
+def fails(out, name="attempt"):
+    return out.lines[name].endswith("Error")
+
+
+def failing_problems(out):
+    """The value decides whether there is one with a derivative too; inside a function that catches it nothing fails."""
+    wrong = [name for name in ("attempt_grad", "attempt_vjp", "attempt_jvp") if fails(out, name) != fails(out)]
+    wrong += [name for name in ("attempt_inside", "attempt_inside_grad") if fails(out, name)]
+    wrong += [name for name in ("attempt_grad", "attempt_vjp", "attempt_jvp")
+              if name not in wrong and not near(out.numbers[name][:1], out.numbers["attempt"], EXACT)]
+    return wrong
+
+
 def problems(p, out):
     """What is wrong with one program's derivatives: the names of the sections that differ."""
     n = out.numbers
+    if p.failing:
+        return failing_problems(out)
     value = n["value"]
     if not finite(value):
         return []
@@ -280,20 +310,21 @@ class Batch:
 
     def __init__(self, options, numbers):
         index = numbers[0] // options.batch
-        programs = [generate.program(k, options.seed, options.size) for k in numbers]
+        programs = [generate.program(k, options.seed, options.size, options.failing) for k in numbers]
         self.failures, self.counts, ended = [], collections.Counter(), []
         everything = {p.number: all_sections(p) for p in programs}
         plain = run_all(options.atled, EVALUATOR, programs, everything, ended)
         self.refused = [f[0] for f in ended if REFUSED.search(f[3])]
         self.failures += [f for f in ended if f[0] not in self.refused]
         self.programs = [p for p in programs if p.number in plain]
+        self.errors = sum(p.failing and fails(plain[p.number]) for p in self.programs)
         for p in self.programs:
             wrong = problems(p, plain[p.number])
             if wrong:
                 self.failures.append((p, "derivatives", wrong[0], ", ".join(wrong)))
         if not options.evaluator and self.programs and index % options.every == 0:
             compare_native(options, self.programs, index, self.failures, self.counts)
-        self.walks = walks.check(options.cost, [walks.Walk(numbers[0], options.seed)])
+        self.walks = [] if options.failing else walks.check(options.cost, [walks.Walk(numbers[0], options.seed)])
         sampled = index % 10 == 0 or options.only is not None
         self.kinds = coverage.node_kinds(options.atled, source(self.programs, everything)) if sampled else None
 
@@ -331,12 +362,13 @@ class Campaign:
 
     def __init__(self, options):
         self.options, self.start = options, time.time()
-        self.done = self.refused = self.failed = 0
+        self.done = self.refused = self.failed = self.errors = 0
         self.counts, self.seen, self.covered = collections.Counter(), collections.Counter(), coverage.Coverage()
 
     def add(self, batch):
         self.done += len(batch.programs)
         self.refused += len(batch.refused)
+        self.errors += batch.errors
         self.failed += len(batch.failures) + len(batch.walks)
         self.counts.update(batch.counts)
         for p in batch.programs:
@@ -358,7 +390,7 @@ class Campaign:
         for name in dict.fromkeys(k[0] for k in self.counts):
             print(f"{name}: {self.counts[name, 'programs']} programs, {self.counts[name, 'sections']} sections")
         print(f"{self.done} programs, seed {self.options.seed}, size {self.options.size}, {time.time() - self.start:.0f} s: "
-              f"{self.failed} differences, {self.refused} refused")
+              f"{self.failed} differences, {self.refused} refused" + f", {self.errors} end by an error" * self.options.failing)
 
 
 def arguments():
@@ -375,7 +407,7 @@ def arguments():
     a.add_argument("--every", type=int, default=1, help="compile programs of every so many files")
     a.add_argument("--effort", type=int, default=300, help="runs to make a failing program smaller")
     a.add_argument("--only", type=int)
-    for flag in ("--evaluator", "--coin", "--coverage", "--stop"):
+    for flag in ("--evaluator", "--coin", "--coverage", "--stop", "--failing"):
         a.add_argument(flag, action="store_true")
     options = a.parse_args()
     options.atled = os.path.abspath(options.atled)

@@ -35,7 +35,29 @@ PARTS = [
     ("rows in closures", "(let q = {M} in let g = [ (fun y -> y * sum q[i]) | i < {n} ] in sum [ h ({F}) | h in g ])", 0.4),
 ]
 
-FLOATS = ROUNDED + PARTS + [
+# What may fail, in each way, and what then becomes of it. Holes in an attempt are in the body of a function value.
+FAILING = [
+    ("index", "({A})[at ({I}) 6]"), ("division", "0.1 * float (7 / at ({I}) 3)"), ("fail", "if {B} then fail \"q\" else {F}"),
+    ("fail with text", "if {B} then {F} else fail $\"at {({I}) + 1}\""), ("assert", "(assert ({B}); {F})"),
+    ("slice", "sum ({A})[..at ({I}) 5]"), ("shapes", "sum (({A}) + zeros (at ({I}) 4))"),
+    ("size", "sum [ sin ({F} + p) | p in zeros (at ({I}) 4 - 1) ]"), ("match", "(match {O} with | Some q -> q | None -> fail \"none\")"),
+    ("loop", "(let q = {A} in let mut s = {F} in for i = 0 to at ({I}) 6 do s <- sin (s * q[i]) done; s)"),
+    ("updates", "(let mut q = {A} in for i = 0 to at ({I}) 6 do q[i] <- sin (q[i] + ({F})) done; sum q)"),
+    ("fold", "fold (fun y i -> sin (y + 1.0 / float (5 / i))) ({F}) (range (at ({I}) 3) 4)"),
+    ("recursion", "(let rec go k y = if k < 0 then fail \"deep\" else if k = 0 then y else sin (go (k - 2) (0.9 * y)) in go (at ({I}) 6) ({F}))"),
+    ("grad", "grad (fun q -> if q > {c} then fail \"late\" else q * sin q) ({F})"),
+    ("vjp", "(snd (vjp (fun q -> [sin q, q * q][at ({I}) 4]) ({F}))) 0.7"),
+    ("jvp", "snd (jvp (fun q -> sin q / float (2 / at ({I}) 3)) ({F}) 0.7)"),
+]
+ATTEMPT = "(match attempt (fun () -> %s) with | Ok q -> sin q | Error _ -> {F})"
+NESTED = "(match attempt (fun () -> match attempt (fun () -> %s) with | Ok q -> q + (%s) | Error e -> 0.1 * float (Str.length e.message) + {F}) with | Ok q -> q | Error _ -> {F})"
+AROUND = ("(let mut q = {A} in let mut s = {F} in for i = 0 to {n} do (let p = q in match attempt (fun () -> p[i] * (%s)) with "
+          "| Ok v -> q[i] <- sin v | Error _ -> s <- 0.9 * s; q[0] <- 0.5 * q[0]) done; s + sum q)")
+ATTEMPTS = [("attempted " + name, ATTEMPT % text, 0.15) for name, text in FAILING]
+ATTEMPTS += [(f"attempted {name} in an attempt", NESTED % (text, FAILING[i - 5][1]), 0.05) for i, (name, text) in enumerate(FAILING)]
+ATTEMPTS += [(f"attempted {name} among updates", AROUND % text, 0.05) for name, text in FAILING]
+
+FLOATS = ROUNDED + PARTS + ATTEMPTS + [
     ("add", "{F} + {F}", 3), ("subtract", "{F} - {F}", 3), ("multiply", "{F} * {F} * 0.7", 4), ("negate", "-({F})", 1),
     ("divide", "({F}) / (1.6 + sin ({F}))", 2), ("smooth", "{f1} ({F})", 8), ("scale", "{c} * {F}", 2),
     *calls("exp expm1 sinh cosh tan asin atanh", "0.8 * sin ({F})", 0.4),

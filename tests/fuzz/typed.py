@@ -11,6 +11,7 @@ type option = Dot | Circle of float | Rect of float * float | Spline of float[]
 type list = Leaf | Node of list * float * list
 type knot = Knot of (knot -> int -> float -> float)
 let at i n = ((i % n) + n) % n
+let outcome r = match r with | Ok v -> show v | Error _ -> "Error"
 """
 
 
@@ -116,8 +117,8 @@ class Scope:
 
 
 class Program:
-    def __init__(self, number, seed):
-        self.number, self.seed = number, seed
+    def __init__(self, number, seed, failing=False):
+        self.number, self.seed, self.failing = number, seed, failing
         self.defs = []          # expressions whose text is a definition
         self.type = None        # of f's argument
         self.body = self.point = self.u = self.v = None
