@@ -5,6 +5,7 @@
 usage: test_streams.py EXE"""
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -23,6 +24,21 @@ let rec go n = match read_line () with
   | Some l -> print $"{n}: {show l}"; go (n + 1)
   | None -> print "end"
 go 1
+"""
+
+ANSWERS = """
+let rec go n = match read_line () with
+  | None -> print $"{n} messages"
+  | Some line ->
+    let reply = attempt (fun () -> match Json.parse line with
+      | Json.Object fields -> Json.Number (float (length fields))
+      | Json.Array xs -> xs[0]
+      | v -> Json.Number (Json.to_float v)) in
+    (match reply with
+      | Ok v -> print (Json.show v)
+      | Error e -> print $"error: {e.message}");
+    go (n + 1)
+go 0
 """
 
 
@@ -157,6 +173,22 @@ class Streams(unittest.TestCase):
             self.assertIn(b"can't read standard input: Bad file descriptor", r.stderr)
         r = subprocess.run(command("print (read_all ())", "off"), stdin=os.open(TMP.name, os.O_RDONLY), capture_output=True, env=ENV, cwd=TMP.name, check=False)
         self.assertIn(b"can't read standard input: Is a directory", r.stderr)
+
+    def test_memory_of_messages(self):
+        """A program that answers messages for long needs no more memory for that."""
+        for mode in ("off", "auto"):
+            p = self.started(ANSWERS, mode, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            sizes = []
+            for k in range(1, 401):
+                p.stdin.write(b"".join(b'{"id": %d, "values": [1, 2.5, -3e4]}\n[%d, 2]\n{"broken": %d\n"text"\n%d\n' % (k, k, k, k) for _ in range(10)))
+                p.stdin.flush()
+                for _ in range(50):
+                    p.stdout.readline()
+                with open(f"/proc/{p.pid}/status", encoding="utf-8") as f:
+                    sizes.append(int(re.search(r"VmRSS:\s*(\d+)", f.read())[1]))
+            out, _ = p.communicate(timeout=60)
+            self.assertEqual((p.returncode, out), (0, b"20000 messages\n"))
+            self.assertLess(sizes[-1] - sizes[200], 1000, mode)
 
     def test_interrupted_read(self):
         for mode in MODES:

@@ -150,14 +150,29 @@ static bool sole_use(Sched *s, const Node *x, int uses) {
   return s->user_start[at + 1] - s->user_start[at] == uses;
 }
 
-/* The tuple that x takes apart and puts together again, or NULL. */
+static bool is_part(const Node *x, const Node *whole) { return x->op == OP_GET && x->ops[0] == whole; }
+
+/* The tuple that x takes apart and puts together again, or NULL. Units are nothing, in either: so a function that
+ * yields one with its token is in tail position where the token alone is handed on. */
 static Node *regrouped(const Node *x) {
-  if (x->op != OP_TUPLE || x->nops == 0 || x->ops[0]->op != OP_GET) return NULL;
-  Node *whole = x->ops[0]->ops[0];
-  if (whole->type->kind != T_TUPLE || whole->type->n != x->nops) return NULL;
-  for (int k = 0; k < x->nops; k++)
-    if (x->ops[k]->op != OP_GET || x->ops[k]->ops[0] != whole || x->ops[k]->attr.i != k) return NULL;
-  return whole;
+  int k = 0, part = 0;
+  while (x->op == OP_TUPLE && k < x->nops && x->ops[k]->op == OP_UNIT) k++;
+  if (x->op != OP_TUPLE || k == x->nops || x->ops[k]->op != OP_GET) return NULL;
+  Node *whole = x->ops[k]->ops[0];
+  if (whole->type->kind != T_TUPLE) return NULL;
+  for (k = 0; k < x->nops; k++) {
+    if (x->ops[k]->op == OP_UNIT) continue;
+    while (part < whole->type->n && whole->type->args[part]->kind == T_UNIT) part++;
+    if (!is_part(x->ops[k], whole) || x->ops[k]->attr.i != part++) return NULL;
+  }
+  while (part < whole->type->n && whole->type->args[part]->kind == T_UNIT) part++;
+  return part == whole->type->n ? whole : NULL;
+}
+
+static int parts_of(const Node *x, const Node *whole) {
+  int n = 0;
+  for (int k = 0; k < x->nops; k++) n += is_part(x->ops[k], whole);
+  return n;
 }
 
 /* The node whose value the graph returns as it is: behind tuples of all its projections, and checks. Marks in `passed`
@@ -167,10 +182,11 @@ static Node *tail_node(Sched *s, bool *passed) {
   for (;;) {
     Node *inner = NULL;
     if (x->op == OP_AFTER && sole_use(s, x->ops[0], 1)) inner = x->ops[0];
-    else if ((inner = regrouped(x)) && !sole_use(s, inner, x->nops)) inner = NULL;
+    else if ((inner = regrouped(x)) && !sole_use(s, inner, parts_of(x, inner))) inner = NULL;
     if (!inner) return x;
     if (passed) passed[sched_pos(s, x)] = true;
-    for (int k = 0; passed && x->op == OP_TUPLE && k < x->nops; k++) passed[sched_pos(s, x->ops[k])] = true;
+    for (int k = 0; passed && x->op == OP_TUPLE && k < x->nops; k++)
+      if (is_part(x->ops[k], inner)) passed[sched_pos(s, x->ops[k])] = true;
     x = inner;
   }
 }

@@ -157,7 +157,7 @@ class Gen(Statements, Derivatives):
         holes = [i for i in range(1, len(pieces), 2) if pieces[i] in types]
         share = dict(zip(holes, self.split(n, len(holes)))) if holes else {}
         inside = s.closed().change(effect=False)
-        parts, inner = [], inside if "attempt" in text else s.frozen() if " | " in text else s
+        parts, inner = [], inside if re.search("attempt|vjp|jvp", text) else s.frozen() if " | " in text else s
         for i, piece in enumerate(pieces):
             if i % 2 == 0:
                 parts.append(piece)
