@@ -165,6 +165,20 @@ IrType *opt_array_of(World *w, const IrType *bag) {
 
 /* ---- As many iterations as entries ---------------------------------------------------------- */
 enum { FEW = 16 };
+static const Node *unchecked(const Node *x) {
+  while (op_flags[x->op] & OPF_V || x->op == OP_AFTER) x = x->ops[0];
+  return x;
+}
+
+/* x without a small constant that is added, or what makes it more: a length n for n - 1, max n 0. */
+static const Node *magnitude(const Node *x) {
+  for (x = unchecked(x);; x = unchecked(x->ops[0])) {
+    if (x->op != OP_IADD && x->op != OP_ISUB && x->op != OP_ISUBS && x->op != OP_IMAX) return x;
+    const Node *c = unchecked(x->ops[1]);
+    if (c->op != OP_INT || c->attr.i > FEW || c->attr.i < -FEW) return x;
+  }
+}
+
 /* Where entries are added: the dimensions, and the numbers of iterations around it. */
 typedef struct Adding {
   Node **dims, *trips[LIMIT_BAG_LOOPS];
@@ -173,8 +187,22 @@ typedef struct Adding {
 
 static bool find_adding(World *w, Node *x, Adding *out, int depth);
 
-/* How often a loop inside runs, in terms of the graph around; NULL: that isn't the same in all iterations. Of numbers
- * checked to be equal either will do. */
+/* What a number x of iterations that depends on the index of the loop around comes to at one of that loop's ends: i or
+ * n - i iterations for each of n are about n for each. NULL: it depends on more, or that says nothing. */
+static Node *trips_at_end(const View *v, Node *x) {
+  if (reads_param(v->w, v->body, x, 1, v->own)) return NULL;
+  Node **args = NEW_ARRAY(v->w->arena, Node *, v->body->nparams + 1);
+  for (int i = 1; i < v->body->nparams; i++) args[i] = i < v->own ? ir_zero(v->w, v->body->params[i]) : v->ops[i - 1];
+  for (int end = 0; end < 2; end++) {
+    args[0] = end ? v->n : ir_int(v->w, 0);
+    Node *trips = ir_substitute(v->w, x, args, v->body->nparams, 0);
+    if (magnitude(trips)->op != OP_INT) return trips;
+  }
+  return NULL;
+}
+
+/* How often a loop inside runs, in terms of the graph around; NULL: that isn't about the same in all iterations. Of
+ * numbers checked to be equal either will do. */
 static Node *trips_outside(const View *v, Node *x, Map *seen, int depth) {
   if (depth > LIMIT_BAG_CHAIN && limit_reached(v->w->arena, AT_BAG_CHAIN)) return NULL;
   for (; !map_get(seen, x); x = x->ops[0]) {
@@ -198,6 +226,7 @@ static bool find_in_loop(const View *v, int k, Adding *out, int depth) {
     Map seen;
     map_init(&seen, v->w->temp);
     Node *trips = trips_outside(v, in.trips[i], &seen, 0);
+    if (!trips) trips = trips_at_end(v, in.trips[i]);
     if (trips) out->trips[out->ntrips++] = trips;
   }
   return true;
@@ -244,20 +273,6 @@ static bool find_adding(World *w, Node *x, Adding *out, int depth) {
     return true;
   }
   default: return false;
-  }
-}
-
-static const Node *unchecked(const Node *x) {
-  while (op_flags[x->op] & OPF_V || x->op == OP_AFTER) x = x->ops[0];
-  return x;
-}
-
-/* x without a small constant that is added, or what makes it more: a length n for n - 1, max n 0. */
-static const Node *magnitude(const Node *x) {
-  for (x = unchecked(x);; x = unchecked(x->ops[0])) {
-    if (x->op != OP_IADD && x->op != OP_ISUB && x->op != OP_ISUBS && x->op != OP_IMAX) return x;
-    const Node *c = unchecked(x->ops[1]);
-    if (c->op != OP_INT || c->attr.i > FEW || c->attr.i < -FEW) return x;
   }
 }
 
