@@ -22,10 +22,14 @@ CASES = [
     ("let f (a : float[]) = let b = [ (x, x * x) | x in a ] in sum [ let (x, y) = p in x * y | p in b ]", 1, "36.0"),
     ("let f (a : float[]) =\n  let b = [ 2.0 * x | x in a ] in\n  let mut s = 0.0 in\n"
      "  for i = 0 to length b - 1 do s <- 0.5 * s + b[i] done;\n  s", 1, "8.5"),
-    # read twice, in another order, or not as often: made once
+    # not as often, at another place
+    ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum [ b[i] | i < length a / 2 ]", 1, "2.0"),
+    ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum [ b[i + 1] | i < length a - 1 ]", 1, "10.0"),
+    # single elements besides, in a loop over all
+    ("let f a = minimum [ x * x - x | x in a ]", 1, "0.0"),
+    # read twice or in another order: made once
     ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum b + dot b b", 3, "68.0"),
     ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum [ b[length a - 1 - i] * a[i] | i < length a ]", 2, "20.0"),
-    ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum [ b[i] | i < length a / 2 ]", 2, "2.0"),
     ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum [ sum [ b[j] * a[i] | j < length a ] | i < length a ]", 3, "72.0"),
     # the second loop changes what the first one read
     ("let f (a : float[]) =\n  let mut b = a in\n  let c = [ x + b[0] | x in b ] in\n"
