@@ -16,6 +16,11 @@ int fn_reg(Fn *fn, LRegKind kind) {
   return fn->regs.len - 1;
 }
 
+void fn_publish_regs(Fn *fn) {
+  fn->f->regs = fn->regs.data;
+  fn->f->nregs = fn->regs.len;
+}
+
 int *fn_regs(Fn *fn, const Layout *l) {
   int *r = NEW_ARRAY(fn->m->arena, int, l->n + 1);
   for (int i = 0; i < l->n; i++) r[i] = fn_reg(fn, l->kinds[i]);

@@ -159,6 +159,7 @@ void lower_error(Lower *m, const char *fmt, ...) __attribute__((format(printf, 2
 /* lower_emit.c */
 int fn_reg(Fn *fn, LRegKind kind);
 int *fn_regs(Fn *fn, const Layout *l);
+void fn_publish_regs(Fn *fn); /* to fn->f: registers that were made since may have moved the others */
 LInstr *fn_emit(Fn *fn, LOp op, int dst, int a, int b, int c); /* valid until the next one */
 void fn_args(Fn *fn, const int *r, int n);                     /* of the last instruction */
 void fn_results(Fn *fn, const int *r, int n);

@@ -45,8 +45,7 @@ static void finish_code(Fn *fn) {
   f->code = NEW_ARRAY(a, LInstr, f->ncode + 1);
   if (fn->consts.len) memcpy(f->code, fn->consts.data, sizeof(LInstr) * (size_t)fn->consts.len);
   if (fn->code.len) memcpy(f->code + fn->consts.len, fn->code.data, sizeof(LInstr) * (size_t)fn->code.len);
-  f->regs = fn->regs.data;
-  f->nregs = fn->regs.len;
+  fn_publish_regs(fn);
   f->nlabels = fn->nlabels;
 }
 
@@ -186,8 +185,7 @@ LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n) {
   find_facts(m);
   for (int i = 0; i < m->fns.len; i++) {
     own_insert(m->fns.data[i]);
-    m->fns.data[i]->f->regs = m->fns.data[i]->regs.data;
-    m->fns.data[i]->f->nregs = m->fns.data[i]->regs.len;
+    fn_publish_regs(m->fns.data[i]);
     m->fns.data[i]->f->nlabels = m->fns.data[i]->nlabels;
   }
   number_sites(m);

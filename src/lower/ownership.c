@@ -503,6 +503,7 @@ static Own *analyse(Fn *fn) {
 
 void own_insert(Fn *fn) {
   Spares *spares = spares_plan(fn);
+  fn_publish_regs(fn);
   Own *o = analyse(fn);
   o->spares = spares;
   for (int r = 0; r < o->nregs; r++) fn->regs.data[r].owned = is_ptr(o, r) && o->cls[r] == OWNED;
