@@ -152,23 +152,20 @@ static uintptr_t made_again(Uses *u, const Node *x) {
   return (uintptr_t)map_get(&u->again, x) == YES ? indexed(u, x) : 0;
 }
 
-/* Element i of an output of a loop: what its body makes there. */
-static Node *element_at(World *w, const Node *output, Node *i) {
-  const Node *loop = output->ops[0];
+Node *fuse_element(World *w, const Node *loop, int output, Node **ops, Node *i) {
   Graph *body = loop->graphs[0];
   Node **args = NEW_ARRAY(w->temp, Node *, body->nparams);
   args[0] = i;
-  for (int k = 1; k < body->nparams; k++) {
-    Node *x = loop->ops[k];
-    args[k] = loop_part(loop->loop, k - 1) == LOOP_SLICED ? ir_index(w, x, &i, 1) : x;
-  }
-  return ir_get(w, ir_instantiate(w, body, args, 0), (int)output->attr.i);
+  for (int k = 0; k < loop_inputs(loop->loop); k++)
+    args[1 + k] = loop_part(loop->loop, k) == LOOP_SLICED ? ir_index(w, ops[k], &i, 1) : ops[k];
+  return ir_get(w, ir_instantiate(w, body, args, 0), output);
 }
 
 static Node *element(World *w, Uses *u, const Node *n, Node **ops) {
   const Node *x = ops[0];
   bool output = n->nops == 2 && x->op == OP_GET && is_map(x->ops[0]);
-  return output && made_again(u, n->ops[0]) ? element_at(w, x, ops[1]) : NULL;
+  if (!output || !made_again(u, n->ops[0])) return NULL;
+  return fuse_element(w, x->ops[0], (int)x->attr.i, x->ops[0]->ops + 1, ops[1]);
 }
 
 /* ---- The new loop ----------------------------------------------------------------------------------- */

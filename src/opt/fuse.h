@@ -17,6 +17,9 @@ typedef struct Fusion {
   Vec(Node *) in, in_olds; /* operands of the new loop, without the trip count */
 } Fusion;
 
+/* Element i of an output of a loop with independent iterations: what its body makes there of the operands `ops`,
+ * without the trip count. */
+Node *fuse_element(World *w, const Node *loop, int output, Node **ops, Node *i);
 /* One more operand of the new loop, and what it was. */
 Node *fuse_operand(Fusion *f, LoopBuilder *b, LoopPart part, Node *x, Node *old);
 /* The consumer, which computes the elements of operand k, the producer's only output, itself; NULL if it reads it in

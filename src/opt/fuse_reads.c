@@ -80,17 +80,6 @@ static bool is_shifted(const Fusion *f, const Read *r) {
   return (is_index(r, i->ops[0]) && is_fixed(f, r, i->ops[1])) || (is_index(r, i->ops[1]) && is_fixed(f, r, i->ops[0]));
 }
 
-/* The producer's element i, where `own` stands for its operands. */
-static Node *element(const Fusion *f, Node *i, Node **own) {
-  const LoopInfo *made = f->producer->loop;
-  Graph *g = f->producer->graphs[0];
-  Node **args = NEW_ARRAY(f->w->temp, Node *, g->nparams);
-  args[0] = i;
-  for (int k = 0; k < loop_inputs(made); k++)
-    args[1 + k] = loop_part(made, k) == LOOP_SLICED ? ir_index(f->w, own[k], &i, 1) : own[k];
-  return ir_get(f->w, ir_instantiate(f->w, g, args, 0), 0);
-}
-
 /* Branch r->at over what `args` says of the body's parameters, with the element in the place of the read. */
 static Node *new_branch(const Fusion *f, const Read *r, Node **args, Node **own) {
   World *w = f->w;
@@ -104,7 +93,7 @@ static Node *new_branch(const Fusion *f, const Read *r, Node **args, Node **own)
     Map over;
     map_init(&over, w->temp);
     Node *i = ir_substitute(w, r->index->ops[1], caps, s->nops - 1, 0);
-    if (a == r->arm) map_put(&over, r->index, element(f, i, more));
+    if (a == r->arm) map_put(&over, r->index, fuse_element(w, f->producer, 0, more, i));
     branch_arm(b, ir_instantiate_over(w, s->graphs[a], caps, 0, &over), s->graphs[a]->name);
   }
   return branch_close(b);
@@ -115,7 +104,10 @@ static Node *new_body(const Fusion *f, const Read *r, Node **args, Node **own) {
   Map over;
   map_init(&over, w->temp);
   if (r->arm >= 0) map_put(&over, r->at, new_branch(f, r, args, own));
-  else map_put(&over, r->at, element(f, ir_substitute(w, r->index->ops[1], args, f->body->nparams, 0), own));
+  else {
+    Node *i = ir_substitute(w, r->index->ops[1], args, f->body->nparams, 0);
+    map_put(&over, r->at, fuse_element(w, f->producer, 0, own, i));
+  }
   return ir_instantiate_over(w, f->body, args, 0, &over);
 }
 

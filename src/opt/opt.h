@@ -6,9 +6,10 @@
  *     recursion       recursion that is iteration becomes loops
  *     closures        functions that can only be a few closures, which are all in sight, are taken apart
  *     prune           results, carried values and tapes that nobody reads go
- *     fuse            loops compute themselves what another one made for them to read in order
+ *     fuse            loops compute themselves what another one made for them alone to read
  *     views           rows and slices that loops and branches only read are read through their arrays
  *     scalars         arrays of a small known size become scalars, short loops are unrolled
+ *     simplify        what unrolling wrote out more than once is one node
  *     contract        products that only sums read aren't rounded; the other sums are marked
  *   optimised
  *     ad_expand       derivatives, innermost first (src/ad)
@@ -17,12 +18,11 @@
  *     prune
  *     params          parameters that recursive functions only hand on, or are the same in all calls, go
  *     compose         recursive functions over what another one makes for them alone become one function
- *     views
  *     bag_calls       accumulators in tuples are parameters and results of functions by themselves
  *     bags            accumulators that will be dense are made so
- *     dense           accumulators known to be dense become arrays
- *     scalars
- *     simplify, prune
+ *     dense           accumulators known to be dense become arrays; both until nothing changes
+ *     simplify, prune, scalars
+ *     prune
  *     updates         of two updates of one element the second is enough
  *     checks          those that can't fail go (ranges.h)
  *     fuse
