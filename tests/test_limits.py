@@ -34,6 +34,20 @@ FLOATS = "let f x = %s\nprint (sum [ f (float i) | i < 30 ])\n"
 INTS = "let f n = match n with %s | _ -> 0\nprint [ f i | i < 3 ]\n"
 SUM = "print (sum [ sin (float (length args * i)) | i < %d ])\n"
 CHOICES = "let f x n = let mut g = sin in for i = 0 to n do %s done; g x\nprint [ f (float i) i | i < 3 ]\n"
+# Derivatives of high order of functions that take derivatives of unknown ones, which may be each other. One of two such takes
+# few nodes, their sum over half a million: it is made again with fewer functions in each other.
+PATHS = """
+let h (y : float) : float = 0.4 * fold (fun y f -> sin (y + grad f y)) (tanh y) [(fun p -> p), (fun p -> p)]
+let f (x : float) =
+  let (z, back) = vjp (fun (y : float) -> sin (fold (fun y f -> sin (y + grad f y)) 0.267 [(fun (t : float) -> x), h])) x in
+  sin z + back 0.7
+let g (x : float) =
+  let (z, back) = vjp (fun y ->
+      let q = [ (fun p -> sin (grad f p)) | f in [h, (fun (t : float) -> t)] ] in
+      sin (deriv q[0] (maximum [x, x, 0.045, y]))) x in
+  sin z + back 0.7
+"""
+APART, TOGETHER = PATHS + "let a = grad f 0.1\nlet b = grad g 0.1\nprint (a + b)\n", PATHS + "print (grad (fun x -> f x + g x) 0.1)\n"
 # limit, a program that stays within it, one that doesn't
 PAIRS = [
     ("unroll depth", POW % 5, POW % 40),
@@ -44,6 +58,7 @@ PAIRS = [
     ("match spread", INTS % "1 -> 2 | 2 -> 3 | 3 -> 5 | 4 -> 7", INTS % "1 -> 2 | 200 -> 3 | 300 -> 5 | 4000 -> 7"),
     ("candidates", CHOICES % choices(2), CHOICES % choices(12)),
     ("small array", SUM % 10, SUM % 40),
+    ("path nodes", APART, TOGETHER),
     ("long function", FLOATS % "sin x", FLOATS % f"let y = x * 0.5 in {sines(800)}"),
 ]
 
@@ -95,6 +110,12 @@ class Limits(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(reached(within)[name], 0)
                 self.assertGreater(reached(beyond)[name], 0)
+
+    def test_what_is_made_again_has_the_same_value(self):
+        said = [subprocess.run([ATLED, "--jit=off", "-"], input=s, capture_output=True, text=True, timeout=300).stdout
+                for s in (APART, TOGETHER)]
+        self.assertNotEqual(said[0], "")
+        self.assertEqual(said[0], said[1])
 
 
 if __name__ == "__main__":

@@ -107,6 +107,8 @@ Func *ad_call_target(World *w, const Node *call);                 /* CALL: its f
 /* x, a derivative of something whose value is y; the same failure if y is one: where only derivatives are wanted, y
  * is dead. */
 Node *ad_unless_failed(World *w, const Node *y, Node *x);
+/* g; or, while what is made is to be thrown away, next to nothing of its type: see ir_paths_end. */
+Graph *ad_unless_ended(World *w, Graph *g);
 /* Of a foreign function; or of one that is being made, and so takes derivatives of itself. */
 Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site);
 #endif

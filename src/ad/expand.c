@@ -82,8 +82,16 @@ static Node *expand_vjp(World *w, Node **ops, int nops, bool kept, Site site) {
   return out;
 }
 
+static Node *unmade(World *w, IrType *t) { return ir_fail(w, FAIL_RULE, t, ir_text(w, ""), 0); }
+
+Graph *ad_unless_ended(World *w, Graph *g) {
+  return ir_paths_end(w) ? ir_graph(w, g->params, g->nparams, unmade(w, g->result->type), g->name) : g;
+}
+
 static Node *expand_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)graphs;
+  bool derivative = n->op == OP_VJP || n->op == OP_JVP;
+  if (derivative && ir_paths_end(user)) return unmade(user, n->type);
   if (n->op == OP_VJP) return expand_vjp(user, ops, n->nops, map_get(frame, n) != NULL, n->site);
   if (n->op == OP_JVP) return expand_jvp(user, r, n, ops);
   return NULL;

@@ -237,6 +237,7 @@ static void step(Diff *f, int at) {
 }
 
 Graph *ad_tangent(World *w, Graph *g, const Fact *params) {
+  g = ad_unless_ended(w, g);
   Diff *f = ad_begin(w, g, params);
   IrType **ts = NEW_ARRAY(w->arena, IrType *, g->nparams + 1);
   for (int i = 0; i < g->nparams; i++) {

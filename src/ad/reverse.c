@@ -235,7 +235,7 @@ Combined *ad_combine(World *w, Graph *g, const Fact *params, bool rerun) {
   void **known = ir_memo_closures(w, g, name, params, (size_t)g->nparams);
   if (*known) return *known;
   Combined *c = NEW(w->arena, Combined);
-  c->g = g;
+  c->g = g = ad_unless_ended(w, g);
   c->p = g->nparams;
   IrType **types = declare(w, c, params);
   Diff *r = ad_begin(w, g, params);

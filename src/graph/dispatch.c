@@ -256,12 +256,22 @@ static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
 
 /* A candidate that takes derivatives of unknown functions does so of other candidates, these of others, and so on,
  * each at most once on such a path. So there is an end, and paths are followed as deep as there are few enough of
- * them. */
+ * them, and as few enough nodes are made. */
+void ir_follow_paths(World *w, int depth) {
+  compilation(w)->paths = (Paths){.limit = depth + 1, .until = w->next_id + LIMIT_PATH_NODES};
+}
+
+int ir_paths_end(const World *w) {
+  const Paths *p = &compilation(w)->paths;
+  return w->next_id > p->until ? p->depth : 0;
+}
+
 static int deepest(World *w, const Graphs *candidates) {
   int depth = 0, n = 0;
   for (int i = 0; i < candidates->len; i++) n += takes_derivatives(w, candidates->data[i]);
   for (int paths = n; depth < n && paths * n <= LIMIT_PATHS; paths *= n) depth++;
-  return depth;
+  int limit = compilation(w)->paths.limit;
+  return limit && limit - 1 < depth ? limit - 1 : depth;
 }
 
 /* Takes out those that can't be called now: that are being rewritten, or, too deep, that take derivatives. */
@@ -273,7 +283,9 @@ static void leave_available(World *w, Graphs *candidates) {
   for (int i = 0; i < candidates->len; i++) {
     Graph *g = candidates->data[i];
     if (rewrite_miss(r, g)) continue;
-    if (deep && takes_derivatives(w, g) && limit_reached(w->arena, AT_PATHS)) rewrite_miss_all(r);
+    bool takes = depth > 0 && takes_derivatives(w, g);
+    if (takes && !deep && depth > compilation(w)->paths.depth) compilation(w)->paths.depth = depth;
+    if (takes && deep && limit_reached(w->arena, AT_PATHS)) rewrite_miss_all(r);
     else candidates->data[n++] = g;
   }
   candidates->len = n;

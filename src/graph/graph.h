@@ -131,6 +131,11 @@ bool ir_escapes(const Node *user, int operand);
  * graphs are rewritten, the graphs that it calls are too; those under way can't be called yet, and the
  * message is `unfinished`: they would take derivatives of themselves. */
 Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfinished);
+/* From now on candidates that take derivatives of unknown functions are followed into each other at most so deep; 0:
+ * not at all. What this makes grows with their number and the orders of their derivatives as nothing else does: where
+ * ir_paths_end isn't 0 it is to end as fast as it can, and be made again less deep than that. */
+void ir_follow_paths(World *w, int depth);
+int ir_paths_end(const World *w);
 
 /* ---- Memos (memo.c) --------------------------------------------------------------------------- */
 /* A place for what a pass made of a graph, a function or a type: NULL at first, one for each name and n

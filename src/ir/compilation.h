@@ -27,6 +27,13 @@ typedef struct Unrolling {
   Map calls;   /* CALL nodes of it -> what they became */
 } Unrolling;
 
+/* Functions that take derivatives of unknown ones, in each other: see ir_follow_paths. */
+typedef struct Paths {
+  int limit;      /* - 1; 0: none */
+  int depth;      /* of the longest that was followed */
+  uint32_t until; /* number of the last node that may be made of them */
+} Paths;
+
 struct Compilation {
   Arena arena;        /* World.temp: goes at the end */
   Compilation *outer; /* what the entry has compiled before a mark within it */
@@ -45,7 +52,8 @@ struct Compilation {
   Map unroll_counts; /* definition -> steps of unrolling so far, of all calls in it */
   Map endless;       /* CALL nodes that stay because inlining them meets the limit */
   /* Unknown functions. */
-  Pool *pool;  /* what function values of the item that is compiled may be */
+  Pool *pool; /* what function values of the item that is compiled may be */
+  Paths paths;
   int version; /* of what an unknown function may be and which of that can be called: grows */
   Map memos;   /* anything -> list of what passes remember about it for this version */
   /* Walks and instantiations. */

@@ -65,10 +65,28 @@ static Graph *after_derivatives(World *w, Graph *g) {
   return opt_contract(w, opt_fuse(w, opt_checks(w, opt_updates(w, g))), true);
 }
 
+/* NULL, and nothing is left of it, if too much would be made; then the next depth to try. */
+static Graph *differentiate_so_deep(World *w, OptStages *s, int *depth) {
+  arena_mark(w->arena);
+  world_save(w);
+  compilation_begin(w);
+  ir_use_pool(w, s->pool);
+  ir_follow_paths(w, *depth);
+  Graph *g = ad_expand(w, s->optimised, s->rules);
+  int end = ir_paths_end(w);
+  compilation_end(w);
+  if (end > 0) arena_roll_back(w->arena);
+  else arena_commit(w->arena);
+  if (end == 0 || !limit_reached(w->arena, AT_PATH_NODES)) return g;
+  *depth = end - 1;
+  return NULL;
+}
+
 static Graph *differentiate(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_DIFFERENTIATE);
+  Graph *g = NULL;
   ir_use_pool(w, s->pool);
-  Graph *g = ad_expand(w, s->optimised, s->rules);
+  for (int depth = LIMIT_PATHS; !g;) g = differentiate_so_deep(w, s, &depth);
   phase_leave(w->arena->heap, before);
   return g;
 }

@@ -189,6 +189,12 @@ def failing_problems(out):
     return wrong
 
 
+def has_kink(value, nearby, error):
+    """Do the slopes on both sides of a point differ by at least the error of the gradient's? As those of relu do at 0. Where a
+    function is smooth that is 1e-6 of its second derivative."""
+    return abs(sum(nearby) - 2 * value) / 1e-6 >= abs(error)
+
+
 def problems(p, out):
     """What is wrong with one program's derivatives: the names of the sections that differ."""
     n = out.numbers
@@ -223,7 +229,8 @@ def problems(p, out):
     if any(x != x for x in gradient + n["rr"]):
         return wrong + ["not a number"]
     jumps = not near(n["nearby"], value * 2, 1e-4, size) # as a gradient does where two are least along a whole line
-    if p.central and not jumps and finite(gradient + n["rr"]):
+    kink = has_kink(value[0], n["nearby"], n["central"][0] - slope)
+    if p.central and not jumps and not kink and finite(gradient + n["rr"]):
         if not any(near([c], [slope], LOOSE, size) for c in n["central"]):
             wrong.append("central")
         if "central2" in n and not any(near([c], [curved], 10 * LOOSE, size2) for c in n["central2"]):
