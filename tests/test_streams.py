@@ -80,7 +80,9 @@ class Streams(unittest.TestCase):
 
     def test_long_line(self):
         self.each("match read_line () with | Some l -> print (Str.length l) | None -> ()\nprint (read_line ())",
-                  b"x" * (20 << 20) + b"\nnext\n", 0, b"20971520\nSome \"next\"\n")
+                  b"x" * (100 << 20) + b"\nnext\n", 0, b"104857600\nSome \"next\"\n")
+        self.each("match read_line () with | Some l -> print (Json.parse l = Json.Null) | None -> ()\nprint (read_line ())",
+                  b'"' + b"x" * (100 << 20) + b'"\nnext\n', 0, b"false\nSome \"next\"\n")
 
     def test_what_is_no_text(self):
         bad = b"a\n\xc3\xa9\nb\xff\nc\n\xc3"
@@ -198,6 +200,28 @@ class Streams(unittest.TestCase):
             _, err = p.communicate(timeout=60)
             self.assertEqual(p.returncode, 70)
             self.assertIn(b"interrupted", err)
+
+    def test_interrupted_write(self):
+        """Into a pipe that is read slowly, or no longer: the program ends, and what is read are lines, none missing."""
+        for mode in MODES:
+            for reads in (True, False):
+                p = self.started('for i = 0 to 10000000 do print $"line {i}" done', mode, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                out = b""
+                end = time.monotonic() + 1
+                while time.monotonic() < end:
+                    out += os.read(p.stdout.fileno(), 1000)
+                    time.sleep(0.01)
+                p.send_signal(signal.SIGINT)
+                while reads and (more := os.read(p.stdout.fileno(), 1000)):
+                    out += more
+                self.assertEqual(p.wait(60), 70)
+                self.assertIn(b"interrupted", p.stderr.read())
+                out += p.stdout.read()
+                lines = out.split(b"\n")
+                self.assertEqual(lines[:-1], [b"line %d" % i for i in range(len(lines) - 1)])
+                self.assertTrue((b"line %d\n" % (len(lines) - 1)).startswith(lines[-1]) and not (reads and lines[-1]), lines[-1])
+                p.stdout.close()
+                p.stderr.close()
 
     def test_terminal(self):
         """Output without a line's end is seen at once."""

@@ -184,8 +184,8 @@ static bool roll_back(AtledVM *vm, WayBack *way) {
     const Global *g = vm->globals.data[i];
     if (g && g->set) run_release_slots(vm, g->desc, g->slots);
   }
+  rt_clear_error(&vm->rt); /* its text may be a string of such a unit */
   run_free_units_since(vm, way->unit);
-  rt_clear_error(&vm->rt);
   while (arena_marked(&vm->arena) >= way->epoch) arena_roll_back(&vm->arena);
   bool good = verify_roll_back(vm, way);
   if (way != &vm->inner) forget_way(&vm->inner);
