@@ -354,11 +354,13 @@ static Node *filled_start(World *w, const Node *n, Node **ops, Graph **graphs) {
   return region_branch(ir_op2(w, OP_ILT, ir_int(w, 0), v.n), (Region *[]){rests, runs}, results, 2);
 }
 
-static Node *bags_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+static void *bags_begin(void *user, Graph *g) { return opt_bag_uses(((Bags *)user)->w, g); }
+
+static Node *bags_node(void *user, Rewriter *r, void *uses, Node *n, Node **ops, Graph **graphs) {
   (void)r;
-  (void)frame;
   Bags *b = user;
-  Node *x = n->op == OP_LOOP ? stacked_entries(b->w, n, ops, graphs) : NULL;
+  bool sum = n->op == OP_CADD && n->type->kind == T_BAG;
+  Node *x = sum ? opt_bag_sum(b->w, uses, n, ops) : n->op == OP_LOOP ? stacked_entries(b->w, n, ops, graphs) : NULL;
   if (!x && n->op == OP_LOOP) x = filled_start(b->w, n, ops, graphs);
   b->changed |= x != NULL;
   return x;
@@ -371,7 +373,7 @@ static Graph *bags_graph(void *user, Rewriter *r, Graph *g) {
 
 Graph *opt_bags(World *w, Graph *g, bool *changed) {
   Bags b = {.w = w};
-  g = ir_rewrite(w, g, (RewritePass){.user = &b, .graph = bags_graph, .node = bags_node});
+  g = ir_rewrite(w, g, (RewritePass){.user = &b, .begin = bags_begin, .graph = bags_graph, .node = bags_node});
   *changed = b.changed;
   return g;
 }

@@ -85,6 +85,7 @@ ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero)
   if (!block) return general_array(rt, desc, dims, zero);
   if (zero || desc->pointers) memset(block, 0, bytes);
   rt->arrays_made++;
+  rt->array_bytes += (int64_t)bytes;
   ArrayObj *a = array_in(rt, block, desc, HEAD, bytes, dims[0]);
   a->dims[0] = dims[0];
   return a;
@@ -108,6 +109,7 @@ ArrayObj *rt_renew(Rt *rt, const Desc *desc, ArrayObj *spare, const int64_t *dim
     return rt_new_array(rt, desc, dims, zero);
   }
   memcpy(spare->dims, dims, (size_t)desc->rank * sizeof *dims);
+  rt->array_bytes += slots * (int64_t)sizeof(Slot);
   if (zero && slots) memset(spare->data, 0, (size_t)slots * sizeof(Slot));
   return spare;
 }

@@ -283,6 +283,7 @@ void *rt_block_new(Rt *rt, size_t size) {
 
 void *rt_array_block_new(Rt *rt, size_t size, bool zero) {
   rt->arrays_made++;
+  rt->array_bytes += (int64_t)size;
   void *p = rt_recycled_array(rt, size);
   if (!p && rt_block_is_small(size) && refill(rt, rt_block_class(size))) p = rt_recycled_array(rt, size);
   if (!p) p = take_large(rt, size);

@@ -232,6 +232,7 @@ struct Rt {
   uint64_t coin;           /* for tests: whether machine code runs where there is some is up to chance. 0: it does */
   double deadline;         /* monotonic seconds, 0: none */
   int64_t arrays_made;     /* blocks given to arrays, accumulators among them */
+  int64_t array_bytes;     /* of these, those given again and, by the evaluator, those made in another's place */
   int64_t evaluations;     /* calls that went to the evaluator, from outside or from machine code */
   size_t eval_stack_limit; /* bytes of evaluator frames */
   struct {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What functions cost, in a measure that is the same in every run: the bytes that the VM asks for while the
- * evaluator carries them out. A copy of a whole array at each step, which no comparison of values shows, makes a sum
- * that is quadratic in the size.
+/* What functions cost, in a measure that is the same in every run: the bytes that the VM asks for, and those of the
+ * arrays that are made, wherever their memory comes from, while the evaluator carries them out. A copy of a whole array
+ * at each step, which no comparison of values shows, makes a sum that is quadratic in the size.
  *
  * usage: fuzz_cost FILE NAME[:SIZE]…: evaluates the file, then calls these functions, each of type int -> float, and
  * prints for each its name, the size (1 if there is none), its value and the bytes. */
+#include "api/vm.h"
 #include "atled.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +33,12 @@ static int measure(AtledVM *vm, const char *spec, const unsigned long long *byte
   if (atled_get(vm, name, "int -> float", &f) != ATLED_OK) return report(vm, spec);
   bool fails = atled_call(f, &one, 1, &y) != ATLED_OK; /* what the first call makes once and for all isn't counted */
   unsigned long long before = *bytes;
+  int64_t arrays = vm->rt.array_bytes;
   fails = fails || atled_call(f, &n, 1, &y) != ATLED_OK;
   if (fails) report(vm, spec);
-  else printf("%s %lld %.17g %llu\n", name, (long long)n.as.integer, y.as.number, *bytes - before);
+  else
+    printf("%s %lld %.17g %llu\n", name, (long long)n.as.integer, y.as.number,
+           *bytes - before + (unsigned long long)(vm->rt.array_bytes - arrays));
   atled_release(f);
   return fails;
 }

@@ -27,6 +27,8 @@ INPUTS = {
     CUBE: ("float[][][]", "[ [ [ 0.3 + 0.05 * float ((3 * i + 2 * j + k) % 11) | k < 3 ] | j < 4 ] | i < n ]"),
     RAGGED: ("(float[] * float)[]", "[ ([ 0.3 + 0.05 * float ((3 * i + 2 * j) % 11) | j < 2 + i % 3 ], {c}) | i < n ]"),
 }
+# Of these numbers of steps some are hidden, so that no index is known to be within its array.
+HIDDEN = "int (float (length m))"
 STEPS = {ROWS: "length m", NUMBERS: "length m / 4", CUBE: "length m", RAGGED: "length m"}
 AT = {
     ROWS: ["m[i]", "m[i]", "m[i][1..]", "(m[i] - m[(7 * i + 1) % length m])", "(m[i] * m[length m - 1 - i])", "({c} * m[i])",
@@ -52,7 +54,7 @@ WALKS = [
     "(let rec go i = if i >= {n} then {c} else (let r = {S} in {R} + 0.9 * {f} (go (i + 1))) in go 0)",
     "(let rec go i s = if i >= {n} then s else (let r = {S} in go (i + 1) ({f} s + {R})) in go 0 {c})",
     "(let b = [ (let r = {S} in ({R}, {c} * r)) | i < {n} ] in sum [ (let (p, r) = q in p * {R}) | q in b ])",
-    "(let g = [ (fun y -> y * (let r = {S} in {R})) | i < {n} ] in let mut s = {c} in for k = 0 to length g - 1 do s <- {f} (g[k] s) done; s)",
+    "(let g = [ (fun y -> y * tanh (let r = {S} in {R})) | i < {n} ] in let mut s = {c} in for k = 0 to length g - 1 do s <- {f} (g[k] s) done; s)",
     "(let g = [ (if i % 2 = 0 then (fun y -> (let r = {S} in y + {R})) else (fun y -> {f} y)) | i < {n} ] in sum [ h {c} | h in g ])",
     "(let mut s = 0.0 in for k = 0 to {n} - 1 do (if k % 3 = 1 then (let i = k in let r = {S} in s <- s + {R})) done; s)",
     "List.fold (fun s i -> (let r = {S} in {f} s + {R})) {c} (to_list [ i | i < {n} ])",
@@ -89,6 +91,7 @@ FOUND = [
     (NUMBERS, "sum [ sin (sum m[4 * i..4 * i + 4]) | i < {n} ]"),
     (ROWS, "(let mut b = m in for i = 1 to {n} - 1 do b[i] <- b[i] + 0.5 * b[i - 1] done; sum [ dot r r | r in b ])"),
     (NUMBERS, "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i..i + 3] in b[i] <- norm r) done; sum b)"),
+    (ROWS, "(let mut b = m in for i = 1 to {n} - 1 do (let p = b[i] in b[i] <- b[i - 1]; b[i - 1] <- 0.5 * p) done; sum [ sum r | r in b ])"),
 ]
 
 
@@ -114,11 +117,15 @@ class Walk:
             f.write(PREAMBLE + self.text)
         return path
 
+    def steps(self):
+        n = STEPS[self.kind]
+        return f"({n.replace('length m', HIDDEN) if self.rng.random() < 0.3 else n})"
+
     def fill(self, text):
         def hole(m):
             choose = self.rng.choice
             return {"S": lambda: self.fill(choose(AT[self.kind])), "S0": lambda: AT[self.kind][0], "R": lambda: self.fill(choose(NUMBER_OF_ROW)),
-                    "e": lambda: self.fill(choose(NUMBER_OF_NUMBER)), "f": lambda: choose(SMOOTH), "n": lambda: f"({STEPS[self.kind]})",
+                    "e": lambda: self.fill(choose(NUMBER_OF_NUMBER)), "f": lambda: choose(SMOOTH), "n": self.steps,
                     "n1": lambda: "float (length m)", "c": lambda: f"{self.rng.uniform(0.2, 0.9):.3f}17"}[m[1]]()
         return re.sub(r"\{(\w+)\}", hole, text)
 
