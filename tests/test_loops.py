@@ -134,8 +134,10 @@ def run(source, *options):
 def main():
     bad = 0
     for source, loops, value in CASES:
-        got = run(source + "\n", "ir", "--stage=final", "--of=f").count(" = loop ")
-        if got != loops:
+        graph = run(source + "\n", "ir", "--stage=final", "--of=f")
+        got = graph.count(" = loop ")
+        # builds that test proofs have assertions in place of checks, which no array is read behind in another loop
+        if got != loops and not (got > loops and "a check that was proved fails" in graph):
             bad += 1
             print(f"{source}\n{got} loops, expected {loops}")
         for mode in ("--jit=off", "--jit=always"):
