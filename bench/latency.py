@@ -3,11 +3,13 @@
 """How long the program takes to start, compile and run something small: wall time of the whole process, median of 15.
 Then programs whose time is mostly that of compiling them, median of 3, with an empty cache each time: those in compile/, and literals,
 which are generated here. A literal isn't code: what it costs should be what reading it costs.
-Last, whether anybody waits for the compiler: seconds of whole programs (those, bench/lang and the examples), median of 5. In mode auto a
+Last, whether anybody waits for the compiler: seconds of whole programs (those, bench/lang, the examples, and the derivative of each case of
+bench/gradients, computed once), median of 5. In mode auto a
 program should take hardly longer than in the better of the other two: with an empty cache at most 1.15 times the least of evaluator alone and
 compile with machine code, and 0.1 s; with a full one at most machine code and 0.02 s. What doesn't hold is marked. A run is stopped after LIMIT s.
 
 usage: latency.py --atled EXE [NAME…]        with names, only those programs"""
+import argparse
 import glob
 import os
 import random
@@ -17,6 +19,8 @@ import sys
 import tempfile
 import threading
 import time
+
+import run
 
 here = os.path.dirname(os.path.abspath(__file__))
 GRADIENT = "let f x = x * x * sin x\nprint (grad f 3.0)\n"
@@ -89,12 +93,12 @@ def settled(folder):
         time.sleep(0.02)
 
 
-def one_round(exe, path):
+def one_round(exe, words):
     """off; always and auto, both with an empty cache and a full one."""
-    times = [seconds([exe, "--jit=off", path], "")]
+    times = [seconds([exe, "--jit=off", *words], "")]
     for mode in ("always", "auto"):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
-            command = [exe, f"--jit={mode}", path]
+            command = [exe, f"--jit={mode}", *words]
             times.append(seconds(command, cache))
             settled(cache)
             for _ in range(3 if mode == "auto" else 0):  # what one run finds hot the next one has from its start
@@ -140,19 +144,28 @@ def compiled(exe, names):
         print(f"{name:24}" + "    ".join(f"{t:8.1f}" for t in times) + " ms", flush=True)
 
 
-def waits(exe, names, runs=5):
+def whole_programs(exe, folder):
+    """By name: the program, and the arguments it is given."""
     files = sorted(glob.glob(f"{here}/lang/*.atl") + glob.glob(f"{here}/compile/*.atl") + glob.glob(f"{here}/../examples/*.atl"))
-    programs = {os.path.basename(p)[:-4]: open(p, encoding="utf-8").read() for p in files}
-    programs.update(literals())
+    found = {os.path.basename(path)[:-4]: [path] for path in files}
+    for name, text in literals().items():
+        found[name] = [os.path.join(folder, f"{len(found)}.atl")]
+        with open(found[name][0], "w", encoding="utf-8") as f:
+            f.write(text)
+    bench = run.Bench(argparse.Namespace(atled=exe), folder)
+    for path in sorted(glob.glob(f"{here}/gradients/*.atl")):
+        problem = run.Problem(path) if os.path.basename(path) not in run.SHARED else None
+        for name, words in problem.cases.items() if problem else ():
+            found["gradient of " + name] = [path, "figures", *map(bench.data, words.split())]
+    return found
+
+
+def waits(exe, names, folder, runs=5):
     print(f"\n{'seconds':24}{'off':>8}{'always':>8}{'cached':>8}{'auto':>8}{'bound':>8}{'cached':>8}{'bound':>8}")
-    for name, text in programs.items():
+    for name, words in whole_programs(exe, folder).items():
         if names and name not in names:
             continue
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "program.atl")
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
-            off, cold, warm, auto, again = (statistics.median(t) for t in zip(*(one_round(exe, path) for _ in range(runs))))
+        off, cold, warm, auto, again = (statistics.median(t) for t in zip(*(one_round(exe, words) for _ in range(runs))))
         bound, bound_again = 1.15 * min(off, cold) + 0.1, warm + 0.02
         marks = (" waits" if auto > bound else "") + (" slow again" if again > bound_again else "")
         print(f"{name:24}" + "".join(f"{t:8.3f}" for t in (off, cold, warm, auto, bound, again, bound_again)) + marks, flush=True)
@@ -165,7 +178,8 @@ def main():
     if not sys.argv[3:]:
         small(exe)
     compiled(exe, sys.argv[3:])
-    waits(exe, sys.argv[3:])
+    with tempfile.TemporaryDirectory() as folder:
+        waits(exe, sys.argv[3:], folder)
 
 
 if __name__ == "__main__":
