@@ -145,6 +145,49 @@ static bool is_prefixed_string(const Expr *call, int i) {
   return text->kind == E_STRING && text->span.start == call->args[i]->span.end;
 }
 
+/* The function of lists that does what one of arrays does, if it is called otherwise. */
+static const char *const of_lists[][2] = {{"reverse", "rev"}, {"any", "exists"}, {"all", "for_all"}};
+
+static const char *name_for_lists(const char *name) {
+  for (size_t i = 0; i < sizeof of_lists / sizeof *of_lists; i++)
+    if (!strcmp(name, of_lists[i][0])) return of_lists[i][1];
+  return name;
+}
+
+static const char *name_for_arrays(const char *name) {
+  for (size_t i = 0; i < sizeof of_lists / sizeof *of_lists; i++)
+    if (!strcmp(name, of_lists[i][1])) return of_lists[i][0];
+  return name;
+}
+
+/* map f l, where l is a list; List.map f a, where a is an array. */
+const char *tc_list_hint(Checker *c, const Expr *f, Type *want, Type *got) {
+  while (f->kind == E_APPLY) f = f->args[0];
+  if (f->kind != E_VAR || !f->binding) return NULL;
+  want = type_repr(want);
+  got = type_repr(got);
+  const Name *name = &f->name;
+  if (want->kind == TY_ARRAY && tc_is_predefined(c, got, "list") && f->binding->module == c->prelude) {
+    Sym other = sym_of(c->syms, name_for_lists(name->name));
+    if (tc_library_has(c, "List", other))
+      return tc_format(c, "`List.%s` is for lists; `of_list l` makes an array of one", other);
+  }
+  if (tc_is_predefined(c, want, "list") && got->kind == TY_ARRAY && name->module && !strcmp(name->module, "List")) {
+    Sym other = sym_of(c->syms, name_for_arrays(name->name));
+    const Binding *b = tc_module_value(c, c->prelude, other);
+    if (b && b->module == c->prelude) return tc_format(c, "`%s` is for arrays; `to_list a` makes a list of one", other);
+  }
+  return NULL;
+}
+
+/* sqrt xs */
+static const char *elements_hint(Checker *c, const Expr *call, Type *want, const Type *got) {
+  const Expr *f = call->args[0];
+  if (call->nargs != 2 || f->kind != E_VAR || got->kind != TY_ARRAY || !tc_is_scalar(type_repr(want))) return NULL;
+  if (!tc_is_scalar(type_repr(got->args[0]))) return NULL;
+  return tc_format(c, "of each element it is: [ %s x | x in xs ]", f->name.name);
+}
+
 static const char *argument_hint(Checker *c, const Expr *call, int i, const Type *fun, Type *got) {
   const Expr *f = call->args[0];
   const char *hint = NULL;
@@ -157,6 +200,8 @@ static const char *argument_hint(Checker *c, const Expr *call, int i, const Type
   if (i <= 2 && !no_float) hint = derivative_hint(c, call);
   if (!hint) hint = largest_hint(c, f, got);
   if (!hint) hint = swapped_hint(c, call, i, fun->args[0], got);
+  if (!hint) hint = tc_list_hint(c, f, fun->args[0], got);
+  if (!hint) hint = elements_hint(c, call, fun->args[0], got);
   return hint;
 }
 

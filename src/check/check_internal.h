@@ -159,6 +159,7 @@ typedef struct State {
   Vec(Lacking) lacking; /* what was reported */
   VarNames type_vars;   /* 'a in annotations of the item */
   Vec(MatchCheck) matches;
+  const Expr *assigned;      /* the variable that the assignment around changes; NULL outside one */
   Vec(Expr *) discarded;     /* left sides of `;` */
   Vec(InterpPart *) formats; /* holes with a format */
 } State;
@@ -213,6 +214,8 @@ bool tc_is_open(Checker *c, Type *t);
  * measured. */
 bool tc_within_size(Checker *c, Type *t, int depth);
 bool tc_is_scalar(Type *t); /* int, float, or a variable that will be one */
+const char *tc_list_hint(Checker *c, const Expr *f, Type *want,
+                         Type *got); /* f takes arrays and got a list, or so; NULL */
 bool tc_is_predefined(const Checker *c, const Type *t, const char *name); /* the list or option of the prelude */
 
 /* ---- unify.c ----------------------------------------------------------------- */
@@ -279,6 +282,7 @@ TypeName *tc_lookup_type(Checker *c, Name name); /* reports; NULL */
 TypeName *tc_find_type(Checker *c, Name name);   /* does not report */
 Module *tc_lookup_module(Checker *c, Sym name, Span at);
 Binding *tc_module_value(Checker *c, Module *m, Sym name);
+bool tc_library_has(Checker *c, const char *module, Sym name); /* has that module a value of that name? */
 TypeName *tc_record_type_with(Checker *c, const Sym *fields, int n);
 bool tc_is_prelude_prim(const Checker *c, const Binding *b, const char *name);
 

@@ -11,19 +11,31 @@
 #include <string.h>
 
 /* ---- Names ------------------------------------------------------------------------ */
+static bool is_captured_mut(const Checker *c, const Binding *b) {
+  return b && b->kind == BIND_MUT && b->depth < c->s.depth;
+}
+
+/* Once for an assignment, whose value may use the variable too. */
+static void report_captured(Checker *c, const Expr *e) {
+  const Binding *b = e->binding;
+  const Expr *assigned = c->s.assigned;
+  if (assigned && assigned != e && assigned->binding == b) return;
+  Diag *d = diag_error(c->diags, e->span, tc_diag_code(D_CAPTURED_MUT),
+                       "the `mut` variable `%s` is captured by a function", b->name);
+  d->also = b->span;
+  d->also_label = "declared here";
+  d->hint = tc_format(
+      c, "bind its value to another name before the function, let v = %s in …; a loop may use and change it", b->name);
+  if (assigned == e)
+    d->hint =
+        "a function can't change it: write a loop, for i = 0 to length xs - 1 do … done, or carry it through a `fold`";
+}
+
 /* The type of the variable; also marks uses whose `inst` is known at the end of their group only. */
 static Type *use_variable(Checker *c, Expr *e) {
   Binding *b = e->binding = tc_lookup_value(c, e->name);
   if (!b) return c->t_error;
-  if (b->kind == BIND_MUT && b->depth < c->s.depth) {
-    Diag *d = diag_error(c->diags, e->span, tc_diag_code(D_CAPTURED_MUT),
-                         "the `mut` variable `%s` is captured by a function", b->name);
-    d->also = b->span;
-    d->also_label = "declared here";
-    d->hint = tc_format(
-        c, "bind its value to another name before the function, let v = %s in …; a loop may use and change it",
-        b->name);
-  }
+  if (is_captured_mut(c, b)) report_captured(c, e);
   bool local = b->kind == BIND_LOCAL || b->kind == BIND_MUT;
   if (!b->nqvars && (b->rec || !local)) {
     RecUse u = {e, b};
@@ -481,6 +493,11 @@ static Type *infer_interpolation(Checker *c, Expr *e) {
 }
 
 /* ---- Statements ------------------------------------------------------------------------------ */
+static Expr *root_of(Expr *place) {
+  while (place->kind == E_FIELD || place->kind == E_INDEX) place = place->args[0];
+  return place;
+}
+
 static void check_root(Checker *c, Expr *e) {
   Expr *root = e->args[0];
   for (; root->kind == E_FIELD || root->kind == E_INDEX; root = root->args[0])
@@ -506,7 +523,11 @@ static void check_root(Checker *c, Expr *e) {
 
 static Type *infer_assign(Checker *c, Expr *e) {
   Expr *place = e->args[0], *value = e->args[1];
-  Type *t = tc_infer(c, place), *v = tc_infer(c, value);
+  const Expr *around = c->s.assigned, *root = c->s.assigned = root_of(place);
+  Type *t = tc_infer(c, place);
+  if (root->kind != E_VAR || !is_captured_mut(c, root->binding)) c->s.assigned = around;
+  Type *v = tc_infer(c, value);
+  c->s.assigned = around;
   check_root(c, e);
   if (e->compound) v = tc_arithmetic(c, e->op, t, v, place, value, e->span);
   tc_expect_type(c, t, v, (Place){.at = value->span, .also = place->span, .also_label = "what is assigned to"});

@@ -140,8 +140,9 @@ Type *tc_arithmetic(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, cons
   }
 }
 
-/* The result of applying a function of type f to one argument; its effect is used here. */
-static Type *apply_to(Checker *c, Type *f, Type *arg, Span fspan, Span argspan) {
+/* The result of applying a function of type f, which `fun_expr` is unless it is NULL, to one argument; its effect is
+ * used here. */
+static Type *apply_to(Checker *c, Type *f, Type *arg, const Expr *fun_expr, Span fspan, Span argspan) {
   tc_solve(c);
   f = type_repr(f);
   if (f->kind == TY_ERROR) return f;
@@ -156,8 +157,9 @@ static Type *apply_to(Checker *c, Type *f, Type *arg, Span fspan, Span argspan) 
     tc_expect_type(c, fun, f, (Place){.at = fspan});
     f = fun;
   }
+  const char *hint = fun_expr ? tc_list_hint(c, fun_expr, f->args[0], arg) : NULL;
   tc_expect_type(c, f->args[0], arg,
-                 (Place){.at = argspan, .also = fspan, .also_label = "the function it is given to"});
+                 (Place){.at = argspan, .also = fspan, .also_label = "the function it is given to", .hint = hint});
   tc_use_effect(c, f->args[2], fspan);
   tc_solve(c);
   return f->args[1];
@@ -167,8 +169,8 @@ static Type *apply_to(Checker *c, Type *f, Type *arg, Span fspan, Span argspan) 
 static Type *compose(Checker *c, Type *f, Type *g, Span fspan, Span gspan) {
   Body body = tc_begin_body(c);
   Type *arg = type_var(c, 0);
-  Type *middle = apply_to(c, f, arg, fspan, fspan);
-  Type *result = apply_to(c, g, middle, gspan, fspan);
+  Type *middle = apply_to(c, f, arg, NULL, fspan, fspan);
+  Type *result = apply_to(c, g, middle, NULL, gspan, fspan);
   return type_fun(c, arg, result, tc_end_body(c, body));
 }
 
@@ -183,8 +185,8 @@ static Type *combine(Checker *c, Expr *e, Type *l, Type *r) {
     return c->t_bool;
   }
   switch (e->op) {
-  case BIN_PIPE: return apply_to(c, r, l, re->span, le->span);
-  case BIN_PIPE_LEFT: return apply_to(c, l, r, le->span, re->span);
+  case BIN_PIPE: return apply_to(c, r, l, re, re->span, le->span);
+  case BIN_PIPE_LEFT: return apply_to(c, l, r, le, le->span, re->span);
   case BIN_COMPOSE: return compose(c, l, r, le->span, re->span);
   default: return tc_arithmetic(c, e->op, l, r, le, re, e->span);
   }
@@ -277,8 +279,8 @@ static Type *operator_result(Checker *c, Expr *e, Type *l, Type *r) {
 Type *tc_infer_operator(Checker *c, Expr *e) {
   Type *l = type_var(c, 0), *r = type_var(c, 0), *result;
   Body body = tc_begin_body(c);
-  if (e->op == BIN_PIPE) result = apply_to(c, r, l, e->span, e->span);
-  else if (e->op == BIN_PIPE_LEFT) result = apply_to(c, l, r, e->span, e->span);
+  if (e->op == BIN_PIPE) result = apply_to(c, r, l, NULL, e->span, e->span);
+  else if (e->op == BIN_PIPE_LEFT) result = apply_to(c, l, r, NULL, e->span, e->span);
   else if (e->op == BIN_COMPOSE) result = compose(c, l, r, e->span, e->span);
   else result = operator_result(c, e, l, r);
   return type_fun(c, l, type_fun(c, r, result, tc_end_body(c, body)), type_effect_var(c));

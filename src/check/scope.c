@@ -179,6 +179,11 @@ static void *qualified(Checker *c, Name name, NameSpace ns, bool *reported) {
   return module_find(c, m, ns, name.name);
 }
 
+bool tc_library_has(Checker *c, const char *module, Sym name) {
+  Module *m = find_module(c, sym_of(c->syms, module));
+  return m && module_find(c, m, NS_VALUE, name);
+}
+
 /* ---- Hints --------------------------------------------------------------------------- */
 static Sym text_of(Checker *c, const char *s) { return sym_of(c->syms, s); }
 

@@ -60,6 +60,7 @@ void tc_report_class(Checker *c, Place p) {
   if (cls == CLASS_NUM && t->kind == TY_BOOL) d->hint = "the logical operators are `&&`, `||` and `not`";
   if (cls == CLASS_NUM && t->kind == TY_UNIT)
     d->hint = "a call takes only what stands directly behind it: print (a * b)";
+  if (cls == CLASS_SCALAR && t->kind == TY_ARRAY) d->hint = "of each element it is: [ f x | x in xs ]";
   if (cls == CLASS_SHOW) d->hint = missing_argument_hint(c, p.at);
   if (cls == CLASS_EQ && t->kind == TY_FUN) d->hint = "compare what they give: f x = g x";
   if (p.hint) d->hint = p.hint;
@@ -160,9 +161,9 @@ static const char *clash_hint(Checker *c, Type *want, Type *got, Span at) {
     return "a match takes the value out of an option, or `Option.default d o`";
   if (tc_is_predefined(c, want, "list") && !is_unknown(got) && got->kind != TY_ARRAY)
     return "a list is written 1 :: 2 :: Nil";
-  if (want->kind == TY_DATA && got->kind == TY_ARRAY)
+  if (tc_is_predefined(c, want, "list") && got->kind == TY_ARRAY)
     return "a list is written 1 :: 2 :: Nil, and `to_list a` makes one of an array";
-  if (want->kind == TY_ARRAY && got->kind == TY_DATA) return "`of_list l` makes an array of a list";
+  if (want->kind == TY_ARRAY && tc_is_predefined(c, got, "list")) return "`of_list l` makes an array of a list";
   return NULL;
 }
 

@@ -219,6 +219,9 @@ static void parse_fields(Parser *p, Expr *e) {
   Vec(Sym) fields = {0};
   do {
     Span span;
+    if (at(p, TOK_LBRACKET))
+      fail_expected(p, "a field name", "an array with another element is: let mut b = a in b[i] <- x; b", NO_SPAN,
+                    NULL);
     Sym field = expect_ident(p, "a field name", &span);
     Expr *value = accept(p, TOK_EQ) ? parse_binary(p) : new_var(p, field, span);
     vec_push(p->temp, fields, field);
