@@ -254,9 +254,6 @@ static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
   return ir_call(w, ir_graph_func(w, g), args, 0);
 }
 
-/* A candidate that takes derivatives of unknown functions does so of other candidates, these of others, and so on,
- * each at most once on such a path. So there is an end, and paths are followed as deep as there are few enough of
- * them, and as few enough nodes are made. */
 void ir_follow_paths(World *w, int depth) {
   compilation(w)->paths = (Paths){.limit = depth + 1, .until = w->next_id + LIMIT_PATH_NODES};
 }
@@ -266,6 +263,9 @@ int ir_paths_end(const World *w) {
   return w->next_id > p->until ? p->depth : 0;
 }
 
+/* A candidate that takes derivatives of unknown functions does so of other candidates, these of others, and so on,
+ * each at most once on such a path. So there is an end, and paths are followed as deep as there are few enough of
+ * them, and as few enough nodes are made. */
 static int deepest(World *w, const Graphs *candidates) {
   int depth = 0, n = 0;
   for (int i = 0; i < candidates->len; i++) n += takes_derivatives(w, candidates->data[i]);

@@ -9,17 +9,30 @@
 #include "opt/opt.h"
 #include "graph/graph.h"
 
+/* How often each node of a graph is used, counted where the first sum is met: few graphs have one. */
+struct BagUses {
+  Graph *g; /* NULL: it was counted */
+  Map counts;
+};
+
 static void use(Map *uses, Node *x) { map_put(uses, x, (void *)((uintptr_t)map_get(uses, x) + 1)); }
 
-void *opt_bag_uses(World *w, Graph *g) {
-  Map *uses = NEW(w->temp, Map);
-  Node **nodes;
-  map_init(uses, w->temp);
-  int n = ir_order(w->temp, g, &nodes);
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < nodes[i]->nops; k++) use(uses, nodes[i]->ops[k]);
-  use(uses, g->result);
+BagUses *opt_bag_uses(World *w, Graph *g) {
+  BagUses *uses = NEW(w->temp, BagUses);
+  uses->g = g;
   return uses;
+}
+
+static const Map *counted(World *w, BagUses *uses) {
+  if (!uses->g) return &uses->counts;
+  Node **nodes;
+  map_init(&uses->counts, w->temp);
+  int n = ir_order(w->temp, uses->g, &nodes);
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < nodes[i]->nops; k++) use(&uses->counts, nodes[i]->ops[k]);
+  use(&uses->counts, uses->g->result);
+  uses->g = NULL;
+  return &uses->counts;
 }
 
 /* The loop whose accumulator x is, or NULL. */
@@ -54,9 +67,10 @@ static Node *begun_with(World *w, const Node *x, Node *b) {
   return adds == x ? y : ir_get(w, y, (int)x->attr.i);
 }
 
-Node *opt_bag_sum(World *w, const Map *uses, const Node *n, Node **ops) {
+Node *opt_bag_sum(World *w, BagUses *uses, const Node *n, Node **ops) {
+  const Map *counts = counted(w, uses);
   for (int k = 1; k >= 0; k--) {
-    Node *y = begins_empty(w, uses, n->ops[k], 0) ? begun_with(w, ops[k], ops[1 - k]) : NULL;
+    Node *y = begins_empty(w, counts, n->ops[k], 0) ? begun_with(w, ops[k], ops[1 - k]) : NULL;
     if (y) return y;
   }
   return NULL;

@@ -70,10 +70,11 @@ Graph *opt_bag_calls(World *w, Graph *g);
  * neither. The capture of a branch that its part `bag` comes from so, the same in all arms; the parameter that result k
  * of a function does; -1: there is none. (bag_roots.c) */
 Node *opt_bag_root(World *w, Node *bag);
-/* How often each node of g is used; n, a sum of accumulators, as what is in one of ops added to the other, if that one
- * began empty, and has got no array: NULL otherwise. */
-void *opt_bag_uses(World *w, Graph *g);
-Node *opt_bag_sum(World *w, const Map *uses, const Node *n, Node **ops);
 int opt_branch_root(World *w, const Node *branch, const Node *bag);
 int opt_call_root(World *w, const Func *f, int k);
+/* n of g, a sum of accumulators, as what is in one of ops added to the other, if that one began empty and has got no
+ * array: NULL otherwise. (bag_sums.c) */
+typedef struct BagUses BagUses;
+BagUses *opt_bag_uses(World *w, Graph *g);
+Node *opt_bag_sum(World *w, BagUses *uses, const Node *n, Node **ops);
 #endif
