@@ -90,6 +90,10 @@ void ir_decisive(World *w, const Node *n, bool need, bool *out);
 /* Do the sizes of all arrays that the body of this loop yields follow from whole numbers and lengths that are given? */
 bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body);
 
+/* ---- Equal numbers (equal_numbers.c) ----------------------------------------------------------------- */
+/* Are whole numbers a and b equal, if the checks that they wait for hold? */
+bool ir_same_number(World *w, Node *a, Node *b);
+
 /* ---- Functions (dispatch.c) ----------------------------------------------------------------- */
 /* A graph that applies function f, and arguments for it: x[, token] and what it captures. */
 typedef struct Target {

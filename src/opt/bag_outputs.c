@@ -50,38 +50,39 @@ static bool is_empty(const Node *bag) {
   return bag->op == OP_ZERO || (bag->op == OP_TO_BAG && bag->ops[0]->op == OP_ZEROS);
 }
 
-/* Is x, or a number that it is checked to be equal to, among those? If there are none: puts all of these there. */
-static bool is_among(World *w, Node *x, const Map *those, Map *seen, int depth) {
-  if (depth > LIMIT_BAG_CHAIN) return !limit_reached(w->arena, AT_BAG_CHAIN);
-  for (; !map_get(seen, x); x = x->ops[0]) {
-    map_put(seen, x, x);
-    if (those && map_get(those, x)) return true;
-    if (x->op == OP_CHECK_SIZE && is_among(w, x->ops[1], those, seen, depth + 1)) return true;
-    if (x->op != OP_AFTER && !(op_flags[x->op] & OPF_V)) return false;
-  }
-  return false;
-}
+static bool is_param(const Node *x, int p) { return x->op == OP_PARAM && x->attr.i == p; }
 
-static bool same_number(World *w, Node *a, Node *b) {
-  Map as, bs;
-  map_init(&as, w->temp);
-  map_init(&bs, w->temp);
-  is_among(w, a, NULL, &as, 0);
-  return is_among(w, b, &as, &bs, 0);
-}
-
-/* The entry that slot k of the state gets in each iteration; NULL if it isn't of that form. */
-static Node *entry_of(const View *v, int k) {
-  const Node *r = v->body->result->op == OP_TUPLE ? v->body->result->ops[k] : NULL;
-  if (!v->n || k < v->l->ncarried || !is_empty(v->ops[k]) || !r || r->op != OP_ACC_AT) return NULL;
+/* The entry that accumulator k gets by r, its next value; NULL if it isn't of that form. */
+static Node *entry_of_bag(const View *v, const Node *r, int k) {
+  if (!is_empty(v->ops[k]) || r->op != OP_ACC_AT) return NULL;
   int rank = ir_rank(r->type);
-  Node *x = r->ops[r->nops - 1], *bag = r->ops[0], *i = r->ops[1 + rank];
-  if (bag->op != OP_PARAM || bag->attr.i != 1 + k || r->nops != rank + 3 || i->op != OP_PARAM || i->attr.i != 0)
-    return NULL;
+  if (!is_param(r->ops[0], 1 + k) || r->nops != rank + 3 || !is_param(r->ops[1 + rank], 0)) return NULL;
+  Node *x = r->ops[r->nops - 1];
   if (x->type->kind == T_BAG) x = x->op == OP_TO_BAG ? x->ops[0] : NULL; /* a whole row, if there is one */
   Node *dim = x ? outside(v, r->ops[1]) : NULL;
-  if (!dim || !same_number(v->w, v->n, dim) || reads_param(v->w, v->body, x, 1 + k, 2 + k)) return NULL;
-  return x;
+  return dim && ir_same_number(v->w, v->n, dim) ? x : NULL;
+}
+
+/* The same where it is an array of zeros already, of numbers:  a[i] <- a[i] + x. */
+static Node *entry_of_array(const View *v, const Node *r, int k) {
+  const Node *zeros = v->ops[k];
+  if (zeros->op != OP_ZEROS || r->op != OP_UPDATE || ir_rank(r->type) != 1 || r->nops != 3) return NULL;
+  const Node *sum = r->ops[2];
+  if (!is_param(r->ops[0], 1 + k) || !is_param(r->ops[1], 0) || sum->op != OP_CADD) return NULL;
+  for (int i = 0; i < 2; i++) {
+    const Node *old = sum->ops[i];
+    bool is_old = old->op == OP_INDEX && is_param(old->ops[0], 1 + k) && is_param(old->ops[1], 0);
+    if (is_old && ir_same_number(v->w, v->n, zeros->ops[0])) return sum->ops[1 - i];
+  }
+  return NULL;
+}
+
+/* What is added at the loop's index in each iteration to slot k, which nothing else reads; NULL if it isn't that. */
+static Node *entry_of(const View *v, int k) {
+  const Node *r = v->body->result->op == OP_TUPLE ? v->body->result->ops[k] : NULL;
+  if (!v->n || k < v->l->ncarried || !r) return NULL;
+  Node *x = r->type->kind == T_BAG ? entry_of_bag(v, r, k) : r->type->kind == T_ARRAY ? entry_of_array(v, r, k) : NULL;
+  return x && !reads_param(v->w, v->body, x, 1 + k, 2 + k) ? x : NULL;
 }
 
 static Node *stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs) {
@@ -101,8 +102,8 @@ static Node *stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs
   Node **arrays = NEW_ARRAY(w->arena, Node *, more), **out = NEW_ARRAY(w->arena, Node *, parts + 1);
   Node *loop = ir_loop_stacking(w, n, ops, ir_record(w, xs, parts), xs + parts, more, arrays);
   for (int k = 0; k <= parts; k++) {
-    bool stacked = k < v.slots && stack[k];
-    out[k] = stacked ? ir_make(w, OP_TO_BAG, n->type->args[k], &arrays[stack[k] - parts], 1) : ir_get(w, loop, k);
+    out[k] = k < v.slots && stack[k] ? arrays[stack[k] - parts] : ir_get(w, loop, k);
+    if (out[k]->type != n->type->args[k]) out[k] = ir_make(w, OP_TO_BAG, n->type->args[k], &out[k], 1);
   }
   return ir_tuple(w, n->type, out);
 }

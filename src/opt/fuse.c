@@ -52,19 +52,26 @@ static bool is_map(const Node *loop) {
 }
 
 /* ---- The consumer's side ----------------------------------------------------------------------- */
-/* Is parameter p of the body, an array, read at the loop's index only? */
-static bool read_in_order(const Fusion *f, int p) {
-  GraphBody *b = graph_body(f->w, f->body);
-  if (f->body->result->op == OP_PARAM) return false;
-  for (int i = 0; i < b->n; i++) {
-    const Node *x = b->nodes[i];
-    for (int k = 0; k < x->nops; k++) {
-      if (x->ops[k]->op != OP_PARAM || x->ops[k]->attr.i != p) continue;
-      bool element = x->op == OP_INDEX && k == 0 && x->nops == 2 && x->ops[1]->op == OP_PARAM && x->ops[1]->attr.i == 0;
-      if (!element) return false;
+static bool is_own_element(const Node *x, int p) {
+  if (x->op != OP_INDEX || x->nops != 2 || x->ops[0]->op != OP_PARAM || x->ops[0]->attr.i != p) return false;
+  return x->ops[1]->op == OP_PARAM && x->ops[1]->attr.i == 0;
+}
+
+bool fuse_reads_in_order(World *w, Graph *body, int p, const Node *but) {
+  GraphBody *b = graph_body(w, body);
+  if (body->result->op == OP_PARAM) return false;
+  for (int i = 0; i < b->n; i++)
+    for (int k = 0; k < b->nodes[i]->nops; k++) {
+      const Node *x = b->nodes[i], *o = x->ops[k];
+      if (o->op == OP_PARAM && o->attr.i == p && x != but && !(k == 0 && is_own_element(x, p))) return false;
     }
-  }
   return true;
+}
+
+void fuse_put_elements(World *w, Graph *body, int p, Node *element, Map *over) {
+  GraphBody *b = graph_body(w, body);
+  for (int i = 0; i < b->n; i++)
+    if (is_own_element(b->nodes[i], p)) map_put(over, b->nodes[i], element);
 }
 
 static bool is_scalar(const IrType *t) {
@@ -74,14 +81,13 @@ static bool is_scalar(const IrType *t) {
   return true;
 }
 
-static bool is_array_of_scalars(const IrType *t) { return t->kind == T_ARRAY && is_scalar(t->args[0]); }
+bool fuse_is_array_of_scalars(const IrType *t) { return t->kind == T_ARRAY && is_scalar(t->args[0]); }
 
 /* A trip count that is checked to be the other one may come later than what the loop reads. */
 static bool runs_as_often(const Fusion *f, const Node *producer) {
-  const Node *n = producer->ops[0];
+  Node *n = producer->ops[0];
   if (n == f->n) return true;
-  bool checked = f->n->op == OP_CHECK_SIZE && (f->n->ops[0] == n || f->n->ops[1] == n);
-  return checked && !(producer->graphs[0]->flags & NODE_FAILS);
+  return !(producer->graphs[0]->flags & NODE_FAILS) && ir_same_number(f->w, f->n, n);
 }
 
 static uintptr_t made_again(Uses *u, const Node *x);
@@ -94,8 +100,8 @@ static bool find_fused(Fusion *f, Uses *u) {
     const Node *old = f->olds[k], *x = f->ops[k];
     if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) continue;
     if (!runs_as_often(f, x->ops[0]) || (before && (x->ops[0] != f->producer || old->ops[0] != before))) continue;
-    if (uses(u, old) - made_again(u, old) != 1 || !is_array_of_scalars(x->type)) continue;
-    if (k >= f->slots + f->l->nsliced && !read_in_order(f, 1 + k)) continue;
+    if (uses(u, old) - made_again(u, old) != 1 || !fuse_is_array_of_scalars(x->type)) continue;
+    if (k >= f->slots + f->l->nsliced && !fuse_reads_in_order(f->w, f->body, 1 + k, NULL)) continue;
     f->producer = x->ops[0];
     before = old->ops[0];
     f->fused[k] = true;
@@ -180,15 +186,12 @@ static Node *new_result(Fusion *f, Node **args, Node *elements) {
   World *w = f->w;
   Map over;
   map_init(&over, w->temp);
-  GraphBody *b = graph_body(w, f->body);
   int first = f->slots + f->l->nsliced;
   for (int k = f->slots; k < first + f->l->ncaps; k++) {
     if (!f->fused[k]) continue;
     Node *e = ir_get(w, elements, (int)f->ops[k]->attr.i);
     args[1 + k] = k < first ? e : ir_zero(w, f->body->params[1 + k]);
-    for (int i = 0; k >= first && i < b->n; i++)
-      if (b->nodes[i]->op == OP_INDEX && b->nodes[i]->ops[0]->op == OP_PARAM && b->nodes[i]->ops[0]->attr.i == 1 + k)
-        map_put(&over, b->nodes[i], e);
+    if (k >= first) fuse_put_elements(w, f->body, 1 + k, e, &over);
   }
   return ir_instantiate_over(w, f->body, args, 0, &over);
 }
@@ -219,7 +222,7 @@ static bool is_read_here(const Fusion *f, const Uses *u, int k) {
   if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) return false;
   const LoopInfo *made = x->ops[0]->loop;
   if (made->nstacked != 1 || x->attr.i != 0 || (x->ops[0]->graphs[0]->flags & NODE_FAILS)) return false;
-  return uses(u, old) == 1 && uses(u, old->ops[0]) == 1 && is_array_of_scalars(x->type);
+  return uses(u, old) == 1 && uses(u, old->ops[0]) == 1 && fuse_is_array_of_scalars(x->type);
 }
 
 static Node *fuse_one_read(Fusion *f, const Uses *u, Site site) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two ways of fusing loops share: fuse.c. */
+/* What the ways of fusing loops share: fuse.c. */
 #ifndef ATLED_FUSE_H
 #define ATLED_FUSE_H
 #include "ir/world.h"
@@ -25,4 +25,9 @@ Node *fuse_operand(Fusion *f, LoopBuilder *b, LoopPart part, Node *x, Node *old)
 /* The consumer, which computes the elements of operand k, the producer's only output, itself; NULL if it reads it in
  * other ways than described in fuse_reads.c. */
 Node *fuse_read(Fusion *f, int k, Site site);
+bool fuse_is_array_of_scalars(const IrType *t); /* or of tuples of such */
+/* Is parameter p of a loop's body, an array, read at the loop's index only, but for one node (NULL: none)? Puts
+ * `element` for what is read so. */
+bool fuse_reads_in_order(World *w, Graph *body, int p, const Node *but);
+void fuse_put_elements(World *w, Graph *body, int p, Node *element, Map *over);
 #endif

@@ -26,6 +26,8 @@
  *     updates         of two updates of one element the second is enough
  *     checks          those that can't fail go (ranges.h)
  *     fuse
+ *     join            loops over one range, none of which needs another one, become one
+ *     fuse
  *     contract        sums that aren't marked
  *   final           what is lowered
  */
@@ -56,6 +58,7 @@ Graph *opt_updates(World *w, Graph *g);
 Graph *opt_views(World *w, Graph *g);   /* rows and slices are read through their arrays */
 Graph *opt_scalars(World *w, Graph *g); /* small arrays become scalars */
 Graph *opt_fuse(World *w, Graph *g);    /* loops that read in order what another one makes */
+Graph *opt_join(World *w, Graph *g);    /* sibling loops become one */
 /* products and sums become one operation where World.contract says so */
 Graph *opt_contract(World *w, Graph *g, bool last);
 Graph *opt_checks(World *w, Graph *g);

@@ -74,6 +74,7 @@ static const struct {
     {"closures", opt_closures},
     {"prune", opt_prune},
     {"fuse", opt_fuse},
+    {"join", opt_join},
     {"views", opt_views},
     {"scalars", opt_scalars},
     {"contract", contract},

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT */
+/* Joining of loops of one graph that run equally often (horizontal fusion): one loop does what all of them do.
+ *
+ *   a = [ f i | i < n ]; b = [ g i | i < n ]   →   (a, b) = loop i < n: f i, g i
+ *
+ * One may also need what another one makes, if it needs it iteration by iteration: elements of arrays at its own index,
+ * or an accumulator that it goes on adding to, which nobody else sees in between. What the bodies have in common is one
+ * node then, and what makes arrays that all of them read can be fused into them. Only loops are joined of which one
+ * reads another one's results, or that read an array in common, or whose results something reads together: others would
+ * have less room in caches and registers, for nothing. They carry no values, so their iterations are independent but
+ * for accumulators, and may run in either direction. At most one of them may fail: else another of two failures might
+ * be reported. In strict mode, where sums have an order, no two add to one accumulator.
+ *
+ * Which loops need which is a matrix of bits (`needs`), which is closed again whenever two are joined: so joining never
+ * makes a circle. Then the graph is made anew, all that a group needs before its loop. */
+#include "graph/graph.h"
+#include "opt/fuse.h"
+#include <string.h>
+
+typedef struct JoinPass {
+  World *w;
+  bool joined; /* any loops: what they hold may be joined next */
+} JoinPass;
+
+typedef struct Group {
+  Vec(int) members; /* nodes of the body, in order */
+  Vec(Node *) counts;
+  int size; /* nodes of all bodies */
+  bool fails, accumulates, down;
+} Group;
+
+typedef struct Join {
+  World *w;
+  Rewriter *r;
+  const GraphBody *b;
+  const int **ops;       /* per node: the places of its operands */
+  int *loop;             /* per node: which of the loops that may be joined it is; -1: none */
+  int *uses;             /* per node: how many operands refer to it */
+  int *nodes;            /* per loop: its place in the body */
+  int nloops, words;     /* of a row of bits, one for each loop */
+  uint64_t *needs, *met; /* per node, the loops it needs; per loop, those worth being joined with it */
+  Group **group;         /* per loop */
+  Node **value;          /* per node: what became of it */
+} Join;
+
+/* ---- Loops that may be joined; bits ------------------------------------------------------------------------------ */
+static bool may_be_joined(const Node *n) { return n->op == OP_LOOP && !n->loop->has_cond && n->loop->ncarried == 0; }
+
+static Node *node(const Join *j, int i) { return j->b->nodes[i]; }
+
+static uint64_t *rows(const Join *j, int n) {
+  return NEW_ARRAY(j->w->temp, uint64_t, (size_t)n * (size_t)j->words + 1);
+}
+static uint64_t *row(const Join *j, uint64_t *bits, int i) { return bits + (size_t)i * (size_t)j->words; }
+static bool has(const uint64_t *row, int k) { return row[k / 64] >> (k % 64) & 1; }
+static void set(uint64_t *row, int k) { row[k / 64] |= (uint64_t)1 << (k % 64); }
+static void unite(const Join *j, uint64_t *into, const uint64_t *other) {
+  for (int k = 0; k < j->words; k++) into[k] |= other[k];
+}
+
+/* ---- What loops need --------------------------------------------------------------------------------------------- */
+static bool find_loops(Join *j) {
+  int n = j->b->n;
+  const int *ops = j->b->operands;
+  j->ops = NEW_ARRAY(j->w->temp, const int *, n + 1);
+  j->loop = NEW_ARRAY(j->w->temp, int, n + 1);
+  j->nodes = NEW_ARRAY(j->w->temp, int, n + 1);
+  j->uses = NEW_ARRAY(j->w->temp, int, n + 1);
+  j->uses[n - 1] = 1; /* the result */
+  for (int i = 0; i < n; i++) {
+    j->ops[i] = ops;
+    ops += node(j, i)->nops;
+    for (int k = 0; k < node(j, i)->nops; k++) j->uses[j->ops[i][k]]++;
+    bool member = may_be_joined(node(j, i));
+    if (member && j->nloops == LIMIT_SIBLINGS) member = limit_reached(j->w->arena, AT_SIBLINGS) && false;
+    j->loop[i] = member ? j->nloops : -1;
+    if (member) j->nodes[j->nloops++] = i;
+  }
+  j->words = (j->nloops + 63) / 64;
+  return j->nloops > 1;
+}
+
+static void find_needs(Join *j) {
+  j->needs = rows(j, j->b->n);
+  for (int i = 0; i < j->b->n; i++)
+    for (int k = 0; k < node(j, i)->nops; k++) {
+      int of = j->ops[i][k];
+      unite(j, row(j, j->needs, i), row(j, j->needs, of));
+      if (j->loop[of] >= 0) set(row(j, j->needs, i), j->loop[of]);
+    }
+}
+
+/* Which loop operand k of node i is a result of; -1. */
+static int loop_read(const Join *j, int i, int k) {
+  int x = j->ops[i][k];
+  return j->loop[node(j, x)->op == OP_GET ? j->ops[x][0] : x];
+}
+
+static void are_worth_joining(Join *j, const uint64_t *loops) {
+  for (int l = 0; l < j->nloops; l++)
+    if (has(loops, l)) unite(j, row(j, j->met, l), loops);
+}
+
+/* Loops whose results one node reads, or another loop, and loops that read one array. */
+static void find_readers(Join *j) {
+  uint64_t *readers = rows(j, j->b->n);
+  j->met = rows(j, j->nloops);
+  for (int i = 0; i < j->b->n; i++) {
+    uint64_t *read = rows(j, 1);
+    if (j->loop[i] >= 0) set(read, j->loop[i]);
+    for (int k = 0; k < node(j, i)->nops; k++) {
+      int l = loop_read(j, i, k), x = j->ops[i][k];
+      if (l >= 0) set(read, l);
+      if (j->loop[i] >= 0 && node(j, x)->type->kind == T_ARRAY) set(row(j, readers, x), j->loop[i]);
+    }
+    if (node(j, i)->op != OP_GET) are_worth_joining(j, read);
+  }
+  for (int i = 0; i < j->b->n; i++) are_worth_joining(j, row(j, readers, i));
+}
+
+/* ---- Groups ------------------------------------------------------------------------------------------------------ */
+/* Does accumulator s of the body, an array, get one update in each iteration, at the loop's index, and is it read only
+ * there? Then no two iterations meet in it, and its elements are made one by one. */
+static bool is_made_in_order(const Join *j, Graph *body, int s) {
+  GraphBody *b = graph_body(j->w, body);
+  const Node *r = body->result, *next = r->op == OP_TUPLE ? r->ops[s] : NULL;
+  if (!next || next->op != OP_UPDATE || next->nops != 3 || !fuse_is_array_of_scalars(next->type)) return false;
+  if (next->ops[0]->op != OP_PARAM || next->ops[0]->attr.i != 1 + s) return false;
+  if (next->ops[1]->op != OP_PARAM || next->ops[1]->attr.i != 0) return false;
+  for (int i = 0; i + 1 < b->n; i++)
+    for (int k = 0; k < b->nodes[i]->nops; k++)
+      if (b->nodes[i]->ops[k] == next) return false;
+  return fuse_reads_in_order(j->w, body, 1 + s, next);
+}
+
+static bool accumulates(const Join *j, const Node *n) {
+  bool any = false;
+  for (int s = n->loop->ncarried; s < loop_slots(n->loop); s++) any |= !is_made_in_order(j, n->graphs[0], s);
+  return any;
+}
+
+static Group *group_of_one(Join *j, int l) {
+  const Node *n = node(j, j->nodes[l]);
+  Group *g = NEW(j->w->temp, Group);
+  g->size = n->graphs[0]->size;
+  g->fails = n->graphs[0]->flags & NODE_FAILS;
+  g->accumulates = accumulates(j, n);
+  g->down = n->loop->down;
+  vec_push(j->w->temp, g->members, j->nodes[l]);
+  vec_push(j->w->temp, g->counts, n->ops[0]);
+  return g;
+}
+
+/* Does a loop of `of` begin with an array that one of `by` reads? It couldn't change it in place. */
+static bool changes_what_is_read(const Join *j, const Group *of, const Group *by) {
+  for (int a = 0; a < of->members.len; a++)
+    for (int s = 0; s < loop_slots(node(j, of->members.data[a])->loop); s++)
+      for (int c = 0; c < by->members.len; c++) {
+        const Node *x = node(j, of->members.data[a])->ops[1 + s], *n = node(j, by->members.data[c]);
+        for (int k = 1; k < n->nops; k++)
+          if (n->ops[k] == x && x->type->kind == T_ARRAY) return true;
+      }
+  return false;
+}
+
+/* Does slot s of loop i begin as an array that a loop stacks, from where it may be made element by element? */
+static bool begins_stacked(const Join *j, int i, int s) {
+  for (;;) {
+    int of = loop_read(j, i, 1 + s);
+    if (of < 0) return false;
+    s = (int)node(j, j->ops[i][1 + s])->attr.i;
+    i = j->nodes[of];
+    if (s >= loop_slots(node(j, i)->loop)) return true;
+  }
+}
+
+/* Is result r of loop i, an accumulator, made element by element, in this loop and those that it begins in? */
+static bool is_made_element_by_element(const Join *j, int i, int r) {
+  while (r < loop_slots(node(j, i)->loop)) {
+    if (!is_made_in_order(j, node(j, i)->graphs[0], r)) return false;
+    int of = loop_read(j, i, 1 + r);
+    if (of < 0) return true;
+    r = (int)node(j, j->ops[i][1 + r])->attr.i;
+    i = j->nodes[of];
+  }
+  return true;
+}
+
+/* The loop that makes operand k of loop i iteration by iteration as that one needs it: its place; -1. */
+static int maker(const Join *j, int i, int k) {
+  const LoopInfo *l = node(j, i)->loop;
+  int x = j->ops[i][k], of = loop_read(j, i, k);
+  if (of < 0 || k == 0) return -1;
+  const LoopInfo *made = node(j, j->nodes[of])->loop;
+  int result = (int)node(j, x)->attr.i;
+  bool stacked = result >= loop_slots(made);
+  bool acc = loop_part(l, k - 1) == LOOP_ACC;
+  if (acc && !stacked && (j->uses[x] != 1 || j->w->strict)) return -1;
+  if (acc && !stacked && !begins_stacked(j, j->nodes[of], result)) return j->nodes[of];
+  if (!fuse_is_array_of_scalars(node(j, x)->type)) return -1;
+  if (acc) return is_made_in_order(j, node(j, i)->graphs[0], k - 1) ? j->nodes[of] : -1;
+  if (!is_made_element_by_element(j, j->nodes[of], result)) return -1;
+  bool in_order = loop_part(l, k - 1) == LOOP_SLICED || fuse_reads_in_order(j->w, node(j, i)->graphs[0], k, NULL);
+  return in_order ? j->nodes[of] : -1;
+}
+
+static bool is_in(const Join *j, int i, const Group *g) { return j->loop[i] >= 0 && j->group[j->loop[i]] == g; }
+
+/* Do loops of g need those of g or h otherwise than iteration by iteration? */
+static bool needs_whole(const Join *j, const Group *g, const Group *h) {
+  for (int m = 0; m < g->members.len; m++) {
+    int i = g->members.data[m];
+    for (int k = 0; k < node(j, i)->nops; k++) {
+      int of = maker(j, i, k);
+      if (of >= 0 && (is_in(j, of, g) || is_in(j, of, h))) continue;
+      int x = j->ops[i][k];
+      if (is_in(j, x, g) || is_in(j, x, h)) return true;
+      for (int l = 0; l < j->nloops; l++)
+        if ((j->group[l] == g || j->group[l] == h) && has(row(j, j->needs, x), l)) return true;
+    }
+  }
+  return false;
+}
+
+/* ---- Whether it pays --------------------------------------------------------------------------------------------- */
+/* Scalar functions that are calls: an iteration with several of them, one after the other, overlaps less with the next
+ * ones, so loops that call some are joined only if they call one together. */
+static bool is_called(const Node *n) { return op_flags[n->op] & OPF_S && !(op_flags[n->op] & (OPF_Q | OPF_B | OPF_F)); }
+
+static bool calls_functions(const Join *j, const Group *g) {
+  for (int m = 0; m < g->members.len; m++) {
+    const GraphBody *b = graph_body(j->w, node(j, g->members.data[m])->graphs[0]);
+    for (int i = 0; i < b->n; i++)
+      if (is_called(b->nodes[i])) return true;
+  }
+  return false;
+}
+
+/* The body of loop b with the parameters of loop a's in the places of those that are the same, before its own. */
+static Graph *in_terms_of(const Join *j, const Node *a, const Node *b) {
+  Graph *body = b->graphs[0];
+  const Graph *other = a->graphs[0];
+  int n = other->nparams + body->nparams;
+  Node **args = NEW_ARRAY(j->w->temp, Node *, body->nparams);
+  IrType **types = NEW_ARRAY(j->w->temp, IrType *, n);
+  for (int k = 0; k < n; k++) types[k] = k < other->nparams ? other->params[k] : body->params[k - other->nparams];
+  args[0] = ir_param(j->w, 0, types[0]);
+  for (int k = 1; k < body->nparams; k++) {
+    int same = 1;
+    while (same < other->nparams && (a->ops[same] != b->ops[k] || types[same] != body->params[k])) same++;
+    args[k] = ir_param(j->w, same < other->nparams ? same : other->nparams + k, body->params[k]);
+  }
+  return ir_graph(j->w, types, n, ir_instantiate(j->w, body, args, 0), NULL);
+}
+
+static void add_called(const Join *j, Graph *g, Map *to) {
+  const GraphBody *b = graph_body(j->w, g);
+  for (int i = 0; i < b->n; i++)
+    for (int k = 0; is_called(b->nodes[i]) && k < b->nodes[i]->nops; k++) map_put(to, b->nodes[i]->ops[k], b->nodes[i]);
+}
+
+/* Do loops a and b call functions of one value? */
+static bool calls_together(const Join *j, const Node *a, const Node *b) {
+  Map called;
+  map_init(&called, j->w->temp);
+  add_called(j, a->graphs[0], &called);
+  const GraphBody *other = graph_body(j->w, in_terms_of(j, a, b));
+  for (int i = 0; i < other->n; i++)
+    for (int k = 0; is_called(other->nodes[i]) && k < other->nodes[i]->nops; k++)
+      if (map_get(&called, other->nodes[i]->ops[k])) return true;
+  return false;
+}
+
+static bool pays(const Join *j, const Group *g, const Group *h) {
+  if (!calls_functions(j, g) || !calls_functions(j, h)) return true;
+  for (int a = 0; a < g->members.len; a++)
+    for (int b = 0; b < h->members.len; b++)
+      if (calls_together(j, node(j, g->members.data[a]), node(j, h->members.data[b]))) return true;
+  return false;
+}
+
+static bool run_equally_often(const Join *j, const Group *g, const Group *h) {
+  if (g->counts.data[0] == h->counts.data[0]) return true;
+  if (g->fails || h->fails) return false;
+  for (int a = 0; a < g->counts.len; a++)
+    for (int b = 0; b < h->counts.len; b++)
+      if (ir_same_number(j->w, g->counts.data[a], h->counts.data[b])) return true;
+  return false;
+}
+
+static bool can_join(const Join *j, const Group *g, const Group *h) {
+  if (g == h || (g->fails && h->fails) || (g->accumulates && h->accumulates && g->down != h->down)) return false;
+  if (!run_equally_often(j, g, h) || changes_what_is_read(j, g, h) || changes_what_is_read(j, h, g)) return false;
+  if (needs_whole(j, g, h) || needs_whole(j, h, g) || !pays(j, g, h)) return false;
+  return g->size + h->size <= LIMIT_JOINED || !limit_reached(j->w->arena, AT_JOINED);
+}
+
+/* What needs loop a or b, which are of one group now, needs all of that and what it needs. */
+static void join_needs(Join *j, int a, int b) {
+  uint64_t *both = rows(j, 1);
+  unite(j, both, row(j, j->needs, j->nodes[a]));
+  unite(j, both, row(j, j->needs, j->nodes[b]));
+  for (int l = 0; l < j->nloops; l++)
+    if (j->group[l] == j->group[a]) set(both, l);
+  for (int i = 0; i < j->b->n; i++) {
+    uint64_t *needs = row(j, j->needs, i);
+    bool member = j->loop[i] >= 0 && j->group[j->loop[i]] == j->group[a];
+    if (member || has(needs, a) || has(needs, b)) unite(j, needs, both);
+  }
+}
+
+static void add_once(Join *j, Group *g, Node *count) {
+  for (int i = 0; i < g->counts.len; i++)
+    if (g->counts.data[i] == count) return;
+  vec_push(j->w->temp, g->counts, count);
+}
+
+static void join(Join *j, int a, int b) {
+  const Group *g = j->group[a], *h = j->group[b];
+  Group *both = NEW(j->w->temp, Group);
+  both->size = g->size + h->size;
+  both->fails = g->fails || h->fails;
+  both->accumulates = g->accumulates || h->accumulates;
+  both->down = h->accumulates ? h->down : g->down;
+  for (int l = 0; l < j->nloops; l++) {
+    if (j->group[l] != g && j->group[l] != h) continue;
+    j->group[l] = both;
+    vec_push(j->w->temp, both->members, j->nodes[l]);
+  }
+  for (int i = 0; i < g->counts.len; i++) add_once(j, both, g->counts.data[i]);
+  for (int i = 0; i < h->counts.len; i++) add_once(j, both, h->counts.data[i]);
+  join_needs(j, a, b);
+}
+
+static bool find_groups(Join *j) {
+  bool any = false;
+  j->group = NEW_ARRAY(j->w->temp, Group *, j->nloops + 1);
+  for (int l = 0; l < j->nloops; l++) j->group[l] = group_of_one(j, l);
+  for (int b = 1; b < j->nloops; b++)
+    for (int a = 0; a < b; a++)
+      if (has(row(j, j->met, a), b) && can_join(j, j->group[a], j->group[b])) {
+        join(j, a, b);
+        any = true;
+      }
+  return any;
+}
+
+/* ---- The new graph ----------------------------------------------------------------------------------------------- */
+static void make_until(Join *j, const Group *g);
+
+static void make(Join *j, int i) {
+  Node *n = node(j, i), **ops = NEW_ARRAY(j->w->temp, Node *, n->nops + 1);
+  Graph **graphs = NEW_ARRAY(j->w->temp, Graph *, n->ngraphs + 1);
+  for (int k = 0; k < n->nops; k++) ops[k] = j->value[j->ops[i][k]];
+  for (int k = 0; k < n->ngraphs; k++) graphs[k] = rewrite_graph(j->r, n->graphs[k]);
+  j->value[i] = rewrite_node(j->r, n, ops, graphs);
+}
+
+/* One loop's part of a group's. */
+typedef struct Member {
+  int at; /* its place in the body */
+  const LoopInfo *l;
+  Node **slots, *result; /* its accumulators in the new body; what its own body returns there */
+  bool *made;            /* per slot: does an array begin as what is made there? So its elements are stacked. */
+  int stacked;           /* the first of its stacked results: those slots, then its own */
+} Member;
+
+typedef struct Joined {
+  Join *j;
+  LoopBuilder *b;
+  Vec(Member) members;
+  Map sliced; /* array -> its element: two loops take slices of an array once */
+} Joined;
+
+static const Member *member_at(const Joined *d, int at) {
+  for (int i = 0; i < d->members.len; i++)
+    if (d->members.data[i].at == at) return &d->members.data[i];
+  return NULL;
+}
+
+/* Result r of p as a later loop of the group needs it in an iteration: an accumulator, or an element. */
+static Node *made_by(Joined *d, const Member *p, int r, bool element) {
+  Node *x = ir_get(d->j->w, p->result, r);
+  bool array = element && r < loop_slots(p->l) && !p->made[r];
+  return array ? ir_index(d->j->w, x, (Node *[]){loop_index(d->b)}, 1) : x;
+}
+
+/* What operand k of member m is in the new body; `over`: elements of an array that is made there. */
+static Node *operand(Joined *d, Member *m, int k, Map *over) {
+  Join *j = d->j;
+  const Node *n = node(j, m->at), *x = node(j, j->ops[m->at][k]);
+  LoopPart part = loop_part(m->l, k - 1);
+  int of = maker(j, m->at, k);
+  const Member *p = of >= 0 ? member_at(d, of) : NULL;
+  if (p) {
+    int r = (int)x->attr.i;
+    bool begins = part == LOOP_ACC && (r >= loop_slots(p->l) || p->made[r]), goes_on = part == LOOP_ACC && !begins;
+    Node *made = made_by(d, p, r, !goes_on);
+    if (goes_on) m->slots[k - 1] = p->slots[r];
+    if (begins) m->made[k - 1] = true;
+    if (goes_on || part == LOOP_SLICED) return made;
+    fuse_put_elements(j->w, n->graphs[0], k, made, over);
+    return ir_zero(j->w, x->type);
+  }
+  Node *outer = j->value[j->ops[m->at][k]], *inner = part == LOOP_SLICED ? map_get(&d->sliced, outer) : NULL;
+  if (!inner) inner = loop_add(d->b, part, outer);
+  if (part == LOOP_SLICED) map_put(&d->sliced, outer, inner);
+  if (part == LOOP_ACC) m->slots[k - 1] = inner;
+  return inner;
+}
+
+/* What the body of m returns: elements in place of arrays that begin as what is made in the group. */
+static Graph *body_of(Joined *d, const Member *m) {
+  World *w = d->j->w;
+  Graph *body = node(d->j, m->at)->graphs[0];
+  int n = loop_slots(m->l) + m->l->nstacked;
+  Node **xs = NEW_ARRAY(w->arena, Node *, n + 1);
+  for (int k = 0; k < n; k++) {
+    xs[k] = ir_get(w, body->result, k);
+    if (k < loop_slots(m->l) && m->made[k]) xs[k] = xs[k]->ops[xs[k]->nops - 1];
+  }
+  return ir_graph(w, body->params, body->nparams, ir_record(w, xs, n), body->name);
+}
+
+static void add_results(Joined *d, Member *m) {
+  World *w = d->j->w;
+  int slots = loop_slots(m->l), parts = slots + m->l->nstacked;
+  bool first = true;
+  for (int k = 0; k < parts; k++) {
+    Node *x = ir_get(w, m->result, k);
+    if (k < slots && !m->made[k]) {
+      loop_next(d->b, m->slots[k], x);
+      continue;
+    }
+    int number = loop_stack(d->b, x);
+    if (first) m->stacked = number;
+    first = false;
+  }
+}
+
+static void add_member(Joined *d, int at) {
+  World *w = d->j->w;
+  const Node *n = node(d->j, at);
+  int slots = loop_slots(n->loop), params = n->graphs[0]->nparams;
+  Member m = {.at = at, .l = n->loop};
+  m.slots = NEW_ARRAY(w->temp, Node *, slots + 1);
+  m.made = NEW_ARRAY(w->temp, bool, slots + 1);
+  Node **args = NEW_ARRAY(w->temp, Node *, params);
+  Map over;
+  map_init(&over, w->temp);
+  args[0] = loop_index(d->b);
+  for (int k = 1; k < params; k++) args[k] = operand(d, &m, k, &over);
+  m.result = ir_instantiate_over(w, body_of(d, &m), args, 0, &over);
+  add_results(d, &m);
+  vec_push(w->temp, d->members, m);
+}
+
+/* What the member yields, as its own loop did. */
+static Node *member_value(Joined *d, const Member *m) {
+  World *w = d->j->w;
+  IrType *type = node(d->j, m->at)->type;
+  int slots = loop_slots(m->l), next = m->stacked;
+  Node **xs = NEW_ARRAY(w->temp, Node *, type->n);
+  for (int k = 0; k + 1 < type->n; k++)
+    xs[k] = k < slots && !m->made[k] ? loop_result(d->b, m->slots[k]) : loop_stacked(d->b, next++);
+  xs[type->n - 1] = loop_trips(d->b);
+  return ir_tuple(w, type, xs);
+}
+
+static void make_joined(Join *j, const Group *g) {
+  Joined d = {.j = j, .b = loop_open(j->w, g->down)};
+  map_init(&d.sliced, j->w->temp);
+  Node *count = NULL;
+  for (int m = 0; m < g->members.len; m++) {
+    Node *own = j->value[j->ops[g->members.data[m]][0]];
+    count = !count || count == own ? own : ir_op2(j->w, OP_AFTER, count, own);
+    add_member(&d, g->members.data[m]);
+  }
+  loop_close(d.b, count, NULL, node(j, g->members.data[0])->site);
+  for (int m = 0; m < d.members.len; m++) j->value[d.members.data[m].at] = member_value(&d, &d.members.data[m]);
+}
+
+static void make_with_group(Join *j, int i) {
+  const Group *g = j->loop[i] >= 0 ? j->group[j->loop[i]] : NULL;
+  if (g && g->members.len > 1) make_until(j, g);
+  else make(j, i);
+}
+
+/* The group's loop, and before it all that it needs. */
+static void make_until(Join *j, const Group *g) {
+  bool *needed = NEW_ARRAY(j->w->temp, bool, j->b->n + 1);
+  int last = 0;
+  for (int m = 0; m < g->members.len; m++) {
+    int i = g->members.data[m];
+    if (i > last) last = i;
+    for (int k = 0; k < node(j, i)->nops; k++) {
+      int of = maker(j, i, k);
+      if (of < 0 || !is_in(j, of, g)) needed[j->ops[i][k]] = true;
+    }
+  }
+  for (int i = last; i >= 0; i--)
+    for (int k = 0; needed[i] && !j->value[i] && k < node(j, i)->nops; k++) needed[j->ops[i][k]] = true;
+  for (int i = 0; i < last; i++)
+    if (needed[i] && !j->value[i]) make_with_group(j, i);
+  make_joined(j, g);
+}
+
+static Graph *join_graph(void *user, Rewriter *r, Graph *g) {
+  JoinPass *p = user;
+  Join j = {.w = p->w, .r = r, .b = graph_body(p->w, g)};
+  if (!find_loops(&j)) return rewrite_nodes(r, g);
+  find_needs(&j);
+  find_readers(&j);
+  if (!find_groups(&j)) return rewrite_nodes(r, g);
+  p->joined = true;
+  j.value = NEW_ARRAY(p->w->temp, Node *, j.b->n + 1);
+  for (int i = 0; i < j.b->n; i++)
+    if (!j.value[i]) make_with_group(&j, i);
+  return ir_graph(p->w, g->params, g->nparams, j.value[j.b->n - 1], g->name);
+}
+
+Graph *opt_join(World *w, Graph *g) {
+  JoinPass p = {w, true};
+  while (p.joined) {
+    p.joined = false;
+    g = ir_rewrite(w, g, (RewritePass){.user = &p, .graph = join_graph});
+  }
+  return g;
+}
