@@ -7,8 +7,8 @@
  *
  *   s' = s +. t     where only this addition reads s,
  *
- * and whose body is a few operations without calls, branches or objects: where there is more to do, nothing waits.
- * What is decided here depends on the graph alone, so both back ends add in one order. */
+ * that stacks numbers at most, and whose body is a few operations without calls, branches or objects: where there is
+ * more to do, nothing waits. What is decided here depends on the graph alone, so both back ends add in one order. */
 #include "lower/lower_internal.h"
 
 /* How often x, or what it adds up, is parameter k; 2 where something else reads that, or a partial sum with it. */
@@ -33,12 +33,17 @@ static bool is_light(const Node *x) {
   }
 }
 
+static bool is_scalar(const IrType *t) { return t->kind == T_FLOAT || t->kind == T_INT || t->kind == T_BOOL; }
+
 bool lower_chains(Lower *m, const Node *loop) {
   const LoopInfo *l = loop->loop;
   const Node *result = loop->graphs[0]->result;
   int slots = loop_slots(l);
-  if (l->has_cond || l->nstacked || !slots || result->op != OP_TUPLE) return false;
-  if (loop->ops[0]->op == OP_INT && loop->ops[0]->attr.i <= LOWER_SHORT) return false;
+  if (l->has_cond || !slots || result->op != OP_TUPLE) return false;
+  for (int k = 0; k < l->nstacked; k++)
+    if (!is_scalar(result->ops[slots + k]->type)) return false;
+  const Node *n = lower_unwaited(loop->ops[0]);
+  if (n->op == OP_INT && n->attr.i <= LOWER_SHORT) return false;
   const Sched *s = sched_of(m, loop->graphs[0]);
   if (s->n > LIMIT_CHAINED_BODY) return !limit_reached(m->arena, AT_CHAINED_BODY);
   for (int k = 0; k < slots; k++)

@@ -235,6 +235,11 @@ Row lower_loop(Frame *fr, Node *x);
 
 /* lower_chains.c */
 enum { LOWER_SHORT = 32 }; /* iterations of loops that are too short for chains */
+/* A number without what it waits for: a trip count that waits for checks may be a constant. */
+static inline const Node *lower_unwaited(const Node *n) {
+  while (n->op == OP_AFTER) n = n->ops[0];
+  return n;
+}
 /* Does the loop only add numbers up, in free order, by so little work that the additions wait for each other? */
 bool lower_chains(Lower *m, const Node *loop);
 

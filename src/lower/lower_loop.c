@@ -510,7 +510,7 @@ static bool simple_instr(const Fn *fn, const LInstr *in) {
 
 /* Is the loop so short that interrupts needn't be looked for within it? */
 static bool is_brief(const Loop *lp) {
-  const Node *n = lp->ops[-1];
+  const Node *n = lower_unwaited(lp->ops[-1]);
   return n->op == OP_INT && n->attr.i <= CHUNK;
 }
 

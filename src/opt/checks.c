@@ -81,6 +81,28 @@ static void find_proved(Ranges *p, Frame *f, Node **nodes, int n, Map *gone) {
   }
 }
 
+#ifdef ATLED_VERIFY
+Node *opt_asserted(World *w, const Node *check, Node **ops) {
+  Node *a = ops[0], *b = check->nops > 1 ? ops[1] : NULL, *zero = ir_int(w, 0), *holds;
+  switch (check->op) {
+  case OP_CHECK_SIZE: holds = ir_op2(w, OP_IEQ, a, b); break;
+  case OP_CHECK_NONZERO: holds = ir_op2(w, OP_INE, a, zero); break;
+  default: holds = ir_op2(w, OP_ILE, zero, a);
+  }
+  if (check->op == OP_CHECK_INDEX) holds = ir_op2(w, OP_AND, holds, ir_op2(w, OP_ILT, a, b));
+  if (check->op == OP_CHECK_SLICE)
+    holds = ir_op2(w, OP_AND, holds, ir_op2(w, OP_AND, ir_op2(w, OP_ILE, a, b), ir_op2(w, OP_ILE, b, ops[2])));
+  Node *message = ir_text(w, "a check that was proved fails");
+  return ir_op2(w, OP_AFTER, a, ir_assert(w, holds, message, check->site));
+}
+#else
+Node *opt_asserted(World *w, const Node *check, Node **ops) {
+  (void)w;
+  (void)check;
+  return ops[0];
+}
+#endif
+
 /* ---- Making it anew ------------------------------------------------------------------------------- */
 typedef struct Remake {
   Ranges *p;
@@ -103,29 +125,6 @@ static Node *after_all(Remake *m, Node *x, const Guard *guards) {
   return x;
 }
 
-#ifdef ATLED_VERIFY
-/* Builds for testing test the proofs: a check that goes leaves an assertion. */
-static Node *asserted(World *w, const Node *check, Node **ops) {
-  Node *a = ops[0], *b = check->nops > 1 ? ops[1] : NULL, *zero = ir_int(w, 0), *holds;
-  switch (check->op) {
-  case OP_CHECK_SIZE: holds = ir_op2(w, OP_IEQ, a, b); break;
-  case OP_CHECK_NONZERO: holds = ir_op2(w, OP_INE, a, zero); break;
-  default: holds = ir_op2(w, OP_ILE, zero, a);
-  }
-  if (check->op == OP_CHECK_INDEX) holds = ir_op2(w, OP_AND, holds, ir_op2(w, OP_ILT, a, b));
-  if (check->op == OP_CHECK_SLICE)
-    holds = ir_op2(w, OP_AND, holds, ir_op2(w, OP_AND, ir_op2(w, OP_ILE, a, b), ir_op2(w, OP_ILE, b, ops[2])));
-  Node *message = ir_text(w, "a check that was proved fails");
-  return ir_op2(w, OP_AFTER, a, ir_assert(w, holds, message, check->site));
-}
-#else
-static Node *asserted(World *w, const Node *check, Node **ops) {
-  (void)w;
-  (void)check;
-  return ops[0];
-}
-#endif
-
 static Node *remade(Remake *m, Node *x) {
   World *w = m->p->w;
   const Guard *edges = map_get(&m->f->edges, x);
@@ -134,7 +133,7 @@ static Node *remade(Remake *m, Node *x) {
   for (int k = 0; k < x->nops; k++) ops[k] = map_get(&m->value, x->ops[k]);
   if (map_get(&m->gone, x)) {
     ops[0] = after_all(m, ops[0], edges);
-    return asserted(w, x, ops);
+    return opt_asserted(w, x, ops);
   }
   if (edges) {
     int k = operand_to_guard(x);

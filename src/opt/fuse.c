@@ -158,6 +158,11 @@ static uintptr_t made_again(Uses *u, const Node *x) {
   return (uintptr_t)map_get(&u->again, x) == YES ? indexed(u, x) : 0;
 }
 
+Node *fuse_waiting(World *w, Node *x, const Node *loop) {
+  for (const Node *n = loop->ops[0]; n->op == OP_AFTER; n = n->ops[0]) x = ir_op2(w, OP_AFTER, x, n->ops[1]);
+  return x;
+}
+
 Node *fuse_element(World *w, const Node *loop, int output, Node **ops, Node *i) {
   Graph *body = loop->graphs[0];
   Node **args = NEW_ARRAY(w->temp, Node *, body->nparams);
@@ -171,7 +176,8 @@ static Node *element(World *w, Uses *u, const Node *n, Node **ops) {
   const Node *x = ops[0];
   bool output = n->nops == 2 && x->op == OP_GET && is_map(x->ops[0]);
   if (!output || !made_again(u, n->ops[0])) return NULL;
-  return fuse_element(w, x->ops[0], (int)x->attr.i, x->ops[0]->ops + 1, ops[1]);
+  const Node *loop = x->ops[0];
+  return fuse_element(w, loop, (int)x->attr.i, loop->ops + 1, fuse_waiting(w, ops[1], loop));
 }
 
 /* ---- The new loop ----------------------------------------------------------------------------------- */
@@ -211,7 +217,7 @@ static Node *fused_loop(Fusion *f, Site site) {
       if (loop_part(made, k) == part) own[1 + k] = fuse_operand(f, b, part, f->producer->ops[1 + k], NULL);
   }
   loop_yield(b, new_result(f, args, ir_instantiate(w, inner, own, 0)));
-  loop_close(b, f->n, NULL, site);
+  loop_close(b, fuse_waiting(w, f->n, f->producer), NULL, site);
   return loop_value(b);
 }
 

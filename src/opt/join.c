@@ -271,7 +271,34 @@ static bool calls_together(const Join *j, const Node *a, const Node *b) {
   return false;
 }
 
+/* Sums of free order, with little else to do, are added up in several chains (lower_chains.c), and aren't if there is
+ * more. */
+static bool is_sum(const Node *n) {
+  bool sum = n->loop->naccs > 0 && n->graphs[0]->size <= LIMIT_CHAINED_BODY && !(n->graphs[0]->flags & NODE_COSTLY);
+  for (int s = 0; s < loop_slots(n->loop); s++) sum &= n->type->args[s]->kind == T_FLOAT;
+  return sum;
+}
+
+static bool holds_sum(const Join *j, const Group *g) {
+  for (int m = 0; m < g->members.len; m++)
+    if (is_sum(node(j, g->members.data[m]))) return !calls_functions(j, g);
+  return false;
+}
+
+static bool only_sums(const Join *j, const Group *g) {
+  bool only = !calls_functions(j, g);
+  for (int m = 0; m < g->members.len; m++) {
+    const Node *n = node(j, g->members.data[m]);
+    only &= n->loop->naccs == 0 || is_sum(n);
+  }
+  return only;
+}
+
 static bool pays(const Join *j, const Group *g, const Group *h) {
+  if (holds_sum(j, g) || holds_sum(j, h)) {
+    if (g->size + h->size > LIMIT_CHAINED_BODY) return !limit_reached(j->w->arena, AT_CHAINED_BODY);
+    return only_sums(j, g) && only_sums(j, h);
+  }
   if (!calls_functions(j, g) || !calls_functions(j, h)) return true;
   for (int a = 0; a < g->members.len; a++)
     for (int b = 0; b < h->members.len; b++)

@@ -25,6 +25,7 @@
  *     prune
  *     updates         of two updates of one element the second is enough
  *     checks          those that can't fail go (ranges.h)
+ *     hoist           others are made before the loops that they stand in
  *     fuse
  *     join            loops over one range, none of which needs another one, become one
  *     fuse
@@ -62,6 +63,10 @@ Graph *opt_join(World *w, Graph *g);    /* sibling loops become one */
 /* products and sums become one operation where World.contract says so */
 Graph *opt_contract(World *w, Graph *g, bool last);
 Graph *opt_checks(World *w, Graph *g);
+Graph *opt_hoist(World *w, Graph *g); /* checks that are made before loops */
+/* What a check that goes yields, of these operands: the first one. Builds for testing test the reasons: it leaves an
+ * assertion there. */
+Node *opt_asserted(World *w, const Node *check, Node **ops);
 Graph *opt_bags(World *w, Graph *g, bool *changed);
 Graph *opt_dense(World *w, Graph *g, bool calls, bool *changed); /* calls: functions get arrays, too */
 IrType *opt_array_of(World *w, const IrType *bag);               /* of a bag that is filled (bag_outputs.c) */

@@ -90,6 +90,7 @@ static const struct {
     {"dense", dense},
     {"updates", opt_updates},
     {"checks", checks},
+    {"hoist", opt_hoist},
 };
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks that leave loops (loop-invariant code motion, of checks alone): in a loop that counts, a check of what is the
+ * same in all iterations is made once, before it, and so is one of an index that grows by a constant,  a * i + b.
+ *
+ *   loop i < n: xs[check_index (2 * i + 1) len]   →   k = ends of 2 * i + 1;  loop i < after n k: xs[2 * i + 1]
+ *
+ * The loop waits for the check by its trip count; if it runs not at all the check holds, of other numbers. What is
+ * reported is the first index that fails, as if it were found in the loop. Loops with effects keep their checks: what
+ * came before the failure happens. Checks in branches stay there: perhaps none is made. So do those of sizes: by what
+ * they say to be equal loops inside can be joined.
+ *
+ * Runs after those checks have gone that can't fail, and nothing is differentiated any more. A loop that doesn't fail
+ * can be joined with others, and an iteration without branches can run beside the next ones. */
+#include "opt/opt.h"
+#include "ir/world.h"
+
+typedef struct Hoist {
+  World *w;
+  const Node *loop;
+  Node *n, **ops; /* trip count, other operands */
+  Graph *body;
+  int own;    /* parameters of the body before the captures */
+  Map moved;  /* node of the body -> what it is outside */
+  Node *wait; /* the trip count, and the checks so far */
+} Hoist;
+
+/* ---- Numbers ----------------------------------------------------------------------------------------------------- */
+/* Is it computed without failing wherever its operands are? */
+static bool is_safe(const Node *x) {
+  if (!(op_flags[x->op] & OPF_S) || !(op_flags[x->op] & OPF_Q) || op_flags[x->op] & (OPF_F | OPF_L)) return false;
+  bool division = x->op == OP_IDIV || x->op == OP_IREM;
+  return !division || (x->ops[1]->op == OP_INT && x->ops[1]->attr.i != 0);
+}
+
+/* Node x of the body in terms of the graph around, without the checks in it; NULL if it isn't the same in all
+ * iterations, or more than arithmetic. */
+static Node *outside(Hoist *h, Node *x, int depth) {
+  while (x->op == OP_AFTER || op_flags[x->op] & OPF_V) x = x->ops[0];
+  if (x->op == OP_PARAM) return x->attr.i >= h->own ? h->ops[x->attr.i - 1] : NULL;
+  if (x->op == OP_INT || x->op == OP_BOOL) return x;
+  if (depth > LIMIT_HOIST_DEPTH && limit_reached(h->w->arena, AT_HOIST_DEPTH)) return NULL;
+  Node *known = map_get(&h->moved, x);
+  if (known || !(x->op == OP_GET || is_safe(x))) return known;
+  Node **ops = NEW_ARRAY(h->w->temp, Node *, x->nops + 1);
+  for (int k = 0; k < x->nops; k++)
+    if (!(ops[k] = outside(h, x->ops[k], depth + 1))) return NULL;
+  Node *out = ir_rebuild(h->w, x, ops, NULL);
+  map_put(&h->moved, x, out);
+  return out;
+}
+
+/* A number of the body that is step * i + start. */
+typedef struct Affine {
+  int64_t step;
+  Node *start;
+} Affine;
+
+static Node *op2(Hoist *h, Op op, Node *a, Node *b) { return ir_op2(h->w, op, a, b); }
+static Node *constant(Hoist *h, int64_t c) { return ir_int(h->w, c); }
+
+static bool affine(Hoist *h, Node *x, Affine *out, int depth) {
+  while (x->op == OP_AFTER || op_flags[x->op] & OPF_V) x = x->ops[0];
+  if (x->op == OP_PARAM && x->attr.i == 0) {
+    *out = (Affine){1, constant(h, 0)};
+    return true;
+  }
+  *out = (Affine){0, outside(h, x, 0)};
+  if (out->start) return true;
+  if (depth > LIMIT_HOIST_DEPTH) return !limit_reached(h->w->arena, AT_HOIST_DEPTH);
+  if (x->op != OP_IADD && x->op != OP_ISUB && x->op != OP_IMUL) return false;
+  Affine a, b;
+  if (!affine(h, x->ops[0], &a, depth + 1) || !affine(h, x->ops[1], &b, depth + 1)) return false;
+  if (x->op == OP_IMUL) {
+    if (b.step != 0 || b.start->op != OP_INT) return false;
+    int64_t c = b.start->attr.i;
+    if (c > LIMIT_HOIST_STEP || c < -LIMIT_HOIST_STEP) return !limit_reached(h->w->arena, AT_HOIST_STEP);
+    *out = (Affine){c * a.step, op2(h, OP_IMUL, a.start, b.start)};
+  } else {
+    *out = (Affine){x->op == OP_IADD ? a.step + b.step : a.step - b.step, op2(h, (Op)x->op, a.start, b.start)};
+  }
+  return out->step <= LIMIT_HOIST_STEP && out->step >= -LIMIT_HOIST_STEP;
+}
+
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
+/* x if the loop runs, else y. */
+static Node *if_runs(Hoist *h, Node *x, int64_t y) {
+  return ir_op3(h->w, OP_SELECT, op2(h, OP_ILT, constant(h, 0), h->n), x, constant(h, y));
+}
+
+/* The first index that is wrong, if `start`, the first one, is right: step * m + start, where m iterations have a right
+ * one. If the loop doesn't run so often: start. Less than 2^16 * 2^46 in absolute value. */
+static Node *last_checked(Hoist *h, int64_t step, Node *start, Node *len) {
+  Node *room = step > 0 ? op2(h, OP_ISUB, len, start) : start;
+  int64_t by = step > 0 ? step : -step;
+  if (step > 0) room = op2(h, OP_IADD, room, constant(h, by - 1));
+  Node *m = by == 1 ? room : op2(h, OP_IDIV, room, constant(h, by));
+  if (step < 0) m = op2(h, OP_IADD, m, constant(h, 1));
+  Node *wrong = op2(h, OP_IADD, op2(h, OP_IMUL, m, constant(h, step)), start);
+  Node *fits = op2(h, OP_AND, op2(h, OP_ILE, constant(h, 0), start), op2(h, OP_ILT, start, len));
+  return ir_op3(h->w, OP_SELECT, op2(h, OP_AND, fits, op2(h, OP_ILT, m, h->n)), wrong, start);
+}
+
+static Node *index_check(Hoist *h, const Node *q) {
+  Affine i;
+  Node *len = outside(h, q->ops[1], 0);
+  if (!len || !affine(h, q->ops[0], &i, 0)) return NULL;
+  Node *x = i.step ? last_checked(h, i.step, i.start, len) : i.start;
+  return ir_check(h->w, OP_CHECK_INDEX, if_runs(h, x, 0), if_runs(h, len, 1), NULL, q->site);
+}
+
+/* One whose operands are the same in all iterations; `idle`: what it holds of. */
+static Node *same_check(Hoist *h, const Node *q, int64_t idle) {
+  Node *ops[3] = {NULL, NULL, NULL};
+  for (int k = 0; k < q->nops; k++) {
+    Node *x = outside(h, q->ops[k], 0);
+    if (!x) return NULL;
+    ops[k] = if_runs(h, x, idle);
+  }
+  return ir_check(h->w, (Op)q->op, ops[0], ops[1], ops[2], q->site);
+}
+
+/* Check q of the body as it is made before the loop; NULL if it can't be. */
+static Node *hoisted(Hoist *h, const Node *q) {
+  switch (q->op) {
+  case OP_CHECK_INDEX: return index_check(h, q);
+  case OP_CHECK_SLICE: return same_check(h, q, 0);
+  case OP_CHECK_NONZERO: return same_check(h, q, 1);
+  default: return NULL;
+  }
+}
+
+/* ---- Loops ------------------------------------------------------------------------------------------------------- */
+static bool is_pure(const Node *loop) {
+  for (int k = 0; k < loop_slots(loop->loop); k++)
+    if (loop->type->args[k]->kind == T_TOKEN) return false;
+  return true;
+}
+
+/* The body without the checks that `h` has moved. */
+static Graph *without_moved(Hoist *h) {
+  World *w = h->w;
+  GraphBody *b = graph_body(w, h->body);
+  Map value;
+  map_init(&value, w->temp);
+  for (int i = 0; i < b->n; i++) {
+    Node *x = b->nodes[i], **ops = NEW_ARRAY(w->temp, Node *, x->nops + 1);
+    for (int k = 0; k < x->nops; k++) ops[k] = map_get(&value, x->ops[k]);
+    Node *check = op_flags[x->op] & OPF_V ? hoisted(h, x) : NULL;
+    if (check) h->wait = ir_op2(w, OP_AFTER, h->wait, check);
+    map_put(&value, x, check ? opt_asserted(w, x, ops) : ir_rebuild(w, x, ops, x->graphs));
+  }
+  return ir_graph(w, h->body->params, h->body->nparams, map_get(&value, h->body->result), h->body->name);
+}
+
+static Node *hoist(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)frame;
+  World *w = user;
+  if (n->op != OP_LOOP || n->loop->has_cond || !(graphs[0]->flags & NODE_FAILS)) return NULL;
+  if (graphs[0]->flags & NODE_ENDLESS || !is_pure(n)) return NULL;
+  Node *loop = rewrite_node(r, n, ops, graphs);
+  if (loop->op != OP_LOOP || loop->loop->has_cond) return loop;
+  Hoist h = {.w = w, .loop = loop, .n = loop->ops[0], .ops = loop->ops + 1, .body = loop->graphs[0]};
+  h.own = 1 + loop_captures(loop->loop);
+  h.wait = h.n;
+  map_init(&h.moved, w->temp);
+  Graph *body = without_moved(&h);
+  if (h.wait == h.n) return loop;
+  Node **in = NEW_ARRAY(w->temp, Node *, loop->nops);
+  for (int k = 0; k < loop->nops; k++) in[k] = k ? loop->ops[k] : h.wait;
+  return ir_rebuild(w, loop, in, &body);
+}
+
+Graph *opt_hoist(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = hoist}); }
