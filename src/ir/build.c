@@ -85,7 +85,7 @@ static bool check_holds(Op op, Node *a, Node *b, Node *c) {
 }
 
 static Node *make_check(World *w, Op op, Node *a, Node *b, Node *c, Sym what, Site site) {
-  if (check_holds(op, a, b, c)) return a;
+  if (check_holds(op, a, b, c)) return b ? after(w, a, b, false) : a; /* b may be another check */
   Node *ops[3] = {a, b, c};
   return ir_intern(w, &(Node){.op = (uint16_t)op,
                               .type = a->type,

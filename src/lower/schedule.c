@@ -211,13 +211,44 @@ static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
 }
 
 /* ---- Effects ---- */
-static bool is_effect(const Node *x) { return x->nops > 0 && x->ops[x->nops - 1]->type->kind == T_TOKEN; }
-static bool may_keep_waiting(const Node *x) { return op_flags[x->op] & (OPF_F | OPF_L) && !is_effect(x); }
+static bool is_effect(const Node *x) {
+  if (x->op == OP_GET || x->op == OP_TUPLE || x->op == OP_AFTER) return false;
+  for (int k = x->nops - 1; k >= 0; k--)
+    if (x->ops[k]->type->kind == T_TOKEN) return true;
+  return false;
+}
+
+static bool may_fail_inside(const Node *x) {
+  bool fails = false;
+  for (int k = 0; k < x->ngraphs; k++) fails |= (x->graphs[k]->flags & NODE_FAILS) != 0;
+  return fails;
+}
+
+static bool may_keep_waiting(const Node *x) {
+  return (op_flags[x->op] & (OPF_F | OPF_L) || (x->op == OP_SWITCH && may_fail_inside(x))) && !is_effect(x);
+}
+
+/* The place of x; of a branch, which has none, that of the first effect in it, or if it has no effects, of what may
+ * fail. */
+static Site site_of(const Planner *p, const Node *x) {
+  if (x->site || x->op != OP_SWITCH) return x->site;
+  bool effect = is_effect(x);
+  for (int k = 0; k < x->ngraphs; k++) {
+    Node **nodes;
+    int n = ir_order(p->m->arena, x->graphs[k], &nodes);
+    for (int i = 0; i < n; i++) {
+      bool meant = effect ? is_effect(nodes[i]) : may_keep_waiting(nodes[i]);
+      Site s = meant ? site_of(p, nodes[i]) : 0;
+      if (s) return s;
+    }
+  }
+  return 0;
+}
 
 /* The calls that x was inlined through, outermost first, and its own place; 0: none, or too many. */
 static int places_of(const Planner *p, const Node *x, const SiteInfo **out) {
   int n = 0;
-  for (Site s = x->site; s; s = ir_site_info(p->m->w, s)->parent) {
+  for (Site s = site_of(p, x); s; s = ir_site_info(p->m->w, s)->parent) {
     if (n == LIMIT_SITE_CHAIN && limit_reached(p->m->arena, AT_SITE_CHAIN)) return 0;
     out[n++] = ir_site_info(p->m->w, s);
   }
@@ -238,12 +269,21 @@ static bool stands_before(const SiteInfo **a, int na, const SiteInfo **b, int nb
   return a[k]->at.source == b[k]->at.source && a[k]->at.end <= b[k]->at.start;
 }
 
+/* The same where one place lies in the other, as that of a function does in that of the call of grad that gets it: by
+ * the innermost places, if they are in one function. */
+static bool stands_before_inside(const SiteInfo **a, int na, const SiteInfo **b, int nb) {
+  if (!na || !nb || stands_before(b, nb, a, na)) return false;
+  const SiteInfo *x = a[na - 1], *y = b[nb - 1];
+  return x->function && x->function == y->function && x->at.source == y->at.source && x->at.end <= y->at.start;
+}
+
 /* A soft edge from the last effect that stands before node i in the text: effects are in order among themselves. */
 static void add_effect_edge(Planner *p, const int *effects, int n, int i) {
   const SiteInfo *here[LIMIT_SITE_CHAIN], *there[LIMIT_SITE_CHAIN];
   int depth = places_of(p, p->order[i], here);
   for (int k = n - 1; k >= 0; k--) {
-    if (!stands_before(there, places_of(p, p->order[effects[k]], there), here, depth)) continue;
+    int n_there = places_of(p, p->order[effects[k]], there);
+    if (!stands_before(there, n_there, here, depth) && !stands_before_inside(there, n_there, here, depth)) continue;
     vec_push(p->m->arena, p->edges, ((SoftEdge){i, p->soft_head[effects[k]]}));
     p->soft_head[effects[k]] = p->edges.len;
     p->soft[i]++;

@@ -82,7 +82,7 @@ static void find_proved(Ranges *p, Frame *f, Node **nodes, int n, Map *gone) {
 }
 
 #ifdef ATLED_VERIFY
-Node *opt_asserted(World *w, const Node *check, Node **ops) {
+static Node *asserted(World *w, const Node *check, Node **ops) {
   Node *a = ops[0], *b = check->nops > 1 ? ops[1] : NULL, *zero = ir_int(w, 0), *holds;
   switch (check->op) {
   case OP_CHECK_SIZE: holds = ir_op2(w, OP_IEQ, a, b); break;
@@ -96,12 +96,18 @@ Node *opt_asserted(World *w, const Node *check, Node **ops) {
   return ir_op2(w, OP_AFTER, a, ir_assert(w, holds, message, check->site));
 }
 #else
-Node *opt_asserted(World *w, const Node *check, Node **ops) {
+static Node *asserted(World *w, const Node *check, Node **ops) {
   (void)w;
   (void)check;
   return ops[0];
 }
 #endif
+
+Node *opt_unchecked(World *w, const Node *check, Node **ops) {
+  Node *x = asserted(w, check, ops);
+  for (int k = 1; k < check->nops; k++) x = ir_op2(w, OP_AFTER, x, ops[k]);
+  return x;
+}
 
 /* ---- Making it anew ------------------------------------------------------------------------------- */
 typedef struct Remake {
@@ -133,7 +139,7 @@ static Node *remade(Remake *m, Node *x) {
   for (int k = 0; k < x->nops; k++) ops[k] = map_get(&m->value, x->ops[k]);
   if (map_get(&m->gone, x)) {
     ops[0] = after_all(m, ops[0], edges);
-    return opt_asserted(w, x, ops);
+    return opt_unchecked(w, x, ops);
   }
   if (edges) {
     int k = operand_to_guard(x);

@@ -158,11 +158,6 @@ static uintptr_t made_again(Uses *u, const Node *x) {
   return (uintptr_t)map_get(&u->again, x) == YES ? indexed(u, x) : 0;
 }
 
-Node *fuse_waiting(World *w, Node *x, const Node *loop) {
-  for (const Node *n = loop->ops[0]; n->op == OP_AFTER; n = n->ops[0]) x = ir_op2(w, OP_AFTER, x, n->ops[1]);
-  return x;
-}
-
 Node *fuse_element(World *w, const Node *loop, int output, Node **ops, Node *i) {
   Graph *body = loop->graphs[0];
   Node **args = NEW_ARRAY(w->temp, Node *, body->nparams);
@@ -172,12 +167,18 @@ Node *fuse_element(World *w, const Node *loop, int output, Node **ops, Node *i) 
   return ir_get(w, ir_instantiate(w, body, args, 0), output);
 }
 
+/* Index i, waiting for what the loop's trip count waits for: checks of what it reads. */
+static Node *waiting(World *w, Node *i, const Node *loop) {
+  for (const Node *n = loop->ops[0]; n->op == OP_AFTER; n = n->ops[0]) i = ir_op2(w, OP_AFTER, i, n->ops[1]);
+  return i;
+}
+
 static Node *element(World *w, Uses *u, const Node *n, Node **ops) {
   const Node *x = ops[0];
   bool output = n->nops == 2 && x->op == OP_GET && is_map(x->ops[0]);
   if (!output || !made_again(u, n->ops[0])) return NULL;
   const Node *loop = x->ops[0];
-  return fuse_element(w, loop, (int)x->attr.i, loop->ops + 1, fuse_waiting(w, ops[1], loop));
+  return fuse_element(w, loop, (int)x->attr.i, loop->ops + 1, waiting(w, ops[1], loop));
 }
 
 /* ---- The new loop ----------------------------------------------------------------------------------- */
@@ -185,6 +186,12 @@ Node *fuse_operand(Fusion *f, LoopBuilder *b, LoopPart part, Node *x, Node *old)
   vec_push(f->w->arena, f->in, x);
   vec_push(f->w->arena, f->in_olds, old);
   return loop_add(b, part, x);
+}
+
+Node *fuse_count(const Fusion *f) {
+  Node *n = f->producer->ops[0];
+  bool waits = f->n == n || (f->n->op == OP_CHECK_SIZE && (f->n->ops[0] == n || f->n->ops[1] == n));
+  return waits ? f->n : ir_op2(f->w, OP_AFTER, f->n, n);
 }
 
 /* Elements that the consumer reads are what the producer's body makes. */
@@ -217,7 +224,7 @@ static Node *fused_loop(Fusion *f, Site site) {
       if (loop_part(made, k) == part) own[1 + k] = fuse_operand(f, b, part, f->producer->ops[1 + k], NULL);
   }
   loop_yield(b, new_result(f, args, ir_instantiate(w, inner, own, 0)));
-  loop_close(b, fuse_waiting(w, f->n, f->producer), NULL, site);
+  loop_close(b, fuse_count(f), NULL, site);
   return loop_value(b);
 }
 

@@ -22,8 +22,8 @@ typedef struct Fusion {
 Node *fuse_element(World *w, const Node *loop, int output, Node **ops, Node *i);
 /* One more operand of the new loop, and what it was. */
 Node *fuse_operand(Fusion *f, LoopBuilder *b, LoopPart part, Node *x, Node *old);
-/* x, a trip count or an index, waiting for what the loop's trip count waits for: checks of what it reads. */
-Node *fuse_waiting(World *w, Node *x, const Node *loop);
+/* The consumer's trip count, which waits for what the producer's does: checks of what it reads. */
+Node *fuse_count(const Fusion *f);
 /* The consumer, which computes the elements of operand k, the producer's only output, itself; NULL if it reads it in
  * other ways than described in fuse_reads.c. */
 Node *fuse_read(Fusion *f, int k, Site site);

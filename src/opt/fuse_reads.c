@@ -125,6 +125,6 @@ Node *fuse_read(Fusion *f, int k, Site site) {
   for (int j = 0; j < loop_inputs(f->producer->loop); j++)
     own[j] = fuse_operand(f, b, LOOP_CAPTURED, f->producer->ops[1 + j], NULL);
   loop_yield(b, new_body(f, &r, args, own));
-  loop_close(b, fuse_waiting(w, f->n, f->producer), NULL, site);
+  loop_close(b, fuse_count(f), NULL, site);
   return loop_value(b);
 }

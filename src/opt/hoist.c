@@ -147,7 +147,7 @@ static Graph *without_moved(Hoist *h) {
     for (int k = 0; k < x->nops; k++) ops[k] = map_get(&value, x->ops[k]);
     Node *check = op_flags[x->op] & OPF_V ? hoisted(h, x) : NULL;
     if (check) h->wait = ir_op2(w, OP_AFTER, h->wait, check);
-    map_put(&value, x, check ? opt_asserted(w, x, ops) : ir_rebuild(w, x, ops, x->graphs));
+    map_put(&value, x, check ? opt_unchecked(w, x, ops) : ir_rebuild(w, x, ops, x->graphs));
   }
   return ir_graph(w, h->body->params, h->body->nparams, map_get(&value, h->body->result), h->body->name);
 }

@@ -39,6 +39,7 @@ typedef struct Join {
   int *nodes;            /* per loop: its place in the body */
   int nloops, words;     /* of a row of bits, one for each loop */
   uint64_t *needs, *met; /* per node, the loops it needs; per loop, those worth being joined with it */
+  uint64_t *effects;     /* the loops that effects need */
   Group **group;         /* per loop */
   Node **value;          /* per node: what became of it */
 } Join;
@@ -80,14 +81,23 @@ static bool find_loops(Join *j) {
   return j->nloops > 1;
 }
 
+static bool is_effect(const Node *n) {
+  for (int k = 0; n->op != OP_GET && n->op != OP_TUPLE && k < n->nops; k++)
+    if (n->ops[k]->type->kind == T_TOKEN) return true;
+  return false;
+}
+
 static void find_needs(Join *j) {
   j->needs = rows(j, j->b->n);
+  j->effects = rows(j, 1);
   for (int i = 0; i < j->b->n; i++)
     for (int k = 0; k < node(j, i)->nops; k++) {
       int of = j->ops[i][k];
       unite(j, row(j, j->needs, i), row(j, j->needs, of));
       if (j->loop[of] >= 0) set(row(j, j->needs, i), j->loop[of]);
     }
+  for (int i = 0; i < j->b->n; i++)
+    if (is_effect(node(j, i))) unite(j, j->effects, row(j, j->needs, i));
 }
 
 /* Which loop operand k of node i is a result of; -1. */
@@ -315,8 +325,17 @@ static bool run_equally_often(const Join *j, const Group *g, const Group *h) {
   return false;
 }
 
+/* Would an effect that needs loops of g wait for what the others need, which may fail and comes after it? */
+static bool delays_effects(const Join *j, const Group *g, const Group *h) {
+  bool needed = false, fails = false;
+  for (int m = 0; m < g->members.len; m++) needed |= has(j->effects, j->loop[g->members.data[m]]);
+  for (int m = 0; m < h->members.len; m++) fails |= (node(j, h->members.data[m])->flags & NODE_FAILS) != 0;
+  return needed && fails;
+}
+
 static bool can_join(const Join *j, const Group *g, const Group *h) {
   if (g == h || (g->fails && h->fails) || (g->accumulates && h->accumulates && g->down != h->down)) return false;
+  if (delays_effects(j, g, h) || delays_effects(j, h, g)) return false;
   if (!run_equally_often(j, g, h) || changes_what_is_read(j, g, h) || changes_what_is_read(j, h, g)) return false;
   if (needs_whole(j, g, h) || needs_whole(j, h, g) || !pays(j, g, h)) return false;
   return g->size + h->size <= LIMIT_JOINED || !limit_reached(j->w->arena, AT_JOINED);
@@ -494,6 +513,14 @@ static Node *member_value(Joined *d, const Member *m) {
   return ir_tuple(w, type, xs);
 }
 
+/* Effects that stand before the place happen before the loop, so it is that of the one that may fail, or the last. */
+static Site site_of(const Join *j, const Group *g) {
+  const Node *n = NULL;
+  for (int m = 0; m < g->members.len; m++)
+    if (!n || !(n->graphs[0]->flags & NODE_FAILS)) n = node(j, g->members.data[m]);
+  return n->site;
+}
+
 static void make_joined(Join *j, const Group *g) {
   Joined d = {.j = j, .b = loop_open(j->w, g->down)};
   map_init(&d.sliced, j->w->temp);
@@ -503,7 +530,7 @@ static void make_joined(Join *j, const Group *g) {
     count = !count || count == own ? own : ir_op2(j->w, OP_AFTER, count, own);
     add_member(&d, g->members.data[m]);
   }
-  loop_close(d.b, count, NULL, node(j, g->members.data[0])->site);
+  loop_close(d.b, count, NULL, site_of(j, g));
   for (int m = 0; m < d.members.len; m++) j->value[d.members.data[m].at] = member_value(&d, &d.members.data[m]);
 }
 

@@ -64,9 +64,9 @@ Graph *opt_join(World *w, Graph *g);    /* sibling loops become one */
 Graph *opt_contract(World *w, Graph *g, bool last);
 Graph *opt_checks(World *w, Graph *g);
 Graph *opt_hoist(World *w, Graph *g); /* checks that are made before loops */
-/* What a check that goes yields, of these operands: the first one. Builds for testing test the reasons: it leaves an
- * assertion there. */
-Node *opt_asserted(World *w, const Node *check, Node **ops);
+/* What a check that goes yields, of these operands: the first one, after the others, which may be checks. Builds for
+ * testing test the reasons: it leaves an assertion there. */
+Node *opt_unchecked(World *w, const Node *check, Node **ops);
 Graph *opt_bags(World *w, Graph *g, bool *changed);
 Graph *opt_dense(World *w, Graph *g, bool calls, bool *changed); /* calls: functions get arrays, too */
 IrType *opt_array_of(World *w, const IrType *bag);               /* of a bag that is filled (bag_outputs.c) */
