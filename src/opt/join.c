@@ -24,6 +24,7 @@ typedef struct JoinPass {
 
 typedef struct Group {
   Vec(int) members; /* nodes of the body, in order */
+  uint64_t *loops;  /* the same, as bits */
   Vec(Node *) counts;
   int size; /* nodes of all bodies */
   bool fails, accumulates, down;
@@ -57,6 +58,11 @@ static bool has(const uint64_t *row, int k) { return row[k / 64] >> (k % 64) & 1
 static void set(uint64_t *row, int k) { row[k / 64] |= (uint64_t)1 << (k % 64); }
 static void unite(const Join *j, uint64_t *into, const uint64_t *other) {
   for (int k = 0; k < j->words; k++) into[k] |= other[k];
+}
+static bool meet(const Join *j, const uint64_t *a, const uint64_t *b) {
+  for (int k = 0; k < j->words; k++)
+    if (a[k] & b[k]) return true;
+  return false;
 }
 
 /* ---- What loops need --------------------------------------------------------------------------------------------- */
@@ -156,6 +162,8 @@ static Group *group_of_one(Join *j, int l) {
   g->fails = n->graphs[0]->flags & NODE_FAILS;
   g->accumulates = accumulates(j, n);
   g->down = n->loop->down;
+  g->loops = rows(j, 1);
+  set(g->loops, l);
   vec_push(j->w->temp, g->members, j->nodes[l]);
   vec_push(j->w->temp, g->counts, n->ops[0]);
   return g;
@@ -225,8 +233,7 @@ static bool needs_whole(const Join *j, const Group *g, const Group *h) {
       if (of >= 0 && (is_in(j, of, g) || is_in(j, of, h))) continue;
       int x = j->ops[i][k];
       if (is_in(j, x, g) || is_in(j, x, h)) return true;
-      for (int l = 0; l < j->nloops; l++)
-        if ((j->group[l] == g || j->group[l] == h) && has(row(j, j->needs, x), l)) return true;
+      if (meet(j, row(j, j->needs, x), g->loops) || meet(j, row(j, j->needs, x), h->loops)) return true;
     }
   }
   return false;
@@ -327,8 +334,7 @@ static bool run_equally_often(const Join *j, const Group *g, const Group *h) {
 
 /* Would an effect that needs loops of g wait for what the others need, which may fail and comes after it? */
 static bool delays_effects(const Join *j, const Group *g, const Group *h) {
-  bool needed = false, fails = false;
-  for (int m = 0; m < g->members.len; m++) needed |= has(j->effects, j->loop[g->members.data[m]]);
+  bool needed = meet(j, j->effects, g->loops), fails = false;
   for (int m = 0; m < h->members.len; m++) fails |= (node(j, h->members.data[m])->flags & NODE_FAILS) != 0;
   return needed && fails;
 }
@@ -346,13 +352,12 @@ static void join_needs(Join *j, int a, int b) {
   uint64_t *both = rows(j, 1);
   unite(j, both, row(j, j->needs, j->nodes[a]));
   unite(j, both, row(j, j->needs, j->nodes[b]));
-  for (int l = 0; l < j->nloops; l++)
-    if (j->group[l] == j->group[a]) set(both, l);
+  unite(j, both, j->group[a]->loops);
   for (int i = 0; i < j->b->n; i++) {
     uint64_t *needs = row(j, j->needs, i);
-    bool member = j->loop[i] >= 0 && j->group[j->loop[i]] == j->group[a];
-    if (member || has(needs, a) || has(needs, b)) unite(j, needs, both);
+    if (is_in(j, i, j->group[a]) || has(needs, a) || has(needs, b)) unite(j, needs, both);
   }
+  if (has(j->effects, a) || has(j->effects, b)) unite(j, j->effects, both);
 }
 
 static void add_once(Join *j, Group *g, Node *count) {
@@ -368,6 +373,9 @@ static void join(Join *j, int a, int b) {
   both->fails = g->fails || h->fails;
   both->accumulates = g->accumulates || h->accumulates;
   both->down = h->accumulates ? h->down : g->down;
+  both->loops = rows(j, 1);
+  unite(j, both->loops, g->loops);
+  unite(j, both->loops, h->loops);
   for (int l = 0; l < j->nloops; l++) {
     if (j->group[l] != g && j->group[l] != h) continue;
     j->group[l] = both;
