@@ -521,11 +521,13 @@ static Node *member_value(Joined *d, const Member *m) {
   return ir_tuple(w, type, xs);
 }
 
-/* Effects that stand before the place happen before the loop, so it is that of the one that may fail, or the last. */
+/* Effects that stand before the place happen before the loop: so it is that of the one that may fail, or the first. */
 static Site site_of(const Join *j, const Group *g) {
-  const Node *n = NULL;
-  for (int m = 0; m < g->members.len; m++)
-    if (!n || !(n->graphs[0]->flags & NODE_FAILS)) n = node(j, g->members.data[m]);
+  const Node *n = node(j, g->members.data[0]);
+  for (int m = 1; m < g->members.len && !(n->graphs[0]->flags & NODE_FAILS); m++) {
+    const Node *other = node(j, g->members.data[m]);
+    if (other->graphs[0]->flags & NODE_FAILS) n = other;
+  }
   return n->site;
 }
 
