@@ -224,6 +224,13 @@ static inline int ir_inner_param(const Node *n, int g, int k) {
   if (input < 0) return -1;
   return g == 0 ? 1 + input : loop_cond_param(n->loop, input);
 }
+/* Is it ordered among effects: does it take the token, but to hand it on? */
+static inline bool ir_is_effect(const Node *n) {
+  if (n->op == OP_GET || n->op == OP_TUPLE || n->op == OP_AFTER) return false;
+  for (int k = 0; k < n->nops; k++)
+    if (n->ops[k]->type->kind == T_TOKEN) return true;
+  return false;
+}
 static inline bool ir_is_constant(const Node *n) { return (op_flags[n->op] & OPF_K) != 0; } /* reads nothing */
 enum {
   NODE_FAILS = 1,    /* evaluating it may fail or not terminate */

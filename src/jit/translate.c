@@ -97,8 +97,8 @@ static void set_options(const Work *w) {
   static const char *const levels[] = {NULL, NULL, "-march=x86-64-v2", "-march=x86-64-v3", "-march=x86-64-v4"};
   const char *march = levels[translate_cpu_level()];
   if (march) g->context_add_command_line_option(ctx, march);
-  /* Passes whose time grows faster than a function's size: without them an LSTM's gradient step of 3,400 instructions
-   * takes 10 s instead of 15, and its code as long as before. */
+  /* Simpler register allocation, and two passes left out: their time grows faster than a function's size. Without these
+   * an LSTM's gradient step of 3,400 instructions takes 10 s instead of 15, and its code as long as before. */
   static const char *const long_function[] = {"-fira-algorithm=priority", "-fno-gcse", "-fno-tree-vrp"};
   for (size_t k = 0; longest > LIMIT_LONG_FUNCTION && k < sizeof long_function / sizeof *long_function; k++)
     g->context_add_command_line_option(ctx, long_function[k]);

@@ -211,13 +211,6 @@ static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
 }
 
 /* ---- Effects ---- */
-static bool is_effect(const Node *x) {
-  if (x->op == OP_GET || x->op == OP_TUPLE || x->op == OP_AFTER) return false;
-  for (int k = x->nops - 1; k >= 0; k--)
-    if (x->ops[k]->type->kind == T_TOKEN) return true;
-  return false;
-}
-
 static bool may_fail_inside(const Node *x) {
   bool fails = false;
   for (int k = 0; k < x->ngraphs; k++) fails |= (x->graphs[k]->flags & NODE_FAILS) != 0;
@@ -225,19 +218,19 @@ static bool may_fail_inside(const Node *x) {
 }
 
 static bool may_keep_waiting(const Node *x) {
-  return (op_flags[x->op] & (OPF_F | OPF_L) || (x->op == OP_SWITCH && may_fail_inside(x))) && !is_effect(x);
+  return (op_flags[x->op] & (OPF_F | OPF_L) || (x->op == OP_SWITCH && may_fail_inside(x))) && !ir_is_effect(x);
 }
 
 /* The place of x; of a branch, which has none, that of the first effect in it, or if it has no effects, of what may
  * fail. */
 static Site site_of(const Planner *p, const Node *x) {
   if (x->site || x->op != OP_SWITCH) return x->site;
-  bool effect = is_effect(x);
+  bool effect = ir_is_effect(x);
   for (int k = 0; k < x->ngraphs; k++) {
     Node **nodes;
     int n = ir_order(p->m->arena, x->graphs[k], &nodes);
     for (int i = 0; i < n; i++) {
-      bool meant = effect ? is_effect(nodes[i]) : may_keep_waiting(nodes[i]);
+      bool meant = effect ? ir_is_effect(nodes[i]) : may_keep_waiting(nodes[i]);
       Site s = meant ? site_of(p, nodes[i]) : 0;
       if (s) return s;
     }
@@ -294,7 +287,7 @@ static void add_effect_edge(Planner *p, const int *effects, int n, int i) {
 static void add_effect_edges(Planner *p) {
   int *effects = NEW_ARRAY(p->m->arena, int, p->n + 1), n = 0;
   for (int i = 0; i < p->n; i++)
-    if (is_effect(p->order[i])) effects[n++] = i;
+    if (ir_is_effect(p->order[i])) effects[n++] = i;
   for (int i = 0; n && i < p->n; i++)
     if (may_keep_waiting(p->order[i])) add_effect_edge(p, effects, n, i);
 }

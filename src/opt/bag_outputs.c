@@ -2,10 +2,10 @@
 /* Accumulators that are worth a whole array from the start: opt_dense turns what is done with it into loads and stores.
  *
  * A loop that adds one entry per iteration, at its own index, to an empty accumulator of as many entries as it has
- * iterations makes an array: it gets a stacked output instead. A loop that has about as many iterations, with those of
- * the loops inside, as an accumulator has entries, and adds to it, pays for an array: it is filled before the loop. So
- * is one that isn't empty and that the loop takes entries out of, which would make it dense by the first of them: that,
- * if the loop runs at all. */
+ * iterations, or to an array of zeros, makes an array: it gets a stacked output instead. A loop that has about as
+ * many iterations, with those of the loops inside, as an accumulator has entries, and adds to it, pays for an array:
+ * it is filled before the loop. So is one that isn't empty and that the loop takes entries out of, which would make
+ * it dense by the first of them: that, if the loop runs at all. */
 #include "opt/opt.h"
 #include "graph/graph.h"
 

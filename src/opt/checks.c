@@ -6,7 +6,7 @@
  * so the one that stays has been passed before anything that it protects is evaluated. Where that check stands in a
  * graph around, the loop or branch in between depends on it.
  *
- * Runs last, over code that derivatives have been taken of: what is dropped here isn't missed by anyone. */
+ * Runs late, over code that derivatives have been taken of: what is dropped here isn't missed by anyone. */
 #include "opt/ranges.h"
 
 static Graph *checked_graph(Ranges *p, Frame *f);

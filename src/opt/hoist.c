@@ -16,7 +16,6 @@
 
 typedef struct Hoist {
   World *w;
-  const Node *loop;
   Node *n, **ops; /* trip count, other operands */
   Graph *body;
   int own;    /* parameters of the body before the captures */
@@ -159,7 +158,7 @@ static Node *hoist(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gr
   if (graphs[0]->flags & NODE_ENDLESS || !is_pure(n)) return NULL;
   Node *loop = rewrite_node(r, n, ops, graphs);
   if (loop->op != OP_LOOP || loop->loop->has_cond) return loop;
-  Hoist h = {.w = w, .loop = loop, .n = loop->ops[0], .ops = loop->ops + 1, .body = loop->graphs[0]};
+  Hoist h = {.w = w, .n = loop->ops[0], .ops = loop->ops + 1, .body = loop->graphs[0]};
   h.own = 1 + loop_captures(loop->loop);
   h.wait = h.n;
   map_init(&h.moved, w->temp);

@@ -3,13 +3,14 @@
  *
  *   a = [ f i | i < n ]; b = [ g i | i < n ]   →   (a, b) = loop i < n: f i, g i
  *
- * One may also need what another one makes, if it needs it iteration by iteration: elements of arrays at its own index,
- * or an accumulator that it goes on adding to, which nobody else sees in between. What the bodies have in common is one
- * node then, and what makes arrays that all of them read can be fused into them. Only loops are joined of which one
- * reads another one's results, or that read an array in common, or whose results something reads together: others would
- * have less room in caches and registers, for nothing. They carry no values, so their iterations are independent but
- * for accumulators, and may run in either direction. At most one of them may fail: else another of two failures might
- * be reported. In strict mode, where sums have an order, no two add to one accumulator.
+ * One may also need what another one makes, if it needs it iteration by iteration: elements of arrays at its own
+ * index, or an accumulator that it goes on adding to, which nobody else sees in between. What the bodies have in
+ * common is one node then, and what makes arrays that all of them read can be fused into them. Only loops are joined
+ * of which one reads another one's results, or that read an array in common, or whose results something reads
+ * together: others would have less room in caches and registers, for nothing. They carry no values, so their
+ * iterations are independent but for accumulators, and may run in either direction. At most one of them may fail: else
+ * another of two failures might be reported; and no effect shall wait for what may fail after it. In strict mode,
+ * where sums have an order, no two add to one accumulator.
  *
  * Which loops need which is a matrix of bits (`needs`), which is closed again whenever two are joined: so joining never
  * makes a circle. Then the graph is made anew, all that a group needs before its loop. */
@@ -87,12 +88,6 @@ static bool find_loops(Join *j) {
   return j->nloops > 1;
 }
 
-static bool is_effect(const Node *n) {
-  for (int k = 0; n->op != OP_GET && n->op != OP_TUPLE && k < n->nops; k++)
-    if (n->ops[k]->type->kind == T_TOKEN) return true;
-  return false;
-}
-
 static void find_needs(Join *j) {
   j->needs = rows(j, j->b->n);
   j->effects = rows(j, 1);
@@ -103,7 +98,7 @@ static void find_needs(Join *j) {
       if (j->loop[of] >= 0) set(row(j, j->needs, i), j->loop[of]);
     }
   for (int i = 0; i < j->b->n; i++)
-    if (is_effect(node(j, i))) unite(j, j->effects, row(j, j->needs, i));
+    if (ir_is_effect(node(j, i))) unite(j, j->effects, row(j, j->needs, i));
 }
 
 /* Which loop operand k of node i is a result of; -1. */
