@@ -155,8 +155,8 @@ static void linear_backward(Diff *r, const Node *n, Op adjoint, Node *d) {
     d = ir_get(w, d, 0);
     break;
   case OP_BAG_RESHAPE: d = ir_bag_reshape(w, t, d, at.data + rank, at.len - rank, at.data, rank); break;
-  case OP_FILL:
-  case OP_TO_BAG: break;
+  case OP_TO_BAG: d = ir_to_bag(w, ir_bag(w, OP_FILL, n->type, d, at.data, at.len, NULL)); break;
+  case OP_FILL: break;
   default: d = ir_bag(w, adjoint, t, d, at.data, at.len, NULL);
   }
   ad_add(r, base, d);

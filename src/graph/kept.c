@@ -97,11 +97,13 @@ bool ir_is_part_of_state(const LoopInfo *l, const Node *x) {
   return part && x->op == OP_PARAM && x->attr.i > 0 && loop_part(l, (int)x->attr.i - 1) <= LOOP_ACC;
 }
 
-/* Is x made here, by a loop or as a literal? */
+/* Is x made here, by a loop, as a literal, or of what a loop added up? */
 static bool is_made(const Node *x) {
   while (x->op == OP_AFTER) x = x->ops[0];
-  if (x->op != OP_GET) return x->op == OP_ARRAY;
-  return x->ops[0]->op == OP_LOOP && x->attr.i >= loop_slots(x->ops[0]->loop);
+  if (x->op == OP_FILL) x = x->ops[0];
+  else if (x->op == OP_GET) return x->ops[0]->op == OP_LOOP && x->attr.i >= loop_slots(x->ops[0]->loop);
+  else return x->op == OP_ARRAY;
+  return x->op == OP_GET && x->ops[0]->op == OP_LOOP;
 }
 
 bool ir_is_new_row(World *w, const Node *loop, Node **ops, Node *x) {

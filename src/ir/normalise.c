@@ -206,8 +206,14 @@ static Node *saturating_identity(World *w, Node *a, Node *b) {
   return a == b || fits ? ir_op2(w, OP_ISUB, a, b) : NULL;
 }
 
+/* Is x = max y d, for a constant d above c? */
+static bool is_above(const Node *x, int64_t c) {
+  return x->op == OP_IMAX && x->ops[1]->op == OP_INT && x->ops[1]->attr.i > c;
+}
+
 /*  x + 0 = x    (x + c) + d = x + (c + d)    x - c = x + (-c)    x - x = 0    (x + y) - x = y    for constants c, d
- *  x * 1 = x    x * 0 = 0    x / 1 = x    max x x = x    max (len a) 0 = len a    x = x is true, x < x false */
+ *  x * 1 = x    x * 0 = 0    x / 1 = x    max x x = x    max n 0 = n, if n is natural    x = x is true, x < x false,
+ *  c < max x d is true for c < d */
 static Node *int_identity(World *w, Op op, Node *a, Node *b) {
   switch (op) {
   case OP_ISUBS: return saturating_identity(w, a, b);
@@ -224,11 +230,13 @@ static Node *int_identity(World *w, Op op, Node *a, Node *b) {
   case OP_IMUL: return is_int_const(b, 1) ? a : is_int_const(b, 0) ? ir_waiting(w, b, a) : NULL;
   case OP_IDIV: return is_int_const(b, 1) ? a : NULL;
   case OP_IMAX:
-  case OP_IMIN: return a == b ? a : op == OP_IMAX && is_int_const(b, 0) && is_op(a, OP_LEN) ? a : NULL;
+  case OP_IMIN: return a == b ? a : op == OP_IMAX && is_int_const(b, 0) && ir_is_natural(a) ? a : NULL;
   case OP_IEQ:
   case OP_ILE: return a == b ? ir_waiting(w, ir_bool(w, true), a) : NULL;
   case OP_INE:
-  case OP_ILT: return a == b ? ir_waiting(w, ir_bool(w, false), a) : NULL;
+  case OP_ILT:
+    if (a->op == OP_INT && is_above(b, a->attr.i)) return ir_waiting(w, ir_bool(w, true), b);
+    return a == b ? ir_waiting(w, ir_bool(w, false), a) : NULL;
   default: return NULL;
   }
 }

@@ -36,7 +36,7 @@ static bool is_safe(const Node *x) {
 static Node *outside(Hoist *h, Node *x, int depth) {
   while (x->op == OP_AFTER || op_flags[x->op] & OPF_V) x = x->ops[0];
   if (x->op == OP_PARAM) return x->attr.i >= h->own ? h->ops[x->attr.i - 1] : NULL;
-  if (x->op == OP_INT || x->op == OP_BOOL) return x;
+  if (x->op == OP_INT || x->op == OP_BOOL || x->op == OP_GLOBAL) return x;
   if (depth > LIMIT_HOIST_DEPTH && limit_reached(h->w->arena, AT_HOIST_DEPTH)) return NULL;
   Node *known = map_get(&h->moved, x);
   if (known || !(x->op == OP_GET || is_safe(x))) return known;

@@ -49,7 +49,7 @@ void opt_before_derivatives(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
   Graph *g = opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, opt_simplify(w, s->built)))));
   /* Once more, for unrolled loops: one product shall be one node when it is decided whether it is rounded. */
-  s->optimised = opt_contract(w, opt_simplify(w, opt_scalars(w, opt_views(w, g))), false);
+  s->optimised = opt_contract(w, opt_interchange(w, opt_simplify(w, opt_scalars(w, opt_views(w, g)))), false);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
   phase_leave(w->arena->heap, before);
 }
@@ -62,7 +62,7 @@ static Graph *after_derivatives(World *w, Graph *g) {
     g = opt_dense(w, g, round < LIMIT_BAG_ROUNDS, &more);
   }
   g = opt_prune(w, opt_scalars(w, opt_prune(w, opt_simplify(w, g))));
-  g = opt_fuse(w, opt_hoist(w, opt_checks(w, opt_updates(w, g))));
+  g = opt_fuse(w, opt_promote(w, opt_hoist(w, opt_checks(w, opt_updates(w, g)))));
   return opt_contract(w, opt_fuse(w, opt_prune(w, opt_join(w, g))), true);
 }
 

@@ -10,6 +10,7 @@
  *     views           rows and slices that loops and branches only read are read through their arrays
  *     scalars         arrays of a small known size become scalars, short loops are unrolled
  *     simplify        what unrolling wrote out more than once is one node
+ *     interchange     loops whose inner ones walk columns are cut, so that these walk rows
  *     contract        products that only sums read aren't rounded; the other sums are marked
  *   optimised
  *     ad_expand       derivatives, innermost first (src/ad)
@@ -26,6 +27,7 @@
  *     updates         of two updates of one element the second is enough
  *     checks          those that can't fail go (ranges.h)
  *     hoist           others are made before the loops that they stand in
+ *     promote         sums within a loop that are added to one element of an array are numbers
  *     fuse
  *     join            loops over one range, none of which needs another one, become one
  *     fuse
@@ -58,8 +60,11 @@ Graph *opt_compose(World *w, Graph *g); /* recursive functions joined with those
 Graph *opt_updates(World *w, Graph *g);
 Graph *opt_views(World *w, Graph *g);   /* rows and slices are read through their arrays */
 Graph *opt_scalars(World *w, Graph *g); /* small arrays become scalars */
-Graph *opt_fuse(World *w, Graph *g);    /* loops that read in order what another one makes */
-Graph *opt_join(World *w, Graph *g);    /* sibling loops become one */
+/* sums to one element of an array are numbers within a loop */
+Graph *opt_promote(World *w, Graph *g);
+Graph *opt_interchange(World *w, Graph *g); /* sums that walk columns walk rows */
+Graph *opt_fuse(World *w, Graph *g);        /* loops that read in order what another one makes */
+Graph *opt_join(World *w, Graph *g);        /* sibling loops become one */
 /* products and sums become one operation where World.contract says so */
 Graph *opt_contract(World *w, Graph *g, bool last);
 Graph *opt_checks(World *w, Graph *g);

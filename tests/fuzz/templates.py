@@ -26,6 +26,8 @@ ROUNDED = [
 
 # Rows and slices of arrays, and what is updated by rows.
 PARTS = [
+    ("columns by index", "(let (q, r) = ({M}, {A}) in sum [ sin (sum [ q[j, i] * r[j % length r] + 0.1 * q[j, 0] | j < {n} ]) | i < length q[0] ])", 0.6),
+    ("triangles of columns", "(let q = {M} in let k = {I} in sum [ sum [ q[j, i] * ({F}) | j < min {n} (i + k % 3) ] ^ 2 | i < {m} ])", 0.5), ("triangles", "(let q = {M} in let r = {A} in sum [ cos (sum [ q[j % {n}, i] * r[i % {n}] | j < i ]) + sum [ q[j, i] | j < {n} - i ] | i < {m} ])", 0.6),
     ("rows by index", "(let q = {M} in sum [ dot q[i] q[i] | i < {n} ])", 0.5), ("rows and a number", "(let q = {M} in let mut s = {F} in for i = 0 to {n} - 1 do s <- sin (s * sum q[i]) done; s)", 0.5),
     ("rows mapped to numbers", "sum (map (fun r -> sin (sum r)) ({M}))", 0.5), ("slices", "(let q = {A} in sum [ sin (sum q[i / 2..i + 1]) | i < {n} ])", 0.7),
     ("slices of rows", "(let q = {M} in sum [ sum q[i][..i % {m} + 1] | i < {n} ])", 0.5), ("rows of slices", "(let q = {M} in let r = q[..{n}] in sum [ logsumexp r[i] | i < {n} ])", 0.5),

@@ -91,6 +91,8 @@ static const struct {
     {"updates", opt_updates},
     {"checks", checks},
     {"hoist", opt_hoist},
+    {"interchange", opt_interchange},
+    {"promote", opt_promote},
 };
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/* Loop interchange, where sums walk columns: a loop over i that sums up over j what lies side by side for neighbouring
+ * i, and apart for neighbouring j, is cut in three, and the loops of the second part change places.
+ *
+ *   loop i < n: f i (sum of a[j, i] * v[j], j < m)
+ *   →  s = zeros; loop j < m: loop i < n: s[i] += a[j, i] * v[j];  loop i < n: f i s[i]
+ *
+ * So memory is read in the order in which it lies, and additions don't wait for each other. Each sum adds up what it
+ * did, in the same order; s is an accumulator, so a derivative, which reads what this reads, gains the same. The bound of
+ * j may be i plus what doesn't change, as in a triangle, or that minus i: then the bounds of i depend on j.
+ *
+ * What the sum reads of iteration i is read again by the loop over j if that is a load or whole arithmetic. Other numbers
+ * are made before, by the first of the three. Only sums that the loop makes in any case are taken out, not those of
+ * branches. */
+#include "ir/world.h"
+#include "opt/opt.h"
+
+typedef struct Nest {
+  World *w;
+  Node *outer, *inner; /* the loop over i; that over j, a node of its body */
+  GraphBody *body;     /* of the outer one */
+  int at;              /* the inner one's place in it */
+  int *steps;          /* how its nodes follow i */
+  Nodes kept;          /* numbers of it that the first part makes */
+  Node **made;         /* arrays of these */
+  Node **sums;         /* arrays of what the loop over j makes */
+} Nest;
+
+static int first_capture(const Node *loop) { return 1 + loop_captures(loop->loop); }
+static Graph *outer_body(const Nest *t) { return t->outer->graphs[0]; }
+static Graph *inner_body(const Nest *t) { return t->inner->graphs[0]; }
+
+/* ---- The order in which memory is read --------------------------------------------------------------------------- */
+/* How a whole number follows the index of a loop: not at all, by 1 or -1 for each iteration, or otherwise. */
+enum { STAYS = 0, OTHERWISE = 2 };
+
+static int combined(const Node *x, int a, int b) {
+  if (a == STAYS && b == STAYS) return STAYS;
+  bool sum = x->op == OP_IADD || x->op == OP_ISUB;
+  if (!sum || a == OTHERWISE || b == OTHERWISE) return OTHERWISE;
+  int step = x->op == OP_IADD ? a + b : a - b;
+  return step >= -1 && step <= 1 ? step : OTHERWISE;
+}
+
+/* Of each node of a graph, given those of its parameters. */
+static int *find_steps(World *w, const GraphBody *b, const int *of_params) {
+  int *steps = NEW_ARRAY(w->temp, int, b->n + 1);
+  const int *operand = b->operands;
+  for (int i = 0; i < b->n; operand += b->nodes[i++]->nops) {
+    const Node *x = b->nodes[i];
+    bool first = x->op == OP_AFTER || op_flags[x->op] & OPF_V;
+    steps[i] = x->op == OP_PARAM ? of_params[x->attr.i] : x->nops ? steps[operand[0]] : STAYS;
+    for (int k = 1; k < x->nops && !first; k++) steps[i] = combined(x, steps[i], steps[operand[k]]);
+    if (x->nops == 1 && !first && steps[i] != STAYS) steps[i] = OTHERWISE;
+  }
+  return steps;
+}
+
+/* Of the parameters of a loop's body, where its index goes by `own` and its captures by `of`. */
+static int *param_steps(World *w, const Node *loop, int own, const int *of) {
+  int n = loop->graphs[0]->nparams, *steps = NEW_ARRAY(w->temp, int, n);
+  for (int p = 0; p < n; p++) steps[p] = p < first_capture(loop) ? OTHERWISE : of ? of[p] : STAYS;
+  steps[0] = own;
+  return steps;
+}
+
+static const int *operands_at(const GraphBody *b, int at) {
+  const int *operand = b->operands;
+  for (int i = 0; i < at; i++) operand += b->nodes[i]->nops;
+  return operand;
+}
+
+/* How many of the reads in a graph are of places that don't lie side by side? */
+static int apart(const GraphBody *b, const int *steps) {
+  int n = 0;
+  const int *operand = b->operands;
+  for (int i = 0; i < b->n; operand += b->nodes[i++]->nops) {
+    const Node *x = b->nodes[i];
+    bool far = false;
+    for (int k = 0; k < x->nops; k++) far |= steps[operand[k]] != STAYS && (k + 1 < x->nops || steps[operand[k]] == OTHERWISE);
+    n += x->op == OP_INDEX && far;
+  }
+  return n;
+}
+
+static bool pays(const Nest *t) {
+  World *w = t->w;
+  GraphBody *b = graph_body(w, inner_body(t));
+  int n = inner_body(t)->nparams, *of = NEW_ARRAY(w->temp, int, n);
+  const int *operand = operands_at(t->body, t->at);
+  for (int p = 0; p < n; p++) of[p] = t->steps[operand[p]];
+  int along_i = apart(b, find_steps(w, b, param_steps(w, t->inner, STAYS, of)));
+  int along_j = apart(b, find_steps(w, b, param_steps(w, t->inner, 1, NULL)));
+  return along_i == 0 && along_j > 0;
+}
+
+/* ---- What can change places -------------------------------------------------------------------------------------- */
+/* Which nodes read a parameter below `below` other than the index. */
+static bool *find_readers(World *w, const GraphBody *b, int below) {
+  bool *reads = NEW_ARRAY(w->temp, bool, b->n + 1);
+  const int *operand = b->operands;
+  for (int i = 0; i < b->n; operand += b->nodes[i++]->nops) {
+    const Node *x = b->nodes[i];
+    if (x->op == OP_PARAM) reads[i] = x->attr.i > 0 && x->attr.i < below;
+    for (int k = 0; k < x->nops; k++) reads[i] |= reads[operand[k]];
+  }
+  return reads;
+}
+
+/* What the inner loop's iteration adds to sum k, as the last thing; NULL if it does otherwise. */
+static Node *addend(const Nest *t, int k) {
+  Node *sum = ir_get(t->w, inner_body(t)->result, k), *x = NULL;
+  if (sum->op != OP_CADD) return NULL;
+  for (int side = 0; side < 2; side++)
+    if (sum->ops[side]->op == OP_PARAM && sum->ops[side]->attr.i == 1 + k) x = sum->ops[1 - side];
+  return x;
+}
+
+/* Is it arithmetic and loads, but for additions of floats? */
+static bool is_light(const Node *x) {
+  if (x->op == OP_CADD) return x->type->kind == T_FLOAT;
+  for (int k = 0; k < x->ngraphs; k++)
+    if (x->graphs[k]->flags & NODE_COSTLY) return false;
+  return ir_shape(x) != IR_LOOP && ir_shape(x) != IR_CALL && !(op_flags[x->op] & OPF_L);
+}
+
+/* Does it nothing but add to numbers which begin at zero, each time what depends on none of them? */
+static bool only_sums(const Nest *t) {
+  const LoopInfo *l = t->inner->loop;
+  if (l->has_cond || l->ncarried || l->nsliced || l->nstacked || !l->naccs) return false;
+  GraphBody *b = graph_body(t->w, inner_body(t));
+  for (int i = 0; i < b->n; i++)
+    if (b->nodes[i] != inner_body(t)->result && !is_light(b->nodes[i])) return false;
+  bool *reads = find_readers(t->w, b, first_capture(t->inner));
+  for (int k = 0; k < l->naccs; k++) {
+    const Node *start = t->inner->ops[1 + k], *x = addend(t, k);
+    if (start->op != OP_FLOAT || start->attr.f != 0 || !x) return false;
+    for (int i = 0; i < b->n; i++)
+      if (b->nodes[i] == x && reads[i]) return false;
+  }
+  return true;
+}
+
+/* Is x a scalar of whole numbers and lengths that can neither fail nor, with `small`, wrap? */
+static bool is_bound(const Node *x, bool small, bool *reads_index) {
+  if (x->op == OP_PARAM) {
+    *reads_index |= x->attr.i == 0;
+    return x->attr.i == 0 || !small;
+  }
+  if (x->op == OP_LEN) return x->ops[0]->op == OP_PARAM;
+  if (x->op == OP_INT) return x->attr.i == (int32_t)x->attr.i;
+  if (x->op != OP_IADD && x->op != OP_ISUB && x->op != OP_IMAX && x->op != OP_IMIN) return false;
+  return is_bound(x->ops[0], small, reads_index) && is_bound(x->ops[1], small, reads_index);
+}
+
+/* The inner loop's trip count, less than zero if that means none. */
+static Node *bound(const Nest *t) {
+  Node *n = t->inner->ops[0];
+  bool clamped = n->op == OP_IMAX && n->ops[1]->op == OP_INT && n->ops[1]->attr.i == 0;
+  return clamped ? n->ops[0] : n;
+}
+
+static int bound_step(const Nest *t) {
+  for (int i = 0; i < t->at; i++)
+    if (t->body->nodes[i] == bound(t)) return t->steps[i];
+  return OTHERWISE;
+}
+
+static bool has_bounds(const Nest *t) {
+  int step = bound_step(t);
+  bool reads_index = false;
+  return step != OTHERWISE && is_bound(bound(t), step != STAYS, &reads_index) && reads_index == (step != STAYS);
+}
+
+/* Is x, whose operands are known, to be computed again in the loop over j: a load, or whole arithmetic? */
+static bool is_again(const Node *x) {
+  if (ir_is_constant(x) || x->op == OP_INDEX || x->op == OP_GET || x->op == OP_AFTER) return true;
+  bool whole = x->type->kind == T_INT || x->type->kind == T_BOOL;
+  return whole && op_flags[x->op] & OPF_Q && op_flags[x->op] & OPF_S;
+}
+
+static bool is_number(const IrType *t) { return t->kind == T_FLOAT || t->kind == T_INT || t->kind == T_BOOL; }
+
+/* Finds what must be kept of what is needed of the outer loop's iteration; false if that can't be. */
+static bool find_kept(Nest *t) {
+  World *w = t->w;
+  const GraphBody *b = t->body;
+  bool *needed = NEW_ARRAY(w->temp, bool, b->n + 1), *reads = find_readers(w, b, first_capture(t->outer));
+  const int *operand = operands_at(b, t->at);
+  for (int p = first_capture(t->inner); p < inner_body(t)->nparams; p++) needed[operand[p]] = true;
+  for (int i = t->at - 1; i >= 0; i--) {
+    Node *x = b->nodes[i];
+    if (!needed[i] || x->op == OP_PARAM) {
+      if (needed[i] && reads[i]) return false;
+      continue;
+    }
+    operand = operands_at(b, i);
+    if (is_again(x)) {
+      for (int k = 0; k < x->nops; k++) needed[operand[k]] = true;
+    } else {
+      if (reads[i] || !is_number(x->type) || x->flags & NODE_ENDLESS) return false;
+      vec_push(w->temp, t->kept, x);
+    }
+  }
+  return true;
+}
+
+/* ---- The three parts --------------------------------------------------------------------------------------------- */
+/* A loop over the outer one's captures; args: what stands for its body's parameters. */
+static LoopBuilder *open_part(const Nest *t, Node **args) {
+  LoopBuilder *b = loop_open(t->w, false);
+  args[0] = loop_index(b);
+  for (int p = 1; p < outer_body(t)->nparams; p++) {
+    bool capture = p >= first_capture(t->outer);
+    args[p] = capture ? loop_add(b, LOOP_CAPTURED, t->outer->ops[p]) : ir_zero(t->w, outer_body(t)->params[p]);
+  }
+  return b;
+}
+
+static void make_kept(Nest *t) {
+  World *w = t->w;
+  if (!t->kept.len) return;
+  Node **args = NEW_ARRAY(w->temp, Node *, outer_body(t)->nparams);
+  LoopBuilder *b = open_part(t, args);
+  Node *all = ir_record(w, t->kept.data, t->kept.len);
+  Node *r = ir_instantiate(w, ir_graph(w, outer_body(t)->params, outer_body(t)->nparams, all, NULL), args, 0);
+  for (int k = 0; k < t->kept.len; k++) loop_stack(b, ir_get(w, r, k));
+  loop_close(b, t->outer->ops[0], NULL, t->outer->site);
+  t->made = NEW_ARRAY(w->temp, Node *, t->kept.len);
+  for (int k = 0; k < t->kept.len; k++) t->made[k] = loop_stacked(b, k);
+}
+
+/* The second part, while it is made. Its loop over j is the outer one. */
+typedef struct Exchange {
+  Nest *t;
+  LoopBuilder *over_j, *over_i;
+  Node *j, *i; /* in the loop over i */
+  Map brought; /* node of the graph around -> what it is there */
+  Map again;   /* node of the old outer body -> that computed again there */
+} Exchange;
+
+static Node *bring(Exchange *e, Node *x) {
+  if (ir_is_constant(x)) return x;
+  Node *known = map_get(&e->brought, x);
+  if (known) return known;
+  Node *there = loop_add(e->over_i, LOOP_CAPTURED, loop_add(e->over_j, LOOP_CAPTURED, x));
+  map_put(&e->brought, x, there);
+  return there;
+}
+
+/* Node x of the outer loop's body, in the loop over i. */
+static Node *again(Exchange *e, Node *x) {
+  Nest *t = e->t;
+  if (x->op == OP_PARAM) return x->attr.i == 0 ? e->i : bring(e, t->outer->ops[x->attr.i]);
+  Node *known = map_get(&e->again, x);
+  if (known) return known;
+  Node *made = NULL;
+  for (int k = 0; k < t->kept.len; k++)
+    if (t->kept.data[k] == x) made = ir_index(t->w, bring(e, t->made[k]), &e->i, 1);
+  if (!made) {
+    Node **ops = NEW_ARRAY(t->w->temp, Node *, x->nops + 1);
+    for (int k = 0; k < x->nops; k++) ops[k] = again(e, x->ops[k]);
+    made = ir_rebuild(t->w, x, ops, x->graphs);
+  }
+  map_put(&e->again, x, made);
+  return made;
+}
+
+/* Where j runs to, and for one j, in the loop over j, where i begins and how often that runs. n: the outer loop's count,
+ * c: the bound for i = 0. */
+typedef struct Bounds {
+  Node *to, *from, *count;
+} Bounds;
+
+static Node *at_zero(const Nest *t, Node *x) {
+  World *w = t->w;
+  Node **args = NEW_ARRAY(w->temp, Node *, outer_body(t)->nparams);
+  args[0] = ir_int(w, 0);
+  for (int p = 1; p < outer_body(t)->nparams; p++) {
+    bool capture = p >= first_capture(t->outer);
+    args[p] = capture ? t->outer->ops[p] : ir_zero(w, outer_body(t)->params[p]);
+  }
+  return ir_instantiate(w, ir_graph(w, outer_body(t)->params, outer_body(t)->nparams, x, NULL), args, 0);
+}
+
+static Bounds find_bounds(const Nest *t, LoopBuilder *over_j) {
+  World *w = t->w;
+  Node *one = ir_int(w, 1), *zero = ir_int(w, 0), *n = t->outer->ops[0], *c = at_zero(t, bound(t));
+  Node *j = loop_index(over_j), *n_there = loop_add(over_j, LOOP_CAPTURED, n);
+  Node *c_there = ir_is_constant(c) ? c : loop_add(over_j, LOOP_CAPTURED, c);
+  switch (bound_step(t)) {
+  case 1: { /* j < i + c */
+    Node *to = ir_op2(w, OP_IADD, ir_op2(w, OP_ISUB, n, one), c);
+    Node *from = ir_op2(w, OP_ISUB, j, ir_op2(w, OP_ISUB, c_there, one));
+    Node *count = ir_op2(w, OP_ISUB, n_there, from);
+    /* As a rule some i follow each j. */
+    if (c->op == OP_INT && c->attr.i <= 1) return (Bounds){to, from, ir_op2(w, OP_IMAX, count, one)};
+    from = ir_op2(w, OP_IMAX, from, zero);
+    return (Bounds){to, from, ir_op2(w, OP_ISUB, n_there, from)};
+  }
+  case -1: /* j < c - i */ return (Bounds){c, zero, ir_op2(w, OP_IMIN, n_there, ir_op2(w, OP_ISUB, c_there, j))};
+  default: return (Bounds){c, zero, n_there};
+  }
+}
+
+static Node *none_below_zero(World *w, Node *n) { return ir_op2(w, OP_IMAX, n, ir_int(w, 0)); }
+
+/* What the inner loop's iteration adds, in the loop over i: a tuple. */
+static Node *addends(Exchange *e) {
+  Nest *t = e->t;
+  Graph *body = inner_body(t);
+  int n = t->inner->loop->naccs;
+  Node **xs = NEW_ARRAY(t->w->temp, Node *, n), **args = NEW_ARRAY(t->w->temp, Node *, body->nparams);
+  for (int k = 0; k < n; k++) xs[k] = addend(t, k);
+  args[0] = e->j;
+  for (int p = 1; p < body->nparams; p++)
+    args[p] = p < first_capture(t->inner) ? ir_zero(t->w, body->params[p]) : again(e, t->inner->ops[p]);
+  return ir_instantiate(t->w, ir_graph(t->w, body->params, body->nparams, ir_record(t->w, xs, n), NULL), args, 0);
+}
+
+static void make_sums(Nest *t) {
+  World *w = t->w;
+  int n = t->inner->loop->naccs;
+  IrType *array = ir_array_type(w, ir_type(w, T_FLOAT)), *bag = ir_accumulator(w, array);
+  Exchange e = {.t = t, .over_j = loop_open(w, t->inner->loop->down), .over_i = loop_open(w, false)};
+  map_init(&e.brought, w->temp);
+  map_init(&e.again, w->temp);
+  Node **there = NEW_ARRAY(w->temp, Node *, n), **in = NEW_ARRAY(w->temp, Node *, n);
+  for (int k = 0; k < n; k++) {
+    there[k] = loop_add(e.over_j, LOOP_ACC, ir_zero(w, bag));
+    in[k] = loop_add(e.over_i, LOOP_ACC, there[k]);
+  }
+  Bounds b = find_bounds(t, e.over_j);
+  e.j = loop_add(e.over_i, LOOP_CAPTURED, loop_index(e.over_j));
+  Node *from = ir_is_constant(b.from) ? b.from : loop_add(e.over_i, LOOP_CAPTURED, b.from);
+  e.i = ir_op2(w, OP_IADD, from, loop_index(e.over_i));
+  Node *xs = addends(&e), *size = none_below_zero(w, t->outer->ops[0]);
+  for (int k = 0; k < n; k++) {
+    Node *rest[] = {bring(&e, size), e.i};
+    loop_next(e.over_i, in[k], ir_bag(w, OP_ACC_AT, bag, in[k], rest, 2, ir_get(w, xs, k)));
+  }
+  loop_close(e.over_i, none_below_zero(w, b.count), NULL, t->inner->site);
+  for (int k = 0; k < n; k++) loop_next(e.over_j, there[k], loop_result(e.over_i, in[k]));
+  loop_close(e.over_j, none_below_zero(w, b.to), NULL, t->outer->site);
+  t->sums = NEW_ARRAY(w->temp, Node *, n);
+  for (int k = 0; k < n; k++)
+    t->sums[k] = ir_bag(w, OP_FILL, array, loop_result(e.over_j, there[k]), &size, 1, NULL);
+}
+
+/* What the outer loop's body yields over these arguments, where the others' results are read. xs: sums of iteration i. */
+static Node *rest_of(const Nest *t, LoopBuilder *b, Node **args, Node **xs) {
+  World *w = t->w;
+  Map over;
+  map_init(&over, w->temp);
+  for (int k = 0; k < t->kept.len; k++)
+    map_put(&over, t->kept.data[k], ir_index(w, loop_add(b, LOOP_CAPTURED, t->made[k]), args, 1));
+  xs[t->inner->loop->naccs] = ir_substitute(w, none_below_zero(w, bound(t)), args, outer_body(t)->nparams, 0);
+  map_put(&over, t->inner, ir_tuple(w, t->inner->type, xs));
+  return ir_instantiate_over(w, outer_body(t), args, 0, &over);
+}
+
+static Node *array_of(const Nest *t, Node **xs, const Node *x) {
+  for (int k = 0; k < t->inner->loop->naccs; k++)
+    if (xs[k] == x) return t->sums[k];
+  return NULL;
+}
+
+/* The third part: the outer loop, which reads what the others made. An array of mere sums is there already. */
+static Node *make_rest(const Nest *t) {
+  World *w = t->w;
+  const LoopInfo *l = t->outer->loop;
+  LoopBuilder *b = loop_open(w, l->down);
+  Node **args = NEW_ARRAY(w->temp, Node *, outer_body(t)->nparams);
+  args[0] = loop_index(b);
+  for (int p = 1; p < outer_body(t)->nparams; p++) args[p] = loop_add(b, loop_part(l, p - 1), t->outer->ops[p]);
+  Node **xs = NEW_ARRAY(w->temp, Node *, t->inner->type->n);
+  for (int k = 0; k < t->inner->loop->naccs; k++)
+    xs[k] = ir_index(w, loop_add(b, LOOP_CAPTURED, t->sums[k]), args, 1);
+  Node *r = rest_of(t, b, args, xs), **out = NEW_ARRAY(w->temp, Node *, t->outer->type->n);
+  int slots = loop_slots(l), stacked = 0;
+  for (int k = 0; k < slots; k++) loop_next(b, args[1 + k], ir_get(w, r, k));
+  for (int k = slots; k < r->type->n; k++)
+    if (!(out[k] = array_of(t, xs, ir_get(w, r, k)))) loop_stack(b, ir_get(w, r, k));
+  loop_close(b, t->outer->ops[0], NULL, t->outer->site);
+  for (int k = 0; k < slots; k++) out[k] = loop_result(b, args[1 + k]);
+  for (int k = slots; k < r->type->n; k++)
+    if (!out[k]) out[k] = loop_stacked(b, stacked++);
+  out[r->type->n] = loop_trips(b);
+  return ir_tuple(w, t->outer->type, out);
+}
+
+/* ---- The pass ---------------------------------------------------------------------------------------------------- */
+/* A loop in its body that is to change places with it; false: there is none. */
+static bool find_nest(Nest *t) {
+  World *w = t->w;
+  if (t->outer->op != OP_LOOP || t->outer->loop->has_cond || t->outer->loop->ncarried) return false;
+  t->body = graph_body(w, outer_body(t));
+  t->steps = find_steps(w, t->body, param_steps(w, t->outer, 1, NULL));
+  for (t->at = 0; t->at < t->body->n; t->at++) {
+    t->inner = t->body->nodes[t->at];
+    t->kept.len = 0;
+    if (t->inner->op == OP_LOOP && only_sums(t) && has_bounds(t) && pays(t) && find_kept(t)) return true;
+  }
+  return false;
+}
+
+static Node *interchange(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)frame;
+  if (n->op != OP_LOOP) return NULL;
+  Nest t = {.w = user, .outer = rewrite_node(r, n, ops, graphs)};
+  while (find_nest(&t)) {
+    make_kept(&t);
+    make_sums(&t);
+    t.outer = make_rest(&t);
+  }
+  return t.outer;
+}
+
+Graph *opt_interchange(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = interchange}); }
