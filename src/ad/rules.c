@@ -149,11 +149,14 @@ static void linear_backward(Diff *r, const Node *n, Op adjoint, Node *d) {
   case OP_ACC_AT: ad_put(r, base, ir_bag(w, OP_ACC_AT, t, ad_take(r, base), at.data, at.len, d)); return;
   case OP_CUPDATE: d = ir_bag(w, OP_CUPDATE, t, ir_get(w, d, 0), at.data, at.len, ir_get(w, d, 1)); break;
   case OP_BAG_GET: ad_add(r, v, ir_bag(w, OP_BAG_GET, entry, d, at.data, at.len, NULL)); break;
-  case OP_TAKE:
-    d = ir_bag(w, OP_TAKE, ir_pair_type(w, t, entry), d, at.data, at.len, NULL);
-    ad_add(r, v, ir_get(w, d, 1));
-    d = ir_get(w, d, 0);
+  case OP_TAKE: {
+    Node *both = ir_bag(w, OP_TAKE, ir_pair_type(w, t, entry), d, at.data, at.len, NULL);
+    /* A number is read by itself: where it is added to again, nothing needs taking. */
+    bool number = entry->kind == T_FLOAT;
+    ad_add(r, v, number ? ir_bag(w, OP_BAG_GET, entry, d, at.data, at.len, NULL) : ir_get(w, both, 1));
+    d = ir_get(w, both, 0);
     break;
+  }
   case OP_BAG_RESHAPE: d = ir_bag_reshape(w, t, d, at.data + rank, at.len - rank, at.data, rank); break;
   case OP_TO_BAG: d = ir_to_bag(w, ir_bag(w, OP_FILL, n->type, d, at.data, at.len, NULL)); break;
   case OP_FILL: break;

@@ -30,6 +30,13 @@ static void add_graph_step(AtledVM *vm, Plan *plan, Graph *g) {
   vec_push(&vm->scratch, plan->steps, s);
 }
 
+/* Has it a graph for each type of record that it is given? Other types that are left open have a default. */
+static bool takes_any_record(const Binding *b) {
+  for (int k = 0; k < b->nqvars; k++)
+    if (b->qvars[k]->classes & CLASS_RECORD) return true;
+  return false;
+}
+
 /* Keeps the steps that define the name; a function has none, so its graph is made for it. */
 static AtledStatus select_name(AtledVM *vm, Plan *plan, const char *of) {
   Binding *b = checker_lookup(vm->checker, vm->main, sym_of(&vm->syms, of));
@@ -42,6 +49,9 @@ static AtledStatus select_name(AtledVM *vm, Plan *plan, const char *of) {
   }
   plan->steps.len = kept;
   if (kept) return ATLED_OK;
+  if (takes_any_record(b))
+    return report_bad_argument(
+        vm, "`%s` takes any record with its fields, and has a graph for each: give a type to its parameter", of);
   Func *f = elab_function(vm->elab, b, NULL, 0, &vm->diags);
   if (report_diags(vm)) return ATLED_COMPILE_ERROR;
   if (!f || !f->graph) return report_bad_argument(vm, "`%s` has no graph", of);

@@ -443,6 +443,26 @@ Node *ir_checkpoint(World *w, Node *f, Node *x, Node *token, Site site) {
 /* ---- Accumulators --------------------------------------------------------------------------------- */
 static bool is_empty_array(const Node *bag) { return bag->op == OP_TO_BAG && bag->ops[0]->op == OP_ZEROS; }
 
+/* acc_at (take b is).0 is (bag_get b is + v) = acc_at b is v: what was taken is put back. NULL: it isn't. */
+static Node *put_back(World *w, IrType *t, Node **ops, int n) {
+  const Node *take = ops[0]->op == OP_GET && ops[0]->attr.i == 0 ? ops[0]->ops[0] : NULL;
+  if (!take || take->op != OP_TAKE || take->nops != n - 1) return NULL;
+  for (int k = 1; k < n - 1; k++)
+    if (take->ops[k] != ops[k]) return NULL;
+  Node *v = ops[n - 1], *rest = NULL;
+  bool sum = v->op == OP_CADD;
+  for (int side = 0; side < 1 + sum; side++) {
+    const Node *x = sum ? v->ops[side] : v;
+    bool taken = x->op == OP_BAG_GET && x->nops == take->nops;
+    for (int k = 0; taken && k < x->nops; k++) taken = x->ops[k] == take->ops[k];
+    if (taken) rest = sum ? v->ops[1 - side] : ir_zero(w, v->type);
+  }
+  if (!rest) return NULL;
+  Node **all = NEW_ARRAY(w->arena, Node *, n);
+  for (int k = 0; k < n; k++) all[k] = k == 0 ? take->ops[0] : k == n - 1 ? rest : ops[k];
+  return ir_make(w, OP_ACC_AT, t, all, n);
+}
+
 /* BAG_GET of a bag made from an array reads the array. ops: bag, dims…, indices… */
 static Node *bag_identity(World *w, Op op, IrType *t, Node **ops, int n) {
   Node *bag = ops[0];
@@ -468,7 +488,8 @@ static Node *bag_identity(World *w, Op op, IrType *t, Node **ops, int n) {
   case OP_CUPDATE: {
     Node *v = ops[n - 1];
     bool none = v->op == OP_ZERO || is_float_const(v, 0);
-    return none && (op == OP_ACC_AT || bag->op == OP_ZERO) ? bag : NULL;
+    if (none && (op == OP_ACC_AT || bag->op == OP_ZERO)) return bag;
+    return op == OP_ACC_AT ? put_back(w, t, ops, n) : NULL;
   }
   case OP_BAG_SLICE:
   case OP_SHIFT:

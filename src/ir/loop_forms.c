@@ -7,6 +7,7 @@
  *   no counter                  s' = s + c            →  s0 + c * i, computed in the body
  *   no unused length            length s', as length s →  length s0, from outside
  *   no part of itself           s' = s[a..b]          →  s0 is captured, where its part is is carried
+ *   nothing that only waits     s' = after s x        →  s0 is captured, a number is carried that waits
  *
  * and captures as branches do (captures.c).
  *
@@ -174,6 +175,7 @@ typedef struct Form {
   Node *n, **ops;
   Graph *body, *cond;
   Site site;
+  Node **waits; /* per slot that only waits: what is carried instead */
 } Form;
 
 static Node *next_of(const Form *f, int k) { return ir_get(f->w, f->body->result, k); }
@@ -199,7 +201,8 @@ typedef enum {
   DROP,  /* never changes: what it is at the start */
   STEP,  /* a number that a constant is added to: what it is at the start, and a multiple of the index */
   SPLIT, /* a tuple: one slot for each component */
-  PART   /* a slice of itself: a part of what it is at the start, two slots for its place and length */
+  PART,  /* a slice of itself: a part of what it is at the start, two slots for its place and length */
+  WAIT   /* never changes, but waits for something: what it is at the start, a slot for what does */
 } Fate;
 
 static bool is_carried(Fate fate) { return fate != DROP && fate != STEP; }
@@ -215,13 +218,18 @@ static Node *step_of(const Form *f, int k) {
   return NULL;
 }
 
+static bool is_own(const Node *x, int k) { return x->op == OP_PARAM && x->attr.i == 1 + k; }
+
 static Fate fate_of(const Form *f, int k) {
   const IrType *t = f->ops[k]->type;
   Node *next = next_of(f, k);
-  if (t->kind == T_UNIT || (next->op == OP_PARAM && next->attr.i == 1 + k)) return DROP;
+  if (t->kind == T_UNIT || is_own(next, k)) return DROP;
+  const Node *waited = next;
+  while (waited->op == OP_AFTER) waited = waited->ops[0];
+  if (k < f->l->ncarried && is_own(waited, k) && t->kind != T_INT) return WAIT;
   if (t->kind == T_INT && step_of(f, k)) return STEP;
   const Node *of = next->op == OP_SLICE && k < f->l->ncarried ? next->ops[0] : next;
-  if (of != next && of->op == OP_PARAM && of->attr.i == 1 + k) return PART;
+  if (of != next && is_own(of, k)) return PART;
   return t->kind == T_TUPLE ? SPLIT : KEEP;
 }
 
@@ -231,9 +239,20 @@ static Node *stepped(const Form *f, Fate fate, int k, Node *start, Node *i) {
   return ir_op2(f->w, OP_IADD, start, ir_op2(f->w, OP_IMUL, step_of(f, k), i));
 }
 
+/* A number that waits for what x waits for, down to what it is. */
+static Node *waiting_number(World *w, const Node *x) {
+  if (x->op != OP_AFTER) return ir_int(w, 0);
+  Node *rest = waiting_number(w, x->ops[0]);
+  return x->attr.i ? ir_await(w, rest, x->ops[1]) : ir_op2(w, OP_AFTER, rest, x->ops[1]);
+}
+
 /* What stands for slot k in the body, which is kept as it is, component by component, or by its place. */
 static Node *add_slot(const Form *f, LoopBuilder *b, Fate fate, int k) {
   if (fate == KEEP) return add_input(f, b, k);
+  if (fate == WAIT) {
+    f->waits[k] = loop_add(b, LOOP_CARRIED, ir_int(f->w, 0));
+    return loop_add(b, LOOP_CAPTURED, f->ops[k]);
+  }
   if (fate == PART) {
     Node *lo = loop_add(b, LOOP_CARRIED, ir_int(f->w, 0)), *n = loop_add(b, LOOP_CARRIED, ir_len(f->w, f->ops[k], 0));
     return ir_slice(f->w, loop_add(b, LOOP_CAPTURED, f->ops[k]), lo, n);
@@ -244,15 +263,17 @@ static Node *add_slot(const Form *f, LoopBuilder *b, Fate fate, int k) {
   return ir_tuple(f->w, t, xs);
 }
 
-static void set_next(const Form *f, LoopBuilder *b, Fate fate, Node *inner, Node *next) {
+static void set_next(const Form *f, LoopBuilder *b, Fate fate, int k, Node *inner, Node *next) {
   if (fate == KEEP) loop_next(b, inner, next);
   for (int i = 0; fate == SPLIT && i < inner->nops; i++) loop_next(b, inner->ops[i], ir_get(f->w, next, i));
   for (int i = 1; fate == PART && i < inner->nops; i++) loop_next(b, inner->ops[i], next->ops[i]);
+  if (fate == WAIT) loop_next(b, f->waits[k], waiting_number(f->w, next));
 }
 
 static Node *slot_value(const Form *f, LoopBuilder *b, Fate fate, int k, const Node *inner) {
   if (fate == KEEP) return loop_result(b, inner);
   if (fate == PART) return ir_slice(f->w, f->ops[k], loop_result(b, inner->ops[1]), loop_result(b, inner->ops[2]));
+  if (fate == WAIT) return ir_await(f->w, f->ops[k], loop_result(b, f->waits[k]));
   Node **xs = NEW_ARRAY(f->w->temp, Node *, inner->nops);
   for (int i = 0; i < inner->nops; i++) xs[i] = loop_result(b, inner->ops[i]);
   return ir_tuple(f->w, inner->type, xs);
@@ -296,7 +317,7 @@ static Node *with_other_state(const Form *f) {
   LoopBuilder *b = loop_open(w, f->l->down);
   if (!new_state(f, b, fate, args)) return NULL;
   Node *result = ir_instantiate(w, f->body, args, 0);
-  for (int k = 0; k < slots; k++) set_next(f, b, fate[k], args[1 + k], ir_get(w, result, k));
+  for (int k = 0; k < slots; k++) set_next(f, b, fate[k], k, args[1 + k], ir_get(w, result, k));
   for (int k = slots; k < parts; k++) loop_stack(b, ir_get(w, result, k));
   close(f, b, args);
   for (int k = 0; k < slots; k++) {
@@ -410,7 +431,7 @@ Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Gra
   int before = loop_captures(l);
   bool never = cond ? is_false(cond->result) : n->op == OP_INT && n->attr.i <= 0;
   if (never) return empty_loop(w, l, ops, body);
-  const Form f = {w, l, n, ops, body, cond, site};
+  const Form f = {w, l, n, ops, body, cond, site, NEW_ARRAY(w->temp, Node *, loop_slots(l) + 1)};
   Node *r = with_planned_captures(&f);
   if (!r) r = with_other_state(&f);
   if (!r) r = with_captured_slices(&f);

@@ -4,8 +4,8 @@
  * A loop that adds one entry per iteration, at its own index, to an empty accumulator of as many entries as it has
  * iterations, or to an array of zeros, makes an array: it gets a stacked output instead. A loop that has about as
  * many iterations, with those of the loops inside, as an accumulator has entries, and adds to it, pays for an array:
- * it is filled before the loop. So is one that isn't empty and that the loop takes entries out of, which would make
- * it dense by the first of them: that, if the loop runs at all. */
+ * it is filled before the loop. So is one that it only reads so often, and one that isn't empty and that the loop takes
+ * entries out of, which would make it dense by the first of them: that, if the loop runs at all. */
 #include "opt/opt.h"
 #include "graph/graph.h"
 
@@ -215,9 +215,8 @@ static Node *trips_outside(const View *v, Node *x, Map *seen, int depth) {
   return NULL;
 }
 
-/* The same for slot k of a loop, in terms of the graph around. */
-static bool find_in_loop(const View *v, int k, Adding *out, int depth) {
-  if (!v->n || !find_adding(v->w, ir_get(v->w, v->body->result, k), out, depth + 1)) return false;
+/* What was found in the loop's body, in terms of the graph around; false: the dimensions aren't known there. */
+static bool seen_outside(const View *v, Adding *out) {
   Adding in = *out;
   *out = (Adding){NEW_ARRAY(v->w->arena, Node *, in.rank), {v->n}, in.rank, 1};
   for (int i = 0; i < in.rank; i++)
@@ -231,6 +230,30 @@ static bool find_in_loop(const View *v, int k, Adding *out, int depth) {
     if (trips) out->trips[out->ntrips++] = trips;
   }
   return true;
+}
+
+/* The same for slot k of a loop. */
+static bool find_in_loop(const View *v, int k, Adding *out, int depth) {
+  if (!v->n || !find_adding(v->w, ir_get(v->w, v->body->result, k), out, depth + 1)) return false;
+  return seen_outside(v, out);
+}
+
+/* Where numbers of the bag that is captured as input k are read, likewise. */
+static bool find_reading(const View *v, int k, Adding *out) {
+  Node **nodes;
+  int n = v->n ? ir_order(v->w->arena, v->body, &nodes) : 0;
+  for (int i = 0; i < n; i++) {
+    const Node *x = nodes[i];
+    bool reads = x->op == OP_BAG_GET && is_param(x->ops[0], 1 + k) && x->type->kind == T_FLOAT;
+    if (reads) *out = (Adding){x->ops + 1, {NULL}, ir_rank(v->body->params[1 + k]), 0};
+    if (x->op == OP_LOOP) {
+      View in = view_of(v->w, x, x->ops, x->graphs[0]);
+      for (int j = in.own - 1; !reads && j < loop_inputs(in.l); j++)
+        reads = is_param(in.ops[j], 1 + k) && find_reading(&in, j, out);
+    }
+    if (reads && seen_outside(v, out)) return true;
+  }
+  return false;
 }
 
 /* The same for a branch, in terms of the graph around. How often loops in it run depends on the way it takes. */
@@ -322,13 +345,21 @@ static Node **fillable(const View *v, int k, bool *idle) {
   return find_take(v, next, k, dims, 0) ? dims : NULL;
 }
 
-/* The loop whose slots with `dims` start as arrays, in region r (NULL: there is none). */
+/* The dimensions of a bag that the loop captures, if it reads about as many numbers of it as that has. */
+static Node **fillable_capture(const View *v, int k) {
+  const Node *bag = v->ops[k];
+  if (bag->type->kind != T_BAG || !ir_is_plain(ir_base((IrType *)bag->type)) || is_empty(bag)) return NULL;
+  Adding a;
+  return bag->op != OP_TO_BAG && find_reading(v, k, &a) && pays(&a) ? a.dims : NULL;
+}
+
+/* The loop whose slots and captures with `dims` start as arrays, in region r (NULL: there is none). */
 static Node *start_filled(View *v, Node ***dims, Region *r, const Node *n) {
   World *w = v->w;
   Node **ops = NEW_ARRAY(w->arena, Node *, n->nops), **in = ops + loop_first(v->l);
   for (int k = 0; k < loop_inputs(v->l); k++) {
     in[k] = r ? region_import(r, r->outer, v->ops[k]) : v->ops[k];
-    if (k >= v->slots || !dims[k]) continue;
+    if (!dims[k]) continue;
     IrType *t = in[k]->type;
     int rank = ir_rank(t);
     for (int i = 0; r && i < rank; i++) dims[k][i] = region_import(r, r->outer, dims[k][i]);
@@ -341,9 +372,11 @@ static Node *start_filled(View *v, Node ***dims, Region *r, const Node *n) {
 
 static Node *filled_start(World *w, const Node *n, Node **ops, Graph **graphs) {
   View v = view_of(w, n, ops, graphs[0]);
-  Node ***dims = NEW_ARRAY(w->arena, Node **, v.slots + 1), **idle = NEW_ARRAY(w->arena, Node *, n->type->n);
+  int inputs = loop_inputs(v.l);
+  Node ***dims = NEW_ARRAY(w->arena, Node **, inputs + 1), **idle = NEW_ARRAY(w->arena, Node *, n->type->n);
   bool any = false, unless_idle = false;
   for (int k = 0; k < v.slots; k++) any |= (dims[k] = fillable(&v, k, &unless_idle)) != NULL;
+  for (int k = v.own - 1; k < inputs; k++) any |= (dims[k] = fillable_capture(&v, k)) != NULL;
   if (!any) return NULL;
   if (!unless_idle) return start_filled(&v, dims, NULL, n);
   Region *runs = region_open(w, region_open(w, NULL)), *rests = region_open(w, runs->outer);

@@ -77,7 +77,8 @@ static int apart(const GraphBody *b, const int *steps) {
   for (int i = 0; i < b->n; operand += b->nodes[i++]->nops) {
     const Node *x = b->nodes[i];
     bool far = false;
-    for (int k = 0; k < x->nops; k++) far |= steps[operand[k]] != STAYS && (k + 1 < x->nops || steps[operand[k]] == OTHERWISE);
+    for (int k = 0; k < x->nops; k++)
+      far |= steps[operand[k]] != STAYS && (k + 1 < x->nops || steps[operand[k]] == OTHERWISE);
     n += x->op == OP_INDEX && far;
   }
   return n;
@@ -343,8 +344,7 @@ static void make_sums(Nest *t) {
   for (int k = 0; k < n; k++) loop_next(e.over_j, there[k], loop_result(e.over_i, in[k]));
   loop_close(e.over_j, none_below_zero(w, b.to), NULL, t->outer->site);
   t->sums = NEW_ARRAY(w->temp, Node *, n);
-  for (int k = 0; k < n; k++)
-    t->sums[k] = ir_bag(w, OP_FILL, array, loop_result(e.over_j, there[k]), &size, 1, NULL);
+  for (int k = 0; k < n; k++) t->sums[k] = ir_bag(w, OP_FILL, array, loop_result(e.over_j, there[k]), &size, 1, NULL);
 }
 
 /* What the outer loop's body yields over these arguments, where the others' results are read. xs: sums of iteration i. */
@@ -374,8 +374,7 @@ static Node *make_rest(const Nest *t) {
   args[0] = loop_index(b);
   for (int p = 1; p < outer_body(t)->nparams; p++) args[p] = loop_add(b, loop_part(l, p - 1), t->outer->ops[p]);
   Node **xs = NEW_ARRAY(w->temp, Node *, t->inner->type->n);
-  for (int k = 0; k < t->inner->loop->naccs; k++)
-    xs[k] = ir_index(w, loop_add(b, LOOP_CAPTURED, t->sums[k]), args, 1);
+  for (int k = 0; k < t->inner->loop->naccs; k++) xs[k] = ir_index(w, loop_add(b, LOOP_CAPTURED, t->sums[k]), args, 1);
   Node *r = rest_of(t, b, args, xs), **out = NEW_ARRAY(w->temp, Node *, t->outer->type->n);
   int slots = loop_slots(l), stacked = 0;
   for (int k = 0; k < slots; k++) loop_next(b, args[1 + k], ir_get(w, r, k));

@@ -12,7 +12,7 @@
 
 /* What is added to one place. */
 typedef struct Sum {
-  int slot;       /* of the old loop: the array */
+  int slot;        /* of the old loop: the array */
   Node **is, *sum; /* the place, in terms of the graph around; afterwards what is added */
   int n;
   Node *addend, *inner; /* in the body; the accumulator of the new loop */
@@ -124,7 +124,8 @@ static Node *promote(void *user, Rewriter *r, void *frame, Node *n, Node **ops, 
   const Node *result = loop->graphs[0]->result;
   Node **results = NEW_ARRAY(p.w->temp, Node *, result->nops + 1);
   for (int k = 0; k < result->nops; k++) {
-    bool array = loop_part(loop->loop, k) == LOOP_ACC && k < loop_slots(loop->loop) && result->ops[k]->type->kind == T_ARRAY;
+    bool array =
+        loop_part(loop->loop, k) == LOOP_ACC && k < loop_slots(loop->loop) && result->ops[k]->type->kind == T_ARRAY;
     results[k] = array ? without_sums(&p, k, result->ops[k]) : result->ops[k];
   }
   return p.sums.len ? promoted(&p, results) : loop;
