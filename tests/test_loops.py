@@ -118,8 +118,8 @@ SUMMED = [
     ("let f (a : float[]) = (sum a, dot a a)", 2, 2), # joined before
     ("let f (a : float[]) = grad (fun c -> sum [ (x - c) * (x - c) | x in a ]) 1.0", 2, 1),
     ("let f (a : float[]) = sum [ exp x | x in a ]", 1, 1),
-    ("let f (a : float[]) = sum [ a[0] * float i | i < 32 ]", 1, 1),
-    ("let f (a : float[]) = sum [ a[0] * float i | i < 33 ]", 2, 1),
+    ("let f (a : float) = sum [ a * float i | i < 32 ]", 1, 1),
+    ("let f (a : float) = sum [ a * float i | i < 33 ]", 2, 1),
     (LOOP % ("t = 1.0", "s <- s + a[i]; t <- t * 0.5"), 1, 1),
 ]
 

@@ -45,6 +45,10 @@ static Graph *checks(World *w, Graph *g) {
   return ir_rewrite(w, opt_checks(w, g), (RewritePass){.node = without_assertion});
 }
 
+static Graph *hoist(World *w, Graph *g) {
+  return ir_rewrite(w, opt_hoist(w, g), (RewritePass){.node = without_assertion});
+}
+
 /* g cut in two stages, its last parameter late: what the first one makes and the second reads, and a call of that. */
 static Graph *split_at(World *w, Graph *g, Known known) {
   int early = g->nparams - 1;
@@ -90,7 +94,7 @@ static const struct {
     {"dense", dense},
     {"updates", opt_updates},
     {"checks", checks},
-    {"hoist", opt_hoist},
+    {"hoist", hoist},
     {"interchange", opt_interchange},
     {"promote", opt_promote},
 };
