@@ -5,6 +5,7 @@
  *   rules.c      rules of single operations, in both modes
  *   reverse.c    the combined form of a graph: one walk forward, one walk backward
  *   control.c    reverse mode of branches and loops
+ *   preaccumulate.c  loops of few inputs: their partial derivatives, by forward mode
  *   calls.c      reverse mode of calls: twins, the user's own rules, checkpoints
  *   attempts.c   attempts, in both modes
  *   forward.c    tangents
@@ -77,7 +78,12 @@ void ad_checkpoint_backward(Diff *r, int at, Node *d);
 void ad_attempt_forward(Diff *r, int at);
 void ad_attempt_backward(Diff *r, int at, Node *d);
 void ad_attempt_tangent(Diff *f, int at);
-Fact *ad_body_facts(const Diff *r, const Node *loop); /* which parameters of the body are active */
+Fact *ad_body_facts(const Diff *r, const Node *loop);                    /* which parameters of the body are active */
+Fact *ad_body_facts_from(World *w, const Node *loop, const Fact *given); /* given: of the operands but the trip count */
+/* A loop of few inputs with its partial derivatives (preaccumulate.c): sets its forward node; NULL: it isn't one. */
+typedef struct Preaccumulated Preaccumulated;
+Preaccumulated *ad_preaccumulate(Diff *r, int at);
+void ad_preaccumulated_backward(Diff *r, const Preaccumulated *p, Node *d);
 
 /* Cotangents and tangents are accumulators. */
 static inline IrType *ad_cotangent(World *w, IrType *t) { return ir_accumulator(w, t); }
@@ -109,6 +115,7 @@ Func *ad_call_target(World *w, const Node *call);                 /* CALL: its f
 Node *ad_unless_failed(World *w, const Node *y, Node *x);
 /* g; or, while what is made is to be thrown away, next to nothing of its type: see ir_paths_end. */
 Graph *ad_unless_ended(World *w, Graph *g);
+Node *ad_unmade(World *w, IrType *t); /* what stands for that */
 /* Of a foreign function; or of one that is being made, and so takes derivatives of itself. */
 Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reverse mode of calls.
+/* Reverse mode of calls, and of the call that a vjp is.
  *
  * A call that stays a call gets twins of its function, its two stages: a forward function that also returns a tape,
  * and a backward function from the tape, the cotangent of the result and the accumulators of the arguments to those
@@ -124,4 +124,34 @@ void ad_checkpoint_backward(Diff *r, int at, Node *d) {
   vec_push(w->arena, args, d);
   ad_region_accs(r, t.args, nx, &args);
   ad_region_all_done(r, t.args, nx, ir_call(w, f, args.data, n->site));
+}
+
+/* ---- Pullbacks ------------------------------------------------------------------------ */
+/* The pullback users see: 'b -> 'a, a closure over the residuals and the shapes. */
+static Node *public_pullback(World *w, Combined *c, Node **args, Node *x, Node *y, bool effect, Site site) {
+  Region *out = region_open(w, NULL), *r = region_open(w, out);
+  Split s = ir_split(w, c->back, c->p, NULL);
+  int total = c->back->nparams;
+  Node *dy = region_param(r, y->type), **in = NEW_ARRAY(w->arena, Node *, s.late->nparams);
+  for (int i = 0; i < c->p; i++) in[i] = ir_zero(w, c->g->params[i]);
+  Node *d = ad_to_cotangent(w, y->type, dy, region_import(r, out, y), site);
+  in[c->p] = effect ? ir_only(w, c->back->params[c->p], 0, d) : d;
+  if (c->nacc) in[c->p + 1] = ad_start(w, x->type, region_import(r, out, x));
+  for (int j = 0; j < s.nres; j++) in[total + j] = region_import(r, out, ir_substitute(w, s.res[j], args, c->p, site));
+  Node *acc = c->nacc ? ir_get(w, ir_instantiate(w, s.late, in, 0), 0) : ir_unit(w);
+  Node *dx = ad_to_public(w, x->type, region_import(r, out, x), acc);
+  /* nothing else tells that it ended */
+  if (y->flags & NODE_ENDLESS && ad_is_zero(acc)) dx = ir_await(w, dx, region_import(r, out, y));
+  IrType *fun = ir_fun_type(w, y->type, x->type, false);
+  return ir_closure(w, region_close(r, dx, NULL), fun, r->caps.data, r->ncaps);
+}
+
+Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site) {
+  Target t = ir_target(w, f, x, token, site);
+  Fact *facts = NEW_ARRAY(w->arena, Fact, t.g->nparams);
+  facts[0] = ACTIVE;
+  Combined *c = ad_combine(w, t.g, facts, true);
+  Node *value = ir_substitute(w, c->y, t.args, c->p, site), *y = token ? ir_get(w, value, 0) : value;
+  Node *both = ir_pair(w, y, public_pullback(w, c, t.args, x, y, token != NULL, site));
+  return token ? ir_pair(w, both, ir_get(w, value, 1)) : both;
 }

@@ -42,19 +42,18 @@ void ad_switch_backward(Diff *r, int at, Node *d) {
 /* ---- Loops ------------------------------------------------------------------------------- */
 typedef struct LoopMemo {
   Combined *c;
-  Split split;    /* without residuals if the body is run again */
-  Node **tapes;   /* of the residuals */
-  bool *wrapped;  /* each row of the tape is a tuple of one */
-  Known *delayed; /* carried values that are computed again, from the index */
+  Split split;              /* without residuals if the body is run again */
+  Node **tapes;             /* of the residuals */
+  bool *wrapped;            /* each row of the tape is a tuple of one */
+  Known *delayed;           /* carried values that are computed again, from the index */
+  Preaccumulated *partials; /* NULL: all the others */
 } LoopMemo;
 
 /* A fixed point: what a carried value is at the end of one iteration it is at the start of the next. */
-Fact *ad_body_facts(const Diff *outer, const Node *n) {
-  World *w = outer->w;
+Fact *ad_body_facts_from(World *w, const Node *n, const Fact *given) {
   Graph *body = n->graphs[0];
   const LoopInfo *l = n->loop;
   Fact *facts = NEW_ARRAY(w->arena, Fact, body->nparams + 1);
-  const Fact *given = ad_facts(outer, n->ops + loop_first(l), body->nparams - 1, ACTIVE);
   memcpy(facts + 1, given, (size_t)body->nparams - 1);
   for (bool more = true; more;) {
     more = false;
@@ -71,6 +70,11 @@ Fact *ad_body_facts(const Diff *outer, const Node *n) {
   return facts;
 }
 
+Fact *ad_body_facts(const Diff *outer, const Node *n) {
+  int first = loop_first(n->loop);
+  return ad_body_facts_from(outer->w, n, ad_facts(outer, n->ops + first, n->nops - first, ACTIVE));
+}
+
 static bool may_rerun(const Diff *r, const Node *n, const Fact *facts) {
   const LoopInfo *l = n->loop;
   const Graph *b = n->graphs[0];
@@ -79,6 +83,25 @@ static bool may_rerun(const Diff *r, const Node *n, const Fact *facts) {
   for (int i = 1 + l->naccs; i < b->nparams; i++)
     if (facts[i] & UNSTABLE) return false;
   return ir_sizes_exact(r->w, l, b); /* what is made again has the sizes of what was made */
+}
+
+static bool holds_loop(World *w, const Graph *g) {
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  for (int i = 0; i < n; i++)
+    if (ir_shape(nodes[i]) == IR_LOOP) return true;
+  return false;
+}
+
+/* Are the residuals a few numbers, and less to keep than loops to run again? Where value and backward pass end up in
+ * one loop they aren't kept at all. */
+static bool better_kept(World *w, const Split *s) {
+  if (s->nres > LIMIT_KEPT_NUMBERS) return !limit_reached(w->arena, AT_KEPT_NUMBERS);
+  for (int j = 0; j < s->nres; j++) {
+    IrKind t = s->res[j]->type->kind;
+    if (t != T_FLOAT && t != T_INT && t != T_BOOL) return false;
+  }
+  return true;
 }
 
 /* Rows of an array are of one length, and are copied; what may differ from iteration to iteration, or is there for
@@ -100,6 +123,7 @@ void ad_loop_forward(Diff *r, int at) {
   Node *n = r->nodes[at], **ops = n->ops + loop_first(n->loop);
   Graph *b = n->graphs[0];
   LoopMemo *m = r->memo[at] = NEW(w->arena, LoopMemo);
+  if ((m->partials = ad_preaccumulate(r, at))) return;
   Fact *facts = ad_body_facts(r, n), *outside = ad_facts(r, ops, b->nparams - 1, UNSTABLE);
   Known *known = NEW_ARRAY(w->arena, Known, b->nparams);
   known[0] = KNOWN_VALUE;
@@ -115,17 +139,21 @@ void ad_loop_forward(Diff *r, int at) {
                                                             : KNOWN_VALUE;
   }
   Known *delayed = m->delayed = ir_delayed(w, n->loop, b, known);
-  bool again = may_rerun(r, n, facts);
   for (int k = 0; k < n->loop->ncarried; k++)
     if (delayed[k]) known[1 + k] = delayed[k];
-  Combined *c = m->c = ad_combine(w, b, facts, r->rerun && !again);
+  bool again = may_rerun(r, n, facts);
+  Split *s = &m->split;
+  if (!again || holds_loop(w, b)) {
+    m->c = ad_combine(w, b, facts, r->rerun);
+    *s = ir_split(w, m->c->back, m->c->p, known);
+    again = again && !better_kept(w, s);
+  }
   if (again) {
-    m->split.late = c->back;
+    m->c = ad_combine(w, b, facts, false);
+    *s = (Split){.late = m->c->back};
     r->fwd[at] = ad_rebuild(r, n);
     return;
   }
-  Split *s = &m->split;
-  *s = ir_split(w, c->back, c->p, known);
   Node **rows = NEW_ARRAY(w->arena, Node *, s->nres + 1);
   m->wrapped = NEW_ARRAY(w->arena, bool, s->nres + 1);
   for (int j = 0; j < s->nres; j++) {
@@ -133,7 +161,7 @@ void ad_loop_forward(Diff *r, int at) {
     rows[j] = m->wrapped[j] ? kept(w, n->loop, s->res[j]) : s->res[j];
   }
   m->tapes = NEW_ARRAY(w->arena, Node *, s->nres + 1);
-  r->fwd[at] = ir_loop_stacking(w, n, ad_fwd_all(r, n->ops, n->nops), c->y, rows, s->nres, m->tapes);
+  r->fwd[at] = ir_loop_stacking(w, n, ad_fwd_all(r, n->ops, n->nops), m->c->y, rows, s->nres, m->tapes);
 }
 
 /* The backward loop under construction. */
@@ -242,7 +270,8 @@ void ad_loop_backward(Diff *r, int at, Node *d) {
   const LoopInfo *l = n->loop;
   const LoopMemo *m = r->memo[at];
   const Combined *c = m->c;
-  if (!c->nacc) return;
+  if (m->partials) ad_preaccumulated_backward(r, m->partials, d);
+  if (m->partials || !c->nacc) return;
   BackLoop b = {.r = r, .w = w, .n = n, .m = m, .operands = n->ops + loop_first(l)};
   b.loop = loop_open(w, !l->down);
   b.args = NEW_ARRAY(w->arena, Node *, m->split.late->nparams);

@@ -5,35 +5,6 @@
 #include "ad/ad_internal.h"
 
 /* ---- The two modes ------------------------------------------------------------------- */
-/* The pullback users see: 'b -> 'a, a closure over the residuals and the shapes. */
-static Node *public_pullback(World *w, Combined *c, Node **args, Node *x, Node *y, bool effect, Site site) {
-  Region *out = region_open(w, NULL), *r = region_open(w, out);
-  Split s = ir_split(w, c->back, c->p, NULL);
-  int total = c->back->nparams;
-  Node *dy = region_param(r, y->type), **in = NEW_ARRAY(w->arena, Node *, s.late->nparams);
-  for (int i = 0; i < c->p; i++) in[i] = ir_zero(w, c->g->params[i]);
-  Node *d = ad_to_cotangent(w, y->type, dy, region_import(r, out, y), site);
-  in[c->p] = effect ? ir_only(w, c->back->params[c->p], 0, d) : d;
-  if (c->nacc) in[c->p + 1] = ad_start(w, x->type, region_import(r, out, x));
-  for (int j = 0; j < s.nres; j++) in[total + j] = region_import(r, out, ir_substitute(w, s.res[j], args, c->p, site));
-  Node *acc = c->nacc ? ir_get(w, ir_instantiate(w, s.late, in, 0), 0) : ir_unit(w);
-  Node *dx = ad_to_public(w, x->type, region_import(r, out, x), acc);
-  /* nothing else tells that it ended */
-  if (y->flags & NODE_ENDLESS && ad_is_zero(acc)) dx = ir_await(w, dx, region_import(r, out, y));
-  IrType *fun = ir_fun_type(w, y->type, x->type, false);
-  return ir_closure(w, region_close(r, dx, NULL), fun, r->caps.data, r->ncaps);
-}
-
-Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site) {
-  Target t = ir_target(w, f, x, token, site);
-  Fact *facts = NEW_ARRAY(w->arena, Fact, t.g->nparams);
-  facts[0] = ACTIVE;
-  Combined *c = ad_combine(w, t.g, facts, true);
-  Node *value = ir_substitute(w, c->y, t.args, c->p, site), *y = token ? ir_get(w, value, 0) : value;
-  Node *both = ir_pair(w, y, public_pullback(w, c, t.args, x, y, token != NULL, site));
-  return token ? ir_pair(w, both, ir_get(w, value, 1)) : both;
-}
-
 static Node *expand_jvp(World *w, Rewriter *r, const Node *n, Node **ops) {
   Node *x = ops[1], *token = n->nops == 4 ? ops[3] : NULL;
   IrType *b = ops[0]->type->args[1];
@@ -82,16 +53,10 @@ static Node *expand_vjp(World *w, Node **ops, int nops, bool kept, Site site) {
   return out;
 }
 
-static Node *unmade(World *w, IrType *t) { return ir_fail(w, FAIL_RULE, t, ir_text(w, ""), 0); }
-
-Graph *ad_unless_ended(World *w, Graph *g) {
-  return ir_paths_end(w) ? ir_graph(w, g->params, g->nparams, unmade(w, g->result->type), g->name) : g;
-}
-
 static Node *expand_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)graphs;
   bool derivative = n->op == OP_VJP || n->op == OP_JVP;
-  if (derivative && ir_paths_end(user)) return unmade(user, n->type);
+  if (derivative && ir_paths_end(user)) return ad_unmade(user, n->type);
   if (n->op == OP_VJP) return expand_vjp(user, ops, n->nops, map_get(frame, n) != NULL, n->site);
   if (n->op == OP_JVP) return expand_jvp(user, r, n, ops);
   return NULL;

@@ -230,6 +230,12 @@ Node *ad_unless_failed(World *w, const Node *y, Node *x) {
   return y->op == OP_FAIL ? ir_fail(w, (FailKind)y->attr.i, x->type, y->ops[0], y->site) : x;
 }
 
+Node *ad_unmade(World *w, IrType *t) { return ir_fail(w, FAIL_RULE, t, ir_text(w, ""), 0); }
+
+Graph *ad_unless_ended(World *w, Graph *g) {
+  return ir_paths_end(w) ? ir_graph(w, g->params, g->nparams, ad_unmade(w, g->result->type), g->name) : g;
+}
+
 Combined *ad_combine(World *w, Graph *g, const Fact *params, bool rerun) {
   const char *name = rerun ? "combined, may run again" : "combined";
   void **known = ir_memo_closures(w, g, name, params, (size_t)g->nparams);

@@ -39,7 +39,7 @@ bool lower_chains(Lower *m, const Node *loop) {
   const LoopInfo *l = loop->loop;
   const Node *result = loop->graphs[0]->result;
   int slots = loop_slots(l);
-  if (l->has_cond || !slots || result->op != OP_TUPLE) return false;
+  if (m->w->strict || l->has_cond || !slots || result->op != OP_TUPLE) return false;
   for (int k = 0; k < l->nstacked; k++)
     if (!is_scalar(result->ops[slots + k]->type)) return false;
   const Node *n = lower_unwaited(loop->ops[0]);

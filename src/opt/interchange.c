@@ -6,12 +6,12 @@
  *   →  s = zeros; loop j < m: loop i < n: s[i] += a[j, i] * v[j];  loop i < n: f i s[i]
  *
  * So memory is read in the order in which it lies, and additions don't wait for each other. Each sum adds up what it
- * did, in the same order; s is an accumulator, so a derivative, which reads what this reads, gains the same. The bound of
- * j may be i plus what doesn't change, as in a triangle, or that minus i: then the bounds of i depend on j.
+ * did, in the same order; s is an accumulator, so a derivative, which reads what this reads, gains the same. The bound
+ * of j may be i plus what doesn't change, as in a triangle, or that minus i: then the bounds of i depend on j.
  *
- * What the sum reads of iteration i is read again by the loop over j if that is a load or whole arithmetic. Other numbers
- * are made before, by the first of the three. Only sums that the loop makes in any case are taken out, not those of
- * branches. */
+ * What the sum reads of iteration i is read again by the loop over j if that is a load or whole arithmetic. Other
+ * numbers are made before, by the first of the three. Only sums that the loop makes in any case are taken out, not
+ * those of branches. */
 #include "ir/world.h"
 #include "opt/opt.h"
 
@@ -267,8 +267,7 @@ static Node *again(Exchange *e, Node *x) {
   return made;
 }
 
-/* Where j runs to, and for one j, in the loop over j, where i begins and how often that runs. n: the outer loop's count,
- * c: the bound for i = 0. */
+/* Where j runs to, and for one j, in the loop over j, where i begins and how often that runs. */
 typedef struct Bounds {
   Node *to, *from, *count;
 } Bounds;
@@ -347,7 +346,7 @@ static void make_sums(Nest *t) {
   for (int k = 0; k < n; k++) t->sums[k] = ir_bag(w, OP_FILL, array, loop_result(e.over_j, there[k]), &size, 1, NULL);
 }
 
-/* What the outer loop's body yields over these arguments, where the others' results are read. xs: sums of iteration i. */
+/* What the outer loop's body yields over these arguments, where the others' results are read. xs: the sums. */
 static Node *rest_of(const Nest *t, LoopBuilder *b, Node **args, Node **xs) {
   World *w = t->w;
   Map over;
