@@ -50,7 +50,7 @@ def own_options():
     always = re.search(r"always\[\] = \{(.*?)\};", source, re.S).group(1)
     flags = open("/proc/cpuinfo", encoding="utf-8").read()
     level = 4 if "avx512vl" in flags else 3 if "avx2" in flags else 2
-    return ["-O3", f"-march=x86-64-v{level}"] + re.findall(r'"(-f[^"]*)"', always)
+    return ["-O3", f"-march=x86-64-v{level}"] + re.findall(r'"(-[fm][^"]*)"', always)
 
 
 class Problem:

@@ -84,7 +84,7 @@ static void set_options(const Work *w) {
   /* -w: libgccjit takes a warning, as about a loop in code that is never reached, for an error. */
   static const char *const always[] = {"-w", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
                                        "-ffp-contract=off", "-fno-asynchronous-unwind-tables", "-fno-ipa-cp",
-                                       "-fno-ipa-sra",
+                                       "-fno-ipa-sra", "-mprefer-vector-width=256",
                                        /* it makes endless loops of recursions that shall overflow the stack */
                                        "-fno-optimize-sibling-calls"};
   for (size_t k = 0; k < sizeof always / sizeof *always; k++) g->context_add_command_line_option(ctx, always[k]);

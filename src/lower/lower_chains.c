@@ -26,7 +26,8 @@ static bool is_light(const Node *x) {
   case OP_PARAM:
   case OP_TUPLE:
   case OP_GET:
-  case OP_AFTER: return true;
+  case OP_AFTER:
+  case OP_GLOBAL: return true;
   case OP_INDEX: return x->type->kind == T_FLOAT || x->type->kind == T_INT || x->type->kind == T_BOOL;
   case OP_CADD: return x->type->kind == T_FLOAT;
   default: return op_flags[x->op] & OPF_K || (op_flags[x->op] & OPF_S && op_flags[x->op] & (OPF_Q | OPF_B));

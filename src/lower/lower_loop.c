@@ -596,7 +596,7 @@ static void iterate(Loop *lp) {
 /* ---- Chains ---- */
 enum { CHAINS = 4 };
 
-/* Iterations i … i + 3, each with its own state. The index, which stands for all of them, is i again afterwards. */
+/* As many iterations as there are chains, each with its own state. The index, which stands for all of them, is i again afterwards. */
 static void lower_turn(Loop *lp, int *const *chains) {
   Fn *fn = lp->fn;
   int first = lp->i;
@@ -643,7 +643,7 @@ static void lower_chunks(Loop *lp, int *const *chains, int end) {
 /* All but the last few iterations of a long loop; the others follow in order. */
 static void lower_chained(Loop *lp) {
   Fn *fn = lp->fn;
-  int *chains[CHAINS] = {lp->state}, shorter = fn_label(fn), sum[2];
+  int *chains[CHAINS] = {lp->state}, shorter = fn_label(fn), sums[CHAINS];
   fn_branch(fn, fn_scalar(fn, OP_ILT, fn_int(fn, LOWER_SHORT), lp->n), shorter);
   fn->loop_depth++;
   for (int k = 1; k < CHAINS; k++) {
@@ -654,8 +654,10 @@ static void lower_chained(Loop *lp) {
   int end = lp->l->down ? fn_int(fn, CHAINS - 2) : fn_scalar(fn, OP_ISUB, lp->n, fn_int(fn, CHAINS - 1));
   (is_brief(lp) ? lower_turns : lower_chunks)(lp, chains, end);
   for (int s = 0; s < lp->nstate; s++) {
-    for (int k = 0; k < 2; k++) sum[k] = fn_scalar(fn, OP_FADD, chains[2 * k][s], chains[2 * k + 1][s]);
-    fn_move(fn, lp->state[s], fn_scalar(fn, OP_FADD, sum[0], sum[1]), false);
+    for (int k = 0; k < CHAINS; k++) sums[k] = chains[k][s];
+    for (int n = CHAINS; n > 1; n /= 2)
+      for (int k = 0; k < n / 2; k++) sums[k] = fn_scalar(fn, OP_FADD, sums[2 * k], sums[2 * k + 1]);
+    fn_move(fn, lp->state[s], sums[0], false);
   }
   fn->loop_depth--;
   fn_place(fn, shorter);
