@@ -28,6 +28,7 @@
  *     checks          those that can't fail go (ranges.h)
  *     hoist           others are made before the loops that they stand in
  *     promote         sums within a loop that are added to one element of an array are numbers
+ *     gather          what loops add to neighbouring elements is added element by element
  *     fuse
  *     join            loops over one range, none of which needs another one, become one
  *     fuse
@@ -62,6 +63,11 @@ Graph *opt_views(World *w, Graph *g);   /* rows and slices are read through thei
 Graph *opt_scalars(World *w, Graph *g); /* small arrays become scalars */
 /* sums to one element of an array are numbers within a loop */
 Graph *opt_promote(World *w, Graph *g);
+/* What x, an update, adds to the element that it changes; NULL if it does otherwise. The place x of a loop's body in
+ * terms of the graph around, where it is the same in all iterations; else NULL. (promote.c) */
+Node *opt_added(const Node *x);
+Node *opt_outside(World *w, const Node *loop, Node *x);
+Graph *opt_gather(World *w, Graph *g);      /* what a loop adds to neighbouring elements is added element by element */
 Graph *opt_interchange(World *w, Graph *g); /* sums that walk columns walk rows */
 Graph *opt_fuse(World *w, Graph *g);        /* loops that read in order what another one makes */
 Graph *opt_join(World *w, Graph *g);        /* sibling loops become one */

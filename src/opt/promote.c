@@ -24,22 +24,22 @@ typedef struct Promotion {
   Vec(Sum) sums;
 } Promotion;
 
-/* Node x of the body in terms of the graph around, where it is the same in all iterations; else NULL. */
-static Node *outside(const Promotion *p, Node *x, int depth) {
-  const LoopInfo *l = p->loop->loop;
+static Node *outside(World *w, const Node *loop, Node *x, int depth) {
+  const LoopInfo *l = loop->loop;
   if (x->op == OP_PARAM) {
     int64_t input = x->attr.i - 1;
-    return input >= loop_captures(l) ? p->loop->ops[loop_first(l) + input] : NULL;
+    return input >= loop_captures(l) ? loop->ops[loop_first(l) + input] : NULL;
   }
   if (x->op == OP_INT) return x;
   if (x->op != OP_IADD && x->op != OP_ISUB && x->op != OP_IMUL) return NULL;
-  if (depth > LIMIT_HOIST_DEPTH && limit_reached(p->w->arena, AT_HOIST_DEPTH)) return NULL;
-  Node *a = outside(p, x->ops[0], depth + 1), *b = outside(p, x->ops[1], depth + 1);
-  return a && b ? ir_op2(p->w, (Op)x->op, a, b) : NULL;
+  if (depth > LIMIT_HOIST_DEPTH && limit_reached(w->arena, AT_HOIST_DEPTH)) return NULL;
+  Node *a = outside(w, loop, x->ops[0], depth + 1), *b = outside(w, loop, x->ops[1], depth + 1);
+  return a && b ? ir_op2(w, (Op)x->op, a, b) : NULL;
 }
 
-/* What x, an update, adds to the element that it changes; NULL if it does otherwise. */
-static Node *added(const Node *x) {
+Node *opt_outside(World *w, const Node *loop, Node *x) { return outside(w, loop, x, 0); }
+
+Node *opt_added(const Node *x) {
   if (x->op != OP_UPDATE || x->ops[x->nops - 1]->op != OP_CADD) return NULL;
   const Node *sum = x->ops[x->nops - 1];
   for (int side = 0; side < 2; side++) {
@@ -54,14 +54,14 @@ static Node *added(const Node *x) {
 static bool find_place(Promotion *p, int slot, const Node *x, Node *addend) {
   Sum s = {.slot = slot, .n = x->nops - 2, .addend = addend, .is = NEW_ARRAY(p->w->temp, Node *, x->nops)};
   for (int k = 0; k < s.n; k++)
-    if (!(s.is[k] = outside(p, x->ops[1 + k], 0))) return false;
+    if (!(s.is[k] = opt_outside(p->w, p->loop, x->ops[1 + k]))) return false;
   vec_push(p->w->temp, p->sums, s);
   return true;
 }
 
 /* x, what the iteration leaves of the array `slot`, without the additions that are found to be promoted. */
 static Node *without_sums(Promotion *p, int slot, Node *x) {
-  Node *addend = added(x);
+  Node *addend = opt_added(x);
   if (!addend) return x;
   Node *rest = without_sums(p, slot, x->ops[0]);
   if (find_place(p, slot, x, addend)) return rest;

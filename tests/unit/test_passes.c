@@ -97,6 +97,7 @@ static const struct {
     {"hoist", hoist},
     {"interchange", opt_interchange},
     {"promote", opt_promote},
+    {"gather", opt_gather},
 };
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* Scattered sums are gathered: where each iteration adds to several neighbouring elements of an array, as the derivative
+ * of a stencil does, what it adds is kept, and each element gets all its terms at once.
+ *
+ *   loop i < n: a[i] += x i; a[i + 1] += 2 * x i
+ *   →  w = [ x i | i < n ];  loop e: a[e] += w[e] + 2 * w[e - 1]
+ *
+ * Elements near the ends get fewer terms; they have loops of their own, which ask. An iteration no longer loads what
+ * the one before has stored. The order of these additions is free. Runs when places are no longer checked where they
+ * are used: all from the first to the last that is added to are places of the array. */
+#include "opt/opt.h"
+#include <math.h>
+
+/* One addition: `factor` times what is kept, to the place that is the loop's index plus `shift`. */
+typedef struct Term {
+  int64_t shift;
+  double factor;
+  Node *kept; /* in the body */
+} Term;
+
+/* Additions to one row of an array: places that differ in one index alone. */
+typedef struct Row {
+  int slot, moving, n; /* of the loop; which index moves, of n */
+  Node **is;           /* the others, of the graph around */
+  Vec(Term) terms;
+} Row;
+
+typedef struct Gather {
+  World *w;
+  Node *loop;
+  Vec(Row) rows;
+  Nodes kept;
+} Gather;
+
+/* ---- What is added ----------------------------------------------------------------------------------------------- */
+/* Is x the loop's index plus a constant? */
+static bool is_shifted(const Node *x, int64_t *shift) {
+  *shift = 0;
+  if (x->op == OP_IADD && x->ops[1]->op == OP_INT) {
+    *shift = x->ops[1]->attr.i;
+    x = x->ops[0];
+  }
+  return x->op == OP_PARAM && x->attr.i == 0 && *shift >= -LIMIT_GATHER_SHIFT && *shift <= LIMIT_GATHER_SHIFT;
+}
+
+static bool find_place(const Gather *g, const Node *x, Row *row, int64_t *shift) {
+  row->n = x->nops - 2;
+  row->moving = -1;
+  row->is = NEW_ARRAY(g->w->temp, Node *, x->nops);
+  for (int k = 0; k < row->n; k++) {
+    row->is[k] = opt_outside(g->w, g->loop, x->ops[1 + k]);
+    if (row->is[k]) continue;
+    if (row->moving >= 0 || !is_shifted(x->ops[1 + k], shift)) return false;
+    row->moving = k;
+  }
+  return row->moving >= 0;
+}
+
+static Row *row_of(Gather *g, const Row *like) {
+  for (int i = 0; i < g->rows.len; i++) {
+    Row *r = &g->rows.data[i];
+    bool same = r->slot == like->slot && r->moving == like->moving;
+    for (int k = 0; same && k < like->n; k++) same = r->is[k] == like->is[k];
+    if (same) return r;
+  }
+  vec_push(g->w->temp, g->rows, *like);
+  return &g->rows.data[g->rows.len - 1];
+}
+
+static bool is_scaled(const Node *x) { return x->op == OP_FMUL && x->ops[1]->op == OP_FLOAT; }
+
+/* A multiple of a multiple by 2 or 4 is one of the number itself, without a difference. */
+static Term term_of(Node *addend, int64_t shift) {
+  Term t = {shift, 1, addend};
+  if (is_scaled(addend)) t = (Term){shift, addend->ops[1]->attr.f, addend->ops[0]};
+  while (is_scaled(t.kept) && (fabs(t.kept->ops[1]->attr.f) == 2 || fabs(t.kept->ops[1]->attr.f) == 4)) {
+    t.factor *= t.kept->ops[1]->attr.f;
+    t.kept = t.kept->ops[0];
+  }
+  return t;
+}
+
+static void find_rows(Gather *g, int slot, const Node *x) {
+  for (Node *addend; (addend = opt_added(x)); x = x->ops[0]) {
+    Row row = {.slot = slot};
+    int64_t shift;
+    if (!find_place(g, x, &row, &shift)) continue;
+    Row *r = row_of(g, &row);
+    Term t = term_of(addend, shift);
+    vec_push(g->w->temp, r->terms, t);
+  }
+}
+
+/* Do its terms overlap? */
+static bool is_gathered(const Row *r) {
+  bool overlap = false;
+  for (int k = 1; k < r->terms.len; k++) overlap |= r->terms.data[k].shift != r->terms.data[0].shift;
+  return overlap;
+}
+
+static int keep(Gather *g, Node *x) {
+  for (int k = 0; k < g->kept.len; k++)
+    if (g->kept.data[k] == x) return k;
+  vec_push(g->w->temp, g->kept, x);
+  return g->kept.len - 1;
+}
+
+/* x, what the iteration leaves of the array `slot`, without what is gathered. */
+static Node *without_gathered(Gather *g, int slot, Node *x) {
+  Node *addend = opt_added(x);
+  if (!addend) return x;
+  Node *rest = without_gathered(g, slot, x->ops[0]);
+  Row row = {.slot = slot};
+  int64_t shift;
+  if (find_place(g, x, &row, &shift) && is_gathered(row_of(g, &row))) return rest;
+  if (rest == x->ops[0]) return x;
+  Node *sum = ir_op2(g->w, OP_CADD, ir_index(g->w, rest, x->ops + 1, x->nops - 2), addend);
+  return ir_update(g->w, rest, x->ops + 1, x->nops - 2, sum);
+}
+
+/* ---- The loops over elements ------------------------------------------------------------------------------------- */
+typedef struct Elements {
+  const Gather *g;
+  const Row *row;
+  Node *n, **kept; /* trip count; arrays of what is kept */
+} Elements;
+
+/* The terms of element e. asks: some perhaps aren't there. */
+static Node *terms_at(const Elements *el, LoopBuilder *b, Node *e, bool asks) {
+  World *w = el->g->w;
+  Node *sum = NULL, *zero = ir_int(w, 0), *n = asks ? loop_add(b, LOOP_CAPTURED, el->n) : NULL;
+  for (int k = 0; k < el->row->terms.len; k++) {
+    const Term *t = &el->row->terms.data[k];
+    int at = 0;
+    while (el->g->kept.data[at] != t->kept) at++;
+    Node *from = loop_add(b, LOOP_CAPTURED, el->kept[at]), *i = ir_op2(w, OP_IADD, e, ir_int(w, -t->shift)), *there = NULL;
+    if (asks) {
+      there = ir_op2(w, OP_AND, ir_op2(w, OP_ILE, zero, i), ir_op2(w, OP_ILT, i, n));
+      i = ir_op3(w, OP_SELECT, there, i, zero);
+    }
+    Node *x = ir_index(w, from, &i, 1);
+    if (t->factor != 1) x = ir_op2(w, OP_FMUL, x, ir_float(w, t->factor));
+    if (asks) x = ir_op3(w, OP_SELECT, there, x, ir_float(w, 0));
+    sum = sum ? ir_op2(w, OP_CADD, sum, x) : x;
+  }
+  return sum;
+}
+
+/* The array with the terms of its elements from `lo` up to `hi` added. */
+static Node *add_terms(const Elements *el, Node *array, Node *lo, Node *hi, bool asks) {
+  World *w = el->g->w;
+  const Row *row = el->row;
+  LoopBuilder *b = loop_open(w, false);
+  Node *in = loop_add(b, LOOP_ACC, array), **is = NEW_ARRAY(w->temp, Node *, row->n + 1);
+  for (int k = 0; k < row->n; k++)
+    is[k] = k == row->moving ? ir_op2(w, OP_IADD, loop_index(b), loop_add(b, LOOP_CAPTURED, lo))
+                             : loop_add(b, LOOP_CAPTURED, row->is[k]);
+  Node *sum = terms_at(el, b, is[row->moving], asks);
+  loop_next(b, in, ir_update(w, in, is, row->n, ir_op2(w, OP_CADD, ir_index(w, in, is, row->n), sum)));
+  loop_close(b, ir_op2(w, OP_IMAX, ir_op2(w, OP_ISUB, hi, lo), ir_int(w, 0)), NULL, el->g->loop->site);
+  return loop_result(b, in);
+}
+
+/* All the row's terms: those of its first elements, of those that get all, of the last. */
+static Node *with_row(const Elements *el, Node *array) {
+  World *w = el->g->w;
+  int64_t least = INT64_MAX, most = INT64_MIN;
+  for (int k = 0; k < el->row->terms.len; k++) {
+    int64_t shift = el->row->terms.data[k].shift;
+    if (shift < least) least = shift;
+    if (shift > most) most = shift;
+  }
+  Node *start = ir_int(w, least), *runs = ir_op2(w, OP_ILT, ir_int(w, 0), el->n);
+  Node *end = ir_op3(w, OP_SELECT, runs, ir_op2(w, OP_IADD, el->n, ir_int(w, most)), start);
+  Node *full = ir_op2(w, OP_ILT, ir_int(w, most - least), el->n); /* some get all */
+  Node *from = ir_op3(w, OP_SELECT, full, ir_int(w, most), end);
+  Node *to = ir_op3(w, OP_SELECT, full, ir_op2(w, OP_IADD, el->n, start), end);
+  array = add_terms(el, array, start, from, true);
+  array = add_terms(el, array, from, to, false);
+  return add_terms(el, array, to, end, true);
+}
+
+/* ---- The pass ---------------------------------------------------------------------------------------------------- */
+static Node *gathered(Gather *g, Node **results) {
+  World *w = g->w;
+  const Node *n = g->loop;
+  int parts = n->type->n - 1;
+  Node **kept = NEW_ARRAY(w->temp, Node *, g->kept.len + 1), **xs = NEW_ARRAY(w->temp, Node *, n->type->n);
+  Node *loop = ir_loop_stacking(w, n, n->ops, ir_record(w, results, parts), g->kept.data, g->kept.len, kept);
+  for (int k = 0; k < n->type->n; k++) xs[k] = ir_get(w, loop, k);
+  for (int i = 0; i < g->rows.len; i++) {
+    const Row *row = &g->rows.data[i];
+    if (is_gathered(row)) xs[row->slot] = with_row(&(Elements){g, row, n->ops[0], kept}, xs[row->slot]);
+  }
+  return ir_tuple(w, n->type, xs);
+}
+
+static Node *gather(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)frame;
+  if (n->op != OP_LOOP || n->loop->has_cond || n->loop->ncarried || !n->loop->naccs) return NULL;
+  Node *loop = rewrite_node(r, n, ops, graphs);
+  if (loop->op != OP_LOOP || loop->graphs[0]->result->op != OP_TUPLE || loop->loop->ncarried) return loop;
+  Gather g = {.w = user, .loop = loop};
+  const Node *result = loop->graphs[0]->result;
+  int slots = loop_slots(loop->loop);
+  for (int k = 0; k < slots; k++)
+    if (result->ops[k]->type->kind == T_ARRAY) find_rows(&g, k, result->ops[k]);
+  for (int i = 0; i < g.rows.len; i++)
+    for (int k = 0; is_gathered(&g.rows.data[i]) && k < g.rows.data[i].terms.len; k++)
+      keep(&g, g.rows.data[i].terms.data[k].kept);
+  if (!g.kept.len || (g.kept.len > LIMIT_GATHERED && limit_reached(g.w->arena, AT_GATHERED))) return loop;
+  Node **results = NEW_ARRAY(g.w->temp, Node *, result->nops + 1);
+  for (int k = 0; k < result->nops; k++)
+    results[k] = k < slots ? without_gathered(&g, k, result->ops[k]) : result->ops[k];
+  return gathered(&g, results);
+}
+
+Graph *opt_gather(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = gather}); }
