@@ -596,7 +596,8 @@ static void iterate(Loop *lp) {
 /* ---- Chains ---- */
 enum { CHAINS = 4 };
 
-/* As many iterations as there are chains, each with its own state. The index, which stands for all of them, is i again afterwards. */
+/* As many iterations as there are chains, each with its own state. The index, which stands for all of them, is that of
+ * the first again afterwards. */
 static void lower_turn(Loop *lp, int *const *chains) {
   Fn *fn = lp->fn;
   int first = lp->i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scattered sums are gathered: where each iteration adds to several neighbouring elements of an array, as the derivative
- * of a stencil does, what it adds is kept, and each element gets all its terms at once.
+/* Scattered sums are gathered: where each iteration adds to several neighbouring elements of an array, as the
+ * derivative of a stencil does, what it adds is kept, and each element gets all its terms at once.
  *
  *   loop i < n: a[i] += x i; a[i + 1] += 2 * x i
  *   →  w = [ x i | i < n ];  loop e: a[e] += w[e] + 2 * w[e - 1]
@@ -133,7 +133,8 @@ static Node *terms_at(const Elements *el, LoopBuilder *b, Node *e, bool asks) {
     const Term *t = &el->row->terms.data[k];
     int at = 0;
     while (el->g->kept.data[at] != t->kept) at++;
-    Node *from = loop_add(b, LOOP_CAPTURED, el->kept[at]), *i = ir_op2(w, OP_IADD, e, ir_int(w, -t->shift)), *there = NULL;
+    Node *from = loop_add(b, LOOP_CAPTURED, el->kept[at]), *there = NULL;
+    Node *i = ir_op2(w, OP_IADD, e, ir_int(w, -t->shift));
     if (asks) {
       there = ir_op2(w, OP_AND, ir_op2(w, OP_ILE, zero, i), ir_op2(w, OP_ILT, i, n));
       i = ir_op3(w, OP_SELECT, there, i, zero);
