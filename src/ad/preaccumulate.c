@@ -64,6 +64,16 @@ static bool find_inputs(const Diff *r, const Node *n, Preaccumulated *p) {
   return p->n > 0;
 }
 
+/* Does that cost less than a tape? Each direction has its own products with the partials, so iterations that are
+ * independent, which need no tape, are worth one. */
+static bool is_narrow(const Node *n, const Fact *facts, int directions) {
+  const LoopInfo *l = n->loop;
+  if (!l->ncarried && !l->has_cond) return directions == 1;
+  int active = 0;
+  for (int k = 0; k < loop_slots(l); k++) active += (facts[1 + k] & ACTIVE) != 0;
+  return directions <= 2 || directions * active <= LIMIT_TANGENTS;
+}
+
 /* ---- The loop over values and tangents --------------------------------------------------------------------------- */
 typedef struct Directions {
   const Diff *r;
@@ -131,7 +141,9 @@ Preaccumulated *ad_preaccumulate(Diff *r, int at) {
   Node *n = r->nodes[at];
   const LoopInfo *l = n->loop;
   Preaccumulated *p = NEW(w->arena, Preaccumulated);
-  if (l->nstacked || !find_inputs(r, n, p) || !only_numbers(w, n->graphs[0], ad_body_facts(r, n))) return NULL;
+  if (l->nstacked || !find_inputs(r, n, p)) return NULL;
+  const Fact *facts = ad_body_facts(r, n);
+  if (!is_narrow(n, facts, p->n) || !only_numbers(w, n->graphs[0], facts)) return NULL;
   p->slots = loop_slots(l);
   Directions s = {.r = r, .n = n, .p = p, .loop = loop_open(w, l->down)};
   s.values = NEW_ARRAY(w->arena, Node *, n->graphs[0]->nparams);

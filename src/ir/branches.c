@@ -21,6 +21,31 @@ static Node *trivial_switch(World *w, Node *s, Graph **arms, int narms, Node **c
   return ir_op3(w, OP_SELECT, s, a, b);
 }
 
+/* Is x made in a few steps, of which none may fail? */
+static bool is_quick(const Node *x, int *steps) {
+  if (x->op == OP_PARAM || ir_is_constant(x)) return true;
+  bool quick = x->op == OP_LEN || (op_flags[x->op] & OPF_S && op_flags[x->op] & OPF_B);
+  if (!quick || ++*steps > LIMIT_QUICK_STEPS) return false;
+  for (int k = 0; k < x->nops; k++)
+    if (!is_quick(x->ops[k], steps)) return false;
+  return true;
+}
+
+/*  if s then true else x = s || x    if s then x else false = s && x    and so on, where both may be evaluated: what
+ * depends on an index alone needs no branch to be told again later. */
+static Node *connective(World *w, Node *s, Graph **arms, int narms, Node **caps) {
+  if (s->type->kind != T_BOOL || narms != 2 || arms[0]->result->type->kind != T_BOOL) return NULL;
+  for (int k = 0; k < 2; k++) {
+    const Node *known = arms[k]->result;
+    int steps = 0;
+    if (known->op != OP_BOOL || !is_quick(arms[1 - k]->result, &steps)) continue;
+    Node *x = ir_instantiate(w, arms[1 - k], caps, 0);
+    bool yes = known->attr.i != 0;
+    return ir_op2(w, yes ? OP_OR : OP_AND, yes == (k == 1) ? s : ir_op1(w, OP_NOT, s), x);
+  }
+  return NULL;
+}
+
 /* Components that all arms return alike, without computing them: -1 or the index of one. */
 static bool shared_component(Graph **arms, int narms, int k) {
   Node *x = arms[0]->result->ops[k];
@@ -96,6 +121,7 @@ Node *ir_switch(World *w, Node *s, Graph **arms, int narms, Node **caps, int nca
   }
   if (same_arms(arms, narms)) return ir_waiting(w, ir_instantiate(w, arms[0], caps, 0), s);
   Node *r = trivial_switch(w, s, arms, narms, caps);
+  if (!r) r = connective(w, s, arms, narms, caps);
   if (!r) r = hoist_components(w, s, arms, narms, caps, ncaps);
   if (r) return r;
   Node **ops = NEW_ARRAY(w->arena, Node *, ncaps + 1);
