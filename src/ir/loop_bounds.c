@@ -39,9 +39,10 @@ static Node *fixed_length(const Lengths *s, int k, int dim);
  * NULL. What was checked is what it is compared with. */
 static Node *fixed_number(const Lengths *s, Node *x, int depth) {
   const LoopInfo *l = s->l;
-  if (ir_is_constant(x)) return x;
+  if (ir_is_constant(x) || x->op == OP_GLOBAL) return x;
   if (op_flags[x->op] & OPF_V || x->op == OP_AFTER) return fixed_number(s, x->ops[0], depth);
   const Node *array = x->op == OP_LEN ? x->ops[0] : x;
+  if (array->op == OP_GLOBAL) return x;
   if (array->op == OP_PARAM) {
     int k = (int)array->attr.i - 1;
     if (k >= 0 && k < l->ncarried && x != array) return fixed_length(s, k, (int)x->attr.i);

@@ -345,12 +345,46 @@ static Node **fillable(const View *v, int k, bool *idle) {
   return find_take(v, next, k, dims, 0) ? dims : NULL;
 }
 
-/* The dimensions of a bag that the loop captures, if it reads about as many numbers of it as that has. */
-static Node **fillable_capture(const View *v, int k) {
+/* The dimensions of a bag that the loop captures, if it reads about as many numbers of it as that has; or any, and
+ * nothing else needs the bag, `last`: it is what an array has come to that was made for this. */
+static Node **fillable_capture(const View *v, int k, bool last) {
   const Node *bag = v->ops[k];
   if (bag->type->kind != T_BAG || !ir_is_plain(ir_base((IrType *)bag->type)) || is_empty(bag)) return NULL;
   Adding a;
-  return bag->op != OP_TO_BAG && find_reading(v, k, &a) && pays(&a) ? a.dims : NULL;
+  return bag->op != OP_TO_BAG && find_reading(v, k, &a) && (last || pays(&a)) ? a.dims : NULL;
+}
+
+/* The dimensions of a carried bag that each iteration fills before all else: it is carried as what it is filled to.
+ * `idle`: only if the loop runs. */
+static Node **refilled(const View *v, int k, bool *idle) {
+  Node *start = v->ops[k], *next = ir_get(v->w, v->body->result, k), **nodes, *filled = NULL;
+  if (!v->n || k >= v->l->ncarried || start->type->kind != T_BAG || next->op == OP_TO_BAG) return NULL;
+  int n = ir_order(v->w->temp, v->body, &nodes);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < nodes[i]->nops; j++) {
+      if (!is_param(nodes[i]->ops[j], 1 + k)) continue;
+      if (filled || nodes[i]->op != OP_FILL) return NULL;
+      filled = nodes[i];
+    }
+  if (!filled) return NULL;
+  for (int i = 1; i < filled->nops; i++)
+    if (reads_param(v->w, v->body, filled->ops[i], 0, v->own)) return NULL;
+  *idle |= start->op != OP_TO_BAG;
+  return filled->ops + 1;
+}
+
+/* Fills the next value of slot k, too. Its dimensions in terms of the graph around. */
+static Node **fill_next(View *v, int k, Node **dims) {
+  World *w = v->w;
+  int parts = v->slots + v->l->nstacked;
+  Node **xs = NEW_ARRAY(w->arena, Node *, parts + 1);
+  for (int i = 0; i < parts; i++) xs[i] = ir_get(w, v->body->result, i);
+  int rank = ir_rank(xs[k]->type);
+  xs[k] = ir_to_bag(w, fill(w, xs[k], opt_array_of(w, xs[k]->type), dims, rank));
+  Node **around = NEW_ARRAY(w->arena, Node *, rank + 1);
+  for (int i = 0; i < rank; i++) around[i] = outside(v, dims[i]);
+  v->body = ir_graph(w, v->body->params, v->body->nparams, ir_record(w, xs, parts), v->body->name);
+  return around;
 }
 
 /* The loop whose slots and captures with `dims` start as arrays, in region r (NULL: there is none). */
@@ -370,13 +404,20 @@ static Node *start_filled(View *v, Node ***dims, Region *r, const Node *n) {
   return ir_rebuild(w, n, ops, &v->body);
 }
 
-static Node *filled_start(World *w, const Node *n, Node **ops, Graph **graphs) {
+static Node *filled_start(World *w, BagUses *uses, const Node *n, Node **ops, Graph **graphs) {
   View v = view_of(w, n, ops, graphs[0]);
   int inputs = loop_inputs(v.l);
   Node ***dims = NEW_ARRAY(w->arena, Node **, inputs + 1), **idle = NEW_ARRAY(w->arena, Node *, n->type->n);
   bool any = false, unless_idle = false;
-  for (int k = 0; k < v.slots; k++) any |= (dims[k] = fillable(&v, k, &unless_idle)) != NULL;
-  for (int k = v.own - 1; k < inputs; k++) any |= (dims[k] = fillable_capture(&v, k)) != NULL;
+  for (int k = 0; k < v.slots; k++) {
+    Node **refilling = refilled(&v, k, &unless_idle);
+    dims[k] = refilling ? fill_next(&v, k, refilling) : fillable(&v, k, &unless_idle);
+    any |= dims[k] != NULL;
+  }
+  for (int k = v.own - 1; k < inputs; k++) {
+    bool last = opt_bag_is_used_once(w, uses, n->ops[k + loop_first(v.l)]);
+    any |= (dims[k] = fillable_capture(&v, k, last)) != NULL;
+  }
   if (!any) return NULL;
   if (!unless_idle) return start_filled(&v, dims, NULL, n);
   Region *runs = region_open(w, region_open(w, NULL)), *rests = region_open(w, runs->outer);
@@ -395,7 +436,7 @@ static Node *bags_node(void *user, Rewriter *r, void *uses, Node *n, Node **ops,
   Bags *b = user;
   bool sum = n->op == OP_CADD && n->type->kind == T_BAG;
   Node *x = sum ? opt_bag_sum(b->w, uses, n, ops) : n->op == OP_LOOP ? stacked_entries(b->w, n, ops, graphs) : NULL;
-  if (!x && n->op == OP_LOOP) x = filled_start(b->w, n, ops, graphs);
+  if (!x && n->op == OP_LOOP) x = filled_start(b->w, uses, n, ops, graphs);
   b->changed |= x != NULL;
   return x;
 }

@@ -35,6 +35,10 @@ static const Map *counted(World *w, BagUses *uses) {
   return &uses->counts;
 }
 
+bool opt_bag_is_used_once(World *w, BagUses *uses, const Node *x) {
+  return (uintptr_t)map_get(counted(w, uses), x) == 1;
+}
+
 /* The loop whose accumulator x is, or NULL. */
 static Node *loop_of(const Node *x) {
   Node *loop = x->op == OP_GET ? x->ops[0] : NULL;

@@ -96,4 +96,5 @@ int opt_call_root(World *w, const Func *f, int k);
 typedef struct BagUses BagUses;
 BagUses *opt_bag_uses(World *w, Graph *g);
 Node *opt_bag_sum(World *w, BagUses *uses, const Node *n, Node **ops);
+bool opt_bag_is_used_once(World *w, BagUses *uses, const Node *x);
 #endif

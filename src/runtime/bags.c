@@ -190,7 +190,7 @@ static LogObj *new_log(Rt *rt, const Desc *desc, int64_t n, int64_t cap) {
     rt_out_of_memory(rt);
     return NULL;
   }
-  *l = (LogObj){{.rc = 1, .tag = RT_LOG, .desc = desc}, n, 0, cap, entries};
+  *l = (LogObj){.h = {.rc = 1, .tag = RT_LOG, .desc = desc}, .n = n, .cap = cap, .entries = entries};
   rt->live++;
   return l;
 }
@@ -375,7 +375,10 @@ static Status merge_logs(Adder *w, const Desc *desc, LogObj *a, LogObj *b, const
     memcpy(s, e, (size_t)stride * sizeof(Slot));
     if (!move) rt_retain_slots(elem->slots, elem->nslots, s + 1);
   }
-  if (move) b->len = 0;
+  if (move) {
+    b->len = 0;
+    rt_log_drop_table(w->rt, b);
+  }
   return 0;
 }
 
@@ -515,7 +518,7 @@ Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int6
   return status;
 }
 
-Status rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out) {
+Status rt_bag_get(Rt *rt, const Desc *desc, Obj *bag, int64_t i, Slot *out) {
   const Desc *elem = desc->args[0];
   memset(out, 0, (size_t)elem->nslots * sizeof(Slot));
   if (!bag) return 0;
@@ -525,7 +528,12 @@ Status rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out
     rt_retain_slots(elem->slots, elem->nslots, out);
     return 0;
   }
-  const LogObj *l = (const LogObj *)bag;
+  LogObj *l = (LogObj *)bag;
+  if (rt_log_enter(rt, l)) {
+    const Slot *e = rt_log_entry(l, i);
+    if (e) memcpy(out, e, (size_t)elem->nslots * sizeof(Slot));
+    return rt_look(rt);
+  }
   Adder w = {.rt = rt};
   Status status = 0;
   for (int64_t k = 0; k < l->len && !status && !(status = rt_look_at(rt, k)); k++) {
@@ -537,11 +545,27 @@ Status rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out
   return status;
 }
 
-Status rt_bag_sub(Rt *rt, const Desc *sub_desc, const Obj *bag, int64_t offset, int64_t count, const int64_t *sub_dims,
+/* A part of a log: found by its entries, or by what the part has, whichever are fewer. */
+static LogObj *part_of_log(Rt *rt, const Desc *desc, LogObj *l, int64_t offset, int64_t count) {
+  if (count >= l->len || !rt_log_enter(rt, l)) return copy_log(rt, desc, l, offset, count, 0, count);
+  LogObj *part = new_log(rt, desc, count, 4);
+  int64_t nslots = desc->args[0]->nslots;
+  for (int64_t i = 0; part && i < count; i++) {
+    const Slot *e = rt_log_entry(l, offset + i);
+    Slot *to = e ? log_append(rt, part, i) : NULL;
+    if (to) memcpy(to, e, (size_t)nslots * sizeof(Slot));
+    if ((!e || to) && !rt_look_at(rt, i)) continue;
+    rt_release(rt, &part->h);
+    return NULL;
+  }
+  return part;
+}
+
+Status rt_bag_sub(Rt *rt, const Desc *sub_desc, Obj *bag, int64_t offset, int64_t count, const int64_t *sub_dims,
                   Obj **out) {
   Obj *part = NULL;
   if (bag && is_log(bag)) {
-    LogObj *l = copy_log(rt, sub_desc, (const LogObj *)bag, offset, count, 0, count);
+    LogObj *l = part_of_log(rt, sub_desc, (LogObj *)bag, offset, count);
     if (!l) return 1;
     part = &l->h;
     if (l->len == 0) {

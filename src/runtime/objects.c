@@ -208,6 +208,7 @@ static void free_log(Rt *rt, LogObj *l, Work *work) {
   if (l->h.desc->pointers)
     for (int64_t i = 0; i < l->len; i++) drop_slots(elem->slots, elem->nslots, l->entries + i * stride + 1, work);
   heap_realloc(rt->heap, l->entries, (size_t)(l->cap * stride) * sizeof(Slot), 0);
+  rt_log_drop_table(rt, l);
   rt_block_free(rt, l, sizeof *l);
 }
 

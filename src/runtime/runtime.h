@@ -96,6 +96,7 @@ typedef struct LogObj {
   Obj h;
   int64_t n, len, cap;
   Slot *entries;
+  int64_t *table, table_size, entered; /* for reading (logs.c): NULL, or entries by index, those before `entered` */
 } LogObj;
 typedef struct EnvObj {
   Obj h;
@@ -346,10 +347,10 @@ Status rt_acc_at(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64
 RtPair rt_acc_float(Rt *rt, const Desc *desc, Obj *bag, int64_t n, int64_t i, double v);
 /* adds a bag for elements offset…; sub taken. Also SHIFT */
 Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub);
-/* borrowed in, owned out */
-Status rt_bag_get(Rt *rt, const Desc *desc, const Obj *bag, int64_t i, Slot *out);
+/* borrowed in, owned out; of a log the entries are put in order for this and later reads */
+Status rt_bag_get(Rt *rt, const Desc *desc, Obj *bag, int64_t i, Slot *out);
 /* BAG_SLICE, partial BAG_GET: view or null */
-Status rt_bag_sub(Rt *rt, const Desc *sub_desc, const Obj *bag, int64_t offset, int64_t count, const int64_t *sub_dims,
+Status rt_bag_sub(Rt *rt, const Desc *sub_desc, Obj *bag, int64_t offset, int64_t count, const int64_t *sub_dims,
                   Obj **out);
 Status rt_bag_take(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, Slot *out);
 Status rt_bag_take_sub(Rt *rt, const Desc *sub_desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count,
