@@ -375,6 +375,9 @@ Node *ir_loop_yielding(World *w, const Node *loop, Node **ops, Graph **graphs, N
 Node *ir_count_between(World *w, Node *from, Node *to, bool inclusive);
 /* x, the value of something after the loop whose value is `loop`, having waited for its end. */
 Node *ir_after_loop(World *w, Node *x, Node *loop);
+/* The length in dimension dim of carried value k of a loop, if it is an array whose length never changes; else NULL.
+ * Operands from the first carried value on. */
+Node *ir_carried_length(World *w, const LoopInfo *l, Node **ops, Graph *body, int k, int dim);
 /* The length of x, an array in the loop's body, in terms of the loop's operands without the trip count, where it is
  * the same in all iterations; else NULL. */
 Node *ir_length_outside(World *w, const Node *loop, Node **ops, Node *x);

@@ -70,8 +70,6 @@ Node *ir_loop_over(World *w, const LoopInfo *info, Node **ops, Graph *body, Grap
 /* loop_bounds.c. Operands as in ir_loop. */
 /* The number of iterations, where the condition only counts them; else NULL. */
 Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond);
-/* The length in dimension dim of carried value k of a loop, if it is an array whose length never changes; else NULL. */
-Node *ir_carried_length(World *w, const LoopInfo *l, Node **ops, Graph *body, int k, int dim);
 /* The body of a loop of n iterations without the checks of its index against a length that is n. `own`: parameters
  * before captures. */
 Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int own);

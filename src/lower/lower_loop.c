@@ -48,8 +48,9 @@ typedef struct Loop {
   int chunk, limit;
   int limit_at; /* index of the instruction that sets it */
   bool chained; /* its last few iterations, or a short one */
+  bool rare;
 } Loop;
-enum { CHUNK = 1 << 16 };
+enum { CHUNK = 1 << 16, FEW_TRIPS = 16 };
 
 static World *world(Loop *lp) { return lp->fn->m->w; }
 
@@ -514,12 +515,28 @@ static bool is_brief(const Loop *lp) {
   return n->op == OP_INT && n->attr.i <= CHUNK;
 }
 
+/* A bound of a number that is written as one that has it; INT64_MAX: none is seen. */
+static int64_t at_most(const Node *x, int depth) {
+  x = lower_unwaited((Node *)x);
+  if (x->op == OP_INT) return x->attr.i;
+  if (depth == 0 || x->nops < 2) return INT64_MAX;
+  int64_t a = at_most(x->ops[x->nops - 2], depth - 1), b = at_most(x->ops[x->nops - 1], depth - 1);
+  if (x->op == OP_IMIN) return a < b ? a : b;
+  return x->op == OP_SELECT || x->op == OP_IMAX ? (a > b ? a : b) : INT64_MAX;
+}
+
+/* Isn't it worth while to run several iterations of the loop at once? */
+static bool runs_rarely(const Loop *lp) {
+  if (lp->l->has_cond || lower_unwaited(lp->ops[-1])->op == OP_INT) return false;
+  return at_most(lp->ops[-1], LIMIT_TRIPS_DEPTH) <= FEW_TRIPS;
+}
+
 /* Interrupts. A loop looks for them once per iteration; but one that counts and holds nothing else that takes long,
  * which GCC may vectorise, only between chunks of iterations, if it may be long. */
 static void open_chunk(Loop *lp) {
   Fn *fn = lp->fn;
   lp->limit = lp->chunk = -1;
-  if (lp->l->has_cond || is_brief(lp) || lp->chained) return;
+  if (lp->l->has_cond || is_brief(lp) || lp->chained || lp->rare) return;
   lp->chunk = fn_label(fn);
   fn_place(fn, lp->chunk);
   int far = fn_scalar(fn, lp->l->down ? OP_ISUB : OP_IADD, lp->i, fn_int(fn, CHUNK));
@@ -549,7 +566,7 @@ static void close_chunk(Loop *lp) {
 /* Marks an innermost loop free of calls. */
 static void close_iteration(Loop *lp) {
   Fn *fn = lp->fn;
-  bool simple = true;
+  bool simple = !lp->rare;
   for (int i = lp->head_at + 1; i < fn->code.len; i++) simple = simple && simple_instr(fn, &fn->code.data[i]);
   fn->code.data[lp->head_at].b = simple;
   if (!simple || lp->l->has_cond) fn_emit(fn, LOP_POLL, -1, -1, -1, -1);
@@ -692,7 +709,8 @@ Row lower_loop(Frame *fr, Node *x) {
   bind_params(lp);
   prefetch_all(lp);
   pin(lp, 1);
-  lp->chained = lower_chains(fn->m, x);
+  lp->rare = runs_rarely(lp);
+  lp->chained = !lp->rare && lower_chains(fn->m, x);
   if (lp->chained) lower_chained(lp);
   iterate(lp);
   pin(lp, -1);

@@ -118,11 +118,25 @@ static Node *without_gathered(Gather *g, int slot, Node *x) {
   return ir_update(g->w, rest, x->ops + 1, x->nops - 2, sum);
 }
 
+/* Is kept number x an element of an array that is there anyway, at a place that moves with the index? */
+static bool is_there(const Gather *g, Node *x, Node **array, int64_t *shift) {
+  const LoopInfo *l = g->loop->loop;
+  *shift = 0;
+  if (x->op == OP_PARAM && loop_part(l, (int)x->attr.i - 1) == LOOP_SLICED) {
+    *array = g->loop->ops[loop_first(l) + x->attr.i - 1];
+    return ir_rank((*array)->type) == 1;
+  }
+  if (x->op != OP_INDEX || x->nops != 2 || !is_shifted(x->ops[1], shift)) return false;
+  *array = opt_outside(g->w, g->loop, x->ops[0]);
+  return *array != NULL;
+}
+
 /* ---- The loops over elements ------------------------------------------------------------------------------------- */
 typedef struct Elements {
   const Gather *g;
   const Row *row;
-  Node *n, **kept; /* trip count; arrays of what is kept */
+  Node *n, **kept; /* trip count; arrays of what is kept, … */
+  int64_t *from;   /* … which is their elements from there on */
 } Elements;
 
 /* The terms of element e. asks: some perhaps aren't there. */
@@ -139,7 +153,7 @@ static Node *terms_at(const Elements *el, LoopBuilder *b, Node *e, bool asks) {
       there = ir_op2(w, OP_AND, ir_op2(w, OP_ILE, zero, i), ir_op2(w, OP_ILT, i, n));
       i = ir_op3(w, OP_SELECT, there, i, zero);
     }
-    Node *x = ir_index(w, from, &i, 1);
+    Node *of = ir_op2(w, OP_IADD, i, ir_int(w, el->from[at])), *x = ir_index(w, from, &of, 1);
     if (t->factor != 1) x = ir_op2(w, OP_FMUL, x, ir_float(w, t->factor));
     if (asks) x = ir_op3(w, OP_SELECT, there, x, ir_float(w, 0));
     sum = sum ? ir_op2(w, OP_CADD, sum, x) : x;
@@ -147,22 +161,39 @@ static Node *terms_at(const Elements *el, LoopBuilder *b, Node *e, bool asks) {
   return sum;
 }
 
-/* The array with the terms of its elements from `lo` up to `hi` added. */
-static Node *add_terms(const Elements *el, Node *array, Node *lo, Node *hi, bool asks) {
+/* Elements lo, lo + 1 …, `count` of them, and `more` from `late` on (NULL: no more), which are `most` at most. */
+typedef struct Part {
+  Node *lo, *count, *late, *more, *most;
+} Part;
+
+static Node *element_of(World *w, LoopBuilder *b, const Part *p) {
+  Node *i = ir_op2(w, OP_IADD, loop_index(b), loop_add(b, LOOP_CAPTURED, p->lo));
+  if (!p->late) return i;
+  Node *skipped = ir_op2(w, OP_ISUB, p->late, ir_op2(w, OP_IADD, p->lo, p->count));
+  Node *early = ir_op2(w, OP_ILT, loop_index(b), loop_add(b, LOOP_CAPTURED, p->count));
+  return ir_op3(w, OP_SELECT, early, i, ir_op2(w, OP_IADD, i, loop_add(b, LOOP_CAPTURED, skipped)));
+}
+
+/* The array with the terms of these elements added. */
+static Node *add_terms(const Elements *el, Node *array, const Part *p) {
   World *w = el->g->w;
   const Row *row = el->row;
   LoopBuilder *b = loop_open(w, false);
   Node *in = loop_add(b, LOOP_ACC, array), **is = NEW_ARRAY(w->temp, Node *, row->n + 1);
   for (int k = 0; k < row->n; k++)
-    is[k] = k == row->moving ? ir_op2(w, OP_IADD, loop_index(b), loop_add(b, LOOP_CAPTURED, lo))
-                             : loop_add(b, LOOP_CAPTURED, row->is[k]);
-  Node *sum = terms_at(el, b, is[row->moving], asks);
+    is[k] = k == row->moving ? element_of(w, b, p) : loop_add(b, LOOP_CAPTURED, row->is[k]);
+  Node *sum = terms_at(el, b, is[row->moving], p->late != NULL);
   loop_next(b, in, ir_update(w, in, is, row->n, ir_op2(w, OP_CADD, ir_index(w, in, is, row->n), sum)));
-  loop_close(b, ir_op2(w, OP_IMAX, ir_op2(w, OP_ISUB, hi, lo), ir_int(w, 0)), NULL, el->g->loop->site);
+  Node *count = p->more ? ir_op2(w, OP_IMIN, ir_op2(w, OP_IADD, p->count, p->more), p->most) : p->count;
+  loop_close(b, count, NULL, el->g->loop->site);
   return loop_result(b, in);
 }
 
-/* All the row's terms: those of its first elements, of those that get all, of the last. */
+static Node *room(World *w, Node *from, Node *to) {
+  return ir_op2(w, OP_IMAX, ir_op2(w, OP_ISUB, to, from), ir_int(w, 0));
+}
+
+/* All the row's terms: those of its first and last elements, and of those between, which get all. */
 static Node *with_row(const Elements *el, Node *array) {
   World *w = el->g->w;
   int64_t least = INT64_MAX, most = INT64_MIN;
@@ -176,9 +207,9 @@ static Node *with_row(const Elements *el, Node *array) {
   Node *full = ir_op2(w, OP_ILT, ir_int(w, most - least), el->n); /* some get all */
   Node *from = ir_op3(w, OP_SELECT, full, ir_int(w, most), end);
   Node *to = ir_op3(w, OP_SELECT, full, ir_op2(w, OP_IADD, el->n, start), end);
-  array = add_terms(el, array, start, from, true);
-  array = add_terms(el, array, from, to, false);
-  return add_terms(el, array, to, end, true);
+  Node *ends = ir_int(w, 2 * (most - least)); /* also of a short row, all of which are there */
+  array = add_terms(el, array, &(Part){start, room(w, start, from), to, room(w, to, end), ends});
+  return add_terms(el, array, &(Part){from, room(w, from, to), NULL, NULL, NULL});
 }
 
 /* ---- The pass ---------------------------------------------------------------------------------------------------- */
@@ -187,11 +218,18 @@ static Node *gathered(Gather *g, Node **results) {
   const Node *n = g->loop;
   int parts = n->type->n - 1;
   Node **kept = NEW_ARRAY(w->temp, Node *, g->kept.len + 1), **xs = NEW_ARRAY(w->temp, Node *, n->type->n);
-  Node *loop = ir_loop_stacking(w, n, n->ops, ir_record(w, results, parts), g->kept.data, g->kept.len, kept);
+  Node **stacked = NEW_ARRAY(w->temp, Node *, g->kept.len + 1), **arrays = NEW_ARRAY(w->temp, Node *, g->kept.len + 1);
+  int64_t *from = NEW_ARRAY(w->temp, int64_t, g->kept.len + 1);
+  int nstacked = 0, made = 0;
+  for (int k = 0; k < g->kept.len; k++)
+    if (!is_there(g, g->kept.data[k], &kept[k], &from[k])) stacked[nstacked++] = g->kept.data[k], kept[k] = NULL;
+  Node *loop = ir_loop_stacking(w, n, n->ops, ir_record(w, results, parts), stacked, nstacked, arrays);
+  for (int k = 0; k < g->kept.len; k++)
+    if (!kept[k]) kept[k] = arrays[made++], from[k] = 0;
   for (int k = 0; k < n->type->n; k++) xs[k] = ir_get(w, loop, k);
   for (int i = 0; i < g->rows.len; i++) {
     const Row *row = &g->rows.data[i];
-    if (is_gathered(row)) xs[row->slot] = with_row(&(Elements){g, row, n->ops[0], kept}, xs[row->slot]);
+    if (is_gathered(row)) xs[row->slot] = with_row(&(Elements){g, row, n->ops[0], kept, from}, xs[row->slot]);
   }
   return ir_tuple(w, n->type, xs);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks that leave loops (loop-invariant code motion, of checks alone): in a loop that counts, a check of what is the
+/* Checks that leave loops (loop-invariant code motion, of what the C compiler can't move): in a loop that counts, a check of what is the
  * same in all iterations is made once, before it, and so is one of an index that grows by a constant,  a * i + b.
  *
  *   loop i < n: xs[check_index (2 * i + 1) len]   →   k = ends of 2 * i + 1;  loop i < after n k: xs[2 * i + 1]
@@ -24,11 +24,19 @@ typedef struct Hoist {
 } Hoist;
 
 /* ---- Numbers ----------------------------------------------------------------------------------------------------- */
-/* Is it computed without failing wherever its operands are? */
+static Node *op2(Hoist *h, Op op, Node *a, Node *b) { return ir_op2(h->w, op, a, b); }
+static Node *constant(Hoist *h, int64_t c) { return ir_int(h->w, c); }
+
+/* Is it computed without failing wherever its operands are, but for divisors that may be 0? */
 static bool is_safe(const Node *x) {
-  if (!(op_flags[x->op] & OPF_S) || !(op_flags[x->op] & OPF_Q) || op_flags[x->op] & (OPF_F | OPF_L)) return false;
-  bool division = x->op == OP_IDIV || x->op == OP_IREM;
-  return !division || (x->ops[1]->op == OP_INT && x->ops[1]->attr.i != 0);
+  return op_flags[x->op] & OPF_S && op_flags[x->op] & OPF_Q && !(op_flags[x->op] & (OPF_F | OPF_L));
+}
+
+static bool is_division(const Node *x) { return x->op == OP_IDIV || x->op == OP_IREM; }
+
+/* A divisor may be 0 where the loop doesn't run, or what finds that hasn't been asked. */
+static Node *divisor(Hoist *h, Node *d) {
+  return ir_op3(h->w, OP_SELECT, op2(h, OP_INE, d, constant(h, 0)), d, constant(h, 1));
 }
 
 /* Node x of the body in terms of the graph around, without the checks in it; NULL if it isn't the same in all
@@ -43,6 +51,7 @@ static Node *outside(Hoist *h, Node *x, int depth) {
   Node **ops = NEW_ARRAY(h->w->temp, Node *, x->nops + 1);
   for (int k = 0; k < x->nops; k++)
     if (!(ops[k] = outside(h, x->ops[k], depth + 1))) return NULL;
+  if (is_division(x)) ops[1] = divisor(h, ops[1]);
   Node *out = ir_rebuild(h->w, x, ops, NULL);
   map_put(&h->moved, x, out);
   return out;
@@ -53,9 +62,6 @@ typedef struct Affine {
   int64_t step;
   Node *start;
 } Affine;
-
-static Node *op2(Hoist *h, Op op, Node *a, Node *b) { return ir_op2(h->w, op, a, b); }
-static Node *constant(Hoist *h, int64_t c) { return ir_int(h->w, c); }
 
 static bool affine(Hoist *h, Node *x, Affine *out, int depth) {
   while (x->op == OP_AFTER || op_flags[x->op] & OPF_V) x = x->ops[0];
@@ -151,22 +157,60 @@ static Graph *without_moved(Hoist *h) {
   return ir_graph(w, h->body->params, h->body->nparams, map_get(&value, h->body->result), h->body->name);
 }
 
+/* The loop, which waits for the checks that left it. */
+static Node *with_checks_before(Hoist *h, const Node *loop) {
+  Graph *body = without_moved(h);
+  Node **in = NEW_ARRAY(h->w->temp, Node *, loop->nops);
+  for (int k = 0; k < loop->nops; k++) in[k] = k ? loop->ops[k] : h->wait;
+  return ir_rebuild(h->w, loop, in, &body);
+}
+
+/* A division by an unknown number that is the same in all iterations is captured. The C compiler leaves it where it
+ * stands, since it may trap. */
+static Node *with_divisions_before(Hoist *h, const Node *loop) {
+  World *w = h->w;
+  const LoopInfo *l = loop->loop;
+  GraphBody *b = graph_body(w, h->body);
+  Map over;
+  map_init(&over, w->temp);
+  LoopBuilder *made = NULL;
+  Node **args = NEW_ARRAY(w->temp, Node *, h->body->nparams + 1);
+  for (int i = 0; i < b->n; i++) {
+    Node *x = b->nodes[i];
+    Node *out = is_division(x) && x->ops[1]->op != OP_INT ? outside(h, x, 0) : NULL;
+    if (!out) continue;
+    if (!made) {
+      made = loop_open(w, l->down);
+      args[0] = loop_index(made);
+      for (int k = 0; k < loop_inputs(l); k++) args[1 + k] = loop_add(made, loop_part(l, k), h->ops[k]);
+    }
+    map_put(&over, x, loop_add(made, LOOP_CAPTURED, out));
+  }
+  if (!made) return (Node *)loop;
+  loop_yield(made, ir_instantiate_over(w, h->body, args, 0, &over));
+  loop_close(made, h->n, NULL, loop->site);
+  return loop_value(made);
+}
+
+static Hoist hoisting(World *w, const Node *loop) {
+  Hoist h = {.w = w, .n = loop->ops[0], .ops = loop->ops + 1, .body = loop->graphs[0], .wait = loop->ops[0]};
+  h.own = 1 + loop_captures(loop->loop);
+  map_init(&h.moved, w->temp);
+  return h;
+}
+
 static Node *hoist(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)frame;
   World *w = user;
-  if (n->op != OP_LOOP || n->loop->has_cond || !(graphs[0]->flags & NODE_FAILS)) return NULL;
-  if (graphs[0]->flags & NODE_ENDLESS || !is_pure(n)) return NULL;
+  if (n->op != OP_LOOP || n->loop->has_cond) return NULL;
   Node *loop = rewrite_node(r, n, ops, graphs);
   if (loop->op != OP_LOOP || loop->loop->has_cond) return loop;
-  Hoist h = {.w = w, .n = loop->ops[0], .ops = loop->ops + 1, .body = loop->graphs[0]};
-  h.own = 1 + loop_captures(loop->loop);
-  h.wait = h.n;
-  map_init(&h.moved, w->temp);
-  Graph *body = without_moved(&h);
-  if (h.wait == h.n) return loop;
-  Node **in = NEW_ARRAY(w->temp, Node *, loop->nops);
-  for (int k = 0; k < loop->nops; k++) in[k] = k ? loop->ops[k] : h.wait;
-  return ir_rebuild(w, loop, in, &body);
+  int flags = loop->graphs[0]->flags;
+  Hoist h = hoisting(w, loop);
+  if (flags & NODE_FAILS && !(flags & NODE_ENDLESS) && is_pure(loop)) loop = with_checks_before(&h, loop);
+  if (loop->op != OP_LOOP) return loop;
+  h = hoisting(w, loop);
+  return with_divisions_before(&h, loop);
 }
 
 Graph *opt_hoist(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = hoist}); }

@@ -92,15 +92,34 @@ static bool combination(Ranges *p, Frame *f, Node *x, Linear *out) {
   return true;
 }
 
-/* The length of an array from around is a number from around. */
+/* max x c is x where that is never less. */
+static bool maximum(Ranges *p, Frame *f, Node *x, Linear *out) {
+  Linear *a = linear(p, f, x->ops[0]);
+  if (x->ops[1]->op != OP_INT) return false;
+  Lin least = lin_int(x->ops[1]->attr.i);
+  const Guard *before = p->guards;
+  p->guards = NULL;
+  bool ok = prove(p, f, NULL, lin_add(&a->lin, &least, -1), false);
+  *out = (Linear){a->lin, guards_join(p, a->guards, p->guards)};
+  p->guards = before;
+  return ok;
+}
+
+/* The length of an array from around is a number from around, and so is that of one that a loop carries, if it stays
+ * as it was at the start. */
 static Linear *length(Ranges *p, Frame *f, Node *x) {
   Node *a = x->ops[0], *outer;
   Frame *of;
   if (a->op != OP_PARAM) return NULL;
   int64_t dim = x->attr.i;
   if (frame_resolve(p, f, a, &of, &outer)) return linear(p, of, ir_len(p->w, outer, (int)dim));
-  const LoopInfo *l = f->kind == FRAME_BODY ? f->at->loop : NULL;
   int64_t k = a->attr.i - 1;
+  if (f->kind == FRAME_HEAD) {
+    const LoopInfo *state = f->at->loop;
+    Node *same = ir_carried_length(p->w, state, f->at->ops + loop_first(state), f->at->graphs[0], (int)k, (int)dim);
+    return same ? linear(p, f->outer, same) : NULL;
+  }
+  const LoopInfo *l = f->kind == FRAME_BODY ? f->at->loop : NULL;
   if (!l || k < loop_slots(l) || k >= loop_captures(l)) return NULL;
   outer = f->at->ops[k + loop_first(l)]; /* a row */
   return linear(p, f->outer, ir_len(p->w, outer, (int)dim + 1));
@@ -123,6 +142,9 @@ Linear *linear(Ranges *p, Frame *f, Node *x) {
   case OP_IMUL:
   case OP_INEG:
     if (combination(p, f, x, &found)) *r = found;
+    break;
+  case OP_IMAX:
+    if (maximum(p, f, x, &found)) *r = found;
     break;
   case OP_CHECK_INDEX:
   case OP_CHECK_SLICE:
@@ -277,7 +299,7 @@ static bool by_definition(Ranges *p, Goal g, const Lin *e, Term t, int depth) {
   Node *x = t.atom->node;
   bool low = t.coef > 0;
   switch (x->op) {
-  case OP_LEN:
+  case OP_LEN: return by_constant(p, g, e, t, low ? 0 : LIMIT_ELEMENTS, depth);
   case OP_TAG: return low && by_constant(p, g, e, t, 0, depth);
   case OP_IMAX:
   case OP_IMIN:

@@ -26,7 +26,8 @@
  *     prune
  *     updates         of two updates of one element the second is enough
  *     checks          those that can't fail go (ranges.h)
- *     hoist           others are made before the loops that they stand in
+ *     peel            first and last iterations that differ from the others get loops of their own
+ *     hoist           other checks, and divisions, are made before the loops that they stand in
  *     promote         sums within a loop that are added to one element of an array are numbers
  *     gather          what loops add to neighbouring elements is added element by element
  *     fuse
@@ -74,7 +75,8 @@ Graph *opt_join(World *w, Graph *g);        /* sibling loops become one */
 /* products and sums become one operation where World.contract says so */
 Graph *opt_contract(World *w, Graph *g, bool last);
 Graph *opt_checks(World *w, Graph *g);
-Graph *opt_hoist(World *w, Graph *g); /* checks that are made before loops */
+Graph *opt_peel(World *w, Graph *g);  /* loops whose ends differ are split */
+Graph *opt_hoist(World *w, Graph *g); /* checks and divisions that are made before loops */
 /* What a check that goes yields, of these operands: the first one, after the others, which may be checks. Builds for
  * testing test the reasons: it leaves an assertion there. */
 Node *opt_unchecked(World *w, const Node *check, Node **ops);

@@ -98,6 +98,7 @@ static const struct {
     {"interchange", opt_interchange},
     {"promote", opt_promote},
     {"gather", opt_gather},
+    {"peel", opt_peel},
 };
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */
