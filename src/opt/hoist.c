@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks that leave loops (loop-invariant code motion, of what the C compiler can't move): in a loop that counts, a check of what is the
- * same in all iterations is made once, before it, and so is one of an index that grows by a constant,  a * i + b.
+/* Checks that leave loops, and divisions (loop-invariant code motion, of what the C compiler can't move): in a loop that
+ * counts, a check of what is the same in all iterations is made once, before it, and so is one of an index that grows by
+ * a constant,  a * i + b.
  *
  *   loop i < n: xs[check_index (2 * i + 1) len]   →   k = ends of 2 * i + 1;  loop i < after n k: xs[2 * i + 1]
  *

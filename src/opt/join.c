@@ -335,7 +335,8 @@ static bool delays_effects(const Join *j, const Group *g, const Group *h) {
 }
 
 static bool can_join(const Join *j, const Group *g, const Group *h) {
-  if (g == h || (g->fails && h->fails) || (g->accumulates && h->accumulates && g->down != h->down)) return false;
+  bool ordered = j->w->strict && g->accumulates && h->accumulates;
+  if (g == h || (g->fails && h->fails) || (ordered && g->down != h->down)) return false;
   if (delays_effects(j, g, h) || delays_effects(j, h, g)) return false;
   if (!run_equally_often(j, g, h) || changes_what_is_read(j, g, h) || changes_what_is_read(j, h, g)) return false;
   if (needs_whole(j, g, h) || needs_whole(j, h, g) || !pays(j, g, h)) return false;

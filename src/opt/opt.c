@@ -47,7 +47,8 @@ static void holds_ad(void *user, Graph *g) {
 
 void opt_before_derivatives(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
-  Graph *g = opt_fuse(w, opt_prune(w, opt_closures(w, opt_recursion(w, opt_simplify(w, s->built)))));
+  Graph *g = opt_prune(w, opt_closures(w, opt_recursion(w, opt_simplify(w, s->built))));
+  g = opt_fuse(w, opt_invariants(w, g));
   /* Once more, for unrolled loops: one product shall be one node when it is decided whether it is rounded. */
   s->optimised = opt_contract(w, opt_interchange(w, opt_simplify(w, opt_scalars(w, opt_views(w, g)))), false);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
@@ -63,7 +64,7 @@ static Graph *after_derivatives(World *w, Graph *g) {
   }
   g = opt_prune(w, opt_scalars(w, opt_prune(w, opt_simplify(w, g))));
   g = opt_fuse(w, opt_gather(w, opt_promote(w, opt_hoist(w, opt_peel(w, opt_checks(w, opt_updates(w, g)))))));
-  return opt_contract(w, opt_fuse(w, opt_prune(w, opt_join(w, g))), true);
+  return opt_contract(w, opt_fuse(w, opt_prune(w, opt_merge(w, opt_join(w, g)))), true);
 }
 
 /* NULL, and nothing is left of it, if too much would be made; then the next depth to try. */

@@ -56,8 +56,9 @@ Graph *opt_recursion(World *w, Graph *g); /* functions that call themselves once
 /* branches between closures, and loops that carry one of a few, yield their parts */
 Graph *opt_closures(World *w, Graph *g);
 Graph *opt_prune(World *w, Graph *g);
-Graph *opt_params(World *w, Graph *g);  /* without parameters that nobody needs */
-Graph *opt_compose(World *w, Graph *g); /* recursive functions joined with those that make what they take apart */
+Graph *opt_invariants(World *w, Graph *g); /* what is the same in all iterations is made before loops */
+Graph *opt_params(World *w, Graph *g);     /* without parameters that nobody needs */
+Graph *opt_compose(World *w, Graph *g);    /* recursive functions joined with those that make what they take apart */
 /* of two updates of one element, where nothing reads between them, the second */
 Graph *opt_updates(World *w, Graph *g);
 Graph *opt_views(World *w, Graph *g);   /* rows and slices are read through their arrays */
@@ -71,6 +72,7 @@ Node *opt_outside(World *w, const Node *loop, Node *x);
 Graph *opt_gather(World *w, Graph *g);      /* what a loop adds to neighbouring elements is added element by element */
 Graph *opt_interchange(World *w, Graph *g); /* sums that walk columns walk rows */
 Graph *opt_fuse(World *w, Graph *g);        /* loops that read in order what another one makes */
+Graph *opt_merge(World *w, Graph *g);       /* loops that carry the same are one */
 Graph *opt_join(World *w, Graph *g);        /* sibling loops become one */
 /* products and sums become one operation where World.contract says so */
 Graph *opt_contract(World *w, Graph *g, bool last);

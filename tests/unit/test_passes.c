@@ -99,6 +99,8 @@ static const struct {
     {"promote", opt_promote},
     {"gather", opt_gather},
     {"peel", opt_peel},
+    {"merge", opt_merge},
+    {"invariants", opt_invariants},
 };
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */

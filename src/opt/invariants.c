@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* Loop-invariant code motion: sums, calls and the like that are the same in all iterations of a loop are made once,
+ * before it, if it runs at all.
+ *
+ *   [ x - mean xs | x in xs ]   →   m = if 0 < n then mean xs else whatever;  [ x - m | x in xs ]
+ *
+ * What the C compiler moves by itself, arithmetic, stays where it is. Arrays move if making them takes functions or
+ * nested loops, and if nothing in the body changes them: a fresh array may be changed in place. So do branches that may
+ * fail, as a library's comparison of two lengths; then the loop itself doesn't fail, and can be joined with others.
+ *
+ * Runs before derivatives are taken, and before loops are fused. Only in loops without effects: of several errors any
+ * may be reported, but not before an effect that comes first. */
+#include "opt/opt.h"
+#include "ir/world.h"
+
+typedef struct Moving {
+  World *w;
+  Node *loop;
+  int own; /* parameters of the body before its captures */
+  Node **nodes;
+  int n;
+  Map same;   /* nodes of the body that are the same in all iterations, without those that stay */
+  Map costly; /* of these: what needs a loop, a call or the like */
+  Map stays;
+  Nodes out; /* what the body needs of what moves */
+} Moving;
+
+/* ---- What is the same in all iterations -------------------------------------------------------------------------- */
+static bool is_same(Moving *m, const Node *x) {
+  if (x->op == OP_PARAM) return x->attr.i >= m->own;
+  if (x->type->kind == T_TOKEN || map_get(&m->stays, x)) return false;
+  for (int k = 0; k < x->nops; k++)
+    if (!map_get(&m->same, x->ops[k])) return false;
+  return true;
+}
+
+static bool is_costly(Moving *m, const Node *x) {
+  if (x->op == OP_LOOP || x->op == OP_CALL || x->op == OP_APPLY) return true;
+  if (x->op == OP_SWITCH && x->flags & (NODE_COSTLY | NODE_FAILS)) return true;
+  for (int k = 0; k < x->nops; k++)
+    if (map_get(&m->costly, x->ops[k])) return true;
+  return false;
+}
+
+static void find_same(Moving *m) {
+  map_init(&m->same, m->w->temp);
+  map_init(&m->costly, m->w->temp);
+  for (int i = 0; i < m->n; i++) {
+    Node *x = m->nodes[i];
+    if (!is_same(m, x)) continue;
+    map_put(&m->same, x, x);
+    if (is_costly(m, x)) map_put(&m->costly, x, x);
+  }
+}
+
+/* ---- What moves -------------------------------------------------------------------------------------------------- */
+typedef struct Effort {
+  Arena *temp;
+  bool found;
+} Effort;
+
+static void see_effort(void *user, Graph *g) {
+  Effort *e = user;
+  Node **nodes;
+  int n = ir_order(e->temp, g, &nodes);
+  for (int i = 0; i < n; i++) {
+    bool function =
+        nodes[i]->type->kind == T_FLOAT && op_flags[nodes[i]->op] & OPF_S && !(op_flags[nodes[i]->op] & OPF_Q);
+    e->found |= function || nodes[i]->op == OP_LOOP || nodes[i]->op == OP_CALL;
+  }
+}
+
+/* Is array x made by a function, or by a loop that can't be fused with what reads x, or each of whose elements takes
+ * more than a few operations? */
+static bool is_hard(World *w, const Node *x) {
+  while (x->op == OP_INDEX || x->op == OP_SLICE || x->op == OP_RESHAPE || x->op == OP_GET || x->op == OP_AFTER)
+    x = x->ops[0];
+  if (x->op != OP_LOOP) return x->op == OP_CALL || x->op == OP_APPLY;
+  if (loop_slots(x->loop)) return true;
+  Effort e = {.temp = w->temp};
+  ir_walk_graphs(w, x->graphs[0], see_effort, &e);
+  return e.found;
+}
+
+/* May operand k of u be changed in place, or become what is? */
+static bool is_taken(const Node *u, int k) {
+  if (u->op == OP_LOOP) {
+    int input = k - loop_first(u->loop);
+    return input >= 0 && loop_part(u->loop, input) <= LOOP_ACC;
+  }
+  return u->op != OP_INDEX && u->op != OP_LEN && u->op != OP_SWITCH;
+}
+
+/* Can the body do with x as it was made before the loop? */
+static bool can_move(Moving *m, const Node *x) {
+  if (x->type->kind == T_INT || x->type->kind == T_FLOAT || x->type->kind == T_BOOL) return true;
+  if (x->type->kind != T_ARRAY || !ir_is_plain(ir_base(x->type)) || !is_hard(m->w, x)) return false;
+  for (int i = 0; i < m->n; i++)
+    for (int k = 0; k < m->nodes[i]->nops; k++)
+      if (m->nodes[i]->ops[k] == x && !map_get(&m->same, m->nodes[i]) && is_taken(m->nodes[i], k)) return false;
+  return m->loop->graphs[0]->result != x;
+}
+
+/* What is the same and costly, and needed by what isn't. False: some of that can't move, and is noted to stay. */
+static bool find_edge(Moving *m) {
+  Map seen;
+  map_init(&seen, m->w->temp);
+  m->out.len = 0;
+  bool all = true;
+  for (int i = 0; i <= m->n; i++) {
+    Node *u = i < m->n ? m->nodes[i] : NULL;
+    if (u && map_get(&m->same, u)) continue;
+    for (int k = 0; k < (u ? u->nops : 1); k++) {
+      Node *x = u ? u->ops[k] : m->loop->graphs[0]->result;
+      if (!map_get(&m->costly, x) || map_get(&seen, x)) continue;
+      map_put(&seen, x, x);
+      vec_push(m->w->temp, m->out, x);
+      if (can_move(m, x)) continue;
+      map_put(&m->stays, x, x);
+      all = false;
+    }
+  }
+  return all;
+}
+
+/* What needs something that stays does, too, and what that needs may still move: so nothing is made twice. */
+static bool find_moving(Moving *m) {
+  for (int round = 0; round < LIMIT_MOVED_ROUNDS; round++) {
+    find_same(m);
+    if (find_edge(m)) return m->out.len > 0;
+  }
+  limit_reached(m->w->arena, AT_MOVED_ROUNDS);
+  return false;
+}
+
+/* ---- The loop without it ----------------------------------------------------------------------------------------- */
+/* What moves, made if the loop runs. */
+static Node *made_before(Moving *m) {
+  World *w = m->w;
+  const Graph *body = m->loop->graphs[0];
+  BranchBuilder *b = branch_open(w, ir_op2(w, OP_ILT, ir_int(w, 0), m->loop->ops[0]));
+  Node **args = NEW_ARRAY(w->arena, Node *, body->nparams), **xs = NEW_ARRAY(w->temp, Node *, m->out.len + 1);
+  for (int k = 0; k < body->nparams; k++)
+    args[k] = k < m->own ? ir_zero(w, body->params[k]) : branch_add(b, m->loop->ops[k]);
+  for (int i = 0; i < m->out.len; i++) xs[i] = ir_zero(w, m->out.data[i]->type);
+  branch_arm(b, ir_record(w, xs, m->out.len), NULL);
+  Graph *all = ir_graph(w, body->params, body->nparams, ir_record(w, m->out.data, m->out.len), body->name);
+  branch_arm(b, ir_instantiate(w, all, args, 0), NULL);
+  return branch_close(b);
+}
+
+static Node *without(Moving *m) {
+  World *w = m->w;
+  const LoopInfo *l = m->loop->loop;
+  Graph *body = m->loop->graphs[0];
+  Node *made = made_before(m), **args = NEW_ARRAY(w->temp, Node *, body->nparams);
+  Map over;
+  map_init(&over, w->temp);
+  LoopBuilder *b = loop_open(w, l->down);
+  args[0] = loop_index(b);
+  for (int k = 0; k < loop_inputs(l); k++) args[1 + k] = loop_add(b, loop_part(l, k), m->loop->ops[1 + k]);
+  for (int i = 0; i < m->out.len; i++) map_put(&over, m->out.data[i], loop_add(b, LOOP_CAPTURED, ir_get(w, made, i)));
+  loop_yield(b, ir_instantiate_over(w, body, args, 0, &over));
+  loop_close(b, m->loop->ops[0], NULL, m->loop->site);
+  return loop_value(b);
+}
+
+static bool has_effects(const Node *loop) {
+  for (int k = 0; k < loop_slots(loop->loop); k++)
+    if (loop->type->args[k]->kind == T_TOKEN) return true;
+  return false;
+}
+
+static Node *move(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)frame;
+  World *w = user;
+  if (n->op != OP_LOOP || n->loop->has_cond) return NULL;
+  Node *loop = rewrite_node(r, n, ops, graphs);
+  if (loop->op != OP_LOOP || loop->loop->has_cond || has_effects(loop)) return loop;
+  Moving m = {.w = w, .loop = loop, .own = 1 + loop_captures(loop->loop)};
+  m.n = ir_order(w->temp, loop->graphs[0], &m.nodes);
+  map_init(&m.stays, w->temp);
+  return find_moving(&m) ? without(&m) : loop;
+}
+
+Graph *opt_invariants(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = move}); }
