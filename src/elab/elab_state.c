@@ -21,7 +21,10 @@ void el_init_ctx(Ctx *c, Elab *e, const Ctx *outer, Span at, Sym function, const
   c->region = region_open(e->w, NULL);
 }
 
-Site el_site(Ctx *c, Span at) { return ir_site(c->w, at, c->function, c->definition); }
+Site el_site(Ctx *c, Span at) {
+  bool library = at.source && sources_get(c->e->sources, at.source)->library;
+  return ir_site(c->w, at, c->function, c->definition, library);
+}
 
 Var el_var(Ctx *c, Node *x) { return (Var){x, c->region, NULL}; }
 

@@ -119,8 +119,9 @@ typedef struct SiteInfo {
   Sym function;
   Site parent;
   uint32_t definition; /* a number of the definition or item that the outermost place stands in */
+  bool library;        /* a place of the library: what calls from there isn't shown */
 } SiteInfo;
-Site ir_site(World *w, Span at, Sym function, uint32_t definition);
+Site ir_site(World *w, Span at, Sym function, uint32_t definition, bool library);
 const SiteInfo *ir_site_info(const World *w, Site s);
 
 /* loop: operands are [n] (when !has_cond), carried…, accs…, sliced…, captures…
@@ -129,7 +130,8 @@ const SiteInfo *ir_site_info(const World *w, Site s);
  * cond graph[1] (has_cond): parameters i, carried…, captures…; returns bool; the loop runs while it holds.
  * The loop's value is TUPLE(carried…, accs…, stacked arrays…, trips : int).
  * i counts 0 … n-1, downwards if `down`. Sliced arrays have length n (with `cond`: at least as many as trips).
- * An accumulator is only added to: its result is a chain of CADD, ACC_AT, UPDATE-free, from its parameter.
+ * An accumulator is only added to: its result is a chain of CADD and ACC_AT from its parameter. An array that is one is
+ * changed by UPDATEs, which add to what was there, or store to elements that no other iteration reads or writes.
  * A loop without carried values has independent iterations. Stacked rows must have one length: fails at `site`. */
 typedef struct LoopInfo {
   int ncarried, naccs, nsliced, nstacked, ncaps;

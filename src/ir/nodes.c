@@ -74,15 +74,18 @@ Site ir_site_of(World *w, SiteInfo p) {
   return s;
 }
 
-Site ir_site(World *w, Span at, Sym function, uint32_t definition) {
-  return at.source ? ir_site_of(w, (SiteInfo){at, function, 0, definition}) : 0;
+Site ir_site(World *w, Span at, Sym function, uint32_t definition, bool library) {
+  return at.source ? ir_site_of(w, (SiteInfo){at, function, 0, definition, library}) : 0;
 }
 
 const SiteInfo *ir_site_info(const World *w, Site s) { return &w->sites.data[s < (Site)w->sites.len ? s : 0]; }
 
-/* The chain `inner` continued by the call it was inlined at. Chains stop growing at LIMIT_SITE_CHAIN links. */
+/* The chain `inner` continued by the call it was inlined at, without what isn't shown: so what a function makes and
+ * what its pullback makes again is the same, whence the library calls them. Chains stop growing at LIMIT_SITE_CHAIN
+ * links. */
 static Site site_append(World *w, Site inner, Site call, int depth) {
   if (!inner) return call;
+  while (ir_site_info(w, call)->library && ir_site_info(w, call)->parent) call = ir_site_info(w, call)->parent;
   if (!call || (depth > LIMIT_SITE_CHAIN && limit_reached(w->arena, AT_SITE_CHAIN))) return inner;
   SiteInfo s = *ir_site_info(w, inner);
   s.parent = site_append(w, s.parent, call, depth + 1);

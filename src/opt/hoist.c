@@ -7,8 +7,8 @@
  *
  * The loop waits for the check by its trip count; if it runs not at all the check holds, of other numbers. What is
  * reported is the first index that fails, as if it were found in the loop. Loops with effects keep their checks: what
- * came before the failure happens. Checks in branches stay there: perhaps none is made. So do those of sizes: by what
- * they say to be equal loops inside can be joined.
+ * came before the failure happens. Checks in branches stay there: perhaps none is made. Where two sizes are the same, one
+ * of them stands for both in the loop, so that loops inside can be joined.
  *
  * Runs after those checks have gone that can't fail, and nothing is differentiated any more. A loop that doesn't fail
  * can be joined with others, and an iteration without branches can run beside the next ones. */
@@ -129,6 +129,7 @@ static Node *same_check(Hoist *h, const Node *q, int64_t idle) {
 static Node *hoisted(Hoist *h, const Node *q) {
   switch (q->op) {
   case OP_CHECK_INDEX: return index_check(h, q);
+  case OP_CHECK_SIZE:
   case OP_CHECK_SLICE: return same_check(h, q, 0);
   case OP_CHECK_NONZERO: return same_check(h, q, 1);
   default: return NULL;
@@ -142,18 +143,40 @@ static bool is_pure(const Node *loop) {
   return true;
 }
 
+static Node *unchecked(Node *x) {
+  while (x->op == OP_AFTER || op_flags[x->op] & OPF_V) x = x->ops[0];
+  return x;
+}
+
+/* Of two sizes that a check before the loop finds to be the same, the one that is made later: the other one. */
+static void find_equal(Hoist *h, const GraphBody *b, Map *equal) {
+  Map made;
+  map_init(&made, h->w->temp);
+  for (int i = 0; i < b->n; i++) map_put(&made, b->nodes[i], (void *)(uintptr_t)(i + 1));
+  for (int i = 0; i < b->n; i++) {
+    const Node *q = b->nodes[i];
+    if (q->op != OP_CHECK_SIZE || !outside(h, q->ops[0], 0) || !outside(h, q->ops[1], 0)) continue;
+    Node *x = unchecked(q->ops[0]), *y = unchecked(q->ops[1]);
+    bool later = (uintptr_t)map_get(&made, x) < (uintptr_t)map_get(&made, y);
+    if (x != y) map_put(equal, later ? y : x, later ? x : y);
+  }
+}
+
 /* The body without the checks that `h` has moved. */
 static Graph *without_moved(Hoist *h) {
   World *w = h->w;
   GraphBody *b = graph_body(w, h->body);
-  Map value;
+  Map value, equal;
   map_init(&value, w->temp);
+  map_init(&equal, w->temp);
+  find_equal(h, b, &equal);
   for (int i = 0; i < b->n; i++) {
-    Node *x = b->nodes[i], **ops = NEW_ARRAY(w->temp, Node *, x->nops + 1);
+    Node *x = b->nodes[i], **ops = NEW_ARRAY(w->temp, Node *, x->nops + 1), *same = map_get(&equal, x);
     for (int k = 0; k < x->nops; k++) ops[k] = map_get(&value, x->ops[k]);
     Node *check = op_flags[x->op] & OPF_V ? hoisted(h, x) : NULL;
     if (check) h->wait = ir_op2(w, OP_AFTER, h->wait, check);
-    map_put(&value, x, check ? opt_unchecked(w, x, ops) : ir_rebuild(w, x, ops, x->graphs));
+    if (same) map_put(&value, x, map_get(&value, same));
+    else map_put(&value, x, check ? opt_unchecked(w, x, ops) : ir_rebuild(w, x, ops, x->graphs));
   }
   return ir_graph(w, h->body->params, h->body->nparams, map_get(&value, h->body->result), h->body->name);
 }

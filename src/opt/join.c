@@ -8,9 +8,10 @@
  * common is one node then, and what makes arrays that all of them read can be fused into them. Only loops are joined
  * of which one reads another one's results, or that read an array in common, or whose results something reads
  * together: others would have less room in caches and registers, for nothing. They carry no values, so their
- * iterations are independent but for accumulators, and may run in either direction. At most one of them may fail: else
- * another of two failures might be reported; and no effect shall wait for what may fail after it. In strict mode,
- * where sums have an order, no two add to one accumulator.
+ * iterations are independent but for accumulators, and may run in either direction. If two may fail, then at the same
+ * places of the program, as a value and its derivative do: else a later one of two failures might be reported. No
+ * effect shall wait for what may fail after it. In strict mode, where sums have an order, no two add to one
+ * accumulator.
  *
  * Which loops need which is a matrix of bits (`needs`), which is closed again whenever two are joined: so joining never
  * makes a circle. Then the graph is made anew, all that a group needs before its loop. */
@@ -320,7 +321,6 @@ static bool pays(const Join *j, const Group *g, const Group *h) {
 
 static bool run_equally_often(const Join *j, const Group *g, const Group *h) {
   if (g->counts.data[0] == h->counts.data[0]) return true;
-  if (g->fails || h->fails) return false;
   for (int a = 0; a < g->counts.len; a++)
     for (int b = 0; b < h->counts.len; b++)
       if (ir_same_number(j->w, g->counts.data[a], h->counts.data[b])) return true;
@@ -334,12 +334,48 @@ static bool delays_effects(const Join *j, const Group *g, const Group *h) {
   return needed && fails;
 }
 
+typedef struct Places {
+  World *w;
+  Map seen; /* where what may fail stands in the source, */
+  Vec(const void *) all;
+} Places;
+
+static void add_places(void *user, Graph *g) {
+  Places *p = user;
+  const GraphBody *b = graph_body(p->w, g);
+  for (int i = 0; i < b->n; i++) {
+    const Node *x = b->nodes[i];
+    if (!(x->flags & NODE_FAILS) || x->ngraphs) continue;
+    Span at = ir_site_info(p->w, x->site)->at;
+    const void *key = (const void *)(uintptr_t)((uint64_t)at.source << 32 | (at.start + 1)); /* exact */
+    if (map_get(&p->seen, key)) continue;
+    map_put(&p->seen, key, p);
+    vec_push(p->w->temp, p->all, key);
+  }
+}
+
+static Places places_of(const Join *j, const Group *g) {
+  Places p = {.w = j->w};
+  map_init(&p.seen, j->w->temp);
+  for (int m = 0; m < g->members.len; m++) ir_walk_graphs(j->w, node(j, g->members.data[m])->graphs[0], add_places, &p);
+  return p;
+}
+
+static bool fail_alike(const Join *j, const Group *g, const Group *h) {
+  if (!g->fails || !h->fails) return true;
+  Places a = places_of(j, g), b = places_of(j, h);
+  const Places *few = a.all.len < b.all.len ? &a : &b, *more = few == &a ? &b : &a;
+  for (int i = 0; i < few->all.len; i++)
+    if (!map_get(&more->seen, few->all.data[i])) return false;
+  return true;
+}
+
 static bool can_join(const Join *j, const Group *g, const Group *h) {
   bool ordered = j->w->strict && g->accumulates && h->accumulates;
-  if (g == h || (g->fails && h->fails) || (ordered && g->down != h->down)) return false;
+  if (g == h || (ordered && g->down != h->down)) return false;
   if (delays_effects(j, g, h) || delays_effects(j, h, g)) return false;
   if (!run_equally_often(j, g, h) || changes_what_is_read(j, g, h) || changes_what_is_read(j, h, g)) return false;
-  if (needs_whole(j, g, h) || needs_whole(j, h, g) || !pays(j, g, h)) return false;
+  if (needs_whole(j, g, h) || needs_whole(j, h, g) || !pays(j, g, h) || !fail_alike(j, g, h)) return false;
   return g->size + h->size <= LIMIT_JOINED || !limit_reached(j->w->arena, AT_JOINED);
 }
 

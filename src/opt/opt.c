@@ -56,7 +56,7 @@ void opt_before_derivatives(World *w, OptStages *s) {
 }
 
 static Graph *after_derivatives(World *w, Graph *g) {
-  g = opt_bag_calls(w, opt_compose(w, opt_params(w, opt_prune(w, opt_simplify(w, g)))));
+  g = opt_bag_calls(w, opt_compose(w, opt_params(w, opt_inline(w, opt_prune(w, opt_simplify(w, g))))));
   bool more = true, made = false;
   for (int round = 0; more; round++, more |= made) { /* one level of nested loops at a time */
     g = opt_bags(w, g, &made);

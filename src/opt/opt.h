@@ -6,6 +6,7 @@
  *     recursion       recursion that is iteration becomes loops
  *     closures        functions that can only be a few closures, which are all in sight, are taken apart
  *     prune           results, carried values and tapes that nobody reads go
+ *     invariants      sums and calls that are the same in all iterations are made before loops
  *     fuse            loops compute themselves what another one made for them alone to read
  *     views           rows and slices that loops and branches only read are read through their arrays
  *     scalars         arrays of a small known size become scalars, short loops are unrolled
@@ -17,6 +18,7 @@
  *   differentiated
  *     simplify        with functions that have a derivative rule inlined too
  *     prune
+ *     inline          functions that are called in one place are written there
  *     params          parameters that recursive functions only hand on, or are the same in all calls, go
  *     compose         recursive functions over what another one makes for them alone become one function
  *     bag_calls       accumulators in tuples are parameters and results of functions by themselves
@@ -32,6 +34,7 @@
  *     gather          what loops add to neighbouring elements is added element by element
  *     fuse
  *     join            loops over one range, none of which needs another one, become one
+ *     merge           loops that carry the same become one
  *     fuse
  *     contract        sums that aren't marked
  *   final           what is lowered
@@ -72,6 +75,7 @@ Node *opt_outside(World *w, const Node *loop, Node *x);
 Graph *opt_gather(World *w, Graph *g);      /* what a loop adds to neighbouring elements is added element by element */
 Graph *opt_interchange(World *w, Graph *g); /* sums that walk columns walk rows */
 Graph *opt_fuse(World *w, Graph *g);        /* loops that read in order what another one makes */
+Graph *opt_inline(World *w, Graph *g);      /* what is called in one place */
 Graph *opt_merge(World *w, Graph *g);       /* loops that carry the same are one */
 Graph *opt_join(World *w, Graph *g);        /* sibling loops become one */
 /* products and sums become one operation where World.contract says so */

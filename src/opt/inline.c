@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Inlining of what is called in one place only, however large it is: nothing is written twice by that. Pullbacks are such
+ * functions: in the graph of the function that they belong to, their loops can be joined with its own.
+ *
+ * Calls of small functions were inlined as they were made (ir_call). */
+#include "opt/opt.h"
+#include "graph/graph.h"
+
+typedef struct Calls {
+  World *w;
+  Map count; /* Func * -> how many CALLs there are, as a number */
+} Calls;
+
+static void count_calls(void *user, Graph *g) {
+  Calls *c = user;
+  Node **nodes;
+  int n = ir_order(c->w->temp, g, &nodes);
+  for (int i = 0; i < n; i++) {
+    if (nodes[i]->op != OP_CALL) continue;
+    Func *f = nodes[i]->attr.func;
+    map_put(&c->count, f, (void *)((uintptr_t)map_get(&c->count, f) + 1));
+  }
+}
+
+static Node *inlined(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)frame;
+  (void)graphs;
+  Calls *c = user;
+  if (n->op != OP_CALL) return NULL;
+  Func *f = n->attr.func;
+  if (!f->graph || f->recursive || (uintptr_t)map_get(&c->count, f) != 1) return NULL;
+  return ir_instantiate(c->w, rewrite_graph(r, f->graph), ops, n->site);
+}
+
+Graph *opt_inline(World *w, Graph *g) {
+  Calls c = {.w = w};
+  map_init(&c.count, w->temp);
+  ir_walk_graphs(w, g, count_calls, &c);
+  return ir_rewrite(w, g, (RewritePass){.user = &c, .node = inlined});
+}
