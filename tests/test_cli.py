@@ -428,7 +428,7 @@ class CommandLine(unittest.TestCase):
     def test_progress_of_a_compile_on_a_terminal(self):
         """A line after a second; an interrupt ends the compile, and the line goes."""
         steps = "".join(f"  let y = if y > {k}.0 then y * cos (y + x) else exp (0.0 - y * y) + y / {k + 2}.0 in\n" for k in range(8000))
-        program = script(f"let f x =\n  let y = x in\n{steps}  y\nassert (f 0.5 < 10.0)\n", "slow.atl")
+        program = script(f"let f x =\n  let y = x in\n{steps}  y\nassert (f (float (length args)) < 10.0)\n", "slow.atl")
         main, end = pty.openpty()
         p = subprocess.Popen([EXE, "--jit=always", program], cwd=TMP.name, stderr=end, env=dict(os.environ, ATLED_CACHE="", NO_COLOR="1"))
         os.close(end)

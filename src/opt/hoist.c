@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks that leave loops, and divisions (loop-invariant code motion, of what the C compiler can't move): in a loop that
- * counts, a check of what is the same in all iterations is made once, before it, and so is one of an index that grows by
- * a constant,  a * i + b.
+/* Checks that leave loops, and divisions (loop-invariant code motion, of what the C compiler can't move): in a loop
+ * that counts, a check of what is the same in all iterations is made once, before it, and so is one of an index that
+ * grows by a constant,  a * i + b.
  *
  *   loop i < n: xs[check_index (2 * i + 1) len]   →   k = ends of 2 * i + 1;  loop i < after n k: xs[2 * i + 1]
  *
  * The loop waits for the check by its trip count; if it runs not at all the check holds, of other numbers. What is
  * reported is the first index that fails, as if it were found in the loop. Loops with effects keep their checks: what
- * came before the failure happens. Checks in branches stay there: perhaps none is made. Where two sizes are the same, one
- * of them stands for both in the loop, so that loops inside can be joined.
+ * came before the failure happens. Checks in branches stay there: perhaps none is made. Where two sizes are the same,
+ * one of them stands for both in the loop, so that loops inside can be joined.
  *
  * Runs after those checks have gone that can't fail, and nothing is differentiated any more. A loop that doesn't fail
  * can be joined with others, and an iteration without branches can run beside the next ones. */

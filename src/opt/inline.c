@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inlining of what is called in one place only, however large it is: nothing is written twice by that. Pullbacks are such
- * functions: in the graph of the function that they belong to, their loops can be joined with its own.
+/* Inlining of what is called in one place only, however large it is: nothing is written twice by that. Pullbacks are
+ * such functions: in the graph of the function that they belong to, their loops can be joined with its own.
  *
  * Calls of small functions were inlined as they were made (ir_call). */
 #include "opt/opt.h"
