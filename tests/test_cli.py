@@ -200,7 +200,7 @@ class CommandLine(unittest.TestCase):
         for size in (150, 600, 2400):  # until it is killed before it is done, on any machine
             folder = os.path.join(TMP.name, f"killed{size}")
             steps = "".join(f"  let y = if y > {k}.0 then y * cos (y + x) else exp (0.0 - y * y) + y / {k + 2}.0 in\n" for k in range(size))
-            program = script(f"let f x =\n  let y = x in\n{steps}  y\nprint (f 0.5 < 10.0)\n", "takeover.atl")
+            program = script(f"let f x =\n  let y = x in\n{steps}  y\nprint (f 0.5 + f 0.25 < 20.0)\n", "takeover.atl")
             first = self.start_timed(program, folder)
             while not os.path.isdir(os.path.join(folder, "new")) or not os.listdir(os.path.join(folder, "new")):
                 time.sleep(0.001)
