@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inlining of what is called in one place only, however large it is: nothing is written twice by that. Pullbacks are
- * such functions: in the graph of the function that they belong to, their loops can be joined with its own.
+/* Inlining of what is called in one place only: nothing is written twice by that. Pullbacks are such functions: in the
+ * graph of the function that they belong to, their loops can be joined with its own. What is very large stays apart,
+ * for the C compiler takes more than twice as long for a function of twice the size.
  *
  * Calls of small functions were inlined as they were made (ir_call). */
 #include "opt/opt.h"
@@ -29,6 +30,7 @@ static Node *inlined(void *user, Rewriter *r, void *frame, Node *n, Node **ops, 
   if (n->op != OP_CALL) return NULL;
   Func *f = n->attr.func;
   if (!f->graph || f->recursive || (uintptr_t)map_get(&c->count, f) != 1) return NULL;
+  if (f->graph->size > LIMIT_INLINE_ONCE && limit_reached(c->w->arena, AT_INLINE_ONCE)) return NULL;
   return ir_instantiate(c->w, rewrite_graph(r, f->graph), ops, n->site);
 }
 
