@@ -99,6 +99,7 @@ static const struct {
     {"promote", opt_promote},
     {"gather", opt_gather},
     {"peel", opt_peel},
+    {"inline", opt_inline},
     {"merge", opt_merge},
     {"invariants", opt_invariants},
 };
