@@ -659,7 +659,7 @@ static void test_matmul(void) {
 }
 
 /* ---- Bags: random operations against a naive model --------------------------------------------------------------- */
-enum { N = 6, BAGS = 5, INNER = 4 };
+enum { N = 20, BAGS = 5, INNER = 4 }; /* a log of N entries is read by its table */
 typedef struct Model {
   Obj *bag;
   double x[N];
@@ -772,6 +772,7 @@ static void test_bag_failures(void) {
     for (int step = 0; step < 80 && !failed; step++) {
       failed = !random_step(m);
       if (failed) CHECK(rt.error.kind == ERR_MEMORY);
+      else CHECK(agrees(&m[step % BAGS])); /* also without memory for a log's table */
     }
     heap.fail_at = -1;
     rt_clear_error(&rt);
