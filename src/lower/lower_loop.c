@@ -48,7 +48,7 @@ typedef struct Loop {
   int chunk, limit;
   int limit_at; /* index of the instruction that sets it */
   bool chained; /* its last few iterations, or a short one */
-  bool rare;
+  bool rare;    /* of few iterations, though of how many isn't known */
 } Loop;
 enum { CHUNK = 1 << 16, FEW_TRIPS = 16 };
 

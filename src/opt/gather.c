@@ -5,9 +5,10 @@
  *   loop i < n: a[i] += x i; a[i + 1] += 2 * x i
  *   →  w = [ x i | i < n ];  loop e: a[e] += w[e] + 2 * w[e - 1]
  *
- * Elements near the ends get fewer terms; they have loops of their own, which ask. An iteration no longer loads what
- * the one before has stored. The order of these additions is free. Runs when places are no longer checked where they
- * are used: all from the first to the last that is added to are places of the array. */
+ * Elements near the ends get fewer terms; they have a loop of their own, which asks. What is an element of an array
+ * anyway is read there rather than kept. An iteration no longer loads what the one before has stored. The order of
+ * these additions is free. Runs when places are no longer checked where they are used: all from the first to the last
+ * that is added to are places of the array. */
 #include "opt/opt.h"
 #include <math.h>
 

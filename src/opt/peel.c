@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Loop peeling (index-set splitting): a loop whose first or last iterations differ from the others, as at the edges of
- * a stencil, is three loops in a row, and what tells the iterations apart is known in the middle one.
+/* Loop peeling (index-set splitting): the first or last iterations of a loop that differ from the others, as at the
+ * edges of a stencil, are loops of their own, and what tells them apart is known in that of the others, in the middle.
+ * Where any order will do, the iterations of both ends are one loop; and so is all of a short loop.
  *
  *   [ f v[max 0 (i - 1)] v[min (n - 1) (i + 1)] | i < n ]
- *   →  i < 1 as before;  f v[i - 1] v[i + 1] from 1 to n - 2;  the last one as before
+ *   →  i = 0 and i = n - 1 as before;  f v[i - 1] v[i + 1] from 1 to n - 2
  *
  * Which iterations those are follows from linear forms of the numbers compared (linear.c): of maxima, minima,
  * comparisons and remainders. Up to LIMIT_PEELED are peeled off at either end, of loops without loops inside. What is
  * the same in all iterations goes from a loop that isn't split, too.
  *
- * The three loops pass carried values and accumulators on; stacked results become arrays that each of them fills its
+ * The loops pass carried values and accumulators on; stacked results become arrays that each of them fills its
  * part of. Runs when the checks that can't fail are gone: there are more loops afterwards. */
 #include "opt/ranges.h"
 
