@@ -4,8 +4,20 @@
  * A plan brings the captures of a node into normal form: what is constant or a known function or a tuple moves inside,
  * so that folding and beta-reduction go on there; duplicates and unused ones are dropped. Of an array that serves for
  * its lengths only these are captured:  [ … length a … ] over a  →  [ … n … ] over n = length a. Where its elements are
- * read too, they are taken from it there: so what is equal outside is equal inside. */
+ * read too, they are taken from it there: so what is equal outside is equal inside. Of a tuple of which not all is read
+ * its parts are captured. */
 #include "ir/ir_internal.h"
+
+/* ---- Uses -------------------------------------------------------------------------------------------------------- */
+/* How n uses its operand x. */
+static Use use_by(const Node *n, const Node *x) {
+  if (n->op == OP_LEN && x->type->kind == T_ARRAY) return FOR_SHAPE;
+  return n->op == OP_GET && x->type->kind == T_TUPLE ? IN_PARTS : USED;
+}
+
+static void add_use(Use *to, Use use) {
+  if (use > *to) *to = use;
+}
 
 Use *ir_param_uses(World *w, Graph *g) {
   Use *use = NEW_ARRAY(w->arena, Use, g->nparams + 1);
@@ -14,14 +26,28 @@ Use *ir_param_uses(World *w, Graph *g) {
   for (int i = 0; i < b->n; i++)
     for (int k = 0; k < b->nodes[i]->nops; k++) {
       const Node *x = b->nodes[i]->ops[k];
-      if (x->op != OP_PARAM) continue;
-      bool shape = b->nodes[i]->op == OP_LEN && x->type->kind == T_ARRAY;
-      if (!shape) use[x->attr.i] = USED;
-      else if (use[x->attr.i] == UNUSED) use[x->attr.i] = FOR_SHAPE;
+      if (x->op == OP_PARAM) add_use(&use[x->attr.i], use_by(b->nodes[i], x));
     }
   return use;
 }
 
+static bool is_part(const Node *x, int param) {
+  return x->op == OP_GET && x->ops[0]->op == OP_PARAM && x->ops[0]->attr.i == param;
+}
+
+void ir_part_uses(World *w, Graph *g, int param, Use *parts) {
+  GraphBody *b = graph_body(w, g);
+  if (is_part(g->result, param)) parts[g->result->attr.i] = USED;
+  for (int i = 0; i < b->n; i++)
+    for (int k = 0; k < b->nodes[i]->nops; k++) {
+      const Node *x = b->nodes[i]->ops[k];
+      if (!is_part(x, param)) continue;
+      Use use = use_by(b->nodes[i], x);
+      add_use(&parts[x->attr.i], use == IN_PARTS ? USED : use);
+    }
+}
+
+/* ---- Plans ------------------------------------------------------------------------------------------------------- */
 static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth);
 
 static Node **capture_all(World *w, CapturePlan *p, int own, Node *x, int depth) {
@@ -45,9 +71,19 @@ static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth) {
   return ir_param(w, own + p->caps.len - 1, x->type);
 }
 
-Node *ir_capture_for(World *w, CapturePlan *p, int own, Node *x, Use use) {
+static Node *capture_parts(World *w, CapturePlan *p, int own, Node *x, const Use *parts) {
+  int whole = 0, n = x->type->n;
+  for (int k = 0; k < n; k++) whole += parts[k] == USED;
+  if (whole == n) return capture(w, p, own, x, 0);
+  Node **xs = NEW_ARRAY(w->arena, Node *, n + 1);
+  for (int k = 0; k < n; k++) xs[k] = ir_capture_for(w, p, own, ir_get(w, x, k), parts[k], NULL);
+  return ir_tuple(w, x->type, xs);
+}
+
+Node *ir_capture_for(World *w, CapturePlan *p, int own, Node *x, Use use, const Use *parts) {
   if (use == UNUSED) return ir_zero(w, x->type);
   if (use == USED) return capture(w, p, own, x, 0);
+  if (use == IN_PARTS) return capture_parts(w, p, own, x, parts);
   int rank = ir_rank(x->type);
   Node **dims = NEW_ARRAY(w->arena, Node *, rank);
   for (int k = 0; k < rank; k++) dims[k] = capture(w, p, own, ir_len(w, x, k), 0);
@@ -65,11 +101,13 @@ CapturePlan ir_plan_captures(World *w, Graph **graphs, int ngraphs, int own, Nod
   Use *use = NEW_ARRAY(w->arena, Use, n + 1);
   for (int k = 0; k < ngraphs; k++) {
     Use *u = ir_param_uses(w, graphs[k]);
-    for (int i = 0; i < n; i++) use[i] = u[own + i] > use[i] ? u[own + i] : use[i];
+    for (int i = 0; i < n; i++) add_use(&use[i], u[own + i]);
   }
   ir_plan_lengths(w, &p, caps, use, n);
   for (int i = 0; i < n; i++) {
-    p.inside[i] = ir_capture_for(w, &p, own, caps[i], use[i]);
+    Use *parts = use[i] == IN_PARTS ? NEW_ARRAY(w->temp, Use, caps[i]->type->n + 1) : NULL;
+    for (int k = 0; parts && k < ngraphs; k++) ir_part_uses(w, graphs[k], own + i, parts);
+    p.inside[i] = ir_capture_for(w, &p, own, caps[i], use[i], parts);
     if (p.inside[i]->op != OP_PARAM || p.inside[i]->attr.i != own + i) p.changed = true;
   }
   return p;

@@ -29,8 +29,15 @@ void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*has
 
 /* ---- captures.c ---- */
 /* How a graph uses each of its parameters, the more the greater. */
-typedef enum Use { UNUSED, FOR_SHAPE /* an array of which only lengths are read */, USED } Use;
+typedef enum __attribute__((packed)) Use {
+  UNUSED,
+  FOR_SHAPE, /* an array of which only lengths are read */
+  IN_PARTS,  /* a tuple of which only single parts are */
+  USED
+} Use;
 Use *ir_param_uses(World *w, Graph *g);
+/* Adds to the uses of the parts of a parameter, a tuple, what g does with them. */
+void ir_part_uses(World *w, Graph *g, int param, Use *parts);
 /* What becomes of captures: constants, known functions and tuples move into the nested graphs, duplicates and
  * unused ones go. */
 typedef struct CapturePlan {
@@ -46,9 +53,10 @@ CapturePlan ir_plan_captures(World *w, Graph **graphs, int ngraphs, int own, Nod
 /* Arguments for instantiating g (own parameters first) after the plan, and the new parameter types. */
 Node **ir_plan_args(World *w, const CapturePlan *p, Graph *g, int own);
 IrType **ir_plan_types(World *w, const CapturePlan *p, Graph *g, int own);
-/* What stands inside for a capture used so. Of an array that serves for its lengths only these are captured: zeros of
- * that shape stand for it, and vanish, since the length of zeros is what they were made of. */
-Node *ir_capture_for(World *w, CapturePlan *p, int own, Node *x, Use use);
+/* What stands inside for a capture used so (and its parts, if it is in parts). Of an array that serves for its lengths
+ * only these are captured: zeros of that shape stand for it, and vanish, since the length of zeros is what they were
+ * made of. */
+Node *ir_capture_for(World *w, CapturePlan *p, int own, Node *x, Use use, const Use *parts);
 
 bool ir_is_natural(const Node *x); /* not negative, as far as that is seen */
 Node *ir_normal1(World *w, Op op, Node *a);

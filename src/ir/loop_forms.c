@@ -400,7 +400,11 @@ static Node *with_planned_captures(const Form *f) {
   }
   ir_plan_lengths(w, &p, f->ops + before, use + own, l->ncaps);
   for (int i = 0; i < l->ncaps; i++) {
-    Node *x = p.inside[i] = ir_capture_for(w, &p, own, f->ops[before + i], use[own + i]);
+    Node *old = f->ops[before + i];
+    Use *parts = use[own + i] == IN_PARTS ? NEW_ARRAY(w->temp, Use, old->type->n + 1) : NULL;
+    if (parts) ir_part_uses(w, f->body, own + i, parts);
+    if (parts && asked) ir_part_uses(w, f->cond, loop_cond_param(l, before + i), parts);
+    Node *x = p.inside[i] = ir_capture_for(w, &p, own, old, use[own + i], parts);
     p.changed |= x->op != OP_PARAM || x->attr.i != own + i;
   }
   if (!p.changed) return NULL;

@@ -225,7 +225,8 @@ static Node *int_identity(World *w, Op op, Node *a, Node *b) {
   case OP_ISUB:
     if (b->op == OP_INT) return ir_op2(w, OP_IADD, a, ir_int(w, (int64_t)(0 - (uint64_t)b->attr.i)));
     if (a == b) return ir_waiting(w, ir_int(w, 0), a);
-    if (a->op == OP_IADD && a->ops[0] == b) return ir_waiting(w, a->ops[1], b);
+    for (int k = 0; a->op == OP_IADD && k < 2; k++)
+      if (a->ops[k] == b) return ir_waiting(w, a->ops[1 - k], b);
     return NULL;
   case OP_IMUL: return is_int_const(b, 1) ? a : is_int_const(b, 0) ? ir_waiting(w, b, a) : NULL;
   case OP_IDIV: return is_int_const(b, 1) ? a : NULL;

@@ -63,18 +63,41 @@ static Node *entry_of_bag(const View *v, const Node *r, int k) {
   return dim && ir_same_number(v->w, v->n, dim) ? x : NULL;
 }
 
-/* The same where it is an array of zeros already, of numbers:  a[i] <- a[i] + x. */
+static bool reads_element(const Node *x, int k) {
+  return x->op == OP_INDEX && is_param(x->ops[0], 1 + k) && is_param(x->ops[1], 0);
+}
+
+/* x of the body, where the element of array k at the loop's index is zero. */
+static Node *from_zero(const View *v, Node *x, int k) {
+  Node **nodes;
+  Map now;
+  int n = ir_order(v->w->temp, ir_graph(v->w, v->body->params, v->body->nparams, x, NULL), &nodes);
+  map_init(&now, v->w->temp);
+  for (int i = 0; i < n; i++) {
+    Node *old = nodes[i], **ops = NEW_ARRAY(v->w->temp, Node *, old->nops + 1);
+    for (int j = 0; j < old->nops; j++) ops[j] = map_get(&now, old->ops[j]);
+    map_put(&now, old, reads_element(old, k) ? ir_float(v->w, 0) : ir_rebuild(v->w, old, ops, old->graphs));
+  }
+  return map_get(&now, x);
+}
+
+/* The same where it is an array of zeros already, of numbers:  a[i] <- f a[i]. */
 static Node *entry_of_array(const View *v, const Node *r, int k) {
   const Node *zeros = v->ops[k];
   if (zeros->op != OP_ZEROS || r->op != OP_UPDATE || ir_rank(r->type) != 1 || r->nops != 3) return NULL;
-  const Node *sum = r->ops[2];
-  if (!is_param(r->ops[0], 1 + k) || !is_param(r->ops[1], 0) || sum->op != OP_CADD) return NULL;
-  for (int i = 0; i < 2; i++) {
-    const Node *old = sum->ops[i];
-    bool is_old = old->op == OP_INDEX && is_param(old->ops[0], 1 + k) && is_param(old->ops[1], 0);
-    if (is_old && ir_same_number(v->w, v->n, zeros->ops[0])) return sum->ops[1 - i];
-  }
-  return NULL;
+  if (r->type->args[0]->kind != T_FLOAT || !is_param(r->ops[0], 1 + k) || !is_param(r->ops[1], 0)) return NULL;
+  return ir_same_number(v->w, v->n, zeros->ops[0]) ? from_zero(v, r->ops[2], k) : NULL;
+}
+
+/* Does the body read slot k, an array, for more than its next value and the element at the loop's index? */
+static bool is_read_elsewhere(const View *v, int k) {
+  Node **nodes;
+  int n = ir_order(v->w->temp, v->body, &nodes);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < nodes[i]->nops; j++)
+      if (is_param(nodes[i]->ops[j], 1 + k) && nodes[i] != v->body->result->ops[k] && !reads_element(nodes[i], k))
+        return true;
+  return false;
 }
 
 /* What is added at the loop's index in each iteration to slot k, which nothing else reads; NULL if it isn't that. */
@@ -82,7 +105,7 @@ static Node *entry_of(const View *v, int k) {
   const Node *r = v->body->result->op == OP_TUPLE ? v->body->result->ops[k] : NULL;
   if (!v->n || k < v->l->ncarried || !r) return NULL;
   Node *x = r->type->kind == T_BAG ? entry_of_bag(v, r, k) : r->type->kind == T_ARRAY ? entry_of_array(v, r, k) : NULL;
-  return x && !reads_param(v->w, v->body, x, 1 + k, 2 + k) ? x : NULL;
+  return x && !reads_param(v->w, v->body, x, 1 + k, 2 + k) && !is_read_elsewhere(v, k) ? x : NULL;
 }
 
 static Node *stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs) {
@@ -445,6 +468,14 @@ static Graph *bags_graph(void *user, Rewriter *r, Graph *g) {
   Bags *b = user;
   return rewrite_nodes(r, opt_bag_fills(b->w, g, &b->changed));
 }
+
+static Node *outputs_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)r;
+  (void)frame;
+  return n->op == OP_LOOP ? stacked_entries(user, n, ops, graphs) : NULL;
+}
+
+Graph *opt_outputs(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = outputs_node}); }
 
 Graph *opt_bags(World *w, Graph *g, bool *changed) {
   Bags b = {.w = w};

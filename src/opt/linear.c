@@ -60,19 +60,20 @@ const Guard *guards_join(Ranges *p, const Guard *a, const Guard *b) {
 }
 
 /* ---- Nodes as forms ---------------------------------------------------------------------------- */
-static bool in_range(Ranges *p, Frame *f, const Lin *e, const Guard **guards) {
+/* q: a node that waits for checks, which are known to have been passed; or NULL. */
+static bool in_range(Ranges *p, Frame *f, const Node *q, const Lin *e, const Guard **guards) {
   if (e->bad) return false;
   if (e->n == 0) return true;
   Lin top = lin_int(INT64_MAX), bottom = lin_int(INT64_MIN);
   const Guard *before = p->guards;
   p->guards = NULL;
-  bool ok = prove(p, f, NULL, lin_add(&top, e, -1), false) && prove(p, f, NULL, lin_add(e, &bottom, -1), false);
+  bool ok = prove(p, f, q, lin_add(&top, e, -1), q) && prove(p, f, q, lin_add(e, &bottom, -1), q);
   *guards = guards_join(p, *guards, p->guards);
   p->guards = before;
   return ok;
 }
 
-static bool combination(Ranges *p, Frame *f, Node *x, Linear *out) {
+static bool combination(Ranges *p, Frame *f, const Node *q, const Node *x, Linear *out) {
   int64_t by = x->op == OP_ISUB || x->op == OP_ISUBS ? -1 : 1;
   Node *a = x->ops[0], *b = x->nops > 1 ? x->ops[1] : NULL;
   Lin e;
@@ -87,7 +88,7 @@ static bool combination(Ranges *p, Frame *f, Node *x, Linear *out) {
     e = lin_add(&la->lin, &lb->lin, by);
     out->guards = guards_join(p, la->guards, lb->guards);
   }
-  if (!in_range(p, f, &e, &out->guards)) return false;
+  if (!in_range(p, f, q, &e, &out->guards)) return false;
   out->lin = e;
   return true;
 }
@@ -125,6 +126,14 @@ static Linear *length(Ranges *p, Frame *f, Node *x) {
   return linear(p, f->outer, ir_len(p->w, outer, (int)dim + 1));
 }
 
+/* A sum that is used after a check that it doesn't overflow. */
+static bool checked_sum(Ranges *p, Frame *f, const Node *after, Linear *out) {
+  Node *x = after->ops[0];
+  if (x->op != OP_IADD || x->ops[1]->op == OP_INT) return false;
+  const Lin *known = &linear(p, f, x)->lin;
+  return known->n == 1 && known->t[0].atom->node == x && combination(p, f, after, x, out);
+}
+
 Linear *linear(Ranges *p, Frame *f, Node *x) {
   Frame *of;
   Node *outer;
@@ -141,7 +150,7 @@ Linear *linear(Ranges *p, Frame *f, Node *x) {
   case OP_ISUBS:
   case OP_IMUL:
   case OP_INEG:
-    if (combination(p, f, x, &found)) *r = found;
+    if (combination(p, f, NULL, x, &found)) *r = found;
     break;
   case OP_IMAX:
     if (maximum(p, f, x, &found)) *r = found;
@@ -151,8 +160,8 @@ Linear *linear(Ranges *p, Frame *f, Node *x) {
   case OP_CHECK_SIZE:
   case OP_CHECK_NONZERO:
   case OP_CHECK_DEPTH:
-  case OP_CHECK_NAT:
-  case OP_AFTER: *r = *linear(p, f, x->ops[0]); break;
+  case OP_CHECK_NAT: *r = *linear(p, f, x->ops[0]); break;
+  case OP_AFTER: *r = checked_sum(p, f, x, &found) ? found : *linear(p, f, x->ops[0]); break;
   case OP_LEN: {
     Linear *len = length(p, f, x);
     if (len) *r = *len;

@@ -26,9 +26,11 @@
  *     dense           accumulators known to be dense become arrays; both until nothing changes
  *     simplify, prune, scalars
  *     prune
- *     updates         of two updates of one element the second is enough
  *     checks          those that can't fail go (ranges.h)
- *     peel            first and last iterations that differ from the others get loops of their own
+ *     peel            first and last iterations that differ from the others get loops of their own; loops are cut where
+ *                     a branch changes sides
+ *     updates         of two updates of one element the second is enough
+ *     outputs         zeros that a loop goes through in order are what it makes
  *     hoist           other checks, and divisions, are made before the loops that they stand in
  *     promote         sums within a loop that are added to one element of an array are numbers
  *     gather          what loops add to neighbouring elements is added element by element
@@ -87,6 +89,7 @@ Graph *opt_hoist(World *w, Graph *g); /* checks and divisions that are made befo
  * testing test the reasons: it leaves an assertion there. */
 Node *opt_unchecked(World *w, const Node *check, Node **ops);
 Graph *opt_bags(World *w, Graph *g, bool *changed);
+Graph *opt_outputs(World *w, Graph *g); /* zeros that a loop goes through in order are what it makes */
 Graph *opt_dense(World *w, Graph *g, bool calls, bool *changed); /* calls: functions get arrays, too */
 IrType *opt_array_of(World *w, const IrType *bag);               /* of a bag that is filled (bag_outputs.c) */
 /* g, without what is in it, where accumulators that end filled begin filled (bag_fills.c) */

@@ -12,6 +12,7 @@
  *
  * The loops pass carried values and accumulators on; stacked results become arrays that each of them fills its
  * part of. Runs when the checks that can't fail are gone: there are more loops afterwards. */
+#include "opt/index_sets.h"
 #include "opt/ranges.h"
 
 typedef struct Peel {
@@ -117,54 +118,6 @@ static Graph *body_inside(Peel *s) {
 }
 
 /* ---- The loops of the pieces ------------------------------------------------------------------------------------- */
-typedef struct Pieces {
-  World *w;
-  const Node *loop;
-  Node **ops;   /* of the loop, new */
-  Node **state; /* slots, then the arrays of stacked results */
-  int nslots, nstacked;
-} Pieces;
-
-/* Some iterations in a row: from + i, and after the first `before` of them `skipped` more (NULL: none is skipped). */
-typedef struct Piece {
-  Node *count, *from, *before, *skipped;
-} Piece;
-
-static Node *inner(LoopBuilder *b, Node *x) { return x->op == OP_INT ? x : loop_add(b, LOOP_CAPTURED, x); }
-
-static Node *index_of(World *w, LoopBuilder *b, const Piece *p) {
-  Node *i = ir_op2(w, OP_IADD, loop_index(b), inner(b, p->from));
-  if (!p->skipped) return i;
-  Node *early = ir_op2(w, OP_ILT, loop_index(b), inner(b, p->before));
-  return ir_op2(w, OP_IADD, i, ir_op3(w, OP_SELECT, early, ir_int(w, 0), inner(b, p->skipped)));
-}
-
-static void run(Pieces *s, Graph *body, const Piece *p) {
-  World *w = s->w;
-  const LoopInfo *l = s->loop->loop;
-  int inputs = loop_inputs(l), all = s->nslots + s->nstacked;
-  Node **ops = s->ops + loop_first(l);
-  LoopBuilder *b = loop_open(w, l->down);
-  Node **args = NEW_ARRAY(w->temp, Node *, 1 + inputs), **in = NEW_ARRAY(w->temp, Node *, all + 1);
-  for (int k = 0; k < all; k++) in[k] = loop_add(b, k < l->ncarried ? LOOP_CARRIED : LOOP_ACC, s->state[k]);
-  args[0] = index_of(w, b, p);
-  for (int k = 0; k < inputs; k++) {
-    args[1 + k] = k < s->nslots ? in[k] : loop_add(b, LOOP_CAPTURED, ops[k]);
-    if (loop_part(l, k) == LOOP_SLICED) args[1 + k] = ir_index(w, args[1 + k], args, 1);
-  }
-  Node *r = ir_instantiate(w, body, args, 0);
-  for (int k = 0; k < s->nslots; k++) loop_next(b, in[k], ir_get(w, r, k));
-  for (int k = s->nslots; k < all; k++) loop_next(b, in[k], ir_update(w, in[k], args, 1, ir_get(w, r, k)));
-  loop_close(b, p->count, NULL, s->loop->site);
-  for (int k = 0; k < all; k++) s->state[k] = loop_result(b, in[k]);
-}
-
-/* May the iterations run in another order? */
-static bool is_independent(World *w, const Node *loop) {
-  const LoopInfo *l = loop->loop;
-  return !l->ncarried && !(l->naccs && w->strict) && !(loop->graphs[0]->flags & NODE_FAILS);
-}
-
 /* How many of n iterations aren't in the middle: `few`, or all of a short loop. So written that it is seen to be
  * little (lower_loop.c). */
 static Node *at_ends(World *w, Node *n, int few) {
@@ -176,10 +129,10 @@ static Node *at_ends(World *w, Node *n, int few) {
 static void run_pieces(const Peel *s, Pieces *all, Graph *middle) {
   World *w = s->p->w;
   Node *n = all->ops[0], *zero = ir_int(w, 0), *few = ir_int(w, s->first);
-  if (is_independent(w, s->loop)) {
+  if (pieces_are_independent(w, s->loop)) {
     Node *ends = at_ends(w, n, s->first + s->last), *count = ir_op2(w, OP_ISUB, n, ends);
-    run(all, s->f->g, &(Piece){ends, zero, few, count});
-    run(all, middle, &(Piece){count, few, NULL, NULL});
+    pieces_run(all, &(Piece){s->f->g, ends, zero, few, count}, 1);
+    pieces_run(all, &(Piece){middle, count, few, NULL, NULL}, 1);
     return;
   }
   Node *first = s->first ? at_ends(w, n, s->first) : zero, *rest = ir_op2(w, OP_ISUB, n, first);
@@ -187,35 +140,16 @@ static void run_pieces(const Peel *s, Pieces *all, Graph *middle) {
   Node *count = ir_op2(w, OP_ISUB, rest, last), *to = ir_op2(w, OP_IADD, first, count);
   for (int k = 0; k < 3; k++) {
     int piece = s->loop->loop->down ? 2 - k : k;
-    if (piece == 0 && s->first) run(all, s->f->g, &(Piece){first, zero, NULL, NULL});
-    if (piece == 1) run(all, middle, &(Piece){count, few, NULL, NULL});
-    if (piece == 2 && s->last) run(all, s->f->g, &(Piece){last, to, NULL, NULL});
+    if (piece == 0 && s->first) pieces_run(all, &(Piece){s->f->g, first, zero, NULL, NULL}, 1);
+    if (piece == 1) pieces_run(all, &(Piece){middle, count, few, NULL, NULL}, 1);
+    if (piece == 2 && s->last) pieces_run(all, &(Piece){s->f->g, last, to, NULL, NULL}, 1);
   }
 }
 
 static Node *pieces(const Peel *s, Node **ops, Graph *middle) {
-  World *w = s->p->w;
-  const LoopInfo *l = s->loop->loop;
-  Pieces all = {.w = w, .loop = s->loop, .ops = ops, .nslots = loop_slots(l), .nstacked = l->nstacked};
-  int parts = all.nslots + all.nstacked;
-  Node **xs = NEW_ARRAY(w->temp, Node *, parts + 1);
-  all.state = NEW_ARRAY(w->temp, Node *, parts + 1);
-  for (int k = 0; k < parts; k++)
-    all.state[k] = k < all.nslots ? ops[loop_first(l) + k] : ir_zeros(w, s->loop->type->args[k], ops, s->loop->site);
+  Pieces all = pieces_of(s->p->w, s->loop, ops);
   run_pieces(s, &all, middle);
-  for (int k = 0; k < parts; k++) xs[k] = all.state[k];
-  xs[parts] = ops[0];
-  return ir_tuple(w, s->loop->type, xs);
-}
-
-/* Results that can be filled in piece by piece, and slices that can be read likewise. */
-static bool has_numbers_only(const Node *loop) {
-  const LoopInfo *l = loop->loop;
-  for (int k = loop_slots(l); k < loop_slots(l) + l->nstacked; k++)
-    if (loop->type->args[k]->args[0]->kind != T_FLOAT) return false;
-  for (int k = loop_slots(l); k < loop_captures(l); k++)
-    if (ir_rank(loop->ops[loop_first(l) + k]->type) != 1) return false;
-  return true;
+  return pieces_result(&all);
 }
 
 static bool is_short(const Node *n) { return n->op == OP_INT && n->attr.i < LIMIT_PEEL_TRIPS; }
@@ -230,9 +164,9 @@ static Node *peeled(Ranges *p, Frame *f, Frame *body, Node *loop, Node **ops) {
   if (loop->loop->has_cond || is_short(loop->ops[0]) || !is_small(p->w, body->g)) return NULL;
   Peel s = {.p = p, .f = body, .loop = loop, .trips = linear(p, f, loop->ops[0])};
   Graph *middle = s.trips->guards ? NULL : body_inside(&s);
-  if (!middle) return NULL;
+  if (!middle) return opt_cut(p, f, body, loop, ops);
   if (!s.first && !s.last) return rewrite_node(p->r, loop, ops, &middle);
-  return has_numbers_only(loop) ? pieces(&s, ops, middle) : NULL;
+  return pieces_are_possible(loop) ? pieces(&s, ops, middle) : NULL;
 }
 
 static Graph *peeled_graph(Ranges *p, Frame *f) {

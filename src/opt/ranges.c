@@ -159,7 +159,9 @@ static void add_condition(Ranges *p, Frame *in, Frame *f, Node *x, bool truth, F
 
 /* ---- Checks that have been passed ------------------------------------------------------------------- */
 static void add_check(Ranges *p, Frame *f, Node *x, Facts *out) {
-  Linear zero = {0}, *a = linear(p, f, x->ops[0]), *b = x->nops > 1 ? linear(p, f, x->ops[1]) : NULL;
+  bool compares = x->op != OP_CHECK;
+  Linear zero = {0}, *a = compares ? linear(p, f, x->ops[0]) : NULL;
+  const Linear *b = compares && x->nops > 1 ? linear(p, f, x->ops[1]) : NULL;
   switch (x->op) {
   case OP_CHECK_NAT: add_difference(p, out, a, &zero, 1, 0); break;
   case OP_CHECK_INDEX:
@@ -175,6 +177,7 @@ static void add_check(Ranges *p, Frame *f, Node *x, Facts *out) {
     add_difference(p, out, b, a, 1, 0);
     add_difference(p, out, linear(p, f, x->ops[2]), b, 1, 0);
     break;
+  case OP_CHECK: add_condition(p, f, f, x->ops[0], true, out, 0); break;
   default: break;
   }
 }
@@ -457,7 +460,8 @@ void frame_late_facts(Ranges *p, Frame *f) {
     case OP_CHECK_INDEX:
     case OP_CHECK_SLICE:
     case OP_CHECK_SIZE:
-    case OP_CHECK_NAT: add_check(p, f, nodes[k], &found); break;
+    case OP_CHECK_NAT:
+    case OP_CHECK: add_check(p, f, nodes[k], &found); break;
     case OP_LOOP: add_results(p, f, nodes[k], &found); break;
     default: continue;
     }

@@ -107,4 +107,8 @@ void frame_late_facts(Ranges *p, Frame *f);
 bool frame_inside(const Frame *f, const Frame *outer, const Node *at); /* is f within node `at` of outer? */
 /* Would `from` of f, evaluated, need `to`? */
 bool frame_depends(Ranges *p, Frame *f, const Node *from, const Node *to);
+
+/* ---- cut.c ---- */
+/* The loop of f, of new operands, in two where its index passes what a branch compares it with; NULL: there is none. */
+Node *opt_cut(Ranges *p, Frame *f, Frame *body, Node *loop, Node **ops);
 #endif

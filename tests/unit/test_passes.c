@@ -99,6 +99,8 @@ static const struct {
     {"promote", opt_promote},
     {"gather", opt_gather},
     {"peel", opt_peel},
+    {"cut", opt_peel}, /* the same pass: of loops that peel.c leaves whole */
+    {"outputs", opt_outputs},
     {"inline", opt_inline},
     {"merge", opt_merge},
     {"invariants", opt_invariants},
