@@ -492,9 +492,17 @@ static Node *eta_body(Ctx *c, void *user, Node *x) {
   return el_call(c, k->f, args, k->at);
 }
 
+/* Where what fails in it says so itself, and not at the place `at` where it is mentioned: in a function of the
+ * program. So that is the same function wherever it is mentioned. */
+static Span place_of_value(const Ctx *c, const Callee *f, Span at) {
+  bool has_places = f->instance && !f->instance->func->foreign.symbol;
+  uint32_t source = has_places ? f->instance->func->span.source : 0;
+  return source && !sources_get(c->e->sources, source)->library ? (Span){0} : at;
+}
+
 /* The function that takes the rest of the arguments. */
 Node *el_eta(Ctx *c, const Callee *f, Node **args, int n, Span at) {
-  Eta k = {f, NEW_ARRAY(c->e->arena, Var, n + 1), n, at};
+  Eta k = {f, NEW_ARRAY(c->e->arena, Var, n + 1), n, place_of_value(c, f, at)};
   for (int i = 0; i < n; i++) k.args[i] = el_var(c, args[i]);
   return eta_closure(c, &k);
 }

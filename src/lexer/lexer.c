@@ -417,6 +417,7 @@ static void bad_character(Run *r) {
                                   : diag_error(r->diags, (Span){r->source, start, r->pos}, "bad-character",
                                                "the character `%.*s` means nothing here", len, r->text + start);
   if (c >= 0x2018 && c <= 0x201f) d->hint = "strings stand in plain quotes: \"…\"";
+  else if (c == '\'') d->hint = "a string stands in double quotes, also one of a single character";
   else if (c == '!') d->hint = "negation is `not`, inequality is `<>`";
   else if (c == '&') d->hint = "the logical operator is `&&`";
   else if (c < 0x20 || c == 0x7f) d->hint = "remove it: in a string it is written \\xHH";

@@ -148,6 +148,8 @@ const Dest *frame_dest(const Frame *fr, const Node *maker, int stack); /* NULL: 
 /* The function of an entry or of a closure: one argument, a token if it has an effect, then captures. */
 LFunc *lower_graph_func(Lower *m, Graph *g, bool closure);
 LFunc *lower_func(Lower *m, Func *f);
+/* Of functions whose code is the same one stays. (lower_equal.c) */
+void lower_share_equal(Lower *m);
 int lower_foreign(Lower *m, Func *f);
 int lower_desc_index(Lower *m, IrType *t);
 int lower_string_index(Lower *m, Sym s);

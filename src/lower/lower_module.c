@@ -4,6 +4,7 @@
  *   collect    every graph that becomes a function (entries, closures, called Funcs) gets an LFunc when it is first
  *              met: lower_tables.c
  *   lower      each is lowered once, from a queue: lower_node.c, lower_array.c, lower_control.c, lower_loop.c
+ *   equal      functions of one code are one: lower_equal.c
  *   facts      which functions recurse, which can fail, which parameters are owned: fixpoints over calls
  *   ownership  reference counting                                        ownership.c
  *
@@ -180,6 +181,7 @@ LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n) {
     if (entries[i].name) entries[i].func->name = entries[i].name;
   }
   for (int i = 0; i < m->pending.len && !m->error; i++) lower_function(m, m->pending.data[i]);
+  if (!m->error) lower_share_equal(m);
   publish_tables(m);
   if (m->error) return m->mod;
   find_facts(m);
