@@ -46,6 +46,7 @@ typedef struct LoopMemo {
   Node **tapes;             /* of the residuals */
   bool *wrapped;            /* each row of the tape is a tuple of one */
   Known *delayed;           /* carried values that are computed again, from the index */
+  bool walks;               /* the backward pass walks as the loop does: see may_walk_again */
   Preaccumulated *partials; /* NULL: all the others */
 } LoopMemo;
 
@@ -93,6 +94,65 @@ static bool holds_loop(World *w, const Graph *g) {
   return false;
 }
 
+/* Does g decide by floats that may come out differently? */
+static bool holds_rounded(World *w, const Graph *g) {
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  for (int i = 0; i < n; i++) {
+    if (ir_rounds(nodes[i])) return true;
+    for (int k = 0; k < nodes[i]->ngraphs; k++)
+      if (holds_rounded(w, nodes[i]->graphs[k])) return true;
+  }
+  return false;
+}
+
+static bool is_param(const Node *x, int k) { return x->op == OP_PARAM && x->attr.i == k; }
+
+/* How many operands in g refer to its parameter k. */
+static int uses_of(World *w, const Graph *g, int k) {
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes), uses = is_param(g->result, k);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < nodes[i]->nops; j++) uses += is_param(nodes[i]->ops[j], k);
+  return uses;
+}
+
+/* Does the loop, which has a condition, do no more with carried number k than to add to it? */
+static bool only_adds(World *w, const Node *n, int k) {
+  const Graph *body = n->graphs[0];
+  const Node *next = ir_get(w, body->result, k);
+  if (next->type->kind != T_FLOAT || uses_of(w, body, 1 + k) != 1) return false;
+  if (uses_of(w, n->graphs[1], loop_cond_param(n->loop, k))) return false;
+  bool sum = next->op == OP_FADD || next->op == OP_CADD, first = sum || next->op == OP_FSUB;
+  return (first && is_param(next->ops[0], 1 + k)) || (sum && is_param(next->ops[1], 1 + k)) ||
+         (next->op == OP_FMA && is_param(next->ops[2], 1 + k));
+}
+
+/* Is carried value k the same, to the last bit, when the loop is run again? */
+static bool is_walked_alike(World *w, const Node *n, int k) {
+  Graph *body = n->graphs[0];
+  IrKind t = body->params[1 + k]->kind;
+  if (t != T_INT && t != T_BOOL && t != T_STRING && t != T_VARIANT) return false;
+  return !holds_rounded(w, ir_graph(w, body->params, body->nparams, ir_get(w, body->result, k), NULL));
+}
+
+/* A loop that walks through something, as a list, and adds up: cotangents don't depend on the order. So the backward
+ * pass walks the same way, from the start, and nothing is kept. Where the value is wanted too, one loop does both. */
+static bool may_walk_again(const Diff *r, const Node *n, const Fact *facts, const Fact *outside) {
+  const LoopInfo *l = n->loop;
+  const Graph *b = n->graphs[0];
+  bool calls = b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD), sums = false;
+  if (!r->rerun || !l->has_cond || l->naccs || l->nstacked || calls || holds_loop(r->w, b)) return false;
+  for (int k = 0; k < l->ncarried; k++) {
+    bool active = facts[1 + k] & ACTIVE;
+    if (active ? !only_adds(r->w, n, k) : !is_walked_alike(r->w, n, k)) return false;
+    sums |= active;
+  }
+  for (int i = 1 + l->ncarried; i < b->nparams; i++)
+    if ((facts[i] | outside[i - 1]) & UNSTABLE) return false;
+  return sums && !holds_rounded(r->w, n->graphs[1]);
+}
+
 /* Are the residuals a few numbers, and less to keep than loops to run again? Where value and backward pass end up in
  * one loop they aren't kept at all. */
 static bool better_kept(World *w, const Split *s) {
@@ -125,6 +185,13 @@ void ad_loop_forward(Diff *r, int at) {
   LoopMemo *m = r->memo[at] = NEW(w->arena, LoopMemo);
   if ((m->partials = ad_preaccumulate(r, at))) return;
   Fact *facts = ad_body_facts(r, n), *outside = ad_facts(r, ops, b->nparams - 1, UNSTABLE);
+  if (may_walk_again(r, n, facts, outside)) {
+    m->walks = true;
+    m->c = ad_combine(w, b, facts, false);
+    m->split = (Split){.late = m->c->back};
+    r->fwd[at] = ad_rebuild(r, n);
+    return;
+  }
   Known *known = NEW_ARRAY(w->arena, Known, b->nparams);
   known[0] = KNOWN_VALUE;
   const bool *replaced = ir_carried_kept(w, n->loop, b);
@@ -264,6 +331,35 @@ static void finish(BackLoop *b, Node *trips) {
   }
 }
 
+/* The backward pass of a loop that is walked through again: `d`, of its sums, goes into each iteration. */
+static void walk_again(BackLoop *b, Node *d) {
+  World *w = b->w;
+  const Combined *c = b->m->c;
+  Node **acc = b->args + c->p + 1, **dy = NEW_ARRAY(w->arena, Node *, b->n->type->n);
+  Node **ops = ad_fwd_all(b->r, b->n->ops, b->n->nops);
+  for (int i = 1; i < c->p; i++) {
+    bool carried = part_of(b, i) == LOOP_CARRIED, sum = carried && c->active[i];
+    Node *zero = ir_zero(w, ad_cotangent(w, c->g->params[i])), *x = ad_fwd(b->r, b->operands[i - 1]);
+    b->args[i] = sum ? ir_zero(w, x->type) : loop_add(b->loop, part_of(b, i), x);
+    if (carried) dy[i - 1] = sum ? loop_add(b->loop, LOOP_CAPTURED, ir_get(w, d, i - 1)) : zero;
+    if (!c->active[i]) continue;
+    *acc++ = sum ? zero : (b->cot[i] = loop_add(b->loop, LOOP_ACC, capture_acc(b, b->operands[i - 1])));
+  }
+  b->args[c->p] = ir_tuple(w, c->back->params[c->p], dy);
+  Node *accs = ir_instantiate(w, b->m->split.late, b->args, 0), *y = ir_instantiate(w, c->g, b->args, 0);
+  for (int i = 1, k = 0; i < c->p; i++) {
+    if (part_of(b, i) == LOOP_CARRIED && !c->active[i]) loop_next(b->loop, b->args[i], ir_get(w, y, i - 1));
+    if (c->active[i] && b->cot[i]) loop_next(b->loop, b->cot[i], ir_get(w, accs, k));
+    k += c->active[i];
+  }
+  loop_close_as(b->loop, b->n, ops, b->n->graphs, b->args);
+  for (int i = 1; i < c->p; i++) {
+    Node *x = b->operands[i - 1];
+    if (b->cot[i]) ad_region_done(b->r, x, b->operands, c->p - 1, loop_result(b->loop, b->cot[i]));
+    else if (c->active[i]) ad_add(b->r, x, ir_get(w, d, i - 1));
+  }
+}
+
 void ad_loop_backward(Diff *r, int at, Node *d) {
   World *w = r->w;
   const Node *n = r->nodes[at];
@@ -273,11 +369,15 @@ void ad_loop_backward(Diff *r, int at, Node *d) {
   if (m->partials) ad_preaccumulated_backward(r, m->partials, d);
   if (m->partials || !c->nacc) return;
   BackLoop b = {.r = r, .w = w, .n = n, .m = m, .operands = n->ops + loop_first(l)};
-  b.loop = loop_open(w, !l->down);
+  b.loop = loop_open(w, m->walks ? l->down : !l->down);
   b.args = NEW_ARRAY(w->arena, Node *, m->split.late->nparams);
   b.cot = NEW_ARRAY(w->arena, Node *, c->p);
-  Node **dy = NEW_ARRAY(w->arena, Node *, n->type->n);
   b.args[0] = loop_index(b.loop);
+  if (m->walks) {
+    walk_again(&b, d);
+    return;
+  }
+  Node **dy = NEW_ARRAY(w->arena, Node *, n->type->n);
   carry(&b, d, dy);
   read_primal(&b, d, dy);
   b.args[c->p] = ir_tuple(w, c->back->params[c->p], dy);
