@@ -132,7 +132,7 @@ static Node *stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs
 }
 
 /* ---- Entries taken out ------------------------------------------------------------------- */
-/* Is bag x of a graph certain to be more than null, if parameter `full` (-1: none) is? */
+/* Is bag x of a graph more than null, if parameter `full` (-1: none) is, and loops that add to it run? */
 static bool not_null(World *w, const Node *x, int full, int depth) {
   if (depth > LIMIT_BAG_CHAIN) return !limit_reached(w->arena, AT_BAG_CHAIN);
   const Node *whole = x->op == OP_GET ? x->ops[0] : NULL;
@@ -148,8 +148,10 @@ static bool not_null(World *w, const Node *x, int full, int depth) {
   if (whole->op == OP_TAKE) return x->attr.i == 0 && not_null(w, whole->ops[0], full, depth + 1);
   int k = (int)x->attr.i;
   if (whole->op != OP_LOOP || k >= loop_slots(whole->loop)) return false;
-  if (!not_null(w, whole->ops[k + loop_first(whole->loop)], full, depth + 1)) return false;
   const Node *r = whole->graphs[0]->result;
+  bool adds = k >= whole->loop->ncarried && r->op == OP_TUPLE && not_null(w, r->ops[k], 1 + k, depth + 1);
+  if (adds) return true;
+  if (!not_null(w, whole->ops[k + loop_first(whole->loop)], full, depth + 1)) return false;
   return k >= whole->loop->ncarried || (r->op == OP_TUPLE && not_null(w, r->ops[k], 1 + k, depth + 1));
 }
 
@@ -166,8 +168,10 @@ static bool find_take(const View *v, const Node *x, int k, Node **dims, int dept
       if (!(dims[i] = outside(v, whole->ops[1 + i]))) return false;
     return true;
   }
-  if (whole->op != OP_LOOP || x->attr.i >= whole->loop->ncarried || whole->graphs[0]->result->op != OP_TUPLE)
+  if (whole->op != OP_LOOP || x->attr.i >= loop_slots(whole->loop) || whole->graphs[0]->result->op != OP_TUPLE)
     return false;
+  if (x->attr.i >= whole->loop->ncarried)
+    return find_take(v, whole->ops[x->attr.i + loop_first(whole->loop)], k, dims, depth + 1);
   View inner = view_of(v->w, whole, whole->ops, whole->graphs[0]);
   int rank = ir_rank(x->type);
   if (!find_take(&inner, inner.body->result->ops[x->attr.i], (int)x->attr.i, dims, depth + 1)) return false;
