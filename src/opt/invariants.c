@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Loop-invariant code motion: sums, calls and the like that are the same in all iterations of a loop are made once,
- * before it, if it runs at all.
+/* Loop-invariant code motion: sums, calls, functions of numbers and the like that are the same in all iterations of a
+ * loop are made once, before it, if it runs at all.
  *
  *   [ x - mean xs | x in xs ]   →   m = if 0 < n then mean xs else whatever;  [ x - m | x in xs ]
  *
- * What the C compiler moves by itself, arithmetic, stays where it is. Arrays move if making them takes functions or
- * nested loops, and if nothing in the body changes them: a fresh array may be changed in place. So do branches that may
- * fail, as a library's comparison of two lengths; then the loop itself doesn't fail, and can be joined with others.
+ * What the C compiler moves by itself, arithmetic, stays where it is. (It moves functions too, but not out of the loops
+ * of their derivatives.) Arrays move if making them takes functions or nested loops, and if nothing in the body changes
+ * them: a fresh array may be changed in place. So do branches that may fail, as a library's comparison of two lengths;
+ * then the loop itself doesn't fail, and can be joined with others.
  *
- * Runs before derivatives are taken, and before loops are fused. Only in loops without effects: of several errors any
- * may be reported, but not before an effect that comes first. */
+ * Runs before derivatives are taken: before loops are fused, and when short ones are unrolled. Only in loops without
+ * effects: of several errors any may be reported, but not before an effect that comes first. */
 #include "opt/opt.h"
 #include "ir/world.h"
 
@@ -34,8 +35,13 @@ static bool is_same(Moving *m, const Node *x) {
   return true;
 }
 
+/* A function of numbers, as exp. */
+static bool is_function(const Node *x) {
+  return x->type->kind == T_FLOAT && op_flags[x->op] & OPF_S && !(op_flags[x->op] & OPF_Q);
+}
+
 static bool is_costly(Moving *m, const Node *x) {
-  if (x->op == OP_LOOP || x->op == OP_CALL || x->op == OP_APPLY) return true;
+  if (x->op == OP_LOOP || x->op == OP_CALL || x->op == OP_APPLY || is_function(x)) return true;
   if (x->op == OP_SWITCH && x->flags & (NODE_COSTLY | NODE_FAILS)) return true;
   for (int k = 0; k < x->nops; k++)
     if (map_get(&m->costly, x->ops[k])) return true;
@@ -64,9 +70,7 @@ static void see_effort(void *user, Graph *g) {
   Node **nodes;
   int n = ir_order(e->temp, g, &nodes);
   for (int i = 0; i < n; i++) {
-    bool function =
-        nodes[i]->type->kind == T_FLOAT && op_flags[nodes[i]->op] & OPF_S && !(op_flags[nodes[i]->op] & OPF_Q);
-    e->found |= function || nodes[i]->op == OP_LOOP || nodes[i]->op == OP_CALL;
+    e->found |= is_function(nodes[i]) || nodes[i]->op == OP_LOOP || nodes[i]->op == OP_CALL;
   }
 }
 

@@ -50,7 +50,8 @@ void opt_before_derivatives(World *w, OptStages *s) {
   Graph *g = opt_prune(w, opt_closures(w, opt_recursion(w, opt_simplify(w, s->built))));
   g = opt_fuse(w, opt_invariants(w, g));
   /* Once more, for unrolled loops: one product shall be one node when it is decided whether it is rounded. */
-  s->optimised = opt_contract(w, opt_interchange(w, opt_simplify(w, opt_scalars(w, opt_views(w, g)))), false);
+  g = opt_invariants(w, opt_simplify(w, opt_scalars(w, opt_views(w, g))));
+  s->optimised = opt_contract(w, opt_interchange(w, g), false);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
   phase_leave(w->arena->heap, before);
 }
