@@ -84,6 +84,7 @@ Fact *ad_body_facts_from(World *w, const Node *loop, const Fact *given); /* give
 typedef struct Preaccumulated Preaccumulated;
 Preaccumulated *ad_preaccumulate(Diff *r, int at);
 void ad_preaccumulated_backward(Diff *r, const Preaccumulated *p, Node *d);
+bool ad_holds_numbers(World *w, IrType *t); /* and nothing else that has a derivative */
 
 /* Cotangents and tangents are accumulators. */
 static inline IrType *ad_cotangent(World *w, IrType *t) { return ir_accumulator(w, t); }

@@ -148,8 +148,11 @@ static bool may_walk_again(const Diff *r, const Node *n, const Fact *facts, cons
     if (active ? !only_adds(r->w, n, k) : !is_walked_alike(r->w, n, k)) return false;
     sums |= active;
   }
-  for (int i = 1 + l->ncarried; i < b->nparams; i++)
+  for (int i = 1 + l->ncarried; i < b->nparams; i++) {
     if ((facts[i] | outside[i - 1]) & UNSTABLE) return false;
+    /* How often it runs isn't known beforehand, so no accumulator of an array would be dense. */
+    if (facts[i] & ACTIVE && !ad_holds_numbers(r->w, b->params[i])) return false;
+  }
   return sums && !holds_rounded(r->w, n->graphs[1]);
 }
 

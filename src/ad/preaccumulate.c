@@ -18,10 +18,10 @@ struct Preaccumulated {
 };
 
 /* ---- Which loops ------------------------------------------------------------------------------------------------- */
-static bool holds_numbers(World *w, IrType *t) {
+bool ad_holds_numbers(World *w, IrType *t) {
   if (t->kind == T_TUPLE)
     for (int k = 0; k < t->n; k++)
-      if (!holds_numbers(w, t->args[k])) return false;
+      if (!ad_holds_numbers(w, t->args[k])) return false;
   return t->kind == T_TUPLE || t->kind == T_FLOAT || !ad_has_slot(w, t);
 }
 
@@ -31,7 +31,7 @@ static bool only_numbers(World *w, Graph *g, const Fact *params) {
   for (int i = 0; i < r->n; i++) {
     const Node *n = r->nodes[i];
     if (n->op == OP_PARAM ? !(r->facts[i] & ACTIVE) : !ad_visit(r, i)) continue;
-    if (n->op != OP_LOOP && !holds_numbers(w, n->type)) return false;
+    if (n->op != OP_LOOP && !ad_holds_numbers(w, n->type)) return false;
     if (ir_is_attempt(n)) return false;
     switch (ir_shape(n)) {
     case IR_STRAIGHT: break;
