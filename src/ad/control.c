@@ -4,7 +4,8 @@
  * A branch: each arm is split; the forward branch also returns what the backward passes of its arms need, and the
  * backward branch switches on the same selector. A loop: the backward loop runs the other way, carries the
  * cotangents of the carried values, adds into the accumulators of the captures, and reads tapes as slices; or, where
- * iterations are independent and nothing hinders it, runs the body again and needs no tape.
+ * iterations are independent and nothing hinders it, runs the body again and needs no tape. One that only adds up what
+ * it walks through is walked through again, forward.
  *
  * Both are built with all that they may need; the normal forms of branches and loops drop what they don't. */
 #include "ad/ad_internal.h"
@@ -181,6 +182,15 @@ static Node *kept(World *w, const LoopInfo *l, Node *x) {
   return ir_record(w, &x, 1);
 }
 
+/* The backward pass runs the loop's body again. */
+static void keep_nothing(Diff *r, int at, const Fact *facts) {
+  Node *n = r->nodes[at];
+  LoopMemo *m = r->memo[at];
+  m->c = ad_combine(r->w, n->graphs[0], facts, false);
+  m->split = (Split){.late = m->c->back};
+  r->fwd[at] = ad_rebuild(r, n);
+}
+
 void ad_loop_forward(Diff *r, int at) {
   World *w = r->w;
   Node *n = r->nodes[at], **ops = n->ops + loop_first(n->loop);
@@ -188,11 +198,8 @@ void ad_loop_forward(Diff *r, int at) {
   LoopMemo *m = r->memo[at] = NEW(w->arena, LoopMemo);
   if ((m->partials = ad_preaccumulate(r, at))) return;
   Fact *facts = ad_body_facts(r, n), *outside = ad_facts(r, ops, b->nparams - 1, UNSTABLE);
-  if (may_walk_again(r, n, facts, outside)) {
-    m->walks = true;
-    m->c = ad_combine(w, b, facts, false);
-    m->split = (Split){.late = m->c->back};
-    r->fwd[at] = ad_rebuild(r, n);
+  if ((m->walks = may_walk_again(r, n, facts, outside))) {
+    keep_nothing(r, at, facts);
     return;
   }
   Known *known = NEW_ARRAY(w->arena, Known, b->nparams);
@@ -219,9 +226,7 @@ void ad_loop_forward(Diff *r, int at) {
     again = again && !better_kept(w, s);
   }
   if (again) {
-    m->c = ad_combine(w, b, facts, false);
-    *s = (Split){.late = m->c->back};
-    r->fwd[at] = ad_rebuild(r, n);
+    keep_nothing(r, at, facts);
     return;
   }
   Node **rows = NEW_ARRAY(w->arena, Node *, s->nres + 1);

@@ -70,6 +70,12 @@ Node *ir_instantiate_over(World *w, Graph *g, Node **args, Site site, const Map 
   return result;
 }
 
+Graph *ir_graph_over(World *w, Graph *g, const Map *over) {
+  Node **args = NEW_ARRAY(w->temp, Node *, g->nparams + 1);
+  for (int k = 0; k < g->nparams; k++) args[k] = ir_param(w, k, g->params[k]);
+  return ir_graph(w, g->params, g->nparams, ir_instantiate_over(w, g, args, 0, over), g->name);
+}
+
 Node *ir_instantiate(World *w, Graph *g, Node **args, Site site) { return ir_instantiate_over(w, g, args, site, NULL); }
 
 Node *ir_substitute(World *w, Node *x, Node **args, int nargs, Site site) {

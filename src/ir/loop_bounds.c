@@ -112,10 +112,7 @@ Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int
     }
     if (ir_substitute(w, c->ops[1], outer, body->nparams, 0) == n) map_put(&proved, c, c->ops[0]);
   }
-  if (!proved.count) return body;
-  Node **args = NEW_ARRAY(w->arena, Node *, body->nparams + 1);
-  for (int k = 0; k < body->nparams; k++) args[k] = ir_param(w, k, body->params[k]);
-  return ir_graph(w, body->params, body->nparams, ir_instantiate_over(w, body, args, 0, &proved), body->name);
+  return proved.count ? ir_graph_over(w, body, &proved) : body;
 }
 
 /* ---- Numbers of iterations ---- */

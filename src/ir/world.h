@@ -34,5 +34,7 @@ Graph *ir_identified(World *w, Graph *g, uint64_t identity);
 
 /* ir_instantiate, with some nodes of g replaced by given ones. */
 Node *ir_instantiate_over(World *w, Graph *g, Node **args, Site site, const Map *over);
+/* g with some of its own nodes replaced. */
+Graph *ir_graph_over(World *w, Graph *g, const Map *over);
 bool ir_is_known_function(const Node *n);
 #endif

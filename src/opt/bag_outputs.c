@@ -8,6 +8,7 @@
  * entries out of, which would make it dense by the first of them: that, if the loop runs at all. */
 #include "opt/opt.h"
 #include "graph/graph.h"
+#include "ir/world.h"
 
 typedef struct Bags {
   World *w;
@@ -69,16 +70,14 @@ static bool reads_element(const Node *x, int k) {
 
 /* x of the body, where the element of array k at the loop's index is zero. */
 static Node *from_zero(const View *v, Node *x, int k) {
+  Graph *g = ir_graph(v->w, v->body->params, v->body->nparams, x, NULL);
   Node **nodes;
-  Map now;
-  int n = ir_order(v->w->temp, ir_graph(v->w, v->body->params, v->body->nparams, x, NULL), &nodes);
-  map_init(&now, v->w->temp);
-  for (int i = 0; i < n; i++) {
-    Node *old = nodes[i], **ops = NEW_ARRAY(v->w->temp, Node *, old->nops + 1);
-    for (int j = 0; j < old->nops; j++) ops[j] = map_get(&now, old->ops[j]);
-    map_put(&now, old, reads_element(old, k) ? ir_float(v->w, 0) : ir_rebuild(v->w, old, ops, old->graphs));
-  }
-  return map_get(&now, x);
+  Map zero;
+  int n = ir_order(v->w->temp, g, &nodes);
+  map_init(&zero, v->w->temp);
+  for (int i = 0; i < n; i++)
+    if (reads_element(nodes[i], k)) map_put(&zero, nodes[i], ir_float(v->w, 0));
+  return ir_graph_over(v->w, g, &zero)->result;
 }
 
 /* The same where it is an array of zeros already, of numbers:  a[i] <- f a[i]. */

@@ -270,7 +270,7 @@ static Composition *composition(Compose *cs, Func *consumer, Func *producer, int
 static Graph *replaced(Compose *cs, Graph *g, const Place *p) {
   World *w = cs->w;
   const Composition *c = p->c;
-  Node **args = NEW_ARRAY(w->arena, Node *, c->func->nparams), **ps = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
+  Node **args = NEW_ARRAY(w->arena, Node *, c->func->nparams);
   int n = p->producer->nops;
   for (int k = 0; k < n; k++) args[k] = p->producer->ops[k];
   for (int k = 0; k < p->consumer->nops; k++)
@@ -282,8 +282,7 @@ static Graph *replaced(Compose *cs, Graph *g, const Place *p) {
   map_put(&over, p->consumer, bare ? call : ir_get(w, call, c->component));
   for (int k = 0; k < p->producer->type->n && !bare; k++)
     if (k != c->component) map_put(&over, ir_get(w, p->producer, k), ir_get(w, call, k));
-  for (int k = 0; k < g->nparams; k++) ps[k] = ir_param(w, k, g->params[k]);
-  return ir_graph(w, g->params, g->nparams, ir_instantiate_over(w, g, ps, 0, &over), g->name);
+  return ir_graph_over(w, g, &over);
 }
 
 /* ---- The graph of a composition ---------------------------------------------------------------------------------- */

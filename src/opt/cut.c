@@ -11,6 +11,7 @@
  * Of comparisons with several numbers it is the first one's; those known to be the same are known, too. */
 #include "opt/index_sets.h"
 #include "opt/ranges.h"
+#include "ir/world.h"
 
 typedef struct Cut {
   Ranges *p;
@@ -28,11 +29,15 @@ static bool is_same_throughout(const Cut *c, const Node *x) {
   return x->op == OP_PARAM && x->attr.i > 0 && loop_part(l, (int)x->attr.i - 1) == LOOP_CAPTURED;
 }
 
+static bool compares_ints(const Node *x) {
+  return (x->op == OP_ILT || x->op == OP_ILE) && x->ops[0]->type->kind == T_INT;
+}
+
 static bool is_index(const Node *x) { return x->op == OP_PARAM && x->attr.i == 0; }
 
 /* Is `test` whether the index is below something? Then that is where to cut. */
 static bool find_place(Cut *c, const Node *test) {
-  if ((test->op != OP_ILT && test->op != OP_ILE) || test->ops[0]->type->kind != T_INT) return false;
+  if (!compares_ints(test)) return false;
   for (int k = 0; k < 2; k++) {
     if (!is_index(test->ops[k]) || !is_same_throughout(c, test->ops[1 - k])) continue;
     c->at = test->ops[1 - k];
@@ -89,10 +94,10 @@ static Node *truth_in(const Cut *c, const Node *x, bool before) {
   if (before) at.c -= 1;
   e = lin_add(&e, &i, -by);
   e = lin_add(&e, &at, by); /* the least or greatest of the part */
-  Lin not = lin_int(-1);
-  not = lin_add(&not, &e, -1);
+  Lin opposite = lin_int(-1);
+  opposite = lin_add(&opposite, &e, -1);
   bool rises = (by > 0) != before;
-  if (e.bad || not .bad || !holds(c, rises ? &e : &not )) return NULL;
+  if (e.bad || opposite.bad || !holds(c, rises ? &e : &opposite)) return NULL;
   return ir_bool(c->p->w, rises);
 }
 
@@ -100,17 +105,14 @@ static Graph *body_in(const Cut *c, bool before) {
   World *w = c->p->w;
   Graph *g = c->body->g;
   Node **nodes;
-  Map now;
+  Map known;
   int n = ir_order(w->temp, g, &nodes);
-  map_init(&now, w->temp);
+  map_init(&known, w->temp);
   for (int k = 0; k < n; k++) {
-    Node *x = nodes[k], **ops = NEW_ARRAY(w->temp, Node *, x->nops + 1);
-    for (int i = 0; i < x->nops; i++) ops[i] = map_get(&now, x->ops[i]);
-    bool compares = (x->op == OP_ILT || x->op == OP_ILE) && x->ops[0]->type->kind == T_INT;
-    Node *y = compares ? truth_in(c, x, before) : NULL;
-    map_put(&now, x, y ? y : ir_rebuild(w, x, ops, x->graphs));
+    Node *truth = compares_ints(nodes[k]) ? truth_in(c, nodes[k], before) : NULL;
+    if (truth) map_put(&known, nodes[k], truth);
   }
-  return ir_graph(w, g->params, g->nparams, map_get(&now, g->result), g->name);
+  return ir_graph_over(w, g, &known);
 }
 
 /* ---- The pass ---------------------------------------------------------------------------------------------------- */

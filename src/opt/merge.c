@@ -95,9 +95,7 @@ static Graph *with_one(const Pair *p, Graph *g) {
   map_init(&over, w->temp);
   map_put(&over, p->whole, ir_tuple(w, p->whole->type, xs));
   map_put(&over, p->part, ir_tuple(w, p->part->type, ys));
-  Node **args = NEW_ARRAY(w->temp, Node *, g->nparams + 1);
-  for (int k = 0; k < g->nparams; k++) args[k] = ir_param(w, k, g->params[k]);
-  return ir_graph(w, g->params, g->nparams, ir_instantiate_over(w, g, args, 0, &over), g->name);
+  return ir_graph_over(w, g, &over);
 }
 
 /* ---- Two walks --------------------------------------------------------------------------------------------------- */
@@ -182,9 +180,7 @@ static Graph *with_one_walk(const Walks *s, Graph *g) {
   Map over;
   map_init(&over, w->temp);
   for (int i = 0; i < 2; i++) map_put(&over, s->loop[i], yielded(s, i, stacked[i]));
-  Node **args = NEW_ARRAY(w->temp, Node *, g->nparams + 1);
-  for (int k = 0; k < g->nparams; k++) args[k] = ir_param(w, k, g->params[k]);
-  return ir_graph(w, g->params, g->nparams, ir_instantiate_over(w, g, args, 0, &over), g->name);
+  return ir_graph_over(w, g, &over);
 }
 
 static bool may_fail(const Node *loop) { return (loop->graphs[0]->flags | loop->graphs[1]->flags) & NODE_FAILS; }

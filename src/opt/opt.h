@@ -11,6 +11,7 @@
  *     views           rows and slices that loops and branches only read are read through their arrays
  *     scalars         arrays of a small known size become scalars, short loops are unrolled
  *     simplify        what unrolling wrote out more than once is one node
+ *     invariants      what has got the same in all iterations by that
  *     interchange     loops whose inner ones walk columns are cut, so that these walk rows
  *     contract        products that only sums read aren't rounded; the other sums are marked
  *   optimised

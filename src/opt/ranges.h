@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of integers: shared by linear.c (forms and proofs), ranges.c (facts) and checks.c (the pass).
+/* What is known of integers: shared by linear.c (forms and proofs), ranges.c (facts), and the passes that
+ * use them, checks.c, peel.c and cut.c.
  *
  * Graphs are closed, so what a number is depends on where its graph stands. A Frame is a graph at its place: the arm of
  * one switch in one frame, the body of one loop. A captured parameter is what the frame around has for it, so that in
