@@ -429,6 +429,13 @@ static Node *empty_loop(World *w, const LoopInfo *l, Node **ops, const Graph *bo
   return ir_tuple(w, t, xs);
 }
 
+/* Is it free which way the loop walks? Independent iterations don't care, but for sums in strict mode, and for which of
+ * several errors is reported. Upwards is the normal form: loops that walk alike can be joined, and what they read is
+ * loaded in the order of the machine's vectors. */
+static bool may_walk_up(const World *w, const LoopInfo *l, const Graph *body) {
+  return !l->has_cond && !l->ncarried && !(l->naccs && w->strict) && !(body->flags & NODE_FAILS);
+}
+
 static bool is_false(const Node *x) { return x->op == OP_BOOL && !x->attr.i; }
 
 Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Graph *cond, Site site) {
@@ -451,6 +458,8 @@ Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Gra
     Graph *b = ir_without_proved_checks(w, body, n, ops + before, 1 + before);
     if (b != body) return ir_loop(w, l, n, ops, b, cond, site);
   }
+  LoopInfo info = *l;
+  info.down &= !may_walk_up(w, l, body);
   int counted = n != NULL, total = before + l->ncaps;
   Node **all = NEW_ARRAY(w->temp, Node *, total + 2);
   if (n) all[0] = n;
@@ -463,7 +472,7 @@ Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Gra
                               .site = site,
                               .graphs = gs,
                               .ngraphs = cond ? 2 : 1,
-                              .loop = (LoopInfo *)l});
+                              .loop = &info});
 }
 
 Node *ir_loop_over(World *w, const LoopInfo *l, Node **ops, Graph *body, Graph *cond, Site site) {

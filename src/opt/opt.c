@@ -66,7 +66,8 @@ static Graph *after_derivatives(World *w, Graph *g) {
   g = opt_prune(w, opt_scalars(w, opt_prune(w, opt_simplify(w, g))));
   g = opt_outputs(w, opt_updates(w, opt_peel(w, opt_checks(w, g))));
   g = opt_fuse(w, opt_gather(w, opt_promote(w, opt_hoist(w, g))));
-  return opt_contract(w, opt_fuse(w, opt_prune(w, opt_merge(w, opt_join(w, g)))), true);
+  g = opt_fuse(w, opt_prune(w, opt_merge(w, opt_join(w, g))));
+  return opt_contract(w, opt_guards(w, g), true);
 }
 
 /* NULL, and nothing is left of it, if too much would be made; then the next depth to try. */

@@ -39,6 +39,7 @@
  *     join            loops over one range, none of which needs another one, become one
  *     merge           loops that carry the same become one
  *     fuse
+ *     guards          cotangents of 0 choose factors rather than products
  *     contract        sums that aren't marked
  *   final           what is lowered
  */
@@ -90,6 +91,7 @@ Graph *opt_hoist(World *w, Graph *g); /* checks and divisions that are made befo
  * testing test the reasons: it leaves an assertion there. */
 Node *opt_unchecked(World *w, const Node *check, Node **ops);
 Graph *opt_bags(World *w, Graph *g, bool *changed);
+Graph *opt_guards(World *w, Graph *g);  /* cotangents of 0 choose factors rather than products */
 Graph *opt_outputs(World *w, Graph *g); /* zeros that a loop goes through in order are what it makes */
 Graph *opt_dense(World *w, Graph *g, bool calls, bool *changed); /* calls: functions get arrays, too */
 IrType *opt_array_of(World *w, const IrType *bag);               /* of a bag that is filled (bag_outputs.c) */

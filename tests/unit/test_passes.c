@@ -100,6 +100,7 @@ static const struct {
     {"gather", opt_gather},
     {"peel", opt_peel},
     {"cut", opt_peel}, /* the same pass: of loops that peel.c leaves whole */
+    {"guards", opt_guards},
     {"outputs", opt_outputs},
     {"inline", opt_inline},
     {"merge", opt_merge},

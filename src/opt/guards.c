@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Guards without waiting: a derivative's product is 0 where its cotangent d is, even if a partial isn't finite there.
+ * The rules say so of the product, which keeps its own derivative by d (rules.c, _unless_lost):
+ *
+ *   select (d = 0 and is_nan (d * u / v)) 0 (d * u / v)   →   d * (select (d = 0) 0 u) / (select (d = 0) 1 v)
+ *
+ * The choice is now between numbers that are there before the product, and is made while d is still computed; C
+ * compilers turn the other into a branch around product and quotient. The same but for the sign of a zero, and so not
+ * done in strict mode. Runs when nothing is differentiated any more, before sums take products in. */
+#include "opt/opt.h"
+
+typedef struct Guard {
+  World *w;
+  Node *d, *zero; /* the cotangent, and whether it is 0 */
+} Guard;
+
+static Node *unless_zero(const Guard *g, double instead, Node *x) {
+  if (x->op == OP_FLOAT && x->attr.f != 0 && x->attr.f - x->attr.f == 0) return x;
+  return ir_op3(g->w, OP_SELECT, g->zero, ir_float(g->w, instead), x);
+}
+
+/* x, a product or quotient of d and others, with factors and divisors that leave it 0 where d is; NULL if it isn't. */
+static Node *guarded(const Guard *g, Node *x, int depth) {
+  if (x == g->d) return x;
+  if (x->op != OP_FNEG && x->op != OP_FMUL && x->op != OP_FDIV) return NULL;
+  if (depth == LIMIT_GUARDED && limit_reached(g->w->arena, AT_GUARDED)) return NULL;
+  for (int k = 0; k < (x->op == OP_FMUL ? 2 : 1); k++) {
+    Node *inner = guarded(g, x->ops[k], depth + 1);
+    if (!inner) continue;
+    if (x->op == OP_FNEG) return ir_op1(g->w, OP_FNEG, inner);
+    return ir_op2(g->w, (Op)x->op, inner, unless_zero(g, x->op == OP_FDIV, x->ops[1 - k]));
+  }
+  return NULL;
+}
+
+/* d if x is d = 0; NULL. */
+static Node *compared(const Node *x) {
+  if (x->op != OP_FEQ) return NULL;
+  for (int k = 0; k < 2; k++)
+    if (x->ops[k]->op == OP_FLOAT && x->ops[k]->attr.f == 0) return x->ops[1 - k];
+  return NULL;
+}
+
+static Node *guard(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)frame;
+  World *w = user;
+  if (n->op != OP_SELECT || n->type->kind != T_FLOAT) return NULL;
+  Node *s = rewrite_node(r, n, ops, graphs);
+  if (s->op != OP_SELECT || s->ops[0]->op != OP_AND || s->ops[1]->op != OP_FLOAT || s->ops[1]->attr.f != 0) return s;
+  for (int k = 0; k < 2; k++) {
+    Node *zero = s->ops[0]->ops[k], *lost = s->ops[0]->ops[1 - k], *d = compared(zero);
+    if (!d || lost->op != OP_IS_NAN || lost->ops[0] != s->ops[2]) continue;
+    Node *x = guarded(&(Guard){w, d, zero}, s->ops[2], 0);
+    if (x) return x;
+  }
+  return s;
+}
+
+Graph *opt_guards(World *w, Graph *g) {
+  return w->strict ? g : ir_rewrite(w, g, (RewritePass){.user = w, .node = guard});
+}
