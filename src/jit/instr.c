@@ -426,23 +426,30 @@ static void go_on_if(Fn *k, Rv *condition, Block *no) {
   k->cur = yes;
 }
 
-/* A spare of the same dimensions is taken here; the runtime sees to others, and makes zeros. */
+/* Zeros for all elements of a spare, whose dimensions are those of i. */
+static void clear(Fn *k, const LInstr *i, Rv *spare) {
+  Emit *e = k->e;
+  Rv *bytes = k_i64(e, e->m->descs[i->imm.i]->args[0]->nslots * (int64_t)sizeof(Slot));
+  for (int d = 0; d < i->nargs; d++) bytes = binary(e, GB_MULT, e->t_i64, bytes, reg(k, i->args[d]));
+  Rv *args[] = {load(e, spare, offsetof(ArrayObj, data), e->t_ptr), k_i32(e, 0),
+                cast(e, bytes, e->g->context_get_type(e->ctx, GT_SIZE))};
+  evaluate(k, call(e, e->g->context_get_builtin_function(e->ctx, "memset"), 3, args));
+}
+
+/* A spare of the same dimensions is taken here; the runtime sees to others. */
 static void emit_renew(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *rt = rt_of(k), *spare = reg(k, i->dst), *zero = cast(e, k_i32(e, i->b == 1), e->t_bool);
   Block *other = new_block(k), *made = new_block(k);
-  if (i->b == 1) {
-    e->g->block_end_with_jump(k->cur, NULL, other);
-  } else {
-    go_on_if(k, compare(e, GC_NE, spare, k_null(e)), other);
-    for (int d = 0; d < i->nargs; d++) {
-      Rv *has = load(e, spare, offsetof(ArrayObj, dims) + (size_t)d * sizeof(int64_t), e->t_i64);
-      go_on_if(k, compare(e, GC_EQ, has, reg(k, i->args[d])), other);
-    }
-    assign(k, k->made, spare);
-    assign_reg(k, i->dst, k_null(e));
-    e->g->block_end_with_jump(k->cur, NULL, made);
+  go_on_if(k, compare(e, GC_NE, spare, k_null(e)), other);
+  for (int d = 0; d < i->nargs; d++) {
+    Rv *has = load(e, spare, offsetof(ArrayObj, dims) + (size_t)d * sizeof(int64_t), e->t_i64);
+    go_on_if(k, compare(e, GC_EQ, has, reg(k, i->args[d])), other);
   }
+  if (i->b == 1) clear(k, i, spare);
+  assign(k, k->made, spare);
+  assign_reg(k, i->dst, k_null(e));
+  e->g->block_end_with_jump(k->cur, NULL, made);
   k->cur = other;
   Rv *dims = pass_slots(k, i->args, i->nargs);
   assign(k, k->made, CALL_TABLE(e, k->mod, rt_renew, rt, load_desc(e, k->mod, i->imm.i), spare, dims, zero));

@@ -9,7 +9,8 @@
  * them: a fresh array may be changed in place. So do branches that may fail, as a library's comparison of two lengths;
  * then the loop itself doesn't fail, and can be joined with others.
  *
- * Runs before derivatives are taken: before loops are fused, and when short ones are unrolled. Only in loops without
+ * Runs before derivatives are taken: before loops are fused, and when short ones are unrolled; and at last, when loads
+ * move too: where a loop stores, the C compiler can't tell that it doesn't change what it loads. Only in loops without
  * effects: of several errors any may be reported, but not before an effect that comes first. */
 #include "opt/opt.h"
 #include "ir/world.h"
@@ -17,7 +18,8 @@
 typedef struct Moving {
   World *w;
   Node *loop;
-  int own; /* parameters of the body before its captures */
+  int own;   /* parameters of the body before its captures */
+  bool last; /* loads move too */
   Node **nodes;
   int n;
   Map same;   /* nodes of the body that are the same in all iterations, without those that stay */
@@ -42,6 +44,7 @@ static bool is_function(const Node *x) {
 
 static bool is_costly(Moving *m, const Node *x) {
   if (x->op == OP_LOOP || x->op == OP_CALL || x->op == OP_APPLY || is_function(x)) return true;
+  if (x->op == OP_INDEX && x->type->kind != T_ARRAY && m->last) return true;
   if (x->op == OP_SWITCH && x->flags & (NODE_COSTLY | NODE_FAILS)) return true;
   for (int k = 0; k < x->nops; k++)
     if (map_get(&m->costly, x->ops[k])) return true;
@@ -175,16 +178,25 @@ static bool has_effects(const Node *loop) {
   return false;
 }
 
+typedef struct Motion {
+  World *w;
+  bool last;
+} Motion;
+
 static Node *move(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)frame;
-  World *w = user;
+  const Motion *motion = user;
+  World *w = motion->w;
   if (n->op != OP_LOOP || n->loop->has_cond) return NULL;
   Node *loop = rewrite_node(r, n, ops, graphs);
   if (loop->op != OP_LOOP || loop->loop->has_cond || has_effects(loop)) return loop;
-  Moving m = {.w = w, .loop = loop, .own = 1 + loop_captures(loop->loop)};
+  Moving m = {.w = w, .loop = loop, .own = 1 + loop_captures(loop->loop), .last = motion->last};
   m.n = ir_order(w->temp, loop->graphs[0], &m.nodes);
   map_init(&m.stays, w->temp);
   return find_moving(&m) ? without(&m) : loop;
 }
 
-Graph *opt_invariants(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = move}); }
+Graph *opt_invariants(World *w, Graph *g, bool last) {
+  Motion m = {w, last};
+  return ir_rewrite(w, g, (RewritePass){.user = &m, .node = move});
+}

@@ -48,9 +48,9 @@ static void holds_ad(void *user, Graph *g) {
 void opt_before_derivatives(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
   Graph *g = opt_prune(w, opt_closures(w, opt_recursion(w, opt_simplify(w, s->built))));
-  g = opt_fuse(w, opt_invariants(w, g));
+  g = opt_fuse(w, opt_invariants(w, g, false));
   /* Once more, for unrolled loops: one product shall be one node when it is decided whether it is rounded. */
-  g = opt_invariants(w, opt_simplify(w, opt_scalars(w, opt_views(w, g))));
+  g = opt_invariants(w, opt_simplify(w, opt_scalars(w, opt_views(w, g))), false);
   s->optimised = opt_contract(w, opt_interchange(w, g), false);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
   phase_leave(w->arena->heap, before);
@@ -67,7 +67,7 @@ static Graph *after_derivatives(World *w, Graph *g) {
   g = opt_outputs(w, opt_updates(w, opt_peel(w, opt_checks(w, g))));
   g = opt_fuse(w, opt_gather(w, opt_promote(w, opt_hoist(w, g))));
   g = opt_fuse(w, opt_prune(w, opt_merge(w, opt_join(w, g))));
-  return opt_contract(w, opt_guards(w, g), true);
+  return opt_contract(w, opt_invariants(w, opt_guards(w, g), true), true);
 }
 
 /* NULL, and nothing is left of it, if too much would be made; then the next depth to try. */

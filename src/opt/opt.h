@@ -40,6 +40,7 @@
  *     merge           loops that carry the same become one
  *     fuse
  *     guards          cotangents of 0 choose factors rather than products
+ *     invariants      elements too that are the same in all iterations
  *     contract        sums that aren't marked
  *   final           what is lowered
  */
@@ -63,9 +64,10 @@ Graph *opt_recursion(World *w, Graph *g); /* functions that call themselves once
 /* branches between closures, and loops that carry one of a few, yield their parts */
 Graph *opt_closures(World *w, Graph *g);
 Graph *opt_prune(World *w, Graph *g);
-Graph *opt_invariants(World *w, Graph *g); /* what is the same in all iterations is made before loops */
-Graph *opt_params(World *w, Graph *g);     /* without parameters that nobody needs */
-Graph *opt_compose(World *w, Graph *g);    /* recursive functions joined with those that make what they take apart */
+Graph *opt_invariants(World *w, Graph *g,
+                      bool last);       /* what is the same in all iterations is made before loops; last: loads */
+Graph *opt_params(World *w, Graph *g);  /* without parameters that nobody needs */
+Graph *opt_compose(World *w, Graph *g); /* recursive functions joined with those that make what they take apart */
 /* of two updates of one element, where nothing reads between them, the second */
 Graph *opt_updates(World *w, Graph *g);
 Graph *opt_views(World *w, Graph *g);   /* rows and slices are read through their arrays */

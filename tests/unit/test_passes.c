@@ -13,6 +13,8 @@
 #include <string.h>
 
 /* ---- Passes ------------------------------------------------------------------------------------------------------ */
+static Graph *invariants(World *w, Graph *g) { return opt_invariants(w, g, false); }
+static Graph *invariants_last(World *w, Graph *g) { return opt_invariants(w, g, true); }
 static Graph *contract(World *w, Graph *g) { return opt_contract(w, g, false); }
 static Graph *contract_last(World *w, Graph *g) { return opt_contract(w, g, true); }
 static Graph *simplify_last(World *w, Graph *g) { return ir_without_rules(w, g, opt_simplify); }
@@ -104,7 +106,8 @@ static const struct {
     {"outputs", opt_outputs},
     {"inline", opt_inline},
     {"merge", opt_merge},
-    {"invariants", opt_invariants},
+    {"invariants", invariants},
+    {"invariants_last", invariants_last},
 };
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */

@@ -101,7 +101,7 @@ typedef struct GccApi {
   C(GT_VOID, GCC_JIT_TYPE_VOID, 0) C(GT_VOID_PTR, GCC_JIT_TYPE_VOID_PTR, 1) C(GT_BOOL, GCC_JIT_TYPE_BOOL, 2)           \
   C(GT_CHAR, GCC_JIT_TYPE_CHAR, 3) C(GT_INT, GCC_JIT_TYPE_INT, 8) C(GT_UINT, GCC_JIT_TYPE_UNSIGNED_INT, 9)             \
   C(GT_LONG, GCC_JIT_TYPE_LONG, 10) C(GT_ULONG, GCC_JIT_TYPE_UNSIGNED_LONG, 11)                                        \
-  C(GT_DOUBLE, GCC_JIT_TYPE_DOUBLE, 15)                                                                                \
+  C(GT_DOUBLE, GCC_JIT_TYPE_DOUBLE, 15) C(GT_SIZE, GCC_JIT_TYPE_SIZE_T, 18)                                            \
   C(GF_EXPORTED, GCC_JIT_FUNCTION_EXPORTED, 0) C(GF_INTERNAL, GCC_JIT_FUNCTION_INTERNAL, 1) C(GF_IMPORTED, GCC_JIT_FUNCTION_IMPORTED, 2)                            \
   C(GF_ALWAYS_INLINE, GCC_JIT_FUNCTION_ALWAYS_INLINE, 3) C(GG_EXPORTED, GCC_JIT_GLOBAL_EXPORTED, 0)                    \
   C(GU_MINUS, GCC_JIT_UNARY_OP_MINUS, 0)                                                                               \
