@@ -59,6 +59,14 @@ static AtledStatus select_name(AtledVM *vm, Plan *plan, const char *of) {
   return ATLED_OK;
 }
 
+/* The same, with what all steps tell of their globals. */
+static AtledStatus select_learnt(AtledVM *vm, Plan *plan, const char *of) {
+  OptStages *stages = NEW_ARRAY(&vm->scratch, OptStages, plan->steps.len + 1);
+  AtledStatus status = plan_optimise(vm, plan, stages);
+  if (vm->heap.reached) memset(vm->heap.reached, 0, sizeof *vm->heap.reached * LIMIT_COUNT);
+  return status == ATLED_OK ? select_name(vm, plan, of) : status;
+}
+
 static const LModule *lower_plan(AtledVM *vm, const Plan *plan) {
   LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, plan->steps.len + 1);
   for (int i = 0; i < plan->steps.len; i++) entries[i] = (LowerEntry){.graph = plan->steps.data[i].final};
@@ -124,7 +132,7 @@ static AtledStatus ir_body(AtledVM *vm, void *arg) {
     typed_print(vm->main, plan.program, &c->out);
   } else {
     status = plan_elaborate(vm, &plan, true);
-    if (status == ATLED_OK && c->of) status = select_name(vm, &plan, c->of);
+    if (status == ATLED_OK && c->of) status = select_learnt(vm, &plan, c->of);
     if (status != ATLED_OK) return status;
     OptStages *stages = NEW_ARRAY(&vm->scratch, OptStages, plan.steps.len + 1);
     status = plan_optimise(vm, &plan, stages);

@@ -48,6 +48,7 @@ static void put_value(AtledVM *vm, Binding *b, Result *r, const Pool *pool) {
   r->slots = run_global(vm, global);
   memcpy(vm->globals.data[global]->slots, r->owned, sizeof *r->owned * (size_t)r->desc->nslots);
   vm->globals.data[global]->set = true;
+  run_learn_dims(vm, global);
   r->owned = NULL;
 }
 

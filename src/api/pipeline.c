@@ -173,6 +173,12 @@ static AtledStatus verify_stages(AtledVM *vm, const OptStages *s) {
 }
 #endif
 
+/* What an item's graph tells of the globals that it makes; later ones rely on it. */
+static void learn_globals(World *w, const ElabItem *e, Node *result) {
+  Node *values = e->effect ? ir_get(w, result, 0) : result;
+  for (int k = 0; k < e->nglobals; k++) ir_learn_global(w, e->globals[k], ir_get(w, values, k));
+}
+
 AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages) {
   AtledStatus status = ATLED_OK;
   int n = plan->steps.len;
@@ -181,6 +187,7 @@ AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages) {
     const ElabItem *e = &plan->steps.data[i].elab;
     stages[i] = (OptStages){.built = e->graph, .globals = e->globals, .nglobals = e->nglobals};
     opt_before_derivatives(vm->world, &stages[i]);
+    learn_globals(vm->world, e, stages[i].optimised->result);
   }
   for (int i = 0; i < 2 * n && status == ATLED_OK; i++) {
     OptStages *s = &stages[i % n];
@@ -204,6 +211,7 @@ static void store_globals(AtledVM *vm, const Step *s, const Slot *res) {
     memcpy(slots, res, sizeof *res * (size_t)g->desc->nslots);
     res += g->desc->nslots;
     g->set = true;
+    run_learn_dims(vm, s->elab.globals[i]);
   }
 }
 

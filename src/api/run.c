@@ -22,6 +22,23 @@ Slot *run_global(void *user, int index) {
   return g->slots;
 }
 
+/* Facts of a value's arrays, from the slots on; the facts after them. */
+static int64_t *learn_dims(const Desc *d, const Slot *s, int64_t *facts) {
+  if (d->kind == D_INT || d->kind == D_FLOAT || d->kind == D_BOOL) return facts + 1;
+  const ArrayObj *a = d->kind == D_ARRAY ? (const ArrayObj *)s->p : NULL;
+  if (a) memcpy(facts, a->dims, sizeof *facts * (size_t)d->rank);
+  if (d->kind == D_ARRAY) return facts + d->rank;
+  for (int k = 0; d->kind == D_TUPLE && k < d->n; s += d->args[k]->nslots, k++)
+    facts = learn_dims(d->args[k], s, facts);
+  return facts;
+}
+
+void run_learn_dims(AtledVM *vm, int global) {
+  int64_t *facts = ir_global_facts(vm->world, global);
+  const Global *g = vm->globals.data[global];
+  if (facts) learn_dims(g->desc, g->slots, facts);
+}
+
 void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots) {
   for (int i = 0; i < desc->nslots; i++) {
     if (desc->slots[i] != SLOT_PTR) continue;

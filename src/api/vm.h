@@ -186,7 +186,8 @@ void modules_forget(AtledVM *vm, const Module *m);
 char *modules_read_file(AtledVM *vm, const char *path, size_t *len);
 
 /* ---- run.c ---- */
-Slot *run_global(void *vm, int index); /* address of a global's slots */
+Slot *run_global(void *vm, int index);       /* address of a global's slots */
+void run_learn_dims(AtledVM *vm, int index); /* tells the world the dimensions of arrays in its value */
 /* The unit that has this site in its code, and the site's number there; NULL if there is none. */
 const Unit *run_unit_of_site(const AtledVM *vm, uint32_t site, uint32_t *number);
 /* For Rt.place, of user's VM. A place is kept: what fails again and again is looked up once. */

@@ -110,6 +110,9 @@ bool ir_is_attempt(const Node *n);
 /* The type `result` for values of another type, given one. */
 IrType *ir_attempt_type(World *w, const IrType *like, IrType *value);
 
+/* Notes what the graph of a global's value tells of it. */
+void ir_learn_global(World *w, int global, Node *value);
+
 /* A function value that isn't known where it is applied is one of the closures of its type that the
  * program makes. Each entry has a pool of these: its own, those of entries whose globals it reads that hold
  * functions, and, if such a function takes functions, the other way round. So the pools of all entries are

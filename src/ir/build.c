@@ -143,7 +143,9 @@ Node *ir_get(World *w, Node *t, int k) {
   if (type->kind == T_UNIT) return ir_unit(w);
   if (t->op == OP_AFTER) return after_same(w, ir_get(w, t->ops[0], k), t);
   if (t->op == OP_STOP) return ir_op1(w, OP_STOP, ir_get(w, t->ops[0], k));
-  return ir_intern(w, &(Node){.op = OP_GET, .type = type, .ops = &t, .nops = 1, .attr.i = k});
+  Node *x = ir_intern(w, &(Node){.op = OP_GET, .type = type, .ops = &t, .nops = 1, .attr.i = k});
+  Node *known = ir_known_number(w, x);
+  return known ? known : x;
 }
 
 Node *ir_inj(World *w, IrType *variant, int tag, Node *payload) {
@@ -196,6 +198,17 @@ static Node *stacked_length(World *w, Node *loop, int k) {
   const LoopInfo *l = loop->loop;
   if (k < loop_slots(l) || k >= loop_slots(l) + l->nstacked) return NULL;
   return l->has_cond ? ir_get(w, loop, loop_slots(l) + l->nstacked) : ir_possible_length(w, loop->ops[0], loop->site);
+}
+
+/* Dimension dim > 0 of the k-th result of a loop that is known to run, where that is a number; an array without rows
+ * has none. */
+static Node *row_length(World *w, const Node *loop, int k, int dim) {
+  const LoopInfo *l = loop->loop;
+  bool stacked = k >= loop_slots(l) && k < loop_slots(l) + l->nstacked;
+  bool runs = !l->has_cond && loop->ops[0]->op == OP_INT && loop->ops[0]->attr.i > 0;
+  if (!stacked || !runs || loop->graphs[0]->result->op != OP_TUPLE) return NULL;
+  Node *n = ir_len(w, loop->graphs[0]->result->ops[k], dim - 1);
+  return n->op == OP_INT ? n : NULL;
 }
 
 /* The capture that all arms hand on as component k (-1: as the whole), updated at most; NULL if there is none. */
@@ -265,7 +278,7 @@ Node *ir_len(World *w, Node *a, int dim) {
   case OP_GET:
     if (a->ops[0]->op == OP_LOOP) {
       const Node *loop = a->ops[0];
-      Node *n = dim == 0 ? stacked_length(w, a->ops[0], (int)a->attr.i) : NULL;
+      Node *n = dim == 0 ? stacked_length(w, a->ops[0], (int)a->attr.i) : row_length(w, loop, (int)a->attr.i, dim);
       if (!n)
         n = ir_carried_length(w, loop->loop, loop->ops + loop_first(loop->loop), loop->graphs[0], (int)a->attr.i, dim);
       if (n) return n;
@@ -273,6 +286,8 @@ Node *ir_len(World *w, Node *a, int dim) {
     break;
   default: break;
   }
+  Node *known = ir_known_length(w, a, dim);
+  if (known) return known;
   return ir_intern(w, &(Node){.op = OP_LEN, .type = ir_type(w, T_INT), .ops = &a, .nops = 1, .attr.i = dim});
 }
 
@@ -601,8 +616,8 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   int n = old->nops;
   if (ir_is_constant(old) && !old->ngraphs) return (Node *)old;
   switch (old->op) {
-  case OP_PARAM:
-  case OP_GLOBAL: return (Node *)old;
+  case OP_PARAM: return (Node *)old;
+  case OP_GLOBAL: return ir_global(w, (int)old->attr.i);
   case OP_AFTER: return after(w, ops[0], ops[1], old->attr.i != 0);
   case OP_FADD:
   case OP_FSUB: return old->attr.i ? ir_apart(w, old, ops) : ir_op2(w, (Op)old->op, ops[0], ops[1]);

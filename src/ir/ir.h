@@ -283,6 +283,7 @@ struct Func {
 typedef struct GlobalInfo {
   Sym name;
   IrType *type;
+  int64_t *facts; /* globals.c; NULL: none */
 } GlobalInfo;
 struct World {
   Arena *arena;
@@ -327,7 +328,11 @@ Node *ir_string(World *w, Sym s);
 Node *ir_text(World *w, const char *text);
 Node *ir_unit(World *w);
 Node *ir_zero(World *w, IrType *t);
-Node *ir_global(World *w, int global); /* index in w->globals */
+Node *ir_global(World *w, int global); /* index in w->globals; a number that is known is that number */
+/* What is known of globals (globals.c). The facts can be written into; NULL: there can't be any. */
+#define FACT_UNKNOWN INT64_MIN
+int ir_fact_slots(const IrType *t); /* how many a value of the type has */
+int64_t *ir_global_facts(World *w, int global);
 /* Scalar operations and others whose type follows from the operands: everything flagged S but LEN, SELECT of two
  * equal types, AFTER, STOP, CHECK_*. */
 Node *ir_op1(World *w, Op op, Node *a);

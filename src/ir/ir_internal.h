@@ -5,6 +5,9 @@
 #include "ir/world.h"
 
 Node *ir_same_elements(World *w, const Node *a);
+/* globals.c; NULL: not known */
+Node *ir_known_number(World *w, const Node *x);
+Node *ir_known_length(World *w, const Node *array, int dim);
 
 /* ---- data.c ---- */
 /* The constant array of these elements or rows; NULL if it isn't constant, or irregular. */

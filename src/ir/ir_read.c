@@ -309,7 +309,7 @@ static int global(Reader *r, IrType *t) {
   Name of = name(r);
   int known = (int)(uintptr_t)map_get(&r->globals, of.key);
   if (known) return known - 1;
-  vec_push(r->w->arena, r->w->globals, ((GlobalInfo){of.name, t}));
+  vec_push(r->w->arena, r->w->globals, ((GlobalInfo){of.name, t, NULL}));
   map_put(&r->globals, of.key, (void *)(uintptr_t)r->w->globals.len);
   return r->w->globals.len - 1;
 }

@@ -20,7 +20,9 @@ Node *ir_string(World *w, Sym s) {
 Node *ir_text(World *w, const char *text) { return ir_string(w, sym_of(w->syms, text)); }
 Node *ir_unit(World *w) { return ir_intern(w, &(Node){.op = OP_UNIT, .type = ir_type(w, T_UNIT)}); }
 Node *ir_global(World *w, int global) {
-  return ir_intern(w, &(Node){.op = OP_GLOBAL, .type = w->globals.data[global].type, .attr.i = global});
+  Node *x = ir_intern(w, &(Node){.op = OP_GLOBAL, .type = w->globals.data[global].type, .attr.i = global});
+  Node *known = ir_known_number(w, x);
+  return known ? known : x;
 }
 
 Node *ir_zero(World *w, IrType *t) {

@@ -220,12 +220,15 @@ static Node *trips_at_end(const View *v, Node *x) {
   if (reads_param(v->w, v->body, x, 1, v->own)) return NULL;
   Node **args = NEW_ARRAY(v->w->arena, Node *, v->body->nparams + 1);
   for (int i = 1; i < v->body->nparams; i++) args[i] = i < v->own ? ir_zero(v->w, v->body->params[i]) : v->ops[i - 1];
+  Node *most = NULL;
   for (int end = 0; end < 2; end++) {
     args[0] = end ? v->n : ir_int(v->w, 0);
     Node *trips = ir_substitute(v->w, x, args, v->body->nparams, 0);
-    if (magnitude(trips)->op != OP_INT) return trips;
+    const Node *m = magnitude(trips);
+    if (m->op != OP_INT) return trips;
+    if (m->attr.i > FEW && (!most || m->attr.i > magnitude(most)->attr.i)) most = trips;
   }
-  return NULL;
+  return most;
 }
 
 /* How often a loop inside runs, in terms of the graph around; NULL: that isn't about the same in all iterations. Of
@@ -338,7 +341,8 @@ static bool as_many(const Node *trips, const Node *dim) {
   if (trips->op == OP_CHECK_SIZE && (as_many(trips->ops[0], dim) || as_many(trips->ops[1], dim))) return true;
   if (trips->op == OP_IADD && is_length(trips->ops[0]) && is_length(trips->ops[1]))
     return as_many(trips->ops[0], dim) || as_many(trips->ops[1], dim);
-  return magnitude(trips) == magnitude(dim);
+  const Node *m = magnitude(trips), *of = magnitude(dim);
+  return m == of || (m->op == OP_INT && of->op == OP_INT && m->attr.i >= of->attr.i / 2);
 }
 
 /* Are there about as many iterations as entries? */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* What the graph that makes a global's value tells of it: its constants, and dimensions that are numbers (ir/globals.c
+ * says what they are good for). Items are looked at in order, so that one tells the next. */
+#include "graph/graph.h"
+#include <string.h>
+
+static void learn_number(int64_t *fact, const Node *x) {
+  if (x->op == OP_FLOAT) memcpy(fact, &x->attr.f, sizeof *fact);
+  else if (x->op == OP_INT || x->op == OP_BOOL) *fact = x->attr.i;
+}
+
+static void learn(World *w, int64_t *facts, Node *x) {
+  const IrType *t = x->type;
+  if (t->kind != T_TUPLE && t->kind != T_ARRAY && ir_fact_slots(t)) learn_number(facts, x);
+  for (int k = 0; t->kind == T_ARRAY && k < ir_rank(t); k++) learn_number(facts + k, ir_len(w, x, k));
+  for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) {
+    learn(w, facts, ir_get(w, x, k));
+    facts += ir_fact_slots(t->args[k]);
+  }
+}
+
+void ir_learn_global(World *w, int global, Node *value) {
+  int64_t *facts = ir_global_facts(w, global);
+  if (facts) learn(w, facts, value);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* What is known of globals when code that reads them is made: numbers, and dimensions of arrays. Globals don't change,
+ * so
+ *
+ *   let points = [ [ f i j | j < 4 ] | i < count () ]      len 1 (global points) = 4
+ *
+ * and what walks over such rows has a known number of iterations. There is a fact for each number in a global's value
+ * and each dimension of the arrays in it, in order, tuples taken apart. The graph that makes the value tells some
+ * (graph/global_facts.c), and the value, when it has been made, tells the dimensions. */
+#include "ir/ir_internal.h"
+#include <string.h>
+
+static bool is_number(const IrType *t) { return t->kind == T_INT || t->kind == T_FLOAT || t->kind == T_BOOL; }
+
+int ir_fact_slots(const IrType *t) {
+  if (is_number(t)) return 1;
+  if (t->kind == T_ARRAY) return ir_rank(t);
+  int n = 0;
+  for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) n += ir_fact_slots(t->args[k]);
+  return n;
+}
+
+/* ---- Facts ------------------------------------------------------------------------------------------------------- */
+int64_t *ir_global_facts(World *w, int global) {
+  GlobalInfo *info = &w->globals.data[global];
+  int n = ir_fact_slots(info->type);
+  if (n && !info->facts) {
+    info->facts = NEW_ARRAY(w->arena, int64_t, n);
+    for (int k = 0; k < n; k++) info->facts[k] = FACT_UNKNOWN;
+  }
+  return info->facts;
+}
+
+/* The facts of x, a global or part of one; NULL: it isn't one, or nothing is known. */
+static const int64_t *facts_of(const World *w, const Node *x) {
+  if (x->op == OP_GLOBAL) return w->globals.data[x->attr.global].facts;
+  const int64_t *at = x->op == OP_GET ? facts_of(w, x->ops[0]) : NULL;
+  for (int k = 0; at && k < x->attr.i; k++) at += ir_fact_slots(x->ops[0]->type->args[k]);
+  return at;
+}
+
+Node *ir_known_number(World *w, const Node *x) {
+  const int64_t *fact = is_number(x->type) ? facts_of(w, x) : NULL;
+  if (!fact || *fact == FACT_UNKNOWN) return NULL;
+  if (x->type->kind == T_INT) return ir_int(w, *fact);
+  if (x->type->kind == T_BOOL) return ir_bool(w, *fact != 0);
+  double f;
+  memcpy(&f, fact, sizeof f);
+  return ir_float(w, f);
+}
+
+Node *ir_known_length(World *w, const Node *array, int dim) {
+  const int64_t *facts = facts_of(w, array);
+  return facts && facts[dim] != FACT_UNKNOWN ? ir_int(w, facts[dim]) : NULL;
+}
