@@ -121,7 +121,7 @@ typedef struct AtledConfig {
   bool phases;             /* measure where time goes, for atled_phase */
   bool colour;             /* rendered diagnostics have ANSI colours */
   const char *const *args; /* what `args` is in the program; kept by pointer */
-  int nargs;
+  int nargs;               /* how many; a NULL among them ends them */
 } AtledConfig;
 
 /* All zero but for what the environment sets: ATLED_JIT=auto|off|always, ATLED_STRICT_FP=1, and ATLED_CACHE_SIZE, a
@@ -129,7 +129,8 @@ typedef struct AtledConfig {
 ATLED_API void atled_config_init(AtledConfig *config);
 /* A new VM; config NULL means the one of atled_config_init. NULL when there is no memory. */
 ATLED_API AtledVM *atled_new(const AtledConfig *config);
-/* Frees the VM and all it holds; its function handles must have been released. NULL is allowed. */
+/* Frees the VM and all it holds. While a function handle of its isn't released that waits for the last release, and
+ * calls of the handle are refused; nothing else may be done with the VM. NULL is allowed. */
 ATLED_API void atled_free(AtledVM *vm);
 
 /* ---- Evaluating ------------------------------------------------------------------------ */

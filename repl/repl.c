@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The prompt. Each entry is evaluated as a part of one program; what it defines
  * or computes is shown as `name : type = value`. Input goes on over several
- * lines while the entry is unfinished. After a line that begins with `|`, a case
- * of a match or of a type, more may come: lines that begin so or are indented
- * belong to the entry, up to an empty one. Commands start with a colon.
+ * lines while the entry is unfinished; two empty lines end it all the same. After
+ * a line that begins with `|`, a case of a match or of a type, more may come: lines
+ * that begin so or are indented belong to the entry, up to an empty one. Tests are
+ * run. Commands start with a colon.
  *
  * On a terminal lines come from readline, with history and completion; else
  * from standard input without prompts, so scripts and tests can drive it. An
@@ -19,7 +20,7 @@
 #include <readline/readline.h>
 
 static const char help_text[] = "An entry is a definition or an expression; it may go on over several lines.\n"
-                                "After lines that begin with `|` an empty line ends it.\n"
+                                "After lines that begin with `|` an empty line ends it, and two end any.\n"
                                 "  :type EXPR   the type of an expression, without evaluating it\n"
                                 "  :doc NAME    what a name is for\n"
                                 "  :load FILE   evaluate a file\n"
@@ -103,13 +104,15 @@ static char *read_line(Repl *r, bool first, bool *interrupted) {
 }
 
 /* ---- Entries --------------------------------------------------------------------------- */
-static char *join_lines(char *entry, const char *line) {
+/* The entry with the line, indented if that is asked for. */
+static char *join_lines(char *entry, const char *line, bool indent) {
   size_t have = entry ? strlen(entry) : 0, more = strlen(line);
-  char *all = realloc(entry, have + more + 2);
+  char *all = realloc(entry, have + more + 3);
   if (!all) {
     free(entry);
     return NULL;
   }
+  if (indent) all[have++] = ' ';
   memcpy(all + have, line, more);
   memcpy(all + have + more, "\n", 2);
   return all;
@@ -137,17 +140,36 @@ static void report(Repl *r, AtledStatus status) {
   r->over = status == ATLED_EXIT;
 }
 
+static void report_test(void *user, const char *test, int line, const char *message) {
+  (void)user;
+  (void)line;
+  if (!message) printf("passed: \"%s\"\n", test);
+  else printf("FAILED: \"%s\": %s%s", test, message, message[strlen(message) - 1] == '\n' ? "" : "\n");
+}
+
 static AtledStatus evaluate(Repl *r, const char *text) {
   char name[32];
   snprintf(name, sizeof name, "repl:%d", r->entry);
   atled_clear_interrupt(r->vm);
   interrupt_target(r->vm);
-  AtledStatus status = atled_eval(r->vm, name, text);
+  bool test = strncmp(text, "test", 4) == 0 && strchr(" \t\n\"", text[4]);
+  AtledStatus status = test ? atled_test(r->vm, name, text, report_test, NULL) : atled_eval(r->vm, name, text);
   interrupt_target(NULL);
   return status;
 }
 
-static void load(Repl *r, const char *path) {
+/* The rest of the line is the path, in quotes or not. */
+static void load(Repl *r, char *path) {
+  size_t n = strlen(path);
+  while (n && strchr(" \t", path[n - 1])) path[--n] = '\0';
+  if (n > 1 && path[0] == '"' && path[n - 1] == '"') {
+    path[n - 1] = '\0';
+    path++;
+  }
+  if (!*path) {
+    puts("the path of a file is missing: `:load FILE`");
+    return;
+  }
   interrupt_target(r->vm);
   AtledStatus status = atled_eval_file(r->vm, path);
   interrupt_target(NULL);
@@ -155,11 +177,11 @@ static void load(Repl *r, const char *path) {
 }
 
 /* True when the command ends the session. */
-static bool run_command(Repl *r, const char *line) {
+static bool run_command(Repl *r, char *line) {
   char word[16] = "";
   int used = 0;
   sscanf(line, ":%15s %n", word, &used);
-  const char *rest = used ? line + used : "";
+  char *rest = line + (used ? (size_t)used : strlen(line));
   const char *text;
   if (strcmp(word, "quit") == 0 || strcmp(word, "q") == 0) return true;
   if (strcmp(word, "help") == 0) {
@@ -186,11 +208,19 @@ static bool is_case(const char *line) {
   return line[0] == '|' && line[1] != '|' && line[1] != '>';
 }
 
+/* For those who leave out the colon of a command. */
+static void hint_at_command(const char *entry) {
+  static const char *const words[] = {"quit\n", "q\n", "help\n", "load\n"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(entry, words[i]) == 0) fputs("hint: commands begin with a colon; `:help` lists them\n", stderr);
+}
+
 /* Evaluates the entry, unless it is unfinished and may go on. False: read on. */
 static bool finish(Repl *r, const char *entry, bool may_go_on) {
   AtledStatus status = evaluate(r, entry);
   if (status == ATLED_INCOMPLETE && may_go_on) return false;
   report(r, status);
+  if (status == ATLED_COMPILE_ERROR) hint_at_command(entry);
   return true;
 }
 
@@ -203,25 +233,29 @@ static bool goes_on(const char *line) {
 static bool run_lines(Repl *r, char *line) {
   char *entry = NULL;
   bool cases = false, done = false, end = false;
+  int blanks = 0; /* in a row */
   while (!done) {
     bool interrupted = false;
     if (entry) line = read_line(r, false, &interrupted);
     if (interrupted) break;
     end = !line;
-    bool last = end || is_blank(line); /* finishes also an entry that seems to want more */
+    blanks = !end && is_blank(line) ? blanks + 1 : 0;
+    bool last = end || blanks > 0;
     if (!last && cases && !goes_on(line)) {
       r->ahead = line;
       line = NULL;
       last = true;
     }
-    if (!last) {
-      if (r->terminal) add_history(line);
-      entry = join_lines(entry, line);
+    if (!last && r->terminal) add_history(line);
+    if (line) {
+      /* What an unfinished entry lacks need not be indented here: it can't be the next item. */
+      entry = join_lines(entry, line, entry && !cases && !last && !is_case(line) && !strchr(" \t", line[0]));
       cases |= is_case(line);
     }
     free(line);
     if (!entry) break;
-    done = (last || !cases) && finish(r, entry, !last);
+    /* Blank lines end no item, but two of them finish also an entry that seems to want more. */
+    done = (last || !cases) && finish(r, entry, !last || blanks == 1);
   }
   free(entry);
   return !end;

@@ -175,7 +175,7 @@ def check_prompt(exe, verbose):
                 write(folder, name, text)
             text = case.text if isinstance(case.text, bytes) else case.text.encode()
             typed = b"\n" not in text.rstrip() and len(text) < 10 ** 7
-            lines.append(text.rstrip() + b"\n\n" if typed else f":load wrong{k}.atl\n".encode())
+            lines.append(text.rstrip() + b"\n\n\n" if typed else f":load wrong{k}.atl\n".encode())
             lines.append(f"1000 + {k}\n".encode())
             expected += 1
         status, out, err, memory, seconds = run([exe, "--jit=off"], folder, b"".join(lines) + b"20 + 22\n", cpu=3 * CPU)

@@ -43,6 +43,18 @@ class Piped(unittest.TestCase):
         out, err, _ = piped("let f x =\n  x + 1\n\nf 2\n")
         self.assertIn("- : int = 3", out)
 
+    def test_blank_lines_and_lines_that_are_not_indented(self):
+        out, err, _ = piped("let a = [1,\n\n2]\nlet f x =\nlet y = x in\n\ny + a[1]\nf 2\n")
+        self.assertEqual((err, out.splitlines()[-1]), ("", "- : int = 4"))
+        out, err, _ = piped("1 +\n\n\n20 + 22\n")  # two of them give the entry up
+        self.assertEqual(out, "- : int = 42\n")
+        self.assertIn("needs an operand", err)
+
+    def test_tests_are_run(self):
+        out, err, _ = piped('test "more" = 1 + 1 = 2\ntest "less" = 1 = 2\ntest = 1\n')
+        self.assertEqual(out, 'passed: "more"\nFAILED: "less": is false\n')
+        self.assertIn("repl:3:1:", err)
+
     def test_cases_on_lines_of_their_own(self):
         out, err, _ = piped("type t =\n  | A\n  | B of int\n\nlet f x = match x with\n| A -> 0\n| B n ->\n    n + 1\nf (B 3)\n"
                             "match A with\n| B n -> n\n| A -> 70\n\nlet rec g x = match x with\n| 0 -> true\n| n -> h (n - 1)\n"
@@ -81,7 +93,11 @@ class Piped(unittest.TestCase):
     def test_commands(self):
         with open(os.path.join(TMP.name, "loaded.atl"), "w", encoding="utf-8") as f:
             f.write("let from_file = 12\n")
-        out, _, _ = piped(":type fun x -> x + 1.0\n:doc sin\n:load loaded.atl\nfrom_file\n:help\n:nonsense\n:quit\n1\n")
+        out, err, _ = piped(":type fun x -> x + 1.0\n:doc sin\n:load loaded.atl\nfrom_file\n:help\n:nonsense\n:load\n"
+                            ":load \"loaded.atl\"\nhelp\n:quit\n1\n")
+        self.assertIn("the path of a file is missing", out)
+        self.assertEqual(out.count("from_file : int = 12"), 2)
+        self.assertIn("commands begin with a colon", err)
         self.assertIn("float -> float", out)
         self.assertIn("sin :", out)
         self.assertIn("- : int = 12", out)

@@ -148,14 +148,16 @@ static AtledStatus no_memory(AtledVM *vm, void *unused) {
 }
 
 AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out) {
-  if (!vm || !out) return ATLED_BAD_ARGUMENT;
-  *out = NULL;
+  if (!vm) return ATLED_BAD_ARGUMENT;
+  if (out) *out = NULL;
   if (vm->running) return ATLED_BAD_ARGUMENT;
+  if (!out) return vm_reject_null(vm, "the place for the handle");
   if (!expression || !type) return vm_reject_null(vm, expression ? "the type" : "the expression");
   AtledFunction *f = heap_realloc(&vm->heap, NULL, 0, sizeof *f);
   if (!f) return vm_call(vm, no_memory, NULL);
   memset(f, 0, sizeof *f);
   f->vm = vm;
+  vm->handles++;
   arena_init(&f->arena, &vm->heap);
   arena_init(&f->last.trees, &vm->heap);
   arena_init(&f->next.trees, &vm->heap);
@@ -185,6 +187,8 @@ void atled_release(AtledFunction *f) {
   run_unit_free(vm, f->unit);
   arena_free(&f->arena);
   heap_realloc(&vm->heap, f, sizeof *f, 0);
+  vm->handles--;
+  if (vm->closing) atled_free(vm);
 }
 
 int atled_arity(const AtledFunction *f) { return f ? f->arity : 0; }
@@ -405,7 +409,7 @@ static AtledStatus call_body(AtledVM *vm, void *arg) {
  * results. */
 static AtledStatus call_handle(CallArgs *c) {
   AtledFunction *f = c->f;
-  if (f->vm->running) return ATLED_BAD_ARGUMENT;
+  if (f->vm->running || f->vm->closing) return ATLED_BAD_ARGUMENT;
   if (f->arity) memset(f->args, 0, sizeof *f->args * (size_t)f->param->nslots);
   AtledStatus status = vm_call_quick(f->vm, call_body, c);
   if (!f->arity) return status;

@@ -86,6 +86,7 @@ void settings_check(AtledVM *vm) {
 
 /* ---- What they set ----------------------------------------------------------------------------------------------- */
 void atled_config_init(AtledConfig *config) {
+  if (!config) return;
   memset(config, 0, sizeof *config);
   const char *jit = setting("ATLED_JIT"), *strict = setting("ATLED_STRICT_FP"), *size = setting("ATLED_CACHE_SIZE");
   if (jit) config->jit = (AtledJit)mode_of(jit);

@@ -94,7 +94,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->rt.user = vm;
   vm->rt.strict = config->strict;
   vm->rt.args = config->args;
-  vm->rt.nargs = config->args && config->nargs > 0 ? config->nargs : 0;
+  while (config->args && vm->rt.nargs < config->nargs && config->args[vm->rt.nargs]) vm->rt.nargs++;
   vm->no_memory = (AtledDiagnostic){
       .severity = ATLED_ERROR, .kind = "memory", .message = "out of memory", .rendered = "error: out of memory\n"};
   if (config->stack_size) vm->rt.eval_stack_limit = config->stack_size;
@@ -235,6 +235,8 @@ static void release_globals(AtledVM *vm) {
 
 void atled_free(AtledVM *vm) {
   if (!vm || vm->running) return;
+  vm->closing = vm->handles > 0;
+  if (vm->closing) return;
   clock_free(vm->clock);
   pipeline_drop_results(vm);
   release_globals(vm);

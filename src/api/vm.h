@@ -140,6 +140,8 @@ struct AtledVM {
   bool warned_no_jit;
   bool warned_no_cache;
   bool checked_settings;
+  int handles;  /* that aren't released */
+  bool closing; /* the host has freed the VM, which waits for them */
   bool running;
 };
 

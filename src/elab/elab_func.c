@@ -552,7 +552,7 @@ static Node *el_binding_value(Ctx *c, Binding *b, IrType **inst, Span at) {
   memcpy((void *)c->subst, &s, sizeof s);
   c->token = (Var){0};
   Node *x = el_expr(c, b->let->value);
-  el_bind_pattern(c, b->let->pat, x, at);
+  el_bind_pattern(c, b->let->pat, x, b->let->pat->span);
   Var *v = map_get(&c->vars, b);
   c->subst = saved;
   c->token = token;

@@ -159,8 +159,8 @@ static TokenKind match_token(Lexer *lx, const char *s, size_t n, bool hole_can_e
 /* ---- A run ---------------------------------------------------------------------- */
 
 typedef struct OpenInterp {
-  uint32_t start; /* of `$"` */
-  int depth;      /* brackets open inside the hole */
+  uint32_t start;    /* of `$"` */
+  int depth, braces; /* brackets open inside the hole; of these, braces */
 } OpenInterp;
 
 typedef struct Run {
@@ -404,27 +404,62 @@ static uint32_t name_length(const char *s, uint32_t n) {
   return n;
 }
 
+/* Characters that are met in programs copied from elsewhere, and what is meant. */
+static const struct CharacterHint {
+  uint32_t first, last;
+  const char *hint;
+} character_hints[] = {
+    {0, 0x1f, "remove it: in a string it is written \\xHH"},
+    {'!', '!', "negation is `not`, inequality is `<>`"},
+    {'&', '&', "the logical operator is `&&`"},
+    {'\'', '\'', "a string stands in double quotes, also one of a single character"},
+    {'?', '?', "a choice is written `if c then a else b`"},
+    {'\\', '\\', "a function is written `fun x -> …`"},
+    {0x7f, 0x7f, "remove it: in a string it is written \\xHH"},
+    {0xb2, 0xb3, "a power is written `x ^ 2`"},
+    {0xd7, 0xd7, "multiplication is `*`"},
+    {0xf7, 0xf7, "division is `/`"},
+    {0x2010, 0x2015, "the minus sign is `-`"},
+    {0x2018, 0x201f, "strings stand in plain quotes: \"…\""},
+    {0x2190, 0x2190, "assignment is written `<-`"},
+    {0x2192, 0x2192, "the arrow is `->`"},
+    {0x2212, 0x2212, "the minus sign is `-`"},
+    {0x22c5, 0x22c5, "multiplication is `*`"},
+    {0x2260, 0x2260, "inequality is `<>`"},
+    {0x2264, 0x2264, "it is written `<=`"},
+    {0x2265, 0x2265, "it is written `>=`"},
+};
+
+static const char *character_hint(uint32_t c) {
+  for (size_t i = 0; i < sizeof character_hints / sizeof *character_hints; i++)
+    if (c >= character_hints[i].first && c <= character_hints[i].last) return character_hints[i].hint;
+  return NULL;
+}
+
+/* Blanks that aren't the space, and what has no width. */
+static bool is_invisible(uint32_t c) {
+  return c == 0xa0 || c == 0xad || c == 0x1680 || (c >= 0x2000 && c <= 0x200f) || (c >= 0x2028 && c <= 0x202f) ||
+         (c >= 0x205f && c <= 0x206f) || c == 0x3000 || c == 0xfeff;
+}
+
 /* A character that begins no token is reported and left out. */
 static void bad_character(Run *r) {
   uint32_t c = 0;
   int len = utf8_sequence(r->text + r->pos, r->end - r->pos, &c);
-  uint32_t start = r->pos;
-  r->pos += len ? (uint32_t)len : 1;
+  Span at = {r->source, r->pos, r->pos + (len ? (uint32_t)len : 1)};
+  r->pos = at.end;
   r->trivia = true;
   if (!len || c == 0) return; /* reported by check_bytes */
-  Diag *d = c < 0x20 || c == 0x7f ? diag_error(r->diags, (Span){r->source, start, r->pos}, "bad-character",
-                                               "a control character (U+%04X)", c)
-                                  : diag_error(r->diags, (Span){r->source, start, r->pos}, "bad-character",
-                                               "the character `%.*s` means nothing here", len, r->text + start);
-  if (c >= 0x2018 && c <= 0x201f) d->hint = "strings stand in plain quotes: \"…\"";
-  else if (c == '\'') d->hint = "a string stands in double quotes, also one of a single character";
-  else if (c == '!') d->hint = "negation is `not`, inequality is `<>`";
-  else if (c == '&') d->hint = "the logical operator is `&&`";
-  else if (c < 0x20 || c == 0x7f) d->hint = "remove it: in a string it is written \\xHH";
-  else if (c == 0x2212) d->hint = "the minus sign is `-`";
-  else if (c == '\\') d->hint = "a function is written `fun x -> …`";
-  else if (c == '?') d->hint = "a choice is written `if c then a else b`";
-  else if (c == 0xd7 || c == 0x22c5) d->hint = "multiplication is `*`";
+  bool control = c < 0x20 || c == 0x7f;
+  if (is_invisible(c)) {
+    diag_error(r->diags, at, "bad-character", "an invisible character (U+%04X)", c)->hint =
+        "remove it, or put a plain space there";
+    return;
+  }
+  Diag *d = control ? diag_error(r->diags, at, "bad-character", "a control character (U+%04X)", c)
+                    : diag_error(r->diags, at, "bad-character", "the character `%.*s` means nothing here", len,
+                                 r->text + at.start);
+  d->hint = character_hint(c);
 }
 
 /* ---- Tokens --------------------------------------------------------------------- */
@@ -437,6 +472,13 @@ static void count_brackets(Run *r, TokenKind kind) {
   if (!open) return;
   if (kind == TOK_LPAREN || kind == TOK_LBRACKET || kind == TOK_LBRACE) open->depth++;
   if ((kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE) && open->depth > 0) open->depth--;
+  if (kind == TOK_LBRACE) open->braces++;
+  if (kind == TOK_RBRACE) open->braces--;
+}
+
+/* May the hole end here? A brace that closes none ends it though a bracket is open, which the parser reports. */
+static bool hole_ends(const Run *r, const OpenInterp *open) {
+  return open->depth == 0 || (open->braces == 0 && r->text[r->pos] == '}');
 }
 
 /* Fills in the value of a token of class kind; false when it was reported and is left out. */
@@ -461,6 +503,12 @@ static bool finish_token(Run *r, Token *t) {
   case TOK_HEX: int_value(r, t); return true;
   case TOK_FLOAT: float_value(r, t); return true;
   case TOK_BAD_NUMBER:
+    if (name_length(s, n) < n) {
+      size_t len = 0;
+      t->kind = match_token(r->lx, s, name_length(s, n), false, &len);
+      t->end = t->start + (uint32_t)len;
+      return finish_token(r, t);
+    }
     t->kind = TOK_INT;
     if (!utf8_valid(s, n, &(size_t){0})) return true; /* reported by check_bytes */
     diag_error(r->diags, (Span){r->source, t->start, t->end}, "bad-number", "`%.*s` is not a number", (int)n, s)->hint =
@@ -477,9 +525,12 @@ static bool finish_token(Run *r, Token *t) {
     return true;
   case TOK_INTERP_BEGIN:
     t->text = string_value(r, t->start + 2, t->end - 1, true);
-    vec_push(r->arena, r->interps, ((OpenInterp){t->start, 0}));
+    vec_push(r->arena, r->interps, ((OpenInterp){t->start, 0, 0}));
     return true;
-  case TOK_INTERP_MID: t->text = string_value(r, t->start + 1, t->end - 1, true); return true;
+  case TOK_INTERP_MID:
+    t->text = string_value(r, t->start + 1, t->end - 1, true);
+    innermost(r)->depth = 0;
+    return true;
   case TOK_INTERP_END:
     t->text = string_value(r, t->start + 1, t->end - 1, true);
     r->interps.len--;
@@ -501,14 +552,14 @@ static const char string_hint[] = "a string ends with `\"`; a quote inside it is
 static void next_token(Run *r) {
   size_t len = 0;
   OpenInterp *open = innermost(r);
-  bool hole_can_end = open && open->depth == 0;
+  bool hole_can_end = open && hole_ends(r, open);
   TokenKind kind = match_token(r->lx, r->text + r->pos, r->end - r->pos, hole_can_end, &len);
   Token t = {.kind = kind, .start = r->pos, .end = r->pos + (uint32_t)len, .space_before = r->trivia};
   switch (kind) {
   case TOK_COUNT:
     bad_character(r);
-    if (r->text[t.start] != '&') return;
-    t.kind = TOK_ANDAND; /* as what is meant, so that nothing follows from it */
+    if (r->text[t.start] != '&' && r->text[t.start] != '\\') return;
+    t.kind = r->text[t.start] == '&' ? TOK_ANDAND : TOK_FUN; /* as what is meant, so that nothing follows from it */
     t.end = r->pos;
     push_token(r, t);
     return;

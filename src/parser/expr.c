@@ -127,13 +127,19 @@ static void apply_top(Parser *p) {
   p->operands.len--;
 }
 
+static void report_chain(Parser *p, Span first) {
+  const char *hint = NULL;
+  for (int i = p->pos - 1; i >= 0 && p->tokens[i].start > first.start && !hint; i--)
+    if (p->tokens[i].kind == TOK_IDENT) hint = habit_of_word(p->tokens[i].text);
+  report(p, token_span(p), "syntax", "comparisons don't chain", hint ? hint : "join two by `&&`: a < b && b < c");
+}
+
 /* Applies the operators above `base` that bind tighter than the one at hand. */
 static void reduce(Parser *p, int base, const OperatorInfo *next) {
   while (p->operators.len > base) {
     const Operator *top = &p->operators.data[p->operators.len - 1];
     if (top->level < next->level || (top->level == next->level && next->right)) return;
-    if (top->level == LEVEL_COMPARE && next->level == LEVEL_COMPARE)
-      report(p, token_span(p), "syntax", "comparisons don't chain", "join two by `&&`: a < b && b < c");
+    if (top->level == LEVEL_COMPARE && next->level == LEVEL_COMPARE) report_chain(p, top->span);
     apply_top(p);
   }
 }
@@ -287,8 +293,7 @@ static LetBinding *parse_binding(Parser *p) {
     b->pat = parse_pattern(p);
   }
   if (accept(p, TOK_COLON)) b->result = parse_type(p);
-  BinOp op;
-  bool meant_and = start_pos > 0 && p->tokens[start_pos - 1].kind == TOK_AND && operator_of(p->tok->kind, &op);
+  bool meant_and = start_pos > 0 && p->tokens[start_pos - 1].kind == TOK_AND;
   expect(p, TOK_EQ,
          at(p, TOK_ARROW)              ? "only `fun` takes `->`: let f x = …"
          : meant_and && !at(p, TOK_EQ) ? habit_of_word("and")

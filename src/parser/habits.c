@@ -63,13 +63,31 @@ static bool after_case(const Parser *p) {
   return within;
 }
 
+/* Are the innermost brackets that are open those of an index? */
+static bool in_index(const Parser *p) {
+  int depth = 0;
+  for (int i = p->pos - 1; i > 0 && !p->tokens[i].column0; i--) {
+    const Token *t = &p->tokens[i], *before = t - 1;
+    bool opens = t->kind == TOK_LPAREN || t->kind == TOK_LBRACKET || t->kind == TOK_LBRACE;
+    depth += t->kind == TOK_RPAREN || t->kind == TOK_RBRACKET || t->kind == TOK_RBRACE;
+    if (opens && depth-- == 0) return t->kind == TOK_LBRACKET && before->end == t->start;
+  }
+  return false;
+}
+
+static const char *colon_hint(const Parser *p) {
+  if (peek_kind(p, 1) == TOK_EQ) return "assignment is written `<-`";
+  if (in_index(p)) return "a slice is written a[lo..hi], a column m[.., j]";
+  return "an annotation stands in parentheses: (e : t)";
+}
+
 static const char *symbol_hint(const Parser *p) {
   TokenKind next = peek_kind(p, 1);
   switch (p->tok->kind) {
   case TOK_EQEQ: return "equality and definition are both written `=`";
   case TOK_BANGEQ: return "inequality is written `<>`";
   case TOK_COMMA: return "a tuple stands in parentheses: (a, b)";
-  case TOK_COLON: return next == TOK_EQ ? "assignment is written `<-`" : "an annotation stands in parentheses: (e : t)";
+  case TOK_COLON: return colon_hint(p);
   case TOK_SEMI: return "items need no `;;`, a token in column 0 starts the next one";
   case TOK_FUN: return "a function as an argument stands in parentheses: (fun x -> …)";
   case TOK_ARROW:
@@ -103,6 +121,7 @@ const char *operand_hint(const Parser *p) {
   BinOp op;
   if (!last || !operator_of(last->kind, &op)) return NULL;
   if (at(p, TOK_TYVAR)) return symbol_hint(p);
+  if (at(p, TOK_EOF) && last->kind == TOK_EQ && p->item_end != p->ntokens) return habit_hint(p);
   bool twice = last->kind == TOK_MINUS && before && before->kind == TOK_MINUS && before->end == last->start;
   if (last->kind == TOK_CONCAT) return "`++` joins arrays, lists or strings; a variable is counted up by `i += 1`";
   if (twice) return "a variable is counted down by `i -= 1`";

@@ -88,6 +88,9 @@ static Status read_piece(Rt *rt, bool *end, uint32_t site) {
     char *to = in->data + in->last;
     errno = 0;
     ssize_t n = rt->read ? (ssize_t)rt->read(rt->user, to, PIECE) : read_descriptor(rt, to, PIECE);
+    if (n > PIECE)
+      return rt_error(rt, ERR_IO, site, "the host's input gave %lld bytes where %d were asked for", (long long)n,
+                      PIECE);
     if (n >= 0) {
       *end = n == 0;
       in->last += (size_t)n;

@@ -166,8 +166,43 @@ static void test_nulls(void) {
   CHECK(atled_eval(vm, "\xff\n\x1b", "let = ") != ATLED_OK);
   CHECK(atled_eval(vm, "a", "1\xff") == ATLED_COMPILE_ERROR);
   CHECK(atled_eval(vm, "a", "1 + 1") == ATLED_OK && !atled_result(vm, 0, NULL) && !atled_result(vm, -1, NULL));
+  CHECK(atled_get(vm, "1", "int", NULL) == ATLED_BAD_ARGUMENT);
+  CHECK_STR(atled_error(vm)->message, "the place for the handle is NULL");
+  atled_config_init(NULL);
   atled_release(NULL);
   atled_free(NULL);
+  atled_free(vm);
+}
+
+/* A collector of garbage frees in any order. */
+static void test_freed_first(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  AtledFunction *f = get(vm, "fun x -> x * 2.0", "float -> float"), *g = get(vm, "[1.0, 2.0]", "float[]");
+  double x = 1.0, y = 0.0;
+  atled_free(vm);
+  CHECK(atled_call_double(f, &x, 1, &y) == ATLED_BAD_ARGUMENT && atled_arity(f) == 1);
+  atled_release(f);
+  CHECK(atled_call(g, NULL, 0, NULL) == ATLED_BAD_ARGUMENT);
+  atled_release(g);
+}
+
+static int64_t give_too_much(void *user, char *to, size_t n) {
+  (void)user;
+  (void)to;
+  return (int64_t)n + 1;
+}
+
+static void test_wrong_config(void) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_OFF;
+  config.input = give_too_much;
+  config.args = (const char *const[]){"a", NULL, "b"};
+  config.nargs = 3;
+  AtledVM *vm = atled_new(&config);
+  CHECK(atled_eval(vm, "t", "assert (args = [\"a\"])") == ATLED_OK);
+  CHECK(atled_eval(vm, "t", "read_line ()") == ATLED_RUNTIME_ERROR);
+  CHECK_STR(atled_error(vm)->kind, "io");
   atled_free(vm);
 }
 
@@ -376,6 +411,8 @@ int main(void) {
   test_arguments();
   test_look_ups();
   test_nulls();
+  test_freed_first();
+  test_wrong_config();
   test_callbacks();
   test_nothing_left();
   test_released_code();
