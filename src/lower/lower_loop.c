@@ -636,7 +636,7 @@ static void lower_turns(Loop *lp, int *const *chains, int limit) {
   Fn *fn = lp->fn;
   int head = fn_label(fn), rest = fn_label(fn);
   fn_place(fn, head);
-  fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 1, -1);
+  fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 2, -1);
   fn_branch(fn, lp->l->down ? fn_scalar(fn, OP_ILT, limit, lp->i) : fn_scalar(fn, OP_ILT, lp->i, limit), rest);
   lower_turn(lp, chains);
   fn_jump(fn, head);
