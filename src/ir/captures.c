@@ -56,12 +56,19 @@ static Node **capture_all(World *w, CapturePlan *p, int own, Node *x, int depth)
   return ops;
 }
 
+/* Does x move inside? So does an accumulator of zeros into the arms of a branch: some add nothing that isn't a whole
+ * array already. */
+static bool moves(const Node *x, int own, int depth) {
+  if (x->op == OP_TUPLE || x->op == OP_TO_BAG || ir_is_known_function(x)) return true;
+  return x->op == OP_ZEROS && depth > 0 && own == 0;
+}
+
 /* What stands for outer node x inside. */
 static Node *capture(World *w, CapturePlan *p, int own, Node *x, int depth) {
   if (ir_is_constant(x) || x->op == OP_GLOBAL) return x;
   for (int i = 0; x->op == OP_LEN && i < p->narrays; i++)
     if (p->arrays[i] == x->ops[0]) return ir_len(w, capture(w, p, own, x->ops[0], depth), (int)x->attr.i);
-  if (x->op == OP_TUPLE || x->op == OP_TO_BAG || ir_is_known_function(x)) {
+  if (moves(x, own, depth)) {
     if (depth < LIMIT_CAPTURE_DEPTH) return ir_rebuild(w, x, capture_all(w, p, own, x, depth), x->graphs);
     limit_reached(w->arena, AT_CAPTURE_DEPTH);
   }

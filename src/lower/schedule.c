@@ -174,6 +174,21 @@ static bool consumes_any(Planner *p, const Node *u, const Node *x) {
   return false;
 }
 
+/* Node i comes after node `from`, if that can be. */
+static void add_edge(Planner *p, int from, int i) {
+  vec_push(p->m->arena, p->edges, ((SoftEdge){i, p->soft_head[from]}));
+  p->soft_head[from] = p->edges.len;
+  p->soft[i]++;
+}
+
+/* Zeros for one user are made when all else that it needs is there: they wait through none of its calls. */
+static void make_late(Planner *p, int zeros) {
+  if (p->order[zeros]->op != OP_ZEROS || p->start[zeros + 1] - p->start[zeros] != 1) return;
+  const Node *user = p->order[p->users[p->start[zeros]]];
+  for (int k = 0; k < user->nops; k++)
+    if (user->ops[k]->op != OP_ZEROS) add_edge(p, (int)(uintptr_t)map_get(&p->pos, user->ops[k]) - 1, zeros);
+}
+
 /* Collects the users of node x, looking through aliases. */
 static void collect_readers(Planner *p, int x, int consumer, int depth, int **out, int *n, int *cap) {
   if (too_long(p->m, depth)) return;
@@ -204,9 +219,7 @@ static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
   if (limit > consumer) mark_dependents(p, consumer, limit);
   for (int i = 0; i < n; i++) {
     if (readers[i] > consumer && p->mark[readers[i]] == p->stamp) continue;
-    vec_push(p->m->arena, p->edges, ((SoftEdge){consumer, p->soft_head[readers[i]]}));
-    p->soft_head[readers[i]] = p->edges.len;
-    p->soft[consumer]++;
+    add_edge(p, readers[i], consumer);
   }
 }
 
@@ -277,9 +290,7 @@ static void add_effect_edge(Planner *p, const int *effects, int n, int i) {
   for (int k = n - 1; k >= 0; k--) {
     int n_there = places_of(p, p->order[effects[k]], there);
     if (!stands_before(there, n_there, here, depth) && !stands_before_inside(there, n_there, here, depth)) continue;
-    vec_push(p->m->arena, p->edges, ((SoftEdge){i, p->soft_head[effects[k]]}));
-    p->soft_head[effects[k]] = p->edges.len;
-    p->soft[i]++;
+    add_edge(p, effects[k], i);
     return;
   }
 }
@@ -328,6 +339,7 @@ static Node **plan(Lower *m, Graph *g, int *n_out) {
     p.hard[i] = u->nops;
     for (int k = 0; k < u->nops; k++)
       if (lower_holds_arrays(u->ops[k]->type) && consumes(m, u, k)) add_soft_edges(&p, i, u->ops[k]);
+    make_late(&p, i);
   }
   add_effect_edges(&p);
   return plan_order(&p);

@@ -13,6 +13,8 @@ typedef struct Dense {
 
 static bool is_dense(const Node *n) { return n->op == OP_TO_BAG; }
 
+static bool is_zeros(const Node *bag) { return is_dense(bag) && bag->ops[0]->op == OP_ZEROS; }
+
 static Node *to_bag(World *w, Node *array, IrType *bag) { return ir_make(w, OP_TO_BAG, bag, &array, 1); }
 
 /* a with what is in b added, element by element: b's first dimension is a's dimension `first`. is: the indices before
@@ -34,8 +36,10 @@ static Node *added_to(World *w, Node *a, Node *b, Node **is, int first, int dim)
   return loop_result(loop, to);
 }
 
-/* to_bag a + to_bag b */
+/* to_bag a + to_bag b; to_bag (zeros …) + x = x */
 static Node *dense_sum(World *w, Node **ops) {
+  if (is_zeros(ops[0])) return ops[1];
+  if (is_zeros(ops[1])) return ops[0];
   Node *a = ops[0]->ops[0], *b = ops[1]->ops[0];
   return ir_is_plain(ir_base(a->type)) ? to_bag(w, added_to(w, a, b, NULL, 0, 0), ops[0]->type) : NULL;
 }
@@ -169,27 +173,69 @@ static Node *dense_switch(World *w, Node *n, Node **ops, Graph **graphs) {
 }
 
 /* ---- Calls: functions that get arrays, and yield what these become --------------------------------------------- */
-/* Function f with arrays for the parameters in `dense`, and for the results that are arrays then. */
-static Func *with_arrays(World *w, const Func *f, const bool *dense) {
-  void **known = ir_memo(w, f, "with arrays", dense, (size_t)f->nparams);
+typedef Vec(IrType *) IrTypes;
+
+/* How an accumulator is handed over: as it is; as an array; or, where it is zeros in all calls, not at all but for its
+ * dimensions: the function makes it, or has something to begin with that is better than zeros. */
+enum { AS_BAG, AS_ARRAY, AS_ZEROS };
+
+/* Does a function that calls itself, and by itself alone, hand over zeros as accumulator k each time? */
+static bool begins_anew(World *w, const Graph *g, const Func *f, int k, int *calls) {
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  for (int i = 0; i < n; i++) {
+    bool call = nodes[i]->op == OP_CALL && nodes[i]->attr.func == f;
+    if (call && !is_zeros(nodes[i]->ops[k])) return false;
+    *calls += call;
+    for (int a = 0; a < nodes[i]->ngraphs; a++)
+      if (!begins_anew(w, nodes[i]->graphs[a], f, k, calls)) return false;
+  }
+  return true;
+}
+
+static bool may_be_zeros(World *w, const Func *f, int k) {
+  int calls = 0;
+  return begins_anew(w, f->graph, f, k, &calls) && f->recursive == (calls > 0);
+}
+
+/* Parameter k of f, handed over so; what it takes is added to `types`. */
+static Node *param_so(World *w, const Func *f, int k, int how, IrTypes *types) {
+  IrType *t = how == AS_BAG ? f->params[k] : opt_array_of(w, f->params[k]);
+  if (how != AS_ZEROS) {
+    vec_push(w->arena, *types, t);
+    Node *p = ir_param(w, types->len - 1, t);
+    return how == AS_ARRAY ? to_bag(w, p, f->params[k]) : p;
+  }
+  Node **dims = NEW_ARRAY(w->arena, Node *, ir_rank(t));
+  for (int i = 0; i < ir_rank(t); i++) {
+    dims[i] = ir_param(w, types->len, ir_type(w, T_INT));
+    vec_push(w->arena, *types, ir_type(w, T_INT));
+  }
+  return to_bag(w, ir_zeros(w, t, dims, 0), f->params[k]);
+}
+
+/* Result k of f, which is x when f's parameters are args: an array if it is one then, or came from zeros. */
+static Node *result_as_array(World *w, const Func *f, int k, Node *x, const uint8_t *how, Node **args) {
+  if (x->type->kind != T_BAG) return x;
+  int root = opt_call_root(w, f, k);
+  Node *array = root >= 0 && how[root] == AS_ZEROS ? ir_fill(w, x, args[root]->ops[0]) : as_array(w, x);
+  return array ? array : x;
+}
+
+/* Function f with parameters handed over as `how` says, and with arrays for the results that are arrays then. */
+static Func *with_arrays(World *w, const Func *f, const uint8_t *how) {
+  void **known = ir_memo(w, f, "with arrays", how, (size_t)f->nparams);
   if (*known) return *known;
   void **count = ir_memo(w, f, "how often with arrays", NULL, 0);
   if ((uintptr_t)*count >= LIMIT_BAG_FUNCTIONS && limit_reached(w->arena, AT_BAG_FUNCTIONS)) return NULL;
   *count = (char *)*count + 1;
   Node **args = NEW_ARRAY(w->temp, Node *, f->nparams + 1), **xs = NEW_ARRAY(w->arena, Node *, f->result->n + 1);
-  IrType **types = NEW_ARRAY(w->arena, IrType *, f->nparams + 1);
-  for (int k = 0; k < f->nparams; k++) {
-    types[k] = dense[k] ? opt_array_of(w, f->params[k]) : f->params[k];
-    args[k] = ir_param(w, k, types[k]);
-    if (dense[k]) args[k] = to_bag(w, args[k], f->params[k]);
-  }
+  IrTypes types = {0};
+  for (int k = 0; k < f->nparams; k++) args[k] = param_so(w, f, k, how[k], &types);
   Node *result = ir_instantiate(w, f->graph, args, 0);
-  for (int k = 0; k < f->result->n; k++) {
-    Node *x = ir_get(w, result, k), *array = x->type->kind == T_BAG ? as_array(w, x) : NULL;
-    xs[k] = array ? array : x;
-  }
+  for (int k = 0; k < f->result->n; k++) xs[k] = result_as_array(w, f, k, ir_get(w, result, k), how, args);
   result = ir_record(w, xs, f->result->n);
-  Func *out = ir_func(w, f->name, types, f->nparams, result->type);
+  Func *out = ir_func(w, f->name, types.data, types.len, result->type);
   out->span = f->span;
   out->recursive = f->recursive;
   out->opaque = f->opaque;
@@ -197,21 +243,29 @@ static Func *with_arrays(World *w, const Func *f, const bool *dense) {
   return *known = out;
 }
 
+/* Adds to args what is handed over for operand x, parameter k of f. How? */
+static int hand_over(World *w, const Func *f, int k, Node *x, Nodes *args) {
+  bool bag = x->type->kind == T_BAG && ir_is_plain(ir_base(x->type));
+  Node *array = bag ? as_array(w, x) : NULL;
+  if (array && array->op == OP_ZEROS && f->graph && may_be_zeros(w, f, k)) {
+    for (int i = 0; i < array->nops; i++) vec_push(w->temp, *args, array->ops[i]);
+    return AS_ZEROS;
+  }
+  vec_push(w->temp, *args, array ? array : x);
+  return array ? AS_ARRAY : AS_BAG;
+}
+
 /* Of f's calls of itself within, too, an accumulator is an array if it was one: else each round of passes would find
  * the call one level deeper. */
 static Node *dense_call(World *w, Rewriter *r, const Node *n, Node **ops) {
   const Func *f = n->attr.func;
-  bool any = false, *dense = NEW_ARRAY(w->temp, bool, n->nops + 1);
-  Node **args = NEW_ARRAY(w->temp, Node *, n->nops + 1);
-  for (int k = 0; k < n->nops; k++) {
-    bool bag = ops[k]->type->kind == T_BAG && ir_is_plain(ir_base(ops[k]->type));
-    Node *array = bag ? as_array(w, ops[k]) : NULL;
-    any |= dense[k] = array != NULL;
-    args[k] = array ? array : ops[k];
-  }
+  bool any = false;
+  uint8_t *how = NEW_ARRAY(w->temp, uint8_t, n->nops + 1);
+  Nodes args = {0};
+  for (int k = 0; k < n->nops; k++) any |= (how[k] = (uint8_t)hand_over(w, f, k, ops[k], &args)) != AS_BAG;
   if (!any || !f->graph || f->result->kind != T_TUPLE) return NULL;
-  Func *out = with_arrays(w, f, dense);
-  return out ? mark(w, ir_call(w, rewrite_func(r, out), args, n->site), f->result) : NULL;
+  Func *out = with_arrays(w, f, how);
+  return out ? mark(w, ir_call(w, rewrite_func(r, out), args.data, n->site), f->result) : NULL;
 }
 
 static Node *dense_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
