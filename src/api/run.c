@@ -24,7 +24,7 @@ Slot *run_global(void *user, int index) {
 
 /* Facts of a value's arrays, from the slots on; the facts after them. */
 static int64_t *learn_dims(const Desc *d, const Slot *s, int64_t *facts) {
-  if (d->kind == D_INT || d->kind == D_FLOAT || d->kind == D_BOOL) return facts + 1;
+  if (d->kind == D_INT || d->kind == D_BOOL) return facts + 1;
   const ArrayObj *a = d->kind == D_ARRAY ? (const ArrayObj *)s->p : NULL;
   if (a) memcpy(facts, a->dims, sizeof *facts * (size_t)d->rank);
   if (d->kind == D_ARRAY) return facts + d->rank;

@@ -2,11 +2,9 @@
 /* What the graph that makes a global's value tells of it: its constants, and dimensions that are numbers (ir/globals.c
  * says what they are good for). Items are looked at in order, so that one tells the next. */
 #include "graph/graph.h"
-#include <string.h>
 
 static void learn_number(int64_t *fact, const Node *x) {
-  if (x->op == OP_FLOAT) memcpy(fact, &x->attr.f, sizeof *fact);
-  else if (x->op == OP_INT || x->op == OP_BOOL) *fact = x->attr.i;
+  if (x->op == OP_INT || x->op == OP_BOOL) *fact = x->attr.i;
 }
 
 static void learn(World *w, int64_t *facts, Node *x) {

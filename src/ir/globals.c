@@ -4,13 +4,14 @@
  *
  *   let points = [ [ f i j | j < 4 ] | i < count () ]      len 1 (global points) = 4
  *
- * and what walks over such rows has a known number of iterations. There is a fact for each number in a global's value
- * and each dimension of the arrays in it, in order, tuples taken apart. The graph that makes the value tells some
- * (graph/global_facts.c), and the value, when it has been made, tells the dimensions. */
+ * and what walks over such rows has a known number of iterations. There is a fact for each int and bool in a global's
+ * value and each dimension of the arrays in it, in order, tuples taken apart; none for floats: what is computed of them
+ * by the compiler rounds where code may fuse, so a function's value and the value beside its gradient would differ. The
+ * graph that makes the value tells some (graph/global_facts.c), and the value, when it has been made, tells the
+ * dimensions. */
 #include "ir/ir_internal.h"
-#include <string.h>
 
-static bool is_number(const IrType *t) { return t->kind == T_INT || t->kind == T_FLOAT || t->kind == T_BOOL; }
+static bool is_number(const IrType *t) { return t->kind == T_INT || t->kind == T_BOOL; }
 
 int ir_fact_slots(const IrType *t) {
   if (is_number(t)) return 1;
@@ -42,11 +43,7 @@ static const int64_t *facts_of(const World *w, const Node *x) {
 Node *ir_known_number(World *w, const Node *x) {
   const int64_t *fact = is_number(x->type) ? facts_of(w, x) : NULL;
   if (!fact || *fact == FACT_UNKNOWN) return NULL;
-  if (x->type->kind == T_INT) return ir_int(w, *fact);
-  if (x->type->kind == T_BOOL) return ir_bool(w, *fact != 0);
-  double f;
-  memcpy(&f, fact, sizeof f);
-  return ir_float(w, f);
+  return x->type->kind == T_INT ? ir_int(w, *fact) : ir_bool(w, *fact != 0);
 }
 
 Node *ir_known_length(World *w, const Node *array, int dim) {
