@@ -304,6 +304,13 @@ static bool find_in_arms(World *w, const Node *s, int k, Adding *out, int depth)
   return false;
 }
 
+/* A row that is added is as many additions as it has entries. */
+static void add_row(World *w, const Node *acc_at, Adding *out) {
+  const Node *row = acc_at->ops[acc_at->nops - 1];
+  if (row->op == OP_TO_BAG) out->trips[out->ntrips++] = ir_len(w, row->ops[0], 0);
+  if (row->op == OP_SHIFT && row->ops[0]->op == OP_TO_BAG) out->trips[out->ntrips++] = row->ops[row->nops - 1];
+}
+
 /* On the way on which bag x was made: the innermost loop counts, where there is one. */
 static bool find_adding(World *w, Node *x, Adding *out, int depth) {
   Node *whole = x->op == OP_GET ? x->ops[0] : x;
@@ -322,7 +329,9 @@ static bool find_adding(World *w, Node *x, Adding *out, int depth) {
   case OP_TAKE: {
     IrType *t = whole->ops[0]->type;
     if (t->kind != T_BAG || (x != whole && x->attr.i != 0)) return false;
-    if (!find_adding(w, whole->ops[0], out, depth + 1)) *out = (Adding){whole->ops + 1, {NULL}, ir_rank(t), 0};
+    if (find_adding(w, whole->ops[0], out, depth + 1)) return true;
+    *out = (Adding){whole->ops + 1, {NULL}, ir_rank(t), 0};
+    if (whole->op == OP_ACC_AT) add_row(w, whole, out);
     return true;
   }
   default: return false;

@@ -87,6 +87,12 @@ static void negate(World *w, Node **product) {
   product[k] = ir_op1(w, OP_FNEG, product[k]);
 }
 
+/* a * b - a * b, which is 0 when both are rounded. */
+static bool is_of_opposites(World *w, const Node *sum) {
+  const Node *a = sum->ops[0], *b = sum->ops[1];
+  return a->op == OP_FMUL && b->op == OP_FMUL && without_sign(w, a) == without_sign(w, b);
+}
+
 static Node *apart(const Contract *c, const Node *n, Node **ops) { return c->last ? NULL : ir_apart(c->w, n, ops); }
 
 static Node *contract(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
@@ -95,7 +101,7 @@ static Node *contract(void *user, Rewriter *r, void *frame, Node *n, Node **ops,
   const Contract *c = user;
   const Frame *f = frame;
   if (!is_sum(c, n)) return NULL;
-  if (map_get(&f->chains, n)) return apart(c, n, ops);
+  if (map_get(&f->chains, n) || is_of_opposites(c->w, n)) return apart(c, n, ops);
   int k = only_added(c->w, f, n->ops[1]) && ops[1]->op == OP_FMUL;
   if (!k && !(only_added(c->w, f, n->ops[0]) && ops[0]->op == OP_FMUL)) return apart(c, n, ops);
   Node *product[] = {ops[k]->ops[0], ops[k]->ops[1]}, *rest = ops[1 - k];

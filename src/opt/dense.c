@@ -17,22 +17,30 @@ static bool is_zeros(const Node *bag) { return is_dense(bag) && bag->ops[0]->op 
 
 static Node *to_bag(World *w, Node *array, IrType *bag) { return ir_make(w, OP_TO_BAG, bag, &array, 1); }
 
-/* a with what is in b added, element by element: b's first dimension is a's dimension `first`. is: the indices before
- * dimension `dim` of a. */
-static Node *added_to(World *w, Node *a, Node *b, Node **is, int first, int dim) {
+/* Where an array b is added to an array a: at indices `is` of a, `given` of them, and from `offset` on in the dimension
+ * after these (NULL: from its start). */
+typedef struct Place {
+  Node **is, *offset;
+  int given;
+} Place;
+
+/* a with what is in b added there, element by element. js: indices of b, `dim` of them, for which it is done. */
+static Node *added_to(World *w, Node *a, Node *b, Place at, Node **js, int dim) {
   LoopBuilder *loop = loop_open(w, false);
-  int rank = ir_rank(a->type);
-  Node **in = NEW_ARRAY(w->arena, Node *, rank);
+  int rank = ir_rank(a->type), n = at.given + dim;
+  Node **is = NEW_ARRAY(w->arena, Node *, rank), **in = NEW_ARRAY(w->arena, Node *, rank);
   Node *to = loop_add(loop, LOOP_ACC, a), *from = loop_add(loop, LOOP_CAPTURED, b);
-  for (int k = 0; k < dim; k++) in[k] = loop_add(loop, LOOP_CAPTURED, is[k]);
-  in[dim] = loop_index(loop);
-  Node *sum = dim + 1 < rank ? added_to(w, to, from, in, first, dim + 1) : NULL;
+  for (int k = 0; k < n; k++) is[k] = loop_add(loop, LOOP_CAPTURED, at.is[k]);
+  for (int k = 0; k < dim; k++) in[k] = loop_add(loop, LOOP_CAPTURED, js[k]);
+  is[n] = in[dim] = loop_index(loop);
+  if (at.offset) is[n] = ir_op2(w, OP_IADD, loop_add(loop, LOOP_CAPTURED, at.offset), is[n]);
+  Node *sum = n + 1 < rank ? added_to(w, to, from, (Place){is, NULL, at.given}, in, dim + 1) : NULL;
   if (!sum) {
-    Node *x = ir_op2(w, OP_CADD, ir_index(w, to, in, rank), ir_index(w, from, in + first, rank - first));
-    sum = ir_update(w, to, in, rank, x);
+    Node *x = ir_op2(w, OP_CADD, ir_index(w, to, is, rank), ir_index(w, from, in, rank - at.given));
+    sum = ir_update(w, to, is, rank, x);
   }
   loop_next(loop, to, sum);
-  loop_close(loop, ir_len(w, b, dim - first), NULL, 0);
+  loop_close(loop, ir_len(w, b, dim), NULL, 0);
   return loop_result(loop, to);
 }
 
@@ -41,7 +49,7 @@ static Node *dense_sum(World *w, Node **ops) {
   if (is_zeros(ops[0])) return ops[1];
   if (is_zeros(ops[1])) return ops[0];
   Node *a = ops[0]->ops[0], *b = ops[1]->ops[0];
-  return ir_is_plain(ir_base(a->type)) ? to_bag(w, added_to(w, a, b, NULL, 0, 0), ops[0]->type) : NULL;
+  return ir_is_plain(ir_base(a->type)) ? to_bag(w, added_to(w, a, b, (Place){0}, NULL, 0), ops[0]->type) : NULL;
 }
 
 /* bag_reshape (to_bag a) = to_bag (reshape a) */
@@ -50,13 +58,16 @@ static Node *dense_reshaped(World *w, const Node *n, Node **ops) {
   return to_bag(w, ir_reshape(w, opt_array_of(w, n->type), ops[0]->ops[0], ops + 1 + n->attr.i, 0), n->type);
 }
 
-/* acc_at (to_bag a) dims is v = to_bag (a with a[is] + v), where v is a whole element of numbers, or a row to_bag r. */
+/* acc_at (to_bag a) dims is v = to_bag (a with a[is] + v), where v is a whole element of numbers, a row to_bag r, or
+ * part of one, shift (to_bag r) dims offset n. */
 static Node *dense_add(World *w, Node **ops, int n) {
   Node *a = ops[0]->ops[0], *v = ops[n - 1];
   int rank = ir_rank(a->type), given = n - 2 - rank;
-  Node **is = ops + 1 + rank;
-  if (given < rank && is_dense(v) && ir_is_plain(ir_base(a->type)))
-    return to_bag(w, added_to(w, a, v->ops[0], is, given, given), ops[0]->type);
+  Node **is = ops + 1 + rank, *row = v->op == OP_SHIFT ? v->ops[0] : v;
+  if (given < rank && is_dense(row) && ir_is_plain(ir_base(a->type))) {
+    Place at = {is, v->op == OP_SHIFT ? v->ops[v->nops - 2] : NULL, given};
+    return to_bag(w, added_to(w, a, row->ops[0], at, NULL, 0), ops[0]->type);
+  }
   if (given != rank || !ir_is_plain(v->type)) return NULL;
   Node *sum = ir_op2(w, OP_CADD, ir_index(w, a, is, rank), v);
   return to_bag(w, ir_update(w, a, is, rank, sum), ops[0]->type);
