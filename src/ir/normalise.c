@@ -345,12 +345,13 @@ static Node *scaled(World *w, Term t) {
   return ir_op2(w, OP_FMUL, t.core, ir_float(w, t.coef));
 }
 
+/* Terms that cancel are 0 * core, since they may be no numbers. */
 static Node *sum_build(World *w, const Sum *s) {
   Node *r = NULL;
   for (int pass = 0; pass < 2; pass++) /* positive terms first, so that the rest are subtractions */
     for (int i = 0; i < s->n; i++) {
       Term t = s->terms[i];
-      if (t.coef == 0 || (t.coef < 0) != pass) continue;
+      if ((t.coef == 0 && !t.core) || (t.coef < 0) != pass) continue;
       if (!r) r = scaled(w, t);
       else if (pass) r = ir_op2(w, OP_FSUB, r, scaled(w, (Term){-t.coef, t.core}));
       else r = ir_raw(w, OP_CADD, r->type, (Node *[]){r, scaled(w, t)}, 2);
