@@ -283,6 +283,9 @@ typedef struct Sum {
   bool merged;
 } Sum;
 
+/* May a * x * b be x * (a * b)? Not if that overflows or underflows; and 0 * x may be no number. */
+static bool holds_product(double a, double b) { return isnormal(a * b); }
+
 /* Strips signs and constant factors from a product, a few levels deep:  -(x * 3) * y = -3 * (x * y). */
 static Node *strip(World *w, Node *x, double *coef, int depth) {
   if (depth > LIMIT_FACTORS && limit_reached(w->arena, AT_FACTORS)) return x;
@@ -290,14 +293,14 @@ static Node *strip(World *w, Node *x, double *coef, int depth) {
     *coef = -*coef;
     return strip(w, x->ops[0], coef, depth + 1);
   }
-  if (x->op == OP_FMUL && x->ops[1]->op == OP_FLOAT && isfinite(x->ops[1]->attr.f)) {
+  if (x->op == OP_FMUL && x->ops[1]->op == OP_FLOAT && holds_product(*coef, x->ops[1]->attr.f)) {
     *coef *= x->ops[1]->attr.f;
     return strip(w, x->ops[0], coef, depth + 1);
   }
   if (x->op == OP_FMUL) {
     double c = 1;
     Node *a = strip(w, x->ops[0], &c, depth + 1), *b = strip(w, x->ops[1], &c, depth + 1);
-    if (c == 1 || c == 0) return x;
+    if (c == 1 || !holds_product(*coef, c)) return x;
     *coef *= c;
     return ir_op2(w, OP_FMUL, a, b);
   }
@@ -306,7 +309,7 @@ static Node *strip(World *w, Node *x, double *coef, int depth) {
 
 static void sum_add(Sum *s, double coef, Node *core) {
   for (int i = 0; i < s->n; i++)
-    if (s->terms[i].core == core) {
+    if (s->terms[i].core == core && isfinite(s->terms[i].coef + coef)) {
       s->terms[i].coef += coef;
       s->merged = true;
       return;

@@ -4,15 +4,18 @@
  *
  *   fill (loop accs (zero) …) n  →  fill (loop accs (to_bag (zeros n)) …) n
  *
- * On the way from there to the FILL there may be additions, branches, further loops and calls. */
+ * On the way from there to the FILL there may be additions, branches, further loops and calls; and what is filled may
+ * be added to it as a part, a SHIFT: then that is an array of the part's size. */
 #include "opt/opt.h"
 #include "graph/graph.h"
 #include "ir/world.h"
 
-/* A loop or call whose operand `input` is an accumulator that is empty, and the FILL that it comes to. */
+/* A loop or call whose operand `input` is an accumulator that is empty, and what it is filled to: an array, by its
+ * dimensions. */
 typedef struct Start {
-  Node *at, *fill;
-  int input;
+  Node *at, **dims;
+  int input, rank;
+  IrType *array;
 } Start;
 
 static bool find_start(World *w, Node *bag, Start *out, int depth);
@@ -55,12 +58,23 @@ static bool of_component(World *w, Node *bag, Start *out, int depth) {
   return whole->op == OP_SWITCH && in_branch(w, whole, bag, out, depth);
 }
 
+/* shift part dims lo n: the part has n entries, each like those of the whole. */
+static bool in_part(World *w, Node *shift, Start *out, int depth) {
+  Node **whole = out->dims;
+  out->dims = NEW_ARRAY(w->arena, Node *, out->rank);
+  for (int k = 0; k < out->rank; k++) out->dims[k] = k ? whole[k] : shift->ops[shift->nops - 1];
+  if (find_start(w, shift->ops[0], out, depth + 1)) return true;
+  out->dims = whole;
+  return false;
+}
+
 static bool find_start(World *w, Node *bag, Start *out, int depth) {
   if (depth > LIMIT_BAG_CHAIN) return !limit_reached(w->arena, AT_BAG_CHAIN);
   switch (bag->op) {
   case OP_ACC_AT:
   case OP_CUPDATE: return find_start(w, bag->ops[0], out, depth + 1);
   case OP_CADD: return find_start(w, bag->ops[0], out, depth + 1) || find_start(w, bag->ops[1], out, depth + 1);
+  case OP_SHIFT: return in_part(w, bag, out, depth);
   case OP_SWITCH: return in_branch(w, bag, bag, out, depth);
   case OP_GET: return of_component(w, bag, out, depth);
   default: return false;
@@ -70,7 +84,7 @@ static bool find_start(World *w, Node *bag, Start *out, int depth) {
 /* Do the dimensions follow from what would have to know them? */
 static bool dims_depend(World *w, const Graph *g, const Start *s) {
   Node **nodes;
-  Node *dims = ir_record(w, s->fill->ops + 1, s->fill->nops - 1);
+  Node *dims = ir_record(w, s->dims, s->rank);
   int n = ir_order(w->temp, ir_graph(w, g->params, g->nparams, dims, NULL), &nodes);
   for (int i = 0; i < n; i++)
     if (nodes[i] == s->at) return true;
@@ -78,11 +92,9 @@ static bool dims_depend(World *w, const Graph *g, const Start *s) {
 }
 
 static Graph *with_start(World *w, Graph *g, const Start *s) {
-  Node **ops = NEW_ARRAY(w->arena, Node *, s->at->nops), **dims = NEW_ARRAY(w->arena, Node *, s->fill->nops);
+  Node **ops = NEW_ARRAY(w->arena, Node *, s->at->nops);
   for (int k = 0; k < s->at->nops; k++) ops[k] = s->at->ops[k];
-  for (int k = 0; k < s->fill->nops; k++) dims[k] = s->fill->ops[k];
-  dims[0] = ops[s->input];
-  ops[s->input] = ir_to_bag(w, ir_rebuild(w, s->fill, dims, NULL));
+  ops[s->input] = ir_to_bag(w, ir_zeros(w, s->array, s->dims, 0));
   Map over;
   map_init(&over, w->temp);
   map_put(&over, s->at, ir_rebuild(w, s->at, ops, s->at->graphs));
@@ -97,8 +109,8 @@ static bool start_one(World *w, Graph **g) {
   Node **nodes;
   int n = ir_order(w->temp, *g, &nodes);
   for (int i = 0; i < n; i++) {
-    Start s = {.fill = nodes[i]};
     if (nodes[i]->op != OP_FILL || !ir_is_plain(ir_base(nodes[i]->ops[0]->type))) continue;
+    Start s = {.dims = nodes[i]->ops + 1, .rank = nodes[i]->nops - 1, .array = nodes[i]->type};
     if (!find_start(w, nodes[i]->ops[0], &s, 0) || dims_depend(w, *g, &s)) continue;
     *g = with_start(w, *g, &s);
     return true;

@@ -44,12 +44,19 @@ static Node *added_to(World *w, Node *a, Node *b, Place at, Node **js, int dim) 
   return loop_result(loop, to);
 }
 
-/* to_bag a + to_bag b; to_bag (zeros …) + x = x */
+/* The array that bag x is part of, shift (to_bag b) dims offset n, or is, to_bag b; NULL: neither. */
+static Node *array_in(const Node *x, Node **offset) {
+  const Node *whole = x->op == OP_SHIFT ? x->ops[0] : x;
+  *offset = x->op == OP_SHIFT ? x->ops[x->nops - 2] : NULL;
+  return is_dense(whole) && ir_is_plain(ir_base(whole->ops[0]->type)) ? whole->ops[0] : NULL;
+}
+
+/* to_bag a + b for an array b or part of one; to_bag (zeros …) + to_bag b = to_bag b */
 static Node *dense_sum(World *w, Node **ops) {
-  if (is_zeros(ops[0])) return ops[1];
-  if (is_zeros(ops[1])) return ops[0];
-  Node *a = ops[0]->ops[0], *b = ops[1]->ops[0];
-  return ir_is_plain(ir_base(a->type)) ? to_bag(w, added_to(w, a, b, (Place){0}, NULL, 0), ops[0]->type) : NULL;
+  bool both = is_dense(ops[0]) && is_dense(ops[1]);
+  if (both && (is_zeros(ops[0]) || is_zeros(ops[1]))) return ops[is_zeros(ops[0])];
+  Node *a = ops[!is_dense(ops[0])], *offset, *b = array_in(ops[is_dense(ops[0])], &offset);
+  return is_dense(a) && b ? to_bag(w, added_to(w, a->ops[0], b, (Place){.offset = offset}, NULL, 0), a->type) : NULL;
 }
 
 /* bag_reshape (to_bag a) = to_bag (reshape a) */
@@ -63,11 +70,8 @@ static Node *dense_reshaped(World *w, const Node *n, Node **ops) {
 static Node *dense_add(World *w, Node **ops, int n) {
   Node *a = ops[0]->ops[0], *v = ops[n - 1];
   int rank = ir_rank(a->type), given = n - 2 - rank;
-  Node **is = ops + 1 + rank, *row = v->op == OP_SHIFT ? v->ops[0] : v;
-  if (given < rank && is_dense(row) && ir_is_plain(ir_base(a->type))) {
-    Place at = {is, v->op == OP_SHIFT ? v->ops[v->nops - 2] : NULL, given};
-    return to_bag(w, added_to(w, a, row->ops[0], at, NULL, 0), ops[0]->type);
-  }
+  Node **is = ops + 1 + rank, *offset, *row = given < rank ? array_in(v, &offset) : NULL;
+  if (row) return to_bag(w, added_to(w, a, row, (Place){is, offset, given}, NULL, 0), ops[0]->type);
   if (given != rank || !ir_is_plain(v->type)) return NULL;
   Node *sum = ir_op2(w, OP_CADD, ir_index(w, a, is, rank), v);
   return to_bag(w, ir_update(w, a, is, rank, sum), ops[0]->type);
@@ -286,7 +290,7 @@ static Node *dense_node(void *user, Rewriter *r, void *frame, Node *n, Node **op
   if (n->op == OP_ACC_AT && is_dense(ops[0])) x = dense_add(d->w, ops, n->nops);
   if ((n->op == OP_TAKE || n->op == OP_CUPDATE) && is_dense(ops[0])) x = dense_replace(d->w, n, ops);
   if (n->op == OP_BAG_RESHAPE && is_dense(ops[0])) x = dense_reshaped(d->w, n, ops);
-  if (n->op == OP_CADD && is_dense(ops[0]) && is_dense(ops[1])) x = dense_sum(d->w, ops);
+  if (n->op == OP_CADD && n->type->kind == T_BAG) x = dense_sum(d->w, ops);
   if (n->op == OP_LOOP) x = dense_loop(d->w, n, ops, graphs);
   if (n->op == OP_SWITCH) x = dense_switch(d->w, n, ops, graphs);
   if (n->op == OP_CALL && d->calls) x = dense_call(d->w, r, n, ops);
