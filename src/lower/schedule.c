@@ -181,14 +181,6 @@ static void add_edge(Planner *p, int from, int i) {
   p->soft[i]++;
 }
 
-/* Zeros for one user are made when all else that it needs is there: they wait through none of its calls. */
-static void make_late(Planner *p, int zeros) {
-  if (p->order[zeros]->op != OP_ZEROS || p->start[zeros + 1] - p->start[zeros] != 1) return;
-  const Node *user = p->order[p->users[p->start[zeros]]];
-  for (int k = 0; k < user->nops; k++)
-    if (user->ops[k]->op != OP_ZEROS) add_edge(p, (int)(uintptr_t)map_get(&p->pos, user->ops[k]) - 1, zeros);
-}
-
 /* Collects the users of node x, looking through aliases. */
 static void collect_readers(Planner *p, int x, int consumer, int depth, int **out, int *n, int *cap) {
   if (too_long(p->m, depth)) return;
@@ -339,7 +331,6 @@ static Node **plan(Lower *m, Graph *g, int *n_out) {
     p.hard[i] = u->nops;
     for (int k = 0; k < u->nops; k++)
       if (lower_holds_arrays(u->ops[k]->type) && consumes(m, u, k)) add_soft_edges(&p, i, u->ops[k]);
-    make_late(&p, i);
   }
   add_effect_edges(&p);
   return plan_order(&p);
