@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the graph that makes a global's value tells of it: its constants, and dimensions that are numbers (ir/globals.c
- * says what they are good for). Items are looked at in order, so that one tells the next. */
+/* What the graph that makes a global's value tells of it: ints and bools that are constants, and such dimensions of
+ * arrays (ir/globals.c says what they are good for). Items are looked at in order, so that one tells the next. */
 #include "graph/graph.h"
 
 static void learn_number(int64_t *fact, const Node *x) {

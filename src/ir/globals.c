@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of globals when code that reads them is made: numbers, and dimensions of arrays. Globals don't change,
- * so
+/* What is known of globals when code that reads them is made: ints, bools, and dimensions of arrays. Globals don't
+ * change, so
  *
  *   let points = [ [ f i j | j < 4 ] | i < count () ]      len 1 (global points) = 4
  *

@@ -328,7 +328,7 @@ Node *ir_string(World *w, Sym s);
 Node *ir_text(World *w, const char *text);
 Node *ir_unit(World *w);
 Node *ir_zero(World *w, IrType *t);
-Node *ir_global(World *w, int global); /* index in w->globals; a number that is known is that number */
+Node *ir_global(World *w, int global); /* index in w->globals; an int or bool that is known is that */
 /* What is known of globals (globals.c). The facts can be written into; NULL: there can't be any. */
 #define FACT_UNKNOWN INT64_MIN
 int ir_fact_slots(const IrType *t); /* how many a value of the type has */

@@ -87,7 +87,7 @@ static void negate(World *w, Node **product) {
   product[k] = ir_op1(w, OP_FNEG, product[k]);
 }
 
-/* a * b - a * b, which is 0 when both are rounded. */
+/* a * b - a * b, which is 0 where both are rounded: fused, it would be the rounding error of one. */
 static bool is_of_opposites(World *w, const Node *sum) {
   const Node *a = sum->ops[0], *b = sum->ops[1];
   return a->op == OP_FMUL && b->op == OP_FMUL && without_sign(w, a) == without_sign(w, b);
