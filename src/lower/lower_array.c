@@ -268,6 +268,13 @@ static void find_kept(Fn *fn, const Node *v, const Path *path, const Node *x, bo
   for (int s = 0; s < lower_slots(fn->m->w, v->type); s++) kept[s] = old;
 }
 
+/* Is v written where an element was taken from (take b is).0? */
+static bool is_put_back(const Node *x) {
+  const Node *a = x->ops[0], *t = a->op == OP_GET ? a->ops[0] : NULL;
+  if (!t || t->op != OP_TAKE || t->nops != x->nops - 1) return false;
+  return memcmp(t->ops + 1, x->ops + 1, (size_t)(t->nops - 1) * sizeof *t->ops) == 0;
+}
+
 static Row lower_update(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   Node *a = x->ops[0], *v = x->ops[x->nops - 1];
@@ -275,6 +282,10 @@ static Row lower_update(Frame *fr, Node *x) {
   int n = x->nops - 2, rank = ir_rank(x->type), array = own_array(fr, a);
   int flat = flat_index(fr, array, x->ops + 1, n, rank);
   int data = fn_data(fn, array);
+  if (n == rank && is_put_back(x)) {
+    array_store(fn, data, flat, frame_row(fr, v).r, base);
+    return one(fn, array);
+  }
   if (n == rank) {
     bool *kept = NEW_ARRAY(fn->m->arena, bool, base->n + 1);
     find_kept(fn, v, &(Path){NULL, 0}, x, kept);
@@ -379,6 +390,28 @@ static Row lower_take(Frame *fr, Node *x) {
   return (Row){row, l->n + 1};
 }
 
+/* An array without one element, and that element: what is counted is taken out of it, and null is left there. */
+static Row lower_take_element(Frame *fr, Node *x) {
+  Fn *fn = fr->fn;
+  Node *a = x->ops[0];
+  const Layout *base = base_layout(fn, a->type);
+  int array = own_array(fr, a), flat = flat_index(fr, array, x->ops + 1, x->nops - 1, ir_rank(a->type));
+  int data = fn_data(fn, array), *row = NEW_ARRAY(fn->m->arena, int, base->n + 1);
+  row[0] = array;
+  for (int s = 0; s < base->n; s++) {
+    LInstr *in = fn_emit(fn, LOP_LOAD, row[1 + s] = fn_reg(fn, base->kinds[s]), data, flat, s);
+    in->imm.i = base->n;
+    in->sub = base->kinds[s] == R_PTR;
+  }
+  for (int s = 0; s < base->n; s++) {
+    if (base->kinds[s] != R_PTR) continue;
+    int null = fn_reg(fn, R_PTR);
+    fn_emit(fn, LOP_NULLPTR, null, -1, -1, -1);
+    fn_emit(fn, LOP_STORE, null, data, flat, s)->imm.i = base->n;
+  }
+  return (Row){row, base->n + 1};
+}
+
 static Row lower_bag_slice(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   int rank = ir_rank(x->type);
@@ -476,7 +509,7 @@ Row lower_array_node(Frame *fr, Node *x) {
   case OP_ACC_AT: return lower_bag_put(fr, x, LOP_ACC_AT, LOP_ACC_SUB);
   case OP_CUPDATE: return lower_bag_put(fr, x, LOP_BAG_SET, LOP_BAG_SET_SUB);
   case OP_BAG_GET: return lower_bag_get(fr, x);
-  case OP_TAKE: return lower_take(fr, x);
+  case OP_TAKE: return x->ops[0]->type->kind == T_BAG ? lower_take(fr, x) : lower_take_element(fr, x);
   case OP_BAG_SLICE: return lower_bag_slice(fr, x);
   case OP_SHIFT: return lower_shift(fr, x);
   case OP_FILL: return lower_fill(fr, x);

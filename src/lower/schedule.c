@@ -573,6 +573,8 @@ int sched_chain(Lower *m, Graph *g, int k, int slot, int depth) {
     slot = 0;
     if (u->op == OP_UPDATE && operand == 0) {
       x = u;
+    } else if (u->op == OP_TAKE && operand == 0) {
+      x = project(m, s, u, &slot);
     } else if (ir_is_control(u)) {
       slot = chain_through(m, u, operand, depth);
       x = slot < 0 ? NULL : project(m, s, u, &slot);

@@ -42,6 +42,7 @@
  *     guards          cotangents of 0 choose factors rather than products
  *     invariants      elements too that are the same in all iterations
  *     contract        sums that aren't marked
+ *     takes           elements that hold arrays which are changed are taken out of the array, and put back
  *   final           what is lowered
  */
 #ifndef ATLED_OPT_H
@@ -86,6 +87,7 @@ Graph *opt_merge(World *w, Graph *g);       /* loops that carry the same are one
 Graph *opt_join(World *w, Graph *g);        /* sibling loops become one */
 /* products and sums become one operation where World.contract says so */
 Graph *opt_contract(World *w, Graph *g, bool last);
+Graph *opt_takes(World *w, Graph *g); /* arrays in elements of arrays are changed in place */
 Graph *opt_checks(World *w, Graph *g);
 Graph *opt_peel(World *w, Graph *g);  /* loops whose ends differ are split */
 Graph *opt_hoist(World *w, Graph *g); /* checks and divisions that are made before loops */
