@@ -115,6 +115,7 @@ static const struct Linear {
     {OP_TAKE, OP_TAKE, OP_CUPDATE},
     {OP_BAG_RESHAPE, OP_BAG_RESHAPE, OP_BAG_RESHAPE},
     {OP_FILL, OP_FILL, OP_TO_BAG},
+    {OP_FILL_LIKE, OP_FILL_LIKE, OP_TO_BAG},
     {OP_TO_BAG, OP_TO_BAG, OP_FILL},
 };
 
@@ -158,7 +159,7 @@ static void linear_backward(Diff *r, const Node *n, Op adjoint, Node *d) {
     break;
   }
   case OP_BAG_RESHAPE: d = ir_bag_reshape(w, t, d, at.data + rank, at.len - rank, at.data, rank); break;
-  case OP_TO_BAG: d = ir_to_bag(w, ir_bag(w, OP_FILL, n->type, d, at.data, at.len, NULL)); break;
+  case OP_TO_BAG: d = ir_to_bag(w, ir_bag(w, n->op, n->type, d, at.data, at.len, NULL)); break;
   case OP_FILL: break;
   default: d = ir_bag(w, adjoint, t, d, at.data, at.len, NULL);
   }
@@ -172,7 +173,7 @@ static Node *linear_tangent(Diff *f, const Node *n, Op op) {
   Nodes at = places(f, n);
   int rank = ir_rank(n->ops[0]->type);
   if (op == OP_TO_BAG) return base;
-  if (op == OP_FILL) return ir_to_bag(w, ir_bag(w, op, n->type, base, at.data, at.len, NULL));
+  if (op == OP_FILL || op == OP_FILL_LIKE) return ir_to_bag(w, ir_bag(w, op, n->type, base, at.data, at.len, NULL));
   if (op == OP_BAG_RESHAPE) return ir_bag_reshape(w, t, base, at.data, rank, at.data + rank, at.len - rank);
   return ir_bag(w, op, t, base, at.data, at.len, v ? ad_cot(f, v) : NULL);
 }

@@ -274,6 +274,7 @@ Node *ir_len(World *w, Node *a, int dim) {
   case OP_ZEROS: return a->ops[dim];
   case OP_RESHAPE:
   case OP_FILL: return a->ops[1 + dim];
+  case OP_FILL_LIKE: return ir_len(w, a->ops[1], dim);
   case OP_AFTER: return after_same(w, ir_len(w, a->ops[0], dim), a);
   case OP_GET:
     if (a->ops[0]->op == OP_LOOP) {
@@ -478,6 +479,15 @@ static Node *put_back(World *w, IrType *t, Node **ops, int n) {
   return ir_make(w, OP_ACC_AT, t, all, n);
 }
 
+/* x, with arrays in it where the accumulator type t has bags, as one of that type. */
+static Node *emptied(World *w, IrType *t, Node *x) {
+  if (x->type == t) return x;
+  if (t->kind != T_TUPLE) return ir_make(w, OP_TO_BAG, t, &x, 1);
+  Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
+  for (int i = 0; i < t->n; i++) xs[i] = emptied(w, t->args[i], ir_get(w, x, i));
+  return ir_tuple(w, t, xs);
+}
+
 /* BAG_GET of a bag made from an array reads the array. ops: bag, dims…, indices… */
 static Node *bag_identity(World *w, Op op, IrType *t, Node **ops, int n) {
   Node *bag = ops[0];
@@ -485,11 +495,9 @@ static Node *bag_identity(World *w, Op op, IrType *t, Node **ops, int n) {
   switch (op) {
   case OP_BAG_GET:
     if (bag->op == OP_ZERO) return ir_zero(w, t);
-    if (bag->op == OP_TO_BAG) {
-      Node *e = ir_index(w, bag->ops[0], ops + 1 + rank, n - 1 - rank);
-      return e->type->kind == T_ARRAY ? ir_make(w, OP_TO_BAG, t, &e, 1) : e;
-    }
+    if (bag->op == OP_TO_BAG) return emptied(w, t, ir_index(w, bag->ops[0], ops + 1 + rank, n - 1 - rank));
     return NULL;
+  case OP_FILL_LIKE: return bag->op == OP_TO_BAG && bag->ops[0]->type == t ? bag->ops[0] : NULL;
   case OP_FILL:
     if (bag->op == OP_TO_BAG) return bag->ops[0];
     if (bag->op == OP_ZERO) return ir_zeros(w, t, ops + 1, 0);
@@ -546,13 +554,37 @@ static IrType *filled_type(World *w, IrType *bag) {
   return bag->kind == T_BAG ? ir_array_type(w, filled_type(w, bag->args[0])) : bag;
 }
 
-static IrType *emptied_type(World *w, IrType *array) {
-  return array->kind == T_ARRAY ? ir_bag_type(w, emptied_type(w, array->args[0])) : array;
+static IrType *map_parts(World *w, IrType *tuple, IrType *(*map)(World *w, IrType *t)) {
+  IrType **ts = NEW_ARRAY(w->arena, IrType *, tuple->n);
+  for (int i = 0; i < tuple->n; i++)
+    if (!(ts[i] = map(w, tuple->args[i]))) return NULL;
+  return ir_tuple_type(w, ts, tuple->names, tuple->n);
+}
+
+static IrType *emptied_type(World *w, IrType *t) {
+  if (t->kind == T_TUPLE) return map_parts(w, t, emptied_type);
+  return t->kind == T_ARRAY ? ir_bag_type(w, emptied_type(w, t->args[0])) : t;
+}
+
+IrType *ir_dense_type(World *w, IrType *accumulator) {
+  IrType *element;
+  switch (accumulator->kind) {
+  case T_FLOAT:
+  case T_UNIT: return accumulator;
+  case T_TUPLE: return map_parts(w, accumulator, ir_dense_type);
+  case T_BAG: return (element = ir_dense_type(w, accumulator->args[0])) ? ir_array_type(w, element) : NULL;
+  default: return NULL;
+  }
 }
 
 Node *ir_fill(World *w, Node *bag, Node *like) {
   if (bag->type->kind != T_BAG) return bag;
   return ir_bag(w, OP_FILL, filled_type(w, bag->type), bag, ir_dims(w, like), ir_rank(like->type), NULL);
+}
+
+Node *ir_fill_like(World *w, Node *bag, Node *like) {
+  if (ir_is_plain(ir_base(bag->type))) return ir_fill(w, bag, like);
+  return ir_make(w, OP_FILL_LIKE, ir_dense_type(w, bag->type), (Node *[]){bag, like}, 2);
 }
 
 Node *ir_to_bag(World *w, Node *array) {
@@ -578,6 +610,7 @@ Node *ir_make(World *w, Op op, IrType *t, Node **ops, int n) {
   case OP_BAG_SLICE:
   case OP_SHIFT:
   case OP_FILL:
+  case OP_FILL_LIKE:
   case OP_TO_BAG: {
     Node *r = bag_identity(w, op, t, ops, n);
     return r ? r : ir_raw(w, op, t, ops, n);

@@ -190,6 +190,8 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
   case OP_UPDATE: return verify_index(n, n->nops - 2, n->nops ? n->ops[n->nops - 1]->type : NULL);
   case OP_TAKE:
     return n->ops[0]->type->kind == T_ARRAY ? verify_index(n, n->nops - 1, n->type->args[1]) : NULL;
+  case OP_FILL_LIKE:
+    return n->type == ir_dense_type(w, n->ops[0]->type) ? NULL : "it has another type than what it is filled to";
   case OP_CADD: return n->ops[0]->type == n->ops[1]->type && n->type == n->ops[0]->type ? NULL : "sum of two types";
   case OP_AFTER:
   case OP_STOP: return n->type == n->ops[0]->type ? NULL : "its value has another type";

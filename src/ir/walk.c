@@ -94,6 +94,7 @@ static void count_node(OpCounts *c, const Node *n) {
   case OP_TAKE:
   case OP_CUPDATE:
   case OP_FILL:
+  case OP_FILL_LIKE:
   case OP_SHIFT:
     c->allocations++;
     c->arrays++;

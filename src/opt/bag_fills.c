@@ -13,7 +13,7 @@
 /* A loop or call whose operand `input` is an accumulator that is empty, and what it is filled to: an array, by its
  * dimensions. */
 typedef struct Start {
-  Node *at, **dims;
+  Node *at, *like, **dims; /* like: the array whose cotangent it is, where that says more than the dimensions */
   int input, rank;
   IrType *array;
 } Start;
@@ -61,6 +61,7 @@ static bool of_component(World *w, Node *bag, Start *out, int depth) {
 /* shift part dims lo n: the part has n entries, each like those of the whole. */
 static bool in_part(World *w, Node *shift, Start *out, int depth) {
   Node **whole = out->dims;
+  if (out->like) return false;
   out->dims = NEW_ARRAY(w->arena, Node *, out->rank);
   for (int k = 0; k < out->rank; k++) out->dims[k] = k ? whole[k] : shift->ops[shift->nops - 1];
   if (find_start(w, shift->ops[0], out, depth + 1)) return true;
@@ -81,10 +82,41 @@ static bool find_start(World *w, Node *bag, Start *out, int depth) {
   }
 }
 
+/* ---- Zeros, and what is filled last ---------------------------------------------------------------------------- */
+/* What the parts of an accumulator, of type t, are filled to if they are zero (acc NULL), or else from acc: with the
+ * sizes that those of `like` have. */
+static Node *filled(World *w, IrType *t, Node *acc, Node *like) {
+  if (t->kind == T_TUPLE) {
+    Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
+    for (int k = 0; k < t->n; k++)
+      xs[k] = filled(w, t->args[k], acc ? ir_get(w, acc, k) : NULL, ir_get(w, like, k));
+    return ir_tuple(w, ir_dense_type(w, t), xs);
+  }
+  if (t->kind != T_BAG) return acc ? acc : ir_zero(w, t);
+  if (ir_is_plain(ir_base(t))) return ir_fill(w, acc ? acc : ir_zero(w, t), like);
+  LoopBuilder *b = loop_open(w, false);
+  Node *i = loop_index(b), *likes = loop_add(b, LOOP_CAPTURED, like);
+  Node *accs = acc ? loop_add(b, LOOP_CAPTURED, acc) : NULL;
+  Node *entry = acc ? ir_bag_get(w, accs, likes, i) : NULL;
+  loop_stack(b, filled(w, t->args[0], entry, ir_index(w, likes, &i, 1)));
+  loop_close(b, ir_len(w, like, 0), NULL, 0);
+  return loop_stacked(b, 0);
+}
+
+static Node *fill_entries(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)r;
+  (void)frame;
+  (void)graphs;
+  return n->op == OP_FILL_LIKE ? filled(user, n->ops[0]->type, ops[0], ops[1]) : NULL;
+}
+
+Graph *opt_fill_entries(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = fill_entries}); }
+
+/* ---- Starts ---- */
 /* Do the dimensions follow from what would have to know them? */
 static bool dims_depend(World *w, const Graph *g, const Start *s) {
   Node **nodes;
-  Node *dims = ir_record(w, s->dims, s->rank);
+  Node *dims = s->like ? s->like : ir_record(w, s->dims, s->rank);
   int n = ir_order(w->temp, ir_graph(w, g->params, g->nparams, dims, NULL), &nodes);
   for (int i = 0; i < n; i++)
     if (nodes[i] == s->at) return true;
@@ -94,7 +126,8 @@ static bool dims_depend(World *w, const Graph *g, const Start *s) {
 static Graph *with_start(World *w, Graph *g, const Start *s) {
   Node **ops = NEW_ARRAY(w->arena, Node *, s->at->nops);
   for (int k = 0; k < s->at->nops; k++) ops[k] = s->at->ops[k];
-  ops[s->input] = ir_to_bag(w, ir_zeros(w, s->array, s->dims, 0));
+  Node *zeros = s->like ? filled(w, ops[s->input]->type, NULL, s->like) : ir_zeros(w, s->array, s->dims, 0);
+  ops[s->input] = ir_to_bag(w, zeros);
   Map over;
   map_init(&over, w->temp);
   map_put(&over, s->at, ir_rebuild(w, s->at, ops, s->at->graphs));
@@ -109,8 +142,10 @@ static bool start_one(World *w, Graph **g) {
   Node **nodes;
   int n = ir_order(w->temp, *g, &nodes);
   for (int i = 0; i < n; i++) {
-    if (nodes[i]->op != OP_FILL || !ir_is_plain(ir_base(nodes[i]->ops[0]->type))) continue;
-    Start s = {.dims = nodes[i]->ops + 1, .rank = nodes[i]->nops - 1, .array = nodes[i]->type};
+    const Node *fill = nodes[i];
+    bool plain = fill->op == OP_FILL && ir_is_plain(ir_base(fill->ops[0]->type));
+    if (!plain && fill->op != OP_FILL_LIKE) continue;
+    Start s = {.dims = fill->ops + 1, .rank = fill->nops - 1, .array = fill->type, .like = plain ? NULL : fill->ops[1]};
     if (!find_start(w, nodes[i]->ops[0], &s, 0) || dims_depend(w, *g, &s)) continue;
     *g = with_start(w, *g, &s);
     return true;

@@ -186,10 +186,6 @@ static Node *fill(World *w, Node *bag, IrType *array, Node **dims, int rank) {
   return ir_make(w, OP_FILL, array, ops, rank + 1);
 }
 
-IrType *opt_array_of(World *w, const IrType *bag) {
-  return ir_array_type(w, bag->args[0]->kind == T_BAG ? opt_array_of(w, bag->args[0]) : bag->args[0]);
-}
-
 /* ---- As many iterations as entries ---------------------------------------------------------- */
 enum { FEW = 16 };
 static const Node *unchecked(const Node *x) {
@@ -419,7 +415,7 @@ static Node **fill_next(View *v, int k, Node **dims) {
   Node **xs = NEW_ARRAY(w->arena, Node *, parts + 1);
   for (int i = 0; i < parts; i++) xs[i] = ir_get(w, v->body->result, i);
   int rank = ir_rank(xs[k]->type);
-  xs[k] = ir_to_bag(w, fill(w, xs[k], opt_array_of(w, xs[k]->type), dims, rank));
+  xs[k] = ir_to_bag(w, fill(w, xs[k], ir_dense_type(w, xs[k]->type), dims, rank));
   Node **around = NEW_ARRAY(w->arena, Node *, rank + 1);
   for (int i = 0; i < rank; i++) around[i] = outside(v, dims[i]);
   v->body = ir_graph(w, v->body->params, v->body->nparams, ir_record(w, xs, parts), v->body->name);
@@ -436,7 +432,7 @@ static Node *start_filled(View *v, Node ***dims, Region *r, const Node *n) {
     IrType *t = in[k]->type;
     int rank = ir_rank(t);
     for (int i = 0; r && i < rank; i++) dims[k][i] = region_import(r, r->outer, dims[k][i]);
-    Node *a = fill(w, in[k], opt_array_of(w, t), dims[k], rank);
+    Node *a = fill(w, in[k], ir_dense_type(w, t), dims[k], rank);
     in[k] = ir_make(w, OP_TO_BAG, t, &a, 1);
   }
   ops[0] = r ? region_import(r, r->outer, v->n) : v->n;

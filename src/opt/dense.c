@@ -62,12 +62,47 @@ static Node *dense_sum(World *w, Node **ops) {
 /* bag_reshape (to_bag a) = to_bag (reshape a) */
 static Node *dense_reshaped(World *w, const Node *n, Node **ops) {
   if (!ir_is_plain(ir_base(n->type))) return NULL;
-  return to_bag(w, ir_reshape(w, opt_array_of(w, n->type), ops[0]->ops[0], ops + 1 + n->attr.i, 0), n->type);
+  return to_bag(w, ir_reshape(w, ir_dense_type(w, n->type), ops[0]->ops[0], ops + 1 + n->attr.i, 0), n->type);
+}
+
+/* Is x an accumulator made of an array with arrays for all bags in its entries? */
+static bool is_structured(World *w, const Node *x) {
+  return is_dense(x) && !ir_is_plain(ir_base(x->type)) && x->ops[0]->type == ir_dense_type(w, x->type);
+}
+
+/* v added to accumulator b, which is an array: v first, where that only has entries of its own. */
+static Node *added(World *w, Node *b, Node *v) {
+  if (v->op == OP_ZERO) return b;
+  if (v->op != OP_ACC_AT) return ir_op2(w, OP_CADD, b, v);
+  Node **ops = NEW_ARRAY(w->arena, Node *, v->nops);
+  for (int k = 0; k < v->nops; k++) ops[k] = v->ops[k];
+  ops[0] = added(w, b, v->ops[0]);
+  return ir_make(w, OP_ACC_AT, v->type, ops, v->nops);
+}
+
+/* Element e of an array, with arrays for bags, and v, an accumulator, added or put in its place. */
+static Node *entry_with(World *w, Node *e, Node *v, bool add) {
+  if (v->type->kind == T_TUPLE) {
+    Node **xs = NEW_ARRAY(w->arena, Node *, v->type->n);
+    for (int k = 0; k < v->type->n; k++) xs[k] = entry_with(w, ir_get(w, e, k), ir_get(w, v, k), add);
+    return ir_tuple(w, e->type, xs);
+  }
+  if (v->type->kind == T_BAG) return ir_fill_like(w, add ? added(w, to_bag(w, e, v->type), v) : v, e);
+  return add ? ir_op2(w, OP_CADD, e, v) : v;
+}
+
+static Node *structured_add(World *w, Node **ops, int n, bool add) {
+  Node *a = ops[0]->ops[0];
+  int rank = ir_rank(a->type);
+  if (n - 2 - rank != rank) return NULL;
+  Node **is = ops + 1 + rank, *e = entry_with(w, ir_index(w, a, is, rank), ops[n - 1], add);
+  return to_bag(w, ir_update(w, a, is, rank, e), ops[0]->type);
 }
 
 /* acc_at (to_bag a) dims is v = to_bag (a with a[is] + v), where v is a whole element of numbers, a row to_bag r, or
  * part of one, shift (to_bag r) dims offset n. */
 static Node *dense_add(World *w, Node **ops, int n) {
+  if (is_structured(w, ops[0])) return structured_add(w, ops, n, true);
   Node *a = ops[0]->ops[0], *v = ops[n - 1];
   int rank = ir_rank(a->type), given = n - 2 - rank;
   Node **is = ops + 1 + rank, *offset, *row = given < rank ? array_in(v, &offset) : NULL;
@@ -87,9 +122,21 @@ static Node *dense_row(World *w, Node **ops, int n) {
   return ir_pair(w, to_bag(w, rest, ops[0]->type), ir_to_bag(w, ir_copy_rows(w, row)));
 }
 
+/* take (to_bag a) dims is, of a whole element with arrays in it. */
+static Node *structured_take(World *w, Node **ops, const Node *n) {
+  int rank = ir_rank(ops[0]->type);
+  if (n->nops - 1 - rank != rank) return NULL;
+  Node **put = NEW_ARRAY(w->arena, Node *, n->nops + 1);
+  for (int k = 0; k < n->nops; k++) put[k] = ops[k];
+  put[n->nops] = ir_zero(w, n->type->args[1]);
+  Node *entry = ir_make(w, OP_BAG_GET, n->type->args[1], ops, n->nops);
+  return ir_pair(w, structured_add(w, put, n->nops + 1, false), entry);
+}
+
 /* take (to_bag a) dims is, and cupdate (to_bag a) dims is v, of an element of numbers. */
 static Node *dense_replace(World *w, const Node *n, Node **ops) {
   bool take = n->op == OP_TAKE;
+  if (is_structured(w, ops[0])) return take ? structured_take(w, ops, n) : structured_add(w, ops, n->nops, false);
   Node *a = ops[0]->ops[0];
   int rank = ir_rank(a->type), given = n->nops - 1 - rank - !take;
   Node **is = ops + 1 + rank;
@@ -101,11 +148,40 @@ static Node *dense_replace(World *w, const Node *n, Node **ops) {
 }
 
 /* ---- Loops: dense state is carried as arrays ------------------------------------------ */
-/* What a bag is as an array: itself if it is dense; filled if it was before something was added; else NULL. */
+/* Will an accumulator whose entries hold arrays be an array, if what it comes from is? Only whole entries may be added
+ * to it on the way: filling it entry by entry isn't for nothing. */
+static bool stays_structured(World *w, Node *bag, int depth) {
+  Node *whole = bag->op == OP_GET ? bag->ops[0] : bag;
+  int rank = ir_rank(bag->type), k = bag == whole ? -1 : (int)bag->attr.i;
+  if (depth > LIMIT_BAG_CHAIN) return !limit_reached(w->arena, AT_BAG_CHAIN);
+  switch (whole->op) {
+  case OP_PARAM:
+  case OP_TO_BAG: return k < 0;
+  case OP_ACC_AT:
+  case OP_CUPDATE: return whole->nops == 2 + 2 * rank && stays_structured(w, whole->ops[0], depth + 1);
+  case OP_TAKE: return k == 0 && whole->nops == 1 + 2 * rank && stays_structured(w, whole->ops[0], depth + 1);
+  case OP_LOOP:
+    if (whole->loop->has_cond || k >= loop_slots(whole->loop)) return false;
+    return stays_structured(w, ir_get(w, whole->graphs[0]->result, k), depth + 1) &&
+           stays_structured(w, whole->ops[k + loop_first(whole->loop)], depth + 1);
+  case OP_SWITCH:
+    for (int a = 0; a < whole->ngraphs; a++) {
+      Node *x = whole->graphs[a]->result;
+      if (!stays_structured(w, k < 0 ? x : ir_get(w, x, k), depth + 1)) return false;
+    }
+    return true;
+  default: return false;
+  }
+}
+
+/* What a bag is as an array: itself if it is dense; filled if it was before something was added to it; else NULL. */
 static Node *as_array(World *w, Node *bag) {
   if (is_dense(bag)) return bag->ops[0];
   Node *root = opt_bag_root(w, bag);
-  return root && root->type->kind == T_ARRAY ? ir_fill(w, bag, root) : NULL;
+  if (!root || root->type->kind != T_ARRAY) return NULL;
+  Node *array = ir_fill(w, bag, root);
+  if (array->type == root->type) return array;
+  return stays_structured(w, bag, 0) ? ir_fill_like(w, bag, root) : NULL;
 }
 
 /* The loop whose slots in `dense` are arrays; NULL, and fewer of them, if some are no arrays afterwards. */
@@ -124,6 +200,7 @@ static LoopBuilder *unwrapped_loop(World *w, const Node *n, Node **ops, Graph *b
   loop_yield(b, r);
   for (int k = 0; k < loop_slots(l); k++) {
     Node *array = dense[k] ? as_array(w, ir_get(w, r, k)) : NULL;
+    if (array && array->type != inner[k]->type) array = NULL;
     if (array) loop_next(b, inner[k], array);
     all &= !dense[k] || array;
     dense[k] = array != NULL;
@@ -156,7 +233,7 @@ static Node *dense_loop(World *w, Node *n, Node **ops, Graph **graphs) {
 /* Takes the marks off what is marked in all of n values of type t, parts of tuples one by one. Were there any? */
 static bool unmark(World *w, Node **xs, int n, IrType *t) {
   bool all = true, any = false;
-  for (int a = 0; a < n; a++) all &= is_dense(xs[a]);
+  for (int a = 0; a < n; a++) all = all && is_dense(xs[a]) && xs[a]->ops[0]->type == xs[0]->ops[0]->type;
   for (int a = 0; all && a < n; a++) xs[a] = xs[a]->ops[0];
   if (all || t->kind != T_TUPLE) return all;
   Node ***parts = NEW_ARRAY(w->temp, Node **, n), **of_all = NEW_ARRAY(w->temp, Node *, n);
@@ -215,7 +292,7 @@ static bool may_be_zeros(World *w, const Func *f, int k) {
 
 /* Parameter k of f, handed over so; what it takes is added to `types`. */
 static Node *param_so(World *w, const Func *f, int k, int how, IrTypes *types) {
-  IrType *t = how == AS_BAG ? f->params[k] : opt_array_of(w, f->params[k]);
+  IrType *t = how == AS_BAG ? f->params[k] : ir_dense_type(w, f->params[k]);
   if (how != AS_ZEROS) {
     vec_push(w->arena, *types, t);
     Node *p = ir_param(w, types->len - 1, t);

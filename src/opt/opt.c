@@ -63,7 +63,7 @@ static Graph *after_derivatives(World *w, Graph *g) {
     g = opt_bags(w, g, &made);
     g = opt_dense(w, g, round < LIMIT_BAG_ROUNDS, &more);
   }
-  g = opt_prune(w, opt_scalars(w, opt_prune(w, opt_simplify(w, g))));
+  g = opt_prune(w, opt_scalars(w, opt_prune(w, opt_simplify(w, opt_fill_entries(w, g)))));
   g = opt_outputs(w, opt_updates(w, opt_peel(w, opt_checks(w, g))));
   g = opt_fuse(w, opt_gather(w, opt_promote(w, opt_hoist(w, g))));
   g = opt_fuse(w, opt_prune(w, opt_merge(w, opt_join(w, g))));

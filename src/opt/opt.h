@@ -25,6 +25,7 @@
  *     bag_calls       accumulators in tuples are parameters and results of functions by themselves
  *     bags            accumulators that will be dense are made so
  *     dense           accumulators known to be dense become arrays; both until nothing changes
+ *     fill_entries    accumulators of records with arrays that stayed bags are filled entry by entry
  *     simplify, prune, scalars
  *     prune
  *     checks          those that can't fail go (ranges.h)
@@ -98,9 +99,9 @@ Graph *opt_bags(World *w, Graph *g, bool *changed);
 Graph *opt_guards(World *w, Graph *g);  /* cotangents of 0 choose factors rather than products */
 Graph *opt_outputs(World *w, Graph *g); /* zeros that a loop goes through in order are what it makes */
 Graph *opt_dense(World *w, Graph *g, bool calls, bool *changed); /* calls: functions get arrays, too */
-IrType *opt_array_of(World *w, const IrType *bag);               /* of a bag that is filled (bag_outputs.c) */
 /* g, without what is in it, where accumulators that end filled begin filled (bag_fills.c) */
 Graph *opt_bag_fills(World *w, Graph *g, bool *changed);
+Graph *opt_fill_entries(World *w, Graph *g); /* what is left of FILL_LIKE: loops over the entries (bag_fills.c) */
 /* accumulators in tuples are parameters and results of their own */
 Graph *opt_bag_calls(World *w, Graph *g);
 /* The array or parameter that a bag was before something was added to it, with the same dimensions; NULL: it is

@@ -26,7 +26,13 @@ static bool changes_param(World *w, const Graph *g, int param);
 static bool changes(World *w, const Node *n, int k) {
   int slot = n->op == OP_LOOP ? k - loop_first(n->loop) : 0;
   switch (n->op) {
-  case OP_UPDATE: return k == 0;
+  case OP_UPDATE:
+  case OP_ACC_AT:
+  case OP_TAKE:
+  case OP_CUPDATE:
+  case OP_FILL:
+  case OP_SHIFT: return k == 0;
+  case OP_CADD:
   case OP_CALL: return true;
   case OP_LOOP: return slot >= 0 && slot < loop_slots(n->loop);
   case OP_SWITCH:
