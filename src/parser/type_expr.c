@@ -112,7 +112,9 @@ static TypeExpr *parse_postfix_type(Parser *p) {
     if (at(p, TOK_LBRACKET)) {
       Span open = token_span(p);
       advance(p);
-      expect_close(p, TOK_RBRACKET, open, "an array type is written `float[]`");
+      bool dims = at(p, TOK_COMMA) || at(p, TOK_SEMI);
+      expect_close(p, TOK_RBRACKET, open,
+                   dims ? "a matrix has the type `float[][]`" : "an array type is written `float[]`");
       t = new_type(p, TE_ARRAY, span_to_here(p, start), one_arg(p, t), 1);
     } else if (at(p, TOK_IDENT) || at(p, TOK_UPPER)) {
       t = parse_type_name(p, start, one_arg(p, t), 1);
