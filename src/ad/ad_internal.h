@@ -111,6 +111,8 @@ Node *ad_lost_function(World *w);       /* the message of that error */
 Graph *ad_tangent(World *w, Graph *g, const Fact *params);
 Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site); /* what a VJP node means */
 Func *ad_call_target(World *w, const Node *call);                 /* CALL: its function; APPLY: the dispatcher */
+/* A function that is never inlined. What it calls, by a dispatcher perhaps, may come back to it. */
+Func *ad_opaque_function(World *w, Sym name, Graph *g);
 /* x, a derivative of something whose value is y; the same failure if y is one: where only derivatives are wanted, y
  * is dead. */
 Node *ad_unless_failed(World *w, const Node *y, Node *x);

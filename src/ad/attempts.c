@@ -126,14 +126,6 @@ static Node *ok_dual(World *w, const Attempted *a, IrType *tangent, Node *both) 
                  ir_inj(w, tangent, ATTEMPT_OK + !a->result->nullable, dy));
 }
 
-/* Value and tangent as one function, so that the text of both ways to them stays one. Without a token. */
-static Func *dual_function(World *w, Graph *g) {
-  Func *f = ir_func(w, g->name, g->params, g->nparams, g->result->type);
-  f->opaque = true;
-  ir_func_finish(w, f, g->result);
-  return f;
-}
-
 /* The attempt of both failed: was it the value? */
 static Node *failed_dual(Diff *r, const Attempted *a, BranchBuilder *outer, Func *dual, Node **duals, Node *stage,
                          IrType *tangent, const Node *n) {
@@ -177,7 +169,7 @@ void ad_attempt_tangent(Diff *f, int at) {
   IrType *both = without_token(w, g->result, token)->type, *tangent = ad_cotangent(w, a.result);
   Func *dual = NULL;
   if (!token) {
-    dual = dual_function(w, g);
+    dual = ad_opaque_function(w, g->name, g);
     Node **ps = NEW_ARRAY(w->arena, Node *, np + 1);
     for (int i = 0; i < np; i++) ps[i] = ir_param(w, i, g->params[i]);
     g = ir_graph(w, g->params, np, ir_call(w, dual, ps, n->site), g->name);

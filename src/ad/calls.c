@@ -23,6 +23,14 @@ Func *ad_call_target(World *w, const Node *n) {
   return n->op == OP_CALL ? n->attr.func : ir_dispatcher(w, n->ops[0]->type, unknown, itself);
 }
 
+Func *ad_opaque_function(World *w, Sym name, Graph *g) {
+  Func *f = ir_func(w, name, g->params, g->nparams, g->result->type);
+  f->opaque = true;
+  f->recursive = (g->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD)) != 0;
+  ir_func_finish(w, f, g->result);
+  return f;
+}
+
 /* ---- Twins --------------------------------------------------------------------------- */
 static StagedFunc *make_twins(World *w, Func *f, const Fact *params, bool rerun) {
   const char *name = rerun ? "twins, may run again" : "twins";
@@ -116,9 +124,7 @@ void ad_checkpoint_backward(Diff *r, int at, Node *d) {
   Target t = ir_target(w, n->ops[0], n->ops[1], n->nops == 3 ? n->ops[2] : NULL, n->site);
   int nx = t.g->nparams;
   Combined *c = ad_combine(w, t.g, ad_facts(r, t.args, nx, ACTIVE), r->rerun);
-  Func *f = ir_func(w, c->g->name, c->back->params, c->back->nparams, c->back->result->type);
-  f->opaque = true; /* inlined, it would share its work with the forward pass again */
-  ir_func_finish(w, f, c->back->result);
+  Func *f = ad_opaque_function(w, c->g->name, c->back); /* inlined, it would share its work with the forward pass */
   Nodes args = {0};
   for (int i = 0; i < nx; i++) vec_push(w->arena, args, ad_fwd(r, t.args[i]));
   vec_push(w->arena, args, d);
