@@ -235,6 +235,13 @@ static const char *definition_hint(Checker *c, Name name, NameSpace ns) {
   return NULL;
 }
 
+/* The name of a type where a value is needed, as where types are constructors. */
+static const char *type_hint(Checker *c, Name name, NameSpace ns) {
+  if (ns != NS_VALUE || !scope_find(c, c->s.module, NS_TYPE, name.name)) return NULL;
+  return tc_format(c, "`%s` is a type: records are written {x = 1}, without its name, and variants by a constructor",
+                   name.name);
+}
+
 static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const char *what) {
   const char *hint = name.module ? NULL : unfinished_hint(c, name.name, ns);
   const Item *later = hint ? NULL : later_definition(c, name, ns);
@@ -244,6 +251,7 @@ static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const
   if (!hint && !name.module) hint = habit_of_word(name.name);
   if (!hint && !name.module) hint = definition_hint(c, name, ns);
   if (!hint && !name.module) hint = library_hint(c, name.name, ns, true);
+  if (!hint && !name.module) hint = type_hint(c, name, ns);
   if (!hint) hint = near_hint(c, name, ns);
   if (!hint && !name.module) hint = library_hint(c, name.name, ns, false);
   if (!hint && ns == NS_CTOR && !name.module)

@@ -159,6 +159,8 @@ static const char *clash_hint(Checker *c, Type *want, Type *got, Span at) {
     return "`Str.chars s` is the array of a string's characters, `Str.length s` their number";
   if (tc_is_predefined(c, got, "option") && !is_unknown(want) && !is_unknown(got->args[0]))
     return "a match takes the value out of an option, or `Option.default d o`";
+  if (tc_is_predefined(c, want, "option") && !is_unknown(got))
+    return "an option is `Some x` or `None`; a match takes the value out of it, or `Option.default d o`";
   if (tc_is_predefined(c, want, "list") && !is_unknown(got) && got->kind != TY_ARRAY)
     return "a list is written 1 :: 2 :: Nil";
   if (tc_is_predefined(c, want, "list") && got->kind == TY_ARRAY)
