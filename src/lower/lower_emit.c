@@ -228,11 +228,8 @@ void fn_zero(Fn *fn, IrType *t, const int *dst) {
     break;
   }
   case T_ARRAY: {
-    int rank = ir_rank(t), *dims = NEW_ARRAY(fn->m->arena, int, rank);
-    for (int i = 0; i < rank; i++) dims[i] = i ? dims[0] : fn_int(fn, 0);
-    int64_t desc = lower_desc_index(fn->m, t);
-    fn_emit(fn, LOP_NEW_ARRAY, dst[0], -1, 0, -1)->imm.i = desc;
-    fn_args(fn, dims, rank);
+    int64_t empty = lower_empty_array_index(fn->m, t);
+    fn_emit(fn, LOP_BOX, dst[0], -1, -1, -1)->imm.i = empty;
     break;
   }
   default: fn_emit(fn, LOP_NULLPTR, dst[0], -1, -1, -1);

@@ -155,6 +155,7 @@ int lower_desc_index(Lower *m, IrType *t);
 int lower_string_index(Lower *m, Sym s);
 /* The module's box for x, an INJ of constants; -1: it isn't one. */
 int lower_box_index(Lower *m, const Node *x);
+int lower_empty_array_index(Lower *m, IrType *t); /* of a constant array without elements */
 int lower_global_index(Lower *m, int global);
 void lower_error(Lower *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

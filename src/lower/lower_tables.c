@@ -102,6 +102,15 @@ int lower_box_index(Lower *m, const Node *x) {
   return m->boxes.len - 1;
 }
 
+int lower_empty_array_index(Lower *m, IrType *t) {
+  int i = find_index(&m->box_index, t);
+  if (i >= 0) return i;
+  LBox b = {.desc = lower_desc_index(m, t), .dims = NEW_ARRAY(m->arena, int64_t, ir_rank(t))};
+  vec_push(m->arena, m->boxes, b);
+  put_index(&m->box_index, t, m->boxes.len - 1);
+  return m->boxes.len - 1;
+}
+
 int lower_global_index(Lower *m, int global) {
   const void *key = (const void *)(uintptr_t)(global + 1);
   int i = find_index(&m->global_index, key);
