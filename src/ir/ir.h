@@ -411,8 +411,8 @@ Node *ir_bag_get(World *w, Node *bag, Node *array, Node *i); /* entry i of an ac
 /* What an accumulator is filled to: with arrays for bags; NULL: it holds something else, as variants do. */
 IrType *ir_dense_type(World *w, IrType *accumulator);
 Node *ir_fill_like(World *w, Node *bag, Node *like); /* … with the sizes of `like`, whose cotangent the bag is */
-Node *ir_fill(World *w, Node *bag, Node *like); /* an array shaped like `like`; what is no bag stays as it is */
-Node *ir_to_bag(World *w, Node *array);         /* what is no array stays as it is */
+Node *ir_fill(World *w, Node *bag, Node *like);      /* an array shaped like `like`; what is no bag stays as it is */
+Node *ir_to_bag(World *w, Node *array);              /* what is no array stays as it is */
 /* with effect: last arg the token; value is (result, token) */
 Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **args, int n, Site site);
 /* (y, closure C->C as public types: 'b -> 'a); with token: ((y, pb), token) */

@@ -188,8 +188,7 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
     return n->attr.i >= 0 && n->attr.i < ir_rank(n->ops[0]->type) ? NULL : "length of a dimension that isn't there";
   case OP_INDEX: return verify_index(n, n->nops - 1, n->type);
   case OP_UPDATE: return verify_index(n, n->nops - 2, n->nops ? n->ops[n->nops - 1]->type : NULL);
-  case OP_TAKE:
-    return n->ops[0]->type->kind == T_ARRAY ? verify_index(n, n->nops - 1, n->type->args[1]) : NULL;
+  case OP_TAKE: return n->ops[0]->type->kind == T_ARRAY ? verify_index(n, n->nops - 1, n->type->args[1]) : NULL;
   case OP_FILL_LIKE:
     return n->type == ir_dense_type(w, n->ops[0]->type) ? NULL : "it has another type than what it is filled to";
   case OP_CADD: return n->ops[0]->type == n->ops[1]->type && n->type == n->ops[0]->type ? NULL : "sum of two types";

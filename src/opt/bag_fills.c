@@ -88,8 +88,7 @@ static bool find_start(World *w, Node *bag, Start *out, int depth) {
 static Node *filled(World *w, IrType *t, Node *acc, Node *like) {
   if (t->kind == T_TUPLE) {
     Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
-    for (int k = 0; k < t->n; k++)
-      xs[k] = filled(w, t->args[k], acc ? ir_get(w, acc, k) : NULL, ir_get(w, like, k));
+    for (int k = 0; k < t->n; k++) xs[k] = filled(w, t->args[k], acc ? ir_get(w, acc, k) : NULL, ir_get(w, like, k));
     return ir_tuple(w, ir_dense_type(w, t), xs);
   }
   if (t->kind != T_BAG) return acc ? acc : ir_zero(w, t);
