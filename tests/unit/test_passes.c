@@ -94,6 +94,7 @@ static const struct {
     {"bag_calls", opt_bag_calls},
     {"bags", bags},
     {"dense", dense},
+    {"fill_entries", opt_fill_entries},
     {"takes", opt_takes},
     {"updates", opt_updates},
     {"checks", checks},
