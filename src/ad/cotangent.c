@@ -94,12 +94,12 @@ static Node *convert_array(const Conversion *c, IrType *t, Node *x, Node *y) {
   IrType *base = ir_base(t);
   bool same = ad_cotangent(w, base) == base;
   if (same) return c->public ? ir_fill(w, y, x) : ir_to_bag(w, x);
-  if (c->public && y->type->kind == T_BAG && ir_dense_type(w, y->type)) y = ir_fill_like(w, y, x);
+  if (c->public && y->type->kind == T_BAG) y = ir_fill_like(w, y, x);
   if (c->public && y->type == t) return y;
   LoopBuilder *b = loop_open(w, false);
   Node *i = loop_index(b), *xs = loop_add(b, LOOP_CAPTURED, x), *e = ir_index(w, xs, &i, 1);
   Node *ys = y ? loop_add(b, LOOP_CAPTURED, y) : NULL;
-  if (ys) ys = y->type->kind == T_BAG ? ir_bag_get(w, ys, xs, i) : ir_index(w, ys, &i, 1);
+  if (ys) ys = ir_index(w, ys, &i, 1);
   Node *out = convert(c, t->args[0], e, ys);
   loop_stack(b, c->public ? out : ir_fill(w, out, e));
   loop_close(b, ir_len(w, x, 0), NULL, 0);

@@ -556,8 +556,7 @@ static IrType *filled_type(World *w, IrType *bag) {
 
 static IrType *map_parts(World *w, IrType *tuple, IrType *(*map)(World *w, IrType *t)) {
   IrType **ts = NEW_ARRAY(w->arena, IrType *, tuple->n);
-  for (int i = 0; i < tuple->n; i++)
-    if (!(ts[i] = map(w, tuple->args[i]))) return NULL;
+  for (int i = 0; i < tuple->n; i++) ts[i] = map(w, tuple->args[i]);
   return ir_tuple_type(w, ts, tuple->names, tuple->n);
 }
 
@@ -566,15 +565,9 @@ static IrType *emptied_type(World *w, IrType *t) {
   return t->kind == T_ARRAY ? ir_bag_type(w, emptied_type(w, t->args[0])) : t;
 }
 
-IrType *ir_dense_type(World *w, IrType *accumulator) {
-  IrType *element;
-  switch (accumulator->kind) {
-  case T_FLOAT:
-  case T_UNIT: return accumulator;
-  case T_TUPLE: return map_parts(w, accumulator, ir_dense_type);
-  case T_BAG: return (element = ir_dense_type(w, accumulator->args[0])) ? ir_array_type(w, element) : NULL;
-  default: return NULL;
-  }
+IrType *ir_dense_type(World *w, IrType *t) {
+  if (t->kind == T_TUPLE) return map_parts(w, t, ir_dense_type);
+  return t->kind == T_BAG ? ir_array_type(w, ir_dense_type(w, t->args[0])) : t;
 }
 
 Node *ir_fill(World *w, Node *bag, Node *like) {

@@ -408,7 +408,7 @@ Node **ir_dims(World *w, Node *array); /* LEN of each dimension, ir_rank of them
 Node *ir_bag(World *w, Op op, IrType *t, Node *bag, Node **rest, int n, Node *v);
 Node *ir_bag_reshape(World *w, IrType *t, Node *bag, Node **from, int nfrom, Node **to, int nto);
 Node *ir_bag_get(World *w, Node *bag, Node *array, Node *i); /* entry i of an accumulator for `array` */
-/* What an accumulator is filled to: with arrays for bags; NULL: it holds something else, as variants do. */
+/* What an accumulator is filled to: with arrays for bags, but for those within variants. */
 IrType *ir_dense_type(World *w, IrType *accumulator);
 Node *ir_fill_like(World *w, Node *bag, Node *like); /* … with the sizes of `like`, whose cotangent the bag is */
 Node *ir_fill(World *w, Node *bag, Node *like);      /* an array shaped like `like`; what is no bag stays as it is */

@@ -26,12 +26,6 @@ static Node *of_parts(World *w, IrType *t, Node ***at) {
   return ir_tuple(w, t, xs);
 }
 
-static bool holds_bag(const IrType *t) {
-  bool any = t->kind == T_BAG;
-  for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) any |= holds_bag(t->args[k]);
-  return any;
-}
-
 static bool is_flat(const IrType *t) {
   for (int k = 0; k < t->n; k++)
     if (t->args[k]->kind == T_TUPLE) return false;
@@ -39,9 +33,9 @@ static bool is_flat(const IrType *t) {
 }
 
 static bool is_worth_it(const Func *f) {
-  bool bags = holds_bag(f->result), parts = is_flat(f->result);
+  bool bags = opt_holds_bag(f->result), parts = is_flat(f->result);
   for (int k = 0; k < f->nparams; k++) {
-    bags |= holds_bag(f->params[k]);
+    bags |= opt_holds_bag(f->params[k]);
     parts &= f->params[k]->kind != T_TUPLE;
   }
   return f->graph && bags && !parts;

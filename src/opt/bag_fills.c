@@ -61,7 +61,6 @@ static bool of_component(World *w, Node *bag, Start *out, int depth) {
 /* shift part dims lo n: the part has n entries, each like those of the whole. */
 static bool in_part(World *w, Node *shift, Start *out, int depth) {
   Node **whole = out->dims;
-  if (out->like) return false;
   out->dims = NEW_ARRAY(w->arena, Node *, out->rank);
   for (int k = 0; k < out->rank; k++) out->dims[k] = k ? whole[k] : shift->ops[shift->nops - 1];
   if (find_start(w, shift->ops[0], out, depth + 1)) return true;
@@ -143,7 +142,7 @@ static bool start_one(World *w, Graph **g) {
   for (int i = 0; i < n; i++) {
     const Node *fill = nodes[i];
     bool plain = fill->op == OP_FILL && ir_is_plain(ir_base(fill->ops[0]->type));
-    if (!plain && fill->op != OP_FILL_LIKE) continue;
+    if (!plain && (fill->op != OP_FILL_LIKE || !opt_bag_keeps_shapes(w, fill->ops[0]))) continue;
     Start s = {.dims = fill->ops + 1, .rank = fill->nops - 1, .array = fill->type, .like = plain ? NULL : fill->ops[1]};
     if (!find_start(w, nodes[i]->ops[0], &s, 0) || dims_depend(w, *g, &s)) continue;
     *g = with_start(w, *g, &s);

@@ -114,6 +114,42 @@ static Node *root_of(const Search *s, Node *bag, int depth) {
   }
 }
 
+bool opt_holds_bag(const IrType *t) {
+  bool any = t->kind == T_BAG;
+  for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) any |= opt_holds_bag(t->args[k]);
+  return any;
+}
+
+/* Entries that hold bags have sizes of their own, which are others behind a TAKE or CUPDATE: in the array that this
+ * belongs to the element was another one. */
+static bool keeps_shapes(World *w, Node *bag, int depth) {
+  Node *whole = bag->op == OP_GET ? bag->ops[0] : bag;
+  int rank = ir_rank(bag->type), k = bag == whole ? -1 : (int)bag->attr.i;
+  bool replaced = !opt_holds_bag(ir_base(bag->type));
+  if (depth > LIMIT_BAG_CHAIN) return !limit_reached(w->arena, AT_BAG_CHAIN);
+  switch (whole->op) {
+  case OP_ZERO:
+  case OP_PARAM:
+  case OP_TO_BAG: return k < 0;
+  case OP_ACC_AT: return whole->nops == 2 + 2 * rank && keeps_shapes(w, whole->ops[0], depth + 1);
+  case OP_CUPDATE: return replaced && whole->nops == 2 + 2 * rank && keeps_shapes(w, whole->ops[0], depth + 1);
+  case OP_TAKE: return replaced && !k && whole->nops == 1 + 2 * rank && keeps_shapes(w, whole->ops[0], depth + 1);
+  case OP_LOOP:
+    if (whole->loop->has_cond || k >= loop_slots(whole->loop)) return false;
+    return keeps_shapes(w, ir_get(w, whole->graphs[0]->result, k), depth + 1) &&
+           keeps_shapes(w, whole->ops[k + loop_first(whole->loop)], depth + 1);
+  case OP_SWITCH:
+    for (int a = 0; a < whole->ngraphs; a++) {
+      Node *x = whole->graphs[a]->result;
+      if (!keeps_shapes(w, k < 0 ? x : ir_get(w, x, k), depth + 1)) return false;
+    }
+    return true;
+  default: return false;
+  }
+}
+
+bool opt_bag_keeps_shapes(World *w, Node *bag) { return keeps_shapes(w, bag, 0); }
+
 Node *opt_bag_root(World *w, Node *bag) { return root_of(&(Search){.w = w}, bag, 0); }
 int opt_branch_root(World *w, const Node *branch, const Node *bag) {
   return arms_root(&(Search){.w = w}, branch, bag, 0);

@@ -122,7 +122,7 @@ static Node *dense_row(World *w, Node **ops, int n) {
   return ir_pair(w, to_bag(w, rest, ops[0]->type), ir_to_bag(w, ir_copy_rows(w, row)));
 }
 
-/* take (to_bag a) dims is, of a whole element with arrays in it. */
+/* take (to_bag a) dims is, of an element of other things than numbers. */
 static Node *structured_take(World *w, Node **ops, const Node *n) {
   int rank = ir_rank(ops[0]->type);
   if (n->nops - 1 - rank != rank) return NULL;
@@ -136,7 +136,10 @@ static Node *structured_take(World *w, Node **ops, const Node *n) {
 /* take (to_bag a) dims is, and cupdate (to_bag a) dims is v, of an element of numbers. */
 static Node *dense_replace(World *w, const Node *n, Node **ops) {
   bool take = n->op == OP_TAKE;
-  if (is_structured(w, ops[0])) return take ? structured_take(w, ops, n) : structured_add(w, ops, n->nops, false);
+  if (is_structured(w, ops[0])) {
+    if (opt_holds_bag(ir_base(ops[0]->type))) return NULL; /* its sizes may be others than those of what was there */
+    return take ? structured_take(w, ops, n) : structured_add(w, ops, n->nops, false);
+  }
   Node *a = ops[0]->ops[0];
   int rank = ir_rank(a->type), given = n->nops - 1 - rank - !take;
   Node **is = ops + 1 + rank;
@@ -148,32 +151,6 @@ static Node *dense_replace(World *w, const Node *n, Node **ops) {
 }
 
 /* ---- Loops: dense state is carried as arrays ------------------------------------------ */
-/* Will an accumulator whose entries hold arrays be an array, if what it comes from is? Only whole entries may be added
- * to it on the way: filling it entry by entry isn't for nothing. */
-static bool stays_structured(World *w, Node *bag, int depth) {
-  Node *whole = bag->op == OP_GET ? bag->ops[0] : bag;
-  int rank = ir_rank(bag->type), k = bag == whole ? -1 : (int)bag->attr.i;
-  if (depth > LIMIT_BAG_CHAIN) return !limit_reached(w->arena, AT_BAG_CHAIN);
-  switch (whole->op) {
-  case OP_PARAM:
-  case OP_TO_BAG: return k < 0;
-  case OP_ACC_AT:
-  case OP_CUPDATE: return whole->nops == 2 + 2 * rank && stays_structured(w, whole->ops[0], depth + 1);
-  case OP_TAKE: return k == 0 && whole->nops == 1 + 2 * rank && stays_structured(w, whole->ops[0], depth + 1);
-  case OP_LOOP:
-    if (whole->loop->has_cond || k >= loop_slots(whole->loop)) return false;
-    return stays_structured(w, ir_get(w, whole->graphs[0]->result, k), depth + 1) &&
-           stays_structured(w, whole->ops[k + loop_first(whole->loop)], depth + 1);
-  case OP_SWITCH:
-    for (int a = 0; a < whole->ngraphs; a++) {
-      Node *x = whole->graphs[a]->result;
-      if (!stays_structured(w, k < 0 ? x : ir_get(w, x, k), depth + 1)) return false;
-    }
-    return true;
-  default: return false;
-  }
-}
-
 /* What a bag is as an array: itself if it is dense; filled if it was before something was added to it; else NULL. */
 static Node *as_array(World *w, Node *bag) {
   if (is_dense(bag)) return bag->ops[0];
@@ -181,7 +158,7 @@ static Node *as_array(World *w, Node *bag) {
   if (!root || root->type->kind != T_ARRAY) return NULL;
   Node *array = ir_fill(w, bag, root);
   if (array->type == root->type) return array;
-  return stays_structured(w, bag, 0) ? ir_fill_like(w, bag, root) : NULL;
+  return opt_bag_keeps_shapes(w, bag) ? ir_fill_like(w, bag, root) : NULL;
 }
 
 /* The loop whose slots in `dense` are arrays; NULL, and fewer of them, if some are no arrays afterwards. */

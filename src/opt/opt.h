@@ -108,6 +108,10 @@ Graph *opt_bag_calls(World *w, Graph *g);
  * neither. The capture of a branch that its part `bag` comes from so, the same in all arms; the parameter that result k
  * of a function does; -1: there is none. (bag_roots.c) */
 Node *opt_bag_root(World *w, Node *bag);
+/* Is a bag, followed likewise, but to an empty one too, only added to by whole entries, whose parts have the same sizes
+ * all the way? Does an accumulator type hold bags, outside of variants? (bag_roots.c) */
+bool opt_bag_keeps_shapes(World *w, Node *bag);
+bool opt_holds_bag(const IrType *t);
 int opt_branch_root(World *w, const Node *branch, const Node *bag);
 int opt_call_root(World *w, const Func *f, int k);
 /* n of g, a sum of accumulators, as what is in one of ops added to the other, if that one began empty and has got no

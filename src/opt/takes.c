@@ -14,8 +14,9 @@ typedef struct Frame {
   Map elements, updates; /* INDEX nodes that are taken; UPDATE nodes that put them back */
 } Frame;
 
+/* Or accumulators of other things, whose sums are made in place too. */
 static bool holds_array(const IrType *t) {
-  bool any = t->kind == T_ARRAY;
+  bool any = t->kind == T_ARRAY || t->kind == T_ENV || (t->kind == T_VARIANT && t->nullable);
   for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) any |= holds_array(t->args[k]);
   return any;
 }
