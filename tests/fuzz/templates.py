@@ -36,10 +36,10 @@ PARTS = [
     ("a sum as long as the data says", "(let (q, c) = ({A}, {F}) in 0.02 * sum [ (q[i % {n}] - c) * (q[i % {n}] - c) | i < 36 + length q ])", 0.6),
     ("elements updated", "(let mut q = [ { v = {A3}, x = {F} } | i < 3 ] in for i = 0 to 3 do q[i % 3].v[at (i + ({I})) 3] <- sin q[(i + 1) % 3].x; "
      "q[at ({I}) 3].x <- q[i % 3].v[1] done; sum [ r.x * dot r.v r.v | r in q ])", 0.5),
-    ("gradient by records with rows", "(let q = [ { v = ({A})[..i % {n} + 1], x = {F} } | i < 3 ] in sum [ r.x + sum r.v | r in "
-     "grad (fun b -> sum [ r.x * sin (dot r.v r.v) | r in b ] + sum [ b[i].x * b[at (i + ({I})) 3].v[0] | i < 3 ]) q ])", 0.5),
-    ("gradient by records that change", "(let q = [ { v = ({A})[..i % {n} + 1], x = {F} } | i < 3 ] in inner q (grad (fun b -> (let mut c = b in for i = 0 to 2 do "
-     "c[at (i + ({I})) 3] <- c[i]; c[i].v[0] <- c[at ({I}) 3].x * {c} done; sum [ r.x * sin (dot r.v r.v) | r in c ])) q))", 0.5),
+    ("gradient by records with rows", "(let (q, k) = ([ { v = ({A})[..i % {n} + 1], x = {F} } | i < 3 ], {I}) in sum [ r.x + sum r.v | r in "
+     "grad (fun b -> sum [ r.x * sin (dot r.v r.v) | r in b ] + sum [ b[i].x * b[at (i + k) 3].v[0] | i < 3 ]) q ])", 0.5),
+    ("gradient by records that change", "(let (q, k) = ([ { v = ({A})[..i % {n} + 1], x = {F} } | i < 3 ], {I}) in inner q (grad (fun b -> (let mut c = b in for i = 0 to 2 do "
+     "c[at (i + k) 3] <- c[i]; c[i].v[0] <- c[at k 3].x * {c} done; sum [ r.x * sin (dot r.v r.v) | r in c ])) q))", 0.5),
     ("rows in closures", "(let q = {M} in let g = [ (fun y -> y * sum q[i]) | i < {n} ] in sum [ h ({F}) | h in g ])", 0.4),
 ]
 
