@@ -51,6 +51,12 @@ static const SweepProgram sweep_programs[] = {
      "done; sum a - 2\n"
      "print (sieve 60)\n",
      NULL},
+    {"elements",
+     "let step n = let p = zeros 2 in let mut c = [ {p = p, m = float i} | i < n ] in for i = 0 to 2 * n - 1 do "
+     "c[i % n].p[i % 2] <- c[i % n].m + c[(i + 1) % n].p[0] done; c\n"
+     "let b = step 3\nprint (map (fun r -> r.p) b)\n"
+     "print (grad (fun b -> sum [ r.m * dot r.p r.p | r in b ] + (b[0].p[0] - b[1].p[1]) ^ 2) b)\n",
+     NULL},
     {"closures",
      "let adders = [ (fun x -> x + float i) | i < 3 ]\nlet compose f g x = f (g x)\n"
      "let f x = fold (fun s g -> s * g s) x adders\nprint (grad f 0.5)\nprint (compose sin cos 1.0)\n",
