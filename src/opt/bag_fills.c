@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An accumulator that is filled in the graph in which a loop or a call began it is filled before that: the whole array
+/* An accumulator that is filled in the graph in which an addition, a loop or a call began it is filled before that: the whole array
  * is made either way, and opt_dense turns what is added to it into loads and stores.
  *
  *   fill (loop accs (zero) …) n  →  fill (loop accs (to_bag (zeros n)) …) n
@@ -10,7 +10,7 @@
 #include "graph/graph.h"
 #include "ir/world.h"
 
-/* A loop or call whose operand `input` is an accumulator that is empty, and what it is filled to: an array, by its
+/* An addition, loop or call whose operand `input` is an accumulator that is empty, and what it is filled to: an array, by its
  * dimensions. */
 typedef struct Start {
   Node *at, *like, **dims; /* like: the array whose cotangent it is, where that says more than the dimensions */
@@ -71,7 +71,7 @@ static bool in_part(World *w, Node *shift, Start *out, int depth) {
 static bool find_start(World *w, Node *bag, Start *out, int depth) {
   if (depth > LIMIT_BAG_CHAIN) return !limit_reached(w->arena, AT_BAG_CHAIN);
   switch (bag->op) {
-  case OP_ACC_AT:
+  case OP_ACC_AT: return from_operand(w, bag, 0, out, depth);
   case OP_CUPDATE: return find_start(w, bag->ops[0], out, depth + 1);
   case OP_CADD: return find_start(w, bag->ops[0], out, depth + 1) || find_start(w, bag->ops[1], out, depth + 1);
   case OP_SHIFT: return in_part(w, bag, out, depth);
