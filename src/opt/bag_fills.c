@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An accumulator that is filled in the graph in which an addition, a loop or a call began it is filled before that: the whole array
- * is made either way, and opt_dense turns what is added to it into loads and stores.
+/* An accumulator that is filled in the graph in which an addition, a loop or a call began it is filled before that: the
+ * whole array is made either way, and opt_dense turns what is added to it into loads and stores.
  *
  *   fill (loop accs (zero) …) n  →  fill (loop accs (to_bag (zeros n)) …) n
  *
@@ -10,8 +10,8 @@
 #include "graph/graph.h"
 #include "ir/world.h"
 
-/* An addition, loop or call whose operand `input` is an accumulator that is empty, and what it is filled to: an array, by its
- * dimensions. */
+/* An addition, loop or call whose operand `input` is an accumulator that is empty, and what it is filled to: an array, by
+ * its dimensions. */
 typedef struct Start {
   Node *at, *like, **dims; /* like: the array whose cotangent it is, where that says more than the dimensions */
   int input, rank;
