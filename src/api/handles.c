@@ -66,6 +66,15 @@ static const char *wrap(AtledVM *vm, const GetCall *c, int arity) {
   return s.data;
 }
 
+/* Is the program one expression of the host's, with its type? What closes the bracket around it, or is more than one
+ * expression, is something else. */
+static bool is_wrapped(const Program *p, int arity) {
+  if (p->items.len != 1 || p->items.data[0]->kind != I_EXPR) return false;
+  const Expr *e = p->items.data[0]->expr;
+  if (arity && (e->kind != E_BINARY || e->op != BIN_PIPE)) return false;
+  return (arity ? e->args[0] : e)->kind == E_ANNOT;
+}
+
 static const Desc *desc_of(AtledVM *vm, IrType *t) {
   const Desc *d = rt_desc(&vm->rt, lower_desc(vm->world, t));
   if (!d) heap_out_of_memory(&vm->heap);
@@ -117,7 +126,7 @@ static AtledStatus get_body(AtledVM *vm, void *arg) {
   Plan plan;
   AtledStatus status = plan_front(vm, "<expression>", text, strlen(text), &plan);
   if (status != ATLED_OK) return ATLED_COMPILE_ERROR;
-  if (plan.program->items.len != 1 || plan.program->items.data[0]->kind != I_EXPR) {
+  if (!is_wrapped(plan.program, f->arity)) {
     plan_take_back(vm, &plan, plan.first_item);
     return report_bad_argument(vm, "not an expression: %s", c->expression);
   }

@@ -149,6 +149,7 @@ static TokenKind match_token(Lexer *lx, const char *s, size_t n, bool hole_can_e
   PCRE2_SPTR subject = (PCRE2_SPTR)s;
   int rc = lx->jit ? pcre2_jit_match(lx->code, subject, n, 0, options, lx->match, NULL)
                    : pcre2_match(lx->code, subject, n, 0, options, lx->match, NULL);
+  if (rc == PCRE2_ERROR_NOMEMORY) heap_out_of_memory(lx->heap);
   if (rc < 0) return TOK_COUNT;
   *len = pcre2_get_ovector_pointer(lx->match)[1];
   int kind = 0;

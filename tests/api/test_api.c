@@ -96,6 +96,11 @@ static void test_numbers(AtledJit jit) {
   CHECK(atled_call_double(g, xy, 1, &y) == ATLED_BAD_ARGUMENT && atled_error(vm) != NULL);
   CHECK(atled_get(vm, "f", "float -> string", &(AtledFunction *){NULL}) == ATLED_COMPILE_ERROR);
   CHECK(atled_get(vm, "missing", "float", &(AtledFunction *){NULL}) == ATLED_COMPILE_ERROR);
+  /* More than one expression, or less: its type would be another one than was asked for. */
+  static const char *const pieces[] = {"1.0, 2.0", "1.0) + (2.0", "1.0)\nlet q = (3.0"};
+  for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+    CHECK(atled_get(vm, pieces[i], "float", &(AtledFunction *){NULL}) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_get(vm, "sin, cos", "float -> float", &(AtledFunction *){NULL}) == ATLED_COMPILE_ERROR);
   atled_release(f);
   atled_release(df);
   atled_release(g);

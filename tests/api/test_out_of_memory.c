@@ -30,7 +30,21 @@ static int64_t sweep(int64_t from, int64_t step) {
   }
 }
 
+/* A VM with a limit is made, or isn't: where nothing is left for the prelude's text, for one. */
+static void small_limits(void) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_OFF;
+  for (config.memory_limit = 2 << 10; config.memory_limit < 1 << 20; config.memory_limit += 1 << 10) {
+    AtledVM *vm = atled_new(&config);
+    AtledStatus status = vm ? atled_eval(vm, "limit", "let x = 1") : ATLED_NO_MEMORY;
+    CHECK(status == ATLED_OK || status == ATLED_NO_MEMORY);
+    atled_free(vm);
+  }
+}
+
 int main(void) {
   CHECK(sweep(1, 1) > 0);
+  small_limits();
   return check_result();
 }
