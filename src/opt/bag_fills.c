@@ -10,8 +10,8 @@
 #include "graph/graph.h"
 #include "ir/world.h"
 
-/* An addition, loop or call whose operand `input` is an accumulator that is empty, and what it is filled to: an array, by
- * its dimensions. */
+/* An addition, loop or call whose operand `input` is an accumulator that is empty, and what it is filled to: an array,
+ * by its dimensions. */
 typedef struct Start {
   Node *at, *like, **dims; /* like: the array whose cotangent it is, where that says more than the dimensions */
   int input, rank;
