@@ -5,7 +5,9 @@
  * is one module however often and by whatever spelling it is imported. Its
  * items are checked when it is first met, which puts it before its importer in
  * vm->fresh, the order in which modules are evaluated. A module met again
- * while it is still being checked closes a cycle.
+ * while it is still being checked closes a cycle. One met again in a later
+ * entry whose text, or that of a module it imports, was changed meanwhile is
+ * read, checked and evaluated again; what uses the old one goes on using it.
  *
  * Library modules are embedded; the checker parses their items one by one when
  * they are first named. */
@@ -70,13 +72,36 @@ void modules_forget(AtledVM *vm, const Module *m) {
   vm->modules.len = kept;
 }
 
+static bool has_other_text(AtledVM *vm, const Module *m) {
+  const Source *old = sources_get(&vm->sources, m->source);
+  size_t len = 0;
+  const char *text = modules_read_file(vm, m->path, &len);
+  return !text || len != old->len || memcmp(text, old->text, len) != 0;
+}
+
+/* Whether the module's file, or that of one it imports, was changed since it was read. All files are looked at once
+ * an entry, so a program is made of one state of each. */
+static bool was_edited(AtledVM *vm, Module *m) {
+  uint32_t entry = vm->arena.epoch;
+  if (m->library || m->looked_at == entry) return m->replaced;
+  SAVE(&vm->arena, m->looked_at);
+  SAVE(&vm->arena, m->replaced);
+  m->looked_at = entry;
+  bool edited = has_other_text(vm, m);
+  for (size_t i = 0; i < m->modules.cap; i++)
+    if (m->modules.keys[i] && m->modules.vals[i] && was_edited(vm, m->modules.vals[i])) edited = true;
+  m->replaced = edited;
+  return edited;
+}
+
 static Module *import(void *user, Module *from, Sym path, Span at) {
   AtledVM *vm = user;
   char *file = resolve(vm, from->path, path);
   Sym key = canonical(vm, file);
   for (int i = 0; i < vm->modules.len; i++) {
     Module *m = vm->modules.data[i];
-    if (canonical(vm, m->path) != key) continue;
+    if (m->replaced || canonical(vm, m->path) != key) continue;
+    if (!m->loading && was_edited(vm, m)) continue;
     if (!m->loading) return m;
     report_cycle(vm, m, at);
     return NULL;
@@ -93,6 +118,7 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
   vec_push(&vm->arena, vm->loading, m);
   int errors = vm->diags.errors;
   m->loading = true;
+  m->looked_at = vm->arena.epoch;
   m->imported_at = at;
   Program *p = parse_program(vm->lexer, &vm->arena, &vm->syms, &vm->diags, source);
   bool good = vm->diags.errors == errors && check_program(vm->checker, m, p, &vm->diags);

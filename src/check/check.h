@@ -130,12 +130,14 @@ struct Module {
   Map ctors;   /* Sym -> Ctor */
   Map modules; /* Sym -> Module: imports */
   Vec(Module *) opened;
-  Vec(Item *) items; /* checked, in order of evaluation */
-  bool loading;      /* for cycles */
-  Span imported_at;  /* the import that began to check it */
-  bool failed;       /* stands for a file with errors: nothing is reported of its names */
-  void *lazy;        /* library modules: items not yet parsed */
-  void *latest_type; /* the checker's: the last TypeName declared */
+  Vec(Item *) items;  /* checked, in order of evaluation */
+  bool loading;       /* for cycles */
+  Span imported_at;   /* the import that began to check it */
+  bool replaced;      /* its file, or one that it imports, was changed since: imports read it again */
+  uint32_t looked_at; /* the entry in which that was found out */
+  bool failed;        /* stands for a file with errors: nothing is reported of its names */
+  void *lazy;         /* library modules: items not yet parsed */
+  void *latest_type;  /* the checker's: the last TypeName declared */
 };
 
 /* What it is bound to when that is an E_FUN, and bound to a plain name; else NULL. A definition with quantified

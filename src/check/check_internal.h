@@ -135,6 +135,11 @@ typedef struct Lacking {
   Sym field;
 } Lacking;
 
+typedef struct RankUse { /* a variable whose type was decided by its use as the dimensions of an array */
+  Sym variable, function;
+  Span at;
+} RankUse;
+
 typedef struct State {
   Module *module;
   const Unfinished *unfinished;
@@ -159,6 +164,8 @@ typedef struct State {
   Vec(Lacking) lacking; /* what was reported */
   VarNames type_vars;   /* 'a in annotations of the item */
   Vec(MatchCheck) matches;
+  Vec(Span) sums; /* calls of the prelude's `sum` that give arrays: for hints */
+  Vec(RankUse) rank_uses;
   const Expr *assigned;      /* the variable that the assignment around changes; NULL outside one */
   Vec(Expr *) discarded;     /* left sides of `;` */
   Vec(InterpPart *) formats; /* holes with a format */
@@ -284,6 +291,7 @@ Module *tc_lookup_module(Checker *c, Sym name, Span at);
 Binding *tc_module_value(Checker *c, Module *m, Sym name);
 bool tc_library_has(Checker *c, const char *module, Sym name); /* has that module a value of that name? */
 TypeName *tc_record_type_with(Checker *c, const Sym *fields, int n);
+TypeName *tc_record_type_of(Checker *c, const Type *record);
 bool tc_is_prelude_prim(const Checker *c, const Binding *b, const char *name);
 
 /* ---- infer ----------------------------------------------------------------------- */
@@ -358,6 +366,8 @@ bool tc_expect_class(Checker *c, Type *t, unsigned classes, Span at);
 void tc_report_class(Checker *c, Place p);
 /* Whether the item under way has no error so far: else what is unknown at its end may follow from that. */
 bool tc_no_errors(const Checker *c);
+/* Notes a call that hints for clashes later in the item look at. */
+void tc_note_call(Checker *c, const Expr *call, Type *result);
 const char *tc_format(Checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- call_errors.c -------------------------------------------------------------------- */

@@ -377,20 +377,38 @@ static void default_rest(Checker *c, Marks m, const VarSet *quantified) {
   c->s.relations.len = kept;
 }
 
-/* A value computed once can't have an open type. */
-static void report_open(Checker *c, Binding *b) {
+/* Whether a variable of t has no default. */
+static bool has_unknown(Checker *c, Type *t) {
   VarSet open = new_set(c);
-  if (!tc_no_errors(c)) return;
   c->steps = LIMIT_TYPE_STEPS;
-  collect(c, b->type, 0, &open, 0);
-  for (int i = 0; i < open.list.len; i++) {
-    unsigned classes = open.list.data[i]->classes;
-    if (classes & (CLASS_EFFECT | CLASS_NUM | CLASS_SCALAR | CLASS_DIFF)) continue;
-    Diag *d = diag_error(c->diags, b->span, tc_diag_code(D_AMBIGUOUS), "the type of `%s` isn't fully known: %s",
-                         b->name, type_text(c, b->type));
-    d->hint = tc_format(c, "annotate it, as in `let %s : int[] = …`", b->name);
+  collect(c, t, 0, &open, 0);
+  for (int i = 0; i < open.list.len; i++)
+    if (!(open.list.data[i]->classes & (CLASS_EFFECT | CLASS_NUM | CLASS_SCALAR | CLASS_DIFF))) return true;
+  return false;
+}
+
+/* Settles open records of t whose fields are just those of a declared type: they are of the latest such type. */
+static void settle_closed_records(Checker *c, Type *t, int depth) {
+  t = type_repr(t);
+  if (depth > LIMIT_TYPE_DEPTH || !has_unknown(c, t)) return;
+  TypeName *name = t->kind == TY_RECORD ? tc_record_type_of(c, t) : NULL;
+  if (name) {
+    Type **args = NEW_ARRAY(c->temp, Type *, name->nparams ? name->nparams : 1);
+    c->s.level++; /* of the item that is about to end */
+    for (int i = 0; i < name->nparams; i++) args[i] = type_var(c, 0);
+    tc_unify(c, t, tc_instantiate_alias(c, name, args));
+    c->s.level--;
     return;
   }
+  for (int i = 0; i < t->n; i++) settle_closed_records(c, t->args[i], depth + 1);
+}
+
+/* A value computed once can't have an open type. */
+static void report_open(Checker *c, Binding *b) {
+  if (!tc_no_errors(c) || !has_unknown(c, b->type)) return;
+  Diag *d = diag_error(c->diags, b->span, tc_diag_code(D_AMBIGUOUS), "the type of `%s` isn't fully known: %s", b->name,
+                       type_text(c, b->type));
+  d->hint = tc_format(c, "annotate it, as in `let %s : int[] = …`", b->name);
 }
 
 /* ---- Leaving ------------------------------------------------------------------------ */
@@ -448,6 +466,7 @@ void tc_leave_level(Checker *c, Marks m, Binding **bs, int n, Generality g) {
   } else {
     for (int i = 0; i < n; i++) {
       settle_effects(c, bs[i]->type, c->s.level);
+      if (top && tc_no_errors(c)) settle_closed_records(c, bs[i]->type, 0);
       if (top) report_open(c, bs[i]);
       else tc_lower_levels(c, bs[i]->type, c->s.level);
     }

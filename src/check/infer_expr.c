@@ -77,6 +77,13 @@ static bool dims_known(Checker *c, const Binding *b, const Expr *dims) {
   return false;
 }
 
+/* A variable of open type becomes one dimension by this use. */
+static void note_dims(Checker *c, const Expr *f, const Expr *dims) {
+  if (dims->kind != E_VAR || type_repr(dims->type)->kind != TY_VAR) return;
+  RankUse use = {dims->name.name, f->name.name, dims->span};
+  vec_push(c->temp, c->s.rank_uses, use);
+}
+
 static Type *infer_var(Checker *c, Expr *e) {
   Type *t = use_variable(c, e);
   return tc_typed_by_rank(c, e->binding) ? type_by_rank(c, e->binding, NULL, e->span) : t;
@@ -125,6 +132,7 @@ static Type *tc_infer_apply(Checker *c, Expr *e) {
   if (f->kind == E_VAR && tc_typed_by_rank(c, f->binding)) {
     tc_infer(c, e->args[1]);
     if (!dims_known(c, f->binding, e->args[1])) return c->t_error;
+    note_dims(c, f, e->args[1]);
     t = f->type = type_by_rank(c, f->binding, e->args[1], e->span);
   }
   for (int i = 1; i < e->nargs; i++) {
@@ -146,6 +154,7 @@ static Type *tc_infer_apply(Checker *c, Expr *e) {
     t = t->args[1];
   }
   tc_solve(c);
+  tc_note_call(c, e, t);
   return t;
 }
 

@@ -100,28 +100,39 @@ static void add_module_names(Checker *c, Names *out, const Module *m, NameSpace 
   }
 }
 
+/* The names that other modules see. */
+static void add_public_names(Checker *c, Names *out, const Module *m, NameSpace ns) {
+  Names all = {0};
+  add_module_names(c, &all, m, ns);
+  for (int i = 0; i < all.len; i++)
+    if (all.data[i][0] != '_') vec_push(c->temp, *out, all.data[i]);
+}
+
 static Module *find_module(Checker *c, Sym name) {
   Module *m = map_get(&c->s.module->modules, name);
   if (!m && c->loader.library) m = c->loader.library(c->loader.user, name);
   return m;
 }
 
+/* A module whose name is near, or begins this one: `String` for `Str`. */
 static Sym nearest_module(Checker *c, Sym name) {
   Names names = {0};
   add_names(c, &names, &c->s.module->modules);
   Sym known;
   for (int i = 0; (known = c->loader.library_name(c->loader.user, i)); i++) vec_push(c->temp, names, known);
-  return nearest_name(name, names.data, names.len);
+  Sym near = nearest_name(name, names.data, names.len);
+  for (int i = 0; i < names.len && !near; i++)
+    if (sym_len(names.data[i]) > 2 && !strncmp(name, names.data[i], sym_len(names.data[i]))) near = names.data[i];
+  return near;
 }
 
 /* The module's name that is this one, or else nearest to it; NULL if none is near. */
 static Sym nearest_in(Checker *c, const Module *m, NameSpace ns, Sym name) {
   Names names = {0}, public = {0};
   add_module_names(c, &names, m, ns);
-  for (int i = 0; i < names.len; i++) {
+  for (int i = 0; i < names.len; i++)
     if (names.data[i] == name) return name;
-    if (names.data[i][0] != '_') vec_push(c->temp, public, names.data[i]);
-  }
+  add_public_names(c, &public, m, ns);
   return nearest_name(name, public.data, public.len);
 }
 
@@ -195,8 +206,8 @@ static const char *near_hint(Checker *c, Name name, NameSpace ns) {
   add_module_names(c, &names, m, ns);
   static const char *const builtin[] = {"int", "float", "bool", "string", "unit"};
   for (int i = 0; !name.module && ns == NS_TYPE && i < 5; i++) vec_push(c->temp, names, text_of(c, builtin[i]));
-  for (int i = 0; !name.module && i < m->opened.len; i++) add_module_names(c, &names, m->opened.data[i], ns);
-  if (!name.module && c->prelude && c->prelude != m) add_module_names(c, &names, c->prelude, ns);
+  for (int i = 0; !name.module && i < m->opened.len; i++) add_public_names(c, &names, m->opened.data[i], ns);
+  if (!name.module && c->prelude && c->prelude != m) add_public_names(c, &names, c->prelude, ns);
   Sym near = nearest_name(name.name, names.data, names.len);
   if (!near || near == name.name) return NULL;
   return tc_format(c, "did you mean `%s%s%s`?", name.module ? name.module : "", name.module ? "." : "", near);
@@ -311,21 +322,32 @@ static bool has_fields(const Type *t, const Sym *fields, int n) {
   return true;
 }
 
-static TypeName *latest_record(const Module *m, const Sym *fields, int n) {
+/* exactly: without other fields. */
+static TypeName *latest_record(const Module *m, const Sym *fields, int n, bool exactly) {
   for (TypeName *t = m->latest_type; t; t = t->previous) {
     Type *record = t->alias ? type_repr(t->alias) : NULL;
-    if (record && record->kind == TY_RECORD && has_fields(record, fields, n)) return t;
+    bool is_record = record && record->kind == TY_RECORD && (!exactly || record->n == n);
+    if (is_record && has_fields(record, fields, n)) return t;
   }
   return NULL;
 }
 
+static TypeName *latest_record_in_scope(Checker *c, const Sym *fields, int n, bool exactly) {
+  Module *m = c->s.module;
+  TypeName *t = latest_record(m, fields, n, exactly);
+  for (int i = m->opened.len - 1; !t && i >= 0; i--) t = latest_record(m->opened.data[i], fields, n, exactly);
+  if (!t && c->prelude && c->prelude != m) t = latest_record(c->prelude, fields, n, exactly);
+  return t;
+}
+
 /* The latest type in scope that is a record with all these fields, or NULL. */
 TypeName *tc_record_type_with(Checker *c, const Sym *fields, int n) {
-  Module *m = c->s.module;
-  TypeName *t = latest_record(m, fields, n);
-  for (int i = m->opened.len - 1; !t && i >= 0; i--) t = latest_record(m->opened.data[i], fields, n);
-  if (!t && c->prelude && c->prelude != m) t = latest_record(c->prelude, fields, n);
-  return t;
+  return latest_record_in_scope(c, fields, n, false);
+}
+
+/* The latest type in scope that is a record with just the fields of this one, or NULL. */
+TypeName *tc_record_type_of(Checker *c, const Type *record) {
+  return latest_record_in_scope(c, record->names, record->n, true);
 }
 
 bool tc_is_prelude_prim(const Checker *c, const Binding *b, const char *name) {

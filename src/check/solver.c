@@ -322,7 +322,9 @@ static bool field_fits(Checker *c, const Constraint *k, Type *t, Type *field) {
     tc_report_clash(c, field, k->t[1], (Place){.at = k->at});
     return true;
   }
-  unsigned cls = c->clash.kind == CLASH_CLASS ? c->clash.cls : 0;
+  /* A class is what is needed only where the type itself is open: a literal's type has classes, too. */
+  bool open = type_repr(k->t[1])->kind == TY_VAR;
+  unsigned cls = open && c->clash.kind == CLASH_CLASS ? c->clash.cls : 0;
   const char *needed = cls & (CLASS_NUM | CLASS_SCALAR) ? "a number"
                        : cls & CLASS_DIFF               ? "a float"
                                                         : tc_kind_text(c, k->t[1]);

@@ -181,6 +181,48 @@ static bool is_number_clash(const Checker *c, Type *want, Type *got) {
          (tc_is_scalar(want) || tc_is_scalar(got));
 }
 
+/* ---- Clashes with what was noted before ----------------------------------------------- */
+void tc_note_call(Checker *c, const Expr *call, Type *result) {
+  const Expr *f = call->args[0];
+  bool sum = f->kind == E_VAR && f->binding && f->binding->module == c->prelude && !strcmp(f->name.name, "sum");
+  if (sum && type_repr(result)->kind == TY_ARRAY) vec_push(c->temp, c->s.sums, call->span);
+}
+
+/* Whether the place ends with the one inside, but for closing brackets. */
+static bool ends_with(Checker *c, Span at, Span inside) {
+  if (!at.source || at.source != inside.source || inside.start < at.start || inside.end > at.end) return false;
+  const char *text = sources_get(c->diags->sources, at.source)->text;
+  return strspn(text + inside.end, " \n)") >= at.end - inside.end;
+}
+
+/* `1.0 + sum [ … | i < n, j < m ]`: a sum of rows where a number was meant. */
+static const char *sum_hint(Checker *c, Type *want, Type *got, Place p) {
+  const Type *array = type_repr(got)->kind == TY_ARRAY ? type_repr(got) : type_repr(want);
+  bool number = tc_is_scalar(want) || tc_is_scalar(got);
+  if (!number || array->kind != TY_ARRAY || !tc_is_scalar(type_repr(array->args[0]))) return NULL;
+  for (int i = 0; i < c->s.sums.len; i++)
+    if (ends_with(c, p.at, c->s.sums.data[i]) || ends_with(c, p.also, c->s.sums.data[i]))
+      return "`sum` adds up the rows of a matrix, `sum (flatten m)` all of its numbers";
+  return NULL;
+}
+
+/* `reshape dims …`, where dims is an array elsewhere: says where it became one int. */
+static void show_dims(Checker *c, Type *want, Type *got, Place p, Diag *d) {
+  bool one = type_repr(want)->kind == TY_INT || type_repr(got)->kind == TY_INT;
+  bool many = type_repr(want)->kind == TY_ARRAY || type_repr(got)->kind == TY_ARRAY;
+  for (int i = 0; one && many && i < c->s.rank_uses.len; i++) {
+    const RankUse *use = &c->s.rank_uses.data[i];
+    const char *text = sources_get(c->diags->sources, p.at.source)->text + p.at.start;
+    bool same = sym_len(use->variable) == p.at.end - p.at.start && !memcmp(text, use->variable, sym_len(use->variable));
+    if (!p.at.source || !same) continue;
+    d->also = use->at;
+    d->also_label = tc_format(c, "one dimension here, since it isn't an array literal");
+    d->hint = tc_format(c, "the rank of the result must be known: write the dimensions as in `%s [rows, columns]`",
+                        use->function);
+    return;
+  }
+}
+
 static Diag *clash_error(Checker *c, Type *want, Type *got, Span at) {
   switch (c->clash.kind) {
   case CLASH_INFINITE: {
@@ -213,7 +255,10 @@ void tc_report_clash(Checker *c, Type *want, Type *got, Place p) {
   d->label = p.label;
   d->also = p.also;
   d->also_label = p.also_label;
+  const char *sum = sum_hint(c, want, got, p);
   if (p.hint) d->hint = p.hint;
+  if (sum) d->hint = sum;
+  show_dims(c, want, got, p, d);
 }
 
 bool tc_expect_type(Checker *c, Type *want, Type *got, Place p) {
