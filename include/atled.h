@@ -152,12 +152,14 @@ typedef struct AtledResult {
 ATLED_API int atled_result_count(const AtledVM *vm);
 ATLED_API bool atled_result(AtledVM *vm, int index, AtledResult *out);
 
-/* Runs the items of a source, then its `test` items, and reports each: message NULL when it passed. */
+/* Runs the items of a source, then its `test` items, and reports each: message NULL when it passed. If some failed, and
+ * no error was raised, the call's error is of kind "test". */
 typedef void (*AtledTestReport)(void *user, const char *test, int line, const char *message);
 ATLED_API AtledStatus atled_test(AtledVM *vm, const char *name, const char *source, AtledTestReport report, void *user);
 
 /* ---- Errors ---------------------------------------------------------------------------- */
-/* The first error of the last call that failed on this VM; NULL if the last call succeeded. */
+/* The first error of the last call on this VM; NULL if that succeeded or ended with ATLED_EXIT, never if it failed. In
+ * a callback whose call on the VM was refused: an error that says so. */
 ATLED_API const AtledDiagnostic *atled_error(const AtledVM *vm);
 /* All errors and warnings of the last call. */
 ATLED_API int atled_diagnostic_count(const AtledVM *vm);

@@ -129,9 +129,11 @@ static void show_results(AtledVM *vm) {
 
 static void show_errors(AtledVM *vm) {
   fflush(stdout);
-  for (int i = 0; i < atled_diagnostic_count(vm); i++)
-    if (!output_failed() || strcmp(atled_diagnostic(vm, i)->kind, "output") != 0)
-      fputs(atled_diagnostic(vm, i)->rendered, stderr);
+  for (int i = 0; i < atled_diagnostic_count(vm); i++) {
+    const AtledDiagnostic *d = atled_diagnostic(vm, i);
+    bool told = strcmp(d->kind, "test") == 0 || (output_failed() && strcmp(d->kind, "output") == 0);
+    if (!told) fputs(d->rendered, stderr);
+  }
 }
 
 static void report(Repl *r, AtledStatus status) {

@@ -159,7 +159,7 @@ static AtledStatus no_memory(AtledVM *vm, void *unused) {
 AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out) {
   if (!vm) return ATLED_BAD_ARGUMENT;
   if (out) *out = NULL;
-  if (vm->running) return ATLED_BAD_ARGUMENT;
+  if (vm->running) return vm_refuse(vm);
   if (!out) return vm_reject_null(vm, "the place for the handle");
   if (!expression || !type) return vm_reject_null(vm, expression ? "the type" : "the expression");
   AtledFunction *f = heap_realloc(&vm->heap, NULL, 0, sizeof *f);
@@ -418,7 +418,8 @@ static AtledStatus call_body(AtledVM *vm, void *arg) {
  * results. */
 static AtledStatus call_handle(CallArgs *c) {
   AtledFunction *f = c->f;
-  if (f->vm->running || f->vm->closing) return ATLED_BAD_ARGUMENT;
+  if (f->vm->closing) return ATLED_BAD_ARGUMENT;
+  if (f->vm->running) return vm_refuse(f->vm);
   if (f->arity) memset(f->args, 0, sizeof *f->args * (size_t)f->param->nslots);
   AtledStatus status = vm_call_quick(f->vm, call_body, c);
   if (!f->arity) return status;

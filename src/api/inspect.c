@@ -265,6 +265,7 @@ static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
   if (status != ATLED_OK) return status;
   LowerEntry entry = {.graph = plan.steps.data[0].final};
   Unit *unit = run_unit(vm, &entry, 1);
+  if (!unit) return ATLED_COMPILE_ERROR;
   Slot *slots = NEW_ARRAY(&vm->scratch, Slot, entry.func->nresults + 1);
   const Desc *desc = lower_desc(vm->world, g->result->type);
   if (run_function(vm, unit, entry.func, NULL, slots) != 0) return report_runtime_error(vm, (Span){0});

@@ -238,13 +238,13 @@ static void keep_value(AtledVM *vm, Slot *res) { vm->results.data[vm->results.le
 typedef struct TestRun {
   AtledTestReport report;
   void *user;
-  bool failed;
+  int failed;
 } TestRun;
 
 static void report_test(AtledVM *vm, const Step *s, TestRun *tests, const char *message) {
   int line, column;
   span_position(&vm->sources, s->item->span, &line, &column);
-  tests->failed |= message != NULL;
+  tests->failed += message != NULL;
   if (tests->report) tests->report(tests->user, s->item->text, line, message);
 }
 
@@ -366,7 +366,11 @@ static AtledStatus eval_body(AtledVM *vm, void *arg) {
   Plan plan;
   AtledStatus status = plan_front(vm, c->name, c->source, strlen(c->source), &plan);
   if (status != ATLED_OK) return status;
-  if (!c->check_only) return run_plan(vm, &plan, c->tests);
+  if (!c->check_only) {
+    status = run_plan(vm, &plan, c->tests);
+    if (status != ATLED_OK || !c->tests || !c->tests->failed) return status;
+    return report_error(vm, ATLED_TEST_FAILURE, "test", "tests failed: %d", c->tests->failed);
+  }
   plan_take_back(vm, &plan, plan.first_item);
   return ATLED_OK;
 }
@@ -385,10 +389,9 @@ AtledStatus atled_check(AtledVM *vm, const char *name, const char *source) {
 
 AtledStatus atled_test(AtledVM *vm, const char *name, const char *source, AtledTestReport report, void *user) {
   if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
-  TestRun tests = {report, user, false};
+  TestRun tests = {report, user, 0};
   EvalCall c = {.name = name, .source = source, .tests = &tests};
-  AtledStatus status = vm_call(vm, eval_body, &c);
-  return status == ATLED_OK && tests.failed ? ATLED_TEST_FAILURE : status;
+  return vm_call(vm, eval_body, &c);
 }
 
 static AtledStatus eval_file_body(AtledVM *vm, void *arg) {

@@ -265,6 +265,7 @@ void report_underivable(AtledVM *vm, const Unit *u, uint32_t site) {
 /* ---- Public --------------------------------------------------------------------- */
 const AtledDiagnostic *atled_error(const AtledVM *vm) {
   if (!vm) return NULL;
+  if (vm->refused) return &vm->no_call;
   if (vm->out_of_memory) return &vm->no_memory;
   return vm->first_error < 0 ? NULL : &vm->reports.data[vm->first_error];
 }

@@ -97,6 +97,10 @@ AtledVM *atled_new(const AtledConfig *config) {
   while (config->args && vm->rt.nargs < config->nargs && config->args[vm->rt.nargs]) vm->rt.nargs++;
   vm->no_memory = (AtledDiagnostic){
       .severity = ATLED_ERROR, .kind = "memory", .message = "out of memory", .rendered = "error: out of memory\n"};
+  vm->no_call = (AtledDiagnostic){.severity = ATLED_ERROR,
+                                  .kind = "bad-argument",
+                                  .message = "a callback can't call the VM that runs it",
+                                  .rendered = "error: a callback can't call the VM that runs it\n"};
   if (config->stack_size) vm->rt.eval_stack_limit = config->stack_size;
   vm->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   vm->stack = stack_new(config->stack_size ? config->stack_size : (size_t)1 << 30);
@@ -323,17 +327,35 @@ static void run_call(Call *c) {
   end_marked(c);
 }
 
+/* Whatever fails without a report of its own gets one: a host prints the message of each failing call. */
+static void ensure_error(const Call *c) {
+  AtledVM *vm = c->vm;
+  if (c->status == ATLED_OK || c->status == ATLED_EXIT || vm->first_error >= 0) return;
+  if (c->status == ATLED_NO_MEMORY) vm->out_of_memory = true;
+  else report_error(vm, c->status, "internal", "the call failed, and no part of it says why");
+}
+
 static void on_vm_stack(void *arg) {
   Call *c = arg;
   jmp_buf oom;
   c->vm->heap.on_oom = &oom;
-  if (setjmp(oom)) after_jump(c);
-  else run_call(c);
+  if (setjmp(oom)) {
+    after_jump(c);
+  } else {
+    run_call(c);
+    ensure_error(c);
+  }
   c->vm->heap.on_oom = NULL;
 }
 
+AtledStatus vm_refuse(AtledVM *vm) {
+  vm->refused = true;
+  return ATLED_BAD_ARGUMENT;
+}
+
 static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg, CallKind kind) {
-  if (!vm || vm->running) return ATLED_BAD_ARGUMENT;
+  if (!vm) return ATLED_BAD_ARGUMENT;
+  if (vm->running) return vm_refuse(vm);
   Call c = {.vm = vm, .body = body, .arg = arg, .kind = kind};
   Environment host;
   vm->running = true;
@@ -342,7 +364,7 @@ static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg)
   stack_run(vm->stack, on_vm_stack, &c);
   environment_leave(&host);
   phases_end(&vm->heap);
-  vm->running = false;
+  vm->running = vm->refused = false;
   if (vm->clock) clock_stop(vm->clock);
   if (c.status != ATLED_OK) stack_trim(vm->stack);
   return c.status;

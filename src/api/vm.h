@@ -143,6 +143,8 @@ struct AtledVM {
   int handles;  /* that aren't released */
   bool closing; /* the host has freed the VM, which waits for them */
   bool running;
+  AtledDiagnostic no_call; /* stands ready */
+  bool refused;            /* a callback of the call that runs has called the VM */
 };
 
 /* ---- vm.c ---- */
@@ -157,6 +159,9 @@ bool vm_roll_back(AtledVM *vm);                            /* results stay. Fals
 void vm_commit(AtledVM *vm);
 /* Goes back to where the entry began, as if nothing had been done of it yet; results stay. False after a report. */
 bool vm_begin_again(AtledVM *vm);
+/* Refuses a call from within a callback, before anything of the VM is touched; atled_error says so until the outer call
+ * ends. */
+AtledStatus vm_refuse(AtledVM *vm);
 /* Ends a call for which the host gave NULL for `what`. */
 AtledStatus vm_reject_null(AtledVM *vm, const char *what);
 /* The same without dropping reports and results. */

@@ -155,7 +155,11 @@ Type *checker_parse_type(Checker *c, Module *m, Diags *diags, Lexer *lx, const c
   uint32_t source = sources_add(c->sources, "<type>", item, strlen(item));
   int errors = diags->errors;
   Program *p = parse_program(lx, c->temp, c->syms, diags, source);
-  if (diags->errors > errors || p->items.len != 1) return NULL;
+  if (diags->errors > errors) return NULL;
+  if (p->items.len != 1) {
+    diag_error(diags, p->items.data[1]->span, "type", "a type is needed, and nothing after it");
+    return NULL;
+  }
   State saved = c->s;
   Diags *outer = c->diags;
   c->diags = diags;

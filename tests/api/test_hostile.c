@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* A hostile host: every function of atled.h with arguments that make no sense, NULL, numbers that are none or too
+ * large, ranks and dimensions that don't fit, text that breaks out of its place, and from within callbacks.
+ *
+ * Each call returns, and where it fails atled_error has a message. CALL checks both. Files and descriptors that wait
+ * are test_waiting.c's. */
+#include "check.h"
+#include <atled.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static AtledConfig config_of(AtledJit jit) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  return config;
+}
+
+static AtledVM *new_vm(AtledJit jit) {
+  AtledConfig config = config_of(jit);
+  return atled_new(&config);
+}
+
+/* The status of a call on the VM, whose error is there exactly if it failed. */
+static AtledStatus checked(const AtledVM *vm, AtledStatus status, int line) {
+  const AtledDiagnostic *d = atled_error(vm);
+  bool failed = status != ATLED_OK && status != ATLED_EXIT;
+  bool told = d && d->severity == ATLED_ERROR && d->kind && d->message && d->rendered &&
+              (*d->message || strcmp(d->kind, "fail") == 0);
+  check_count++;
+  if (failed == (d != NULL) && (!d || told) && (!d || strcmp(d->kind, "internal") != 0)) return status;
+  check_failures++;
+  fprintf(stderr, "%s:%d: status %d, error: %s\n", __FILE__, line, status, d && d->rendered ? d->rendered : "none");
+  return status;
+}
+#define CALL(vm, call) checked((vm), (call), __LINE__)
+
+/* ---- Text -------------------------------------------------------------------------------------------------------- */
+/* Each as source, expression, type, name, and path. */
+static const char *const texts[] = {
+    "",
+    " ",
+    "\n",
+    "int",
+    "int\nprint 3",
+    "int\n",
+    "float -> float\nlet x = 1",
+    "int)\nlet x = (3",
+    "1)\nlet x = (2",
+    "1\n2",
+    "1 : int",
+    "(",
+    ")",
+    "\"",
+    "#",
+    "fun",
+    "\xff",
+    "\xc0\x80",
+    "\x1b[2J",
+    "let",
+    "let x = 1",
+    "type t = A | B",
+    "import \"/\"",
+    "import \"\"",
+    "test \"t\" = false",
+    "test \"t\" = fail \"x\"",
+    "foreign \"\" f : int",
+    "grad",
+    "'a",
+    "1 +",
+    "fail \"\"",
+    "exit 3",
+    "assert false",
+    "[1][7]",
+    "/",
+    "..",
+    "/dev/null",
+    "/dev/zero/x",
+};
+enum { TEXTS = sizeof texts / sizeof *texts };
+
+static void each_text(AtledVM *vm, const char *text) {
+  AtledFunction *f;
+  const char *out;
+  const char *const *names;
+  AtledResult result;
+  for (int i = 0; i < TEXTS; i++)
+    if (CALL(vm, atled_get(vm, text, texts[i], &f)) == ATLED_OK) atled_release(f);
+  CALL(vm, atled_eval(vm, text, text));
+  for (int i = -1; i <= atled_result_count(vm); i++)
+    CHECK(atled_result(vm, i, &result) == (i >= 0 && i < atled_result_count(vm)));
+  CALL(vm, atled_check(vm, text, text));
+  CALL(vm, atled_test(vm, text, text, NULL, NULL));
+  CALL(vm, atled_eval_file(vm, text));
+  CALL(vm, atled_type(vm, text, &out));
+  CALL(vm, atled_doc(vm, text, &out));
+  for (int s = -1; s <= ATLED_STAGE_LIMITS + 1; s++) {
+    CALL(vm, atled_ir(vm, text, text, (AtledStage)s, false, text, &out));
+    CALL(vm, atled_ir(vm, text, text, (AtledStage)s, true, NULL, &out));
+  }
+  CHECK(atled_names(vm, text, &names) >= 0);
+  for (int i = -1; i <= atled_diagnostic_count(vm); i++)
+    CHECK(!atled_diagnostic(vm, i) == (i < 0 || i == atled_diagnostic_count(vm)));
+}
+
+static void test_texts(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  for (int i = 0; i < TEXTS; i++) each_text(vm, texts[i]);
+  CHECK(CALL(vm, atled_eval(vm, "t", "1 + 1")) == ATLED_OK);
+  atled_free(vm);
+}
+
+/* A type is one type: neither an item nor anything else comes after it. */
+static void test_types(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  AtledFunction *f;
+  CHECK(CALL(vm, atled_get(vm, "1", "int\nprint 3", &f)) == ATLED_COMPILE_ERROR && !f);
+  CHECK_STR(atled_error(vm)->message, "a type is needed, and nothing after it");
+  CHECK(CALL(vm, atled_get(vm, "1", "int\n", &f)) == ATLED_OK);
+  atled_release(f);
+  CHECK(CALL(vm, atled_test(vm, "t", "test \"a\" = false\ntest \"b\" = false", NULL, NULL)) == ATLED_TEST_FAILURE);
+  CHECK_STR(atled_error(vm)->message, "tests failed: 2");
+  atled_free(vm);
+}
+
+/* ---- From within callbacks --------------------------------------------------------------------------------------- */
+typedef struct Inside {
+  AtledVM *vm;
+  AtledFunction *f;
+  int calls;
+} Inside;
+
+static void refused(Inside *in, AtledStatus status, int line) {
+  CHECK(checked(in->vm, status, line) == ATLED_BAD_ARGUMENT);
+  const AtledDiagnostic *d = atled_error(in->vm);
+  CHECK_STR(d ? d->message : NULL, "a callback can't call the VM that runs it");
+}
+#define REFUSED(call) refused(in, (call), __LINE__)
+
+static void call_all(void *user, const char *text, size_t n) {
+  Inside *in = user;
+  AtledVM *vm = in->vm;
+  AtledFunction *f;
+  AtledCache cache;
+  AtledValue x = atled_float(1.0);
+  double y;
+  const char *out;
+  const char *const *names;
+  (void)text;
+  (void)n;
+  in->calls++;
+  REFUSED(atled_eval(vm, "a", "1"));
+  REFUSED(atled_eval(vm, NULL, NULL));
+  REFUSED(atled_eval_file(vm, "/dev/null"));
+  REFUSED(atled_check(vm, "a", "1"));
+  REFUSED(atled_test(vm, "a", "1", NULL, NULL));
+  REFUSED(atled_get(vm, "1", "int", &f));
+  REFUSED(atled_get(vm, NULL, NULL, NULL));
+  REFUSED(atled_call(in->f, &x, 1, NULL));
+  REFUSED(atled_call_double(in->f, &y, 1, &y));
+  REFUSED(atled_ir(vm, "a", "1", ATLED_STAGE_FINAL, false, NULL, &out));
+  REFUSED(atled_type(vm, "1", &out));
+  REFUSED(atled_doc(vm, "map", &out));
+  REFUSED(atled_cache(vm, &cache));
+  REFUSED(atled_clear_cache(vm));
+  CHECK(atled_names(vm, "m", &names) == 0);
+  atled_release(in->f);
+  atled_free(vm);
+}
+
+static void test_callbacks(void) {
+  Inside in = {0};
+  AtledConfig config = config_of(ATLED_JIT_OFF);
+  config.write = call_all;
+  config.user = &in;
+  in.vm = atled_new(&config);
+  CHECK(atled_get(in.vm, "fun x -> x * 2.0", "float -> float", &in.f) == ATLED_OK);
+  CHECK(CALL(in.vm, atled_eval(in.vm, "t", "print 1")) == ATLED_OK && in.calls == 1);
+  CHECK(CALL(in.vm, atled_eval(in.vm, "t", "print 1\nfail \"own\"")) == ATLED_RUNTIME_ERROR);
+  CHECK_STR(atled_error(in.vm)->message, "own");
+  atled_release(in.f);
+  atled_free(in.vm);
+}
+
+int main(void) {
+  test_texts();
+  test_types();
+  test_callbacks();
+  return check_result();
+}
