@@ -321,6 +321,9 @@ class CommandLine(unittest.TestCase):
         found = [json.loads(line) for line in r.stdout.splitlines()]
         self.assertEqual([(d["file"], d["line"], d["severity"]) for d in found],
                          [("two.atl", 1, "error"), ("two.atl", 2, "error")])
+        r = atled("check", script("let spy (x : float) = x\npullback spy x = (x, fun d -> (print d; d))\n"))
+        self.same(r, 65, "")
+        self.assertIn("2:32: error: the pullback of `spy` has an effect here", r.stderr)
 
     def test_json_is_json(self):
         """Bytes that are no UTF-8, in the source and in a file's name; quotes; what can't be read."""

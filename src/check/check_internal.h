@@ -140,6 +140,11 @@ typedef struct RankUse { /* a variable whose type was decided by its use as the 
   Span at;
 } RankUse;
 
+typedef struct EffectUse { /* a call: its effect, perhaps not known yet */
+  Type *effect;
+  Span at;
+} EffectUse;
+
 typedef struct State {
   Module *module;
   const Unfinished *unfinished;
@@ -149,12 +154,14 @@ typedef struct State {
   int nlater;
   int errors; /* reported before the item */
   int level;
-  Type *shown;  /* of an expression between other items that is a function, or NULL */
-  Type *effect; /* of the function body being checked */
-  Types used;   /* effects of calls in it, see tc_use_effect */
-  int depth;    /* functions around */
-  int loops;    /* comprehensions around */
-  Map locals;   /* Sym -> Binding */
+  Type *shown;                 /* of an expression between other items that is a function, or NULL */
+  Type *effect;                /* of the function body being checked */
+  Types used;                  /* effects of calls in it, see tc_use_effect */
+  bool in_rule;                /* within a derivative rule */
+  Vec(EffectUse) rule_effects; /* of all calls in the item's derivative rules */
+  int depth;                   /* functions around */
+  int loops;                   /* comprehensions around */
+  Map locals;                  /* Sym -> Binding */
   Vec(LocalUndo) undo;
   Types vars;                  /* open variables, oldest first */
   Types bound;                 /* in this item */

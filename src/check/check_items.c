@@ -18,6 +18,7 @@ void tc_state_begin(Checker *c, Module *m, LazyItem *lazy) {
 /* Each item starts with empty lists; their memory is used again. */
 static void reset_item(Checker *c) {
   c->s.vars.len = c->s.bound.len = c->s.relations.len = c->s.ready.len = c->s.rec_uses.len = 0;
+  c->s.rule_effects.len = 0;
   c->s.used.len = c->s.type_vars.len = c->s.matches.len = c->s.discarded.len = c->s.formats.len = c->s.lacking.len = 0;
   c->s.level = c->s.depth = c->s.loops = 0;
 }
@@ -71,7 +72,9 @@ void tc_check_rule(Checker *c, Item *rule, Binding *f) {
   if (*slot)
     diag_error(c->diags, rule->name.span, tc_diag_code(D_DUPLICATE), "`%s` has a %s already", f->name, rule_word(rule));
   *slot = rule;
+  c->s.in_rule = true;
   Type *got = tc_infer(c, rule->expr);
+  c->s.in_rule = false;
   if (n == 0) {
     if (type_repr(f->type)->kind != TY_ERROR)
       diag_error(c->diags, rule->name.span, tc_diag_code(D_MISPLACED_RULE), "`%s` is not a function", f->name);
@@ -94,6 +97,49 @@ void tc_check_rule(Checker *c, Item *rule, Binding *f) {
                          .also = f->span,
                          .also_label = "the rule has this function's type",
                          .hint = rule_hint(rule)});
+}
+
+/* Has a call of t with n arguments a known effect? */
+static bool call_has_effect(Type *t, int n) {
+  t = type_repr(t);
+  for (; n > 0 && t->kind == TY_FUN; n--) {
+    if (type_repr(t->args[2])->kind == TY_EFFECT) return true;
+    t = type_repr(t->args[1]);
+  }
+  return false;
+}
+
+/* A pullback's effect may also be one of the function that takes the cotangent. */
+static bool rule_has_effect(const Item *rule) {
+  int n = rule->expr->nparams;
+  if (call_has_effect(rule->expr->type, n)) return true;
+  Type *t = type_repr(rule->expr->type);
+  for (; n > 0 && t->kind == TY_FUN; n--) t = type_repr(t->args[1]);
+  return rule->kind == I_PULLBACK && t->kind == TY_TUPLE && t->n == 2 && call_has_effect(t->args[1], 1);
+}
+
+/* The first call with an effect in the rule. */
+static Span place_of_effect(const Checker *c, const Item *rule) {
+  for (int i = 0; i < c->s.rule_effects.len; i++) {
+    EffectUse u = c->s.rule_effects.data[i];
+    bool inside = u.at.source == rule->span.source && u.at.start >= rule->span.start && u.at.start < rule->span.end;
+    if (inside && type_repr(u.effect)->kind == TY_EFFECT) return u.at;
+  }
+  return rule->name.span;
+}
+
+static void check_rule_effects(Checker *c, Item *const *rules, int n) {
+  if (!tc_no_errors(c)) return;
+  for (int i = 0; i < n; i++) {
+    const Item *rule = rules[i];
+    const Binding *f = rule->binding;
+    if (call_has_effect(f->type, arity_of(f)))
+      diag_error(c->diags, rule->name.span, tc_diag_code(D_EFFECT),
+                 "`%s` has an effect, so it can't have a derivative rule", f->name);
+    else if (rule_has_effect(rule))
+      diag_error(c->diags, place_of_effect(c, rule), tc_diag_code(D_EFFECT),
+                 "the %s of `%s` has an effect here: a derivative rule can't have one", rule_word(rule), f->name);
+  }
 }
 
 void tc_report_unfit_rule(Checker *c, const Item *rule, const Binding *f) {
@@ -127,6 +173,7 @@ static void check_definition(Checker *c, Module *m, Item *item, Item **rules, in
           "bind it inside an expression: let mut x = … in …";
   int mark = c->s.undo.len;
   tc_check_let_group(c, item->lets, item->nlets, item->rec, item, rules, nrules);
+  check_rule_effects(c, rules, nrules);
   int end = c->s.undo.len;
   for (int i = mark; i < end; i++) tc_module_put(c, m, map_get(&c->s.locals, c->s.undo.data[i].name));
   tc_local_pop_to(c, mark);
@@ -176,14 +223,12 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
   if (prim && !m->library)
     diag_error(c->diags, item->span, tc_diag_code(D_FOREIGN_TYPE), "only the standard library binds primitives");
   if (!prim && tc_no_errors(c)) check_foreign_type(c, item, b->type);
-  if (!prim && effect && nrules > 0)
-    diag_error(c->diags, rules[0]->span, tc_diag_code(D_FOREIGN_TYPE),
-               "`%s` has an effect, so it can't have a derivative rule", b->name);
   tc_leave_level(c, marks, &b, 1, GEN_FUNCTION);
   tc_module_put(c, m, b);
   marks = tc_enter_level(c);
   for (int i = 0; i < nrules; i++) tc_check_rule(c, rules[i], b);
   tc_leave_level(c, marks, NULL, 0, GEN_NONE);
+  check_rule_effects(c, rules, nrules);
 }
 
 /* `x = 3` or `f x = …` with nothing of that name: a definition that lacks its `let`. */

@@ -102,6 +102,8 @@ static Type *infer_ctor(Checker *c, Expr *e) {
 void tc_use_effect(Checker *c, Type *effect, Span at) {
   effect = type_repr(effect);
   Type *here = type_repr(c->s.effect);
+  const EffectUse use = {effect, at};
+  if (c->s.in_rule && effect->kind != TY_PURE) vec_push(c->temp, c->s.rule_effects, use);
   if (effect->kind == TY_PURE || here->kind == TY_EFFECT || effect == here) return;
   if (effect->kind == TY_VAR) vec_push(c->temp, c->s.used, effect);
   else if (!tc_unify(c, here, effect)) tc_report_clash(c, here, effect, (Place){.at = at});

@@ -167,10 +167,28 @@ static bool binding_recursive(Elab *e, Binding *b) {
   return scan_reaches_itself(e, b->group, values, b->ngroup, member);
 }
 
-/* A derivative rule as a Func: `n` parameters, with the types the function is at. */
-static Func *rule_func(Elab *e, Binding *b, const Subst *s, Item *rule, int n) {
+static void report_rule_effect(Elab *e, const Binding *b, Span use) {
+  if (e->diags)
+    diag_error(e->diags, use, "unsupported",
+               "`%s` has a derivative rule, so neither it nor a function given to it can have an effect", b->name);
+  e->failed = true;
+}
+
+/* Has the rule, at these types, an effect, or the function that a pullback gives? */
+static bool rule_has_effect(IrType *rule, int n, bool pullback) {
+  if (el_arrow_effect(rule, n)) return true;
+  return pullback && el_arrow_effect(el_result_type(rule, n)->args[1], 1);
+}
+
+/* A derivative rule as a Func: `n` parameters, with the types the function is at. NULL if it has an effect, as that of
+ * a function that was given one. */
+static Func *rule_func(Elab *e, Binding *b, const Subst *s, Item *rule, int n, Span use) {
   Def d = {.name = b->name, .span = rule->span, .subst = s, .value = rule->expr, .arity = n};
   d.type = el_ir_type(e, s, rule->expr->type);
+  if (rule_has_effect(d.type, n, rule->kind == I_PULLBACK)) {
+    report_rule_effect(e, b, use);
+    return NULL;
+  }
   Instance in = {0};
   int in_progress = 0;
   declare(e, &d, &in);
@@ -189,10 +207,8 @@ static void wrap_pure_instance(Elab *e, Binding *b, Instance *in, Span use) {
   for (int i = 0; i < f->nparams; i++) args[i] = ir_param(e->w, i, f->params[i]);
   for (int i = 0; fits && i < g->nparams; i++) fits = g->params[i] == f->params[i];
   if (!fits) {
-    if (e->diags)
-      diag_error(e->diags, use, "unsupported",
-                 "`%s` has a derivative rule, so neither it nor a function given to it can have an effect", b->name);
-    e->failed = in->failed = true;
+    report_rule_effect(e, b, use);
+    in->failed = true;
     ir_func_finish(e->w, f, ir_zero(e->w, f->result));
     return;
   }
@@ -225,8 +241,9 @@ static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span u
   } else {
     elaborate_instance(e, &d, in, &el_info(e, b)->in_progress, use);
   }
-  if (b->pullback) f->pullback = rule_func(e, b, s, b->pullback, d.arity);
-  if (b->tangent) f->tangent = rule_func(e, b, s, b->tangent, 2 * d.arity);
+  if (b->pullback) f->pullback = rule_func(e, b, s, b->pullback, d.arity, use);
+  if (b->tangent) f->tangent = rule_func(e, b, s, b->tangent, 2 * d.arity, use);
+  in->failed |= (b->pullback && !f->pullback) || (b->tangent && !f->tangent);
 }
 
 /* A type that the entry made goes with it, if it defines nothing. */

@@ -90,7 +90,8 @@ def kind_of(token):
 class Mutator:
     def __init__(self, rng, texts):
         self.rng, self.texts = rng, texts
-        self.safe = [self.same_kind, self.same_kind, self.edge, self.expression, self.wrong_definition, self.wrong_definition, self.match_on]
+        self.safe = [self.same_kind, self.same_kind, self.edge, self.expression, self.wrong_definition, self.wrong_definition, self.match_on,
+                     self.effect]
         self.risky = [self.any_token, self.any_token, self.same_kind, self.swap, self.line]
 
     def mutate(self, text):
@@ -171,6 +172,13 @@ class Mutator:
             if depth == 0:
                 return i, j + 1
         return i, i + 1
+
+    def effect(self, w):
+        """What stands in brackets, or a single word, gets an effect: also what stands in a derivative rule, where none may be."""
+        a, b = self.unit(w)
+        first, last = self.rng.choice((("(print 1; ", ")"), ("(let e = ", " in print 2; e)"), ("((fun e -> print e; e) ", ")")))
+        w[a:b] = [first, *w[a:b], last]
+        return w
 
     def wrong_definition(self, w):
         """What a line defines becomes something else, mostly of another type or unknown."""
