@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Beginning and ending a compilation. Its memory is its own: what it holds may refer to the world, whereas nothing of
+/* Beginning and ending a compilation. One may stand in another one: what the inner one counted of limits is added to
+ * the outer one's. Its memory is its own: what it holds may refer to the world, whereas nothing of
  * the world refers to it but World.compilation and World.temp (and Heap.reached), which are set here alone. */
 #include "ir/compilation.h"
 
@@ -25,6 +26,7 @@ void compilation_end(World *w) {
   w->compilation = c->outer;
   w->temp = c->outer ? &c->outer->arena : NULL;
   Heap *heap = c->arena.heap;
+  for (int k = 0; c->outer && k < LIMIT_COUNT; k++) c->outer->reached[k] += c->reached[k];
   heap->reached = c->outer ? c->outer->reached : NULL;
   arena_free(&c->arena);
   heap_realloc(heap, c, sizeof *c, 0);

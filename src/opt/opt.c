@@ -45,14 +45,18 @@ static void holds_ad(void *user, Graph *g) {
   if (g->flags & NODE_AD) *(bool *)user = true;
 }
 
+/* What passes remember goes after each entry's stage, so that a source of many items takes no more than its largest
+ * one needs. */
 void opt_before_derivatives(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
+  compilation_begin(w);
   Graph *g = opt_prune(w, opt_closures(w, opt_recursion(w, opt_simplify(w, s->built))));
   g = opt_fuse(w, opt_invariants(w, g, false));
   /* Once more, for unrolled loops: one product shall be one node when it is decided whether it is rounded. */
   g = opt_invariants(w, opt_simplify(w, opt_scalars(w, opt_views(w, g))), false);
   s->optimised = opt_contract(w, opt_interchange(w, g), false);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
+  compilation_end(w);
   phase_leave(w->arena->heap, before);
 }
 
@@ -90,7 +94,6 @@ static Graph *differentiate_so_deep(World *w, OptStages *s, int *depth) {
 static Graph *differentiate(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_DIFFERENTIATE);
   Graph *g = NULL;
-  ir_use_pool(w, s->pool);
   for (int depth = LIMIT_PATHS; !g;) g = differentiate_so_deep(w, s, &depth);
   phase_leave(w->arena->heap, before);
   return g;
@@ -100,10 +103,13 @@ void opt_derivatives_and_after(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
   Graph *g = s->optimised;
   bool ad = false;
+  compilation_begin(w);
+  ir_use_pool(w, s->pool);
   ir_walk_graphs(w, g, holds_ad, &ad);
   if (ad) g = differentiate(w, s);
   if (ad && ir_pool_grew(w, s->pool)) g = differentiate(w, s); /* again with the pullbacks that it makes */
   s->differentiated = g;
   s->final = ir_without_rules(w, g, after_derivatives);
+  compilation_end(w);
   phase_leave(w->arena->heap, before);
 }

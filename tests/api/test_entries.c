@@ -320,6 +320,32 @@ static void measure_vms(int vms, bool show) {
 #endif
 }
 
+/* ---- Many derivatives in one source ------------------------------------------------------------------- */
+enum { DERIVATIVES = 30, DERIVATIVES_MB = 180 };
+
+static const char derivative[] =
+    "let loss%d (w : float[][], b : float[], v : float[]) = sum [ (let h = [ tanh (dot w[k] xs[i] + b[k]) | k < 6 ] in "
+    "let y = sigmoid (dot h v) in (if i %% 2 = 0 then -log y else -log (1.0 - y)) + %d.0 * norm v) | i < n ]\n"
+    "let g%d = hvp loss%d p p\n";
+
+/* What an item's derivative needed while it was compiled goes before the next one's is. */
+static void check_source_of_derivatives(void) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_OFF;
+  config.memory_limit = (size_t)DERIVATIVES_MB << 20;
+  AtledVM *vm = atled_new(&config);
+  size_t size = DERIVATIVES * (sizeof derivative + 20) + 1000, used = 0;
+  char *text = malloc(size);
+  used += (size_t)snprintf(text, size,
+                           "let n = 20\nlet xs = [ [sin (float (i * j)) | j < 4] | i < n ]\n"
+                           "let p = ([ [0.1 | j < 4] | k < 6 ], zeros 6, ones 6)\n");
+  for (int i = 0; i < DERIVATIVES; i++) used += (size_t)snprintf(text + used, size - used, derivative, i, i, i, i);
+  CHECK(atled_eval(vm, "derivatives", text) == ATLED_OK);
+  free(text);
+  atled_free(vm);
+}
+
 int main(int argc, char **argv) {
   int entries = argc > 1 ? atoi(argv[1]) : FEW;
   measure(entries, argc > 1);
@@ -327,6 +353,7 @@ int main(int argc, char **argv) {
   check_what_stays(ATLED_JIT_ALWAYS);
   check_errors_of_handles(ATLED_JIT_OFF);
   check_errors_of_handles(ATLED_JIT_ALWAYS);
+  check_source_of_derivatives();
   measure_vms(argc > 2 ? atoi(argv[2]) : VMS, argc > 1);
   return check_result();
 }
