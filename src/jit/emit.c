@@ -258,6 +258,7 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   Fn k = {.e = e, .f = f, .info = &e->funcs[f->index], .fn = e->funcs[f->index].fn};
   open_function(&k, params);
   k.products = plan_products(e->arena, f);
+  k.sums = plan_sums(e->arena, f);
   k.labels = NEW_ARRAY(e->arena, Block *, f->nlabels + 1);
   map_init(&k.cleanups, e->arena);
   flow_init(&k.flow, e->arena, e->m, f);

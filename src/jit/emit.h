@@ -45,11 +45,10 @@ typedef struct Emit {
   FuncInfo *funcs;
   gcc_jit_function *helpers[H_COUNT];
   gcc_jit_function *expect, *prefetch;
-  Map opaque; /* strict mode: name of a libm function (a literal) -> the function */
+  Map opaque; /* name of a libm function that GCC doesn't know (a literal) -> the function */
   Type *table_types[TF_COUNT];
   Type *prim_type;
   Lv *foreigns; /* exported array of addresses, filled in after loading */
-  bool strict;  /* results to the last bit as the runtime's */
   bool uses_libm;
   bool fuses; /* the CPU has products and sums in one operation */
 } Emit;
@@ -106,6 +105,7 @@ typedef struct Fn {
   Flow flow;
   Map cleanups;            /* hash of a set -> Cleanup */
   const uint8_t *products; /* by register, see products.c */
+  const uint8_t *sums;     /* by register, see sums.c */
 } Fn;
 Rv *k_site(const Fn *k, uint32_t site); /* the VM's number of a site of the module */
 
@@ -155,6 +155,10 @@ void emit_instr(Fn *k, const LInstr *i);
 Rv *emit_product(Fn *k, const LInstr *i, Rv *a, Rv *b);
 Rv *emit_negation(Fn *k, const LInstr *i, Rv *a);
 const uint8_t *plan_products(Arena *a, const LFunc *f);
+Rv *flip_sign(const Emit *e, Rv *a); /* -a, which GCC takes for an operation on bits */
+/* sums.c: the same of sums of floats. */
+Rv *emit_sum(Fn *k, const LInstr *i, Rv *a, Rv *b);
+const uint8_t *plan_sums(Arena *a, const LFunc *f);
 /* emit_bags.c */
 void emit_acc_at(Fn *k, const LInstr *i);
 void emit_acc_sub(Fn *k, const LInstr *i);

@@ -132,14 +132,16 @@ Rv *call_helper(Emit *e, Helper h, Rv *a, Rv *b) {
 
 /* GCC makes instructions of these, or their results are exact. */
 static bool is_exact(const char *name) {
-  static const char *const names[] = {"fabs", "floor", "ceil", "trunc", "round", "rint", "sqrt", "copysign", "fmod"};
+  static const char *const names[] = {"fabs", "floor", "ceil",     "trunc", "round",
+                                      "rint", "sqrt",  "copysign", "fmod",  "fma"};
   for (size_t k = 0; k < sizeof names / sizeof *names; k++)
     if (strcmp(names[k], name) == 0) return true;
   return false;
 }
 
-/* In strict mode GCC must not know what the functions compute: it replaces sin(atan(x)) by x/sqrt(x*x+1), in some
- * places even with -frounding-math, and that differs in the last bit. */
+/* GCC must not know what the others compute: its own values of them at constants, which it also finds by unrolling,
+ * differ in the last bit, and it replaces sinh(atanh(x)) by x/sqrt((1-x)*(1+x)), or sin(atan(x)), in some places even
+ * with -frounding-math. What a program prints must not depend on when its machine code was ready. */
 static gcc_jit_function *opaque_libm(Emit *e, const char *name, int n) {
   gcc_jit_function *known = map_get(&e->opaque, name);
   if (known) return known;
@@ -152,8 +154,8 @@ static gcc_jit_function *opaque_libm(Emit *e, const char *name, int n) {
 
 Rv *call_libm(Emit *e, const char *name, int n, Rv **args) {
   e->uses_libm = true;
-  bool opaque = e->strict && !is_exact(name);
-  return call(e, opaque ? opaque_libm(e, name, n) : e->g->context_get_builtin_function(e->ctx, name), n, args);
+  bool known = is_exact(name);
+  return call(e, known ? e->g->context_get_builtin_function(e->ctx, name) : opaque_libm(e, name, n), n, args);
 }
 
 Rv *call_table(Emit *e, Rv *mod, RtTableFn f, int n, Rv **args) {

@@ -115,13 +115,16 @@ static gcc_jit_function *make_saturating_difference(Emit *e) {
   return h.fn;
 }
 
+/* GCC makes trunc x of (double)(int64_t)x, which is -0.0 for -1 < x < 0 and for -0.0. So only what is 1 or more, or -1
+ * or less, is converted as such: all else is 0, NaN too. */
 static gcc_jit_function *make_int_of_float(Emit *e) {
   H h = begin(e, "int_of_float", e->t_i64, e->t_f64, NULL);
   const double limit = 9223372036854775808.0; /* 2^63 */
   Block *b = give_if(&h, h.entry, compare(e, GC_GE, h.a, k_f64(e, limit)), k_i64(e, INT64_MAX));
   b = give_if(&h, b, compare(e, GC_LT, h.a, k_f64(e, -limit)), k_i64(e, INT64_MIN));
-  b = give_if(&h, b, compare(e, GC_NE, h.a, h.a), k_i64(e, 0));
-  give(&h, b, cast(e, h.a, e->t_i64));
+  Rv *magnitude = call_libm(e, "fabs", 1, &h.a);
+  b = give_if(&h, b, compare(e, GC_GE, magnitude, k_f64(e, 1)), cast(e, h.a, e->t_i64));
+  give(&h, b, k_i64(e, 0));
   return h.fn;
 }
 

@@ -14,7 +14,7 @@ typedef struct JitOptions {
   const char *cache_dir;
   uint64_t cache_limit; /* bytes on disk; 0: the default, 256 MB */
   int opt_level;        /* 0 … 3 */
-  bool strict;          /* functions are the C library's; a strict module is compiled so in any case */
+  bool strict;          /* GCC rounds nothing itself; a strict module is compiled so in any case */
   bool in_process;      /* GCC runs in this process, not in one of its own */
   size_t memory;        /* bytes of address space that a process of its own may have; 0: no limit */
   double seconds;       /* that it may take for a module; 0: no limit */

@@ -76,11 +76,15 @@ const uint8_t *plan_products(Arena *a, const LFunc *f) {
   return p.facts;
 }
 
+Rv *flip_sign(const Emit *e, Rv *a) {
+  Rv *bits = e->g->context_new_bitcast(e->ctx, NULL, a, e->t_i64);
+  return e->g->context_new_bitcast(e->ctx, NULL, binary(e, GB_XOR, e->t_i64, bits, k_i64(e, INT64_MIN)), e->t_f64);
+}
+
 Rv *emit_negation(Fn *k, const LInstr *i, Rv *a) {
   Emit *e = k->e;
   if (!e->fuses || !(k->products[i->a] & FUSED)) return e->g->context_new_unary_op(e->ctx, NULL, GU_MINUS, e->t_f64, a);
-  Rv *bits = e->g->context_new_bitcast(e->ctx, NULL, a, e->t_i64);
-  return e->g->context_new_bitcast(e->ctx, NULL, binary(e, GB_XOR, e->t_i64, bits, k_i64(e, INT64_MIN)), e->t_f64);
+  return flip_sign(e, a);
 }
 
 Rv *emit_product(Fn *k, const LInstr *i, Rv *a, Rv *b) {

@@ -6,7 +6,7 @@
  * operation isn't total (shifts, division, conversion) the row picks a guarded one. */
 #include "jit/emit.h"
 
-typedef enum How { UNKNOWN, PRODUCT, BINARY, COMPARE, LIBM, TABLE, HELPER, SPECIAL } How;
+typedef enum How { UNKNOWN, PRODUCT, SUM, BINARY, COMPARE, LIBM, TABLE, HELPER, SPECIAL } How;
 typedef struct Rule {
   How how;
   unsigned op; /* GB_, GC_, TF_ or H_ */
@@ -33,7 +33,7 @@ typedef struct Rule {
 #define RULE_INE COMPARE, GC_NE, NULL
 #define RULE_ILT COMPARE, GC_LT, NULL
 #define RULE_ILE COMPARE, GC_LE, NULL
-#define RULE_FADD BINARY, GB_PLUS, NULL
+#define RULE_FADD SUM, 0, NULL
 #define RULE_FSUB BINARY, GB_MINUS, NULL
 #define RULE_FMA LIBM, 0, "fma"
 #define RULE_FMUL PRODUCT, 0, NULL
@@ -68,7 +68,7 @@ static const Rule rules[OP_COUNT] = {
 #define FLOAT1(name, text, function, flags)  [OP_##name] = {LIBM, 0, #function},
 #include "ir/ops.def"
 #undef OP
-    [OP_CADD] = {BINARY, GB_PLUS, NULL}, [OP_TAG] = {HELPER, H_TAG, NULL}};
+    [OP_CADD] = {SUM, 0, NULL}, [OP_TAG] = {HELPER, H_TAG, NULL}};
 
 /* dst = condition ? yes : no. */
 static void select_into(Fn *k, int dst, Rv *condition, Rv *yes, Rv *no) {
@@ -116,6 +116,7 @@ void emit_scalar(Fn *k, const LInstr *i) {
   switch (r->how) {
   case BINARY: assign_reg(k, i->dst, binary(e, r->op, type_of_kind(e, k->f->regs[i->dst].kind), a, b)); break;
   case PRODUCT: assign_reg(k, i->dst, emit_product(k, i, a, b)); break;
+  case SUM: assign_reg(k, i->dst, emit_sum(k, i, a, b)); break;
   case COMPARE: assign_reg(k, i->dst, compare(e, r->op, a, b)); break;
   case LIBM: assign_reg(k, i->dst, call_libm(e, r->libm, n, args)); break;
   case TABLE: assign_reg(k, i->dst, call_table(e, k->mod, (RtTableFn)r->op, n, args)); break;

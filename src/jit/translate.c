@@ -93,7 +93,7 @@ static void set_options(const Work *w) {
   /* So do the summaries of what functions touch, but they are worth having. */
   if (!w->fresh) g->context_add_command_line_option(ctx, "-fno-ipa-modref");
   if (is_strict(w)) {
-    /* GCC's own value of a function of a constant may differ from the C library's in the last bit. */
+    /* Nothing that is rounded is computed when it is compiled. */
     g->context_add_command_line_option(ctx, "-frounding-math");
   }
   static const char *const levels[] = {NULL, NULL, "-march=x86-64-v2", "-march=x86-64-v3", "-march=x86-64-v4"};
@@ -145,7 +145,6 @@ static bool translate_guarded(Work *w) {
   set_options(w);
   w->e.arena = &w->arena;
   w->e.m = w->m;
-  w->e.strict = is_strict(w);
   w->e.fuses = jit_fuses();
   bool emitted = emit_module(&w->e);
   const char *error = w->e.error ? w->e.error : w->e.g->context_get_first_error(w->e.ctx);

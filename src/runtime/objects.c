@@ -86,16 +86,29 @@ static void *new_object(Rt *rt, size_t size, const Desc *desc) {
   return o;
 }
 
+/* Of a string of so many bytes; a long one keeps a place behind them. */
+enum { LONG_STRING = 64 };
+static size_t place_offset(size_t n) { return (sizeof(StringObj) + n + 1 + 7) & ~(size_t)7; }
+static size_t string_size(size_t n) {
+  return n < LONG_STRING ? sizeof(StringObj) + n + 1 : place_offset(n) + sizeof(TextPlace);
+}
+
+TextPlace *rt_string_place(StringObj *s) {
+  return s->len < LONG_STRING ? NULL : (TextPlace *)(void *)((char *)s + place_offset((size_t)s->len));
+}
+
 StringObj *rt_string_raw(Rt *rt, size_t n) {
   if (n > SIZE_MAX / 2) {
     rt_out_of_memory(rt);
     return NULL;
   }
-  StringObj *s = new_object(rt, sizeof *s + n + 1, &desc_string);
+  StringObj *s = new_object(rt, string_size(n), &desc_string);
   if (!s) return NULL;
   s->len = (int64_t)n;
-  s->hash = 0;
+  s->points = -1;
   s->bytes[n] = 0;
+  TextPlace *place = rt_string_place(s);
+  if (place) *place = (TextPlace){0, 0};
   return s;
 }
 
@@ -216,7 +229,7 @@ static void free_log(Rt *rt, LogObj *l, Work *work) {
 static void free_object(Rt *rt, Obj *o, int tag, Work *work) {
   rt->live--;
   switch (o->desc->kind) {
-  case D_STRING: rt_block_free(rt, o, sizeof(StringObj) + (size_t)((StringObj *)o)->len + 1); break;
+  case D_STRING: rt_block_free(rt, o, string_size((size_t)((StringObj *)o)->len)); break;
   case D_ARRAY: free_array(rt, (ArrayObj *)o, work); break;
   case D_BAG: free_log(rt, (LogObj *)o, work); break;
   case D_VARIANT: {

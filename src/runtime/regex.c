@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Regular expressions: PCRE2 with its JIT, over UTF-8.
  *
- * Compiled patterns are kept in a list, most recently used first, of at most CACHE_MAX entries. A match has limits
- * on steps and memory, so that a pattern that would take exponential time ends in an error. The library's memory
- * comes from the VM's heap: each block is preceded by its size.
+ * Compiled patterns are kept in a list, most recently used first, of at most CACHE_MAX entries, each with room for the
+ * data of a match: none starts while another one's data is needed. A match has limits on steps and memory, so that a
+ * pattern that would take exponential time ends in an error. The library's memory comes from the VM's heap: each block
+ * is preceded by its size.
  *
  * The limit on steps is one for each place where a match may start, of which a long text has many. So a text is
  * searched by windows of such places, few at first and more while that is fast, and interrupts are looked for in
@@ -21,7 +22,9 @@ typedef struct Pattern {
   struct Pattern *next;
   Obj *text;
   pcre2_code *code;
+  pcre2_match_data *data;
   bool windows;
+  bool compiled; /* to machine code; else it is interpreted */
 } Pattern;
 
 typedef struct Regexes {
@@ -48,6 +51,7 @@ static void give_back(void *p, void *heap) {
 }
 
 static void free_pattern(Rt *rt, Pattern *p) {
+  pcre2_match_data_free(p->data);
   pcre2_code_free(p->code);
   rt->live++; /* it was taken out of the count when it was cached */
   rt_release(rt, p->text);
@@ -132,15 +136,16 @@ static Pattern *compile(Rt *rt, Regexes *r, const StringObj *re, uint32_t site) 
   }
   Pattern *p = heap_realloc(rt->heap, NULL, 0, sizeof *p);
   Obj *text = p ? rt_new_string(rt, re->bytes, (size_t)re->len) : NULL;
-  if (!text) {
+  pcre2_match_data *data = text ? pcre2_match_data_create_from_pattern(code, r->general) : NULL;
+  if (!data) {
+    rt_release(rt, text);
     heap_realloc(rt->heap, p, sizeof *p, 0);
     pcre2_code_free(code);
     rt_out_of_memory(rt);
     return NULL;
   }
-  rt->live--;                                  /* the cache's, not the program's */
-  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* where it fails the pattern is interpreted */
-  *p = (Pattern){r->first, text, code, windows};
+  rt->live--; /* the cache's, not the program's */
+  *p = (Pattern){r->first, text, code, data, windows, pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0};
   r->first = p;
   r->count++;
   return p;
@@ -174,7 +179,7 @@ static const Pattern *pattern(Rt *rt, const StringObj *re, uint32_t site) {
 typedef struct Match {
   Rt *rt;
   const Pattern *pattern;
-  pcre2_match_data *data;
+  pcre2_match_data *data; /* the pattern's */
   const StringObj *s;
   uint32_t site;
 } Match;
@@ -183,8 +188,8 @@ static Status match_open(Match *m, Rt *rt, const Slot *re, const Slot *s, uint32
   *m = (Match){.rt = rt, .s = slot_string(s), .site = site};
   m->pattern = pattern(rt, slot_string(re), site);
   if (!m->pattern) return 1;
-  m->data = pcre2_match_data_create_from_pattern(m->pattern->code, ((Regexes *)rt->regexes)->general);
-  return m->data ? 0 : rt_out_of_memory(rt);
+  m->data = m->pattern->data;
+  return 0;
 }
 
 /* The first place of a character at or behind byte i. */
@@ -193,13 +198,22 @@ static size_t character_at(const StringObj *s, size_t i) {
   return i;
 }
 
-/* pcre2_match from byte `from` on, by windows where that can be. PCRE2_ERROR_CALLOUT after an interrupt. */
+/* Machine code of a pattern knows no anchor. */
+static int match_once(Match *m, size_t from, uint32_t options) {
+  const Regexes *r = m->rt->regexes;
+  const pcre2_code *code = m->pattern->code;
+  PCRE2_SPTR text = (PCRE2_SPTR)m->s->bytes;
+  size_t n = (size_t)m->s->len;
+  if (!m->pattern->compiled || options & PCRE2_ANCHORED)
+    return pcre2_match(code, text, n, from, options, m->data, r->match);
+  return pcre2_jit_match(code, text, n, from, options, m->data, r->match);
+}
+
+/* match_once from byte `from` on, by windows where that can be. PCRE2_ERROR_CALLOUT after an interrupt. */
 static int search(Match *m, size_t from, uint32_t options) {
   enum { FEWEST = 64, MOST = 4096 };
   static const double FAST = 0.001; /* seconds a window */
   Regexes *r = m->rt->regexes;
-  const pcre2_code *code = m->pattern->code;
-  PCRE2_SPTR text = (PCRE2_SPTR)m->s->bytes;
   size_t n = (size_t)m->s->len;
   bool windows = m->pattern->windows && !(options & PCRE2_ANCHORED);
   for (size_t width = FEWEST;;) {
@@ -207,7 +221,7 @@ static int search(Match *m, size_t from, uint32_t options) {
     bool last = !windows || n - from < width;
     pcre2_set_offset_limit(r->match, last ? PCRE2_UNSET : from + width - 1);
     double start = last ? 0 : rt_now();
-    int result = pcre2_match(code, text, n, from, options, m->data, r->match);
+    int result = match_once(m, from, options);
     if (result != PCRE2_ERROR_NOMATCH || last) return result;
     from = character_at(m->s, from + width);
     if (rt_now() - start > FAST) width = FEWEST;
@@ -258,7 +272,6 @@ PRIM(prim_regex_test) {
   PCRE2_SIZE *at;
   Status status = match_open(&m, rt, &args[0], &args[1], site);
   if (!status) status = match_next(&m, 0, false, &found, &at);
-  pcre2_match_data_free(m.data);
   res->i = found;
   return status;
 }
@@ -293,7 +306,7 @@ PRIM(prim_regex_find) {
   if (!status && found) {
     text = rt_new_string(rt, m.s->bytes + at[0], at[1] > at[0] ? at[1] - at[0] : 0);
     groups = groups_of(&m, at);
-    status = rt_count_points(rt, m.s->bytes, at[0], &start);
+    status = rt_text_point(rt, (StringObj *)args[1].p, (int64_t)at[0], &start);
     following = (int64_t)at[1];
     if (at[1] <= at[0]) { /* an empty match: the next one starts a character later */
       int len = utf8_sequence(m.s->bytes + at[1], (size_t)m.s->len - at[1], NULL);
@@ -303,7 +316,6 @@ PRIM(prim_regex_find) {
     text = rt_new_string(rt, "", 0);
     groups = rt_new_strings(rt, 0);
   }
-  pcre2_match_data_free(m.data);
   if (status || !text || !groups) {
     rt_release(rt, text);
     rt_release(rt, groups ? &groups->h : NULL);
@@ -359,7 +371,6 @@ PRIM(prim_regex_replace) {
     status = add_template(&m, &b, slot_string(&args[1]), at);
     copied = (int64_t)at[1];
   }
-  pcre2_match_data_free(m.data);
   if (status) {
     buf_free(&b);
     return 1;
@@ -394,7 +405,6 @@ PRIM(prim_regex_split) {
   if (!status) status = split(&m, NULL, &n);
   if (!status) out = rt_new_strings(rt, n);
   status = out ? split(&m, out, &n) : 1;
-  pcre2_match_data_free(m.data);
   if (status) rt_release(rt, out ? &out->h : NULL);
   else res->p = &out->h;
   return status;

@@ -66,12 +66,17 @@ struct Obj {
 #define RT_IMMORTAL (INT32_MIN / 2)
 #define RT_OWN      0 /* the tag of arrays, which tells them from logs */
 #define RT_LOG      1
+/* Bytes of UTF-8, a NUL, and in a long string, aligned, a TextPlace: a place that was looked for before, from which the
+ * next one is found (rt_text_place). */
 typedef struct StringObj {
   Obj h;
   int64_t len;
-  uint64_t hash;
+  int64_t points; /* how many characters; -1: not counted yet */
   char bytes[];
-} StringObj; /* NUL-terminated */
+} StringObj;
+typedef struct TextPlace {
+  int64_t point, byte; /* the character that begins at this byte */
+} TextPlace;
 /* Array, also a dense bag. One block of product(dims) * base-element slots, 64-byte aligned. */
 typedef struct ArrayObj {
   Obj h;

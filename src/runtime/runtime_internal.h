@@ -91,6 +91,7 @@ int64_t rt_array_length(const ArrayObj *a); /* base elements */
 static inline const Desc *rt_dense_desc(const Desc *d) { return d->kind == D_BAG ? d->args[1] : d; }
 EnvObj *rt_new_env(Rt *rt, RtFunc *fn);
 StringObj *rt_string_raw(Rt *rt, size_t n); /* bytes to be filled in by the caller at once */
+TextPlace *rt_string_place(StringObj *s);   /* NULL in a short one */
 /* An array of strings of one dimension, all NULL. */
 ArrayObj *rt_new_strings(Rt *rt, int64_t n);
 double rt_now(void); /* monotonic seconds */
@@ -103,7 +104,11 @@ Status rt_lines(Rt *rt, const char *text, size_t n, ArrayObj **out);
 /* Like utf8_valid; *valid is the answer. Fails by interrupts alone. */
 Status rt_check_text(Rt *rt, const char *s, size_t n, bool *valid, size_t *bad);
 
-Status rt_count_points(Rt *rt, const char *s, size_t n, int64_t *points); /* characters; the same */
+/* Places in a string, of which the VM keeps the last one: walks through it take linear time. They fail by interrupts
+ * alone. */
+Status rt_text_points(Rt *rt, StringObj *s, int64_t *points);             /* characters */
+Status rt_text_place(Rt *rt, StringObj *s, int64_t point, int64_t *byte); /* 0 <= point <= points */
+Status rt_text_point(Rt *rt, StringObj *s, int64_t byte, int64_t *point); /* of a character's first byte */
 
 /* ---- Byte buffers ------------------------------------------------------------------------------------------------ */
 typedef struct Buf {

@@ -7,29 +7,67 @@
 #include <stdlib.h>
 #include <string.h>
 
-Status rt_count_points(Rt *rt, const char *s, size_t n, int64_t *points) {
-  *points = 0;
-  for (size_t from = 0, to; from < n; from = to) {
+/* ---- Characters and bytes ---------------------------------------------------------------------------------------- */
+static bool begins(const char *p) { return ((unsigned char)*p & 0xc0) != 0x80; }
+
+Status rt_text_points(Rt *rt, StringObj *s, int64_t *points) {
+  size_t n = (size_t)s->len;
+  int64_t counted = 0;
+  for (size_t from = 0, to; s->points < 0 && from < n; from = to) {
     if (rt_look(rt)) return 1;
     to = n - from < RT_STRIDE ? n : from + RT_STRIDE;
-    for (size_t i = from; i < to; i++) *points += ((unsigned char)s[i] & 0xc0) != 0x80;
+    for (size_t i = from; i < to; i++) counted += begins(s->bytes + i);
+  }
+  if (s->points < 0) s->points = counted;
+  *points = s->points;
+  return 0;
+}
+
+/* Takes p to the place whose point (or byte) is `target`: key points to that member of p. */
+static Status walk(Rt *rt, const StringObj *s, TextPlace *p, const int64_t *key, int64_t target) {
+  while (*key != target) {
+    int64_t step = *key < target ? 1 : -1;
+    if (rt_look_at(rt, p->point)) return 1;
+    do p->byte += step;
+    while (!begins(s->bytes + p->byte));
+    p->point += step;
   }
   return 0;
 }
 
-/* Byte offset of the code point number `points` counted from s; n if there are fewer. */
-static Status skip_points(Rt *rt, const char *s, size_t n, int64_t points, size_t *offset) {
-  size_t i = 0;
-  while (i < n && points > 0) {
-    if (rt_look_at(rt, points)) return 1;
-    int len = utf8_sequence(s + i, n - i, NULL);
-    i += len ? (size_t)len : 1;
-    points--;
+static int64_t distance(int64_t a, int64_t b) { return a < b ? b - a : a - b; }
+
+/* The place with that point, or byte, found from the nearest one that is known, and kept. */
+static Status find_place(Rt *rt, StringObj *s, bool by_byte, int64_t target, TextPlace *found) {
+  TextPlace *kept = rt_string_place(s), known[] = {{0, 0}, {s->points, s->len}, kept ? *kept : (TextPlace){0, 0}};
+  *found = known[0];
+  const int64_t *key = by_byte ? &found->byte : &found->point;
+  for (int k = 1; k < 3; k++) {
+    int64_t other = by_byte ? known[k].byte : known[k].point;
+    if (distance(other, target) < distance(*key, target)) *found = known[k];
   }
-  *offset = i;
+  if (walk(rt, s, found, key, target)) return 1;
+  if (kept) *kept = *found;
   return 0;
 }
 
+Status rt_text_place(Rt *rt, StringObj *s, int64_t point, int64_t *byte) {
+  int64_t points;
+  TextPlace p = {point, point};
+  if (rt_text_points(rt, s, &points) || (points != s->len && find_place(rt, s, false, point, &p))) return 1;
+  *byte = p.byte;
+  return 0;
+}
+
+Status rt_text_point(Rt *rt, StringObj *s, int64_t byte, int64_t *point) {
+  int64_t points;
+  TextPlace p = {byte, byte};
+  if (rt_text_points(rt, s, &points) || (points != s->len && find_place(rt, s, true, byte, &p))) return 1;
+  *point = p.point;
+  return 0;
+}
+
+/* ---- Searching --------------------------------------------------------------------------------------------------- */
 /* *at is the first occurrence of part in s, NULL if there is none. */
 static Status find(Rt *rt, const char *s, size_t n, const char *part, size_t m, const char **at) {
   enum { WINDOW = 1 << 20 };
@@ -109,21 +147,19 @@ PRIM(prim_str_join) {
 
 PRIM(prim_str_length) {
   PRIM_UNUSED;
-  const StringObj *s = slot_string(&args[0]);
-  return rt_count_points(rt, s->bytes, (size_t)s->len, &res->i);
+  return rt_text_points(rt, (StringObj *)args[0].p, &res->i);
 }
 
 PRIM(prim_str_sub) {
   PRIM_UNUSED;
-  const StringObj *s = slot_string(&args[0]);
-  size_t n = (size_t)s->len, from, bytes;
-  int64_t start = args[1].i, count = args[2].i, length;
-  if (rt_count_points(rt, s->bytes, n, &length)) return 1;
+  StringObj *s = (StringObj *)args[0].p;
+  int64_t start = args[1].i, count = args[2].i, length, from, to;
+  if (rt_text_points(rt, s, &length)) return 1;
   if (start < 0 || count < 0 || start > length || count > length - start)
     return rt_error(rt, ERR_SLICE, site, "%lld characters from %lld on are out of bounds for a string of length %lld",
                     (long long)count, (long long)start, (long long)length);
-  if (skip_points(rt, s->bytes, n, start, &from) || skip_points(rt, s->bytes + from, n - from, count, &bytes)) return 1;
-  return give(rt, s->bytes + from, bytes, res);
+  if (rt_text_place(rt, s, start, &from) || rt_text_place(rt, s, start + count, &to)) return 1;
+  return give(rt, s->bytes + from, (size_t)(to - from), res);
 }
 
 PRIM(prim_str_find) {
@@ -137,18 +173,22 @@ PRIM(prim_str_find) {
   return 0;
 }
 
+/* The next character that begins at p or behind it, or the NUL. */
+static const char *skip_rest(const char *p) {
+  while (!begins(p)) p++;
+  return p;
+}
+
 /* The pieces between separators go to `out` (NULL: only counted). */
 static Status split(Rt *rt, const StringObj *sep, const StringObj *s, ArrayObj *out, int64_t *count) {
   const char *p = s->bytes, *end = p + s->len;
   size_t m = (size_t)sep->len;
   for (*count = 0;;) {
     const char *at = NULL;
-    size_t one;
     if (rt_look(rt)) return 1;
-    if (m ? find(rt, p, (size_t)(end - p), sep->bytes, m, &at) : skip_points(rt, p, (size_t)(end - p), 1, &one))
-      return 1;
-    if (m == 0 && end - p > 1) at = p + one;
-    if (m == 0 && at == end) at = NULL;
+    if (m && find(rt, p, (size_t)(end - p), sep->bytes, m, &at)) return 1;
+    if (m == 0 && (at = p + 1) < end) at = skip_rest(at);
+    if (m == 0 && at >= end) at = NULL;
     if (out && give(rt, p, (size_t)((at ? at : end) - p), &out->data[*count])) return 1;
     ++*count;
     if (!at) return 0;

@@ -30,6 +30,10 @@ FAULTS = {
         ("src/opt/contract.c", "return c->last ? NULL : ir_apart(c->w, n, ops);", "return c && n && ops ? NULL : NULL;")],
     "a copy at each step of a walk over rows (an array that is measured after it was added to)": [
         ("src/lower/schedule.c", "  while (is_same_array(operand)) operand = operand->ops[0];\n", "")],
+    "a sign of zero that GCC loses (of an int's conversion)": [
+        ("src/jit/helpers.c", "compare(e, GC_GE, magnitude, k_f64(e, 1))", "compare(e, GC_EQ, magnitude, magnitude)")],
+    "a sign of zero that GCC loses (of a sum that a condition leaves out)": [
+        ("src/jit/sums.c", "unsigned facts = k->sums[i->dst];", "unsigned facts = k->sums[i->dst] & MAY_BE_MINUS_ZERO;")],
 }
 HERE = os.path.dirname(os.path.abspath(__file__))
 

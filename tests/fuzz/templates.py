@@ -65,7 +65,21 @@ ATTEMPTS = [("attempted " + name, ATTEMPT % text, 0.15) for name, text in FAILIN
 ATTEMPTS += [(f"attempted {name} in an attempt", NESTED % (text, FAILING[i - 5][1]), 0.05) for i, (name, text) in enumerate(FAILING)]
 ATTEMPTS += [(f"attempted {name} among updates", AROUND % text, 0.05) for name, text in FAILING]
 
-FLOATS = ROUNDED + PARTS + ATTEMPTS + [
+# Signs of zeros, which reciprocals show. Conversions to ints forget them; the others are made of ints and constants: of what
+# derivatives are in, they may differ. The last ones are sums that a condition may leave as they begin.
+SIGNS = [(name, f"0.1 * atan (1.0 / {text})", weight) for name, text, weight in [
+    ("sign of a conversion", "float (int ({F}))", 0.4), ("sign of a remainder", "float (int (3.0 * ({F})) % 3)", 0.2),
+    ("sign of a conversion of either", "float (if {B} then int ({F}) else int (0.5 * ({F})))", 0.2),
+    ("sign of conversions", "float (int (0.5 * float (int ({F}))))", 0.2), ("sign of a product", "({c} * float (at ({I}) 2))", 0.2),
+    *[(f"sign of {f}", f"{f} ({{c}} * float (at ({{I}}) 2))", 0.1) for f in ("trunc", "round", "ceil", "floor", "abs", "sign", "tanh", "sqrt")],
+    ("sign of the least", "min ({c} * float (at ({I}) 2)) (0.0 * {c})", 0.1), ("sign of the greatest", "max (0.0 * {c}) ({c} * float (at ({I}) 2))", 0.1),
+    ("sign of a sum", "({c} * float (at ({I}) 2) + 0.0 * {c})", 0.1), ("sign of a difference", "(0.0 * {c} - {c} * float (at ({I}) 2))", 0.1),
+    ("sign of the sum of some", "(let k = {I} in let q = [ {c} * float (i + k) - 0.3 | i < 24 ] in let mut s = -0.0 in "
+     "for i = 0 to 23 do (if q[i] > {c} then s <- s + q[i]) done; s)", 0.3),
+    ("sign of the sum of some, folded", "(let k = {I} in fold (fun s p -> if p > {c} then p + s else s) (-0.0) [ {c} * float (i + k) | i < 20 + k % 9 ])", 0.3)]]
+SIGNS += [("signs of conversions", "sum [ 0.1 * atan (1.0 / float (int p)) | p in ({A}) ]", 0.3)]
+
+FLOATS = ROUNDED + PARTS + ATTEMPTS + SIGNS + [
     ("add", "{F} + {F}", 3), ("subtract", "{F} - {F}", 3), ("multiply", "{F} * {F} * 0.7", 4), ("negate", "-({F})", 1),
     ("divide", "({F}) / (1.6 + sin ({F}))", 2), ("smooth", "{f1} ({F})", 8), ("scale", "{c} * {F}", 2),
     *calls("exp expm1 sinh cosh tan asin atanh", "0.8 * sin ({F})", 0.4),

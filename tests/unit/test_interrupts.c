@@ -186,11 +186,20 @@ static void release_results(const Case *c, Slot *res) {
   }
 }
 
+/* Lengths are counted again. */
+static void forget_lengths(const Case *c, const Slot *args) {
+  for (size_t k = 0; k < strlen(c->args); k++) {
+    bool object = c->args[k] != '0' && c->args[k] != '1';
+    if (object && args[k].p->desc == rt.desc_string) ((StringObj *)args[k].p)->points = -1;
+  }
+}
+
 /* Calls with the interrupt coming at request `at`, or pending (-1). How many requests came after it; -1: the call
  * got through. */
 static int64_t interrupted_call(const Case *c, const Slot *args, int64_t at) {
   Slot res[8] = {{0}};
   int64_t live = rt.live;
+  forget_lengths(c, args);
   requests = 0;
   interrupt_at = at > 0 ? at : 0;
   if (at < 0) rt_interrupt(&rt, RT_INTERRUPTED);
