@@ -66,12 +66,12 @@ def output_problem(program, got):
 
 
 def diagnostics(stderr, name):
-    """The diagnostics in stderr as (line or None, text)."""
+    """The diagnostics in stderr as (line or None, text), without the source that they quote, which has the comments."""
     parts = re.split(r"(?m)^(?=\S+: (?:error|warning):)", stderr)
     found = []
     for part in parts:
         place = re.search(re.escape(name) + r":(\d+)", part)
-        found.append((int(place.group(1)) if place else None, part))
+        found.append((int(place.group(1)) if place else None, re.sub(r"(?m)^ *\d+ \| .*\n", "", part)))
     return found
 
 

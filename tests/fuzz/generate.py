@@ -392,7 +392,7 @@ class Gen(Statements, Derivatives):
         if k == 2:
             return E(t, "(0.5 * (", x(t, a), " + ", x(t, b), "))")
         if k == 3:
-            return E(t, "(map_floats (fun y -> ", self.bounded(F, s.closed().often(4).bind(("y", F)), a), ") ", x(t, b), ")")
+            return E(t, "(map_floats (fun y -> ", self.bounded(F, s.closed().change(effect=False).often(4).bind(("y", F)), a), ") ", x(t, b), ")")
         return E(t, "(", x(t, a), " - ", x(t, b), ")")
 
     # ---- Functions --------------------------------------------------------------------------
