@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 """How the time and memory of gradients grow, beside those of the functions themselves: the programs of growth/.
 
-usage: growth.py --atled EXE [--largest] [NAME...]
+usage: growth.py --atled EXE [--largest] [--evaluator] [NAME...]
 
 Each program is run at sizes up to 10^6 (or those that a line `# sizes:` of it gives), function and gradient in turns,
 and the best time of several runs counts. Printed are the times at the largest size, their ratio, the ratio of peak memory (above that of a run of size 1), and the exponents of
-growth fitted over all sizes. --largest measures the largest size only."""
+growth fitted over all sizes. --largest measures the largest size only, --evaluator the evaluator instead of machine code."""
 import glob
 import math
 import os
@@ -22,7 +22,7 @@ ROUNDS = 3
 
 def run(exe, name, n, task, cache):
     """Seconds and peak memory in KiB."""
-    env = dict(os.environ, ATLED_JIT="always", XDG_CACHE_HOME=cache, ATLED_CACHE=cache)
+    env = dict(os.environ, ATLED_JIT="off" if "--evaluator" in sys.argv else "always", XDG_CACHE_HOME=cache, ATLED_CACHE=cache)
     r = subprocess.run([exe, f"{here}/growth/{name}.atl", str(n), task], capture_output=True, env=env, text=True)
     seconds, peak = re.search(r"^seconds: (\S+)", r.stdout), re.search(r"^VmHWM:\s*(\d+) kB", r.stdout, re.M)
     if r.returncode != 0 or not seconds or not peak:

@@ -8,7 +8,8 @@
  *     prune           results, carried values and tapes that nobody reads go
  *     invariants      sums and calls that are the same in all iterations are made before loops
  *     fuse            loops compute themselves what another one made for them alone to read
- *     views           rows and slices that loops and branches only read are read through their arrays
+ *     views           rows and slices that loops and branches only read are read through their arrays; recursive calls
+ *                     get a slice of a parameter as the whole array, a start and a length
  *     scalars         arrays of a small known size become scalars, short loops are unrolled
  *     simplify        what unrolling wrote out more than once is one node
  *     invariants      what has got the same in all iterations by that
@@ -72,7 +73,14 @@ Graph *opt_params(World *w, Graph *g);  /* without parameters that nobody needs 
 Graph *opt_compose(World *w, Graph *g); /* recursive functions joined with those that make what they take apart */
 /* of two updates of one element, where nothing reads between them, the second */
 Graph *opt_updates(World *w, Graph *g);
-Graph *opt_views(World *w, Graph *g);   /* rows and slices are read through their arrays */
+Graph *opt_views(World *w, Graph *g); /* rows and slices are read through their arrays */
+/* Which parameters, of functions that g reaches, are arrays that recursive calls get slices of; the function that takes
+ * each of these as an array, a start and a length. (slice_params.c) */
+typedef struct SliceParams SliceParams;
+SliceParams *opt_slice_params(World *w, Graph *g);
+bool opt_takes_slice(const SliceParams *s, const Func *f, int k);
+bool opt_takes_slices(const SliceParams *s, const Func *f); /* any */
+Func *opt_func_over_places(SliceParams *s, Func *f);
 Graph *opt_scalars(World *w, Graph *g); /* small arrays become scalars */
 /* sums to one element of an array are numbers within a loop */
 Graph *opt_promote(World *w, Graph *g);

@@ -8,18 +8,27 @@
  * without an accumulator for the view in between. A view that is needed after its array has changed stays: of that
  * the row alone is copied, not the whole (lower/schedule.c).
  *
+ * A function that goes on with slices of its parameter takes it as an array, a start and a length (slice_params.c). To
+ * call it is to read, and into what calls it slices are sunk though they may be needed as arrays there, too.
+ *
  * Graphs are done from the outside in, as what was sunk into a body may be sunk further there. */
 #include "opt/opt.h"
 #include "graph/graph.h"
 
 static bool is_view(const Node *x) { return x->op == OP_SLICE || (x->op == OP_INDEX && x->type->kind == T_ARRAY); }
 
+typedef struct Views {
+  World *w;
+  SliceParams *params; /* that functions take as an array, a start and a length */
+} Views;
+
 /* ---- Which are only read ------------------------------------------------------------------- */
-static bool param_only_read(World *w, Graph *g, int k);
+static bool param_only_read(const Views *v, Graph *g, int k);
 
 /* Does operand k serve user u, or what is a part of it there, for lengths and elements only? */
-static bool reads_elements(World *w, const Node *u, int k) {
+static bool reads_elements(const Views *v, const Node *u, int k) {
   IrType *t = u->ops[k]->type;
+  if (u->op == OP_CALL) return opt_takes_slice(v->params, u->attr.func, k);
   if (u->op == OP_LEN) return true;
   if (u->op == OP_INDEX) return k == 0 && !is_view(u);
   if (!ir_is_control(u) || ir_inner_param(u, 0, k) < 0) return false;
@@ -30,12 +39,13 @@ static bool reads_elements(World *w, const Node *u, int k) {
   }
   for (int g = 0; g < u->ngraphs; g++) {
     int inner = ir_inner_param(u, g, k);
-    if (inner >= 0 && !param_only_read(w, u->graphs[g], inner)) return false;
+    if (inner >= 0 && !param_only_read(v, u->graphs[g], inner)) return false;
   }
   return true;
 }
 
-static bool param_only_read(World *w, Graph *g, int k) {
+static bool param_only_read(const Views *v, Graph *g, int k) {
+  World *w = v->w;
   void **known = ir_memo(w, g, "only read", &k, sizeof k);
   if (*known) return *known == g;
   Node **nodes;
@@ -49,13 +59,50 @@ static bool param_only_read(World *w, Graph *g, int k) {
     for (int j = 0; read && j < u->nops; j++) {
       if (!map_get(&parts, u->ops[j])) continue;
       if (is_view(u) && j == 0) part = true;
-      else read = reads_elements(w, u, j);
+      else read = reads_elements(v, u, j);
     }
     if (part) map_put(&parts, u, u);
     if (part && u == g->result) read = false;
   }
   *ir_memo(w, g, "only read", &k, sizeof k) = read ? (void *)g : (void *)nodes;
   return read;
+}
+
+/* Is parameter k of g, or a slice of it, handed to a function by its place? */
+static bool param_goes_on(const Views *v, Graph *g, int k);
+
+static bool goes_on(const Views *v, const Node *u, int k) {
+  if (u->op == OP_CALL) return opt_takes_slice(v->params, u->attr.func, k);
+  if (!ir_is_control(u)) return false;
+  if (u->op == OP_LOOP && loop_part(u->loop, k - loop_first(u->loop)) != LOOP_CAPTURED) return false;
+  for (int g = 0; g < u->ngraphs; g++) {
+    int inner = ir_inner_param(u, g, k);
+    if (inner >= 0 && param_goes_on(v, u->graphs[g], inner)) return true;
+  }
+  return false;
+}
+
+static bool param_goes_on(const Views *v, Graph *g, int k) {
+  World *w = v->w;
+  void **known = ir_memo(w, g, "goes on", &k, sizeof k);
+  if (*known) return *known == g;
+  Node **nodes;
+  Map parts;
+  int n = ir_order(w->temp, g, &nodes);
+  bool found = false;
+  map_init(&parts, w->temp);
+  for (int i = 0; !found && i < n; i++) {
+    Node *u = nodes[i];
+    bool part = u->op == OP_PARAM && u->attr.i == k;
+    for (int j = 0; j < u->nops; j++) {
+      if (!map_get(&parts, u->ops[j])) continue;
+      if (u->op == OP_SLICE || u->op == OP_AFTER) part |= j == 0;
+      else found |= goes_on(v, u, j);
+    }
+    if (part) map_put(&parts, u, u);
+  }
+  *ir_memo(w, g, "goes on", &k, sizeof k) = found ? (void *)g : (void *)nodes;
+  return found;
 }
 
 /* ---- Which may be sunk --------------------------------------------------------------------- */
@@ -85,6 +132,8 @@ static bool changed_before(World *w, Node **nodes, int n, const Node *array, con
 /* ---- Sinking ------------------------------------------------------------------------------- */
 typedef struct Sinking {
   World *w;
+  Views *v;
+  Rewriter *r;
   Node **nodes, **val; /* of the graph around: nodes, and what becomes of them */
   int n;
   Map pos;
@@ -93,7 +142,7 @@ typedef struct Sinking {
 /* Is operand k of user, a loop or branch, a view that it may read through its array? */
 static bool sinks(const Sinking *s, const Node *user, int k) {
   const Node *x = user->ops[k];
-  if (!is_view(x) || !reads_elements(s->w, user, k)) return false;
+  if (!is_view(x) || !(reads_elements(s->v, user, k) || (x->op == OP_SLICE && goes_on(s->v, user, k)))) return false;
   return !changed_before(s->w, s->nodes, s->n, root_of(x), user);
 }
 
@@ -138,6 +187,36 @@ static Node *sink_switch(const Sinking *s, Node *n, Node **ops, const bool *sunk
   return branch_close(b);
 }
 
+/* ---- Calls --------------------------------------------------------------------------------- */
+/* Array x as a whole, start and length. */
+static void place_of(World *w, Node *x, Node **place) {
+  if (x->op == OP_AFTER) {
+    place_of(w, x->ops[0], place);
+    place[1] = ir_rebuild(w, x, (Node *[]){place[1], x->ops[1]}, NULL);
+  } else if (x->op == OP_SLICE) {
+    for (int i = 0; i < 3; i++) place[i] = x->ops[i];
+  } else {
+    place[0] = x;
+    place[1] = ir_int(w, 0);
+    place[2] = ir_len(w, x, 0);
+  }
+}
+
+static Node *call_over_places(const Sinking *s, Node *n, Node **ops) {
+  Func *f = n->attr.func;
+  Node **args = NEW_ARRAY(s->w->temp, Node *, 3 * n->nops + 1), *place[3];
+  int count = 0;
+  for (int k = 0; k < n->nops; k++) {
+    if (opt_takes_slice(s->v->params, f, k)) {
+      place_of(s->w, ops[k], place);
+      if (changed_before(s->w, s->nodes, s->n, root_of(ops[k]), n)) /* only the slice is copied */
+        place[0] = ops[k], place[1] = ir_int(s->w, 0);
+      for (int i = 0; i < 3; i++) args[count++] = place[i];
+    } else args[count++] = ops[k];
+  }
+  return ir_call(s->w, rewrite_func(s->r, opt_func_over_places(s->v->params, f)), args, n->site);
+}
+
 static Node *sink_into(const Sinking *s, Node *n) {
   Node **ops = NEW_ARRAY(s->w->temp, Node *, n->nops + 1);
   bool *sunk = NEW_ARRAY(s->w->temp, bool, n->nops + 1), any = false, changed = false;
@@ -147,12 +226,14 @@ static Node *sink_into(const Sinking *s, Node *n) {
     if (!ir_is_control(n)) continue;
     any |= sunk[k] = is_view(ops[k]) && sinks(s, n, k);
   }
+  if (n->op == OP_CALL && opt_takes_slices(s->v->params, n->attr.func)) return call_over_places(s, n, ops);
   if (any) return n->op == OP_LOOP ? sink_loop(s, n, ops, sunk) : sink_switch(s, n, ops, sunk);
   return changed ? ir_rebuild(s->w, n, ops, n->graphs) : n;
 }
 
 static Graph *sink_views(void *user, Rewriter *r, Graph *g) {
-  Sinking s = {.w = user};
+  Views *v = user;
+  Sinking s = {.w = v->w, .v = v, .r = r};
   s.n = ir_order(s.w->temp, g, &s.nodes);
   s.val = NEW_ARRAY(s.w->temp, Node *, s.n);
   map_init(&s.pos, s.w->temp);
@@ -164,4 +245,7 @@ static Graph *sink_views(void *user, Rewriter *r, Graph *g) {
   return rewrite_nodes(r, g);
 }
 
-Graph *opt_views(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .graph = sink_views}); }
+Graph *opt_views(World *w, Graph *g) {
+  Views v = {w, opt_slice_params(w, g)};
+  return ir_rewrite(w, g, (RewritePass){.user = &v, .graph = sink_views});
+}

@@ -28,6 +28,8 @@ FAULTS = {
     "a branch that the backward pass decides anew (of what is rounded)": [
         ("src/graph/split.c", "bool differs = c->need[i] && (c->rounded[i] || c->chosen[i]);", "bool differs = false;"),
         ("src/opt/contract.c", "return c->last ? NULL : ir_apart(c->w, n, ops);", "return c && n && ops ? NULL : NULL;")],
+    "an accumulator for each slice that recursion goes on with": [
+        ("src/opt/slice_params.c", "    if (e.slice && !(", "    if (s->w == NULL && e.slice && !(")],
     "a copy at each step of a walk over rows (an array that is measured after it was added to)": [
         ("src/lower/schedule.c", "  while (is_same_array(operand)) operand = operand->ops[0];\n", "")],
     "a sign of zero that GCC loses (of an int's conversion)": [

@@ -8,7 +8,7 @@ compared with differences.
 
 A walk is a function of an array, of rows or of numbers, or of records that hold arrays of several lengths. Holes in the texts:
 {R} a number made of the row r; {S} the row at step i, {S0} always that of one length; {n} the number of steps; {c} a number, which no element is equal to; {f} a smooth function; {e} a number made of the
-number y."""
+number y. Those of recursion are explained at its texts."""
 import os
 import random
 import re
@@ -79,6 +79,36 @@ OF_KIND = {
     RAGGED: ["sum [ (let (r, p) = q in p * {R}) | q in m ]", "fold (fun s (r, p) -> {f} (s * p) + {R}) {c} m",
              "(let mut s = 0.0 in for i = 0 to {n} - 1 do (let (r, p) = m[i] in s <- {f} s + p * {R}) done; s)"],
 }
+# Recursion on an array v. Further holes: {E}, whether v is short enough to end with the number {L}; {L0}, such a number of its first {k}
+# elements or rows; {J}, what goes on with parts of v; {M}, with arrays that are made.
+ENDS = {ROWS: "length v <= 2", NUMBERS: "length v <= 6"}
+LEAF = {ROWS: "(let r = v[0] in {R})", NUMBERS: "(let r = v in {R})"}
+FIRST = {ROWS: "1", NUMBERS: "4"}
+PARTS = [
+    "go v[..{k}] + 0.9 * {f} (go v[{k}..])", "{f} (go v[..length v / 2]) * go v[length v / 2..]",
+    "sum [ {f} (go v[length v * k / 3..length v * (k + 1) / 3]) | k < 3 ]", "(if go v[..{k}] > {c} then go v[{k}..] else {f} (go v[{k}..]) * {c})",
+    "(let q = v[{k}..] in go v[..{k}] * {f} (go q[..length q / 2] + {c} * go q[length q / 2..]))", "({L0} + 0.9 * {f} (go v[{k}..] * go v[..{k}]))",
+    "(let mut s = {c} in for k = 0 to 1 do s <- {f} (s + go v[k * length v / 2..(k + 1) * length v / 2]) done; s)",
+    "go [ {c} * x | x in v[..{k}] ] + {f} (go v[{k}..])",
+]
+MADE_PARTS = [
+    "go [ {f} (v[2 * i] * v[2 * i + 1]) | i < length v / 2 ]", "go (v[..length v / 2] * {c}) + {f} (go v[length v / 2..])",
+    "go (map {f} v[{k}..])", "{f} (go (v[..length v / 2] + v[length v - length v / 2..]))",
+    "go ([v[0] * {c}] ++ v[2..])",
+]
+RECURSIONS = [
+    "(let rec go v = if {E} then {L} else {J} in go m)",
+    "(let rec go v s = if {E} then s * {L} else (let go v = go v (0.5 + 0.4 * {f} s) in {J}) in go m {c})",
+    "(let rec go v = if {E} then ({L}, {c}) else (let (p, q) = go v[..{k}] in let (s, z) = go v[{k}..] in ({f} (p + 0.9 * s), 0.5 * {f} (q * z + p))) in let (p, q) = go m in p + q)",
+    "(let rec go v = if {E} then {L} else go v[..{k}] + 0.5 * {f} (other v[{k}..]) and other v = if {E} then {c} else {f} (other v[..{k}]) - go v[{k}..] in go m)",
+    "(let rec go v w = if {E} then (let z = {L} in let v = w in z * {L}) else {f} (go v[..{k}] w[..{k}]) + 0.5 * {f} (go w[{k}..] v[{k}..]) in go m ([ {c} * x | x in m ]))",
+]
+OF_NUMBERS = [
+    "(let rec go v = if {E} then {L} else {M} in go m)",
+    "(let mut v = m in while not ({E}) do v <- [ {f} (v[2 * i] * v[2 * i + 1]) | i < length v / 2 ] done; {L})",
+    "(let mut v = m in let mut s = {c} in while not ({E}) do s <- {f} s + {L0}; v <- v[{k}..] done; s)",
+]
+
 PREAMBLE = """let helper (r : float[]) = if length r > 3 then dot r r else r[0] * sum r
 let w = [ [ 0.1 * float (1 + (i + 2 * j) % 5) | j < 4 ] | i < 3 ]
 let w3 = [ [ 0.1 * float (1 + (i + 2 * j) % 5) | j < 4 ] | i < 3 ]
@@ -92,6 +122,8 @@ FOUND = [
     (ROWS, "(let mut b = m in for i = 1 to {n} - 1 do b[i] <- b[i] + 0.5 * b[i - 1] done; sum [ dot r r | r in b ])"),
     (NUMBERS, "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i..i + 3] in b[i] <- norm r) done; sum b)"),
     (ROWS, "(let mut b = m in for i = 1 to {n} - 1 do (let p = b[i] in b[i] <- b[i - 1]; b[i - 1] <- 0.5 * p) done; sum [ sum r | r in b ])"),
+    (NUMBERS, "(let rec go v = if length v <= 2 then sum v ^ 2 else go v[..2] + sin (go v[2..]) in go m)"),
+    (ROWS, "(let rec go v = if length v <= 1 then dot v[0] v[0] else go v[..1] + sin (go v[1..]) in go m)"),
 ]
 
 
@@ -101,8 +133,11 @@ class Walk:
     def __init__(self, number, seed):
         self.number, self.rng = number, random.Random(f"walk {seed}/{number}")
         self.kind, body = FOUND[number] if seed is None else (self.rng.choice([ROWS, ROWS, NUMBERS, CUBE, RAGGED]), None)
-        general = self.rng.random() < 0.6
-        body = self.fill(body or self.rng.choice(WALKS if general else OF_KIND[self.kind]))
+        of_kind, recursive = self.rng.random() > 0.6, self.kind in ENDS and self.rng.random() < 0.3
+        texts = OF_KIND[self.kind] if of_kind else WALKS
+        if recursive:
+            texts = RECURSIONS + (OF_NUMBERS if self.kind == NUMBERS else [])
+        body = self.fill(body or self.rng.choice(texts))
         if seed is not None and self.rng.random() < 0.25:  # a second walk over the same array
             body += " + " + self.fill(self.rng.choice(WALKS + OF_KIND[self.kind]))
         type_, made = INPUTS[self.kind]
@@ -126,7 +161,9 @@ class Walk:
             choose = self.rng.choice
             return {"S": lambda: self.fill(choose(AT[self.kind])), "S0": lambda: AT[self.kind][0], "R": lambda: self.fill(choose(NUMBER_OF_ROW)),
                     "e": lambda: self.fill(choose(NUMBER_OF_NUMBER)), "f": lambda: choose(SMOOTH), "n": self.steps,
-                    "n1": lambda: "float (length m)", "c": lambda: f"{self.rng.uniform(0.2, 0.9):.3f}17"}[m[1]]()
+                    "n1": lambda: "float (length m)", "E": lambda: ENDS[self.kind], "L": lambda: self.fill(LEAF[self.kind]), "k": lambda: FIRST[self.kind],
+                    "L0": lambda: self.fill(LEAF[self.kind].replace("= v in", "= v[..4] in")),
+                    "J": lambda: self.fill(choose(PARTS)), "M": lambda: self.fill(choose(MADE_PARTS)), "c": lambda: f"{self.rng.uniform(0.2, 0.9):.3f}17"}[m[1]]()
         return re.sub(r"\{(\w+)\}", hole, text)
 
 

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Array parameters that recursive calls get slices of. A function that goes on with slices of its own parameter can take
+ * the whole array, a start and a length instead:
+ *
+ *   two v = … two v[..2] + sin (two v[2..])  →  two w s n = … two w s 2 + sin (two w (s + 2) (n - 2))
+ *
+ * No slice is made then, and the function's derivative adds to one accumulator, that of the whole, where each call would
+ * make one for its own slice and its caller would add that to its own. Mutual recursion is the same: a parameter is
+ * taken so if it is on a cycle of parameters that are handed on to each other, as they are or as slices, one at least
+ * as a slice.
+ *
+ * This file finds these parameters and makes the functions; views.c converts the calls, and moves the slice which
+ * stands for the parameter in the new function to where it is read or handed on. */
+#include "opt/opt.h"
+
+/* A parameter, and one that it is handed on as. */
+typedef struct Param {
+  Func *f;
+  int k;
+  bool taken;  /* over the whole, a start and a length */
+  bool begins; /* reached from where the edge that is looked at ends */
+  bool leads;  /* leads to where it begins */
+} Param;
+
+typedef struct Edge {
+  int from, to;
+  bool slice;
+} Edge;
+
+/* Where an array comes from: one of `params` (-1: none), or a slice of it. */
+typedef struct Origin {
+  int param;
+  bool slice;
+} Origin;
+
+struct SliceParams {
+  World *w;
+  Map first; /* function -> 1 + index of its first parameter in `params` */
+  Map made;  /* function -> the one over places */
+  Vec(Func *) funcs;
+  Vec(Param) params;
+  Vec(Edge) edges;
+};
+
+/* ---- What is handed on ------------------------------------------------------------------------------------------- */
+static bool may_change(const Func *f) { return f->recursive && f->graph && !f->opaque && !f->pullback && !f->tangent; }
+
+static void add_func(SliceParams *s, Func *f) {
+  if (!may_change(f) || map_get(&s->first, f)) return;
+  map_put(&s->first, f, (void *)(uintptr_t)(1 + s->params.len));
+  vec_push(s->w->temp, s->funcs, f);
+  for (int k = 0; k < f->nparams; k++) vec_push(s->w->temp, s->params, ((Param){.f = f, .k = k}));
+}
+
+static void find_funcs(void *user, Graph *g) {
+  SliceParams *s = user;
+  Node **nodes;
+  int n = ir_order(s->w->temp, g, &nodes);
+  for (int i = 0; i < n; i++)
+    if (nodes[i]->op == OP_CALL) add_func(s, nodes[i]->attr.func);
+}
+
+static int index_of(const SliceParams *s, const Func *f) { return (int)(uintptr_t)map_get(&s->first, f) - 1; }
+
+static Origin origin_of(const Node *x, const Origin *params) {
+  Origin o = {.param = -1};
+  if (x->type->kind != T_ARRAY) return o;
+  bool slice = false;
+  for (; x->op == OP_SLICE || x->op == OP_AFTER; x = x->ops[0]) slice |= x->op == OP_SLICE;
+  if (x->op == OP_PARAM) o = params[x->attr.i];
+  o.slice |= slice;
+  return o;
+}
+
+static void see_call(SliceParams *s, const Node *call, const Origin *params) {
+  int first = index_of(s, call->attr.func);
+  for (int k = 0; first >= 0 && k < call->nops; k++) {
+    Origin o = origin_of(call->ops[k], params);
+    if (o.param >= 0) vec_push(s->w->temp, s->edges, ((Edge){o.param, first + k, o.slice}));
+  }
+}
+
+static void see_graph(SliceParams *s, Graph *g, const Origin *params);
+
+/* Graph a of branch or loop x. */
+static void see_inside(SliceParams *s, const Node *x, int a, const Origin *params) {
+  Graph *g = x->graphs[a];
+  Origin *inner = NEW_ARRAY(s->w->temp, Origin, g->nparams + 1);
+  for (int p = 0; p < g->nparams; p++) inner[p].param = -1;
+  for (int k = 0; k < x->nops; k++) {
+    bool captured = x->op == OP_SWITCH || loop_part(x->loop, k - loop_first(x->loop)) == LOOP_CAPTURED;
+    int p = captured ? ir_inner_param(x, a, k) : -1;
+    if (p >= 0) inner[p] = origin_of(x->ops[k], params);
+  }
+  see_graph(s, g, inner);
+}
+
+static void see_graph(SliceParams *s, Graph *g, const Origin *params) {
+  Node **nodes;
+  int n = ir_order(s->w->temp, g, &nodes);
+  for (int i = 0; i < n; i++) {
+    if (nodes[i]->op == OP_CALL) see_call(s, nodes[i], params);
+    for (int a = 0; ir_is_control(nodes[i]) && a < nodes[i]->ngraphs; a++) see_inside(s, nodes[i], a, params);
+  }
+}
+
+/* ---- Which are taken so ------------------------------------------------------------------------------------------ */
+/* Marks the parameters on the way from the end of slicing edge e back to its beginning. */
+static void see_cycle(SliceParams *s, Edge e) {
+  for (int i = 0; i < s->params.len; i++) {
+    s->params.data[i].begins = i == e.to;
+    s->params.data[i].leads = i == e.from;
+  }
+  for (bool more = true; more;) {
+    more = false;
+    for (int i = 0; i < s->edges.len; i++) {
+      Param *from = &s->params.data[s->edges.data[i].from], *to = &s->params.data[s->edges.data[i].to];
+      more |= (from->begins && !to->begins) || (to->leads && !from->leads);
+      to->begins |= from->begins;
+      from->leads |= to->leads;
+    }
+  }
+  for (int i = 0; i < s->params.len; i++)
+    s->params.data[i].taken |= s->params.data[i].begins && s->params.data[i].leads;
+}
+
+SliceParams *opt_slice_params(World *w, Graph *g) {
+  SliceParams *s = NEW(w->temp, SliceParams);
+  s->w = w;
+  map_init(&s->first, w->temp);
+  map_init(&s->made, w->temp);
+  ir_walk_graphs(w, g, find_funcs, s);
+  for (int i = 0; i < s->funcs.len; i++) {
+    const Func *f = s->funcs.data[i];
+    Origin *params = NEW_ARRAY(w->temp, Origin, f->nparams + 1);
+    for (int k = 0; k < f->nparams; k++) params[k].param = index_of(s, f) + k;
+    see_graph(s, f->graph, params);
+  }
+  for (int i = 0; i < s->edges.len; i++) {
+    Edge e = s->edges.data[i];
+    if (e.slice && !(s->params.data[e.from].taken && s->params.data[e.to].taken)) see_cycle(s, e);
+  }
+  return s;
+}
+
+bool opt_takes_slice(const SliceParams *s, const Func *f, int k) {
+  int first = index_of(s, f);
+  return first >= 0 && s->params.data[first + k].taken;
+}
+
+bool opt_takes_slices(const SliceParams *s, const Func *f) {
+  for (int k = 0; k < f->nparams; k++)
+    if (opt_takes_slice(s, f, k)) return true;
+  return false;
+}
+
+/* ---- Functions over places --------------------------------------------------------------------------------------- */
+Func *opt_func_over_places(SliceParams *s, Func *f) {
+  World *w = s->w;
+  Func *out = map_get(&s->made, f);
+  if (out) return out;
+  IrType **types = NEW_ARRAY(w->arena, IrType *, 3 * f->nparams + 1), *number = ir_type(w, T_INT);
+  Node **args = NEW_ARRAY(w->temp, Node *, f->nparams + 1);
+  int n = 0;
+  for (int k = 0; k < f->nparams; k++) {
+    types[n++] = f->params[k];
+    args[k] = ir_param(w, n - 1, f->params[k]);
+    if (!opt_takes_slice(s, f, k)) continue;
+    types[n] = types[n + 1] = number;
+    args[k] = ir_slice(w, args[k], ir_param(w, n, number), ir_param(w, n + 1, number));
+    n += 2;
+  }
+  out = ir_func(w, f->name, types, n, f->result);
+  out->span = f->span;
+  out->recursive = true;
+  ir_func_finish(w, out, ir_substitute(w, f->graph->result, args, f->nparams, 0));
+  map_put(&s->made, f, out);
+  return out;
+}
