@@ -28,6 +28,8 @@ FAULTS = {
     "a branch that the backward pass decides anew (of what is rounded)": [
         ("src/graph/split.c", "bool differs = c->need[i] && (c->rounded[i] || c->chosen[i]);", "bool differs = false;"),
         ("src/opt/contract.c", "return c->last ? NULL : ir_apart(c->w, n, ops);", "return c && n && ops ? NULL : NULL;")],
+    "a tape of the variants whose arrays a loop changes in place": [
+        ("src/ad/control.c", "ir_holds_arrays(w, b->params[i]) && (", "b->params[i]->kind != T_VARIANT && ir_holds_arrays(w, b->params[i]) && (")],
     "a copy at each step of a walk over rows (an array that is measured after it was added to)": [
         ("src/lower/schedule.c", "  while (is_same_array(operand)) operand = operand->ops[0];\n", "")],
 }
