@@ -12,6 +12,14 @@
 #include <string.h>
 
 /* ---- Branches ------------------------------------------------------------------------ */
+/* A residual that is a part of an array which is overwritten is copied: a loop around would keep it as a view. */
+static void copy_views(World *w, Split *arm, const Fact *facts) {
+  for (int j = 0; j < arm->nres; j++) {
+    int viewed = arm->res[j]->type->kind == T_ARRAY ? ir_viewed_param(arm->res[j]) : -1;
+    if (viewed >= 0 && facts[viewed] & UNSTABLE) arm->res[j] = ir_copy_rows(w, arm->res[j]);
+  }
+}
+
 void ad_switch_forward(Diff *r, int at) {
   World *w = r->w;
   Node *n = r->nodes[at], **ops = ad_fwd_all(r, n->ops, n->nops);
@@ -26,6 +34,7 @@ void ad_switch_forward(Diff *r, int at) {
     Combined *c = ad_combine(w, n->graphs[t], facts, r->rerun);
     ys[t] = c->y;
     s->arms[t] = ir_split(w, c->back, c->p, known);
+    copy_views(w, &s->arms[t], facts);
   }
   r->fwd[at] = ir_switch_early(w, s, ys);
 }
@@ -178,7 +187,8 @@ static bool needs_wrap(World *w, const Node *loop, Node **ops, Node *x) {
 /* What a tape keeps of residual x. A part of a carried array is copied: kept as a view it would make the next update
  * copy the whole. */
 static Node *kept(World *w, const LoopInfo *l, Node *x) {
-  if (x->type->kind == T_ARRAY && ir_is_part_of_state(l, x)) x = ir_copy_rows(w, x);
+  int viewed = x->type->kind == T_ARRAY ? ir_viewed_param(x) : -1;
+  if (viewed > 0 && loop_part(l, viewed - 1) <= LOOP_ACC) x = ir_copy_rows(w, x);
   return ir_record(w, &x, 1);
 }
 
@@ -208,9 +218,7 @@ void ad_loop_forward(Diff *r, int at) {
   for (int i = 1; i < b->nparams; i++) {
     bool state = loop_part(n->loop, i - 1) <= LOOP_ACC;
     bool shape = !state || ir_keeps_shape(n->loop, b, i - 1);
-    IrKind kind = b->params[i]->kind;
-    bool array = kind == T_ARRAY || kind == T_BAG || kind == T_TUPLE;
-    if (array && ((state && !replaced[i - 1]) || outside[i - 1])) facts[i] |= UNSTABLE;
+    if (ir_holds_arrays(w, b->params[i]) && ((state && !replaced[i - 1]) || outside[i - 1])) facts[i] |= UNSTABLE;
     known[i] = state || facts[i] & UNSTABLE                 ? (shape ? KNOWN_SHAPE : KNOWN_NOT)
                : loop_part(n->loop, i - 1) == LOOP_CAPTURED ? KNOWN_FIXED
                                                             : KNOWN_VALUE;

@@ -139,22 +139,29 @@ Node *ad_rebuild(const Diff *r, Node *n) {
 }
 
 /* ---- The two walks ------------------------------------------------------------------------------------ */
-/* An array that is overwritten from one run of this graph to the next, or may share memory with one. */
+/* Does it hold an array that is overwritten from one run of this graph to the next, or may share memory with one? */
 static bool is_unstable(const Diff *r, const Node *n) {
-  bool array = n->type->kind == T_ARRAY || n->type->kind == T_BAG;
-  if (!array && n->op != OP_GET) return false;
+  if (!ir_holds_arrays(r->w, n->type)) return false;
   switch (n->op) {
   case OP_UPDATE:
   case OP_ACC_AT:
   case OP_CUPDATE: return true;
+  case OP_GET: {
+    const Node *whole = n->ops[0];
+    if (whole->op != OP_LOOP) return r->facts[position(r, whole)] & UNSTABLE;
+    if (n->attr.i >= loop_slots(whole->loop)) return false;
+    return r->facts[position(r, whole->ops[n->attr.i + loop_first(whole->loop)])] & UNSTABLE;
+  }
   case OP_SWITCH:
   case OP_CALL:
   case OP_APPLY:
   case OP_SLICE:
   case OP_INDEX:
   case OP_AFTER:
-  case OP_GET:
   case OP_RESHAPE:
+  case OP_TUPLE:
+  case OP_INJ:
+  case OP_UNINJ:
     for (int i = 0; i < n->nops; i++)
       if (r->facts[position(r, n->ops[i])] & UNSTABLE) return true;
     return false;

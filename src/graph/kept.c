@@ -1,8 +1,101 @@
 /* SPDX-License-Identifier: MIT */
 /* Which arrays that a loop carries are never changed in place, but replaced: to keep one costs a reference, so a second
  * stage may read them as they were in any iteration. Of an array that is updated, keeping it would make the next update
- * a copy of the whole; unless it is one anyway, since what updates it reads the array as it was, too. */
+ * a copy of the whole; unless it is one anyway, since what updates it reads the array as it was, too. The same holds of
+ * values that refer to arrays, as variants do. */
 #include "graph/graph.h"
+
+/* What becomes of the arrays that an operand holds: they are changed in place, or may be; the value holds them, too. */
+enum { CHANGED = 1, HELD = 2 };
+
+static int becomes_in(World *w, Graph *g, int k);
+
+static int becomes_in_loop(World *w, const Node *u, int k) {
+  int input = k - loop_first(u->loop);
+  if (input < 0 || loop_part(u->loop, input) == LOOP_SLICED) return 0;
+  if (loop_part(u->loop, input) != LOOP_CAPTURED) return CHANGED;
+  return becomes_in(w, u->graphs[0], ir_inner_param(u, 0, k)) ? CHANGED : 0;
+}
+
+/* What becomes of operand k of u. */
+static int becomes(World *w, const Node *u, int k) {
+  int all = 0;
+  switch (u->op) {
+  case OP_LEN:
+  case OP_TAG: return 0;
+  case OP_INDEX:
+  case OP_SLICE:
+  case OP_RESHAPE:
+  case OP_AFTER: return k == 0 ? HELD : 0;
+  case OP_STOP:
+  case OP_INJ:
+  case OP_UNINJ:
+  case OP_TUPLE:
+  case OP_GET: return HELD;
+  case OP_LOOP: return becomes_in_loop(w, u, k);
+  case OP_SWITCH:
+    for (int i = 0; k > 0 && i < u->ngraphs; i++) all |= becomes_in(w, u->graphs[i], ir_inner_param(u, i, k));
+    return all;
+  default: return ir_holds_arrays(w, u->ops[k]->type) ? CHANGED : 0;
+  }
+}
+
+static bool result_holds(World *w, Graph *g, int k, int slot);
+
+/* Does component `slot` of tuple x hold arrays that a node of `held` holds? */
+static bool component_holds(World *w, const Map *held, const Node *x, int slot) {
+  if (x->op == OP_TUPLE) return map_get(held, x->ops[slot]);
+  if (x->op != OP_SWITCH) return map_get(held, x);
+  for (int j = 1; j < x->nops; j++)
+    for (int i = 0; i < x->ngraphs && map_get(held, x->ops[j]); i++)
+      if (result_holds(w, x->graphs[i], ir_inner_param(x, i, j), slot)) return true;
+  return false;
+}
+
+static bool holds(World *w, const Map *held, const Node *u, int k) {
+  if (u->op == OP_PARAM) return u->attr.i == k;
+  if (u->op == OP_GET) return component_holds(w, held, u->ops[0], (int)u->attr.i);
+  for (int j = 0; j < u->nops; j++)
+    if (map_get(held, u->ops[j]) && (becomes(w, u, j) & HELD)) return true;
+  return false;
+}
+
+/* Those of a graph's nodes that hold arrays which parameter k holds. */
+static Map holders(World *w, Node **nodes, int n, int k) {
+  Map held;
+  map_init(&held, w->temp);
+  for (int i = 0; i < n; i++)
+    if (ir_holds_arrays(w, nodes[i]->type) && holds(w, &held, nodes[i], k)) map_put(&held, nodes[i], nodes[i]);
+  return held;
+}
+
+/* Does component `slot` of g's result hold arrays that parameter k holds? */
+static bool result_holds(World *w, Graph *g, int k, int slot) {
+  const int facts[2] = {k, slot};
+  uintptr_t known = (uintptr_t)*ir_memo(w, g, "result holds", facts, sizeof facts);
+  if (known) return known == 2;
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  Map held = holders(w, nodes, n, k);
+  bool yes = component_holds(w, &held, g->result, slot);
+  *ir_memo(w, g, "result holds", facts, sizeof facts) = (void *)(uintptr_t)(yes ? 2 : 1);
+  return yes;
+}
+
+/* What becomes of parameter k of g; held: by the result. */
+static int becomes_in(World *w, Graph *g, int k) {
+  uintptr_t known = (uintptr_t)*ir_memo(w, g, "becomes", &k, sizeof k);
+  if (known) return (int)known - 1;
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  Map held = holders(w, nodes, n, k);
+  int all = map_get(&held, g->result) ? HELD : 0;
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < nodes[i]->nops; j++)
+      if (map_get(&held, nodes[i]->ops[j])) all |= becomes(w, nodes[i], j) & CHANGED;
+  *ir_memo(w, g, "becomes", &k, sizeof k) = (void *)((uintptr_t)all + 1);
+  return all;
+}
 
 /* What array x shares its elements with. */
 static const Node *owner_of(const Node *x) {
@@ -11,73 +104,37 @@ static const Node *owner_of(const Node *x) {
   return x;
 }
 
-static bool is_given(World *w, Graph *g, int k);
-
-/* May u change operand k in place, or hand it to what may? */
-static bool may_change(World *w, const Node *u, int k) {
-  switch (u->op) {
-  case OP_LEN:
-  case OP_INDEX:
-  case OP_SLICE:
-  case OP_RESHAPE:
-  case OP_AFTER:
-  case OP_STOP: return false;
-  case OP_LOOP: {
-    int input = k - loop_first(u->loop);
-    if (input < 0 || loop_part(u->loop, input) == LOOP_SLICED) return false;
-    return loop_part(u->loop, input) != LOOP_CAPTURED || is_given(w, u->graphs[0], ir_inner_param(u, 0, k));
-  }
-  case OP_SWITCH:
-    for (int i = 0; k > 0 && i < u->ngraphs; i++)
-      if (is_given(w, u->graphs[i], ir_inner_param(u, i, k))) return true;
-    return false;
-  default: return u->ops[k]->type->kind == T_ARRAY;
-  }
-}
-
-/* Is parameter k of g, or a part of it, given to what may change it? Results are. */
-static bool is_given(World *w, Graph *g, int k) {
-  void **known = ir_memo(w, g, "given", &k, sizeof k);
-  if (*known) return *known == g;
-  Node **nodes;
-  int n = ir_order(w->temp, g, &nodes);
-  const Node *result = owner_of(g->result);
-  bool given = result->op == OP_PARAM && result->attr.i == k;
-  for (int i = 0; !given && i < n; i++)
-    for (int j = 0; !given && j < nodes[i]->nops; j++) {
-      const Node *x = owner_of(nodes[i]->ops[j]);
-      given = x->op == OP_PARAM && x->attr.i == k && may_change(w, nodes[i], j);
-    }
-  *ir_memo(w, g, "given", &k, sizeof k) = given ? (void *)g : (void *)nodes;
-  return given;
-}
-
 bool ir_loop_copies(World *w, const Node *loop, int k) {
   const Node *x = loop->ops[k];
-  if (loop->op != OP_LOOP || !may_change(w, loop, k)) return false;
+  if (loop->op != OP_LOOP || !becomes(w, loop, k)) return false;
   for (int j = loop_first(loop->loop); j < loop->nops; j++)
-    if (j != k && owner_of(loop->ops[j]) == x && !may_change(w, loop, j)) return true;
+    if (j != k && owner_of(loop->ops[j]) == x && !becomes(w, loop, j)) return true;
   return false;
 }
 
-/* The same of the body of a loop that carries it: what it becomes another carried array as is kept if that one is. */
+/* Does the body of a loop leave the arrays unchanged that carried value k holds? Of what they become a part in the next
+ * iteration `kept` tells the same. */
 static bool is_kept(World *w, const LoopInfo *l, const Graph *body, int k, const bool *kept) {
   Node **nodes;
   int n = ir_order(w->temp, body, &nodes);
+  Map held = holders(w, nodes, n, 1 + k);
   for (int i = 0; i < n; i++)
     for (int j = 0; j < nodes[i]->nops; j++) {
-      const Node *x = owner_of(nodes[i]->ops[j]);
-      if (x->op != OP_PARAM || x->attr.i != 1 + k) continue;
-      bool next = nodes[i] == body->result && nodes[i]->op == OP_TUPLE;
-      bool changed = may_change(w, nodes[i], j) && !(x == nodes[i]->ops[j] && ir_loop_copies(w, nodes[i], j));
-      if (next ? j < l->ncarried && !kept[j] : changed) return false;
+      const Node *x = nodes[i]->ops[j];
+      bool copied = x->op == OP_PARAM && ir_loop_copies(w, nodes[i], j);
+      if (map_get(&held, x) && !copied && (becomes(w, nodes[i], j) & CHANGED)) return false;
     }
+  for (int j = 0; j < l->ncarried; j++)
+    if (!kept[j] && component_holds(w, &held, body->result, j)) return false;
   return true;
 }
 
 bool *ir_carried_kept(World *w, const LoopInfo *l, const Graph *body) {
   bool *kept = NEW_ARRAY(w->arena, bool, loop_slots(l) + 1);
-  for (int k = 0; k < l->ncarried; k++) kept[k] = body->result->op == OP_TUPLE && body->params[1 + k]->kind == T_ARRAY;
+  for (int k = 0; k < l->ncarried; k++) {
+    const IrType *t = body->params[1 + k];
+    kept[k] = t->kind != T_BAG && ir_holds_arrays(w, t);
+  }
   for (bool more = true; more;) {
     more = false;
     for (int k = 0; k < l->ncarried; k++) {
@@ -89,12 +146,20 @@ bool *ir_carried_kept(World *w, const LoopInfo *l, const Graph *body) {
   return kept;
 }
 
-bool ir_is_part_of_state(const LoopInfo *l, const Node *x) {
-  bool part = false;
-  for (; x->op == OP_SLICE || x->op == OP_INDEX || x->op == OP_RESHAPE || x->op == OP_AFTER || x->op == OP_UPDATE;
-       x = x->ops[0])
-    part |= x->op == OP_SLICE || x->op == OP_INDEX;
-  return part && x->op == OP_PARAM && x->attr.i > 0 && loop_part(l, (int)x->attr.i - 1) <= LOOP_ACC;
+int ir_viewed_param(const Node *x) {
+  bool view = false;
+  for (;; x = x->ops[0]) {
+    switch (x->op) {
+    case OP_SLICE:
+    case OP_INDEX: view |= x->type->kind == T_ARRAY; break;
+    case OP_RESHAPE:
+    case OP_AFTER:
+    case OP_UPDATE:
+    case OP_UNINJ:
+    case OP_GET: break;
+    default: return view && x->op == OP_PARAM ? (int)x->attr.i : -1;
+    }
+  }
 }
 
 /* Is x made here, by a loop, as a literal, or of what a loop added up? */

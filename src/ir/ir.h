@@ -71,8 +71,9 @@ IrType *ir_bag_type(World *w, IrType *elem);
 IrType *ir_env_type(World *w, IrType *fun);
 /* Interned by (key, args). If ->ctors is NULL it is new: set ctors and nctors (types may be recursive). */
 IrType *ir_variant_type(World *w, Sym name, const void *key, IrType **args, int n);
-int ir_rank(const IrType *t); /* T_ARRAY or T_BAG: levels of nesting of that kind; else 0 */
-IrType *ir_base(IrType *t);   /* what is below them */
+int ir_rank(const IrType *t);                    /* T_ARRAY or T_BAG: levels of nesting of that kind; else 0 */
+IrType *ir_base(IrType *t);                      /* what is below them */
+bool ir_holds_arrays(World *w, const IrType *t); /* it is an array or a bag, or refers to some, but in a function */
 /* The type of accumulators for values of type t; T_UNIT where t holds no float. Idempotent (accumulators.c). */
 IrType *ir_accumulator(World *w, IrType *t);
 bool ir_is_plain(const IrType *t); /* an accumulator of floats alone: adding to it costs nothing */

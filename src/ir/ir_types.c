@@ -89,3 +89,21 @@ IrType *ir_base(IrType *t) {
   while (t->kind == k) t = t->args[0];
   return t;
 }
+
+static bool holds_arrays(const IrType *t, Map *seen) {
+  if (t->kind == T_ARRAY || t->kind == T_BAG) return true;
+  if (t->kind == T_TUPLE)
+    for (int i = 0; i < t->n; i++)
+      if (holds_arrays(t->args[i], seen)) return true;
+  if (t->kind != T_VARIANT || map_get(seen, t)) return false;
+  map_put(seen, t, t);
+  for (int i = 0; i < t->nctors; i++)
+    if (holds_arrays(t->ctors[i].payload, seen)) return true;
+  return false;
+}
+
+bool ir_holds_arrays(World *w, const IrType *t) {
+  Map seen;
+  map_init(&seen, w->temp);
+  return holds_arrays(t, &seen);
+}

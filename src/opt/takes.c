@@ -15,9 +15,9 @@ typedef struct Frame {
 } Frame;
 
 /* Or accumulators of other things, whose sums are made in place too. */
-static bool holds_array(const IrType *t) {
-  bool any = t->kind == T_ARRAY || t->kind == T_ENV || (t->kind == T_VARIANT && t->nullable);
-  for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) any |= holds_array(t->args[k]);
+static bool is_changeable(World *w, const IrType *t) {
+  bool any = ir_holds_arrays(w, t) || t->kind == T_ENV || (t->kind == T_VARIANT && t->nullable);
+  for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) any |= is_changeable(w, t->args[k]);
   return any;
 }
 
@@ -49,7 +49,7 @@ static bool is_changed(World *w, Node **nodes, int n, const Node *x) {
   for (int i = 0; i < n; i++)
     for (int k = 0; k < nodes[i]->nops; k++) {
       if (nodes[i]->ops[k] != x) continue;
-      bool part = nodes[i]->op == OP_GET && holds_array(nodes[i]->type);
+      bool part = (nodes[i]->op == OP_GET || nodes[i]->op == OP_UNINJ) && is_changeable(w, nodes[i]->type);
       if (part ? is_changed(w, nodes, n, nodes[i]) : changes(w, nodes[i], k)) return true;
     }
   return false;
@@ -100,7 +100,7 @@ static void *find_updates(void *user, Graph *g) {
   map_init(&f->updates, w->temp);
   for (int i = 0; i < n; i++) {
     Node *u = nodes[i];
-    if (u->op != OP_UPDATE || !holds_array(u->ops[u->nops - 1]->type) || ir_rank(u->type) != u->nops - 2) continue;
+    if (u->op != OP_UPDATE || !is_changeable(w, u->ops[u->nops - 1]->type) || ir_rank(u->type) != u->nops - 2) continue;
     int at = element_of(nodes, n, u);
     if (at < 0 || !is_changed(w, nodes, n, nodes[at]) || is_read_again(w, nodes, n, at, u->ops[0], u)) continue;
     map_put(&f->elements, nodes[at], u);

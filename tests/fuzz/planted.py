@@ -30,6 +30,8 @@ FAULTS = {
         ("src/opt/contract.c", "return c->last ? NULL : ir_apart(c->w, n, ops);", "return c && n && ops ? NULL : NULL;")],
     "an accumulator for each slice that recursion goes on with": [
         ("src/opt/slice_params.c", "    if (e.slice && !(", "    if (s->w == NULL && e.slice && !(")],
+    "a tape of the variants whose arrays a loop changes in place": [
+        ("src/ad/control.c", "ir_holds_arrays(w, b->params[i]) && (", "b->params[i]->kind != T_VARIANT && ir_holds_arrays(w, b->params[i]) && (")],
     "a copy at each step of a walk over rows (an array that is measured after it was added to)": [
         ("src/lower/schedule.c", "  while (is_same_array(operand)) operand = operand->ops[0];\n", "")],
     "a sign of zero that GCC loses (of an int's conversion)": [

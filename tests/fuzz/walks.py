@@ -109,7 +109,42 @@ OF_NUMBERS = [
     "(let mut v = m in let mut s = {c} in while not ({E}) do s <- {f} s + {L0}; v <- v[{k}..] done; s)",
 ]
 
-PREAMBLE = """let helper (r : float[]) = if length r > 3 then dot r r else r[0] * sum r
+# Arrays in values of several cases. A holder: how an array x is put into one; of the match in which array a becomes b, by updates {U},
+# the arms; those of one that makes a number of it. As a value is walked its case may change, and so may the array's length.
+HOLDERS = [
+    ("Some {x}", "Some a -> (let mut b = a in {U}; Some b) | None -> None", "Some a -> {L} | None -> {c}"),
+    ("Ok {x}", "Ok a -> (let mut b = a in {U}; if i = 5 then Error b else Ok b) | Error a -> (let mut b = a in {U}; Ok b)",
+     "Ok a -> {L} | Error a -> {f} {L}"),
+    ("{x} :: Nil", "a :: rest -> (let mut b = a in {U}; b :: rest) | Nil -> Nil", "a :: _ -> {L} | Nil -> {c}"),
+    ("Some (Some {x})", "Some (Some a) -> (let mut b = a in {U}; Some (Some b)) | _ -> Some None", "Some (Some a) -> {L} | _ -> {c}"),
+    ("Some {x = {x}, p = {c}}", "Some q -> (let a = q.x in let mut b = a in {U}; Some {x = b, p = {f} q.p}) | None -> None",
+     "Some q -> (let a = q.x in q.p * {L}) | None -> {c}"),
+    ("One {x}", "One a -> (let mut b = a in {U}; if i % 3 = 0 then Two (b, {c}) else One b) "
+                "| Two (a, p) -> (let mut b = a in {U}; if p < 0.1 then Cut b else Two (b, 0.5 * p)) "
+                "| Cut a -> (if i % 4 = 1 && length a > 9 then One a[..length a / 2] else (let mut b = a in {U}; One b)) | Gone -> Gone",
+     "One a -> {L} | Two (a, p) -> p * {L} | Cut a -> {f} {L} | Gone -> {c}"),
+    ("One {x}", "One a -> (let mut b = a in {U}; if i < 9 then One (b ++ b[..1]) else One b) | Two (a, p) -> Two (a, p) | Cut a -> One a "
+                "| Gone -> Gone", "One a -> {L} | Two (a, p) -> p * {L} | Cut a -> {L} | Gone -> {c}"),
+]
+UPDATES = {
+    NUMBERS: ["b[k] <- {f} b[k]", "b[k] <- {c} * b[k] + 0.1 * b[0]", "(if b[k] > {c} then b[k] <- {f} b[k] else b[0] <- {c} * b[k])",
+              "(for j = 0 to 1 do b[(k + j) % length b] <- {f} (b[k] + b[j]) done)", "b[k] += 0.1 * b[length b - 1 - k]",
+              "(let r = b[k..min (k + 3) (length b)] in b[k] <- norm r)", "(let h = length b / 2 in b[k % h] <- {f} (b[k % h] * b[h]))"],
+    ROWS: ["b[k] <- {c} * b[k]", "b[k, 1] <- {f} (b[k, 2] + b[0, 1])", "(let r = b[k] in b[k, 1] <- {R})",
+           "(let r = b[k] in b[k] <- 0.5 * b[0] + 0.1 * r)"],
+}
+HELD = ["(let mut v = {V} in for i = 0 to {n} - 1 do v <- (match v with {A}) done; match v with {N})",
+        "(let mut v = {V} in let mut i = 0 in while i < {n} do v <- (match v with {A}); i <- i + 1 done; match v with {N})",
+        "(let mut v = {V} in for i = 0 to {n} - 1 do (if i % 3 < 2 then v <- (match v with {A})) done; match v with {N})",
+        "(let rec go i v = if i >= {n} then (match v with {N}) else go (i + 1) (match v with {A}) in go 0 ({V}))",
+        "(let step i v = (match v with {A}) in let mut v = {V} in for i = 0 to {n} - 1 do v <- step i v done; match v with {N})",
+        "(match List.fold (fun v i -> (match v with {A})) ({V}) (to_list [ i | i < {n} ]) with {N})",
+        "(let mut q = {p = {c}, v = {V}} in for i = 0 to {n} - 1 do q <- {p = {f} q.p, v = (match q.v with {A})} done; "
+        "q.p + (match q.v with {N}))",
+        "(let mut q = [ {V} | j < min 2 (length m) ] in for i = 0 to {n} - 1 do (let j = i % length q in q[j] <- (match q[j] with {A})) done; "
+        "sum [ (match v with {N}) | v in q ])"]
+PREAMBLE = """type 'a held = One of 'a | Two of ('a * float) | Cut of 'a | Gone
+let helper (r : float[]) = if length r > 3 then dot r r else r[0] * sum r
 let w = [ [ 0.1 * float (1 + (i + 2 * j) % 5) | j < 4 ] | i < 3 ]
 let w3 = [ [ 0.1 * float (1 + (i + 2 * j) % 5) | j < 4 ] | i < 3 ]
 """
@@ -133,8 +168,10 @@ class Walk:
     def __init__(self, number, seed):
         self.number, self.rng = number, random.Random(f"walk {seed}/{number}")
         self.kind, body = FOUND[number] if seed is None else (self.rng.choice([ROWS, ROWS, NUMBERS, CUBE, RAGGED]), None)
-        of_kind, recursive = self.rng.random() > 0.6, self.kind in ENDS and self.rng.random() < 0.3
-        texts = OF_KIND[self.kind] if of_kind else WALKS
+        general, recursive = self.rng.random() < 0.6, self.kind in ENDS and self.rng.random() < 0.3
+        if body is None and not recursive and self.kind in UPDATES and self.rng.random() < 0.4:
+            body = self.held()
+        texts = WALKS if general else OF_KIND[self.kind]
         if recursive:
             texts = RECURSIONS + (OF_NUMBERS if self.kind == NUMBERS else [])
         body = self.fill(body or self.rng.choice(texts))
@@ -151,6 +188,14 @@ class Walk:
         with open(path, "w", encoding="utf-8") as f:
             f.write(PREAMBLE + self.text)
         return path
+
+    def held(self):
+        """A walk that updates an array in a value of several cases."""
+        made, arms, number = self.rng.choice(HOLDERS)
+        update = "(let k = i % length b in " + " ; ".join(self.rng.sample(UPDATES[self.kind], self.rng.choice([1, 1, 2]))) + ")"
+        read = {NUMBERS: "(let r = a in {R})", ROWS: "(sum [ {R} | r in a ])"}[self.kind]
+        parts = {"V": made.replace("{x}", "m"), "A": arms.replace("{U}", update), "N": number.replace("{L}", read)}
+        return re.sub(r"\{([VAN])\}", lambda m: parts[m[1]], self.rng.choice(HELD))
 
     def steps(self):
         n = STEPS[self.kind]
