@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HOST = 0, IDLE_MS = 10000, LOW = 10, LOWEST = 19, FAREWELL_SECONDS = 30 };
+enum { HOST = 0, IDLE_MS = 10000, LOW = 10, LOWEST = 19, FAREWELL_SECONDS = 30, LOOK_SECONDS = 3600 };
 
 static double now(void) {
   struct timespec t;
@@ -155,7 +155,7 @@ static bool await(int in, pid_t child, const Order *order, Result *result, Legac
     }
     struct pollfd ends[] = {{.fd = in, .events = POLLIN},
                             {.fd = legacy->any ? -1 : HOST, .events = POLLIN | POLLRDHUP}};
-    if (poll(ends, 2, left < 3600 ? (int)(left * 1000) + 1 : -1) < 0 && errno != EINTR) return true;
+    if (poll(ends, 2, (int)(fmin(left, LOOK_SECONDS) * 1000) + 1) < 0 && errno != EINTR) return true;
     if (ends[1].revents && !says_farewell()) return false;
     if (ends[1].revents) {
       inherit(order, legacy);

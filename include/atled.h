@@ -85,9 +85,11 @@ typedef enum AtledStream { ATLED_OUTPUT, ATLED_ERRORS } AtledStream;
 typedef struct AtledConfig {
   AtledAllocate allocate; /* NULL: the C library's */
   size_t memory_limit;    /* bytes the VM may hold; 0: no limit */
-  /* bytes of address space for the VM's stack; 0: 1 GB, of which only what is used costs memory */
+  /* bytes of address space for the VM's stack, at least 4 MB; 0: 1 GB, of which only what is used costs memory. Where
+   * the system grants less: the largest half, quarter, … that it does */
   size_t stack_size;
-  double time_limit; /* seconds for each call that runs code, compiles that it waits for included; 0: no limit */
+  double
+      time_limit; /* seconds for each call that runs code, compiles that it waits for included; 0, less, NaN: no limit */
   /* What `print` and `write` write; NULL: stdout. */
   void (*write)(void *user, const char *text, size_t length);
   /* The same, and what `eprint` writes, if it isn't NULL; `write` isn't called then. False: no more is taken, and the

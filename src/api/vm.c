@@ -101,7 +101,8 @@ AtledVM *atled_new(const AtledConfig *config) {
                                   .kind = "bad-argument",
                                   .message = "a callback can't call the VM that runs it",
                                   .rendered = "error: a callback can't call the VM that runs it\n"};
-  if (config->stack_size) vm->rt.eval_stack_limit = config->stack_size;
+  if (config->stack_size)
+    vm->rt.eval_stack_limit = config->stack_size < STACK_SMALLEST ? STACK_SMALLEST : config->stack_size;
   vm->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   vm->stack = stack_new(config->stack_size ? config->stack_size : (size_t)1 << 30);
   if (vm->stack) rt_set_stack_limit(&vm->rt, stack_limit(vm->stack));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A hostile host: every function of atled.h with arguments that make no sense, NULL, numbers that are none or too
- * large, ranks and dimensions that don't fit, text that breaks out of its place, and from within callbacks.
+ * large, ranks and dimensions that don't fit, limits of any size, text that breaks out of its place, and from within callbacks.
  *
  * Each call returns, and where it fails atled_error has a message. CALL checks both. Files and descriptors that wait
  * are test_waiting.c's. */
@@ -184,7 +184,73 @@ static void test_callbacks(void) {
   atled_free(in.vm);
 }
 
+/* ---- Configurations ---------------------------------------------------------------------------------------------- */
+static const double numbers[] = {0.0, -0.0, -1.0, NAN, INFINITY, -INFINITY, 1e300, 1e18, 9.3e18, 1e9, 0x1p-1074};
+static const size_t sizes[] = {1, 4095, (size_t)1 << 31, (size_t)1 << 47, SIZE_MAX / 2, SIZE_MAX - 1, SIZE_MAX};
+static const int64_t counts[] = {1, -1, INT64_MAX, INT64_MIN};
+#define COUNT(all) (sizeof(all) / sizeof *(all))
+
+/* Defines, calls and frees. True if all of it went well. */
+static bool works(const AtledConfig *config) {
+  AtledVM *vm = atled_new(config);
+  AtledFunction *f = NULL;
+  AtledValue x = atled_float(3.0), y = {0};
+  if (!vm) return false;
+  bool ok = CALL(vm, atled_eval(vm, "t", "let rec f n = if n < 1 then 0.0 else f (n - 1) + 1.0\nf 100")) == ATLED_OK &&
+            CALL(vm, atled_get(vm, "fun x -> x * f 20", "float -> float", &f)) == ATLED_OK &&
+            CALL(vm, atled_call(f, &x, 1, &y)) == ATLED_OK && y.as.number == 60.0;
+  atled_release(f);
+  atled_free(vm);
+  return ok;
+}
+
+/* A time limit that is no number, or none that ever passes, is none; the smallest one may be. */
+static void test_time_limits(AtledJit jit) {
+  for (size_t k = 0; k < COUNT(numbers); k++) {
+    AtledConfig config = config_of(jit);
+    config.time_limit = numbers[k];
+    CHECK(works(&config) || numbers[k] == 0x1p-1074);
+  }
+}
+
+static void test_sizes(AtledJit jit) {
+  for (size_t k = 0; k < COUNT(sizes); k++) {
+    AtledConfig config = config_of(jit);
+    config.stack_size = sizes[k];
+    CHECK(works(&config));
+    config = config_of(jit);
+    config.memory_limit = sizes[k];
+    CHECK(works(&config) == (sizes[k] > 1 << 20));
+    config = config_of(jit);
+    config.jit_memory = sizes[k];
+    CHECK(works(&config) || sizes[k] < 1 << 30);
+  }
+  for (size_t k = 0; k < COUNT(counts); k++) {
+    AtledConfig config = config_of(jit);
+    config.cache_size = counts[k];
+    CHECK(works(&config));
+    config = config_of(jit);
+    config.nargs = (int)counts[k];
+    CHECK(works(&config));
+  }
+}
+
+static void test_compile_times(void) {
+  for (size_t k = 0; k < COUNT(numbers); k++) {
+    AtledConfig config = config_of(ATLED_JIT_ALWAYS);
+    config.jit_time = numbers[k];
+    config.cache_size = -1;
+    CHECK(works(&config) == (numbers[k] != 0x1p-1074));
+  }
+}
+
 int main(void) {
+  alarm(300); /* what hangs fails */
+  test_time_limits(ATLED_JIT_OFF);
+  test_time_limits(ATLED_JIT_ALWAYS);
+  test_sizes(ATLED_JIT_OFF);
+  test_sizes(ATLED_JIT_ALWAYS);
+  test_compile_times();
   test_texts();
   test_types();
   test_callbacks();
