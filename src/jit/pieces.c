@@ -71,6 +71,7 @@ static void open_request(Jit *j, const LPiece *p, const void *image, size_t n) {
 }
 
 JitAnswer jit_ask_cached(Jit *j, const LPiece *p, const void *image) {
+  jit_own(j);
   open_request(j, p, image, 0);
   if (!j->cache.dir[0]) return JIT_FAILED;
   Order *order = j->asked.order = heap_realloc(j->heap, NULL, 0, sizeof *order);
@@ -107,9 +108,12 @@ JitAnswer jit_ask(Jit *j, const LPiece *p, const void *image, size_t n) {
 
 JitAnswer jit_look(Jit *j) {
   Result result = {0};
+  jit_own(j);
+  if (!j->asked.order && !j->asked.elsewhere) return jit_ask(j, j->asked.piece, j->asked.image, j->asked.size);
   if (j->asked.elsewhere) return ++j->asked.looks % LOOKS ? JIT_WORKING : in_turn(j);
   CompilerEnd end = compiler_look(&j->compiler, &result);
   if (end == COMPILER_WORKING) return JIT_WORKING;
+  if (end == COMPILER_NONE) return make_here(j);
   jit_explain(j, end);
   if (end == COMPILER_REPLIED && result.ok) return ready(j);
   if (end == COMPILER_REPLIED) jit_refuse(j, result.why);
@@ -126,6 +130,7 @@ static bool is_under_way(Jit *j, bool finish) {
 }
 
 void jit_forget_asked(Jit *j, bool finish) {
+  jit_own(j);
   bool left = is_under_way(j, finish) && compiler_stop(&j->compiler, finish && j->asked.order->cache_dir[0]);
   if (left) folder_leave(&j->asked.folder);
   else folder_remove(&j->asked.folder);

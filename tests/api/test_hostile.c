@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A hostile host: every function of atled.h with arguments that make no sense, NULL, numbers that are none or too
- * large, ranks and dimensions that don't fit, limits of any size, text that breaks out of its place, and from within callbacks.
+ * large, ranks and dimensions that don't fit, limits of any size, text that breaks out of its place, and from within
+ * callbacks.
  *
  * Each call returns, and where it fails atled_error has a message. CALL checks both. Files and descriptors that wait
  * are test_waiting.c's. */

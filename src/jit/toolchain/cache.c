@@ -13,6 +13,7 @@
  * bytes as the entries have blocks, and each store appends its own, which needs no lock. Removed
  * entries leave that too high until the next walk, which is also the next trimming. Others may
  * use and trim the folder at any time: a file that is gone is no error. */
+#define _GNU_SOURCE
 #include "jit/toolchain/cache.h"
 #include "jit/toolchain/folder.h"
 #include <dirent.h>
@@ -70,12 +71,12 @@ static bool is_usable(Cache *c, char *dir) {
 /* Where the environment wants it, in path[n]: empty where it wants none; false where it doesn't say. */
 static bool wanted_folder(const char *dir, char *path, size_t n) {
   const char *base = "";
-  if (!dir) dir = getenv("ATLED_CACHE");
+  if (!dir) dir = secure_getenv("ATLED_CACHE");
   if (!dir) {
-    base = getenv("XDG_CACHE_HOME");
+    base = secure_getenv("XDG_CACHE_HOME");
     dir = "/atled";
     if (!base || *base != '/') {
-      base = getenv("HOME");
+      base = secure_getenv("HOME");
       dir = "/.cache/atled";
     }
     if (!base || !*base) return false;

@@ -44,6 +44,7 @@ GCC_CONSTANTS(C)
 
 struct Guard {
   pthread_mutex_t lock;
+  pid_t holder; /* the process that holds it; 0: nobody does */
   GccApi api;
   bool loaded;
   bool used;           /* there was a compile */
@@ -183,16 +184,32 @@ static bool load(const char **why) {
 
 const char *guard_temporary_folder(void) {
   if (access("/dev/shm", W_OK | X_OK) == 0) return "/dev/shm";
-  const char *dir = getenv("TMPDIR");
+  const char *dir = secure_getenv("TMPDIR");
   return dir && *dir ? dir : "/tmp";
 }
 
+/* Another thread of the parent held the lock when this process was forked: nobody unlocks it here. */
+static bool is_lost(void) {
+  pid_t holder = __atomic_load_n(&guard.holder, __ATOMIC_SEQ_CST);
+  return holder && holder != getpid();
+}
+
+static void unlock(void) {
+  __atomic_store_n(&guard.holder, 0, __ATOMIC_SEQ_CST);
+  pthread_mutex_unlock(&guard.lock);
+}
+
 Guard *guard_enter(const char **why) {
+  if (is_lost()) {
+    *why = "libgccjit can't be used: this process was forked while another thread compiled";
+    return NULL;
+  }
   pthread_mutex_lock(&guard.lock);
+  __atomic_store_n(&guard.holder, getpid(), __ATOMIC_SEQ_CST);
   if (!guard.loaded) guard.loaded = load(why);
   if (guard.broken) *why = "libgccjit can't be used any more: it gave up in an earlier compile";
   if (guard.loaded && !guard.broken) return &guard;
-  pthread_mutex_unlock(&guard.lock);
+  unlock();
   return NULL;
 }
 
@@ -211,4 +228,7 @@ bool guard_run(Guard *g, const char *folder, void (*task)(void *data), void *dat
   return !g->broken;
 }
 
-void guard_leave(Guard *g) { pthread_mutex_unlock(&g->lock); }
+void guard_leave(Guard *g) {
+  (void)g;
+  unlock();
+}
