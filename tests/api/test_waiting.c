@@ -5,9 +5,11 @@
 #define _GNU_SOURCE
 #include "check.h"
 #include <atled.h>
+#include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -72,10 +74,80 @@ static void test_fork(AtledJit jit) {
   CHECK(use_and_free(vm) == 0);
 }
 
+/* ---- FIFOs in place of files ------------------------------------------------------------------------------------- */
+static char folder[] = "/tmp/atled-test-XXXXXX", fifo[64];
+
+static bool make_fifo(const char *path) { return unlink(path), mkfifo(path, 0600) == 0; }
+
+/* Nothing but a regular file is read, a device neither. */
+static void test_sources(void) {
+  AtledVM *vm = make(ATLED_JIT_OFF, 0);
+  char text[200];
+  const char *const paths[] = {fifo, "/dev/zero", "/dev/null", folder};
+  for (int k = 0; k < 4; k++) {
+    CHECK(failed(vm, atled_eval_file(vm, paths[k]), "bad-argument"));
+    snprintf(text, sizeof text, "import \"%s\" as M", paths[k]);
+    CHECK(failed(vm, atled_eval(vm, "t", text), "import-file"));
+    CHECK(strstr(atled_error(vm)->message, k < 3 ? "it isn't a regular file" : "Is a directory"));
+    snprintf(text, sizeof text, "foreign \"%s\" f : float -> float\nf 1.0", paths[k]);
+    CHECK(failed(vm, atled_eval(vm, "t", text), "foreign"));
+  }
+  atled_free(vm);
+}
+
+/* A file that is a FIFO isn't the program's to wait for where there is a limit. */
+static void test_files(void) {
+  AtledVM *vm = make(ATLED_JIT_OFF, 0.2);
+  char text[200];
+  snprintf(text, sizeof text, "read_file \"%s\"", fifo);
+  CHECK(failed(vm, atled_eval(vm, "t", text), "time"));
+  snprintf(text, sizeof text, "write_file \"%s\" \"a\"", fifo);
+  CHECK(failed(vm, atled_eval(vm, "t", text), "time"));
+  atled_free(vm);
+}
+
+/* In place of each file of the cache. */
+static int replace_cache(void) {
+  DIR *d = opendir(folder);
+  int n = 0;
+  char path[400];
+  for (struct dirent *e; d && (e = readdir(d));) {
+    if (e->d_type != DT_REG) continue;
+    snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    n += make_fifo(path);
+  }
+  if (d) closedir(d);
+  return n;
+}
+
+static bool compiles(AtledJit jit) {
+  AtledVM *vm = make(jit, 0);
+  bool ok = atled_eval(vm, "t", "assert (sum [ sin (float i) | i < 2000000 ] < 3.0)") == ATLED_OK;
+  AtledCache cache;
+  ok = ok && atled_cache(vm, &cache) == ATLED_OK;
+  if (!ok) fprintf(stderr, "%s", atled_error(vm)->rendered);
+  atled_free(vm);
+  return ok;
+}
+
+static void test_cache(void) {
+  CHECK(compiles(ATLED_JIT_ALWAYS) && compiles(ATLED_JIT_AUTO));
+  CHECK(replace_cache() >= 2); /* an entry and `size` */
+  CHECK(compiles(ATLED_JIT_AUTO) && compiles(ATLED_JIT_ALWAYS));
+  CHECK(replace_cache() >= 2); /* regular ones again */
+}
+
 int main(void) {
   const AtledJit modes[] = {ATLED_JIT_OFF, ATLED_JIT_ALWAYS, ATLED_JIT_AUTO};
   alarm(300); /* what hangs fails */
   for (int k = 0; k < 3; k++) test_fork(modes[k]);
-  CHECK(now() > 0);
+  snprintf(fifo, sizeof fifo, "%s/fifo", mkdtemp(folder));
+  CHECK(make_fifo(fifo) && setenv("ATLED_CACHE", folder, 1) == 0);
+  test_sources();
+  test_files();
+  test_cache();
+  char command[100];
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  CHECK(system(command) == 0 && now() > 0);
   return check_result();
 }

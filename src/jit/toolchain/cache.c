@@ -125,7 +125,7 @@ static bool is_whole(int fd, uint64_t key) {
 
 bool cache_find(const Cache *c, uint64_t key, char *path, size_t n) {
   if (!c->dir[0] || !entry_path(c, key, path, n)) return false;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;
   bool whole = is_whole(fd, key);
   if (whole) futimens(fd, NULL);
@@ -224,11 +224,18 @@ static int older_first(const void *a, const void *b) {
   return (x->used > y->used) - (x->used < y->used);
 }
 
+/* -1: there is none, and what stands in its place, a pipe perhaps, can't be removed. */
 static int open_count(const Cache *c) {
   char path[PATH_MAX];
+  struct stat st;
   int len = snprintf(path, sizeof path, "%s/size", c->dir);
-  if (len < 0 || (size_t)len >= sizeof path) return -1;
-  return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  for (int k = 0; k < 2 && len > 0 && (size_t)len < sizeof path; k++) {
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) return fd;
+    if (fd >= 0) close(fd);
+    unlink(path);
+  }
+  return -1;
 }
 
 /* Makes room for `more` bytes: the entries used longest ago go until the others and that are three quarters of the
@@ -242,7 +249,8 @@ static void trim(const Cache *c, int count, uint64_t more) {
       e.size -= blocks(e.all[i].size) * BLOCK;
     }
   }
-  if (ftruncate(count, (off_t)blocks(e.size + more)) != 0) {} /* a wrong count is a walk too many or too late */
+  if (count >= 0 && ftruncate(count, (off_t)blocks(e.size + more)) != 0) {
+  } /* a wrong count is a walk too many or too late */
   free_entries(c, &e);
 }
 
@@ -252,10 +260,9 @@ static void make_room(const Cache *c, uint64_t size) {
   struct stat st;
   uint64_t n = blocks(size);
   int count = open_count(c);
-  if (count < 0) return;
-  bool known = n <= MOST_BLOCKS && write(count, zeros, n) == (ssize_t)n && fstat(count, &st) == 0;
+  bool known = count >= 0 && n <= MOST_BLOCKS && write(count, zeros, n) == (ssize_t)n && fstat(count, &st) == 0;
   if (!known || (uint64_t)st.st_size <= n || (uint64_t)st.st_size * BLOCK > c->limit) trim(c, count, n * BLOCK);
-  close(count);
+  if (count >= 0) close(count);
 }
 
 void cache_store(Cache *c, uint64_t key, const char *path) {
