@@ -15,6 +15,7 @@
 #include "jit/toolchain/turns.h"
 #include "lir/image.h"
 #include "support/phases.h"
+#include "support/quiet.h"
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -293,7 +294,10 @@ bool jit_carry_out_here(Jit *j, const LModule *m, const Order *order) {
   Folder folder;
   if (!folder_make(&folder, guard_temporary_folder()))
     return jit_refuse(j, "no folder for temporary files can be made");
+  Quiet q;
+  quiet_begin(&q);
   bool ok = translate_module(order, m, &j->tools, folder.path, false, j->heap, &result);
+  quiet_end(&q, false);
   folder_remove(&folder);
   j->no_memory = result.no_memory;
   return ok || jit_refuse(j, result.why);
@@ -343,7 +347,10 @@ Order *jit_new_order(Jit *j, const LModule *m, uint64_t key, Folder *folder) {
 void jit_free_order(Jit *j, Order *order) { heap_realloc(j->heap, order, sizeof *order, 0); }
 
 void jit_keep(Jit *j, const Order *order) {
+  Quiet q;
+  quiet_begin(&q);
   if (j->cache.dir[0]) cache_store(&j->cache, order->key, order->so);
+  quiet_end(&q, false);
 }
 
 static bool find_cached(Jit *j, Mod *m, uint64_t key) {

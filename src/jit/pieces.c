@@ -9,6 +9,7 @@
 #include "jit/rt_table.h"
 #include "lir/image.h"
 #include "support/phases.h"
+#include "support/quiet.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -190,10 +191,13 @@ void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n) {
   Folder folder;
   if (!cache_workplace(&j->cache, parent, sizeof parent) || !folder_make(&folder, parent)) return;
   snprintf(path, sizeof path, "%s/notes", folder.path);
+  Quiet q;
+  quiet_begin(&q);
   FILE *f = fopen(path, "wb");
   int32_t count = (int32_t)n;
   bool ok = f && fwrite(&count, sizeof count, 1, f) == 1 && fwrite(notes, sizeof *notes, n, f) == n;
   if (f && fclose(f) == 0 && ok) cache_store(&j->cache, notes_key(j, m), path);
+  quiet_end(&q, false);
   folder_remove(&folder);
 }
 

@@ -123,13 +123,22 @@ static int set_limit(int resource, const struct rlimit *limit) {
 static void print_reason(const char *text) { (void)text; }
 
 /* Standard error is the host's. */
+__attribute__((format(printf, 2, 0))) static int print_list_to(FILE *file, const char *format, va_list ap) {
+  return file == stderr ? 0 : vfprintf(file, format, ap);
+}
+
 __attribute__((format(printf, 2, 3))) static int print_to(FILE *file, const char *format, ...) {
-  if (file == stderr) return 0;
   va_list ap;
   va_start(ap, format);
-  int n = vfprintf(file, format, ap);
+  int n = print_list_to(file, format, ap);
   va_end(ap);
   return n;
+}
+
+static int put_text(const char *text, FILE *file) { return file == stderr ? 0 : fputs_unlocked(text, file); }
+static int put_byte(int byte, FILE *file) { return file == stderr ? byte : putc_unlocked(byte, file); }
+static size_t put_items(const void *items, size_t size, size_t n, FILE *file) {
+  return file == stderr ? n : fwrite_unlocked(items, size, n, file);
 }
 
 /* A pointer to a function as one to data: what slots hold. */
@@ -142,12 +151,31 @@ typedef union Code {
 
 static bool redirect(void *library) {
   const Import rows[] = {
-      INSTEAD(exit, end_process),           INSTEAD(_exit, end_process),    INSTEAD(abort, end_compile),
-      INSTEAD(getenv, get_variable),        INSTEAD(setenv, set_variable),  INSTEAD(putenv, put_variable),
-      INSTEAD(unsetenv, unset_variable),    INSTEAD(setlocale, set_locale), INSTEAD(textdomain, set_domain),
-      INSTEAD(bindtextdomain, bind_domain), INSTEAD(gettext, translate),    INSTEAD(dgettext, translate_in),
-      INSTEAD(ngettext, translate_number),  INSTEAD(signal, handle_signal), INSTEAD(setrlimit, set_limit),
-      INSTEAD(perror, print_reason),        INSTEAD(fprintf, print_to),
+      INSTEAD(exit, end_process),
+      INSTEAD(_exit, end_process),
+      INSTEAD(abort, end_compile),
+      INSTEAD(getenv, get_variable),
+      INSTEAD(setenv, set_variable),
+      INSTEAD(putenv, put_variable),
+      INSTEAD(unsetenv, unset_variable),
+      INSTEAD(setlocale, set_locale),
+      INSTEAD(textdomain, set_domain),
+      INSTEAD(bindtextdomain, bind_domain),
+      INSTEAD(gettext, translate),
+      INSTEAD(dgettext, translate_in),
+      INSTEAD(ngettext, translate_number),
+      INSTEAD(signal, handle_signal),
+      INSTEAD(setrlimit, set_limit),
+      INSTEAD(perror, print_reason),
+      INSTEAD(fprintf, print_to),
+      INSTEAD(vfprintf, print_list_to),
+      INSTEAD(fputs, put_text),
+      INSTEAD(fputs_unlocked, put_text),
+      INSTEAD(fputc, put_byte),
+      INSTEAD(fputc_unlocked, put_byte),
+      INSTEAD(putc, put_byte),
+      INSTEAD(fwrite, put_items),
+      INSTEAD(fwrite_unlocked, put_items),
   };
   return imports_redirect(library, rows, sizeof rows / sizeof *rows);
 }
