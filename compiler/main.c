@@ -4,7 +4,8 @@
  *
  *   host ──spawn──► starter ──fork──► this process ──fork──► compile: image.c, translate.c
  *
- * The starter ends at once, so the host has no child. Each order is carried out by a process of its own, a copy of this
+ * The starter ends at once, so the host has no child; where the host is process 1, and would get the orphan, it stays
+ * between the two, and starts this process when there is something to do. Each order is carried out by a process of its own, a copy of this
  * one, in which libgccjit is loaded but was never used: what a compile leaves behind, or takes too much of, ends with it.
  * This process has one thread and does nothing but wait, for the first of: the result, the end of time, the end of the
  * host. It ends when no order has come for a while; the host starts another one then. */
@@ -29,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HOST = 0, IDLE_MS = 10000, LOW = 10, LOWEST = 19, FAREWELL_SECONDS = 30 };
+enum { HOST = 0, IDLE_MS = 10000, LOW = 10, LOWEST = 19, FAREWELL_SECONDS = 30, LOOK_SECONDS = 3600 };
 
 static double now(void) {
   struct timespec t;
@@ -99,6 +100,7 @@ static _Noreturn void run_order(const Order *order, const void *image, const cha
   Result result = {0};
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
+  setpgid(0, 0);
   limit_memory(order->memory);
   step_back(order);
   carry_out(order, image, folder, &result);
@@ -155,7 +157,7 @@ static bool await(int in, pid_t child, const Order *order, Result *result, Legac
     }
     struct pollfd ends[] = {{.fd = in, .events = POLLIN},
                             {.fd = legacy->any ? -1 : HOST, .events = POLLIN | POLLRDHUP}};
-    if (poll(ends, 2, left < 3600 ? (int)(left * 1000) + 1 : -1) < 0 && errno != EINTR) return true;
+    if (poll(ends, 2, (int)(fmin(left, LOOK_SECONDS) * 1000) + 1) < 0 && errno != EINTR) return true;
     if (ends[1].revents && !says_farewell()) return false;
     if (ends[1].revents) {
       inherit(order, legacy);
@@ -174,6 +176,13 @@ static bool reply(const Result *result) {
   return send(HOST, result, sizeof *result, MSG_NOSIGNAL) == (ssize_t)sizeof *result;
 }
 
+/* Ends the process of the order, with assembler and linker, which become children of this one. */
+static void end_order(pid_t child) {
+  kill(-child, SIGKILL);
+  kill(child, SIGKILL);
+  while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {}
+}
+
 /* Starts the process of the order; the end of a pipe that its result comes from, or -1. */
 static int start(const Order *order, const void *image, const char *folder, pid_t *child) {
   int ends[2];
@@ -182,6 +191,7 @@ static int start(const Order *order, const void *image, const char *folder, pid_
   *child = fork();
   if (*child == 0) run_order(order, image, folder, ends[1], self);
   close(ends[1]);
+  if (*child > 0) setpgid(*child, *child); /* whichever of the two comes first */
   if (*child > 0) return ends[0];
   close(ends[0]);
   return -1;
@@ -207,8 +217,7 @@ static bool serve(const Order *order, const void *image) {
   if (legacy.any) put_away(order, &result, &legacy);
   else there = there && reply(&result);
   close(in);
-  kill(child, SIGKILL);
-  while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
+  end_order(child);
   folder_remove(&folder);
   return there;
 }
@@ -232,24 +241,53 @@ static bool next_order(Order *order) {
   return ok;
 }
 
-static bool wait_for_order(void) {
+/* False: none came for so long (< 0: however long it takes), or none will. */
+static bool wait_for_order(int ms) {
   struct pollfd host = {.fd = HOST, .events = POLLIN};
+  char byte;
   int n;
-  do n = poll(&host, 1, IDLE_MS);
+  do n = poll(&host, 1, ms);
   while (n < 0 && errno == EINTR);
-  return n > 0;
+  return n > 0 && recv(HOST, &byte, 1, MSG_PEEK) == 1;
 }
 
-int main(int argc, char **argv) {
-  if (argc != 2 || strtoull(argv[1], NULL, 16) != translate_version()) return COMPILER_OTHER_VERSION;
-  close_range(3, ~0U, 0); /* what the host forgot to close */
-  if (chdir("/") != 0) return 1;
-  pid_t self = fork();
-  if (self != 0) return self < 0;
+/* ---- The three processes ----------------------------------------------------------------------------------------- */
+static int serve_host(void) {
   const char *why;
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   Guard *g = guard_enter(&why); /* loads libgccjit, while the first order is written */
   if (g) guard_leave(g);
   static Order order;
-  while (wait_for_order() && next_order(&order)) {}
+  while (wait_for_order(IDLE_MS) && next_order(&order)) {}
   return 0;
+}
+
+/* The starter as the host's child. A process that fails may have lost an order: the host has to know. */
+static int serve_process_1(void) {
+  while (wait_for_order(-1)) {
+    int status = 1;
+    pid_t child = fork();
+    if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      return serve_host();
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    if (status) return 1;
+  }
+  return 0;
+}
+
+static bool greet(void) {
+  const char greeting = COMPILER_GREETING;
+  return send(HOST, &greeting, 1, MSG_NOSIGNAL) == 1;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2 || strtoull(argv[1], NULL, 16) != translate_version()) return COMPILER_OTHER_VERSION;
+  close_range(3, ~0U, 0); /* what the host forgot to close */
+  if (chdir("/") != 0) return 1;
+  if (argc > 2 && strcmp(argv[2], COMPILER_STAY) == 0) return greet() ? serve_process_1() : 1;
+  pid_t self = fork();
+  if (self != 0) return self < 0;
+  return greet() ? serve_host() : 1;
 }

@@ -27,6 +27,10 @@
  * compile, and after calls that only look. Each source that was evaluated, and each look-up, keeps some KB until the
  * VM is freed: what is called often is looked up once.
  *
+ * Processes. A child that was forked has all VMs that no other thread was using then, and may do everything with them,
+ * atled_free included. Nothing of it is seen by the parent: the thread of time limits is made anew, from the child's
+ * next call on, and GCC gets a process of the child's own.
+ *
  * Strings are UTF-8. What a function returns by pointer belongs to the VM and is
  * valid until the next call on the same VM, unless said otherwise. */
 #ifndef ATLED_H
@@ -85,9 +89,11 @@ typedef enum AtledStream { ATLED_OUTPUT, ATLED_ERRORS } AtledStream;
 typedef struct AtledConfig {
   AtledAllocate allocate; /* NULL: the C library's */
   size_t memory_limit;    /* bytes the VM may hold; 0: no limit */
-  /* bytes of address space for the VM's stack; 0: 1 GB, of which only what is used costs memory */
+  /* bytes of address space for the VM's stack, at least 4 MB; 0: 1 GB, of which only what is used costs memory. Where
+   * the system grants less: the largest half, quarter, … that it does */
   size_t stack_size;
-  double time_limit; /* seconds for each call that runs code, compiles that it waits for included; 0: no limit */
+  /* seconds for each call that runs code, compiles that it waits for included; 0, less, NaN, infinity: no limit */
+  double time_limit;
   /* What `print` and `write` write; NULL: stdout. */
   void (*write)(void *user, const char *text, size_t length);
   /* The same, and what `eprint` writes, if it isn't NULL; `write` isn't called then. False: no more is taken, and the

@@ -4,16 +4,24 @@
  * Machine code looks only at the interrupt flag, never at the time. So a VM with
  * a time limit has a thread that sleeps until the deadline and then sets the
  * flag to RT_CLOCK; rt_poll looks at the time itself and forgets an alarm that
- * came too late, when the call it was for had ended already. */
+ * came too late, when the call it was for had ended already.
+ *
+ * A fork copies the clock without its thread, and its lock perhaps held: the child makes both anew. */
 #define _GNU_SOURCE
 #include "api/clock.h"
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
+
+enum { LONGEST_SLEEP = 3600 }; /* seconds: a deadline may lie beyond what a time_t holds */
+enum { NO_PROCESS = 0 };
 
 struct Clock {
   Rt *rt;
+  pid_t process; /* that has the thread, or NO_PROCESS */
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t changed;
@@ -28,7 +36,8 @@ double clock_now(void) {
 }
 
 static void sleep_until(Clock *c, double deadline) {
-  struct timespec t = {(time_t)deadline, (long)((deadline - (double)(time_t)deadline) * 1e9)};
+  double end = fmin(deadline, clock_now() + LONGEST_SLEEP);
+  struct timespec t = {(time_t)end, (long)((end - (double)(time_t)end) * 1e9)};
   pthread_cond_timedwait(&c->changed, &c->lock, &t);
 }
 
@@ -59,17 +68,23 @@ static bool start_thread(Clock *c) {
   return ok;
 }
 
-Clock *clock_new(Rt *rt) {
-  Clock *c = calloc(1, sizeof *c);
-  if (!c) return NULL;
-  c->rt = rt;
+static bool start(Clock *c) {
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&c->lock, NULL);
   pthread_cond_init(&c->changed, &monotonic);
   pthread_condattr_destroy(&monotonic);
-  if (start_thread(c)) return c;
+  c->deadline = 0;
+  c->process = start_thread(c) ? getpid() : NO_PROCESS;
+  return c->process != NO_PROCESS;
+}
+
+Clock *clock_new(Rt *rt) {
+  Clock *c = calloc(1, sizeof *c);
+  if (!c) return NULL;
+  c->rt = rt;
+  if (start(c)) return c;
   free(c);
   return NULL;
 }
@@ -82,14 +97,25 @@ static void set(Clock *c, double deadline, bool end) {
   pthread_mutex_unlock(&c->lock);
 }
 
-void clock_start(Clock *c, double deadline) { set(c, deadline, false); }
-void clock_stop(Clock *c) { set(c, 0, false); }
+/* In a child that was forked the lock of the parent's clock is never taken, nor destroyed, which would wait for the
+ * thread. */
+static bool has_thread(const Clock *c) { return c->process == getpid(); }
+
+void clock_start(Clock *c, double deadline) {
+  if (has_thread(c) || start(c)) set(c, deadline, false);
+}
+
+void clock_stop(Clock *c) {
+  if (has_thread(c)) set(c, 0, false);
+}
 
 void clock_free(Clock *c) {
   if (!c) return;
-  set(c, 0, true);
-  pthread_join(c->thread, NULL);
-  pthread_cond_destroy(&c->changed);
-  pthread_mutex_destroy(&c->lock);
+  if (has_thread(c)) {
+    set(c, 0, true);
+    pthread_join(c->thread, NULL);
+    pthread_cond_destroy(&c->changed);
+    pthread_mutex_destroy(&c->lock);
+  }
   free(c);
 }

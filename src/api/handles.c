@@ -252,6 +252,8 @@ static AtledStatus put_array(AtledFunction *f, const Desc *d, const AtledValue *
   DescKind base = d->args[0]->kind;
   bool fits = (v->kind == ATLED_FLOATS && base == D_FLOAT) || (v->kind == ATLED_INTS && base == D_INT);
   if (!fits || v->rank != d->rank) return misfit(vm, v, "an array of other elements or rank");
+  if (v->rank > ATLED_MAX_RANK)
+    return report_bad_argument(vm, "an argument has rank %d, and a host's arrays at most %d", v->rank, ATLED_MAX_RANK);
   int64_t none[ATLED_MAX_RANK] = {0}, count = 0;
   AtledStatus status = count_elements(vm, v, &count);
   if (status != ATLED_OK) return status;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 typedef struct VmStack VmStack;
+enum { STACK_SMALLEST = 4 * 1024 * 1024 }; /* bytes: what is asked for less is given that */
 /* Reserves `size` bytes of address space, or less where the system grants less. NULL when there is none. */
 VmStack *stack_new(size_t size);
 void stack_free(VmStack *s);

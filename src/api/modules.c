@@ -14,28 +14,64 @@
 #include "api/stdlib_files.h"
 #include "api/vm.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-char *modules_read_file(AtledVM *vm, const char *path, size_t *len) {
-  FILE *f = fopen(path, "rb");
-  if (!f) return NULL;
-  Str text = {.arena = &vm->scratch};
-  char buffer[16384];
-  size_t n;
-  Phase before = phase_enter(&vm->heap, PHASE_READ);
-  while ((n = fread(buffer, 1, sizeof buffer, f)) > 0) str_add(&text, buffer, n);
-  int failed = ferror(f) ? errno : 0;
-  fclose(f);
-  phase_leave(&vm->heap, before);
-  if (failed) {
-    errno = failed;
-    return NULL;
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+/* Reads up to n bytes: their number; -1 with errno; with errno 0 where it is no regular file. */
+static ssize_t read_bytes(int fd, char *to, size_t n) {
+  struct stat st;
+  size_t done = 0;
+  if (fstat(fd, &st) != 0) return -1;
+  if (!S_ISREG(st.st_mode)) {
+    errno = S_ISDIR(st.st_mode) ? EISDIR : 0;
+    return -1;
   }
-  *len = text.len;
-  return text.data ? text.data : arena_strndup(&vm->scratch, "", 0);
+  while (done < n) {
+    ssize_t got = read(fd, to + done, n - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -1;
+    if (got == 0) break;
+    done += (size_t)got;
+  }
+  return (ssize_t)done;
 }
 
+/* The same of the file, without waiting for one that is a pipe. */
+static ssize_t read_start(const char *path, char *to, size_t n) {
+  int fd;
+  do fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  while (fd < 0 && errno == EINTR);
+  if (fd < 0) return -1;
+  ssize_t got = read_bytes(fd, to, n);
+  int why = errno;
+  close(fd);
+  errno = why;
+  return got;
+}
+
+/* Memory is taken while no file is open: the jump when there is none would leave it so. */
+char *modules_read_file(AtledVM *vm, const char *path, size_t *len) {
+  enum { FIRST = 16384 };
+  Phase before = phase_enter(&vm->heap, PHASE_READ);
+  char *text;
+  ssize_t n;
+  size_t room = FIRST / 2;
+  do text = arena_alloc(&vm->scratch, (room *= 2) + 1);
+  while ((n = read_start(path, text, room)) == (ssize_t)room);
+  phase_leave(&vm->heap, before);
+  if (n < 0) return NULL;
+  text[n] = 0;
+  *len = (size_t)n;
+  return text;
+}
+
+const char *modules_read_error(void) { return errno ? strerror(errno) : "it isn't a regular file"; }
+
+/* ---- Importing --------------------------------------------------------------------------------------------------- */
 /* The path to open: relative ones start at the importer's folder. */
 static char *resolve(AtledVM *vm, const char *importer, const char *path) {
   const char *slash = importer ? strrchr(importer, '/') : NULL;
@@ -109,7 +145,7 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
   size_t len = 0;
   char *text = modules_read_file(vm, file, &len);
   if (!text) {
-    diag_error(&vm->diags, at, "import-file", "can't read `%s`: %s", file, strerror(errno));
+    diag_error(&vm->diags, at, "import-file", "can't read `%s`: %s", file, modules_read_error());
     return NULL;
   }
   uint32_t source = sources_add(&vm->sources, file, text, len);

@@ -398,7 +398,7 @@ static AtledStatus eval_file_body(AtledVM *vm, void *arg) {
   const char *path = arg;
   size_t len = 0;
   char *text = modules_read_file(vm, path, &len);
-  if (!text) return report_bad_argument(vm, "can't read `%s`: %s", path, strerror(errno));
+  if (!text) return report_bad_argument(vm, "can't read `%s`: %s", path, modules_read_error());
   Plan plan;
   AtledStatus status = plan_front(vm, path, text, len, &plan);
   return status == ATLED_OK ? run_plan(vm, &plan, NULL) : status;

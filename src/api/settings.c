@@ -3,6 +3,7 @@
  *
  * One that makes no sense is ignored, which is said once for each VM, when it runs something. A new variable is a row
  * of the table, and who needs its value asks setting(). */
+#define _GNU_SOURCE
 #include "api/settings.h"
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,7 @@ enum { SETTINGS = sizeof settings / sizeof *settings };
 
 /* The variable's value; NULL where it isn't set, is empty, or makes no sense (*bad). */
 static const char *value_of(int row, bool *bad) {
-  const char *text = getenv(settings[row].name);
+  const char *text = secure_getenv(settings[row].name);
   if (!text || !*text) return NULL;
   *bad = !settings[row].good(text);
   return *bad ? NULL : text;
@@ -80,7 +81,7 @@ void settings_check(AtledVM *vm) {
     bool bad = false;
     if (value_of(row, &bad) || !bad) continue;
     report_warning(vm, "setting", "the environment variable %s is `%s`, which is ignored: it should be %s",
-                   settings[row].name, getenv(settings[row].name), settings[row].wanted);
+                   settings[row].name, secure_getenv(settings[row].name), settings[row].wanted);
   }
 }
 

@@ -26,18 +26,20 @@
 /* ---- Life -------------------------------------------------------------------- */
 /* The runtime's streams: `user` is the VM, the host's functions get what the host handed over. */
 static bool write_stream(void *user, RtStream to, const char *text, size_t n) {
-  const AtledConfig *c = &((AtledVM *)user)->config;
+  AtledVM *vm = user;
+  const AtledConfig *c = &vm->config;
   if (c->output) return c->output(c->user, to == RT_ERR ? ATLED_ERRORS : ATLED_OUTPUT, text, n);
-  if (to == RT_ERR) return fwrite(text, 1, n, stderr) == n && fflush(stderr) == 0;
-  if (!c->write) return fwrite(text, 1, n, stdout) == n;
+  if (to == RT_ERR) return rt_write_stream(&vm->rt, stderr, text, n) && rt_flush_stream(&vm->rt, stderr);
+  if (!c->write) return rt_write_stream(&vm->rt, stdout, text, n);
   c->write(c->user, text, n);
   return true;
 }
 
 static bool flush_streams(void *user) {
-  const AtledConfig *c = &((AtledVM *)user)->config;
+  AtledVM *vm = user;
+  const AtledConfig *c = &vm->config;
   if (c->flush) return c->flush(c->user);
-  return c->output || c->write || fflush(stdout) == 0;
+  return c->output || c->write || rt_flush_stream(&vm->rt, stdout);
 }
 
 static int64_t read_stream(void *user, char *to, size_t n) {
@@ -101,7 +103,8 @@ AtledVM *atled_new(const AtledConfig *config) {
                                   .kind = "bad-argument",
                                   .message = "a callback can't call the VM that runs it",
                                   .rendered = "error: a callback can't call the VM that runs it\n"};
-  if (config->stack_size) vm->rt.eval_stack_limit = config->stack_size;
+  if (config->stack_size)
+    vm->rt.eval_stack_limit = config->stack_size < STACK_SMALLEST ? STACK_SMALLEST : config->stack_size;
   vm->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   vm->stack = stack_new(config->stack_size ? config->stack_size : (size_t)1 << 30);
   if (vm->stack) rt_set_stack_limit(&vm->rt, stack_limit(vm->stack));

@@ -189,8 +189,9 @@ ModuleLoader modules_loader(AtledVM *vm);
 bool modules_load_prelude(AtledVM *vm);
 /* The next import reads the file again. */
 void modules_forget(AtledVM *vm, const Module *m);
-/* The bytes of a file, in the scratch arena, zero-terminated; NULL with errno set. */
+/* The bytes of a regular file, in the scratch arena, zero-terminated; NULL with errno set. */
 char *modules_read_file(AtledVM *vm, const char *path, size_t *len);
+const char *modules_read_error(void); /* why that gave NULL */
 
 /* ---- run.c ---- */
 Slot *run_global(void *vm, int index);       /* address of a global's slots */

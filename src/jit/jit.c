@@ -15,6 +15,7 @@
 #include "jit/toolchain/turns.h"
 #include "lir/image.h"
 #include "support/phases.h"
+#include "support/quiet.h"
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ Jit *jit_new(Heap *heap, JitOptions options) {
   if (options.dump_dir && realpath(options.dump_dir, path) && strlen(path) < sizeof j->dump_dir)
     strcpy(j->dump_dir, path);
   j->compiler.version = translate_version();
+  j->process = getpid();
   cache_init(&j->cache, heap, options.cache_dir, options.cache_limit);
   j->options.cache_dir = j->options.dump_dir = NULL;
   return j;
@@ -58,22 +60,42 @@ static void free_job(Jit *j, JitJob *job) {
   folder_remove(&job->folder);
   turn_end(&job->claim);
   if (job->order) jit_free_order(j, job->order);
+  compiler_stop(&job->compiler, false);
   heap_realloc(j->heap, job, sizeof *job, 0);
 }
+
+static bool is_under_way(const JitJob *job) { return job->order && job->compiler.order == job->order; }
 
 /* What is under way is still made, for the cache. */
 static void free_jobs(Jit *j) {
   for (JitJob *job = j->left, *next; job; job = next) {
     next = job->next;
-    bool under_way = j->compiler.order == job->order;
-    if (under_way && compiler_stop(&j->compiler, job->order->cache_dir[0])) folder_leave(&job->folder);
+    if (is_under_way(job) && compiler_stop(&job->compiler, job->order->cache_dir[0])) folder_leave(&job->folder);
     free_job(j, job);
   }
   j->left = NULL;
 }
 
+void jit_own(Jit *j) {
+  if (j->process == getpid()) return;
+  j->process = getpid();
+  compiler_forget(&j->compiler);
+  folder_leave(&j->asked.folder);
+  folder_leave(&j->asked.claim);
+  if (j->asked.order) jit_free_order(j, j->asked.order);
+  j->asked.order = NULL;
+  j->asked.elsewhere = false;
+  for (JitJob *job = j->left; job; job = job->next) {
+    compiler_forget(&job->compiler);
+    folder_leave(&job->folder);
+    folder_leave(&job->claim);
+  }
+  free_jobs(j);
+}
+
 void jit_free(Jit *j) {
   if (!j) return;
+  jit_own(j);
   jit_forget_asked(j, true);
   free_jobs(j);
   compiler_stop(&j->compiler, false);
@@ -228,16 +250,17 @@ static bool must_stop(void *wait) {
 
 void jit_explain(Jit *j, CompilerEnd end) {
   if (end == COMPILER_LOST) jit_refuse(j, "the compiler's process ended without a result");
-  if (end == COMPILER_REFUSED) jit_refuse(j, "no process for the compiler can be started");
+  if (end == COMPILER_REFUSED) jit_refuse(j, "the compiler's process doesn't start");
+  if (end == COMPILER_NONE) jit_refuse(j, "there is no program atled-compiler of this version");
   if (end == COMPILER_STOPPED) jit_refuse(j, "interrupted");
   j->swept &= end != COMPILER_LOST;
 }
 
-/* What is under way. It goes on where the caller's time is up, but not where somebody interrupts it. */
-static CompilerEnd await(Jit *j, Result *result, Wait *wait) {
-  CompilerEnd end = compiler_wait(&j->compiler, result, must_stop, wait);
-  bool goes_on = end == COMPILER_STOPPED && rt_interrupted(wait->rt) != RT_INTERRUPTED && compiler_leave(&j->compiler);
-  if (end == COMPILER_STOPPED && !goes_on) compiler_stop(&j->compiler, false);
+/* What the compiler is at. It goes on where the caller's time is up, but not where somebody interrupts it. */
+static CompilerEnd await(Jit *j, Compiler *c, Result *result, Wait *wait) {
+  CompilerEnd end = compiler_wait(c, result, must_stop, wait);
+  bool goes_on = end == COMPILER_STOPPED && rt_interrupted(wait->rt) != RT_INTERRUPTED && compiler_leave(c);
+  if (end == COMPILER_STOPPED && !goes_on) compiler_stop(c, false);
   jit_explain(j, end);
   return end;
 }
@@ -255,7 +278,8 @@ static bool order_elsewhere(Jit *j, const Mod *m, Order *order, Result *result, 
     if (!code->image) image_write(code, &image); /* made by hand */
     order->size = code->image ? code->image_size : image.len;
     end = compiler_begin(&j->compiler, order, code->image ? code->image : image.data);
-    if (end == COMPILER_WORKING) end = await(j, result, wait);
+    if (end == COMPILER_WORKING) end = await(j, &j->compiler, result, wait);
+    else jit_explain(j, end);
   } else {
     refuse_memory(j);
   }
@@ -270,7 +294,10 @@ bool jit_carry_out_here(Jit *j, const LModule *m, const Order *order) {
   Folder folder;
   if (!folder_make(&folder, guard_temporary_folder()))
     return jit_refuse(j, "no folder for temporary files can be made");
+  Quiet q;
+  quiet_begin(&q);
   bool ok = translate_module(order, m, &j->tools, folder.path, false, j->heap, &result);
+  quiet_end(&q, false);
   folder_remove(&folder);
   j->no_memory = result.no_memory;
   return ok || jit_refuse(j, result.why);
@@ -320,7 +347,10 @@ Order *jit_new_order(Jit *j, const LModule *m, uint64_t key, Folder *folder) {
 void jit_free_order(Jit *j, Order *order) { heap_realloc(j->heap, order, sizeof *order, 0); }
 
 void jit_keep(Jit *j, const Order *order) {
+  Quiet q;
+  quiet_begin(&q);
   if (j->cache.dir[0]) cache_store(&j->cache, order->key, order->so);
+  quiet_end(&q, false);
 }
 
 static bool find_cached(Jit *j, Mod *m, uint64_t key) {
@@ -345,7 +375,10 @@ static bool load_cached(Jit *j, Mod *m, uint64_t key) {
 
 /* ---- Jobs --------------------------------------------------------------------------------------------------------
  * A call that may not take as long as the compile leaves it to the compiler's process, and the next one that wants the
- * same goes on waiting: so a limit that is too short for a compile isn't one that nothing ever comes from. */
+ * same goes on waiting: so a limit that is too short for a compile isn't one that nothing ever comes from. Other code
+ * doesn't wait for it: it is compiled by another process beside, of which there are BESIDE at most. */
+enum { BESIDE = 4 };
+
 /* The job's object is there. */
 static bool use(Jit *j, Mod *m, const JitJob *job) {
   bool ok = attach(j, m, job->order->so);
@@ -370,51 +403,81 @@ static bool in_turn(Jit *j, Mod *m, JitJob *job, Wait *wait) {
   return ok;
 }
 
+/* The job gets the compiler that is at it. */
+static void leave(Jit *j, JitJob *job) {
+  job->compiler = j->compiler;
+  job->compiler.used = (Usage){0};
+  j->compiler = (Compiler){.version = j->compiler.version, .used = j->compiler.used};
+  job->next = j->left;
+  j->left = job;
+}
+
 /* Of many processes that want the same code one makes it. */
 static bool new_job(Jit *j, Mod *m, uint64_t key, Wait *wait) {
   JitJob *job = heap_realloc(j->heap, NULL, 0, sizeof *job);
   if (!job) return refuse_memory(j);
-  *job = (JitJob){.key = key, .next = j->left};
+  *job = (JitJob){.key = key};
   bool ok = in_turn(j, m, job, wait);
-  if (job->order && j->compiler.order == job->order) j->left = job;
+  if (job->order && j->compiler.order == job->order) leave(j, job);
   else free_job(j, job);
   return ok;
 }
 
-/* A job with this key that was left and is done, taken off the list; NULL: there is none. */
-static JitJob *take_job(Jit *j, uint64_t key) {
-  for (JitJob **link = &j->left; *link; link = &(*link)->next) {
-    JitJob *job = *link;
-    if (job->key != key || job->order == j->compiler.order) continue;
-    *link = job->next;
-    return job;
-  }
-  return NULL;
+static void take_off(Jit *j, JitJob *job) {
+  JitJob **link = &j->left;
+  while (*link != job) link = &(*link)->next;
+  *link = job->next;
 }
 
-/* Waits for what was left and is under way: the last one. False: it still is, or failed and is what is wanted. */
-static bool end_left(Jit *j, uint64_t key, Wait *wait) {
-  Result result = {0};
-  JitJob *job = j->left;
-  if (!job || j->compiler.order != job->order) return true;
-  CompilerEnd end = await(j, &result, wait);
-  if (j->compiler.order) return false;
+/* The compiler of a job that is done may have another one. */
+static void give_back(Jit *j, JitJob *job) {
+  compiler_add_usage(&j->compiler.used, &job->compiler.used);
+  Usage used = j->compiler.used;
+  if (!j->compiler.socket) {
+    j->compiler = job->compiler;
+    j->compiler.used = used;
+    job->compiler = (Compiler){0};
+  }
+  compiler_stop(&job->compiler, false);
   turn_end(&job->claim);
+}
+
+/* Waits for the job. False: it is still under way, or it failed and is gone. */
+static bool end_job(Jit *j, JitJob *job, Wait *wait) {
+  Result result = {0};
+  if (!is_under_way(job)) return true;
+  CompilerEnd end = await(j, &job->compiler, &result, wait);
+  if (is_under_way(job)) return false;
+  give_back(j, job);
   if (end == COMPILER_REPLIED && result.ok) return true;
   if (end == COMPILER_REPLIED) jit_refuse(j, result.why);
   if (result.missing) jit_lack(j, result.why);
-  bool wanted = job->key == key;
-  free_job(j, take_job(j, job->key));
-  return !wanted && end != COMPILER_STOPPED;
+  take_off(j, job);
+  free_job(j, job);
+  return false;
+}
+
+/* The job that makes the code, or the oldest of those under way if there are too many to begin another one. */
+static JitJob *job_to_wait_for(const Jit *j, uint64_t key) {
+  int n = 0;
+  JitJob *oldest = NULL;
+  for (JitJob *job = j->left; job; job = job->next) {
+    if (job->key == key) return job;
+    if (is_under_way(job)) n++, oldest = job;
+  }
+  return n < BESIDE ? NULL : oldest;
 }
 
 static bool compile_in_turn(Jit *j, Mod *m, uint64_t key) {
   Wait wait = {j, m->rt, now_ms()};
-  JitJob *job = take_job(j, key);
-  if (!job && !end_left(j, key, &wait)) return false;
-  if (!job && !(job = take_job(j, key))) return new_job(j, m, key, &wait);
+  JitJob *job;
+  while ((job = job_to_wait_for(j, key)) && job->key != key)
+    if (!end_job(j, job, &wait) && must_stop(&wait)) return jit_refuse(j, "interrupted");
+  if (!job) return new_job(j, m, key, &wait);
+  if (!end_job(j, job, &wait)) return false;
   bool ok = use(j, m, job);
   j->stats.compiles += ok;
+  take_off(j, job);
   free_job(j, job);
   return ok;
 }
@@ -423,6 +486,7 @@ bool jit_compile(Jit *j, Mod *m, const char **why) {
   double start = now_ms();
   uint64_t key = jit_key(j, m->code, m->code->hash);
   j->no_memory = false;
+  jit_own(j);
   if (load_cached(j, m, key)) return true;
   if (!jit_available(j, why)) return false;
   Phase before = phase_enter(j->heap, PHASE_COMPILE);

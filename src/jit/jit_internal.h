@@ -13,6 +13,7 @@ struct JitJob {
   uint64_t key;
   Order *order;
   Folder folder, claim; /* of its object; its turn */
+  Compiler compiler;    /* that is at it; else none */
   JitJob *next;
 };
 
@@ -29,7 +30,8 @@ struct Jit {
   char why[512];
   bool no_memory; /* the last translation lacked memory */
   JitStats stats;
-  JitJob *left; /* by calls whose time was up: the first one is under way, or all are done */
+  JitJob *left;  /* by calls whose time was up, latest first: under way, or done */
+  pid_t process; /* whose compilers and folders these are */
   /* the piece that is asked for */
   struct {
     Order *order;         /* NULL: none is */
@@ -42,6 +44,9 @@ struct Jit {
   } asked;
 };
 
+/* At the begin of all that has to do with compilers and folders: in a child that was forked what is the parent's is
+ * forgotten. A piece that was asked for has no order then, and is asked for again. */
+void jit_own(Jit *j);
 bool jit_refuse(Jit *j, const char *text); /* false; j->why is the text */
 /* Does GCC run in a process of its own? */
 bool jit_wants_process(const Jit *j);

@@ -9,6 +9,7 @@
 #include "jit/rt_table.h"
 #include "lir/image.h"
 #include "support/phases.h"
+#include "support/quiet.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,6 +72,7 @@ static void open_request(Jit *j, const LPiece *p, const void *image, size_t n) {
 }
 
 JitAnswer jit_ask_cached(Jit *j, const LPiece *p, const void *image) {
+  jit_own(j);
   open_request(j, p, image, 0);
   if (!j->cache.dir[0]) return JIT_FAILED;
   Order *order = j->asked.order = heap_realloc(j->heap, NULL, 0, sizeof *order);
@@ -107,9 +109,12 @@ JitAnswer jit_ask(Jit *j, const LPiece *p, const void *image, size_t n) {
 
 JitAnswer jit_look(Jit *j) {
   Result result = {0};
+  jit_own(j);
+  if (!j->asked.order && !j->asked.elsewhere) return jit_ask(j, j->asked.piece, j->asked.image, j->asked.size);
   if (j->asked.elsewhere) return ++j->asked.looks % LOOKS ? JIT_WORKING : in_turn(j);
   CompilerEnd end = compiler_look(&j->compiler, &result);
   if (end == COMPILER_WORKING) return JIT_WORKING;
+  if (end == COMPILER_NONE) return make_here(j);
   jit_explain(j, end);
   if (end == COMPILER_REPLIED && result.ok) return ready(j);
   if (end == COMPILER_REPLIED) jit_refuse(j, result.why);
@@ -126,6 +131,7 @@ static bool is_under_way(Jit *j, bool finish) {
 }
 
 void jit_forget_asked(Jit *j, bool finish) {
+  jit_own(j);
   bool left = is_under_way(j, finish) && compiler_stop(&j->compiler, finish && j->asked.order->cache_dir[0]);
   if (left) folder_leave(&j->asked.folder);
   else folder_remove(&j->asked.folder);
@@ -185,10 +191,13 @@ void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n) {
   Folder folder;
   if (!cache_workplace(&j->cache, parent, sizeof parent) || !folder_make(&folder, parent)) return;
   snprintf(path, sizeof path, "%s/notes", folder.path);
+  Quiet q;
+  quiet_begin(&q);
   FILE *f = fopen(path, "wb");
   int32_t count = (int32_t)n;
   bool ok = f && fwrite(&count, sizeof count, 1, f) == 1 && fwrite(notes, sizeof *notes, n, f) == n;
   if (f && fclose(f) == 0 && ok) cache_store(&j->cache, notes_key(j, m), path);
+  quiet_end(&q, false);
   folder_remove(&folder);
 }
 

@@ -55,7 +55,8 @@ bool jit_fuses(void) {
 
 uint64_t translate_version(void) {
   static const char version[] = ATLED_VERSION;
-  uint64_t sizes = (uint64_t)LOP_COUNT << 32 | sizeof(LModule) << 16 | sizeof(Order);
+  uint64_t sizes =
+      (uint64_t)COMPILER_PROTOCOL << 48 | (uint64_t)LOP_COUNT << 32 | sizeof(LModule) << 16 | sizeof(Order);
   return hash_mix(hash_bytes(version, sizeof version, sizes), rt_table_version());
 }
 

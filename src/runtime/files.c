@@ -3,6 +3,7 @@
  * UTF-8 is an error with the line. */
 #define _GNU_SOURCE
 #include "runtime/runtime_internal.h"
+#include "support/quiet.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -131,9 +132,12 @@ PRIM(prim_read_lines) {
 
 static Status write_text(Rt *rt, const Slot *args, int flags, uint32_t site) {
   const StringObj *path = slot_string(&args[0]);
+  Quiet q;
   int fd;
   if (open_file(rt, "write", path, O_WRONLY | O_CREAT | flags, &fd, site)) return 1;
+  quiet_begin(&q);
   Status status = write_all(rt, fd, path, slot_string(&args[1]), site);
+  quiet_end(&q, !status);
   if (close(fd) != 0 && errno != EINTR && !status) status = io_error(rt, "write", path, site);
   return status;
 }

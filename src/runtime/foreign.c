@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <ffi.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Kinds of slots; the last stands for no result. */
 enum { KIND_FLOAT = SLOT_FLOAT, KIND_PTR = SLOT_PTR, KIND_NONE = SLOT_PTR + 1 };
@@ -20,6 +21,13 @@ typedef struct ForeignCode {
 
 static size_t code_size(int n) { return sizeof(ForeignCode) + (size_t)n * sizeof(ffi_type *); }
 
+/* The loader would wait for a writer of a pipe, or read for ever. */
+static const char *not_loadable(const char *library) {
+  struct stat st;
+  bool waits = strchr(library, '/') && stat(library, &st) == 0 && !S_ISREG(st.st_mode);
+  return waits ? "it isn't a regular file" : NULL;
+}
+
 static ForeignCode *find(Mod *m, int64_t k, uint32_t site) {
   if (m->foreigns[k]) return m->foreigns[k];
   Rt *rt = m->rt;
@@ -29,6 +37,11 @@ static ForeignCode *find(Mod *m, int64_t k, uint32_t site) {
     return NULL;
   }
   const char *library = f->library ? f->library : "";
+  const char *why = not_loadable(library);
+  if (why) {
+    rt_fail_foreign(rt, library, f->symbol, why, site);
+    return NULL;
+  }
   void *handle = dlopen(*library ? library : NULL, RTLD_NOW | RTLD_LOCAL);
   void *address = handle ? dlsym(handle, f->symbol) : NULL;
   if (!address) {

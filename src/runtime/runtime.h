@@ -300,6 +300,12 @@ Status rt_error(Rt *rt, ErrorKind kind, uint32_t site, const char *fmt, ...) __a
 void rt_trace(Rt *rt, uint32_t site);
 void rt_clear_error(Rt *rt);
 
+/* ---- Streams of the C library, for hosts without functions for output ------------------------------------------- */
+/* Nothing waits longer for a reader than interrupts and the time limit let it, and no signal comes of it. False: the
+ * stream failed, or rt->error is set. */
+bool rt_write_stream(Rt *rt, FILE *f, const char *text, size_t n);
+bool rt_flush_stream(Rt *rt, FILE *f);
+
 /* ---- Objects: constructors return NULL after rt_error(ERR_MEMORY) ----------------------------------------------- */
 static inline bool rt_is_object(const Obj *p) { return p && !((uintptr_t)p & 1); }
 void rt_retain(Obj *p);

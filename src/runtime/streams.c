@@ -14,6 +14,7 @@
 enum { PIECE = 1 << 16, KEPT = 1 << 20 /* of an empty buffer */ };
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
+/* The first error stays: an interrupt of the waiting perhaps. */
 static Status no_output(Rt *rt, uint32_t site) { return rt_error(rt, ERR_OUTPUT, site, "the output isn't taken"); }
 
 static Status write_to(Rt *rt, RtStream to, const char *text, size_t n, uint32_t site) {

@@ -2,17 +2,20 @@
 /* The compiler's process, as hosts of all kinds meet it: those that collect their children, ignore them, or fork; and
  * what becomes of it, and of the host, when one of the two is killed, when it may take too little memory or time, and
  * when there is none. This process adopts orphans, so it sees whatever is left. */
+#define _GNU_SOURCE
 #include "check.h"
 #include <atled.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -151,6 +154,31 @@ static void test_collectors(void) {
   CHECK(all_gone());
 }
 
+/* The child goes on with the VM, whose compiler is the parent's, and perhaps at work for it: with one of its own. */
+static void test_fork_of_vm(AtledJit jit, bool busy) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  config.time_limit = busy ? 0.2 : 0;
+  AtledVM *vm = atled_new(&config);
+  int status = -1;
+  if (busy) CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR && complains(vm, "time limit"));
+  else CHECK(small(vm));
+  pid_t child = fork();
+  if (child == 0) {
+    bool ok = true;
+    for (int k = 0; k < 50 && busy; k++) ok = small(vm);
+    if (!busy) ok = small(vm) && atled_eval(vm, "t", "assert (sum [ sin (float i) | i < 3000000 ] < 3.0)") == ATLED_OK;
+    atled_free(vm);
+    _exit(!ok);
+  }
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  for (int k = 0; k < 1000 && busy; k++) busy = atled_eval(vm, "slow", slow) != ATLED_OK;
+  CHECK(!busy && small(vm));
+  atled_free(vm);
+  CHECK(all_gone());
+}
+
 /* Two processes with one VM each, which were one when it started its compiler. */
 static void test_fork(void) {
   AtledVM *vm = make(ATLED_JIT_ALWAYS);
@@ -170,15 +198,108 @@ static void test_fork(void) {
 }
 
 static void test_in_process(void) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_ALWAYS;
+  config.jit_in_process = true;
+  AtledVM *vm = atled_new(&config);
+  pid_t pids[2];
+  CHECK(small(vm) && small(vm) && compilers(pids, 2, false) == 0);
+  atled_free(vm);
+  CHECK(all_gone());
+}
+
+/* Other programs in its place: the error is one of compiling, with its reason, and comes soon. One that doesn't exist
+ * is ignored, as the warning says, and the usual one is used. */
+static void test_other_programs(void) {
+  static const char *const reasons[][2] = {
+      {"/bin/true", "can't compile: the compiler's process ended without a result"},
+      {"/bin/false", "can't compile: the compiler's process doesn't start"},
+      {"/bin/cat", "can't compile: the compiler's process doesn't start"}};
+  for (int k = 0; k < 3; k++) {
+    setenv("ATLED_COMPILER", reasons[k][0], 1);
+    AtledVM *vm = make(ATLED_JIT_ALWAYS);
+    CHECK(!small(vm) && complains(vm, reasons[k][1]));
+    atled_free(vm);
+    CHECK(all_gone());
+  }
   setenv("ATLED_COMPILER", "/nowhere", 1);
   AtledVM *vm = make(ATLED_JIT_ALWAYS);
-  CHECK(small(vm) && small(vm));
-  atled_free(vm);
-  setenv("ATLED_COMPILER", "/bin/true", 1); /* another program: the error is one of compiling, no more */
-  vm = make(ATLED_JIT_ALWAYS);
-  CHECK(!small(vm) && complains(vm, "ended without a result"));
+  pid_t pids[2];
+  CHECK(small(vm) && compilers(pids, 2, false) == 1);
   atled_free(vm);
   unsetenv("ATLED_COMPILER");
+  CHECK(all_gone());
+}
+
+/* A program that neither ends nor answers is ended. Limits and interrupts hold meanwhile, and no call of mode auto
+ * waits for it. */
+static void test_silent_program(void) {
+  char path[] = "/tmp/atled-silent-XXXXXX";
+  int fd = mkstemp(path);
+  static const char script[] = "#!/bin/sh\nexec sleep 1000\n";
+  CHECK(fd >= 0 && write(fd, script, sizeof script - 1) == sizeof script - 1 && fchmod(fd, 0700) == 0);
+  close(fd);
+  setenv("ATLED_COMPILER", path, 1);
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_ALWAYS;
+  config.time_limit = 0.3;
+  AtledVM *vm = atled_new(&config);
+  double begin = now();
+  CHECK(atled_eval(vm, "t", "length args + 1") == ATLED_RUNTIME_ERROR && complains(vm, "time limit"));
+  atled_free(vm);
+  CHECK(all_gone());
+  vm = make(ATLED_JIT_AUTO);
+  CHECK(atled_eval(vm, "t", "assert (sum [ sin (float i) | i < 3000000 ] < 3.0)") == ATLED_OK);
+  atled_free(vm);
+  CHECK(all_gone() && now() < begin + 15);
+  vm = make(ATLED_JIT_ALWAYS);
+  CHECK(!small(vm) && complains(vm, "the compiler's process doesn't start"));
+  atled_free(vm);
+  unsetenv("ATLED_COMPILER");
+  unlink(path);
+  CHECK(all_gone());
+}
+
+/* Is nothing there that this process would have to reap? Nor soon. */
+static bool no_zombies(void) {
+  siginfo_t info = {0};
+  usleep(100000);
+  return (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0) || errno == ECHILD;
+}
+
+/* As process 1 of a container, which gets all orphans: compiles, some of them stopped, leave no zombies. */
+static void be_process_1(void) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_ALWAYS;
+  config.time_limit = 1.5;
+  AtledVM *vm = atled_new(&config);
+  CHECK(getpid() == 1 && small(vm) && small(vm) && no_zombies());
+  CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR && complains(vm, "time limit"));
+  CHECK(small(vm) && no_zombies());
+  atled_free(vm);
+  CHECK(no_zombies() && all_gone());
+  setenv("ATLED_COMPILER", "/bin/true", 1);
+  vm = make(ATLED_JIT_ALWAYS);
+  CHECK(!small(vm) && no_zombies());
+  atled_free(vm);
+}
+
+static void test_process_1(void) {
+  int status = -1;
+  pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) _exit(0); /* it may not */
+    pid_t first = fork();
+    if (first == 0) {
+      be_process_1();
+      _exit(check_failures != 0);
+    }
+    _exit(waitpid(first, &status, 0) != first || status != 0);
+  }
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
   CHECK(all_gone());
 }
 
@@ -355,6 +476,22 @@ static void test_time_limit(void) {
   free(other);
 }
 
+/* Other code doesn't wait for a compile that outlasted the limit. */
+static void test_beside(void) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.time_limit = 1.5;
+  config.jit = ATLED_JIT_ALWAYS;
+  AtledVM *vm = atled_new(&config);
+  config.time_limit = 0;
+  CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR && complains(vm, "time limit"));
+  CHECK(small(vm) && small(vm)); /* while the other one goes on */
+  pid_t pids[8];
+  CHECK(compilers(pids, 8, true) == 1 && compilers(pids, 8, false) == 2);
+  atled_free(vm);
+  CHECK(all_gone());
+}
+
 /* ---- Progress ---------------------------------------------------------------------------------------------------- */
 typedef struct Progress {
   double last;
@@ -400,7 +537,14 @@ int main(void) {
   test_reuse();
   test_collectors();
   test_fork();
+  test_fork_of_vm(ATLED_JIT_ALWAYS, false);
+  test_fork_of_vm(ATLED_JIT_AUTO, false);
+  test_fork_of_vm(ATLED_JIT_ALWAYS, true);
   test_in_process();
+  test_other_programs();
+  test_silent_program();
+  test_beside();
+  test_process_1();
   test_killed(true, "killed for want of memory");
   test_killed(false, "ended without a result");
   test_interrupted();

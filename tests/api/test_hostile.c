@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A hostile host: every function of atled.h with arguments that make no sense, NULL, numbers that are none or too
- * large, ranks and dimensions that don't fit, text that breaks out of its place, and from within callbacks.
+ * large, ranks and dimensions that don't fit, limits of any size, text that breaks out of its place, and from within
+ * callbacks.
  *
  * Each call returns, and where it fails atled_error has a message. CALL checks both. Files and descriptors that wait
  * are test_waiting.c's. */
 #include "check.h"
 #include <atled.h>
+#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,8 @@ static AtledStatus checked(const AtledVM *vm, AtledStatus status, int line) {
 }
 #define CALL(vm, call) checked((vm), (call), __LINE__)
 
+#define COUNT(all) (sizeof(all) / sizeof *(all))
+
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 /* Each as source, expression, type, name, and path. */
 static const char *const texts[] = {
@@ -62,8 +66,8 @@ static const char *const texts[] = {
     "let",
     "let x = 1",
     "type t = A | B",
-    "import \"/\"",
-    "import \"\"",
+    "import \"/\" as M",
+    "import \"\" as M",
     "test \"t\" = false",
     "test \"t\" = fail \"x\"",
     "foreign \"\" f : int",
@@ -125,6 +129,92 @@ static void test_types(void) {
   atled_free(vm);
 }
 
+/* ---- Arguments --------------------------------------------------------------------------------------------------- */
+/* Each kind with members that make no sense, where each kind is wanted. */
+static void test_arguments(AtledJit jit) {
+  static const char *const types[] = {"unit",        "bool",         "int",           "float",
+                                      "string",      "float[]",      "int[][]",       "float[][][][][][][][][]",
+                                      "int * float", "float option", "float -> float"};
+  static const int ranks[] = {0, 1, 2, 8, 9, 1000000, -1};
+  static const int64_t dims[] = {0, 1, 2, -1, INT64_MAX, INT64_MIN, (int64_t)1 << 47};
+  static const size_t lengths[] = {0, 1, 2, SIZE_MAX};
+  static const double data[2] = {1.0, 2.0};
+  AtledVM *vm = new_vm(jit);
+  int taken = 0;
+  for (size_t t = 0; t < COUNT(types); t++) {
+    char type[64];
+    AtledFunction *f;
+    snprintf(type, sizeof type, "(%s) -> int", types[t]);
+    CHECK(CALL(vm, atled_get(vm, "fun x -> 1", type, &f)) == ATLED_OK);
+    for (int kind = -1; kind <= ATLED_OTHER + 1; kind++)
+      for (size_t k = 0; k < COUNT(ranks) * COUNT(dims) * COUNT(lengths); k++) {
+        struct {
+          AtledValue v;
+          int64_t beyond; /* dims[8] lies in the value, dims[9] here */
+        } a = {.beyond = -77};
+        a.v = (AtledValue){.kind = (AtledKind)kind,
+                           .rank = ranks[k % COUNT(ranks)],
+                           .length = lengths[k / COUNT(ranks) / COUNT(dims)],
+                           .as.floats = k % 3 ? NULL : data};
+        for (int i = 0; i < ATLED_MAX_RANK; i++) a.v.dims[i] = dims[k / COUNT(ranks) % COUNT(dims)];
+        if (a.v.length > 2 && kind == ATLED_STRING) continue; /* a lie that nobody can find out */
+        if (a.v.length && kind == ATLED_TUPLE) continue;      /* the same: the items are floats */
+        if (kind == ATLED_STRING && a.v.as.floats && a.v.length > 1) continue;
+        taken += CALL(vm, atled_call(f, &a.v, 1, NULL)) == ATLED_OK;
+      }
+    for (int n = -1; n < 3; n++) CALL(vm, atled_call(f, NULL, n, NULL));
+    double y;
+    CALL(vm, atled_call_double(f, data, 1, &y));
+    atled_release(f);
+  }
+  CHECK(taken > 0 && atled_live_objects(vm) == 0);
+  atled_free(vm);
+}
+
+static void test_rank_9(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  AtledFunction *f;
+  double x = 1.0;
+  AtledValue v = {.kind = ATLED_FLOATS, .rank = 9, .dims = {1, 1, 1, 1, 1, 1, 1, 1}, .as.floats = &x}, r;
+  CHECK(CALL(vm, atled_get(vm, "fun x -> length x", "float[][][][][][][][][] -> int", &f)) == ATLED_OK);
+  CHECK(CALL(vm, atled_call(f, &v, 1, &r)) == ATLED_BAD_ARGUMENT);
+  CHECK_STR(atled_error(vm)->message, "an argument has rank 9, and a host's arrays at most 8");
+  atled_release(f);
+  CHECK(CALL(vm, atled_get(vm, "[[[[[[[[[1.0]]]]]]]]]", "float[][][][][][][][][]", &f)) == ATLED_OK);
+  CHECK(CALL(vm, atled_call(f, NULL, 0, &r)) == ATLED_OK && r.kind == ATLED_OTHER);
+  atled_release(f);
+  atled_free(vm);
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+static int descriptors(void) {
+  int n = 0;
+  DIR *d = opendir("/proc/self/fd");
+  while (d && readdir(d)) n++;
+  if (d) closedir(d);
+  return n;
+}
+
+/* Memory that runs out anywhere on the way of a file leaves no descriptor. */
+static void test_descriptors(void) {
+  char path[] = "/tmp/atled-test-XXXXXX", text[100];
+  FILE *file = fdopen(mkstemp(path), "w");
+  for (int k = 0; file && k < 20000; k++) fprintf(file, "# a line\n");
+  CHECK(file && fclose(file) == 0);
+  snprintf(text, sizeof text, "import \"%s\" as M", path);
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  int before = descriptors(), met = 0;
+  for (int n = 1; n < 60; n++)
+    for (int k = 0; k < 2; k++) {
+      atled_fail_allocation(vm, n);
+      met += CALL(vm, k ? atled_eval(vm, "t", text) : atled_eval_file(vm, path)) == ATLED_NO_MEMORY;
+    }
+  atled_fail_allocation(vm, 0);
+  CHECK(met > 20 && descriptors() == before);
+  atled_free(vm);
+  unlink(path);
+}
+
 /* ---- From within callbacks --------------------------------------------------------------------------------------- */
 typedef struct Inside {
   AtledVM *vm;
@@ -184,7 +274,76 @@ static void test_callbacks(void) {
   atled_free(in.vm);
 }
 
+/* ---- Configurations ---------------------------------------------------------------------------------------------- */
+static const double numbers[] = {0.0, -0.0, -1.0, NAN, INFINITY, -INFINITY, 1e300, 1e18, 9.3e18, 1e9, 0x1p-1074};
+static const size_t sizes[] = {1, 4095, (size_t)1 << 31, (size_t)1 << 47, SIZE_MAX / 2, SIZE_MAX - 1, SIZE_MAX};
+static const int64_t counts[] = {1, -1, INT64_MAX, INT64_MIN};
+
+/* Defines, calls and frees. True if all of it went well. */
+static bool works(const AtledConfig *config) {
+  AtledVM *vm = atled_new(config);
+  AtledFunction *f = NULL;
+  AtledValue x = atled_float(3.0), y = {0};
+  if (!vm) return false;
+  bool ok = CALL(vm, atled_eval(vm, "t", "let rec f n = if n < 1 then 0.0 else f (n - 1) + 1.0\nf 100")) == ATLED_OK &&
+            CALL(vm, atled_get(vm, "fun x -> x * f 20", "float -> float", &f)) == ATLED_OK &&
+            CALL(vm, atled_call(f, &x, 1, &y)) == ATLED_OK && y.as.number == 60.0;
+  atled_release(f);
+  atled_free(vm);
+  return ok;
+}
+
+/* A time limit that is no number, or none that ever passes, is none; the smallest one may be. */
+static void test_time_limits(AtledJit jit) {
+  for (size_t k = 0; k < COUNT(numbers); k++) {
+    AtledConfig config = config_of(jit);
+    config.time_limit = numbers[k];
+    CHECK(works(&config) || numbers[k] == 0x1p-1074);
+  }
+}
+
+static void test_sizes(AtledJit jit) {
+  for (size_t k = 0; k < COUNT(sizes); k++) {
+    AtledConfig config = config_of(jit);
+    config.stack_size = sizes[k];
+    CHECK(works(&config));
+    config = config_of(jit);
+    config.memory_limit = sizes[k];
+    CHECK(works(&config) == (sizes[k] > 1 << 20));
+    config = config_of(jit);
+    config.jit_memory = sizes[k];
+    CHECK(works(&config) || sizes[k] < 1 << 30);
+  }
+  for (size_t k = 0; k < COUNT(counts); k++) {
+    AtledConfig config = config_of(jit);
+    config.cache_size = counts[k];
+    CHECK(works(&config));
+    config = config_of(jit);
+    config.nargs = (int)counts[k];
+    CHECK(works(&config));
+  }
+}
+
+static void test_compile_times(void) {
+  for (size_t k = 0; k < COUNT(numbers); k++) {
+    AtledConfig config = config_of(ATLED_JIT_ALWAYS);
+    config.jit_time = numbers[k];
+    config.cache_size = -1;
+    CHECK(works(&config) == (numbers[k] != 0x1p-1074));
+  }
+}
+
 int main(void) {
+  alarm(300); /* what hangs fails */
+  test_time_limits(ATLED_JIT_OFF);
+  test_time_limits(ATLED_JIT_ALWAYS);
+  test_sizes(ATLED_JIT_OFF);
+  test_sizes(ATLED_JIT_ALWAYS);
+  test_compile_times();
+  test_arguments(ATLED_JIT_OFF);
+  test_arguments(ATLED_JIT_ALWAYS);
+  test_rank_9();
+  test_descriptors();
   test_texts();
   test_types();
   test_callbacks();

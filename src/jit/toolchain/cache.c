@@ -13,6 +13,7 @@
  * bytes as the entries have blocks, and each store appends its own, which needs no lock. Removed
  * entries leave that too high until the next walk, which is also the next trimming. Others may
  * use and trim the folder at any time: a file that is gone is no error. */
+#define _GNU_SOURCE
 #include "jit/toolchain/cache.h"
 #include "jit/toolchain/folder.h"
 #include <dirent.h>
@@ -70,12 +71,12 @@ static bool is_usable(Cache *c, char *dir) {
 /* Where the environment wants it, in path[n]: empty where it wants none; false where it doesn't say. */
 static bool wanted_folder(const char *dir, char *path, size_t n) {
   const char *base = "";
-  if (!dir) dir = getenv("ATLED_CACHE");
+  if (!dir) dir = secure_getenv("ATLED_CACHE");
   if (!dir) {
-    base = getenv("XDG_CACHE_HOME");
+    base = secure_getenv("XDG_CACHE_HOME");
     dir = "/atled";
     if (!base || *base != '/') {
-      base = getenv("HOME");
+      base = secure_getenv("HOME");
       dir = "/.cache/atled";
     }
     if (!base || !*base) return false;
@@ -124,7 +125,7 @@ static bool is_whole(int fd, uint64_t key) {
 
 bool cache_find(const Cache *c, uint64_t key, char *path, size_t n) {
   if (!c->dir[0] || !entry_path(c, key, path, n)) return false;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;
   bool whole = is_whole(fd, key);
   if (whole) futimens(fd, NULL);
@@ -223,11 +224,18 @@ static int older_first(const void *a, const void *b) {
   return (x->used > y->used) - (x->used < y->used);
 }
 
+/* -1: there is none, and what stands in its place, a pipe perhaps, can't be removed. */
 static int open_count(const Cache *c) {
   char path[PATH_MAX];
+  struct stat st;
   int len = snprintf(path, sizeof path, "%s/size", c->dir);
-  if (len < 0 || (size_t)len >= sizeof path) return -1;
-  return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  for (int k = 0; k < 2 && len > 0 && (size_t)len < sizeof path; k++) {
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) return fd;
+    if (fd >= 0) close(fd);
+    unlink(path);
+  }
+  return -1;
 }
 
 /* Makes room for `more` bytes: the entries used longest ago go until the others and that are three quarters of the
@@ -241,7 +249,8 @@ static void trim(const Cache *c, int count, uint64_t more) {
       e.size -= blocks(e.all[i].size) * BLOCK;
     }
   }
-  if (ftruncate(count, (off_t)blocks(e.size + more)) != 0) {} /* a wrong count is a walk too many or too late */
+  if (count >= 0 && ftruncate(count, (off_t)blocks(e.size + more)) != 0) {
+  } /* a wrong count is a walk too many or too late */
   free_entries(c, &e);
 }
 
@@ -251,10 +260,9 @@ static void make_room(const Cache *c, uint64_t size) {
   struct stat st;
   uint64_t n = blocks(size);
   int count = open_count(c);
-  if (count < 0) return;
-  bool known = n <= MOST_BLOCKS && write(count, zeros, n) == (ssize_t)n && fstat(count, &st) == 0;
+  bool known = count >= 0 && n <= MOST_BLOCKS && write(count, zeros, n) == (ssize_t)n && fstat(count, &st) == 0;
   if (!known || (uint64_t)st.st_size <= n || (uint64_t)st.st_size * BLOCK > c->limit) trim(c, count, n * BLOCK);
-  close(count);
+  if (count >= 0) close(count);
 }
 
 void cache_store(Cache *c, uint64_t key, const char *path) {

@@ -3,8 +3,12 @@
  *
  * It is started by posix_spawn: nothing of the host is copied, and no handler of pthread_atfork runs. What is started
  * starts the process proper and ends at once, so that isn't a child of the host, which need not reap it, and may ignore
- * or collect its children as it likes. The only tie is a socket: where it closes, whichever side died, the other one
- * knows. It is written to without SIGPIPE, and closed in whatever else the host starts.
+ * or collect its children as it likes. Process 1 is the exception, since it gets all orphans back: there the starter,
+ * which is small, stays until it is reaped here. The only tie is a socket: where it closes, whichever side died, the
+ * other one knows. It is written to without SIGPIPE, and closed in whatever else the host starts.
+ *
+ * Nothing here waits for the program: it greets when it is there, and one that doesn't in START_SECONDS, as another
+ * program wouldn't, is ended.
  *
  * The process has a group of its own: what a terminal sends to the host's isn't meant for it. */
 #define _GNU_SOURCE
@@ -20,10 +24,17 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
-enum { LOOK_MS = 50 };
+enum { LOOK_MS = 50, START_SECONDS = 20, REAP_US = 1000, REAP_LOOKS = 1000 };
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 /* ---- Finding the program ----------------------------------------------------------------------------------------- */
 static bool usable(char *path, size_t n, int made) { return made > 0 && (size_t)made < n && access(path, X_OK) == 0; }
@@ -38,10 +49,11 @@ static bool beside(const char *file, char *path, size_t n) {
   return false;
 }
 
-/* The file that holds this code, a library or a program; the program that runs; where it is to be installed. */
+/* The one that the environment names; beside the file that holds this code, a library or a program; beside the program
+ * that runs; where it is to be installed. */
 static bool find_program(char *path, size_t n) {
-  const char *wish = getenv("ATLED_COMPILER");
-  if (wish) return usable(path, n, snprintf(path, n, "%s", wish));
+  const char *wish = secure_getenv("ATLED_COMPILER");
+  if (wish && *wish && usable(path, n, snprintf(path, n, "%s", wish))) return true;
   Dl_info info;
   char self[FILE_NAME_SIZE];
   static const char here = 0;
@@ -55,20 +67,19 @@ static bool find_program(char *path, size_t n) {
 }
 
 /* ---- Starting it ------------------------------------------------------------------------------------------------- */
-/* With the socket as its standard input. */
-static CompilerEnd spawn(const char *path, uint64_t version, int socket) {
+/* With the socket as its standard input: its number, or 0. */
+static pid_t spawn(const char *path, const Compiler *c, int socket) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attr;
   sigset_t none, all;
   pid_t pid;
-  int status = 0;
   char number[20];
-  char *argv[] = {(char *)path, number, NULL};
-  snprintf(number, sizeof number, "%llx", (unsigned long long)version);
-  if (posix_spawn_file_actions_init(&files) != 0) return COMPILER_REFUSED;
+  char *argv[] = {(char *)path, number, c->stays ? COMPILER_STAY : NULL, NULL};
+  snprintf(number, sizeof number, "%llx", (unsigned long long)c->version);
+  if (posix_spawn_file_actions_init(&files) != 0) return 0;
   if (posix_spawnattr_init(&attr) != 0) {
     posix_spawn_file_actions_destroy(&files);
-    return COMPILER_REFUSED;
+    return 0;
   }
   posix_spawn_file_actions_adddup2(&files, socket, 0);
   posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
@@ -80,11 +91,9 @@ static CompilerEnd spawn(const char *path, uint64_t version, int socket) {
   posix_spawnattr_setpgroup(&attr, 0);
   posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   bool ok = posix_spawn(&pid, path, &files, &attr, argv, environ) == 0;
-  while (ok && waitpid(pid, &status, 0) < 0 && errno == EINTR) {} /* or the host has reaped it, which is as good */
   posix_spawnattr_destroy(&attr);
   posix_spawn_file_actions_destroy(&files);
-  if (ok && WIFEXITED(status) && WEXITSTATUS(status) == COMPILER_OTHER_VERSION) return COMPILER_NONE;
-  return ok && status == 0 ? COMPILER_REPLIED : COMPILER_REFUSED;
+  return ok ? pid : 0;
 }
 
 static CompilerEnd start(Compiler *c) {
@@ -92,29 +101,88 @@ static CompilerEnd start(Compiler *c) {
   int ends[2];
   if (!find_program(path, sizeof path)) return COMPILER_NONE;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return COMPILER_REFUSED;
-  CompilerEnd end = spawn(path, c->version, ends[1]);
+  c->stays = getpid() == 1;
+  c->starter = spawn(path, c, ends[1]);
   close(ends[1]);
-  if (end == COMPILER_REPLIED) c->socket = ends[0] + 1;
-  else close(ends[0]);
-  return end;
+  if (!c->starter) {
+    close(ends[0]);
+    return COMPILER_REFUSED;
+  }
+  c->socket = ends[0] + 1;
+  c->since = now();
+  c->status = -1;
+  c->greeted = false;
+  return COMPILER_WORKING;
+}
+
+/* The starter's status, if it has ended by now. The host may have reaped it, which is as good. */
+static void reap(Compiler *c) {
+  int status;
+  if (!c->starter) return;
+  pid_t done = waitpid(c->starter, &status, WNOHANG);
+  if (done == 0 || (done < 0 && errno == EINTR)) return;
+  if (done > 0) c->status = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  c->starter = 0;
+}
+
+/* The same of one that is about to end; ended if it doesn't. */
+static void reap_soon(Compiler *c) {
+  for (int k = 0; c->starter && k < REAP_LOOKS; k++) {
+    reap(c);
+    if (c->starter) usleep(REAP_US);
+  }
+  if (!c->starter || (c->stays && c->greeted)) return;
+  kill(c->starter, SIGKILL);
+  while (waitpid(c->starter, NULL, 0) < 0 && errno == EINTR) {}
+  c->starter = 0;
+}
+
+/* Why the socket was closed at the other end. */
+static CompilerEnd cause_of_loss(Compiler *c) {
+  if (c->greeted) return COMPILER_LOST;
+  reap_soon(c);
+  return c->status == COMPILER_OTHER_VERSION ? COMPILER_NONE : c->status > 0 ? COMPILER_REFUSED : COMPILER_LOST;
+}
+
+/* Is the process there? */
+static CompilerEnd meet(Compiler *c) {
+  char byte;
+  while (!c->greeted) {
+    ssize_t got = recv(c->socket - 1, &byte, 1, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return now() > c->since + START_SECONDS ? COMPILER_REFUSED : COMPILER_WORKING;
+    if (got == 1 && byte != COMPILER_GREETING) return COMPILER_REFUSED;
+    if (got <= 0) return cause_of_loss(c);
+    c->greeted = true;
+  }
+  if (!c->stays) reap(c);
+  return COMPILER_REPLIED;
 }
 
 /* ---- Orders ------------------------------------------------------------------------------------------------------ */
-static void add_usage(Usage *all, const Usage *one) {
+void compiler_add_usage(Usage *all, const Usage *one) {
   all->seconds += one->seconds;
   if (one->memory > all->memory) all->memory = one->memory;
-  all->orders++;
+  all->orders += one->orders;
 }
 
 static bool is_sent(const Compiler *c) { return c->order && c->sent == sizeof *c->order + c->order->size; }
 
+void compiler_forget(Compiler *c) {
+  if (c->socket) close(c->socket - 1);
+  c->socket = 0;
+  c->starter = 0;
+  c->order = NULL;
+}
+
 bool compiler_stop(Compiler *c, bool finish) {
   const char farewell = COMPILER_FAREWELL;
   if (!c->socket) return false;
-  finish = finish && is_sent(c) && send(c->socket - 1, &farewell, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
-  close(c->socket - 1);
-  c->socket = 0;
-  c->order = NULL;
+  finish = finish && is_sent(c) && !c->stays && send(c->socket - 1, &farewell, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+  pid_t starter = c->starter;
+  compiler_forget(c);
+  c->starter = starter;
+  reap_soon(c);
   return finish;
 }
 
@@ -132,7 +200,8 @@ static CompilerEnd send_part(Compiler *c, const void *bytes, size_t before, size
 }
 
 static CompilerEnd go_on(Compiler *c) {
-  CompilerEnd end = send_part(c, c->order, 0, sizeof *c->order);
+  CompilerEnd end = meet(c);
+  if (end == COMPILER_REPLIED) end = send_part(c, c->order, 0, sizeof *c->order);
   if (end == COMPILER_REPLIED) end = send_part(c, c->image, sizeof *c->order, c->order->size);
   while (end == COMPILER_REPLIED && c->got < sizeof c->result) {
     ssize_t done = recv(c->socket - 1, (char *)&c->result + c->got, sizeof c->result - c->got, MSG_DONTWAIT);
@@ -146,8 +215,8 @@ static CompilerEnd go_on(Compiler *c) {
 
 CompilerEnd compiler_begin(Compiler *c, const Order *order, const void *image) {
   c->again = c->socket != 0;
-  CompilerEnd end = c->again ? COMPILER_REPLIED : start(c);
-  if (end != COMPILER_REPLIED) return end;
+  CompilerEnd end = c->again ? COMPILER_WORKING : start(c);
+  if (end != COMPILER_WORKING) return end;
   c->order = order;
   c->image = image;
   c->sent = c->got = 0;
@@ -158,13 +227,14 @@ CompilerEnd compiler_look(Compiler *c, Result *result) {
   const Order *order = c->order;
   const void *image = c->image;
   CompilerEnd end = go_on(c);
-  if (end == COMPILER_LOST) {
+  if (end == COMPILER_LOST || end == COMPILER_REFUSED || end == COMPILER_NONE) {
     compiler_stop(c, false);
     return c->again ? compiler_begin(c, order, image) : end;
   }
   if (end == COMPILER_REPLIED) {
     *result = c->result;
-    add_usage(&c->used, &result->used);
+    result->used.orders = 1;
+    compiler_add_usage(&c->used, &result->used);
     c->order = NULL;
   }
   return end;
@@ -176,7 +246,7 @@ CompilerEnd compiler_wait(Compiler *c, Result *result, bool (*stop)(void *user),
     CompilerEnd end = compiler_look(c, result);
     if (end != COMPILER_WORKING) return end;
     if (stop(user)) return COMPILER_STOPPED;
-    struct pollfd look = {.fd = c->socket - 1, .events = is_sent(c) ? POLLIN : POLLOUT};
+    struct pollfd look = {.fd = c->socket - 1, .events = is_sent(c) || !c->greeted ? POLLIN : POLLOUT};
     poll(&look, 1, LOOK_MS);
   }
 }

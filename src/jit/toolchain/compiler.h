@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-enum { TEXT_SIZE = 512, FILE_NAME_SIZE = 4096, COMPILER_OTHER_VERSION = 2 /* its status */ };
+enum { TEXT_SIZE = 512, FILE_NAME_SIZE = 4096, COMPILER_OTHER_VERSION = 2 /* its status */, COMPILER_PROTOCOL = 2 };
 
 /* What is to be compiled, and how. */
 typedef struct Order {
@@ -42,6 +43,12 @@ typedef struct Compiler {
   uint64_t version; /* of orders: the program must be of the same */
   int socket;       /* + 1; 0: no process */
   Usage used;       /* by all orders */
+  /* its start */
+  double since;  /* monotonic seconds */
+  pid_t starter; /* the host's child, to be reaped; 0: it has been */
+  int status;    /* that it ended with; -1: it hasn't, or nobody knows */
+  bool stays;    /* it ends with the process, as the host's child */
+  bool greeted;  /* the process is there */
   /* the order that is under way */
   const Order *order;
   const void *image;
@@ -54,7 +61,7 @@ typedef enum CompilerEnd {
   COMPILER_WORKING, /* not yet */
   COMPILER_LOST,    /* the process ended in the middle */
   COMPILER_STOPPED, /* the waiting: stop said so */
-  COMPILER_REFUSED, /* no process can be started */
+  COMPILER_REFUSED, /* no process can be started, or the program isn't the compiler's */
   COMPILER_NONE     /* there is no such program, or only of another version */
 } CompilerEnd;
 
@@ -69,8 +76,13 @@ CompilerEnd compiler_look(Compiler *c, Result *result);
 CompilerEnd compiler_wait(Compiler *c, Result *result, bool (*stop)(void *user), void *user);
 /* The image isn't needed any more, though the process is still at it; false if it is. */
 bool compiler_leave(Compiler *c);
+void compiler_add_usage(Usage *all, const Usage *more);
+/* Knows of no process any more: of a child's copy, whose process is the parent's. */
+void compiler_forget(Compiler *c);
 /* Lets the process end. With `finish` it still does what it was asked for without waiting, and then has the folder of
  * the object: true if it has been told so. */
 bool compiler_stop(Compiler *c, bool finish);
 enum { COMPILER_FAREWELL = 'f' }; /* the byte that says so */
+enum { COMPILER_GREETING = 'g' }; /* the one that the process sends first */
+#define COMPILER_STAY "stay"      /* the program's second argument, for a child of the host that stays */
 #endif

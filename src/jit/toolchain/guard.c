@@ -44,6 +44,7 @@ GCC_CONSTANTS(C)
 
 struct Guard {
   pthread_mutex_t lock;
+  pid_t holder; /* the process that holds it; 0: nobody does */
   GccApi api;
   bool loaded;
   bool used;           /* there was a compile */
@@ -122,13 +123,22 @@ static int set_limit(int resource, const struct rlimit *limit) {
 static void print_reason(const char *text) { (void)text; }
 
 /* Standard error is the host's. */
+__attribute__((format(printf, 2, 0))) static int print_list_to(FILE *file, const char *format, va_list ap) {
+  return file == stderr ? 0 : vfprintf(file, format, ap);
+}
+
 __attribute__((format(printf, 2, 3))) static int print_to(FILE *file, const char *format, ...) {
-  if (file == stderr) return 0;
   va_list ap;
   va_start(ap, format);
-  int n = vfprintf(file, format, ap);
+  int n = print_list_to(file, format, ap);
   va_end(ap);
   return n;
+}
+
+static int put_text(const char *text, FILE *file) { return file == stderr ? 0 : fputs_unlocked(text, file); }
+static int put_byte(int byte, FILE *file) { return file == stderr ? byte : putc_unlocked(byte, file); }
+static size_t put_items(const void *items, size_t size, size_t n, FILE *file) {
+  return file == stderr ? n : fwrite_unlocked(items, size, n, file);
 }
 
 /* A pointer to a function as one to data: what slots hold. */
@@ -141,12 +151,31 @@ typedef union Code {
 
 static bool redirect(void *library) {
   const Import rows[] = {
-      INSTEAD(exit, end_process),           INSTEAD(_exit, end_process),    INSTEAD(abort, end_compile),
-      INSTEAD(getenv, get_variable),        INSTEAD(setenv, set_variable),  INSTEAD(putenv, put_variable),
-      INSTEAD(unsetenv, unset_variable),    INSTEAD(setlocale, set_locale), INSTEAD(textdomain, set_domain),
-      INSTEAD(bindtextdomain, bind_domain), INSTEAD(gettext, translate),    INSTEAD(dgettext, translate_in),
-      INSTEAD(ngettext, translate_number),  INSTEAD(signal, handle_signal), INSTEAD(setrlimit, set_limit),
-      INSTEAD(perror, print_reason),        INSTEAD(fprintf, print_to),
+      INSTEAD(exit, end_process),
+      INSTEAD(_exit, end_process),
+      INSTEAD(abort, end_compile),
+      INSTEAD(getenv, get_variable),
+      INSTEAD(setenv, set_variable),
+      INSTEAD(putenv, put_variable),
+      INSTEAD(unsetenv, unset_variable),
+      INSTEAD(setlocale, set_locale),
+      INSTEAD(textdomain, set_domain),
+      INSTEAD(bindtextdomain, bind_domain),
+      INSTEAD(gettext, translate),
+      INSTEAD(dgettext, translate_in),
+      INSTEAD(ngettext, translate_number),
+      INSTEAD(signal, handle_signal),
+      INSTEAD(setrlimit, set_limit),
+      INSTEAD(perror, print_reason),
+      INSTEAD(fprintf, print_to),
+      INSTEAD(vfprintf, print_list_to),
+      INSTEAD(fputs, put_text),
+      INSTEAD(fputs_unlocked, put_text),
+      INSTEAD(fputc, put_byte),
+      INSTEAD(fputc_unlocked, put_byte),
+      INSTEAD(putc, put_byte),
+      INSTEAD(fwrite, put_items),
+      INSTEAD(fwrite_unlocked, put_items),
   };
   return imports_redirect(library, rows, sizeof rows / sizeof *rows);
 }
@@ -183,16 +212,32 @@ static bool load(const char **why) {
 
 const char *guard_temporary_folder(void) {
   if (access("/dev/shm", W_OK | X_OK) == 0) return "/dev/shm";
-  const char *dir = getenv("TMPDIR");
+  const char *dir = secure_getenv("TMPDIR");
   return dir && *dir ? dir : "/tmp";
 }
 
+/* Another thread of the parent held the lock when this process was forked: nobody unlocks it here. */
+static bool is_lost(void) {
+  pid_t holder = __atomic_load_n(&guard.holder, __ATOMIC_SEQ_CST);
+  return holder && holder != getpid();
+}
+
+static void unlock(void) {
+  __atomic_store_n(&guard.holder, 0, __ATOMIC_SEQ_CST);
+  pthread_mutex_unlock(&guard.lock);
+}
+
 Guard *guard_enter(const char **why) {
+  if (is_lost()) {
+    *why = "libgccjit can't be used: this process was forked while another thread compiled";
+    return NULL;
+  }
   pthread_mutex_lock(&guard.lock);
+  __atomic_store_n(&guard.holder, getpid(), __ATOMIC_SEQ_CST);
   if (!guard.loaded) guard.loaded = load(why);
   if (guard.broken) *why = "libgccjit can't be used any more: it gave up in an earlier compile";
   if (guard.loaded && !guard.broken) return &guard;
-  pthread_mutex_unlock(&guard.lock);
+  unlock();
   return NULL;
 }
 
@@ -211,4 +256,7 @@ bool guard_run(Guard *g, const char *folder, void (*task)(void *data), void *dat
   return !g->broken;
 }
 
-void guard_leave(Guard *g) { pthread_mutex_unlock(&g->lock); }
+void guard_leave(Guard *g) {
+  (void)g;
+  unlock();
+}

@@ -5,6 +5,7 @@
  * for the same, and a tool that is missing or fails is an error to report here
  * where the driver would end the process. What the tools write goes to a file
  * beside the object; its first line becomes part of the message. */
+#define _GNU_SOURCE
 #include "jit/toolchain/tools.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@ extern char **environ;
 enum { PATH_SIZE = 4096 };
 
 static bool find_program(const char *name, char *path, size_t n) {
-  const char *dirs = getenv("PATH");
+  const char *dirs = secure_getenv("PATH");
   if (!dirs) dirs = "/usr/bin:/bin";
   while (*dirs) {
     size_t len = strcspn(dirs, ":");
