@@ -27,6 +27,7 @@ enum { ACTIVE = 1 /* by what is differentiated */, UNSTABLE = 2 /* holds arrays 
 typedef struct Combined {
   Graph *g, *back;
   Node *y;
+  Node *errors; /* what of y can fail: ir_errors; NULL until it is asked for */
   bool *active;
   int p, nacc;
 } Combined;

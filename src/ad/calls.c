@@ -133,8 +133,14 @@ void ad_checkpoint_backward(Diff *r, int at, Node *d) {
 }
 
 /* ---- Pullbacks ------------------------------------------------------------------------ */
+static Node *errors_of_value(World *w, Combined *c, bool effect) {
+  if (!c->errors) c->errors = ir_errors(w, c->g->params, c->p, effect ? ir_get(w, c->y, 0) : c->y);
+  return c->errors;
+}
+
 /* The pullback users see: 'b -> 'a, a closure over the residuals and the shapes. */
 static Node *public_pullback(World *w, Combined *c, Node **args, Node *x, Node *y, bool effect, Site site) {
+  Node *errors = ir_substitute(w, errors_of_value(w, c, effect), args, c->p, site);
   Region *out = region_open(w, NULL), *r = region_open(w, out);
   Split s = ir_split(w, c->back, c->p, NULL);
   int total = c->back->nparams;
@@ -146,8 +152,10 @@ static Node *public_pullback(World *w, Combined *c, Node **args, Node *x, Node *
   for (int j = 0; j < s.nres; j++) in[total + j] = region_import(r, out, ir_substitute(w, s.res[j], args, c->p, site));
   Node *acc = c->nacc ? ir_get(w, ir_instantiate(w, s.late, in, 0), 0) : ir_unit(w);
   Node *dx = ad_to_public(w, x->type, region_import(r, out, x), acc);
+  dx = ir_op2(w, OP_AFTER, dx, ir_errors(w, r->params.data, r->params.len, d));
+  dx = ir_after(w, dx, region_import(r, out, errors), WAITS_ERROR);
   /* nothing else tells that it ended */
-  if (y->flags & NODE_ENDLESS && ad_is_zero(acc)) dx = ir_await(w, dx, region_import(r, out, y));
+  if (y->flags & NODE_ENDLESS && ad_is_zero(acc)) dx = ir_after(w, dx, region_import(r, out, y), WAITS_END);
   IrType *fun = ir_fun_type(w, y->type, x->type, false);
   return ir_closure(w, region_close(r, dx, NULL), fun, r->caps.data, r->ncaps);
 }

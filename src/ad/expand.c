@@ -5,6 +5,13 @@
 #include "ad/ad_internal.h"
 
 /* ---- The two modes ------------------------------------------------------------------- */
+/* What of the direction dx can fail: it may have another shape than x. */
+static Node *errors_of_direction(World *w, Node *x, Node *dx, Site site) {
+  IrType *types[2] = {x->type, x->type};
+  Node *d = ad_to_cotangent(w, x->type, ir_param(w, 1, x->type), ir_param(w, 0, x->type), site);
+  return ir_substitute(w, ir_errors(w, types, 2, d), (Node *[]){x, dx}, 2, 0);
+}
+
 static Node *expand_jvp(World *w, Rewriter *r, const Node *n, Node **ops) {
   Node *x = ops[1], *token = n->nops == 4 ? ops[3] : NULL;
   IrType *b = ops[0]->type->args[1];
@@ -15,9 +22,12 @@ static Node *expand_jvp(World *w, Rewriter *r, const Node *n, Node **ops) {
   if (g->flags & NODE_AD) g = rewrite_graph(r, g);
   if (facts[0]) t.args[0] = ir_pair(w, x, ad_to_cotangent(w, x->type, ops[2], x, n->site));
   Node *both = ir_instantiate(w, g, t.args, n->site), *y = ir_get(w, both, 0), *dy = ir_get(w, both, 1);
-  if (!token) return ir_pair(w, y, ad_to_public(w, b, y, ad_is_zero(dy) ? ir_waiting(w, dy, y) : dy));
-  Node *v = ir_get(w, y, 0);
-  return ir_pair(w, ir_pair(w, v, ad_to_public(w, b, v, ir_get(w, dy, 0))), ir_get(w, y, 1));
+  Node *value = token ? ir_get(w, y, 0) : y, *primal = ir_get(w, g->result, 0);
+  Node *errors = ir_errors(w, g->params, g->nparams, token ? ir_get(w, primal, 0) : primal);
+  dy = token ? ir_get(w, dy, 0) : ad_is_zero(dy) ? ir_waiting(w, dy, y) : dy;
+  dy = ir_op2(w, OP_AFTER, ad_to_public(w, b, value, dy), ir_substitute(w, errors, t.args, g->nparams, n->site));
+  if (facts[0]) dy = ir_op2(w, OP_AFTER, dy, errors_of_direction(w, x, ops[2], n->site));
+  return token ? ir_pair(w, ir_pair(w, value, dy), ir_get(w, y, 1)) : ir_pair(w, value, dy);
 }
 
 /* The VJP whose pullback is x or a component of x, or NULL. */

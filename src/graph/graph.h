@@ -90,6 +90,11 @@ void ir_decisive(World *w, const Node *n, bool need, bool *out);
 /* Do the sizes of all arrays that the body of this loop yields follow from whole numbers and lengths that are given? */
 bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body);
 
+/* ---- Errors (error_slice.c) ------------------------------------------------------------------------------
+ * A number that waits for what can fail of x, a value over these parameters, but for what only may not end; 0 itself
+ * if nothing can. */
+Node *ir_errors(World *w, IrType **params, int nparams, Node *x);
+
 /* ---- Equal numbers (equal_numbers.c) ----------------------------------------------------------------- */
 /* Are whole numbers a and b equal, if the checks that they wait for hold? */
 bool ir_same_number(World *w, Node *a, Node *b);

@@ -10,24 +10,28 @@
 static Node *shape_source(Node *x);
 
 /* ---- Operations whose type follows from the operands ------------------------------- */
+/* Is x a parameter, or a part of one? */
+static bool stands_for_other(const Node *x) {
+  while (x->op == OP_GET) x = x->ops[0];
+  return x->op == OP_PARAM;
+}
+
 /* after a b is a, once b has been computed:
  *
- *   after a b = a if b can't fail    after (after a b) b = after a b    after a (after c b) = after a b, c constant
- *
- * attr.i: whether b is waited for though it isn't seen to fail: it may be a parameter that stands for what may not
- * end, a residual of another stage for instance. */
-static Node *after(World *w, Node *a, Node *b, bool wait) {
+ *   after a b = a if b can't fail    after (after a b) b = after a b    after a (after c b) = after a b, c constant */
+static Node *after(World *w, Node *a, Node *b, Waits waits) {
   while (b->op == OP_AFTER && ir_is_constant(b->ops[0])) {
-    wait |= b->attr.i != 0;
+    if (b->attr.i == WAITS_END) waits = WAITS_END;
     b = b->ops[1];
   }
-  bool needed = b->flags & NODE_FAILS || (wait && b->nparams);
+  if (waits == WAITS_ERROR && !stands_for_other(b)) waits = WAITS_SEEN;
+  bool needed = b->flags & NODE_FAILS || (waits == WAITS_END && b->nparams) || waits == WAITS_ERROR;
   if (!needed || a == b || (a->op == OP_AFTER && a->ops[1] == b)) return a;
-  return ir_intern(w, &(Node){.op = OP_AFTER, .type = a->type, .ops = (Node *[]){a, b}, .nops = 2, .attr.i = wait});
+  return ir_intern(w, &(Node){.op = OP_AFTER, .type = a->type, .ops = (Node *[]){a, b}, .nops = 2, .attr.i = waits});
 }
 
 /* What x waits for is waited for by y, which was found in it. */
-static Node *after_same(World *w, Node *y, const Node *x) { return after(w, y, x->ops[1], x->attr.i != 0); }
+static Node *after_same(World *w, Node *y, const Node *x) { return after(w, y, x->ops[1], (Waits)x->attr.i); }
 
 Node *ir_op1(World *w, Op op, Node *a) {
   if (op == OP_STOP) return ir_raw(w, OP_STOP, a->type, &a, 1);
@@ -35,12 +39,12 @@ Node *ir_op1(World *w, Op op, Node *a) {
 }
 
 Node *ir_op2(World *w, Op op, Node *a, Node *b) {
-  if (op == OP_AFTER) return after(w, a, b, false);
+  if (op == OP_AFTER) return after(w, a, b, WAITS_SEEN);
   return ir_normal2(w, op, a, b);
 }
 
-Node *ir_await(World *w, Node *x, Node *y) { return after(w, x, y, true); }
-Node *ir_waiting(World *w, Node *x, Node *y) { return y->flags & NODE_ENDLESS ? ir_await(w, x, y) : x; }
+Node *ir_after(World *w, Node *x, Node *y, Waits waits) { return after(w, x, y, waits); }
+Node *ir_waiting(World *w, Node *x, Node *y) { return y->flags & NODE_ENDLESS ? after(w, x, y, WAITS_END) : x; }
 
 /* x * y + z, rounded once. */
 static Node *fused(World *w, Node *x, Node *y, Node *z) {
@@ -228,7 +232,7 @@ static Node *arms_shape(const Node *s, int k) {
 static Node *shape_source(Node *x) {
   for (;;) {
     Node *from = NULL, *whole = x->op == OP_GET ? x->ops[0] : NULL;
-    bool waits = x->op == OP_AFTER && (x->attr.i || x->ops[1]->flags & NODE_ENDLESS);
+    bool waits = x->op == OP_AFTER && (x->attr.i == WAITS_END || x->ops[1]->flags & NODE_ENDLESS);
     if (x->op == OP_UPDATE || (x->op == OP_AFTER && !waits) || x->op == OP_STOP) from = x->ops[0];
     else if (x->op == OP_SWITCH) from = arms_shape(x, -1);
     else if (whole && whole->op == OP_SWITCH) from = arms_shape(whole, (int)x->attr.i);
@@ -644,7 +648,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   switch (old->op) {
   case OP_PARAM: return (Node *)old;
   case OP_GLOBAL: return ir_global(w, (int)old->attr.i);
-  case OP_AFTER: return after(w, ops[0], ops[1], old->attr.i != 0);
+  case OP_AFTER: return after(w, ops[0], ops[1], (Waits)old->attr.i);
   case OP_FADD:
   case OP_FSUB: return old->attr.i ? ir_apart(w, old, ops) : ir_op2(w, (Op)old->op, ops[0], ops[1]);
   case OP_GRAPH_ID: return ir_graph_id(w, graphs[0]);

@@ -354,8 +354,11 @@ Node *ir_pair(World *w, Node *a, Node *b);
 Node *ir_record(World *w, Node **xs, int n); /* a tuple of what is given, without names */
 /* x, which was found without y: y is waited for all the same if it may not end. (Its error may be lost.) */
 Node *ir_waiting(World *w, Node *x, Node *y);
-/* also for y, a parameter, that stands for what may not end */
-Node *ir_await(World *w, Node *x, Node *y);
+/* What an AFTER waits for, its attr.i: what is seen to fail; what may not end, also where that isn't seen, since a
+ * parameter stands for it (the residual of another stage, say); what can fail, also where it is a parameter or a part
+ * of one, that stands for it. */
+typedef enum Waits { WAITS_SEEN, WAITS_END, WAITS_ERROR } Waits;
+Node *ir_after(World *w, Node *x, Node *y, Waits waits);
 Node *ir_only(World *w, IrType *tuple, int k, Node *x); /* a tuple that is zero but for component k */
 Node *ir_get(World *w, Node *t, int k);
 Node *ir_inj(World *w, IrType *variant, int tag, Node *payload); /* payload NULL or UNIT for none */

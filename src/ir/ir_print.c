@@ -241,7 +241,7 @@ static void print_attr(Text *t, const Node *n) {
   case OP_LEN:
   case OP_BAG_RESHAPE:
   case OP_CLOSURE_CAP: str_printf(out, " %lld", (long long)n->attr.i); break;
-  case OP_AFTER: str_puts(out, n->attr.i ? " wait" : ""); break;
+  case OP_AFTER: str_puts(out, n->attr.i == WAITS_END ? " wait" : n->attr.i == WAITS_ERROR ? " fails" : ""); break;
   case OP_FADD:
   case OP_FSUB: str_puts(out, n->attr.i ? " apart" : ""); break;
   case OP_FAIL: str_printf(out, " %s", ir_fail_kinds[n->attr.i]); break;

@@ -399,7 +399,7 @@ static void attribute(Reader *r, Node *n) {
   case OP_LEN:
   case OP_BAG_RESHAPE:
   case OP_CLOSURE_CAP: n->attr.i = scan_number(s); break;
-  case OP_AFTER: n->attr.i = scan_took(s, "wait"); break;
+  case OP_AFTER: n->attr.i = scan_took(s, "wait") ? WAITS_END : scan_took(s, "fails") ? WAITS_ERROR : WAITS_SEEN; break;
   case OP_FADD:
   case OP_FSUB: n->attr.i = scan_took(s, "apart"); break;
   case OP_FAIL: n->attr.i = fail_kind(r); break;

@@ -243,7 +243,7 @@ static Node *stepped(const Form *f, Fate fate, int k, Node *start, Node *i) {
 static Node *waiting_number(World *w, const Node *x) {
   if (x->op != OP_AFTER) return ir_int(w, 0);
   Node *rest = waiting_number(w, x->ops[0]);
-  return x->attr.i ? ir_await(w, rest, x->ops[1]) : ir_op2(w, OP_AFTER, rest, x->ops[1]);
+  return ir_after(w, rest, x->ops[1], (Waits)x->attr.i);
 }
 
 /* What stands for slot k in the body, which is kept as it is, component by component, or by its place. */
@@ -273,7 +273,7 @@ static void set_next(const Form *f, LoopBuilder *b, Fate fate, int k, Node *inne
 static Node *slot_value(const Form *f, LoopBuilder *b, Fate fate, int k, const Node *inner) {
   if (fate == KEEP) return loop_result(b, inner);
   if (fate == PART) return ir_slice(f->w, f->ops[k], loop_result(b, inner->ops[1]), loop_result(b, inner->ops[2]));
-  if (fate == WAIT) return ir_await(f->w, f->ops[k], loop_result(b, f->waits[k]));
+  if (fate == WAIT) return ir_after(f->w, f->ops[k], loop_result(b, f->waits[k]), WAITS_END);
   Node **xs = NEW_ARRAY(f->w->temp, Node *, inner->nops);
   for (int i = 0; i < inner->nops; i++) xs[i] = loop_result(b, inner->ops[i]);
   return ir_tuple(f->w, inner->type, xs);

@@ -57,16 +57,15 @@ static bool made_of(World *w, Node *x, const Node *y) {
   return x == y;
 }
 
-static Node *after_one(World *w, Node *r, Node *y, bool await) {
-  if (!(y->flags & (NODE_FAILS | NODE_ENDLESS)) && !await) return r;
-  if (made_of(w, r, y)) return r;
-  return await ? ir_await(w, r, y) : ir_op2(w, OP_AFTER, r, y);
+static Node *after_one(World *w, Node *r, Node *y, Waits waits) {
+  if (!(y->flags & (NODE_FAILS | NODE_ENDLESS)) && waits == WAITS_SEEN) return r;
+  return made_of(w, r, y) ? r : ir_after(w, r, y, waits);
 }
 
 /* r, which stands for something that read x, waits for what x waits for. */
 static Node *waiting(World *w, Node *r, Node *x) {
-  for (; x->op == OP_AFTER; x = x->ops[0]) r = after_one(w, r, x->ops[1], x->attr.i != 0);
-  return x->type->kind == T_INT || x->type->kind == T_BOOL ? after_one(w, r, x, false) : r;
+  for (; x->op == OP_AFTER; x = x->ops[0]) r = after_one(w, r, x->ops[1], (Waits)x->attr.i);
+  return x->type->kind == T_INT || x->type->kind == T_BOOL ? after_one(w, r, x, WAITS_SEEN) : r;
 }
 
 /* ---- Numbers ----------------------------------------------------------------------------------------------------- */
