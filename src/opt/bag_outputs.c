@@ -3,8 +3,8 @@
  *
  * A loop that adds one entry per iteration, at its own index, to an empty accumulator of as many entries as it has
  * iterations, or to an array of zeros, makes an array: it gets a stacked output instead. A loop that has about as
- * many iterations, with those of the loops inside, as an accumulator has entries, and adds to it, pays for an array:
- * it is filled before the loop. So is one that it only reads so often, and one that isn't empty and that the loop takes
+ * many iterations, with those of the loops inside, as an accumulator has entries, or a certain part of that, and adds to
+ * it, pays for an array: it is filled before the loop. So is one that it only reads so often, and one that isn't empty and that the loop takes
  * entries out of, which would make it dense by the first of them: that, if the loop runs at all. */
 #include "opt/opt.h"
 #include "graph/graph.h"
@@ -187,18 +187,28 @@ static Node *fill(World *w, Node *bag, IrType *array, Node **dims, int rank) {
 }
 
 /* ---- As many iterations as entries ---------------------------------------------------------- */
-enum { FEW = 16 };
+enum { FEW = 16, SPARSE = 8 /* where nothing was added before, an iteration for so many entries is enough */ };
 static const Node *unchecked(const Node *x) {
   while (op_flags[x->op] & OPF_V || x->op == OP_AFTER) x = x->ops[0];
   return x;
 }
 
-/* x without a small constant that is added, or what makes it more: a length n for n - 1, max n 0. */
-static const Node *magnitude(const Node *x) {
-  for (x = unchecked(x);; x = unchecked(x->ops[0])) {
-    if (x->op != OP_IADD && x->op != OP_ISUB && x->op != OP_ISUBS && x->op != OP_IMAX) return x;
-    const Node *c = unchecked(x->ops[1]);
-    if (c->op != OP_INT || c->attr.i > FEW || c->attr.i < -FEW) return x;
+/* About how large a number is: of * times / over. */
+typedef struct Magnitude {
+  const Node *of;
+  int64_t times, over;
+} Magnitude;
+
+/* x without a small constant that is added, or is a factor or divisor, or what makes it more: n for n - 1, max n 0. */
+static Magnitude magnitude(const Node *x) {
+  for (Magnitude m = {unchecked(x), 1, 1};; m.of = unchecked(m.of->ops[0])) {
+    bool scales = m.of->op == OP_IMUL || m.of->op == OP_IDIV;
+    bool adds = m.of->op == OP_IADD || m.of->op == OP_ISUB || m.of->op == OP_ISUBS || m.of->op == OP_IMAX;
+    const Node *c = adds || scales ? unchecked(m.of->ops[1]) : m.of;
+    if (c == m.of || c->op != OP_INT || c->attr.i > FEW || c->attr.i < (scales ? 1 : -FEW)) return m;
+    int64_t *factor = m.of->op == OP_IMUL ? &m.times : &m.over;
+    if (scales && *factor > INT32_MAX / FEW) return m;
+    if (scales) *factor *= c->attr.i;
   }
 }
 
@@ -220,9 +230,9 @@ static Node *trips_at_end(const View *v, Node *x) {
   for (int end = 0; end < 2; end++) {
     args[0] = end ? v->n : ir_int(v->w, 0);
     Node *trips = ir_substitute(v->w, x, args, v->body->nparams, 0);
-    const Node *m = magnitude(trips);
+    const Node *m = magnitude(trips).of;
     if (m->op != OP_INT) return trips;
-    if (m->attr.i > FEW && (!most || m->attr.i > magnitude(most)->attr.i)) most = trips;
+    if (m->attr.i > FEW && (!most || m->attr.i > magnitude(most).of->attr.i)) most = trips;
   }
   return most;
 }
@@ -340,24 +350,27 @@ static bool is_length(const Node *x) {
   return n->op == OP_LEN || (x->op == OP_CHECK_SIZE && is_length(x->ops[1]));
 }
 
-/* Also if there are more: those of `a ++ b` are those of either and more. */
-static bool as_many(const Node *trips, const Node *dim) {
+/* Is there about an iteration for each `share` entries? Also if there are more: those of `a ++ b` are those of either and
+ * more. */
+static bool as_many(const Node *trips, const Node *dim, int share) {
   while (trips->op == OP_AFTER) trips = trips->ops[0];
-  if (trips->op == OP_CHECK_SIZE && (as_many(trips->ops[0], dim) || as_many(trips->ops[1], dim))) return true;
+  if (trips->op == OP_CHECK_SIZE && (as_many(trips->ops[0], dim, share) || as_many(trips->ops[1], dim, share)))
+    return true;
   if (trips->op == OP_IADD && is_length(trips->ops[0]) && is_length(trips->ops[1]))
-    return as_many(trips->ops[0], dim) || as_many(trips->ops[1], dim);
-  const Node *m = magnitude(trips), *of = magnitude(dim);
-  return m == of || (m->op == OP_INT && of->op == OP_INT && m->attr.i >= of->attr.i / 2);
+    return as_many(trips->ops[0], dim, share) || as_many(trips->ops[1], dim, share);
+  Magnitude m = magnitude(trips), n = magnitude(dim);
+  if (m.of == n.of) return n.times * m.over <= share * m.times * n.over;
+  return m.of->op == OP_INT && n.of->op == OP_INT && m.of->attr.i >= n.of->attr.i / 2;
 }
 
-/* Are there about as many iterations as entries? */
-static bool pays(const Adding *a) {
+/* Are there about as many iterations as entries, or one for each `share` of them? */
+static bool pays(const Adding *a, int share) {
   bool used[LIMIT_BAG_LOOPS] = {false};
   int64_t few = FEW;
   for (int i = 0; i < a->rank; i++) {
-    const Node *dim = magnitude(a->dims[i]);
+    const Node *dim = magnitude(a->dims[i]).of;
     int j = 0;
-    while (j < a->ntrips && (used[j] || !as_many(a->trips[j], a->dims[i]))) j++;
+    while (j < a->ntrips && (used[j] || !as_many(a->trips[j], a->dims[i], share))) j++;
     if (j < a->ntrips) used[j] = true;
     else if (dim->op != OP_INT || dim->attr.i > few) return false;
     else few /= dim->attr.i > 1 ? dim->attr.i : 1;
@@ -373,7 +386,7 @@ static Node **fillable(const View *v, int k, bool *idle) {
   Node *next = ir_get(v->w, v->body->result, k);
   if (!reads_param(v->w, v->body, next, 1 + k, 2 + k)) return NULL;
   Adding a;
-  if (find_in_loop(v, k, &a, 0) && pays(&a)) return a.dims;
+  if (find_in_loop(v, k, &a, 0) && pays(&a, is_empty(v->ops[k]) ? SPARSE : 1)) return a.dims;
   if (k >= v->l->ncarried || !not_null(v->w, v->ops[k], -1, 0)) return NULL;
   Node **dims = NEW_ARRAY(v->w->arena, Node *, ir_rank(t));
   *idle = true;
@@ -386,7 +399,7 @@ static Node **fillable_capture(const View *v, int k, bool last) {
   const Node *bag = v->ops[k];
   if (bag->type->kind != T_BAG || !ir_is_plain(ir_base((IrType *)bag->type)) || is_empty(bag)) return NULL;
   Adding a;
-  return bag->op != OP_TO_BAG && find_reading(v, k, &a) && (last || pays(&a)) ? a.dims : NULL;
+  return bag->op != OP_TO_BAG && find_reading(v, k, &a) && (last || pays(&a, 1)) ? a.dims : NULL;
 }
 
 /* The dimensions of a carried bag that each iteration fills before all else: it is carried as what it is filled to.
