@@ -199,7 +199,7 @@ static void ask_for_part(AtledVM *vm, Mod *m, int part, int parts) {
 
 /* ATLED_COIN=SEED: everything has machine code from the beginning, and chance decides where it runs. */
 static void toss(AtledVM *vm, Unit *u) {
-  int64_t seed = settings_coin();
+  int64_t seed = vm->tiers.coin;
   if (seed < 0 || u->begun || !run_jit(vm)) return;
   int parts = (int)(seed % 3) + 1;
   if (!vm->rt.coin) vm->rt.coin = hash_mix((uint64_t)seed, 1) | 1;
@@ -209,7 +209,10 @@ static void toss(AtledVM *vm, Unit *u) {
 /* ---- Around a run ------------------------------------------------------------------------------------------------ */
 void tiers_begin(AtledVM *vm, Unit *u) {
   Tiers *t = &vm->tiers;
-  if (!t->arena.heap) arena_init(&t->arena, &vm->heap);
+  if (!t->arena.heap) {
+    arena_init(&t->arena, &vm->heap);
+    t->coin = settings_coin();
+  }
   vm->rt.tick = tick;
   vm->rt.ticker = vm;
   if (vm->rt.budget < 0 && !t->off) vm->rt.budget = SLICE;

@@ -92,6 +92,7 @@ typedef Vec(AtledDiagnostic) ReportList;
 typedef struct Tiers {
   int32_t tick;  /* ticks so far */
   int32_t quiet; /* ... before which nothing more is asked for */
+  int64_t coin;  /* of ATLED_COIN; -1: none */
   bool off;      /* no machine code can be made */
   Mod *mod;      /* whose piece is being compiled; NULL: of one that is gone, or nothing is */
   LPiece *piece; /* NULL: nothing is being compiled */

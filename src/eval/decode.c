@@ -71,22 +71,41 @@ static void list_loops(DFunc *d, const Places *labels) {
   }
 }
 
-/* Where the turns of the innermost loop around instruction i are counted; those from loops[n] on begin later. */
-static int64_t *turns_of(DFunc *d, int n, int i) {
+/* The innermost loop around instruction i, or NULL; those from loops[n] on begin later. */
+static DLoop *loop_around(DFunc *d, int n, int i) {
   while (n > 0 && d->loops[n - 1].end < i) n--;
-  return n > 0 ? &d->loops[n - 1].heat.begun : &d->heat.begun;
+  return n > 0 ? &d->loops[n - 1] : NULL;
+}
+
+/* The POLL at instruction i counts the turns of the loop that it is in. */
+static int64_t *turns_of(DFunc *d, int n, int i) {
+  DLoop *l = loop_around(d, n, i);
+  if (!l) return &d->heat.begun;
+  l->polled = true;
+  return &l->heat.begun;
+}
+
+/* A jump back to the LABEL at instruction `head`, where a loop begins, one of those before loops[n]. If its turns meet no
+ * POLL it counts them, and pays for what nothing in them paid for. */
+static void make_back(DFunc *d, int n, int head, const DInstr **paid, DInstr *out, const Handlers *h) {
+  while (n > 0 && d->loops[n - 1].head != head) n--;
+  DLoop *l = n > 0 ? &d->loops[n - 1] : NULL;
+  if (!l || l->polled) return;
+  if (*paid < l->at) d->cost += (int)(l->at - *paid);
+  out->go = h->back;
+  out->a = n - 1;
+  out->c = (int32_t)(out - (*paid > l->at ? *paid : l->at)) + 1;
+  *paid = out;
 }
 
 static void translate(DFunc *d, const Places *labels, const Handlers *h) {
   const LFunc *f = d->f;
   const DInstr **target = d->targets;
-  DInstr *out = d->code, *paid = d->code;
-  bool unpolled = false; /* in an innermost loop, whose iterations nothing else pays for */
+  DInstr *out = d->code;
+  const DInstr *paid = d->code;
   int nloops = 0;
   for (int i = 0; i < f->ncode; i++) {
     const LInstr *in = &f->code[i];
-    if (in->op == LOP_LOOP_HEAD) unpolled = in->b;
-    if (in->op == LOP_POLL) unpolled = false;
     while (nloops < d->nloops && d->loops[nloops].head <= i) nloops++;
     if (!handler(h, in)) continue;
     LFlow flow = lir_ops[in->op].flow;
@@ -94,11 +113,7 @@ static void translate(DFunc *d, const Places *labels, const Handlers *h) {
     out->imm.i = in->imm.i;
     out->go = handler(h, in);
     if (flow == LFLOW_JUMP || flow == LFLOW_BRANCH) out->imm.to = d->code + labels[in->imm.i].decoded;
-    if (in->op == LOP_JUMP && unpolled && out->imm.to <= out) {
-      unpolled = false;
-      out->go = h->back;
-      out->c = (int32_t)(out - out->imm.to) + 1;
-    }
+    if (in->op == LOP_JUMP && out->imm.to <= out) make_back(d, nloops, labels[in->imm.i].at, &paid, out, h);
     if (flow == LFLOW_SWITCH) {
       out->imm.table = target;
       for (int k = 0; k < in->nargs; k++) *target++ = d->code + labels[in->args[k]].decoded;
@@ -112,6 +127,7 @@ static void translate(DFunc *d, const Places *labels, const Handlers *h) {
     if (in->op == LOP_APPLY && is_tail_call(f, in)) out->go = h->tail_apply;
     out++;
   }
+  d->cost += (int)(out - paid);
   int n = 0;
   for (int k = 0; k < f->nregs; k++)
     if (f->regs[k].owned && f->regs[k].kind == R_PTR) d->owned[n++] = k;

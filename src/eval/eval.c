@@ -10,7 +10,8 @@
  *   hot.c      what is worth machine code, and loops that have some
  *
  * Machine code may be attached at any time. Calls look for it (DFunc.native), and ENTER stands at the head of a loop
- * that has some: it runs on the registers of the frame and leaves them as the loop would.
+ * that has some: it runs on the registers of the frame and leaves them as the loop would. In mode `auto` whatever is begun
+ * pays: an entry from C, a call, a turn of a loop. Who finds the budget used up gives Rt.tick a chance to attach some.
  *
  * A call that comes last replaces the frame. What the callee borrows may then have no owner: the closure and
  * arguments that the caller would release after the call, and what a frame that came about so holds. The new frame
@@ -24,7 +25,8 @@
 
 #pragma GCC diagnostic ignored "-Wpedantic" /* labels as values: the dispatch table */
 
-enum { TAIL_ARGS = 64, TAIL_RESULTS = 32, POLL_CLOCK = 1024, FEW = 32 };
+/* C_CALL: what a call that goes through C costs, in instructions. */
+enum { TAIL_ARGS = 64, TAIL_RESULTS = 32, POLL_CLOCK = 1024, FEW = 32, C_CALL = 16 };
 
 static int64_t divide(int64_t a, int64_t b) { return b == -1 ? (int64_t)(0 - (uint64_t)a) : b ? a / b : 0; }
 static int64_t remainder_of(int64_t a, int64_t b) { return b == -1 || b == 0 ? 0 : a % b; }
@@ -138,20 +140,36 @@ static Status call_native(Rt *rt, RtFunc *f, const LInstr *in, Slot *r) {
   return status;
 }
 
+/* The budget is used up, in frame f, whose pc is set. */
+static void tick(Rt *rt, Frame *f) {
+  rt->budget = -1;
+  if (rt->tick) rt->tick(rt->ticker, f);
+}
+
 /* Tick, interrupt and clock, in frame f, whose pc is set. */
 static Status check_limits(Rt *rt, Frame *f, unsigned *polls) {
-  if (rt->budget == 0) {
-    rt->budget = -1;
-    if (rt->tick) rt->tick(rt->ticker, f);
-  }
+  if (rt->budget == 0) tick(rt, f);
   if (rt_interrupted(rt) || (rt->deadline > 0 && ++*polls % POLL_CLOCK == 0)) return rt_poll(rt);
   return 0;
 }
 
-static inline bool spend(Rt *rt, int64_t cost) {
-  if (rt->budget < 0) return rt_interrupted(rt) || rt->deadline > 0;
+/* Where nobody looks for interrupts. */
+static inline void pay(Rt *rt, Frame *f, const DInstr *pc, int64_t cost) {
+  if (rt->budget < 0) return;
   rt->budget = rt->budget > cost ? rt->budget - cost : 0;
-  return rt->budget == 0 || rt_interrupted(rt) || rt->deadline > 0;
+  if (rt->budget > 0) return;
+  f->pc = pc;
+  tick(rt, f);
+}
+
+/* For the instruction, and what it calls, or NULL. Are the limits to be checked? */
+static inline bool spend(Rt *rt, const DInstr *pc, const DFunc *callee) {
+  if (rt->budget >= 0) {
+    int64_t cost = pc->c + (callee ? callee->cost : 0);
+    rt->budget = rt->budget > cost ? rt->budget - cost : 0;
+    if (rt->budget == 0) return true;
+  }
+  return rt_interrupted(rt) || rt->deadline > 0;
 }
 
 /* Scalar operations that aren't functions of the C library:
@@ -223,6 +241,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
   if (callee->f->nparams) memcpy(fr->regs, entry_args, (size_t)callee->f->nparams * sizeof(Slot));
   r = fr->regs;
   pc = callee->code;
+  pay(rt, fr, pc, callee->cost + C_CALL);
   GO;
 
 #define X(NAME, field, e) scalar_##NAME: DST.field = (e); NEXT;
@@ -242,8 +261,11 @@ op_IMMEDIATE: DST.p = rt_immediate(pc->imm.i); NEXT;
 op_GLOBAL: DST = m->globals[pc->a][pc->b]; NEXT;
 op_JUMP: pc = pc->imm.to; GO;
 /* clang-format on */
-op_BACK: /* an iteration is paid here, and what is left looked at by POLL */
-  if (rt->budget > 0) rt->budget = rt->budget > pc->c ? rt->budget - pc->c : 0;
+op_BACK:
+  if (rt->budget >= 0) {
+    fr->fn->loops[pc->a].heat.begun++;
+    pay(rt, fr, pc, pc->c);
+  }
   pc = pc->imm.to;
   GO;
 op_BRANCH:
@@ -257,7 +279,7 @@ op_SWITCH : {
 }
 op_POLL:
   ++*pc->imm.turns;
-  if (spend(rt, pc->c)) {
+  if (spend(rt, pc, NULL)) {
     fr->pc = pc;
     if (check_limits(rt, fr, &polls)) goto failed;
   }
@@ -269,6 +291,7 @@ op_ENTER : {
     pc = loop_evaluated(loop);
     GO;
   }
+  pay(rt, fr, pc, C_CALL);
   const DInstr *next = loop_enter(rt, loop, r);
   if (!next) goto failed;
   pc = next;
@@ -318,7 +341,7 @@ op_CALL : {
   callee = m->decoded[in->imm.i];
   if (!callee && !(callee = eval_decode(m, (int)in->imm.i, &handlers))) goto call_failed;
   callee->heat.begun++;
-  if (spend(rt, pc->c) && check_limits(rt, fr, &polls)) goto call_failed;
+  if (spend(rt, pc, callee) && check_limits(rt, fr, &polls)) goto call_failed;
   if (callee->native && rt_flip(rt)) {
     if (call_native(rt, m->funcs[in->imm.i], in, r)) {
       rt_trace(rt, mod_site(m, in->site));
@@ -358,7 +381,7 @@ op_APPLY : {
   callee = fn->mod->decoded[fn->code->index];
   if (!callee && !(callee = eval_decode(fn->mod, fn->code->index, &handlers))) goto failed;
   callee->heat.begun++;
-  if (spend(rt, pc->c) && check_limits(rt, fr, &polls)) goto failed;
+  if (spend(rt, pc, callee) && check_limits(rt, fr, &polls)) goto failed;
   Frame *f = push_frame(rt, fn->mod, callee, fr, 0);
   if (!f) goto failed;
   for (int k = 0; k < in->nargs; k++) f->regs[k] = r[in->args[k]];
@@ -377,7 +400,7 @@ tail_CALL : {
   callee = m->decoded[in->imm.i];
   if (!callee && !(callee = eval_decode(m, (int)in->imm.i, &handlers))) goto call_failed;
   callee->heat.begun++;
-  if (spend(rt, pc->c) && check_limits(rt, fr, &polls)) goto call_failed;
+  if (spend(rt, pc, callee) && check_limits(rt, fr, &polls)) goto call_failed;
   if (callee->native && in->nres <= TAIL_RESULTS && rt_flip(rt)) goto tail_native;
   for (int k = 0; k < in->nargs; k++) passed[k] = r[in->args[k]];
   nheld = hand_over(rt, fr, in, NULL, callee, passed, held);
@@ -396,7 +419,7 @@ tail_APPLY : {
   callee = fn->mod->decoded[fn->code->index];
   if (!callee && !(callee = eval_decode(fn->mod, fn->code->index, &handlers))) goto failed;
   callee->heat.begun++;
-  if (spend(rt, pc->c) && check_limits(rt, fr, &polls)) goto failed;
+  if (spend(rt, pc, callee) && check_limits(rt, fr, &polls)) goto failed;
   for (int k = 0; k < in->nargs; k++) passed[k] = r[in->args[k]];
   for (int k = 0; k < fn->ncaps; k++) passed[in->nargs + k] = closure->caps[k];
   retain_params(callee, passed);

@@ -10,7 +10,7 @@
 typedef struct DInstr DInstr;
 struct DInstr {
   const void *go;       /* where the dispatch loop continues */
-  int32_t dst, a, b, c; /* c of CALL, APPLY and POLL: what they take off the budget */
+  int32_t dst, a, b, c; /* c of CALL, APPLY, POLL and BACK: what they take off the budget; a of BACK: its loop */
   union {
     int64_t i;
     double f;
@@ -33,6 +33,7 @@ typedef struct Heat {
 typedef struct DLoop {
   int head, end; /* instructions */
   DInstr *at;    /* the first one after the head */
+  bool polled;   /* each turn meets a POLL */
   Heat heat;
   struct LoopCode *code; /* NULL: none */
 } DLoop;
@@ -45,6 +46,7 @@ typedef struct DFunc {
   int32_t *owned; /* registers to release after an error */
   int nowned, nowned_params;
   bool native; /* has machine code */
+  int cost;    /* what a call of it takes off the budget: all that nothing in it pays for */
   Heat heat;
   DLoop *loops; /* inner ones after those around them */
   int nloops;

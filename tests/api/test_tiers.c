@@ -2,11 +2,13 @@
 /* Evaluator and machine code change over at every kind of place: with ATLED_COIN everything has machine code, and
  * chance decides at each call and each head of a loop. Whatever it decides, a program prints the same and fails in the
  * same way at the same place, its effects happen once, no object is left, and no array is copied that would have been
- * updated in place. In mode `auto` a loop changes over while it runs, and a VM is freed while something is compiled. */
+ * updated in place. In mode `auto` a loop changes over while it runs, a function that the host or machine code calls again
+ * and again gets machine code whatever it consists of, and a VM is freed while something is compiled. */
 #include "check.h"
 #include <atled.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- What a run does --------------------------------------------------------------------------------------------- */
 enum { ARRAY = 100000 * 8, HEADER = 1000 }; /* of the array in the first program */
@@ -158,6 +160,82 @@ static void test_change_over(void) {
   atled_free(vm);
 }
 
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Functions that contain no call and no long loop, called by the host: the evaluator soon has nothing to do any more. */
+static void test_host_calls(void) {
+  static const struct {
+    const char *text;
+    double x, y;
+  } functions[] = {
+      {"fun (x : float) -> x * x", 1.5, 2.25},
+      {"grad (fun x -> x * x * x)", 2.0, 12.0},
+      {"fun (x : float) -> if x > 1.0 then (if x > 2.0 then 3.0 else 2.0) else 1.0", 1.5, 2.0},
+      {"fun x ->\n  let mut s = x in\n  for i = 0 to 20 do\n    s <- s * 0.5 + x\n  done;\n  s", 0.0, 0.0},
+      {"fun x ->\n  let mut s = x in\n  for i = 0 to 1000 do\n    s <- s * 0.5 + x\n  done;\n  s", 1.0, 2.0},
+      {"fun x -> sum [ x * float i | i < 10 ]", 2.0, 90.0}};
+  static Run r;
+  enum { MANY = 1000, LONG = 100 };
+  for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
+    AtledVM *vm = make(&r, ATLED_JIT_AUTO);
+    AtledFunction *f = NULL;
+    CHECK(atled_get(vm, functions[k].text, "float -> float", &f) == ATLED_OK);
+    double end = now() + LONG, y = 0;
+    int64_t before = -1;
+    while (before != atled_evaluator_calls(vm) && now() < end) {
+      before = atled_evaluator_calls(vm);
+      for (int i = 0; i < MANY; i++) CHECK(atled_call_double(f, &functions[k].x, 1, &y) == ATLED_OK);
+      CHECK(y == functions[k].y);
+    }
+    CHECK(now() < end);
+    atled_release(f);
+    atled_free(vm);
+    CHECK(r.length == 0);
+  }
+}
+
+/* Closures that a loop of machine code calls: at last only what the host calls, once, is evaluated. What fails in them
+ * fails there too. */
+static void test_calls_from_machine_code(void) {
+  static Run r;
+  enum { LONG = 100 };
+  AtledVM *vm = make(&r, ATLED_JIT_AUTO);
+  CHECK(atled_eval(vm, "define",
+                   "let times n (f : int -> float) =\n  let mut s = 0.0 in\n  let mut i = 0 in\n"
+                   "  while i < n do\n    s <- s + f i;\n    i <- i + 1\n  done;\n  s\n"
+                   "let small = [ (fun i -> float (i + k)) | k < 2 ]\n"
+                   "let long = [ (fun i -> sum [ float ((i + j) % 3) | j < 1000 ] / float k) | k < 2 ]\n"
+                   "let failing = [ (fun i -> [1.0, 2.0][i / (100000 - k)]) | k < 2 ]\n") == ATLED_OK);
+  static const struct {
+    const char *text;
+    double y;
+  } calls[] = {{"times 100000 small[1]", 5000050000.0},
+               {"times 2000 long[1]", 1999999.0},
+               {"times 100000 failing[0]", 100000.0}};
+  for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
+    char text[100];
+    AtledFunction *f = NULL;
+    double end = now() + LONG;
+    int64_t before;
+    snprintf(text, sizeof text, "fun n -> %s", calls[k].text);
+    CHECK(atled_get(vm, text, "int -> float", &f) == ATLED_OK);
+    AtledValue n = atled_int(0), result;
+    do {
+      before = atled_evaluator_calls(vm);
+      CHECK(atled_call(f, &n, 1, &result) == ATLED_OK);
+    } while (atled_evaluator_calls(vm) > before + 1 && now() < end);
+    CHECK(now() < end && result.as.number == calls[k].y);
+    atled_release(f);
+  }
+  CHECK(atled_eval(vm, "fails", "print (times 200001 failing[0])") == ATLED_RUNTIME_ERROR);
+  CHECK(strstr(r.text, "index 2") && strstr(r.text, "length 2"));
+  atled_free(vm);
+}
+
 /* Freed while a piece is compiled, or while one is that belongs to code which is gone. */
 static void test_freed_meanwhile(void) {
   static Run r;
@@ -183,6 +261,8 @@ int main(void) {
   setenv("ATLED_OPT", "1", 1);
   test_chance();
   test_change_over();
+  test_host_calls();
+  test_calls_from_machine_code();
   test_freed_meanwhile();
   return check_result();
 }
