@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals that end what the command does. SIGINT stops the program that runs, which is an error. SIGTERM and SIGHUP stop
- * it too, so that what it printed is written, and then end the process as they usually do; where nothing runs, or the
- * program doesn't stop in time, or at the second one, at once. */
+/* Signals that end what the command does. SIGINT stops the program that runs, which is an error. SIGTERM and SIGHUP
+ * stop it too, so that what it printed is written, and then end the process as they usually do; where nothing runs, or
+ * the program doesn't stop in time, or at the second one, at once. */
 #include "repl.h"
 #include <signal.h>
 #include <string.h>
