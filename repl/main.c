@@ -6,7 +6,6 @@
  * output that can't be written, 2 for a wrong command line. */
 #include "repl.h"
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,32 +42,12 @@ typedef struct Options {
   int nrest;
 } Options;
 
-/* ---- Interrupts ----------------------------------------------------------------- */
-static AtledVM *volatile interrupted_vm;
-
-static volatile sig_atomic_t seen;
-
-static void on_interrupt(int signal) {
-  (void)signal;
-  seen = 1;
-  if (interrupted_vm) atled_interrupt(interrupted_vm);
-}
-
-bool interrupt_seen(void) { return seen; }
-
-void interrupt_target(AtledVM *vm) {
-  interrupted_vm = vm;
-  if (vm) seen = 0;
-  struct sigaction action = {.sa_handler = on_interrupt};
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-}
-
 /* ---- Output ------------------------------------------------------------------------- */
 static void print_diagnostic(void *user, const AtledDiagnostic *d) {
   (void)user;
   fflush(stdout);
   if (output_failed() && strcmp(d->kind, "output") == 0) return; /* it was said */
+  if (ending_seen() && strcmp(d->kind, "interrupt") == 0) return;
   fputs(d->rendered, stderr);
 }
 
@@ -489,6 +468,9 @@ static int run_command(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   output_start();
+  signals_start();
   int status = run_command(argc, argv);
-  return output_end() ? status : EXIT_OUTPUT;
+  bool written = output_end();
+  signals_end();
+  return written ? status : EXIT_OUTPUT;
 }

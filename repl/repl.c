@@ -139,7 +139,7 @@ static void show_errors(AtledVM *vm) {
 static void report(Repl *r, AtledStatus status) {
   show_errors(r->vm);
   if (status == ATLED_OK) show_results(r->vm);
-  r->over = status == ATLED_EXIT;
+  r->over = status == ATLED_EXIT || ending_seen();
 }
 
 static void report_test(void *user, const char *test, int line, const char *message) {

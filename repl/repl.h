@@ -13,6 +13,10 @@ AtledStatus repl_run(AtledVM *vm);
 void interrupt_target(AtledVM *vm);
 /* Was there an interrupt since the last VM became its target? */
 bool interrupt_seen(void);
+/* Signals that end the process let the program that runs write what it has printed; then signals_end ends it. */
+void signals_start(void);
+void signals_end(void);
+bool ending_seen(void); /* was there one? */
 /* Makes standard output the stream of output.c; before anything is written or opened. */
 void output_start(void);
 /* A program's streams, for AtledConfig. */

@@ -422,6 +422,30 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(p.returncode, 70)
         self.assertIn("interrupted", err)
 
+    def test_ending_signals_lose_nothing(self):
+        endless = script("print 1\nlet mut n = 0 in while n >= 0 do n <- (n + 1) % 7 done\nprint 2\n", "printed.atl")
+        env = dict(os.environ, XDG_CACHE_HOME=TMP.name, ATLED_CACHE=TMP.name)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            for mode in ("off", "auto", "always"):
+                with self.subTest(signal=number, mode=mode):
+                    p = subprocess.Popen([EXE, "--jit=" + mode, endless], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                         text=True, cwd=TMP.name, env=env)
+                    time.sleep(2)
+                    p.send_signal(number)
+                    out, err = p.communicate(timeout=60)
+                    self.assertEqual((p.returncode, out, err), (-number, "1\n", ""))
+
+    def test_ending_signal_while_nobody_reads(self):
+        long = script("let rec go i = print i; go (i + 1)\ngo 0\n", "endless.atl")
+        ends = os.pipe()
+        p = subprocess.Popen([EXE, long], stdout=ends[1], stderr=subprocess.PIPE, text=True, cwd=TMP.name)
+        time.sleep(1)
+        p.send_signal(signal.SIGTERM)
+        self.assertEqual(p.communicate(timeout=60)[1], "")
+        self.assertEqual(p.returncode, -signal.SIGTERM)
+        os.close(ends[0])
+        os.close(ends[1])
+
     def test_effects_before_a_failure_happen(self):
         program = script('let f a = print "first"; let x = a[7] in print "second"; print x\nf [1.0]\n')
         for mode in ("off", "always"):

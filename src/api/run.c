@@ -166,15 +166,14 @@ const char *run_place(void *user, uint32_t site) {
   Unit *u = vm->units;
   const Unit *found = run_unit_of_site(vm, site, &number);
   while (u && u != found) u = u->next;
-  if (!u) return NULL;
+  if (!u) return "";
   if (!u->places) {
     u->places = heap_realloc(&vm->heap, NULL, 0, size_of_places(u));
     if (!u->places) return NULL;
     memset(u->places, 0, size_of_places(u));
   }
   if (!u->places[number]) u->places[number] = write_place(vm, u, number);
-  const char *place = u->places[number];
-  return place && *place ? place : NULL;
+  return u->places[number];
 }
 
 static void free_places(AtledVM *vm, Unit *u) {

@@ -20,12 +20,12 @@ static bool passes_through(ErrorKind kind) {
   }
 }
 
-/* The innermost place in the program, "" if there is none. */
+/* The innermost place in the program, "" if there is none. NULL: out of memory. */
 static Obj *place_of(Rt *rt) {
   const RtError *e = &rt->error;
-  const char *place = rt->place ? rt->place(rt->user, e->site) : NULL;
-  for (int k = 0; rt->place && !place && k < e->ntrace; k++) place = rt->place(rt->user, e->trace[k]);
-  return rt_new_string(rt, place ? place : "", place ? strlen(place) : 0);
+  const char *place = rt->place ? rt->place(rt->user, e->site) : "";
+  for (int k = 0; rt->place && place && !*place && k < e->ntrace; k++) place = rt->place(rt->user, e->trace[k]);
+  return place ? rt_new_string(rt, place, strlen(place)) : NULL;
 }
 
 static Obj *message_of(Rt *rt) {

@@ -202,7 +202,7 @@ struct Rt {
   bool (*flush)(void *user); /* what was written shall be seen; NULL: nothing to do */
   /* Standard input: at least a byte of what comes next, 0 at its end, -1 with errno. NULL: descriptor 0 */
   int64_t (*read)(void *user, char *to, size_t n);
-  const char *(*place)(void *user, uint32_t site); /* the program's own: "file:line:column"; NULL: it has none */
+  const char *(*place)(void *user, uint32_t site); /* the program's own: "file:line:column", or ""; NULL: no memory */
   RtInput input;
   int exit_status; /* after ERR_EXIT */
   void *user;

@@ -95,6 +95,10 @@ static const SweepProgram sweep_programs[] = {
     {"found out", "let x = [1.0, 2.0]\nlet before = sum x\nprint x[5]\n", NULL},
     {"failing",
      "let check x = if x > 0.0 then x else fail \"not positive\"\nlet a = check 1.0\nlet b = check (0.0 - a)\n", NULL},
+    {"attempts",
+     "let f x = attempt (fun () -> if x > 0.0 then [1.0, 2.0][int x] else fail \"no\")\n"
+     "print (f 7.0)\nprint (f (0.0 - 1.0))\nprint (f 1.0)\n",
+     "fun x -> match f (x + 4.0) with Ok y -> y | Error e -> float (length e.place)"},
     {"mistyped", "let f x = x + 1\nlet g = f \"a\"\nlet h = unknown 3\n", NULL},
     {"unclosed", "let f x = (x + 1\n", NULL},
     {"generators",

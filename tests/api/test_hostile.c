@@ -215,6 +215,28 @@ static void test_descriptors(void) {
   unlink(path);
 }
 
+/* An error as a value has its place, or the call has no memory. */
+static void test_attempt(AtledJit jit) {
+  AtledVM *vm = new_vm(jit);
+  CHECK(
+      atled_eval(vm, "t", "let place x = match attempt (fun () -> [1.0][x]) with Ok _ -> \"\" | Error e -> e.place") ==
+      ATLED_OK);
+  int ok = 0;
+  for (int n = 1; n < 40; n++) {
+    AtledFunction *f;
+    AtledValue x = atled_int(7), y;
+    CHECK(CALL(vm, atled_get(vm, "place", "int -> string", &f)) == ATLED_OK);
+    atled_fail_allocation(vm, n);
+    AtledStatus status = CALL(vm, atled_call(f, &x, 1, &y));
+    atled_fail_allocation(vm, 0);
+    CHECK(status == ATLED_NO_MEMORY || (status == ATLED_OK && y.length == 6 && memcmp(y.as.string, "t:1:46", 6) == 0));
+    ok += status == ATLED_OK;
+    atled_release(f);
+  }
+  CHECK(ok > 0 && ok < 39 && atled_live_objects(vm) == 0);
+  atled_free(vm);
+}
+
 /* ---- From within callbacks --------------------------------------------------------------------------------------- */
 typedef struct Inside {
   AtledVM *vm;
@@ -344,6 +366,8 @@ int main(void) {
   test_arguments(ATLED_JIT_ALWAYS);
   test_rank_9();
   test_descriptors();
+  test_attempt(ATLED_JIT_OFF);
+  test_attempt(ATLED_JIT_ALWAYS);
   test_texts();
   test_types();
   test_callbacks();
