@@ -96,7 +96,7 @@ static bool holds_arrays(const IrType *t, Map *seen) {
     for (int i = 0; i < t->n; i++)
       if (holds_arrays(t->args[i], seen)) return true;
   if (t->kind != T_VARIANT || map_get(seen, t)) return false;
-  map_put(seen, t, t);
+  map_put(seen, t, seen);
   for (int i = 0; i < t->nctors; i++)
     if (holds_arrays(t->ctors[i].payload, seen)) return true;
   return false;
