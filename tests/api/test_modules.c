@@ -43,7 +43,8 @@ static bool gives(AtledVM *vm, const char *source, AtledStatus status, const cha
   snprintf(name, sizeof name, "%s/main.atl", folder);
   AtledStatus got = atled_eval(vm, name, source);
   bool good = got == status && !strcmp(output, printed);
-  if (!good) fprintf(stderr, "%s: status %d, printed %s%s", source, (int)got, output, got ? atled_error(vm)->rendered : "");
+  if (!good)
+    fprintf(stderr, "%s: status %d, printed %s%s", source, (int)got, output, got ? atled_error(vm)->rendered : "");
   return good;
 }
 
