@@ -3,9 +3,10 @@
  *
  * A loop that adds one entry per iteration, at its own index, to an empty accumulator of as many entries as it has
  * iterations, or to an array of zeros, makes an array: it gets a stacked output instead. A loop that has about as
- * many iterations, with those of the loops inside, as an accumulator has entries, or a certain part of that, and adds to
- * it, pays for an array: it is filled before the loop. So is one that it only reads so often, and one that isn't empty and that the loop takes
- * entries out of, which would make it dense by the first of them: that, if the loop runs at all. */
+ * many iterations, with those of the loops inside, as an accumulator has entries, or one for each few entries of an
+ * empty one, and adds to it, pays for an array: it is filled before the loop. So is one that it only reads so often,
+ * and one that isn't empty and that the loop takes entries out of, which would make it dense by the first of them:
+ * that, if the loop runs at all. */
 #include "opt/opt.h"
 #include "graph/graph.h"
 #include "ir/world.h"
@@ -350,8 +351,8 @@ static bool is_length(const Node *x) {
   return n->op == OP_LEN || (x->op == OP_CHECK_SIZE && is_length(x->ops[1]));
 }
 
-/* Is there about an iteration for each `share` entries? Also if there are more: those of `a ++ b` are those of either and
- * more. */
+/* Is there about an iteration for each `share` entries? Also if there are more: those of `a ++ b` are those of either
+ * and more. */
 static bool as_many(const Node *trips, const Node *dim, int share) {
   while (trips->op == OP_AFTER) trips = trips->ops[0];
   if (trips->op == OP_CHECK_SIZE && (as_many(trips->ops[0], dim, share) || as_many(trips->ops[1], dim, share)))

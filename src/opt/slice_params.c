@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Array parameters that recursive calls get slices of. A function that goes on with slices of its own parameter can take
- * the whole array, a start and a length instead:
+/* Array parameters that recursive calls get slices of. A function that goes on with slices of its own parameter can
+ * take the whole array, a start and a length instead:
  *
  *   two v = … two v[..2] + sin (two v[2..])  →  two w s n = … two w s 2 + sin (two w (s + 2) (n - 2))
  *
- * No slice is made then, and the function's derivative adds to one accumulator, that of the whole, where each call would
- * make one for its own slice and its caller would add that to its own. Mutual recursion is the same: a parameter is
- * taken so if it is on a cycle of parameters that are handed on to each other, as they are or as slices, one at least
- * as a slice.
+ * No slice is made then, and the function's derivative adds to one accumulator, that of the whole. Otherwise each call
+ * would make one for its own slice, and its caller would add that to its own. Mutual recursion is the same: a parameter
+ * is taken so if it is on a cycle of parameters that are handed on to each other, as they are or as slices, one at
+ * least as a slice.
  *
  * This file finds these parameters and makes the functions; views.c converts the calls, and moves the slice which
  * stands for the parameter in the new function to where it is read or handed on. */
