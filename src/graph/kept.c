@@ -106,7 +106,7 @@ static const Node *owner_of(const Node *x) {
 
 bool ir_loop_copies(World *w, const Node *loop, int k) {
   const Node *x = loop->ops[k];
-  if (loop->op != OP_LOOP || !becomes(w, loop, k)) return false;
+  if (loop->op != OP_LOOP || !(becomes_in(w, loop->graphs[0], ir_inner_param(loop, 0, k)) & CHANGED)) return false;
   for (int j = loop_first(loop->loop); j < loop->nops; j++)
     if (j != k && owner_of(loop->ops[j]) == x && !becomes(w, loop, j)) return true;
   return false;
