@@ -272,6 +272,8 @@ static bool prepare(AtledVM *vm, Unit *u) {
   return false;
 }
 
+bool run_compile(AtledVM *vm, Unit *u) { return vm->config.jit != ATLED_JIT_ALWAYS || prepare(vm, u); }
+
 /* ---- Running ------------------------------------------------------------------------ */
 /* Without a clock (no thread to be had) only the evaluator sees the deadline. */
 static void start_clock(AtledVM *vm) {
