@@ -52,6 +52,12 @@ static void put_value(AtledVM *vm, Binding *b, Result *r, const Pool *pool) {
   r->owned = NULL;
 }
 
+/* Of the code that computed them nothing is needed any more. */
+static void strip_units(AtledVM *vm) {
+  for (Unit *u = vm->units; u && u->number > vm->entry->unit; u = u->next)
+    if (u->code) run_unit_strip(vm, u);
+}
+
 /* ---- Closures -------------------------------------------------------------------------------- */
 /* The function of a unit that stays for good which was made of the same graph as f, or NULL. */
 static RtFunc *lasting_function(const AtledVM *vm, const RtFunc *f) {
@@ -147,7 +153,7 @@ static bool keep_values_alone(AtledVM *vm, const Plan *plan, const Names *names,
   s.text = arena_strndup(&vm->scratch, s.text, s.len);
   take_values(vm, plan);
   if (pool && !share_all_code(vm)) vm->units->held = true;
-  else if (plan->steps.len) run_unit_strip(vm, vm->units);
+  else strip_units(vm);
   if (!vm_begin_again(vm)) return false;
   for (int i = 0; i < vm->results.len; i++) vm->results.data[i].since = vm->entry->epoch;
   add_source_again(vm, &s);
@@ -164,7 +170,7 @@ static bool keep_values_alone(AtledVM *vm, const Plan *plan, const Names *names,
 /* ---- What the checker made stays too -------------------------------------------------------------- */
 static bool keep_syntax(AtledVM *vm, const Plan *plan) {
   take_values(vm, plan);
-  if (plan->steps.len) run_unit_strip(vm, vm->units);
+  strip_units(vm);
   if (!vm_roll_back(vm)) return false;
   for (int i = 0; i < vm->results.len; i++) {
     Result *r = &vm->results.data[i];

@@ -179,26 +179,37 @@ static void learn_globals(World *w, const ElabItem *e, Node *result) {
   for (int k = 0; k < e->nglobals; k++) ir_learn_global(w, e->globals[k], ir_get(w, values, k));
 }
 
-AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages) {
-  AtledStatus status = ATLED_OK;
-  int n = plan->steps.len;
-  if (!stages) stages = NEW_ARRAY(&vm->scratch, OptStages, n + 1);
-  for (int i = 0; i < n; i++) {
+void plan_begin_steps(AtledVM *vm, Plan *plan, OptStages *stages) {
+  for (int i = 0; i < plan->steps.len; i++) {
     const ElabItem *e = &plan->steps.data[i].elab;
     stages[i] = (OptStages){.built = e->graph, .globals = e->globals, .nglobals = e->nglobals};
     opt_before_derivatives(vm->world, &stages[i]);
     learn_globals(vm->world, e, stages[i].optimised->result);
   }
-  for (int i = 0; i < 2 * n && status == ATLED_OK; i++) {
-    OptStages *s = &stages[i % n];
-    if (i >= n && !ir_pool_grew(vm->world, s->pool)) continue; /* by functions that derivatives in later steps made */
-    s->rules = elab_rules(vm->elab, s->optimised, s->pool);
-    opt_derivatives_and_after(vm->world, s);
-    plan->steps.data[i % n].final = s->final;
-    plan->steps.data[i % n].pool = s->pool;
-    status = verify_stages(vm, s);
-  }
+}
+
+AtledStatus plan_finish_step(AtledVM *vm, Plan *plan, OptStages *stages, int i) {
+  OptStages *s = &stages[i];
+  s->rules = elab_rules(vm->elab, s->optimised, s->pool);
+  opt_derivatives_and_after(vm->world, s);
+  plan->steps.data[i].final = s->final;
+  plan->steps.data[i].pool = s->pool;
+  return verify_stages(vm, s);
+}
+
+AtledStatus plan_finish_again(AtledVM *vm, Plan *plan, OptStages *stages, int first) {
+  AtledStatus status = ATLED_OK;
+  for (int i = first; i < plan->steps.len && status == ATLED_OK; i++)
+    if (ir_pool_grew(vm->world, stages[i].pool)) status = plan_finish_step(vm, plan, stages, i);
   return status;
+}
+
+AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages) {
+  AtledStatus status = ATLED_OK;
+  if (!stages) stages = NEW_ARRAY(&vm->scratch, OptStages, plan->steps.len + 1);
+  plan_begin_steps(vm, plan, stages);
+  for (int i = 0; i < plan->steps.len && status == ATLED_OK; i++) status = plan_finish_step(vm, plan, stages, i);
+  return status == ATLED_OK ? plan_finish_again(vm, plan, stages, 0) : status;
 }
 
 /* ---- Back ------------------------------------------------------------------------------ */
@@ -282,9 +293,10 @@ static AtledStatus fail_step(AtledVM *vm, Plan *plan, const Step *s) {
   return status;
 }
 
-static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit *unit, const LowerEntry *entries, TestRun *tests) {
+static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit **units, const LowerEntry *entries, TestRun *tests) {
   for (int i = 0; i < plan->steps.len; i++) {
     const Step *s = &plan->steps.data[i];
+    Unit *unit = units[i];
     const LFunc *f = entries[i].func;
     if (s->item->kind == I_TEST) {
       if (!run_test(vm, unit, s, f, tests)) return fail_step(vm, plan, s);
@@ -326,22 +338,27 @@ static bool defined_something(const AtledVM *vm, const Plan *plan) {
 }
 
 /* ---- All of it ---------------------------------------------------------------------------- */
+/* Before anything runs. False: rt.error says why it can't. */
+static bool may_run(AtledVM *vm, const Plan *plan, Unit **units) {
+  bool may = run_begin(vm) == 0;
+  for (int i = 0; i < plan->steps.len && may; i++)
+    if (i == 0 || units[i] != units[i - 1]) may = run_compile(vm, units[i]);
+  return may;
+}
+
 static AtledStatus run_items(AtledVM *vm, Plan *plan, TestRun *tests) {
   AtledStatus status = plan_elaborate(vm, plan, tests != NULL);
-  if (status == ATLED_OK) status = plan_optimise(vm, plan, NULL);
-  if (status != ATLED_OK) return status;
   int n = plan->steps.len;
-  if (n > 0) {
-    LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, n);
-    for (int i = 0; i < n; i++) entries[i] = (LowerEntry){.graph = plan->steps.data[i].final};
-    Unit *unit = run_unit(vm, entries, n);
-    if (!unit) {
-      plan_take_back(vm, plan, plan->first_item);
-      return ATLED_COMPILE_ERROR;
-    }
-    status = run_begin(vm) ? fail_step(vm, plan, &plan->steps.data[0]) : run_steps(vm, plan, unit, entries, tests);
+  if (status != ATLED_OK || n == 0) return status;
+  LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, n);
+  Unit **units = NEW_ARRAY(&vm->scratch, Unit *, n);
+  status = batches_lower(vm, plan, entries, units);
+  if (status != ATLED_OK) {
+    plan_take_back(vm, plan, plan->first_item);
+    return status;
   }
-  return status;
+  return may_run(vm, plan, units) ? run_steps(vm, plan, units, entries, tests)
+                                  : fail_step(vm, plan, &plan->steps.data[0]);
 }
 
 static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {

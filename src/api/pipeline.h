@@ -32,11 +32,20 @@ AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t
 AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, bool tests);
 /* Optimises every step; `stages`, if not NULL, has room for one per step. */
 AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages);
+/* The same in parts: all steps up to their derivatives; what comes then of one; and, of those from step `first` on to
+ * which functions came that derivatives of later steps made, again. `stages`: one for each step. */
+void plan_begin_steps(AtledVM *vm, Plan *plan, OptStages *stages);
+AtledStatus plan_finish_step(AtledVM *vm, Plan *plan, OptStages *stages, int i);
+AtledStatus plan_finish_again(AtledVM *vm, Plan *plan, OptStages *stages, int first);
 /* Undoes the definitions of main's items from number `item` on. */
 void plan_take_back(AtledVM *vm, Plan *plan, int item);
 /* Each variable that an item defines, if it is a let, in source order. */
 typedef void (*PatFn)(void *user, const Pat *p);
 void plan_each_variable(const Item *item, PatFn fn, void *user);
+
+/* ---- batches.c ---- */
+/* Optimises and lowers every step: its entry, and the unit that has it. */
+AtledStatus batches_lower(AtledVM *vm, Plan *plan, LowerEntry *entries, Unit **units);
 
 /* ---- keep.c ---- */
 /* Marks the place before a program that only defines is run. False: it doesn't. */

@@ -303,6 +303,8 @@ void run_unlimit(AtledVM *vm) {
   if (vm->clock) clock_stop(vm->clock);
 }
 
+bool run_compile(AtledVM *vm, Unit *u) { return vm->config.jit != ATLED_JIT_ALWAYS || prepare(vm, u); }
+
 /* ---- Running ------------------------------------------------------------------------ */
 Status run_begin(AtledVM *vm) {
   settings_check(vm);

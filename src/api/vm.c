@@ -195,7 +195,8 @@ static bool roll_back(AtledVM *vm, WayBack *way) {
   run_free_units_since(vm, way->unit);
   while (arena_marked(&vm->arena) >= way->epoch) arena_roll_back(&vm->arena);
   bool good = verify_roll_back(vm, way);
-  if (way != &vm->inner) forget_way(&vm->inner);
+  if (vm->batch.epoch >= way->epoch && way != &vm->batch) forget_way(&vm->batch);
+  if (vm->inner.epoch >= way->epoch && way != &vm->inner) forget_way(&vm->inner);
   forget_way(way);
   return good;
 }
@@ -218,6 +219,28 @@ void vm_commit(AtledVM *vm) {
   compilation_end(vm->world);
   arena_commit(&vm->arena);
   forget_way(&vm->inner);
+}
+
+void vm_mark_batch(AtledVM *vm) { begin_compilation(vm, &vm->batch); }
+
+void vm_keep_batch(AtledVM *vm) {
+  if (!vm->batch.epoch) return;
+  compilation_end(vm->world);
+  arena_commit(&vm->arena);
+  forget_way(&vm->batch);
+}
+
+bool vm_forget_batch(AtledVM *vm, Unit *u) {
+  if (!vm->batch.epoch) return true;
+  if (vm->world->globals.len != vm->batch.nglobals) {
+    vm_keep_batch(vm);
+    return true;
+  }
+  compilation_end(vm->world);
+  u->held = true;
+  bool good = roll_back(vm, &vm->batch);
+  u->held = false;
+  return good;
 }
 
 /* Of an error there may be two, one in the other. */
@@ -252,6 +275,7 @@ void atled_free(AtledVM *vm) {
   if (vm->tiers.arena.heap) arena_free(&vm->tiers.arena);
   forget_way(&vm->way);
   forget_way(&vm->inner);
+  forget_way(&vm->batch);
   eval_destroy(&vm->rt);
   rt_destroy(&vm->rt);
   if (vm->lexer) lexer_free(vm->lexer);

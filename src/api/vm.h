@@ -9,6 +9,7 @@
  *   report.c   diagnostics and run-time errors as the host sees them
  *   modules.c  imports and the embedded standard library
  *   pipeline.c source text to values, through all stages
+ *   batches.c  what becomes of its steps, a batch at a time
  *   keep.c     what stays of definitions
  *   run.c      lowered modules: evaluator, machine code, globals
  *   tiers.c    machine code while a module is evaluated
@@ -128,6 +129,7 @@ struct AtledVM {
   int64_t last_unit;     /* its number */
   WayBack way;           /* which is taken when the next entry begins: the last one defined nothing */
   WayBack inner;         /* to where the entry that runs had checked its definitions */
+  WayBack batch;         /* to where the batch of steps began that is compiled: see batches.c */
   WayBack *entry;        /* to where it began */
   bool defined;          /* the entry that runs has defined something */
   Map libraries;         /* Sym -> Module: those named so far */
@@ -160,6 +162,11 @@ void vm_mark(AtledVM *vm);
 bool vm_has_learnt(const AtledVM *vm, const WayBack *way); /* since: what later entries can use */
 bool vm_roll_back(AtledVM *vm);                            /* results stay. False after a report: see roll_back */
 void vm_commit(AtledVM *vm);
+/* The same once more within: for a batch of steps. Goes back, but for the unit, or stays; nothing where there is no
+ * mark. */
+void vm_mark_batch(AtledVM *vm);
+bool vm_forget_batch(AtledVM *vm, Unit *u); /* false after a report */
+void vm_keep_batch(AtledVM *vm);
 /* Goes back to where the entry began, as if nothing had been done of it yet; results stay. False after a report. */
 bool vm_begin_again(AtledVM *vm);
 /* Refuses a call from within a callback, before anything of the VM is touched; atled_error says so until the outer call
@@ -209,6 +216,8 @@ const char *run_place(void *user, uint32_t site);
 Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n);
 /* No value of it is left. Nothing happens where it is gone already, or was never made. */
 void run_unit_free(AtledVM *vm, Unit *u);
+/* Machine code for all of the unit, if nothing of it may run without. False: rt.error says why there is none. */
+bool run_compile(AtledVM *vm, Unit *u);
 /* Its code isn't needed any more: of the unit its constants stay, to which values may refer, or nothing. */
 void run_unit_strip(AtledVM *vm, Unit *u);
 void run_free_units_since(AtledVM *vm, int64_t number); /* those with greater numbers that no handle holds */

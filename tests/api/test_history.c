@@ -99,6 +99,38 @@ static void compare_with_new(AtledVM *used, const SweepProgram *p) {
   atled_free(fresh);
 }
 
+/* ---- Long sources -------------------------------------------------------------------------------------------------- */
+/* Of each derivative its code stays, not what its making took: some MB. The values are those of one item alone. */
+static void test_many_derivatives(void) {
+  enum { ITEMS = 60, LIMIT = 110 << 20 };
+  static char source[ITEMS * 300];
+  static const char item[] =
+      "(hessian (fun v -> logsumexp (v * %d.5) + sum [ sin x * v[0] | x in v ] + tanh (v[0] * v[1])) "
+      "[1.0, 2.0])[0][1]\n";
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_OFF;
+  AtledVM *alone = atled_new(&config);
+  config.memory_limit = LIMIT;
+  AtledVM *vm = atled_new(&config);
+  char *p = source;
+  for (int k = 0; k < ITEMS; k++) {
+    if (k % 2) p += sprintf(p, "let h%d = ", k);
+    p += sprintf(p, item, k);
+  }
+  CHECK(atled_eval(vm, "t", source) == ATLED_OK && atled_result_count(vm) == ITEMS);
+  for (int k = 0; k < ITEMS; k += 29) {
+    AtledResult all, one;
+    char text[300];
+    snprintf(text, sizeof text, item, k);
+    CHECK(atled_eval(alone, "t", text) == ATLED_OK && atled_result(alone, 0, &one) && atled_result(vm, k, &all));
+    CHECK(strcmp(all.value, one.value) == 0);
+  }
+  CHECK(atled_eval(vm, "t", "h1 + h59") == ATLED_OK);
+  atled_free(alone);
+  atled_free(vm);
+}
+
 int main(void) {
   AtledVM *used = new_vm();
   for (int i = 0; i < ENTRIES; i++) eval_other(used, i);
@@ -111,5 +143,6 @@ int main(void) {
   compare(used, fresh, &p);
   atled_free(fresh);
   atled_free(used);
+  test_many_derivatives();
   return check_result();
 }
