@@ -46,11 +46,12 @@ typedef struct Loop {
   int head, end;
   /* label before it and register: iterations go on up to `limit` before interrupts are looked for; -1 none */
   int chunk, limit;
-  int limit_at; /* index of the instruction that sets it */
-  bool chained; /* its last few iterations, or a short one */
-  bool rare;    /* of few iterations, though of how many isn't known */
+  int limit_at;  /* index of the instruction that sets it */
+  int64_t turns; /* so many iterations at most without a look for interrupts, see unpolled_turns */
+  bool chained;  /* its last few iterations, or a short one */
+  bool rare;     /* of few iterations, though of how many isn't known */
 } Loop;
-enum { CHUNK = 1 << 16, FEW_TRIPS = 16 };
+enum { FEW_TRIPS = 16 };
 
 static World *world(Loop *lp) { return lp->fn->m->w; }
 
@@ -509,10 +510,34 @@ static bool simple_instr(const Fn *fn, const LInstr *in) {
   return lir_simple(in, in->dst >= 0 ? fn->regs.data[in->dst].kind : R_INT);
 }
 
+/* Between two looks for interrupts a loop takes some milliseconds in the evaluator, where a quick operation counts one:
+ * TURNS iterations of up to UNPOLLED_COST / TURNS operations, fewer of longer ones. */
+enum { TURNS = 1 << 16, UNPOLLED_COST = 1 << 19, CALL_COST = 16 };
+
+/* What an iteration costs, branches included, in operations; those that take a call of the C library, the runtime or a
+ * function count more. What holds loops looks for interrupts in each iteration. */
+static int64_t cost_of(Lower *m, Graph *g) {
+  const Sched *s = sched_of(m, g);
+  int64_t cost = 1;
+  for (int i = 0; i < s->n && cost < UNPOLLED_COST; i++) {
+    const Node *x = s->order[i];
+    cost += op_flags[x->op] & (OPF_Q | OPF_B | OPF_K) || x->op == OP_INDEX ? 1 : CALL_COST;
+    for (int k = 0; x->op == OP_SWITCH && k < x->ngraphs; k++) cost += cost_of(m, x->graphs[k]);
+  }
+  return cost;
+}
+
+/* The number of iterations, a power of 2. */
+static int64_t unpolled_turns(const Loop *lp) {
+  int64_t cost = cost_of(lp->fn->m, lp->body), turns = TURNS;
+  while (turns > 1 && turns * cost > UNPOLLED_COST) turns /= 2;
+  return turns;
+}
+
 /* Is the loop so short that interrupts needn't be looked for within it? */
 static bool is_brief(const Loop *lp) {
   const Node *n = lower_unwaited(lp->ops[-1]);
-  return n->op == OP_INT && n->attr.i <= CHUNK;
+  return n->op == OP_INT && n->attr.i <= lp->turns;
 }
 
 /* A bound of a number that is written as one that has it; INT64_MAX: none is seen. */
@@ -539,7 +564,7 @@ static void open_chunk(Loop *lp) {
   if (lp->l->has_cond || is_brief(lp) || lp->chained || lp->rare) return;
   lp->chunk = fn_label(fn);
   fn_place(fn, lp->chunk);
-  int far = fn_scalar(fn, lp->l->down ? OP_ISUB : OP_IADD, lp->i, fn_int(fn, CHUNK));
+  int far = fn_scalar(fn, lp->l->down ? OP_ISUB : OP_IADD, lp->i, fn_int(fn, lp->turns));
   lp->limit = fn_reg(fn, R_INT);
   int end = lp->l->down ? fn_int(fn, -1) : lp->n;
   fn_emit(fn, LOP_SCALAR, lp->limit, far, end, -1)->sub = lp->l->down ? OP_IMAX : OP_IMIN;
@@ -649,7 +674,7 @@ static void lower_chunks(Loop *lp, int *const *chains, int end) {
   bool down = lp->l->down;
   int chunk = fn_label(fn), done = fn_label(fn), limit = fn_reg(fn, R_INT);
   fn_place(fn, chunk);
-  int far = fn_scalar(fn, down ? OP_ISUB : OP_IADD, lp->i, fn_int(fn, CHUNK));
+  int far = fn_scalar(fn, down ? OP_ISUB : OP_IADD, lp->i, fn_int(fn, lp->turns));
   fn_emit(fn, LOP_SCALAR, limit, far, end, -1)->sub = down ? OP_IMAX : OP_IMIN;
   lower_turns(lp, chains, limit);
   fn_branch(fn, down ? fn_scalar(fn, OP_ILT, end, lp->i) : fn_scalar(fn, OP_ILT, lp->i, end), done);
@@ -710,6 +735,7 @@ Row lower_loop(Frame *fr, Node *x) {
   prefetch_all(lp);
   pin(lp, 1);
   lp->rare = runs_rarely(lp);
+  lp->turns = lp->l->has_cond ? 1 : unpolled_turns(lp);
   lp->chained = !lp->rare && lower_chains(fn->m, x);
   if (lp->chained) lower_chained(lp);
   iterate(lp);
