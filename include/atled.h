@@ -92,7 +92,10 @@ typedef struct AtledConfig {
   /* bytes of address space for the VM's stack, at least 4 MB; 0: 1 GB, of which only what is used costs memory. Where
    * the system grants less: the largest half, quarter, … that it does */
   size_t stack_size;
-  /* seconds for each call that runs code, compiles that it waits for included; 0, less, NaN, infinity: no limit */
+  /* Seconds for each call: from its beginning on, whatever it does (reads, checks, compiles, waits for GCC, runs).
+   * 0, less, NaN, infinity: no limit. The call ends some milliseconds after it, and gives back what it held. It doesn't
+   * count for atled_names, atled_cache, atled_clear_cache, and calls that are refused, which take no time. GCC in this
+   * process (jit_in_process) isn't stopped: the call ends when it is done. */
   double time_limit;
   /* What `print` and `write` write; NULL: stdout. */
   void (*write)(void *user, const char *text, size_t length);
@@ -110,8 +113,8 @@ typedef struct AtledConfig {
   ptrdiff_t (*input)(void *user, char *buffer, size_t size);
   /* Called for each error and warning, in order; NULL: they are only kept for atled_error and atled_diagnostic. */
   void (*diagnostic)(void *user, const AtledDiagnostic *d);
-  /* Called some twenty times a second while GCC works and the program waits for it, with the seconds that it has taken,
-   * and at the end with -1. NULL: nobody wants to know. */
+  /* Called up to a hundred times a second while GCC works and the program waits for it, with the seconds that it has
+   * taken, and at the end with -1. NULL: nobody wants to know. */
   void (*compiling)(void *user, double seconds);
   void *user; /* handed to the callbacks */
   AtledJit jit;
@@ -173,8 +176,10 @@ ATLED_API const AtledDiagnostic *atled_diagnostic(const AtledVM *vm, int index);
 /* What the program gave `exit`, 0 to 255, in the last call that ended with ATLED_EXIT. Such a call leaves no error;
  * what was defined before stays. */
 ATLED_API int atled_exit_status(const AtledVM *vm);
-/* Stops what the VM is running: that call ends with a run-time error of kind "interrupt". May be called at any
- * time, from any thread and from a signal handler. Without a running call the next one that runs code is stopped. */
+/* Stops what the VM is doing, as its time limit would: that call ends with a run-time error of kind "interrupt". What it
+ * had defined before the item that was stopped stays if it was running; if it was compiling nothing is defined. May be
+ * called at any time, from any thread and from a signal handler. Without a running call the next one to which the
+ * limit applies is stopped. */
 ATLED_API void atled_interrupt(AtledVM *vm);
 /* Takes back an interrupt that hasn't been seen yet. */
 ATLED_API void atled_clear_interrupt(AtledVM *vm);

@@ -118,15 +118,6 @@ static char *join_lines(char *entry, const char *line, bool indent) {
   return all;
 }
 
-static void show_results(AtledVM *vm) {
-  AtledResult r;
-  for (int i = 0; i < atled_result_count(vm); i++) {
-    if (!atled_result(vm, i, &r)) continue;
-    if (r.name) printf("%s : %s = %s\n", r.name, r.type, r.value);
-    else if (strcmp(r.type, "unit") != 0) printf("- : %s = %s\n", r.type, r.value);
-  }
-}
-
 static void show_errors(AtledVM *vm) {
   fflush(stdout);
   for (int i = 0; i < atled_diagnostic_count(vm); i++) {
@@ -134,6 +125,19 @@ static void show_errors(AtledVM *vm) {
     bool told = strcmp(d->kind, "test") == 0 || (output_failed() && strcmp(d->kind, "output") == 0);
     if (!told) fputs(d->rendered, stderr);
   }
+}
+
+/* What can't be shown, as a value whose text takes too long for the user, ends it. */
+static void show_results(AtledVM *vm) {
+  AtledResult r;
+  bool shown = true;
+  interrupt_target(vm);
+  for (int i = 0; i < atled_result_count(vm) && shown; i++) {
+    if (!(shown = atled_result(vm, i, &r))) show_errors(vm);
+    else if (r.name) printf("%s : %s = %s\n", r.name, r.type, r.value);
+    else if (strcmp(r.type, "unit") != 0) printf("- : %s = %s\n", r.type, r.value);
+  }
+  interrupt_target(NULL);
 }
 
 static void report(Repl *r, AtledStatus status) {
@@ -189,7 +193,10 @@ static bool run_command(Repl *r, char *line) {
   if (strcmp(word, "help") == 0) {
     fputs(help_text, stdout);
   } else if (strcmp(word, "type") == 0) {
-    if (atled_type(r->vm, rest, &text) == ATLED_OK) puts(text);
+    interrupt_target(r->vm);
+    AtledStatus status = atled_type(r->vm, rest, &text);
+    interrupt_target(NULL);
+    if (status == ATLED_OK) puts(text);
     else show_errors(r->vm);
   } else if (strcmp(word, "doc") == 0) {
     if (atled_doc(r->vm, rest, &text) == ATLED_OK) fputs(text, stdout);

@@ -372,6 +372,18 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(p.returncode, 70)
         self.assertIn("interrupt", err)
 
+    def test_interrupt_while_a_script_is_compiled(self):
+        path = script("let f x = sin (x * x) * exp (cos x)\nprint (" + "grad (" * 9 + "f" + ")" * 9 + " 0.5)\n")
+        p = subprocess.Popen([EXE, path], cwd=TMP.name, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        time.sleep(1)
+        self.assertIsNone(p.poll())
+        p.send_signal(2)
+        try:
+            out, err = p.communicate(timeout=10)
+        finally:
+            p.kill()
+        self.assertEqual((p.returncode, out, err), (70, "", "error: interrupted\n"))
+
     def written_to(self, out, args, **kw):
         env = dict(os.environ, XDG_CACHE_HOME=TMP.name, ATLED_CACHE=TMP.name)
         return subprocess.run([EXE, *args], stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, cwd=TMP.name, env=env, check=False, **kw)

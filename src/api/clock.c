@@ -101,8 +101,10 @@ static void set(Clock *c, double deadline, bool end) {
  * thread. */
 static bool has_thread(const Clock *c) { return c->process == getpid(); }
 
-void clock_start(Clock *c, double deadline) {
-  if (has_thread(c) || start(c)) set(c, deadline, false);
+bool clock_start(Clock *c, double deadline) {
+  bool runs = has_thread(c) || start(c);
+  if (runs) set(c, deadline, false);
+  return runs;
 }
 
 void clock_stop(Clock *c) {

@@ -8,7 +8,7 @@ typedef struct Clock Clock;
 double clock_now(void);    /* monotonic seconds */
 Clock *clock_new(Rt *rt);  /* NULL when no thread can be had */
 void clock_free(Clock *c); /* NULL is allowed */
-void clock_start(Clock *c,
-                 double deadline); /* which may be any number. In a child that was forked: with a new thread */
+/* The deadline may be any number. In a child that was forked: with a new thread. False: none can be had. */
+bool clock_start(Clock *c, double deadline);
 void clock_stop(Clock *c);
 #endif

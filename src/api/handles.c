@@ -163,7 +163,7 @@ AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, Atl
   if (!out) return vm_reject_null(vm, "the place for the handle");
   if (!expression || !type) return vm_reject_null(vm, expression ? "the type" : "the expression");
   AtledFunction *f = heap_realloc(&vm->heap, NULL, 0, sizeof *f);
-  if (!f) return vm_call(vm, no_memory, NULL);
+  if (!f) return vm_call_unlimited(vm, no_memory, NULL);
   memset(f, 0, sizeof *f);
   f->vm = vm;
   vm->handles++;
@@ -398,6 +398,7 @@ static AtledStatus put_arguments(AtledVM *vm, const CallArgs *c) {
 static AtledStatus call_body(AtledVM *vm, void *arg) {
   CallArgs *c = arg;
   AtledFunction *f = c->f;
+  run_limit(vm);
   if (vm->reports.len || vm->out_of_memory) report_reset(vm);
   if (c->number && !(f->result->nslots == 1 && f->result->slots[0] == SLOT_FLOAT))
     return report_bad_argument(vm, "the function's result isn't a float");

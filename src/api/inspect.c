@@ -241,7 +241,7 @@ static AtledStatus names_body(AtledVM *vm, void *arg) {
 int atled_names(AtledVM *vm, const char *prefix, const char *const **names) {
   if (!names) return 0;
   NamesCall c = {.prefix = prefix ? prefix : ""};
-  if (vm_call(vm, names_body, &c) != ATLED_OK) c.n = 0;
+  if (vm_call_unlimited(vm, names_body, &c) != ATLED_OK) c.n = 0;
   *names = c.names;
   return c.n;
 }
@@ -268,7 +268,9 @@ static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
   if (!unit) return ATLED_COMPILE_ERROR;
   Slot *slots = NEW_ARRAY(&vm->scratch, Slot, entry.func->nresults + 1);
   const Desc *desc = lower_desc(vm->world, g->result->type);
-  if (run_function(vm, unit, entry.func, NULL, slots) != 0) return report_runtime_error(vm, (Span){0});
+  if (!unit) return ATLED_COMPILE_ERROR;
+  if (run_begin(vm) != 0 || run_function(vm, unit, entry.func, NULL, slots) != 0)
+    return report_runtime_error(vm, (Span){0});
   r->evaluated = vm->arena.epoch;
   r->desc = desc;
   r->slots = r->owned = slots;
@@ -280,6 +282,7 @@ static AtledStatus result_body(AtledVM *vm, void *arg) {
   Result *r = c->result;
   AtledStatus status = r->binding ? evaluate_constant(vm, r) : ATLED_OK;
   if (status != ATLED_OK) return status;
+  vm->heap.alarm = NULL; /* the value's text is made by the runtime, which looks itself */
   Str type = {.arena = &vm->scratch}, value = {.arena = &vm->scratch};
   if (r->binding) binding_type_print(r->binding, &type);
   else if (r->shown) str_puts(&type, r->shown);
@@ -339,7 +342,7 @@ static AtledStatus cache_body(AtledVM *vm, void *arg) {
 AtledStatus atled_cache(AtledVM *vm, AtledCache *out) {
   if (!out) return vm_reject_null(vm, "the place for the cache's data");
   *out = (AtledCache){0};
-  return vm_call(vm, cache_body, out);
+  return vm_call_unlimited(vm, cache_body, out);
 }
 
 static AtledStatus clear_body(AtledVM *vm, void *unused) {
@@ -348,4 +351,4 @@ static AtledStatus clear_body(AtledVM *vm, void *unused) {
   return ATLED_OK;
 }
 
-AtledStatus atled_clear_cache(AtledVM *vm) { return vm_call(vm, clear_body, NULL); }
+AtledStatus atled_clear_cache(AtledVM *vm) { return vm_call_unlimited(vm, clear_body, NULL); }

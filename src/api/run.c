@@ -233,10 +233,12 @@ static void warn_of_cache(AtledVM *vm) {
 
 static bool is_late(const AtledVM *vm) { return vm->rt.deadline > 0 && clock_now() > vm->rt.deadline; }
 
+static bool must_stop(const AtledVM *vm) { return rt_interrupted(&vm->rt) == RT_INTERRUPTED || is_late(vm); }
+
 bool run_stops_compiling(void *user, double seconds) {
   const AtledVM *vm = user;
   if (vm->config.compiling) vm->config.compiling(vm->config.user, seconds);
-  return rt_interrupted(&vm->rt) == RT_INTERRUPTED || is_late(vm);
+  return must_stop(vm);
 }
 
 static bool compile(AtledVM *vm, Unit *u, const char **why) {
@@ -254,7 +256,7 @@ Jit *run_jit(AtledVM *vm) {
 static bool make_native(AtledVM *vm, Unit *u) {
   const char *why = NULL;
   if (u->native || compile(vm, u, &why)) return u->native = true;
-  if (rt_interrupted(&vm->rt) == RT_INTERRUPTED || is_late(vm)) rt_poll(&vm->rt); /* which ended the compiler as well */
+  if (must_stop(vm)) rt_poll(&vm->rt); /* which ended the compiler as well */
   else if (jit_lost_memory(vm->jit)) rt_error(&vm->rt, ERR_MEMORY, 0, "out of memory");
   else rt_error(&vm->rt, ERR_IO, 0, "can't compile: %s", why);
   return false;
@@ -272,20 +274,40 @@ static bool prepare(AtledVM *vm, Unit *u) {
   return false;
 }
 
-/* ---- Running ------------------------------------------------------------------------ */
-/* Without a clock (no thread to be had) only the evaluator sees the deadline. */
+/* ---- Limits --------------------------------------------------------------------------- */
+/* Without a clock (no thread to be had) machine code doesn't see the deadline; the compiler and the evaluator do. */
 static void start_clock(AtledVM *vm) {
-  vm->rt.deadline = 0;
-  if (!(vm->config.time_limit > 0)) return; /* also where it is no number */
-  if (!vm->clock) vm->clock = clock_new(&vm->rt);
   vm->rt.deadline = clock_now() + vm->config.time_limit;
-  if (vm->clock) clock_start(vm->clock, vm->rt.deadline);
+  if (!vm->clock) vm->clock = clock_new(&vm->rt);
+  vm->clock_runs = vm->clock && clock_start(vm->clock, vm->rt.deadline);
 }
 
+/* Heap.stops. */
+static bool stops(void *user) { return must_stop(user); }
+
+void run_watch(AtledVM *vm) {
+  static const int32_t always = 1;
+  vm->heap.stops = stops;
+  vm->heap.stops_user = vm;
+  vm->heap.alarm = vm->rt.deadline > 0 && !vm->clock_runs ? &always : &vm->rt.interrupt;
+}
+
+void run_limit(AtledVM *vm) {
+  vm->rt.deadline = 0;
+  if (vm->config.time_limit > 0) start_clock(vm); /* it may be no number */
+}
+
+void run_unlimit(AtledVM *vm) {
+  vm->heap.alarm = NULL;
+  vm->rt.deadline = 0;
+  if (vm->clock) clock_stop(vm->clock);
+}
+
+/* ---- Running ------------------------------------------------------------------------ */
 Status run_begin(AtledVM *vm) {
   settings_check(vm);
-  start_clock(vm);
-  return rt_interrupted(&vm->rt) ? rt_poll(&vm->rt) : 0;
+  vm->heap.alarm = NULL;
+  return must_stop(vm) ? rt_poll(&vm->rt) : 0;
 }
 
 static Status end_run(AtledVM *vm, Status status) {

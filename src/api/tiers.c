@@ -145,17 +145,19 @@ static void ask_for_hottest(AtledVM *vm, void *frame) {
   ask(vm, hot.mod, &(LPieceRoot){.func = hot.func, .head = hot.head}, 1, called);
 }
 
-/* Does it, and nothing more where memory runs out. */
+/* Does it, and nothing more where memory runs out, or the call is to end. */
 static void within_memory(AtledVM *vm, void (*what)(AtledVM *vm, void *arg), void *arg) {
   jmp_buf here, *volatile outer = vm->heap.on_oom;
   if (setjmp(here) == 0) {
     vm->heap.on_oom = &here;
+    run_watch(vm);
     what(vm, arg);
   } else {
     jit_forget_asked(vm->jit, false);
     vm->tiers.piece = NULL;
   }
   vm->heap.on_oom = outer;
+  vm->heap.alarm = NULL;
   if (!vm->tiers.piece) drop_piece(&vm->tiers);
 }
 

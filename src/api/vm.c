@@ -2,7 +2,7 @@
 /* Making and freeing VMs, and the way into them.
  *
  * vm_call is the only door: it switches to the VM's stack and surroundings, sets the jump that
- * arenas take when memory is gone, and runs the body there. No counted value is
+ * arenas take when memory or time is gone or somebody interrupts, and runs the body there. No counted value is
  * live in frames that the jump leaves, so it loses nothing. Nor does it leave
  * anything half made: what compiles is marked at its entry (arena_mark), and after the
  * jump the VM is what it was then. What isn't on the arena, modules of code and
@@ -268,30 +268,44 @@ void atled_free(AtledVM *vm) {
 
 /* ---- Calls ------------------------------------------------------------------------ */
 typedef enum CallKind {
-  CALL_QUICK,   /* compiles nothing: without a way back */
-  CALL_KEEPING, /* earlier reports and results stay */
+  CALL_QUICK,     /* compiles nothing: without a way back; its body sets limits */
+  CALL_UNLIMITED, /* as CALL_ENTRY, without limits */
+  CALL_KEEPING,   /* earlier reports and results stay */
   CALL_ENTRY
 } CallKind;
+static bool is_limited(CallKind k) { return k >= CALL_KEEPING; }
 
 typedef struct Call {
   AtledVM *vm;
   AtledStatus (*body)(AtledVM *vm, void *arg);
   void *arg;
   CallKind kind;
-  WayBack way; /* epoch 0: no mark was made */
+  WayBack way;  /* epoch 0: no mark was made */
+  bool stopped; /* by the time limit or an interrupt, which is being reported */
   AtledStatus status;
 } Call;
 
+static AtledStatus report_no_memory(AtledVM *vm) {
+  vm->out_of_memory = true;
+  if (vm->config.diagnostic) vm->config.diagnostic(vm->config.user, &vm->no_memory);
+  return ATLED_NO_MEMORY;
+}
+
+/* Comes here again when memory for the report of a stop is gone. */
 static void after_jump(Call *c) {
   AtledVM *vm = c->vm;
   bool good = true;
+  vm->heap.alarm = NULL;
   end_compilations(vm);
   arena_free(&vm->lowering);
   if (c->way.epoch) good = roll_back(vm, &c->way);
   else forget_way(&c->way);
-  vm->out_of_memory = good;
-  c->status = good ? ATLED_NO_MEMORY : ATLED_COMPILE_ERROR;
-  if (good && vm->config.diagnostic) vm->config.diagnostic(vm->config.user, &vm->no_memory);
+  diags_init(&vm->diags, &vm->scratch, &vm->sources);
+  rt_clear_error(&vm->rt);
+  c->stopped = !c->stopped && is_limited(c->kind) && rt_poll(&vm->rt);
+  if (!good) c->status = ATLED_COMPILE_ERROR;
+  else if (c->stopped) c->status = report_runtime_error(vm, (Span){0});
+  else c->status = report_no_memory(vm);
 }
 
 /* What the entry before defined nothing with goes. */
@@ -321,11 +335,17 @@ static void run_call(Call *c) {
     return;
   }
   c->status = ATLED_COMPILE_ERROR;
-  if (c->kind == CALL_ENTRY && !begin_entry(vm)) return;
+  if (c->kind != CALL_KEEPING && !begin_entry(vm)) return;
   vm->entry = &c->way;
   begin_compilation(vm, vm->entry);
   vm->defined = false;
+  if (is_limited(c->kind)) {
+    run_limit(vm);
+    run_watch(vm);
+    heap_look(&vm->heap);
+  }
   c->status = c->body(vm, c->arg);
+  vm->heap.alarm = NULL;
   end_compilations(vm);
   end_marked(c);
 }
@@ -368,7 +388,7 @@ static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg)
   environment_leave(&host);
   phases_end(&vm->heap);
   vm->running = vm->refused = false;
-  if (vm->clock) clock_stop(vm->clock);
+  run_unlimit(vm);
   if (c.status != ATLED_OK) stack_trim(vm->stack);
   return c.status;
 }
@@ -385,11 +405,17 @@ AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), vo
   return call(vm, body, arg, CALL_ENTRY);
 }
 
+AtledStatus vm_call_unlimited(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg) {
+  return call(vm, body, arg, CALL_UNLIMITED);
+}
+
 static AtledStatus reject_null(AtledVM *vm, void *what) {
   return report_bad_argument(vm, "%s is NULL", (const char *)what);
 }
 
-AtledStatus vm_reject_null(AtledVM *vm, const char *what) { return vm_call(vm, reject_null, (void *)(uintptr_t)what); }
+AtledStatus vm_reject_null(AtledVM *vm, const char *what) {
+  return vm_call_unlimited(vm, reject_null, (void *)(uintptr_t)what);
+}
 
 /* ---- Small things ------------------------------------------------------------------- */
 void atled_interrupt(AtledVM *vm) {

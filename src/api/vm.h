@@ -107,6 +107,7 @@ struct AtledVM {
   VmStack *stack;
   locale_t locale; /* "C" */
   Clock *clock;    /* NULL until a time limit needs it */
+  bool clock_runs; /* it rings at rt.deadline */
   Arena arena;     /* definitions: as long as the VM */
   Arena scratch;   /* one call's diagnostics and texts */
   Arena lowering;  /* what lowering needs */
@@ -149,8 +150,9 @@ struct AtledVM {
 };
 
 /* ---- vm.c ---- */
-/* Runs body(vm, arg) as one call into the VM: on its stack, with out-of-memory caught, earlier reports dropped.
- * The body's status is the result, unless memory ran out. What it makes goes at its end, or, where it has results,
+/* Runs body(vm, arg) as one call into the VM: on its stack, under the time limit, with out-of-memory caught, earlier
+ * reports dropped. The body's status is the result, unless memory or time ran out or somebody interrupted. What it
+ * makes goes at its end, or, where it has results,
  * when the next such call begins; texts in the scratch arena stay so long too. Unless it sets vm->defined. */
 AtledStatus vm_call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
 /* Within a call: marks the place, and goes back there, or stays. One such mark at a time. */
@@ -165,9 +167,11 @@ bool vm_begin_again(AtledVM *vm);
 AtledStatus vm_refuse(AtledVM *vm);
 /* Ends a call for which the host gave NULL for `what`. */
 AtledStatus vm_reject_null(AtledVM *vm, const char *what);
-/* The same without dropping reports and results. */
+/* The same without time limit and interrupts, for what is as good as done. */
+AtledStatus vm_call_unlimited(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
+/* As vm_call, without dropping reports and results. */
 AtledStatus vm_call_keeping(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
-/* The same for calls of functions, which compile nothing: without a way back. */
+/* The same for calls of functions, which compile nothing: without a way back; the body sets limits, if any. */
 AtledStatus vm_call_quick(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
 
 /* ---- report.c ---- */
@@ -214,7 +218,14 @@ Status run_closure(AtledVM *vm, Unit *u, Obj *closure, const Slot *args, int nar
 Jit *run_jit(AtledVM *vm); /* made when it is needed first; NULL: out of memory */
 void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots);
 bool run_stops_compiling(void *vm, double seconds); /* for JitOptions */
-/* Before code runs: starts the clock, and takes an interrupt that came between calls. 0, or rt.error is set. */
+/* The time limit counts from here on. */
+void run_limit(AtledVM *vm);
+/* What the compiler does from here on ends by heap.on_oom when the time is over or somebody interrupts; rt_poll then
+ * raises the error. Nothing counted may be live, as for memory. */
+void run_watch(AtledVM *vm);
+/* The end of both. */
+void run_unlimit(AtledVM *vm);
+/* Before code runs, which looks for itself: the end of run_watch. 0, or rt.error is set: it may not begin. */
 Status run_begin(AtledVM *vm);
 
 /* ---- tiers.c ---- */

@@ -39,6 +39,8 @@ struct Lexer {
   pcre2_general_context *context;
   pcre2_code *code;
   pcre2_match_data *match; /* scratch of one match, kept here so that a jump out of lex() can't lose it */
+  pcre2_match_context *matching;
+  uint32_t turns; /* of the match's loops */
   bool jit;
   locale_t c_locale;                     /* numbers have a point, whatever the host's locale says */
   unsigned char keywords[KEYWORD_SLOTS]; /* open addressing: kind, 0 is free */
@@ -101,6 +103,13 @@ static void join_patterns(char *buf, size_t size) {
   }
 }
 
+/* At each turn of a pattern's loop that may be long. Ends the match where the call is to end. */
+static int look(pcre2_callout_block *block, void *lexer) {
+  Lexer *lx = lexer;
+  (void)block;
+  return lx->turns++ % 1024 == 0 && heap_must_stop(lx->heap) ? PCRE2_ERROR_CALLOUT : 0;
+}
+
 Lexer *lexer_new(Heap *heap) {
   Lexer *lx = heap_realloc(heap, NULL, 0, sizeof *lx);
   if (!lx) return NULL;
@@ -118,8 +127,10 @@ Lexer *lexer_new(Heap *heap) {
         pcre2_compile((PCRE2_SPTR)joined, PCRE2_ZERO_TERMINATED, PCRE2_ANCHORED | PCRE2_DOTALL, &error, &place, how);
   if (how) pcre2_compile_context_free(how);
   if (lx->code) lx->match = pcre2_match_data_create(1, lx->context);
+  if (lx->match) lx->matching = pcre2_match_context_create(lx->context);
+  if (lx->matching) pcre2_set_callout(lx->matching, look, lx);
   lx->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (!lx->match || !lx->c_locale) {
+  if (!lx->matching || !lx->c_locale) {
     lexer_free(lx);
     return NULL;
   }
@@ -131,6 +142,7 @@ Lexer *lexer_new(Heap *heap) {
 void lexer_free(Lexer *lx) {
   if (!lx) return;
   arena_free(&lx->temp);
+  pcre2_match_context_free(lx->matching);
   pcre2_match_data_free(lx->match);
   pcre2_code_free(lx->code);
   pcre2_general_context_free(lx->context);
@@ -143,12 +155,17 @@ Arena *lexer_temp(Lexer *lx) {
   return &lx->temp;
 }
 
+static int match(Lexer *lx, const char *s, size_t n, uint32_t options) {
+  PCRE2_SPTR subject = (PCRE2_SPTR)s;
+  return lx->jit ? pcre2_jit_match(lx->code, subject, n, 0, options, lx->match, lx->matching)
+                 : pcre2_match(lx->code, subject, n, 0, options, lx->match, lx->matching);
+}
+
 /* The token at s: its kind, and its length in *len; TOK_COUNT when there is none. */
 static TokenKind match_token(Lexer *lx, const char *s, size_t n, bool hole_can_end, size_t *len) {
   uint32_t options = hole_can_end ? 0 : PCRE2_NOTBOL;
-  PCRE2_SPTR subject = (PCRE2_SPTR)s;
-  int rc = lx->jit ? pcre2_jit_match(lx->code, subject, n, 0, options, lx->match, NULL)
-                   : pcre2_match(lx->code, subject, n, 0, options, lx->match, NULL);
+  int rc;
+  while ((rc = match(lx, s, n, options)) == PCRE2_ERROR_CALLOUT) heap_look(lx->heap);
   if (rc == PCRE2_ERROR_NOMEMORY) heap_out_of_memory(lx->heap);
   if (rc < 0) return TOK_COUNT;
   *len = pcre2_get_ovector_pointer(lx->match)[1];
@@ -186,7 +203,8 @@ static Diag *complain(Run *r, uint32_t start, uint32_t end, const char *code, co
  * NUL as C0 80, which is no UTF-8 otherwise. */
 static void check_bytes(Run *r) {
   int reported = 0;
-  for (uint32_t i = r->pos; i < r->end && reported < LIMIT_BAD_BYTES;) {
+  for (uint32_t i = r->pos, turns = 0; i < r->end && reported < LIMIT_BAD_BYTES; turns++) {
+    heap_look_at(r->lx->heap, turns);
     unsigned char c = (unsigned char)r->text[i];
     int len = c && c < 0x80 ? 1 : utf8_sequence(r->text + i, r->end - i, NULL);
     if (c && len) {
@@ -221,6 +239,7 @@ static void skip_blanks(Run *r) {
   int newlines = 0;
   uint32_t start = r->pos;
   for (; r->pos < r->end; r->pos++) {
+    heap_look_at(r->lx->heap, r->pos);
     char c = r->text[r->pos];
     if (c == '\n') newlines++;
     else if (c != ' ' && c != '\t' && c != '\r' && c != '\f') break;
@@ -242,6 +261,7 @@ static void note_comment(Run *r, uint32_t start, uint32_t end) {
 static void block_comment(Run *r) {
   uint32_t start = r->pos, i = start + 2;
   for (int depth = 1; depth > 0; i++) {
+    heap_look_at(r->lx->heap, i);
     if (i + 1 >= r->end) {
       unfinished(r, start, start + 2, "this comment is never closed",
                  "`(*` opens a comment, `*)` closes it; the operator in brackets is written `( * )`");
@@ -264,6 +284,7 @@ static const char *take_doc(Run *r) {
   Str out = {.arena = r->arena};
   const char *s = r->text + r->doc_start, *stop = r->text + r->doc_end;
   while (s < stop) {
+    heap_look(r->lx->heap);
     const char *line = memchr(s, '\n', (size_t)(stop - s));
     if (!line) line = stop;
     const char *end = line;
@@ -333,6 +354,7 @@ static Sym string_value(Run *r, uint32_t start, uint32_t end, bool interp) {
   if (!memchr(s, '\\', n) && !(interp && (memchr(s, '{', n) || memchr(s, '}', n)))) return sym_intern(r->syms, s, n);
   Str out = {.arena = r->arena};
   for (uint32_t i = start; i < end; i++) {
+    heap_look_at(r->lx->heap, i);
     char c = r->text[i];
     if (c == '\\' && i + 1 < end) {
       i++;
@@ -585,7 +607,7 @@ static void next_token(Run *r) {
 }
 
 /* Of usual programs, without comments; where there are more, the block of tokens grows. */
-enum { BYTES_PER_TOKEN = 5 };
+enum { BYTES_PER_TOKEN = 5, FIRST_TOKENS = 1 << 16 };
 
 Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start, uint32_t end) {
   const Source *src = sources_get(diags->sources, source);
@@ -602,8 +624,10 @@ Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t sourc
   if (start == 0 && end >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0) r.pos = 3;
   check_bytes(&r);
   r.tokens.cap = (int)((end - r.pos) / BYTES_PER_TOKEN) + 8;
+  if (r.tokens.cap > FIRST_TOKENS) r.tokens.cap = FIRST_TOKENS;
   r.tokens.data = NEW_ARRAY(arena, Token, r.tokens.cap);
   for (;;) {
+    heap_look(lx->heap);
     skip_blanks(&r);
     if (r.pos >= r.end) break;
     if (r.tokens.len >= LIMIT_TOKENS) { /* the tree of so much text would take gigabytes */

@@ -191,8 +191,10 @@ static Node *tail_node(Sched *s, bool *passed) {
   }
 }
 
-/* Adds the functions that g calls last to `found`, each once. */
+/* Adds the functions that g calls last to `found`, each once. Branches share graphs: `seen` has those looked at too. */
 static void find_tail_calls(Lower *m, Graph *g, Map *seen, TailCalls *found) {
+  if (map_get(seen, g)) return;
+  map_put(seen, g, g);
   Sched *s = sched_of(m, g);
   Node *x = tail_node(s, NULL);
   Func *f = x->op == OP_CALL ? x->attr.func : NULL;

@@ -5,7 +5,8 @@
  * Small requests share blocks that double in size up to a bound, a large one
  * gets a block of its own behind the newest so that the space left there isn't
  * wasted. Memory is zeroed when handed out. Out of memory leaves by
- * heap_out_of_memory, so callers never see NULL.
+ * heap_out_of_memory, so callers never see NULL; so does a compilation that is to
+ * end, when it needs a block (heap_look).
  *
  * A mark is the place where the newest block was filled up to, and a journal: the
  * bytes that were changed since in older memory, latest first. Marks nest; an inner
@@ -70,6 +71,7 @@ static size_t round_up(const Arena *a, size_t n) {
 }
 
 static ArenaBlock *block_new(Arena *a, size_t size) {
+  heap_look(a->heap);
   ArenaBlock *b = heap_realloc(a->heap, NULL, 0, size);
   if (!b) heap_out_of_memory(a->heap);
   b->size = size;

@@ -13,11 +13,14 @@ void sources_init(Sources *s, Arena *a) {
 
 static void find_lines(Sources *s, Source *src) {
   int n = 1;
-  for (const char *p = src->text; (p = memchr(p, '\n', src->len - (size_t)(p - src->text))); p++) n++;
+  for (const char *p = src->text; (p = memchr(p, '\n', src->len - (size_t)(p - src->text))); p++)
+    heap_look_at(s->arena->heap, (uint32_t)n++);
   src->lines = NEW_ARRAY(s->arena, uint32_t, n);
   src->nlines = 1;
-  for (const char *p = src->text; (p = memchr(p, '\n', src->len - (size_t)(p - src->text))); p++)
+  for (const char *p = src->text; (p = memchr(p, '\n', src->len - (size_t)(p - src->text))); p++) {
+    heap_look_at(s->arena->heap, (uint32_t)src->nlines);
     src->lines[src->nlines++] = (uint32_t)(p + 1 - src->text);
+  }
 }
 
 uint32_t sources_add(Sources *s, const char *name, const char *text, size_t len) {

@@ -7,8 +7,9 @@
  * with it. Both draw on a Heap, which counts bytes, honours the VM's limit and
  * can be told to fail at the n-th allocation. Arena allocation never returns
  * NULL: when memory is gone it jumps to heap->on_oom, which the API sets around
- * each call into the compiler. No counted value is live in compiler frames, so
- * nothing leaks by that jump. Run-time code never uses arenas. */
+ * each call into the compiler. The same jump ends a compilation whose time is up.
+ * No counted value is live in compiler frames, so nothing leaks by that jump.
+ * Run-time code never uses arenas. */
 #ifndef ATLED_SUPPORT_H
 #define ATLED_SUPPORT_H
 #include <setjmp.h>
@@ -33,7 +34,12 @@ typedef struct Heap {
   /* gives back memory that is only kept for later, before a request fails; was there any? */
   bool (*reclaim)(void *user);
   void *reclaim_user;
-  jmp_buf *on_oom;   /* where arena allocation goes when memory is gone */
+  jmp_buf *on_oom; /* where arena allocation goes when memory is gone */
+  /* Set by other threads when stops(stops_user) may have become true: then work leaves by on_oom, see heap_look. NULL:
+   * nothing ends it */
+  const int32_t *alarm;
+  bool (*stops)(void *user);
+  void *stops_user;
   Phases *phases;    /* where time goes, see phases.h; NULL: nobody wants to know */
   uint32_t *reached; /* of each limit, how often it gave something up: the compilation's; or NULL */
 } Heap;
@@ -48,6 +54,19 @@ void *heap_alloc_aligned(Heap *h, size_t n, bool zero);
 void heap_free_aligned(Heap *h, void *p, size_t n);
 /* Goes to on_oom. */
 _Noreturn void heap_out_of_memory(Heap *h);
+/* Is the alarm set, and rightly so? */
+static inline bool heap_must_stop(const Heap *h) {
+  return h->alarm && __atomic_load_n(h->alarm, __ATOMIC_RELAXED) && h->stops(h->stops_user);
+}
+/* If so, goes to on_oom. Each phase of the compiler calls it at least once in a
+ * millisecond: arenas do when a block is added, and loops that take no memory do it themselves, by heap_look_at at
+ * their i-th turn where a turn is short. */
+static inline void heap_look(Heap *h) {
+  if (heap_must_stop(h)) heap_out_of_memory(h);
+}
+static inline void heap_look_at(Heap *h, uint32_t i) {
+  if (i % 1024 == 0) heap_look(h);
+}
 
 /* ---- Arena --------------------------------------------------------------- */
 typedef struct ArenaBlock ArenaBlock;

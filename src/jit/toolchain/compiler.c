@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 extern char **environ;
-enum { LOOK_MS = 50, START_SECONDS = 20, REAP_US = 1000, REAP_LOOKS = 1000 };
+enum { LOOK_MS = 10, START_SECONDS = 20, REAP_US = 1000, REAP_LOOKS = 1000 };
 
 static double now(void) {
   struct timespec t;

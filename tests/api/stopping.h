@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* The slow programs of test_stopping.c. Each is the text `before`, n times `repeated` (`$i` is 1 to n, `$j` one less),
+ * and `after`. */
+#ifndef ATLED_TEST_STOPPING_H
+#define ATLED_TEST_STOPPING_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum SlowCall {
+  EVAL, /* the program is evaluated */
+  CHECK_ONLY,
+  IR,
+  TYPE,   /* of the expression */
+  GET,    /* the expression at float -> float */
+  RESULT, /* evaluated beforehand; its value's text */
+  CALL    /* of `run : int -> float` with the argument; it takes long in itself */
+} SlowCall;
+
+typedef struct Slow {
+  const char *name;
+  SlowCall call;
+  int64_t argument;
+  int n;
+  const char *before, *repeated, *after;
+  bool waits; /* for the compiler's process */
+} Slow;
+
+/* clang-format off */
+static const Slow slow_programs[] = {
+    /* ---- text and syntax ---- */
+    {"lex: many items", EVAL, 0, 300000, "", "let v$i = ($i + 2) * 3 # a comment\n", "0", false},
+    {"lex: a long string", EVAL, 0, 3000000, "let s = \"", "abcdefghij\\n", "\"", false},
+    {"lex: a long comment", EVAL, 0, 3000000, "", "# abcdefghijkl\n", "1", false},
+    {"lex: bad bytes", EVAL, 0, 3000000, "", "\x01?", "1", false},
+    {"lex: blanks", EVAL, 0, 10000000, "1 ", "    ", "", false},
+    {"parse: a long list", EVAL, 0, 600000, "let l = [1", ", $i", "]", false},
+    {"parse: errors", EVAL, 0, 300000, "", "let = 3 +\nlet v$i = = 2\n", "", false},
+    {"parse: a table of records", EVAL, 0, 200000, "let l = [{a = 0, b = 1.5}", ", {a = $i, b = 2.5}", "]", false},
+    /* ---- names and types ---- */
+    {"check: many functions", CHECK_ONLY, 0, 60000, "let f0 x = x\n", "let f$i x y = f$j (x, y)  \n", "", false},
+    {"check: large types again", CHECK_ONLY, 0, 4000, "let p x = let a = (x, x, x, x) in let b = (a, a, a, a) in let c = (b, b, b, b) in let d = (c, c, c, c) in (d, d, d, d)\n", "let v$i = (p 1, p 1.0)\n", "", false},
+    {"check: unknown names", CHECK_ONLY, 0, 200000, "", "let value_$i = $i\n", "[valeu_1, valeu_2, valeu_3, valeu_4, valeu_5, valeu_6, valeu_7, valeu_8, valeu_9, vulae_1, vulae_2, vulae_3, vulae_4, vulae_5, vulae_6, vulae_7, vulae_8, vulae_9]", false},
+    {"check: fourteen columns", EVAL, 0, 1,
+     "type t = A | B | C | D\n"
+     "let f a b c d e g h i j k l m n o = match (a, b, c, d, e, g, h, i, j, k, l, m, n, o) with\n"
+     "  | (A, A, _, _, _, _, _, _, _, _, _, _, _, _) -> 1\n  | (_, B, B, _, _, _, _, _, _, _, _, _, _, _) -> 2\n"
+     "  | (_, _, C, C, _, _, _, _, _, _, _, _, _, _) -> 3\n  | (_, _, _, A, A, _, _, _, _, _, _, _, _, _) -> 4\n"
+     "  | (_, _, _, _, B, B, _, _, _, _, _, _, _, _) -> 5\n  | (_, _, _, _, _, C, C, _, _, _, _, _, _, _) -> 6\n"
+     "  | (_, _, _, _, _, _, A, A, _, _, _, _, _, _) -> 7\n  | (_, _, _, _, _, _, _, B, B, _, _, _, _, _) -> 8\n"
+     "  | (_, _, _, _, _, _, _, _, C, C, _, _, _, _) -> 9\n  | (_, _, _, _, _, _, _, _, _, A, A, _, _, _) -> 10\n"
+     "  | (_, _, _, _, _, _, _, _, _, _, B, B, _, _) -> 11\n  | (_, _, _, _, _, _, _, _, _, _, _, C, C, _) -> 12\n"
+     "  | (_, _, _, _, _, _, _, _, _, _, _, _, A, A) -> 13\n  | _ -> 14\n",
+     "", "f A A A A A A A A A A A A A A", false},
+    {"check: many cases", EVAL, 0, 8000, "let f x = match x with\n", " | ($i, _, $j) -> $i\n", " | _ -> 0\nf (1, 2, 3)", false},
+    {"check: open records", CHECK_ONLY, 0, 4000, "let f0 r = r.a\n", "let f$i r = r.x$i + f$j r\n", "", false},
+    {"type: of an expression", TYPE, 0, 400000, "1", " + $i", "", false},
+    /* ---- elaboration ---- */
+    {"elaborate: long sum", EVAL, 0, 200000, "let f x = x", " + $i * x", "\nf 3", false},
+    /* ---- derivatives and passes ---- */
+    {"ad: grad eight deep", EVAL, 0, 1,
+     "let f x = sin (x * x) * exp (cos x) / (1.0 + x * x)\n"
+     "let g = grad (grad (grad (grad (grad (grad (grad (grad f)))))))\n", "", "g 0.5", false},
+    {"ad: eight deep, looked up", GET, 0, 1, "grad (grad (grad (grad (grad (grad (grad (grad (fun x -> sin (x * x) * exp (cos x) / (1.0 + x * x)))))))))", "", "", false},
+    {"ad: long straight line", EVAL, 0, 6000, "let f (x : float) =\n  let v0 = x in\n", "  let v$i = sin v$j * cos x + v$j in\n", "  v6000\ngrad f 0.5", false},
+    {"ad: Hessian of many loops", EVAL, 0, 200, "let f (v : float[]) =\n  let v0 = v in\n", "  let v$i = [ sin v$j[k] * v$j[(k * 7) % length v] | k < length v ] in\n", "  sum v200\nhessian f [1.0, 2.0]", false},
+    {"opt: many loops", IR, 0, 1500, "let f (v : float[]) =\n  let v0 = v in\n", "  let v$i = [ v$j[k] * v[length v - 1 - k] + 1.0 | k < length v ] in\n", "  sum v1500\nf [1.0, 2.0]", false},
+    {"opt: many updates", EVAL, 0, 3000, "let f (v : float[]) n =\n  let mut a = v in\n", "  a[n % $i] <- a[(n + $i) % 7] * 2.0;\n", "  a\nf [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0] 3", false},
+    {"opt: gradient of updates", EVAL, 0, 400, "let f (v : float[]) =\n  let mut a = v in let n = length v in\n", "  a[n % $i] <- a[(n + $i) % n] * 2.0;\n", "  sum a\ngrad f [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]", false},
+    {"opt: many checks", IR, 0, 600, "let f (v : float[]) (k : int[]) =\n  let mut s = 0.0 in\n  for i = 0 to length v do\n", "    s += v[i + k[$i]] * v[k[i] - $i];\n", "    s += 1.0\n  done; s\nf [1.0, 2.0] [3]", false},
+    {"opt: linear forms", IR, 0, 60, "let f (v : float[]) n m =\n  let mut s = 0.0 in\n  for i = 0 to n do for j = i to m do\n", "    s += v[i * $i + j + n * $j - m];\n", "    s += 1.0\n  done done; s\nf [1.0, 2.0] 3 4", false},
+    {"opt: pieces joined by ++", EVAL, 0, 120, "let f (v : float[]) =\n  let v0 = v in\n", "  let v$i = v$j ++ [ x * 2.0 | x in v$j[..1] ] in\n", "  sum v120\ngrad f [1.0, 2.0]", false},
+    {"opt: closures", EVAL, 0, 250, "let f (x : float) n =\n  let g0 = fun y -> y + x in\n", "  let g$i = if n > $i then (fun y -> g$j (y * x)) else (fun y -> g$j y + $i.0) in\n", "  g250 x\ngrad (fun x -> f x 3) 0.1", false},
+    {"opt: branches", EVAL, 0, 3000, "let f (x : float) =\n  let v0 = x in\n", "  let v$i = if v$j > $i.0 then v$j * x else v$j + x in\n", "  v3000\ngrad f 0.1", false},
+    {"opt: nested loops", EVAL, 0, 14, "let f (v : float[]) n =\n  let mut s = 0.0 in\n", "  for i$i = 0 to n do s += v[i$i] * s;\n", "  s += 1.0 done done done done done done done done done done done done done done; s\ngrad (fun v -> f v 3) [1.0, 2.0, 3.0, 4.0]", false},
+    {"opt: many functions", EVAL, 0, 2000, "let rec f0 (x : float) n = if n = 0 then x else f0 (x * x) (n - 1)\n", "let rec f$i (x : float) n = if n = 0 then f$j x 3 else f$i (x + $i.0) (n - 1) * x\n", "grad (fun x -> f2000 x 3) 0.5", false},
+    /* ---- lowered code and the compiler's process ---- */
+    {"lower: a long function", EVAL, 0, 20000, "let f (x : float) n =\n  let mut s = x in\n", "  if n > $i then s <- s * x + $i.0;\n", "  s\nf 0.5 4", false},
+    {"compile: waiting for GCC", EVAL, 0, 3000, "let f (x : float) n =\n  let mut s = x in\n", "  if n > $i then s <- s * x + $i.0;\n", "  s\nf 0.5 4", true},
+    {0}};
+/* clang-format on */
+#endif
