@@ -4,8 +4,8 @@
  * and the VM is as good as before.
  *
  * How late a stop comes is measured by the processor time that the calling thread takes from then on, so that other
- * processes don't count, without giving memory back to the system. `api_stopping --figures [NAME…]` prints the latest of
- * each program, at more moments. */
+ * processes don't count, without giving memory back to the system. `api_stopping --figures [NAME…]` prints the
+ * latest of each program, at more moments. */
 #define _GNU_SOURCE
 #include "check.h"
 #include "stopping.h"
