@@ -31,8 +31,8 @@ typedef struct Combined {
   bool *active;
   int p, nacc;
 } Combined;
-/* Unstable: parameters that hold arrays which are overwritten while g is run again and again. rerun: loops may run their
- * bodies again in the backward pass. */
+/* Unstable: parameters that hold arrays which are overwritten while g is run again and again. rerun: loops may run
+ * their bodies again in the backward pass. */
 Combined *ad_combine(World *w, Graph *g, const Fact *params, bool rerun);
 
 /* A differentiation of one graph under way, in either mode. Everything is indexed by position: nodes in g's order,

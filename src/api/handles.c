@@ -398,7 +398,7 @@ static AtledStatus put_arguments(AtledVM *vm, const CallArgs *c) {
 static AtledStatus call_body(AtledVM *vm, void *arg) {
   CallArgs *c = arg;
   AtledFunction *f = c->f;
-  run_limit(vm);
+  alarm_set(vm);
   if (vm->reports.len || vm->out_of_memory) report_reset(vm);
   if (c->number && !(f->result->nslots == 1 && f->result->slots[0] == SLOT_FLOAT))
     return report_bad_argument(vm, "the function's result isn't a float");

@@ -17,7 +17,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-static const size_t LARGEST_SIZE = SIZE_MAX / 2;
+static const size_t ADDRESSABLE = SIZE_MAX / 2;
 enum { MARGIN = 512 * 1024, SMALLEST = STACK_SMALLEST, KEPT = 1024 * 1024 };
 
 /* The address sanitizer has to be told where the stack is. */
@@ -54,7 +54,7 @@ VmStack *stack_new(size_t size) {
   VmStack *s = calloc(1, sizeof *s);
   if (!s) return NULL;
   s->page = (size_t)sysconf(_SC_PAGESIZE);
-  if (size > LARGEST_SIZE) size = LARGEST_SIZE; /* more than any address space: halved until it fits */
+  if (size > ADDRESSABLE) size = ADDRESSABLE; /* more than any address space: halved until it fits */
   size = (size + s->page - 1) / s->page * s->page;
   if (size < SMALLEST) size = SMALLEST;
   for (; size >= SMALLEST; size = size / 2 / s->page * s->page) {

@@ -26,16 +26,6 @@ void plan_each_variable(const Item *item, PatFn fn, void *user) {
   for (int i = 0; item->kind == I_LET && i < item->nlets; i++) each_variable(item->lets[i].pat, fn, user);
 }
 
-void pipeline_drop_result(AtledVM *vm, Result *r) {
-  if (r->owned) run_release_slots(vm, r->desc, r->owned);
-  r->owned = NULL;
-}
-
-void pipeline_drop_results(AtledVM *vm) {
-  for (int i = 0; i < vm->results.len; i++) pipeline_drop_result(vm, &vm->results.data[i]);
-  memset(&vm->results, 0, sizeof vm->results);
-}
-
 typedef struct ResultSink {
   AtledVM *vm;
   ResultList *all;

@@ -20,7 +20,7 @@ void report_forget(AtledVM *vm) {
 }
 
 void report_reset(AtledVM *vm) {
-  pipeline_drop_results(vm);
+  run_drop_results(vm);
   report_forget(vm);
   arena_free(&vm->scratch);
   diags_init(&vm->diags, &vm->scratch, &vm->sources);

@@ -47,6 +47,16 @@ void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots) {
   }
 }
 
+void run_drop_result(AtledVM *vm, Result *r) {
+  if (r->owned) run_release_slots(vm, r->desc, r->owned);
+  r->owned = NULL;
+}
+
+void run_drop_results(AtledVM *vm) {
+  for (int i = 0; i < vm->results.len; i++) run_drop_result(vm, &vm->results.data[i]);
+  memset(&vm->results, 0, sizeof vm->results);
+}
+
 /* ---- Units ----------------------------------------------------------------------- */
 /* In one block with the names of functions. Numbers in errors follow those of the unit before. */
 static void keep_sites(AtledVM *vm, Unit *u, const LModule *m) {
@@ -231,16 +241,6 @@ static void warn_of_cache(AtledVM *vm) {
   report_warning(vm, "no-cache", "machine code isn't kept for the next run: %s", why);
 }
 
-static bool is_late(const AtledVM *vm) { return vm->rt.deadline > 0 && clock_now() > vm->rt.deadline; }
-
-static bool must_stop(const AtledVM *vm) { return rt_interrupted(&vm->rt) == RT_INTERRUPTED || is_late(vm); }
-
-bool run_stops_compiling(void *user, double seconds) {
-  const AtledVM *vm = user;
-  if (vm->config.compiling) vm->config.compiling(vm->config.user, seconds);
-  return must_stop(vm);
-}
-
 static bool compile(AtledVM *vm, Unit *u, const char **why) {
   bool ok = jit_compile(vm->jit, u->mod, why);
   if (vm->config.compiling) vm->config.compiling(vm->config.user, -1);
@@ -256,7 +256,7 @@ Jit *run_jit(AtledVM *vm) {
 static bool make_native(AtledVM *vm, Unit *u) {
   const char *why = NULL;
   if (u->native || compile(vm, u, &why)) return u->native = true;
-  if (must_stop(vm)) rt_poll(&vm->rt); /* which ended the compiler as well */
+  if (alarm_rings(vm)) rt_poll(&vm->rt); /* which ended the compiler as well */
   else if (jit_lost_memory(vm->jit)) rt_error(&vm->rt, ERR_MEMORY, 0, "out of memory");
   else rt_error(&vm->rt, ERR_IO, 0, "can't compile: %s", why);
   return false;
@@ -274,42 +274,13 @@ static bool prepare(AtledVM *vm, Unit *u) {
   return false;
 }
 
-/* ---- Limits --------------------------------------------------------------------------- */
-/* Without a clock (no thread to be had) machine code doesn't see the deadline; the compiler and the evaluator do. */
-static void start_clock(AtledVM *vm) {
-  vm->rt.deadline = clock_now() + vm->config.time_limit;
-  if (!vm->clock) vm->clock = clock_new(&vm->rt);
-  vm->clock_runs = vm->clock && clock_start(vm->clock, vm->rt.deadline);
-}
-
-/* Heap.stops. */
-static bool stops(void *user) { return must_stop(user); }
-
-void run_watch(AtledVM *vm) {
-  static const int32_t always = 1;
-  vm->heap.stops = stops;
-  vm->heap.stops_user = vm;
-  vm->heap.alarm = vm->rt.deadline > 0 && !vm->clock_runs ? &always : &vm->rt.interrupt;
-}
-
-void run_limit(AtledVM *vm) {
-  vm->rt.deadline = 0;
-  if (vm->config.time_limit > 0) start_clock(vm); /* it may be no number */
-}
-
-void run_unlimit(AtledVM *vm) {
-  vm->heap.alarm = NULL;
-  vm->rt.deadline = 0;
-  if (vm->clock) clock_stop(vm->clock);
-}
-
 bool run_compile(AtledVM *vm, Unit *u) { return vm->config.jit != ATLED_JIT_ALWAYS || prepare(vm, u); }
 
 /* ---- Running ------------------------------------------------------------------------ */
 Status run_begin(AtledVM *vm) {
   settings_check(vm);
   vm->heap.alarm = NULL;
-  return must_stop(vm) ? rt_poll(&vm->rt) : 0;
+  return alarm_rings(vm) ? rt_poll(&vm->rt) : 0;
 }
 
 static Status end_run(AtledVM *vm, Status status) {

@@ -103,7 +103,7 @@ JitOptions settings_jit(AtledVM *vm) {
   options.in_process = c->jit_in_process;
   options.memory = c->jit_memory ? c->jit_memory : (size_t)LIMIT_COMPILER_MEMORY;
   options.seconds = c->jit_time > 0 ? c->jit_time : LIMIT_COMPILER_SECONDS;
-  options.stop = run_stops_compiling;
+  options.stop = alarm_while_compiling;
   options.user = vm;
   options.dump_dir = setting("ATLED_DUMP_JIT");
   options.cache_dir = settings_cache_folder(vm);

@@ -150,7 +150,7 @@ static void within_memory(AtledVM *vm, void (*what)(AtledVM *vm, void *arg), voi
   jmp_buf here, *volatile outer = vm->heap.on_oom;
   if (setjmp(here) == 0) {
     vm->heap.on_oom = &here;
-    run_watch(vm);
+    alarm_watch(vm);
     what(vm, arg);
   } else {
     jit_forget_asked(vm->jit, false);

@@ -158,7 +158,7 @@ static void drop_results_since(AtledVM *vm, uint32_t epoch) {
   int kept = 0;
   for (int i = 0; i < vm->results.len; i++) {
     Result *r = &vm->results.data[i];
-    if (r->since >= epoch || r->evaluated >= epoch) pipeline_drop_result(vm, r);
+    if (r->since >= epoch || r->evaluated >= epoch) run_drop_result(vm, r);
     if (r->since >= epoch) continue;
     if (r->evaluated >= epoch) r->desc = NULL, r->slots = NULL, r->evaluated = 0;
     vm->results.data[kept++] = *r;
@@ -268,7 +268,7 @@ void atled_free(AtledVM *vm) {
   vm->closing = vm->handles > 0;
   if (vm->closing) return;
   clock_free(vm->clock);
-  pipeline_drop_results(vm);
+  run_drop_results(vm);
   release_globals(vm);
   while (vm->units) run_unit_free(vm, vm->units);
   if (vm->jit) jit_free(vm->jit);
@@ -364,8 +364,8 @@ static void run_call(Call *c) {
   begin_compilation(vm, vm->entry);
   vm->defined = false;
   if (is_limited(c->kind)) {
-    run_limit(vm);
-    run_watch(vm);
+    alarm_set(vm);
+    alarm_watch(vm);
     heap_look(&vm->heap);
   }
   c->status = c->body(vm, c->arg);
@@ -412,7 +412,7 @@ static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg)
   environment_leave(&host);
   phases_end(&vm->heap);
   vm->running = vm->refused = false;
-  run_unlimit(vm);
+  alarm_off(vm);
   if (c.status != ATLED_OK) stack_trim(vm->stack);
   return c.status;
 }

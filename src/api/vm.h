@@ -5,7 +5,8 @@
  *   machine_stack.c  the VM's machine stack
  *   settings.c what the environment's variables set
  *   environment.c  the thread's floating-point environment and locale
- *   clock.c    the alarm of time limits
+ *   alarm.c    when a call has to end
+ *   clock.c    the thread that looks at the time
  *   report.c   diagnostics and run-time errors as the host sees them
  *   modules.c  imports and the embedded standard library
  *   pipeline.c source text to values, through all stages
@@ -226,24 +227,25 @@ Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot
 Status run_closure(AtledVM *vm, Unit *u, Obj *closure, const Slot *args, int nargs, Slot *res);
 Jit *run_jit(AtledVM *vm); /* made when it is needed first; NULL: out of memory */
 void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots);
-bool run_stops_compiling(void *vm, double seconds); /* for JitOptions */
+void run_drop_result(AtledVM *vm, Result *r); /* the value that it owns, if it does */
+void run_drop_results(AtledVM *vm);
+/* Before code runs, which looks for itself: the end of alarm_watch. 0, or rt.error is set: it may not begin. */
+Status run_begin(AtledVM *vm);
+
+/* ---- alarm.c ---- */
 /* The time limit counts from here on. */
-void run_limit(AtledVM *vm);
+void alarm_set(AtledVM *vm);
 /* What the compiler does from here on ends by heap.on_oom when the time is over or somebody interrupts; rt_poll then
  * raises the error. Nothing counted may be live, as for memory. */
-void run_watch(AtledVM *vm);
+void alarm_watch(AtledVM *vm);
 /* The end of both. */
-void run_unlimit(AtledVM *vm);
-/* Before code runs, which looks for itself: the end of run_watch. 0, or rt.error is set: it may not begin. */
-Status run_begin(AtledVM *vm);
+void alarm_off(AtledVM *vm);
+bool alarm_rings(const AtledVM *vm);                  /* must the call end? */
+bool alarm_while_compiling(void *vm, double seconds); /* for JitOptions: the same; tells the host how long GCC took */
 
 /* ---- tiers.c ---- */
 void tiers_begin(AtledVM *vm, Unit *u);  /* something of the unit is about to run */
 void tiers_end(AtledVM *vm);             /* it has: what is to be said is said */
 void tiers_forget(AtledVM *vm, Unit *u); /* its code goes */
 
-/* ---- pipeline.c ---- */
-typedef enum PipelineMode { PIPELINE_CHECK, PIPELINE_RUN, PIPELINE_TEST } PipelineMode;
-void pipeline_drop_result(AtledVM *vm, Result *r);
-void pipeline_drop_results(AtledVM *vm);
 #endif

@@ -73,7 +73,7 @@ Node *el_behind(Ctx *c, const Node *mark, Node *x) {
     return ir_tuple(c->w, x->type, parts);
   }
   if (el_leaves(c->e, x->type) & LEAF_FUN) return x;
-  return ir_await(c->w, x, el_token(c)); /* the lengths of an array wait, too */
+  return ir_after(c->w, x, el_token(c), WAITS_END); /* the lengths of an array wait, too */
 }
 
 void el_all_behind(Ctx *c, const Node *mark, Node **xs, int n) {

@@ -67,7 +67,7 @@ struct Obj {
 #define RT_OWN      0 /* the tag of arrays, which tells them from logs */
 #define RT_LOG      1
 /* Bytes of UTF-8, a NUL, and in a long string, aligned, a TextPlace: a place that was looked for before, from which the
- * next one is found (rt_text_place). */
+ * next one is found (strings.c). */
 typedef struct StringObj {
   Obj h;
   int64_t len;

@@ -104,11 +104,9 @@ Status rt_lines(Rt *rt, const char *text, size_t n, ArrayObj **out);
 /* Like utf8_valid; *valid is the answer. Fails by interrupts alone. */
 Status rt_check_text(Rt *rt, const char *s, size_t n, bool *valid, size_t *bad);
 
-/* Places in a string, of which the VM keeps the last one: walks through it take linear time. They fail by interrupts
- * alone. */
-Status rt_text_points(Rt *rt, StringObj *s, int64_t *points);             /* characters */
-Status rt_text_place(Rt *rt, StringObj *s, int64_t point, int64_t *byte); /* 0 <= point <= points */
-Status rt_text_point(Rt *rt, StringObj *s, int64_t byte, int64_t *point); /* of a character's first byte */
+/* The character that begins at a byte. The VM keeps the last place asked for: walks through a string take linear time.
+ * Fails by interrupts alone. */
+Status rt_text_point(Rt *rt, StringObj *s, int64_t byte, int64_t *point);
 
 /* ---- Byte buffers ------------------------------------------------------------------------------------------------ */
 typedef struct Buf {

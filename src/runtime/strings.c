@@ -10,7 +10,7 @@
 /* ---- Characters and bytes ---------------------------------------------------------------------------------------- */
 static bool begins(const char *p) { return ((unsigned char)*p & 0xc0) != 0x80; }
 
-Status rt_text_points(Rt *rt, StringObj *s, int64_t *points) {
+static Status text_points(Rt *rt, StringObj *s, int64_t *points) {
   size_t n = (size_t)s->len;
   int64_t counted = 0;
   for (size_t from = 0, to; s->points < 0 && from < n; from = to) {
@@ -51,10 +51,10 @@ static Status find_place(Rt *rt, StringObj *s, bool by_byte, int64_t target, Tex
   return 0;
 }
 
-Status rt_text_place(Rt *rt, StringObj *s, int64_t point, int64_t *byte) {
+static Status text_place(Rt *rt, StringObj *s, int64_t point, int64_t *byte) {
   int64_t points;
   TextPlace p = {point, point};
-  if (rt_text_points(rt, s, &points) || (points != s->len && find_place(rt, s, false, point, &p))) return 1;
+  if (text_points(rt, s, &points) || (points != s->len && find_place(rt, s, false, point, &p))) return 1;
   *byte = p.byte;
   return 0;
 }
@@ -62,7 +62,7 @@ Status rt_text_place(Rt *rt, StringObj *s, int64_t point, int64_t *byte) {
 Status rt_text_point(Rt *rt, StringObj *s, int64_t byte, int64_t *point) {
   int64_t points;
   TextPlace p = {byte, byte};
-  if (rt_text_points(rt, s, &points) || (points != s->len && find_place(rt, s, true, byte, &p))) return 1;
+  if (text_points(rt, s, &points) || (points != s->len && find_place(rt, s, true, byte, &p))) return 1;
   *point = p.point;
   return 0;
 }
@@ -147,18 +147,18 @@ PRIM(prim_str_join) {
 
 PRIM(prim_str_length) {
   PRIM_UNUSED;
-  return rt_text_points(rt, (StringObj *)args[0].p, &res->i);
+  return text_points(rt, (StringObj *)args[0].p, &res->i);
 }
 
 PRIM(prim_str_sub) {
   PRIM_UNUSED;
   StringObj *s = (StringObj *)args[0].p;
   int64_t start = args[1].i, count = args[2].i, length, from, to;
-  if (rt_text_points(rt, s, &length)) return 1;
+  if (text_points(rt, s, &length)) return 1;
   if (start < 0 || count < 0 || start > length || count > length - start)
     return rt_error(rt, ERR_SLICE, site, "%lld characters from %lld on are out of bounds for a string of length %lld",
                     (long long)count, (long long)start, (long long)length);
-  if (rt_text_place(rt, s, start, &from) || rt_text_place(rt, s, start + count, &to)) return 1;
+  if (text_place(rt, s, start, &from) || text_place(rt, s, start + count, &to)) return 1;
   return give(rt, s->bytes + from, (size_t)(to - from), res);
 }
 
