@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Dead code that has users: results of branches and loops that nobody reads, and carried values that only feed
- * themselves. Other dead nodes need no pass: nothing refers to them. */
+ * themselves; and those that only wait for checks which other results of the loop wait for as well. Other dead nodes
+ * need no pass: nothing refers to them. */
 #include "opt/opt.h"
 
 /* Which components of a node are read in one graph. */

@@ -198,6 +198,7 @@ def failing_problems(p, out):
     """A derivative fails where the value does, alone too; inside a function that catches it nothing fails; a cotangent of another shape
     is an error in any case."""
     wrong = [name for name in ATTEMPTED if name not in (*CAUGHT, "attempt_cotangent") and fails(out, name) != fails(out)]
+    wrong += [f"effects of {name}" for name in ATTEMPTED if name not in CAUGHT and out.effects[name] != out.effects["attempt"]]
     wrong += [name for name in CAUGHT if fails(out, name)] + ["attempt_cotangent"] * (not fails(out, "attempt_cotangent"))
     wrong += [name for name in ("attempt_grad", "attempt_vjp", "attempt_jvp")
               if fails(out, name) == fails(out) and name not in wrong and not near(out.numbers[name][:1], out.numbers["attempt"], EXACT)]
