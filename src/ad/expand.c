@@ -25,7 +25,8 @@ static Node *expand_jvp(World *w, Rewriter *r, const Node *n, Node **ops) {
   Node *value = token ? ir_get(w, y, 0) : y, *primal = ir_get(w, g->result, 0);
   Node *errors = ir_errors(w, g->params, g->nparams, token ? ir_get(w, primal, 0) : primal);
   dy = token ? ir_get(w, dy, 0) : ad_is_zero(dy) ? ir_waiting(w, dy, y) : dy;
-  dy = ir_op2(w, OP_AFTER, ad_to_public(w, b, value, dy), ir_substitute(w, errors, t.args, g->nparams, n->site));
+  dy = ad_to_public(w, b, value, dy);
+  dy = ir_op2(w, OP_AFTER, dy, ir_substitute(w, errors, t.args, g->nparams, n->site));
   if (facts[0]) dy = ir_op2(w, OP_AFTER, dy, errors_of_direction(w, x, ops[2], n->site));
   return token ? ir_pair(w, ir_pair(w, value, dy), ir_get(w, y, 1)) : ir_pair(w, value, dy);
 }

@@ -339,4 +339,31 @@ static Node *errors_of(World *w, IrType **params, int nparams, Node **xs, int n)
   return errors;
 }
 
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
+/* How many operands of n have to wait, so that n fails, by itself or in a graph that it runs, after that: one, but all
+ * of a call, for it may be inlined. */
+static int operands_to_wait(const Node *n) {
+  if (n->op == OP_CALL) return n->nops;
+  bool fails = fails_itself(n);
+  for (int k = 0; k < n->ngraphs && ir_is_control(n); k++) fails |= (n->graphs[k]->flags & NODE_FAILS) != 0;
+  return fails && n->nops;
+}
+
+Node *ir_instantiate_after(World *w, Graph *g, Node **args, Node *first, Node *as_they_are) {
+  Node **nodes, **kept;
+  int n = ir_order(w->temp, g, &nodes), nkept = 0;
+  Map made;
+  map_init(&made, w->temp);
+  if (as_they_are) nkept = ir_order(w->temp, ir_graph(w, g->params, g->nparams, as_they_are, NULL), &kept);
+  for (int i = 0; i < nkept; i++) map_put(&made, kept[i], kept[i]);
+  for (int i = 0; i < n; i++) {
+    Node *x = nodes[i], **ops = NEW_ARRAY(w->temp, Node *, x->nops + 1);
+    if (map_get(&made, x)) continue;
+    for (int k = 0; k < x->nops; k++) ops[k] = map_get(&made, x->ops[k]);
+    for (int k = 0; k < operands_to_wait(x); k++) ops[k] = ir_after(w, ops[k], first, WAITS_ERROR);
+    map_put(&made, x, x->op == OP_PARAM ? args[x->attr.i] : ir_rebuild(w, x, ops, x->graphs));
+  }
+  return map_get(&made, g->result);
+}
+
 Node *ir_errors(World *w, IrType **params, int nparams, Node *x) { return errors_of(w, params, nparams, &x, 1); }

@@ -94,6 +94,9 @@ bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body);
  * A number that waits for what can fail of x, a value over these parameters, but for what only may not end; 0 itself
  * if nothing can. */
 Node *ir_errors(World *w, IrType **params, int nparams, Node *x);
+/* The result of g with parameters replaced, where all that can fail waits for `first`, a number, but for the nodes that
+ * `as_they_are`, over g's own parameters, is made of; NULL: none are. */
+Node *ir_instantiate_after(World *w, Graph *g, Node **args, Node *first, Node *as_they_are);
 
 /* ---- Equal numbers (equal_numbers.c) ----------------------------------------------------------------- */
 /* Are whole numbers a and b equal, if the checks that they wait for hold? */

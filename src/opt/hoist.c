@@ -5,7 +5,8 @@
  *
  *   loop i < n: xs[check_index (2 * i + 1) len]   →   k = ends of 2 * i + 1;  loop i < after n k: xs[2 * i + 1]
  *
- * The loop waits for the check by its trip count; if it runs not at all the check holds, of other numbers. What is
+ * The loop waits for the check by its trip count; if it runs not at all the check holds, of other numbers. So a check
+ * that left an inner loop leaves the outer one too. What is
  * reported is the first index that fails, as if it were found in the loop. Loops with effects keep their checks: what
  * came before the failure happens. Checks in branches stay there: perhaps none is made. Where two sizes are the same,
  * one of them stands for both in the loop, so that loops inside can be joined.
@@ -88,6 +89,11 @@ static bool affine(Hoist *h, Node *x, Affine *out, int depth) {
 }
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
+static Node *unchecked(Node *x) {
+  while (x->op == OP_AFTER || op_flags[x->op] & OPF_V) x = x->ops[0];
+  return x;
+}
+
 /* x if the loop runs, else y. */
 static Node *if_runs(Hoist *h, Node *x, int64_t y) {
   return ir_op3(h->w, OP_SELECT, op2(h, OP_ILT, constant(h, 0), h->n), x, constant(h, y));
@@ -106,12 +112,31 @@ static Node *last_checked(Hoist *h, int64_t step, Node *start, Node *len) {
   return ir_op3(h->w, OP_SELECT, op2(h, OP_AND, fits, op2(h, OP_ILT, m, h->n)), wrong, start);
 }
 
+/* A check that left an inner loop is one of  select c i 0  in  select c n 1: the condition, i and n; else NULL. */
+static Node *condition_of(const Node *q, Node **i, Node **len) {
+  *i = q->ops[0];
+  *len = q->ops[1];
+  Node *a = unchecked(*i), *b = unchecked(*len);
+  if (a->op != OP_SELECT || b->op != OP_SELECT || a->ops[0] != b->ops[0]) return NULL;
+  if (a->ops[2]->op != OP_INT || a->ops[2]->attr.i != 0 || b->ops[2]->op != OP_INT || b->ops[2]->attr.i != 1)
+    return NULL;
+  *i = a->ops[1];
+  *len = b->ops[1];
+  return a->ops[0];
+}
+
 static Node *index_check(Hoist *h, const Node *q) {
   Affine i;
-  Node *len = outside(h, q->ops[1], 0);
-  if (!len || !affine(h, q->ops[0], &i, 0)) return NULL;
-  Node *x = i.step ? last_checked(h, i.step, i.start, len) : i.start;
-  return ir_check(h->w, OP_CHECK_INDEX, if_runs(h, x, 0), if_runs(h, len, 1), NULL, q->site);
+  Node *index, *n, *cond = condition_of(q, &index, &n), *len = outside(h, n, 0);
+  if (cond && !(cond = outside(h, cond, 0))) return NULL;
+  if (!len || !affine(h, index, &i, 0)) return NULL;
+  Node *x = if_runs(h, i.step ? last_checked(h, i.step, i.start, len) : i.start, 0);
+  len = if_runs(h, len, 1);
+  if (cond) {
+    x = ir_op3(h->w, OP_SELECT, cond, x, constant(h, 0));
+    len = ir_op3(h->w, OP_SELECT, cond, len, constant(h, 1));
+  }
+  return ir_check(h->w, OP_CHECK_INDEX, x, len, NULL, q->site);
 }
 
 /* One whose operands are the same in all iterations; `idle`: what it holds of. */
@@ -141,11 +166,6 @@ static bool is_pure(const Node *loop) {
   for (int k = 0; k < loop_slots(loop->loop); k++)
     if (loop->type->args[k]->kind == T_TOKEN) return false;
   return true;
-}
-
-static Node *unchecked(Node *x) {
-  while (x->op == OP_AFTER || op_flags[x->op] & OPF_V) x = x->ops[0];
-  return x;
 }
 
 /* Of two sizes that a check before the loop finds to be the same, the one that is made later: the other one. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Dead code that has users: results of branches and loops that nobody reads, and carried values that only feed
- * themselves. Other dead nodes need no pass: nothing refers to them. */
+ * themselves; and those that only wait for checks which other results of the loop wait for as well. Other dead nodes
+ * need no pass: nothing refers to them. */
 #include "opt/opt.h"
 
 /* Which components of a node are read in one graph. */
@@ -94,11 +95,67 @@ static bool *needed_state(World *w, const LoopInfo *l, Graph *body, Graph *cond,
   return need;
 }
 
+/* What slot k waits for in each iteration, where it does nothing else: it adds 0, or becomes the constant `start` that
+ * it was; else NULL. */
+static Node *waited_for(World *w, const LoopInfo *l, Graph *body, int k, const Node *start) {
+  Node *x = ir_get(w, body->result, k), *own = ir_param(w, 1 + k, body->params[1 + k]);
+  bool adds = k >= l->ncarried && x->op == OP_CADD && (x->ops[0] == own || x->ops[1] == own);
+  if (adds) x = x->ops[x->ops[0] == own];
+  const Node *value = x;
+  while (value->op == OP_AFTER) value = value->ops[0];
+  bool nothing = adds ? value->op == OP_FLOAT && value->attr.f == 0 : value->op == OP_INT && value == start;
+  return nothing && x->op == OP_AFTER ? x : NULL;
+}
+
+/* Are all that x waits for among these nodes? */
+static bool are_among(const Map *nodes, const Node *x) {
+  for (; x->op == OP_AFTER; x = x->ops[0])
+    if (!map_get(nodes, x->ops[1]) && !(x->ops[1]->op == OP_AFTER && are_among(nodes, x->ops[1]))) return false;
+  return ir_is_constant(x);
+}
+
+static bool reads_param(World *w, Graph *g, int k) {
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < nodes[i]->nops; j++)
+      if (nodes[i]->ops[j]->op == OP_PARAM && nodes[i]->ops[j]->attr.i == k) return true;
+  return false;
+}
+
+/* A needed result of the loop that waits for all that slot k, which only waits, does: -1 if there is none. */
+static int waits_as_well(World *w, const Node *n, Node **start, Graph *body, const Uses *u, int k) {
+  const Node *x = waited_for(w, n->loop, body, k, start[k]);
+  if (x && k < n->loop->ncarried && reads_param(w, body, 1 + k)) return -1;
+  for (int j = 0; x && j < n->type->n - 1; j++) {
+    Map met;
+    Node **nodes, *y = ir_get(w, body->result, j);
+    if (j == k || !u->component[j] || !(y->flags & NODE_FAILS)) continue;
+    if (j < loop_slots(n->loop) && j > k && waited_for(w, n->loop, body, j, start[j])) continue; /* one of two stays */
+    map_init(&met, w->temp);
+    int count = ir_order(w->temp, ir_graph(w, body->params, body->nparams, y, NULL), &nodes);
+    for (int i = 0; i < count; i++) map_put(&met, nodes[i], nodes[i]);
+    if (are_among(&met, x)) return j;
+  }
+  return -1;
+}
+
+/* Finds slots that only wait, for what other results wait for too: they aren't needed any more. */
+static int *find_waiting(World *w, const Node *n, Node **start, Graph *body, const Uses *u, bool *need) {
+  int *as = NEW_ARRAY(w->temp, int, n->type->n + 1);
+  for (int k = 0; k < loop_slots(n->loop); k++) {
+    as[k] = need[k] && u->component[k] ? waits_as_well(w, n, start, body, u, k) : -1;
+    if (as[k] >= 0) need[k] = false;
+  }
+  return as;
+}
+
 static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const Uses *u) {
   const LoopInfo *l = n->loop;
   int slots = loop_slots(l);
   Graph *body = graphs[0], *cond = l->has_cond ? graphs[1] : NULL;
   bool *need = needed_state(w, l, body, cond, u), drop = false;
+  int *waiting = find_waiting(w, n, ops + loop_first(l), body, u, need);
   for (int k = 0; k < slots; k++) drop |= !need[k];
   for (int i = 0; i < l->nstacked; i++) drop |= !u->component[slots + i];
   if (!drop) return NULL;
@@ -110,9 +167,12 @@ static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const Use
   Node *loop = ir_loop_yielding(w, n, ops, graphs, xs.data, xs.len);
   Node **out = NEW_ARRAY(w->arena, Node *, n->type->n);
   int at = slots;
-  for (int k = 0; k < slots; k++) out[k] = ir_get(w, loop, k);
+  for (int k = 0; k < slots; k++)
+    if (waiting[k] < 0) out[k] = ir_get(w, loop, k);
   for (int i = 0; i < l->nstacked; i++)
     out[slots + i] = u->component[slots + i] ? ir_get(w, loop, at++) : ir_zero(w, n->type->args[slots + i]);
+  for (int k = 0; k < slots; k++)
+    if (waiting[k] >= 0) out[k] = ir_op2(w, OP_AFTER, ops[loop_first(l) + k], out[waiting[k]]);
   out[n->type->n - 1] = ir_get(w, loop, loop->type->n - 1);
   return ir_tuple(w, n->type, out);
 }

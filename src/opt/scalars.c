@@ -28,13 +28,23 @@ static Node *stripped(Node *x) {
   return x;
 }
 
+/* Does x wait for an effect? What may fail behind it then comes after that, so no loop or branch goes that x has a
+ * say in. */
+static bool awaits_effect(const Node *x) {
+  for (; x->op == OP_AFTER; x = x->ops[0])
+    if (x->ops[1]->type->kind == T_TOKEN) return true;
+  return false;
+}
+
 static bool is_known(Node *x) {
+  if (awaits_effect(x)) return false;
   x = stripped(x);
   return x->op == OP_INT || x->op == OP_BOOL;
 }
 
 /* Of x an int: is it known, and what is it? */
 static bool known_int(Node *x, int64_t *v) {
+  if (awaits_effect(x)) return false;
   x = stripped(x);
   if (x->op == OP_INT) *v = x->attr.i;
   return x->op == OP_INT;

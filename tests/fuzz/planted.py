@@ -44,6 +44,17 @@ FAULTS = {
         ("src/lower/schedule.c", "standing(there, n, here, depth) != STANDS_ELSEWHERE ||", "standing(there, n, here, depth) == STANDS_BEFORE ||")],
 }
 OPTIONS = {"an error before the effects of its operands": ["--failing"]}
+    "a derivative that has a value where its function fails": [
+        ("src/ad/calls.c", "  dx = ir_after(w, dx, first, WAITS_ERROR);\n", ""),
+        ("src/ad/expand.c", "dy = ir_op2(w, OP_AFTER, dy, ir_substitute(w, errors, t.args, g->nparams, n->site));", "(void)errors;")],
+    "a cotangent whose shape isn't looked at": [
+        ("src/ad/calls.c", "  dx = ir_op2(w, OP_AFTER, dx, ir_errors(w, r->params.data, r->params.len, d));\n", "")],
+    "a backward pass that fails before the effects of its function": [
+        ("src/graph/error_slice.c", "ops[k] = ir_after(w, ops[k], first, WAITS_ERROR);", "(void)first;")],
+}
+# Those that show in programs that may fail.
+FAILING = ["a derivative that has a value where its function fails", "a cotangent whose shape isn't looked at",
+           "a backward pass that fails before the effects of its function"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -93,6 +104,7 @@ def hunt(options, folder, name):
         write(folder, path, text.replace(old, new))
     r = run([sys.executable, os.path.join(HERE, "run.py"), "--atled", build(folder), "--programs", str(options.programs),
              "--seed", str(options.seed), "--stop", "--effort", "0", *OPTIONS.get(name, [])], cwd=folder)
+             "--seed", str(options.seed), "--stop", "--effort", "0", *["--failing"] * (name in FAILING)], cwd=folder)
     for path, text in before:
         write(folder, path, text)
     found = re.search(r"^program (\d+): (.*)", r.stdout, re.M)

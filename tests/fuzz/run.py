@@ -62,11 +62,22 @@ OTHERS = {
 }
 # Of programs that may fail: which of these do, and the values of the others.
 INSIDE = "(fun p -> match attempt (fun () -> fK p) with Ok y -> sin y | Error _ -> 2.0 * inner p p)"
+CONSTANT = "(fun p -> inner p uK + stop_gradient (fK p))"
 ATTEMPTED = {
     "attempt": "{outcome (attempt (fun () -> fK xK))}",
     "attempt_grad": "{outcome (attempt (fun () -> let (y, g) = value_and_grad fK xK in (y, floats g)))}",
     "attempt_vjp": "{outcome (attempt (fun () -> let (y, back) = vjp fK xK in (y, floats (back 0.7))))}",
     "attempt_jvp": "{outcome (attempt (fun () -> jvp fK xK uK))}",
+    # where the value isn't asked for, and where the derivative needs nothing of it
+    "attempt_grad_alone": "{outcome (attempt (fun () -> floats (grad fK xK)))}",
+    "attempt_vjp_alone": "{outcome (attempt (fun () -> floats (snd (vjp fK xK) 0.7)))}",
+    "attempt_jvp_alone": "{outcome (attempt (fun () -> snd (jvp fK xK uK)))}",
+    "attempt_hvp_alone": "{outcome (attempt (fun () -> floats (hvp fK xK uK)))}",
+    "attempt_rr_alone": "{outcome (attempt (fun () -> floats (grad (fun p -> inner (grad fK p) uK) xK)))}",
+    "attempt_grad_constant": "{outcome (attempt (fun () -> floats (grad " + CONSTANT + " xK)))}",
+    "attempt_jvp_constant": "{outcome (attempt (fun () -> snd (jvp " + CONSTANT + " xK uK)))}",
+    "attempt_hvp_constant": "{outcome (attempt (fun () -> floats (hvp " + CONSTANT + " xK uK)))}",
+    "attempt_cotangent": "{outcome (attempt (fun () -> floats (snd (vjp (fun p -> [" + CONSTANT + " p, 1.0]) xK) [1.0])))}",
     "attempt_inside": "{outcome (attempt (fun () -> jvp " + INSIDE + " xK uK))}",
     "attempt_inside_grad": "{outcome (attempt (fun () -> floats (grad " + INSIDE + " xK)))}",
 }
@@ -187,16 +198,15 @@ def fails(out, name="attempt"):
     return out.lines[name].endswith("Error")
 
 
-def may_skip(p):
-    """Does something that fails stand in a derivative inside the program? Its value isn't needed there, so it may be skipped, or not,
-    in a program and in its derivative."""
-    return any(mode and name.startswith("failing") for mode, name in p.tags)
+CAUGHT = ("attempt_inside", "attempt_inside_grad")
 
 
 def failing_problems(p, out):
-    """The value decides whether there is one with a derivative too; inside a function that catches it nothing fails."""
-    wrong = [] if may_skip(p) else [name for name in ("attempt_grad", "attempt_vjp", "attempt_jvp") if fails(out, name) != fails(out)]
-    wrong += [name for name in ("attempt_inside", "attempt_inside_grad") if fails(out, name)]
+    """A derivative fails where the value does, alone too; inside a function that catches it nothing fails; a cotangent of another shape
+    is an error in any case."""
+    wrong = [name for name in ATTEMPTED if name not in (*CAUGHT, "attempt_cotangent") and fails(out, name) != fails(out)]
+    wrong += [f"effects of {name}" for name in ATTEMPTED if name not in CAUGHT and out.effects[name] != out.effects["attempt"]]
+    wrong += [name for name in CAUGHT if fails(out, name)] + ["attempt_cotangent"] * (not fails(out, "attempt_cotangent"))
     wrong += ["order of " + name for name in ("attempt", "attempt_grad", "attempt_vjp", "attempt_jvp") if p.ordered and out_of_order(out, name)]
     wrong += [name for name in ("attempt_grad", "attempt_vjp", "attempt_jvp")
               if fails(out, name) == fails(out) and name not in wrong and not near(out.numbers[name][:1], out.numbers["attempt"], EXACT)]
