@@ -199,7 +199,7 @@ static Func *call_with(Elab *e, Binding *b, const Subst *s, int nargs) {
   }
   params[nargs] = e->t_token;
   if (effect) c.token = el_var(&c, region_param(c.region, e->t_token));
-  Node *value = el_apply(&c, use_of(e, b), args, nargs, b->span);
+  Node *value = el_apply(&c, use_of(e, b), args, nargs, el_mark(&c), b->span);
   if (effect) value = el_with_token(&c, value);
   Func *f = ir_func(e->w, b->name, params, nargs + effect, value->type);
   f->span = b->span;

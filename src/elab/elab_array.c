@@ -72,7 +72,12 @@ static Node *subscripts(Ctx *c, Node *a, const Sub *subs, int n, Span at) {
 
 static Var optional(Ctx *c, Expr *e) { return e ? el_var(c, el_expr(c, e)) : (Var){0}; }
 
+static void wait_behind(Ctx *c, const Node *mark, Var *v) {
+  if (v->node) *v = el_var(c, el_behind(c, mark, el_read(c, v)));
+}
+
 Node *el_index(Ctx *c, Expr *e) {
+  const Node *mark = el_mark(c);
   Node *a = el_expr(c, e->args[0]);
   Sub *subs = NEW_ARRAY(c->e->arena, Sub, e->nsubs);
   for (int i = 0; i < e->nsubs; i++) {
@@ -80,6 +85,10 @@ Node *el_index(Ctx *c, Expr *e) {
     subs[i] = (Sub){.slice = s->is_slice, .at = s->span};
     subs[i].lo = optional(c, s->lo);
     subs[i].hi = optional(c, s->hi);
+  }
+  for (int i = 0; i < e->nsubs; i++) {
+    wait_behind(c, mark, &subs[i].lo);
+    wait_behind(c, mark, &subs[i].hi);
   }
   return subscripts(c, a, subs, e->nsubs, e->span);
 }
@@ -108,9 +117,11 @@ static Node *comprehension_body(Ctx *c, void *user, Node *i, Node **state) {
 
 static Node *comprehension_level(Ctx *c, Expr *e, int k, IrType *type) {
   Generator *g = &e->gens[k];
+  const Node *mark = el_mark(c);
   Node *bound = el_expr(c, g->bound), *n;
   if (g->is_range) n = ir_op2(c->w, OP_IMAX, bound, ir_int(c->w, 0));
   else n = ir_len(c->w, bound, 0);
+  n = el_behind(c, mark, n);
   bool effect = scan_effect(c, e->args[0]);
   for (int i = k + 1; i < e->ngens; i++) effect |= scan_effect(c, e->gens[i].bound);
   Level l = {e, k, el_var(c, bound), type->args[0]};
@@ -192,11 +203,15 @@ static Node *updated(Ctx *c, Node *old, const Assignment *a, int k) {
 }
 
 Node *el_assign(Ctx *c, Expr *e) {
+  const Node *mark = el_mark(c);
   Path p = {0};
   Expr *root = e->args[0];
   path_of(c, &p, root);
   while (root->kind != E_VAR && root->nargs) root = root->args[0];
   Node *value = el_expr(c, e->args[1]);
+  for (int i = 0; i < p.len; i++)
+    if (p.data[i].index) p.data[i].index = el_behind(c, mark, p.data[i].index);
+  if (e->compound || value->type->kind == T_ARRAY) value = el_behind(c, mark, value);
   Var *v = el_lookup(c, e->binding ? e->binding : root->binding);
   if (!v || !v->node)
     return el_error(c, e->span, c->e->t_unit, "unsupported", "this variable can't be assigned to here");
@@ -269,8 +284,10 @@ static Node *run_loop(Ctx *c, Loop *l, LoopSpec *s, Expr *body) {
 }
 
 Node *el_for(Ctx *c, Expr *e) {
+  const Node *mark = el_mark(c);
   Node *from = el_expr(c, e->args[0]), *to = el_expr(c, e->args[1]);
   Node *trips = e->down ? ir_count_between(c->w, to, from, true) : ir_count_between(c->w, from, to, true);
+  trips = el_behind(c, mark, trips);
   Loop l = {.e = e, .cond = -1, .from = el_var(c, from)};
   l.vars = scan_assigned(c, &e->args[2], 1, &l.nvars);
   LoopSpec s = {.n = trips, .effect = scan_effect(c, e->args[2]), .body = for_body};

@@ -18,10 +18,12 @@ static Node *literal_int(Ctx *c, Expr *e) {
 }
 
 static Node *text_of_hole(Ctx *c, InterpPart *p) {
+  const Node *mark = el_mark(c);
   Node *x = el_expr(c, p->hole);
   Span at = p->hole->span;
   IrType *s = c->e->t_string;
   if (!p->format) return x->type == s ? x : el_rt(c, "display", s, x->type, &x, 1, at);
+  x = el_behind(c, mark, x);
   Node *args[2] = {ir_string(c->w, p->format), x};
   if (x->type->kind == T_FLOAT) return el_rt(c, "format_float", s, NULL, args, 2, at);
   if (x->type->kind == T_INT) return el_rt(c, "format_int", s, NULL, args, 2, at);
@@ -79,7 +81,11 @@ static Node *constructor(Ctx *c, Expr *e) {
 }
 
 static Node *array_literal(Ctx *c, Expr *e) {
-  return ir_array(c->w, el_type(c, e->type)->args[0], operands(c, e), e->nargs, el_site(c, e->span));
+  const Node *mark = el_mark(c);
+  Node **xs = operands(c, e);
+  IrType *element = el_type(c, e->type)->args[0];
+  if (element->kind == T_ARRAY) el_all_behind(c, mark, xs, e->nargs); /* rows are of one length */
+  return ir_array(c->w, element, xs, e->nargs, el_site(c, e->span));
 }
 
 /* ---- Functions -------------------------------------------------------------------------- */
@@ -114,7 +120,7 @@ static Node *application(Ctx *c, Expr *e) {
   int n = e->nargs - 1;
   Arg *args = NEW_ARRAY(c->e->arena, Arg, n);
   for (int i = 0; i < n; i++) args[i].expr = e->args[i + 1];
-  return el_apply(c, e->args[0], args, n, e->span);
+  return el_apply(c, e->args[0], args, n, el_mark(c), e->span);
 }
 
 /* ---- Chains -------------------------------------------------------------------------------- */
@@ -147,7 +153,9 @@ static Node *cons(Ctx *c, Expr *e) {
 }
 
 static Node *concatenation(Ctx *c, Expr *e) {
+  const Node *mark = el_mark(c);
   Nodes xs = chain(c, e, BIN_CONCAT);
+  el_all_behind(c, mark, xs.data, xs.len);
   IrType *t = xs.data[0]->type;
   if (t->kind == T_STRING && xs.len > 2) {
     Node *all = ir_array(c->w, t, xs.data, xs.len, el_site(c, e->span));
@@ -160,14 +168,24 @@ static Node *concatenation(Ctx *c, Expr *e) {
 
 static Node *pipe_left(Ctx *c, Expr *e) {
   Arg x = {.expr = e->args[1]};
-  return el_apply(c, e->args[0], &x, 1, e->span);
+  return el_apply(c, e->args[0], &x, 1, el_mark(c), e->span);
 }
 
-/* The operator applied to its left operand's value. */
-static Node *binary_with(Ctx *c, Expr *e, Node *a) {
+static bool is_number(const Node *x) { return x->type->kind == T_INT || x->type->kind == T_FLOAT; }
+
+static bool can_fail(BinOp op, const Node *a, const Node *b) {
+  if (op >= BIN_EQ && op <= BIN_CLOSE) return false;
+  bool divides = op == BIN_DIV || op == BIN_REM || op == BIN_POW_INT;
+  return !is_number(a) || !is_number(b) || (divides && a->type->kind == T_INT);
+}
+
+/* The operator applied to its left operand's value. Its checks are of the right operand, or of both. */
+static Node *binary_with(Ctx *c, Expr *e, Node *a, const Node *mark) {
   Arg x = {.node = a};
-  if (e->op == BIN_PIPE) return el_apply(c, e->args[1], &x, 1, e->span);
-  return el_binary(c, e->op, a, el_expr(c, e->args[1]), el_type(c, e->type), e->span);
+  if (e->op == BIN_PIPE) return el_apply(c, e->args[1], &x, 1, mark, e->span);
+  Node *b = el_expr(c, e->args[1]);
+  if (can_fail(e->op, a, b)) b = el_behind(c, mark, b);
+  return el_binary(c, e->op, a, b, el_type(c, e->type), e->span);
 }
 
 static bool right_nested(const Expr *e) { return e->op == BIN_CONS || e->op == BIN_CONCAT || e->op == BIN_PIPE_LEFT; }
@@ -181,15 +199,18 @@ static Node *binary(Ctx *c, Expr *e) {
   if (e->op == BIN_PIPE_LEFT) return pipe_left(c, e);
   ExprList spine = {0};
   for (; e->kind == E_BINARY && !right_nested(e); e = strip(e->args[0])) vec_push(c->e->arena, spine, e);
+  const Node *mark = el_mark(c);
   Node *a = el_expr(c, spine.data[spine.len - 1]->args[0]);
-  for (int i = spine.len - 1; i >= 0; i--) a = binary_with(c, spine.data[i], a);
+  for (int i = spine.len - 1; i >= 0; i--) a = binary_with(c, spine.data[i], a, mark);
   return a;
 }
 
 /* ---- Branches --------------------------------------------------------------------------------- */
 
 static Node *conditional(Ctx *c, Expr *e) {
+  const Node *mark = el_mark(c);
   Node *cond = el_expr(c, e->args[0]);
+  cond = el_behind(c, mark, cond);
   Join j;
   join_open(c, &j, 2);
   join_arm(c, &j, 0);
@@ -202,7 +223,9 @@ static Node *conditional(Ctx *c, Expr *e) {
 /* `a && b`: the right side is an arm. */
 static Node *lazy_logic(Ctx *c, Expr *e) {
   bool is_and = e->kind == E_AND;
+  const Node *mark = el_mark(c);
   Node *a = el_expr(c, e->args[0]);
+  a = el_behind(c, mark, a);
   Join j;
   join_open(c, &j, 2);
   for (int arm = 0; arm < 2; arm++) {

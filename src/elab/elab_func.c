@@ -389,6 +389,15 @@ static void let_mut(Ctx *c, LetBinding *l, Node *x) {
   for (int i = 0; i < bs.len; i++) vec_push(c->e->arena, c->muts, (Var *)map_get(&c->vars, bs.data[i]));
 }
 
+/* Is there something that the pattern doesn't fit? */
+static bool may_miss(const Pat *p) {
+  if (p->kind == P_WILD || p->kind == P_UNIT || p->kind == P_VAR) return false;
+  if (p->kind != P_TUPLE && p->kind != P_RECORD && p->kind != P_AS && p->kind != P_ANNOT) return true;
+  for (int i = 0; i < p->nargs; i++)
+    if (may_miss(p->args[i])) return true;
+  return false;
+}
+
 Node *el_let(Ctx *c, Expr *let) {
   Node *checks = ir_unit(c->w);
   if (let->rec) {
@@ -398,7 +407,9 @@ Node *el_let(Ctx *c, Expr *let) {
   for (int i = 0; i < let->nlets; i++) {
     LetBinding *l = &let->lets[i];
     if (let_general(c, l)) continue;
+    const Node *mark = el_mark(c);
     Node *x = el_expr(c, l->value);
+    if (may_miss(l->pat)) x = el_behind(c, mark, x);
     if (x->type->kind == T_UNIT) {
       x = el_settle(c, x);
       if (x->op != OP_UNIT) checks = el_after(c, checks->op == OP_UNIT ? x : checks, x);
@@ -537,21 +548,31 @@ static Node *apply_callee(Ctx *c, const Callee *f, Node **args, int n, Span at) 
   return apply_all(c, el_call(c, f, args, at), args + f->arity, n - f->arity, at);
 }
 
+/* Before a call that can fail, but for an effect, which is in order anyway. What is a constant stays one for a function
+ * that may be made for it; an operation's own operands all wait. */
+static void arguments_behind(Ctx *c, const Callee *f, const Node *mark, Node **args, int n) {
+  bool scalar = f && f->prim && f->prim->op >= 0, effect = f && f->prim && f->prim->rt && f->prim->rt->effect;
+  if (scalar || effect || (f && (f->ctor || n < f->arity))) return;
+  for (int i = 0; i < n; i++)
+    if ((f && !f->instance) || !ir_is_constant(args[i])) args[i] = el_behind(c, mark, args[i]);
+}
+
 /* `head` applied to args, of which some may be evaluated already. `(f x) y` is `f x y`. */
-Node *el_apply(Ctx *c, Expr *head, Arg *args, int n, Span at) {
+Node *el_apply(Ctx *c, Expr *head, Arg *args, int n, const Node *mark, Span at) {
   head = strip(head);
   if (head->kind == E_APPLY) {
     int m = head->nargs - 1;
     Arg *all = NEW_ARRAY(c->e->arena, Arg, m + n);
     for (int i = 0; i < m; i++) all[i] = (Arg){head->args[i + 1], NULL};
     memcpy(all + m, args, sizeof *args * (size_t)n);
-    return el_apply(c, head->args[0], all, m + n, at);
+    return el_apply(c, head->args[0], all, m + n, mark, at);
   }
   Callee *f = NEW(c->e->arena, Callee);
   bool known = el_callee(c, head, f);
   Node *value = known ? NULL : el_expr(c, head);
   Node **nodes = NEW_ARRAY(c->e->arena, Node *, n);
   for (int i = 0; i < n; i++) nodes[i] = args[i].node ? args[i].node : el_expr(c, args[i].expr);
+  arguments_behind(c, known ? f : NULL, mark, nodes, n);
   return known ? apply_callee(c, f, nodes, n, at) : apply_all(c, value, nodes, n, at);
 }
 

@@ -148,6 +148,12 @@ Node *el_token(Ctx *c);                       /* for an operation with an effect
 Node *el_take(Ctx *c, Node *value_and_token); /* sets the token, returns the value */
 Node *el_settle(Ctx *c, Node *value);         /* a failing unit value becomes part of the token if there is one */
 Node *el_after(Ctx *c, Node *x, Node *first);
+/* What can fail waits for the effects of its operands: x, an operand, behind those since the mark. The mark is made
+ * before the first operand is elaborated, the call after the last one. Functions and units don't wait, for they are
+ * known where they are used: what fails without other operands is put behind by its place (lower/schedule.c). */
+const Node *el_mark(const Ctx *c);
+Node *el_behind(Ctx *c, const Node *mark, Node *x);
+void el_all_behind(Ctx *c, const Node *mark, Node **xs, int n);
 Node *el_pack_check(Ctx *c, Node *x); /* for a tuple or a loop's state, and back */
 Node *el_unpack_check(Ctx *c, Node *x, IrType *t);
 Node *el_with_token(Ctx *c, Node *value); /* TUPLE(value, token), settled */
@@ -219,7 +225,8 @@ typedef struct Arg {
 bool el_callee(Ctx *c, Expr *head, Callee *out);
 Node *el_eta(Ctx *c, const Callee *f, Node **args, int n, Span at);
 Node *el_apply_value(Ctx *c, Node *f, Node *x, Span at);
-Node *el_apply(Ctx *c, Expr *head, Arg *args, int n, Span at);
+Node *el_apply(Ctx *c, Expr *head, Arg *args, int n, const Node *mark,
+               Span at); /* mark: before args, as for el_behind */
 Node *el_variable(Ctx *c, Expr *e);
 Instance *el_instance(Elab *e, Binding *b, IrType **inst, Span use);
 bool el_is_function(const Binding *b);

@@ -374,7 +374,9 @@ static Node *emit_fail(Match *m) {
 
 static Node *emit_guard(Match *m, Tree *t) {
   bind_row(m, t->bound);
+  const Node *mark = el_mark(m->c);
   Node *cond = el_expr(m->c, m->cases[t->index].guard);
+  cond = el_behind(m->c, mark, cond);
   Join j;
   join_open(m->c, &j, 2);
   join_arm(m->c, &j, 0);
@@ -589,7 +591,9 @@ static Tree *match_tree(Match *m, Ctx *c, MatchCase *cases, int n, Node *x, IrTy
 
 Node *el_match(Ctx *c, Expr *e) {
   Match m;
+  const Node *mark = el_mark(c);
   Node *x = el_expr(c, e->args[0]);
+  x = el_behind(c, mark, x);
   Tree *t = match_tree(&m, c, e->cases, e->ncases, x, el_type(c, e->type), e->span);
   if (m.too_large) return ir_zero(c->w, m.type);
   bool shared = false;

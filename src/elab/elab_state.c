@@ -63,6 +63,23 @@ Node *el_after(Ctx *c, Node *x, Node *first) {
   return ir_op2(c->w, OP_AFTER, x, first);
 }
 
+const Node *el_mark(const Ctx *c) { return c->token.node; }
+
+Node *el_behind(Ctx *c, const Node *mark, Node *x) {
+  if (!c->token.node || c->token.node == mark || x->type->kind == T_UNIT) return x;
+  if (x->type->kind == T_TUPLE) {
+    Node **parts = NEW_ARRAY(c->e->arena, Node *, x->type->n + 1);
+    for (int i = 0; i < x->type->n; i++) parts[i] = el_behind(c, mark, ir_get(c->w, x, i));
+    return ir_tuple(c->w, x->type, parts);
+  }
+  if (el_leaves(c->e, x->type) & LEAF_FUN) return x;
+  return ir_after(c->w, x, el_token(c), WAITS_END); /* the lengths of an array wait, too */
+}
+
+void el_all_behind(Ctx *c, const Node *mark, Node **xs, int n) {
+  for (int i = 0; i < n; i++) xs[i] = el_behind(c, mark, xs[i]);
+}
+
 Node *el_settle(Ctx *c, Node *value) {
   if (value->type->kind != T_UNIT || value->op == OP_UNIT) return value;
   if (!(value->flags & NODE_FAILS)) return ir_unit(c->w);

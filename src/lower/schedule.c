@@ -4,7 +4,9 @@
  * Graphs are closed, so each is scheduled by itself: operands first, and what only reads an array before what
  * consumes it (an update, an accumulation, a loop that carries it), where dependences allow. The order decides only
  * cost: where a consumed value is still needed, ownership.c keeps a count on it and the update copies. And what may
- * fail or take long comes after the effects that the program's text has before it, so that they are seen to happen.
+ * fail or take long comes after the effects that the program's text has before it or in its operands, so that they are
+ * seen to happen, and before those that the text has behind it. (Elaboration has operands of checks wait for effects by
+ * AFTER, where it can. Places do the rest: a call, say, may fail in what depends on none of its arguments.)
  *
  * From the order follow: the last use of each value (through aliases, nodes that share registers with or look into
  * their operand), whether an array is only read in place (sched_readonly), and whether a loop's carried array is
@@ -258,41 +260,83 @@ static int places_of(const Planner *p, const Node *x, const SiteInfo **out) {
   return n;
 }
 
-/* Does the text have a before b, in the function where their ways part? */
-static bool stands_before(const SiteInfo **a, int na, const SiteInfo **b, int nb) {
+/* How a stands to b in the text, in the function where their ways part: before it, or within it, as in an operand. */
+typedef enum Standing { STANDS_ELSEWHERE, STANDS_BEFORE, STANDS_WITHIN } Standing;
+
+static Standing standing(const SiteInfo **a, int na, const SiteInfo **b, int nb) {
   int k = 0;
   while (k < na && k < nb && a[k]->function == b[k]->function && memcmp(&a[k]->at, &b[k]->at, sizeof a[k]->at) == 0)
     k++;
-  if (k == na || k == nb || a[k]->function != b[k]->function) return false;
-  return a[k]->at.source == b[k]->at.source && a[k]->at.end <= b[k]->at.start;
+  if (k == na || k == nb || a[k]->function != b[k]->function) return STANDS_ELSEWHERE;
+  const Span *x = &a[k]->at, *y = &b[k]->at;
+  if (x->source != y->source) return STANDS_ELSEWHERE;
+  if (x->end <= y->start) return STANDS_BEFORE;
+  return x->start >= y->start && x->end <= y->end ? STANDS_WITHIN : STANDS_ELSEWHERE;
 }
 
 /* The same where one place lies in the other, as that of a function does in that of the call of grad that gets it: by
  * the innermost places, if they are in one function. */
 static bool stands_before_inside(const SiteInfo **a, int na, const SiteInfo **b, int nb) {
-  if (!na || !nb || stands_before(b, nb, a, na)) return false;
+  if (!na || !nb || standing(b, nb, a, na) == STANDS_BEFORE) return false;
   const SiteInfo *x = a[na - 1], *y = b[nb - 1];
   return x->function && x->function == y->function && x->at.source == y->at.source && x->at.end <= y->at.start;
 }
 
-/* A soft edge from the last effect that stands before node i in the text: effects are in order among themselves. */
-static void add_effect_edge(Planner *p, const int *effects, int n, int i) {
-  const SiteInfo *here[LIMIT_SITE_CHAIN], *there[LIMIT_SITE_CHAIN];
-  int depth = places_of(p, p->order[i], here);
-  for (int k = n - 1; k >= 0; k--) {
-    int n_there = places_of(p, p->order[effects[k]], there);
-    if (!stands_before(there, n_there, here, depth) && !stands_before_inside(there, n_there, here, depth)) continue;
-    add_edge(p, effects[k], i);
-    return;
+/* The effects of a graph, in their order, and for each node the last one that it depends on and the first one that
+ * depends on it: -1 and n, if there is none. */
+typedef struct Effects {
+  int *at, n;
+  int *last_before, *first_behind;
+} Effects;
+
+static void find_effects(Planner *p, Effects *e) {
+  Arena *a = p->m->arena;
+  *e = (Effects){.at = NEW_ARRAY(a, int, p->n + 1)};
+  e->last_before = NEW_ARRAY(a, int, p->n + 1);
+  e->first_behind = NEW_ARRAY(a, int, p->n + 1);
+  int *number = NEW_ARRAY(a, int, p->n + 1); /* from 1 */
+  for (int i = 0; i < p->n; i++) {
+    if (!ir_is_effect(p->order[i])) continue;
+    number[i] = e->n + 1;
+    e->at[e->n++] = i;
   }
+  for (int i = 0; i < p->n; i++) e->last_before[i] = -1, e->first_behind[i] = e->n;
+  for (int i = 0; i < p->n; i++)
+    for (int u = p->start[i]; u < p->start[i + 1]; u++) {
+      int *last = &e->last_before[p->users[u]], mine = number[i] ? number[i] - 1 : e->last_before[i];
+      if (mine > *last) *last = mine;
+    }
+  for (int i = p->n - 1; i >= 0; i--)
+    for (int u = p->start[i]; u < p->start[i + 1]; u++) {
+      int user = p->users[u], theirs = number[user] ? number[user] - 1 : e->first_behind[user];
+      if (theirs < e->first_behind[i]) e->first_behind[i] = theirs;
+    }
+}
+
+/* Soft edges from the last effect that stands before node i in the text, or in its operands, and to the first one that
+ * stands behind it, or has it in its operands: effects are in order among themselves. None where that is so anyway. */
+static void add_effect_edge(Planner *p, const Effects *e, int i) {
+  const SiteInfo *here[LIMIT_SITE_CHAIN], *there[LIMIT_SITE_CHAIN];
+  int depth = places_of(p, p->order[i], here), next = -1;
+  for (int k = e->first_behind[i] - 1; k > e->last_before[i]; k--) {
+    int n = places_of(p, p->order[e->at[k]], there);
+    if (standing(there, n, here, depth) != STANDS_ELSEWHERE || stands_before_inside(there, n, here, depth)) {
+      add_edge(p, e->at[k], i);
+      break;
+    }
+    if (standing(here, depth, there, n) != STANDS_ELSEWHERE) next = k;
+  }
+  if (next >= 0) add_edge(p, i, e->at[next]);
 }
 
 static void add_effect_edges(Planner *p) {
-  int *effects = NEW_ARRAY(p->m->arena, int, p->n + 1), n = 0;
+  bool any = false;
+  for (int i = 0; i < p->n; i++) any |= ir_is_effect(p->order[i]);
+  if (!any) return;
+  Effects e;
+  find_effects(p, &e);
   for (int i = 0; i < p->n; i++)
-    if (ir_is_effect(p->order[i])) effects[n++] = i;
-  for (int i = 0; n && i < p->n; i++)
-    if (may_keep_waiting(p->order[i])) add_effect_edge(p, effects, n, i);
+    if (may_keep_waiting(p->order[i])) add_effect_edge(p, &e, i);
 }
 
 static Node **plan_order(Planner *p) {

@@ -4,7 +4,8 @@
  *
  * Where a proof rests on another check, what needed the one that goes is made to depend on that other check (AFTER);
  * so the one that stays has been passed before anything that it protects is evaluated. Where that check stands in a
- * graph around, the loop or branch in between depends on it.
+ * graph around, the loop or branch in between depends on it. In a graph with effects the check that stays is the one
+ * that comes first: else an effect between the two would happen after the error of the one that goes.
  *
  * Runs late, over code that derivatives have been taken of: what is dropped here isn't missed by anyone. */
 #include "opt/ranges.h"
@@ -52,11 +53,28 @@ static Node *node_around(const Frame *f, const Frame *of) {
 
 static const Node *dependent(const Frame *f, Node *x, const Frame *of) { return f == of ? x : node_around(f, of); }
 
+static bool has_effects(const Graph *g) {
+  for (int k = 0; k < g->nparams; k++)
+    if (g->params[k]->kind == T_TOKEN) return true;
+  return false;
+}
+
+/* Does a check take the place of one, or of a loop with one, that fails before it? Effects may happen between them. */
+static bool takes_place_of_earlier(Ranges *p, const Frame *of, const Node *guard, const Node *on) {
+  if (!has_effects(of->g)) return false;
+  Node **nodes;
+  int n = ir_order(p->w->temp, of->g, &nodes);
+  for (int k = 0; k < n; k++)
+    if (nodes[k] == guard || nodes[k] == on) return nodes[k] == on;
+  return false;
+}
+
 static bool can_depend(Ranges *p, Frame *f, Node *x, const Guard *guards) {
   for (; guards; guards = guards->next) {
     const Node *on = dependent(f, x, guards->frame);
     if (on == guards->node || (on != x && operand_to_guard(on) < 0)) return false;
     if (frame_depends(p, guards->frame, guards->node, on)) return false;
+    if (takes_place_of_earlier(p, guards->frame, guards->node, on)) return false;
   }
   return true;
 }

@@ -18,8 +18,8 @@ import re
 
 from derivatives import Derivatives
 from statements import Statements
-from templates import DECIDED, FAILING, ROUNDING, TEMPLATES, UNARY  # noqa: F401
-from typed import (B, E, F, FUN, I, LIST, OPT, PREAMBLE, RECORD, SHAPE, TREE, Program, Scope, arr, has_float, is_fixed, mat,
+from templates import DECIDED, FAILING, ORDERED, ROUNDING, TEMPLATES, UNARY  # noqa: F401
+from typed import (B, BAD, E, F, FUN, I, LIST, OPT, PREAMBLE, RECORD, SHAPE, TREE, Program, Scope, arr, has_float, is_fixed, mat,
                    type_text)
 
 
@@ -171,6 +171,8 @@ class Gen(Statements, Derivatives):
                 parts.append(str(known[0]))
             elif piece == "m":
                 parts.append(str(known[1]))
+            elif piece == "id":
+                parts.append(self.name())
             else:
                 raise KeyError(piece)
         return E(t, "(", *parts, ")")
@@ -198,7 +200,9 @@ class Gen(Statements, Derivatives):
                 key = "R"
             for name, text, weight in TEMPLATES.get(key, ()):
                 rows.append((self.templated(name, text), weight))
-            if t == F and self.p.failing:
+            if t == F and self.p.ordered:
+                rows.append((self.float_ordered, 6))
+            if t == F and self.p.failing and not self.p.ordered:
                 rows += [(self.templated("failing " + name, text), 0.3) for name, text in FAILING]
             self.tables[t] = [r[0] for r in rows], [r[1] for r in rows]
         return self.tables[t]
@@ -210,6 +214,15 @@ class Gen(Statements, Derivatives):
             return self.template(t, s, n, text) if s.order + order <= 2 or n <= 1 else None
         production.__name__, production.order = name, order
         return production
+
+    def float_ordered(self, t, s, n):
+        """What fails where `bad` is 9, behind the effects of its operands; else it says that it was there."""
+        if not s.effect or not s.named(BAD):
+            return None
+        name, text = self.rng.choice(ORDERED)
+        self.p.tags.add((s.modes, "ordered " + name))
+        y = self.name()
+        return E(t, f"(let {y} = ", self.template(t, s, n, text), f'; print "! behind {y}"; {y})'.replace(";", " in", 1))
 
     # ---- Any type ---------------------------------------------------------------------------
     def any_if(self, t, s, n):
@@ -453,20 +466,26 @@ class Gen(Statements, Derivatives):
 
     def program(self):
         p, s = self.p, Scope()
+        p.ordered = p.failing and p.number % 3 == 0
         self.tables, self.top = {}, set()
         for _ in range(self.rng.choice([0, 0, 1, 1, 2])):
             s = self.definition(s)
         p.type = self.diff_type()
-        effect = self.chance(0.15)
+        effect = self.chance(0.15) or p.ordered
         s = s.change(effect=effect).bind(("x", p.type))
+        if p.ordered:
+            s = s.bind(("bad", BAD))
         parts = [self.expr(F, s, self.size)]
         rare = self.rare()
         for i in range(2 * p.number, 2 * p.number + 2):  # in turn, each under each operator
             t, production = rare[i % len(rare)]
             effect = production.__name__ == "float_effect"
             mode = (None, "grad", "vjp", "deriv", "jvp", "hvp")[i // len(rare) % 6]
-            parts.append(self.under(mode, t, s.change(effect=effect), production))
-        if p.failing:
+            parts.append(self.under(mode, t, s.change(effect=effect or p.ordered), production))
+        if p.ordered:
+            parts += [self.float_ordered(F, s, 3) for _ in range(3)]
+            self.rng.shuffle(parts)
+        elif p.failing:
             parts += [self.expr(F, s, 2), self.failure(s)]
             self.rng.shuffle(parts)
         p.body = self.listing(F, "(", " + ", ")", parts)

@@ -38,7 +38,12 @@ FAULTS = {
         ("src/jit/helpers.c", "compare(e, GC_GE, magnitude, k_f64(e, 1))", "compare(e, GC_EQ, magnitude, magnitude)")],
     "a sign of zero that GCC loses (of a sum that a condition leaves out)": [
         ("src/jit/sums.c", "unsigned facts = k->sums[i->dst];", "unsigned facts = k->sums[i->dst] & MAY_BE_MINUS_ZERO;")],
+    # Two things see to it: operands that wait, and the places of the text.
+    "an error before the effects of its operands": [
+        ("src/elab/elab_state.c", "  return ir_after(c->w, x, el_token(c), WAITS_END); /* the lengths of an array wait, too */", "  return x;"),
+        ("src/lower/schedule.c", "standing(there, n, here, depth) != STANDS_ELSEWHERE ||", "standing(there, n, here, depth) == STANDS_BEFORE ||")],
 }
+OPTIONS = {"an error before the effects of its operands": ["--failing"]}
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -87,7 +92,7 @@ def hunt(options, folder, name):
     for (path, old, new), (_, text) in zip(FAULTS[name], before):
         write(folder, path, text.replace(old, new))
     r = run([sys.executable, os.path.join(HERE, "run.py"), "--atled", build(folder), "--programs", str(options.programs),
-             "--seed", str(options.seed), "--stop", "--effort", "0"], cwd=folder)
+             "--seed", str(options.seed), "--stop", "--effort", "0", *OPTIONS.get(name, [])], cwd=folder)
     for path, text in before:
         write(folder, path, text)
     found = re.search(r"^program (\d+): (.*)", r.stdout, re.M)

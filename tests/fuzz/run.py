@@ -70,7 +70,14 @@ ATTEMPTED = {
     "attempt_inside": "{outcome (attempt (fun () -> jvp " + INSIDE + " xK uK))}",
     "attempt_inside_grad": "{outcome (attempt (fun () -> floats (grad " + INSIDE + " xK)))}",
 }
-PRINTED = {**COMPILED, **OTHERS, **ATTEMPTED}
+# Of those with effects and errors in order, what is printed where nothing fails.
+WHOLE = {
+    "whole": "{outcome (attempt (fun () -> bK zero xK))}",
+    "whole_grad": "{outcome (attempt (fun () -> let (y, g) = value_and_grad (bK zero) xK in (y, floats g)))}",
+    "whole_vjp": "{outcome (attempt (fun () -> let (y, back) = vjp (bK zero) xK in (y, floats (back 0.7))))}",
+    "whole_jvp": "{outcome (attempt (fun () -> jvp (bK zero) xK uK))}",
+}
+PRINTED = {**COMPILED, **OTHERS, **ATTEMPTED, **WHOLE}
 SECOND = 4  # of so many programs one has central differences of its gradient too
 REFUSED = re.compile("can't be differentiated: .*takes derivatives of itself")
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)(?![\w.])")
@@ -87,7 +94,7 @@ def compiled(p):
 
 def all_sections(p):
     if p.failing:
-        return [*ATTEMPTED]
+        return [*ATTEMPTED] + [*WHOLE] * p.ordered
     return [*COMPILED] + [name for name in OTHERS if name != "central2" or p.number % SECOND == 0]
 
 
@@ -190,9 +197,18 @@ def failing_problems(p, out):
     """The value decides whether there is one with a derivative too; inside a function that catches it nothing fails."""
     wrong = [] if may_skip(p) else [name for name in ("attempt_grad", "attempt_vjp", "attempt_jvp") if fails(out, name) != fails(out)]
     wrong += [name for name in ("attempt_inside", "attempt_inside_grad") if fails(out, name)]
+    wrong += ["order of " + name for name in ("attempt", "attempt_grad", "attempt_vjp", "attempt_jvp") if p.ordered and out_of_order(out, name)]
     wrong += [name for name in ("attempt_grad", "attempt_vjp", "attempt_jvp")
               if fails(out, name) == fails(out) and name not in wrong and not near(out.numbers[name][:1], out.numbers["attempt"], EXACT)]
     return wrong
+
+
+def out_of_order(out, name):
+    """What a failing run prints is what one prints that doesn't fail, up to where something says that it has just not failed: no
+    effect before an error is lost, and none happens behind it. What isn't needed may be skipped with its error."""
+    whole, cut = out.effects[name.replace("attempt", "whole")], out.effects[name]
+    n = len(cut)
+    return whole[:n] != cut or (fails(out, name) and n < len(whole) and "behind" not in whole[n])
 
 
 def has_kink(value, nearby, error):

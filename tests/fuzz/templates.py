@@ -2,6 +2,8 @@
 """Expressions of each type as text with holes; Gen.template in generate.py says what the holes mean.
 
 Rows are (name, text, weight). Arguments are guarded, so that every function is smooth where it is used."""
+import re
+
 
 UNARY = ["sin", "cos", "tanh", "sigmoid", "atan", "erf"]
 
@@ -57,6 +59,30 @@ FAILING = [
     ("vjp", "(snd (vjp (fun q -> [sin q, q * q][at ({I}) 4]) ({F}))) 0.7"),
     ("jvp", "snd (jvp (fun q -> sin q / float (2 / at ({I}) 3)) ({F}) 0.7)"),
 ]
+# What fails where the variable `bad` is 9, and not where it is 0, once its operands have printed.
+PRINTS = '(print "! {id}"; %s)'
+ORDERED = [(name, re.sub(r"<<(.*?)>>", lambda m: PRINTS % m[1], text)) for name, text in [
+    ("index", "(let q = {A} in q[bad + <<at ({I}) {n}>>])"), ("index of effect", "<<{A}>>[bad]"),
+    ("two indices", "(let q = {M} in q[bad + <<at ({I}) {n}>>, <<at ({I}) {m}>>])"), ("slice", "sum (<<{A}>>[bad..])"),
+    ("slice's end", "(let q = {A} in sum q[..<<bad>>])"), ("division", "0.1 * float (<<at ({I}) 5>> / (bad - 9))"),
+    ("remainder", "0.1 * float (7 % (<<bad>> - 9))"), ("dot", "dot ({A}) (<<{A}>>[bad / 9..])"),
+    ("sum of arrays", "sum (({A})[bad / 9..] + <<{A}>>)"), ("matrix product", "sum (flatten (({M}) @ <<({MT})[bad / 9..]>>))"),
+    ("matrix and vector", "sum (({M}) @ <<({ROW})[bad / 9..]>>)"), ("rows", "sum (flatten [({A})[bad / 9..], <<{A}>>])"),
+    ("update", "(let mut q = {A} in q[bad + <<at ({I}) {n}>>] <- <<{F}>>; sum q)"),
+    ("update at a place", "(let mut q = {A} in q[bad] <- <<{F}>>; sum q)"), ("addition to a place", "(let mut q = {A} in q[bad] += <<{F}>>; sum q)"),
+    ("update of a row", "(let mut q = {M} in q[0] <- <<({ROW})[bad / 9..]>>; sum (flatten q))"),
+    ("update in a record", "(let mut q = {R} in q.w[<<bad>>] <- <<{F}>>; sum q.w)"),
+    ("match", "(match <<bad>> with 0 -> {F})"), ("pattern", "(let [q] = <<[{F}, 0.5][1 - bad / 9..]>> in q)"),
+    ("call", "unless bad <<{F}>>"), ("call of unit", "(let g = (fun () -> unless bad 0.5) in g <<()>>)"),
+    ("call of a value", "(let g = (if {B} then unless else (fun k q -> unless k (sin q))) in g <<bad>> <<{F}>>)"),
+    ("assertion", "(assert (<<bad>> < 9); {F})"), ("text", "0.1 * float (Str.length (Str.sub \"abc\" 0 <<bad>>))"),
+    ("size", "sum (zeros (<<5>> - bad))"), ("map2", "sum (map2 (fun p q -> sin (p * q)) ({A}) <<({A})[bad / 9..]>>)"),
+    ("pipe", "<<{F}>> |> unless bad"), ("condition", "(if <<{B}>> then unless bad 0.3 else unless bad ({F}))"),
+    ("logic", "(if <<true>> && ({A})[bad] > 0.1 then 0.1 else {F})"), ("inner", "inner ({A}) <<({A})[bad / 9..]>>"),
+    ("in a loop", "(let a = {A} in let mut q = {F} in for i = 0 to 2 do q += a[<<i / 2 * bad>>] done; sin q)"),
+    ("before an effect in a loop", "(let a = {A} in let mut q = {F} in for i = 0 to 2 do q += <<a[i / 2 * bad]>>; q <- (print \"! behind {id}\"; sin q) done; q)"),
+    ("in a comprehension", "sum [ ({A})[<<i * bad>>] | i < 2 ]"), ("operands that fail", "<<unless bad ({F})>> * (print \"! behind {id}\"; {F}) + <<unless bad 0.2>>"),
+    ("fold", "fold (fun p q -> <<sin (unless bad (p * q))>> * (print \"! behind {id}\"; 0.9)) ({F}) ({A})")]]
 ATTEMPT = "(match attempt (fun () -> %s) with | Ok q -> sin q | Error _ -> {F})"
 NESTED = "(match attempt (fun () -> match attempt (fun () -> %s) with | Ok q -> q + (%s) | Error e -> 0.1 * float (Str.length e.message) + {F}) with | Ok q -> q | Error _ -> {F})"
 AROUND = ("(let mut q = {A} in let mut s = {F} in for i = 0 to {n} do (let p = q in match attempt (fun () -> p[i] * (%s)) with "

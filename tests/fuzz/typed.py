@@ -3,6 +3,7 @@
 F, I, B = ("F",), ("I",), ("B",)
 SHAPE, TREE, LIST, OPT = ("shape",), ("tree",), ("list", F), ("opt", F)
 FUN = ("fun", (F,), F)
+BAD = ("bad",)  # of the int on which ORDERED fails, which nothing else reads
 RECORD = ("rec", (("b", F), ("k", I), ("w", ("arr", F, 3))))
 # The program's own types have names of the library's, which it still uses under others: no name may mean anything.
 PREAMBLE = """type 'a seq = 'a list
@@ -11,6 +12,8 @@ type option = Dot | Circle of float | Rect of float * float | Spline of float[]
 type list = Leaf | Node of list * float * list
 type knot = Knot of (knot -> int -> float -> float)
 let at i n = ((i % n) + n) % n
+let unless k q = if k = 9 then fail "unless" else q
+let (zero, nine) = Bench.opaque (0, 9)
 let outcome r = match r with | Ok v -> show v | Error _ -> "Error"
 """
 
@@ -60,7 +63,7 @@ def has_float(t):
         return has_float(t[1])
     if t[0] in ("list", "opt"):
         return has_float(t[1])
-    return t[0] not in ("I", "B", "fun")
+    return t[0] not in ("I", "B", "fun", "bad")
 
 
 class E:
@@ -123,13 +126,18 @@ class Program:
         self.type = None        # of f's argument
         self.body = self.point = self.u = self.v = None
         self.central = True     # may be compared with central differences
+        self.ordered = False    # are effects and errors in order? f takes `bad` first, see ORDERED
         self.tags = set()       # (derivative operators around it, production)
 
     def text(self):
         k = self.number
         t = type_text(self.type)
         lines = [d.text() for d in self.defs]
-        lines.append(f"let f{k} (x : {t}) : float = {self.body.text()}")
+        if self.ordered:
+            lines.append(f"let b{k} (bad : int) (x : {t}) : float = {self.body.text()}")
+            lines.append(f"let f{k} = b{k} {'nine' if k % 2 else 9}")
+        else:
+            lines.append(f"let f{k} (x : {t}) : float = {self.body.text()}")
         for name, e in (("x", self.point), ("u", self.u), ("v", self.v)):
             lines.append(f"let {name}{k} : {t} = {e.text()}")
         return "\n".join(lines) + "\n"
