@@ -38,6 +38,8 @@ FAULTS = {
         ("src/jit/helpers.c", "compare(e, GC_GE, magnitude, k_f64(e, 1))", "compare(e, GC_EQ, magnitude, magnitude)")],
     "a sign of zero that GCC loses (of a sum that a condition leaves out)": [
         ("src/jit/sums.c", "unsigned facts = k->sums[i->dst];", "unsigned facts = k->sums[i->dst] & MAY_BE_MINUS_ZERO;")],
+    "a rule's missing mode at zero": [
+        ("src/ad/cotangent.c", "return general(w, t, x, ir_float(w, 0.25));", "return t->kind ? ad_zero_public(w, t, x) : general(w, t, x, x);")],
     # Two things see to it: operands that wait, and the places of the text.
     "an error before the effects of its operands": [
         ("src/elab/elab_state.c", "  return ir_after(c->w, x, el_token(c), WAITS_END); /* the lengths of an array wait, too */", "  return x;"),
