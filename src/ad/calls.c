@@ -86,7 +86,8 @@ static void rule_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   }
 }
 
-/* Only a tangent rule: the tangent is linear in the directions, so its reverse derivative at zero is the pullback. */
+/* Only a tangent rule: the tangent is linear in the directions, so its reverse derivative is the pullback, wherever that
+ * is taken. */
 static void tangent_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   World *w = r->w;
   Graph *g = m->f->tangent->graph;
@@ -97,7 +98,7 @@ static void tangent_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   Node **args = NEW_ARRAY(w->arena, Node *, c->back->nparams);
   for (int i = 0; i < n->nops; i++) {
     args[i] = ad_fwd(r, n->ops[i]);
-    args[n->nops + i] = ad_zero_public(w, n->ops[i]->type, args[i]);
+    args[n->nops + i] = ad_general_public(w, n->ops[i]->type, args[i]);
   }
   args[c->p] = ir_only(w, types[c->p], 1, d);
   for (int i = c->p + 1; i < c->back->nparams; i++) args[i] = ir_zero(w, types[i]);

@@ -196,3 +196,51 @@ Node *ad_uncarried(World *w, IrType *t, Node *cot) {
   return convert(&(Conversion){w, false, uncarried_leaf, 0}, t, cot, NULL);
 }
 Node *ad_zero_public(World *w, IrType *t, Node *x) { return ad_to_public(w, t, x, ir_zero(w, ad_cotangent(w, t))); }
+
+/* ---- A point in general position ------------------------------------------------------------ */
+/* Floats with nothing in common: 0.5 + the fractions of multiples of the golden ratio, which `at` counts. */
+static Node *golden(World *w, Node *at, Node *k) {
+  return ir_op2(w, OP_FADD, at, ir_op2(w, OP_FMUL, k, ir_float(w, 0.6180339887498949)));
+}
+
+static Node *general(World *w, IrType *t, Node *x, Node *at);
+
+static Node *general_array(World *w, Node *x, Node *at) {
+  LoopBuilder *b = loop_open(w, false);
+  Node *i = loop_index(b), *e = ir_index(w, loop_add(b, LOOP_CAPTURED, x), &i, 1);
+  Node *start = ir_op2(w, OP_FMUL, loop_add(b, LOOP_CAPTURED, at), ir_float(w, 1.3247179572447460));
+  loop_stack(b, general(w, e->type, e, golden(w, start, ir_op1(w, OP_FLOAT_OF_INT, i))));
+  loop_close(b, ir_len(w, x, 0), NULL, 0);
+  return loop_stacked(b, 0);
+}
+
+static Node *general_variant(World *w, IrType *t, Node *x, Node *at) {
+  void **known = ir_memo(w, t, "general", NULL, 0);
+  if (!*known) {
+    IrType *ps[2] = {t, at->type};
+    Func *f = *known = ir_func(w, sym_of(w->syms, "general"), ps, 2, t);
+    f->recursive = true;
+    Node *args[2] = {ir_param(w, 0, t), ir_param(w, 1, at->type)}; /* in the arms, too */
+    BranchBuilder *b = branch_open(w, ir_tag(w, args[0]));
+    branch_add_all(b, args, 2);
+    for (int k = 0; k < t->nctors; k++) {
+      Node *payload = ir_uninj(w, args[0], k);
+      branch_arm(b, ir_inj(w, t, k, general(w, payload->type, payload, args[1])), NULL);
+    }
+    ir_func_finish(w, f, branch_close(b));
+  }
+  return ir_call(w, *known, (Node *[]){x, at}, 0);
+}
+
+static Node *general(World *w, IrType *t, Node *x, Node *at) {
+  if (!ad_has_slot(w, t)) return x;
+  if (t->kind == T_FLOAT) return ir_op2(w, OP_FADD, ir_float(w, 0.5), ir_op2(w, OP_FSUB, at, ir_op1(w, OP_FLOOR, at)));
+  if (t->kind == T_ARRAY) return general_array(w, x, at);
+  if (t->kind == T_VARIANT && !t->nullable) return general_variant(w, t, x, at);
+  if (t->kind != T_TUPLE) return ad_zero_public(w, t, x);
+  Node **xs = NEW_ARRAY(w->arena, Node *, t->n + 1);
+  for (int i = 0; i < t->n; i++) xs[i] = general(w, t->args[i], ir_get(w, x, i), golden(w, at, ir_float(w, i + 1)));
+  return ir_tuple(w, t, xs);
+}
+
+Node *ad_general_public(World *w, IrType *t, Node *x) { return general(w, t, x, ir_float(w, 0.25)); }

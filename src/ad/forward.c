@@ -155,10 +155,11 @@ static void rule_tangent(Diff *f, int at, Func *fn, Node **args, const Node *n) 
   } else if (is_scalar_rule(w, fn, n)) {
     both = ir_call(w, fn->pullback, args, n->site);
     dy = partials_tangent(f, n, ir_get(w, both, 1), ts);
-  } else { /* the pullback is linear: its own pullback, at zero, takes tangents to tangents */
+  } else { /* the pullback is linear: its own pullback, wherever that is taken, takes tangents to tangents */
     both = ir_call(w, fn->pullback, args, n->site);
     Node *zero = ad_zero_public(w, fn->result, ir_get(w, both, 0));
-    Node *back = ir_get(w, ad_vjp(w, ir_get(w, both, 1), zero, NULL, n->site), 1);
+    Node *point = ad_general_public(w, fn->result, ir_get(w, both, 0));
+    Node *back = ir_get(w, ad_vjp(w, ir_get(w, both, 1), point, NULL, n->site), 1);
     dy = ir_apply(w, back, n->nops == 1 ? ts[0] : ir_tuple(w, back->type->args[0], ts), NULL, n->site);
     dy = nothing_lost(f, n, ir_get(w, both, 1), zero, dy);
   }

@@ -75,10 +75,16 @@ class Derivatives:
         T = type_text(u)
         pullback = self.chance(0.6)
         self.p.tags.add((s.modes, "pullback rule" if pullback else "tangent rule"))
+        branches = is_fixed(u) and self.chance(0.5)  # on the argument of the linear function
         if pullback:
             rule = [f"\npullback {f} {y} = vjp (fun ({y} : {T}) -> ", body, f") {y}"]
         else:
             rule = [f"\ntangent {f} {y} {d} = jvp (fun ({y} : {T}) -> ", body, f") {y} {d}"]
+        if branches and pullback:
+            rule[0] = rule[0].replace("= vjp", "= let (z, back) = vjp")
+            rule.append(f" in (z, fun {d} -> if {d} = 0.0 then 0.0 * {y} else back {d})")
+        elif branches:
+            rule.append(f" |> fun (z, dz) -> (z, if inner {d} {d} = 0.0 then 0.0 else dz)")
         self.p.defs.append(E(None, f"let {f} ({y} : {T}) : float = ", body, *rule))
         self.top.add(f)
         return E(F, f"({f} ", E(u, "(", self.expr(u, s, b), ")"), ")")
