@@ -69,6 +69,7 @@ void ad_region_all_done(Diff *r, Node **xs, int n, Node *accs);
 
 void ad_rule_backward(Diff *r, int at, Node *d); /* single operations: d to the operands */
 Node *ad_rule_tangent(Diff *f, int at);
+Node *ad_unless_zero(World *w, Node *d, Node *x); /* x, a product with d: 0 where d is 0 and x NaN */
 void ad_switch_forward(Diff *r, int at);
 void ad_switch_backward(Diff *r, int at, Node *d);
 void ad_loop_forward(Diff *r, int at);

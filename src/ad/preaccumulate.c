@@ -167,6 +167,7 @@ void ad_preaccumulated_backward(Diff *r, const Preaccumulated *p, Node *d) {
   for (int i = 0; i < p->n; i++)
     for (int k = 0; k < p->slots; k++) {
       Node *dk = ir_get(w, d, k), *partial = p->partials[i * p->slots + k];
-      if (partial && !ad_is_zero(dk)) ad_add(r, p->inputs[i], ir_op2(w, OP_FMUL, dk, partial));
+      if (!partial || ad_is_zero(dk)) continue;
+      ad_add(r, p->inputs[i], ad_unless_zero(w, dk, ir_op2(w, OP_FMUL, dk, partial)));
     }
 }

@@ -31,17 +31,26 @@ Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site) {
 /* ---- Scalar operations ------------------------------------------------------------------ */
 /* x, but 0 where it is the NaN that a zero cotangent makes of a partial which is infinite. The cotangent alone
  * doesn't decide: x has to keep its own derivative by d where d is 0. */
-static Node *unless_zero(World *w, Node *d, Node *x) {
+Node *ad_unless_zero(World *w, Node *d, Node *x) {
   if (d->op == OP_FLOAT && d->attr.f != 0) return x;
   Node *lost = ir_op2(w, OP_AND, ir_op2(w, OP_FEQ, d, ir_float(w, 0)), ir_op1(w, OP_IS_NAN, x));
   return ir_op3(w, OP_SELECT, lost, ir_float(w, 0), x);
 }
 
+/* The product that n guards in this way, perhaps negated; NULL. */
+static const Node *guarded_product(const Node *n) {
+  if (n->op != OP_SELECT || n->ops[0]->op != OP_AND || n->ops[1]->op != OP_FLOAT || n->ops[1]->attr.f != 0) return NULL;
+  const Node *x = n->ops[2], *product = x->op == OP_FNEG ? x->ops[0] : x, *lost = NULL;
+  for (int k = 0; k < 2; k++)
+    if (n->ops[0]->ops[k]->op == OP_IS_NAN) lost = n->ops[0]->ops[k]->ops[0];
+  return lost == x && product->op == OP_FMUL ? product : NULL;
+}
+
 static void divide_rule(World *w, Node **args, Node *value, Node *d, Node **out) {
   bool safe = args[1]->op == OP_FLOAT && args[1]->attr.f != 0;
   Node *q = ir_op2(w, OP_FDIV, d, args[1]), *by_divisor = ir_op1(w, OP_FNEG, ir_op2(w, OP_FMUL, q, value));
-  out[0] = safe ? q : unless_zero(w, d, q);
-  out[1] = safe ? by_divisor : unless_zero(w, d, by_divisor);
+  out[0] = safe ? q : ad_unless_zero(w, d, q);
+  out[1] = safe ? by_divisor : ad_unless_zero(w, d, by_divisor);
 }
 
 static void library_rule(World *w, const Node *n, Node **args, Node *d, Node **out) {
@@ -80,20 +89,43 @@ static void scalar_rule(World *w, const Node *n, Node **args, Node *value, Node 
   }
 }
 
+/* A guarded product gives its factors products that are guarded, too. */
+static void guarded_backward(Diff *r, const Node *n, const Node *product, Node *d) {
+  World *w = r->w;
+  if (n->ops[2] != product) d = ir_op1(w, OP_FNEG, d);
+  d = ir_op3(w, OP_SELECT, ad_fwd(r, n->ops[0]), ir_float(w, 0), d);
+  for (int i = 0; i < 2; i++)
+    if (ad_active(r, product->ops[i]))
+      ad_add(r, product->ops[i], ad_unless_zero(w, d, ir_op2(w, OP_FMUL, d, ad_fwd(r, product->ops[1 - i]))));
+}
+
 static void scalar_backward(Diff *r, const Node *n, int at, Node *d) {
   Node *out[3];
+  const Node *product = guarded_product(n);
+  if (product) {
+    guarded_backward(r, n, product, d);
+    return;
+  }
   scalar_rule(r->w, n, ad_fwd_all(r, n->ops, n->nops), r->fwd[at], d, out);
   for (int i = 0; i < n->nops; i++)
     if (out[i]) ad_add(r, n->ops[i], out[i]);
 }
 
-/* The rule is multiplication by the partials: applied to the tangents it gives their products. */
+/* The rule is multiplication by the partials: applied to the tangents it gives their products. A quotient that is 0,
+ * since its divisor is infinite, stays so: an infinite tangent of that makes no NaN of it. */
+static Node *tangent_term(Diff *f, const Node *n, int at, int i) {
+  World *w = f->w;
+  Node *out[3], *value = f->fwd[at];
+  scalar_rule(w, n, ad_fwd_all(f, n->ops, n->nops), value, ad_cot(f, n->ops[i]), out);
+  return n->op == OP_FDIV && i == 1 ? ad_unless_zero(w, value, out[i]) : out[i];
+}
+
 static Node *scalar_tangent(Diff *f, const Node *n, int at) {
-  Node *out[3], *sum = NULL;
+  Node *sum = NULL;
   for (int i = 0; i < n->nops; i++) {
     if (!ad_active(f, n->ops[i]) || ad_is_zero(ad_cot(f, n->ops[i]))) continue;
-    scalar_rule(f->w, n, ad_fwd_all(f, n->ops, n->nops), f->fwd[at], ad_cot(f, n->ops[i]), out);
-    if (out[i]) sum = sum ? ir_op2(f->w, OP_CADD, sum, out[i]) : out[i];
+    Node *term = tangent_term(f, n, at, i);
+    if (term) sum = sum ? ir_op2(f->w, OP_CADD, sum, term) : term;
   }
   return sum;
 }

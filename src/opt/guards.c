@@ -5,17 +5,62 @@
  *   select (d = 0 and is_nan (d * u / v)) 0 (d * u / v)   →   d * (select (d = 0) 0 u) / (select (d = 0) 1 v)
  *
  * The choice is now between numbers that are there before the product, and is made while d is still computed; C
- * compilers turn the other into a branch around product and quotient. The same but for the sign of a zero, and so not
- * done in strict mode. Runs when nothing is differentiated any more, before sums take products in. */
+ * compilers turn the other into a branch around product and quotient. A factor stays as it is if it is finite or NaN,
+ * and d is NaN wherever it is: in the derivative of sin (exp (cos x)) the factor exp (cos x) of d = cos (exp (cos x)).
+ * The same but for the sign of a zero, and so not done in strict mode. Runs when nothing is differentiated any more,
+ * before sums take products in. */
 #include "opt/opt.h"
+#include <math.h>
+#include <string.h>
 
 typedef struct Guard {
   World *w;
   Node *d, *zero; /* the cotangent, and whether it is 0 */
 } Guard;
 
+static bool is_wave(const Node *x) { return x->op == OP_SIN || x->op == OP_COS; }
+
+/* Is x a function or sum of one number, NaN only where that is? */
+static bool is_step(const Node *x) {
+  if (x->op == OP_FADD || x->op == OP_FMUL) return x->ops[1]->op == OP_FLOAT;
+  return x->op == OP_FNEG || x->op == OP_EXP || x->op == OP_SINH || x->op == OP_COSH;
+}
+
+/* What |x| doesn't exceed unless x is NaN: known of steps from a sine or cosine. */
+static double bound(const Guard *g, const Node *x, int depth) {
+  if (is_wave(x)) return 1;
+  if (!is_step(x) || (depth == LIMIT_GUARDED && limit_reached(g->w->arena, AT_GUARDED))) return INFINITY;
+  double b = bound(g, x->ops[0], depth + 1);
+  switch (x->op) {
+  case OP_FNEG: return b;
+  case OP_FADD: return b + fabs(x->ops[1]->attr.f);
+  case OP_FMUL: return b * fabs(x->ops[1]->attr.f);
+  default: return exp(b) * 1.001;
+  }
+}
+
+/* Is d NaN where x is? Where a sine is, the cosine is too. Finds x, or what it is made of by steps, in d, beneath what
+ * is NaN where an operand is. */
+static bool is_lost_with(const Guard *g, const Node *d, const Node *x, int depth) {
+  for (const Node *s = x;; s = s->ops[0]) {
+    if (d == s || (is_wave(d) && is_wave(s) && d->ops[0] == s->ops[0])) return true;
+    if (!is_step(s)) break;
+  }
+  if (!(op_flags[d->op] & OPF_R) && strcmp(op_signatures[d->op], "f:f") != 0) return false;
+  if (depth == LIMIT_GUARDED && limit_reached(g->w->arena, AT_GUARDED)) return false;
+  for (int k = 0; k < d->nops; k++)
+    if (is_lost_with(g, d->ops[k], x, depth + 1)) return true;
+  return false;
+}
+
+static bool is_harmless(const Guard *g, const Node *x) {
+  if (x->op == OP_FLOAT) return x->attr.f != 0 && isfinite(x->attr.f);
+  return bound(g, x, 0) < HUGE_VAL && is_lost_with(g, g->d, x, 0);
+}
+
+/* Where d is 0: a factor or divisor that leaves it so. */
 static Node *unless_zero(const Guard *g, double instead, Node *x) {
-  if (x->op == OP_FLOAT && x->attr.f != 0 && x->attr.f - x->attr.f == 0) return x;
+  if ((instead == 0 || x->op == OP_FLOAT) && is_harmless(g, x)) return x;
   return ir_op3(g->w, OP_SELECT, g->zero, ir_float(g->w, instead), x);
 }
 

@@ -42,6 +42,8 @@ FAULTS = {
     "an error before the effects of its operands": [
         ("src/elab/elab_state.c", "  return ir_await(c->w, x, el_token(c)); /* the lengths of an array wait, too */", "  return x;"),
         ("src/lower/schedule.c", "standing(there, n, here, depth) != STANDS_ELSEWHERE ||", "standing(there, n, here, depth) == STANDS_BEFORE ||")],
+    "a derivative rule without its guard (of exp)": [
+        ("stdlib/prelude.atl", "let y = exp x in (y, fun d -> _times d y)", "let y = exp x in (y, fun d -> d * y)")],
 }
 OPTIONS = {"an error before the effects of its operands": ["--failing"]}
     "a derivative that has a value where its function fails": [

@@ -105,7 +105,12 @@ SIGNS = [(name, f"0.1 * atan (1.0 / {text})", weight) for name, text, weight in 
     ("sign of the sum of some, folded", "(let k = {I} in fold (fun s p -> if p > {c} then p + s else s) (-0.0) [ {c} * float (i + k) | i < 20 + k % 9 ])", 0.3)]]
 SIGNS += [("signs of conversions", "sum [ 0.1 * atan (1.0 / float (int p)) | p in ({A}) ]", 0.3)]
 
-FLOATS = ROUNDED + PARTS + ATTEMPTS + SIGNS + [
+# Elements that nobody uses, where the derivative is infinite.
+UNUSED = [(f"unused element: {what}", f"(let k = at ({{I}}) {{n}} in (mapi (fun i p -> {text}) ({{A}}))[k])", 0.2) for what, text in [
+    *[(f, f"0.2 * {f} (sin p + 800.0 * float (max (i - k) (k - i)))") for f in ("exp", "expm1", "sinh", "cosh")],
+    ("power", "(sin p + 1e200 * float (max (i - k) (k - i))) ^ 3"), ("root", "sqrt ((1.1 + sin p) * float (1 - min 1 (max (i - k) (k - i))))")]]
+
+FLOATS = ROUNDED + PARTS + ATTEMPTS + SIGNS + UNUSED + [
     ("add", "{F} + {F}", 3), ("subtract", "{F} - {F}", 3), ("multiply", "{F} * {F} * 0.7", 4), ("negate", "-({F})", 1),
     ("divide", "({F}) / (1.6 + sin ({F}))", 2), ("smooth", "{f1} ({F})", 8), ("scale", "{c} * {F}", 2),
     *calls("exp expm1 sinh cosh tan asin atanh", "0.8 * sin ({F})", 0.4),
