@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Normal forms of branches. A branch on a known selector is its arm; with equal arms it is one of them; what all arms
- * yield equally comes before it:  if c then (x, f y) else (x, g y)  →  (x, if c then f y else g y). */
+ * yield equally comes before it:  if c then (x, f y) else (x, g y)  →  (x, if c then f y else g y). One that chooses
+ * between slices of an array chooses where the slice is. */
 #include "ir/ir_internal.h"
 #include <string.h>
 
@@ -92,6 +93,33 @@ static Node *hoist_components(World *w, Node *s, Graph **arms, int narms, Node *
   return ir_tuple(w, t, out);
 }
 
+/* The capture that all arms yield a slice of, or as it is; -1: none, or no slice. */
+static int sliced_capture(Graph **arms, int narms) {
+  int64_t capture = -1;
+  bool slice = false;
+  for (int i = 0; i < narms; i++) {
+    const Node *x = arms[i]->result, *whole = x->op == OP_SLICE ? x->ops[0] : x;
+    if (whole->op != OP_PARAM || (i && whole->attr.i != capture)) return -1;
+    capture = whole->attr.i;
+    slice |= x != whole;
+  }
+  return slice ? (int)capture : -1;
+}
+
+/*  switch s (slice a i n) (slice a j m) = slice a (switch s i j) (switch s n m) */
+static Node *chosen_slice(World *w, Node *s, Graph **arms, int narms, Node **caps, int ncaps) {
+  int capture = sliced_capture(arms, narms);
+  if (capture < 0) return NULL;
+  Node **results = NEW_ARRAY(w->temp, Node *, narms);
+  for (int i = 0; i < narms; i++) {
+    Node *x = arms[i]->result;
+    bool slice = x->op == OP_SLICE;
+    results[i] = slice ? ir_pair(w, x->ops[1], x->ops[2]) : ir_pair(w, ir_int(w, 0), ir_len(w, x, 0));
+  }
+  Node *place = yielding(w, s, arms, narms, caps, ncaps, results);
+  return ir_slice(w, caps[capture], ir_get(w, place, 0), ir_get(w, place, 1));
+}
+
 /*  if true then f x else g x = f x              if not c then f x else g x = if c then g x else f x
  *  if c then f c else g c = if c then f true else g false                  if c then f x else f x = f x */
 Node *ir_switch(World *w, Node *s, Graph **arms, int narms, Node **caps, int ncaps) {
@@ -123,6 +151,7 @@ Node *ir_switch(World *w, Node *s, Graph **arms, int narms, Node **caps, int nca
   Node *r = trivial_switch(w, s, arms, narms, caps);
   if (!r) r = connective(w, s, arms, narms, caps);
   if (!r) r = hoist_components(w, s, arms, narms, caps, ncaps);
+  if (!r) r = chosen_slice(w, s, arms, narms, caps, ncaps);
   if (r) return r;
   Node **ops = NEW_ARRAY(w->arena, Node *, ncaps + 1);
   ops[0] = s;

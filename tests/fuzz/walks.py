@@ -90,6 +90,7 @@ PARTS = [
     "(let q = v[{k}..] in go v[..{k}] * {f} (go q[..length q / 2] + {c} * go q[length q / 2..]))", "({L0} + 0.9 * {f} (go v[{k}..] * go v[..{k}]))",
     "(let mut s = {c} in for k = 0 to 1 do s <- {f} (s + go v[k * length v / 2..(k + 1) * length v / 2]) done; s)",
     "go [ {c} * x | x in v[..{k}] ] + {f} (go v[{k}..])",
+    "(let q = (if length v % 3 = 0 then v[{k}..] else v[..length v - {k}]) in {f} (go q) + {c} * go v[..{k}])",
 ]
 MADE_PARTS = [
     "go [ {f} (v[2 * i] * v[2 * i + 1]) | i < length v / 2 ]", "go (v[..length v / 2] * {c}) + {f} (go v[length v / 2..])",
