@@ -99,7 +99,7 @@ static void compare_with_new(AtledVM *used, const SweepProgram *p) {
   atled_free(fresh);
 }
 
-/* ---- Long sources -------------------------------------------------------------------------------------------------- */
+/* ---- Long sources -------------------------------------------------------------------------------------------- */
 /* Of each derivative its code stays, not what its making took: some MB. The values are those of one item alone. */
 static void test_many_derivatives(void) {
   enum { ITEMS = 60, LIMIT = 110 << 20 };
