@@ -18,18 +18,37 @@
  * Nothing here prints, exits, aborts or jumps; after an error the VM goes on, with
  * all earlier definitions intact.
  *
- * VMs share nothing. Different VMs may be used from different threads at once; one
- * VM by one thread at a time, except for atled_interrupt. A call on a VM from within one
- * of its callbacks is refused (ATLED_BAD_ARGUMENT; atled_free and atled_release do
- * nothing), but for those that only read what is there. So is NULL where something is needed. A callback
- * returns: it neither throws nor jumps out.
- * When memory runs out in a call that compiles, the VM is what it was before it. So it is after a source that doesn't
- * compile, and after calls that only look. Each source that was evaluated, and each look-up, keeps some KB until the
- * VM is freed: what is called often is looked up once.
+ * Callbacks. A call on a VM from within one of its callbacks is refused (ATLED_BAD_ARGUMENT; atled_free and
+ * atled_release do nothing), but for those that only read what is there. So is NULL where something is needed. A
+ * callback returns: it neither throws nor jumps out.
+ *
+ * Threads. VMs share nothing. Different VMs may be used from different threads at once; one VM by one thread at a time,
+ * and not always by the same. atled_interrupt alone may be called on a VM that another thread is using, and alone in a
+ * signal handler. A VM with a time limit has a thread of its own, which sleeps, and to which no signal is delivered;
+ * machine code and callbacks run in the thread that calls.
+ *
+ * Signals. No handler is ever set, and no signal sent, but to a program in place of GCC's that doesn't answer. The
+ * program's output to a closed pipe, or beyond the limit of a file's size, is an error of kind "output" or "io":
+ * SIGPIPE and SIGXFSZ are blocked in the thread during such a write alone, and taken back. A handler of the host's that
+ * interrupts a call may return; whatever was waiting goes on. The starter of GCC's process is a child for some
+ * milliseconds, which the VM reaps, so a host may see a SIGCHLD; it may also ignore that signal or reap all children.
  *
  * Processes. A child that was forked has all VMs that no other thread was using then, and may do everything with them,
  * atled_free included. Nothing of it is seen by the parent: the thread of time limits is made anew, from the child's
- * next call on, and GCC gets a process of the child's own.
+ * next call on, and GCC gets a process of the child's own. In a call that was under way, as of a callback that forks,
+ * machine code of the child isn't stopped by the time limit. Whatever this library opens is closed by exec. In process
+ * 1, which gets all orphans, GCC's process is a child until the VM is freed, and the VM reaps it.
+ *
+ * Memory. When memory runs out in a call that compiles, the VM is what it was before it. So it is after a source that
+ * doesn't compile, and after calls that only look. An expression and a handle that was released leave nothing. A source
+ * of definitions alone leaves their values, and of functions some KB of syntax and types; one of definitions and
+ * expressions, or whose values hold functions, also what was compiled of it. All of that stays until the VM is freed,
+ * also if a name is defined again: what is called often is looked up once.
+ *
+ * Files. Sources, modules, C libraries and the cache are read from regular files only, so no pipe holds a call up. What
+ * the program itself reads and writes may be anything: the time limit and atled_interrupt end its waiting. So they do
+ * where stdout or stderr is a pipe that nobody reads, but for more than 4 KB that the host itself has left in the
+ * buffer.
  *
  * Strings are UTF-8. What a function returns by pointer belongs to the VM and is
  * valid until the next call on the same VM, unless said otherwise. */
@@ -88,7 +107,9 @@ typedef enum AtledStream { ATLED_OUTPUT, ATLED_ERRORS } AtledStream;
 
 typedef struct AtledConfig {
   AtledAllocate allocate; /* NULL: the C library's */
-  size_t memory_limit;    /* bytes the VM may hold; 0: no limit */
+  /* bytes that the VM may hold, for compiling and running; 0: no limit. Not counted: the machine stack, machine code,
+   * GCC within this process, GCC's process */
+  size_t memory_limit;
   /* bytes of address space for the VM's stack, at least 4 MB; 0: 1 GB, of which only what is used costs memory. Where
    * the system grants less: the largest half, quarter, … that it does */
   size_t stack_size;
@@ -123,7 +144,7 @@ typedef struct AtledConfig {
    * within this process */
   bool jit_in_process;
   size_t jit_memory;       /* bytes of address space that GCC's process may have; 0: 8 GB */
-  double jit_time;         /* seconds that it may take for each piece of the program; 0: 600 */
+  double jit_time;         /* seconds that it may take for each piece of the program; 0, less, NaN: 600 */
   int64_t cache_size;      /* bytes on disk that kept machine code may take; 0: 256 MB; less: none is kept */
   bool strict;             /* strict floating point: bit-identical results on every machine and in every mode */
   bool no_stdlib;          /* no prelude and no library modules: only what the language itself defines */

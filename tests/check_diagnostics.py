@@ -39,7 +39,7 @@ NOT_SHOWN = {
     r"src/jit/(jit|translate)\.c": "the system refuses something to the compiler; the reason is part of `can't compile`",
     r"src/jit/toolchain/cache\.c:.*(can't be|neither)": "the system refuses a folder; unit.cache has them",
     r"src/api/vm\.c:.*no part of it says why": "a guard: tests/api/test_hostile.c looks for it",
-    r"src/api/pipeline\.c:.*tests failed|src/check/checker\.c:.*a type is needed, and nothing":
+    r"src/api/evaluate\.c:.*tests failed|src/check/checker\.c:.*a type is needed, and nothing":
         "errors of hosts' calls; tests/api has them",
     r"src/runtime/streams\.c:.*(isn't taken|exit$|host's input gave)": "hosts stop output and give input, and `exit` is no error; tests/api has them",
     r"src/runtime/arrays\.c:.*(can't have length|of %lld rows)": "guards: a check comes before",

@@ -9,7 +9,8 @@
  *   clock.c    the thread that looks at the time
  *   report.c   diagnostics and run-time errors as the host sees them
  *   modules.c  imports and the embedded standard library
- *   pipeline.c source text to values, through all stages
+ *   evaluate.c source text to values
+ *   pipeline.c source text to optimised graphs
  *   batches.c  what becomes of its steps, a batch at a time
  *   keep.c     what stays of definitions
  *   run.c      lowered modules: evaluator, machine code, globals

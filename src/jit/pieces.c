@@ -193,7 +193,7 @@ void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n) {
   snprintf(path, sizeof path, "%s/notes", folder.path);
   Quiet q;
   quiet_begin(&q);
-  FILE *f = fopen(path, "wb");
+  FILE *f = fopen(path, "wbe");
   int32_t count = (int32_t)n;
   bool ok = f && fwrite(&count, sizeof count, 1, f) == 1 && fwrite(notes, sizeof *notes, n, f) == n;
   if (f && fclose(f) == 0 && ok) cache_store(&j->cache, notes_key(j, m), path);
@@ -204,7 +204,7 @@ void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n) {
 int32_t *jit_read_notes(Jit *j, const LModule *m, size_t *n) {
   char path[4096];
   int32_t count = 0, *notes = NULL;
-  FILE *f = cache_find(&j->cache, notes_key(j, m), path, sizeof path) ? fopen(path, "rb") : NULL;
+  FILE *f = cache_find(&j->cache, notes_key(j, m), path, sizeof path) ? fopen(path, "rbe") : NULL;
   if (!f) return NULL;
   if (fread(&count, sizeof count, 1, f) == 1 && count > 0)
     notes = heap_realloc(j->heap, NULL, 0, sizeof *notes * (size_t)count);

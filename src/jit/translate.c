@@ -130,7 +130,7 @@ static void dump_path(const Work *w, const char *ending, char *path) {
 }
 
 static void copy_file(const char *from, const char *to) {
-  FILE *in = fopen(from, "rb"), *out = in ? fopen(to, "wb") : NULL;
+  FILE *in = fopen(from, "rbe"), *out = in ? fopen(to, "wbe") : NULL;
   char block[8192];
   for (size_t n; out && (n = fread(block, 1, sizeof block, in)) > 0;) fwrite(block, 1, n, out);
   if (out) fclose(out);

@@ -75,7 +75,7 @@ static int run(char *const *argv, const char *log) {
 
 static bool explain(const char *tool, const char *log, char *text, size_t n) {
   char line[200] = "";
-  FILE *f = fopen(log, "r");
+  FILE *f = fopen(log, "re");
   if (f) {
     if (!fgets(line, sizeof line, f)) line[0] = 0;
     fclose(f);
