@@ -4,8 +4,8 @@
  *   evaluator ── tick, each SLICE instructions ──► is a piece that was asked for ready? attach it
  *                                                  is something hot? ask for it
  *
- * Two pieces may be compiled at the same time, a small one and one that isn't: what is small takes GCC a tenth of a second,
- * and doesn't wait for what takes it many. So inner loops get machine code first where what is around them is large.
+ * Two pieces may be compiled at the same time, a small one and one that isn't: what takes GCC a tenth of a second
+ * doesn't wait for what takes it many. So inner loops get machine code first where what is around them is large.
  *
  * Nothing waits and nothing starts again: attached code takes over at the next call, or when a loop comes to its head.
  * Both tiers agree to the bit, so what a program prints doesn't depend on when the compiler is done.

@@ -12,8 +12,8 @@
 #include "support/phases.h"
 #include <string.h>
 
-/* Frames that are looked at; functions whose sizes are added; ticks until something is hot; ticks that a turn may take, so that the change isn't waited
- * for too long; after so many ticks with longer turns the count starts again. */
+/* Frames that are looked at; functions whose sizes are added; ticks until something is hot; ticks that a turn may take,
+ * so that the change isn't waited for too long; after so many ticks with longer turns the count starts again. */
 enum { FRAMES = 64, SIZED = 32, HOT = 6, LONG_TURN = 16, LONG_LOOK = 64 };
 
 struct LoopCode {

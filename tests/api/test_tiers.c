@@ -2,8 +2,8 @@
 /* Evaluator and machine code change over at every kind of place: with ATLED_COIN everything has machine code, and
  * chance decides at each call and each head of a loop. Whatever it decides, a program prints the same and fails in the
  * same way at the same place, its effects happen once, no object is left, and no array is copied that would have been
- * updated in place. In mode `auto` a loop changes over while it runs, a function that the host or machine code calls again
- * and again gets machine code whatever it consists of, and a VM is freed while something is compiled. */
+ * updated in place. In mode `auto` a loop changes over while it runs, a function that the host or machine code calls
+ * again and again gets machine code whatever it consists of, and a VM is freed while something is compiled. */
 #include "check.h"
 #include <atled.h>
 #include <stdlib.h>
@@ -166,7 +166,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Functions that contain no call and no long loop, called by the host: the evaluator soon has nothing to do any more. */
+/* Functions that contain no call and no long loop, called by the host: soon the evaluator has nothing to do. */
 static void test_host_calls(void) {
   static const struct {
     const char *text;
