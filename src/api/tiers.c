@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Mode `auto`: machine code for what is hot, while the evaluator goes on.
  *
- *   evaluator ── tick, each SLICE instructions ──► is the piece that was asked for ready? attach it
- *                                                  else, if none is asked for: ask for the hottest
+ *   evaluator ── tick, each SLICE instructions ──► is a piece that was asked for ready? attach it
+ *                                                  is something hot? ask for it
+ *
+ * Two pieces may be compiled at the same time, a small one and one that isn't: what takes GCC a tenth of a second
+ * doesn't wait for what takes it many. So inner loops get machine code first where what is around them is large.
  *
  * Nothing waits and nothing starts again: attached code takes over at the next call, or when a loop comes to its head.
  * Both tiers agree to the bit, so what a program prints doesn't depend on when the compiler is done.
@@ -18,38 +21,41 @@
 
 /* Instructions between ticks, a millisecond or so. Ticks after a change before more is asked for. */
 enum { SLICE = 1 << 18, QUIET = 6 };
+/* The requests: for a small piece, of some instructions, and for a larger one. */
+enum { FEW, MANY, SMALL = 512 };
 
-static void drop_piece(Tiers *t) {
-  t->piece = NULL;
-  t->mod = NULL;
-  arena_free(&t->arena);
+static void drop_piece(TierRequest *q) {
+  q->piece = NULL;
+  q->mod = NULL;
+  arena_free(&q->arena);
 }
 
 /* ---- Attaching --------------------------------------------------------------------------------------------------- */
-static void attach(AtledVM *vm) {
-  Tiers *t = &vm->tiers;
-  const LPiece *p = t->piece;
+static void attach(AtledVM *vm, int request) {
+  TierRequest *q = &vm->tiers.requests[request];
+  const LPiece *p = q->piece;
   Mod *native;
-  JitEntry *entries = NEW_ARRAY(&t->arena, JitEntry, p->nroots);
-  if (!jit_attach_piece(vm->jit, t->mod, p, entries, &native)) return;
+  JitEntry *entries = NEW_ARRAY(&q->arena, JitEntry, p->nroots);
+  if (!jit_attach_piece(vm->jit, request, q->mod, p, entries, &native)) return;
   for (int k = 0; k < p->nroots; k++) {
-    if (p->roots[k].head < 0) eval_attach_function(t->mod, p->roots[k].func);
-    else eval_attach_loop(t->mod, &p->roots[k], entries[k], native);
+    if (p->roots[k].head < 0) eval_attach_function(q->mod, p->roots[k].func);
+    else eval_attach_loop(q->mod, &p->roots[k], entries[k], native);
   }
 }
 
-static void settle(AtledVM *vm, JitAnswer answer) {
+static void settle(AtledVM *vm, int request, JitAnswer answer) {
   Tiers *t = &vm->tiers;
+  TierRequest *q = &t->requests[request];
   if (answer == JIT_WORKING) return;
   const char *why = NULL;
-  if (answer == JIT_READY && t->mod) attach(vm);
-  else if (answer == JIT_READY) jit_forget_asked(vm->jit, false);
+  if (answer == JIT_READY && q->mod) attach(vm, request);
+  else if (answer == JIT_READY) jit_forget_asked(vm->jit, request, false);
   else if (!jit_available(vm->jit, &why)) t->off = true;
   else why = jit_why(vm->jit);
   if (why && !t->why[0]) snprintf(t->why, sizeof t->why, "%s", why);
   t->quiet = t->tick + QUIET;
   rt_clear_error(&vm->rt); /* of memory */
-  drop_piece(t);
+  drop_piece(q);
 }
 
 /* ---- Notes ------------------------------------------------------------------------------------------------------- */
@@ -72,8 +78,9 @@ static bool make_room(AtledVM *vm, Notes *notes, size_t more) {
   return true;
 }
 
-static void note_piece(AtledVM *vm, const LPiece *p) {
-  Unit *u = unit_of(vm, vm->tiers.mod);
+static void note_piece(AtledVM *vm, const TierRequest *q) {
+  const LPiece *p = q->piece;
+  Unit *u = unit_of(vm, q->mod);
   if (!u || vm->rt.coin || !make_room(vm, &u->notes, NOTE_CALLED + (size_t)p->module->nfuncs)) return;
   int32_t *note = u->notes.data + u->notes.len, n = 0;
   note[NOTE_FUNC] = p->roots[0].func;
@@ -87,25 +94,25 @@ static void note_piece(AtledVM *vm, const LPiece *p) {
 
 /* Gives the module the code that the note means, if it is in the cache. */
 static void recall(AtledVM *vm, Mod *m, const int32_t *note) {
-  Tiers *t = &vm->tiers;
+  TierRequest *q = &vm->tiers.requests[FEW];
   const LModule *code = m->code;
   int func = note[NOTE_FUNC], head = note[NOTE_HEAD];
   if (func < 0 || func >= code->nfuncs || head < -1 || head >= code->funcs[func]->ncode) return;
   if (head >= 0 && code->funcs[func]->code[head].op != LOP_LABEL) return;
-  bool *called = NEW_ARRAY(&t->arena, bool, code->nfuncs + 1);
+  bool *called = NEW_ARRAY(&q->arena, bool, code->nfuncs + 1);
   for (int k = 0; k < note[NOTE_COUNT]; k++)
     if (note[NOTE_CALLED + k] >= 0 && note[NOTE_CALLED + k] < code->nfuncs) called[note[NOTE_CALLED + k]] = true;
-  Str image = {.arena = &t->arena};
-  t->mod = m;
-  t->piece = piece_make(&t->arena, code, &(LPieceRoot){.func = func, .head = head}, 1, called);
-  if (!t->piece) return;
-  image_write(t->piece->module, &image);
-  if (jit_ask_cached(vm->jit, t->piece, image.data) == JIT_READY && eval_asked(m, func, head)) attach(vm);
+  Str image = {.arena = &q->arena};
+  q->mod = m;
+  q->piece = piece_make(&q->arena, code, &(LPieceRoot){.func = func, .head = head}, 1, called);
+  if (!q->piece) return;
+  image_write(q->piece->module, &image);
+  if (jit_ask_cached(vm->jit, FEW, q->piece, image.data) == JIT_READY && eval_asked(m, func, head)) attach(vm, FEW);
 }
 
 /* What was hot in earlier runs of the module needn't become hot again. */
-static void recall_all(AtledVM *vm, void *unit) {
-  Unit *u = unit;
+static void recall_all(AtledVM *vm, int request, const void *arg) {
+  Unit *u = *(Unit *const *)arg;
   Notes *notes = &u->notes;
   if (!(notes->data = jit_read_notes(vm->jit, u->code, &notes->len))) return;
   notes->cap = notes->len;
@@ -113,57 +120,81 @@ static void recall_all(AtledVM *vm, void *unit) {
     const int32_t *note = notes->data + at;
     if (note[NOTE_COUNT] < 0 || (size_t)note[NOTE_COUNT] > notes->len - at - NOTE_CALLED) return;
     recall(vm, u->mod, note);
-    jit_forget_asked(vm->jit, false);
-    drop_piece(&vm->tiers);
+    jit_forget_asked(vm->jit, request, false);
+    drop_piece(&vm->tiers.requests[request]);
     at += NOTE_CALLED + (size_t)note[NOTE_COUNT];
   }
 }
 
 /* ---- Asking ------------------------------------------------------------------------------------------------------ */
-static void ask(AtledVM *vm, Mod *m, const LPieceRoot *roots, int nroots, const bool *called) {
-  Tiers *t = &vm->tiers;
-  Str image = {.arena = &t->arena};
-  t->mod = m;
-  t->piece = piece_make(&t->arena, m->code, roots, nroots, called);
-  if (!t->piece) return;
+static void ask(AtledVM *vm, int request, Mod *m, const LPieceRoot *roots, int nroots, const bool *called) {
+  TierRequest *q = &vm->tiers.requests[request];
+  Str image = {.arena = &q->arena};
+  q->mod = m;
+  q->piece = piece_make(&q->arena, m->code, roots, nroots, called);
+  if (!q->piece) return;
 #ifdef ATLED_VERIFY
-  const char *wrong = lir_verify(t->piece->module);
-  if (wrong) snprintf(t->why, sizeof t->why, "a piece of lowered code: %s", wrong);
+  const char *wrong = lir_verify(q->piece->module);
+  if (wrong) snprintf(vm->tiers.why, sizeof vm->tiers.why, "a piece of lowered code: %s", wrong);
 #endif
-  note_piece(vm, t->piece);
-  image_write(t->piece->module, &image);
-  settle(vm, jit_ask(vm->jit, t->piece, image.data, image.len));
+  note_piece(vm, q);
+  image_write(q->piece->module, &image);
+  settle(vm, request, jit_ask(vm->jit, request, q->piece, image.data, image.len));
 }
 
-static void ask_for_hottest(AtledVM *vm, void *frame) {
-  Tiers *t = &vm->tiers;
-  EvalHot hot;
-  if (!eval_hottest(frame, t->tick, &hot) || t->tick < t->quiet) return;
-  eval_asked(hot.mod, hot.func, hot.head);
-  bool *called = NEW_ARRAY(&t->arena, bool, hot.mod->nfuncs + 1);
-  eval_called(hot.mod, called);
-  ask(vm, hot.mod, &(LPieceRoot){.func = hot.func, .head = hot.head}, 1, called);
+static void ask_for(AtledVM *vm, int request, const void *arg) {
+  const EvalHot *hot = arg;
+  eval_asked(hot->mod, hot->func, hot->head);
+  bool *called = NEW_ARRAY(&vm->tiers.requests[request].arena, bool, hot->mod->nfuncs + 1);
+  eval_called(hot->mod, called);
+  ask(vm, request, hot->mod, &(LPieceRoot){.func = hot->func, .head = hot->head}, 1, called);
 }
 
-/* Does it, and nothing more where memory runs out, or the call is to end. */
-static void within_memory(AtledVM *vm, void (*what)(AtledVM *vm, void *arg), void *arg) {
+/* Does it for a request, and nothing more where memory runs out, or the call is to end. */
+static void within_memory(AtledVM *vm, void (*what)(AtledVM *vm, int request, const void *arg), int request,
+                          const void *arg) {
   jmp_buf here, *volatile outer = vm->heap.on_oom;
+  TierRequest *q = &vm->tiers.requests[request];
   if (setjmp(here) == 0) {
     vm->heap.on_oom = &here;
     alarm_watch(vm);
-    what(vm, arg);
+    what(vm, request, arg);
   } else {
-    jit_forget_asked(vm->jit, false);
-    vm->tiers.piece = NULL;
+    jit_forget_asked(vm->jit, request, false);
+    q->piece = NULL;
   }
   vm->heap.on_oom = outer;
   vm->heap.alarm = NULL;
-  if (!vm->tiers.piece) drop_piece(&vm->tiers);
+  if (!q->piece) drop_piece(q);
 }
 
-static void go_on(AtledVM *vm, void *frame) {
-  if (vm->tiers.piece) settle(vm, jit_look(vm->jit));
-  else ask_for_hottest(vm, frame);
+static void look(AtledVM *vm, int request, const void *unused) {
+  (void)unused;
+  settle(vm, request, jit_look(vm->jit, request));
+}
+
+static bool is_small(const EvalHot *hot) { return hot->size <= SMALL; }
+
+/* The outermost that is small, or isn't, behind as many calls of closures as any: what is called so takes the time, and
+ * isn't taken along by what calls it. NULL: there is none. */
+static const EvalHot *choose(const EvalHot *hot, int n, bool small) {
+  const EvalHot *best = NULL;
+  for (int k = 0; k < n; k++)
+    if (is_small(&hot[k]) == small && (!best || hot[k].depth > best->depth)) best = &hot[k];
+  return best;
+}
+
+/* What is small comes first, and what is larger after it, unless that has made it cold. */
+static void ask_for_hottest(AtledVM *vm, void *frame) {
+  enum { CANDIDATES = 16, PATIENCE = 24 };
+  Tiers *t = &vm->tiers;
+  EvalHot hot[CANDIDATES];
+  int n = eval_hottest(frame, t->tick, hot, CANDIDATES);
+  if (!n || t->tick < t->quiet) return;
+  const EvalHot *small = choose(hot, n, true), *large = choose(hot, n, false);
+  bool wait = small || t->requests[FEW].piece;
+  if (small && !t->requests[FEW].piece) within_memory(vm, ask_for, FEW, small);
+  if (large && !t->requests[MANY].piece && (!wait || large->ticks >= PATIENCE)) within_memory(vm, ask_for, MANY, large);
 }
 
 /* Rt.tick. */
@@ -173,7 +204,9 @@ static void tick(void *user, void *frame) {
   vm->rt.budget = SLICE;
   t->tick++;
   if (!run_jit(vm)) return;
-  within_memory(vm, go_on, frame);
+  for (int k = 0; k < JIT_REQUESTS; k++)
+    if (t->requests[k].piece) within_memory(vm, look, k, NULL);
+  ask_for_hottest(vm, frame);
   if (t->off) vm->rt.budget = -1;
 }
 
@@ -182,7 +215,7 @@ static void tick(void *user, void *frame) {
  * way of the runtime. */
 static void ask_for_part(AtledVM *vm, Mod *m, int part, int parts) {
   Vec(LPieceRoot) roots = {0};
-  Arena *a = &vm->tiers.arena;
+  Arena *a = &vm->tiers.requests[FEW].arena;
   for (int f = 0; f < m->nfuncs; f++) {
     if (f % parts != part) continue;
     eval_asked(m, f, -1);
@@ -192,10 +225,10 @@ static void ask_for_part(AtledVM *vm, Mod *m, int part, int parts) {
       if (loop_body(a, m->code->funcs[f], head)) vec_push(a, roots, ((LPieceRoot){.func = f, .head = head}));
     }
   }
-  ask(vm, m, roots.data, roots.len, NEW_ARRAY(a, bool, m->nfuncs + 1));
-  while (vm->tiers.piece) {
+  ask(vm, FEW, m, roots.data, roots.len, NEW_ARRAY(a, bool, m->nfuncs + 1));
+  while (vm->tiers.requests[FEW].piece) {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    settle(vm, jit_look(vm->jit));
+    settle(vm, FEW, jit_look(vm->jit, FEW));
   }
 }
 
@@ -211,14 +244,15 @@ static void toss(AtledVM *vm, Unit *u) {
 /* ---- Around a run ------------------------------------------------------------------------------------------------ */
 void tiers_begin(AtledVM *vm, Unit *u) {
   Tiers *t = &vm->tiers;
-  if (!t->arena.heap) {
-    arena_init(&t->arena, &vm->heap);
+  if (!t->begun) {
+    for (int k = 0; k < JIT_REQUESTS; k++) arena_init(&t->requests[k].arena, &vm->heap);
     t->coin = settings_coin();
+    t->begun = true;
   }
   vm->rt.tick = tick;
   vm->rt.ticker = vm;
   if (vm->rt.budget < 0 && !t->off) vm->rt.budget = SLICE;
-  if (!u->begun && !vm->rt.coin && !t->piece && run_jit(vm)) within_memory(vm, recall_all, u);
+  if (!u->begun && !vm->rt.coin && !t->requests[FEW].piece && run_jit(vm)) within_memory(vm, recall_all, FEW, &u);
   toss(vm, u);
   u->begun = true;
 }
@@ -233,7 +267,8 @@ void tiers_end(AtledVM *vm) {
 
 void tiers_forget(AtledVM *vm, Unit *u) {
   Notes *notes = &u->notes;
-  if (vm->tiers.mod == u->mod) vm->tiers.mod = NULL;
+  for (int k = 0; k < JIT_REQUESTS; k++)
+    if (vm->tiers.requests[k].mod == u->mod) vm->tiers.requests[k].mod = NULL;
   if (notes->news && vm->jit) jit_keep_notes(vm->jit, u->code, notes->data, notes->len);
   if (notes->data) heap_realloc(&vm->heap, notes->data, notes->cap * sizeof *notes->data, 0);
   *notes = (Notes){0};

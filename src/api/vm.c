@@ -272,7 +272,8 @@ void atled_free(AtledVM *vm) {
   release_globals(vm);
   while (vm->units) run_unit_free(vm, vm->units);
   if (vm->jit) jit_free(vm->jit);
-  if (vm->tiers.arena.heap) arena_free(&vm->tiers.arena);
+  for (int k = 0; k < JIT_REQUESTS; k++)
+    if (vm->tiers.begun) arena_free(&vm->tiers.requests[k].arena);
   forget_way(&vm->way);
   forget_way(&vm->inner);
   forget_way(&vm->batch);

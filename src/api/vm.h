@@ -91,15 +91,21 @@ typedef struct WayBack {
 typedef Vec(Result) ResultList;
 typedef Vec(AtledDiagnostic) ReportList;
 
+/* A piece that is being compiled. */
+typedef struct TierRequest {
+  Mod *mod;      /* whose; NULL: of one that is gone, or nothing is compiled */
+  LPiece *piece; /* NULL: nothing is */
+  Arena arena;   /* of it and its image */
+} TierRequest;
+
 /* What mode `auto` has in mind: tiers.c. */
 typedef struct Tiers {
   int32_t tick;  /* ticks so far */
   int32_t quiet; /* ... before which nothing more is asked for */
   int64_t coin;  /* of ATLED_COIN; -1: none */
   bool off;      /* no machine code can be made */
-  Mod *mod;      /* whose piece is being compiled; NULL: of one that is gone, or nothing is */
-  LPiece *piece; /* NULL: nothing is being compiled */
-  Arena arena;   /* of it and its image */
+  bool begun;    /* what is read once has been */
+  TierRequest requests[JIT_REQUESTS];
   char why[512]; /* what the user is to be warned of */
 } Tiers;
 

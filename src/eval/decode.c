@@ -85,8 +85,8 @@ static int64_t *turns_of(DFunc *d, int n, int i) {
   return &l->heat.begun;
 }
 
-/* A jump back to the LABEL at instruction `head`, where a loop begins, one of those before loops[n]. If its turns meet
- * no POLL it counts them, and pays for what nothing in them paid for. */
+/* A jump back to the LABEL at instruction `head`, where one of the loops before loops[n] begins. If its turns meet no
+ * POLL, it counts them and pays for what nothing in them paid for. */
 static void make_back(DFunc *d, int n, int head, const DInstr **paid, DInstr *out, const Handlers *h) {
   while (n > 0 && d->loops[n - 1].head != head) n--;
   DLoop *l = n > 0 ? &d->loops[n - 1] : NULL;

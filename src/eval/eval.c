@@ -11,8 +11,8 @@
  *
  * Machine code may be attached at any time. Calls look for it (DFunc.native), and ENTER stands at the head of a loop
  * that has some: it runs on the registers of the frame and leaves them as the loop would. In mode `auto` whatever is
- * begun pays: an entry from C, a call, a turn of a loop. Who finds the budget used up gives Rt.tick a chance to
- * attach some.
+ * begun takes its cost off the budget: an entry from C, a call, a turn of a loop. Where nothing is left of it, Rt.tick
+ * is called, which attaches what is ready.
  *
  * A call that comes last replaces the frame. What the callee borrows may then have no owner: the closure and
  * arguments that the caller would release after the call, and what a frame that came about so holds. The new frame

@@ -12,9 +12,14 @@ Status eval_function(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
 typedef struct EvalHot {
   Mod *mod;
   int func, head;
+  int size;  /* instructions, with those of what it has called; more than EVAL_SIZES: that or more */
+  int ticks; /* it was under way at so many */
+  int depth; /* calls of closures around it, which no piece takes along */
 } EvalHot;
-/* What runs most and hasn't been asked for, seen from the frame that Rt.tick gets; tick: its number. False: nothing. */
-bool eval_hottest(const void *frame, int32_t tick, EvalHot *hot);
+enum { EVAL_SIZES = 1000 };
+/* What runs most and hasn't been asked for, seen from the frame that Rt.tick gets, the outermost first; tick: its
+ * number. How many, of at most `max`. */
+int eval_hottest(const void *frame, int32_t tick, EvalHot *hot, int max);
 /* Flags for the module's functions: this one has been called. */
 void eval_called(const Mod *m, bool *called);
 /* From now on it isn't hot any more. False: there is no such loop. */

@@ -26,7 +26,8 @@ struct DInstr {
 typedef struct Heat {
   int64_t begun, seen; /* seen: begun when it was under way at a tick first */
   int32_t ticks, last;
-  bool asked; /* machine code was asked for */
+  int32_t size; /* instructions that would be compiled, counted when it is hot first; 0: not yet */
+  bool asked;   /* machine code was asked for */
 } Heat;
 
 /* A loop, from its LABEL to the last jump back there: enough to tell what is under way. */

@@ -3,8 +3,8 @@
  *
  * At a tick, which comes when so many instructions have been evaluated, everything under way gets warmer: the
  * functions of the frames on top and the loops around their places. Whatever has been begun again and again meanwhile
- * (calls and turns are counted) will be begun again, and would run as machine code from then on. The outermost one is
- * the hottest: it takes the rest along.
+ * (calls and turns are counted) will be begun again, and would run as machine code from then on. The outermost one
+ * takes the rest along.
  *
  * ENTER replaces the first instruction of a loop. What stood there is kept, with a jump behind it, for a test that
  * wants the loop evaluated nonetheless. */
@@ -12,9 +12,9 @@
 #include "support/phases.h"
 #include <string.h>
 
-/* Frames that are looked at; ticks until something is hot; ticks that a turn may take, so that the change isn't waited
- * for too long; after so many ticks with longer turns the count starts again. */
-enum { FRAMES = 64, HOT = 6, LONG_TURN = 16, LONG_LOOK = 64 };
+/* Frames that are looked at; functions whose sizes are added; ticks until something is hot; ticks that a turn may take,
+ * so that the change isn't waited for too long; after so many ticks with longer turns the count starts again. */
+enum { FRAMES = 64, SIZED = 32, HOT = 6, LONG_TURN = 16, LONG_LOOK = 64 };
 
 struct LoopCode {
   Status (*entry)(Mod *native, const Slot *args, Slot *res);
@@ -41,32 +41,71 @@ static bool is_hot(const Heat *h) {
 /* Is the loop around instruction i? */
 static bool is_around(const DLoop *l, int64_t i) { return l->head <= i && i <= l->end; }
 
-static bool hottest_of(const Frame *f, int32_t tick, bool found, EvalHot *hot) {
-  DFunc *d = f->fn;
-  int64_t at = f->pc->src - d->f->code;
-  warm(&d->heat, tick);
-  if (!found && is_hot(&d->heat)) {
-    *hot = (EvalHot){f->mod, d->f->index, -1};
-    found = true;
-  }
-  for (int k = 0; k < d->nloops; k++) {
-    DLoop *l = &d->loops[k];
-    if (!is_around(l, at)) continue;
-    warm(&l->heat, tick);
-    if (found || !is_hot(&l->heat)) continue;
-    *hot = (EvalHot){f->mod, d->f->index, l->head};
-    found = true;
-  }
-  return found;
+/* What is hot so far. */
+typedef struct Found {
+  EvalHot *hot;
+  int n, max, depth;
+  int32_t tick;
+} Found;
+
+/* Instructions of the module that are counted, and functions whose instructions are. */
+typedef struct Size {
+  const Mod *m;
+  int n, nfuncs, funcs[SIZED];
+} Size;
+
+static void add_function(Size *s, int func) {
+  const LFunc *f = s->m->code->funcs[func];
+  for (int k = 0; k < s->nfuncs; k++)
+    if (s->funcs[k] == func) return;
+  if (s->nfuncs == SIZED) s->n = EVAL_SIZES + 1;
+  else s->funcs[s->nfuncs++] = func;
+  s->n += f->ncode;
 }
 
-bool eval_hottest(const void *frame, int32_t tick, EvalHot *hot) {
+static void add_calls(Size *s, const LFunc *f, int from, int to) {
+  for (int i = from; i < to && s->n <= EVAL_SIZES; i++)
+    if (f->code[i].op == LOP_CALL && s->m->decoded[f->code[i].imm.i]) add_function(s, (int)f->code[i].imm.i);
+}
+
+/* Of what stands from instruction `from` to `to`, and whatever that calls. */
+static int size_of(const Mod *m, const LFunc *f, int from, int to) {
+  Size s = {.m = m, .n = to - from};
+  add_calls(&s, f, from, to);
+  for (int k = 0; k < s.nfuncs; k++) {
+    const LFunc *called = m->code->funcs[s.funcs[k]];
+    add_calls(&s, called, 0, called->ncode);
+  }
+  return s.n;
+}
+
+static void look_at(Found *all, Heat *h, const Frame *f, int head, int from, int to) {
+  warm(h, all->tick);
+  if (all->n == all->max || !is_hot(h)) return;
+  const LFunc *code = f->fn->f;
+  if (!h->size) h->size = size_of(f->mod, code, from, to);
+  for (int k = 0; k < all->n; k++) /* another frame of a recursive function */
+    if (all->hot[k].mod == f->mod && all->hot[k].func == code->index && all->hot[k].head == head) return;
+  all->hot[all->n++] = (EvalHot){f->mod, code->index, head, h->size, h->ticks, all->depth};
+}
+
+static void look_at_frame(Found *all, const Frame *f) {
+  DFunc *d = f->fn;
+  int64_t at = f->pc->src - d->f->code;
+  all->depth += f->caller && f->caller->pc->src->op == LOP_APPLY;
+  look_at(all, &d->heat, f, -1, 0, d->f->ncode);
+  for (int k = 0; k < d->nloops; k++)
+    if (is_around(&d->loops[k], at))
+      look_at(all, &d->loops[k].heat, f, d->loops[k].head, d->loops[k].head, d->loops[k].end + 1);
+}
+
+int eval_hottest(const void *frame, int32_t tick, EvalHot *hot, int max) {
   const Frame *frames[FRAMES];
   int n = 0;
-  bool found = false;
+  Found all = {.hot = hot, .max = max, .tick = tick};
   for (const Frame *f = frame; f && n < FRAMES; f = f->caller) frames[n++] = f;
-  while (n > 0) found = hottest_of(frames[--n], tick, found, hot);
-  return found;
+  while (n > 0) look_at_frame(&all, frames[--n]);
+  return all.n;
 }
 
 void eval_called(const Mod *m, bool *called) {

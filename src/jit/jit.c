@@ -50,6 +50,7 @@ Jit *jit_new(Heap *heap, JitOptions options) {
   if (options.dump_dir && realpath(options.dump_dir, path) && strlen(path) < sizeof j->dump_dir)
     strcpy(j->dump_dir, path);
   j->compiler.version = translate_version();
+  for (int k = 0; k < JIT_REQUESTS; k++) j->requests[k].compiler.version = translate_version();
   j->process = getpid();
   cache_init(&j->cache, heap, options.cache_dir, options.cache_limit);
   j->options.cache_dir = j->options.dump_dir = NULL;
@@ -80,11 +81,15 @@ void jit_own(Jit *j) {
   if (j->process == getpid()) return;
   j->process = getpid();
   compiler_forget(&j->compiler);
-  folder_leave(&j->asked.folder);
-  folder_leave(&j->asked.claim);
-  if (j->asked.order) jit_free_order(j, j->asked.order);
-  j->asked.order = NULL;
-  j->asked.elsewhere = false;
+  for (int k = 0; k < JIT_REQUESTS; k++) {
+    JitRequest *a = &j->requests[k];
+    compiler_forget(&a->compiler);
+    folder_leave(&a->folder);
+    folder_leave(&a->claim);
+    if (a->order) jit_free_order(j, a->order);
+    a->order = NULL;
+    a->elsewhere = false;
+  }
   for (JitJob *job = j->left; job; job = job->next) {
     compiler_forget(&job->compiler);
     folder_leave(&job->folder);
@@ -96,7 +101,10 @@ void jit_own(Jit *j) {
 void jit_free(Jit *j) {
   if (!j) return;
   jit_own(j);
-  jit_forget_asked(j, true);
+  for (int k = 0; k < JIT_REQUESTS; k++) {
+    jit_forget_asked(j, k, true);
+    compiler_stop(&j->requests[k].compiler, false);
+  }
   free_jobs(j);
   compiler_stop(&j->compiler, false);
   heap_realloc(j->heap, j, sizeof *j, 0);
@@ -104,9 +112,11 @@ void jit_free(Jit *j) {
 
 JitStats jit_stats(const Jit *j) {
   JitStats s = j->stats;
-  s.process_seconds = j->compiler.used.seconds;
-  s.process_memory = j->compiler.used.memory;
-  s.process_orders = j->compiler.used.orders;
+  Usage used = j->compiler.used;
+  for (int k = 0; k < JIT_REQUESTS; k++) compiler_add_usage(&used, &j->requests[k].compiler.used);
+  s.process_seconds = used.seconds;
+  s.process_memory = used.memory;
+  s.process_orders = used.orders;
   return s;
 }
 

@@ -55,20 +55,22 @@ void jit_unload(Mod *m);
 
 /* ---- pieces.c: machine code of parts of a module, made in the background ---------------------------------------- */
 typedef enum JitAnswer { JIT_READY, JIT_WORKING, JIT_FAILED } JitAnswer;
+/* As many pieces may be asked for at the same time; the requests are numbered. */
+enum { JIT_REQUESTS = 2 };
 /* Asks for machine code of the piece, which stays where it is, with its image, while the answer is WORKING: then the
  * compiler's process is at it, or another one makes the same, and nothing waits for that. Where there is no such
- * process it is made here and now. One at a time. */
-JitAnswer jit_ask(Jit *j, const LPiece *p, const void *image, size_t n);
+ * process it is made here and now. */
+JitAnswer jit_ask(Jit *j, int request, const LPiece *p, const void *image, size_t n);
 /* The same from the cache alone: READY or FAILED. */
-JitAnswer jit_ask_cached(Jit *j, const LPiece *p, const void *image);
+JitAnswer jit_ask_cached(Jit *j, int request, const LPiece *p, const void *image);
 /* How far the one asked for is. */
-JitAnswer jit_look(Jit *j);
+JitAnswer jit_look(Jit *j, int request);
 /* Forgets the one asked for. `finish`: it is still made, for the cache, even if this process ends. */
-void jit_forget_asked(Jit *j, bool finish);
+void jit_forget_asked(Jit *j, int request, bool finish);
 /* Gives m the code that is ready, and forgets it: function roots of the piece get their entries, loops' are left in
  * entries[root], to be called with *native. On false the module is as before. */
 typedef Status (*JitEntry)(Mod *native, const Slot *args, Slot *res);
-bool jit_attach_piece(Jit *j, Mod *m, const LPiece *p, JitEntry *entries, Mod **native);
+bool jit_attach_piece(Jit *j, int request, Mod *m, const LPiece *p, JitEntry *entries, Mod **native);
 void jit_unload_pieces(Mod *m);
 /* Numbers that the host keeps in the cache beside the code of this module. Reading gives a new block of *n, or NULL. */
 void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n);

@@ -17,6 +17,18 @@ struct JitJob {
   JitJob *next;
 };
 
+/* A request for a piece. */
+typedef struct JitRequest {
+  Compiler compiler;
+  Order *order;         /* NULL: nothing is asked for */
+  Folder folder, claim; /* of its object, unless that is the cache's; its turn */
+  const LPiece *piece;
+  const void *image;
+  size_t size;
+  unsigned looks; /* for what another process makes */
+  bool elsewhere; /* it does */
+} JitRequest;
+
 struct Jit {
   Heap *heap;
   JitOptions options;
@@ -32,16 +44,7 @@ struct Jit {
   JitStats stats;
   JitJob *left;  /* by calls whose time was up, latest first: under way, or done */
   pid_t process; /* whose compilers and folders these are */
-  /* the piece that is asked for */
-  struct {
-    Order *order;         /* NULL: none is */
-    Folder folder, claim; /* of its object, unless that is the cache's; its turn */
-    const LPiece *piece;
-    const void *image;
-    size_t size;
-    unsigned looks; /* for what another process makes */
-    bool elsewhere; /* it does */
-  } asked;
+  JitRequest requests[JIT_REQUESTS];
 };
 
 /* At the begin of all that has to do with compilers and folders: in a child that was forked what is the parent's is

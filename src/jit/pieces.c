@@ -4,7 +4,7 @@
  *   jit_ask ── key ── cache? ── yes ─────────────────────────────────────────► READY
  *      └─ no ── order to the compiler's process ── WORKING ── jit_look … ──► READY ── jit_attach_piece
  *
- * What is asked for is kept in the Jit until it is attached or forgotten: one piece at a time. */
+ * What is asked for is kept in the Jit until it is attached or forgotten. Each request has a compiler of its own. */
 #include "jit/jit_internal.h"
 #include "jit/rt_table.h"
 #include "lir/image.h"
@@ -23,12 +23,33 @@ struct JitPiece {
   JitPiece *next;
 };
 
+/* ---- Forgetting -------------------------------------------------------------------------------------------------- */
+/* Is it the compiler's process that is at it? What is ready by now is kept: a farewell would come too late. */
+static bool is_under_way(Jit *j, JitRequest *a, bool finish) {
+  Result result = {0};
+  if (!a->order || a->compiler.order != a->order) return false;
+  if (finish && compiler_look(&a->compiler, &result) == COMPILER_REPLIED && result.ok) jit_keep(j, a->order);
+  return a->compiler.order != NULL;
+}
+
+static void forget(Jit *j, JitRequest *a, bool finish) {
+  jit_own(j);
+  bool left = is_under_way(j, a, finish) && compiler_stop(&a->compiler, finish && a->order->cache_dir[0]);
+  if (left) folder_leave(&a->folder);
+  else folder_remove(&a->folder);
+  turn_end(&a->claim);
+  if (a->order) jit_free_order(j, a->order);
+  *a = (JitRequest){.compiler = a->compiler};
+}
+
+void jit_forget_asked(Jit *j, int request, bool finish) { forget(j, &j->requests[request], finish); }
+
 /* ---- Asking ------------------------------------------------------------------------------------------------------ */
 enum { LOOKS = 32 }; /* between those for what another process makes */
 
-static JitAnswer fail(Jit *j) {
+static JitAnswer fail(Jit *j, JitRequest *a) {
   j->stats.failures++;
-  jit_forget_asked(j, false);
+  forget(j, a, false);
   return JIT_FAILED;
 }
 
@@ -37,24 +58,26 @@ static JitAnswer ready(Jit *j) {
   return JIT_READY;
 }
 
-static JitAnswer make_here(Jit *j) {
+static JitAnswer make_here(Jit *j, JitRequest *a) {
   Phase before = phase_enter(j->heap, PHASE_COMPILE);
-  bool ok = jit_carry_out_here(j, j->asked.piece->module, j->asked.order);
+  bool ok = jit_carry_out_here(j, a->piece->module, a->order);
   phase_leave(j->heap, before);
-  return ok ? ready(j) : fail(j);
+  return ok ? ready(j) : fail(j, a);
 }
 
+static JitAnswer look(Jit *j, JitRequest *a);
+
 /* It is this process's turn. */
-static JitAnswer begin(Jit *j, uint64_t key) {
-  if (!(j->asked.order = jit_new_order(j, j->asked.piece->module, key, &j->asked.folder))) return fail(j);
-  j->asked.order->size = j->asked.size;
-  j->asked.order->background = true;
-  if (!jit_wants_process(j)) return make_here(j);
-  CompilerEnd end = compiler_begin(&j->compiler, j->asked.order, j->asked.image);
-  if (end == COMPILER_NONE) return make_here(j);
-  if (end == COMPILER_WORKING) return jit_look(j);
+static JitAnswer begin(Jit *j, JitRequest *a, uint64_t key) {
+  if (!(a->order = jit_new_order(j, a->piece->module, key, &a->folder))) return fail(j, a);
+  a->order->size = a->size;
+  a->order->background = true;
+  if (!jit_wants_process(j)) return make_here(j, a);
+  CompilerEnd end = compiler_begin(&a->compiler, a->order, a->image);
+  if (end == COMPILER_NONE) return make_here(j, a);
+  if (end == COMPILER_WORKING) return look(j, a);
   jit_explain(j, end);
-  return fail(j);
+  return fail(j, a);
 }
 
 static bool never(void *user) {
@@ -62,22 +85,22 @@ static bool never(void *user) {
   return false;
 }
 
-static uint64_t key_of(const Jit *j) { return jit_key(j, j->asked.piece->module, image_hash(j->asked.image)); }
+static uint64_t key_of(const Jit *j, const JitRequest *a) { return jit_key(j, a->piece->module, image_hash(a->image)); }
 
-static void open_request(Jit *j, const LPiece *p, const void *image, size_t n) {
-  jit_forget_asked(j, false);
-  j->asked.piece = p;
-  j->asked.image = image;
-  j->asked.size = n;
+static void open_request(Jit *j, JitRequest *a, const LPiece *p, const void *image, size_t n) {
+  forget(j, a, false);
+  a->piece = p;
+  a->image = image;
+  a->size = n;
 }
 
-JitAnswer jit_ask_cached(Jit *j, const LPiece *p, const void *image) {
+static JitAnswer ask_cached(Jit *j, JitRequest *a, const LPiece *p, const void *image) {
   jit_own(j);
-  open_request(j, p, image, 0);
+  open_request(j, a, p, image, 0);
   if (!j->cache.dir[0]) return JIT_FAILED;
-  Order *order = j->asked.order = heap_realloc(j->heap, NULL, 0, sizeof *order);
+  Order *order = a->order = heap_realloc(j->heap, NULL, 0, sizeof *order);
   if (!order) return JIT_FAILED;
-  *order = (Order){.key = key_of(j)};
+  *order = (Order){.key = key_of(j, a)};
   Phase before = phase_enter(j->heap, PHASE_LOAD);
   bool found = cache_find(&j->cache, order->key, order->so, sizeof order->so);
   phase_leave(j->heap, before);
@@ -85,60 +108,52 @@ JitAnswer jit_ask_cached(Jit *j, const LPiece *p, const void *image) {
     j->stats.cache_hits++;
     return JIT_READY;
   }
-  jit_forget_asked(j, false);
+  forget(j, a, false);
   return JIT_FAILED;
 }
 
-static JitAnswer in_turn(Jit *j) {
-  uint64_t key = key_of(j);
-  j->asked.elsewhere = false;
-  switch (turn_take(&j->cache, key, &j->asked.claim, 0, never, NULL)) {
-  case TURN_THERE: return jit_ask_cached(j, j->asked.piece, j->asked.image);
-  case TURN_TAKEN: j->asked.elsewhere = true; return JIT_WORKING;
-  default: return begin(j, key);
+static JitAnswer in_turn(Jit *j, JitRequest *a) {
+  uint64_t key = key_of(j, a);
+  a->elsewhere = false;
+  switch (turn_take(&j->cache, key, &a->claim, 0, never, NULL)) {
+  case TURN_THERE: return ask_cached(j, a, a->piece, a->image);
+  case TURN_TAKEN: a->elsewhere = true; return JIT_WORKING;
+  default: return begin(j, a, key);
   }
 }
 
-JitAnswer jit_ask(Jit *j, const LPiece *p, const void *image, size_t n) {
+static JitAnswer ask(Jit *j, JitRequest *a, const LPiece *p, const void *image, size_t n) {
   const char *why;
-  if (jit_ask_cached(j, p, image) == JIT_READY) return JIT_READY;
+  if (ask_cached(j, a, p, image) == JIT_READY) return JIT_READY;
   if (!jit_available(j, &why)) return JIT_FAILED;
-  open_request(j, p, image, n);
-  return in_turn(j);
+  open_request(j, a, p, image, n);
+  return in_turn(j, a);
 }
 
-JitAnswer jit_look(Jit *j) {
+static JitAnswer look(Jit *j, JitRequest *a) {
   Result result = {0};
   jit_own(j);
-  if (!j->asked.order && !j->asked.elsewhere) return jit_ask(j, j->asked.piece, j->asked.image, j->asked.size);
-  if (j->asked.elsewhere) return ++j->asked.looks % LOOKS ? JIT_WORKING : in_turn(j);
-  CompilerEnd end = compiler_look(&j->compiler, &result);
+  if (!a->order && !a->elsewhere) return ask(j, a, a->piece, a->image, a->size);
+  if (a->elsewhere) return ++a->looks % LOOKS ? JIT_WORKING : in_turn(j, a);
+  CompilerEnd end = compiler_look(&a->compiler, &result);
   if (end == COMPILER_WORKING) return JIT_WORKING;
-  if (end == COMPILER_NONE) return make_here(j);
+  if (end == COMPILER_NONE) return make_here(j, a);
   jit_explain(j, end);
   if (end == COMPILER_REPLIED && result.ok) return ready(j);
   if (end == COMPILER_REPLIED) jit_refuse(j, result.why);
   if (result.missing) jit_lack(j, result.why);
-  return fail(j);
+  return fail(j, a);
 }
 
-/* Is it the compiler's process that is at it? What is ready by now is kept: a farewell would come too late. */
-static bool is_under_way(Jit *j, bool finish) {
-  Result result = {0};
-  if (!j->asked.order || j->compiler.order != j->asked.order) return false;
-  if (finish && compiler_look(&j->compiler, &result) == COMPILER_REPLIED && result.ok) jit_keep(j, j->asked.order);
-  return j->compiler.order != NULL;
+JitAnswer jit_ask(Jit *j, int request, const LPiece *p, const void *image, size_t n) {
+  return ask(j, &j->requests[request], p, image, n);
 }
 
-void jit_forget_asked(Jit *j, bool finish) {
-  jit_own(j);
-  bool left = is_under_way(j, finish) && compiler_stop(&j->compiler, finish && j->asked.order->cache_dir[0]);
-  if (left) folder_leave(&j->asked.folder);
-  else folder_remove(&j->asked.folder);
-  turn_end(&j->asked.claim);
-  if (j->asked.order) jit_free_order(j, j->asked.order);
-  memset(&j->asked, 0, sizeof j->asked);
+JitAnswer jit_ask_cached(Jit *j, int request, const LPiece *p, const void *image) {
+  return ask_cached(j, &j->requests[request], p, image);
 }
+
+JitAnswer jit_look(Jit *j, int request) { return look(j, &j->requests[request]); }
 
 /* ---- Attaching --------------------------------------------------------------------------------------------------- */
 /* The entries of the roots; functions get theirs once all are known to be there. */
@@ -148,14 +163,15 @@ static bool find_entries(void *dl, const LPiece *p, JitEntry *entries) {
   return true;
 }
 
-bool jit_attach_piece(Jit *j, Mod *m, const LPiece *p, JitEntry *entries, Mod **native) {
+bool jit_attach_piece(Jit *j, int request, Mod *m, const LPiece *p, JitEntry *entries, Mod **native) {
+  JitRequest *a = &j->requests[request];
   JitPiece *piece = heap_realloc(j->heap, NULL, 0, sizeof *piece);
-  void *dl = piece ? jit_open(j, j->asked.order->so) : NULL;
+  void *dl = piece ? jit_open(j, a->order->so) : NULL;
   bool ok = dl && find_entries(dl, p, entries) && (*native = mod_new_piece(m, p));
   if (dl && !ok) dlclose(dl);
-  if (!ok) cache_forget(&j->cache, j->asked.order->key);
-  else if (j->asked.folder.path[0]) jit_keep(j, j->asked.order);
-  jit_forget_asked(j, false);
+  if (!ok) cache_forget(&j->cache, a->order->key);
+  else if (a->folder.path[0]) jit_keep(j, a->order);
+  forget(j, a, false);
   if (!ok) {
     if (piece) heap_realloc(j->heap, piece, sizeof *piece, 0);
     return false;

@@ -165,7 +165,7 @@ static void count_tick(void *ticker, void *frame) {
   Ticks *t = ticker;
   t->n++;
   rt.budget = 1000;
-  if (!t->found) t->found = eval_hottest(frame, t->n, &t->hot);
+  if (!t->found) t->found = eval_hottest(frame, t->n, &t->hot, 1) > 0;
 }
 
 static void test_loops_and_calls(bool timing) {
@@ -205,6 +205,7 @@ static void test_loops_and_calls(bool timing) {
   x.i = 10000;
   CHECK(call(m, 0, 1, &x, &res) == 0 && ticks.n >= 60 && ticks.n <= 90);
   CHECK(ticks.found && ticks.hot.mod == m && ticks.hot.func == 0 && ticks.hot.head == 3);
+  CHECK(ticks.hot.size > 3 && ticks.hot.size < lm->funcs[0]->ncode && ticks.hot.depth == 0);
   ticks.found = false; /* it stays hot until somebody has asked for it */
   CHECK(call(m, 0, 1, &x, &res) == 0 && ticks.found && eval_asked(m, 0, 3));
   ticks.found = false;
