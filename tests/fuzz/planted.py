@@ -38,14 +38,8 @@ FAULTS = {
         ("src/jit/helpers.c", "compare(e, GC_GE, magnitude, k_f64(e, 1))", "compare(e, GC_EQ, magnitude, magnitude)")],
     "a sign of zero that GCC loses (of a sum that a condition leaves out)": [
         ("src/jit/sums.c", "unsigned facts = k->sums[i->dst];", "unsigned facts = k->sums[i->dst] & MAY_BE_MINUS_ZERO;")],
-    # Two things see to it: operands that wait, and the places of the text.
-    "an error before the effects of its operands": [
-        ("src/elab/elab_state.c", "  return ir_await(c->w, x, el_token(c)); /* the lengths of an array wait, too */", "  return x;"),
-        ("src/lower/schedule.c", "standing(there, n, here, depth) != STANDS_ELSEWHERE ||", "standing(there, n, here, depth) == STANDS_BEFORE ||")],
     "a derivative rule without its guard (of exp)": [
         ("stdlib/prelude.atl", "let y = exp x in (y, fun d -> _times d y)", "let y = exp x in (y, fun d -> d * y)")],
-}
-OPTIONS = {"an error before the effects of its operands": ["--failing"]}
     "a derivative that has a value where its function fails": [
         ("src/ad/calls.c", "  dx = ir_after(w, dx, first, WAITS_ERROR);\n", ""),
         ("src/ad/expand.c", "dy = ir_op2(w, OP_AFTER, dy, ir_substitute(w, errors, t.args, g->nparams, n->site));", "(void)errors;")],
@@ -53,10 +47,6 @@ OPTIONS = {"an error before the effects of its operands": ["--failing"]}
         ("src/ad/calls.c", "  dx = ir_op2(w, OP_AFTER, dx, ir_errors(w, r->params.data, r->params.len, d));\n", "")],
     "a backward pass that fails before the effects of its function": [
         ("src/graph/error_slice.c", "ops[k] = ir_after(w, ops[k], first, WAITS_ERROR);", "(void)first;")],
-}
-# Those that show in programs that may fail.
-FAILING = ["a derivative that has a value where its function fails", "a cotangent whose shape isn't looked at",
-           "a backward pass that fails before the effects of its function"]
     "a rule's missing mode at zero": [
         ("src/ad/cotangent.c", "return general(w, t, x, ir_float(w, 0.25));", "return t->kind ? ad_zero_public(w, t, x) : general(w, t, x, x);")],
     # Two things see to it: operands that wait, and the places of the text.
@@ -64,7 +54,10 @@ FAILING = ["a derivative that has a value where its function fails", "a cotangen
         ("src/elab/elab_state.c", "  return ir_after(c->w, x, el_token(c), WAITS_END); /* the lengths of an array wait, too */", "  return x;"),
         ("src/lower/schedule.c", "standing(there, n, here, depth) != STANDS_ELSEWHERE ||", "standing(there, n, here, depth) == STANDS_BEFORE ||")],
 }
-OPTIONS = {"an error before the effects of its operands": ["--failing"]}
+# Those that show in programs that may fail.
+OPTIONS = {name: ["--failing"] for name in (
+    "an error before the effects of its operands", "a derivative that has a value where its function fails",
+    "a cotangent whose shape isn't looked at", "a backward pass that fails before the effects of its function")}
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -114,7 +107,6 @@ def hunt(options, folder, name):
         write(folder, path, text.replace(old, new))
     r = run([sys.executable, os.path.join(HERE, "run.py"), "--atled", build(folder), "--programs", str(options.programs),
              "--seed", str(options.seed), "--stop", "--effort", "0", *OPTIONS.get(name, [])], cwd=folder)
-             "--seed", str(options.seed), "--stop", "--effort", "0", *["--failing"] * (name in FAILING)], cwd=folder)
     for path, text in before:
         write(folder, path, text)
     found = re.search(r"^program (\d+): (.*)", r.stdout, re.M)
