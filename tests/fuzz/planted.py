@@ -40,6 +40,8 @@ FAULTS = {
         ("src/jit/sums.c", "unsigned facts = k->sums[i->dst];", "unsigned facts = k->sums[i->dst] & MAY_BE_MINUS_ZERO;")],
     "a derivative rule without its guard (of exp)": [
         ("stdlib/prelude.atl", "let y = exp x in (y, fun d -> _times d y)", "let y = exp x in (y, fun d -> d * y)")],
+    "a derivative that loses its digits (of softmax, next to 1)": [
+        ("stdlib/prelude.atl", "[ ps[i] * (ds[i] - mean - lost) | i < length ps ]", "[ ps[i] * (ds[i] - mean) | i < length ps ]")],
 }
 HERE = os.path.dirname(os.path.abspath(__file__))
 
