@@ -208,7 +208,7 @@ class Gen(Statements, Derivatives):
         return self.tables[t]
 
     def templated(self, name, text):
-        order = 2 if "hessian" in text else len(re.findall(r"\b(?:grad|deriv|jacobian)\b", text))
+        order = 2 if re.search("hessian|hvp", text) else len(re.findall(r"\b(?:grad|deriv|jacobian)\b", text))
 
         def production(t, s, n):
             return self.template(t, s, n, text) if s.order + order <= 2 or n <= 1 else None

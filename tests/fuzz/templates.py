@@ -128,7 +128,7 @@ FLOATS = ROUNDED + PARTS + ATTEMPTS + SIGNS + UNUSED + [
     ("float of int", "0.2 * float (at ({I}) 5)", 0.8), ("int of float", "0.1 * float (int ({F}))", 0.15),
     ("sum", "sum ({A})", 1.5), ("sum of rows", "sum [ dot r r | r in ({M}) ]", 0.6), ("mean", "mean ({A})", 0.8),
     ("product", "product (map sin ({A}))", 1), ("dot", "dot ({A}) ({A})", 1.5), ("norm", "norm (({A}) + [ 3.0 | i < {n} ])", 0.5),
-    ("maximum", "maximum ({A})", 0.5), ("minimum", "minimum ({A})", 0.5), ("logsumexp", "logsumexp ({A})", 0.5),
+    ("maximum", "maximum ({A})", 0.5), ("minimum", "minimum ({A})", 0.5), ("logsumexp", "logsumexp ({A})", 0.5), ("rest of a share", "(let q = sin ({F}) - 39.0 in 1e17 * (hvp logsumexp [0.0, q] [1.0, 0.0])[0])", 0.3),
     ("reduce", "reduce (+) 0.0 ({A})", 0.3), ("fold array", "fold (fun p q -> sin (p * q + 0.3)) ({F}) ({A})", 1),
     ("trace", "trace ({SQ})", 0.3), ("flatten", "sum (flatten ({M}))", 0.4), ("inner", "inner ({M}) ({M})", 0.6),
     ("inner of records", "inner ({R}) ({R})", 0.5), ("element", "(let q = {A} in q[at ({I}) {n}])", 1),
