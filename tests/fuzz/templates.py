@@ -106,7 +106,7 @@ SIGNS = [(name, f"0.1 * atan (1.0 / {text})", weight) for name, text, weight in 
 SIGNS += [("signs of conversions", "sum [ 0.1 * atan (1.0 / float (int p)) | p in ({A}) ]", 0.3)]
 
 FLOATS = ROUNDED + PARTS + ATTEMPTS + SIGNS + [
-    ("add", "{F} + {F}", 3), ("subtract", "{F} - {F}", 3), ("multiply", "{F} * {F} * 0.7", 4), ("negate", "-({F})", 1),
+    ("add", "{F} + {F}", 3), ("watched", "watch \"w\" ({F})", 0.3), ("subtract", "{F} - {F}", 3), ("multiply", "{F} * {F} * 0.7", 4), ("negate", "-({F})", 1),
     ("divide", "({F}) / (1.6 + sin ({F}))", 2), ("smooth", "{f1} ({F})", 8), ("scale", "{c} * {F}", 2),
     *calls("exp expm1 sinh cosh tan asin atanh", "0.8 * sin ({F})", 0.4),
     *calls("acos asinh erfc", "0.8 * sin ({F})", 0.4),
@@ -162,7 +162,7 @@ FLOATS = ROUNDED + PARTS + ATTEMPTS + SIGNS + [
 ]
 
 VECTORS = [
-    ("scaled", "{c} * ({A})", 2), ("plus", "({A}) + ({A})", 2), ("times", "({A}) * ({A})", 2), ("mapped", "map {f1} ({A})", 2),
+    ("scaled", "{c} * ({A})", 2), ("watched array", "watch \"w\" ({A})", 0.3), ("plus", "({A}) + ({A})", 2), ("times", "({A}) * ({A})", 2), ("mapped", "map {f1} ({A})", 2),
     ("map", "map ({FUN}) ({A})", 3), ("matrix vector", "({M}) @ ({ROW})", 2), ("vector matrix", "({ROW}) @ ({MT})", 1.5),
     ("cumsum", "cumsum ({A})", 1), ("scan", "scan (fun p q -> sin (p + q)) ({F}) ({A})", 1), ("reverse", "reverse ({A})", 1),
     ("sort", "sort ({A})", 0.4), ("softmax", "softmax ({A})", 0.5), ("row", "(let q = {M} in q[at ({I}) {n}] ++ [])[..0] ++ ({A})", 0.2),
