@@ -86,8 +86,8 @@ static void rule_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   }
 }
 
-/* Only a tangent rule: the tangent is linear in the directions, so its reverse derivative is the pullback, wherever that
- * is taken. */
+/* Only a tangent rule: the tangent is linear in the directions, so its reverse derivative is the pullback, wherever
+ * that is taken. */
 static void tangent_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   World *w = r->w;
   Graph *g = m->f->tangent->graph;
