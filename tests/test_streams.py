@@ -97,6 +97,19 @@ class Streams(unittest.TestCase):
         self.assertIn(b'(Some "first", Some "third")', r.stdout)
         self.assertIn(b"not valid UTF-8", r.stderr)
 
+    def test_watch(self):
+        """The derivative of `watch` writes what passes: cotangents, tangents, in loops, recursion, and derivatives of derivatives."""
+        self.each('print (watch "x" 1.0)', b"", 0, b"1.0\n", b"")
+        self.each('print "a"\nprint (grad (fun x -> 3.0 * watch "x" (x * x)) 2.0)', b"", 0, b"a\n12.0\n", b"x: 3.0\n")
+        self.each('print (deriv (fun x -> 3.0 * watch "x" (x * x)) 2.0)', b"", 0, b"12.0\n", b"x: 4.0\n")
+        loop = 'print (grad (fun x -> (let mut s = x in for i = 0 to 2 do s <- watch $"s{i}" (2.0 * s) done; s)) 1.0)'
+        self.each(loop, b"", 0, b"8.0\n", b"s2: 1.0\ns1: 2.0\ns0: 4.0\n")
+        rec = 'let rec p n x = if n = 0 then x else 2.0 * watch "r" (p (n - 1) x)\nprint (grad (p 2) 1.0)'
+        self.each(rec, b"", 0, b"4.0\n", b"r: 2.0\nr: 4.0\n")
+        self.each('print (grad (grad (fun x -> watch "x" (x ^ 3))) 2.0)', b"", 0, b"12.0\n", b"x: 1.0\n")
+        pair = 'print (grad (fun (a, v) -> (let (b, w) = watch "p" (a, v) in b * sum w)) (2.0, [1.0]))'
+        self.each(pair, b"", 0, b"(1.0, [2.0])\n", b"p: (1.0, [2.0])\n")
+
     def test_writing(self):
         self.each('write "a"; write ""; write "b\\n"; print 1.5; write "\\0"', b"", 0, b"ab\n1.5\n\0")
         self.each('eprint (1, "x")', b"", 0, b"", b'(1, "x")\n')

@@ -101,9 +101,8 @@ Node *ad_to_public(World *w, IrType *t, Node *primal, Node *cot);
 /* Zero, dense where the result will be an array of numbers anyway. */
 Node *ad_start(World *w, IrType *t, Node *primal);
 Node *ad_zero_public(World *w, IrType *t, Node *primal);
-/* The same with floats that have nothing in common, and functions as there. A linear function of a rule is
- * differentiated there, so that it is of no account where it branches: at zero, say, or where an iteration ends at
- * once. */
+/* The same with floats that have nothing in common. A linear function of a rule is differentiated there, so that it is
+ * of no account where it branches: at zero, say, or where an iteration ends at once. */
 Node *ad_general_public(World *w, IrType *t, Node *primal);
 /* The cotangent of a value made by ad_zero_public, as one of what that was made from. */
 Node *ad_uncarried(World *w, IrType *t, Node *cot);

@@ -42,8 +42,8 @@ static bool only_numbers(World *w, Graph *g, const Fact *params) {
     case IR_LOOP:
       if (n->loop->nstacked || !only_numbers(w, n->graphs[0], ad_body_facts(r, n))) return false;
       break;
-    case IR_CALL:
-      if (n->op != OP_CALL || !n->attr.func->pullback) return false;
+    case IR_CALL: /* a function with a rule for each mode has its pullback used in this one */
+      if (n->op != OP_CALL || !n->attr.func->pullback || n->attr.func->tangent) return false;
     }
   }
   return true;

@@ -138,7 +138,8 @@ static void check_rule_effects(Checker *c, Item *const *rules, int n) {
                  "`%s` has an effect, so it can't have a derivative rule", f->name);
     else if (rule_has_effect(rule))
       diag_error(c->diags, place_of_effect(c, rule), tc_diag_code(D_EFFECT),
-                 "the %s of `%s` has an effect here: a derivative rule can't have one", rule_word(rule), f->name);
+                 "the %s of `%s` has an effect here: a derivative rule can't have one", rule_word(rule), f->name)
+          ->hint = "`watch \"name\" x` is x, and writes its derivatives to standard error";
   }
 }
 

@@ -46,6 +46,23 @@ PRIM(prim_eprint) {
   return flush(rt, site) || write_line(rt, RT_ERR, type, args, site);
 }
 
+/* `name: value`; the value is the result. */
+PRIM(prim_watched) {
+  PRIM_UNUSED;
+  const StringObj *name = slot_string(&args[type->nslots]);
+  Buf b = {.rt = rt};
+  buf_add(&b, name->bytes, (size_t)name->len);
+  buf_add(&b, ": ", 2);
+  rt_show_to(rt, type, args, true, &b);
+  buf_addc(&b, '\n');
+  Status status = flush(rt, site) || b.failed || write_to(rt, RT_ERR, b.data, b.len, site);
+  buf_free(&b);
+  if (status) return status;
+  memcpy(res, args, sizeof *res * (size_t)type->nslots);
+  rt_retain_slots(type->slots, type->nslots, res);
+  return 0;
+}
+
 PRIM(prim_write) {
   PRIM_UNUSED;
   const StringObj *s = slot_string(&args[0]);

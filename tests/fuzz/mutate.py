@@ -176,7 +176,7 @@ class Mutator:
     def effect(self, w):
         """What stands in brackets, or a single word, gets an effect: also what stands in a derivative rule, where none may be."""
         a, b = self.unit(w)
-        first, last = self.rng.choice((("(print 1; ", ")"), ("(let e = ", " in print 2; e)"), ("((fun e -> print e; e) ", ")")))
+        first, last = self.rng.choice((("(print 1; ", ")"), ("(let e = ", " in print 2; e)"), ("((fun e -> print e; e) ", ")"), ("(watch \"w\" ", ")")))
         w[a:b] = [first, *w[a:b], last]
         return w
 

@@ -111,7 +111,7 @@ UNUSED = [(f"unused element: {what}", f"(let k = at ({{I}}) {{n}} in (mapi (fun 
     ("power", "(sin p + 1e200 * float (max (i - k) (k - i))) ^ 3"), ("root", "sqrt ((1.1 + sin p) * float (1 - min 1 (max (i - k) (k - i))))")]]
 
 FLOATS = ROUNDED + PARTS + ATTEMPTS + SIGNS + UNUSED + [
-    ("add", "{F} + {F}", 3), ("subtract", "{F} - {F}", 3), ("multiply", "{F} * {F} * 0.7", 4), ("negate", "-({F})", 1),
+    ("add", "{F} + {F}", 3), ("watched", "watch \"w\" ({F})", 0.3), ("subtract", "{F} - {F}", 3), ("multiply", "{F} * {F} * 0.7", 4), ("negate", "-({F})", 1),
     ("divide", "({F}) / (1.6 + sin ({F}))", 2), ("smooth", "{f1} ({F})", 8), ("scale", "{c} * {F}", 2),
     *calls("exp expm1 sinh cosh tan asin atanh", "0.8 * sin ({F})", 0.4),
     *calls("acos asinh erfc", "0.8 * sin ({F})", 0.4),
@@ -167,7 +167,7 @@ FLOATS = ROUNDED + PARTS + ATTEMPTS + SIGNS + UNUSED + [
 ]
 
 VECTORS = [
-    ("scaled", "{c} * ({A})", 2), ("plus", "({A}) + ({A})", 2), ("times", "({A}) * ({A})", 2), ("mapped", "map {f1} ({A})", 2),
+    ("scaled", "{c} * ({A})", 2), ("watched array", "watch \"w\" ({A})", 0.3), ("plus", "({A}) + ({A})", 2), ("times", "({A}) * ({A})", 2), ("mapped", "map {f1} ({A})", 2),
     ("map", "map ({FUN}) ({A})", 3), ("matrix vector", "({M}) @ ({ROW})", 2), ("vector matrix", "({ROW}) @ ({MT})", 1.5),
     ("cumsum", "cumsum ({A})", 1), ("scan", "scan (fun p q -> sin (p + q)) ({F}) ({A})", 1), ("reverse", "reverse ({A})", 1),
     ("sort", "sort ({A})", 0.4), ("softmax", "softmax ({A})", 0.5), ("row", "(let q = {M} in q[at ({I}) {n}] ++ [])[..0] ++ ({A})", 0.2),
