@@ -435,14 +435,17 @@ class CommandLine(unittest.TestCase):
         self.assertIn("interrupted", err)
 
     def test_ending_signals_lose_nothing(self):
-        endless = script("print 1\nlet mut n = 0 in while n >= 0 do n <- (n + 1) % 7 done\nprint 2\n", "printed.atl")
+        started = os.path.join(TMP.name, "started")
+        endless = script(f'print 1\nwrite_file "{started}" ""\nlet mut n = 0 in while n >= 0 do n <- (n + 1) % 7 done\nprint 2\n', "printed.atl")
         env = dict(os.environ, XDG_CACHE_HOME=TMP.name, ATLED_CACHE=TMP.name)
         for number in (signal.SIGTERM, signal.SIGHUP):
             for mode in ("off", "auto", "always"):
                 with self.subTest(signal=number, mode=mode):
                     p = subprocess.Popen([EXE, "--jit=" + mode, endless], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                          text=True, cwd=TMP.name, env=env)
-                    time.sleep(2)
+                    while not os.path.exists(started) and p.poll() is None:
+                        time.sleep(0.05)
+                    os.remove(started)
                     p.send_signal(number)
                     out, err = p.communicate(timeout=60)
                     self.assertEqual((p.returncode, out, err), (-number, "1\n", ""))

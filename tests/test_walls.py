@@ -7,7 +7,8 @@ usage: test_walls.py ROOT BUILD
 By the includes: a folder uses only those before it, and a private header (`…_internal.h`) is its own folder's. By the
 symbols: outside the libraries nothing is to be seen but `atled_…`; every function that other files can call is called
 by one (tests count); branches and loops are made by their builders; and no more than seven files (of the parser eight)
-call each other in a circle, all of one folder. File names are unique."""
+call each other in a circle, all of one folder. File names are unique, and a test of hostile hosts calls
+every function of atled.h."""
 import collections
 import pathlib
 import re
@@ -130,13 +131,21 @@ def long_circles(all_objects):
             yield f"{len(circle)} files call each other in a circle: {' '.join(sorted(circle))}"
 
 
+def not_attacked(root):
+    """tests/api/test_hostile.c calls every function of atled.h."""
+    test = (root / "tests/api/test_hostile.c").read_text(encoding="utf-8")
+    for name in sorted(set(re.findall(r"(atled_\w+)\(", (root / "include/atled.h").read_text(encoding="utf-8")))):
+        if name + "(" not in test:
+            yield f"tests/api/test_hostile.c doesn't call {name}"
+
+
 def main():
     root, build = map(pathlib.Path, sys.argv[1:3])
     src = root / "src"
     compiled = list(objects(src, build))
     found = [*wrong_includes(src), *same_names(src), *strange_exports(build), *never_called(compiled),
              *laid_out_by_hand(compiled),
-             *long_circles(compiled)]
+             *long_circles(compiled), *not_attacked(root)]
     print("\n".join(found))
     sys.exit(f"{len(found)} holes in the walls" if found else 0)
 

@@ -8,6 +8,7 @@
 #include "check.h"
 #include <atled.h>
 #include <dirent.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,10 @@ static AtledStatus checked(const AtledVM *vm, AtledStatus status, int line) {
 #define CALL(vm, call) checked((vm), (call), __LINE__)
 
 #define COUNT(all) (sizeof(all) / sizeof *(all))
+
+static const double numbers[] = {0.0, -0.0, -1.0, NAN, INFINITY, -INFINITY, 1e300, 1e18, 9.3e18, 1e9, 0x1p-1074};
+static const size_t sizes[] = {1, 4095, (size_t)1 << 31, (size_t)1 << 47, SIZE_MAX / 2, SIZE_MAX - 1, SIZE_MAX};
+static const int64_t counts[] = {1, -1, INT64_MAX, INT64_MIN};
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 /* Each as source, expression, type, name, and path. */
@@ -237,6 +242,57 @@ static void test_attempt(AtledJit jit) {
   atled_free(vm);
 }
 
+/* ---- What only looks --------------------------------------------------------------------------------------------- */
+static const int indices[] = {-1, 0, 1, 1000000, INT_MAX, INT_MIN};
+
+static void test_looks(void) {
+  AtledVM *vms[] = {NULL, new_vm(ATLED_JIT_OFF)};
+  for (int v = 0; v < 2; v++) {
+    AtledVM *vm = vms[v];
+    AtledPhase phase;
+    AtledResult result;
+    for (size_t k = 0; k < COUNT(indices); k++) {
+      CHECK(!atled_phase(vm, indices[k], &phase) && !atled_phase(vm, indices[k], NULL));
+      CHECK(!atled_result(vm, indices[k], &result) && !atled_result(vm, indices[k], NULL));
+      CHECK(!atled_diagnostic(vm, indices[k]));
+    }
+    CHECK(atled_result_count(vm) == 0 && atled_diagnostic_count(vm) == 0 && atled_exit_status(vm) == 0);
+    CHECK(atled_live_objects(vm) == 0 && atled_evaluator_calls(vm) == 0 && (atled_memory_used(vm) > 0) == (vm != NULL));
+    atled_interrupt(vm);
+    atled_clear_interrupt(vm);
+    for (int n = -1; n < 2; n++) atled_fail_allocation(vm, -n);
+    atled_fail_allocation(vm, INT64_MIN);
+    atled_fail_allocation(vm, INT64_MAX);
+    atled_fail_allocation(vm, 0);
+  }
+  CHECK(CALL(vms[1], atled_eval(vms[1], "t", "exit 7")) == ATLED_EXIT && atled_exit_status(vms[1]) == 7);
+  CHECK(atled_arity(NULL) == 0 && atled_version() && !atled_error(NULL));
+  CHECK(atled_call(NULL, NULL, 0, NULL) == ATLED_BAD_ARGUMENT);
+  atled_config_init(NULL);
+  atled_release(NULL);
+  atled_free(NULL);
+  atled_free(vms[1]);
+}
+
+/* What makes values takes anything: it is the call that finds out. */
+static void test_makers(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  AtledFunction *f;
+  CHECK(CALL(vm, atled_get(vm, "fun x -> sum (flatten x)", "float[][] -> float", &f)) == ATLED_OK);
+  for (size_t k = 0; k < COUNT(sizes); k++) {
+    AtledValue vs[] = {atled_floats(NULL, sizes[k]),
+                       atled_matrix(NULL, sizes[k], sizes[k]),
+                       atled_tuple(NULL, sizes[k]),
+                       atled_string(NULL),
+                       atled_bool((bool)sizes[k]),
+                       atled_int(INT64_MIN),
+                       atled_float(NAN)};
+    for (size_t i = 0; i < COUNT(vs); i++) CHECK(CALL(vm, atled_call(f, &vs[i], 1, NULL)) == ATLED_BAD_ARGUMENT);
+  }
+  atled_release(f);
+  atled_free(vm);
+}
+
 /* ---- From within callbacks --------------------------------------------------------------------------------------- */
 typedef struct Inside {
   AtledVM *vm;
@@ -297,10 +353,6 @@ static void test_callbacks(void) {
 }
 
 /* ---- Configurations ---------------------------------------------------------------------------------------------- */
-static const double numbers[] = {0.0, -0.0, -1.0, NAN, INFINITY, -INFINITY, 1e300, 1e18, 9.3e18, 1e9, 0x1p-1074};
-static const size_t sizes[] = {1, 4095, (size_t)1 << 31, (size_t)1 << 47, SIZE_MAX / 2, SIZE_MAX - 1, SIZE_MAX};
-static const int64_t counts[] = {1, -1, INT64_MAX, INT64_MIN};
-
 /* Defines, calls and frees. True if all of it went well. */
 static bool works(const AtledConfig *config) {
   AtledVM *vm = atled_new(config);
@@ -368,6 +420,8 @@ int main(void) {
   test_descriptors();
   test_attempt(ATLED_JIT_OFF);
   test_attempt(ATLED_JIT_ALWAYS);
+  test_looks();
+  test_makers();
   test_texts();
   test_types();
   test_callbacks();
