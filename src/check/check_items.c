@@ -356,6 +356,7 @@ static void leave_errors(Checker *c, Module *m, const Item *item) {
 /* What later items learn of older types they don't write there: it would outlive them (arena_roll_back). */
 static void settle_types(Checker *c) {
   for (int i = 0; i < c->s.bound.len; i++) {
+    heap_look_at(c->arena->heap, (uint32_t)i);
     Type *v = c->s.bound.data[i];
     if (v->link) v->link = type_repr(v->link);
     v->settled = v->link != NULL;

@@ -142,6 +142,7 @@ static Graph *make_identified(Rewriter *r, Graph *g) {
 }
 
 Graph *rewrite_graph(Rewriter *r, Graph *g) {
+  heap_look(r->w->arena->heap);
   Graph *done = map_get(&r->graphs, g);
   if (done) return done;
   Graph *out = g->identity ? make_identified(r, g) : make(r, g);

@@ -202,6 +202,7 @@ static void meet(World *w, Node *n) {
 }
 
 Node *ir_intern(World *w, Node *proto) {
+  heap_look(w->arena->heap);
   if (definition_is_identity(proto)) proto->definition = ir_site_info(w, proto->site)->definition;
   proto->hash = node_hash(proto);
   Node *found = table_find(&tables(w)->nodes, proto->hash, node_same, proto);
@@ -339,6 +340,7 @@ static void order_from(World *w, Node *root) {
 }
 
 GraphBody *graph_body(World *w, Graph *g) {
+  heap_look(w->arena->heap);
   if (g->cache) return g->cache;
   w->walk++;
   order_from(w, g->result);

@@ -62,36 +62,47 @@ static void array_replace(Fn *fn, int data, int flat, const int *row, const Layo
     if (!kept || !kept[s]) fn_emit(fn, LOP_STORE, row[s], data, flat, s)->imm.i = base->n;
 }
 
-/* Body of a copying loop: for i < count. */
-static int open_count(Fn *fn, int count, int *head, int *end) {
-  int i = fn_reg(fn, R_INT);
-  *head = fn_label(fn);
-  *end = fn_label(fn);
-  fn_emit(fn, LOP_INT, i, -1, -1, -1)->imm.i = 0;
-  fn_place(fn, *head);
-  fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 1, -1);
-  fn_branch(fn, fn_scalar(fn, OP_ILT, i, count), *end);
+/* A copying loop: for i < count. It looks for interrupts between chunks of iterations. */
+typedef struct Count {
+  int i, count, limit;
+  int chunk, head, end;
+} Count;
+enum { COPY_TURNS = 1 << 16 };
+
+static Count open_count(Fn *fn, int count) {
+  Count c = {fn_reg(fn, R_INT), count, fn_reg(fn, R_INT), fn_label(fn), fn_label(fn), fn_label(fn)};
+  fn_emit(fn, LOP_INT, c.i, -1, -1, -1)->imm.i = 0;
   fn->loop_depth++;
-  return i;
+  fn_place(fn, c.chunk);
+  int far = fn_scalar(fn, OP_IADD, c.i, fn_int(fn, COPY_TURNS));
+  fn_emit(fn, LOP_SCALAR, c.limit, far, count, -1)->sub = OP_IMIN;
+  fn_place(fn, c.head);
+  fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 1, -1);
+  fn_branch(fn, fn_scalar(fn, OP_ILT, c.i, c.limit), c.end);
+  return c;
 }
 
-static void close_count(Fn *fn, int i, int head, int end) {
-  int one_more = fn_int(fn, 1);
+static void close_count(Fn *fn, const Count *c) {
+  int done = fn_label(fn);
+  fn_emit(fn, LOP_SCALAR, c->i, c->i, fn_int(fn, 1), -1)->sub = OP_IADD;
+  fn_jump(fn, c->head);
+  fn_place(fn, c->end);
+  fn_branch(fn, fn_scalar(fn, OP_ILT, c->i, c->count), done);
+  fn_emit(fn, LOP_POLL, -1, -1, -1, -1);
+  fn_jump(fn, c->chunk);
+  fn_place(fn, done);
   fn->loop_depth--;
-  fn_emit(fn, LOP_SCALAR, i, i, one_more, -1)->sub = OP_IADD;
-  fn_jump(fn, head);
-  fn_place(fn, end);
 }
 
 static void copy_elements(Fn *fn, int dst_data, int dst_at, int src_data, int src_at, int count, const Layout *base,
                           bool replace) {
   if (count < 0) count = fn_int(fn, 1);
-  int head, end, i = open_count(fn, count, &head, &end), *row = fn_regs(fn, base);
-  int from = fn_add(fn, src_at, i), to = fn_add(fn, dst_at, i);
+  Count c = open_count(fn, count);
+  int *row = fn_regs(fn, base), from = fn_add(fn, src_at, c.i), to = fn_add(fn, dst_at, c.i);
   for (int s = 0; s < base->n; s++) fn_emit(fn, LOP_LOAD, row[s], src_data, from, s)->imm.i = base->n;
   if (replace) array_replace(fn, dst_data, to, row, base, NULL);
   else array_store(fn, dst_data, to, row, base);
-  close_count(fn, i, head, end);
+  close_count(fn, &c);
 }
 
 void array_copy(Fn *fn, int dst_data, int dst_at, int src_data, int src_at, int count, const Layout *base) {

@@ -512,7 +512,7 @@ static bool simple_instr(const Fn *fn, const LInstr *in) {
 
 /* Between two looks for interrupts a loop takes some milliseconds in the evaluator, where a quick operation counts one:
  * TURNS iterations of up to UNPOLLED_COST / TURNS operations, fewer of longer ones. */
-enum { TURNS = 1 << 16, UNPOLLED_COST = 1 << 19, CALL_COST = 16 };
+enum { TURNS = 1 << 16, UNPOLLED_COST = 1 << 20, CALL_COST = 16 };
 
 /* What an iteration costs, branches included, in operations; those that take a call of the C library, the runtime or a
  * function count more. What holds loops looks for interrupts in each iteration. */
@@ -521,7 +521,9 @@ static int64_t cost_of(Lower *m, Graph *g) {
   int64_t cost = 1;
   for (int i = 0; i < s->n && cost < UNPOLLED_COST; i++) {
     const Node *x = s->order[i];
-    cost += op_flags[x->op] & (OPF_Q | OPF_B | OPF_K) || x->op == OP_INDEX ? 1 : CALL_COST;
+    if (op_flags[x->op] & OPF_K || x->op == OP_PARAM || x->op == OP_TUPLE || x->op == OP_GET || x->op == OP_AFTER)
+      continue;
+    cost += op_flags[x->op] & (OPF_Q | OPF_B) || x->op == OP_INDEX ? 1 : CALL_COST;
     for (int k = 0; x->op == OP_SWITCH && k < x->ngraphs; k++) cost += cost_of(m, x->graphs[k]);
   }
   return cost;

@@ -194,7 +194,10 @@ static void solve(Own *o) {
   }
   for (bool changed = true; changed;) {
     changed = false;
-    for (int b = o->nblocks - 1; b >= 0; b--) changed |= solve_block(o, b);
+    for (int b = o->nblocks - 1; b >= 0; b--) {
+      heap_look(o->arena->heap);
+      changed |= solve_block(o, b);
+    }
   }
 }
 
@@ -202,6 +205,7 @@ static void solve(Own *o) {
 static void link_candidates(Own *o) {
   for (int r = 0; r < o->nregs; r++) {
     if (!o->candidate[r]) continue;
+    heap_look(o->arena->heap);
     bool element = false;
     for (int a = o->parent[r]; a >= 0; a = container(o, a)) {
       element |= !is_ptr(o, a);

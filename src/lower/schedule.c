@@ -425,6 +425,7 @@ static void find_copied(Lower *m, Sched *s) {
 }
 
 Sched *sched_of(Lower *m, Graph *g) {
+  heap_look(m->arena->heap);
   Sched *s = map_get(&m->scheds, g);
   if (s) return s;
   s = NEW(m->arena, Sched);

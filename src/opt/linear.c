@@ -387,6 +387,7 @@ static Term next_term(const Lin *e) {
 
 /* One step more: of those left in the proof, and in all. */
 static bool exhausted(Ranges *p) {
+  heap_look(p->w->arena->heap);
   if (--p->steps == -1) limit_reached(p->w->arena, AT_PROOF_STEPS);
   if (p->steps < 0) return true;
   if (--p->fuel == -1) limit_reached(p->w->arena, AT_PROOF_FUEL);

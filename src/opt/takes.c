@@ -46,6 +46,7 @@ static bool changes(World *w, const Node *n, int k) {
 
 /* Is x, or a part of it, changed by one of these nodes, among which it is? */
 static bool is_changed(World *w, Node **nodes, int n, const Node *x) {
+  heap_look(w->arena->heap);
   for (int i = 0; i < n; i++)
     for (int k = 0; k < nodes[i]->nops; k++) {
       if (nodes[i]->ops[k] != x) continue;

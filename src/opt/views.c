@@ -114,6 +114,7 @@ static const Node *root_of(const Node *x) {
 /* Is `array` changed by something on the way to user, a later one of the nodes? */
 static bool changed_before(World *w, Node **nodes, int n, const Node *array, const Node *user) {
   Map later; /* what depends on the change */
+  heap_look(w->arena->heap);
   map_init(&later, w->temp);
   for (int i = 0; i < n; i++) {
     Node *u = nodes[i];

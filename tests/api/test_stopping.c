@@ -72,11 +72,14 @@ static double now(clockid_t clock) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+enum { WAITING = 20 };
+
 static void *watch(void *arg) {
   Watch *w = arg;
   while (!__atomic_load_n(&w->ended, __ATOMIC_SEQ_CST)) {
     double at = now(CLOCK_MONOTONIC), cpu = now(w->clock);
-    if (w->vm ? cpu - w->begun_cpu >= w->after : at - w->begun >= w->after) {
+    bool waits = at - w->begun >= WAITING * w->after; /* it takes no processor time */
+    if (w->vm ? cpu - w->begun_cpu >= w->after || waits : at - w->begun >= w->after) {
       w->stop = at;
       w->stop_cpu = cpu;
       __atomic_load(w->freeing, &w->freed, __ATOMIC_RELAXED);

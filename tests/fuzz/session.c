@@ -6,9 +6,10 @@
  *
  * Each file is a session with a VM of its own: its sources are parted by lines `#---`. A source is checked, then
  * evaluated; what it defines is shown, and looked up as hosts do. Afterwards the VM has to compute something.
- * Running code has a limit of time and memory of its own, so what takes N seconds of processor time (10) is the
- * compiler. Prints where it is. Exit status 3: a defect, named on standard error; a crash ends the process.
- * tests/fuzz.py makes the sessions, and makes those that fail smaller. */
+ * Calls are interrupted soon, and made again with more time: so they are stopped in all phases, and must leave the VM
+ * as it was. Running code ends then for good, so what takes N seconds of processor time (10) is the compiler, or
+ * doesn't look for interrupts. Prints where it is. Exit status 3: a defect, named on standard error; a crash ends the
+ * process. tests/fuzz.py makes the sessions, and makes those that fail smaller. */
 #include <atled.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +23,21 @@ static const double run_seconds = 0.5;
 
 /* One per process: signal handlers take no argument. */
 static char under_way[512];
+static AtledVM *interrupted;
+
+static void on_alarm(int signal) {
+  (void)signal;
+  atled_interrupt(interrupted);
+}
+
+/* Interrupts the VM after that many seconds, again and again; 0: not any more. */
+static void interrupt_after(AtledVM *vm, double seconds) {
+  struct timeval t = {(time_t)seconds, (suseconds_t)(1e6 * (seconds - (double)(time_t)seconds))};
+  struct itimerval timer = {t, t};
+  interrupted = vm;
+  setitimer(ITIMER_REAL, &timer, NULL);
+  if (seconds == 0) atled_clear_interrupt(vm);
+}
 
 static void on_time(int signal) {
   (void)signal;
@@ -58,6 +74,21 @@ static void look_at(void *user, const AtledDiagnostic *d) {
   bool guard = strcmp(d->kind, "unsupported") == 0 && !strstr(d->message, "can have an effect");
   if (guard || strcmp(d->kind, "verifier") == 0 || strcmp(d->kind, "unusable") == 0)
     defect("a diagnostic of the compiler's own", d->rendered);
+}
+
+typedef AtledStatus (*SourceFn)(AtledVM *vm, const char *name, const char *source);
+
+/* Does it with a little time, and with four times as much if it is interrupted: for ever if it isn't running. */
+static AtledStatus interrupt_often(AtledVM *vm, SourceFn call, const char *source) {
+  enum { FIRST = 16 };
+  for (double seconds = 1e-3 * (double)(1 + strlen(source) % FIRST);; seconds *= 4) {
+    interrupt_after(vm, seconds);
+    AtledStatus status = call(vm, "session", source);
+    interrupt_after(vm, 0);
+    const AtledDiagnostic *e = atled_error(vm);
+    bool stopped = e && strcmp(e->kind, "interrupt") == 0, runs = stopped && e->file;
+    if (!stopped || (runs && seconds >= run_seconds)) return status;
+  }
 }
 
 /* Looks a result up by name and type. */
@@ -100,7 +131,6 @@ static void run_session(const char *file, char *text, AtledJit jit, int seconds)
   AtledConfig config;
   atled_config_init(&config);
   config.jit = jit;
-  config.time_limit = run_seconds;
   config.memory_limit = MEMORY_LIMIT;
   config.write = drop_output;
   config.diagnostic = look_at;
@@ -112,12 +142,14 @@ static void run_session(const char *file, char *text, AtledJit jit, int seconds)
     char *end = strstr(source, "#---\n");
     if (end) *end = '\0';
     begin(file, n, "check", seconds);
-    memory = atled_check(vm, "session", source) != ATLED_NO_MEMORY;
+    memory = interrupt_often(vm, atled_check, source) != ATLED_NO_MEMORY;
     begin(file, n, "eval", seconds);
-    AtledStatus status = atled_eval(vm, "session", source);
+    AtledStatus status = interrupt_often(vm, atled_eval, source);
     memory &= status != ATLED_NO_MEMORY;
     begin(file, n, "use", 3 * seconds);
+    interrupt_after(vm, run_seconds);
     if (status == ATLED_OK) use_results(vm);
+    interrupt_after(vm, 0);
     source = end ? end + 5 : NULL;
   }
   begin(file, n, "end", seconds);
@@ -147,6 +179,8 @@ int main(int argc, char **argv) {
   int seconds = 10;
   struct sigaction action = {.sa_handler = on_time};
   sigaction(SIGPROF, &action, NULL);
+  action.sa_handler = on_alarm;
+  sigaction(SIGALRM, &action, NULL);
   for (int i = 1; i < argc; i++) {
     if (strncmp(argv[i], "--jit=", 6) == 0) {
       jit = strcmp(argv[i] + 6, "always") == 0 ? ATLED_JIT_ALWAYS
