@@ -2,7 +2,8 @@
 /* The order in which the nodes of one graph are evaluated, and what follows from it.
  *
  * Graphs are closed, so each is scheduled by itself: operands first, and what only reads an array before what
- * consumes it (an update, an accumulation, a loop that carries it), where dependences allow. The order decides only
+ * consumes it (an update, an accumulation, a loop that carries it), where dependences allow; also where a variant holds
+ * the array. The order decides only
  * cost: where a consumed value is still needed, ownership.c keeps a count on it and the update copies. And what may
  * fail or take long comes after the effects that the program's text has before it or in its operands, so that they are
  * seen to happen, and before those that the text has behind it. (Elaboration has operands of checks wait for effects by
@@ -34,67 +35,15 @@ static bool aliases(const Node *u, int k) {
   }
 }
 
-/* x is its operand under another name or type. */
-static bool is_same_array(const Node *x) { return x->op == OP_AFTER || x->op == OP_STOP || x->op == OP_TO_BAG; }
-
-static const Node *graph_param(const Node *x) {
-  while (x->op == OP_GET || is_same_array(x)) x = x->ops[0];
-  return x->op == OP_PARAM ? x : NULL;
-}
-
-static const bool *consumed_params(Lower *m, Graph *g);
-
-/* u may change operand k in place if nothing else refers to it. */
-static bool consumes(Lower *m, const Node *u, int k) {
-  switch (u->op) {
-  case OP_UPDATE:
-  case OP_ACC_AT:
-  case OP_TAKE:
-  case OP_CUPDATE:
-  case OP_FILL:
-  case OP_SHIFT: return k == 0;
-  case OP_CADD:
-  case OP_CALL: return true;
-  case OP_LOOP: {
-    int first = loop_first(u->loop);
-    return k >= first && k < first + loop_slots(u->loop);
-  }
-  case OP_SWITCH:
-    for (int i = 0; k > 0 && i < u->ngraphs; i++)
-      if (consumed_params(m, u->graphs[i])[ir_inner_param(u, i, k)]) return true;
-    return false;
-  default: return false;
-  }
-}
-
-static const bool *consumed_params(Lower *m, Graph *g) {
-  bool *known = map_get(&m->consumed, g);
-  if (known) return known;
-  known = NEW_ARRAY(m->arena, bool, g->nparams + 1);
-  Node **order;
-  int n = ir_order(m->arena, g, &order);
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < order[i]->nops; k++) {
-      const Node *x = order[i]->ops[k];
-      if (!lower_holds_arrays(x->type)) continue;
-      const Node *p = graph_param(x);
-      if (p && p->attr.i < g->nparams && consumes(m, order[i], k)) known[p->attr.i] = true;
-    }
-  map_put(&m->consumed, g, known);
-  return known;
-}
-
-bool sched_consumes_param(Lower *m, Graph *g, int k) { return consumed_params(m, g)[k]; }
-
 static bool consumed(Lower *m, const Sched *s, const Node *x, int depth) {
   int at = sched_pos(s, x);
   if (too_long(m, depth)) return false;
   for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
     const Node *user = s->order[s->users[u]];
-    bool renames = user->op == OP_GET || is_same_array(user);
+    bool renames = user->op == OP_GET || sched_is_same_array(user);
     if (renames && lower_holds_arrays(user->type) && consumed(m, s, user, depth + 1)) return true;
     for (int k = 0; !renames && user->op != OP_CALL && k < user->nops; k++)
-      if (user->ops[k] == x && consumes(m, user, k)) return true;
+      if (user->ops[k] == x && sched_consumes(m, user, k)) return true;
   }
   return false;
 }
@@ -172,7 +121,7 @@ static void mark_dependents(Planner *p, int from, int limit) {
 
 static bool consumes_any(Planner *p, const Node *u, const Node *x) {
   for (int k = 0; k < u->nops; k++)
-    if (u->ops[k] == x && consumes(p->m, u, k)) return true;
+    if (u->ops[k] == x && (sched_consumes(p->m, u, k) || sched_changes_held(p->m, u, k))) return true;
   return false;
 }
 
@@ -181,6 +130,38 @@ static void add_edge(Planner *p, int from, int i) {
   vec_push(p->m->arena, p->edges, ((SoftEdge){i, p->soft_head[from]}));
   p->soft_head[from] = p->edges.len;
   p->soft[i]++;
+}
+
+/* Does g's result, or component `slot` of it, share elements with parameter k? */
+static bool yields_param(const Graph *g, int k, int slot) {
+  const Node *y = g->result;
+  if (slot >= 0 && y->op != OP_TUPLE) return false;
+  if (slot >= 0) y = y->ops[slot];
+  while (is_view(y) || sched_is_part(y) || sched_is_same_array(y)) y = y->ops[0];
+  return y->op == OP_PARAM && y->attr.i == k;
+}
+
+/* Does u, a branch or a component of one, share elements with an array x that the branch gets? */
+static bool is_view_of_arm(const Node *u, const Node *x) {
+  const Node *branch = u->op == OP_GET ? u->ops[0] : u;
+  if (branch->op != OP_SWITCH || u->type->kind != T_ARRAY) return false;
+  int slot = u->op == OP_GET ? (int)u->attr.i : -1;
+  for (int k = 1; k < branch->nops; k++)
+    for (int i = 0; i < branch->ngraphs && branch->ops[k] == x; i++)
+      if (yields_param(branch->graphs[i], ir_inner_param(branch, i, k), slot)) return true;
+  return false;
+}
+
+static void collect_readers(Planner *p, int x, int consumer, int depth, int **out, int *n, int *cap);
+
+/* Of branch s, which gets array x: the users of what an arm yields of it. */
+static void collect_from_arms(Planner *p, int x, int s, int consumer, int depth, int **out, int *n, int *cap) {
+  if (is_view_of_arm(p->order[s], p->order[x])) collect_readers(p, s, consumer, depth, out, n, cap);
+  for (int u = p->start[s]; u < p->start[s + 1]; u++) {
+    int get = p->users[u];
+    bool view = p->order[get]->op == OP_GET && is_view_of_arm(p->order[get], p->order[x]);
+    if (view) collect_readers(p, get, consumer, depth, out, n, cap);
+  }
 }
 
 /* Collects the users of node x, looking through aliases. */
@@ -196,8 +177,9 @@ static void collect_readers(Planner *p, int x, int consumer, int depth, int **ou
       *cap *= 2;
     }
     (*out)[(*n)++] = user;
-    if (un->op == OP_GET || is_same_array(un) || is_view(un))
+    if (sched_is_part(un) || sched_is_same_array(un) || is_view(un))
       collect_readers(p, user, consumer, depth + 1, out, n, cap);
+    else if (un->op == OP_SWITCH) collect_from_arms(p, x, user, consumer, depth + 1, out, n, cap);
   }
 }
 
@@ -205,7 +187,7 @@ static void collect_readers(Planner *p, int x, int consumer, int depth, int **ou
  * too. */
 static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
   int n = 0, cap = 16, limit = -1;
-  while (is_same_array(operand)) operand = operand->ops[0];
+  while (sched_is_same_array(operand)) operand = operand->ops[0];
   int *readers = NEW_ARRAY(p->m->arena, int, cap);
   collect_readers(p, (int)(uintptr_t)map_get(&p->pos, operand) - 1, consumer, 0, &readers, &n, &cap);
   for (int i = 0; i < n; i++)
@@ -373,8 +355,10 @@ static Node **plan(Lower *m, Graph *g, int *n_out) {
   for (int i = 0; i < p.n; i++) {
     Node *u = p.order[i];
     p.hard[i] = u->nops;
-    for (int k = 0; k < u->nops; k++)
-      if (lower_holds_arrays(u->ops[k]->type) && consumes(m, u, k)) add_soft_edges(&p, i, u->ops[k]);
+    for (int k = 0; k < u->nops; k++) {
+      bool array = lower_holds_arrays(u->ops[k]->type) && sched_consumes(m, u, k);
+      if (array || sched_changes_held(m, u, k)) add_soft_edges(&p, i, u->ops[k]);
+    }
   }
   add_effect_edges(&p);
   return plan_order(&p);
@@ -399,7 +383,7 @@ static void find_last_uses(Sched *s) {
  * nodes, which may not change it, would make the copy more than it saves. */
 static bool outlived_by_part(Lower *m, const Sched *s, int p) {
   const Node *x = s->order[p];
-  for (int depth = 0; (is_view(x) || is_same_array(x) || x->op == OP_GET) && !too_long(m, depth); depth++) {
+  for (int depth = 0; (is_view(x) || sched_is_same_array(x) || x->op == OP_GET) && !too_long(m, depth); depth++) {
     x = x->ops[0];
     int at = sched_pos(s, x);
     for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
@@ -407,7 +391,7 @@ static bool outlived_by_part(Lower *m, const Sched *s, int p) {
       bool changes = user->op == OP_LOOP || (user->op == OP_UPDATE && user->ops[0] == x);
       if (!changes || s->users[u] <= p || s->users[u] > s->last[p]) continue;
       for (int k = 0; k < user->nops; k++)
-        if (user->ops[k] == x && consumes(m, user, k)) return true;
+        if (user->ops[k] == x && sched_consumes(m, user, k)) return true;
     }
   }
   return false;
@@ -461,7 +445,7 @@ static bool whole_used_after(const Sched *s, const Node *t, int p) {
 bool sched_last_use(const Sched *s, const Node *x, int p) {
   for (;;) {
     if (s->last[sched_pos(s, x)] > p) return false;
-    if (is_same_array(x)) {
+    if (sched_is_same_array(x)) {
       x = x->ops[0];
       continue;
     }

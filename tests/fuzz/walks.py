@@ -70,6 +70,8 @@ OF_KIND = {
            "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i] in b[i, 1] <- {R}) done; sum [ {R} | r in b ])",
            "(let mut b = m in for i = 1 to {n} - 1 do (let p = b[i] in b[i] <- b[i - 1]; b[i - 1] <- 0.5 * p) done; sum [ {R} | r in b ])"],
     NUMBERS: [CARRIED, MADE, "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i..i + 3] in b[i] <- {R}) done; sum b)", "sum [ {e} | y in m ]",
+              "(let mut b = m in let mut s = {c} in for i = 0 to {n} - 1 do (let r = (if b[i] > {c} then b[i..i + 3] else [{c}, 0.4]) in "
+              "b[i] <- {f} b[i]; s <- {f} (s * {R})) done; s + b[0])",
               "(let mut b = m in for i = 2 to {n} - 1 do b[i] <- {f} (0.3 * b[i - 1] + b[i] * b[i - 2]) done; sum b)",
               "(let mut r = m in for k = 1 to 5 do r <- m * {f} (sum r / {n1}) done; sum r)",
               "(let mut r = m in for k = 1 to 5 do r <- [r[0]] ++ (m[1..] * r[..length r - 1]) done; sum r)"],
@@ -160,6 +162,10 @@ FOUND = [
     (ROWS, "(let mut b = m in for i = 1 to {n} - 1 do (let p = b[i] in b[i] <- b[i - 1]; b[i - 1] <- 0.5 * p) done; sum [ sum r | r in b ])"),
     (NUMBERS, "(let rec go v = if length v <= 2 then sum v ^ 2 else go v[..2] + sin (go v[2..]) in go m)"),
     (ROWS, "(let rec go v = if length v <= 1 then dot v[0] v[0] else go v[..1] + sin (go v[1..]) in go m)"),
+    (NUMBERS, "(let mut v = Some m in for i = 0 to {n} - 1 do v <- (match v with Some a -> (let mut b = a in b[i] <- sin b[i]; Some b) "
+              "| None -> None) done; match v with Some a -> a[0] | None -> 0.0)"),
+    (NUMBERS, "(let mut b = m in let mut s = 0.5 in for i = 0 to {n} - 1 do (let r = (if b[i] > 0.1 then b[i..i + 3] else [0.4]) in "
+              "b[i] <- sin b[i]; s <- sin (s * norm r)) done; s + b[0])"),
 ]
 
 
