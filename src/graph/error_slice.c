@@ -208,7 +208,8 @@ static void needed_of_loop(LoopErrors *e, int i) {
   close_state(e, e->read, &e->xs);
 }
 
-/* What the loop of the checks carries: NULL if that includes other things than numbers that count, and lists. */
+/* What the loop of the checks carries: NULL if that includes other things than numbers that count, and lists
+ * that it walks through. */
 static bool *carried_by_checks(LoopErrors *e, Node *errors) {
   World *w = e->s->w;
   Nodes next = {0};
@@ -218,7 +219,8 @@ static bool *carried_by_checks(LoopErrors *e, Node *errors) {
   close_state(e, read, &next);
   for (int k = 0; k < loop_slots(e->n->loop); k++) {
     IrKind t = e->body->params[1 + k]->kind;
-    if (read[1 + k] && t != T_INT && t != T_BOOL && t != T_VARIANT) return NULL;
+    bool walks = t == T_VARIANT && !(ir_get(w, e->body->result, k)->flags & NODE_COSTLY); /* as through a list */
+    if (read[1 + k] && t != T_INT && t != T_BOOL && !walks) return NULL;
   }
   return read;
 }
