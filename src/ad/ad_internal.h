@@ -118,9 +118,6 @@ Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site); /* what a VJP 
 Func *ad_call_target(World *w, const Node *call);                 /* CALL: its function; APPLY: the dispatcher */
 /* A function that is never inlined. What it calls, by a dispatcher perhaps, may come back to it. */
 Func *ad_opaque_function(World *w, Sym name, Graph *g);
-/* x, a derivative of something whose value is y; the same failure if y is one: where only derivatives are wanted, y
- * is dead. */
-Node *ad_unless_failed(World *w, const Node *y, Node *x);
 /* g; or, while what is made is to be thrown away, next to nothing of its type: see ir_paths_end. */
 Graph *ad_unless_ended(World *w, Graph *g);
 Node *ad_unmade(World *w, IrType *t); /* what stands for that */

@@ -252,5 +252,5 @@ Graph *ad_tangent(World *w, Graph *g, const Fact *params) {
     else f->fwd[i] = ir_param(w, (int)n->attr.i, ts[n->attr.i]);
   }
   Node *y = ad_fwd(f, g->result);
-  return ir_graph(w, ts, g->nparams, ir_pair(w, y, ad_unless_failed(w, y, ad_cot(f, g->result))), g->name);
+  return ir_graph(w, ts, g->nparams, ir_pair(w, y, ad_cot(f, g->result)), g->name);
 }

@@ -232,11 +232,6 @@ static IrType **declare(World *w, Combined *c, const Fact *params) {
   return types;
 }
 
-Node *ad_unless_failed(World *w, const Node *y, Node *x) {
-  if (y->op == OP_TUPLE && y->nops == 2 && y->ops[1]->type->kind == T_TOKEN) y = y->ops[0];
-  return y->op == OP_FAIL ? ir_fail(w, (FailKind)y->attr.i, x->type, y->ops[0], y->site) : x;
-}
-
 Node *ad_unmade(World *w, IrType *t) { return ir_fail(w, FAIL_RULE, t, ir_text(w, ""), 0); }
 
 Graph *ad_unless_ended(World *w, Graph *g) {
@@ -262,7 +257,7 @@ Combined *ad_combine(World *w, Graph *g, const Fact *params, bool rerun) {
   for (int k = 0, at = c->p + 1; k < c->nacc; k++, at++) start_from(r, inputs.data[k], ir_param(w, at, types[at]));
   ad_add(r, g->result, ir_param(w, c->p, types[c->p]));
   for (int i = r->n - 1; i >= 0; i--) backward(r, i);
-  for (int k = 0; k < c->nacc; k++) vec_push(w->arena, accs, ad_unless_failed(w, c->y, ad_take(r, inputs.data[k])));
+  for (int k = 0; k < c->nacc; k++) vec_push(w->arena, accs, ad_take(r, inputs.data[k]));
   c->back = ir_graph(w, types, c->p + 1 + c->nacc, ir_record(w, accs.data, accs.len), g->name);
   return *known = c;
 }

@@ -208,8 +208,9 @@ static void needed_of_loop(LoopErrors *e, int i) {
   close_state(e, e->read, &e->xs);
 }
 
-/* What the loop of the checks carries: NULL if that includes other things than numbers that count, and lists. Arrays
- * within variants would be changed in place by two loops, each of which copies them for the other. */
+/* What the loop of the checks carries: NULL if that includes other things than numbers that count, and lists that it
+ * walks through. Arrays within variants would be changed in place by two loops, each of which copies them for the
+ * other. */
 static bool *carried_by_checks(LoopErrors *e, Node *errors) {
   World *w = e->s->w;
   Nodes next = {0};
@@ -219,8 +220,9 @@ static bool *carried_by_checks(LoopErrors *e, Node *errors) {
   close_state(e, read, &next);
   for (int k = 0; k < loop_slots(e->n->loop); k++) {
     IrType *t = e->body->params[1 + k];
-    bool plain = t->kind == T_INT || t->kind == T_BOOL || (t->kind == T_VARIANT && !ir_holds_arrays(w, t));
-    if (read[1 + k] && !plain) return NULL;
+    bool costly = ir_get(w, e->body->result, k)->flags & NODE_COSTLY;
+    bool walks = t->kind == T_VARIANT && !costly && !ir_holds_arrays(w, t); /* as through a list */
+    if (read[1 + k] && t->kind != T_INT && t->kind != T_BOOL && !walks) return NULL;
   }
   return read;
 }
