@@ -206,8 +206,12 @@ static bool may_fail_inside(const Node *x) {
   return fails;
 }
 
+/* A row that takes the place of another one may have another length. */
+static bool replaces_row(const Node *x) { return x->op == OP_UPDATE && x->nops - 2 < ir_rank(x->type); }
+
 static bool may_keep_waiting(const Node *x) {
-  return (op_flags[x->op] & (OPF_F | OPF_L) || (x->op == OP_SWITCH && may_fail_inside(x))) && !ir_is_effect(x);
+  bool fails = op_flags[x->op] & (OPF_F | OPF_L) || replaces_row(x) || (x->op == OP_SWITCH && may_fail_inside(x));
+  return fails && !ir_is_effect(x);
 }
 
 /* The place of x; of a branch, which has none, that of the first effect in it, or if it has no effects, of what may

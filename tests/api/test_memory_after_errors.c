@@ -110,13 +110,16 @@ static void interrupt_on_print(void *user, const char *text, size_t n) {
   atled_interrupt(interrupted);
 }
 
+/* Of time limits: long enough for compiling, since what ends before the program runs has no place in it. */
+static double seconds = 0.05;
+
 static AtledVM *make(AtledJit jit, const Case *c, const char *folder) {
   AtledConfig config;
   atled_config_init(&config);
   config.jit = jit;
   config.write = interrupt_on_print;
   config.stack_size = (size_t)4 << 20;
-  if (strcmp(c->kind, "time") == 0) config.time_limit = 0.05;
+  if (strcmp(c->kind, "time") == 0) config.time_limit = seconds;
   if (strcmp(c->kind, "memory") == 0) config.memory_limit = (size_t)32 << 20;
   AtledVM *vm = interrupted = atled_new(&config);
   char text[4096];
@@ -207,6 +210,7 @@ static void write_bytes(const char *path, const char *bytes) {
 /* With an argument: the evaluator alone (valgrind doesn't follow machine code). */
 int main(int argc, char **argv) {
   (void)argv;
+  if (argc > 1) seconds = 3; /* under valgrind */
   char folder[] = "/tmp/atled-test-XXXXXX", path[64], no_text[64];
   CHECK(kinds() == 21); /* all that a program can end with */
   if (!mkdtemp(folder)) return 1;
