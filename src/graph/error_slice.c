@@ -208,7 +208,8 @@ static void needed_of_loop(LoopErrors *e, int i) {
   close_state(e, e->read, &e->xs);
 }
 
-/* What the loop of the checks carries: NULL if that includes other things than numbers that count, and lists. */
+/* What the loop of the checks carries: NULL if that includes other things than numbers that count, and lists without
+ * arrays. */
 static bool *carried_by_checks(LoopErrors *e, Node *errors) {
   World *w = e->s->w;
   Nodes next = {0};
@@ -217,8 +218,9 @@ static bool *carried_by_checks(LoopErrors *e, Node *errors) {
   read_by_condition(e, read);
   close_state(e, read, &next);
   for (int k = 0; k < loop_slots(e->n->loop); k++) {
-    IrKind t = e->body->params[1 + k]->kind;
-    if (read[1 + k] && t != T_INT && t != T_BOOL && t != T_VARIANT) return NULL;
+    const IrType *t = e->body->params[1 + k];
+    bool list = t->kind == T_VARIANT && !ir_holds_arrays(w, t); /* an array would be changed in both loops */
+    if (read[1 + k] && t->kind != T_INT && t->kind != T_BOOL && !list) return NULL;
   }
   return read;
 }
