@@ -206,12 +206,24 @@ static bool may_fail_inside(const Node *x) {
   return fails;
 }
 
-/* A row that takes the place of another one may have another length. */
-static bool replaces_row(const Node *x) { return x->op == OP_UPDATE && x->nops - 2 < ir_rank(x->type); }
+/* Has the loop rows that it stacks? They may be of several lengths, which is an error. */
+static bool stacks_rows(const Node *x) {
+  for (int k = 0; k < x->type->n; k++)
+    if (x->type->args[k]->kind == T_ARRAY && ir_rank(x->type->args[k]) > 1) return true;
+  return false;
+}
 
+/* May x fail, or not end? What can't has one place for all its equals in the program, which says nothing of order. */
 static bool may_keep_waiting(const Node *x) {
-  bool fails = op_flags[x->op] & (OPF_F | OPF_L) || replaces_row(x) || (x->op == OP_SWITCH && may_fail_inside(x));
-  return fails && !ir_is_effect(x);
+  if (ir_is_effect(x)) return false;
+  switch (x->op) {
+  case OP_LOOP: return x->loop->has_cond || may_fail_inside(x) || stacks_rows(x);
+  case OP_SWITCH: return may_fail_inside(x);
+  case OP_ARRAY: return x->nops > 1 && x->ops[0]->type->kind == T_ARRAY; /* rows of several lengths */
+  case OP_RT: return x->attr.rt->fails;
+  case OP_CALL: return !x->attr.func->graph || x->attr.func->graph->flags & (NODE_FAILS | NODE_ENDLESS);
+  default: return op_flags[x->op] & OPF_F;
+  }
 }
 
 /* The place of x; of a branch, which has none, that of the first effect in it, or if it has no effects, of what may

@@ -59,14 +59,25 @@ static bool has_effects(const Graph *g) {
   return false;
 }
 
-/* Does a check take the place of one, or of a loop with one, that fails before it? Effects may happen between them. */
+/* Does a check take the place of one, or of a loop with one, that fails before it? Effects may happen between them: one
+ * that the check waits for, and the other one doesn't, in any case. */
 static bool takes_place_of_earlier(Ranges *p, const Frame *of, const Node *guard, const Node *on) {
   if (!has_effects(of->g)) return false;
   Node **nodes;
-  int n = ir_order(p->w->temp, of->g, &nodes);
-  for (int k = 0; k < n; k++)
-    if (nodes[k] == guard || nodes[k] == on) return nodes[k] == on;
-  return false;
+  int n = ir_order(p->w->temp, of->g, &nodes), effects = 0, first = 0, guards_last = 0, ons_last = 0;
+  Map last; /* node -> number of the last effect that it waits for, from 1 */
+  map_init(&last, p->w->temp);
+  for (int k = 0; k < n; k++) {
+    int latest = ir_is_effect(nodes[k]) ? ++effects : 0;
+    for (int m = 0; m < nodes[k]->nops; m++) {
+      int other = (int)(uintptr_t)map_get(&last, nodes[k]->ops[m]);
+      if (other > latest) latest = other;
+    }
+    map_put(&last, nodes[k], (void *)(uintptr_t)latest);
+    if (nodes[k] == guard) guards_last = latest, first = first ? first : 1;
+    if (nodes[k] == on) ons_last = latest, first = first ? first : 2;
+  }
+  return first == 2 || guards_last > ons_last;
 }
 
 static bool can_depend(Ranges *p, Frame *f, Node *x, const Guard *guards) {
