@@ -281,7 +281,7 @@ static void be_process_1(void) {
   AtledConfig config;
   atled_config_init(&config);
   config.jit = ATLED_JIT_ALWAYS;
-  config.time_limit = 1.5;
+  config.time_limit = 0.4;
   AtledVM *vm = atled_new(&config);
   CHECK(getpid() == 1 && small_at_last(vm) && small_at_last(vm) && no_zombies());
   CHECK(atled_eval(vm, "slow", slow) == ATLED_RUNTIME_ERROR && complains(vm, "time limit"));
