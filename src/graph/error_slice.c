@@ -208,9 +208,9 @@ static void needed_of_loop(LoopErrors *e, int i) {
   close_state(e, e->read, &e->xs);
 }
 
-/* What the loop of the checks carries: NULL if that includes other things than numbers that count, and lists that it
- * walks through. Arrays within variants would be changed in place by two loops, each of which copies them for the
- * other. */
+/* The loop slots that the loop of the checks has to carry: one flag for each body parameter. NULL if one of them is
+ * neither an int, a bool, nor a list that the loop only traverses. Variants that hold arrays are excluded: the original
+ * loop and the loop of the checks would both update the arrays in place, so each iteration would copy them. */
 static bool *carried_by_checks(LoopErrors *e, Node *errors) {
   World *w = e->s->w;
   Nodes next = {0};

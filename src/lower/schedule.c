@@ -3,11 +3,11 @@
  *
  * Graphs are closed, so each is scheduled by itself: operands first, and what only reads an array before what
  * consumes it (an update, an accumulation, a loop that carries it), where dependences allow; also where a variant holds
- * the array. The order decides only
- * cost: where a consumed value is still needed, ownership.c keeps a count on it and the update copies. And what may
- * fail or take long comes after the effects that the program's text has before it or in its operands, so that they are
- * seen to happen, and before those that the text has behind it. (Elaboration has operands of checks wait for effects by
- * AFTER, where it can. Places do the rest: a call, say, may fail in what depends on none of its arguments.)
+ * the array. Between these the order decides only cost: where a consumed value is still needed, ownership.c keeps a
+ * count on it and the update copies. Where there are effects, a node that may fail or not end is scheduled after the
+ * effects that the program's text has before it or in its operands, and before those that the text has behind it.
+ * (Elaboration has operands of checks wait for effects by AFTER, where it can. Places do the rest: a call, say, may
+ * fail in what depends on none of its arguments.)
  *
  * From the order follow: the last use of each value (through aliases, nodes that share registers with or look into
  * their operand), whether an array is only read in place (sched_readonly), and whether a loop's carried array is

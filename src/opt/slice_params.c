@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Array parameters that recursive calls get slices of. A function that goes on with slices of its own parameter can
- * take the whole array, a start and a length instead:
+/* Array parameters of recursive functions whose recursive calls pass slices of the same parameter. The parameter is
+ * replaced by three: the whole array, a start and a length.
  *
  *   two v = … two v[..2] + sin (two v[2..])  →  two w s n = … two w s 2 + sin (two w (s + 2) (n - 2))
  *
- * No slice is made then, and the function's derivative adds to one accumulator, that of the whole. Otherwise each call
- * would make one for its own slice, and its caller would add that to its own. Mutual recursion is the same: a parameter
- * is taken so if it is on a cycle of parameters that are handed on to each other, as they are or as slices, one at
- * least as a slice.
+ * The calls allocate no slice, and the derivative has one accumulator, that of the whole array. Without the rewriting
+ * each call allocates an accumulator for its own slice, and its caller adds that to its own: quadratic work. For mutual
+ * recursion the condition is a cycle in the graph of parameters, whose edges are calls that pass a parameter, or a
+ * slice of it, as another parameter; one edge at least has to be a slice.
  *
- * This file finds these parameters and makes the functions; views.c converts the calls, and moves the slice which
- * stands for the parameter in the new function to where it is read or handed on. */
+ * This file finds the parameters and creates the functions. views.c rewrites the calls, and moves the slice operation
+ * that replaces the parameter in the new function to its uses. */
 #include "opt/opt.h"
 
 /* A parameter, and one that it is handed on as. */

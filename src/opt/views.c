@@ -8,8 +8,9 @@
  * without an accumulator for the view in between. A view that is needed after its array has changed stays: of that
  * the row alone is copied, not the whole (lower/schedule.c).
  *
- * A function that goes on with slices of its parameter takes it as an array, a start and a length (slice_params.c). To
- * call it is to read, and into what calls it slices are sunk though they may be needed as arrays there, too.
+ * Recursive functions whose recursive calls pass slices of an array parameter get the whole array, a start and a length
+ * (slice_params.c). A call of such a function counts as a read of the array. Slices are moved into loops and branches
+ * that contain such calls, even where an array is needed there besides.
  *
  * Graphs are done from the outside in, as what was sunk into a body may be sunk further there. */
 #include "opt/opt.h"
