@@ -64,9 +64,15 @@ static Node *unless_zero(const Guard *g, double instead, Node *x) {
   return ir_op3(g->w, OP_SELECT, g->zero, ir_float(g->w, instead), x);
 }
 
+/* Is x d, or d guarded by another cotangent? */
+static bool is_cotangent(const Guard *g, const Node *x) {
+  if (x->op == OP_SELECT && x->ops[1]->op == OP_FLOAT && x->ops[1]->attr.f == 0) x = x->ops[2];
+  return x == g->d;
+}
+
 /* x, a product or quotient of d and others, with factors and divisors that leave it 0 where d is; NULL if it isn't. */
 static Node *guarded(const Guard *g, Node *x, int depth) {
-  if (x == g->d) return x;
+  if (is_cotangent(g, x)) return x;
   if (x->op != OP_FNEG && x->op != OP_FMUL && x->op != OP_FDIV) return NULL;
   if (depth == LIMIT_GUARDED && limit_reached(g->w->arena, AT_GUARDED)) return NULL;
   for (int k = 0; k < (x->op == OP_FMUL ? 2 : 1); k++) {

@@ -80,6 +80,7 @@ static ArenaBlock *block_new(Arena *a, size_t size) {
   return b;
 }
 
+/* Its bytes aren't zeroed. */
 static void *alloc_own_block(Arena *a, size_t n) {
   ArenaBlock *b = block_new(a, n + sizeof *b);
   if (a->blocks) {
@@ -88,7 +89,21 @@ static void *alloc_own_block(Arena *a, size_t n) {
   } else {
     a->blocks = b;
   }
-  return memset(b + 1, 0, n);
+  return b + 1;
+}
+
+/* Copies n bytes, or zeroes them where `from` is NULL. Many megabytes take longer than a stop may be late. */
+static void fill(Arena *a, char *to, const char *from, size_t n) {
+  for (size_t at = 0; at < n; at += LARGEST_BLOCK) {
+    size_t piece = n - at < LARGEST_BLOCK ? n - at : LARGEST_BLOCK;
+    if (at) heap_look(a->heap);
+    if (from) memcpy(to + at, from + at, piece);
+    else memset(to + at, 0, piece);
+  }
+}
+
+static bool needs_own_block(const Arena *a, size_t n) {
+  return (size_t)(a->end - a->cur) < n && n > FIRST_BLOCK / 4;
 }
 
 static void add_block(Arena *a) {
@@ -103,10 +118,12 @@ static void add_block(Arena *a) {
 
 void *arena_alloc(Arena *a, size_t n) {
   n = round_up(a, n ? n : 1);
-  if ((size_t)(a->end - a->cur) < n) {
-    if (n > FIRST_BLOCK / 4) return alloc_own_block(a, n);
-    add_block(a);
+  if (needs_own_block(a, n)) {
+    char *own = alloc_own_block(a, n);
+    fill(a, own, NULL, n);
+    return own;
   }
+  if ((size_t)(a->end - a->cur) < n) add_block(a);
   void *p = a->cur;
   a->cur += n;
   return memset(p, 0, n);
@@ -122,8 +139,12 @@ void *arena_grow(Arena *a, void *p, size_t old_size, size_t new_size) {
       return p;
     }
   }
-  void *q = arena_alloc(a, new_size);
-  if (p && old_size) memcpy(q, p, old_size);
+  size_t extent = round_up(a, new_size ? new_size : 1);
+  bool own = needs_own_block(a, extent);
+  char *q = own ? alloc_own_block(a, extent) : arena_alloc(a, new_size);
+  size_t kept = p ? old_size : 0;
+  if (kept) fill(a, q, p, kept);
+  if (own) fill(a, q + kept, NULL, extent - kept);
   return q;
 }
 
