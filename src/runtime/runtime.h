@@ -226,7 +226,7 @@ struct Rt {
   struct LargeBlock {
     void *p;
     size_t size;
-  } large[8]; /* large blocks of arrays that are kept for the next ones of their size, in turn */
+  } large[32]; /* large blocks of arrays that are kept for the next ones of their size, in turn */
   int large_next;
   size_t large_bytes;
   /* Evaluates a function, with the convention of RtFunc.entry; set by the API to src/eval's. */
