@@ -261,6 +261,7 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   k.sums = plan_sums(e->arena, f);
   k.labels = NEW_ARRAY(e->arena, Block *, f->nlabels + 1);
   map_init(&k.cleanups, e->arena);
+  map_init(&k.waves, e->arena);
   flow_init(&k.flow, e->arena, e->m, f);
   for (bool again = true; again;) {
     again = false;

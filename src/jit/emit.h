@@ -46,6 +46,7 @@ typedef struct Emit {
   gcc_jit_function *helpers[H_COUNT];
   gcc_jit_function *expect, *prefetch;
   Map opaque; /* name of a libm function that GCC doesn't know (a literal) -> the function */
+  gcc_jit_function *sincos; /* NULL as long as nothing calls it */
   Type *table_types[TF_COUNT];
   Type *prim_type;
   Lv *foreigns; /* exported array of addresses, filled in after loading */
@@ -106,6 +107,8 @@ typedef struct Fn {
   Map cleanups;            /* hash of a set -> Cleanup */
   const uint8_t *products; /* by register, see products.c */
   const uint8_t *sums;     /* by register, see sums.c */
+  Lv *both;                /* a sine and a cosine: scalar.c; NULL as long as nothing needs it */
+  Map waves;               /* the later one of the two (LInstr) -> where its value is */
 } Fn;
 Rv *k_site(const Fn *k, uint32_t site); /* the VM's number of a site of the module */
 
@@ -137,6 +140,8 @@ Rv *call(const Emit *e, gcc_jit_function *f, int n, Rv **args);
 Rv *call_helper(Emit *e, Helper h, Rv *a, Rv *b);
 /* A libm function by its C name. */
 Rv *call_libm(Emit *e, const char *name, int n, Rv **args);
+/* Writes both of x. */
+Rv *call_sincos(Emit *e, Rv *x, Lv *sine, Lv *cosine);
 /* A function of the runtime table; the arguments have the signature's types. */
 Rv *call_table(Emit *e, Rv *mod, RtTableFn f, int n, Rv **args);
 Rv *load_rt(const Emit *e, Rv *mod);

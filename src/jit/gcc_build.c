@@ -158,6 +158,17 @@ Rv *call_libm(Emit *e, const char *name, int n, Rv **args) {
   return call(e, known ? e->g->context_get_builtin_function(e->ctx, name) : opaque_libm(e, name, n), n, args);
 }
 
+Rv *call_sincos(Emit *e, Rv *x, Lv *sine, Lv *cosine) {
+  e->uses_libm = true;
+  if (!e->sincos) {
+    gcc_jit_param *params[3];
+    for (int k = 0; k < 3; k++) params[k] = e->g->context_new_param(e->ctx, NULL, k ? e->t_ptr : e->t_f64, "x");
+    e->sincos = e->g->context_new_function(e->ctx, NULL, GF_IMPORTED, e->t_void, "sincos", 3, params, 0);
+  }
+  Rv *args[] = {x, address(e, sine), address(e, cosine)};
+  return call(e, e->sincos, 3, args);
+}
+
 Rv *call_table(Emit *e, Rv *mod, RtTableFn f, int n, Rv **args) {
   if (!e->table_types[f]) e->table_types[f] = pointer_to_function(e, rt_table_signatures[f]);
   Rv *table = load(e, mod, offsetof(Mod, table), e->t_ptr);

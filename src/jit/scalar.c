@@ -108,8 +108,53 @@ static void emit_special(Fn *k, const LInstr *i, Rv *a, Rv *b) {
   }
 }
 
+/* ---- Sine and cosine of one number ------------------------------------------------------------------------------- */
+static bool is_wave(const LInstr *i) { return i->op == LOP_SCALAR && (i->sub == OP_SIN || i->sub == OP_COS); }
+
+enum { NEAR = 1000 /* instructions: long blocks take linear time */ };
+
+/* The other one of the same number, behind i in its block; NULL. */
+static const LInstr *partner(const LFunc *f, const LInstr *i) {
+  const LInstr *end = f->code + f->ncode;
+  if (end - i > NEAR) end = i + NEAR;
+  for (const LInstr *j = i + 1; i->dst != i->a && j < end; j++) {
+    if (is_wave(j) && j->a == i->a && j->sub != i->sub) return j;
+    if (j->op == LOP_LABEL || lir_ops[j->op].flow != LFLOW_NEXT) return NULL;
+    if (lir_defines_dst(j->op) && j->dst == i->a) return NULL;
+    for (int n = 0; n < j->nres && lir_defines_results(j->op); n++)
+      if (j->res[n] == i->a) return NULL;
+  }
+  return NULL;
+}
+
+/* The C library's sincos takes little longer than one of the two, and gives the same digits:
+ *
+ *   s = sin x; …; c = cos x        →        sincos (x, &both[0], &both[1]); s = both[0]; w = both[1]; …; c = w */
+static void emit_wave(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Lv *known = map_get(&k->waves, i);
+  const LInstr *other = known ? NULL : partner(k->f, i);
+  Rv *x = reg(k, i->a);
+  if (known) assign_reg(k, i->dst, rv(e, known));
+  else if (!other) assign_reg(k, i->dst, call_libm(e, rules[i->sub].libm, 1, &x));
+  if (!other) return;
+  if (!k->both)
+    k->both = e->g->function_new_local(k->fn, NULL, e->g->context_new_array_type(e->ctx, NULL, e->t_f64, 2), "both");
+  Lv *both[2];
+  for (int n = 0; n < 2; n++) both[n] = e->g->context_new_array_access(e->ctx, NULL, rv(e, k->both), k_i32(e, n));
+  e->g->block_add_eval(k->cur, NULL, call_sincos(e, x, both[0], both[1]));
+  Lv *later = e->g->function_new_local(k->fn, NULL, e->t_f64, "wave");
+  assign_reg(k, i->dst, rv(e, both[i->sub == OP_COS]));
+  assign(k, later, rv(e, both[i->sub == OP_SIN]));
+  map_put(&k->waves, other, later);
+}
+
 void emit_scalar(Fn *k, const LInstr *i) {
   Emit *e = k->e;
+  if (is_wave(i)) {
+    emit_wave(k, i);
+    return;
+  }
   const Rule *r = i->sub < OP_COUNT ? &rules[i->sub] : &rules[0];
   int n = op_operands((Op)i->sub);
   Rv *a = reg(k, i->a), *b = n > 1 ? reg(k, i->b) : NULL, *c = n > 2 ? reg(k, i->c) : NULL, *args[] = {a, b, c};

@@ -61,7 +61,7 @@ void opt_before_derivatives(World *w, OptStages *s) {
 }
 
 static Graph *after_derivatives(World *w, Graph *g) {
-  g = opt_bag_calls(w, opt_compose(w, opt_params(w, opt_inline(w, opt_prune(w, opt_simplify(w, g))))));
+  g = opt_bag_calls(w, opt_compose(w, opt_params(w, opt_inline(w, opt_guards(w, opt_prune(w, opt_simplify(w, g)))))));
   bool more = true, made = false;
   for (int round = 0; more; round++, more |= made) { /* one level of nested loops at a time */
     g = opt_bags(w, g, &made);
@@ -71,7 +71,7 @@ static Graph *after_derivatives(World *w, Graph *g) {
   g = opt_outputs(w, opt_updates(w, opt_peel(w, opt_checks(w, g))));
   g = opt_fuse(w, opt_gather(w, opt_promote(w, opt_hoist(w, g))));
   g = opt_fuse(w, opt_prune(w, opt_merge(w, opt_join(w, g))));
-  return opt_takes(w, opt_contract(w, opt_invariants(w, opt_guards(w, g), true), true));
+  return opt_takes(w, opt_contract(w, opt_invariants(w, g, true), true));
 }
 
 /* NULL, and nothing is left of it, if too much would be made; then the next depth to try. */

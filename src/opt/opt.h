@@ -20,6 +20,7 @@
  *   differentiated
  *     simplify        with functions that have a derivative rule inlined too
  *     prune
+ *     guards          cotangents of 0 choose factors rather than products
  *     inline          functions that are called in one place are written there
  *     params          parameters that recursive functions only hand on, or are the same in all calls, go
  *     compose         recursive functions over what another one makes for them alone become one function
@@ -41,7 +42,6 @@
  *     join            loops over one range, none of which needs another one, become one
  *     merge           loops that carry the same become one
  *     fuse
- *     guards          cotangents of 0 choose factors rather than products
  *     invariants      elements too that are the same in all iterations
  *     contract        sums that aren't marked
  *     takes           elements that hold arrays which are changed are taken out of the array, and put back

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { TEXT_SIZE = 512, FILE_NAME_SIZE = 4096, COMPILER_OTHER_VERSION = 2 /* its status */, COMPILER_PROTOCOL = 2 };
+enum { TEXT_SIZE = 512, FILE_NAME_SIZE = 4096, COMPILER_OTHER_VERSION = 2 /* its status */, COMPILER_PROTOCOL = 3 };
 
 /* What is to be compiled, and how. */
 typedef struct Order {
