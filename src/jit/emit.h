@@ -45,7 +45,7 @@ typedef struct Emit {
   FuncInfo *funcs;
   gcc_jit_function *helpers[H_COUNT];
   gcc_jit_function *expect, *prefetch;
-  Map opaque; /* name of a libm function that GCC doesn't know (a literal) -> the function */
+  Map opaque;               /* name of a libm function that GCC doesn't know (a literal) -> the function */
   gcc_jit_function *sincos; /* NULL as long as nothing calls it */
   Type *table_types[TF_COUNT];
   Type *prim_type;

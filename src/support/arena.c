@@ -102,9 +102,7 @@ static void fill(Arena *a, char *to, const char *from, size_t n) {
   }
 }
 
-static bool needs_own_block(const Arena *a, size_t n) {
-  return (size_t)(a->end - a->cur) < n && n > FIRST_BLOCK / 4;
-}
+static bool needs_own_block(const Arena *a, size_t n) { return (size_t)(a->end - a->cur) < n && n > FIRST_BLOCK / 4; }
 
 static void add_block(Arena *a) {
   size_t size = a->blocks ? 2 * a->blocks->size : FIRST_BLOCK;
