@@ -7,8 +7,8 @@
  * The choice is now between numbers that are there before the product, and is made while d is still computed; C
  * compilers turn the other into a branch around product and quotient. A factor stays as it is if it is finite or NaN,
  * and d is NaN wherever it is: in the derivative of sin (exp (cos x)) the factor exp (cos x) of d = cos (exp (cos x)).
- * The same but for the sign of a zero, and so not done in strict mode. Runs when nothing is differentiated any more, and
- * before inlining, which counts nodes. */
+ * The same but for the sign of a zero, and so not done in strict mode. Runs when nothing is differentiated any more,
+ * and before inlining, which counts nodes. */
 #include "opt/opt.h"
 #include <math.h>
 #include <string.h>
