@@ -120,8 +120,25 @@ static Node *tangent_term(Diff *f, const Node *n, int at, int i) {
   return n->op == OP_FDIV && i == 1 ? ad_unless_zero(w, value, out[i]) : out[i];
 }
 
+/* The tangent of a guarded product is a sum of such products: the derivative of that by a factor is guarded, too. */
+static Node *guarded_tangent(Diff *f, const Node *n, const Node *product) {
+  World *w = f->w;
+  Node *sum = NULL;
+  for (int i = 0; i < 2; i++) {
+    if (!ad_active(f, product->ops[i])) continue;
+    Node *t = ad_cot(f, product->ops[i]);
+    if (ad_is_zero(t)) continue;
+    Node *term = ad_unless_zero(w, t, ir_op2(w, OP_FMUL, t, ad_fwd(f, product->ops[1 - i])));
+    sum = sum ? ir_op2(w, OP_CADD, sum, term) : term;
+  }
+  if (sum && n->ops[2] != product) sum = ir_op1(w, OP_FNEG, sum);
+  return sum ? ir_op3(w, OP_SELECT, ad_fwd(f, n->ops[0]), ir_float(w, 0), sum) : NULL;
+}
+
 static Node *scalar_tangent(Diff *f, const Node *n, int at) {
   Node *sum = NULL;
+  const Node *product = guarded_product(n);
+  if (product) return guarded_tangent(f, n, product);
   for (int i = 0; i < n->nops; i++) {
     if (!ad_active(f, n->ops[i]) || ad_is_zero(ad_cot(f, n->ops[i]))) continue;
     Node *term = tangent_term(f, n, at, i);

@@ -12,6 +12,8 @@
  * or carries floats for its checks, isn't reduced: the value's own node is waited for, which the derivative mostly
  * needs for other reasons too.
  *
+ * An array whose rows may have different lengths is waited for itself.
+ *
  * What only may not end (NODE_ENDLESS), or runs out of stack, isn't an error here. Effects are waited for by their
  * tokens. */
 #include "graph/graph.h"
@@ -200,6 +202,7 @@ static void needed_of_loop(LoopErrors *e, int i) {
     if (!has_part(e->s, i, k)) continue;
     if (k < slots) e->read[1 + k] = true;
     else {
+      if (ir_rows_may_differ(w, e->n, k)) vec_push(w->temp, e->s->found, ir_get(w, e->n, k));
       Node *x = ir_get(w, e->body->result, k);
       vec_push(w->temp, e->xs, x);
       mark_read(w, e->body, &x, 1, e->read);

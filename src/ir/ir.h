@@ -394,6 +394,8 @@ Node *ir_carried_length(World *w, const LoopInfo *l, Node **ops, Graph *body, in
 Node *ir_length_outside(World *w, const Node *loop, Node **ops, Node *x);
 /* Has x, an array in the loop's body, the same dimensions in all iterations? */
 bool ir_shape_is_fixed(World *w, const Node *loop, Node **ops, Node *x);
+/* Does result k of the loop stack rows that may be of different lengths, which is an error? */
+bool ir_rows_may_differ(World *w, const Node *loop, int k);
 /* Does every iteration leave carried value k, an array, with the dimensions it had? */
 bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k);
 /* DATA, if all are constants and rows of one length */

@@ -465,14 +465,23 @@ Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Gra
   if (n) all[0] = n;
   if (total) memcpy(all + counted, ops, sizeof(Node *) * (size_t)total);
   Graph *gs[2] = {body, cond};
-  return ir_intern(w, &(Node){.op = OP_LOOP,
-                              .type = loop_type(w, l, body),
-                              .ops = all,
-                              .nops = total + counted,
-                              .site = site,
-                              .graphs = gs,
-                              .ngraphs = cond ? 2 : 1,
-                              .loop = &info});
+  Node *loop = ir_intern(w, &(Node){.op = OP_LOOP,
+                                    .type = loop_type(w, l, body),
+                                    .ops = all,
+                                    .nops = total + counted,
+                                    .site = site,
+                                    .graphs = gs,
+                                    .ngraphs = cond ? 2 : 1,
+                                    .loop = &info});
+  for (int k = loop_slots(l); k < loop_slots(l) + l->nstacked; k++)
+    if (ir_rows_may_differ(w, loop, k)) loop->flags |= NODE_FAILS;
+  return loop;
+}
+
+bool ir_rows_may_differ(World *w, const Node *loop, int k) {
+  const LoopInfo *l = loop->loop;
+  if (k < loop_slots(l) || k == loop->type->n - 1 || loop->type->args[k]->args[0]->kind != T_ARRAY) return false;
+  return !ir_shape_is_fixed(w, loop, loop->ops + loop_first(l), ir_get(w, loop->graphs[0]->result, k));
 }
 
 Node *ir_loop_over(World *w, const LoopInfo *l, Node **ops, Graph *body, Graph *cond, Site site) {
