@@ -7,6 +7,7 @@
  * function hands the carrier on, and so says what becomes of what the function captured. Carriers stand where the
  * type has a function outside arrays and variants; in those nothing is carried. */
 #include "ad/ad_internal.h"
+#include "ir/world.h"
 
 /* ---- Carriers --------------------------------------------------------------------------- */
 /* The graph of carriers has an identity, so its captures stay as they are: the function, the derivative. */
@@ -20,8 +21,7 @@ static Graph *carrier(World *w, IrType *fun) {
   Node *token = fun->effect ? ir_param(w, 1, ps[1]) : NULL;
   Node *y = ir_apply(w, ir_param(w, own, fun), ir_param(w, 0, ps[0]), token, 0);
   Graph *g = *known = ir_graph(w, ps, own + 2, y, NULL);
-  SAVE(w->arena, g->identity);
-  g->identity = ++w->identities;
+  ir_identify(w, g);
   return g;
 }
 

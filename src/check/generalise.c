@@ -55,7 +55,8 @@ bool tc_is_value(Checker *c, const Expr *e) {
   case E_VAR: return !e->binding || e->binding->kind != BIND_MUT;
   case E_ARRAY: return e->nargs == 0;
   case E_TUPLE:
-  case E_RECORD: return all_values(c, e->args, e->nargs);
+  case E_RECORD:
+  case E_WITH: return all_values(c, e->args, e->nargs);
   case E_NEGATE: return e->args[0]->kind == E_INT || e->args[0]->kind == E_FLOAT;
   case E_APPLY: {
     const Expr *f = e->args[0];

@@ -84,12 +84,7 @@ void ir_register_closure(World *w, Node *closure) {
   }
   if (is_among(all, g)) return;
   SAVE(w->arena, *all);
-  SAVE(w->arena, g->identity);
-  if (!g->identity) {
-    g->identity = ++w->identities;
-    /* copies of it there, and those within copies of others, lack the number */
-    map_init(&compilation(w)->resited, w->temp);
-  }
+  ir_identify(w, g);
   vec_push(w->arena, *all, g);
   compilation(w)->version++;
 }

@@ -445,13 +445,13 @@ static Node *derivative(World *w, Op op, IrType *t, Node **ops, int n, Node *tok
 
 Node *ir_vjp(World *w, Node *f, Node *x, Node *token, Site site) {
   IrType *b = f->type->args[1];
-  Node *ops[3] = {f, x};
+  Node *ops[3] = {ir_differentiated(w, f, x), x};
   return derivative(w, OP_VJP, ir_pair_type(w, b, ir_fun_type(w, b, x->type, false)), ops, 2, token, site);
 }
 
 Node *ir_jvp(World *w, Node *f, Node *x, Node *dx, Node *token, Site site) {
   IrType *b = f->type->args[1];
-  Node *ops[4] = {f, x, dx};
+  Node *ops[4] = {ir_differentiated(w, f, x), x, dx};
   return derivative(w, OP_JVP, ir_pair_type(w, b, b), ops, 3, token, site);
 }
 

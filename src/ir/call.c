@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Substitution, and what rests on it: beta-reduction, inlining, specialisation on known functions, unrolling of
- * recursion on known arguments.
+/* Substitution, and what rests on it: beta-reduction, inlining, unrolling of recursion on known arguments;
+ * specialisation on known functions is in specialise.c.
  *
  * Graphs are closed, so instantiating one is a single walk over its own nodes; nested graphs stay as they are (only
  * their source places may be extended by the call they are inlined at). Growth is bounded in four ways: a graph over
@@ -86,7 +86,7 @@ Node *ir_substitute(World *w, Node *x, Node **args, int nargs, Site site) {
 }
 
 /* ---- Calls --------------------------------------------------------------------------- */
-static Node *plain_call(World *w, Func *f, Node **args, Site site) {
+Node *ir_plain_call(World *w, Func *f, Node **args, Site site) {
   return ir_intern(
       w, &(Node){.op = OP_CALL, .type = f->result, .ops = args, .nops = f->nparams, .site = site, .attr.func = f});
 }
@@ -103,7 +103,7 @@ static Node *inlined_call(World *w, Func *f, Graph *g, Node **args, Site site) {
   bool outermost = c->inlining.depth == 0;
   if (outermost) c->inlining.left = LIMIT_INLINE_COUNT;
   if (outermost && c->endless.count) {
-    const Node *call = plain_call(w, f ? f : ir_graph_func(w, g), args, site);
+    const Node *call = ir_plain_call(w, f ? f : ir_graph_func(w, g), args, site);
     if (map_get(&c->endless, call)) return (Node *)(uintptr_t)call;
   }
   if (!c->inlining.given_up) c->inlining.given_up = exhausted(w, &c->inlining);
@@ -115,7 +115,7 @@ static Node *inlined_call(World *w, Func *f, Graph *g, Node **args, Site site) {
     c->inlining.depth--;
   }
   if (!c->inlining.given_up) return r;
-  Node *call = plain_call(w, f ? f : ir_graph_func(w, g), args, site);
+  Node *call = ir_plain_call(w, f ? f : ir_graph_func(w, g), args, site);
   if (!outermost) return call;
   c->inlining.given_up = false;
   map_put(&c->endless, call, call);
@@ -136,62 +136,6 @@ bool ir_is_known_function(const Node *n) {
     known = true;
   }
   return known;
-}
-
-/* A function that takes derivatives is specialised less deep: each level would be differentiated once more
- * than the one before. */
-static bool worth_specialising(World *w, Node **args, int n, int depth) {
-  bool found = false;
-  for (int i = 0; i < n; i++) {
-    if (args[i]->op != OP_CLOSURE) continue;
-    bool derives = args[i]->graphs[0]->flags & NODE_AD;
-    if (depth >= (derives ? LIMIT_SPECIAL_DERIVATIVES : LIMIT_SPECIAL_DEPTH))
-      return !limit_reached(w->arena, derives ? AT_SPECIAL_DERIVATIVES : AT_SPECIAL_DEPTH);
-    found = true;
-  }
-  return found;
-}
-
-/* f with its function arguments replaced by the graphs they have here; their captures become parameters. */
-static Node *specialised_call(World *w, Func *f, Node **args, Site site) {
-  Compilation *c = compilation(w);
-  uint64_t h = f->id;
-  Vec(Node *) actual = {0};
-  Vec(IrType *) types = {0};
-  Node **formal = NEW_ARRAY(w->arena, Node *, f->nparams);
-  for (int i = 0; i < f->nparams; i++) {
-    Node *a = args[i];
-    int own = a->op == OP_CLOSURE ? a->nops : 1;
-    Node **part = a->op == OP_CLOSURE ? a->ops : &args[i], **ps = NEW_ARRAY(w->arena, Node *, own + 1);
-    for (int k = 0; k < own; k++) {
-      ps[k] = ir_param(w, actual.len, part[k]->type);
-      vec_push(w->arena, actual, part[k]);
-      vec_push(w->arena, types, part[k]->type);
-    }
-    formal[i] = a->op == OP_CLOSURE ? ir_closure(w, a->graphs[0], a->type, ps, own) : ps[0];
-    h = hash_mix(h, a->op == OP_CLOSURE ? a->graphs[0]->id : 0);
-    for (int k = 0; k < own && a->op == OP_CLOSURE; k++) h = hash_mix(h, part[k]->type->id);
-  }
-  if (!f->specialised) {
-    SAVE(w->arena, f->specialised);
-    f->specialised = NEW(w->arena, Map);
-    map_init(f->specialised, w->arena);
-  }
-  const void *key = (const void *)(uintptr_t)(h | 1);
-  Func *s = map_get(f->specialised, key);
-  if (!s) {
-    s = ir_func(w, f->name, types.data, types.len, f->result);
-    s->recursive = f->recursive;
-    s->span = f->span;
-    map_put(f->specialised, key, s);
-    Inlining around = c->inlining;
-    c->inlining = (Inlining){0}; /* what the function becomes doesn't depend on where it is first called */
-    c->special_depth++;
-    ir_func_finish(w, s, ir_instantiate(w, f->graph, formal, 0));
-    c->special_depth--;
-    c->inlining = around;
-  }
-  return s->graph ? ir_call(w, s, actual.data, site) : plain_call(w, s, actual.data, site);
 }
 
 static bool has_known_int(Node **args, int n) {
@@ -228,7 +172,7 @@ static Node *unrolled_step(World *w, Func *f, Node **args, Node *call) {
  * becomes doesn't depend on what was compiled before; where a step leads too far none goes on. */
 static Node *unrolled_call(World *w, Func *f, Node **args, Site site) {
   Compilation *c = compilation(w);
-  Node *call = plain_call(w, f, args, site);
+  Node *call = ir_plain_call(w, f, args, site);
   if (c->unrolling.depth) return unrolled_step(w, f, args, call);
   const void *key = (const void *)(uintptr_t)((uint64_t)call->id << 32 | site); /* exact, as for `resited` */
   Node *r = map_get(&c->unrolled, key);
@@ -251,13 +195,14 @@ static bool within(World *w, const Func *f, int size, Limit which) {
 
 Node *ir_call(World *w, Func *f, Node **args, Site site) {
   Compilation *c = compilation(w);
-  if (!f->graph || (f->opaque && !c->inline_rules)) return plain_call(w, f, args, site);
+  if (f->opaque && !c->inline_rules) return ir_opaque_call(w, f, args, site);
+  if (!f->graph) return ir_plain_call(w, f, args, site);
   if (!f->recursive && within(w, f, LIMIT_INLINE_SIZE, AT_INLINE_SIZE)) return inlined_call(w, f, f->graph, args, site);
-  if (!c->general_calls && worth_specialising(w, args, f->nparams, c->special_depth))
-    return specialised_call(w, f, args, site);
+  Node *special = ir_specialised_call(w, f, args, site);
+  if (special) return special;
   if (f->recursive && has_known_int(args, f->nparams) && within(w, f, LIMIT_UNROLL_SIZE, AT_UNROLL_SIZE))
     return unrolled_call(w, f, args, site);
-  return plain_call(w, f, args, site);
+  return ir_plain_call(w, f, args, site);
 }
 
 /* ---- Closures --------------------------------------------------------------------------- */
@@ -296,7 +241,7 @@ Node *ir_closure(World *w, Graph *g, IrType *fun, Node **caps, int n) {
 
 Node *ir_closure_cap(World *w, Node *c, Graph *g, int i) {
   int own = 1 + c->type->effect;
-  if (c->op == OP_CLOSURE && c->graphs[0] == g) return c->ops[i];
+  if (c->op == OP_CLOSURE && ir_is_same_graph(c->graphs[0], g)) return c->ops[i];
   return ir_intern(w, &(Node){.op = OP_CLOSURE_CAP,
                               .type = g->params[own + i],
                               .ops = &c,
@@ -311,7 +256,7 @@ Node *ir_graph_id(World *w, Graph *g) {
 }
 
 Node *ir_env(World *w, Op op, IrType *t, Graph *g, Node *x) {
-  if (op == OP_UNINJ && x->op == OP_INJ && x->graphs[0] == g) return x->ops[0];
+  if (op == OP_UNINJ && x->op == OP_INJ && ir_is_same_graph(x->graphs[0], g)) return x->ops[0];
   if (op == OP_UNINJ && x->op == OP_ZERO) return ir_zero(w, t);
   return ir_intern(w, &(Node){.op = (uint16_t)op, .type = t, .ops = &x, .nops = 1, .graphs = &g, .ngraphs = 1});
 }

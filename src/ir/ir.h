@@ -272,12 +272,15 @@ struct Func {
   bool opaque;    /* has a derivative rule: not inlined before AD is done */
   Func *pullback; /* rule: same parameters -> (value, closure) */
   Func *tangent;  /* rule: parameters, tangents -> (value, tangent) */
+  /* With a rule: of each parameter a number for the closures in it that the function is specialised to, 0: none;
+     NULL: none at all. See specialise.c. */
+  const uint64_t *made_for;
   struct {
     Sym library, symbol;
   } foreign; /* a C function of floats/ints: no graph */
   Span span;
-  void *specialised; /* (argument position, closure graph) -> Func */
-  void *lower;       /* cache of a later stage */
+  struct Map *specialised; /* (argument position, closure graph) -> Func */
+  void *lower;             /* cache of a later stage */
 };
 
 /* ---- World ------------------------------------------------------------------------ */

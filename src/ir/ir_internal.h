@@ -61,6 +61,14 @@ IrType **ir_plan_types(World *w, const CapturePlan *p, Graph *g, int own);
  * made of. */
 Node *ir_capture_for(World *w, CapturePlan *p, int own, Node *x, Use use, const Use *parts);
 
+/* ---- call.c ---- */
+Node *ir_plain_call(World *w, Func *f, Node **args, Site site); /* neither inlined nor specialised */
+/* ---- specialise.c ---- */
+Node *ir_specialised_call(World *w, Func *f, Node **args, Site site); /* NULL: it isn't worth while, or too deep */
+Node *ir_opaque_call(World *w, Func *f, Node **args, Site site);      /* f has a rule, and derivatives may be taken */
+/* f, to be differentiated at x, for the functions known in x. */
+Node *ir_differentiated(World *w, Node *f, Node *x);
+
 bool ir_is_natural(const Node *x); /* not negative, as far as that is seen */
 Node *ir_normal1(World *w, Op op, Node *a);
 Node *ir_normal2(World *w, Op op, Node *a, Node *b);

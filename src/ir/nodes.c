@@ -299,6 +299,14 @@ Graph *ir_identified(World *w, Graph *g, uint64_t identity) {
   return copy;
 }
 
+void ir_identify(World *w, Graph *g) {
+  if (g->identity) return;
+  SAVE(w->arena, g->identity);
+  g->identity = ++w->identities;
+  /* copies of it there, and those within copies of others, lack the number */
+  map_init(&compilation(w)->resited, w->temp);
+}
+
 Func *ir_func(World *w, Sym name, IrType **params, int n, IrType *result) {
   Func *f = NEW(w->arena, Func);
   f->name = name;

@@ -233,6 +233,9 @@ static Node *int_identity(World *w, Op op, Node *a, Node *b) {
   case OP_IMAX:
   case OP_IMIN: return a == b ? a : op == OP_IMAX && is_int_const(b, 0) && ir_is_natural(a) ? a : NULL;
   case OP_IEQ:
+    if (a->op == OP_GRAPH_ID && b->op == OP_GRAPH_ID && a->graphs[0]->identity && b->graphs[0]->identity)
+      return ir_bool(w, a->graphs[0]->identity == b->graphs[0]->identity);
+    return a == b ? ir_waiting(w, ir_bool(w, true), a) : NULL;
   case OP_ILE: return a == b ? ir_waiting(w, ir_bool(w, true), a) : NULL;
   case OP_INE:
   case OP_ILT:

@@ -31,6 +31,10 @@ typedef struct GraphBody {
 GraphBody *graph_body(World *w, Graph *g);
 /* g with this identity, or, if that is 0, as it is. */
 Graph *ir_identified(World *w, Graph *g, uint64_t identity);
+void ir_identify(World *w, Graph *g);                                 /* gives g an identity, if it has none */
+static inline bool ir_is_same_graph(const Graph *a, const Graph *b) { /* or a copy */
+  return a == b || (a->identity && a->identity == b->identity);
+}
 
 /* ir_instantiate, with some nodes of g replaced by given ones. */
 Node *ir_instantiate_over(World *w, Graph *g, Node **args, Site site, const Map *over);
