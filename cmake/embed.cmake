@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Writes OUTPUT, a C file with the bytes of each of FILES (see src/api/stdlib_files.h).
+# Writes OUTPUT, a C file with the bytes of each of FILES (see src/api/stdlib_files.h); or, if NAME is given, of the one
+# file, as the array of that name (see repl/texts.h).
 set(arrays "")
 set(rows "")
 foreach(file IN LISTS FILES)
@@ -10,6 +11,11 @@ foreach(file IN LISTS FILES)
   string(APPEND arrays "static const unsigned char ${name}[] = {\n${bytes}0};\n")
   string(APPEND rows "  {\"${name}\", (const char *)${name}, sizeof ${name} - 1},\n")
 endforeach()
+if(NAME)
+  string(REPLACE "static const unsigned char ${name}[]" "const unsigned char ${NAME}[]" arrays "${arrays}")
+  file(WRITE ${OUTPUT} "/* Made from docs/ by cmake/embed.cmake. */\n#include \"texts.h\"\n${arrays}")
+  return()
+endif()
 file(WRITE ${OUTPUT} "/* Made from stdlib/ by cmake/embed.cmake. */
 #include \"api/stdlib_files.h\"
 ${arrays}const StdlibFile stdlib_files[] = {

@@ -98,6 +98,8 @@ typedef struct AtledDiagnostic {
   const char *file;     /* as given to atled_eval; NULL when there is no place */
   int line, column;     /* counted from 1, columns in characters; 0 when there is no place */
   const char *rendered; /* the whole text for a person, with source lines; ends with a newline */
+  const char *below;    /* the same for a person who sees the line right above: begins with the underline, in the
+                         * line's own columns, and has neither the line nor its place. NULL when there is no place */
 } AtledDiagnostic;
 
 /* As realloc, with the old size; new_size 0 frees. Returns NULL when there is no memory. */
@@ -181,6 +183,29 @@ typedef struct AtledResult {
 } AtledResult;
 ATLED_API int atled_result_count(const AtledVM *vm);
 ATLED_API bool atled_result(AtledVM *vm, int index, AtledResult *out);
+
+/* ---- Prompts ----------------------------------------------------------------------------- */
+/* As atled_eval; but the value of each expression gets the name `it`, as if `let it = …` had been written, if its type
+ * is known and isn't unit. The result has that name. */
+ATLED_API AtledStatus atled_enter(AtledVM *vm, const char *name, const char *source);
+/* Parses only: ATLED_OK, ATLED_INCOMPLETE or ATLED_COMPILE_ERROR as atled_eval would for the syntax alone. *starts: the
+ * byte at which each item begins, with the comment lines right above it, also where there are errors; their number is
+ * *count. */
+ATLED_API AtledStatus atled_items(AtledVM *vm, const char *source, const size_t **starts, int *count);
+/* The window in which a value is shown. Numbers of 0 or less mean 80 columns, 24 lines, all digits. */
+typedef struct AtledView {
+  int columns, lines;
+  int used;   /* columns of the first line that are taken: before the name */
+  int digits; /* significant ones of floats in arrays; 17 and more: all */
+} AtledView;
+/* As atled_result, with a value laid out for a person, in the window: arrays with their shape, cut where they are
+ * longer; matrices with aligned columns; arrays of records as tables; other long values cut. `name : type = value` is
+ * what is shown: a value of several lines begins with the rest of the first one. NULL for the view: all of it 0. */
+ATLED_API bool atled_result_view(AtledVM *vm, int index, const AtledView *view, AtledResult *out);
+/* What may stand instead of the last word of `text`, the beginning of a source: visible names and constructors, and
+ * modules, which end with a point; members after `Module.`, fields after `value.`. In alphabetical order; *start: the
+ * byte at which the word begins. Nothing is run. Returns their number. */
+ATLED_API int atled_complete(AtledVM *vm, const char *text, size_t *start, const char *const **words);
 
 /* Runs the items of a source, then its `test` items, and reports each: message NULL when it passed. If some failed, and
  * no error was raised, the call's error is of kind "test". */

@@ -1,46 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The program `atled`: runs scripts and expressions, tests and checks files,
  * shows stages of the compiler, the cache of machine code, or starts the prompt (repl.c). A client of
- * atled.h alone. Exit statuses follow sysexits: 65 for errors in a program's
- * text, 66 for a file that can't be read, 70 for errors while it runs, 74 for
- * output that can't be written, 2 for a wrong command line. */
+ * atled.h alone. options.def has the command line and the exit statuses, which follow sysexits. */
+#include "options.h"
 #include "repl.h"
+#include "session.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { EXIT_USAGE = 2, EXIT_DATA = 65, EXIT_NO_INPUT = 66, EXIT_SOFTWARE = 70, EXIT_OUTPUT = 74 };
-
-static const char usage_text[] =
-    "usage: atled [OPTIONS] FILE [ARGS…]     run a program (`-`: from standard input)\n"
-    "       atled [OPTIONS] -e EXPR          evaluate an expression and print its value\n"
-    "       atled [OPTIONS]                  start the prompt\n"
-    "       atled test FILE…                 run the tests in the files\n"
-    "       atled check [--json] FILE…       report errors without running anything\n"
-    "       atled ir --stage=STAGE [--dot] [--of=NAME] FILE\n"
-    "                                        show the program after a stage: parsed, typed,\n"
-    "                                        built, optimised, differentiated, final, lowered;\n"
-    "                                        or the compiler's limits, and how often each was reached: limits\n"
-    "       atled cache                      show where machine code is kept, and how much of it\n"
-    "       atled cache clear                remove what is kept\n"
-    "options:\n"
-    "  --jit=auto|off|always   when to compile to machine code (or ATLED_JIT)\n"
-    "  --strict-fp             bit-identical floating point everywhere (or ATLED_STRICT_FP=1)\n"
-    "  --time                  where the time went, on standard error afterwards\n"
-    "  --version, --help\n"
-    "Kept machine code takes 256 MB at most, or what ATLED_CACHE_SIZE says (as 100M or 2G; 0: none is kept).\n";
-
-typedef struct Options {
-  AtledConfig config;
-  const char *expression;
-  const char *stage, *of;
-  bool dot, json;
-  char **rest; /* what is no option */
-  int nrest;
-} Options;
 
 /* ---- Output ------------------------------------------------------------------------- */
 static void print_diagnostic(void *user, const AtledDiagnostic *d) {
@@ -311,28 +281,14 @@ static int check_files(Options *o) {
   return worst;
 }
 
-static int stage_of(const char *name) {
-  static const char *const names[] = {"parsed",         "typed",   "built", "optimised",
-                                      "differentiated", "lowered", "final", "limits"};
-  for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
-    if (strcmp(name, names[i]) == 0) return i;
-  return -1;
-}
-
-static int usage(void) {
-  fputs(usage_text, stderr);
-  return EXIT_USAGE;
-}
-
 static int show_ir(Options *o) {
-  int stage = o->stage ? stage_of(o->stage) : ATLED_STAGE_FINAL;
-  if (stage < 0 || o->nrest != 1) return usage();
+  if (o->nrest != 1) return options_refuse(o->verb);
   char *text = slurp(o->rest[0]);
   if (!text) return no_input(o->rest[0]);
   AtledVM *vm = new_vm(&o->config);
   if (!vm) return EXIT_SOFTWARE;
   const char *out;
-  AtledStatus status = atled_ir(vm, shown_name(o->rest[0]), text, (AtledStage)stage, o->dot, o->of, &out);
+  AtledStatus status = atled_ir(vm, shown_name(o->rest[0]), text, o->stage, o->dot, o->of, &out);
   fputs(out, stdout);
   free(text);
   return end_vm(vm, status);
@@ -364,7 +320,7 @@ static int show_cache(AtledVM *vm) {
 
 static int run_cache(Options *o) {
   bool clear = o->nrest == 1 && strcmp(o->rest[0], "clear") == 0;
-  if (o->nrest && !clear) return usage();
+  if (o->nrest && !clear) return options_refuse(o->verb);
   AtledVM *vm = new_vm(&o->config);
   if (!vm) return EXIT_SOFTWARE;
   int status = clear ? exit_status(vm, atled_clear_cache(vm)) : show_cache(vm);
@@ -379,64 +335,42 @@ static int run_prompt(Options *o) {
   return end_vm(vm, repl_run(vm));
 }
 
+static int run_explain(const Options *o) {
+  if (o->nrest == 0) explain_codes();
+  for (int i = 0; i < o->nrest; i++) {
+    if (explain(o->rest[i], NULL) || explain(NULL, o->rest[i])) continue;
+    fprintf(stderr, "atled: nothing is explained under `%s`; `atled explain` lists the codes\n", o->rest[i]);
+    return EXIT_USAGE;
+  }
+  return 0;
+}
+
 /* ---- Command line ------------------------------------------------------------------------ */
-/* The value of `--name=value` or NULL. */
-static const char *value_of(const char *arg, const char *name) {
-  size_t n = strlen(name);
-  return strncmp(arg, name, n) == 0 && arg[n] == '=' ? arg + n + 1 : NULL;
+static int run_program(Options *o) {
+  static char *standard_input[] = {"-"};
+  if (o->expression) return run_expression(o);
+  if (o->nrest == 0 && isatty(STDIN_FILENO)) return run_prompt(o);
+  if (o->nrest == 0) o->rest = standard_input, o->nrest = 1;
+  return run_file(o);
 }
 
-static bool parse_jit(const char *mode, AtledConfig *config) {
-  if (strcmp(mode, "auto") == 0) config->jit = ATLED_JIT_AUTO;
-  else if (strcmp(mode, "off") == 0) config->jit = ATLED_JIT_OFF;
-  else if (strcmp(mode, "always") == 0) config->jit = ATLED_JIT_ALWAYS;
-  else return false;
-  return true;
-}
-
-/* One option; false when it is unknown. *used is set to the number of words it took. */
-static bool parse_option(Options *o, char **words, int n, int *used) {
-  const char *arg = words[0], *value;
-  *used = 1;
-  if ((value = value_of(arg, "--jit"))) return parse_jit(value, &o->config);
-  if ((value = value_of(arg, "--stage"))) return (o->stage = value) != NULL;
-  if ((value = value_of(arg, "--of"))) return (o->of = value) != NULL;
-  if (strcmp(arg, "--strict-fp") == 0) return o->config.strict = true;
-  if (strcmp(arg, "--time") == 0) return o->config.phases = true;
-  if (strcmp(arg, "--dot") == 0) return o->dot = true;
-  if (strcmp(arg, "--json") == 0) return o->json = true;
-  if (strcmp(arg, "-e") == 0 && n > 1) {
-    *used = 2;
-    o->expression = words[1];
-    return true;
+static int run_verb(Options *o) {
+  bool files = o->verb == VERB_TEST || o->verb == VERB_CHECK;
+  if (files && o->nrest == 0) return options_refuse(o->verb);
+  switch (o->verb) {
+  case VERB_RUN: return run_program(o);
+  case VERB_REPL: return run_prompt(o);
+  case VERB_TEST: return test_files(o);
+  case VERB_CHECK: return check_files(o);
+  case VERB_IR: return show_ir(o);
+  case VERB_CACHE: return run_cache(o);
+  case VERB_EXPLAIN: return run_explain(o);
+  case VERBS: break;
   }
-  return false;
+  return EXIT_USAGE;
 }
 
-/* Options stand before the file; `files` commands take them anywhere. False after an unknown one. */
-static bool parse_options(Options *o, int argc, char **argv, bool anywhere) {
-  o->rest = argv;
-  for (int i = 0; i < argc;) {
-    int used = 1;
-    bool option = argv[i][0] == '-' && argv[i][1] != '\0';
-    if (option && !parse_option(o, argv + i, argc - i, &used)) {
-      fprintf(stderr, "atled: unknown option `%s`\n", argv[i]);
-      return false;
-    }
-    if (!option) {
-      if (!anywhere && !o->expression) {
-        o->rest = argv + i;
-        o->nrest = argc - i;
-        return true;
-      }
-      o->rest[o->nrest++] = argv[i];
-    }
-    i += used;
-  }
-  return true;
-}
-
-static int run_command(int argc, char **argv) {
+static int run(int argc, char **argv) {
   Options o = {0};
   atled_config_init(&o.config);
   o.config.output = output_write;
@@ -444,32 +378,19 @@ static int run_command(int argc, char **argv) {
   o.config.input = input_read;
   o.config.diagnostic = print_diagnostic;
   o.config.colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
-  const char *first = argc > 1 ? argv[1] : "";
-  if (strcmp(first, "--version") == 0) {
-    printf("atled %s\n", atled_version());
-    return 0;
-  }
-  if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
-    fputs(usage_text, stdout);
-    return 0;
-  }
-  int (*command)(Options *) = NULL;
-  if (strcmp(first, "test") == 0) command = test_files;
-  if (strcmp(first, "check") == 0) command = check_files;
-  if (strcmp(first, "ir") == 0) command = show_ir;
-  if (strcmp(first, "cache") == 0) command = run_cache;
-  int skip = command ? 2 : 1;
-  if (!parse_options(&o, argc - skip, argv + skip, command != NULL)) return usage();
+  if (!options_read(&o, argc, argv)) return EXIT_USAGE;
   if (o.config.jit == ATLED_JIT_ALWAYS && isatty(STDERR_FILENO)) o.config.compiling = show_compiling;
-  if (command && command != run_cache && o.nrest == 0) return usage();
-  if (!command) command = o.expression ? run_expression : o.nrest ? run_file : run_prompt;
-  return command(&o);
+  if (o.version) printf("atled %s\n", atled_version());
+  else if (o.help) manual_help();
+  else if (o.generate) manual_generate(o.generate);
+  else return run_verb(&o);
+  return 0;
 }
 
 int main(int argc, char **argv) {
   output_start();
   signals_start();
-  int status = run_command(argc, argv);
+  int status = run(argc, argv);
   bool written = output_end();
   signals_end();
   return written ? status : EXIT_OUTPUT;

@@ -9,6 +9,7 @@
  * On a terminal lines come from readline, with history and completion; else
  * from standard input without prompts, so scripts and tests can drive it. An
  * interrupt clears the line that is being typed, or stops the evaluation. */
+#include "commands.h"
 #include "repl.h"
 #include <errno.h>
 #include <signal.h>
@@ -19,16 +20,9 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 
-static const char help_text[] = "An entry is a definition or an expression; it may go on over several lines.\n"
-                                "After lines that begin with `|` an empty line ends it, and two end any.\n"
-                                "  :type EXPR   the type of an expression, without evaluating it\n"
-                                "  :doc NAME    what a name is for\n"
-                                "  :load FILE   evaluate a file\n"
-                                "  :help        this text\n"
-                                "  :quit        leave (or Ctrl-D)\n";
-
 typedef struct Repl {
   AtledVM *vm;
+  Session *session;
   bool terminal;
   int entry;
   bool over;   /* an entry called `exit` */
@@ -164,50 +158,17 @@ static AtledStatus evaluate(Repl *r, const char *text) {
   return status;
 }
 
-/* The rest of the line is the path, in quotes or not. */
-static void load(Repl *r, char *path) {
-  size_t n = strlen(path);
-  while (n && strchr(" \t", path[n - 1])) path[--n] = '\0';
-  if (n > 1 && path[0] == '"' && path[n - 1] == '"') {
-    path[n - 1] = '\0';
-    path++;
-  }
-  if (!*path) {
-    puts("the path of a file is missing: `:load FILE`");
-    return;
-  }
-  interrupt_target(r->vm);
-  AtledStatus status = atled_eval_file(r->vm, path);
-  interrupt_target(NULL);
+/* ---- Commands --------------------------------------------------------------------------- */
+/* For commands: text as an entry. */
+static void enter(void *prompt, const char *text) {
+  Repl *r = prompt;
+  r->entry++;
+  AtledStatus status = evaluate(r, text);
+  session_entered(r->session, text, status);
   report(r, status);
 }
 
-/* True when the command ends the session. */
-static bool run_command(Repl *r, char *line) {
-  char word[16] = "";
-  int used = 0;
-  sscanf(line, ":%15s %n", word, &used);
-  char *rest = line + (used ? (size_t)used : strlen(line));
-  const char *text;
-  if (strcmp(word, "quit") == 0 || strcmp(word, "q") == 0) return true;
-  if (strcmp(word, "help") == 0) {
-    fputs(help_text, stdout);
-  } else if (strcmp(word, "type") == 0) {
-    interrupt_target(r->vm);
-    AtledStatus status = atled_type(r->vm, rest, &text);
-    interrupt_target(NULL);
-    if (status == ATLED_OK) puts(text);
-    else show_errors(r->vm);
-  } else if (strcmp(word, "doc") == 0) {
-    if (atled_doc(r->vm, rest, &text) == ATLED_OK) fputs(text, stdout);
-    else show_errors(r->vm);
-  } else if (strcmp(word, "load") == 0) {
-    load(r, rest);
-  } else {
-    printf("no command `:%s`; `:help` lists them\n", word);
-  }
-  return false;
-}
+static void show(void *prompt, AtledStatus status) { report(prompt, status); }
 
 static bool is_blank(const char *line) { return line[strspn(line, " \t")] == '\0'; }
 
@@ -228,6 +189,7 @@ static void hint_at_command(const char *entry) {
 static bool finish(Repl *r, const char *entry, bool may_go_on) {
   AtledStatus status = evaluate(r, entry);
   if (status == ATLED_INCOMPLETE && may_go_on) return false;
+  session_entered(r->session, entry, status);
   report(r, status);
   if (status == ATLED_COMPILE_ERROR) hint_at_command(entry);
   return true;
@@ -282,9 +244,9 @@ static bool run_entry(Repl *r) {
   }
   if (line[0] != ':') return run_lines(r, line);
   if (r->terminal) add_history(line);
-  bool quit = run_command(r, line);
+  bool goes_on = command_run(r->session, line);
   free(line);
-  return !quit;
+  return goes_on;
 }
 
 /* ---- Session ------------------------------------------------------------------------------ */
@@ -300,6 +262,8 @@ static char *history_path(void) {
 
 AtledStatus repl_run(AtledVM *vm) {
   Repl r = {.vm = vm, .terminal = isatty(STDIN_FILENO)};
+  r.session = session_new(&(PromptHost){vm, &r, r.terminal, enter, show});
+  if (!r.session) return ATLED_NO_MEMORY;
   char *history = r.terminal ? history_path() : NULL;
   if (r.terminal) {
     completion_vm = vm;
@@ -317,5 +281,6 @@ AtledStatus repl_run(AtledVM *vm) {
   }
   if (history) write_history(history);
   free(history);
+  session_free(r.session);
   return r.over ? ATLED_EXIT : ATLED_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /* The interactive prompt on standard input: ATLED_OK, or ATLED_EXIT where an entry ended it. */
 AtledStatus repl_run(AtledVM *vm);
@@ -16,6 +17,8 @@ bool interrupt_seen(void);
 /* Signals that end the process let the program that runs write what it has printed; then signals_end ends it. */
 void signals_start(void);
 void signals_end(void);
+/* A program that was started, which such signals end too; 0: there is none. */
+void signals_child(pid_t child);
 bool ending_seen(void); /* was there one? */
 /* Makes standard output the stream of output.c; before anything is written or opened. */
 void output_start(void);

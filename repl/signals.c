@@ -10,6 +10,7 @@
 enum { PATIENCE_SECONDS = 2 };
 static AtledVM *volatile target;
 static volatile sig_atomic_t seen, ending;
+static volatile pid_t child;
 
 static void stop(void) {
   seen = 1;
@@ -37,6 +38,7 @@ static void on_patience(int unused) {
 }
 
 static void on_end(int number) {
+  if (child > 0) kill(child, number);
   if (ending || !target) {
     end_by(number);
     return;
@@ -46,6 +48,8 @@ static void on_end(int number) {
   alarm(PATIENCE_SECONDS);
   stop();
 }
+
+void signals_child(pid_t started) { child = started; }
 
 bool interrupt_seen(void) { return seen; }
 

@@ -92,7 +92,7 @@ class Fuzz:
     def run_command(self, sources):
         """The same through the command: checked from a file, and typed in at the prompt. Programs may be endless there."""
         path = self.write("command.atl", ["".join(sources)])
-        for command, stdin in (([self.atled, "check", path], ""), ([self.atled, "--jit=off"], "\n".join(sources))):
+        for command, stdin in (([self.atled, "check", path], ""), ([self.atled, "repl", "--jit=off"], "\n".join(sources))):
             try:
                 r = subprocess.run(command, cwd=self.folder, env=ENV, input=stdin, capture_output=True, text=True, errors="replace", timeout=20)
             except subprocess.TimeoutExpired:

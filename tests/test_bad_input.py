@@ -178,7 +178,7 @@ def check_prompt(exe, verbose):
             lines.append(text.rstrip() + b"\n\n\n" if typed else f":load wrong{k}.atl\n".encode())
             lines.append(f"1000 + {k}\n".encode())
             expected += 1
-        status, out, err, memory, seconds = run([exe, "--jit=off"], folder, b"".join(lines) + b"20 + 22\n", cpu=3 * CPU)
+        status, out, err, memory, seconds = run([exe, "repl", "--jit=off"], folder, b"".join(lines) + b"20 + 22\n", cpu=3 * CPU)
         if verbose:
             print(f"the prompt: status {status}, {memory:.0f} MB, {seconds:.2f} s")
         problems = [] if status == 0 and "- : int = 42\n" in out else [f"the prompt ends with {status}\n{out[-500:]}\n{err[-500:]}"]

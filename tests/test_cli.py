@@ -50,6 +50,8 @@ class CommandLine(unittest.TestCase):
 
     def test_standard_input(self):
         self.same(atled("-", input="print 5\n"), 0, "5\n")
+        self.same(atled(input="let x = 5\nprint x\n"), 0, "5\n")
+        self.same(atled("--jit=off", input="let x = 1 +\n"), 65, "", "<stdin>:1")
 
     def test_shebang(self):
         self.same(atled(script("#!/usr/bin/env atled\nprint 1\n")), 0, "1\n")
@@ -59,8 +61,13 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(atled("--version").stdout, r"^atled \d+\.\d+\.\d+\n$")
 
     def test_wrong_command_lines(self):
-        for args in (["--nonsense", "x.atl"], ["--jit=maybe", "-e", "1"], ["test"], ["ir", "--stage=odd", "x.atl"]):
+        for args, why in ((["--nonsense", "x.atl"], "unknown option `--nonsense`"), (["--jit=maybe", "-e", "1"], "auto|off|always"),
+                          (["test"], "usage: atled test"), (["ir", "--stage=odd", "x.atl"], "not `odd`"), (["-e"], "lacks its value"),
+                          (["test", "--dot", "x.atl"], "an option of `ir`"), (["--time=1", "x.atl"], "takes no value")):
             self.same(atled(*args), 2, "", "usage")
+            self.assertIn(why, atled(*args).stderr)
+        self.same(atled("--jit", "off", "-e", "1 + 2"), 0, "3\n")
+        self.same(atled("check", "--", script("print 1\n", "--odd.atl")), 0, "")
 
     def test_missing_file(self):
         self.same(atled("nowhere.atl"), 66, "", "nowhere.atl")
@@ -234,7 +241,7 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(r.stderr.count(f"warning: machine code isn't kept for the next run: others can get into the folder {folder}"), warnings)
         r = atled("test", "--jit=always", script('test "a" = 1 = 1\ntest "b" = 2 = 2\n'), env={"ATLED_CACHE": folder})
         self.assertEqual(r.stderr.count("warning"), 1)
-        r = atled("--jit=always", input="1 + 2\n3 + 4\n5 + 6\n", env={"ATLED_CACHE": folder}) # the prompt
+        r = atled("repl", "--jit=always", input="1 + 2\n3 + 4\n5 + 6\n", env={"ATLED_CACHE": folder}) # the prompt
         self.assertEqual((r.stderr.count("warning"), r.stdout.count("int")), (1, 3))
         self.same(atled("cache", env={"ATLED_CACHE": folder}), 0, None, "")
         self.assertIn("others can get into", atled("cache", env={"ATLED_CACHE": folder}).stdout)
@@ -252,8 +259,8 @@ class CommandLine(unittest.TestCase):
         good = {"ATLED_JIT": "auto", "ATLED_STRICT_FP": "0", "ATLED_OPT": "0", "ATLED_CACHE_SIZE": "100K", "ATLED_DUMP_JIT": TMP.name}
         for env in (good, dict.fromkeys(good, "")):
             self.assertEqual(atled("-e", "1 + 2", env=env).stderr, "")
-        self.assertEqual(atled(input="1\n2\n", env={"ATLED_JIT": "foo"}).stderr.count("warning"), 1)
-        self.assertEqual(atled(input="let f x =\n  x\n\nf 2\n", env={"ATLED_JIT": "foo"}).stderr.count("warning"), 1)
+        self.assertEqual(atled("repl", input="1\n2\n", env={"ATLED_JIT": "foo"}).stderr.count("warning"), 1)
+        self.assertEqual(atled("repl", input="let f x =\n  x\n\nf 2\n", env={"ATLED_JIT": "foo"}).stderr.count("warning"), 1)
 
     def times(self, *args, **env):
         """Of each row of the table: seconds, count, MB."""
@@ -290,7 +297,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((table["compile"][1], table["compiler"][1]), (1, 1))
         self.assertGreater(table["compiler"][2], 10)
         self.assertEqual(self.times("-e", "1 + 2")[0], "3\n")
-        r = atled("--time", input="1 + 2\n3 + 4\n")
+        r = atled("repl", "--time", input="1 + 2\n3 + 4\n")
         self.assertEqual((r.stdout.count("int"), r.stderr.count("phase")), (2, 1))
         r = atled("--time", script("print [1][2]\n"))
         self.same(r, 70, "", "total")
@@ -408,7 +415,7 @@ class CommandLine(unittest.TestCase):
                 self.assertIn("can't write the output: Bad file descriptor", r.stderr)
         with open("/dev/full", "w", encoding="utf-8") as full:
             self.assertIn("index 2", self.written_to(full, [late]).stderr)
-            self.assertEqual(self.written_to(full, [], input="1\n2\n").returncode, 74)
+            self.assertEqual(self.written_to(full, ["repl"], input="1\n2\n").returncode, 74)
             self.assertEqual(self.written_to(full, [script("let x = 1\n", "silent.atl")]).returncode, 0)
 
     def test_closed_pipe(self):

@@ -21,7 +21,7 @@ ENV = dict(os.environ, XDG_CACHE_HOME=TMP.name, ATLED_CACHE=TMP.name, ATLED_HIST
 
 
 def piped(text):
-    r = subprocess.run([EXE], input=text, capture_output=True, text=True, timeout=60, env=ENV, cwd=TMP.name)
+    r = subprocess.run([EXE, "repl"], input=text, capture_output=True, text=True, timeout=60, env=ENV, cwd=TMP.name)
     return r.stdout, r.stderr, r.returncode
 
 

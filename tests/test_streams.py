@@ -93,7 +93,7 @@ class Streams(unittest.TestCase):
 
     def test_the_next_read_goes_on_behind(self):
         entries = b"let a = read_line ()\nfirst\nlet b = read_line ()\n\xff\nlet c = read_line ()\nthird\nprint (a, c)\n"
-        r = subprocess.run([EXE], input=entries, capture_output=True, cwd=TMP.name, env=ENV, check=False, timeout=60)
+        r = subprocess.run([EXE, "repl"], input=entries, capture_output=True, cwd=TMP.name, env=ENV, check=False, timeout=60)
         self.assertIn(b'(Some "first", Some "third")', r.stdout)
         self.assertIn(b"not valid UTF-8", r.stderr)
 
@@ -151,14 +151,14 @@ class Streams(unittest.TestCase):
             self.each(f'exit ({n})', b"", 70, b"", f"an exit status is 0 to 255, but it is {n}".encode())
 
     def test_exit_of_prompt_and_tests(self):
-        r = subprocess.run([EXE], input=b"1\nexit 5\n2\n", capture_output=True, cwd=TMP.name, env=ENV, check=False, timeout=60)
+        r = subprocess.run([EXE, "repl"], input=b"1\nexit 5\n2\n", capture_output=True, cwd=TMP.name, env=ENV, check=False, timeout=60)
         self.assertEqual((r.returncode, r.stdout, r.stderr), (5, b"- : int = 1\n", b""))
         r = subprocess.run([EXE, "test", script('test "a" = true\ntest "b" = exit 0\ntest "c" = true\n', "t.atl")], capture_output=True, cwd=TMP.name, env=ENV, check=False, timeout=60)
         self.assertEqual(r.returncode, 1)
         self.assertIn(b"called `exit`", r.stdout)
 
     def test_prompt_and_program_share_the_input(self):
-        r = subprocess.run([EXE], input=b"let l = read_line ()\nhello\nprint l\n", capture_output=True, cwd=TMP.name, env=ENV, check=False, timeout=60)
+        r = subprocess.run([EXE, "repl"], input=b"let l = read_line ()\nhello\nprint l\n", capture_output=True, cwd=TMP.name, env=ENV, check=False, timeout=60)
         self.assertIn(b'Some "hello"\n', r.stdout)
 
     def test_closed_pipe(self):

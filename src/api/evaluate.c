@@ -201,6 +201,7 @@ typedef struct EvalCall {
   const char *name, *source;
   TestRun *tests;
   bool check_only;
+  bool names_values; /* atled_enter */
 } EvalCall;
 
 static AtledStatus eval_body(AtledVM *vm, void *arg) {
@@ -208,6 +209,7 @@ static AtledStatus eval_body(AtledVM *vm, void *arg) {
   Plan plan;
   AtledStatus status = plan_front(vm, c->name, c->source, strlen(c->source), &plan);
   if (status != ATLED_OK) return status;
+  if (c->names_values) plan_name_values(vm, &plan);
   if (!c->check_only) {
     status = run_plan(vm, &plan, c->tests);
     if (status != ATLED_OK || !c->tests || !c->tests->failed) return status;
@@ -220,6 +222,12 @@ static AtledStatus eval_body(AtledVM *vm, void *arg) {
 AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source) {
   if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
   EvalCall c = {.name = name, .source = source};
+  return vm_call(vm, eval_body, &c);
+}
+
+AtledStatus atled_enter(AtledVM *vm, const char *name, const char *source) {
+  if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
+  EvalCall c = {.name = name, .source = source, .names_values = true};
   return vm_call(vm, eval_body, &c);
 }
 

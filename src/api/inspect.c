@@ -252,6 +252,7 @@ int atled_result_count(const AtledVM *vm) { return vm ? vm->results.len : 0; }
 typedef struct ResultCall {
   Result *result;
   AtledResult *out;
+  const AtledView *view; /* NULL: as source would write it */
 } ResultCall;
 
 /* A constant (`let n = 8`) has no place of its own: it is part of each use. To be shown it is evaluated. */
@@ -277,6 +278,14 @@ static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
   return ATLED_OK;
 }
 
+static Status view_value(AtledVM *vm, const Result *r, const AtledView *v, const Str *type, Str *out) {
+  View view = {.columns = v->columns > 0 ? v->columns : 80, .lines = v->lines > 0 ? v->lines : 24};
+  view.digits = v->digits > 0 && v->digits < 17 ? v->digits : 0;
+  size_t used = (r->name ? strlen(r->name) : 1) + (size_t)utf8_width(type->data, type->len) + 6;
+  view.used = (int)used + (v->used > 0 ? v->used : 0);
+  return rt_present(&vm->rt, r->desc, r->slots, view, out);
+}
+
 static AtledStatus result_body(AtledVM *vm, void *arg) {
   ResultCall *c = arg;
   Result *r = c->result;
@@ -288,15 +297,16 @@ static AtledStatus result_body(AtledVM *vm, void *arg) {
   else if (r->shown) str_puts(&type, r->shown);
   else type_print(r->type, &type);
   if (!r->desc) str_puts(&value, "<fun>");
-  else if (rt_show(&vm->rt, r->desc, r->slots, false, &value) != 0) return report_runtime_error(vm, (Span){0});
+  else if (c->view ? view_value(vm, r, c->view, &type, &value) : rt_show(&vm->rt, r->desc, r->slots, false, &value))
+    return report_runtime_error(vm, (Span){0});
   *c->out = (AtledResult){r->name, type.data, value.data ? value.data : ""};
   return ATLED_OK;
 }
 
 /* What was reported of the evaluation stays, unless there is something to report of this call. */
-bool atled_result(AtledVM *vm, int index, AtledResult *out) {
+static bool result_call(AtledVM *vm, int index, const AtledView *view, AtledResult *out) {
   if (!vm || !out || vm->running || index < 0 || index >= vm->results.len) return false;
-  ResultCall c = {&vm->results.data[index], out};
+  ResultCall c = {&vm->results.data[index], out, view};
   ReportList before = vm->reports;
   int first_error = vm->first_error;
   report_forget(vm);
@@ -304,6 +314,13 @@ bool atled_result(AtledVM *vm, int index, AtledResult *out) {
   vm->reports = before;
   vm->first_error = first_error;
   return true;
+}
+
+bool atled_result(AtledVM *vm, int index, AtledResult *out) { return result_call(vm, index, NULL, out); }
+
+bool atled_result_view(AtledVM *vm, int index, const AtledView *view, AtledResult *out) {
+  static const AtledView plain;
+  return result_call(vm, index, view ? view : &plain, out);
 }
 
 /* ---- Phases ------------------------------------------------------------------------------ */

@@ -78,6 +78,44 @@ AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t
   return incomplete ? ATLED_INCOMPLETE : ATLED_COMPILE_ERROR;
 }
 
+/* ---- Values of expressions --------------------------------------------------------- */
+static bool has_known_type(const Item *item) {
+  const Type *t = item->kind == I_EXPR ? type_repr(item->expr->type) : NULL;
+  return t && t->kind != TY_UNIT && t->kind != TY_ERROR && !item->shown && !type_has_variables(item->expr->type);
+}
+
+static void name_value(AtledVM *vm, Item *item, Sym name) {
+  Expr *e = item->expr;
+  Pat *p = NEW(&vm->arena, Pat);
+  Binding *b = NEW(&vm->arena, Binding);
+  item->kind = I_LET;
+  item->lets = NEW(&vm->arena, LetBinding);
+  item->nlets = 1;
+  item->rec = false;
+  *p = (Pat){.kind = P_VAR, .span = e->span, .type = e->type, .binding = b};
+  p->name.name = name;
+  item->lets[0] = (LetBinding){.pat = p, .value = e, .span = e->span};
+  *b = (Binding){.kind = BIND_TOP, .name = name, .type = e->type, .span = e->span, .module = vm->main, .item = item};
+  b->let = &item->lets[0];
+}
+
+/* Its binding has just the type of the expression, which was checked already: nothing of it is open. */
+void plan_name_values(AtledVM *vm, Plan *plan) {
+  Module *m = vm->main;
+  Sym it = sym_of(&vm->syms, "it");
+  Remember r = {vm, plan};
+  bool remembered = false;
+  for (int i = 0; i < plan->old.len; i++) remembered |= plan->old.data[i].name == it;
+  for (int i = plan->first_item; i < m->items.len; i++) {
+    Item *item = m->items.data[i];
+    if (!has_known_type(item)) continue;
+    if (!remembered) remember_name(&r, it);
+    remembered = true;
+    name_value(vm, item, it);
+    map_put(&m->values, it, item->lets[0].pat->binding);
+  }
+}
+
 /* ---- Middle ------------------------------------------------------------------------- */
 /* Gives the item's place to diagnostics from `first` on that have none, and keeps one of them. */
 static void place_diags(AtledVM *vm, int first, Span item) {

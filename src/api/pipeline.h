@@ -28,6 +28,8 @@ typedef struct Plan {
 
 /* Parses and checks. On ATLED_OK the items are in vm->main. */
 AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan);
+/* Makes `let it = e` of each checked expression e of the program whose type is known and isn't unit. */
+void plan_name_values(AtledVM *vm, Plan *plan);
 /* Elaborates the items of fresh modules and of the program; test items too if asked for. */
 AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, bool tests);
 /* Optimises every step; `stages`, if not NULL, has room for one per step. */

@@ -38,10 +38,14 @@ static void add_diag(AtledVM *vm, const Diag *d, const char *after) {
   diag_render(d, &vm->sources, vm->config.colour, &text);
   if (text.len && text.data[text.len - 1] != '\n') str_addc(&text, '\n');
   if (after) str_puts(&text, after);
+  Str below = {.arena = &vm->scratch};
+  if (d->at.source) diag_render_below(d, &vm->sources, vm->config.colour, &below);
+  if (d->at.source && after) str_puts(&below, after);
   AtledDiagnostic r = {.severity = d->severity == SEV_ERROR ? ATLED_ERROR : ATLED_WARNING,
                        .kind = d->code,
                        .message = arena_strndup(&vm->scratch, d->message, strlen(d->message)),
-                       .rendered = text.data};
+                       .rendered = text.data,
+                       .below = below.data};
   if (d->at.source) {
     const char *file = sources_get(&vm->sources, d->at.source)->name;
     r.file = arena_strndup(&vm->scratch, file, strlen(file)); /* the source may go with this call */

@@ -16,7 +16,8 @@
  *   run.c      lowered modules: evaluator, machine code, globals
  *   tiers.c    machine code while a module is evaluated
  *   handles.c  functions and values that cross the border
- *   inspect.c  stages, types, documentation, names */
+ *   inspect.c  stages, types, documentation, names
+ *   complete.c what a prompt asks about a text that isn't finished */
 #ifndef ATLED_VM_H
 #define ATLED_VM_H
 #include "api/clock.h"

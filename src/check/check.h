@@ -177,6 +177,8 @@ bool tc_foreign_effect(const Item *item); /* of a `foreign` item: is its library
 Binding *checker_lookup(Checker *c, Module *m, Sym name);
 /* The names visible in a module (for completion). */
 int checker_visible_names(Checker *c, Module *m, Sym **out, Arena *a);
+/* Those that others may use of a module m; a library module's without reading its items. */
+int checker_module_names(const Module *m, Sym **out, Arena *a);
 /* Does the monomorphic type hold a float / a function? */
 bool type_holds_float(Type *t);
 bool type_has_variables(Type *t); /* of types; effects may be open */

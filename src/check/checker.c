@@ -150,6 +150,14 @@ int checker_visible_names(Checker *c, Module *m, Sym **out, Arena *a) {
   return s.names.len;
 }
 
+int checker_module_names(const Module *m, Sym **out, Arena *a) {
+  NameSet s = {.arena = a};
+  map_init(&s.seen, a);
+  add_module(&s, m, false);
+  *out = s.names.data;
+  return s.names.len;
+}
+
 Type *checker_parse_type(Checker *c, Module *m, Diags *diags, Lexer *lx, const char *text) {
   const char *item = arena_printf(c->temp, "foreign \"host\" f :\n %s", text);
   uint32_t source = sources_add(c->sources, "<type>", item, strlen(item));

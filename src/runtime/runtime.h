@@ -414,6 +414,13 @@ double rt_round(double x); /* half away from zero */
 
 /* A value as source would write it. */
 Status rt_show(Rt *rt, const Desc *type, const Slot *value, bool bare_strings, Str *out);
+/* The same laid out for a person, and cut to a window: view.c. */
+typedef struct View {
+  int columns, lines; /* of the window */
+  int used;           /* columns of the line that are taken already */
+  int digits;         /* of floats in arrays; 0: all */
+} View;
+Status rt_present(Rt *rt, const Desc *type, const Slot *value, View view, Str *out);
 int rt_format_double(double x, char out[40]); /* as Python's repr */
 /* The raising of failed checks, with the full message; site as in the node. Always returns 1. */
 Status rt_fail_index(Rt *rt, int64_t i, int64_t n, uint32_t site);

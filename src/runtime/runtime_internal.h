@@ -122,6 +122,15 @@ void buf_free(Buf *b);
 /* Frees the buffer; the string of its bytes goes to *out. */
 Status buf_string(Buf *b, Obj **out);
 Status rt_show_to(Rt *rt, const Desc *type, const Slot *value, bool bare, Buf *out);
+/* The beginning of it for a person, in one line. */
+typedef struct Short {
+  size_t limit;    /* bytes, about */
+  int64_t longest; /* elements of an array that isn't cut in the middle */
+  int digits;      /* of floats in arrays; 0: all */
+  bool element;    /* the value itself is in one */
+} Short;
+Status rt_show_short(Rt *rt, const Desc *type, const Slot *value, Short how, Buf *out);
+int rt_format_digits(double x, int digits, char out[40]); /* rounded to so many digits; 0: as rt_format_double */
 
 typedef enum CompareMode { MODE_EQUAL, MODE_COMPARE, MODE_CLOSE } CompareMode;
 /* MODE_COMPARE: -1, 0, 1, or 2 (unordered); else 1 (alike) or 0. */

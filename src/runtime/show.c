@@ -6,8 +6,12 @@
  * frame that walks from cell to cell, so its length costs no space.
  *
  * `Place` says where a value stands, hence when it needs parentheses: negative numbers and constructors with a
- * payload as an argument, non-empty lists as an argument or as the head of a list. */
+ * payload as an argument, non-empty lists as an argument or as the head of a list.
+ *
+ * For a person (view.c) the same walk is cut short: arrays after fewer elements, their floats after some digits, and
+ * all of it after some bytes. */
 #include "runtime/runtime_internal.h"
+#include <stdlib.h>
 #include <string.h>
 
 typedef enum Place { TOP, LIST_HEAD, ARGUMENT } Place;
@@ -26,6 +30,9 @@ typedef struct Walk {
   Buf *out;
   Frame *frames;
   int64_t len, cap;
+  int64_t longest; /* elements of an array that isn't cut */
+  int digits;      /* of floats within arrays; 0: all */
+  int arrays;      /* that are open */
 } Walk;
 
 enum { EDGE = 3 };
@@ -35,9 +42,8 @@ static void push(Walk *w, Frame f) {
   else w->frames[w->len++] = f;
 }
 
-static void show_string(Buf *out, const StringObj *s) {
-  buf_addc(out, '"');
-  for (int64_t i = 0; i < s->len && !out->failed; i++) {
+static void show_bytes(Buf *out, const StringObj *s, int64_t n) {
+  for (int64_t i = 0; i < n && !out->failed; i++) {
     unsigned char c = (unsigned char)s->bytes[i];
     const char *escape = c == '"'    ? "\\\""
                          : c == '\\' ? "\\\\"
@@ -50,7 +56,20 @@ static void show_string(Buf *out, const StringObj *s) {
     else if (c < 0x20 || c == 0x7f) buf_add(out, hex, (size_t)snprintf(hex, sizeof hex, "\\x%02x", c));
     else buf_addc(out, (char)c);
   }
+}
+
+static void show_string(Buf *out, const StringObj *s) {
   buf_addc(out, '"');
+  show_bytes(out, s, s->len);
+  buf_addc(out, '"');
+}
+
+/* Of a long string; whole characters. */
+static void show_start(Buf *out, const StringObj *s, size_t bytes) {
+  while (bytes && ((unsigned char)s->bytes[bytes] & 0xc0) == 0x80) bytes--;
+  buf_addc(out, '"');
+  show_bytes(out, s, (int64_t)bytes);
+  buf_puts(out, "…\"");
 }
 
 static void show_number(Buf *out, const char *text, int n, Place place) {
@@ -60,15 +79,31 @@ static void show_number(Buf *out, const char *text, int n, Place place) {
   if (parens) buf_addc(out, ')');
 }
 
+/* As repr, or with an exponent where an integer would have more digits. */
+int rt_format_digits(double x, int digits, char out[40]) {
+  char rounded[64];
+  if (digits <= 0 || digits > 16 || x - x != 0.0) return rt_format_double(x, out);
+  snprintf(rounded, sizeof rounded, "%.*e", digits - 1, x);
+  double y = strtod(rounded, NULL);
+  if (-1e-4 < y && y < 1e-4) return rt_format_double(y, out); /* which has an exponent there */
+  char *exponent = strchr(rounded, 'e');
+  if (strtol(exponent + 1, NULL, 10) < digits) return rt_format_double(y, out);
+  char *end = exponent;
+  while (end[-1] == '0' && strchr(rounded, '.')) end--;
+  if (end[-1] == '.') end--;
+  return snprintf(out, 40, "%.*s%s", (int)(end - rounded), rounded, exponent);
+}
+
 /* Counts what an empty dimension keeps from having elements too: it is written as brackets. */
-static bool is_long(const ArrayObj *a) {
+static bool is_long(const Walk *w, const ArrayObj *a) {
   int64_t n = 1;
   for (int k = 0; k < a->h.desc->rank; k++) n *= a->dims[k] ? a->dims[k] : 1;
-  return n > LIMIT_ELEMENTS_SHOWN;
+  return n > w->longest;
 }
 
 static void open_array(Walk *w, const ArrayObj *a, const Desc *d, int level, const Slot *v, bool cut) {
   buf_addc(w->out, '[');
+  w->arrays++;
   push(w, (Frame){.kind = F_ARRAY,
                   .d = d,
                   .array = a,
@@ -101,7 +136,7 @@ static void show_value(Walk *w, const Desc *d, const Slot *v, Place place) {
   char text[40];
   switch (d->kind) {
   case D_INT: show_number(w->out, text, snprintf(text, sizeof text, "%lld", (long long)v->i), place); return;
-  case D_FLOAT: show_number(w->out, text, rt_format_double(v->f, text), place); return;
+  case D_FLOAT: show_number(w->out, text, rt_format_digits(v->f, w->arrays ? w->digits : 0, text), place); return;
   case D_BOOL: buf_puts(w->out, v->i ? "true" : "false"); return;
   case D_STRING: show_string(w->out, slot_string(v)); return;
   case D_UNIT: buf_puts(w->out, "()"); return;
@@ -109,7 +144,7 @@ static void show_value(Walk *w, const Desc *d, const Slot *v, Place place) {
     buf_addc(w->out, d->names ? '{' : '(');
     push(w, (Frame){.kind = F_TUPLE, .d = d, .v = v, .n = d->n});
     return;
-  case D_ARRAY: open_array(w, slot_array(v), d, 0, slot_array(v)->data, is_long(slot_array(v))); return;
+  case D_ARRAY: open_array(w, slot_array(v), d, 0, slot_array(v)->data, is_long(w, slot_array(v))); return;
   case D_VARIANT:
     if (v->p) open_variant(w, d, v->p, place);
     else buf_puts(w->out, "<null>");
@@ -141,6 +176,7 @@ static void step_tuple(Walk *w, Frame *f) {
 static void step_array(Walk *w, Frame *f) {
   if (f->i == f->n) {
     buf_addc(w->out, ']');
+    w->arrays--;
     w->len--;
     return;
   }
@@ -154,7 +190,7 @@ static void step_array(Walk *w, Frame *f) {
   }
   const Slot *v = f->v + f->i * stride;
   f->i++;
-  if (f->level + 1 < f->d->rank) open_array(w, f->array, f->d, f->level + 1, v, f->cut || is_long(f->array));
+  if (f->level + 1 < f->d->rank) open_array(w, f->array, f->d, f->level + 1, v, f->cut || is_long(w, f->array));
   else show_value(w, elem, v, TOP);
 }
 
@@ -193,23 +229,40 @@ static void step_close(Walk *w, Frame *f) {
   w->len--;
 }
 
+/* The rest of an opened value, or of `limit` bytes. */
+static void walk_on(Walk *w, size_t limit) {
+  while (w->len && !w->out->failed && w->out->len < limit) {
+    Frame *f = &w->frames[w->len - 1];
+    switch (f->kind) {
+    case F_TUPLE: step_tuple(w, f); break;
+    case F_ARRAY: step_array(w, f); break;
+    case F_LIST: step_list(w, f); break;
+    case F_CLOSE: step_close(w, f); break;
+    }
+  }
+  if (w->len) buf_puts(w->out, "…");
+  heap_realloc(w->rt->heap, w->frames, (size_t)w->cap * sizeof(Frame), 0);
+}
+
 Status rt_show_to(Rt *rt, const Desc *type, const Slot *value, bool bare, Buf *out) {
   if (bare && type->kind == D_STRING) {
     buf_add(out, slot_string(value)->bytes, (size_t)slot_string(value)->len);
     return out->failed;
   }
-  Walk w = {.rt = rt, .out = out};
+  Walk w = {.rt = rt, .out = out, .longest = LIMIT_ELEMENTS_SHOWN};
   show_value(&w, type, value, TOP);
-  while (w.len && !out->failed) {
-    Frame *f = &w.frames[w.len - 1];
-    switch (f->kind) {
-    case F_TUPLE: step_tuple(&w, f); break;
-    case F_ARRAY: step_array(&w, f); break;
-    case F_LIST: step_list(&w, f); break;
-    case F_CLOSE: step_close(&w, f); break;
-    }
+  walk_on(&w, SIZE_MAX);
+  return out->failed;
+}
+
+Status rt_show_short(Rt *rt, const Desc *type, const Slot *value, Short how, Buf *out) {
+  Walk w = {.rt = rt, .out = out, .longest = how.longest, .digits = how.digits, .arrays = how.element};
+  if (type->kind == D_STRING && (size_t)slot_string(value)->len > how.limit) {
+    show_start(out, slot_string(value), how.limit);
+    return out->failed;
   }
-  heap_realloc(rt->heap, w.frames, (size_t)w.cap * sizeof(Frame), 0);
+  show_value(&w, type, value, TOP);
+  walk_on(&w, out->len + how.limit);
   return out->failed;
 }
 

@@ -143,35 +143,9 @@ static void repeat(Str *out, char c, int n) {
   for (int i = 0; i < n; i++) str_addc(out, c);
 }
 
-/* One source line with its number, and below it the underline and label. */
-static void show_place(Painter p, const Sources *s, Span at, char mark, const char *ansi, const char *label) {
-  const Source *src = sources_get(s, at.source);
-  int line, column;
-  span_position(s, at, &line, &column);
-  size_t start = src->lines[line - 1];
-  size_t end = line < src->nlines ? src->lines[line] - 1 : src->len;
-  if (end > start && src->text[end - 1] == '\r') end--;
-  size_t from = at.start < end ? at.start : end;
-  size_t to = at.end < end ? at.end : end;
-  if (to < from) to = from;
-  size_t shown = start, shown_end = end;
-  if (columns_of(src->text + start, end - start) > SHOWN_COLUMNS) {
-    shown = cut_left(src->text, start, from, LEFT_CONTEXT);
-    shown_end = cut_right(src->text, shown, end, SHOWN_COLUMNS);
-    if (to > shown_end) to = shown_end;
-  }
-  paint(p, "\033[34m");
-  str_printf(p.out, "%4d | ", line);
-  paint(p, "\033[0m");
-  if (shown > start) str_puts(p.out, "…");
-  show_text(p.out, src->text + shown, shown_end - shown);
-  if (shown_end < end) str_puts(p.out, "…");
-  paint(p, "\033[34m");
-  str_puts(p.out, "\n     | ");
-  paint(p, "\033[0m");
-  repeat(p.out, ' ', columns_of(src->text + shown, from - shown) + (shown > start));
+static void show_underline(Painter p, int before, int width, char mark, const char *ansi, const char *label) {
+  repeat(p.out, ' ', before);
   paint(p, ansi);
-  int width = columns_of(src->text + from, to - from);
   repeat(p.out, mark, width > 0 ? width : 1);
   if (label) {
     str_addc(p.out, ' ');
@@ -179,6 +153,49 @@ static void show_place(Painter p, const Sources *s, Span at, char mark, const ch
   }
   paint(p, "\033[0m");
   str_addc(p.out, '\n');
+}
+
+/* The line of a place without its end, and what of the place is in it. */
+typedef struct Line {
+  const char *text;
+  size_t start, end, from, to; /* bytes of the source */
+  int number;
+} Line;
+
+static Line line_of(const Sources *s, Span at) {
+  const Source *src = sources_get(s, at.source);
+  Line l = {.text = src->text};
+  int column;
+  span_position(s, at, &l.number, &column);
+  l.start = src->lines[l.number - 1];
+  l.end = l.number < src->nlines ? src->lines[l.number] - 1 : src->len;
+  if (l.end > l.start && src->text[l.end - 1] == '\r') l.end--;
+  l.from = at.start < l.end ? at.start : l.end;
+  l.to = at.end < l.end ? at.end : l.end;
+  if (l.to < l.from) l.to = l.from;
+  return l;
+}
+
+/* One source line with its number, and below it the underline and label. */
+static void show_place(Painter p, const Sources *s, Span at, char mark, const char *ansi, const char *label) {
+  Line l = line_of(s, at);
+  size_t shown = l.start, shown_end = l.end;
+  if (columns_of(l.text + l.start, l.end - l.start) > SHOWN_COLUMNS) {
+    shown = cut_left(l.text, l.start, l.from, LEFT_CONTEXT);
+    shown_end = cut_right(l.text, shown, l.end, SHOWN_COLUMNS);
+    if (l.to > shown_end) l.to = shown_end;
+  }
+  paint(p, "\033[34m");
+  str_printf(p.out, "%4d | ", l.number);
+  paint(p, "\033[0m");
+  if (shown > l.start) str_puts(p.out, "…");
+  show_text(p.out, l.text + shown, shown_end - shown);
+  if (shown_end < l.end) str_puts(p.out, "…");
+  paint(p, "\033[34m");
+  str_puts(p.out, "\n     | ");
+  paint(p, "\033[0m");
+  show_underline(p, columns_of(l.text + shown, l.from - shown) + (shown > l.start),
+                 columns_of(l.text + l.from, l.to - l.from), mark, ansi, label);
 }
 
 static void show_location(Painter p, const Sources *s, Span at) {
@@ -189,35 +206,53 @@ static void show_location(Painter p, const Sources *s, Span at) {
   paint(p, "\033[0m");
 }
 
-void diag_render(const Diag *d, const Sources *s, bool colour, Str *out) {
+static const char *const colours[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m"};
+
+static void show_message(Painter p, const Diag *d) {
   static const char *const names[] = {"error", "warning", "note"};
-  static const char *const colours[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m"};
-  Painter p = {out, colour};
-  if (d->at.source) show_location(p, s, d->at);
   paint(p, colours[d->severity]);
-  str_printf(out, "%s: ", names[d->severity]);
+  str_printf(p.out, "%s: ", names[d->severity]);
   paint(p, "\033[0m");
   paint(p, "\033[1m");
-  show_text(out, d->message, strlen(d->message));
+  show_text(p.out, d->message, strlen(d->message));
   paint(p, "\033[0m");
-  str_addc(out, '\n');
-  if (d->at.source) show_place(p, s, d->at, '^', colours[d->severity], d->label);
+  str_addc(p.out, '\n');
+}
+
+static void show_rest(Painter p, const Diag *d, const Sources *s) {
   if (d->also.source) {
     show_location(p, s, d->also);
     paint(p, colours[SEV_NOTE]);
-    str_puts(out, "note: ");
+    str_puts(p.out, "note: ");
     paint(p, "\033[0m");
-    str_puts(out, d->also_label ? d->also_label : "see also");
-    str_addc(out, '\n');
+    str_puts(p.out, d->also_label ? d->also_label : "see also");
+    str_addc(p.out, '\n');
     show_place(p, s, d->also, '-', colours[SEV_NOTE], NULL);
   }
   if (d->hint) {
     paint(p, colours[SEV_NOTE]);
-    str_puts(out, "hint: ");
+    str_puts(p.out, "hint: ");
     paint(p, "\033[0m");
-    str_puts(out, d->hint);
-    str_addc(out, '\n');
+    str_puts(p.out, d->hint);
+    str_addc(p.out, '\n');
   }
+}
+
+void diag_render(const Diag *d, const Sources *s, bool colour, Str *out) {
+  Painter p = {out, colour};
+  if (d->at.source) show_location(p, s, d->at);
+  show_message(p, d);
+  if (d->at.source) show_place(p, s, d->at, '^', colours[d->severity], d->label);
+  show_rest(p, d, s);
+}
+
+void diag_render_below(const Diag *d, const Sources *s, bool colour, Str *out) {
+  Painter p = {out, colour};
+  Line l = line_of(s, d->at);
+  show_underline(p, columns_of(l.text + l.start, l.from - l.start), columns_of(l.text + l.from, l.to - l.from), '^',
+                 colours[d->severity], d->label);
+  show_message(p, d);
+  show_rest(p, d, s);
 }
 
 /* ---- Spelling ---------------------------------------------------------------- */

@@ -271,6 +271,9 @@ Diag *diag_warning(Diags *d, Span at, const char *code, const char *fmt, ...) __
  *   hint: did you mean `velocity`?
  * `colour` adds ANSI escapes. Long lines are cut around the place. */
 void diag_render(const Diag *d, const Sources *s, bool colour, Str *out);
+/* The same for who shows the line of its place right above: begins with the underline, without the line and its
+ * place. */
+void diag_render_below(const Diag *d, const Sources *s, bool colour, Str *out);
 /* The candidate nearest in spelling, or NULL when none is near (Damerau–Levenshtein, a third of the length). */
 Sym nearest_name(Sym wanted, const Sym *candidates, int n);
 #endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the command line by the rows of options.def: which options there are, which verbs take them, and what their
+ * values may be. Only what an option sets is written here, in `apply`. */
+#include "options.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef enum OptionId {
+#define OPTION(id, name, value, verbs, help) OPTION_##id,
+#include "options.def"
+  OPTIONS
+} OptionId;
+
+static const struct {
+  const char *name, *value, *verbs;
+} options[] = {
+#define OPTION(id, name, value, verbs, help) {name, value, verbs},
+#include "options.def"
+};
+
+static const struct {
+  const char *word, *arguments;
+} verbs[] = {
+#define VERB(id, word, arguments, completes, help) {word, arguments},
+#include "options.def"
+};
+
+int choice_of(const char *choices, const char *word) {
+  size_t n = strlen(word);
+  for (int i = 0;; i++) {
+    size_t len = strcspn(choices, "|");
+    if (len == n && strncmp(choices, word, n) == 0) return i;
+    if (!choices[len]) return -1;
+    choices += len + 1;
+  }
+}
+
+AtledStage stage_of(const char *name) {
+  static const AtledStage stages[] = {ATLED_STAGE_PARSED,    ATLED_STAGE_TYPED,          ATLED_STAGE_BUILT,
+                                      ATLED_STAGE_OPTIMISED, ATLED_STAGE_DIFFERENTIATED, ATLED_STAGE_FINAL,
+                                      ATLED_STAGE_LOWERED,   ATLED_STAGE_LIMITS};
+  int k = choice_of(options[OPTION_STAGE].value, name);
+  return k < 0 ? (AtledStage)-1 : stages[k];
+}
+
+int options_refuse(Verb verb) {
+  const char *word = verbs[verb].word;
+  fprintf(stderr, "usage: atled %s%s[OPTIONS] %s\n`atled --help` lists all options\n", word, *word ? " " : "",
+          verbs[verb].arguments);
+  return EXIT_USAGE;
+}
+
+/* Is `word` among the words of the text? */
+static bool has_word(const char *text, const char *word) {
+  size_t n = strlen(word);
+  for (const char *at = text; (at = strstr(at, word)); at += n)
+    if ((at == text || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
+  return false;
+}
+
+static bool takes(Verb verb, OptionId id) {
+  const char *word = verb == VERB_RUN ? "run" : verbs[verb].word;
+  return has_word(options[id].verbs, "any") || has_word(options[id].verbs, word);
+}
+
+static const AtledJit jit_modes[] = {ATLED_JIT_AUTO, ATLED_JIT_OFF, ATLED_JIT_ALWAYS};
+
+/* choice: the value's place among the choices, if there are some. */
+static void apply(Options *o, OptionId id, const char *value, int choice) {
+  switch (id) {
+  case OPTION_EXPRESSION: o->expression = value; return;
+  case OPTION_JIT: o->config.jit = jit_modes[choice]; return;
+  case OPTION_STRICT: o->config.strict = true; return;
+  case OPTION_TIME: o->config.phases = true; return;
+  case OPTION_JSON: o->json = true; return;
+  case OPTION_STAGE: o->stage = stage_of(value); return;
+  case OPTION_OF: o->of = value; return;
+  case OPTION_DOT: o->dot = true; return;
+  case OPTION_GENERATE: o->generate = value; return;
+  case OPTION_VERSION: o->version = true; return;
+  case OPTION_HELP: o->help = true; return;
+  case OPTIONS: return;
+  }
+}
+
+/* The option that the word is or begins, up to a `=`; OPTIONS if there is none. */
+static OptionId option_of(const char *word) {
+  size_t n = strcspn(word, "=");
+  if (strcmp(word, "-h") == 0) return OPTION_HELP;
+  for (int id = 0; id < OPTIONS; id++)
+    if (strlen(options[id].name) == n && strncmp(options[id].name, word, n) == 0) return (OptionId)id;
+  return OPTIONS;
+}
+
+static bool refuse_option(const char *word, OptionId id) {
+  if (id == OPTIONS) fprintf(stderr, "atled: unknown option `%s`\n", word);
+  else fprintf(stderr, "atled: `%s` is an option of `%s`\n", options[id].name, options[id].verbs);
+  return false;
+}
+
+/* One option. *used: the number of words it took. False after a message. */
+static bool read_option(Options *o, char **words, int n, int *used) {
+  OptionId id = option_of(words[0]);
+  if (id == OPTIONS || !takes(o->verb, id)) return refuse_option(words[0], id);
+  const char *choices = options[id].value, *equals = strchr(words[0], '='), *value = equals ? equals + 1 : NULL;
+  *used = 1;
+  if (choices && !value && n > 1) value = words[(*used)++];
+  if (!choices != !value) {
+    fprintf(stderr, "atled: `%s` %s\n", options[id].name, choices ? "lacks its value" : "takes no value");
+    return false;
+  }
+  bool listed = choices && strchr(choices, '|');
+  int choice = listed ? choice_of(choices, value) : 0;
+  if (choice < 0) {
+    fprintf(stderr, "atled: `%s` is one of %s, not `%s`\n", options[id].name, choices, value);
+    return false;
+  }
+  apply(o, id, value, choice);
+  return true;
+}
+
+/* Where a program is run the words after its file are its own. */
+static bool read_words(Options *o, int argc, char **argv) {
+  bool own = o->verb == VERB_RUN, over = false;
+  o->rest = argv;
+  for (int i = 0; i < argc;) {
+    int used = 1;
+    bool dashes = !over && strcmp(argv[i], "--") == 0;
+    bool option = !over && !dashes && argv[i][0] == '-' && argv[i][1];
+    if (option && !read_option(o, argv + i, argc - i, &used)) return false;
+    if (!option && !dashes) {
+      if (own && !o->expression) over = true, own = false, o->rest = argv + i, o->nrest = 0;
+      o->rest[o->nrest++] = argv[i];
+    }
+    over |= dashes;
+    i += used;
+  }
+  return true;
+}
+
+bool options_read(Options *o, int argc, char **argv) {
+  o->stage = ATLED_STAGE_FINAL;
+  o->verb = VERB_RUN;
+  for (int v = 0; v < VERBS && argc > 1; v++)
+    if (*verbs[v].word && strcmp(argv[1], verbs[v].word) == 0) o->verb = (Verb)v;
+  int skip = argc > 1 && o->verb != VERB_RUN ? 2 : argc > 0;
+  if (read_words(o, argc - skip, argv + skip)) return true;
+  options_refuse(o->verb);
+  return false;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line as options.def describes it. */
+#ifndef ATLED_OPTIONS_H
+#define ATLED_OPTIONS_H
+#include "atled.h"
+
+typedef enum Verb {
+#define VERB(id, word, arguments, completes, help) VERB_##id,
+#include "options.def"
+  VERBS
+} Verb;
+
+enum { EXIT_USAGE = 2, EXIT_DATA = 65, EXIT_NO_INPUT = 66, EXIT_SOFTWARE = 70, EXIT_OUTPUT = 74 };
+
+/* What the user asked for. Texts are the command line's. */
+typedef struct Options {
+  AtledConfig config;
+  Verb verb;
+  const char *expression; /* of -e, or NULL */
+  const char *of;         /* --of, or NULL */
+  const char *generate;   /* what --generate shall make, or NULL */
+  AtledStage stage;       /* --stage */
+  bool dot, json, watch, no_init, help, version;
+  char **rest; /* what is no option: nrest words */
+  int nrest;
+} Options;
+
+/* Reads the command line into *o, whose config is set up already. False after a message: it makes no sense. */
+bool options_read(Options *o, int argc, char **argv);
+/* Says how the verb is used. Returns EXIT_USAGE. */
+int options_refuse(Verb verb);
+/* The position of `word` among "a|b|c"; -1 if it is none of them. */
+int choice_of(const char *choices, const char *word);
+AtledStage stage_of(const char *name); /* of a stage's name; -1 if there is none */
+
+/* ---- manual.c ---- */
+void manual_help(void);
+/* "man", "bash", "zsh", "fish" or "markdown": prints it. */
+void manual_generate(const char *what);
+/* Prints text from column `at` on, in lines of 80 columns that begin at `indent`. */
+void manual_wrap(const char *text, int at, int indent);
+int manual_width(const char *text); /* in characters */
+#endif
