@@ -53,8 +53,11 @@ Module *checker_new_module(Checker *c, Sym name, const char *path, uint32_t sour
 }
 
 /* ---- Library modules --------------------------------------------------------------- */
+/* Whether the item is a rule; comment lines may stand above it. */
 static bool range_is_rule(const Source *src, const ItemRange *r) {
   const char *s = src->text + r->start;
+  for (const char *line = s; *line == '#'; s = line)
+    if (!(line = strchr(line, '\n')) || !*++line) return false;
   return !strncmp(s, "pullback", 8) || !strncmp(s, "tangent", 7);
 }
 
