@@ -114,9 +114,10 @@ static void wait_for(Walk *s, int i) {
     if (s->parts[i][k]) vec_push(s->w->temp, s->found, ir_get(s->w, n, k));
 }
 
+/* In reverse mode a branch yields its value with the token, and what the backward pass needs besides. */
 static bool has_token(const IrType *t) {
   for (int k = 0; t->kind == T_TUPLE && k < t->n; k++)
-    if (t->args[k]->kind == T_TOKEN) return true;
+    if (has_token(t->args[k])) return true;
   return t->kind == T_TOKEN;
 }
 
