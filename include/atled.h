@@ -212,6 +212,20 @@ ATLED_API int atled_complete(AtledVM *vm, const char *text, size_t *start, const
 typedef void (*AtledTestReport)(void *user, const char *test, int line, const char *message);
 ATLED_API AtledStatus atled_test(AtledVM *vm, const char *name, const char *source, AtledTestReport report, void *user);
 
+/* What was measured of a `bench` item: processor seconds of one computation, over batches of computations. */
+typedef struct AtledBench {
+  const char *name;
+  int line;
+  double best, median, spread; /* spread: between the first and the third quartile */
+  int64_t runs;                /* computations that were measured */
+  const char *message;         /* NULL; else an error ended it, and the figures are 0 */
+} AtledBench;
+/* Runs the items of a source, its `bench` items among them, not its tests, and reports each. Failures are as for
+ * atled_test, the error of kind "bench". What is evaluated (AtledConfig.jit) is measured in the evaluator. */
+typedef void (*AtledBenchReport)(void *user, const AtledBench *bench);
+ATLED_API AtledStatus atled_bench(AtledVM *vm, const char *name, const char *source, AtledBenchReport report,
+                                  void *user);
+
 /* ---- Errors ---------------------------------------------------------------------------- */
 /* The first error of the last call on this VM; NULL if that succeeded or ended with ATLED_EXIT, never if it failed. In
  * a callback whose call on the VM was refused: an error that says so. */
@@ -227,6 +241,8 @@ ATLED_API int atled_exit_status(const AtledVM *vm);
  * called at any time, from any thread and from a signal handler. Without a running call the next one to which the
  * limit applies is stopped. */
 ATLED_API void atled_interrupt(AtledVM *vm);
+/* How code is run from the next call on; AtledConfig.jit until then. ATLED_BAD_ARGUMENT: there is no such mode. */
+ATLED_API AtledStatus atled_set_jit(AtledVM *vm, AtledJit jit);
 /* Takes back an interrupt that hasn't been seen yet. */
 ATLED_API void atled_clear_interrupt(AtledVM *vm);
 

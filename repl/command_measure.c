@@ -1,35 +1,56 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands that take times. */
+/* Commands that take times, and how code is run meanwhile. */
+#define _GNU_SOURCE /* asprintf */
+#include "options.h"
 #include "repl.h"
 #include "session.h"
+#include "times.h"
 #include <stdio.h>
-#include <time.h>
+#include <stdlib.h>
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* "12.3 µs" */
-static void print_seconds(double s) {
-  static const struct {
-    double unit;
-    const char *name;
-  } units[] = {{1.0, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}};
-  int k = 0;
-  while (k < 3 && s < units[k].unit) k++;
-  printf("%.3g %s", s / units[k].unit, units[k].name);
+static bool lacks_expression(const char *rest, const char *command) {
+  if (!*rest) printf("an expression is missing: `:%s EXPR`\n", command);
+  return !*rest;
 }
 
 void command_time(Session *s, const char *rest) {
-  if (!*rest) {
-    puts("an expression is missing: `:time EXPR`");
+  char text[32];
+  if (lacks_expression(rest, "time")) return;
+  double start = seconds_now();
+  s->host.enter(s->host.prompt, rest);
+  printf("time: %s\n", seconds_text(seconds_now() - start, text, sizeof text));
+}
+
+/* ---- Benchmarks ------------------------------------------------------------------------------------ */
+static void report_bench(void *user, const AtledBench *b) {
+  char median[32], spread[32], best[32];
+  (void)user;
+  if (b->message) {
+    fputs(b->message, stderr);
     return;
   }
-  double start = now();
-  s->host.enter(s->host.prompt, rest);
-  fputs("time: ", stdout);
-  print_seconds(now() - start);
-  putchar('\n');
+  printf("%s ± %s (best %s, %lld runs)\n", seconds_text(b->median, median, sizeof median),
+         seconds_text(b->spread, spread, sizeof spread), seconds_text(b->best, best, sizeof best), (long long)b->runs);
+}
+
+/* As machine code, unless the user wants none. */
+void command_bench(Session *s, const char *rest) {
+  char *source;
+  AtledVM *vm = s->host.vm;
+  if (lacks_expression(rest, "bench") || asprintf(&source, "bench \"\" = %s", rest) < 0) return;
+  if (s->jit == ATLED_JIT_AUTO) atled_set_jit(vm, ATLED_JIT_ALWAYS);
+  interrupt_target(vm);
+  AtledStatus status = atled_bench(vm, "<bench>", source, report_bench, NULL);
+  interrupt_target(NULL);
+  atled_set_jit(vm, s->jit);
+  if (status != ATLED_OK && status != ATLED_TEST_FAILURE) session_show(s, status);
+  free(source);
+}
+
+void command_jit(Session *s, const char *rest) {
+  static const char modes[] = "auto|off|always", *const names[] = {"auto", "off", "always"};
+  int mode = choice_of(modes, rest);
+  if (!*rest) printf("%s\n", names[s->jit]);
+  else if (mode < 0) printf("`:jit` takes off, auto or always, not `%s`\n", rest);
+  else atled_set_jit(s->host.vm, s->jit = (AtledJit)mode);
 }

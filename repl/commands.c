@@ -49,6 +49,7 @@ Session *session_new(const PromptHost *host) {
   Session *s = calloc(1, sizeof *s);
   if (!s) return NULL;
   s->host = *host;
+  s->jit = host->jit;
   for (int i = 0; i < SETTINGS; i++) s->settings[i] = settings[i].initial;
   return s;
 }

@@ -14,6 +14,7 @@ typedef enum Setting {
 /* What commands need of the prompt; `prompt` is handed to the functions. */
 typedef struct PromptHost {
   AtledVM *vm;
+  AtledJit jit; /* its mode */
   void *prompt;
   bool terminal; /* input comes from one */
   /* Evaluates text as if it had been typed: it becomes an entry, and what it gives is shown. */

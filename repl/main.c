@@ -5,6 +5,7 @@
 #include "options.h"
 #include "repl.h"
 #include "session.h"
+#include "times.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static void show_compiling(void *user, double seconds) {
   shown = seconds < 0 ? 0 : (long)seconds;
 }
 
-static int exit_status(const AtledVM *vm, AtledStatus status) {
+int exit_status(const AtledVM *vm, AtledStatus status) {
   switch (status) {
   case ATLED_EXIT: return atled_exit_status(vm);
   case ATLED_OK: return 0;
@@ -81,12 +82,6 @@ static int exit_status(const AtledVM *vm, AtledStatus status) {
 }
 
 /* ---- Times ------------------------------------------------------------------------------ */
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void print_phase(const AtledPhase *p) {
   fprintf(stderr, "%-14s%12.6f%10lld%10.1f MB%s\n", p->name, p->seconds, (long long)p->count, (double)p->memory / 1e6,
           p->elsewhere ? "  (CPU time of its process)" : "");
@@ -110,8 +105,7 @@ static void print_times(const AtledVM *vm, double reading) {
   }
 }
 
-/* The exit status that the VM's last call means. */
-static int end_vm(AtledVM *vm, AtledStatus status) {
+int end_vm(AtledVM *vm, AtledStatus status) {
   print_times(vm, 0);
   int code = exit_status(vm, status);
   atled_free(vm);
@@ -162,14 +156,14 @@ char *slurp(const char *path) {
   return text;
 }
 
-static const char *shown_name(const char *path) { return strcmp(path, "-") == 0 ? "<stdin>" : path; }
+const char *shown_name(const char *path) { return strcmp(path, "-") == 0 ? "<stdin>" : path; }
 
-static int no_input(const char *path) {
+int no_input(const char *path) {
   fprintf(stderr, "atled: can't read `%s`: %s\n", path, strerror(errno));
   return EXIT_NO_INPUT;
 }
 
-static AtledVM *new_vm(const AtledConfig *config) {
+AtledVM *new_vm(const AtledConfig *config) {
   AtledVM *vm = atled_new(config);
   if (!vm) fputs("atled: out of memory\n", stderr);
   return vm;
@@ -180,9 +174,9 @@ static int run_file(Options *o) {
   const char *path = o->rest[0];
   o->config.args = (const char *const *)o->rest + 1;
   o->config.nargs = o->nrest - 1;
-  double start = now();
+  double start = seconds_now();
   char *text = slurp(path);
-  double reading = now() - start;
+  double reading = seconds_now() - start;
   if (!text) return no_input(path);
   AtledVM *vm = new_vm(&o->config);
   if (!vm) return EXIT_SOFTWARE;
@@ -229,10 +223,15 @@ static void print_only_warnings(void *user, const AtledDiagnostic *d) {
   if (d->severity == ATLED_WARNING) print_diagnostic(user, d);
 }
 
+/* The failures of tests and benchmarks are in their reports; other errors are printed. */
+void print_errors(const AtledVM *vm, AtledStatus status) {
+  for (int k = 0; status != ATLED_OK && status != ATLED_TEST_FAILURE && k < atled_diagnostic_count(vm); k++)
+    if (atled_diagnostic(vm, k)->severity == ATLED_ERROR) print_diagnostic(NULL, atled_diagnostic(vm, k));
+}
+
 static int test_files(Options *o) {
   Tally tally = {0};
   int worst = 0;
-  /* The failure of a test is in its report; other errors are printed from the VM afterwards. */
   o->config.diagnostic = print_only_warnings;
   for (int i = 0; i < o->nrest; i++) {
     tally.file = o->rest[i];
@@ -247,8 +246,7 @@ static int test_files(Options *o) {
       tally.failed++;
       status = ATLED_TEST_FAILURE;
     }
-    for (int k = 0; status != ATLED_OK && status != ATLED_TEST_FAILURE && k < atled_diagnostic_count(vm); k++)
-      if (atled_diagnostic(vm, k)->severity == ATLED_ERROR) print_diagnostic(NULL, atled_diagnostic(vm, k));
+    print_errors(vm, status);
     interrupt_target(NULL);
     int code = end_vm(vm, status);
     if (code > worst) worst = code;
@@ -332,7 +330,14 @@ static int run_prompt(Options *o) {
   o->config.diagnostic = NULL; /* an unfinished entry is no error there */
   AtledVM *vm = new_vm(&o->config);
   if (!vm) return EXIT_SOFTWARE;
-  return end_vm(vm, repl_run(vm));
+  return end_vm(vm, repl_run(vm, o->config.jit));
+}
+
+/* Machine code is what is to be measured, unless the user says otherwise. */
+static int run_bench(Options *o) {
+  if (!o->jit_given && !getenv("ATLED_JIT")) o->config.jit = ATLED_JIT_ALWAYS;
+  o->config.diagnostic = print_only_warnings;
+  return bench_files(o);
 }
 
 static int run_explain(const Options *o) {
@@ -355,12 +360,13 @@ static int run_program(Options *o) {
 }
 
 static int run_verb(Options *o) {
-  bool files = o->verb == VERB_TEST || o->verb == VERB_CHECK;
+  bool files = o->verb == VERB_TEST || o->verb == VERB_BENCH || o->verb == VERB_CHECK;
   if (files && o->nrest == 0) return options_refuse(o->verb);
   switch (o->verb) {
   case VERB_RUN: return run_program(o);
   case VERB_REPL: return run_prompt(o);
   case VERB_TEST: return test_files(o);
+  case VERB_BENCH: return run_bench(o);
   case VERB_CHECK: return check_files(o);
   case VERB_IR: return show_ir(o);
   case VERB_CACHE: return run_cache(o);

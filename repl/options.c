@@ -69,11 +69,13 @@ static const AtledJit jit_modes[] = {ATLED_JIT_AUTO, ATLED_JIT_OFF, ATLED_JIT_AL
 static void apply(Options *o, OptionId id, const char *value, int choice) {
   switch (id) {
   case OPTION_EXPRESSION: o->expression = value; return;
-  case OPTION_JIT: o->config.jit = jit_modes[choice]; return;
+  case OPTION_JIT: o->config.jit = jit_modes[choice], o->jit_given = true; return;
   case OPTION_STRICT: o->config.strict = true; return;
   case OPTION_TIME: o->config.phases = true; return;
   case OPTION_JSON: o->json = true; return;
   case OPTION_STAGE: o->stage = stage_of(value); return;
+  case OPTION_SAVE: o->save = value; return;
+  case OPTION_COMPARE: o->compare = value; return;
   case OPTION_OF: o->of = value; return;
   case OPTION_DOT: o->dot = true; return;
   case OPTION_GENERATE: o->generate = value; return;

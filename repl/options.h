@@ -16,11 +16,12 @@ enum { EXIT_USAGE = 2, EXIT_DATA = 65, EXIT_NO_INPUT = 66, EXIT_SOFTWARE = 70, E
 typedef struct Options {
   AtledConfig config;
   Verb verb;
-  const char *expression; /* of -e, or NULL */
-  const char *of;         /* --of, or NULL */
-  const char *generate;   /* what --generate shall make, or NULL */
-  AtledStage stage;       /* --stage */
-  bool dot, json, watch, no_init, help, version;
+  const char *expression;     /* of -e, or NULL */
+  const char *of;             /* --of, or NULL */
+  const char *generate;       /* what --generate shall make, or NULL */
+  const char *save, *compare; /* files of --save and --compare, or NULL */
+  AtledStage stage;           /* --stage */
+  bool dot, json, jit_given, help, version;
   char **rest; /* what is no option: nrest words */
   int nrest;
 } Options;

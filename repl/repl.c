@@ -260,9 +260,9 @@ static char *history_path(void) {
   return path;
 }
 
-AtledStatus repl_run(AtledVM *vm) {
+AtledStatus repl_run(AtledVM *vm, AtledJit jit) {
   Repl r = {.vm = vm, .terminal = isatty(STDIN_FILENO)};
-  r.session = session_new(&(PromptHost){vm, &r, r.terminal, enter, show});
+  r.session = session_new(&(PromptHost){vm, jit, &r, r.terminal, enter, show});
   if (!r.session) return ATLED_NO_MEMORY;
   char *history = r.terminal ? history_path() : NULL;
   if (r.terminal) {

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* The interactive prompt on standard input: ATLED_OK, or ATLED_EXIT where an entry ended it. */
-AtledStatus repl_run(AtledVM *vm);
+/* The interactive prompt on standard input; jit: the VM's mode. ATLED_OK, or ATLED_EXIT where an entry ended it. */
+AtledStatus repl_run(AtledVM *vm, AtledJit jit);
 /* The VM that an interrupt from the terminal stops; NULL for none. */
 void interrupt_target(AtledVM *vm);
 /* Was there an interrupt since the last VM became its target? */
@@ -35,6 +35,14 @@ FILE *output_terminal(void);
 bool output_failed(void);
 /* Writes what is still to be written. False if output failed; where a reader was gone the process ends. */
 bool output_end(void);
+/* ---- main.c ---- */
+AtledVM *new_vm(const AtledConfig *config); /* NULL after a message */
+int exit_status(const AtledVM *vm, AtledStatus status);
+void print_errors(const AtledVM *vm, AtledStatus status); /* of the call with this status, but for failed tests */
+/* Frees the VM. The exit status that its last call means. */
+int end_vm(AtledVM *vm, AtledStatus status);
+int no_input(const char *path);           /* says that the file can't be read, by errno; the exit status */
+const char *shown_name(const char *path); /* as messages call it */
 /* All of a file ("-": standard input), zero-terminated, to be freed; NULL with errno set. */
 char *slurp(const char *path);
 /* Zero bytes of input would end a string early: writes each as C0 80, as atled_eval takes it. Frees `text`, or gives it

@@ -15,6 +15,7 @@ struct Session {
   Accepted *entries;
   int nentries, room;
   int settings[SETTINGS];
+  AtledJit jit;                     /* the mode of the VM */
   char *error_code, *error_message; /* of the last error, or NULL */
   bool over;                        /* the session ends */
 };

@@ -318,6 +318,42 @@ class CommandLine(unittest.TestCase):
         self.assertIn('tests.atl:1: "wrong"', r.stdout)
         self.assertIn("2 passed, 2 failed", r.stdout)
 
+    def test_benchmarks(self):
+        """Machine code is measured unless something else is asked for; what fails is said; a stored run is compared with."""
+        path = script('test "no test" = fail "no"\nlet f n = sum [ sqrt (float i) | i < n ]\nbench "f of 10" = f 10\nbench "all of it" = f\n', "bench.atl")
+        r = atled("bench", "--save=run.txt", path)
+        self.same(r, 0, err="")
+        self.assertRegex(r.stdout, r"^f of 10 +\S+ [nµm]s ± \S+ [nµm]?s +\d+ runs\nall of it .*\n$")
+        stored = open(os.path.join(TMP.name, "run.txt"), encoding="utf-8").read()
+        self.assertRegex(stored, r"^(\d\S*\t){3}\d+\tf of 10\n(\d\S*\t){3}\d+\tall of it\n$")
+        with open(os.path.join(TMP.name, "run.txt"), "w", encoding="utf-8") as f:
+            f.write("1e-12\t0\t0\t5\tall of it\n100\t0\t0\t5\tf of 10\n")
+        r = atled("bench", "--jit=off", "--compare=run.txt", path)
+        self.assertRegex(r.stdout, r"runs +0\.00 × 100 s, faster\n.* × 0\.001 ns, slower\n$")
+        r = atled("bench", script('bench "first" = [1][2]\nbench "second" = 1\n', "bad_bench.atl"))
+        self.same(r, 1, err="")
+        self.assertIn('FAILED 1: "first": bad_bench.atl:1:21: error: index 2 is out of bounds', r.stdout)
+        self.assertIn("second", r.stdout)
+        self.same(atled("bench", script("let x = 1 + true\n", "wrong.atl")), 65, "", "wrong.atl:1")
+        self.same(atled("bench", "--save=nowhere/run.txt", path), 74, "", "can't write `nowhere/run.txt`")
+        self.same(atled("bench", "--compare=nowhere.txt", path), 66, "", "can't read `nowhere.txt`")
+        self.same(atled("bench", script("let x = 1\n")), 0, "no benchmarks: an item of one is written bench \"name\" = expression\n")
+
+    def test_both_sides_of_a_test(self):
+        """Long sides stand on lines of their own, and are cut."""
+        r = atled("test", script('test "long" = [ i | i < 1000 ] = [0]\ntest "none" = [] = [1]\n', "sides.atl"))
+        self.same(r, 1)
+        self.assertRegex(r.stdout, r'^FAILED sides.atl:1: "long": is false:\n    \[0, 1, 2, .{500,600} …\n  =\n    \[0\]\nFAILED sides.atl:2: "none": is false: \[\] = \[1\]\n')
+
+    def test_interrupt_ends_a_run_of_tests(self):
+        path = script('test "a" = let mut n = 0 in while n >= 0 do n <- (n + 1) % 7 done; n = 0\ntest "b" = false\n', "endless.atl")
+        p = subprocess.Popen([EXE, "test", path], cwd=TMP.name, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.5)
+        p.send_signal(signal.SIGINT)
+        out, err = p.communicate(timeout=60)
+        self.assertEqual((p.returncode, out), (70, "0 passed, 0 failed\n"))
+        self.assertIn("interrupted", err)
+
     def test_tests_are_not_run_by_running(self):
         self.same(atled(script('test "x" = fail "no"\nprint 1\n')), 0, "1\n")
 

@@ -52,7 +52,7 @@ class Piped(unittest.TestCase):
 
     def test_tests_are_run(self):
         out, err, _ = piped('test "more" = 1 + 1 = 2\ntest "less" = 1 = 2\ntest = 1\n')
-        self.assertEqual(out, 'passed: "more"\nFAILED: "less": is false\n')
+        self.assertEqual(out, 'passed: "more"\nFAILED: "less": is false: 1 = 2\n')
         self.assertIn("repl:3:1:", err)
 
     def test_cases_on_lines_of_their_own(self):

@@ -52,7 +52,7 @@ static void store_globals(AtledVM *vm, const Step *s, const Slot *res) {
 }
 
 /* The type of the entry's value, without a token. */
-static const Desc *value_desc(AtledVM *vm, const Step *s) {
+const Desc *step_value_desc(AtledVM *vm, const Step *s) {
   IrType *t = s->elab.graph->result->type;
   return lower_desc(vm->world, s->elab.effect ? t->args[0] : t);
 }
@@ -60,7 +60,7 @@ static const Desc *value_desc(AtledVM *vm, const Step *s) {
 /* Makes all that needs memory after the step has run, so that its values find a place. */
 static Slot *make_room(AtledVM *vm, const Step *s, int n) {
   Slot *res = NEW_ARRAY(&vm->scratch, Slot, n + 1);
-  const Desc *desc = value_desc(vm, s);
+  const Desc *desc = step_value_desc(vm, s);
   for (int i = 0; i < s->elab.nglobals; i++) run_global(vm, s->elab.globals[i]);
   if (s->item->kind != I_EXPR || s->module != vm->main) return res;
   Result r = {
@@ -70,33 +70,6 @@ static Slot *make_room(AtledVM *vm, const Step *s, int n) {
 }
 
 static void keep_value(AtledVM *vm, Slot *res) { vm->results.data[vm->results.len - 1].owned = res; }
-
-typedef struct TestRun {
-  AtledTestReport report;
-  void *user;
-  int failed;
-} TestRun;
-
-static void report_test(AtledVM *vm, const Step *s, TestRun *tests, const char *message) {
-  int line, column;
-  span_position(&vm->sources, s->item->span, &line, &column);
-  tests->failed += message != NULL;
-  if (tests->report) tests->report(tests->user, s->item->text, line, message);
-}
-
-/* Runs a test; a failure in it is the test's, not the run's. False: it ended the run. */
-static bool run_test(AtledVM *vm, Unit *unit, const Step *s, const LFunc *f, TestRun *tests) {
-  Slot res[1] = {{0}};
-  if (run_function(vm, unit, f, NULL, res) == 0) {
-    report_test(vm, s, tests, res[0].i ? NULL : "is false");
-    return true;
-  }
-  if (vm->rt.error.kind == ERR_EXIT || vm->rt.error.kind == ERR_OUTPUT) return false;
-  int before = vm->reports.len;
-  report_runtime_error(vm, s->item->span);
-  report_test(vm, s, tests, vm->reports.data[before].rendered);
-  return true;
-}
 
 /* What a failed step leaves undefined: its item and all after it; its module too, unless that is the main one. */
 static void abandon(AtledVM *vm, Plan *plan, const Step *failed) {
@@ -118,20 +91,20 @@ static AtledStatus fail_step(AtledVM *vm, Plan *plan, const Step *s) {
   return status;
 }
 
-static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit **units, const LowerEntry *entries, TestRun *tests) {
+static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit **units, const LowerEntry *entries, Reports *reports) {
   for (int i = 0; i < plan->steps.len; i++) {
     const Step *s = &plan->steps.data[i];
     Unit *unit = units[i];
     const LFunc *f = entries[i].func;
-    if (s->item->kind == I_TEST) {
-      if (!run_test(vm, unit, s, f, tests)) return fail_step(vm, plan, s);
+    if (s->item->kind == I_TEST || s->item->kind == I_BENCH) {
+      if (!reports_run(vm, unit, s, f, reports)) return fail_step(vm, plan, s);
       continue;
     }
     Slot *res = make_room(vm, s, f->nresults);
     if (run_function(vm, unit, f, NULL, res) != 0) return fail_step(vm, plan, s);
     if (s->item->kind == I_LET) store_globals(vm, s, res);
     else if (s->module == vm->main) keep_value(vm, res);
-    else run_release_slots(vm, value_desc(vm, s), res);
+    else run_release_slots(vm, step_value_desc(vm, s), res);
   }
   vm->fresh.len = 0;
   return ATLED_OK;
@@ -157,7 +130,7 @@ static bool defined_something(const AtledVM *vm, const Plan *plan) {
   bool any = vm->modules.len > plan->nmodules;
   for (int i = plan->first_item; i < vm->main->items.len; i++) {
     ItemKind kind = vm->main->items.data[i]->kind;
-    any |= kind != I_EXPR && kind != I_TEST;
+    any |= kind != I_EXPR && kind != I_TEST && kind != I_BENCH;
   }
   return any;
 }
@@ -171,8 +144,8 @@ static bool may_run(AtledVM *vm, const Plan *plan, Unit **units) {
   return may;
 }
 
-static AtledStatus run_items(AtledVM *vm, Plan *plan, TestRun *tests) {
-  AtledStatus status = plan_elaborate(vm, plan, tests != NULL);
+static AtledStatus run_items(AtledVM *vm, Plan *plan, Reports *reports) {
+  AtledStatus status = plan_elaborate(vm, plan, reports ? reports->kinds : REPORT_NONE);
   int n = plan->steps.len;
   if (status != ATLED_OK || n == 0) return status;
   LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, n);
@@ -182,13 +155,13 @@ static AtledStatus run_items(AtledVM *vm, Plan *plan, TestRun *tests) {
     plan_take_back(vm, plan, plan->first_item);
     return status;
   }
-  return may_run(vm, plan, units) ? run_steps(vm, plan, units, entries, tests)
+  return may_run(vm, plan, units) ? run_steps(vm, plan, units, entries, reports)
                                   : fail_step(vm, plan, &plan->steps.data[0]);
 }
 
-static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {
-  bool defines = !tests && keep_mark(vm, plan), moved = false;
-  AtledStatus status = run_items(vm, plan, tests);
+static AtledStatus run_plan(AtledVM *vm, Plan *plan, Reports *reports) {
+  bool defines = !reports && keep_mark(vm, plan), moved = false;
+  AtledStatus status = run_items(vm, plan, reports);
   if (defines && status != ATLED_OK) vm_commit(vm);
   else if (defines && !keep_definitions(vm, plan, &moved)) status = ATLED_COMPILE_ERROR;
   if (status == ATLED_OK && !moved) collect_results(vm, plan);
@@ -199,7 +172,7 @@ static AtledStatus run_plan(AtledVM *vm, Plan *plan, TestRun *tests) {
 /* ---- Public ------------------------------------------------------------------------------ */
 typedef struct EvalCall {
   const char *name, *source;
-  TestRun *tests;
+  Reports *reports;
   bool check_only;
   bool names_values; /* atled_enter */
 } EvalCall;
@@ -211,9 +184,11 @@ static AtledStatus eval_body(AtledVM *vm, void *arg) {
   if (status != ATLED_OK) return status;
   if (c->names_values) plan_name_values(vm, &plan);
   if (!c->check_only) {
-    status = run_plan(vm, &plan, c->tests);
-    if (status != ATLED_OK || !c->tests || !c->tests->failed) return status;
-    return report_error(vm, ATLED_TEST_FAILURE, "test", "tests failed: %d", c->tests->failed);
+    status = run_plan(vm, &plan, c->reports);
+    if (status != ATLED_OK || !c->reports || !c->reports->failed) return status;
+    bool tests = c->reports->kinds == REPORT_TESTS;
+    return report_error(vm, ATLED_TEST_FAILURE, tests ? "test" : "bench",
+                        tests ? "tests failed: %d" : "benchmarks failed: %d", c->reports->failed);
   }
   plan_take_back(vm, &plan, plan.first_item);
   return ATLED_OK;
@@ -239,8 +214,15 @@ AtledStatus atled_check(AtledVM *vm, const char *name, const char *source) {
 
 AtledStatus atled_test(AtledVM *vm, const char *name, const char *source, AtledTestReport report, void *user) {
   if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
-  TestRun tests = {report, user, 0};
-  EvalCall c = {.name = name, .source = source, .tests = &tests};
+  Reports reports = {.kinds = REPORT_TESTS, .test = report, .user = user};
+  EvalCall c = {.name = name, .source = source, .reports = &reports};
+  return vm_call(vm, eval_body, &c);
+}
+
+AtledStatus atled_bench(AtledVM *vm, const char *name, const char *source, AtledBenchReport report, void *user) {
+  if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
+  Reports reports = {.kinds = REPORT_BENCHES, .bench = report, .user = user};
+  EvalCall c = {.name = name, .source = source, .reports = &reports};
   return vm_call(vm, eval_body, &c);
 }
 

@@ -130,7 +130,7 @@ static AtledStatus get_body(AtledVM *vm, void *arg) {
     plan_take_back(vm, &plan, plan.first_item);
     return report_bad_argument(vm, "not an expression: %s", c->expression);
   }
-  status = plan_elaborate(vm, &plan, false);
+  status = plan_elaborate(vm, &plan, REPORT_NONE);
   if (status != ATLED_OK) return status;
   status = plan_optimise(vm, &plan, NULL);
   plan_take_back(vm, &plan, plan.first_item);

@@ -131,7 +131,7 @@ static AtledStatus ir_body(AtledVM *vm, void *arg) {
   } else if (c->stage == ATLED_STAGE_TYPED) {
     typed_print(vm->main, plan.program, &c->out);
   } else {
-    status = plan_elaborate(vm, &plan, true);
+    status = plan_elaborate(vm, &plan, REPORT_TESTS | REPORT_BENCHES);
     if (status == ATLED_OK && c->of) status = select_learnt(vm, &plan, c->of);
     if (status != ATLED_OK) return status;
     OptStages *stages = NEW_ARRAY(&vm->scratch, OptStages, plan.steps.len + 1);

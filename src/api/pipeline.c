@@ -131,10 +131,15 @@ static void place_diags(AtledVM *vm, int first, Span item) {
   vm->diags.all.len = kept;
 }
 
-static void elaborate_items(AtledVM *vm, Plan *plan, Module *m, int first, bool tests) {
+/* Is it a test or benchmark that isn't reported on? */
+static bool is_left_out(ItemKind kind, Reported reported) {
+  return (kind == I_TEST && !(reported & REPORT_TESTS)) || (kind == I_BENCH && !(reported & REPORT_BENCHES));
+}
+
+static void elaborate_items(AtledVM *vm, Plan *plan, Module *m, int first, Reported reported) {
   for (int i = first; i < m->items.len; i++) {
     Step step = {.item = m->items.data[i], .module = m};
-    if (step.item->kind == I_TEST && !(tests && m == vm->main)) continue;
+    if (is_left_out(step.item->kind, reported)) continue;
     int before = vm->diags.all.len;
     if (elab_item(vm->elab, m, step.item, &vm->diags, &step.elab) && step.elab.graph)
       vec_push(&vm->scratch, plan->steps, step);
@@ -142,9 +147,9 @@ static void elaborate_items(AtledVM *vm, Plan *plan, Module *m, int first, bool 
   }
 }
 
-AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, bool tests) {
-  for (int i = 0; i < vm->fresh.len; i++) elaborate_items(vm, plan, vm->fresh.data[i], 0, false);
-  elaborate_items(vm, plan, vm->main, plan->first_item, tests);
+AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, Reported reported) {
+  for (int i = 0; i < vm->fresh.len; i++) elaborate_items(vm, plan, vm->fresh.data[i], 0, REPORT_NONE);
+  elaborate_items(vm, plan, vm->main, plan->first_item, reported);
   if (!report_diags(vm)) return ATLED_OK;
   plan_take_back(vm, plan, plan->first_item);
   return ATLED_COMPILE_ERROR;

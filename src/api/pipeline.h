@@ -30,8 +30,10 @@ typedef struct Plan {
 AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan);
 /* Makes `let it = e` of each checked expression e of the program whose type is known and isn't unit. */
 void plan_name_values(AtledVM *vm, Plan *plan);
-/* Elaborates the items of fresh modules and of the program; test items too if asked for. */
-AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, bool tests);
+/* Elaborates the items of fresh modules and of the program; of the program's tests and benchmarks those that are to be
+ * reported on. */
+typedef enum Reported { REPORT_NONE, REPORT_TESTS = 1, REPORT_BENCHES = 2 } Reported; /* bits */
+AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, Reported reported);
 /* Optimises every step; `stages`, if not NULL, has room for one per step. */
 AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages);
 /* The same in parts: all steps up to their derivatives; what comes then of one; and, of those from step `first` on to
@@ -44,6 +46,20 @@ void plan_take_back(AtledVM *vm, Plan *plan, int item);
 /* Each variable that an item defines, if it is a let, in source order. */
 typedef void (*PatFn)(void *user, const Pat *p);
 void plan_each_variable(const Item *item, PatFn fn, void *user);
+
+/* ---- evaluate.c ---- */
+const Desc *step_value_desc(AtledVM *vm, const Step *s); /* of the value of the step's entry, without a token */
+
+/* ---- reported_items.c ---- */
+typedef struct Reports {
+  Reported kinds; /* which are run */
+  AtledTestReport test;
+  AtledBenchReport bench;
+  void *user;
+  int failed;
+} Reports;
+/* Runs a test or benchmark, and reports on it. False: it ended the run, and rt.error says how. */
+bool reports_run(AtledVM *vm, Unit *unit, const Step *s, const LFunc *f, Reports *r);
 
 /* ---- batches.c ---- */
 /* Optimises and lowers every step: its entry, and the unit that has it. */

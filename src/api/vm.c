@@ -442,12 +442,23 @@ AtledStatus vm_reject_null(AtledVM *vm, const char *what) {
   return vm_call_unlimited(vm, reject_null, (void *)(uintptr_t)what);
 }
 
+static AtledStatus reject_mode(AtledVM *vm, void *mode) {
+  return report_bad_argument(vm, "there is no mode %d", (int)*(const AtledJit *)mode);
+}
+
 /* ---- Small things ------------------------------------------------------------------- */
 void atled_interrupt(AtledVM *vm) {
   if (vm) rt_interrupt(&vm->rt, RT_INTERRUPTED);
 }
 void atled_clear_interrupt(AtledVM *vm) {
   if (vm) rt_clear_interrupt(&vm->rt);
+}
+AtledStatus atled_set_jit(AtledVM *vm, AtledJit jit) {
+  if (!vm) return ATLED_BAD_ARGUMENT;
+  if (vm->running) return vm_refuse(vm);
+  if ((unsigned)jit > ATLED_JIT_ALWAYS) return vm_call_unlimited(vm, reject_mode, &jit);
+  vm->config.jit = jit;
+  return ATLED_OK;
 }
 int atled_exit_status(const AtledVM *vm) { return vm ? vm->rt.exit_status : 0; }
 int64_t atled_live_objects(const AtledVM *vm) { return vm ? vm->rt.live : 0; }

@@ -11,6 +11,7 @@
  *   modules.c  imports and the embedded standard library
  *   evaluate.c source text to values
  *   pipeline.c source text to optimised graphs
+ *   reported_items.c  tests and benchmarks
  *   batches.c  what becomes of its steps, a batch at a time
  *   keep.c     what stays of definitions
  *   run.c      lowered modules: evaluator, machine code, globals

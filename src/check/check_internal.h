@@ -10,7 +10,7 @@
  *   scope.c       names: locals, modules, library modules read on demand
  *   infer_pat.c   patterns
  *   infer_expr.c  expressions; infer_op.c: operators and application
- *   check_items.c top-level items, derivative rules; checker.c: the interface
+ *   check_items.c top-level items, derivative rules; reported.c: what is evaluated of tests and benchmarks; checker.c: the interface
  *   match.c       missing and redundant cases
  *   print_type.c  types as text
  *   type_errors.c the wording of type errors; call_errors.c: in calls; messages.c: what both are made of
@@ -330,6 +330,9 @@ bool tc_defines(const Item *item, Sym name);
 Span tc_place_defined(const Item *item, Sym name); /* where it does */
 /* Checks the items from i on that belong together; returns the index after them. */
 int tc_check_items(Checker *c, Module *m, Item **items, int i, int n);
+/* ---- reported.c ------------------------------------------------------------------------ */
+/* What is evaluated for the report on a test or benchmark instead of its expression, unchecked; NULL: that itself. */
+Expr *tc_reported_expr(Checker *c, const Item *item);
 void tc_state_begin(Checker *c, Module *m, LazyItem *lazy);
 void tc_module_put(Checker *c, Module *m, Binding *b);
 

@@ -256,8 +256,9 @@ static bool lacks_let(Checker *c, const Expr *e) {
 static void check_expression(Checker *c, Item *item) {
   if (lacks_let(c, item->expr)) return;
   Marks marks = tc_enter_level(c);
-  Type *t = tc_infer(c, item->expr);
-  if (item->kind == I_TEST)
+  item->run = tc_reported_expr(c, item);
+  Type *t = tc_infer(c, item->run ? item->run : item->expr);
+  if (item->kind == I_TEST && !item->run)
     tc_expect_type(c, c->t_bool, t, (Place){.at = item->expr->span, .label = "a test is a bool"});
   item->shown = tc_leave_expression(c, marks, t);
 }
@@ -369,7 +370,8 @@ static void check_item(Checker *c, Module *m, Item *item, Item **rules, int nrul
   case I_LET: check_definition(c, m, item, rules, nrules); return;
   case I_FOREIGN: check_foreign(c, m, item, rules, nrules); return;
   case I_EXPR:
-  case I_TEST: check_expression(c, item); return;
+  case I_TEST:
+  case I_BENCH: check_expression(c, item); return;
   case I_TYPE: tc_declare_types(c, item); return;
   case I_IMPORT: check_import(c, m, item); return;
   case I_OPEN: check_open(c, m, item); return;

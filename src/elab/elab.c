@@ -77,8 +77,11 @@ static bool is_computed(Elab *e, const LetBinding *l) {
   return bs.len || !holds_binding(l->pat);
 }
 
+/* Of an item that is no definition: the expression whose value it is. */
+static Expr *item_expr(const Item *item) { return item->run ? item->run : item->expr; }
+
 static bool item_effect(Ctx *c, Item *item) {
-  if (item->kind != I_LET) return scan_effect(c, item->expr);
+  if (item->kind != I_LET) return scan_effect(c, item_expr(item));
   bool effect = false;
   for (int i = 0; i < item->nlets; i++)
     effect |= is_computed(c->e, &item->lets[i]) && scan_effect(c, item->lets[i].value);
@@ -139,7 +142,7 @@ bool elab_holds_functions(Elab *e, const ElabItem *item) {
 int elab_define_global(Elab *e, Binding *b) { return define_global(e, b, elab_type(e, b->type)); }
 
 static bool has_value(Elab *e, const Item *item) {
-  if (item->kind == I_EXPR || item->kind == I_TEST) return true;
+  if (item->kind == I_EXPR || item->kind == I_TEST || item->kind == I_BENCH) return true;
   bool any = false;
   for (int i = 0; item->kind == I_LET && i < item->nlets; i++) any |= is_computed(e, &item->lets[i]);
   return any;
@@ -154,7 +157,7 @@ bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out) {
   el_init_ctx(&c, e, NULL, item->span, NULL, NULL);
   bool effect = item_effect(&c, item);
   if (effect) c.token = el_var(&c, region_param(c.region, e->t_token));
-  Node *value = item->kind == I_LET ? let_values(&c, item, out) : el_expr(&c, item->expr);
+  Node *value = item->kind == I_LET ? let_values(&c, item, out) : el_expr(&c, item_expr(item));
   IrType *type = value->type;
   if (effect) value = el_with_token(&c, value);
   Graph *g = region_close(c.region, value, item->kind == I_LET ? NULL : item->text);

@@ -198,7 +198,19 @@ struct Expr {
 };
 
 /* ---- Items ----------------------------------------------------------------------- */
-typedef enum { I_LET, I_TYPE, I_EXPR, I_IMPORT, I_OPEN, I_FOREIGN, I_TEST, I_PULLBACK, I_TANGENT, I_ERROR } ItemKind;
+typedef enum {
+  I_LET,
+  I_TYPE,
+  I_EXPR,
+  I_IMPORT,
+  I_OPEN,
+  I_FOREIGN,
+  I_TEST,
+  I_BENCH,
+  I_PULLBACK,
+  I_TANGENT,
+  I_ERROR
+} ItemKind;
 
 typedef struct CtorDecl {
   Sym name;
@@ -229,12 +241,13 @@ typedef struct Item {
       TypeDecl *types;
       int ntypes;
     };
-    struct {             /* the others */
-      Expr *expr;        /* I_EXPR, I_TEST; I_PULLBACK/I_TANGENT: the rule as an E_FUN over all its parameters */
-      Sym text;          /* I_TEST name; I_IMPORT path; I_FOREIGN library */
-      Name name;         /* I_IMPORT alias; I_OPEN module; I_FOREIGN, I_PULLBACK, I_TANGENT function */
-      Binding *binding;  /* [T] I_FOREIGN: the new one; I_PULLBACK, I_TANGENT: the function; I_EXPR, I_TEST: NULL */
+    struct {      /* the others */
+      Expr *expr; /* I_EXPR, I_TEST, I_BENCH; I_PULLBACK/I_TANGENT: the rule as an E_FUN over all its parameters */
+      Sym text;   /* I_TEST and I_BENCH name; I_IMPORT path; I_FOREIGN library */
+      Name name;  /* I_IMPORT alias; I_OPEN module; I_FOREIGN, I_PULLBACK, I_TANGENT function */
+      Binding *binding;  /* [T] I_FOREIGN: the new one; I_PULLBACK, I_TANGENT: the function; else NULL */
       TypeExpr *annot;   /* I_FOREIGN */
+      Expr *run;         /* [T] I_TEST, I_BENCH: what is evaluated for the report instead of expr, or NULL */
       const char *shown; /* [T] I_EXPR: its type, if that has variables which nothing decides; else NULL */
     };
   };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Top-level items. Six words are keywords only here, before a name or string.
+/* Top-level items. Seven words are keywords only here, before a name or string.
  *
  *   item = let_head | "type" type_decl { "and" type_decl } | expr
  *        | "import" string "as" Module | "open" Module
- *        | "foreign" string name ":" type | "test" string "=" expr
+ *        | "foreign" string name ":" type | ( "test" | "bench" ) string "=" expr
  *        | ( "pullback" | "tangent" ) name params "=" expr */
 #include "parser/parser_internal.h"
 #include <string.h>
@@ -79,6 +79,17 @@ static Item *parse_test(Parser *p) {
   return item;
 }
 
+/* bench = "bench" string "=" expr */
+static Item *parse_bench(Parser *p) {
+  Item *item = new_item(p, I_BENCH);
+  advance(p);
+  item->text = p->tok->text;
+  advance(p);
+  advance(p);
+  item->expr = parse_expr(p);
+  return item;
+}
+
 /* rule = ( "pullback" | "tangent" ) name params "=" expr */
 static Item *parse_derivative_rule(Parser *p, ItemKind kind) {
   Item *item = new_item(p, kind);
@@ -142,6 +153,7 @@ static Item *parse_by_first_word(Parser *p) {
   if (at_word(p, "open")) return parse_open(p);
   if (at_word(p, "foreign")) return parse_foreign(p);
   if (at_word(p, "test")) return parse_test(p);
+  if (at_word(p, "bench") && next == TOK_STRING && peek_kind(p, 2) == TOK_EQ) return parse_bench(p);
   if (at_word(p, "pullback")) return parse_derivative_rule(p, I_PULLBACK);
   if (at_word(p, "tangent")) return parse_derivative_rule(p, I_TANGENT);
   return parse_expr_item(p);

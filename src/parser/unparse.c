@@ -307,9 +307,9 @@ static void list_named(Printer *pr, const Item *item) {
 
 static void list_item(Printer *pr, const Item *item) {
   static const char *const heads[] = {
-      [I_LET] = "let",         [I_TYPE] = "type",       [I_EXPR] = "do",   [I_IMPORT] = "import",
-      [I_OPEN] = "open",       [I_FOREIGN] = "foreign", [I_TEST] = "test", [I_PULLBACK] = "pullback",
-      [I_TANGENT] = "tangent", [I_ERROR] = "error"};
+      [I_LET] = "let",         [I_TYPE] = "type",       [I_EXPR] = "do",    [I_IMPORT] = "import",
+      [I_OPEN] = "open",       [I_FOREIGN] = "foreign", [I_TEST] = "test",  [I_PULLBACK] = "pullback",
+      [I_TANGENT] = "tangent", [I_BENCH] = "bench",     [I_ERROR] = "error"};
   text(pr, "(");
   text(pr, heads[item->kind]);
   if (item->kind == I_LET) {

@@ -102,6 +102,7 @@ static void each_text(AtledVM *vm, const char *text) {
     CHECK(atled_result(vm, i, &result) == (i >= 0 && i < atled_result_count(vm)));
   CALL(vm, atled_check(vm, text, text));
   CALL(vm, atled_test(vm, text, text, NULL, NULL));
+  CALL(vm, atled_bench(vm, text, text, NULL, NULL));
   CALL(vm, atled_eval_file(vm, text));
   CALL(vm, atled_type(vm, text, &out));
   CALL(vm, atled_doc(vm, text, &out));
@@ -131,6 +132,11 @@ static void test_types(void) {
   atled_release(f);
   CHECK(CALL(vm, atled_test(vm, "t", "test \"a\" = false\ntest \"b\" = false", NULL, NULL)) == ATLED_TEST_FAILURE);
   CHECK_STR(atled_error(vm)->message, "tests failed: 2");
+  CHECK(CALL(vm, atled_bench(vm, "t", "bench \"a\" = fail \"\"", NULL, NULL)) == ATLED_TEST_FAILURE);
+  CHECK_STR(atled_error(vm)->message, "benchmarks failed: 1");
+  CHECK(CALL(vm, atled_set_jit(vm, (AtledJit)-1)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_set_jit(vm, (AtledJit)3)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_set_jit(vm, ATLED_JIT_OFF)) == ATLED_OK);
   atled_free(vm);
 }
 
@@ -324,6 +330,8 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_eval_file(vm, "/dev/null"));
   REFUSED(atled_check(vm, "a", "1"));
   REFUSED(atled_test(vm, "a", "1", NULL, NULL));
+  REFUSED(atled_bench(vm, "a", "1", NULL, NULL));
+  REFUSED(atled_set_jit(vm, ATLED_JIT_OFF));
   REFUSED(atled_get(vm, "1", "int", &f));
   REFUSED(atled_get(vm, NULL, NULL, NULL));
   REFUSED(atled_call(in->f, &x, 1, NULL));
