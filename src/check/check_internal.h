@@ -98,7 +98,8 @@ typedef struct Lazy { /* Module.lazy */
   Lexer *lx;
   LazyItem *items;
   int n;
-  Map index; /* Sym -> LazyItem */
+  Map index; /* Sym -> LazyItem: of values and constructors */
+  Map types; /* the same of types, whose names values may have, too */
   Sym *names;
   int nnames;
 } Lazy;

@@ -61,6 +61,12 @@ static bool range_is_rule(const Source *src, const ItemRange *r) {
   return !strncmp(s, "pullback", 8) || !strncmp(s, "tangent", 7);
 }
 
+/* Where the items that define the name are found. */
+static Map *lazy_index(Lazy *lazy, const ItemRange *r, Sym name) {
+  bool constructor = name[0] >= 'A' && name[0] <= 'Z';
+  return r->type && !constructor ? &lazy->types : &lazy->index;
+}
+
 /* A function's rules are read with it: their ranges join the one before. */
 Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source) {
   Module *m = checker_new_module(c, name, NULL, source);
@@ -73,6 +79,7 @@ Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source) {
   lazy->lx = lx;
   lazy->items = NEW_ARRAY(c->arena, LazyItem, n ? n : 1);
   map_init(&lazy->index, c->arena);
+  map_init(&lazy->types, c->arena);
   Vec(Sym) names = {0};
   for (int i = 0; i < n; i++) {
     if (lazy->n && range_is_rule(src, &ranges[i])) {
@@ -83,7 +90,7 @@ Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source) {
     item->start = ranges[i].start;
     item->end = ranges[i].end;
     for (int j = 0; j < ranges[i].nnames; j++) {
-      map_put(&lazy->index, ranges[i].names[j], item);
+      map_put(lazy_index(lazy, &ranges[i], ranges[i].names[j]), ranges[i].names[j], item);
       vec_push(c->arena, names, ranges[i].names[j]);
     }
   }

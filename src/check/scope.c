@@ -45,10 +45,12 @@ static void check_lazy_item(Checker *c, Module *m, LazyItem *item) {
   phase_leave(c->arena->heap, before);
 }
 
+typedef enum NameSpace { NS_VALUE, NS_TYPE, NS_CTOR } NameSpace;
+
 /* Checks the item that defines the name, if there is one. */
-static void force(Checker *c, Module *m, Sym name) {
+static void force(Checker *c, Module *m, NameSpace ns, Sym name) {
   Lazy *lazy = m->lazy;
-  LazyItem *item = lazy ? map_get(&lazy->index, name) : NULL;
+  LazyItem *item = lazy ? map_get(ns == NS_TYPE ? &lazy->types : &lazy->index, name) : NULL;
   if (!item || item->state == LAZY_DONE || item == c->s.lazy_item) return;
   if (item->state == LAZY_UNCHECKED) {
     check_lazy_item(c, m, item);
@@ -59,8 +61,6 @@ static void force(Checker *c, Module *m, Sym name) {
 }
 
 /* ---- Looking up -------------------------------------------------------------------- */
-typedef enum NameSpace { NS_VALUE, NS_TYPE, NS_CTOR } NameSpace;
-
 static const Map *names_of(const Module *m, NameSpace ns) {
   return ns == NS_VALUE ? &m->values : ns == NS_TYPE ? &m->types : &m->ctors;
 }
@@ -68,7 +68,7 @@ static const Map *names_of(const Module *m, NameSpace ns) {
 static void *module_find(Checker *c, Module *m, NameSpace ns, Sym name) {
   void *found = map_get(names_of(m, ns), name);
   if (found || !m->lazy) return found;
-  force(c, m, name);
+  force(c, m, ns, name);
   return map_get(names_of(m, ns), name);
 }
 

@@ -17,6 +17,7 @@ typedef struct ItemRange {
   uint32_t start, end;
   Sym *names;
   int nnames;
+  bool type; /* an item `type …` */
 } ItemRange;
 int split_items(Lexer *lx, Arena *arena, SymTable *syms, const Source *src, ItemRange **out);
 /* Parses bytes [start, end) of a source, which hold whole items. */

@@ -215,6 +215,7 @@ static void find_names(Splitter *sp, ItemRange *item) {
     if (name) add_name(sp, name);
     else let_names(sp, tokens_of(sp, i, item->end));
   } else if (word_is(s, i, end, "type")) {
+    item->type = true;
     type_names(sp, tokens_of(sp, i, item->end));
   } else if (word_is(s, i, end, "foreign") || word_is(s, i, end, "pullback") || word_is(s, i, end, "tangent")) {
     word_names(sp, end);
