@@ -124,6 +124,8 @@ typedef struct SiteInfo {
 } SiteInfo;
 Site ir_site(World *w, Span at, Sym function, uint32_t definition, bool library);
 const SiteInfo *ir_site_info(const World *w, Site s);
+/* Does s stand behind t in the text, in the function where the calls that they were inlined through part? */
+bool ir_site_follows(const World *w, Site s, Site t);
 
 /* loop: operands are [n] (when !has_cond), carried…, accs…, sliced…, captures…
  * body graph[0]: parameters i, carried…, accs…, elements of sliced…, captures…; returns
@@ -259,6 +261,12 @@ struct Graph {
   uint32_t named; /* the arena's epoch then */
   void *cache;    /* ir: its nodes in order */
 };
+/* May there be effects in it? */
+static inline bool ir_takes_token(const Graph *g) {
+  for (int k = 0; k < g->nparams; k++)
+    if (g->params[k]->kind == T_TOKEN) return true;
+  return false;
+}
 
 /* A named function. Non-recursive ones are mere names for a graph and are usually inlined. */
 struct Func {

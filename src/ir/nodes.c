@@ -80,6 +80,34 @@ Site ir_site(World *w, Span at, Sym function, uint32_t definition, bool library)
 
 const SiteInfo *ir_site_info(const World *w, Site s) { return &w->sites.data[s < (Site)w->sites.len ? s : 0]; }
 
+/* How many places s was inlined through, itself included; 0 if it is none, or too many. */
+static int site_depth(const World *w, Site s) {
+  int n = 0;
+  for (; s; s = ir_site_info(w, s)->parent)
+    if (n++ == LIMIT_SITE_CHAIN && limit_reached(w->arena, AT_SITE_CHAIN)) return 0;
+  return n;
+}
+
+/* The outermost place of s that t hasn't at the same depth; NULL if there is none. */
+static const SiteInfo *parting_place(const World *w, Site s, Site t) {
+  int n = site_depth(w, s), m = site_depth(w, t);
+  const SiteInfo *parting = NULL;
+  for (; n > m; n--) parting = ir_site_info(w, s), s = parting->parent;
+  for (; m > n; m--) t = ir_site_info(w, t)->parent;
+  for (; n > 0; n--) {
+    const SiteInfo *a = ir_site_info(w, s), *b = ir_site_info(w, t);
+    if (a->function != b->function || memcmp(&a->at, &b->at, sizeof a->at) != 0) parting = a;
+    s = a->parent;
+    t = b->parent;
+  }
+  return parting;
+}
+
+bool ir_site_follows(const World *w, Site s, Site t) {
+  const SiteInfo *a = parting_place(w, s, t), *b = parting_place(w, t, s);
+  return a && b && a->function == b->function && a->at.source == b->at.source && a->at.start >= b->at.end;
+}
+
 /* The chain `inner` continued by the call it was inlined at, without what isn't shown: so what a function makes and
  * what its pullback makes again is the same, whence the library calls them. Chains stop growing at LIMIT_SITE_CHAIN
  * links. */

@@ -53,16 +53,11 @@ static Node *node_around(const Frame *f, const Frame *of) {
 
 static const Node *dependent(const Frame *f, Node *x, const Frame *of) { return f == of ? x : node_around(f, of); }
 
-static bool has_effects(const Graph *g) {
-  for (int k = 0; k < g->nparams; k++)
-    if (g->params[k]->kind == T_TOKEN) return true;
-  return false;
-}
-
 /* Does a check take the place of one, or of a loop with one, that fails before it? Effects may happen between them: one
  * that the check waits for, and the other one doesn't, in any case. */
 static bool takes_place_of_earlier(Ranges *p, const Frame *of, const Node *guard, const Node *on) {
-  if (!has_effects(of->g)) return false;
+  if (!ir_takes_token(of->g)) return false;
+  if (ir_site_follows(p->w, guard->site, on->site)) return true;
   Node **nodes;
   int n = ir_order(p->w->temp, of->g, &nodes), effects = 0, first = 0, guards_last = 0, ons_last = 0;
   Map last; /* node -> number of the last effect that it waits for, from 1 */

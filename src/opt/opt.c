@@ -5,12 +5,29 @@
 #include "graph/graph.h"
 #include "support/phases.h"
 
+/* Simplification. Where equal checks stand in a graph with effects, the one that stands first in the text is made: an
+ * effect between two of them happens after the error of the first. */
+typedef struct Simplify {
+  World *w;
+  Map first;   /* graph -> Map *, from a check without its place to the first place of its equals */
+  bool earlier; /* an equal check was met that stands before the one that was made */
+} Simplify;
+typedef struct Met {
+  Map made;   /* a check without its place -> the one that is made */
+  Map *first; /* NULL: the graph has no effects */
+} Met;
+
 static void *none_met(void *user, Graph *g) {
-  (void)g;
-  World *w = user;
-  Map *seen = NEW(w->arena, Map);
-  map_init(seen, w->arena);
-  return seen;
+  Simplify *s = user;
+  Met *m = NEW(s->w->arena, Met);
+  map_init(&m->made, s->w->arena);
+  if (!ir_takes_token(g)) return m;
+  m->first = map_get(&s->first, g);
+  if (m->first) return m;
+  m->first = NEW(s->w->arena, Map);
+  map_init(m->first, s->w->arena);
+  map_put(&s->first, g, m->first);
+  return m;
 }
 
 /* n over other operands, without a place; NULL if it isn't told apart from equal nodes by its place alone. */
@@ -27,18 +44,41 @@ static Node *anywhere(World *w, const Node *n, Node **ops) {
   }
 }
 
+/* n, with the first place of those that equal it, which is `any` without a place. */
+static Node *make_first(Simplify *s, Met *m, const Node *n, Node **ops, Node *any) {
+  Site first = m->first ? (Site)(uintptr_t)map_get(m->first, any) : 0;
+  if (!first || first == n->site) return ir_rebuild(s->w, n, ops, NULL);
+  Node placed = *n;
+  placed.site = first;
+  return ir_rebuild(s->w, &placed, ops, NULL);
+}
+
+static void note_place(Simplify *s, Met *m, Site here, Node *any) {
+  Site first = (Site)(uintptr_t)map_get(m->first, any);
+  if (first && !ir_site_follows(s->w, first, here)) return;
+  s->earlier |= first != 0;
+  map_put(m->first, any, (void *)(uintptr_t)here);
+}
+
 /* Of equal checks and calls of primitives in one graph, which differ in their places, one is enough: all of them are
- * made, and which one reports is free. What is read behind them becomes equal too. */
+ * made, and which one reports is free but for effects. What is read behind them becomes equal too. */
 static Node *fail_once(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)r;
   (void)graphs;
-  Node *any = anywhere(user, n, ops), *first = any ? map_get(frame, any) : NULL;
-  if (any && !first) map_put(frame, any, first = ir_rebuild(user, n, ops, NULL));
-  return first;
+  Simplify *s = user;
+  Met *m = frame;
+  Node *any = anywhere(s->w, n, ops), *made = any ? map_get(&m->made, any) : NULL;
+  if (any && m->first && n->site) note_place(s, m, n->site, any);
+  if (any && !made) map_put(&m->made, any, made = make_first(s, m, n, ops, any));
+  return made;
 }
 
 Graph *opt_simplify(World *w, Graph *g) {
-  return ir_rewrite(w, g, (RewritePass){.user = w, .begin = none_met, .node = fail_once, .renormalise = true});
+  Simplify s = {.w = w};
+  map_init(&s.first, w->arena);
+  const RewritePass pass = {.user = &s, .begin = none_met, .node = fail_once, .renormalise = true};
+  Graph *simple = ir_rewrite(w, g, pass);
+  return s.earlier ? ir_rewrite(w, g, pass) : simple;
 }
 
 static void holds_ad(void *user, Graph *g) {
