@@ -54,6 +54,7 @@ static ssize_t take(void *unused, const char *text, size_t n) {
 
 bool output_write(void *unused, AtledStream stream, const char *text, size_t n) {
   (void)unused;
+  progress_output(text, n);
   if (stream == ATLED_ERRORS) put(STDERR_FILENO, text, n);
   else fwrite(text, 1, n, stdout);
   if (on_terminal) fflush(stdout);

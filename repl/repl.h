@@ -20,6 +20,14 @@ void signals_end(void);
 /* A program that was started, which such signals end too; 0: there is none. */
 void signals_child(pid_t child);
 bool ending_seen(void); /* was there one? */
+/* ---- progress.c ---- */
+/* For the prompt: says on a terminal what takes long, while interrupt_target has a VM. */
+void progress_start(void);
+void progress_switch(bool on);
+void progress_run(bool running);
+void progress_compiling(void *user, double seconds); /* for AtledConfig */
+/* Before a program's output is written to the terminal. */
+void progress_output(const char *text, size_t n);
 /* Makes standard output the stream of output.c; before anything is written or opened. */
 void output_start(void);
 /* A program's streams, for AtledConfig. */

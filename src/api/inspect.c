@@ -180,19 +180,7 @@ static AtledStatus type_body(AtledVM *vm, void *arg) {
 static AtledStatus doc_body(AtledVM *vm, void *arg) {
   TextCall *c = arg;
   c->out.arena = &vm->scratch;
-  const char *dot = strrchr(c->what, '.');
-  Module *m = vm->main;
-  const char *name = c->what;
-  if (dot && dot > c->what) {
-    Sym module = sym_intern(&vm->syms, c->what, (size_t)(dot - c->what));
-    m = map_get(&vm->main->modules, module);
-    if (!m) {
-      ModuleLoader loader = modules_loader(vm);
-      m = loader.library(loader.user, module);
-    }
-    name = dot + 1;
-  }
-  Binding *b = m ? checker_lookup(vm->checker, m, sym_of(&vm->syms, name)) : NULL;
+  const Binding *b = names_value(vm, c->what);
   if (!b) return report_bad_argument(vm, "nothing is named `%s`", c->what);
   str_printf(&c->out, "%s : ", c->what);
   binding_type_print(b, &c->out);

@@ -95,6 +95,8 @@ static void each_text(AtledVM *vm, const char *text) {
   const char *out;
   const char *const *names;
   AtledResult result;
+  AtledAbout about;
+  int n;
   for (int i = 0; i < TEXTS; i++)
     if (CALL(vm, atled_get(vm, text, texts[i], &f)) == ATLED_OK) atled_release(f);
   CALL(vm, atled_eval(vm, text, text));
@@ -111,6 +113,9 @@ static void each_text(AtledVM *vm, const char *text) {
     CALL(vm, atled_ir(vm, text, text, (AtledStage)s, true, NULL, &out));
   }
   CHECK(atled_names(vm, text, &names) >= 0);
+  CALL(vm, atled_about(vm, text, &about));
+  CALL(vm, atled_search(vm, text, &names, &n));
+  CHECK(atled_files(vm, &names) >= 0);
   for (int i = -1; i <= atled_diagnostic_count(vm); i++)
     CHECK(!atled_diagnostic(vm, i) == (i < 0 || i == atled_diagnostic_count(vm)));
 }
@@ -119,6 +124,12 @@ static void test_texts(void) {
   AtledVM *vm = new_vm(ATLED_JIT_OFF);
   for (int i = 0; i < TEXTS; i++) each_text(vm, texts[i]);
   CHECK(CALL(vm, atled_eval(vm, "t", "1 + 1")) == ATLED_OK);
+  const char *const *names;
+  for (int left; (left = atled_undo(vm, NULL));) {
+    atled_undo(vm, &names);
+    CHECK(atled_undo(vm, NULL) == left - 1);
+  }
+  CHECK(atled_undo(vm, &names) == 0 && atled_undo(NULL, &names) == 0 && atled_files(NULL, &names) == 0);
   atled_free(vm);
 }
 
@@ -132,8 +143,8 @@ static void test_types(void) {
   atled_release(f);
   CHECK(CALL(vm, atled_test(vm, "t", "test \"a\" = false\ntest \"b\" = false", NULL, NULL)) == ATLED_TEST_FAILURE);
   CHECK_STR(atled_error(vm)->message, "tests failed: 2");
-  CHECK(CALL(vm, atled_bench(vm, "t", "bench \"a\" = fail \"\"", NULL, NULL)) == ATLED_TEST_FAILURE);
-  CHECK_STR(atled_error(vm)->message, "benchmarks failed: 1");
+  CHECK(CALL(vm, atled_bench(vm, "t", "bench \"a\" = fail \"no\"", NULL, NULL)) == ATLED_TEST_FAILURE);
+  CHECK_STR(atled_error(vm)->message, "no");
   CHECK(CALL(vm, atled_set_jit(vm, (AtledJit)-1)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_set_jit(vm, (AtledJit)3)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_set_jit(vm, ATLED_JIT_OFF)) == ATLED_OK);
@@ -322,6 +333,8 @@ static void call_all(void *user, const char *text, size_t n) {
   double y;
   const char *out;
   const char *const *names;
+  AtledAbout about;
+  int count;
   (void)text;
   (void)n;
   in->calls++;
@@ -332,6 +345,9 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_test(vm, "a", "1", NULL, NULL));
   REFUSED(atled_bench(vm, "a", "1", NULL, NULL));
   REFUSED(atled_set_jit(vm, ATLED_JIT_OFF));
+  REFUSED(atled_about(vm, "map", &about));
+  REFUSED(atled_search(vm, "map", &names, &count));
+  CHECK(atled_undo(vm, NULL) == 0 && atled_undo(vm, &names) == 0);
   REFUSED(atled_get(vm, "1", "int", &f));
   REFUSED(atled_get(vm, NULL, NULL, NULL));
   REFUSED(atled_call(in->f, &x, 1, NULL));
