@@ -39,6 +39,9 @@ ptrdiff_t input_read(void *user, char *to, size_t size);
 char *input_take(bool line, size_t *len);
 /* Standard output itself, for who asks it about its terminal. */
 FILE *output_terminal(void);
+/* Has a program written something, to either stream, since the last output_forget? */
+bool output_seen(void);
+void output_forget(void);
 /* Could something not be written? It was said, unless a reader was gone. */
 bool output_failed(void);
 /* Writes what is still to be written. False if output failed; where a reader was gone the process ends. */
