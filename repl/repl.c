@@ -8,6 +8,7 @@
 #include "history.h"
 #include "line.h"
 #include "repl.h"
+#include "times.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,7 +38,9 @@ static Look look_of(const Repl *r) {
 /* A value whose text takes too long for the user is ended by an interrupt. */
 static void report(Repl *r, AtledStatus status) {
   Look look = look_of(r);
-  display_errors(r->vm, output_seen() ? -1 : r->before);
+  bool below = !output_seen() && !interrupt_seen();
+  if (r->terminal && interrupt_seen() && !ending_seen()) putchar('\n'); /* behind the `^C` that the terminal shows */
+  display_errors(r->vm, below ? r->before : -1);
   interrupt_target(r->vm);
   bool shown = status != ATLED_OK || display_results(r->vm, &look);
   interrupt_target(NULL);
@@ -53,10 +56,25 @@ static void report_test(void *user, const char *test, int line, const char *mess
   else printf("FAILED: \"%s\": %s%s", test, message, message[strlen(message) - 1] == '\n' ? "" : "\n");
 }
 
+static void report_bench(void *user, const AtledBench *b) {
+  char median[32];
+  (void)user;
+  if (b->message) printf("FAILED: \"%s\": %s", b->name, b->message);
+  else printf("\"%s\": %s\n", b->name, seconds_text(b->median, median, sizeof median));
+}
+
 /* ---- Evaluating ------------------------------------------------------------------------------ */
-static bool is_test(const char *text) {
+/* `word "name" = …`, where the word is `test` or `bench`. */
+static bool begins_with(const char *text, const char *word) {
+  size_t n = strlen(word);
   text += strspn(text, "\n");
-  return strncmp(text, "test", 4) == 0 && text[4] && strchr(" \t\n\"", text[4]);
+  return strncmp(text, word, n) == 0 && text[n + strspn(text + n, " \t\n")] == '"';
+}
+
+static AtledStatus evaluate_item(Repl *r, const char *name, const char *text) {
+  if (begins_with(text, "test")) return atled_test(r->vm, name, text, report_test, NULL);
+  if (begins_with(text, "bench")) return atled_bench(r->vm, name, text, report_bench, NULL);
+  return atled_enter(r->vm, name, text);
 }
 
 static AtledStatus evaluate(Repl *r, const char *text) {
@@ -65,8 +83,7 @@ static AtledStatus evaluate(Repl *r, const char *text) {
   output_forget();
   atled_clear_interrupt(r->vm);
   interrupt_target(r->vm);
-  AtledStatus status =
-      is_test(text) ? atled_test(r->vm, name, text, report_test, NULL) : atled_enter(r->vm, name, text);
+  AtledStatus status = evaluate_item(r, name, text);
   interrupt_target(NULL);
   session_entered(r->session, text + strspn(text, "\n"), status);
   report(r, status);
