@@ -323,6 +323,27 @@ ATLED_API AtledStatus atled_ir(AtledVM *vm, const char *name, const char *source
 ATLED_API AtledStatus atled_type(AtledVM *vm, const char *expression, const char **text);
 /* The documentation of a name: its type and the comment above its definition. */
 ATLED_API AtledStatus atled_doc(AtledVM *vm, const char *name, const char **text);
+/* What a name means to the main program: `f`, `Module.f`, a constructor, a type, a module. */
+typedef struct AtledAbout {
+  const char *kind;   /* "value", "constructor", "type", "module" */
+  const char *type;   /* of a value or constructor, else NULL */
+  const char *doc;    /* the comment above the definition, each line with its end; or NULL */
+  const char *file;   /* where it is defined, as messages call it */
+  int line;           /* there; 0: a module, which is all of the file */
+  const char *source; /* the definition's lines; NULL for a module */
+} AtledAbout;
+ATLED_API AtledStatus atled_about(AtledVM *vm, const char *name, AtledAbout *out);
+/* Values of the main program, of its modules and of the library, of which a part of the name is `query`; or, if that is
+ * no name, those that can be used at the type that it is: "float[] -> float", "('a -> 'b) -> 'a list -> 'b list". In
+ * alphabetical order, those of just that type first. Library modules are read for a type. */
+ATLED_API AtledStatus atled_search(AtledVM *vm, const char *query, const char *const **names, int *count);
+/* Names that the last entry defined which defined some (of atled_eval, atled_enter, atled_eval_file), mean again what
+ * they did before it: values, types, constructors, modules. Values and types that were made stay where they are used;
+ * effects stay. Returns the number of these names; 0: there is no such entry. names NULL: nothing is taken back, and the
+ * number is that of such entries. */
+ATLED_API int atled_undo(AtledVM *vm, const char *const **names);
+/* The files that the last call imported, or tried to. Returns their number. */
+ATLED_API int atled_files(const AtledVM *vm, const char *const **paths);
 /* The names visible to the main program that start with `prefix`, in alphabetical order. */
 ATLED_API int atled_names(AtledVM *vm, const char *prefix, const char *const **names);
 /* Where the time of all calls on the VM so far went, if its config wanted to know (phases). What a phase does within

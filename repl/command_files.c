@@ -114,7 +114,7 @@ static void edit_entry(Session *s) {
   if (asprintf(&path, "%s/atled-XXXXXX.atl", folder && *folder ? folder : "/tmp") < 0) return;
   int fd = mkstemps(path, 4);
   FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
-  if (f && s->nentries) write_entry(f, &(Accepted){s->entries[s->nentries - 1].text, NULL});
+  if (f && s->nentries) write_entry(f, &(Accepted){.text = s->entries[s->nentries - 1].text});
   bool good = f && fclose(f) == 0;
   if (!good) printf("can't write `%s`: %s\n", path, strerror(errno));
   char *text = good && run_editor(path) ? slurp(path) : NULL;

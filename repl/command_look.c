@@ -5,6 +5,7 @@
 #include "session.h"
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Shows the text that a call gave, or its errors. */
@@ -36,6 +37,113 @@ void command_doc(Session *s, const char *rest) {
   if (lacks(rest, "a name: `:doc NAME`")) return;
   AtledStatus status = atled_doc(s->host.vm, rest, &text);
   show_text(s, status, text);
+}
+
+/* ---- Names ------------------------------------------------------------------------------------------ */
+/* What is known of the name; false after a message. */
+static bool about(Session *s, const char *name, AtledAbout *out) {
+  AtledStatus status = atled_about(s->host.vm, name, out);
+  if (status != ATLED_OK) session_show(s, status);
+  return status == ATLED_OK;
+}
+
+void command_info(Session *s, const char *rest) {
+  AtledAbout a;
+  if (lacks(rest, "a name: `:info NAME`") || !about(s, rest, &a)) return;
+  printf("%s %s%s%s\n", a.kind, rest, a.type ? " : " : "", a.type ? a.type : "");
+  if (a.doc) fputs(a.doc, stdout);
+  if (strcmp(a.kind, "type") == 0 && a.source) fputs(a.source, stdout);
+  if (a.line) printf("defined in %s, line %d\n", a.file, a.line);
+  else if (a.file) printf("defined in %s\n", a.file);
+}
+
+void command_source(Session *s, const char *rest) {
+  AtledAbout a;
+  if (lacks(rest, "a name: `:source NAME`") || !about(s, rest, &a)) return;
+  if (!a.source) printf("`%s` is all of %s; `:browse %s` lists its names\n", rest, a.file, rest);
+  else printf("# %s, line %d\n%s", a.file, a.line, a.source);
+}
+
+/* Copies of texts, which the next call on the VM would end. */
+static char **copy_all(const char *const *texts, int n) {
+  char **all = calloc((size_t)n + 1, sizeof *all);
+  for (int i = 0; all && i < n; i++) all[i] = strdup(texts[i]);
+  return all;
+}
+
+static void free_all(char **texts) {
+  for (int i = 0; texts && texts[i]; i++) free(texts[i]);
+  free(texts);
+}
+
+static void print_typed_names(Session *s, const char *const *names, int n, const char *module) {
+  char **all = copy_all(names, n);
+  for (int i = 0; all && all[i] && !interrupt_seen(); i++) {
+    char full[256];
+    AtledAbout a;
+    snprintf(full, sizeof full, "%s%s%s", module, *module ? "." : "", all[i]);
+    if (atled_about(s->host.vm, full, &a) != ATLED_OK) continue;
+    if (a.type) printf("%s : %s\n", full, a.type);
+    else printf("%s %s\n", a.kind, full);
+  }
+  free_all(all);
+}
+
+/* Definitions of the session, each once. */
+static void browse_session(Session *s) {
+  const char *const *names;
+  int n = atled_names(s->host.vm, "", &names);
+  char **all = copy_all(names, n);
+  int found = 0;
+  for (int i = 0; all && all[i]; i++) {
+    AtledAbout a;
+    bool known = atled_about(s->host.vm, all[i], &a) == ATLED_OK && a.file;
+    if (!known || strcmp(a.file, "prelude.atl") == 0 || strcmp(a.kind, "module") == 0) continue;
+    printf("%s : %s\n", all[i], a.type ? a.type : a.kind);
+    found++;
+  }
+  free_all(all);
+  size_t start;
+  n = atled_complete(s->host.vm, "", &start, &names);
+  fputs(found ? "modules:" : "nothing is defined yet; modules:", stdout);
+  for (int i = 0; i < n; i++) {
+    size_t len = strlen(names[i]);
+    if (len && names[i][len - 1] == '.') printf(" %.*s", (int)len - 1, names[i]);
+  }
+  putchar('\n');
+}
+
+void command_browse(Session *s, const char *rest) {
+  const char *const *names;
+  AtledAbout a;
+  size_t start;
+  char path[256];
+  if (!*rest) {
+    browse_session(s);
+    return;
+  }
+  if (!about(s, rest, &a)) return;
+  if (strcmp(a.kind, "module") != 0) {
+    printf("`%s` is no module, but a %s\n", rest, a.kind);
+    return;
+  }
+  snprintf(path, sizeof path, "%s.", rest);
+  int n = atled_complete(s->host.vm, path, &start, &names);
+  interrupt_target(s->host.vm);
+  print_typed_names(s, names, n, rest);
+  interrupt_target(NULL);
+}
+
+void command_search(Session *s, const char *rest) {
+  const char *const *names;
+  int n;
+  if (lacks(rest, "a word or a type: `:search float[] -> float`")) return;
+  interrupt_target(s->host.vm);
+  AtledStatus status = atled_search(s->host.vm, rest, &names, &n);
+  if (status == ATLED_OK) print_typed_names(s, names, n, "");
+  interrupt_target(NULL);
+  if (status != ATLED_OK) session_show(s, status);
+  else if (!n) puts("nothing was found");
 }
 
 /* ---- Stages ----------------------------------------------------------------------------------------- */

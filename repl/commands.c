@@ -50,6 +50,7 @@ Session *session_new(const PromptHost *host) {
   if (!s) return NULL;
   s->host = *host;
   s->jit = host->jit;
+  s->first_undo = atled_undo(host->vm, NULL);
   for (int i = 0; i < SETTINGS; i++) s->settings[i] = settings[i].initial;
   return s;
 }
@@ -76,7 +77,7 @@ void session_add(Session *s, char *text, char *path) {
     if (more) s->entries = more, s->room = room;
   }
   if (text && s->nentries < s->room) {
-    s->entries[s->nentries++] = (Accepted){text, path};
+    s->entries[s->nentries++] = (Accepted){text, path, atled_undo(s->host.vm, NULL)};
     return;
   }
   free(text);
@@ -223,11 +224,38 @@ void command_set(Session *s, const char *rest) {
       printf("`%s` is %s, not `%s`\n", settings[i].name,
              isupper((unsigned char)*settings[i].values) ? "a number, 0 or more" : settings[i].values, value);
     else s->settings[i] = v;
+    progress_switch(s->settings[SETTING_PROGRESS]);
   }
 }
 
-/* ---- The screen ------------------------------------------------------------------------------------- */
-void command_clear(Session *s, const char *rest) {
+/* ---- Taking back ------------------------------------------------------------------------------------ */
+/* Entries that can't be taken back any more go, and those behind them that defined nothing. */
+static void forget_entries(Session *s) {
+  int left = atled_undo(s->host.vm, NULL);
+  while (s->nentries && s->entries[s->nentries - 1].undo > left) drop_last(s);
+}
+
+void command_undo(Session *s, const char *rest) {
+  const char *const *names;
   (void)rest;
-  if (s->host.terminal) fputs("\033[H\033[2J\033[3J", stdout);
+  if (atled_undo(s->host.vm, NULL) <= s->first_undo) {
+    puts("there is nothing to take back");
+    return;
+  }
+  int n = atled_undo(s->host.vm, &names);
+  for (int i = n - 1; i >= 0; i--) printf("%s`%s`", i == n - 1 ? "taken back: " : i ? ", " : " and ", names[i]);
+  puts(n ? "" : "taken back");
+  forget_entries(s);
+}
+
+void command_clear(Session *s, const char *rest) {
+  const char *const *names;
+  if (strcmp(rest, "all") == 0) {
+    while (atled_undo(s->host.vm, NULL) > s->first_undo) atled_undo(s->host.vm, &names);
+    while (s->nentries) drop_last(s);
+  } else if (*rest) {
+    printf("`:clear` takes `all` or nothing, not `%s`\n", rest);
+  } else if (s->host.terminal) {
+    fputs("\033[H\033[2J\033[3J", stdout);
+  }
 }

@@ -7,20 +7,26 @@
  *
  * readline shows a buffer of several lines, but no prompt before the second one: it is given a copy in which the prompt
  * stands behind each end of a line. An interrupt gives the entry up. */
+#define _GNU_SOURCE /* ppoll */
 #include "line.h"
 #include "completion.h"
 #include "entry.h"
 #include "repl.h"
+#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 #include <readline/history.h>
 #include <readline/readline.h>
 
+enum { LONG_TEXT = 4096 /* bytes */, PAUSE_MS = 20, MANY = 64 /* bytes that wait */ };
+enum { CONTROL_C = 3, ABORT = 7, CONTROL_Z = 26 };
 static const char first_prompt[] = "∇ ", next_prompt[] = "… ";
 /* readline's callbacks and signal handlers take no argument; there is one prompt in the process. */
 static AtledVM *reader_vm;
@@ -45,9 +51,10 @@ static char *with_prompts(int *point, int *end) {
 }
 
 static void redisplay(void) {
-  int waiting = 0, point = 0, end = 0;
+  int point = 0, end = 0;
+  struct pollfd more = {.fd = STDIN_FILENO, .events = POLLIN};
   /* A long text that comes key by key is shown when all of it is there. */
-  if (rl_end > 4096 && !rl_done && ioctl(STDIN_FILENO, FIONREAD, &waiting) == 0 && waiting > 0) return;
+  if (rl_end > LONG_TEXT && !rl_done && poll(&more, 1, PAUSE_MS) > 0) return;
   char *own = rl_line_buffer, *shown = memchr(own, '\n', (size_t)rl_end) ? with_prompts(&point, &end) : NULL;
   int own_point = rl_point, own_end = rl_end;
   if (shown) rl_line_buffer = shown, rl_point = point, rl_end = end;
@@ -129,7 +136,70 @@ static int go_down(int count, int key) {
   return 0;
 }
 
+/* ---- Interrupts ------------------------------------------------------------------------------------ */
+static void on_interrupt(int signal) {
+  (void)signal;
+  line_interrupted = 1;
+}
+
+static int give_up(int count, int key) {
+  (void)count;
+  line_interrupted = 1;
+  rl_point = rl_end;
+  redisplay();
+  return rl_newline(1, key);
+}
+
+static int suspend(int count, int key) {
+  (void)count;
+  (void)key;
+  rl_deprep_terminal();
+  kill(0, SIGTSTP);
+  rl_prep_term_function(1);
+  rl_forced_update_display();
+  return 0;
+}
+
+/* While an entry is edited Ctrl-C, Ctrl-Z, Ctrl-S are keys as others: in what is pasted they are text. */
+static void prepare_terminal(int meta) {
+  struct termios t;
+  rl_prep_terminal(meta);
+  if (tcgetattr(STDIN_FILENO, &t) != 0) return;
+  t.c_lflag &= ~(tcflag_t)ISIG;
+  t.c_iflag &= ~(tcflag_t)IXON;
+  tcsetattr(STDIN_FILENO, TCSADRAIN, &t);
+}
+
+/* What is pasted comes in pieces: byte by byte the terminal would take longer for a megabyte than all else. What is
+ * read beyond it are the next keys. */
+static char pieces[1 << 12];
+static ssize_t next_piece, end_of_pieces;
+
+static int read_byte(FILE *stream) {
+  int waiting = 0;
+  if (next_piece < end_of_pieces) return (unsigned char)pieces[next_piece++];
+  bool many = RL_ISSTATE(RL_STATE_MOREINPUT) && ioctl(fileno(stream), FIONREAD, &waiting) == 0 && waiting > MANY;
+  next_piece = 0;
+  end_of_pieces = many ? read(fileno(stream), pieces, sizeof pieces) : 0;
+  return end_of_pieces > 0 ? (unsigned char)pieces[next_piece++] : rl_getc(stream);
+}
+
+/* The next byte. An interrupt that another process sends is Ctrl-C, too; it also ends searches and the questions of a
+ * completion. SIGINT is delivered during the wait alone, so none is missed. */
+static int read_key(FILE *stream) {
+  struct pollfd p = {.fd = fileno(stream), .events = POLLIN};
+  sigset_t none;
+  sigemptyset(&none);
+  int ready = next_piece < end_of_pieces;
+  while (!line_interrupted && !ready && (ready = ppoll(&p, 1, NULL, &none)) < 0 && errno == EINTR)
+    if (ending_seen()) return EOF;
+  int key = line_interrupted ? CONTROL_C : read_byte(stream);
+  return key == CONTROL_C && RL_ISSTATE(RL_STATE_MOREINPUT) ? ABORT : key;
+}
+
 static void bind_keys(Keymap map) {
+  rl_bind_key_in_map(CONTROL_C, give_up, map);
+  rl_bind_key_in_map(CONTROL_Z, suspend, map);
   rl_bind_key_in_map('\r', enter, map);
   rl_bind_key_in_map('\n', enter, map);
   rl_bind_keyseq_in_map("\033\r", add_line, map);
@@ -138,21 +208,6 @@ static void bind_keys(Keymap map) {
   rl_bind_keyseq_in_map("\033OA", go_up, map);
   rl_bind_keyseq_in_map("\033[B", go_down, map);
   rl_bind_keyseq_in_map("\033OB", go_down, map);
-}
-
-/* ---- Interrupts ------------------------------------------------------------------------------------ */
-static void on_interrupt(int signal) {
-  (void)signal;
-  line_interrupted = 1;
-}
-
-/* Called by readline while it waits for a key: ends the entry that was interrupted. */
-static int check_interrupt(void) {
-  if (!line_interrupted || rl_done) return 0;
-  rl_point = rl_end;
-  rl_done = 1;
-  redisplay();
-  return 0;
 }
 
 /* ---- A terminal ------------------------------------------------------------------------------------ */
@@ -181,20 +236,26 @@ static void begin_terminal(void) {
   rl_initialize();
   use_utf8();
   rl_redisplay_function = redisplay;
-  rl_event_hook = check_interrupt;
+  rl_prep_term_function = prepare_terminal;
+  rl_getc_function = read_key;
   rl_startup_hook = insert_start;
   completion_begin(reader_vm);
 }
 
 static Entry read_terminal(void) {
   struct sigaction action = {.sa_handler = on_interrupt}, before;
+  sigset_t interrupts;
   sigemptyset(&action.sa_mask);
+  sigemptyset(&interrupts);
+  sigaddset(&interrupts, SIGINT);
   line_interrupted = 0;
   lines_typed = false;
   fflush(stdout);
+  sigprocmask(SIG_BLOCK, &interrupts, NULL);
   sigaction(SIGINT, &action, &before);
   char *text = readline(first_prompt);
   sigaction(SIGINT, &before, NULL);
+  sigprocmask(SIG_UNBLOCK, &interrupts, NULL);
   Entry e = {.text = text, .interrupted = line_interrupted, .typed = lines_typed};
   if (!e.interrupted) return e;
   free(text);

@@ -2,6 +2,7 @@
 /* The program `atled`: runs scripts and expressions, tests and checks files,
  * shows stages of the compiler, the cache of machine code, or starts the prompt (repl.c). A client of
  * atled.h alone. options.def has the command line and the exit statuses, which follow sysexits. */
+#define _GNU_SOURCE /* asprintf */
 #include "options.h"
 #include "repl.h"
 #include "session.h"
@@ -36,28 +37,38 @@ static int sequence_length(const unsigned char *s) {
 }
 
 /* Names of files may hold any bytes: those that are no UTF-8 become U+FFFD. */
-static void print_json_string(const char *text) {
-  putchar('"');
+static void print_json_string(FILE *f, const char *text) {
+  putc('"', f);
   for (const unsigned char *s = (const unsigned char *)text; *s;) {
     int n = sequence_length(s);
-    if (*s == '"' || *s == '\\') printf("\\%c", *s);
-    else if (*s < 0x20) printf("\\u%04x", *s);
-    else if (n) fwrite(s, 1, (size_t)n, stdout);
-    else fputs("\\ufffd", stdout);
+    if (*s == '"' || *s == '\\') fprintf(f, "\\%c", *s);
+    else if (*s < 0x20) fprintf(f, "\\u%04x", *s);
+    else if (n) fwrite(s, 1, (size_t)n, f);
+    else fputs("\\ufffd", f);
     s += n ? n : 1;
   }
-  putchar('"');
+  putc('"', f);
+}
+
+static void json_to(FILE *f, const AtledDiagnostic *d) {
+  fprintf(f, "{\"severity\": \"%s\", \"kind\": ", d->severity == ATLED_ERROR ? "error" : "warning");
+  print_json_string(f, d->kind);
+  fprintf(f, ", \"file\": ");
+  print_json_string(f, d->file ? d->file : "");
+  fprintf(f, ", \"line\": %d, \"column\": %d, \"message\": ", d->line, d->column);
+  print_json_string(f, d->message);
+  fputs("}\n", f);
 }
 
 static void print_json(void *user, const AtledDiagnostic *d) {
   (void)user;
-  printf("{\"severity\": \"%s\", \"kind\": ", d->severity == ATLED_ERROR ? "error" : "warning");
-  print_json_string(d->kind);
-  printf(", \"file\": ");
-  print_json_string(d->file ? d->file : "");
-  printf(", \"line\": %d, \"column\": %d, \"message\": ", d->line, d->column);
-  print_json_string(d->message);
-  puts("}");
+  json_to(stdout, d);
+}
+
+static void print_json_error(void *user, const AtledDiagnostic *d) {
+  (void)user;
+  fflush(stdout);
+  json_to(stderr, d);
 }
 
 /* A line on the terminal that says why nothing happens; it goes when something does. */
@@ -79,6 +90,11 @@ int exit_status(const AtledVM *vm, AtledStatus status) {
   case ATLED_TEST_FAILURE: return 1;
   default: return EXIT_SOFTWARE;
   }
+}
+
+/* A signal that ends the process ends what the VM has started, too: its compiler finishes nothing then. */
+static void free_vm(AtledVM *vm) {
+  if (!ending_seen()) atled_free(vm);
 }
 
 /* ---- Times ------------------------------------------------------------------------------ */
@@ -108,7 +124,7 @@ static void print_times(const AtledVM *vm, double reading) {
 int end_vm(AtledVM *vm, AtledStatus status) {
   print_times(vm, 0);
   int code = exit_status(vm, status);
-  atled_free(vm);
+  free_vm(vm);
   return code;
 }
 
@@ -185,7 +201,7 @@ static int run_file(Options *o) {
   interrupt_target(NULL);
   print_times(vm, reading);
   int code = exit_status(vm, status);
-  atled_free(vm);
+  free_vm(vm);
   free(text);
   return code;
 }
@@ -326,10 +342,36 @@ static int run_cache(Options *o) {
   return status;
 }
 
+/* The file that the prompt runs at its start, to be freed; NULL: none. */
+static char *init_path(void) {
+  const char *given = getenv("ATLED_INIT"), *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+  char *path = NULL;
+  if (given) return *given ? strdup(given) : NULL;
+  if (config && *config == '/') return asprintf(&path, "%s/atled/init.atl", config) < 0 ? NULL : path;
+  if (!home) return NULL;
+  return asprintf(&path, "%s/.config/atled/init.atl", home) < 0 ? NULL : path;
+}
+
+/* Its errors are shown, and the prompt starts all the same; there need be none where nobody named it. */
+static void run_init(AtledVM *vm) {
+  char *path = init_path();
+  if (path && (getenv("ATLED_INIT") || access(path, F_OK) == 0)) {
+    interrupt_target(vm);
+    AtledStatus status = atled_eval_file(vm, path);
+    interrupt_target(NULL);
+    for (int i = 0; i < atled_diagnostic_count(vm); i++) print_diagnostic(NULL, atled_diagnostic(vm, i));
+    if (status != ATLED_OK) fprintf(stderr, "atled: the init file `%s` isn't in effect\n", path);
+  }
+  free(path);
+}
+
 static int run_prompt(Options *o) {
   o->config.diagnostic = NULL; /* an unfinished entry is no error there */
+  o->config.compiling = progress_compiling;
+  progress_start();
   AtledVM *vm = new_vm(&o->config);
   if (!vm) return EXIT_SOFTWARE;
+  if (!o->no_init) run_init(vm);
   return end_vm(vm, repl_run(vm, o->config.jit));
 }
 
@@ -385,11 +427,12 @@ static int run(int argc, char **argv) {
   o.config.diagnostic = print_diagnostic;
   o.config.colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
   if (!options_read(&o, argc, argv)) return EXIT_USAGE;
+  if (o.json) o.config.diagnostic = print_json_error;
   if (o.config.jit == ATLED_JIT_ALWAYS && isatty(STDERR_FILENO)) o.config.compiling = show_compiling;
   if (o.version) printf("atled %s\n", atled_version());
   else if (o.help) manual_help();
   else if (o.generate) manual_generate(o.generate);
-  else return run_verb(&o);
+  else return o.watch ? watch(&o, run_verb) : run_verb(&o);
   return 0;
 }
 

@@ -74,6 +74,8 @@ static void apply(Options *o, OptionId id, const char *value, int choice) {
   case OPTION_TIME: o->config.phases = true; return;
   case OPTION_JSON: o->json = true; return;
   case OPTION_STAGE: o->stage = stage_of(value); return;
+  case OPTION_WATCH: o->watch = true; return;
+  case OPTION_NO_INIT: o->no_init = true; return;
   case OPTION_SAVE: o->save = value; return;
   case OPTION_COMPARE: o->compare = value; return;
   case OPTION_OF: o->of = value; return;

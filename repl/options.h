@@ -21,7 +21,7 @@ typedef struct Options {
   const char *generate;       /* what --generate shall make, or NULL */
   const char *save, *compare; /* files of --save and --compare, or NULL */
   AtledStage stage;           /* --stage */
-  bool dot, json, jit_given, help, version;
+  bool dot, json, watch, no_init, jit_given, help, version;
   char **rest; /* what is no option: nrest words */
   int nrest;
 } Options;
@@ -33,6 +33,10 @@ int options_refuse(Verb verb);
 /* The position of `word` among "a|b|c"; -1 if it is none of them. */
 int choice_of(const char *choices, const char *word);
 AtledStage stage_of(const char *name); /* of a stage's name; -1 if there is none */
+
+/* ---- watch.c ---- */
+/* Runs the command in a child, again whenever one of its files is changed. The exit status; in the child, that of run. */
+int watch(Options *o, int (*run)(Options *o));
 
 /* ---- manual.c ---- */
 void manual_help(void);

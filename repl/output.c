@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { SLICE_MS = 100, PATIENCE = 10 /* slices */ };
-static bool failed, reader_gone, on_terminal;
+static bool failed, reader_gone, on_terminal, seen;
 static FILE *terminal;
 
 static void fail(int reason) {
@@ -54,6 +54,8 @@ static ssize_t take(void *unused, const char *text, size_t n) {
 
 bool output_write(void *unused, AtledStream stream, const char *text, size_t n) {
   (void)unused;
+  progress_output(text, n);
+  seen |= n > 0;
   if (stream == ATLED_ERRORS) put(STDERR_FILENO, text, n);
   else fwrite(text, 1, n, stdout);
   if (on_terminal) fflush(stdout);
@@ -89,6 +91,10 @@ void output_start(void) {
 }
 
 FILE *output_terminal(void) { return terminal; }
+
+bool output_seen(void) { return seen; }
+
+void output_forget(void) { seen = false; }
 
 bool output_failed(void) { return failed; }
 

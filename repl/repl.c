@@ -1,143 +1,52 @@
 /* SPDX-License-Identifier: MIT */
-/* The prompt. Each entry is evaluated as a part of one program; what it defines
- * or computes is shown as `name : type = value`. Input goes on over several
- * lines while the entry is unfinished; two empty lines end it all the same. After
- * a line that begins with `|`, a case of a match or of a type, more may come: lines
- * that begin so or are indented belong to the entry, up to an empty one. Tests are
- * run. Commands start with a colon.
- *
- * On a terminal lines come from readline, with history and completion; else
- * from standard input without prompts, so scripts and tests can drive it. An
- * interrupt clears the line that is being typed, or stops the evaluation. */
+/* The prompt. An entry (entry.c says where it ends, line.c reads it) is a command, or items, which are evaluated one
+ * after the other as parts of one program; what each defines or computes is shown as `name : type = value` (display.c),
+ * tests are run. What follows an item that failed isn't evaluated. The value of the last expression is `it`. */
 #include "commands.h"
+#include "display.h"
+#include "entry.h"
+#include "history.h"
+#include "line.h"
 #include "repl.h"
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
+#include "times.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <readline/history.h>
-#include <readline/readline.h>
 
 typedef struct Repl {
   AtledVM *vm;
   Session *session;
   bool terminal;
+  bool colour;
   int entry;
-  bool over;   /* an entry called `exit` */
-  char *ahead; /* a line that was read and belongs to the next entry, or NULL */
+  bool over;   /* the session ends */
+  bool exited; /* because the program called `exit`, or the process is to end */
+  int before;  /* display_errors: of the entry that is evaluated */
 } Repl;
 
-/* ---- Reading ------------------------------------------------------------------------ */
-/* readline's callbacks and signal handlers take no argument; there is one prompt in the process. */
-static AtledVM *completion_vm;
-static volatile sig_atomic_t line_interrupted;
-
-static char *next_completion(const char *text, int state) {
-  static const char *const *names;
-  static int count, next;
-  if (state == 0) {
-    count = atled_names(completion_vm, text, &names);
-    next = 0;
-  }
-  return next < count ? strdup(names[next++]) : NULL;
+/* ---- Showing ------------------------------------------------------------------------------- */
+static Look look_of(const Repl *r) {
+  const Session *s = r->session;
+  Look look = {.digits = session_setting(s, SETTING_DIGITS)};
+  display_window(&look.columns, &look.lines);
+  if (session_setting(s, SETTING_WIDTH)) look.columns = session_setting(s, SETTING_WIDTH);
+  if (session_setting(s, SETTING_HEIGHT)) look.lines = session_setting(s, SETTING_HEIGHT);
+  look.colour = r->colour && session_setting(s, SETTING_COLOUR);
+  return look;
 }
 
-static char **complete(const char *text, int start, int end) {
-  (void)start;
-  (void)end;
-  rl_attempted_completion_over = 1;
-  return rl_completion_matches(text, next_completion);
-}
-
-static void on_interrupt(int signal) {
-  (void)signal;
-  line_interrupted = 1;
-}
-
-/* Called by readline while it waits for a key: ends the line that was interrupted. */
-static int check_interrupt(void) {
-  if (!line_interrupted) return 0;
-  rl_replace_line("", 0);
-  rl_done = 1;
-  return 0;
-}
-
-static char *read_plain(void) {
-  size_t n;
-  char *line = input_take(true, &n);
-  if (!line || n == 0) {
-    free(line);
-    return NULL;
-  }
-  if (line[n - 1] == '\n') line[--n] = '\0';
-  return escape_zeros(line, n);
-}
-
-/* The next line, to be freed; NULL at the end. *interrupted: the line was given up. */
-static char *read_line(Repl *r, bool first, bool *interrupted) {
-  *interrupted = false;
-  if (r->ahead) {
-    char *line = r->ahead;
-    r->ahead = NULL;
-    return line;
-  }
-  if (!r->terminal) return read_plain();
-  fflush(stdout);
-  struct sigaction action = {.sa_handler = on_interrupt}, before;
-  sigemptyset(&action.sa_mask);
-  line_interrupted = 0;
-  sigaction(SIGINT, &action, &before);
-  char *line = readline(first ? "∇ " : "… ");
-  sigaction(SIGINT, &before, NULL);
-  if (!line_interrupted) return line;
-  free(line);
-  *interrupted = true;
-  return NULL;
-}
-
-/* ---- Entries --------------------------------------------------------------------------- */
-/* The entry with the line, indented if that is asked for. */
-static char *join_lines(char *entry, const char *line, bool indent) {
-  size_t have = entry ? strlen(entry) : 0, more = strlen(line);
-  char *all = realloc(entry, have + more + 3);
-  if (!all) {
-    free(entry);
-    return NULL;
-  }
-  if (indent) all[have++] = ' ';
-  memcpy(all + have, line, more);
-  memcpy(all + have + more, "\n", 2);
-  return all;
-}
-
-static void show_errors(AtledVM *vm) {
-  fflush(stdout);
-  for (int i = 0; i < atled_diagnostic_count(vm); i++) {
-    const AtledDiagnostic *d = atled_diagnostic(vm, i);
-    bool told = strcmp(d->kind, "test") == 0 || (output_failed() && strcmp(d->kind, "output") == 0);
-    if (!told) fputs(d->rendered, stderr);
-  }
-}
-
-/* What can't be shown, as a value whose text takes too long for the user, ends it. */
-static void show_results(AtledVM *vm) {
-  AtledResult r;
-  bool shown = true;
-  interrupt_target(vm);
-  for (int i = 0; i < atled_result_count(vm) && shown; i++) {
-    if (!(shown = atled_result(vm, i, &r))) show_errors(vm);
-    else if (r.name) printf("%s : %s = %s\n", r.name, r.type, r.value);
-    else if (strcmp(r.type, "unit") != 0) printf("- : %s = %s\n", r.type, r.value);
-  }
-  interrupt_target(NULL);
-}
-
+/* A value whose text takes too long for the user is ended by an interrupt. */
 static void report(Repl *r, AtledStatus status) {
-  show_errors(r->vm);
-  if (status == ATLED_OK) show_results(r->vm);
-  r->over = status == ATLED_EXIT || ending_seen();
+  Look look = look_of(r);
+  bool below = !output_seen() && !interrupt_seen();
+  if (r->terminal && interrupt_seen() && !ending_seen()) putchar('\n'); /* behind the `^C` that the terminal shows */
+  display_errors(r->vm, below ? r->before : -1);
+  interrupt_target(r->vm);
+  bool shown = status != ATLED_OK || display_results(r->vm, &look);
+  interrupt_target(NULL);
+  if (!shown) display_errors(r->vm, -1);
+  r->exited |= status == ATLED_EXIT || ending_seen();
+  r->over |= r->exited;
 }
 
 static void report_test(void *user, const char *test, int line, const char *message) {
@@ -147,140 +56,141 @@ static void report_test(void *user, const char *test, int line, const char *mess
   else printf("FAILED: \"%s\": %s%s", test, message, message[strlen(message) - 1] == '\n' ? "" : "\n");
 }
 
+static void report_bench(void *user, const AtledBench *b) {
+  char median[32];
+  (void)user;
+  if (b->message) printf("FAILED: \"%s\": %s", b->name, b->message);
+  else printf("\"%s\": %s\n", b->name, seconds_text(b->median, median, sizeof median));
+}
+
+/* ---- Evaluating ------------------------------------------------------------------------------ */
+/* `word "name" = …`, where the word is `test` or `bench`. */
+static bool begins_with(const char *text, const char *word) {
+  size_t n = strlen(word);
+  text += strspn(text, "\n");
+  return strncmp(text, word, n) == 0 && text[n + strspn(text + n, " \t\n")] == '"';
+}
+
+static AtledStatus evaluate_item(Repl *r, const char *name, const char *text) {
+  if (begins_with(text, "test")) return atled_test(r->vm, name, text, report_test, NULL);
+  if (begins_with(text, "bench")) return atled_bench(r->vm, name, text, report_bench, NULL);
+  return atled_enter(r->vm, name, text);
+}
+
 static AtledStatus evaluate(Repl *r, const char *text) {
   char name[32];
   snprintf(name, sizeof name, "repl:%d", r->entry);
+  output_forget();
   atled_clear_interrupt(r->vm);
   interrupt_target(r->vm);
-  bool test = strncmp(text, "test", 4) == 0 && strchr(" \t\n\"", text[4]);
-  AtledStatus status = test ? atled_test(r->vm, name, text, report_test, NULL) : atled_eval(r->vm, name, text);
+  AtledStatus status = evaluate_item(r, name, text);
   interrupt_target(NULL);
-  return status;
-}
-
-/* ---- Commands --------------------------------------------------------------------------- */
-/* For commands: text as an entry. */
-static void enter(void *prompt, const char *text) {
-  Repl *r = prompt;
-  r->entry++;
-  AtledStatus status = evaluate(r, text);
-  session_entered(r->session, text, status);
+  session_entered(r->session, text + strspn(text, "\n"), status);
   report(r, status);
-}
-
-static void show(void *prompt, AtledStatus status) { report(prompt, status); }
-
-static bool is_blank(const char *line) { return line[strspn(line, " \t")] == '\0'; }
-
-/* `| p -> e` or `| C of t`, not an operator. */
-static bool is_case(const char *line) {
-  line += strspn(line, " \t");
-  return line[0] == '|' && line[1] != '|' && line[1] != '>';
+  return status;
 }
 
 /* For those who leave out the colon of a command. */
 static void hint_at_command(const char *entry) {
-  static const char *const words[] = {"quit\n", "q\n", "help\n", "load\n"};
+  static const char *const words[] = {"quit", "q", "help", "load", "exit"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(entry, words[i]) == 0) fputs("hint: commands begin with a colon; `:help` lists them\n", stderr);
 }
 
-/* Evaluates the entry, unless it is unfinished and may go on. False: read on. */
-static bool finish(Repl *r, const char *entry, bool may_go_on) {
-  AtledStatus status = evaluate(r, entry);
-  if (status == ATLED_INCOMPLETE && may_go_on) return false;
-  session_entered(r->session, entry, status);
-  report(r, status);
-  if (status == ATLED_COMPILE_ERROR) hint_at_command(entry);
-  return true;
+/* All items up to the first that fails. */
+static void evaluate_pieces(Repl *r, Pieces p) {
+  AtledStatus status = ATLED_OK;
+  int done = 0;
+  for (; done < p.n && !r->over && (status == ATLED_OK || status == ATLED_TEST_FAILURE); done++)
+    status = evaluate(r, p.texts[done]);
+  if (status == ATLED_COMPILE_ERROR && p.n == 1) hint_at_command(p.texts[0]);
+  int left = p.n - done;
+  if (left && !r->over)
+    fprintf(stderr, "%d item%s behind the error %s evaluated\n", left, left > 1 ? "s" : "",
+            left > 1 ? "weren't" : "wasn't");
 }
 
-/* Whether a line behind cases belongs to their entry, as it would in a file. */
-static bool goes_on(const char *line) {
-  return strchr(" \t)]}", line[0]) || is_case(line) || strncmp(line, "and ", 4) == 0;
-}
-
-/* Runs the entry that begins with the line, which it frees. False at the end of the input. */
-static bool run_lines(Repl *r, char *line) {
-  char *entry = NULL;
-  bool cases = false, done = false, end = false;
-  int blanks = 0; /* in a row */
-  while (!done) {
-    bool interrupted = false;
-    if (entry) line = read_line(r, false, &interrupted);
-    if (interrupted) break;
-    end = !line;
-    blanks = !end && is_blank(line) ? blanks + 1 : 0;
-    bool last = end || blanks > 0;
-    if (!last && cases && !goes_on(line)) {
-      r->ahead = line;
-      line = NULL;
-      last = true;
-    }
-    if (!last && r->terminal) add_history(line);
-    if (line) {
-      /* What an unfinished entry lacks need not be indented here: it can't be the next item. */
-      entry = join_lines(entry, line, entry && !cases && !last && !is_case(line) && !strchr(" \t", line[0]));
-      cases |= is_case(line);
-    }
+/* A command is a line; the others are an entry again. */
+static const char *run_commands(Repl *r, const char *text) {
+  while (text[0] == ':' && !r->over) {
+    size_t n = strcspn(text, "\n");
+    char *line = strndup(text, n);
+    r->before = -1;
+    r->over = line && !command_run(r->session, line);
     free(line);
-    if (!entry) break;
-    /* Blank lines end no item, but two of them finish also an entry that seems to want more. */
-    done = (last || !cases) && finish(r, entry, !last || blanks == 1);
+    text += n;
+    text += strspn(text, "\n");
   }
-  free(entry);
-  return !end;
+  return text;
+}
+
+/* Runs an entry. What of it is the beginning of the next one, to be freed; NULL: nothing. */
+static char *run_entry(Repl *r, const char *text, bool typed) {
+  char *rest = NULL;
+  text = run_commands(r, text);
+  if (r->over || entry_is_blank(text)) return NULL;
+  Pieces p = entry_split(r->vm, text, typed, &rest);
+  int columns, lines;
+  display_window(&columns, &lines);
+  bool above = r->terminal && isatty(STDERR_FILENO) && !strchr(text, '\n') &&
+               strlen(text) + LINE_PROMPT_COLUMNS < (size_t)columns;
+  r->before = above ? LINE_PROMPT_COLUMNS : -1;
+  evaluate_pieces(r, p);
+  entry_free(p);
+  return rest;
+}
+
+/* For commands: text as an entry. */
+static void enter(void *prompt, const char *text) {
+  Repl *r = prompt;
+  r->entry++;
+  r->before = -1;
+  free(run_entry(r, text, false));
+}
+
+static void show(void *prompt, AtledStatus status) { report(prompt, status); }
+
+/* ---- Session ------------------------------------------------------------------------------ */
+/* The text without the ends of lines behind it. */
+static void strip(char *text) {
+  size_t n = strlen(text);
+  while (n && strchr(" \t\n", text[n - 1])) text[--n] = '\0';
 }
 
 /* Reads and runs one entry. False at the end of the input. */
-static bool run_entry(Repl *r) {
-  bool interrupted;
-  r->entry++;
-  char *line = read_line(r, true, &interrupted);
-  if (!line) return interrupted;
-  if (is_blank(line)) {
-    free(line);
-    return true;
+static bool read_and_run(Repl *r, char **rest) {
+  Entry e = line_read(*rest);
+  *rest = NULL;
+  if (!e.text) {
+    if (!e.interrupted) putchar('\n');
+    return e.interrupted;
   }
-  if (line[0] != ':') return run_lines(r, line);
-  if (r->terminal) add_history(line);
-  bool goes_on = command_run(r->session, line);
-  free(line);
-  return goes_on;
-}
-
-/* ---- Session ------------------------------------------------------------------------------ */
-static char *history_path(void) {
-  const char *given = getenv("ATLED_HISTORY"), *home = getenv("HOME");
-  if (given) return strdup(given);
-  if (!home) return NULL;
-  size_t n = strlen(home) + sizeof "/.atled_history";
-  char *path = malloc(n);
-  if (path) snprintf(path, n, "%s/.atled_history", home);
-  return path;
+  bool blank = entry_is_blank(e.text), ended = entry_is_blank(entry_last_line(e.text));
+  strip(e.text);
+  if (!blank) {
+    r->entry++;
+    if (r->terminal) history_enter(e.text);
+    *rest = run_entry(r, e.text, e.typed && !ended);
+  }
+  free(e.text);
+  return true;
 }
 
 AtledStatus repl_run(AtledVM *vm, AtledJit jit) {
-  Repl r = {.vm = vm, .terminal = isatty(STDIN_FILENO)};
+  Repl r = {.vm = vm, .terminal = isatty(STDIN_FILENO), .colour = display_has_colour(), .before = -1};
+  char *rest = NULL;
   r.session = session_new(&(PromptHost){vm, jit, &r, r.terminal, enter, show});
   if (!r.session) return ATLED_NO_MEMORY;
-  char *history = r.terminal ? history_path() : NULL;
+  line_begin(vm, r.terminal);
   if (r.terminal) {
-    completion_vm = vm;
-    rl_catch_signals = 0;
-    rl_outstream = output_terminal();
-    rl_event_hook = check_interrupt;
-    rl_attempted_completion_function = complete;
-    rl_basic_word_break_characters = " \t\n\"'`@$><=;|&{(+-*/%^[,";
-    if (history) read_history(history);
     printf("Atled %s. `:help` for help.\n", atled_version());
+    history_begin();
   }
-  while (!r.over && run_entry(&r)) {
+  while (!r.over && read_and_run(&r, &rest)) {
     fflush(stdout);
     if (output_failed()) break;
   }
-  if (history) write_history(history);
-  free(history);
+  free(rest);
   session_free(r.session);
-  return r.over ? ATLED_EXIT : ATLED_OK;
+  return r.exited ? ATLED_EXIT : ATLED_OK;
 }

@@ -20,6 +20,14 @@ void signals_end(void);
 /* A program that was started, which such signals end too; 0: there is none. */
 void signals_child(pid_t child);
 bool ending_seen(void); /* was there one? */
+/* ---- progress.c ---- */
+/* For the prompt: says on a terminal what takes long, while interrupt_target has a VM. */
+void progress_start(void);
+void progress_switch(bool on);
+void progress_run(bool running);
+void progress_compiling(void *user, double seconds); /* for AtledConfig */
+/* Before a program's output is written to the terminal. */
+void progress_output(const char *text, size_t n);
 /* Makes standard output the stream of output.c; before anything is written or opened. */
 void output_start(void);
 /* A program's streams, for AtledConfig. */
@@ -31,6 +39,9 @@ ptrdiff_t input_read(void *user, char *to, size_t size);
 char *input_take(bool line, size_t *len);
 /* Standard output itself, for who asks it about its terminal. */
 FILE *output_terminal(void);
+/* Has a program written something, to either stream, since the last output_forget? */
+bool output_seen(void);
+void output_forget(void);
 /* Could something not be written? It was said, unless a reader was gone. */
 bool output_failed(void);
 /* Writes what is still to be written. False if output failed; where a reader was gone the process ends. */

@@ -8,6 +8,7 @@
 typedef struct Accepted {
   char *text; /* of the entry, or of the file as it was then */
   char *path; /* of the file that was loaded; NULL: it was typed */
+  int undo;   /* how many entries could be taken back after it */
 } Accepted;
 
 struct Session {
@@ -17,6 +18,7 @@ struct Session {
   int settings[SETTINGS];
   AtledJit jit;                     /* the mode of the VM */
   char *error_code, *error_message; /* of the last error, or NULL */
+  int first_undo;                   /* how many entries could be taken back at the start */
   bool over;                        /* the session ends */
 };
 

@@ -59,6 +59,7 @@ void interrupt_target(AtledVM *vm) {
   target = vm;
   if (vm && !ending) seen = 0;
   if (vm && ending) atled_interrupt(vm);
+  progress_run(vm != NULL);
   struct sigaction action = {.sa_handler = on_interrupt};
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);

@@ -181,8 +181,8 @@ def check_prompt(exe, verbose):
         status, out, err, memory, seconds = run([exe, "repl", "--jit=off"], folder, b"".join(lines) + b"20 + 22\n", cpu=3 * CPU)
         if verbose:
             print(f"the prompt: status {status}, {memory:.0f} MB, {seconds:.2f} s")
-        problems = [] if status == 0 and "- : int = 42\n" in out else [f"the prompt ends with {status}\n{out[-500:]}\n{err[-500:]}"]
-        answers = len(re.findall(r"(?m)^- : int = \d+$", out)) - 1
+        problems = [] if status == 0 and "it : int = 42\n" in out else [f"the prompt ends with {status}\n{out[-500:]}\n{err[-500:]}"]
+        answers = len(re.findall(r"(?m)^[∇… ]*it : int = \d+$", out)) - 1
         if answers < expected:
             problems.append(f"the prompt answers {answers} times, expected {expected}")
         if memory > PROMPT_MEMORY:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The prompt: through a pipe, and on a terminal (a pseudo-terminal from Python's pty).
+"""The prompt: through a pipe (`atled repl`), and on a terminal (a pseudo-terminal from Python's pty).
 
 usage: test_repl.py EXE"""
 import os
@@ -21,8 +21,9 @@ ENV = dict(os.environ, XDG_CACHE_HOME=TMP.name, ATLED_CACHE=TMP.name, ATLED_HIST
 
 
 def piped(text):
+    """What the prompt prints, without its prompts; the same on standard error; its status."""
     r = subprocess.run([EXE, "repl"], input=text, capture_output=True, text=True, timeout=60, env=ENV, cwd=TMP.name)
-    return r.stdout, r.stderr, r.returncode
+    return re.sub(r"(?m)^([∇…] )+\n?", "", r.stdout), r.stderr, r.returncode
 
 
 class Piped(unittest.TestCase):
@@ -31,23 +32,23 @@ class Piped(unittest.TestCase):
         self.assertEqual((err, status), ("", 0))
         lines = out.splitlines()
         self.assertRegex(lines[0], r"^square : .* = <fun>$")
-        self.assertEqual(lines[1:], ["y : float = 9.0", "- : float = 10.0", "7"])
+        self.assertEqual(lines[1:], ["y : float = 9.0", "it : float = 10.0", "7"])
 
     def test_open_types(self):
         out, err, _ = piped("fun x -> x\n[]\n(None, 1)\nList.map\nfun x -> x * 2\n")
         self.assertEqual((err, out.splitlines()), ("", [
-            "- : 'a -> 'a = <fun>", "- : 'a[] = []", "- : 'a option * int = (None, 1)",
-            "- : ('a -> 'b) -> 'a list -> 'b list = <fun>", "- : int -> int = <fun>"]))
+            "- : 'a -> 'a = <fun>", "- : 'a[] = []  # 0", "- : 'a option * int = (None, 1)",
+            "- : ('a -> 'b) -> 'a list -> 'b list = <fun>", "it : int -> int = <fun>"]))
 
     def test_continuation(self):
         out, err, _ = piped("let f x =\n  x + 1\n\nf 2\n")
-        self.assertIn("- : int = 3", out)
+        self.assertIn("it : int = 3", out)
 
     def test_blank_lines_and_lines_that_are_not_indented(self):
-        out, err, _ = piped("let a = [1,\n\n2]\nlet f x =\nlet y = x in\n\ny + a[1]\nf 2\n")
-        self.assertEqual((err, out.splitlines()[-1]), ("", "- : int = 4"))
-        out, err, _ = piped("1 +\n\n\n20 + 22\n")  # two of them give the entry up
-        self.assertEqual(out, "- : int = 42\n")
+        out, err, _ = piped("let a = [1,\n2]\n\nlet f x =\nlet y = x in\ny + a[1]\n\nf 2\n")
+        self.assertEqual((err, out.splitlines()[-1]), ("", "it : int = 4"))
+        out, err, _ = piped("1 +\n\n20 + 22\n")  # an empty line ends it
+        self.assertEqual(out, "it : int = 42\n")
         self.assertIn("needs an operand", err)
 
     def test_tests_are_run(self):
@@ -60,18 +61,18 @@ class Piped(unittest.TestCase):
                             "match A with\n| B n -> n\n| A -> 70\n\nlet rec g x = match x with\n| 0 -> true\n| n -> h (n - 1)\n"
                             "and h x = x = 0\n\ng 1\nmatch 3 with\n| n -> 90 + n")
         self.assertEqual(err, "")
-        values = [line for line in out.splitlines() if line.startswith("- :")]
-        self.assertEqual(values, ["- : int = 4", "- : int = 70", "- : bool = true", "- : int = 93"])
+        values = [line for line in out.splitlines() if line.startswith("it :")]
+        self.assertEqual(values, ["it : int = 4", "it : int = 70", "it : bool = true", "it : int = 93"])
 
     def test_a_type_that_cannot_be_used_is_refused_each_time(self):
         out, err, status = piped("type 'a t = N | C of ('a * ('a * 'a) t)\nlet l : int t = N\nlet m : int t = C (1, C ((1, 2), N))\n20 + 22\n")
-        self.assertEqual((status, out), (0, "- : int = 42\n"))
+        self.assertEqual((status, out), (0, "it : int = 42\n"))
         self.assertEqual(err.count("contains itself at ever larger types"), 2)
 
     def test_errors_are_survived(self):
         out, err, status = piped('let a = 5\nlet b = fail "no"\nlet c = a + true\n[1, 2][9]\na + 1\nb\n')
         self.assertEqual(status, 0)
-        self.assertIn("- : int = 6", out)
+        self.assertIn("it : int = 6", out)
         self.assertIn("no", err)
         self.assertIn("repl:6", err.splitlines()[-1] + err)
 
@@ -84,11 +85,11 @@ class Piped(unittest.TestCase):
 
     def test_failed_definition_keeps_the_old_one(self):
         out, _, _ = piped('let a = 5\nlet a = 1 / 0\na + 1\n')
-        self.assertIn("- : int = 6", out)
+        self.assertIn("it : int = 6", out)
 
     def test_shadowing(self):
         out, _, _ = piped("let a = 1\nlet f x = x + a\nlet a = 100\nf 1\n")
-        self.assertIn("- : int = 2", out)
+        self.assertIn("it : int = 2", out)
 
     def test_commands(self):
         with open(os.path.join(TMP.name, "loaded.atl"), "w", encoding="utf-8") as f:
@@ -100,7 +101,7 @@ class Piped(unittest.TestCase):
         self.assertIn("commands begin with a colon", err)
         self.assertIn("float -> float", out)
         self.assertIn("sin :", out)
-        self.assertIn("- : int = 12", out)
+        self.assertIn("it : int = 12", out)
         self.assertIn(":doc NAME", out)
         self.assertIn("no command", out)
         self.assertNotIn("int = 1\n", out)
@@ -113,7 +114,7 @@ class Terminal(unittest.TestCase):
         except OSError:  # a bare chroot without /dev/pts
             self.skipTest("this machine has no pseudo-terminals")
         if self.pid == 0:
-            os.execve(EXE, [EXE], ENV)
+            os.execve(EXE, [EXE], ENV)  # no `repl`: it is a terminal
         self.seen = ""
         self.expect(":help")
 
@@ -138,7 +139,7 @@ class Terminal(unittest.TestCase):
 
     def test_values(self):
         self.send("1 + 2\n")
-        self.expect("- : int = 3")
+        self.expect("it : int = 3")
 
     def test_continuation(self):
         self.send("let f x =\n")
@@ -152,7 +153,7 @@ class Terminal(unittest.TestCase):
         self.send("\x03")
         time.sleep(0.3)
         self.send("3 * 4\n")
-        self.expect("- : int = 12")
+        self.expect("it : int = 12")
 
     def test_interrupt_gives_up_an_entry(self):
         self.send("let x = (\n")
@@ -160,7 +161,7 @@ class Terminal(unittest.TestCase):
         self.send("\x03")
         time.sleep(0.3)
         self.send("3 * 5\n")
-        self.expect("- : int = 15")
+        self.expect("it : int = 15")
 
     def test_interrupt_stops_evaluation(self):
         self.send("let kept = 8\n")
@@ -172,13 +173,13 @@ class Terminal(unittest.TestCase):
         self.send("\x03")
         self.expect("interrupt")
         self.send("kept + 1\n")
-        self.expect("- : int = 9")
+        self.expect("it : int = 9")
 
     def test_completion(self):
         self.send("let velocity = 3\n")
         self.expect("velocity : int = 3")
         self.send("velo\t + 1\n")
-        self.expect("- : int = 4")
+        self.expect("it : int = 4")
 
 
 unittest.main()

@@ -152,7 +152,7 @@ class Streams(unittest.TestCase):
 
     def test_exit_of_prompt_and_tests(self):
         r = subprocess.run([EXE, "repl"], input=b"1\nexit 5\n2\n", capture_output=True, cwd=TMP.name, env=ENV, check=False, timeout=60)
-        self.assertEqual((r.returncode, r.stdout, r.stderr), (5, b"- : int = 1\n", b""))
+        self.assertEqual((r.returncode, r.stdout, r.stderr), (5, "∇ it : int = 1\n∇ ".encode(), b""))
         r = subprocess.run([EXE, "test", script('test "a" = true\ntest "b" = exit 0\ntest "c" = true\n', "t.atl")], capture_output=True, cwd=TMP.name, env=ENV, check=False, timeout=60)
         self.assertEqual(r.returncode, 1)
         self.assertIn(b"called `exit`", r.stdout)

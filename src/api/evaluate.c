@@ -160,12 +160,18 @@ static AtledStatus run_items(AtledVM *vm, Plan *plan, Reports *reports) {
 }
 
 static AtledStatus run_plan(AtledVM *vm, Plan *plan, Reports *reports) {
+  if (!reports) undo_put_aside(vm, plan);
+  UseList uses = uses_of(vm, plan);
   bool defines = !reports && keep_mark(vm, plan), moved = false;
   AtledStatus status = run_items(vm, plan, reports);
   if (defines && status != ATLED_OK) vm_commit(vm);
   else if (defines && !keep_definitions(vm, plan, &moved)) status = ATLED_COMPILE_ERROR;
   if (status == ATLED_OK && !moved) collect_results(vm, plan);
   vm->defined = moved || defined_something(vm, plan);
+  if (status == ATLED_OK && vm->defined && !reports) {
+    undo_keep(vm, plan);
+    uses_keep(vm, &uses);
+  }
   return status;
 }
 

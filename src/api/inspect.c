@@ -180,19 +180,7 @@ static AtledStatus type_body(AtledVM *vm, void *arg) {
 static AtledStatus doc_body(AtledVM *vm, void *arg) {
   TextCall *c = arg;
   c->out.arena = &vm->scratch;
-  const char *dot = strrchr(c->what, '.');
-  Module *m = vm->main;
-  const char *name = c->what;
-  if (dot && dot > c->what) {
-    Sym module = sym_intern(&vm->syms, c->what, (size_t)(dot - c->what));
-    m = map_get(&vm->main->modules, module);
-    if (!m) {
-      ModuleLoader loader = modules_loader(vm);
-      m = loader.library(loader.user, module);
-    }
-    name = dot + 1;
-  }
-  Binding *b = m ? checker_lookup(vm->checker, m, sym_of(&vm->syms, name)) : NULL;
+  const Binding *b = names_value(vm, c->what);
   if (!b) return report_bad_argument(vm, "nothing is named `%s`", c->what);
   str_printf(&c->out, "%s : ", c->what);
   binding_type_print(b, &c->out);
@@ -279,10 +267,13 @@ static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
 }
 
 static Status view_value(AtledVM *vm, const Result *r, const AtledView *v, const Str *type, Str *out) {
+  enum { MOST = 2000 }; /* columns and lines of a window, to be laid out in reasonable time */
   View view = {.columns = v->columns > 0 ? v->columns : 80, .lines = v->lines > 0 ? v->lines : 24};
+  if (view.columns > MOST) view.columns = MOST;
+  if (view.lines > MOST) view.lines = MOST;
   view.digits = v->digits > 0 && v->digits < 17 ? v->digits : 0;
-  size_t used = (r->name ? strlen(r->name) : 1) + (size_t)utf8_width(type->data, type->len) + 6;
-  view.used = (int)used + (v->used > 0 ? v->used : 0);
+  int used = (r->name ? utf8_width(r->name, strlen(r->name)) : 1) + utf8_width(type->data, type->len) + 6;
+  view.used = used + (v->used > 0 && v->used < MOST ? v->used : 0);
   return rt_present(&vm->rt, r->desc, r->slots, view, out);
 }
 

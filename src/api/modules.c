@@ -143,6 +143,7 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
     return NULL;
   }
   size_t len = 0;
+  vec_push(&vm->scratch, vm->files, arena_strndup(&vm->scratch, file, strlen(file)));
   char *text = modules_read_file(vm, file, &len);
   if (!text) {
     diag_error(&vm->diags, at, "import-file", "can't read `%s`: %s", file, modules_read_error());
@@ -192,6 +193,12 @@ static Sym library_name(void *user, int i) {
   for (const StdlibFile *f = stdlib_files; f->name && !vm->config.no_stdlib; f++)
     if (strcmp(f->name, "prelude") != 0 && i-- == 0) return sym_of(&vm->syms, f->name);
   return NULL;
+}
+
+int atled_files(const AtledVM *vm, const char *const **paths) {
+  if (!vm || !paths) return 0;
+  *paths = vm->files.data;
+  return vm->files.len;
 }
 
 ModuleLoader modules_loader(AtledVM *vm) { return (ModuleLoader){vm, import, library, library_name}; }

@@ -64,6 +64,7 @@ AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t
   plan->program = parse_program(vm->lexer, &vm->arena, &vm->syms, &vm->diags, id);
   bool incomplete = vm->diags.incomplete;
   remember_names(vm, plan);
+  undo_remember(vm, plan);
   /* Main stands among the modules while it is checked, so that an import of it closes a cycle. */
   vec_push(&vm->arena, vm->modules, m);
   vec_push(&vm->arena, vm->loading, m);

@@ -18,11 +18,14 @@ typedef struct OldName {
   Binding *binding; /* NULL: there was none */
 } OldName;
 
+typedef Vec(Use) UseList; /* names are texts */
+
 typedef struct Plan {
   Program *program;
   int first_item;   /* of the program, in main->items */
   int nmodules;     /* the VM's before it */
   Vec(OldName) old; /* what the program's names meant before */
+  Undo *undo;       /* the same of all that it defines: undo.c */
   Vec(Step) steps;
 } Plan;
 
@@ -49,6 +52,20 @@ void plan_each_variable(const Item *item, PatFn fn, void *user);
 
 /* ---- evaluate.c ---- */
 const Desc *step_value_desc(AtledVM *vm, const Step *s); /* of the value of the step's entry, without a token */
+
+/* ---- undo.c ---- */
+/* Before a program is checked: remembers what the names of its types, constructors and modules mean. */
+void undo_remember(AtledVM *vm, Plan *plan);
+/* Before it runs: puts all of that aside where it stays. After it has defined something: keeps it for atled_undo. */
+void undo_put_aside(AtledVM *vm, Plan *plan);
+void undo_keep(AtledVM *vm, const Plan *plan);
+
+/* ---- uses.c ---- */
+/* Before a program runs: what of the modules of files its definitions use. It is a warning where one uses a module that
+ * was edited since. */
+UseList uses_of(AtledVM *vm, const Plan *plan);
+/* After it has run: remembers them, and names what still uses modules that it has read again. */
+void uses_keep(AtledVM *vm, const UseList *uses);
 
 /* ---- reported_items.c ---- */
 typedef struct Reports {

@@ -22,6 +22,7 @@ void report_forget(AtledVM *vm) {
 void report_reset(AtledVM *vm) {
   run_drop_results(vm);
   report_forget(vm);
+  memset(&vm->files, 0, sizeof vm->files);
   arena_free(&vm->scratch);
   diags_init(&vm->diags, &vm->scratch, &vm->sources);
 }

@@ -125,6 +125,8 @@ static void save_vm(AtledVM *vm) {
   SAVE(a, vm->modules);
   SAVE(a, vm->loading);
   SAVE(a, vm->fresh);
+  SAVE(a, vm->undo);
+  SAVE(a, vm->uses);
   world_save(vm->world);
   checker_save(vm->checker, vm->main);
   elab_save(vm->elab);
@@ -442,8 +444,11 @@ AtledStatus vm_reject_null(AtledVM *vm, const char *what) {
   return vm_call_unlimited(vm, reject_null, (void *)(uintptr_t)what);
 }
 
-static AtledStatus reject_mode(AtledVM *vm, void *mode) {
-  return report_bad_argument(vm, "there is no mode %d", (int)*(const AtledJit *)mode);
+static AtledStatus set_mode(AtledVM *vm, void *mode) {
+  AtledJit jit = *(const AtledJit *)mode;
+  if ((unsigned)jit > ATLED_JIT_ALWAYS) return report_bad_argument(vm, "there is no mode %d", (int)jit);
+  vm->config.jit = jit;
+  return ATLED_OK;
 }
 
 /* ---- Small things ------------------------------------------------------------------- */
@@ -453,13 +458,7 @@ void atled_interrupt(AtledVM *vm) {
 void atled_clear_interrupt(AtledVM *vm) {
   if (vm) rt_clear_interrupt(&vm->rt);
 }
-AtledStatus atled_set_jit(AtledVM *vm, AtledJit jit) {
-  if (!vm) return ATLED_BAD_ARGUMENT;
-  if (vm->running) return vm_refuse(vm);
-  if ((unsigned)jit > ATLED_JIT_ALWAYS) return vm_call_unlimited(vm, reject_mode, &jit);
-  vm->config.jit = jit;
-  return ATLED_OK;
-}
+AtledStatus atled_set_jit(AtledVM *vm, AtledJit jit) { return vm_call_unlimited(vm, set_mode, &jit); }
 int atled_exit_status(const AtledVM *vm) { return vm ? vm->rt.exit_status : 0; }
 int64_t atled_live_objects(const AtledVM *vm) { return vm ? vm->rt.live : 0; }
 int64_t atled_evaluator_calls(const AtledVM *vm) { return vm ? vm->rt.evaluations : 0; }

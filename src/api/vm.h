@@ -17,6 +17,8 @@
  *   run.c      lowered modules: evaluator, machine code, globals
  *   tiers.c    machine code while a module is evaluated
  *   handles.c  functions and values that cross the border
+ *   undo.c     what names meant before an entry; uses.c: definitions made with files that were edited since
+ *   names.c    what names mean, and search; complete.c: how words may go on
  *   inspect.c  stages, types, documentation, names
  *   complete.c what a prompt asks about a text that isn't finished */
 #ifndef ATLED_VM_H
@@ -65,6 +67,27 @@ typedef struct Unit {
   int64_t number; /* in the order in which they are made */
   struct Unit *next;
 } Unit;
+
+/* What names meant before an entry defined them. */
+typedef struct UndoName {
+  Map *map; /* of the main module */
+  Sym name;
+  void *old; /* NULL: there was none */
+} UndoName;
+typedef struct Undo {
+  struct Undo *before; /* of the entry before, or NULL */
+  void *latest_type;   /* Module.latest_type */
+  int opened;          /* modules that were open */
+  int n;
+  UndoName names[];
+} Undo;
+
+/* A definition of the main program that was made with a module of a file, or without any (NULL). */
+typedef struct Use {
+  struct Use *before; /* an older definition, or NULL */
+  Sym name;
+  const Module *module;
+} Use;
 
 typedef struct Result {
   Sym name; /* NULL: an expression's value */
@@ -136,16 +159,19 @@ struct AtledVM {
   Tiers tiers;
   Vec(Global *) globals; /* by index in world->globals */
   Unit *units;
-  int64_t last_unit;     /* its number */
-  WayBack way;           /* which is taken when the next entry begins: the last one defined nothing */
-  WayBack inner;         /* to where the entry that runs had checked its definitions */
-  WayBack batch;         /* to where the batch of steps began that is compiled: see batches.c */
-  WayBack *entry;        /* to where it began */
-  bool defined;          /* the entry that runs has defined something */
-  Map libraries;         /* Sym -> Module: those named so far */
-  Vec(Module *) modules; /* imported files */
-  Vec(Module *) loading; /* those being checked, outermost first */
-  Vec(Module *) fresh;   /* checked, not run yet, in order */
+  int64_t last_unit;       /* its number */
+  WayBack way;             /* which is taken when the next entry begins: the last one defined nothing */
+  WayBack inner;           /* to where the entry that runs had checked its definitions */
+  WayBack batch;           /* to where the batch of steps began that is compiled: see batches.c */
+  WayBack *entry;          /* to where it began */
+  bool defined;            /* the entry that runs has defined something */
+  Map libraries;           /* Sym -> Module: those named so far */
+  Vec(Module *) modules;   /* imported files */
+  Vec(Module *) loading;   /* those being checked, outermost first */
+  Vec(Module *) fresh;     /* checked, not run yet, in order */
+  Undo *undo;              /* the last entry's that defined something, or NULL */
+  Use *uses;               /* the latest, or NULL */
+  Vec(const char *) files; /* imported by this call, or tried to be */
   ResultList results;
   ReportList reports;
   int first_error;           /* in reports, or -1 */
@@ -214,6 +240,9 @@ void modules_forget(AtledVM *vm, const Module *m);
 /* The bytes of a regular file, in the scratch arena, zero-terminated; NULL with errno set. */
 char *modules_read_file(AtledVM *vm, const char *path, size_t *len);
 const char *modules_read_error(void); /* why that gave NULL */
+
+/* ---- names.c ---- */
+Binding *names_value(AtledVM *vm, const char *what); /* of `f` or `Module.f`; NULL if there is none */
 
 /* ---- run.c ---- */
 Slot *run_global(void *vm, int index);       /* address of a global's slots */

@@ -175,6 +175,15 @@ bool check_program(Checker *c, Module *m, Program *p, Diags *diags);
 bool tc_foreign_effect(const Item *item); /* of a `foreign` item: is its library written with a `!`? */
 /* A binding of the module, its opened modules or the prelude, by name (for look-ups by hosts and `--of`). */
 Binding *checker_lookup(Checker *c, Module *m, Sym name);
+/* Where a type, or else a constructor, of that name is declared that the module sees. */
+typedef struct Declared {
+  Span span;
+  Type *constructor; /* its type, or NULL for a type */
+} Declared;
+bool checker_declared(Checker *c, Module *m, Sym name, Declared *out);
+/* Makes the type's variables stand for themselves alone; then: can `b` be used at it? */
+void checker_make_rigid(Checker *c, Type *t);
+bool checker_fits(Checker *c, Binding *b, Type *t);
 /* The names visible in a module (for completion). */
 int checker_visible_names(Checker *c, Module *m, Sym **out, Arena *a);
 /* Those that others may use of a module m; a library module's without reading its items. */

@@ -189,6 +189,47 @@ Type *checker_parse_type(Checker *c, Module *m, Diags *diags, Lexer *lx, const c
   return diags->errors > errors ? NULL : t;
 }
 
+static Type *constructor_type(Checker *c, const Ctor *k) {
+  Type *data = type_new(c, TY_DATA, k->data->nparams);
+  data->data = k->data;
+  for (int i = 0; i < k->data->nparams; i++) data->args[i] = k->data->params[i];
+  if (!k->arg) return data;
+  Type *f = type_new(c, TY_FUN, 3);
+  f->args[0] = k->arg;
+  f->args[1] = data;
+  f->args[2] = c->t_pure;
+  return f;
+}
+
+bool checker_declared(Checker *c, Module *m, Sym name, Declared *out) {
+  State saved = c->s;
+  tc_state_begin(c, m, NULL);
+  const TypeName *t = tc_find_type(c, (Name){.name = name});
+  const Ctor *k = t ? NULL : tc_find_ctor(c, m, name);
+  if (t) *out = (Declared){.span = t->span};
+  if (k) *out = (Declared){.span = k->span, .constructor = constructor_type(c, k)};
+  c->s = saved;
+  return t || k;
+}
+
+/* Effects stay open: each use of a function may have its own. */
+void checker_make_rigid(Checker *c, Type *t) {
+  t = type_repr(t);
+  if (t->kind == TY_VAR && !(t->classes & CLASS_EFFECT)) t->level = LEVEL_GENERIC;
+  for (int i = 0; t->kind != TY_VAR && i < t->n; i++) checker_make_rigid(c, t->args[i]);
+}
+
+static void open_effects(Type *t) {
+  if (t->kind == TY_VAR && t->classes & CLASS_EFFECT) t->link = NULL;
+  for (int i = 0; t->kind != TY_VAR && i < t->n; i++) open_effects(t->args[i]);
+}
+
+bool checker_fits(Checker *c, Binding *b, Type *t) {
+  bool fits = checker_instantiate_at(c, b, t, NEW_ARRAY(c->temp, Type *, b->nqvars + 1));
+  open_effects(t);
+  return fits;
+}
+
 bool checker_instantiate_at(Checker *c, Binding *b, Type *t, Type **inst) {
   State saved = c->s;
   Diags *outer = c->diags, own;

@@ -345,7 +345,7 @@ static Type *infer_if_only(Checker *c, Expr *e) {
   infer_condition(c, e->args[0]);
   Type *t = tc_infer(c, e->args[1]);
   if (!tc_unify(c, c->t_unit, t)) {
-    diag_error(c->diags, e->args[1]->span, tc_diag_code(D_TYPE_MISMATCH),
+    diag_error(c->diags, e->args[1]->span, tc_diag_code(D_MISSING_ELSE),
                "expected unit, found %s: this `if` has no `else`", tc_is_scalar(t) ? "a number" : type_text(c, t))
         ->hint = "add an `else` branch, which gives the value when the condition is false";
   }

@@ -300,6 +300,8 @@ Ctor *tc_lookup_ctor(Checker *c, Name name) {
   return k;
 }
 
+Ctor *tc_find_ctor(Checker *c, Module *m, Sym name) { return scope_find(c, m, NS_CTOR, name); }
+
 TypeName *tc_find_type(Checker *c, Name name) {
   if (!name.module) return scope_find(c, c->s.module, NS_TYPE, name.name);
   Module *m = find_module(c, name.module);

@@ -30,9 +30,10 @@ typedef struct Walk {
   Buf *out;
   Frame *frames;
   int64_t len, cap;
-  int64_t longest; /* elements of an array that isn't cut */
-  int digits;      /* of floats within arrays; 0: all */
-  int arrays;      /* that are open */
+  int64_t longest;  /* elements of an array that isn't cut */
+  const char *dots; /* for those that are left out */
+  int digits;       /* of floats within arrays; 0: all */
+  int arrays;       /* that are open */
 } Walk;
 
 enum { EDGE = 3 };
@@ -185,7 +186,7 @@ static void step_array(Walk *w, Frame *f) {
   for (int k = f->level + 1; k < f->d->rank; k++) stride *= f->array->dims[k];
   if (f->i) buf_puts(w->out, ", ");
   if (f->cut && f->i == EDGE) {
-    buf_puts(w->out, "..., ");
+    buf_puts(w->out, w->dots);
     f->i = f->n - EDGE;
   }
   const Slot *v = f->v + f->i * stride;
@@ -249,14 +250,14 @@ Status rt_show_to(Rt *rt, const Desc *type, const Slot *value, bool bare, Buf *o
     buf_add(out, slot_string(value)->bytes, (size_t)slot_string(value)->len);
     return out->failed;
   }
-  Walk w = {.rt = rt, .out = out, .longest = LIMIT_ELEMENTS_SHOWN};
+  Walk w = {.rt = rt, .out = out, .longest = LIMIT_ELEMENTS_SHOWN, .dots = "..., "};
   show_value(&w, type, value, TOP);
   walk_on(&w, SIZE_MAX);
   return out->failed;
 }
 
 Status rt_show_short(Rt *rt, const Desc *type, const Slot *value, Short how, Buf *out) {
-  Walk w = {.rt = rt, .out = out, .longest = how.longest, .digits = how.digits, .arrays = how.element};
+  Walk w = {.rt = rt, .out = out, .longest = how.longest, .dots = "…, ", .digits = how.digits, .arrays = how.element};
   if (type->kind == D_STRING && (size_t)slot_string(value)->len > how.limit) {
     show_start(out, slot_string(value), how.limit);
     return out->failed;

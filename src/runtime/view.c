@@ -174,7 +174,7 @@ static int matrix_columns(Viewer *x, const Matrix *m, Column *columns) {
     used += columns[n].left + columns[n].right + 2;
     n++;
   }
-  if (used - 2 <= room) return n;
+  if (n == m->columns && used - 2 <= room) return n;
   Column last = matrix_column(x, m, m->columns - 1);
   used += last.left + last.right + 2 + 3;
   while (n > 1 && (n >= m->columns || used - 2 > room)) n--, used -= columns[n].left + columns[n].right + 2;

@@ -143,10 +143,14 @@ static void repeat(Str *out, char c, int n) {
   for (int i = 0; i < n; i++) str_addc(out, c);
 }
 
-static void show_underline(Painter p, int before, int width, char mark, const char *ansi, const char *label) {
+static void show_mark(Painter p, int before, int width, char mark, const char *ansi) {
   repeat(p.out, ' ', before);
   paint(p, ansi);
   repeat(p.out, mark, width > 0 ? width : 1);
+}
+
+static void show_underline(Painter p, int before, int width, char mark, const char *ansi, const char *label) {
+  show_mark(p, before, width, mark, ansi);
   if (label) {
     str_addc(p.out, ' ');
     show_text(p.out, label, strlen(label));
@@ -246,13 +250,32 @@ void diag_render(const Diag *d, const Sources *s, bool colour, Str *out) {
   show_rest(p, d, s);
 }
 
+/* Is the other place in the same line, before this one? */
+static bool both_in_line(const Diag *d, const Line *at, const Line *also) {
+  return d->also.source == d->at.source && also->number == at->number && also->to < at->from;
+}
+
 void diag_render_below(const Diag *d, const Sources *s, bool colour, Str *out) {
   Painter p = {out, colour};
-  Line l = line_of(s, d->at);
-  show_underline(p, columns_of(l.text + l.start, l.from - l.start), columns_of(l.text + l.from, l.to - l.from), '^',
+  Line l = line_of(s, d->at), other = d->also.source ? line_of(s, d->also) : (Line){0};
+  Diag rest = *d;
+  size_t done = l.start;
+  if (both_in_line(d, &l, &other)) {
+    int width = columns_of(l.text + other.from, other.to - other.from);
+    show_mark(p, columns_of(l.text + l.start, other.from - l.start), width, '-', colours[SEV_NOTE]);
+    done = other.to > other.from ? other.to : other.from + 1;
+    rest.also.source = 0;
+  }
+  show_underline(p, columns_of(l.text + done, l.from - done), columns_of(l.text + l.from, l.to - l.from), '^',
                  colours[d->severity], d->label);
   show_message(p, d);
-  show_rest(p, d, s);
+  if (d->also.source && !rest.also.source) {
+    paint(p, colours[SEV_NOTE]);
+    str_puts(out, "note: ");
+    paint(p, "\033[0m");
+    str_printf(out, "at `-`: %s\n", d->also_label ? d->also_label : "see also");
+  }
+  show_rest(p, &rest, s);
 }
 
 /* ---- Spelling ---------------------------------------------------------------- */

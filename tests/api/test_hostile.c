@@ -95,6 +95,8 @@ static void each_text(AtledVM *vm, const char *text) {
   const char *out;
   const char *const *names;
   AtledResult result;
+  AtledAbout about;
+  int n;
   for (int i = 0; i < TEXTS; i++)
     if (CALL(vm, atled_get(vm, text, texts[i], &f)) == ATLED_OK) atled_release(f);
   CALL(vm, atled_eval(vm, text, text));
@@ -111,6 +113,17 @@ static void each_text(AtledVM *vm, const char *text) {
     CALL(vm, atled_ir(vm, text, text, (AtledStage)s, true, NULL, &out));
   }
   CHECK(atled_names(vm, text, &names) >= 0);
+  CALL(vm, atled_about(vm, text, &about));
+  CALL(vm, atled_search(vm, text, &names, &n));
+  CHECK(atled_files(vm, &names) >= 0);
+  CALL(vm, atled_enter(vm, text, text));
+  for (int i = -1; i <= atled_result_count(vm); i++)
+    CHECK(atled_result_view(vm, i, NULL, &result) == (i >= 0 && i < atled_result_count(vm)));
+  const size_t *starts;
+  size_t start;
+  CALL(vm, atled_items(vm, text, &starts, &n));
+  for (int i = 0; i < n; i++) CHECK(starts[i] <= strlen(text) && (i == 0 || starts[i - 1] < starts[i]));
+  CHECK(atled_complete(vm, text, &start, &names) >= 0 && start <= strlen(text));
   for (int i = -1; i <= atled_diagnostic_count(vm); i++)
     CHECK(!atled_diagnostic(vm, i) == (i < 0 || i == atled_diagnostic_count(vm)));
 }
@@ -119,6 +132,12 @@ static void test_texts(void) {
   AtledVM *vm = new_vm(ATLED_JIT_OFF);
   for (int i = 0; i < TEXTS; i++) each_text(vm, texts[i]);
   CHECK(CALL(vm, atled_eval(vm, "t", "1 + 1")) == ATLED_OK);
+  const char *const *names;
+  for (int left; (left = atled_undo(vm, NULL));) {
+    atled_undo(vm, &names);
+    CHECK(atled_undo(vm, NULL) == left - 1);
+  }
+  CHECK(atled_undo(vm, &names) == 0 && atled_undo(NULL, &names) == 0 && atled_files(NULL, &names) == 0);
   atled_free(vm);
 }
 
@@ -132,8 +151,8 @@ static void test_types(void) {
   atled_release(f);
   CHECK(CALL(vm, atled_test(vm, "t", "test \"a\" = false\ntest \"b\" = false", NULL, NULL)) == ATLED_TEST_FAILURE);
   CHECK_STR(atled_error(vm)->message, "tests failed: 2");
-  CHECK(CALL(vm, atled_bench(vm, "t", "bench \"a\" = fail \"\"", NULL, NULL)) == ATLED_TEST_FAILURE);
-  CHECK_STR(atled_error(vm)->message, "benchmarks failed: 1");
+  CHECK(CALL(vm, atled_bench(vm, "t", "bench \"a\" = fail \"no\"", NULL, NULL)) == ATLED_TEST_FAILURE);
+  CHECK_STR(atled_error(vm)->message, "no");
   CHECK(CALL(vm, atled_set_jit(vm, (AtledJit)-1)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_set_jit(vm, (AtledJit)3)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_set_jit(vm, ATLED_JIT_OFF)) == ATLED_OK);
@@ -280,6 +299,42 @@ static void test_looks(void) {
   atled_free(vms[1]);
 }
 
+/* A window of any size, for values of all kinds. */
+static void test_views(void) {
+  static const int widths[] = {INT_MIN, -1, 0, 1, 2, 20, 79, INT_MAX};
+  static const char *const sources[] = {"1.0",
+                                        "[1.5, 22.25, 0.3333333333]",
+                                        "[ float i / 7.0 | i < 1000 ]",
+                                        "[ [ float (i * j) / 7.0 | j < 50 ] | i < 50 ]",
+                                        "[ [ [ i + j + k | k < 3 ] | j < 3 ] | i < 3 ]",
+                                        "[ [] | i < 3 ]",
+                                        "[ {name = \"ab\\nc\", long_name_of_a_field = nan, y = i} | i < 40 ]",
+                                        "{a = [ float i | i < 1000 ], b = \"x\", c = Some (1 :: 2 :: Nil)}",
+                                        "to_list (range 0 10000)",
+                                        "Str.join \"∂\" (replicate 5000 \"x\")",
+                                        "[ \"日本\" | i < 100 ]",
+                                        "[(1, true)]",
+                                        "()",
+                                        "fun x -> x"};
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  for (size_t k = 0; k < COUNT(sources); k++) {
+    CHECK(CALL(vm, atled_enter(vm, "t", sources[k])) == ATLED_OK);
+    for (size_t i = 0; i < COUNT(widths) * COUNT(widths); i++) {
+      int w = widths[i % COUNT(widths)], h = widths[i / COUNT(widths)];
+      AtledView view = {.columns = w, .lines = h, .used = h, .digits = w};
+      AtledResult r;
+      CHECK(atled_result_view(vm, 0, &view, &r) && strlen(r.value) < 1 << 20);
+      CHECK(!atled_result_view(vm, 1, &view, &r) && !atled_result_view(vm, 0, &view, NULL));
+    }
+  }
+  CHECK(!atled_result_view(NULL, 0, NULL, NULL) && atled_complete(NULL, NULL, NULL, NULL) == 0);
+  CHECK(CALL(vm, atled_enter(vm, NULL, "1")) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_enter(vm, "t", NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_items(vm, NULL, NULL, NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_items(vm, "1", NULL, NULL)) == ATLED_BAD_ARGUMENT);
+  atled_free(vm);
+}
+
 /* What makes values takes anything: it is the call that finds out. */
 static void test_makers(void) {
   AtledVM *vm = new_vm(ATLED_JIT_OFF);
@@ -322,6 +377,8 @@ static void call_all(void *user, const char *text, size_t n) {
   double y;
   const char *out;
   const char *const *names;
+  AtledAbout about;
+  int count;
   (void)text;
   (void)n;
   in->calls++;
@@ -332,6 +389,9 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_test(vm, "a", "1", NULL, NULL));
   REFUSED(atled_bench(vm, "a", "1", NULL, NULL));
   REFUSED(atled_set_jit(vm, ATLED_JIT_OFF));
+  REFUSED(atled_about(vm, "map", &about));
+  REFUSED(atled_search(vm, "map", &names, &count));
+  CHECK(atled_undo(vm, NULL) == 0 && atled_undo(vm, &names) == 0);
   REFUSED(atled_get(vm, "1", "int", &f));
   REFUSED(atled_get(vm, NULL, NULL, NULL));
   REFUSED(atled_call(in->f, &x, 1, NULL));
@@ -342,6 +402,13 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_cache(vm, &cache));
   REFUSED(atled_clear_cache(vm));
   CHECK(atled_names(vm, "m", &names) == 0);
+  const size_t *starts;
+  size_t start;
+  int count;
+  AtledResult result;
+  REFUSED(atled_enter(vm, "a", "1"));
+  REFUSED(atled_items(vm, "1", &starts, &count));
+  CHECK(atled_complete(vm, "m", &start, &names) == 0 && !atled_result_view(vm, 0, NULL, &result));
   atled_release(in->f);
   atled_free(vm);
 }
@@ -430,6 +497,7 @@ int main(void) {
   test_attempt(ATLED_JIT_ALWAYS);
   test_looks();
   test_makers();
+  test_views();
   test_texts();
   test_types();
   test_callbacks();
