@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Comma-separated values as RFC 4180 has them: cells may stand in double quotes, a quote inside is doubled, lines
- * end in \n or \r\n. Lines that are empty are skipped. All rows must be as long as the first. The separator may be another
- * character than the comma; lines that begin with a given text, and so many lines at the beginning, may be left out.
+ * end in \n or \r\n. Lines that are empty are skipped. All rows must be as long as the first. The separator may be any
+ * ASCII character; lines that begin with a given text, and so many lines at the beginning, may be left out.
  *
  * A Scanner goes through the text cell by cell. The file is read twice: once to count rows and columns, once to fill
  * the matrix. */
