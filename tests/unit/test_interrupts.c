@@ -178,6 +178,10 @@ static void release_results(const Case *c, Slot *res) {
   case RTP_WRITE_FILE:
   case RTP_APPEND_FILE: break;
   case RTP_READ_LINE: rt_release(&rt, res[1].p); break;
+  case RTP_CSV_READ:
+    rt_release(&rt, res[0].p);
+    rt_release(&rt, res[1].p);
+    break;
   case RTP_REGEX_FIND:
     rt_release(&rt, res[1].p);
     rt_release(&rt, res[3].p);
