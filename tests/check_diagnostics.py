@@ -43,7 +43,6 @@ NOT_SHOWN = {
         "errors of hosts' calls; tests/api has them",
     r"src/runtime/streams\.c:.*(isn't taken|exit$|host's input gave)": "hosts stop output and give input, and `exit` is no error; tests/api has them",
     r"src/runtime/arrays\.c:.*(can't have length|of %lld rows)": "guards: a check comes before",
-    r"src/runtime/strings\.c:.*byte": "the primitives are private to `Json`, which looks at the text first",
     r"src/runtime/errors\.c:.*time limit|out of memory$": "hosts set limits; tests/api has them",
     r"src/ad/forward\.c:.*a foreign function": "each foreign function has a name",
     r"src/parser/.*expected (`(\(|\[|\{|if|match|for|while|let|fun|\.|\|)`)$": "the caller has seen the token",

@@ -123,7 +123,7 @@ def in_library(path):
         for n, line in enumerate(f, 1):
             for text in re.findall(r'(?:fail|Error \(if .* then|Error|else) \$?"((?:[^"\\]|\\.)*)"', re.sub(r"^#.*", "", line)):
                 if re.search(r"fail|Error", line):
-                    yield "message", n, re.sub(r"\{[^}]*\}", "%s", text)
+                    yield "message", n, re.sub(r"\{[^}]*\}", "%s", text.replace(r"\"", "\""))
 
 
 def in_habits(path):

@@ -82,9 +82,9 @@ def cases():
     yield Case("10^5 errors", "".join(f"let x{i} = y{i}\n" for i in range(many)), "there is no `y0`", 65)
     yield Case("a regex bomb", 'print (Regex.test r"^(a+)+$" (Str.join "" (replicate 60 "a") ++ "b"))\n', "too many steps", 70)
     yield Case("a nested regex", "print (Regex.test (Str.join \"\" (replicate 100000 \"(\")) \"a\")\n", "bad pattern", 70)
-    yield Case("a ragged CSV", 'print (Csv.numbers "data.csv")\n', '"data.csv": row 3 has too few cells', 70,
+    yield Case("a ragged CSV", 'print (Csv.numbers "data.csv")\n', '"data.csv": line 3 has too few cells', 70,
                files={"data.csv": "a,b\n1,2\n3\n"})
-    yield Case("a bad cell", 'print (Csv.numbers "data.csv")\n', 'row 3, column 2: "four" is not a number', 70,
+    yield Case("a bad cell", 'print (Csv.numbers "data.csv")\n', 'line 3, column 2: "four" is not a number', 70,
                files={"data.csv": "a,b\n1,2\n3,four\n"})
     yield Case("a CSV that is none", 'print (Csv.numbers "data.csv")\n', "not valid UTF-8", 70, files={"data.csv": b"\xff\xfe\0\0" * 1000})
     yield Case("JSON 10^5 deep", 'print (Json.parse (read_file "deep.json"))\n', "nested deeper than", 70,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Comma-separated values as RFC 4180 has them: cells may stand in double quotes, a quote inside is doubled, lines
- * end in \n or \r\n. Lines that are empty are skipped. All rows must be as long as the first.
+ * end in \n or \r\n. Lines that are empty are skipped. All rows must be as long as the first. The separator may be any
+ * ASCII character; lines that begin with a given text, and so many lines at the beginning, may be left out.
  *
  * A Scanner goes through the text cell by cell. The file is read twice: once to count rows and columns, once to fill
  * the matrix. */
@@ -11,14 +12,34 @@ typedef struct Scanner {
   Rt *rt;
   const char *name;
   uint32_t site;
+  char separator;
+  const char *comment; /* "" if there are none */
+  int64_t skipped;     /* lines at the beginning that don't count */
   const char *p, *end;
-  int64_t line, row, column; /* of the cell just read: row and column from 1 */
+  int64_t line;                  /* at p */
+  int64_t row, column, row_line; /* of the cell just read, all from 1, and the line in which its row begins */
   bool row_ended;
   Buf cell;
 } Scanner;
 
+static Status skip_line(Scanner *s) {
+  for (; s->p < s->end && *s->p != '\n'; s->p++)
+    if (rt_look_at(s->rt, s->end - s->p)) return 1;
+  if (s->p < s->end) s->line += *s->p++ == '\n';
+  return 0;
+}
+
+static bool at_comment(const Scanner *s) {
+  size_t n = strlen(s->comment);
+  return n && n <= (size_t)(s->end - s->p) && memcmp(s->p, s->comment, n) == 0;
+}
+
+/* Goes to the next line that isn't empty and no comment. */
 static Status skip_empty_lines(Scanner *s) {
-  for (; s->p < s->end && (*s->p == '\n' || *s->p == '\r'); s->p++) {
+  for (; s->p < s->end; s->p++) {
+    while (at_comment(s))
+      if (skip_line(s)) return 1;
+    if (s->p == s->end || (*s->p != '\n' && *s->p != '\r')) return 0;
     if (rt_look_at(s->rt, s->end - s->p)) return 1;
     s->line += *s->p == '\n';
   }
@@ -49,6 +70,7 @@ static Status next_cell(Scanner *s, bool *more) {
     if (skip_empty_lines(s)) return 1;
     if ((*more = s->p < s->end)) {
       s->row++;
+      s->row_line = s->line;
       s->column = 0;
     } else {
       return 0;
@@ -58,7 +80,7 @@ static Status next_cell(Scanner *s, bool *more) {
   s->column++;
   if (s->p < s->end && *s->p == '"' && quoted_cell(s)) return 1;
   const char *start = s->p;
-  for (; s->p < s->end && *s->p != ',' && *s->p != '\n'; s->p++)
+  for (; s->p < s->end && *s->p != s->separator && *s->p != '\n'; s->p++)
     if (rt_look_at(s->rt, s->end - s->p)) return 1;
   size_t n = (size_t)(s->p - start);
   if (n && (s->p == s->end || *s->p == '\n') && start[n - 1] == '\r') n--;
@@ -68,13 +90,16 @@ static Status next_cell(Scanner *s, bool *more) {
   return s->cell.failed;
 }
 
-static void rewind_scanner(Scanner *s, const Buf *text) {
+static Status rewind_scanner(Scanner *s, const Buf *text) {
   s->p = text->data ? text->data : "";
   s->end = s->p + text->len;
   if (text->len >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0) s->p += 3;
   s->line = 1;
   s->row = s->column = 0;
   s->row_ended = true;
+  for (int64_t i = 0; i < s->skipped && s->p < s->end; i++)
+    if (skip_line(s)) return 1;
+  return 0;
 }
 
 /* Counts rows and columns; *header: a cell of the first row isn't a number. */
@@ -92,62 +117,93 @@ static Status measure(Scanner *s, int64_t dims[2], bool *header) {
       *header |= !rt_parse_float(s->cell.data ? s->cell.data : "", s->cell.len, &x);
     } else if (s->column > dims[1] || (s->row_ended && s->column < dims[1])) {
       if (s->column > dims[1])
-        return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": row %lld has too many cells: the first row has %lld", s->name,
-                        (long long)s->row, (long long)dims[1]);
-      return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": row %lld has too few cells: %lld, where the first row has %lld",
-                      s->name, (long long)s->row, (long long)s->column, (long long)dims[1]);
+        return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": line %lld has too many cells: the first row has %lld",
+                        s->name, (long long)s->row_line, (long long)dims[1]);
+      return rt_error(s->rt, ERR_CSV, s->site,
+                      "\"%s\": line %lld has too few cells: %lld, where the first row has %lld", s->name,
+                      (long long)s->row_line, (long long)s->column, (long long)dims[1]);
     }
   }
 }
 
-static Status fill(Scanner *s, ArrayObj *a, bool numbers, bool header) {
+static Status fill_numbers(Scanner *s, ArrayObj *a, bool header) {
   bool more;
   for (Slot *to = a->data;;) {
     if (next_cell(s, &more)) return 1;
     if (!more) return 0;
-    if (numbers && header && s->row == 1) continue;
-    if (!numbers) {
-      if (!(to->p = rt_new_string(s->rt, s->cell.data, s->cell.len))) return 1;
-    } else if (!rt_parse_float(s->cell.data ? s->cell.data : "", s->cell.len, &to->f)) {
-      return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": row %lld, column %lld: \"%.*s\" is not a number", s->name,
-                      (long long)s->row, (long long)s->column, (int)(s->cell.len < 100 ? s->cell.len : 100),
-                      s->cell.data ? s->cell.data : "");
-    }
+    if (header && s->row == 1) continue;
+    const char *cell = s->cell.data ? s->cell.data : "";
+    if (!rt_parse_float(cell, s->cell.len, &to->f))
+      return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": line %lld, column %lld: \"%.*s\" is not a number", s->name,
+                      (long long)s->row_line, (long long)s->column, (int)(s->cell.len < 100 ? s->cell.len : 100), cell);
     to++;
   }
 }
 
-static Status read_csv(Rt *rt, const Slot *args, bool numbers, Slot *res, uint32_t site) {
+static Status fill_strings(Scanner *s, ArrayObj *cells, ArrayObj *lines) {
+  bool more;
+  for (Slot *to = cells->data;; to++) {
+    if (next_cell(s, &more)) return 1;
+    if (!more) return 0;
+    if (!(to->p = rt_new_string(s->rt, s->cell.data, s->cell.len))) return 1;
+    lines->data[s->row - 1].i = s->row_line;
+  }
+}
+
+/* Reads the text, and measures it. */
+static Status open_text(Scanner *s, const StringObj *path, Buf *text, int64_t dims[2], bool *header) {
+  return rt_read_text(s->rt, path, text, s->site) || rewind_scanner(s, text) || measure(s, dims, header);
+}
+
+PRIM(prim_csv_read) {
+  PRIM_UNUSED;
   const StringObj *path = slot_string(&args[0]);
   Buf text = {.rt = rt};
-  Scanner s = {.rt = rt, .name = path->bytes, .site = site, .cell = {.rt = rt}};
+  Scanner s = {.rt = rt,
+               .name = path->bytes,
+               .site = site,
+               .separator = slot_string(&args[1])->bytes[0],
+               .comment = slot_string(&args[2])->bytes,
+               .skipped = args[3].i,
+               .cell = {.rt = rt}};
+  ArrayObj *cells = NULL, *lines = NULL;
+  int64_t dims[2];
+  bool header;
+  Status status = open_text(&s, path, &text, dims, &header);
+  if (!status) {
+    cells = rt_new_array(rt, rt->desc_string_matrix, dims, true);
+    lines = cells ? rt_new_array(rt, rt->desc_int_array, dims, false) : NULL;
+    status = !lines || rewind_scanner(&s, &text) || fill_strings(&s, cells, lines);
+  }
+  buf_free(&s.cell);
+  buf_free(&text);
+  if (status) {
+    rt_release(rt, cells ? &cells->h : NULL);
+    rt_release(rt, lines ? &lines->h : NULL);
+    return 1;
+  }
+  res[0].p = &cells->h;
+  res[1].p = &lines->h;
+  return 0;
+}
+
+PRIM(prim_csv_numbers) {
+  PRIM_UNUSED;
+  const StringObj *path = slot_string(&args[0]);
+  Buf text = {.rt = rt};
+  Scanner s = {.rt = rt, .name = path->bytes, .site = site, .separator = ',', .comment = "", .cell = {.rt = rt}};
   ArrayObj *a = NULL;
   int64_t dims[2];
   bool header;
-  Status status = rt_read_text(rt, path, &text, site);
+  Status status = open_text(&s, path, &text, dims, &header);
   if (!status) {
-    rewind_scanner(&s, &text);
-    status = measure(&s, dims, &header);
-  }
-  if (!status) {
-    if (numbers && header) dims[0]--;
-    a = rt_new_array(rt, numbers ? rt->desc_float_matrix : rt->desc_string_matrix, dims, true);
-    rewind_scanner(&s, &text);
-    status = a ? fill(&s, a, numbers, header) : 1;
+    if (header) dims[0]--;
+    a = rt_new_array(rt, rt->desc_float_matrix, dims, true);
+    status = !a || rewind_scanner(&s, &text) || fill_numbers(&s, a, header);
   }
   buf_free(&s.cell);
   buf_free(&text);
   if (status) rt_release(rt, a ? &a->h : NULL);
   else res->p = &a->h;
   return status;
-}
-
-PRIM(prim_csv_read) {
-  PRIM_UNUSED;
-  return read_csv(rt, args, false, res, site);
-}
-
-PRIM(prim_csv_numbers) {
-  PRIM_UNUSED;
-  return read_csv(rt, args, true, res, site);
 }

@@ -315,6 +315,17 @@ PRIM(prim_str_bytes) {
   return 0;
 }
 
+PRIM(prim_str_byte) {
+  PRIM_UNUSED;
+  const StringObj *s = slot_string(&args[0]);
+  int64_t i = args[1].i;
+  if (i < 0 || i >= s->len)
+    return rt_error(rt, ERR_SLICE, site, "byte %lld is out of bounds for a string of %lld bytes", (long long)i,
+                    (long long)s->len);
+  res->i = (unsigned char)s->bytes[i];
+  return 0;
+}
+
 PRIM(prim_str_of_bytes) {
   PRIM_UNUSED;
   const ArrayObj *a = slot_array(&args[0]);

@@ -132,7 +132,7 @@ static const Case cases[] = {
     {RTP_STR_BYTES, NULL, "t"},      {RTP_STR_OF_BYTES, NULL, "i"},  {RTP_REGEX_TEST, NULL, "rt"},
     {RTP_REGEX_TEST, NULL, "Gt"},    {RTP_REGEX_FIND, NULL, "rt0"},  {RTP_REGEX_REPLACE, NULL, "wzt"},
     {RTP_REGEX_SPLIT, NULL, "wt"},   {RTP_READ_FILE, NULL, "P"},     {RTP_READ_LINES, NULL, "P"},
-    {RTP_WRITE_FILE, NULL, "Pt"},    {RTP_APPEND_FILE, NULL, "Pt"},  {RTP_CSV_READ, NULL, "C"},
+    {RTP_WRITE_FILE, NULL, "Pt"},    {RTP_APPEND_FILE, NULL, "Pt"},  {RTP_CSV_READ, NULL, "C,e0"},
     {RTP_CSV_NUMBERS, NULL, "C"},    {RTP_MATMUL, NULL, "00mm"},     {RTP_EPRINT, &d_list, "l"},
     {RTP_READ_LINE, NULL, ""},       {RTP_READ_ALL, NULL, ""},       {RTP_STDIN_LINES, NULL, ""},
 };
@@ -145,7 +145,7 @@ static const RtPrimId bounded[] = {
     RTP_TIME,          RTP_RANDOM_BITS,     RTP_CPU_TIME,      RTP_ARRAYS_MADE,   RTP_OPAQUE,
     RTP_POSITION,      RTP_FILE_EXISTS,     RTP_LIST_DIR,      RTP_SLEEP,         RTP_DATE,
     RTP_JSON_PARSE,    RTP_JSON_NUMBERS,    RTP_WRITE,         RTP_FLUSH,         RTP_EXIT,
-    RTP_ATTEMPT,       RTP_ATTEMPT_EFFECT,  RTP_NANOSECONDS,
+    RTP_ATTEMPT,       RTP_ATTEMPT_EFFECT,  RTP_NANOSECONDS,   RTP_STR_BYTE,
 };
 
 static bool write_nothing(void *user, RtStream to, const char *s, size_t n) {
@@ -178,6 +178,10 @@ static void release_results(const Case *c, Slot *res) {
   case RTP_WRITE_FILE:
   case RTP_APPEND_FILE: break;
   case RTP_READ_LINE: rt_release(&rt, res[1].p); break;
+  case RTP_CSV_READ:
+    rt_release(&rt, res[0].p);
+    rt_release(&rt, res[1].p);
+    break;
   case RTP_REGEX_FIND:
     rt_release(&rt, res[1].p);
     rt_release(&rt, res[3].p);

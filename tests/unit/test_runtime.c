@@ -294,6 +294,9 @@ static void test_strings(void) {
   CHECK_STR(run3(RTP_STR_SUB, NULL, "p", P("abc"), I(3), I(0)), "");
   CHECK_STR(run3(RTP_STR_SUB, NULL, "p", P("abc"), I(2), I(2)),
             "error: 2 characters from 2 on are out of bounds for a string of length 3");
+  CHECK(int3(RTP_STR_BYTE, "p", P("aσ"), I(1), I(0)) == 0xcf);
+  CHECK_STR(run3(RTP_STR_BYTE, NULL, "p", P("aσ"), I(3), I(0)),
+            "error: byte 3 is out of bounds for a string of 3 bytes");
   CHECK(int3(RTP_STR_FIND, "pp", P("b"), P("abab"), I(2)) == 3);
   CHECK(int3(RTP_STR_FIND, "pp", P("z"), P("abab"), I(0)) == -1);
   CHECK(int3(RTP_STR_FIND, "pp", P(""), P("ab"), I(9)) == -1);
@@ -383,9 +386,10 @@ static void put_file(const char *path, const char *text) {
 
 static const char *csv(RtPrimId id, const char *path, const char *text) {
   put_file(path, text);
-  Slot args[1] = {P(path)};
-  Status s = prim(id, NULL, 1, args);
-  rt_release(&rt, args[0].p);
+  Slot args[4] = {P(path), P(","), P(""), I(0)};
+  Status s = prim(id, NULL, id == RTP_CSV_READ ? 4 : 1, args);
+  for (int i = 0; i < 3; i++) rt_release(&rt, args[i].p);
+  if (!s && id == RTP_CSV_READ) rt_release(&rt, result[1].p);
   if (!s) return shown(id == RTP_CSV_NUMBERS ? &d_matrix : rt.desc_string_matrix, result[0]);
   snprintf(last, sizeof last, "error: %s", rt.error.message);
   rt_clear_error(&rt);
@@ -413,11 +417,11 @@ static void test_files(void) {
   CHECK_STR(csv(RTP_CSV_NUMBERS, path, "x,y\n1,2\n3,-4e1"), "[[1.0, 2.0], [3.0, -40.0]]");
   CHECK_STR(csv(RTP_CSV_NUMBERS, path, "1,2\n3,4\n"), "[[1.0, 2.0], [3.0, 4.0]]");
   CHECK_STR(csv(RTP_CSV_NUMBERS, path, ""), "[]");
-  snprintf(want, sizeof want, "error: \"%s\": row 3, column 2: \"z\" is not a number", path);
+  snprintf(want, sizeof want, "error: \"%s\": line 3, column 2: \"z\" is not a number", path);
   CHECK_STR(csv(RTP_CSV_NUMBERS, path, "x,y\n1,2\n3,z\n"), want);
-  snprintf(want, sizeof want, "error: \"%s\": row 2 has too few cells: 1, where the first row has 2", path);
+  snprintf(want, sizeof want, "error: \"%s\": line 2 has too few cells: 1, where the first row has 2", path);
   CHECK_STR(csv(RTP_CSV_READ, path, "1,2\n3\n"), want);
-  snprintf(want, sizeof want, "error: \"%s\": row 2 has too many cells: the first row has 2", path);
+  snprintf(want, sizeof want, "error: \"%s\": line 2 has too many cells: the first row has 2", path);
   CHECK_STR(csv(RTP_CSV_READ, path, "1,2\n3,4,5\n"), want);
   snprintf(want, sizeof want, "error: \"%s\": the quote opened in line 2 is never closed", path);
   CHECK_STR(csv(RTP_CSV_READ, path, "1\n\"2\n"), want);
