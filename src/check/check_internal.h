@@ -290,10 +290,10 @@ int tc_count_arrows(const TypeExpr *te);
 /* ---- scope.c ------------------------------------------------------------------- */
 void tc_local_push(Checker *c, Binding *b);
 void tc_local_pop_to(Checker *c, int mark);
-Binding *tc_lookup_value(Checker *c, Name name); /* reports; NULL */
-Ctor *tc_lookup_ctor(Checker *c, Name name);     /* reports; NULL */
-TypeName *tc_lookup_type(Checker *c, Name name); /* reports; NULL */
-TypeName *tc_find_type(Checker *c, Name name);   /* does not report */
+Binding *tc_lookup_value(Checker *c, Name name);     /* reports; NULL */
+Ctor *tc_lookup_ctor(Checker *c, Name name);         /* reports; NULL */
+TypeName *tc_lookup_type(Checker *c, Name name);     /* reports; NULL */
+TypeName *tc_find_type(Checker *c, Name name);       /* does not report */
 Ctor *tc_find_ctor(Checker *c, Module *m, Sym name); /* the same of a constructor; NULL */
 Module *tc_lookup_module(Checker *c, Sym name, Span at);
 Binding *tc_module_value(Checker *c, Module *m, Sym name);
