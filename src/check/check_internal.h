@@ -10,7 +10,8 @@
  *   scope.c       names: locals, modules, library modules read on demand
  *   infer_pat.c   patterns
  *   infer_expr.c  expressions; infer_op.c: operators and application
- *   check_items.c top-level items, derivative rules; reported.c: what is evaluated of tests and benchmarks; checker.c: the interface
+ *   check_items.c top-level items, derivative rules; checker.c: the interface
+ *   reported.c    what is evaluated of tests and benchmarks
  *   match.c       missing and redundant cases
  *   print_type.c  types as text
  *   type_errors.c the wording of type errors; call_errors.c: in calls; messages.c: what both are made of
