@@ -19,14 +19,14 @@ static void show_text(Session *s, AtledStatus status, const char *text) {
   if (!*text || text[strlen(text) - 1] != '\n') putchar('\n');
 }
 
-static bool lacks(const char *rest, const char *what) {
-  if (!*rest) printf("%s is missing\n", what);
+static bool lacks(const char *rest, const char *what, const char *usage) {
+  if (!*rest) printf("%s is missing: `%s`\n", what, usage);
   return !*rest;
 }
 
 void command_type(Session *s, const char *rest) {
   const char *text;
-  if (lacks(rest, "an expression: `:type EXPR`")) return;
+  if (lacks(rest, "an expression", ":type EXPR")) return;
   interrupt_target(s->host.vm);
   AtledStatus status = atled_type(s->host.vm, rest, &text);
   show_text(s, status, text);
@@ -34,7 +34,7 @@ void command_type(Session *s, const char *rest) {
 
 void command_doc(Session *s, const char *rest) {
   const char *text;
-  if (lacks(rest, "a name: `:doc NAME`")) return;
+  if (lacks(rest, "a name", ":doc NAME")) return;
   AtledStatus status = atled_doc(s->host.vm, rest, &text);
   show_text(s, status, text);
 }
@@ -49,7 +49,7 @@ static bool about(Session *s, const char *name, AtledAbout *out) {
 
 void command_info(Session *s, const char *rest) {
   AtledAbout a;
-  if (lacks(rest, "a name: `:info NAME`") || !about(s, rest, &a)) return;
+  if (lacks(rest, "a name", ":info NAME") || !about(s, rest, &a)) return;
   printf("%s %s%s%s\n", a.kind, rest, a.type ? " : " : "", a.type ? a.type : "");
   if (a.doc) fputs(a.doc, stdout);
   if (strcmp(a.kind, "type") == 0 && a.source) fputs(a.source, stdout);
@@ -59,7 +59,7 @@ void command_info(Session *s, const char *rest) {
 
 void command_source(Session *s, const char *rest) {
   AtledAbout a;
-  if (lacks(rest, "a name: `:source NAME`") || !about(s, rest, &a)) return;
+  if (lacks(rest, "a name", ":source NAME") || !about(s, rest, &a)) return;
   if (!a.source) printf("`%s` is all of %s; `:browse %s` lists its names\n", rest, a.file, rest);
   else printf("# %s, line %d\n%s", a.file, a.line, a.source);
 }
@@ -137,7 +137,7 @@ void command_browse(Session *s, const char *rest) {
 void command_search(Session *s, const char *rest) {
   const char *const *names;
   int n;
-  if (lacks(rest, "a word or a type: `:search float[] -> float`")) return;
+  if (lacks(rest, "a word or a type", ":search float[] -> float")) return;
   interrupt_target(s->host.vm);
   AtledStatus status = atled_search(s->host.vm, rest, &names, &n);
   if (status == ATLED_OK) print_typed_names(s, names, n, "");
@@ -171,7 +171,7 @@ static AtledStage take_stage(const char **rest) {
 void command_ir(Session *s, const char *rest) {
   const char *text;
   AtledStage stage = take_stage(&rest);
-  if ((int)stage < 0 || lacks(rest, "an expression: `:ir [--STAGE] EXPR`")) return;
+  if ((int)stage < 0 || lacks(rest, "an expression", ":ir [--STAGE] EXPR")) return;
   bool graph = stage != ATLED_STAGE_PARSED && stage != ATLED_STAGE_TYPED;
   const char *of = graph && is_name(rest) ? rest : NULL;
   interrupt_target(s->host.vm);

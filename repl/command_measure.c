@@ -42,8 +42,8 @@ void command_bench(Session *s, const char *rest) {
   interrupt_target(vm);
   AtledStatus status = atled_bench(vm, "<bench>", source, report_bench, NULL);
   interrupt_target(NULL);
-  atled_set_jit(vm, s->jit);
   if (status != ATLED_OK && status != ATLED_TEST_FAILURE) session_show(s, status);
+  atled_set_jit(vm, s->jit);
   free(source);
 }
 

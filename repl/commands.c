@@ -194,10 +194,9 @@ void command_quit(Session *s, const char *rest) {
 /* ---- Settings -------------------------------------------------------------------------------------- */
 static void show_setting(const Session *s, int i) {
   bool words = !isupper((unsigned char)*settings[i].values);
-  printf("%-9s ", settings[i].name);
-  if (words) printf("%s", s->settings[i] ? "on" : "off");
-  else printf("%d", s->settings[i]);
-  manual_wrap(settings[i].help, 16, 16);
+  int at = printf("%-9s ", settings[i].name);
+  at += words ? printf("%s", s->settings[i] ? "on" : "off") : printf("%d", s->settings[i]);
+  manual_wrap(settings[i].help, at, 16);
 }
 
 /* The value that the word stands for, or -1. */

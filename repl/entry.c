@@ -14,6 +14,17 @@ const char *entry_last_line(const char *text) {
   return end ? end + 1 : text;
 }
 
+/* The first word that is no comment. */
+static bool begins_with(const char *text, const char *word) {
+  size_t n = strlen(word);
+  while (*text == '#' || *text == '\n') text += *text == '#' ? strcspn(text, "\n") : 1;
+  return strncmp(text, word, n) == 0 && strchr(" \t\n", text[n]);
+}
+
+bool entry_is_rule(const char *text) { return begins_with(text, "pullback") || begins_with(text, "tangent"); }
+
+bool entry_is_definition(const char *text) { return begins_with(text, "let") || begins_with(text, "foreign"); }
+
 static int count_items(AtledVM *vm, const char *text, AtledStatus *status) {
   const size_t *starts;
   int n;
@@ -49,15 +60,6 @@ bool entry_lacks_indent(AtledVM *vm, const char *text) {
 }
 
 /* ---- Pieces ------------------------------------------------------------------------------------- */
-/* The first word that is no comment. */
-static bool begins_with(const char *text, const char *word) {
-  size_t n = strlen(word);
-  while (*text == '#' || *text == '\n') text += *text == '#' ? strcspn(text, "\n") : 1;
-  return strncmp(text, word, n) == 0 && strchr(" \t\n", text[n]);
-}
-
-static bool is_rule(const char *text) { return begins_with(text, "pullback") || begins_with(text, "tangent"); }
-
 /* From the line of `start` on, behind as many ends of lines as stand above it. */
 static char *piece(const char *text, size_t start, size_t end) {
   size_t lines = 0;
@@ -84,7 +86,7 @@ static size_t *find_starts(AtledVM *vm, const char *text, int *n) {
   if (!own) return NULL;
   own[0] = 0;
   for (int i = 1; i < all; i++)
-    if (!is_rule(text + starts[i])) own[kept++] = starts[i];
+    if (!entry_is_rule(text + starts[i])) own[kept++] = starts[i];
   own[kept] = strlen(text);
   *n = kept;
   return own;

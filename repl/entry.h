@@ -11,6 +11,8 @@ bool entry_ends(AtledVM *vm, const char *text, bool typed);
  * indented by a blank: in column 0 it would begin an item. */
 bool entry_lacks_indent(AtledVM *vm, const char *text);
 bool entry_is_blank(const char *text);
+bool entry_is_rule(const char *text); /* does it begin with `pullback` or `tangent`? */
+bool entry_is_definition(const char *text);
 const char *entry_last_line(const char *text);
 
 /* An entry as it is evaluated: item by item, in order. */

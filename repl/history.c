@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The history of entries: readline's list, and a file in the XDG state folder, `$XDG_STATE_HOME/atled/history`, for
- * which ATLED_HISTORY may name another place. In the file each entry is a line; its own ends of lines are written `\n`,
+ * which ATLED_HISTORY may name another place, or none. In the file each entry is a line; its own ends of lines are written `\n`,
  * its backslashes `\\`. An entry is appended when it is entered, so sessions side by side lose nothing; the beginning
  * of a session cuts a file that has become long. A file that can't be read or written is told once. */
 #include "history.h"
@@ -31,7 +31,7 @@ static char *join(const char *a, const char *b) {
 
 static char *find_path(void) {
   const char *given = getenv("ATLED_HISTORY"), *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-  if (given && *given) return strdup(given);
+  if (given) return strdup(given);
   if (state && *state == '/') return join(state, "/atled/history");
   return home && *home ? join(home, "/.local/state/atled/history") : NULL;
 }
@@ -102,6 +102,11 @@ void history_begin(void) {
   using_history();
   stifle_history(KEPT);
   path = find_path();
+  if (path && !*path) {
+    free(path);
+    path = NULL;
+    return;
+  }
   if (!path) {
     give_up("", "neither XDG_STATE_HOME nor HOME is set");
     return;

@@ -35,7 +35,7 @@ int choice_of(const char *choices, const char *word);
 AtledStage stage_of(const char *name); /* of a stage's name; -1 if there is none */
 
 /* ---- watch.c ---- */
-/* Runs the command in a child, again whenever one of its files is changed. The exit status; in the child, that of run. */
+/* Runs the command in a child, again whenever one of its files is changed. The exit status; in the child, run's. */
 int watch(Options *o, int (*run)(Options *o));
 
 /* ---- manual.c ---- */

@@ -74,14 +74,15 @@ static void occupy_closed(void) {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) return;
 }
 
-/* Not ignored: programs that this one starts shall find the signal as it was. */
-static void on_closed_pipe(int unused) { (void)unused; }
+/* The write fails, which is enough. Not ignored: programs that this one starts shall find the signals as they were. */
+static void on_failed_write(int unused) { (void)unused; }
 
 void output_start(void) {
   static char buffer[1 << 16];
-  struct sigaction action = {.sa_handler = on_closed_pipe, .sa_flags = SA_RESTART};
+  struct sigaction action = {.sa_handler = on_failed_write, .sa_flags = SA_RESTART};
   sigemptyset(&action.sa_mask);
   sigaction(SIGPIPE, &action, NULL);
+  sigaction(SIGXFSZ, &action, NULL);
   occupy_closed();
   on_terminal = isatty(STDOUT_FILENO);
   terminal = stdout;

@@ -21,6 +21,7 @@ typedef struct Repl {
   int entry;
   bool over;   /* the session ends */
   bool exited; /* because the program called `exit`, or the process is to end */
+  char *last;  /* the item evaluated before, with its rules, if it is a definition; else NULL */
   int before;  /* display_errors: of the entry that is evaluated */
 } Repl;
 
@@ -77,7 +78,8 @@ static AtledStatus evaluate_item(Repl *r, const char *name, const char *text) {
   return atled_enter(r->vm, name, text);
 }
 
-static AtledStatus evaluate(Repl *r, const char *text) {
+/* `typed`: what of it is the entry's own. */
+static AtledStatus evaluate(Repl *r, const char *text, const char *typed) {
   char name[32];
   snprintf(name, sizeof name, "repl:%d", r->entry);
   output_forget();
@@ -85,8 +87,33 @@ static AtledStatus evaluate(Repl *r, const char *text) {
   interrupt_target(r->vm);
   AtledStatus status = evaluate_item(r, name, text);
   interrupt_target(NULL);
-  session_entered(r->session, text + strspn(text, "\n"), status);
+  session_entered(r->session, typed + strspn(typed, "\n"), status);
   report(r, status);
+  return status;
+}
+
+/* A rule stands directly after its function: that is defined again, with the rule. */
+static char *with_function(const Repl *r, const char *rule) {
+  size_t n = strlen(r->last);
+  char *both = malloc(n + strlen(rule) + 2);
+  if (!both) return NULL;
+  memcpy(both, r->last, n);
+  both[n] = '\n';
+  strcpy(both + n + 1, rule + strspn(rule, "\n"));
+  return both;
+}
+
+static AtledStatus evaluate_in_turn(Repl *r, const char *text) {
+  char *both = r->last && entry_is_rule(text) ? with_function(r, text) : NULL;
+  if (both) r->before = -1;
+  AtledStatus status = evaluate(r, both ? both : text, text);
+  if (status != ATLED_OK && both) {
+    free(both);
+    return status;
+  }
+  bool defined = status == ATLED_OK && entry_is_definition(text);
+  free(r->last);
+  r->last = both ? both : defined ? strdup(text + strspn(text, "\n")) : NULL;
   return status;
 }
 
@@ -102,7 +129,7 @@ static void evaluate_pieces(Repl *r, Pieces p) {
   AtledStatus status = ATLED_OK;
   int done = 0;
   for (; done < p.n && !r->over && (status == ATLED_OK || status == ATLED_TEST_FAILURE); done++)
-    status = evaluate(r, p.texts[done]);
+    status = evaluate_in_turn(r, p.texts[done]);
   if (status == ATLED_COMPILE_ERROR && p.n == 1) hint_at_command(p.texts[0]);
   int left = p.n - done;
   if (left && !r->over)
@@ -191,6 +218,7 @@ AtledStatus repl_run(AtledVM *vm, AtledJit jit) {
     if (output_failed()) break;
   }
   free(rest);
+  free(r.last);
   session_free(r.session);
   return r.exited ? ATLED_EXIT : ATLED_OK;
 }

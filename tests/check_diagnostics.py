@@ -4,7 +4,8 @@
 
 usage: check_diagnostics.py --atled EXE [--update] docs/diagnostics.md
 
-An entry begins with `###`. Its blocks, in this order:
+An entry begins with `###`; the line below says of which code it is, as in "Code: `type-mismatch`.", where the command reports one
+(`--json`). Its blocks, in this order:
   ```atled wrong         the program, run as wrong.atl; or ```sh wrong, a command line
   ```text status N       all of standard error, and the exit status (0 for warnings)
   ```atled mended        the program that runs without a word, as mended.atl; or ```sh mended
@@ -14,6 +15,7 @@ of the rows of habits.def. --update writes the messages; read them before you co
 
 Fails too when the source can report something that no entry shows: see diagnostic_sources.py."""
 import concurrent.futures
+import json
 import os
 import re
 import subprocess
@@ -39,7 +41,7 @@ NOT_SHOWN = {
     r"src/jit/(jit|translate)\.c": "the system refuses something to the compiler; the reason is part of `can't compile`",
     r"src/jit/toolchain/cache\.c:.*(can't be|neither)": "the system refuses a folder; unit.cache has them",
     r"src/api/vm\.c:.*no part of it says why": "a guard: tests/api/test_hostile.c looks for it",
-    r"src/api/evaluate\.c:.*tests failed|src/check/checker\.c:.*a type is needed, and nothing":
+    r"src/api/evaluate\.c:.*(tests|benchmarks) failed|src/check/checker\.c:.*a type is needed, and nothing":
         "errors of hosts' calls; tests/api has them",
     r"src/runtime/streams\.c:.*(isn't taken|exit$|host's input gave)": "hosts stop output and give input, and `exit` is no error; tests/api has them",
     r"src/runtime/arrays\.c:.*(can't have length|of %lld rows)": "guards: a check comes before",
@@ -54,6 +56,7 @@ ALSO = ["no case matches %s", "different shapes: %s and %s", "%s has no derivati
 
 class Entry:
     def __init__(self, title, line):
+        self.code = None
         self.title, self.line, self.blocks = title, line, []  # blocks: [info, text, first line, end line]
 
     def block(self, kind):
@@ -73,6 +76,8 @@ def entries_of(text):
             block = None
         elif block is not None:
             block[1] += line + "\n"
+        elif entries and not entries[-1].blocks and line.startswith("Code: "):
+            entries[-1].code = line[7:-2]
     return entries
 
 
@@ -98,12 +103,32 @@ def write_files(entry, folder, first, last):
                 f.write(text)
 
 
+def code_of(exe, folder, wrong, cache):
+    """The code of the first error, or warning, that the program reports; None where the command has none for it."""
+    block = list(wrong)
+    if block[0].startswith("sh"):
+        block[1] = re.sub(r"(?<![\w/-])(atled|\$exe) (?=(--jit=\w+ |-e |[\w./-]+\.atl))", r"\1 --json ", block[1])
+    _, stderr = run(exe, folder, block, "wrong.atl", ["--jit=off", "--json"], cache)
+    found = []
+    for line in stderr.splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    found = [d for d in found if isinstance(d, dict) and "kind" in d]
+    return next((d["kind"] for d in sorted(found, key=lambda d: d["severity"] != "error")), None)
+
+
+def code_line(code):
+    return f"Code: `{code}`."
+
+
 def check(exe, entry):
-    """(problems, message block as it should be)."""
+    """(problems, message block as it should be, code)."""
     wrong, said, mended = entry.block("wrong"), entry.block("text status"), entry.block("mended")
     said = next((b for b in entry.blocks if b[0].startswith("text status")), None)
     if not (wrong and said and mended):
-        return ["lacks one of its blocks: wrong, text status, mended"], None
+        return ["lacks one of its blocks: wrong, text status, mended"], None, None
     problems = []
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         write_files(entry, folder, 0, wrong[2])
@@ -116,11 +141,15 @@ def check(exe, entry):
             problems.append(f"expected {said[0]}\n{said[1]}got {status}\n{stderr}")
         if not stderr:
             problems.append("the wrong program gives no message")
+        checked = wrong[0].startswith("atled") or "--update" in sys.argv  # command lines may take long
+        code = code_of(exe, folder, wrong, cache) if checked else entry.code
+        if entry.code != code:
+            problems.append(f"its code is {code}, not {entry.code}")
         write_files(entry, folder, said[2], mended[2])
         mend = run(exe, folder, mended, "mended.atl", ["--jit=off"], cache)
         if mend != (0, ""):
             problems.append(f"the mended program gives {mend[0]}\n{mend[1]}")
-    return problems, (f"text status {status}", stderr)
+    return problems, (f"text status {status}", stderr), code
 
 
 def shown(kind, text, messages, everything):
@@ -167,10 +196,11 @@ def word_program(word):
 
 def update(path, text, entries, results):
     lines = text.split("\n")
-    for entry, (_, block) in reversed(list(zip(entries, results))):
+    for entry, (_, block, code) in reversed(list(zip(entries, results))):
         said = next((b for b in entry.blocks if b[0].startswith("text status")), None)
         if said and block:
             lines[said[2] - 1:said[3]] = ["```" + block[0], *block[1].rstrip("\n").split("\n"), "```"]
+        lines[entry.line:entry.line + (entry.code is not None)] = [code_line(code)] if code else []
     with open(path, "w", encoding="utf-8") as f:
         f.write("\n".join(lines))
 
@@ -188,7 +218,7 @@ def main():
         results = list(pool.map(lambda e: check(exe, e), entries))
     if "--update" in sys.argv:
         update(path, text, entries, results)
-    problems = [f"{path}:{e.line}: {e.title}: {p}" for e, (ps, _) in zip(entries, results) for p in ps]
+    problems = [f"{path}:{e.line}: {e.title}: {p}" for e, (ps, _, _) in zip(entries, results) for p in ps]
     titles = [e.title for e in entries]
     problems += [f"two entries are called “{t}”" for t in sorted(set(titles)) if titles.count(t) > 1]
     problems += [*missing(root, entries), *check_words(exe, root, text)]

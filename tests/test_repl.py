@@ -3,14 +3,17 @@
 """The prompt: through a pipe (`atled repl`), and on a terminal (a pseudo-terminal from Python's pty).
 
 usage: test_repl.py EXE"""
+import fcntl
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -107,18 +110,95 @@ class Piped(unittest.TestCase):
         self.assertNotIn("int = 1\n", out)
 
 
-class Terminal(unittest.TestCase):
-    def setUp(self):
-        try:
-            self.pid, self.fd = pty.fork()
-        except OSError:  # a bare chroot without /dev/pts
-            self.skipTest("this machine has no pseudo-terminals")
-        if self.pid == 0:
-            os.execve(EXE, [EXE], ENV)  # no `repl`: it is a terminal
-        self.seen = ""
-        self.expect(":help")
+class Values(unittest.TestCase):
+    """What values look like, in 80 columns."""
 
-    def tearDown(self):
+    def shown(self, text):
+        out, err, _ = piped(text + "\n")
+        self.assertEqual(err, "")
+        return out
+
+    def test_arrays(self):
+        self.assertEqual(self.shown("[1.0, 0.5, 1.0 / 3.0]"), "it : float[] = [1.0, 0.5, 0.33333]  # 3\n")
+        self.assertEqual(self.shown(":set digits 17\n[1.0 / 3.0, 1e10]").splitlines()[-1],
+                         "it : float[] = [0.3333333333333333, 10000000000.0]  # 2")
+        self.assertEqual(self.shown("[123456.0, 1e-7, nan, -inf]"), "it : float[] = [1.2346e+05, 1e-07, nan, -inf]  # 4\n")
+        self.assertEqual(self.shown("range 0 1000"), "it : int[] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, …, 998, 999]  # 1000\n")
+        self.assertEqual(self.shown(":set width 40\nrange 0 1000").splitlines()[-1], "it : int[] = [0, 1, 2, …, 998, 999]  # 1000")
+        self.assertEqual(self.shown("1.0 / 3.0"), "it : float = 0.3333333333333333\n")
+
+    def test_matrices(self):
+        self.assertEqual(self.shown("[[1.0, -0.5], [100.25, 2.0]]"),
+                         "it : float[][] = # 2 × 2\n  [[  1.0,  -0.5],\n   [100.25,  2.0]]\n")
+        self.assertEqual(self.shown("[ [ [ i + j | k < 2 ] | j < 2 ] | i < 2 ]"),
+                         "it : int[][][] = # 2 × 2 × 2\n  [[[0, 0],\n    [1, 1]],\n   [[1, 1],\n    [2, 2]]]\n")
+        lines = self.shown("[ [ float (i * j) / 7.0 | j < 40 ] | i < 300 ]").splitlines()
+        self.assertLess(len(lines), 24)
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertEqual(lines[0], "it : float[][] = # 300 × 40")
+        self.assertRegex(lines[2], r"^   \[0\.0,  0\.14286, .*, …, +5\.5714\],$")
+        self.assertIn("    …", lines)
+
+    def test_tables_and_records(self):
+        self.assertEqual(self.shown('[{name = "ann", x = 1.5}, {name = "bob", x = -22.25}]'),
+                         'it : {name : string, x : float}[] = # 2\n  name        x\n  "ann"    1.5\n  "bob"  -22.25\n')
+        self.assertEqual(self.shown('{a = range 0 100, b = "x"}'),
+                         'it : {a : int[], b : string} = {a = [0, 1, 2, …, 97, 98, 99], b = "x"}\n')
+        self.assertEqual(self.shown('{aaaaaaaaaaaaaaaa = range 0 100, bbbbbbbbbbbbbbbb = "xxxxxxxx"}').splitlines()[1:],
+                         ["  {aaaaaaaaaaaaaaaa = [0, 1, 2, …, 97, 98, 99],", '   bbbbbbbbbbbbbbbb = "xxxxxxxx"}'])
+
+    def test_long_values(self):
+        for text in ("to_list (range 0 100000)", 'Str.join "" (replicate 100000 "x")', "(1, [to_list (range 0 9999)])"):
+            out = self.shown(text)
+            self.assertLess(len(out), 500)
+            self.assertIn("…", out)
+
+    def test_it(self):
+        self.assertEqual(self.shown("20 + 1\nit * 2\nprint it\nlet x = it\n[]\nit").splitlines(),
+                         ["it : int = 21", "it : int = 42", "42", "x : int = 42", "- : 'a[] = []  # 0", "it : int = 42"])
+        self.assertEqual(self.shown("fun x -> x * 2\nit 21\n").splitlines()[-1], "it : int = 42")
+        out, _, _ = piped("1 + 1\n[1][7]\nit\n")
+        self.assertEqual(out, "it : int = 2\nit : int = 2\n")
+
+
+class Tutorial(unittest.TestCase):
+    """docs/tutorial.md, typed line by line."""
+
+    def blocks(self, fence):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "tutorial.md"), encoding="utf-8") as f:
+            return re.findall(rf"(?ms)^```{fence}\n(.*?)^```$", f.read())
+
+    def test_session(self):
+        for block in self.blocks("text session"):
+            lines = block.splitlines()
+            out, err, _ = piped("".join(line[2:] + "\n" for line in lines if line[:1] in "∇…"))
+            self.assertEqual((err, out.splitlines()), ("", [line for line in lines if line[:1] not in "∇…"]))
+
+    def test_programs(self):
+        blocks = self.blocks("atled")
+        self.assertGreater(len(blocks), 10)
+        out, err, _ = piped("\n\n".join(blocks))
+        printed = iter(out.splitlines())
+        for expected in re.findall(r"(?m)# => (.*)$", "\n".join(blocks)):
+            self.assertIn(expected, printed)  # takes lines up to it
+        self.assertEqual(err.count("error: "), 2 * "\n".join(blocks).count("# error: "))  # once in the source that is shown
+
+
+PROMPT, KEY_UP, KEY_DOWN = "∇ ", "\x1b[A", "\x1b[B"
+
+
+class Session:
+    """The prompt on a pseudo-terminal."""
+
+    def __init__(self, columns=80, **env):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            env = {**ENV, "TERM": "xterm", **env}
+            os.execve(EXE, [EXE], {k: v for k, v in env.items() if v is not None})
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self.seen = ""
+
+    def close(self):
         os.close(self.fd)
         try:
             os.kill(self.pid, signal.SIGKILL)
@@ -126,60 +206,165 @@ class Terminal(unittest.TestCase):
             pass
         os.waitpid(self.pid, 0)
 
-    def expect(self, pattern, seconds=20):
+    def expect(self, pattern, seconds=30):
+        """What came up to the pattern, without sequences that move the cursor or colour."""
         end = time.time() + seconds
         while not (m := re.search(pattern, self.seen)):
             if time.time() > end or not select.select([self.fd], [], [], end - time.time())[0]:
-                self.fail(f"{pattern!r} didn't come; what came is {self.seen!r}")
-            self.seen += os.read(self.fd, 4096).decode("utf-8", "replace")
-        self.seen = self.seen[m.end():]
+                raise AssertionError(f"{pattern!r} didn't come; what came is {self.seen!r}")
+            self.seen += re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", os.read(self.fd, 65536).decode("utf-8", "replace"))
+        before, self.seen = self.seen[:m.end()], self.seen[m.end():]
+        return before
 
     def send(self, text):
-        os.write(self.fd, text.encode())
+        os.write(self.fd, text if isinstance(text, bytes) else text.encode())
 
-    def test_values(self):
-        self.send("1 + 2\n")
-        self.expect("it : int = 3")
 
-    def test_continuation(self):
-        self.send("let f x =\n")
-        self.expect("…")
-        self.send("  x * 2\n\nf 21\n")
-        self.expect("int = 42")
+class Terminal(unittest.TestCase):
+    def begin(self, **options):
+        try:
+            s = Session(**options)
+        except OSError:  # a bare chroot without /dev/pts
+            self.skipTest("this machine has no pseudo-terminals")
+        self.addCleanup(s.close)
+        s.expect(r":help")
+        s.expect(PROMPT)
+        return s
 
-    def test_interrupt_clears_the_line(self):
-        self.send("let x = (")
-        time.sleep(0.3)
-        self.send("\x03")
-        time.sleep(0.3)
-        self.send("3 * 4\n")
-        self.expect("it : int = 12")
+    def test_values_and_entries_of_several_lines(self):
+        s = self.begin()
+        s.send("1 + 2\n")
+        s.expect("it : int = 3")
+        s.send("let f x =\n  if x > 0 then 1\n  else 2\n\nf (-3)\n")
+        s.expect("f : .*<fun>")
+        s.expect("it : int = 2")
+        s.send("if 1 > 2 then 10\nelse 20\n\n")
+        s.expect("it : int = 20")
+        s.send("let g x =\nx * 2\ng 21\n")  # not indented; the next item ends it
+        s.expect("g : .*<fun>")
+        s.expect("it : int = 42")
+        s.send("1 +\n\n")
+        s.expect("needs an operand")
 
-    def test_interrupt_gives_up_an_entry(self):
-        self.send("let x = (\n")
-        self.expect("…")
-        self.send("\x03")
-        time.sleep(0.3)
-        self.send("3 * 5\n")
-        self.expect("it : int = 15")
+    def test_history(self):
+        history = os.path.join(TMP.name, "state", "atled", "history")
+        env = {"ATLED_HISTORY": None, "XDG_STATE_HOME": os.path.join(TMP.name, "state")}
+        s = self.begin(**env)
+        s.send("let twice x =\n  x * 2\n\n")
+        s.expect("twice : .*<fun>")
+        s.send("twice 4\n")
+        s.expect("it : int = 8")
+        s.send(KEY_UP + KEY_UP + "\n")  # an entry is recalled, and runs, as a whole
+        s.expect("twice : .*<fun>")
+        s.send("let tw" + KEY_UP + "\n")
+        s.expect("twice : .*<fun>")
+        with open(history, encoding="utf-8") as f:
+            self.assertEqual(f.read(), "let twice x =\\n  x * 2\ntwice 4\nlet twice x =\\n  x * 2\n")
+        s = self.begin(**env)
+        s.send("5 * 5\n")
+        s.expect("it : int = 25")
+        s.send("let" + KEY_UP + "\n")
+        s.expect("twice : .*<fun>")
 
-    def test_interrupt_stops_evaluation(self):
-        self.send("let kept = 8\n")
-        self.expect("kept : int = 8")
-        self.send("let rec f n = if n < 0 then n else f (n + 1 - n % 2)\n")
-        self.expect("f : .*<fun>")
-        self.send("f 1\n")
-        time.sleep(1)
-        self.send("\x03")
-        self.expect("interrupt")
-        self.send("kept + 1\n")
-        self.expect("it : int = 9")
+    def test_history_that_cannot_be_kept(self):
+        for env, why in (({"ATLED_HISTORY": None, "XDG_STATE_HOME": None, "HOME": None}, "neither"), ({"ATLED_HISTORY": "/dev/full"}, "no.*file|isn't"),
+                         ({"ATLED_HISTORY": "/proc/none/x"}, "No such")):
+            s = Session(**env)
+            self.addCleanup(s.close)
+            s.expect(f"the history isn't kept: .*({why})")
+            s.send("1 + 2\n")
+            s.expect("it : int = 3")
+
+    def test_paste(self):
+        s = self.begin()
+        s.send("\x1b[200~let a = 1\nlet b x =\n  x + a\n\nb 2\nb \"x\"\nb 3\n\x1b[201~\n")
+        s.expect("a : int = 1")
+        s.expect("b : .*<fun>")
+        s.expect("it : int = 3")
+        s.expect(r"repl:1:6:3: error.*\s+6 \| b \"x\"")
+        s.expect("1 item behind the error wasn't evaluated")
+        s.send(b"\x1b[200~" + bytes(range(256)).replace(b"\x1b", b"") * 3 + b"\x1b[201~\n\n\x03\x03")
+        s.send("20 + 22\n")
+        s.expect("it : int = 42")
+        s.send("\x1b[200~Str.length \"" + "x" * 300000 + "\"\x1b[201~\n")
+        s.expect("it : int = 300000")
+        s.send(b"\xff\xfe1\n")
+        s.expect("not valid UTF-8")
+
+    def test_interrupts(self):
+        s = self.begin()
+        for begun in ("", "let x = (", "let x = (\n1,", "\x12le", "Str.\t\t", "\t\t"):
+            s.send("let kept = 8\n")
+            s.expect("kept : int = 8")
+            s.expect(PROMPT)
+            s.send(begun)
+            time.sleep(0.3)
+            s.send("\x03\x03")
+            s.expect(PROMPT)
+            s.send("kept + 1\n")
+            s.expect("it : int = 9")
+        s.send("let rec f n = if n < 0 then n else f (n + 1 - n % 2)\n")
+        s.expect("f : .*<fun>")
+        for running in ("f 1\n", "read_line ()\n", ":type f 1\nf 2\n"):
+            s.send(running)
+            time.sleep(0.7)
+            s.send("\x03")
+            s.expect("error: interrupted")
+            s.send("kept + 1\n")
+            s.expect("it : int = 9")
+        s.expect(PROMPT)
+        s.send("let x = (")
+        s.expect(r"x = \(")
+        os.kill(s.pid, signal.SIGINT)  # from elsewhere
+        s.expect(PROMPT)
+        s.send("3 * 5\n")
+        s.expect("it : int = 15")
+        s.send("\x04")
+        while select.select([s.fd], [], [], 10)[0]:
+            try:
+                os.read(s.fd, 4096)
+            except OSError:
+                break  # it has ended
 
     def test_completion(self):
-        self.send("let velocity = 3\n")
-        self.expect("velocity : int = 3")
-        self.send("velo\t + 1\n")
-        self.expect("it : int = 4")
+        s = self.begin()
+        os.makedirs(os.path.join(TMP.name, "files"), exist_ok=True)
+        with open(os.path.join(TMP.name, "files", "some_program.atl"), "w", encoding="utf-8") as f:
+            f.write("let from_file = 12\n")
+        s.send("let point = {width = 3, inner = {depth = 4}}\n")
+        s.expect("point : ")
+        for typed, answer in (("poi\t.wi\t + 1\n", "it : int = 4"), ("point.inner.\t\n", "it : int = 4"), ("Rand\tuni\t\n", "it : .*key -> int"),
+                              ("Som\t 3\n", "it : int option = Some 3"), (":ty\tpoint.wi\t\n", "int\r"),
+                              (f":load {TMP.name}/files/some\t\n", "from_file : int = 12"),
+                              (f'import "{TMP.name}/files/some\t as M\n', PROMPT), ("M.from\t\n", "it : int = 12")):
+            s.send(typed)
+            s.expect(answer)
+
+    def test_errors_below_what_was_typed(self):
+        s = self.begin()
+        s.send("1 + true\n")
+        self.assertNotIn(" | ", s.expect("error: expected a number, found bool"))
+        s.send("let x = 1 + undefined_name\n")
+        self.assertIn("\r" + " " * 14 + "^" * 14 + "\r\nerror: ", s.expect("there is no `undefined_name`"))
+        s.send('print "a"; fail "x"\n')  # something stands between
+        s.expect(r"repl:3:1:12: error: x\s+1 \| print")
+
+    def test_narrow_window(self):
+        s = self.begin(columns=1)
+        for typed, answer in (("1 + 2\n", "int = 3"), ("range 0 100\n", "# 100"), ("[[1.0, 2.0]]\n", "# 1 × 2"), ("1 + true\n", "found bool"),
+                              ("let f x =\n  x\n\n", "<fun>")):
+            s.send(typed)
+            s.expect(answer)
+
+    def test_colours(self):
+        for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
+            s = Session(**env)
+            self.addCleanup(s.close)
+            os.write(s.fd, b"1 + 2\n")
+            raw = b""
+            while b" = 3" not in raw:
+                raw += os.read(s.fd, 4096)
+            self.assertEqual(b"\x1b[36mint" in raw, coloured, raw)
 
 
 unittest.main()

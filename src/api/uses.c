@@ -104,8 +104,8 @@ UseList uses_of(AtledVM *vm, const Plan *plan) {
     plan_each_variable(vm->main->items.data[i], add_name, &(NameUses){&w, &out});
   }
   if (w.stale.len)
-    report_warning(vm, "edited", "%s %s made with a file that was edited since: evaluate the definition again",
-                   list(vm, w.stale.data, w.stale.len), w.stale.len == 1 ? "was" : "were");
+    report_warning(vm, "edited", "made with a file that was edited since: %s; evaluate the definition again",
+                   list(vm, w.stale.data, w.stale.len));
   return out;
 }
 
@@ -133,6 +133,6 @@ void uses_keep(AtledVM *vm, const UseList *uses) {
   for (const Use *u = vm->uses; u; u = u->before)
     if (is_stale(vm, u) && first_use(vm, u->name) == u) add_stale(&w, u->name);
   if (w.stale.len)
-    report_warning(vm, "edited", "%s still %s a file as it was before it was edited: evaluate the definition%s again",
-                   list(vm, w.stale.data, w.stale.len), w.stale.len == 1 ? "uses" : "use", w.stale.len == 1 ? "" : "s");
+    report_warning(vm, "edited", "still as before the file was edited: %s; evaluate the definitions again",
+                   list(vm, w.stale.data, w.stale.len));
 }

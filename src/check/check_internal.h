@@ -10,7 +10,8 @@
  *   scope.c       names: locals, modules, library modules read on demand
  *   infer_pat.c   patterns
  *   infer_expr.c  expressions; infer_op.c: operators and application
- *   check_items.c top-level items, derivative rules; reported.c: what is evaluated of tests and benchmarks; checker.c: the interface
+ *   check_items.c top-level items, derivative rules; checker.c: the interface
+ *   reported.c    what is evaluated of tests and benchmarks
  *   match.c       missing and redundant cases
  *   print_type.c  types as text
  *   type_errors.c the wording of type errors; call_errors.c: in calls; messages.c: what both are made of
@@ -291,10 +292,10 @@ int tc_count_arrows(const TypeExpr *te);
 /* ---- scope.c ------------------------------------------------------------------- */
 void tc_local_push(Checker *c, Binding *b);
 void tc_local_pop_to(Checker *c, int mark);
-Binding *tc_lookup_value(Checker *c, Name name); /* reports; NULL */
-Ctor *tc_lookup_ctor(Checker *c, Name name);     /* reports; NULL */
-TypeName *tc_lookup_type(Checker *c, Name name); /* reports; NULL */
-TypeName *tc_find_type(Checker *c, Name name);   /* does not report */
+Binding *tc_lookup_value(Checker *c, Name name);     /* reports; NULL */
+Ctor *tc_lookup_ctor(Checker *c, Name name);         /* reports; NULL */
+TypeName *tc_lookup_type(Checker *c, Name name);     /* reports; NULL */
+TypeName *tc_find_type(Checker *c, Name name);       /* does not report */
 Ctor *tc_find_ctor(Checker *c, Module *m, Sym name); /* the same of a constructor; NULL */
 Module *tc_lookup_module(Checker *c, Sym name, Span at);
 Binding *tc_module_value(Checker *c, Module *m, Sym name);

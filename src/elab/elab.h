@@ -34,8 +34,9 @@ void elab_save(Elab *e);
  * entries may use it at too. */
 int elab_functions_made(const Elab *e);
 
-/* Elaborates an item that was checked without errors. I_LET of computed values: see ElabItem. I_EXPR, I_TEST and I_BENCH:
- * the graph's value is that of the expression (`run`, if there is one). False after an error in diags; `out` is then empty. */
+/* Elaborates an item that was checked without errors. I_LET of computed values: see ElabItem. I_EXPR, I_TEST and
+ * I_BENCH: the graph's value is that of the expression (`run`, if there is one). False after an error in diags; `out`
+ * is then empty. */
 bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out);
 
 /* Are the item's values of the types that their bindings have, so that these suffice to make their globals again? And

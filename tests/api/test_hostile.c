@@ -404,7 +404,6 @@ static void call_all(void *user, const char *text, size_t n) {
   CHECK(atled_names(vm, "m", &names) == 0);
   const size_t *starts;
   size_t start;
-  int count;
   AtledResult result;
   REFUSED(atled_enter(vm, "a", "1"));
   REFUSED(atled_items(vm, "1", &starts, &count));

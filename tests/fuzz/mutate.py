@@ -17,7 +17,7 @@ TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[^\W\d][\w\']*(?:\.[^\W\d][\w\']*)?|\d+
 OPERATORS = ["+", "-", "*", "/", "%", "^", "**", "@", "++", "::", "=", "<>", "<", "<=", ">", ">=", "&&", "||", "|>", "<|", ">>", "~=",
              "<-", "+=", "->", "|", ":", ".."]
 KEYWORDS = ["let", "rec", "mut", "and", "in", "fun", "if", "then", "else", "match", "with", "when", "as", "type", "of", "for", "to",
-            "downto", "while", "do", "done", "true", "false", "pullback", "tangent", "test", "open", "import"]
+            "downto", "while", "do", "done", "true", "false", "pullback", "tangent", "test", "bench", "open", "import"]
 EDGES = ["0", "-1", "1", "9223372036854775807", "1e308", "-0.0", "nan", "inf", "[]", "()", "(1, 2)", "{x = 1}", "[[1.0], [2.0]]", '""',
          "None", "Some 1", "Nil", "(1 :: Nil)", "Error 2", "(fun x -> x)", "(fun x -> x x)", "grad", "vjp", "jvp", "stop_gradient",
          "checkpoint", "_", "unknown", "(unknown 1)", "Unknown", "List.map", "zeros [2, 3]", "reshape", "(print 1)", "fail \"no\"",
