@@ -85,6 +85,46 @@ def show(x):
     return "[" + ", ".join(repr(c) for c in x) + "]"
 
 
+# Functions of one parameter that a minimum, a root or a fixed point defines, as equations for mpmath.
+def bilevel(t):
+    """The outer function at the inner minimum of (a - t)² + a⁴/10 + a b t + b² + b⁴."""
+    a, b = mp.findroot([lambda a, b: 2 * (a - t) + 4 * a ** 3 / 10 + b * t, lambda a, b: a * t + 2 * b + 4 * b ** 3],
+                       (mp.mpf("0.8"), mp.mpf("-0.3")))
+    return a + 2 * b + t * a * b
+
+
+def circle(t):
+    """x + y² where x² + t y² = 4, x y = t, near (2, 0.3)."""
+    x, y = mp.findroot([lambda x, y: x ** 2 + t * y ** 2 - 4, lambda x, y: x * y - t], (mp.mpf(2), mp.mpf("0.3")))
+    return x + y ** 2
+
+
+def cosine(t):
+    """x = cos (t x)."""
+    return mp.findroot(lambda x: x - mp.cos(t * x), mp.mpf("0.7"))
+
+
+def derivatives(f, t):
+    """f and its first three derivatives at t."""
+    mp.mp.dps = 60
+    found = [float(mp.diff(f, mp.mpf(t), n)) if n else float(f(mp.mpf(t))) for n in range(4)]
+    mp.mp.dps = 30
+    return found
+
+
+def box_minimum():
+    """Rosenbrock's function in the box from (-1.5, -0.5) to (0.8, 2)."""
+    r = so.minimize(lambda v: rosenbrock(v, Floats), [-1.2, 1.0], method="L-BFGS-B", bounds=[(-1.5, 0.8), (-0.5, 2)],
+                    options={"gtol": 1e-12, "ftol": 1e-16})
+    return [float(c) for c in r.x]
+
+
+def broyden(v):
+    """Broyden's tridiagonal function, problem 30 of Moré, Garbow, Hillstrom."""
+    n = len(v)
+    return [(3 - 2 * v[i]) * v[i] - (v[i - 1] if i else 0) - 2 * (v[i + 1] if i + 1 < n else 0) + 1 for i in range(n)]
+
+
 def main():
     print("# SPDX-License-Identifier: MIT")
     print("# Made by make_optim.py from SciPy", scipy.__version__, "and mpmath", mp.__version__ + ".")
@@ -92,6 +132,16 @@ def main():
     for name, f, start in PROBLEMS:
         x, value = minimum(name, f, start)
         print(f"let {name} = {{start = {show(start)}, x = {show(x)}, value = {value!r}}}")
+    print("let rosenbrock_in_box =", show(box_minimum()))
+    print("# Roots of functions of one float, and minima.")
+    print("let cubic_root =", repr(float(mp.findroot(lambda x: x ** 3 - 2 * x - 5, 2))))
+    print("let flat_root =", repr(float(mp.findroot(lambda x: mp.exp(-x) - mp.mpf(10) ** -6, 13))))
+    print("let scalar_minimum =", repr(float(mp.findroot(lambda x: mp.diff(lambda x: x * mp.sin(x) + x ** 2 / 10, x), 4.5))))
+    print("# The root of Broyden's tridiagonal system of 8 equations, from all -1.")
+    print("let broyden =", show([float(c) for c in so.fsolve(broyden, [-1.0] * 8, xtol=1e-14)]))
+    print("# Value and three derivatives by t, at t = 1, of what a minimum, a root and a fixed point define.")
+    for name, f in [("bilevel", bilevel), ("circle", circle), ("cosine", cosine)]:
+        print(f"let {name} =", show(derivatives(f, 1)))
 
 
 if __name__ == "__main__":
