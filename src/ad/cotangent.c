@@ -106,22 +106,61 @@ static Node *convert_array(const Conversion *c, IrType *t, Node *x, Node *y) {
   return c->public ? loop_stacked(b, 0) : ir_to_bag(w, loop_stacked(b, 0));
 }
 
-/* The check that `like` is of constructor k, as the value given for its derivative is. */
-static Node *same_constructor(World *w, IrType *t, Node *like, int k) {
+/* The check that `like` is of constructor k, as x is, the value given for its derivative. */
+static Node *same_constructor(World *w, IrType *t, Node *x, Node *like, int k) {
   const char *text = "different shapes: a derivative with %s for a value without";
   Node *same = ir_op2(w, OP_IEQ, ir_tag(w, like), ir_int(w, k));
+  if (ir_missing_key(w, x, k, like)) {
+    BranchBuilder *b = branch_open(w, same);
+    Node *inner = branch_add(b, x), *other = branch_add(b, like);
+    Node *message = ir_missing_key(w, inner, k, other);
+    branch_arm(b, ir_fail(w, FAIL_SHAPE, ir_type(w, T_UNIT), message, 0), NULL);
+    branch_arm(b, ir_unit(w), NULL);
+    return branch_close(b);
+  }
   return ir_assert(w, same, ir_text(w, arena_printf(w->arena, text, t->ctors[k].name)), 0);
+}
+
+/* Of constructor k: keys are carried over, or have no cotangent. */
+static Node *convert_payload(const Conversion *c, const IrCtor *k, Node *x, Node *y) {
+  World *w = c->w;
+  if (!k->keys) return convert(c, k->payload, x, y);
+  Node **xs = NEW_ARRAY(w->arena, Node *, x->type->n);
+  for (int i = 0; i < x->type->n; i++) {
+    Node *part = ir_get(w, x, i);
+    if (k->keys[i]) xs[i] = c->public ? part : ir_unit(w);
+    else xs[i] = convert(c, part->type, part, y ? ir_get(w, y, i) : NULL);
+  }
+  return ir_tuple(w, c->public ? x->type : ir_payload_accumulator(w, k), xs);
+}
+
+/* The check that the keys of the payload x are those of y, whose derivative it is. */
+static Node *same_keys(World *w, const IrCtor *k, Node *x, Node *y, Node *check) {
+  bool tuple = x->type->kind == T_TUPLE;
+  for (int i = 0; k->keys && i < (tuple ? x->type->n : 1); i++)
+    if (k->keys[i] == KEY) {
+      Node *a = tuple ? ir_get(w, x, i) : x, *b = tuple ? ir_get(w, y, i) : y;
+      check = ir_op2(w, OP_AFTER, check, ir_same_key(w, a, b, 0));
+    }
+  return check;
 }
 
 static Node *convert_arm(const Conversion *c, IrType *t, Node **caps, int ncaps, int k) {
   World *w = c->w;
+  const IrCtor *ctor = &t->ctors[k];
   bool shaped = ncaps == 2 && !c->public;
-  IrType *to = c->public ? t : ad_cotangent(w, t), *payload = t->ctors[k].payload;
-  Node *check = shaped ? same_constructor(w, t, caps[1], k) : ir_unit(w);
+  IrType *to = c->public ? t : ad_cotangent(w, t);
+  Node *check = shaped ? same_constructor(w, t, caps[0], caps[1], k) : ir_unit(w);
   Node *x = ir_op2(w, OP_AFTER, caps[0], check), *y = NULL;
-  if (!ad_has_slot(w, payload)) return c->public ? x : ir_op2(w, OP_AFTER, ir_zero(w, to), check);
-  if (ncaps == 2) y = ir_uninj(w, ir_op2(w, OP_AFTER, caps[1], check), k + c->public);
-  return ir_inj(w, to, k + !c->public, convert(c, payload, ir_uninj(w, x, k), y));
+  if (ncaps == 2) y = ir_op2(w, OP_AFTER, caps[1], check);
+  if (shaped && ctor->keys) {
+    check = same_keys(w, ctor, ir_uninj(w, x, k), ir_uninj(w, y, k), check);
+    x = ir_op2(w, OP_AFTER, x, check);
+  }
+  if (ir_payload_accumulator(w, ctor)->kind == T_UNIT)
+    return c->public ? x : ir_op2(w, OP_AFTER, ir_zero(w, to), check);
+  if (y) y = ir_uninj(w, y, k + c->public);
+  return ir_inj(w, to, k + !c->public, convert_payload(c, ctor, ir_uninj(w, x, k), y));
 }
 
 /* One function for each variant type, direction, and whether there is y. */
@@ -214,6 +253,21 @@ static Node *general_array(World *w, Node *x, Node *at) {
   return loop_stacked(b, 0);
 }
 
+static Node *general_tuple(World *w, Node *x, Node *at, const IrCtor *ctor) {
+  Node **xs = NEW_ARRAY(w->arena, Node *, x->type->n + 1);
+  for (int i = 0; i < x->type->n; i++) {
+    Node *part = ir_get(w, x, i);
+    bool key = ctor && ir_is_key(ctor, i);
+    xs[i] = key ? part : general(w, part->type, part, golden(w, at, ir_float(w, i + 1)));
+  }
+  return ir_tuple(w, x->type, xs);
+}
+
+static Node *general_payload(World *w, const IrCtor *c, Node *x, Node *at) {
+  if (!c->keys) return general(w, x->type, x, at);
+  return x->type->kind == T_TUPLE ? general_tuple(w, x, at, c) : x;
+}
+
 static Node *general_variant(World *w, IrType *t, Node *x, Node *at) {
   void **known = ir_memo(w, t, "general", NULL, 0);
   if (!*known) {
@@ -224,8 +278,8 @@ static Node *general_variant(World *w, IrType *t, Node *x, Node *at) {
     BranchBuilder *b = branch_open(w, ir_tag(w, args[0]));
     branch_add_all(b, args, 2);
     for (int k = 0; k < t->nctors; k++) {
-      Node *payload = ir_uninj(w, args[0], k);
-      branch_arm(b, ir_inj(w, t, k, general(w, payload->type, payload, args[1])), NULL);
+      Node *payload = general_payload(w, &t->ctors[k], ir_uninj(w, args[0], k), args[1]);
+      branch_arm(b, ir_inj(w, t, k, payload), NULL);
     }
     ir_func_finish(w, f, branch_close(b));
   }
@@ -237,10 +291,7 @@ static Node *general(World *w, IrType *t, Node *x, Node *at) {
   if (t->kind == T_FLOAT) return ir_op2(w, OP_FADD, ir_float(w, 0.5), ir_op2(w, OP_FSUB, at, ir_op1(w, OP_FLOOR, at)));
   if (t->kind == T_ARRAY) return general_array(w, x, at);
   if (t->kind == T_VARIANT && !t->nullable) return general_variant(w, t, x, at);
-  if (t->kind != T_TUPLE) return ad_zero_public(w, t, x);
-  Node **xs = NEW_ARRAY(w->arena, Node *, t->n + 1);
-  for (int i = 0; i < t->n; i++) xs[i] = general(w, t->args[i], ir_get(w, x, i), golden(w, at, ir_float(w, i + 1)));
-  return ir_tuple(w, t, xs);
+  return t->kind == T_TUPLE ? general_tuple(w, x, at, NULL) : ad_zero_public(w, t, x);
 }
 
 Node *ad_general_public(World *w, IrType *t, Node *x) { return general(w, t, x, ir_float(w, 0.25)); }

@@ -239,12 +239,13 @@ static Node *array_tangent(Diff *f, const Node *n) {
 }
 
 /* ---- Products, sums, closures --------------------------------------------------------------- */
-/* n, an INJ or UNINJ, or its adjoint, on cotangents, where constructor 0 is the null. */
+/* n, an INJ or UNINJ, or its adjoint, on cotangents, where constructor 0 is the null and keys are left out. */
 static Node *sum_op(World *w, Op op, const Node *n, IrType *t, Node *x) {
   if (n->ngraphs) return ir_env(w, op, t, n->graphs[0], x);
   const IrType *variant = n->op == OP_INJ ? n->type : n->ops[0]->type;
+  const IrCtor *c = &variant->ctors[n->attr.i];
   int tag = (int)n->attr.i + !variant->nullable;
-  return op == OP_INJ ? ir_inj(w, t, tag, x) : ir_uninj(w, x, tag);
+  return op == OP_INJ ? ir_inj(w, t, tag, ir_without_keys(w, c, x)) : ir_with_keys(w, c, ir_uninj(w, x, tag));
 }
 
 /* The identity, with an effect: of its derivatives everything may be known. */

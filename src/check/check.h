@@ -73,6 +73,9 @@ static inline Type *type_repr(Type *t) {
   return t;
 }
 
+/* What holds no leaves: components made of parameters marked `key`, and ints of types that have such parameters. */
+typedef enum CtorPart { PART_LEAVES, PART_KEY, PART_COUNT } CtorPart;
+
 struct Ctor {
   Sym name;
   int tag;   /* position in the declaration */
@@ -80,11 +83,16 @@ struct Ctor {
   DataDecl *data;
   Span span;
   bool cons; /* declared as `(::)`: its argument is a pair of an element and a value of the type itself */
+  /* A CtorPart for each component of a tuple or record that is its argument (the first: for the whole of any other
+   * argument); NULL: all are PART_LEAVES. */
+  uint8_t *keys;
 };
 struct DataDecl {
   Sym name;
   Type **params; /* generic TY_VARs; when it holds functions the last one is a CLASS_EFFECT, their effect */
   int nparams;
+  bool *keys;   /* which parameters are marked `key`: nparams */
+  Sym shown_as; /* in front of the array of what its trees hold: `as "…"`; NULL: values are shown by constructors */
   Ctor **ctors;
   int nctors;
   Module *module;

@@ -225,6 +225,11 @@ Type *type_subst(Arena *a, Type *t, Type *const *vars, Type *const *with, int n)
 /* A copy of t at a use of a monomorphic binding: what is known to be pure may be used where an effect is allowed. */
 Type *type_loosen(Checker *c, Type *t);
 void tc_scan_leaves(Checker *c, Type *t, Leaves *out);
+
+/* keys.c */
+void tc_find_keys(Checker *c, Ctor *k); /* sets k->keys; reports components that mix keys and leaves */
+void tc_check_shown_as(Checker *c, const TypeDecl *decl, const DataDecl *d);
+void tc_check_alias_marks(Checker *c, const TypeDecl *d); /* reports marks on what is no variant */
 bool tc_is_open(Checker *c, Type *t);
 /* Whether t, written out, has no more parts than c->steps, which it takes from there; depth is that of t in what is
  * measured. */

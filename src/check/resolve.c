@@ -328,6 +328,7 @@ static TypeName *declare_name(Checker *c, TypeDecl *d, bool functions) {
   for (int i = 0; i < d->nparams; i++) t->params[i] = generic_var(c, 0);
   if (hidden) t->params[d->nparams] = generic_var(c, CLASS_EFFECT);
   if (d->alias) {
+    tc_check_alias_marks(c, d);
     t->decl = d;
   } else {
     t->data = NEW(c->arena, DataDecl);
@@ -336,6 +337,9 @@ static TypeName *declare_name(Checker *c, TypeDecl *d, bool functions) {
     t->data->span = d->span;
     t->data->params = t->params;
     t->data->nparams = d->nparams + hidden;
+    t->data->keys = NEW_ARRAY(c->arena, bool, d->nparams + 1);
+    for (int i = 0; i < d->nparams; i++) t->data->keys[i] = d->keys[i];
+    t->data->shown_as = d->shown_as;
   }
   t->previous = m->latest_type;
   m->latest_type = t;
@@ -383,6 +387,7 @@ static void declare_ctors(Checker *c, TypeDecl *d, TypeName *t) {
     parts = c->steps;
     ctor->cons = ctor->name == sym_of(c->syms, "::"); /* which only the parser spells so */
     if (ctor->cons) check_cons(c, ctor, data);
+    tc_find_keys(c, ctor);
     for (int j = 0; j < i; j++)
       if (data->ctors[j]->name == ctor->name)
         diag_error(c->diags, ctor->span, tc_diag_code(D_DUPLICATE), "the constructor `%s` stands twice", ctor->name);
@@ -390,6 +395,7 @@ static void declare_ctors(Checker *c, TypeDecl *d, TypeName *t) {
     map_put(&c->s.module->ctors, ctor->name, ctor);
   }
   data->nctors = d->nctors;
+  tc_check_shown_as(c, d, data);
 }
 
 void tc_declare_types(Checker *c, Item *item) {

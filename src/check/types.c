@@ -183,18 +183,27 @@ static void scan_generic(LeafScan *s, Type *t, int depth) {
     for (int i = 0; i < s->of->nparams; i++)
       if (s->of->params[i] == t) s->out->params[i] = true;
     return;
-  case TY_DATA: scan_decl(s, t->data); break; /* and its arguments, whether it holds them or not */
+  case TY_DATA: scan_decl(s, t->data); break; /* and its arguments but keys, whether it holds them or not */
   default: break;
   }
-  for (int i = 0; i < t->n; i++) scan_generic(s, t->args[i], depth + 1);
+  for (int i = 0; i < t->n; i++)
+    if (t->kind != TY_DATA || !t->data->keys[i]) scan_generic(s, t->args[i], depth + 1);
+}
+
+/* Over the argument of a constructor, but for keys. */
+static void scan_argument(LeafScan *s, const Ctor *k) {
+  Type *t = k->arg ? type_repr(k->arg) : NULL;
+  if (!t || (k->keys && t->kind != TY_TUPLE && t->kind != TY_RECORD)) return;
+  if (!k->keys) scan_generic(s, t, 0);
+  for (int i = 0; k->keys && i < t->n; i++)
+    if (!k->keys[i]) scan_generic(s, t->args[i], 0);
 }
 
 static void scan_decl(LeafScan *s, DataDecl *d) {
   for (int i = 0; i < s->seen.len; i++)
     if (s->seen.data[i] == d) return;
   vec_push(s->c->temp, s->seen, d);
-  for (int i = 0; i < d->nctors; i++)
-    if (d->ctors[i]->arg) scan_generic(s, d->ctors[i]->arg, 0);
+  for (int i = 0; i < d->nctors; i++) scan_argument(s, d->ctors[i]);
 }
 
 static DataLeaves *data_leaves(Checker *c, DataDecl *d) {
@@ -249,18 +258,29 @@ typedef struct FloatScan {
   int nseen, budget;
 } FloatScan;
 
+static bool holds_float(FloatScan *s, Type *t, int depth);
+
+static bool argument_holds_float(FloatScan *s, const Ctor *k, int depth) {
+  Type *t = k->arg ? type_repr(k->arg) : NULL;
+  if (!t || (k->keys && t->kind != TY_TUPLE && t->kind != TY_RECORD)) return false;
+  if (!k->keys) return holds_float(s, t, depth);
+  for (int i = 0; i < t->n; i++)
+    if (!k->keys[i] && holds_float(s, t->args[i], depth + 1)) return true;
+  return false;
+}
+
 static bool holds_float(FloatScan *s, Type *t, int depth) {
   t = type_repr(t);
   if (t->kind == TY_FLOAT) return true;
   if (t->kind == TY_FUN || depth > LIMIT_TYPE_DEPTH || s->budget-- <= 0) return false;
   for (int i = 0; i < t->n; i++)
-    if (holds_float(s, t->args[i], depth + 1)) return true;
+    if (!(t->kind == TY_DATA && t->data->keys[i]) && holds_float(s, t->args[i], depth + 1)) return true;
   if (t->kind != TY_DATA || s->nseen == LIMIT_FLOAT_TYPES) return false;
   for (int i = 0; i < s->nseen; i++)
     if (s->seen[i] == t->data) return false;
   s->seen[s->nseen++] = t->data;
   for (int i = 0; i < t->data->nctors; i++)
-    if (t->data->ctors[i]->arg && holds_float(s, t->data->ctors[i]->arg, depth + 1)) return true;
+    if (argument_holds_float(s, t->data->ctors[i], depth + 1)) return true;
   return false;
 }
 

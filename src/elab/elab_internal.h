@@ -135,6 +135,7 @@ int el_field(const IrType *record, Sym name);
 int el_cons_tag(const IrType *variant); /* of its constructor `::`; -1 if it has none */
 enum { LEAF_FLOAT = 1, LEAF_INT = 2, LEAF_FUN = 4 };
 unsigned el_leaves(Elab *e, IrType *t); /* which leaves a structure holds */
+unsigned el_payload_leaves(Elab *e, const IrCtor *c);
 
 /* ---- elab_state.c --------------------------------------------------------------- */
 /* For what stands at `at`: within what `outer` (or NULL) is for, or a definition or item of its own. */

@@ -16,6 +16,7 @@
  *        numbers       float n · int x · abs x · sign x (int or float) · min a b · max a b (any ord; a tie gives the
  *                      first, a NaN among floats gives NaN) · compare a b (-1, 0, 1; 2 where unordered)
  *                      pow x y · powi x n · fmin a b · fmax a b (rules are looked up under these names)
+ *                      key_order a b · key_hash a (of keys of maps: the order of sorting, and a hash that agrees)
  *                      bit_and bit_or bit_xor shift_left shift_right (logical)
  *        structures    zeros_like x · map_floats f x · map_floats2 f x y · inner x y · floats x · with_floats x fs
  *   2. Scalar operations, by their text in ir/ops.def: sin cos exp log sqrt floor atan2 hypot erf gamma lgamma digamma
@@ -222,6 +223,27 @@ static Node *extreme(PrimCall *p, Op of_floats, Op of_ints, bool max) {
   return el_if(c, max ? el_less(c, a, b) : el_less(c, b, a), pick_arm, &k, a->type);
 }
 
+/* As sorting has it: NaN last, and equal to itself. */
+static Node *do_key_order(PrimCall *p) {
+  World *w = p->c->w;
+  Node *a = p->args[0], *b = p->args[1];
+  if (a->type->kind != T_INT) return el_rt(p->c, "key_order", p->c->e->t_int, a->type, p->args, 2, p->at);
+  Node *more = ir_op3(w, OP_SELECT, ir_op2(w, OP_ILT, b, a), ir_int(w, 1), ir_int(w, 0));
+  return ir_op3(w, OP_SELECT, ir_op2(w, OP_ILT, a, b), ir_int(w, -1), more);
+}
+
+static Node *mix(World *w, Node *x, uint64_t factor, int shift) {
+  x = ir_op2(w, OP_IMUL, x, ir_int(w, (int64_t)factor));
+  return ir_op2(w, OP_IXOR, x, ir_op2(w, OP_ISHR, x, ir_int(w, shift)));
+}
+
+/* Equal for keys of which neither comes before the other. */
+static Node *do_key_hash(PrimCall *p) {
+  Node *x = p->args[0];
+  if (x->type->kind != T_INT) return el_rt(p->c, "key_hash", p->c->e->t_int, x->type, p->args, 1, p->at);
+  return mix(p->c->w, mix(p->c->w, x, 0xbf58476d1ce4e5b9u, 27), 0x94d049bb133111ebu, 31);
+}
+
 static Node *do_min(PrimCall *p) { return extreme(p, OP_FMIN, OP_IMIN, false); }
 
 static Node *do_max(PrimCall *p) { return extreme(p, OP_FMAX, OP_IMAX, true); }
@@ -300,6 +322,8 @@ static const Prim table[] = {
     {"sign", 1, do_sign, OP_SIGN, NULL},
     {"min", 2, do_min, OP_FMIN, NULL},
     {"max", 2, do_max, OP_FMAX, NULL},
+    {"key_order", 2, do_key_order, NO_OP, NULL},
+    {"key_hash", 1, do_key_hash, NO_OP, NULL},
     {"fmin", 2, do_op, OP_FMIN, NULL},
     {"fmax", 2, do_op, OP_FMAX, NULL},
     {"pow", 2, do_op, OP_FPOW, NULL},

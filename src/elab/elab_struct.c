@@ -175,13 +175,29 @@ typedef struct Cells {
   int tag;
 } Cells;
 
+/* Keys stay as they are. */
+static Node *walk_payload(Ctx *c, const Walk *w, const IrCtor *k, Node *a, Node *b, Node **state) {
+  if (!k->keys) return walk(c, w, a, b, state);
+  Node **parts = NEW_ARRAY(c->e->arena, Node *, a->type->n + 1);
+  for (int i = 0; b && i < a->type->n; i++)
+    if (k->keys[i] == KEY) {
+      Node *same = ir_same_key(c->w, ir_get(c->w, a, i), ir_get(c->w, b, i), el_site(c, w->at));
+      a = el_after(c, a, same);
+      b = el_after(c, b, same);
+    }
+  for (int i = 0; i < a->type->n; i++) {
+    Node *x = ir_get(c->w, a, i), *y = b ? ir_get(c->w, b, i) : NULL;
+    parts[i] = k->keys[i] ? x : walk(c, w, x, y, state);
+  }
+  return w->rebuilds ? ir_tuple(c->w, a->type, parts) : a;
+}
+
 static Node *constructor_arm(Ctx *c, Cells *k) {
   Node *a = el_read(c, &k->a), *state[MAX_STATE];
-  IrType *payload = a->type->ctors[k->tag].payload;
   for (int i = 0; i < k->w->nstate; i++) state[i] = el_read(c, &k->state[i]);
-  if (!(el_leaves(c->e, payload) & k->w->target)) return pack(c, k->w, a, state);
+  if (!(el_payload_leaves(c->e, &a->type->ctors[k->tag]) & k->w->target)) return pack(c, k->w, a, state);
   Node *b = k->b.node ? ir_uninj(c->w, el_read(c, &k->b), k->tag) : NULL;
-  Node *x = walk(c, k->w, ir_uninj(c->w, a, k->tag), b, state);
+  Node *x = walk_payload(c, k->w, &a->type->ctors[k->tag], ir_uninj(c->w, a, k->tag), b, state);
   return pack(c, k->w, k->w->rebuilds ? ir_inj(c->w, a->type, k->tag, x) : a, state);
 }
 
@@ -198,13 +214,16 @@ static Node *constructor_name(Ctx *c, Node *x) {
 
 static Node *different_shapes(Ctx *c, Cells *k) {
   Node *a = el_read(c, &k->a), *parts[4];
+  IrType *type = pack_type(c, k->w, a->type);
+  Node *key = ir_missing_key(c->w, a, k->tag, el_read(c, &k->b));
+  if (key) return ir_fail(c->w, FAIL_SHAPE, type, key, el_site(c, k->w->at));
   parts[0] = ir_string(c->w, sym_of(c->e->syms, "different shapes: "));
   parts[1] = ir_string(c->w, a->type->ctors[k->tag].name);
   parts[2] = ir_string(c->w, sym_of(c->e->syms, " and "));
   parts[3] = constructor_name(c, el_read(c, &k->b));
   Node *all = ir_array(c->w, c->e->t_string, parts, 4, 0);
   Node *message = el_rt(c, "concat_strings", c->e->t_string, NULL, &all, 1, k->w->at);
-  return ir_fail(c->w, FAIL_SHAPE, pack_type(c, k->w, a->type), message, el_site(c, k->w->at));
+  return ir_fail(c->w, FAIL_SHAPE, type, message, el_site(c, k->w->at));
 }
 
 static Node *same_constructor(Ctx *c, void *user, bool same) {

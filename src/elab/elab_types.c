@@ -71,10 +71,12 @@ static IrType *convert_data(Conv *k, const Subst *s, Type *t) {
   SAVE(e->arena, *v);
   v->ctors = NEW_ARRAY(e->arena, IrCtor, d->nctors + 1);
   v->nctors = d->nctors;
+  v->shown_as = d->shown_as;
   Subst params = {d->params, args, d->nparams < t->n ? d->nparams : t->n, NULL};
   for (int i = 0; i < d->nctors; i++) {
     v->ctors[i].name = d->ctors[i]->name;
     v->ctors[i].cons = d->ctors[i]->cons;
+    v->ctors[i].keys = d->ctors[i]->keys;
     v->ctors[i].payload = e->t_unit;
   }
   UnderWay here = {d, v, k->under_way};
@@ -192,6 +194,23 @@ static void add_type(Elab *e, TypeList *todo, Map *seen, IrType *t) {
   vec_push(e->arena, *todo, t);
 }
 
+/* But for keys. */
+static void add_payload(Elab *e, TypeList *todo, Map *seen, const IrCtor *c) {
+  const IrType *t = c->payload;
+  if (!c->keys) add_type(e, todo, seen, c->payload);
+  for (int i = 0; c->keys && t->kind == T_TUPLE && i < t->n; i++)
+    if (!c->keys[i]) add_type(e, todo, seen, t->args[i]);
+}
+
+unsigned el_payload_leaves(Elab *e, const IrCtor *c) {
+  const IrType *t = c->payload;
+  unsigned bits = 0;
+  if (!c->keys) return el_leaves(e, c->payload);
+  for (int i = 0; t->kind == T_TUPLE && i < t->n; i++)
+    if (!c->keys[i]) bits |= el_leaves(e, t->args[i]);
+  return bits;
+}
+
 /* Variants may be recursive: each type below t is looked at once. What a function captures is no leaf. */
 unsigned el_leaves(Elab *e, IrType *t) {
   void *known = map_get(&e->leaves, t);
@@ -207,7 +226,7 @@ unsigned el_leaves(Elab *e, IrType *t) {
     if (x->kind == T_TUPLE || x->kind == T_ARRAY)
       for (int i = 0; i < x->n; i++) add_type(e, &todo, &seen, x->args[i]);
     if (x->kind == T_VARIANT)
-      for (int i = 0; i < x->nctors; i++) add_type(e, &todo, &seen, x->ctors[i].payload);
+      for (int i = 0; i < x->nctors; i++) add_payload(e, &todo, &seen, &x->ctors[i]);
   }
   map_put(&e->leaves, t, (void *)(uintptr_t)(bits + 1));
   return bits;

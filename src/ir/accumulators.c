@@ -7,9 +7,21 @@
  *   array -> bag             variant -> null | the same constructor with the payload's
  *   function -> environment  int, bool, string, unit, token -> unit: nothing to contribute to
  *
+ * Of a payload keys (IrCtor.keys) become unit, whatever they hold.
+ *
  * Each of these types has a zero, and a sum, CADD. The map is idempotent: bags, environments and nullable
  * variants are their own accumulators. */
 #include "ir/ir_internal.h"
+
+static bool holds_float(IrType *t, Map *seen);
+
+static bool payload_holds_float(const IrCtor *c, Map *seen) {
+  const IrType *t = c->payload;
+  if (!c->keys) return holds_float(c->payload, seen);
+  for (int i = 0; t->kind == T_TUPLE && i < t->n; i++)
+    if (!c->keys[i] && holds_float(t->args[i], seen)) return true;
+  return false;
+}
 
 static bool holds_float(IrType *t, Map *seen) {
   switch (t->kind) {
@@ -27,7 +39,7 @@ static bool holds_float(IrType *t, Map *seen) {
     if (map_get(seen, t)) return false;
     map_put(seen, t, t);
     for (int i = 0; i < t->nctors; i++)
-      if (holds_float(t->ctors[i].payload, seen)) return true;
+      if (payload_holds_float(&t->ctors[i], seen)) return true;
     return false;
   default: return false;
   }
@@ -42,7 +54,7 @@ static IrType *nullable_variant(World *w, IrType *t) {
   c->ctors = NEW_ARRAY(w->arena, IrCtor, c->nctors);
   c->ctors[0] = (IrCtor){.name = sym_of(w->syms, "null"), .payload = ir_type(w, T_UNIT)};
   for (int i = 0; i < t->nctors; i++)
-    c->ctors[i + 1] = (IrCtor){.name = t->ctors[i].name, .payload = ir_accumulator(w, t->ctors[i].payload)};
+    c->ctors[i + 1] = (IrCtor){.name = t->ctors[i].name, .payload = ir_payload_accumulator(w, &t->ctors[i])};
   return c;
 }
 
@@ -70,6 +82,37 @@ IrType *ir_accumulator(World *w, IrType *t) {
     t->accumulator = compute(w, t);
   }
   return t->accumulator;
+}
+
+/* ---- Payloads with keys ---------------------------------------------------------------------- */
+IrType *ir_payload_accumulator(World *w, const IrCtor *c) {
+  IrType *t = c->payload, *unit = ir_type(w, T_UNIT);
+  if (!c->keys) return ir_accumulator(w, t);
+  if (t->kind != T_TUPLE) return unit;
+  IrType **ts = NEW_ARRAY(w->arena, IrType *, t->n);
+  bool any = false;
+  for (int i = 0; i < t->n; i++) {
+    ts[i] = c->keys[i] ? unit : ir_accumulator(w, t->args[i]);
+    any |= ts[i]->kind != T_UNIT;
+  }
+  return any ? ir_tuple_type(w, ts, t->names, t->n) : unit;
+}
+
+Node *ir_without_keys(World *w, const IrCtor *c, Node *x) {
+  IrType *t = ir_payload_accumulator(w, c);
+  if (!c->keys || t->kind == T_UNIT) return t->kind == T_UNIT ? ir_unit(w) : x;
+  Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
+  for (int i = 0; i < t->n; i++) xs[i] = c->keys[i] ? ir_unit(w) : ir_get(w, x, i);
+  return ir_tuple(w, t, xs);
+}
+
+Node *ir_with_keys(World *w, const IrCtor *c, Node *x) {
+  IrType *t = ir_accumulator(w, c->payload);
+  if (!c->keys || t->kind == T_UNIT) return x;
+  if (x->type->kind == T_UNIT) return ir_zero(w, t);
+  Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
+  for (int i = 0; i < t->n; i++) xs[i] = c->keys[i] ? ir_zero(w, t->args[i]) : ir_get(w, x, i);
+  return ir_tuple(w, t, xs);
 }
 
 bool ir_is_plain(const IrType *t) {

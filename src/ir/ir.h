@@ -43,7 +43,11 @@ typedef struct IrCtor {
   Sym name;        /* for show and traces, which alone look at it */
   IrType *payload; /* T_UNIT: none */
   bool cons;       /* written between the two parts of its payload: head :: tail, the latter of the type itself */
+  /* For each component of the payload, a tuple (else the first: for all of it): is it computed with and differentiated
+   * (0), a key (KEY), which is only compared and shown, or a COUNT of keys? NULL: all are computed with. */
+  const uint8_t *keys;
 } IrCtor;
+enum { KEY = 1, COUNT = 2 };
 struct IrType {
   IrKind kind;
   uint32_t id;
@@ -56,6 +60,7 @@ struct IrType {
   const void *key; /* its declaration: identity with args */
   IrCtor *ctors;   /* filled by whoever interned it first; NULL until then */
   int nctors;
+  Sym shown_as;        /* a tree, shown as this and the array of what stands between its subtrees; NULL */
   bool once;           /* values are mostly taken apart by their only user */
   bool nullable;       /* constructor 0 is the null, which takes no memory */
   IrType *accumulator; /* cached */
@@ -76,6 +81,13 @@ IrType *ir_base(IrType *t);                      /* what is below them */
 bool ir_holds_arrays(World *w, const IrType *t); /* it is an array or a bag, or refers to some, but in a function */
 /* The type of accumulators for values of type t; T_UNIT where t holds no float. Idempotent (accumulators.c). */
 IrType *ir_accumulator(World *w, IrType *t);
+/* Of a constructor's payload: without keys. What is of it, x, from the accumulator of the payload as a tuple, and back,
+ * with zeros for keys. */
+IrType *ir_payload_accumulator(World *w, const IrCtor *c);
+Node *ir_without_keys(World *w, const IrCtor *c, Node *x);
+Node *ir_with_keys(World *w, const IrCtor *c, Node *x);
+/* Is it a key or a count? */
+static inline bool ir_is_key(const IrCtor *c, int k) { return c->keys && c->keys[k]; }
 bool ir_is_plain(const IrType *t); /* an accumulator of floats alone: adding to it costs nothing */
 /* What an environment for closures of this graph and function type holds: accumulators for the captures, a tuple. */
 IrType *ir_env_payload(World *w, const Graph *g, const IrType *fun);
@@ -354,6 +366,9 @@ Node *ir_op3(World *w, Op op, Node *a, Node *b, Node *c);
 Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site);
 Node *ir_check_nat(World *w, Node *n, Sym what, Site site);
 Node *ir_assert(World *w, Node *cond, Node *message, Site site); /* CHECK: unit; use with AFTER */
+Node *ir_same_key(World *w, Node *a, Node *b, Site site);        /* unit; fails if the keys differ. Use with AFTER */
+/* The message for a, of constructor k, and b, of another one, whose keys ought to be the same; NULL: there are none. */
+Node *ir_missing_key(World *w, Node *a, int k, Node *b);
 /* What a failing node is reported as: `fail` of the program, no case of a match, unequal shapes, a rule that is
  * missing or dropped. */
 typedef enum FailKind { FAIL_USER, FAIL_MATCH, FAIL_SHAPE, FAIL_RULE, FAIL_EFFECT } FailKind;

@@ -174,6 +174,12 @@ static void print_type(Text *t, IrType *x) {
   }
 }
 
+static void print_keys(Str *out, const IrCtor *c) {
+  if (!c->keys) return;
+  str_puts(out, " keys");
+  for (int i = 0; i < (c->payload->kind == T_TUPLE ? c->payload->n : 1); i++) str_printf(out, " %d", c->keys[i]);
+}
+
 static void print_declaration(Text *t, IrType *x) {
   Str *out = t->out;
   str_puts(out, "type ");
@@ -186,6 +192,7 @@ static void print_declaration(Text *t, IrType *x) {
     str_printf(out, " %s %s", i ? "|" : x->once ? "= once" : "=", spelled(t->w, x->ctors[i].name));
     if (x->ctors[i].cons) str_puts(out, " cons");
     if (x->ctors[i].payload->kind == T_UNIT) continue;
+    print_keys(out, &x->ctors[i]);
     str_puts(out, " of ");
     print_type(t, x->ctors[i].payload);
   }

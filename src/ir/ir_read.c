@@ -89,13 +89,24 @@ static Name name(Reader *r) {
 /* ---- Types ------------------------------------------------------------------------------------------------------- */
 static IrType *type(Reader *r);
 
+/* A number for each component of the payload. */
+static int read_keys(Reader *r, IrCtor *c) {
+  Vec(uint8_t) keys = {0};
+  while (!r->s->error && isdigit((unsigned char)scan_next(r->s))) vec_push(r->w->arena, keys, (uint8_t)scan_int(r->s));
+  c->keys = keys.data;
+  return keys.len;
+}
+
 static void read_ctors(Reader *r, IrType *t) {
   Vec(IrCtor) ctors = {0};
   t->once = scan_took(r->s, "once");
   do {
     IrCtor c = {.name = name(r).name, .payload = ir_type(r->w, T_UNIT)};
     c.cons = scan_took(r->s, "cons");
+    int nkeys = scan_took(r->s, "keys") ? read_keys(r, &c) : 0;
     if (scan_took(r->s, "of")) c.payload = type(r);
+    int parts = c.payload->kind == T_TUPLE ? c.payload->n : 1;
+    if (c.keys && nkeys != parts) scan_wrong(r->s, "%d numbers of keys expected", parts);
     vec_push(r->w->arena, ctors, c);
   } while (scan_took(r->s, "|"));
   t->ctors = ctors.data;

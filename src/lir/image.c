@@ -180,6 +180,7 @@ static void desc(Codec *c, Desc *d) {
   FIELD(c, d->rank);
   FIELD(c, d->cons);
   zero_terminated(c, &d->name);
+  zero_terminated(c, &d->shown_as);
   count(c, &d->n);
   d->kind = (DescKind)kind;
   d->pointers = flags & 1;

@@ -3,7 +3,7 @@
  *
  *   module [strict] descs=N                the first N descriptors are the module's table, the others their parts
  *   desc 0 KIND "NAME" id=… slots=SLOTS link=… rank=… cons=…
- *       [pointers] args (0, …) [names ("…", …)] [targets (0, …)]       on the same line
+ *       [pointers] [as "…"] args (0, …) [names ("…", …)] [targets (0, …)]       on the same line
  *   string 0 "…"
  *   box 0 desc=… tag=… [dims (…)] [plain] (5, s0, b0, …)      numbers (bit patterns), strings, boxes
  *   foreign 0 "LIBRARY" "SYMBOL" (SLOTS) -> SLOT
@@ -98,6 +98,10 @@ static void print_desc(Descs *d, int number, Str *out) {
   str_printf(out, " id=%llx slots=", (unsigned long long)x->id);
   print_kinds(x->slots, x->nslots, out);
   str_printf(out, " link=%d rank=%d cons=%d%s", x->link, x->rank, x->cons, x->pointers ? " pointers" : "");
+  if (x->shown_as) {
+    str_puts(out, " as ");
+    str_quoted(out, x->shown_as, strlen(x->shown_as));
+  }
   print_desc_list(d, "args", x->args, x->n, out);
   if (x->names) {
     str_puts(out, " names (");

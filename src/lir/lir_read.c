@@ -83,6 +83,7 @@ static const char **desc_names(Reader *r, int *n) {
 static void desc_parts(Reader *r, Desc *d) {
   int n = 0;
   d->pointers = scan_took(r->s, "pointers");
+  if (scan_took(r->s, "as")) d->shown_as = scan_quoted(r->s).data;
   scan_expect(r->s, "args");
   d->args = desc_list(r, &d->n);
   for (int k = 0; k < d->n; k++)

@@ -103,6 +103,7 @@ static void desc_of_tuple(World *w, IrType *t, Desc *d) {
 static void desc_of_variant(World *w, IrType *t, Desc *d) {
   d->n = t->nctors;
   d->name = t->name;
+  d->shown_as = t->shown_as;
   d->args = NEW_ARRAY(w->arena, const Desc *, t->nctors + 1);
   d->names = NEW_ARRAY(w->arena, const char *, t->nctors + 1);
   for (int i = 0; i < t->nctors; i++) {
@@ -185,6 +186,7 @@ static DescQueue reached_from(Arena *a, const Desc *d, uint64_t *hash) {
     h = hash_mix(h, (uint64_t)d->kind << 32 | (uint64_t)d->rank << 16 | (uint64_t)d->cons << 2 |
                         (uint64_t)(d->names != NULL) << 1 | d->pointers);
     h = hash_text(hash_mix(h, (uint64_t)d->n << 32 | (uint64_t)d->nslots), d->name);
+    if (d->shown_as) h = hash_text(h, d->shown_as);
     for (int k = 0; k < d->n; k++) {
       if (d->names) h = hash_text(h, d->names[k]);
       h = hash_mix(h, number_of(a, &seen, &queue, d->args[k]));

@@ -221,7 +221,10 @@ typedef struct TypeDecl {
   Sym name;
   Span span;
   Sym *params; /* 'a without the quote */
+  bool *keys;  /* which of them are marked `key` */
   int nparams;
+  Sym shown_as; /* `as "…"`, or NULL */
+  Span shown_span;
   TypeExpr *alias; /* an alias, or NULL for a variant */
   CtorDecl *ctors;
   int nctors;

@@ -176,20 +176,38 @@ TypeExpr *parse_type(Parser *p) {
 
 /* ---- Declarations ------------------------------------------------------------ */
 
-/* params = tyvar | "(" tyvar { "," tyvar } ")" | (nothing) */
+static bool at_key_mark(Parser *p) {
+  return at(p, TOK_IDENT) && p->tok->text == sym_of(p->syms, "key") && peek_kind(p, 1) == TOK_TYVAR;
+}
+
+/* params = param | "(" param { "," param } ")" | (nothing)
+ * param = [ "key" ] tyvar */
 static void parse_type_params(Parser *p, TypeDecl *d) {
   Span open = token_span(p);
   bool several = accept(p, TOK_LPAREN);
-  if (!several && !at(p, TOK_TYVAR)) return;
+  if (!several && !at(p, TOK_TYVAR) && !at_key_mark(p)) return;
   Vec(Sym) params = {0};
+  Vec(bool) keys = {0};
   do {
+    bool key = at_key_mark(p);
+    if (key) advance(p);
     Sym name = p->tok->text;
     expect(p, TOK_TYVAR, "parameters of types are written 'a");
     vec_push(p->temp, params, name);
+    vec_push(p->temp, keys, key);
   } while (several && accept(p, TOK_COMMA));
   if (several) expect_close(p, TOK_RPAREN, open, NULL);
   d->params = LIST_KEEP(p, params);
+  d->keys = LIST_KEEP(p, keys);
   d->nparams = params.len;
+}
+
+/* shown_as = "as" string */
+static void parse_shown_as(Parser *p, TypeDecl *d) {
+  if (!accept(p, TOK_AS)) return;
+  d->shown_span = token_span(p);
+  d->shown_as = p->tok->text;
+  expect(p, TOK_STRING, "what values are shown as is a text: type t as \"Module.of_array\" = …");
 }
 
 /* ctor = Ctor | "(" "::" ")" — the second is what the library's list is made of */
@@ -220,7 +238,7 @@ static void parse_variant(Parser *p, TypeDecl *d) {
   d->nctors = ctors.len;
 }
 
-/* type_decl = params name "=" ( variant | type ) */
+/* type_decl = params name [ shown_as ] "=" ( variant | type ) */
 void parse_type_decl(Parser *p, TypeDecl *d) {
   Span start = token_span(p);
   parse_type_params(p, d);
@@ -229,6 +247,7 @@ void parse_type_decl(Parser *p, TypeDecl *d) {
                   NO_SPAN, NULL);
   d->name = expect_ident(p, "the name of a type", NULL);
   if (at(p, TOK_TYVAR)) fail_expected(p, "`=`", "parameters stand before the name: type 'a t = …", NO_SPAN, NULL);
+  parse_shown_as(p, d);
   expect(p, TOK_EQ, "a type is declared by its constructors, or another type: type t = A | B of int");
   bool cons = at(p, TOK_LPAREN) && peek_kind(p, 1) == TOK_CONS;
   bool variant = cons || at(p, TOK_BAR) || (at(p, TOK_UPPER) && peek_kind(p, 1) != TOK_DOT);

@@ -284,7 +284,9 @@ static void run(Printer *pr) {
 static void list_decl(Printer *pr, const TypeDecl *d) {
   text(pr, " (");
   text(pr, d->name);
-  for (int i = 0; i < d->nparams; i++) text(pr, arena_printf(pr->arena, " '%s", d->params[i]));
+  for (int i = 0; i < d->nparams; i++)
+    text(pr, arena_printf(pr->arena, " %s'%s", d->keys[i] ? "key " : "", d->params[i]));
+  if (d->shown_as) text(pr, arena_printf(pr->arena, " as \"%s\"", d->shown_as));
   if (d->alias) {
     text(pr, " =");
     type(pr, d->alias);

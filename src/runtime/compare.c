@@ -49,8 +49,11 @@ static int order_floats(CompareMode mode, double a, double b) {
     double scale = fmax(fabs(a), fabs(b));
     return isfinite(scale) && fabs(a - b) <= 1e-9 * scale ? 0 : 2;
   }
+  if (mode == MODE_ORDER && (isnan(a) || isnan(b))) return (isnan(a) != 0) - (isnan(b) != 0);
   return a == b ? 0 : a < b ? -1 : a > b ? 1 : 2;
 }
+
+static bool orders(CompareMode mode) { return mode == MODE_COMPARE || mode == MODE_ORDER; }
 
 static int order_strings(const StringObj *a, const StringObj *b) {
   size_t n = (size_t)(a->len < b->len ? a->len : b->len);
@@ -91,7 +94,7 @@ static int step(Walk *w, const Desc *d, const Slot *a, const Slot *b, Status *st
   }
   case D_ARRAY: {
     Frame f = array_frame(slot_array(a), slot_array(b), d);
-    if (f.tie && w->mode != MODE_COMPARE) return f.tie;
+    if (f.tie && !orders(w->mode)) return f.tie;
     *status = push(w, f);
     return 0;
   }
@@ -132,7 +135,7 @@ Status rt_compare_values(Rt *rt, CompareMode mode, const Desc *d, const Slot *a,
     c = step(&w, vd, va, vb, &status);
   }
   if (w.frames != w.local) heap_realloc(rt->heap, w.frames, (size_t)w.cap * sizeof(Frame), 0);
-  *result = mode == MODE_COMPARE ? c : c == 0;
+  *result = orders(mode) ? c : c == 0;
   return status;
 }
 
@@ -197,6 +200,18 @@ static Status row_views(Rt *rt, const ArrayObj *a, const Desc *row, int64_t n, A
   return 0;
 }
 
+/* Of a tuple with one component that has a value that is it: it has the same slot, and compares faster. */
+static const Desc *compared(const Desc *d) {
+  while (d->kind == D_TUPLE) {
+    const Desc *only = NULL;
+    for (int k = 0; k < d->n; k++)
+      if (d->args[k]->nslots == d->nslots) only = d->args[k];
+    if (!only || d->nslots == 0) break;
+    d = only;
+  }
+  return d;
+}
+
 static Status sort_into(Rt *rt, Sorter *s, int64_t n, ArrayObj **out) {
   ArrayObj *order_array = rt_new_array(rt, rt->desc_int_array, &n, false);
   ArrayObj *scratch = order_array ? rt_new_array(rt, rt->desc_int_array, &n, false) : NULL;
@@ -216,7 +231,7 @@ static Status sort_into(Rt *rt, Sorter *s, int64_t n, ArrayObj **out) {
 Status rt_argsort(Rt *rt, const Desc *array, const ArrayObj *a, ArrayObj **out) {
   int64_t n = a->dims[0];
   if (array->rank == 1) {
-    Sorter s = {rt, array->args[0], a->data, 0};
+    Sorter s = {rt, compared(array->args[0]), a->data, 0};
     return sort_into(rt, &s, n, out);
   }
   Desc row = *array;

@@ -39,7 +39,7 @@ static size_t size_of(const Desc *d) {
   size_t size =
       sizeof *d + sizeof(void *) * ((size_t)d->n * (d->names ? 2 : 1) + (d->slot_descs ? (size_t)d->nslots : 0));
   for (int k = 0; d->names && k < d->n; k++) size += name_size(d->names[k]);
-  return size + (size_t)d->nslots + name_size(d->name);
+  return size + (size_t)d->nslots + name_size(d->name) + name_size(d->shown_as);
 }
 
 static char *copy(char **to, const void *from, size_t n) {
@@ -60,6 +60,7 @@ static Desc *copy_desc(Rt *rt, const Desc *d) {
   if (d->names) new->names = (const char **)(void *)copy(&at, d->names, n);
   for (int k = 0; d->names && k < d->n; k++) new->names[k] = copy(&at, d->names[k], name_size(d->names[k]));
   if (d->name) new->name = copy(&at, d->name, name_size(d->name));
+  if (d->shown_as) new->shown_as = copy(&at, d->shown_as, name_size(d->shown_as));
   new->slots = (uint8_t *)copy(&at, d->slots, nslots);
   return new;
 }

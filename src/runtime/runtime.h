@@ -55,6 +55,7 @@ struct Desc {
   int cons;           /* variant: 1 + the constructor that is shown as head :: tail; its payload is a pair, the tail of
                             the type itself. 0: none */
   const char *name;
+  const char *shown_as; /* variant: a tree, shown as this and the array of what lies between its subtrees; NULL */
 };
 
 /* ---- Objects ------------------------------------------------------------------------------------------ */

@@ -3,7 +3,8 @@
  *
  * The walk keeps its own stack of frames, one for each bracket that is open: tuple, record, array (one frame per
  * level of nesting), constructor, list. Each turn of the loop takes the top frame one element further. A list is one
- * frame that walks from cell to cell, so its length costs no space.
+ * frame that walks from cell to cell, so its length costs no space. A tree that is shown as an array is a frame with
+ * the places of all that it holds.
  *
  * `Place` says where a value stands, hence when it needs parentheses: negative numbers and constructors with a
  * payload as an argument, non-empty lists as an argument or as the head of a list.
@@ -15,15 +16,17 @@
 #include <string.h>
 
 typedef enum Place { TOP, LIST_HEAD, ARGUMENT } Place;
-typedef enum FrameKind { F_TUPLE, F_ARRAY, F_LIST, F_CLOSE } FrameKind;
+typedef enum FrameKind { F_TUPLE, F_ARRAY, F_LIST, F_CLOSE, F_TREE } FrameKind;
 typedef struct Frame {
   FrameKind kind;
   const Desc *d;
   const Slot *v; /* next component or element; the list's cell */
   const ArrayObj *array;
   int64_t i, n;
+  int first; /* F_TUPLE: the component that it begins with */
   int level; /* F_ARRAY */
   bool cut, parens;
+  TreeEntries entries; /* F_TREE */
 } Frame;
 typedef struct Walk {
   Rt *rt;
@@ -132,6 +135,22 @@ static void open_variant(Walk *w, const Desc *d, const Obj *p, Place place) {
   push(w, (Frame){.kind = F_CLOSE, .d = payload, .v = ((const BoxObj *)p)->fields, .n = 1, .parens = parens});
 }
 
+static void open_tree(Walk *w, const Desc *d, const Obj *root, Place place) {
+  Frame f = {.kind = F_TREE, .d = d, .parens = place == ARGUMENT};
+  if (rt_tree_entries(w->rt, d, root, &f.entries)) {
+    w->out->failed = true;
+    return;
+  }
+  f.n = f.entries.n;
+  f.cut = f.n > LIMIT_ELEMENTS_SHOWN;
+  if (f.parens) buf_addc(w->out, '(');
+  buf_puts(w->out, d->shown_as);
+  buf_puts(w->out, " [");
+  int64_t before = w->len;
+  push(w, f);
+  if (w->len == before) rt_tree_entries_free(w->rt, &f.entries);
+}
+
 /* Writes a value, or opens it. */
 static void show_value(Walk *w, const Desc *d, const Slot *v, Place place) {
   char text[40];
@@ -147,7 +166,8 @@ static void show_value(Walk *w, const Desc *d, const Slot *v, Place place) {
     return;
   case D_ARRAY: open_array(w, slot_array(v), d, 0, slot_array(v)->data, is_long(w, slot_array(v))); return;
   case D_VARIANT:
-    if (v->p) open_variant(w, d, v->p, place);
+    if (v->p && d->shown_as) open_tree(w, d, v->p, place);
+    else if (v->p) open_variant(w, d, v->p, place);
     else buf_puts(w->out, "<null>");
     return;
   case D_FUN:
@@ -164,7 +184,7 @@ static void step_tuple(Walk *w, Frame *f) {
   }
   const Desc *d = f->d->args[f->i];
   const Slot *v = f->v;
-  if (f->i) buf_puts(w->out, ", ");
+  if (f->i > f->first) buf_puts(w->out, ", ");
   if (f->d->names) {
     buf_puts(w->out, f->d->names[f->i]);
     buf_puts(w->out, " = ");
@@ -220,6 +240,28 @@ static void step_list(Walk *w, Frame *f) {
   show_value(w, list, &cell[head->nslots], TOP);
 }
 
+static void step_tree(Walk *w, Frame *f) {
+  if (f->i == f->n) {
+    buf_puts(w->out, f->parens ? "])" : "]");
+    rt_tree_entries_free(w->rt, &f->entries);
+    w->len--;
+    return;
+  }
+  if (f->i) buf_puts(w->out, ", ");
+  if (f->cut && f->i == EDGE) {
+    buf_puts(w->out, "..., ");
+    f->i = f->n - EDGE;
+  }
+  TreeEntry e = rt_tree_entry(f->d);
+  const Slot *v = f->entries.at[f->i++];
+  if (e.end == e.first + 1) {
+    show_value(w, e.payload->args[e.first], v, TOP);
+    return;
+  }
+  buf_addc(w->out, '(');
+  push(w, (Frame){.kind = F_TUPLE, .d = e.payload, .v = v, .first = e.first, .i = e.first, .n = e.end});
+}
+
 static void step_close(Walk *w, Frame *f) {
   if (f->i == 0) {
     f->i = 1;
@@ -239,9 +281,12 @@ static void walk_on(Walk *w, size_t limit) {
     case F_ARRAY: step_array(w, f); break;
     case F_LIST: step_list(w, f); break;
     case F_CLOSE: step_close(w, f); break;
+    case F_TREE: step_tree(w, f); break;
     }
   }
   if (w->len) buf_puts(w->out, "…");
+  for (int64_t k = 0; k < w->len; k++)
+    if (w->frames[k].kind == F_TREE) rt_tree_entries_free(w->rt, &w->frames[k].entries);
   heap_realloc(w->rt->heap, w->frames, (size_t)w->cap * sizeof(Frame), 0);
 }
 

@@ -135,6 +135,7 @@ static const Case cases[] = {
     {RTP_WRITE_FILE, NULL, "Pt"},    {RTP_APPEND_FILE, NULL, "Pt"},  {RTP_CSV_READ, NULL, "C,e0"},
     {RTP_CSV_NUMBERS, NULL, "C"},    {RTP_MATMUL, NULL, "00mm"},     {RTP_EPRINT, &d_list, "l"},
     {RTP_READ_LINE, NULL, ""},       {RTP_READ_ALL, NULL, ""},       {RTP_STDIN_LINES, NULL, ""},
+    {RTP_KEY_ORDER, &d_list, "ll"}, {RTP_KEY_HASH, &d_list, "l"},
 };
 
 /* Those whose work is bounded, or a pass or two over one string at the speed of memory. A new primitive belongs here
@@ -170,6 +171,8 @@ static void release_results(const Case *c, Slot *res) {
   case RTP_EPRINT:
   case RTP_EQUAL:
   case RTP_COMPARE:
+  case RTP_KEY_ORDER:
+  case RTP_KEY_HASH:
   case RTP_CLOSE:
   case RTP_STR_LENGTH:
   case RTP_STR_FIND:
