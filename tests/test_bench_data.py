@@ -28,7 +28,7 @@ CASES = [
     ("lstm", LSTM.replace("1 2 1", "1 1 1").replace("1 0\n", "1\n"), "a sequence of one has no prediction"),
     ("lstm", LSTM.replace("1 0\n", "1\n"), "line 9: the file ends after 1 of 2 numbers of the sequence"),
     ("ba", "1 1 1\n", "line 2: the file ends after 0 of 11 numbers of a camera"),
-    ("digits", "1,2\n3\n", "row 2 has too few cells"),
+    ("digits", "1,2\n3\n", "line 2 has too few cells"),
     ("digits", "1,2\n3,4\n", "2 rows, of 2 numbers the first, instead of 1797 of 65"),
 ]
 FINE = [("gmm", GMM), ("lstm", LSTM)]

@@ -226,7 +226,7 @@ Type *type_subst(Arena *a, Type *t, Type *const *vars, Type *const *with, int n)
 Type *type_loosen(Checker *c, Type *t);
 void tc_scan_leaves(Checker *c, Type *t, Leaves *out);
 
-/* keys.c */
+/* key_params.c */
 void tc_find_keys(Checker *c, Ctor *k); /* sets k->keys; reports components that mix keys and leaves */
 void tc_check_shown_as(Checker *c, const TypeDecl *decl, const DataDecl *d);
 void tc_check_alias_marks(Checker *c, const TypeDecl *d); /* reports marks on what is no variant */

@@ -9,7 +9,7 @@
  * effect between two of them happens after the error of the first. */
 typedef struct Simplify {
   World *w;
-  Map first;   /* graph -> Map *, from a check without its place to the first place of its equals */
+  Map first;    /* graph -> Map *, from a check without its place to the first place of its equals */
   bool earlier; /* an equal check was met that stands before the one that was made */
 } Simplify;
 typedef struct Met {

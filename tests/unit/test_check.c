@@ -284,7 +284,7 @@ static void test_functions(void) {
        "let p5 x = p4 (p4 x)",
        "6 type-too-large\n"},
       {"let f x y =\n  sin x + y\nprint (f 1.0)", "3 constraint\n"},
-      {"let f x = if x then 1", "1 type-mismatch\n"},
+      {"let f x = if x then 1", "1 missing-else\n"},
       {"let f x = if x then 1 else 2.5", "f : bool -> float\n"},
       {"let f x = if x then 1 else \"a\"", "1 type-mismatch\n"},
       {"let f x =\n  match x with\n  | 0.5 -> 1\n  | \"a\" -> 2\n  | _ -> 3", "4 type-mismatch\n"},

@@ -135,7 +135,7 @@ static const Case cases[] = {
     {RTP_WRITE_FILE, NULL, "Pt"},    {RTP_APPEND_FILE, NULL, "Pt"},  {RTP_CSV_READ, NULL, "C,e0"},
     {RTP_CSV_NUMBERS, NULL, "C"},    {RTP_MATMUL, NULL, "00mm"},     {RTP_EPRINT, &d_list, "l"},
     {RTP_READ_LINE, NULL, ""},       {RTP_READ_ALL, NULL, ""},       {RTP_STDIN_LINES, NULL, ""},
-    {RTP_KEY_ORDER, &d_list, "ll"}, {RTP_KEY_HASH, &d_list, "l"},
+    {RTP_KEY_ORDER, &d_list, "ll"},  {RTP_KEY_HASH, &d_list, "l"},
 };
 
 /* Those whose work is bounded, or a pass or two over one string at the speed of memory. A new primitive belongs here
