@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The history of entries: readline's list, and a file in the XDG state folder, `$XDG_STATE_HOME/atled/history`, for
- * which ATLED_HISTORY may name another place, or none. In the file each entry is a line; its own ends of lines are written `\n`,
- * its backslashes `\\`. An entry is appended when it is entered, so sessions side by side lose nothing; the beginning
- * of a session cuts a file that has become long. A file that can't be read or written is told once. */
+ * which ATLED_HISTORY may name another place, or none. In the file each entry is a line; its own ends of lines are
+ * written `\n`, its backslashes `\\`. An entry is appended when it is entered, so sessions side by side lose nothing;
+ * the beginning of a session cuts a file that has become long. A file that can't be read or written is told once. */
 #include "history.h"
 #include "repl.h"
 #include <errno.h>

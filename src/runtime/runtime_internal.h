@@ -130,7 +130,6 @@ typedef struct Short {
   bool element;    /* the value itself is in one */
 } Short;
 Status rt_show_short(Rt *rt, const Desc *type, const Slot *value, Short how, Buf *out);
-int rt_format_digits(double x, int digits, char out[40]); /* rounded to so many digits; 0: as rt_format_double */
 
 typedef enum CompareMode { MODE_EQUAL, MODE_COMPARE, MODE_CLOSE } CompareMode;
 /* MODE_COMPARE: -1, 0, 1, or 2 (unordered); else 1 (alike) or 0. */

@@ -80,8 +80,8 @@ static void show_number(Buf *out, const char *text, int n, Place place) {
   if (parens) buf_addc(out, ')');
 }
 
-/* As repr, or with an exponent where an integer would have more digits. */
-int rt_format_digits(double x, int digits, char out[40]) {
+/* Rounded to so many digits (0: all): as repr, or with an exponent where an integer would have more digits. */
+static int format_digits(double x, int digits, char out[40]) {
   char rounded[64];
   if (digits <= 0 || digits > 16 || x - x != 0.0) return rt_format_double(x, out);
   snprintf(rounded, sizeof rounded, "%.*e", digits - 1, x);
@@ -137,7 +137,7 @@ static void show_value(Walk *w, const Desc *d, const Slot *v, Place place) {
   char text[40];
   switch (d->kind) {
   case D_INT: show_number(w->out, text, snprintf(text, sizeof text, "%lld", (long long)v->i), place); return;
-  case D_FLOAT: show_number(w->out, text, rt_format_digits(v->f, w->arrays ? w->digits : 0, text), place); return;
+  case D_FLOAT: show_number(w->out, text, format_digits(v->f, w->arrays ? w->digits : 0, text), place); return;
   case D_BOOL: buf_puts(w->out, v->i ? "true" : "false"); return;
   case D_STRING: show_string(w->out, slot_string(v)); return;
   case D_UNIT: buf_puts(w->out, "()"); return;
