@@ -83,7 +83,7 @@ static void show_number(Buf *out, const char *text, int n, Place place) {
   if (parens) buf_addc(out, ')');
 }
 
-/* As repr, or with an exponent where an integer would have more digits. */
+/* Rounded to so many digits (0: all): as repr, or with an exponent where an integer would have more digits. */
 static int format_digits(double x, int digits, char out[40]) {
   char rounded[64];
   if (digits <= 0 || digits > 16 || x - x != 0.0) return rt_format_double(x, out);
