@@ -270,6 +270,24 @@ static Node *do_rt(PrimCall *p) {
   return rt->effect ? el_take(c, x) : x;
 }
 
+static Node *choice(World *w, Node *condition, Node *yes, Node *no) { return ir_op3(w, OP_SELECT, condition, yes, no); }
+
+/* The order of sorting: of numbers by operations, so that no call is made. NaN is above all numbers. */
+static Node *do_compare(PrimCall *p) {
+  World *w = p->c->w;
+  Node *a = p->args[0], *b = p->args[1], *rest = ir_int(w, 0);
+  bool is_float = a->type->kind == T_FLOAT;
+  if (!is_float && a->type->kind != T_INT) return el_rt(p->c, "order", p->result, a->type, p->args, 2, p->at);
+  Op less = is_float ? OP_FLT : OP_ILT;
+  if (is_float) {
+    Node *both = choice(w, ir_op1(w, OP_IS_NAN, b), ir_int(w, 0), ir_int(w, 1));
+    rest = choice(w, ir_op1(w, OP_IS_NAN, a), both, ir_int(w, -1));
+    rest = choice(w, ir_op2(w, OP_FEQ, a, b), ir_int(w, 0), rest);
+  }
+  rest = choice(w, ir_op2(w, less, b, a), ir_int(w, 1), rest);
+  return choice(w, ir_op2(w, less, a, b), ir_int(w, -1), rest);
+}
+
 /* ---- Looking them up ------------------------------------------------------------------------------------ */
 
 #define NO_OP (-1)
@@ -309,6 +327,7 @@ static const Prim table[] = {
     {"bit_xor", 2, do_op, OP_IXOR, NULL},
     {"shift_left", 2, do_op, OP_ISHL, NULL},
     {"shift_right", 2, do_op, OP_ISHR, NULL},
+    {"compare", 2, do_compare, NO_OP, NULL},
     {"zeros_like", 1, do_zeros_like, NO_OP, NULL},
     {"map_floats", 2, do_map_floats, NO_OP, NULL},
     {"map_floats2", 3, do_map_floats2, NO_OP, NULL},

@@ -24,6 +24,8 @@ typedef struct Frame {
 typedef struct Walk {
   Rt *rt;
   Buf *out;
+  const Format *format; /* of the leaves of one kind, or NULL */
+  DescKind formatted;
   Frame *frames;
   int64_t len, cap;
 } Walk;
@@ -96,9 +98,22 @@ static void open_variant(Walk *w, const Desc *d, const Obj *p, Place place) {
   push(w, (Frame){.kind = F_CLOSE, .d = payload, .v = ((const BoxObj *)p)->fields, .n = 1, .parens = parens});
 }
 
+static void show_formatted(Walk *w, const Slot *v, Place place) {
+  Buf b = {.rt = w->rt};
+  if (w->formatted == D_FLOAT) rt_format_float(&b, w->format, v->f);
+  else rt_format_int(&b, w->format, v->i);
+  if (!b.failed) show_number(w->out, b.data, (int)b.len, place);
+  w->out->failed |= b.failed;
+  buf_free(&b);
+}
+
 /* Writes a value, or opens it. */
 static void show_value(Walk *w, const Desc *d, const Slot *v, Place place) {
   char text[40];
+  if (w->format && d->kind == w->formatted) {
+    show_formatted(w, v, place);
+    return;
+  }
   switch (d->kind) {
   case D_INT: show_number(w->out, text, snprintf(text, sizeof text, "%lld", (long long)v->i), place); return;
   case D_FLOAT: show_number(w->out, text, rt_format_double(v->f, text), place); return;
@@ -193,24 +208,33 @@ static void step_close(Walk *w, Frame *f) {
   w->len--;
 }
 
+static Status walk(Walk *w, const Desc *type, const Slot *value) {
+  show_value(w, type, value, TOP);
+  while (w->len && !w->out->failed) {
+    Frame *f = &w->frames[w->len - 1];
+    switch (f->kind) {
+    case F_TUPLE: step_tuple(w, f); break;
+    case F_ARRAY: step_array(w, f); break;
+    case F_LIST: step_list(w, f); break;
+    case F_CLOSE: step_close(w, f); break;
+    }
+  }
+  heap_realloc(w->rt->heap, w->frames, (size_t)w->cap * sizeof(Frame), 0);
+  return w->out->failed;
+}
+
 Status rt_show_to(Rt *rt, const Desc *type, const Slot *value, bool bare, Buf *out) {
   if (bare && type->kind == D_STRING) {
     buf_add(out, slot_string(value)->bytes, (size_t)slot_string(value)->len);
     return out->failed;
   }
   Walk w = {.rt = rt, .out = out};
-  show_value(&w, type, value, TOP);
-  while (w.len && !out->failed) {
-    Frame *f = &w.frames[w.len - 1];
-    switch (f->kind) {
-    case F_TUPLE: step_tuple(&w, f); break;
-    case F_ARRAY: step_array(&w, f); break;
-    case F_LIST: step_list(&w, f); break;
-    case F_CLOSE: step_close(&w, f); break;
-    }
-  }
-  heap_realloc(rt->heap, w.frames, (size_t)w.cap * sizeof(Frame), 0);
-  return out->failed;
+  return walk(&w, type, value);
+}
+
+Status rt_show_formatted(Rt *rt, const Desc *type, const Slot *value, DescKind leaves, const Format *f, Buf *out) {
+  Walk w = {.rt = rt, .out = out, .format = f, .formatted = leaves};
+  return walk(&w, type, value);
 }
 
 Status rt_show(Rt *rt, const Desc *type, const Slot *value, bool bare_strings, Str *out) {
