@@ -286,12 +286,26 @@ static bool fits(const InterpPart *hole, FormatOf of) {
   return format_parse(hole->format, sym_len(hole->format), of, &(Format){0});
 }
 
+static bool may_hold(Type *t, TypeKind number, int depth) {
+  t = type_repr(t);
+  if (t->kind == number || t->kind == TY_VAR) return true;
+  for (int i = 0; i < t->n && depth < LIMIT_TYPE_DEPTH; i++)
+    if (may_hold(t->args[i], number, depth + 1)) return true;
+  return false;
+}
+
+/* A structure of numbers, each of which gets the format. */
+static bool fits_each(const InterpPart *hole, Type *t) {
+  if (t->kind == TY_INT || t->kind == TY_FLOAT || t->kind == TY_VAR) return false;
+  return (may_hold(t, TY_FLOAT, 0) && fits(hole, FORMAT_FLOAT)) || (may_hold(t, TY_INT, 0) && fits(hole, FORMAT_INT));
+}
+
 /* What the type leaves open is found out when the program runs, unless nothing fits. */
 static void check_formats(Checker *c) {
   for (int i = 0; i < c->s.formats.len; i++) {
     const InterpPart *hole = c->s.formats.data[i];
-    const Type *t = type_repr(hole->hole->type);
-    if (t->kind == TY_ERROR) continue;
+    Type *t = type_repr(hole->hole->type);
+    if (t->kind == TY_ERROR || fits_each(hole, t)) continue;
     bool open = t->kind == TY_VAR, scalar = open && t->classes & CLASS_SCALAR;
     bool good = ((open || t->kind == TY_INT) && fits(hole, FORMAT_INT)) ||
                 ((open || t->kind == TY_FLOAT) && fits(hole, FORMAT_FLOAT)) ||

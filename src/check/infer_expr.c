@@ -562,6 +562,15 @@ static Type *infer_for(Checker *c, Expr *e) {
   return c->t_unit;
 }
 
+/* An array, unless it is known to be a list. */
+static Type *infer_elements(Checker *c, Expr *e) {
+  Type *elem = type_var(c, 0), *array = type_array(c, elem), *t = tc_infer(c, e->args[0]);
+  e->nargs = tc_is_predefined(c, t, "list") ? 2 : 1;
+  if (e->nargs == 2) tc_unify(c, tc_infer(c, e->args[1]), type_fun(c, t, array, type_effect_var(c)));
+  else tc_expect_type(c, array, t, (Place){.at = e->args[0]->span, .label = "`in` goes over an array or a list"});
+  return array;
+}
+
 static Type *infer_annotated(Checker *c, Expr *e) {
   Type *t = tc_infer(c, e->args[0]), *want = tc_resolve_annotation(c, e->annot);
   tc_expect_type(c, want, t, (Place){.at = e->args[0]->span, .also = e->annot->span, .also_label = "annotated here"});
@@ -606,6 +615,7 @@ static Type *infer_plain(Checker *c, Expr *e) {
     infer_condition(c, e->args[0]);
     expect_statement(c, e->args[1]);
     return c->t_unit;
+  case E_ELEMENTS: return infer_elements(c, e);
   case E_ANNOT: return infer_annotated(c, e);
   case E_ERROR: return c->t_error;
   }

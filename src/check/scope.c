@@ -108,7 +108,9 @@ static void add_public_names(Checker *c, Names *out, const Module *m, NameSpace 
     if (all.data[i][0] != '_') vec_push(c->temp, *out, all.data[i]);
 }
 
+/* `prelude`, which no program can write, is what the parser calls that one. */
 static Module *find_module(Checker *c, Sym name) {
+  if (!strcmp(name, "prelude")) return c->prelude ? c->prelude : c->s.module;
   Module *m = map_get(&c->s.module->modules, name);
   if (!m && c->loader.library) m = c->loader.library(c->loader.user, name);
   return m;

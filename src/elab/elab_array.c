@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Arrays and loops: subscripts, comprehensions, assignment, `for`, `while`.
  *
- * Whatever can fail is a check node of its own, with the place it fails at; the raw operations behind it assume that
- * all is
- * well. A comprehension is a loop with one stacked output for each generator, nested. An assignment to a path makes
- * the whole value anew from the inside out: lowering does it in place. */
+ * Whatever can fail is a check node of its own, with the place it fails at; the raw operations behind it assume
+ * that all is well. A comprehension is a loop with one stacked output for each generator, nested. An assignment to
+ * a path makes the whole value anew from the inside out: lowering does it in place. */
 #include "elab/elab_internal.h"
 
 /* ---- Subscripts --------------------------------------------------------------------- */

@@ -17,6 +17,19 @@ static Node *literal_int(Ctx *c, Expr *e) {
   return el_type(c, e->type)->kind == T_FLOAT ? ir_float(c->w, e->f) : ir_int(c->w, e->i);
 }
 
+/* A structure of numbers with the format for each float in it, or for each int where there is none; NULL: the format
+ * has neither a precision nor a type of numbers, so it is for the text of the whole. */
+static Node *format_each(Ctx *c, Node *x, Sym format, Span at) {
+  Format f;
+  unsigned leaves = x->type->kind == T_STRING ? 0 : el_leaves(c->e, x->type);
+  bool floats = leaves & LEAF_FLOAT;
+  if (!(leaves & (LEAF_FLOAT | LEAF_INT))) return NULL;
+  if (!format_parse(format, sym_len(format), floats ? FORMAT_FLOAT : FORMAT_INT, &f)) return NULL;
+  if (f.precision < 0 && !f.type) return NULL;
+  Node *args[3] = {x, ir_string(c->w, format), ir_bool(c->w, floats)};
+  return el_rt(c, "format_each", c->e->t_string, x->type, args, 3, at);
+}
+
 static Node *text_of_hole(Ctx *c, InterpPart *p) {
   const Node *mark = el_mark(c);
   Node *x = el_expr(c, p->hole);
@@ -27,6 +40,8 @@ static Node *text_of_hole(Ctx *c, InterpPart *p) {
   Node *args[2] = {ir_string(c->w, p->format), x};
   if (x->type->kind == T_FLOAT) return el_rt(c, "format_float", s, NULL, args, 2, at);
   if (x->type->kind == T_INT) return el_rt(c, "format_int", s, NULL, args, 2, at);
+  Node *each = format_each(c, x, p->format, at);
+  if (each) return each;
   if (x->type != s) args[1] = el_rt(c, "show", s, x->type, &x, 1, at);
   return el_rt(c, "format_string", s, NULL, args, 2, at);
 }
@@ -238,6 +253,12 @@ static Node *lazy_logic(Ctx *c, Expr *e) {
 
 /* ---- Blocks -------------------------------------------------------------------------------------- */
 
+static Node *elements(Ctx *c, Expr *e) {
+  if (e->nargs == 1) return el_expr(c, e->args[0]);
+  Arg list = {e->args[0], NULL};
+  return el_apply(c, e->args[1], &list, 1, el_mark(c), e->span);
+}
+
 static Node *el_simple(Ctx *c, Expr *e) {
   switch (e->kind) {
   case E_INT: return literal_int(c, e);
@@ -267,6 +288,7 @@ static Node *el_simple(Ctx *c, Expr *e) {
   case E_ASSIGN: return el_assign(c, e);
   case E_FOR: return el_for(c, e);
   case E_WHILE: return el_while(c, e);
+  case E_ELEMENTS: return elements(c, e);
   default: return el_error(c, e->span, el_type(c, e->type), "unsupported", "this can't be run");
   }
 }

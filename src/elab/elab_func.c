@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions: their instances, calls of them, and what they are as values.
  *
- * A definition with parameters becomes a Func of all of them at once for each choice of types (`Instance`, looked up
- * by the
- * interned types). Its own parameters come first; for a local definition what it captures follows, as a closed Func
- * sees nothing around it; the token is last. A Callee is anything of known arity: such a function, a primitive, a
- * constructor, an operator. Called with enough arguments it is one node (el_call). With fewer, or as a value, it is a
- * chain of unary closures that end in the call (el_eta).
+ * A definition with parameters becomes a Func of all of them at once for each choice of types (`Instance`, looked
+ * up by the interned types). Its own parameters come first; for a local definition what it captures follows, as a
+ * closed Func sees nothing around it; the token is last. A Callee is anything of known arity: such a function, a
+ * primitive, a constructor, an operator. Called with enough arguments it is one node (el_call). With fewer, or as a
+ * value, it is a chain of unary closures that end in the call (el_eta).
  *
  * An instance is entered in its table before its body is elaborated: that is how recursion finds it. */
 #include "elab/elab_internal.h"

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Pattern matching: decision trees after Maranget ("Compiling pattern matching to good decision trees").
  *
- * The cases are rows of a matrix of patterns over *occurrences*, the parts of the value that is matched. `build` makes
- * the
- * tree: it takes the first row's first column that needs a test, and splits the rows by what can stand there. No test
- * is made
- * twice on a path. `emit` turns the tree into switches.
+ * The cases are rows of a matrix of patterns over *occurrences*, the parts of the value that is matched. `build`
+ * makes the tree: it takes the first row's first column that needs a test, and splits the rows by what can stand
+ * there. No test is made twice on a path. `emit` turns the tree into switches.
  *
  * A case that several leaves reach (an or-pattern, a default below several tests) must not have its body copied for
- * each of them,
- * unless that is a mere constant or variable. In such a match the tree only chooses: its leaves give TUPLE(number of
- * the case,
- * values of all pattern variables), and a second switch on the number holds the bodies. A `let` with a pattern that can
- * fail is the same with one case.
+ * each of them, unless that is a mere constant or variable. In such a match the tree only chooses: its leaves give
+ * TUPLE(number of the case, values of all pattern variables), and a second switch on the number holds the bodies. A
+ * `let` with a pattern that can fail is the same with one case.
  *
  * A field is read where its record is. The payload of a constructor or an element of an array
  * exists only where the test has succeeded, so such an occurrence is set when that arm is entered. */

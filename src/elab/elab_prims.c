@@ -14,9 +14,9 @@
  *        sums          sum a (floats in any order; ints; structures if not empty) · dot a b
  *        parallel      par f g · pmap f xs
  *        numbers       float n · int x · abs x · sign x (int or float) · min a b · max a b (any ord; a tie gives the
- *                      first, a NaN among floats gives NaN) · compare a b (-1, 0, 1; 2 where unordered)
+ *                      first, a NaN among floats gives NaN)
  *                      pow x y · powi x n · fmin a b · fmax a b (rules are looked up under these names)
- *                      key_order a b · key_hash a (of keys of maps: the order of sorting, and a hash that agrees)
+ *                      compare a b · hash a (the order of sorting, and a hash that agrees)
  *                      bit_and bit_or bit_xor shift_left shift_right (logical)
  *        structures    zeros_like x · map_floats f x · map_floats2 f x y · inner x y · floats x · with_floats x fs
  *   2. Scalar operations, by their text in ir/ops.def: sin cos exp log sqrt floor atan2 hypot erf gamma lgamma digamma
@@ -223,24 +223,15 @@ static Node *extreme(PrimCall *p, Op of_floats, Op of_ints, bool max) {
   return el_if(c, max ? el_less(c, a, b) : el_less(c, b, a), pick_arm, &k, a->type);
 }
 
-/* As sorting has it: NaN last, and equal to itself. */
-static Node *do_key_order(PrimCall *p) {
-  World *w = p->c->w;
-  Node *a = p->args[0], *b = p->args[1];
-  if (a->type->kind != T_INT) return el_rt(p->c, "key_order", p->c->e->t_int, a->type, p->args, 2, p->at);
-  Node *more = ir_op3(w, OP_SELECT, ir_op2(w, OP_ILT, b, a), ir_int(w, 1), ir_int(w, 0));
-  return ir_op3(w, OP_SELECT, ir_op2(w, OP_ILT, a, b), ir_int(w, -1), more);
-}
-
 static Node *mix(World *w, Node *x, uint64_t factor, int shift) {
   x = ir_op2(w, OP_IMUL, x, ir_int(w, (int64_t)factor));
   return ir_op2(w, OP_IXOR, x, ir_op2(w, OP_ISHR, x, ir_int(w, shift)));
 }
 
-/* Equal for keys of which neither comes before the other. */
-static Node *do_key_hash(PrimCall *p) {
+/* Equal for values of which neither comes before the other. */
+static Node *do_hash(PrimCall *p) {
   Node *x = p->args[0];
-  if (x->type->kind != T_INT) return el_rt(p->c, "key_hash", p->c->e->t_int, x->type, p->args, 1, p->at);
+  if (x->type->kind != T_INT) return el_rt(p->c, "hash", p->c->e->t_int, x->type, p->args, 1, p->at);
   return mix(p->c->w, mix(p->c->w, x, 0xbf58476d1ce4e5b9u, 27), 0x94d049bb133111ebu, 31);
 }
 
@@ -292,6 +283,24 @@ static Node *do_rt(PrimCall *p) {
   return rt->effect ? el_take(c, x) : x;
 }
 
+static Node *choice(World *w, Node *condition, Node *yes, Node *no) { return ir_op3(w, OP_SELECT, condition, yes, no); }
+
+/* The order of sorting: of numbers by operations, so that no call is made. NaN is above all numbers. */
+static Node *do_compare(PrimCall *p) {
+  World *w = p->c->w;
+  Node *a = p->args[0], *b = p->args[1], *rest = ir_int(w, 0);
+  bool is_float = a->type->kind == T_FLOAT;
+  if (!is_float && a->type->kind != T_INT) return el_rt(p->c, "order", p->result, a->type, p->args, 2, p->at);
+  Op less = is_float ? OP_FLT : OP_ILT;
+  if (is_float) {
+    Node *both = choice(w, ir_op1(w, OP_IS_NAN, b), ir_int(w, 0), ir_int(w, 1));
+    rest = choice(w, ir_op1(w, OP_IS_NAN, a), both, ir_int(w, -1));
+    rest = choice(w, ir_op2(w, OP_FEQ, a, b), ir_int(w, 0), rest);
+  }
+  rest = choice(w, ir_op2(w, less, b, a), ir_int(w, 1), rest);
+  return choice(w, ir_op2(w, less, a, b), ir_int(w, -1), rest);
+}
+
 /* ---- Looking them up ------------------------------------------------------------------------------------ */
 
 #define NO_OP (-1)
@@ -322,8 +331,7 @@ static const Prim table[] = {
     {"sign", 1, do_sign, OP_SIGN, NULL},
     {"min", 2, do_min, OP_FMIN, NULL},
     {"max", 2, do_max, OP_FMAX, NULL},
-    {"key_order", 2, do_key_order, NO_OP, NULL},
-    {"key_hash", 1, do_key_hash, NO_OP, NULL},
+    {"hash", 1, do_hash, NO_OP, NULL},
     {"fmin", 2, do_op, OP_FMIN, NULL},
     {"fmax", 2, do_op, OP_FMAX, NULL},
     {"pow", 2, do_op, OP_FPOW, NULL},
@@ -333,6 +341,7 @@ static const Prim table[] = {
     {"bit_xor", 2, do_op, OP_IXOR, NULL},
     {"shift_left", 2, do_op, OP_ISHL, NULL},
     {"shift_right", 2, do_op, OP_ISHR, NULL},
+    {"compare", 2, do_compare, NO_OP, NULL},
     {"zeros_like", 1, do_zeros_like, NO_OP, NULL},
     {"map_floats", 2, do_map_floats, NO_OP, NULL},
     {"map_floats2", 3, do_map_floats2, NO_OP, NULL},

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* State of elaboration: variables and the token, closures, joins of branches, loops.
  *
- * The IR has no mutable state. A `let mut` variable is a Var whose node is replaced at an assignment, and the token is
- * one more such variable that nobody sees. Where control branches, each arm starts from the same state; the variables
- * that some arm changed come out of the switch as further results of every arm. A loop carries
- * the variables that its body assigns, found by a scan beforehand (elab_scan.c), since a loop's parameters have to be
- * known
- * before its body is elaborated.
+ * The IR has no mutable state. A `let mut` variable is a Var whose node is replaced at an assignment, and the token
+ * is one more such variable that nobody sees. Where control branches, each arm starts from the same state; the
+ * variables that some arm changed come out of the switch as further results of every arm. A loop carries the
+ * variables that its body assigns, found by a scan beforehand (elab_scan.c), since a loop's parameters have to be
+ * known before its body is elaborated.
  *
  * A check whose value is unit (assert, fail, a call) would be lost where nothing uses that unit. If there is a token,
  * the token is made to come after it (el_settle); else the check goes on as the value until someone can attach it to

@@ -3,11 +3,9 @@
  * are written with (map_floats, inner, floats, with_floats).
  *
  * One walk over the *type* makes the code for all of them. A tuple becomes its parts, an array a loop, a variant a
- * switch on the
- * constructor; a recursive variant becomes a recursive Func, one for each type, kind of walk and place. The walk
- * may thread state from leaf to leaf (a sum, a count, an array that is filled) and may build the structure anew. Parts
- * that
- * hold no leaf of the wanted kind are not walked. */
+ * switch on the constructor; a recursive variant becomes a recursive Func, one for each type, kind of walk and
+ * place. The walk may thread state from leaf to leaf (a sum, a count, an array that is filled) and may build the
+ * structure anew. Parts that hold no leaf of the wanted kind are not walked. */
 #include "elab/elab_internal.h"
 #include <string.h>
 

@@ -2,10 +2,9 @@
 /* Types of the checker to types of the IR.
  *
  * The checker's types are trees with variables. Under a substitution for the quantified variables of the
- * definitions that are being instantiated each is monomorphic, and the IR interns those: equal types are one pointer,
- * which is
- * what instances are looked up by. A variable that nothing decided takes a default: an effect is pure, a number an int,
- * what must hold a float a float, any other is unit (its values can't be looked at).
+ * definitions that are being instantiated each is monomorphic, and the IR interns those: equal types are one
+ * pointer, which is what instances are looked up by. A variable that nothing decided takes a default: an effect is
+ * pure, a number an int, what must hold a float a float, any other is unit (its values can't be looked at).
  *
  * An effect is an argument of a type like any other. Where it stands alone it is represented by T_TOKEN (an
  * effect) or T_UNIT (none). */

@@ -6,7 +6,7 @@
 static Node *is_same_key(World *w, Node *a, Node *b) {
   Node *args[2] = {a, b};
   if (a->type->kind == T_INT) return ir_op2(w, OP_IEQ, a, b);
-  Node *order = ir_rt(w, ir_rt_find("key_order"), ir_type(w, T_INT), a->type, args, 2, 0);
+  Node *order = ir_rt(w, ir_rt_find("order"), ir_type(w, T_INT), a->type, args, 2, 0);
   return ir_op2(w, OP_IEQ, order, ir_int(w, 0));
 }
 

@@ -83,6 +83,7 @@ typedef enum {
   E_FUN, E_LET, E_IF, E_MATCH, E_SEQ,
   E_BINARY, E_NEGATE, E_AND, E_OR,
   E_ASSIGN, E_FOR, E_WHILE,
+  E_ELEMENTS, /* of an array or, as an array, of a list: what `for x in` goes over */
   E_ANNOT,
   E_ERROR     /* stands where the parser recovered */
   /* clang-format on */
@@ -141,6 +142,7 @@ struct Expr {
   Expr **args; /* operands, elements, record values, E_SEQ's two, E_IF's 2 or 3, E_FIELD {record},
                        E_WITH {record, values…}, E_INDEX {array}, E_ANNOT {e}, E_FUN {body}, E_LET {body},
                        E_MATCH {scrutinee}, E_COMPREHENSION {head}, E_FOR {from, to, body}, E_WHILE {cond, body},
+                       E_ELEMENTS {xs}, and of_list if the checker found a list,
                        E_ASSIGN {place, value}: place is E_VAR | E_FIELD place | E_INDEX place */
   int nargs;
   bool paren; /* stood in parentheses */

@@ -330,19 +330,33 @@ static void expect_done(Parser *p, Span start) {
 }
 
 static const char for_hint[] = "a loop is written: for i = 0 to n - 1 do … done";
-static const char for_in_hint[] =
-    "a loop counts: for i = 0 to length xs - 1 do … xs[i] … done; a function goes over elements: iter (fun x -> …) xs";
+static const char for_in_hint[] = "a loop over elements is written: for x in xs do … done";
 
-/* for = "for" ( name | "_" ) "=" binary ( "to" | "downto" ) binary "do" expr "done" */
+/* for_in = "for" pattern "in" binary "do" expr "done", behind the "for" */
+static Expr *parse_for_in(Parser *p, Span start) {
+  int breaks = p->breaks.len;
+  Pat *pat = parse_pattern(p);
+  expect(p, TOK_IN, for_in_hint);
+  Expr *xs = parse_binary(p);
+  expect(p, TOK_DO, for_in_hint);
+  Expr *body = parse_expr(p);
+  expect_done(p, start);
+  return loop_over_elements(p, pat, xs, body, breaks, span_to_here(p, start));
+}
+
+/* for = "for" ( name | "_" ) "=" binary ( "to" | "downto" ) binary "do" expr "done" | for_in */
 static Expr *parse_for(Parser *p) {
   Span start = expect(p, TOK_FOR, NULL), name_span;
+  bool named = at(p, TOK_IDENT) || at(p, TOK_UNDERSCORE);
+  bool is_pattern = at(p, TOK_LPAREN) || at(p, TOK_LBRACE) || at(p, TOK_LBRACKET);
+  if (is_pattern || (named && peek_kind(p, 1) == TOK_IN)) return parse_for_in(p, start);
   int breaks = p->breaks.len;
   Expr *e = new_node(p, E_FOR, start, 3);
   bool unnamed = at(p, TOK_UNDERSCORE); /* then the variable is called `_`, which no expression can */
   if (unnamed) name_span = token_span(p), advance(p);
   Sym name = unnamed ? sym_of(p->syms, "_") : expect_ident(p, "the name of the loop's variable", &name_span);
   e->var = new_var_pat(p, name, name_span);
-  expect(p, TOK_EQ, at(p, TOK_IN) ? for_in_hint : NULL);
+  expect(p, TOK_EQ, NULL);
   e->args[0] = parse_binary(p);
   e->down = at(p, TOK_DOWNTO);
   if (!accept(p, TOK_TO) && !accept(p, TOK_DOWNTO)) fail_expected(p, "`to` or `downto`", for_hint, NO_SPAN, NULL);

@@ -101,9 +101,10 @@ bool operator_of(TokenKind kind, BinOp *op);                    /* expr.c: opera
 Expr *parse_let_head(Parser *p);
 /* expr.c: params "=" expr, as an E_FUN */
 Expr *parse_rule(Parser *p, Span start);
-/* breaks.c */
+/* sugar.c */
 Expr *parse_break(Parser *p);
 Expr *loop_of_breaks(Parser *p, Expr *loop, int mark);
+Expr *loop_over_elements(Parser *p, Pat *pat, Expr *xs, Expr *body, int mark, Span at);
 void refuse_breaks(Parser *p, int mark, const char *message);
 Pat *parse_pattern(Parser *p);      /* pattern.c: with `|` and `as` */
 Pat *parse_atom_pattern(Parser *p); /* pattern.c: one parameter */

@@ -139,6 +139,7 @@ static const char *head_of(Printer *pr, const Expr *e) {
                                       [E_OR] = "||",
                                       [E_FOR] = "for",
                                       [E_WHILE] = "while",
+                                      [E_ELEMENTS] = "elements",
                                       [E_ANNOT] = ":",
                                       [E_ERROR] = "error"};
   if (e->kind == E_BINARY) return binop_text(e->op);

@@ -6,7 +6,8 @@
  * list takes constant space, and a tree its depth.
  *
  * Order is lexicographic. Of two arrays of different shape the first elements that both have decide, then the
- * length in which they differ; a NaN that is met makes the whole unordered. */
+ * length in which they differ. To the comparison operators a NaN that is met makes the whole unordered; the order of
+ * sorting is total: NaN is equal to itself and above all numbers. */
 #include "runtime/runtime_internal.h"
 #include <math.h>
 #include <string.h>
@@ -42,6 +43,8 @@ static Status push(Walk *w, Frame f) {
   return 0;
 }
 
+static bool is_order(CompareMode mode) { return mode == MODE_COMPARE || mode == MODE_ORDER; }
+
 static int order(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
 static int order_floats(CompareMode mode, double a, double b) {
@@ -49,11 +52,9 @@ static int order_floats(CompareMode mode, double a, double b) {
     double scale = fmax(fabs(a), fabs(b));
     return isfinite(scale) && fabs(a - b) <= 1e-9 * scale ? 0 : 2;
   }
-  if (mode == MODE_ORDER && (isnan(a) || isnan(b))) return (isnan(a) != 0) - (isnan(b) != 0);
-  return a == b ? 0 : a < b ? -1 : a > b ? 1 : 2;
+  if (a == b || a < b || a > b) return (a > b) - (a < b);
+  return mode == MODE_ORDER ? (isnan(a) != 0) - (isnan(b) != 0) : 2;
 }
-
-static bool orders(CompareMode mode) { return mode == MODE_COMPARE || mode == MODE_ORDER; }
 
 static int order_strings(const StringObj *a, const StringObj *b) {
   size_t n = (size_t)(a->len < b->len ? a->len : b->len);
@@ -94,7 +95,7 @@ static int step(Walk *w, const Desc *d, const Slot *a, const Slot *b, Status *st
   }
   case D_ARRAY: {
     Frame f = array_frame(slot_array(a), slot_array(b), d);
-    if (f.tie && !orders(w->mode)) return f.tie;
+    if (f.tie && !is_order(w->mode)) return f.tie;
     *status = push(w, f);
     return 0;
   }
@@ -118,7 +119,11 @@ static void next(Walk *w, const Desc **d, const Slot **a, const Slot **b) {
 }
 
 Status rt_compare_values(Rt *rt, CompareMode mode, const Desc *d, const Slot *a, const Slot *b, int *result) {
-  Walk w = {.rt = rt, .mode = mode, .cap = LOCAL_FRAMES};
+  Walk w; /* not initialised as a whole: most values need few frames or none */
+  w.rt = rt;
+  w.mode = mode;
+  w.len = 0;
+  w.cap = LOCAL_FRAMES;
   w.frames = w.local;
   Status status = 0;
   int c = step(&w, d, a, b, &status);
@@ -135,7 +140,7 @@ Status rt_compare_values(Rt *rt, CompareMode mode, const Desc *d, const Slot *a,
     c = step(&w, vd, va, vb, &status);
   }
   if (w.frames != w.local) heap_realloc(rt->heap, w.frames, (size_t)w.cap * sizeof(Frame), 0);
-  *result = orders(mode) ? c : c == 0;
+  *result = is_order(mode) ? c : c == 0;
   return status;
 }
 
@@ -147,22 +152,14 @@ typedef struct Sorter {
   Status status;
 } Sorter;
 
-/* Whether element i must stand before element j, unordered values last. */
+/* Whether element i must stand before element j. */
 static bool before(Sorter *s, int64_t i, int64_t j) {
   const Slot *a = s->data + i * s->elem->nslots, *b = s->data + j * s->elem->nslots;
   if (s->elem->kind == D_FLOAT) return a->f < b->f || (isnan(b->f) && !isnan(a->f));
   if (s->elem->kind == D_INT) return a->i < b->i;
-  int c = 0, self = 0;
-  if (s->status == 0) s->status = rt_compare_values(s->rt, MODE_COMPARE, s->elem, a, b, &c);
-  if (c == 2 && s->status == 0) { /* the one that isn't even ordered with itself goes last */
-    s->status = rt_compare_values(s->rt, MODE_COMPARE, s->elem, b, b, &self);
-    if (self == 2 && s->status == 0) {
-      s->status = rt_compare_values(s->rt, MODE_COMPARE, s->elem, a, a, &self);
-      return self != 2;
-    }
-    return false;
-  }
-  return c == -1;
+  int c = 0;
+  if (s->status == 0) s->status = rt_compare_values(s->rt, MODE_ORDER, s->elem, a, b, &c);
+  return c < 0;
 }
 
 /* Bottom-up merge sort of n indices; the result is in `x` unless s->status says otherwise. */

@@ -7,7 +7,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -130,26 +132,83 @@ PRIM(prim_read_lines) {
   return status;
 }
 
-static Status write_text(Rt *rt, const Slot *args, int flags, uint32_t site) {
-  const StringObj *path = slot_string(&args[0]);
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
+/* A file is written under another name in its folder, and then renamed: no reader meets half of it, and none is left
+ * by whatever ends the process. Written in place are pipes and devices, and what a new file couldn't stand for: one
+ * with other links, of another owner, or in a folder that takes no new file. */
+static Status write_in_place(Rt *rt, const Slot *args, int flags, uint32_t site) {
+  const StringObj *path = slot_string(&args[0]), *text = slot_string(&args[1]);
   Quiet q;
   int fd;
+  struct stat before = {0}, after;
   if (open_file(rt, "write", path, O_WRONLY | O_CREAT | flags, &fd, site)) return 1;
+  bool appends = flags & O_APPEND && fstat(fd, &before) == 0 && S_ISREG(before.st_mode);
   quiet_begin(&q);
-  Status status = write_all(rt, fd, path, slot_string(&args[1]), site);
+  Status status = write_all(rt, fd, path, text, site);
+  /* what was added in part goes, unless others added to it */
+  if (status && appends && fstat(fd, &after) == 0 && after.st_size - before.st_size < text->len)
+    if (ftruncate(fd, before.st_size) != 0) status = 1;
   quiet_end(&q, !status);
   if (close(fd) != 0 && errno != EINTR && !status) status = io_error(rt, "write", path, site);
   return status;
 }
 
+/* The file that stands for `path` may be replaced by a new one; `st` is its state if it exists. */
+static bool is_replaceable(const char *path, bool exists, const struct stat *st) {
+  if (!strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6)) return false; /* others have these open */
+  return !exists || (S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == geteuid());
+}
+
+/* A new file in the folder of `path`, a file name; its name goes to `name`, PATH_MAX bytes. -1: there can't be one. */
+static int open_beside(const char *path, char *name) {
+  const char *slash = strrchr(path, '/');
+  int folder = slash ? (int)(slash - path) + 1 : 0, fd = -1;
+  errno = EEXIST;
+  for (int k = 0; fd < 0 && errno == EEXIST && k < 1000; k++) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int n = snprintf(name, PATH_MAX, "%.*s.atled-%ld-%ld", folder, path, (long)getpid(), now.tv_nsec);
+    if (n < 0 || n >= PATH_MAX) return -1;
+    fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  }
+  return fd;
+}
+
+/* Writes the new file `name`, open as fd, and gives it the name `to`. */
+static Status write_and_rename(Rt *rt, const Slot *args, int fd, const char *name, const char *to, uint32_t site) {
+  const StringObj *path = slot_string(&args[0]);
+  Quiet q;
+  quiet_begin(&q);
+  Status status = write_all(rt, fd, path, slot_string(&args[1]), site);
+  quiet_end(&q, !status);
+  if (close(fd) != 0 && errno != EINTR && !status) status = io_error(rt, "write", path, site);
+  if (!status && rename(name, to) != 0) status = io_error(rt, "write", path, site);
+  if (status) unlink(name);
+  return status;
+}
+
 PRIM(prim_write_file) {
   PRIM_UNUSED;
-  return write_text(rt, args, O_TRUNC, site);
+  const char *path = slot_string(&args[0])->bytes;
+  char name[PATH_MAX], target[PATH_MAX];
+  struct stat st;
+  bool exists = stat(path, &st) == 0, found = exists && realpath(path, target);
+  if (!exists && (errno != ENOENT || lstat(path, &st) == 0)) return write_in_place(rt, args, O_TRUNC, site);
+  if ((exists && !found) || !is_replaceable(path, exists, &st)) return write_in_place(rt, args, O_TRUNC, site);
+  bool writable = !exists || access(path, W_OK) == 0;
+  int fd = writable ? open_beside(found ? target : path, name) : -1;
+  if (fd >= 0 && exists && (fchown(fd, (uid_t)-1, st.st_gid) != 0 || fchmod(fd, st.st_mode & 07777) != 0)) {
+    close(fd);
+    unlink(name);
+    fd = -1;
+  }
+  if (fd < 0) return write_in_place(rt, args, O_TRUNC, site);
+  return write_and_rename(rt, args, fd, name, found ? target : path, site);
 }
 
 PRIM(prim_append_file) {
   PRIM_UNUSED;
-  return write_text(rt, args, O_APPEND, site);
+  return write_in_place(rt, args, O_APPEND, site);
 }
 
 /* ---- Folders ----------------------------------------------------------------------------------------------------- */

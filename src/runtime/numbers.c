@@ -2,74 +2,59 @@
 /* Numbers: shortest text of a float, the format mini-language of interpolation (Python's), parsing, and the scalar
  * functions that C lacks. Evaluator and machine code call the same functions, so they agree to the last bit. */
 #include "runtime/runtime_internal.h"
+#include "support/shortest.h"
 #include <ctype.h>
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- Shortest text ----------------------------------------------------------------------------------------------- */
-/* Adds one unit in the last digit of "d.ddde±xx". Used where 16 digits rounded to nearest don't read back but the
- * next ones do: just above a power of two the floats below are closer than those above. */
-static void bump(char *text) {
-  char *e = strchr(text, 'e');
-  for (char *p = e - 1; p >= text; p--) {
-    if (!isdigit((unsigned char)*p)) continue;
-    if (*p != '9') {
-      ++*p;
-      return;
-    }
-    *p = '0';
-  }
+static char *put_zeros(char *p, int n) {
+  memset(p, '0', (size_t)n);
+  return p + n;
 }
 
-/* The fewest digits that read back as x (> 0, finite), without trailing zeros; *exponent of the first one. Any decimal
- * of up to 15 digits comes back from a normal float, rounded to 15 digits: so if those don't read back, fewer won't. */
-static int shortest_digits(double x, char digits[24], int *exponent) {
-  char text[40];
-  for (int precision = x < DBL_MIN ? 0 : DBL_DIG - 1; precision < 17; precision++) {
-    snprintf(text, sizeof text, "%.*e", precision, x);
-    if (precision == 16 || strtod(text, NULL) == x) break;
-    if (precision < 15) continue;
-    bump(text);
-    if (strtod(text, NULL) == x) break;
+static char *put_digits(char *p, const char *digits, int n) {
+  memcpy(p, digits, (size_t)n);
+  return p + n;
+}
+
+/* d.ddde±xx: at least two digits behind the e. */
+static char *put_scientific(char *p, const char *digits, int n, int e) {
+  *p++ = digits[0];
+  if (n > 1) *p++ = '.';
+  p = put_digits(p, digits + 1, n - 1);
+  *p++ = 'e';
+  *p++ = e < 0 ? '-' : '+';
+  int magnitude = e < 0 ? -e : e;
+  if (magnitude < 10) *p++ = '0';
+  return p + decimal_digits((uint64_t)magnitude, p);
+}
+
+/* The first digit counts 10^e. */
+static char *put_plain(char *p, const char *digits, int n, int e) {
+  if (e < 0) {
+    p = put_digits(p, "0.", 2);
+    return put_digits(put_zeros(p, -e - 1), digits, n);
   }
-  int n = 0;
-  char *p = text;
-  for (; *p && *p != 'e'; p++)
-    if (isdigit((unsigned char)*p)) digits[n++] = *p;
-  *exponent = atoi(p + 1);
-  while (n > 1 && digits[n - 1] == '0') n--;
-  return n;
+  int whole = n < e + 1 ? n : e + 1;
+  p = put_zeros(put_digits(p, digits, whole), e + 1 - whole);
+  *p++ = '.';
+  if (whole == n) *p++ = '0';
+  return put_digits(p, digits + whole, n - whole);
 }
 
 int rt_format_double(double x, char out[40]) {
-  if (isnan(x)) return snprintf(out, 40, "nan");
   char *p = out;
-  if (signbit(x)) *p++ = '-';
+  if (signbit(x) && !isnan(x)) *p++ = '-';
   x = fabs(x);
-  if (isinf(x)) return (int)(p - out) + snprintf(p, 8, "inf");
-  if (x == 0) return (int)(p - out) + snprintf(p, 8, "0.0");
-  char digits[24] = {0};
-  int e, n = shortest_digits(x, digits, &e);
-  if (e < -4 || e >= 16) {
-    *p++ = digits[0];
-    if (n > 1) {
-      *p++ = '.';
-      memcpy(p, digits + 1, (size_t)n - 1);
-      p += n - 1;
-    }
-    return (int)(p - out) + snprintf(p, 8, "e%c%02d", e < 0 ? '-' : '+', e < 0 ? -e : e);
-  }
-  if (e < 0) {
-    p += snprintf(p, 8, "0.%.*s", -e - 1, "000");
-    memcpy(p, digits, (size_t)n);
-    p += n;
-  } else {
-    for (int k = 0; k <= e; k++) *p++ = k < n ? digits[k] : '0';
-    *p++ = '.';
-    if (n <= e + 1) *p++ = '0';
-    for (int k = e + 1; k < n; k++) *p++ = digits[k];
+  if (isnan(x) || isinf(x)) p = put_digits(p, isnan(x) ? "nan" : "inf", 3);
+  else if (x == 0) p = put_digits(p, "0.0", 3);
+  else {
+    char digits[20];
+    int e, n = decimal_digits(shortest_decimal(x, &e), digits);
+    e += n - 1;
+    p = e < -4 || e >= 16 ? put_scientific(p, digits, n, e) : put_plain(p, digits, n, e);
   }
   *p = 0;
   return (int)(p - out);
@@ -134,7 +119,7 @@ static int general_with_point(char *text, size_t size, int precision, double x) 
   return n + 2;
 }
 
-static Status format_float(Rt *rt, const Format *f, double x, Obj **out) {
+void rt_format_float(Buf *out, const Format *f, double x) {
   char text[2000];
   double magnitude = fabs(x);
   int n, precision = f->precision < 0 ? 6 : f->precision;
@@ -149,39 +134,59 @@ static Status format_float(Rt *rt, const Format *f, double x, Obj **out) {
     snprintf(spec, sizeof spec, "%%%s.*%c", hash, f->type);
     n = snprintf(text, sizeof text, spec, precision, magnitude);
   }
-  Buf b = {.rt = rt};
-  pad(&b, f, sign_text(f, signbit(x) && !isnan(x)), text, (size_t)n, n, '>');
-  return buf_string(&b, out);
+  pad(out, f, sign_text(f, signbit(x) && !isnan(x)), text, (size_t)n, n, '>');
+}
+
+void rt_format_int(Buf *out, const Format *f, int64_t x) {
+  if (f->type && strchr("eEfFgG%", f->type)) {
+    rt_format_float(out, f, (double)x);
+    return;
+  }
+  bool negative = x < 0;
+  uint64_t u = negative ? 0 - (uint64_t)x : (uint64_t)x;
+  char text[120], sign[8];
+  int n = 0;
+  if (f->type == 'b') {
+    int bits = u ? 64 - __builtin_clzll(u) : 1;
+    while (n < bits) text[n] = (char)('0' + (u >> (bits - 1 - n) & 1)), n++;
+    text[n] = 0;
+  } else {
+    const char *spec = f->type == 'x' ? "%llx" : f->type == 'X' ? "%llX" : f->type == 'o' ? "%llo" : "%llu";
+    n = snprintf(text, sizeof text, spec, (unsigned long long)u);
+  }
+  bool prefix = f->alternate && f->type && f->type != 'd';
+  snprintf(sign, sizeof sign, "%s%s%c", sign_text(f, negative), prefix ? "0" : "", prefix ? f->type : 0);
+  pad(out, f, sign, text, (size_t)n, n, '>');
 }
 
 PRIM(prim_format_float) {
   PRIM_UNUSED;
   Format f;
   if (!parse_format(slot_string(&args[0]), FORMAT_FLOAT, &f)) return bad_format(rt, &args[0], "a float", site);
-  return format_float(rt, &f, args[1].f, &res->p);
+  Buf b = {.rt = rt};
+  rt_format_float(&b, &f, args[1].f);
+  return buf_string(&b, &res->p);
 }
 
 PRIM(prim_format_int) {
   PRIM_UNUSED;
   Format f;
   if (!parse_format(slot_string(&args[0]), FORMAT_INT, &f)) return bad_format(rt, &args[0], "an int", site);
-  if (f.type && strchr("eEfFgG%", f.type)) return format_float(rt, &f, (double)args[1].i, &res->p);
-  bool negative = args[1].i < 0;
-  uint64_t u = negative ? 0 - (uint64_t)args[1].i : (uint64_t)args[1].i;
-  char text[120], sign[8];
-  int n = 0;
-  if (f.type == 'b') {
-    int bits = u ? 64 - __builtin_clzll(u) : 1;
-    while (n < bits) text[n] = (char)('0' + (u >> (bits - 1 - n) & 1)), n++;
-    text[n] = 0;
-  } else {
-    const char *spec = f.type == 'x' ? "%llx" : f.type == 'X' ? "%llX" : f.type == 'o' ? "%llo" : "%llu";
-    n = snprintf(text, sizeof text, spec, (unsigned long long)u);
-  }
-  bool prefix = f.alternate && f.type && f.type != 'd';
-  snprintf(sign, sizeof sign, "%s%s%c", sign_text(&f, negative), prefix ? "0" : "", prefix ? f.type : 0);
   Buf b = {.rt = rt};
-  pad(&b, &f, sign, text, (size_t)n, n, '>');
+  rt_format_int(&b, &f, args[1].i);
+  return buf_string(&b, &res->p);
+}
+
+/* Behind the value: the format, and whether it is for the floats in it, else for the ints. */
+PRIM(prim_format_each) {
+  PRIM_UNUSED;
+  Format f;
+  const Slot *format = &args[type->nslots];
+  bool floats = args[type->nslots + 1].i != 0;
+  if (!parse_format(slot_string(format), floats ? FORMAT_FLOAT : FORMAT_INT, &f))
+    return bad_format(rt, format, floats ? "a float" : "an int", site);
+  Buf b = {.rt = rt};
+  rt_show_formatted(rt, type, args, floats ? D_FLOAT : D_INT, &f, &b);
   return buf_string(&b, &res->p);
 }
 

@@ -4,7 +4,9 @@
 #include "runtime/runtime_internal.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
 static Status show(Rt *rt, const Desc *type, const Slot *args, bool bare, Slot *res) {
   Buf b = {.rt = rt};
@@ -37,6 +39,19 @@ PRIM(prim_equal) {
 PRIM(prim_compare) {
   PRIM_UNUSED;
   return compare(rt, MODE_COMPARE, type, args, res);
+}
+
+PRIM(prim_order) {
+  PRIM_UNUSED;
+  return compare(rt, MODE_ORDER, type, args, res);
+}
+
+PRIM(prim_hash) {
+  PRIM_UNUSED;
+  uint64_t hash;
+  if (rt_hash_value(rt, type, args, &hash)) return 1;
+  res->i = (int64_t)hash;
+  return 0;
 }
 
 PRIM(prim_close) {
@@ -93,6 +108,18 @@ PRIM(prim_env) {
   if (!s) return 1;
   res[0].i = usable;
   res[1].p = s;
+  return 0;
+}
+
+/* COLUMNS, if that is a number, as in other programs; else what the terminal says. */
+PRIM(prim_terminal_width) {
+  PRIM_UNUSED;
+  const char *set = getenv("COLUMNS");
+  struct winsize size = {0};
+  long columns = set ? strtol(set, NULL, 10) : 0;
+  for (int fd = STDOUT_FILENO; columns <= 0 && fd <= STDERR_FILENO; fd++)
+    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+  res->i = columns > 0 && columns < 100000 ? columns : 80;
   return 0;
 }
 

@@ -121,6 +121,10 @@ void buf_addc(Buf *b, char c);
 void buf_free(Buf *b);
 /* Frees the buffer; the string of its bytes goes to *out. */
 Status buf_string(Buf *b, Obj **out);
+void rt_format_float(Buf *out, const Format *f, double x);
+void rt_format_int(Buf *out, const Format *f, int64_t x);
+/* As rt_show_to, with the format for the leaves of one kind, D_FLOAT or D_INT. */
+Status rt_show_formatted(Rt *rt, const Desc *type, const Slot *value, DescKind leaves, const Format *f, Buf *out);
 Status rt_show_to(Rt *rt, const Desc *type, const Slot *value, bool bare, Buf *out);
 /* The beginning of it for a person, in one line. */
 typedef struct Short {
@@ -145,10 +149,11 @@ TreeEntry rt_tree_entry(const Desc *tree);
 Status rt_tree_entries(Rt *rt, const Desc *tree, const Obj *root, TreeEntries *out);
 void rt_tree_entries_free(Rt *rt, TreeEntries *e);
 
-typedef enum CompareMode { MODE_EQUAL, MODE_COMPARE, MODE_CLOSE, MODE_ORDER } CompareMode;
-/* MODE_COMPARE: -1, 0, 1, or 2 (unordered). MODE_ORDER: -1, 0, 1; NaN is last, and equal to itself. Else 1 (alike)
- * or 0. */
+typedef enum CompareMode { MODE_EQUAL, MODE_COMPARE, MODE_ORDER, MODE_CLOSE } CompareMode;
+/* MODE_COMPARE: -1, 0, 1, or 2 (unordered); MODE_ORDER: -1, 0, 1; else 1 (alike) or 0. */
 Status rt_compare_values(Rt *rt, CompareMode mode, const Desc *d, const Slot *a, const Slot *b, int *result);
+/* The same for values that MODE_ORDER finds alike, on every machine. Functions count for nothing. */
+Status rt_hash_value(Rt *rt, const Desc *d, const Slot *a, uint64_t *hash);
 Status rt_argsort(Rt *rt, const Desc *array, const ArrayObj *a, ArrayObj **out);
 
 /* ---- Primitives -------------------------------------------------------------------------------------------------- */

@@ -31,6 +31,8 @@ typedef struct Frame {
 typedef struct Walk {
   Rt *rt;
   Buf *out;
+  const Format *format; /* of the leaves of one kind, or NULL */
+  DescKind formatted;
   Frame *frames;
   int64_t len, cap;
   int64_t longest;  /* elements of an array that isn't cut */
@@ -151,9 +153,22 @@ static void open_tree(Walk *w, const Desc *d, const Obj *root, Place place) {
   if (w->len == before) rt_tree_entries_free(w->rt, &f.entries);
 }
 
+static void show_formatted(Walk *w, const Slot *v, Place place) {
+  Buf b = {.rt = w->rt};
+  if (w->formatted == D_FLOAT) rt_format_float(&b, w->format, v->f);
+  else rt_format_int(&b, w->format, v->i);
+  if (!b.failed) show_number(w->out, b.data, (int)b.len, place);
+  w->out->failed |= b.failed;
+  buf_free(&b);
+}
+
 /* Writes a value, or opens it. */
 static void show_value(Walk *w, const Desc *d, const Slot *v, Place place) {
   char text[40];
+  if (w->format && d->kind == w->formatted) {
+    show_formatted(w, v, place);
+    return;
+  }
   switch (d->kind) {
   case D_INT: show_number(w->out, text, snprintf(text, sizeof text, "%lld", (long long)v->i), place); return;
   case D_FLOAT: show_number(w->out, text, format_digits(v->f, w->arrays ? w->digits : 0, text), place); return;
@@ -309,6 +324,13 @@ Status rt_show_short(Rt *rt, const Desc *type, const Slot *value, Short how, Buf
   }
   show_value(&w, type, value, TOP);
   walk_on(&w, out->len + how.limit);
+  return out->failed;
+}
+
+Status rt_show_formatted(Rt *rt, const Desc *type, const Slot *value, DescKind leaves, const Format *f, Buf *out) {
+  Walk w = {.rt = rt, .out = out, .format = f, .formatted = leaves, .longest = LIMIT_ELEMENTS_SHOWN, .dots = "..., "};
+  show_value(&w, type, value, TOP);
+  walk_on(&w, SIZE_MAX);
   return out->failed;
 }
 

@@ -108,6 +108,7 @@ static Slot make(char what) {
   case 'b': return (Slot){.p = long_text(" ", MANY)};
   case ',': return (Slot){.p = text("c")};
   case 'e': return (Slot){.p = text("")};
+  case 'd': return (Slot){.p = text("d")};
   case 'z': return (Slot){.p = text("zz")};
   case 'r': return (Slot){.p = text("(a b)+c")};
   case 'G': return (Slot){.p = text("\\Gq|(*COMMIT)(a|b|c)+z")};
@@ -120,33 +121,34 @@ static Slot make(char what) {
 }
 
 static const Case cases[] = {
-    {RTP_SHOW, &d_list, "l"},        {RTP_SHOW, &d_string, "t"},     {RTP_SHOW, &d_strings, "s"},
-    {RTP_DISPLAY, &d_list, "l"},     {RTP_PRINT, &d_list, "l"},      {RTP_EQUAL, &d_list, "ll"},
-    {RTP_WATCHED, &d_list, "lz"},    {RTP_EQUAL, &d_floats, "ff"},   {RTP_COMPARE, &d_list, "ll"},
-    {RTP_COMPARE, &d_strings, "ss"}, {RTP_CLOSE, &d_floats, "ff"},   {RTP_CONCAT_STRINGS, NULL, "s"},
-    {RTP_STR_JOIN, NULL, ",s"},      {RTP_ARGSORT, &d_floats, "f"},  {RTP_ARGSORT, &d_ints, "i"},
-    {RTP_ARGSORT, &d_strings, "s"},  {RTP_ARGSORT, &d_matrix, "m"},  {RTP_STR_LENGTH, NULL, "t"},
-    {RTP_STR_SUB, NULL, "t01"},      {RTP_STR_FIND, NULL, "zt0"},    {RTP_STR_SPLIT, NULL, ",t"},
-    {RTP_STR_SPLIT, NULL, "et"},     {RTP_STR_TRIM, NULL, "b"},      {RTP_STR_UPPER, NULL, "t"},
-    {RTP_STR_LOWER, NULL, "t"},      {RTP_STR_CONTAINS, NULL, "zt"}, {RTP_STR_REPLACE, NULL, ",,t"},
-    {RTP_STR_BYTES, NULL, "t"},      {RTP_STR_OF_BYTES, NULL, "i"},  {RTP_REGEX_TEST, NULL, "rt"},
-    {RTP_REGEX_TEST, NULL, "Gt"},    {RTP_REGEX_FIND, NULL, "rt0"},  {RTP_REGEX_REPLACE, NULL, "wzt"},
-    {RTP_REGEX_SPLIT, NULL, "wt"},   {RTP_READ_FILE, NULL, "P"},     {RTP_READ_LINES, NULL, "P"},
-    {RTP_WRITE_FILE, NULL, "Pt"},    {RTP_APPEND_FILE, NULL, "Pt"},  {RTP_CSV_READ, NULL, "C,e0"},
-    {RTP_CSV_NUMBERS, NULL, "C"},    {RTP_MATMUL, NULL, "00mm"},     {RTP_EPRINT, &d_list, "l"},
-    {RTP_READ_LINE, NULL, ""},       {RTP_READ_ALL, NULL, ""},       {RTP_STDIN_LINES, NULL, ""},
-    {RTP_KEY_ORDER, &d_list, "ll"},  {RTP_KEY_HASH, &d_list, "l"},
+    {RTP_SHOW, &d_list, "l"},          {RTP_SHOW, &d_string, "t"},      {RTP_SHOW, &d_strings, "s"},
+    {RTP_FORMAT_EACH, &d_list, "ld0"}, {RTP_DISPLAY, &d_list, "l"},     {RTP_PRINT, &d_list, "l"},
+    {RTP_EQUAL, &d_list, "ll"},        {RTP_WATCHED, &d_list, "lz"},    {RTP_EQUAL, &d_floats, "ff"},
+    {RTP_COMPARE, &d_list, "ll"},      {RTP_ORDER, &d_list, "ll"},      {RTP_HASH, &d_list, "l"},
+    {RTP_HASH, &d_strings, "s"},       {RTP_COMPARE, &d_strings, "ss"}, {RTP_CLOSE, &d_floats, "ff"},
+    {RTP_CONCAT_STRINGS, NULL, "s"},   {RTP_STR_JOIN, NULL, ",s"},      {RTP_ARGSORT, &d_floats, "f"},
+    {RTP_ARGSORT, &d_ints, "i"},       {RTP_ARGSORT, &d_strings, "s"},  {RTP_ARGSORT, &d_matrix, "m"},
+    {RTP_STR_LENGTH, NULL, "t"},       {RTP_STR_SUB, NULL, "t01"},      {RTP_STR_FIND, NULL, "zt0"},
+    {RTP_STR_SPLIT, NULL, ",t"},       {RTP_STR_SPLIT, NULL, "et"},     {RTP_STR_TRIM, NULL, "b"},
+    {RTP_STR_UPPER, NULL, "t"},        {RTP_STR_LOWER, NULL, "t"},      {RTP_STR_CONTAINS, NULL, "zt"},
+    {RTP_STR_REPLACE, NULL, ",,t"},    {RTP_STR_BYTES, NULL, "t"},      {RTP_STR_OF_BYTES, NULL, "i"},
+    {RTP_REGEX_TEST, NULL, "rt"},      {RTP_REGEX_TEST, NULL, "Gt"},    {RTP_REGEX_FIND, NULL, "rt0"},
+    {RTP_REGEX_REPLACE, NULL, "wzt"},  {RTP_REGEX_SPLIT, NULL, "wt"},   {RTP_READ_FILE, NULL, "P"},
+    {RTP_READ_LINES, NULL, "P"},       {RTP_WRITE_FILE, NULL, "Pt"},    {RTP_APPEND_FILE, NULL, "Pt"},
+    {RTP_CSV_READ, NULL, "C,e0"},      {RTP_CSV_NUMBERS, NULL, "C"},    {RTP_MATMUL, NULL, "00mm"},
+    {RTP_EPRINT, &d_list, "l"},        {RTP_READ_LINE, NULL, ""},       {RTP_READ_ALL, NULL, ""},
+    {RTP_STDIN_LINES, NULL, ""},       {RTP_STR_BYTES, NULL, "t"},      {RTP_STR_OF_BYTES, NULL, "i"},
 };
 
 /* Those whose work is bounded, or a pass or two over one string at the speed of memory. A new primitive belongs here
  * or above. */
 static const RtPrimId bounded[] = {
-    RTP_FORMAT_FLOAT,  RTP_FORMAT_INT,      RTP_FORMAT_STRING, RTP_CONCAT_STRING, RTP_FLOAT_OF_STRING,
-    RTP_INT_OF_STRING, RTP_STR_STARTS_WITH, RTP_STR_ENDS_WITH, RTP_ARGS,          RTP_ENV,
-    RTP_TIME,          RTP_RANDOM_BITS,     RTP_CPU_TIME,      RTP_ARRAYS_MADE,   RTP_OPAQUE,
-    RTP_POSITION,      RTP_FILE_EXISTS,     RTP_LIST_DIR,      RTP_SLEEP,         RTP_DATE,
-    RTP_JSON_PARSE,    RTP_JSON_NUMBERS,    RTP_WRITE,         RTP_FLUSH,         RTP_EXIT,
-    RTP_ATTEMPT,       RTP_ATTEMPT_EFFECT,  RTP_NANOSECONDS,   RTP_STR_BYTE,
+    RTP_FORMAT_FLOAT,  RTP_FORMAT_INT,      RTP_FORMAT_STRING, RTP_CONCAT_STRING,  RTP_FLOAT_OF_STRING,
+    RTP_INT_OF_STRING, RTP_STR_STARTS_WITH, RTP_STR_ENDS_WITH, RTP_ARGS,           RTP_ENV,
+    RTP_TIME,          RTP_RANDOM_BITS,     RTP_CPU_TIME,      RTP_ARRAYS_MADE,    RTP_OPAQUE,
+    RTP_POSITION,      RTP_FILE_EXISTS,     RTP_LIST_DIR,      RTP_SLEEP,          RTP_DATE,
+    RTP_JSON_PARSE,    RTP_JSON_NUMBERS,    RTP_WRITE,         RTP_FLUSH,          RTP_EXIT,
+    RTP_ATTEMPT,       RTP_ATTEMPT_EFFECT,  RTP_NANOSECONDS,   RTP_TERMINAL_WIDTH, RTP_STR_BYTE,
 };
 
 static bool write_nothing(void *user, RtStream to, const char *s, size_t n) {
@@ -171,8 +173,8 @@ static void release_results(const Case *c, Slot *res) {
   case RTP_EPRINT:
   case RTP_EQUAL:
   case RTP_COMPARE:
-  case RTP_KEY_ORDER:
-  case RTP_KEY_HASH:
+  case RTP_ORDER:
+  case RTP_HASH:
   case RTP_CLOSE:
   case RTP_STR_LENGTH:
   case RTP_STR_FIND:

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* `break`: loops that have one become loops that have none, while they are parsed.
+/* Loops that are read as simpler ones: those over elements, and those with a `break`.
+ *
+ *     for p in xs do … done
+ *
+ * is read as a loop over the indices of the array, or of the array of a list's elements,
+ *
+ *     let in = elements xs in
+ *     for do = 0 to length in - 1 do let p = in[do] in … done
  *
  *     while c do … if d then break; rest done
  *
@@ -8,8 +15,9 @@
  *     let mut break = true in
  *     while break && c do … if d then break <- false; if break then (rest; ()) done
  *
- * where the variable has a name that no program can write. A `for` with a break becomes a `while` that counts. So break
- * stands where a statement of its loop does: what it ends early is known from the text, and no value waits for it. */
+ * where the variables have names that no program can write. A `for` with a break becomes a `while` that counts. So
+ * break stands where a statement of its loop does: what it ends early is known from the text, and no value waits for
+ * it. */
 #include "parser/parser_internal.h"
 
 static Expr *variable(Parser *p, const char *name, Span at) {
@@ -131,4 +139,31 @@ Expr *loop_of_breaks(Parser *p, Expr *loop, int mark) {
   Expr *repeat = while_unbroken(p, more, pair(p, E_SEQ, 0, body, step, at), at);
   Expr *begun = let_variable(p, "break", true, yes, repeat, at);
   return let_variable(p, "for", true, loop->args[0], let_variable(p, "to", false, loop->args[1], begun, at), at);
+}
+
+/* A function of the prelude, whatever its name means here. */
+static Expr *prelude_function(Parser *p, const char *name, Span at) {
+  Expr *e = variable(p, name, at);
+  e->name.module = sym_of(p->syms, "prelude");
+  return e;
+}
+
+/* The loop over the elements of xs, without the breaks that were met since the mark. */
+Expr *loop_over_elements(Parser *p, Pat *pat, Expr *xs, Expr *body, int mark, Span at) {
+  Expr *elements = new_node(p, E_ELEMENTS, xs->span, 2);
+  elements->nargs = 1;
+  elements->args[0] = xs;
+  elements->args[1] = prelude_function(p, "of_list", xs->span);
+  Expr *length = pair(p, E_APPLY, 0, prelude_function(p, "length", at), variable(p, "in", at), at);
+  Expr *element = new_node(p, E_INDEX, pat->span, 1);
+  element->args[0] = variable(p, "in", at);
+  element->nsubs = 1;
+  element->subs = NEW(p->arena, Subscript);
+  *element->subs = (Subscript){.lo = variable(p, "do", at), .span = at};
+  Expr *loop = new_node(p, E_FOR, at, 3);
+  loop->var = new_var_pat(p, sym_of(p->syms, "do"), at);
+  loop->args[0] = constant(p, E_INT, 0, at);
+  loop->args[1] = pair(p, E_BINARY, BIN_SUB, length, constant(p, E_INT, 1, at), at);
+  loop->args[2] = let(p, pat, false, element, body, pat->span);
+  return let_variable(p, "in", false, elements, loop_of_breaks(p, loop, mark), at);
 }
