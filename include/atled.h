@@ -339,8 +339,8 @@ ATLED_API AtledStatus atled_about(AtledVM *vm, const char *name, AtledAbout *out
 ATLED_API AtledStatus atled_search(AtledVM *vm, const char *query, const char *const **names, int *count);
 /* Names that the last entry defined which defined some (of atled_eval, atled_enter, atled_eval_file), mean again what
  * they did before it: values, types, constructors, modules. Values and types that were made stay where they are used;
- * effects stay. Returns the number of these names, 0 for an `open`, or where there is no such entry. names NULL: nothing
- * is taken back, and the number is that of such entries. */
+ * effects stay. Returns the number of these names, 0 for an `open`, or where there is no such entry. names NULL:
+ * nothing is taken back, and the number is that of such entries. */
 ATLED_API int atled_undo(AtledVM *vm, const char *const **names);
 /* The files that the last call imported, or tried to. Returns their number. */
 ATLED_API int atled_files(const AtledVM *vm, const char *const **paths);

@@ -156,8 +156,8 @@ static void test_nulls(void) {
   const char *const *names;
   CHECK(atled_eval(vm, NULL, "1") == ATLED_BAD_ARGUMENT && atled_eval(vm, "a", NULL) == ATLED_BAD_ARGUMENT);
   CHECK(atled_check(vm, "a", NULL) == ATLED_BAD_ARGUMENT && atled_eval_file(vm, NULL) == ATLED_BAD_ARGUMENT);
-  CHECK(atled_test(vm, "a", NULL, NULL, NULL) == ATLED_BAD_ARGUMENT);
   CHECK(atled_bench(vm, NULL, "1", NULL, NULL) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_test(vm, "a", NULL, NULL, NULL) == ATLED_BAD_ARGUMENT);
   CHECK_STR(atled_error(vm)->message, "the source is NULL");
   CHECK(atled_ir(vm, "a", NULL, ATLED_STAGE_FINAL, false, NULL, &text) == ATLED_BAD_ARGUMENT);
   CHECK(atled_ir(vm, "a", "1", ATLED_STAGE_FINAL, false, NULL, NULL) == ATLED_BAD_ARGUMENT);
