@@ -324,7 +324,8 @@ class CommandLine(unittest.TestCase):
         r = atled("bench", "--save=run.txt", path)
         self.same(r, 0, err="")
         self.assertRegex(r.stdout, r"^f of 10 +\S+ [nµm]s ± \S+ [nµm]?s +\d+ runs\nall of it .*\n$")
-        stored = open(os.path.join(TMP.name, "run.txt"), encoding="utf-8").read()
+        with open(os.path.join(TMP.name, "run.txt"), encoding="utf-8") as f:
+            stored = f.read()
         self.assertRegex(stored, r"^(\d\S*\t){3}\d+\tf of 10\n(\d\S*\t){3}\d+\tall of it\n$")
         with open(os.path.join(TMP.name, "run.txt"), "w", encoding="utf-8") as f:
             f.write("1e-12\t0\t0\t5\tall of it\n100\t0\t0\t5\tf of 10\n")

@@ -11,6 +11,7 @@
  * them. When an entry fails, what it and the items after it would have
  * defined is taken back. */
 #include "api/pipeline.h"
+#include "api/settings.h"
 #include <errno.h>
 #include <string.h>
 
@@ -160,6 +161,7 @@ static AtledStatus run_items(AtledVM *vm, Plan *plan, Reports *reports) {
 }
 
 static AtledStatus run_plan(AtledVM *vm, Plan *plan, Reports *reports) {
+  settings_check(vm);
   if (!reports) undo_put_aside(vm, plan);
   UseList uses = uses_of(vm, plan);
   bool defines = !reports && keep_mark(vm, plan), moved = false;
