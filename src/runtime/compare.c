@@ -118,8 +118,12 @@ static void next(Walk *w, const Desc **d, const Slot **a, const Slot **b) {
 }
 
 Status rt_compare_values(Rt *rt, CompareMode mode, const Desc *d, const Slot *a, const Slot *b, int *result) {
-  Walk w = {.rt = rt, .mode = mode, .cap = LOCAL_FRAMES};
+  Walk w; /* not cleared: the local frames take longer than most values */
+  w.rt = rt;
+  w.mode = mode;
   w.frames = w.local;
+  w.len = 0;
+  w.cap = LOCAL_FRAMES;
   Status status = 0;
   int c = step(&w, d, a, b, &status);
   while (c == 0 && status == 0 && w.len && !(status = rt_look(rt))) {

@@ -90,8 +90,12 @@ static Status next(Walk *w) {
 
 PRIM(prim_key_hash) {
   PRIM_UNUSED;
-  Walk w = {.rt = rt, .hash = 0x6b6579, .cap = LOCAL_FRAMES};
+  Walk w; /* not cleared: the local frames take longer than most keys */
+  w.rt = rt;
+  w.hash = 0x6b6579;
   w.frames = w.local;
+  w.len = 0;
+  w.cap = LOCAL_FRAMES;
   Status status = step(&w, type, args);
   for (int64_t i = 0; status == 0 && w.len; i++) status = rt_look_at(rt, i) ? 1 : next(&w);
   if (w.frames != w.local) heap_realloc(rt->heap, w.frames, (size_t)w.cap * sizeof(Frame), 0);
