@@ -42,6 +42,10 @@ PARTS = [
      "grad (fun b -> sum [ r.x * sin (dot r.v r.v) | r in b ] + sum [ b[i].x * b[at (i + k) 3].v[0] | i < 3 ]) q ])", 0.5),
     ("gradient by records that change", "(let (q, k) = ([ { v = ({A})[..i % {n} + 1], x = {F} } | i < 3 ], {I}) in inner q (grad (fun b -> (let mut c = b in for i = 0 to 2 do "
      "c[at (i + k) 3] <- c[i]; c[i].v[0] <- c[at k 3].x * {c} done; sum [ r.x * sin (dot r.v r.v) | r in c ])) q))", 0.5),
+    ("maps", "(let q = {A} in let m = Map.set (at ({I}) 4) ({F}) (Map.of_array [ (i % 3, q[i]) | i < {n} ]) in Map.fold (fun y k v -> sin (y + float k * v)) "
+     "(Map.find 0.3 (at ({I}) 5) m) m)", 0.3),
+    ("gradient by maps", "(let m = Map.of_array (mapi (fun i p -> (i, p)) ({A})) in inner m (grad (fun b -> sin (Map.find 0.5 (at ({I}) 4) b) * "
+     "Map.fold (fun y k v -> y + v * v) 0.0 b) m))", 0.3),
     ("rows in closures", "(let q = {M} in let g = [ (fun y -> y * sum q[i]) | i < {n} ] in sum [ h ({F}) | h in g ])", 0.4),
 ]
 

@@ -11,6 +11,7 @@ SET, REMOVE, UPDATE, MERGE, FILTER, GET = range(6)
 
 PROGRAM = """# Random operations on maps, beside what Python's dict makes of them; made by tests/tables/make_map.py.
 # An operation is (what, key, value); `expected` has after each the size and a sum over the entries in order.
+# modes: evaluator
 let operations = [
 {operations}]
 let expected = [
