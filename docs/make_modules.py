@@ -70,7 +70,7 @@ def types(exe, module, items):
     names = [i.name for i in items if i.kind != "type"]
     asked = "".join(f":type {module}.{name}\n" for name in names)
     r = subprocess.run([exe, "repl"], input=asked, capture_output=True, text=True, env=dict(os.environ, COLUMNS="100000"), timeout=120)
-    said = [line for line in r.stdout.splitlines() if line.strip()]
+    said = [line for line in r.stdout.replace("∇ ", "").splitlines() if line.strip()]
     if len(said) != len(names):
         sys.exit(f"{module}: {len(names)} types asked for, {len(said)} lines said:\n{r.stdout}{r.stderr}")
     return dict(zip(names, said))
