@@ -76,6 +76,7 @@ static void find_positions(Map *pos, Arena *a, Node **order, int n) {
 /* ---- List scheduling with hard edges (operands) and soft ones (reads before the update) ---- */
 typedef struct SoftEdge {
   int to, next;
+  bool effect; /* it orders an error among effects; others decide cost alone, and give way */
 } SoftEdge;
 typedef struct Planner {
   Lower *m;
@@ -83,7 +84,7 @@ typedef struct Planner {
   int n;
   Map pos;
   int *start, *users;
-  int *hard, *soft; /* edges still to be satisfied */
+  int *hard, *soft, *effects; /* edges still to be satisfied; `effects` are among the soft ones */
   int *soft_head;   /* first soft edge from a node, 1-based; 0 none */
   Vec(SoftEdge) edges;
   int *mark, stamp; /* of the last search that met a node */
@@ -126,10 +127,11 @@ static bool consumes_any(Planner *p, const Node *u, const Node *x) {
 }
 
 /* Node i comes after node `from`, if that can be. */
-static void add_edge(Planner *p, int from, int i) {
-  vec_push(p->m->arena, p->edges, ((SoftEdge){i, p->soft_head[from]}));
+static void add_edge(Planner *p, int from, int i, bool effect) {
+  vec_push(p->m->arena, p->edges, ((SoftEdge){i, p->soft_head[from], effect}));
   p->soft_head[from] = p->edges.len;
   p->soft[i]++;
+  p->effects[i] += effect;
 }
 
 /* Does g's result, or component `slot` of it, share elements with parameter k? */
@@ -177,7 +179,7 @@ static void collect_readers(Planner *p, int x, int consumer, int depth, int **ou
       *cap *= 2;
     }
     (*out)[(*n)++] = user;
-    if (sched_is_part(un) || sched_is_same_array(un) || is_view(un))
+    if (lower_holds_arrays(un->type) && (sched_is_part(un) || sched_is_same_array(un) || is_view(un)))
       collect_readers(p, user, consumer, depth + 1, out, n, cap);
     else if (un->op == OP_SWITCH) collect_from_arms(p, x, user, consumer, depth + 1, out, n, cap);
   }
@@ -195,7 +197,7 @@ static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
   if (limit > consumer) mark_dependents(p, consumer, limit);
   for (int i = 0; i < n; i++) {
     if (readers[i] > consumer && p->mark[readers[i]] == p->stamp) continue;
-    add_edge(p, readers[i], consumer);
+    add_edge(p, readers[i], consumer, false);
   }
 }
 
@@ -319,12 +321,12 @@ static void add_effect_edge(Planner *p, const Effects *e, int i) {
   for (int k = e->first_behind[i] - 1; k > e->last_before[i]; k--) {
     int n = places_of(p, p->order[e->at[k]], there);
     if (standing(there, n, here, depth) != STANDS_ELSEWHERE || stands_before_inside(there, n, here, depth)) {
-      add_edge(p, e->at[k], i);
+      add_edge(p, e->at[k], i, true);
       break;
     }
     if (standing(here, depth, there, n) != STANDS_ELSEWHERE) next = k;
   }
-  if (next >= 0) add_edge(p, i, e->at[next]);
+  if (next >= 0) add_edge(p, i, e->at[next], true);
 }
 
 static void add_effect_edges(Planner *p) {
@@ -337,6 +339,14 @@ static void add_effect_edges(Planner *p) {
     if (may_keep_waiting(p->order[i])) add_effect_edge(p, &e, i);
 }
 
+/* Of the nodes whose operands are there, where soft edges make a circle: one that only cost would have wait, if there is
+ * one. */
+static int break_circle(const Planner *p, MinHeap *held) {
+  for (int i = 0; i < p->n; i++)
+    if (!p->hard[i] && !p->done[i] && !p->effects[i]) return i;
+  return heap_pop(held);
+}
+
 static Node **plan_order(Planner *p) {
   Arena *a = p->m->arena;
   Node **out = NEW_ARRAY(a, Node *, p->n + 1);
@@ -344,7 +354,7 @@ static Node **plan_order(Planner *p) {
   for (int i = 0; i < p->n; i++)
     if (!p->hard[i]) heap_push(p->soft[i] ? &held : &ready, i);
   for (int at = 0; at < p->n;) {
-    int i = heap_pop(ready.len ? &ready : &held);
+    int i = ready.len ? heap_pop(&ready) : break_circle(p, &held);
     if (p->done[i]) continue;
     p->done[i] = true;
     out[at++] = p->order[i];
@@ -352,6 +362,7 @@ static Node **plan_order(Planner *p) {
       if (--p->hard[p->users[u]] == 0) heap_push(p->soft[p->users[u]] ? &held : &ready, p->users[u]);
     for (int e = p->soft_head[i]; e; e = p->edges.data[e - 1].next) {
       int to = p->edges.data[e - 1].to;
+      p->effects[to] -= p->edges.data[e - 1].effect;
       if (--p->soft[to] == 0 && !p->hard[to] && !p->done[to]) heap_push(&ready, to);
     }
   }
@@ -365,6 +376,7 @@ static Node **plan(Lower *m, Graph *g, int *n_out) {
   find_users(m->arena, p.order, p.n, &p.pos, &p.start, &p.users);
   p.hard = NEW_ARRAY(m->arena, int, p.n + 1);
   p.soft = NEW_ARRAY(m->arena, int, p.n + 1);
+  p.effects = NEW_ARRAY(m->arena, int, p.n + 1);
   p.soft_head = NEW_ARRAY(m->arena, int, p.n + 1);
   p.mark = NEW_ARRAY(m->arena, int, p.n + 1);
   p.done = NEW_ARRAY(m->arena, bool, p.n + 1);
