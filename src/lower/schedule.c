@@ -85,7 +85,7 @@ typedef struct Planner {
   Map pos;
   int *start, *users;
   int *hard, *soft, *effects; /* edges still to be satisfied; `effects` are among the soft ones */
-  int *soft_head;   /* first soft edge from a node, 1-based; 0 none */
+  int *soft_head;             /* first soft edge from a node, 1-based; 0 none */
   Vec(SoftEdge) edges;
   int *mark, stamp; /* of the last search that met a node */
   bool *done;
