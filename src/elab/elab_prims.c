@@ -223,16 +223,18 @@ static Node *extreme(PrimCall *p, Op of_floats, Op of_ints, bool max) {
   return el_if(c, max ? el_less(c, a, b) : el_less(c, b, a), pick_arm, &k, a->type);
 }
 
-static Node *mix(World *w, Node *x, uint64_t factor, int shift) {
-  x = ir_op2(w, OP_IMUL, x, ir_int(w, (int64_t)factor));
-  return ir_op2(w, OP_IXOR, x, ir_op2(w, OP_ISHR, x, ir_int(w, shift)));
-}
+static Node *xor_shifted(World *w, Node *x) { return ir_op2(w, OP_IXOR, x, ir_op2(w, OP_ISHR, x, ir_int(w, 33))); }
 
-/* Equal for values of which neither comes before the other. */
+static Node *times(World *w, Node *x, uint64_t factor) { return ir_op2(w, OP_IMUL, x, ir_int(w, (int64_t)factor)); }
+
+/* Of an int as the runtime does it (runtime/hash.c). */
 static Node *do_hash(PrimCall *p) {
+  World *w = p->c->w;
   Node *x = p->args[0];
   if (x->type->kind != T_INT) return el_rt(p->c, "hash", p->c->e->t_int, x->type, p->args, 1, p->at);
-  return mix(p->c->w, mix(p->c->w, x, 0xbf58476d1ce4e5b9u, 27), 0x94d049bb133111ebu, 31);
+  x = ir_op2(w, OP_IADD, x, ir_int(w, (int64_t)0x9e3779b97f4a7c15u));
+  x = times(w, xor_shifted(w, x), 0xff51afd7ed558ccdu);
+  return xor_shifted(w, times(w, xor_shifted(w, x), 0xc4ceb9fe1a85ec53u));
 }
 
 static Node *do_min(PrimCall *p) { return extreme(p, OP_FMIN, OP_IMIN, false); }

@@ -339,8 +339,8 @@ static void add_effect_edges(Planner *p) {
     if (may_keep_waiting(p->order[i])) add_effect_edge(p, &e, i);
 }
 
-/* Of the nodes whose operands are there, where soft edges make a circle: one that only cost would have wait, if there is
- * one. */
+/* Of the nodes whose operands are there, where soft edges make a circle: one that only cost would have wait, if there
+ * is one. */
 static int break_circle(const Planner *p, MinHeap *held) {
   for (int i = 0; i < p->n; i++)
     if (!p->hard[i] && !p->done[i] && !p->effects[i]) return i;
