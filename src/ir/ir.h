@@ -136,7 +136,8 @@ typedef struct SiteInfo {
 } SiteInfo;
 Site ir_site(World *w, Span at, Sym function, uint32_t definition, bool library);
 const SiteInfo *ir_site_info(const World *w, Site s);
-/* Does s stand behind t in the text, in the function where the calls that they were inlined through part? */
+/* In the function where the inlining chains of s and t diverge: does the place of s start behind the end of that
+ * of t? */
 bool ir_site_follows(const World *w, Site s, Site t);
 
 /* loop: operands are [n] (when !has_cond), carried…, accs…, sliced…, captures…

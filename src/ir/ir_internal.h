@@ -64,8 +64,10 @@ Node *ir_capture_for(World *w, CapturePlan *p, int own, Node *x, Use use, const 
 /* ---- call.c ---- */
 Node *ir_plain_call(World *w, Func *f, Node **args, Site site); /* neither inlined nor specialised */
 /* ---- specialise.c ---- */
-Node *ir_specialised_call(World *w, Func *f, Node **args, Site site); /* NULL: it isn't worth while, or too deep */
-Node *ir_opaque_call(World *w, Func *f, Node **args, Site site);      /* f has a rule, and derivatives may be taken */
+/* A call of f specialised to its known function arguments. NULL if no argument is one, or if specialisations are nested
+ * too deep: LIMIT_SPECIAL_DEPTH, and LIMIT_SPECIAL_DERIVATIVES where an argument takes derivatives. */
+Node *ir_specialised_call(World *w, Func *f, Node **args, Site site);
+Node *ir_opaque_call(World *w, Func *f, Node **args, Site site); /* f has a rule, and derivatives may be taken */
 /* f, to be differentiated at x, for the functions known in x. */
 Node *ir_differentiated(World *w, Node *f, Node *x);
 

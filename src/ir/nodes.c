@@ -80,7 +80,7 @@ Site ir_site(World *w, Span at, Sym function, uint32_t definition, bool library)
 
 const SiteInfo *ir_site_info(const World *w, Site s) { return &w->sites.data[s < (Site)w->sites.len ? s : 0]; }
 
-/* How many places s was inlined through, itself included; 0 if it is none, or too many. */
+/* The length of the inlining chain of s; 0 if s is no place, or if the chain is longer than LIMIT_SITE_CHAIN. */
 static int site_depth(const World *w, Site s) {
   int n = 0;
   for (; s; s = ir_site_info(w, s)->parent)
@@ -88,7 +88,8 @@ static int site_depth(const World *w, Site s) {
   return n;
 }
 
-/* The outermost place of s that t hasn't at the same depth; NULL if there is none. */
+/* The outermost place of the inlining chain of s that differs from the place of t at the same depth; NULL if none
+ * does. */
 static const SiteInfo *parting_place(const World *w, Site s, Site t) {
   int n = site_depth(w, s), m = site_depth(w, t);
   const SiteInfo *parting = NULL;

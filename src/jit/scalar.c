@@ -113,7 +113,7 @@ static bool is_wave(const LInstr *i) { return i->op == LOP_SCALAR && (i->sub == 
 
 enum { NEAR = 1000 /* instructions: long blocks take linear time */ };
 
-/* The other one of the same number, behind i in its block; NULL. */
+/* The next cosine (sine) of the number whose sine (cosine) instruction i computes, later in its basic block; NULL. */
 static const LInstr *partner(const LFunc *f, const LInstr *i) {
   const LInstr *end = f->code + f->ncode;
   if (end - i > NEAR) end = i + NEAR;

@@ -76,7 +76,7 @@ static void find_positions(Map *pos, Arena *a, Node **order, int n) {
 /* ---- List scheduling with hard edges (operands) and soft ones (reads before the update) ---- */
 typedef struct SoftEdge {
   int to, next;
-  bool effect; /* it orders an error among effects; others decide cost alone, and give way */
+  bool effect; /* orders an error among effects; the other edges affect cost only, and are ignored in cycles */
 } SoftEdge;
 typedef struct Planner {
   Lower *m;
@@ -339,8 +339,8 @@ static void add_effect_edges(Planner *p) {
     if (may_keep_waiting(p->order[i])) add_effect_edge(p, &e, i);
 }
 
-/* Of the nodes whose operands are there, where soft edges make a circle: one that only cost would have wait, if there
- * is one. */
+/* Picks the next node where soft edges form a cycle: the first one whose operands are scheduled and that only cost
+ * edges hold back, if there is one; else the first whose operands are scheduled. */
 static int break_circle(const Planner *p, MinHeap *held) {
   for (int i = 0; i < p->n; i++)
     if (!p->hard[i] && !p->done[i] && !p->effects[i]) return i;

@@ -104,8 +104,8 @@ Status rt_lines(Rt *rt, const char *text, size_t n, ArrayObj **out);
 /* Like utf8_valid; *valid is the answer. Fails by interrupts alone. */
 Status rt_check_text(Rt *rt, const char *s, size_t n, bool *valid, size_t *bad);
 
-/* The character that begins at a byte. The VM keeps the last place asked for: walks through a string take linear time.
- * Fails by interrupts alone. */
+/* The index in code points of the character that starts at this byte offset. The VM caches the last pair of offset and
+ * index, so that a sequence of queries with ascending offsets takes linear time. Fails by interrupts alone. */
 Status rt_text_point(Rt *rt, StringObj *s, int64_t byte, int64_t *point);
 
 /* ---- Byte buffers ------------------------------------------------------------------------------------------------ */
