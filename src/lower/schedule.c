@@ -229,10 +229,11 @@ static bool may_keep_waiting(const Node *x) {
 }
 
 /* The place of x; of a branch, which has none, that of the first effect in it, or if it has no effects, of what may
- * fail. */
+ * fail. So too of a loop without effects: what fails in it may come from a loop that was fused into it. */
 static Site site_of(const Planner *p, const Node *x) {
-  if (x->site || x->op != OP_SWITCH) return x->site;
   bool effect = ir_is_effect(x);
+  if (x->op != OP_SWITCH && (x->op != OP_LOOP || effect || x->loop->has_cond)) return x->site;
+  if (x->op == OP_SWITCH && x->site) return x->site;
   for (int k = 0; k < x->ngraphs; k++) {
     Node **nodes;
     int n = ir_order(p->m->arena, x->graphs[k], &nodes);
@@ -242,7 +243,7 @@ static Site site_of(const Planner *p, const Node *x) {
       if (s) return s;
     }
   }
-  return 0;
+  return x->site;
 }
 
 /* The calls that x was inlined through, outermost first, and its own place; 0: none, or too many. */

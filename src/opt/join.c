@@ -10,8 +10,8 @@
  * together: others would have less room in caches and registers, for nothing. They carry no values, so their
  * iterations are independent but for accumulators, and may run in either direction. If two may fail, then at the same
  * places of the program, as a value and its derivative do: else a later one of two failures might be reported. No
- * effect shall wait for what may fail after it. In strict mode, where sums have an order, no two add to one
- * accumulator.
+ * effect is ordered after what may fail behind it, and nothing that may fail after an effect that stands behind it. In
+ * strict mode, where sums have an order, no two add to one accumulator.
  *
  * Which loops need which is a matrix of bits (`needs`), which is closed again whenever two are joined: so joining never
  * makes a circle. Then the graph is made anew, all that a group needs before its loop. */
@@ -43,6 +43,7 @@ typedef struct Join {
   int nloops, words;     /* of a row of bits, one for each loop */
   uint64_t *needs, *met; /* per node, the loops it needs; per loop, those worth being joined with it */
   uint64_t *effects;     /* the loops that effects need */
+  int *behind;           /* per node: how many effects come before it, since it needs the last of them */
   Group **group;         /* per loop */
   Node **value;          /* per node: what became of it */
 } Join;
@@ -100,6 +101,16 @@ static void find_needs(Join *j) {
     }
   for (int i = 0; i < j->b->n; i++)
     if (ir_is_effect(node(j, i))) unite(j, j->effects, row(j, j->needs, i));
+}
+
+/* The effects of a graph form a chain, so their numbers are their order. */
+static void count_effects_before(Join *j) {
+  j->behind = NEW_ARRAY(j->w->temp, int, j->b->n + 1);
+  for (int i = 0; i < j->b->n; i++)
+    for (int k = 0; k < node(j, i)->nops; k++) {
+      int of = j->ops[i][k], n = j->behind[of] + ir_is_effect(node(j, of));
+      if (n > j->behind[i]) j->behind[i] = n;
+    }
 }
 
 /* Which loop operand k of node i is a result of; -1. */
@@ -334,6 +345,24 @@ static bool delays_effects(const Join *j, const Group *g, const Group *h) {
   return needed && fails;
 }
 
+static int effects_before(const Join *j, const Group *g) {
+  int n = 0;
+  for (int m = 0; m < g->members.len; m++)
+    if (j->behind[g->members.data[m]] > n) n = j->behind[g->members.data[m]];
+  return n;
+}
+
+/* Would what may fail or not end, and needs loops of g, come after effects that only loops of h need? */
+static bool delays_failures(const Join *j, const Group *g, const Group *h) {
+  int effects = effects_before(j, h);
+  if (effects_before(j, g) >= effects) return false;
+  for (int i = 0; i < j->b->n; i++) {
+    bool fails = node(j, i)->flags & (NODE_FAILS | NODE_ENDLESS), needs = meet(j, row(j, j->needs, i), g->loops);
+    if (fails && j->behind[i] < effects && (needs || is_in(j, i, g))) return true;
+  }
+  return false;
+}
+
 typedef struct Places {
   World *w;
   Map seen; /* where what may fail stands in the source, */
@@ -374,6 +403,7 @@ static bool can_join(const Join *j, const Group *g, const Group *h) {
   bool ordered = j->w->strict && g->accumulates && h->accumulates;
   if (g == h || (ordered && g->down != h->down)) return false;
   if (delays_effects(j, g, h) || delays_effects(j, h, g)) return false;
+  if (delays_failures(j, g, h) || delays_failures(j, h, g)) return false;
   if (!run_equally_often(j, g, h) || changes_what_is_read(j, g, h) || changes_what_is_read(j, h, g)) return false;
   if (needs_whole(j, g, h) || needs_whole(j, h, g) || !pays(j, g, h) || !fail_alike(j, g, h)) return false;
   return g->size + h->size <= LIMIT_JOINED || !limit_reached(j->w->arena, AT_JOINED);
@@ -385,9 +415,12 @@ static void join_needs(Join *j, int a, int b) {
   unite(j, both, row(j, j->needs, j->nodes[a]));
   unite(j, both, row(j, j->needs, j->nodes[b]));
   unite(j, both, j->group[a]->loops);
+  int effects = effects_before(j, j->group[a]);
   for (int i = 0; i < j->b->n; i++) {
     uint64_t *needs = row(j, j->needs, i);
-    if (is_in(j, i, j->group[a]) || has(needs, a) || has(needs, b)) unite(j, needs, both);
+    if (!is_in(j, i, j->group[a]) && !has(needs, a) && !has(needs, b)) continue;
+    unite(j, needs, both);
+    if (j->behind[i] < effects) j->behind[i] = effects;
   }
   if (has(j->effects, a) || has(j->effects, b)) unite(j, j->effects, both);
 }
@@ -606,6 +639,7 @@ static Graph *join_graph(void *user, Rewriter *r, Graph *g) {
   Join j = {.w = p->w, .r = r, .b = graph_body(p->w, g)};
   if (!find_loops(&j)) return rewrite_nodes(r, g);
   find_needs(&j);
+  count_effects_before(&j);
   find_readers(&j);
   if (!find_groups(&j)) return rewrite_nodes(r, g);
   p->joined = true;
