@@ -313,12 +313,29 @@ typedef enum AtledStage {
   ATLED_STAGE_DIFFERENTIATED,
   ATLED_STAGE_LOWERED,
   ATLED_STAGE_FINAL,
-  ATLED_STAGE_LIMITS /* no stage: the compiler's limits, and how often each gave something up */
+  ATLED_STAGE_LIMITS,  /* no stage: the compiler's limits, and how often each gave something up */
+  ATLED_STAGE_REMARKS, /* no stage either: where the optimiser left something as it is, and why */
+  ATLED_STAGE_RUN      /* ATLED_STAGE_RUN + k: after run k of the optimiser's passes (atled_pass) */
 } AtledStage;
 /* The program after a stage of the compiler, as text or (`dot`) a Graphviz picture; nothing is run. `of` limits it
  * to one top-level name, or is NULL. */
 ATLED_API AtledStatus atled_ir(AtledVM *vm, const char *name, const char *source, AtledStage stage, bool dot,
                                const char *of, const char **text);
+/* Takes a graph's text, as atled_ir gives it of one name, through the compiler from stage `from` on (ATLED_STAGE_BUILT,
+ * OPTIMISED, DIFFERENTIATED, or after a run), and gives it as it is at a later one, to study the optimiser. A text that
+ * isn't well-formed is ATLED_BAD_ARGUMENT, and atled_error says why. */
+ATLED_API AtledStatus atled_ir_text(AtledVM *vm, const char *graph, AtledStage from, AtledStage to, bool dot,
+                                    const char **text);
+/* One run of a pass of the optimiser. */
+typedef struct AtledPass {
+  char name[32];    /* "prune.2": with the number of the run, where the pass runs several times */
+  const char *does; /* a sentence without a subject */
+  bool before;      /* before derivatives are taken */
+  double seconds;   /* in all calls on the VM so far; 0 where nothing is measured */
+  int64_t count;
+} AtledPass;
+/* Run `index`, from 0, in their order. vm may be NULL: without times. False after the last one. */
+ATLED_API bool atled_pass(const AtledVM *vm, int index, AtledPass *out);
 /* The type of an expression, without running it. */
 ATLED_API AtledStatus atled_type(AtledVM *vm, const char *expression, const char **text);
 /* The documentation of a name: its type and the comment above its definition. */

@@ -25,22 +25,39 @@ static const struct {
 #include "options.def"
 };
 
+/* Is the word the choice, of so many bytes? Of "after:PASS" all behind the colon is free. */
+static bool is_choice(const char *choice, size_t len, const char *word) {
+  const char *colon = memchr(choice, ':', len);
+  size_t fixed = colon ? (size_t)(colon + 1 - choice) : len;
+  return strncmp(choice, word, fixed) == 0 && (colon ? word[fixed] != '\0' : word[fixed] == '\0');
+}
+
 int choice_of(const char *choices, const char *word) {
-  size_t n = strlen(word);
   for (int i = 0;; i++) {
     size_t len = strcspn(choices, "|");
-    if (len == n && strncmp(choices, word, n) == 0) return i;
+    if (is_choice(choices, len, word)) return i;
     if (!choices[len]) return -1;
     choices += len + 1;
   }
 }
 
+/* After the run of this name, or the first one of the pass of this name; -1: there is none. */
+static AtledStage run_of(const char *name) {
+  size_t n = strlen(name);
+  AtledPass p;
+  for (int k = 0; atled_pass(NULL, k, &p); k++)
+    if (strncmp(p.name, name, n) == 0 && (!p.name[n] || strcmp(p.name + n, ".1") == 0))
+      return (AtledStage)(ATLED_STAGE_RUN + k);
+  return (AtledStage)-1;
+}
+
 AtledStage stage_of(const char *name) {
   static const AtledStage stages[] = {ATLED_STAGE_PARSED,    ATLED_STAGE_TYPED,          ATLED_STAGE_BUILT,
                                       ATLED_STAGE_OPTIMISED, ATLED_STAGE_DIFFERENTIATED, ATLED_STAGE_FINAL,
-                                      ATLED_STAGE_LOWERED,   ATLED_STAGE_LIMITS};
+                                      ATLED_STAGE_LOWERED,   ATLED_STAGE_LIMITS,         ATLED_STAGE_REMARKS};
   int k = choice_of(options[OPTION_STAGE].value, name);
-  return k < 0 ? (AtledStage)-1 : stages[k];
+  if (k < (int)(sizeof stages / sizeof *stages)) return k < 0 ? (AtledStage)-1 : stages[k];
+  return run_of(name + strlen("after:"));
 }
 
 int options_refuse(Verb verb) {
@@ -74,6 +91,7 @@ static void apply(Options *o, OptionId id, const char *value, int choice) {
   case OPTION_TIME: o->config.phases = true; return;
   case OPTION_JSON: o->json = true; return;
   case OPTION_STAGE: o->stage = stage_of(value); return;
+  case OPTION_FROM: o->from = stage_of(value), o->from_text = true; return;
   case OPTION_WATCH: o->watch = true; return;
   case OPTION_NO_INIT: o->no_init = true; return;
   case OPTION_SAVE: o->save = value; return;
@@ -102,6 +120,14 @@ static bool refuse_option(const char *word, OptionId id) {
   return false;
 }
 
+static bool refuse_pass(const char *value) {
+  fprintf(stderr, "atled: no pass has a run `%s`; the runs are", value + strlen("after:"));
+  AtledPass p;
+  for (int k = 0; atled_pass(NULL, k, &p); k++) fprintf(stderr, "%s %s", k ? "," : "", p.name);
+  fputc('\n', stderr);
+  return false;
+}
+
 /* One option. *used: the number of words it took. False after a message. */
 static bool read_option(Options *o, char **words, int n, int *used) {
   OptionId id = option_of(words[0]);
@@ -120,7 +146,7 @@ static bool read_option(Options *o, char **words, int n, int *used) {
     return false;
   }
   apply(o, id, value, choice);
-  return true;
+  return (int)o->stage >= 0 && (int)o->from >= 0 ? true : refuse_pass(value);
 }
 
 /* Where a program is run the words after its file are its own. */

@@ -20,7 +20,8 @@ typedef struct Options {
   const char *of;             /* --of, or NULL */
   const char *generate;       /* what --generate shall make, or NULL */
   const char *save, *compare; /* files of --save and --compare, or NULL */
-  AtledStage stage;           /* --stage */
+  AtledStage stage, from;     /* --stage, --from */
+  bool from_text;             /* --from was given */
   bool dot, json, watch, no_init, jit_given, help, version;
   char **rest; /* what is no option: nrest words */
   int nrest;

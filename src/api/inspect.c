@@ -1,157 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a host can see: the program after each stage of the compiler, types,
- * documentation, visible names, the results of the last evaluation as text, where time goes, and the cache
- * on disk. */
+/* What a host can see: types, documentation, visible names, the results of the last evaluation as text, where time
+ * goes, and the cache on disk. stages.c shows the program after a stage of the compiler. */
 #include "api/pipeline.h"
 #include "api/settings.h"
 #include "jit/toolchain/cache.h"
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Stages --------------------------------------------------------------------- */
-typedef struct IrCall {
-  const char *name, *source, *of;
-  AtledStage stage;
-  bool dot;
-  Str out;
-} IrCall;
-
-static const Graph *stage_graph(const OptStages *s, AtledStage stage) {
-  switch (stage) {
-  case ATLED_STAGE_BUILT: return s->built;
-  case ATLED_STAGE_OPTIMISED: return s->optimised;
-  case ATLED_STAGE_DIFFERENTIATED: return s->differentiated;
-  default: return s->final;
-  }
-}
-
-static void add_graph_step(AtledVM *vm, Plan *plan, Graph *g) {
-  Step s = {.elab.graph = g};
-  vec_push(&vm->scratch, plan->steps, s);
-}
-
-/* Has it a graph for each type of record that it is given? Other types that are left open have a default. */
-static bool takes_any_record(const Binding *b) {
-  for (int k = 0; k < b->nqvars; k++)
-    if (b->qvars[k]->classes & CLASS_RECORD) return true;
-  return false;
-}
-
-/* Keeps the steps that define the name; a function has none, so its graph is made for it. */
-static AtledStatus select_name(AtledVM *vm, Plan *plan, const char *of) {
-  Binding *b = checker_lookup(vm->checker, vm->main, sym_of(&vm->syms, of));
-  if (!b) return report_bad_argument(vm, "no top-level name `%s`", of);
-  int kept = 0;
-  for (int i = 0; i < plan->steps.len; i++) {
-    const ElabItem *e = &plan->steps.data[i].elab;
-    for (int k = 0; k < e->nglobals; k++)
-      if (e->bindings[k] == b) plan->steps.data[kept++] = plan->steps.data[i];
-  }
-  plan->steps.len = kept;
-  if (kept) return ATLED_OK;
-  if (takes_any_record(b))
-    return report_bad_argument(
-        vm, "`%s` takes any record with its fields, and has a graph for each: give a type to its parameter", of);
-  Func *f = elab_function(vm->elab, b, NULL, 0, &vm->diags);
-  if (report_diags(vm)) return ATLED_COMPILE_ERROR;
-  if (!f || !f->graph) return report_bad_argument(vm, "`%s` has no graph", of);
-  add_graph_step(vm, plan, f->graph);
-  return ATLED_OK;
-}
-
-/* The same, with what all steps tell of their globals. */
-static AtledStatus select_learnt(AtledVM *vm, Plan *plan, const char *of) {
-  OptStages *stages = NEW_ARRAY(&vm->scratch, OptStages, plan->steps.len + 1);
-  AtledStatus status = plan_optimise(vm, plan, stages);
-  if (vm->heap.reached) memset(vm->heap.reached, 0, sizeof *vm->heap.reached * LIMIT_COUNT);
-  return status == ATLED_OK ? select_name(vm, plan, of) : status;
-}
-
-static const LModule *lower_plan(AtledVM *vm, const Plan *plan) {
-  LowerEntry *entries = NEW_ARRAY(&vm->scratch, LowerEntry, plan->steps.len + 1);
-  for (int i = 0; i < plan->steps.len; i++) entries[i] = (LowerEntry){.graph = plan->steps.data[i].final};
-  return lower_module(vm->world, &vm->scratch, entries, plan->steps.len);
-}
-
-/* What the limits make of a module that jit/translate.c compiles in another process. */
-static void count_sizes(const Arena *a, const LModule *m) {
-  int64_t total = 0;
-  for (int k = 0; k < m->nfuncs; k++) {
-    total += m->funcs[k]->ncode;
-    if (m->funcs[k]->ncode > LIMIT_LONG_FUNCTION) limit_reached(a, AT_LONG_FUNCTION);
-    if (m->funcs[k]->ncode > LIMIT_HUGE_FUNCTION) limit_reached(a, AT_HUGE_FUNCTION);
-  }
-  if (total > LIMIT_HUGE_MODULE) limit_reached(a, AT_HUGE_MODULE);
-}
-
-static void print_limits(AtledVM *vm, const Plan *plan, Str *out) {
-  const uint32_t *reached = vm->heap.reached;
-  count_sizes(&vm->arena, lower_plan(vm, plan));
-  str_printf(out, "%8s  %-19s  %13s  %-16s  %s\n", "reached", "limit", "value", "in", "what is given up");
-  for (int k = 0; k < LIMIT_COUNT; k++) {
-    const LimitInfo *l = &limit_infos[k];
-    char name[32] = "", seen[16];
-    for (size_t i = 0; l->name[i] && i + 1 < sizeof name; i++)
-      name[i] = l->name[i] == '_' ? ' ' : (char)(l->name[i] | 32);
-    snprintf(seen, sizeof seen, "%u", reached ? reached[k] : 0);
-    bool counted = strcmp(l->how, "COUNTED") == 0, error = strcmp(l->how, "ERROR") == 0;
-    str_printf(out, "%8s  %-19s  %13lld  %-16s  %s\n",
-               counted ? seen
-               : error ? "error"
-                       : "shown",
-               name, (long long)l->value, l->where, l->given_up);
-  }
-}
-
-static void print_stage(AtledVM *vm, Plan *plan, const OptStages *stages, IrCall *c) {
-  if (c->stage == ATLED_STAGE_LOWERED) {
-    lir_print(lower_plan(vm, plan), &c->out);
-    return;
-  }
-  if (c->stage == ATLED_STAGE_LIMITS) {
-    print_limits(vm, plan, &c->out);
-    return;
-  }
-  for (int i = 0; i < plan->steps.len; i++) {
-    const Graph *g = stage_graph(&stages[i], c->stage);
-    if (c->dot) ir_print_dot(vm->world, g, &c->out);
-    else ir_print(vm->world, g, &c->out);
-  }
-}
-
-static AtledStatus ir_body(AtledVM *vm, void *arg) {
-  IrCall *c = arg;
-  c->out.arena = &vm->scratch;
-  if ((unsigned)c->stage > ATLED_STAGE_LIMITS) return report_bad_argument(vm, "there is no stage %d", (int)c->stage);
-  Plan plan;
-  AtledStatus status = plan_front(vm, c->name, c->source, strlen(c->source), &plan);
-  if (status != ATLED_OK) return status;
-  if (c->stage == ATLED_STAGE_PARSED) {
-    ast_print(plan.program, &c->out);
-  } else if (c->stage == ATLED_STAGE_TYPED) {
-    typed_print(vm->main, plan.program, &c->out);
-  } else {
-    status = plan_elaborate(vm, &plan, REPORT_TESTS | REPORT_BENCHES);
-    if (status == ATLED_OK && c->of) status = select_learnt(vm, &plan, c->of);
-    if (status != ATLED_OK) return status;
-    OptStages *stages = NEW_ARRAY(&vm->scratch, OptStages, plan.steps.len + 1);
-    status = plan_optimise(vm, &plan, stages);
-    if (status == ATLED_OK) print_stage(vm, &plan, stages, c);
-  }
-  plan_take_back(vm, &plan, plan.first_item);
-  return status;
-}
-
-AtledStatus atled_ir(AtledVM *vm, const char *name, const char *source, AtledStage stage, bool dot, const char *of,
-                     const char **text) {
-  if (!text) return vm_reject_null(vm, "the place for the text");
-  *text = "";
-  if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
-  IrCall c = {.name = name, .source = source, .of = of, .stage = stage, .dot = dot};
-  AtledStatus status = vm_call(vm, ir_body, &c);
-  *text = status == ATLED_OK && c.out.data ? c.out.data : "";
-  return status;
-}
 
 /* ---- Types, documentation, names -------------------------------------------------------- */
 typedef struct TextCall {
@@ -249,7 +103,7 @@ static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
   Graph *g = elab_value(vm->elab, (Binding *)(uintptr_t)r->binding, NULL, &vm->diags);
   if (report_diags(vm) || !g) return ATLED_COMPILE_ERROR;
   Plan plan = {0};
-  add_graph_step(vm, &plan, g);
+  plan_add_graph(vm, &plan, g);
   AtledStatus status = plan_optimise(vm, &plan, NULL);
   if (status != ATLED_OK) return status;
   LowerEntry entry = {.graph = plan.steps.data[0].final};

@@ -137,6 +137,11 @@ static bool is_left_out(ItemKind kind, Reported reported) {
   return (kind == I_TEST && !(reported & REPORT_TESTS)) || (kind == I_BENCH && !(reported & REPORT_BENCHES));
 }
 
+void plan_add_graph(AtledVM *vm, Plan *plan, Graph *g) {
+  Step s = {.elab.graph = g};
+  vec_push(&vm->scratch, plan->steps, s);
+}
+
 static void elaborate_items(AtledVM *vm, Plan *plan, Module *m, int first, Reported reported) {
   for (int i = first; i < m->items.len; i++) {
     Step step = {.item = m->items.data[i], .module = m};
@@ -156,24 +161,19 @@ AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, Reported reported) {
   return ATLED_COMPILE_ERROR;
 }
 
-#ifdef ATLED_VERIFY
-/* In builds for testing the graph is looked over after each stage. */
+/* In builds for testing: each run of a pass was looked over, and the stages that come from elsewhere are. */
 static AtledStatus verify_stages(AtledVM *vm, const OptStages *s) {
-  Graph *const graphs[] = {s->built, s->optimised, s->differentiated, s->final};
-  static const char *const names[] = {"built", "optimised", "differentiated", "final"};
-  for (int i = 0; i < 4; i++) {
-    const char *wrong = ir_verify(vm->world, graphs[i]);
+  const Watched *v = &vm->watched;
+  if (!v->verify) return ATLED_OK;
+  Graph *const graphs[] = {s->built, s->differentiated, s->final};
+  static const char *const names[] = {"built", "differentiated", "final"};
+  if (v->wrong[0]) return report_error(vm, ATLED_COMPILE_ERROR, "verifier", "%s", v->wrong);
+  for (int i = 0; i < 3; i++) {
+    const char *wrong = graphs[i] ? ir_verify(vm->world, graphs[i]) : NULL;
     if (wrong) return report_error(vm, ATLED_COMPILE_ERROR, "verifier", "%s graph: %s", names[i], wrong);
   }
   return ATLED_OK;
 }
-#else
-static AtledStatus verify_stages(AtledVM *vm, const OptStages *s) {
-  (void)vm;
-  (void)s;
-  return ATLED_OK;
-}
-#endif
 
 /* What an item's graph tells of the globals that it makes; later ones rely on it. */
 static void learn_globals(World *w, const ElabItem *e, Node *result) {

@@ -37,6 +37,8 @@ void plan_name_values(AtledVM *vm, Plan *plan);
  * reported on. */
 typedef enum Reported { REPORT_NONE, REPORT_TESTS = 1, REPORT_BENCHES = 2 } Reported; /* bits */
 AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, Reported reported);
+/* One more step, of a graph that no item has. */
+void plan_add_graph(AtledVM *vm, Plan *plan, Graph *g);
 /* Optimises every step; `stages`, if not NULL, has room for one per step. */
 AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages);
 /* The same in parts: all steps up to their derivatives; what comes then of one; and, of those from step `first` on to

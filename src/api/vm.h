@@ -19,7 +19,8 @@
  *   handles.c  functions and values that cross the border
  *   undo.c     what names meant before an entry; uses.c: definitions made with files that were edited since
  *   names.c    what names mean, and search; complete.c: how words may go on
- *   inspect.c  stages, types, documentation, names
+ *   inspect.c  types, documentation, names; stages.c: the program after a stage of the compiler
+ *   watch.c    what the VM wants to know of the optimiser's runs
  *   complete.c what a prompt asks about a text that isn't finished */
 #ifndef ATLED_VM_H
 #define ATLED_VM_H
@@ -32,6 +33,7 @@
 #include "eval/eval.h"
 #include "lower/lower.h"
 #include "opt/opt.h"
+#include "opt/passes.h"
 #include "parser/parser.h"
 #include "runtime/runtime.h"
 #include "support/phases.h"
@@ -113,6 +115,15 @@ typedef struct WayBack {
 #endif
 } WayBack;
 
+/* What is wanted of the optimiser's runs: watch.c. */
+typedef struct Watched {
+  PassWatch watch, *before; /* before: World.watch, while the graphs after a run are collected */
+  int shown;                /* the run whose graphs are; -1: none is */
+  Map *graphs;              /* OptStages -> its graph */
+  bool verify;              /* each graph is looked over */
+  char wrong[256];          /* the first complaint; "": none */
+} Watched;
+
 typedef Vec(Result) ResultList;
 typedef Vec(AtledDiagnostic) ReportList;
 
@@ -157,6 +168,7 @@ struct AtledVM {
   Rt rt;
   Jit *jit;
   Tiers tiers;
+  Watched watched;
   Vec(Global *) globals; /* by index in world->globals */
   Unit *units;
   int64_t last_unit;       /* its number */
@@ -280,6 +292,13 @@ void alarm_watch(AtledVM *vm);
 void alarm_off(AtledVM *vm);
 bool alarm_rings(const AtledVM *vm);                  /* must the call end? */
 bool alarm_while_compiling(void *vm, double seconds); /* for JitOptions: the same; tells the host how long GCC took */
+
+/* ---- watch.c ---- */
+void watch_begin(AtledVM *vm);
+/* From here on, to watch_end_show: the graphs after a run are collected. That of an entry; NULL: it didn't run. */
+void watch_show(AtledVM *vm, int run);
+void watch_end_show(AtledVM *vm);
+Graph *watch_shown(const AtledVM *vm, const OptStages *s);
 
 /* ---- tiers.c ---- */
 void tiers_begin(AtledVM *vm, Unit *u);  /* something of the unit is about to run */

@@ -32,11 +32,11 @@ void compilation_end(World *w) {
   heap_realloc(heap, c, sizeof *c, 0);
 }
 
-Graph *ir_without_rules(World *w, Graph *g, Graph *(*pass)(World *w, Graph *g)) {
+Graph *ir_without_rules(World *w, Graph *g, Graph *(*pass)(World *w, Graph *g, void *user), void *user) {
   Compilation *c = compilation(w);
   bool before = c->inline_rules;
   c->inline_rules = true;
-  g = pass(w, g);
+  g = pass(w, g, user);
   c->inline_rules = before;
   return g;
 }

@@ -25,6 +25,8 @@ typedef struct Func Func;
 typedef struct World World;
 typedef struct Compilation Compilation;
 typedef struct Rewriter Rewriter;
+typedef struct PassWatch PassWatch;
+typedef struct Remarks Remarks;
 
 /* ---- Types -------------------------------------------------------------------- */
 typedef enum IrKind {
@@ -324,7 +326,10 @@ struct World {
   uint64_t identities; /* given out so far: Graph.identity */
   uint32_t next_id;    /* the latest number of a node, type, graph or function */
   uint32_t met;        /* the latest one given out as Node.order */
-  uint32_t walk;       /* number of the latest walk: Node.mark. Last: it only grows, see world_save */
+  /* world_save doesn't save what follows. */
+  uint32_t walk;    /* number of the latest walk: Node.mark; it only grows */
+  PassWatch *watch; /* who wants to know of the optimiser's runs (opt/passes.h); NULL: nobody */
+  Remarks *remarks; /* what passes say of what they leave as it is; NULL: nobody asks */
 };
 World *world_new(Arena *a, SymTable *syms, bool strict, bool contract);
 /* For arena_roll_back: all of the world but the numbers of walks, which marks in nodes refer to. */
@@ -340,7 +345,7 @@ void world_forget_walks(World *w, uint32_t walks[2]);
 void compilation_begin(World *w);
 void compilation_end(World *w);
 /* What the pass makes of g, with functions that have a derivative rule inlined too: no derivative is taken any more. */
-Graph *ir_without_rules(World *w, Graph *g, Graph *(*pass)(World *w, Graph *g));
+Graph *ir_without_rules(World *w, Graph *g, Graph *(*pass)(World *w, Graph *g, void *user), void *user);
 /* Was the type there before the entry? */
 bool ir_is_older(const World *w, const IrType *t);
 

@@ -503,7 +503,8 @@ static Node *outputs_node(void *user, Rewriter *r, void *frame, Node *n, Node **
 
 Graph *opt_outputs(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = outputs_node}); }
 
-Graph *opt_bags(World *w, Graph *g, bool *changed) {
+Graph *opt_bags(World *w, Graph *g, int round, bool *changed) {
+  (void)round;
   Bags b = {.w = w};
   g = ir_rewrite(w, g, (RewritePass){.user = &b, .begin = bags_begin, .graph = bags_graph, .node = bags_node});
   *changed = b.changed;

@@ -352,8 +352,8 @@ static Node *dense_node(void *user, Rewriter *r, void *frame, Node *n, Node **op
   return x;
 }
 
-Graph *opt_dense(World *w, Graph *g, bool calls, bool *changed) {
-  Dense d = {.w = w, .calls = calls};
+Graph *opt_dense(World *w, Graph *g, int round, bool *changed) {
+  Dense d = {.w = w, .calls = round < LIMIT_BAG_ROUNDS};
   g = ir_rewrite(w, g, (RewritePass){.user = &d, .node = dense_node});
   *changed = d.changed;
   return g;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The pass pipeline; opt.h draws it. */
+/* The stages of an entry, from `built` to `final`. passes.def lists the passes that run in them. */
 #include "opt/opt.h"
 #include "ad/ad.h"
 #include "graph/graph.h"
+#include "opt/passes.h"
 #include "support/phases.h"
 
 /* Simplification. Where equal checks stand in a graph with effects, the one that stands first in the text is made: an
@@ -90,29 +91,14 @@ static void holds_ad(void *user, Graph *g) {
 void opt_before_derivatives(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
   compilation_begin(w);
-  Graph *g = opt_prune(w, opt_closures(w, opt_recursion(w, opt_simplify(w, s->built))));
-  g = opt_fuse(w, opt_invariants(w, g, false));
-  /* Once more, for unrolled loops: one product shall be one node when it is decided whether it is rounded. */
-  g = opt_invariants(w, opt_simplify(w, opt_scalars(w, opt_views(w, g))), false);
-  s->optimised = opt_contract(w, opt_interchange(w, g), false);
+  if (w->watch) w->watch->entry = s;
+  s->optimised = passes_run(w, s->built, STAGE_BEFORE, s->from);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
   compilation_end(w);
   phase_leave(w->arena->heap, before);
 }
 
-static Graph *after_derivatives(World *w, Graph *g) {
-  g = opt_bag_calls(w, opt_compose(w, opt_params(w, opt_inline(w, opt_guards(w, opt_prune(w, opt_simplify(w, g)))))));
-  bool more = true, made = false;
-  for (int round = 0; more; round++, more |= made) { /* one level of nested loops at a time */
-    g = opt_bags(w, g, &made);
-    g = opt_dense(w, g, round < LIMIT_BAG_ROUNDS, &more);
-  }
-  g = opt_prune(w, opt_scalars(w, opt_prune(w, opt_simplify(w, opt_fill_entries(w, g)))));
-  g = opt_outputs(w, opt_updates(w, opt_peel(w, opt_checks(w, g))));
-  g = opt_fuse(w, opt_gather(w, opt_promote(w, opt_hoist(w, g))));
-  g = opt_fuse(w, opt_prune(w, opt_merge(w, opt_join(w, g))));
-  return opt_takes(w, opt_contract(w, opt_invariants(w, g, true), true));
-}
+static Graph *after_derivatives(World *w, Graph *g, void *from) { return passes_run(w, g, STAGE_AFTER, *(const int *)from); }
 
 /* NULL, and nothing is left of it, if too much would be made; then the next depth to try. */
 static Graph *differentiate_so_deep(World *w, OptStages *s, int *depth) {
@@ -144,12 +130,13 @@ void opt_derivatives_and_after(World *w, OptStages *s) {
   Graph *g = s->optimised;
   bool ad = false;
   compilation_begin(w);
+  if (w->watch) w->watch->entry = s;
   ir_use_pool(w, s->pool);
-  ir_walk_graphs(w, g, holds_ad, &ad);
+  if (!s->given) ir_walk_graphs(w, g, holds_ad, &ad);
   if (ad) g = differentiate(w, s);
   if (ad && ir_pool_grew(w, s->pool)) g = differentiate(w, s); /* again with the pullbacks that it makes */
-  s->differentiated = g;
-  s->final = ir_without_rules(w, g, after_derivatives);
+  if (!s->given) s->differentiated = g;
+  s->final = ir_without_rules(w, s->differentiated, after_derivatives, &s->from);
   compilation_end(w);
   phase_leave(w->arena->heap, before);
 }

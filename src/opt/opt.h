@@ -1,52 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The passes between elaboration and lowering, in order:
+/* The passes between elaboration and lowering. The stages of an entry are
  *
- *   built           what elaboration made (already in normal form)
- *     simplify        everything made anew: calls of functions that were unfinished are inlined and specialised now
- *     recursion       recursion that is iteration becomes loops
- *     closures        functions that can only be a few closures, which are all in sight, are taken apart
- *     prune           results, carried values and tapes that nobody reads go
- *     invariants      sums and calls that are the same in all iterations are made before loops
- *     fuse            loops compute themselves what another one made for them alone to read
- *     views           rows and slices that loops and branches only read are read through their arrays; recursive calls
- *                     get a slice of a parameter as the whole array, a start and a length
- *     scalars         arrays of a small known size become scalars, short loops are unrolled
- *     simplify        what unrolling wrote out more than once is one node
- *     invariants      what has got the same in all iterations by that
- *     interchange     loops whose inner ones walk columns are cut, so that these walk rows
- *     contract        products that only sums read aren't rounded; the other sums are marked
- *   optimised
- *     ad_expand       derivatives, innermost first (src/ad)
- *   differentiated
- *     simplify        with functions that have a derivative rule inlined too
- *     prune
- *     guards          cotangents of 0 choose factors rather than products
- *     inline          functions that are called in one place are written there
- *     params          parameters that recursive functions only hand on, or are the same in all calls, go
- *     compose         recursive functions over what another one makes for them alone become one function
- *     bag_calls       accumulators in tuples are parameters and results of functions by themselves
- *     bags            accumulators that will be dense are made so
- *     dense           accumulators known to be dense become arrays; both until nothing changes
- *     fill_entries    accumulators of records with arrays that stayed bags are filled entry by entry
- *     simplify, prune, scalars
- *     prune
- *     checks          those that can't fail go (ranges.h)
- *     peel            first and last iterations that differ from the others get loops of their own; loops are cut where
- *                     a branch changes sides
- *     updates         of two updates of one element the second is enough
- *     outputs         zeros that a loop goes through in order are what it makes
- *     hoist           other checks, and divisions, are made before the loops that they stand in
- *     promote         sums within a loop that are added to one element of an array are numbers
- *     gather          what loops add to neighbouring elements is added element by element
- *     fuse
- *     join            loops over one range, none of which needs another one, become one
- *     merge           loops that carry the same become one
- *     fuse
- *     invariants      elements too that are the same in all iterations
- *     contract        sums that aren't marked
- *     takes           elements that hold arrays which are changed are taken out of the array, and put back
- *   final           what is lowered
- */
+ *   built           what elaboration made, in normal form
+ *   optimised       after the runs of passes.def that come before derivatives
+ *   differentiated  derivatives are taken, innermost first (ad_expand in src/ad)
+ *   final           after the other runs of passes.def: what is lowered
+ *
+ * passes.def lists the runs in their order, each with what it does. */
 #ifndef ATLED_OPT_H
 #define ATLED_OPT_H
 #include "graph/graph.h"
@@ -57,6 +17,8 @@ typedef struct OptStages {
   int nglobals;
   Pool *pool;         /* what its function values may be */
   Func *const *rules; /* of the scalar operations that are differentiated: see ad_expand */
+  int from;           /* the first run that is made (opt/passes.h); 0: all are */
+  bool given;         /* `differentiated` is a text's: no derivative is taken */
 } OptStages;
 /* From built to optimised, and from there, given the rules, to final. All entries of a source are optimised before
  * derivatives are taken in any: a function value that one of them differentiates may be made by another. */
@@ -103,10 +65,12 @@ Graph *opt_hoist(World *w, Graph *g); /* checks and divisions that are made befo
 /* What a check that goes yields, of these operands: the first one, after the others, which may be checks. Builds for
  * testing test the reasons: it leaves an assertion there. */
 Node *opt_unchecked(World *w, const Node *check, Node **ops);
-Graph *opt_bags(World *w, Graph *g, bool *changed);
+/* round: how often it ran before, on its own results; *changed: it shall run again */
+Graph *opt_bags(World *w, Graph *g, int round, bool *changed);
 Graph *opt_guards(World *w, Graph *g);  /* cotangents of 0 choose factors rather than products */
 Graph *opt_outputs(World *w, Graph *g); /* zeros that a loop goes through in order are what it makes */
-Graph *opt_dense(World *w, Graph *g, bool calls, bool *changed); /* calls: functions get arrays, too */
+/* The same. In the first rounds functions get arrays, too (LIMIT_BAG_ROUNDS). */
+Graph *opt_dense(World *w, Graph *g, int round, bool *changed);
 /* g, without what is in it, where accumulators that end filled begin filled (bag_fills.c) */
 Graph *opt_bag_fills(World *w, Graph *g, bool *changed);
 Graph *opt_fill_entries(World *w, Graph *g); /* what is left of FILL_LIKE: loops over the entries (bag_fills.c) */

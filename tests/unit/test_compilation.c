@@ -97,7 +97,8 @@ static void running_out_leaves_nothing(const char *source) {
 }
 
 /* What holds for a part of a compilation is put back by the function that runs the part. */
-static Graph *asks(World *w, Graph *g) {
+static Graph *asks(World *w, Graph *g, void *unused) {
+  (void)unused;
   CHECK(compilation(w)->inline_rules);
   return g;
 }
@@ -118,7 +119,7 @@ static void parts_put_back(void) {
   World *w = world_new(&arena, &syms, false, false);
   compilation_begin(w);
   Graph *g = ir_graph(w, NULL, 0, ir_float(w, 1.5), NULL);
-  CHECK(ir_without_rules(w, g, asks) == g && !compilation(w)->inline_rules);
+  CHECK(ir_without_rules(w, g, asks, NULL) == g && !compilation(w)->inline_rules);
   CHECK(ir_rewrite(w, g, (RewritePass){.user = w, .node = is_renewed, .renormalise = true}) == g);
   CHECK(!compilation(w)->rewriter && !compilation(w)->renormalise);
   const Compilation *outer = compilation(w);

@@ -12,12 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Passes ------------------------------------------------------------------------------------------------------ */
-static Graph *invariants(World *w, Graph *g) { return opt_invariants(w, g, false); }
-static Graph *invariants_last(World *w, Graph *g) { return opt_invariants(w, g, true); }
-static Graph *contract(World *w, Graph *g) { return opt_contract(w, g, false); }
-static Graph *contract_last(World *w, Graph *g) { return opt_contract(w, g, true); }
-static Graph *simplify_last(World *w, Graph *g) { return ir_without_rules(w, g, opt_simplify); }
+/* ---- Passes: the rows of passes.def, and parts of others ------------------------------------------------------------------------------------------------------ */
+static Graph *simplify_with_rules(World *w, Graph *g, void *unused) { return (void)unused, opt_simplify(w, g); }
+static Graph *simplify_last(World *w, Graph *g) { return ir_without_rules(w, g, simplify_with_rules, NULL); }
 
 /* Of programs without scalar functions, whose rules come from the library. */
 static Graph *expand(World *w, Graph *g) {
@@ -25,13 +22,8 @@ static Graph *expand(World *w, Graph *g) {
   return ad_expand(w, g, no_rules);
 }
 
-static Graph *bags(World *w, Graph *g) {
-  bool changed;
-  return opt_bags(w, g, &changed);
-}
-
 static Graph *dense(World *w, Graph *g) {
-  for (bool changed = true; changed;) g = opt_dense(w, g, true, &changed);
+  for (bool changed = true; changed;) g = opt_dense(w, g, 0, &changed);
   return g;
 }
 
@@ -70,47 +62,38 @@ static Graph *split(World *w, Graph *g) { return split_at(w, g, KNOWN_NOT); }
 static Graph *split_known(World *w, Graph *g) { return split_at(w, g, KNOWN_VALUE); }
 static Graph *split_rounded(World *w, Graph *g) { return split_at(w, g, KNOWN_ROUNDED); }
 
-static const struct {
+typedef struct Pass {
   const char *name;
-  Graph *(*run)(World *w, Graph *g);
-} passes[] = {
-    {"simplify", opt_simplify},
-    {"simplify_last", simplify_last},
-    {"recursion", opt_recursion},
-    {"closures", opt_closures},
-    {"prune", opt_prune},
-    {"fuse", opt_fuse},
-    {"join", opt_join},
-    {"views", opt_views},
-    {"scalars", opt_scalars},
-    {"contract", contract},
-    {"contract_last", contract_last},
-    {"split", split},
-    {"split_known", split_known},
-    {"split_rounded", split_rounded},
-    {"expand", expand},
-    {"params", opt_params},
-    {"compose", opt_compose},
-    {"bag_calls", opt_bag_calls},
-    {"bags", bags},
-    {"dense", dense},
-    {"fill_entries", opt_fill_entries},
-    {"takes", opt_takes},
-    {"updates", opt_updates},
-    {"checks", checks},
-    {"hoist", hoist},
-    {"interchange", opt_interchange},
-    {"promote", opt_promote},
-    {"gather", opt_gather},
-    {"peel", opt_peel},
-    {"cut", opt_peel}, /* the same pass: of loops that peel.c leaves whole */
-    {"guards", opt_guards},
-    {"outputs", opt_outputs},
-    {"inline", opt_inline},
-    {"merge", opt_merge},
-    {"invariants", invariants},
-    {"invariants_last", invariants_last},
+  Graph *(*plain)(World *w, Graph *g);
+  Graph *(*given)(World *w, Graph *g, bool last);
+  bool last; /* its folder has `_last` behind the name */
+  Graph *(*round)(World *w, Graph *g, int round, bool *changed);
+} Pass;
+
+/* What isn't run as the pipeline does it comes first. */
+#define PLAIN(f) .plain = f
+#define GIVEN(f, x) .given = f, .last = x
+#define ROUND(f) .round = f
+static const Pass passes[] = {
+    {"simplify_last", .plain = simplify_last},
+    {"split", .plain = split},
+    {"split_known", .plain = split_known},
+    {"split_rounded", .plain = split_rounded},
+    {"expand", .plain = expand},
+    {"dense", .plain = dense},
+    {"checks", .plain = checks},
+    {"hoist", .plain = hoist},
+    {"cut", .plain = opt_peel}, /* the same pass: of loops that peel.c leaves whole */
+#define PASS(stage, name, call, needed_by, does) {#name, call},
+#include "opt/passes.def"
 };
+#undef PASS
+
+static Graph *run(World *w, const Pass *p, Graph *g) {
+  bool changed;
+  if (p->given) return p->given(w, g, p->last);
+  return p->round ? p->round(w, g, 0, &changed) : p->plain(w, g);
+}
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */
 /* Makes the lines from `from` to `to` empty, but for those of types and places. */
@@ -154,7 +137,7 @@ static void run_pass(World *w, const char *path, int pass, const char *text) {
   blank(after, after + (line - before) + strlen(becomes ? "becomes\n" : "stays\n"));
   Graph *g = read_graph(w, path, before);
   if (!g) return;
-  Graph *made = passes[pass].run(w, g);
+  Graph *made = run(w, &passes[pass], g);
   const char *wrong = ir_verify(w, made);
   if (wrong) fprintf(stderr, "%s: after the pass: %s\n", path, wrong);
   CHECK(!wrong);
@@ -166,7 +149,7 @@ static void run_pass(World *w, const char *path, int pass, const char *text) {
 static int pass_of(const char *path) {
   for (int i = 0; i < (int)(sizeof passes / sizeof *passes); i++) {
     char folder[40];
-    snprintf(folder, sizeof folder, "/ir/%s/", passes[i].name);
+    snprintf(folder, sizeof folder, "/ir/%s%s/", passes[i].name, passes[i].last ? "_last" : "");
     if (strstr(path, folder)) return i;
   }
   return -1;
