@@ -268,6 +268,10 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(r.returncode, 0, r.stderr)
         head, *rows = r.stderr.splitlines()
         self.assertEqual(head.split(), ["phase", "seconds", "count", "memory"])
+        heads = [k for k, row in enumerate(rows) if row.split() == ["optimise", "seconds", "count"]] + [len(rows)]
+        for row in rows[heads[0] + 1:]:
+            self.assertRegex(row, r"^[a-z_]+(\.\d)? +\d+\.\d{6} +\d+$")
+        rows = rows[:heads[0]]
         for row in rows:
             self.assertRegex(row, r"^\w+ +\d+\.\d{6} +\d+ +\d+\.\d MB(  \(CPU time of its process\))?$")
         names = ["read", "parse", "check", "elaborate", "optimise", "differentiate", "lower", "evaluate", "load", "compile", "run", "other",
@@ -384,12 +388,38 @@ class CommandLine(unittest.TestCase):
 
     def test_stages(self):
         path = script("let f x = x * x + sin x\nprint (grad f 2.0)\n")
-        for stage in ("parsed", "typed", "built", "optimised", "differentiated", "lowered", "final", "limits"):
+        for stage in ("parsed", "typed", "built", "optimised", "differentiated", "lowered", "final", "limits", "after:fuse.2"):
             r = atled("ir", f"--stage={stage}", path)
             self.same(r, 0)
             self.assertTrue(r.stdout.strip(), stage)
         self.assertIn("digraph", atled("ir", "--stage=built", "--dot", path).stdout)
         self.assertIn("sin", atled("ir", "--stage=built", "--of=f", path).stdout)
+
+    def test_runs_of_passes(self):
+        path = script("let g v = grad (fun x -> sum [ sin a * a | a in x ]) v\n")
+        def ir(*options):
+            r = atled("ir", *options)
+            self.same(r, 0)
+            return r.stdout
+        def code(text): # without places: a text doesn't say which are the library's
+            return re.sub(r" @\d+|^site .*\n", "", text, flags=re.M)
+        final = ir("--of=g", path)
+        self.assertEqual(ir("--of=g", "--stage=after:takes", path), final)
+        self.assertEqual(ir("--of=g", "--stage=after:contract", path), ir("--of=g", "--stage=optimised", path))
+        self.assertNotEqual(ir("--of=g", "--stage=after:simplify.3", path), final)
+        for stage in ("built", "optimised", "differentiated", "after:interchange", "after:scalars.2"):
+            text = script(ir("--of=g", f"--stage={stage}", path), "g.ir")
+            self.assertEqual(code(ir(f"--from={stage}", text)), code(final), stage)
+        self.same(atled("ir", "--stage=after:nothing", path), 2, "", "the runs are simplify.1, recursion,")
+        self.same(atled("ir", "--from=built", path), 2, "", "this is no graph's text")
+
+    def test_remarks(self):
+        path = script("let f x =\n  let mut s = 1.0 in\n  (for i = 0 to length x - 1 do s <- sin (s * x[i]) done;\n  s)\n"
+                      "let g v = grad f v\n"
+                      "let h x = sum [ (if v > 0.0 then v else fail \"h\") | v in map (fun v -> if v < 9.0 then v else fail \"map\") x ]\n")
+        self.same(atled("ir", "--stage=remarks", "--of=g", path), 0,
+                  f"{path}:3:4: backward: taped: an iteration needs what the one before it has made\n")
+        self.assertIn("fuse: not fused with the loop that makes its array: both may fail", atled("ir", "--stage=remarks", "--of=h", path).stdout)
 
     def test_import_is_relative_to_the_importing_file(self):
         os.makedirs(os.path.join(TMP.name, "sub"), exist_ok=True)

@@ -9,6 +9,7 @@
  *
  * Both are built with all that they may need; the normal forms of branches and loops drop what they don't. */
 #include "ad/ad_internal.h"
+#include "ir/remarks.h"
 #include <string.h>
 
 /* ---- Branches ------------------------------------------------------------------------ */
@@ -86,14 +87,18 @@ Fact *ad_body_facts(const Diff *outer, const Node *n) {
   return ad_body_facts_from(outer->w, n, ad_facts(outer, n->ops + first, n->nops - first, ACTIVE));
 }
 
-static bool may_rerun(const Diff *r, const Node *n, const Fact *facts) {
+/* Why the backward pass can't run the body again; NULL: it can. */
+static const char *rerun_hindrance(const Diff *r, const Node *n, const Fact *facts) {
   const LoopInfo *l = n->loop;
   const Graph *b = n->graphs[0];
-  bool calls = b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD);
-  if (!r->rerun || l->ncarried || l->has_cond || calls) return false;
+  if (l->has_cond) return "taped: how often the loop runs isn't known beforehand";
+  if (l->ncarried) return "taped: an iteration needs what the one before it has made";
+  if (b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD)) return "taped: the body calls functions";
+  if (!r->rerun) return "taped: a loop around is run again already";
   for (int i = 1 + l->naccs; i < b->nparams; i++)
-    if (facts[i] & UNSTABLE) return false;
-  return ir_sizes_exact(r->w, l, b); /* what is made again has the sizes of what was made */
+    if (facts[i] & UNSTABLE) return "taped: what the body reads is overwritten afterwards";
+  /* what is made again must have the sizes of what was made */
+  return ir_sizes_exact(r->w, l, b) ? NULL : "taped: sizes may come out differently when the body is run again";
 }
 
 static bool holds_loop(World *w, const Graph *g) {
@@ -206,9 +211,13 @@ void ad_loop_forward(Diff *r, int at) {
   Node *n = r->nodes[at], **ops = n->ops + loop_first(n->loop);
   Graph *b = n->graphs[0];
   LoopMemo *m = r->memo[at] = NEW(w->arena, LoopMemo);
-  if ((m->partials = ad_preaccumulate(r, at))) return;
+  if ((m->partials = ad_preaccumulate(r, at))) {
+    ir_remark(w, "backward", n->site, "preaccumulated: the loop keeps its few partial derivatives");
+    return;
+  }
   Fact *facts = ad_body_facts(r, n), *outside = ad_facts(r, ops, b->nparams - 1, UNSTABLE);
   if ((m->walks = may_walk_again(r, n, facts, outside))) {
+    ir_remark(w, "backward", n->site, "replayed: the loop runs once more in the same order, and nothing is kept");
     keep_nothing(r, at, facts);
     return;
   }
@@ -226,13 +235,18 @@ void ad_loop_forward(Diff *r, int at) {
   Known *delayed = m->delayed = ir_delayed(w, n->loop, b, known);
   for (int k = 0; k < n->loop->ncarried; k++)
     if (delayed[k]) known[1 + k] = delayed[k];
-  bool again = may_rerun(r, n, facts);
+  const char *taped = rerun_hindrance(r, n, facts);
+  bool again = !taped;
   Split *s = &m->split;
   if (!again || holds_loop(w, b)) {
     m->c = ad_combine(w, b, facts, r->rerun);
     *s = ir_split(w, m->c->back, m->c->p, known);
     again = again && !better_kept(w, s);
+    if (!taped) taped = "taped: the few numbers are cheaper to keep than the loops inside to run again";
   }
+  if (again) taped = "rerun: the backward pass runs the body again, and nothing is kept";
+  else if (!s->nres) taped = "linear: the backward pass needs nothing that the loop makes";
+  ir_remark(w, "backward", n->site, taped);
   if (again) {
     keep_nothing(r, at, facts);
     return;

@@ -47,9 +47,7 @@ static int64_t size_of(const char *text) {
 
 static bool is_size(const char *text) { return size_of(text) >= 0; }
 
-#ifdef ATLED_VERIFY
 static bool is_passes(const char *text) { return passes_read(text, NULL); }
-#endif
 
 static const struct {
   const char *name;
@@ -59,10 +57,7 @@ static const struct {
     {"ATLED_JIT", is_mode, "auto, off or always"}, {"ATLED_STRICT_FP", is_switch, "0 or 1"},
     {"ATLED_OPT", is_level, "0, 1, 2 or 3"},       {"ATLED_CACHE_SIZE", is_size, "a number of bytes, as in 100M or 2G"},
     {"ATLED_DUMP_JIT", is_folder, "a folder"},     {"ATLED_COMPILER", is_program, "the program atled-compiler"},
-    {"ATLED_COIN", is_size, "a number"},
-#ifdef ATLED_VERIFY
-    {"ATLED_PASSES", is_passes, "-PASS or stop=N, with commas between"},
-#endif
+    {"ATLED_COIN", is_size, "a number"},           {"ATLED_PASSES", is_passes, "-PASS or stop=N, with commas between"},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
@@ -119,12 +114,10 @@ JitOptions settings_jit(AtledVM *vm) {
   return options;
 }
 
-#ifdef ATLED_VERIFY
 bool settings_passes(PassWatch *watch) {
   const char *passes = setting("ATLED_PASSES");
   return passes && passes_read(passes, watch);
 }
-#endif
 
 int64_t settings_coin(void) {
   const char *coin = setting("ATLED_COIN");

@@ -8,10 +8,8 @@
 void settings_check(AtledVM *vm);
 /* The number of the test option ATLED_COIN, whose tosses decide where code runs; -1: it isn't set. */
 int64_t settings_coin(void);
-#ifdef ATLED_VERIFY
-/* Reads ATLED_PASSES of builds for testing: which of the optimiser's runs are left out. False: it isn't set. */
+/* Reads ATLED_PASSES, which runs of the optimiser are left out. False: it isn't set. */
 bool settings_passes(PassWatch *watch);
-#endif
 /* For the VM's Jit; strings are the environment's. */
 JitOptions settings_jit(AtledVM *vm);
 /* For cache_init. */

@@ -13,7 +13,9 @@ typedef struct IrCall {
   Str out;
 } IrCall;
 
-static bool is_stage(AtledStage stage) { return (unsigned)stage < (unsigned)ATLED_STAGE_RUN + (unsigned)passes_count(); }
+static bool is_stage(AtledStage stage) {
+  return (unsigned)stage < (unsigned)ATLED_STAGE_RUN + (unsigned)passes_count();
+}
 
 /* The run whose graphs are shown; -1: a stage's are. */
 static int run_of(AtledStage stage) { return (int)stage >= ATLED_STAGE_RUN ? (int)stage - ATLED_STAGE_RUN : -1; }
@@ -132,7 +134,8 @@ static void print_remarks(AtledVM *vm, const Remarks *r, Str *out) {
     if (i > 0 && by_place(&all[i - 1], &all[i]) == 0) continue;
     int line, column;
     span_position(&vm->sources, all[i].at, &line, &column);
-    if (all[i].at.source) str_printf(out, "%s:%d:%d: ", sources_get(&vm->sources, all[i].at.source)->name, line, column);
+    if (all[i].at.source)
+      str_printf(out, "%s:%d:%d: ", sources_get(&vm->sources, all[i].at.source)->name, line, column);
     str_printf(out, "%s: %s\n", all[i].remark->pass, all[i].remark->text);
   }
 }

@@ -24,11 +24,11 @@ static void after_run(void *user, World *w, int run, Graph *g) {
 void watch_begin(AtledVM *vm) {
   Watched *v = &vm->watched;
   *v = (Watched){.watch = {.left = -1, .timed = vm->config.phases, .after = after_run, .user = v}, .shown = -1};
+  bool chosen = settings_passes(&v->watch);
 #ifdef ATLED_VERIFY
   v->verify = true;
-  settings_passes(&v->watch);
 #endif
-  if (v->verify || v->watch.timed) vm->world->watch = &v->watch;
+  if (v->verify || v->watch.timed || chosen) vm->world->watch = &v->watch;
 }
 
 void watch_show(AtledVM *vm, int run) {

@@ -10,3 +10,8 @@ void remark_add(Remarks *r, const char *pass, Site at, const char *text) {
   }
   vec_push(r->arena, r->all, ((Remark){pass, text, at}));
 }
+
+void remark_round(Remarks *r, int round) {
+  if (round == 0) r->kept = r->all.len;
+  r->all.len = r->kept;
+}

@@ -9,6 +9,7 @@
  * that, if the loop runs at all. */
 #include "opt/opt.h"
 #include "graph/graph.h"
+#include "ir/remarks.h"
 #include "ir/world.h"
 
 typedef struct Bags {
@@ -22,13 +23,14 @@ typedef struct View {
   const LoopInfo *l;
   Node *n, **ops;
   Graph *body;
+  Site site;
   int slots, own; /* state; parameters of the body before its captures */
 } View;
 
 static View view_of(World *w, const Node *n, Node **ops, Graph *body) {
   const LoopInfo *l = n->loop;
   int slots = loop_slots(l);
-  return (View){w, l, l->has_cond ? NULL : ops[0], ops + loop_first(l), body, slots, 1 + loop_captures(l)};
+  return (View){w, l, l->has_cond ? NULL : ops[0], ops + loop_first(l), body, n->site, slots, 1 + loop_captures(l)};
 }
 
 static bool reads_param(World *w, const Graph *g, Node *x, int from, int to) {
@@ -383,11 +385,17 @@ static bool pays(const Adding *a, int share) {
  * runs. */
 static Node **fillable(const View *v, int k, bool *idle) {
   IrType *t = v->ops[k]->type;
-  if (!v->n || t->kind != T_BAG || !ir_is_plain(ir_base(t)) || v->ops[k]->op == OP_TO_BAG) return NULL;
+  if (t->kind != T_BAG || !ir_is_plain(ir_base(t)) || v->ops[k]->op == OP_TO_BAG) return NULL;
+  if (!v->n) ir_remark(v->w, "dense", v->site, "not dense: how often the loop runs isn't known beforehand");
+  if (!v->n) return NULL;
   Node *next = ir_get(v->w, v->body->result, k);
   if (!reads_param(v->w, v->body, next, 1 + k, 2 + k)) return NULL;
   Adding a;
-  if (find_in_loop(v, k, &a, 0) && pays(&a, is_empty(v->ops[k]) ? SPARSE : 1)) return a.dims;
+  bool found = find_in_loop(v, k, &a, 0);
+  if (found && pays(&a, is_empty(v->ops[k]) ? SPARSE : 1)) return a.dims;
+  ir_remark(v->w, "dense", v->site,
+            found ? "not dense: the loop makes fewer iterations than the accumulator has entries"
+                  : "not dense: the size of the accumulator isn't known before the loop");
   if (k >= v->l->ncarried || !not_null(v->w, v->ops[k], -1, 0)) return NULL;
   Node **dims = NEW_ARRAY(v->w->arena, Node *, ir_rank(t));
   *idle = true;
@@ -504,7 +512,7 @@ static Node *outputs_node(void *user, Rewriter *r, void *frame, Node *n, Node **
 Graph *opt_outputs(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = outputs_node}); }
 
 Graph *opt_bags(World *w, Graph *g, int round, bool *changed) {
-  (void)round;
+  if (w->remarks) remark_round(w->remarks, round);
   Bags b = {.w = w};
   g = ir_rewrite(w, g, (RewritePass){.user = &b, .begin = bags_begin, .graph = bags_graph, .node = bags_node});
   *changed = b.changed;

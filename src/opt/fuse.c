@@ -12,6 +12,7 @@
  * An array that the consumer reads in one place, at its index plus or minus what doesn't change, is computed there too
  * (fuse_reads.c): `f a ++ g b` is one loop. */
 #include "opt/fuse.h"
+#include "ir/remarks.h"
 
 typedef struct Uses {
   World *w;
@@ -118,9 +119,15 @@ static bool reads_state(const Fusion *f) {
   return false;
 }
 
-static bool can_fuse(Fusion *f, Uses *u) {
-  if (!find_fused(f, u) || reads_state(f)) return false;
-  return !(f->body->flags & f->producer->graphs[0]->flags & NODE_FAILS);
+static bool both_fail(const Fusion *f) { return f->body->flags & f->producer->graphs[0]->flags & NODE_FAILS; }
+
+static bool can_fuse(Fusion *f, Uses *u) { return find_fused(f, u) && !reads_state(f) && !both_fail(f); }
+
+/* Says why a loop whose producer was found isn't fused with it. */
+static void remark(const Fusion *f, Site at) {
+  if (!f->producer) return;
+  if (reads_state(f)) ir_remark(f->w, "fuse", at, "not fused: the loop changes an array that the other one reads");
+  else if (both_fail(f)) ir_remark(f->w, "fuse", at, "not fused with the loop that makes its array: both may fail");
 }
 
 static Fusion fusion_of(World *w, Node *loop, Node **olds) {
@@ -262,7 +269,9 @@ static Node **olds_of(const Fusion *f, const Node *made) {
 /* Consumer `loop` with a producer inside; NULL if it has none. `olds` become those of its operands. */
 static Node *fuse_one(World *w, Uses *u, Node *loop, Node ***olds) {
   Fusion f = fusion_of(w, loop, *olds);
-  Node *made = can_fuse(&f, u) ? fused_loop(&f, loop->site) : fuse_one_read(&f, u, loop->site);
+  bool fuses = can_fuse(&f, u);
+  if (!fuses) remark(&f, loop->site);
+  Node *made = fuses ? fused_loop(&f, loop->site) : fuse_one_read(&f, u, loop->site);
   if (made) *olds = olds_of(&f, made);
   return made;
 }

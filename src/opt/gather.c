@@ -9,6 +9,7 @@
  * anyway is read there rather than kept. An iteration no longer loads what the one before has stored. The order of
  * these additions is free. Runs when places are no longer checked where they are used: all from the first to the last
  * that is added to are places of the array. */
+#include "ir/remarks.h"
 #include "opt/opt.h"
 #include <math.h>
 
@@ -248,7 +249,9 @@ static Node *gather(void *user, Rewriter *r, void *frame, Node *n, Node **ops, G
   for (int i = 0; i < g.rows.len; i++)
     for (int k = 0; is_gathered(&g.rows.data[i]) && k < g.rows.data[i].terms.len; k++)
       keep(&g, g.rows.data[i].terms.data[k].kept);
-  if (!g.kept.len || (g.kept.len > LIMIT_GATHERED && limit_reached(g.w->arena, AT_GATHERED))) return loop;
+  bool many = g.kept.len > LIMIT_GATHERED && limit_reached(g.w->arena, AT_GATHERED);
+  if (many) ir_remark(g.w, "gather", loop->site, "not gathered: each iteration adds too many different terms");
+  if (!g.kept.len || many) return loop;
   Node **results = NEW_ARRAY(g.w->temp, Node *, result->nops + 1);
   for (int k = 0; k < result->nops; k++)
     results[k] = k < slots ? without_gathered(&g, k, result->ops[k]) : result->ops[k];

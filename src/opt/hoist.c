@@ -13,6 +13,7 @@
  *
  * Runs after those checks have gone that can't fail, and nothing is differentiated any more. A loop that doesn't fail
  * can be joined with others, and an iteration without branches can run beside the next ones. */
+#include "ir/remarks.h"
 #include "opt/opt.h"
 #include "ir/world.h"
 
@@ -195,6 +196,9 @@ static Graph *without_moved(Hoist *h) {
     for (int k = 0; k < x->nops; k++) ops[k] = map_get(&value, x->ops[k]);
     Node *check = op_flags[x->op] & OPF_V ? hoisted(h, x) : NULL;
     if (check) h->wait = ir_op2(w, OP_AFTER, h->wait, check);
+    else if (op_flags[x->op] & OPF_V)
+      ir_remark(w, "hoist", x->site,
+                "the check stays in its loop: it isn't of an index that moves evenly, or of fixed numbers");
     if (same) map_put(&value, x, map_get(&value, same));
     else map_put(&value, x, check ? opt_unchecked(w, x, ops) : ir_rebuild(w, x, ops, x->graphs));
   }
@@ -263,7 +267,12 @@ static Node *hoist(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gr
   if (loop->op != OP_LOOP || loop->loop->has_cond) return loop;
   int flags = loop->graphs[0]->flags;
   Hoist h = hoisting(w, loop);
-  if (flags & NODE_FAILS && !(flags & NODE_ENDLESS) && is_pure(loop)) loop = with_checks_before(&h, loop);
+  bool endless = flags & NODE_ENDLESS, fails = flags & NODE_FAILS, pure = is_pure(loop);
+  if (fails && pure && !endless) loop = with_checks_before(&h, loop);
+  else if (fails)
+    ir_remark(w, "hoist", loop->site,
+              pure ? "checks stay in the loop: something in it may not end"
+                   : "checks stay in the loop: it has effects");
   if (loop->op != OP_LOOP) return loop;
   h = hoisting(w, loop);
   return with_divisions_before(&h, loop);

@@ -16,6 +16,7 @@
  * Which loops need which is a matrix of bits (`needs`), which is closed again whenever two are joined: so joining never
  * makes a circle. Then the graph is made anew, all that a group needs before its loop. */
 #include "graph/graph.h"
+#include "ir/remarks.h"
 #include "opt/fuse.h"
 #include <string.h>
 
@@ -399,14 +400,27 @@ static bool fail_alike(const Join *j, const Group *g, const Group *h) {
   return true;
 }
 
+/* Why loops that run equally often aren't joined; NULL: they are. */
+static const char *hindrance(const Join *j, const Group *g, const Group *h) {
+  if (delays_effects(j, g, h) || delays_effects(j, h, g)) return "not joined: an effect would come after what may fail";
+  if (delays_failures(j, g, h) || delays_failures(j, h, g))
+    return "not joined: what may fail would come after an effect";
+  if (changes_what_is_read(j, g, h) || changes_what_is_read(j, h, g))
+    return "not joined: one loop changes an array that the other one reads";
+  if (needs_whole(j, g, h) || needs_whole(j, h, g))
+    return "not joined: one loop needs the whole result of the other one";
+  if (!pays(j, g, h)) return "not joined: iterations would overlap less";
+  if (!fail_alike(j, g, h)) return "not joined: the loops may fail at different places";
+  if (g->size + h->size <= LIMIT_JOINED) return NULL;
+  return limit_reached(j->w->arena, AT_JOINED) ? "not joined: the loop would be too large" : NULL;
+}
+
 static bool can_join(const Join *j, const Group *g, const Group *h) {
   bool ordered = j->w->strict && g->accumulates && h->accumulates;
-  if (g == h || (ordered && g->down != h->down)) return false;
-  if (delays_effects(j, g, h) || delays_effects(j, h, g)) return false;
-  if (delays_failures(j, g, h) || delays_failures(j, h, g)) return false;
-  if (!run_equally_often(j, g, h) || changes_what_is_read(j, g, h) || changes_what_is_read(j, h, g)) return false;
-  if (needs_whole(j, g, h) || needs_whole(j, h, g) || !pays(j, g, h) || !fail_alike(j, g, h)) return false;
-  return g->size + h->size <= LIMIT_JOINED || !limit_reached(j->w->arena, AT_JOINED);
+  if (g == h || (ordered && g->down != h->down) || !run_equally_often(j, g, h)) return false;
+  const char *why_not = hindrance(j, g, h);
+  if (why_not) ir_remark(j->w, "join", node(j, h->members.data[0])->site, why_not);
+  return !why_not;
 }
 
 /* What needs loop a or b, which are of one group now, needs all of that and what it needs. */

@@ -98,7 +98,9 @@ void opt_before_derivatives(World *w, OptStages *s) {
   phase_leave(w->arena->heap, before);
 }
 
-static Graph *after_derivatives(World *w, Graph *g, void *from) { return passes_run(w, g, STAGE_AFTER, *(const int *)from); }
+static Graph *after_derivatives(World *w, Graph *g, void *from) {
+  return passes_run(w, g, STAGE_AFTER, *(const int *)from);
+}
 
 /* NULL, and nothing is left of it, if too much would be made; then the next depth to try. */
 static Graph *differentiate_so_deep(World *w, OptStages *s, int *depth) {

@@ -16,15 +16,15 @@ typedef struct Row {
   Graph *(*round)(World *w, Graph *g, int round, bool *changed);
 } Row;
 
-#define PLAIN(f) .plain = f
+#define PLAIN(f)    .plain = f
 #define GIVEN(f, x) .given = f, .last = x
-#define ROUND(f) .round = f
+#define ROUND(f)    .round = f
 static const Row rows[] = {
 #define PASS(in, pass, call, needed_by, text) {.stage = STAGE_##in, .name = #pass, .does = text, call},
 #include "opt/passes.def"
 };
 enum { ROWS = sizeof rows / sizeof *rows };
-_Static_assert(ROWS <= MOST_RUNS, "PassWatch.off has a bit for each run");
+_Static_assert((int)ROWS <= (int)PASS_BITS, "PassWatch.off has a bit for each run");
 
 int passes_count(void) { return ROWS; }
 
@@ -52,7 +52,8 @@ void passes_name(int run, char name[static 32]) {
   else snprintf(name, 32, "%s", r.name);
 }
 
-int passes_find(const char *name) {
+/* The run of this name, as "fuse.2"; -1: there is none. */
+static int run_named(const char *name) {
   size_t n = strcspn(name, ".");
   int left = name[n] ? atoi(name + n + 1) : 1;
   for (int k = 0; k < ROWS; k++)
@@ -65,7 +66,7 @@ static uint64_t runs_of(const char *name) {
   uint64_t bits = 0;
   for (int k = 0; k < ROWS; k++)
     if (strcmp(rows[k].name, name) == 0) bits |= (uint64_t)1 << k;
-  int one = strchr(name, '.') ? passes_find(name) : -1;
+  int one = strchr(name, '.') ? run_named(name) : -1;
   return one < 0 ? bits : (uint64_t)1 << one;
 }
 

@@ -19,16 +19,16 @@ typedef struct PassRun {
   const char *does;
 } PassRun;
 
-enum { MOST_RUNS = 64 };
+enum { PASS_BITS = 64 }; /* of runs: so many at most */
 
 /* Who watches the runs: World.watch. NULL there, as is usual: nobody does. */
 struct PassWatch {
-  uint64_t off;      /* bits of the runs that are left out */
-  int64_t left;      /* so many runs are still made, those behind them left out; negative: all are made */
-  bool timed;        /* seconds and count are kept */
-  double seconds[MOST_RUNS];
-  int64_t count[MOST_RUNS];
-  const void *entry; /* the OptStages under way */
+  uint64_t off; /* bits of the runs that are left out */
+  int64_t left; /* so many runs are still made, those behind them left out; negative: all are made */
+  bool timed;   /* seconds and count are kept */
+  double seconds[PASS_BITS];
+  int64_t count[PASS_BITS];
+  const void *entry;                                      /* the OptStages under way */
   void (*after)(void *user, World *w, int run, Graph *g); /* a run; NULL: nothing is to be done */
   void *user;
 };
@@ -36,8 +36,6 @@ struct PassWatch {
 int passes_count(void);
 int passes_first_after(void); /* the first run after derivatives */
 PassRun passes_get(int run);
-/* The run of this name: "fuse.2", or "fuse" for the first one. -1: there is none. */
-int passes_find(const char *name);
 /* Writes the full name, which has at most 31 bytes. */
 void passes_name(int run, char name[static 32]);
 /* Reads "-fuse,-peel.2,stop=12": passes or runs to leave out, and after how many runs all are left out. False: it isn't

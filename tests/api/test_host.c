@@ -257,7 +257,7 @@ static void look_around(AtledVM *vm) {
   CHECK(atled_type(vm, "fun x -> a + x", &text) == ATLED_OK && strcmp(text, "int -> int") == 0);
   CHECK(atled_ir(vm, "looked", "print (grad (fun x -> x * x) 3.0)", ATLED_STAGE_FINAL, false, NULL, &text) == ATLED_OK);
   CHECK(strstr(text, "6") != NULL);
-  CHECK(atled_ir(vm, "looked", "1", (AtledStage)(ATLED_STAGE_LIMITS + 1), false, NULL, &text) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_ir(vm, "looked", "1", (AtledStage)(ATLED_STAGE_RUN + 1000), false, NULL, &text) == ATLED_BAD_ARGUMENT);
   CHECK(atled_eval(vm, "incomplete", "let b = (") == ATLED_INCOMPLETE);
   CHECK(atled_get(vm, "a", "string", &none) == ATLED_COMPILE_ERROR && !none);
   CHECK(atled_eval(vm, "wrong", "let a = \"new\"\nlet b = Json.parse a + 1.0") == ATLED_COMPILE_ERROR);
@@ -367,6 +367,39 @@ static void test_cache(void) {
   CHECK(system(command) == 0 && unsetenv("ATLED_CACHE_SIZE") == 0 && unsetenv("ATLED_CACHE") == 0);
 }
 
+/* The number of a pass's run; -1: there is none. */
+static int pass_named(const char *name) {
+  AtledPass p;
+  for (int k = 0; atled_pass(NULL, k, &p); k++)
+    if (strcmp(p.name, name) == 0) return k;
+  return -1;
+}
+
+static void test_passes(void) {
+  const char *text, *graph = "graph f(p0 : float)\n  %1 : float = * p0 1.0\n  return %1\n",
+                    *program = "let f x = x + 0.5\n";
+  AtledVM *vm = atled_new(NULL);
+  AtledPass p;
+  int last = pass_named("takes"), contract = pass_named("contract.1");
+  CHECK(contract > 0 && last > contract && pass_named("contract") < 0 && pass_named("") < 0);
+  CHECK(!atled_pass(vm, -1, &p) && !atled_pass(vm, 1000, &p) && !atled_pass(vm, 0, NULL));
+  CHECK(atled_pass(vm, 0, &p) && p.before && p.does[0] && p.count == 0);
+  CHECK(atled_pass(vm, last, &p) && !p.before);
+  CHECK(atled_ir(vm, "p", program, (AtledStage)(ATLED_STAGE_RUN + last), false, "f", &text) == ATLED_OK);
+  CHECK(strstr(text, "0.5") != NULL);
+  CHECK(atled_ir(vm, "p", program, ATLED_STAGE_REMARKS, false, NULL, &text) == ATLED_OK && !*text);
+  CHECK(atled_ir_text(vm, graph, ATLED_STAGE_BUILT, ATLED_STAGE_FINAL, false, &text) == ATLED_OK);
+  CHECK(strstr(text, "return p0") != NULL);
+  CHECK(atled_ir_text(vm, graph, ATLED_STAGE_FINAL, ATLED_STAGE_FINAL, false, &text) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_ir_text(vm, graph, ATLED_STAGE_DIFFERENTIATED, ATLED_STAGE_BUILT, false, &text) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_ir_text(vm, graph, ATLED_STAGE_PARSED, ATLED_STAGE_FINAL, false, &text) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_ir_text(vm, "graph f(", ATLED_STAGE_BUILT, ATLED_STAGE_FINAL, false, &text) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_error(vm) && strstr(atled_error(vm)->message, "no graph's text"));
+  CHECK(atled_ir_text(vm, NULL, ATLED_STAGE_BUILT, ATLED_STAGE_FINAL, false, &text) == ATLED_BAD_ARGUMENT && !*text);
+  CHECK(atled_ir_text(vm, graph, ATLED_STAGE_BUILT, ATLED_STAGE_FINAL, false, NULL) == ATLED_BAD_ARGUMENT);
+  atled_free(vm);
+}
+
 /* Of a phase: its seconds, or -1. */
 static double phase(const AtledVM *vm, const char *name, AtledPhase *p) {
   for (int k = 0; atled_phase(vm, k, p); k++)
@@ -386,7 +419,9 @@ static void test_phases(void) {
   vm = atled_new(&config);
   CHECK(atled_phase(vm, 0, &p) && strcmp(p.name, "read") == 0 && p.count == 0 && !p.elsewhere);
   CHECK(!atled_phase(vm, -1, &p) && !atled_phase(vm, 1000, &p) && !atled_phase(vm, 0, NULL));
+  AtledPass simplify;
   AtledFunction *f = get(vm, "grad (fun x -> sin x * x)", "float -> float");
+  CHECK(atled_pass(vm, 0, &simplify) && simplify.seconds > 0 && simplify.count > 0);
   CHECK(phase(vm, "parse", &p) > 0 && phase(vm, "differentiate", &p) > 0 && p.count > 0 && p.memory > 100000);
   CHECK(phase(vm, "compile", &p) == 0 && p.count == 0 && phase(vm, "compiler", &p) == 0 && p.elsewhere);
   phase(vm, "evaluate", &p);
@@ -419,6 +454,7 @@ int main(void) {
   test_nothing_left();
   test_released_code();
   test_cache();
+  test_passes();
   test_phases();
   return check_result();
 }

@@ -108,9 +108,11 @@ static void each_text(AtledVM *vm, const char *text) {
   CALL(vm, atled_eval_file(vm, text));
   CALL(vm, atled_type(vm, text, &out));
   CALL(vm, atled_doc(vm, text, &out));
-  for (int s = -1; s <= ATLED_STAGE_LIMITS + 1; s++) {
+  for (int s = -1; s <= ATLED_STAGE_RUN + 2; s++) {
     CALL(vm, atled_ir(vm, text, text, (AtledStage)s, false, text, &out));
     CALL(vm, atled_ir(vm, text, text, (AtledStage)s, true, NULL, &out));
+    CALL(vm, atled_ir_text(vm, text, (AtledStage)s, ATLED_STAGE_FINAL, false, &out));
+    CALL(vm, atled_ir_text(vm, text, ATLED_STAGE_BUILT, (AtledStage)s, true, &out));
   }
   CHECK(atled_names(vm, text, &names) >= 0);
   CALL(vm, atled_about(vm, text, &about));
@@ -275,9 +277,12 @@ static void test_looks(void) {
   for (int v = 0; v < 2; v++) {
     AtledVM *vm = vms[v];
     AtledPhase phase;
+    AtledPass pass;
     AtledResult result;
     for (size_t k = 0; k < COUNT(indices); k++) {
       CHECK(!atled_phase(vm, indices[k], &phase) && !atled_phase(vm, indices[k], NULL));
+      CHECK(atled_pass(vm, indices[k], &pass) == (indices[k] == 0 || indices[k] == 1) &&
+            !atled_pass(vm, indices[k], NULL));
       CHECK(!atled_result(vm, indices[k], &result) && !atled_result(vm, indices[k], NULL));
       CHECK(!atled_diagnostic(vm, indices[k]));
     }
@@ -397,6 +402,7 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_call(in->f, &x, 1, NULL));
   REFUSED(atled_call_double(in->f, &y, 1, &y));
   REFUSED(atled_ir(vm, "a", "1", ATLED_STAGE_FINAL, false, NULL, &out));
+  REFUSED(atled_ir_text(vm, "graph g()\n  return 1\n", ATLED_STAGE_BUILT, ATLED_STAGE_FINAL, false, &out));
   REFUSED(atled_type(vm, "1", &out));
   REFUSED(atled_doc(vm, "map", &out));
   REFUSED(atled_cache(vm, &cache));

@@ -12,8 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Passes: the rows of passes.def, and parts of others ------------------------------------------------------------------------------------------------------ */
-static Graph *simplify_with_rules(World *w, Graph *g, void *unused) { return (void)unused, opt_simplify(w, g); }
+/* ---- Passes: the rows of passes.def, and parts of others --------------------------------------------------------- */
+static Graph *simplify_with_rules(World *w, Graph *g, void *unused) {
+  (void)unused;
+  return opt_simplify(w, g);
+}
+
 static Graph *simplify_last(World *w, Graph *g) { return ir_without_rules(w, g, simplify_with_rules, NULL); }
 
 /* Of programs without scalar functions, whose rules come from the library. */
@@ -71,9 +75,9 @@ typedef struct Pass {
 } Pass;
 
 /* What isn't run as the pipeline does it comes first. */
-#define PLAIN(f) .plain = f
+#define PLAIN(f)    .plain = f
 #define GIVEN(f, x) .given = f, .last = x
-#define ROUND(f) .round = f
+#define ROUND(f)    .round = f
 static const Pass passes[] = {
     {"simplify_last", .plain = simplify_last},
     {"split", .plain = split},

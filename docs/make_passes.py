@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes the table of the optimiser's passes in docs/architecture.md from the rows of src/opt/passes.def.
+
+usage: make_passes.py [--check]
+
+--check writes nothing and fails where the table isn't what it would write, or a pass has no texts in tests/ir."""
+import os
+import re
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+PAGE = os.path.join(ROOT, "docs", "architecture.md")
+ROW = re.compile(r'^PASS\((\w+), (\w+), (\w+)\((\w+)(?:, (\w+))?\), "(.*?)",\s+"(.*?)"\)$', re.M)
+BEGIN, END = "<!-- passes: made by docs/make_passes.py from src/opt/passes.def -->\n", "<!-- end of passes -->\n"
+
+
+def rows():
+    with open(os.path.join(ROOT, "src", "opt", "passes.def"), encoding="utf-8") as f:
+        text = f.read()
+    found = ROW.findall(text)
+    if len(found) != len(re.findall(r"^PASS\(", text, re.M)):
+        sys.exit("make_passes.py: a row of passes.def isn't understood")
+    return found
+
+
+def table(found):
+    names, seen = [r[1] for r in found], {}
+    yield "| run | before or after derivatives | what it does | needed by |\n|---|---|---|---|\n"
+    for stage, name, _, _, _, needed, does in found:
+        seen[name] = seen.get(name, 0) + 1
+        shown = name if names.count(name) == 1 else f"{name}.{seen[name]}"
+        yield f"| `{shown}` | {stage.lower()} | {does} | {needed} |\n"
+
+
+def without_texts(found):
+    for name, last in sorted({(r[1], r[4]) for r in found}):
+        folder = name + ("_last" if last == "true" else "")
+        if not os.path.isdir(os.path.join(ROOT, "tests", "ir", folder)):
+            yield folder
+
+
+def main():
+    found = rows()
+    with open(PAGE, encoding="utf-8") as f:
+        page = f.read()
+    before, rest = page.split(BEGIN)
+    made = before + BEGIN + "".join(table(found)) + END + rest.split(END)[1]
+    if sys.argv[1:] != ["--check"]:
+        with open(PAGE, "w", encoding="utf-8") as f:
+            f.write(made)
+        return
+    lacking = list(without_texts(found))
+    if made != page:
+        print("docs/architecture.md isn't what docs/make_passes.py makes of src/opt/passes.def")
+    if lacking:
+        print("no texts in tests/ir for", ", ".join(lacking))
+    sys.exit(1 if made != page or lacking else 0)
+
+
+main()
