@@ -28,7 +28,7 @@ import diagnostic_sources
 NOT_SHOWN = {
     r"src/(ir/ir|lir/lir)_verify\.c|src/api/(pipeline|run)\.c:.*(graph|lowered code)|src/api/vm\.c:.*isn't as it was": "debug builds only: a fault of the compiler",
     r"src/elab/elab.*(this can't be run|this isn't a function here|has no value here|can't be computed with together"
-    r"|can't be used at this type|there is no such primitive|an effect can't happen here|can't be assigned to here"
+    r"|can't be used at this type|there is no primitive `|the primitive `|an effect can't happen here|can't be assigned to here"
     r"|a slice can't be assigned to|endlessly many types|see the error in its definition)":
         "guards of elaboration: the checker reports first",
     r"src/check/check_items\.c:.*(files can't be imported here|let mut)": "guards: the parser and the API see to it",

@@ -232,7 +232,6 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
   check_rule_effects(c, rules, nrules);
 }
 
-/* `x = 3` or `f x = …` with nothing of that name: a definition that lacks its `let`. */
 /* What the left side of an `=` that was meant for a definition would define: x of `x = 4`, f of `f y = 4`; or NULL. */
 static const Expr *meant_name(const Expr *equation) {
   if (equation->kind != E_BINARY || equation->op != BIN_EQ) return NULL;
@@ -244,6 +243,7 @@ static const char *definition_hint(Checker *c, const Expr *equation, const Expr 
   return tc_format(c, "a definition begins with `let`: let %s%s = …", f->name.name, equation->args[0] == f ? "" : " x");
 }
 
+/* `x = 3` or `f x = …` with nothing of that name: a definition that lacks its `let`. */
 static bool lacks_let(Checker *c, const Expr *e) {
   const Expr *f = meant_name(e);
   if (!f || tc_module_value(c, c->s.module, f->name.name)) return false;

@@ -219,6 +219,11 @@ static Sym foreign_library(Elab *e, const Item *item) {
   return sym_intern(e->syms, item->text, n - tc_foreign_effect(item));
 }
 
+static void report_no_primitive(Elab *e, const Binding *b) {
+  e->failed = true;
+  if (e->diags) diag_error(e->diags, b->span, "unknown-primitive", "%s", prim_lacking(e, b));
+}
+
 static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span use) {
   Def d = {.name = b->name, .span = b->span, .subst = s, .type = el_ir_type(e, s, b->type)};
   d.arity = binding_arity(b, d.type);
@@ -226,6 +231,12 @@ static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span u
   else if (b->let) d.value = b->let->value;
   declare(e, &d, in);
   Func *f = in->func;
+  if (b->kind == BIND_PRIM && !d.prim) {
+    report_no_primitive(e, b);
+    in->failed = true;
+    ir_func_finish(e->w, f, ir_zero(e->w, f->result));
+    return;
+  }
   bool opaque = b->pullback || b->tangent || b->kind == BIND_FOREIGN;
   bool has_effect = b->kind == BIND_FOREIGN && tc_foreign_effect(b->item);
   if (opaque && in->effect && !has_effect) {
@@ -427,7 +438,7 @@ static bool prim_callee(Ctx *c, Expr *e, Callee *out) {
   Binding *b = e->binding;
   const Prim *p = prim_find(c->e, b);
   if (!p) {
-    el_error(c, b->span, c->e->t_unit, "unknown-primitive", "there is no such primitive");
+    report_no_primitive(c->e, b);
     return false;
   }
   if (p->op < 0 && (b->pullback || b->tangent)) return false;

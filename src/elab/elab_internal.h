@@ -302,7 +302,8 @@ struct Prim {
   int op; /* scalar operation, or -1 */
   const RtPrim *rt;
 };
-const Prim *prim_find(Elab *e, const Binding *b); /* NULL: there is none of this name and type */
+const Prim *prim_find(Elab *e, const Binding *b);    /* NULL: there is none of this name and type */
+const char *prim_lacking(Elab *e, const Binding *b); /* why: a message */
 Node *prim_call(Ctx *c, const Prim *p, Node **args, IrType *type, Span at);
 const char *prim_op_name(Op op, int n);
 #endif

@@ -372,6 +372,14 @@ const Prim *prim_find(Elab *e, const Binding *b) {
   return p;
 }
 
+const char *prim_lacking(Elab *e, const Binding *b) {
+  Sym name = *b->name == '_' ? b->name + 1 : b->name;
+  const RtPrim *rt = ir_rt_find(name);
+  if (!rt) return arena_printf(e->arena, "there is no primitive `%s`: src/prims/rt.def has no such row", name);
+  return arena_printf(e->arena, "the primitive `%s` has another type: the row of src/prims/rt.def says %s", name,
+                      rt->type);
+}
+
 Node *prim_call(Ctx *c, const Prim *p, Node **args, IrType *type, Span at) {
   PrimCall k = {c, p, args, el_result_type(type, p->arity), at};
   return p->fn(&k);

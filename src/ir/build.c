@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Making nodes with structure: sums, functions, arrays, checks. Each constructor first looks for a simpler
  * equal (get of tuple, length of a literal, …), so that what it returns is in normal form. Branches and loops are
- * in regions.c, calls in call.c, scalars in normalise.c. */
+ * in branches.c and loop_forms.c, calls in call.c, scalars in normalise.c. */
 #include "ir/ir_internal.h"
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Accumulators that are known to be dense become arrays, so that adding into one is a load, an addition and a store.
  *
  * Runs last: while derivatives may still be taken, an accumulator has to be recognisable as one. TO_BAG marks what
- * comes from an array. It is pushed through additions (here), into branches (regions.c does that with every capture)
+ * comes from an array. It is pushed through additions (here), into branches (captures.c does that with every capture)
  * and out of them, through the state of loops, and through calls. */
 #include "opt/opt.h"
 

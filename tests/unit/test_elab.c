@@ -32,6 +32,8 @@ static const char prelude_text[] = "type 'a list = Nil | (::) of 'a * 'a list\n"
                                    "foreign \"prim\" with_floats : diff 'a => 'a -> float[] -> 'a\n"
                                    "foreign \"prim\" inner : diff 'a => 'a -> 'a -> float\n"
                                    "foreign \"prim\" zeros : 'dims -> 'a\n"
+                                   "foreign \"prim\" no_such_row : int -> int\n"
+                                   "foreign \"prim\" matrix_product : int -> int\n"
                                    "let id x = x\n"
                                    "let iter f xs = for i = 0 to length xs - 1 do f xs[i] done\n";
 
@@ -324,6 +326,27 @@ static char *repeat(const char *before, const char *each, int n, const char *aft
   return s;
 }
 
+/* What the program's only error says. */
+static void says(const char *text, const char *message) {
+  Bench b;
+  bench_init(&b);
+  graphs(&b, text);
+  CHECK(b.f.diags.all.len == 1);
+  const Diag *d = &b.f.diags.all.data[0];
+  CHECK_STR(d->message, message);
+  CHECK_STR(sources_get(&b.f.sources, d->at.source)->name, "prelude");
+  bench_free(&b);
+}
+
+/* A binding of the library without its row in rt.def, or of another type: called, and as a value. */
+static void test_unknown_primitives(void) {
+  const char *none = "there is no primitive `no_such_row`: src/prims/rt.def has no such row";
+  says("print (no_such_row 1)", none);
+  says("iter no_such_row [1]", none);
+  says("print (matrix_product 1)", "the primitive `matrix_product` has another type: the row of src/prims/rt.def says "
+                                   "bool -> bool -> float[][] -> float[][] -> float[][]");
+}
+
 static void test_long_chains(void) {
   char *s = repeat("let f x =\n  let mut s = x in ", "s <- s + 1; ", 10000, "s\nprint (f 3)");
   expect_printed(s, "10003");
@@ -348,6 +371,7 @@ int main(void) {
   test_hosts();
   test_rules();
   test_scalar_rules();
+  test_unknown_primitives();
   test_long_chains();
   return check_result();
 }
