@@ -116,6 +116,14 @@ SLOW(NEW_BOX) {
   return put(r, in, b);
 }
 
+SLOW(REFILL) {
+  BoxObj *b = (BoxObj *)r[in->a].p;
+  if (b) rt_retag_box(b, m->descs[in->imm.i], in->b);
+  else b = rt_new_box(rt, m->descs[in->imm.i], in->b);
+  if (b) gather(in->args, in->nargs, r, b->fields);
+  return put(r, in, b);
+}
+
 SLOW(NEW_CLOSURE) {
   ClosureObj *c = rt_new_closure(rt, m->funcs[in->imm.i]);
   if (c) gather(in->args, in->nargs, r, c->caps);
@@ -132,6 +140,14 @@ SLOW(OPEN) {
   BoxObj *b = (BoxObj *)r[in->a].p;
   scatter(in->res, in->nres, r, b->fields);
   rt_open_box(rt, b);
+  return 0;
+}
+
+SLOW(EMPTY) {
+  BoxObj *b = (BoxObj *)r[in->a].p;
+  scatter(in->res, in->nres, r, b->fields);
+  b = rt_empty_box(b);
+  r[in->dst].p = b ? &b->h : NULL;
   return 0;
 }
 

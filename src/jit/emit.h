@@ -152,7 +152,7 @@ void fail_emit(Emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3
 #define CALL_TABLE(e, mod, name, ...)                                                                                  \
   call_table((e), (mod), TF_##name, (int)(sizeof((Rv *[]){__VA_ARGS__}) / sizeof(Rv *)), (Rv *[]){__VA_ARGS__})
 
-/* ---- helpers.c, scalar.c, instr.c, emit_bags.c, emit.c ---------------------------------------------------------- */
+/* ---- helpers.c, scalar.c, instr.c, emit_objects.c, emit_bags.c, emit.c ----------------------------------------- */
 gcc_jit_function *make_helper(Emit *e, Helper h);
 void emit_scalar(Fn *k, const LInstr *i);
 void emit_instr(Fn *k, const LInstr *i);
@@ -164,6 +164,11 @@ Rv *flip_sign(const Emit *e, Rv *a); /* -a, which GCC takes for an operation on 
 /* sums.c: the same of sums of floats. */
 Rv *emit_sum(Fn *k, const LInstr *i, Rv *a, Rv *b);
 const uint8_t *plan_sums(Arena *a, const LFunc *f);
+/* emit_objects.c */
+void emit_new(Fn *k, const LInstr *i);
+void emit_refill(Fn *k, const LInstr *i);
+void emit_open(Fn *k, const LInstr *i);
+void emit_empty(Fn *k, const LInstr *i);
 /* emit_bags.c */
 void emit_acc_at(Fn *k, const LInstr *i);
 void emit_acc_sub(Fn *k, const LInstr *i);

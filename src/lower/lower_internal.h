@@ -13,6 +13,7 @@
  *   lower_cons.c    tail calls modulo constructor
  *   lower_loop.c    loops
  *   lower_chains.c  which loops add up in several chains
+ *   openings.c      boxes that are taken apart where they are last used, and boxes made in their memory
  *   ownership.c     liveness on the finished code; puts in RETAIN, RELEASE and CLEAR
  *
  * Lowering proper never counts references: each instruction has a fixed role for each register (lir_roles: reads it,
@@ -119,6 +120,10 @@ typedef struct TailTarget {
   int label;
   int *regs;
 } TailTarget;
+/* FIELDs of the finished code that read all of a box for the last time: n from instruction `at` on. */
+typedef struct Opening {
+  int at, n;
+} Opening;
 typedef struct Fn {
   Lower *m;
   LFunc *f;
@@ -132,6 +137,7 @@ typedef struct Fn {
   Func *here;              /* whose body is being lowered, if it is called last by itself or by others of its group */
   Vec(TailTarget) targets; /* functions whose bodies are part of this one */
   int root, hole;          /* see lower_cons.c; root -1: none */
+  Vec(Opening) openings;   /* places where boxes may be opened, in order */
 } Fn;
 typedef struct Row {
   const int *r;
@@ -262,6 +268,17 @@ void own_insert(Fn *fn);
 typedef void (*ArgumentFn)(void *user, const LInstr *call, int k);
 /* Calls fn for each argument k of a call that is a reference and needed after it. */
 void own_kept_arguments(Fn *fn, ArgumentFn tell, void *user);
+
+typedef void (*PlaceFn)(void *user, int at);
+/* Calls fn for each FIELD after which its box isn't used, but for what belongs to it. */
+void own_last_reads(Fn *fn, PlaceFn tell, void *user);
+
+/* ---- openings.c ---- */
+void openings_find(Fn *fn); /* once the code is finished */
+/* Opens boxes whose fields are put elsewhere; true if there was a new one. There may be more once more parameters are
+ * owned. */
+bool openings_move(Fn *fn);
+void openings_reuse(Fn *fn); /* when all that is opened is known */
 
 /* ---- spares.c ---- */
 typedef struct Spares Spares;

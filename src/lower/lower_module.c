@@ -110,6 +110,7 @@ static bool function_fails(const LModule *mod, const LFunc *f) {
 
 static void find_facts(Lower *m) {
   find_recursive(m);
+  for (int i = 0; i < m->fns.len; i++) openings_find(m->fns.data[i]);
   for (bool changed = true; changed; changed = changed || own_walked_params(m)) {
     changed = false;
     for (int i = 0; i < m->funcs.len; i++) {
@@ -117,6 +118,7 @@ static void find_facts(Lower *m) {
       if (!f->may_fail && function_fails(m->mod, f)) f->may_fail = changed = true;
       changed |= own_params(m->mod, f);
     }
+    for (int i = 0; i < m->fns.len; i++) changed |= openings_move(m->fns.data[i]);
   }
 }
 
@@ -186,6 +188,7 @@ LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n) {
   if (m->error) return m->mod;
   find_facts(m);
   for (int i = 0; i < m->fns.len; i++) {
+    openings_reuse(m->fns.data[i]);
     own_insert(m->fns.data[i]);
     fn_publish_regs(m->fns.data[i]);
     m->fns.data[i]->f->nlabels = m->fns.data[i]->nlabels;

@@ -480,7 +480,7 @@ static void rewrite(Own *o) {
   o->f->ncode = o->out.len;
 }
 
-static Own *analyse(Fn *fn) {
+static Own *begin(Fn *fn) {
   Arena *a = fn->m->arena;
   int n = fn->regs.len;
   Own *o = NEW(a, Own);
@@ -497,6 +497,12 @@ static Own *analyse(Fn *fn) {
   for (int i = 0; i < n; i++) o->parent[i] = -1;
   find_classes(o);
   find_blocks(o);
+  return o;
+}
+
+static Own *analyse(Fn *fn) {
+  Own *o = begin(fn);
+  int n = o->nregs;
   solve(o);
   find_killed(o);
   for (int r = 0; r < n; r++)
@@ -525,6 +531,20 @@ void own_kept_arguments(Fn *fn, ArgumentFn tell, void *user) {
       Group g = {.o = o, .in = in};
       for (int k = 0; in->op == LOP_CALL && k < in->nargs; k++)
         if (is_ptr(o, in->args[k]) && is_kept(&g, in->args[k])) tell(user, in, k);
+      step(o, in);
+    }
+  }
+}
+
+void own_last_reads(Fn *fn, PlaceFn tell, void *user) {
+  Own *o = begin(fn);
+  for (int r = 0; r < o->nregs; r++) o->candidate[r] = false; /* uses of fields are no uses of the box */
+  solve(o);
+  for (int b = 0; b < o->nblocks; b++) {
+    memcpy(o->live, o->blocks[b].out, sizeof(uint64_t) * (size_t)o->words);
+    for (int i = o->blocks[b].end - 1; i >= o->blocks[b].start; i--) {
+      LInstr *in = &o->f->code[i];
+      if (in->op == LOP_FIELD && !live(o, in->a)) tell(user, i);
       step(o, in);
     }
   }

@@ -201,6 +201,31 @@ static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
   }
 }
 
+/* ---- Boxes that are handed over ---- */
+/* Is u, a user of a box, a branch or test that yields nothing but numbers and may be done at any time? */
+static bool reads_numbers(Lower *m, const Node *u) {
+  if (u->op != OP_TAG && u->op != OP_SWITCH) return false;
+  for (int k = 0; k < u->ngraphs; k++)
+    if (u->graphs[k]->flags & (NODE_FAILS | NODE_ENDLESS)) return false;
+  const Layout *l = lower_layout(m->w, u->type);
+  for (int i = 0; i < l->n; i++)
+    if (l->kinds[i] == R_PTR) return false;
+  return !ir_is_effect(u);
+}
+
+/* What a call or a loop takes may be changed there if nobody else needs it: numbers are read from it before. */
+static void read_before(Planner *p, int consumer, const Node *x) {
+  int at = (int)(uintptr_t)map_get(&p->pos, x) - 1;
+  bool marked = false;
+  for (int i = p->start[at]; i < p->start[at + 1]; i++) {
+    int u = p->users[i];
+    if (u < consumer || !reads_numbers(p->m, p->order[u])) continue;
+    if (!marked) mark_dependents(p, consumer, p->users[p->start[at + 1] - 1]);
+    marked = true;
+    if (p->mark[u] != p->stamp) add_edge(p, u, consumer, false);
+  }
+}
+
 /* ---- Effects ---- */
 static bool may_fail_inside(const Node *x) {
   bool fails = false;
@@ -387,6 +412,7 @@ static Node **plan(Lower *m, Graph *g, int *n_out) {
     for (int k = 0; k < u->nops; k++) {
       bool array = lower_holds_arrays(u->ops[k]->type) && sched_consumes(m, u, k);
       if (array || sched_changes_held(m, u, k)) add_soft_edges(&p, i, u->ops[k]);
+      else if (u->ops[k]->type->kind == T_VARIANT && sched_consumes(m, u, k)) read_before(&p, i, u->ops[k]);
     }
   }
   add_effect_edges(&p);

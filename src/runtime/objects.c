@@ -291,6 +291,18 @@ void rt_open_box(Rt *rt, BoxObj *b) {
   if (b->h.rc > 0) b->h.rc--;
 }
 
+BoxObj *rt_empty_box(BoxObj *b) {
+  const Desc *payload = b->h.desc->args[b->h.tag];
+  if (b->h.rc != 1) {
+    rt_retain_slots(payload->slots, payload->nslots, b->fields);
+    if (b->h.rc > 0) b->h.rc--;
+    return NULL;
+  }
+  for (int k = 0; k < payload->nslots; k++)
+    if (payload->slots[k] == SLOT_PTR) b->fields[k].p = NULL;
+  return b;
+}
+
 void rt_retain_slots(const uint8_t *kind, int n, const Slot *s) {
   for (int k = 0; k < n; k++)
     if (kind[k] == SLOT_PTR) rt_retain(s[k].p);

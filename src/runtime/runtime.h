@@ -332,6 +332,13 @@ ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots);
 BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag); /* fields to be filled in by the caller at once */
 /* Takes a box whose fields have been read: from then on they hold references of their own. */
 void rt_open_box(Rt *rt, BoxObj *b);
+/* The same, but where nobody else holds it the box stays, with NULL for what its fields referred to; else NULL. */
+BoxObj *rt_empty_box(BoxObj *b);
+/* Makes an emptied box one of another type or constructor, with as many slots; fields to be filled in at once. */
+static inline void rt_retag_box(BoxObj *b, const Desc *variant, int64_t tag) {
+  b->h.desc = variant;
+  b->h.tag = (int32_t)tag;
+}
 ClosureObj *rt_new_closure(Rt *rt, RtFunc *fn);
 EnvObj *rt_new_env(Rt *rt, RtFunc *fn); /* captures to be filled in by the caller at once */
 /* Calls a closure: args are its own parameters' slots, borrowed; results are owned by the caller. */

@@ -447,7 +447,7 @@ static void updates_in_boxes(void) {
   in[1] = boxed[0];
   IrType *ps[] = {I, box};
   CHECK(run(ir_graph(w, ps, 2, end, NULL), in, res));
-  CHECK(count_op(LOP_COPY) == 0 && count_op(LOP_OPEN) == 1);
+  CHECK(count_op(LOP_COPY) == 0 && count_op(LOP_EMPTY) == 1 && count_op(LOP_REFILL) == 1);
   ArrayObj *before = (ArrayObj *)((BoxObj *)boxed[0].p)->fields[0].p,
            *after = (ArrayObj *)((BoxObj *)res[0].p)->fields[0].p;
   CHECK(before != after && before->data[3].f == 0 && after->data[0].f == 1 && after->data[3].f == 1);
