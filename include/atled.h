@@ -192,6 +192,21 @@ ATLED_API AtledStatus atled_enter(AtledVM *vm, const char *name, const char *sou
  * byte at which each item begins, with the comment lines right above it, also where there are errors; their number is
  * *count. */
 ATLED_API AtledStatus atled_items(AtledVM *vm, const char *source, const size_t **starts, int *count);
+/* What a part of a source is, for its colours. An error is one of the syntax: where a message would underline it. */
+typedef enum AtledPartKind {
+  ATLED_PART_KEYWORD,
+  ATLED_PART_STRING,
+  ATLED_PART_NUMBER,
+  ATLED_PART_COMMENT,
+  ATLED_PART_TYPE,
+  ATLED_PART_ERROR
+} AtledPartKind;
+typedef struct AtledPart {
+  AtledPartKind kind;
+  size_t start, end; /* bytes of the source */
+} AtledPart;
+/* The parts of a source that aren't plain, in order; *count: their number. Parses only; the text may have errors. */
+ATLED_API AtledStatus atled_parts(AtledVM *vm, const char *source, const AtledPart **parts, int *count);
 /* The window in which a value is shown. Numbers of 0 or less mean 80 columns, 24 lines, all digits. */
 typedef struct AtledView {
   int columns, lines;
@@ -243,6 +258,8 @@ ATLED_API int atled_exit_status(const AtledVM *vm);
 ATLED_API void atled_interrupt(AtledVM *vm);
 /* How code is run from the next call on; AtledConfig.jit until then. ATLED_BAD_ARGUMENT: there is no such mode. */
 ATLED_API AtledStatus atled_set_jit(AtledVM *vm, AtledJit jit);
+/* Whether diagnostics are rendered with colours from the next call on; AtledConfig.colour until then. */
+ATLED_API AtledStatus atled_set_colour(AtledVM *vm, bool colour);
 /* Takes back an interrupt that hasn't been seen yet. */
 ATLED_API void atled_clear_interrupt(AtledVM *vm);
 

@@ -3,6 +3,7 @@
  * its row gets the rest of the line. This file has the session, the table and the commands about the prompt itself;
  * command_look.c those that show something of a program, command_files.c those of files, command_measure.c those that
  * take times. */
+#include "colours.h"
 #include "options.h"
 #include "repl.h"
 #include "session.h"
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 static const struct {
   const char *name, *arguments, *completes, *help;
@@ -224,6 +226,7 @@ void command_set(Session *s, const char *rest) {
              isupper((unsigned char)*settings[i].values) ? "a number, 0 or more" : settings[i].values, value);
     else s->settings[i] = v;
     progress_switch(s->settings[SETTING_PROGRESS]);
+    atled_set_colour(s->host.vm, s->settings[SETTING_COLOUR] && colours_of(STDERR_FILENO));
   }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the prompt shows. The library lays values out for a window (atled_result_view) and knows how an error reads for
- * somebody who sees the line right above; this file has the window, the colours, and what is told elsewhere. */
+ * somebody who sees the line right above; this file has the window, and what is told elsewhere. */
 #include "display.h"
 #include "repl.h"
 #include <stdlib.h>
@@ -16,11 +16,6 @@ void display_window(int *columns, int *lines) {
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0) return;
   if (w.ws_col) *columns = w.ws_col;
   if (w.ws_row) *lines = w.ws_row;
-}
-
-bool display_has_colour(void) {
-  const char *terminal = getenv("TERM"), *none = getenv("NO_COLOR");
-  return isatty(STDOUT_FILENO) && !(none && *none) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
 /* ---- Values ------------------------------------------------------------------------------------- */

@@ -12,8 +12,6 @@ typedef struct Look {
 
 /* The window of standard output; 80 columns of 24 lines where that is none. */
 void display_window(int *columns, int *lines);
-/* Has standard output colours? A terminal that isn't dumb has, unless NO_COLOR is set. */
-bool display_has_colour(void);
 /* Results of the last evaluation: `name : type = value` each. False: one can't be shown, and the VM has its error. */
 bool display_results(AtledVM *vm, const Look *look);
 /* Errors and warnings of the VM's last call, on standard error. `before`: columns to the left of the line that was

@@ -6,9 +6,13 @@
  * the cursor. Alt-Enter adds a line in any case. What is pasted comes into the buffer as it is.
  *
  * readline shows a buffer of several lines, but no prompt before the second one: it is given a copy in which the prompt
- * stands behind each end of a line. An interrupt gives the entry up. */
+ * stands behind each end of a line. An interrupt gives the entry up.
+ *
+ * readline has no colours for what is typed. So an entry that is finished is erased and written again in colours, if
+ * all of it is in the window. Commands stay as they are. */
 #define _GNU_SOURCE /* ppoll */
 #include "line.h"
+#include "colours.h"
 #include "completion.h"
 #include "entry.h"
 #include "repl.h"
@@ -25,12 +29,12 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 
-enum { LONG_TEXT = 4096 /* bytes */, PAUSE_MS = 20, MANY = 64 /* bytes that wait */ };
+enum { LONG_TEXT = 4096 /* bytes */, PAUSE_MS = 20, MANY = 64 /* bytes that wait */, NARROW = 8 /* columns */ };
 enum { CONTROL_C = 3, ABORT = 7, CONTROL_Z = 26 };
 static const char first_prompt[] = "∇ ", next_prompt[] = "… ";
 /* readline's callbacks and signal handlers take no argument; there is one prompt in the process. */
 static AtledVM *reader_vm;
-static bool on_terminal, lines_typed;
+static bool on_terminal, lines_typed, in_colour;
 static char *start_text;
 static volatile sig_atomic_t line_interrupted;
 
@@ -81,9 +85,33 @@ static void indent_last_line(void) {
   rl_point = point >= at ? point + 1 : point;
 }
 
+/* Is all of the entry in the window, as far as is known? One line is for the next prompt. */
+static bool is_in_window(void) {
+  int lines, columns;
+  const char *scrolls = rl_variable_value("horizontal-scroll-mode");
+  rl_get_screen_size(&lines, &columns);
+  int taken = columns >= NARROW ? screen_lines(rl_line_buffer, LINE_PROMPT_COLUMNS, columns) : -1;
+  return taken >= 0 && taken < lines && !(scrolls && strcmp(scrolls, "on") == 0);
+}
+
+/* Ends the entry, which then stands there in colours. False: it can't. */
+static bool enter_in_colour(int key) {
+  if (!in_colour || rl_line_buffer[0] == ':' || entry_is_blank(rl_line_buffer) || !is_in_window()) return false;
+  char *text = coloured_text(reader_vm, rl_line_buffer, first_prompt, next_prompt);
+  if (!text) return false;
+  rl_clear_visible_line();
+  fprintf(rl_outstream, "%s\n", text);
+  free(text);
+  int echoes = rl_tty_set_echoing(0); /* readline has nothing to show any more */
+  rl_newline(1, key);
+  rl_tty_set_echoing(echoes);
+  return true;
+}
+
 static int enter(int count, int key) {
   if (lines_typed && entry_lacks_indent(reader_vm, rl_line_buffer)) indent_last_line();
   if (!entry_ends(reader_vm, rl_line_buffer, lines_typed)) return add_line(count, key);
+  if (enter_in_colour(key)) return 0;
   rl_newline(1, key);
   rl_point = rl_end;
   redisplay();
@@ -313,7 +341,8 @@ void line_begin(AtledVM *vm, bool terminal) {
   if (terminal) begin_terminal();
 }
 
-Entry line_read(char *start) {
+Entry line_read(char *start, bool colour) {
+  in_colour = colour;
   if (!on_terminal) return read_lines(start);
   start_text = start;
   return read_terminal();

@@ -11,8 +11,9 @@ typedef struct Entry {
   bool interrupted; /* it was given up */
   bool typed;       /* its lines were ended by Enter, one by one */
 } Entry;
-/* Prompts for an entry that begins with `start` (which it frees, NULL: with nothing) and reads it. */
-Entry line_read(char *start);
+/* Prompts for an entry that begins with `start` (which it frees, NULL: with nothing) and reads it. `colour`: on a
+ * terminal it stands there in colours afterwards. */
+Entry line_read(char *start, bool colour);
 /* Columns of the prompt. */
 enum { LINE_PROMPT_COLUMNS = 2 };
 #endif

@@ -3,6 +3,7 @@
  * shows stages of the compiler, the cache of machine code, or starts the prompt (repl.c). A client of
  * atled.h alone. options.def has the command line and the exit statuses, which follow sysexits. */
 #define _GNU_SOURCE /* asprintf */
+#include "colours.h"
 #include "options.h"
 #include "repl.h"
 #include "session.h"
@@ -438,8 +439,8 @@ static int run(int argc, char **argv) {
   o.config.flush = output_flush;
   o.config.input = input_read;
   o.config.diagnostic = print_diagnostic;
-  o.config.colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
   if (!options_read(&o, argc, argv)) return EXIT_USAGE;
+  o.config.colour = colours_of(STDERR_FILENO);
   if (o.json) o.config.diagnostic = print_json_error;
   if (o.config.jit == ATLED_JIT_ALWAYS && isatty(STDERR_FILENO)) o.config.compiling = show_compiling;
   if (o.version) printf("atled %s\n", atled_version());

@@ -2,6 +2,7 @@
 /* Reads the command line by the rows of options.def: which options there are, which verbs take them, and what their
  * values may be. Only what an option sets is written here, in `apply`. */
 #include "options.h"
+#include "colours.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -87,6 +88,7 @@ static void apply(Options *o, OptionId id, const char *value, int choice) {
   switch (id) {
   case OPTION_EXPRESSION: o->expression = value; return;
   case OPTION_JIT: o->config.jit = jit_modes[choice], o->jit_given = true; return;
+  case OPTION_COLOUR: colours_choose((ColourMode)choice); return;
   case OPTION_STRICT: o->config.strict = true; return;
   case OPTION_TIME: o->config.phases = true; return;
   case OPTION_JSON: o->json = true; return;

@@ -2,6 +2,7 @@
 /* The prompt. An entry (entry.c says where it ends, line.c reads it) is a command, or items, which are evaluated one
  * after the other as parts of one program; what each defines or computes is shown as `name : type = value` (display.c),
  * tests are run. What follows an item that failed isn't evaluated. The value of the last expression is `it`. */
+#include "colours.h"
 #include "commands.h"
 #include "display.h"
 #include "entry.h"
@@ -26,13 +27,15 @@ typedef struct Repl {
 } Repl;
 
 /* ---- Showing ------------------------------------------------------------------------------- */
+static bool has_colour(const Repl *r) { return r->colour && session_setting(r->session, SETTING_COLOUR); }
+
 static Look look_of(const Repl *r) {
   const Session *s = r->session;
   Look look = {.digits = session_setting(s, SETTING_DIGITS)};
   display_window(&look.columns, &look.lines);
   if (session_setting(s, SETTING_WIDTH)) look.columns = session_setting(s, SETTING_WIDTH);
   if (session_setting(s, SETTING_HEIGHT)) look.lines = session_setting(s, SETTING_HEIGHT);
-  look.colour = r->colour && session_setting(s, SETTING_COLOUR);
+  look.colour = has_colour(r);
   return look;
 }
 
@@ -186,7 +189,7 @@ static void strip(char *text) {
 
 /* Reads and runs one entry. False at the end of the input. */
 static bool read_and_run(Repl *r, char **rest) {
-  Entry e = line_read(*rest);
+  Entry e = line_read(*rest, has_colour(r));
   *rest = NULL;
   if (!e.text) {
     if (!e.interrupted) putchar('\n');
@@ -204,7 +207,7 @@ static bool read_and_run(Repl *r, char **rest) {
 }
 
 AtledStatus repl_run(AtledVM *vm, AtledJit jit) {
-  Repl r = {.vm = vm, .terminal = isatty(STDIN_FILENO), .colour = display_has_colour(), .before = -1};
+  Repl r = {.vm = vm, .terminal = isatty(STDIN_FILENO), .colour = colours_of(STDOUT_FILENO), .before = -1};
   char *rest = NULL;
   r.session = session_new(&(PromptHost){vm, jit, &r, r.terminal, enter, show});
   if (!r.session) return ATLED_NO_MEMORY;

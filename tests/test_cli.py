@@ -80,6 +80,8 @@ class CommandLine(unittest.TestCase):
 
     def test_no_colour_in_pipes(self):
         self.assertNotIn("\x1b", atled("-e", "1 + true").stderr)
+        self.assertIn("\x1b[1;31merror", atled("--color=always", "-e", "1 + true", env={"NO_COLOR": "1"}).stderr)
+        self.assertNotIn("\x1b", atled("--color=never", "-e", "1 + true").stderr)
 
     def test_modes_from_the_environment(self):
         self.same(atled("-e", "1 + 2", env={"ATLED_JIT": "off"}), 0, "3\n")

@@ -3,6 +3,7 @@
 """The prompt: through a pipe (`atled repl`), and on a terminal (a pseudo-terminal from Python's pty).
 
 usage: test_repl.py EXE"""
+import codecs
 import fcntl
 import os
 import pty
@@ -16,6 +17,8 @@ import tempfile
 import termios
 import time
 import unittest
+
+from screen import Screen
 
 EXE = os.path.abspath(sys.argv.pop(1))
 TMP = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -190,13 +193,14 @@ PROMPT, KEY_UP, KEY_DOWN = "∇ ", "\x1b[A", "\x1b[B"
 class Session:
     """The prompt on a pseudo-terminal."""
 
-    def __init__(self, columns=80, **env):
+    def __init__(self, columns=80, shown=False, **env):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             env = {**ENV, "TERM": "xterm", **env}
             os.execve(EXE, [EXE], {k: v for k, v in env.items() if v is not None})
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        self.seen = ""
+        self.seen, self.screen = "", Screen(columns) if shown else None
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def close(self):
         os.close(self.fd)
@@ -212,7 +216,10 @@ class Session:
         while not (m := re.search(pattern, self.seen)):
             if time.time() > end or not select.select([self.fd], [], [], end - time.time())[0]:
                 raise AssertionError(f"{pattern!r} didn't come; what came is {self.seen!r}")
-            self.seen += re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", os.read(self.fd, 65536).decode("utf-8", "replace"))
+            raw = os.read(self.fd, 65536)
+            if self.screen:
+                self.screen.feed(self.decoder.decode(raw))
+            self.seen += re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", raw.decode("utf-8", "replace"))
         before, self.seen = self.seen[:m.end()], self.seen[m.end():]
         return before
 
@@ -365,6 +372,49 @@ class Terminal(unittest.TestCase):
             while b" = 3" not in raw:
                 raw += os.read(s.fd, 4096)
             self.assertEqual(b"\x1b[36mint" in raw, coloured, raw)
+
+    def screen(self, entries, columns=80, **env):
+        """The screen after the entries, each with what it is answered with."""
+        s = self.begin(columns=columns, shown=True, **env)
+        for typed, answer in entries:
+            s.send(typed)
+            s.expect(answer)
+            s.expect(PROMPT)
+        return s.screen
+
+    ENTRIES = [('let f (x : float) = "aé日" ++ show 1.5 # note\n', "<fun>"),
+               ('let g x =\n  if x > 1.0 then "one\\n two"\n  else f 2.0\n\n', "g : .*<fun>"),
+               ('let long = ["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", "c"]\n', "# 3"),
+               ("let f = (1 + 2))\n", "no bracket"), ('test "a" = true\n', "passed")]
+
+    def test_colours_of_entries(self):
+        screen = self.screen(self.ENTRIES)
+        for word, colour in (("let f", {"1;34", ""}), ("let", "1;34"), ("float", "36"), ('"aé日"', "32"), ("1.5", "33"), ("# note", "90"),
+                             ("then", "1;34"), ('"one', "32"), ("two", "32"), ("…", ""), ("show", ""), ("test", "1;34"), ("))", {"", "4;31"})):
+            self.assertEqual(screen.colour_of(word), colour, word)
+        for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            plain = self.screen(self.ENTRIES[:1], **env)
+            self.assertEqual({c for row in plain.rows for _, c in row.values()}, {""})
+
+    def test_coloured_entries_stand_where_they_were_typed(self):
+        for columns in (80, 61, 40, 26, 13, 8):
+            self.assertEqual(self.screen(self.ENTRIES, columns).text(), self.screen(self.ENTRIES, columns, NO_COLOR="1").text(), columns)
+
+    def test_colours_that_are_switched_off(self):
+        s = self.begin(shown=True)
+        s.send(":set color off\n")
+        s.expect(PROMPT)
+        s.send("1 + true\n")
+        s.expect("found bool")
+        s.expect(PROMPT)
+        self.assertEqual({c for row in s.screen.rows for _, c in row.values()}, {""})
+        s.send(":set color on\n")
+        s.expect(PROMPT)
+        s.send("2 + true\n")
+        s.expect("found bool")
+        s.expect(PROMPT)
+        self.assertEqual(s.screen.colour_of("2 +"), {"33", ""})
+        self.assertIn(("e", "1;31"), [row.get(0) for row in s.screen.rows])
 
 
 unittest.main()

@@ -452,6 +452,11 @@ static AtledStatus set_mode(AtledVM *vm, void *mode) {
   return ATLED_OK;
 }
 
+static AtledStatus set_colour(AtledVM *vm, void *colour) {
+  vm->config.colour = *(const bool *)colour;
+  return ATLED_OK;
+}
+
 /* ---- Small things ------------------------------------------------------------------- */
 void atled_interrupt(AtledVM *vm) {
   if (vm) rt_interrupt(&vm->rt, RT_INTERRUPTED);
@@ -459,6 +464,7 @@ void atled_interrupt(AtledVM *vm) {
 void atled_clear_interrupt(AtledVM *vm) {
   if (vm) rt_clear_interrupt(&vm->rt);
 }
+AtledStatus atled_set_colour(AtledVM *vm, bool colour) { return vm_call_unlimited(vm, set_colour, &colour); }
 AtledStatus atled_set_jit(AtledVM *vm, AtledJit jit) { return vm_call_unlimited(vm, set_mode, &jit); }
 int atled_exit_status(const AtledVM *vm) { return vm ? vm->rt.exit_status : 0; }
 int64_t atled_live_objects(const AtledVM *vm) { return vm ? vm->rt.live : 0; }

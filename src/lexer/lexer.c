@@ -49,7 +49,7 @@ _Static_assert(TOK_COUNT < 256, "a kind fits a byte of the keyword table");
 
 const char *token_text(TokenKind kind) { return rules[kind].text; }
 
-static bool is_keyword(TokenKind kind) { return rules[kind].pattern && strcmp(rules[kind].pattern, KEYWORD) == 0; }
+bool token_is_keyword(TokenKind kind) { return rules[kind].pattern && strcmp(rules[kind].pattern, KEYWORD) == 0; }
 
 bool token_is_fixed(TokenKind kind) { return kind != TOK_EOF && !strchr(rules[kind].text, ' '); }
 
@@ -76,7 +76,7 @@ static unsigned keyword_hash(const char *s, size_t n) { return (unsigned)hash_by
 
 static void enter_keywords(Lexer *lx) {
   for (int k = 0; k < TOK_COUNT; k++) {
-    if (!is_keyword((TokenKind)k)) continue;
+    if (!token_is_keyword((TokenKind)k)) continue;
     unsigned i = keyword_hash(rules[k].text, strlen(rules[k].text));
     while (lx->keywords[i]) i = (i + 1) & (KEYWORD_SLOTS - 1);
     lx->keywords[i] = (unsigned char)k;
@@ -98,7 +98,7 @@ static void join_patterns(char *buf, size_t size) {
   size_t n = 0;
   for (int k = 0; k < TOK_COUNT; k++) {
     const char *pattern = rules[k].pattern;
-    if (!pattern || is_keyword((TokenKind)k)) continue;
+    if (!pattern || token_is_keyword((TokenKind)k)) continue;
     n += (size_t)snprintf(buf + n, size - n, "%s(?:%s)(*:%d)", n ? "|" : "", pattern, k);
   }
 }

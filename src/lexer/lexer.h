@@ -18,10 +18,19 @@ typedef enum TokenKind {
 const char *token_text(TokenKind kind);
 /* Whether the text is the token's own spelling, to be quoted in messages. */
 bool token_is_fixed(TokenKind kind);
+bool token_is_keyword(TokenKind kind); /* a word that is reserved everywhere */
+
+/* What the parser knows of a token beside its kind. */
+typedef enum TokenRole {
+  ROLE_NONE,
+  ROLE_KEYWORD, /* a name that is a keyword where it stands: `test`, `import`, … */
+  ROLE_TYPE     /* of the name of a type, a type variable or a class */
+} TokenRole;
 
 typedef struct Token {
   TokenKind kind;
   uint32_t start, end;
+  TokenRole role;    /* set by the parser */
   bool column0;      /* first on its line, in column 0 */
   bool space_before; /* white space or comment directly before */
   int64_t i;         /* INT */

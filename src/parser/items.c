@@ -16,6 +16,12 @@ static Item *new_item(Parser *p, ItemKind kind) {
   return item;
 }
 
+/* Steps over the word that the item begins with, a keyword only there. */
+static void take_word(Parser *p) {
+  advance(p);
+  set_role(p, p->pos - 1, ROLE_KEYWORD);
+}
+
 static Sym expect_string(Parser *p, const char *what, const char *hint) {
   if (!at(p, TOK_STRING)) fail_expected(p, what, hint, NO_SPAN, NULL);
   Sym text = p->tok->text;
@@ -43,7 +49,7 @@ static Name expect_function(Parser *p) {
 /* import = "import" string "as" Module */
 static Item *parse_import(Parser *p) {
   Item *item = new_item(p, I_IMPORT);
-  advance(p);
+  take_word(p);
   item->text = expect_string(p, "the path of a module as a string", habit_of_word("import"));
   expect(p, TOK_AS, "an import is written: import \"model.atl\" as Model");
   item->name = expect_module(p);
@@ -53,7 +59,7 @@ static Item *parse_import(Parser *p) {
 /* open = "open" Module */
 static Item *parse_open(Parser *p) {
   Item *item = new_item(p, I_OPEN);
-  advance(p);
+  take_word(p);
   item->name = expect_module(p);
   return item;
 }
@@ -61,7 +67,7 @@ static Item *parse_open(Parser *p) {
 /* foreign = "foreign" string name ":" type */
 static Item *parse_foreign(Parser *p) {
   Item *item = new_item(p, I_FOREIGN);
-  advance(p);
+  take_word(p);
   item->text = expect_string(p, "the name of a library as a string", "as in: foreign \"m\" cbrt : float -> float");
   item->name = expect_function(p);
   expect(p, TOK_COLON, "a foreign function needs its type");
@@ -72,7 +78,7 @@ static Item *parse_foreign(Parser *p) {
 /* test = "test" string "=" expr */
 static Item *parse_test(Parser *p) {
   Item *item = new_item(p, I_TEST);
-  advance(p);
+  take_word(p);
   item->text = expect_string(p, "the name of the test as a string", "a test is written: test \"name\" = condition");
   expect(p, TOK_EQ, "a test is written: test \"name\" = condition");
   item->expr = parse_expr(p);
@@ -82,7 +88,7 @@ static Item *parse_test(Parser *p) {
 /* bench = "bench" string "=" expr */
 static Item *parse_bench(Parser *p) {
   Item *item = new_item(p, I_BENCH);
-  advance(p);
+  take_word(p);
   item->text = p->tok->text;
   advance(p);
   advance(p);
@@ -93,7 +99,7 @@ static Item *parse_bench(Parser *p) {
 /* rule = ( "pullback" | "tangent" ) name params "=" expr */
 static Item *parse_derivative_rule(Parser *p, ItemKind kind) {
   Item *item = new_item(p, kind);
-  advance(p);
+  take_word(p);
   item->name = expect_function(p);
   item->expr = parse_rule(p, item->name.span);
   return item;

@@ -31,6 +31,10 @@ Span span_to_here(const Parser *p, Span from) {
   return from;
 }
 
+void set_role(Parser *p, int first, TokenRole role) {
+  for (int i = first; i < p->pos; i++) p->tokens[i].role = role;
+}
+
 bool accept(Parser *p, TokenKind kind) {
   if (!at(p, kind)) return false;
   advance(p);
@@ -195,32 +199,44 @@ static void parse_items(Parser *p, Program *program) {
   }
 }
 
-Program *parse_range(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start,
-                     uint32_t end) {
+/* Parses bytes [start, end) into *program, whose source is known. The tokens live until the lexer is used again. */
+static Tokens parse_into(Program *program, Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t start,
+                         uint32_t end) {
   Phase before = phase_enter(arena->heap, PHASE_PARSE);
-  Program *program = NEW(diags->arena, Program);
-  program->source = source;
   int errors = diags->errors;
   bool incomplete = diags->incomplete;
   diags->incomplete = false;
   Arena *temp = lexer_temp(lx);
-  Tokens tokens = lex(lx, temp, syms, diags, source, start, end);
+  Tokens tokens = lex(lx, temp, syms, diags, program->source, start, end);
   Parser *p = NEW(temp, Parser);
   p->arena = arena;
   p->temp = temp;
   p->syms = syms;
   p->diags = diags;
-  p->source = source;
-  p->text = sources_get(diags->sources, source)->text;
+  p->source = program->source;
+  p->text = sources_get(diags->sources, p->source)->text;
   p->tokens = tokens.data;
   p->ntokens = tokens.len - 1;
   p->cut_off = diags->incomplete;
   parse_items(p, program);
   if (diags->errors > errors + 1) diags->incomplete = false;
   diags->incomplete |= incomplete;
-  lexer_temp(lx);
   phase_leave(arena->heap, before);
+  return tokens;
+}
+
+Program *parse_range(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start,
+                     uint32_t end) {
+  Program *program = NEW(diags->arena, Program);
+  program->source = source;
+  parse_into(program, lx, arena, syms, diags, start, end);
+  lexer_temp(lx);
   return program;
+}
+
+Tokens parse_tokens(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source) {
+  Program program = {.source = source};
+  return parse_into(&program, lx, arena, syms, diags, 0, (uint32_t)sources_get(diags->sources, source)->len);
 }
 
 Program *parse_program(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source) {

@@ -23,6 +23,9 @@ int split_items(Lexer *lx, Arena *arena, SymTable *syms, const Source *src, Item
 /* Parses bytes [start, end) of a source, which hold whole items. */
 Program *parse_range(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start,
                      uint32_t end);
+/* Parses the whole source for its tokens alone, which end with TOK_EOF, have their roles, and live until the lexer is
+ * used again. */
+Tokens parse_tokens(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source);
 /* What to write instead of a word of other languages, or NULL. */
 const char *habit_of_word(const char *word);
 void ast_print(const Program *p, Str *out); /* S-expressions, for `atled ir --stage=parsed` */

@@ -47,6 +47,8 @@ Span token_span(const Parser *p);
 /* From the start of `from` to the end of the token before the current one. */
 Span span_to_here(const Parser *p, Span from);
 static inline bool at(const Parser *p, TokenKind kind) { return p->tok->kind == kind; }
+/* The tokens from `first` up to before the current one have this role. */
+void set_role(Parser *p, int first, TokenRole role);
 /* Steps over a token of the kind if there is one. */
 bool accept(Parser *p, TokenKind kind);
 /* Steps over a token of the kind, else an error with the hint (or NULL); returns its span. */

@@ -58,7 +58,9 @@ static TypeExpr *parse_record_type(Parser *p) {
 }
 
 static TypeExpr *parse_type_name(Parser *p, Span start, TypeExpr **args, int nargs) {
+  int first = p->pos;
   Name name = parse_name(p, "the name of a type");
+  set_role(p, first, ROLE_TYPE);
   TypeExpr *t = new_type(p, TE_NAME, span_to_here(p, start), args, nargs);
   t->name = name;
   return t;
@@ -164,6 +166,7 @@ TypeExpr *parse_type(Parser *p) {
     advance(p);
     c.var = p->tok->text;
     advance(p);
+    set_role(p, p->pos - 2, ROLE_TYPE);
     c.span = span_to_here(p, c.span);
     expect(p, TOK_FATARROW, "a constraint is written `num 'a => …`; an argument of a type stands before it: `'a list`");
     vec_push(p->temp, constraints, c);
@@ -246,6 +249,7 @@ void parse_type_decl(Parser *p, TypeDecl *d) {
     fail_expected(p, "the name of a type", at(p, TOK_UPPER) ? "names of types begin with a small letter" : NULL,
                   NO_SPAN, NULL);
   d->name = expect_ident(p, "the name of a type", NULL);
+  set_role(p, p->pos - 1, ROLE_TYPE);
   if (at(p, TOK_TYVAR)) fail_expected(p, "`=`", "parameters stand before the name: type 'a t = …", NO_SPAN, NULL);
   parse_shown_as(p, d);
   expect(p, TOK_EQ, "a type is declared by its constructors, or another type: type t = A | B of int");

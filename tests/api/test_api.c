@@ -390,6 +390,29 @@ static void test_allocator(void) {
   CHECK(held == 0);
 }
 
+/* The kinds of the parts, a letter below each byte. */
+static void test_parts(void) {
+  static const char *const texts[][2] = {
+      {"let f (x : 'a Map.t) = $\"n {x:.2f}!\" # c", "kkk        tt ttttt    sssss sssssss ccc"},
+      {"test \"a\" = true (* c *)\nopen M", "kkkk sss   kkkk ccccccc kkkk  "},
+      {"type key = A of num 'a => int[]", "kkkk ttt     kk ttt ee         "},
+      {"0x1f + 2) + 1.5", "nnnn   ne   nnn"},
+      {"import + open \"abc", "              e   "},
+      {"\xff# no text", "eccccccccc"},
+      {"", ""}};
+  AtledVM *vm = atled_new(NULL);
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    char seen[64] = "";
+    const AtledPart *parts;
+    int n;
+    memset(seen, ' ', strlen(texts[i][0]));
+    CHECK(atled_parts(vm, texts[i][0], &parts, &n) == ATLED_OK && atled_diagnostic_count(vm) == 0);
+    for (int k = 0; k < n; k++) memset(seen + parts[k].start, "ksncte"[parts[k].kind], parts[k].end - parts[k].start);
+    CHECK_STR(seen, texts[i][1]);
+  }
+  atled_free(vm);
+}
+
 int main(void) {
   CHECK(strlen(atled_version()) >= 5);
   for (int jit = ATLED_JIT_AUTO; jit <= ATLED_JIT_ALWAYS; jit++) {
@@ -403,5 +426,6 @@ int main(void) {
     test_constant_stack((AtledJit)jit);
   }
   test_allocator();
+  test_parts();
   return check_result();
 }

@@ -125,6 +125,11 @@ static void each_text(AtledVM *vm, const char *text) {
   size_t start;
   CALL(vm, atled_items(vm, text, &starts, &n));
   for (int i = 0; i < n; i++) CHECK(starts[i] <= strlen(text) && (i == 0 || starts[i - 1] < starts[i]));
+  const AtledPart *parts;
+  CALL(vm, atled_parts(vm, text, &parts, &n));
+  for (int i = 0; i < n; i++)
+    CHECK(parts[i].start < parts[i].end && parts[i].end <= strlen(text) &&
+          (i == 0 || parts[i - 1].end <= parts[i].start));
   CHECK(atled_complete(vm, text, &start, &names) >= 0 && start <= strlen(text));
   for (int i = -1; i <= atled_diagnostic_count(vm); i++)
     CHECK(!atled_diagnostic(vm, i) == (i < 0 || i == atled_diagnostic_count(vm)));
@@ -337,6 +342,8 @@ static void test_views(void) {
   CHECK(CALL(vm, atled_enter(vm, "t", NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_items(vm, NULL, NULL, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_items(vm, "1", NULL, NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_parts(vm, NULL, NULL, NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_parts(vm, "1", NULL, NULL)) == ATLED_BAD_ARGUMENT);
   atled_free(vm);
 }
 
@@ -394,6 +401,7 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_test(vm, "a", "1", NULL, NULL));
   REFUSED(atled_bench(vm, "a", "1", NULL, NULL));
   REFUSED(atled_set_jit(vm, ATLED_JIT_OFF));
+  REFUSED(atled_set_colour(vm, true));
   REFUSED(atled_about(vm, "map", &about));
   REFUSED(atled_search(vm, "map", &names, &count));
   CHECK(atled_undo(vm, NULL) == 0 && atled_undo(vm, &names) == 0);
@@ -413,6 +421,8 @@ static void call_all(void *user, const char *text, size_t n) {
   AtledResult result;
   REFUSED(atled_enter(vm, "a", "1"));
   REFUSED(atled_items(vm, "1", &starts, &count));
+  const AtledPart *parts;
+  REFUSED(atled_parts(vm, "1", &parts, &count));
   CHECK(atled_complete(vm, "m", &start, &names) == 0 && !atled_result_view(vm, 0, NULL, &result));
   atled_release(in->f);
   atled_free(vm);
