@@ -27,7 +27,7 @@ class Item:
 
 def definition(line):
     """Kind and name of what a line defines; None."""
-    m = re.match(r"""(let)\s+(?:rec\s+)?([a-z_]\w*)|(foreign)\s+"[^"]*"\s+([a-z_]\w*)|(type)\s+(?:'\w+\s+|\([^)]*\)\s+)?(\w+)""", line)
+    m = re.match(r"""(let)\s+(?:rec\s+)?([a-z_]\w*)|(foreign)\s+"[^"]*"\s+([a-z_]\w*)|(type)\s+(?:key\s+)?(?:'\w+\s+|\([^)]*\)\s+)?(\w+)""", line)
     if not m:
         return None
     kind, name = [g for g in m.groups() if g]
@@ -58,8 +58,8 @@ def read(path):
             comment.append(line[1:].strip())
         else:
             found = definition(line)
-            if found and not found[1].startswith("_") and found[1] not in met:
-                met.add(found[1])
+            if found and not found[1].startswith("_") and (found[0] == "type", found[1]) not in met:
+                met.add((found[0] == "type", found[1]))
                 parts.append(Item(*found, comment, text_of(lines, at)))
             comment = []
     return intro, parts

@@ -79,14 +79,26 @@ static bool pair_is(const Clash *k, TypeKind x, TypeKind y) {
   return (a == x && b == y) || (a == y && b == x);
 }
 
-/* A field that one record has and the other lacks. */
-static const char *missing_field(Checker *c, Type *a, Type *b) {
-  for (int i = 0; i < a->n; i++) {
-    bool found = false;
-    for (int j = 0; j < b->n; j++) found |= a->names[i] == b->names[j];
-    if (!found) return tc_format(c, "the field `%s` is in one of the records only", a->names[i]);
-  }
-  return NULL;
+static bool has_field(const Type *record, Sym name) {
+  for (int i = 0; i < record->n; i++)
+    if (record->names[i] == name) return true;
+  return false;
+}
+
+/* The fields that one record has and the other lacks; NULL if there are none. Where the other has no fields of its own,
+   and lacks several, it is mostly meant to have them from a record of defaults. */
+static const char *missing_fields(Checker *c, Type *a, Type *b) {
+  Vec(Sym) names = {0};
+  for (int i = 0; i < a->n; i++)
+    if (!has_field(b, a->names[i])) vec_push(c->temp, names, a->names[i]);
+  if (names.len == 0) return NULL;
+  if (names.len == 1 || b->n == 0 || a->n - names.len < b->n)
+    return tc_format(c, "the field `%s` is in one of the records only", names.data[0]);
+  Str text = {.arena = c->temp};
+  for (int i = 0; i < names.len; i++)
+    str_printf(&text, "%s`%s`", i == 0 ? "" : i + 1 < names.len ? ", " : " and ", names.data[i]);
+  return tc_format(c, "the fields %s are in one of the records only; `{r with %s = e}` takes them from a record r",
+                   text.data, b->names[0]);
 }
 
 /* Whether a place is the argument of a call `name …`. */
@@ -150,8 +162,8 @@ static const char *clash_hint(Checker *c, Type *want, Type *got, Span at) {
   if (pair_is(k, TY_DATA, TY_DATA) && a->data != b->data && shadowed_hint(c, a, b)) return shadowed_hint(c, a, b);
   if (got->kind == TY_FUN && want->kind != TY_FUN && want->kind != TY_VAR) return "is an argument missing?";
   if (pair_is(k, TY_RECORD, TY_RECORD)) {
-    const char *hint = missing_field(c, a, b);
-    return hint ? hint : missing_field(c, b, a);
+    const char *hint = missing_fields(c, a, b);
+    return hint ? hint : missing_fields(c, b, a);
   }
   if (got->kind == TY_STRING && tc_is_scalar(want)) return "`int_of_string` and `float_of_string` read numbers";
   if (want->kind == TY_STRING && tc_is_scalar(got)) return "`show x` makes a string";
