@@ -21,6 +21,7 @@ static void reset_item(Checker *c) {
   c->s.rule_effects.len = 0;
   c->s.used.len = c->s.type_vars.len = c->s.matches.len = c->s.discarded.len = c->s.formats.len = c->s.lacking.len = 0;
   c->s.level = c->s.depth = c->s.loops = 0;
+  c->s.doubtful = false;
 }
 
 void tc_module_put(Checker *c, Module *m, Binding *b) {
@@ -409,6 +410,7 @@ int tc_check_items(Checker *c, Module *m, Item **items, int i, int n) {
   c->s.nlater = n - end;
   check_item(c, m, item, items + i + 1, end - i - 1);
   check_formats(c);
+  item->doubtful = c->s.doubtful;
   if (c->diags->errors > errors || item->kind == I_ERROR) {
     leave_errors(c, m, item);
     settle_types(c);

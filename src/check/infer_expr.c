@@ -35,6 +35,7 @@ static void report_captured(Checker *c, const Expr *e) {
 static Type *use_variable(Checker *c, Expr *e) {
   Binding *b = e->binding = tc_lookup_value(c, e->name);
   if (!b) return c->t_error;
+  c->s.doubtful |= b->type->kind == TY_ERROR || (b->kind == BIND_TOP && b->item && b->item->doubtful);
   if (is_captured_mut(c, b)) report_captured(c, e);
   bool local = b->kind == BIND_LOCAL || b->kind == BIND_MUT;
   if (!b->nqvars && (b->rec || !local)) {

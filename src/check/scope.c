@@ -182,6 +182,7 @@ static void *qualified(Checker *c, Name name, NameSpace ns, bool *reported) {
   Module *m = find_module(c, name.module);
   if (!m) report_module(c, name.module, name.span, ns, name.name);
   *reported = !m || m->failed;
+  c->s.doubtful |= *reported;
   if (*reported) return NULL;
   if (name.name[0] == '_' && !c->s.module->library) {
     diag_error(c->diags, name.span, tc_diag_code(D_PRIVATE_NAME), "`%s` is private to its module", name.name)->hint =

@@ -39,7 +39,7 @@ static const char *missing_argument_hint(Checker *c, Span at) {
   return "is an argument missing? a call as an argument stands in parentheses: print (f x)";
 }
 
-bool tc_no_errors(const Checker *c) { return c->diags->errors == c->s.errors; }
+bool tc_no_errors(const Checker *c) { return c->diags->errors == c->s.errors && !c->s.doubtful; }
 
 void tc_report_class(Checker *c, Place p) {
   if (c->clash.kind != CLASH_CLASS) {

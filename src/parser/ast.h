@@ -236,6 +236,7 @@ typedef struct Item {
   ItemKind kind;
   Span span;
   const char *doc; /* the comment directly above, `#` stripped, or NULL */
+  bool doubtful;   /* [T] it uses names whose definition has an error: its own types may not be known */
   union {
     struct { /* I_LET */
       LetBinding *lets;
