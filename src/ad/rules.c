@@ -256,8 +256,33 @@ void ad_rule_backward(Diff *r, int at, Node *d) {
   const Node *n = r->nodes[at];
   Node *x = n->nops ? n->ops[0] : NULL;
   IrType *t = x ? ad_cotangent(w, x->type) : NULL;
-  const struct Linear *l = find_linear(n);
-  switch (n->op) {
+  switch ((Op)n->op) {
+#include "ir/scalar_cases.h"
+  case OP_LEN:
+  case OP_TAG:
+  case OP_CLOSURE_ID:
+  case OP_CHECK_INDEX:
+  case OP_CHECK_SLICE:
+  case OP_CHECK_SIZE:
+  case OP_CHECK_NONZERO:
+  case OP_CHECK_DEPTH:
+  case OP_CHECK_NAT:
+    if (n->type->kind == T_FLOAT) scalar_backward(r, n, at, d);
+    return;
+  case OP_INDEX:
+  case OP_SLICE:
+  case OP_UPDATE:
+  case OP_RESHAPE:
+  case OP_BAG_GET:
+  case OP_ACC_AT:
+  case OP_BAG_SLICE:
+  case OP_SHIFT:
+  case OP_CUPDATE:
+  case OP_TAKE:
+  case OP_BAG_RESHAPE:
+  case OP_FILL:
+  case OP_FILL_LIKE:
+  case OP_TO_BAG: linear_backward(r, n, find_linear(n)->adjoint, d); return;
   case OP_ARRAY: array_backward(r, n, d); return;
   case OP_CADD:
     for (int i = 0; i < 2; i++) ad_add(r, n->ops[i], d);
@@ -284,9 +309,28 @@ void ad_rule_backward(Diff *r, int at, Node *d) {
     for (int i = 0; i < n->nops; i++)
       ad_add(r, n->ops[i], no_rule(w, ad_cotangent(w, n->ops[i]->type), n->attr.rt->name, n->site));
     return;
-  default:
-    if (l) linear_backward(r, n, l->adjoint, d);
-    else if ((op_flags[n->op] & OPF_S) && n->type->kind == T_FLOAT) scalar_backward(r, n, at, d);
+  /* Leaves, what depends on nothing continuously, and what reverse.c takes apart. */
+  case OP_PARAM:
+  case OP_INT:
+  case OP_FLOAT:
+  case OP_BOOL:
+  case OP_STRING:
+  case OP_UNIT:
+  case OP_DATA:
+  case OP_ZERO:
+  case OP_GLOBAL:
+  case OP_GRAPH_ID:
+  case OP_STOP:
+  case OP_ZEROS:
+  case OP_CHECK:
+  case OP_FAIL:
+  case OP_APPLY:
+  case OP_CALL:
+  case OP_SWITCH:
+  case OP_LOOP:
+  case OP_VJP:
+  case OP_JVP:
+  case OP_CHECKPOINT: return;
   }
 }
 
@@ -296,9 +340,31 @@ Node *ad_rule_tangent(Diff *f, int at) {
   IrType *t = ad_cotangent(w, n->type);
   Node **ts = NEW_ARRAY(w->arena, Node *, n->nops + 1);
   for (int i = 0; i < n->nops; i++) ts[i] = ad_cot(f, n->ops[i]);
-  const struct Linear *l = find_linear(n);
-  if (l) return linear_tangent(f, n, l->on_bags);
-  switch (n->op) {
+  switch ((Op)n->op) {
+#include "ir/scalar_cases.h"
+  case OP_LEN:
+  case OP_TAG:
+  case OP_CLOSURE_ID:
+  case OP_CHECK_INDEX:
+  case OP_CHECK_SLICE:
+  case OP_CHECK_SIZE:
+  case OP_CHECK_NONZERO:
+  case OP_CHECK_DEPTH:
+  case OP_CHECK_NAT: return n->type->kind == T_FLOAT ? scalar_tangent(f, n, at) : NULL;
+  case OP_INDEX:
+  case OP_SLICE:
+  case OP_UPDATE:
+  case OP_RESHAPE:
+  case OP_BAG_GET:
+  case OP_ACC_AT:
+  case OP_BAG_SLICE:
+  case OP_SHIFT:
+  case OP_CUPDATE:
+  case OP_TAKE:
+  case OP_BAG_RESHAPE:
+  case OP_FILL:
+  case OP_FILL_LIKE:
+  case OP_TO_BAG: return linear_tangent(f, n, find_linear(n)->on_bags);
   case OP_ARRAY: return array_tangent(f, n);
   case OP_CADD: return ir_op2(w, OP_CADD, ts[0], ts[1]);
   case OP_AFTER: return ir_waiting(w, ts[0], ad_fwd(f, n->ops[1]));
@@ -311,6 +377,28 @@ Node *ad_rule_tangent(Diff *f, int at) {
     ts[0] = ir_env(w, OP_UNINJ, ir_env_payload(w, n->graphs[0], n->ops[0]->type), n->graphs[0], ts[0]);
     return ir_get(w, ts[0], (int)n->attr.i);
   case OP_RT: return is_opaque(n) ? ir_only(w, t, 0, ts[0]) : no_rule(w, t, n->attr.rt->name, n->site);
-  default: return (op_flags[n->op] & OPF_S) && n->type->kind == T_FLOAT ? scalar_tangent(f, n, at) : NULL;
+  /* Leaves, what depends on nothing continuously, and what forward.c takes apart. */
+  case OP_PARAM:
+  case OP_INT:
+  case OP_FLOAT:
+  case OP_BOOL:
+  case OP_STRING:
+  case OP_UNIT:
+  case OP_DATA:
+  case OP_ZERO:
+  case OP_GLOBAL:
+  case OP_GRAPH_ID:
+  case OP_STOP:
+  case OP_ZEROS:
+  case OP_CHECK:
+  case OP_FAIL:
+  case OP_APPLY:
+  case OP_CALL:
+  case OP_SWITCH:
+  case OP_LOOP:
+  case OP_VJP:
+  case OP_JVP:
+  case OP_CHECKPOINT: return NULL;
   }
+  return NULL;
 }

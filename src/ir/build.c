@@ -642,15 +642,18 @@ static Node *rebuild_sum(World *w, const Node *old, Node **ops) {
   return ir_uninj(w, ops[0], (int)old->attr.i);
 }
 
+/* A sum that isn't to be contracted (opt/contract.c). */
+static bool is_apart(const Node *n) { return (n->op == OP_FADD || n->op == OP_FSUB) && n->attr.i; }
+
 Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   int n = old->nops;
   if (ir_is_constant(old) && !old->ngraphs) return (Node *)old;
-  switch (old->op) {
+  switch ((Op)old->op) {
   case OP_PARAM: return (Node *)old;
   case OP_GLOBAL: return ir_global(w, (int)old->attr.i);
   case OP_AFTER: return after(w, ops[0], ops[1], (Waits)old->attr.i);
-  case OP_FADD:
-  case OP_FSUB: return old->attr.i ? ir_apart(w, old, ops) : ir_op2(w, (Op)old->op, ops[0], ops[1]);
+#include "ir/scalar_cases.h"
+    return is_apart(old) ? ir_apart(w, old, ops) : ir_make(w, (Op)old->op, old->type, ops, n);
   case OP_GRAPH_ID: return ir_graph_id(w, graphs[0]);
   case OP_GET: return ir_get(w, ops[0], (int)old->attr.i);
   case OP_INJ:
@@ -690,6 +693,29 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
     int from = (int)old->attr.i;
     return ir_bag_reshape(w, old->type, ops[0], ops + 1, from, ops + 1 + from, n - 1 - from);
   }
-  default: return ir_make(w, (Op)old->op, old->type, ops, n);
+  case OP_INT:
+  case OP_FLOAT:
+  case OP_BOOL:
+  case OP_STRING:
+  case OP_UNIT:
+  case OP_DATA:
+  case OP_ZERO:
+  case OP_TUPLE:
+  case OP_TAG:
+  case OP_STOP:
+  case OP_CLOSURE_ID:
+  case OP_INDEX:
+  case OP_SLICE:
+  case OP_CADD:
+  case OP_ACC_AT:
+  case OP_BAG_GET:
+  case OP_TAKE:
+  case OP_CUPDATE:
+  case OP_BAG_SLICE:
+  case OP_SHIFT:
+  case OP_FILL:
+  case OP_FILL_LIKE:
+  case OP_TO_BAG: return ir_make(w, (Op)old->op, old->type, ops, n);
   }
+  return (Node *)old;
 }

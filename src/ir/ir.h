@@ -99,8 +99,14 @@ typedef enum Op {
 #define OP(name, text, signature, flags) OP_##name,
 #include "ir/ops.def"
 #undef OP
-  OP_COUNT
 } Op;
+/* Apart, so that a switch over Op with a case for each operation is complete. */
+enum {
+  OP_COUNT = 0
+#define OP(name, text, signature, flags) +1
+#include "ir/ops.def"
+#undef OP
+};
 /* As in ops.def. */
 enum {
   OPF_S = 1,

@@ -165,11 +165,15 @@ static const char *verify_array(const Node *n) {
   return NULL;
 }
 
+static const char *verify_select(const Node *n) {
+  return n->ops[1]->type == n->type && n->ops[2]->type == n->type ? NULL : "choice between two types";
+}
+
 static const char *verify_node(World *w, const Graph *g, const Node *n) {
   const char *unfit = verify_signature(n);
   if (unfit) return unfit;
   if (!has_its_graphs(n)) return "another number of nested graphs";
-  switch (n->op) {
+  switch ((Op)n->op) {
   case OP_PARAM:
     if (n->attr.i >= g->nparams) return "parameter out of range";
     return g->params[n->attr.i] == n->type ? NULL : "parameter of another type";
@@ -194,9 +198,48 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
   case OP_CADD: return n->ops[0]->type == n->ops[1]->type && n->type == n->ops[0]->type ? NULL : "sum of two types";
   case OP_AFTER:
   case OP_STOP: return n->type == n->ops[0]->type ? NULL : "its value has another type";
-  case OP_SELECT: return n->ops[1]->type == n->type && n->ops[2]->type == n->type ? NULL : "choice between two types";
-  default: return NULL;
+#include "ir/scalar_cases.h"
+    return n->op == OP_SELECT ? verify_select(n) : NULL;
+  /* The signature says all of it. */
+  case OP_INT:
+  case OP_FLOAT:
+  case OP_BOOL:
+  case OP_STRING:
+  case OP_UNIT:
+  case OP_ZERO:
+  case OP_GLOBAL:
+  case OP_TAG:
+  case OP_CLOSURE_ID:
+  case OP_GRAPH_ID:
+  case OP_CHECK_INDEX:
+  case OP_CHECK_SLICE:
+  case OP_CHECK_SIZE:
+  case OP_CHECK_NONZERO:
+  case OP_CHECK_DEPTH:
+  case OP_CHECK_NAT:
+  case OP_CHECK:
+  case OP_FAIL: return NULL;
+  case OP_VJP:
+  case OP_JVP:
+  case OP_CHECKPOINT: return n->nops > 1 && n->ops[0]->type->kind == T_FUN ? NULL : "a derivative of no function";
+  case OP_CLOSURE_CAP: return n->ops[0]->type->kind == T_FUN ? NULL : "a capture of no function";
+  case OP_SLICE: return n->type == n->ops[0]->type && n->type->kind == T_ARRAY ? NULL : "a slice of another type";
+  case OP_ZEROS: return n->type->kind == T_ARRAY && n->nops == ir_rank(n->type) ? NULL : "zeros of another rank";
+  case OP_RESHAPE:
+    return n->type->kind == T_ARRAY && n->nops == 1 + ir_rank(n->type) ? NULL : "another number of dimensions";
+  case OP_ACC_AT:
+  case OP_CUPDATE:
+  case OP_BAG_SLICE:
+  case OP_SHIFT:
+  case OP_BAG_RESHAPE: return n->type->kind == T_BAG ? NULL : "no accumulator";
+  case OP_BAG_GET: return n->nops && n->ops[0]->type->kind == T_BAG ? NULL : "an entry of no accumulator";
+  case OP_FILL:
+    return n->type->kind == T_ARRAY && n->nops == 1 + ir_rank(n->type) ? NULL : "another number of dimensions";
+  case OP_TO_BAG:
+    return n->type->kind == T_BAG && n->ops[0]->type->kind == T_ARRAY ? NULL : "no accumulator of an array";
+  case OP_RT: return n->attr.rt ? NULL : "no primitive";
   }
+  return "no operation";
 }
 
 typedef struct Verify {

@@ -72,8 +72,13 @@ bool ir_calls(World *w, Graph *g, const Func *f) {
 /* ---- Counts --------------------------------------------------------------------------- */
 static void count_node(OpCounts *c, const Node *n) {
   if (ir_is_constant(n)) return;
-  switch (n->op) {
+  switch ((Op)n->op) {
   case OP_PARAM:
+  case OP_INT:
+  case OP_FLOAT:
+  case OP_BOOL:
+  case OP_STRING:
+  case OP_UNIT:
   case OP_GLOBAL:
   case OP_TUPLE:
   case OP_GET: return;
@@ -104,7 +109,34 @@ static void count_node(OpCounts *c, const Node *n) {
   case OP_UPDATE:
   case OP_RESHAPE:
   case OP_BAG_GET: c->arrays++; break;
-  default: c->scalar++;
+#include "ir/scalar_cases.h"
+  case OP_DATA:
+  case OP_ZERO:
+  case OP_TAG:
+  case OP_UNINJ:
+  case OP_SWITCH:
+  case OP_VJP:
+  case OP_JVP:
+  case OP_CHECKPOINT:
+  case OP_STOP:
+  case OP_CLOSURE_ID:
+  case OP_GRAPH_ID:
+  case OP_CLOSURE_CAP:
+  case OP_CHECK_INDEX:
+  case OP_CHECK_SLICE:
+  case OP_CHECK_SIZE:
+  case OP_CHECK_NONZERO:
+  case OP_CHECK_DEPTH:
+  case OP_CHECK_NAT:
+  case OP_CHECK:
+  case OP_AFTER:
+  case OP_FAIL:
+  case OP_LEN:
+  case OP_CADD:
+  case OP_BAG_SLICE:
+  case OP_TO_BAG:
+  case OP_BAG_RESHAPE:
+  case OP_RT: c->scalar++;
   }
   c->total++;
 }

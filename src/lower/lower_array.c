@@ -151,7 +151,7 @@ static Row make_part(Frame *fr, const Node *x, int array, int offset, int skip, 
   return one(fn, copy);
 }
 
-static Row lower_index(Frame *fr, Node *x) {
+Row lower_index(Frame *fr, Node *x) {
   Node *a = x->ops[0];
   int array = frame_reg(fr, a), rank = ir_rank(a->type), n = x->nops - 1;
   int flat = flat_index(fr, array, x->ops + 1, n, rank);
@@ -160,13 +160,13 @@ static Row lower_index(Frame *fr, Node *x) {
   return (Row){array_load(fr->fn, array, flat, base), base->n};
 }
 
-static Row lower_slice(Frame *fr, Node *x) {
+Row lower_slice(Frame *fr, Node *x) {
   int array = frame_reg(fr, x->ops[0]), rank = ir_rank(x->type);
   int offset = fn_mul(fr->fn, frame_reg(fr, x->ops[1]), array_row_size(fr->fn, array, 1, rank));
   return make_part(fr, x, array, offset, 0, frame_reg(fr, x->ops[2]));
 }
 
-static Row lower_reshape(Frame *fr, Node *x) {
+Row lower_reshape(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   int array = frame_reg(fr, x->ops[0]), rank = ir_rank(x->type), count = -1;
   int *dims = NEW_ARRAY(fn->m->arena, int, rank);
@@ -220,7 +220,7 @@ static Row literal_row(Frame *fr, const Node *x, const Dest *d) {
   return one(fn, fn_reg(fn, R_PTR)); /* nobody reads it */
 }
 
-static Row lower_array(Frame *fr, Node *x) {
+Row lower_array(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   const Dest *dest = frame_dest(fr, x, 0);
   if (dest) return literal_row(fr, x, dest);
@@ -240,7 +240,7 @@ static Row lower_array(Frame *fr, Node *x) {
   return one(fn, array);
 }
 
-static Row lower_zeros(Frame *fr, Node *x) {
+Row lower_zeros(Frame *fr, Node *x) {
   int rank = ir_rank(x->type), *dims = NEW_ARRAY(fr->fn->m->arena, int, rank);
   for (int k = 0; k < rank; k++) dims[k] = frame_reg(fr, x->ops[k]);
   return one(fr->fn, new_array(fr, x, dims, true));
@@ -286,7 +286,7 @@ static bool is_put_back(const Node *x) {
   return memcmp(t->ops + 1, x->ops + 1, (size_t)(t->nops - 1) * sizeof *t->ops) == 0;
 }
 
-static Row lower_update(Frame *fr, Node *x) {
+Row lower_update(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   Node *a = x->ops[0], *v = x->ops[x->nops - 1];
   const Layout *base = base_layout(fn, x->type);
@@ -337,7 +337,7 @@ static BagAt bag_at(Frame *fr, Node *x, int first, int rank, int n) {
 static int count_reg(Fn *fn, int count) { return count < 0 ? fn_int(fn, 1) : count; }
 
 /* ACC_AT and CUPDATE: bag, dims…, i…, v. */
-static Row lower_bag_put(Frame *fr, Node *x, LOp at, LOp sub) {
+Row lower_bag_put(Frame *fr, Node *x, LOp at, LOp sub) {
   Fn *fn = fr->fn;
   int rank = ir_rank(x->type), n = x->nops - 2 - rank;
   BagAt b = bag_at(fr, x, 1, rank, n);
@@ -354,7 +354,7 @@ static Row lower_bag_put(Frame *fr, Node *x, LOp at, LOp sub) {
   return one(fn, bag);
 }
 
-static Row lower_bag_get(Frame *fr, Node *x) {
+Row lower_bag_get(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   Node *bag = x->ops[0];
   int rank = ir_rank(bag->type), n = x->nops - 1 - rank;
@@ -375,7 +375,7 @@ static Row lower_bag_get(Frame *fr, Node *x) {
   return (Row){row, l->n};
 }
 
-static Row lower_take(Frame *fr, Node *x) {
+static Row take_entry(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   Node *whole = x->ops[0];
   IrType *entry = x->type->args[1];
@@ -402,7 +402,7 @@ static Row lower_take(Frame *fr, Node *x) {
 }
 
 /* An array without one element, and that element: what is counted is taken out of it, and null is left there. */
-static Row lower_take_element(Frame *fr, Node *x) {
+static Row take_element(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   Node *a = x->ops[0];
   const Layout *base = base_layout(fn, a->type);
@@ -423,7 +423,7 @@ static Row lower_take_element(Frame *fr, Node *x) {
   return (Row){row, base->n + 1};
 }
 
-static Row lower_bag_slice(Frame *fr, Node *x) {
+Row lower_bag_slice(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   int rank = ir_rank(x->type);
   BagAt b = bag_at(fr, x, 1, rank, 0);
@@ -439,7 +439,7 @@ static Row lower_bag_slice(Frame *fr, Node *x) {
 }
 
 /* A null bag to which the part is added. */
-static Row lower_shift(Frame *fr, Node *x) {
+Row lower_shift(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   int rank = ir_rank(x->type), row_size = -1;
   BagAt b = bag_at(fr, x, 1, rank, 0);
@@ -453,7 +453,7 @@ static Row lower_shift(Frame *fr, Node *x) {
   return one(fn, r);
 }
 
-static Row lower_fill(Frame *fr, Node *x) {
+Row lower_fill(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   int rank = ir_rank(x->type), r = new_reg(fr, x), *dims = NEW_ARRAY(fn->m->arena, int, rank);
   for (int k = 0; k < rank; k++) dims[k] = frame_reg(fr, x->ops[1 + k]);
@@ -464,7 +464,7 @@ static Row lower_fill(Frame *fr, Node *x) {
 }
 
 /* Bag, old dimensions…, new dimensions…: all its elements as a bag of the new ones. */
-static Row lower_bag_reshape(Frame *fr, Node *x) {
+Row lower_bag_reshape(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   int old = (int)x->attr.i, rank = x->nops - 1 - old, count = -1;
   int *dims = NEW_ARRAY(fn->m->arena, int, rank);
@@ -502,31 +502,10 @@ static void add_accumulators(Fn *fn, IrType *t, const int *a, const int *b, int 
   }
 }
 
-static Row lower_cadd(Frame *fr, Node *x) {
+Row lower_cadd(Frame *fr, Node *x) {
   int n = lower_slots(world(fr), x->type), *out = NEW_ARRAY(fr->fn->m->arena, int, n + 1);
   add_accumulators(fr->fn, x->type, frame_row(fr, x->ops[0]).r, frame_row(fr, x->ops[1]).r, out);
   return (Row){out, n};
 }
 
-Row lower_array_node(Frame *fr, Node *x) {
-  switch (x->op) {
-  case OP_ARRAY: return lower_array(fr, x);
-  case OP_INDEX: return lower_index(fr, x);
-  case OP_SLICE: return lower_slice(fr, x);
-  case OP_UPDATE: return lower_update(fr, x);
-  case OP_ZEROS: return lower_zeros(fr, x);
-  case OP_RESHAPE: return lower_reshape(fr, x);
-  case OP_CADD: return lower_cadd(fr, x);
-  case OP_ACC_AT: return lower_bag_put(fr, x, LOP_ACC_AT, LOP_ACC_SUB);
-  case OP_CUPDATE: return lower_bag_put(fr, x, LOP_BAG_SET, LOP_BAG_SET_SUB);
-  case OP_BAG_GET: return lower_bag_get(fr, x);
-  case OP_TAKE: return x->ops[0]->type->kind == T_BAG ? lower_take(fr, x) : lower_take_element(fr, x);
-  case OP_BAG_SLICE: return lower_bag_slice(fr, x);
-  case OP_SHIFT: return lower_shift(fr, x);
-  case OP_FILL: return lower_fill(fr, x);
-  case OP_BAG_RESHAPE: return lower_bag_reshape(fr, x);
-  default:
-    lower_error(fr->fn->m, "no lowering of %s", op_names[x->op]);
-    return (Row){fn_regs(fr->fn, lower_layout(world(fr), x->type)), lower_slots(world(fr), x->type)};
-  }
-}
+Row lower_take(Frame *fr, Node *x) { return x->ops[0]->type->kind == T_BAG ? take_entry(fr, x) : take_element(fr, x); }

@@ -213,7 +213,20 @@ Row lower_graph(Fn *fn, Graph *g, Row *params);
 void frame_open(Frame *fr, Fn *fn, Graph *g, Row *params);
 
 /* lower_array.c */
-Row lower_array_node(Frame *fr, Node *x);
+Row lower_array(Frame *fr, Node *x);
+Row lower_index(Frame *fr, Node *x);
+Row lower_slice(Frame *fr, Node *x);
+Row lower_update(Frame *fr, Node *x);
+Row lower_zeros(Frame *fr, Node *x);
+Row lower_reshape(Frame *fr, Node *x);
+Row lower_take(Frame *fr, Node *x);
+Row lower_cadd(Frame *fr, Node *x);
+Row lower_bag_put(Frame *fr, Node *x, LOp at, LOp sub); /* sub: of a row */
+Row lower_bag_get(Frame *fr, Node *x);
+Row lower_bag_slice(Frame *fr, Node *x);
+Row lower_shift(Frame *fr, Node *x);
+Row lower_fill(Frame *fr, Node *x);
+Row lower_bag_reshape(Frame *fr, Node *x);
 /* Elements below dimension `from` of an array of the rank; -1 for one. */
 int array_row_size(Fn *fn, int array, int from, int rank);
 /* dst_data[dst_at + i] = src_data[src_at + i] for i < count, in base elements; positions may be -1 (0), count too

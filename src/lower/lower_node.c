@@ -298,30 +298,33 @@ static Row lower_closure_id(Frame *fr, Node *x) {
   return row;
 }
 
-static Row lower_other(Frame *fr, Node *x) {
+static Row lower_checks(Frame *fr, Node *x) {
   switch (x->op) {
   case OP_CHECK_INDEX: return lower_check(fr, x, LOP_CHECK_INDEX);
   case OP_CHECK_SLICE: return lower_check(fr, x, LOP_CHECK_SLICE);
   case OP_CHECK_SIZE: return lower_check(fr, x, LOP_CHECK_SIZE);
   case OP_CHECK_NONZERO: return lower_check(fr, x, LOP_CHECK_NONZERO);
   case OP_CHECK_DEPTH: return lower_check(fr, x, LOP_CHECK_DEPTH);
-  case OP_CHECK_NAT: return lower_check(fr, x, LOP_CHECK_NAT);
-  case OP_CHECK: {
-    LInstr *in = fn_emit(fr->fn, LOP_ASSERT, -1, frame_reg(fr, x->ops[0]), frame_reg(fr, x->ops[1]), -1);
-    in->site = x->site;
-    return (Row){NULL, 0};
-  }
-  case OP_FAIL: return lower_fail(fr, x);
-  case OP_VJP:
-  case OP_JVP: lower_error(fr->fn->m, "a derivative was left for lowering"); return new_row(fr, x);
-  default:
-    if (op_flags[x->op] & OPF_S) return lower_scalar(fr, x);
-    return lower_array_node(fr, x);
+  default: return lower_check(fr, x, LOP_CHECK_NAT);
   }
 }
 
+static Row lower_assertion(Frame *fr, Node *x) {
+  LInstr *in = fn_emit(fr->fn, LOP_ASSERT, -1, frame_reg(fr, x->ops[0]), frame_reg(fr, x->ops[1]), -1);
+  in->site = x->site;
+  return (Row){NULL, 0};
+}
+
+/* Passes have left something that only they can take away. */
+static Row lower_nothing(Frame *fr, const Node *x) {
+  lower_error(fr->fn->m, "no lowering of %s", op_names[x->op]);
+  return new_row(fr, x);
+}
+
 static Row lower_any(Frame *fr, Node *x) {
-  switch (x->op) {
+  switch ((Op)x->op) {
+#include "ir/scalar_cases.h"
+    return lower_scalar(fr, x);
   case OP_PARAM: return fr->params[x->attr.i];
   case OP_INT:
   case OP_FLOAT:
@@ -357,8 +360,34 @@ static Row lower_any(Frame *fr, Node *x) {
   case OP_RT: return lower_rt(fr, x);
   case OP_SWITCH: return lower_switch(fr, x);
   case OP_LOOP: return lower_loop(fr, x);
-  default: return lower_other(fr, x);
+  case OP_CHECK_INDEX:
+  case OP_CHECK_SLICE:
+  case OP_CHECK_SIZE:
+  case OP_CHECK_NONZERO:
+  case OP_CHECK_DEPTH:
+  case OP_CHECK_NAT: return lower_checks(fr, x);
+  case OP_CHECK: return lower_assertion(fr, x);
+  case OP_FAIL: return lower_fail(fr, x);
+  case OP_ARRAY: return lower_array(fr, x);
+  case OP_INDEX: return lower_index(fr, x);
+  case OP_SLICE: return lower_slice(fr, x);
+  case OP_UPDATE: return lower_update(fr, x);
+  case OP_ZEROS: return lower_zeros(fr, x);
+  case OP_RESHAPE: return lower_reshape(fr, x);
+  case OP_CADD: return lower_cadd(fr, x);
+  case OP_ACC_AT: return lower_bag_put(fr, x, LOP_ACC_AT, LOP_ACC_SUB);
+  case OP_CUPDATE: return lower_bag_put(fr, x, LOP_BAG_SET, LOP_BAG_SET_SUB);
+  case OP_BAG_GET: return lower_bag_get(fr, x);
+  case OP_TAKE: return lower_take(fr, x);
+  case OP_BAG_SLICE: return lower_bag_slice(fr, x);
+  case OP_SHIFT: return lower_shift(fr, x);
+  case OP_FILL: return lower_fill(fr, x);
+  case OP_BAG_RESHAPE: return lower_bag_reshape(fr, x);
+  case OP_FILL_LIKE: /* opt_fill_entries */
+  case OP_VJP:       /* ad_expand */
+  case OP_JVP: return lower_nothing(fr, x);
   }
+  return lower_nothing(fr, x);
 }
 
 /* Is data x needed in registers, or only as a part of other data? */
