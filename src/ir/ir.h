@@ -118,7 +118,8 @@ enum {
   OPF_Q = 64,
   OPF_B = 128,
   OPF_V = 256,
-  OPF_R = 512
+  OPF_R = 512,
+  OPF_W = 1024
 };
 extern const char *const op_names[OP_COUNT];
 extern const uint16_t op_flags[OP_COUNT];

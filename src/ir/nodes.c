@@ -5,7 +5,19 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { S = OPF_S, C = OPF_C, F = OPF_F, A = OPF_A, L = OPF_L, K = OPF_K, Q = OPF_Q, B = OPF_B, V = OPF_V, R = OPF_R };
+enum {
+  S = OPF_S,
+  C = OPF_C,
+  F = OPF_F,
+  A = OPF_A,
+  L = OPF_L,
+  K = OPF_K,
+  Q = OPF_Q,
+  B = OPF_B,
+  V = OPF_V,
+  R = OPF_R,
+  W = OPF_W
+};
 const char *const op_names[OP_COUNT] = {
 #define OP(name, text, signature, flags) [OP_##name] = text,
 #include "ir/ops.def"

@@ -5,7 +5,6 @@
  *   lower_tables.c  tables of the module, which graphs become functions
  *   desc.c          slot layouts and run-time descriptors of types
  *   schedule.c      order of the nodes of a graph; where values are read and consumed; which updates are in place
- *   consumption.c   what nodes may change in place
  *   lower_emit.c    registers, moves, what is known about arrays
  *   lower_node.c    frames; scalar nodes, products, sums, closures, calls
  *   lower_array.c   arrays and bags
@@ -20,6 +19,7 @@
  * takes it, defines it), and ownership.c makes the counts right from those roles alone. */
 #ifndef ATLED_LOWER_INTERNAL_H
 #define ATLED_LOWER_INTERNAL_H
+#include "facts/changes.h"
 #include "lower/lower.h"
 
 /* ---- desc.c ---- */
@@ -52,10 +52,9 @@ typedef struct Lower {
   Arena *arena;
   LModule *mod;
   const char *error;
-  Map scheds;      /* Graph* -> Sched* */
-  Map consumed;    /* Graph* -> bool per parameter */
-  Map changed;     /* the same of variants: of the arrays that they refer to */
-  Map graph_funcs; /* Graph* -> LFunc* */
+  Map scheds;                                                          /* Graph* -> Sched* */
+  Changes changes;                                                     /* what nodes may change in place */
+  Map graph_funcs;                                                     /* Graph* -> LFunc* */
   Map desc_index, string_index, box_index, global_index, func_foreign; /* -> index + 1 */
   Vec(LFunc *) funcs;
   Vec(struct Fn *) fns;
@@ -76,17 +75,6 @@ typedef struct Pending {
 
 Sched *sched_of(Lower *m, Graph *g);
 int sched_pos(const Sched *s, const Node *x); /* -1: not in this graph */
-/* consumption.c. u may change operand k in place if nothing else refers to it. */
-bool sched_consumes(Lower *m, const Node *u, int k);
-/* u, a branch or loop, may change in place arrays that operand k, a variant, refers to. */
-bool sched_changes_held(Lower *m, const Node *u, int k);
-/* x is its operand under another name or type; a part of what its operand holds. */
-static inline bool sched_is_same_array(const Node *x) {
-  return x->op == OP_AFTER || x->op == OP_STOP || x->op == OP_TO_BAG;
-}
-static inline bool sched_is_part(const Node *x) { return x->op == OP_UNINJ || x->op == OP_GET; }
-/* Something in g may change its parameter k in place. */
-bool sched_consumes_param(Lower *m, Graph *g, int k);
 /* Something in the graph, other than what it calls, may change an array among the slots of x in place. */
 bool sched_consumed(Lower *m, const Sched *s, const Node *x);
 /* Nothing after position p of this graph uses the registers of x. */

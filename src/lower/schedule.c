@@ -35,15 +35,27 @@ static bool aliases(const Node *u, int k) {
   }
 }
 
+/* May u change arrays among the slots of operand k in place? */
+static bool changes_array(Lower *m, const Node *u, int k) {
+  return changes_operand(&m->changes, u, k) & CHANGES_ITSELF;
+}
+
+/* May u, a branch or loop, change arrays in place that operand k, a variant, refers to? */
+static bool changes_held(Lower *m, const Node *u, int k) {
+  bool control = u->op == OP_LOOP || (u->op == OP_SWITCH && k > 0);
+  if (!control || u->ops[k]->type->kind != T_VARIANT || !ir_holds_arrays(m->w, u->ops[k]->type)) return false;
+  return changes_operand(&m->changes, u, k) != 0;
+}
+
 static bool consumed(Lower *m, const Sched *s, const Node *x, int depth) {
   int at = sched_pos(s, x);
   if (too_long(m, depth)) return false;
   for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
     const Node *user = s->order[s->users[u]];
-    bool renames = user->op == OP_GET || sched_is_same_array(user);
+    bool renames = user->op == OP_GET || fact_renames(user);
     if (renames && lower_holds_arrays(user->type) && consumed(m, s, user, depth + 1)) return true;
     for (int k = 0; !renames && user->op != OP_CALL && k < user->nops; k++)
-      if (user->ops[k] == x && sched_consumes(m, user, k)) return true;
+      if (user->ops[k] == x && changes_array(m, user, k)) return true;
   }
   return false;
 }
@@ -122,7 +134,7 @@ static void mark_dependents(Planner *p, int from, int limit) {
 
 static bool consumes_any(Planner *p, const Node *u, const Node *x) {
   for (int k = 0; k < u->nops; k++)
-    if (u->ops[k] == x && (sched_consumes(p->m, u, k) || sched_changes_held(p->m, u, k))) return true;
+    if (u->ops[k] == x && (changes_array(p->m, u, k) || changes_held(p->m, u, k))) return true;
   return false;
 }
 
@@ -139,7 +151,7 @@ static bool yields_param(const Graph *g, int k, int slot) {
   const Node *y = g->result;
   if (slot >= 0 && y->op != OP_TUPLE) return false;
   if (slot >= 0) y = y->ops[slot];
-  while (is_view(y) || sched_is_part(y) || sched_is_same_array(y)) y = y->ops[0];
+  while (is_view(y) || fact_is_part(y) || fact_renames(y)) y = y->ops[0];
   return y->op == OP_PARAM && y->attr.i == k;
 }
 
@@ -179,7 +191,7 @@ static void collect_readers(Planner *p, int x, int consumer, int depth, int **ou
       *cap *= 2;
     }
     (*out)[(*n)++] = user;
-    if (lower_holds_arrays(un->type) && (sched_is_part(un) || sched_is_same_array(un) || is_view(un)))
+    if (lower_holds_arrays(un->type) && (fact_is_part(un) || fact_renames(un) || is_view(un)))
       collect_readers(p, user, consumer, depth + 1, out, n, cap);
     else if (un->op == OP_SWITCH) collect_from_arms(p, x, user, consumer, depth + 1, out, n, cap);
   }
@@ -189,7 +201,7 @@ static void collect_readers(Planner *p, int x, int consumer, int depth, int **ou
  * too. */
 static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
   int n = 0, cap = 16, limit = -1;
-  while (sched_is_same_array(operand)) operand = operand->ops[0];
+  while (fact_renames(operand)) operand = operand->ops[0];
   int *readers = NEW_ARRAY(p->m->arena, int, cap);
   collect_readers(p, (int)(uintptr_t)map_get(&p->pos, operand) - 1, consumer, 0, &readers, &n, &cap);
   for (int i = 0; i < n; i++)
@@ -410,9 +422,9 @@ static Node **plan(Lower *m, Graph *g, int *n_out) {
     Node *u = p.order[i];
     p.hard[i] = u->nops;
     for (int k = 0; k < u->nops; k++) {
-      bool array = lower_holds_arrays(u->ops[k]->type) && sched_consumes(m, u, k);
-      if (array || sched_changes_held(m, u, k)) add_soft_edges(&p, i, u->ops[k]);
-      else if (u->ops[k]->type->kind == T_VARIANT && sched_consumes(m, u, k)) read_before(&p, i, u->ops[k]);
+      bool array = lower_holds_arrays(u->ops[k]->type) && changes_array(m, u, k);
+      if (array || changes_held(m, u, k)) add_soft_edges(&p, i, u->ops[k]);
+      else if (u->ops[k]->type->kind == T_VARIANT && changes_array(m, u, k)) read_before(&p, i, u->ops[k]);
     }
   }
   add_effect_edges(&p);
@@ -438,7 +450,7 @@ static void find_last_uses(Sched *s) {
  * nodes, which may not change it, would make the copy more than it saves. */
 static bool outlived_by_part(Lower *m, const Sched *s, int p) {
   const Node *x = s->order[p];
-  for (int depth = 0; (is_view(x) || sched_is_same_array(x) || x->op == OP_GET) && !too_long(m, depth); depth++) {
+  for (int depth = 0; (is_view(x) || fact_renames(x) || x->op == OP_GET) && !too_long(m, depth); depth++) {
     x = x->ops[0];
     int at = sched_pos(s, x);
     for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
@@ -446,7 +458,7 @@ static bool outlived_by_part(Lower *m, const Sched *s, int p) {
       bool changes = user->op == OP_LOOP || (user->op == OP_UPDATE && user->ops[0] == x);
       if (!changes || s->users[u] <= p || s->users[u] > s->last[p]) continue;
       for (int k = 0; k < user->nops; k++)
-        if (user->ops[k] == x && sched_consumes(m, user, k)) return true;
+        if (user->ops[k] == x && changes_array(m, user, k)) return true;
     }
   }
   return false;
@@ -500,7 +512,7 @@ static bool whole_used_after(const Sched *s, const Node *t, int p) {
 bool sched_last_use(const Sched *s, const Node *x, int p) {
   for (;;) {
     if (s->last[sched_pos(s, x)] > p) return false;
-    if (sched_is_same_array(x)) {
+    if (fact_renames(x)) {
       x = x->ops[0];
       continue;
     }

@@ -7,9 +7,14 @@
  * Where a or the array in it has another owner it is copied as always, whatever was taken. Nothing may read b in
  * between: so what depends on the element must read a through it alone. Runs last, since a TAKE of an array says more
  * than its value. */
+#include "facts/changes.h"
 #include "opt/opt.h"
 #include <string.h>
 
+typedef struct Takes {
+  World *w;
+  Changes changes;
+} Takes;
 typedef struct Frame {
   Map elements, updates; /* INDEX nodes that are taken; UPDATE nodes that put them back */
 } Frame;
@@ -21,46 +26,15 @@ static bool is_changeable(World *w, const IrType *t) {
   return any;
 }
 
-static bool changes_param(World *w, const Graph *g, int param);
-
-/* May node n change operand k in place? */
-static bool changes(World *w, const Node *n, int k) {
-  int slot = n->op == OP_LOOP ? k - loop_first(n->loop) : 0;
-  switch (n->op) {
-  case OP_UPDATE:
-  case OP_ACC_AT:
-  case OP_TAKE:
-  case OP_CUPDATE:
-  case OP_FILL:
-  case OP_SHIFT: return k == 0;
-  case OP_CADD:
-  case OP_CALL: return true;
-  case OP_LOOP: return slot >= 0 && slot < loop_slots(n->loop);
-  case OP_SWITCH:
-    for (int i = 0; k > 0 && i < n->ngraphs; i++)
-      if (changes_param(w, n->graphs[i], ir_inner_param(n, i, k))) return true;
-    return false;
-  default: return false;
-  }
-}
-
 /* Is x, or a part of it, changed by one of these nodes, among which it is? */
-static bool is_changed(World *w, Node **nodes, int n, const Node *x) {
-  heap_look(w->arena->heap);
+static bool is_changed(Takes *t, Node **nodes, int n, const Node *x) {
+  heap_look(t->w->arena->heap);
   for (int i = 0; i < n; i++)
     for (int k = 0; k < nodes[i]->nops; k++) {
       if (nodes[i]->ops[k] != x) continue;
-      bool part = (nodes[i]->op == OP_GET || nodes[i]->op == OP_UNINJ) && is_changeable(w, nodes[i]->type);
-      if (part ? is_changed(w, nodes, n, nodes[i]) : changes(w, nodes[i], k)) return true;
+      bool part = (nodes[i]->op == OP_GET || nodes[i]->op == OP_UNINJ) && is_changeable(t->w, nodes[i]->type);
+      if (part ? is_changed(t, nodes, n, nodes[i]) : changes_operand(&t->changes, nodes[i], k) != 0) return true;
     }
-  return false;
-}
-
-static bool changes_param(World *w, const Graph *g, int param) {
-  Node **nodes;
-  int n = ir_order(w->temp, g, &nodes);
-  for (int i = 0; i < n; i++)
-    if (nodes[i]->op == OP_PARAM && nodes[i]->attr.i == param) return is_changed(w, nodes, n, nodes[i]);
   return false;
 }
 
@@ -93,7 +67,8 @@ static int element_of(Node **nodes, int n, const Node *u) {
 }
 
 static void *find_updates(void *user, Graph *g) {
-  World *w = user;
+  Takes *t = user;
+  World *w = t->w;
   Frame *f = NEW(w->temp, Frame);
   Node **nodes;
   int n = ir_order(w->temp, g, &nodes);
@@ -103,7 +78,7 @@ static void *find_updates(void *user, Graph *g) {
     Node *u = nodes[i];
     if (u->op != OP_UPDATE || !is_changeable(w, u->ops[u->nops - 1]->type) || ir_rank(u->type) != u->nops - 2) continue;
     int at = element_of(nodes, n, u);
-    if (at < 0 || !is_changed(w, nodes, n, nodes[at]) || is_read_again(w, nodes, n, at, u->ops[0], u)) continue;
+    if (at < 0 || !is_changed(t, nodes, n, nodes[at]) || is_read_again(w, nodes, n, at, u->ops[0], u)) continue;
     map_put(&f->elements, nodes[at], u);
     map_put(&f->updates, u, u);
   }
@@ -118,7 +93,7 @@ static Node *taken(World *w, Node **ops, int n) {
 static Node *take(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)r;
   (void)graphs;
-  World *w = user;
+  World *w = ((Takes *)user)->w;
   Frame *f = frame;
   if (n->op == OP_INDEX && map_get(&f->elements, n)) return ir_get(w, taken(w, ops, n->nops), 1);
   if (n->op != OP_UPDATE || !map_get(&f->updates, n)) return NULL;
@@ -127,5 +102,7 @@ static Node *take(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gra
 }
 
 Graph *opt_takes(World *w, Graph *g) {
-  return ir_rewrite(w, g, (RewritePass){.user = w, .begin = find_updates, .node = take});
+  Takes t = {.w = w};
+  changes_init(&t.changes, w->temp);
+  return ir_rewrite(w, g, (RewritePass){.user = &t, .begin = find_updates, .node = take});
 }

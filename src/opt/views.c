@@ -13,6 +13,7 @@
  * that contain such calls, even where an array is needed there besides.
  *
  * Graphs are done from the outside in, as what was sunk into a body may be sunk further there. */
+#include "facts/changes.h"
 #include "opt/opt.h"
 #include "graph/graph.h"
 
@@ -21,6 +22,7 @@ static bool is_view(const Node *x) { return x->op == OP_SLICE || (x->op == OP_IN
 typedef struct Views {
   World *w;
   SliceParams *params; /* that functions take as an array, a start and a length */
+  Changes changes;
 } Views;
 
 /* ---- Which are only read ------------------------------------------------------------------- */
@@ -112,18 +114,18 @@ static const Node *root_of(const Node *x) {
   return x;
 }
 
-/* Is `array` changed by something on the way to user, a later one of the nodes? */
-static bool changed_before(World *w, Node **nodes, int n, const Node *array, const Node *user) {
+/* Is `array` changed by something on the way to user, a later one of the nodes? What a call gets it may change in place
+ * too, but only where nothing else refers to it: a view would, as the array does that it is read through. */
+static bool changed_before(Views *v, Node **nodes, int n, const Node *array, const Node *user) {
   Map later; /* what depends on the change */
-  heap_look(w->arena->heap);
-  map_init(&later, w->temp);
+  heap_look(v->w->arena->heap);
+  map_init(&later, v->w->temp);
   for (int i = 0; i < n; i++) {
     Node *u = nodes[i];
     bool is = false;
     for (int k = 0; k < u->nops; k++) {
-      int input = u->op == OP_LOOP ? k - loop_first(u->loop) : -1;
-      bool changes = (u->op == OP_UPDATE && k == 0) || (input >= 0 && input < u->loop->ncarried);
-      is |= map_get(&later, u->ops[k]) || (changes && root_of(u->ops[k]) == array);
+      bool changes = u->op != OP_CALL && root_of(u->ops[k]) == array && changes_operand(&v->changes, u, k);
+      is |= changes || map_get(&later, u->ops[k]);
     }
     if (u == user) return is;
     if (is) map_put(&later, u, u);
@@ -145,7 +147,7 @@ typedef struct Sinking {
 static bool sinks(const Sinking *s, const Node *user, int k) {
   const Node *x = user->ops[k];
   if (!is_view(x) || !(reads_elements(s->v, user, k) || (x->op == OP_SLICE && goes_on(s->v, user, k)))) return false;
-  return !changed_before(s->w, s->nodes, s->n, root_of(x), user);
+  return !changed_before(s->v, s->nodes, s->n, root_of(x), user);
 }
 
 /* View x of the graph around in terms of what it is made of, which `capture` hands in. */
@@ -211,7 +213,7 @@ static Node *call_over_places(const Sinking *s, Node *n, Node **ops) {
   for (int k = 0; k < n->nops; k++) {
     if (opt_takes_slice(s->v->params, f, k)) {
       place_of(s->w, ops[k], place);
-      if (changed_before(s->w, s->nodes, s->n, root_of(ops[k]), n)) /* only the slice is copied */
+      if (changed_before(s->v, s->nodes, s->n, root_of(ops[k]), n)) /* only the slice is copied */
         place[0] = ops[k], place[1] = ir_int(s->w, 0);
       for (int i = 0; i < 3; i++) args[count++] = place[i];
     } else args[count++] = ops[k];
@@ -248,6 +250,7 @@ static Graph *sink_views(void *user, Rewriter *r, Graph *g) {
 }
 
 Graph *opt_views(World *w, Graph *g) {
-  Views v = {w, opt_slice_params(w, g)};
+  Views v = {.w = w, .params = opt_slice_params(w, g)};
+  changes_init(&v.changes, w->temp);
   return ir_rewrite(w, g, (RewritePass){.user = &v, .graph = sink_views});
 }
