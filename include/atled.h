@@ -126,6 +126,10 @@ typedef struct AtledConfig {
    * evaluation ends with an error of kind "output". NULL: `eprint` writes to stderr, and a failure of stdout or stderr
    * is such an error. */
   bool (*output)(void *user, AtledStream stream, const char *text, size_t length);
+  /* What `output` gets as ATLED_ERRORS goes to a terminal: what says how far the program is may begin with a carriage
+   * return, and so take the place of what it said before. Its line is ended before other output and at the end of the
+   * call. Where `output` is NULL: whether stderr is a terminal. */
+  bool errors_on_terminal;
   /* `flush ()`; also called before something is read, and before `eprint` writes. What it gives is as for `output`.
    * NULL: stdout is flushed, if that is where output goes. */
   bool (*flush)(void *user);

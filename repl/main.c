@@ -441,6 +441,7 @@ static int run(int argc, char **argv) {
   o.config.diagnostic = print_diagnostic;
   if (!options_read(&o, argc, argv)) return EXIT_USAGE;
   o.config.colour = colours_of(STDERR_FILENO);
+  o.config.errors_on_terminal = isatty(STDERR_FILENO);
   if (o.json) o.config.diagnostic = print_json_error;
   if (o.config.jit == ATLED_JIT_ALWAYS && isatty(STDERR_FILENO)) o.config.compiling = show_compiling;
   if (o.version) printf("atled %s\n", atled_version());

@@ -62,6 +62,29 @@ class Piped(unittest.TestCase):
             (":doc square", "square : num 'a => 'a -> 'a\n"),
             (":browse square", "`square` is no module, but a value\n"))
 
+    def test_types_have_their_names(self):
+        write("points.atl", "type point = {x : float, y : float}\ntype shape = Dot of point | Empty\nlet origin : point = {x = 0.0, y = 0.0}\nlet dot p = Dot p\n")
+        self.transcript(
+            (":type Optim.lbfgs", "diff 'a => Optim.options -> ('a -> float) -> 'a -> 'a Optim.optimum\n"),
+            (":type Map.get", "ord 'a => 'a -> ('a, 'b) Map.t -> 'b option\n"),
+            (":info Map.Empty", "constructor Map.Empty : ('a, 'b) Map.t\ndefined in Map.atl, line 11\n"),
+            ("let o = {Ode.defaults with rtol = 0.5}", "o : Ode.options =\n  {atol = 1e-08,\n   checkpoints = 0,\n   first_step = 0.0,\n   max_steps = 100000,\n   rtol = 0.5}\n"),
+            ("let m = Map.of_array [(1, Set.of_array [true])]", "m : (int, bool Set.t) Map.t = Map.of_array [(1, Set.of_array [true])]\n"),
+            ('import "points.atl" as P', ""),
+            ("(P.origin, P.dot, P.Empty)", "it : P.point * (P.point -> P.shape) * P.shape = ({x = 0.0, y = 0.0}, <fun>, Empty)\n"),
+            ("type options = {rtol : float}", ""),
+            ("let mine : options = {rtol = 1.0}", "mine : options = {rtol = 1.0}\n"),
+            ("type 'a t = A of 'a", ""),
+            ("(A m, {mine with rtol = 2.0})", "it : (int, bool Set.t) Map.t t * options = (A (Map.of_array [(1, Set.of_array [true])]), {rtol = 2.0})\n"),
+            ("open Map", ""),
+            ("(m, A 1)", "it : (int, bool Set.t) Map.t * int t = (Map.of_array [(1, Set.of_array [true])], A 1)\n"),
+            ("let a = A 1", "a : int t = A 1\n"),
+            ("type t = B", ""),
+            ("(a, B)", "it : int t/1 * t = (A 1, B)\n"),
+            (":undo", "taken back: `it`\n"),
+            (":undo", "taken back: `t` and `B`\n"),
+            ("a", "it : int t = A 1\n"))
+
     def test_library_names(self):
         out, err = self.prompt(":doc List.map\n:info List\n:source List.map\n:browse Bench\n:browse\n:info nothing\n:source Nope.x\n")
         self.assertIn("List.map : ('a -> 'b) -> 'a list -> 'b list\n", out)

@@ -14,6 +14,8 @@ import tempfile
 import termios
 import unittest
 
+from screen import Screen
+
 EXE = os.path.abspath(sys.argv.pop(1))
 
 
@@ -108,6 +110,18 @@ class Files(unittest.TestCase):
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 133, 0, 0))
         subprocess.run([EXE, "--jit=off", "-e", "print (terminal_width ())"], stdout=follower, env=env, check=True)
         self.assertEqual(os.read(leader, 100).strip(), b"133")
+        os.close(leader)
+        os.close(follower)
+
+    def test_progress_on_a_terminal(self):
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 30, 0, 0))
+        text = 'let r = Progress.loop "sums" 40 (fun i t -> (if i = 9 then eprint "here"); t + i) 0\nprint [ i | i < r ][780]'
+        env = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+        subprocess.run([EXE, "--jit=off", "--color=never", "-e", text], stdout=follower, stderr=follower, env=env, check=False)
+        screen = Screen(30)
+        screen.feed(os.read(leader, 10000).decode())
+        self.assertEqual(screen.text()[:3], ["here", "sums: 40 of 40, 0.0 s, 0.0 s", "<expr>:2:21: error: index 780"])
         os.close(leader)
         os.close(follower)
 

@@ -101,7 +101,7 @@ static void set_place(AtledVM *vm, AtledAbout *out, Span at) {
 
 static void about_value(AtledVM *vm, const Binding *b, AtledAbout *out) {
   Str type = {.arena = &vm->scratch};
-  binding_type_print(b, &type);
+  binding_type_print(vm->checker, vm->main, b, &type);
   const char *doc = b->item ? b->item->doc : NULL;
   bool ended = doc && *doc && doc[strlen(doc) - 1] == '\n';
   *out = (AtledAbout){.kind = "value", .type = type.data};
@@ -127,7 +127,7 @@ static AtledStatus about_body(AtledVM *vm, void *arg) {
     about_value(vm, b, c->out);
   } else if (declared) {
     Str type = {.arena = &vm->scratch};
-    if (d.constructor) type_print(d.constructor, &type);
+    if (d.constructor) type_print(vm->checker, vm->main, d.constructor, &type);
     *c->out = (AtledAbout){.kind = d.constructor ? "constructor" : "type", .type = type.data};
     set_place(vm, c->out, d.span);
   } else if (!strchr(c->what, '.') && (m = find_module(vm, sym_of(&vm->syms, c->what)))) {
@@ -175,8 +175,8 @@ static bool is_builtin_type(const char *s) {
 /* Has the binding just that type, but for names of variables? */
 static bool has_type(SearchCall *c, const Binding *b) {
   Str type = {.arena = &c->vm->scratch}, query = {.arena = &c->vm->scratch};
-  binding_type_print(b, &type);
-  type_print(c->type, &query);
+  binding_type_print(c->vm->checker, NULL, b, &type);
+  type_print(c->vm->checker, NULL, c->type, &query);
   return strcmp(type.data, query.data) == 0;
 }
 

@@ -286,6 +286,7 @@ Status run_begin(AtledVM *vm) {
 static Status end_run(AtledVM *vm, Status status) {
   tiers_end(vm);
   if (vm->jit) warn_of_cache(vm);
+  if (!rt_end_line(&vm->rt) && status == 0) rt_clear_error(&vm->rt); /* the value is there all the same */
   return status;
 }
 

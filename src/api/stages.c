@@ -179,7 +179,7 @@ static AtledStatus ir_body(AtledVM *vm, void *arg) {
   if (c->stage == ATLED_STAGE_PARSED) {
     ast_print(plan.program, &c->out);
   } else if (c->stage == ATLED_STAGE_TYPED) {
-    typed_print(vm->main, plan.program, &c->out);
+    typed_print(vm->checker, vm->main, plan.program, &c->out);
   } else {
     status = plan_elaborate(vm, &plan, REPORT_TESTS | REPORT_BENCHES);
     if (status == ATLED_OK && c->of) status = select_learnt(vm, &plan, c->of);

@@ -35,6 +35,11 @@ static bool write_stream(void *user, RtStream to, const char *text, size_t n) {
   return true;
 }
 
+static bool errors_on_terminal(void *user) {
+  const AtledConfig *c = &((const AtledVM *)user)->config;
+  return c->output ? c->errors_on_terminal : isatty(STDERR_FILENO);
+}
+
 static bool flush_streams(void *user) {
   AtledVM *vm = user;
   const AtledConfig *c = &vm->config;
@@ -92,6 +97,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->rt.evaluate = eval_function;
   vm->rt.write = write_stream;
   vm->rt.flush = flush_streams;
+  vm->rt.terminal = errors_on_terminal;
   vm->rt.read = config->input ? read_stream : NULL;
   vm->rt.place = run_place;
   vm->rt.user = vm;

@@ -42,14 +42,18 @@ typedef enum TypeClass { /* bits of TY_VAR.classes */
 } TypeClass;
 
 typedef struct DataDecl DataDecl;
+typedef struct AliasUse AliasUse;
 struct Type {
   TypeKind kind;
   int n;
   union {
     struct {
       Type **args;
-      Sym *names;     /* TY_RECORD */
-      DataDecl *data; /* TY_DATA */
+      Sym *names; /* TY_RECORD */
+      union {
+        DataDecl *data;        /* TY_DATA */
+        const AliasUse *alias; /* TY_RECORD: the declared name that it was written by, or NULL; of no meaning */
+      };
     };
     struct {        /* TY_VAR */
       Type *link;   /* what it is bound to, or NULL */
@@ -63,6 +67,12 @@ struct Type {
   void *pending; /* TY_VAR: the checker's; else NULL */
 };
 #define LEVEL_GENERIC 1000000000
+/* A name for a record, with its arguments. */
+struct AliasUse {
+  const struct TypeName *name; /* the checker's */
+  Type **args;
+  int nargs;
+};
 /* What t stands for. Shortens the chain of variables on the way, which would else grow with the item. */
 static inline Type *type_repr(Type *t) {
   while (t->kind == TY_VAR && t->link) {
@@ -204,10 +214,12 @@ bool type_has_variables(Type *t); /* of types; effects may be open */
  * are there always and what declares variants are shared. NULL: it has variables, or is large. */
 Type *type_move(Arena *a, SymTable *syms, Type *t);
 
-/* "num 'a => 'a -> 'a[]" of a binding; of a type. */
-void binding_type_print(const Binding *b, Str *out);
-void type_print(Type *t, Str *out);
-void typed_print(const Module *m, const Program *p, Str *out); /* `name : type` lines, for --stage=typed */
+/* "num 'a => 'a -> 'a[]" of a binding; of a type. Declared types are called as module `from` calls them; NULL: variants
+ * by their plain names, and records are written out. */
+void binding_type_print(const Checker *c, const Module *from, const Binding *b, Str *out);
+void type_print(const Checker *c, const Module *from, Type *t, Str *out);
+void typed_print(const Checker *c, const Module *m, const Program *p,
+                 Str *out); /* `name : type` lines, for --stage=typed */
 /* Parses and resolves a type given by a host, e.g. "float[] -> float". NULL with a diagnostic on error. */
 Type *checker_parse_type(Checker *c, Module *m, Diags *diags, Lexer *lx, const char *text);
 /* Whether `b` can be used at monomorphic type `t`; fills inst (b->nqvars types). */

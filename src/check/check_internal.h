@@ -13,7 +13,7 @@
  *   check_items.c top-level items, derivative rules; checker.c: the interface
  *   reported.c    what is evaluated of tests and benchmarks
  *   match.c       missing and redundant cases
- *   print_type.c  types as text
+ *   print_type.c  types as text; type_names.c: what declared types are called
  *   type_errors.c the wording of type errors; call_errors.c: in calls; messages.c: what both are made of
  *
  * All of an item's inference state is in State, so that an item of a library can be checked in the
@@ -292,6 +292,8 @@ Type *tc_resolve_annotation(Checker *c, TypeExpr *te);
 Type *tc_resolve_foreign(Checker *c, Item *item, bool effect, bool pure);
 void tc_declare_types(Checker *c, Item *item);
 Type *tc_instantiate_alias(Checker *c, const TypeName *t, Type **args);
+/* A copy whose arguments may be changed. */
+AliasUse *type_alias_use(Arena *a, const AliasUse *of);
 Type *type_record(Checker *c, const Sym *fields, Type *const *types, int n, Span at);
 int tc_count_arrows(const TypeExpr *te);
 
@@ -363,8 +365,13 @@ typedef struct Namer {
   int named;
   const Scheme *scheme; /* where fields of open records are found, or NULL */
   const Checker *c;     /* the same, of types under way */
+  const Checker *names; /* whose prelude `from` sees */
+  const Module *from;   /* where names of types mean something, or NULL */
 } Namer;
 const char *type_text(Checker *c, Type *t);
+/* ---- type_names.c: what a type is called in module `from` */
+void tc_print_data_name(const Checker *c, const Module *from, const DataDecl *data, Str *out);
+bool tc_print_alias_name(const Checker *c, const Module *from, const TypeName *t, Str *out); /* false: it has no name */
 
 /* ---- type_errors.c -------------------------------------------------------------------- */
 typedef struct Place { /* where a type was wanted, and why */

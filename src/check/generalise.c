@@ -495,6 +495,14 @@ const char *tc_leave_expression(Checker *c, Marks m, Type *t) {
 
 /* ---- Uses ------------------------------------------------------------------------------ */
 
+static Type *copy(Checker *c, Type *t, int depth);
+
+static const AliasUse *copy_alias(Checker *c, const AliasUse *alias, int depth) {
+  AliasUse *new = type_alias_use(c->arena, alias);
+  for (int i = 0; i < alias->nargs; i++) new->args[i] = copy(c, alias->args[i], depth + 1);
+  return new;
+}
+
 /* t with the quantified variables replaced by what their `pending` says for the moment. */
 static Type *copy(Checker *c, Type *t, int depth) {
   t = type_repr(t);
@@ -512,6 +520,7 @@ static Type *copy(Checker *c, Type *t, int depth) {
   *new = *t;
   new->args = NEW_ARRAY(c->arena, Type *, t->n);
   memcpy(new->args, args, sizeof(Type *) * (size_t)t->n);
+  if (t->kind == TY_RECORD && t->alias) new->alias = copy_alias(c, t->alias, depth);
   return new;
 }
 

@@ -183,16 +183,23 @@ static Type *infer_fun(Checker *c, Expr *e) {
   return t;
 }
 
+/* The type of a function of n parameters with another result, equal to its own. */
+static Type *with_result(Checker *c, Type *fun, int n, Type *result) {
+  if (n == 0) return result;
+  return type_fun(c, fun->args[0], with_result(c, fun->args[1], n - 1, result), fun->args[2]);
+}
+
+/* An annotated type stays as it was written: declared records are shown by their names. */
 static Type *infer_value(Checker *c, LetBinding *let) {
   Type *t = tc_infer(c, let->value);
   if (!let->result) return t;
   bool fun = let->has_params && let->value->kind == E_FUN;
   Type *got = fun ? let->value->args[0]->type : t, *want = tc_resolve_annotation(c, let->result);
-  tc_expect_type(c, want, got,
-                 (Place){.at = fun ? let->value->args[0]->span : let->value->span,
-                         .also = let->result->span,
-                         .also_label = "annotated here"});
-  return t;
+  Place place = {.at = fun ? let->value->args[0]->span : let->value->span,
+                 .also = let->result->span,
+                 .also_label = "annotated here"};
+  if (!tc_expect_type(c, want, got, place)) return t;
+  return fun ? with_result(c, t, let->value->nparams, want) : want;
 }
 
 static Generality generality(Checker *c, const LetBinding *let) {

@@ -99,22 +99,46 @@ static void print_var(Namer *n, Type *t, Str *out) {
 
 /* ---- Types ------------------------------------------------------------------------ */
 
-static void print_list(Namer *n, Type *t, int count, const char *separator, int place, Str *out) {
+static void print_list(Namer *n, Type *const *types, int count, const char *separator, int place, Str *out) {
   for (int i = 0; i < count; i++) {
     if (i) str_puts(out, separator);
-    if (t->kind == TY_RECORD) str_printf(out, "%s : ", t->names[i]);
-    print(n, t->args[i], place, out);
+    print(n, types[i], place, out);
   }
+}
+
+/* What stands before the name of a declared type. */
+static void print_args(Namer *n, Type *const *args, int count, Str *out) {
+  if (count > 1) str_addc(out, '(');
+  print_list(n, args, count, ", ", count > 1 ? ANY : ATOM, out);
+  if (count > 1) str_addc(out, ')');
+  if (count) str_addc(out, ' ');
 }
 
 static void print_data(Namer *n, Type *t, Str *out) {
   int shown = t->n;
   if (shown && t->data->params[shown - 1]->classes & CLASS_EFFECT) shown--;
-  if (shown > 1) str_addc(out, '(');
-  print_list(n, t, shown, ", ", shown > 1 ? ANY : ATOM, out);
-  if (shown > 1) str_addc(out, ')');
-  if (shown) str_addc(out, ' ');
-  str_puts(out, t->data->name);
+  print_args(n, t->args, shown, out);
+  if (n->from) tc_print_data_name(n->names, n->from, t->data, out);
+  else str_puts(out, t->data->name);
+}
+
+/* By its declared name, where that means it. */
+static bool print_alias(Namer *n, const AliasUse *alias, Str *out) {
+  Str name = {.arena = n->arena};
+  if (!alias || !n->from || !tc_print_alias_name(n->names, n->from, alias->name, &name)) return false;
+  print_args(n, alias->args, alias->nargs, out);
+  str_puts(out, name.data);
+  return true;
+}
+
+static void print_record(Namer *n, Type *t, Str *out) {
+  if (print_alias(n, t->alias, out)) return;
+  str_addc(out, '{');
+  for (int i = 0; i < t->n; i++) {
+    str_printf(out, i ? ", %s : " : "%s : ", t->names[i]);
+    print(n, t->args[i], ANY, out);
+  }
+  str_addc(out, '}');
 }
 
 static void print_fun(Namer *n, Type *t, Str *out) {
@@ -141,14 +165,10 @@ static void print(Namer *n, Type *t, int place, Str *out) {
   case TY_BOOL: str_puts(out, "bool"); break;
   case TY_STRING: str_puts(out, "string"); break;
   case TY_UNIT: str_puts(out, "unit"); break;
-  case TY_TUPLE: print_list(n, t, t->n, " * ", ATOM, out); break;
+  case TY_TUPLE: print_list(n, t->args, t->n, " * ", ATOM, out); break;
   case TY_FUN: print_fun(n, t, out); break;
   case TY_DATA: print_data(n, t, out); break;
-  case TY_RECORD:
-    str_addc(out, '{');
-    print_list(n, t, t->n, ", ", ANY, out);
-    str_addc(out, '}');
-    break;
+  case TY_RECORD: print_record(n, t, out); break;
   case TY_ARRAY:
     print(n, t->args[0], ATOM, out);
     str_puts(out, "[]");
@@ -160,18 +180,18 @@ static void print(Namer *n, Type *t, int place, Str *out) {
   if (parentheses) str_addc(out, ')');
 }
 
-void type_print(Type *t, Str *out) {
-  Namer n = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN};
+void type_print(const Checker *c, const Module *from, Type *t, Str *out) {
+  Namer n = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN, .names = c, .from = from};
   print(&n, t, ANY, out);
 }
 
 /* For messages: shorter. */
 const char *type_text(Checker *c, Type *t) {
   Str out = {.arena = c->temp};
-  Namer n = {.arena = c->temp, .budget = LIMIT_TYPE_IN_MESSAGE, .c = c};
+  Namer n = {.arena = c->temp, .budget = LIMIT_TYPE_IN_MESSAGE, .c = c, .names = c, .from = c->s.module}, again = n;
   print(&n, t, ANY, &out);
   if (!n.records.len) return out.data;
-  Namer again = {.arena = c->temp, .budget = LIMIT_TYPE_IN_MESSAGE, .c = c, .counted = &n.records};
+  again.counted = &n.records;
   out = (Str){.arena = c->temp};
   print(&again, t, ANY, &out);
   return out.data;
@@ -288,40 +308,39 @@ static void print_binding(Namer *n, const Binding *b, Str *out) {
   str_add(out, body.data, body.len);
 }
 
-void binding_type_print(const Binding *b, Str *out) {
+void binding_type_print(const Checker *c, const Module *from, const Binding *b, Str *out) {
   Str first = {.arena = out->arena};
-  Namer n = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN, .scheme = b->scheme};
+  Namer n = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN, .scheme = b->scheme, .names = c, .from = from}, again = n;
   print_binding(&n, b, &first);
   if (n.records.len) {
-    Namer again = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN, .scheme = b->scheme, .counted = &n.records};
+    again.counted = &n.records;
     print_binding(&again, b, out);
   } else {
     str_add(out, first.data, first.len);
   }
 }
 
-static void print_pattern_types(const Pat *p, Str *out) {
+static void print_pattern_types(const Checker *c, const Module *m, const Pat *p, Str *out) {
   if (p->binding && (p->kind == P_VAR || p->kind == P_AS)) {
     str_printf(out, "%s : ", p->binding->name);
-    binding_type_print(p->binding, out);
+    binding_type_print(c, m, p->binding, out);
     str_addc(out, '\n');
   }
-  for (int i = 0; i < p->nargs; i++) print_pattern_types(p->args[i], out);
+  for (int i = 0; i < p->nargs; i++) print_pattern_types(c, m, p->args[i], out);
 }
 
-void typed_print(const Module *m, const Program *p, Str *out) {
-  (void)m;
+void typed_print(const Checker *c, const Module *m, const Program *p, Str *out) {
   for (int i = 0; i < p->items.len; i++) {
     const Item *item = p->items.data[i];
-    for (int j = 0; item->kind == I_LET && j < item->nlets; j++) print_pattern_types(item->lets[j].pat, out);
+    for (int j = 0; item->kind == I_LET && j < item->nlets; j++) print_pattern_types(c, m, item->lets[j].pat, out);
     if (item->kind == I_FOREIGN && item->binding) {
       str_printf(out, "%s : ", item->binding->name);
-      binding_type_print(item->binding, out);
+      binding_type_print(c, m, item->binding, out);
       str_addc(out, '\n');
     }
     if (item->kind == I_EXPR && item->expr->type) {
       str_puts(out, "_ : ");
-      type_print(item->expr->type, out);
+      type_print(c, m, item->expr->type, out);
       str_addc(out, '\n');
     }
   }

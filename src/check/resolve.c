@@ -83,6 +83,15 @@ static void wrong_arity(Checker *c, TypeExpr *te, int wanted) {
 
 static bool resolve_alias(Checker *c, TypeName *t);
 
+/* A record that is to be shown by the name that it was written by. */
+static Type *named_record(Checker *c, Type *t, const TypeName *name, Type *const *args) {
+  if (t->kind != TY_RECORD) return t;
+  Type *named = NEW(c->arena, Type);
+  *named = *t;
+  named->alias = type_alias_use(c->arena, &(AliasUse){name, (Type **)(uintptr_t)args, name->nparams});
+  return named;
+}
+
 static Type *expand_alias(Checker *c, Resolver *r, const TypeName *t, Type **args) {
   Type *all = t->alias;
   if (t->neffects) {
@@ -90,7 +99,7 @@ static Type *expand_alias(Checker *c, Resolver *r, const TypeName *t, Type **arg
     for (int i = 0; i < t->neffects; i++) effects[i] = arrow_effect(c, r);
     all = type_subst(c->arena, all, t->effects, effects, t->neffects);
   }
-  return type_subst(c->arena, all, t->params, args, t->nparams);
+  return named_record(c, type_subst(c->arena, all, t->params, args, t->nparams), t, args);
 }
 
 Type *tc_instantiate_alias(Checker *c, const TypeName *t, Type **args) {

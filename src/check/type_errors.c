@@ -101,6 +101,17 @@ static const char *missing_fields(Checker *c, Type *a, Type *b) {
                    text.data, b->names[0]);
 }
 
+/* Two records with the same fields: the first whose types differ. */
+static const char *differing_field(Checker *c, Type *want, Type *got) {
+  bool alike = want->kind == TY_RECORD && got->kind == TY_RECORD && want->n == got->n;
+  for (int i = 0; alike && i < want->n; i++) alike = want->names[i] == got->names[i];
+  for (int i = 0; alike && i < want->n; i++) {
+    const char *a = tc_kind_text(c, want->args[i]), *b = tc_kind_text(c, got->args[i]);
+    if (strcmp(a, b) != 0) return tc_format(c, "the field `%s` is %s here, and %s is expected", want->names[i], b, a);
+  }
+  return NULL;
+}
+
 /* Whether a place is the argument of a call `name …`. */
 static bool is_argument_of(Checker *c, Span at, const char *name) {
   const char *text = sources_get(c->diags->sources, at.source)->text;
@@ -158,6 +169,8 @@ static const char *clash_hint(Checker *c, Type *want, Type *got, Span at) {
   Type *a = type_repr(k->a), *b = type_repr(k->b);
   if (a->kind == TY_VAR && a->classes & CLASS_RECORD) return open_record_hint(c, a, b);
   if (b->kind == TY_VAR && b->classes & CLASS_RECORD) return open_record_hint(c, b, a);
+  const char *field = differing_field(c, want, got);
+  if (field) return field;
   if (pair_is(k, TY_INT, TY_FLOAT)) return number_hint(c, want, got, at);
   if (pair_is(k, TY_DATA, TY_DATA) && a->data != b->data && shadowed_hint(c, a, b)) return shadowed_hint(c, a, b);
   if (got->kind == TY_FUN && want->kind != TY_FUN && want->kind != TY_VAR) return "is an argument missing?";

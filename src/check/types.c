@@ -93,12 +93,28 @@ static Type *with_args(Arena *a, Type *t, Type **args) {
   return copy;
 }
 
+AliasUse *type_alias_use(Arena *a, const AliasUse *of) {
+  AliasUse *copy = NEW(a, AliasUse);
+  *copy = (AliasUse){of->name, NEW_ARRAY(a, Type *, of->nargs + 1), of->nargs};
+  memcpy(copy->args, of->args, sizeof(Type *) * (size_t)of->nargs);
+  return copy;
+}
+
 typedef struct Subst {
   Arena *arena;
   Type *const *vars;
   Type *const *with;
   int n;
 } Subst;
+
+static Type *subst(const Subst *s, Type *t, int depth);
+
+/* A record keeps its name, with other arguments. */
+static const AliasUse *subst_alias(const Subst *s, const AliasUse *alias, int depth) {
+  AliasUse *copy = type_alias_use(s->arena, alias);
+  for (int i = 0; i < alias->nargs; i++) copy->args[i] = subst(s, alias->args[i], depth + 1);
+  return copy;
+}
 
 static Type *subst(const Subst *s, Type *t, int depth) {
   t = type_repr(t);
@@ -114,7 +130,9 @@ static Type *subst(const Subst *s, Type *t, int depth) {
     Type *old = type_repr(t->args[i]), *new = subst(s, old, depth + 1);
     args[i] = new == old ? t->args[i] : new; /* so that with_args can see what changed */
   }
-  return with_args(s->arena, t, args);
+  Type *out = with_args(s->arena, t, args);
+  if (out != t && t->kind == TY_RECORD && t->alias) out->alias = subst_alias(s, t->alias, depth);
+  return out;
 }
 
 Type *type_subst(Arena *a, Type *t, Type *const *vars, Type *const *with, int n) {
@@ -296,6 +314,16 @@ bool type_has_variables(Type *t) {
   return found;
 }
 
+static Type *move(Arena *a, SymTable *syms, Type *t, int *budget);
+
+/* NULL, too, where an argument can't be moved: it stands nowhere in the record. */
+static const AliasUse *move_alias(Arena *a, SymTable *syms, const AliasUse *alias, int *budget) {
+  AliasUse *to = type_alias_use(a, alias);
+  for (int i = 0; i < alias->nargs; i++)
+    if (!(to->args[i] = move(a, syms, alias->args[i], budget))) return NULL;
+  return to;
+}
+
 static Type *move(Arena *a, SymTable *syms, Type *t, int *budget) {
   t = type_repr(t);
   if (t->kind == TY_VAR || (--*budget < 0 && limit_reached(a, AT_TYPE_KEPT))) return NULL;
@@ -305,6 +333,7 @@ static Type *move(Arena *a, SymTable *syms, Type *t, int *budget) {
   to->args = NEW_ARRAY(a, Type *, t->n);
   for (int i = 0; i < t->n; i++)
     if (!(to->args[i] = move(a, syms, t->args[i], budget))) return NULL;
+  if (t->kind == TY_RECORD && t->alias) to->alias = move_alias(a, syms, t->alias, budget);
   if (t->names) to->names = NEW_ARRAY(a, Sym, t->n);
   for (int i = 0; t->names && i < t->n; i++)
     to->names[i] = syms ? sym_of(syms, t->names[i]) : arena_strndup(a, t->names[i], strlen(t->names[i]));

@@ -80,7 +80,7 @@ static bool unify_at(Checker *c, Type *a, Type *b, int depth) {
     bool effect = a->kind == TY_PURE || a->kind == TY_EFFECT;
     return clash(c, effect ? CLASH_EFFECT : CLASH_TYPES, a, b, 0);
   }
-  if (a->n != b->n || a->data != b->data) return clash(c, CLASH_TYPES, a, b, 0);
+  if (a->n != b->n || (a->kind == TY_DATA && a->data != b->data)) return clash(c, CLASH_TYPES, a, b, 0);
   for (int i = 0; a->kind == TY_RECORD && i < a->n; i++)
     if (a->names[i] != b->names[i]) return clash(c, CLASH_TYPES, a, b, 0);
   for (int i = 0; i < a->n; i++)

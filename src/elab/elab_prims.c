@@ -356,7 +356,7 @@ enum { NTABLE = sizeof table / sizeof *table };
 /* Does the binding have the type that the runtime's table says? Classes of variables aside. */
 static bool binds_as(Elab *e, const Binding *b, const RtPrim *rt) {
   Str type = {.arena = e->arena};
-  type_print(b->type, &type);
+  type_print(e->checker, NULL, b->type, &type);
   return !strcmp(type.data, rt->type);
 }
 

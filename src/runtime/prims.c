@@ -112,14 +112,18 @@ PRIM(prim_env) {
 }
 
 /* COLUMNS, if that is a number, as in other programs; else what the terminal says. */
-PRIM(prim_terminal_width) {
-  PRIM_UNUSED;
+int rt_terminal_columns(void) {
   const char *set = getenv("COLUMNS");
   struct winsize size = {0};
   long columns = set ? strtol(set, NULL, 10) : 0;
   for (int fd = STDOUT_FILENO; columns <= 0 && fd <= STDERR_FILENO; fd++)
     if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
-  res->i = columns > 0 && columns < 100000 ? columns : 80;
+  return columns > 0 && columns < 100000 ? (int)columns : 80;
+}
+
+PRIM(prim_terminal_width) {
+  PRIM_UNUSED;
+  res->i = rt_terminal_columns();
   return 0;
 }
 

@@ -165,6 +165,13 @@ typedef struct RtInput {
   int64_t lines; /* consumed */
 } RtInput;
 
+/* The line under way on standard error (status_line.c). */
+typedef struct RtLine {
+  bool under_way;
+  bool output_begun; /* what was printed last is no whole line */
+  int columns;       /* of the text that stands there */
+} RtLine;
+
 /* ---- The VM's run-time state; the first members are read by machine code: keep their order ------------------ */
 enum { RT_INTERRUPTED = 1, RT_CLOCK = 2 };
 enum { RT_BLOCK_GRAIN = 8, RT_BLOCK_CLASSES = 32 };
@@ -200,11 +207,13 @@ struct Rt {
   RtError error;
   /* What is printed, and where to; false: nothing more is taken. NULL: it goes nowhere. */
   bool (*write)(void *user, RtStream to, const char *text, size_t n);
-  bool (*flush)(void *user); /* what was written shall be seen; NULL: nothing to do */
+  bool (*terminal)(void *user); /* do errors go to a terminal? NULL: no */
+  bool (*flush)(void *user);    /* what was written shall be seen; NULL: nothing to do */
   /* Standard input: at least a byte of what comes next, 0 at its end, -1 with errno. NULL: descriptor 0 */
   int64_t (*read)(void *user, char *to, size_t n);
   const char *(*place)(void *user, uint32_t site); /* the program's own: "file:line:column", or ""; NULL: no memory */
   RtInput input;
+  RtLine line;
   int exit_status; /* after ERR_EXIT */
   void *user;
   const char *const *args; /* program arguments */
@@ -299,6 +308,7 @@ const Desc *rt_desc(Rt *rt, const Desc *d);
 Status rt_error(Rt *rt, ErrorKind kind, uint32_t site, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* a caller adds its call site while the error passes through; becomes the error's own site if it has none */
 void rt_trace(Rt *rt, uint32_t site);
+bool rt_end_line(Rt *rt); /* ends what Progress has begun on standard error; false: it isn't taken */
 void rt_clear_error(Rt *rt);
 
 /* ---- Streams of the C library, for hosts without functions for output ------------------------------------------- */

@@ -98,6 +98,9 @@ double rt_now(void); /* monotonic seconds */
 
 /* Waits until the file is ready, or for an interrupt, by which alone it fails; whether it is its next call tells. */
 Status rt_wait_for(Rt *rt, int fd, short events);
+/* A text for standard error, behind all output, which leaves a line under way as it is. */
+Status rt_put_error(Rt *rt, const char *text, size_t n, uint32_t site);
+int rt_terminal_columns(void);
 size_t rt_line_length(const char *line, size_t n); /* without its end, \n or \r\n, if it has one */
 Status rt_lines(Rt *rt, const char *text, size_t n, ArrayObj **out);
 

@@ -18,7 +18,9 @@ enum { PIECE = 1 << 16, KEPT = 1 << 20 /* of an empty buffer */ };
 static Status no_output(Rt *rt, uint32_t site) { return rt_error(rt, ERR_OUTPUT, site, "the output isn't taken"); }
 
 static Status write_to(Rt *rt, RtStream to, const char *text, size_t n, uint32_t site) {
-  if (!rt->write || rt->write(rt->user, to, text, n)) return 0;
+  if (!rt->write) return 0;
+  if (to == RT_OUT && n) rt->line.output_begun = text[n - 1] != '\n';
+  if (rt_end_line(rt) && rt->write(rt->user, to, text, n)) return 0;
   return no_output(rt, site);
 }
 
@@ -34,6 +36,11 @@ static Status write_line(Rt *rt, RtStream to, const Desc *type, const Slot *args
   Status status = b.failed ? 1 : write_to(rt, to, b.data, b.len, site);
   buf_free(&b);
   return status;
+}
+
+Status rt_put_error(Rt *rt, const char *text, size_t n, uint32_t site) {
+  if (flush(rt, site)) return 1;
+  return !rt->write || rt->write(rt->user, RT_ERR, text, n) ? 0 : no_output(rt, site);
 }
 
 PRIM(prim_print) {
@@ -100,6 +107,7 @@ static ssize_t read_descriptor(Rt *rt, char *to, size_t n) {
 /* Appends what there is; *end if nothing is left. */
 static Status read_piece(Rt *rt, bool *end, uint32_t site) {
   RtInput *in = &rt->input;
+  if (!rt_end_line(rt)) return no_output(rt, site);
   if (room_for_piece(rt) || flush(rt, site)) return 1;
   for (;;) {
     if (rt_look(rt)) return 1;

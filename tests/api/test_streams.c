@@ -56,7 +56,7 @@ static ptrdiff_t give(void *user, char *buffer, size_t size) {
   return (ptrdiff_t)n;
 }
 
-static AtledVM *make(AtledJit jit, Host *h, const char *input) {
+static AtledVM *make_on(bool terminal, AtledJit jit, Host *h, const char *input) {
   AtledConfig config;
   atled_config_init(&config);
   config.jit = jit;
@@ -64,9 +64,12 @@ static AtledVM *make(AtledJit jit, Host *h, const char *input) {
   config.flush = flush;
   config.input = give;
   config.user = h;
+  config.errors_on_terminal = terminal;
   *h = (Host){.in = input, .piece = 3, .room = 4096};
   return atled_new(&config);
 }
+
+static AtledVM *make(AtledJit jit, Host *h, const char *input) { return make_on(false, jit, h, input); }
 
 static void test_reading(AtledJit jit) {
   Host h;
@@ -142,12 +145,44 @@ static void test_exit(AtledJit jit) {
   atled_free(vm);
 }
 
+/* The host's errors are a terminal or not; each text is what comes to them. */
+static void test_progress(AtledJit jit) {
+  static const char *const texts[][3] = {
+      {"let line i = Progress.line \"a b\" {iteration = i, value = float i, gradient_norm = 1.0} in\n"
+       "  ignore (line 0); ignore (line 3); ignore (line 10)",
+       "a b: step 0, value 0, gradient norm 1.0e+00\na b: step 10, value 10, gradient norm 1.0e+00\n",
+       "\ra b: step 0, value \ra b: step 3, value \ra b: step 10, value\n"},
+      {"let line name = ignore (Progress.line name {iteration = 1, value = 1.0, gradient_norm = 1.0}) in\n"
+       "  line \"\\n日本日本日本日本日本\"; line \"x\"; print 1; line \"y\"; eprint 2; line \"z\"; print (read_line "
+       "()); line \"v\"; fail \"no\"",
+       "\n日本日本日本日本日本: step 1, value 1, gradient norm 1.0e+00\nx: step 1, value 1, gradient norm 1.0e+00\n"
+       "y: step 1, value 1, gradient norm 1.0e+00\n2\nz: step 1, value 1, gradient norm 1.0e+00\n"
+       "v: step 1, value 1, gradient norm 1.0e+00\n",
+       "\r 日本日本日本日本日\rx: step 1, value 1,\n\ry: step 1, value 1,\n2\n\rz: step 1, value 1,\n\rv: step 1, "
+       "value 1,\n"},
+      {"ignore (Progress.loop \"f\" 1 (fun i x -> x) ()); write \"a\"; ignore (Progress.loop \"g\" 1 (fun i x -> x) "
+       "())",
+       "f: 1 of 1, 0.0 s, 0.0 s left\ng: 1 of 1, 0.0 s, 0.0 s left\n",
+       "\rf: 1 of 1, 0.0 s, 0\n\n\rg: 1 of 1, 0.0 s, 0\n"}};
+  setenv("COLUMNS", "20", 1);
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (int terminal = 0; terminal < 2; terminal++) {
+      Host h;
+      AtledVM *vm = make_on(terminal, jit, &h, "line\n");
+      AtledStatus status = atled_eval(vm, "a", texts[i][0]);
+      CHECK(status == (strstr(texts[i][0], "fail") ? ATLED_RUNTIME_ERROR : ATLED_OK));
+      CHECK_STR(h.err, texts[i][1 + terminal]);
+      atled_free(vm);
+    }
+}
+
 int main(void) {
   for (AtledJit jit = ATLED_JIT_AUTO; jit <= ATLED_JIT_ALWAYS; jit++) {
     test_reading(jit);
     test_failed_reads(jit);
     test_writing(jit);
     test_exit(jit);
+    test_progress(jit);
   }
   return check_result();
 }

@@ -143,12 +143,13 @@ static const Case cases[] = {
 /* Those whose work is bounded, or a pass or two over one string at the speed of memory. A new primitive belongs here
  * or above. */
 static const RtPrimId bounded[] = {
-    RTP_FORMAT_FLOAT,  RTP_FORMAT_INT,      RTP_FORMAT_STRING, RTP_CONCAT_STRING,  RTP_FLOAT_OF_STRING,
-    RTP_INT_OF_STRING, RTP_STR_STARTS_WITH, RTP_STR_ENDS_WITH, RTP_ARGS,           RTP_ENV,
-    RTP_TIME,          RTP_RANDOM_BITS,     RTP_CPU_TIME,      RTP_ARRAYS_MADE,    RTP_OPAQUE,
-    RTP_POSITION,      RTP_FILE_EXISTS,     RTP_LIST_DIR,      RTP_SLEEP,          RTP_DATE,
-    RTP_JSON_PARSE,    RTP_JSON_NUMBERS,    RTP_WRITE,         RTP_FLUSH,          RTP_EXIT,
-    RTP_ATTEMPT,       RTP_ATTEMPT_EFFECT,  RTP_NANOSECONDS,   RTP_TERMINAL_WIDTH, RTP_STR_BYTE,
+    RTP_FORMAT_FLOAT,  RTP_FORMAT_INT,         RTP_FORMAT_STRING, RTP_CONCAT_STRING,  RTP_FLOAT_OF_STRING,
+    RTP_INT_OF_STRING, RTP_STR_STARTS_WITH,    RTP_STR_ENDS_WITH, RTP_ARGS,           RTP_ENV,
+    RTP_TIME,          RTP_RANDOM_BITS,        RTP_CPU_TIME,      RTP_ARRAYS_MADE,    RTP_OPAQUE,
+    RTP_POSITION,      RTP_FILE_EXISTS,        RTP_LIST_DIR,      RTP_SLEEP,          RTP_DATE,
+    RTP_JSON_PARSE,    RTP_JSON_NUMBERS,       RTP_WRITE,         RTP_FLUSH,          RTP_EXIT,
+    RTP_ATTEMPT,       RTP_ATTEMPT_EFFECT,     RTP_NANOSECONDS,   RTP_TERMINAL_WIDTH, RTP_STR_BYTE,
+    RTP_UPDATE_LINE,   RTP_ERRORS_ON_TERMINAL,
 };
 
 static bool write_nothing(void *user, RtStream to, const char *s, size_t n) {
