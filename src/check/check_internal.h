@@ -154,7 +154,7 @@ typedef struct State {
   LazyItem *lazy_item;
   Item **later; /* of the source, behind the item */
   int nlater;
-  int errors; /* reported before the item */
+  int errors;    /* reported before the item */
   bool doubtful; /* the item uses a name whose definition, or module, has an error that was reported */
   int level;
   Type *shown;                 /* of an expression between other items that is a function, or NULL */
