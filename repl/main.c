@@ -118,6 +118,7 @@ static void print_passes(const AtledVM *vm) {
 /* `reading`: what it took to read the program, which is the VM's first phase. */
 static void print_times(const AtledVM *vm, double reading) {
   AtledPhase p, all = {.name = "total"};
+  if (!atled_phase(vm, 0, &p)) return; /* nobody asked */
   for (int i = 0; atled_phase(vm, i, &p); i++) {
     if (i == 0) {
       fflush(stdout);

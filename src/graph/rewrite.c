@@ -113,20 +113,19 @@ Node *rewrite_node(Rewriter *r, Node *n, Node **ops, Graph **graphs) {
 Graph *rewrite_nodes(Rewriter *r, Graph *g) {
   World *w = r->w;
   void *frame = r->pass.begin ? r->pass.begin(r->pass.user, g) : NULL;
-  Node **nodes;
-  int n = ir_order(w->temp, g, &nodes);
-  Map val;
-  map_init(&val, w->temp);
-  for (int i = 0; i < n; i++) {
-    Node *x = nodes[i];
+  const GraphBody *b = graph_body(w, g);
+  const int *operand = b->operands;
+  Node **made = NEW_ARRAY(w->temp, Node *, b->n);
+  for (int i = 0; i < b->n; i++) {
+    Node *x = b->nodes[i];
     Node **ops = NEW_ARRAY(w->temp, Node *, x->nops + 1);
     Graph **graphs = NEW_ARRAY(w->temp, Graph *, x->ngraphs + 1);
-    for (int k = 0; k < x->nops; k++) ops[k] = map_get(&val, x->ops[k]);
+    for (int k = 0; k < x->nops; k++) ops[k] = made[*operand++];
     for (int k = 0; k < x->ngraphs; k++) graphs[k] = rewrite_graph(r, x->graphs[k]);
     Node *y = r->pass.node ? r->pass.node(r->pass.user, r, frame, x, ops, graphs) : NULL;
-    map_put(&val, x, y ? y : rewrite_node(r, x, ops, graphs));
+    made[i] = y ? y : rewrite_node(r, x, ops, graphs);
   }
-  return ir_graph(w, g->params, g->nparams, map_get(&val, g->result), g->name);
+  return ir_graph(w, g->params, g->nparams, made[b->n - 1], g->name);
 }
 
 static Graph *make(Rewriter *r, Graph *g) {

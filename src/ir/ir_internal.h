@@ -28,7 +28,7 @@ Node *ir_raw(World *w, Op op, IrType *t, Node **ops, int n);
 /* The entry with this hash that is the same as the key, or NULL. */
 void *table_find(Table *t, uint32_t hash, bool (*same)(const void *a, const void *b), const void *key);
 /* t: of the world */
-void table_insert(World *w, Table *t, uint32_t hash, void *entry, uint32_t (*hash_of)(const void *));
+void table_insert(World *w, Table *t, uint32_t hash, void *entry);
 
 /* ---- captures.c ---- */
 /* How a graph uses each of its parameters, the more the greater. */

@@ -4,8 +4,7 @@
 #include "ir/ir_internal.h"
 #include <string.h>
 
-static uint32_t type_hash(const void *p) {
-  const IrType *t = p;
+static uint32_t type_hash(const IrType *t) {
   uint64_t h = hash_mix(t->kind, (uint64_t)t->n * 2 + t->effect);
   h = hash_mix(h, (uint64_t)(uintptr_t)t->key);
   for (int i = 0; i < t->n; i++) {
@@ -39,7 +38,7 @@ static IrType *type_intern(World *w, const IrType *proto) {
       memcpy(t->names, proto->names, sizeof(Sym) * (size_t)t->n);
     }
   }
-  table_insert(w, &tables(w)->types, h, t, type_hash);
+  table_insert(w, &tables(w)->types, h, t);
   return t;
 }
 

@@ -158,16 +158,20 @@ static bool definition_is_identity(const Node *n) {
   return n->op == OP_APPLY || n->op == OP_CALL || n->op == OP_LOOP || n->op == OP_ZEROS;
 }
 
-static uint32_t node_hash_of(const void *p) { return ((const Node *)p)->hash; }
+/* Adds a number to a hash: one step of hash_mix, for most nodes that are hashed have been made before. */
+static uint64_t add_hash(uint64_t h, uint64_t x) {
+  h = (h ^ x) * 0x9e3779b97f4a7c15u;
+  return h ^ h >> 32;
+}
 
 static uint32_t node_hash(const Node *n) {
-  uint64_t h = hash_mix(n->op, n->type->id);
-  h = hash_mix(h, n->op == OP_DATA ? n->attr.data->hash : (uint64_t)n->attr.i);
-  h = hash_mix(h, site_is_identity(n) ? n->site : n->definition);
-  if (n->type_arg) h = hash_mix(h, n->type_arg->id);
-  for (int i = 0; i < n->ngraphs; i++) h = hash_mix(h, n->graphs[i]->id);
-  for (int i = 0; i < n->nops; i++) h = hash_mix(h, n->ops[i]->id);
-  return (uint32_t)(h ^ h >> 32);
+  uint64_t h =
+      add_hash((uint64_t)n->op << 32 | n->type->id, n->op == OP_DATA ? n->attr.data->hash : (uint64_t)n->attr.i);
+  h = add_hash(h, site_is_identity(n) ? n->site : n->definition);
+  if (n->type_arg) h = add_hash(h, n->type_arg->id);
+  for (int i = 0; i < n->ngraphs; i++) h = add_hash(h, n->graphs[i]->id);
+  for (int i = 0; i < n->nops; i++) h = add_hash(h, n->ops[i]->id);
+  return (uint32_t)h;
 }
 
 static bool same_loop(const LoopInfo *a, const LoopInfo *b) {
@@ -270,7 +274,7 @@ Node *ir_intern(World *w, Node *proto) {
   }
   n->flags = node_flags(n);
   n->order = ++w->met;
-  table_insert(w, &tables(w)->nodes, n->hash, n, node_hash_of);
+  table_insert(w, &tables(w)->nodes, n->hash, n);
   return n;
 }
 
@@ -279,8 +283,6 @@ Node *ir_raw(World *w, Op op, IrType *t, Node **ops, int n) {
 }
 
 /* ---- Graphs ------------------------------------------------------------------------ */
-static uint32_t graph_hash_of(const void *p) { return ((const Graph *)p)->hash; }
-
 static bool graph_same(const void *p, const void *q) {
   const Graph *a = p, *b = q;
   if (a->result != b->result || a->nparams != b->nparams) return false;
@@ -317,7 +319,7 @@ Graph *ir_graph(World *w, IrType **params, int n, Node *result, Sym name) {
   g->size = b->n;
   for (int i = 0; i < b->n; i++)
     for (int k = 0; k < b->nodes[i]->ngraphs; k++) g->size += b->nodes[i]->graphs[k]->size;
-  table_insert(w, &tables(w)->graphs, g->hash, g, graph_hash_of);
+  table_insert(w, &tables(w)->graphs, g->hash, g);
   return g;
 }
 

@@ -4,8 +4,9 @@
 #define ATLED_WORLD_H
 #include "ir/compilation.h"
 
-typedef struct Table { /* open addressing over pointers, keyed by a hash the entries know */
+typedef struct Table { /* open addressing over pointers */
   void **slots;
+  uint32_t *hashes; /* of what stands in the slots, with the highest bit set; 0: free */
   size_t cap, count;
   uint32_t made; /* the arena's epoch when the slots were allocated */
 } Table;

@@ -100,7 +100,8 @@ static void find_items(Splitter *sp) {
     if (s[i] == '"') i = skip_string(src, i, i > 0 && s[i - 1] == 'r' && (i == 1 || !is_word_byte(s[i - 2])));
     else if (s[i] == '#') i = skip_line(src, i);
     else if (s[i] == '(' && s[i + 1] == '*') i = skip_comment(src, i);
-    else i++;
+    else if (s[i] == '\n') i++;
+    else i += 1 + (uint32_t)strcspn(s + i + 1, "\n\"#(");
   }
 }
 

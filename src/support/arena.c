@@ -122,9 +122,13 @@ void *arena_alloc(Arena *a, size_t n) {
     return own;
   }
   if ((size_t)(a->end - a->cur) < n) add_block(a);
-  void *p = a->cur;
+  char *p = a->cur;
   a->cur += n;
-  return memset(p, 0, n);
+  if (n > 4 * ALIGN) return memset(p, 0, n);
+  memset(p, 0, ALIGN); /* without calls */
+  if (n > ALIGN) memset(p + ALIGN, 0, ALIGN);
+  if (n > 2 * ALIGN) memset(p + n - 2 * ALIGN, 0, 2 * ALIGN);
+  return p;
 }
 
 void *arena_grow(Arena *a, void *p, size_t old_size, size_t new_size) {

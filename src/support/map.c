@@ -4,8 +4,8 @@
  *
  * Open addressing with linear probing, at most half full; nothing is ever
  * removed, so no tombstones. The first put allocates: empty maps are free.
- * The mixing is a multiply and a shift per word (the finaliser of
- * splitmix64); it is not meant to resist chosen keys. */
+ * A key's slot is the top of its product with an odd number (Fibonacci hashing);
+ * hash_mix is the finaliser of splitmix64. Neither is meant to resist chosen keys. */
 #include "support/support.h"
 #include <string.h>
 
@@ -40,7 +40,7 @@ void map_init(Map *m, Arena *a) {
 
 /* The slot of `key`, or the free one where it belongs. */
 static size_t find(const void **keys, size_t cap, const void *key) {
-  size_t i = hash_mix(0, (uintptr_t)key) & (cap - 1);
+  size_t i = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u >> (__builtin_clzll(cap) + 1);
   while (keys[i] && keys[i] != key) i = (i + 1) & (cap - 1);
   return i;
 }
