@@ -24,7 +24,7 @@ static const uint8_t *changes_params(Changes *c, Graph *g) {
       bool part;
       const Node *p = param_behind(order[i]->ops[k], &part);
       unsigned changed = p && p->attr.i < g->nparams ? changes_operand(c, order[i], k) : 0;
-      if (changed) known[p->attr.i] |= part || changed == CHANGES_PART ? CHANGES_PART : changed;
+      if (changed) known[p->attr.i] |= (uint8_t)(part ? CHANGES_PART : changed);
     }
   map_put(&c->params, g, known);
   return known;

@@ -34,7 +34,7 @@ static bool is_float(const LFunc *f, int r) { return r >= 0 && f->regs[r].kind =
 
 static void learn(Plan *p, int r, unsigned facts) {
   if (!is_float(p->f, r) || (p->facts[r] & facts) == facts) return;
-  p->facts[r] |= facts;
+  p->facts[r] |= (uint8_t)facts;
   p->news = true;
 }
 

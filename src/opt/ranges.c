@@ -48,7 +48,7 @@ bool frame_resolve(Ranges *p, Frame *f, const Node *param, Frame **of, Node **x)
   }
   const LoopInfo *l = f->at->loop;
   bool cond = f->kind != FRAME_BODY;
-  int input = cond ? loop_cond_input(l, k) : k - 1;
+  int input = cond ? loop_cond_input(l, (int)k) : (int)k - 1;
   if (k > 0 && loop_part(l, input) == LOOP_CAPTURED) {
     *x = f->at->ops[loop_first(l) + input];
     return true;
