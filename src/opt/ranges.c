@@ -66,24 +66,21 @@ bool frame_resolve(Ranges *p, Frame *f, const Node *param, Frame **of, Node **x)
   return true;
 }
 
+static void walk_on(Ranges *p, const Node *x) {
+  if ((uintptr_t)map_get(&p->walked, x) == p->walk) return;
+  map_put(&p->walked, x, (void *)p->walk);
+  vec_push(p->w->temp, p->todo, x);
+}
+
 bool frame_depends(Ranges *p, Frame *f, const Node *from, const Node *to) {
-  Map seen;
-  map_init(&seen, p->w->temp);
-  Vec(const Node *) todo = {0};
-  vec_push(p->w->temp, todo, from);
-  for (int k = 0; k < todo.len; k++) {
-    const Node *x = todo.data[k];
+  if (!p->walk++) map_init(&p->walked, p->w->temp);
+  p->todo.len = 0;
+  walk_on(p, from);
+  for (int k = 0; k < p->todo.len; k++) {
+    const Node *x = p->todo.data[k];
     if (x == to) return true;
-    for (int i = 0; i < x->nops; i++)
-      if (!map_get(&seen, x->ops[i])) {
-        map_put(&seen, x->ops[i], x->ops[i]);
-        vec_push(p->w->temp, todo, x->ops[i]);
-      }
-    for (const Guard *g = map_get(&f->edges, x); g; g = g->next)
-      if (!map_get(&seen, g->node)) {
-        map_put(&seen, g->node, g->node);
-        vec_push(p->w->temp, todo, g->node);
-      }
+    for (int i = 0; i < x->nops; i++) walk_on(p, x->ops[i]);
+    for (const Guard *g = map_get(&f->edges, x); g; g = g->next) walk_on(p, g->node);
   }
   return false;
 }

@@ -82,6 +82,10 @@ typedef struct Ranges {
   int frames;          /* left to be made */
   bool use_late;       /* may the proof under way use facts that hold after a check? */
   const Guard *guards; /* what the proof under way rests on */
+  /* Walks of frame_depends, in memory that all of them share. */
+  Map walked;     /* node -> number of the last walk that met it */
+  uintptr_t walk; /* number of the latest walk */
+  Vec(const Node *) todo;
 } Ranges;
 
 /* ---- linear.c: forms and proofs ---- */
