@@ -51,6 +51,8 @@ typedef enum NameSpace { NS_VALUE, NS_TYPE, NS_CTOR } NameSpace;
 static void force(Checker *c, Module *m, NameSpace ns, Sym name) {
   Lazy *lazy = m->lazy;
   LazyItem *item = lazy ? map_get(ns == NS_TYPE ? &lazy->types : &lazy->index, name) : NULL;
+  LazyItem *astray = item && ns == NS_VALUE ? map_get(&lazy->astray, name) : NULL;
+  if (astray && astray->state == LAZY_UNCHECKED) check_lazy_item(c, m, astray);
   if (!item || item->state == LAZY_DONE || item == c->s.lazy_item) return;
   if (item->state == LAZY_UNCHECKED) {
     check_lazy_item(c, m, item);

@@ -88,7 +88,12 @@ static const char regex_text[] = "type matched = {text : string, start : int, gr
                                  "foreign \"prim\" find : string -> string -> matched option\n"
                                  "foreign \"prim\" find_all : string -> string -> matched[]\n"
                                  "foreign \"prim\" replace : string -> string -> string -> string\n";
-static const char csv_text[] = "foreign \"prim!\" numbers : string -> float[][]\n";
+/* Rules that don't stand behind their functions are errors where these are used. */
+static const char csv_text[] =
+    "let before x = x * 2.0\nlet other x = x + 1.0\npullback before x = (before x, fun d -> d)\n"
+    "tangent after x dx = (after x, dx)\nlet after x = x * 2.0\n\n# its own\n\npullback after x = (after x, fun d -> "
+    "d)\n"
+    "foreign \"prim!\" numbers : string -> float[][]\n";
 
 /* ---- A checker over these modules ---------------------------------------------------- */
 typedef struct World {
@@ -469,6 +474,9 @@ static void test_modules(void) {
       {"let a = twice_log 1\nlet b = smooth 2", "a : float\nb : float\n"},
       {"let a = List.mapp\nlet b = Lst.map\nlet c = _hidden 1", "1 unbound-name\n2 unbound-module\n3 unbound-name\n"},
       {"import \"none.atl\" as Model\nlet x = Model.y", "1 no-file\n"},
+      {"let f = Csv.other", "f : float -> float\n"},
+      {"let f = Csv.before", "3 misplaced-rule\n"},
+      {"let f = Csv.after", "4 misplaced-rule\n"},
       {"let m = Regex.find \"a\" \"b\"\nlet t = match m with | Some m -> m.text | None -> \"\"",
        "m : Regex.matched option\nt : string\n"}};
   RUN(cases);
