@@ -93,7 +93,10 @@ static const char csv_text[] =
     "let before x = x * 2.0\nlet other x = x + 1.0\npullback before x = (before x, fun d -> d)\n"
     "tangent after x dx = (after x, dx)\nlet after x = x * 2.0\n\n# its own\n\npullback after x = (after x, fun d -> "
     "d)\n"
-    "foreign \"prim!\" numbers : string -> float[][]\n";
+    "foreign \"prim!\" numbers : string -> float[][]\n"
+                               "type _t = {a : int}\nlet _t : _t = {a = 1}\nlet use () = _t.a\nlet used (x : _t) = x.a\n"
+                               "type _u = U of int\nlet _u (x : _u) : _u = x\nlet made = _u (U 1)\n"
+                               "let _v : _v = {b = 1}\ntype _v = {b : int}\nlet w = _v\n";
 
 /* ---- A checker over these modules ---------------------------------------------------- */
 typedef struct World {
@@ -477,6 +480,8 @@ static void test_modules(void) {
       {"let f = Csv.other", "f : float -> float\n"},
       {"let f = Csv.before", "3 misplaced-rule\n"},
       {"let f = Csv.after", "4 misplaced-rule\n"},
+      {"let f = Csv.use\nlet g = Csv.used\nlet h = Csv.made\nlet w = Csv.w",
+       "f : unit -> int\ng : {a : int} -> int\nh : Csv._u\nw : {b : int}\n"},
       {"let m = Regex.find \"a\" \"b\"\nlet t = match m with | Some m -> m.text | None -> \"\"",
        "m : Regex.matched option\nt : string\n"}};
   RUN(cases);
