@@ -99,8 +99,9 @@ typedef struct Lazy { /* Module.lazy */
   Lexer *lx;
   LazyItem *items;
   int n;
-  Map index; /* Sym -> LazyItem: of values and constructors */
-  Map types; /* the same of types, whose names values may have, too */
+  Map index;  /* Sym -> LazyItem: of values and constructors */
+  Map types;  /* the same of types, whose names values may have, too */
+  Map astray; /* Sym -> LazyItem: the last rule of a function that doesn't stand behind it, which is an error */
   Sym *names;
   int nnames;
 } Lazy;

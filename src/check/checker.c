@@ -67,7 +67,14 @@ static Map *lazy_index(Lazy *lazy, const ItemRange *r, Sym name) {
   return r->type && !constructor ? &lazy->types : &lazy->index;
 }
 
-/* A function's rules are read with it: their ranges join the one before. */
+static bool defines(const ItemRange *r, Sym name) {
+  for (int i = 0; i < r->nnames; i++)
+    if (r->names[i] == name) return true;
+  return false;
+}
+
+/* A function's rules are read with it: their ranges join its own, the one before. Another rule is read, and reported,
+ * when its function is. */
 Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source) {
   Module *m = checker_new_module(c, name, NULL, source);
   Source *src = sources_get(c->sources, source);
@@ -80,16 +87,21 @@ Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source) {
   lazy->items = NEW_ARRAY(c->arena, LazyItem, n ? n : 1);
   map_init(&lazy->index, c->arena);
   map_init(&lazy->types, c->arena);
+  map_init(&lazy->astray, c->arena);
   Vec(Sym) names = {0};
+  const ItemRange *last = NULL; /* that is no rule */
   for (int i = 0; i < n; i++) {
-    if (lazy->n && range_is_rule(src, &ranges[i])) {
+    bool rule = range_is_rule(src, &ranges[i]) && ranges[i].nnames == 1;
+    if (rule && last && defines(last, ranges[i].names[0])) {
       lazy->items[lazy->n - 1].end = ranges[i].end;
       continue;
     }
+    last = &ranges[i];
     LazyItem *item = &lazy->items[lazy->n++];
     item->start = ranges[i].start;
     item->end = ranges[i].end;
-    for (int j = 0; j < ranges[i].nnames; j++) {
+    if (rule) map_put(&lazy->astray, ranges[i].names[0], item);
+    for (int j = 0; !rule && j < ranges[i].nnames; j++) {
       map_put(lazy_index(lazy, &ranges[i], ranges[i].names[j]), ranges[i].names[j], item);
       bool is_private = ranges[i].names[0][0] == '_'; /* with the constructors of such a type */
       if (!is_private) vec_push(c->arena, names, ranges[i].names[j]);

@@ -52,6 +52,8 @@ typedef enum NameSpace { NS_VALUE, NS_TYPE, NS_CTOR } NameSpace;
 static void force(Checker *c, Module *m, NameSpace ns, Sym name) {
   Lazy *lazy = m->lazy;
   LazyItem *item = lazy ? map_get(ns == NS_TYPE ? &lazy->types : &lazy->index, name) : NULL;
+  LazyItem *astray = item && ns == NS_VALUE ? map_get(&lazy->astray, name) : NULL;
+  if (astray && astray->state == LAZY_UNCHECKED) check_lazy_item(c, m, astray);
   if (!item || item->state == LAZY_DONE || item == c->s.lazy_item) return;
   if (item->state == LAZY_UNCHECKED) {
     check_lazy_item(c, m, item);
@@ -154,6 +156,23 @@ static const char *library_hint(Checker *c, Sym name, NameSpace ns, bool exact) 
   return hint;
 }
 
+/* The modules of the library that have just this name: the one, or a list of some; NULL if there is none. */
+static const char *holders_hint(Checker *c, Sym name, NameSpace ns) {
+  enum { MOST = 4 };
+  Names holders = {0};
+  Sym module;
+  for (int i = 0; name[0] != '_' && (module = c->loader.library_name(c->loader.user, i)); i++) {
+    const Module *m = find_module(c, module);
+    if (m && m != c->s.module && nearest_in(c, m, ns, name) == name) vec_push(c->temp, holders, module);
+  }
+  if (holders.len == 0 || holders.len > MOST) return NULL;
+  if (holders.len == 1) return tc_format(c, "did you mean `%s.%s`?", holders.data[0], name);
+  Str out = {.arena = c->temp};
+  for (int i = 0; i < holders.len; i++)
+    str_printf(&out, "%s`%s.%s`", i == 0 ? "" : i + 1 < holders.len ? ", " : " or ", holders.data[i], name);
+  return tc_format(c, "did you mean one of %s?", out.data);
+}
+
 /* What was meant by `name.what`, of a module that there isn't; what: NULL if only the module is named. */
 static const char *module_hint(Checker *c, Sym name, NameSpace ns, Sym what) {
   Sym near = nearest_module(c, name);
@@ -162,7 +181,7 @@ static const char *module_hint(Checker *c, Sym name, NameSpace ns, Sym what) {
   if (found) return tc_format(c, "did you mean `%s.%s`?", near, found);
   bool bare = what && c->prelude && module_find(c, c->prelude, ns, what); /* `Math.sin` */
   if (bare) return tc_format(c, "`%s` is known without a module", what);
-  const char *hint = what ? library_hint(c, what, ns, true) : NULL;
+  const char *hint = what ? holders_hint(c, what, ns) : NULL;
   if (!hint && near) hint = tc_format(c, "did you mean `%s`?", near);
   return hint ? hint : habit_of_word(name);
 }

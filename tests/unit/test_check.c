@@ -88,7 +88,15 @@ static const char regex_text[] = "type matched = {text : string, start : int, gr
                                  "foreign \"prim\" find : string -> string -> matched option\n"
                                  "foreign \"prim\" find_all : string -> string -> matched[]\n"
                                  "foreign \"prim\" replace : string -> string -> string -> string\n";
-static const char csv_text[] = "foreign \"prim!\" numbers : string -> float[][]\n";
+/* Rules that don't stand behind their functions are errors where these are used. */
+static const char csv_text[] =
+    "let before x = x * 2.0\nlet other x = x + 1.0\npullback before x = (before x, fun d -> d)\n"
+    "tangent after x dx = (after x, dx)\nlet after x = x * 2.0\n\n# its own\n\npullback after x = (after x, fun d -> "
+    "d)\n"
+    "foreign \"prim!\" numbers : string -> float[][]\n"
+                               "type _t = {a : int}\nlet _t : _t = {a = 1}\nlet use () = _t.a\nlet used (x : _t) = x.a\n"
+                               "type _u = U of int\nlet _u (x : _u) : _u = x\nlet made = _u (U 1)\n"
+                               "let _v : _v = {b = 1}\ntype _v = {b : int}\nlet w = _v\n";
 
 /* ---- A checker over these modules ---------------------------------------------------- */
 typedef struct World {
@@ -469,6 +477,11 @@ static void test_modules(void) {
       {"let a = twice_log 1\nlet b = smooth 2", "a : float\nb : float\n"},
       {"let a = List.mapp\nlet b = Lst.map\nlet c = _hidden 1", "1 unbound-name\n2 unbound-module\n3 unbound-name\n"},
       {"import \"none.atl\" as Model\nlet x = Model.y", "1 no-file\n"},
+      {"let f = Csv.other", "f : float -> float\n"},
+      {"let f = Csv.before", "3 misplaced-rule\n"},
+      {"let f = Csv.after", "4 misplaced-rule\n"},
+      {"let f = Csv.use\nlet g = Csv.used\nlet h = Csv.made\nlet w = Csv.w",
+       "f : unit -> int\ng : {a : int} -> int\nh : Csv._u\nw : {b : int}\n"},
       {"let m = Regex.find \"a\" \"b\"\nlet t = match m with | Some m -> m.text | None -> \"\"",
        "m : Regex.matched option\nt : string\n"}};
   RUN(cases);
