@@ -367,9 +367,10 @@ typedef struct AtledAbout {
   const char *source; /* the definition's lines; NULL for a module */
 } AtledAbout;
 ATLED_API AtledStatus atled_about(AtledVM *vm, const char *name, AtledAbout *out);
-/* Values of the main program, of its modules and of the library, of which a part of the name is `query`; or, if that is
- * no name, those that can be used at the type that it is: "float[] -> float", "('a -> 'b) -> 'a list -> 'b list". In
- * alphabetical order, those of just that type first. Library modules are read for a type. */
+/* Modules, and values of the main program, of its modules and of the library, of which a part of the name is `query`,
+ * capital letters or small; where there are none, those with the word in their documentation. Or, if `query` is no
+ * name, values that can be used at the type that it is: "float[] -> float", "('a -> 'b) -> 'a list -> 'b list". In
+ * alphabetical order, modules, and values of just that type, first. Library modules are read. */
 ATLED_API AtledStatus atled_search(AtledVM *vm, const char *query, const char *const **names, int *count);
 /* Names that the last entry defined which defined some (of atled_eval, atled_enter, atled_eval_file), mean again what
  * they did before it: values, types, constructors, modules. Values and types that were made stay where they are used;

@@ -32,13 +32,6 @@ void command_type(Session *s, const char *rest) {
   show_text(s, status, text);
 }
 
-void command_doc(Session *s, const char *rest) {
-  const char *text;
-  if (lacks(rest, "a name", ":doc NAME")) return;
-  AtledStatus status = atled_doc(s->host.vm, rest, &text);
-  show_text(s, status, text);
-}
-
 /* ---- Names ------------------------------------------------------------------------------------------ */
 /* What is known of the name; false after a message. */
 static bool about(Session *s, const char *name, AtledAbout *out) {
@@ -47,12 +40,30 @@ static bool about(Session *s, const char *name, AtledAbout *out) {
   return status == ATLED_OK;
 }
 
+/* What `about` says, without the place. */
+static void show_about(const char *name, const AtledAbout *a) {
+  printf("%s %s%s%s\n", a->kind, name, a->type ? " : " : "", a->type ? a->type : "");
+  if (a->doc) fputs(a->doc, stdout);
+  if (strcmp(a->kind, "type") == 0 && a->source) fputs(a->source, stdout);
+}
+
+void command_doc(Session *s, const char *rest) {
+  AtledAbout a;
+  const char *text;
+  if (lacks(rest, "a name", ":doc NAME") || !about(s, rest, &a)) return;
+  if (strcmp(a.kind, "value") != 0) {
+    show_about(rest, &a);
+    if (strcmp(a.kind, "module") == 0) printf("`:browse %s` lists its names\n", rest);
+    return;
+  }
+  AtledStatus status = atled_doc(s->host.vm, rest, &text);
+  show_text(s, status, text);
+}
+
 void command_info(Session *s, const char *rest) {
   AtledAbout a;
   if (lacks(rest, "a name", ":info NAME") || !about(s, rest, &a)) return;
-  printf("%s %s%s%s\n", a.kind, rest, a.type ? " : " : "", a.type ? a.type : "");
-  if (a.doc) fputs(a.doc, stdout);
-  if (strcmp(a.kind, "type") == 0 && a.source) fputs(a.source, stdout);
+  show_about(rest, &a);
   if (a.line) printf("defined in %s, line %d\n", a.file, a.line);
   else if (a.file) printf("defined in %s\n", a.file);
 }

@@ -92,6 +92,22 @@ class Piped(unittest.TestCase):
         self.assertIn("a word or a type is missing", out)
         self.assertIn("expected a type", err)
 
+    def test_search_of_modules_and_documentation(self):
+        out, err = self.prompt(":search ode\n:search LBFGS\n:search eigenvalue\n")
+        lines = out.splitlines()
+        self.assertEqual((lines[0], err), ("module Ode", ""))
+        self.assertTrue(any(line.startswith("Optim.lbfgs : ") for line in lines))
+        self.assertTrue(any(line.startswith("Linalg.eigh : ") for line in lines))
+
+    def test_documentation_of_modules_and_types(self):
+        out, err = self.prompt(":help Ode\n:doc Ode.options\n:browse Plot\n")
+        self.assertEqual(err, "")
+        self.assertIn("module Ode\nInitial value problems", out)
+        self.assertIn("\n`:browse Ode` lists its names\ntype Ode.options\nWhat `dopri5` is told.", out)
+        self.assertIn("\ntype options = {rtol : float", out)
+        self.assertIn("\nPlot.Line : ", out)
+        self.assertNotIn("Plot.Boxes", out)  # of a type that is private
+
     def test_undo(self):
         write("effect.txt", "")
         self.transcript(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What names mean, and how to find them: by a part of the name, or by a type. */
 #include "api/vm.h"
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,7 @@ typedef struct SearchCall {
   AtledVM *vm;
   const char *query;
   Type *type; /* of the query; NULL: a part of a name is looked for */
+  bool docs;  /* in comments */
   Vec(const char *) exact, others;
 } SearchCall;
 
@@ -191,12 +193,29 @@ static bool gives_anything(Type *t) {
   return anything;
 }
 
+/* Whether the query stands in the text; capital letters and small ones are the same. */
+static bool has_query(const SearchCall *c, const char *text) {
+  size_t n = strlen(c->query);
+  for (; strlen(text) >= n; text++) {
+    size_t i = 0;
+    while (i < n && tolower((unsigned char)text[i]) == tolower((unsigned char)c->query[i])) i++;
+    if (i == n) return true;
+  }
+  return false;
+}
+
+/* Whether the name, in full and by itself, or its documentation has the query in it. */
+static bool is_named_so(SearchCall *c, Module *m, const char *full, Sym name) {
+  if (!c->docs) return has_query(c, strchr(c->query, '.') ? full : name);
+  Binding *b = checker_lookup(c->vm->checker, m, name);
+  return b && b->item && b->item->doc && has_query(c, b->item->doc);
+}
+
 static void try_name(SearchCall *c, Module *m, Sym module, Sym name) {
   AtledVM *vm = c->vm;
   const char *full = module ? arena_printf(&vm->scratch, "%s.%s", module, name) : name;
   if (!c->type) {
-    if (strstr(full, c->query) && (strchr(c->query, '.') || strstr(name, c->query)))
-      vec_push(&vm->scratch, c->others, full);
+    if (is_named_so(c, m, full, name)) vec_push(&vm->scratch, c->others, full);
     return;
   }
   Binding *b = checker_lookup(vm->checker, m, name);
@@ -208,6 +227,8 @@ static void try_name(SearchCall *c, Module *m, Sym module, Sym name) {
 static void search_module(SearchCall *c, Module *m, Sym name) {
   Sym *all;
   int n = checker_module_names(m, &all, &c->vm->scratch);
+  if (!c->type && !c->docs && has_query(c, name))
+    vec_push(&c->vm->scratch, c->exact, arena_strndup(&c->vm->scratch, name, strlen(name)));
   for (int i = 0; i < n; i++) try_name(c, m, name, all[i]);
 }
 
@@ -236,6 +257,8 @@ static AtledStatus search_body(AtledVM *vm, void *arg) {
     checker_make_rigid(vm->checker, c->type);
   }
   search_all(c);
+  c->docs = !c->type && c->exact.len + c->others.len == 0;
+  if (c->docs) search_all(c);
   qsort(c->exact.data, (size_t)c->exact.len, sizeof *c->exact.data, by_text);
   qsort(c->others.data, (size_t)c->others.len, sizeof *c->others.data, by_text);
   for (int i = 0; i < c->others.len; i++) vec_push(&vm->scratch, c->exact, c->others.data[i]);

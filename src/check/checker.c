@@ -91,7 +91,8 @@ Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source) {
     item->end = ranges[i].end;
     for (int j = 0; j < ranges[i].nnames; j++) {
       map_put(lazy_index(lazy, &ranges[i], ranges[i].names[j]), ranges[i].names[j], item);
-      vec_push(c->arena, names, ranges[i].names[j]);
+      bool is_private = ranges[i].names[0][0] == '_'; /* with the constructors of such a type */
+      if (!is_private) vec_push(c->arena, names, ranges[i].names[j]);
     }
   }
   lazy->names = names.data;
@@ -142,9 +143,17 @@ static void add_map(NameSet *s, const Map *m, bool private) {
     if (m->keys[i] && m->vals[i]) add_name(s, (Sym)m->keys[i], private);
 }
 
+/* Constructors are as private as their type. */
+static void add_constructors(NameSet *s, const Map *m, bool private) {
+  for (size_t i = 0; i < m->cap; i++) {
+    const Ctor *k = m->vals[i];
+    if (k && (private || k->data->name[0] != '_')) add_name(s, k->name, private);
+  }
+}
+
 static void add_module(NameSet *s, const Module *m, bool private) {
   add_map(s, &m->values, private);
-  add_map(s, &m->ctors, private);
+  add_constructors(s, &m->ctors, private);
   const Lazy *lazy = m->lazy;
   for (int i = 0; lazy && i < lazy->nnames; i++) add_name(s, lazy->names[i], private);
 }
