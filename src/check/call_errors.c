@@ -115,7 +115,9 @@ static const char *derivative_hint(Checker *c, const Expr *call) {
   bool of_array = at ? at->kind == TY_ARRAY : type_repr(f->args[0])->kind == TY_ARRAY;
   bool to_array = to->kind == TY_ARRAY, to_number = !to_array && to->kind != TY_TUPLE && to->kind != TY_RECORD;
   if (second && of_number) return "`deriv (deriv f) x` is the second derivative of a function of one float";
-  if (second && !of_array) return "`hessian` is for functions of an array; `hvp f x v` is for any structure";
+  if (second && !of_array)
+    return "`hessian` is for functions of an array: hessian (fun v -> f (with_floats x v)) (floats x); `hvp f x v` is "
+           "for any structure";
   if (of_number) return "`deriv f x` is the derivative of a function of one float";
   if (to_number) return gradient ? NULL : "`grad f x` is the gradient of a function to a float";
   if (of_array && to_array) return "`jacobian f x` is the derivative of a function from arrays to arrays";

@@ -227,6 +227,15 @@ static Type *infer_cons(Checker *c, Expr *e) {
   }
 }
 
+/* xs ++ x. */
+static const char *element_hint(Checker *c, Type *arrays, Type *got) {
+  arrays = type_repr(arrays);
+  if (arrays->kind != TY_ARRAY) return NULL;
+  const Type *element = type_repr(arrays->args[0]), *t = type_repr(got);
+  bool fits = t->kind == element->kind || (t->kind == TY_VAR && tc_is_scalar(got) && tc_is_scalar(arrays->args[0]));
+  return fits ? "`xs ++ [x]` has one element more" : NULL;
+}
+
 static Type *infer_concat(Checker *c, Expr *e) {
   Type *t = type_var(c, 0);
   const Expr *first = e->args[0];
@@ -246,8 +255,12 @@ static Type *infer_concat(Checker *c, Expr *e) {
     tc_expect_type(c, t, got, p);
     Expr *rest = e->args[1];
     if (rest->kind == E_BINARY && rest->op == BIN_CONCAT) continue;
-    tc_expect_type(c, t, tc_infer(c, rest),
-                   (Place){.at = rest->span, .also = first->span, .also_label = "the first operand"});
+    Type *last = tc_infer(c, rest);
+    tc_expect_type(c, t, last,
+                   (Place){.at = rest->span,
+                           .also = first->span,
+                           .also_label = "the first operand",
+                           .hint = element_hint(c, t, last)});
     tc_solve(c);
     return t;
   }

@@ -224,7 +224,9 @@ static bool ends_with(Checker *c, Span at, Span inside) {
 static const char *sum_hint(Checker *c, Type *want, Type *got, Place p) {
   const Type *array = type_repr(got)->kind == TY_ARRAY ? type_repr(got) : type_repr(want);
   bool number = tc_is_scalar(want) || tc_is_scalar(got);
-  if (!number || array->kind != TY_ARRAY || !tc_is_scalar(type_repr(array->args[0]))) return NULL;
+  if (!number || array->kind != TY_ARRAY) return NULL;
+  const Type *element = type_repr(array->args[0]); /* a variable: what a product has made is open */
+  if (element->kind != TY_VAR && element->kind != TY_INT && element->kind != TY_FLOAT) return NULL;
   for (int i = 0; i < c->s.sums.len; i++)
     if (ends_with(c, p.at, c->s.sums.data[i]) || ends_with(c, p.also, c->s.sums.data[i]))
       return "`sum` adds up the rows of a matrix, `sum (flatten m)` all of its numbers";

@@ -106,6 +106,13 @@ static const char *symbol_hint(const Parser *p) {
   }
 }
 
+/* Whether the token's line begins, in column 0, with `let`. */
+static bool in_line_of_item(const Parser *p, const Token *t) {
+  uint32_t start = t->start;
+  while (start > 0 && p->text[start - 1] != '\n') start--;
+  return strncmp(p->text + start, "let ", 4) == 0;
+}
+
 const char *habit_hint(const Parser *p) {
   const char *hint = word_hint(p);
   if (!hint) hint = symbol_hint(p);
@@ -113,7 +120,9 @@ const char *habit_hint(const Parser *p) {
   const Token *last = token_before(p, 1);
   bool open_let = last && last->kind == TOK_IN;
   if (p->item_end == p->ntokens) return open_let ? "the value of the whole follows `in`: let x = e in x + 1" : NULL;
-  return "a line that belongs to the item above has to be indented";
+  return open_let && in_line_of_item(p, last)
+             ? "an item has no `in`: let x = e; what follows a local definition is indented"
+             : "a line that belongs to the item above has to be indented";
 }
 
 /* `i++` and `i--`, or an operator that lacks its right side. */
