@@ -281,7 +281,7 @@ static int test_files(Options *o) {
     if (code > worst) worst = code;
     free(text);
   }
-  printf("%d passed, %d failed\n", tally.passed, tally.failed);
+  if (worst != EXIT_DATA || tally.passed || tally.failed) printf("%d passed, %d failed\n", tally.passed, tally.failed);
   return worst;
 }
 

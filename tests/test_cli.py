@@ -323,6 +323,7 @@ class CommandLine(unittest.TestCase):
         self.same(r, 1)
         self.assertIn('tests.atl:1: "wrong"', r.stdout)
         self.assertIn("2 passed, 2 failed", r.stdout)
+        self.same(atled("test", script('test "no program" = 1 +\n', "wrong.atl")), 65, "")
 
     def test_benchmarks(self):
         """Machine code is measured unless something else is asked for; what fails is said; a stored run is compared with."""

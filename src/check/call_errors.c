@@ -107,7 +107,10 @@ static const char *derivative_hint(Checker *c, const Expr *call) {
   Type *to = type_repr(f->args[1]);
   const char *name = call->args[0]->name.name;
   if (to->kind == TY_FUN)
-    return tc_format(c, "several variables are one tuple: %s (fun (x, y) -> f x y) (1.0, 2.0)", name);
+    return tc_format(
+        c,
+        "several variables are one tuple: %s (fun (x, y) -> f x y) (1.0, 2.0); by the last one alone: %s (f 1.0) 2.0",
+        name, name);
   bool of_number = at ? tc_is_scalar(at) : tc_is_scalar(f->args[0]);
   bool of_array = at ? at->kind == TY_ARRAY : type_repr(f->args[0])->kind == TY_ARRAY;
   bool to_array = to->kind == TY_ARRAY, to_number = !to_array && to->kind != TY_TUPLE && to->kind != TY_RECORD;

@@ -524,7 +524,11 @@ static void check_root(Checker *c, Expr *e) {
     if (b) {
       d->also = b->span;
       d->also_label = "bound here";
-      d->hint = tc_format(c, "a local variable that changes is bound by: let mut %s = …", b->name);
+      const Expr *place = e->args[0];
+      bool field = place->kind == E_FIELD && place->args[0] == root;
+      d->hint = field
+                    ? tc_format(c, "a record with another `%s` is {%s with %s = …}", place->text, b->name, place->text)
+                    : tc_format(c, "a local variable that changes is bound by: let mut %s = …", b->name);
     }
   } else if (b->loops < c->s.loops) {
     diag_error(c->diags, e->span, tc_diag_code(D_ASSIGN_IN_COMPREHENSION), "a comprehension can't assign to `%s`",

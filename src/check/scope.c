@@ -10,6 +10,7 @@
  * state of its own, whatever was being checked at that moment. */
 #include "check/check_internal.h"
 #include "support/phases.h"
+#include <ctype.h>
 #include <string.h>
 
 /* ---- Locals -------------------------------------------------------------------- */
@@ -144,9 +145,9 @@ static const char *library_hint(Checker *c, Sym name, NameSpace ns, bool exact) 
   const char *hint = NULL;
   Sym module;
   for (int i = 0; name[0] != '_' && (module = c->loader.library_name(c->loader.user, i)); i++) {
-    const Module *m = find_module(c, module);
+    Module *m = find_module(c, module);
     Sym found = m && m != c->s.module ? nearest_in(c, m, ns, name) : NULL;
-    if (!found || found[0] != name[0]) continue;
+    if (!found || found[0] != name[0] || !module_find(c, m, ns, found)) continue;
     if (found == name) return tc_format(c, "did you mean `%s.%s`?", module, found);
     if (!hint && !exact && sym_len(name) > 3) hint = tc_format(c, "did you mean `%s.%s`?", module, found);
   }
@@ -237,6 +238,36 @@ static const char *prefixed_string_hint(Checker *c, Name name) {
   return "a string with values in it begins with `$`: $\"x is {x:.3f}\"";
 }
 
+/* `np.linspace`, or `np.linalg.solve`, of a name that is nothing here: the last part may be one. */
+static const char *dotted_hint(Checker *c, Name name, NameSpace ns) {
+  const char *text = sources_get(c->diags->sources, name.span.source)->text + name.span.end, *part = NULL;
+  if (ns != NS_VALUE || !name.span.source) return NULL;
+  size_t length = 0;
+  for (; *text == '.' && islower((unsigned char)text[1]); text = part + length) {
+    part = text + 1;
+    length = strspn(part, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_'");
+  }
+  if (!part) return NULL;
+  Sym last = sym_intern(c->syms, part, length);
+  bool bare = c->prelude && module_find(c, c->prelude, ns, last);
+  return bare ? tc_format(c, "`%s` is known without a module", last) : library_hint(c, last, ns, true);
+}
+
+/* `tol=1e-3` among arguments. */
+static const char *keyword_hint(Checker *c, Name name, NameSpace ns) {
+  const char *text = sources_get(c->diags->sources, name.span.source)->text, *before = text + name.span.start;
+  const char *after = text + name.span.end;
+  if (ns != NS_VALUE || !name.span.source || after[0] != '=' || strchr(" \n=", after[1])) return NULL;
+  while (before > text && before[-1] == ' ') before--;
+  if (before == text || !(isalnum((unsigned char)before[-1]) || strchr("_'),(]}\"", before[-1]))) return NULL;
+  const char *word = before;
+  while (word > text && isalpha((unsigned char)word[-1])) word--;
+  static const char *const keywords[] = {"if", "when", "while", "then", "else", "in", "do", "with"};
+  for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+    if ((size_t)(before - word) == strlen(keywords[i]) && !strncmp(word, keywords[i], strlen(keywords[i]))) return NULL;
+  return "arguments have no names: they stand in their order; options are a record";
+}
+
 /* `y = e` at the beginning of a line within an item. */
 static const char *definition_hint(Checker *c, Name name, NameSpace ns) {
   const char *text = sources_get(c->diags->sources, name.span.source)->text, *before = text + name.span.start;
@@ -264,6 +295,8 @@ static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const
   if (!hint && !name.module) hint = prefixed_string_hint(c, name);
   if (!hint && !name.module) hint = habit_of_word(name.name);
   if (!hint && !name.module) hint = definition_hint(c, name, ns);
+  if (!hint && !name.module) hint = dotted_hint(c, name, ns);
+  if (!hint && !name.module) hint = keyword_hint(c, name, ns);
   if (!hint && !name.module) hint = library_hint(c, name.name, ns, true);
   if (!hint && !name.module) hint = type_hint(c, name, ns);
   if (!hint) hint = near_hint(c, name, ns);

@@ -33,6 +33,15 @@ static const char *elements_hint(const Parser *p) {
   return comma_hint(p);
 }
 
+/* Steps over a comma, behind which there must be something. */
+static bool accept_comma(Parser *p, TokenKind close) {
+  if (!accept(p, TOK_COMMA)) return false;
+  if (at(p, close))
+    fail_expected(p, close == TOK_RBRACE ? "a field name" : "an element", "no comma stands before the closing bracket",
+                  NO_SPAN, NULL);
+  return true;
+}
+
 /* ---- Literals and names -------------------------------------------------------- */
 
 static Expr *parse_literal(Parser *p) {
@@ -145,8 +154,8 @@ static Expr *parse_paren(Parser *p) {
   do {
     Expr *element = parse_annotated(p);
     scratch_push(p, element);
-  } while (accept(p, TOK_COMMA));
-  expect_close(p, TOK_RPAREN, open, NULL);
+  } while (accept_comma(p, TOK_RPAREN));
+  expect_close(p, TOK_RPAREN, open, elements_hint(p));
   if (p->scratch.len - mark == 1) {
     Expr *only = p->scratch.data[mark];
     p->scratch.len = mark;
@@ -201,7 +210,7 @@ static Expr *parse_array(Parser *p) {
   if (at(p, TOK_BAR)) return parse_comprehension(p, open, first);
   int mark = scratch_mark(p);
   scratch_push(p, first);
-  while (accept(p, TOK_COMMA)) {
+  while (accept_comma(p, TOK_RBRACKET)) {
     Expr *element = parse_binary(p);
     scratch_push(p, element);
   }
@@ -226,7 +235,7 @@ static void parse_fields(Parser *p, Expr *e) {
     Expr *value = accept(p, TOK_EQ) ? parse_binary(p) : new_var(p, field, span);
     vec_push(p->temp, fields, field);
     scratch_push(p, value);
-  } while (accept(p, TOK_COMMA));
+  } while (accept_comma(p, TOK_RBRACE));
   e->fields = LIST_KEEP(p, fields);
 }
 
@@ -265,7 +274,7 @@ static Expr *parse_record(Parser *p) {
 static Expr *parse_branch(Parser *p, Span start) {
   Expr *e = new_node(p, E_IF, start, 3);
   e->args[0] = parse_binary(p);
-  expect(p, TOK_THEN, at(p, TOK_ELSE) ? "a condition is followed by `then`" : NULL);
+  expect(p, TOK_THEN, at(p, TOK_ELSE) || at(p, TOK_COLON) ? "a condition is followed by `then`" : NULL);
   e->args[1] = parse_binary(p);
   return e;
 }
@@ -301,6 +310,7 @@ static MatchCase *parse_case(Parser *p) {
   if (accept(p, TOK_WHEN)) c->guard = parse_expr(p);
   expect(p, TOK_ARROW,
          at(p, TOK_IF)                          ? "a condition of a case follows `when`"
+         : at(p, TOK_IN) || at(p, TOK_LT)       ? "before the `|` of a comprehension a `match` stands in parentheses"
          : at(p, TOK_COMMA)                     ? "a tuple stands in parentheses: (a, b)"
          : at(p, TOK_EQ) || at(p, TOK_FATARROW) ? "the value of a case follows `->`"
                                                 : NULL);

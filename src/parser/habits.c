@@ -95,6 +95,7 @@ static const char *symbol_hint(const Parser *p) {
     return after_case(p) ? "each case but the first begins with `|`" : "a function is written `fun x -> …`";
   case TOK_AND: return habit_of_word("and");
   case TOK_BAR: return "the logical or is written `||`; a match inside another one stands in parentheses";
+  case TOK_IF: return "a choice is written: if c then a else b";
   case TOK_ELSE: return "`else` belongs to an `if`; a branch with `;` stands in parentheses";
   case TOK_TYVAR: return "a string stands in double quotes";
   case TOK_SLASH:
