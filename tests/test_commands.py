@@ -71,6 +71,19 @@ class Piped(unittest.TestCase):
         self.assertIn("nothing is defined yet; modules: Bench Csv", out)
         self.assertEqual(err, "error: nothing is named `nothing`\nerror: nothing is named `Nope.x`\n")
 
+    def test_records_of_a_module_have_their_names(self):
+        write("curve.atl", "type curve = {ts : float[], zs : float[]}\nlet flat r : curve = {ts = [1.0], zs = [r]}\n")
+        self.transcript(
+            (":type Optim.lbfgs", "diff 'a => options -> ('a -> float) -> 'a -> 'a optimum\n"),
+            (":type Optim.lbfgs Optim.defaults", "diff 'a => ('a -> float) -> 'a -> {evaluations : int, gradient_norm : float, iterations : int, reason : reason, value : float, x : 'a}\n"),
+            (":doc Csv.table", "Csv.table : string -> data\nThe table in a file with a header and commas.\n"),
+            ('import "curve.atl" as C', ""),
+            (":info C.flat", "value C.flat : float -> curve\ndefined in curve.atl, line 2\n"),
+            (":help lbfgs", ""), err=None)
+        _, err = self.prompt(":help lbfgs\n:doc lbfgs\n:info dopri\n")
+        missing = "error: nothing is named `lbfgs`: did you mean `Optim.lbfgs`?\n"
+        self.assertEqual(err, 2 * missing + "error: nothing is named `dopri`\n")
+
     def test_places_and_comments_of_files(self):
         write("lib.atl", "# What is doubled.\n\n# Twice x.\nlet double x =\n  2 * x\n\n# Half of it.\nlet half x = x / 2\n")
         out, err = self.prompt('import "lib.atl" as L\n:info L.double\n:source L.double\n:info L\n:browse L\n')

@@ -26,7 +26,9 @@ static AtledStatus type_body(AtledVM *vm, void *arg) {
   const char *definition = arena_printf(&vm->scratch, "let it =\n %s", c->what);
   status = plan_front(vm, "<expression>", definition, strlen(definition), &plan);
   if (status != ATLED_OK) return status;
-  binding_type_print(plan.program->items.data[0]->lets[0].pat->binding, &c->out);
+  const LetBinding *let = &plan.program->items.data[0]->lets[0];
+  const Binding *alone = let->value->kind == E_VAR ? let->value->binding : NULL;
+  binding_type_print(let->pat->binding, alone ? names_of_records(vm, alone) : NULL, &c->out);
   plan_take_back(vm, &plan, plan.first_item);
   return ATLED_OK;
 }
@@ -35,9 +37,9 @@ static AtledStatus doc_body(AtledVM *vm, void *arg) {
   TextCall *c = arg;
   c->out.arena = &vm->scratch;
   const Binding *b = names_value(vm, c->what);
-  if (!b) return report_bad_argument(vm, "nothing is named `%s`", c->what);
+  if (!b) return names_report_none(vm, c->what);
   str_printf(&c->out, "%s : ", c->what);
-  binding_type_print(b, &c->out);
+  binding_type_print(b, names_of_records(vm, b), &c->out);
   const char *doc = b->item ? b->item->doc : NULL;
   if (doc) str_printf(&c->out, "\n%s", doc);
   if (c->out.data[c->out.len - 1] != '\n') str_addc(&c->out, '\n');
@@ -138,7 +140,7 @@ static AtledStatus result_body(AtledVM *vm, void *arg) {
   if (status != ATLED_OK) return status;
   vm->heap.alarm = NULL; /* the value's text is made by the runtime, which looks itself */
   Str type = {.arena = &vm->scratch}, value = {.arena = &vm->scratch};
-  if (r->binding) binding_type_print(r->binding, &type);
+  if (r->binding) binding_type_print(r->binding, NULL, &type);
   else if (r->shown) str_puts(&type, r->shown);
   else type_print(r->type, &type);
   if (!r->desc) str_puts(&value, "<fun>");

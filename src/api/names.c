@@ -25,6 +25,16 @@ Binding *names_value(AtledVM *vm, const char *what) {
   return m ? checker_lookup(vm->checker, m, name) : NULL;
 }
 
+/* A name that nothing has may be one of a library module's, without its module. */
+AtledStatus names_report_none(AtledVM *vm, const char *what) {
+  ModuleLoader loader = modules_loader(vm);
+  Sym module, name = sym_of(&vm->syms, what);
+  for (int i = 0; !strchr(what, '.') && (module = loader.library_name(loader.user, i)); i++)
+    if (checker_lookup(vm->checker, find_module(vm, module), name))
+      return report_bad_argument(vm, "nothing is named `%s`: did you mean `%s.%s`?", what, module, what);
+  return report_bad_argument(vm, "nothing is named `%s`", what);
+}
+
 /* ---- Texts of definitions -------------------------------------------------------------------------------- */
 static size_t line_start(const char *text, size_t at) {
   while (at && text[at - 1] != '\n') at--;
@@ -99,9 +109,11 @@ static void set_place(AtledVM *vm, AtledAbout *out, Span at) {
   if (!out->doc) out->doc = comment_above(vm, s->text, at.start);
 }
 
+const Module *names_of_records(const AtledVM *vm, const Binding *b) { return b->module == vm->main ? NULL : b->module; }
+
 static void about_value(AtledVM *vm, const Binding *b, AtledAbout *out) {
   Str type = {.arena = &vm->scratch};
-  binding_type_print(b, &type);
+  binding_type_print(b, names_of_records(vm, b), &type);
   const char *doc = b->item ? b->item->doc : NULL;
   bool ended = doc && *doc && doc[strlen(doc) - 1] == '\n';
   *out = (AtledAbout){.kind = "value", .type = type.data};
@@ -133,7 +145,7 @@ static AtledStatus about_body(AtledVM *vm, void *arg) {
   } else if (!strchr(c->what, '.') && (m = find_module(vm, sym_of(&vm->syms, c->what)))) {
     about_module(vm, m, c->out);
   } else {
-    return report_bad_argument(vm, "nothing is named `%s`", c->what);
+    return names_report_none(vm, c->what);
   }
   return ATLED_OK;
 }
@@ -175,7 +187,7 @@ static bool is_builtin_type(const char *s) {
 /* Has the binding just that type, but for names of variables? */
 static bool has_type(SearchCall *c, const Binding *b) {
   Str type = {.arena = &c->vm->scratch}, query = {.arena = &c->vm->scratch};
-  binding_type_print(b, &type);
+  binding_type_print(b, NULL, &type);
   type_print(c->type, &query);
   return strcmp(type.data, query.data) == 0;
 }

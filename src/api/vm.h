@@ -254,6 +254,9 @@ char *modules_read_file(AtledVM *vm, const char *path, size_t *len);
 const char *modules_read_error(void); /* why that gave NULL */
 
 /* ---- names.c ---- */
+AtledStatus names_report_none(AtledVM *vm, const char *what); /* the error that nothing is named so */
+/* The module whose record types have their names in the type of the value; NULL for one of the session. */
+const Module *names_of_records(const AtledVM *vm, const Binding *b);
 Binding *names_value(AtledVM *vm, const char *what); /* of `f` or `Module.f`; NULL if there is none */
 
 /* ---- run.c ---- */

@@ -204,8 +204,9 @@ bool type_has_variables(Type *t); /* of types; effects may be open */
  * are there always and what declares variants are shared. NULL: it has variables, or is large. */
 Type *type_move(Arena *a, SymTable *syms, Type *t);
 
-/* "num 'a => 'a -> 'a[]" of a binding; of a type. */
-void binding_type_print(const Binding *b, Str *out);
+/* "num 'a => 'a -> 'a[]" of a binding, in which record types that the module `names` declares have their names there
+ * (NULL: none have); of a type. */
+void binding_type_print(const Binding *b, const Module *names, Str *out);
 void type_print(Type *t, Str *out);
 void typed_print(const Module *m, const Program *p, Str *out); /* `name : type` lines, for --stage=typed */
 /* Parses and resolves a type given by a host, e.g. "float[] -> float". NULL with a diagnostic on error. */

@@ -13,7 +13,7 @@
  *   check_items.c top-level items, derivative rules; checker.c: the interface
  *   reported.c    what is evaluated of tests and benchmarks
  *   match.c       missing and redundant cases
- *   print_type.c  types as text
+ *   print_type.c  types as text; record_names.c: the names of records in it
  *   type_errors.c the wording of type errors; call_errors.c: in calls; messages.c: what both are made of
  *
  * All of an item's inference state is in State, so that an item of a library can be checked in the
@@ -363,7 +363,10 @@ typedef struct Namer {
   int named;
   const Scheme *scheme; /* where fields of open records are found, or NULL */
   const Checker *c;     /* the same, of types under way */
+  const Module *module; /* whose record types are shown by name, or NULL */
 } Namer;
+/* The module's name for the record type, and the arguments of that, made in the arena; or NULL. */
+const TypeName *tc_record_name(const Module *m, Type *record, Arena *arena, Type ***args);
 const char *type_text(Checker *c, Type *t);
 
 /* ---- type_errors.c -------------------------------------------------------------------- */

@@ -107,14 +107,34 @@ static void print_list(Namer *n, Type *t, int count, const char *separator, int 
   }
 }
 
+/* A name with its arguments before it: float t, (int, float) t */
+static void print_applied(Namer *n, Type **args, int nargs, Sym name, Str *out) {
+  if (nargs > 1) str_addc(out, '(');
+  for (int i = 0; i < nargs; i++) {
+    if (i) str_puts(out, ", ");
+    print(n, args[i], nargs > 1 ? ANY : ATOM, out);
+  }
+  if (nargs > 1) str_addc(out, ')');
+  if (nargs) str_addc(out, ' ');
+  str_puts(out, name);
+}
+
 static void print_data(Namer *n, Type *t, Str *out) {
   int shown = t->n;
   if (shown && t->data->params[shown - 1]->classes & CLASS_EFFECT) shown--;
-  if (shown > 1) str_addc(out, '(');
-  print_list(n, t, shown, ", ", shown > 1 ? ANY : ATOM, out);
-  if (shown > 1) str_addc(out, ')');
-  if (shown) str_addc(out, ' ');
-  str_puts(out, t->data->name);
+  print_applied(n, t->args, shown, t->data->name, out);
+}
+
+static void print_record(Namer *n, Type *t, Str *out) {
+  Type **args;
+  const TypeName *name = n->module ? tc_record_name(n->module, t, n->arena, &args) : NULL;
+  if (name) {
+    print_applied(n, args, name->nparams, name->name, out);
+    return;
+  }
+  str_addc(out, '{');
+  print_list(n, t, t->n, ", ", ANY, out);
+  str_addc(out, '}');
 }
 
 static void print_fun(Namer *n, Type *t, Str *out) {
@@ -144,11 +164,7 @@ static void print(Namer *n, Type *t, int place, Str *out) {
   case TY_TUPLE: print_list(n, t, t->n, " * ", ATOM, out); break;
   case TY_FUN: print_fun(n, t, out); break;
   case TY_DATA: print_data(n, t, out); break;
-  case TY_RECORD:
-    str_addc(out, '{');
-    print_list(n, t, t->n, ", ", ANY, out);
-    str_addc(out, '}');
-    break;
+  case TY_RECORD: print_record(n, t, out); break;
   case TY_ARRAY:
     print(n, t->args[0], ATOM, out);
     str_puts(out, "[]");
@@ -288,12 +304,13 @@ static void print_binding(Namer *n, const Binding *b, Str *out) {
   str_add(out, body.data, body.len);
 }
 
-void binding_type_print(const Binding *b, Str *out) {
+void binding_type_print(const Binding *b, const Module *names, Str *out) {
   Str first = {.arena = out->arena};
-  Namer n = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN, .scheme = b->scheme};
+  Namer n = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN, .scheme = b->scheme, .module = names};
   print_binding(&n, b, &first);
   if (n.records.len) {
-    Namer again = {.arena = out->arena, .budget = LIMIT_TYPE_SHOWN, .scheme = b->scheme, .counted = &n.records};
+    Namer again = {
+        .arena = n.arena, .budget = LIMIT_TYPE_SHOWN, .scheme = n.scheme, .counted = &n.records, .module = names};
     print_binding(&again, b, out);
   } else {
     str_add(out, first.data, first.len);
@@ -303,7 +320,7 @@ void binding_type_print(const Binding *b, Str *out) {
 static void print_pattern_types(const Pat *p, Str *out) {
   if (p->binding && (p->kind == P_VAR || p->kind == P_AS)) {
     str_printf(out, "%s : ", p->binding->name);
-    binding_type_print(p->binding, out);
+    binding_type_print(p->binding, NULL, out);
     str_addc(out, '\n');
   }
   for (int i = 0; i < p->nargs; i++) print_pattern_types(p->args[i], out);
@@ -316,7 +333,7 @@ void typed_print(const Module *m, const Program *p, Str *out) {
     for (int j = 0; item->kind == I_LET && j < item->nlets; j++) print_pattern_types(item->lets[j].pat, out);
     if (item->kind == I_FOREIGN && item->binding) {
       str_printf(out, "%s : ", item->binding->name);
-      binding_type_print(item->binding, out);
+      binding_type_print(item->binding, NULL, out);
       str_addc(out, '\n');
     }
     if (item->kind == I_EXPR && item->expr->type) {
