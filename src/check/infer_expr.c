@@ -442,6 +442,8 @@ static void expect_int(Checker *c, Expr *e, const char *why) {
 static const char *index_hint(const Type *t) {
   if (t->kind == TY_TUPLE) return "the parts of a tuple are taken by a pattern: let (a, b) = p in …";
   if (t->kind == TY_STRING) return "a part of a string is `Str.sub s start count`";
+  if (t->kind == TY_DATA && t->data->shown_as && !strcmp(t->data->shown_as, "Map.of_array"))
+    return "the value of a key is `Map.get k m`, an option, or `Map.find default k m`";
   if (t->kind == TY_DATA) return "an element of a list is `List.nth l i`";
   return NULL;
 }

@@ -108,7 +108,7 @@ static void print_list(Namer *n, Type *t, int count, const char *separator, int 
 }
 
 /* A name with its arguments before it: float t, (int, float) t */
-static void print_applied(Namer *n, Type **args, int nargs, Sym name, Str *out) {
+static void print_applied(Namer *n, Type **args, int nargs, Sym module, Sym name, Str *out) {
   if (nargs > 1) str_addc(out, '(');
   for (int i = 0; i < nargs; i++) {
     if (i) str_puts(out, ", ");
@@ -116,20 +116,27 @@ static void print_applied(Namer *n, Type **args, int nargs, Sym name, Str *out) 
   }
   if (nargs > 1) str_addc(out, ')');
   if (nargs) str_addc(out, ' ');
+  if (module) str_printf(out, "%s.", module);
   str_puts(out, name);
+}
+
+/* A type of a library module is shown as programs write it, but where the module itself is the subject. */
+static Sym library_name(const Namer *n, const Module *m) {
+  bool own = m && (m == n->module || (n->c && m == n->c->s.module));
+  return m && m->library && !own ? m->name : NULL;
 }
 
 static void print_data(Namer *n, Type *t, Str *out) {
   int shown = t->n;
   if (shown && t->data->params[shown - 1]->classes & CLASS_EFFECT) shown--;
-  print_applied(n, t->args, shown, t->data->name, out);
+  print_applied(n, t->args, shown, library_name(n, t->data->module), t->data->name, out);
 }
 
 static void print_record(Namer *n, Type *t, Str *out) {
   Type **args;
   const TypeName *name = n->module ? tc_record_name(n->module, t, n->arena, &args) : NULL;
   if (name) {
-    print_applied(n, args, name->nparams, name->name, out);
+    print_applied(n, args, name->nparams, NULL, name->name, out);
     return;
   }
   str_addc(out, '{');

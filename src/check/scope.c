@@ -202,6 +202,20 @@ bool tc_library_has(Checker *c, const char *module, Sym name) {
 /* ---- Hints --------------------------------------------------------------------------- */
 static Sym text_of(Checker *c, const char *s) { return sym_of(c->syms, s); }
 
+/* The shortest name that begins with this one, of three letters at least: `inverse` for `inv`. */
+static Sym longer_name(Sym name, const Names *names) {
+  Sym found = NULL;
+  size_t n = sym_len(name);
+  for (int i = 0; n > 2 && i < names->len; i++) {
+    Sym other = names->data[i];
+    if (sym_len(other) <= n || strncmp(other, name, n)) continue;
+    bool better =
+        !found || sym_len(other) < sym_len(found) || (sym_len(other) == sym_len(found) && strcmp(other, found) < 0);
+    if (better) found = other;
+  }
+  return found;
+}
+
 static const char *near_hint(Checker *c, Name name, NameSpace ns) {
   Names names = {0};
   Module *m = name.module ? find_module(c, name.module) : c->s.module;
@@ -212,7 +226,8 @@ static const char *near_hint(Checker *c, Name name, NameSpace ns) {
   for (int i = 0; !name.module && ns == NS_TYPE && i < 5; i++) vec_push(c->temp, names, text_of(c, builtin[i]));
   for (int i = 0; !name.module && i < m->opened.len; i++) add_public_names(c, &names, m->opened.data[i], ns);
   if (!name.module && c->prelude && c->prelude != m) add_public_names(c, &names, c->prelude, ns);
-  Sym near = nearest_name(name.name, names.data, names.len);
+  Sym near = name.module ? longer_name(name.name, &names) : NULL;
+  if (!near) near = nearest_name(name.name, names.data, names.len);
   if (!near || near == name.name) return NULL;
   return tc_format(c, "did you mean `%s%s%s`?", name.module ? name.module : "", name.module ? "." : "", near);
 }
@@ -250,7 +265,18 @@ static const char *dotted_hint(Checker *c, Name name, NameSpace ns) {
   if (!part) return NULL;
   Sym last = sym_intern(c->syms, part, length);
   bool bare = c->prelude && module_find(c, c->prelude, ns, last);
-  return bare ? tc_format(c, "`%s` is known without a module", last) : library_hint(c, last, ns, true);
+  if (bare) return tc_format(c, "`%s` is known without a module", last);
+  const char *hint = library_hint(c, last, ns, true);
+  return hint ? hint : habit_of_word(last);
+}
+
+/* A transposed matrix, as in Julia. */
+static const char *transpose_hint(Checker *c, Name name, NameSpace ns) {
+  size_t n = sym_len(name.name);
+  if (ns != NS_VALUE || n < 2 || name.name[n - 1] != '\'') return NULL;
+  Sym base = sym_intern(c->syms, name.name, n - 1);
+  bool known = map_get(&c->s.locals, base) || tc_module_value(c, c->s.module, base);
+  return known ? tc_format(c, "the transpose of a matrix is `transpose %s`", base) : NULL;
 }
 
 /* `tol=1e-3` among arguments. */
@@ -297,6 +323,7 @@ static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const
   if (!hint && !name.module) hint = definition_hint(c, name, ns);
   if (!hint && !name.module) hint = dotted_hint(c, name, ns);
   if (!hint && !name.module) hint = keyword_hint(c, name, ns);
+  if (!hint && !name.module) hint = transpose_hint(c, name, ns);
   if (!hint && !name.module) hint = library_hint(c, name.name, ns, true);
   if (!hint && !name.module) hint = type_hint(c, name, ns);
   if (!hint) hint = near_hint(c, name, ns);

@@ -265,6 +265,8 @@ static void report_not_a_record(Checker *c, const Constraint *k, Type *t) {
                        number ? "a number" : type_text(c, t), k->field);
   show_way(c, k, d);
   if (t->kind == TY_TUPLE) d->hint = "the parts of a tuple are taken by a pattern: let (a, b) = p in …";
+  else if (t->kind == TY_STRING && tc_library_has(c, "Str", k->field))
+    d->hint = tc_format(c, "functions of strings are in a module: Str.%s", k->field);
   else if (tc_module_value(c, c->s.module, k->field))
     d->hint = tc_format(c, "`%s` is a function: write `%s x`", k->field, k->field);
 }

@@ -437,7 +437,7 @@ static const struct CharacterHint {
     {'&', '&', "the logical operator is `&&`"},
     {'\'', '\'', "a string stands in double quotes, also one of a single character"},
     {'?', '?', "a choice is written `if c then a else b`"},
-    {'\\', '\\', "a function is written `fun x -> …`"},
+    {'\\', '\\', "a function is written `fun x -> …`; `Linalg.solve a b` solves equations"},
     {0x7f, 0x7f, "remove it: in a string it is written \\xHH"},
     {0xb2, 0xb3, "a power is written `x ^ 2`"},
     {0xd7, 0xd7, "multiplication is `*`"},

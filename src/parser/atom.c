@@ -253,7 +253,8 @@ static Expr *parse_record(Parser *p) {
     scratch_push(p, base);
     if (!accept(p, TOK_WITH))
       fail_expected(p, "`with`",
-                    at(p, TOK_COLON)
+                    at(p, TOK_COLON) && base->kind == E_STRING ? "a map is made of pairs: Map.of_array [(\"x\", 1.0)]"
+                    : at(p, TOK_COLON)
                         ? "a value of a field follows `=`: {x = 1, y = 2}"
                         : "braces hold a record, {x = 1} or {p with x = 1}; parentheses hold a sequence, (a; b)",
                     open, "in this record");

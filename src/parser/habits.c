@@ -75,9 +75,18 @@ static bool in_index(const Parser *p) {
   return false;
 }
 
+/* Does the line have a `?` before the current token? */
+static bool after_question(const Parser *p) {
+  uint32_t start = p->tok->start, at = start;
+  while (at > 0 && p->text[at - 1] != '\n') at--;
+  return memchr(p->text + at, '?', start - at) != NULL;
+}
+
 static const char *colon_hint(const Parser *p) {
   if (peek_kind(p, 1) == TOK_EQ) return "assignment is written `<-`";
   if (in_index(p)) return "a slice is written a[lo..hi], a column m[.., j]";
+  if (after_question(p)) return "a choice is written: if c then a else b";
+  if (peek_kind(p, 1) == TOK_INT) return "`range a b` is the array of a to b - 1";
   return "an annotation stands in parentheses: (e : t)";
 }
 

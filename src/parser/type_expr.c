@@ -103,7 +103,12 @@ static TypeExpr *parse_atom_type(Parser *p) {
   case TOK_UPPER: return parse_type_name(p, start, NULL, 0);
   case TOK_LPAREN: return parse_paren_type(p);
   case TOK_LBRACE: return parse_record_type(p);
-  default: fail_expected(p, "a type", at(p, TOK_LBRACKET) ? "an array type is written `float[]`" : NULL, NO_SPAN, NULL);
+  default:
+    fail_expected(p, "a type",
+                  at(p, TOK_LBRACKET) ? "an array type is written `float[]`"
+                  : at(p, TOK_INT)    ? "`range a b` is the array of a to b - 1"
+                                      : NULL,
+                  NO_SPAN, NULL);
   }
 }
 
