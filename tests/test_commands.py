@@ -75,7 +75,7 @@ class Piped(unittest.TestCase):
         write("curve.atl", "type curve = {ts : float[], zs : float[]}\nlet flat r : curve = {ts = [1.0], zs = [r]}\n")
         self.transcript(
             (":type Optim.lbfgs", "diff 'a => options -> ('a -> float) -> 'a -> 'a optimum\n"),
-            (":type Optim.lbfgs Optim.defaults", "diff 'a => ('a -> float) -> 'a -> {evaluations : int, gradient_norm : float, iterations : int, reason : reason, value : float, x : 'a}\n"),
+            (":type Optim.lbfgs Optim.defaults", "diff 'a => ('a -> float) -> 'a -> {evaluations : int, gradient_norm : float, iterations : int, reason : Optim.reason, value : float, x : 'a}\n"),
             (":doc Csv.table", "Csv.table : string -> data\nThe table in a file with a header and commas.\n"),
             ('import "curve.atl" as C', ""),
             (":info C.flat", "value C.flat : float -> curve\ndefined in curve.atl, line 2\n"),
