@@ -120,14 +120,24 @@ static void *take_large(Rt *rt, size_t size) {
   return NULL;
 }
 
-/* In the place of the one that has been kept longest. */
+/* A place for a block: an empty one, else the next one in turn, whose block goes. So blocks that are used again and
+ * again outlast many of other sizes. */
+static struct LargeBlock *large_place(Rt *rt) {
+  const int n = sizeof rt->large / sizeof *rt->large;
+  for (int k = 0; k < n; k++)
+    if (!rt->large[k].p) return &rt->large[k];
+  struct LargeBlock *b = &rt->large[rt->large_next];
+  rt->large_next = (rt->large_next + 1) % n;
+  free_large(rt, b);
+  return b;
+}
+
 static bool keep_large(Rt *rt, void *p, size_t size) {
   if (!RT_RECYCLE || size < LARGE_LEAST || size > LARGE_MOST / 2) return false;
   const int n = sizeof rt->large / sizeof *rt->large;
-  for (int k = 0; k < n && (k == 0 || rt->large_bytes + size > LARGE_MOST); k++)
+  for (int k = 0; k < n && rt->large_bytes + size > LARGE_MOST; k++)
     free_large(rt, &rt->large[(rt->large_next + k) % n]);
-  rt->large[rt->large_next] = (struct LargeBlock){p, size};
-  rt->large_next = (rt->large_next + 1) % n;
+  *large_place(rt) = (struct LargeBlock){p, size};
   rt->large_bytes += size;
   return true;
 }
