@@ -120,8 +120,8 @@ static void *take_large(Rt *rt, size_t size) {
   return NULL;
 }
 
-/* A place for a block: an empty one, else the next one in turn, whose block goes. So blocks that are used again and again
- * outlast many of other sizes. */
+/* A place for a block: an empty one, else the next one in turn, whose block goes. So blocks that are used again and
+ * again outlast many of other sizes. */
 static struct LargeBlock *large_place(Rt *rt) {
   const int n = sizeof rt->large / sizeof *rt->large;
   for (int k = 0; k < n; k++)
