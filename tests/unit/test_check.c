@@ -94,9 +94,9 @@ static const char csv_text[] =
     "tangent after x dx = (after x, dx)\nlet after x = x * 2.0\n\n# its own\n\npullback after x = (after x, fun d -> "
     "d)\n"
     "foreign \"prim!\" numbers : string -> float[][]\n"
-                               "type _t = {a : int}\nlet _t : _t = {a = 1}\nlet use () = _t.a\nlet used (x : _t) = x.a\n"
-                               "type _u = U of int\nlet _u (x : _u) : _u = x\nlet made = _u (U 1)\n"
-                               "let _v : _v = {b = 1}\ntype _v = {b : int}\nlet w = _v\n";
+    "type _t = {a : int}\nlet _t : _t = {a = 1}\nlet use () = _t.a\nlet used (x : _t) = x.a\n"
+    "type _u = U of int\nlet _u (x : _u) : _u = x\nlet made = _u (U 1)\n"
+    "let _v : _v = {b = 1}\ntype _v = {b : int}\nlet w = _v\n";
 
 /* ---- A checker over these modules ---------------------------------------------------- */
 typedef struct World {
