@@ -93,7 +93,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
                        XDG_CACHE_HOME=work, ATLED_CACHE=work)
     check_pkg_config(work, environment)
     own_names = f"{source}/tests/embed/own_names.c"
-    build_project(f"{work}/package", "find_package(atled 0.1 REQUIRED)", own_names, environment,
+    build_project(f"{work}/package", "find_package(atled 0.2 REQUIRED)", own_names, environment,
                   f"-DCMAKE_PREFIX_PATH={prefix}")
     if not sanitize:
         build_project(f"{work}/part", f'add_subdirectory("{source}" atled)', own_names, environment,

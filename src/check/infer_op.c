@@ -256,11 +256,10 @@ static Type *infer_concat(Checker *c, Expr *e) {
     Expr *rest = e->args[1];
     if (rest->kind == E_BINARY && rest->op == BIN_CONCAT) continue;
     Type *last = tc_infer(c, rest);
-    tc_expect_type(c, t, last,
-                   (Place){.at = rest->span,
-                           .also = first->span,
-                           .also_label = "the first operand",
-                           .hint = element_hint(t, last)});
+    tc_expect_type(
+        c, t, last,
+        (Place){
+            .at = rest->span, .also = first->span, .also_label = "the first operand", .hint = element_hint(t, last)});
     tc_solve(c);
     return t;
   }
