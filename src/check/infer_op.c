@@ -228,7 +228,7 @@ static Type *infer_cons(Checker *c, Expr *e) {
 }
 
 /* xs ++ x. */
-static const char *element_hint(Checker *c, Type *arrays, Type *got) {
+static const char *element_hint(Type *arrays, Type *got) {
   arrays = type_repr(arrays);
   if (arrays->kind != TY_ARRAY) return NULL;
   const Type *element = type_repr(arrays->args[0]), *t = type_repr(got);
@@ -260,7 +260,7 @@ static Type *infer_concat(Checker *c, Expr *e) {
                    (Place){.at = rest->span,
                            .also = first->span,
                            .also_label = "the first operand",
-                           .hint = element_hint(c, t, last)});
+                           .hint = element_hint(t, last)});
     tc_solve(c);
     return t;
   }

@@ -387,7 +387,7 @@ static Row lower_any(Frame *fr, Node *x) {
   case OP_VJP:       /* ad_expand */
   case OP_JVP: return lower_nothing(fr, x);
   }
-  return lower_nothing(fr, x);
+  return (Row){NULL, 0};
 }
 
 /* Is data x needed in registers, or only as a part of other data? */
