@@ -27,6 +27,8 @@ import concurrent.futures
 import os
 import random
 import re
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -127,7 +129,7 @@ class Output:
 
 
 def execute(exe, mode, text, limit=120):
-    """Status, what each program printed, and the error."""
+    """Status, what each program printed, and the error. The limit is of processor time, so that a busy machine finds nothing."""
     _, options, level = mode
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "fuzz.atl")
@@ -137,9 +139,12 @@ def execute(exe, mode, text, limit=120):
         if mode is TOSSED:
             env["ATLED_COIN"] = str(zlib.crc32(text.encode()))
         try:
-            r = subprocess.run([exe, *options, path], capture_output=True, text=True, timeout=limit, env=env, cwd=folder)
+            r = subprocess.run([exe, *options, path], capture_output=True, text=True, timeout=8 * limit, env=env, cwd=folder,
+                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 10)))
         except subprocess.TimeoutExpired:
-            return "no end", {}, f"no end within {limit} s"
+            return "no end", {}, f"no end within {8 * limit} s"
+    if r.returncode == -signal.SIGXCPU:
+        return "no end", {}, f"no end within {limit} s of processor time"
     outputs, effects = collections.defaultdict(Output), []
     for line in r.stdout.splitlines():
         m = re.match(r"@(\d+) (\w+)(.*)", line)
