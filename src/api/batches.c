@@ -2,17 +2,17 @@
 /* From the steps of a program to units that can be run, in memory that doesn't grow with the program.
  *
  *   all steps       optimised before derivatives: what they tell of globals, later ones rely on
- *   step by step    derivatives, optimised again; then, where BATCH bytes have come together, a unit is made of the
- *                   steps since the last one, and all else that came of them is rolled back
+ *   step by step    derivatives, optimised again; then, where BATCH bytes or BATCH_NODES nodes have come together,
+ *                   a unit is made of the steps since the last one, and all else that came of them is rolled back
  *
  * Most programs are one batch, of which nothing is rolled back here. A step whose value holds functions needs its
  * graphs later on, so a program with such steps is one batch, too. */
 #include "api/pipeline.h"
 
 #ifdef ATLED_VERIFY
-enum { BATCH = 1 << 20 }; /* bytes: more programs have several */
+enum { BATCH = 1 << 20, BATCH_NODES = 4000 }; /* bytes: more programs have several */
 #else
-enum { BATCH = 32 << 20 };
+enum { BATCH = 32 << 20, BATCH_NODES = 4000 };
 #endif
 
 typedef struct Batches {
@@ -23,6 +23,7 @@ typedef struct Batches {
   Unit **units;
   int first;     /* step of the batch */
   size_t before; /* bytes that the VM held at its begin */
+  int64_t nodes; /* of its final graphs */
 } Batches;
 
 static bool may_forget(const Batches *b) {
@@ -35,6 +36,7 @@ static bool may_forget(const Batches *b) {
 static void begin_batch(Batches *b, int first) {
   AtledVM *vm = b->vm;
   b->first = first;
+  b->nodes = 0;
   b->before = vm->heap.bytes;
   for (int k = 0; k < vm->world->globals.len; k++) run_global(vm, k);
   vm_mark_batch(vm);
@@ -48,6 +50,12 @@ static bool lower_batch(Batches *b, int end) {
   return u != NULL;
 }
 
+/* Has the batch enough, with step i? A larger module would be compiled with less optimisation (LIMIT_HUGE_MODULE). */
+static bool is_full(Batches *b, int i) {
+  b->nodes += ir_count(b->vm->world, b->plan->steps.data[i].final).total;
+  return b->vm->heap.bytes >= b->before + BATCH || b->nodes >= BATCH_NODES;
+}
+
 static AtledStatus finish_steps(Batches *b) {
   int n = b->plan->steps.len;
   bool forgets = n > 1 && may_forget(b);
@@ -55,7 +63,7 @@ static AtledStatus finish_steps(Batches *b) {
   b->before = b->vm->heap.bytes;
   for (int i = 0; i < n && status == ATLED_OK; i++) {
     status = plan_finish_step(b->vm, b->plan, b->stages, i);
-    if (status != ATLED_OK || !forgets || i + 1 == n || b->vm->heap.bytes < b->before + BATCH) continue;
+    if (status != ATLED_OK || !forgets || i + 1 == n || !is_full(b, i)) continue;
     if (!lower_batch(b, i + 1) || !vm_forget_batch(b->vm, b->units[i])) return ATLED_COMPILE_ERROR;
     begin_batch(b, i + 1);
   }
