@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Boxes, closures and environments: how they are made, and how boxes are taken apart.
+/* Machine code that allocates variants (boxes), closures and environments, and that moves the fields out of a box.
  *
  * Blocks come from the list of free ones of their size, and go back there, in line; the runtime does what is rarer
  * (runtime/blocks.c). A box that was emptied is filled again without either. */

@@ -12,7 +12,7 @@
  *   lower_cons.c    tail calls modulo constructor
  *   lower_loop.c    loops
  *   lower_chains.c  which loops add up in several chains
- *   openings.c      boxes that are taken apart where they are last used, and boxes made in their memory
+ *   openings.c      fields moved out of uniquely referenced variants at their last use; reuse of their memory
  *   ownership.c     liveness on the finished code; puts in RETAIN, RELEASE and CLEAR
  *
  * Lowering proper never counts references: each instruction has a fixed role for each register (lir_roles: reads it,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Boxes that are taken apart where they are last used, and boxes made in their memory.
+/* Move semantics for heap-allocated variants (boxes): at its last use the fields of a uniquely referenced box are moved
+ * out without reference counting, and a later allocation of the same size reuses its memory (reuse analysis).
  *
  *   FIELD f0 of b, FIELD f1 of b, …        →  f0, f1, … = OPEN b          (openings_move)
  *   f0, f1, … = OPEN b   …   NEW_BOX       →  e, f0, f1, … = EMPTY b   …   REFILL e   (openings_reuse)

@@ -69,15 +69,15 @@ bool frame_resolve(Ranges *p, Frame *f, const Node *param, Frame **of, Node **x)
 static void walk_on(Ranges *p, const Node *x) {
   if ((uintptr_t)map_get(&p->walked, x) == p->walk) return;
   map_put(&p->walked, x, (void *)p->walk);
-  vec_push(p->w->temp, p->todo, x);
+  vec_push(p->w->temp, p->worklist, x);
 }
 
 bool frame_depends(Ranges *p, Frame *f, const Node *from, const Node *to) {
   if (!p->walk++) map_init(&p->walked, p->w->temp);
-  p->todo.len = 0;
+  p->worklist.len = 0;
   walk_on(p, from);
-  for (int k = 0; k < p->todo.len; k++) {
-    const Node *x = p->todo.data[k];
+  for (int k = 0; k < p->worklist.len; k++) {
+    const Node *x = p->worklist.data[k];
     if (x == to) return true;
     for (int i = 0; i < x->nops; i++) walk_on(p, x->ops[i]);
     for (const Guard *g = map_get(&f->edges, x); g; g = g->next) walk_on(p, g->node);

@@ -85,7 +85,7 @@ typedef struct Ranges {
   /* Walks of frame_depends, in memory that all of them share. */
   Map walked;     /* node -> number of the last walk that met it */
   uintptr_t walk; /* number of the latest walk */
-  Vec(const Node *) todo;
+  Vec(const Node *) worklist;
 } Ranges;
 
 /* ---- linear.c: forms and proofs ---- */
