@@ -151,7 +151,7 @@ class CommandLine(unittest.TestCase):
         while os.path.isdir(new) and os.listdir(new) and time.time() < end:
             time.sleep(0.02)
 
-    def test_hot_code_is_kept_piece_by_piece(self):
+    def test_hot_code_is_kept_by_fragments(self):
         """What is compiled too late is in the cache nonetheless, with a note of what was hot; an edit elsewhere in the file costs another
         note, and no compile."""
         folder = os.path.join(TMP.name, "hot")
@@ -191,10 +191,10 @@ class CommandLine(unittest.TestCase):
         except OSError:
             return b""
 
-    def test_times_of_pieces(self):
+    def test_times_of_fragments(self):
         """In mode auto what is hot comes to run as machine code, at the latest when it is in the cache."""
-        folder = os.path.join(TMP.name, "pieces")
-        program = script("let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\nprint (fib 27)\n", "pieces.atl")
+        folder = os.path.join(TMP.name, "fragments")
+        program = script("let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\nprint (fib 27)\n", "fragments.atl")
         for _ in range(20):
             out, table = self.times(program, ATLED_CACHE=folder)
             self.assertEqual(out, "196418\n")
@@ -407,7 +407,7 @@ class CommandLine(unittest.TestCase):
         def code(text): # without places: a text doesn't say which are the library's
             return re.sub(r" @\d+|^site .*\n", "", text, flags=re.M)
         final = ir("--of=g", path)
-        self.assertEqual(ir("--of=g", "--stage=after:takes", path), final)
+        self.assertEqual(ir("--of=g", "--stage=after:nested_updates", path), final)
         self.assertEqual(ir("--of=g", "--stage=after:contract", path), ir("--of=g", "--stage=optimised", path))
         self.assertNotEqual(ir("--of=g", "--stage=after:simplify.3", path), final)
         for stage in ("built", "optimised", "differentiated", "after:interchange", "after:scalars.2"):

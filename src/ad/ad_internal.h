@@ -18,7 +18,10 @@
 
 /* What differentiation knows of a node or parameter. */
 typedef unsigned char Fact;
-enum { ACTIVE = 1 /* by what is differentiated */, UNSTABLE = 2 /* holds arrays that aren't to be read again later */ };
+enum {
+  ACTIVE = 1 /* by what is differentiated */,
+  OVERWRITTEN = 2 /* holds arrays that aren't to be read again later */
+};
 
 /* The combined form of a graph g with p parameters, of which the active ones are differentiated. Over the parameters
  *   0 … p-1 of g, then p: cotangent D of the result, then one accumulator for each active parameter,
@@ -31,7 +34,7 @@ typedef struct Combined {
   bool *active;
   int p, nacc;
 } Combined;
-/* Unstable: parameters that hold arrays which are overwritten while g is run again and again. rerun: loops may run
+/* Overwritten: parameters that hold arrays which are overwritten while g is run again and again. rerun: loops may run
  * their bodies again in the backward pass. */
 Combined *ad_combine(World *w, Graph *g, const Fact *params, bool rerun);
 

@@ -73,9 +73,9 @@ void ad_attempt_forward(Diff *r, int at) {
   AttemptMemo *m = r->memo[at] = NEW(w->arena, AttemptMemo);
   m->a = attempted(r, n);
   Graph *g = m->a.t.g;
-  Fact *facts = ad_facts(r, m->a.t.args, g->nparams, ACTIVE | UNSTABLE);
+  Fact *facts = ad_facts(r, m->a.t.args, g->nparams, ACTIVE | OVERWRITTEN);
   Known *known = NEW_ARRAY(w->arena, Known, g->nparams + 1);
-  for (int i = 0; i < g->nparams; i++) known[i] = facts[i] & UNSTABLE ? KNOWN_SHAPE : KNOWN_VALUE;
+  for (int i = 0; i < g->nparams; i++) known[i] = facts[i] & OVERWRITTEN ? KNOWN_SHAPE : KNOWN_VALUE;
   Combined *c = m->c = ad_combine(w, g, facts, r->rerun);
   m->split = ir_split(w, c->back, c->p, known);
   Node *token = m->a.token ? ad_fwd(r, m->a.token) : NULL, *y = without_token(w, c->y, token);

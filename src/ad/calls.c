@@ -40,7 +40,7 @@ static StagedFunc *make_twins(World *w, Func *f, const Fact *params, bool rerun)
   vec_push(w->arena, late, ad_cotangent(w, f->result));
   bool *again = NEW_ARRAY(w->arena, bool, f->nparams + 1);
   for (int i = 0; i < f->nparams; i++) {
-    again[i] = !(params[i] & UNSTABLE);
+    again[i] = !(params[i] & OVERWRITTEN);
     if (params[i] & ACTIVE) vec_push(w->arena, late, ad_cotangent(w, f->params[i]));
   }
   IrType *accs = ir_tuple_type(w, late.data + 1, NULL, late.len - 1);
@@ -59,7 +59,7 @@ void ad_call_forward(Diff *r, int at) {
   Func *f = m->f = ad_call_target(w, n);
   if (f->pullback) m->value = ir_call(w, f->pullback, args, n->site);
   else if (f->graph && !f->tangent) {
-    m->twins = make_twins(w, f, ad_facts(r, n->ops, n->nops, ACTIVE | UNSTABLE), r->rerun);
+    m->twins = make_twins(w, f, ad_facts(r, n->ops, n->nops, ACTIVE | OVERWRITTEN), r->rerun);
     m->value = ir_call(w, m->twins->early, args, n->site);
   }
   r->fwd[at] = m->value ? ir_get(w, m->value, 0) : ad_rebuild(r, n);

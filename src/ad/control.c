@@ -17,7 +17,7 @@
 static void copy_views(World *w, Split *arm, const Fact *facts) {
   for (int j = 0; j < arm->nres; j++) {
     int viewed = arm->res[j]->type->kind == T_ARRAY ? ir_viewed_param(arm->res[j]) : -1;
-    if (viewed >= 0 && facts[viewed] & UNSTABLE) arm->res[j] = ir_copy_rows(w, arm->res[j]);
+    if (viewed >= 0 && facts[viewed] & OVERWRITTEN) arm->res[j] = ir_copy_rows(w, arm->res[j]);
   }
 }
 
@@ -26,9 +26,9 @@ void ad_switch_forward(Diff *r, int at) {
   Node *n = r->nodes[at], **ops = ad_fwd_all(r, n->ops, n->nops);
   StagedSwitch *s = r->memo[at] = NEW(w->arena, StagedSwitch);
   *s = (StagedSwitch){.selector = ops[0], .caps = ops + 1, .ncaps = n->nops - 1, .narms = n->ngraphs};
-  Fact *facts = ad_facts(r, n->ops + 1, s->ncaps, ACTIVE | UNSTABLE);
+  Fact *facts = ad_facts(r, n->ops + 1, s->ncaps, ACTIVE | OVERWRITTEN);
   Known *known = NEW_ARRAY(w->arena, Known, s->ncaps + 1);
-  for (int i = 0; i < s->ncaps; i++) known[i] = facts[i] & UNSTABLE ? KNOWN_SHAPE : KNOWN_VALUE;
+  for (int i = 0; i < s->ncaps; i++) known[i] = facts[i] & OVERWRITTEN ? KNOWN_SHAPE : KNOWN_VALUE;
   Node **ys = NEW_ARRAY(w->arena, Node *, s->narms);
   s->arms = NEW_ARRAY(w->arena, Split, s->narms);
   for (int t = 0; t < s->narms; t++) {
@@ -96,7 +96,7 @@ static const char *rerun_hindrance(const Diff *r, const Node *n, const Fact *fac
   if (b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD)) return "taped: the body calls functions";
   if (!r->rerun) return "taped: a loop around is run again already";
   for (int i = 1 + l->naccs; i < b->nparams; i++)
-    if (facts[i] & UNSTABLE) return "taped: what the body reads is overwritten afterwards";
+    if (facts[i] & OVERWRITTEN) return "taped: what the body reads is overwritten afterwards";
   /* what is made again must have the sizes of what was made */
   return ir_sizes_exact(r->w, l, b) ? NULL : "taped: sizes may come out differently when the body is run again";
 }
@@ -164,7 +164,7 @@ static bool may_walk_again(const Diff *r, const Node *n, const Fact *facts, cons
     sums |= active;
   }
   for (int i = 1 + l->ncarried; i < b->nparams; i++) {
-    if ((facts[i] | outside[i - 1]) & UNSTABLE) return false;
+    if ((facts[i] | outside[i - 1]) & OVERWRITTEN) return false;
     /* How often it runs isn't known beforehand, so no accumulator of an array would be dense. */
     if (facts[i] & ACTIVE && !ad_holds_numbers(r->w, b->params[i])) return false;
   }
@@ -215,7 +215,7 @@ void ad_loop_forward(Diff *r, int at) {
     ir_remark(w, "backward", n->site, "preaccumulated: the loop keeps its few partial derivatives");
     return;
   }
-  Fact *facts = ad_body_facts(r, n), *outside = ad_facts(r, ops, b->nparams - 1, UNSTABLE);
+  Fact *facts = ad_body_facts(r, n), *outside = ad_facts(r, ops, b->nparams - 1, OVERWRITTEN);
   if ((m->walks = may_walk_again(r, n, facts, outside))) {
     ir_remark(w, "backward", n->site, "replayed: the loop runs once more in the same order, and nothing is kept");
     keep_nothing(r, at, facts);
@@ -227,8 +227,8 @@ void ad_loop_forward(Diff *r, int at) {
   for (int i = 1; i < b->nparams; i++) {
     bool state = loop_part(n->loop, i - 1) <= LOOP_ACC;
     bool shape = !state || ir_keeps_shape(n->loop, b, i - 1);
-    if (ir_holds_arrays(w, b->params[i]) && ((state && !replaced[i - 1]) || outside[i - 1])) facts[i] |= UNSTABLE;
-    known[i] = state || facts[i] & UNSTABLE                 ? (shape ? KNOWN_SHAPE : KNOWN_NOT)
+    if (ir_holds_arrays(w, b->params[i]) && ((state && !replaced[i - 1]) || outside[i - 1])) facts[i] |= OVERWRITTEN;
+    known[i] = state || facts[i] & OVERWRITTEN              ? (shape ? KNOWN_SHAPE : KNOWN_NOT)
                : loop_part(n->loop, i - 1) == LOOP_CAPTURED ? KNOWN_FIXED
                                                             : KNOWN_VALUE;
   }

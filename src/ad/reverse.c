@@ -118,7 +118,7 @@ Diff *ad_begin(World *w, Graph *g, const Fact *params) {
     if (i < n || position(r, x) < 0) map_put(&r->pos, x, (void *)(uintptr_t)(i + 1));
     if (x->op != OP_PARAM) continue;
     r->facts[i] = params[x->attr.i];
-    if (!ad_has_slot(w, x->type)) r->facts[i] &= UNSTABLE;
+    if (!ad_has_slot(w, x->type)) r->facts[i] &= OVERWRITTEN;
   }
   return r;
 }
@@ -140,7 +140,7 @@ Node *ad_rebuild(const Diff *r, Node *n) {
 
 /* ---- The two walks ------------------------------------------------------------------------------------ */
 /* Does it hold an array that is overwritten from one run of this graph to the next, or may share memory with one? */
-static bool is_unstable(const Diff *r, const Node *n) {
+static bool is_overwritten(const Diff *r, const Node *n) {
   if (!ir_holds_arrays(r->w, n->type)) return false;
   switch (n->op) {
   case OP_UPDATE:
@@ -148,9 +148,9 @@ static bool is_unstable(const Diff *r, const Node *n) {
   case OP_CUPDATE: return true;
   case OP_GET: {
     const Node *whole = n->ops[0];
-    if (whole->op != OP_LOOP) return r->facts[position(r, whole)] & UNSTABLE;
+    if (whole->op != OP_LOOP) return r->facts[position(r, whole)] & OVERWRITTEN;
     if (n->attr.i >= loop_slots(whole->loop)) return false;
-    return r->facts[position(r, whole->ops[n->attr.i + loop_first(whole->loop)])] & UNSTABLE;
+    return r->facts[position(r, whole->ops[n->attr.i + loop_first(whole->loop)])] & OVERWRITTEN;
   }
   case OP_SWITCH:
   case OP_CALL:
@@ -163,7 +163,7 @@ static bool is_unstable(const Diff *r, const Node *n) {
   case OP_INJ:
   case OP_UNINJ:
     for (int i = 0; i < n->nops; i++)
-      if (r->facts[position(r, n->ops[i])] & UNSTABLE) return true;
+      if (r->facts[position(r, n->ops[i])] & OVERWRITTEN) return true;
     return false;
   default: return false;
   }
@@ -172,7 +172,7 @@ static bool is_unstable(const Diff *r, const Node *n) {
 static void forward(Diff *r, int at) {
   Node *n = r->nodes[at];
   bool active = ad_visit(r, at);
-  if (is_unstable(r, n)) r->facts[at] |= UNSTABLE;
+  if (is_overwritten(r, n)) r->facts[at] |= OVERWRITTEN;
   switch (active && n->op != OP_CHECKPOINT ? ir_shape(n) : IR_STRAIGHT) {
   case IR_STRAIGHT:
     if (active && ir_is_attempt(n)) ad_attempt_forward(r, at);

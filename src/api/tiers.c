@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Mode `auto`: machine code for what is hot, while the evaluator goes on.
  *
- *   evaluator ── tick, each SLICE instructions ──► is a piece that was asked for ready? attach it
+ *   evaluator ── tick, each SLICE instructions ──► is a fragment that was asked for ready? attach it
  *                                                  is something hot? ask for it
  *
- * Two pieces may be compiled at the same time, a small one and one that isn't: what takes GCC a tenth of a second
+ * Two fragments may be compiled at the same time, a small one and one that isn't: what takes GCC a tenth of a second
  * doesn't wait for what takes it many. So inner loops get machine code first where what is around them is large.
  *
  * Nothing waits and nothing starts again: attached code takes over at the next call, or when a loop comes to its head.
  * Both tiers agree to the bit, so what a program prints doesn't depend on when the compiler is done.
  *
- * A tick happens inside the evaluator, so memory that runs out here is no reason to leave: the piece stays
+ * A tick happens inside the evaluator, so memory that runs out here is no reason to leave: the fragment stays
  * evaluated. */
 #include "api/settings.h"
 #include "lir/image.h"
@@ -21,11 +21,11 @@
 
 /* Instructions between ticks, a millisecond or so. Ticks after a change before more is asked for. */
 enum { SLICE = 1 << 18, QUIET = 6 };
-/* The requests: for a small piece, of some instructions, and for a larger one. */
+/* The requests: for a small fragment, of some instructions, and for a larger one. */
 enum { FEW, MANY, SMALL = 512 };
 
-static void drop_piece(TierRequest *q) {
-  q->piece = NULL;
+static void drop_fragment(TierRequest *q) {
+  q->fragment = NULL;
   q->mod = NULL;
   arena_free(&q->arena);
 }
@@ -33,10 +33,10 @@ static void drop_piece(TierRequest *q) {
 /* ---- Attaching --------------------------------------------------------------------------------------------------- */
 static void attach(AtledVM *vm, int request) {
   TierRequest *q = &vm->tiers.requests[request];
-  const LPiece *p = q->piece;
+  const LFragment *p = q->fragment;
   Mod *native;
   JitEntry *entries = NEW_ARRAY(&q->arena, JitEntry, p->nroots);
-  if (!jit_attach_piece(vm->jit, request, q->mod, p, entries, &native)) return;
+  if (!jit_attach_fragment(vm->jit, request, q->mod, p, entries, &native)) return;
   for (int k = 0; k < p->nroots; k++) {
     if (p->roots[k].head < 0) eval_attach_function(q->mod, p->roots[k].func);
     else eval_attach_loop(q->mod, &p->roots[k], entries[k], native);
@@ -55,11 +55,11 @@ static void settle(AtledVM *vm, int request, JitAnswer answer) {
   if (why && !t->why[0]) snprintf(t->why, sizeof t->why, "%s", why);
   t->quiet = t->tick + QUIET;
   rt_clear_error(&vm->rt); /* of memory */
-  drop_piece(q);
+  drop_fragment(q);
 }
 
 /* ---- Notes ------------------------------------------------------------------------------------------------------- */
-/* Of each piece: function, head, the number of functions that it takes along, these. */
+/* Of each fragment: function, head, the number of functions that it takes along, these. */
 enum { NOTE_FUNC, NOTE_HEAD, NOTE_COUNT, NOTE_CALLED };
 
 static Unit *unit_of(const AtledVM *vm, const Mod *m) {
@@ -78,8 +78,8 @@ static bool make_room(AtledVM *vm, Notes *notes, size_t more) {
   return true;
 }
 
-static void note_piece(AtledVM *vm, const TierRequest *q) {
-  const LPiece *p = q->piece;
+static void note_fragment(AtledVM *vm, const TierRequest *q) {
+  const LFragment *p = q->fragment;
   Unit *u = unit_of(vm, q->mod);
   if (!u || vm->rt.coin || !make_room(vm, &u->notes, NOTE_CALLED + (size_t)p->module->nfuncs)) return;
   int32_t *note = u->notes.data + u->notes.len, n = 0;
@@ -104,10 +104,10 @@ static void recall(AtledVM *vm, Mod *m, const int32_t *note) {
     if (note[NOTE_CALLED + k] >= 0 && note[NOTE_CALLED + k] < code->nfuncs) called[note[NOTE_CALLED + k]] = true;
   Str image = {.arena = &q->arena};
   q->mod = m;
-  q->piece = piece_make(&q->arena, code, &(LPieceRoot){.func = func, .head = head}, 1, called);
-  if (!q->piece) return;
-  image_write(q->piece->module, &image);
-  if (jit_ask_cached(vm->jit, FEW, q->piece, image.data) == JIT_READY && eval_asked(m, func, head)) attach(vm, FEW);
+  q->fragment = fragment_make(&q->arena, code, &(LFragmentRoot){.func = func, .head = head}, 1, called);
+  if (!q->fragment) return;
+  image_write(q->fragment->module, &image);
+  if (jit_ask_cached(vm->jit, FEW, q->fragment, image.data) == JIT_READY && eval_asked(m, func, head)) attach(vm, FEW);
 }
 
 /* What was hot in earlier runs of the module needn't become hot again. */
@@ -121,25 +121,25 @@ static void recall_all(AtledVM *vm, int request, const void *arg) {
     if (note[NOTE_COUNT] < 0 || (size_t)note[NOTE_COUNT] > notes->len - at - NOTE_CALLED) return;
     recall(vm, u->mod, note);
     jit_forget_asked(vm->jit, request, false);
-    drop_piece(&vm->tiers.requests[request]);
+    drop_fragment(&vm->tiers.requests[request]);
     at += NOTE_CALLED + (size_t)note[NOTE_COUNT];
   }
 }
 
 /* ---- Asking ------------------------------------------------------------------------------------------------------ */
-static void ask(AtledVM *vm, int request, Mod *m, const LPieceRoot *roots, int nroots, const bool *called) {
+static void ask(AtledVM *vm, int request, Mod *m, const LFragmentRoot *roots, int nroots, const bool *called) {
   TierRequest *q = &vm->tiers.requests[request];
   Str image = {.arena = &q->arena};
   q->mod = m;
-  q->piece = piece_make(&q->arena, m->code, roots, nroots, called);
-  if (!q->piece) return;
+  q->fragment = fragment_make(&q->arena, m->code, roots, nroots, called);
+  if (!q->fragment) return;
 #ifdef ATLED_VERIFY
-  const char *wrong = lir_verify(q->piece->module);
-  if (wrong) snprintf(vm->tiers.why, sizeof vm->tiers.why, "a piece of lowered code: %s", wrong);
+  const char *wrong = lir_verify(q->fragment->module);
+  if (wrong) snprintf(vm->tiers.why, sizeof vm->tiers.why, "a fragment of lowered code: %s", wrong);
 #endif
-  note_piece(vm, q);
-  image_write(q->piece->module, &image);
-  settle(vm, request, jit_ask(vm->jit, request, q->piece, image.data, image.len));
+  note_fragment(vm, q);
+  image_write(q->fragment->module, &image);
+  settle(vm, request, jit_ask(vm->jit, request, q->fragment, image.data, image.len));
 }
 
 static void ask_for(AtledVM *vm, int request, const void *arg) {
@@ -147,7 +147,7 @@ static void ask_for(AtledVM *vm, int request, const void *arg) {
   eval_asked(hot->mod, hot->func, hot->head);
   bool *called = NEW_ARRAY(&vm->tiers.requests[request].arena, bool, hot->mod->nfuncs + 1);
   eval_called(hot->mod, called);
-  ask(vm, request, hot->mod, &(LPieceRoot){.func = hot->func, .head = hot->head}, 1, called);
+  ask(vm, request, hot->mod, &(LFragmentRoot){.func = hot->func, .head = hot->head}, 1, called);
 }
 
 /* Does it for a request, and nothing more where memory runs out, or the call is to end. */
@@ -161,11 +161,11 @@ static void within_memory(AtledVM *vm, void (*what)(AtledVM *vm, int request, co
     what(vm, request, arg);
   } else {
     jit_forget_asked(vm->jit, request, false);
-    q->piece = NULL;
+    q->fragment = NULL;
   }
   vm->heap.on_oom = outer;
   vm->heap.alarm = NULL;
-  if (!q->piece) drop_piece(q);
+  if (!q->fragment) drop_fragment(q);
 }
 
 static void look(AtledVM *vm, int request, const void *unused) {
@@ -192,9 +192,10 @@ static void ask_for_hottest(AtledVM *vm, void *frame) {
   int n = eval_hottest(frame, t->tick, hot, CANDIDATES);
   if (!n || t->tick < t->quiet) return;
   const EvalHot *small = choose(hot, n, true), *large = choose(hot, n, false);
-  bool wait = small || t->requests[FEW].piece;
-  if (small && !t->requests[FEW].piece) within_memory(vm, ask_for, FEW, small);
-  if (large && !t->requests[MANY].piece && (!wait || large->ticks >= PATIENCE)) within_memory(vm, ask_for, MANY, large);
+  bool wait = small || t->requests[FEW].fragment;
+  if (small && !t->requests[FEW].fragment) within_memory(vm, ask_for, FEW, small);
+  if (large && !t->requests[MANY].fragment && (!wait || large->ticks >= PATIENCE))
+    within_memory(vm, ask_for, MANY, large);
 }
 
 /* Rt.tick. */
@@ -205,28 +206,28 @@ static void tick(void *user, void *frame) {
   t->tick++;
   if (!run_jit(vm)) return;
   for (int k = 0; k < JIT_REQUESTS; k++)
-    if (t->requests[k].piece) within_memory(vm, look, k, NULL);
+    if (t->requests[k].fragment) within_memory(vm, look, k, NULL);
   ask_for_hottest(vm, frame);
   if (t->off) vm->rt.budget = -1;
 }
 
 /* ---- For tests --------------------------------------------------------------------------------------------------- */
-/* A piece of the module's functions and loops: in two parts, so that functions call each other within a piece and by
- * way of the runtime. */
+/* A fragment of the module's functions and loops: in two parts, so that functions call each other within a fragment
+ * and by way of the runtime. */
 static void ask_for_part(AtledVM *vm, Mod *m, int part, int parts) {
-  Vec(LPieceRoot) roots = {0};
+  Vec(LFragmentRoot) roots = {0};
   Arena *a = &vm->tiers.requests[FEW].arena;
   for (int f = 0; f < m->nfuncs; f++) {
     if (f % parts != part) continue;
     eval_asked(m, f, -1);
-    vec_push(a, roots, ((LPieceRoot){.func = f, .head = -1}));
+    vec_push(a, roots, ((LFragmentRoot){.func = f, .head = -1}));
     for (int k = 0, head; (head = eval_loop_head(m, f, k)) >= 0; k++) {
       eval_asked(m, f, head);
-      if (loop_body(a, m->code->funcs[f], head)) vec_push(a, roots, ((LPieceRoot){.func = f, .head = head}));
+      if (loop_body(a, m->code->funcs[f], head)) vec_push(a, roots, ((LFragmentRoot){.func = f, .head = head}));
     }
   }
   ask(vm, FEW, m, roots.data, roots.len, NEW_ARRAY(a, bool, m->nfuncs + 1));
-  while (vm->tiers.requests[FEW].piece) {
+  while (vm->tiers.requests[FEW].fragment) {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     settle(vm, FEW, jit_look(vm->jit, FEW));
   }
@@ -252,7 +253,7 @@ void tiers_begin(AtledVM *vm, Unit *u) {
   vm->rt.tick = tick;
   vm->rt.ticker = vm;
   if (vm->rt.budget < 0 && !t->off) vm->rt.budget = SLICE;
-  if (!u->begun && !vm->rt.coin && !t->requests[FEW].piece && run_jit(vm)) within_memory(vm, recall_all, FEW, &u);
+  if (!u->begun && !vm->rt.coin && !t->requests[FEW].fragment && run_jit(vm)) within_memory(vm, recall_all, FEW, &u);
   toss(vm, u);
   u->begun = true;
 }

@@ -127,11 +127,11 @@ typedef struct Watched {
 typedef Vec(Result) ResultList;
 typedef Vec(AtledDiagnostic) ReportList;
 
-/* A piece that is being compiled. */
+/* A fragment that is being compiled. */
 typedef struct TierRequest {
-  Mod *mod;      /* whose; NULL: of one that is gone, or nothing is compiled */
-  LPiece *piece; /* NULL: nothing is */
-  Arena arena;   /* of it and its image */
+  Mod *mod;            /* whose; NULL: of one that is gone, or nothing is compiled */
+  LFragment *fragment; /* NULL: nothing is */
+  Arena arena;         /* of it and its image */
 } TierRequest;
 
 /* What mode `auto` has in mind: tiers.c. */

@@ -7,7 +7,7 @@
  *
  *   decode.c   LFunc -> DInstr, on first call     frames.c   frames
  *   slow.c     checks, objects, bags, primitives
- *   hot.c      what is worth machine code, and loops that have some
+ *   tier_up.c      what is worth machine code, and loops that have some
  *
  * Machine code may be attached at any time. Calls look for it (DFunc.native), and ENTER stands at the head of a loop
  * that has some: it runs on the registers of the frame and leaves them as the loop would. In mode `auto` whatever is

@@ -2,19 +2,19 @@
 /* The evaluator: runs lowered code, one of its two back ends. */
 #ifndef ATLED_EVAL_H
 #define ATLED_EVAL_H
-#include "lir/piece.h"
+#include "lir/fragment.h"
 
 /* Runs f: Rt.evaluate. Arguments are taken as f->taken says, results owned; 0, RT_TAIL, or non-zero with the error in
  * rt->error. */
 Status eval_function(Rt *rt, RtFunc *f, const Slot *args, Slot *res);
-/* ---- hot.c: machine code beside the evaluator -------------------------------------------------------------------- */
+/* ---- tier_up.c: machine code beside the evaluator ---------------------------------------------------------------- */
 /* A function of a module, or the loop in it whose LABEL is instruction `head`; -1: the function. */
 typedef struct EvalHot {
   Mod *mod;
   int func, head;
   int size;  /* instructions, with those of what it has called; more than EVAL_SIZES: that or more */
   int ticks; /* it was under way at so many */
-  int depth; /* calls of closures around it, which no piece takes along */
+  int depth; /* calls of closures around it, which no fragment takes along */
 } EvalHot;
 enum { EVAL_SIZES = 1000 };
 /* What runs most and hasn't been asked for, seen from the frame that Rt.tick gets, the outermost first; tick: its
@@ -29,7 +29,7 @@ int eval_loop_head(Mod *m, int func, int k);
 /* The function has got machine code: RtFunc.entry. */
 void eval_attach_function(Mod *m, int func);
 /* The loop has got machine code, `entry`, to be called with `native`. False: out of memory, or it had some. */
-bool eval_attach_loop(Mod *m, const LPieceRoot *root, Status (*entry)(Mod *, const Slot *, Slot *), Mod *native);
+bool eval_attach_loop(Mod *m, const LFragmentRoot *root, Status (*entry)(Mod *, const Slot *, Slot *), Mod *native);
 /* Gives back the evaluator's stack; nothing may be running. */
 void eval_destroy(Rt *rt);
 /* Drops the evaluator's form of the module's functions; none may be running. */

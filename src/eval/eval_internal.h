@@ -62,7 +62,7 @@ typedef struct Handlers {
 DFunc *eval_decode(Mod *m, int index, const Handlers *h);
 const Handlers *eval_handlers(void); /* of the dispatch loop */
 
-/* ---- hot.c: loops as machine code ---- */
+/* ---- tier_up.c: loops as machine code ---- */
 void loop_code_free(Rt *rt, struct LoopCode *l);
 /* Runs the loop's machine code on the registers r of the frame that came to its head. Where it goes on; NULL after an
  * error. */

@@ -71,7 +71,8 @@ StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **l
  * late ones. */
 void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s);
 
-/* Which carried values of a loop refer to arrays none of which its body changes in place: it replaces them (kept.c). */
+/* Which carried values of a loop refer to arrays none of which its body changes in place: it replaces them
+ * (taped_references.c). */
 bool *ir_carried_kept(World *w, const LoopInfo *l, const Graph *body);
 /* Is operand k of a loop an array that it changes and also reads as it was before the loop? It is copied then. */
 bool ir_loop_copies(World *w, const Node *loop, int k);

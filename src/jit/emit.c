@@ -3,7 +3,7 @@
  *
  * Reading order: emit_module declares a C function per LIR function (see Convention in emit.h), defines each (define),
  * and makes an exported thunk for each entry: int32 atled_entry_<k>(Mod *, const Slot *args, Slot *res), which is what
- * RtFunc.entry points to. Functions of a piece that have no code there are called through the runtime. In a function
+ * RtFunc.entry points to. Functions of a fragment that have no code there are called through the runtime. In a function
  * every register is one local; labels are blocks. Owned pointer registers start as NULL. Error exits jump into chains
  * of clean-up blocks, which exits share: cleanup_block. Which registers may hold references there is flow.c's to
  * tell. */
@@ -285,7 +285,7 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   if (k.cur) fail_emit(e, "function %s has no return at its end", f->name);
 }
 
-/* How a function of a piece is called from other pieces, which know nothing of its code: as one that may fail. */
+/* How a function of a fragment is called from other fragments, which know nothing of its code: as one that may fail. */
 static Convention direct_convention(const LFunc *f) {
   return f->nresults == 2 ? CONV_TWO : f->nresults == 1 ? CONV_PAIR : CONV_STATUS;
 }
@@ -313,7 +313,7 @@ static void try_directly(Fn *k, Rv *func) {
   k->cur = no;
 }
 
-/* Outside of the piece: whoever has its code, the runtime finds it. */
+/* Outside of the fragment: whoever has its code, the runtime finds it. */
 static void define_outside(Emit *e, const LFunc *outside, gcc_jit_param **params) {
   LFunc *f = NEW(e->arena, LFunc);
   *f = *outside;
@@ -406,7 +406,7 @@ static void give_pair(Emit *e, gcc_jit_function *fn, Block *b, Rv *status, Rv *v
   e->g->block_end_with_return(b, NULL, rv(e, pair));
 }
 
-/* What other pieces call. */
+/* What other fragments call. */
 static void define_direct(Emit *e, const LFunc *f) {
   const GccApi *g = e->g;
   const FuncInfo *info = &e->funcs[f->index];

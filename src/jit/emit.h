@@ -23,7 +23,7 @@ typedef enum Convention { CONV_VALUE, CONV_VOID, CONV_UNWIND, CONV_PAIR, CONV_TW
 typedef struct FuncInfo {
   gcc_jit_function *fn;
   Convention conv;
-  bool leaves; /* may return RT_TAIL: tails.c */
+  bool leaves; /* may return RT_TAIL: trampolines.c */
 } FuncInfo;
 
 /* Small functions of the module that every use inlines, made when first used. */
@@ -218,7 +218,7 @@ Lv *result_of_two(const Emit *e, const LFunc *f, Lv *two, int r);
 Type *type_of_two(const Emit *e, const LFunc *f);
 /* Do the results go through a buffer, the last parameter? */
 bool results_through_memory(const Emit *e, const LFunc *f);
-/* ---- tails.c ---- */
+/* ---- trampolines.c ---- */
 void find_left_calls(Emit *e);
 /* An APPLY that is left to the caller; false if it isn't. */
 bool emit_left_apply(Fn *k, const LInstr *i);

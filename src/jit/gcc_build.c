@@ -190,7 +190,8 @@ Rv *load_func_id(const Emit *e, Rv *mod, int64_t k) {
 Rv *k_site(const Fn *k, uint32_t site) {
   const Emit *e = k->e;
   if (!site) return k_u32(e, 0);
-  if (e->m->piece) return load(e, load(e, k->mod, offsetof(Mod, sites), e->t_ptr), site * sizeof(uint32_t), e->t_u32);
+  if (e->m->fragment)
+    return load(e, load(e, k->mod, offsetof(Mod, sites), e->t_ptr), site * sizeof(uint32_t), e->t_u32);
   return binary(e, GB_PLUS, e->t_u32, load(e, k->mod, offsetof(Mod, site_base), e->t_u32), k_u32(e, site));
 }
 

@@ -510,7 +510,7 @@ bool jit_compile(Jit *j, Mod *m, const char **why) {
 }
 
 void jit_unload(Mod *m) {
-  jit_unload_pieces(m);
+  jit_unload_fragments(m);
   for (int k = 0; k < m->nfuncs; k++)
     if (m->funcs[k]) m->funcs[k]->entry = NULL, m->funcs[k]->direct = NULL;
   if (m->dl) dlclose(m->dl);

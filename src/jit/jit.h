@@ -6,7 +6,7 @@
  * tools are missing, memory is gone) the caller is told why and goes on with the evaluator. */
 #ifndef ATLED_JIT_H
 #define ATLED_JIT_H
-#include "lir/piece.h"
+#include "lir/fragment.h"
 
 typedef struct Jit Jit;
 typedef struct JitOptions {
@@ -50,28 +50,28 @@ bool jit_lost_memory(const Jit *j);
 const char *jit_keeps_nothing(const Jit *j);
 /* Why the last thing failed; a text that stays until the next call. */
 const char *jit_why(const Jit *j);
-/* Drops the machine code of m and of its pieces: no call of it may be running. */
+/* Drops the machine code of m and of its fragments: no call of it may be running. */
 void jit_unload(Mod *m);
 
-/* ---- pieces.c: machine code of parts of a module, made in the background ---------------------------------------- */
+/* ---- fragments.c: machine code of parts of a module, made in the background -------------------------------------- */
 typedef enum JitAnswer { JIT_READY, JIT_WORKING, JIT_FAILED } JitAnswer;
-/* As many pieces may be asked for at the same time; the requests are numbered. */
+/* As many fragments may be asked for at the same time; the requests are numbered. */
 enum { JIT_REQUESTS = 2 };
-/* Asks for machine code of the piece, which stays where it is, with its image, while the answer is WORKING: then the
+/* Asks for machine code of the fragment, which stays where it is, with its image, while the answer is WORKING: then the
  * compiler's process is at it, or another one makes the same, and nothing waits for that. Where there is no such
  * process it is made here and now. */
-JitAnswer jit_ask(Jit *j, int request, const LPiece *p, const void *image, size_t n);
+JitAnswer jit_ask(Jit *j, int request, const LFragment *p, const void *image, size_t n);
 /* The same from the cache alone: READY or FAILED. */
-JitAnswer jit_ask_cached(Jit *j, int request, const LPiece *p, const void *image);
+JitAnswer jit_ask_cached(Jit *j, int request, const LFragment *p, const void *image);
 /* How far the one asked for is. */
 JitAnswer jit_look(Jit *j, int request);
 /* Forgets the one asked for. `finish`: it is still made, for the cache, even if this process ends. */
 void jit_forget_asked(Jit *j, int request, bool finish);
-/* Gives m the code that is ready, and forgets it: function roots of the piece get their entries, loops' are left in
+/* Gives m the code that is ready, and forgets it: function roots of the fragment get their entries, loops' are left in
  * entries[root], to be called with *native. On false the module is as before. */
 typedef Status (*JitEntry)(Mod *native, const Slot *args, Slot *res);
-bool jit_attach_piece(Jit *j, int request, Mod *m, const LPiece *p, JitEntry *entries, Mod **native);
-void jit_unload_pieces(Mod *m);
+bool jit_attach_fragment(Jit *j, int request, Mod *m, const LFragment *p, JitEntry *entries, Mod **native);
+void jit_unload_fragments(Mod *m);
 /* Numbers that the host keeps in the cache beside the code of this module. Reading gives a new block of *n, or NULL. */
 void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n);
 int32_t *jit_read_notes(Jit *j, const LModule *m, size_t *n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What jit.c, which has whole modules compiled, and pieces.c share. */
+/* What jit.c, which has whole modules compiled, and fragments.c share. */
 #ifndef ATLED_JIT_INTERNAL_H
 #define ATLED_JIT_INTERNAL_H
 #include "jit/jit.h"
@@ -17,12 +17,12 @@ struct JitJob {
   JitJob *next;
 };
 
-/* A request for a piece. */
+/* A request for a fragment. */
 typedef struct JitRequest {
   Compiler compiler;
   Order *order;         /* NULL: nothing is asked for */
   Folder folder, claim; /* of its object, unless that is the cache's; its turn */
-  const LPiece *piece;
+  const LFragment *fragment;
   const void *image;
   size_t size;
   unsigned looks; /* for what another process makes */
@@ -48,7 +48,7 @@ struct Jit {
 };
 
 /* At the begin of all that has to do with compilers and folders: in a child that was forked what is the parent's is
- * forgotten. A piece that was asked for has no order then, and is asked for again. */
+ * forgotten. A fragment that was asked for has no order then, and is asked for again. */
 void jit_own(Jit *j);
 bool jit_refuse(Jit *j, const char *text); /* false; j->why is the text */
 /* Does GCC run in a process of its own? */

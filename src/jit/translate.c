@@ -75,7 +75,7 @@ static void set_options(const Work *w) {
   }
   int level = w->order->opt_level, most = 3;
   /* What the third level adds is for loops and recursion, and costs a third of the time: not for what may be cold. */
-  if (!loops && !w->m->piece) most = 2;
+  if (!loops && !w->m->fragment) most = 2;
   if (longest > LIMIT_HUGE_FUNCTION || total > LIMIT_HUGE_MODULE) most = 1;
   if (level > most) level = most;
   g->context_set_int_option(ctx, GO_OPTIMIZATION_LEVEL, level);

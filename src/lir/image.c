@@ -245,7 +245,7 @@ static void box(Codec *c, LModule *m, int index) {
   FIELD(c, has_kinds);
   FIELD(c, has_dims);
   FIELD(c, b->nfields);
-  if (c->wrong || (m->piece && b->desc == -1) || !expect(c, b->desc >= 0 && b->desc < m->ndescs)) return;
+  if (c->wrong || (m->fragment && b->desc == -1) || !expect(c, b->desc >= 0 && b->desc < m->ndescs)) return;
   row(c, &b->fields, b->nfields, sizeof *b->fields);
   if (has_kinds) row(c, &b->kinds, b->nfields, 1);
   if (has_dims) row(c, &b->dims, m->descs[b->desc]->rank, sizeof *b->dims);
@@ -397,10 +397,10 @@ static void functions(Codec *c, LModule *m) {
 /* ---- Modules ----------------------------------------------------------------------------------------------------- */
 /* All but the globals. */
 static void parts(Codec *c, LModule *m) {
-  uint8_t flags = (uint8_t)(m->strict | m->piece << 1);
+  uint8_t flags = (uint8_t)(m->strict | m->fragment << 1);
   FIELD(c, flags);
   m->strict = flags & 1;
-  m->piece = flags >> 1 & 1;
+  m->fragment = flags >> 1 & 1;
   descs(c, m);
   strings(c, m);
   boxes(c, m);

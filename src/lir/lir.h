@@ -58,7 +58,7 @@ struct LFunc {
   bool recursive;
   bool is_entry;          /* has run-time identity (closure code or entry): needs an entry thunk, which takes the
                              arguments whose register is owned */
-  bool is_root;           /* function of a piece that code outside of it calls: needs a direct entry, too */
+  bool is_root;           /* function of a fragment that code outside of it calls: needs a direct entry, too */
   uint64_t id;            /* hash of its graph: closure identity */
   const Desc **acc_descs; /* closures: slots of the accumulators for its captures (EnvObj): Desc for pointers */
   uint8_t *acc_kinds;
@@ -101,9 +101,9 @@ struct LModule {
   LForeign *foreigns;
   int nforeigns;
   bool strict;
-  bool piece;   /* of another module, see piece.h: functions may have no code, constants no contents */
-  LSite *sites; /* from 1 on; NULL in a module that image_load made */
-  int nsites;   /* with number 0 */
+  bool fragment; /* of another module, see fragment.h: functions may have no code, constants no contents */
+  LSite *sites;  /* from 1 on; NULL in a module that image_load made */
+  int nsites;    /* with number 0 */
   /* of a module that image_load made: its image, and the hash of everything that machine code depends on */
   uint64_t hash;
   const void *image;
@@ -177,8 +177,9 @@ Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void
  * when no closure of it is left. */
 void mod_strip(Mod *m);
 void mod_free(Mod *m);
-/* What the machine code of a piece of a module refers to, all of which belongs to that module. NULL: out of memory. */
-struct LPiece;
-Mod *mod_new_piece(Mod *whole, const struct LPiece *p);
-void mod_free_piece(Mod *m);
+/* What the machine code of a fragment of a module refers to, all of which belongs to that module. NULL: out of
+ * memory. */
+struct LFragment;
+Mod *mod_new_fragment(Mod *whole, const struct LFragment *p);
+void mod_free_fragment(Mod *m);
 #endif

@@ -142,7 +142,7 @@ static const char *check_labels(const LModule *m, const LFunc *f) {
 }
 
 static const char *check_func(const LModule *m, const LFunc *f) {
-  if (f->ncode == 0) return m->piece ? NULL : "no code";
+  if (f->ncode == 0) return m->fragment ? NULL : "no code";
   LFlow last = lir_ops[f->code[f->ncode - 1].op].flow;
   if (last != LFLOW_RETURN && last != LFLOW_JUMP) return "the end is fallen off";
   for (int i = 0; i < f->ncode; i++) {

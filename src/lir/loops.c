@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a loop of lowered code consists of, and which registers are live: what a piece of machine code needs to know of
- * the function that it is cut from (piece.c).
+/* What a loop of lowered code consists of, and which registers are live: what a fragment of machine code needs to
+ * know of the function that it is cut from (fragment.c).
  *
  * The loop of a head is natural: all that leads to a jump back to the head without passing it. Such a jump comes from
  * where one can only get through the head, so nothing enters the loop elsewhere. */

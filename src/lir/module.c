@@ -3,7 +3,7 @@
  * running code makes point to descriptors of the VM and functions of the module here, and into nothing else: a module
  * may go when no closure of it is left, and what lowering made is needed by nobody. */
 #include "lir/lir.h"
-#include "lir/piece.h"
+#include "lir/fragment.h"
 #include "runtime/runtime.h"
 #include <string.h>
 
@@ -165,8 +165,8 @@ void mod_free(Mod *m) {
   rt_give_back(rt, m, 1, sizeof *m);
 }
 
-/* ---- Pieces ------------------------------------------------------------------------------------------------------ */
-Mod *mod_new_piece(Mod *whole, const LPiece *p) {
+/* ---- Fragments --------------------------------------------------------------------------------------------------- */
+Mod *mod_new_fragment(Mod *whole, const LFragment *p) {
   Rt *rt = whole->rt;
   const LModule *code = p->module;
   Mod *m = rt_zeroed(rt, 1, sizeof *m);
@@ -178,7 +178,7 @@ Mod *mod_new_piece(Mod *whole, const LPiece *p) {
   m->nforeigns = code->nforeigns;
   m->whole_foreigns = rt_zeroed(rt, (size_t)m->nforeigns, sizeof *m->whole_foreigns);
   if (!fine || !m->sites || !m->whole_foreigns) {
-    mod_free_piece(m);
+    mod_free_fragment(m);
     return NULL;
   }
   for (int k = 0; k < m->ndescs; k++) m->descs[k] = whole->descs[p->descs[k]];
@@ -191,7 +191,7 @@ Mod *mod_new_piece(Mod *whole, const LPiece *p) {
   return m;
 }
 
-void mod_free_piece(Mod *m) {
+void mod_free_fragment(Mod *m) {
   Rt *rt = m->rt;
   free_tables(m);
   rt_give_back(rt, m->strings, (size_t)m->nstrings, sizeof *m->strings);

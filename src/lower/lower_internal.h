@@ -281,7 +281,7 @@ void openings_find(Fn *fn); /* once the code is finished */
 bool openings_move(Fn *fn);
 void openings_reuse(Fn *fn); /* when all that is opened is known */
 
-/* ---- spares.c ---- */
+/* ---- recycling.c ---- */
 typedef struct Spares Spares;
 Spares *spares_plan(Fn *fn); /* puts RENEW into loops; NULL: nowhere */
 /* The spares that may keep what the register holds, in turn, from k = 0 on; 0: no more. */

@@ -154,7 +154,7 @@ static Node *dense_replace(World *w, const Node *n, Node **ops) {
 /* What a bag is as an array: itself if it is dense; filled if it was before something was added to it; else NULL. */
 static Node *as_array(World *w, Node *bag) {
   if (is_dense(bag)) return bag->ops[0];
-  Node *root = opt_bag_root(w, bag);
+  Node *root = opt_provenance(w, bag);
   if (!root || root->type->kind != T_ARRAY) return NULL;
   Node *array = ir_fill(w, bag, root);
   if (array->type == root->type) return array;
@@ -286,7 +286,7 @@ static Node *param_so(World *w, const Func *f, int k, int how, IrTypes *types) {
 /* Result k of f, which is x when f's parameters are args: an array if it is one then, or came from zeros. */
 static Node *result_as_array(World *w, const Func *f, int k, Node *x, const uint8_t *how, Node **args) {
   if (x->type->kind != T_BAG) return x;
-  int root = opt_call_root(w, f, k);
+  int root = opt_call_provenance(w, f, k);
   Node *array = root >= 0 && how[root] == AS_ZEROS ? ir_fill(w, x, args[root]->ops[0]) : as_array(w, x);
   return array ? array : x;
 }

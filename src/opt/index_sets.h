@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A loop as several, each of some of its iterations (index_sets.c): shared by peel.c and cut.c. */
+/* A loop as several, each of some of its iterations (index_sets.c): shared by peel.c and split_loops.c. */
 #ifndef ATLED_INDEX_SETS_H
 #define ATLED_INDEX_SETS_H
 #include "opt/opt.h"

@@ -35,7 +35,7 @@ Graph *opt_params(World *w, Graph *g);  /* without parameters that nobody needs 
 Graph *opt_compose(World *w, Graph *g); /* recursive functions joined with those that make what they take apart */
 /* of two updates of one element, where nothing reads between them, the second */
 Graph *opt_updates(World *w, Graph *g);
-Graph *opt_views(World *w, Graph *g); /* rows and slices are read through their arrays */
+Graph *opt_index_composition(World *w, Graph *g); /* rows and slices are read through their arrays */
 /* Which parameters, of functions that g reaches, are arrays that recursive calls get slices of; the function that takes
  * each of these as an array, a start and a length. (slice_params.c) */
 typedef struct SliceParams SliceParams;
@@ -45,20 +45,21 @@ bool opt_takes_slices(const SliceParams *s, const Func *f); /* any */
 Func *opt_func_over_places(SliceParams *s, Func *f);
 Graph *opt_scalars(World *w, Graph *g); /* small arrays become scalars */
 /* sums to one element of an array are numbers within a loop */
-Graph *opt_promote(World *w, Graph *g);
+Graph *opt_scalar_promotion(World *w, Graph *g);
 /* What x, an update, adds to the element that it changes; NULL if it does otherwise. The place x of a loop's body in
- * terms of the graph around, where it is the same in all iterations; else NULL. (promote.c) */
+ * terms of the graph around, where it is the same in all iterations; else NULL. (scalar_promotion.c) */
 Node *opt_added(const Node *x);
 Node *opt_outside(World *w, const Node *loop, Node *x);
-Graph *opt_gather(World *w, Graph *g);      /* what a loop adds to neighbouring elements is added element by element */
+Graph *opt_scatter_to_gather(World *w,
+                             Graph *g);     /* what a loop adds to neighbouring elements is added element by element */
 Graph *opt_interchange(World *w, Graph *g); /* sums that walk columns walk rows */
 Graph *opt_fuse(World *w, Graph *g);        /* loops that read in order what another one makes */
 Graph *opt_inline(World *w, Graph *g);      /* what is called in one place */
-Graph *opt_merge(World *w, Graph *g);       /* loops that carry the same are one */
-Graph *opt_join(World *w, Graph *g);        /* sibling loops become one */
+Graph *opt_loop_cse(World *w, Graph *g);    /* loops that carry the same are one */
+Graph *opt_fuse_siblings(World *w, Graph *g); /* sibling loops become one */
 /* products and sums become one operation where World.contract says so */
 Graph *opt_contract(World *w, Graph *g, bool last);
-Graph *opt_takes(World *w, Graph *g); /* arrays in elements of arrays are changed in place */
+Graph *opt_nested_updates(World *w, Graph *g); /* arrays in elements of arrays are changed in place */
 Graph *opt_checks(World *w, Graph *g);
 Graph *opt_peel(World *w, Graph *g);  /* loops whose ends differ are split */
 Graph *opt_hoist(World *w, Graph *g); /* checks and divisions that are made before loops */
@@ -66,30 +67,30 @@ Graph *opt_hoist(World *w, Graph *g); /* checks and divisions that are made befo
  * testing test the reasons: it leaves an assertion there. */
 Node *opt_unchecked(World *w, const Node *check, Node **ops);
 /* round: how often it ran before, on its own results; *changed: it shall run again */
-Graph *opt_bags(World *w, Graph *g, int round, bool *changed);
-Graph *opt_guards(World *w, Graph *g);  /* cotangents of 0 choose factors rather than products */
-Graph *opt_outputs(World *w, Graph *g); /* zeros that a loop goes through in order are what it makes */
+Graph *opt_choose_dense(World *w, Graph *g, int round, bool *changed);
+Graph *opt_if_convert(World *w, Graph *g);     /* cotangents of 0 choose factors rather than products */
+Graph *opt_mapped_outputs(World *w, Graph *g); /* zeros that a loop goes through in order are what it makes */
 /* The same. In the first rounds functions get arrays, too (LIMIT_BAG_ROUNDS). */
 Graph *opt_dense(World *w, Graph *g, int round, bool *changed);
-/* g, without what is in it, where accumulators that end filled begin filled (bag_fills.c) */
-Graph *opt_bag_fills(World *w, Graph *g, bool *changed);
-Graph *opt_fill_entries(World *w, Graph *g); /* what is left of FILL_LIKE: loops over the entries (bag_fills.c) */
+/* g, without what is in it, where accumulators that end filled begin filled (early_dense.c) */
+Graph *opt_early_dense(World *w, Graph *g, bool *changed);
+Graph *opt_fill_entries(World *w, Graph *g); /* what is left of FILL_LIKE: loops over the entries (early_dense.c) */
 /* accumulators in tuples are parameters and results of their own */
-Graph *opt_bag_calls(World *w, Graph *g);
+Graph *opt_unpack_accumulators(World *w, Graph *g);
 /* The array or parameter that a bag was before something was added to it, with the same dimensions; NULL: it is
  * neither. The capture of a branch that its part `bag` comes from so, the same in all arms; the parameter that result k
- * of a function does; -1: there is none. (bag_roots.c) */
-Node *opt_bag_root(World *w, Node *bag);
+ * of a function does; -1: there is none. (provenance.c) */
+Node *opt_provenance(World *w, Node *bag);
 /* Is a bag, followed likewise, but to an empty one too, only added to by whole entries, whose parts have the same sizes
- * all the way? Does an accumulator type hold bags, outside of variants? (bag_roots.c) */
+ * all the way? Does an accumulator type hold bags, outside of variants? (provenance.c) */
 bool opt_bag_keeps_shapes(World *w, Node *bag);
 bool opt_holds_bag(const IrType *t);
-int opt_branch_root(World *w, const Node *branch, const Node *bag);
-int opt_call_root(World *w, const Func *f, int k);
+int opt_branch_provenance(World *w, const Node *branch, const Node *bag);
+int opt_call_provenance(World *w, const Func *f, int k);
 /* n of g, a sum of accumulators, as what is in one of ops added to the other, if that one began empty and has got no
- * array: NULL otherwise. (bag_sums.c) */
+ * array: NULL otherwise. (start_values.c) */
 typedef struct BagUses BagUses;
 BagUses *opt_bag_uses(World *w, Graph *g);
-Node *opt_bag_sum(World *w, BagUses *uses, const Node *n, Node **ops);
+Node *opt_start_value(World *w, BagUses *uses, const Node *n, Node **ops);
 bool opt_bag_is_used_once(World *w, BagUses *uses, const Node *x);
 #endif

@@ -164,7 +164,7 @@ static Node *peeled(Ranges *p, Frame *f, Frame *body, Node *loop, Node **ops) {
   if (loop->loop->has_cond || is_short(loop->ops[0]) || !is_small(p->w, body->g)) return NULL;
   Peel s = {.p = p, .f = body, .loop = loop, .trips = linear(p, f, loop->ops[0])};
   Graph *middle = s.trips->guards ? NULL : body_inside(&s);
-  if (!middle) return opt_cut(p, f, body, loop, ops);
+  if (!middle) return opt_split_loops(p, f, body, loop, ops);
   if (!s.first && !s.last) return rewrite_node(p->r, loop, ops, &middle);
   return pieces_are_possible(loop) ? pieces(&s, ops, middle) : NULL;
 }

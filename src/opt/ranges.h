@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is known of integers: shared by linear.c (forms and proofs), ranges.c (facts), and the passes that
- * use them, checks.c, peel.c and cut.c.
+ * use them, checks.c, peel.c and split_loops.c.
  *
  * Graphs are closed, so what a number is depends on where its graph stands. A Frame is a graph at its place: the arm of
  * one switch in one frame, the body of one loop. A captured parameter is what the frame around has for it, so that in
@@ -113,7 +113,7 @@ bool frame_inside(const Frame *f, const Frame *outer, const Node *at); /* is f w
 /* Would `from` of f, evaluated, need `to`? */
 bool frame_depends(Ranges *p, Frame *f, const Node *from, const Node *to);
 
-/* ---- cut.c ---- */
+/* ---- split_loops.c ---- */
 /* The loop of f, of new operands, in two where its index passes what a branch compares it with; NULL: there is none. */
-Node *opt_cut(Ranges *p, Frame *f, Frame *body, Node *loop, Node **ops);
+Node *opt_split_loops(Ranges *p, Frame *f, Frame *body, Node *loop, Node **ops);
 #endif

@@ -9,8 +9,8 @@
  * recursion the condition is a cycle in the graph of parameters, whose edges are calls that pass a parameter, or a
  * slice of it, as another parameter; one edge at least has to be a slice.
  *
- * This file finds the parameters and creates the functions. views.c rewrites the calls, and moves the slice operation
- * that replaces the parameter in the new function to its uses. */
+ * This file finds the parameters and creates the functions. index_composition.c rewrites the calls, and moves the
+ * slice operation that replaces the parameter in the new function to its uses. */
 #include "opt/opt.h"
 
 /* A parameter, and one that it is handed on as. */

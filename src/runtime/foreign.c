@@ -57,7 +57,7 @@ static ForeignCode *find(Mod *m, int64_t k, uint32_t site) {
   return m->foreigns[k] = c;
 }
 
-/* What a piece calls its function k is the whole module's. */
+/* What a fragment calls its function k is the whole module's. */
 static Mod *owner(Mod *m, int64_t *k) {
   if (!m->whole) return m;
   *k = m->whole_foreigns[*k];

@@ -116,7 +116,7 @@ struct RtFunc {
    * it fails. */
   Status (*entry)(Mod *native, const Slot *args, Slot *res);
   Mod *native;  /* what its machine code refers to */
-  void *direct; /* NULL, or the machine code as other pieces call it: arguments and results in registers */
+  void *direct; /* NULL, or the machine code as other fragments call it: arguments and results in registers */
   Mod *mod;
   LFunc *code;
   uint64_t id;           /* of its graph, stable between runs */
@@ -276,14 +276,14 @@ struct Mod {
   const struct RtTable *table; /* functions below, by position: rt_table.def */
   void *dl;                    /* the shared object, if compiled */
   uint32_t site_base;          /* the VM's number of site k of the code is site_base + k */
-  uint32_t *sites;             /* of a piece: the VM's numbers of its sites; else NULL */
+  uint32_t *sites;             /* of a fragment: the VM's numbers of its sites; else NULL */
   LModule *code;
-  struct JitPiece *pieces; /* machine code of parts of it: src/jit/pieces.c */
+  struct JitFragment *fragments; /* machine code of parts of it: src/jit/fragments.c */
   int ndescs, nfuncs, nstrings, nboxes, nglobals, nsites;
   void **decoded;                /* the evaluator's form of each function, made on first use */
   const LForeign *foreign_rows;  /* C functions that it names */
   struct ForeignCode **foreigns; /* the same, found; made at their first calls */
-  Mod *whole;                    /* of a piece: the module it is of, which outlives it; its C functions are those */
+  Mod *whole;                    /* of a fragment: the module it is of, which outlives it; its C functions are those */
   int *whole_foreigns, nforeigns;
 };
 /* Calls the module's C function k, which is found first if it hasn't been called yet. The result is the caller's. */

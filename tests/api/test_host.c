@@ -380,7 +380,7 @@ static void test_passes(void) {
                     *program = "let f x = x + 0.5\n";
   AtledVM *vm = atled_new(NULL);
   AtledPass p;
-  int last = pass_named("takes"), contract = pass_named("contract.1");
+  int last = pass_named("nested_updates"), contract = pass_named("contract.1");
   CHECK(contract > 0 && last > contract && pass_named("contract") < 0 && pass_named("") < 0);
   CHECK(!atled_pass(vm, -1, &p) && !atled_pass(vm, 1000, &p) && !atled_pass(vm, 0, NULL));
   CHECK(atled_pass(vm, 0, &p) && p.before && p.does[0] && p.count == 0);

@@ -236,7 +236,7 @@ static void test_calls_from_machine_code(void) {
   atled_free(vm);
 }
 
-/* Freed while a piece is compiled, or while one is that belongs to code which is gone. */
+/* Freed while a fragment is compiled, or while one is that belongs to code which is gone. */
 static void test_freed_meanwhile(void) {
   static Run r;
   for (int k = 1; k <= 40; k += 3) {

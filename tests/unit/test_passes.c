@@ -87,7 +87,7 @@ static const Pass passes[] = {
     {"dense", .plain = dense},
     {"checks", .plain = checks},
     {"hoist", .plain = hoist},
-    {"cut", .plain = opt_peel}, /* the same pass: of loops that peel.c leaves whole */
+    {"split_loops", .plain = opt_peel}, /* the same pass: of loops that peel.c leaves whole */
 #define PASS(stage, name, call, needed_by, does) {#name, call},
 #include "opt/passes.def"
 };

@@ -131,4 +131,4 @@ static Node *promote(void *user, Rewriter *r, void *frame, Node *n, Node **ops, 
   return p.sums.len ? promoted(&p, results) : loop;
 }
 
-Graph *opt_promote(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = promote}); }
+Graph *opt_scalar_promotion(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = promote}); }

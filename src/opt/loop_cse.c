@@ -6,8 +6,9 @@
  *   →  b alone, of which a is a part
  *
  * So do a value and its derivative, each of which runs through the values once. (Equal loops are one node anyway. Those
- * that carry nothing are joined by join.c.) Two carried values are the same if they start as the same and, that being
- * assumed of all of them, go on as the same: the body of one is made of the parameters of the other, and then equal
+ * that carry nothing are joined by fuse_siblings.c.) Two carried values are the same if they start as the same and,
+ * that being assumed of all of them, go on as the same: the body of one is made of the parameters of the other, and
+ * then equal
  * numbers are equal nodes.
  *
  * Loops with one condition over what both of them carry, as two that walk through one list, become one that carries
@@ -235,4 +236,4 @@ static Graph *merged(void *user, Rewriter *r, Graph *g) {
   return rewrite_nodes(r, g);
 }
 
-Graph *opt_merge(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .graph = merged}); }
+Graph *opt_loop_cse(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .graph = merged}); }

@@ -101,7 +101,7 @@ static Node *take(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gra
   return ir_update(w, rest, ops + 1, n->nops - 2, ops[n->nops - 1]);
 }
 
-Graph *opt_takes(World *w, Graph *g) {
+Graph *opt_nested_updates(World *w, Graph *g) {
   Takes t = {.w = w};
   changes_init(&t.changes, w->temp);
   return ir_rewrite(w, g, (RewritePass){.user = &t, .begin = find_updates, .node = take});

@@ -4,7 +4,7 @@
  *
  *   f t (a, b)  =  … (c, d)      →      f t a b  =  … c d
  *
- * So opt_dense can make arrays of some of them, and opt_bag_root follow them through calls. */
+ * So opt_dense can make arrays of some of them, and opt_provenance follow them through calls. */
 #include "opt/opt.h"
 
 typedef struct Calls {
@@ -79,7 +79,7 @@ static Node *call_split(void *user, Rewriter *r, void *frame, Node *n, Node **op
   return of_parts(c->w, f->result, &at);
 }
 
-Graph *opt_bag_calls(World *w, Graph *g) {
+Graph *opt_unpack_accumulators(World *w, Graph *g) {
   Calls c = {.w = w};
   map_init(&c.split, w->temp);
   return ir_rewrite(w, g, (RewritePass){.user = &c, .node = call_split});

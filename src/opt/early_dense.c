@@ -30,18 +30,18 @@ static bool from_operand(World *w, Node *at, int k, Start *out, int depth) {
 
 static bool in_loop(World *w, Node *loop, int k, Start *out, int depth) {
   if (loop->loop->has_cond || k >= loop_slots(loop->loop)) return false;
-  const Node *root = opt_bag_root(w, ir_get(w, loop->graphs[0]->result, k));
+  const Node *root = opt_provenance(w, ir_get(w, loop->graphs[0]->result, k));
   if (!root || root->op != OP_PARAM || root->attr.i != 1 + k) return false;
   return from_operand(w, loop, k + loop_first(loop->loop), out, depth);
 }
 
 static bool in_branch(World *w, Node *branch, Node *bag, Start *out, int depth) {
-  int capture = opt_branch_root(w, branch, bag);
+  int capture = opt_branch_provenance(w, branch, bag);
   return capture >= 0 && find_start(w, branch->ops[1 + capture], out, depth + 1);
 }
 
 static bool in_call(World *w, Node *call, int k, Start *out, int depth) {
-  int param = opt_call_root(w, call->attr.func, k);
+  int param = opt_call_provenance(w, call->attr.func, k);
   return param >= 0 && from_operand(w, call, param, out, depth);
 }
 
@@ -151,7 +151,7 @@ static bool start_one(World *w, Graph **g) {
   return false;
 }
 
-Graph *opt_bag_fills(World *w, Graph *g, bool *changed) {
+Graph *opt_early_dense(World *w, Graph *g, bool *changed) {
   while (start_one(w, &g)) *changed = true;
   return g;
 }

@@ -150,8 +150,8 @@ static bool keeps_shapes(World *w, Node *bag, int depth) {
 
 bool opt_bag_keeps_shapes(World *w, Node *bag) { return keeps_shapes(w, bag, 0); }
 
-Node *opt_bag_root(World *w, Node *bag) { return root_of(&(Search){.w = w}, bag, 0); }
-int opt_branch_root(World *w, const Node *branch, const Node *bag) {
+Node *opt_provenance(World *w, Node *bag) { return root_of(&(Search){.w = w}, bag, 0); }
+int opt_branch_provenance(World *w, const Node *branch, const Node *bag) {
   return arms_root(&(Search){.w = w}, branch, bag, 0);
 }
-int opt_call_root(World *w, const Func *f, int k) { return call_root(&(Search){.w = w}, f, k); }
+int opt_call_provenance(World *w, const Func *f, int k) { return call_root(&(Search){.w = w}, f, k); }

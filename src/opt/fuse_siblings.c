@@ -419,7 +419,7 @@ static bool can_join(const Join *j, const Group *g, const Group *h) {
   bool ordered = j->w->strict && g->accumulates && h->accumulates;
   if (g == h || (ordered && g->down != h->down) || !run_equally_often(j, g, h)) return false;
   const char *why_not = hindrance(j, g, h);
-  if (why_not) ir_remark(j->w, "join", node(j, h->members.data[0])->site, why_not);
+  if (why_not) ir_remark(j->w, "fuse_siblings", node(j, h->members.data[0])->site, why_not);
   return !why_not;
 }
 
@@ -663,7 +663,7 @@ static Graph *join_graph(void *user, Rewriter *r, Graph *g) {
   return ir_graph(p->w, g->params, g->nparams, j.value[j.b->n - 1], g->name);
 }
 
-Graph *opt_join(World *w, Graph *g) {
+Graph *opt_fuse_siblings(World *w, Graph *g) {
   JoinPass p = {w, true};
   while (p.joined) {
     p.joined = false;

@@ -249,7 +249,7 @@ static Graph *sink_views(void *user, Rewriter *r, Graph *g) {
   return rewrite_nodes(r, g);
 }
 
-Graph *opt_views(World *w, Graph *g) {
+Graph *opt_index_composition(World *w, Graph *g) {
   Views v = {.w = w, .params = opt_slice_params(w, g)};
   changes_init(&v.changes, w->temp);
   return ir_rewrite(w, g, (RewritePass){.user = &v, .graph = sink_views});

@@ -19,7 +19,7 @@ enum { FRAMES = 64, SIZED = 32, HOT = 6, LONG_TURN = 16, LONG_LOOK = 64 };
 struct LoopCode {
   Status (*entry)(Mod *native, const Slot *args, Slot *res);
   Mod *native;
-  LPieceLoop part;
+  LFragmentLoop part;
   const DInstr **exits;
   DInstr evaluated[2];
   size_t size; /* of this block */
@@ -152,7 +152,7 @@ static const DInstr *decoded_at(const DFunc *d, int i) {
   return &d->code[low];
 }
 
-static struct LoopCode *new_code(Rt *rt, const LPieceLoop *p) {
+static struct LoopCode *new_code(Rt *rt, const LFragmentLoop *p) {
   size_t exits = sizeof(DInstr *) * (size_t)p->nexits;
   size_t size = sizeof(struct LoopCode) + exits + sizeof(int32_t) * (size_t)(p->nin + p->nout + p->ntaken);
   struct LoopCode *l = heap_realloc(rt->heap, NULL, 0, size);
@@ -166,7 +166,7 @@ static struct LoopCode *new_code(Rt *rt, const LPieceLoop *p) {
   return l;
 }
 
-bool eval_attach_loop(Mod *m, const LPieceRoot *root, Status (*entry)(Mod *, const Slot *, Slot *), Mod *native) {
+bool eval_attach_loop(Mod *m, const LFragmentRoot *root, Status (*entry)(Mod *, const Slot *, Slot *), Mod *native) {
   DFunc *d = decoded(m, root->func);
   DLoop *loop = d ? find_loop(d, root->head) : NULL;
   struct LoopCode *l = loop && !loop->code ? new_code(m->rt, &root->loop) : NULL;
@@ -191,7 +191,7 @@ void loop_code_free(Rt *rt, struct LoopCode *l) {
 const DInstr *loop_evaluated(const struct LoopCode *l) { return l->evaluated; }
 
 const DInstr *loop_enter(Rt *rt, const struct LoopCode *l, Slot *r) {
-  const LPieceLoop *p = &l->part;
+  const LFragmentLoop *p = &l->part;
   Slot *args = stack_push(rt, (size_t)(p->nin + p->nout + 2) / 2 * 2 * sizeof(Slot)), *res = args + p->nin;
   if (!args) return NULL;
   for (int k = 0; k < p->nin; k++) args[k] = r[p->in[k]];

@@ -71,7 +71,7 @@ static Node *begun_with(World *w, const Node *x, Node *b) {
   return adds == x ? y : ir_get(w, y, (int)x->attr.i);
 }
 
-Node *opt_bag_sum(World *w, BagUses *uses, const Node *n, Node **ops) {
+Node *opt_start_value(World *w, BagUses *uses, const Node *n, Node **ops) {
   const Map *counts = counted(w, uses);
   for (int k = 1; k >= 0; k--) {
     Node *y = begins_empty(w, counts, n->ops[k], 0) ? begun_with(w, ops[k], ops[1 - k]) : NULL;

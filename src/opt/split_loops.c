@@ -133,7 +133,7 @@ static bool has_equal_halves(const Cut *c) {
   return !more.bad && !less.bad && holds(c, &more) && holds(c, &less);
 }
 
-Node *opt_cut(Ranges *p, Frame *f, Frame *body, Node *loop, Node **ops) {
+Node *opt_split_loops(Ranges *p, Frame *f, Frame *body, Node *loop, Node **ops) {
   World *w = p->w;
   Cut c = {.p = p, .f = f, .body = body, .loop = loop, .ops = ops};
   if (!pieces_are_possible(loop) || !find_branch(&c)) return NULL;

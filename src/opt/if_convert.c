@@ -107,6 +107,6 @@ static Node *guard(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gr
   return s;
 }
 
-Graph *opt_guards(World *w, Graph *g) {
+Graph *opt_if_convert(World *w, Graph *g) {
   return w->strict ? g : ir_rewrite(w, g, (RewritePass){.user = w, .node = guard});
 }

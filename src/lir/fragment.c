@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* Pieces of modules: functions and loops that are hot, cut out to be compiled by themselves.
+/* Fragments of modules: functions and loops that are hot, cut out to be compiled by themselves.
  *
- * A piece is a module. Its tables hold only what its code refers to, numbered as it is met, and neither the contents
- * of constants nor anything else that the code doesn't depend on; where the rows come from, LPiece says. So its key is
- * the same whatever else stands in the file. Functions outside of it are there without code: machine code calls them
+ * A fragment is a module. Its tables hold only what its code refers to, numbered as it is met, and neither the contents
+ * of constants nor anything else that the code doesn't depend on; where the rows come from, LFragment says. So its
+ * key is the same whatever else stands in the file. Functions outside of it are there without code: machine code
+ * calls them
  * through the runtime, and whatever calls them may fail.
  *
  * A loop becomes a function: parameters are the registers that are live at its head, and at each exit it returns the
  * exit's number and what is live there. References that the loop touches are owned parameters, so an error in it
  * releases them like any other function's, and what the loop doesn't touch stays with the frame. A parameter that only
  * one instruction in the function sets, to a constant, is that constant again. */
-#include "lir/piece.h"
+#include "lir/fragment.h"
 #include "lir/loops.h"
 #include <string.h>
 
 typedef Vec(int) Rows;
 typedef struct Table {
-  Map numbers; /* row of the whole + 1 -> row of the piece + 1 */
+  Map numbers; /* row of the whole + 1 -> row of the fragment + 1 */
   Rows rows;
 } Table;
 typedef struct Cut {
   Arena *a;
   const LModule *whole;
   LModule *m;
-  LPiece *p;
+  LFragment *p;
   const bool *called;
   Table descs, funcs, strings, boxes, globals, foreigns, sites;
   Vec(LFunc *) made;
@@ -40,7 +41,7 @@ static int number(const Cut *c, Table *t, int64_t row) {
   return t->rows.len - 1;
 }
 
-/* A function as it is seen from outside is the next one of the piece. */
+/* A function as it is seen from outside is the next one of the fragment. */
 static void declare(Cut *c, const LFunc *f, bool wanted) {
   LFunc *copy = NEW(c->a, LFunc);
   *copy = *f;
@@ -61,7 +62,7 @@ static int number_func(Cut *c, int func) {
   return k;
 }
 
-/* The instruction with its rows numbered as the piece's. */
+/* The instruction with its rows numbered as the fragment's. */
 static LInstr renumber(Cut *c, const LInstr *in) {
   LInstr copy = *in;
   switch (lir_ops[in->op].imm) {
@@ -95,10 +96,10 @@ typedef struct Loop {
   int head;
   const bool *body;
   const uint64_t *const *live;
-  LPieceLoop part;
-  int32_t *regs;            /* of the function -> of the piece + 1 */
+  LFragmentLoop part;
+  int32_t *regs;            /* of the function -> of the fragment + 1 */
   const LInstr **constants; /* by register: the instruction that alone sets it, once and for all */
-  int32_t *labels;          /* of the function -> of the piece + 1 */
+  int32_t *labels;          /* of the function -> of the fragment + 1 */
   int *exit_of;             /* by instruction: 1 + number of the exit there */
   Rows exits, in, out, taken;
   uint64_t *touched; /* owned registers that the loop changes */
@@ -220,8 +221,8 @@ static void find_interface(Loop *l) {
   find_constants(l);
   each_role(l, meet, l);
   each_role(l, meet_result, &(Outcome){l, NEW_ARRAY(l->c->a, bool, l->f->nregs + 1)});
-  l->part = (LPieceLoop){l->in.data,    l->out.data,  l->in.len,     l->out.len,
-                         l->taken.data, l->taken.len, l->exits.data, l->exits.len};
+  l->part = (LFragmentLoop){l->in.data,    l->out.data,  l->in.len,     l->out.len,
+                            l->taken.data, l->taken.len, l->exits.data, l->exits.len};
 }
 
 /* ---- Code ---- */
@@ -317,7 +318,7 @@ static LFunc *loop_function(Loop *l) {
   return f;
 }
 
-static LFunc *cut_loop(Cut *c, LPieceRoot *root) {
+static LFunc *cut_loop(Cut *c, LFragmentRoot *root) {
   Loop *l = NEW(c->a, Loop);
   *l = (Loop){.c = c, .f = c->whole->funcs[root->func], .head = root->head};
   l->body = loop_body(c->a, l->f, l->head);
@@ -356,7 +357,7 @@ static void find_failing(const LModule *m) {
 
 /* The roots first: a loop stands in the table of functions for the one it is part of. */
 static bool cut_roots(Cut *c) {
-  LPiece *p = c->p;
+  LFragment *p = c->p;
   for (int k = 0; k < p->nroots; k++) {
     declare(c, c->whole->funcs[p->roots[k].func], p->roots[k].head < 0);
     vec_push(c->a, c->funcs.rows, p->roots[k].func);
@@ -387,7 +388,7 @@ static bool cut_roots(Cut *c) {
 
 static void publish(const Cut *c) {
   LModule *m = c->m;
-  LPiece *p = c->p;
+  LFragment *p = c->p;
   m->funcs = c->made.data;
   m->nfuncs = c->made.len;
   m->ndescs = c->descs.rows.len;
@@ -414,14 +415,14 @@ static void publish(const Cut *c) {
   p->sites = c->sites.rows.data;
 }
 
-LPiece *piece_make(Arena *a, const LModule *whole, const LPieceRoot *roots, int nroots, const bool *called) {
-  Cut c = {.a = a, .whole = whole, .called = called, .m = NEW(a, LModule), .p = NEW(a, LPiece)};
+LFragment *fragment_make(Arena *a, const LModule *whole, const LFragmentRoot *roots, int nroots, const bool *called) {
+  Cut c = {.a = a, .whole = whole, .called = called, .m = NEW(a, LModule), .p = NEW(a, LFragment)};
   Table *tables[] = {&c.descs, &c.funcs, &c.strings, &c.boxes, &c.globals, &c.foreigns, &c.sites};
   for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) map_init(&tables[k]->numbers, a);
   vec_push(a, c.sites.rows, 0); /* 0 is none */
-  *c.p = (LPiece){.module = c.m, .whole = whole, .nroots = nroots, .roots = NEW_ARRAY(a, LPieceRoot, nroots + 1)};
+  *c.p = (LFragment){.module = c.m, .whole = whole, .nroots = nroots, .roots = NEW_ARRAY(a, LFragmentRoot, nroots + 1)};
   memcpy(c.p->roots, roots, sizeof *roots * (size_t)nroots);
-  *c.m = (LModule){.arena = a, .strict = whole->strict, .piece = true};
+  *c.m = (LModule){.arena = a, .strict = whole->strict, .fragment = true};
   if (!cut_roots(&c)) return NULL;
   publish(&c);
   find_failing(c.m);

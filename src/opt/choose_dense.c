@@ -492,7 +492,7 @@ static Node *bags_node(void *user, Rewriter *r, void *uses, Node *n, Node **ops,
   (void)r;
   Bags *b = user;
   bool sum = n->op == OP_CADD && n->type->kind == T_BAG;
-  Node *x = sum ? opt_bag_sum(b->w, uses, n, ops) : n->op == OP_LOOP ? stacked_entries(b->w, n, ops, graphs) : NULL;
+  Node *x = sum ? opt_start_value(b->w, uses, n, ops) : n->op == OP_LOOP ? stacked_entries(b->w, n, ops, graphs) : NULL;
   if (!x && n->op == OP_LOOP) x = filled_start(b->w, uses, n, ops, graphs);
   b->changed |= x != NULL;
   return x;
@@ -500,7 +500,7 @@ static Node *bags_node(void *user, Rewriter *r, void *uses, Node *n, Node **ops,
 
 static Graph *bags_graph(void *user, Rewriter *r, Graph *g) {
   Bags *b = user;
-  return rewrite_nodes(r, opt_bag_fills(b->w, g, &b->changed));
+  return rewrite_nodes(r, opt_early_dense(b->w, g, &b->changed));
 }
 
 static Node *outputs_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
@@ -509,9 +509,11 @@ static Node *outputs_node(void *user, Rewriter *r, void *frame, Node *n, Node **
   return n->op == OP_LOOP ? stacked_entries(user, n, ops, graphs) : NULL;
 }
 
-Graph *opt_outputs(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = outputs_node}); }
+Graph *opt_mapped_outputs(World *w, Graph *g) {
+  return ir_rewrite(w, g, (RewritePass){.user = w, .node = outputs_node});
+}
 
-Graph *opt_bags(World *w, Graph *g, int round, bool *changed) {
+Graph *opt_choose_dense(World *w, Graph *g, int round, bool *changed) {
   if (w->remarks) remark_round(w->remarks, round);
   Bags b = {.w = w};
   g = ir_rewrite(w, g, (RewritePass){.user = &b, .begin = bags_begin, .graph = bags_graph, .node = bags_node});

@@ -2,7 +2,7 @@
 /* Machine code of parts of a module, while the module runs.
  *
  *   jit_ask ── key ── cache? ── yes ─────────────────────────────────────────► READY
- *      └─ no ── order to the compiler's process ── WORKING ── jit_look … ──► READY ── jit_attach_piece
+ *      └─ no ── order to the compiler's process ── WORKING ── jit_look … ──► READY ── jit_attach_fragment
  *
  * What is asked for is kept in the Jit until it is attached or forgotten. Each request has a compiler of its own. */
 #include "jit/jit_internal.h"
@@ -15,12 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a module keeps of a piece. */
-typedef struct JitPiece JitPiece;
-struct JitPiece {
+/* What a module keeps of a fragment. */
+typedef struct JitFragment JitFragment;
+struct JitFragment {
   Mod *native;
   void *dl;
-  JitPiece *next;
+  JitFragment *next;
 };
 
 /* ---- Forgetting -------------------------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static JitAnswer ready(Jit *j) {
 
 static JitAnswer make_here(Jit *j, JitRequest *a) {
   Phase before = phase_enter(j->heap, PHASE_COMPILE);
-  bool ok = jit_carry_out_here(j, a->piece->module, a->order);
+  bool ok = jit_carry_out_here(j, a->fragment->module, a->order);
   phase_leave(j->heap, before);
   return ok ? ready(j) : fail(j, a);
 }
@@ -69,7 +69,7 @@ static JitAnswer look(Jit *j, JitRequest *a);
 
 /* It is this process's turn. */
 static JitAnswer begin(Jit *j, JitRequest *a, uint64_t key) {
-  if (!(a->order = jit_new_order(j, a->piece->module, key, &a->folder))) return fail(j, a);
+  if (!(a->order = jit_new_order(j, a->fragment->module, key, &a->folder))) return fail(j, a);
   a->order->size = a->size;
   a->order->background = true;
   if (!jit_wants_process(j)) return make_here(j, a);
@@ -85,16 +85,18 @@ static bool never(void *user) {
   return false;
 }
 
-static uint64_t key_of(const Jit *j, const JitRequest *a) { return jit_key(j, a->piece->module, image_hash(a->image)); }
+static uint64_t key_of(const Jit *j, const JitRequest *a) {
+  return jit_key(j, a->fragment->module, image_hash(a->image));
+}
 
-static void open_request(Jit *j, JitRequest *a, const LPiece *p, const void *image, size_t n) {
+static void open_request(Jit *j, JitRequest *a, const LFragment *p, const void *image, size_t n) {
   forget(j, a, false);
-  a->piece = p;
+  a->fragment = p;
   a->image = image;
   a->size = n;
 }
 
-static JitAnswer ask_cached(Jit *j, JitRequest *a, const LPiece *p, const void *image) {
+static JitAnswer ask_cached(Jit *j, JitRequest *a, const LFragment *p, const void *image) {
   jit_own(j);
   open_request(j, a, p, image, 0);
   if (!j->cache.dir[0]) return JIT_FAILED;
@@ -116,13 +118,13 @@ static JitAnswer in_turn(Jit *j, JitRequest *a) {
   uint64_t key = key_of(j, a);
   a->elsewhere = false;
   switch (turn_take(&j->cache, key, &a->claim, 0, never, NULL)) {
-  case TURN_THERE: return ask_cached(j, a, a->piece, a->image);
+  case TURN_THERE: return ask_cached(j, a, a->fragment, a->image);
   case TURN_TAKEN: a->elsewhere = true; return JIT_WORKING;
   default: return begin(j, a, key);
   }
 }
 
-static JitAnswer ask(Jit *j, JitRequest *a, const LPiece *p, const void *image, size_t n) {
+static JitAnswer ask(Jit *j, JitRequest *a, const LFragment *p, const void *image, size_t n) {
   const char *why;
   if (ask_cached(j, a, p, image) == JIT_READY) return JIT_READY;
   if (!jit_available(j, &why)) return JIT_FAILED;
@@ -133,7 +135,7 @@ static JitAnswer ask(Jit *j, JitRequest *a, const LPiece *p, const void *image, 
 static JitAnswer look(Jit *j, JitRequest *a) {
   Result result = {0};
   jit_own(j);
-  if (!a->order && !a->elsewhere) return ask(j, a, a->piece, a->image, a->size);
+  if (!a->order && !a->elsewhere) return ask(j, a, a->fragment, a->image, a->size);
   if (a->elsewhere) return ++a->looks % LOOKS ? JIT_WORKING : in_turn(j, a);
   CompilerEnd end = compiler_look(&a->compiler, &result);
   if (end == COMPILER_WORKING) return JIT_WORKING;
@@ -145,11 +147,11 @@ static JitAnswer look(Jit *j, JitRequest *a) {
   return fail(j, a);
 }
 
-JitAnswer jit_ask(Jit *j, int request, const LPiece *p, const void *image, size_t n) {
+JitAnswer jit_ask(Jit *j, int request, const LFragment *p, const void *image, size_t n) {
   return ask(j, &j->requests[request], p, image, n);
 }
 
-JitAnswer jit_ask_cached(Jit *j, int request, const LPiece *p, const void *image) {
+JitAnswer jit_ask_cached(Jit *j, int request, const LFragment *p, const void *image) {
   return ask_cached(j, &j->requests[request], p, image);
 }
 
@@ -157,28 +159,28 @@ JitAnswer jit_look(Jit *j, int request) { return look(j, &j->requests[request]);
 
 /* ---- Attaching --------------------------------------------------------------------------------------------------- */
 /* The entries of the roots; functions get theirs once all are known to be there. */
-static bool find_entries(void *dl, const LPiece *p, JitEntry *entries) {
+static bool find_entries(void *dl, const LFragment *p, JitEntry *entries) {
   for (int k = 0; k < p->nroots; k++)
     if (!(entries[k] = jit_entry(dl, k))) return false;
   return true;
 }
 
-bool jit_attach_piece(Jit *j, int request, Mod *m, const LPiece *p, JitEntry *entries, Mod **native) {
+bool jit_attach_fragment(Jit *j, int request, Mod *m, const LFragment *p, JitEntry *entries, Mod **native) {
   JitRequest *a = &j->requests[request];
-  JitPiece *piece = heap_realloc(j->heap, NULL, 0, sizeof *piece);
-  void *dl = piece ? jit_open(j, a->order->so) : NULL;
-  bool ok = dl && find_entries(dl, p, entries) && (*native = mod_new_piece(m, p));
+  JitFragment *fragment = heap_realloc(j->heap, NULL, 0, sizeof *fragment);
+  void *dl = fragment ? jit_open(j, a->order->so) : NULL;
+  bool ok = dl && find_entries(dl, p, entries) && (*native = mod_new_fragment(m, p));
   if (dl && !ok) dlclose(dl);
   if (!ok) cache_forget(&j->cache, a->order->key);
   else if (a->folder.path[0]) jit_keep(j, a->order);
   forget(j, a, false);
   if (!ok) {
-    if (piece) heap_realloc(j->heap, piece, sizeof *piece, 0);
+    if (fragment) heap_realloc(j->heap, fragment, sizeof *fragment, 0);
     return false;
   }
   (*native)->table = &rt_table;
-  *piece = (JitPiece){*native, dl, m->pieces};
-  m->pieces = piece;
+  *fragment = (JitFragment){*native, dl, m->fragments};
+  m->fragments = fragment;
   for (int k = 0; k < p->nroots; k++) {
     if (p->roots[k].head >= 0) continue;
     RtFunc *f = m->funcs[p->roots[k].func];
@@ -189,14 +191,14 @@ bool jit_attach_piece(Jit *j, int request, Mod *m, const LPiece *p, JitEntry *en
   return true;
 }
 
-void jit_unload_pieces(Mod *m) {
-  for (JitPiece *p = m->pieces, *next; p; p = next) {
+void jit_unload_fragments(Mod *m) {
+  for (JitFragment *p = m->fragments, *next; p; p = next) {
     next = p->next;
-    mod_free_piece(p->native);
+    mod_free_fragment(p->native);
     dlclose(p->dl);
     heap_realloc(m->rt->heap, p, sizeof *p, 0);
   }
-  m->pieces = NULL;
+  m->fragments = NULL;
 }
 
 /* ---- Notes ------------------------------------------------------------------------------------------------------- */

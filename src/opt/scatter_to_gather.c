@@ -250,7 +250,8 @@ static Node *gather(void *user, Rewriter *r, void *frame, Node *n, Node **ops, G
     for (int k = 0; is_gathered(&g.rows.data[i]) && k < g.rows.data[i].terms.len; k++)
       keep(&g, g.rows.data[i].terms.data[k].kept);
   bool many = g.kept.len > LIMIT_GATHERED && limit_reached(g.w->arena, AT_GATHERED);
-  if (many) ir_remark(g.w, "gather", loop->site, "not gathered: each iteration adds too many different terms");
+  if (many)
+    ir_remark(g.w, "scatter_to_gather", loop->site, "not gathered: each iteration adds too many different terms");
   if (!g.kept.len || many) return loop;
   Node **results = NEW_ARRAY(g.w->temp, Node *, result->nops + 1);
   for (int k = 0; k < result->nops; k++)
@@ -258,4 +259,4 @@ static Node *gather(void *user, Rewriter *r, void *frame, Node *n, Node **ops, G
   return gathered(&g, results);
 }
 
-Graph *opt_gather(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = gather}); }
+Graph *opt_scatter_to_gather(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = gather}); }
