@@ -33,8 +33,6 @@ Graph *opt_invariants(World *w, Graph *g,
                       bool last);       /* what is the same in all iterations is made before loops; last: loads */
 Graph *opt_params(World *w, Graph *g);  /* without parameters that nobody needs */
 Graph *opt_compose(World *w, Graph *g); /* recursive functions joined with those that make what they take apart */
-/* of two updates of one element, where nothing reads between them, the second */
-Graph *opt_updates(World *w, Graph *g);
 Graph *opt_index_composition(World *w, Graph *g); /* rows and slices are read through their arrays */
 /* Which parameters, of functions that g reaches, are arrays that recursive calls get slices of; the function that takes
  * each of these as an array, a start and a length. (slice_params.c) */
@@ -55,7 +53,6 @@ Graph *opt_scatter_to_gather(World *w,
 Graph *opt_interchange(World *w, Graph *g); /* sums that walk columns walk rows */
 Graph *opt_fuse(World *w, Graph *g);        /* loops that read in order what another one makes */
 Graph *opt_inline(World *w, Graph *g);      /* what is called in one place */
-Graph *opt_loop_cse(World *w, Graph *g);    /* loops that carry the same are one */
 Graph *opt_fuse_siblings(World *w, Graph *g); /* sibling loops become one */
 /* products and sums become one operation where World.contract says so */
 Graph *opt_contract(World *w, Graph *g, bool last);
