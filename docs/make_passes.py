@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the table of the optimiser's passes in docs/architecture.md from the rows of src/opt/passes.def.
+"""Makes the table of the optimiser's passes in docs/architecture/passes.md from the rows of src/opt/passes.def.
 
 usage: make_passes.py [--check]
 
@@ -8,11 +8,13 @@ usage: make_passes.py [--check]
 import os
 import re
 import sys
+import textwrap
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-PAGE = os.path.join(ROOT, "docs", "architecture.md")
+PAGE = os.path.join(ROOT, "docs", "architecture", "passes.md")
 ROW = re.compile(r'^PASS\((\w+), (\w+), (\w+)\((\w+)(?:, (\w+))?\), "(.*?)",\s+"(.*?)"\)$', re.M)
 BEGIN, END = "<!-- passes: made by docs/make_passes.py from src/opt/passes.def -->\n", "<!-- end of passes -->\n"
+COLUMNS = 98
 
 
 def rows():
@@ -25,12 +27,19 @@ def rows():
 
 
 def table(found):
-    names, seen = [r[1] for r in found], {}
-    yield "| run | before or after derivatives | what it does | needed by |\n|---|---|---|---|\n"
-    for stage, name, _, _, _, needed, does in found:
+    """A line for each run, with a heading for each stage."""
+    names, seen, stage = [r[1] for r in found], {}, None
+    width = max(len(name) for name in names) + 4
+    yield "```text\n"
+    for at, name, _, _, _, needed, does in found:
+        if at != stage:
+            yield "\n" * (stage is not None) + f"{at.lower()} derivatives\n"
+        stage = at
         seen[name] = seen.get(name, 0) + 1
         shown = name if names.count(name) == 1 else f"{name}.{seen[name]}"
-        yield f"| `{shown}` | {stage.lower()} | {does} | {needed} |\n"
+        text = does + f"  [{needed}]" * bool(needed)
+        yield textwrap.fill(text, COLUMNS, initial_indent=f"  {shown:{width}}", subsequent_indent=" " * (width + 2)) + "\n"
+    yield "```\n"
 
 
 def without_texts(found):
@@ -52,7 +61,7 @@ def main():
         return
     lacking = list(without_texts(found))
     if made != page:
-        print("docs/architecture.md isn't what docs/make_passes.py makes of src/opt/passes.def")
+        print("docs/architecture/passes.md isn't what docs/make_passes.py makes of src/opt/passes.def")
     if lacking:
         print("no texts in tests/ir for", ", ".join(lacking))
     sys.exit(1 if made != page or lacking else 0)

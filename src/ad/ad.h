@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Derivatives as rewrites of graphs. See docs/architecture.md for the method. */
+/* Derivatives as rewrites of graphs. See docs/architecture/differentiation.md for the method. */
 #ifndef ATLED_AD_H
 #define ATLED_AD_H
 #include "ir/ir.h"

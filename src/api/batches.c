@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* From the steps of a program to units that can be run, in memory that doesn't grow with the program.
+/* From the steps of a program to modules that can be run, in memory that doesn't grow with the program.
  *
- *   all steps       optimised before derivatives: what they tell of globals, later ones rely on
- *   step by step    derivatives, optimised again; then, where BATCH bytes or BATCH_NODES nodes have come together,
- *                   a unit is made of the steps since the last one, and all else that came of them is rolled back
+ *   all steps       optimised before derivatives, since later steps use facts about earlier globals
+ *   step by step    differentiated and optimised again; once BATCH bytes or BATCH_NODES nodes have been made, a
+ *                   module is made of the steps since the last one, and everything else is rolled back
  *
  * Most programs are one batch, of which nothing is rolled back here. A step whose value holds functions needs its
- * graphs later on, so a program with such steps is one batch, too. */
+ * graphs later, so a program with such steps is one batch, too. */
 #include "api/pipeline.h"
 
 #ifdef ATLED_VERIFY

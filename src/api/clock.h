@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The alarm of time limits: sets a flag that running code looks at when a deadline has passed. */
+/* The alarm of time limits: sets the flag that running code tests once a deadline has passed. */
 #ifndef ATLED_CLOCK_H
 #define ATLED_CLOCK_H
 #include "runtime/runtime.h"

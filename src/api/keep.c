@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What stays of a program that only defines, so that an old VM is no bigger than its definitions.
+/* What stays of a program that only defines, so that an old VM is no larger than its definitions.
  *
- *   it defines                          what stays
- *   values without functions in them    the values, with names, types and documentation: all else goes
- *   functions and types too             what the checker made: syntax and types; what computed the values goes
- *   closures, or values that hold some  the same and their code, if such closures were met before, or not even that if
- *                                       it stays from then; else everything: who differentiates an unknown function
- *                                       asks for their graphs
+ *   the entry defines                   what stays
+ *   values without functions            the values, with names, types and documentation; all else is freed
+ *   functions and types, too            what the checker made: syntax and types; what computed the values is freed
+ *   closures, or values with closures   the same and their code, if such closures existed before, or not even the code
+ *                                       if it stays from then; otherwise everything, since differentiating an
+ *                                       unknown function needs their graphs
  *
- * What goes is rolled back, and what stays is put aside meanwhile: values among the results, which own them, and
- * texts and types in the scratch arena. Whatever happens on the way, each value has one owner. */
+ * What is freed is rolled back. What stays is moved meanwhile: values among the results, which own them, texts and
+ * types to the scratch arena. Each value has one owner at any time. */
 #include "api/pipeline.h"
 #include <string.h>
 

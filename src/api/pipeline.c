@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The way of a source to optimised graphs: what evaluate.c, which runs them, and inspect.c and handles.c have in
- * common. */
+/* From a source to optimised graphs: the steps that evaluate.c, which runs the program, shares with inspect.c and
+ * handles.c. */
 #include "api/pipeline.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The way of a source through the compiler, for the files of this folder. */
+/* The compiler's pipeline for one source, for the files of this folder. */
 #ifndef ATLED_PIPELINE_H
 #define ATLED_PIPELINE_H
 #include "api/vm.h"

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Mode `auto`: machine code for what is hot, while the evaluator goes on.
+/* Mode `auto`: compiles hot code while the evaluator goes on.
  *
- *   evaluator ── tick, each SLICE instructions ──► is a fragment that was asked for ready? attach it
- *                                                  is something hot? ask for it
+ *   evaluator ── tick, each SLICE instructions ──► is a requested fragment ready? attach it
+ *                                                  is something hot? request a fragment
  *
- * Two fragments may be compiled at the same time, a small one and one that isn't: what takes GCC a tenth of a second
- * doesn't wait for what takes it many. So inner loops get machine code first where what is around them is large.
+ * Two fragments may be compiled at the same time, a small one and a larger one: what takes GCC a tenth of a second
+ * isn't queued behind what takes many. So inner loops get machine code first where the code around them is large.
  *
- * Nothing waits and nothing starts again: attached code takes over at the next call, or when a loop comes to its head.
- * Both tiers agree to the bit, so what a program prints doesn't depend on when the compiler is done.
+ * The program never waits and nothing is started again: attached code takes over at the next call, or at the head of
+ * a loop. Both tiers agree to the bit, so what a program prints doesn't depend on when the compiler finishes.
  *
- * A tick happens inside the evaluator, so memory that runs out here is no reason to leave: the fragment stays
- * evaluated. */
+ * A tick happens inside the evaluator, so exhausted memory isn't an error here: the fragment stays evaluated. */
 #include "api/settings.h"
 #include "lir/image.h"
 #include "lir/loops.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What was made with a file that was edited since.
+/* Which definitions use a version of a file that has been edited since.
  *
- * A module whose file was changed is read again by the next import, and what was defined with the old one goes on using
- * that: so it is remembered of each definition which modules of files it uses, itself or by another definition. Those
- * that use an old one are named when it is read again, and whenever one of them is used later. */
+ * The next import of an edited file reads it again. Definitions that were made with the old version go on using
+ * that. So each definition's set of file modules is kept, including those that it uses by way of other definitions.
+ * Definitions that use an old version are reported when the file is read again, and whenever one of them is used
+ * later. */
 #include "api/pipeline.h"
 #include <string.h>
 

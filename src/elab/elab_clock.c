@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Readings of the clock (primitives of kind C, rt.def): what is bound before one in a function is done by then, and
- * what stands behind it has not begun.
+/* Readings of the clock (primitives of kind C, rt.def): what a function binds before a reading is computed before
+ * it, and what follows the reading begins after it.
  *
- * To the IR most of this is out of sight: pure work has no order, equal work is one node, and what nobody needs is
- * dropped. So each value bound before a reading goes to `opaque`, an effect that needs all of it, and the
- * rest of the block is an arm of a branch on what `opaque` gives for true. Graphs are closed and nothing leaves an arm:
- * no work in it can begin before the branch is decided, nor be one with equal work in front of it. The other arm never
- * runs; it is an effect, for a branch to a mere failure would become a check. */
+ * The IR doesn't order pure work: equal work is one node, and unused work is dropped. So each value bound before a
+ * reading becomes an operand of `opaque`, an effect that needs all of it. The rest of the block is an arm of a
+ * branch on the result of `opaque`, which is true. Graphs are closed and nothing leaves an arm, so no work in the
+ * arm can begin before the branch is decided, or be merged with equal work before it. The other arm never runs. It
+ * has an effect, since a branch to a mere failure would become a check. */
 #include "elab/elab_internal.h"
 
 /* An effect of one argument. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the evaluator share: the decoded form of a function, the frame stack, and the instructions that
- * the dispatch loop leaves to functions. */
+/* What the files of the evaluator share: the decoded form of a function, the stack of frames, and the instructions
+ * that are functions instead of labels of the dispatch loop. */
 #ifndef ATLED_EVAL_INTERNAL_H
 #define ATLED_EVAL_INTERNAL_H
 #include "eval/eval.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What is worth machine code, and loops that have some.
+/* Tier-up: which functions and loops are compiled to machine code, and how running loops change over.
  *
- * At a tick, which comes when so many instructions have been evaluated, everything under way gets warmer: the
- * functions of the frames on top and the loops around their places. Whatever has been begun again and again meanwhile
- * (calls and turns are counted) will be begun again, and would run as machine code from then on. The outermost one
- * takes the rest along.
+ * A tick comes after a fixed number of evaluated instructions. At a tick the functions of the top frames, and the
+ * loops around their current instructions, get one count more. Those that were entered again and again meanwhile
+ * (calls and iterations are counted) will probably be entered again: they are hot. The outermost hot one includes
+ * the others.
  *
- * ENTER replaces the first instruction of a loop. What stood there is kept, with a jump behind it, for a test that
- * wants the loop evaluated nonetheless. */
+ * ENTER replaces the first instruction of a loop that has machine code (on-stack replacement). The replaced
+ * instruction is kept, with a jump behind it, for a test that wants the loop evaluated nevertheless. */
 #include "eval/eval_internal.h"
 #include "support/phases.h"
 #include <string.h>

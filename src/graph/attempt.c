@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* `attempt` as a node: a primitive of the runtime that gets a closure without arguments. So the function stays one of
- * its own, into which nobody looks from outside: nothing of it is done elsewhere, merged with other work, or left out
- * because its value isn't used. */
+/* `attempt` as a node: a primitive of the runtime that gets a closure without parameters. The function keeps a graph
+ * of its own, into which no pass looks from outside. So nothing of it is moved out, merged with other work, or
+ * dropped because its value is unused. */
 #include "graph/graph.h"
 #include "ir/world.h"
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole numbers that are equal because a check says so, as sizes and trip counts are: after  check_size n m , which is
- * n, it is m as well. So a number has several forms, sums of multiples of what isn't a sum:  2 * h - check_slice h …
- * is h. Two are equal if they have a form in common; sums that wrap do so in both. */
+/* Integers that are equal because a check says so, like sizes and trip counts: `check_size n m` yields n, and behind
+ * it n = m.
+ *
+ * A number has several forms; each is a sum of multiples of nodes that aren't sums. For example, 2 * h - check_slice
+ * h … has the form h. Two numbers are equal if they have a form in common. Sums that wrap do so in both forms. */
 #include "graph/graph.h"
 #include "ir/world.h"
 

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a value can fail: a number that is there once everything has been evaluated that the value needs and that
- * may end in an error, with what that reads, and nothing else of the value. A derivative waits for it (ad/calls.c,
- * ad/expand.c), so that it fails where its function does:
+/* The error slice of a value: a number that depends on everything in the value's computation that may end in an
+ * error, and on nothing else. A derivative is ordered after it (ad/calls.c, ad/expand.c), so that the derivative
+ * fails where its function fails:
  *
  *   x * (a[check i n] + f y)              →   after (after 0 (check i n)) (f y)     f may fail
  *   loop s i: s + a[check (k * i) n]      →   loop i: after 0 (check (k * i) n)     a loop of the check alone
  *   if c then x / y else fail "no"        →   if c then 0 else after 0 (fail "no")
  *
- * Checks are the nodes that the value has, so where both are made they are made once. Of a branch or loop only the
- * results that the value reads count, and of a loop's state only what the checks read is carried. What calls functions,
- * or carries floats for its checks, isn't reduced: the value's own node is waited for, which the derivative mostly
- * needs for other reasons too.
+ * The checks are the value's own nodes, so where both are computed they are computed once. Of a branch or loop only
+ * those results count that the value reads; of a loop's state only what the checks read is carried. A branch or loop
+ * that calls functions, or carries floats for its checks, isn't reduced: the slice depends on the node itself, which
+ * the derivative mostly needs anyway. So it does on an array whose rows may have different lengths.
  *
- * An array whose rows may have different lengths is waited for itself.
- *
- * What only may not end (NODE_ENDLESS), or runs out of stack, isn't an error here. Effects are waited for by their
- * tokens. */
+ * Non-termination (NODE_ENDLESS) and exhausted stack are no errors here. Effects are ordered by their tokens. */
 #include "graph/graph.h"
 #include "ir/world.h"
 #include <string.h>

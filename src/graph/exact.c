@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a graph decides by, and what is the same to the last bit wherever it is computed again.
+/* Which values are bitwise reproducible, and which values decide something.
  *
- * Sums whose order is free, and those that differentiation makes, may take a product in without rounding it
- * (opt/contract.c); whether they do depends on what else reads the product. So where a second stage computes a
- * number again, the number may differ in its last bit. That does no harm to a sum, but to what is decided by it: the
- * second stage would take another arm than the first, and read what that arm never stored. Decisive are the
- * selectors of branches, indices, sizes, trip counts and what is checked. */
+ * A sum in free order, or one that differentiation makes, may be contracted with a product that it reads
+ * (opt/contract.c); whether it is depends on what else reads the product. So a number that a second stage
+ * rematerialises may differ in its last bit from that of the first stage. This is harmless in a sum. It isn't in a
+ * decision: the second stage would take another arm than the first, and read what that arm never stored. Decisions
+ * are selectors of branches, indices, sizes, trip counts and checked values. */
 #include "ir/world.h"
 #include "graph/graph.h"
 

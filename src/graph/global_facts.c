@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the graph that makes a global's value tells of it: ints and bools that are constants, and such dimensions of
- * arrays (ir/globals.c says what they are good for). Items are looked at in order, so that one tells the next. */
+/* Facts about a global that follow from the graph of its value: constant ints and bools, and constant dimensions of
+ * arrays (ir/globals.c says how they are used). Items are analysed in order, so facts of earlier globals help with
+ * later ones. */
 #include "graph/graph.h"
 
 static void learn_number(int64_t *fact, const Node *x) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations on whole graphs that passes build on: cutting one in two, functions unknown at compile time,
- * what passes keep about graphs. */
+/* Operations on whole graphs that passes build on: rewriting, splitting in two stages, dispatch of unknown
+ * functions, and caches of facts about graphs. */
 #ifndef ATLED_GRAPH_H
 #define ATLED_GRAPH_H
 #include "ir/ir.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What passes remember about graphs, functions and types: facts, as long as these last, and, for one compilation,
- * what depends on the closures that may be called. */
+/* Caches of facts about graphs, functions and types. Facts that hold for good live as long as the graphs; facts that
+ * depend on the closures a program makes live for one compilation. */
 #include "ir/world.h"
 #include "graph/graph.h"
 #include <string.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions in two stages (graph.h). The second stage of a recursive function is called like the first, so it gets
- * again what follows from the parameters: the residuals hold only what doesn't, and are made in the branches that
- * have any. */
+/* Recursive functions in two stages (graph.h).
+ *
+ * The first stage computes the value, the second one what depends on later parameters, for instance on a cotangent.
+ * The second stage of a recursive function calls itself as the first one does. It gets those parameters again that
+ * are cheap functions of the caller's. So the residuals hold only values that aren't, and only those branches make a
+ * residual that have such values. */
 #include "ir/world.h"
 #include "graph/graph.h"
 

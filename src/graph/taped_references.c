@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Which arrays that a loop carries are never changed in place, but replaced: to keep one costs a reference, so a second
- * stage may read them as they were in any iteration. Of an array that is updated, keeping it would make the next update
- * a copy of the whole; unless it is one anyway, since what updates it reads the array as it was, too. The same holds of
- * values that refer to arrays, as variants do. */
+/* Which carried arrays of a loop can be taped by reference.
+ *
+ * An array that is never updated in place, only replaced by another one, can be: the tape holds a reference, and the
+ * second stage reads the array as it was in any iteration. To keep a reference to an array that is updated would
+ * make the next update copy the whole array. That costs nothing more where the update copies anyway, since it also
+ * reads the array as it was. The same holds for values that refer to arrays, like variants. */
 #include "graph/graph.h"
 
 /* What becomes of the arrays that an operand holds: they are changed in place, or may be; the value holds them, too. */

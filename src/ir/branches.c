@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Normal forms of branches. A branch on a known selector is its arm; with equal arms it is one of them; what all arms
- * yield equally comes before it:  if c then (x, f y) else (x, g y)  →  (x, if c then f y else g y). One that chooses
- * between slices of an array chooses where the slice is. */
+/* Normal forms of branches.
+ *
+ * A branch on a known selector is its arm. A branch whose arms are equal is one of them. Results that are equal in
+ * all arms move before the branch:
+ *
+ *   if c then (x, f y) else (x, g y)          →   (x, if c then f y else g y)
+ *   if c then a[i..j] else a[k..l]            →   a[(if c then i else k)..(if c then j else l)] */
 #include "ir/ir_internal.h"
 #include <string.h>
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Substitution, and what rests on it: beta-reduction, inlining, unrolling of recursion on known arguments;
- * specialisation on known functions is in specialise.c.
+/* Substitution and what is built on it: beta-reduction, inlining, and unrolling of recursion on known arguments.
+ * Specialisation on known functions is in specialise.c.
  *
- * Graphs are closed, so instantiating one is a single walk over its own nodes; nested graphs stay as they are (only
- * their source places may be extended by the call they are inlined at). Growth is bounded in four ways: a graph over
- * LIMIT_INLINE_SIZE stays a call; specialisation and unrolling stop at a depth, unrolling after so many steps for a
- * definition too, and it is kept only where no call of the recursion is left; and inlining within inlining, which
- * has no end where a function gets at itself through data, stops at a depth and a number, and then its outermost
- * call stays a call. */
+ * Graphs are closed, so instantiating one visits only its own nodes. Nested graphs are shared; only their source
+ * places may be extended by the call they are inlined at. Growth is bounded in four ways:
+ *
+ * - A graph over LIMIT_INLINE_SIZE stays a call.
+ * - Specialisation and unrolling stop at a depth.
+ * - Unrolling stops after a number of steps per definition, too, and is kept only if no recursive call is left.
+ * - Inlining within inlining doesn't terminate where a function reaches itself through data. It stops at a depth and
+ *   a number, and then its outermost call stays a call. */
 #include "ir/ir_internal.h"
 #include <string.h>
 

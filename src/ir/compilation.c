@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Beginning and ending a compilation. One may stand in another one: what the inner one counted of limits is added to
- * the outer one's. Its memory is its own: what it holds may refer to the world, whereas nothing of
- * the world refers to it but World.compilation and World.temp (and Heap.reached), which are set here alone. */
+/* Begins and ends compilations. Compilations nest: the inner one's counts of limits are added to the outer one's. A
+ * compilation has its own memory. It may refer to the world; of the world only World.compilation and World.temp (and
+ * Heap.reached) refer to it, and they are set here alone. */
 #include "ir/compilation.h"
 
 void compilation_begin(World *w) {

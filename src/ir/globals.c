@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of globals when code that reads them is made: ints, bools, and dimensions of arrays. Globals don't
- * change, so
+/* Facts about globals for code that reads them: ints, bools and dimensions of arrays. Globals never change, so
  *
  *   let points = [ [ f i j | j < 4 ] | i < count () ]      len 1 (global points) = 4
  *
- * and what walks over such rows has a known number of iterations. There is a fact for each int and bool in a global's
- * value and each dimension of the arrays in it, in order, tuples taken apart; none for floats: what is computed of them
- * by the compiler rounds where code may fuse, so a function's value and the value beside its gradient would differ. The
- * graph that makes the value tells some (graph/global_facts.c), and the value, when it has been made, tells the
- * dimensions. */
+ * and a loop over such a row has a known trip count. There is a fact for each int and bool in a global's value and
+ * for each dimension of its arrays, in order, tuples taken apart. There is none for floats: constant folding would
+ * round where contracted code doesn't, so a function's value and the value beside its gradient would differ. Some
+ * facts come from the graph of the value (graph/global_facts.c), the dimensions from the value itself. */
 #include "ir/ir_internal.h"
 
 static bool is_number(const IrType *t) { return t->kind == T_INT || t->kind == T_BOOL; }

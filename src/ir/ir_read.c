@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs from their text form, which stands over ir_print.c. Tests use it, those of passes above all: what is printed
- * is all there is to a graph, so one that was read back has the same text.
+/* Reads a graph from its text form, whose grammar is in ir_print.c. Tests of passes use it: a graph that was printed
+ * and read back has the same text.
  *
- * First the rows of the text are noted: functions, types, places. Then the graph is read, and when it names something
- * the reader goes to the row of that, if it wasn't there yet, and comes back: so functions are finished before what
- * calls them, unless they are recursive, as in elaboration. Each function below reads what its name says and leaves the
- * position after it; at the first thing that isn't as it should be the text counts as ended (scan.h). Nodes are made as
- * they stand, without normalisation; whether they fit together is ir_verify's to say. */
+ * The first pass over the text notes its rows: functions, types, places. The second one reads the graph; where it
+ * names a function or type that hasn't been read, the reader goes to that row and comes back. So functions are
+ * finished before their callers, unless they are recursive, as in elaboration. Each function below reads what its
+ * name says, and leaves the position after it. At the first error the text counts as ended (scan.h). Nodes are made
+ * as written, without normalisation; ir_verify checks whether they fit together. */
 #include "ir/ir_internal.h"
 #include "support/scan.h"
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys (IrCtor.keys) that have to be the same: where two structures are computed with leaf by leaf, and where one is a
- * derivative of the other. */
+/* Checks that two structures have the same keys (IrCtor.keys): where they are combined leaf by leaf, and where one
+ * is a derivative of the other. */
 #include "ir/ir_internal.h"
 
 static Node *is_same_key(World *w, Node *a, Node *b) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Trip counts, and what else a loop's index tells: how often a loop runs whose condition merely counts, and which
- * checks hold by construction. Both compare what is inside, over captures alone, with what is outside. And what comes
- * after loops that may not end.
+/* Trip counts, and checks that the range of a loop's index proves.
  *
- * A number of iterations is never more than 2^63 - 1, which stands for all larger ones and for endless counting (`k
- * <= n` where n is the greatest int): no machine lives to see the difference, unless what comes out of the loop is
- * known without running it. What is known so waits (ir_after_loop). */
+ * A loop whose condition only compares a counter gets a trip count. A check of the index that the trip count implies
+ * is dropped. Both compare expressions over captures inside the loop with expressions outside. Besides: ordering
+ * values after loops that may not terminate.
+ *
+ * A trip count is at most 2^63 - 1, which stands for all larger ones and for endless counting (`k <= n` where n is
+ * the greatest int): no program runs long enough to see the difference. Only a result that is known without running
+ * the loop could show it, so such a result is ordered after the loop (ir_after_loop). */
 #include "ir/ir_internal.h"
 
 /* Does m read only captures (parameters from `own` on)? */

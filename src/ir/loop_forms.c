@@ -7,7 +7,7 @@
  *   no counter                  s' = s + c            →  s0 + c * i, computed in the body
  *   no unused length            length s', as length s →  length s0, from outside
  *   no part of itself           s' = s[a..b]          →  s0 is captured, where its part is is carried
- *   nothing that only waits     s' = after s x        →  s0 is captured, a number is carried that waits
+ *   no mere sequencing          s' = after s x        →  s0 is captured, a number ordered after x is carried
  *
  * and captures as branches do (captures.c).
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Regions: graphs under construction. What is read in one and was made in a region around it is imported: each region
- * on the way captures it, once. */
+/* Regions: graphs under construction. A node that was made in an outer region and is read in an inner one is
+ * imported: each region on the way captures it, once. */
 #include "ir/ir_internal.h"
 
 Region *region_open(World *w, Region *outer) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What passes say of what they leave as it is. A pass that looks at a place again says the same again: once is kept. */
+/* Collects remarks (remarks.h). A pass that visits a place again makes the same remark again: it is kept once. */
 #include "ir/remarks.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Remarks: where a pass or differentiation left something as it is, or which way it chose, and why. They are kept only
- * where somebody asks (World.remarks), and cost a look at a NULL otherwise. */
+/* Remarks: why a pass or differentiation left something as it is, or which strategy it chose. They are kept only
+ * where a host asks for them (World.remarks); otherwise a remark costs a test for NULL. */
 #ifndef ATLED_REMARKS_H
 #define ATLED_REMARKS_H
 #include "ir/ir.h"

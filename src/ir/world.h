@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the world keeps of graphs, for src/ir and src/graph: tables and memos. */
+/* The world's tables and memos of graphs, for src/ir and src/graph. */
 #ifndef ATLED_WORLD_H
 #define ATLED_WORLD_H
 #include "ir/compilation.h"

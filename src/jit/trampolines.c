@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of closures that come last: they take no stack.
+/* Trampolined tail calls: calls of closures in tail position take no stack.
  *
- * Such a call is left to the caller (rt_leave_call): the function releases what it owns and returns the status
- * RT_TAIL instead of results. Its caller, if the call of it came last there, returns the same; else it makes the
- * call that was left, by rt_make_call, as the runtime does where it called the function. Only functions that may do
- * so, directly or through a call of another one that comes last, have that status (FuncInfo.leaves), and it is
- * looked for behind the test for failure: calls that aren't last cost what they did. */
+ * The function stores the call in the VM (rt_leave_call), releases what it owns and returns the status RT_TAIL
+ * instead of results. Its caller returns RT_TAIL, too, if its own call was in tail position. Otherwise it makes the
+ * stored call by rt_make_call; so does the runtime where it called the function. Only functions that may make such a
+ * call, directly or by another tail call, have that status (FuncInfo.leaves). It is tested behind the test for
+ * failure, so other calls cost what they did. */
 #include "jit/emit.h"
 
 /* The RETURN of what the call yields, with nothing but releases before it; NULL if the call isn't the last thing

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Fragments of modules: functions and loops that are hot, cut out to be compiled by themselves.
+/* Fragments: hot functions and loops, cut out of a module to be compiled by themselves.
  *
- * A fragment is a module. Its tables hold only what its code refers to, numbered as it is met, and neither the contents
- * of constants nor anything else that the code doesn't depend on; where the rows come from, LFragment says. So its
- * key is the same whatever else stands in the file. Functions outside of it are there without code: machine code
- * calls them
- * through the runtime, and whatever calls them may fail.
+ * A fragment is a module. Its tables hold only what its code refers to, numbered in the order of the references.
+ * They hold neither the contents of constants nor anything else that the code doesn't depend on; LFragment says
+ * which rows of the original they come from. So its key doesn't depend on the rest of the file. Functions outside of
+ * it are there without code: machine code calls them through the runtime, and their callers may fail.
  *
- * A loop becomes a function: parameters are the registers that are live at its head, and at each exit it returns the
- * exit's number and what is live there. References that the loop touches are owned parameters, so an error in it
- * releases them like any other function's, and what the loop doesn't touch stays with the frame. A parameter that only
- * one instruction in the function sets, to a constant, is that constant again. */
+ * A loop becomes a function. Its parameters are the registers that are live at its head; at each exit it returns the
+ * exit's number and the registers that are live there. References that the loop touches are owned parameters, so an
+ * error releases them as in any function; what the loop doesn't touch stays with the frame. A parameter that only
+ * one instruction of the original function sets, to a constant, is that constant again. */
 #include "lir/fragment.h"
 #include "lir/loops.h"
 #include <string.h>

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A fact about lowered code that both back ends need: whether a call takes a register's reference with it.
+/* Whether a call moves the reference of an argument's register to the callee. Both back ends ask this, to know what
+ * they must release after a failure.
  *
- * A callee takes its owned parameters, also when it fails. Lowering then clears the
- * register directly after the call, unless a result overwrites it. If instead the
- * register is used further, a RETAIN before the call made a second reference for
- * the callee, and the register's own must be released by whoever cleans up. */
+ * A callee consumes its owned parameters, also when it fails. Two cases:
+ *
+ *   the register isn't used after the call    lowering clears it directly after the call, unless a result overwrites
+ *                                             it: the reference has moved
+ *   the register is used after the call       a RETAIN before the call made a second reference for the callee: the
+ *                                             register still owns its own */
 #include "lir/lir.h"
 
 bool lir_moves_argument(const LFunc *f, const LInstr *call, int32_t reg) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowered code from its text form, which stands over lir_print.c. Tests use it: what is printed is all there is to a
- * module, so one that was read back has the same image and runs alike.
+/* Reads a lowered module from its text form, whose grammar is in lir_print.c. Tests use it: a module that was
+ * printed and read back has the same image and behaves alike.
  *
- * The reader goes through the text once. Each function below reads what its name says and leaves the position after it;
- * at the first thing that isn't as it should be, the text counts as ended and its line is in the module's `error`. Rows
- * of tables stand in order. Numbers of registers, labels and rows are taken as they are: lir_verify looks at them. Only
- * descriptors become pointers, made when they are first referred to. */
+ * The reader goes through the text once. Each function below reads what its name says, and leaves the position after
+ * it. At the first error the text counts as ended, and the line is in the module's `error`. Rows of tables are in
+ * order. Numbers of registers, labels and rows are taken as they are: lir_verify checks them. Only descriptors
+ * become pointers; they are made when they are first referred to. */
 #include "lir/lir_internal.h"
 #include "support/scan.h"
 #include <ctype.h>

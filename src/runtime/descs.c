@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The descriptors of a VM's objects. Objects outlive the modules whose code made them, so their descriptors belong to
- * the VM: one for each type, found by its id. A descriptor is copied with all that it reaches; copies that are made
- * while another one is under way refer to the originals until their turn comes. */
+ * the VM: one for each type, found by its id. A descriptor is copied with all descriptors that it reaches. While
+ * that goes on, finished copies refer to originals whose copies aren't made yet; they are redirected afterwards. */
 #include "runtime/runtime_internal.h"
 
 struct DescTable {

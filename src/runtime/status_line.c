@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The line under way: what a program says of its progress on standard error, each time in the place of what it said
- * before, where that is a terminal; else a line each time. All other output, reading, and the end of the run end it. */
+/* The status line: a program's report of its progress on standard error. On a terminal each report replaces the one
+ * before; elsewhere each is a line. All other output, reading, and the end of the run end the status line. */
 #include "runtime/runtime_internal.h"
 #include <string.h>
 

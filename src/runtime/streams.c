@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Standard streams and `exit`. All writing and reading goes through the functions that the host gave (Rt.write, flush,
- * read); where it gave none to read with, from descriptor 0, without blocking longer than interrupts may wait.
+/* Standard streams and `exit`. All writing and reading goes through the host's functions (Rt.write, flush, read).
+ * Where the host gave none to read with, descriptor 0 is read, and never blocks for longer than interrupts may be
+ * delayed.
  *
- * Input comes in pieces into Rt.input, where it stays until a line, or all of it, is complete and handed over: what an
- * interrupt, a failure or text that isn't UTF-8 comes between is there for the next read. */
+ * Input is collected in Rt.input until a line, or all of it, is complete. So after an interrupt, a failure or text
+ * that isn't UTF-8 the input is still there for the next read. */
 #define _GNU_SOURCE
 #include "runtime/runtime_internal.h"
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Types declared `as "…"`: binary trees, of which what lies between the subtrees is shown, in order. */
+/* Types declared `as "…"`: binary trees that are shown as the sequence of what lies between their subtrees, in
+ * order. */
 #include "runtime/runtime_internal.h"
 
 /* The payload that has subtrees: the other constructor has none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock of phases: what has gone by since the last change belongs to the phase that was. */
+/* The clock of phases: the time since the last change is added to the phase that ends. */
 #include "support/phases.h"
 #include <time.h>
 

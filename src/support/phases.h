@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the time of a VM goes.
  *
- * A clock is always in one phase; phases nest, and what an inner one takes isn't the outer one's. So elaboration that
- * happens on demand while something is checked is elaboration, and back it is checking. The clock is reached through
- * the heap, which all that works for a VM has; without one, which is as usual, entering a phase is a look at a NULL.
+ * A clock is always in one phase. Phases nest, and the time of an inner one isn't counted for the outer one:
+ * elaboration that happens on demand during checking counts as elaboration. The clock is reached through the heap,
+ * which everything that works for a VM has. Usually there is none; then entering a phase costs a test for NULL.
  * After a jump out of phases the next call into the VM begins anew. */
 #ifndef ATLED_PHASES_H
 #define ATLED_PHASES_H

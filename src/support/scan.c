@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Words of the text forms of programs (ir_print.c, lir_print.c), for their readers. A scan goes through a text once; at
- * the first thing that isn't as it should be the text counts as ended, and the place and what is wrong stay in `error`.
- * So readers needn't look after each step. */
+/* Scanner for the text forms of programs (ir_print.c, lir_print.c), for their readers. It goes through a text once.
+ * At the first error the text counts as ended, and `error` keeps the place and the message; so readers needn't test
+ * after each step. */
 #include "support/scan.h"
 #include <ctype.h>
 #include <stdlib.h>

@@ -9,11 +9,14 @@ compared with differences.
 A walk is a function of an array, of rows or of numbers, or of records that hold arrays of several lengths. Holes in the texts:
 {R} a number made of the row r; {S} the row at step i, {S0} always that of one length; {n} the number of steps; {c} a number, which no element is equal to; {f} a smooth function; {e} a number made of the
 number y. Those of recursion are explained at its texts."""
+import itertools
 import os
 import random
 import re
 import subprocess
+import sys
 import tempfile
+import time
 
 SMALL, LARGE, CHECKED, FEW = 2000, 8000, 7, 3  # steps
 FASTER, MORE = 1.5, 16 << 20          # growth by more than that of the function, or linear growth, is a fault (memory comes in large pieces)
@@ -263,18 +266,27 @@ def check(exe, walks):
     return [(w, text) for w, text in wrong if text]
 
 
+def batches_of(seed, first, count, end):
+    """The walks found before, then those of the seed, five at a time: `count` of them, or until the time `end`."""
+    yield [Walk(k, None) for k in range(len(FOUND))]
+    for k in itertools.count(first, 5) if end else range(first, first + count, 5):
+        if end and time.time() > end:
+            return
+        yield [Walk(j, seed) for j in range(k, k + 5 if end else min(k + 5, first + count))]
+
+
 def main():
-    """usage: walks.py COST_EXE [PROGRAMS] [SEED] [FIRST]: walks alone, those found before first."""
-    import sys
-    exe, count, seed, first = sys.argv[1], *(int(x) for x in (sys.argv[2:] + ["20", "1", "0"][len(sys.argv) - 2:]))
-    bad = 0
-    batches = [[Walk(k, None) for k in range(len(FOUND))]]
-    batches += [[Walk(j, seed) for j in range(k, min(k + 5, first + count))] for k in range(first, first + count, 5)]
-    for batch in batches:
+    """usage: walks.py COST_EXE [PROGRAMS | --seconds=N] [SEED] [FIRST]: walks alone, those found before first."""
+    exe, amount, seed, first = (sys.argv[1:] + ["20", "1", "0"][len(sys.argv) - 2:])[:4]
+    seconds = float(amount[len("--seconds="):]) if amount.startswith("--seconds=") else None
+    end = seconds and time.time() + seconds
+    done, bad = 0, 0
+    for batch in batches_of(int(seed), int(first), 0 if end else int(amount), end):
+        done += len(batch)
         for w, text in check(exe, batch):
             bad += 1
             print(f"walk {w.number}: {text[:600]}\n{w.text}", flush=True)
-    print(f"{count} walks, {bad} differences")
+    print(f"{done} walks ({len(FOUND)} found before), seed {seed}: {bad} differences")
     sys.exit(1 if bad else 0)
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A folder of intermediate files is locked by who made it, for as long as the process lives: a lock that can be had
- * tells that the maker is gone, killed perhaps, and then whoever starts next removes the folder. */
+/* Folders of intermediate files. Each is locked by its maker as long as that process lives. A lock that another
+ * process can take says that the maker is gone, perhaps killed; then whoever starts next removes the folder. */
 #define _GNU_SOURCE
 #include "jit/toolchain/folder.h"
 #include <dirent.h>

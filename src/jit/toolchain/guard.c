@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* The bracket around libgccjit, and the only file that includes its header.
  *
- * The library is GCC as a shared object. It has process-wide state, so one compile
- * runs at a time in the whole process: that is why there is a static mutex here,
- * the only one of the program, with what it protects in the same struct. It is
- * loaded by dlopen at the first compile: linking to it would cost every start 2 ms,
- * and programs run without it.
+ * The library is GCC as a shared object. It has process-wide state, so one compilation runs at a time in the whole
+ * process. Therefore there is a static mutex here, the only one of the program, in one struct with what it protects.
+ * The library is loaded by dlopen at the first compilation: linking to it would cost each start 2 ms, and programs
+ * run without it.
  *
- * GCC was written as a program, to which its process belongs: it sets signal
- * handlers, the locale and the limit of the stack, looks into the environment, and
- * when memory is gone, or it finds a mistake of its own, it ends the process. To put
- * all that back afterwards isn't enough, for other threads see what it is meanwhile,
- * and in the child of a fork what takes a lock of the C library's may wait for ever.
- * So where it imports such functions it gets those below (imports.c): they do nothing,
- * or leave the compile by a jump. A library that left so is never entered again.
+ * GCC was written as a program that owns its process. It sets signal handlers, the locale and the limit of the
+ * stack, and reads the environment. When memory is exhausted, or it finds an internal error, it ends the process.
+ * Restoring all that afterwards isn't enough: other threads would see it meanwhile, and a child of fork could wait
+ * for ever for a lock of the C library. So these imports of the library are replaced by the functions below
+ * (imports.c): they do nothing, or leave the compilation by a jump. After such a jump the library is never entered
+ * again.
  *
- * Only assembly text is ever asked of it (the caller runs `as` and `ld`): the
- * library's own driver would end the process if a tool were missing, installs
- * signal handlers, and is slower. */
+ * Only assembly text is requested from it; the caller runs `as` and `ld`. The library's own driver would end the
+ * process if a tool were missing, installs signal handlers, and is slower. */
 #define _GNU_SOURCE
 #include "jit/toolchain/guard.h"
 #include "jit/toolchain/imports.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* An ELF object reaches each function that it imports through a slot, which the loader has filled with the function's
- * address. The object's relocations say which slot is whose: of the kinds GLOB_DAT (an address that is kept) and
- * JUMP_SLOT (a call). */
+/* Replaces imported functions of a loaded ELF object, by writing other addresses into its slots.
+ *
+ * An object reaches each function that it imports through a slot, which the loader has filled with the function's
+ * address. The object's relocations say which function a slot belongs to: those of kind GLOB_DAT (the address is
+ * taken) and JUMP_SLOT (the function is called). */
 #define _GNU_SOURCE
 #include "jit/toolchain/imports.h"
 #include <dlfcn.h>

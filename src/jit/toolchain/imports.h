@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a loaded shared object imports, and other functions in the place of some of that. */
+/* Replaces functions that a loaded shared object imports. */
 #ifndef ATLED_IMPORTS_H
 #define ATLED_IMPORTS_H
 #include <stdbool.h>

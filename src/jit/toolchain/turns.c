@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Who makes an entry holds a lock on a folder of the entry's name among those for new objects. A lock ends with the
- * process that holds it, whatever becomes of that: the next one takes over.
+/* Which process makes a cache entry: the one that holds a lock on a folder with the entry's name among those for new
+ * objects. A lock ends with the process that holds it, however that ends; then the next process takes over.
  *
- * Locks save work and nothing else: objects are made in places of their own and renamed into place, so an entry is
- * whole also where two make it. Waiting is looking again now and then. */
+ * Locks only save work. Objects are made in separate places and renamed into place, so an entry is whole even if two
+ * processes make it. Waiting is polling. */
 #include "jit/toolchain/turns.h"
 #include <string.h>
 #include <time.h>
