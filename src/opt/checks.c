@@ -8,29 +8,32 @@
  * that comes first: else an effect between the two would happen after the error of the one that goes.
  *
  * Runs late, over code that derivatives have been taken of: what is dropped here isn't missed by anyone. */
-#include "opt/ranges.h"
+#include "facts/ranges.h"
+#include "opt/opt.h"
 
 static Graph *checked_graph(Ranges *p, Frame *f);
 
 /* ---- Which go ------------------------------------------------------------------------------------ */
-static bool proved(Ranges *p, Frame *f, const Node *q, const Linear *a, const Linear *b, int64_t c) {
+/* a - b + c >= 0; on success *used has what that rests on, too. */
+static bool proved(Ranges *p, Frame *f, const Node *q, const Linear *a, const Linear *b, int64_t c,
+                   const Guard **used) {
   Lin start = lin_int(c), e = lin_add(&start, &a->lin, 1);
   e = lin_add(&e, &b->lin, -1);
-  if (!prove(p, f, q, e, true)) return false;
-  p->guards = guards_join(p, guards_join(p, p->guards, a->guards), b->guards);
-  return true;
+  *used = guards_join(p, guards_join(p, *used, a->guards), b->guards);
+  return prove(p, f, q, e, true, used);
 }
 
-static bool check_is_proved(Ranges *p, Frame *f, Node *x) {
+static bool check_is_proved(Ranges *p, Frame *f, Node *x, const Guard **used) {
   Linear zero = {0}, one = {.lin = lin_int(1)};
   Linear *a = linear(p, f, x->ops[0]), *b = x->nops > 1 ? linear(p, f, x->ops[1]) : NULL;
   switch (x->op) {
-  case OP_CHECK_INDEX: return proved(p, f, x, a, &zero, 0) && proved(p, f, x, b, a, -1);
-  case OP_CHECK_SIZE: return proved(p, f, x, a, b, 0) && proved(p, f, x, b, a, 0);
+  case OP_CHECK_INDEX: return proved(p, f, x, a, &zero, 0, used) && proved(p, f, x, b, a, -1, used);
+  case OP_CHECK_SIZE: return proved(p, f, x, a, b, 0, used) && proved(p, f, x, b, a, 0, used);
   case OP_CHECK_SLICE:
-    return proved(p, f, x, a, &zero, 0) && proved(p, f, x, b, a, 0) && proved(p, f, x, linear(p, f, x->ops[2]), b, 0);
-  case OP_CHECK_NAT: return proved(p, f, x, a, &zero, 0);
-  case OP_CHECK_NONZERO: return proved(p, f, x, a, &one, 0);
+    return proved(p, f, x, a, &zero, 0, used) && proved(p, f, x, b, a, 0, used) &&
+           proved(p, f, x, linear(p, f, x->ops[2]), b, 0, used);
+  case OP_CHECK_NAT: return proved(p, f, x, a, &zero, 0, used);
+  case OP_CHECK_NONZERO: return proved(p, f, x, a, &one, 0, used);
   default: return false;
   }
 }
@@ -98,9 +101,9 @@ static void find_proved(Ranges *p, Frame *f, Node **nodes, int n, Map *gone) {
   for (int k = 0; k < n; k++) {
     Node *x = nodes[k];
     if (x->op < OP_CHECK_INDEX || x->op > OP_CHECK_NAT) continue;
-    p->guards = NULL;
-    if (!check_is_proved(p, f, x) || !can_depend(p, f, x, p->guards)) continue;
-    depend(p, f, x, p->guards);
+    const Guard *used = NULL;
+    if (!check_is_proved(p, f, x, &used) || !can_depend(p, f, x, used)) continue;
+    depend(p, f, x, used);
     map_put(gone, x, x);
   }
 }

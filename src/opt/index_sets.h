@@ -2,6 +2,7 @@
 /* A loop as several, each of some of its iterations (index_sets.c): shared by peel.c and split_loops.c. */
 #ifndef ATLED_INDEX_SETS_H
 #define ATLED_INDEX_SETS_H
+#include "facts/ranges.h"
 #include "opt/opt.h"
 
 typedef struct Pieces {
@@ -27,4 +28,8 @@ Pieces pieces_of(World *w, const Node *loop, Node **ops);
 void pieces_run(Pieces *s, const Piece *p, int n);
 /* What the loop yields. */
 Node *pieces_result(const Pieces *s);
+
+/* Splits the loop of f, over new operands, where its index passes what a branch compares it with; NULL: no branch does
+ * (split_loops.c). */
+Node *opt_split_loops(Ranges *p, Frame *f, Frame *body, Node *loop, Node **ops);
 #endif

@@ -13,7 +13,6 @@
  * The loops pass carried values and accumulators on; stacked results become arrays that each of them fills its
  * part of. Runs when the checks that can't fail are gone: there are more loops afterwards. */
 #include "opt/index_sets.h"
-#include "opt/ranges.h"
 
 typedef struct Peel {
   Ranges *p;

@@ -9,9 +9,8 @@
  * place.
  *
  * Of comparisons with several numbers it is the first one's; those known to be the same are known, too. */
-#include "opt/index_sets.h"
-#include "opt/ranges.h"
 #include "ir/world.h"
+#include "opt/index_sets.h"
 
 typedef struct Cut {
   Ranges *p;
@@ -65,8 +64,8 @@ static bool are_met(const Cut *c, const Guard *g) {
 
 /* Is e >= 0, by what the loop depends on? */
 static bool holds(const Cut *c, const Lin *e) {
-  c->p->guards = NULL;
-  return prove(c->p, c->f, c->loop, *e, true) && are_met(c, c->p->guards);
+  const Guard *used = NULL;
+  return prove(c->p, c->f, c->loop, *e, true, &used) && are_met(c, used);
 }
 
 static Lin form(const Cut *c, Frame *f, Node *x) {

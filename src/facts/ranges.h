@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of integers: shared by linear.c (forms and proofs), ranges.c (facts), and the passes that
- * use them, checks.c, peel.c and split_loops.c.
+/* Ranges of integers: linear forms and proofs about them (linear.c), and the facts that proofs start from (ranges.c).
+ * The object of all questions is a Ranges; a pass makes one, asks it, and drops it with the graph.
  *
  * Graphs are closed, so what a number is depends on where its graph stands. A Frame is a graph at its place: the arm of
  * one switch in one frame, the body of one loop. A captured parameter is what the frame around has for it, so that in
@@ -10,7 +10,7 @@
  * conclusion from it must depend on these. */
 #ifndef ATLED_RANGES_H
 #define ATLED_RANGES_H
-#include "opt/opt.h"
+#include "ir/ir.h"
 
 typedef struct Frame Frame;
 typedef struct Atom {
@@ -76,12 +76,10 @@ struct Frame {
 
 typedef struct Ranges {
   World *w;
-  Rewriter *r;
-  int fuel;            /* steps of proofs left, in all */
-  int steps;           /* in the proof under way */
-  int frames;          /* left to be made */
-  bool use_late;       /* may the proof under way use facts that hold after a check? */
-  const Guard *guards; /* what the proof under way rests on */
+  Rewriter *r; /* of the pass that asks */
+  int fuel;    /* steps of proofs left, in all */
+  int steps;   /* in the proof under way */
+  int frames;  /* left to be made */
   /* Walks of frame_depends, in memory that all of them share. */
   Map walked;     /* node -> number of the last walk that met it */
   uintptr_t walk; /* number of the latest walk */
@@ -94,9 +92,10 @@ Lin lin_atom(Atom *a);
 Lin lin_add(const Lin *a, const Lin *b, int64_t factor); /* a + factor * b */
 Atom *atom_of(Ranges *p, Frame *f, Node *x);
 Linear *linear(Ranges *p, Frame *f, Node *x); /* of an int */
-/* Is e >= 0 wherever the nodes of f are evaluated? On success adds to p->guards what that rests on. `q`: the node of
- * f that the conclusion is drawn for, which the checks made use of don't depend on; NULL: all of f was evaluated. */
-bool prove(Ranges *p, Frame *f, const Node *q, Lin e, bool use_late);
+/* Proves that e >= 0 wherever the nodes of f are evaluated; on success adds to *guards what the proof rests on. q: the
+ * node of f that the conclusion is drawn for, on which no check that the proof uses depends; NULL: all of f has been
+ * evaluated. use_late: the proof may use facts that hold once a check has been passed. */
+bool prove(Ranges *p, Frame *f, const Node *q, Lin e, bool use_late, const Guard **guards);
 const Guard *guard_add(Ranges *p, const Guard *list, Frame *f, Node *n);
 const Guard *guards_join(Ranges *p, const Guard *a, const Guard *b);
 
@@ -112,8 +111,4 @@ void frame_late_facts(Ranges *p, Frame *f);
 bool frame_inside(const Frame *f, const Frame *outer, const Node *at); /* is f within node `at` of outer? */
 /* Would `from` of f, evaluated, need `to`? */
 bool frame_depends(Ranges *p, Frame *f, const Node *from, const Node *to);
-
-/* ---- split_loops.c ---- */
-/* The loop of f, of new operands, in two where its index passes what a branch compares it with; NULL: there is none. */
-Node *opt_split_loops(Ranges *p, Frame *f, Frame *body, Node *loop, Node **ops);
 #endif

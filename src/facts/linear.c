@@ -6,7 +6,7 @@
  * A proof eliminates one atom after the other, the innermost first, by facts in which it stands with the same sign
  * (Fourier and Motzkin), or by cases where the atom is a maximum, a choice or the result of a branch. Steps are
  * limited, so that an answer may be missed, and never costs much. */
-#include "opt/ranges.h"
+#include "facts/ranges.h"
 #include <string.h>
 
 /* ---- Forms ---------------------------------------------------------------------------------- */
@@ -65,12 +65,7 @@ static bool in_range(Ranges *p, Frame *f, const Node *q, const Lin *e, const Gua
   if (e->bad) return false;
   if (e->n == 0) return true;
   Lin top = lin_int(INT64_MAX), bottom = lin_int(INT64_MIN);
-  const Guard *before = p->guards;
-  p->guards = NULL;
-  bool ok = prove(p, f, q, lin_add(&top, e, -1), q) && prove(p, f, q, lin_add(e, &bottom, -1), q);
-  *guards = guards_join(p, *guards, p->guards);
-  p->guards = before;
-  return ok;
+  return prove(p, f, q, lin_add(&top, e, -1), q, guards) && prove(p, f, q, lin_add(e, &bottom, -1), q, guards);
 }
 
 static bool combination(Ranges *p, Frame *f, const Node *q, const Node *x, Linear *out) {
@@ -98,12 +93,8 @@ static bool maximum(Ranges *p, Frame *f, Node *x, Linear *out) {
   Linear *a = linear(p, f, x->ops[0]);
   if (x->ops[1]->op != OP_INT) return false;
   Lin least = lin_int(x->ops[1]->attr.i);
-  const Guard *before = p->guards;
-  p->guards = NULL;
-  bool ok = prove(p, f, NULL, lin_add(&a->lin, &least, -1), false);
-  *out = (Linear){a->lin, guards_join(p, a->guards, p->guards)};
-  p->guards = before;
-  return ok;
+  *out = *a;
+  return prove(p, f, NULL, lin_add(&a->lin, &least, -1), false, &out->guards);
 }
 
 /* The length of an array from around is a number from around, and so is that of one that a loop carries, if it stays
@@ -177,6 +168,9 @@ typedef struct Goal {
   Frame *f; /* where it shall hold: `home`, or an arm that is taken in the case looked at */
   Frame *home;
   const Node *q; /* see prove */
+  bool use_late;
+  const Guard *guards; /* what the steps so far rest on */
+  const Guard **found; /* what a finished proof rests on is written here */
 } Goal;
 
 static bool search(Ranges *p, Goal g, const Lin *e, int depth);
@@ -198,11 +192,8 @@ static bool by_fact(Ranges *p, Goal g, const Lin *e, Term t, const Lin *fact, co
     Lin zero = lin_int(0), scaled = lin_add(&zero, e, have < 0 ? -have : have);
     rest = lin_add(&scaled, fact, by);
   }
-  const Guard *before = p->guards;
-  p->guards = guards_join(p, p->guards, guards);
-  if (search(p, g, &rest, depth - 1)) return true;
-  p->guards = before;
-  return false;
+  g.guards = guards_join(p, g.guards, guards);
+  return search(p, g, &rest, depth - 1);
 }
 
 /* atom >= low (sign 1) or atom <= high (sign -1): sign * (atom - bound) >= 0. */
@@ -222,72 +213,58 @@ static bool by_node(Ranges *p, Goal g, const Lin *e, Term t, Frame *f, Node *bou
   return by_bound(p, g, e, t, &l->lin, l->guards, depth);
 }
 
-/* Is an int of f at least c? */
-static bool at_least(Ranges *p, Goal g, Frame *f, Node *x, int64_t c) {
+/* Is an int of f at least c? If so, *g rests on what that does, too. */
+static bool at_least(Ranges *p, Goal *g, Frame *f, Node *x, int64_t c) {
   Linear *l = linear(p, f, x);
   Lin low = lin_int(c), e = lin_add(&l->lin, &low, -1);
-  const Guard *before = p->guards;
-  if (search(p, (Goal){f, g.home, g.q}, &e, LIMIT_PROOF_DEPTH / 2)) {
-    p->guards = guards_join(p, p->guards, l->guards);
-    return true;
-  }
-  p->guards = before;
-  return false;
+  Goal there = *g;
+  there.f = f;
+  if (!search(p, there, &e, LIMIT_PROOF_DEPTH / 2)) return false;
+  g->guards = guards_join(p, *g->found, l->guards);
+  return true;
 }
 
 static bool by_remainder(Ranges *p, Goal g, const Lin *e, Term t, int depth) {
   Frame *f = t.atom->frame;
   Node *x = t.atom->node->ops[0], *y = t.atom->node->ops[1];
-  const Guard *before = p->guards;
-  if (t.coef > 0 && at_least(p, g, f, x, 0) && by_constant(p, g, e, t, 0, depth)) return true;
-  p->guards = before;
-  if (t.coef < 0 && at_least(p, g, f, y, 1)) {
-    Linear *l = linear(p, f, y);
-    Lin one = lin_int(1), most = lin_add(&l->lin, &one, -1);
-    if (by_bound(p, g, e, t, &most, l->guards, depth)) return true;
-  }
-  p->guards = before;
-  return false;
+  if (t.coef > 0) return at_least(p, &g, f, x, 0) && by_constant(p, g, e, t, 0, depth);
+  if (!at_least(p, &g, f, y, 1)) return false;
+  Linear *l = linear(p, f, y);
+  Lin one = lin_int(1), most = lin_add(&l->lin, &one, -1);
+  return by_bound(p, g, e, t, &most, l->guards, depth);
 }
 
 /* Division by a positive constant of what isn't negative: 0 <= q and d q <= x <= d q + d - 1. */
 static bool by_quotient(Ranges *p, Goal g, const Lin *e, Term t, int depth) {
   Frame *f = t.atom->frame;
   Node *x = t.atom->node->ops[0], *d = t.atom->node->ops[1];
-  const Guard *before = p->guards;
-  if (d->op != OP_INT || d->attr.i <= 0 || d->attr.i > LIMIT_COEFFICIENT || !at_least(p, g, f, x, 0)) return false;
+  if (d->op != OP_INT || d->attr.i <= 0 || d->attr.i > LIMIT_COEFFICIENT || !at_least(p, &g, f, x, 0)) return false;
   Linear *l = linear(p, f, x);
   Lin q = lin_atom(t.atom), over = lin_add(&l->lin, &q, -d->attr.i), most = lin_int(d->attr.i - 1);
   Lin under = lin_add(&most, &over, -1);
-  if (t.coef < 0 && by_fact(p, g, e, t, &over, l->guards, depth)) return true;
-  if (t.coef > 0 && by_constant(p, g, e, t, 0, depth)) return true;
-  if (t.coef > 0 && by_fact(p, g, e, t, &under, l->guards, depth)) return true;
-  p->guards = before;
-  return false;
+  if (t.coef < 0) return by_fact(p, g, e, t, &over, l->guards, depth);
+  return by_constant(p, g, e, t, 0, depth) || by_fact(p, g, e, t, &under, l->guards, depth);
 }
 
 /* In each arm the goal must hold of what the arm yields. */
 static bool by_arms(Ranges *p, Goal g, const Lin *e, Term t, Node *s, int component, int depth) {
   Frame **arms = frame_children(p, t.atom->frame, s);
   if (!arms) return false;
-  const Guard *before = p->guards;
   for (int k = 0; k < s->ngraphs; k++) {
     Node *r = arms[k]->g->result;
     if (component >= 0) r = ir_get(p->w, r, component);
     Linear *l = linear(p, arms[k], r);
     Lin a = lin_atom(t.atom), rest = lin_add(e, &a, -t.coef);
     rest = lin_add(&rest, &l->lin, t.coef);
-    p->guards = guards_join(p, p->guards, l->guards);
-    if (!search(p, (Goal){arms[k], g.home, g.q}, &rest, depth - 1)) {
-      p->guards = before;
-      return false;
-    }
+    g.f = arms[k];
+    g.guards = guards_join(p, g.guards, l->guards);
+    if (!search(p, g, &rest, depth - 1)) return false;
+    g.guards = *g.found;
   }
-  const Guard *made = p->guards; /* what an arm has evaluated, the switch has */
-  p->guards = NULL;
-  for (; made; made = made->next) {
+  *g.found = NULL;
+  for (const Guard *made = g.guards; made; made = made->next) { /* what an arm has evaluated, the switch has */
     bool inside = made->frame->depth > t.atom->frame->depth && frame_inside(made->frame, t.atom->frame, s);
-    p->guards = inside ? guard_add(p, p->guards, t.atom->frame, s) : guard_add(p, p->guards, made->frame, made->node);
+    *g.found = inside ? guard_add(p, *g.found, t.atom->frame, s) : guard_add(p, *g.found, made->frame, made->node);
   }
   return true;
 }
@@ -296,10 +273,9 @@ static bool by_arms(Ranges *p, Goal g, const Lin *e, Term t, Node *s, int compon
 static bool by_both(Ranges *p, Goal g, const Lin *e, Term t, int first, int depth) {
   Frame *f = t.atom->frame;
   Node **ops = t.atom->node->ops + first;
-  const Guard *before = p->guards;
-  if (by_node(p, g, e, t, f, ops[1], depth) && by_node(p, g, e, t, f, ops[0], depth)) return true;
-  p->guards = before;
-  return false;
+  if (!by_node(p, g, e, t, f, ops[1], depth)) return false;
+  g.guards = *g.found;
+  return by_node(p, g, e, t, f, ops[0], depth);
 }
 
 /* By what the atom is. */
@@ -344,7 +320,7 @@ static const Node *place_in(Goal g, const Frame *f) {
 static bool by_facts_of(Ranges *p, Goal g, Frame *f, const Lin *e, Term t, int depth) {
   for (int k = 0; k < f->facts.len; k++)
     if (by_fact(p, g, e, t, &f->facts.data[k].lin, f->facts.data[k].guards, depth)) return true;
-  if (!p->use_late || f->kind == FRAME_HEAD) return false;
+  if (!g.use_late || f->kind == FRAME_HEAD) return false;
   frame_late_facts(p, f);
   const Node *place = place_in(g, f);
   for (int k = 0; k < f->late.len; k++) {
@@ -396,7 +372,10 @@ static bool exhausted(Ranges *p) {
 
 static bool search(Ranges *p, Goal g, const Lin *e, int depth) {
   if (e->bad) return false;
-  if (e->n == 0) return e->c >= 0;
+  if (e->n == 0) {
+    *g.found = g.guards;
+    return e->c >= 0;
+  }
   if (depth <= 0 || exhausted(p)) return false;
   Term t = next_term(e);
   if (by_facts(p, g, e, t, depth) || by_definition(p, g, e, t, depth)) return true;
@@ -404,18 +383,16 @@ static bool search(Ranges *p, Goal g, const Lin *e, int depth) {
   return huge && by_constant(p, g, e, t, t.coef > 0 ? INT64_MIN : INT64_MAX, depth);
 }
 
-bool prove(Ranges *p, Frame *f, const Node *q, Lin e, bool use_late) {
-  bool outer_late = p->use_late;
+bool prove(Ranges *p, Frame *f, const Node *q, Lin e, bool use_late, const Guard **guards) {
   int outer_steps = p->steps;
-  const Guard *before = p->guards;
-  p->use_late = use_late;
+  const Guard *found = NULL;
+  Goal g = {.f = f, .home = f, .q = q, .use_late = use_late, .guards = *guards, .found = &found};
   bool ok = false;
   for (int depth = 2; depth <= LIMIT_PROOF_DEPTH && !ok; depth *= 2) { /* short proofs first: they rest on least */
     p->steps = LIMIT_PROOF_STEPS;
-    ok = search(p, (Goal){f, f, q}, &e, depth);
+    ok = search(p, g, &e, depth);
   }
-  p->use_late = outer_late;
   p->steps = outer_steps;
-  if (!ok) p->guards = before;
+  if (ok) *guards = found;
   return ok;
 }

@@ -6,7 +6,7 @@
  * the value at the start, steady growth, and what conditions and checks of the loop compare. Those that don't hold at
  * the start go; the others are assumed of an iteration, and those that the next one doesn't keep go, until all are
  * kept. */
-#include "opt/ranges.h"
+#include "facts/ranges.h"
 #include <string.h>
 
 /* ---- Frames ---------------------------------------------------------------------------------- */
@@ -98,16 +98,14 @@ static void add_difference(Ranges *p, Facts *out, const Linear *a, const Linear 
 
 /* Two numbers that differ, one of which is known to be at least the other. */
 static void add_distinct(Ranges *p, Frame *in, Facts *out, const Linear *a, const Linear *b) {
-  const Guard *before = p->guards;
   for (int by = -1; by <= 1; by += 2) {
+    const Guard *guards = guards_join(p, a->guards, b->guards);
     Lin zero = lin_int(0), e = lin_add(&zero, &a->lin, by);
     e = lin_add(&e, &b->lin, -by);
-    p->guards = NULL;
-    if (!prove(p, in, NULL, e, false)) continue;
+    if (!prove(p, in, NULL, e, false, &guards)) continue;
     Lin one = lin_int(1);
-    add_fact(p, out, lin_add(&e, &one, -1), guards_join(p, guards_join(p, a->guards, b->guards), p->guards));
+    add_fact(p, out, lin_add(&e, &one, -1), guards);
   }
-  p->guards = before;
 }
 
 /* What follows for frame `in` if bool x of frame f is `truth`. */
@@ -327,14 +325,8 @@ static void strike_out_at_start(Loop *lp) {
   for (int k = 0; k < lp->candidates.len; k++) {
     Fact c = lp->candidates.data[k];
     Lin zero = lin_int(0);
-    const Guard *before = p->guards;
-    p->guards = NULL;
     Lin e = with_state(lp, &c.lin, &zero, at_start, &c.guards);
-    if (prove(p, lp->f, lp->x, e, true)) {
-      c.guards = guards_join(p, c.guards, p->guards);
-      vec_push(p->w->temp, kept, c);
-    }
-    p->guards = before;
+    if (prove(p, lp->f, lp->x, e, true, &c.guards)) vec_push(p->w->temp, kept, c);
   }
   lp->candidates = kept;
 }
@@ -349,15 +341,12 @@ static bool strike_out_unkept(Loop *lp) {
   for (int k = 0; k < lp->candidates.len; k++) {
     Fact c = lp->candidates.data[k];
     Lin one = lin_int(1), i = state_atom(lp, 0), next = lin_add(&i, &one, 1);
-    const Guard *before = p->guards, *used = NULL;
-    p->guards = NULL;
+    const Guard *used = NULL;
     Lin e = with_state(lp, &c.lin, &next, at_next, &used);
-    if (prove(p, lp->body, NULL, e, true)) {
-      for (const Guard *g = guards_join(p, used, p->guards); g; g = g->next)
-        if (!frame_inside(g->frame, lp->f, lp->x)) c.guards = guard_add(p, c.guards, g->frame, g->node);
-      vec_push(p->w->temp, kept, c);
-    }
-    p->guards = before;
+    if (!prove(p, lp->body, NULL, e, true, &used)) continue;
+    for (; used; used = used->next)
+      if (!frame_inside(used->frame, lp->f, lp->x)) c.guards = guard_add(p, c.guards, used->frame, used->node);
+    vec_push(p->w->temp, kept, c);
   }
   bool all = kept.len == lp->candidates.len;
   lp->candidates = kept;
