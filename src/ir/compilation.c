@@ -15,6 +15,7 @@ void compilation_begin(World *w) {
   map_init(&c->unroll_counts, &c->arena);
   map_init(&c->endless, &c->arena);
   map_init(&c->memos, &c->arena);
+  map_init(&c->uses, &c->arena);
   w->compilation = c;
   w->temp = &c->arena;
   heap->reached = c->reached;

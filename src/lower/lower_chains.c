@@ -15,8 +15,8 @@
 static int additions(const Sched *s, const Node *x, int64_t k) {
   bool leaf = x->op == OP_PARAM && x->attr.i == k;
   if (!leaf && (x->op != OP_CADD || x->type->kind != T_FLOAT)) return 0;
-  int n = leaf ? 1 : additions(s, x->ops[0], k) + additions(s, x->ops[1], k), at = sched_pos(s, x);
-  return n && x != s->g->result && s->user_start[at + 1] - s->user_start[at] != 1 ? 2 : n;
+  int n = leaf ? 1 : additions(s, x->ops[0], k) + additions(s, x->ops[1], k);
+  return n && uses_count(s->uses, x) != 1 ? 2 : n;
 }
 
 /* A few instructions, made once for each iteration. */

@@ -7,11 +7,6 @@
  * return the root. If the function fails, the root is released like any register, with a NULL where the hole is. */
 #include "lower/lower_internal.h"
 
-static int users(const Sched *s, const Node *x) {
-  int at = sched_pos(s, x);
-  return s->user_start[at + 1] - s->user_start[at];
-}
-
 static bool is_pointer(Lower *m, const IrType *t) {
   const Layout *l = lower_layout(m->w, t);
   return l->n == 1 && l->kinds[0] == R_PTR;
@@ -20,19 +15,21 @@ static bool is_pointer(Lower *m, const IrType *t) {
 /* The call that x is the value of, used for nothing else; with an effect, its token is what the graph returns. */
 static Node *called(Lower *m, const Sched *s, Node *x) {
   Node *call = x->op == OP_GET && x->attr.i == 0 ? x->ops[0] : x;
-  if (call->op != OP_CALL || !call->attr.func->graph || users(s, x) != 1 || !is_pointer(m, call->type)) return NULL;
+  if (call->op != OP_CALL || !call->attr.func->graph || uses_count(s->uses, x) != 1 || !is_pointer(m, call->type))
+    return NULL;
   if (call == x) return call;
   const Node *r = s->g->result, *token = r->op == OP_TUPLE && r->nops == 2 ? r->ops[1] : NULL;
-  bool handed_on = token && token->op == OP_GET && token->ops[0] == call && token->attr.i == 1 && users(s, token) == 1;
-  return handed_on && users(s, call) == 2 ? call : NULL;
+  bool handed_on =
+      token && token->op == OP_GET && token->ops[0] == call && token->attr.i == 1 && uses_count(s->uses, token) == 1;
+  return handed_on && uses_count(s->uses, call) == 2 ? call : NULL;
 }
 
 static bool find(Lower *m, const Sched *s, Node *x, ConsTail *t) {
-  if (x->op != OP_INJ || x->ngraphs || users(s, x) > 1) return false;
+  if (x->op != OP_INJ || x->ngraphs || uses_count(s->uses, x) > 1) return false;
   if (t->n == LIMIT_CONS_DEPTH) return !limit_reached(m->arena, AT_CONS_DEPTH);
   Node *payload = x->ops[0], **parts = payload->op == OP_TUPLE ? payload->ops : &x->ops[0];
   int n = payload->op == OP_TUPLE ? payload->nops : 1, level = t->n++;
-  if (payload->op == OP_TUPLE && users(s, payload) != 1) return false;
+  if (payload->op == OP_TUPLE && uses_count(s->uses, payload) != 1) return false;
   t->injs[level] = x;
   for (int k = n - 1; k >= 0; k--) {
     t->part[level] = k;

@@ -145,10 +145,7 @@ Row lower_switch(Frame *fr, Node *x) {
 }
 
 /* ---- Functions ---- */
-static bool sole_use(Sched *s, const Node *x, int uses) {
-  int at = sched_pos(s, x);
-  return s->user_start[at + 1] - s->user_start[at] == uses;
-}
+static bool sole_use(Sched *s, const Node *x, int uses) { return uses_count(s->uses, x) == uses; }
 
 static bool is_part(const Node *x, const Node *whole) { return x->op == OP_GET && x->ops[0] == whole; }
 

@@ -20,6 +20,7 @@
 #ifndef ATLED_LOWER_INTERNAL_H
 #define ATLED_LOWER_INTERNAL_H
 #include "facts/changes.h"
+#include "facts/uses.h"
 #include "lower/lower.h"
 
 /* ---- desc.c ---- */
@@ -38,10 +39,8 @@ typedef struct Sched {
   Graph *g;
   Node **order; /* operands first; the result is last */
   int n;
-  int *last;       /* position of the last use of each node's value, through aliases; n for the result */
-  int *user_start; /* users of order[p]: users[user_start[p] .. user_start[p + 1]), positions, repeated */
-  int *users;      /*   where a user has it twice */
-  Map pos;         /* node -> position + 1 */
+  Uses *uses;    /* in this order */
+  int *last;     /* position of the last use of each node's value, through aliases; n for the result */
   bool *copied;  /* parts of arrays that are made arrays of their own, for the whole is changed while they are needed */
   Node **params; /* PARAM nodes, NULL where unused */
   int8_t *readonly; /* per parameter: 0 unknown, 1 yes, -1 no */

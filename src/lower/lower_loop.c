@@ -145,27 +145,21 @@ static void prefetch_array(Fn *fn, int array, int rank) {
 static void prefetch(Lower *m, Fn *fn, Sched *s, const Node *x, const int *row, int depth) {
   if (!lower_holds_arrays(x->type) || (depth > LIMIT_PREFETCH_DEPTH && limit_reached(m->arena, AT_PREFETCH_DEPTH)))
     return;
-  int at = sched_pos(s, x);
-  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
-    const Node *user = s->order[s->users[u]];
-    bool array = x->type->kind == T_ARRAY;
+  bool array = x->type->kind == T_ARRAY;
+  FOR_USES (use, s->uses, x) {
+    const Node *user = use->user;
     if (user->op == OP_GET && x->type->kind == T_TUPLE)
       prefetch(m, fn, s, user, row + lower_offset(m->w, x->type, (int)user->attr.i), depth + 1);
-    else if (user->op == OP_AFTER && user->ops[0] == x) prefetch(m, fn, s, user, row, depth + 1);
+    else if (user->op == OP_AFTER && use->operand == 0) prefetch(m, fn, s, user, row, depth + 1);
     else if (user->op == OP_LEN) fn_dim(fn, row[0], (int)user->attr.i);
-    else if (array && (user->op == OP_INDEX || user->op == OP_SLICE || (user->op == OP_UPDATE && user->ops[0] == x)))
+    else if (array && (user->op == OP_INDEX || user->op == OP_SLICE || (user->op == OP_UPDATE && use->operand == 0)))
       prefetch_array(fn, row[0], ir_rank(x->type));
-    for (int k = 1; user->op == OP_SWITCH && k < user->nops; k++)
-      for (int i = 0; user->ops[k] == x && i < user->ngraphs; i++)
-        prefetch_param(fn, user->graphs[i], k - 1, row, depth);
-    if (user->op != OP_LOOP) continue;
-    int first = loop_first(user->loop);
-    int caps = first + loop_captures(user->loop);
-    for (int k = first; k < user->nops; k++) {
-      if (user->ops[k] != x) continue;
-      if (k >= caps) prefetch_param(fn, user->graphs[0], k - first + 1, row, depth);
-      else if (array) prefetch_array(fn, row[0], ir_rank(x->type));
-    }
+    for (int i = 0; user->op == OP_SWITCH && use->operand > 0 && i < user->ngraphs; i++)
+      prefetch_param(fn, user->graphs[i], use->operand - 1, row, depth);
+    int input = user->op == OP_LOOP ? use->operand - loop_first(user->loop) : -1;
+    if (input < 0) continue;
+    if (loop_part(user->loop, input) == LOOP_CAPTURED) prefetch_param(fn, user->graphs[0], 1 + input, row, depth);
+    else if (array) prefetch_array(fn, row[0], ir_rank(x->type));
   }
 }
 
@@ -200,8 +194,8 @@ static int invariant(Loop *lp, const Nest *nest, const Node *x, int dim) {
 
 /* Does x serve for nothing but one of the results? */
 static bool only_yielded(const Sched *s, const Node *x) {
-  int at = sched_pos(s, x), first = s->user_start[at];
-  return s->user_start[at + 1] - first == 1 && s->g->result->op == OP_TUPLE && s->users[first] == s->n - 1;
+  const NodeUse *use = uses_only(s->uses, x);
+  return use && use->user == s->g->result && use->user->op == OP_TUPLE;
 }
 
 /* Is x a literal whose rows, if it has any, are literals of one length that serve for nothing else? */
@@ -211,8 +205,7 @@ static bool is_literal(const Sched *s, const Node *x, int64_t *dims) {
   dims[0] = x->nops;
   for (int i = 0; x->type->args[0]->kind == T_ARRAY && i < x->nops; i++) {
     int64_t *row = i ? others : dims + 1;
-    int at = sched_pos(s, x->ops[i]);
-    if (s->user_start[at + 1] - s->user_start[at] != 1 || !is_literal(s, x->ops[i], row)) return false;
+    if (uses_count(s->uses, x->ops[i]) != 1 || !is_literal(s, x->ops[i], row)) return false;
     if (memcmp(row, dims + 1, sizeof *row * (size_t)(ir_rank(x->type) - 1)) != 0) return false;
   }
   return true;

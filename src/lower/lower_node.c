@@ -392,13 +392,9 @@ static Row lower_any(Frame *fr, Node *x) {
 
 /* Is data x needed in registers, or only as a part of other data? */
 static bool needed(const Frame *fr, const Node *x) {
-  const Sched *s = fr->s;
-  int at = sched_pos(s, x);
-  if (at == s->n - 1) return true;
-  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
-    const Node *user = s->order[s->users[u]];
-    if ((user->flags & NODE_VARIES) || (user->op == OP_TUPLE && needed(fr, user))) return true;
-  }
+  if (x == fr->s->g->result) return true;
+  FOR_USES (use, fr->s->uses, x)
+    if ((use->user->flags & NODE_VARIES) || (use->user->op == OP_TUPLE && needed(fr, use->user))) return true;
   return false;
 }
 

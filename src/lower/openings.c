@@ -56,30 +56,30 @@ void openings_find(Fn *fn) {
 }
 
 /* ---- Which of them are opened ------------------------------------------------------------------------------------ */
-typedef struct Uses {
+typedef struct RegUses {
   const LInstr *in;
   const bool *walker;
   int *web;                       /* per register: one that it is moved to or from, by which they are linked */
   bool *taken, *moved, *borrowed; /* is put elsewhere; only into a register; belongs to others */
-} Uses;
+} RegUses;
 
-static int web_of(const Uses *u, int r) {
+static int web_of(const RegUses *u, int r) {
   while (u->web[r] != r) r = u->web[r] = u->web[u->web[r]];
   return r;
 }
 
 static void scan_use(void *user, int32_t *reg, Role role) {
-  Uses *u = user;
+  RegUses *u = user;
   bool defines = role == ROLE_DEF || role == ROLE_DEF_BORROWED;
   if (role == ROLE_TAKE && u->in->op != LOP_MOVE) u->taken[*reg] = true;
   if (role == ROLE_TAKE && u->in->op == LOP_MOVE) u->moved[*reg] |= !(u->walker && u->walker[u->in->dst]);
   if (role == ROLE_DEF_BORROWED || (defines && lir_never_counted(u->in->op))) u->borrowed[*reg] = true;
 }
 
-static Uses find_uses(Fn *fn) {
+static RegUses find_uses(Fn *fn) {
   LFunc *f = fn->f;
   Arena *a = fn->m->arena;
-  Uses u = {.walker = own_walkers(fn->m->mod, f)};
+  RegUses u = {.walker = own_walkers(fn->m->mod, f)};
   u.web = NEW_ARRAY(a, int, f->nregs + 1);
   u.taken = NEW_ARRAY(a, bool, f->nregs + 1);
   u.moved = NEW_ARRAY(a, bool, f->nregs + 1);
@@ -95,7 +95,7 @@ static Uses find_uses(Fn *fn) {
 
 /* A field that only replaces the box it was read from, as in a loop along a list, would gain nothing: where others hold
  * the list, all of its boxes are shared. */
-static bool moves_a_field(const LFunc *f, const Uses *u, const Opening *o) {
+static bool moves_a_field(const LFunc *f, const RegUses *u, const Opening *o) {
   const LInstr *in = &f->code[o->at];
   if (u->borrowed[in->a] || (u->walker && u->walker[in->a] && in->a >= f->nparams)) return false;
   for (int k = 0; k < o->n; k++) {
@@ -129,7 +129,7 @@ static void remove_gone(Fn *fn, const bool *gone) {
 
 bool openings_move(Fn *fn) {
   if (!fn->openings.len) return false;
-  Uses u = find_uses(fn);
+  RegUses u = find_uses(fn);
   bool *gone = NULL;
   int kept = 0;
   for (int i = 0; i < fn->openings.len; i++) {

@@ -48,41 +48,18 @@ static bool changes_held(Lower *m, const Node *u, int k) {
 }
 
 static bool consumed(Lower *m, const Sched *s, const Node *x, int depth) {
-  int at = sched_pos(s, x);
   if (too_long(m, depth)) return false;
-  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
-    const Node *user = s->order[s->users[u]];
+  FOR_USES (use, s->uses, x) {
+    const Node *user = use->user;
     bool renames = user->op == OP_GET || fact_renames(user);
     if (renames && lower_holds_arrays(user->type) && consumed(m, s, user, depth + 1)) return true;
-    for (int k = 0; !renames && user->op != OP_CALL && k < user->nops; k++)
-      if (user->ops[k] == x && changes_array(m, user, k)) return true;
+    if (!renames && user->op != OP_CALL && changes_array(m, user, use->operand)) return true;
   }
   return false;
 }
 
 bool sched_consumed(Lower *m, const Sched *s, const Node *x) {
   return lower_holds_arrays(x->type) && consumed(m, s, x, 0);
-}
-
-/* ---- Users ---- */
-static void find_users(Arena *a, Node **order, int n, const Map *pos, int **start_out, int **users_out) {
-  int *start = NEW_ARRAY(a, int, n + 2);
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < order[i]->nops; k++) start[(uintptr_t)map_get(pos, order[i]->ops[k])]++;
-  for (int i = 0; i < n; i++) start[i + 1] += start[i];
-  int *users = NEW_ARRAY(a, int, start[n] + 1), *fill = NEW_ARRAY(a, int, n + 1);
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < order[i]->nops; k++) {
-      int x = (int)(uintptr_t)map_get(pos, order[i]->ops[k]) - 1;
-      users[start[x] + fill[x]++] = i;
-    }
-  *start_out = start;
-  *users_out = users;
-}
-
-static void find_positions(Map *pos, Arena *a, Node **order, int n) {
-  map_init(pos, a);
-  for (int i = 0; i < n; i++) map_put(pos, order[i], (void *)(uintptr_t)(i + 1));
 }
 
 /* ---- List scheduling with hard edges (operands) and soft ones (reads before the update) ---- */
@@ -94,8 +71,7 @@ typedef struct Planner {
   Lower *m;
   Node **order;
   int n;
-  Map pos;
-  int *start, *users;
+  Uses *uses;                 /* in the order of the graph */
   int *hard, *soft, *effects; /* edges still to be satisfied; `effects` are among the soft ones */
   int *soft_head;             /* first soft edge from a node, 1-based; 0 none */
   Vec(SoftEdge) edges;
@@ -128,7 +104,7 @@ static void mark_dependents(Planner *p, int from, int limit) {
   p->mark[from] = p->stamp;
   for (int i = from; i <= limit; i++) {
     if (p->mark[i] != p->stamp) continue;
-    for (int u = p->start[i]; u < p->start[i + 1]; u++) p->mark[p->users[u]] = p->stamp;
+    FOR_USES (use, p->uses, p->order[i]) p->mark[use->at] = p->stamp;
   }
 }
 
@@ -171,19 +147,17 @@ static void collect_readers(Planner *p, int x, int consumer, int depth, int **ou
 /* Of branch s, which gets array x: the users of what an arm yields of it. */
 static void collect_from_arms(Planner *p, int x, int s, int consumer, int depth, int **out, int *n, int *cap) {
   if (is_view_of_arm(p->order[s], p->order[x])) collect_readers(p, s, consumer, depth, out, n, cap);
-  for (int u = p->start[s]; u < p->start[s + 1]; u++) {
-    int get = p->users[u];
-    bool view = p->order[get]->op == OP_GET && is_view_of_arm(p->order[get], p->order[x]);
-    if (view) collect_readers(p, get, consumer, depth, out, n, cap);
-  }
+  FOR_USES (use, p->uses, p->order[s])
+    if (use->user->op == OP_GET && is_view_of_arm(use->user, p->order[x]))
+      collect_readers(p, use->at, consumer, depth, out, n, cap);
 }
 
 /* Collects the users of node x, looking through aliases. */
 static void collect_readers(Planner *p, int x, int consumer, int depth, int **out, int *n, int *cap) {
   if (too_long(p->m, depth)) return;
-  for (int u = p->start[x]; u < p->start[x + 1]; u++) {
-    int user = p->users[u];
-    Node *un = p->order[user];
+  FOR_USES (use, p->uses, p->order[x]) {
+    int user = use->at;
+    Node *un = use->user;
     if (user == consumer) continue;
     if (user > consumer && consumes_any(p, un, p->order[x])) continue;
     if (*n == *cap) {
@@ -203,7 +177,7 @@ static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
   int n = 0, cap = 16, limit = -1;
   while (fact_renames(operand)) operand = operand->ops[0];
   int *readers = NEW_ARRAY(p->m->arena, int, cap);
-  collect_readers(p, (int)(uintptr_t)map_get(&p->pos, operand) - 1, consumer, 0, &readers, &n, &cap);
+  collect_readers(p, uses_position(p->uses, operand), consumer, 0, &readers, &n, &cap);
   for (int i = 0; i < n; i++)
     if (readers[i] > limit) limit = readers[i];
   if (limit > consumer) mark_dependents(p, consumer, limit);
@@ -227,14 +201,12 @@ static bool reads_numbers(Lower *m, const Node *u) {
 
 /* What a call or a loop takes may be changed there if nobody else needs it: numbers are read from it before. */
 static void read_before(Planner *p, int consumer, const Node *x) {
-  int at = (int)(uintptr_t)map_get(&p->pos, x) - 1;
   bool marked = false;
-  for (int i = p->start[at]; i < p->start[at + 1]; i++) {
-    int u = p->users[i];
-    if (u < consumer || !reads_numbers(p->m, p->order[u])) continue;
-    if (!marked) mark_dependents(p, consumer, p->users[p->start[at + 1] - 1]);
+  FOR_USES (use, p->uses, x) {
+    if (use->at < consumer || !reads_numbers(p->m, use->user)) continue;
+    if (!marked) mark_dependents(p, consumer, use_end[-1].at);
     marked = true;
-    if (p->mark[u] != p->stamp) add_edge(p, u, consumer, false);
+    if (p->mark[use->at] != p->stamp) add_edge(p, use->at, consumer, false);
   }
 }
 
@@ -340,13 +312,13 @@ static void find_effects(Planner *p, Effects *e) {
   }
   for (int i = 0; i < p->n; i++) e->last_before[i] = -1, e->first_behind[i] = e->n;
   for (int i = 0; i < p->n; i++)
-    for (int u = p->start[i]; u < p->start[i + 1]; u++) {
-      int *last = &e->last_before[p->users[u]], mine = number[i] ? number[i] - 1 : e->last_before[i];
+    FOR_USES (use, p->uses, p->order[i]) {
+      int *last = &e->last_before[use->at], mine = number[i] ? number[i] - 1 : e->last_before[i];
       if (mine > *last) *last = mine;
     }
   for (int i = p->n - 1; i >= 0; i--)
-    for (int u = p->start[i]; u < p->start[i + 1]; u++) {
-      int user = p->users[u], theirs = number[user] ? number[user] - 1 : e->first_behind[user];
+    FOR_USES (use, p->uses, p->order[i]) {
+      int theirs = number[use->at] ? number[use->at] - 1 : e->first_behind[use->at];
       if (theirs < e->first_behind[i]) e->first_behind[i] = theirs;
     }
 }
@@ -396,8 +368,8 @@ static Node **plan_order(Planner *p) {
     if (p->done[i]) continue;
     p->done[i] = true;
     out[at++] = p->order[i];
-    for (int u = p->start[i]; u < p->start[i + 1]; u++)
-      if (--p->hard[p->users[u]] == 0) heap_push(p->soft[p->users[u]] ? &held : &ready, p->users[u]);
+    FOR_USES (use, p->uses, p->order[i])
+      if (--p->hard[use->at] == 0) heap_push(p->soft[use->at] ? &held : &ready, use->at);
     for (int e = p->soft_head[i]; e; e = p->edges.data[e - 1].next) {
       int to = p->edges.data[e - 1].to;
       p->effects[to] -= p->edges.data[e - 1].effect;
@@ -410,8 +382,7 @@ static Node **plan_order(Planner *p) {
 static Node **plan(Lower *m, Graph *g, int *n_out) {
   Planner p = {.m = m};
   p.n = *n_out = ir_order(m->arena, g, &p.order);
-  find_positions(&p.pos, m->arena, p.order, p.n);
-  find_users(m->arena, p.order, p.n, &p.pos, &p.start, &p.users);
+  p.uses = uses_in_order(m->arena, p.order, p.n);
   p.hard = NEW_ARRAY(m->arena, int, p.n + 1);
   p.soft = NEW_ARRAY(m->arena, int, p.n + 1);
   p.effects = NEW_ARRAY(m->arena, int, p.n + 1);
@@ -452,13 +423,9 @@ static bool outlived_by_part(Lower *m, const Sched *s, int p) {
   const Node *x = s->order[p];
   for (int depth = 0; (is_view(x) || fact_renames(x) || x->op == OP_GET) && !too_long(m, depth); depth++) {
     x = x->ops[0];
-    int at = sched_pos(s, x);
-    for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
-      const Node *user = s->order[s->users[u]];
-      bool changes = user->op == OP_LOOP || (user->op == OP_UPDATE && user->ops[0] == x);
-      if (!changes || s->users[u] <= p || s->users[u] > s->last[p]) continue;
-      for (int k = 0; k < user->nops; k++)
-        if (user->ops[k] == x && changes_array(m, user, k)) return true;
+    FOR_USES (use, s->uses, x) {
+      bool changes = use->user->op == OP_LOOP || use->user->op == OP_UPDATE;
+      if (changes && use->at > p && use->at <= s->last[p] && changes_array(m, use->user, use->operand)) return true;
     }
   }
   return false;
@@ -482,8 +449,7 @@ Sched *sched_of(Lower *m, Graph *g) {
   s = NEW(m->arena, Sched);
   s->g = g;
   s->order = plan(m, g, &s->n);
-  find_positions(&s->pos, m->arena, s->order, s->n);
-  find_users(m->arena, s->order, s->n, &s->pos, &s->user_start, &s->users);
+  s->uses = uses_in_order(m->arena, s->order, s->n);
   s->last = NEW_ARRAY(m->arena, int, s->n + 1);
   s->params = NEW_ARRAY(m->arena, Node *, g->nparams + 1);
   s->readonly = NEW_ARRAY(m->arena, int8_t, g->nparams + 1);
@@ -496,16 +462,13 @@ Sched *sched_of(Lower *m, Graph *g) {
   return s;
 }
 
-int sched_pos(const Sched *s, const Node *x) { return (int)(uintptr_t)map_get(&s->pos, x) - 1; }
+int sched_pos(const Sched *s, const Node *x) { return uses_position(s->uses, x); }
 
 /* Some use of tuple t other than a projection comes after position p. */
 static bool whole_used_after(const Sched *s, const Node *t, int p) {
-  int at = sched_pos(s, t);
-  if (at == s->n - 1) return true;
-  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
-    const Node *user = s->order[s->users[u]];
-    if (user->op != OP_GET && (s->users[u] > p || (shares(s, s->users[u], 0) && s->last[s->users[u]] > p))) return true;
-  }
+  if (t == s->g->result) return true;
+  FOR_USES (use, s->uses, t)
+    if (use->user->op != OP_GET && (use->at > p || (shares(s, use->at, 0) && s->last[use->at] > p))) return true;
   return false;
 }
 
@@ -559,8 +522,8 @@ static bool reads_only(Lower *m, Sched *s, const Node *u, const Node *x, int dep
 bool sched_readonly(Lower *m, Sched *s, const Node *x, int depth) {
   int at = sched_pos(s, x);
   if (at == s->n - 1 || s->copied[at]) return false;
-  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++)
-    if (!reads_only(m, s, s->order[s->users[u]], x, depth)) return false;
+  FOR_USES (use, s->uses, x)
+    if (!reads_only(m, s, use->user, x, depth)) return false;
   return true;
 }
 
@@ -576,15 +539,14 @@ bool sched_param_readonly(Lower *m, Graph *g, int k, int depth) {
  * If x is the result itself, that is x. NULL if some use takes the tuple whole, or none takes the slot. */
 static const Node *project(Lower *m, Sched *s, const Node *x, int *slot) {
   while (x->type->kind == T_TUPLE) {
-    int at = sched_pos(s, x), want = 0, off = 0;
-    if (at == s->n - 1) return s->user_start[at] == s->user_start[at + 1] ? x : NULL;
+    int want = 0, off = 0;
+    if (x == s->g->result) return x;
     while (want < x->type->n && off + lower_slots(m->w, x->type->args[want]) <= *slot)
       off += lower_slots(m->w, x->type->args[want++]);
     const Node *next = NULL;
-    for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
-      const Node *user = s->order[s->users[u]];
-      if (user->op != OP_GET) return NULL;
-      if (user->attr.i == want) next = user;
+    FOR_USES (use, s->uses, x) {
+      if (use->user->op != OP_GET) return NULL;
+      if (use->user->attr.i == want) next = use->user;
     }
     if (!next) return NULL;
     *slot -= off;
@@ -601,41 +563,31 @@ static bool leaves_alone(Lower *m, Sched *s, int u, const Node *x, int depth) {
 /* The slot of the result where x, used by nothing but the tuples it is packed in, is found; -1 if it isn't. */
 static int slot_in_result(Lower *m, Sched *s, const Node *x) {
   for (int slot = 0;;) {
-    int at = sched_pos(s, x);
-    if (at == s->n - 1) return slot;
-    const Node *t = NULL;
-    for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
-      const Node *user = s->order[s->users[u]];
-      if (user->op == OP_TUPLE && !t) t = user;
-      else if (user->op == OP_TUPLE || !leaves_alone(m, s, s->users[u], x, 0)) return -1;
+    if (x == s->g->result) return slot;
+    const NodeUse *part = NULL;
+    FOR_USES (use, s->uses, x) {
+      if (use->user->op == OP_TUPLE && !part) part = use;
+      else if (use->user->op == OP_TUPLE || !leaves_alone(m, s, use->at, x, 0)) return -1;
     }
-    if (!t) return -1;
-    int k = 0;
-    while (t->ops[k] != x) k++;
-    slot += lower_offset(m->w, t->type, k);
-    x = t;
+    if (!part) return -1;
+    slot += lower_offset(m->w, part->user->type, part->operand);
+    x = part->user;
   }
 }
 
 /* The one use of x that isn't a mere read and comes after all reads; NULL if there isn't exactly one. */
-static const Node *sole_consumer(Lower *m, Sched *s, const Node *x, int *operand, int depth) {
-  int at = sched_pos(s, x);
-  const Node *found = NULL;
-  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
-    const Node *user = s->order[s->users[u]];
-    if (leaves_alone(m, s, s->users[u], x, depth)) continue;
+static const NodeUse *sole_consumer(Lower *m, Sched *s, const Node *x, int depth) {
+  const NodeUse *found = NULL;
+  FOR_USES (use, s->uses, x) {
+    if (leaves_alone(m, s, use->at, x, depth)) continue;
     if (found) return NULL;
-    found = user;
+    found = use;
   }
-  if (!found) return NULL;
-  for (int u = s->user_start[at]; u < s->user_start[at + 1]; u++) {
-    const Node *user = s->order[s->users[u]];
-    if (user != found && (shares(s, s->users[u], 0) ? s->last[s->users[u]] : s->users[u]) >= sched_pos(s, found) &&
-        found->op != OP_TUPLE)
-      return NULL;
+  if (!found || found->user->op == OP_TUPLE) return found;
+  FOR_USES (use, s->uses, x) {
+    int last = shares(s, use->at, 0) ? s->last[use->at] : use->at;
+    if (use->user != found->user && last >= found->at) return NULL;
   }
-  *operand = 0;
-  while (found->ops[*operand] != x) ++*operand;
   return found;
 }
 
@@ -662,10 +614,12 @@ int sched_chain(Lower *m, Graph *g, int k, int slot, int depth) {
   const Node *x = project(m, s, s->params[k], &slot);
   while (x) {
     if (x->type->kind != T_ARRAY) return x->type->kind == T_TUPLE ? slot : -1;
-    int end = slot_in_result(m, s, x), operand;
+    int end = slot_in_result(m, s, x);
     if (end >= 0) return end;
-    const Node *u = sole_consumer(m, s, x, &operand, depth);
-    if (!u) return -1;
+    const NodeUse *use = sole_consumer(m, s, x, depth);
+    if (!use) return -1;
+    const Node *u = use->user;
+    int operand = use->operand;
     slot = 0;
     if (u->op == OP_UPDATE && operand == 0) {
       x = u;

@@ -461,7 +461,7 @@ static Node *start_filled(View *v, Node ***dims, Region *r, const Node *n) {
   return ir_rebuild(w, n, ops, &v->body);
 }
 
-static Node *filled_start(World *w, BagUses *uses, const Node *n, Node **ops, Graph **graphs) {
+static Node *filled_start(World *w, Uses *uses, const Node *n, Node **ops, Graph **graphs) {
   View v = view_of(w, n, ops, graphs[0]);
   int inputs = loop_inputs(v.l);
   Node ***dims = NEW_ARRAY(w->arena, Node **, inputs + 1), **idle = NEW_ARRAY(w->arena, Node *, n->type->n);
@@ -472,7 +472,7 @@ static Node *filled_start(World *w, BagUses *uses, const Node *n, Node **ops, Gr
     any |= dims[k] != NULL;
   }
   for (int k = v.own - 1; k < inputs; k++) {
-    bool last = opt_bag_is_used_once(w, uses, n->ops[k + loop_first(v.l)]);
+    bool last = uses_count(uses, n->ops[k + loop_first(v.l)]) == 1;
     any |= (dims[k] = fillable_capture(&v, k, last)) != NULL;
   }
   if (!any) return NULL;
@@ -486,7 +486,7 @@ static Node *filled_start(World *w, BagUses *uses, const Node *n, Node **ops, Gr
   return region_branch(ir_op2(w, OP_ILT, ir_int(w, 0), v.n), (Region *[]){rests, runs}, results, 2);
 }
 
-static void *bags_begin(void *user, Graph *g) { return opt_bag_uses(((Bags *)user)->w, g); }
+static void *bags_begin(void *user, Graph *g) { return graph_uses(((Bags *)user)->w, g); }
 
 static Node *bags_node(void *user, Rewriter *r, void *uses, Node *n, Node **ops, Graph **graphs) {
   (void)r;

@@ -89,21 +89,13 @@ static bool may_fail(Compose *cs, Func *producer) {
 static bool is_recursion(const Func *f) { return f->graph && f->recursive && !f->opaque && !has_token(f); }
 
 /* ---- Places of compositions in one graph ------------------------------------------------------------------------- */
-static int uses(Node **nodes, int n, const Graph *g, const Node *x) {
-  int count = g->result == x;
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < nodes[i]->nops; k++) count += nodes[i]->ops[k] == x;
-  return count;
-}
-
 /* Is the component of x, a call, used once, and x itself, unless it is the component, for nothing but components? */
-static bool used_once(Node **nodes, int n, const Graph *g, const Node *x, const Node *component) {
-  if (uses(nodes, n, g, component) != 1) return false;
+static bool used_once(Uses *uses, const Node *x, const Node *component) {
+  if (uses_count(uses, component) != 1) return false;
   if (component == x) return true;
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < nodes[i]->nops; k++)
-      if (nodes[i]->ops[k] == x && nodes[i]->op != OP_GET) return false;
-  return g->result != x;
+  FOR_USES (use, uses, x)
+    if (use->user->op != OP_GET) return false;
+  return true;
 }
 
 static bool reaches(Compose *c, Node *from, const Node *x) {
@@ -120,12 +112,12 @@ static Composition *composition(Compose *c, Func *consumer, Func *producer, int 
                                 const int *same);
 
 /* The composition that argument k of a call is the inner part of. */
-static Composition *composed_at(Compose *c, Node **nodes, int n, const Graph *g, Node *call, int k) {
+static Composition *composed_at(Compose *c, Uses *uses, Node *call, int k) {
   Func *consumer = call->attr.func;
   Node *x = call->ops[k], *inner = x->op == OP_GET ? x->ops[0] : x;
   if (x->type->kind != T_VARIANT || inner->op != OP_CALL || inner->type->kind == T_TOKEN) return NULL;
   Func *producer = inner->attr.func;
-  if (!is_recursion(producer) || may_fail(c, producer) || !used_once(nodes, n, g, inner, x)) return NULL;
+  if (!is_recursion(producer) || may_fail(c, producer) || !used_once(uses, inner, x)) return NULL;
   int *same = NEW_ARRAY(c->w->temp, int, consumer->nparams + 1);
   for (int j = 0; j < consumer->nparams; j++) {
     same[j] = -1;
@@ -138,14 +130,13 @@ static Composition *composed_at(Compose *c, Node **nodes, int n, const Graph *g,
 }
 
 /* The next place from node *i on, in the order of the graph. */
-static bool find_place(Compose *c, const Graph *g, int *i, Place *p) {
-  Node **nodes;
-  int n = ir_order(c->w->temp, g, &nodes);
-  for (; *i < n; ++*i) {
-    Node *call = nodes[*i];
+static bool find_place(Compose *c, Graph *g, int *i, Place *p) {
+  Uses *uses = graph_uses(c->w, g);
+  for (; *i < uses->n; ++*i) {
+    Node *call = uses->nodes[*i];
     if (call->op != OP_CALL || !is_recursion(call->attr.func)) continue;
     for (int k = 0; k < call->nops; k++) {
-      Composition *made = composed_at(c, nodes, n, g, call, k);
+      Composition *made = composed_at(c, uses, call, k);
       if (!made || made->verdict == BAD) continue;
       Node *x = call->ops[k];
       *p = (Place){made, call, made->component < 0 ? x : x->ops[0]};

@@ -17,9 +17,9 @@ typedef struct Contract {
   World *w;
   bool last;
 } Contract;
-/* Of a product: how many operands refer to it, and how many of those are of sums. And what adds to parameters. */
 typedef struct Frame {
-  Map uses, sums, chains;
+  Uses *uses;
+  Map chains; /* what adds to parameters */
 } Frame;
 
 static bool is_sum(const Contract *c, const Node *n) {
@@ -27,16 +27,12 @@ static bool is_sum(const Contract *c, const Node *n) {
   return (n->op == OP_FADD || n->op == OP_FSUB) && !n->attr.i;
 }
 
-/* What stands for product x and its opposite: x * c and x * -c are one product but for the sign, as x * y and -(x * y)
- * are where y is no constant, so they are contracted both or not at all. */
-static const Node *without_sign(World *w, const Node *x) {
-  bool negative = x->ops[1]->op == OP_FLOAT && signbit(x->ops[1]->attr.f);
-  return negative ? ir_op2(w, OP_FMUL, x->ops[0], ir_float(w, -x->ops[1]->attr.f)) : x;
-}
-
-static void count(World *w, Map *in, const Node *x) {
-  x = without_sign(w, x);
-  map_put(in, x, (char *)map_get(in, x) + 1);
+/* Is product y product x or its opposite? x * c and x * -c are one product but for the sign, as x * y and -(x * y) are
+ * where y is no constant, so they are contracted both or not at all. */
+static bool is_same_but_for_sign(const Node *x, const Node *y) {
+  const Node *c = x->ops[1], *d = y->ops[1];
+  if (x == y || y->op != OP_FMUL || x->ops[0] != y->ops[0]) return x == y;
+  return c->op == OP_FLOAT && d->op == OP_FLOAT && fabs(c->attr.f) == fabs(d->attr.f);
 }
 
 /* Is x a sum of parameter k and other things? Its additions are noted. */
@@ -55,30 +51,29 @@ static void find_chains(Frame *f, const Node *result) {
   for (int k = 0; result->op == OP_TUPLE && k < result->nops; k++) adds_to(f, result->ops[k], 1 + k, 0);
 }
 
-static void *count_uses(void *user, Graph *g) {
+static void *find_uses(void *user, Graph *g) {
   const Contract *c = user;
   Frame *f = NEW(c->w->temp, Frame);
-  map_init(&f->uses, c->w->temp);
-  map_init(&f->sums, c->w->temp);
+  f->uses = graph_uses(c->w, g);
   map_init(&f->chains, c->w->temp);
   find_chains(f, g->result);
-  Node **nodes;
-  int n = ir_order(c->w->temp, g, &nodes);
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < nodes[i]->nops; k++) {
-      const Node *x = nodes[i]->ops[k];
-      if (x->op != OP_FMUL) continue;
-      count(c->w, &f->uses, x);
-      if (is_sum(c, nodes[i]) && !map_get(&f->chains, nodes[i])) count(c->w, &f->sums, x);
-    }
-  if (g->result->op == OP_FMUL) count(c->w, &f->uses, g->result);
   return f;
 }
 
-static bool only_added(World *w, const Frame *f, const Node *x) {
-  if (x->op != OP_FMUL) return false;
-  x = without_sign(w, x);
-  return map_get(&f->uses, x) == map_get(&f->sums, x);
+/* Is x read by nothing but sums that don't add to parameters? */
+static bool only_sums_read(const Contract *c, const Frame *f, const Node *x) {
+  FOR_USES (use, f->uses, x)
+    if (!is_sum(c, use->user) || map_get(&f->chains, use->user)) return false;
+  return uses_first(f->uses, x) < uses_end(f->uses, x); /* else the graph yields it */
+}
+
+/* Is x a product that only such sums read, and its opposite too, where there is one? */
+static bool only_added(const Contract *c, const Frame *f, const Node *x) {
+  if (x->op != OP_FMUL || !only_sums_read(c, f, x)) return false;
+  if (x->ops[1]->op != OP_FLOAT) return true;
+  FOR_USES (use, f->uses, x->ops[0])
+    if (is_same_but_for_sign(x, use->user) && !only_sums_read(c, f, use->user)) return false;
+  return true;
 }
 
 /* -(a * b), the factors in `product`. */
@@ -88,9 +83,8 @@ static void negate(World *w, Node **product) {
 }
 
 /* a * b - a * b, which is 0 where both are rounded: fused, it would be the rounding error of one. */
-static bool is_of_opposites(World *w, const Node *sum) {
-  const Node *a = sum->ops[0], *b = sum->ops[1];
-  return a->op == OP_FMUL && b->op == OP_FMUL && without_sign(w, a) == without_sign(w, b);
+static bool is_of_opposites(const Node *sum) {
+  return sum->ops[0]->op == OP_FMUL && is_same_but_for_sign(sum->ops[0], sum->ops[1]);
 }
 
 static Node *apart(const Contract *c, const Node *n, Node **ops) { return c->last ? NULL : ir_apart(c->w, n, ops); }
@@ -101,9 +95,9 @@ static Node *contract(void *user, Rewriter *r, void *frame, Node *n, Node **ops,
   const Contract *c = user;
   const Frame *f = frame;
   if (!is_sum(c, n)) return NULL;
-  if (map_get(&f->chains, n) || is_of_opposites(c->w, n)) return apart(c, n, ops);
-  int k = only_added(c->w, f, n->ops[1]) && ops[1]->op == OP_FMUL;
-  if (!k && !(only_added(c->w, f, n->ops[0]) && ops[0]->op == OP_FMUL)) return apart(c, n, ops);
+  if (map_get(&f->chains, n) || is_of_opposites(n)) return apart(c, n, ops);
+  int k = only_added(c, f, n->ops[1]) && ops[1]->op == OP_FMUL;
+  if (!k && !(only_added(c, f, n->ops[0]) && ops[0]->op == OP_FMUL)) return apart(c, n, ops);
   Node *product[] = {ops[k]->ops[0], ops[k]->ops[1]}, *rest = ops[1 - k];
   if (n->op == OP_FSUB && k) negate(c->w, product);
   if (n->op == OP_FSUB && !k) rest = ir_op1(c->w, OP_FNEG, rest);
@@ -113,5 +107,5 @@ static Node *contract(void *user, Rewriter *r, void *frame, Node *n, Node **ops,
 Graph *opt_contract(World *w, Graph *g, bool last) {
   if (!w->contract) return g;
   Contract c = {w, last};
-  return ir_rewrite(w, g, (RewritePass){.user = &c, .begin = count_uses, .node = contract});
+  return ir_rewrite(w, g, (RewritePass){.user = &c, .begin = find_uses, .node = contract});
 }

@@ -14,38 +14,31 @@
 #include "opt/fuse.h"
 #include "ir/remarks.h"
 
-typedef struct Uses {
+typedef struct Frame {
   World *w;
-  Map count, indexed; /* node -> how many operands refer to it; how many of those take one element of it */
-  Map reader;         /* node -> a loop that has it as an operand */
-  Map again;          /* output of a loop -> are elements of it computed once more? YES or NO, once that is asked */
-} Uses;
+  Uses *uses;
+  Map again; /* output of a loop -> are elements of it computed once more? YES or NO, once that is asked */
+} Frame;
 enum { YES = 1, NO = 2 };
 
-static void one_more(Map *in, const Node *x) { map_put(in, x, (char *)map_get(in, x) + 1); }
-
-static void *count_uses(void *user, Graph *g) {
+static void *find_uses(void *user, Graph *g) {
   World *w = user;
-  Uses *u = NEW(w->temp, Uses);
-  u->w = w;
-  map_init(&u->count, w->temp);
-  map_init(&u->indexed, w->temp);
-  map_init(&u->reader, w->temp);
-  map_init(&u->again, w->temp);
-  Node **nodes;
-  int n = ir_order(w->temp, g, &nodes);
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < nodes[i]->nops; k++) {
-      one_more(&u->count, nodes[i]->ops[k]);
-      if (nodes[i]->op == OP_INDEX && nodes[i]->nops == 2 && k == 0) one_more(&u->indexed, nodes[i]->ops[k]);
-      if (nodes[i]->op == OP_LOOP) map_put(&u->reader, nodes[i]->ops[k], nodes[i]);
-    }
-  one_more(&u->count, g->result);
-  return u;
+  Frame *f = NEW(w->temp, Frame);
+  *f = (Frame){.w = w, .uses = graph_uses(w, g)};
+  map_init(&f->again, w->temp);
+  return f;
 }
 
-static uintptr_t uses(const Uses *u, const Node *x) { return (uintptr_t)map_get(&u->count, x); }
-static uintptr_t indexed(const Uses *u, const Node *x) { return (uintptr_t)map_get(&u->indexed, x); }
+static bool is_element(const NodeUse *use) {
+  return use->user->op == OP_INDEX && use->user->nops == 2 && use->operand == 0;
+}
+
+/* How often one element of x is read. */
+static int elements_read(const Frame *f, const Node *x) {
+  int n = 0;
+  FOR_USES (use, f->uses, x) n += is_element(use);
+  return n;
+}
 
 static bool is_map(const Node *loop) {
   const LoopInfo *l = loop->loop;
@@ -59,20 +52,15 @@ static bool is_own_element(const Node *x, int p) {
 }
 
 bool fuse_reads_in_order(World *w, Graph *body, int p, const Node *but) {
-  GraphBody *b = graph_body(w, body);
   if (body->result->op == OP_PARAM) return false;
-  for (int i = 0; i < b->n; i++)
-    for (int k = 0; k < b->nodes[i]->nops; k++) {
-      const Node *x = b->nodes[i], *o = x->ops[k];
-      if (o->op == OP_PARAM && o->attr.i == p && x != but && !(k == 0 && is_own_element(x, p))) return false;
-    }
+  FOR_USES (use, graph_uses(w, body), ir_param(w, p, body->params[p]))
+    if (use->user != but && !(use->operand == 0 && is_own_element(use->user, p))) return false;
   return true;
 }
 
 void fuse_put_elements(World *w, Graph *body, int p, Node *element, Map *over) {
-  GraphBody *b = graph_body(w, body);
-  for (int i = 0; i < b->n; i++)
-    if (is_own_element(b->nodes[i], p)) map_put(over, b->nodes[i], element);
+  FOR_USES (use, graph_uses(w, body), ir_param(w, p, body->params[p]))
+    if (is_own_element(use->user, p)) map_put(over, use->user, element);
 }
 
 static bool is_scalar(const IrType *t) {
@@ -91,24 +79,24 @@ static bool runs_as_often(const Fusion *f, const Node *producer) {
   return !(producer->graphs[0]->flags & NODE_FAILS) && ir_same_number(f->w, f->n, n);
 }
 
-static uintptr_t made_again(Uses *u, const Node *x);
+static int made_again(Frame *u, const Node *x);
 
 /* Which operands the consumer can compute; false if some use of the producer's isn't of that kind. */
-static bool find_fused(Fusion *f, Uses *u) {
+static bool find_fused(Fusion *f, Frame *u) {
   const Node *before = NULL;
-  uintptr_t outputs = 0;
+  int outputs = 0;
   for (int k = f->slots; k < f->slots + f->l->nsliced + f->l->ncaps; k++) {
     const Node *old = f->olds[k], *x = f->ops[k];
     if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) continue;
     if (!runs_as_often(f, x->ops[0]) || (before && (x->ops[0] != f->producer || old->ops[0] != before))) continue;
-    if (uses(u, old) - made_again(u, old) != 1 || !fuse_is_array_of_scalars(x->type)) continue;
+    if (uses_count(u->uses, old) - made_again(u, old) != 1 || !fuse_is_array_of_scalars(x->type)) continue;
     if (k >= f->slots + f->l->nsliced && !fuse_reads_in_order(f->w, f->body, 1 + k, NULL)) continue;
     f->producer = x->ops[0];
     before = old->ops[0];
     f->fused[k] = true;
     outputs++;
   }
-  return before && uses(u, before) == outputs;
+  return before && uses_count(u->uses, before) == outputs;
 }
 
 /* An array that the consumer updates can't be read by it as it was before without a copy. */
@@ -121,7 +109,7 @@ static bool reads_state(const Fusion *f) {
 
 static bool both_fail(const Fusion *f) { return f->body->flags & f->producer->graphs[0]->flags & NODE_FAILS; }
 
-static bool can_fuse(Fusion *f, Uses *u) { return find_fused(f, u) && !reads_state(f) && !both_fail(f); }
+static bool can_fuse(Fusion *f, Frame *u) { return find_fused(f, u) && !reads_state(f) && !both_fail(f); }
 
 /* Says why a loop whose producer was found isn't fused with it. */
 static void remark(const Fusion *f, Site at) {
@@ -144,25 +132,30 @@ static Fusion fusion_of(World *w, Node *loop, Node **olds) {
 
 /* ---- Single elements ----------------------------------------------------------------------------- */
 /* Is x, an output of a loop, read by another loop that takes in the first, and else element by element? */
-static bool has_light_elements(Uses *u, const Node *x) {
+static bool has_light_elements(Frame *u, const Node *x) {
   const Node *loop = x->ops[0];
-  Node *reader = map_get(&u->reader, x);
-  if (!reader || reader->loop->has_cond || uses(u, loop) != 1 || uses(u, x) != indexed(u, x) + 1) return false;
+  Node *reader = NULL;
+  int elements = elements_read(u, x);
+  FOR_USES (use, u->uses, x)
+    if (!is_element(use)) reader = use->user;
+  if (!reader || reader->op != OP_LOOP || reader->loop->has_cond) return false;
+  if (uses_count(u->uses, loop) != 1 || uses_count(u->uses, x) != elements + 1) return false;
   OpCounts body = ir_count(u->w, loop->graphs[0]);
   if (body.calls || body.applies) return false;
-  if (body.total * (int)indexed(u, x) > LIMIT_ELEMENT) return !limit_reached(u->w->arena, AT_ELEMENT);
+  if (body.total * elements > LIMIT_ELEMENT) return !limit_reached(u->w->arena, AT_ELEMENT);
   Fusion f = fusion_of(u->w, reader, reader->ops + 1);
   return can_fuse(&f, u) && f.producer == loop;
 }
 
 /* How many single elements of x are computed once more. */
-static uintptr_t made_again(Uses *u, const Node *x) {
-  if (!indexed(u, x) || x->op != OP_GET || !is_map(x->ops[0])) return 0;
+static int made_again(Frame *u, const Node *x) {
+  int elements = elements_read(u, x);
+  if (!elements || x->op != OP_GET || !is_map(x->ops[0])) return 0;
   if (!map_get(&u->again, x)) {
     map_put(&u->again, x, (void *)(uintptr_t)YES); /* as has_light_elements supposes */
     map_put(&u->again, x, (void *)(uintptr_t)(has_light_elements(u, x) ? YES : NO));
   }
-  return (uintptr_t)map_get(&u->again, x) == YES ? indexed(u, x) : 0;
+  return (uintptr_t)map_get(&u->again, x) == YES ? elements : 0;
 }
 
 Node *fuse_element(World *w, const Node *loop, int output, Node **ops, Node *i) {
@@ -180,7 +173,7 @@ static Node *waiting(World *w, Node *i, const Node *loop) {
   return i;
 }
 
-static Node *element(World *w, Uses *u, const Node *n, Node **ops) {
+static Node *element(World *w, Frame *u, const Node *n, Node **ops) {
   const Node *x = ops[0];
   bool output = n->nops == 2 && x->op == OP_GET && is_map(x->ops[0]);
   if (!output || !made_again(u, n->ops[0])) return NULL;
@@ -237,15 +230,15 @@ static Node *fused_loop(Fusion *f, Site site) {
 
 /* ---- What is read at another index --------------------------------------------------------------------- */
 /* Is operand k an array that only this loop has, and that can be made element by element? */
-static bool is_read_here(const Fusion *f, const Uses *u, int k) {
+static bool is_read_here(const Fusion *f, const Frame *u, int k) {
   const Node *old = f->olds[k], *x = f->ops[k];
   if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) return false;
   const LoopInfo *made = x->ops[0]->loop;
   if (made->nstacked != 1 || x->attr.i != 0 || (x->ops[0]->graphs[0]->flags & NODE_FAILS)) return false;
-  return uses(u, old) == 1 && uses(u, old->ops[0]) == 1 && fuse_is_array_of_scalars(x->type);
+  return uses_count(u->uses, old) == 1 && uses_count(u->uses, old->ops[0]) == 1 && fuse_is_array_of_scalars(x->type);
 }
 
-static Node *fuse_one_read(Fusion *f, const Uses *u, Site site) {
+static Node *fuse_one_read(Fusion *f, const Frame *u, Site site) {
   Node *made = NULL;
   int first = f->slots + f->l->nsliced;
   for (int k = first; !made && k < first + f->l->ncaps; k++) {
@@ -267,7 +260,7 @@ static Node **olds_of(const Fusion *f, const Node *made) {
 }
 
 /* Consumer `loop` with a producer inside; NULL if it has none. `olds` become those of its operands. */
-static Node *fuse_one(World *w, Uses *u, Node *loop, Node ***olds) {
+static Node *fuse_one(World *w, Frame *u, Node *loop, Node ***olds) {
   Fusion f = fusion_of(w, loop, *olds);
   bool fuses = can_fuse(&f, u);
   if (!fuses) remark(&f, loop->site);
@@ -291,5 +284,5 @@ static Node *fuse(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gra
 }
 
 Graph *opt_fuse(World *w, Graph *g) {
-  return ir_rewrite(w, g, (RewritePass){.user = w, .begin = count_uses, .node = fuse});
+  return ir_rewrite(w, g, (RewritePass){.user = w, .begin = find_uses, .node = fuse});
 }

@@ -14,47 +14,31 @@ typedef struct Read {
   int arm;          /* which has it; -1: none */
 } Read;
 
-/* How often nodes of g have parameter p as an operand; the last one that does, and which operand. Any more than that if
- * g yields it. */
-static int users(World *w, Graph *g, int p, Node **user, int *operand) {
-  GraphBody *b = graph_body(w, g);
-  int n = g->result->op == OP_PARAM && g->result->attr.i == p ? 2 : 0;
-  *user = NULL;
-  *operand = 0;
-  for (int i = 0; i < b->n; i++)
-    for (int k = 0; k < b->nodes[i]->nops; k++) {
-      const Node *x = b->nodes[i]->ops[k];
-      if (x->op != OP_PARAM || x->attr.i != p) continue;
-      n++;
-      *user = b->nodes[i];
-      *operand = k;
-    }
-  return n;
+static bool is_element(const NodeUse *use) {
+  return use->user->op == OP_INDEX && use->operand == 0 && use->user->nops == 2;
 }
-
-static bool is_element(const Node *x, int operand) { return x->op == OP_INDEX && operand == 0 && x->nops == 2; }
 
 /* The one arm of branch s that reads capture c, in one place. */
 static bool find_in_arms(World *w, Node *s, int c, Read *r) {
-  Node *x;
   *r = (Read){s, NULL, -1};
   for (int a = 0; a < s->ngraphs; a++) {
-    int operand, n = users(w, s->graphs[a], c, &x, &operand);
-    if (n == 0) continue;
-    if (r->index || n > 1 || !is_element(x, operand)) return false;
-    r->index = x;
+    Uses *uses = graph_uses(w, s->graphs[a]);
+    const Node *x = ir_param(w, c, s->graphs[a]->params[c]);
+    const NodeUse *use = uses_only(uses, x);
+    if (uses_count(uses, x) == 0) continue;
+    if (r->index || !use || !is_element(use)) return false;
+    r->index = use->user;
     r->arm = a;
   }
   return r->index != NULL;
 }
 
 static bool find_read(const Fusion *f, int p, Read *r) {
-  int operand;
-  Node *x;
-  if (users(f->w, f->body, p, &x, &operand) != 1) return false;
-  if (x->op == OP_SWITCH && operand > 0) return find_in_arms(f->w, x, operand - 1, r);
-  *r = (Read){x, x, -1};
-  return is_element(x, operand);
+  const NodeUse *use = uses_only(graph_uses(f->w, f->body), ir_param(f->w, p, f->body->params[p]));
+  if (!use) return false;
+  if (use->user->op == OP_SWITCH && use->operand > 0) return find_in_arms(f->w, use->user, use->operand - 1, r);
+  *r = (Read){use->user, use->user, -1};
+  return is_element(use);
 }
 
 /* What x, of an arm or the body, is in the body. */

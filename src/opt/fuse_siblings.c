@@ -37,9 +37,9 @@ typedef struct Join {
   World *w;
   Rewriter *r;
   const GraphBody *b;
-  const int **ops;       /* per node: the places of its operands */
-  int *loop;             /* per node: which of the loops that may be joined it is; -1: none */
-  int *uses;             /* per node: how many operands refer to it */
+  const int **ops; /* per node: the places of its operands */
+  int *loop;       /* per node: which of the loops that may be joined it is; -1: none */
+  Uses *uses;
   int *nodes;            /* per loop: its place in the body */
   int nloops, words;     /* of a row of bits, one for each loop */
   uint64_t *needs, *met; /* per node, the loops it needs; per loop, those worth being joined with it */
@@ -76,12 +76,9 @@ static bool find_loops(Join *j) {
   j->ops = NEW_ARRAY(j->w->temp, const int *, n + 1);
   j->loop = NEW_ARRAY(j->w->temp, int, n + 1);
   j->nodes = NEW_ARRAY(j->w->temp, int, n + 1);
-  j->uses = NEW_ARRAY(j->w->temp, int, n + 1);
-  j->uses[n - 1] = 1; /* the result */
   for (int i = 0; i < n; i++) {
     j->ops[i] = ops;
     ops += node(j, i)->nops;
-    for (int k = 0; k < node(j, i)->nops; k++) j->uses[j->ops[i][k]]++;
     bool member = may_be_joined(node(j, i));
     if (member && j->nloops == LIMIT_SIBLINGS) member = limit_reached(j->w->arena, AT_SIBLINGS) && false;
     j->loop[i] = member ? j->nloops : -1;
@@ -146,15 +143,12 @@ static void find_readers(Join *j) {
 /* Does accumulator s of the body, an array, get one update in each iteration, at the loop's index, and is it read only
  * there? Then no two iterations meet in it, and its elements are made one by one. */
 static bool is_made_in_order(const Join *j, Graph *body, int s) {
-  GraphBody *b = graph_body(j->w, body);
   const Node *r = body->result, *next = r->op == OP_TUPLE ? r->ops[s] : NULL;
   if (!next || next->op != OP_UPDATE || next->nops != 3 || !fuse_is_array_of_scalars(next->type)) return false;
   if (next->ops[0]->op != OP_PARAM || next->ops[0]->attr.i != 1 + s) return false;
   if (next->ops[1]->op != OP_PARAM || next->ops[1]->attr.i != 0) return false;
-  for (int i = 0; i + 1 < b->n; i++)
-    for (int k = 0; k < b->nodes[i]->nops; k++)
-      if (b->nodes[i]->ops[k] == next) return false;
-  return fuse_reads_in_order(j->w, body, 1 + s, next);
+  const NodeUse *use = uses_only(graph_uses(j->w, body), next);
+  return use && use->user == r && fuse_reads_in_order(j->w, body, 1 + s, next);
 }
 
 static bool accumulates(const Join *j, const Node *n) {
@@ -221,7 +215,7 @@ static int maker(const Join *j, int i, int k) {
   int result = (int)node(j, x)->attr.i;
   bool stacked = result >= loop_slots(made);
   bool acc = loop_part(l, k - 1) == LOOP_ACC;
-  if (acc && !stacked && (j->uses[x] != 1 || j->w->strict)) return -1;
+  if (acc && !stacked && (uses_count(j->uses, node(j, x)) != 1 || j->w->strict)) return -1;
   if (acc && !stacked && !begins_stacked(j, j->nodes[of], result)) return j->nodes[of];
   if (!fuse_is_array_of_scalars(node(j, x)->type)) return -1;
   if (acc) return is_made_in_order(j, node(j, i)->graphs[0], k - 1) ? j->nodes[of] : -1;
@@ -650,7 +644,7 @@ static void make_until(Join *j, const Group *g) {
 
 static Graph *join_graph(void *user, Rewriter *r, Graph *g) {
   JoinPass *p = user;
-  Join j = {.w = p->w, .r = r, .b = graph_body(p->w, g)};
+  Join j = {.w = p->w, .r = r, .b = graph_body(p->w, g), .uses = graph_uses(p->w, g)};
   if (!find_loops(&j)) return rewrite_nodes(r, g);
   find_needs(&j);
   count_effects_before(&j);

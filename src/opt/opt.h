@@ -9,6 +9,7 @@
  * passes.def lists the runs in their order, each with what it does. */
 #ifndef ATLED_OPT_H
 #define ATLED_OPT_H
+#include "facts/uses.h"
 #include "graph/graph.h"
 
 typedef struct OptStages {
@@ -86,8 +87,5 @@ int opt_branch_provenance(World *w, const Node *branch, const Node *bag);
 int opt_call_provenance(World *w, const Func *f, int k);
 /* n of g, a sum of accumulators, as what is in one of ops added to the other, if that one began empty and has got no
  * array: NULL otherwise. (start_values.c) */
-typedef struct BagUses BagUses;
-BagUses *opt_bag_uses(World *w, Graph *g);
-Node *opt_start_value(World *w, BagUses *uses, const Node *n, Node **ops);
-bool opt_bag_is_used_once(World *w, BagUses *uses, const Node *x);
+Node *opt_start_value(World *w, Uses *uses, const Node *n, Node **ops);
 #endif

@@ -4,59 +4,35 @@
  * need no pass: nothing refers to them. */
 #include "opt/opt.h"
 
-/* Which components of a node are read in one graph. */
-typedef struct Uses {
-  bool all;
-  bool *component;
-} Uses;
-typedef struct Frame {
-  World *w;
-  Map uses;
-} Frame;
+static void *find_uses(void *user, Graph *g) { return graph_uses(user, g); }
 
-static Uses *uses_of(Frame *f, Node *n) {
-  Uses *u = map_get(&f->uses, n);
-  if (u) return u;
-  u = NEW(f->w->temp, Uses);
-  u->component = NEW_ARRAY(f->w->temp, bool, n->type->n + 1);
-  map_put(&f->uses, n, u);
-  return u;
-}
-
-static void *find_uses(void *user, Graph *g) {
-  World *w = user;
-  Frame *f = NEW(w->temp, Frame);
-  f->w = w;
-  map_init(&f->uses, w->temp);
-  Node **nodes;
-  int n = ir_order(w->temp, g, &nodes);
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < nodes[i]->nops; k++) {
-      Node *x = nodes[i]->ops[k];
-      if (!ir_is_control(x)) continue;
-      if (nodes[i]->op == OP_GET) uses_of(f, x)->component[nodes[i]->attr.i] = true;
-      else uses_of(f, x)->all = true;
-    }
-  if (ir_is_control(g->result)) uses_of(f, g->result)->all = true;
-  return f;
+/* Which components of n are read; NULL: all, since something reads n as a whole. */
+static bool *components_read(World *w, Uses *uses, const Node *n) {
+  bool *read = NEW_ARRAY(w->temp, bool, n->type->n + 1);
+  if (uses_first(uses, n) == uses_end(uses, n)) return NULL; /* the graph's result */
+  FOR_USES (use, uses, n) {
+    if (use->user->op != OP_GET) return NULL;
+    read[use->user->attr.i] = true;
+  }
+  return read;
 }
 
 /* ---- Branches ---------------------------------------------------------------------- */
-static Node *prune_switch(World *w, Node *n, Node **ops, Graph **graphs, const Uses *u) {
+static Node *prune_switch(World *w, Node *n, Node **ops, Graph **graphs, const bool *read) {
   IrType *t = n->type;
   int kept = 0;
-  for (int k = 0; k < t->n; k++) kept += u->component[k];
+  for (int k = 0; k < t->n; k++) kept += read[k];
   if (t->kind != T_TUPLE || kept == t->n) return NULL;
   Node **results = NEW_ARRAY(w->temp, Node *, n->ngraphs), **xs = NEW_ARRAY(w->temp, Node *, kept + 1);
   for (int a = 0; a < n->ngraphs; a++) {
     for (int k = 0, j = 0; k < t->n; k++)
-      if (u->component[k]) xs[j++] = ir_get(w, graphs[a]->result, k);
+      if (read[k]) xs[j++] = ir_get(w, graphs[a]->result, k);
     results[a] = kept == 1 ? xs[0] : ir_record(w, xs, kept);
   }
   Node *s = ir_switch_yielding(w, n, ops, graphs, results);
   Node **out = NEW_ARRAY(w->arena, Node *, t->n);
   for (int k = 0, j = 0; k < t->n; k++) {
-    if (!u->component[k]) out[k] = ir_zero(w, t->args[k]);
+    if (!read[k]) out[k] = ir_zero(w, t->args[k]);
     else out[k] = kept == 1 ? s : ir_get(w, s, j), j++;
   }
   return ir_tuple(w, t, out);
@@ -75,15 +51,15 @@ static bool mark_state(World *w, Node *x, Graph *body, int slots, bool *need) {
   return more;
 }
 
-static bool *needed_state(World *w, const LoopInfo *l, Graph *body, Graph *cond, const Uses *u) {
+static bool *needed_state(World *w, const LoopInfo *l, Graph *body, Graph *cond, const bool *read) {
   int slots = loop_slots(l);
   bool *need = NEW_ARRAY(w->arena, bool, slots + 1), *seen = NEW_ARRAY(w->arena, bool, slots + 1);
-  for (int k = 0; k < slots; k++) need[k] = u->component[k];
+  for (int k = 0; k < slots; k++) need[k] = read[k];
   if (cond) mark_state(w, cond->result, cond, l->ncarried, need);
   for (int k = 0; cond && cond->result->op == OP_BOOL && k < slots; k++) /* only an error ends it */
     need[k] |= (ir_get(w, body->result, k)->flags & NODE_FAILS) != 0;
   for (int i = 0; i < l->nstacked; i++)
-    if (u->component[slots + i]) mark_state(w, ir_get(w, body->result, slots + i), body, slots, need);
+    if (read[slots + i]) mark_state(w, ir_get(w, body->result, slots + i), body, slots, need);
   for (bool more = true; more;) {
     more = false;
     for (int k = 0; k < slots; k++) {
@@ -115,22 +91,17 @@ static bool are_among(const Map *nodes, const Node *x) {
 }
 
 static bool reads_param(World *w, Graph *g, int k) {
-  Node **nodes;
-  int n = ir_order(w->temp, g, &nodes);
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < nodes[i]->nops; j++)
-      if (nodes[i]->ops[j]->op == OP_PARAM && nodes[i]->ops[j]->attr.i == k) return true;
-  return false;
+  return uses_count(graph_uses(w, g), ir_param(w, k, g->params[k])) > 0;
 }
 
 /* A needed result of the loop that waits for all that slot k, which only waits, does: -1 if there is none. */
-static int waits_as_well(World *w, const Node *n, Node **start, Graph *body, const Uses *u, int k) {
+static int waits_as_well(World *w, const Node *n, Node **start, Graph *body, const bool *read, int k) {
   const Node *x = waited_for(w, n->loop, body, k, start[k]);
   if (x && k < n->loop->ncarried && reads_param(w, body, 1 + k)) return -1;
   for (int j = 0; x && j < n->type->n - 1; j++) {
     Map met;
     Node **nodes, *y = ir_get(w, body->result, j);
-    if (j == k || !u->component[j] || !(y->flags & NODE_FAILS)) continue;
+    if (j == k || !read[j] || !(y->flags & NODE_FAILS)) continue;
     if (j < loop_slots(n->loop) && j > k && waited_for(w, n->loop, body, j, start[j])) continue; /* one of two stays */
     map_init(&met, w->temp);
     int count = ir_order(w->temp, ir_graph(w, body->params, body->nparams, y, NULL), &nodes);
@@ -141,36 +112,36 @@ static int waits_as_well(World *w, const Node *n, Node **start, Graph *body, con
 }
 
 /* Finds slots that only wait, for what other results wait for too: they aren't needed any more. */
-static int *find_waiting(World *w, const Node *n, Node **start, Graph *body, const Uses *u, bool *need) {
+static int *find_waiting(World *w, const Node *n, Node **start, Graph *body, const bool *read, bool *need) {
   int *as = NEW_ARRAY(w->temp, int, n->type->n + 1);
   for (int k = 0; k < loop_slots(n->loop); k++) {
-    as[k] = need[k] && u->component[k] ? waits_as_well(w, n, start, body, u, k) : -1;
+    as[k] = need[k] && read[k] ? waits_as_well(w, n, start, body, read, k) : -1;
     if (as[k] >= 0) need[k] = false;
   }
   return as;
 }
 
-static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const Uses *u) {
+static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const bool *read) {
   const LoopInfo *l = n->loop;
   int slots = loop_slots(l);
   Graph *body = graphs[0], *cond = l->has_cond ? graphs[1] : NULL;
-  bool *need = needed_state(w, l, body, cond, u), drop = false;
-  int *waiting = find_waiting(w, n, ops + loop_first(l), body, u, need);
+  bool *need = needed_state(w, l, body, cond, read), drop = false;
+  int *waiting = find_waiting(w, n, ops + loop_first(l), body, read, need);
   for (int k = 0; k < slots; k++) drop |= !need[k];
-  for (int i = 0; i < l->nstacked; i++) drop |= !u->component[slots + i];
+  for (int i = 0; i < l->nstacked; i++) drop |= !read[slots + i];
   if (!drop) return NULL;
   Vec(Node *) xs = {0};
   for (int k = 0; k < slots; k++)
     vec_push(w->arena, xs, need[k] ? ir_get(w, body->result, k) : ir_param(w, 1 + k, body->params[1 + k]));
   for (int i = 0; i < l->nstacked; i++)
-    if (u->component[slots + i]) vec_push(w->arena, xs, ir_get(w, body->result, slots + i));
+    if (read[slots + i]) vec_push(w->arena, xs, ir_get(w, body->result, slots + i));
   Node *loop = ir_loop_yielding(w, n, ops, graphs, xs.data, xs.len);
   Node **out = NEW_ARRAY(w->arena, Node *, n->type->n);
   int at = slots;
   for (int k = 0; k < slots; k++)
     if (waiting[k] < 0) out[k] = ir_get(w, loop, k);
   for (int i = 0; i < l->nstacked; i++)
-    out[slots + i] = u->component[slots + i] ? ir_get(w, loop, at++) : ir_zero(w, n->type->args[slots + i]);
+    out[slots + i] = read[slots + i] ? ir_get(w, loop, at++) : ir_zero(w, n->type->args[slots + i]);
   for (int k = 0; k < slots; k++)
     if (waiting[k] >= 0) out[k] = ir_op2(w, OP_AFTER, ops[loop_first(l) + k], out[waiting[k]]);
   out[n->type->n - 1] = ir_get(w, loop, loop->type->n - 1);
@@ -180,9 +151,9 @@ static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const Use
 static Node *prune_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)r;
   if (!ir_is_control(n)) return NULL;
-  Uses *u = uses_of(frame, n);
-  if (u->all) return NULL;
-  return n->op == OP_LOOP ? prune_loop(user, n, ops, graphs, u) : prune_switch(user, n, ops, graphs, u);
+  const bool *read = components_read(user, frame, n);
+  if (!read) return NULL;
+  return n->op == OP_LOOP ? prune_loop(user, n, ops, graphs, read) : prune_switch(user, n, ops, graphs, read);
 }
 
 Graph *opt_prune(World *w, Graph *g) {
