@@ -10,6 +10,7 @@
 #ifndef ATLED_OPT_H
 #define ATLED_OPT_H
 #include "graph/graph.h"
+#include "ir/edit.h"
 
 typedef struct OptStages {
   Graph *built, *optimised, *differentiated, *final;
