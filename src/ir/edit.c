@@ -88,7 +88,10 @@ void edit_close(LoopEdit *e) {
 
 Node *edit_value(LoopEdit *e) {
   edit_close(e);
-  return ir_tuple(e->w, e->loop->type, e->results);
+  Node *value = loop_value(e->b);
+  bool same = value->type == e->loop->type;
+  for (int k = 0; same && k < value->type->n; k++) same = e->results[k] == ir_get(e->w, value, k);
+  return same ? value : ir_tuple(e->w, e->loop->type, e->results);
 }
 
 Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays) {
