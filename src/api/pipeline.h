@@ -62,7 +62,7 @@ void undo_remember(AtledVM *vm, Plan *plan);
 void undo_put_aside(AtledVM *vm, Plan *plan);
 void undo_keep(AtledVM *vm, const Plan *plan);
 
-/* ---- uses.c ---- */
+/* ---- stale_uses.c ---- */
 /* Before a program runs: what of the modules of files its definitions use. It is a warning where one uses a module that
  * was edited since. */
 UseList uses_of(AtledVM *vm, const Plan *plan);

@@ -17,7 +17,7 @@
  *   run.c      lowered modules: evaluator, machine code, globals
  *   tiers.c    machine code while a module is evaluated
  *   handles.c  functions and values that cross the border
- *   undo.c     what names meant before an entry; uses.c: definitions made with files that were edited since
+ *   undo.c     what names meant before an entry; stale_uses.c: definitions made with files that were edited since
  *   names.c    what names mean, and search; complete.c: how words may go on
  *   inspect.c  types, documentation, names; stages.c: the program after a stage of the compiler
  *   watch.c    what the VM wants to know of the optimiser's runs

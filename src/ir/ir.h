@@ -418,9 +418,6 @@ void branch_graph(BranchBuilder *b, Graph *arm); /* an arm that is a function of
 Node *branch_close(BranchBuilder *b);
 /* Branch n, a SWITCH, over other operands and arms of the same parameters, which yield these results. */
 Node *ir_switch_yielding(World *w, const Node *n, Node **ops, Graph **arms, Node **results);
-/* Loop n over other operands and graphs of the same parameters, its body yielding these n results: all carried values
- * and accumulators, then elements of any number of stacked arrays. Other loops are made by a LoopBuilder. */
-Node *ir_loop_yielding(World *w, const Node *loop, Node **ops, Graph **graphs, Node **results, int n);
 /* How many ints there are from `from` up to `to`, itself included if `inclusive`: 2^63 - 1 if there are more. */
 Node *ir_count_between(World *w, Node *from, Node *to, bool inclusive);
 /* x, the value of something after the loop whose value is `loop`, having waited for its end. */
@@ -557,8 +554,8 @@ Node *loop_value(LoopBuilder *b); /* all of these, as a LOOP yields them */
 /* What stands for the parameters of the condition of a loop where `args` do for those of its body. */
 Node **loop_cond_args(World *w, const LoopInfo *l, const Graph *cond, Node **args);
 Node *ir_copy_rows(World *w, Node *array); /* an array of its own, though `array` may be a view */
-/* The value of a loop over other operands, its body returning
- * `result` and n more elements: the arrays of those are written to `arrays`. */
+/* edit.c. The value of a loop over other operands, whose body returns `result`, which is of the same type, and n more
+ * elements: the arrays of those are written to `arrays`. */
 Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays);
 
 /* ---- Walking and checking ------------------------------------------------------------- */

@@ -146,27 +146,6 @@ Node *ir_copy_rows(World *w, Node *array) {
   return loop_stacked(b, k);
 }
 
-Node *ir_loop_yielding(World *w, const Node *loop, Node **ops, Graph **graphs, Node **results, int n) {
-  const Graph *body = graphs[0];
-  LoopInfo info = *loop->loop;
-  info.nstacked = n - loop_slots(&info);
-  Graph *other = ir_graph(w, body->params, body->nparams, ir_record(w, results, n), body->name);
-  return ir_loop_over(w, &info, ops, other, info.has_cond ? graphs[1] : NULL, loop->site);
-}
-
-Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays) {
-  int before = loop->type->n - 1;
-  Node **out = NEW_ARRAY(w->arena, Node *, before + n + 1);
-  for (int k = 0; k < before; k++) out[k] = ir_get(w, result, k);
-  for (int j = 0; j < n; j++) out[before + j] = extra[j];
-  Node *whole = ir_loop_yielding(w, loop, ops, loop->graphs, out, before + n);
-  for (int j = 0; j < n; j++) arrays[j] = ir_get(w, whole, before + j);
-  Node **value = NEW_ARRAY(w->arena, Node *, before + 1);
-  for (int k = 0; k < before; k++) value[k] = ir_get(w, whole, k);
-  value[before] = ir_get(w, whole, before + n);
-  return ir_tuple(w, loop->type, value);
-}
-
 /* ---- Forms ------------------------------------------------------------------------------------------------------- */
 /* A loop and what it is rebuilt as. Operands: carried values, accumulators, slices, captures. */
 typedef struct Form {

@@ -112,25 +112,28 @@ static Node *entry_of(const View *v, int k) {
 
 static Node *stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs) {
   View v = view_of(w, n, ops, graphs[0]);
-  int parts = v.slots + v.l->nstacked, more = 0;
-  Node **xs = NEW_ARRAY(w->arena, Node *, parts + v.slots + 1);
-  int *stack = NEW_ARRAY(w->arena, int, v.slots + 1);
-  for (int k = 0; k < parts; k++) xs[k] = ir_get(w, v.body->result, k);
+  int parts = v.slots + v.l->nstacked, *number = NEW_ARRAY(w->temp, int, v.slots + 1);
+  bool any = false, *entry = NEW_ARRAY(w->temp, bool, v.slots + 1);
+  Node **xs = NEW_ARRAY(w->temp, Node *, parts + 1);
+  for (int k = 0; k < parts; k++) {
+    Node *x = k < v.slots ? entry_of(&v, k) : NULL;
+    xs[k] = x ? x : ir_get(w, v.body->result, k);
+    if (x) any = entry[k] = true;
+  }
+  if (!any) return NULL;
+  LoopEdit *e = edit_loop(w, n, ops, graphs);
+  for (int k = 0; k < v.slots; k++)
+    if (entry[k]) e->args[1 + k] = ir_zero(w, v.body->params[1 + k]); /* no entry reads it */
+  edit_body(e, xs, NULL, 0);
+  edit_yield(e);
+  for (int k = 0; k < v.slots; k++)
+    if (entry[k]) number[k] = loop_stack(e->b, e->next[k]);
+  edit_close(e);
   for (int k = 0; k < v.slots; k++) {
-    Node *x = entry_of(&v, k);
-    if (!x) continue;
-    stack[k] = parts + more;
-    xs[parts + more++] = x;
-    xs[k] = ir_param(w, 1 + k, v.body->params[1 + k]);
+    Node *x = entry[k] ? loop_stacked(e->b, number[k]) : e->results[k];
+    e->results[k] = x->type == n->type->args[k] ? x : ir_make(w, OP_TO_BAG, n->type->args[k], &x, 1);
   }
-  if (!more) return NULL;
-  Node **arrays = NEW_ARRAY(w->arena, Node *, more), **out = NEW_ARRAY(w->arena, Node *, parts + 1);
-  Node *loop = ir_loop_stacking(w, n, ops, ir_record(w, xs, parts), xs + parts, more, arrays);
-  for (int k = 0; k <= parts; k++) {
-    out[k] = k < v.slots && stack[k] ? arrays[stack[k] - parts] : ir_get(w, loop, k);
-    if (out[k]->type != n->type->args[k]) out[k] = ir_make(w, OP_TO_BAG, n->type->args[k], &out[k], 1);
-  }
-  return ir_tuple(w, n->type, out);
+  return edit_value(e);
 }
 
 /* ---- Entries taken out ------------------------------------------------------------------- */

@@ -231,33 +231,28 @@ static Node *joined(const Parts *p, Node *x, Node **fixed) {
  * were rebuilt. */
 static Node *carry_parts(Carried *c, const Node *n, Node **ops, Graph **graphs) {
   World *w = c->p.w;
-  const LoopInfo *l = c->l;
   const Scope top = {0};
   if (!find_candidates(c, &top, c->ops[c->slot], false)) return NULL;
   if (!find_candidates(c, &top, ir_get(w, c->body->result, c->slot), true) || !place_fields(&c->p)) return NULL;
-  Node *start = parts_value(&c->p, c->ops[c->slot]), **args = NEW_ARRAY(w->temp, Node *, c->body->nparams);
+  Node *start = parts_value(&c->p, c->ops[c->slot]);
   if (!start) return NULL;
-  LoopBuilder *b = loop_open(w, l->down);
+  LoopEdit *e = edit_loop(w, n, ops, graphs);
   Nodes fixed = {0}, inside = {0};
-  args[0] = loop_index(b);
-  for (int k = 0; k < loop_inputs(l); k++) args[1 + k] = loop_add(b, loop_part(l, k), k == c->slot ? start : c->ops[k]);
+  e->ops[c->slot] = start;
+  edit_inputs(e);
   for (int i = 0; i < c->p.n; i++)
     for (int k = 0; k < c->p.c[i].ncaps; k++)
       if (c->p.c[i].field[k] < 0) {
         vec_push(w->temp, fixed, c->p.c[i].seen[k]);
-        vec_push(w->temp, inside, loop_add(b, LOOP_CAPTURED, c->p.c[i].seen[k]));
+        vec_push(w->temp, inside, loop_add(e->b, LOOP_CAPTURED, c->p.c[i].seen[k]));
       }
-  Node *state = args[1 + c->slot];
-  args[1 + c->slot] = joined(&c->p, state, inside.data);
-  Node *result = ir_instantiate(w, c->body, args, 0), *next = parts_value(&c->p, ir_get(w, result, c->slot));
-  if (!next) return NULL;
-  loop_yield(b, result);
-  loop_next(b, state, next);
-  loop_close_as(b, n, ops, graphs, args);
-  Node **out = NEW_ARRAY(w->temp, Node *, n->type->n);
-  for (int k = 0; k < n->type->n; k++) out[k] = ir_get(w, loop_value(b), k);
-  out[c->slot] = joined(&c->p, out[c->slot], fixed.data);
-  return ir_tuple(w, n->type, out);
+  e->args[1 + c->slot] = joined(&c->p, e->in[c->slot], inside.data);
+  edit_body(e, NULL, NULL, 0);
+  e->next[c->slot] = parts_value(&c->p, e->next[c->slot]);
+  if (!e->next[c->slot]) return NULL;
+  edit_close(e);
+  e->results[c->slot] = joined(&c->p, e->results[c->slot], fixed.data);
+  return edit_value(e);
 }
 
 static Node *loop_of_functions(World *w, const Node *n, Node **ops, Graph **graphs) {

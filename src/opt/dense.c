@@ -161,49 +161,43 @@ static Node *as_array(World *w, Node *bag) {
   return opt_bag_keeps_shapes(w, bag) ? ir_fill_like(w, bag, root) : NULL;
 }
 
-/* The loop whose slots in `dense` are arrays; NULL, and fewer of them, if some are no arrays afterwards. */
-static LoopBuilder *unwrapped_loop(World *w, const Node *n, Node **ops, Graph *body, bool *dense) {
-  const LoopInfo *l = n->loop;
-  Node **args = NEW_ARRAY(w->temp, Node *, body->nparams), **inner = NEW_ARRAY(w->temp, Node *, body->nparams);
-  LoopBuilder *b = loop_open(w, l->down);
-  args[0] = loop_index(b);
-  for (int k = 0; k < loop_inputs(l); k++) {
-    bool array = k < loop_slots(l) && dense[k];
-    args[1 + k] = inner[k] = loop_add(b, loop_part(l, k), array ? ops[1 + k]->ops[0] : ops[1 + k]);
-    if (array) args[1 + k] = to_bag(w, inner[k], body->params[1 + k]);
-  }
-  Node *r = ir_instantiate(w, body, args, 0);
+/* Makes the body of a loop whose slots in `dense` are arrays; false, and fewer of them, if some are no arrays
+ * afterwards. */
+static bool stay_arrays(LoopEdit *e, bool *dense) {
+  int slots = loop_slots(e->l);
   bool all = true;
-  loop_yield(b, r);
-  for (int k = 0; k < loop_slots(l); k++) {
-    Node *array = dense[k] ? as_array(w, ir_get(w, r, k)) : NULL;
-    if (array && array->type != inner[k]->type) array = NULL;
-    if (array) loop_next(b, inner[k], array);
-    all &= !dense[k] || array;
-    dense[k] = array != NULL;
+  for (int k = 0; k < slots; k++)
+    if (dense[k]) e->ops[k] = e->ops[k]->ops[0];
+  edit_inputs(e);
+  for (int k = 0; k < slots; k++)
+    if (dense[k]) e->args[1 + k] = to_bag(e->w, e->in[k], e->loop->type->args[k]);
+  edit_body(e, NULL, NULL, 0);
+  for (int k = 0; k < slots; k++) {
+    Node *array = dense[k] ? as_array(e->w, e->next[k]) : NULL;
+    bool stays = array && array->type == e->in[k]->type;
+    if (stays) e->next[k] = array;
+    all &= stays || !dense[k];
+    dense[k] = stays;
   }
-  if (!all) return NULL;
-  loop_close(b, ops[0], NULL, n->site);
-  return b;
+  return all;
 }
 
 static Node *dense_loop(World *w, Node *n, Node **ops, Graph **graphs) {
   int slots = loop_slots(n->loop);
   bool any = !n->loop->has_cond, *dense = NEW_ARRAY(w->temp, bool, slots + 1);
-  LoopBuilder *b = NULL;
+  LoopEdit *e = NULL;
   for (int k = 0; any && k < slots; k++) dense[k] = is_dense(ops[1 + k]);
-  while (any && !b) {
+  while (any && !e) {
     any = false;
     for (int k = 0; k < slots; k++) any |= dense[k];
-    if (any) b = unwrapped_loop(w, n, ops, graphs[0], dense);
+    if (any) e = edit_loop(w, n, ops, graphs);
+    if (any && !stay_arrays(e, dense)) e = NULL;
   }
-  if (!b) return NULL;
-  Node **out = NEW_ARRAY(w->temp, Node *, n->type->n);
-  for (int k = 0; k < n->type->n; k++) {
-    out[k] = ir_get(w, loop_value(b), k);
-    if (k < slots && dense[k]) out[k] = to_bag(w, out[k], n->type->args[k]);
-  }
-  return ir_tuple(w, n->type, out);
+  if (!e) return NULL;
+  edit_close(e);
+  for (int k = 0; k < slots; k++)
+    if (dense[k]) e->results[k] = to_bag(w, e->results[k], n->type->args[k]);
+  return edit_value(e);
 }
 
 /* ---- Branches: what every arm marks is marked outside ------------------------------------- */
@@ -242,8 +236,6 @@ static Node *dense_switch(World *w, Node *n, Node **ops, Graph **graphs) {
 }
 
 /* ---- Calls: functions that get arrays, and yield what these become --------------------------------------------- */
-typedef Vec(IrType *) IrTypes;
-
 /* How an accumulator is handed over: as it is; as an array; or, where it is zeros in all calls, not at all but for its
  * dimensions: the function makes it, or has something to begin with that is better than zeros. */
 enum { AS_BAG, AS_ARRAY, AS_ZEROS };
@@ -267,20 +259,15 @@ static bool may_be_zeros(World *w, const Func *f, int k) {
   return begins_anew(w, f->graph, f, k, &calls) && f->recursive == (calls > 0);
 }
 
-/* Parameter k of f, handed over so; what it takes is added to `types`. */
-static Node *param_so(World *w, const Func *f, int k, int how, IrTypes *types) {
-  IrType *t = how == AS_BAG ? f->params[k] : ir_dense_type(w, f->params[k]);
-  if (how != AS_ZEROS) {
-    vec_push(w->arena, *types, t);
-    Node *p = ir_param(w, types->len - 1, t);
-    return how == AS_ARRAY ? to_bag(w, p, f->params[k]) : p;
-  }
+/* What stands for parameter k of f, handed over so. */
+static Node *param_so(FuncEdit *e, int k, int how) {
+  World *w = e->w;
+  IrType *t = how == AS_BAG ? e->f->params[k] : ir_dense_type(w, e->f->params[k]);
+  if (how == AS_BAG) return edit_param(e, t);
+  if (how == AS_ARRAY) return to_bag(w, edit_param(e, t), e->f->params[k]);
   Node **dims = NEW_ARRAY(w->arena, Node *, ir_rank(t));
-  for (int i = 0; i < ir_rank(t); i++) {
-    dims[i] = ir_param(w, types->len, ir_type(w, T_INT));
-    vec_push(w->arena, *types, ir_type(w, T_INT));
-  }
-  return to_bag(w, ir_zeros(w, t, dims, 0), f->params[k]);
+  for (int i = 0; i < ir_rank(t); i++) dims[i] = edit_param(e, ir_type(w, T_INT));
+  return to_bag(w, ir_zeros(w, t, dims, 0), e->f->params[k]);
 }
 
 /* Result k of f, which is x when f's parameters are args: an array if it is one then, or came from zeros. */
@@ -298,18 +285,11 @@ static Func *with_arrays(World *w, const Func *f, const uint8_t *how) {
   void **count = ir_memo(w, f, "how often with arrays", NULL, 0);
   if ((uintptr_t)*count >= LIMIT_BAG_FUNCTIONS && limit_reached(w->arena, AT_BAG_FUNCTIONS)) return NULL;
   *count = (char *)*count + 1;
-  Node **args = NEW_ARRAY(w->temp, Node *, f->nparams + 1), **xs = NEW_ARRAY(w->arena, Node *, f->result->n + 1);
-  IrTypes types = {0};
-  for (int k = 0; k < f->nparams; k++) args[k] = param_so(w, f, k, how[k], &types);
-  Node *result = ir_instantiate(w, f->graph, args, 0);
-  for (int k = 0; k < f->result->n; k++) xs[k] = result_as_array(w, f, k, ir_get(w, result, k), how, args);
-  result = ir_record(w, xs, f->result->n);
-  Func *out = ir_func(w, f->name, types.data, types.len, result->type);
-  out->span = f->span;
-  out->recursive = f->recursive;
-  out->opaque = f->opaque;
-  ir_func_finish(w, out, result);
-  return *known = out;
+  FuncEdit e = edit_func(w, f);
+  for (int k = 0; k < f->nparams; k++) e.args[k] = param_so(&e, k, how[k]);
+  Node *result = edit_func_result(&e), **xs = NEW_ARRAY(w->temp, Node *, f->result->n + 1);
+  for (int k = 0; k < f->result->n; k++) xs[k] = result_as_array(w, f, k, ir_get(w, result, k), how, e.args);
+  return *known = edit_func_close(&e, ir_record(w, xs, f->result->n));
 }
 
 /* Adds to args what is handed over for operand x, parameter k of f. How? */

@@ -121,6 +121,7 @@ static void remark(const Fusion *f, Site at) {
 static Fusion fusion_of(World *w, Node *loop, Node **olds) {
   const LoopInfo *l = loop->loop;
   return (Fusion){.w = w,
+                  .loop = loop,
                   .n = loop->ops[0],
                   .ops = loop->ops + 1,
                   .olds = olds,
@@ -182,50 +183,35 @@ static Node *element(World *w, Frame *u, const Node *n, Node **ops) {
 }
 
 /* ---- The new loop ----------------------------------------------------------------------------------- */
-Node *fuse_operand(Fusion *f, LoopBuilder *b, LoopPart part, Node *x, Node *old) {
-  vec_push(f->w->arena, f->in, x);
-  vec_push(f->w->arena, f->in_olds, old);
-  return loop_add(b, part, x);
-}
-
 Node *fuse_count(const Fusion *f) {
   Node *n = f->producer->ops[0];
   bool waits = f->n == n || (f->n->op == OP_CHECK_SIZE && (f->n->ops[0] == n || f->n->ops[1] == n));
   return waits ? f->n : ir_op2(f->w, OP_AFTER, f->n, n);
 }
 
-/* Elements that the consumer reads are what the producer's body makes. */
-static Node *new_result(Fusion *f, Node **args, Node *elements) {
-  World *w = f->w;
-  Map over;
-  map_init(&over, w->temp);
-  int first = f->slots + f->l->nsliced;
-  for (int k = f->slots; k < first + f->l->ncaps; k++) {
-    if (!f->fused[k]) continue;
-    Node *e = ir_get(w, elements, (int)f->ops[k]->attr.i);
-    args[1 + k] = k < first ? e : ir_zero(w, f->body->params[1 + k]);
-    if (k >= first) fuse_put_elements(w, f->body, 1 + k, e, &over);
-  }
-  return ir_instantiate_over(w, f->body, args, 0, &over);
-}
-
-/* Operands of one part are the consumer's first, then the producer's. */
-static Node *fused_loop(Fusion *f, Site site) {
+/* The consumer with the producer's operands, whose body computes the elements that it reads. */
+static Node *fused_loop(const Fusion *f) {
   World *w = f->w;
   const LoopInfo *made = f->producer->loop;
-  Graph *inner = f->producer->graphs[0];
-  Node **args = NEW_ARRAY(w->temp, Node *, f->body->nparams), **own = NEW_ARRAY(w->temp, Node *, inner->nparams);
-  LoopBuilder *b = loop_open(w, f->l->down);
-  args[0] = own[0] = loop_index(b);
-  for (LoopPart part = LOOP_CARRIED; part <= LOOP_CAPTURED; part++) {
+  Node **own = NEW_ARRAY(w->temp, Node *, f->producer->graphs[0]->nparams);
+  LoopEdit *e = edit_loop(w, f->loop, f->loop->ops, f->loop->graphs);
+  own[0] = loop_index(e->b);
+  for (LoopPart part = LOOP_CARRIED; part <= LOOP_CAPTURED; part++) { /* each part's the consumer's first */
     for (int k = 0; k < loop_inputs(f->l); k++)
-      if (loop_part(f->l, k) == part && !f->fused[k]) args[1 + k] = fuse_operand(f, b, part, f->ops[k], f->olds[k]);
+      if (loop_part(f->l, k) == part && !f->fused[k]) edit_input(e, k);
     for (int k = 0; k < loop_inputs(made); k++)
-      if (loop_part(made, k) == part) own[1 + k] = fuse_operand(f, b, part, f->producer->ops[1 + k], NULL);
+      if (loop_part(made, k) == part) own[1 + k] = loop_add(e->b, part, f->producer->ops[1 + k]);
   }
-  loop_yield(b, new_result(f, args, ir_instantiate(w, inner, own, 0)));
-  loop_close(b, fuse_count(f), NULL, site);
-  return loop_value(b);
+  Node *elements = ir_instantiate(w, f->producer->graphs[0], own, 0);
+  for (int k = f->slots; k < loop_inputs(f->l); k++) {
+    if (!f->fused[k]) continue;
+    Node *x = ir_get(w, elements, (int)f->ops[k]->attr.i);
+    bool sliced = loop_part(f->l, k) == LOOP_SLICED;
+    e->args[1 + k] = sliced ? x : ir_zero(w, f->body->params[1 + k]);
+    if (!sliced) fuse_put_elements(w, f->body, 1 + k, x, &e->over);
+  }
+  e->count = fuse_count(f);
+  return edit_value(e);
 }
 
 /* ---- What is read at another index --------------------------------------------------------------------- */
@@ -238,24 +224,28 @@ static bool is_read_here(const Fusion *f, const Frame *u, int k) {
   return uses_count(u->uses, old) == 1 && uses_count(u->uses, old->ops[0]) == 1 && fuse_is_array_of_scalars(x->type);
 }
 
-static Node *fuse_one_read(Fusion *f, const Frame *u, Site site) {
+static Node *fuse_one_read(Fusion *f, const Frame *u) {
   Node *made = NULL;
   int first = f->slots + f->l->nsliced;
   for (int k = first; !made && k < first + f->l->ncaps; k++) {
     if (!is_read_here(f, u, k)) continue;
     f->producer = f->ops[k]->ops[0];
-    if (!reads_state(f)) made = fuse_read(f, k, site);
+    if (!reads_state(f)) made = fuse_read(f, k);
   }
   return made;
 }
 
-/* What the operands of the new loop were before the pass: its normal form may have left some out. */
+/* What the operands of the new loop were before the pass, NULL for the producer's: its normal form may have left some
+ * out. */
 static Node **olds_of(const Fusion *f, const Node *made) {
   if (made->op != OP_LOOP) return NULL;
   Node **olds = NEW_ARRAY(f->w->arena, Node *, made->nops);
-  for (int k = 0; k + 1 < made->nops; k++)
-    for (int i = 0; i < f->in.len; i++)
-      if (f->in.data[i] == made->ops[1 + k]) olds[k] = f->in_olds.data[i];
+  for (int k = 0; k + 1 < made->nops; k++) {
+    for (int i = 0; i < loop_inputs(f->l); i++)
+      if (f->ops[i] == made->ops[1 + k]) olds[k] = f->olds[i];
+    for (int i = 1; i < f->producer->nops; i++)
+      if (f->producer->ops[i] == made->ops[1 + k]) olds[k] = NULL;
+  }
   return olds;
 }
 
@@ -264,7 +254,7 @@ static Node *fuse_one(World *w, Frame *u, Node *loop, Node ***olds) {
   Fusion f = fusion_of(w, loop, *olds);
   bool fuses = can_fuse(&f, u);
   if (!fuses) remark(&f, loop->site);
-  Node *made = fuses ? fused_loop(&f, loop->site) : fuse_one_read(&f, u, loop->site);
+  Node *made = fuses ? fused_loop(&f) : fuse_one_read(&f, u);
   if (made) *olds = olds_of(&f, made);
   return made;
 }

@@ -7,26 +7,24 @@
 
 typedef struct Fusion {
   World *w;
-  Node *n, **ops; /* of the consumer: trip count, the other operands */
-  Node **olds;    /* what these were before the pass, which is what was counted; NULL: the producer's */
+  const Node *loop; /* the consumer */
+  Node *n, **ops;   /* of the consumer: trip count, the other operands */
+  Node **olds;      /* what these were before the pass, which is what was counted; NULL: the producer's */
   const LoopInfo *l;
   Graph *body;
   Node *producer;
   bool *fused; /* per operand: an output of the producer */
   int slots;
-  Vec(Node *) in, in_olds; /* operands of the new loop, without the trip count */
 } Fusion;
 
 /* Element i of an output of a loop with independent iterations: what its body makes there of the operands `ops`,
  * without the trip count. */
 Node *fuse_element(World *w, const Node *loop, int output, Node **ops, Node *i);
-/* One more operand of the new loop, and what it was. */
-Node *fuse_operand(Fusion *f, LoopBuilder *b, LoopPart part, Node *x, Node *old);
 /* The consumer's trip count, which waits for what the producer's does: checks of what it reads. */
 Node *fuse_count(const Fusion *f);
 /* The consumer, which computes the elements of operand k, the producer's only output, itself; NULL if it reads it in
  * other ways than described in fuse_reads.c. */
-Node *fuse_read(Fusion *f, int k, Site site);
+Node *fuse_read(const Fusion *f, int k);
 bool fuse_is_array_of_scalars(const IrType *t); /* or of tuples of such */
 /* Is parameter p of a loop's body, an array, read at the loop's index only, but for one node (NULL: none)? Puts
  * `element` for what is read so. */

@@ -83,32 +83,19 @@ static Node *new_branch(const Fusion *f, const Read *r, Node **args, Node **own)
   return branch_close(b);
 }
 
-static Node *new_body(const Fusion *f, const Read *r, Node **args, Node **own) {
-  World *w = f->w;
-  Map over;
-  map_init(&over, w->temp);
-  if (r->arm >= 0) map_put(&over, r->at, new_branch(f, r, args, own));
-  else {
-    Node *i = ir_substitute(w, r->index->ops[1], args, f->body->nparams, 0);
-    map_put(&over, r->at, fuse_element(w, f->producer, 0, own, i));
-  }
-  return ir_instantiate_over(w, f->body, args, 0, &over);
-}
-
-Node *fuse_read(Fusion *f, int k, Site site) {
+Node *fuse_read(const Fusion *f, int k) {
   World *w = f->w;
   Read r;
   if (!find_read(f, 1 + k, &r) || !is_shifted(f, &r)) return NULL;
-  Node **args = NEW_ARRAY(w->temp, Node *, f->body->nparams);
-  Node **own = NEW_ARRAY(w->temp, Node *, f->producer->nops);
-  LoopBuilder *b = loop_open(w, f->l->down);
-  args[0] = loop_index(b);
-  for (int j = 0; j < loop_inputs(f->l); j++)
-    args[1 + j] =
-        j == k ? ir_zero(w, f->body->params[1 + j]) : fuse_operand(f, b, loop_part(f->l, j), f->ops[j], f->olds[j]);
+  Node **own = NEW_ARRAY(w->temp, Node *, f->producer->nops), *x;
+  LoopEdit *e = edit_loop(w, f->loop, f->loop->ops, f->loop->graphs);
+  e->args[1 + k] = ir_zero(w, f->body->params[1 + k]);
+  edit_inputs(e);
   for (int j = 0; j < loop_inputs(f->producer->loop); j++)
-    own[j] = fuse_operand(f, b, LOOP_CAPTURED, f->producer->ops[1 + j], NULL);
-  loop_yield(b, new_body(f, &r, args, own));
-  loop_close(b, fuse_count(f), NULL, site);
-  return loop_value(b);
+    own[j] = loop_add(e->b, LOOP_CAPTURED, f->producer->ops[1 + j]);
+  if (r.arm >= 0) x = new_branch(f, &r, e->args, own);
+  else x = fuse_element(w, f->producer, 0, own, ir_substitute(w, r.index->ops[1], e->args, f->body->nparams, 0));
+  map_put(&e->over, r.at, x);
+  e->count = fuse_count(f);
+  return edit_value(e);
 }

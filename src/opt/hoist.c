@@ -225,31 +225,18 @@ static Node *with_checks_before(Hoist *h, const Node *loop) {
   return all_waiting(h, ir_rebuild(h->w, loop, in, &body));
 }
 
-/* A division by an unknown number that is the same in all iterations is captured. The C compiler leaves it where it
- * stands, since it may trap. */
-static Node *with_divisions_before(Hoist *h, const Node *loop) {
-  World *w = h->w;
-  const LoopInfo *l = loop->loop;
-  GraphBody *b = graph_body(w, h->body);
-  Map over;
-  map_init(&over, w->temp);
-  LoopBuilder *made = NULL;
-  Node **args = NEW_ARRAY(w->temp, Node *, h->body->nparams + 1);
+/* The loop with its invariant divisions as captures, x / c → q where q = x / c before the loop. The C compiler leaves a
+ * division where it stands, since it may trap. */
+static Node *with_divisions_before(Hoist *h, Node *loop) {
+  GraphBody *b = graph_body(h->w, h->body);
+  LoopEdit *e = NULL;
   for (int i = 0; i < b->n; i++) {
     Node *x = b->nodes[i];
     Node *out = is_division(x) && x->ops[1]->op != OP_INT ? outside(h, x, 0) : NULL;
-    if (!out) continue;
-    if (!made) {
-      made = loop_open(w, l->down);
-      args[0] = loop_index(made);
-      for (int k = 0; k < loop_inputs(l); k++) args[1 + k] = loop_add(made, loop_part(l, k), h->ops[k]);
-    }
-    map_put(&over, x, loop_add(made, LOOP_CAPTURED, out));
+    if (out && !e) e = edit_loop(h->w, loop, loop->ops, loop->graphs);
+    if (out) edit_capture(e, x, out);
   }
-  if (!made) return (Node *)loop;
-  loop_yield(made, ir_instantiate_over(w, h->body, args, 0, &over));
-  loop_close(made, h->n, NULL, loop->site);
-  return loop_value(made);
+  return e ? edit_value(e) : loop;
 }
 
 static Hoist hoisting(World *w, const Node *loop) {

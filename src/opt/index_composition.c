@@ -162,21 +162,16 @@ static Node *inside(World *w, Node *x, CaptureFn capture, void *user) {
 static Node *capture_in_loop(void *b, Node *x) { return ir_is_constant(x) ? x : loop_add(b, LOOP_CAPTURED, x); }
 
 static Node *sink_loop(const Sinking *s, Node *n, Node **ops, const bool *sunk) {
-  World *w = s->w;
-  const LoopInfo *l = n->loop;
-  int first = loop_first(l);
-  LoopBuilder *b = loop_open(w, l->down);
-  Node **args = NEW_ARRAY(w->temp, Node *, loop_inputs(l) + 1);
-  args[0] = loop_index(b);
-  for (int k = 0; k < loop_inputs(l); k++) {
-    Node *x = ops[first + k];
-    LoopPart part = loop_part(l, k);
-    args[1 + k] = sunk[first + k] ? inside(w, x, capture_in_loop, b) : loop_add(b, part, x);
-    if (sunk[first + k] && part == LOOP_SLICED) args[1 + k] = ir_index(w, args[1 + k], args, 1);
+  LoopEdit *e = edit_loop(s->w, n, ops, n->graphs);
+  for (int k = 0; k < loop_inputs(n->loop); k++) {
+    if (!sunk[k + loop_first(n->loop)]) {
+      edit_input(e, k);
+      continue;
+    }
+    Node *view = inside(s->w, e->ops[k], capture_in_loop, e->b);
+    e->args[1 + k] = loop_part(n->loop, k) == LOOP_SLICED ? ir_index(s->w, view, e->args, 1) : view;
   }
-  loop_yield(b, ir_instantiate(w, n->graphs[0], args, 0));
-  loop_close_as(b, n, ops, n->graphs, args);
-  return loop_value(b);
+  return edit_value(e);
 }
 
 static Node *capture_in_arm(void *b, Node *x) { return ir_is_constant(x) ? x : branch_add(b, x); }

@@ -346,18 +346,6 @@ static void make_sums(Nest *t) {
   for (int k = 0; k < n; k++) t->sums[k] = ir_bag(w, OP_FILL, array, loop_result(e.over_j, there[k]), &size, 1, NULL);
 }
 
-/* What the outer loop's body yields over these arguments, where the others' results are read. xs: the sums. */
-static Node *rest_of(const Nest *t, LoopBuilder *b, Node **args, Node **xs) {
-  World *w = t->w;
-  Map over;
-  map_init(&over, w->temp);
-  for (int k = 0; k < t->kept.len; k++)
-    map_put(&over, t->kept.data[k], ir_index(w, loop_add(b, LOOP_CAPTURED, t->made[k]), args, 1));
-  xs[t->inner->loop->naccs] = ir_substitute(w, none_below_zero(w, bound(t)), args, outer_body(t)->nparams, 0);
-  map_put(&over, t->inner, ir_tuple(w, t->inner->type, xs));
-  return ir_instantiate_over(w, outer_body(t), args, 0, &over);
-}
-
 static Node *array_of(const Nest *t, Node **xs, const Node *x) {
   for (int k = 0; k < t->inner->loop->naccs; k++)
     if (xs[k] == x) return t->sums[k];
@@ -367,24 +355,22 @@ static Node *array_of(const Nest *t, Node **xs, const Node *x) {
 /* The third part: the outer loop, which reads what the others made. An array of mere sums is there already. */
 static Node *make_rest(const Nest *t) {
   World *w = t->w;
-  const LoopInfo *l = t->outer->loop;
-  LoopBuilder *b = loop_open(w, l->down);
-  Node **args = NEW_ARRAY(w->temp, Node *, outer_body(t)->nparams);
-  args[0] = loop_index(b);
-  for (int p = 1; p < outer_body(t)->nparams; p++) args[p] = loop_add(b, loop_part(l, p - 1), t->outer->ops[p]);
-  Node **xs = NEW_ARRAY(w->temp, Node *, t->inner->type->n);
-  for (int k = 0; k < t->inner->loop->naccs; k++) xs[k] = ir_index(w, loop_add(b, LOOP_CAPTURED, t->sums[k]), args, 1);
-  Node *r = rest_of(t, b, args, xs), **out = NEW_ARRAY(w->temp, Node *, t->outer->type->n);
-  int slots = loop_slots(l), stacked = 0;
-  for (int k = 0; k < slots; k++) loop_next(b, args[1 + k], ir_get(w, r, k));
-  for (int k = slots; k < r->type->n; k++)
-    if (!(out[k] = array_of(t, xs, ir_get(w, r, k)))) loop_stack(b, ir_get(w, r, k));
-  loop_close(b, t->outer->ops[0], NULL, t->outer->site);
-  for (int k = 0; k < slots; k++) out[k] = loop_result(b, args[1 + k]);
-  for (int k = slots; k < r->type->n; k++)
-    if (!out[k]) out[k] = loop_stacked(b, stacked++);
-  out[r->type->n] = loop_trips(b);
-  return ir_tuple(w, t->outer->type, out);
+  int slots = loop_slots(t->outer->loop), parts = t->outer->type->n - 1, naccs = t->inner->loop->naccs;
+  Node **xs = NEW_ARRAY(w->temp, Node *, t->inner->type->n), **there = NEW_ARRAY(w->temp, Node *, parts + 1);
+  LoopEdit *e = edit_loop(w, t->outer, t->outer->ops, t->outer->graphs);
+  edit_inputs(e);
+  for (int k = 0; k < naccs; k++) xs[k] = ir_index(w, loop_add(e->b, LOOP_CAPTURED, t->sums[k]), e->args, 1);
+  for (int k = 0; k < t->kept.len; k++)
+    map_put(&e->over, t->kept.data[k], ir_index(w, loop_add(e->b, LOOP_CAPTURED, t->made[k]), e->args, 1));
+  xs[naccs] = ir_substitute(w, none_below_zero(w, bound(t)), e->args, outer_body(t)->nparams, 0);
+  map_put(&e->over, t->inner, ir_tuple(w, t->inner->type, xs));
+  edit_body(e, NULL, NULL, 0);
+  for (int k = slots; k < parts; k++)
+    if ((there[k] = array_of(t, xs, e->next[k]))) e->next[k] = NULL;
+  edit_close(e);
+  for (int k = slots; k < parts; k++)
+    if (there[k]) e->results[k] = there[k];
+  return edit_value(e);
 }
 
 /* ---- The pass ---------------------------------------------------------------------------------------------------- */

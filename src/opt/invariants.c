@@ -156,20 +156,12 @@ static Node *made_before(Moving *m) {
   return branch_close(b);
 }
 
+/* The loop, which captures what was moved before it. */
 static Node *without(Moving *m) {
-  World *w = m->w;
-  const LoopInfo *l = m->loop->loop;
-  Graph *body = m->loop->graphs[0];
-  Node *made = made_before(m), **args = NEW_ARRAY(w->temp, Node *, body->nparams);
-  Map over;
-  map_init(&over, w->temp);
-  LoopBuilder *b = loop_open(w, l->down);
-  args[0] = loop_index(b);
-  for (int k = 0; k < loop_inputs(l); k++) args[1 + k] = loop_add(b, loop_part(l, k), m->loop->ops[1 + k]);
-  for (int i = 0; i < m->out.len; i++) map_put(&over, m->out.data[i], loop_add(b, LOOP_CAPTURED, ir_get(w, made, i)));
-  loop_yield(b, ir_instantiate_over(w, body, args, 0, &over));
-  loop_close(b, m->loop->ops[0], NULL, m->loop->site);
-  return loop_value(b);
+  Node *made = made_before(m);
+  LoopEdit *e = edit_loop(m->w, m->loop, m->loop->ops, m->loop->graphs);
+  for (int i = 0; i < m->out.len; i++) edit_capture(e, m->out.data[i], ir_get(m->w, made, i));
+  return edit_value(e);
 }
 
 static bool has_effects(const Node *loop) {

@@ -11,6 +11,7 @@
 #define ATLED_OPT_H
 #include "facts/uses.h"
 #include "graph/graph.h"
+#include "ir/edit.h"
 
 typedef struct OptStages {
   Graph *built, *optimised, *differentiated, *final;

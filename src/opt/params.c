@@ -87,21 +87,16 @@ static void find_read(Params *p) {
 
 /* ---- Functions with fewer parameters ----------------------------------------------------------------------------- */
 static Func *narrow(Params *p, Func *f) {
-  World *w = p->w;
   const bool *read = map_get(&p->read, f);
   Node **constants = map_get(&p->constants, f);
-  IrType **types = NEW_ARRAY(w->arena, IrType *, f->nparams + 1);
-  Node **args = NEW_ARRAY(w->temp, Node *, f->nparams + 1);
-  int n = 0;
+  FuncEdit e = edit_func(p->w, f);
   for (int k = 0; k < f->nparams; k++) {
-    if (read[k]) types[n] = f->params[k];
-    args[k] = read[k] ? ir_param(w, n++, f->params[k]) : constants[k] ? constants[k] : ir_zero(w, f->params[k]);
+    if (read[k]) e.args[k] = edit_param(&e, f->params[k]);
+    else e.args[k] = constants[k] ? constants[k] : ir_zero(p->w, f->params[k]);
   }
-  if (n == f->nparams) return f;
-  Func *out = ir_func(w, f->name, types, n, f->result);
-  out->span = f->span;
-  out->recursive = f->recursive;
-  ir_func_finish(w, out, ir_substitute(w, f->graph->result, args, f->nparams, 0));
+  if (e.types.len == f->nparams) return f;
+  Func *out = edit_func_close(&e, edit_func_result(&e));
+  out->opaque = false; /* all rules have been applied */
   return out;
 }
 

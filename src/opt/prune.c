@@ -130,22 +130,16 @@ static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const boo
   for (int k = 0; k < slots; k++) drop |= !need[k];
   for (int i = 0; i < l->nstacked; i++) drop |= !read[slots + i];
   if (!drop) return NULL;
-  Vec(Node *) xs = {0};
+  LoopEdit *e = edit_loop(w, n, ops, graphs);
+  edit_body(e, NULL, NULL, 0);
   for (int k = 0; k < slots; k++)
-    vec_push(w->arena, xs, need[k] ? ir_get(w, body->result, k) : ir_param(w, 1 + k, body->params[1 + k]));
+    if (!need[k]) e->next[k] = e->in[k];
   for (int i = 0; i < l->nstacked; i++)
-    if (read[slots + i]) vec_push(w->arena, xs, ir_get(w, body->result, slots + i));
-  Node *loop = ir_loop_yielding(w, n, ops, graphs, xs.data, xs.len);
-  Node **out = NEW_ARRAY(w->arena, Node *, n->type->n);
-  int at = slots;
+    if (!read[slots + i]) e->next[slots + i] = NULL;
+  edit_close(e);
   for (int k = 0; k < slots; k++)
-    if (waiting[k] < 0) out[k] = ir_get(w, loop, k);
-  for (int i = 0; i < l->nstacked; i++)
-    out[slots + i] = read[slots + i] ? ir_get(w, loop, at++) : ir_zero(w, n->type->args[slots + i]);
-  for (int k = 0; k < slots; k++)
-    if (waiting[k] >= 0) out[k] = ir_op2(w, OP_AFTER, ops[loop_first(l) + k], out[waiting[k]]);
-  out[n->type->n - 1] = ir_get(w, loop, loop->type->n - 1);
-  return ir_tuple(w, n->type, out);
+    if (waiting[k] >= 0) e->results[k] = ir_op2(w, OP_AFTER, e->ops[k], e->results[waiting[k]]);
+  return edit_value(e);
 }
 
 static Node *prune_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {

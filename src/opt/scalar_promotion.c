@@ -12,10 +12,10 @@
 
 /* What is added to one place. */
 typedef struct Sum {
-  int slot;        /* of the old loop: the array */
-  Node **is, *sum; /* the place, in terms of the graph around; afterwards what is added */
+  int slot;  /* of the old loop: the array */
+  Node **is; /* the place, in terms of the graph around */
   int n;
-  Node *addend, *inner; /* in the body; the accumulator of the new loop */
+  Node *addend; /* in the body */
 } Sum;
 
 typedef struct Promotion {
@@ -71,48 +71,32 @@ static Node *without_sums(Promotion *p, int slot, Node *x) {
 }
 
 /* The array with the sum added to its element, if the loop has run. */
-static Node *with_sum(World *w, Node *array, Node *trips, const Sum *s) {
+static Node *with_sum(World *w, Node *array, Node *trips, const Sum *s, Node *total) {
   BranchBuilder *b = branch_open(w, ir_op2(w, OP_ILT, ir_int(w, 0), trips));
-  Node *in = branch_add(b, array), *sum = branch_add(b, s->sum), **is = NEW_ARRAY(w->temp, Node *, s->n + 1);
+  Node *in = branch_add(b, array), *sum = branch_add(b, total), **is = NEW_ARRAY(w->temp, Node *, s->n + 1);
   for (int k = 0; k < s->n; k++) is[k] = branch_add(b, s->is[k]);
   branch_arm(b, in, NULL);
   branch_arm(b, ir_update(w, in, is, s->n, ir_op2(w, OP_CADD, ir_index(w, in, is, s->n), sum)), NULL);
   return branch_close(b);
 }
 
+/* The loop with an accumulator for each sum, which is added to its element afterwards. */
 static Node *promoted(Promotion *p, Node **results) {
   World *w = p->w;
-  const Node *n = p->loop;
-  const LoopInfo *l = n->loop;
-  const Graph *body = n->graphs[0];
-  int parts = body->result->nops, inputs = loop_inputs(l);
-  Node **args = NEW_ARRAY(w->temp, Node *, body->nparams), **out = NEW_ARRAY(w->temp, Node *, parts + p->sums.len);
-  for (int k = 0; k < parts; k++) out[k] = results[k];
-  for (int k = 0; k < p->sums.len; k++) out[parts + k] = p->sums.data[k].addend;
-  Graph *all = ir_graph(w, body->params, body->nparams, ir_record(w, out, parts + p->sums.len), body->name);
-  LoopBuilder *b = loop_open(w, l->down);
-  args[0] = loop_index(b);
-  for (int k = 0; k < inputs; k++) args[1 + k] = loop_add(b, loop_part(l, k), n->ops[loop_first(l) + k]);
-  for (int k = 0; k < p->sums.len; k++) p->sums.data[k].inner = loop_add(b, LOOP_ACC, ir_float(w, 0));
-  Node *r = ir_instantiate(w, all, args, 0);
-  for (int k = 0; k < loop_slots(l); k++) loop_next(b, args[1 + k], ir_get(w, r, k));
-  for (int k = loop_slots(l); k < parts; k++) loop_stack(b, ir_get(w, r, k));
-  for (int k = 0; k < p->sums.len; k++) {
-    Sum *s = &p->sums.data[k];
-    loop_next(b, s->inner, ir_op2(w, OP_CADD, s->inner, ir_get(w, r, parts + k)));
+  int n = p->sums.len;
+  LoopEdit *e = edit_loop(w, p->loop, p->loop->ops, p->loop->graphs);
+  Node **sums = NEW_ARRAY(w->temp, Node *, n), **addends = NEW_ARRAY(w->temp, Node *, n);
+  edit_inputs(e);
+  for (int k = 0; k < n; k++) sums[k] = loop_add(e->b, LOOP_ACC, ir_float(w, 0));
+  for (int k = 0; k < n; k++) addends[k] = p->sums.data[k].addend;
+  edit_body(e, results, addends, n);
+  for (int k = 0; k < n; k++) loop_next(e->b, sums[k], ir_op2(w, OP_CADD, sums[k], addends[k]));
+  edit_close(e);
+  for (int k = 0; k < n; k++) {
+    const Sum *s = &p->sums.data[k];
+    e->results[s->slot] = with_sum(w, e->results[s->slot], loop_trips(e->b), s, loop_result(e->b, sums[k]));
   }
-  Node *cond = l->has_cond ? ir_instantiate(w, n->graphs[1], loop_cond_args(w, l, n->graphs[1], args), 0) : NULL;
-  loop_close(b, cond ? NULL : n->ops[0], cond, n->site);
-  Node **xs = NEW_ARRAY(w->temp, Node *, n->type->n), *trips = loop_trips(b);
-  for (int k = 0; k < n->type->n - 1; k++)
-    xs[k] = k < loop_slots(l) ? loop_result(b, args[1 + k]) : loop_stacked(b, k - loop_slots(l));
-  xs[n->type->n - 1] = trips;
-  for (int k = 0; k < p->sums.len; k++) {
-    Sum *s = &p->sums.data[k];
-    s->sum = loop_result(b, s->inner);
-    xs[s->slot] = with_sum(w, xs[s->slot], trips, s);
-  }
-  return ir_tuple(w, n->type, xs);
+  return edit_value(e);
 }
 
 static Node *promote(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {

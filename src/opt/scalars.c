@@ -417,33 +417,21 @@ static bool drop_other_slots(World *w, const Trial *t) {
 
 /* The loop of a trial that went well. */
 static Node *by_elements(World *w, const Trial *t) {
-  Node *n = t->loop;
-  const LoopInfo *l = n->loop;
-  int first = loop_first(l), slots = loop_slots(l), parts = slots + l->nstacked;
-  Node **in = NEW_ARRAY(w->temp, Node *, loop_inputs(l) + 1), **args = NEW_ARRAY(w->temp, Node *, loop_inputs(l) + 1);
-  Node **out = NEW_ARRAY(w->arena, Node *, parts + 1), *cond = NULL;
-  LoopBuilder *b = loop_open(w, l->down);
-  in[0] = args[0] = loop_index(b);
-  for (int k = 0; k < loop_inputs(l); k++) {
-    Node *x = n->ops[first + k];
-    in[1 + k] = args[1 + k] = loop_add(b, loop_part(l, k), t->small[k] ? elements_of(w, x, t->dims[k].n) : x);
-    if (t->small[k]) args[1 + k] = array_of(w, x->type, in[1 + k], t->dims[k].n);
+  const Node *n = t->loop;
+  int inputs = loop_inputs(n->loop), slots = loop_slots(n->loop);
+  LoopEdit *e = edit_loop(w, n, t->loop->ops, (Graph *[]){t->body, n->loop->has_cond ? n->graphs[1] : NULL});
+  for (int k = 0; k < inputs; k++)
+    if (t->small[k]) e->ops[k] = elements_of(w, e->ops[k], t->dims[k].n);
+  edit_body(e, NULL, NULL, 0);
+  for (int k = 0; k < inputs; k++) {
+    if (!t->small[k]) continue;
+    e->args[1 + k] = array_of(w, n->graphs[0]->params[1 + k], e->in[k], t->dims[k].n); /* in the condition */
+    if (k < slots) e->next[k] = elements_of(w, e->next[k], t->dims[k].n);
   }
-  Node *r = ir_instantiate(w, t->body, in, 0);
-  for (int k = 0; k < slots; k++) {
-    Node *next = ir_get(w, r, k);
-    loop_next(b, in[1 + k], t->small[k] ? elements_of(w, next, t->dims[k].n) : next);
-  }
-  for (int k = 0; k < l->nstacked; k++) loop_stack(b, ir_get(w, r, slots + k));
-  if (l->has_cond) cond = ir_instantiate(w, n->graphs[1], loop_cond_args(w, l, n->graphs[1], args), 0);
-  loop_close(b, first ? n->ops[0] : NULL, cond, n->site);
-  for (int k = 0; k < slots; k++) {
-    out[k] = loop_result(b, in[1 + k]);
-    if (t->small[k]) out[k] = array_of(w, n->type->args[k], out[k], t->dims[k].n);
-  }
-  for (int k = 0; k < l->nstacked; k++) out[slots + k] = loop_stacked(b, k);
-  out[parts] = loop_trips(b);
-  return ir_tuple(w, n->type, out);
+  edit_close(e);
+  for (int k = 0; k < slots; k++)
+    if (t->small[k]) e->results[k] = array_of(w, n->type->args[k], e->results[k], t->dims[k].n);
+  return edit_value(e);
 }
 
 /* Small arrays that a loop carries or captures become scalars, if its body reads them at known places only. */

@@ -215,25 +215,32 @@ static Node *with_row(const Elements *el, Node *array) {
 }
 
 /* ---- The pass ---------------------------------------------------------------------------------------------------- */
+/* The loop without the additions, which stacks the terms that aren't elements of arrays already, and the loops over
+ * elements after it. */
 static Node *gathered(Gather *g, Node **results) {
   World *w = g->w;
   const Node *n = g->loop;
-  int parts = n->type->n - 1;
-  Node **kept = NEW_ARRAY(w->temp, Node *, g->kept.len + 1), **xs = NEW_ARRAY(w->temp, Node *, n->type->n);
-  Node **stacked = NEW_ARRAY(w->temp, Node *, g->kept.len + 1), **arrays = NEW_ARRAY(w->temp, Node *, g->kept.len + 1);
-  int64_t *from = NEW_ARRAY(w->temp, int64_t, g->kept.len + 1);
-  int nstacked = 0, made = 0;
-  for (int k = 0; k < g->kept.len; k++)
-    if (!is_there(g, g->kept.data[k], &kept[k], &from[k])) stacked[nstacked++] = g->kept.data[k], kept[k] = NULL;
-  Node *loop = ir_loop_stacking(w, n, n->ops, ir_record(w, results, parts), stacked, nstacked, arrays);
-  for (int k = 0; k < g->kept.len; k++)
-    if (!kept[k]) kept[k] = arrays[made++], from[k] = 0;
-  for (int k = 0; k < n->type->n; k++) xs[k] = ir_get(w, loop, k);
+  int count = g->kept.len, *number = NEW_ARRAY(w->temp, int, count + 1);
+  Node **kept = NEW_ARRAY(w->temp, Node *, count + 1), **terms = NEW_ARRAY(w->temp, Node *, count + 1);
+  int64_t *from = NEW_ARRAY(w->temp, int64_t, count + 1);
+  LoopEdit *e = edit_loop(w, n, n->ops, n->graphs);
+  for (int k = 0; k < count; k++) {
+    terms[k] = g->kept.data[k];
+    if (!is_there(g, terms[k], &kept[k], &from[k])) kept[k] = NULL;
+  }
+  edit_body(e, results, terms, count);
+  edit_yield(e);
+  for (int k = 0; k < count; k++)
+    if (!kept[k]) number[k] = loop_stack(e->b, terms[k]);
+  edit_close(e);
+  for (int k = 0; k < count; k++)
+    if (!kept[k]) kept[k] = loop_stacked(e->b, number[k]), from[k] = 0;
   for (int i = 0; i < g->rows.len; i++) {
     const Row *row = &g->rows.data[i];
-    if (is_gathered(row)) xs[row->slot] = with_row(&(Elements){g, row, n->ops[0], kept, from}, xs[row->slot]);
+    Elements el = {g, row, n->ops[0], kept, from};
+    if (is_gathered(row)) e->results[row->slot] = with_row(&el, e->results[row->slot]);
   }
-  return ir_tuple(w, n->type, xs);
+  return edit_value(e);
 }
 
 static Node *gather(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {

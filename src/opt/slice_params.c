@@ -156,24 +156,17 @@ bool opt_takes_slices(const SliceParams *s, const Func *f) {
 
 /* ---- Functions over places --------------------------------------------------------------------------------------- */
 Func *opt_func_over_places(SliceParams *s, Func *f) {
-  World *w = s->w;
   Func *out = map_get(&s->made, f);
   if (out) return out;
-  IrType **types = NEW_ARRAY(w->arena, IrType *, 3 * f->nparams + 1), *number = ir_type(w, T_INT);
-  Node **args = NEW_ARRAY(w->temp, Node *, f->nparams + 1);
-  int n = 0;
+  FuncEdit e = edit_func(s->w, f);
+  IrType *number = ir_type(s->w, T_INT);
   for (int k = 0; k < f->nparams; k++) {
-    types[n++] = f->params[k];
-    args[k] = ir_param(w, n - 1, f->params[k]);
+    e.args[k] = edit_param(&e, f->params[k]);
     if (!opt_takes_slice(s, f, k)) continue;
-    types[n] = types[n + 1] = number;
-    args[k] = ir_slice(w, args[k], ir_param(w, n, number), ir_param(w, n + 1, number));
-    n += 2;
+    Node *from = edit_param(&e, number), *n = edit_param(&e, number);
+    e.args[k] = ir_slice(s->w, e.args[k], from, n);
   }
-  out = ir_func(w, f->name, types, n, f->result);
-  out->span = f->span;
-  out->recursive = true;
-  ir_func_finish(w, out, ir_substitute(w, f->graph->result, args, f->nparams, 0));
+  out = edit_func_close(&e, edit_func_result(&e));
   map_put(&s->made, f, out);
   return out;
 }

@@ -41,28 +41,20 @@ static bool is_worth_it(const Func *f) {
   return f->graph && bags && !parts;
 }
 
+/* A value of type t, whose parts are parameters of their own. */
+static Node *of_params(FuncEdit *e, IrType *t) {
+  if (t->kind != T_TUPLE) return edit_param(e, t);
+  Node **xs = NEW_ARRAY(e->w->arena, Node *, t->n);
+  for (int k = 0; k < t->n; k++) xs[k] = of_params(e, t->args[k]);
+  return ir_tuple(e->w, t, xs);
+}
+
 static Func *split(World *w, const Func *f) {
-  Nodes params = {0}, results = {0};
-  Vec(IrType *) types = {0};
-  Node **args = NEW_ARRAY(w->temp, Node *, f->nparams + 1);
-  for (int k = 0; k < f->nparams; k++) {
-    int first = params.len;
-    add_parts(w, ir_param(w, k, f->params[k]), &params);
-    for (int i = first; i < params.len; i++) {
-      vec_push(w->arena, types, params.data[i]->type);
-      params.data[i] = ir_param(w, i, params.data[i]->type);
-    }
-    Node **at = params.data + first;
-    args[k] = of_parts(w, f->params[k], &at);
-  }
-  add_parts(w, ir_instantiate(w, f->graph, args, 0), &results);
-  Node *result = ir_record(w, results.data, results.len);
-  Func *out = ir_func(w, f->name, types.data, types.len, result->type);
-  out->span = f->span;
-  out->recursive = f->recursive;
-  out->opaque = f->opaque;
-  ir_func_finish(w, out, result);
-  return out;
+  FuncEdit e = edit_func(w, f);
+  Nodes results = {0};
+  for (int k = 0; k < f->nparams; k++) e.args[k] = of_params(&e, f->params[k]);
+  add_parts(w, edit_func_result(&e), &results);
+  return edit_func_close(&e, ir_record(w, results.data, results.len));
 }
 
 static Node *call_split(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
