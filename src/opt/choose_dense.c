@@ -506,16 +506,6 @@ static Graph *bags_graph(void *user, Rewriter *r, Graph *g) {
   return rewrite_nodes(r, opt_early_dense(b->w, g, &b->changed));
 }
 
-static Node *outputs_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
-  (void)r;
-  (void)frame;
-  return n->op == OP_LOOP ? stacked_entries(user, n, ops, graphs) : NULL;
-}
-
-Graph *opt_mapped_outputs(World *w, Graph *g) {
-  return ir_rewrite(w, g, (RewritePass){.user = w, .node = outputs_node});
-}
-
 Graph *opt_choose_dense(World *w, Graph *g, int round, bool *changed) {
   if (w->remarks) remark_round(w->remarks, round);
   Bags b = {.w = w};

@@ -50,11 +50,9 @@ Graph *opt_scalar_promotion(World *w, Graph *g);
  * terms of the graph around, where it is the same in all iterations; else NULL. (scalar_promotion.c) */
 Node *opt_added(const Node *x);
 Node *opt_outside(World *w, const Node *loop, Node *x);
-Graph *opt_scatter_to_gather(World *w,
-                             Graph *g);     /* what a loop adds to neighbouring elements is added element by element */
-Graph *opt_interchange(World *w, Graph *g); /* sums that walk columns walk rows */
-Graph *opt_fuse(World *w, Graph *g);        /* loops that read in order what another one makes */
-Graph *opt_inline(World *w, Graph *g);      /* what is called in one place */
+Graph *opt_interchange(World *w, Graph *g);   /* sums that walk columns walk rows */
+Graph *opt_fuse(World *w, Graph *g);          /* loops that read in order what another one makes */
+Graph *opt_inline(World *w, Graph *g);        /* what is called in one place */
 Graph *opt_fuse_siblings(World *w, Graph *g); /* sibling loops become one */
 /* products and sums become one operation where World.contract says so */
 Graph *opt_contract(World *w, Graph *g, bool last);
@@ -67,8 +65,7 @@ Graph *opt_hoist(World *w, Graph *g); /* checks and divisions that are made befo
 Node *opt_unchecked(World *w, const Node *check, Node **ops);
 /* round: how often it ran before, on its own results; *changed: it shall run again */
 Graph *opt_choose_dense(World *w, Graph *g, int round, bool *changed);
-Graph *opt_if_convert(World *w, Graph *g);     /* cotangents of 0 choose factors rather than products */
-Graph *opt_mapped_outputs(World *w, Graph *g); /* zeros that a loop goes through in order are what it makes */
+Graph *opt_if_convert(World *w, Graph *g); /* cotangents of 0 choose factors rather than products */
 /* The same. In the first rounds functions get arrays, too (LIMIT_BAG_ROUNDS). */
 Graph *opt_dense(World *w, Graph *g, int round, bool *changed);
 /* g, without what is in it, where accumulators that end filled begin filled (early_dense.c) */
