@@ -121,13 +121,12 @@ static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
 }
 
 static Status view_value(AtledVM *vm, const Result *r, const AtledView *v, const Str *type, Str *out) {
-  enum { MOST = 2000 }; /* columns and lines of a window, to be laid out in reasonable time */
   View view = {.columns = v->columns > 0 ? v->columns : 80, .lines = v->lines > 0 ? v->lines : 24};
-  if (view.columns > MOST) view.columns = MOST;
-  if (view.lines > MOST) view.lines = MOST;
+  if (view.columns > LIMIT_WINDOW) view.columns = LIMIT_WINDOW;
+  if (view.lines > LIMIT_WINDOW) view.lines = LIMIT_WINDOW;
   view.digits = v->digits > 0 && v->digits < 17 ? v->digits : 0;
   int used = (r->name ? utf8_width(r->name, strlen(r->name)) : 1) + utf8_width(type->data, type->len) + 6;
-  view.used = used + (v->used > 0 && v->used < MOST ? v->used : 0);
+  view.used = used + (v->used > 0 && v->used < LIMIT_WINDOW ? v->used : 0);
   return rt_present(&vm->rt, r->desc, r->slots, view, out);
 }
 

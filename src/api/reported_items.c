@@ -8,7 +8,6 @@
 #include <string.h>
 
 /* ---- Sides of a comparison ------------------------------------------------------------------------- */
-enum { SHORT = 60, LONG = 600 }; /* bytes that fit on the line of the message; bytes of a side that are shown */
 
 /* The value's text, cut where it is long; NULL if there is none. */
 static const char *shown(AtledVM *vm, const Desc *desc, const Slot *slots) {
@@ -17,8 +16,8 @@ static const char *shown(AtledVM *vm, const Desc *desc, const Slot *slots) {
     rt_clear_error(&vm->rt);
     return NULL;
   }
-  size_t n = text.data ? strlen(text.data) : 0, cut = LONG;
-  if (n <= LONG) return n ? text.data : "";
+  size_t n = text.data ? strlen(text.data) : 0, cut = LIMIT_SIDE_SHOWN;
+  if (n <= LIMIT_SIDE_SHOWN) return n ? text.data : "";
   while ((text.data[cut] & 0xc0) == 0x80) cut--;
   return arena_printf(&vm->scratch, "%.*s …", (int)cut, text.data);
 }
@@ -30,7 +29,7 @@ static const char *failure(AtledVM *vm, const Item *item, const Desc *desc, cons
   const char *l = shown(vm, left, value + 1), *r = shown(vm, right, value + 1 + left->nslots);
   if (!l || !r) return "is false";
   const char *op = binop_text(item->expr->op);
-  bool one_line = strlen(l) + strlen(r) <= SHORT && !strchr(l, '\n') && !strchr(r, '\n');
+  bool one_line = strlen(l) + strlen(r) <= LIMIT_SIDES_BESIDE && !strchr(l, '\n') && !strchr(r, '\n');
   return arena_printf(&vm->scratch, one_line ? "is false: %s %s %s" : "is false:\n    %s\n  %s\n    %s", l, op, r);
 }
 

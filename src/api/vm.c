@@ -113,7 +113,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   if (config->stack_size)
     vm->rt.eval_stack_limit = config->stack_size < STACK_SMALLEST ? STACK_SMALLEST : config->stack_size;
   vm->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  vm->stack = stack_new(config->stack_size ? config->stack_size : (size_t)1 << 30);
+  vm->stack = stack_new(config->stack_size ? config->stack_size : (size_t)LIMIT_STACK_BYTES);
   if (vm->stack) rt_set_stack_limit(&vm->rt, stack_limit(vm->stack));
   if (!vm->stack || !vm->locale || vm_call_quick(vm, set_up, NULL) != ATLED_OK) {
     atled_free(vm);

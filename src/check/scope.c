@@ -158,14 +158,13 @@ static const char *library_hint(Checker *c, Sym name, NameSpace ns, bool exact) 
 
 /* The modules of the library that have just this name: the one, or a list of some; NULL if there is none. */
 static const char *holders_hint(Checker *c, Sym name, NameSpace ns) {
-  enum { MOST = 4 };
   Names holders = {0};
   Sym module;
   for (int i = 0; name[0] != '_' && (module = c->loader.library_name(c->loader.user, i)); i++) {
     const Module *m = find_module(c, module);
     if (m && m != c->s.module && nearest_in(c, m, ns, name) == name) vec_push(c->temp, holders, module);
   }
-  if (holders.len == 0 || holders.len > MOST) return NULL;
+  if (holders.len == 0 || holders.len > LIMIT_HOLDERS) return NULL;
   if (holders.len == 1) return tc_format(c, "did you mean `%s.%s`?", holders.data[0], name);
   Str out = {.arena = c->temp};
   for (int i = 0; i < holders.len; i++)

@@ -12,7 +12,7 @@ Node *el_rt(Ctx *c, const char *name, IrType *result, IrType *type_arg, Node **a
 
 /* ---- + - * / ------------------------------------------------------------------------- */
 
-static bool is_scalar(const IrType *t) { return t->kind == T_INT || t->kind == T_FLOAT; }
+static bool is_number(const IrType *t) { return t->kind == T_INT || t->kind == T_FLOAT; }
 
 Node *el_scalar_op(Ctx *c, BinOp op, Node *a, Node *b, Span at) {
   bool f = a->type->kind == T_FLOAT;
@@ -35,9 +35,9 @@ static Node *scale(Ctx *c, BinOp op, Node *structure, Node *scalar, bool flipped
 }
 
 static Node *arithmetic(Ctx *c, BinOp op, Node *a, Node *b, Span at) {
-  if (a->type == b->type && is_scalar(a->type)) return el_scalar_op(c, op, a, b, at);
-  if (is_scalar(a->type) && !is_scalar(b->type)) return scale(c, op, b, a, true, at);
-  if (is_scalar(b->type) && !is_scalar(a->type)) return scale(c, op, a, b, false, at);
+  if (a->type == b->type && is_number(a->type)) return el_scalar_op(c, op, a, b, at);
+  if (is_number(a->type) && !is_number(b->type)) return scale(c, op, b, a, true, at);
+  if (is_number(b->type) && !is_number(a->type)) return scale(c, op, a, b, false, at);
   if (a->type != b->type) return el_error(c, at, a->type, "unsupported", "these can't be computed with together");
   return el_leafwise(c, SK_BINARY, op, computed_leaves(c, a->type), a, b, NULL, false, at);
 }
@@ -100,7 +100,7 @@ static Node *sum_parts(Ctx *c, void *user, Node *i, Node **state) {
 
 /* The zero of tuples and records of numbers of one kind; NULL for all else. */
 static Node *zero_of(Ctx *c, IrType *t, IrKind *kind) {
-  if (is_scalar(t)) {
+  if (is_number(t)) {
     if (*kind != T_UNIT && *kind != t->kind) return NULL;
     *kind = t->kind;
     return ir_zero(c->w, t);
@@ -120,10 +120,10 @@ static Node *sum_structure(Ctx *c, void *user, Node *i, Node **state) {
   return NULL;
 }
 
-static bool is_number(const IrType *t) {
-  if (t->kind != T_TUPLE) return is_scalar(t);
+static bool holds_numbers_only(const IrType *t) {
+  if (t->kind != T_TUPLE) return is_number(t);
   for (int i = 0; i < t->n; i++)
-    if (!is_number(t->args[i])) return false;
+    if (!holds_numbers_only(t->args[i])) return false;
   return true;
 }
 
@@ -147,7 +147,7 @@ static Node *zero_rows(Ctx *c, void *user, Node *i, Node **state) {
 static Node *sum_of_none(Ctx *c, const Terms *t) {
   IrType *element = t->a.node->type->args[0];
   Zeros z = {t->a, element, 1, t->at};
-  if (is_number(ir_base(element))) return zero_rows(c, &z, NULL, NULL);
+  if (holds_numbers_only(ir_base(element))) return zero_rows(c, &z, NULL, NULL);
   Sym why = sym_of(c->e->syms, "sum of an empty array: the shape of its zero isn't known without an element");
   return ir_fail(c->w, FAIL_USER, element, ir_string(c->w, why), el_site(c, t->at));
 }

@@ -422,11 +422,10 @@ static Node *emit_tags(Match *m, Tree *t) {
   return emit_switch(m, t, ir_tag(m->c->w, occ_read(m, t->occ)), map, n);
 }
 
-enum { MIN_DENSE = 4 }; /* so many ints are a table, if one in LIMIT_MATCH_SPREAD of those between them is asked for */
-
-/* Ints that lie close together: NULL if these aren't. A selector out of range takes the last arm, which is the rest. */
+/* LIMIT_TABLE_INTS ints or more that lie close together, one in LIMIT_MATCH_SPREAD: NULL if these don't. A selector
+ * out of range takes the last arm, which is the rest. */
 static Node *emit_dense(Match *m, Tree *t) {
-  if (t->occ->type->kind != T_INT || t->nbranches < MIN_DENSE || !t->rest) return NULL;
+  if (t->occ->type->kind != T_INT || t->nbranches < LIMIT_TABLE_INTS || !t->rest) return NULL;
   int64_t lo = t->branches[0].head->i, hi = lo;
   for (int k = 0; k < t->nbranches; k++) {
     int64_t i = t->branches[k].head->i;
@@ -445,22 +444,20 @@ static Node *emit_dense(Match *m, Tree *t) {
   return emit_switch(m, t, ir_op2(w, OP_ISUB, occ_read(m, t->occ), ir_int(w, lo)), map, n);
 }
 
-/* So many strings, or ints far apart, are looked up in a sorted array instead of compared with one after the other. */
-enum { MIN_STRINGS = 4, MIN_INTS = 9 };
-
 static int compare_branches(const void *a, const void *b) {
   const Pat *x = (*(const Branch *const *)a)->head, *y = (*(const Branch *const *)b)->head;
   if (x->kind != P_STRING) return (x->i > y->i) - (x->i < y->i);
   return strcmp(x->text, y->text);
 }
 
-/* NULL if they are few. What isn't found has the position behind the last one, which is the rest's. */
+/* Strings, or ints far apart, that are looked up in a sorted array by bisection: NULL if they are few. What isn't found
+ * has the position behind the last one, which is the rest's. */
 static Node *emit_sorted(Match *m, Tree *t) {
   Ctx *c = m->c;
   bool strings = t->occ->type->kind == T_STRING;
   int n = t->nbranches;
   if (!strings && t->occ->type->kind != T_INT) return NULL;
-  if (n < (strings ? MIN_STRINGS : MIN_INTS) || !t->rest) return NULL;
+  if (n < (strings ? LIMIT_SORTED_STRINGS : LIMIT_SORTED_INTS) || !t->rest) return NULL;
   const Branch **sorted = NEW_ARRAY(m->arena, const Branch *, n);
   Node **heads = NEW_ARRAY(m->arena, Node *, n);
   int *map = NEW_ARRAY(m->arena, int, n + 1);

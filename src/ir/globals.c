@@ -9,10 +9,10 @@
  * facts come from the graph of the value (graph/global_facts.c), the dimensions from the value itself. */
 #include "ir/ir_internal.h"
 
-static bool is_number(const IrType *t) { return t->kind == T_INT || t->kind == T_BOOL; }
+static bool is_int_or_bool(const IrType *t) { return t->kind == T_INT || t->kind == T_BOOL; }
 
 int ir_fact_slots(const IrType *t) {
-  if (is_number(t)) return 1;
+  if (is_int_or_bool(t)) return 1;
   if (t->kind == T_ARRAY) return ir_rank(t);
   int n = 0;
   for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) n += ir_fact_slots(t->args[k]);
@@ -39,7 +39,7 @@ static const int64_t *facts_of(const World *w, const Node *x) {
 }
 
 Node *ir_known_number(World *w, const Node *x) {
-  const int64_t *fact = is_number(x->type) ? facts_of(w, x) : NULL;
+  const int64_t *fact = is_int_or_bool(x->type) ? facts_of(w, x) : NULL;
   if (!fact || *fact == FACT_UNKNOWN) return NULL;
   return x->type->kind == T_INT ? ir_int(w, *fact) : ir_bool(w, *fact != 0);
 }

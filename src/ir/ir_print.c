@@ -391,7 +391,6 @@ void ir_print(World *w, const Graph *g, Str *out) {
 }
 
 /* ---- Graphviz ---------------------------------------------------------------------------------------------------- */
-enum { LONGEST_LABEL = 60 };
 
 static void dot_node(Text *t, const Node *n, Str *out) {
   Str label = {.arena = t->w->arena};
@@ -400,11 +399,11 @@ static void dot_node(Text *t, const Node *n, Str *out) {
   if (is_leaf(n)) str_addc(&label, ' '), print_leaf(t, n);
   else print_attr(t, n);
   str_printf(out, "[shape=%s,label=\"", n->op == OP_PARAM ? "ellipse" : ir_is_constant(n) ? "plaintext" : "box");
-  for (size_t i = 0; i < label.len && i < LONGEST_LABEL; i++) {
+  for (size_t i = 0; i < label.len && i < LIMIT_LABEL_SHOWN; i++) {
     if (label.data[i] == '"' || label.data[i] == '\\') str_addc(out, '\\');
     str_addc(out, label.data[i]);
   }
-  str_puts(out, label.len > LONGEST_LABEL ? "…\"" : "\"");
+  str_puts(out, label.len > LIMIT_LABEL_SHOWN ? "…\"" : "\"");
 }
 
 static void dot_graph(Text *t, Graph *g, int *number, Str *out) {

@@ -111,12 +111,10 @@ static void emit_special(Fn *k, const LInstr *i, Rv *a, Rv *b) {
 /* ---- Sine and cosine of one number ------------------------------------------------------------------------------- */
 static bool is_wave(const LInstr *i) { return i->op == LOP_SCALAR && (i->sub == OP_SIN || i->sub == OP_COS); }
 
-enum { NEAR = 1000 /* instructions: long blocks take linear time */ };
-
 /* The next cosine (sine) of the number whose sine (cosine) instruction i computes, later in its basic block; NULL. */
 static const LInstr *partner(const LFunc *f, const LInstr *i) {
   const LInstr *end = f->code + f->ncode;
-  if (end - i > NEAR) end = i + NEAR;
+  if (end - i > LIMIT_PARTNER_LOOK) end = i + LIMIT_PARTNER_LOOK;
   for (const LInstr *j = i + 1; i->dst != i->a && j < end; j++) {
     if (is_wave(j) && j->a == i->a && j->sub != i->sub) return j;
     if (j->op == LOP_LABEL || lir_ops[j->op].flow != LFLOW_NEXT) return NULL;

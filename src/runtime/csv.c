@@ -135,7 +135,8 @@ static Status fill_numbers(Scanner *s, ArrayObj *a, bool header) {
     const char *cell = s->cell.data ? s->cell.data : "";
     if (!rt_parse_float(cell, s->cell.len, &to->f))
       return rt_error(s->rt, ERR_CSV, s->site, "\"%s\": line %lld, column %lld: \"%.*s\" is not a number", s->name,
-                      (long long)s->row_line, (long long)s->column, (int)(s->cell.len < 100 ? s->cell.len : 100), cell);
+                      (long long)s->row_line, (long long)s->column,
+                      (int)(s->cell.len < LIMIT_CELL_SHOWN ? s->cell.len : LIMIT_CELL_SHOWN), cell);
     to++;
   }
 }

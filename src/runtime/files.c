@@ -164,7 +164,7 @@ static int open_beside(const char *path, char *name) {
   const char *slash = strrchr(path, '/');
   int folder = slash ? (int)(slash - path) + 1 : 0, fd = -1;
   errno = EEXIST;
-  for (int k = 0; fd < 0 && errno == EEXIST && k < 1000; k++) {
+  for (int k = 0; fd < 0 && errno == EEXIST && k < LIMIT_FILE_NAMES; k++) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     int n = snprintf(name, PATH_MAX, "%.*s.atled-%ld-%ld", folder, path, (long)getpid(), now.tv_nsec);

@@ -11,7 +11,6 @@
 
 /* The constructors of Json.t, in their order. */
 typedef enum JsonTag { J_NULL, J_BOOL, J_NUMBER, J_STRING, J_ARRAY, J_OBJECT, J_NUMBERS } JsonTag;
-enum { JSON_DEPTH = 512 };
 
 typedef struct Frame {
   bool object;   /* its values come in pairs: key, value */
@@ -27,7 +26,7 @@ typedef struct Parser {
   int64_t len, cap;
   double *numbers; /* of the array that is being packed */
   int64_t numbers_cap;
-  Frame frames[JSON_DEPTH];
+  Frame frames[LIMIT_JSON_DEPTH];
   int depth;
   const char *wrong; /* where the text is no JSON */
   bool too_deep;
@@ -294,7 +293,7 @@ static bool key(Parser *p) {
 
 /* A bracket and what follows it up to the first element; *done if there is none, or the array was packed. */
 static bool open_frame(Parser *p, bool *done) {
-  if (p->depth == JSON_DEPTH) {
+  if (p->depth == LIMIT_JSON_DEPTH) {
     p->too_deep = true;
     return unexpected(p, p->p);
   }
@@ -362,7 +361,7 @@ static Obj *what_is_wrong(const Parser *p) {
   char text[80];
   int n = 0;
   long long at = (long long)(p->wrong - p->text);
-  if (p->too_deep) n = snprintf(text, sizeof text, "JSON: nested deeper than %d at byte %lld", JSON_DEPTH, at);
+  if (p->too_deep) n = snprintf(text, sizeof text, "JSON: nested deeper than %d at byte %lld", LIMIT_JSON_DEPTH, at);
   else if (p->wrong >= p->end) n = snprintf(text, sizeof text, "JSON: the text ends too early");
   else if (p->wrong) n = snprintf(text, sizeof text, "JSON: unexpected character at byte %lld", at);
   return rt_new_string(p->rt, text, (size_t)n);

@@ -216,8 +216,8 @@ static void trim(const char **s, size_t *n) {
 bool rt_parse_float(const char *s, size_t n, double *out) {
   char few[64], *end;
   trim(&s, &n);
-  if (n == 0 || n >= 2000) return false;
-  char *copy = few, many[2000];
+  if (n == 0 || n >= LIMIT_NUMBER_TEXT) return false;
+  char *copy = few, many[LIMIT_NUMBER_TEXT];
   if (n >= sizeof few) copy = many;
   memcpy(copy, s, n);
   copy[n] = 0;

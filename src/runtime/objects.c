@@ -36,7 +36,7 @@ void rt_init(Rt *rt, Heap *heap) {
   rt->heap = heap;
   rt_blocks_init(rt);
   rt->budget = -1;
-  rt->eval_stack_limit = (size_t)1 << 30;
+  rt->eval_stack_limit = (size_t)LIMIT_STACK_BYTES;
   rt->desc_closure = &desc_closure;
   rt->desc_env = &desc_env;
   rt->desc_string = &desc_string;

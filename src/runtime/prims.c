@@ -118,7 +118,7 @@ int rt_terminal_columns(void) {
   long columns = set ? strtol(set, NULL, 10) : 0;
   for (int fd = STDOUT_FILENO; columns <= 0 && fd <= STDERR_FILENO; fd++)
     if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
-  return columns > 0 && columns < 100000 ? (int)columns : 80;
+  return columns > 0 && columns < LIMIT_TERMINAL ? (int)columns : 80;
 }
 
 PRIM(prim_terminal_width) {

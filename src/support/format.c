@@ -47,7 +47,7 @@ static bool parse(const char *p, const char *end, const char *types, Format *f) 
     p = parse_int(p, end, &f->precision);
   }
   if (p < end && strchr(types, *p)) f->type = *p++;
-  return p == end && f->width < 100000 && f->precision < 1000;
+  return p == end && f->width < LIMIT_FORMAT_WIDTH && f->precision < LIMIT_FORMAT_PRECISION;
 }
 
 bool format_parse(const char *text, size_t n, FormatOf of, Format *out) {
