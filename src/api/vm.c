@@ -141,7 +141,16 @@ static void save_vm(AtledVM *vm) {
 
 static int learnt(const AtledVM *vm) { return checker_items_read(vm->checker) + elab_functions_made(vm->elab); }
 
+static void forget_way(WayBack *way) {
+#ifdef ATLED_VERIFY
+  arena_copy_free(way->copy);
+#endif
+  *way = (WayBack){0};
+}
+
+/* An attempt that memory or a limit ended in here may have left a copy in `way`. */
 static void mark(AtledVM *vm, WayBack *way) {
+  forget_way(way);
   *way = (WayBack){.unit = vm->last_unit, .nglobals = vm->world->globals.len, .learnt = learnt(vm)};
 #ifdef ATLED_VERIFY
   world_forget_walks(vm->world, way->walks);
@@ -152,13 +161,6 @@ static void mark(AtledVM *vm, WayBack *way) {
   arena_mark(&vm->arena);
   way->epoch = vm->arena.epoch;
   save_vm(vm);
-}
-
-static void forget_way(WayBack *way) {
-#ifdef ATLED_VERIFY
-  arena_copy_free(way->copy);
-#endif
-  *way = (WayBack){0};
 }
 
 /* Results since may be of types that go; those of earlier entries stay, constants among them that were evaluated

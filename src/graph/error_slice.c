@@ -28,10 +28,10 @@ static bool fails_itself(const Node *n) {
   case OP_CHECK_NAT:
   case OP_CHECK:
   case OP_FAIL:
-  case OP_RESHAPE:
   case OP_APPLY:
   case OP_VJP:
   case OP_JVP: return true;
+  case OP_RESHAPE: return n->site != 0;
   case OP_CALL: return !n->attr.func->graph;
   case OP_ARRAY: return n->nops > 1 && n->type->args[0]->kind == T_ARRAY;
   case OP_RT: return n->attr.rt->fails && !ir_is_attempt(n);
@@ -281,17 +281,11 @@ static void want_call(Walk *s, int i) {
   else want_operands(s, n);
 }
 
-/* The number of elements of an array with these dimensions. */
-static Node *product(World *w, Node **dims, int n) {
-  Node *x = ir_int(w, 1);
-  for (int k = 0; k < n; k++) x = ir_op2(w, OP_IMUL, x, dims[k]);
-  return x;
-}
-
 /* It fails where the numbers of elements differ; else it isn't needed. */
 static void want_reshape(Walk *s, Node *n) {
   World *w = s->w;
-  Node *from = product(w, ir_dims(w, n->ops[0]), ir_rank(n->ops[0]->type)), *to = product(w, n->ops + 1, n->nops - 1);
+  Node *from = ir_product(w, ir_dims(w, n->ops[0]), ir_rank(n->ops[0]->type));
+  Node *to = ir_product(w, n->ops + 1, n->nops - 1);
   BranchBuilder *b = branch_open(w, ir_op2(w, OP_IEQ, from, to));
   Node **ops = NEW_ARRAY(w->temp, Node *, n->nops);
   for (int k = 0; k < n->nops; k++) ops[k] = branch_add(b, n->ops[k]);
@@ -316,7 +310,10 @@ static void visit(Walk *s, int i) {
   case OP_SWITCH: want_branch(s, i); return;
   case OP_LOOP: want_loop(s, i); return;
   case OP_CALL: want_call(s, i); return;
-  case OP_RESHAPE: want_reshape(s, n); return;
+  case OP_RESHAPE:
+    if (fails_itself(n)) want_reshape(s, n);
+    else want_operands(s, n);
+    return;
   case OP_CHECKPOINT: want_checkpoint(s, n); return;
   default:
     if (ir_is_effect(n)) return; /* its token is waited for */

@@ -384,9 +384,17 @@ Node *ir_zeros(World *w, IrType *array, Node **dims, Site site) {
   return ir_intern(w, &(Node){.op = OP_ZEROS, .type = array, .ops = dims, .nops = ir_rank(array), .site = site});
 }
 
+Node *ir_product(World *w, Node **dims, int n) {
+  Node *x = ir_int(w, 1);
+  for (int k = 0; k < n; k++) x = ir_op2(w, OP_IMUL, x, dims[k]);
+  return x;
+}
+
+/* One that has as many elements for certain can't fail, and has no place: so equal ones are one node. */
 Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site) {
   int r = ir_rank(array);
   Node **ops = with_indices(w, a, NULL, 0, dims, r, 0);
+  if (ir_product(w, dims, r) == ir_product(w, ir_dims(w, a), ir_rank(a->type))) site = 0;
   return ir_intern(w, &(Node){.op = OP_RESHAPE, .type = array, .ops = ops, .nops = r + 1, .site = site});
 }
 

@@ -326,6 +326,7 @@ struct World {
   SymTable *syms;
   const bool strict;   /* strict floating point: AD's sums aren't collected either */
   const bool contract; /* products and sums may be one operation, and the CPU has it */
+  bool asserts_proofs; /* each check that a pass removes as proved leaves an assertion: in builds for testing */
   Vec(SiteInfo) sites;
   Vec(GlobalInfo) globals;
   Vec(Func *) funcs;
@@ -444,6 +445,8 @@ Node *ir_index(World *w, Node *a, Node **is, int n);
 Node *ir_slice(World *w, Node *a, Node *lo, Node *count);
 Node *ir_update(World *w, Node *a, Node **is, int n, Node *v);
 Node *ir_zeros(World *w, IrType *array, Node **dims, Site site);
+Node *ir_product(World *w, Node **dims, int n); /* the number of elements of an array with these dimensions */
+/* Fails where the numbers of elements differ; without a place they are known to be equal. */
 Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site);
 Node **ir_dims(World *w, Node *array); /* LEN of each dimension, ir_rank of them; room for one more */
 /* An operation on a bag; `rest`: dimensions, then indices; v the entry put in, or NULL. */

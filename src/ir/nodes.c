@@ -41,6 +41,9 @@ int op_operands(Op op) {
 
 World *world_new(Arena *a, SymTable *syms, bool strict, bool contract) {
   World *w = NEW(a, World), init = {.arena = a, .syms = syms, .strict = strict, .contract = contract};
+#ifdef ATLED_VERIFY
+  init.asserts_proofs = true;
+#endif
   memcpy(w, &init, sizeof init);
   Tables *t = NEW(a, Tables);
   w->tables = t;
@@ -227,7 +230,7 @@ static uint16_t node_flags(const Node *n) {
   for (int i = 0; i < n->nops; i++) fl |= n->ops[i]->flags;
   for (int i = 0; i < n->ngraphs; i++) fl |= n->graphs[i]->flags;
   unsigned of = op_flags[n->op];
-  if (of & OPF_F) fl |= NODE_FAILS;
+  if ((of & OPF_F) && (n->op != OP_RESHAPE || n->site)) fl |= NODE_FAILS;
   if (of & OPF_L) fl |= NODE_COSTLY;
   if (n->op == OP_CALL) fl |= func_flags(n->attr.func);
   if (n->op == OP_RT && n->attr.rt->fails) fl |= NODE_FAILS;

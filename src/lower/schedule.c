@@ -231,6 +231,7 @@ static bool may_keep_waiting(const Node *x) {
   case OP_LOOP: return x->loop->has_cond || may_fail_inside(x) || stacks_rows(x);
   case OP_SWITCH: return may_fail_inside(x);
   case OP_ARRAY: return x->nops > 1 && x->ops[0]->type->kind == T_ARRAY; /* rows of several lengths */
+  case OP_RESHAPE: return x->site != 0;
   case OP_RT: return x->attr.rt->fails;
   case OP_CALL: return !x->attr.func->graph || x->attr.func->graph->flags & (NODE_FAILS | NODE_ENDLESS);
   default: return op_flags[x->op] & OPF_F;

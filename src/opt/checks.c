@@ -108,7 +108,6 @@ static void find_proved(Ranges *p, Frame *f, Node **nodes, int n, Map *gone) {
   }
 }
 
-#ifdef ATLED_VERIFY
 static Node *asserted(World *w, const Node *check, Node **ops) {
   Node *a = ops[0], *b = check->nops > 1 ? ops[1] : NULL, *zero = ir_int(w, 0), *holds;
   switch (check->op) {
@@ -122,16 +121,9 @@ static Node *asserted(World *w, const Node *check, Node **ops) {
   Node *message = ir_text(w, "a check that was proved fails");
   return ir_op2(w, OP_AFTER, a, ir_assert(w, holds, message, check->site));
 }
-#else
-static Node *asserted(World *w, const Node *check, Node **ops) {
-  (void)w;
-  (void)check;
-  return ops[0];
-}
-#endif
 
 Node *opt_unchecked(World *w, const Node *check, Node **ops) {
-  Node *x = asserted(w, check, ops);
+  Node *x = w->asserts_proofs ? asserted(w, check, ops) : ops[0];
   for (int k = 1; k < check->nops; k++) x = ir_op2(w, OP_AFTER, x, ops[k]);
   return x;
 }

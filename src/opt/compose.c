@@ -67,7 +67,8 @@ static bool graph_fails(FailScan *s, const Graph *g) {
       map_put(&s->seen, f, f);
       if (graph_fails(s, f->graph)) return true;
     }
-    if (f ? !f->graph && !f->foreign.library : (op_flags[x->op] & OPF_F) != 0) return true;
+    if (f ? !f->graph && !f->foreign.library : (op_flags[x->op] & OPF_F) && (x->op != OP_RESHAPE || x->site))
+      return true;
     if ((x->op == OP_RT && x->attr.rt->fails) || (x->op == OP_LOOP && x->loop->has_cond)) return true;
     for (int k = 0; k < x->ngraphs; k++)
       if (graph_fails(s, x->graphs[k])) return true;

@@ -37,6 +37,7 @@ static Node *anywhere(World *w, const Node *n, Node **ops) {
   case OP_CHECK_INDEX:
   case OP_CHECK_SLICE:
   case OP_CHECK_SIZE: return ir_check(w, (Op)n->op, ops[0], ops[1], n->nops > 2 ? ops[2] : NULL, 0);
+  case OP_RESHAPE: return n->site ? ir_reshape(w, n->type, ops[0], ops + 1, 0) : NULL;
   case OP_RT: {
     const RtPrim *p = n->attr.rt;
     return p->fails && !p->effect ? ir_rt(w, p, n->type, n->type_arg, ops, n->nops, 0) : NULL;

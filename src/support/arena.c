@@ -77,6 +77,9 @@ static ArenaBlock *block_new(Arena *a, size_t size) {
   b->size = size;
   b->epoch = a->epoch;
   b->next = NULL;
+#ifdef ATLED_VERIFY
+  memset(b + 1, 0, size - sizeof *b); /* arena_difference reads all of it */
+#endif
   return b;
 }
 
