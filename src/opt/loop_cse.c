@@ -83,30 +83,27 @@ static bool needs(World *w, const Graph *g, Node *x, const Node *y) {
 
 static Graph *with_one(const Pair *p, Graph *g) {
   World *w = p->w;
-  const LoopInfo *a = p->part->loop, *b = p->whole->loop;
+  const LoopInfo *a = p->part->loop;
+  int slots = loop_slots(a), last = p->part->type->n - 1;
   Node **extra = NEW_ARRAY(w->temp, Node *, a->nstacked + 1), **stacked = NEW_ARRAY(w->temp, Node *, a->nstacked + 1);
-  for (int k = 0; k < a->nstacked; k++) extra[k] = ir_get(w, p->result, loop_slots(a) + k);
+  for (int k = 0; k < a->nstacked; k++) extra[k] = ir_get(w, p->result, slots + k);
   Node *all = ir_loop_stacking(w, p->whole, p->whole->ops, p->whole->graphs[0]->result, extra, a->nstacked, stacked);
-  int nb = loop_slots(b) + b->nstacked + 1, na = loop_slots(a) + a->nstacked + 1;
-  Node **xs = NEW_ARRAY(w->temp, Node *, nb), **ys = NEW_ARRAY(w->temp, Node *, na);
-  for (int k = 0; k < nb; k++) xs[k] = ir_get(w, all, k);
-  for (int k = 0; k < na; k++)
-    ys[k] = k < loop_slots(a) ? xs[p->slots[k]] : k < na - 1 ? stacked[k - loop_slots(a)] : xs[nb - 1];
+  Node **ys = NEW_ARRAY(w->temp, Node *, last + 1);
+  for (int k = 0; k < last; k++) ys[k] = k < slots ? ir_get(w, all, p->slots[k]) : stacked[k - slots];
+  ys[last] = ir_get(w, all, all->type->n - 1);
   Map over;
   map_init(&over, w->temp);
-  map_put(&over, p->whole, ir_tuple(w, p->whole->type, xs));
+  map_put(&over, p->whole, all);
   map_put(&over, p->part, ir_tuple(w, p->part->type, ys));
   return ir_graph_over(w, g, &over);
 }
 
 /* ---- Two walks --------------------------------------------------------------------------------------------------- */
-/* Two loops with conditions, as they are in one that carries what either does: what stands there for the parameters of
- * their bodies, and what these make of it. */
+/* Two loops with conditions, as they are in one that carries what either does. */
 typedef struct Walks {
   World *w;
   const Node *loop[2];
-  LoopBuilder *b;
-  Node **args[2], *result[2];
+  LoopEdit *e[2];
   int *same; /* per slot of the second: which one of the first it is, -1 */
 } Walks;
 
@@ -127,61 +124,37 @@ static bool guess_common(Walks *s) {
   return any;
 }
 
-static void add_inputs(Walks *s, int which) {
-  const Node *n = s->loop[which], *other = s->loop[0];
-  const LoopInfo *l = n->loop, *first = other->loop;
-  Node **args = s->args[which] = NEW_ARRAY(s->w->temp, Node *, 1 + loop_inputs(l));
-  args[0] = loop_index(s->b);
+/* Makes both bodies over the first one's operands, and those of the second that the first one hasn't. */
+static void make_bodies(Walks *s) {
+  const LoopInfo *first = s->loop[0]->loop, *l = s->loop[1]->loop;
+  LoopEdit *e = s->e[0] = edit_loop(s->w, s->loop[0], s->loop[0]->ops, s->loop[0]->graphs);
+  LoopEdit *other = s->e[1] = edit_loop_into(s->w, e->b, s->loop[1], s->loop[1]->ops, s->loop[1]->graphs);
+  edit_body(e, NULL, NULL, 0);
   for (int k = 0; k < loop_inputs(l); k++) {
-    if (which && k < loop_slots(l) && s->same[k] >= 0) args[1 + k] = s->args[0][1 + s->same[k]];
-    for (int j = loop_captures(first); which && k >= loop_slots(l) && j < loop_inputs(first); j++)
-      if (outer_input(other, j) == outer_input(n, k)) args[1 + k] = s->args[0][1 + j];
-    if (!args[1 + k]) args[1 + k] = loop_add(s->b, loop_part(l, k), outer_input(n, k));
+    if (k < loop_slots(l) && s->same[k] >= 0) other->args[1 + k] = e->args[1 + s->same[k]];
+    for (int j = loop_captures(first); k >= loop_slots(l) && j < loop_inputs(first); j++)
+      if (e->ops[j] == other->ops[k]) other->args[1 + k] = e->args[1 + j];
   }
-  s->result[which] = ir_instantiate(s->w, n->graphs[0], args, 0);
-}
-
-static Node *condition(const Walks *s, int which) {
-  const Node *n = s->loop[which];
-  Node **args = loop_cond_args(s->w, n->loop, n->graphs[1], s->args[which]);
-  return ir_instantiate(s->w, n->graphs[1], args, 0);
+  edit_body(other, NULL, NULL, 0);
 }
 
 static bool walk_alike(const Walks *s) {
   for (int k = 0; k < loop_slots(s->loop[1]->loop); k++)
-    if (s->same[k] >= 0 && ir_get(s->w, s->result[0], s->same[k]) != ir_get(s->w, s->result[1], k)) return false;
-  return condition(s, 0) == condition(s, 1);
-}
-
-/* What one of the loops yields, after loop_close. */
-static Node *yielded(const Walks *s, int which, int stacked) {
-  const Node *n = s->loop[which];
-  int slots = loop_slots(n->loop), parts = slots + n->loop->nstacked;
-  Node **xs = NEW_ARRAY(s->w->temp, Node *, parts + 1);
-  for (int k = 0; k < slots; k++) xs[k] = loop_result(s->b, s->args[which][1 + k]);
-  for (int k = slots; k < parts; k++) xs[k] = loop_stacked(s->b, stacked + k - slots);
-  xs[parts] = loop_trips(s->b);
-  return ir_tuple(s->w, n->type, xs);
+    if (s->same[k] >= 0 && s->e[0]->next[s->same[k]] != s->e[1]->next[k]) return false;
+  return edit_condition(s->e[0]) == edit_condition(s->e[1]);
 }
 
 static Graph *with_one_walk(const Walks *s, Graph *g) {
-  World *w = s->w;
-  int stacked[2] = {0};
-  for (int i = 0; i < 2; i++) {
-    const LoopInfo *l = s->loop[i]->loop;
-    int slots = loop_slots(l);
-    for (int k = 0; k < slots; k++)
-      if (i == 0 || s->same[k] < 0) loop_next(s->b, s->args[i][1 + k], ir_get(w, s->result[i], k));
-    for (int k = 0; k < l->nstacked; k++) {
-      int at = loop_stack(s->b, ir_get(w, s->result[i], slots + k));
-      if (k == 0) stacked[i] = at;
-    }
-  }
-  loop_close(s->b, NULL, condition(s, 0), s->loop[0]->site);
   Map over;
-  map_init(&over, w->temp);
-  for (int i = 0; i < 2; i++) map_put(&over, s->loop[i], yielded(s, i, stacked[i]));
-  return ir_graph_over(w, g, &over);
+  map_init(&over, s->w->temp);
+  edit_yield(s->e[0]);
+  edit_yield(s->e[1]);
+  edit_close(s->e[0]);
+  edit_close(s->e[1]);
+  for (int k = 0; k < loop_slots(s->loop[1]->loop); k++)
+    if (s->same[k] >= 0) s->e[1]->results[k] = s->e[0]->results[s->same[k]];
+  for (int i = 0; i < 2; i++) map_put(&over, s->loop[i], edit_value(s->e[i]));
+  return ir_graph_over(s->w, g, &over);
 }
 
 static bool may_fail(const Node *loop) { return (loop->graphs[0]->flags | loop->graphs[1]->flags) & NODE_FAILS; }
@@ -196,9 +169,7 @@ static bool walks_alone(const Node *x) {
 static bool are_one_walk(Walks *s) {
   const Node *a = s->loop[0], *b = s->loop[1];
   if (a->loop->down != b->loop->down || (may_fail(a) && may_fail(b)) || !guess_common(s)) return false;
-  s->b = loop_open(s->w, a->loop->down);
-  add_inputs(s, 0);
-  add_inputs(s, 1);
+  make_bodies(s);
   return walk_alike(s);
 }
 
