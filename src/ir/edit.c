@@ -104,6 +104,12 @@ Node *edit_value(LoopEdit *e) {
   return same ? value : ir_tuple(e->w, e->loop->type, e->results);
 }
 
+Node *edit_operand(World *w, const Node *n, int k, Node *x) {
+  Node **ops = NEW_ARRAY(w->temp, Node *, n->nops);
+  for (int i = 0; i < n->nops; i++) ops[i] = i == k ? x : n->ops[i];
+  return ir_rebuild(w, n, ops, n->graphs);
+}
+
 Node *edit_iteration(World *w, const LoopInfo *l, Graph *body, Node **inputs, Node *i) {
   Node **args = NEW_ARRAY(w->temp, Node *, body->nparams);
   args[0] = i;

@@ -55,6 +55,9 @@ Node *edit_value(LoopEdit *e);
 /* What the body of a loop returns at index i. inputs: values of the slots before it, arrays, captures. */
 Node *edit_iteration(World *w, const LoopInfo *l, Graph *body, Node **inputs, Node *i);
 
+/* n with x as operand k. */
+Node *edit_operand(World *w, const Node *n, int k, Node *x);
+
 /* A copy of a function with other parameters. */
 typedef struct FuncEdit {
   World *w;

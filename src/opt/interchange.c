@@ -270,7 +270,7 @@ static Node *at_zero(const Nest *t, Node *x) {
     bool capture = p >= first_capture(t->outer);
     args[p] = capture ? t->outer->ops[p] : ir_zero(w, outer_body(t)->params[p]);
   }
-  return ir_instantiate(w, ir_graph(w, outer_body(t)->params, outer_body(t)->nparams, x, NULL), args, 0);
+  return ir_substitute(w, x, args, outer_body(t)->nparams, 0);
 }
 
 static Bounds find_bounds(const Nest *t, LoopBuilder *over_j) {
@@ -305,7 +305,7 @@ static Node *addends(Exchange *e) {
   args[0] = e->j;
   for (int p = 1; p < body->nparams; p++)
     args[p] = p < first_capture(t->inner) ? ir_zero(t->w, body->params[p]) : again(e, t->inner->ops[p]);
-  return ir_instantiate(t->w, ir_graph(t->w, body->params, body->nparams, ir_record(t->w, xs, n), NULL), args, 0);
+  return ir_substitute(t->w, ir_record(t->w, xs, n), args, body->nparams, 0);
 }
 
 static void make_sums(Nest *t) {

@@ -15,7 +15,6 @@
  *
  * A graph is done again until nothing changes: what one step finds is what the next one knows. */
 #include "opt/opt.h"
-#include <string.h>
 
 typedef struct Scalars {
   World *w;
@@ -322,12 +321,7 @@ static Node *switch_yielding_elements(World *w, Node *n) {
 }
 
 static Node *known_switch(World *w, Node *n) {
-  if (is_known(n->ops[0])) {
-    Node **ops = NEW_ARRAY(w->arena, Node *, n->nops);
-    memcpy(ops, n->ops, sizeof *ops * (size_t)n->nops);
-    ops[0] = stripped(n->ops[0]);
-    return waiting(w, ir_rebuild(w, n, ops, n->graphs), n->ops[0]);
-  }
+  if (is_known(n->ops[0])) return waiting(w, edit_operand(w, n, 0, stripped(n->ops[0])), n->ops[0]);
   Node *r = switch_over_elements(w, n);
   return r == n ? switch_yielding_elements(w, n) : r;
 }
