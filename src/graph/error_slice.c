@@ -14,6 +14,7 @@
  *
  * Non-termination (NODE_ENDLESS) and exhausted stack are no errors here. Effects are ordered by their tokens. */
 #include "graph/graph.h"
+#include "ir/edit.h"
 #include "ir/world.h"
 #include <string.h>
 
@@ -231,26 +232,25 @@ static bool *carried_by_checks(LoopErrors *e, Node *errors) {
 /* Waits for a loop that makes the checks alone. */
 static void wait_for_checks(LoopErrors *e, const bool *read, Node *errors) {
   World *w = e->s->w;
-  const LoopInfo *l = e->n->loop;
-  LoopBuilder *b = loop_open(w, l->down);
-  Node **args = NEW_ARRAY(w->temp, Node *, e->body->nparams), **ops = e->n->ops + loop_first(l);
+  int slots = loop_slots(e->n->loop);
+  LoopEdit *loop = edit_loop(w, e->n, e->n->ops, e->n->graphs);
+  Node **results = NEW_ARRAY(w->temp, Node *, e->n->type->n), *made = errors;
   bool carries = e->cond != NULL;
-  args[0] = loop_index(b);
-  for (int k = 0; k < loop_inputs(l); k++) {
-    bool slot = k < loop_slots(l);
-    carries |= slot && read[1 + k];
-    args[1 + k] = read[1 + k] ? loop_add(b, loop_part(l, k), ops[k]) : ir_zero(w, e->body->params[1 + k]);
+  for (int k = 0; k < loop_inputs(e->n->loop); k++) {
+    carries |= k < slots && read[1 + k];
+    if (!read[1 + k]) loop->args[1 + k] = ir_zero(w, e->body->params[1 + k]);
+    else if (k < slots) results[k] = ir_get(w, e->body->result, k);
   }
+  edit_inputs(loop);
   /* Iterations that carry nothing stay independent: what they add is 0. */
-  Node *zero = carries ? ir_int(w, 0) : ir_float(w, 0), *sum = loop_add(b, carries ? LOOP_CARRIED : LOOP_ACC, zero);
-  for (int k = 0; k < loop_slots(l); k++)
-    if (read[1 + k])
-      loop_next(b, args[1 + k], ir_substitute(w, ir_get(w, e->body->result, k), args, e->body->nparams, 0));
-  Node *waiting = ir_op2(w, OP_AFTER, zero, ir_substitute(w, errors, args, e->body->nparams, 0));
-  loop_next(b, sum, carries ? waiting : ir_op2(w, OP_CADD, sum, waiting));
-  loop_close_as(b, e->n, e->n->ops, e->n->graphs, args);
-  if (!is_none(errors)) vec_push(w->temp, e->s->found, loop_result(b, sum));
-  if (e->cond) vec_push(w->temp, e->s->found, loop_trips(b));
+  Node *zero = carries ? ir_int(w, 0) : ir_float(w, 0);
+  Node *sum = loop_add(loop->b, carries ? LOOP_CARRIED : LOOP_ACC, zero);
+  edit_body(loop, results, &made, 1);
+  Node *waiting = ir_op2(w, OP_AFTER, zero, made);
+  loop_next(loop->b, sum, carries ? waiting : ir_op2(w, OP_CADD, sum, waiting));
+  edit_close(loop);
+  if (!is_none(errors)) vec_push(w->temp, e->s->found, loop_result(loop->b, sum));
+  if (e->cond) vec_push(w->temp, e->s->found, loop_trips(loop->b));
 }
 
 static void want_loop(Walk *s, int i) {

@@ -4,12 +4,12 @@
 #include "ir/edit.h"
 
 /* ---- Loops ------------------------------------------------------------------------------------------------------- */
-LoopEdit *edit_loop(World *w, const Node *loop, Node **ops, Graph **graphs) {
+LoopEdit *edit_loop_into(World *w, LoopBuilder *b, const Node *loop, Node **ops, Graph **graphs) {
   LoopEdit *e = NEW(w->temp, LoopEdit);
   const LoopInfo *l = e->l = loop->loop;
   e->w = w;
   e->loop = loop;
-  e->b = loop_open(w, l->down);
+  e->b = b;
   e->count = l->has_cond ? NULL : ops[0];
   e->ops = NEW_ARRAY(w->temp, Node *, loop_inputs(l) + 1);
   for (int k = 0; k < loop_inputs(l); k++) e->ops[k] = ops[loop_first(l) + k];
@@ -17,8 +17,14 @@ LoopEdit *edit_loop(World *w, const Node *loop, Node **ops, Graph **graphs) {
   e->cond = l->has_cond ? graphs[1] : NULL;
   e->in = NEW_ARRAY(w->temp, Node *, loop_inputs(l) + 1);
   e->args = NEW_ARRAY(w->temp, Node *, loop_inputs(l) + 1);
-  e->args[0] = loop_index(e->b);
+  e->args[0] = loop_index(b);
   map_init(&e->over, w->temp);
+  return e;
+}
+
+LoopEdit *edit_loop(World *w, const Node *loop, Node **ops, Graph **graphs) {
+  LoopEdit *e = edit_loop_into(w, loop_open_like(w, loop), loop, ops, graphs);
+  e->own = true;
   return e;
 }
 
@@ -46,13 +52,14 @@ void edit_body(LoopEdit *e, Node **results, Node **extra, int n) {
   int parts = parts_of(e);
   if (results || n) {
     Node **all = NEW_ARRAY(w->temp, Node *, parts + n);
-    for (int k = 0; k < parts; k++) all[k] = results ? results[k] : ir_get(w, body->result, k);
+    for (int k = 0; k < parts; k++)
+      all[k] = !results ? ir_get(w, body->result, k) : results[k] ? results[k] : ir_unit(w);
     for (int k = 0; k < n; k++) all[parts + k] = extra[k];
     body = ir_graph(w, body->params, body->nparams, ir_record(w, all, parts + n), body->name);
   }
   Node *r = ir_instantiate_over(w, body, e->args, 0, &e->over);
   e->next = NEW_ARRAY(w->temp, Node *, parts + 1);
-  for (int k = 0; k < parts; k++) e->next[k] = ir_get(w, r, k);
+  for (int k = 0; k < parts; k++) e->next[k] = results && !results[k] ? NULL : ir_get(w, r, k);
   for (int k = 0; k < n; k++) extra[k] = ir_get(w, r, parts + k);
   e->done = EDIT_MADE;
 }
@@ -69,13 +76,16 @@ void edit_yield(LoopEdit *e) {
   e->done = EDIT_YIELDED;
 }
 
+Node *edit_condition(const LoopEdit *e) {
+  return e->cond ? ir_instantiate(e->w, e->cond, loop_cond_args(e->w, e->l, e->cond, e->args), 0) : NULL;
+}
+
 void edit_close(LoopEdit *e) {
   if (e->done >= EDIT_CLOSED) return;
   edit_yield(e);
   World *w = e->w;
   int slots = loop_slots(e->l), parts = parts_of(e);
-  Node *cond = e->cond ? ir_instantiate(w, e->cond, loop_cond_args(w, e->l, e->cond, e->args), 0) : NULL;
-  loop_close(e->b, e->count, cond, e->loop->site);
+  if (e->own) loop_close(e->b, e->count, edit_condition(e), e->loop->site);
   e->results = NEW_ARRAY(w->temp, Node *, parts + 1);
   for (int k = 0; k < parts; k++) {
     bool kept = k < slots ? e->in[k] != NULL : e->number[k - slots] >= 0;
@@ -92,6 +102,20 @@ Node *edit_value(LoopEdit *e) {
   bool same = value->type == e->loop->type;
   for (int k = 0; same && k < value->type->n; k++) same = e->results[k] == ir_get(e->w, value, k);
   return same ? value : ir_tuple(e->w, e->loop->type, e->results);
+}
+
+Node *edit_operand(World *w, const Node *n, int k, Node *x) {
+  Node **ops = NEW_ARRAY(w->temp, Node *, n->nops);
+  for (int i = 0; i < n->nops; i++) ops[i] = i == k ? x : n->ops[i];
+  return ir_rebuild(w, n, ops, n->graphs);
+}
+
+Node *edit_iteration(World *w, const LoopInfo *l, Graph *body, Node **inputs, Node *i) {
+  Node **args = NEW_ARRAY(w->temp, Node *, body->nparams);
+  args[0] = i;
+  for (int k = 0; k < loop_inputs(l); k++)
+    args[1 + k] = loop_part(l, k) == LOOP_SLICED ? ir_index(w, inputs[k], &i, 1) : inputs[k];
+  return ir_instantiate(w, body, args, 0);
 }
 
 Node *ir_loop_stacking(World *w, const Node *loop, Node **ops, Node *result, Node **extra, int n, Node **arrays) {

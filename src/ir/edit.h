@@ -23,6 +23,7 @@ typedef struct LoopEdit {
   const Node *loop; /* the old one */
   const LoopInfo *l;
   LoopBuilder *b;
+  bool own;           /* the builder makes this loop alone */
   Node *count, **ops; /* trip count (NULL: it has a condition), inputs */
   Graph *body, *cond; /* over the old loop's parameters */
   Node **in;          /* input -> its parameter in the new body; NULL: dropped */
@@ -36,16 +37,26 @@ typedef struct LoopEdit {
 
 /* ops, graphs: the loop's own, or what became of them. */
 LoopEdit *edit_loop(World *w, const Node *loop, Node **ops, Graph **graphs);
+/* A copy that becomes part of the loop which the caller makes with b. The caller closes that one after the edit_yield
+ * of all its parts; edit_close then fills `results`. */
+LoopEdit *edit_loop_into(World *w, LoopBuilder *b, const Node *loop, Node **ops, Graph **graphs);
 void edit_input(LoopEdit *e, int k); /* takes input k alone, before the others */
 void edit_inputs(LoopEdit *e);
 /* Captures x, of the graph around the loop, to replace node `old` of the body by it. */
 void edit_capture(LoopEdit *e, const Node *old, Node *x);
-/* results: of the body, over the old parameters (NULL: those that it has). `extra`: n more nodes of the body, which
- * become what they are in the new one. */
+/* results: of the body, over the old parameters (NULL: those that it has; NULL in it: not made, `next` is NULL). extra:
+ * n more nodes of the body, which become what they are in the new one. */
 void edit_body(LoopEdit *e, Node **results, Node **extra, int n);
+Node *edit_condition(const LoopEdit *e); /* over `args`; NULL: the loop is counted */
 void edit_yield(LoopEdit *e);
 void edit_close(LoopEdit *e);
 Node *edit_value(LoopEdit *e);
+
+/* What the body of a loop returns at index i. inputs: values of the slots before it, arrays, captures. */
+Node *edit_iteration(World *w, const LoopInfo *l, Graph *body, Node **inputs, Node *i);
+
+/* n with x as operand k. */
+Node *edit_operand(World *w, const Node *n, int k, Node *x);
 
 /* A copy of a function with other parameters. */
 typedef struct FuncEdit {

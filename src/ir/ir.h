@@ -537,6 +537,7 @@ Node *region_branch(Node *selector, Region **arms, Node **results, int n);
  * names it. */
 typedef struct LoopBuilder LoopBuilder;
 LoopBuilder *loop_open(World *w, bool down);
+LoopBuilder *loop_open_like(World *w, const Node *loop); /* in the direction of that one */
 Node *loop_index(LoopBuilder *b);
 Node *loop_add(LoopBuilder *b, LoopPart part, Node *x);
 /* The next value of a carried value or accumulator: unless it stays as it is. */

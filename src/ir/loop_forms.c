@@ -38,6 +38,8 @@ LoopBuilder *loop_open(World *w, bool down) {
   return b;
 }
 
+LoopBuilder *loop_open_like(World *w, const Node *loop) { return loop_open(w, loop->loop->down); }
+
 Node *loop_index(LoopBuilder *b) { return ir_param(b->w, 0, ir_type(b->w, T_INT)); }
 
 static int *count_of(LoopInfo *l, LoopPart part) {

@@ -447,27 +447,20 @@ static Node **fill_next(View *v, int k, Node **dims) {
   return around;
 }
 
-/* The loop whose slots and captures with `dims` start as arrays, in region r (NULL: there is none). */
-static Node *start_filled(View *v, Node ***dims, Region *r, const Node *n) {
-  World *w = v->w;
-  Node **ops = NEW_ARRAY(w->arena, Node *, n->nops), **in = ops + loop_first(v->l);
-  for (int k = 0; k < loop_inputs(v->l); k++) {
-    in[k] = r ? region_import(r, r->outer, v->ops[k]) : v->ops[k];
-    if (!dims[k]) continue;
-    IrType *t = in[k]->type;
-    int rank = ir_rank(t);
-    for (int i = 0; r && i < rank; i++) dims[k][i] = region_import(r, r->outer, dims[k][i]);
-    Node *a = fill(w, in[k], ir_dense_type(w, t), dims[k], rank);
-    in[k] = ir_make(w, OP_TO_BAG, t, &a, 1);
+/* The loop whose slots and captures with `dims` start as arrays. */
+static Node *start_filled(World *w, const Node *n, Node **ops, Graph *body, Node ***dims) {
+  LoopEdit *e = edit_loop(w, n, ops, &body);
+  for (int k = 0; k < loop_inputs(n->loop); k++) {
+    IrType *t = e->ops[k]->type;
+    if (dims[k]) e->ops[k] = ir_to_bag(w, fill(w, e->ops[k], ir_dense_type(w, t), dims[k], ir_rank(t)));
   }
-  ops[0] = r ? region_import(r, r->outer, v->n) : v->n;
-  return ir_rebuild(w, n, ops, &v->body);
+  return edit_value(e);
 }
 
 static Node *filled_start(World *w, Uses *uses, const Node *n, Node **ops, Graph **graphs) {
   View v = view_of(w, n, ops, graphs[0]);
   int inputs = loop_inputs(v.l);
-  Node ***dims = NEW_ARRAY(w->arena, Node **, inputs + 1), **idle = NEW_ARRAY(w->arena, Node *, n->type->n);
+  Node ***dims = NEW_ARRAY(w->arena, Node **, inputs + 1);
   bool any = false, unless_idle = false;
   for (int k = 0; k < v.slots; k++) {
     Node **refilling = refilled(&v, k, &unless_idle);
@@ -479,14 +472,18 @@ static Node *filled_start(World *w, Uses *uses, const Node *n, Node **ops, Graph
     any |= (dims[k] = fillable_capture(&v, k, last)) != NULL;
   }
   if (!any) return NULL;
-  if (!unless_idle) return start_filled(&v, dims, NULL, n);
-  Region *runs = region_open(w, region_open(w, NULL)), *rests = region_open(w, runs->outer);
-  for (int k = 0; k < v.slots; k++) idle[k] = region_import(rests, rests->outer, v.ops[k]);
-  for (int k = 0; k < v.l->nstacked; k++)
-    idle[v.slots + k] = ir_array(w, n->type->args[v.slots + k]->args[0], NULL, 0, 0);
-  idle[v.slots + v.l->nstacked] = ir_int(w, 0);
-  Node *results[2] = {ir_tuple(w, n->type, idle), start_filled(&v, dims, runs, n)};
-  return region_branch(ir_op2(w, OP_ILT, ir_int(w, 0), v.n), (Region *[]){rests, runs}, results, 2);
+  if (!unless_idle) return start_filled(w, n, ops, v.body, dims);
+  BranchBuilder *b = branch_open(w, ir_op2(w, OP_ILT, ir_int(w, 0), v.n));
+  Node **in = NEW_ARRAY(w->temp, Node *, n->nops);
+  for (int k = 0; k < inputs; k++) in[1 + k] = branch_add(b, ops[1 + k]);
+  for (int k = 0; k < inputs; k++)
+    for (int i = 0; dims[k] && i < ir_rank(ops[1 + k]->type); i++) dims[k][i] = branch_add(b, dims[k][i]);
+  in[0] = branch_add(b, ops[0]);
+  Node *runs = start_filled(w, n, in, v.body, dims);
+  in[0] = ir_int(w, 0);
+  branch_arm(b, ir_rebuild(w, n, in, &v.body), NULL);
+  branch_arm(b, runs, NULL);
+  return branch_close(b);
 }
 
 static void *bags_begin(void *user, Graph *g) { return graph_uses(((Bags *)user)->w, g); }

@@ -122,17 +122,12 @@ static bool dims_depend(World *w, const Graph *g, const Start *s) {
 }
 
 static Graph *with_start(World *w, Graph *g, const Start *s) {
-  Node **ops = NEW_ARRAY(w->arena, Node *, s->at->nops);
-  for (int k = 0; k < s->at->nops; k++) ops[k] = s->at->ops[k];
-  Node *zeros = s->like ? filled(w, ops[s->input]->type, NULL, s->like) : ir_zeros(w, s->array, s->dims, 0);
-  ops[s->input] = ir_to_bag(w, zeros);
+  IrType *t = s->at->ops[s->input]->type;
+  Node *zeros = s->like ? filled(w, t, NULL, s->like) : ir_zeros(w, s->array, s->dims, 0);
   Map over;
   map_init(&over, w->temp);
-  map_put(&over, s->at, ir_rebuild(w, s->at, ops, s->at->graphs));
-  Node **args = NEW_ARRAY(w->arena, Node *, g->nparams + 1);
-  for (int k = 0; k < g->nparams; k++) args[k] = ir_param(w, k, g->params[k]);
-  Node *result = ir_instantiate_over(w, g, args, 0, &over);
-  return ir_graph(w, g->params, g->nparams, result, g->name);
+  map_put(&over, s->at, edit_operand(w, s->at, s->input, ir_to_bag(w, zeros)));
+  return ir_graph_over(w, g, &over);
 }
 
 /* One of them after the other: the next one may be in what the last one made. */

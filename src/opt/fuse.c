@@ -160,12 +160,7 @@ static int made_again(Frame *u, const Node *x) {
 }
 
 Node *fuse_element(World *w, const Node *loop, int output, Node **ops, Node *i) {
-  Graph *body = loop->graphs[0];
-  Node **args = NEW_ARRAY(w->temp, Node *, body->nparams);
-  args[0] = i;
-  for (int k = 0; k < loop_inputs(loop->loop); k++)
-    args[1 + k] = loop_part(loop->loop, k) == LOOP_SLICED ? ir_index(w, ops[k], &i, 1) : ops[k];
-  return ir_get(w, ir_instantiate(w, body, args, 0), output);
+  return ir_get(w, edit_iteration(w, loop->loop, loop->graphs[0], ops, i), output);
 }
 
 /* Index i, waiting for what the loop's trip count waits for: checks of what it reads. */
@@ -193,19 +188,18 @@ Node *fuse_count(const Fusion *f) {
 static Node *fused_loop(const Fusion *f) {
   World *w = f->w;
   const LoopInfo *made = f->producer->loop;
-  Node **own = NEW_ARRAY(w->temp, Node *, f->producer->graphs[0]->nparams);
   LoopEdit *e = edit_loop(w, f->loop, f->loop->ops, f->loop->graphs);
-  own[0] = loop_index(e->b);
+  LoopEdit *p = edit_loop_into(w, e->b, f->producer, f->producer->ops, f->producer->graphs);
   for (LoopPart part = LOOP_CARRIED; part <= LOOP_CAPTURED; part++) { /* each part's the consumer's first */
     for (int k = 0; k < loop_inputs(f->l); k++)
       if (loop_part(f->l, k) == part && !f->fused[k]) edit_input(e, k);
     for (int k = 0; k < loop_inputs(made); k++)
-      if (loop_part(made, k) == part) own[1 + k] = loop_add(e->b, part, f->producer->ops[1 + k]);
+      if (loop_part(made, k) == part) edit_input(p, k);
   }
-  Node *elements = ir_instantiate(w, f->producer->graphs[0], own, 0);
+  edit_body(p, NULL, NULL, 0);
   for (int k = f->slots; k < loop_inputs(f->l); k++) {
     if (!f->fused[k]) continue;
-    Node *x = ir_get(w, elements, (int)f->ops[k]->attr.i);
+    Node *x = p->next[f->ops[k]->attr.i];
     bool sliced = loop_part(f->l, k) == LOOP_SLICED;
     e->args[1 + k] = sliced ? x : ir_zero(w, f->body->params[1 + k]);
     if (!sliced) fuse_put_elements(w, f->body, 1 + k, x, &e->over);

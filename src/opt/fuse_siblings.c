@@ -486,10 +486,9 @@ static void make(Join *j, int i) {
 /* One loop's part of a group's. */
 typedef struct Member {
   int at; /* its place in the body */
-  const LoopInfo *l;
-  Node **slots, *result; /* its accumulators in the new body; what its own body returns there */
-  bool *made;            /* per slot: does an array begin as what is made there? So its elements are stacked. */
-  int stacked;           /* the first of its stacked results: those slots, then its own */
+  LoopEdit *e;
+  bool *made;  /* per slot: does an array begin as what is made there? So its elements are stacked, … */
+  int *number; /* … as this result */
 } Member;
 
 typedef struct Joined {
@@ -507,91 +506,70 @@ static const Member *member_at(const Joined *d, int at) {
 
 /* Result r of p as a later loop of the group needs it in an iteration: an accumulator, or an element. */
 static Node *made_by(Joined *d, const Member *p, int r, bool element) {
-  Node *x = ir_get(d->j->w, p->result, r);
-  bool array = element && r < loop_slots(p->l) && !p->made[r];
+  Node *x = p->e->next[r];
+  bool array = element && r < loop_slots(p->e->l) && !p->made[r];
   return array ? ir_index(d->j->w, x, (Node *[]){loop_index(d->b)}, 1) : x;
 }
 
-/* What operand k of member m is in the new body; `over`: elements of an array that is made there. */
-static Node *operand(Joined *d, Member *m, int k, Map *over) {
+/* Input k of member m: an operand of the new loop, or what member p, whose result r it is, makes in the new body. */
+static void take_input(Joined *d, Member *m, int k) {
   Join *j = d->j;
-  const Node *n = node(j, m->at), *x = node(j, j->ops[m->at][k]);
-  LoopPart part = loop_part(m->l, k - 1);
-  int of = maker(j, m->at, k);
+  LoopEdit *e = m->e;
+  LoopPart part = loop_part(e->l, k);
+  int of = maker(j, m->at, 1 + k), r = (int)node(j, j->ops[m->at][1 + k])->attr.i;
   const Member *p = of >= 0 ? member_at(d, of) : NULL;
+  Node *known = part == LOOP_SLICED && !p ? map_get(&d->sliced, e->ops[k]) : NULL;
   if (p) {
-    int r = (int)x->attr.i;
-    bool begins = part == LOOP_ACC && (r >= loop_slots(p->l) || p->made[r]), goes_on = part == LOOP_ACC && !begins;
+    bool begins = part == LOOP_ACC && (r >= loop_slots(p->e->l) || p->made[r]), goes_on = part == LOOP_ACC && !begins;
     Node *made = made_by(d, p, r, !goes_on);
-    if (goes_on) m->slots[k - 1] = p->slots[r];
-    if (begins) m->made[k - 1] = true;
-    if (goes_on || part == LOOP_SLICED) return made;
-    fuse_put_elements(j->w, n->graphs[0], k, made, over);
-    return ir_zero(j->w, x->type);
-  }
-  Node *outer = j->value[j->ops[m->at][k]], *inner = part == LOOP_SLICED ? map_get(&d->sliced, outer) : NULL;
-  if (!inner) inner = loop_add(d->b, part, outer);
-  if (part == LOOP_SLICED) map_put(&d->sliced, outer, inner);
-  if (part == LOOP_ACC) m->slots[k - 1] = inner;
-  return inner;
-}
-
-/* What the body of m returns: elements in place of arrays that begin as what is made in the group. */
-static Graph *body_of(Joined *d, const Member *m) {
-  World *w = d->j->w;
-  Graph *body = node(d->j, m->at)->graphs[0];
-  int n = loop_slots(m->l) + m->l->nstacked;
-  Node **xs = NEW_ARRAY(w->arena, Node *, n + 1);
-  for (int k = 0; k < n; k++) {
-    xs[k] = ir_get(w, body->result, k);
-    if (k < loop_slots(m->l) && m->made[k]) xs[k] = xs[k]->ops[xs[k]->nops - 1];
-  }
-  return ir_graph(w, body->params, body->nparams, ir_record(w, xs, n), body->name);
-}
-
-static void add_results(Joined *d, Member *m) {
-  World *w = d->j->w;
-  int slots = loop_slots(m->l), parts = slots + m->l->nstacked;
-  bool first = true;
-  for (int k = 0; k < parts; k++) {
-    Node *x = ir_get(w, m->result, k);
-    if (k < slots && !m->made[k]) {
-      loop_next(d->b, m->slots[k], x);
-      continue;
+    if (goes_on) e->in[k] = p->e->in[r];
+    if (begins) m->made[k] = true;
+    if (goes_on || part == LOOP_SLICED) known = made;
+    else {
+      fuse_put_elements(j->w, e->body, 1 + k, made, &e->over);
+      known = ir_zero(j->w, e->body->params[1 + k]);
     }
-    int number = loop_stack(d->b, x);
-    if (first) m->stacked = number;
-    first = false;
   }
+  e->args[1 + k] = known;
+  if (!known) edit_input(e, k);
+  if (part == LOOP_SLICED && !p) map_put(&d->sliced, e->ops[k], e->args[1 + k]);
+}
+
+/* Puts the body of m, with elements in place of arrays that begin as what is made in the group, into the new one. */
+static void add_body(Joined *d, Member *m) {
+  World *w = d->j->w;
+  LoopEdit *e = m->e;
+  int n = e->loop->type->n - 1;
+  Node **xs = NEW_ARRAY(w->temp, Node *, n + 1);
+  for (int k = 0; k < n; k++) {
+    xs[k] = ir_get(w, e->body->result, k);
+    if (k < loop_slots(e->l) && m->made[k]) xs[k] = xs[k]->ops[xs[k]->nops - 1];
+  }
+  edit_body(e, xs, NULL, 0);
+  for (int k = 0; k < loop_slots(e->l); k++)
+    if (m->made[k]) m->number[k] = loop_stack(d->b, e->next[k]);
+  edit_yield(e);
 }
 
 static void add_member(Joined *d, int at) {
   World *w = d->j->w;
   const Node *n = node(d->j, at);
-  int slots = loop_slots(n->loop), params = n->graphs[0]->nparams;
-  Member m = {.at = at, .l = n->loop};
-  m.slots = NEW_ARRAY(w->temp, Node *, slots + 1);
-  m.made = NEW_ARRAY(w->temp, bool, slots + 1);
-  Node **args = NEW_ARRAY(w->temp, Node *, params);
-  Map over;
-  map_init(&over, w->temp);
-  args[0] = loop_index(d->b);
-  for (int k = 1; k < params; k++) args[k] = operand(d, &m, k, &over);
-  m.result = ir_instantiate_over(w, body_of(d, &m), args, 0, &over);
-  add_results(d, &m);
+  Node **ops = NEW_ARRAY(w->temp, Node *, n->nops);
+  for (int k = 0; k < n->nops; k++) ops[k] = d->j->value[d->j->ops[at][k]];
+  Member m = {.at = at, .e = edit_loop_into(w, d->b, n, ops, n->graphs)};
+  m.made = NEW_ARRAY(w->temp, bool, n->nops);
+  m.number = NEW_ARRAY(w->temp, int, n->nops);
+  for (int k = 0; k < loop_inputs(n->loop); k++) take_input(d, &m, k);
+  add_body(d, &m);
   vec_push(w->temp, d->members, m);
 }
 
 /* What the member yields, as its own loop did. */
-static Node *member_value(Joined *d, const Member *m) {
-  World *w = d->j->w;
-  IrType *type = node(d->j, m->at)->type;
-  int slots = loop_slots(m->l), next = m->stacked;
-  Node **xs = NEW_ARRAY(w->temp, Node *, type->n);
-  for (int k = 0; k + 1 < type->n; k++)
-    xs[k] = k < slots && !m->made[k] ? loop_result(d->b, m->slots[k]) : loop_stacked(d->b, next++);
-  xs[type->n - 1] = loop_trips(d->b);
-  return ir_tuple(w, type, xs);
+static Node *member_value(const Joined *d, const Member *m) {
+  edit_close(m->e);
+  for (int k = 0; k < loop_slots(m->e->l); k++)
+    if (m->made[k]) m->e->results[k] = loop_stacked(d->b, m->number[k]);
+  return edit_value(m->e);
 }
 
 /* Effects that stand before the place happen before the loop: so it is that of the one that may fail, or the first. */

@@ -205,24 +205,18 @@ static Graph *without_moved(Hoist *h) {
   return ir_graph(w, h->body->params, h->body->nparams, map_get(&value, h->body->result), h->body->name);
 }
 
-/* What the loop became, where results that need no loop any more, since nothing but checks made them, wait for these
- * themselves. */
-static Node *all_waiting(Hoist *h, Node *x) {
-  if (x->op != OP_TUPLE) return x;
-  Node **xs = NEW_ARRAY(h->w->temp, Node *, x->nops + 1);
-  for (int k = 0; k < x->nops; k++) {
-    Node *y = x->ops[k];
-    xs[k] = y->op == OP_GET && y->ops[0]->op == OP_LOOP ? y : op2(h, OP_AFTER, y, h->wait);
-  }
-  return ir_tuple(h->w, x->type, xs);
-}
-
-/* The loop, which waits for the checks that left it. */
+/* The loop, which waits for the checks that left it. Results that need no loop any more, since nothing but checks made
+ * them, wait for these themselves. */
 static Node *with_checks_before(Hoist *h, const Node *loop) {
   Graph *body = without_moved(h);
-  Node **in = NEW_ARRAY(h->w->temp, Node *, loop->nops);
-  for (int k = 0; k < loop->nops; k++) in[k] = k ? loop->ops[k] : h->wait;
-  return all_waiting(h, ir_rebuild(h->w, loop, in, &body));
+  LoopEdit *e = edit_loop(h->w, loop, loop->ops, &body);
+  e->count = h->wait;
+  Node *made = edit_value(e);
+  for (int k = 0; made->op == OP_TUPLE && k < made->nops; k++) {
+    const Node *x = made->ops[k];
+    if (x->op != OP_GET || x->ops[0]->op != OP_LOOP) e->results[k] = op2(h, OP_AFTER, made->ops[k], h->wait);
+  }
+  return edit_value(e);
 }
 
 /* The loop with its invariant divisions as captures, x / c → q where q = x / c before the loop. The C compiler leaves a

@@ -56,17 +56,11 @@ static Node *index_of(const Run *r, const Piece *p) {
 static void run_iteration(const Run *r, Graph *body, Node *i, Node **state) {
   const Pieces *s = r->s;
   World *w = s->w;
-  const LoopInfo *l = s->loop->loop;
-  int inputs = loop_inputs(l);
-  Node **args = NEW_ARRAY(w->temp, Node *, 1 + inputs);
-  args[0] = i;
-  for (int k = 0; k < inputs; k++) {
-    args[1 + k] = k < s->nslots ? state[k] : r->in[k];
-    if (loop_part(l, k) == LOOP_SLICED) args[1 + k] = ir_index(w, r->in[k], args, 1);
-  }
-  Node *y = ir_instantiate(w, body, args, 0);
+  Node **inputs = NEW_ARRAY(w->temp, Node *, loop_inputs(s->loop->loop) + 1);
+  for (int k = 0; k < loop_inputs(s->loop->loop); k++) inputs[k] = k < s->nslots ? state[k] : r->in[k];
+  Node *y = edit_iteration(w, s->loop->loop, body, inputs, i);
   for (int k = 0; k < s->nslots; k++) state[k] = ir_get(w, y, k);
-  for (int k = s->nslots; k < s->nparts; k++) state[k] = ir_update(w, state[k], args, 1, ir_get(w, y, k));
+  for (int k = s->nslots; k < s->nparts; k++) state[k] = ir_update(w, state[k], &i, 1, ir_get(w, y, k));
 }
 
 static void take_operands(Run *r) {
@@ -83,7 +77,7 @@ static void take_operands(Run *r) {
 
 void pieces_run(Pieces *s, const Piece *p, int n) {
   const LoopInfo *l = s->loop->loop;
-  Run r = {.s = s, .b = loop_open(s->w, l->down)};
+  Run r = {.s = s, .b = loop_open_like(s->w, s->loop)};
   take_operands(&r);
   Node **in = NEW_ARRAY(s->w->temp, Node *, s->nparts + 1), **state = NEW_ARRAY(s->w->temp, Node *, s->nparts + 1);
   for (int k = 0; k < s->nparts; k++) state[k] = in[k] = r.in[k < s->nslots ? k : loop_inputs(l) + k - s->nslots];
@@ -91,6 +85,10 @@ void pieces_run(Pieces *s, const Piece *p, int n) {
   for (int k = 0; k < s->nparts; k++) loop_next(r.b, in[k], state[k]);
   loop_close(r.b, p->count, NULL, s->loop->site);
   for (int k = 0; k < s->nparts; k++) s->state[k] = loop_result(r.b, in[k]);
+}
+
+void pieces_run_each(Pieces *s, const Piece *p, int n) {
+  for (int k = 0; k < n; k++) pieces_run(s, &p[s->loop->loop->down ? n - 1 - k : k], 1);
 }
 
 Node *pieces_result(const Pieces *s) {

@@ -26,6 +26,8 @@ bool pieces_are_independent(World *w, const Node *loop);
 Pieces pieces_of(World *w, const Node *loop, Node **ops);
 /* n pieces of one count in one loop, an iteration of each in turn. */
 void pieces_run(Pieces *s, const Piece *p, int n);
+/* n pieces that follow each other, one loop each, in the loop's direction. */
+void pieces_run_each(Pieces *s, const Piece *p, int n);
 /* What the loop yields. */
 Node *pieces_result(const Pieces *s);
 

@@ -207,28 +207,18 @@ static bool find_kept(Nest *t) {
 }
 
 /* ---- The three parts --------------------------------------------------------------------------------------------- */
-/* A loop over the outer one's captures; args: what stands for its body's parameters. */
-static LoopBuilder *open_part(const Nest *t, Node **args) {
-  LoopBuilder *b = loop_open(t->w, false);
-  args[0] = loop_index(b);
-  for (int p = 1; p < outer_body(t)->nparams; p++) {
-    bool capture = p >= first_capture(t->outer);
-    args[p] = capture ? loop_add(b, LOOP_CAPTURED, t->outer->ops[p]) : ir_zero(t->w, outer_body(t)->params[p]);
-  }
-  return b;
-}
-
+/* The outer loop, which stacks what is kept and makes nothing else. */
 static void make_kept(Nest *t) {
   World *w = t->w;
   if (!t->kept.len) return;
-  Node **args = NEW_ARRAY(w->temp, Node *, outer_body(t)->nparams);
-  LoopBuilder *b = open_part(t, args);
-  Node *all = ir_record(w, t->kept.data, t->kept.len);
-  Node *r = ir_instantiate(w, ir_graph(w, outer_body(t)->params, outer_body(t)->nparams, all, NULL), args, 0);
-  for (int k = 0; k < t->kept.len; k++) loop_stack(b, ir_get(w, r, k));
-  loop_close(b, t->outer->ops[0], NULL, t->outer->site);
+  LoopEdit *e = edit_loop(w, t->outer, t->outer->ops, t->outer->graphs);
   t->made = NEW_ARRAY(w->temp, Node *, t->kept.len);
-  for (int k = 0; k < t->kept.len; k++) t->made[k] = loop_stacked(b, k);
+  for (int k = 0; k < t->kept.len; k++) t->made[k] = t->kept.data[k];
+  for (int p = 1; p < first_capture(t->outer); p++) e->args[p] = ir_zero(w, outer_body(t)->params[p]);
+  edit_body(e, NEW_ARRAY(w->temp, Node *, t->outer->type->n), t->made, t->kept.len);
+  for (int k = 0; k < t->kept.len; k++) loop_stack(e->b, t->made[k]);
+  edit_close(e);
+  for (int k = 0; k < t->kept.len; k++) t->made[k] = loop_stacked(e->b, k);
 }
 
 /* The second part, while it is made. Its loop over j is the outer one. */
@@ -280,7 +270,7 @@ static Node *at_zero(const Nest *t, Node *x) {
     bool capture = p >= first_capture(t->outer);
     args[p] = capture ? t->outer->ops[p] : ir_zero(w, outer_body(t)->params[p]);
   }
-  return ir_instantiate(w, ir_graph(w, outer_body(t)->params, outer_body(t)->nparams, x, NULL), args, 0);
+  return ir_substitute(w, x, args, outer_body(t)->nparams, 0);
 }
 
 static Bounds find_bounds(const Nest *t, LoopBuilder *over_j) {
@@ -315,14 +305,14 @@ static Node *addends(Exchange *e) {
   args[0] = e->j;
   for (int p = 1; p < body->nparams; p++)
     args[p] = p < first_capture(t->inner) ? ir_zero(t->w, body->params[p]) : again(e, t->inner->ops[p]);
-  return ir_instantiate(t->w, ir_graph(t->w, body->params, body->nparams, ir_record(t->w, xs, n), NULL), args, 0);
+  return ir_substitute(t->w, ir_record(t->w, xs, n), args, body->nparams, 0);
 }
 
 static void make_sums(Nest *t) {
   World *w = t->w;
   int n = t->inner->loop->naccs;
   IrType *array = ir_array_type(w, ir_type(w, T_FLOAT)), *bag = ir_accumulator(w, array);
-  Exchange e = {.t = t, .over_j = loop_open(w, t->inner->loop->down), .over_i = loop_open(w, false)};
+  Exchange e = {.t = t, .over_j = loop_open_like(w, t->inner), .over_i = loop_open(w, false)};
   map_init(&e.brought, w->temp);
   map_init(&e.again, w->temp);
   Node **there = NEW_ARRAY(w->temp, Node *, n), **in = NEW_ARRAY(w->temp, Node *, n);

@@ -151,8 +151,7 @@ static Node *made_before(Moving *m) {
     args[k] = k < m->own ? ir_zero(w, body->params[k]) : branch_add(b, m->loop->ops[k]);
   for (int i = 0; i < m->out.len; i++) xs[i] = ir_zero(w, m->out.data[i]->type);
   branch_arm(b, ir_record(w, xs, m->out.len), NULL);
-  Graph *all = ir_graph(w, body->params, body->nparams, ir_record(w, m->out.data, m->out.len), body->name);
-  branch_arm(b, ir_instantiate(w, all, args, 0), NULL);
+  branch_arm(b, ir_substitute(w, ir_record(w, m->out.data, m->out.len), args, body->nparams, 0), NULL);
   return branch_close(b);
 }
 

@@ -137,12 +137,9 @@ static void run_pieces(const Peel *s, Pieces *all, Graph *middle) {
   Node *first = s->first ? at_ends(w, n, s->first) : zero, *rest = ir_op2(w, OP_ISUB, n, first);
   Node *last = s->first ? ir_op2(w, OP_IMIN, rest, ir_int(w, s->last)) : at_ends(w, n, s->last);
   Node *count = ir_op2(w, OP_ISUB, rest, last), *to = ir_op2(w, OP_IADD, first, count);
-  for (int k = 0; k < 3; k++) {
-    int piece = s->loop->loop->down ? 2 - k : k;
-    if (piece == 0 && s->first) pieces_run(all, &(Piece){s->f->g, first, zero, NULL, NULL}, 1);
-    if (piece == 1) pieces_run(all, &(Piece){middle, count, few, NULL, NULL}, 1);
-    if (piece == 2 && s->last) pieces_run(all, &(Piece){s->f->g, last, to, NULL, NULL}, 1);
-  }
+  const Piece of[] = {
+      {s->f->g, first, zero, NULL, NULL}, {middle, count, few, NULL, NULL}, {s->f->g, last, to, NULL, NULL}};
+  pieces_run_each(all, s->first ? of : of + 1, 1 + (s->first > 0) + (s->last > 0));
 }
 
 static Node *pieces(const Peel *s, Node **ops, Graph *middle) {

@@ -15,7 +15,6 @@
  *
  * A graph is done again until nothing changes: what one step finds is what the next one knows. */
 #include "opt/opt.h"
-#include <string.h>
 
 typedef struct Scalars {
   World *w;
@@ -238,32 +237,21 @@ static bool unrolls(World *w, Node *n, int64_t *trips) {
   return *trips * n->graphs[0]->size <= LIMIT_UNROLLED || !limit_reached(w->arena, AT_UNROLLED);
 }
 
-/* One iteration: the body's results. `state`: carried values and accumulators before it. */
-static Node *iteration(World *w, Node *n, Node **state, Node *i) {
-  const LoopInfo *l = n->loop;
-  Node **args = NEW_ARRAY(w->temp, Node *, loop_inputs(l) + 1);
-  args[0] = i;
-  for (int k = 0; k < loop_inputs(l); k++) {
-    Node *x = n->ops[1 + k];
-    if (loop_part(l, k) == LOOP_SLICED) x = ir_index(w, x, &i, 1);
-    args[1 + k] = k < loop_slots(l) ? state[k] : x;
-  }
-  return ir_instantiate(w, n->graphs[0], args, 0);
-}
-
 static Node *unrolled(World *w, Node *n, int64_t trips) {
   const LoopInfo *l = n->loop;
   int slots = loop_slots(l), parts = slots + l->nstacked;
   Node **out = NEW_ARRAY(w->arena, Node *, parts + 1), **rows = NEW_ARRAY(w->arena, Node *, l->nstacked * trips + 1);
-  for (int k = 0; k < slots; k++) out[k] = n->ops[1 + k];
+  Node **inputs = NEW_ARRAY(w->temp, Node *, n->nops);
+  for (int k = 0; k + 1 < n->nops; k++) inputs[k] = n->ops[1 + k];
   for (int64_t t = 0; t < trips; t++) {
     int64_t i = l->down ? trips - 1 - t : t;
-    Node *r = iteration(w, n, out, waiting(w, ir_int(w, i), n->ops[0]));
-    for (int k = 0; k < slots; k++) out[k] = ir_get(w, r, k);
+    Node *r = edit_iteration(w, l, n->graphs[0], inputs, waiting(w, ir_int(w, i), n->ops[0]));
+    for (int k = 0; k < slots; k++) inputs[k] = ir_get(w, r, k);
     for (int k = 0; k < l->nstacked; k++) rows[k * trips + i] = ir_get(w, r, slots + k);
   }
   for (int k = 0; k < l->nstacked; k++)
     out[slots + k] = ir_array(w, n->type->args[slots + k]->args[0], rows + k * trips, (int)trips, n->site);
+  for (int k = 0; k < slots; k++) out[k] = inputs[k];
   out[parts] = ir_int(w, trips);
   for (int k = 0; k <= parts; k++) out[k] = waiting(w, out[k], n->ops[0]);
   return ir_tuple(w, n->type, out);
@@ -333,12 +321,7 @@ static Node *switch_yielding_elements(World *w, Node *n) {
 }
 
 static Node *known_switch(World *w, Node *n) {
-  if (is_known(n->ops[0])) {
-    Node **ops = NEW_ARRAY(w->arena, Node *, n->nops);
-    memcpy(ops, n->ops, sizeof *ops * (size_t)n->nops);
-    ops[0] = stripped(n->ops[0]);
-    return waiting(w, ir_rebuild(w, n, ops, n->graphs), n->ops[0]);
-  }
+  if (is_known(n->ops[0])) return waiting(w, edit_operand(w, n, 0, stripped(n->ops[0])), n->ops[0]);
   Node *r = switch_over_elements(w, n);
   return r == n ? switch_yielding_elements(w, n) : r;
 }

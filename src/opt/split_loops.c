@@ -143,9 +143,6 @@ Node *opt_split_loops(Ranges *p, Frame *f, Frame *body, Node *loop, Node **ops) 
   if (pieces_are_independent(w, loop) && has_equal_halves(&c)) {
     before.count = after.count = ir_op2(w, OP_AFTER, at, ops[0]);
     pieces_run(&all, (Piece[]){before, after}, 2);
-  } else {
-    pieces_run(&all, loop->loop->down ? &after : &before, 1);
-    pieces_run(&all, loop->loop->down ? &before : &after, 1);
-  }
+  } else pieces_run_each(&all, (Piece[]){before, after}, 2);
   return pieces_result(&all);
 }

@@ -34,10 +34,9 @@ static Node *begun_with(World *w, const Node *x, Node *b) {
   const Node *adds = x->op == OP_ACC_AT ? x : loop_of(x);
   if (!adds) return NULL;
   int at = adds == x ? 0 : start_of(x);
-  Node *start = begun_with(w, adds->ops[at], b), **ops = NEW_ARRAY(w->arena, Node *, adds->nops);
+  Node *start = begun_with(w, adds->ops[at], b);
   if (!start) return NULL;
-  for (int k = 0; k < adds->nops; k++) ops[k] = k == at ? start : adds->ops[k];
-  Node *y = ir_rebuild(w, adds, ops, adds->graphs);
+  Node *y = edit_operand(w, adds, at, start);
   return adds == x ? y : ir_get(w, y, (int)x->attr.i);
 }
 

@@ -115,6 +115,35 @@ static void condition(void) {
   CHECK(whole->op == OP_LOOP && whole->loop->has_cond && whole->loop->ncarried == 2);
 }
 
+/* Two loops become one: the second takes its accumulator from the first. */
+static void two_in_one(void) {
+  Node *loop = loop_of_two();
+  LoopBuilder *b = loop_open_like(w, loop);
+  LoopEdit *one = edit_loop_into(w, b, loop, loop->ops, loop->graphs);
+  LoopEdit *two = edit_loop_into(w, b, loop, loop->ops, loop->graphs);
+  edit_yield(one);
+  two->args[1] = one->next[0];
+  two->in[0] = one->in[0];
+  edit_yield(two);
+  loop_close(b, outer(0), NULL, 0);
+  Node *values[] = {edit_value(one), edit_value(two)}, *whole = loop_value(b);
+  CHECK(whole->op == OP_LOOP && whole->loop->naccs == 1 && whole->loop->nstacked == 2);
+  CHECK(values[0]->type == loop->type && ir_get(w, values[0], 0) == ir_get(w, values[1], 0));
+  CHECK(ir_get(w, values[0], 1) == ir_get(w, whole, 1) && ir_get(w, values[1], 1) == ir_get(w, whole, 2));
+  CHECK(is_verified(ir_record(w, values, 2)));
+}
+
+/* Results that aren't made: the body is what the others read. */
+static void unmade_results(void) {
+  Node *loop = loop_of_two(), *results[] = {NULL, result_of(loop, 1)};
+  LoopEdit *e = edit_loop(w, loop, loop->ops, loop->graphs);
+  e->args[1] = ir_float(w, 0);
+  edit_body(e, results, NULL, 0);
+  CHECK(!e->next[0] && e->next[1]);
+  Node *made = edit_value(e), *rest = made->ops[1]->ops[0];
+  CHECK(ir_is_constant(made->ops[0]) && rest->op == OP_LOOP && rest->loop->nsliced == 1 && is_verified(made));
+}
+
 /* f (x, y) k = x * y  →  f' x y = (x * y, y) */
 static void other_signature(void) {
   IrType *ts[2] = {F, F}, *pair = ir_tuple_type(w, ts, NULL, 2), *params[2] = {pair, I};
@@ -142,6 +171,8 @@ int main(void) {
   dropped_stacked();
   more_results();
   condition();
+  two_in_one();
+  unmade_results();
   other_signature();
   return close_world();
 }
