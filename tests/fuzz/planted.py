@@ -48,7 +48,7 @@ FAULTS = {
     "a backward pass that fails before the effects of its function": [
         ("src/graph/error_slice.c", "ops[k] = ir_after(w, ops[k], first, WAITS_ERROR);", "(void)first;")],
     "a rule's missing mode at zero": [
-        ("src/ad/cotangent.c", "return general(w, t, x, ir_float(w, 0.25));", "return t->kind ? ad_zero_public(w, t, x) : general(w, t, x, x);")],
+        ("src/ad/cotangent.c", "return convert(&(Conversion){w, true, general_leaf,", "if (t->kind) return ad_zero_public(w, t, x);\n  return convert(&(Conversion){w, true, general_leaf,")],
     # Two things see to it: operands that wait, and the places of the text.
     "an error before the effects of its operands": [
         ("src/elab/elab_state.c", "  return ir_after(c->w, x, el_token(c), WAITS_END); /* the lengths of an array wait, too */", "  return x;"),
