@@ -2,14 +2,16 @@
 /* What the files of src/ad share.
  *
  *   cotangent.c  conversion between cotangents and the values users see
- *   rules.c      rules of single operations, in both modes
- *   reverse.c    the combined form of a graph: one walk forward, one walk backward
- *   control.c    reverse mode of branches and loops
- *   preaccumulate.c  loops of few inputs: their partial derivatives, by forward mode
- *   calls.c      reverse mode of calls: twins, the user's own rules, checkpoints
- *   attempts.c   attempts, in both modes
- *   forward.c    tangents
- *   expand.c     the driver */
+ *   expand.c         the driver: what VJP and JVP nodes become
+ *   reverse.c        reverse mode of a graph, its combined form; what both modes know of a graph's nodes
+ *   forward.c        forward mode of a graph: values with tangents
+ *   rules.c          single operations, in both modes
+ *   switches.c, calls.c, attempts.c   these constructs, in both modes; checkpoints are calls
+ *   loop_plan.c      which strategy the backward pass of a loop follows, and why
+ *   loop_reverse.c   the forward and the backward loop that a plan says
+ *   preaccumulate.c  loops of few inputs, with their partial derivatives
+ *   loop_tangent.c   loops over values and tangents: forward mode, and preaccumulation
+ *   cotangent.c      conversion between cotangents and the values users see */
 #ifndef ATLED_AD_INTERNAL_H
 #define ATLED_AD_INTERNAL_H
 #include "ad/ad.h"
@@ -58,7 +60,10 @@ Node *ad_fwd(const Diff *r, const Node *x);
 Node **ad_fwd_all(const Diff *r, Node **xs, int n);
 bool ad_active(const Diff *r, const Node *x);
 Fact *ad_facts(const Diff *r, Node **xs, int n, Fact which);
-Node *ad_cot(const Diff *r, const Node *x);     /* cot[x], or a zero */
+Node *ad_cot(const Diff *r, const Node *x); /* cot[x], or a zero */
+/* The combined form of g, a graph over operands of which these facts are known, and its backward pass as a second
+ * stage: this may read operands, but of those that are overwritten the shapes alone. */
+Combined *ad_stages(Diff *r, Graph *g, const Fact *facts, Split *out);
 void ad_add(Diff *r, const Node *x, Node *cot); /* cot[x] += cot, if x is active */
 Node *ad_take(Diff *r, const Node *x);          /* moves cot[x] out */
 void ad_put(Diff *r, const Node *x, Node *acc); /* moves it back: before other contributions */
@@ -70,26 +75,76 @@ void ad_region_done(Diff *r, const Node *x, Node **xs, int n, Node *acc);
 void ad_region_accs(Diff *r, Node **xs, int n, Nodes *out); /* of the active xs */
 void ad_region_all_done(Diff *r, Node **xs, int n, Node *accs);
 
-void ad_rule_backward(Diff *r, int at, Node *d); /* single operations: d to the operands */
-Node *ad_rule_tangent(Diff *f, int at);
-Node *ad_unless_zero(World *w, Node *d, Node *x); /* x, a product with d: 0 where d is 0 and x NaN */
+/* How each kind of node is differentiated. In reverse mode `forward` sets the forward node and leaves what the backward
+ * pass needs in memo[at]; `backward` adds to the operands' cotangents, d being the node's own. In forward mode
+ * `tangent` sets the node over values and its tangent. */
+typedef struct Construct {
+  void (*forward)(Diff *r, int at);
+  void (*backward)(Diff *r, int at, Node *d);
+  void (*tangent)(Diff *f, int at);
+} Construct;
+enum { OPERATION, ATTEMPT, BRANCH, LOOP, CALL, CHECKPOINT };
+/* While ad_expand runs: it calls the walks of reverse.c and forward.c, which find the constructs' functions here. */
+struct Differentiation {
+  Func *const *rules; /* of scalar operations, by Op: see ad_expand */
+  const Construct *constructs;
+};
+const Construct *ad_construct(const Diff *r, const Node *n);
+void ad_keep(Diff *r, int at); /* the forward node is the same operation on forward nodes */
+void ad_rule_backward(Diff *r, int at, Node *d);
+void ad_rule_tangent(Diff *f, int at);
 void ad_switch_forward(Diff *r, int at);
 void ad_switch_backward(Diff *r, int at, Node *d);
+void ad_switch_tangent(Diff *f, int at);
 void ad_loop_forward(Diff *r, int at);
 void ad_loop_backward(Diff *r, int at, Node *d);
+void ad_loop_tangent(Diff *f, int at);
 void ad_call_forward(Diff *r, int at);
 void ad_call_backward(Diff *r, int at, Node *d);
+void ad_call_tangent(Diff *f, int at);
 void ad_checkpoint_backward(Diff *r, int at, Node *d);
+void ad_checkpoint_tangent(Diff *f, int at);
 void ad_attempt_forward(Diff *r, int at);
 void ad_attempt_backward(Diff *r, int at, Node *d);
 void ad_attempt_tangent(Diff *f, int at);
-Fact *ad_body_facts(const Diff *r, const Node *loop);                    /* which parameters of the body are active */
-Fact *ad_body_facts_from(World *w, const Node *loop, const Fact *given); /* given: of the operands but the trip count */
-/* A loop of few inputs with its partial derivatives (preaccumulate.c): sets its forward node; NULL: it isn't one. */
-typedef struct Preaccumulated Preaccumulated;
-Preaccumulated *ad_preaccumulate(Diff *r, int at);
-void ad_preaccumulated_backward(Diff *r, const Preaccumulated *p, Node *d);
+Node *ad_unless_zero(World *w, Node *d, Node *x); /* x, a product with d: 0 where d is 0 and x NaN */
+
+/* Which strategy a loop's backward pass follows: see loop_plan.c. */
+typedef enum Strategy { PREACCUMULATE, REPLAY, RERUN, TAPE } Strategy;
+typedef struct LoopPlan {
+  Strategy strategy;
+  const char *why; /* what the remark says */
+  /* PREACCUMULATE */
+  Node *inputs[LIMIT_DIRECTIONS], *partials[LIMIT_DIRECTIONS]; /* those of the loop's results by each of its inputs */
+  int ninputs;
+  /* The others. */
+  Combined *body;
+  Split split;           /* what the backward loop runs; only with TAPE there are residuals */
+  Known *rematerialised; /* carried values that are computed from the index: see ir_delayed */
+  Node **tapes;          /* of the residuals, set when the forward loop is made */
+  bool *wrapped;         /* each row of the tape is a tuple of one */
+} LoopPlan;
+LoopPlan *ad_plan_loop(const Diff *r, const Node *n);
+/* Which parameters of the body are active, given which inputs of the loop are (as ad_facts says in ad_body_facts). */
+Fact *ad_body_facts_from(World *w, const Node *loop, const Fact *given);
+Fact *ad_body_facts(const Diff *r, const Node *loop);
+/* Can the loop be preaccumulated, and does that pay? Sets the plan's inputs if so. */
+bool ad_find_inputs(const Diff *r, const Node *loop, const Fact *facts, LoopPlan *p);
+Node *ad_preaccumulate(const Diff *r, const Node *loop, LoopPlan *p); /* its forward node; sets the partials */
+void ad_preaccumulated_backward(Diff *r, const LoopPlan *p, Node *d);
 bool ad_holds_numbers(World *w, IrType *t); /* and nothing else that has a derivative */
+
+/* A direction in which a loop's inputs change. */
+typedef struct Direction {
+  Fact *facts;   /* of the parameters of the loop's body: which have tangents */
+  Node **inputs; /* the tangent of each input */
+  /* Set by ad_dual_loop: */
+  Node *result;  /* the tangent of the loop */
+  Node **inside; /* tangents of the body's parameters */
+  int *stacked;  /* by result: where its tangent is stacked */
+} Direction;
+/* The loop with its tangents in these directions: returns its value. */
+Node *ad_dual_loop(const Diff *r, const Node *loop, Direction *dirs, int ndirs);
 
 /* Cotangents and tangents are accumulators. */
 static inline IrType *ad_cotangent(World *w, IrType *t) { return ir_accumulator(w, t); }
@@ -117,8 +172,14 @@ Node *ad_lost_function(World *w);       /* the message of that error */
 
 /* Forward: graph over the parameters of g, the active ones as pairs (value, tangent), as its result is. */
 Graph *ad_tangent(World *w, Graph *g, const Fact *params);
+Node *ad_dual(const Diff *f, const Node *x); /* x, as a pair if it has a tangent */
+void ad_set_dual(Diff *f, int at, Node *pair);
+/* Forward mode of an application: the graph over duals, and the duals of its arguments. With an effect it yields
+ * ((y, dy), token). */
+Graph *ad_dual_target(Diff *f, const Target *t, bool effect, Node **args);
+void ad_set_dual_outside(Diff *f, int at, Node *dual,
+                         Node *token);                            /* node `at` is dual, or with a token (dual, token) */
 Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site); /* what a VJP node means */
-Func *ad_call_target(World *w, const Node *call);                 /* CALL: its function; APPLY: the dispatcher */
 /* A function that is never inlined. What it calls, by a dispatcher perhaps, may come back to it. */
 Func *ad_opaque_function(World *w, Sym name, Graph *g);
 /* g; or, while what is made is to be thrown away, next to nothing of its type: see ir_paths_end. */

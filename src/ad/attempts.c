@@ -74,10 +74,7 @@ void ad_attempt_forward(Diff *r, int at) {
   m->a = attempted(r, n);
   Graph *g = m->a.t.g;
   Fact *facts = ad_facts(r, m->a.t.args, g->nparams, ACTIVE | OVERWRITTEN);
-  Known *known = NEW_ARRAY(w->arena, Known, g->nparams + 1);
-  for (int i = 0; i < g->nparams; i++) known[i] = facts[i] & OVERWRITTEN ? KNOWN_SHAPE : KNOWN_VALUE;
-  Combined *c = m->c = ad_combine(w, g, facts, r->rerun);
-  m->split = ir_split(w, c->back, c->p, known);
+  Combined *c = m->c = ad_stages(r, g, facts, &m->split);
   Node *token = m->a.token ? ad_fwd(r, m->a.token) : NULL, *y = without_token(w, c->y, token);
   Node *both = ir_pair(w, y, ir_record(w, m->split.res, m->split.nres));
   Node *result = with_token(w, both, token ? ir_get(w, c->y, 1) : NULL);
@@ -110,7 +107,7 @@ void ad_attempt_backward(Diff *r, int at, Node *d) {
   const AttemptMemo *m = r->memo[at];
   int n = m->a.t.g->nparams;
   Nodes late = {0};
-  for (int i = 0; i < n; i++) vec_push(w->arena, late, i < m->a.own ? m->a.t.args[i] : ad_fwd(r, m->a.t.args[i]));
+  for (int i = 0; i < n; i++) vec_push(w->arena, late, ad_fwd(r, m->a.t.args[i]));
   ad_region_accs(r, m->a.t.args + m->a.own, n - m->a.own, &late);
   if (late.len == n) return;
   if (m->a.token) d = ir_get(w, d, 0);
@@ -148,24 +145,14 @@ static Node *failed_dual(Diff *r, const Attempted *a, BranchBuilder *outer, Func
   return branch_close(b);
 }
 
-/* ((y, token), (dy, nothing)) as ((y, dy), token). */
-static Graph *token_outside(World *w, Graph *g) {
-  Node *y = ir_get(w, g->result, 0), *pair = ir_pair(w, ir_get(w, y, 0), ir_get(w, ir_get(w, g->result, 1), 0));
-  return ir_graph(w, g->params, g->nparams, ir_pair(w, pair, ir_get(w, y, 1)), g->name);
-}
-
 void ad_attempt_tangent(Diff *f, int at) {
   World *w = f->w;
   const Node *n = f->nodes[at];
   Attempted a = attempted(f, n);
-  int np = a.t.g->nparams, ncaps = np - a.own;
-  Graph *g = ad_tangent(w, a.t.g, ad_facts(f, a.t.args, np, ACTIVE));
-  Node **duals = ad_fwd_all(f, a.t.args + a.own, ncaps), *token = a.token ? ad_fwd(f, a.token) : NULL;
-  for (int k = 0; k < ncaps; k++) {
-    Node *x = a.t.args[a.own + k];
-    if (ad_active(f, x)) duals[k] = ir_pair(w, duals[k], ad_cot(f, x));
-  }
-  if (token) g = token_outside(w, g);
+  int np = a.t.g->nparams;
+  Node **duals = NEW_ARRAY(w->arena, Node *, np), *token = a.token ? ad_fwd(f, a.token) : NULL;
+  Graph *g = ad_dual_target(f, &a.t, token != NULL, duals);
+  duals += a.own;
   IrType *both = without_token(w, g->result, token)->type, *tangent = ad_cotangent(w, a.result);
   Func *dual = NULL;
   if (!token) {
@@ -179,8 +166,5 @@ void ad_attempt_tangent(Diff *f, int at) {
   Node *failed = failed_dual(f, &a, b, dual, duals, stage, tangent, n), *x = branch_add(b, stage);
   branch_arm(b, failed, NULL);
   branch_arm(b, ok_dual(w, &a, tangent, ir_uninj(w, x, ATTEMPT_OK)), NULL);
-  Node *y = branch_close(b);
-  f->fwd[at] = with_token(w, ir_get(w, y, 0), token);
-  f->cot[at] = ir_get(w, y, 1);
-  if (token) f->cot[at] = ir_only(w, ad_cotangent(w, n->type), 0, f->cot[at]);
+  ad_set_dual_outside(f, at, branch_close(b), token);
 }

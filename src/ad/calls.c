@@ -15,7 +15,8 @@ typedef struct CallMemo {
   Node *value; /* of a twin or of the rule: (y, tape) or (y, pullback) */
 } CallMemo;
 
-Func *ad_call_target(World *w, const Node *n) {
+/* The function that CALL calls, or the dispatcher of an APPLY. */
+static Func *call_target(World *w, const Node *n) {
   const char *unknown = "this function value can't be differentiated: it was made after the derivative was compiled";
   const char *itself =
       "this function value can't be differentiated: it may be one that takes derivatives of itself; how "
@@ -56,7 +57,7 @@ void ad_call_forward(Diff *r, int at) {
   World *w = r->w;
   Node *n = r->nodes[at], **args = ad_fwd_all(r, n->ops, n->nops);
   CallMemo *m = r->memo[at] = NEW(w->arena, CallMemo);
-  Func *f = m->f = ad_call_target(w, n);
+  Func *f = m->f = call_target(w, n);
   if (f->pullback) m->value = ir_call(w, f->pullback, args, n->site);
   else if (f->graph && !f->tangent) {
     m->twins = make_twins(w, f, ad_facts(r, n->ops, n->nops, ACTIVE | OVERWRITTEN), r->rerun);
@@ -118,6 +119,106 @@ void ad_call_backward(Diff *r, int at, Node *d) {
       ad_add(r, n->ops[i], ad_no_graph(r->w, ad_cotangent(r->w, n->ops[i]->type), m->f, n->site));
 }
 
+/* ---- Forward mode ------------------------------------------------------------------------------- */
+/* Parameters of f, then the tangents of the active ones. No pairs: calls are specialised for arguments that are
+ * functions. */
+static Func *dual_function(World *w, Func *f, const Fact *act) {
+  void **known = ir_memo_closures(w, f, "dual", act, (size_t)f->nparams);
+  if (*known) return *known;
+  Vec(IrType *) ps = {0};
+  Node **args = NEW_ARRAY(w->arena, Node *, f->nparams + 1);
+  for (int i = 0; i < f->nparams; i++) vec_push(w->arena, ps, f->params[i]);
+  for (int i = 0; i < f->nparams; i++) {
+    args[i] = ir_param(w, i, f->params[i]);
+    if (!act[i]) continue;
+    vec_push(w->arena, ps, ad_cotangent(w, f->params[i]));
+    args[i] = ir_pair(w, args[i], ir_param(w, ps.len - 1, ps.data[ps.len - 1]));
+  }
+  IrType *result = ir_pair_type(w, f->result, ad_cotangent(w, f->result));
+  Func *d = *known = ir_func(w, f->name, ps.data, ps.len, result);
+  d->recursive = f->recursive;
+  d->span = f->span;
+  ir_func_finish(w, d, ir_instantiate(w, ad_tangent(w, f->graph, act), args, 0));
+  return d;
+}
+
+/* dy, if what the pullback gives for functions that have tangents carries something: else those would be lost. */
+static Node *nothing_lost(Diff *f, const Node *n, Node *pullback, Node *zero, Node *dy) {
+  World *w = f->w;
+  Node *cots = ir_apply(w, pullback, zero, NULL, n->site);
+  for (int i = 0; i < n->nops; i++) {
+    if (n->ops[i]->type->kind != T_FUN || !ad_active(f, n->ops[i])) continue;
+    Node *carries = ad_is_carrier(w, n->nops == 1 ? cots : ir_get(w, cots, i));
+    dy = ir_op2(w, OP_AFTER, dy, ir_assert(w, carries, ad_lost_function(w), n->site));
+  }
+  return dy;
+}
+
+/* From floats to a float: such a rule is multiplication by the partials, which may be infinite. */
+static bool is_scalar_rule(World *w, const Func *fn, const Node *n) {
+  for (int i = 0; i < n->nops; i++)
+    if (n->ops[i]->type->kind != T_FLOAT && ad_has_slot(w, n->ops[i]->type)) return false;
+  return fn->result->kind == T_FLOAT;
+}
+
+static Node *partials_tangent(Diff *f, const Node *n, Node *pullback, Node **ts) {
+  Node *sum = ir_float(f->w, 0);
+  for (int i = 0; i < n->nops; i++) {
+    if (!ad_active(f, n->ops[i]) || ad_is_zero(ts[i])) continue;
+    Node *cots = ir_apply(f->w, pullback, ts[i], NULL, n->site);
+    sum = ir_op2(f->w, OP_CADD, sum, n->nops == 1 ? cots : ir_get(f->w, cots, i));
+  }
+  return sum;
+}
+
+/* A rule written in the language, for tangents as users see them. */
+static void rule_tangent(Diff *f, int at, Func *fn, Node **args, const Node *n) {
+  World *w = f->w;
+  Node **all = NEW_ARRAY(w->arena, Node *, 2 * n->nops), **ts = all + n->nops, *both, *dy;
+  for (int i = 0; i < n->nops; i++) {
+    all[i] = args[i];
+    ts[i] = ad_to_public(w, n->ops[i]->type, args[i], ad_cot(f, n->ops[i]));
+  }
+  if (fn->tangent) {
+    both = ir_call(w, fn->tangent, all, n->site);
+    dy = ir_get(w, both, 1);
+  } else if (is_scalar_rule(w, fn, n)) {
+    both = ir_call(w, fn->pullback, args, n->site);
+    dy = partials_tangent(f, n, ir_get(w, both, 1), ts);
+  } else { /* the pullback is linear: its own pullback, wherever that is taken, takes tangents to tangents */
+    both = ir_call(w, fn->pullback, args, n->site);
+    Node *zero = ad_zero_public(w, fn->result, ir_get(w, both, 0));
+    Node *point = ad_general_public(w, fn->result, ir_get(w, both, 0));
+    Node *back = ir_get(w, ad_vjp(w, ir_get(w, both, 1), point, NULL, n->site), 1);
+    dy = ir_apply(w, back, n->nops == 1 ? ts[0] : ir_tuple(w, back->type->args[0], ts), NULL, n->site);
+    dy = nothing_lost(f, n, ir_get(w, both, 1), zero, dy);
+  }
+  f->fwd[at] = ir_get(w, both, 0);
+  f->cot[at] = ad_to_cotangent(w, fn->result, dy, NULL, n->site);
+}
+
+void ad_call_tangent(Diff *f, int at) {
+  World *w = f->w;
+  Node *n = f->nodes[at];
+  Func *fn = call_target(w, n);
+  Node **args = ad_fwd_all(f, n->ops, n->nops);
+  if (fn->tangent || fn->pullback) {
+    rule_tangent(f, at, fn, args, n);
+    return;
+  }
+  if (!fn->graph) {
+    f->fwd[at] = ad_rebuild(f, n);
+    f->cot[at] = ad_no_graph(w, ad_cotangent(w, n->type), fn, n->site);
+    return;
+  }
+  Fact *act = ad_facts(f, n->ops, n->nops, ACTIVE);
+  Nodes all = {0};
+  for (int i = 0; i < n->nops; i++) vec_push(w->arena, all, args[i]);
+  for (int i = 0; i < n->nops; i++)
+    if (act[i]) vec_push(w->arena, all, ad_cot(f, n->ops[i]));
+  ad_set_dual(f, at, ir_call(w, dual_function(w, fn, act), all.data, n->site));
+}
+
 /* ---- Checkpoints: the backward pass is a call that computes the function again ------------------- */
 void ad_checkpoint_backward(Diff *r, int at, Node *d) {
   World *w = r->w;
@@ -133,58 +234,17 @@ void ad_checkpoint_backward(Diff *r, int at, Node *d) {
   ad_region_all_done(r, t.args, nx, ir_call(w, f, args.data, n->site));
 }
 
-/* ---- Pullbacks ------------------------------------------------------------------------ */
-/* What the derivative waits for: what can fail of the value, and the effects, if the function has any. */
-static Node *errors_of_value(World *w, Combined *c, bool effect) {
-  if (c->errors) return c->errors;
-  c->errors = ir_errors(w, c->g->params, c->p, effect ? ir_get(w, c->y, 0) : c->y);
-  if (effect) c->errors = ir_op2(w, OP_AFTER, c->errors, ir_get(w, c->y, 1));
-  return c->errors;
-}
-
-/* A residual, where what isn't done for the value fails after all effects. */
-static Node *after_effects(World *w, Combined *c, Node *residual) {
-  Graph *g = ir_graph(w, c->g->params, c->p, residual, NULL);
-  Node **args = NEW_ARRAY(w->temp, Node *, c->p + 1);
-  for (int i = 0; i < c->p; i++) args[i] = ir_param(w, i, c->g->params[i]);
-  return ir_instantiate_after(w, g, args, errors_of_value(w, c, true), c->y);
-}
-
-/* The pullback users see: 'b -> 'a, a closure over the residuals and the shapes, and what can fail of the value. What
- * fails in it does so after all effects of the function. */
-static Node *public_pullback(World *w, Combined *c, Node **args, Node *x, Node *y, bool effect, Site site) {
-  Node *errors = ir_substitute(w, errors_of_value(w, c, effect), args, c->p, site);
-  Split s = ir_split(w, c->back, c->p, NULL);
-  Region *out = region_open(w, NULL), *r = region_open(w, out);
-  int total = c->back->nparams;
-  Node *dy = region_param(r, y->type), **in = NEW_ARRAY(w->arena, Node *, s.late->nparams);
-  Node *first = region_import(r, out, errors);
-  for (int i = 0; i < c->p; i++) in[i] = ir_zero(w, c->g->params[i]);
-  if (effect && y->type->kind != T_FLOAT) dy = ir_after(w, dy, first, WAITS_ERROR);
-  Node *d = ad_to_cotangent(w, y->type, dy, region_import(r, out, y), site);
-  in[c->p] = effect ? ir_only(w, c->back->params[c->p], 0, d) : d;
-  if (c->nacc) in[c->p + 1] = ad_start(w, x->type, region_import(r, out, x));
-  for (int j = 0; j < s.nres; j++) {
-    Node *residual = effect ? after_effects(w, c, s.res[j]) : s.res[j];
-    in[total + j] = region_import(r, out, ir_substitute(w, residual, args, c->p, site));
-  }
-  Node *accs = effect ? ir_instantiate_after(w, s.late, in, first, NULL) : ir_instantiate(w, s.late, in, 0);
-  Node *acc = c->nacc ? ir_get(w, accs, 0) : ir_unit(w);
-  Node *dx = ad_to_public(w, x->type, region_import(r, out, x), acc);
-  dx = ir_op2(w, OP_AFTER, dx, ir_errors(w, r->params.data, r->params.len, d));
-  dx = ir_after(w, dx, first, WAITS_ERROR);
-  /* nothing else tells that it ended */
-  if (y->flags & NODE_ENDLESS && ad_is_zero(acc)) dx = ir_after(w, dx, region_import(r, out, y), WAITS_END);
-  IrType *fun = ir_fun_type(w, y->type, x->type, false);
-  return ir_closure(w, region_close(r, dx, NULL), fun, r->caps.data, r->ncaps);
-}
-
-Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site) {
-  Target t = ir_target(w, f, x, token, site);
-  Fact *facts = NEW_ARRAY(w->arena, Fact, t.g->nparams);
-  facts[0] = ACTIVE;
-  Combined *c = ad_combine(w, t.g, facts, true);
-  Node *value = ir_substitute(w, c->y, t.args, c->p, site), *y = token ? ir_get(w, value, 0) : value;
-  Node *both = ir_pair(w, y, public_pullback(w, c, t.args, x, y, token != NULL, site));
-  return token ? ir_pair(w, both, ir_get(w, value, 1)) : both;
+/* A checkpoint of the function over duals, those of its captures too: a reverse mode outside runs both again. */
+void ad_checkpoint_tangent(Diff *f, int at) {
+  World *w = f->w;
+  const Node *n = f->nodes[at];
+  Node *token = n->nops == 3 ? n->ops[2] : NULL;
+  Target t = ir_target(w, n->ops[0], n->ops[1], token, n->site);
+  int own = token ? 2 : 1, ncaps = t.g->nparams - own;
+  Node **args = NEW_ARRAY(w->arena, Node *, t.g->nparams);
+  Graph *g = ad_dual_target(f, &t, token != NULL, args);
+  IrType *fun = ir_fun_type(w, args[0]->type, token ? g->result->type->args[0] : g->result->type, token != NULL);
+  Node *both = ir_checkpoint(w, ir_closure(w, g, fun, args + own, ncaps), args[0], token ? args[1] : NULL, n->site);
+  if (token) ad_set_dual_outside(f, at, ir_get(w, both, 0), ir_get(w, both, 1));
+  else ad_set_dual(f, at, both);
 }

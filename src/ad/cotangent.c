@@ -69,21 +69,47 @@ static Node *from_carrier(World *w, IrType *t, Node *f, Node *like, Site site) {
 }
 
 /* ---- Conversions ------------------------------------------------------------------------ */
-/* The parts of tuples are converted one by one. What is no tuple is what `leaf` makes of it: x of type t, and y: to
- * public types the cotangent; from them what x must have the shape of, or NULL. */
+/* A conversion of values of type t: of the public value x to a cotangent, or of x and its cotangent y to a public value.
+ * Tuples are converted component by component; `leaf` converts what is no tuple.
+ *
+ *                 x                y
+ *   to a          public value     what x must have the shape of, or NULL
+ *   cotangent
+ *   public        primal value     cotangent of it
+ *   general       primal value     a float: seed of the floats that replace those of x. Its fractions, for multiples of
+ *                                  the golden ratio, have nothing in common */
 typedef struct Conversion {
   World *w;
-  bool public;
+  bool public; /* to public values, these made of seeds too */
   Node *(*leaf)(const struct Conversion *c, IrType *t, Node *x, Node *y);
   Site site;
+  bool general;
 } Conversion;
+
+static Node *next_seed(World *w, Node *seed, Node *k) {
+  return ir_op2(w, OP_FADD, seed, ir_op2(w, OP_FMUL, k, ir_float(w, 0.6180339887498949)));
+}
+
+/* Of y what belongs to component k of the tuple x. */
+static Node *component(const Conversion *c, Node *y, int k) {
+  if (c->general) return next_seed(c->w, y, ir_float(c->w, k + 1));
+  return y ? ir_get(c->w, y, k) : NULL;
+}
+
+/* Of y, which stands in the body of a loop, what belongs to element i of the array x. */
+static Node *element(const Conversion *c, Node *y, Node *i) {
+  World *w = c->w;
+  if (!c->general) return y ? ir_index(w, y, &i, 1) : NULL;
+  Node *start = ir_op2(w, OP_FMUL, y, ir_float(w, 1.3247179572447460));
+  return next_seed(w, start, ir_op1(w, OP_FLOAT_OF_INT, i));
+}
 
 static Node *convert(const Conversion *c, IrType *t, Node *x, Node *y) {
   World *w = c->w;
   if (!ad_has_slot(w, t)) return c->public ? x : ir_unit(w);
   if (t->kind != T_TUPLE) return c->leaf(c, t, x, y);
   Node **xs = NEW_ARRAY(w->arena, Node *, t->n);
-  for (int i = 0; i < t->n; i++) xs[i] = convert(c, t->args[i], ir_get(w, x, i), y ? ir_get(w, y, i) : NULL);
+  for (int i = 0; i < t->n; i++) xs[i] = convert(c, t->args[i], ir_get(w, x, i), component(c, y, i));
   return ir_tuple(w, c->public ? t : ad_cotangent(w, t), xs);
 }
 
@@ -93,14 +119,12 @@ static Node *convert_array(const Conversion *c, IrType *t, Node *x, Node *y) {
     x = ir_op2(w, OP_AFTER, x, ir_check(w, OP_CHECK_SIZE, ir_len(w, x, i), ir_len(w, y, i), NULL, c->site));
   IrType *base = ir_base(t);
   bool same = ad_cotangent(w, base) == base;
-  if (same) return c->public ? ir_fill(w, y, x) : ir_to_bag(w, x);
+  if (same && !c->general) return c->public ? ir_fill(w, y, x) : ir_to_bag(w, x);
   if (c->public && y->type->kind == T_BAG) y = ir_fill_like(w, y, x);
   if (c->public && y->type == t) return y;
   LoopBuilder *b = loop_open(w, false);
   Node *i = loop_index(b), *xs = loop_add(b, LOOP_CAPTURED, x), *e = ir_index(w, xs, &i, 1);
-  Node *ys = y ? loop_add(b, LOOP_CAPTURED, y) : NULL;
-  if (ys) ys = ir_index(w, ys, &i, 1);
-  Node *out = convert(c, t->args[0], e, ys);
+  Node *out = convert(c, t->args[0], e, element(c, y ? loop_add(b, LOOP_CAPTURED, y) : NULL, i));
   loop_stack(b, c->public ? out : ir_fill(w, out, e));
   loop_close(b, ir_len(w, x, 0), NULL, 0);
   return c->public ? loop_stacked(b, 0) : ir_to_bag(w, loop_stacked(b, 0));
@@ -129,7 +153,7 @@ static Node *convert_payload(const Conversion *c, const IrCtor *k, Node *x, Node
   for (int i = 0; i < x->type->n; i++) {
     Node *part = ir_get(w, x, i);
     if (k->keys[i]) xs[i] = c->public ? part : ir_unit(w);
-    else xs[i] = convert(c, part->type, part, y ? ir_get(w, y, i) : NULL);
+    else xs[i] = convert(c, part->type, part, component(c, y, i));
   }
   return ir_tuple(w, c->public ? x->type : ir_payload_accumulator(w, k), xs);
 }
@@ -159,16 +183,16 @@ static Node *convert_arm(const Conversion *c, IrType *t, Node **caps, int ncaps,
   }
   if (ir_payload_accumulator(w, ctor)->kind == T_UNIT)
     return c->public ? x : ir_op2(w, OP_AFTER, ir_zero(w, to), check);
-  if (y) y = ir_uninj(w, y, k + c->public);
+  if (y && !c->general) y = ir_uninj(w, y, k + c->public);
   return ir_inj(w, to, k + !c->public, convert_payload(c, ctor, ir_uninj(w, x, k), y));
 }
 
 /* One function for each variant type, direction, and whether there is y. */
 static Node *convert_variant(const Conversion *c, IrType *t, Node *x, Node *y) {
   World *w = c->w;
-  const char *name = c->public ? "public" : y ? "shaped cotangent" : "cotangent";
+  const char *name = c->general ? "general" : c->public ? "public" : y ? "shaped cotangent" : "cotangent";
   int n = y ? 2 : 1;
-  IrType *cot = ad_cotangent(w, t), *ps[2] = {t, c->public ? cot : t};
+  IrType *cot = ad_cotangent(w, t), *ps[2] = {t, c->general ? y->type : c->public ? cot : t};
   void **known = ir_memo(w, t, name, NULL, 0);
   if (!*known) {
     Func *f = *known = ir_func(w, sym_of(w->syms, name), ps, n, c->public ? t : cot);
@@ -176,7 +200,7 @@ static Node *convert_variant(const Conversion *c, IrType *t, Node *x, Node *y) {
     Node *args[2] = {ir_param(w, 0, t), ir_param(w, 1, ps[1])}; /* in the arms, too */
     BranchBuilder *b = branch_open(w, ir_tag(w, args[0]));
     branch_add_all(b, args, n);
-    Conversion in = {w, c->public, c->leaf, 0}; /* its place is that of the call */
+    Conversion in = {w, c->public, c->leaf, 0, c->general}; /* its place is that of the call */
     for (int k = 0; k < t->nctors; k++) branch_arm(b, convert_arm(&in, t, args, n, k), NULL);
     ir_func_finish(w, f, branch_close(b));
   }
@@ -192,7 +216,7 @@ static Node *inner_leaf(const Conversion *c, IrType *t, Node *x, Node *y) {
 }
 
 static Node *deep(const Conversion *c, IrType *t, Node *x, Node *y) {
-  Conversion in = {c->w, c->public, inner_leaf, c->site};
+  Conversion in = {c->w, c->public, inner_leaf, c->site, false};
   return convert(&in, t, x, y);
 }
 
@@ -222,76 +246,28 @@ static Node *uncarried_leaf(const Conversion *c, IrType *t, Node *cot, Node *y) 
 }
 
 Node *ad_to_cotangent(World *w, IrType *t, Node *x, Node *like, Site site) {
-  return convert(&(Conversion){w, false, leaf, site}, t, x, like);
+  return convert(&(Conversion){w, false, leaf, site, false}, t, x, like);
 }
 Node *ad_from_rule(World *w, IrType *t, Node *x, Node *like, Site site) {
-  return convert(&(Conversion){w, false, rule_leaf, site}, t, x, like);
+  return convert(&(Conversion){w, false, rule_leaf, site, false}, t, x, like);
 }
 Node *ad_to_public(World *w, IrType *t, Node *x, Node *cot) {
-  return convert(&(Conversion){w, true, leaf, 0}, t, x, cot);
+  return convert(&(Conversion){w, true, leaf, 0, false}, t, x, cot);
 }
-Node *ad_start(World *w, IrType *t, Node *x) { return convert(&(Conversion){w, false, start_leaf, 0}, t, x, NULL); }
+Node *ad_start(World *w, IrType *t, Node *x) { return convert(&(Conversion){w, false, start_leaf, 0, false}, t, x, NULL); }
 Node *ad_uncarried(World *w, IrType *t, Node *cot) {
-  return convert(&(Conversion){w, false, uncarried_leaf, 0}, t, cot, NULL);
+  return convert(&(Conversion){w, false, uncarried_leaf, 0, false}, t, cot, NULL);
 }
 Node *ad_zero_public(World *w, IrType *t, Node *x) { return ad_to_public(w, t, x, ir_zero(w, ad_cotangent(w, t))); }
 
 /* ---- A point in general position ------------------------------------------------------------ */
-/* Floats with nothing in common: 0.5 + the fractions of multiples of the golden ratio, which `at` counts. */
-static Node *golden(World *w, Node *at, Node *k) {
-  return ir_op2(w, OP_FADD, at, ir_op2(w, OP_FMUL, k, ir_float(w, 0.6180339887498949)));
-}
-
-static Node *general(World *w, IrType *t, Node *x, Node *at);
-
-static Node *general_array(World *w, Node *x, Node *at) {
-  LoopBuilder *b = loop_open(w, false);
-  Node *i = loop_index(b), *e = ir_index(w, loop_add(b, LOOP_CAPTURED, x), &i, 1);
-  Node *start = ir_op2(w, OP_FMUL, loop_add(b, LOOP_CAPTURED, at), ir_float(w, 1.3247179572447460));
-  loop_stack(b, general(w, e->type, e, golden(w, start, ir_op1(w, OP_FLOAT_OF_INT, i))));
-  loop_close(b, ir_len(w, x, 0), NULL, 0);
-  return loop_stacked(b, 0);
-}
-
-static Node *general_tuple(World *w, Node *x, Node *at, const IrCtor *ctor) {
-  Node **xs = NEW_ARRAY(w->arena, Node *, x->type->n + 1);
-  for (int i = 0; i < x->type->n; i++) {
-    Node *part = ir_get(w, x, i);
-    bool key = ctor && ir_is_key(ctor, i);
-    xs[i] = key ? part : general(w, part->type, part, golden(w, at, ir_float(w, i + 1)));
-  }
-  return ir_tuple(w, x->type, xs);
-}
-
-static Node *general_payload(World *w, const IrCtor *c, Node *x, Node *at) {
-  if (!c->keys) return general(w, x->type, x, at);
-  return x->type->kind == T_TUPLE ? general_tuple(w, x, at, c) : x;
-}
-
-static Node *general_variant(World *w, IrType *t, Node *x, Node *at) {
-  void **known = ir_memo(w, t, "general", NULL, 0);
-  if (!*known) {
-    IrType *ps[2] = {t, at->type};
-    Func *f = *known = ir_func(w, sym_of(w->syms, "general"), ps, 2, t);
-    f->recursive = true;
-    Node *args[2] = {ir_param(w, 0, t), ir_param(w, 1, at->type)}; /* in the arms, too */
-    BranchBuilder *b = branch_open(w, ir_tag(w, args[0]));
-    branch_add_all(b, args, 2);
-    for (int k = 0; k < t->nctors; k++) {
-      Node *payload = general_payload(w, &t->ctors[k], ir_uninj(w, args[0], k), args[1]);
-      branch_arm(b, ir_inj(w, t, k, payload), NULL);
-    }
-    ir_func_finish(w, f, branch_close(b));
-  }
-  return ir_call(w, *known, (Node *[]){x, at}, 0);
-}
-
-static Node *general(World *w, IrType *t, Node *x, Node *at) {
-  if (!ad_has_slot(w, t)) return x;
+static Node *general_leaf(const Conversion *c, IrType *t, Node *x, Node *at) {
+  World *w = c->w;
   if (t->kind == T_FLOAT) return ir_op2(w, OP_FADD, ir_float(w, 0.5), ir_op2(w, OP_FSUB, at, ir_op1(w, OP_FLOOR, at)));
-  if (t->kind == T_ARRAY) return general_array(w, x, at);
-  if (t->kind == T_VARIANT && !t->nullable) return general_variant(w, t, x, at);
-  return t->kind == T_TUPLE ? general_tuple(w, x, at, NULL) : ad_zero_public(w, t, x);
+  if (t->kind == T_ARRAY) return convert_array(c, t, x, at);
+  return t->kind == T_VARIANT && !t->nullable ? convert_variant(c, t, x, at) : ad_zero_public(w, t, x);
 }
 
-Node *ad_general_public(World *w, IrType *t, Node *x) { return general(w, t, x, ir_float(w, 0.25)); }
+Node *ad_general_public(World *w, IrType *t, Node *x) {
+  return convert(&(Conversion){w, true, general_leaf, 0, true}, t, x, ir_float(w, 0.25));
+}

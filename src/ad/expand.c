@@ -4,6 +4,62 @@
  * copied. */
 #include "ad/ad_internal.h"
 
+/* ---- Pullbacks ------------------------------------------------------------------------ */
+/* What the derivative waits for: what can fail of the value, and the effects, if the function has any. */
+static Node *errors_of_value(World *w, Combined *c, bool effect) {
+  if (c->errors) return c->errors;
+  c->errors = ir_errors(w, c->g->params, c->p, effect ? ir_get(w, c->y, 0) : c->y);
+  if (effect) c->errors = ir_op2(w, OP_AFTER, c->errors, ir_get(w, c->y, 1));
+  return c->errors;
+}
+
+/* A residual, where what isn't done for the value fails after all effects. */
+static Node *after_effects(World *w, Combined *c, Node *residual) {
+  Graph *g = ir_graph(w, c->g->params, c->p, residual, NULL);
+  Node **args = NEW_ARRAY(w->temp, Node *, c->p + 1);
+  for (int i = 0; i < c->p; i++) args[i] = ir_param(w, i, c->g->params[i]);
+  return ir_instantiate_after(w, g, args, errors_of_value(w, c, true), c->y);
+}
+
+/* The pullback users see: 'b -> 'a, a closure over the residuals and the shapes, and what can fail of the value. What
+ * fails in it does so after all effects of the function. */
+static Node *public_pullback(World *w, Combined *c, Node **args, Node *x, Node *y, bool effect, Site site) {
+  Node *errors = ir_substitute(w, errors_of_value(w, c, effect), args, c->p, site);
+  Split s = ir_split(w, c->back, c->p, NULL);
+  Region *out = region_open(w, NULL), *r = region_open(w, out);
+  int total = c->back->nparams;
+  Node *dy = region_param(r, y->type), **in = NEW_ARRAY(w->arena, Node *, s.late->nparams);
+  Node *first = region_import(r, out, errors);
+  for (int i = 0; i < c->p; i++) in[i] = ir_zero(w, c->g->params[i]);
+  if (effect && y->type->kind != T_FLOAT) dy = ir_after(w, dy, first, WAITS_ERROR);
+  Node *d = ad_to_cotangent(w, y->type, dy, region_import(r, out, y), site);
+  in[c->p] = effect ? ir_only(w, c->back->params[c->p], 0, d) : d;
+  if (c->nacc) in[c->p + 1] = ad_start(w, x->type, region_import(r, out, x));
+  for (int j = 0; j < s.nres; j++) {
+    Node *residual = effect ? after_effects(w, c, s.res[j]) : s.res[j];
+    in[total + j] = region_import(r, out, ir_substitute(w, residual, args, c->p, site));
+  }
+  Node *accs = effect ? ir_instantiate_after(w, s.late, in, first, NULL) : ir_instantiate(w, s.late, in, 0);
+  Node *acc = c->nacc ? ir_get(w, accs, 0) : ir_unit(w);
+  Node *dx = ad_to_public(w, x->type, region_import(r, out, x), acc);
+  dx = ir_op2(w, OP_AFTER, dx, ir_errors(w, r->params.data, r->params.len, d));
+  dx = ir_after(w, dx, first, WAITS_ERROR);
+  /* nothing else tells that it ended */
+  if (y->flags & NODE_ENDLESS && ad_is_zero(acc)) dx = ir_after(w, dx, region_import(r, out, y), WAITS_END);
+  IrType *fun = ir_fun_type(w, y->type, x->type, false);
+  return ir_closure(w, region_close(r, dx, NULL), fun, r->caps.data, r->ncaps);
+}
+
+Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site) {
+  Target t = ir_target(w, f, x, token, site);
+  Fact *facts = NEW_ARRAY(w->arena, Fact, t.g->nparams);
+  facts[0] = ACTIVE;
+  Combined *c = ad_combine(w, t.g, facts, true);
+  Node *value = ir_substitute(w, c->y, t.args, c->p, site), *y = token ? ir_get(w, value, 0) : value;
+  Node *both = ir_pair(w, y, public_pullback(w, c, t.args, x, y, token != NULL, site));
+  return token ? ir_pair(w, both, ir_get(w, value, 1)) : both;
+}
+
 /* ---- The two modes ------------------------------------------------------------------- */
 /* What of the direction dx can fail: it may have another shape than x. */
 static Node *errors_of_direction(World *w, Node *x, Node *dx, Site site) {
@@ -85,8 +141,16 @@ static Node *strip_node(void *user, Rewriter *r, void *frame, Node *n, Node **op
 
 /* ---- Entry ------------------------------------------------------------------------------------------ */
 Graph *ad_expand(World *w, Graph *g, Func *const *rules) {
-  compilation(w)->rules = rules;
+  static const Construct constructs[] = {
+      [OPERATION] = {ad_keep, ad_rule_backward, ad_rule_tangent},
+      [ATTEMPT] = {ad_attempt_forward, ad_attempt_backward, ad_attempt_tangent},
+      [BRANCH] = {ad_switch_forward, ad_switch_backward, ad_switch_tangent},
+      [LOOP] = {ad_loop_forward, ad_loop_backward, ad_loop_tangent},
+      [CALL] = {ad_call_forward, ad_call_backward, ad_call_tangent},
+      [CHECKPOINT] = {ad_keep, ad_checkpoint_backward, ad_checkpoint_tangent},
+  };
+  compilation(w)->differentiation = &(struct Differentiation){rules, constructs};
   g = ir_rewrite(w, g, (RewritePass){.user = w, .begin = find_kept, .node = expand_node});
-  compilation(w)->rules = NULL;
+  compilation(w)->differentiation = NULL;
   return ir_rewrite(w, g, (RewritePass){.user = w, .node = strip_node});
 }

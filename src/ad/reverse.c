@@ -10,8 +10,17 @@
 
 /* ---- Bookkeeping -------------------------------------------------------------------- */
 static int position(const Diff *r, const Node *x) { return (int)(uintptr_t)map_get(&r->pos, x) - 1; }
-Node *ad_fwd(const Diff *r, const Node *x) { return r->fwd[position(r, x)]; }
-bool ad_active(const Diff *r, const Node *x) { return r->facts[position(r, x)] & ACTIVE; }
+Node *ad_fwd(const Diff *r, const Node *x) {
+  int at = position(r, x);
+  return at < 0 ? (Node *)(uintptr_t)x : r->fwd[at];
+}
+
+static Fact fact_of(const Diff *r, const Node *x) {
+  int at = position(r, x);
+  return at < 0 ? 0 : r->facts[at];
+}
+
+bool ad_active(const Diff *r, const Node *x) { return fact_of(r, x) & ACTIVE; }
 
 Node **ad_fwd_all(const Diff *r, Node **xs, int n) {
   Node **out = NEW_ARRAY(r->w->arena, Node *, n + 1);
@@ -21,7 +30,7 @@ Node **ad_fwd_all(const Diff *r, Node **xs, int n) {
 
 Fact *ad_facts(const Diff *r, Node **xs, int n, Fact which) {
   Fact *out = NEW_ARRAY(r->w->arena, Fact, n + 1);
-  for (int i = 0; i < n; i++) out[i] = r->facts[position(r, xs[i])] & which;
+  for (int i = 0; i < n; i++) out[i] = fact_of(r, xs[i]) & which;
   return out;
 }
 
@@ -138,6 +147,19 @@ Node *ad_rebuild(const Diff *r, Node *n) {
   return n;
 }
 
+void ad_keep(Diff *r, int at) { r->fwd[at] = ad_rebuild(r, r->nodes[at]); }
+
+const Construct *ad_construct(const Diff *r, const Node *n) {
+  const Construct *table = compilation(r->w)->differentiation->constructs;
+  switch (ir_shape(n)) {
+  case IR_STRAIGHT: return &table[ir_is_attempt(n) ? ATTEMPT : OPERATION];
+  case IR_BRANCH: return &table[BRANCH];
+  case IR_LOOP: return &table[LOOP];
+  case IR_CALL: return &table[n->op == OP_CHECKPOINT ? CHECKPOINT : CALL];
+  }
+  return NULL;
+}
+
 /* ---- The two walks ------------------------------------------------------------------------------------ */
 /* Does it hold an array that is overwritten from one run of this graph to the next, or may share memory with one? */
 static bool is_overwritten(const Diff *r, const Node *n) {
@@ -148,9 +170,9 @@ static bool is_overwritten(const Diff *r, const Node *n) {
   case OP_CUPDATE: return true;
   case OP_GET: {
     const Node *whole = n->ops[0];
-    if (whole->op != OP_LOOP) return r->facts[position(r, whole)] & OVERWRITTEN;
+    if (whole->op != OP_LOOP) return fact_of(r, whole) & OVERWRITTEN;
     if (n->attr.i >= loop_slots(whole->loop)) return false;
-    return r->facts[position(r, whole->ops[n->attr.i + loop_first(whole->loop)])] & OVERWRITTEN;
+    return fact_of(r, whole->ops[n->attr.i + loop_first(whole->loop)]) & OVERWRITTEN;
   }
   case OP_SWITCH:
   case OP_CALL:
@@ -163,45 +185,25 @@ static bool is_overwritten(const Diff *r, const Node *n) {
   case OP_INJ:
   case OP_UNINJ:
     for (int i = 0; i < n->nops; i++)
-      if (r->facts[position(r, n->ops[i])] & OVERWRITTEN) return true;
+      if (fact_of(r, n->ops[i]) & OVERWRITTEN) return true;
     return false;
   default: return false;
   }
 }
 
 static void forward(Diff *r, int at) {
-  Node *n = r->nodes[at];
+  const Node *n = r->nodes[at];
   bool active = ad_visit(r, at);
   if (is_overwritten(r, n)) r->facts[at] |= OVERWRITTEN;
-  switch (active && n->op != OP_CHECKPOINT ? ir_shape(n) : IR_STRAIGHT) {
-  case IR_STRAIGHT:
-    if (active && ir_is_attempt(n)) ad_attempt_forward(r, at);
-    else r->fwd[at] = ad_rebuild(r, n);
-    return;
-  case IR_BRANCH: ad_switch_forward(r, at); return;
-  case IR_LOOP: ad_loop_forward(r, at); return;
-  case IR_CALL: ad_call_forward(r, at); return;
-  }
+  if (active) ad_construct(r, n)->forward(r, at);
+  else ad_keep(r, at);
 }
 
 static void backward(Diff *r, int at) {
   Node *d = r->cot[at];
   if (!d || r->nodes[at]->op == OP_PARAM) return;
   r->cot[at] = NULL;
-  if (d->op == OP_ZERO) return;
-  const Node *n = r->nodes[at];
-  switch (ir_shape(n)) {
-  case IR_STRAIGHT:
-    if (ir_is_attempt(n)) ad_attempt_backward(r, at, d);
-    else ad_rule_backward(r, at, d);
-    return;
-  case IR_BRANCH: ad_switch_backward(r, at, d); return;
-  case IR_LOOP: ad_loop_backward(r, at, d); return;
-  case IR_CALL:
-    if (n->op == OP_CHECKPOINT) ad_checkpoint_backward(r, at, d);
-    else ad_call_backward(r, at, d);
-    return;
-  }
+  if (d->op != OP_ZERO) ad_construct(r, r->nodes[at])->backward(r, at, d);
 }
 
 /* Parameter x has accumulator acc. Where x is a tuple its components get theirs, so that what is done with them adds
@@ -260,4 +262,12 @@ Combined *ad_combine(World *w, Graph *g, const Fact *params, bool rerun) {
   for (int k = 0; k < c->nacc; k++) vec_push(w->arena, accs, ad_take(r, inputs.data[k]));
   c->back = ir_graph(w, types, c->p + 1 + c->nacc, ir_record(w, accs.data, accs.len), g->name);
   return *known = c;
+}
+
+Combined *ad_stages(Diff *r, Graph *g, const Fact *facts, Split *out) {
+  Known *known = NEW_ARRAY(r->w->arena, Known, g->nparams + 1);
+  for (int i = 0; i < g->nparams; i++) known[i] = facts[i] & OVERWRITTEN ? KNOWN_SHAPE : KNOWN_VALUE;
+  Combined *c = ad_combine(r->w, g, facts, r->rerun);
+  *out = ir_split(r->w, c->back, c->p, known);
+  return c;
 }

@@ -54,7 +54,7 @@ static void divide_rule(World *w, Node **args, Node *value, Node *d, Node **out)
 }
 
 static void library_rule(World *w, const Node *n, Node **args, Node *d, Node **out) {
-  const Func *rule = compilation(w)->rules[n->op];
+  const Func *rule = compilation(w)->differentiation->rules[n->op];
   Node *both = rule ? ir_instantiate(w, rule->pullback->graph, args, 0) : NULL;
   Node *cot = rule ? ir_apply(w, ir_get(w, both, 1), d, NULL, 0) : NULL;
   for (int i = 0; i < n->nops; i++)
@@ -89,91 +89,33 @@ static void scalar_rule(World *w, const Node *n, Node **args, Node *value, Node 
   }
 }
 
-/* A guarded product gives its factors products that are guarded, too. */
-static void guarded_backward(Diff *r, const Node *n, const Node *product, Node *d) {
+/* 0 where the guard of n, a guarded product, says so, else x, negated as the product is. */
+static Node *guard(const Diff *r, const Node *n, const Node *product, Node *x) {
+  if (n->ops[2] != product) x = ir_op1(r->w, OP_FNEG, x);
+  return ir_op3(r->w, OP_SELECT, ad_fwd(r, n->ops[0]), ir_float(r->w, 0), x);
+}
+
+/* The rule of a scalar operation is multiplication by its partial derivatives. Reverse mode: x̄ += d * ∂n/∂x for each
+ * operand x. Forward mode: ṅ = Σ ẋ * ∂n/∂x. The derivatives of a guarded product are guarded products, too. In forward
+ * mode a quotient that is 0 since its divisor is infinite stays 0: an infinite tangent of that makes no NaN of it. */
+static Node *scalar(Diff *r, const Node *n, int at, Node *d) {
   World *w = r->w;
-  if (n->ops[2] != product) d = ir_op1(w, OP_FNEG, d);
-  d = ir_op3(w, OP_SELECT, ad_fwd(r, n->ops[0]), ir_float(w, 0), d);
-  for (int i = 0; i < 2; i++)
-    if (ad_active(r, product->ops[i]))
-      ad_add(r, product->ops[i], ad_unless_zero(w, d, ir_op2(w, OP_FMUL, d, ad_fwd(r, product->ops[1 - i]))));
-}
-
-static void scalar_backward(Diff *r, const Node *n, int at, Node *d) {
-  Node *out[3];
-  const Node *product = guarded_product(n);
-  if (product) {
-    guarded_backward(r, n, product, d);
-    return;
+  const Node *product = guarded_product(n), *of = product ? product : n;
+  Node *sum = NULL, *out[3] = {0}, **args = ad_fwd_all(r, of->ops, of->nops);
+  if (product && d) d = guard(r, n, product, d);
+  for (int i = 0; i < of->nops; i++) {
+    Node *x = of->ops[i], *dx = d ? d : ad_cot(r, x);
+    if (!ad_active(r, x) || (!d && ad_is_zero(dx))) continue;
+    if (product) out[i] = ad_unless_zero(w, dx, ir_op2(w, OP_FMUL, dx, args[1 - i]));
+    else if (!d || !out[i]) scalar_rule(w, n, args, r->fwd[at], dx, out);
+    if (!d && n->op == OP_FDIV && i == 1) out[i] = ad_unless_zero(w, r->fwd[at], out[i]);
+    if (d && out[i]) ad_add(r, x, out[i]);
+    if (!d && out[i]) sum = sum ? ir_op2(w, OP_CADD, sum, out[i]) : out[i];
   }
-  scalar_rule(r->w, n, ad_fwd_all(r, n->ops, n->nops), r->fwd[at], d, out);
-  for (int i = 0; i < n->nops; i++)
-    if (out[i]) ad_add(r, n->ops[i], out[i]);
-}
-
-/* The rule is multiplication by the partials: applied to the tangents it gives their products. A quotient that is 0,
- * since its divisor is infinite, stays so: an infinite tangent of that makes no NaN of it. */
-static Node *tangent_term(Diff *f, const Node *n, int at, int i) {
-  World *w = f->w;
-  Node *out[3], *value = f->fwd[at];
-  scalar_rule(w, n, ad_fwd_all(f, n->ops, n->nops), value, ad_cot(f, n->ops[i]), out);
-  return n->op == OP_FDIV && i == 1 ? ad_unless_zero(w, value, out[i]) : out[i];
-}
-
-/* The tangent of a guarded product is a sum of such products: the derivative of that by a factor is guarded, too. */
-static Node *guarded_tangent(Diff *f, const Node *n, const Node *product) {
-  World *w = f->w;
-  Node *sum = NULL;
-  for (int i = 0; i < 2; i++) {
-    if (!ad_active(f, product->ops[i])) continue;
-    Node *t = ad_cot(f, product->ops[i]);
-    if (ad_is_zero(t)) continue;
-    Node *term = ad_unless_zero(w, t, ir_op2(w, OP_FMUL, t, ad_fwd(f, product->ops[1 - i])));
-    sum = sum ? ir_op2(w, OP_CADD, sum, term) : term;
-  }
-  if (sum && n->ops[2] != product) sum = ir_op1(w, OP_FNEG, sum);
-  return sum ? ir_op3(w, OP_SELECT, ad_fwd(f, n->ops[0]), ir_float(w, 0), sum) : NULL;
-}
-
-static Node *scalar_tangent(Diff *f, const Node *n, int at) {
-  Node *sum = NULL;
-  const Node *product = guarded_product(n);
-  if (product) return guarded_tangent(f, n, product);
-  for (int i = 0; i < n->nops; i++) {
-    if (!ad_active(f, n->ops[i]) || ad_is_zero(ad_cot(f, n->ops[i]))) continue;
-    Node *term = tangent_term(f, n, at, i);
-    if (term) sum = sum ? ir_op2(f->w, OP_CADD, sum, term) : term;
-  }
-  return sum;
+  return sum && product ? guard(r, n, product, sum) : sum;
 }
 
 /* ---- Arrays and bags -------------------------------------------------------------------- */
-/* For each operation what it is on tangents, and the adjoint of that. */
-static const struct Linear {
-  Op op, on_bags, adjoint;
-} linear[] = {
-    {OP_INDEX, OP_BAG_GET, OP_ACC_AT},
-    {OP_SLICE, OP_BAG_SLICE, OP_SHIFT},
-    {OP_UPDATE, OP_CUPDATE, OP_TAKE},
-    {OP_RESHAPE, OP_BAG_RESHAPE, OP_BAG_RESHAPE},
-    {OP_BAG_GET, OP_BAG_GET, OP_ACC_AT},
-    {OP_ACC_AT, OP_ACC_AT, OP_BAG_GET},
-    {OP_BAG_SLICE, OP_BAG_SLICE, OP_SHIFT},
-    {OP_SHIFT, OP_SHIFT, OP_BAG_SLICE},
-    {OP_CUPDATE, OP_CUPDATE, OP_TAKE},
-    {OP_TAKE, OP_TAKE, OP_CUPDATE},
-    {OP_BAG_RESHAPE, OP_BAG_RESHAPE, OP_BAG_RESHAPE},
-    {OP_FILL, OP_FILL, OP_TO_BAG},
-    {OP_FILL_LIKE, OP_FILL_LIKE, OP_TO_BAG},
-    {OP_TO_BAG, OP_TO_BAG, OP_FILL},
-};
-
-static const struct Linear *find_linear(const Node *n) {
-  for (size_t i = 0; i < sizeof linear / sizeof *linear; i++)
-    if (linear[i].op == n->op) return &linear[i];
-  return NULL;
-}
-
 /* The entry that is put into the array or bag, or NULL. */
 static Node *entry_put(const Node *n) {
   return n->op == OP_UPDATE || n->op == OP_CUPDATE || n->op == OP_ACC_AT ? n->ops[n->nops - 1] : NULL;
@@ -227,9 +169,12 @@ static Node *linear_tangent(Diff *f, const Node *n, Op op) {
   return ir_bag(w, op, t, base, at.data, at.len, v ? ad_cot(f, v) : NULL);
 }
 
-static void array_backward(Diff *r, const Node *n, Node *d) {
-  World *w = r->w;
-  for (int i = 0; i < n->nops; i++) ad_add(r, n->ops[i], ir_bag_get(w, d, ad_fwd(r, n), ir_int(w, i)));
+/* An operation that is linear in arrays and accumulators: `on_bags` is the same on their tangents, `adjoint` the
+ * transpose of that. */
+static Node *linear(Diff *r, const Node *n, Op on_bags, Op adjoint, Node *d) {
+  if (!d) return linear_tangent(r, n, on_bags);
+  linear_backward(r, n, adjoint, d);
+  return NULL;
 }
 
 static Node *array_tangent(Diff *f, const Node *n) {
@@ -251,11 +196,20 @@ static Node *sum_op(World *w, Op op, const Node *n, IrType *t, Node *x) {
 /* The identity, with an effect: of its derivatives everything may be known. */
 static bool is_opaque(const Node *n) { return !strcmp(n->attr.rt->name, "opaque"); }
 
-void ad_rule_backward(Diff *r, int at, Node *d) {
+/* x̄ += c. Returns NULL, as a rule does in reverse mode. */
+static Node *give(Diff *r, const Node *x, Node *c) {
+  ad_add(r, x, c);
+  return NULL;
+}
+
+/* The rule of an operation in both modes. Forward mode, where d is NULL: returns the node's tangent, NULL for zero.
+ * Reverse mode: adds to the operands' cotangents what the transpose makes of d, the node's cotangent. */
+static Node *rule(Diff *r, int at, Node *d) {
   World *w = r->w;
   const Node *n = r->nodes[at];
-  Node *x = n->nops ? n->ops[0] : NULL;
-  IrType *t = x ? ad_cotangent(w, x->type) : NULL;
+  Node *x = n->nops ? n->ops[0] : NULL, **ts = NEW_ARRAY(w->arena, Node *, n->nops + 1);
+  IrType *t = ad_cotangent(w, n->type), *of_x = x ? ad_cotangent(w, x->type) : NULL;
+  for (int i = 0; !d && i < n->nops; i++) ts[i] = ad_cot(r, n->ops[i]);
   switch ((Op)n->op) {
 #include "ir/scalar_cases.h"
   case OP_LEN:
@@ -266,118 +220,55 @@ void ad_rule_backward(Diff *r, int at, Node *d) {
   case OP_CHECK_SIZE:
   case OP_CHECK_NONZERO:
   case OP_CHECK_DEPTH:
-  case OP_CHECK_NAT:
-    if (n->type->kind == T_FLOAT) scalar_backward(r, n, at, d);
-    return;
+  case OP_CHECK_NAT: return n->type->kind == T_FLOAT ? scalar(r, n, at, d) : NULL;
   case OP_INDEX:
+  case OP_BAG_GET: return linear(r, n, OP_BAG_GET, OP_ACC_AT, d);
+  case OP_ACC_AT: return linear(r, n, OP_ACC_AT, OP_BAG_GET, d);
   case OP_SLICE:
+  case OP_BAG_SLICE: return linear(r, n, OP_BAG_SLICE, OP_SHIFT, d);
+  case OP_SHIFT: return linear(r, n, OP_SHIFT, OP_BAG_SLICE, d);
   case OP_UPDATE:
+  case OP_CUPDATE: return linear(r, n, OP_CUPDATE, OP_TAKE, d);
+  case OP_TAKE: return linear(r, n, OP_TAKE, OP_CUPDATE, d);
   case OP_RESHAPE:
-  case OP_BAG_GET:
-  case OP_ACC_AT:
-  case OP_BAG_SLICE:
-  case OP_SHIFT:
-  case OP_CUPDATE:
-  case OP_TAKE:
-  case OP_BAG_RESHAPE:
+  case OP_BAG_RESHAPE: return linear(r, n, OP_BAG_RESHAPE, OP_BAG_RESHAPE, d);
   case OP_FILL:
-  case OP_FILL_LIKE:
-  case OP_TO_BAG: linear_backward(r, n, find_linear(n)->adjoint, d); return;
-  case OP_ARRAY: array_backward(r, n, d); return;
+  case OP_FILL_LIKE: return linear(r, n, (Op)n->op, OP_TO_BAG, d);
+  case OP_TO_BAG: return linear(r, n, OP_TO_BAG, OP_FILL, d);
+  case OP_ARRAY:
+    if (!d) return array_tangent(r, n);
+    for (int i = 0; i < n->nops; i++) ad_add(r, n->ops[i], ir_bag_get(w, d, ad_fwd(r, n), ir_int(w, i)));
+    return NULL;
   case OP_CADD:
-    for (int i = 0; i < 2; i++) ad_add(r, n->ops[i], d);
-    return;
-  case OP_AFTER: ad_add(r, x, ir_waiting(w, d, ad_fwd(r, n->ops[1]))); return;
+    if (!d) return ir_op2(w, OP_CADD, ts[0], ts[1]);
+    ad_add(r, x, d);
+    return give(r, n->ops[1], d);
+  case OP_AFTER:
+    if (!d) return ir_waiting(w, ts[0], ad_fwd(r, n->ops[1]));
+    return give(r, x, ir_waiting(w, d, ad_fwd(r, n->ops[1])));
   case OP_CLOSURE:
+    if (!d) return ir_env(w, OP_INJ, t, n->graphs[0], ir_record(w, ts, n->nops));
     if (x) d = ir_env(w, OP_UNINJ, ir_env_payload(w, n->graphs[0], n->type), n->graphs[0], d);
     /* fall through */
   case OP_TUPLE:
+    if (!d) return ir_tuple(w, t, ts);
     for (int i = 0; i < n->nops; i++) ad_add(r, n->ops[i], ir_get(w, d, i));
-    return;
-  case OP_CLOSURE_CAP:
-    d = ir_only(w, ir_env_payload(w, n->graphs[0], x->type), (int)n->attr.i, d);
-    ad_add(r, x, ir_env(w, OP_INJ, t, n->graphs[0], d));
-    return;
-  case OP_GET: ad_add(r, x, ir_only(w, t, (int)n->attr.i, d)); return;
-  case OP_INJ: ad_add(r, x, sum_op(w, OP_UNINJ, n, t, d)); return;
-  case OP_UNINJ: ad_add(r, x, sum_op(w, OP_INJ, n, t, d)); return;
+    return NULL;
+  case OP_CLOSURE_CAP: {
+    IrType *payload = ir_env_payload(w, n->graphs[0], x->type);
+    if (!d) return ir_get(w, ir_env(w, OP_UNINJ, payload, n->graphs[0], ts[0]), (int)n->attr.i);
+    return give(r, x, ir_env(w, OP_INJ, of_x, n->graphs[0], ir_only(w, payload, (int)n->attr.i, d)));
+  }
+  case OP_GET: return d ? give(r, x, ir_only(w, of_x, (int)n->attr.i, d)) : ir_get(w, ts[0], (int)n->attr.i);
+  case OP_INJ: return d ? give(r, x, sum_op(w, OP_UNINJ, n, of_x, d)) : sum_op(w, OP_INJ, n, t, ts[0]);
+  case OP_UNINJ: return d ? give(r, x, sum_op(w, OP_INJ, n, of_x, d)) : sum_op(w, OP_UNINJ, n, t, ts[0]);
   case OP_RT:
-    if (is_opaque(n)) {
-      ad_add(r, x, ir_get(w, d, 0));
-      return;
-    }
+    if (is_opaque(n)) return d ? give(r, x, ir_get(w, d, 0)) : ir_only(w, t, 0, ts[0]);
+    if (!d) return no_rule(w, t, n->attr.rt->name, n->site);
     for (int i = 0; i < n->nops; i++)
       ad_add(r, n->ops[i], no_rule(w, ad_cotangent(w, n->ops[i]->type), n->attr.rt->name, n->site));
-    return;
-  /* Leaves, what depends on nothing continuously, and what reverse.c takes apart. */
-  case OP_PARAM:
-  case OP_INT:
-  case OP_FLOAT:
-  case OP_BOOL:
-  case OP_STRING:
-  case OP_UNIT:
-  case OP_DATA:
-  case OP_ZERO:
-  case OP_GLOBAL:
-  case OP_GRAPH_ID:
-  case OP_STOP:
-  case OP_ZEROS:
-  case OP_CHECK:
-  case OP_FAIL:
-  case OP_APPLY:
-  case OP_CALL:
-  case OP_SWITCH:
-  case OP_LOOP:
-  case OP_VJP:
-  case OP_JVP:
-  case OP_CHECKPOINT: return;
-  }
-}
-
-Node *ad_rule_tangent(Diff *f, int at) {
-  World *w = f->w;
-  const Node *n = f->nodes[at];
-  IrType *t = ad_cotangent(w, n->type);
-  Node **ts = NEW_ARRAY(w->arena, Node *, n->nops + 1);
-  for (int i = 0; i < n->nops; i++) ts[i] = ad_cot(f, n->ops[i]);
-  switch ((Op)n->op) {
-#include "ir/scalar_cases.h"
-  case OP_LEN:
-  case OP_TAG:
-  case OP_CLOSURE_ID:
-  case OP_CHECK_INDEX:
-  case OP_CHECK_SLICE:
-  case OP_CHECK_SIZE:
-  case OP_CHECK_NONZERO:
-  case OP_CHECK_DEPTH:
-  case OP_CHECK_NAT: return n->type->kind == T_FLOAT ? scalar_tangent(f, n, at) : NULL;
-  case OP_INDEX:
-  case OP_SLICE:
-  case OP_UPDATE:
-  case OP_RESHAPE:
-  case OP_BAG_GET:
-  case OP_ACC_AT:
-  case OP_BAG_SLICE:
-  case OP_SHIFT:
-  case OP_CUPDATE:
-  case OP_TAKE:
-  case OP_BAG_RESHAPE:
-  case OP_FILL:
-  case OP_FILL_LIKE:
-  case OP_TO_BAG: return linear_tangent(f, n, find_linear(n)->on_bags);
-  case OP_ARRAY: return array_tangent(f, n);
-  case OP_CADD: return ir_op2(w, OP_CADD, ts[0], ts[1]);
-  case OP_AFTER: return ir_waiting(w, ts[0], ad_fwd(f, n->ops[1]));
-  case OP_TUPLE: return ir_tuple(w, t, ts);
-  case OP_GET: return ir_get(w, ts[0], (int)n->attr.i);
-  case OP_INJ:
-  case OP_UNINJ: return sum_op(w, (Op)n->op, n, t, ts[0]);
-  case OP_CLOSURE: return ir_env(w, OP_INJ, t, n->graphs[0], ir_record(w, ts, n->nops));
-  case OP_CLOSURE_CAP:
-    ts[0] = ir_env(w, OP_UNINJ, ir_env_payload(w, n->graphs[0], n->ops[0]->type), n->graphs[0], ts[0]);
-    return ir_get(w, ts[0], (int)n->attr.i);
-  case OP_RT: return is_opaque(n) ? ir_only(w, t, 0, ts[0]) : no_rule(w, t, n->attr.rt->name, n->site);
-  /* Leaves, what depends on nothing continuously, and what forward.c takes apart. */
+    return NULL;
+  /* Leaves, what depends on nothing continuously, and constructs. */
   case OP_PARAM:
   case OP_INT:
   case OP_FLOAT:
@@ -401,4 +292,11 @@ Node *ad_rule_tangent(Diff *f, int at) {
   case OP_CHECKPOINT: return NULL;
   }
   return NULL;
+}
+
+void ad_rule_backward(Diff *r, int at, Node *d) { rule(r, at, d); }
+
+void ad_rule_tangent(Diff *f, int at) {
+  ad_keep(f, at);
+  f->cot[at] = rule(f, at, NULL);
 }

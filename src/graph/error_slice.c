@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The error slice of a value: a number that depends on everything in the value's computation that may end in an
- * error, and on nothing else. A derivative is ordered after it (ad/calls.c, ad/expand.c), so that the derivative
+ * error, and on nothing else. A derivative is ordered after it (ad/expand.c), so that the derivative
  * fails where its function fails:
  *
  *   x * (a[check i n] + f y)              →   after (after 0 (check i n)) (f y)     f may fail

@@ -42,7 +42,7 @@ struct Compilation {
   Rewriter *rewriter; /* and what it wants of instantiation, below: set by ir_rewrite alone */
   bool renormalise;   /* every node is made anew */
   bool general_calls; /* calls aren't specialised to the functions that they pass */
-  Func *const *rules; /* derivative rules of scalar operations, by Op, in ad_expand, which alone sets it */
+  const struct Differentiation *differentiation; /* in ad_expand, which alone sets it: see ad/ad_internal.h */
   /* Calls under way, and what became of them. */
   Inlining inlining;
   Unrolling unrolling;

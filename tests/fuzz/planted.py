@@ -31,7 +31,7 @@ FAULTS = {
     "an accumulator for each slice that recursion goes on with": [
         ("src/opt/slice_params.c", "    if (e.slice && !(", "    if (s->w == NULL && e.slice && !(")],
     "a tape of the variants whose arrays a loop changes in place": [
-        ("src/ad/control.c", "ir_holds_arrays(w, b->params[i]) && (", "b->params[i]->kind != T_VARIANT && ir_holds_arrays(w, b->params[i]) && (")],
+        ("src/ad/loop_plan.c", "ir_holds_arrays(w, b->params[i]) && (", "b->params[i]->kind != T_VARIANT && ir_holds_arrays(w, b->params[i]) && (")],
     "a copy at each step of a walk over rows (an array that is measured after it was added to)": [
         ("src/lower/schedule.c", "  while (fact_renames(operand)) operand = operand->ops[0];\n", "")],
     "a sign of zero that GCC loses (of an int's conversion)": [
@@ -41,14 +41,14 @@ FAULTS = {
     "a derivative rule without its guard (of exp)": [
         ("stdlib/prelude.atl", "let y = exp x in (y, fun d -> _times d y)", "let y = exp x in (y, fun d -> d * y)")],
     "a derivative that has a value where its function fails": [
-        ("src/ad/calls.c", "  dx = ir_after(w, dx, first, WAITS_ERROR);\n", ""),
+        ("src/ad/expand.c", "  dx = ir_after(w, dx, first, WAITS_ERROR);\n", ""),
         ("src/ad/expand.c", "dy = ir_op2(w, OP_AFTER, dy, ir_substitute(w, errors, t.args, g->nparams, n->site));", "(void)errors;")],
     "a cotangent whose shape isn't looked at": [
-        ("src/ad/calls.c", "  dx = ir_op2(w, OP_AFTER, dx, ir_errors(w, r->params.data, r->params.len, d));\n", "")],
+        ("src/ad/expand.c", "  dx = ir_op2(w, OP_AFTER, dx, ir_errors(w, r->params.data, r->params.len, d));\n", "")],
     "a backward pass that fails before the effects of its function": [
         ("src/graph/error_slice.c", "ops[k] = ir_after(w, ops[k], first, WAITS_ERROR);", "(void)first;")],
     "a rule's missing mode at zero": [
-        ("src/ad/cotangent.c", "return general(w, t, x, ir_float(w, 0.25));", "return t->kind ? ad_zero_public(w, t, x) : general(w, t, x, x);")],
+        ("src/ad/cotangent.c", "return convert(&(Conversion){w, true, general_leaf,", "if (t->kind) return ad_zero_public(w, t, x);\n  return convert(&(Conversion){w, true, general_leaf,")],
     # Two things see to it: operands that wait, and the places of the text.
     "an error before the effects of its operands": [
         ("src/elab/elab_state.c", "  return ir_after(c->w, x, el_token(c), WAITS_END); /* the lengths of an array wait, too */", "  return x;"),

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* Which strategy the backward pass of a loop follows, and why: a LoopPlan, which a remark prints (`atled ir
+ * --stage=remarks`) and of which loop_reverse.c makes both loops. Of
+ *
+ *   loop i < n, s = s0: s = f(i, s, c, a[i])
+ *
+ * with carried value s, capture c and slice a, the strategies make
+ *
+ *   strategy       forward pass                    backward pass
+ *   PREACCUMULATE  carries s and ∂s/∂c             no loop: c̄ += s̄ * ∂s/∂c
+ *   REPLAY         the loop as it is               the loop again, in the same order: each iteration adds to c̄
+ *   RERUN          the loop as it is               any order; each iteration runs f, then the pullback of f
+ *   TAPE           also stacks the residuals of f  i = n-1 … 0; each iteration reads its residuals, runs the pullback
+ *
+ * The first that is possible and pays is taken. RERUN happens at most once on a path of nested loops, so an operation
+ * runs at most twice forward whatever the depth, which the cost theorem needs (docs/architecture.md). */
+#include "ad/ad_internal.h"
+#include <string.h>
+
+/* ---- Activity of the body ---------------------------------------------------------------------------------------- */
+Fact *ad_body_facts_from(World *w, const Node *n, const Fact *given) {
+  Graph *body = n->graphs[0];
+  const LoopInfo *l = n->loop;
+  Fact *facts = NEW_ARRAY(w->arena, Fact, body->nparams + 1);
+  memcpy(facts + 1, given, (size_t)body->nparams - 1);
+  for (bool more = true; more;) { /* a least fixed point: an iteration's results are the next one's inputs */
+    more = false;
+    Diff *r = ad_begin(w, body, facts);
+    for (int i = 0; i < r->n; i++)
+      if (r->nodes[i]->op != OP_PARAM) ad_visit(r, i);
+    for (int k = 0; k < loop_slots(l); k++) {
+      const Node *x = body->result->op == OP_TUPLE ? body->result->ops[k] : body->result;
+      if (facts[1 + k] || !ad_active(r, x) || !ad_has_slot(w, body->params[1 + k])) continue;
+      facts[1 + k] = ACTIVE;
+      more = true;
+    }
+  }
+  return facts;
+}
+
+Fact *ad_body_facts(const Diff *outer, const Node *n) {
+  int first = loop_first(n->loop);
+  return ad_body_facts_from(outer->w, n, ad_facts(outer, n->ops + first, n->nops - first, ACTIVE));
+}
+
+/* ---- Questions about graphs -------------------------------------------------------------------------------------- */
+static bool holds_loop(World *w, const Graph *g) {
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  for (int i = 0; i < n; i++)
+    if (ir_shape(nodes[i]) == IR_LOOP) return true;
+  return false;
+}
+
+/* True if g computes floats whose last bit may differ between two runs. */
+static bool holds_rounded(World *w, const Graph *g) {
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  for (int i = 0; i < n; i++) {
+    if (ir_rounds(nodes[i])) return true;
+    for (int k = 0; k < nodes[i]->ngraphs; k++)
+      if (holds_rounded(w, nodes[i]->graphs[k])) return true;
+  }
+  return false;
+}
+
+static bool is_param(const Node *x, int k) { return x->op == OP_PARAM && x->attr.i == k; }
+
+/* How many operands in g refer to its parameter k. */
+static int uses_of(World *w, const Graph *g, int k) {
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes), uses = is_param(g->result, k);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < nodes[i]->nops; j++) uses += is_param(nodes[i]->ops[j], k);
+  return uses;
+}
+
+/* ---- Replay ------------------------------------------------------------------------------------------------------ */
+/* True if carried value k of loop n, which has a condition, is a sum, s' = s ± x, that nothing else reads. */
+static bool is_sum(World *w, const Node *n, int k) {
+  const Graph *body = n->graphs[0];
+  const Node *next = ir_get(w, body->result, k);
+  if (next->type->kind != T_FLOAT || uses_of(w, body, 1 + k) != 1) return false;
+  if (uses_of(w, n->graphs[1], loop_cond_param(n->loop, k))) return false;
+  bool sum = next->op == OP_FADD || next->op == OP_CADD, first = sum || next->op == OP_FSUB;
+  return (first && is_param(next->ops[0], 1 + k)) || (sum && is_param(next->ops[1], 1 + k)) ||
+         (next->op == OP_FMA && is_param(next->ops[2], 1 + k));
+}
+
+/* True if carried value k is the same, to the last bit, when the loop is run again. */
+static bool is_reproducible(World *w, const Node *n, int k) {
+  Graph *body = n->graphs[0];
+  IrKind t = body->params[1 + k]->kind;
+  if (t != T_INT && t != T_BOOL && t != T_STRING && t != T_VARIANT) return false;
+  return !holds_rounded(w, ir_graph(w, body->params, body->nparams, ir_get(w, body->result, k), NULL));
+}
+
+/* True for a loop with a condition whose active carried values are sums and whose other ones are reproducible, as a
+ * fold over a list. The cotangent of a sum is the same in every iteration, so the backward pass may visit the
+ * iterations in the primal order, and no tape is needed. If the value is wanted too, one loop makes both in the end. */
+static bool is_replayable(const Diff *r, const Node *n, const Fact *facts, const Fact *outside) {
+  const LoopInfo *l = n->loop;
+  const Graph *b = n->graphs[0];
+  bool calls = b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD), sums = false;
+  if (!r->rerun || !l->has_cond || l->naccs || l->nstacked || calls || holds_loop(r->w, b)) return false;
+  for (int k = 0; k < l->ncarried; k++) {
+    bool active = facts[1 + k] & ACTIVE;
+    if (active ? !is_sum(r->w, n, k) : !is_reproducible(r->w, n, k)) return false;
+    sums |= active;
+  }
+  for (int i = 1 + l->ncarried; i < b->nparams; i++) {
+    if ((facts[i] | outside[i - 1]) & OVERWRITTEN) return false;
+    /* the trip count is unknown before the loop, so no accumulator of an array would be dense */
+    if (facts[i] & ACTIVE && !ad_holds_numbers(r->w, b->params[i])) return false;
+  }
+  return sums && !holds_rounded(r->w, n->graphs[1]);
+}
+
+/* ---- Rerun or tape ----------------------------------------------------------------------------------------------- */
+/* Why the backward pass can't run the body again; NULL: it can. */
+static const char *rerun_hindrance(const Diff *r, const Node *n, const Fact *facts) {
+  const LoopInfo *l = n->loop;
+  const Graph *b = n->graphs[0];
+  if (l->has_cond) return "taped: how often the loop runs isn't known beforehand";
+  if (l->ncarried) return "taped: an iteration needs what the one before it has made";
+  if (b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD)) return "taped: the body calls functions";
+  if (!r->rerun) return "taped: a loop around is run again already";
+  for (int i = 1 + l->naccs; i < b->nparams; i++)
+    if (facts[i] & OVERWRITTEN) return "taped: what the body reads is overwritten afterwards";
+  /* what is made again must have the sizes of what was made */
+  return ir_sizes_exact(r->w, l, b) ? NULL : "taped: sizes may come out differently when the body is run again";
+}
+
+/* True if the residuals are a few numbers: storing these costs less than running inner loops again. Where value and
+ * backward pass end up in one loop they aren't stored at all. */
+static bool is_small_tape(World *w, const Split *s) {
+  if (s->nres > LIMIT_KEPT_NUMBERS) return !limit_reached(w->arena, AT_KEPT_NUMBERS);
+  for (int j = 0; j < s->nres; j++) {
+    IrKind t = s->res[j]->type->kind;
+    if (t != T_FLOAT && t != T_INT && t != T_BOOL) return false;
+  }
+  return true;
+}
+
+/* What the backward loop may read of each parameter of the body, besides residuals. Marks those in `facts` that hold
+ * arrays which the loop overwrites. */
+static Known *known_in_body(World *w, const Node *n, Fact *facts, const Fact *outside) {
+  Graph *b = n->graphs[0];
+  Known *known = NEW_ARRAY(w->arena, Known, b->nparams);
+  const bool *replaced = ir_carried_kept(w, n->loop, b);
+  known[0] = KNOWN_VALUE;
+  for (int i = 1; i < b->nparams; i++) {
+    bool state = loop_part(n->loop, i - 1) <= LOOP_ACC;
+    bool shape = !state || ir_keeps_shape(n->loop, b, i - 1);
+    if (ir_holds_arrays(w, b->params[i]) && ((state && !replaced[i - 1]) || outside[i - 1])) facts[i] |= OVERWRITTEN;
+    known[i] = state || facts[i] & OVERWRITTEN              ? (shape ? KNOWN_SHAPE : KNOWN_NOT)
+               : loop_part(n->loop, i - 1) == LOOP_CAPTURED ? KNOWN_FIXED
+                                                            : KNOWN_VALUE;
+  }
+  return known;
+}
+
+/* ---- The plan ---------------------------------------------------------------------------------------------------- */
+/* The backward loop runs the body's forward pass too: in it, nothing may be run again. */
+static LoopPlan *run_body(World *w, LoopPlan *p, const Node *n, const Fact *facts, Strategy strategy, const char *why) {
+  p->strategy = strategy;
+  p->why = why;
+  p->body = ad_combine(w, n->graphs[0], facts, false);
+  p->split = (Split){.late = p->body->back};
+  return p;
+}
+
+LoopPlan *ad_plan_loop(const Diff *r, const Node *n) {
+  World *w = r->w;
+  Graph *b = n->graphs[0];
+  LoopPlan *p = NEW(w->arena, LoopPlan);
+  Fact *facts = ad_body_facts(r, n), *outside = ad_facts(r, n->ops + loop_first(n->loop), b->nparams - 1, OVERWRITTEN);
+  if (ad_find_inputs(r, n, facts, p)) {
+    p->why = "preaccumulated: the loop keeps its few partial derivatives";
+    return p;
+  }
+  p->rematerialised = NEW_ARRAY(w->arena, Known, n->loop->ncarried + 1);
+  if (is_replayable(r, n, facts, outside))
+    return run_body(w, p, n, facts, REPLAY, "replayed: the loop runs once more in the same order, and nothing is kept");
+  Known *known = known_in_body(w, n, facts, outside);
+  p->rematerialised = ir_delayed(w, n->loop, b, known);
+  for (int k = 0; k < n->loop->ncarried; k++)
+    if (p->rematerialised[k]) known[1 + k] = p->rematerialised[k];
+  const char *hindrance = rerun_hindrance(r, n, facts);
+  if (hindrance || holds_loop(w, b)) {
+    p->body = ad_combine(w, b, facts, r->rerun);
+    p->split = ir_split(w, p->body->back, p->body->p, known);
+    if (!hindrance && is_small_tape(w, &p->split))
+      hindrance = "taped: the few numbers are cheaper to keep than the loops inside to run again";
+  }
+  if (!hindrance)
+    return run_body(w, p, n, facts, RERUN, "rerun: the backward pass runs the body again, and nothing is kept");
+  p->strategy = TAPE;
+  p->why = p->split.nres ? hindrance : "linear: the backward pass needs nothing that the loop makes";
+  return p;
+}
