@@ -69,8 +69,8 @@ static Node *from_carrier(World *w, IrType *t, Node *f, Node *like, Site site) {
 }
 
 /* ---- Conversions ------------------------------------------------------------------------ */
-/* A conversion of values of type t: of the public value x to a cotangent, or of x and its cotangent y to a public value.
- * Tuples are converted component by component; `leaf` converts what is no tuple.
+/* A conversion of values of type t: of the public value x to a cotangent, or of x and its cotangent y to a public
+ * value. Tuples are converted component by component; `leaf` converts what is no tuple.
  *
  *                 x                y
  *   to a          public value     what x must have the shape of, or NULL
@@ -254,7 +254,9 @@ Node *ad_from_rule(World *w, IrType *t, Node *x, Node *like, Site site) {
 Node *ad_to_public(World *w, IrType *t, Node *x, Node *cot) {
   return convert(&(Conversion){w, true, leaf, 0, false}, t, x, cot);
 }
-Node *ad_start(World *w, IrType *t, Node *x) { return convert(&(Conversion){w, false, start_leaf, 0, false}, t, x, NULL); }
+Node *ad_start(World *w, IrType *t, Node *x) {
+  return convert(&(Conversion){w, false, start_leaf, 0, false}, t, x, NULL);
+}
 Node *ad_uncarried(World *w, IrType *t, Node *cot) {
   return convert(&(Conversion){w, false, uncarried_leaf, 0, false}, t, cot, NULL);
 }

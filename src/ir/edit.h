@@ -47,7 +47,6 @@ void edit_capture(LoopEdit *e, const Node *old, Node *x);
 /* results: of the body, over the old parameters (NULL: those that it has; NULL in it: not made, `next` is NULL). extra:
  * n more nodes of the body, which become what they are in the new one. */
 void edit_body(LoopEdit *e, Node **results, Node **extra, int n);
-Node *edit_condition(const LoopEdit *e); /* over `args`; NULL: the loop is counted */
 void edit_yield(LoopEdit *e);
 void edit_close(LoopEdit *e);
 Node *edit_value(LoopEdit *e);

@@ -37,9 +37,8 @@ static Node *outside(World *w, const Node *loop, Node *x, int depth) {
   return a && b ? ir_op2(w, (Op)x->op, a, b) : NULL;
 }
 
-Node *opt_outside(World *w, const Node *loop, Node *x) { return outside(w, loop, x, 0); }
-
-Node *opt_added(const Node *x) {
+/* What x, an update, adds to the element that it changes; NULL: it does otherwise. */
+static Node *added(const Node *x) {
   if (x->op != OP_UPDATE || x->ops[x->nops - 1]->op != OP_CADD) return NULL;
   const Node *sum = x->ops[x->nops - 1];
   for (int side = 0; side < 2; side++) {
@@ -54,14 +53,14 @@ Node *opt_added(const Node *x) {
 static bool find_place(Promotion *p, int slot, const Node *x, Node *addend) {
   Sum s = {.slot = slot, .n = x->nops - 2, .addend = addend, .is = NEW_ARRAY(p->w->temp, Node *, x->nops)};
   for (int k = 0; k < s.n; k++)
-    if (!(s.is[k] = opt_outside(p->w, p->loop, x->ops[1 + k]))) return false;
+    if (!(s.is[k] = outside(p->w, p->loop, x->ops[1 + k], 0))) return false;
   vec_push(p->w->temp, p->sums, s);
   return true;
 }
 
 /* x, what the iteration leaves of the array `slot`, without the additions that are found to be promoted. */
 static Node *without_sums(Promotion *p, int slot, Node *x) {
-  Node *addend = opt_added(x);
+  Node *addend = added(x);
   if (!addend) return x;
   Node *rest = without_sums(p, slot, x->ops[0]);
   if (find_place(p, slot, x, addend)) return rest;
