@@ -15,6 +15,7 @@
 #ifndef ATLED_AD_INTERNAL_H
 #define ATLED_AD_INTERNAL_H
 #include "ad/ad.h"
+#include "facts/taped_references.h"
 #include "graph/graph.h"
 #include "ir/compilation.h"
 

@@ -16,7 +16,11 @@ enum {
   B = OPF_B,
   V = OPF_V,
   R = OPF_R,
-  W = OPF_W
+  W = OPF_W,
+  N = OPF_N,
+  P = OPF_P,
+  D = OPF_D,
+  H = OPF_H
 };
 const char *const op_names[OP_COUNT] = {
 #define OP(name, text, signature, flags) [OP_##name] = text,
