@@ -114,9 +114,11 @@ static const Node *root_of(const Node *x) {
   return x;
 }
 
-/* Is `array` changed by something on the way to user, a later one of the nodes? What a call gets it may change in place
- * too, but only where nothing else refers to it: a view would, as the array does that it is read through. */
-static bool changed_before(Views *v, Node **nodes, int n, const Node *array, const Node *user) {
+/* Is the array of view x, or x itself, changed by something on the way to user, a later one of the nodes? User itself
+ * may change x: that copies x, be it made inside. What a call gets it may change in place too, but only where nothing
+ * else refers to it: a view would, as the array does that it is read through. */
+static bool changed_before(Views *v, Node **nodes, int n, const Node *x, const Node *user) {
+  const Node *array = root_of(x);
   Map later; /* what depends on the change */
   heap_look(v->w->arena->heap);
   map_init(&later, v->w->temp);
@@ -124,7 +126,8 @@ static bool changed_before(Views *v, Node **nodes, int n, const Node *array, con
     Node *u = nodes[i];
     bool is = false;
     for (int k = 0; k < u->nops; k++) {
-      bool changes = u->op != OP_CALL && root_of(u->ops[k]) == array && changes_operand(&v->changes, u, k);
+      bool may = u->op != OP_CALL && root_of(u->ops[k]) == array && (u != user || u->ops[k] != x);
+      bool changes = may && changes_operand(&v->changes, u, k);
       is |= changes || map_get(&later, u->ops[k]);
     }
     if (u == user) return is;
@@ -147,7 +150,7 @@ typedef struct Sinking {
 static bool sinks(const Sinking *s, const Node *user, int k) {
   const Node *x = user->ops[k];
   if (!is_view(x) || !(reads_elements(s->v, user, k) || (x->op == OP_SLICE && goes_on(s->v, user, k)))) return false;
-  return !changed_before(s->v, s->nodes, s->n, root_of(x), user);
+  return !changed_before(s->v, s->nodes, s->n, x, user);
 }
 
 /* View x of the graph around in terms of what it is made of, which `capture` hands in. */
@@ -213,7 +216,7 @@ static Node *call_over_places(const Sinking *s, Node *n, Node **ops) {
   for (int k = 0; k < n->nops; k++) {
     if (opt_takes_slice(s->v->params, f, k)) {
       place_of(s->w, ops[k], place);
-      if (changed_before(s->v, s->nodes, s->n, root_of(ops[k]), n)) /* only the slice is copied */
+      if (changed_before(s->v, s->nodes, s->n, ops[k], n)) /* only the slice is copied */
         place[0] = ops[k], place[1] = ir_int(s->w, 0);
       for (int i = 0; i < 3; i++) args[count++] = place[i];
     } else args[count++] = ops[k];
