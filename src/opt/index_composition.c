@@ -108,16 +108,18 @@ static bool param_goes_on(const Views *v, Graph *g, int k) {
 }
 
 /* ---- Which may be sunk --------------------------------------------------------------------- */
-/* Is `array` changed by something that `user` depends on, or by itself? What a call gets it may change in place too,
- * but only where nothing else refers to it: a view would, as the array does that it is read through. */
-static bool changed_before(World *w, Uses *uses, const Node *array, const Node *user) {
+/* Is the array of view x, or x itself, changed by something that `user` depends on, or by user in another operand? User
+ * may change x: that copies x, be it made inside. What a call gets it may change in place too, but only where nothing
+ * else refers to it: a view would, as the array does that it is read through. */
+static bool changed_before(World *w, Uses *uses, const Node *x, const Node *user) {
+  const Node *array = fact_root(x);
   int at = uses_position(uses, user);
   heap_look(w->arena->heap);
   for (int i = uses_position(uses, array); i <= at; i++) {
     Node *u = uses->nodes[i];
     for (int k = 0; u->op != OP_CALL && k < u->nops; k++) {
-      bool changes = fact_root(u->ops[k]) == array && changes_operand(w, u, k) & CHANGES;
-      if (changes && uses_dependents(uses, u, NULL)[at]) return true;
+      bool may = fact_root(u->ops[k]) == array && (u != user || u->ops[k] != x);
+      if (may && changes_operand(w, u, k) & CHANGES && uses_dependents(uses, u, NULL)[at]) return true;
     }
   }
   return false;
@@ -136,7 +138,7 @@ typedef struct Sinking {
 static bool sinks(const Sinking *s, const Node *user, int k) {
   const Node *x = user->ops[k];
   if (!is_view(x) || !(reads_elements(s->v, user, k) || (x->op == OP_SLICE && goes_on(s->v, user, k)))) return false;
-  return !changed_before(s->w, s->uses, fact_root(x), user);
+  return !changed_before(s->w, s->uses, x, user);
 }
 
 /* View x of the graph around in terms of what it is made of, which `capture` hands in. */
@@ -197,7 +199,7 @@ static Node *call_over_places(const Sinking *s, Node *n, Node **ops) {
   for (int k = 0; k < n->nops; k++) {
     if (opt_takes_slice(s->v->params, f, k)) {
       place_of(s->w, ops[k], place);
-      if (changed_before(s->w, s->uses, fact_root(n->ops[k]), n)) /* only the slice is copied */
+      if (changed_before(s->w, s->uses, n->ops[k], n)) /* only the slice is copied */
         place[0] = ops[k], place[1] = ir_int(s->w, 0);
       for (int i = 0; i < 3; i++) args[count++] = place[i];
     } else args[count++] = ops[k];
