@@ -15,14 +15,15 @@
 #ifndef ATLED_AD_INTERNAL_H
 #define ATLED_AD_INTERNAL_H
 #include "ad/ad.h"
+#include "facts/taped_references.h"
 #include "graph/graph.h"
 #include "ir/compilation.h"
 
 /* What differentiation knows of a node or parameter. */
 typedef unsigned char Fact;
 enum {
-  ACTIVE = 1 /* by what is differentiated */,
-  OVERWRITTEN = 2 /* holds arrays that aren't to be read again later */
+  ACTIVE = 1 /* depends on an input that is differentiated, and has a cotangent by its type */,
+  OVERWRITTEN = 2 /* holds an array that is changed in place later: the backward pass may read its shape alone */
 };
 
 /* The combined form of a graph g with p parameters, of which the active ones are differentiated. Over the parameters
@@ -36,8 +37,8 @@ typedef struct Combined {
   bool *active;
   int p, nacc;
 } Combined;
-/* Overwritten: parameters that hold arrays which are overwritten while g is run again and again. rerun: loops may run
- * their bodies again in the backward pass. */
+/* The combined form of g, whose parameters have these facts. rerun: strategy RERUN is allowed, for no loop around g
+ * runs its body again. */
 Combined *ad_combine(World *w, Graph *g, const Fact *params, bool rerun);
 
 /* A differentiation of one graph under way, in either mode. Everything is indexed by position: nodes in g's order,
@@ -68,8 +69,9 @@ void ad_add(Diff *r, const Node *x, Node *cot); /* cot[x] += cot, if x is active
 Node *ad_take(Diff *r, const Node *x);          /* moves cot[x] out */
 void ad_put(Diff *r, const Node *x, Node *acc); /* moves it back: before other contributions */
 
-/* Accumulators of the backward side of a region or call, of x among its n operands xs: zero for plain ones (added
- * afterwards), else moved in, and with it those of parts of x that the region doesn't get by themselves. */
+/* The accumulator of operand x, one of the n operands xs, that the backward pass of a branch, loop or call gets. One of
+ * floats alone is zero, and the result is added afterwards. Any other is moved: x's own cotangent so far, with those of
+ * its components that aren't among xs. ad_region_done takes back what it became. */
 Node *ad_region_acc(Diff *r, const Node *x, Node **xs, int n);
 void ad_region_done(Diff *r, const Node *x, Node **xs, int n, Node *acc);
 void ad_region_accs(Diff *r, Node **xs, int n, Nodes *out); /* of the active xs */
@@ -170,21 +172,22 @@ Node *ad_from_rule(World *w, IrType *t, Node *x, Node *like, Site site);
 Node *ad_is_carrier(World *w, Node *f); /* a bool: is that so of f? */
 Node *ad_lost_function(World *w);       /* the message of that error */
 
-/* Forward: graph over the parameters of g, the active ones as pairs (value, tangent), as its result is. */
+/* Forward mode: the graph over the parameters of g, of which the active ones are duals, pairs of value and tangent. It
+ * yields a dual. */
 Graph *ad_tangent(World *w, Graph *g, const Fact *params);
 Node *ad_dual(const Diff *f, const Node *x); /* x, as a pair if it has a tangent */
 void ad_set_dual(Diff *f, int at, Node *pair);
 /* Forward mode of an application: the graph over duals, and the duals of its arguments. With an effect it yields
  * ((y, dy), token). */
 Graph *ad_dual_target(Diff *f, const Target *t, bool effect, Node **args);
-void ad_set_dual_outside(Diff *f, int at, Node *dual,
-                         Node *token);                            /* node `at` is dual, or with a token (dual, token) */
-Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site); /* what a VJP node means */
-/* A function that is never inlined. What it calls, by a dispatcher perhaps, may come back to it. */
+void ad_set_dual_outside(Diff *f, int at, Node *dual, Node *token); /* the same of (dual, token), if there is a token */
+Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site);   /* what a VJP node means */
+/* A function of graph g that is never inlined. It may be recursive through a dispatcher. */
 Func *ad_opaque_function(World *w, Sym name, Graph *g);
-/* g; or, while what is made is to be thrown away, next to nothing of its type: see ir_paths_end. */
+/* g; but a graph that only fails while the derivatives that are made will be discarded: see ir_paths_end. */
 Graph *ad_unless_ended(World *w, Graph *g);
-Node *ad_unmade(World *w, IrType *t); /* what stands for that */
-/* Of a foreign function; or of one that is being made, and so takes derivatives of itself. */
+Node *ad_unmade(World *w, IrType *t); /* the failing node */
+/* The failing node that stands for the derivative of a function without graph: a C function, or one that is unfinished,
+ * for it takes derivatives of itself. */
 Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site);
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Derivatives of attempts. What is attempted is a closure without arguments, so what is differentiated are its
- * captures.
+/* Derivatives of `attempt f`, which is Ok y if f () yields y, else Error, in both modes. f is a closure without
+ * arguments, so the inputs that are differentiated are its captures c.
  *
- * Reverse mode: the graph is cut in two stages. An attempt of the first one yields Ok of the value and of the
- * residuals; the backward pass branches on that, and runs the second stage, which nobody attempts, or leaves the
- * accumulators as they are.
+ * Reverse mode cuts f in two stages and attempts the first one alone. r are the residuals:
  *
- * Forward mode: value and tangent are attempted together. If that fails the error may be one that only the derivative
- * has: so the value is attempted alone then, and if it has none the derivative is taken again, without an attempt. A
- * function with effects can't be run again: its error is an Error in any case. */
+ *   forward    z = attempt f   →   s = attempt (y, r);  z = match s with Ok (y, r) -> Ok y | Error e -> Error e
+ *   backward                       match s with Ok (y, r) -> c̄ += pullback of f over r, not attempted | Error _ -> c̄
+ *
+ * Forward mode attempts value and tangent together: attempt (y, ẏ). Its error may be one of the tangent alone. So where
+ * it fails, the value is attempted by itself, and if that succeeds the pair is computed again without an attempt, which
+ * raises the tangent's error. A function with effects can't be run twice: its error becomes an Error in any case. */
 #include "ad/ad_internal.h"
 
-/* A graph with its captures, as an attempt has it. */
+/* An attempt node taken apart: the graph of its closure, with the captures as arguments. */
 typedef struct Attempted {
   Target t;
   int own; /* parameters before the captures: unit, perhaps a token */
@@ -43,7 +44,7 @@ static Node *attempt_graph(Diff *r, const Attempted *a, Graph *g, IrType *t, Nod
 static Node *with_token(World *w, Node *x, Node *token) { return token ? ir_pair(w, x, token) : x; }
 static Node *without_token(World *w, Node *x, const Node *token) { return token ? ir_get(w, x, 0) : x; }
 
-/* Is x Ok? The arms are for Error and Ok. */
+/* A bool: is x, a result, Ok? */
 static Node *is_ok(World *w, Node *x) { return ir_op2(w, OP_IEQ, ir_tag(w, x), ir_int(w, ATTEMPT_OK)); }
 
 static Node *error_again(World *w, IrType *result, Node *x) {
@@ -84,7 +85,8 @@ void ad_attempt_forward(Diff *r, int at) {
   r->fwd[at] = with_token(w, value_alone(w, m->a.result, m->stage), token);
 }
 
-/* The accumulators after the second stage, which is an arm over what `args` stand for: they are the last n. */
+/* The accumulators after the backward pass: what the second stage makes of them where the attempt succeeded, else as
+ * they are. late: arguments of the graph, then the n accumulators. */
 static Node *second_stage(World *w, const AttemptMemo *m, BranchBuilder *b, Node *d, Node **late, int n) {
   const Combined *c = m->c;
   const Split *s = &m->split;
@@ -116,14 +118,15 @@ void ad_attempt_backward(Diff *r, int at, Node *d) {
 }
 
 /* ---- Forward mode ----------------------------------------------------------------------------- */
-/* (Ok y, its tangent) of the pair of both. */
+/* (Ok y, tangent of that) of the pair (y, ẏ). */
 static Node *ok_dual(World *w, const Attempted *a, IrType *tangent, Node *both) {
   Node *dy = ir_get(w, both, 1);
   return ir_pair(w, ir_inj(w, a->result, ATTEMPT_OK, ir_get(w, both, 0)),
                  ir_inj(w, tangent, ATTEMPT_OK + !a->result->nullable, dy));
 }
 
-/* The attempt of both failed: was it the value? */
+/* The dual where the attempt of value and tangent failed, `stage` being its Error. `dual` is the function that computes
+ * both; `outer` is the branch in whose arm this stands. */
 static Node *failed_dual(Diff *r, const Attempted *a, BranchBuilder *outer, Func *dual, Node **duals, Node *stage,
                          IrType *tangent, const Node *n) {
   World *w = r->w;

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Reverse mode of calls, and of the call that a vjp is.
+/* Derivatives of calls and checkpoints, in both modes.
  *
- * A call that stays a call gets twins of its function, its two stages: a forward function that also returns a tape,
- * and a backward function from the tape, the cotangent of the result and the accumulators of the arguments to those
- * accumulators. Twins are kept before their bodies are made, so recursion, mutual too, needs no other care.
+ * Reverse mode replaces a function that isn't inlined by two, its twins: f▸ also returns a tape, the residuals; f◂ is
+ * the backward pass over that. Both calls thread the accumulators of the arguments.
  *
- * A function with a rule of its own is a call of that rule. An unknown function is a call of the dispatcher of its
- * type. */
+ *   forward    y = f x   →   (y, tape) = f▸ x
+ *   backward                 x̄ = f◂ tape ȳ x̄
+ *
+ * Forward mode calls a function of values and tangents: (y, ẏ) = ḟ x ẋ. Either function is remembered before its body
+ * is made, so calls in a recursion, mutual ones too, find it.
+ *
+ * A function with a derivative rule is replaced by a call of the rule: its pullback in reverse mode, its tangent in
+ * forward mode. If it has only one of them, the other mode transposes that. An unknown function is a call of the
+ * dispatcher of its type (graph/dispatch.c). A checkpoint keeps nothing: its backward pass runs the function again. */
 #include "ad/ad_internal.h"
 
 typedef struct CallMemo {

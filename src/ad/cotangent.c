@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The way between cotangents and the values users see. Conversions are code: loops over arrays, one recursive
- * function for each variant type.
+/* Conversion between cotangents, which are accumulators (ir/accumulators.c), and the public values that users see,
+ * which have the types of what is differentiated. A conversion is code: a loop over an array, a recursive function for
+ * a variant type.
+ *
+ *   public value   →   cotangent       ȳ that a pullback is given, a direction of jvp, what a user's rule returns
+ *   cotangent      →   public value    x̄ that a pullback returns, ȳ for a user's rule
  *
  * To users the derivative of a function is that function. What they get from a pullback is a carrier: a closure that
  * does what the function does, and also holds the derivative of its environment. A rule of their own that is given a
@@ -10,7 +14,8 @@
 #include "ir/world.h"
 
 /* ---- Carriers --------------------------------------------------------------------------- */
-/* The graph of carriers has an identity, so its captures stay as they are: the function, the derivative. */
+/* The graph of the carriers for this type of function. It has an identity, so its captures stay as they are: the
+ * function, and the derivative. */
 static Graph *carrier(World *w, IrType *fun) {
   void **known = ir_memo(w, fun, "carrier", NULL, 0);
   if (*known) return *known;
@@ -29,7 +34,7 @@ Node *ad_is_carrier(World *w, Node *f) {
   return ir_op2(w, OP_IEQ, ir_op1(w, OP_CLOSURE_ID, f), ir_graph_id(w, carrier(w, f->type)));
 }
 
-/* c ? yes : no, over two functions, parameters 0 and 1. */
+/* c ? yes : no. yes and no are over parameters 0 and 1, for which the functions f and like are given. */
 static Node *choose(World *w, Node *c, Node *f, Node *like, Node *yes, Node *no) {
   BranchBuilder *b = branch_open(w, c);
   branch_add(b, f);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver: replaces VJP and JVP by what they mean, innermost first, in all graphs an entry reaches; then, when no
- * outer derivative can be left, removes STOP and CHECKPOINT. Definitions themselves are never changed: functions are
- * copied. */
+/* The driver of differentiation. It replaces the derivatives in all graphs that an entry reaches, innermost first:
+ *
+ *   vjp f x      →   (y, pullback)   the value, and a closure over the residuals from ȳ to x̄ (reverse.c)
+ *   jvp f x dx   →   (y, dy)         the value, and its derivative in direction dx (forward.c)
+ *
+ * Then no derivative is left that could see STOP and CHECKPOINT, and these are removed. Functions are copied, never
+ * changed. */
 #include "ad/ad_internal.h"
 
 /* ---- Pullbacks ------------------------------------------------------------------------ */
-/* What the derivative waits for: what can fail of the value, and the effects, if the function has any. */
+/* What a derivative is ordered after: a number that depends on what can fail of the value, and on the effects, if the
+ * function has any. */
 static Node *errors_of_value(World *w, Combined *c, bool effect) {
   if (c->errors) return c->errors;
   c->errors = ir_errors(w, c->g->params, c->p, effect ? ir_get(w, c->y, 0) : c->y);
@@ -13,7 +18,7 @@ static Node *errors_of_value(World *w, Combined *c, bool effect) {
   return c->errors;
 }
 
-/* A residual, where what isn't done for the value fails after all effects. */
+/* A residual of a function with effects: what may fail in it, and not in the value, is ordered after all effects. */
 static Node *after_effects(World *w, Combined *c, Node *residual) {
   Graph *g = ir_graph(w, c->g->params, c->p, residual, NULL);
   Node **args = NEW_ARRAY(w->temp, Node *, c->p + 1);
@@ -21,8 +26,8 @@ static Node *after_effects(World *w, Combined *c, Node *residual) {
   return ir_instantiate_after(w, g, args, errors_of_value(w, c, true), c->y);
 }
 
-/* The pullback users see: 'b -> 'a, a closure over the residuals and the shapes, and what can fail of the value. What
- * fails in it does so after all effects of the function. */
+/* The pullback that users see, of type 'b -> 'a: a closure over the residuals, the shapes of x and y, and the number
+ * that stands for the value's errors. Its own errors come after all effects of the function. */
 static Node *public_pullback(World *w, Combined *c, Node **args, Node *x, Node *y, bool effect, Site site) {
   Node *errors = ir_substitute(w, errors_of_value(w, c, effect), args, c->p, site);
   Split s = ir_split(w, c->back, c->p, NULL);
@@ -61,7 +66,7 @@ Node *ad_vjp(World *w, Node *f, Node *x, Node *token, Site site) {
 }
 
 /* ---- The two modes ------------------------------------------------------------------- */
-/* What of the direction dx can fail: it may have another shape than x. */
+/* The errors of the direction dx, which may have another shape than x. */
 static Node *errors_of_direction(World *w, Node *x, Node *dx, Site site) {
   IrType *types[2] = {x->type, x->type};
   Node *d = ad_to_cotangent(w, x->type, ir_param(w, 1, x->type), ir_param(w, 0, x->type), site);
@@ -129,7 +134,7 @@ static Node *expand_node(void *user, Rewriter *r, void *frame, Node *n, Node **o
   return NULL;
 }
 
-/* Once no derivative is left outside, what only derivatives see goes. */
+/* Removes what only derivatives see. */
 static Node *strip_node(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)r;
   (void)frame;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Forward mode: a graph of values becomes a graph of values and tangents, node by node. Tangents have the types of
- * cotangents (a tangent of an array is a bag, dense where it comes from an array), and an absent one is zero.
+/* Forward mode: a graph of values becomes a graph of duals, pairs of a value and its tangent, node by node:
  *
- * Nested graphs take pairs (value, tangent) for what is active, and return pairs. The normal forms of branches and
- * loops take them apart. */
+ *   graph x: y = f(x)   →   graph (x, ẋ): (y, ẏ), where ẏ = ∂f/∂x * ẋ
+ *
+ * Only active parameters, those that are differentiated, are pairs. Tangents have the types of cotangents: that of an
+ * array is an accumulator, dense where it comes from an array. The tangent of a node that isn't active is absent, which
+ * means zero. */
 #include "ad/ad_internal.h"
 
 Node *ad_dual(const Diff *f, const Node *x) {

@@ -15,6 +15,7 @@
  * The first that is possible and pays is taken. RERUN happens at most once on a path of nested loops, so an operation
  * runs at most twice forward whatever the depth, which the cost theorem needs (docs/architecture.md). */
 #include "ad/ad_internal.h"
+#include "facts/uses.h"
 #include <string.h>
 
 /* ---- Activity of the body ---------------------------------------------------------------------------------------- */
@@ -66,22 +67,13 @@ static bool holds_rounded(World *w, const Graph *g) {
 
 static bool is_param(const Node *x, int k) { return x->op == OP_PARAM && x->attr.i == k; }
 
-/* How many operands in g refer to its parameter k. */
-static int uses_of(World *w, const Graph *g, int k) {
-  Node **nodes;
-  int n = ir_order(w->temp, g, &nodes), uses = is_param(g->result, k);
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < nodes[i]->nops; j++) uses += is_param(nodes[i]->ops[j], k);
-  return uses;
-}
-
 /* ---- Replay ------------------------------------------------------------------------------------------------------ */
 /* True if carried value k of loop n, which has a condition, is a sum, s' = s ± x, that nothing else reads. */
 static bool is_sum(World *w, const Node *n, int k) {
-  const Graph *body = n->graphs[0];
+  Graph *body = n->graphs[0], *cond = n->graphs[1];
   const Node *next = ir_get(w, body->result, k);
-  if (next->type->kind != T_FLOAT || uses_of(w, body, 1 + k) != 1) return false;
-  if (uses_of(w, n->graphs[1], loop_cond_param(n->loop, k))) return false;
+  if (next->type->kind != T_FLOAT || uses_count(graph_uses(w, body), ir_param(w, 1 + k, next->type)) != 1) return false;
+  if (uses_count(graph_uses(w, cond), ir_param(w, loop_cond_param(n->loop, k), next->type))) return false;
   bool sum = next->op == OP_FADD || next->op == OP_CADD, first = sum || next->op == OP_FSUB;
   return (first && is_param(next->ops[0], 1 + k)) || (sum && is_param(next->ops[1], 1 + k)) ||
          (next->op == OP_FMA && is_param(next->ops[2], 1 + k));
@@ -142,8 +134,8 @@ static bool is_small_tape(World *w, const Split *s) {
   return true;
 }
 
-/* What the backward loop may read of each parameter of the body, besides residuals. Marks those in `facts` that hold
- * arrays which the loop overwrites. */
+/* How much of each parameter of the body the backward loop may read, besides residuals. Marks those in `facts` that
+ * hold arrays which the loop overwrites. */
 static Known *known_in_body(World *w, const Node *n, Fact *facts, const Fact *outside) {
   Graph *b = n->graphs[0];
   Known *known = NEW_ARRAY(w->arena, Known, b->nparams);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Preaccumulation: where few numbers go into a loop, and numbers alone come out of it, its partial derivatives are made
- * together with its values, by forward mode, and the backward pass is a product with them. So there is no tape, and
- * nothing is run again:
+/* Preaccumulation: a loop with few differentiated inputs, which are numbers as all its results are, computes its
+ * partial derivatives together with its values, in forward mode. The backward pass is a product with them, and needs no
+ * tape:
  *
- *   (s, t) = loop …: body x          →   (s, t, ds, dt) = loop …: body and its tangents in direction x
- *   backward: x gets dS and dT       →   dS * ds + dT * dt
+ *   forward    (s, t) = loop …: body x   →   (s, t, ṡ, ṫ) = loop …: body x, and its tangents in direction ẋ = 1
+ *   backward                                 x̄ += s̄ * ṡ + t̄ * ṫ
  *
- * Each input is a direction of its own, over one copy of the values. (Griewank and Walther, Evaluating Derivatives,
+ * Each input is a direction of its own; the values are computed once. (Griewank and Walther, Evaluating Derivatives,
  * chapter 10: local Jacobians.) */
 #include "ad/ad_internal.h"
 
@@ -18,7 +18,8 @@ bool ad_holds_numbers(World *w, IrType *t) {
   return t->kind == T_TUPLE || t->kind == T_FLOAT || !ad_has_slot(w, t);
 }
 
-/* Is all that is active in g, given what is of its parameters, a number, and no function of unknown cost? */
+/* True if all active nodes of g are numbers and none calls a function of unknown cost. params: which parameters are
+ * active. */
 static bool only_numbers(World *w, Graph *g, const Fact *params) {
   Diff *r = ad_begin(w, g, params);
   for (int i = 0; i < r->n; i++) {
@@ -57,8 +58,8 @@ static bool find_inputs(const Diff *r, const Node *n, LoopPlan *p) {
   return p->ninputs > 0;
 }
 
-/* Does that cost less than a tape? Each direction has its own products with the partials, so iterations that are
- * independent, which need no tape, are worth one. */
+/* True if so many directions cost less than a tape. Each one multiplies with the body's partials by itself. Independent
+ * iterations need no tape, so for these only one direction pays. */
 static bool is_narrow(const Node *n, const Fact *facts, int directions) {
   const LoopInfo *l = n->loop;
   if (!l->ncarried && !l->has_cond) return directions == 1;

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Reverse mode: the combined form of a graph; and the bookkeeping of both modes.
+/* Reverse mode of a graph: its combined form. And what both modes know of a graph's nodes.
  *
- * One walk over the nodes of the graph makes the forward nodes; one walk back, from the result, keeps for each node
- * the cotangent it has received so far and, when the node's turn comes, hands on to its operands what they get: one
- * rule per node, however often it is used. A node without cotangent is skipped: zero is the absence of one. What the
- * two walks make stands in one space of parameters (ad_internal.h), so when both are wanted at once nothing has to
- * be stored, and when they are wanted apart ir_split reads off what the backward pass needs. */
+ *   graph x: a = sin x; y = a * a   →   forward nodes    a = sin x; y = a * a
+ *                                       backward nodes   ā = D * a + D * a; x̄' = x̄ + ā * cos x
+ *
+ * where D is the cotangent of y, and x̄ the accumulator of x. The forward walk visits the nodes in order and makes the
+ * forward nodes. The backward walk visits them in reverse order. It keeps the sum of the cotangents that each node has
+ * received, and applies the node's rule, which adds to its operands' cotangents: one rule for each node, however often
+ * that is used. A node that received none is skipped, for an absent cotangent is zero.
+ *
+ * The nodes of both walks are read over the same parameters (Combined). So nothing is stored if value and gradient are
+ * wanted together. If they are wanted apart, ir_split finds the residuals: forward nodes that backward nodes read. */
 #include "ad/ad_internal.h"
 
 /* ---- Bookkeeping -------------------------------------------------------------------- */
@@ -55,8 +60,8 @@ void ad_put(Diff *r, const Node *x, Node *acc) {
   *c = *c ? ir_op2(r->w, OP_CADD, acc, *c) : acc;
 }
 
-/* Component k of x, a tuple, where it has an accumulator of its own (start_from) that is still added to, and isn't
- * among xs; else NULL. */
+/* Component k of the tuple x if it has an accumulator of its own (start_from), which is in use, and isn't among xs;
+ * else NULL. */
 static Node *part_with_acc(const Diff *r, const Node *x, int k, Node **xs, int n) {
   Node *part = ir_get(r->w, (Node *)(uintptr_t)x, k);
   if (part->op != OP_GET || position(r, part) < 0 || !r->cot[position(r, part)]) return NULL;
@@ -161,7 +166,7 @@ const Construct *ad_construct(const Diff *r, const Node *n) {
 }
 
 /* ---- The two walks ------------------------------------------------------------------------------------ */
-/* Does it hold an array that is overwritten from one run of this graph to the next, or may share memory with one? */
+/* True if n holds an array that is overwritten between two runs of this graph, or that shares memory with one. */
 static bool is_overwritten(const Diff *r, const Node *n) {
   if (!ir_holds_arrays(r->w, n->type)) return false;
   switch (n->op) {
@@ -206,8 +211,8 @@ static void backward(Diff *r, int at) {
   if (d->op != OP_ZERO) ad_construct(r, r->nodes[at])->backward(r, at, d);
 }
 
-/* Parameter x has accumulator acc. Where x is a tuple its components get theirs, so that what is done with them adds
- * to it. */
+/* Starts the backward walk with accumulator acc of parameter x. If x is a tuple, each component that is read by itself
+ * gets its part of acc. */
 static void start_from(Diff *r, Node *x, Node *acc) {
   World *w = r->w;
   Node **rest = x->type->kind == T_TUPLE ? NEW_ARRAY(w->arena, Node *, x->type->n + 1) : NULL;

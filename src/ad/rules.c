@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules of single operations, in both modes. Reverse: what the cotangent d of a node adds to those of its operands.
- * Forward: the tangent of a node from those of its operands.
+/* Derivative rules of single operations y = op(x, …), in both modes:
  *
- * Scalar functions have their rules in the library. All else here is linear in what can be differentiated (or is
- * once the indices are fixed): forward mode does the same to the tangents, reverse mode the adjoint, and the adjoint
- * of each operation is another one. */
+ *   forward mode   ẏ = Σ ∂y/∂x * ẋ          the tangent of the node from those of its operands
+ *   reverse mode   x̄ += d * ∂y/∂x           what the node's cotangent d adds to its operands' cotangents
+ *
+ * Scalar functions have their rules in the library (stdlib/prelude.atl). Every other operation is linear in the
+ * operands that can be differentiated, given its indices and sizes. So its tangent is an operation of the same kind on
+ * tangents, and its adjoint, the transpose, is another operation of the IR: reading an element becomes adding at a
+ * place,
+ *
+ *   y = index a i   →   ẏ = bag_get ȧ i    and    ā = acc_at ā i d */
 #include "ad/ad_internal.h"
 #include <string.h>
 

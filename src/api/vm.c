@@ -125,7 +125,6 @@ AtledVM *atled_new(const AtledConfig *config) {
 /* ---- The way back ---------------------------------------------------------------- */
 static void save_vm(AtledVM *vm) {
   Arena *a = &vm->arena;
-  SAVE(a, vm->syms);
   SAVE(a, vm->sources);
   SAVE(a, vm->globals);
   SAVE(a, vm->libraries);

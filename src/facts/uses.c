@@ -63,3 +63,13 @@ const NodeUse *uses_only(Uses *u, const Node *x) {
   const NodeUse *first = uses_first(u, x);
   return uses_end(u, x) - first == 1 ? first : NULL;
 }
+
+bool *uses_dependents(Uses *u, const Node *x, const Node *but) {
+  bool *depends = NEW_ARRAY(u->arena, bool, u->n + 1);
+  for (int i = uses_position(u, x); i >= 0 && i < u->n; i++) {
+    if (u->nodes[i] == x) depends[i] = true;
+    if (!depends[i] || u->nodes[i] == but) continue;
+    for (int k = u->start[i]; k < u->start[i + 1]; k++) depends[u->all[k].at] = true;
+  }
+  return depends;
+}

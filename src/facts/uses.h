@@ -3,8 +3,8 @@
  *
  * Uses of nested graphs' nodes are those graphs' own: a branch or loop uses what it captures, as an operand. The tables
  * are filled when the first question is asked, and hold as long as the graph is looked at, which never changes. */
-#ifndef ATLED_USES_H
-#define ATLED_USES_H
+#ifndef ATLED_DEF_USES_H
+#define ATLED_DEF_USES_H
 #include "ir/ir.h"
 
 typedef struct NodeUse {
@@ -28,6 +28,8 @@ int uses_position(Uses *u, const Node *x); /* -1: not in this graph */
 int uses_count(Uses *u, const Node *x);
 /* The only use of x, which the graph doesn't yield; NULL: there are others, or none. */
 const NodeUse *uses_only(Uses *u, const Node *x);
+/* For each position: does that node depend on x, other than through `but`? So does x itself. */
+bool *uses_dependents(Uses *u, const Node *x, const Node *but);
 /* The uses of x other than being the graph's result: from the first one up to the end. */
 const NodeUse *uses_first(Uses *u, const Node *x);
 const NodeUse *uses_end(Uses *u, const Node *x);

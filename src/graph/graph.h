@@ -71,17 +71,6 @@ StagedFunc *ir_stage_func(World *w, const Func *f, const bool *again, IrType **l
  * late ones. */
 void ir_stage_func_finish(World *w, StagedFunc *t, Node *y, const Split *s);
 
-/* Which carried values of a loop refer to arrays none of which its body changes in place: it replaces them
- * (taped_references.c). */
-bool *ir_carried_kept(World *w, const LoopInfo *l, const Graph *body);
-/* Is operand k of a loop an array that it changes and also reads as it was before the loop? It is copied then. */
-bool ir_loop_copies(World *w, const Node *loop, int k);
-/* Is x, a value in the loop's body, an array of numbers that is new in every iteration, and has the same dimensions in
- * all? Making it costs what a copy does. */
-bool ir_is_new_row(World *w, const Node *loop, Node **ops, Node *x);
-/* The parameter that array x is a view of a part of, or of an array which that refers to; -1: of none. */
-int ir_viewed_param(const Node *x);
-
 /* ---- Exact values (exact.c) --------------------------------------------------------------------
  * Float arithmetic, whose result may differ in the last bit where it is computed again. */
 bool ir_rounds(const Node *n);

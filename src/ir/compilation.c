@@ -16,6 +16,7 @@ void compilation_begin(World *w) {
   map_init(&c->endless, &c->arena);
   map_init(&c->memos, &c->arena);
   map_init(&c->uses, &c->arena);
+  map_init(&c->fates, &c->arena);
   w->compilation = c;
   w->temp = &c->arena;
   heap->reached = c->reached;

@@ -57,6 +57,7 @@ struct Compilation {
   int version; /* of what an unknown function may be and which of that can be called: grows */
   Map memos;   /* anything -> list of what passes remember about it for this version */
   Map uses;    /* graph -> its def-use chains (facts/uses.c) */
+  Map fates;   /* graph -> what becomes of its parameters (facts/changes.c) */
   /* Walks and instantiations. */
   Vec(Node *) stack, order;      /* of the walk under way */
   Vec(Node *) scratch;           /* values of the instantiations under way */

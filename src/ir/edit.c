@@ -76,6 +76,7 @@ void edit_yield(LoopEdit *e) {
   e->done = EDIT_YIELDED;
 }
 
+/* Over `args`; NULL: the loop is counted. */
 static Node *edit_condition(const LoopEdit *e) {
   return e->cond ? ir_instantiate(e->w, e->cond, loop_cond_args(e->w, e->l, e->cond, e->args), 0) : NULL;
 }

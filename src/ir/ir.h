@@ -119,7 +119,11 @@ enum {
   OPF_B = 128,
   OPF_V = 256,
   OPF_R = 512,
-  OPF_W = 1024
+  OPF_W = 1024,
+  OPF_N = 2048,
+  OPF_P = 4096,
+  OPF_D = 8192,
+  OPF_H = 16384
 };
 extern const char *const op_names[OP_COUNT];
 extern const uint16_t op_flags[OP_COUNT];

@@ -16,7 +16,11 @@ enum {
   B = OPF_B,
   V = OPF_V,
   R = OPF_R,
-  W = OPF_W
+  W = OPF_W,
+  N = OPF_N,
+  P = OPF_P,
+  D = OPF_D,
+  H = OPF_H
 };
 const char *const op_names[OP_COUNT] = {
 #define OP(name, text, signature, flags) [OP_##name] = text,
@@ -56,8 +60,10 @@ World *world_new(Arena *a, SymTable *syms, bool strict, bool contract) {
 }
 
 /* ---- Marks and walks ------------------------------------------------------------ */
-/* The headers of tables and vectors stand in these two; what they refer to is saved where it is changed. */
+/* Saves the headers of tables and vectors, those of the symbols among them: passes name functions. What the headers
+ * refer to is saved where it is changed. */
 void world_save(World *w) {
+  SAVE(w->arena, *w->syms);
   arena_save(w->arena, w, offsetof(World, walk));
   arena_save(w->arena, tables(w), offsetof(Tables, pool_walk));
 }

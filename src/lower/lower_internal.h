@@ -52,7 +52,6 @@ typedef struct Lower {
   LModule *mod;
   const char *error;
   Map scheds;                                                          /* Graph* -> Sched* */
-  Changes changes;                                                     /* what nodes may change in place */
   Map graph_funcs;                                                     /* Graph* -> LFunc* */
   Map desc_index, string_index, box_index, global_index, func_foreign; /* -> index + 1 */
   Vec(LFunc *) funcs;

@@ -66,7 +66,7 @@ static void find_certain(Loop *lp) {
     for (int s = 0; s < l->n; s++, at++) {
       ends[at] = arrays && l->kinds[s] == R_PTR ? sched_chain(lp->fn->m, lp->body, k + 1, s, 0) : -1;
       lp->certain[at] = ends[at] >= 0;
-      updated[at] = arrays && changes_param(&lp->fn->m->changes, lp->body, k + 1) & CHANGES_ITSELF;
+      updated[at] = arrays && changes_param(lp->fn->m->w, lp->body, k + 1) & (CHANGES_ITSELF | CHANGES_CALLED);
     }
   }
   for (bool changed = true; changed;) {

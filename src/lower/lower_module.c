@@ -177,7 +177,6 @@ LModule *lower_module(World *w, Arena *arena, LowerEntry *entries, int n) {
   m->mod->arena = arena;
   Map *maps[] = {&m->scheds,    &m->graph_funcs,  &m->desc_index,   &m->string_index,
                  &m->box_index, &m->global_index, &m->func_foreign, &m->site_index};
-  changes_init(&m->changes, arena);
   for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) map_init(maps[i], arena);
   for (int i = 0; i < n; i++) {
     entries[i].func = lower_graph_func(m, entries[i].graph, false);

@@ -19,32 +19,21 @@
 
 static bool too_long(const Lower *m, int depth) { return depth > LIMIT_CHAIN && limit_reached(m->arena, AT_CHAIN); }
 
-static bool is_view(const Node *x) {
-  return x->op == OP_SLICE || x->op == OP_RESHAPE || (x->op == OP_INDEX && x->type->kind == T_ARRAY);
-}
-
 /* The value of u shares the registers or the elements of its operand k. */
 static bool aliases(const Node *u, int k) {
-  switch (u->op) {
-  case OP_TUPLE: return true;
-  case OP_GET:
-  case OP_STOP:
-  case OP_TO_BAG: return true;
-  case OP_AFTER: return k == 0;
-  default: return k == 0 && is_view(u);
-  }
+  return u->op == OP_TUPLE || (k == 0 && (u->op == OP_GET || fact_renames(u) || fact_is_view(u)));
 }
 
 /* May u change arrays among the slots of operand k in place? */
 static bool changes_array(Lower *m, const Node *u, int k) {
-  return changes_operand(&m->changes, u, k) & CHANGES_ITSELF;
+  return changes_operand(m->w, u, k) & (CHANGES_ITSELF | CHANGES_CALLED);
 }
 
 /* May u, a branch or loop, change arrays in place that operand k, a variant, refers to? */
 static bool changes_held(Lower *m, const Node *u, int k) {
   bool control = u->op == OP_LOOP || (u->op == OP_SWITCH && k > 0);
   if (!control || u->ops[k]->type->kind != T_VARIANT || !ir_holds_arrays(m->w, u->ops[k]->type)) return false;
-  return changes_operand(&m->changes, u, k) != 0;
+  return changes_operand(m->w, u, k) & CHANGES;
 }
 
 static bool consumed(Lower *m, const Sched *s, const Node *x, int depth) {
@@ -127,7 +116,7 @@ static bool yields_param(const Graph *g, int k, int slot) {
   const Node *y = g->result;
   if (slot >= 0 && y->op != OP_TUPLE) return false;
   if (slot >= 0) y = y->ops[slot];
-  while (is_view(y) || fact_is_part(y) || fact_renames(y)) y = y->ops[0];
+  while (fact_is_view(y) || fact_is_part(y) || fact_renames(y)) y = y->ops[0];
   return y->op == OP_PARAM && y->attr.i == k;
 }
 
@@ -165,7 +154,7 @@ static void collect_readers(Planner *p, int x, int consumer, int depth, int **ou
       *cap *= 2;
     }
     (*out)[(*n)++] = user;
-    if (lower_holds_arrays(un->type) && (fact_is_part(un) || fact_renames(un) || is_view(un)))
+    if (lower_holds_arrays(un->type) && (fact_is_part(un) || fact_renames(un) || fact_is_view(un)))
       collect_readers(p, user, consumer, depth + 1, out, n, cap);
     else if (un->op == OP_SWITCH) collect_from_arms(p, x, user, consumer, depth + 1, out, n, cap);
   }
@@ -175,7 +164,7 @@ static void collect_readers(Planner *p, int x, int consumer, int depth, int **ou
  * too. */
 static void add_soft_edges(Planner *p, int consumer, const Node *operand) {
   int n = 0, cap = 16, limit = -1;
-  while (fact_renames(operand)) operand = operand->ops[0];
+  operand = fact_named(operand);
   int *readers = NEW_ARRAY(p->m->arena, int, cap);
   collect_readers(p, uses_position(p->uses, operand), consumer, 0, &readers, &n, &cap);
   for (int i = 0; i < n; i++)
@@ -422,7 +411,7 @@ static void find_last_uses(Sched *s) {
  * nodes, which may not change it, would make the copy more than it saves. */
 static bool outlived_by_part(Lower *m, const Sched *s, int p) {
   const Node *x = s->order[p];
-  for (int depth = 0; (is_view(x) || fact_renames(x) || x->op == OP_GET) && !too_long(m, depth); depth++) {
+  for (int depth = 0; (fact_is_view(x) || fact_renames(x) || x->op == OP_GET) && !too_long(m, depth); depth++) {
     x = x->ops[0];
     FOR_USES (use, s->uses, x) {
       bool changes = use->user->op == OP_LOOP || use->user->op == OP_UPDATE;

@@ -370,7 +370,7 @@ static bool as_many(const Node *trips, const Node *dim, int share) {
 }
 
 /* Are there about as many iterations as entries, or one for each `share` of them? */
-static bool pays(const Adding *a, int share) {
+static bool trips_cover_entries(const Adding *a, int share) {
   bool used[LIMIT_BAG_LOOPS] = {false};
   int64_t few = FEW;
   for (int i = 0; i < a->rank; i++) {
@@ -395,7 +395,7 @@ static Node **fillable(const View *v, int k, bool *idle) {
   if (!reads_param(v->w, v->body, next, 1 + k, 2 + k)) return NULL;
   Adding a;
   bool found = find_in_loop(v, k, &a, 0);
-  if (found && pays(&a, is_empty(v->ops[k]) ? SPARSE : 1)) return a.dims;
+  if (found && trips_cover_entries(&a, is_empty(v->ops[k]) ? SPARSE : 1)) return a.dims;
   ir_remark(v->w, "dense", v->site,
             found ? "not dense: the loop makes fewer iterations than the accumulator has entries"
                   : "not dense: the size of the accumulator isn't known before the loop");
@@ -411,7 +411,7 @@ static Node **fillable_capture(const View *v, int k, bool last) {
   const Node *bag = v->ops[k];
   if (bag->type->kind != T_BAG || !ir_is_plain(ir_base((IrType *)bag->type)) || is_empty(bag)) return NULL;
   Adding a;
-  return bag->op != OP_TO_BAG && find_reading(v, k, &a) && (last || pays(&a, 1)) ? a.dims : NULL;
+  return bag->op != OP_TO_BAG && find_reading(v, k, &a) && (last || trips_cover_entries(&a, 1)) ? a.dims : NULL;
 }
 
 /* The dimensions of a carried bag that each iteration fills before all else: it is carried as what it is filled to.

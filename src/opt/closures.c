@@ -154,7 +154,7 @@ typedef struct Carried {
 } Carried;
 
 /* What x of this scope is outside the loop, if it is there at all. */
-static Node *outside(const Carried *c, const Scope *s, Node *x, bool in_body) {
+static Node *value_outside(const Carried *c, const Scope *s, Node *x, bool in_body) {
   while (x->op == OP_PARAM && s->outer) {
     x = s->caps[x->attr.i];
     s = s->outer;
@@ -178,7 +178,7 @@ static bool find_candidates(Carried *c, const Scope *s, Node *x, bool in_body) {
   }
   Candidate *g = x->op == OP_CLOSURE ? add_candidate(&c->p, x) : NULL;
   for (int k = 0; g && k < g->ncaps; k++) {
-    Node *y = outside(c, s, x->ops[k], in_body);
+    Node *y = value_outside(c, s, x->ops[k], in_body);
     g->varies[k] |= !y || (g->seen[k] && g->seen[k] != y);
     g->seen[k] = y;
   }

@@ -30,8 +30,8 @@ static bool is_sum(const Contract *c, const Node *n) {
 /* Is product y product x or its opposite? x * c and x * -c are one product but for the sign, as x * y and -(x * y) are
  * where y is no constant, so they are contracted both or not at all. */
 static bool is_same_but_for_sign(const Node *x, const Node *y) {
-  const Node *c = x->ops[1], *d = y->ops[1];
   if (x == y || y->op != OP_FMUL || x->ops[0] != y->ops[0]) return x == y;
+  const Node *c = x->ops[1], *d = y->ops[1];
   return c->op == OP_FLOAT && d->op == OP_FLOAT && fabs(c->attr.f) == fabs(d->attr.f);
 }
 

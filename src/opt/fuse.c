@@ -63,14 +63,14 @@ void fuse_put_elements(World *w, Graph *body, int p, Node *element, Map *over) {
     if (is_own_element(use->user, p)) map_put(over, use->user, element);
 }
 
-static bool is_scalar(const IrType *t) {
+static bool holds_scalars_only(const IrType *t) {
   if (t->kind != T_TUPLE) return t->kind == T_INT || t->kind == T_FLOAT || t->kind == T_BOOL;
   for (int i = 0; i < t->n; i++)
-    if (!is_scalar(t->args[i])) return false;
+    if (!holds_scalars_only(t->args[i])) return false;
   return true;
 }
 
-bool fuse_is_array_of_scalars(const IrType *t) { return t->kind == T_ARRAY && is_scalar(t->args[0]); }
+bool fuse_is_array_of_scalars(const IrType *t) { return t->kind == T_ARRAY && holds_scalars_only(t->args[0]); }
 
 /* A trip count that is checked to be the other one may come later than what the loop reads. */
 static bool runs_as_often(const Fusion *f, const Node *producer) {

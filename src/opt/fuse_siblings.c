@@ -313,7 +313,7 @@ static bool only_sums(const Join *j, const Group *g) {
   return only;
 }
 
-static bool pays(const Join *j, const Group *g, const Group *h) {
+static bool is_profitable(const Join *j, const Group *g, const Group *h) {
   if (holds_sum(j, g) || holds_sum(j, h)) {
     if (g->size + h->size > LIMIT_CHAINED_BODY) return !limit_reached(j->w->arena, AT_CHAINED_BODY);
     return only_sums(j, g) && only_sums(j, h);
@@ -403,7 +403,7 @@ static const char *hindrance(const Join *j, const Group *g, const Group *h) {
     return "not joined: one loop changes an array that the other one reads";
   if (needs_whole(j, g, h) || needs_whole(j, h, g))
     return "not joined: one loop needs the whole result of the other one";
-  if (!pays(j, g, h)) return "not joined: iterations would overlap less";
+  if (!is_profitable(j, g, h)) return "not joined: iterations would overlap less";
   if (!fail_alike(j, g, h)) return "not joined: the loops may fail at different places";
   if (g->size + h->size <= LIMIT_JOINED) return NULL;
   return limit_reached(j->w->arena, AT_JOINED) ? "not joined: the loop would be too large" : NULL;

@@ -22,7 +22,6 @@ static bool is_view(const Node *x) { return x->op == OP_SLICE || (x->op == OP_IN
 typedef struct Views {
   World *w;
   SliceParams *params; /* that functions take as an array, a start and a length */
-  Changes changes;
 } Views;
 
 /* ---- Which are only read ------------------------------------------------------------------- */
@@ -109,26 +108,19 @@ static bool param_goes_on(const Views *v, Graph *g, int k) {
 }
 
 /* ---- Which may be sunk --------------------------------------------------------------------- */
-static const Node *root_of(const Node *x) {
-  while (is_view(x) || x->op == OP_AFTER || x->op == OP_STOP) x = x->ops[0];
-  return x;
-}
-
-/* Is `array` changed by something on the way to user, a later one of the nodes? What a call gets it may change in place
- * too, but only where nothing else refers to it: a view would, as the array does that it is read through. */
-static bool changed_before(Views *v, Node **nodes, int n, const Node *array, const Node *user) {
-  Map later; /* what depends on the change */
-  heap_look(v->w->arena->heap);
-  map_init(&later, v->w->temp);
-  for (int i = 0; i < n; i++) {
-    Node *u = nodes[i];
-    bool is = false;
-    for (int k = 0; k < u->nops; k++) {
-      bool changes = u->op != OP_CALL && root_of(u->ops[k]) == array && changes_operand(&v->changes, u, k);
-      is |= changes || map_get(&later, u->ops[k]);
+/* Is the array of view x, or x itself, changed by something that `user` depends on, or by user in another operand? User
+ * may change x: that copies x, be it made inside. What a call gets it may change in place too, but only where nothing
+ * else refers to it: a view would, as the array does that it is read through. */
+static bool changed_before(World *w, Uses *uses, const Node *x, const Node *user) {
+  const Node *array = fact_root(x);
+  int at = uses_position(uses, user);
+  heap_look(w->arena->heap);
+  for (int i = uses_position(uses, array); i <= at; i++) {
+    Node *u = uses->nodes[i];
+    for (int k = 0; u->op != OP_CALL && k < u->nops; k++) {
+      bool may = fact_root(u->ops[k]) == array && (u != user || u->ops[k] != x);
+      if (may && changes_operand(w, u, k) & CHANGES && uses_dependents(uses, u, NULL)[at]) return true;
     }
-    if (u == user) return is;
-    if (is) map_put(&later, u, u);
   }
   return false;
 }
@@ -138,16 +130,15 @@ typedef struct Sinking {
   World *w;
   Views *v;
   Rewriter *r;
-  Node **nodes, **val; /* of the graph around: nodes, and what becomes of them */
-  int n;
-  Map pos;
+  Uses *uses; /* of the graph around */
+  Node **val; /* what becomes of its nodes */
 } Sinking;
 
 /* Is operand k of user, a loop or branch, a view that it may read through its array? */
 static bool sinks(const Sinking *s, const Node *user, int k) {
   const Node *x = user->ops[k];
   if (!is_view(x) || !(reads_elements(s->v, user, k) || (x->op == OP_SLICE && goes_on(s->v, user, k)))) return false;
-  return !changed_before(s->v, s->nodes, s->n, root_of(x), user);
+  return !changed_before(s->w, s->uses, x, user);
 }
 
 /* View x of the graph around in terms of what it is made of, which `capture` hands in. */
@@ -208,7 +199,7 @@ static Node *call_over_places(const Sinking *s, Node *n, Node **ops) {
   for (int k = 0; k < n->nops; k++) {
     if (opt_takes_slice(s->v->params, f, k)) {
       place_of(s->w, ops[k], place);
-      if (changed_before(s->v, s->nodes, s->n, root_of(ops[k]), n)) /* only the slice is copied */
+      if (changed_before(s->w, s->uses, n->ops[k], n)) /* only the slice is copied */
         place[0] = ops[k], place[1] = ir_int(s->w, 0);
       for (int i = 0; i < 3; i++) args[count++] = place[i];
     } else args[count++] = ops[k];
@@ -220,7 +211,7 @@ static Node *sink_into(const Sinking *s, Node *n) {
   Node **ops = NEW_ARRAY(s->w->temp, Node *, n->nops + 1);
   bool *sunk = NEW_ARRAY(s->w->temp, bool, n->nops + 1), any = false, changed = false;
   for (int k = 0; k < n->nops; k++) {
-    ops[k] = s->val[(uintptr_t)map_get(&s->pos, n->ops[k]) - 1];
+    ops[k] = s->val[uses_position(s->uses, n->ops[k])];
     changed |= ops[k] != n->ops[k];
     if (!ir_is_control(n)) continue;
     any |= sunk[k] = is_view(ops[k]) && sinks(s, n, k);
@@ -232,20 +223,14 @@ static Node *sink_into(const Sinking *s, Node *n) {
 
 static Graph *sink_views(void *user, Rewriter *r, Graph *g) {
   Views *v = user;
-  Sinking s = {.w = v->w, .v = v, .r = r};
-  s.n = ir_order(s.w->temp, g, &s.nodes);
-  s.val = NEW_ARRAY(s.w->temp, Node *, s.n);
-  map_init(&s.pos, s.w->temp);
-  for (int i = 0; i < s.n; i++) {
-    map_put(&s.pos, s.nodes[i], (void *)(uintptr_t)(i + 1));
-    s.val[i] = sink_into(&s, s.nodes[i]);
-  }
-  g = ir_graph(s.w, g->params, g->nparams, s.val[s.n - 1], g->name);
+  Sinking s = {.w = v->w, .v = v, .r = r, .uses = graph_uses(v->w, g)};
+  s.val = NEW_ARRAY(s.w->temp, Node *, s.uses->n);
+  for (int i = 0; i < s.uses->n; i++) s.val[i] = sink_into(&s, s.uses->nodes[i]);
+  g = ir_graph(s.w, g->params, g->nparams, s.val[s.uses->n - 1], g->name);
   return rewrite_nodes(r, g);
 }
 
 Graph *opt_index_composition(World *w, Graph *g) {
   Views v = {.w = w, .params = opt_slice_params(w, g)};
-  changes_init(&v.changes, w->temp);
   return ir_rewrite(w, g, (RewritePass){.user = &v, .graph = sink_views});
 }

@@ -12,6 +12,7 @@
  * Runs before derivatives are taken: before loops are fused, and when short ones are unrolled; and at last, when loads
  * move too: where a loop stores, the C compiler can't tell that it doesn't change what it loads. Only in loops without
  * effects: of several errors any may be reported, but not before an effect that comes first. */
+#include "facts/changes.h"
 #include "opt/opt.h"
 #include "ir/world.h"
 
@@ -89,23 +90,20 @@ static bool is_hard(World *w, const Node *x) {
   return e.found;
 }
 
-/* May operand k of u be changed in place, or become what is? */
-static bool is_taken(const Node *u, int k) {
-  if (u->op == OP_LOOP) {
-    int input = k - loop_first(u->loop);
-    return input >= 0 && loop_part(u->loop, input) <= LOOP_ACC;
-  }
-  return u->op != OP_INDEX && u->op != OP_LEN && u->op != OP_SWITCH;
+/* May operand k of u be changed in place, or become a part of what is? A view is copied before it is changed. */
+static bool is_taken(World *w, const Node *u, int k) {
+  unsigned effects = changes_operand(w, u, k);
+  return effects & CHANGES || (effects & HOLDS && !fact_is_view(u));
 }
 
 /* Can the body do with x as it was made before the loop? */
 static bool can_move(Moving *m, const Node *x) {
+  Graph *body = m->loop->graphs[0];
   if (x->type->kind == T_INT || x->type->kind == T_FLOAT || x->type->kind == T_BOOL) return true;
   if (x->type->kind != T_ARRAY || !ir_is_plain(ir_base(x->type)) || !is_hard(m->w, x)) return false;
-  for (int i = 0; i < m->n; i++)
-    for (int k = 0; k < m->nodes[i]->nops; k++)
-      if (m->nodes[i]->ops[k] == x && !map_get(&m->same, m->nodes[i]) && is_taken(m->nodes[i], k)) return false;
-  return m->loop->graphs[0]->result != x;
+  FOR_USES (use, graph_uses(m->w, body), x)
+    if (!map_get(&m->same, use->user) && is_taken(m->w, use->user, use->operand)) return false;
+  return body->result != x;
 }
 
 /* What is the same and costly, and needed by what isn't. False: some of that can't move, and is noted to stay. */

@@ -11,75 +11,40 @@
 #include "opt/opt.h"
 #include <string.h>
 
-typedef struct Takes {
-  World *w;
-  Changes changes;
-} Takes;
 typedef struct Frame {
   Map elements, updates; /* INDEX nodes that are taken; UPDATE nodes that put them back */
 } Frame;
 
-/* Or accumulators of other things, whose sums are made in place too. */
-static bool is_changeable(World *w, const IrType *t) {
-  bool any = ir_holds_arrays(w, t) || t->kind == T_ENV || (t->kind == T_VARIANT && t->nullable);
-  for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) any |= is_changeable(w, t->args[k]);
-  return any;
-}
-
-/* Is x, or a part of it, changed by one of these nodes, among which it is? */
-static bool is_changed(Takes *t, Node **nodes, int n, const Node *x) {
-  heap_look(t->w->arena->heap);
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < nodes[i]->nops; k++) {
-      if (nodes[i]->ops[k] != x) continue;
-      bool part = (nodes[i]->op == OP_GET || nodes[i]->op == OP_UNINJ) && is_changeable(t->w, nodes[i]->type);
-      if (part ? is_changed(t, nodes, n, nodes[i]) : changes_operand(&t->changes, nodes[i], k) != 0) return true;
-    }
+/* Does something that depends on x, an element of `array`, read the array? But for the update `last`. */
+static bool is_read_again(Uses *uses, const Node *x, const Node *array, const Node *last) {
+  const bool *after = uses_dependents(uses, x, last);
+  FOR_USES (use, uses, array)
+    if (after[use->at] && use->user != last && use->user != x) return true;
   return false;
 }
 
-/* Does something that depends on nodes[at], an element of `array`, read the array? But for the update `last`. */
-static bool is_read_again(World *w, Node **nodes, int n, int at, const Node *array, const Node *last) {
-  Map after;
-  map_init(&after, w->temp);
-  map_put(&after, nodes[at], nodes[at]);
-  for (int i = at + 1; i < n; i++) {
-    bool depends = false, reads = false;
-    for (int k = 0; k < nodes[i]->nops; k++) {
-      depends |= map_get(&after, nodes[i]->ops[k]) != NULL;
-      reads |= nodes[i]->ops[k] == array;
-    }
-    if (!depends || nodes[i] == last) continue;
-    if (reads) return true;
-    map_put(&after, nodes[i], nodes[i]);
-  }
-  return false;
-}
-
-/* Where among the nodes is what update u writes anew? -1: nowhere. */
-static int element_of(Node **nodes, int n, const Node *u) {
-  for (int i = 0; i < n; i++) {
-    const Node *x = nodes[i];
+/* What update u writes anew; NULL: nothing that is read. */
+static Node *element_of(Uses *uses, const Node *u) {
+  FOR_USES (use, uses, u->ops[0]) {
+    const Node *x = use->user;
     if (x->op == OP_INDEX && x->nops == u->nops - 1 && !memcmp(x->ops, u->ops, (size_t)x->nops * sizeof *x->ops))
-      return i;
+      return use->user;
   }
-  return -1;
+  return NULL;
 }
 
 static void *find_updates(void *user, Graph *g) {
-  Takes *t = user;
-  World *w = t->w;
+  World *w = user;
   Frame *f = NEW(w->temp, Frame);
-  Node **nodes;
-  int n = ir_order(w->temp, g, &nodes);
+  Uses *uses = graph_uses(w, g);
   map_init(&f->elements, w->temp);
   map_init(&f->updates, w->temp);
-  for (int i = 0; i < n; i++) {
-    Node *u = nodes[i];
-    if (u->op != OP_UPDATE || !is_changeable(w, u->ops[u->nops - 1]->type) || ir_rank(u->type) != u->nops - 2) continue;
-    int at = element_of(nodes, n, u);
-    if (at < 0 || !is_changed(t, nodes, n, nodes[at]) || is_read_again(w, nodes, n, at, u->ops[0], u)) continue;
-    map_put(&f->elements, nodes[at], u);
+  for (int i = 0; i < uses->n; i++) {
+    Node *u = uses->nodes[i];
+    if (u->op != OP_UPDATE || !changes_type(w, u->ops[u->nops - 1]->type) || ir_rank(u->type) != u->nops - 2) continue;
+    Node *x = element_of(uses, u);
+    if (!x || !changes_node(w, uses, x) || is_read_again(uses, x, u->ops[0], u)) continue;
+    map_put(&f->elements, x, u);
     map_put(&f->updates, u, u);
   }
   return f;
@@ -93,7 +58,7 @@ static Node *taken(World *w, Node **ops, int n) {
 static Node *take(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)r;
   (void)graphs;
-  World *w = ((Takes *)user)->w;
+  World *w = user;
   Frame *f = frame;
   if (n->op == OP_INDEX && map_get(&f->elements, n)) return ir_get(w, taken(w, ops, n->nops), 1);
   if (n->op != OP_UPDATE || !map_get(&f->updates, n)) return NULL;
@@ -102,7 +67,5 @@ static Node *take(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gra
 }
 
 Graph *opt_nested_updates(World *w, Graph *g) {
-  Takes t = {.w = w};
-  changes_init(&t.changes, w->temp);
-  return ir_rewrite(w, g, (RewritePass){.user = &t, .begin = find_updates, .node = take});
+  return ir_rewrite(w, g, (RewritePass){.user = w, .begin = find_updates, .node = take});
 }

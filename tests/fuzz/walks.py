@@ -165,6 +165,7 @@ FOUND = [
     (ROWS, "(let mut b = m in for i = 1 to {n} - 1 do (let p = b[i] in b[i] <- b[i - 1]; b[i - 1] <- 0.5 * p) done; sum [ sum r | r in b ])"),
     (NUMBERS, "(let rec go v = if length v <= 2 then sum v ^ 2 else go v[..2] + sin (go v[2..]) in go m)"),
     (ROWS, "(let rec go v = if length v <= 1 then dot v[0] v[0] else go v[..1] + sin (go v[1..]) in go m)"),
+    (NUMBERS, "(let rec go v = if length v <= 6 then (let mut q = v in q[0] <- 0.7 * q[1]; dot q v) else go v[..4] + sin (go v[4..]) in go m)"),
     (NUMBERS, "(let mut v = Some m in for i = 0 to {n} - 1 do v <- (match v with Some a -> (let mut b = a in b[i] <- sin b[i]; Some b) "
               "| None -> None) done; match v with Some a -> a[0] | None -> 0.0)"),
     (NUMBERS, "(let mut b = m in let mut s = 0.5 in for i = 0 to {n} - 1 do (let r = (if b[i] > 0.1 then b[i..i + 3] else [0.4]) in "

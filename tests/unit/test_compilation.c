@@ -134,7 +134,26 @@ static void parts_put_back(void) {
   CHECK(heap.bytes == 0);
 }
 
+/* A derivative that takes too many nodes is rolled back by itself (opt.c). The names that it interned go, and the table
+ * of symbols is the one that was there before, also if it had grown. */
+static void symbols_are_rolled_back(void) {
+  AtledVM *vm = open_vm();
+  SymTable before = vm->syms;
+  arena_mark(&vm->arena);
+  world_save(vm->world);
+  char name[32];
+  for (size_t i = 0; i <= before.cap; i++) {
+    snprintf(name, sizeof name, "symbol %zu", i);
+    sym_of(&vm->syms, name);
+  }
+  CHECK(vm->syms.cap > before.cap);
+  arena_roll_back(&vm->arena);
+  CHECK(vm->syms.slots == before.slots && vm->syms.count == before.count && vm->syms.cap == before.cap);
+  atled_free(vm);
+}
+
 int main(void) {
+  symbols_are_rolled_back();
   errors_leave_nothing();
   running_out_leaves_nothing(works);
   running_out_leaves_nothing("let y = grad (fun x -> sin (pow x 4)) 0.5\n");
