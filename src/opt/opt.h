@@ -46,10 +46,6 @@ Func *opt_func_over_places(SliceParams *s, Func *f);
 Graph *opt_scalars(World *w, Graph *g); /* small arrays become scalars */
 /* sums to one element of an array are numbers within a loop */
 Graph *opt_scalar_promotion(World *w, Graph *g);
-/* What x, an update, adds to the element that it changes; NULL if it does otherwise. The place x of a loop's body in
- * terms of the graph around, where it is the same in all iterations; else NULL. (scalar_promotion.c) */
-Node *opt_added(const Node *x);
-Node *opt_outside(World *w, const Node *loop, Node *x);
 Graph *opt_scatter_to_gather(World *w,
                              Graph *g);     /* what a loop adds to neighbouring elements is added element by element */
 Graph *opt_interchange(World *w, Graph *g); /* sums that walk columns walk rows */

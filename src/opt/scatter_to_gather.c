@@ -9,6 +9,7 @@
  * anyway is read there rather than kept. An iteration no longer loads what the one before has stored. The order of
  * these additions is free. Runs when places are no longer checked where they are used: all from the first to the last
  * that is added to are places of the array. */
+#include "facts/ir_loop_facts.h"
 #include "ir/remarks.h"
 #include "opt/opt.h"
 #include <math.h>
@@ -30,29 +31,28 @@ typedef struct Row {
 typedef struct Gather {
   World *w;
   Node *loop;
+  LoopFacts facts;
   Vec(Row) rows;
   Nodes kept;
 } Gather;
 
 /* ---- What is added ----------------------------------------------------------------------------------------------- */
 /* Is x the loop's index plus a constant? */
-static bool is_shifted(const Node *x, int64_t *shift) {
-  *shift = 0;
-  if (x->op == OP_IADD && x->ops[1]->op == OP_INT) {
-    *shift = x->ops[1]->attr.i;
-    x = x->ops[0];
-  }
-  return x->op == OP_PARAM && x->attr.i == 0 && *shift >= -LIMIT_GATHER_SHIFT && *shift <= LIMIT_GATHER_SHIFT;
+static bool is_shifted(Gather *g, const Node *x, int64_t *shift) {
+  const IndexForm *form = loop_index_form(&g->facts, x);
+  *shift = form->c;
+  return form->affine && form->step == 1 && form->constant && *shift >= -LIMIT_GATHER_SHIFT &&
+         *shift <= LIMIT_GATHER_SHIFT;
 }
 
-static bool find_place(const Gather *g, const Node *x, Row *row, int64_t *shift) {
+static bool find_place(Gather *g, const Node *x, Row *row, int64_t *shift) {
   row->n = x->nops - 2;
   row->moving = -1;
   row->is = NEW_ARRAY(g->w->temp, Node *, x->nops);
   for (int k = 0; k < row->n; k++) {
-    row->is[k] = opt_outside(g->w, g->loop, x->ops[1 + k]);
+    row->is[k] = loop_invariant_number(&g->facts, x->ops[1 + k]);
     if (row->is[k]) continue;
-    if (row->moving >= 0 || !is_shifted(x->ops[1 + k], shift)) return false;
+    if (row->moving >= 0 || !is_shifted(g, x->ops[1 + k], shift)) return false;
     row->moving = k;
   }
   return row->moving >= 0;
@@ -83,7 +83,7 @@ static Term term_of(Node *addend, int64_t shift) {
 }
 
 static void find_rows(Gather *g, int slot, const Node *x) {
-  for (Node *addend; (addend = opt_added(x)); x = x->ops[0]) {
+  for (Node *addend; (addend = fact_added(x)); x = x->ops[0]) {
     Row row = {.slot = slot};
     int64_t shift;
     if (!find_place(g, x, &row, &shift)) continue;
@@ -109,7 +109,7 @@ static int keep(Gather *g, Node *x) {
 
 /* x, what the iteration leaves of the array `slot`, without what is gathered. */
 static Node *without_gathered(Gather *g, int slot, Node *x) {
-  Node *addend = opt_added(x);
+  Node *addend = fact_added(x);
   if (!addend) return x;
   Node *rest = without_gathered(g, slot, x->ops[0]);
   Row row = {.slot = slot};
@@ -121,15 +121,15 @@ static Node *without_gathered(Gather *g, int slot, Node *x) {
 }
 
 /* Is kept number x an element of an array that is there anyway, at a place that moves with the index? */
-static bool is_there(const Gather *g, Node *x, Node **array, int64_t *shift) {
+static bool is_there(Gather *g, Node *x, Node **array, int64_t *shift) {
   const LoopInfo *l = g->loop->loop;
   *shift = 0;
   if (x->op == OP_PARAM && loop_part(l, (int)x->attr.i - 1) == LOOP_SLICED) {
     *array = g->loop->ops[loop_first(l) + x->attr.i - 1];
     return ir_rank((*array)->type) == 1;
   }
-  if (x->op != OP_INDEX || x->nops != 2 || !is_shifted(x->ops[1], shift)) return false;
-  *array = opt_outside(g->w, g->loop, x->ops[0]);
+  if (x->op != OP_INDEX || x->nops != 2 || !is_shifted(g, x->ops[1], shift)) return false;
+  *array = loop_invariant_number(&g->facts, x->ops[0]);
   return *array != NULL;
 }
 
@@ -248,7 +248,7 @@ static Node *gather(void *user, Rewriter *r, void *frame, Node *n, Node **ops, G
   if (n->op != OP_LOOP || n->loop->has_cond || n->loop->ncarried || !n->loop->naccs) return NULL;
   Node *loop = rewrite_node(r, n, ops, graphs);
   if (loop->op != OP_LOOP || loop->graphs[0]->result->op != OP_TUPLE || loop->loop->ncarried) return loop;
-  Gather g = {.w = user, .loop = loop};
+  Gather g = {.w = user, .loop = loop, .facts = loop_facts_of(user, loop, false)};
   const Node *result = loop->graphs[0]->result;
   int slots = loop_slots(loop->loop);
   for (int k = 0; k < slots; k++)
