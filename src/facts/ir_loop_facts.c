@@ -40,7 +40,8 @@ static IndexForm combination(const IndexForm *a, const IndexForm *b, int64_t by)
 }
 
 /* The form of x as a number; operands a and b (NULL: there is none). all_fixed: no operand moves. */
-static IndexForm number_form(const LoopFacts *f, const Node *x, const IndexForm *a, const IndexForm *b, bool all_fixed) {
+static IndexForm number_form(const LoopFacts *f, const Node *x, const IndexForm *a, const IndexForm *b,
+                             bool all_fixed) {
   static const IndexForm zero = {.affine = true, .constant = true};
   switch (x->op) {
   case OP_INT: return (IndexForm){.affine = true, .constant = true, .c = x->attr.i};
@@ -70,8 +71,8 @@ static const IndexForm *form_of(LoopFacts *f, const Node *x, int depth) {
     state |= of->reads_state;
   }
   form = NEW(f->w->temp, IndexForm);
-  *form = number_form(f, x, x->nops ? form_of(f, x->ops[0], depth) : NULL, x->nops > 1 ? form_of(f, x->ops[1], depth) : NULL,
-                      all_fixed);
+  *form = number_form(f, x, x->nops ? form_of(f, x->ops[0], depth) : NULL,
+                      x->nops > 1 ? form_of(f, x->ops[1], depth) : NULL, all_fixed);
   form->reads_index = index;
   form->reads_state = state;
   map_put(&f->forms, x, form);
@@ -92,7 +93,8 @@ Node *loop_invariant(LoopFacts *f, Node *x) {
 
 /* Is it computed without failing wherever its operands are, but for divisors that may be 0? */
 static bool is_safe(const Node *x) {
-  return x->op == OP_GET || (op_flags[x->op] & OPF_S && op_flags[x->op] & OPF_Q && !(op_flags[x->op] & (OPF_F | OPF_L)));
+  return x->op == OP_GET ||
+         (op_flags[x->op] & OPF_S && op_flags[x->op] & OPF_Q && !(op_flags[x->op] & (OPF_F | OPF_L)));
 }
 
 /* Divisor d, or 1 for 0: the loop may not run, or what finds that d is 0 may come later. */
