@@ -6,28 +6,27 @@
 #include "ir/world.h"
 
 /* ---- Index forms ------------------------------------------------------------------------------------------------- */
-static void map_inits(LoopFacts *f) {
-  map_init(&f->forms, f->w->temp);
-  map_init(&f->starts, f->w->temp);
-}
-
-LoopFacts loop_facts_inside(World *w, Graph *g, IndexForm *params, bool unchecked) {
+LoopFacts loop_facts_inside(World *w, Graph *g, const IndexForm *params, bool unchecked) {
   LoopFacts f = {.w = w, .body = g, .params = params, .unchecked = unchecked};
-  map_inits(&f);
+  map_init(&f.forms, w->temp);
+  map_init(&f.starts, w->temp);
   return f;
 }
 
 LoopFacts loop_facts(World *w, const LoopInfo *l, Node **inputs, Graph *body, bool unchecked) {
-  LoopFacts f = loop_facts_inside(w, body, NEW_ARRAY(w->temp, IndexForm, body->nparams), unchecked);
-  f.outer = NEW_ARRAY(w->temp, Node *, body->nparams);
-  f.outer[0] = ir_int(w, 0);
-  f.params[0] = (IndexForm){.affine = true, .step = 1, .constant = true, .reads_index = true};
-  for (int p = 1; p < body->nparams; p++) {
-    bool capture = loop_part(l, p - 1) == LOOP_CAPTURED;
-    f.outer[p] = capture ? inputs[p - 1] : ir_zero(w, body->params[p]);
-    f.params[p] = (IndexForm){.affine = capture, .reads_state = !capture};
-  }
+  LoopFacts f = loop_facts_inside(w, body, NULL, unchecked);
+  f.l = l;
+  f.inputs = inputs;
   return f;
+}
+
+static bool is_capture(const LoopFacts *f, int p) { return p > 0 && loop_part(f->l, p - 1) == LOOP_CAPTURED; }
+
+static const IndexForm *param_form(const LoopFacts *f, int p) {
+  static const IndexForm index = {.affine = true, .step = 1, .constant = true, .reads_index = true};
+  static const IndexForm capture = {.affine = true}, state = {.reads_state = true};
+  if (f->params) return &f->params[p];
+  return p == 0 ? &index : is_capture(f, p) ? &capture : &state;
 }
 
 /* a + by * b */
@@ -59,7 +58,7 @@ static IndexForm number_form(const LoopFacts *f, const Node *x, const IndexForm 
 
 static const IndexForm *form_of(LoopFacts *f, const Node *x, int depth) {
   static const IndexForm unknown = {.reads_index = true, .reads_state = true};
-  if (x->op == OP_PARAM) return &f->params[x->attr.i];
+  if (x->op == OP_PARAM) return param_form(f, (int)x->attr.i);
   IndexForm *form = map_get(&f->forms, x);
   if (form) return form;
   if (depth > LIMIT_FORM_DEPTH && limit_reached(f->w->arena, AT_FORM_DEPTH)) return &unknown;
@@ -86,9 +85,17 @@ const IndexForm *loop_index_form(LoopFacts *f, const Node *x) {
 }
 
 /* ---- Outside the loop -------------------------------------------------------------------------------------------- */
+Node **loop_outer_args(const LoopFacts *f) {
+  Node **args = NEW_ARRAY(f->w->temp, Node *, f->body->nparams);
+  for (int p = 0; p < f->body->nparams; p++)
+    args[p] = is_capture(f, p) ? f->inputs[p - 1] : ir_zero(f->w, f->body->params[p]);
+  return args;
+}
+
 Node *loop_invariant(LoopFacts *f, Node *x) {
   const IndexForm *form = loop_index_form(f, x);
-  return form->reads_index || form->reads_state ? NULL : ir_substitute(f->w, x, f->outer, f->body->nparams, 0);
+  return form->reads_index || form->reads_state ? NULL
+                                                : ir_substitute(f->w, x, loop_outer_args(f), f->body->nparams, 0);
 }
 
 /* Is it computed without failing wherever its operands are, but for divisors that may be 0? */
@@ -105,7 +112,7 @@ static Node *divisor(World *w, Node *d) {
 static Node *start_of(LoopFacts *f, Node *x, int depth) {
   if (f->unchecked) x = fact_unchecked(x);
   if (!loop_index_form(f, x)->affine) return NULL;
-  if (x->op == OP_PARAM) return f->outer[x->attr.i];
+  if (x->op == OP_PARAM) return x->attr.i ? f->inputs[x->attr.i - 1] : ir_int(f->w, 0);
   if (ir_is_constant(x) || x->op == OP_GLOBAL) return x;
   Node *known = map_get(&f->starts, x);
   if (known || !is_safe(x)) return known;

@@ -21,22 +21,24 @@ typedef struct IndexForm {
 
 typedef struct LoopFacts {
   World *w;
+  const LoopInfo *l;
+  Node **inputs; /* of the loop: operands without the trip count */
   Graph *body;
-  Node **outer;      /* of each parameter of the body: 0 for the index, an input for a capture, else an empty value */
-  IndexForm *params; /* of each parameter */
-  bool unchecked;    /* numbers are looked at without the checks that yield them */
-  Map forms, starts; /* node of the body -> IndexForm *; Node *: see loop_start */
+  const IndexForm *params; /* of each parameter of the body; NULL: they follow from l */
+  bool unchecked;          /* numbers are looked at without the checks that yield them */
+  Map forms, starts;       /* node of the body -> IndexForm *; Node *: see loop_start */
 } LoopFacts;
 
-/* inputs: operands without the trip count. */
 LoopFacts loop_facts(World *w, const LoopInfo *l, Node **inputs, Graph *body, bool unchecked);
 static inline LoopFacts loop_facts_of(World *w, const Node *loop, bool unchecked) {
   return loop_facts(w, loop->loop, loop->ops + loop_first(loop->loop), loop->graphs[0], unchecked);
 }
 /* Of graph g, whose captures have those forms: an arm in a loop's body, or an inner loop's body seen from the outer
  * loop. Of these, loop_index_form alone can be asked. */
-LoopFacts loop_facts_inside(World *w, Graph *g, IndexForm *params, bool unchecked);
+LoopFacts loop_facts_inside(World *w, Graph *g, const IndexForm *params, bool unchecked);
 const IndexForm *loop_index_form(LoopFacts *f, const Node *x);
+/* What stands for the body's parameters before the loop: 0 for the index, an input for a capture, else an empty value. */
+Node **loop_outer_args(const LoopFacts *f);
 /* Node x of the body before the loop, if it is loop-invariant; else NULL. What fails in it fails there, too. */
 Node *loop_invariant(LoopFacts *f, Node *x);
 /* The start of number x, before the loop. Made of arithmetic that can't fail, even where the loop doesn't run; NULL: it

@@ -136,8 +136,7 @@ static bool find_adding(World *w, Node *x, Adding *out, int depth);
  * n - i iterations for each of n are about n for each. NULL: it depends on more, or that says nothing. */
 static Node *trips_at_end(const View *v, Node *x) {
   if (loop_index_form(v->facts, x)->reads_state) return NULL;
-  Node **args = NEW_ARRAY(v->w->arena, Node *, v->body->nparams + 1);
-  for (int i = 1; i < v->body->nparams; i++) args[i] = v->facts->outer[i];
+  Node **args = loop_outer_args(v->facts);
   Node *most = NULL;
   for (int end = 0; end < 2; end++) {
     args[0] = end ? v->n : ir_int(v->w, 0);
