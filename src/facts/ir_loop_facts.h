@@ -37,7 +37,8 @@ static inline LoopFacts loop_facts_of(World *w, const Node *loop, bool unchecked
  * loop. Of these, loop_index_form alone can be asked. */
 LoopFacts loop_facts_inside(World *w, Graph *g, const IndexForm *params, bool unchecked);
 const IndexForm *loop_index_form(LoopFacts *f, const Node *x);
-/* What stands for the body's parameters before the loop: 0 for the index, an input for a capture, else an empty value. */
+/* What stands for the body's parameters before the loop: 0 for the index, an input for a capture, else an empty value;
+ * a fresh array. */
 Node **loop_outer_args(const LoopFacts *f);
 /* Node x of the body before the loop, if it is loop-invariant; else NULL. What fails in it fails there, too. */
 Node *loop_invariant(LoopFacts *f, Node *x);
