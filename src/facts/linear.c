@@ -36,6 +36,12 @@ Lin lin_add(const Lin *a, const Lin *b, int64_t factor) {
   return e;
 }
 
+int64_t lin_coefficient(const Lin *e, const Atom *a) {
+  for (int k = 0; k < e->n; k++)
+    if (e->t[k].atom == a) return e->t[k].coef;
+  return 0;
+}
+
 Atom *atom_of(Ranges *p, Frame *f, Node *x) {
   Atom *a = map_get(&f->atoms, x);
   if (a) return a;
@@ -175,15 +181,9 @@ typedef struct Goal {
 
 static bool search(Ranges *p, Goal g, const Lin *e, int depth);
 
-static int64_t coefficient(const Lin *e, const Atom *a) {
-  for (int k = 0; k < e->n; k++)
-    if (e->t[k].atom == a) return e->t[k].coef;
-  return 0;
-}
-
 /* What remains to be shown when the fact has been used up to eliminate the atom. */
 static bool by_fact(Ranges *p, Goal g, const Lin *e, Term t, const Lin *fact, const Guard *guards, int depth) {
-  int64_t have = coefficient(fact, t.atom), by = t.coef < 0 ? t.coef : -t.coef;
+  int64_t have = lin_coefficient(fact, t.atom), by = t.coef < 0 ? t.coef : -t.coef;
   if (fact->bad || have == 0 || (have > 0) != (t.coef > 0)) return false;
   Lin rest;
   if (have == 1 || have == -1) {
@@ -325,7 +325,7 @@ static bool by_facts_of(Ranges *p, Goal g, Frame *f, const Lin *e, Term t, int d
   const Node *place = place_in(g, f);
   for (int k = 0; k < f->late.len; k++) {
     const Fact *x = &f->late.data[k];
-    int64_t have = coefficient(&x->lin, t.atom);
+    int64_t have = lin_coefficient(&x->lin, t.atom);
     if (have == 0 || (have > 0) != (t.coef > 0)) continue;
     if (x->after == place || (place && frame_depends(p, f, x->after, place))) continue;
     Lin fact = x->lin; /* more facts may be added meanwhile */

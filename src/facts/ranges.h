@@ -90,6 +90,7 @@ typedef struct Ranges {
 Lin lin_int(Wide c);
 Lin lin_atom(Atom *a);
 Lin lin_add(const Lin *a, const Lin *b, int64_t factor); /* a + factor * b */
+int64_t lin_coefficient(const Lin *e, const Atom *a);    /* 0: a isn't in it */
 Atom *atom_of(Ranges *p, Frame *f, Node *x);
 Linear *linear(Ranges *p, Frame *f, Node *x); /* of an int */
 /* Proves that e >= 0 wherever the nodes of f are evaluated; on success adds to *guards what the proof rests on. q: the

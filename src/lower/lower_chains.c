@@ -9,11 +9,12 @@
  *
  * that stacks numbers at most, and whose body is a few operations without calls, branches or objects: where there is
  * more to do, nothing waits. What is decided here depends on the graph alone, so both back ends add in one order. */
+#include "facts/ir_loop_facts.h"
 #include "lower/lower_internal.h"
 
 /* How often x, or what it adds up, is parameter k; 2 where something else reads that, or a partial sum with it. */
 static int additions(const Sched *s, const Node *x, int64_t k) {
-  bool leaf = x->op == OP_PARAM && x->attr.i == k;
+  bool leaf = fact_is_param(x, k);
   if (!leaf && (x->op != OP_CADD || x->type->kind != T_FLOAT)) return 0;
   int n = leaf ? 1 : additions(s, x->ops[0], k) + additions(s, x->ops[1], k);
   return n && uses_count(s->uses, x) != 1 ? 2 : n;

@@ -12,6 +12,7 @@
  *
  * A loop that only adds numbers up, in free order, does so in four chains when it is long (lower_chains): four
  * iterations a turn, each with a sum of its own, for an addition waits for the one before it. */
+#include "facts/ir_loop_facts.h"
 #include "lower/lower_internal.h"
 #include <string.h>
 
@@ -535,20 +536,10 @@ static bool is_brief(const Loop *lp) {
   return n->op == OP_INT && n->attr.i <= lp->turns;
 }
 
-/* A bound of a number that is written as one that has it; INT64_MAX: none is seen. */
-static int64_t at_most(const Node *x, int depth) {
-  x = lower_unwaited((Node *)x);
-  if (x->op == OP_INT) return x->attr.i;
-  if (depth == 0 || x->nops < 2) return INT64_MAX;
-  int64_t a = at_most(x->ops[x->nops - 2], depth - 1), b = at_most(x->ops[x->nops - 1], depth - 1);
-  if (x->op == OP_IMIN) return a < b ? a : b;
-  return x->op == OP_SELECT || x->op == OP_IMAX ? (a > b ? a : b) : INT64_MAX;
-}
-
-/* Isn't it worth while to run several iterations of the loop at once? */
+/* Is the trip count at most FEW_TRIPS, so that running several iterations at once doesn't pay? */
 static bool runs_rarely(const Loop *lp) {
   if (lp->l->has_cond || lower_unwaited(lp->ops[-1])->op == OP_INT) return false;
-  return at_most(lp->ops[-1], LIMIT_TRIPS_DEPTH) <= FEW_TRIPS;
+  return fact_at_most(lp->ops[-1], LIMIT_TRIPS_DEPTH) <= FEW_TRIPS;
 }
 
 /* Interrupts. A loop looks for them once per iteration; but one that counts and holds nothing else that takes long,

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Accumulators that are worth a whole array from the start: opt_dense turns what is done with it into loads and stores.
+/* Chooses the dense representation of accumulators: an accumulator becomes an array (FILL) before a loop whose
+ * additions pay for that. opt_dense then turns what is done with it into loads and stores.
  *
- * A loop that adds one entry per iteration, at its own index, to an empty accumulator of as many entries as it has
- * iterations, or to an array of zeros, makes an array: it gets a stacked output instead. A loop that has about as
- * many iterations, with those of the loops inside, as an accumulator has entries, or one for each few entries of an
- * empty one, and adds to it, pays for an array: it is filled before the loop. So is one that it only reads so often,
- * and one that isn't empty and that the loop takes entries out of, which would make it dense by the first of them:
- * that, if the loop runs at all. */
-#include "opt/opt.h"
-#include "graph/graph.h"
+ *   b; loop i < n: b += (i, x i)   →   b' = to_bag (fill b n); loop i < n: b' += (i, x i)
+ *
+ * The loop pays if its iterations, with those of the loops inside, are about as many as the accumulator has entries, or
+ * one for each SPARSE entries of an empty one. So does a loop that captures an accumulator and reads it so often. An
+ * accumulator that isn't empty and that each iteration takes an entry out of (TAKE) is filled if the loop runs: the
+ * first TAKE would fill it. What is filled in order by the loop's own index becomes a stacked output instead
+ * (mapped_outputs.c). */
+#include "facts/ir_loop_facts.h"
 #include "ir/remarks.h"
 #include "ir/world.h"
+#include "opt/opt.h"
 
 typedef struct Bags {
   World *w;
@@ -25,115 +27,24 @@ typedef struct View {
   Graph *body;
   Site site;
   int slots, own; /* state; parameters of the body before its captures */
+  LoopFacts *facts;
 } View;
 
 static View view_of(World *w, const Node *n, Node **ops, Graph *body) {
   const LoopInfo *l = n->loop;
-  int slots = loop_slots(l);
-  return (View){w, l, l->has_cond ? NULL : ops[0], ops + loop_first(l), body, n->site, slots, 1 + loop_captures(l)};
+  Node **in = ops + loop_first(l);
+  LoopFacts *facts = NEW(w->temp, LoopFacts);
+  *facts = loop_facts(w, l, in, body, false);
+  return (View){w, l, l->has_cond ? NULL : ops[0], in, body, n->site, loop_slots(l), 1 + loop_captures(l), facts};
 }
 
-static bool reads_param(World *w, const Graph *g, Node *x, int from, int to) {
+/* Does x of the body depend on slot k? */
+static bool reads_slot(const View *v, Node *x, int k) {
   Node **nodes;
-  int n = ir_order(w->arena, ir_graph(w, g->params, g->nparams, x, NULL), &nodes);
+  int n = ir_order(v->w->arena, ir_graph(v->w, v->body->params, v->body->nparams, x, NULL), &nodes);
   for (int i = 0; i < n; i++)
-    if (nodes[i]->op == OP_PARAM && nodes[i]->attr.i >= from && nodes[i]->attr.i < to) return true;
+    if (fact_is_param(nodes[i], 1 + k)) return true;
   return false;
-}
-
-/* Node x of the body in terms of the graph around, NULL if it isn't the same in all iterations. */
-static Node *outside(const View *v, Node *x) {
-  if (reads_param(v->w, v->body, x, 0, v->own)) return NULL;
-  Node **args = NEW_ARRAY(v->w->arena, Node *, v->body->nparams + 1);
-  for (int i = 0; i < v->body->nparams; i++) args[i] = i < v->own ? ir_zero(v->w, v->body->params[i]) : v->ops[i - 1];
-  return ir_substitute(v->w, x, args, v->body->nparams, 0);
-}
-
-/* ---- One entry per iteration ------------------------------------------------------------ */
-static bool is_empty(const Node *bag) {
-  return bag->op == OP_ZERO || (bag->op == OP_TO_BAG && bag->ops[0]->op == OP_ZEROS);
-}
-
-static bool is_param(const Node *x, int p) { return x->op == OP_PARAM && x->attr.i == p; }
-
-/* The entry that accumulator k gets by r, its next value; NULL if it isn't of that form. */
-static Node *entry_of_bag(const View *v, const Node *r, int k) {
-  if (!is_empty(v->ops[k]) || r->op != OP_ACC_AT) return NULL;
-  int rank = ir_rank(r->type);
-  if (!is_param(r->ops[0], 1 + k) || r->nops != rank + 3 || !is_param(r->ops[1 + rank], 0)) return NULL;
-  Node *x = r->ops[r->nops - 1];
-  if (x->type->kind == T_BAG) x = x->op == OP_TO_BAG ? x->ops[0] : NULL; /* a whole row, if there is one */
-  Node *dim = x ? outside(v, r->ops[1]) : NULL;
-  return dim && ir_same_number(v->w, v->n, dim) ? x : NULL;
-}
-
-static bool reads_element(const Node *x, int k) {
-  return x->op == OP_INDEX && is_param(x->ops[0], 1 + k) && is_param(x->ops[1], 0);
-}
-
-/* x of the body, where the element of array k at the loop's index is zero. */
-static Node *from_zero(const View *v, Node *x, int k) {
-  Graph *g = ir_graph(v->w, v->body->params, v->body->nparams, x, NULL);
-  Node **nodes;
-  Map zero;
-  int n = ir_order(v->w->temp, g, &nodes);
-  map_init(&zero, v->w->temp);
-  for (int i = 0; i < n; i++)
-    if (reads_element(nodes[i], k)) map_put(&zero, nodes[i], ir_float(v->w, 0));
-  return ir_graph_over(v->w, g, &zero)->result;
-}
-
-/* The same where it is an array of zeros already, of numbers:  a[i] <- f a[i]. */
-static Node *entry_of_array(const View *v, const Node *r, int k) {
-  const Node *zeros = v->ops[k];
-  if (zeros->op != OP_ZEROS || r->op != OP_UPDATE || ir_rank(r->type) != 1 || r->nops != 3) return NULL;
-  if (r->type->args[0]->kind != T_FLOAT || !is_param(r->ops[0], 1 + k) || !is_param(r->ops[1], 0)) return NULL;
-  return ir_same_number(v->w, v->n, zeros->ops[0]) ? from_zero(v, r->ops[2], k) : NULL;
-}
-
-/* Does the body read slot k, an array, for more than its next value and the element at the loop's index? */
-static bool is_read_elsewhere(const View *v, int k) {
-  Node **nodes;
-  int n = ir_order(v->w->temp, v->body, &nodes);
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < nodes[i]->nops; j++)
-      if (is_param(nodes[i]->ops[j], 1 + k) && nodes[i] != v->body->result->ops[k] && !reads_element(nodes[i], k))
-        return true;
-  return false;
-}
-
-/* What is added at the loop's index in each iteration to slot k, which nothing else reads; NULL if it isn't that. */
-static Node *entry_of(const View *v, int k) {
-  const Node *r = v->body->result->op == OP_TUPLE ? v->body->result->ops[k] : NULL;
-  if (!v->n || k < v->l->ncarried || !r) return NULL;
-  Node *x = r->type->kind == T_BAG ? entry_of_bag(v, r, k) : r->type->kind == T_ARRAY ? entry_of_array(v, r, k) : NULL;
-  return x && !reads_param(v->w, v->body, x, 1 + k, 2 + k) && !is_read_elsewhere(v, k) ? x : NULL;
-}
-
-static Node *stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs) {
-  View v = view_of(w, n, ops, graphs[0]);
-  int parts = v.slots + v.l->nstacked, *number = NEW_ARRAY(w->temp, int, v.slots + 1);
-  bool any = false, *entry = NEW_ARRAY(w->temp, bool, v.slots + 1);
-  Node **xs = NEW_ARRAY(w->temp, Node *, parts + 1);
-  for (int k = 0; k < parts; k++) {
-    Node *x = k < v.slots ? entry_of(&v, k) : NULL;
-    xs[k] = x ? x : ir_get(w, v.body->result, k);
-    if (x) any = entry[k] = true;
-  }
-  if (!any) return NULL;
-  LoopEdit *e = edit_loop(w, n, ops, graphs);
-  for (int k = 0; k < v.slots; k++)
-    if (entry[k]) e->args[1 + k] = ir_zero(w, v.body->params[1 + k]); /* no entry reads it */
-  edit_body(e, xs, NULL, 0);
-  edit_yield(e);
-  for (int k = 0; k < v.slots; k++)
-    if (entry[k]) number[k] = loop_stack(e->b, e->next[k]);
-  edit_close(e);
-  for (int k = 0; k < v.slots; k++) {
-    Node *x = entry[k] ? loop_stacked(e->b, number[k]) : e->results[k];
-    e->results[k] = x->type == n->type->args[k] ? x : ir_make(w, OP_TO_BAG, n->type->args[k], &x, 1);
-  }
-  return edit_value(e);
 }
 
 /* ---- Entries taken out ------------------------------------------------------------------- */
@@ -170,7 +81,7 @@ static bool find_take(const View *v, const Node *x, int k, Node **dims, int dept
   if (whole->op == OP_TAKE && x->attr.i == 0) {
     int rank = ir_rank(x->type);
     for (int i = 0; i < rank; i++)
-      if (!(dims[i] = outside(v, whole->ops[1 + i]))) return false;
+      if (!(dims[i] = loop_invariant(v->facts, whole->ops[1 + i]))) return false;
     return true;
   }
   if (whole->op != OP_LOOP || x->attr.i >= loop_slots(whole->loop) || whole->graphs[0]->result->op != OP_TUPLE)
@@ -181,7 +92,7 @@ static bool find_take(const View *v, const Node *x, int k, Node **dims, int dept
   int rank = ir_rank(x->type);
   if (!find_take(&inner, inner.body->result->ops[x->attr.i], (int)x->attr.i, dims, depth + 1)) return false;
   for (int i = 0; i < rank; i++)
-    if (!(dims[i] = outside(v, dims[i]))) return false;
+    if (!(dims[i] = loop_invariant(v->facts, dims[i]))) return false;
   return true;
 }
 
@@ -194,11 +105,6 @@ static Node *fill(World *w, Node *bag, IrType *array, Node **dims, int rank) {
 
 /* ---- As many iterations as entries ---------------------------------------------------------- */
 enum { FEW = 16, SPARSE = 8 /* where nothing was added before, an iteration for so many entries is enough */ };
-static const Node *unchecked(const Node *x) {
-  while (op_flags[x->op] & OPF_V || x->op == OP_AFTER) x = x->ops[0];
-  return x;
-}
-
 /* About how large a number is: of * times / over. */
 typedef struct Magnitude {
   const Node *of;
@@ -207,10 +113,10 @@ typedef struct Magnitude {
 
 /* x without a small constant that is added, or is a factor or divisor, or what makes it more: n for n - 1, max n 0. */
 static Magnitude magnitude(const Node *x) {
-  for (Magnitude m = {unchecked(x), 1, 1};; m.of = unchecked(m.of->ops[0])) {
+  for (Magnitude m = {fact_unchecked(x), 1, 1};; m.of = fact_unchecked(m.of->ops[0])) {
     bool scales = m.of->op == OP_IMUL || m.of->op == OP_IDIV;
     bool adds = m.of->op == OP_IADD || m.of->op == OP_ISUB || m.of->op == OP_ISUBS || m.of->op == OP_IMAX;
-    const Node *c = adds || scales ? unchecked(m.of->ops[1]) : m.of;
+    const Node *c = adds || scales ? fact_unchecked(m.of->ops[1]) : m.of;
     if (c == m.of || c->op != OP_INT || c->attr.i > FEW || c->attr.i < (scales ? 1 : -FEW)) return m;
     int64_t *factor = m.of->op == OP_IMUL ? &m.times : &m.over;
     if (scales && *factor > INT32_MAX / FEW) return m;
@@ -229,9 +135,8 @@ static bool find_adding(World *w, Node *x, Adding *out, int depth);
 /* What a number x of iterations that depends on the index of the loop around comes to at one of that loop's ends: i or
  * n - i iterations for each of n are about n for each. NULL: it depends on more, or that says nothing. */
 static Node *trips_at_end(const View *v, Node *x) {
-  if (reads_param(v->w, v->body, x, 1, v->own)) return NULL;
-  Node **args = NEW_ARRAY(v->w->arena, Node *, v->body->nparams + 1);
-  for (int i = 1; i < v->body->nparams; i++) args[i] = i < v->own ? ir_zero(v->w, v->body->params[i]) : v->ops[i - 1];
+  if (loop_index_form(v->facts, x)->reads_state) return NULL;
+  Node **args = loop_outer_args(v->facts);
   Node *most = NULL;
   for (int end = 0; end < 2; end++) {
     args[0] = end ? v->n : ir_int(v->w, 0);
@@ -249,7 +154,7 @@ static Node *trips_outside(const View *v, Node *x, Map *seen, int depth) {
   if (depth > LIMIT_BAG_CHAIN && limit_reached(v->w->arena, AT_BAG_CHAIN)) return NULL;
   for (; !map_get(seen, x); x = x->ops[0]) {
     map_put(seen, x, x);
-    Node *out = outside(v, x);
+    Node *out = loop_invariant(v->facts, x);
     if (!out && x->op == OP_CHECK_SIZE) out = trips_outside(v, x->ops[1], seen, depth + 1);
     if (out || (x->op != OP_AFTER && !(op_flags[x->op] & OPF_V))) return out;
   }
@@ -261,7 +166,7 @@ static bool seen_outside(const View *v, Adding *out) {
   Adding in = *out;
   *out = (Adding){NEW_ARRAY(v->w->arena, Node *, in.rank), {v->n}, in.rank, 1};
   for (int i = 0; i < in.rank; i++)
-    if (!(out->dims[i] = outside(v, in.dims[i]))) return false;
+    if (!(out->dims[i] = loop_invariant(v->facts, in.dims[i]))) return false;
   if (in.ntrips > LIMIT_BAG_LOOPS - out->ntrips) limit_reached(v->w->arena, AT_BAG_LOOPS);
   for (int i = 0; i < in.ntrips && out->ntrips < LIMIT_BAG_LOOPS; i++) {
     Map seen;
@@ -285,12 +190,12 @@ static bool find_reading(const View *v, int k, Adding *out) {
   int n = v->n ? ir_order(v->w->arena, v->body, &nodes) : 0;
   for (int i = 0; i < n; i++) {
     const Node *x = nodes[i];
-    bool reads = x->op == OP_BAG_GET && is_param(x->ops[0], 1 + k) && x->type->kind == T_FLOAT;
+    bool reads = x->op == OP_BAG_GET && fact_is_param(x->ops[0], 1 + k) && x->type->kind == T_FLOAT;
     if (reads) *out = (Adding){x->ops + 1, {NULL}, ir_rank(v->body->params[1 + k]), 0};
     if (x->op == OP_LOOP) {
       View in = view_of(v->w, x, x->ops, x->graphs[0]);
       for (int j = in.own - 1; !reads && j < loop_inputs(in.l); j++)
-        reads = is_param(in.ops[j], 1 + k) && find_reading(&in, j, out);
+        reads = fact_is_param(in.ops[j], 1 + k) && find_reading(&in, j, out);
     }
     if (reads && seen_outside(v, out)) return true;
   }
@@ -351,7 +256,7 @@ static bool find_adding(World *w, Node *x, Adding *out, int depth) {
 }
 
 static bool is_length(const Node *x) {
-  const Node *n = unchecked(x);
+  const Node *n = fact_unchecked(x);
   if (n->op == OP_IMAX) return n->ops[1]->op == OP_INT && n->ops[1]->attr.i >= 0;
   return n->op == OP_LEN || (x->op == OP_CHECK_SIZE && is_length(x->ops[1]));
 }
@@ -392,10 +297,10 @@ static Node **fillable(const View *v, int k, bool *idle) {
   if (!v->n) ir_remark(v->w, "dense", v->site, "not dense: how often the loop runs isn't known beforehand");
   if (!v->n) return NULL;
   Node *next = ir_get(v->w, v->body->result, k);
-  if (!reads_param(v->w, v->body, next, 1 + k, 2 + k)) return NULL;
+  if (!reads_slot(v, next, k)) return NULL;
   Adding a;
   bool found = find_in_loop(v, k, &a, 0);
-  if (found && trips_cover_entries(&a, is_empty(v->ops[k]) ? SPARSE : 1)) return a.dims;
+  if (found && trips_cover_entries(&a, opt_is_empty(v->ops[k]) ? SPARSE : 1)) return a.dims;
   ir_remark(v->w, "dense", v->site,
             found ? "not dense: the loop makes fewer iterations than the accumulator has entries"
                   : "not dense: the size of the accumulator isn't known before the loop");
@@ -409,7 +314,7 @@ static Node **fillable(const View *v, int k, bool *idle) {
  * nothing else needs the bag, `last`: it is what an array has come to that was made for this. */
 static Node **fillable_capture(const View *v, int k, bool last) {
   const Node *bag = v->ops[k];
-  if (bag->type->kind != T_BAG || !ir_is_plain(ir_base((IrType *)bag->type)) || is_empty(bag)) return NULL;
+  if (bag->type->kind != T_BAG || !ir_is_plain(ir_base((IrType *)bag->type)) || opt_is_empty(bag)) return NULL;
   Adding a;
   return bag->op != OP_TO_BAG && find_reading(v, k, &a) && (last || trips_cover_entries(&a, 1)) ? a.dims : NULL;
 }
@@ -422,13 +327,13 @@ static Node **refilled(const View *v, int k, bool *idle) {
   int n = ir_order(v->w->temp, v->body, &nodes);
   for (int i = 0; i < n; i++)
     for (int j = 0; j < nodes[i]->nops; j++) {
-      if (!is_param(nodes[i]->ops[j], 1 + k)) continue;
+      if (!fact_is_param(nodes[i]->ops[j], 1 + k)) continue;
       if (filled || nodes[i]->op != OP_FILL) return NULL;
       filled = nodes[i];
     }
   if (!filled) return NULL;
   for (int i = 1; i < filled->nops; i++)
-    if (reads_param(v->w, v->body, filled->ops[i], 0, v->own)) return NULL;
+    if (!loop_invariant(v->facts, filled->ops[i])) return NULL;
   *idle |= start->op != OP_TO_BAG;
   return filled->ops + 1;
 }
@@ -442,7 +347,7 @@ static Node **fill_next(View *v, int k, Node **dims) {
   int rank = ir_rank(xs[k]->type);
   xs[k] = ir_to_bag(w, fill(w, xs[k], ir_dense_type(w, xs[k]->type), dims, rank));
   Node **around = NEW_ARRAY(w->arena, Node *, rank + 1);
-  for (int i = 0; i < rank; i++) around[i] = outside(v, dims[i]);
+  for (int i = 0; i < rank; i++) around[i] = loop_invariant(v->facts, dims[i]);
   v->body = ir_graph(w, v->body->params, v->body->nparams, ir_record(w, xs, parts), v->body->name);
   return around;
 }
@@ -492,7 +397,9 @@ static Node *bags_node(void *user, Rewriter *r, void *uses, Node *n, Node **ops,
   (void)r;
   Bags *b = user;
   bool sum = n->op == OP_CADD && n->type->kind == T_BAG;
-  Node *x = sum ? opt_start_value(b->w, uses, n, ops) : n->op == OP_LOOP ? stacked_entries(b->w, n, ops, graphs) : NULL;
+  Node *x = sum                ? opt_start_value(b->w, uses, n, ops)
+            : n->op == OP_LOOP ? opt_stacked_entries(b->w, n, ops, graphs)
+                               : NULL;
   if (!x && n->op == OP_LOOP) x = filled_start(b->w, uses, n, ops, graphs);
   b->changed |= x != NULL;
   return x;

@@ -12,6 +12,7 @@
  * An array that the consumer reads in one place, at its index plus or minus what doesn't change, is computed there too
  * (fuse_reads.c): `f a ++ g b` is one loop. */
 #include "opt/fuse.h"
+#include "facts/ir_loop_facts.h"
 #include "ir/remarks.h"
 
 typedef struct Frame {
@@ -46,21 +47,9 @@ static bool is_map(const Node *loop) {
 }
 
 /* ---- The consumer's side ----------------------------------------------------------------------- */
-static bool is_own_element(const Node *x, int p) {
-  if (x->op != OP_INDEX || x->nops != 2 || x->ops[0]->op != OP_PARAM || x->ops[0]->attr.i != p) return false;
-  return x->ops[1]->op == OP_PARAM && x->ops[1]->attr.i == 0;
-}
-
-bool fuse_reads_in_order(World *w, Graph *body, int p, const Node *but) {
-  if (body->result->op == OP_PARAM) return false;
-  FOR_USES (use, graph_uses(w, body), ir_param(w, p, body->params[p]))
-    if (use->user != but && !(use->operand == 0 && is_own_element(use->user, p))) return false;
-  return true;
-}
-
 void fuse_put_elements(World *w, Graph *body, int p, Node *element, Map *over) {
   FOR_USES (use, graph_uses(w, body), ir_param(w, p, body->params[p]))
-    if (is_own_element(use->user, p)) map_put(over, use->user, element);
+    if (fact_is_own_element(use->user, p)) map_put(over, use->user, element);
 }
 
 static bool holds_scalars_only(const IrType *t) {
@@ -90,7 +79,7 @@ static bool find_fused(Fusion *f, Frame *u) {
     if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) continue;
     if (!runs_as_often(f, x->ops[0]) || (before && (x->ops[0] != f->producer || old->ops[0] != before))) continue;
     if (uses_count(u->uses, old) - made_again(u, old) != 1 || !fuse_is_array_of_scalars(x->type)) continue;
-    if (k >= f->slots + f->l->nsliced && !fuse_reads_in_order(f->w, f->body, 1 + k, NULL)) continue;
+    if (k >= f->slots + f->l->nsliced && !fact_is_read_in_order(f->w, f->body, 1 + k, NULL)) continue;
     f->producer = x->ops[0];
     before = old->ops[0];
     f->fused[k] = true;

@@ -26,8 +26,6 @@ Node *fuse_count(const Fusion *f);
  * other ways than described in fuse_reads.c. */
 Node *fuse_read(const Fusion *f, int k);
 bool fuse_is_array_of_scalars(const IrType *t); /* or of tuples of such */
-/* Is parameter p of a loop's body, an array, read at the loop's index only, but for one node (NULL: none)? Puts
- * `element` for what is read so. */
-bool fuse_reads_in_order(World *w, Graph *body, int p, const Node *but);
+/* In `over`: puts `element` for what the body reads of array p, its parameter, at the loop's index. */
 void fuse_put_elements(World *w, Graph *body, int p, Node *element, Map *over);
 #endif

@@ -7,6 +7,7 @@
  * No two iterations read one element, so none is computed twice. The producer can't fail: perhaps not all of its
  * elements are read. */
 #include "opt/fuse.h"
+#include "facts/ir_loop_facts.h"
 
 /* Where the array is read: the node of the body, and if that is a branch the one of its arm. */
 typedef struct Read {
@@ -41,27 +42,16 @@ static bool find_read(const Fusion *f, int p, Read *r) {
   return is_element(use);
 }
 
-/* What x, of an arm or the body, is in the body. */
-static const Node *in_body(const Read *r, const Node *x) {
-  return r->arm >= 0 && x->op == OP_PARAM ? r->at->ops[1 + x->attr.i] : x;
-}
-
-static bool is_index(const Read *r, const Node *x) {
-  x = in_body(r, x);
-  return x->op == OP_PARAM && x->attr.i == 0;
-}
-
-static bool is_fixed(const Fusion *f, const Read *r, const Node *x) {
-  x = in_body(r, x);
-  return x->op == OP_INT || (x->op == OP_PARAM && x->attr.i > f->slots + f->l->nsliced);
-}
-
-/* Does the place differ from iteration to iteration? */
+/* Does the place that is read move by 1 with the index? Then it differs from iteration to iteration. */
 static bool is_shifted(const Fusion *f, const Read *r) {
-  const Node *i = r->index->ops[1];
-  if (i->op == OP_ISUB) return is_index(r, i->ops[0]) && is_fixed(f, r, i->ops[1]);
-  if (i->op != OP_IADD) return is_index(r, i);
-  return (is_index(r, i->ops[0]) && is_fixed(f, r, i->ops[1])) || (is_index(r, i->ops[1]) && is_fixed(f, r, i->ops[0]));
+  LoopFacts facts = loop_facts(f->w, f->l, f->ops, f->body, false);
+  if (r->arm >= 0) {
+    IndexForm *params = NEW_ARRAY(f->w->temp, IndexForm, r->at->nops);
+    for (int k = 1; k < r->at->nops; k++) params[k - 1] = *loop_index_form(&facts, r->at->ops[k]);
+    facts = loop_facts_inside(f->w, r->at->graphs[r->arm], params, false);
+  }
+  const IndexForm *place = loop_index_form(&facts, r->index->ops[1]);
+  return place->affine && place->step == 1;
 }
 
 /* Branch r->at over what `args` says of the body's parameters, with the element in the place of the read. */

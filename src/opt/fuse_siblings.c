@@ -17,6 +17,7 @@
  * makes a circle. Then the graph is made anew, all that a group needs before its loop. */
 #include "graph/graph.h"
 #include "ir/remarks.h"
+#include "facts/ir_loop_facts.h"
 #include "opt/fuse.h"
 #include <string.h>
 
@@ -140,20 +141,13 @@ static void find_readers(Join *j) {
 }
 
 /* ---- Groups ------------------------------------------------------------------------------------------------------ */
-/* Does accumulator s of the body, an array, get one update in each iteration, at the loop's index, and is it read only
- * there? Then no two iterations meet in it, and its elements are made one by one. */
-static bool is_made_in_order(const Join *j, Graph *body, int s) {
-  const Node *r = body->result, *next = r->op == OP_TUPLE ? r->ops[s] : NULL;
-  if (!next || next->op != OP_UPDATE || next->nops != 3 || !fuse_is_array_of_scalars(next->type)) return false;
-  if (next->ops[0]->op != OP_PARAM || next->ops[0]->attr.i != 1 + s) return false;
-  if (next->ops[1]->op != OP_PARAM || next->ops[1]->attr.i != 0) return false;
-  const NodeUse *use = uses_only(graph_uses(j->w, body), next);
-  return use && use->user == r && fuse_reads_in_order(j->w, body, 1 + s, next);
+static bool is_filled_in_order(const Join *j, const Node *loop, int s) {
+  return fuse_is_array_of_scalars(loop->type->args[s]) && fact_filled_in_order(j->w, loop->graphs[0], s);
 }
 
 static bool accumulates(const Join *j, const Node *n) {
   bool any = false;
-  for (int s = n->loop->ncarried; s < loop_slots(n->loop); s++) any |= !is_made_in_order(j, n->graphs[0], s);
+  for (int s = n->loop->ncarried; s < loop_slots(n->loop); s++) any |= !is_filled_in_order(j, n, s);
   return any;
 }
 
@@ -197,7 +191,7 @@ static bool begins_stacked(const Join *j, int i, int s) {
 /* Is result r of loop i, an accumulator, made element by element, in this loop and those that it begins in? */
 static bool is_made_element_by_element(const Join *j, int i, int r) {
   while (r < loop_slots(node(j, i)->loop)) {
-    if (!is_made_in_order(j, node(j, i)->graphs[0], r)) return false;
+    if (!is_filled_in_order(j, node(j, i), r)) return false;
     int of = loop_read(j, i, 1 + r);
     if (of < 0) return true;
     r = (int)node(j, j->ops[i][1 + r])->attr.i;
@@ -218,9 +212,9 @@ static int maker(const Join *j, int i, int k) {
   if (acc && !stacked && (uses_count(j->uses, node(j, x)) != 1 || j->w->strict)) return -1;
   if (acc && !stacked && !begins_stacked(j, j->nodes[of], result)) return j->nodes[of];
   if (!fuse_is_array_of_scalars(node(j, x)->type)) return -1;
-  if (acc) return is_made_in_order(j, node(j, i)->graphs[0], k - 1) ? j->nodes[of] : -1;
+  if (acc) return is_filled_in_order(j, node(j, i), k - 1) ? j->nodes[of] : -1;
   if (!is_made_element_by_element(j, j->nodes[of], result)) return -1;
-  bool in_order = loop_part(l, k - 1) == LOOP_SLICED || fuse_reads_in_order(j->w, node(j, i)->graphs[0], k, NULL);
+  bool in_order = loop_part(l, k - 1) == LOOP_SLICED || fact_is_read_in_order(j->w, node(j, i)->graphs[0], k, NULL);
   return in_order ? j->nodes[of] : -1;
 }
 

@@ -13,88 +13,29 @@
  *
  * Runs after those checks have gone that can't fail, and nothing is differentiated any more. A loop that doesn't fail
  * can be joined with others, and an iteration without branches can run beside the next ones. */
+#include "facts/ir_loop_facts.h"
 #include "ir/remarks.h"
-#include "opt/opt.h"
 #include "ir/world.h"
+#include "opt/opt.h"
 
 typedef struct Hoist {
   World *w;
   Node *n, **ops; /* trip count, other operands */
   Graph *body;
-  int own;    /* parameters of the body before the captures */
-  Map moved;  /* node of the body -> what it is outside */
-  Node *wait; /* the trip count, and the checks so far */
+  LoopFacts facts; /* without checks */
+  Node *wait;      /* the trip count, and the checks so far */
 } Hoist;
 
 /* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 static Node *op2(Hoist *h, Op op, Node *a, Node *b) { return ir_op2(h->w, op, a, b); }
 static Node *constant(Hoist *h, int64_t c) { return ir_int(h->w, c); }
 
-/* Is it computed without failing wherever its operands are, but for divisors that may be 0? */
-static bool is_safe(const Node *x) {
-  return op_flags[x->op] & OPF_S && op_flags[x->op] & OPF_Q && !(op_flags[x->op] & (OPF_F | OPF_L));
-}
+/* Number x of the body before the loop, without the checks in it; NULL: it isn't loop-invariant. */
+static Node *outside(Hoist *h, Node *x) { return loop_invariant_number(&h->facts, x); }
 
 static bool is_division(const Node *x) { return x->op == OP_IDIV || x->op == OP_IREM; }
 
-/* A divisor may be 0 where the loop doesn't run, or what finds that hasn't been asked. */
-static Node *divisor(Hoist *h, Node *d) {
-  return ir_op3(h->w, OP_SELECT, op2(h, OP_INE, d, constant(h, 0)), d, constant(h, 1));
-}
-
-/* Node x of the body in terms of the graph around, without the checks in it; NULL if it isn't the same in all
- * iterations, or more than arithmetic. */
-static Node *outside(Hoist *h, Node *x, int depth) {
-  while (x->op == OP_AFTER || op_flags[x->op] & OPF_V) x = x->ops[0];
-  if (x->op == OP_PARAM) return x->attr.i >= h->own ? h->ops[x->attr.i - 1] : NULL;
-  if (x->op == OP_INT || x->op == OP_BOOL || x->op == OP_GLOBAL) return x;
-  if (depth > LIMIT_HOIST_DEPTH && limit_reached(h->w->arena, AT_HOIST_DEPTH)) return NULL;
-  Node *known = map_get(&h->moved, x);
-  if (known || !(x->op == OP_GET || is_safe(x))) return known;
-  Node **ops = NEW_ARRAY(h->w->temp, Node *, x->nops + 1);
-  for (int k = 0; k < x->nops; k++)
-    if (!(ops[k] = outside(h, x->ops[k], depth + 1))) return NULL;
-  if (is_division(x)) ops[1] = divisor(h, ops[1]);
-  Node *out = ir_rebuild(h->w, x, ops, NULL);
-  map_put(&h->moved, x, out);
-  return out;
-}
-
-/* A number of the body that is step * i + start. */
-typedef struct Affine {
-  int64_t step;
-  Node *start;
-} Affine;
-
-static bool affine(Hoist *h, Node *x, Affine *out, int depth) {
-  while (x->op == OP_AFTER || op_flags[x->op] & OPF_V) x = x->ops[0];
-  if (x->op == OP_PARAM && x->attr.i == 0) {
-    *out = (Affine){1, constant(h, 0)};
-    return true;
-  }
-  *out = (Affine){0, outside(h, x, 0)};
-  if (out->start) return true;
-  if (depth > LIMIT_HOIST_DEPTH) return !limit_reached(h->w->arena, AT_HOIST_DEPTH);
-  if (x->op != OP_IADD && x->op != OP_ISUB && x->op != OP_IMUL) return false;
-  Affine a, b;
-  if (!affine(h, x->ops[0], &a, depth + 1) || !affine(h, x->ops[1], &b, depth + 1)) return false;
-  if (x->op == OP_IMUL) {
-    if (b.step != 0 || b.start->op != OP_INT) return false;
-    int64_t c = b.start->attr.i;
-    if (c > LIMIT_HOIST_STEP || c < -LIMIT_HOIST_STEP) return !limit_reached(h->w->arena, AT_HOIST_STEP);
-    *out = (Affine){c * a.step, op2(h, OP_IMUL, a.start, b.start)};
-  } else {
-    *out = (Affine){x->op == OP_IADD ? a.step + b.step : a.step - b.step, op2(h, (Op)x->op, a.start, b.start)};
-  }
-  return out->step <= LIMIT_HOIST_STEP && out->step >= -LIMIT_HOIST_STEP;
-}
-
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
-static Node *unchecked(Node *x) {
-  while (x->op == OP_AFTER || op_flags[x->op] & OPF_V) x = x->ops[0];
-  return x;
-}
-
 /* x if the loop runs, else y. */
 static Node *if_runs(Hoist *h, Node *x, int64_t y) {
   return ir_op3(h->w, OP_SELECT, op2(h, OP_ILT, constant(h, 0), h->n), x, constant(h, y));
@@ -117,7 +58,7 @@ static Node *last_checked(Hoist *h, int64_t step, Node *start, Node *len) {
 static Node *condition_of(const Node *q, Node **i, Node **len) {
   *i = q->ops[0];
   *len = q->ops[1];
-  Node *a = unchecked(*i), *b = unchecked(*len);
+  Node *a = fact_unchecked(*i), *b = fact_unchecked(*len);
   if (a->op != OP_SELECT || b->op != OP_SELECT || a->ops[0] != b->ops[0]) return NULL;
   if (a->ops[2]->op != OP_INT || a->ops[2]->attr.i != 0 || b->ops[2]->op != OP_INT || b->ops[2]->attr.i != 1)
     return NULL;
@@ -127,11 +68,13 @@ static Node *condition_of(const Node *q, Node **i, Node **len) {
 }
 
 static Node *index_check(Hoist *h, const Node *q) {
-  Affine i;
-  Node *index, *n, *cond = condition_of(q, &index, &n), *len = outside(h, n, 0);
-  if (cond && !(cond = outside(h, cond, 0))) return NULL;
-  if (!len || !affine(h, index, &i, 0)) return NULL;
-  Node *x = if_runs(h, i.step ? last_checked(h, i.step, i.start, len) : i.start, 0);
+  Node *index, *n, *cond = condition_of(q, &index, &n), *len = outside(h, n), *start;
+  if (cond && !(cond = outside(h, cond))) return NULL;
+  const IndexForm *i = loop_index_form(&h->facts, index);
+  bool far = i->step > LIMIT_HOIST_STEP || i->step < -LIMIT_HOIST_STEP;
+  if (!len || !i->affine || (far && limit_reached(h->w->arena, AT_HOIST_STEP))) return NULL;
+  if (!(start = loop_start(&h->facts, index))) return NULL;
+  Node *x = if_runs(h, i->step ? last_checked(h, i->step, start, len) : start, 0);
   len = if_runs(h, len, 1);
   if (cond) {
     x = ir_op3(h->w, OP_SELECT, cond, x, constant(h, 0));
@@ -144,7 +87,7 @@ static Node *index_check(Hoist *h, const Node *q) {
 static Node *same_check(Hoist *h, const Node *q, int64_t idle) {
   Node *ops[3] = {NULL, NULL, NULL};
   for (int k = 0; k < q->nops; k++) {
-    Node *x = outside(h, q->ops[k], 0);
+    Node *x = outside(h, q->ops[k]);
     if (!x) return NULL;
     ops[k] = if_runs(h, x, idle);
   }
@@ -176,8 +119,8 @@ static void find_equal(Hoist *h, const GraphBody *b, Map *equal) {
   for (int i = 0; i < b->n; i++) map_put(&made, b->nodes[i], (void *)(uintptr_t)(i + 1));
   for (int i = 0; i < b->n; i++) {
     const Node *q = b->nodes[i];
-    if (q->op != OP_CHECK_SIZE || !outside(h, q->ops[0], 0) || !outside(h, q->ops[1], 0)) continue;
-    Node *x = unchecked(q->ops[0]), *y = unchecked(q->ops[1]);
+    if (q->op != OP_CHECK_SIZE || !outside(h, q->ops[0]) || !outside(h, q->ops[1])) continue;
+    Node *x = fact_unchecked(q->ops[0]), *y = fact_unchecked(q->ops[1]);
     bool later = (uintptr_t)map_get(&made, x) < (uintptr_t)map_get(&made, y);
     if (x != y) map_put(equal, later ? y : x, later ? x : y);
   }
@@ -226,7 +169,7 @@ static Node *with_divisions_before(Hoist *h, Node *loop) {
   LoopEdit *e = NULL;
   for (int i = 0; i < b->n; i++) {
     Node *x = b->nodes[i];
-    Node *out = is_division(x) && x->ops[1]->op != OP_INT ? outside(h, x, 0) : NULL;
+    Node *out = is_division(x) && x->ops[1]->op != OP_INT ? outside(h, x) : NULL;
     if (out && !e) e = edit_loop(h->w, loop, loop->ops, loop->graphs);
     if (out) edit_capture(e, x, out);
   }
@@ -235,8 +178,7 @@ static Node *with_divisions_before(Hoist *h, Node *loop) {
 
 static Hoist hoisting(World *w, const Node *loop) {
   Hoist h = {.w = w, .n = loop->ops[0], .ops = loop->ops + 1, .body = loop->graphs[0], .wait = loop->ops[0]};
-  h.own = 1 + loop_captures(loop->loop);
-  map_init(&h.moved, w->temp);
+  h.facts = loop_facts_of(w, loop, true);
   return h;
 }
 

@@ -12,6 +12,7 @@
  * What the sum reads of iteration i is read again by the loop over j if that is a load or whole arithmetic. Other
  * numbers are made before, by the first of the three. Only sums that the loop makes in any case are taken out, not
  * those of branches. */
+#include "facts/ir_loop_facts.h"
 #include "ir/world.h"
 #include "opt/opt.h"
 
@@ -20,7 +21,8 @@ typedef struct Nest {
   Node *outer, *inner; /* the loop over i; that over j, a node of its body */
   GraphBody *body;     /* of the outer one */
   int at;              /* the inner one's place in it */
-  int *steps;          /* how its nodes follow i */
+  LoopFacts facts;     /* of the outer one */
+  LoopFacts inside;    /* of the inner one */
   Nodes kept;          /* numbers of it that the first part makes */
   Node **made;         /* arrays of these */
   Node **sums;         /* arrays of what the loop over j makes */
@@ -34,34 +36,9 @@ static Graph *inner_body(const Nest *t) { return t->inner->graphs[0]; }
 /* How a whole number follows the index of a loop: not at all, by 1 or -1 for each iteration, or otherwise. */
 enum { STAYS = 0, OTHERWISE = 2 };
 
-static int combined(const Node *x, int a, int b) {
-  if (a == STAYS && b == STAYS) return STAYS;
-  bool sum = x->op == OP_IADD || x->op == OP_ISUB;
-  if (!sum || a == OTHERWISE || b == OTHERWISE) return OTHERWISE;
-  int step = x->op == OP_IADD ? a + b : a - b;
-  return step >= -1 && step <= 1 ? step : OTHERWISE;
-}
-
-/* Of each node of a graph, given those of its parameters. */
-static int *find_steps(World *w, const GraphBody *b, const int *of_params) {
-  int *steps = NEW_ARRAY(w->temp, int, b->n + 1);
-  const int *operand = b->operands;
-  for (int i = 0; i < b->n; operand += b->nodes[i++]->nops) {
-    const Node *x = b->nodes[i];
-    bool first = x->op == OP_AFTER || op_flags[x->op] & OPF_V;
-    steps[i] = x->op == OP_PARAM ? of_params[x->attr.i] : x->nops ? steps[operand[0]] : STAYS;
-    for (int k = 1; k < x->nops && !first; k++) steps[i] = combined(x, steps[i], steps[operand[k]]);
-    if (x->nops == 1 && !first && steps[i] != STAYS) steps[i] = OTHERWISE;
-  }
-  return steps;
-}
-
-/* Of the parameters of a loop's body, where its index goes by `own` and its captures by `of`. */
-static int *param_steps(World *w, const Node *loop, int own, const int *of) {
-  int n = loop->graphs[0]->nparams, *steps = NEW_ARRAY(w->temp, int, n);
-  for (int p = 0; p < n; p++) steps[p] = p < first_capture(loop) ? OTHERWISE : of ? of[p] : STAYS;
-  steps[0] = own;
-  return steps;
+static int step_of(LoopFacts *f, const Node *x) {
+  const IndexForm *form = loop_index_form(f, x);
+  return form->affine && form->step >= -1 && form->step <= 1 ? (int)form->step : OTHERWISE;
 }
 
 static const int *operands_at(const GraphBody *b, int at) {
@@ -71,51 +48,33 @@ static const int *operands_at(const GraphBody *b, int at) {
 }
 
 /* How many of the reads in a graph are of places that don't lie side by side? */
-static int apart(const GraphBody *b, const int *steps) {
+static int apart(LoopFacts *f) {
+  const GraphBody *b = graph_body(f->w, f->body);
   int n = 0;
-  const int *operand = b->operands;
-  for (int i = 0; i < b->n; operand += b->nodes[i++]->nops) {
+  for (int i = 0; i < b->n; i++) {
     const Node *x = b->nodes[i];
     bool far = false;
-    for (int k = 0; k < x->nops; k++)
-      far |= steps[operand[k]] != STAYS && (k + 1 < x->nops || steps[operand[k]] == OTHERWISE);
+    for (int k = 0; k < x->nops; k++) {
+      int step = step_of(f, x->ops[k]);
+      far |= step != STAYS && (k + 1 < x->nops || step == OTHERWISE);
+    }
     n += x->op == OP_INDEX && far;
   }
   return n;
 }
 
-static bool pays(const Nest *t) {
-  World *w = t->w;
-  GraphBody *b = graph_body(w, inner_body(t));
-  int n = inner_body(t)->nparams, *of = NEW_ARRAY(w->temp, int, n);
-  const int *operand = operands_at(t->body, t->at);
-  for (int p = 0; p < n; p++) of[p] = t->steps[operand[p]];
-  int along_i = apart(b, find_steps(w, b, param_steps(w, t->inner, STAYS, of)));
-  int along_j = apart(b, find_steps(w, b, param_steps(w, t->inner, 1, NULL)));
-  return along_i == 0 && along_j > 0;
+static bool pays(Nest *t) {
+  IndexForm *params = NEW_ARRAY(t->w->temp, IndexForm, inner_body(t)->nparams);
+  params[0].affine = true; /* j stays while i moves */
+  for (int p = first_capture(t->inner); p < inner_body(t)->nparams; p++)
+    params[p] = *loop_index_form(&t->facts, t->inner->ops[p]);
+  LoopFacts along_i = loop_facts_inside(t->w, inner_body(t), params, true);
+  return apart(&along_i) == 0 && apart(&t->inside) > 0;
 }
 
 /* ---- What can change places -------------------------------------------------------------------------------------- */
-/* Which nodes read a parameter below `below` other than the index. */
-static bool *find_readers(World *w, const GraphBody *b, int below) {
-  bool *reads = NEW_ARRAY(w->temp, bool, b->n + 1);
-  const int *operand = b->operands;
-  for (int i = 0; i < b->n; operand += b->nodes[i++]->nops) {
-    const Node *x = b->nodes[i];
-    if (x->op == OP_PARAM) reads[i] = x->attr.i > 0 && x->attr.i < below;
-    for (int k = 0; k < x->nops; k++) reads[i] |= reads[operand[k]];
-  }
-  return reads;
-}
-
 /* What the inner loop's iteration adds to sum k, as the last thing; NULL if it does otherwise. */
-static Node *addend(const Nest *t, int k) {
-  Node *sum = ir_get(t->w, inner_body(t)->result, k), *x = NULL;
-  if (sum->op != OP_CADD) return NULL;
-  for (int side = 0; side < 2; side++)
-    if (sum->ops[side]->op == OP_PARAM && sum->ops[side]->attr.i == 1 + k) x = sum->ops[1 - side];
-  return x;
-}
+static Node *addend(const Nest *t, int k) { return fact_term(ir_get(t->w, inner_body(t)->result, k), 1 + k); }
 
 /* Is it arithmetic and loads, but for additions of floats? */
 static bool is_light(const Node *x) {
@@ -126,32 +85,27 @@ static bool is_light(const Node *x) {
 }
 
 /* Does it nothing but add to numbers which begin at zero, each time what depends on none of them? */
-static bool only_sums(const Nest *t) {
+static bool only_sums(Nest *t) {
   const LoopInfo *l = t->inner->loop;
   if (l->has_cond || l->ncarried || l->nsliced || l->nstacked || !l->naccs) return false;
   GraphBody *b = graph_body(t->w, inner_body(t));
   for (int i = 0; i < b->n; i++)
     if (b->nodes[i] != inner_body(t)->result && !is_light(b->nodes[i])) return false;
-  bool *reads = find_readers(t->w, b, first_capture(t->inner));
+  t->inside = loop_facts_of(t->w, t->inner, true);
   for (int k = 0; k < l->naccs; k++) {
     const Node *start = t->inner->ops[1 + k], *x = addend(t, k);
-    if (start->op != OP_FLOAT || start->attr.f != 0 || !x) return false;
-    for (int i = 0; i < b->n; i++)
-      if (b->nodes[i] == x && reads[i]) return false;
+    if (start->op != OP_FLOAT || start->attr.f != 0 || !x || loop_index_form(&t->inside, x)->reads_state) return false;
   }
   return true;
 }
 
 /* Is x a scalar of whole numbers and lengths that can neither fail nor, with `small`, wrap? */
-static bool is_bound(const Node *x, bool small, bool *reads_index) {
-  if (x->op == OP_PARAM) {
-    *reads_index |= x->attr.i == 0;
-    return x->attr.i == 0 || !small;
-  }
+static bool is_bound(const Node *x, bool small) {
+  if (x->op == OP_PARAM) return x->attr.i == 0 || !small;
   if (x->op == OP_LEN) return x->ops[0]->op == OP_PARAM;
   if (x->op == OP_INT) return x->attr.i == (int32_t)x->attr.i;
   if (x->op != OP_IADD && x->op != OP_ISUB && x->op != OP_IMAX && x->op != OP_IMIN) return false;
-  return is_bound(x->ops[0], small, reads_index) && is_bound(x->ops[1], small, reads_index);
+  return is_bound(x->ops[0], small) && is_bound(x->ops[1], small);
 }
 
 /* The inner loop's trip count, less than zero if that means none. */
@@ -161,16 +115,10 @@ static Node *bound(const Nest *t) {
   return clamped ? n->ops[0] : n;
 }
 
-static int bound_step(const Nest *t) {
-  for (int i = 0; i < t->at; i++)
-    if (t->body->nodes[i] == bound(t)) return t->steps[i];
-  return OTHERWISE;
-}
-
-static bool has_bounds(const Nest *t) {
-  int step = bound_step(t);
-  bool reads_index = false;
-  return step != OTHERWISE && is_bound(bound(t), step != STAYS, &reads_index) && reads_index == (step != STAYS);
+static bool has_bounds(Nest *t) {
+  int step = step_of(&t->facts, bound(t));
+  bool reads_index = loop_index_form(&t->facts, bound(t))->reads_index;
+  return step != OTHERWISE && is_bound(bound(t), step != STAYS) && reads_index == (step != STAYS);
 }
 
 /* Is x, whose operands are known, to be computed again in the loop over j: a load, or whole arithmetic? */
@@ -186,20 +134,19 @@ static bool is_number(const IrType *t) { return t->kind == T_FLOAT || t->kind ==
 static bool find_kept(Nest *t) {
   World *w = t->w;
   const GraphBody *b = t->body;
-  bool *needed = NEW_ARRAY(w->temp, bool, b->n + 1), *reads = find_readers(w, b, first_capture(t->outer));
+  bool *needed = NEW_ARRAY(w->temp, bool, b->n + 1);
   const int *operand = operands_at(b, t->at);
   for (int p = first_capture(t->inner); p < inner_body(t)->nparams; p++) needed[operand[p]] = true;
   for (int i = t->at - 1; i >= 0; i--) {
     Node *x = b->nodes[i];
-    if (!needed[i] || x->op == OP_PARAM) {
-      if (needed[i] && reads[i]) return false;
-      continue;
-    }
+    bool reads_state = loop_index_form(&t->facts, x)->reads_state;
+    if (needed[i] && x->op == OP_PARAM && reads_state) return false;
+    if (!needed[i] || x->op == OP_PARAM) continue;
     operand = operands_at(b, i);
     if (is_again(x)) {
       for (int k = 0; k < x->nops; k++) needed[operand[k]] = true;
     } else {
-      if (reads[i] || !is_number(x->type) || x->flags & NODE_ENDLESS) return false;
+      if (reads_state || !is_number(x->type) || x->flags & NODE_ENDLESS) return false;
       vec_push(w->temp, t->kept, x);
     }
   }
@@ -262,23 +209,12 @@ typedef struct Bounds {
   Node *to, *from, *count;
 } Bounds;
 
-static Node *at_zero(const Nest *t, Node *x) {
+static Bounds find_bounds(Nest *t, LoopBuilder *over_j) {
   World *w = t->w;
-  Node **args = NEW_ARRAY(w->temp, Node *, outer_body(t)->nparams);
-  args[0] = ir_int(w, 0);
-  for (int p = 1; p < outer_body(t)->nparams; p++) {
-    bool capture = p >= first_capture(t->outer);
-    args[p] = capture ? t->outer->ops[p] : ir_zero(w, outer_body(t)->params[p]);
-  }
-  return ir_substitute(w, x, args, outer_body(t)->nparams, 0);
-}
-
-static Bounds find_bounds(const Nest *t, LoopBuilder *over_j) {
-  World *w = t->w;
-  Node *one = ir_int(w, 1), *zero = ir_int(w, 0), *n = t->outer->ops[0], *c = at_zero(t, bound(t));
+  Node *one = ir_int(w, 1), *zero = ir_int(w, 0), *n = t->outer->ops[0], *c = loop_start(&t->facts, bound(t));
   Node *j = loop_index(over_j), *n_there = loop_add(over_j, LOOP_CAPTURED, n);
   Node *c_there = ir_is_constant(c) ? c : loop_add(over_j, LOOP_CAPTURED, c);
-  switch (bound_step(t)) {
+  switch (step_of(&t->facts, bound(t))) {
   case 1: { /* j < i + c */
     Node *to = ir_op2(w, OP_IADD, ir_op2(w, OP_ISUB, n, one), c);
     Node *from = ir_op2(w, OP_ISUB, j, ir_op2(w, OP_ISUB, c_there, one));
@@ -369,7 +305,7 @@ static bool find_nest(Nest *t) {
   World *w = t->w;
   if (t->outer->op != OP_LOOP || t->outer->loop->has_cond || t->outer->loop->ncarried) return false;
   t->body = graph_body(w, outer_body(t));
-  t->steps = find_steps(w, t->body, param_steps(w, t->outer, 1, NULL));
+  t->facts = loop_facts_of(w, t->outer, true);
   for (t->at = 0; t->at < t->body->n; t->at++) {
     t->inner = t->body->nodes[t->at];
     t->kept.len = 0;

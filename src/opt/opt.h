@@ -62,6 +62,13 @@ Node *opt_unchecked(World *w, const Node *check, Node **ops);
 /* round: how often it ran before, on its own results; *changed: it shall run again */
 Graph *opt_choose_dense(World *w, Graph *g, int round, bool *changed);
 Graph *opt_if_convert(World *w, Graph *g); /* cotangents of 0 choose factors rather than products */
+/* The value of loop n over other operands and graphs, where accumulators that it fills in order are stacked outputs of
+ * it; NULL: it has none. (mapped_outputs.c) */
+Node *opt_stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs);
+/* Is the bag known to have no entry yet but zeros? */
+static inline bool opt_is_empty(const Node *bag) {
+  return bag->op == OP_ZERO || (bag->op == OP_TO_BAG && bag->ops[0]->op == OP_ZEROS);
+}
 /* The same. In the first rounds functions get arrays, too (LIMIT_BAG_ROUNDS). */
 Graph *opt_dense(World *w, Graph *g, int round, bool *changed);
 /* g, without what is in it, where accumulators that end filled begin filled (early_dense.c) */

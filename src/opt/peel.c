@@ -28,10 +28,8 @@ typedef struct Peel {
 static bool holds_inside(Peel *s, const Lin *e, const Guard *guards) {
   Node *index = ir_param(s->p->w, 0, s->f->g->params[0]);
   const Lin *i = &linear(s->p, s->f, index)->lin;
-  int64_t by = 0, times = 0;
+  int64_t by = lin_coefficient(e, i->t[0].atom), times = 0;
   if (guards || e->bad) return false;
-  for (int k = 0; k < e->n; k++)
-    if (e->t[k].atom == i->t[0].atom) by = e->t[k].coef;
   Lin rest = lin_add(e, i, -by);
   if (rest.n > 0) {
     rest = lin_add(&rest, &s->trips->lin, -1);

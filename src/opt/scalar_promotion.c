@@ -8,6 +8,7 @@
  * perhaps no index of a. Derivatives add so wherever a loop reads one element again and again.
  *
  * Runs when places are no longer checked where they are used. The order of these additions is free. */
+#include "facts/ir_loop_facts.h"
 #include "opt/opt.h"
 
 /* What is added to one place. */
@@ -21,46 +22,21 @@ typedef struct Sum {
 typedef struct Promotion {
   World *w;
   const Node *loop;
+  LoopFacts facts;
   Vec(Sum) sums;
 } Promotion;
-
-static Node *outside(World *w, const Node *loop, Node *x, int depth) {
-  const LoopInfo *l = loop->loop;
-  if (x->op == OP_PARAM) {
-    int64_t input = x->attr.i - 1;
-    return input >= loop_captures(l) ? loop->ops[loop_first(l) + input] : NULL;
-  }
-  if (x->op == OP_INT) return x;
-  if (x->op != OP_IADD && x->op != OP_ISUB && x->op != OP_IMUL) return NULL;
-  if (depth > LIMIT_HOIST_DEPTH && limit_reached(w->arena, AT_HOIST_DEPTH)) return NULL;
-  Node *a = outside(w, loop, x->ops[0], depth + 1), *b = outside(w, loop, x->ops[1], depth + 1);
-  return a && b ? ir_op2(w, (Op)x->op, a, b) : NULL;
-}
-
-/* What x, an update, adds to the element that it changes; NULL: it does otherwise. */
-static Node *added(const Node *x) {
-  if (x->op != OP_UPDATE || x->ops[x->nops - 1]->op != OP_CADD) return NULL;
-  const Node *sum = x->ops[x->nops - 1];
-  for (int side = 0; side < 2; side++) {
-    const Node *old = sum->ops[side];
-    bool same = sum->type->kind == T_FLOAT && old->op == OP_INDEX && old->nops == x->nops - 1;
-    for (int k = 0; same && k < old->nops; k++) same = old->ops[k] == x->ops[k];
-    if (same) return sum->ops[1 - side];
-  }
-  return NULL;
-}
 
 static bool find_place(Promotion *p, int slot, const Node *x, Node *addend) {
   Sum s = {.slot = slot, .n = x->nops - 2, .addend = addend, .is = NEW_ARRAY(p->w->temp, Node *, x->nops)};
   for (int k = 0; k < s.n; k++)
-    if (!(s.is[k] = outside(p->w, p->loop, x->ops[1 + k], 0))) return false;
+    if (!(s.is[k] = loop_invariant_number(&p->facts, x->ops[1 + k]))) return false;
   vec_push(p->w->temp, p->sums, s);
   return true;
 }
 
 /* x, what the iteration leaves of the array `slot`, without the additions that are found to be promoted. */
 static Node *without_sums(Promotion *p, int slot, Node *x) {
-  Node *addend = added(x);
+  Node *addend = fact_added(x);
   if (!addend) return x;
   Node *rest = without_sums(p, slot, x->ops[0]);
   if (find_place(p, slot, x, addend)) return rest;
@@ -103,7 +79,7 @@ static Node *promote(void *user, Rewriter *r, void *frame, Node *n, Node **ops, 
   if (n->op != OP_LOOP || !n->loop->naccs) return NULL;
   Node *loop = rewrite_node(r, n, ops, graphs);
   if (loop->op != OP_LOOP || loop->graphs[0]->result->op != OP_TUPLE) return loop;
-  Promotion p = {.w = user, .loop = loop};
+  Promotion p = {.w = user, .loop = loop, .facts = loop_facts_of(user, loop, false)};
   const Node *result = loop->graphs[0]->result;
   Node **results = NEW_ARRAY(p.w->temp, Node *, result->nops + 1);
   for (int k = 0; k < result->nops; k++) {

@@ -9,6 +9,7 @@
  * place.
  *
  * Of comparisons with several numbers it is the first one's; those known to be the same are known, too. */
+#include "facts/ir_loop_facts.h"
 #include "ir/world.h"
 #include "opt/index_sets.h"
 
@@ -32,13 +33,11 @@ static bool compares_ints(const Node *x) {
   return (x->op == OP_ILT || x->op == OP_ILE) && x->ops[0]->type->kind == T_INT;
 }
 
-static bool is_index(const Node *x) { return x->op == OP_PARAM && x->attr.i == 0; }
-
 /* Is `test` whether the index is below something? Then that is where to cut. */
 static bool find_place(Cut *c, const Node *test) {
   if (!compares_ints(test)) return false;
   for (int k = 0; k < 2; k++) {
-    if (!is_index(test->ops[k]) || !is_same_throughout(c, test->ops[1 - k])) continue;
+    if (!fact_is_param(test->ops[k], 0) || !is_same_throughout(c, test->ops[1 - k])) continue;
     c->at = test->ops[1 - k];
     c->by = (test->op == OP_ILE) == (k == 0); /* i <= x, x < i: the first part ends with x */
     return true;
@@ -86,9 +85,7 @@ static Node *truth_in(const Cut *c, const Node *x, bool before) {
   if (a.bad || e.bad || at.bad) return NULL;
   e = lin_add(&e, &a, -1); /* true where that is >= 0 */
   if (x->op == OP_ILT) e.c -= 1;
-  int64_t by = 0;
-  for (int k = 0; k < e.n; k++)
-    if (e.t[k].atom == i.t[0].atom) by = e.t[k].coef;
+  int64_t by = lin_coefficient(&e, i.t[0].atom);
   if (!by) return NULL;
   if (before) at.c -= 1;
   e = lin_add(&e, &i, -by);
