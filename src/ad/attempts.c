@@ -12,7 +12,7 @@
  * raises the tangent's error. A function with effects can't be run twice: its error becomes an Error in any case. */
 #include "ad/ad_internal.h"
 
-/* An attempt node taken apart: the graph of its closure, with the captures as arguments. */
+/* The parts of an attempt node: the graph of its closure, the captures as arguments, token and types. */
 typedef struct Attempted {
   Target t;
   int own; /* parameters before the captures: unit, perhaps a token */

@@ -26,7 +26,7 @@ typedef struct Held {
 typedef struct Trail {
   World *w;
   Uses *uses;
-  Vec(Held) todo;
+  Vec(Held) worklist;
   Map seen; /* node -> with which `changes` it was met, one bit each */
   Fate *fate;
 } Trail;
@@ -37,7 +37,7 @@ static void add(Trail *t, Node *x, unsigned changes) {
   uintptr_t met = (uintptr_t)map_get(&t->seen, x), bit = (uintptr_t)1 << changes;
   if (met & bit || !changes_type(t->w, x->type)) return;
   map_put(&t->seen, x, (void *)(met | bit));
-  vec_push(t->w->temp, t->todo, ((Held){x, changes}));
+  vec_push(t->w->temp, t->worklist, ((Held){x, changes}));
 }
 
 /* The value of u, a branch or loop, refers to what its operand k holds: so do components that graph 0 of a loop, or an
@@ -78,8 +78,8 @@ static Fate *follow_all(World *w, Uses *uses, Node *x) {
   Trail t = {.w = w, .uses = uses, .fate = f};
   map_init(&t.seen, w->temp);
   add(&t, x, CHANGES_ITSELF);
-  while (t.todo.len) {
-    Held h = t.todo.data[--t.todo.len];
+  while (t.worklist.len) {
+    Held h = t.worklist.data[--t.worklist.len];
     FOR_USES (use, uses, h.x) follow(&t, h, use);
   }
   const Node *result = uses->nodes[uses->n - 1];

@@ -3,10 +3,11 @@
  *
  *   let points = [ [ f i j | j < 4 ] | i < count () ]      len 1 (global points) = 4
  *
- * and a loop over such a row has a known trip count. There is a fact for each int and bool in a global's value and
- * for each dimension of its arrays, in order, tuples taken apart. There is none for floats: constant folding would
- * round where contracted code doesn't, so a function's value and the value beside its gradient would differ. Some
- * facts come from the graph of the value (graph/global_facts.c), the dimensions from the value itself. */
+ * and a loop over such a row has a known trip count. There is a fact for each int and bool in a global's value and for
+ * each dimension of its arrays; tuples are flattened, so the facts of a component precede those of the next. There is
+ * no fact for floats: constant folding would round where contracted code doesn't, so a function's value and the value
+ * beside its gradient would differ. Some facts come from the graph of the value (graph/global_facts.c), the dimensions
+ * from the value itself. */
 #include "ir/ir_internal.h"
 
 static bool is_int_or_bool(const IrType *t) { return t->kind == T_INT || t->kind == T_BOOL; }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays in the elements of an array are changed in place: an element that an update writes anew is taken out of the
- * array, which leaves null in it, so that what it holds has one owner.
+/* Destructive update of arrays that are fields of an array's elements. TAKE moves an element out of its array and
+ * leaves null there. Then the element is the only owner of the arrays in it, and an update of them needs no copy. The
+ * following UPDATE moves the new element back.
  *
  *   update a i {p = update (index a i).p j x, …}   →   (b, e) = take a i;  update b i {p = update e.p j x, …}
  *
- * Where a or the array in it has another owner it is copied as always, whatever was taken. Nothing may read b in
- * between: so what depends on the element must read a through it alone. Runs last, since a TAKE of an array says more
- * than its value. */
+ * If a or the array in the element has another owner, it is copied as without TAKE. No node may read b between TAKE and
+ * UPDATE. So nodes that depend on the element may read a only through the element. The pass runs last, because a node
+ * that other passes move or duplicate must not have an effect on its operand, as TAKE has. */
 #include "facts/changes.h"
 #include "opt/opt.h"
 #include <string.h>
