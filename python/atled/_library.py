@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""The C library: where it is, its structures and prototypes as ctypes has them. They follow include/atled.h.
+
+The library is looked for in this order: the file that ATLED_LIBRARY names, the package's own folder `lib` (wheels), the
+build folder of a checkout, and what the system's loader knows as libatled.so.0."""
+import ctypes
+import os
+import pathlib
+
+OK, COMPILE_ERROR, RUNTIME_ERROR, INCOMPLETE, BAD_ARGUMENT, NO_MEMORY = range(6)
+EXIT = 7
+UNIT, BOOL, INT, FLOAT, STRING, ARRAY, TUPLE, RECORD, VARIANT, LIST, OTHER = range(11)
+MAX_RANK = 8
+
+
+class Text(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char_p), ("length", ctypes.c_size_t)]
+
+
+class As(ctypes.Union):
+    """`data` is the same word as all of the header's pointers."""
+    _fields_ = [("boolean", ctypes.c_bool), ("integer", ctypes.c_int64), ("number", ctypes.c_double), ("data", ctypes.c_void_p)]
+
+
+class Value(ctypes.Structure):
+    _anonymous_ = ["as_"]
+    _fields_ = [("kind", ctypes.c_int), ("element", ctypes.c_int), ("rank", ctypes.c_int), ("tag", ctypes.c_int),
+                ("length", ctypes.c_size_t), ("as_", As), ("name", ctypes.c_char_p), ("names", ctypes.c_void_p),
+                ("strides", ctypes.c_void_p), ("dims", ctypes.c_int64 * MAX_RANK), ("reserved", ctypes.c_void_p * 3)]
+
+
+class TypeTree(ctypes.Structure):
+    pass
+
+
+TypeTree._fields_ = [("kind", ctypes.c_int), ("rank", ctypes.c_int), ("count", ctypes.c_int),
+                     ("parts", ctypes.POINTER(ctypes.POINTER(TypeTree))), ("names", ctypes.POINTER(ctypes.c_char_p)),
+                     ("name", ctypes.c_char_p), ("shown_as", ctypes.c_char_p), ("reserved", ctypes.c_void_p * 2)]
+
+
+class Parameter(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("text", ctypes.c_char_p), ("type", ctypes.POINTER(TypeTree))]
+
+
+class Signature(ctypes.Structure):
+    _fields_ = [("text", ctypes.c_char_p), ("doc", ctypes.c_char_p), ("arity", ctypes.c_int),
+                ("parameters", ctypes.POINTER(Parameter)), ("result", Parameter), ("reserved", ctypes.c_void_p * 2)]
+
+
+class Diagnostic(ctypes.Structure):
+    """The beginning of AtledDiagnostic; later versions of the library have more behind it."""
+    _fields_ = [("severity", ctypes.c_int), ("kind", ctypes.c_char_p), ("message", ctypes.c_char_p), ("file", ctypes.c_char_p),
+                ("line", ctypes.c_int), ("column", ctypes.c_int), ("rendered", ctypes.c_char_p)]
+
+
+def _candidates():
+    here = pathlib.Path(__file__).resolve().parent
+    if os.environ.get("ATLED_LIBRARY"):
+        return [os.environ["ATLED_LIBRARY"]]
+    return [*map(str, filter(pathlib.Path.exists, [here / "lib/libatled.so.0", here.parents[1] / "build/lib/libatled.so.0"])),
+            "libatled.so.0"]
+
+
+def _open():
+    errors = []
+    for path in _candidates():
+        try:
+            return ctypes.CDLL(path)
+        except OSError as e:
+            errors.append(str(e))
+    raise ImportError("can't load Atled's library; ATLED_LIBRARY may name it: " + "; ".join(errors))
+
+
+lib = _open()
+_VOID, _TEXT, _INT = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
+_VALUES = ctypes.c_void_p  # an address, which costs less to hand over than a ctypes pointer
+for _name, _result, *_args in [
+        ("atled_new", _VOID, _VOID),
+        ("atled_free", None, _VOID),
+        ("atled_version", _TEXT),
+        ("atled_eval", _INT, _VOID, _TEXT, _TEXT),
+        ("atled_eval_file", _INT, _VOID, _TEXT),
+        ("atled_error", ctypes.POINTER(Diagnostic), _VOID),
+        ("atled_exit_status", _INT, _VOID),
+        ("atled_interrupt", None, _VOID),
+        ("atled_names", _INT, _VOID, _TEXT, ctypes.POINTER(ctypes.POINTER(_TEXT))),
+        ("atled_type", _INT, _VOID, _TEXT, ctypes.POINTER(_TEXT)),
+        ("atled_doc", _INT, _VOID, _TEXT, ctypes.POINTER(_TEXT)),
+        ("atled_get", _INT, _VOID, _TEXT, _TEXT, ctypes.POINTER(_VOID)),
+        ("atled_release", None, _VOID),
+        ("atled_call", _INT, _VOID, _VALUES, _INT, _VALUES),
+        ("atled_call_double", _INT, _VOID, _VALUES, _INT, _VALUES),
+        ("atled_keep", _INT, _VOID, ctypes.POINTER(_VOID)),
+        ("atled_drop", None, _VOID),
+        ("atled_signature", _INT, _VOID, ctypes.POINTER(ctypes.POINTER(Signature)))]:
+    _f = getattr(lib, _name)
+    _f.restype, _f.argtypes = _result, _args
