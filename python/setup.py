@@ -11,18 +11,18 @@ from setuptools.dist import Distribution
 
 ROOT = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("ATLED_BUILD", ROOT.parent / "build"))
-FILES = {"lib/libatled.so.0": "lib/libatled.so.0", "libexec/atled/atled-compiler": "libexec/atled/atled-compiler"}
+FILES = "lib/libatled.so.1", "libexec/atled/atled-compiler"
 
 
 class BuildWithLibrary(build_py):
     def run(self):
         super().run()
-        for source, target in FILES.items():
-            if not (BUILD / source).exists():
-                raise SystemExit(f"atled: there is no {BUILD / source}: build Atled first (./dev build)")
-            to = pathlib.Path(self.build_lib) / "atled" / target
+        for file in FILES:
+            if not (BUILD / file).exists():
+                raise SystemExit(f"atled: there is no {BUILD / file}: build Atled first (./dev build)")
+            to = pathlib.Path(self.build_lib) / "atled" / file
             to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(BUILD / source, to)
+            shutil.copy(BUILD / file, to)
 
 
 class WithLibrary(Distribution):

@@ -9,6 +9,7 @@ A VM is used by one thread at a time, so each Program has a lock; the library ru
 the garbage collector finds are released when the lock is held next, since it runs anywhere."""
 import collections
 import ctypes
+import sys
 import threading
 
 from . import _library as c
@@ -20,10 +21,21 @@ _Address, _byref = ctypes.c_void_p, ctypes.byref
 
 
 class Program:
-    """The definitions of a source. Its attributes are its top-level names: functions are called, other values are given."""
+    """The definitions of a source. Its attributes are its top-level names: functions are called, other values are given.
 
-    def __init__(self):
-        self._vm, self._lock, self._dead, self._types = _lib.atled_new(None), threading.RLock(), collections.deque(), {}
+    time_limit: seconds for each call; memory_limit: bytes; jit: "auto", "off" or "always"; strict: the same digits on every
+    machine and in every mode. What the program prints goes to sys.stdout, what it writes by `eprint` to sys.stderr."""
+
+    def __init__(self, *, time_limit=0.0, memory_limit=0, jit=None, strict=None):
+        config = c.Config()
+        _lib.atled_config_init_sized(_byref(config), ctypes.sizeof(config))
+        config.time_limit, config.memory_limit = time_limit, memory_limit
+        if jit is not None:
+            config.jit = ("auto", "off", "always").index(jit)
+        if strict is not None:
+            config.strict = strict
+        self._output = config.output = c.OUTPUT(_write)
+        self._vm, self._lock, self._dead, self._types = _lib.atled_new(_byref(config)), threading.RLock(), collections.deque(), {}
         if not self._vm:
             raise MemoryError("no memory for a VM")
 
@@ -96,16 +108,25 @@ def _outside_brackets(text):
     return "".join(out)
 
 
-def load(path):
-    """The program of a file."""
-    p = Program()
+def _write(user, stream, text, length):
+    """What a program prints. False, which ends it, if it can't be written."""
+    try:
+        (sys.stderr if stream else sys.stdout).write(ctypes.string_at(text, length).decode(errors="replace"))
+        return True
+    except Exception:  # noqa: BLE001: nothing may be raised through the library
+        return False
+
+
+def load(path, **options):
+    """The program of a file; options: those of Program."""
+    p = Program(**options)
     p.eval_file(path)
     return p
 
 
-def program(source, name="<python>"):
+def program(source, name="<python>", **options):
     """The program of a text."""
-    p = Program()
+    p = Program(**options)
     p.eval(source, name)
     return p
 

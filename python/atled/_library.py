@@ -2,11 +2,12 @@
 """The C library: where it is, its structures and prototypes as ctypes has them. They follow include/atled.h.
 
 The library is looked for in this order: the file that ATLED_LIBRARY names, the package's own folder `lib` (wheels), the
-build folder of a checkout, and what the system's loader knows as libatled.so.0."""
+build folder of a checkout, and what the system's loader finds by its name."""
 import ctypes
 import os
 import pathlib
 
+SONAME = "libatled.so.1"
 OK, COMPILE_ERROR, RUNTIME_ERROR, INCOMPLETE, BAD_ARGUMENT, NO_MEMORY = range(6)
 EXIT = 7
 UNIT, BOOL, INT, FLOAT, STRING, ARRAY, TUPLE, RECORD, VARIANT, LIST, OTHER = range(11)
@@ -47,6 +48,24 @@ class Signature(ctypes.Structure):
                 ("parameters", ctypes.POINTER(Parameter)), ("result", Parameter), ("reserved", ctypes.c_void_p * 2)]
 
 
+OUTPUT = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
+
+
+class Config(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("allocate", ctypes.c_void_p), ("memory_limit", ctypes.c_size_t),
+                ("stack_size", ctypes.c_size_t), ("time_limit", ctypes.c_double), ("write", ctypes.c_void_p), ("output", OUTPUT),
+                ("errors_on_terminal", ctypes.c_bool), ("flush", ctypes.c_void_p), ("input", ctypes.c_void_p),
+                ("diagnostic", ctypes.c_void_p), ("compiling", ctypes.c_void_p), ("user", ctypes.c_void_p), ("jit", ctypes.c_int),
+                ("jit_in_process", ctypes.c_bool), ("jit_memory", ctypes.c_size_t), ("jit_time", ctypes.c_double),
+                ("cache_size", ctypes.c_int64), ("strict", ctypes.c_bool), ("no_stdlib", ctypes.c_bool), ("phases", ctypes.c_bool),
+                ("colour", ctypes.c_bool), ("args", ctypes.c_void_p), ("nargs", ctypes.c_int)]
+
+
+# As the header calls these structures.
+STRUCTURES = {"AtledText": Text, "AtledValue": Value, "AtledTypeTree": TypeTree, "AtledParameter": Parameter,
+              "AtledSignature": Signature, "AtledConfig": Config}
+
+
 class Diagnostic(ctypes.Structure):
     """The beginning of AtledDiagnostic; later versions of the library have more behind it."""
     _fields_ = [("severity", ctypes.c_int), ("kind", ctypes.c_char_p), ("message", ctypes.c_char_p), ("file", ctypes.c_char_p),
@@ -57,8 +76,8 @@ def _candidates():
     here = pathlib.Path(__file__).resolve().parent
     if os.environ.get("ATLED_LIBRARY"):
         return [os.environ["ATLED_LIBRARY"]]
-    return [*map(str, filter(pathlib.Path.exists, [here / "lib/libatled.so.0", here.parents[1] / "build/lib/libatled.so.0"])),
-            "libatled.so.0"]
+    files = here / "lib" / SONAME, here.parents[1] / "build/lib" / SONAME
+    return [*map(str, filter(pathlib.Path.exists, files)), SONAME]
 
 
 def _open():
@@ -75,7 +94,8 @@ lib = _open()
 _VOID, _TEXT, _INT = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
 _VALUES = ctypes.c_void_p  # an address, which costs less to hand over than a ctypes pointer
 for _name, _result, *_args in [
-        ("atled_new", _VOID, _VOID),
+        ("atled_config_init_sized", None, ctypes.POINTER(Config), ctypes.c_size_t),
+        ("atled_new", _VOID, ctypes.POINTER(Config)),
         ("atled_free", None, _VOID),
         ("atled_version", _TEXT),
         ("atled_eval", _INT, _VOID, _TEXT, _TEXT),

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: MIT
 """The version of the package, which is the library's."""
-VERSION = "0.2.0"
+VERSION = "0.3.0"

@@ -3,22 +3,24 @@
 """The Python package: values in both directions, derivatives, errors, memory, threads.
 
 usage: test_atled.py [UNITTEST OPTIONS]; the library as atled._library finds it."""
+import contextlib
+import ctypes
 import dataclasses
 import gc
-import os
+import io
 import pathlib
 import re
 import resource
 import sys
-import tempfile
 import threading
-import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
 import numpy as np  # noqa: E402
 
 import atled  # noqa: E402
+from atled import _library  # noqa: E402
 
 SOURCE = """
 type line = {slope : float, offset : float}
@@ -225,6 +227,40 @@ class Memory(unittest.TestCase):
         for k in range(8):
             self.assertEqual(set(results[k][:300]), {float(np.sin(k))})
             self.assertEqual(results[k][300], 2.0 * k)
+
+
+class Programs(unittest.TestCase):
+    def test_output_goes_to_python(self):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            atled.program('print "here"\neprint "there"')
+        self.assertEqual((out.getvalue(), err.getvalue()), ("here\n", "there\n"))
+
+    def test_limits_and_modes(self):
+        for jit in ("auto", "off", "always"):
+            own = atled.program(SOURCE, jit=jit, strict=True, time_limit=5.0)
+            self.assertEqual(own.square(3.0), 9.0)
+        slow = atled.program(SOURCE, jit="off", time_limit=0.2)
+        with self.assertRaises(atled.EvaluationError) as caught:
+            slow.forever(1)
+        self.assertEqual(caught.exception.kind, "time")
+        with self.assertRaises(atled.OutOfMemory):
+            atled.program("let big = [ float i | i < 100000000 ]", memory_limit=100000000)
+        with self.assertRaises(ValueError):
+            atled.Program(jit="sometimes")
+
+    def test_structures_are_the_headers(self):
+        text = (ROOT / "tests/abi.txt").read_text()
+        for name, structure in _library.STRUCTURES.items():
+            fields = re.findall(rf"^field {name}\.(\w+): offset (\d+), (\d+) bytes", text, re.M)
+            own = {f[0]: getattr(structure, f[0]) for f in structure._fields_}
+            self.assertTrue(fields)
+            for field, offset, size in fields:
+                place = own["as_" if field == "as" else field]
+                self.assertEqual((place.offset, place.size), (int(offset), int(size)), f"{name}.{field}")
+            self.assertIn(f"structure {name}: {ctypes.sizeof(structure)} bytes", text)
+        self.assertIn(_library.SONAME[-1], re.search(r"SOVERSION (\d)", (ROOT / "CMakeLists.txt").read_text())[1])
+        self.assertEqual(_library.lib.atled_version().decode(), atled.__version__)
 
 
 class Documentation(unittest.TestCase):
