@@ -232,6 +232,11 @@ void sources_take_back(SourceLoans *l, uint32_t id);
 void sources_loans_free(SourceLoans *l);
 /* 1-based line and column (column in characters). */
 void span_position(const Sources *s, Span at, int *line, int *column);
+/* Sets as words of bits. */
+static inline bool bit_is_set(const uint64_t *set, int i) { return set[i / 64] >> (i % 64) & 1; }
+static inline void set_bit(uint64_t *set, int i) { set[i / 64] |= (uint64_t)1 << (i % 64); }
+static inline void clear_bit(uint64_t *set, int i) { set[i / 64] &= ~((uint64_t)1 << (i % 64)); }
+
 static inline Span span_join(Span a, Span b) {
   if (!a.source) return b;
   if (!b.source) return a;
