@@ -107,15 +107,45 @@ typedef enum AtledJit {
 
 typedef enum AtledSeverity { ATLED_ERROR, ATLED_WARNING } AtledSeverity;
 
+/* A further place that belongs to a diagnostic, and what is to be said of it. */
+typedef struct AtledNote {
+  const char *file;
+  int line, column;         /* as in AtledDiagnostic */
+  int end_line, end_column; /* the same */
+  const char *message;      /* one line: "the other operand" */
+} AtledNote;
+
+/* A call that was under way when a run-time error arose. */
+typedef struct AtledFrame {
+  const char *function; /* in which the place stands; NULL: in none, or in one without a name */
+  const char *file;
+  int line, column;         /* of the call; in the innermost frame, of what failed */
+  int end_line, end_column; /* as in AtledDiagnostic */
+} AtledFrame;
+
+/* An error or warning. What it points to is valid as long as the diagnostic is: until the next call on the VM; in the
+ * callback `diagnostic`, until it returns. */
 typedef struct AtledDiagnostic {
   AtledSeverity severity;
-  const char *kind;     /* a stable short name: "type-mismatch", "index", "interrupt", … */
-  const char *message;  /* one line */
-  const char *file;     /* as given to atled_eval; NULL when there is no place */
-  int line, column;     /* counted from 1, columns in characters; 0 when there is no place */
-  const char *rendered; /* the whole text for a person, with source lines; ends with a newline */
-  const char *below;    /* the same for a person who sees the line right above: begins with the underline, in the
+  const char *kind;         /* a stable short name: "type-mismatch", "index", "interrupt", … */
+  const char *message;      /* one line */
+  const char *file;         /* as given to atled_eval; NULL when there is no place */
+  int line, column;         /* counted from 1, columns in characters; 0 when there is no place */
+  const char *rendered;     /* the whole text for a person, with source lines; ends with a newline */
+  const char *below;        /* the same for a person who sees the line right above: begins with the underline, in the
                          * line's own columns, and has neither the line nor its place. NULL when there is no place */
+  int end_line, end_column; /* right after the place's last character; 0 when there is no place */
+  const char *label;        /* what stands below the underline, or NULL */
+  const char *hint;         /* what may help, a sentence; or NULL */
+  const AtledNote *const *notes; /* further places; NULL when there are none */
+  int note_count;
+  /* The calls of a run-time error, innermost first, 256 at most, in the evaluator and machine code alike, those that
+   * were inlined too. Left out are places in the library, tail calls, calls of a recursion that became a loop, and a
+   * place that is the same as in the frame before it. A stack overflow has the innermost calls, in machine code perhaps
+   * one alone, and the item of the source that ran is the last frame. NULL where there are none. */
+  const AtledFrame *const *frames;
+  int frame_count;
+  int64_t frames_omitted; /* further calls, of a deep recursion; -1: many, which nobody counted */
 } AtledDiagnostic;
 
 /* As realloc, with the old size; new_size 0 frees. Returns NULL when there is no memory. */

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-FOLDERS = ["src", "repl", "include", "tests", "examples"]
+FOLDERS = ["src", "repl", "include", "compiler", "cmake", "tests", "examples"]
 
 
 def long_lines(path, limit):

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of src/ad share.
  *
- *   cotangent.c  conversion between cotangents and the values users see
  *   expand.c         the driver: what VJP and JVP nodes become
  *   reverse.c        reverse mode of a graph, its combined form; what both modes know of a graph's nodes
  *   forward.c        forward mode of a graph: values with tangents

@@ -15,6 +15,7 @@
  * The first that is possible and pays is taken. RERUN happens at most once on a path of nested loops, so an operation
  * runs at most twice forward whatever the depth, which the cost theorem needs (docs/architecture.md). */
 #include "ad/ad_internal.h"
+#include "facts/ir_loop_facts.h"
 #include "facts/uses.h"
 #include <string.h>
 
@@ -45,27 +46,16 @@ Fact *ad_body_facts(const Diff *outer, const Node *n) {
 }
 
 /* ---- Questions about graphs -------------------------------------------------------------------------------------- */
+/* True if g runs a loop other than in a branch. */
 static bool holds_loop(World *w, const Graph *g) {
   Node **nodes;
-  int n = ir_order(w->temp, g, &nodes);
-  for (int i = 0; i < n; i++)
-    if (ir_shape(nodes[i]) == IR_LOOP) return true;
-  return false;
+  bool any = false;
+  for (int i = ir_order(w->temp, g, &nodes) - 1; i >= 0; i--) any |= nodes[i]->op == OP_LOOP;
+  return any;
 }
 
 /* True if g computes floats whose last bit may differ between two runs. */
-static bool holds_rounded(World *w, const Graph *g) {
-  Node **nodes;
-  int n = ir_order(w->temp, g, &nodes);
-  for (int i = 0; i < n; i++) {
-    if (ir_rounds(nodes[i])) return true;
-    for (int k = 0; k < nodes[i]->ngraphs; k++)
-      if (holds_rounded(w, nodes[i]->graphs[k])) return true;
-  }
-  return false;
-}
-
-static bool is_param(const Node *x, int k) { return x->op == OP_PARAM && x->attr.i == k; }
+static bool holds_rounded(World *w, Graph *g) { return ir_reaches(w, g, ir_rounds); }
 
 /* ---- Replay ------------------------------------------------------------------------------------------------------ */
 /* True if carried value k of loop n, which has a condition, is a sum, s' = s ± x, that nothing else reads. */
@@ -75,8 +65,8 @@ static bool is_sum(World *w, const Node *n, int k) {
   if (next->type->kind != T_FLOAT || uses_count(graph_uses(w, body), ir_param(w, 1 + k, next->type)) != 1) return false;
   if (uses_count(graph_uses(w, cond), ir_param(w, loop_cond_param(n->loop, k), next->type))) return false;
   bool sum = next->op == OP_FADD || next->op == OP_CADD, first = sum || next->op == OP_FSUB;
-  return (first && is_param(next->ops[0], 1 + k)) || (sum && is_param(next->ops[1], 1 + k)) ||
-         (next->op == OP_FMA && is_param(next->ops[2], 1 + k));
+  return (first && fact_is_param(next->ops[0], 1 + k)) || (sum && fact_is_param(next->ops[1], 1 + k)) ||
+         (next->op == OP_FMA && fact_is_param(next->ops[2], 1 + k));
 }
 
 /* True if carried value k is the same, to the last bit, when the loop is run again. */
@@ -92,7 +82,7 @@ static bool is_reproducible(World *w, const Node *n, int k) {
  * iterations in the primal order, and no tape is needed. If the value is wanted too, one loop makes both in the end. */
 static bool is_replayable(const Diff *r, const Node *n, const Fact *facts, const Fact *outside) {
   const LoopInfo *l = n->loop;
-  const Graph *b = n->graphs[0];
+  Graph *b = n->graphs[0];
   bool calls = b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD), sums = false;
   if (!r->rerun || !l->has_cond || l->naccs || l->nstacked || calls || holds_loop(r->w, b)) return false;
   for (int k = 0; k < l->ncarried; k++) {
@@ -127,10 +117,8 @@ static const char *rerun_hindrance(const Diff *r, const Node *n, const Fact *fac
  * backward pass end up in one loop they aren't stored at all. */
 static bool is_small_tape(World *w, const Split *s) {
   if (s->nres > LIMIT_KEPT_NUMBERS) return !limit_reached(w->arena, AT_KEPT_NUMBERS);
-  for (int j = 0; j < s->nres; j++) {
-    IrKind t = s->res[j]->type->kind;
-    if (t != T_FLOAT && t != T_INT && t != T_BOOL) return false;
-  }
+  for (int j = 0; j < s->nres; j++)
+    if (!ir_is_number(s->res[j]->type)) return false;
   return true;
 }
 

@@ -12,6 +12,7 @@
  * The nodes of both walks are read over the same parameters (Combined). So nothing is stored if value and gradient are
  * wanted together. If they are wanted apart, ir_split finds the residuals: forward nodes that backward nodes read. */
 #include "ad/ad_internal.h"
+#include "facts/changes.h"
 
 /* ---- Bookkeeping -------------------------------------------------------------------- */
 static int position(const Diff *r, const Node *x) { return (int)(uintptr_t)map_get(&r->pos, x) - 1; }
@@ -166,34 +167,18 @@ const Construct *ad_construct(const Diff *r, const Node *n) {
 }
 
 /* ---- The two walks ------------------------------------------------------------------------------------ */
-/* True if n holds an array that is overwritten between two runs of this graph, or that shares memory with one. */
+/* True if n holds an array that is overwritten between two runs of this graph, or that shares memory with one. What a
+ * primitive makes is new, and so is what other operations make of accumulators. */
 static bool is_overwritten(const Diff *r, const Node *n) {
-  if (!ir_holds_arrays(r->w, n->type)) return false;
-  switch (n->op) {
-  case OP_UPDATE:
-  case OP_ACC_AT:
-  case OP_CUPDATE: return true;
-  case OP_GET: {
-    const Node *whole = n->ops[0];
-    if (whole->op != OP_LOOP) return fact_of(r, whole) & OVERWRITTEN;
-    if (n->attr.i >= loop_slots(whole->loop)) return false;
-    return fact_of(r, whole->ops[n->attr.i + loop_first(whole->loop)]) & OVERWRITTEN;
-  }
-  case OP_SWITCH:
-  case OP_CALL:
-  case OP_APPLY:
-  case OP_SLICE:
-  case OP_INDEX:
-  case OP_AFTER:
-  case OP_RESHAPE:
-  case OP_TUPLE:
-  case OP_INJ:
-  case OP_UNINJ:
-    for (int i = 0; i < n->nops; i++)
-      if (fact_of(r, n->ops[i]) & OVERWRITTEN) return true;
-    return false;
-  default: return false;
-  }
+  const Node *loop = n->op == OP_GET && n->ops[0]->op == OP_LOOP ? n->ops[0] : NULL;
+  if (!ir_holds_arrays(r->w, n->type) || n->op == OP_LOOP || n->op == OP_RT) return false;
+  if (op_flags[n->op] & OPF_W) return n->op == OP_UPDATE || n->op == OP_ACC_AT || n->op == OP_CUPDATE;
+  if (loop)
+    return n->attr.i < loop_slots(loop->loop) &&
+           fact_of(r, loop->ops[n->attr.i + loop_first(loop->loop)]) & OVERWRITTEN;
+  for (int k = 0; k < n->nops; k++)
+    if (fact_of(r, n->ops[k]) & OVERWRITTEN && changes_operand(r->w, n, k) & HOLDS) return true;
+  return false;
 }
 
 static void forward(Diff *r, int at) {

@@ -189,7 +189,8 @@ static Node *array_tangent(Diff *f, const Node *n) {
 }
 
 /* ---- Products, sums, closures --------------------------------------------------------------- */
-/* n, an INJ or UNINJ, or its adjoint, on cotangents, where constructor 0 is the null and keys are left out. */
+/* Operation op on the cotangent x, where n is INJ or UNINJ of a value and op is the same (forward mode) or the other
+ * one (its adjoint). Cotangents of a variant have a null before its constructors, and none for keys. */
 static Node *sum_op(World *w, Op op, const Node *n, IrType *t, Node *x) {
   if (n->ngraphs) return ir_env(w, op, t, n->graphs[0], x);
   const IrType *variant = n->op == OP_INJ ? n->type : n->ops[0]->type;
@@ -216,16 +217,12 @@ static Node *rule(Diff *r, int at, Node *d) {
   IrType *t = ad_cotangent(w, n->type), *of_x = x ? ad_cotangent(w, x->type) : NULL;
   for (int i = 0; !d && i < n->nops; i++) ts[i] = ad_cot(r, n->ops[i]);
   switch ((Op)n->op) {
-#include "ir/scalar_cases.h"
   case OP_LEN:
   case OP_TAG:
   case OP_CLOSURE_ID:
-  case OP_CHECK_INDEX:
-  case OP_CHECK_SLICE:
-  case OP_CHECK_SIZE:
-  case OP_CHECK_NONZERO:
-  case OP_CHECK_DEPTH:
-  case OP_CHECK_NAT: return n->type->kind == T_FLOAT ? scalar(r, n, at, d) : NULL;
+#include "ir/check_cases.h"
+#include "ir/scalar_cases.h"
+    return n->type->kind == T_FLOAT ? scalar(r, n, at, d) : NULL;
   case OP_INDEX:
   case OP_BAG_GET: return linear(r, n, OP_BAG_GET, OP_ACC_AT, d);
   case OP_ACC_AT: return linear(r, n, OP_ACC_AT, OP_BAG_GET, d);
@@ -275,13 +272,7 @@ static Node *rule(Diff *r, int at, Node *d) {
     return NULL;
   /* Leaves, what depends on nothing continuously, and constructs. */
   case OP_PARAM:
-  case OP_INT:
-  case OP_FLOAT:
-  case OP_BOOL:
-  case OP_STRING:
-  case OP_UNIT:
-  case OP_DATA:
-  case OP_ZERO:
+#include "ir/leaf_cases.h"
   case OP_GLOBAL:
   case OP_GRAPH_ID:
   case OP_STOP:

@@ -87,7 +87,7 @@ static void offer_visible(WordsCall *c) {
 
 static void offer_members(WordsCall *c, const Module *m) {
   Sym *all;
-  int n = checker_module_names(m, &all, &c->vm->scratch);
+  int n = checker_module_names(c->vm->checker, m, &all, &c->vm->scratch);
   for (int i = 0; i < n; i++) offer(c, all[i], "");
 }
 

@@ -7,9 +7,10 @@
  * committed; below them lies a guard page, and well above that the limit which
  * recursive code compares its stack pointer with.
  *
- * Going there and back is a call on another stack, of a few instructions. Other
- * processors, and sanitizers, which have to see it, do it with ucontext; that asks the
- * system about signal masks three times, for longer than a short program runs. */
+ * Switching to that stack and back takes a few instructions on the processors that
+ * have them here. Others use ucontext, and so do sanitizers, which have to see the
+ * switch. ucontext makes three system calls for signal masks, which take longer than a
+ * short program runs. */
 #include "api/machine_stack.h"
 #include <stdint.h>
 #include <stdlib.h>

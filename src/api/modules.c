@@ -9,8 +9,8 @@
  * entry whose text, or that of a module it imports, was changed meanwhile is
  * read, checked and evaluated again; what uses the old one goes on using it.
  *
- * Library modules are embedded; the checker parses their items one by one when
- * they are first named. */
+ * Library modules are constants of the program, an index of their items with
+ * them; the checker parses these one by one when they are first named. */
 #include "api/stdlib_files.h"
 #include "api/vm.h"
 #include <errno.h>
@@ -171,9 +171,9 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
 
 /* The lazily loaded module made from an embedded file. */
 static Module *embedded(AtledVM *vm, const StdlibFile *file, Sym name) {
-  uint32_t source = sources_add(&vm->sources, arena_printf(&vm->arena, "%s.atl", file->name), file->text, file->len);
+  uint32_t source = sources_add_constant(&vm->sources, file->path, file->text, file->len, file->lines, file->nlines);
   sources_get(&vm->sources, source)->library = true;
-  Module *m = checker_lazy_module(vm->checker, vm->lexer, name, source);
+  Module *m = checker_lazy_module(vm->checker, vm->lexer, name, source, &file->index);
   m->library = true;
   return m;
 }

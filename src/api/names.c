@@ -228,7 +228,7 @@ static void try_name(SearchCall *c, Module *m, Sym module, Sym name) {
 
 static void search_module(SearchCall *c, Module *m, Sym name) {
   Sym *all;
-  int n = checker_module_names(m, &all, &c->vm->scratch);
+  int n = checker_module_names(c->vm->checker, m, &all, &c->vm->scratch);
   if (!c->type && !c->docs && has_query(c, name))
     vec_push(&c->vm->scratch, c->exact, arena_strndup(&c->vm->scratch, name, strlen(name)));
   for (int i = 0; i < n; i++) try_name(c, m, name, all[i]);

@@ -11,7 +11,19 @@
 #include "api/vm.h"
 #include <string.h>
 
+/* A call that an error left, and the function where it stands. */
+typedef struct Frame {
+  Span at;
+  Sym function;
+} Frame;
+
 enum { FRAMES_KEPT = 4 * LIMIT_TRACE };
+
+typedef struct Frames {
+  Frame all[FRAMES_KEPT];
+  int n;
+  int64_t omitted; /* calls of which nothing but their number is known; from RT_DEPTH_UNKNOWN / 2 on: not even that */
+} Frames;
 
 void report_forget(AtledVM *vm) {
   memset(&vm->reports, 0, sizeof vm->reports);
@@ -33,8 +45,51 @@ static void add_report(AtledVM *vm, AtledDiagnostic d) {
   if (vm->config.diagnostic) vm->config.diagnostic(vm->config.user, &vm->reports.data[vm->reports.len - 1]);
 }
 
-/* A diagnostic with its text, which ends with `after` (or NULL). */
-static void add_diag(AtledVM *vm, const Diag *d, const char *after) {
+/* A text of its own for the report: what the compiler made goes with this call. NULL stays. */
+static const char *keep_text(AtledVM *vm, const char *text) {
+  return text ? arena_strndup(&vm->scratch, text, strlen(text)) : NULL;
+}
+
+static void span_end(const AtledVM *vm, Span at, int *line, int *column) {
+  span_position(&vm->sources, (Span){at.source, at.end, at.end}, line, column);
+}
+
+static const char *file_of(AtledVM *vm, Span at) { return keep_text(vm, sources_get(&vm->sources, at.source)->name); }
+
+/* The second place of the diagnostic as a list of notes. */
+static void set_notes(AtledVM *vm, const Diag *d, AtledDiagnostic *r) {
+  if (!d->also.source) return;
+  AtledNote *note = NEW(&vm->scratch, AtledNote);
+  const AtledNote **list = NEW_ARRAY(&vm->scratch, const AtledNote *, 1);
+  note->file = file_of(vm, d->also);
+  note->message = keep_text(vm, d->also_label ? d->also_label : "see also");
+  span_position(&vm->sources, d->also, &note->line, &note->column);
+  span_end(vm, d->also, &note->end_line, &note->end_column);
+  list[0] = note;
+  r->notes = list;
+  r->note_count = 1;
+}
+
+static AtledFrame *new_frame(AtledVM *vm, const Frame *f) {
+  AtledFrame *frame = NEW(&vm->scratch, AtledFrame);
+  frame->function = keep_text(vm, f->function);
+  frame->file = file_of(vm, f->at);
+  span_position(&vm->sources, f->at, &frame->line, &frame->column);
+  span_end(vm, f->at, &frame->end_line, &frame->end_column);
+  return frame;
+}
+
+static void set_frames(AtledVM *vm, const Frames *frames, AtledDiagnostic *r) {
+  if (!frames || !frames->n) return;
+  const AtledFrame **list = NEW_ARRAY(&vm->scratch, const AtledFrame *, frames->n);
+  for (int i = 0; i < frames->n; i++) list[i] = new_frame(vm, &frames->all[i]);
+  r->frames = list;
+  r->frame_count = frames->n;
+  r->frames_omitted = frames->omitted >= RT_DEPTH_UNKNOWN / 2 ? -1 : frames->omitted;
+}
+
+/* A diagnostic with its text, which ends with `after` (or NULL); with the calls of a run-time error, or NULL. */
+static void add_diag(AtledVM *vm, const Diag *d, const char *after, const Frames *frames) {
   Str text = {.arena = &vm->scratch};
   diag_render(d, &vm->sources, vm->config.colour, &text);
   if (text.len && text.data[text.len - 1] != '\n') str_addc(&text, '\n');
@@ -44,14 +99,18 @@ static void add_diag(AtledVM *vm, const Diag *d, const char *after) {
   if (d->at.source && after) str_puts(&below, after);
   AtledDiagnostic r = {.severity = d->severity == SEV_ERROR ? ATLED_ERROR : ATLED_WARNING,
                        .kind = d->code,
-                       .message = arena_strndup(&vm->scratch, d->message, strlen(d->message)),
+                       .message = keep_text(vm, d->message),
                        .rendered = text.data,
-                       .below = below.data};
+                       .below = below.data,
+                       .label = keep_text(vm, d->label),
+                       .hint = keep_text(vm, d->hint)};
   if (d->at.source) {
-    const char *file = sources_get(&vm->sources, d->at.source)->name;
-    r.file = arena_strndup(&vm->scratch, file, strlen(file)); /* the source may go with this call */
+    r.file = file_of(vm, d->at);
     span_position(&vm->sources, d->at, &r.line, &r.column);
+    span_end(vm, d->at, &r.end_line, &r.end_column);
   }
+  set_notes(vm, d, &r);
+  set_frames(vm, frames, &r);
   add_report(vm, r);
 }
 
@@ -61,7 +120,7 @@ bool report_diags(AtledVM *vm) {
     Diag *d = &vm->diags.all.data[i];
     /* Where the library defines a name is nothing the user can look at. */
     if (sources_get(&vm->sources, d->also.source)->library) d->also = (Span){0};
-    add_diag(vm, d, NULL);
+    add_diag(vm, d, NULL, NULL);
   }
   diags_init(&vm->diags, &vm->scratch, &vm->sources);
   return failed;
@@ -71,7 +130,7 @@ static void add_plain(AtledVM *vm, Severity severity, const char *kind, const ch
   char message[1024];
   vsnprintf(message, sizeof message, fmt, ap);
   Diag d = {.severity = severity, .code = kind, .message = message};
-  add_diag(vm, &d, NULL);
+  add_diag(vm, &d, NULL, NULL);
 }
 
 AtledStatus report_error(AtledVM *vm, AtledStatus status, const char *kind, const char *fmt, ...) {
@@ -111,15 +170,6 @@ static const char *const kind_names[] = {
     [ERR_OUTPUT] = "output"};
 /* clang-format on */
 
-typedef struct Frame {
-  Span at;
-  Sym function;
-} Frame;
-typedef struct Frames {
-  Frame all[FRAMES_KEPT];
-  int n;
-} Frames;
-
 static bool same_place(const Frame *a, const Frame *b) {
   return a->at.source == b->at.source && a->at.start == b->at.start;
 }
@@ -153,7 +203,7 @@ static void add_frames(AtledVM *vm, Frames *out, Frames *chain, Site site) {
   add_unit_frames(vm, out, chain, u, number);
 }
 
-static void print_frames(AtledVM *vm, const Frames *frames, int64_t unseen, Str *out) {
+static void print_frames(AtledVM *vm, const Frames *frames, Str *out) {
   for (int i = 1; i < frames->n && i <= LIMIT_TRACE_SHOWN; i++) {
     const Frame *f = &frames->all[i];
     int line, column;
@@ -162,7 +212,7 @@ static void print_frames(AtledVM *vm, const Frames *frames, int64_t unseen, Str 
     if (f->function) str_printf(out, " in %s", f->function);
     str_addc(out, '\n');
   }
-  int64_t more = unseen + (frames->n > LIMIT_TRACE_SHOWN + 1 ? frames->n - LIMIT_TRACE_SHOWN - 1 : 0);
+  int64_t more = frames->omitted + (frames->n > LIMIT_TRACE_SHOWN + 1 ? frames->n - LIMIT_TRACE_SHOWN - 1 : 0);
   if (more >= RT_DEPTH_UNKNOWN / 2) str_printf(out, "  … and many more calls\n");
   else if (more > 0) str_printf(out, "  … and %lld more calls\n", (long long)more);
 }
@@ -171,22 +221,26 @@ static bool within(Span outer, Span inner) {
   return outer.source == inner.source && outer.start <= inner.start && inner.end <= outer.end;
 }
 
+/* Is one of the first n places in the item? */
+static bool reaches_item(const Frames *frames, int n, Span item) {
+  for (int i = 0; i < frames->n && i < n; i++)
+    if (within(item, frames->all[i].at)) return true;
+  return false;
+}
+
 /* Calls that were inlined into each other, or made by the library, may have lost the outermost places: the item that
  * runs is known in any case. */
 static void add_item(Frames *frames, const RtError *e, Span item) {
   if (!item.source || e->kind == ERR_FOREIGN || e->kind == ERR_IO || frames->n == FRAMES_KEPT ||
       (e->kind == ERR_STACK && frames->n))
     return;
-  for (int i = 0; i < frames->n; i++)
-    if (within(item, frames->all[i].at)) return;
+  if (reaches_item(frames, frames->n, item)) return;
   frames->all[frames->n++] = (Frame){.at = item};
 }
 
 /* A stack overflow has so many calls that the trace may not reach the item: it comes last. */
-static void print_item(AtledVM *vm, const Frames *frames, const RtError *e, Span item, Str *out) {
-  if (e->kind != ERR_STACK || !item.source || !frames->n) return;
-  for (int i = 0; i < frames->n && i <= LIMIT_TRACE_SHOWN; i++)
-    if (within(item, frames->all[i].at)) return;
+static void print_item(AtledVM *vm, const Frames *frames, Span item, Str *out) {
+  if (reaches_item(frames, LIMIT_TRACE_SHOWN + 1, item)) return;
   int line, column;
   span_position(&vm->sources, item, &line, &column);
   str_printf(out, "  called from %s:%d:%d\n", sources_get(&vm->sources, item.source)->name, line, column);
@@ -245,9 +299,14 @@ AtledStatus report_runtime_error(AtledVM *vm, Span item) {
             .hint = runtime_hint(e->kind),
             .at = frames->n ? quoted_place(vm, e, frames->all[0].at) : (Span){0}};
   Str trace = {.arena = &vm->scratch};
-  print_frames(vm, frames, e->depth > e->ntrace ? e->depth - e->ntrace : 0, &trace);
-  print_item(vm, frames, e, item, &trace);
-  add_diag(vm, &d, trace.data);
+  frames->omitted = e->depth > e->ntrace ? e->depth - e->ntrace : 0;
+  print_frames(vm, frames, &trace);
+  if (e->kind == ERR_STACK && item.source && frames->n) {
+    print_item(vm, frames, item, &trace);
+    if (frames->n == FRAMES_KEPT) frames->n--;
+    if (!reaches_item(frames, frames->n, item)) add_frame(frames, (Frame){.at = item});
+  }
+  add_diag(vm, &d, trace.data, frames);
   rt_clear_error(&vm->rt);
   return status;
 }
@@ -263,8 +322,8 @@ void report_underivable(AtledVM *vm, const Unit *u, uint32_t site) {
           "`stop_gradient` of its argument makes that a constant; a function without an effect may have a `pullback`",
       .at = frames->n ? frames->all[0].at : (Span){0}};
   Str trace = {.arena = &vm->scratch};
-  print_frames(vm, frames, 0, &trace);
-  add_diag(vm, &d, trace.data);
+  print_frames(vm, frames, &trace);
+  add_diag(vm, &d, trace.data, NULL);
 }
 
 /* ---- Public --------------------------------------------------------------------- */

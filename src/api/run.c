@@ -58,7 +58,8 @@ void run_drop_results(AtledVM *vm) {
 }
 
 /* ---- Units ----------------------------------------------------------------------- */
-/* In one block with the names of functions. Numbers in errors follow those of the unit before. */
+/* Copies the module's source places into one block that the unit owns, with the names of their functions behind them.
+ * The numbers by which errors name the places go on from those of the unit before. */
 static void keep_sites(AtledVM *vm, Unit *u, const LModule *m) {
   size_t size = sizeof *m->sites * (size_t)m->nsites;
   for (int k = 0; k < m->nsites; k++) size += m->sites[k].function ? strlen(m->sites[k].function) + 1 : 0;

@@ -59,7 +59,7 @@ static const struct {
     {"ATLED_DUMP_JIT", is_folder, "a folder"},     {"ATLED_COMPILER", is_program, "the program atled-compiler"},
     {"ATLED_COIN", is_size, "a number"},           {"ATLED_PASSES", is_passes, "-PASS or stop=N, with commas between"},
 };
-enum { LARGEST_CONFIG = 1 << 16 }; /* bytes: a size beyond it is none that atled_config_init has set */
+enum { CONFIG_BYTES = 1 << 16 }; /* bytes: a size beyond it is none that atled_config_init has set */
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
 /* The variable's value; NULL where it isn't set, is empty, or makes no sense (*bad). */
@@ -107,7 +107,7 @@ void atled_config_init_sized(AtledConfig *config, size_t size) {
 bool settings_config(AtledConfig *own, const AtledConfig *host) {
   *own = defaults();
   if (!host) return true;
-  bool initialised = host->struct_size >= sizeof host->struct_size && host->struct_size <= LARGEST_CONFIG;
+  bool initialised = host->struct_size >= sizeof host->struct_size && host->struct_size <= CONFIG_BYTES;
   return initialised && struct_take(own, sizeof *own, host, host->struct_size);
 }
 

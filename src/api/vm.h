@@ -122,7 +122,7 @@ typedef struct Watched {
   PassWatch watch, *before; /* before: World.watch, while the graphs after a run are collected */
   int shown;                /* the run whose graphs are; -1: none is */
   Map *graphs;              /* OptStages -> its graph */
-  bool verify;              /* each graph is looked over */
+  bool verify;              /* the verifier checks each graph that a run makes */
   char wrong[256];          /* the first complaint; "": none */
 } Watched;
 

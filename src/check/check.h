@@ -10,8 +10,7 @@
  * body's calls are unified with the function's own effect variable, so effects are inferred by unification. */
 #ifndef ATLED_CHECK_H
 #define ATLED_CHECK_H
-#include "lexer/lexer.h"
-#include "parser/ast.h"
+#include "parser/parser.h"
 
 typedef enum TypeKind {
   TY_VAR,
@@ -181,8 +180,8 @@ Checker *checker_new(Arena *arena, Arena *temp, SymTable *syms, Sources *sources
 void checker_save(Checker *c, Module *m);
 /* A library module whose source is parsed and checked item by item when a name of it is first used (its
  * top-level values must be functions, prims or syntactic values). The prelude is one: names not found elsewhere
- * are looked up in it, and so are the predefined types and constructors. */
-Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source);
+ * are looked up in it, and so are the predefined types and constructors. The index, of that source, is borrowed. */
+Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source, const ItemIndex *index);
 int checker_items_read(const Checker *c); /* items of library modules, so far */
 void checker_set_prelude(Checker *c, Module *prelude);
 Module *checker_new_module(Checker *c, Sym name, const char *path, uint32_t source);
@@ -205,7 +204,7 @@ bool checker_fits(Checker *c, Binding *b, Type *t);
 /* The names visible in a module (for completion). */
 int checker_visible_names(Checker *c, Module *m, Sym **out, Arena *a);
 /* Those that others may use of a module m; a library module's without reading its items. */
-int checker_module_names(const Module *m, Sym **out, Arena *a);
+int checker_module_names(Checker *c, const Module *m, Sym **out, Arena *a);
 /* Does the monomorphic type hold a float / a function? */
 bool type_holds_float(Type *t);
 bool type_has_variables(Type *t); /* of types; effects may be open */

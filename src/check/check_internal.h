@@ -20,7 +20,6 @@
  * middle of another one: the state is put aside and restored. */
 #ifndef ATLED_CHECK_INTERNAL_H
 #define ATLED_CHECK_INTERNAL_H
-#include "parser/parser.h"
 #include "check/check.h"
 
 typedef enum DiagId {
@@ -92,18 +91,12 @@ typedef struct TypeName {
 
 typedef enum LazyState { LAZY_UNCHECKED, LAZY_CHECKING, LAZY_DONE } LazyState;
 typedef struct LazyItem {
-  uint32_t start, end;
-  LazyState state;
+  unsigned char state; /* LazyState */
 } LazyItem;
 typedef struct Lazy { /* Module.lazy */
   Lexer *lx;
-  LazyItem *items;
-  int n;
-  Map index;  /* Sym -> LazyItem: of values and constructors */
-  Map types;  /* the same of types, whose names values may have, too */
-  Map astray; /* Sym -> LazyItem: the last rule of a function that doesn't stand behind it, which is an error */
-  Sym *names;
-  int nnames;
+  const ItemIndex *index;
+  LazyItem *items; /* in step with index->items */
 } Lazy;
 
 typedef struct LocalUndo {
@@ -299,6 +292,8 @@ Type *type_record(Checker *c, const Sym *fields, Type *const *types, int n, Span
 int tc_count_arrows(const TypeExpr *te);
 
 /* ---- scope.c ------------------------------------------------------------------- */
+/* What a library module defines for others, read or not, by its index; nothing of other modules. */
+int tc_indexed_names(Checker *c, const Module *m, Sym **out, Arena *a);
 void tc_local_push(Checker *c, Binding *b);
 void tc_local_pop_to(Checker *c, int mark);
 Binding *tc_lookup_value(Checker *c, Name name);     /* reports; NULL */

@@ -53,62 +53,12 @@ Module *checker_new_module(Checker *c, Sym name, const char *path, uint32_t sour
 }
 
 /* ---- Library modules --------------------------------------------------------------- */
-/* Whether the item is a rule; comment lines may stand above it. */
-static bool range_is_rule(const Source *src, const ItemRange *r) {
-  const char *s = src->text + r->start;
-  for (const char *line = s; *line == '#'; s = line)
-    if (!(line = strchr(line, '\n')) || !*++line) return false;
-  return !strncmp(s, "pullback", 8) || !strncmp(s, "tangent", 7);
-}
-
-/* Where the items that define the name are found. */
-static Map *lazy_index(Lazy *lazy, const ItemRange *r, Sym name) {
-  bool constructor = name[0] >= 'A' && name[0] <= 'Z';
-  return r->type && !constructor ? &lazy->types : &lazy->index;
-}
-
-static bool defines(const ItemRange *r, Sym name) {
-  for (int i = 0; i < r->nnames; i++)
-    if (r->names[i] == name) return true;
-  return false;
-}
-
-/* A function's rules are read with it: their ranges join its own, the one before. Another rule is read, and reported,
- * when its function is. */
-Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source) {
+Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source, const ItemIndex *index) {
   Module *m = checker_new_module(c, name, NULL, source);
-  Source *src = sources_get(c->sources, source);
   Lazy *lazy = NEW(c->arena, Lazy);
-  ItemRange *ranges;
-  int n = split_items(lx, c->temp, c->syms, src, &ranges);
+  *lazy = (Lazy){lx, index, NEW_ARRAY(c->arena, LazyItem, index->nitems)};
   m->library = true;
   m->lazy = lazy;
-  lazy->lx = lx;
-  lazy->items = NEW_ARRAY(c->arena, LazyItem, n ? n : 1);
-  map_init(&lazy->index, c->arena);
-  map_init(&lazy->types, c->arena);
-  map_init(&lazy->astray, c->arena);
-  Vec(Sym) names = {0};
-  const ItemRange *last = NULL; /* that is no rule */
-  for (int i = 0; i < n; i++) {
-    bool rule = range_is_rule(src, &ranges[i]) && ranges[i].nnames == 1;
-    if (rule && last && defines(last, ranges[i].names[0])) {
-      lazy->items[lazy->n - 1].end = ranges[i].end;
-      continue;
-    }
-    last = &ranges[i];
-    LazyItem *item = &lazy->items[lazy->n++];
-    item->start = ranges[i].start;
-    item->end = ranges[i].end;
-    if (rule) map_put(&lazy->astray, ranges[i].names[0], item);
-    for (int j = 0; !rule && j < ranges[i].nnames; j++) {
-      map_put(lazy_index(lazy, &ranges[i], ranges[i].names[j]), ranges[i].names[j], item);
-      bool is_private = ranges[i].names[0][0] == '_'; /* with the constructors of such a type */
-      if (!is_private) vec_push(c->arena, names, ranges[i].names[j]);
-    }
-  }
-  lazy->names = names.data;
-  lazy->nnames = names.len;
   return m;
 }
 
@@ -163,28 +113,29 @@ static void add_constructors(NameSet *s, const Map *m, bool private) {
   }
 }
 
-static void add_module(NameSet *s, const Module *m, bool private) {
+static void add_module(Checker *c, NameSet *s, const Module *m, bool private) {
   add_map(s, &m->values, private);
   add_constructors(s, &m->ctors, private);
-  const Lazy *lazy = m->lazy;
-  for (int i = 0; lazy && i < lazy->nnames; i++) add_name(s, lazy->names[i], private);
+  Sym *names;
+  int n = tc_indexed_names(c, m, &names, s->arena);
+  for (int i = 0; i < n; i++) add_name(s, names[i], private);
 }
 
 int checker_visible_names(Checker *c, Module *m, Sym **out, Arena *a) {
   NameSet s = {.arena = a};
   map_init(&s.seen, a);
-  add_module(&s, m, true);
+  add_module(c, &s, m, true);
   add_map(&s, &m->modules, true);
-  for (int i = 0; i < m->opened.len; i++) add_module(&s, m->opened.data[i], false);
-  if (c->prelude && c->prelude != m) add_module(&s, c->prelude, false);
+  for (int i = 0; i < m->opened.len; i++) add_module(c, &s, m->opened.data[i], false);
+  if (c->prelude && c->prelude != m) add_module(c, &s, c->prelude, false);
   *out = s.names.data;
   return s.names.len;
 }
 
-int checker_module_names(const Module *m, Sym **out, Arena *a) {
+int checker_module_names(Checker *c, const Module *m, Sym **out, Arena *a) {
   NameSet s = {.arena = a};
   map_init(&s.seen, a);
-  add_module(&s, m, false);
+  add_module(c, &s, m, false);
   *out = s.names.data;
   return s.names.len;
 }

@@ -5,7 +5,7 @@
  * opened (the latest first), and in the prelude. Locals are a map from names to
  * their innermost binding and a stack that says what to put back.
  *
- * Library modules are lazy: of an item only the names are known (split_items)
+ * Library modules are lazy: of an item only the names are known (index_items)
  * until one of them is looked up; then the item is parsed and checked in a
  * state of its own, whatever was being checked at that moment. */
 #include "check/check_internal.h"
@@ -29,7 +29,8 @@ void tc_local_pop_to(Checker *c, int mark) {
 
 /* ---- Modules read on demand ------------------------------------------------------ */
 static void check_lazy_item(Checker *c, Module *m, LazyItem *item) {
-  Lazy *lazy = m->lazy;
+  const Lazy *lazy = m->lazy;
+  const IndexItem *range = &lazy->index->items[item - lazy->items];
   State saved = c->s;
   Span at = c->at;
   Phase before = phase_enter(c->arena->heap, PHASE_CHECK);
@@ -37,7 +38,7 @@ static void check_lazy_item(Checker *c, Module *m, LazyItem *item) {
   SAVE(c->arena, *item);
   tc_state_begin(c, m, item);
   item->state = LAZY_CHECKING;
-  Program *p = parse_range(lazy->lx, c->arena, c->syms, c->diags, m->source, item->start, item->end);
+  Program *p = parse_range(lazy->lx, c->arena, c->syms, c->diags, m->source, range->start, range->end);
   for (int i = 0; i < p->items.len;) i = tc_check_items(c, m, p->items.data, i, p->items.len);
   item->state = LAZY_DONE;
   c->items_read++;
@@ -48,18 +49,24 @@ static void check_lazy_item(Checker *c, Module *m, LazyItem *item) {
 
 typedef enum NameSpace { NS_VALUE, NS_TYPE, NS_CTOR } NameSpace;
 
+static LazyItem *find_item(const Lazy *lazy, IndexSpace space, Sym name) {
+  int i = index_find(lazy->index, space, name);
+  return i < 0 ? NULL : &lazy->items[i];
+}
+
 /* Checks the item that defines the name, if there is one. */
 static void force(Checker *c, Module *m, NameSpace ns, Sym name) {
-  Lazy *lazy = m->lazy;
-  LazyItem *item = lazy ? map_get(ns == NS_TYPE ? &lazy->types : &lazy->index, name) : NULL;
-  LazyItem *astray = item && ns == NS_VALUE ? map_get(&lazy->astray, name) : NULL;
+  const Lazy *lazy = m->lazy;
+  LazyItem *item = lazy ? find_item(lazy, ns == NS_TYPE ? INDEX_TYPE : INDEX_VALUE, name) : NULL;
+  LazyItem *astray = item && ns == NS_VALUE ? find_item(lazy, INDEX_RULE, name) : NULL;
   if (astray && astray->state == LAZY_UNCHECKED) check_lazy_item(c, m, astray);
   if (!item || item->state == LAZY_DONE || item == c->s.lazy_item) return;
   if (item->state == LAZY_UNCHECKED) {
     check_lazy_item(c, m, item);
     return;
   }
-  Span at = {m->source, item->start, item->start + 1};
+  uint32_t start = lazy->index->items[item - lazy->items].start;
+  Span at = {m->source, start, start + 1};
   diag_error(c->diags, at, tc_diag_code(D_CYCLE), "the definition of `%s` needs itself", name);
 }
 
@@ -94,12 +101,24 @@ static void add_names(Checker *c, Names *out, const Map *m) {
     if (m->keys[i] && m->vals[i]) vec_push(c->temp, *out, (Sym)m->keys[i]);
 }
 
+int tc_indexed_names(Checker *c, const Module *m, Sym **out, Arena *a) {
+  const Lazy *lazy = m->lazy;
+  Vec(Sym) names = {0};
+  for (int i = 0; lazy && i < lazy->index->nnames; i++) {
+    const IndexName *n = &lazy->index->names[i];
+    if (n->is_exported) vec_push(a, names, sym_of(c->syms, lazy->index->pool + n->text));
+  }
+  *out = names.data;
+  return names.len;
+}
+
 static void add_module_names(Checker *c, Names *out, const Module *m, NameSpace ns) {
   add_names(c, out, names_of(m, ns));
-  const Lazy *lazy = m->lazy;
-  for (int i = 0; lazy && i < lazy->nnames; i++) {
-    bool capital = lazy->names[i][0] >= 'A' && lazy->names[i][0] <= 'Z';
-    if (capital == (ns == NS_CTOR)) vec_push(c->temp, *out, lazy->names[i]);
+  Sym *indexed;
+  int n = tc_indexed_names(c, m, &indexed, c->temp);
+  for (int i = 0; i < n; i++) {
+    bool capital = indexed[i][0] >= 'A' && indexed[i][0] <= 'Z';
+    if (capital == (ns == NS_CTOR)) vec_push(c->temp, *out, indexed[i]);
   }
 }
 

@@ -22,7 +22,7 @@ static bool is_latest(const Declaration *d) {
 
 static bool declares(const Module *m, Sym name) {
   const Lazy *lazy = m->lazy;
-  return map_get(&m->types, name) || (lazy && map_get(&lazy->types, name));
+  return map_get(&m->types, name) || (lazy && index_find(lazy->index, INDEX_TYPE, name) >= 0);
 }
 
 /* The module whose type the plain name means; as scope.c looks it up. */

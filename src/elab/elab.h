@@ -19,7 +19,7 @@ typedef struct ElabItem {
   Graph *graph;       /* NULL: nothing to compute (a type, a function, …). No parameter, or one: the token */
   bool effect;        /* one parameter: the graph takes a token and returns TUPLE(value, token) */
   int *globals;       /* I_LET: the value is TUPLE of these, indices in World.globals, in this order */
-  Binding **bindings; /* the binding each of them belongs to */
+  Binding **bindings; /* for each of `globals` the binding that it is a part of */
   int nglobals;
 } ElabItem;
 

@@ -152,12 +152,9 @@ Linear *linear(Ranges *p, Frame *f, Node *x) {
   case OP_IMAX:
     if (maximum(p, f, x, &found)) *r = found;
     break;
-  case OP_CHECK_INDEX:
-  case OP_CHECK_SLICE:
-  case OP_CHECK_SIZE:
-  case OP_CHECK_NONZERO:
-  case OP_CHECK_DEPTH:
-  case OP_CHECK_NAT: *r = *linear(p, f, x->ops[0]); break;
+#include "ir/check_cases.h"
+    *r = *linear(p, f, x->ops[0]);
+    break;
   case OP_AFTER: *r = checked_sum(p, f, x, &found) ? found : *linear(p, f, x->ops[0]); break;
   case OP_LEN: {
     Linear *len = length(p, f, x);

@@ -64,6 +64,27 @@ const NodeUse *uses_only(Uses *u, const Node *x) {
   return uses_end(u, x) - first == 1 ? first : NULL;
 }
 
+int uses_effects_before(Uses *u, const Node *x) {
+  int at = uses_position(u, x), *before = u->effects;
+  if (before) return before[at];
+  u->effects = before = NEW_ARRAY(u->arena, int, u->n + 1);
+  for (int i = 0; i < u->n; i++) {
+    int n = before[i] + ir_is_effect(u->nodes[i]);
+    for (int k = u->start[i]; k < u->start[i + 1]; k++)
+      if (n > before[u->all[k].at]) before[u->all[k].at] = n;
+  }
+  return before[at];
+}
+
+bool fact_depends(World *w, Node *x, const Node *on) {
+  IrType *none = NULL;
+  Node **nodes;
+  int n = x->id < on->id ? 0 : ir_order(w->temp, ir_graph(w, &none, 0, x, NULL), &nodes); /* operands come first */
+  for (int i = 0; i < n; i++)
+    if (nodes[i] == on) return true;
+  return false;
+}
+
 bool *uses_dependents(Uses *u, const Node *x, const Node *but) {
   bool *depends = NEW_ARRAY(u->arena, bool, u->n + 1);
   for (int i = uses_position(u, x); i >= 0 && i < u->n; i++) {

@@ -17,7 +17,8 @@ typedef struct Uses {
   int n;
   int *start; /* uses of nodes[i]: all[start[i]] up to all[start[i + 1]], in the users' order; NULL until asked for */
   NodeUse *all;
-  Map pos; /* node -> position + 1 */
+  Map pos;      /* node -> position + 1 */
+  int *effects; /* see uses_effects_before; NULL until asked for */
 } Uses;
 
 Uses *graph_uses(World *w, Graph *g); /* made once for each graph that is compiled */
@@ -28,6 +29,10 @@ int uses_position(Uses *u, const Node *x); /* -1: not in this graph */
 int uses_count(Uses *u, const Node *x);
 /* The only use of x, which the graph doesn't yield; NULL: there are others, or none. */
 const NodeUse *uses_only(Uses *u, const Node *x);
+/* How many effects of the graph x depends on. They form a chain: each depends on those before it. */
+int uses_effects_before(Uses *u, const Node *x);
+/* Does x depend on `on`, a node of the same graph? */
+bool fact_depends(World *w, Node *x, const Node *on);
 /* For each position: does that node depend on x, other than through `but`? So does x itself. */
 bool *uses_dependents(Uses *u, const Node *x, const Node *but);
 /* The uses of x other than being the graph's result: from the first one up to the end. */

@@ -40,24 +40,8 @@ static bool fails_itself(const Node *n) {
   }
 }
 
-typedef struct Search {
-  World *w;
-  bool found;
-} Search;
-
-static void find_error(void *user, Graph *g) {
-  Search *s = user;
-  GraphBody *b = s->found ? NULL : graph_body(s->w, g);
-  for (int i = 0; b && i < b->n; i++) s->found |= fails_itself(b->nodes[i]);
-}
-
 /* May a run of g end in an error? */
-static bool may_fail(World *w, Graph *g) {
-  if (!(g->flags & NODE_FAILS)) return false;
-  Search s = {w, false};
-  ir_walk_graphs(w, g, find_error, &s);
-  return s.found;
-}
+static bool may_fail(World *w, Graph *g) { return g->flags & NODE_FAILS && ir_reaches(w, g, fails_itself); }
 
 static bool call_may_fail(World *w, Func *f) {
   if (!f->graph) return true;

@@ -36,7 +36,7 @@ Node *ir_delayed_value(World *w, const Node *loop, int k, Node *i, Node **ops);
 /* Places for what arms of a branch hand on besides its value: arms share those of one type. */
 typedef struct SharedFields {
   Vec(IrType *) types;
-  Vec(bool) taken; /* by the arm that places are found for */
+  Vec(bool) taken; /* which places the current arm uses already */
 } SharedFields;
 void share_anew(SharedFields *f); /* for another arm */
 int share_field(World *w, SharedFields *f, IrType *t);
@@ -117,8 +117,8 @@ void ir_learn_global(World *w, int global, Node *value);
  * made before a dispatcher is asked for. */
 typedef struct Pool Pool;
 Pool *ir_pool(World *w, Graph *entry, const int *globals, int n); /* globals: those that the entry makes */
-/* Were all closures of the pool met before the entry began, and do no others refer to it? Then it can be made again for
- * a global when all that the entry made is rolled back, from a copy in another arena. */
+/* True if the entry made no closure of the pool, and no other pool refers to this one. Then it can survive a rollback
+ * of the entry: ir_pool_again makes it anew, for a global, from a copy in another arena. */
 bool ir_pool_is_known(World *w, const Pool *p);
 Pool *ir_pool_copy(const Pool *p, Arena *a);
 void ir_pool_again(World *w, const Pool *copy, int global);

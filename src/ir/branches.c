@@ -19,7 +19,7 @@ static bool same_arms(Graph **arms, int n) {
 static Node *trivial_switch(World *w, Node *s, Graph **arms, int narms, Node **caps) {
   if (s->type->kind != T_BOOL || narms != 2) return NULL;
   Node *no = arms[0]->result, *yes = arms[1]->result;
-  bool scalar = no->type->kind == T_INT || no->type->kind == T_FLOAT || no->type->kind == T_BOOL;
+  bool scalar = ir_is_number(no->type);
   bool plain = (no->op == OP_PARAM || ir_is_constant(no)) && (yes->op == OP_PARAM || ir_is_constant(yes));
   if (!scalar || !plain) return NULL;
   Node *a = yes->op == OP_PARAM ? caps[yes->attr.i] : yes, *b = no->op == OP_PARAM ? caps[no->attr.i] : no;

@@ -500,15 +500,16 @@ static Node *emptied(World *w, IrType *t, Node *x) {
   return ir_tuple(w, t, xs);
 }
 
-/* BAG_GET of a bag made from an array reads the array. ops: bag, dims…, indices… */
+/* What an operation on a bag is equal to; NULL: nothing simpler. ops: bag, dims…, indices… */
 static Node *bag_identity(World *w, Op op, IrType *t, Node **ops, int n) {
-  Node *bag = ops[0];
-  int rank = op == OP_TO_BAG ? 0 : ir_rank(bag->type);
+  Node *bag = n ? ops[0] : NULL;
   switch (op) {
-  case OP_BAG_GET:
+  case OP_BAG_GET: {
+    int rank = ir_rank(bag->type);
     if (bag->op == OP_ZERO) return ir_zero(w, t);
     if (bag->op == OP_TO_BAG) return emptied(w, t, ir_index(w, bag->ops[0], ops + 1 + rank, n - 1 - rank));
     return NULL;
+  }
   case OP_FILL_LIKE: return bag->op == OP_TO_BAG && bag->ops[0]->type == t ? bag->ops[0] : NULL;
   case OP_FILL:
     if (bag->op == OP_TO_BAG) return bag->ops[0];
@@ -608,23 +609,12 @@ Node *ir_make(World *w, Op op, IrType *t, Node **ops, int n) {
   case OP_FMA: return ir_op3(w, op, ops[0], ops[1], ops[2]);
   case OP_INDEX: return ir_index(w, ops[0], ops + 1, n - 1);
   case OP_SLICE: return ir_slice(w, ops[0], ops[1], ops[2]);
-  case OP_ACC_AT:
-  case OP_BAG_GET:
-  case OP_TAKE:
-  case OP_CUPDATE:
-  case OP_BAG_SLICE:
-  case OP_SHIFT:
-  case OP_FILL:
-  case OP_FILL_LIKE:
-  case OP_TO_BAG: {
-    Node *r = bag_identity(w, op, t, ops, n);
-    return r ? r : ir_raw(w, op, t, ops, n);
+  default: break;
   }
-  default:
-    if ((op_flags[op] & OPF_S) && !(op_flags[op] & OPF_F) && op != OP_LEN)
-      return n == 1 ? ir_normal1(w, op, ops[0]) : ir_normal2(w, op, ops[0], ops[1]);
-    return ir_raw(w, op, t, ops, n);
-  }
+  if ((op_flags[op] & OPF_S) && !(op_flags[op] & OPF_F) && op != OP_LEN)
+    return n == 1 ? ir_normal1(w, op, ops[0]) : ir_normal2(w, op, ops[0], ops[1]);
+  Node *simpler = bag_identity(w, op, t, ops, n);
+  return simpler ? simpler : ir_raw(w, op, t, ops, n);
 }
 
 static Node *rebuild_apply(World *w, const Node *old, Node **ops) {
@@ -675,12 +665,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   case OP_VJP:
   case OP_JVP:
   case OP_CHECKPOINT: return rebuild_derivative(w, old, ops);
-  case OP_CHECK_INDEX:
-  case OP_CHECK_SLICE:
-  case OP_CHECK_SIZE:
-  case OP_CHECK_NONZERO:
-  case OP_CHECK_DEPTH:
-  case OP_CHECK_NAT:
+#include "ir/check_cases.h"
     return make_check(w, (Op)old->op, ops[0], n > 1 ? ops[1] : NULL, n > 2 ? ops[2] : NULL, old->attr.text, old->site);
   case OP_CHECK: return ir_assert(w, ops[0], ops[1], old->site);
   case OP_FAIL: return ir_fail(w, (FailKind)old->attr.i, old->type, ops[0], old->site);
@@ -701,13 +686,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
     int from = (int)old->attr.i;
     return ir_bag_reshape(w, old->type, ops[0], ops + 1, from, ops + 1 + from, n - 1 - from);
   }
-  case OP_INT:
-  case OP_FLOAT:
-  case OP_BOOL:
-  case OP_STRING:
-  case OP_UNIT:
-  case OP_DATA:
-  case OP_ZERO:
+#include "ir/leaf_cases.h"
   case OP_TUPLE:
   case OP_TAG:
   case OP_STOP:

@@ -9,13 +9,11 @@
 #include "ir/ir_internal.h"
 #include <string.h>
 
-static bool is_scalar(const IrType *t) { return t->kind == T_INT || t->kind == T_FLOAT || t->kind == T_BOOL; }
-
 /* How many scalars an element of type t has; into *operands, how many of them are no numbers. */
 static int64_t scalars(const IrType *t, int64_t *operands) {
   if (t->kind == T_UNIT) return 0;
   if (t->kind != T_TUPLE) {
-    *operands += !is_scalar(t);
+    *operands += !ir_is_number(t);
     return 1;
   }
   int64_t n = 0;
@@ -40,7 +38,7 @@ typedef struct Filler {
 static void fill(Filler *f, Node *x) {
   if (x->op == OP_TUPLE) {
     for (int k = 0; k < x->nops; k++) fill(f, x->ops[k]);
-  } else if (is_scalar(x->type)) {
+  } else if (ir_is_number(x->type)) {
     *f->slots++ = bits_of(x);
   } else if (x->type->kind != T_UNIT) {
     *f->slots++ = 0;
@@ -160,7 +158,7 @@ const char *ir_data_wrong(const Node *n) {
 
 static void add_kinds(const IrType *t, IrKind *kinds, int *n) {
   for (int k = 0; t->kind == T_TUPLE && k < t->n; k++) add_kinds(t->args[k], kinds, n);
-  if (t->kind != T_TUPLE && t->kind != T_UNIT) kinds[(*n)++] = is_scalar(t) ? t->kind : T_VARIANT;
+  if (t->kind != T_TUPLE && t->kind != T_UNIT) kinds[(*n)++] = ir_is_number(t) ? t->kind : T_VARIANT;
 }
 
 IrKind *ir_data_kinds(World *w, IrType *array, int *n) {

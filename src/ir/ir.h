@@ -69,6 +69,8 @@ struct IrType {
   const void *layout;  /* the runtime's, cached by lowering */
   const void *desc;
 };
+/* An int, a float or a bool. */
+static inline bool ir_is_number(const IrType *t) { return t->kind == T_INT || t->kind == T_FLOAT || t->kind == T_BOOL; }
 IrType *ir_type(World *w, IrKind k);                               /* the argument-free kinds */
 IrType *ir_tuple_type(World *w, IrType **args, Sym *names, int n); /* n = 0: T_UNIT. names NULL or sorted */
 IrType *ir_pair_type(World *w, IrType *a, IrType *b);
@@ -149,9 +151,13 @@ typedef struct SiteInfo {
 } SiteInfo;
 Site ir_site(World *w, Span at, Sym function, uint32_t definition, bool library);
 const SiteInfo *ir_site_info(const World *w, Site s);
-/* In the function where the inlining chains of s and t diverge: does the place of s start behind the end of that
- * of t? */
-bool ir_site_follows(const World *w, Site s, Site t);
+/* In the function where the inlining chains of s and t diverge: the place of s ends before that of t begins, or lies
+ * within it, as an operand does. */
+typedef enum Standing { STANDS_ELSEWHERE, STANDS_BEFORE, STANDS_WITHIN } Standing;
+Standing ir_site_standing(const World *w, Site s, Site t);
+static inline bool ir_site_follows(const World *w, Site s, Site t) {
+  return ir_site_standing(w, t, s) == STANDS_BEFORE;
+}
 
 /* loop: operands are [n] (when !has_cond), carried…, accs…, sliced…, captures…
  * body graph[0]: parameters i, carried…, accs…, elements of sliced…, captures…; returns
@@ -575,6 +581,8 @@ void ir_walk_graphs(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *
 void ir_walk_rules(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
 /* The same, through those rules instead of the functions that have any: what derivatives of g are made of. */
 void ir_walk_differentiated(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
+/* Is there a node of which `is` says yes in g or a graph reachable from it? */
+bool ir_reaches(World *w, Graph *g, bool (*is)(const Node *n));
 /* Is f, which may be recursive, called in a graph reachable from g, all of them being finished? */
 bool ir_calls(World *w, Graph *g, const Func *f);
 /* Marks the functions reachable from g, through derivative rules too, that call themselves, directly or through others

@@ -165,6 +165,8 @@ static const char *verify_array(const Node *n) {
   return NULL;
 }
 
+static const char *verify_data(const Node *n) { return n->type->kind == T_ARRAY ? ir_data_wrong(n) : "no array"; }
+
 static const char *verify_select(const Node *n) {
   return n->ops[1]->type == n->type && n->ops[2]->type == n->type ? NULL : "choice between two types";
 }
@@ -177,7 +179,6 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
   case OP_PARAM:
     if (n->attr.i >= g->nparams) return "parameter out of range";
     return g->params[n->attr.i] == n->type ? NULL : "parameter of another type";
-  case OP_DATA: return n->type->kind == T_ARRAY ? ir_data_wrong(n) : "no array";
   case OP_SWITCH: return verify_switch(n);
   case OP_LOOP: return verify_loop(n);
   case OP_CALL: return verify_call(w, n);
@@ -198,25 +199,16 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
   case OP_CADD: return n->ops[0]->type == n->ops[1]->type && n->type == n->ops[0]->type ? NULL : "sum of two types";
   case OP_AFTER:
   case OP_STOP: return n->type == n->ops[0]->type ? NULL : "its value has another type";
+#include "ir/leaf_cases.h"
+    return n->op == OP_DATA ? verify_data(n) : NULL;
 #include "ir/scalar_cases.h"
     return n->op == OP_SELECT ? verify_select(n) : NULL;
   /* The signature says all of it. */
-  case OP_INT:
-  case OP_FLOAT:
-  case OP_BOOL:
-  case OP_STRING:
-  case OP_UNIT:
-  case OP_ZERO:
   case OP_GLOBAL:
   case OP_TAG:
   case OP_CLOSURE_ID:
   case OP_GRAPH_ID:
-  case OP_CHECK_INDEX:
-  case OP_CHECK_SLICE:
-  case OP_CHECK_SIZE:
-  case OP_CHECK_NONZERO:
-  case OP_CHECK_DEPTH:
-  case OP_CHECK_NAT:
+#include "ir/check_cases.h"
   case OP_CHECK:
   case OP_FAIL: return NULL;
   case OP_VJP:

@@ -125,9 +125,11 @@ static const SiteInfo *parting_place(const World *w, Site s, Site t) {
   return parting;
 }
 
-bool ir_site_follows(const World *w, Site s, Site t) {
+Standing ir_site_standing(const World *w, Site s, Site t) {
   const SiteInfo *a = parting_place(w, s, t), *b = parting_place(w, t, s);
-  return a && b && a->function == b->function && a->at.source == b->at.source && a->at.start >= b->at.end;
+  if (!a || !b || a->function != b->function || a->at.source != b->at.source) return STANDS_ELSEWHERE;
+  if (a->at.end <= b->at.start) return STANDS_BEFORE;
+  return a->at.start >= b->at.start && a->at.end <= b->at.end ? STANDS_WITHIN : STANDS_ELSEWHERE;
 }
 
 /* The chain `inner` continued by the call it was inlined at, without what isn't shown: so what a function makes and

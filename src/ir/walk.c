@@ -8,13 +8,13 @@
 typedef struct Walk {
   World *w;
   Map seen;
-  Vec(Graph *) todo;
+  Vec(Graph *) worklist;
 } Walk;
 
 static void reach(Walk *k, Graph *g) {
   if (!g || map_get(&k->seen, g)) return;
   map_put(&k->seen, g, g);
-  vec_push(k->w->temp, k->todo, g);
+  vec_push(k->w->temp, k->worklist, g);
 }
 
 /* Where a walk goes at the call of a function. */
@@ -30,8 +30,8 @@ static void walk(World *w, Graph *g, int where, void (*fn)(void *user, Graph *g)
   Walk k = {.w = w};
   map_init(&k.seen, w->temp);
   reach(&k, g);
-  for (int at = 0; at < k.todo.len; at++) {
-    Graph *x = k.todo.data[at];
+  for (int at = 0; at < k.worklist.len; at++) {
+    Graph *x = k.worklist.data[at];
     fn(user, x);
     GraphBody *b = graph_body(w, x);
     for (int i = 0; i < b->n; i++) {
@@ -53,8 +53,21 @@ void ir_walk_differentiated(World *w, Graph *g, void (*fn)(void *user, Graph *g)
 typedef struct Search {
   World *w;
   const Func *f;
+  bool (*is)(const Node *n);
   bool found;
 } Search;
+
+static void find_node(void *user, Graph *g) {
+  Search *s = user;
+  const GraphBody *b = s->found ? NULL : graph_body(s->w, g);
+  for (int i = 0; b && i < b->n; i++) s->found |= s->is(b->nodes[i]);
+}
+
+bool ir_reaches(World *w, Graph *g, bool (*is)(const Node *n)) {
+  Search s = {.w = w, .is = is};
+  ir_walk_graphs(w, g, find_node, &s);
+  return s.found;
+}
 
 static void find_call(void *user, Graph *g) {
   Search *s = user;
@@ -71,14 +84,10 @@ bool ir_calls(World *w, Graph *g, const Func *f) {
 
 /* ---- Counts --------------------------------------------------------------------------- */
 static void count_node(OpCounts *c, const Node *n) {
-  if (ir_is_constant(n)) return;
   switch ((Op)n->op) {
   case OP_PARAM:
-  case OP_INT:
-  case OP_FLOAT:
-  case OP_BOOL:
-  case OP_STRING:
-  case OP_UNIT:
+#include "ir/leaf_cases.h"
+  case OP_GRAPH_ID:
   case OP_GLOBAL:
   case OP_TUPLE:
   case OP_GET: return;
@@ -110,8 +119,6 @@ static void count_node(OpCounts *c, const Node *n) {
   case OP_RESHAPE:
   case OP_BAG_GET: c->arrays++; break;
 #include "ir/scalar_cases.h"
-  case OP_DATA:
-  case OP_ZERO:
   case OP_TAG:
   case OP_UNINJ:
   case OP_SWITCH:
@@ -120,14 +127,8 @@ static void count_node(OpCounts *c, const Node *n) {
   case OP_CHECKPOINT:
   case OP_STOP:
   case OP_CLOSURE_ID:
-  case OP_GRAPH_ID:
   case OP_CLOSURE_CAP:
-  case OP_CHECK_INDEX:
-  case OP_CHECK_SLICE:
-  case OP_CHECK_SIZE:
-  case OP_CHECK_NONZERO:
-  case OP_CHECK_DEPTH:
-  case OP_CHECK_NAT:
+#include "ir/check_cases.h"
   case OP_CHECK:
   case OP_AFTER:
   case OP_FAIL:

@@ -27,9 +27,7 @@ void flow_init(Flow *w, Arena *a, const LModule *m, const LFunc *f) {
 
 static void set(Flow *w, int r, bool held) {
   if (r < 0 || w->owned_of[r] < 0) return;
-  int k = w->owned_of[r];
-  if (held) w->now[k / 64] |= (uint64_t)1 << k % 64;
-  else w->now[k / 64] &= ~((uint64_t)1 << k % 64);
+  (held ? set_bit : clear_bit)(w->now, w->owned_of[r]);
 }
 
 void flow_restart(Flow *w) {
@@ -76,7 +74,7 @@ bool flow_step(Flow *w, const LInstr *i) {
 }
 
 static void drop(const Flow *w, int r, uint64_t *out) {
-  if (r >= 0 && w->owned_of[r] >= 0) out[w->owned_of[r] / 64] &= ~((uint64_t)1 << w->owned_of[r] % 64);
+  if (r >= 0 && w->owned_of[r] >= 0) clear_bit(out, w->owned_of[r]);
 }
 
 void flow_on_failure(const Flow *w, const LInstr *i, uint64_t *out) {

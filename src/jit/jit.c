@@ -251,7 +251,7 @@ typedef struct Wait {
   double since;
 } Wait;
 
-/* Asked while the compiler's process works. */
+/* True if the wait for the compiler's process is to end. Those who wait ask again and again while the process works. */
 static bool must_stop(void *wait) {
   const Wait *w = wait;
   const JitOptions *o = &w->j->options;

@@ -55,7 +55,7 @@ bool jit_refuse(Jit *j, const char *text); /* false; j->why is the text */
 bool jit_wants_process(const Jit *j);
 /* There will be no machine code. */
 void jit_lack(Jit *j, const char *why);
-/* The key of what is compiled of the module with this hash. */
+/* The cache key of machine code: of the module with this hash, the options, the processor and this build. */
 uint64_t jit_key(const Jit *j, const LModule *m, uint64_t hash);
 /* A new order for the module, with a place for its object, in *folder if there is no cache. NULL: j->why says why. */
 Order *jit_new_order(Jit *j, const LModule *m, uint64_t key, Folder *folder);

@@ -116,7 +116,7 @@ static int32_t reg_of(Loop *l, int32_t reg) {
   if (reg < 0) return reg;
   if (!l->regs[reg]) {
     LReg r = l->f->regs[reg];
-    l->regs[reg] = new_reg(l, r.kind, r.owned && loop_has(l->touched, reg)) + 1;
+    l->regs[reg] = new_reg(l, r.kind, r.owned && bit_is_set(l->touched, reg)) + 1;
   }
   return l->regs[reg] - 1;
 }
@@ -156,7 +156,7 @@ static bool is_owned(const Loop *l, int32_t reg) { return l->f->regs[reg].kind =
 
 static void touch(void *user, int32_t *reg, Role role) {
   Loop *l = user;
-  if (role != ROLE_READ && is_owned(l, *reg)) l->touched[*reg / 64] |= (uint64_t)1 << *reg % 64;
+  if (role != ROLE_READ && is_owned(l, *reg)) set_bit(l->touched, *reg);
 }
 
 static void count_definition(void *user, int32_t *reg, Role role) {
@@ -185,10 +185,10 @@ static void find_constants(Loop *l) {
 static void meet(void *user, int32_t *reg, Role role) {
   Loop *l = user;
   (void)role;
-  if (l->regs[*reg] || l->constants[*reg] || !loop_has(l->live[l->head], *reg)) return;
+  if (l->regs[*reg] || l->constants[*reg] || !bit_is_set(l->live[l->head], *reg)) return;
   reg_of(l, *reg);
   vec_push(l->c->a, l->in, *reg);
-  if (loop_has(l->touched, *reg)) vec_push(l->c->a, l->taken, *reg);
+  if (bit_is_set(l->touched, *reg)) vec_push(l->c->a, l->taken, *reg);
 }
 
 /* What the loop defines is handed back where it is live, and all owned registers that it may have changed, as it
@@ -202,9 +202,9 @@ static void meet_result(void *user, int32_t *reg, Role role) {
   const Outcome *o = user;
   Loop *l = o->l;
   if (role == ROLE_READ || o->seen[*reg]) return;
-  bool back = loop_has(l->touched, *reg);
-  for (int k = 0; k < l->exits.len && !back; k++) back = loop_has(l->live[l->exits.data[k]], *reg);
-  if (role == ROLE_TAKE && !loop_has(l->touched, *reg)) return;
+  bool back = bit_is_set(l->touched, *reg);
+  for (int k = 0; k < l->exits.len && !back; k++) back = bit_is_set(l->live[l->exits.data[k]], *reg);
+  if (role == ROLE_TAKE && !bit_is_set(l->touched, *reg)) return;
   o->seen[*reg] = true;
   if (back) vec_push(l->c->a, l->out, *reg);
 }
@@ -273,7 +273,7 @@ static void emit_exit(Loop *l, int k, int32_t label) {
   for (int o = 0; o < l->out.len; o++) {
     int32_t reg = l->out.data[o];
     int kind = l->f->regs[reg].kind;
-    bool there = loop_has(live, reg) || loop_has(l->touched, reg) || kind == R_RAW;
+    bool there = bit_is_set(live, reg) || bit_is_set(l->touched, reg) || kind == R_RAW;
     args[1 + o] = there ? reg_of(l, reg) : nothing(l, kind, made);
   }
   LInstr *in = emit(l, LOP_RETURN, -1, 0);
@@ -285,7 +285,7 @@ static void emit_body(Loop *l) {
   const LFunc *f = l->f;
   int32_t *falls = NEW_ARRAY(l->c->a, int32_t, l->exits.len + 1); /* 1 + label for falling through to the exit */
   for (int r = 0; r < f->nregs; r++)
-    if (l->constants[r] && loop_has(l->live[l->head], r)) copy_instr(l, l->constants[r]);
+    if (l->constants[r] && bit_is_set(l->live[l->head], r)) copy_instr(l, l->constants[r]);
   emit(l, LOP_JUMP, -1, label_of(l, f->code[l->head].imm.i));
   for (int i = 0; i < f->ncode; i++) {
     if (!l->body[i]) continue;

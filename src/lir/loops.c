@@ -74,10 +74,9 @@ typedef struct Live {
 
 static void note(void *user, int32_t *reg, Role role) {
   const Live *l = user;
-  uint64_t bit = (uint64_t)1 << *reg % 64;
   bool defines = role == ROLE_DEF || role == ROLE_DEF_BORROWED;
-  if (l->defining && defines) l->now[*reg / 64] &= ~bit;
-  if (!l->defining && !defines) l->now[*reg / 64] |= bit;
+  if (l->defining && defines) clear_bit(l->now, *reg);
+  if (!l->defining && !defines) set_bit(l->now, *reg);
 }
 
 typedef struct LiveSets {

@@ -12,5 +12,4 @@ const bool *loop_body(Arena *a, const LFunc *f, int head);
  * wanted[i], NULL for others. */
 const uint64_t *const *loop_live(Arena *a, const LModule *m, const LFunc *f, const bool *wanted);
 static inline int loop_words(const LFunc *f) { return (f->nregs + 63) / 64; }
-static inline bool loop_has(const uint64_t *set, int reg) { return set[reg / 64] >> reg % 64 & 1; }
 #endif

@@ -66,7 +66,7 @@ static DescKind desc_kind(IrKind k) {
   return D_UNIT;
 }
 
-static bool has_pointers(const Layout *l) {
+bool layout_has_pointers(const Layout *l) {
   for (int i = 0; i < l->n; i++)
     if (l->kinds[i] == R_PTR) return true;
   return false;
@@ -117,7 +117,7 @@ static void desc_of_variant(World *w, IrType *t, Desc *d) {
 static void desc_of_elements(World *w, IrType *t, Desc *d) {
   IrType *base = ir_base(t);
   d->rank = ir_rank(t);
-  d->pointers = has_pointers(lower_layout(w, base));
+  d->pointers = layout_has_pointers(lower_layout(w, base));
   d->n = t->kind == T_BAG ? 2 : 1;
   d->args = NEW_ARRAY(w->arena, const Desc *, 2);
   d->args[0] = desc_of(w, base);

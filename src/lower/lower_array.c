@@ -16,6 +16,14 @@ static const Layout *base_layout(Fn *fn, IrType *t) { return lower_layout(fn->m-
 static int new_reg(Frame *fr, const Node *x) { return fn_reg(fr->fn, lower_layout(world(fr), x->type)->kinds[0]); }
 static Row one(Fn *fn, int reg) { return (Row){fn_copy(fn, &reg, 1), 1}; }
 
+/* An instruction over an array or bag of type t with these dimensions; valid until the next one. */
+static LInstr *emit_sized(Fn *fn, LOp op, int dst, int a, int b, int c, IrType *t, const int *dims, int rank) {
+  int64_t desc = lower_desc_index(fn->m, t);
+  fn_emit(fn, op, dst, a, b, c)->imm.i = desc;
+  fn_args(fn, dims, rank);
+  return &fn->code.data[fn->code.len - 1];
+}
+
 /* ---- Positions ---- */
 int array_row_size(Fn *fn, int array, int from, int rank) {
   int n = -1;
@@ -131,10 +139,8 @@ int array_part(Fn *fn, IrType *t, bool is_virtual, int array, int offset, int sk
   int slots = base_layout(fn, t)->n;
   if (offset < 0) offset = fn_int(fn, 0);
   else if (slots != 1) offset = fn_scalar(fn, OP_IMUL, offset, fn_int(fn, slots));
-  int64_t desc = lower_desc_index(fn->m, t);
   int r = fn_reg(fn, R_PTR);
-  fn_emit(fn, LOP_VIEW, r, array, offset, -1)->imm.i = desc;
-  fn_args(fn, dims, rank);
+  emit_sized(fn, LOP_VIEW, r, array, offset, -1, t, dims, rank);
   return r;
 }
 
@@ -177,22 +183,14 @@ Row lower_reshape(Frame *fr, Node *x) {
   int have = array_row_size(fn, array, 0, ir_rank(x->ops[0]->type));
   fn_emit(fn, LOP_CHECK_SIZE, -1, have, count, -1)->site = x->site;
   int zero = fn_int(fn, 0), r = fn_reg(fn, R_PTR);
-  int64_t desc = lower_desc_index(fn->m, x->type);
-  LInstr *in = fn_emit(fn, LOP_VIEW, r, array, zero, -1);
-  in->imm.i = desc;
-  in->site = x->site;
-  fn_args(fn, dims, rank);
+  emit_sized(fn, LOP_VIEW, r, array, zero, -1, x->type, dims, rank)->site = x->site;
   return one(fn, r);
 }
 
 /* ---- Making and updating ---- */
 static int new_array(Frame *fr, const Node *x, const int *dims, bool zero) {
-  int64_t desc = lower_desc_index(fr->fn->m, x->type);
   int r = fn_reg(fr->fn, R_PTR);
-  LInstr *in = fn_emit(fr->fn, LOP_NEW_ARRAY, r, -1, zero, -1);
-  in->imm.i = desc;
-  in->site = x->site;
-  fn_args(fr->fn, dims, ir_rank(x->type));
+  emit_sized(fr->fn, LOP_NEW_ARRAY, r, -1, zero, -1, x->type, dims, ir_rank(x->type))->site = x->site;
   return r;
 }
 
@@ -342,15 +340,10 @@ Row lower_bag_put(Frame *fr, Node *x, LOp at, LOp sub) {
   int rank = ir_rank(x->type), n = x->nops - 2 - rank;
   BagAt b = bag_at(fr, x, 1, rank, n);
   Row v = frame_row(fr, x->ops[x->nops - 1]);
-  int64_t desc = lower_desc_index(fn->m, x->type);
-  int count = n < rank ? count_reg(fn, b.count) : -1, bag = frame_take(fr, x->ops[0]);
-  if (n == rank) {
-    fn_emit(fn, at, bag, b.flat, -1, -1)->imm.i = desc;
-    fn_results(fn, v.r, v.n);
-  } else {
-    fn_emit(fn, sub, bag, b.flat, count, v.r[0])->imm.i = desc;
-  }
-  fn_args(fn, b.dims, rank);
+  bool part = n < rank;
+  int count = part ? count_reg(fn, b.count) : -1, bag = frame_take(fr, x->ops[0]);
+  emit_sized(fn, part ? sub : at, bag, b.flat, count, part ? v.r[0] : -1, x->type, b.dims, rank);
+  if (!part) fn_results(fn, v.r, v.n);
   return one(fn, bag);
 }
 
@@ -362,15 +355,11 @@ Row lower_bag_get(Frame *fr, Node *x) {
   const Layout *l = lower_layout(world(fr), x->type);
   int *row = fn_regs(fn, l);
   if (n == rank) {
-    int64_t desc = lower_desc_index(fn->m, bag->type);
-    fn_emit(fn, LOP_BAG_GET, -1, b.flat, frame_reg(fr, bag), -1)->imm.i = desc;
+    emit_sized(fn, LOP_BAG_GET, -1, b.flat, frame_reg(fr, bag), -1, bag->type, b.dims, rank);
     fn_results(fn, row, l->n);
-    fn_args(fn, b.dims, rank);
   } else {
-    int64_t desc = lower_desc_index(fn->m, x->type);
     int count = count_reg(fn, b.count);
-    fn_emit(fn, LOP_BAG_SUB, row[0], b.flat, count, frame_reg(fr, bag))->imm.i = desc;
-    fn_args(fn, b.dims + n, rank - n);
+    emit_sized(fn, LOP_BAG_SUB, row[0], b.flat, count, frame_reg(fr, bag), x->type, b.dims + n, rank - n);
   }
   return (Row){row, l->n};
 }
@@ -432,9 +421,7 @@ Row lower_bag_slice(Frame *fr, Node *x) {
   int lo = fn_mul(fn, frame_reg(fr, x->ops[1 + rank]), row_size);
   b.dims[0] = frame_reg(fr, x->ops[2 + rank]);
   int count = fn_mul(fn, b.dims[0], row_size), r = new_reg(fr, x);
-  int64_t desc = lower_desc_index(fn->m, x->type);
-  fn_emit(fn, LOP_BAG_SUB, r, lo, count, frame_reg(fr, x->ops[0]))->imm.i = desc;
-  fn_args(fn, b.dims, rank);
+  emit_sized(fn, LOP_BAG_SUB, r, lo, count, frame_reg(fr, x->ops[0]), x->type, b.dims, rank);
   return one(fn, r);
 }
 
@@ -446,10 +433,8 @@ Row lower_shift(Frame *fr, Node *x) {
   for (int k = 1; k < rank; k++) row_size = fn_mul(fn, row_size, b.dims[k]);
   int lo = frame_reg(fr, x->ops[1 + rank]), offset = fn_mul(fn, lo, row_size);
   int count = fn_mul(fn, frame_reg(fr, x->ops[2 + rank]), row_size), r = new_reg(fr, x);
-  int64_t desc = lower_desc_index(fn->m, x->type);
   fn_emit(fn, LOP_NULLPTR, r, -1, -1, -1);
-  fn_emit(fn, LOP_ACC_SUB, r, offset, count, frame_reg(fr, x->ops[0]))->imm.i = desc;
-  fn_args(fn, b.dims, rank);
+  emit_sized(fn, LOP_ACC_SUB, r, offset, count, frame_reg(fr, x->ops[0]), x->type, b.dims, rank);
   return one(fn, r);
 }
 
@@ -457,9 +442,7 @@ Row lower_fill(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   int rank = ir_rank(x->type), r = new_reg(fr, x), *dims = NEW_ARRAY(fn->m->arena, int, rank);
   for (int k = 0; k < rank; k++) dims[k] = frame_reg(fr, x->ops[1 + k]);
-  int64_t desc = lower_desc_index(fn->m, x->type);
-  fn_emit(fn, LOP_BAG_FILL, r, frame_reg(fr, x->ops[0]), -1, -1)->imm.i = desc;
-  fn_args(fn, dims, rank);
+  emit_sized(fn, LOP_BAG_FILL, r, frame_reg(fr, x->ops[0]), -1, -1, x->type, dims, rank);
   return one(fn, r);
 }
 
@@ -473,9 +456,7 @@ Row lower_bag_reshape(Frame *fr, Node *x) {
     count = fn_mul(fn, count, dims[k]);
   }
   int zero = fn_int(fn, 0), r = new_reg(fr, x);
-  int64_t desc = lower_desc_index(fn->m, x->type);
-  fn_emit(fn, LOP_BAG_SUB, r, zero, count, frame_reg(fr, x->ops[0]))->imm.i = desc;
-  fn_args(fn, dims, rank);
+  emit_sized(fn, LOP_BAG_SUB, r, zero, count, frame_reg(fr, x->ops[0]), x->type, dims, rank);
   return one(fn, r);
 }
 

@@ -29,13 +29,11 @@ static bool is_light(const Node *x) {
   case OP_GET:
   case OP_AFTER:
   case OP_GLOBAL: return true;
-  case OP_INDEX: return x->type->kind == T_FLOAT || x->type->kind == T_INT || x->type->kind == T_BOOL;
+  case OP_INDEX: return ir_is_number(x->type);
   case OP_CADD: return x->type->kind == T_FLOAT;
   default: return op_flags[x->op] & OPF_K || (op_flags[x->op] & OPF_S && op_flags[x->op] & (OPF_Q | OPF_B));
   }
 }
-
-static bool is_scalar(const IrType *t) { return t->kind == T_FLOAT || t->kind == T_INT || t->kind == T_BOOL; }
 
 bool lower_chains(Lower *m, const Node *loop) {
   const LoopInfo *l = loop->loop;
@@ -43,9 +41,9 @@ bool lower_chains(Lower *m, const Node *loop) {
   int slots = loop_slots(l);
   if (m->w->strict || l->has_cond || !slots || result->op != OP_TUPLE) return false;
   for (int k = 0; k < l->nstacked; k++)
-    if (!is_scalar(result->ops[slots + k]->type)) return false;
+    if (!ir_is_number(result->ops[slots + k]->type)) return false;
   const Node *n = lower_unwaited(loop->ops[0]);
-  if (n->op == OP_INT && n->attr.i <= LOWER_SHORT) return false;
+  if (n->op == OP_INT && n->attr.i <= LIMIT_CHAINED_TRIPS) return false;
   const Sched *s = sched_of(m, loop->graphs[0]);
   if (s->n > LIMIT_CHAINED_BODY) return !limit_reached(m->arena, AT_CHAINED_BODY);
   for (int k = 0; k < slots; k++)

@@ -24,10 +24,7 @@ static bool cheap_arm(Lower *m, Graph *g) {
     if (!(op_flags[x->op] & OPF_B)) return false;
     if ((op_flags[x->op] & OPF_S) && ++work > LIMIT_SELECT_WORK) return !limit_reached(m->arena, AT_SELECT_WORK);
   }
-  const Layout *l = lower_layout(m->w, g->result->type);
-  for (int i = 0; i < l->n; i++)
-    if (l->kinds[i] == R_PTR) return false;
-  return true;
+  return !layout_has_pointers(lower_layout(m->w, g->result->type));
 }
 
 static bool selects(Lower *m, const Node *x) {
@@ -87,16 +84,9 @@ static int *join_regs(Frame *fr, Node *x, Row *caps) {
   for (int i = 0; i < l->n; i++) join[i] = -1;
   for (int k = 1; k < x->nops; k++) {
     if (x->ops[k]->type->kind != T_ARRAY) continue;
-    int r = caps[k - 1].r[0], end = -1;
+    int r = caps[k - 1].r[0];
     if (!fn->info.data[r].fresh || fn->info.data[r].pins) continue;
-    for (int i = 0; i < x->ngraphs; i++) {
-      int e = sched_chain(fn->m, x->graphs[i], k - 1, 0, 0);
-      if (e < 0 || (i && e != end)) {
-        end = -1;
-        break;
-      }
-      end = e;
-    }
+    int end = sched_chain_through(fn->m, x, k, 0);
     if (end >= 0) join[end] = r;
   }
   for (int i = 0; i < l->n; i++)

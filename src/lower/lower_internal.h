@@ -30,6 +30,7 @@ typedef struct Layout {
 } Layout; /* LRegKind of each slot */
 const Layout *lower_layout(World *w, const IrType *t);
 int lower_slots(World *w, const IrType *t);
+bool layout_has_pointers(const Layout *l);
 /* Slots before component k of tuple type t. */
 int lower_offset(World *w, const IrType *t, int k);
 bool lower_holds_arrays(const IrType *t); /* an array or bag among the slots */
@@ -84,6 +85,8 @@ bool sched_param_readonly(Lower *m, Graph *g, int k, int depth);
 /* Where slot `slot` of parameter k, an array, ends up in the slots of the result when it is handed on only
  * through updates that are its last use; -1 if it isn't so. */
 int sched_chain(Lower *m, Graph *g, int k, int slot, int depth);
+/* The same of the array that loop or branch u gets as operand k, in the slots of its value. */
+int sched_chain_through(Lower *m, const Node *u, int k, int depth);
 
 /* ---- Functions being made ---- */
 typedef struct RegInfo {
@@ -253,7 +256,6 @@ void lower_cons_return(Fn *fn, int value);
 Row lower_loop(Frame *fr, Node *x);
 
 /* lower_chains.c */
-enum { LOWER_SHORT = 32 }; /* iterations of loops that are too short for chains */
 /* A number without what it waits for: a trip count that waits for checks may be a constant. */
 static inline const Node *lower_unwaited(const Node *n) {
   while (n->op == OP_AFTER) n = n->ops[0];

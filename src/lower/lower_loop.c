@@ -52,7 +52,6 @@ typedef struct Loop {
   bool chained;  /* its last few iterations, or a short one */
   bool rare;     /* of few iterations, though of how many isn't known */
 } Loop;
-enum { FEW_TRIPS = 16 };
 
 static World *world(Loop *lp) { return lp->fn->m->w; }
 
@@ -536,10 +535,10 @@ static bool is_brief(const Loop *lp) {
   return n->op == OP_INT && n->attr.i <= lp->turns;
 }
 
-/* Is the trip count at most FEW_TRIPS, so that running several iterations at once doesn't pay? */
+/* Is the trip count at most LIMIT_FEW_TRIPS, so that running several iterations at once doesn't pay? */
 static bool runs_rarely(const Loop *lp) {
   if (lp->l->has_cond || lower_unwaited(lp->ops[-1])->op == OP_INT) return false;
-  return fact_at_most(lp->ops[-1], LIMIT_TRIPS_DEPTH) <= FEW_TRIPS;
+  return fact_at_most(lp->ops[-1], LIMIT_TRIPS_DEPTH) <= LIMIT_FEW_TRIPS;
 }
 
 /* Interrupts. A loop looks for them once per iteration; but one that counts and holds nothing else that takes long,
@@ -622,14 +621,12 @@ static void iterate(Loop *lp) {
 }
 
 /* ---- Chains ---- */
-enum { CHAINS = 4 };
-
 /* As many iterations as there are chains, each with its own state. The index, which stands for all of them, is that of
  * the first again afterwards. */
 static void lower_turn(Loop *lp, int *const *chains) {
   Fn *fn = lp->fn;
   int first = lp->i;
-  for (int k = 0; k < CHAINS; k++) {
+  for (int k = 0; k < LIMIT_CHAINS; k++) {
     int scope = fn_scope(fn);
     if (k) lp->i = fn_scalar(fn, lp->l->down ? OP_ISUB : OP_IADD, first, fn_int(fn, k));
     lp->state = chains[k];
@@ -639,7 +636,7 @@ static void lower_turn(Loop *lp, int *const *chains) {
   lp->i = first;
   lp->state = chains[0];
   bind_params(lp);
-  fn_emit(fn, LOP_SCALAR, first, first, fn_int(fn, CHAINS), -1)->sub = lp->l->down ? OP_ISUB : OP_IADD;
+  fn_emit(fn, LOP_SCALAR, first, first, fn_int(fn, LIMIT_CHAINS), -1)->sub = lp->l->down ? OP_ISUB : OP_IADD;
 }
 
 /* While there are iterations beyond register `limit`, turns. */
@@ -672,19 +669,19 @@ static void lower_chunks(Loop *lp, int *const *chains, int end) {
 /* All but the last few iterations of a long loop; the others follow in order. */
 static void lower_chained(Loop *lp) {
   Fn *fn = lp->fn;
-  int *chains[CHAINS] = {lp->state}, shorter = fn_label(fn), sums[CHAINS];
-  fn_branch(fn, fn_scalar(fn, OP_ILT, fn_int(fn, LOWER_SHORT), lp->n), shorter);
+  int *chains[LIMIT_CHAINS] = {lp->state}, shorter = fn_label(fn), sums[LIMIT_CHAINS];
+  fn_branch(fn, fn_scalar(fn, OP_ILT, fn_int(fn, LIMIT_CHAINED_TRIPS), lp->n), shorter);
   fn->loop_depth++;
-  for (int k = 1; k < CHAINS; k++) {
+  for (int k = 1; k < LIMIT_CHAINS; k++) {
     chains[k] = NEW_ARRAY(fn->m->arena, int, lp->nstate + 1);
     for (int s = 0; s < lp->nstate; s++) /* -0.0 changes no sum */
       fn_emit(fn, LOP_FLOAT, chains[k][s] = fn_reg(fn, R_FLOAT), -1, -1, -1)->imm.f = -0.0;
   }
-  int end = lp->l->down ? fn_int(fn, CHAINS - 2) : fn_scalar(fn, OP_ISUB, lp->n, fn_int(fn, CHAINS - 1));
+  int end = lp->l->down ? fn_int(fn, LIMIT_CHAINS - 2) : fn_scalar(fn, OP_ISUB, lp->n, fn_int(fn, LIMIT_CHAINS - 1));
   (is_brief(lp) ? lower_turns : lower_chunks)(lp, chains, end);
   for (int s = 0; s < lp->nstate; s++) {
-    for (int k = 0; k < CHAINS; k++) sums[k] = chains[k][s];
-    for (int n = CHAINS; n > 1; n /= 2)
+    for (int k = 0; k < LIMIT_CHAINS; k++) sums[k] = chains[k][s];
+    for (int n = LIMIT_CHAINS; n > 1; n /= 2)
       for (int k = 0; k < n / 2; k++) sums[k] = fn_scalar(fn, OP_FADD, sums[2 * k], sums[2 * k + 1]);
     fn_move(fn, lp->state[s], sums[0], false);
   }

@@ -298,17 +298,6 @@ static Row lower_closure_id(Frame *fr, Node *x) {
   return row;
 }
 
-static Row lower_checks(Frame *fr, Node *x) {
-  switch (x->op) {
-  case OP_CHECK_INDEX: return lower_check(fr, x, LOP_CHECK_INDEX);
-  case OP_CHECK_SLICE: return lower_check(fr, x, LOP_CHECK_SLICE);
-  case OP_CHECK_SIZE: return lower_check(fr, x, LOP_CHECK_SIZE);
-  case OP_CHECK_NONZERO: return lower_check(fr, x, LOP_CHECK_NONZERO);
-  case OP_CHECK_DEPTH: return lower_check(fr, x, LOP_CHECK_DEPTH);
-  default: return lower_check(fr, x, LOP_CHECK_NAT);
-  }
-}
-
 static Row lower_assertion(Frame *fr, Node *x) {
   LInstr *in = fn_emit(fr->fn, LOP_ASSERT, -1, frame_reg(fr, x->ops[0]), frame_reg(fr, x->ops[1]), -1);
   in->site = x->site;
@@ -360,12 +349,12 @@ static Row lower_any(Frame *fr, Node *x) {
   case OP_RT: return lower_rt(fr, x);
   case OP_SWITCH: return lower_switch(fr, x);
   case OP_LOOP: return lower_loop(fr, x);
-  case OP_CHECK_INDEX:
-  case OP_CHECK_SLICE:
-  case OP_CHECK_SIZE:
-  case OP_CHECK_NONZERO:
-  case OP_CHECK_DEPTH:
-  case OP_CHECK_NAT: return lower_checks(fr, x);
+#define OP(NAME, text, signature, flags)
+#define CHECKED(NAME, text, signature, flags)                                                                          \
+  case OP_##NAME:                                                                                                      \
+    return lower_check(fr, x, LOP_##NAME);
+#include "ir/ops.def"
+#undef OP
   case OP_CHECK: return lower_assertion(fr, x);
   case OP_FAIL: return lower_fail(fr, x);
   case OP_ARRAY: return lower_array(fr, x);

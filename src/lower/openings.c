@@ -198,8 +198,8 @@ static void refill(Reuse *r, LInstr *in) {
   if (nslots != in->nargs) return;
   for (int k = r->all.len - 1; k >= 0; k--) {
     Emptied *e = &r->all.data[k];
-    if (e->nslots != nslots || !(r->now[k / 64] >> (k % 64) & 1)) continue;
-    r->now[k / 64] &= ~((uint64_t)1 << (k % 64));
+    if (e->nslots != nslots || !bit_is_set(r->now, k)) continue;
+    clear_bit(r->now, k);
     if (e->reg < 0) e->reg = fn_reg(r->fn, R_PTR);
     in->op = LOP_REFILL;
     in->a = e->reg;
@@ -238,10 +238,7 @@ void openings_reuse(Fn *fn) {
     LInstr *in = &r.f->code[i];
     if (in->op == LOP_LABEL) pass_label(&r, i, heads);
     if (in->op == LOP_NEW_BOX) refill(&r, in);
-    if (next < r.all.len && r.all.data[next].at == i) {
-      r.now[next / 64] |= (uint64_t)1 << (next % 64);
-      next++;
-    }
+    if (next < r.all.len && r.all.data[next].at == i) set_bit(r.now, next++);
     for (int64_t k = 0, l; (l = lir_target(in, (int)k)) >= 0; k++) reach(&r, l, i);
     LFlow flow = lir_ops[in->op].flow;
     if (flow != LFLOW_NEXT && flow != LFLOW_BRANCH && flow != LFLOW_FAIL) r.reachable = false;

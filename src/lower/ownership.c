@@ -56,10 +56,7 @@ typedef struct Own {
 
 static bool is_ptr(const Own *o, int r) { return o->fn->regs.data[r].kind == R_PTR; }
 static bool is_walker(const Own *o, int r) { return o->walker && r < o->nregs && o->walker[r]; }
-static bool get_bit(const uint64_t *s, int i) { return s[i / 64] >> (i % 64) & 1; }
-static void set_bit(uint64_t *s, int i) { s[i / 64] |= (uint64_t)1 << (i % 64); }
-static void clear_bit(uint64_t *s, int i) { s[i / 64] &= ~((uint64_t)1 << (i % 64)); }
-static bool live(const Own *o, int r) { return get_bit(o->live, o->index[r]); }
+static bool live(const Own *o, int r) { return bit_is_set(o->live, o->index[r]); }
 
 /* ---- Classes ---- */
 typedef struct DefScan {
@@ -279,7 +276,7 @@ static void put_after(Group *g, LOp op, int dst, int a) { vec_push(g->o->arena, 
 /* Gives up what r holds, where those are live: to a spare that is one of them. */
 static LInstr giving_up(const Own *o, int r, const uint64_t *live_then) {
   for (int k = 0, spare; (k = spares_next(o->spares, r, k, &spare));)
-    if (get_bit(live_then, o->index[spare])) return spares_keep(o->spares, k, r);
+    if (bit_is_set(live_then, o->index[spare])) return spares_keep(o->spares, k, r);
   return plain(LOP_RELEASE, -1, r);
 }
 
@@ -412,7 +409,7 @@ static int dying(Own *o, int from, int to, int **out) {
   *out = NEW_ARRAY(o->arena, int, n);
   n = 0;
   for (int i = 0; i < o->nptrs; i++)
-    if (get_bit(o->blocks[from].out, i) && !get_bit(o->blocks[to].in, i) && o->cls[o->reg_of[i]] == OWNED)
+    if (bit_is_set(o->blocks[from].out, i) && !bit_is_set(o->blocks[to].in, i) && o->cls[o->reg_of[i]] == OWNED)
       (*out)[n++] = o->reg_of[i];
   return n;
 }
@@ -472,7 +469,7 @@ static void release_on_edges(Own *o) {
 static void rewrite(Own *o) {
   release_on_edges(o);
   for (int i = 0; i < o->f->nparams; i++)
-    if (is_ptr(o, i) && o->cls[i] == OWNED && !get_bit(o->blocks[0].in, o->index[i]))
+    if (is_ptr(o, i) && o->cls[i] == OWNED && !bit_is_set(o->blocks[0].in, o->index[i]))
       vec_push(o->arena, o->out, plain(LOP_RELEASE, -1, i));
   for (int b = 0; b < o->nblocks; b++) rewrite_block(o, b);
   for (int i = 0; i < o->stubs.len; i++) vec_push(o->arena, o->out, o->stubs.data[i]);

@@ -182,10 +182,7 @@ static bool reads_numbers(Lower *m, const Node *u) {
   if (u->op != OP_TAG && u->op != OP_SWITCH) return false;
   for (int k = 0; k < u->ngraphs; k++)
     if (u->graphs[k]->flags & (NODE_FAILS | NODE_ENDLESS)) return false;
-  const Layout *l = lower_layout(m->w, u->type);
-  for (int i = 0; i < l->n; i++)
-    if (l->kinds[i] == R_PTR) return false;
-  return !ir_is_effect(u);
+  return !layout_has_pointers(lower_layout(m->w, u->type)) && !ir_is_effect(u);
 }
 
 /* What a call or a loop takes may be changed there if nobody else needs it: numbers are read from it before. */
@@ -245,94 +242,60 @@ static Site site_of(const Planner *p, const Node *x) {
   return x->site;
 }
 
-/* The calls that x was inlined through, outermost first, and its own place; 0: none, or too many. */
-static int places_of(const Planner *p, const Node *x, const SiteInfo **out) {
-  int n = 0;
-  for (Site s = site_of(p, x); s; s = ir_site_info(p->m->w, s)->parent) {
-    if (n == LIMIT_SITE_CHAIN && limit_reached(p->m->arena, AT_SITE_CHAIN)) return 0;
-    out[n++] = ir_site_info(p->m->w, s);
-  }
-  for (int i = 0; i < n / 2; i++) {
-    const SiteInfo *t = out[i];
-    out[i] = out[n - 1 - i];
-    out[n - 1 - i] = t;
-  }
-  return n;
-}
-
-/* How a stands to b in the text, in the function where their ways part: before it, or within it, as in an operand. */
-typedef enum Standing { STANDS_ELSEWHERE, STANDS_BEFORE, STANDS_WITHIN } Standing;
-
-static Standing standing(const SiteInfo **a, int na, const SiteInfo **b, int nb) {
-  int k = 0;
-  while (k < na && k < nb && a[k]->function == b[k]->function && memcmp(&a[k]->at, &b[k]->at, sizeof a[k]->at) == 0)
-    k++;
-  if (k == na || k == nb || a[k]->function != b[k]->function) return STANDS_ELSEWHERE;
-  const Span *x = &a[k]->at, *y = &b[k]->at;
-  if (x->source != y->source) return STANDS_ELSEWHERE;
-  if (x->end <= y->start) return STANDS_BEFORE;
-  return x->start >= y->start && x->end <= y->end ? STANDS_WITHIN : STANDS_ELSEWHERE;
-}
-
-/* The same where one place lies in the other, as that of a function does in that of the call of grad that gets it: by
- * the innermost places, if they are in one function. */
-static bool stands_before_inside(const SiteInfo **a, int na, const SiteInfo **b, int nb) {
-  if (!na || !nb || standing(b, nb, a, na) == STANDS_BEFORE) return false;
-  const SiteInfo *x = a[na - 1], *y = b[nb - 1];
+/* Does place s stand before place t where one lies in the other, as that of a function does in that of the call of grad
+ * that gets it? By the innermost places, if they are in one function. */
+static bool stands_before_inside(const World *w, Site s, Site t) {
+  const SiteInfo *x = ir_site_info(w, s), *y = ir_site_info(w, t);
+  if (ir_site_standing(w, t, s) == STANDS_BEFORE) return false;
   return x->function && x->function == y->function && x->at.source == y->at.source && x->at.end <= y->at.start;
 }
 
-/* The effects of a graph, in their order, and for each node the last one that it depends on and the first one that
- * depends on it: -1 and n, if there is none. */
+/* The effects of a graph, in their order, with their places. For each node: how many of them it depends on, which is
+ * the number of the next one, and the first one that depends on it (n if there is none). */
 typedef struct Effects {
   int *at, n;
-  int *last_before, *first_behind;
+  Site *sites;
+  int *before, *behind;
 } Effects;
 
 static void find_effects(Planner *p, Effects *e) {
   Arena *a = p->m->arena;
-  *e = (Effects){.at = NEW_ARRAY(a, int, p->n + 1)};
-  e->last_before = NEW_ARRAY(a, int, p->n + 1);
-  e->first_behind = NEW_ARRAY(a, int, p->n + 1);
-  int *number = NEW_ARRAY(a, int, p->n + 1); /* from 1 */
+  *e = (Effects){.at = NEW_ARRAY(a, int, p->n + 1), .sites = NEW_ARRAY(a, Site, p->n + 1)};
+  e->before = NEW_ARRAY(a, int, p->n + 1);
+  e->behind = NEW_ARRAY(a, int, p->n + 1);
   for (int i = 0; i < p->n; i++) {
+    e->before[i] = uses_effects_before(p->uses, p->order[i]);
     if (!ir_is_effect(p->order[i])) continue;
-    number[i] = e->n + 1;
+    e->sites[e->n] = site_of(p, p->order[i]);
     e->at[e->n++] = i;
   }
-  for (int i = 0; i < p->n; i++) e->last_before[i] = -1, e->first_behind[i] = e->n;
-  for (int i = 0; i < p->n; i++)
+  for (int i = p->n - 1; i >= 0; i--) {
+    e->behind[i] = e->n;
     FOR_USES (use, p->uses, p->order[i]) {
-      int *last = &e->last_before[use->at], mine = number[i] ? number[i] - 1 : e->last_before[i];
-      if (mine > *last) *last = mine;
+      int theirs = ir_is_effect(use->user) ? e->before[use->at] : e->behind[use->at];
+      if (theirs < e->behind[i]) e->behind[i] = theirs;
     }
-  for (int i = p->n - 1; i >= 0; i--)
-    FOR_USES (use, p->uses, p->order[i]) {
-      int theirs = number[use->at] ? number[use->at] - 1 : e->first_behind[use->at];
-      if (theirs < e->first_behind[i]) e->first_behind[i] = theirs;
-    }
+  }
 }
 
 /* Soft edges from the last effect that stands before node i in the text, or in its operands, and to the first one that
  * stands behind it, or has it in its operands: effects are in order among themselves. None where that is so anyway. */
 static void add_effect_edge(Planner *p, const Effects *e, int i) {
-  const SiteInfo *here[LIMIT_SITE_CHAIN], *there[LIMIT_SITE_CHAIN];
-  int depth = places_of(p, p->order[i], here), next = -1;
-  for (int k = e->first_behind[i] - 1; k > e->last_before[i]; k--) {
-    int n = places_of(p, p->order[e->at[k]], there);
-    if (standing(there, n, here, depth) != STANDS_ELSEWHERE || stands_before_inside(there, n, here, depth)) {
+  const World *w = p->m->w;
+  Site here = site_of(p, p->order[i]);
+  int next = -1;
+  for (int k = e->behind[i] - 1; k >= e->before[i]; k--) {
+    Site there = e->sites[k];
+    if (ir_site_standing(w, there, here) != STANDS_ELSEWHERE || stands_before_inside(w, there, here)) {
       add_edge(p, e->at[k], i, true);
       break;
     }
-    if (standing(here, depth, there, n) != STANDS_ELSEWHERE) next = k;
+    if (ir_site_standing(w, here, there) != STANDS_ELSEWHERE) next = k;
   }
   if (next >= 0) add_edge(p, i, e->at[next], true);
 }
 
 static void add_effect_edges(Planner *p) {
-  bool any = false;
-  for (int i = 0; i < p->n; i++) any |= ir_is_effect(p->order[i]);
-  if (!any) return;
   Effects e;
   find_effects(p, &e);
   for (int i = 0; i < p->n; i++)
@@ -388,7 +351,7 @@ static Node **plan(Lower *m, Graph *g, int *n_out) {
       else if (u->ops[k]->type->kind == T_VARIANT && changes_array(m, u, k)) read_before(&p, i, u->ops[k]);
     }
   }
-  add_effect_edges(&p);
+  if (ir_takes_token(g)) add_effect_edges(&p);
   return plan_order(&p);
 }
 
@@ -581,8 +544,7 @@ static const NodeUse *sole_consumer(Lower *m, Sched *s, const Node *x, int depth
   return found;
 }
 
-/* Where loop or switch u leaves the array it takes as operand k; -1 if not in place. */
-static int chain_through(Lower *m, const Node *u, int k, int depth) {
+int sched_chain_through(Lower *m, const Node *u, int k, int depth) {
   if (u->op == OP_SWITCH) {
     int end = -1;
     for (int i = 0; i < u->ngraphs; i++) {
@@ -616,7 +578,7 @@ int sched_chain(Lower *m, Graph *g, int k, int slot, int depth) {
     } else if (u->op == OP_TAKE && operand == 0) {
       x = project(m, s, u, &slot);
     } else if (ir_is_control(u)) {
-      slot = chain_through(m, u, operand, depth);
+      slot = sched_chain_through(m, u, operand, depth);
       x = slot < 0 ? NULL : project(m, s, u, &slot);
     } else {
       return -1;

@@ -9,6 +9,7 @@
  *
  * Runs late, over code that derivatives have been taken of: what is dropped here isn't missed by anyone. */
 #include "facts/ranges.h"
+#include "facts/uses.h"
 #include "opt/opt.h"
 
 static Graph *checked_graph(Ranges *p, Frame *f);
@@ -41,10 +42,8 @@ static bool check_is_proved(Ranges *p, Frame *f, Node *x, const Guard **used) {
 /* A loop or branch can be made to depend on something if it has a scalar operand that stays one. */
 static int operand_to_guard(const Node *n) {
   if (n->op == OP_SWITCH || !n->loop->has_cond) return 0;
-  for (int k = 0; k < n->loop->ncarried; k++) {
-    IrKind t = n->ops[k]->type->kind;
-    if (t == T_INT || t == T_FLOAT || t == T_BOOL) return k;
-  }
+  for (int k = 0; k < n->loop->ncarried; k++)
+    if (ir_is_number(n->ops[k]->type)) return k;
   return -1;
 }
 
@@ -61,21 +60,10 @@ static const Node *dependent(const Frame *f, Node *x, const Frame *of) { return 
 static bool takes_place_of_earlier(Ranges *p, const Frame *of, const Node *guard, const Node *on) {
   if (!ir_takes_token(of->g)) return false;
   if (ir_site_follows(p->w, guard->site, on->site)) return true;
-  Node **nodes;
-  int n = ir_order(p->w->temp, of->g, &nodes), effects = 0, first = 0, guards_last = 0, ons_last = 0;
-  Map last; /* node -> number of the last effect that it waits for, from 1 */
-  map_init(&last, p->w->temp);
-  for (int k = 0; k < n; k++) {
-    int latest = ir_is_effect(nodes[k]) ? ++effects : 0;
-    for (int m = 0; m < nodes[k]->nops; m++) {
-      int other = (int)(uintptr_t)map_get(&last, nodes[k]->ops[m]);
-      if (other > latest) latest = other;
-    }
-    map_put(&last, nodes[k], (void *)(uintptr_t)latest);
-    if (nodes[k] == guard) guards_last = latest, first = first ? first : 1;
-    if (nodes[k] == on) ons_last = latest, first = first ? first : 2;
-  }
-  return first == 2 || guards_last > ons_last;
+  Uses *uses = graph_uses(p->w, of->g);
+  if (uses_position(uses, on) < uses_position(uses, guard)) return true;
+  int guards = uses_effects_before(uses, guard) + ir_is_effect(guard);
+  return guards > uses_effects_before(uses, on) + ir_is_effect(on);
 }
 
 static bool can_depend(Ranges *p, Frame *f, Node *x, const Guard *guards) {
@@ -133,7 +121,7 @@ typedef struct Remake {
   Ranges *p;
   Frame *f;
   Map gone, graphs, value; /* checks; node -> its new graphs; node -> what became of it */
-  Vec(Node *) todo;
+  Vec(Node *) worklist;
 } Remake;
 
 /* A number that is there when x is: to ask for all of a loop's results would keep its arrays alive. */
@@ -172,12 +160,12 @@ static bool ready(Remake *m, Node *x) {
   bool all = true;
   for (int k = x->nops - 1; k >= 0; k--)
     if (!map_get(&m->value, x->ops[k])) {
-      vec_push(m->p->w->temp, m->todo, x->ops[k]);
+      vec_push(m->p->w->temp, m->worklist, x->ops[k]);
       all = false;
     }
   for (const Guard *g = map_get(&m->f->edges, x); g; g = g->next)
     if (!map_get(&m->value, g->node)) {
-      vec_push(m->p->w->temp, m->todo, g->node);
+      vec_push(m->p->w->temp, m->worklist, g->node);
       all = false;
     }
   return all;
@@ -206,11 +194,11 @@ static Graph *checked_graph(Ranges *p, Frame *f) {
   find_proved(p, f, nodes, n, &m.gone);
   for (int k = 0; k < n; k++)
     if (nodes[k]->ngraphs) map_put(&m.graphs, nodes[k], nested(p, f, nodes[k]));
-  vec_push(w->temp, m.todo, g->result);
-  while (m.todo.len) {
-    Node *x = m.todo.data[m.todo.len - 1];
+  vec_push(w->temp, m.worklist, g->result);
+  while (m.worklist.len) {
+    Node *x = m.worklist.data[m.worklist.len - 1];
     if (!map_get(&m.value, x) && !ready(&m, x)) continue;
-    m.todo.len--;
+    m.worklist.len--;
     if (!map_get(&m.value, x)) map_put(&m.value, x, remade(&m, x));
   }
   return ir_graph(w, g->params, g->nparams, map_get(&m.value, g->result), g->name);

@@ -5,8 +5,8 @@
  *   b; loop i < n: b += (i, x i)   →   b' = to_bag (fill b n); loop i < n: b' += (i, x i)
  *
  * The loop pays if its iterations, with those of the loops inside, are about as many as the accumulator has entries, or
- * one for each SPARSE entries of an empty one. So does a loop that captures an accumulator and reads it so often. An
- * accumulator that isn't empty and that each iteration takes an entry out of (TAKE) is filled if the loop runs: the
+ * one for each LIMIT_SPARSE entries of an empty one. So does a loop that captures an accumulator and reads it so often.
+ * An accumulator that isn't empty and that each iteration takes an entry out of (TAKE) is filled if the loop runs: the
  * first TAKE would fill it. What is filled in order by the loop's own index becomes a stacked output instead
  * (mapped_outputs.c). */
 #include "facts/ir_loop_facts.h"
@@ -36,15 +36,6 @@ static View view_of(World *w, const Node *n, Node **ops, Graph *body) {
   LoopFacts *facts = NEW(w->temp, LoopFacts);
   *facts = loop_facts(w, l, in, body, false);
   return (View){w, l, l->has_cond ? NULL : ops[0], in, body, n->site, loop_slots(l), 1 + loop_captures(l), facts};
-}
-
-/* Does x of the body depend on slot k? */
-static bool reads_slot(const View *v, Node *x, int k) {
-  Node **nodes;
-  int n = ir_order(v->w->arena, ir_graph(v->w, v->body->params, v->body->nparams, x, NULL), &nodes);
-  for (int i = 0; i < n; i++)
-    if (fact_is_param(nodes[i], 1 + k)) return true;
-  return false;
 }
 
 /* ---- Entries taken out ------------------------------------------------------------------- */
@@ -96,15 +87,7 @@ static bool find_take(const View *v, const Node *x, int k, Node **dims, int dept
   return true;
 }
 
-static Node *fill(World *w, Node *bag, IrType *array, Node **dims, int rank) {
-  Node **ops = NEW_ARRAY(w->arena, Node *, rank + 1);
-  ops[0] = bag;
-  for (int i = 0; i < rank; i++) ops[1 + i] = dims[i];
-  return ir_make(w, OP_FILL, array, ops, rank + 1);
-}
-
 /* ---- As many iterations as entries ---------------------------------------------------------- */
-enum { FEW = 16, SPARSE = 8 /* where nothing was added before, an iteration for so many entries is enough */ };
 /* About how large a number is: of * times / over. */
 typedef struct Magnitude {
   const Node *of;
@@ -117,9 +100,10 @@ static Magnitude magnitude(const Node *x) {
     bool scales = m.of->op == OP_IMUL || m.of->op == OP_IDIV;
     bool adds = m.of->op == OP_IADD || m.of->op == OP_ISUB || m.of->op == OP_ISUBS || m.of->op == OP_IMAX;
     const Node *c = adds || scales ? fact_unchecked(m.of->ops[1]) : m.of;
-    if (c == m.of || c->op != OP_INT || c->attr.i > FEW || c->attr.i < (scales ? 1 : -FEW)) return m;
+    if (c == m.of || c->op != OP_INT || c->attr.i > LIMIT_SMALL_SIZE || c->attr.i < (scales ? 1 : -LIMIT_SMALL_SIZE))
+      return m;
     int64_t *factor = m.of->op == OP_IMUL ? &m.times : &m.over;
-    if (scales && *factor > INT32_MAX / FEW) return m;
+    if (scales && *factor > INT32_MAX / LIMIT_SMALL_SIZE) return m;
     if (scales) *factor *= c->attr.i;
   }
 }
@@ -143,7 +127,7 @@ static Node *trips_at_end(const View *v, Node *x) {
     Node *trips = ir_substitute(v->w, x, args, v->body->nparams, 0);
     const Node *m = magnitude(trips).of;
     if (m->op != OP_INT) return trips;
-    if (m->attr.i > FEW && (!most || m->attr.i > magnitude(most).of->attr.i)) most = trips;
+    if (m->attr.i > LIMIT_SMALL_SIZE && (!most || m->attr.i > magnitude(most).of->attr.i)) most = trips;
   }
   return most;
 }
@@ -186,16 +170,16 @@ static bool find_in_loop(const View *v, int k, Adding *out, int depth) {
 
 /* Where numbers of the bag that is captured as input k are read, likewise. */
 static bool find_reading(const View *v, int k, Adding *out) {
-  Node **nodes;
-  int n = v->n ? ir_order(v->w->arena, v->body, &nodes) : 0;
-  for (int i = 0; i < n; i++) {
-    const Node *x = nodes[i];
-    bool reads = x->op == OP_BAG_GET && fact_is_param(x->ops[0], 1 + k) && x->type->kind == T_FLOAT;
-    if (reads) *out = (Adding){x->ops + 1, {NULL}, ir_rank(v->body->params[1 + k]), 0};
+  IrType *t = v->body->params[1 + k];
+  if (!v->n) return false;
+  FOR_USES (use, graph_uses(v->w, v->body), ir_param(v->w, 1 + k, t)) {
+    const Node *x = use->user;
+    bool reads = x->op == OP_BAG_GET && x->type->kind == T_FLOAT;
+    if (reads) *out = (Adding){x->ops + 1, {NULL}, ir_rank(t), 0};
     if (x->op == OP_LOOP) {
       View in = view_of(v->w, x, x->ops, x->graphs[0]);
-      for (int j = in.own - 1; !reads && j < loop_inputs(in.l); j++)
-        reads = fact_is_param(in.ops[j], 1 + k) && find_reading(&in, j, out);
+      int j = use->operand - loop_first(in.l);
+      reads = j >= in.own - 1 && find_reading(&in, j, out);
     }
     if (reads && seen_outside(v, out)) return true;
   }
@@ -277,7 +261,7 @@ static bool as_many(const Node *trips, const Node *dim, int share) {
 /* Are there about as many iterations as entries, or one for each `share` of them? */
 static bool trips_cover_entries(const Adding *a, int share) {
   bool used[LIMIT_BAG_LOOPS] = {false};
-  int64_t few = FEW;
+  int64_t few = LIMIT_SMALL_SIZE;
   for (int i = 0; i < a->rank; i++) {
     const Node *dim = magnitude(a->dims[i]).of;
     int j = 0;
@@ -297,10 +281,10 @@ static Node **fillable(const View *v, int k, bool *idle) {
   if (!v->n) ir_remark(v->w, "dense", v->site, "not dense: how often the loop runs isn't known beforehand");
   if (!v->n) return NULL;
   Node *next = ir_get(v->w, v->body->result, k);
-  if (!reads_slot(v, next, k)) return NULL;
+  if (!fact_depends(v->w, next, ir_param(v->w, 1 + k, t))) return NULL;
   Adding a;
   bool found = find_in_loop(v, k, &a, 0);
-  if (found && trips_cover_entries(&a, opt_is_empty(v->ops[k]) ? SPARSE : 1)) return a.dims;
+  if (found && trips_cover_entries(&a, opt_is_empty(v->ops[k]) ? LIMIT_SPARSE : 1)) return a.dims;
   ir_remark(v->w, "dense", v->site,
             found ? "not dense: the loop makes fewer iterations than the accumulator has entries"
                   : "not dense: the size of the accumulator isn't known before the loop");
@@ -322,20 +306,14 @@ static Node **fillable_capture(const View *v, int k, bool last) {
 /* The dimensions of a carried bag that each iteration fills before all else: it is carried as what it is filled to.
  * `idle`: only if the loop runs. */
 static Node **refilled(const View *v, int k, bool *idle) {
-  Node *start = v->ops[k], *next = ir_get(v->w, v->body->result, k), **nodes, *filled = NULL;
+  Node *start = v->ops[k], *next = ir_get(v->w, v->body->result, k);
   if (!v->n || k >= v->l->ncarried || start->type->kind != T_BAG || next->op == OP_TO_BAG) return NULL;
-  int n = ir_order(v->w->temp, v->body, &nodes);
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < nodes[i]->nops; j++) {
-      if (!fact_is_param(nodes[i]->ops[j], 1 + k)) continue;
-      if (filled || nodes[i]->op != OP_FILL) return NULL;
-      filled = nodes[i];
-    }
-  if (!filled) return NULL;
-  for (int i = 1; i < filled->nops; i++)
-    if (!loop_invariant(v->facts, filled->ops[i])) return NULL;
+  const NodeUse *use = uses_only(graph_uses(v->w, v->body), ir_param(v->w, 1 + k, start->type));
+  if (!use || use->user->op != OP_FILL) return NULL;
+  for (int i = 1; i < use->user->nops; i++)
+    if (!loop_invariant(v->facts, use->user->ops[i])) return NULL;
   *idle |= start->op != OP_TO_BAG;
-  return filled->ops + 1;
+  return use->user->ops + 1;
 }
 
 /* Fills the next value of slot k, too. Its dimensions in terms of the graph around. */
@@ -345,7 +323,7 @@ static Node **fill_next(View *v, int k, Node **dims) {
   Node **xs = NEW_ARRAY(w->arena, Node *, parts + 1);
   for (int i = 0; i < parts; i++) xs[i] = ir_get(w, v->body->result, i);
   int rank = ir_rank(xs[k]->type);
-  xs[k] = ir_to_bag(w, fill(w, xs[k], ir_dense_type(w, xs[k]->type), dims, rank));
+  xs[k] = ir_to_bag(w, ir_bag(w, OP_FILL, ir_dense_type(w, xs[k]->type), xs[k], dims, rank, NULL));
   Node **around = NEW_ARRAY(w->arena, Node *, rank + 1);
   for (int i = 0; i < rank; i++) around[i] = loop_invariant(v->facts, dims[i]);
   v->body = ir_graph(w, v->body->params, v->body->nparams, ir_record(w, xs, parts), v->body->name);
@@ -357,7 +335,8 @@ static Node *start_filled(World *w, const Node *n, Node **ops, Graph *body, Node
   LoopEdit *e = edit_loop(w, n, ops, &body);
   for (int k = 0; k < loop_inputs(n->loop); k++) {
     IrType *t = e->ops[k]->type;
-    if (dims[k]) e->ops[k] = ir_to_bag(w, fill(w, e->ops[k], ir_dense_type(w, t), dims[k], ir_rank(t)));
+    if (dims[k])
+      e->ops[k] = ir_to_bag(w, ir_bag(w, OP_FILL, ir_dense_type(w, t), e->ops[k], dims[k], ir_rank(t), NULL));
   }
   return edit_value(e);
 }

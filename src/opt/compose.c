@@ -45,12 +45,6 @@ typedef struct Place {
 } Place;
 
 /* ---- Which functions --------------------------------------------------------------------------------------------- */
-static bool has_token(const Func *f) {
-  for (int k = 0; k < f->nparams; k++)
-    if (f->params[k]->kind == T_TOKEN) return true;
-  return false;
-}
-
 typedef struct FailScan {
   Compose *cs;
   Map seen;
@@ -87,7 +81,7 @@ static bool may_fail(Compose *cs, Func *producer) {
   return fails;
 }
 
-static bool is_recursion(const Func *f) { return f->graph && f->recursive && !f->opaque && !has_token(f); }
+static bool is_recursion(const Func *f) { return f->graph && f->recursive && !f->opaque && !ir_takes_token(f->graph); }
 
 /* ---- Places of compositions in one graph ------------------------------------------------------------------------- */
 /* Is the component of x, a call, used once, and x itself, unless it is the component, for nothing but components? */
@@ -97,16 +91,6 @@ static bool used_once(Uses *uses, const Node *x, const Node *component) {
   FOR_USES (use, uses, x)
     if (use->user->op != OP_GET) return false;
   return true;
-}
-
-static bool reaches(Compose *c, Node *from, const Node *x) {
-  if (from->id < x->id) return false; /* operands come first */
-  IrType *none = NULL;
-  Node **nodes;
-  int n = ir_order(c->w->temp, ir_graph(c->w, &none, 0, from, NULL), &nodes);
-  for (int i = 0; i < n; i++)
-    if (nodes[i] == x) return true;
-  return false;
 }
 
 static Composition *composition(Compose *c, Func *consumer, Func *producer, int argument, int component,
@@ -123,7 +107,7 @@ static Composition *composed_at(Compose *c, Uses *uses, Node *call, int k) {
   for (int j = 0; j < consumer->nparams; j++) {
     same[j] = -1;
     if (j == k) continue;
-    if (reaches(c, call->ops[j], inner)) return NULL;
+    if (fact_depends(c->w, call->ops[j], inner)) return NULL;
     for (int i = producer->nparams - 1; i >= 0 && !(op_flags[call->ops[j]->op] & OPF_K); i--)
       if (inner->ops[i] == call->ops[j]) same[j] = i;
   }

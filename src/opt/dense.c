@@ -73,11 +73,7 @@ static bool is_structured(World *w, const Node *x) {
 /* v added to accumulator b, which is an array: v first, where that only has entries of its own. */
 static Node *added(World *w, Node *b, Node *v) {
   if (v->op == OP_ZERO) return b;
-  if (v->op != OP_ACC_AT) return ir_op2(w, OP_CADD, b, v);
-  Node **ops = NEW_ARRAY(w->arena, Node *, v->nops);
-  for (int k = 0; k < v->nops; k++) ops[k] = v->ops[k];
-  ops[0] = added(w, b, v->ops[0]);
-  return ir_make(w, OP_ACC_AT, v->type, ops, v->nops);
+  return v->op == OP_ACC_AT ? edit_operand(w, v, 0, added(w, b, v->ops[0])) : ir_op2(w, OP_CADD, b, v);
 }
 
 /* Element e of an array, with arrays for bags, and v, an accumulator, added or put in its place. */

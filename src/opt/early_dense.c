@@ -112,13 +112,8 @@ Graph *opt_fill_entries(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePa
 
 /* ---- Starts ---- */
 /* Do the dimensions follow from what would have to know them? */
-static bool dims_depend(World *w, const Graph *g, const Start *s) {
-  Node **nodes;
-  Node *dims = s->like ? s->like : ir_record(w, s->dims, s->rank);
-  int n = ir_order(w->temp, ir_graph(w, g->params, g->nparams, dims, NULL), &nodes);
-  for (int i = 0; i < n; i++)
-    if (nodes[i] == s->at) return true;
-  return false;
+static bool dims_depend(World *w, const Start *s) {
+  return fact_depends(w, s->like ? s->like : ir_record(w, s->dims, s->rank), s->at);
 }
 
 static Graph *with_start(World *w, Graph *g, const Start *s) {
@@ -139,7 +134,7 @@ static bool start_one(World *w, Graph **g) {
     bool plain = fill->op == OP_FILL && ir_is_plain(ir_base(fill->ops[0]->type));
     if (!plain && (fill->op != OP_FILL_LIKE || !opt_bag_keeps_shapes(w, fill->ops[0]))) continue;
     Start s = {.dims = fill->ops + 1, .rank = fill->nops - 1, .array = fill->type, .like = plain ? NULL : fill->ops[1]};
-    if (!find_start(w, nodes[i]->ops[0], &s, 0) || dims_depend(w, *g, &s)) continue;
+    if (!find_start(w, nodes[i]->ops[0], &s, 0) || dims_depend(w, &s)) continue;
     *g = with_start(w, *g, &s);
     return true;
   }

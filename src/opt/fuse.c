@@ -30,14 +30,10 @@ static void *find_uses(void *user, Graph *g) {
   return f;
 }
 
-static bool is_element(const NodeUse *use) {
-  return use->user->op == OP_INDEX && use->user->nops == 2 && use->operand == 0;
-}
-
 /* How often one element of x is read. */
 static int elements_read(const Frame *f, const Node *x) {
   int n = 0;
-  FOR_USES (use, f->uses, x) n += is_element(use);
+  FOR_USES (use, f->uses, x) n += fuse_is_element(use);
   return n;
 }
 
@@ -53,7 +49,7 @@ void fuse_put_elements(World *w, Graph *body, int p, Node *element, Map *over) {
 }
 
 static bool holds_scalars_only(const IrType *t) {
-  if (t->kind != T_TUPLE) return t->kind == T_INT || t->kind == T_FLOAT || t->kind == T_BOOL;
+  if (t->kind != T_TUPLE) return ir_is_number(t);
   for (int i = 0; i < t->n; i++)
     if (!holds_scalars_only(t->args[i])) return false;
   return true;
@@ -88,13 +84,14 @@ static bool find_fused(Fusion *f, Frame *u) {
   return before && uses_count(u->uses, before) == outputs;
 }
 
-/* An array that the consumer updates can't be read by it as it was before without a copy. */
-static bool reads_state(const Fusion *f) {
-  for (int k = 1; k < f->producer->nops; k++)
-    for (int s = 0; s < f->slots; s++)
-      if (f->producer->ops[k] == f->ops[s] && f->ops[s]->type->kind == T_ARRAY) return true;
+bool fuse_changes_what_is_read(const Node *loop, const Node *by) {
+  for (int s = 0; s < loop_slots(loop->loop); s++)
+    for (int k = 1; k < by->nops; k++)
+      if (by->ops[k] == loop->ops[1 + s] && by->ops[k]->type->kind == T_ARRAY) return true;
   return false;
 }
+
+static bool reads_state(const Fusion *f) { return fuse_changes_what_is_read(f->loop, f->producer); }
 
 static bool both_fail(const Fusion *f) { return f->body->flags & f->producer->graphs[0]->flags & NODE_FAILS; }
 
@@ -127,7 +124,7 @@ static bool has_light_elements(Frame *u, const Node *x) {
   Node *reader = NULL;
   int elements = elements_read(u, x);
   FOR_USES (use, u->uses, x)
-    if (!is_element(use)) reader = use->user;
+    if (!fuse_is_element(use)) reader = use->user;
   if (!reader || reader->op != OP_LOOP || reader->loop->has_cond) return false;
   if (uses_count(u->uses, loop) != 1 || uses_count(u->uses, x) != elements + 1) return false;
   OpCounts body = ir_count(u->w, loop->graphs[0]);

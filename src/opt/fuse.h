@@ -17,6 +17,10 @@ typedef struct Fusion {
   int slots;
 } Fusion;
 
+/* Does the use read one element of a vector? */
+static inline bool fuse_is_element(const NodeUse *use) {
+  return use->user->op == OP_INDEX && use->user->nops == 2 && use->operand == 0;
+}
 /* Element i of an output of a loop with independent iterations: what its body makes there of the operands `ops`,
  * without the trip count. */
 Node *fuse_element(World *w, const Node *loop, int output, Node **ops, Node *i);
@@ -25,6 +29,8 @@ Node *fuse_count(const Fusion *f);
 /* The consumer, which computes the elements of operand k, the producer's only output, itself; NULL if it reads it in
  * other ways than described in fuse_reads.c. */
 Node *fuse_read(const Fusion *f, int k);
+/* Does the loop change an array that the loop `by` reads as it was before? They can't be one without a copy. */
+bool fuse_changes_what_is_read(const Node *loop, const Node *by);
 bool fuse_is_array_of_scalars(const IrType *t); /* or of tuples of such */
 /* In `over`: puts `element` for what the body reads of array p, its parameter, at the loop's index. */
 void fuse_put_elements(World *w, Graph *body, int p, Node *element, Map *over);

@@ -15,10 +15,6 @@ typedef struct Read {
   int arm;          /* which has it; -1: none */
 } Read;
 
-static bool is_element(const NodeUse *use) {
-  return use->user->op == OP_INDEX && use->operand == 0 && use->user->nops == 2;
-}
-
 /* The one arm of branch s that reads capture c, in one place. */
 static bool find_in_arms(World *w, Node *s, int c, Read *r) {
   *r = (Read){s, NULL, -1};
@@ -27,7 +23,7 @@ static bool find_in_arms(World *w, Node *s, int c, Read *r) {
     const Node *x = ir_param(w, c, s->graphs[a]->params[c]);
     const NodeUse *use = uses_only(uses, x);
     if (uses_count(uses, x) == 0) continue;
-    if (r->index || !use || !is_element(use)) return false;
+    if (r->index || !use || !fuse_is_element(use)) return false;
     r->index = use->user;
     r->arm = a;
   }
@@ -39,7 +35,7 @@ static bool find_read(const Fusion *f, int p, Read *r) {
   if (!use) return false;
   if (use->user->op == OP_SWITCH && use->operand > 0) return find_in_arms(f->w, use->user, use->operand - 1, r);
   *r = (Read){use->user, use->user, -1};
-  return is_element(use);
+  return fuse_is_element(use);
 }
 
 /* Does the place that is read move by 1 with the index? Then it differs from iteration to iteration. */

@@ -59,8 +59,6 @@ static uint64_t *rows(const Join *j, int n) {
   return NEW_ARRAY(j->w->temp, uint64_t, (size_t)n * (size_t)j->words + 1);
 }
 static uint64_t *row(const Join *j, uint64_t *bits, int i) { return bits + (size_t)i * (size_t)j->words; }
-static bool has(const uint64_t *row, int k) { return row[k / 64] >> (k % 64) & 1; }
-static void set(uint64_t *row, int k) { row[k / 64] |= (uint64_t)1 << (k % 64); }
 static void unite(const Join *j, uint64_t *into, const uint64_t *other) {
   for (int k = 0; k < j->words; k++) into[k] |= other[k];
 }
@@ -96,20 +94,15 @@ static void find_needs(Join *j) {
     for (int k = 0; k < node(j, i)->nops; k++) {
       int of = j->ops[i][k];
       unite(j, row(j, j->needs, i), row(j, j->needs, of));
-      if (j->loop[of] >= 0) set(row(j, j->needs, i), j->loop[of]);
+      if (j->loop[of] >= 0) set_bit(row(j, j->needs, i), j->loop[of]);
     }
   for (int i = 0; i < j->b->n; i++)
     if (ir_is_effect(node(j, i))) unite(j, j->effects, row(j, j->needs, i));
 }
 
-/* The effects of a graph form a chain, so their numbers are their order. */
 static void count_effects_before(Join *j) {
   j->behind = NEW_ARRAY(j->w->temp, int, j->b->n + 1);
-  for (int i = 0; i < j->b->n; i++)
-    for (int k = 0; k < node(j, i)->nops; k++) {
-      int of = j->ops[i][k], n = j->behind[of] + ir_is_effect(node(j, of));
-      if (n > j->behind[i]) j->behind[i] = n;
-    }
+  for (int i = 0; i < j->b->n; i++) j->behind[i] = uses_effects_before(j->uses, node(j, i));
 }
 
 /* Which loop operand k of node i is a result of; -1. */
@@ -120,7 +113,7 @@ static int loop_read(const Join *j, int i, int k) {
 
 static void are_worth_joining(Join *j, const uint64_t *loops) {
   for (int l = 0; l < j->nloops; l++)
-    if (has(loops, l)) unite(j, row(j, j->met, l), loops);
+    if (bit_is_set(loops, l)) unite(j, row(j, j->met, l), loops);
 }
 
 /* Loops whose results one node reads, or another loop, and loops that read one array. */
@@ -129,11 +122,11 @@ static void find_readers(Join *j) {
   j->met = rows(j, j->nloops);
   for (int i = 0; i < j->b->n; i++) {
     uint64_t *read = rows(j, 1);
-    if (j->loop[i] >= 0) set(read, j->loop[i]);
+    if (j->loop[i] >= 0) set_bit(read, j->loop[i]);
     for (int k = 0; k < node(j, i)->nops; k++) {
       int l = loop_read(j, i, k), x = j->ops[i][k];
-      if (l >= 0) set(read, l);
-      if (j->loop[i] >= 0 && node(j, x)->type->kind == T_ARRAY) set(row(j, readers, x), j->loop[i]);
+      if (l >= 0) set_bit(read, l);
+      if (j->loop[i] >= 0 && node(j, x)->type->kind == T_ARRAY) set_bit(row(j, readers, x), j->loop[i]);
     }
     if (node(j, i)->op != OP_GET) are_worth_joining(j, read);
   }
@@ -159,21 +152,16 @@ static Group *group_of_one(Join *j, int l) {
   g->accumulates = accumulates(j, n);
   g->down = n->loop->down;
   g->loops = rows(j, 1);
-  set(g->loops, l);
+  set_bit(g->loops, l);
   vec_push(j->w->temp, g->members, j->nodes[l]);
   vec_push(j->w->temp, g->counts, n->ops[0]);
   return g;
 }
 
-/* Does a loop of `of` begin with an array that one of `by` reads? It couldn't change it in place. */
 static bool changes_what_is_read(const Join *j, const Group *of, const Group *by) {
   for (int a = 0; a < of->members.len; a++)
-    for (int s = 0; s < loop_slots(node(j, of->members.data[a])->loop); s++)
-      for (int c = 0; c < by->members.len; c++) {
-        const Node *x = node(j, of->members.data[a])->ops[1 + s], *n = node(j, by->members.data[c]);
-        for (int k = 1; k < n->nops; k++)
-          if (n->ops[k] == x && x->type->kind == T_ARRAY) return true;
-      }
+    for (int c = 0; c < by->members.len; c++)
+      if (fuse_changes_what_is_read(node(j, of->members.data[a]), node(j, by->members.data[c]))) return true;
   return false;
 }
 
@@ -220,7 +208,8 @@ static int maker(const Join *j, int i, int k) {
 
 static bool is_in(const Join *j, int i, const Group *g) { return j->loop[i] >= 0 && j->group[j->loop[i]] == g; }
 
-/* Do loops of g need those of g or h otherwise than iteration by iteration? */
+/* Does an iteration of a loop of g need more of a loop of g or h than what that makes in the same iteration, or than
+ * the accumulator that both add to? */
 static bool needs_whole(const Join *j, const Group *g, const Group *h) {
   for (int m = 0; m < g->members.len; m++) {
     int i = g->members.data[m];
@@ -420,11 +409,11 @@ static void join_needs(Join *j, int a, int b) {
   int effects = effects_before(j, j->group[a]);
   for (int i = 0; i < j->b->n; i++) {
     uint64_t *needs = row(j, j->needs, i);
-    if (!is_in(j, i, j->group[a]) && !has(needs, a) && !has(needs, b)) continue;
+    if (!is_in(j, i, j->group[a]) && !bit_is_set(needs, a) && !bit_is_set(needs, b)) continue;
     unite(j, needs, both);
     if (j->behind[i] < effects) j->behind[i] = effects;
   }
-  if (has(j->effects, a) || has(j->effects, b)) unite(j, j->effects, both);
+  if (bit_is_set(j->effects, a) || bit_is_set(j->effects, b)) unite(j, j->effects, both);
 }
 
 static void add_once(Join *j, Group *g, Node *count) {
@@ -459,7 +448,7 @@ static bool find_groups(Join *j) {
   for (int l = 0; l < j->nloops; l++) j->group[l] = group_of_one(j, l);
   for (int b = 1; b < j->nloops; b++)
     for (int a = 0; a < b; a++)
-      if (has(row(j, j->met, a), b) && can_join(j, j->group[a], j->group[b])) {
+      if (bit_is_set(row(j, j->met, a), b) && can_join(j, j->group[a], j->group[b])) {
         join(j, a, b);
         any = true;
       }

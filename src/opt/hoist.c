@@ -106,22 +106,14 @@ static Node *hoisted(Hoist *h, const Node *q) {
 }
 
 /* ---- Loops ------------------------------------------------------------------------------------------------------- */
-static bool is_pure(const Node *loop) {
-  for (int k = 0; k < loop_slots(loop->loop); k++)
-    if (loop->type->args[k]->kind == T_TOKEN) return false;
-  return true;
-}
-
 /* Of two sizes that a check before the loop finds to be the same, the one that is made later: the other one. */
 static void find_equal(Hoist *h, const GraphBody *b, Map *equal) {
-  Map made;
-  map_init(&made, h->w->temp);
-  for (int i = 0; i < b->n; i++) map_put(&made, b->nodes[i], (void *)(uintptr_t)(i + 1));
+  Uses *uses = graph_uses(h->w, h->body);
   for (int i = 0; i < b->n; i++) {
     const Node *q = b->nodes[i];
     if (q->op != OP_CHECK_SIZE || !outside(h, q->ops[0]) || !outside(h, q->ops[1])) continue;
     Node *x = fact_unchecked(q->ops[0]), *y = fact_unchecked(q->ops[1]);
-    bool later = (uintptr_t)map_get(&made, x) < (uintptr_t)map_get(&made, y);
+    bool later = uses_position(uses, x) < uses_position(uses, y);
     if (x != y) map_put(equal, later ? y : x, later ? x : y);
   }
 }
@@ -190,7 +182,7 @@ static Node *hoist(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gr
   if (loop->op != OP_LOOP || loop->loop->has_cond) return loop;
   int flags = loop->graphs[0]->flags;
   Hoist h = hoisting(w, loop);
-  bool endless = flags & NODE_ENDLESS, fails = flags & NODE_FAILS, pure = is_pure(loop);
+  bool endless = flags & NODE_ENDLESS, fails = flags & NODE_FAILS, pure = !ir_takes_token(loop->graphs[0]);
   if (fails && pure && !endless) loop = with_checks_before(&h, loop);
   else if (fails)
     ir_remark(w, "hoist", loop->site,

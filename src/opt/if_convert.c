@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Guards without waiting: a derivative's product is 0 where its cotangent d is, even if a partial isn't finite there.
- * The rules say so of the product, which keeps its own derivative by d (rules.c, _unless_lost):
+/* If-conversion of the zero guard. Where the cotangent d is 0, a product with d in a derivative is 0, too, even if a
+ * partial derivative isn't finite there. The derivative rules guard the product (ad_unless_zero in ad/rules.c). This
+ * pass guards its factors instead:
  *
  *   select (d = 0 and is_nan (d * u / v)) 0 (d * u / v)   →   d * (select (d = 0) 0 u) / (select (d = 0) 1 v)
  *
- * The choice is now between numbers that are there before the product, and is made while d is still computed; C
- * compilers turn the other into a branch around product and quotient. A factor stays as it is if it is finite or NaN,
- * and d is NaN wherever it is: in the derivative of sin (exp (cos x)) the factor exp (cos x) of d = cos (exp (cos x)).
- * The same but for the sign of a zero, and so not done in strict mode. Runs when nothing is differentiated any more,
- * and before inlining, which counts nodes. */
+ * The selects depend on d, u and v alone, so a processor can execute them before the product. C compilers turn the
+ * select on the left into a branch around product and quotient. A factor needs no select if it is known to be finite or
+ * NaN, and d to be NaN wherever the factor is: as the factor exp (cos x) in the derivative of sin (exp (cos x)), where
+ * d = cos (exp (cos x)). The result may differ in the sign of a zero, so strict mode leaves the guards as they are. The
+ * pass runs after differentiation, and before inlining, which counts nodes. */
 #include "opt/opt.h"
 #include <math.h>
 #include <string.h>

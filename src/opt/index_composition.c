@@ -14,6 +14,7 @@
  *
  * Graphs are done from the outside in, as what was sunk into a body may be sunk further there. */
 #include "facts/changes.h"
+#include "facts/ir_loop_facts.h"
 #include "opt/opt.h"
 #include "graph/graph.h"
 
@@ -46,34 +47,50 @@ static bool reads_elements(const Views *v, const Node *u, int k) {
   return true;
 }
 
-static bool param_only_read(const Views *v, Graph *g, int k) {
+/* A question about the uses of an array. */
+typedef struct Question {
+  const char *name;
+  bool (*is_part)(const Node *u);                   /* is what u makes of its operand 0 the array, or a part of it? */
+  bool (*is)(const Views *v, const Node *u, int k); /* is that so of operand k of u, the array or a part? */
+} Question;
+
+/* Is it so of any use of parameter k of g? */
+static bool any_use(const Views *v, Graph *g, int k, const Question *q) {
   World *w = v->w;
-  void **known = ir_memo(w, g, "only read", &k, sizeof k);
+  void **known = ir_memo(w, g, q->name, &k, sizeof k);
   if (*known) return *known == g;
   Node **nodes;
   Map parts; /* of the parameter */
   int n = ir_order(w->temp, g, &nodes);
-  bool read = g->result->op != OP_PARAM || g->result->attr.i != k;
+  bool found = false;
   map_init(&parts, w->temp);
-  for (int i = 0; read && i < n; i++) {
+  for (int i = 0; !found && i < n; i++) {
     Node *u = nodes[i];
-    bool part = u->op == OP_PARAM && u->attr.i == k;
-    for (int j = 0; read && j < u->nops; j++) {
+    bool part = fact_is_param(u, k);
+    for (int j = 0; !found && j < u->nops; j++) {
       if (!map_get(&parts, u->ops[j])) continue;
-      if (is_view(u) && j == 0) part = true;
-      else read = reads_elements(v, u, j);
+      if (j == 0 && q->is_part(u)) part = true;
+      else found = q->is(v, u, j);
     }
     if (part) map_put(&parts, u, u);
-    if (part && u == g->result) read = false;
   }
-  *ir_memo(w, g, "only read", &k, sizeof k) = read ? (void *)g : (void *)nodes;
-  return read;
+  found |= q->is(v, NULL, 0) && map_get(&parts, g->result);
+  *ir_memo(w, g, q->name, &k, sizeof k) = found ? (void *)g : (void *)nodes;
+  return found;
+}
+
+/* Reads more than elements and lengths? No user: the graph yields it. */
+static bool reads_more(const Views *v, const Node *u, int k) { return !u || !reads_elements(v, u, k); }
+
+static bool param_only_read(const Views *v, Graph *g, int k) {
+  return !any_use(v, g, k, &(Question){"read otherwise", is_view, reads_more});
 }
 
 /* Is parameter k of g, or a slice of it, handed to a function by its place? */
 static bool param_goes_on(const Views *v, Graph *g, int k);
 
 static bool goes_on(const Views *v, const Node *u, int k) {
+  if (!u) return false;
   if (u->op == OP_CALL) return opt_takes_slice(v->params, u->attr.func, k);
   if (!ir_is_control(u)) return false;
   if (u->op == OP_LOOP && loop_part(u->loop, k - loop_first(u->loop)) != LOOP_CAPTURED) return false;
@@ -84,27 +101,10 @@ static bool goes_on(const Views *v, const Node *u, int k) {
   return false;
 }
 
+static bool is_same_or_slice(const Node *u) { return u->op == OP_SLICE || u->op == OP_AFTER; }
+
 static bool param_goes_on(const Views *v, Graph *g, int k) {
-  World *w = v->w;
-  void **known = ir_memo(w, g, "goes on", &k, sizeof k);
-  if (*known) return *known == g;
-  Node **nodes;
-  Map parts;
-  int n = ir_order(w->temp, g, &nodes);
-  bool found = false;
-  map_init(&parts, w->temp);
-  for (int i = 0; !found && i < n; i++) {
-    Node *u = nodes[i];
-    bool part = u->op == OP_PARAM && u->attr.i == k;
-    for (int j = 0; j < u->nops; j++) {
-      if (!map_get(&parts, u->ops[j])) continue;
-      if (u->op == OP_SLICE || u->op == OP_AFTER) part |= j == 0;
-      else found |= goes_on(v, u, j);
-    }
-    if (part) map_put(&parts, u, u);
-  }
-  *ir_memo(w, g, "goes on", &k, sizeof k) = found ? (void *)g : (void *)nodes;
-  return found;
+  return any_use(v, g, k, &(Question){"goes on", is_same_or_slice, goes_on});
 }
 
 /* ---- Which may be sunk --------------------------------------------------------------------- */

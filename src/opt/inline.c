@@ -12,15 +12,27 @@ typedef struct Calls {
   Map count; /* Func * -> how many CALLs there are, as a number */
 } Calls;
 
-static void count_calls(void *user, Graph *g) {
-  Calls *c = user;
+typedef struct EachCall {
+  World *w;
+  void (*fn)(void *user, const Node *call);
+  void *user;
+} EachCall;
+
+static void each_call_in(void *user, Graph *g) {
+  const EachCall *e = user;
   Node **nodes;
-  int n = ir_order(c->w->temp, g, &nodes);
-  for (int i = 0; i < n; i++) {
-    if (nodes[i]->op != OP_CALL) continue;
-    Func *f = nodes[i]->attr.func;
-    map_put(&c->count, f, (void *)((uintptr_t)map_get(&c->count, f) + 1));
-  }
+  int n = ir_order(e->w->temp, g, &nodes);
+  for (int i = 0; i < n; i++)
+    if (nodes[i]->op == OP_CALL) e->fn(e->user, nodes[i]);
+}
+
+void opt_each_call(World *w, Graph *g, void (*fn)(void *user, const Node *call), void *user) {
+  ir_walk_graphs(w, g, each_call_in, &(EachCall){w, fn, user});
+}
+
+static void count_call(void *user, const Node *call) {
+  Map *count = &((Calls *)user)->count;
+  map_put(count, call->attr.func, (void *)((uintptr_t)map_get(count, call->attr.func) + 1));
 }
 
 static Node *inlined(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
@@ -37,6 +49,6 @@ static Node *inlined(void *user, Rewriter *r, void *frame, Node *n, Node **ops, 
 Graph *opt_inline(World *w, Graph *g) {
   Calls c = {.w = w};
   map_init(&c.count, w->temp);
-  ir_walk_graphs(w, g, count_calls, &c);
+  opt_each_call(w, g, count_call, &c);
   return ir_rewrite(w, g, (RewritePass){.user = &c, .node = inlined});
 }

@@ -41,12 +41,6 @@ static int step_of(LoopFacts *f, const Node *x) {
   return form->affine && form->step >= -1 && form->step <= 1 ? (int)form->step : OTHERWISE;
 }
 
-static const int *operands_at(const GraphBody *b, int at) {
-  const int *operand = b->operands;
-  for (int i = 0; i < at; i++) operand += b->nodes[i]->nops;
-  return operand;
-}
-
 /* How many of the reads in a graph are of places that don't lie side by side? */
 static int apart(LoopFacts *f) {
   const GraphBody *b = graph_body(f->w, f->body);
@@ -128,25 +122,23 @@ static bool is_again(const Node *x) {
   return whole && op_flags[x->op] & OPF_Q && op_flags[x->op] & OPF_S;
 }
 
-static bool is_number(const IrType *t) { return t->kind == T_FLOAT || t->kind == T_INT || t->kind == T_BOOL; }
-
 /* Finds what must be kept of what is needed of the outer loop's iteration; false if that can't be. */
 static bool find_kept(Nest *t) {
   World *w = t->w;
   const GraphBody *b = t->body;
+  Uses *uses = graph_uses(w, outer_body(t));
   bool *needed = NEW_ARRAY(w->temp, bool, b->n + 1);
-  const int *operand = operands_at(b, t->at);
-  for (int p = first_capture(t->inner); p < inner_body(t)->nparams; p++) needed[operand[p]] = true;
+  for (int p = first_capture(t->inner); p < inner_body(t)->nparams; p++)
+    needed[uses_position(uses, t->inner->ops[p])] = true;
   for (int i = t->at - 1; i >= 0; i--) {
     Node *x = b->nodes[i];
     bool reads_state = loop_index_form(&t->facts, x)->reads_state;
     if (needed[i] && x->op == OP_PARAM && reads_state) return false;
     if (!needed[i] || x->op == OP_PARAM) continue;
-    operand = operands_at(b, i);
     if (is_again(x)) {
-      for (int k = 0; k < x->nops; k++) needed[operand[k]] = true;
+      for (int k = 0; k < x->nops; k++) needed[uses_position(uses, x->ops[k])] = true;
     } else {
-      if (reads_state || !is_number(x->type) || x->flags & NODE_ENDLESS) return false;
+      if (reads_state || !ir_is_number(x->type) || x->flags & NODE_ENDLESS) return false;
       vec_push(w->temp, t->kept, x);
     }
   }

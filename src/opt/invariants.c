@@ -64,19 +64,7 @@ static void find_same(Moving *m) {
 }
 
 /* ---- What moves -------------------------------------------------------------------------------------------------- */
-typedef struct Effort {
-  Arena *temp;
-  bool found;
-} Effort;
-
-static void see_effort(void *user, Graph *g) {
-  Effort *e = user;
-  Node **nodes;
-  int n = ir_order(e->temp, g, &nodes);
-  for (int i = 0; i < n; i++) {
-    e->found |= is_function(nodes[i]) || nodes[i]->op == OP_LOOP || nodes[i]->op == OP_CALL;
-  }
-}
+static bool takes_effort(const Node *x) { return is_function(x) || x->op == OP_LOOP || x->op == OP_CALL; }
 
 /* Is array x made by a function, or by a loop that can't be fused with what reads x, or each of whose elements takes
  * more than a few operations? */
@@ -84,10 +72,7 @@ static bool is_hard(World *w, const Node *x) {
   while (x->op == OP_INDEX || x->op == OP_SLICE || x->op == OP_RESHAPE || x->op == OP_GET || x->op == OP_AFTER)
     x = x->ops[0];
   if (x->op != OP_LOOP) return x->op == OP_CALL || x->op == OP_APPLY;
-  if (loop_slots(x->loop)) return true;
-  Effort e = {.temp = w->temp};
-  ir_walk_graphs(w, x->graphs[0], see_effort, &e);
-  return e.found;
+  return loop_slots(x->loop) || ir_reaches(w, x->graphs[0], takes_effort);
 }
 
 /* May operand k of u be changed in place, or become a part of what is? A view is copied before it is changed. */
@@ -99,7 +84,7 @@ static bool is_taken(World *w, const Node *u, int k) {
 /* Can the body do with x as it was made before the loop? */
 static bool can_move(Moving *m, const Node *x) {
   Graph *body = m->loop->graphs[0];
-  if (x->type->kind == T_INT || x->type->kind == T_FLOAT || x->type->kind == T_BOOL) return true;
+  if (ir_is_number(x->type)) return true;
   if (x->type->kind != T_ARRAY || !ir_is_plain(ir_base(x->type)) || !is_hard(m->w, x)) return false;
   FOR_USES (use, graph_uses(m->w, body), x)
     if (!map_get(&m->same, use->user) && is_taken(m->w, use->user, use->operand)) return false;
@@ -161,12 +146,6 @@ static Node *without(Moving *m) {
   return edit_value(e);
 }
 
-static bool has_effects(const Node *loop) {
-  for (int k = 0; k < loop_slots(loop->loop); k++)
-    if (loop->type->args[k]->kind == T_TOKEN) return true;
-  return false;
-}
-
 typedef struct Motion {
   World *w;
   bool last;
@@ -178,7 +157,7 @@ static Node *move(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gra
   World *w = motion->w;
   if (n->op != OP_LOOP || n->loop->has_cond) return NULL;
   Node *loop = rewrite_node(r, n, ops, graphs);
-  if (loop->op != OP_LOOP || loop->loop->has_cond || has_effects(loop)) return loop;
+  if (loop->op != OP_LOOP || loop->loop->has_cond || ir_takes_token(loop->graphs[0])) return loop;
   Moving m = {.w = w, .loop = loop, .own = 1 + loop_captures(loop->loop), .last = motion->last};
   m.n = ir_order(w->temp, loop->graphs[0], &m.nodes);
   map_init(&m.stays, w->temp);

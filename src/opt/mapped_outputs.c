@@ -10,7 +10,7 @@
 #include "facts/ir_loop_facts.h"
 #include "graph/graph.h"
 #include "ir/world.h"
-#include "opt/opt.h"
+#include "opt/fuse.h"
 
 typedef struct Outputs {
   World *w;
@@ -34,12 +34,9 @@ static Node *entry_of_bag(Outputs *o, const Node *r, int k) {
 /* The next value of element i of array k, where it is 0 before. */
 static Node *from_zero(Outputs *o, Node *x, int k) {
   Graph *g = ir_graph(o->w, o->facts.body->params, o->facts.body->nparams, x, NULL);
-  Node **nodes;
   Map zero;
-  int n = ir_order(o->w->temp, g, &nodes);
   map_init(&zero, o->w->temp);
-  for (int i = 0; i < n; i++)
-    if (fact_is_own_element(nodes[i], 1 + k)) map_put(&zero, nodes[i], ir_float(o->w, 0));
+  fuse_put_elements(o->w, g, 1 + k, ir_float(o->w, 0), &zero);
   return ir_graph_over(o->w, g, &zero)->result;
 }
 

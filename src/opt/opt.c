@@ -31,7 +31,8 @@ static void *none_met(void *user, Graph *g) {
   return m;
 }
 
-/* n over other operands, without a place; NULL if it isn't told apart from equal nodes by its place alone. */
+/* Node n over the operands `ops`, made without its source place: the same node for all that differ from n by their
+ * place alone. NULL if the place is no part of n's identity. */
 static Node *anywhere(World *w, const Node *n, Node **ops) {
   switch (n->op) {
   case OP_CHECK_INDEX:

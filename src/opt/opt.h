@@ -26,16 +26,19 @@ typedef struct OptStages {
  * derivatives are taken in any: a function value that one of them differentiates may be made by another. */
 void opt_before_derivatives(World *w, OptStages *stages);
 void opt_derivatives_and_after(World *w, OptStages *stages);
-Graph *opt_simplify(World *w, Graph *g);  /* every node made anew, calls too; equal checks of one graph once */
-Graph *opt_recursion(World *w, Graph *g); /* functions that call themselves once become loops */
-/* branches between closures, and loops that carry one of a few, yield their parts */
-Graph *opt_closures(World *w, Graph *g);
-Graph *opt_prune(World *w, Graph *g);
-Graph *opt_invariants(World *w, Graph *g,
-                      bool last);       /* what is the same in all iterations is made before loops; last: loads */
-Graph *opt_params(World *w, Graph *g);  /* without parameters that nobody needs */
-Graph *opt_compose(World *w, Graph *g); /* recursive functions joined with those that make what they take apart */
-Graph *opt_index_composition(World *w, Graph *g); /* rows and slices are read through their arrays */
+/* The passes, each of which passes.def describes. last: is it the last run? round: how often it ran before, on its own
+ * results; *changed: it shall run again. */
+#define PLAIN(f)                                 f(World *w, Graph *g)
+#define GIVEN(f, last)                           f(World *w, Graph *g, bool)
+#define ROUND(f)                                 f(World *w, Graph *g, int round, bool *changed)
+#define PASS(stage, name, call, needed_by, does) Graph *call;
+#include "opt/passes.def"
+#undef PLAIN
+#undef GIVEN
+#undef ROUND
+#undef PASS
+/* Calls fn for each CALL in graphs that g reaches. */
+void opt_each_call(World *w, Graph *g, void (*fn)(void *user, const Node *call), void *user);
 /* Which parameters, of functions that g reaches, are arrays that recursive calls get slices of; the function that takes
  * each of these as an array, a start and a length. (slice_params.c) */
 typedef struct SliceParams SliceParams;
@@ -43,25 +46,9 @@ SliceParams *opt_slice_params(World *w, Graph *g);
 bool opt_takes_slice(const SliceParams *s, const Func *f, int k);
 bool opt_takes_slices(const SliceParams *s, const Func *f); /* any */
 Func *opt_func_over_places(SliceParams *s, Func *f);
-Graph *opt_scalars(World *w, Graph *g); /* small arrays become scalars */
-/* sums to one element of an array are numbers within a loop */
-Graph *opt_scalar_promotion(World *w, Graph *g);
-Graph *opt_interchange(World *w, Graph *g);   /* sums that walk columns walk rows */
-Graph *opt_fuse(World *w, Graph *g);          /* loops that read in order what another one makes */
-Graph *opt_inline(World *w, Graph *g);        /* what is called in one place */
-Graph *opt_fuse_siblings(World *w, Graph *g); /* sibling loops become one */
-/* products and sums become one operation where World.contract says so */
-Graph *opt_contract(World *w, Graph *g, bool last);
-Graph *opt_nested_updates(World *w, Graph *g); /* arrays in elements of arrays are changed in place */
-Graph *opt_checks(World *w, Graph *g);
-Graph *opt_peel(World *w, Graph *g);  /* loops whose ends differ are split */
-Graph *opt_hoist(World *w, Graph *g); /* checks and divisions that are made before loops */
 /* What a check that goes yields, of these operands: the first one, after the others, which may be checks. Builds for
  * testing test the reasons: it leaves an assertion there. */
 Node *opt_unchecked(World *w, const Node *check, Node **ops);
-/* round: how often it ran before, on its own results; *changed: it shall run again */
-Graph *opt_choose_dense(World *w, Graph *g, int round, bool *changed);
-Graph *opt_if_convert(World *w, Graph *g); /* cotangents of 0 choose factors rather than products */
 /* The value of loop n over other operands and graphs, where accumulators that it fills in order are stacked outputs of
  * it; NULL: it has none. (mapped_outputs.c) */
 Node *opt_stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs);
@@ -69,13 +56,8 @@ Node *opt_stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs);
 static inline bool opt_is_empty(const Node *bag) {
   return bag->op == OP_ZERO || (bag->op == OP_TO_BAG && bag->ops[0]->op == OP_ZEROS);
 }
-/* The same. In the first rounds functions get arrays, too (LIMIT_BAG_ROUNDS). */
-Graph *opt_dense(World *w, Graph *g, int round, bool *changed);
 /* g, without what is in it, where accumulators that end filled begin filled (early_dense.c) */
 Graph *opt_early_dense(World *w, Graph *g, bool *changed);
-Graph *opt_fill_entries(World *w, Graph *g); /* what is left of FILL_LIKE: loops over the entries (early_dense.c) */
-/* accumulators in tuples are parameters and results of their own */
-Graph *opt_unpack_accumulators(World *w, Graph *g);
 /* The array or parameter that a bag was before something was added to it, with the same dimensions; NULL: it is
  * neither. The capture of a branch that its part `bag` comes from so, the same in all arms; the parameter that result k
  * of a function does; -1: there is none. (provenance.c) */

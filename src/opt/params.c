@@ -4,7 +4,7 @@
  * what it can be told again, whether it needs it or not, and an accumulator that every call begins anew. A frame of
  * a deep recursion that keeps less alive is smaller.
  *
- * First all calls are looked at (find_calls), and all functions, until no more parameters turn out to be read
+ * First all calls are looked at (add_call), and all functions, until no more parameters turn out to be read
  * (find_read); then each function that has others is called through one with fewer parameters. */
 #include "opt/opt.h"
 
@@ -18,7 +18,8 @@ typedef struct Params {
 } Params;
 
 /* ---- What is read ------------------------------------------------------------------------------------------------ */
-static void add_call(Params *p, const Node *call) {
+static void add_call(void *user, const Node *call) {
+  Params *p = user;
   Func *f = call->attr.func;
   Node **constants = map_get(&p->constants, f);
   bool first = !constants;
@@ -32,14 +33,6 @@ static void add_call(Params *p, const Node *call) {
     if (first) constants[k] = ir_is_constant(call->ops[k]) && call->ops[k]->ngraphs == 0 ? call->ops[k] : NULL;
     else if (constants[k] != call->ops[k]) constants[k] = NULL;
   }
-}
-
-static void find_calls(void *user, Graph *g) {
-  Params *p = user;
-  Node **nodes;
-  int n = ir_order(p->w->temp, g, &nodes);
-  for (int i = 0; i < n; i++)
-    if (nodes[i]->op == OP_CALL) add_call(p, nodes[i]);
 }
 
 static void mark_read(Params *p, const Graph *g, bool *read);
@@ -124,7 +117,7 @@ Graph *opt_params(World *w, Graph *g) {
   map_init(&p->read, w->temp);
   map_init(&p->constants, w->temp);
   map_init(&p->narrow, w->temp);
-  ir_walk_graphs(w, g, find_calls, p);
+  opt_each_call(w, g, add_call, p);
   find_read(p);
   return ir_rewrite(w, g, (RewritePass){.user = p, .node = call_narrow});
 }

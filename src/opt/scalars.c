@@ -214,26 +214,17 @@ static Node *known_slice(World *w, Node *n) {
 }
 
 /* ---- Unrolling --------------------------------------------------------------------------------------------------- */
-/* Is there nothing in g that takes long or has an effect? */
-static bool is_plain(World *w, Graph *g) {
-  Node **nodes;
-  int n = ir_order(w->temp, g, &nodes);
-  for (int i = 0; i < n; i++) {
-    const Node *x = nodes[i];
-    bool array = x->op == OP_ARRAY || x->op == OP_SLICE || x->op == OP_UPDATE;
-    bool sum = x->op == OP_CADD && x->type->kind == T_FLOAT;
-    if (((op_flags[x->op] & OPF_L) && !array && !sum) || (op_flags[x->op] & OPF_A)) return false;
-    if (x->op == OP_FAIL || x->op == OP_CHECK || x->type->kind == T_TOKEN) return false;
-    for (int k = 0; k < x->ngraphs; k++)
-      if (!is_plain(w, x->graphs[k])) return false;
-  }
-  return true;
+/* Does x take long, or fail by the program's own word, or have an effect? */
+static bool hinders_unrolling(const Node *x) {
+  bool array = x->op == OP_ARRAY || x->op == OP_SLICE || x->op == OP_UPDATE;
+  bool sum = x->op == OP_CADD && x->type->kind == T_FLOAT, takes_long = op_flags[x->op] & OPF_L && !array && !sum;
+  return takes_long || op_flags[x->op] & OPF_A || x->op == OP_FAIL || x->op == OP_CHECK || x->type->kind == T_TOKEN;
 }
 
 static bool unrolls(World *w, Node *n, int64_t *trips) {
   if (n->loop->has_cond || !known_int(n->ops[0], trips) || *trips < 0) return false;
   if (*trips > LIMIT_SMALL_ARRAY && limit_reached(w->arena, AT_SMALL_ARRAY)) return false;
-  if (!is_plain(w, n->graphs[0])) return false;
+  if (ir_reaches(w, n->graphs[0], hinders_unrolling)) return false;
   return *trips * n->graphs[0]->size <= LIMIT_UNROLLED || !limit_reached(w->arena, AT_UNROLLED);
 }
 

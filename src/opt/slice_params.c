@@ -45,19 +45,13 @@ struct SliceParams {
 /* ---- What is handed on ------------------------------------------------------------------------------------------- */
 static bool may_change(const Func *f) { return f->recursive && f->graph && !f->opaque && !f->pullback && !f->tangent; }
 
-static void add_func(SliceParams *s, Func *f) {
+static void add_called(void *user, const Node *call) {
+  SliceParams *s = user;
+  Func *f = call->attr.func;
   if (!may_change(f) || map_get(&s->first, f)) return;
   map_put(&s->first, f, (void *)(uintptr_t)(1 + s->params.len));
   vec_push(s->w->temp, s->funcs, f);
   for (int k = 0; k < f->nparams; k++) vec_push(s->w->temp, s->params, ((Param){.f = f, .k = k}));
-}
-
-static void find_funcs(void *user, Graph *g) {
-  SliceParams *s = user;
-  Node **nodes;
-  int n = ir_order(s->w->temp, g, &nodes);
-  for (int i = 0; i < n; i++)
-    if (nodes[i]->op == OP_CALL) add_func(s, nodes[i]->attr.func);
 }
 
 static int index_of(const SliceParams *s, const Func *f) { return (int)(uintptr_t)map_get(&s->first, f) - 1; }
@@ -129,7 +123,7 @@ SliceParams *opt_slice_params(World *w, Graph *g) {
   s->w = w;
   map_init(&s->first, w->temp);
   map_init(&s->made, w->temp);
-  ir_walk_graphs(w, g, find_funcs, s);
+  opt_each_call(w, g, add_called, s);
   for (int i = 0; i < s->funcs.len; i++) {
     const Func *f = s->funcs.data[i];
     Origin *params = NEW_ARRAY(w->temp, Origin, f->nparams + 1);

@@ -20,6 +20,38 @@ typedef struct ItemRange {
   bool type; /* an item `type …` */
 } ItemRange;
 int split_items(Lexer *lx, Arena *arena, SymTable *syms, const Source *src, ItemRange **out);
+
+/* ---- index_items.c ---- */
+/* The items of a library source, and the names that they define: what a module of the library is before any of its
+ * items is read. For the modules of stdlib it is made when Atled is built (cmake/embed_library.c), so it holds no
+ * pointers but to its own arrays, which then are constants. */
+typedef enum IndexSpace {
+  INDEX_VALUE, /* values and constructors */
+  INDEX_TYPE,  /* types, whose names values may have, too */
+  INDEX_RULE   /* the last rule of a function that doesn't stand behind it, which is an error */
+} IndexSpace;
+typedef struct IndexItem {
+  uint32_t start, end; /* in the source, rules of the item's function included */
+} IndexItem;
+typedef struct IndexName {
+  uint32_t text;    /* where it begins in `pool`, NUL-terminated */
+  uint16_t item;    /* its number */
+  uint8_t space;    /* IndexSpace */
+  bool is_exported; /* not a rule, and of an item whose first name doesn't begin with `_` */
+} IndexName;
+typedef struct ItemIndex {
+  const IndexItem *items;
+  int nitems;
+  const IndexName *names; /* in the order of the source */
+  int nnames;
+  const uint16_t *sorted; /* numbers of names in the order of spaces, then of bytes; of equal ones the last alone */
+  int nsorted;
+  const char *pool; /* the names one after the other, in the order of the source */
+} ItemIndex;
+/* Makes it in the arena, of at most 65,535 items and names. */
+ItemIndex *index_items(Lexer *lx, Arena *arena, SymTable *syms, const Source *src);
+/* The number of the item that defines the name; -1: none does. */
+int index_find(const ItemIndex *index, IndexSpace space, const char *name);
 /* Parses bytes [start, end) of a source, which hold whole items. */
 Program *parse_range(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start,
                      uint32_t end);

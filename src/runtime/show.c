@@ -162,7 +162,7 @@ static void show_formatted(Walk *w, const Slot *v, Place place) {
   buf_free(&b);
 }
 
-/* Writes a value, or opens it. */
+/* Writes a value without parts. Of one with parts, writes what comes before them and pushes a frame for the parts. */
 static void show_value(Walk *w, const Desc *d, const Slot *v, Place place) {
   char text[40];
   if (w->format && d->kind == w->formatted) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The texts a VM has read, and how byte offsets become lines and columns.
- * A source is copied when added and never changes, so tokens, trees and
- * diagnostics refer to it by index and offset only. */
+ * A source is copied when added, unless it is a constant of the program, and
+ * never changes, so tokens, trees and diagnostics refer to it by index and offset
+ * only. */
 #include "support/support.h"
 #include <string.h>
 
@@ -15,12 +16,18 @@ static void find_lines(Sources *s, Source *src) {
   int n = 1;
   for (const char *p = src->text; (p = memchr(p, '\n', src->len - (size_t)(p - src->text))); p++)
     heap_look_at(s->arena->heap, (uint32_t)n++);
-  src->lines = NEW_ARRAY(s->arena, uint32_t, n);
+  uint32_t *lines = NEW_ARRAY(s->arena, uint32_t, n);
+  src->lines = lines;
   src->nlines = 1;
   for (const char *p = src->text; (p = memchr(p, '\n', src->len - (size_t)(p - src->text))); p++) {
     heap_look_at(s->arena->heap, (uint32_t)src->nlines);
-    src->lines[src->nlines++] = (uint32_t)(p + 1 - src->text);
+    lines[src->nlines++] = (uint32_t)(p + 1 - src->text);
   }
+}
+
+static uint32_t add(Sources *s, Source *src) {
+  vec_push(s->arena, s->all, src);
+  return (uint32_t)(s->all.len - 1);
 }
 
 uint32_t sources_add(Sources *s, const char *name, const char *text, size_t len) {
@@ -30,8 +37,14 @@ uint32_t sources_add(Sources *s, const char *name, const char *text, size_t len)
   src->text = arena_strndup(s->arena, text, len);
   src->len = len;
   find_lines(s, src);
-  vec_push(s->arena, s->all, src);
-  return (uint32_t)(s->all.len - 1);
+  return add(s, src);
+}
+
+uint32_t sources_add_constant(Sources *s, const char *name, const char *text, size_t len, const uint32_t *lines,
+                              int nlines) {
+  Source *src = NEW(s->arena, Source);
+  *src = (Source){.name = name, .text = text, .len = len, .lines = lines, .nlines = nlines, .constant = true};
+  return add(s, src);
 }
 
 /* ---- Loans ------------------------------------------------------------------------- */
@@ -54,10 +67,13 @@ uint32_t sources_lend(SourceLoans *l, const Sources *s, uint32_t id, Arena *aren
   const Source *src = sources_get(s, id);
   Source *copy = NEW(arena, Source);
   *copy = *src;
-  copy->name = arena_strndup(arena, src->name, strlen(src->name));
-  copy->text = arena_strndup(arena, src->text, src->len);
-  copy->lines = NEW_ARRAY(arena, uint32_t, src->nlines);
-  memcpy(copy->lines, src->lines, sizeof *src->lines * (size_t)src->nlines);
+  if (!src->constant) {
+    copy->name = arena_strndup(arena, src->name, strlen(src->name));
+    copy->text = arena_strndup(arena, src->text, src->len);
+    uint32_t *lines = NEW_ARRAY(arena, uint32_t, src->nlines);
+    memcpy(lines, src->lines, sizeof *lines * (size_t)src->nlines);
+    copy->lines = lines;
+  }
   uint32_t k = free_slot(l);
   l->all[k] = copy;
   return LENT | k;

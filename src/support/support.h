@@ -206,11 +206,12 @@ typedef struct Span {
 } Span;
 typedef struct Source {
   const char *name; /* as shown: file name, "<stdin>", "<expr>", "repl:3" */
-  const char *text; /* NUL-terminated copy */
+  const char *text; /* NUL-terminated */
   size_t len;
-  uint32_t *lines; /* offsets of line starts */
+  const uint32_t *lines; /* offsets of line starts */
   int nlines;
-  bool library; /* part of stdlib: call sites in it are left out of traces */
+  bool library;  /* part of stdlib: call sites in it are left out of traces */
+  bool constant; /* text and lines are constants of the program, else copies in the arena */
 } Source;
 /* Copies of sources that may outlive the others: each belongs to whoever lent it, until it is taken back. */
 typedef struct SourceLoans {
@@ -225,6 +226,9 @@ typedef struct Sources {
 } Sources;
 void sources_init(Sources *s, Arena *a);
 uint32_t sources_add(Sources *s, const char *name, const char *text, size_t len);
+/* The same without a copy: name, text and lines, as in Source, are constants of the program. */
+uint32_t sources_add_constant(Sources *s, const char *name, const char *text, size_t len, const uint32_t *lines,
+                              int nlines);
 Source *sources_get(const Sources *s, uint32_t id);
 /* A copy in the arena of the source with this id, its own id. Memory that is gone ends in heap_out_of_memory. */
 uint32_t sources_lend(SourceLoans *l, const Sources *s, uint32_t id, Arena *arena);
@@ -232,6 +236,11 @@ void sources_take_back(SourceLoans *l, uint32_t id);
 void sources_loans_free(SourceLoans *l);
 /* 1-based line and column (column in characters). */
 void span_position(const Sources *s, Span at, int *line, int *column);
+/* Sets as words of bits. */
+static inline bool bit_is_set(const uint64_t *set, int i) { return set[i / 64] >> (i % 64) & 1; }
+static inline void set_bit(uint64_t *set, int i) { set[i / 64] |= (uint64_t)1 << (i % 64); }
+static inline void clear_bit(uint64_t *set, int i) { set[i / 64] &= ~((uint64_t)1 << (i % 64)); }
+
 static inline Span span_join(Span a, Span b) {
   if (!a.source) return b;
   if (!b.source) return a;

@@ -35,7 +35,7 @@ def node_kinds(exe, text):
 def all_kinds():
     path = os.path.join(os.path.dirname(__file__), "..", "..", "src", "ir", "ops.def")
     with open(path, encoding="utf-8") as f:
-        return re.findall(r'^(?:OP|SCALAR|FLOAT1)\(\w+, "([^"]+)"', f.read(), re.M)
+        return re.findall(r'^(?:OP|SCALAR|FLOAT1|LEAF|CHECKED)\(\w+, "([^"]+)"', f.read(), re.M)
 
 
 class Coverage:

@@ -140,14 +140,18 @@ static Sym library_name(void *user, int i) {
   return i < 4 ? sym_of(&w->f.syms, library_names[i]) : NULL;
 }
 
+static Module *add_library(World *w, Sym name, const char *text) {
+  uint32_t source = sources_add(&w->f.sources, name ? name : "prelude", text, strlen(text));
+  return checker_lazy_module(w->c, w->f.lx, name, source,
+                             index_items(w->f.lx, &w->f.arena, &w->f.syms, sources_get(&w->f.sources, source)));
+}
+
 static Module *library(void *user, Sym name) {
   World *w = user;
   static const char *const texts[] = {list_text, str_text, regex_text, csv_text};
   for (int i = 0; i < 4; i++) {
     if (strcmp(name, library_names[i])) continue;
-    if (!w->libraries[i])
-      w->libraries[i] =
-          checker_lazy_module(w->c, w->f.lx, name, sources_add(&w->f.sources, name, texts[i], strlen(texts[i])));
+    if (!w->libraries[i]) w->libraries[i] = add_library(w, name, texts[i]);
     return w->libraries[i];
   }
   return NULL;
@@ -159,8 +163,7 @@ static void world_init(World *w) {
   w->f.heap.on_oom = &w->f.oom;
   w->c = checker_new(&w->f.arena, &w->f.arena, &w->f.syms, &w->f.sources,
                      (ModuleLoader){w, import, library, library_name});
-  uint32_t source = sources_add(&w->f.sources, "prelude", prelude_text, strlen(prelude_text));
-  checker_set_prelude(w->c, checker_lazy_module(w->c, w->f.lx, NULL, source));
+  checker_set_prelude(w->c, add_library(w, NULL, prelude_text));
 }
 
 static void world_free(World *w) { fixture_close(&w->f); }

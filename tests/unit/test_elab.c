@@ -68,7 +68,8 @@ static void bench_init(Bench *b) {
   b->checker = checker_new(&b->f.arena, &b->f.arena, &b->f.syms, &b->f.sources,
                            (ModuleLoader){b, no_import, no_library, no_library_name});
   uint32_t source = sources_add(&b->f.sources, "prelude", prelude_text, strlen(prelude_text));
-  Module *prelude = checker_lazy_module(b->checker, b->f.lx, NULL, source);
+  const ItemIndex *index = index_items(b->f.lx, &b->f.arena, &b->f.syms, sources_get(&b->f.sources, source));
+  Module *prelude = checker_lazy_module(b->checker, b->f.lx, NULL, source, index);
   checker_set_prelude(b->checker, prelude);
   b->w = world_new(&b->f.arena, &b->f.syms, false, false);
   compilation_begin(b->w);

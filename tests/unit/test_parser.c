@@ -287,6 +287,41 @@ static void test_split(Fixture *f) {
   arena_free(&f->arena);
 }
 
+/* The text of the item that defines the name; "": none does. */
+static const char *item_of(Fixture *f, uint32_t source, const ItemIndex *x, IndexSpace space, const char *name) {
+  int i = index_find(x, space, name);
+  if (i < 0) return "";
+  const IndexItem *item = &x->items[i];
+  return arena_strndup(&f->arena, sources_get(&f->sources, source)->text + item->start, item->end - item->start);
+}
+
+static void test_index(Fixture *f) {
+  const char *text = "let b = 1\nforeign \"prim\" f : float -> float\npullback f x = 2\ntangent f x = 3\n"
+                     "type b = A | _B\ntype _t = C\nlet _p = 4\nlet g = 5\nlet b = 6\npullback g x = 7\n";
+  fixture_begin(f);
+  uint32_t id = sources_add(&f->sources, "lib", text, strlen(text));
+  const ItemIndex *x = index_items(f->lx, &f->arena, &f->syms, sources_get(&f->sources, id));
+  CHECK_STR(item_of(f, id, x, INDEX_VALUE, "f"),
+            "foreign \"prim\" f : float -> float\npullback f x = 2\ntangent f x = 3\n");
+  CHECK_STR(item_of(f, id, x, INDEX_VALUE, "b"), "let b = 6\n"); /* the last one */
+  CHECK_STR(item_of(f, id, x, INDEX_TYPE, "b"), "type b = A | _B\n");
+  CHECK_STR(item_of(f, id, x, INDEX_VALUE, "A"), "type b = A | _B\n");
+  CHECK_STR(item_of(f, id, x, INDEX_VALUE, "C"), "type _t = C\n");
+  CHECK_STR(item_of(f, id, x, INDEX_RULE, "g"), "pullback g x = 7\n");
+  CHECK_STR(item_of(f, id, x, INDEX_VALUE, "g"), "let g = 5\n");
+  CHECK_STR(item_of(f, id, x, INDEX_RULE, "f"), "");
+  CHECK_STR(item_of(f, id, x, INDEX_TYPE, "A"), "");
+  CHECK_STR(item_of(f, id, x, INDEX_VALUE, ""), "");
+  Str exported = {.arena = &f->arena};
+  for (int i = 0; i < x->nnames; i++)
+    if (x->names[i].is_exported) str_printf(&exported, "%s ", x->pool + x->names[i].text);
+  CHECK_STR(exported.data, "b f b A g b ");
+  id = sources_add(&f->sources, "empty", "", 0);
+  x = index_items(f->lx, &f->arena, &f->syms, sources_get(&f->sources, id));
+  CHECK(x->nitems == 0 && index_find(x, INDEX_VALUE, "b") == -1);
+  arena_free(&f->arena);
+}
+
 static void test_out_of_memory(Fixture *f) {
   for (volatile int64_t n = 1; n < 10000; n++) {
     jmp_buf env;
@@ -319,6 +354,7 @@ int main(void) {
   test_long_chains(&f);
   test_deep_nesting(&f);
   test_split(&f);
+  test_index(&f);
   test_out_of_memory(&f);
   lexer_free(f.lx);
   CHECK(f.heap.bytes == 0);
