@@ -5,10 +5,11 @@
  *   host ──spawn──► starter ──fork──► this process ──fork──► compile: image.c, translate.c
  *
  * The starter ends at once, so the host has no child; where the host is process 1, and would get the orphan, it stays
- * between the two, and starts this process when there is something to do. Each order is carried out by a process of its
- * own, a copy of this one, in which libgccjit is loaded but was never used: what a compile leaves behind, or takes too
- * much of, ends with it. This process has one thread and does nothing but wait, for the first of: the result, the end of
- * time, the end of the host. It ends when no order has come for a while; the host starts another one then. */
+ * between the two, and starts this process when there is something to do. Each order is carried out by a process of
+ * its own, a copy of this one, in which libgccjit is loaded but was never used: what a compile leaves behind, or
+ * takes too much of, ends with it. This process has one thread and does nothing but wait, for the first of: the
+ * result, the end of time, the end of the host. It ends when no order has come for a while; the host starts another
+ * one then. */
 #define _GNU_SOURCE
 #include "jit/toolchain/cache.h"
 #include "jit/toolchain/folder.h"
