@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Uses the library as other projects do. It is installed to a folder that wasn't known when it was configured, and that
 folder is moved afterwards; the examples of embedding are built against it through pkg-config, through CMake's
-find_package, and as a part of another CMake project (add_subdirectory), static and shared, and run. Outside, both
-libraries show names of atled.h alone, so hosts may have a `load` or a `call` of their own.
+find_package, and as a part of another CMake project (add_subdirectory, and FetchContent of an archive), static and
+shared, and run. Outside, both libraries show names of atled.h alone, so hosts may have a `load` or a `call` of their
+own. hello.c is built by the command of its comment. The target `uninstall` leaves of an installation what was there before.
 
 usage: test_embed.py SOURCE_FOLDER BUILD_FOLDER"""
 import os
 import shlex
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 source, build = map(os.path.abspath, sys.argv[1:3])
@@ -18,7 +20,8 @@ setting = [line.split("=", 1)[1].strip() for line in open(f"{build}/CMakeCache.t
 sanitize = {"OFF": [], "thread": ["-fsanitize=thread"]}.get(setting, ["-fsanitize=address,undefined"])
 
 # Each host, and what it prints.
-HOSTS = {f"{source}/examples/embed/gradient.c": "slope", f"{source}/examples/embed/two_threads.c": "thread 1",
+HELLO = f"{source}/examples/embed/hello.c"
+HOSTS = {HELLO: "gradient 2 1 6", f"{source}/examples/embed/gradient.c": "slope", f"{source}/examples/embed/two_threads.c": "thread 1",
          f"{source}/tests/embed/own_names.c": "slope 6, own 2 4 map 1 1"}
 
 PROJECT = """cmake_minimum_required(VERSION 3.20)
@@ -32,7 +35,7 @@ endforeach()
 
 
 def run(*command, env=None):
-    r = subprocess.run(command, capture_output=True, text=True, env=env, timeout=300, check=False)
+    r = subprocess.run(command, capture_output=True, text=True, env=env, timeout=600, check=False)
     if r.returncode != 0:
         sys.exit(f"{' '.join(command)}: status {r.returncode}\n{r.stdout}{r.stderr}")
     return r.stdout
@@ -51,12 +54,16 @@ def check_host(exe, expected, env):
         sys.exit(f"{exe} printed {out!r}")
 
 
-def build_project(folder, library, host, env, *options):
+def configure_project(folder, library, host, *options):
     """A project of CMake's that takes the library as the given lines say, in a new folder."""
     os.mkdir(folder)
     with open(f"{folder}/CMakeLists.txt", "w", encoding="utf-8") as f:
         f.write(PROJECT.format(library=library, host=host))
     run("cmake", "-G", "Ninja", "-S", folder, "-B", f"{folder}/out", f"-DCMAKE_C_FLAGS={' '.join(sanitize)}", *options)
+
+
+def build_project(folder, library, host, env, *options):
+    configure_project(folder, library, host, *options)
     run("cmake", "--build", f"{folder}/out")
     for kind in ("static", "shared"):
         check_host(f"{folder}/out/host_{kind}", HOSTS[host], env)
@@ -84,9 +91,80 @@ def check_pkg_config(work, env):
     check_names(f"{libdir}/libatled.so", "-D")
 
 
+def check_hello(work, prefix):
+    """The shortest host, by the command that its comment gives, and an rpath: no environment at run time."""
+    command = 'cc "$HELLO" $(pkg-config --cflags --libs atled) -Wl,-rpath,$(pkg-config --variable=libdir atled) -o hello "$@"'
+    with open(HELLO, encoding="utf-8") as f:
+        if len(f.readlines()) >= 25:
+            sys.exit(f"{HELLO} has 25 lines or more")
+    pc = [folder for folder, _, files in os.walk(prefix) if "atled.pc" in files]
+    run("sh", "-c", f'cd "$WORK" && {command}', "sh", *sanitize,
+        env=dict(os.environ, PKG_CONFIG_PATH=pc[0], WORK=work, HELLO=HELLO))
+    check_host(f"{work}/hello", HOSTS[HELLO], dict(os.environ, ATLED_CACHE=work))
+
+
+def all_below(folder):
+    return sorted(os.path.join(path, name) for path, folders, files in os.walk(folder) for name in folders + files)
+
+
+def check_uninstall(work):
+    """Into a folder where one of the folders exists, and another with a file: they and the file stay."""
+    prefix = f"{work}/used"
+    os.makedirs(f"{prefix}/include")
+    os.makedirs(f"{prefix}/share/man")
+    open(f"{prefix}/share/man/other", "w", encoding="utf-8").close()
+    before = all_below(prefix)
+    for _ in range(2):  # what is there already at the second time was made by the first
+        run("cmake", "--install", build, "--prefix", prefix)
+    if len(all_below(prefix)) < len(before) + 20:
+        sys.exit(f"installed: {all_below(prefix)}")
+    run("cmake", "--build", build, "--target", "uninstall")
+    if all_below(prefix) != before:
+        sys.exit(f"`uninstall` leaves {sorted(set(all_below(prefix)) ^ set(before))}")
+
+
+def without_records(action, *arguments):
+    """Runs the action and leaves the build folder's records of an installation, which `uninstall` needs, as they were."""
+    records = [f"{build}/install_{name}.txt" for name in ("manifest", "folders")]
+    kept = {}
+    for name in records:
+        if os.path.exists(name):
+            kept[name] = open(name, "rb").read()
+            os.remove(name)
+    try:
+        action(*arguments)
+    finally:
+        for name in records:
+            if name in kept:
+                with open(name, "wb") as f:
+                    f.write(kept[name])
+            elif os.path.exists(name):
+                os.remove(name)
+
+
+def make_archive(path):
+    """The sources as a release has them."""
+    with tarfile.open(path, "w:gz") as archive:
+        for name in ("CMakeLists.txt", "cmake", "compiler", "docs", "examples", "include", "repl", "src", "stdlib"):
+            archive.add(f"{source}/{name}", f"atled/{name}")
+
+
+def check_fetched(work, env):
+    make_archive(f"{work}/atled.tar.gz")
+    build_project(f"{work}/fetched", f"""include(FetchContent)
+FetchContent_Declare(atled URL "file://{work}/atled.tar.gz" DOWNLOAD_EXTRACT_TIMESTAMP ON)
+FetchContent_MakeAvailable(atled)""", f"{source}/tests/embed/own_names.c", env, "-DCMAKE_BUILD_TYPE=Debug")
+
+
+def install(work):
+    run("cmake", "--install", build, "--prefix", f"{work}/first")
+
+
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
+    without_records(check_uninstall, work)
+    without_records(install, work)
+    check_hello(work, f"{work}/first")
     first, prefix = f"{work}/first", f"{work}/an odd prefix"
-    run("cmake", "--install", build, "--prefix", first)
     os.rename(first, prefix)
     folders = [folder for folder, _, files in os.walk(prefix) if "atled.pc" in files]
     environment = dict(os.environ, PKG_CONFIG_PATH=folders[0], LD_LIBRARY_PATH=os.path.dirname(folders[0]),
@@ -96,5 +174,6 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
     build_project(f"{work}/package", "find_package(atled 0.3 REQUIRED)", own_names, environment,
                   f"-DCMAKE_PREFIX_PATH={prefix}")
     if not sanitize:
-        build_project(f"{work}/part", f'add_subdirectory("{source}" atled)', own_names, environment,
-                      "-DCMAKE_BUILD_TYPE=Debug")
+        # FetchContent is add_subdirectory of what it fetched: one of the two is built.
+        configure_project(f"{work}/part", f'add_subdirectory("{source}" atled)', own_names)
+        check_fetched(work, environment)

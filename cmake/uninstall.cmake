@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+# The target `uninstall`: removes what the last `cmake --install` of the build folder BUILD installed. These are the files of its
+# install_manifest.txt, and those folders that installing made (install_folders.txt) which are empty now.
+set(manifest "${BUILD}/install_manifest.txt")
+set(record "${BUILD}/install_folders.txt")
+if(NOT EXISTS "${manifest}")
+  message(FATAL_ERROR "there is nothing to uninstall: ${manifest} doesn't exist")
+endif()
+file(STRINGS "${manifest}" files)
+foreach(file IN LISTS files)
+  set(file "$ENV{DESTDIR}${file}")
+  file(REMOVE "${file}")
+  if(EXISTS "${file}" OR IS_SYMLINK "${file}")
+    message(FATAL_ERROR "can't remove ${file}")
+  endif()
+  message(STATUS "Removed: ${file}")
+endforeach()
+file(STRINGS "${record}" folders)
+list(SORT folders ORDER DESCENDING) # a folder after those within it
+foreach(folder IN LISTS folders)
+  file(GLOB inside "${folder}/*" "${folder}/.*")
+  list(FILTER inside EXCLUDE REGEX "/\\.\\.?$")
+  if(IS_DIRECTORY "${folder}" AND NOT inside)
+    file(REMOVE_RECURSE "${folder}")
+    message(STATUS "Removed: ${folder}")
+  endif()
+endforeach()
+file(REMOVE "${manifest}" "${record}")
