@@ -108,7 +108,7 @@ static const char *const kind_names[] = {
     [ERR_IO] = "io",             [ERR_FORMAT] = "format",       [ERR_TEXT] = "text",
     [ERR_CSV] = "csv",           [ERR_REGEX] = "regex",         [ERR_REGEX_LIMIT] = "regex-limit",
     [ERR_FOREIGN] = "foreign",   [ERR_RULE] = "rule",        [ERR_EFFECT] = "rule",
-    [ERR_OUTPUT] = "output"};
+    [ERR_OUTPUT] = "output",     [ERR_DENIED] = "denied"};
 /* clang-format on */
 
 typedef struct Frame {
@@ -174,8 +174,8 @@ static bool within(Span outer, Span inner) {
 /* Calls that were inlined into each other, or made by the library, may have lost the outermost places: the item that
  * runs is known in any case. */
 static void add_item(Frames *frames, const RtError *e, Span item) {
-  if (!item.source || e->kind == ERR_FOREIGN || e->kind == ERR_IO || frames->n == FRAMES_KEPT ||
-      (e->kind == ERR_STACK && frames->n))
+  if (!item.source || e->kind == ERR_FOREIGN || e->kind == ERR_IO || e->kind == ERR_DENIED ||
+      frames->n == FRAMES_KEPT || (e->kind == ERR_STACK && frames->n))
     return;
   for (int i = 0; i < frames->n; i++)
     if (within(item, frames->all[i].at)) return;
