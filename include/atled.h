@@ -153,6 +153,25 @@ typedef void *(*AtledAllocate)(void *user, void *block, size_t old_size, size_t 
 
 typedef enum AtledStream { ATLED_OUTPUT, ATLED_ERRORS } AtledStream;
 
+/* What a program may do beside computing and printing: bits of AtledConfig.rights. */
+typedef enum AtledRight {
+  ATLED_RIGHT_READ = 1,         /* read files and list folders */
+  ATLED_RIGHT_WRITE = 2,        /* write files */
+  ATLED_RIGHT_IMPORT = 4,       /* import files; messages show lines of them */
+  ATLED_RIGHT_FOREIGN = 8,      /* call C functions by `foreign`: these may do anything */
+  ATLED_RIGHT_ENVIRONMENT = 16, /* see its arguments, the environment, the terminal's width */
+  ATLED_RIGHT_CLOCK = 32,       /* read clocks and the date, and wait */
+  ATLED_RIGHT_INPUT = 64,       /* read standard input, or what AtledConfig.input gives */
+  ATLED_RIGHT_PROCESSES = 128,  /* start processes. No function of the library does so yet */
+  ATLED_RIGHTS_ALL = 255
+} AtledRight;
+
+/* A folder, and which of ATLED_RIGHT_READ, WRITE and IMPORT the program has for what is in it, at any depth. */
+typedef struct AtledFolder {
+  const char *path;
+  unsigned rights;
+} AtledFolder;
+
 typedef struct AtledConfig {
   size_t struct_size;     /* set by atled_config_init */
   AtledAllocate allocate; /* NULL: the C library's */
@@ -167,7 +186,7 @@ typedef struct AtledConfig {
    * count for atled_names, atled_cache, atled_clear_cache, and calls that are refused, which take no time. GCC in this
    * process (jit_in_process) isn't stopped: the call ends when it is done. */
   double time_limit;
-  /* What `print` and `write` write; NULL: stdout. */
+  /* What `print` and `write` write; NULL: stdout. No right is needed for output. */
   void (*write)(void *user, const char *text, size_t length);
   /* The same, and what `eprint` writes, if it isn't NULL; `write` isn't called then. False: no more is taken, and the
    * evaluation ends with an error of kind "output". NULL: `eprint` writes to stderr, and a failure of stdout or stderr
@@ -205,15 +224,33 @@ typedef struct AtledConfig {
   bool colour;             /* rendered diagnostics have ANSI colours */
   const char *const *args; /* what `args` is in the program; kept by pointer */
   int nargs;               /* how many; a NULL among them ends them */
+  /* Rights (docs/security.md). Using what needs a right that isn't granted is a compile error of kind "denied" at the
+   * use, and a run-time error of that kind if the call comes about in another way. */
+  const AtledFolder *folders; /* what the program may do below these folders; copied, relative ones made absolute */
+  int nfolders;
+  unsigned rights; /* sum of AtledRight: what it may do anywhere */
+  /* The source of the module that an `import` names, *length bytes, which are copied before the next call; NULL: there
+   * is none. In a module "lib/a.atl" `import "b.atl"` names "lib/b.atl"; no name begins with "../". Imported again in
+   * a later evaluation, a module is asked for again. NULL: imports read files, with ATLED_RIGHT_IMPORT. */
+  const char *(*module)(void *user, const char *name, size_t *length);
+  /* Where machine code is kept; copied when code is first compiled. NULL: the folder that the environment names, or,
+   * for a program without all rights, nowhere. The environment doesn't name one for such a program. */
+  const char *cache_folder;
 } AtledConfig;
 
-/* All zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always, ATLED_STRICT_FP=1, and
- * ATLED_CACHE_SIZE, a number that K, M or G may follow; 0: no cache. One that makes no sense is ignored, with a warning
- * when code runs. NULL is allowed. */
+/* All rights, and else all zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always,
+ * ATLED_STRICT_FP=1, and ATLED_CACHE_SIZE, a number that K, M or G may follow; 0: no cache. One that makes no sense is
+ * ignored, with a warning when code runs. NULL is allowed. */
 ATLED_API void atled_config_init_sized(AtledConfig *config, size_t size);
 #define atled_config_init(config) atled_config_init_sized(config, sizeof(AtledConfig))
-/* A new VM; config NULL means the one of atled_config_init. It is copied; what it points to isn't. NULL when there is
- * no memory, when atled_config_init didn't make the config, and when it sets a field that this library doesn't know. */
+/* The same for programs that aren't trusted: no rights, GCC in a process of its own or not at all, and limits that a
+ * host sets higher or lower: memory_limit 256 MB, stack_size 64 MB, time_limit 10 s, jit_memory 1 GB, jit_time 60 s.
+ * Where `size` has no room for the rights no VM can be made of the config. NULL is allowed. */
+ATLED_API void atled_sandbox_init_sized(AtledConfig *config, size_t size);
+#define atled_sandbox_init(config) atled_sandbox_init_sized(config, sizeof(AtledConfig))
+/* A new VM; config NULL means the one of atled_config_init. It is copied; what it points to isn't, but for folders.
+ * NULL when there is no memory, when atled_config_init or atled_sandbox_init didn't make the config, and when it sets a
+ * field that this library doesn't know. */
 ATLED_API AtledVM *atled_new(const AtledConfig *config);
 /* Frees the VM and all it holds. While a function handle of its isn't released that waits for the last release, and
  * calls of the handle are refused; nothing else may be done with the VM. NULL is allowed. */

@@ -433,23 +433,30 @@ static int run_verb(Options *o) {
   return EXIT_USAGE;
 }
 
-static int run(int argc, char **argv) {
-  Options o = {0};
-  atled_config_init(&o.config);
-  o.config.output = output_write;
-  o.config.flush = output_flush;
-  o.config.input = input_read;
-  o.config.diagnostic = print_diagnostic;
-  if (!options_read(&o, argc, argv)) return EXIT_USAGE;
-  o.config.colour = colours_of(STDERR_FILENO);
-  o.config.errors_on_terminal = isatty(STDERR_FILENO);
-  if (o.json) o.config.diagnostic = print_json_error;
-  if (o.config.jit == ATLED_JIT_ALWAYS && isatty(STDERR_FILENO)) o.config.compiling = show_compiling;
-  if (o.version) printf("atled %s\n", atled_version());
-  else if (o.help) manual_help();
-  else if (o.generate) manual_generate(o.generate);
-  else return o.watch ? watch(&o, run_verb) : run_verb(&o);
+static int run_with(Options *o, int argc, char **argv) {
+  atled_config_init(&o->config);
+  o->config.output = output_write;
+  o->config.flush = output_flush;
+  o->config.input = input_read;
+  o->config.diagnostic = print_diagnostic;
+  if (!options_read(o, argc, argv)) return EXIT_USAGE;
+  o->config.colour = colours_of(STDERR_FILENO);
+  o->config.errors_on_terminal = isatty(STDERR_FILENO);
+  if (o->json) o->config.diagnostic = print_json_error;
+  if (o->config.jit == ATLED_JIT_ALWAYS && isatty(STDERR_FILENO)) o->config.compiling = show_compiling;
+  if (o->version) printf("atled %s\n", atled_version());
+  else if (o->help) manual_help();
+  else if (o->generate) manual_generate(o->generate);
+  else return o->watch ? watch(o, run_verb) : run_verb(o);
   return 0;
+}
+
+static int run(int argc, char **argv) {
+  Options o = {.folders = calloc((size_t)argc + 1, sizeof(AtledFolder))};
+  if (!o.folders) return EXIT_SOFTWARE;
+  int status = run_with(&o, argc, argv);
+  free(o.folders);
+  return status;
 }
 
 int main(int argc, char **argv) {

@@ -83,6 +83,18 @@ static bool takes(Verb verb, OptionId id) {
 
 static const AtledJit jit_modes[] = {ATLED_JIT_AUTO, ATLED_JIT_OFF, ATLED_JIT_ALWAYS};
 
+/* The first of the options of a sandbox takes all rights away. */
+static void confine(Options *o) {
+  if (!o->sandbox) o->config.rights = 0;
+  o->sandbox = true;
+}
+
+static void allow_folder(Options *o, const char *path, unsigned rights) {
+  confine(o);
+  o->folders[o->config.nfolders++] = (AtledFolder){path, rights};
+  o->config.folders = o->folders;
+}
+
 /* choice: the value's place among the choices, if there are some. */
 static void apply(Options *o, OptionId id, const char *value, int choice) {
   switch (id) {
@@ -90,6 +102,11 @@ static void apply(Options *o, OptionId id, const char *value, int choice) {
   case OPTION_JIT: o->config.jit = jit_modes[choice], o->jit_given = true; return;
   case OPTION_COLOUR: colours_choose((ColourMode)choice); return;
   case OPTION_STRICT: o->config.strict = true; return;
+  case OPTION_SANDBOX: confine(o); return;
+  case OPTION_ALLOW_READ: allow_folder(o, value, ATLED_RIGHT_READ); return;
+  case OPTION_ALLOW_WRITE: allow_folder(o, value, ATLED_RIGHT_WRITE); return;
+  case OPTION_ALLOW_IMPORT: allow_folder(o, value, ATLED_RIGHT_IMPORT); return;
+  case OPTION_ALLOW: confine(o), o->config.rights |= 1u << choice; return;
   case OPTION_TIME: o->config.phases = true; return;
   case OPTION_JSON: o->json = true; return;
   case OPTION_STAGE: o->stage = stage_of(value); return;

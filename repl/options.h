@@ -22,8 +22,9 @@ typedef struct Options {
   const char *save, *compare; /* files of --save and --compare, or NULL */
   AtledStage stage, from;     /* --stage, --from */
   bool from_text;             /* --from was given */
-  bool dot, json, watch, no_init, jit_given, help, version;
-  char **rest; /* what is no option: nrest words */
+  bool dot, json, watch, no_init, jit_given, help, version, sandbox;
+  AtledFolder *folders; /* of the sandbox: room for as many as there are words */
+  char **rest;          /* what is no option: nrest words */
   int nrest;
 } Options;
 

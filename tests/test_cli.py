@@ -376,6 +376,26 @@ class CommandLine(unittest.TestCase):
         self.same(r, 65, "")
         self.assertIn("2:32: error: the pullback of `spy` has an effect here", r.stderr)
 
+    def test_sandbox(self):
+        folder = os.path.join(TMP.name, "boxed")
+        os.makedirs(folder, exist_ok=True)
+        script("let x = 7\n", "boxed/m.atl")
+        use = script("print (read_file \"boxed/m.atl\")\n", "use.atl")
+        importing = script("import \"boxed/m.atl\" as M\nprint M.x\n", "importing.atl")
+        self.same(atled("--sandbox", "-e", "sin 0.0"), 0, "0.0\n")
+        self.same(atled("--sandbox", use), 65, "", "`read_file` needs the right to read files")
+        self.same(atled("check", "--sandbox", use), 65, "", "needs the right to read files")
+        self.same(atled("--sandbox", importing), 65, "", "`import` needs the right to import files")
+        self.same(atled("--sandbox", "-e", "args", "a"), 65, "", "--allow=environment")
+        self.same(atled("--allow-read=boxed", use), 0, "let x = 7\n\n")
+        self.same(atled("--allow-read", folder, use), 0, "let x = 7\n\n")
+        self.same(atled("--allow=read", use), 0, "let x = 7\n\n")
+        self.same(atled("--allow-write=boxed", use), 65, "", "needs the right to read files")
+        self.same(atled("--allow-read=nowhere", use), 70, "", "granted for other folders only")
+        self.same(atled("--allow-import=.", "--sandbox", importing), 0, "7\n")
+        self.same(atled("--allow=environment", "--allow=clock", "-e", "(length args, time () > 0.0)", "a"), 0, "(1, true)\n")
+        self.same(atled("--allow=everything", "-e", "1"), 2, "", "is one of read|write|import")
+
     def test_json_is_json(self):
         """Bytes that are no UTF-8, in the source and in a file's name; quotes; what can't be read."""
         odd = os.path.join(TMP.name.encode(), b"caf\xe9\".atl")

@@ -22,6 +22,11 @@ sanitize = {"OFF": [], "thread": ["-fsanitize=thread"]}.get(setting, ["-fsanitiz
 # Each host, and what it prints.
 HELLO = f"{source}/examples/embed/hello.c"
 HOSTS = {HELLO: "gradient 2 1 6", f"{source}/examples/embed/gradient.c": "slope", f"{source}/examples/embed/two_threads.c": "thread 1",
+         f"{source}/examples/embed/sandbox.c": "\n".join([
+             "12.0", "refused (denied): can't read \"/usr/share/../../etc/passwd\": the right to read files is granted for other folders only",
+             "refused (denied): `write_file` needs the right to write files, which isn't granted",
+             "refused (denied): `system` needs the right to call C functions, which isn't granted",
+             "refused (time): the time limit is over", "refused (memory): out of memory", "again\n"]),
          f"{source}/tests/embed/own_names.c": "slope 6, own 2 4 map 1 1"}
 
 PROJECT = """cmake_minimum_required(VERSION 3.20)

@@ -9,10 +9,17 @@
  * entry whose text, or that of a module it imports, was changed meanwhile is
  * read, checked and evaluated again; what uses the old one goes on using it.
  *
+ * A host may give the sources of modules itself (AtledConfig.module): then no file is opened. Else the program needs
+ * the right to import, for the folder perhaps, and a path without it is refused before anything of it is looked at:
+ * messages show lines of what was read.
+ *
  * Library modules are constants of the program, an index of their items with
  * them; the checker parses these one by one when they are first named. */
 #include "api/stdlib_files.h"
 #include "api/vm.h"
+#include "runtime/places.h"
+#include "support/paths.h"
+#include "support/rights.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -40,11 +47,17 @@ static ssize_t read_bytes(int fd, char *to, size_t n) {
   return (ssize_t)done;
 }
 
-/* The same of the file, without waiting for one that is a pipe. */
-static ssize_t read_start(const char *path, char *to, size_t n) {
+/* The same of the file, without waiting for one that is a pipe. right: that the program needs; NONE: the host names the
+ * file. */
+static ssize_t read_start(const AtledVM *vm, Right right, const char *path, char *to, size_t n) {
+  Place p = {.folder = AT_FDCWD, .name = path};
   int fd;
-  do fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (right && place_find(&vm->rt, right, path, &p) != PLACE_FOUND) return -1;
+  do fd = place_open(&p, O_RDONLY | O_NOCTTY);
   while (fd < 0 && errno == EINTR);
+  int failed = errno;
+  place_close(&p);
+  errno = failed;
   if (fd < 0) return -1;
   ssize_t got = read_bytes(fd, to, n);
   int why = errno;
@@ -54,14 +67,14 @@ static ssize_t read_start(const char *path, char *to, size_t n) {
 }
 
 /* Memory is taken while no file is open: the jump when there is none would leave it so. */
-char *modules_read_file(AtledVM *vm, const char *path, size_t *len) {
+static char *read_file(AtledVM *vm, Right right, const char *path, size_t *len) {
   enum { FIRST = 16384 };
   Phase before = phase_enter(&vm->heap, PHASE_READ);
   char *text;
   ssize_t n;
   size_t room = FIRST / 2;
   do text = arena_alloc(&vm->scratch, (room *= 2) + 1);
-  while ((n = read_start(path, text, room)) == (ssize_t)room);
+  while ((n = read_start(vm, right, path, text, room)) == (ssize_t)room);
   phase_leave(&vm->heap, before);
   if (n < 0) return NULL;
   text[n] = 0;
@@ -69,18 +82,35 @@ char *modules_read_file(AtledVM *vm, const char *path, size_t *len) {
   return text;
 }
 
+char *modules_read_file(AtledVM *vm, const char *path, size_t *len) { return read_file(vm, RIGHT_NONE, path, len); }
+
 const char *modules_read_error(void) { return errno ? strerror(errno) : "it isn't a regular file"; }
 
 /* ---- Importing --------------------------------------------------------------------------------------------------- */
-/* The path to open: relative ones start at the importer's folder. */
+/* The path to open, or the name for the host: relative ones start at the importer's folder. */
 static char *resolve(AtledVM *vm, const char *importer, const char *path) {
   const char *slash = importer ? strrchr(importer, '/') : NULL;
   if (path[0] == '/' || !slash) return arena_printf(&vm->arena, "%s", path);
   return arena_printf(&vm->arena, "%.*s%s", (int)(slash - importer + 1), importer, path);
 }
 
-/* One spelling for each file. */
+/* A copy of the text that the host gives for the module, in the scratch arena. NULL with errno: there is none. */
+static char *ask_host(AtledVM *vm, const char *name, size_t *len) {
+  *len = 0;
+  const char *text = vm->config.module(vm->config.user, name, len);
+  errno = ENOENT;
+  return text ? arena_strndup(&vm->scratch, text, *len) : NULL;
+}
+
+static char *read_module(AtledVM *vm, const char *file, size_t *len) {
+  return vm->config.module ? ask_host(vm, file, len) : read_file(vm, RIGHT_IMPORT, file, len);
+}
+
+/* One spelling for each file. Where the program may import some files only, found without looking at them. */
 static Sym canonical(AtledVM *vm, const char *path) {
+  char text[PATH_MAX];
+  if (vm->config.module) return sym_of(&vm->syms, path);
+  if (!(vm->rt.rights & RIGHT_IMPORT)) return sym_of(&vm->syms, place_absolute(path, text) ? text : path);
   char *real = realpath(path, NULL);
   Sym key = sym_of(&vm->syms, real ? real : path);
   free(real);
@@ -111,7 +141,7 @@ void modules_forget(AtledVM *vm, const Module *m) {
 static bool has_other_text(AtledVM *vm, const Module *m) {
   const Source *old = sources_get(&vm->sources, m->source);
   size_t len = 0;
-  const char *text = modules_read_file(vm, m->path, &len);
+  const char *text = read_module(vm, m->path, &len);
   return !text || len != old->len || memcmp(text, old->text, len) != 0;
 }
 
@@ -130,9 +160,29 @@ static bool was_edited(AtledVM *vm, Module *m) {
   return edited;
 }
 
+/* May the program import that? Reports if not. A name for the host is normalised. */
+static bool may_import(AtledVM *vm, char *file, Span at) {
+  if (vm->config.module) {
+    if (path_normalise(file)) return true;
+    diag_error(&vm->diags, at, "import-file", "this import leads out of the host's modules");
+    return false;
+  }
+  unsigned rights = rt_rights(&vm->rt);
+  if (place_granted(&vm->rt, RIGHT_IMPORT, file)) return true;
+  if (rights & RIGHT_IMPORT)
+    diag_error(&vm->diags, at, "denied", "`%s` can't be imported: the right to %s is granted for other folders only",
+               file, right_does(RIGHT_IMPORT));
+  else
+    diag_error(&vm->diags, at, "denied", "`import` needs the right to %s, which isn't granted",
+               right_does(RIGHT_IMPORT))
+        ->hint = right_grant_hint(RIGHT_IMPORT);
+  return false;
+}
+
 static Module *import(void *user, Module *from, Sym path, Span at) {
   AtledVM *vm = user;
   char *file = resolve(vm, from->path, path);
+  if (!may_import(vm, file, at)) return NULL;
   Sym key = canonical(vm, file);
   for (int i = 0; i < vm->modules.len; i++) {
     Module *m = vm->modules.data[i];
@@ -144,7 +194,7 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
   }
   size_t len = 0;
   vec_push(&vm->scratch, vm->files, arena_strndup(&vm->scratch, file, strlen(file)));
-  char *text = modules_read_file(vm, file, &len);
+  char *text = read_module(vm, file, &len);
   if (!text) {
     diag_error(&vm->diags, at, "import-file", "can't read `%s`: %s", file, modules_read_error());
     return NULL;

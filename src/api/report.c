@@ -167,7 +167,7 @@ static const char *const kind_names[] = {
     [ERR_IO] = "io",             [ERR_FORMAT] = "format",       [ERR_TEXT] = "text",
     [ERR_CSV] = "csv",           [ERR_REGEX] = "regex",         [ERR_REGEX_LIMIT] = "regex-limit",
     [ERR_FOREIGN] = "foreign",   [ERR_RULE] = "rule",        [ERR_EFFECT] = "rule",
-    [ERR_OUTPUT] = "output"};
+    [ERR_OUTPUT] = "output",     [ERR_DENIED] = "denied"};
 /* clang-format on */
 
 static bool same_place(const Frame *a, const Frame *b) {
@@ -231,8 +231,8 @@ static bool reaches_item(const Frames *frames, int n, Span item) {
 /* Calls that were inlined into each other, or made by the library, may have lost the outermost places: the item that
  * runs is known in any case. */
 static void add_item(Frames *frames, const RtError *e, Span item) {
-  if (!item.source || e->kind == ERR_FOREIGN || e->kind == ERR_IO || frames->n == FRAMES_KEPT ||
-      (e->kind == ERR_STACK && frames->n))
+  if (!item.source || e->kind == ERR_FOREIGN || e->kind == ERR_IO || e->kind == ERR_DENIED ||
+      frames->n == FRAMES_KEPT || (e->kind == ERR_STACK && frames->n))
     return;
   if (reaches_item(frames, frames->n, item)) return;
   frames->all[frames->n++] = (Frame){.at = item};

@@ -90,7 +90,7 @@ void settings_check(AtledVM *vm) {
 
 /* ---- What they set ----------------------------------------------------------------------------------------------- */
 static AtledConfig defaults(void) {
-  AtledConfig config = {.struct_size = sizeof config};
+  AtledConfig config = {.struct_size = sizeof config, .rights = ATLED_RIGHTS_ALL};
   const char *jit = setting("ATLED_JIT"), *strict = setting("ATLED_STRICT_FP"), *size = setting("ATLED_CACHE_SIZE");
   if (jit) config.jit = (AtledJit)mode_of(jit);
   config.strict = strict && *strict == '1';
@@ -111,12 +111,28 @@ bool settings_config(AtledConfig *own, const AtledConfig *host) {
   return initialised && struct_take(own, sizeof *own, host, host->struct_size);
 }
 
+/* A host whose structure ends before `rights` would get all of them in atled_new. */
+void atled_sandbox_init_sized(AtledConfig *config, size_t size) {
+  AtledConfig own = defaults();
+  own.struct_size = size < offsetof(AtledConfig, cache_folder) + sizeof own.cache_folder ? 0 : size;
+  own.rights = 0;
+  own.memory_limit = (size_t)LIMIT_SANDBOX_MEMORY;
+  own.stack_size = (size_t)LIMIT_SANDBOX_STACK;
+  own.time_limit = LIMIT_SANDBOX_SECONDS;
+  own.jit_memory = (size_t)LIMIT_SANDBOX_COMPILER_MEMORY;
+  own.jit_time = LIMIT_SANDBOX_COMPILER_SECONDS;
+  if (config) struct_give(config, size, &own, sizeof own);
+}
+
+static bool has_all_rights(const AtledVM *vm) { return (vm->config.rights & RIGHTS_ALL) == RIGHTS_ALL; }
+
 JitOptions settings_jit(AtledVM *vm) {
   const AtledConfig *c = &vm->config;
   const char *level = setting("ATLED_OPT");
   JitOptions options = jit_default_options();
   options.strict = c->strict;
   options.in_process = c->jit_in_process;
+  options.never_here = !has_all_rights(vm) && !c->jit_in_process;
   options.memory = c->jit_memory ? c->jit_memory : (size_t)LIMIT_COMPILER_MEMORY;
   options.seconds = c->jit_time > 0 ? c->jit_time : LIMIT_COMPILER_SECONDS;
   options.stop = alarm_while_compiling;
@@ -138,7 +154,13 @@ int64_t settings_coin(void) {
   return coin ? size_of(coin) : -1;
 }
 
-const char *settings_cache_folder(const AtledVM *vm) { return vm->config.cache_size < 0 ? "" : NULL; }
+/* A program without all rights shares no folder with others unless the host names it: what is in it gets executed, and
+ * that it is there tells what others have compiled. */
+const char *settings_cache_folder(const AtledVM *vm) {
+  if (vm->config.cache_size < 0) return "";
+  if (vm->config.cache_folder) return vm->config.cache_folder;
+  return has_all_rights(vm) ? NULL : "";
+}
 
 uint64_t settings_cache_limit(const AtledVM *vm) {
   return vm->config.cache_size > 0 ? (uint64_t)vm->config.cache_size : 0;

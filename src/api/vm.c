@@ -18,6 +18,7 @@
  * sources are split and parsed when first named, and the JIT is loaded at the
  * first compile. */
 #define _GNU_SOURCE
+#include "api/settings.h"
 #include "api/vm.h"
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,7 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
   vm->lexer = lexer_new(&vm->heap);
   if (!vm->lexer) return ATLED_NO_MEMORY;
   vm->checker = checker_new(&vm->arena, &vm->scratch, &vm->syms, &vm->sources, modules_loader(vm));
+  rights_begin(vm);
   bool strict = vm->config.strict;
   vm->world = world_new(&vm->arena, &vm->syms, strict, !strict && jit_fuses());
   watch_begin(vm);

@@ -10,6 +10,7 @@
  *   clock.c    the thread that looks at the time
  *   report.c   diagnostics and run-time errors as the host sees them
  *   modules.c  imports and the embedded standard library
+ *   granted.c  what the program may do
  *   evaluate.c source text to values
  *   pipeline.c source text to optimised graphs
  *   reported_items.c  tests and benchmarks
@@ -246,12 +247,16 @@ AtledStatus report_error(AtledVM *vm, AtledStatus status, const char *kind, cons
     __attribute__((format(printf, 4, 5)));
 void report_warning(AtledVM *vm, const char *kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* ---- granted.c ---- */
+/* Gives the program the rights of the config. */
+void rights_begin(AtledVM *vm);
+
 /* ---- modules.c ---- */
 ModuleLoader modules_loader(AtledVM *vm);
 bool modules_load_prelude(AtledVM *vm);
 /* The next import reads the file again. */
 void modules_forget(AtledVM *vm, const Module *m);
-/* The bytes of a regular file, in the scratch arena, zero-terminated; NULL with errno set. */
+/* The bytes of a regular file that the host names, in the scratch arena, zero-terminated; NULL with errno set. */
 char *modules_read_file(AtledVM *vm, const char *path, size_t *len);
 const char *modules_read_error(void); /* why that gave NULL */
 

@@ -172,6 +172,12 @@ typedef struct ModuleLoader {
   Sym (*library_name)(void *user, int i); /* the i-th name that `library` knows; NULL after the last */
 } ModuleLoader;
 
+/* What programs may use (support/rights.h). */
+typedef struct RightsGiven {
+  unsigned granted;
+  unsigned (*needed)(const char *primitive); /* the rights that a primitive of the runtime needs; NULL: none does */
+} RightsGiven;
+
 typedef struct Checker Checker;
 /* One per VM. Checked definitions live as long as `arena`; what is in `temp`, the texts of diagnostics among it, is
  * needed until the call ends that checks. */
@@ -184,6 +190,8 @@ void checker_save(Checker *c, Module *m);
 Module *checker_lazy_module(Checker *c, Lexer *lx, Sym name, uint32_t source, const ItemIndex *index);
 int checker_items_read(const Checker *c); /* items of library modules, so far */
 void checker_set_prelude(Checker *c, Module *prelude);
+/* From now on a program's use of what needs a right that isn't granted is an error. Until then all are. */
+void checker_set_rights(Checker *c, RightsGiven rights);
 Module *checker_new_module(Checker *c, Sym name, const char *path, uint32_t source);
 /* Checks items in order and appends the good ones to m->items. Reports all independent errors. On error, names
  * the failed items would have defined are bound to an error type so that later items don't complain; checker_save and

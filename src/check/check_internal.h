@@ -148,8 +148,9 @@ typedef struct State {
   LazyItem *lazy_item;
   Item **later; /* of the source, behind the item */
   int nlater;
-  int errors;    /* reported before the item */
-  bool doubtful; /* the item uses a name whose definition, or module, has an error that was reported */
+  int errors;      /* reported before the item */
+  bool doubtful;   /* the item uses a name whose definition, or module, has an error that was reported */
+  unsigned rights; /* that the item needs */
   int level;
   Type *shown;                 /* of an expression between other items that is a function, or NULL */
   Type *effect;                /* of the function body being checked */
@@ -194,6 +195,7 @@ struct Checker {
   SymTable *syms;
   Sources *sources;
   ModuleLoader loader;
+  RightsGiven rights;
   Module *prelude;
   Diags *diags; /* where errors go: the program's, or own_diags when none is checked */
   Diags own_diags;
@@ -311,6 +313,9 @@ bool tc_is_prelude_prim(const Checker *c, const Binding *b, const char *name);
 /* ---- infer ----------------------------------------------------------------------- */
 typedef Vec(Binding *) Bindings;
 Type *tc_infer(Checker *c, Expr *e);
+/* A use of `name`, or the declaration of it, needs the rights. Reports those that aren't granted, but for uses within
+ * the library: they are reported where a program uses what needs them. */
+void tc_need_rights(Checker *c, unsigned rights, Name name, Span at);
 Type *tc_infer_pat(Checker *c, Pat *p, Bindings *out, BindingKind kind);
 Type *tc_ctor_type(Checker *c, Ctor *k, Type **arg);
 void tc_push_bindings(Checker *c, const Bindings *b);

@@ -7,6 +7,7 @@
  * leaves its names behind with the error type, which fits everywhere: later
  * items then don't complain about it. */
 #include "check/check_internal.h"
+#include "support/rights.h"
 #include <string.h>
 
 /* Begins the checking of items of m with nothing in scope but the module. */
@@ -22,6 +23,7 @@ static void reset_item(Checker *c) {
   c->s.used.len = c->s.type_vars.len = c->s.matches.len = c->s.discarded.len = c->s.formats.len = c->s.lacking.len = 0;
   c->s.level = c->s.depth = c->s.loops = 0;
   c->s.doubtful = false;
+  c->s.rights = 0;
 }
 
 void tc_module_put(Checker *c, Module *m, Binding *b) {
@@ -210,6 +212,11 @@ bool tc_foreign_effect(const Item *item) {
   return n > 0 && item->text[n - 1] == '!';
 }
 
+/* A module's own names of primitives begin with `_`. */
+static unsigned rights_of_primitive(const Checker *c, Sym name) {
+  return c->rights.needed ? c->rights.needed(*name == '_' ? name + 1 : name) : 0;
+}
+
 static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int nrules) {
   bool effect = tc_foreign_effect(item), pure = !strcmp(item->text, "prim of pure");
   bool prim = pure || !strcmp(item->text, "prim!") || !strcmp(item->text, "prim");
@@ -225,6 +232,7 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
   if (prim && !m->library)
     diag_error(c->diags, item->span, tc_diag_code(D_FOREIGN_TYPE), "only the standard library binds primitives");
   if (!prim && tc_no_errors(c)) check_foreign_type(c, item, b->type);
+  tc_need_rights(c, prim ? rights_of_primitive(c, b->name) : RIGHT_FOREIGN, item->name, item->span);
   tc_leave_level(c, marks, &b, 1, GEN_FUNCTION);
   tc_module_put(c, m, b);
   marks = tc_enter_level(c);
@@ -411,6 +419,7 @@ int tc_check_items(Checker *c, Module *m, Item **items, int i, int n) {
   check_item(c, m, item, items + i + 1, end - i - 1);
   check_formats(c);
   item->doubtful = c->s.doubtful;
+  item->rights = c->s.rights;
   if (c->diags->errors > errors || item->kind == I_ERROR) {
     leave_errors(c, m, item);
     settle_types(c);

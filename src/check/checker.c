@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The interface of check.h: checkers, modules, programs, and what hosts ask. */
 #include "check/check_internal.h"
+#include "support/rights.h"
 #include "support/phases.h"
 #include <string.h>
 
@@ -17,6 +18,7 @@ Checker *checker_new(Arena *arena, Arena *temp, SymTable *syms, Sources *sources
   c->syms = syms;
   c->sources = sources;
   c->loader = loader;
+  c->rights.granted = RIGHTS_ALL;
   c->t_int = constant(arena, TY_INT);
   c->t_float = constant(arena, TY_FLOAT);
   c->t_bool = constant(arena, TY_BOOL);
@@ -39,6 +41,7 @@ void checker_save(Checker *c, Module *m) {
 int checker_items_read(const Checker *c) { return c->items_read; }
 
 void checker_set_prelude(Checker *c, Module *prelude) { c->prelude = prelude; }
+void checker_set_rights(Checker *c, RightsGiven rights) { c->rights = rights; }
 
 Module *checker_new_module(Checker *c, Sym name, const char *path, uint32_t source) {
   Module *m = NEW(c->arena, Module);

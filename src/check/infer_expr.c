@@ -8,6 +8,7 @@
  * effect is unified with it. Chains that may be very long (`;`, `let … in`,
  * `else if`) are walked in a loop, so that the C stack doesn't grow with them. */
 #include "check/check_internal.h"
+#include "support/rights.h"
 #include <string.h>
 
 /* ---- Names ------------------------------------------------------------------------ */
@@ -31,11 +32,22 @@ static void report_captured(Checker *c, const Expr *e) {
         "a function can't change it: write a loop, for i = 0 to length xs - 1 do … done, or carry it through a `fold`";
 }
 
+void tc_need_rights(Checker *c, unsigned rights, Name name, Span at) {
+  c->s.rights |= rights;
+  unsigned lacking = rights & ~c->rights.granted;
+  if (!lacking || c->s.module->library) return;
+  const char *dot = name.module ? "." : "";
+  diag_error(c->diags, at, tc_diag_code(D_DENIED), "`%s%s%s` needs the right to %s, which isn't granted",
+             name.module ? name.module : "", dot, name.name, right_does(lacking))
+      ->hint = right_grant_hint(lacking);
+}
+
 /* The type of the variable; also marks uses whose `inst` is known at the end of their group only. */
 static Type *use_variable(Checker *c, Expr *e) {
   Binding *b = e->binding = tc_lookup_value(c, e->name);
   if (!b) return c->t_error;
   c->s.doubtful |= b->type->kind == TY_ERROR || (b->kind == BIND_TOP && b->item && b->item->doubtful);
+  if (b->item && b->item->rights) tc_need_rights(c, b->item->rights, e->name, e->span);
   if (is_captured_mut(c, b)) report_captured(c, e);
   bool local = b->kind == BIND_LOCAL || b->kind == BIND_MUT;
   if (!b->nqvars && (b->rec || !local)) {

@@ -401,11 +401,16 @@ Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site) {
 /* ---- Runtime primitives and derivatives ------------------------------------------------------- */
 enum { T = 1, F = 2, E = 4, C = 8 };
 static const RtPrim rt_table[] = {
-#define RT(NAME, function, name, type, flags)                                                                          \
-  {name, type, ((flags)&E) != 0, ((flags)&F) != 0, ((flags)&T) != 0, ((flags)&C) != 0},
+#define RT(NAME, function, name, type, flags, right)                                                                   \
+  {name, type, ((flags)&E) != 0, ((flags)&F) != 0, ((flags)&T) != 0, ((flags)&C) != 0, RIGHT_##right},
 #include "prims/rt.def"
 #undef RT
 };
+
+#define RT(NAME, function, name, type, flags, right)                                                                   \
+  _Static_assert(RIGHT_##right == RIGHT_NONE || ((flags)&F), name " fails where its right isn't granted");
+#include "prims/rt.def"
+#undef RT
 
 const RtPrim *ir_rt_find(const char *name) {
   for (size_t i = 0; i < sizeof rt_table / sizeof *rt_table; i++)

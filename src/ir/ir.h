@@ -16,6 +16,7 @@
  * token as its last *own* parameter, before captures, and returns TUPLE(value, token). */
 #ifndef ATLED_IR_H
 #define ATLED_IR_H
+#include "support/rights.h"
 #include "support/support.h"
 
 typedef struct IrType IrType;
@@ -136,8 +137,9 @@ int op_operands(Op op); /* how many; -1: any number */
 typedef struct RtPrim {
   const char *name, *type;
   bool effect, fails;
-  bool typed; /* what 'a stands for is handed on */
-  bool clock; /* a reading of a clock, on whose two sides work stays where it is (elab_clock.c) */
+  bool typed;  /* what 'a stands for is handed on */
+  bool clock;  /* a reading of a clock, on whose two sides work stays where it is (elab_clock.c) */
+  Right right; /* that the VM must have */
 } RtPrim;
 
 /* A source place with the calls it was inlined through. 0 is none. */

@@ -302,6 +302,10 @@ static bool order_elsewhere(Jit *j, const Mod *m, Order *order, Result *result, 
 bool jit_carry_out_here(Jit *j, const LModule *m, const Order *order) {
   Result result = {0};
   Folder folder;
+  if (j->options.never_here) {
+    jit_lack(j, "there is no program atled-compiler of this version");
+    return jit_refuse(j, j->missing);
+  }
   if (!folder_make(&folder, guard_temporary_folder()))
     return jit_refuse(j, "no folder for temporary files can be made");
   Quiet q;

@@ -16,6 +16,7 @@ typedef struct JitOptions {
   int opt_level;        /* 0 … 3 */
   bool strict;          /* GCC rounds nothing itself; a strict module is compiled so in any case */
   bool in_process;      /* GCC runs in this process, not in one of its own */
+  bool never_here;      /* where there is no process of its own, GCC doesn't run */
   size_t memory;        /* bytes of address space that a process of its own may have; 0: no limit */
   double seconds;       /* that it may take for a module; 0: no limit */
   const char *dump_dir; /* each compiled module's C-like text and assembly go there; NULL: nowhere */

@@ -237,6 +237,7 @@ typedef struct Item {
   Span span;
   const char *doc; /* the comment directly above, `#` stripped, or NULL */
   bool doubtful;   /* [T] it uses names whose definition has an error: its own types may not be known */
+  unsigned rights; /* [T] those that using what it defines may need (support/rights.h) */
   union {
     struct { /* I_LET */
       LetBinding *lets;

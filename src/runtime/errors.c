@@ -27,6 +27,10 @@ Status rt_error(Rt *rt, ErrorKind kind, uint32_t site, const char *fmt, ...) {
   return 1;
 }
 
+Status rt_deny(Rt *rt, Right right, const char *what, uint32_t site) {
+  return rt_error(rt, ERR_DENIED, site, "`%s` needs the right to %s, which isn't granted", what, right_does(right));
+}
+
 void rt_trace(Rt *rt, uint32_t site) {
   RtError *e = &rt->error;
   if (!e->site) { /* raised without a place: it is the first one passed */

@@ -2,6 +2,7 @@
 /* Reading and writing files of UTF-8 text. Whatever the system refuses is an error with its reason; text that isn't
  * UTF-8 is an error with the line. */
 #define _GNU_SOURCE
+#include "runtime/places.h"
 #include "runtime/runtime_internal.h"
 #include "support/quiet.h"
 #include <dirent.h>
@@ -18,8 +19,19 @@
 
 static Status io_error(Rt *rt, const char *what, const StringObj *path, uint32_t site) {
   char reason[128] = "";
-  const char *text = strerror_r(errno, reason, sizeof reason);
-  return rt_error(rt, ERR_IO, site, "can't %s \"%s\": %s", what, path->bytes, text);
+  return rt_error(rt, ERR_IO, site, "can't %s \"%s\": %s", what, path->bytes,
+                  place_reason(errno, reason, sizeof reason));
+}
+
+/* The place of the path, to be closed when this succeeds. */
+static Status find_place(Rt *rt, Right right, const char *what, const StringObj *path, Place *out, uint32_t site) {
+  switch (place_find(rt, right, path->bytes, out)) {
+  case PLACE_FOUND: return 0;
+  case PLACE_FAILED: return io_error(rt, what, path, site);
+  case PLACE_DENIED: break;
+  }
+  return rt_error(rt, ERR_DENIED, site, "can't %s \"%s\": the right to %s is granted for other folders only", what,
+                  path->bytes, right_does(right));
 }
 
 /* ---- Files that may wait: pipes and terminals. Nothing blocks longer than WAIT_MS without a look for interrupts. */
@@ -35,10 +47,11 @@ Status rt_wait_for(Rt *rt, int fd, short events) {
 }
 
 /* Opens the file without waiting for the other end of a pipe: a reader finds out in wait_for, a writer asks again. */
-static Status open_file(Rt *rt, const char *what, const StringObj *path, int flags, int *fd, uint32_t site) {
+static Status open_place(Rt *rt, const char *what, const Place *p, const StringObj *path, int flags, int *fd,
+                         uint32_t site) {
   struct stat st;
-  while ((*fd = open(path->bytes, flags | O_NONBLOCK | O_CLOEXEC, 0666)) < 0) {
-    bool no_reader = errno == ENXIO && stat(path->bytes, &st) == 0 && S_ISFIFO(st.st_mode);
+  while ((*fd = place_open(p, flags)) < 0) {
+    bool no_reader = errno == ENXIO && place_stat(p, &st) && S_ISFIFO(st.st_mode);
     if (!no_reader && errno != EINTR) return io_error(rt, what, path, site);
     if (rt_look(rt)) return 1;
     if (no_reader) nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000}, NULL);
@@ -72,8 +85,12 @@ static Status write_all(Rt *rt, int fd, const StringObj *path, const StringObj *
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 Status rt_read_text(Rt *rt, const StringObj *path, Buf *out, uint32_t site) {
   int fd;
-  if (open_file(rt, "read", path, O_RDONLY, &fd, site)) return 1;
-  Status status = read_all(rt, fd, path, out, site);
+  Place p;
+  if (find_place(rt, RIGHT_READ, "read", path, &p, site)) return 1;
+  Status status = open_place(rt, "read", &p, path, O_RDONLY, &fd, site);
+  place_close(&p);
+  if (status) return 1;
+  status = read_all(rt, fd, path, out, site);
   close(fd);
   size_t bad = 0;
   bool valid = true;
@@ -136,12 +153,12 @@ PRIM(prim_read_lines) {
 /* A file is written under another name in its folder, and then renamed: no reader meets half of it, and none is left
  * by whatever ends the process. Written in place are pipes and devices, and what a new file couldn't stand for: one
  * with other links, of another owner, or in a folder that takes no new file. */
-static Status write_in_place(Rt *rt, const Slot *args, int flags, uint32_t site) {
+static Status write_in_place(Rt *rt, const Slot *args, const Place *p, int flags, uint32_t site) {
   const StringObj *path = slot_string(&args[0]), *text = slot_string(&args[1]);
   Quiet q;
   int fd;
   struct stat before = {0}, after;
-  if (open_file(rt, "write", path, O_WRONLY | O_CREAT | flags, &fd, site)) return 1;
+  if (open_place(rt, "write", p, path, O_WRONLY | O_CREAT | flags, &fd, site)) return 1;
   bool appends = flags & O_APPEND && fstat(fd, &before) == 0 && S_ISREG(before.st_mode);
   quiet_begin(&q);
   Status status = write_all(rt, fd, path, text, site);
@@ -153,69 +170,96 @@ static Status write_in_place(Rt *rt, const Slot *args, int flags, uint32_t site)
   return status;
 }
 
-/* The file that stands for `path` may be replaced by a new one; `st` is its state if it exists. */
-static bool is_replaceable(const char *path, bool exists, const struct stat *st) {
-  if (!strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6)) return false; /* others have these open */
+/* The file that stands there may be replaced by a new one; `st` is its state if it exists. */
+static bool is_replaceable(const Place *p, bool exists, const struct stat *st) {
+  if (!strncmp(p->name, "/dev/", 5) || !strncmp(p->name, "/proc/", 6)) return false; /* others have these open */
   return !exists || (S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == geteuid());
 }
 
-/* A new file in the folder of `path`, a file name; its name goes to `name`, PATH_MAX bytes. -1: there can't be one. */
-static int open_beside(const char *path, char *name) {
-  const char *slash = strrchr(path, '/');
-  int folder = slash ? (int)(slash - path) + 1 : 0, fd = -1;
+/* A new file in the folder of the place; its name, of the same folder's, goes to `name`, PATH_MAX bytes. -1: there
+ * can't be one. */
+static int open_beside(const Place *p, char *name) {
+  const char *slash = strrchr(p->name, '/');
+  int folder = slash ? (int)(slash - p->name) + 1 : 0, fd = -1;
   errno = EEXIST;
   for (int k = 0; fd < 0 && errno == EEXIST && k < LIMIT_FILE_NAMES; k++) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    int n = snprintf(name, PATH_MAX, "%.*s.atled-%ld-%ld", folder, path, (long)getpid(), now.tv_nsec);
+    int n = snprintf(name, PATH_MAX, "%.*s.atled-%ld-%ld", folder, p->name, (long)getpid(), now.tv_nsec);
     if (n < 0 || n >= PATH_MAX) return -1;
-    fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd = openat(p->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   }
   return fd;
 }
 
-/* Writes the new file `name`, open as fd, and gives it the name `to`. */
-static Status write_and_rename(Rt *rt, const Slot *args, int fd, const char *name, const char *to, uint32_t site) {
+/* Writes the new file `name`, open as fd, and puts it in the place. */
+static Status write_and_rename(Rt *rt, const Slot *args, int fd, const char *name, const Place *p, uint32_t site) {
   const StringObj *path = slot_string(&args[0]);
   Quiet q;
   quiet_begin(&q);
   Status status = write_all(rt, fd, path, slot_string(&args[1]), site);
   quiet_end(&q, !status);
   if (close(fd) != 0 && errno != EINTR && !status) status = io_error(rt, "write", path, site);
-  if (!status && rename(name, to) != 0) status = io_error(rt, "write", path, site);
-  if (status) unlink(name);
+  if (!status && renameat(p->folder, name, p->folder, p->name) != 0) status = io_error(rt, "write", path, site);
+  if (status) unlinkat(p->folder, name, 0);
   return status;
+}
+
+/* A link's target stands for the link. False: it can't be replaced. */
+static bool follow_links(Place *p) {
+  if (p->confined) return true;
+  if (!realpath(p->name, p->path)) return false;
+  p->name = p->path;
+  return true;
+}
+
+static Status write_at(Rt *rt, const Slot *args, Place *p, uint32_t site) {
+  char name[PATH_MAX];
+  struct stat st, link;
+  bool exists = place_stat(p, &st);
+  if (!exists && (errno != ENOENT || fstatat(p->folder, p->name, &link, AT_SYMLINK_NOFOLLOW) == 0))
+    return write_in_place(rt, args, p, O_TRUNC, site);
+  if (!is_replaceable(p, exists, &st) || (exists && !follow_links(p)))
+    return write_in_place(rt, args, p, O_TRUNC, site);
+  bool writable = !exists || faccessat(p->folder, p->name, W_OK, 0) == 0;
+  int fd = writable ? open_beside(p, name) : -1;
+  if (fd >= 0 && exists && (fchown(fd, (uid_t)-1, st.st_gid) != 0 || fchmod(fd, st.st_mode & 07777) != 0)) {
+    close(fd);
+    unlinkat(p->folder, name, 0);
+    fd = -1;
+  }
+  if (fd < 0) return write_in_place(rt, args, p, O_TRUNC, site);
+  return write_and_rename(rt, args, fd, name, p, site);
 }
 
 PRIM(prim_write_file) {
   PRIM_UNUSED;
-  const char *path = slot_string(&args[0])->bytes;
-  char name[PATH_MAX], target[PATH_MAX];
-  struct stat st;
-  bool exists = stat(path, &st) == 0, found = exists && realpath(path, target);
-  if (!exists && (errno != ENOENT || lstat(path, &st) == 0)) return write_in_place(rt, args, O_TRUNC, site);
-  if ((exists && !found) || !is_replaceable(path, exists, &st)) return write_in_place(rt, args, O_TRUNC, site);
-  bool writable = !exists || access(path, W_OK) == 0;
-  int fd = writable ? open_beside(found ? target : path, name) : -1;
-  if (fd >= 0 && exists && (fchown(fd, (uid_t)-1, st.st_gid) != 0 || fchmod(fd, st.st_mode & 07777) != 0)) {
-    close(fd);
-    unlink(name);
-    fd = -1;
-  }
-  if (fd < 0) return write_in_place(rt, args, O_TRUNC, site);
-  return write_and_rename(rt, args, fd, name, found ? target : path, site);
+  Place p;
+  if (find_place(rt, RIGHT_WRITE, "write", slot_string(&args[0]), &p, site)) return 1;
+  Status status = write_at(rt, args, &p, site);
+  place_close(&p);
+  return status;
 }
 
 PRIM(prim_append_file) {
   PRIM_UNUSED;
-  return write_in_place(rt, args, O_APPEND, site);
+  Place p;
+  if (find_place(rt, RIGHT_WRITE, "write", slot_string(&args[0]), &p, site)) return 1;
+  Status status = write_in_place(rt, args, &p, O_APPEND, site);
+  place_close(&p);
+  return status;
 }
 
 /* ---- Folders ----------------------------------------------------------------------------------------------------- */
 PRIM(prim_file_exists) {
   PRIM_UNUSED;
   struct stat st;
-  res->i = stat(slot_string(&args[0])->bytes, &st) == 0;
+  Place p;
+  const StringObj *path = slot_string(&args[0]);
+  PlaceFound found = place_find(rt, RIGHT_READ, path->bytes, &p);
+  if (found == PLACE_DENIED) return find_place(rt, RIGHT_READ, "look for", path, &p, site);
+  res->i = found == PLACE_FOUND && place_stat(&p, &st) && !(p.confined && S_ISLNK(st.st_mode));
+  if (found == PLACE_FOUND) place_close(&p);
   return 0;
 }
 
@@ -240,9 +284,23 @@ static Status add_name(Rt *rt, Names *names, const char *name, const StringObj *
   return s ? rt_look(rt) : 1;
 }
 
+static Status open_folder(Rt *rt, const StringObj *path, DIR **out, uint32_t site) {
+  Place p;
+  if (find_place(rt, RIGHT_READ, "list", path, &p, site)) return 1;
+  int fd = place_open(&p, O_RDONLY | O_DIRECTORY);
+  Status status = fd < 0 ? io_error(rt, "list", path, site) : 0;
+  place_close(&p);
+  if (status) return 1;
+  *out = fdopendir(fd);
+  if (*out) return 0;
+  status = io_error(rt, "list", path, site);
+  close(fd);
+  return status;
+}
+
 static Status read_folder(Rt *rt, Names *names, const StringObj *path, uint32_t site) {
-  DIR *folder = opendir(path->bytes);
-  if (!folder) return io_error(rt, "list", path, site);
+  DIR *folder;
+  if (open_folder(rt, path, &folder, site)) return 1;
   Status status = 0;
   const struct dirent *entry;
   for (errno = 0; !status && (entry = readdir(folder)); errno = 0)

@@ -32,6 +32,10 @@ static ForeignCode *find(Mod *m, int64_t k, uint32_t site) {
   if (m->foreigns[k]) return m->foreigns[k];
   Rt *rt = m->rt;
   const LForeign *f = &m->foreign_rows[k];
+  if (!(rt->rights & RIGHT_FOREIGN)) {
+    rt_deny(rt, RIGHT_FOREIGN, f->symbol, site);
+    return NULL;
+  }
   if (f->nargs > LIMIT_FOREIGN_ARGUMENTS) {
     rt_error(rt, ERR_FOREIGN, site, "a foreign function can have at most %d arguments", LIMIT_FOREIGN_ARGUMENTS);
     return NULL;

@@ -36,6 +36,7 @@ void rt_init(Rt *rt, Heap *heap) {
   rt->heap = heap;
   rt_blocks_init(rt);
   rt->budget = -1;
+  rt->rights = RIGHTS_ALL;
   rt->eval_stack_limit = (size_t)LIMIT_STACK_BYTES;
   rt->desc_closure = &desc_closure;
   rt->desc_env = &desc_env;

@@ -111,8 +111,10 @@ PRIM(prim_env) {
   return 0;
 }
 
-/* COLUMNS, if that is a number, as in other programs; else what the terminal says. */
-int rt_terminal_columns(void) {
+/* COLUMNS, if that is a number, as in other programs; else what the terminal says. 80 for a program that may not see
+ * the terminal: how a status line is cut would tell. */
+int rt_terminal_columns(const Rt *rt) {
+  if (!(rt->rights & RIGHT_ENVIRONMENT)) return 80;
   const char *set = getenv("COLUMNS");
   struct winsize size = {0};
   long columns = set ? strtol(set, NULL, 10) : 0;
@@ -123,7 +125,7 @@ int rt_terminal_columns(void) {
 
 PRIM(prim_terminal_width) {
   PRIM_UNUSED;
-  res->i = rt_terminal_columns();
+  res->i = rt_terminal_columns(rt);
   return 0;
 }
 
@@ -185,8 +187,18 @@ PRIM(prim_opaque) {
   return 0;
 }
 
+/* A primitive whose row names a right is reached by both tiers only through a function that asks for it. */
+#define RT(NAME, function, name, of, flags, right)                                                                     \
+  static PRIM(guarded_##NAME) {                                                                                        \
+    if (!(rt_rights(rt) & RIGHT_##right)) return rt_deny(rt, RIGHT_##right, name, site);                               \
+    return function(rt, type, args, res, site);                                                                        \
+  }
+#include "prims/rt.def"
+#undef RT
+
 const RtPrimFn rt_prims[RTP_COUNT] = {
-#define RT(NAME, function, name, type, flags) [RTP_##NAME] = function,
+#define RT(NAME, function, name, of, flags, right)                                                                     \
+  [RTP_##NAME] = RIGHT_##right == RIGHT_NONE ? function : guarded_##NAME,
 #include "prims/rt.def"
 #undef RT
 };

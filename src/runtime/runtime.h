@@ -13,6 +13,7 @@
  * aborts or jumps; allocation goes through rt->heap. */
 #ifndef ATLED_RUNTIME_H
 #define ATLED_RUNTIME_H
+#include "support/rights.h"
 #include "support/support.h"
 
 typedef struct Rt Rt;
@@ -134,7 +135,7 @@ typedef enum ErrorKind {
   /* clang-format off */
   ERR_NONE, ERR_FAIL, ERR_ASSERT, ERR_INDEX, ERR_SLICE, ERR_SHAPE, ERR_IRREGULAR, ERR_DIVISION, ERR_RANGE, ERR_MATCH,
   ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_IO, ERR_FORMAT, ERR_TEXT, ERR_CSV, ERR_REGEX, ERR_REGEX_LIMIT, ERR_FOREIGN, ERR_RULE, ERR_EFFECT,
-  ERR_OUTPUT, ERR_EXIT /* the host takes no more; the program ended itself: no error to anybody */
+  ERR_OUTPUT, ERR_DENIED, ERR_EXIT /* the host takes no more; the program ended itself: no error to anybody */
   /* clang-format on */
 } ErrorKind;
 typedef struct RtError {
@@ -164,6 +165,13 @@ typedef struct RtInput {
   size_t first, last, cap;
   int64_t lines; /* consumed */
 } RtInput;
+
+/* A folder below which files may be used (places.c). */
+typedef struct RtFolder {
+  const char *name; /* absolute, as path_normalise leaves it */
+  const char *real; /* the same without symbolic links; or `name` again */
+  unsigned rights;  /* of RIGHT_READ, RIGHT_WRITE, RIGHT_IMPORT */
+} RtFolder;
 
 /* The line under way on standard error (status_line.c). */
 typedef struct RtLine {
@@ -218,9 +226,11 @@ struct Rt {
   void *user;
   const char *const *args; /* program arguments */
   int nargs;
-  const char *base_dir; /* relative paths of files are taken as they are (NULL) */
-  void *regexes;        /* cache of compiled patterns */
-  DescTable *descs;     /* those of all modules */
+  unsigned rights;         /* what the program may do anywhere; rt_init: everything */
+  const RtFolder *folders; /* and below these folders */
+  int nfolders;
+  void *regexes;    /* cache of compiled patterns */
+  DescTable *descs; /* those of all modules */
   const Desc *desc_closure, *desc_env;
   const Desc *desc_string, *desc_string_array, *desc_float_array, *desc_int_array, *desc_float_matrix,
       *desc_string_matrix;
@@ -298,7 +308,9 @@ static inline bool rt_flip(Rt *rt) {
   return rt->coin >> 63;
 }
 void rt_init(Rt *rt, Heap *heap); /* registers the built-in descs too */
-void rt_destroy(Rt *rt);          /* frees caches; live objects are the caller's concern */
+/* The rights that the program has anywhere or below a folder. */
+unsigned rt_rights(const Rt *rt);
+void rt_destroy(Rt *rt); /* frees caches; live objects are the caller's concern */
 
 /* The VM's descriptor of this type, which lives as long as the VM: a copy of d, of which nothing is needed afterwards,
  * or of an equal one. One without an id is its own. NULL after rt_error(ERR_MEMORY). */
@@ -416,7 +428,7 @@ static inline Obj *rt_immediate(int64_t tag) { return (Obj *)((uintptr_t)tag << 
 /* args borrowed, res owned */
 typedef Status (*RtPrimFn)(Rt *rt, const Desc *type, const Slot *args, Slot *res, uint32_t site);
 typedef enum RtPrimId {
-#define RT(NAME, function, name, type, flags) RTP_##NAME,
+#define RT(NAME, function, name, type, flags, right) RTP_##NAME,
 #include "prims/rt.def"
 #undef RT
   RTP_COUNT

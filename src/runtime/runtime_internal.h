@@ -96,11 +96,14 @@ TextPlace *rt_string_place(StringObj *s);   /* NULL in a short one */
 ArrayObj *rt_new_strings(Rt *rt, int64_t n);
 double rt_now(void); /* monotonic seconds */
 
+/* Raises the error that the program lacks the right. `what`: a primitive, or a C function. */
+Status rt_deny(Rt *rt, Right right, const char *what, uint32_t site);
+
 /* Waits until the file is ready, or for an interrupt, by which alone it fails; whether it is its next call tells. */
 Status rt_wait_for(Rt *rt, int fd, short events);
 /* A text for standard error, behind all output, which leaves a line under way as it is. */
 Status rt_put_error(Rt *rt, const char *text, size_t n, uint32_t site);
-int rt_terminal_columns(void);
+int rt_terminal_columns(const Rt *rt);
 size_t rt_line_length(const char *line, size_t n); /* without its end, \n or \r\n, if it has one */
 Status rt_lines(Rt *rt, const char *text, size_t n, ArrayObj **out);
 
@@ -154,7 +157,7 @@ bool rt_matmul_has_kind(int kind);
 #define PRIM_UNUSED ((void)rt, (void)type, (void)args, (void)res, (void)site)
 static inline const StringObj *slot_string(const Slot *s) { return (const StringObj *)s->p; }
 static inline ArrayObj *slot_array(const Slot *s) { return (ArrayObj *)s->p; }
-#define RT(NAME, function, name, type, flags) PRIM(function);
+#define RT(NAME, function, name, type, flags, right) PRIM(function);
 #include "prims/rt.def"
 #undef RT
 void rt_regexes_free(Rt *rt);

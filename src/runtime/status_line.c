@@ -31,7 +31,7 @@ static int add_cut(Buf *b, const char *text, size_t n, int columns) {
  * that the cursor does, too. */
 static void add_update(Buf *b, const StringObj *text) {
   RtLine *line = &b->rt->line;
-  int columns = rt_terminal_columns(), before = line->under_way ? line->columns : 0;
+  int columns = rt_terminal_columns(b->rt), before = line->under_way ? line->columns : 0;
   if (!line->under_way && line->output_begun) buf_addc(b, '\n');
   buf_addc(b, '\r');
   line->columns = add_cut(b, text->bytes, (size_t)text->len, columns > 1 ? columns - 1 : 1);

@@ -135,6 +135,38 @@ static void each_text(AtledVM *vm, const char *text) {
     CHECK(!atled_diagnostic(vm, i) == (i < 0 || i == atled_diagnostic_count(vm)));
 }
 
+static void ignore_text(void *user, const char *text, size_t n) {
+  (void)user;
+  (void)text;
+  (void)n;
+}
+
+/* A sandbox with folders that make no sense: it has no more rights by them, and its calls return. */
+static void test_sandboxes(void) {
+  static const AtledFolder folders[] = {{NULL, 255}, {"", ~0u}, {"/dev/null", 255}, {"/no/where", 7}, {"..", 0}};
+  AtledConfig old;
+  atled_config_init(NULL);
+  atled_sandbox_init(NULL);
+  for (size_t size = 0; size < sizeof old; size += 8) { /* without room for the rights there is no VM */
+    memset(&old, 0, sizeof old);
+    atled_sandbox_init_sized(&old, size);
+    CHECK(size >= offsetof(AtledConfig, cache_folder) + sizeof old.cache_folder || !atled_new(&old));
+  }
+  for (int n = -1; n <= (int)COUNT(folders); n++) {
+    AtledConfig config;
+    atled_sandbox_init(&config);
+    config.jit = ATLED_JIT_OFF;
+    config.write = ignore_text;
+    config.folders = n == 0 ? NULL : folders;
+    config.nfolders = n == 0 ? 7 : n;
+    config.rights = n == 2 ? ~(unsigned)ATLED_RIGHT_READ : 0;
+    AtledVM *vm = atled_new(&config);
+    for (int i = 0; i < TEXTS; i++) CALL(vm, atled_eval(vm, texts[i], texts[i]));
+    CALL(vm, atled_eval(vm, "t", "print (attempt (fun () -> read_file \"/etc/passwd\"))"));
+    atled_free(vm);
+  }
+}
+
 static void test_texts(void) {
   AtledVM *vm = new_vm(ATLED_JIT_OFF);
   for (int i = 0; i < TEXTS; i++) each_text(vm, texts[i]);
@@ -347,6 +379,7 @@ static void test_structures(void) {
     call_sized(NULL, size);
   }
   atled_config_init_sized(NULL, SIZE_MAX);
+  atled_sandbox_init_sized(NULL, SIZE_MAX);
   atled_free(vm);
 }
 
@@ -599,6 +632,7 @@ int main(void) {
   test_places();
   test_views();
   test_texts();
+  test_sandboxes();
   test_types();
   test_callbacks();
   return check_result();

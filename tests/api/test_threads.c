@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Eight threads, each with VMs that compile, half of them in the process and half in one of their own, while others of
- * the host's threads start programs and read the environment. Values are right, nothing waits for ever, the process is
- * as it was at every moment, and no child is left.
+ * the host's threads start programs and read the environment. One VM of each thread is a sandbox. Values are right,
+ * nothing waits for ever, the process is as it was at every moment, and no child is left.
  *
  * usage: api_threads [ROUNDS] */
 #include "check.h"
@@ -30,7 +30,9 @@ typedef struct Job {
 
 static bool use_vm(const Job *job, int k) {
   AtledConfig config;
-  atled_config_init(&config);
+  bool confined = k == 1;
+  if (confined) atled_sandbox_init(&config);
+  else atled_config_init(&config);
   config.jit = ATLED_JIT_ALWAYS;
   config.jit_in_process = job->number % 2;
   config.stack_size = (size_t)64 << 20;
@@ -47,8 +49,9 @@ static bool use_vm(const Job *job, int k) {
     fprintf(stderr, "thread %d: %s\n", job->number,
             vm && atled_error(vm) ? atled_error(vm)->rendered : "a wrong value");
   atled_release(f);
+  bool denied = vm && atled_eval(vm, "read", "let read () = read_file \"/etc/passwd\"") == ATLED_COMPILE_ERROR;
   atled_free(vm);
-  return ok;
+  return ok && denied == confined;
 }
 
 /* A VM that is stopped from another thread. */
