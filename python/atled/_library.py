@@ -58,7 +58,9 @@ class Config(ctypes.Structure):
                 ("diagnostic", ctypes.c_void_p), ("compiling", ctypes.c_void_p), ("user", ctypes.c_void_p), ("jit", ctypes.c_int),
                 ("jit_in_process", ctypes.c_bool), ("jit_memory", ctypes.c_size_t), ("jit_time", ctypes.c_double),
                 ("cache_size", ctypes.c_int64), ("strict", ctypes.c_bool), ("no_stdlib", ctypes.c_bool), ("phases", ctypes.c_bool),
-                ("colour", ctypes.c_bool), ("args", ctypes.c_void_p), ("nargs", ctypes.c_int)]
+                ("colour", ctypes.c_bool), ("args", ctypes.c_void_p), ("nargs", ctypes.c_int),
+                ("folders", ctypes.c_void_p), ("nfolders", ctypes.c_int), ("rights", ctypes.c_uint), ("module", ctypes.c_void_p),
+                ("cache_folder", ctypes.c_char_p)]
 
 
 # As the header calls these structures.
