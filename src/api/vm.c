@@ -18,6 +18,7 @@
  * sources are split and parsed when first named, and the JIT is loaded at the
  * first compile. */
 #define _GNU_SOURCE
+#include "api/settings.h"
 #include "api/vm.h"
 #include <stdlib.h>
 #include <string.h>
