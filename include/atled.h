@@ -57,8 +57,9 @@
  * doesn't know have their defaults; a field that the library doesn't know, and that isn't zero, is refused. A program
  * in another language passes its size to the function itself, whose name ends with _sized. Structures that the library
  * makes (AtledDiagnostic, AtledBench) grow in the same way: a host that reads a field that an older library may lack
- * asks atled_version_number first. AtledPart and AtledValue never grow. Within one SONAME no function, structure or
- * constant changes otherwise; the version of a symbol (ATLED_0.3) says which release added the function.
+ * asks atled_version_number first. AtledPart, AtledText, AtledValue and AtledParameter never grow. Within one SONAME no
+ * function, structure or constant changes otherwise; the version of a symbol (ATLED_0.3) says which release added the
+ * function.
  *
  * Strings are UTF-8. What a function returns by pointer belongs to the VM and is
  * valid until the next call on the same VM, unless said otherwise. */
@@ -364,7 +365,8 @@ ATLED_API void atled_clear_interrupt(AtledVM *vm);
  * Arguments. Arrays of floats and ints whose elements lie in row-major order without gaps, aligned to 8 bytes, aren't
  * copied: `data` must stay valid and unchanged until the call returns and its result has been replaced or its handle
  * released. Everything else is copied when the call begins, and the makers below keep pointers only: what they are
- * given must stay valid until the call. A host that fills in a structure by itself sets all other members to zero.
+ * given must stay valid until the call. A value nested deeper than 5,000 is refused, so also one that contains itself.
+ * A host that fills in a structure by itself sets all other members to zero.
  *
  * Results. What a result points to belongs to the handle, is read only, and is valid until the handle's next call of
  * atled_call that succeeds, or its release; atled_keep makes it last longer. In that call it may be an argument, whole
@@ -494,12 +496,12 @@ typedef struct AtledTypeTree {
   const char *name;         /* ATLED_VARIANT, ATLED_LIST: of the type, without its arguments */
   /* ATLED_VARIANT: values are given as this name and an array of what they hold, as for a Map; NULL: as constructors */
   const char *shown_as;
-  void *reserved[2];
 } AtledTypeTree;
 typedef struct AtledParameter {
   const char *name; /* NULL: it has none, or it isn't known */
   const char *text; /* the type as source writes it, by its declared name */
   const AtledTypeTree *type;
+  void *reserved[2]; /* NULL */
 } AtledParameter;
 typedef struct AtledSignature {
   const char *text; /* the whole type as source writes it */
@@ -507,7 +509,6 @@ typedef struct AtledSignature {
   int arity;
   const AtledParameter *parameters; /* arity of them */
   AtledParameter result;            /* without a name */
-  void *reserved[2];
 } AtledSignature;
 /* The types, names and documentation of a handle. *out belongs to the handle, and is valid until its release. */
 ATLED_API AtledStatus atled_signature(AtledFunction *f, const AtledSignature **out);

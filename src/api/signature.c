@@ -115,11 +115,12 @@ static AtledStatus signature_body(AtledVM *vm, void *arg) {
   map_init(&t.made, &vm->scratch);
   AtledParameter *all = NEW_ARRAY(&f->arena, AtledParameter, f->arity + 1);
   for (int i = 0; i < f->arity; i++)
-    all[i] =
-        (AtledParameter){f->parts.names[i], f->parts.types[i], tree(&t, f->arity > 1 ? f->param->args[i] : f->param)};
+    all[i] = (AtledParameter){.name = f->parts.names[i],
+                              .text = f->parts.types[i],
+                              .type = tree(&t, f->arity > 1 ? f->param->args[i] : f->param)};
   AtledSignature *s = NEW(&f->arena, AtledSignature);
   *s = (AtledSignature){.text = f->parts.text, .doc = f->parts.doc, .arity = f->arity, .parameters = all};
-  s->result = (AtledParameter){NULL, f->parts.types[f->arity], tree(&t, f->result)};
+  s->result = (AtledParameter){.text = f->parts.types[f->arity], .type = tree(&t, f->result)};
   f->signature = s;
   return ATLED_OK;
 }
