@@ -50,6 +50,16 @@
  * where stdout or stderr is a pipe that nobody reads, but for more than 4 KB that the host itself has left in the
  * buffer.
  *
+ * Structures. A host may be older or newer than the library that it runs with. Where a host hands over a structure, the
+ * function is a macro that adds the structure's size as the host was compiled with it; AtledConfig keeps that size in
+ * struct_size. A later version adds fields at the end alone. Of a structure that it fills, the library writes no more
+ * than that size; fields that the library doesn't know become zero. Of a structure that it reads, fields that the host
+ * doesn't know have their defaults; a field that the library doesn't know, and that isn't zero, is refused. A program
+ * in another language passes its size to the function itself, whose name ends with _sized. Structures that the library
+ * makes (AtledDiagnostic, AtledBench) grow in the same way: a host that reads a field that an older library may lack
+ * asks atled_version_number first. AtledPart and AtledValue never grow. Within one SONAME no function, structure or
+ * constant changes otherwise; the version of a symbol (ATLED_0.3) says which release added the function.
+ *
  * Strings are UTF-8. What a function returns by pointer belongs to the VM and is
  * valid until the next call on the same VM, unless said otherwise. */
 #ifndef ATLED_H
@@ -57,6 +67,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* The version of this header; atled_version_number is that of the library. A number compares: 0.3.1 is 301. */
+#define ATLED_VERSION_MAJOR  0
+#define ATLED_VERSION_MINOR  3
+#define ATLED_VERSION_PATCH  0
+#define ATLED_VERSION_NUMBER (ATLED_VERSION_MAJOR * 10000 + ATLED_VERSION_MINOR * 100 + ATLED_VERSION_PATCH)
 
 #ifdef __cplusplus
 extern "C" {
@@ -108,6 +124,7 @@ typedef void *(*AtledAllocate)(void *user, void *block, size_t old_size, size_t 
 typedef enum AtledStream { ATLED_OUTPUT, ATLED_ERRORS } AtledStream;
 
 typedef struct AtledConfig {
+  size_t struct_size;     /* set by atled_config_init */
   AtledAllocate allocate; /* NULL: the C library's */
   /* bytes that the VM may hold, for compiling and running; 0: no limit. Not counted: the machine stack, machine code,
    * GCC within this process, GCC's process */
@@ -160,10 +177,13 @@ typedef struct AtledConfig {
   int nargs;               /* how many; a NULL among them ends them */
 } AtledConfig;
 
-/* All zero but for what the environment sets: ATLED_JIT=auto|off|always, ATLED_STRICT_FP=1, and ATLED_CACHE_SIZE, a
- * number that K, M or G may follow; 0: no cache. One that makes no sense is ignored, with a warning when code runs. */
-ATLED_API void atled_config_init(AtledConfig *config);
-/* A new VM; config NULL means the one of atled_config_init. NULL when there is no memory. */
+/* All zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always, ATLED_STRICT_FP=1, and
+ * ATLED_CACHE_SIZE, a number that K, M or G may follow; 0: no cache. One that makes no sense is ignored, with a warning
+ * when code runs. NULL is allowed. */
+ATLED_API void atled_config_init_sized(AtledConfig *config, size_t size);
+#define atled_config_init(config) atled_config_init_sized(config, sizeof(AtledConfig))
+/* A new VM; config NULL means the one of atled_config_init. It is copied; what it points to isn't. NULL when there is
+ * no memory, when atled_config_init didn't make the config, and when it sets a field that this library doesn't know. */
 ATLED_API AtledVM *atled_new(const AtledConfig *config);
 /* Frees the VM and all it holds. While a function handle of its isn't released that waits for the last release, and
  * calls of the handle are refused; nothing else may be done with the VM. NULL is allowed. */
@@ -186,7 +206,8 @@ typedef struct AtledResult {
   const char *value; /* as source would write it; "<fun>" for functions */
 } AtledResult;
 ATLED_API int atled_result_count(const AtledVM *vm);
-ATLED_API bool atled_result(AtledVM *vm, int index, AtledResult *out);
+ATLED_API bool atled_result_sized(AtledVM *vm, int index, AtledResult *out, size_t size);
+#define atled_result(vm, index, out) atled_result_sized(vm, index, out, sizeof(AtledResult))
 
 /* ---- Prompts ----------------------------------------------------------------------------- */
 /* As atled_eval; but the value of each expression gets the name `it`, as if `let it = …` had been written, if its type
@@ -220,7 +241,10 @@ typedef struct AtledView {
 /* As atled_result, with a value laid out for a person, in the window: arrays with their shape, cut where they are
  * longer; matrices with aligned columns; arrays of records as tables; other long values cut. `name : type = value` is
  * what is shown: a value of several lines begins with the rest of the first one. NULL for the view: all of it 0. */
-ATLED_API bool atled_result_view(AtledVM *vm, int index, const AtledView *view, AtledResult *out);
+ATLED_API bool atled_result_view_sized(AtledVM *vm, int index, const AtledView *view, size_t view_size,
+                                       AtledResult *out, size_t size);
+#define atled_result_view(vm, index, view, out)                                                                        \
+  atled_result_view_sized(vm, index, view, sizeof(AtledView), out, sizeof(AtledResult))
 /* What may stand instead of the last word of `text`, the beginning of a source: visible names and constructors, and
  * modules, which end with a point; members after `Module.`, fields after `value.`. In alphabetical order; *start: the
  * byte at which the word begins. Nothing is run. Returns their number. */
@@ -356,7 +380,8 @@ typedef struct AtledPass {
   int64_t count;
 } AtledPass;
 /* Run `index`, from 0, in their order. vm may be NULL: without times. False after the last one. */
-ATLED_API bool atled_pass(const AtledVM *vm, int index, AtledPass *out);
+ATLED_API bool atled_pass_sized(const AtledVM *vm, int index, AtledPass *out, size_t size);
+#define atled_pass(vm, index, out) atled_pass_sized(vm, index, out, sizeof(AtledPass))
 /* The type of an expression, without running it. */
 ATLED_API AtledStatus atled_type(AtledVM *vm, const char *expression, const char **text);
 /* The documentation of a name: its type and the comment above its definition. */
@@ -370,7 +395,8 @@ typedef struct AtledAbout {
   int line;           /* there; 0: a module, which is all of the file */
   const char *source; /* the definition's lines; NULL for a module */
 } AtledAbout;
-ATLED_API AtledStatus atled_about(AtledVM *vm, const char *name, AtledAbout *out);
+ATLED_API AtledStatus atled_about_sized(AtledVM *vm, const char *name, AtledAbout *out, size_t size);
+#define atled_about(vm, name, out) atled_about_sized(vm, name, out, sizeof(AtledAbout))
 /* Modules, and values of the main program, of its modules and of the library, of which a part of the name is `query`,
  * capital letters or small; where there are none, those with the word in their documentation. Or, if `query` is no
  * name, values that can be used at the type that it is: "float[] -> float", "('a -> 'b) -> 'a list -> 'b list". In
@@ -395,7 +421,8 @@ typedef struct AtledPhase {
   bool elsewhere; /* of the compiler's process: CPU seconds, orders, its memory; it works while this one waits or not */
 } AtledPhase;
 /* False after the last one, and where nothing was measured. */
-ATLED_API bool atled_phase(const AtledVM *vm, int index, AtledPhase *out);
+ATLED_API bool atled_phase_sized(const AtledVM *vm, int index, AtledPhase *out, size_t size);
+#define atled_phase(vm, index, out) atled_phase_sized(vm, index, out, sizeof(AtledPhase))
 /* The folder where machine code is kept. Entries that were used longest ago go when its limit is reached. */
 typedef struct AtledCache {
   const char *folder;    /* NULL: nothing is kept */
@@ -404,7 +431,8 @@ typedef struct AtledCache {
   int64_t bytes, limit;  /* their size, and what it may be */
   double oldest, newest; /* last uses of entries, in seconds since 1970; 0: there are none */
 } AtledCache;
-ATLED_API AtledStatus atled_cache(AtledVM *vm, AtledCache *out);
+ATLED_API AtledStatus atled_cache_sized(AtledVM *vm, AtledCache *out, size_t size);
+#define atled_cache(vm, out) atled_cache_sized(vm, out, sizeof(AtledCache))
 /* Empties it. Code that is in use isn't affected. */
 ATLED_API AtledStatus atled_clear_cache(AtledVM *vm);
 /* Objects that the program's values hold now: unchanged by any failed call. */
@@ -415,7 +443,9 @@ ATLED_API int64_t atled_evaluator_calls(const AtledVM *vm);
 ATLED_API size_t atled_memory_used(const AtledVM *vm);
 /* The n-th allocation from now fails (n > 0); 0 switches that off. For tests. */
 ATLED_API void atled_fail_allocation(AtledVM *vm, int64_t n);
+/* The library's version, "0.3.0", and as a number that compares with ATLED_VERSION_NUMBER. From any thread. */
 ATLED_API const char *atled_version(void);
+ATLED_API int atled_version_number(void);
 
 #ifdef __cplusplus
 }

@@ -48,6 +48,21 @@ let g (x : float) =
   sin z + back 0.7
 """
 APART, TOGETHER = PATHS + "let a = grad f 0.1\nlet b = grad g 0.1\nprint (a + b)\n", PATHS + "print (grad (fun x -> f x + g x) 0.1)\n"
+# A pullback that takes derivatives of unknown functions, of the type that these have. As a candidate it would be one of them itself.
+PULLBACK = """
+let k = Bench.opaque 1
+let square (y : float) = sin (y * y)
+let (z, slope) = vjp square 0.5
+let fs = [ (fun p -> sin (grad f p)) | f in [ (fun (b : float) -> 0.5 * b * b) | i < 2 ] ]
+"""
+OTHER = PULLBACK + "print (deriv [slope, sin][k - 1] 1.0)\n"
+ITSELF = PULLBACK + """
+let h (y : float) : float =
+  0.4 * (let q = [ (fun p -> sin (grad f p)) | f in [ ((fun (a : float) (b : float) -> b) y) | i < 2 ] ] in deriv q[k] y)
+let r (y : float) : float = h y
+pullback r y = let (z, back) = vjp h y in (z, fun d -> if d = 0.0 then 0.0 * y else back d)
+print (grad r 0.3)
+"""
 # limit, a program that stays within it, one that doesn't
 PAIRS = [
     ("unroll depth", POW % 5, POW % 40),
@@ -59,6 +74,7 @@ PAIRS = [
     ("candidates", CHOICES % choices(2), CHOICES % choices(12)),
     ("small array", SUM % 10, SUM % 40),
     ("path nodes", APART, TOGETHER),
+    ("pullback nodes", OTHER, ITSELF),
     ("long function", FLOATS % "sin x", FLOATS % f"let y = x * 0.5 in {sines(800)}"),
 ]
 

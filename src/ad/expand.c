@@ -121,7 +121,7 @@ static void *find_kept(void *user, Graph *g) {
 static Node *expand_vjp(World *w, Node **ops, int nops, bool kept, Site site) {
   Node *out = ad_vjp(w, ops[0], ops[1], nops == 3 ? ops[2] : NULL, site);
   Node *pullback = ir_get(w, nops == 3 ? ir_get(w, out, 0) : out, 1);
-  if (kept && pullback->op == OP_CLOSURE) ir_register_closure(w, pullback);
+  if (kept && pullback->op == OP_CLOSURE) ir_register_pullback(w, pullback);
   return out;
 }
 

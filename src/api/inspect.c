@@ -148,35 +148,45 @@ static AtledStatus result_body(AtledVM *vm, void *arg) {
 }
 
 /* What was reported of the evaluation stays, unless there is something to report of this call. */
-static bool result_call(AtledVM *vm, int index, const AtledView *view, AtledResult *out) {
+static bool result_call(AtledVM *vm, int index, const AtledView *view, AtledResult *out, size_t size) {
   if (!vm || !out || vm->running || index < 0 || index >= vm->results.len) return false;
-  ResultCall c = {&vm->results.data[index], out, view};
+  AtledResult result = {0};
+  ResultCall c = {&vm->results.data[index], &result, view};
   ReportList before = vm->reports;
   int first_error = vm->first_error;
   report_forget(vm);
   if (vm_call_keeping(vm, result_body, &c) != ATLED_OK) return false;
   vm->reports = before;
   vm->first_error = first_error;
+  struct_give(out, size, &result, sizeof result);
   return true;
 }
 
-bool atled_result(AtledVM *vm, int index, AtledResult *out) { return result_call(vm, index, NULL, out); }
+bool atled_result_sized(AtledVM *vm, int index, AtledResult *out, size_t size) {
+  return result_call(vm, index, NULL, out, size);
+}
 
-bool atled_result_view(AtledVM *vm, int index, const AtledView *view, AtledResult *out) {
-  static const AtledView plain;
-  return result_call(vm, index, view ? view : &plain, out);
+bool atled_result_view_sized(AtledVM *vm, int index, const AtledView *view, size_t view_size, AtledResult *out,
+                             size_t size) {
+  AtledView own = {0};
+  return (!view || struct_take(&own, sizeof own, view, view_size)) && result_call(vm, index, &own, out, size);
 }
 
 /* ---- Phases ------------------------------------------------------------------------------ */
-bool atled_phase(const AtledVM *vm, int index, AtledPhase *out) {
-  if (!vm || !out || !vm->heap.phases || index < 0 || index > PHASE_COUNT) return false;
-  if (index < PHASE_COUNT) {
-    const PhaseTotal *t = &vm->phases.all[index];
-    *out = (AtledPhase){phase_name((Phase)index), t->seconds, t->count, t->memory, false};
-    return true;
-  }
+static AtledPhase phase_of_compiler(const AtledVM *vm) {
   JitStats s = vm->jit ? jit_stats(vm->jit) : (JitStats){0};
-  *out = (AtledPhase){"compiler", s.process_seconds, s.process_orders, s.process_memory, true};
+  return (AtledPhase){"compiler", s.process_seconds, s.process_orders, s.process_memory, true};
+}
+
+static AtledPhase phase_of(const AtledVM *vm, int index) {
+  const PhaseTotal *t = &vm->phases.all[index];
+  return (AtledPhase){phase_name((Phase)index), t->seconds, t->count, t->memory, false};
+}
+
+bool atled_phase_sized(const AtledVM *vm, int index, AtledPhase *out, size_t size) {
+  if (!vm || !out || !vm->heap.phases || index < 0 || index > PHASE_COUNT) return false;
+  AtledPhase phase = index < PHASE_COUNT ? phase_of(vm, index) : phase_of_compiler(vm);
+  struct_give(out, size, &phase, sizeof phase);
   return true;
 }
 
@@ -200,10 +210,12 @@ static AtledStatus cache_body(AtledVM *vm, void *arg) {
   return ATLED_OK;
 }
 
-AtledStatus atled_cache(AtledVM *vm, AtledCache *out) {
+AtledStatus atled_cache_sized(AtledVM *vm, AtledCache *out, size_t size) {
   if (!out) return vm_reject_null(vm, "the place for the cache's data");
-  *out = (AtledCache){0};
-  return vm_call_unlimited(vm, cache_body, out);
+  AtledCache cache = {0};
+  AtledStatus status = vm_call_unlimited(vm, cache_body, &cache);
+  struct_give(out, size, &cache, sizeof cache);
+  return status;
 }
 
 static AtledStatus clear_body(AtledVM *vm, void *unused) {

@@ -3,6 +3,7 @@
  *
  *   vm.c       making and freeing VMs; entering and leaving them
  *   machine_stack.c  the VM's machine stack
+ *   structs.c  structures of hosts with an older or newer header
  *   settings.c what the environment's variables set
  *   environment.c  the thread's floating-point environment and locale
  *   alarm.c    when a call has to end
@@ -27,6 +28,7 @@
 #include "api/clock.h"
 #include "api/environment.h"
 #include "api/machine_stack.h"
+#include "api/structs.h"
 #include "atled.h"
 #include "ir/ir.h"
 #include "jit/jit.h"

@@ -34,10 +34,14 @@ typedef struct Asked {
   int n;
 } Asked;
 
+/* The closures of a pool by who makes them: the program, or differentiation. */
+enum { OF_PROGRAM, PULLBACKS };
+
 /* What function values of one entry may be: the closures that it makes, and those of the entries that it gets some
  * from. */
 struct Pool {
-  Map own; /* function type -> Graphs */
+  Map closures[2]; /* OF_PROGRAM, PULLBACKS: function type -> Graphs */
+  int nkinds;      /* of these that are candidates: 2, or 1 after ir_pool_give_up */
   Vec(Pool *) from;
   Vec(Asked) asked; /* since it is in use */
   bool given;       /* others got it among those that theirs are from */
@@ -64,23 +68,26 @@ static bool is_among(const Graphs *gs, const Graph *g) {
   return false;
 }
 
+static Pool *new_pool(Arena *a) {
+  Pool *p = NEW(a, Pool);
+  p->nkinds = 2;
+  for (int k = 0; k < p->nkinds; k++) map_init(&p->closures[k], a);
+  return p;
+}
+
 /* That of the item which is compiled; before there is any, an empty one. */
 static Pool *current_pool(World *w) {
-  if (!compilation(w)->pool) {
-    Pool *p = NEW(w->arena, Pool);
-    map_init(&p->own, w->arena);
-    ir_use_pool(w, p);
-  }
+  if (!compilation(w)->pool) ir_use_pool(w, new_pool(w->arena));
   return compilation(w)->pool;
 }
 
-void ir_register_closure(World *w, Node *closure) {
+static void register_closure(World *w, Node *closure, int kind) {
   Graph *g = closure->graphs[0];
-  Map *own = &current_pool(w)->own;
-  Graphs *all = map_get(own, closure->type);
+  Map *closures = &current_pool(w)->closures[kind];
+  Graphs *all = map_get(closures, closure->type);
   if (!all) {
     all = NEW(w->arena, Graphs);
-    map_put(own, closure->type, all);
+    map_put(closures, closure->type, all);
   }
   if (is_among(all, g)) return;
   SAVE(w->arena, *all);
@@ -89,13 +96,19 @@ void ir_register_closure(World *w, Node *closure) {
   compilation(w)->version++;
 }
 
+void ir_register_pullback(World *w, Node *closure) {
+  if (current_pool(w)->nkinds > PULLBACKS) register_closure(w, closure, PULLBACKS);
+}
+
 static void collect_from(World *w, Pool *p, IrType *fun, uint32_t walk, Graphs *out) {
   if (p->seen == walk) return;
   SAVE(w->arena, p->seen);
   p->seen = walk;
-  const Graphs *own = map_get(&p->own, fun);
-  for (int i = 0; own && i < own->len; i++)
-    if (!is_among(out, own->data[i])) vec_push(w->temp, *out, own->data[i]);
+  for (int k = 0; k < p->nkinds; k++) {
+    const Graphs *own = map_get(&p->closures[k], fun);
+    for (int i = 0; own && i < own->len; i++)
+      if (!is_among(out, own->data[i])) vec_push(w->temp, *out, own->data[i]);
+  }
   for (int i = 0; i < p->from.len; i++) collect_from(w, p->from.data[i], fun, walk, out);
 }
 
@@ -111,14 +124,22 @@ bool ir_pool_grew(World *w, Pool *p) {
   return false;
 }
 
+/* The graphs of the closures of one kind, type by type: NULL behind the last type, empty for a free place of the
+ * map. */
+static const Graphs *graphs_at(const Map *closures, size_t place) {
+  static const Graphs none = {0};
+  if (place >= closures->cap) return NULL;
+  return closures->keys[place] ? closures->vals[place] : &none;
+}
+
 static void walk_from(World *w, Pool *p, uint32_t walk, void (*fn)(void *user, Graph *g), void *user) {
   if (p->seen == walk) return;
   SAVE(w->arena, p->seen);
   p->seen = walk;
-  for (size_t k = 0; k < p->own.cap; k++) {
-    const Graphs *all = p->own.keys[k] ? p->own.vals[k] : NULL;
-    for (int i = 0; all && i < all->len; i++) fn(user, all->data[i]);
-  }
+  const Graphs *all;
+  for (int k = 0; k < p->nkinds; k++)
+    for (size_t at = 0; (all = graphs_at(&p->closures[k], at)); at++)
+      for (int i = 0; i < all->len; i++) fn(user, all->data[i]);
   for (int i = 0; i < p->from.len; i++) walk_from(w, p->from.data[i], walk, fn, user);
 }
 
@@ -141,8 +162,9 @@ static void register_graph(void *user, Graph *g) {
   int n = ir_order(w->arena, g, &nodes);
   for (int i = 0; i < n; i++)
     for (int k = 0; k < nodes[i]->nops; k++)
-      if (nodes[i]->ops[k]->op == OP_CLOSURE && ir_escapes(nodes[i], k)) ir_register_closure(w, nodes[i]->ops[k]);
-  if (g->result->op == OP_CLOSURE) ir_register_closure(w, g->result);
+      if (nodes[i]->ops[k]->op == OP_CLOSURE && ir_escapes(nodes[i], k))
+        register_closure(w, nodes[i]->ops[k], OF_PROGRAM);
+  if (g->result->op == OP_CLOSURE) register_closure(w, g->result, OF_PROGRAM);
 }
 
 static bool holds_function(IrType *t, bool taking, Map *seen) {
@@ -200,8 +222,7 @@ static void set_maker(World *w, int global, Pool *p) {
 }
 
 Pool *ir_pool(World *w, Graph *entry, const int *globals, int n) {
-  Pool *p = NEW(w->arena, Pool);
-  map_init(&p->own, w->arena);
+  Pool *p = new_pool(w->arena);
   ir_use_pool(w, p);
   ir_walk_rules(w, entry, register_graph, w);
   ir_walk_rules(w, entry, link_globals, w);
@@ -212,29 +233,40 @@ Pool *ir_pool(World *w, Graph *entry, const int *globals, int n) {
 bool ir_pool_is_known(World *w, const Pool *p) {
   const Compilation *c = compilation(w);
   while (c->outer) c = c->outer;
-  for (size_t k = 0; k < p->own.cap; k++) {
-    const Graphs *all = p->own.keys[k] ? p->own.vals[k] : NULL;
-    for (int i = 0; all && i < all->len; i++)
-      if (!all->data[i]->identity || all->data[i]->identity > c->identities) return false;
-  }
+  const Graphs *all;
+  for (int k = 0; k < p->nkinds; k++)
+    for (size_t at = 0; (all = graphs_at(&p->closures[k], at)); at++)
+      for (int i = 0; i < all->len; i++)
+        if (!all->data[i]->identity || all->data[i]->identity > c->identities) return false;
   return !p->given;
 }
 
-Pool *ir_pool_copy(const Pool *p, Arena *a) {
-  Pool *to = NEW(a, Pool);
-  map_init(&to->own, a);
-  for (size_t k = 0; k < p->own.cap; k++) {
-    const Graphs *all = p->own.keys[k] ? p->own.vals[k] : NULL;
-    if (!all) continue;
+static void copy_closures(Map *to, const Map *from) {
+  Arena *a = to->arena;
+  const Graphs *all;
+  for (size_t at = 0; (all = graphs_at(from, at)); at++) {
+    if (all->len == 0) continue;
     Graphs *copy = NEW(a, Graphs);
     for (int i = 0; i < all->len; i++) vec_push(a, *copy, all->data[i]);
-    map_put(&to->own, p->own.keys[k], copy);
+    map_put(to, from->keys[at], copy);
   }
+}
+
+Pool *ir_pool_copy(const Pool *p, Arena *a) {
+  Pool *to = new_pool(a);
+  to->nkinds = p->nkinds;
+  for (int k = 0; k < p->nkinds; k++) copy_closures(&to->closures[k], &p->closures[k]);
   for (int i = 0; i < p->from.len; i++) vec_push(a, to->from, p->from.data[i]);
   return to;
 }
 
 void ir_pool_again(World *w, const Pool *p, int global) { set_maker(w, global, ir_pool_copy(p, w->arena)); }
+
+void ir_pool_give_up(World *w, Pool *p) {
+  SAVE(w->arena, p->nkinds);
+  p->nkinds = PULLBACKS;
+  compilation(w)->version++;
+}
 
 void ir_use_pool(World *w, Pool *p) {
   compilation(w)->pool = p;
@@ -249,14 +281,17 @@ static Node *call_candidate(World *w, Graph *g, Node **caps, int own) {
   return ir_call(w, ir_graph_func(w, g), args, 0);
 }
 
-void ir_follow_paths(World *w, int depth) {
-  compilation(w)->paths = (Paths){.limit = depth + 1, .until = w->next_id + LIMIT_PATH_NODES};
+void ir_follow_paths(World *w, int depth, bool optional) {
+  uint32_t until = w->next_id + (optional ? LIMIT_PULLBACK_NODES : LIMIT_PATH_NODES);
+  compilation(w)->paths = (Paths){.limit = depth + 1, .optional = optional, .until = until};
 }
 
-int ir_paths_end(const World *w) {
+bool ir_paths_end(const World *w) {
   const Paths *p = &compilation(w)->paths;
-  return w->next_id > p->until ? p->depth : 0;
+  return w->next_id > p->until && (p->depth > 0 || p->optional);
 }
+
+int ir_paths_depth(const World *w) { return compilation(w)->paths.depth; }
 
 /* A candidate that takes derivatives of unknown functions does so of other candidates, these of others, and so on,
  * each at most once on such a path. So there is an end, and paths are followed as deep as there are few enough of
@@ -321,7 +356,8 @@ Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfi
   IrType *result = fun->effect ? ir_pair_type(w, fun->args[1], ts[2]) : fun->args[1];
   Func *f = *known = ir_func(w, sym_of(w->syms, "apply"), ts, n, result);
   f->recursive = true;
-  const char *why = candidates.len < all ? unfinished : unknown;
+  bool complete = candidates.len == all && current_pool(w)->nkinds > PULLBACKS;
+  const char *why = complete ? unknown : unfinished;
   Node *fail = ir_fail(w, FAIL_RULE, result, ir_text(w, why), 0);
   ir_func_finish(w, f, dispatch(w, &candidates, ts, n, fail));
   f->recursive = false;

@@ -128,7 +128,10 @@ void ir_use_pool(World *w, Pool *p); /* from now on function values are those of
 bool ir_pool_grew(World *w, Pool *p);
 /* Calls fn for the graph of each function value in it, in no order. */
 void ir_walk_pool(World *w, Pool *p, void (*fn)(void *user, Graph *g), void *user);
-void ir_register_closure(World *w, Node *closure); /* one that a pass makes */
+/* The closure of a pullback, which differentiation makes, becomes a candidate; not after ir_pool_give_up. */
+void ir_register_pullback(World *w, Node *closure);
+/* From now on no pullbacks of this pool are candidates: dispatchers fail with the message `unfinished` for them. */
+void ir_pool_give_up(World *w, Pool *p);
 /* May a closure be applied elsewhere that this user has as this operand? Else it is known where it is. */
 bool ir_escapes(const Node *user, int operand);
 /* A function of (f, x[, token]) that does what applying f, of this type, does, by known calls only: it
@@ -137,10 +140,13 @@ bool ir_escapes(const Node *user, int operand);
  * message is `unfinished`: they would take derivatives of themselves. */
 Func *ir_dispatcher(World *w, IrType *fun, const char *unknown, const char *unfinished);
 /* From now on candidates that take derivatives of unknown functions are followed into each other at most so deep; 0:
- * not at all. What this makes grows with their number and the orders of their derivatives as nothing else does: where
- * ir_paths_end isn't 0 it is to end as fast as it can, and be made again less deep than that. */
-void ir_follow_paths(World *w, int depth);
-int ir_paths_end(const World *w);
+ * not at all. What this makes grows exponentially with their number and the orders of their derivatives. ir_paths_end:
+ * more than LIMIT_PATH_NODES nodes were made (optional: LIMIT_PULLBACK_NODES). Then differentiation ends as fast as it
+ * can, and its result is discarded; it is made again, less deep than ir_paths_depth. optional: the caller has another
+ * result, so there is an end even where nothing was followed. */
+void ir_follow_paths(World *w, int depth, bool optional);
+bool ir_paths_end(const World *w);
+int ir_paths_depth(const World *w); /* of the longest path that was followed */
 
 /* ---- Memos (memo.c) --------------------------------------------------------------------------- */
 /* A place for what a pass made of a graph, a function or a type: NULL at first, one for each name and n

@@ -31,6 +31,7 @@ typedef struct Unrolling {
 typedef struct Paths {
   int limit;      /* - 1; 0: none */
   int depth;      /* of the longest that was followed */
+  bool optional;  /* what is made may be given up even if none was followed */
   uint32_t until; /* number of the last node that may be made of them */
 } Paths;
 

@@ -104,30 +104,44 @@ static Graph *after_derivatives(World *w, Graph *g, void *from) {
   return passes_run(w, g, STAGE_AFTER, *(const int *)from);
 }
 
-/* NULL, and nothing is left of it, if too much would be made; then the next depth to try. */
-static Graph *differentiate_so_deep(World *w, OptStages *s, int *depth) {
+/* NULL, and nothing is left of it, if too much would be made; then the next depth to try, -1 if there is none. */
+static Graph *differentiate_so_deep(World *w, OptStages *s, int *depth, bool optional) {
   arena_mark(w->arena);
   world_save(w);
   compilation_begin(w);
   ir_use_pool(w, s->pool);
-  ir_follow_paths(w, *depth);
+  ir_follow_paths(w, *depth, optional);
   Graph *g = ad_expand(w, s->optimised, s->rules);
-  ir_mark_recursive(w, g);
-  int end = ir_paths_end(w);
+  bool end = ir_paths_end(w);
+  if (!end) ir_mark_recursive(w, g);
+  int followed = ir_paths_depth(w);
   compilation_end(w);
-  if (end > 0) arena_roll_back(w->arena);
+  if (end) arena_roll_back(w->arena);
   else arena_commit(w->arena);
-  if (end == 0 || !limit_reached(w->arena, AT_PATH_NODES)) return g;
-  *depth = end - 1;
+  if (!end || !limit_reached(w->arena, optional ? AT_PULLBACK_NODES : AT_PATH_NODES)) return g;
+  *depth = followed - 1;
   return NULL;
 }
 
-static Graph *differentiate(World *w, OptStages *s) {
+/* optional: NULL if even the least deep result is too large. */
+static Graph *differentiate(World *w, OptStages *s, bool optional) {
   Phase before = phase_enter(w->arena->heap, PHASE_DIFFERENTIATE);
   Graph *g = NULL;
-  for (int depth = LIMIT_PATHS; !g;) g = differentiate_so_deep(w, s, &depth);
+  for (int depth = LIMIT_PATHS; !g && depth >= 0;) g = differentiate_so_deep(w, s, &depth, optional);
   phase_leave(w->arena->heap, before);
   return g;
+}
+
+/* The pullbacks that differentiation makes may be what its unknown functions are. So it is done again with these as
+ * candidates, where there are any; a pullback that takes derivatives itself can make that too large. Then pullbacks are
+ * no candidates, and only a program that differentiates such an unknown one fails. */
+static Graph *differentiate_all(World *w, OptStages *s) {
+  Graph *g = differentiate(w, s, false);
+  if (!ir_pool_grew(w, s->pool)) return g;
+  Graph *again = differentiate(w, s, true);
+  if (again) return again;
+  ir_pool_give_up(w, s->pool);
+  return differentiate(w, s, false);
 }
 
 void opt_derivatives_and_after(World *w, OptStages *s) {
@@ -138,8 +152,7 @@ void opt_derivatives_and_after(World *w, OptStages *s) {
   if (w->watch) w->watch->entry = s;
   ir_use_pool(w, s->pool);
   if (!s->given) ir_walk_graphs(w, g, holds_ad, &ad);
-  if (ad) g = differentiate(w, s);
-  if (ad && ir_pool_grew(w, s->pool)) g = differentiate(w, s); /* again with the pullbacks that it makes */
+  if (ad) g = differentiate_all(w, s);
   if (!s->given) s->differentiated = g;
   s->final = ir_without_rules(w, s->differentiated, after_derivatives, &s->from);
   compilation_end(w);

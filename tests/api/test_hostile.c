@@ -301,12 +301,40 @@ static void test_looks(void) {
     atled_fail_allocation(vm, 0);
   }
   CHECK(CALL(vms[1], atled_eval(vms[1], "t", "exit 7")) == ATLED_EXIT && atled_exit_status(vms[1]) == 7);
-  CHECK(atled_arity(NULL) == 0 && atled_version() && !atled_error(NULL));
+  CHECK(atled_arity(NULL) == 0 && atled_version() && atled_version_number() && !atled_error(NULL));
   CHECK(atled_call(NULL, NULL, 0, NULL) == ATLED_BAD_ARGUMENT);
   atled_config_init(NULL);
   atled_release(NULL);
   atled_free(NULL);
   atled_free(vms[1]);
+}
+
+/* Structures of sizes that no header has: the functions behind the macros. */
+static void call_sized(AtledVM *vm, size_t size) {
+  char block[3] = {1, 1, 1};
+  void *at = block;
+  atled_config_init_sized(at, size);
+  CHECK(atled_result_sized(vm, 0, at, size) == (vm != NULL) && !atled_result_sized(vm, 0, NULL, size));
+  CHECK(atled_result_view_sized(vm, 0, at, 0, at, size) == (vm != NULL));
+  CHECK(!atled_result_view_sized(vm, 0, NULL, size, NULL, size));
+  CHECK(atled_pass_sized(vm, 0, at, size) && !atled_pass_sized(vm, 0, NULL, size));
+  CHECK(!atled_phase_sized(vm, 0, at, size) && !atled_phase_sized(vm, 0, NULL, size));
+  CHECK((atled_cache_sized(vm, at, size) == ATLED_OK) == (vm != NULL));
+  CHECK((atled_about_sized(vm, "map", at, size) == ATLED_OK) == (vm != NULL));
+  CHECK(atled_about_sized(vm, "map", NULL, size) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_cache_sized(vm, NULL, size) == ATLED_BAD_ARGUMENT);
+  for (size_t i = size; i < sizeof block; i++) CHECK(block[i] == 1);
+}
+
+static void test_structures(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  for (size_t size = 0; size < 3; size++) {
+    CHECK(CALL(vm, atled_eval(vm, "t", "1")) == ATLED_OK);
+    call_sized(vm, size);
+    call_sized(NULL, size);
+  }
+  atled_config_init_sized(NULL, SIZE_MAX);
+  atled_free(vm);
 }
 
 /* A window of any size, for values of all kinds. */
@@ -511,6 +539,7 @@ int main(void) {
   test_attempt(ATLED_JIT_OFF);
   test_attempt(ATLED_JIT_ALWAYS);
   test_looks();
+  test_structures();
   test_makers();
   test_views();
   test_texts();
