@@ -24,7 +24,7 @@ import mutate  # noqa: E402
 
 BATCH, MOST_FOUND = 25, 5
 SHRINK_SECONDS = 60
-NO_END = 300  # seconds of waiting for a session; fuzz_session itself counts processor time
+NO_END = 3600  # seconds of waiting for a batch, on a machine as busy as may be; fuzz_session itself counts processor time
 ORDINARY = (0, 65, 66, 70)
 ENV = dict(os.environ, ATLED_CACHE="", ATLED_HISTORY="/dev/null", UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1",
            ASAN_OPTIONS="allocator_may_return_null=1:detect_stack_use_after_return=0")

@@ -113,8 +113,8 @@ static Graph *differentiate_so_deep(World *w, OptStages *s, int *depth, bool opt
   ir_use_pool(w, s->pool);
   ir_follow_paths(w, *depth, optional);
   Graph *g = ad_expand(w, s->optimised, s->rules);
-  ir_mark_recursive(w, g);
   bool end = ir_paths_end(w);
+  if (!end) ir_mark_recursive(w, g);
   int followed = ir_paths_depth(w);
   compilation_end(w);
   if (end) arena_roll_back(w->arena);

@@ -13,6 +13,7 @@ import itertools
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -224,7 +225,9 @@ class Walk:
 
 
 def measure(exe, walks):
-    """Of each walk, by name and size, value and bytes; or None and the error."""
+    """Of each walk, by name and size, value and bytes; or None and the error. The limit is of processor time, so that a busy
+    machine finds nothing."""
+    limit = 60 + 60 * len(walks)
     calls = [f"{name}{w.number}:{n}" for w in walks for name, n in
              (("check", FEW), ("check", CHECKED), ("value", SMALL), ("value", LARGE), ("gradient", SMALL), ("gradient", LARGE))]
     with tempfile.TemporaryDirectory() as folder:
@@ -232,7 +235,8 @@ def measure(exe, walks):
         with open(path, "w", encoding="utf-8") as f:
             f.write(PREAMBLE + "".join(w.text for w in walks))
         try:
-            r = subprocess.run([exe, path, *calls], capture_output=True, text=True, timeout=60 + 60 * len(walks))
+            r = subprocess.run([exe, path, *calls], capture_output=True, text=True, timeout=8 * limit,
+                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 10)))
         except subprocess.TimeoutExpired:
             return None, "no end"
     rows = [line.split() for line in r.stdout.splitlines()]
