@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a host can see: types, documentation, visible names, the results of the last evaluation as text, where time
  * goes, and the cache on disk. stages.c shows the program after a stage of the compiler. */
+#include "api/handles.h"
 #include "api/pipeline.h"
 #include "api/settings.h"
 #include "jit/toolchain/cache.h"
@@ -14,20 +15,42 @@ typedef struct TextCall {
 } TextCall;
 
 /* The expression is checked as it stands, for its errors, and then as a definition, which generalises its type. */
-static AtledStatus type_body(AtledVM *vm, void *arg) {
-  TextCall *c = arg;
-  c->out.arena = &vm->scratch;
+static AtledStatus check_expression(AtledVM *vm, const char *what, const Binding **b) {
   Plan plan;
-  AtledStatus status = plan_front(vm, "<expression>", c->what, strlen(c->what), &plan);
+  AtledStatus status = plan_front(vm, "<expression>", what, strlen(what), &plan);
   if (status != ATLED_OK) return status;
   bool expression = plan.program->items.len == 1 && plan.program->items.data[0]->kind == I_EXPR;
   plan_take_back(vm, &plan, plan.first_item);
   if (!expression) return report_bad_argument(vm, "this isn't an expression");
-  const char *definition = arena_printf(&vm->scratch, "let it =\n %s", c->what);
+  const char *definition = arena_printf(&vm->scratch, "let it =\n %s", what);
   status = plan_front(vm, "<expression>", definition, strlen(definition), &plan);
   if (status != ATLED_OK) return status;
-  binding_type_print(vm->checker, vm->main, plan.program->items.data[0]->lets[0].pat->binding, &c->out);
+  *b = plan.program->items.data[0]->lets[0].pat->binding;
   plan_take_back(vm, &plan, plan.first_item);
+  return ATLED_OK;
+}
+
+static AtledStatus type_body(AtledVM *vm, void *arg) {
+  TextCall *c = arg;
+  const Binding *b = NULL;
+  c->out.arena = &vm->scratch;
+  AtledStatus status = check_expression(vm, c->what, &b);
+  if (status == ATLED_OK) binding_type_print(vm->checker, vm->main, b, &c->out);
+  return status;
+}
+
+AtledStatus inspect_type(AtledVM *vm, const char *expression, Type **type) {
+  const Binding *b = NULL;
+  AtledStatus status = check_expression(vm, expression, &b);
+  if (status != ATLED_OK) return status;
+  *type = b->type;
+  for (int i = 0; i < b->nqvars; i++) {
+    if (b->qvars[i]->classes & (CLASS_EFFECT | CLASS_NUM | CLASS_SCALAR | CLASS_DIFF)) continue;
+    Str text = {.arena = &vm->scratch};
+    binding_type_print(vm->checker, vm->main, b, &text);
+    return report_bad_argument(vm, "a look-up without a type needs one that is known, and `%s` has the type `%s`",
+                               expression, text.data);
+  }
   return ATLED_OK;
 }
 
