@@ -205,6 +205,12 @@ typedef struct AtledConfig {
   bool colour;             /* rendered diagnostics have ANSI colours */
   const char *const *args; /* what `args` is in the program; kept by pointer */
   int nargs;               /* how many; a NULL among them ends them */
+  /* Bytes that one source may have: each text that is evaluated, checked, looked up or imported. One that has more is
+   * an error of kind "source-limit", and isn't parsed. 0: no limit */
+  size_t source_limit;
+  /* Bytes that one call may write, to output and standard error together. What would exceed it isn't written, and the
+   * program ends with an error of kind "output-limit", which no program catches. 0: no limit */
+  size_t output_limit;
 } AtledConfig;
 
 /* All zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always, ATLED_STRICT_FP=1, and
