@@ -237,6 +237,12 @@ typedef struct AtledConfig {
   /* Where machine code is kept; copied when code is first compiled. NULL: the folder that the environment names, or,
    * for a program without all rights, nowhere. The environment doesn't name one for such a program. */
   const char *cache_folder;
+  /* Bytes that one source may have: each text that is evaluated, checked, looked up or imported. One that has more is
+   * an error of kind "source-limit", and isn't parsed. 0: no limit */
+  size_t source_limit;
+  /* Bytes that one call may write, to output and standard error together. What would exceed it isn't written, and the
+   * program ends with an error of kind "output-limit", which no program catches. 0: no limit */
+  size_t output_limit;
 } AtledConfig;
 
 /* All rights, and else all zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always,

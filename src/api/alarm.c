@@ -17,8 +17,8 @@ bool alarm_while_compiling(void *user, double seconds) {
 /* Without a clock (no thread to be had) machine code doesn't see the deadline; the compiler and the evaluator do. */
 static void start_clock(AtledVM *vm) {
   vm->rt.deadline = clock_now() + vm->config.time_limit;
-  if (!vm->clock) vm->clock = clock_new(&vm->rt);
-  vm->clock_runs = vm->clock && clock_start(vm->clock, vm->rt.deadline);
+  if (!vm->clock) vm->clock = clock_new();
+  vm->clock_runs = vm->clock && clock_start(vm->clock, &vm->rt, vm->rt.deadline);
 }
 
 /* Heap.stops. */

@@ -6,26 +6,35 @@
  * flag to RT_CLOCK; rt_poll looks at the time itself and forgets an alarm that
  * came too late, when the call it was for had ended already.
  *
- * A fork copies the clock without its thread, and its lock perhaps held: the child makes both anew. */
+ * A call stores its deadline and is done: it takes no lock and wakes nobody, unless the thread would sleep for longer
+ * than the call may. The deadlines of calls with one time limit only grow, so a thread that wakes at the deadline of an
+ * earlier call, and goes on sleeping until that of the latest, is never late. Call and thread each store their own time
+ * before they read the other's, in one order for both: one of the two sees the other.
+ *
+ * A fork copies the clock without its thread, and its lock perhaps held. The clock lies in a page of its own, which the
+ * system gives the child as zeros (where it can't: the process is compared); the child makes thread and lock anew. */
 #define _GNU_SOURCE
 #include "api/clock.h"
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LONGEST_SLEEP = 3600 }; /* seconds: a deadline may lie beyond what a time_t holds */
-enum { NO_PROCESS = 0 };
+enum { LONGEST_SLEEP = 3600 };       /* seconds: a deadline may lie beyond what a time_t holds */
+static const double LATENESS = 1e-3; /* seconds that the thread may sleep beyond a deadline */
 
 struct Clock {
+  bool has_thread; /* false in a child that was forked */
+  pid_t process;   /* that has the thread, where the page isn't wiped by a fork; else 0 */
   Rt *rt;
-  pid_t process; /* that has the thread, or NO_PROCESS */
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  double deadline; /* 0: nothing to wait for */
+  double deadline; /* stored by calls; 0: nothing to wait for */
+  double next;     /* stored by the thread: when it looks again; infinite: when it is woken */
   bool end;
 };
 
@@ -35,24 +44,48 @@ double clock_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void sleep_until(Clock *c, double deadline) {
-  double end = fmin(deadline, clock_now() + LONGEST_SLEEP);
+static double load(const double *at) {
+  double x;
+  __atomic_load(at, &x, __ATOMIC_SEQ_CST);
+  return x;
+}
+
+static void store(double *at, double x) { __atomic_store(at, &x, __ATOMIC_SEQ_CST); }
+
+/* Would the thread sleep on for too long? */
+static bool is_too_late(const Clock *c, double deadline) {
+  return deadline > 0 && deadline + LATENESS < load(&c->next);
+}
+
+/* Until c->next, or somebody wakes the thread. */
+static void sleep_until_next(Clock *c) {
+  if (isinf(c->next)) {
+    pthread_cond_wait(&c->changed, &c->lock);
+    return;
+  }
+  double end = fmin(c->next, clock_now() + LONGEST_SLEEP);
   struct timespec t = {(time_t)end, (long)((end - (double)(time_t)end) * 1e9)};
   pthread_cond_timedwait(&c->changed, &c->lock, &t);
+}
+
+/* Rings if the deadline is still that one. */
+static void ring(Clock *c, double deadline) {
+  double none = 0;
+  if (__atomic_compare_exchange(&c->deadline, &deadline, &none, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    rt_interrupt(c->rt, RT_CLOCK);
 }
 
 static void *watch(void *arg) {
   Clock *c = arg;
   pthread_mutex_lock(&c->lock);
   while (!c->end) {
-    if (c->deadline <= 0) {
-      pthread_cond_wait(&c->changed, &c->lock);
-    } else if (clock_now() < c->deadline) {
-      sleep_until(c, c->deadline);
-    } else {
-      c->deadline = 0;
-      rt_interrupt(c->rt, RT_CLOCK);
+    double deadline = load(&c->deadline);
+    if (deadline > 0 && clock_now() >= deadline) {
+      ring(c, deadline);
+      continue;
     }
+    store(&c->next, deadline > 0 ? fmax(deadline, clock_now() + LATENESS) : INFINITY);
+    if (!is_too_late(c, load(&c->deadline))) sleep_until_next(c);
   }
   pthread_mutex_unlock(&c->lock);
   return NULL;
@@ -68,56 +101,60 @@ static bool start_thread(Clock *c) {
   return ok;
 }
 
-static bool start(Clock *c) {
+/* On a clock without a thread in this process, whatever a fork has left in it. */
+static bool start(Clock *c, Rt *rt) {
   pthread_condattr_t monotonic;
+  memset(c, 0, sizeof *c);
+  c->rt = rt;
+  c->next = INFINITY;
+  if (madvise(c, sizeof *c, MADV_WIPEONFORK) != 0) c->process = getpid();
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&c->lock, NULL);
   pthread_cond_init(&c->changed, &monotonic);
   pthread_condattr_destroy(&monotonic);
-  c->deadline = 0;
-  c->process = start_thread(c) ? getpid() : NO_PROCESS;
-  return c->process != NO_PROCESS;
+  c->has_thread = start_thread(c);
+  return c->has_thread;
 }
 
-Clock *clock_new(Rt *rt) {
-  Clock *c = calloc(1, sizeof *c);
-  if (!c) return NULL;
-  c->rt = rt;
-  if (start(c)) return c;
-  free(c);
-  return NULL;
+Clock *clock_new(void) {
+  Clock *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return c == MAP_FAILED ? NULL : c;
 }
 
-static void set(Clock *c, double deadline, bool end) {
+static bool has_thread(const Clock *c) { return c->has_thread && (!c->process || c->process == getpid()); }
+
+/* Has the thread look at its clock again, by `next` at the latest. */
+static void wake(Clock *c, double next) {
   pthread_mutex_lock(&c->lock);
-  c->deadline = deadline;
-  c->end = end;
+  store(&c->next, next);
   pthread_cond_signal(&c->changed);
   pthread_mutex_unlock(&c->lock);
 }
 
-/* In a child that was forked the lock of the parent's clock is never taken, nor destroyed, which would wait for the
- * thread. */
-static bool has_thread(const Clock *c) { return c->process == getpid(); }
-
-bool clock_start(Clock *c, double deadline) {
-  bool runs = has_thread(c) || start(c);
-  if (runs) set(c, deadline, false);
-  return runs;
+bool clock_start(Clock *c, Rt *rt, double deadline) {
+  if (!has_thread(c) && !start(c, rt)) return false;
+  store(&c->deadline, deadline);
+  if (is_too_late(c, deadline)) wake(c, deadline);
+  return true;
 }
 
 void clock_stop(Clock *c) {
-  if (has_thread(c)) set(c, 0, false);
+  double none = 0;
+  __atomic_store(&c->deadline, &none, __ATOMIC_RELEASE);
 }
 
+/* In a child that was forked the parent's lock is never taken, nor destroyed, which would wait for the thread. */
 void clock_free(Clock *c) {
   if (!c) return;
   if (has_thread(c)) {
-    set(c, 0, true);
+    pthread_mutex_lock(&c->lock);
+    c->end = true;
+    pthread_cond_signal(&c->changed);
+    pthread_mutex_unlock(&c->lock);
     pthread_join(c->thread, NULL);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->lock);
   }
-  free(c);
+  munmap(c, sizeof *c);
 }

@@ -66,6 +66,10 @@ static ssize_t read_start(const AtledVM *vm, Right right, const char *path, char
   return got;
 }
 
+bool modules_may_read(const AtledVM *vm, size_t len) {
+  return !vm->config.source_limit || len <= vm->config.source_limit;
+}
+
 /* Memory is taken while no file is open: the jump when there is none would leave it so. */
 static char *read_file(AtledVM *vm, Right right, const char *path, size_t *len) {
   enum { FIRST = 16384 };
@@ -74,7 +78,7 @@ static char *read_file(AtledVM *vm, Right right, const char *path, size_t *len) 
   ssize_t n;
   size_t room = FIRST / 2;
   do text = arena_alloc(&vm->scratch, (room *= 2) + 1);
-  while ((n = read_start(vm, right, path, text, room)) == (ssize_t)room);
+  while ((n = read_start(vm, right, path, text, room)) == (ssize_t)room && modules_may_read(vm, room));
   phase_leave(&vm->heap, before);
   if (n < 0) return NULL;
   text[n] = 0;
@@ -197,6 +201,11 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
   char *text = read_module(vm, file, &len);
   if (!text) {
     diag_error(&vm->diags, at, "import-file", "can't read `%s`: %s", file, modules_read_error());
+    return NULL;
+  }
+  if (!modules_may_read(vm, len)) {
+    diag_error(&vm->diags, at, "source-limit", "`%s` has more than %zu bytes (source_limit)", file,
+               vm->config.source_limit);
     return NULL;
   }
   uint32_t source = sources_add(&vm->sources, file, text, len);

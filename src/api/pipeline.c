@@ -55,6 +55,9 @@ void plan_take_back(AtledVM *vm, Plan *plan, int item) {
 
 AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan) {
   memset(plan, 0, sizeof *plan);
+  if (!modules_may_read(vm, len))
+    return report_error(vm, ATLED_COMPILE_ERROR, "source-limit", "`%s` has more than %zu bytes (source_limit)", name,
+                        vm->config.source_limit);
   Module *m = vm->main;
   uint32_t id = sources_add(&vm->sources, name, source, len);
   m->path = sources_get(&vm->sources, id)->name;

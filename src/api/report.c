@@ -167,7 +167,7 @@ static const char *const kind_names[] = {
     [ERR_IO] = "io",             [ERR_FORMAT] = "format",       [ERR_TEXT] = "text",
     [ERR_CSV] = "csv",           [ERR_REGEX] = "regex",         [ERR_REGEX_LIMIT] = "regex-limit",
     [ERR_FOREIGN] = "foreign",   [ERR_RULE] = "rule",        [ERR_EFFECT] = "rule",
-    [ERR_OUTPUT] = "output",     [ERR_DENIED] = "denied"};
+    [ERR_OUTPUT] = "output",     [ERR_DENIED] = "denied",     [ERR_OUTPUT_LIMIT] = "output-limit"};
 /* clang-format on */
 
 static bool same_place(const Frame *a, const Frame *b) {

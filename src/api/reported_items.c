@@ -54,7 +54,8 @@ static void report(AtledVM *vm, const Step *s, Reports *r, const char *message, 
 }
 
 static bool ends_the_run(ErrorKind kind) {
-  return kind == ERR_EXIT || kind == ERR_OUTPUT || kind == ERR_INTERRUPT || kind == ERR_TIME;
+  return kind == ERR_EXIT || kind == ERR_OUTPUT || kind == ERR_OUTPUT_LIMIT || kind == ERR_INTERRUPT ||
+         kind == ERR_TIME;
 }
 
 bool reports_run(AtledVM *vm, Unit *unit, const Step *s, const LFunc *f, Reports *r) {

@@ -25,10 +25,23 @@
 #include <unistd.h>
 
 /* ---- Life -------------------------------------------------------------------- */
+/* Counts what the call writes to both streams; false, with the error, where the host allows no more. */
+static bool may_write(AtledVM *vm, size_t n) {
+  size_t limit = vm->config.output_limit;
+  if (!limit) return true;
+  if (n > limit - vm->written) {
+    rt_error(&vm->rt, ERR_OUTPUT_LIMIT, 0, "the program writes more than %zu bytes (output_limit)", limit);
+    return false;
+  }
+  vm->written += n;
+  return true;
+}
+
 /* The runtime's streams: `user` is the VM, the host's functions get what the host handed over. */
 static bool write_stream(void *user, RtStream to, const char *text, size_t n) {
   AtledVM *vm = user;
   const AtledConfig *c = &vm->config;
+  if (!may_write(vm, n)) return false;
   if (c->output) return c->output(c->user, to == RT_ERR ? ATLED_ERRORS : ATLED_OUTPUT, text, n);
   if (to == RT_ERR) return rt_write_stream(&vm->rt, stderr, text, n) && rt_flush_stream(&vm->rt, stderr);
   if (!c->write) return rt_write_stream(&vm->rt, stdout, text, n);
@@ -417,6 +430,7 @@ static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg)
   Call c = {.vm = vm, .body = body, .arg = arg, .kind = kind};
   Environment host;
   vm->running = true;
+  vm->written = 0;
   phases_begin(&vm->heap);
   environment_enter(&host, vm->locale);
   stack_run(vm->stack, on_vm_stack, &c);

@@ -198,6 +198,7 @@ struct AtledVM {
   int handles;  /* that aren't released */
   bool closing; /* the host has freed the VM, which waits for them */
   bool running;
+  size_t written;          /* bytes of output in this call */
   AtledDiagnostic no_call; /* stands ready */
   bool refused;            /* a callback of the call that runs has called the VM */
 };
@@ -256,7 +257,10 @@ ModuleLoader modules_loader(AtledVM *vm);
 bool modules_load_prelude(AtledVM *vm);
 /* The next import reads the file again. */
 void modules_forget(AtledVM *vm, const Module *m);
-/* The bytes of a regular file that the host names, in the scratch arena, zero-terminated; NULL with errno set. */
+/* False: a source of so many bytes is beyond the host's limit. */
+bool modules_may_read(const AtledVM *vm, size_t len);
+/* The bytes of a regular file that the host names, in the scratch arena, zero-terminated; NULL with errno set. Of a
+ * file beyond the host's limit perhaps not all, but more than the limit. */
 char *modules_read_file(AtledVM *vm, const char *path, size_t *len);
 const char *modules_read_error(void); /* why that gave NULL */
 

@@ -15,6 +15,7 @@ static bool passes_through(ErrorKind kind) {
   case ERR_RULE:
   case ERR_EFFECT:
   case ERR_OUTPUT:
+  case ERR_OUTPUT_LIMIT:
   case ERR_EXIT: return true;
   default: return false;
   }

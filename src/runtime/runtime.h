@@ -135,7 +135,8 @@ typedef enum ErrorKind {
   /* clang-format off */
   ERR_NONE, ERR_FAIL, ERR_ASSERT, ERR_INDEX, ERR_SLICE, ERR_SHAPE, ERR_IRREGULAR, ERR_DIVISION, ERR_RANGE, ERR_MATCH,
   ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_IO, ERR_FORMAT, ERR_TEXT, ERR_CSV, ERR_REGEX, ERR_REGEX_LIMIT, ERR_FOREIGN, ERR_RULE, ERR_EFFECT,
-  ERR_OUTPUT, ERR_DENIED, ERR_EXIT /* the host takes no more; the program ended itself: no error to anybody */
+  ERR_OUTPUT, ERR_DENIED, ERR_EXIT, /* the host takes no more; the program ended itself: no error to anybody */
+  ERR_OUTPUT_LIMIT /* more than a call may write */
   /* clang-format on */
 } ErrorKind;
 typedef struct RtError {

@@ -15,8 +15,11 @@
 enum { PIECE = 1 << 16, KEPT = 1 << 20 /* of an empty buffer */ };
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
-/* The first error stays: an interrupt of the waiting perhaps. */
-static Status no_output(Rt *rt, uint32_t site) { return rt_error(rt, ERR_OUTPUT, site, "the output isn't taken"); }
+/* The first error stays, an interrupt of the waiting or a limit perhaps; it gets this place if it has none. */
+static Status no_output(Rt *rt, uint32_t site) {
+  if (rt->error.kind != ERR_NONE && !rt->error.site) rt->error.site = site;
+  return rt_error(rt, ERR_OUTPUT, site, "the output isn't taken");
+}
 
 static Status write_to(Rt *rt, RtStream to, const char *text, size_t n, uint32_t site) {
   if (!rt->write) return 0;
