@@ -50,6 +50,16 @@
  * where stdout or stderr is a pipe that nobody reads, but for more than 4 KB that the host itself has left in the
  * buffer.
  *
+ * Structures. A host may be older or newer than the library that it runs with. Where a host hands over a structure, the
+ * function is a macro that adds the structure's size as the host was compiled with it; AtledConfig keeps that size in
+ * struct_size. A later version adds fields at the end alone. Of a structure that it fills, the library writes no more
+ * than that size; fields that the library doesn't know become zero. Of a structure that it reads, fields that the host
+ * doesn't know have their defaults; a field that the library doesn't know, and that isn't zero, is refused. A program
+ * in another language passes its size to the function itself, whose name ends with _sized. Structures that the library
+ * makes (AtledDiagnostic, AtledBench) grow in the same way: a host that reads a field that an older library may lack
+ * asks atled_version_number first. AtledPart and AtledValue never grow. Within one SONAME no function, structure or
+ * constant changes otherwise; the version of a symbol (ATLED_0.3) says which release added the function.
+ *
  * Strings are UTF-8. What a function returns by pointer belongs to the VM and is
  * valid until the next call on the same VM, unless said otherwise. */
 #ifndef ATLED_H
@@ -57,6 +67,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* The version of this header; atled_version_number is that of the library. A number compares: 0.3.1 is 301. */
+#define ATLED_VERSION_MAJOR  0
+#define ATLED_VERSION_MINOR  3
+#define ATLED_VERSION_PATCH  0
+#define ATLED_VERSION_NUMBER (ATLED_VERSION_MAJOR * 10000 + ATLED_VERSION_MINOR * 100 + ATLED_VERSION_PATCH)
 
 #ifdef __cplusplus
 extern "C" {
@@ -108,6 +124,7 @@ typedef void *(*AtledAllocate)(void *user, void *block, size_t old_size, size_t 
 typedef enum AtledStream { ATLED_OUTPUT, ATLED_ERRORS } AtledStream;
 
 typedef struct AtledConfig {
+  size_t struct_size;     /* set by atled_config_init */
   AtledAllocate allocate; /* NULL: the C library's */
   /* bytes that the VM may hold, for compiling and running; 0: no limit. Not counted: the machine stack, machine code,
    * GCC within this process, GCC's process */
@@ -160,10 +177,13 @@ typedef struct AtledConfig {
   int nargs;               /* how many; a NULL among them ends them */
 } AtledConfig;
 
-/* All zero but for what the environment sets: ATLED_JIT=auto|off|always, ATLED_STRICT_FP=1, and ATLED_CACHE_SIZE, a
- * number that K, M or G may follow; 0: no cache. One that makes no sense is ignored, with a warning when code runs. */
-ATLED_API void atled_config_init(AtledConfig *config);
-/* A new VM; config NULL means the one of atled_config_init. NULL when there is no memory. */
+/* All zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always, ATLED_STRICT_FP=1, and
+ * ATLED_CACHE_SIZE, a number that K, M or G may follow; 0: no cache. One that makes no sense is ignored, with a warning
+ * when code runs. NULL is allowed. */
+ATLED_API void atled_config_init_sized(AtledConfig *config, size_t size);
+#define atled_config_init(config) atled_config_init_sized(config, sizeof(AtledConfig))
+/* A new VM; config NULL means the one of atled_config_init. It is copied; what it points to isn't. NULL when there is
+ * no memory, when atled_config_init didn't make the config, and when it sets a field that this library doesn't know. */
 ATLED_API AtledVM *atled_new(const AtledConfig *config);
 /* Frees the VM and all it holds. While a function handle of its isn't released that waits for the last release, and
  * calls of the handle are refused; nothing else may be done with the VM. NULL is allowed. */
@@ -186,7 +206,8 @@ typedef struct AtledResult {
   const char *value; /* as source would write it; "<fun>" for functions */
 } AtledResult;
 ATLED_API int atled_result_count(const AtledVM *vm);
-ATLED_API bool atled_result(AtledVM *vm, int index, AtledResult *out);
+ATLED_API bool atled_result_sized(AtledVM *vm, int index, AtledResult *out, size_t size);
+#define atled_result(vm, index, out) atled_result_sized(vm, index, out, sizeof(AtledResult))
 
 /* ---- Prompts ----------------------------------------------------------------------------- */
 /* As atled_eval; but the value of each expression gets the name `it`, as if `let it = …` had been written, if its type
@@ -220,7 +241,10 @@ typedef struct AtledView {
 /* As atled_result, with a value laid out for a person, in the window: arrays with their shape, cut where they are
  * longer; matrices with aligned columns; arrays of records as tables; other long values cut. `name : type = value` is
  * what is shown: a value of several lines begins with the rest of the first one. NULL for the view: all of it 0. */
-ATLED_API bool atled_result_view(AtledVM *vm, int index, const AtledView *view, AtledResult *out);
+ATLED_API bool atled_result_view_sized(AtledVM *vm, int index, const AtledView *view, size_t view_size,
+                                       AtledResult *out, size_t size);
+#define atled_result_view(vm, index, view, out)                                                                        \
+  atled_result_view_sized(vm, index, view, sizeof(AtledView), out, sizeof(AtledResult))
 /* What may stand instead of the last word of `text`, the beginning of a source: visible names and constructors, and
  * modules, which end with a point; members after `Module.`, fields after `value.`. In alphabetical order; *start: the
  * byte at which the word begins. Nothing is run. Returns their number. */
@@ -267,63 +291,159 @@ ATLED_API AtledStatus atled_set_colour(AtledVM *vm, bool colour);
 /* Takes back an interrupt that hasn't been seen yet. */
 ATLED_API void atled_clear_interrupt(AtledVM *vm);
 
-/* ---- Functions --------------------------------------------------------------------------
- * A value that crosses the border. Strings and tuples are copied on the way in, arrays aren't: `data` must stay valid
- * and unchanged until the call returns and its result has been replaced or its handle released. What a result points
- * to belongs to the handle and is valid until the handle's next call that succeeds, or its release. In that call it
- * may be an argument, whole or in part, as in `w = step(w)`: what of it the new result refers to stays. Dimensions are
- * 0 or more, with at most 2^46 elements in all, not counting those that are 0. */
+/* ---- Values -----------------------------------------------------------------------------
+ * A value that crosses the border. A host reads any data without functions in it; what it makes are arguments.
+ *
+ * Arguments. Arrays of floats and ints whose elements lie in row-major order without gaps, aligned to 8 bytes, aren't
+ * copied: `data` must stay valid and unchanged until the call returns and its result has been replaced or its handle
+ * released. Everything else is copied when the call begins, and the makers below keep pointers only: what they are
+ * given must stay valid until the call. A host that fills in a structure by itself sets all other members to zero.
+ *
+ * Results. What a result points to belongs to the handle, is read only, and is valid until the handle's next call of
+ * atled_call that succeeds, or its release; atled_keep makes it last longer. In that call it may be an argument, whole
+ * or in part, as in `w = step(w)`: what of it the new result refers to stays. Results of another handle, and what
+ * atled_keep keeps, are like the host's own memory: they must last as long as what was made of them. */
 typedef enum AtledKind {
   ATLED_UNIT,
   ATLED_BOOL,
   ATLED_INT,
   ATLED_FLOAT,
   ATLED_STRING,
-  ATLED_FLOATS, /* float[], float[][], … : `rank` dimensions, row-major */
-  ATLED_INTS,   /* the same of int */
-  ATLED_TUPLE,  /* a tuple; or a record, its fields in alphabetical order */
-  ATLED_OTHER   /* anything else (only in results): `string` is how source would write it */
+  ATLED_ARRAY, /* float[], int[][], … : `rank` dimensions of `element` */
+  ATLED_TUPLE,
+  ATLED_RECORD,
+  ATLED_VARIANT, /* a constructor, and what it holds: `Some 1.0`, `None`, those of the program's own types */
+  ATLED_LIST,
+  ATLED_OTHER /* only in results, as text: a function; an array of more than 8 dimensions */
 } AtledKind;
+
+/* An element of an array of strings. */
+typedef struct AtledText {
+  const char *bytes; /* UTF-8, no zero at the end needed */
+  size_t length;
+} AtledText;
 
 enum { ATLED_MAX_RANK = 8 };
 typedef struct AtledValue {
   AtledKind kind;
-  int rank;                     /* ATLED_FLOATS, ATLED_INTS */
-  int64_t dims[ATLED_MAX_RANK]; /* the same */
-  /* ATLED_STRING, ATLED_OTHER: bytes; ATLED_TUPLE: items; arrays: all elements (as argument also 0: as dims say) */
+  AtledKind element; /* ATLED_ARRAY: of its elements */
+  int rank;          /* ATLED_ARRAY: how many dimensions, 1 to ATLED_MAX_RANK */
+  int tag;           /* ATLED_VARIANT, in results: the constructor's position in the declaration, from 0 */
+  /* ATLED_STRING, ATLED_OTHER: bytes. ATLED_TUPLE, ATLED_RECORD, ATLED_LIST: items. ATLED_VARIANT: 1 if it holds
+   * something, else 0. ATLED_ARRAY: all elements (as argument also 0: as dims say) */
   size_t length;
   union {
     bool boolean;
     int64_t integer;
     double number;
-    const char *string;
-    const double *floats;
-    const int64_t *ints;
-    const struct AtledValue *items;
+    const char *string;             /* in results zero-terminated */
+    const double *floats;           /* ATLED_ARRAY of ATLED_FLOAT */
+    const int64_t *ints;            /* … of ATLED_INT */
+    const bool *bools;              /* … of ATLED_BOOL */
+    const AtledText *texts;         /* … of ATLED_STRING */
+    const struct AtledValue *items; /* … of anything else; ATLED_TUPLE, ATLED_RECORD, ATLED_LIST, ATLED_VARIANT */
+    const void *data;
   } as;
+  const char *name;         /* ATLED_VARIANT: the constructor */
+  const char *const *names; /* ATLED_RECORD: of the items; in results in alphabetical order */
+  /* ATLED_ARRAY, as argument: how many bytes lie between neighbours of each dimension; may be 0 or less. NULL, as in
+   * results: row-major, without gaps */
+  const int64_t *strides;
+  int64_t dims[ATLED_MAX_RANK]; /* 0 or more, with at most 2^46 elements in all, not counting those that are 0 */
+  void *reserved[3];            /* NULL */
 } AtledValue;
 
+/* Makers. None fails: the call that gets the value says what is wrong with it. */
 ATLED_API AtledValue atled_bool(bool b);
 ATLED_API AtledValue atled_int(int64_t i);
 ATLED_API AtledValue atled_float(double x);
 ATLED_API AtledValue atled_string(const char *zero_terminated);
 ATLED_API AtledValue atled_floats(const double *data, size_t n);                    /* a vector */
 ATLED_API AtledValue atled_matrix(const double *data, size_t rows, size_t columns); /* row-major */
+/* Of ATLED_FLOAT (double), ATLED_INT (int64_t), ATLED_BOOL (bool), ATLED_STRING (AtledText), or of tuples, records,
+ * variants, lists (AtledValue). dims: `rank` numbers, which are copied. strides: as many, kept by pointer; or NULL. */
+ATLED_API AtledValue atled_array(AtledKind element, const void *data, int rank, const int64_t *dims,
+                                 const int64_t *strides);
 ATLED_API AtledValue atled_tuple(const AtledValue *items, size_t n);
+/* names: of all fields of the type, in any order. A tuple of the fields in alphabetical order is taken as well. */
+ATLED_API AtledValue atled_record(const char *const *names, const AtledValue *items, size_t n);
+/* payload: what the constructor holds, several things as a tuple; NULL: nothing. */
+ATLED_API AtledValue atled_variant(const char *constructor, const AtledValue *payload);
+ATLED_API AtledValue atled_list(const AtledValue *items, size_t n);
+/* The field of a record that is a result or was made; belongs to it. NULL: it has none of that name, is no record, or
+ * is NULL. May be called from anywhere. */
+ATLED_API const AtledValue *atled_field(const AtledValue *record, const char *name);
+
+/* ---- Functions -------------------------------------------------------------------------- */
 
 /* Looks up the value of an expression ("loss", "Model.loss", "grad loss", "fun x -> f x 2.0") at a type without type
  * variables ("float[] -> float"). All arrows of the type's spine are arguments: "a -> b -> c" is called with two. A
  * type that is no function gives a handle without arguments, whose value was computed once, here. The code is
- * optimised as a whole, so a handle of `grad f` costs what a gradient written by hand would. */
+ * optimised as a whole, so a handle of `grad f` costs what a gradient written by hand would.
+ *
+ * type NULL: the type that the expression has; numbers whose type is open are ints, or floats where a derivative is
+ * taken of them, as in a definition. ATLED_BAD_ARGUMENT, with that type, if other type variables are left. An
+ * expression of another type than the given one is ATLED_COMPILE_ERROR, whose message shows both. */
 ATLED_API AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out);
-/* NULL is allowed. */
+/* Does nothing with NULL, and in a callback of its VM. */
 ATLED_API void atled_release(AtledFunction *f);
 ATLED_API int atled_arity(const AtledFunction *f);
 /* Calls the function; `result` may be NULL, and be one of the arguments. ATLED_BAD_ARGUMENT when the arguments don't
- * fit its type: their number, kinds or dimensions, or text that isn't UTF-8. */
+ * fit its type: their number, kinds, fields or dimensions, or text that isn't UTF-8; the message says where and what is
+ * needed. Nothing has run then.
+ *
+ * Where `result` is the place of an argument, the host gives that up: an array in it that is one of the handle's last
+ * result, and that nothing else holds, is updated in place. If the function has taken such an array and then fails,
+ * *result is ATLED_UNIT. After any other failure `result` and the last result are what they were. */
 ATLED_API AtledStatus atled_call(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *result);
 /* The short form for functions of n floats to a float. */
 ATLED_API AtledStatus atled_call_double(AtledFunction *f, const double *args, int nargs, double *result);
+/* The same, with the result in the host's memory: `into` is a value as the function gives it, whose arrays of floats,
+ * ints and bools are buffers that may be written (by strides, if it has some), and tuples and records have items that
+ * may. Scalars are set, whatever stood there; dimensions must be right before the call. ATLED_BAD_ARGUMENT, with what
+ * is needed, if the buffers don't fit, and for a result with other parts than scalars, arrays of these three, tuples
+ * and records; nothing is written then, nor after any other failure. The handle's last result stays valid: this one
+ * isn't the handle's. Buffers may be arguments as well. */
+ATLED_API AtledStatus atled_call_into(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *into);
+
+/* A result that outlives the handle's next call. */
+typedef struct AtledKept AtledKept;
+/* Keeps what the last atled_call gave, until atled_drop: all that the host was given of it stays valid and unchanged,
+ * also after the handle's release. Costs no copy of it. ATLED_BAD_ARGUMENT if there is none, it is kept already, or it
+ * was given up in a call that failed. For atled_free a kept result counts like a handle. */
+ATLED_API AtledStatus atled_keep(AtledFunction *f, AtledKept **out);
+/* Does nothing with NULL, and in a callback of its VM. */
+ATLED_API void atled_drop(AtledKept *kept);
+
+/* A type as a tree. */
+typedef struct AtledTypeTree {
+  AtledKind kind; /* ATLED_OTHER: a function */
+  int rank;       /* ATLED_ARRAY; may be more than ATLED_MAX_RANK */
+  int count;      /* of the parts */
+  /* ATLED_ARRAY, ATLED_LIST: of the elements; ATLED_TUPLE, ATLED_RECORD: of the items; ATLED_VARIANT: what each
+   * constructor holds, ATLED_UNIT for nothing. A type that is part of itself is found below itself. */
+  const struct AtledTypeTree *const *parts;
+  const char *const *names; /* ATLED_RECORD: of fields, in alphabetical order; ATLED_VARIANT: of constructors */
+  const char *name;         /* ATLED_VARIANT, ATLED_LIST: of the type, without its arguments */
+  /* ATLED_VARIANT: values are given as this name and an array of what they hold, as for a Map; NULL: as constructors */
+  const char *shown_as;
+  void *reserved[2];
+} AtledTypeTree;
+typedef struct AtledParameter {
+  const char *name; /* NULL: it has none, or it isn't known */
+  const char *text; /* the type as source writes it, by its declared name */
+  const AtledTypeTree *type;
+} AtledParameter;
+typedef struct AtledSignature {
+  const char *text; /* the whole type as source writes it */
+  const char *doc;  /* the comment above the definition, if the expression is a name; else NULL */
+  int arity;
+  const AtledParameter *parameters; /* arity of them */
+  AtledParameter result;            /* without a name */
+  void *reserved[2];
+} AtledSignature;
+/* The types, names and documentation of a handle. *out belongs to the handle, and is valid until its release. */
+ATLED_API AtledStatus atled_signature(AtledFunction *f, const AtledSignature **out);
 
 /* ---- Looking inside ------------------------------------------------------------------------ */
 typedef enum AtledStage {
@@ -356,7 +476,8 @@ typedef struct AtledPass {
   int64_t count;
 } AtledPass;
 /* Run `index`, from 0, in their order. vm may be NULL: without times. False after the last one. */
-ATLED_API bool atled_pass(const AtledVM *vm, int index, AtledPass *out);
+ATLED_API bool atled_pass_sized(const AtledVM *vm, int index, AtledPass *out, size_t size);
+#define atled_pass(vm, index, out) atled_pass_sized(vm, index, out, sizeof(AtledPass))
 /* The type of an expression, without running it. */
 ATLED_API AtledStatus atled_type(AtledVM *vm, const char *expression, const char **text);
 /* The documentation of a name: its type and the comment above its definition. */
@@ -370,7 +491,8 @@ typedef struct AtledAbout {
   int line;           /* there; 0: a module, which is all of the file */
   const char *source; /* the definition's lines; NULL for a module */
 } AtledAbout;
-ATLED_API AtledStatus atled_about(AtledVM *vm, const char *name, AtledAbout *out);
+ATLED_API AtledStatus atled_about_sized(AtledVM *vm, const char *name, AtledAbout *out, size_t size);
+#define atled_about(vm, name, out) atled_about_sized(vm, name, out, sizeof(AtledAbout))
 /* Modules, and values of the main program, of its modules and of the library, of which a part of the name is `query`,
  * capital letters or small; where there are none, those with the word in their documentation. Or, if `query` is no
  * name, values that can be used at the type that it is: "float[] -> float", "('a -> 'b) -> 'a list -> 'b list". In
@@ -395,7 +517,8 @@ typedef struct AtledPhase {
   bool elsewhere; /* of the compiler's process: CPU seconds, orders, its memory; it works while this one waits or not */
 } AtledPhase;
 /* False after the last one, and where nothing was measured. */
-ATLED_API bool atled_phase(const AtledVM *vm, int index, AtledPhase *out);
+ATLED_API bool atled_phase_sized(const AtledVM *vm, int index, AtledPhase *out, size_t size);
+#define atled_phase(vm, index, out) atled_phase_sized(vm, index, out, sizeof(AtledPhase))
 /* The folder where machine code is kept. Entries that were used longest ago go when its limit is reached. */
 typedef struct AtledCache {
   const char *folder;    /* NULL: nothing is kept */
@@ -404,7 +527,8 @@ typedef struct AtledCache {
   int64_t bytes, limit;  /* their size, and what it may be */
   double oldest, newest; /* last uses of entries, in seconds since 1970; 0: there are none */
 } AtledCache;
-ATLED_API AtledStatus atled_cache(AtledVM *vm, AtledCache *out);
+ATLED_API AtledStatus atled_cache_sized(AtledVM *vm, AtledCache *out, size_t size);
+#define atled_cache(vm, out) atled_cache_sized(vm, out, sizeof(AtledCache))
 /* Empties it. Code that is in use isn't affected. */
 ATLED_API AtledStatus atled_clear_cache(AtledVM *vm);
 /* Objects that the program's values hold now: unchanged by any failed call. */
@@ -415,7 +539,9 @@ ATLED_API int64_t atled_evaluator_calls(const AtledVM *vm);
 ATLED_API size_t atled_memory_used(const AtledVM *vm);
 /* The n-th allocation from now fails (n > 0); 0 switches that off. For tests. */
 ATLED_API void atled_fail_allocation(AtledVM *vm, int64_t n);
+/* The library's version, "0.3.0", and as a number that compares with ATLED_VERSION_NUMBER. From any thread. */
 ATLED_API const char *atled_version(void);
+ATLED_API int atled_version_number(void);
 
 #ifdef __cplusplus
 }

@@ -43,7 +43,7 @@ def run(*command, env=None):
 
 def check_names(library, *options):
     names = [line.split()[-1] for line in run("nm", "--defined-only", *options, library).splitlines() if " " in line]
-    foreign = [name for name in names if not name.startswith(("atled_", "__asan", "__odr_asan"))]
+    foreign = [name for name in names if not name.startswith(("atled_", "ATLED_", "__asan", "__odr_asan"))]
     if not names or foreign:
         sys.exit(f"{library} shows {len(foreign)} names without atled_: {foreign[:5]}")
 
@@ -171,7 +171,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
                        XDG_CACHE_HOME=work, ATLED_CACHE=work)
     check_pkg_config(work, environment)
     own_names = f"{source}/tests/embed/own_names.c"
-    build_project(f"{work}/package", "find_package(atled 0.2 REQUIRED)", own_names, environment,
+    build_project(f"{work}/package", "find_package(atled 0.3 REQUIRED)", own_names, environment,
                   f"-DCMAKE_PREFIX_PATH={prefix}")
     if not sanitize:
         # FetchContent is add_subdirectory of what it fetched: one of the two is built.

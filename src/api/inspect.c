@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a host can see: types, documentation, visible names, the results of the last evaluation as text, where time
  * goes, and the cache on disk. stages.c shows the program after a stage of the compiler. */
+#include "api/handles.h"
 #include "api/pipeline.h"
 #include "api/settings.h"
 #include "jit/toolchain/cache.h"
@@ -14,20 +15,42 @@ typedef struct TextCall {
 } TextCall;
 
 /* The expression is checked as it stands, for its errors, and then as a definition, which generalises its type. */
-static AtledStatus type_body(AtledVM *vm, void *arg) {
-  TextCall *c = arg;
-  c->out.arena = &vm->scratch;
+static AtledStatus check_expression(AtledVM *vm, const char *what, const Binding **b) {
   Plan plan;
-  AtledStatus status = plan_front(vm, "<expression>", c->what, strlen(c->what), &plan);
+  AtledStatus status = plan_front(vm, "<expression>", what, strlen(what), &plan);
   if (status != ATLED_OK) return status;
   bool expression = plan.program->items.len == 1 && plan.program->items.data[0]->kind == I_EXPR;
   plan_take_back(vm, &plan, plan.first_item);
   if (!expression) return report_bad_argument(vm, "this isn't an expression");
-  const char *definition = arena_printf(&vm->scratch, "let it =\n %s", c->what);
+  const char *definition = arena_printf(&vm->scratch, "let it =\n %s", what);
   status = plan_front(vm, "<expression>", definition, strlen(definition), &plan);
   if (status != ATLED_OK) return status;
-  binding_type_print(vm->checker, vm->main, plan.program->items.data[0]->lets[0].pat->binding, &c->out);
+  *b = plan.program->items.data[0]->lets[0].pat->binding;
   plan_take_back(vm, &plan, plan.first_item);
+  return ATLED_OK;
+}
+
+static AtledStatus type_body(AtledVM *vm, void *arg) {
+  TextCall *c = arg;
+  const Binding *b = NULL;
+  c->out.arena = &vm->scratch;
+  AtledStatus status = check_expression(vm, c->what, &b);
+  if (status == ATLED_OK) binding_type_print(vm->checker, vm->main, b, &c->out);
+  return status;
+}
+
+AtledStatus inspect_type(AtledVM *vm, const char *expression, Type **type) {
+  const Binding *b = NULL;
+  AtledStatus status = check_expression(vm, expression, &b);
+  if (status != ATLED_OK) return status;
+  *type = b->type;
+  for (int i = 0; i < b->nqvars; i++) {
+    if (b->qvars[i]->classes & (CLASS_EFFECT | CLASS_NUM | CLASS_SCALAR | CLASS_DIFF)) continue;
+    Str text = {.arena = &vm->scratch};
+    binding_type_print(vm->checker, vm->main, b, &text);
+    return report_bad_argument(vm, "a look-up without a type needs one that is known, and `%s` has the type `%s`",
+                               expression, text.data);
+  }
   return ATLED_OK;
 }
 
@@ -148,35 +171,45 @@ static AtledStatus result_body(AtledVM *vm, void *arg) {
 }
 
 /* What was reported of the evaluation stays, unless there is something to report of this call. */
-static bool result_call(AtledVM *vm, int index, const AtledView *view, AtledResult *out) {
+static bool result_call(AtledVM *vm, int index, const AtledView *view, AtledResult *out, size_t size) {
   if (!vm || !out || vm->running || index < 0 || index >= vm->results.len) return false;
-  ResultCall c = {&vm->results.data[index], out, view};
+  AtledResult result = {0};
+  ResultCall c = {&vm->results.data[index], &result, view};
   ReportList before = vm->reports;
   int first_error = vm->first_error;
   report_forget(vm);
   if (vm_call_keeping(vm, result_body, &c) != ATLED_OK) return false;
   vm->reports = before;
   vm->first_error = first_error;
+  struct_give(out, size, &result, sizeof result);
   return true;
 }
 
-bool atled_result(AtledVM *vm, int index, AtledResult *out) { return result_call(vm, index, NULL, out); }
+bool atled_result_sized(AtledVM *vm, int index, AtledResult *out, size_t size) {
+  return result_call(vm, index, NULL, out, size);
+}
 
-bool atled_result_view(AtledVM *vm, int index, const AtledView *view, AtledResult *out) {
-  static const AtledView plain;
-  return result_call(vm, index, view ? view : &plain, out);
+bool atled_result_view_sized(AtledVM *vm, int index, const AtledView *view, size_t view_size, AtledResult *out,
+                             size_t size) {
+  AtledView own = {0};
+  return (!view || struct_take(&own, sizeof own, view, view_size)) && result_call(vm, index, &own, out, size);
 }
 
 /* ---- Phases ------------------------------------------------------------------------------ */
-bool atled_phase(const AtledVM *vm, int index, AtledPhase *out) {
-  if (!vm || !out || !vm->heap.phases || index < 0 || index > PHASE_COUNT) return false;
-  if (index < PHASE_COUNT) {
-    const PhaseTotal *t = &vm->phases.all[index];
-    *out = (AtledPhase){phase_name((Phase)index), t->seconds, t->count, t->memory, false};
-    return true;
-  }
+static AtledPhase phase_of_compiler(const AtledVM *vm) {
   JitStats s = vm->jit ? jit_stats(vm->jit) : (JitStats){0};
-  *out = (AtledPhase){"compiler", s.process_seconds, s.process_orders, s.process_memory, true};
+  return (AtledPhase){"compiler", s.process_seconds, s.process_orders, s.process_memory, true};
+}
+
+static AtledPhase phase_of(const AtledVM *vm, int index) {
+  const PhaseTotal *t = &vm->phases.all[index];
+  return (AtledPhase){phase_name((Phase)index), t->seconds, t->count, t->memory, false};
+}
+
+bool atled_phase_sized(const AtledVM *vm, int index, AtledPhase *out, size_t size) {
+  if (!vm || !out || !vm->heap.phases || index < 0 || index > PHASE_COUNT) return false;
+  AtledPhase phase = index < PHASE_COUNT ? phase_of(vm, index) : phase_of_compiler(vm);
+  struct_give(out, size, &phase, sizeof phase);
   return true;
 }
 
@@ -200,10 +233,12 @@ static AtledStatus cache_body(AtledVM *vm, void *arg) {
   return ATLED_OK;
 }
 
-AtledStatus atled_cache(AtledVM *vm, AtledCache *out) {
+AtledStatus atled_cache_sized(AtledVM *vm, AtledCache *out, size_t size) {
   if (!out) return vm_reject_null(vm, "the place for the cache's data");
-  *out = (AtledCache){0};
-  return vm_call_unlimited(vm, cache_body, out);
+  AtledCache cache = {0};
+  AtledStatus status = vm_call_unlimited(vm, cache_body, &cache);
+  struct_give(out, size, &cache, sizeof cache);
+  return status;
 }
 
 static AtledStatus clear_body(AtledVM *vm, void *unused) {

@@ -139,13 +139,15 @@ static AtledStatus about_body(AtledVM *vm, void *arg) {
   return ATLED_OK;
 }
 
-AtledStatus atled_about(AtledVM *vm, const char *name, AtledAbout *out) {
+AtledStatus atled_about_sized(AtledVM *vm, const char *name, AtledAbout *out, size_t size) {
+  static const AtledAbout nothing;
   if (!out) return vm_reject_null(vm, "the place for what is known");
-  *out = (AtledAbout){0};
+  struct_give(out, size, &nothing, sizeof nothing);
   if (!name) return vm_reject_null(vm, "the name");
-  AboutCall c = {name, out};
+  AtledAbout about = nothing;
+  AboutCall c = {name, &about};
   AtledStatus status = vm_call(vm, about_body, &c);
-  if (status != ATLED_OK) *out = (AtledAbout){0};
+  if (status == ATLED_OK) struct_give(out, size, &about, sizeof about);
   return status;
 }
 

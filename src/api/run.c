@@ -295,7 +295,8 @@ Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot
   return end_run(vm, rt_call(&vm->rt, u->mod->funcs[f->index], args, res));
 }
 
-Status run_closure(AtledVM *vm, Unit *u, Obj *closure, const Slot *args, int nargs, Slot *res) {
+Status run_closure(AtledVM *vm, Unit *u, Obj *closure, Slot *args, const bool *moved, int nargs, Slot *res) {
   if (!prepare(vm, u)) return 1;
+  if (moved) return end_run(vm, rt_apply_moving(&vm->rt, closure, args, moved, nargs, res));
   return end_run(vm, rt_apply(&vm->rt, closure, args, nargs, res));
 }

@@ -59,6 +59,7 @@ static const struct {
     {"ATLED_DUMP_JIT", is_folder, "a folder"},     {"ATLED_COMPILER", is_program, "the program atled-compiler"},
     {"ATLED_COIN", is_size, "a number"},           {"ATLED_PASSES", is_passes, "-PASS or stop=N, with commas between"},
 };
+enum { LARGEST_CONFIG = 1 << 16 }; /* bytes: a size beyond it is none that atled_config_init has set */
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
 /* The variable's value; NULL where it isn't set, is empty, or makes no sense (*bad). */
@@ -88,13 +89,26 @@ void settings_check(AtledVM *vm) {
 }
 
 /* ---- What they set ----------------------------------------------------------------------------------------------- */
-void atled_config_init(AtledConfig *config) {
-  if (!config) return;
-  memset(config, 0, sizeof *config);
+static AtledConfig defaults(void) {
+  AtledConfig config = {.struct_size = sizeof config};
   const char *jit = setting("ATLED_JIT"), *strict = setting("ATLED_STRICT_FP"), *size = setting("ATLED_CACHE_SIZE");
-  if (jit) config->jit = (AtledJit)mode_of(jit);
-  config->strict = strict && *strict == '1';
-  if (size) config->cache_size = size_of(size) ? size_of(size) : -1;
+  if (jit) config.jit = (AtledJit)mode_of(jit);
+  config.strict = strict && *strict == '1';
+  if (size) config.cache_size = size_of(size) ? size_of(size) : -1;
+  return config;
+}
+
+void atled_config_init_sized(AtledConfig *config, size_t size) {
+  AtledConfig own = defaults();
+  own.struct_size = size;
+  if (config) struct_give(config, size, &own, sizeof own);
+}
+
+bool settings_config(AtledConfig *own, const AtledConfig *host) {
+  *own = defaults();
+  if (!host) return true;
+  bool initialised = host->struct_size >= sizeof host->struct_size && host->struct_size <= LARGEST_CONFIG;
+  return initialised && struct_take(own, sizeof *own, host, host->struct_size);
 }
 
 JitOptions settings_jit(AtledVM *vm) {

@@ -4,6 +4,9 @@
 #define ATLED_SETTINGS_H
 #include "api/vm.h"
 
+/* The VM's own copy of a host's config; fields that the host doesn't know, and NULL, mean the defaults. False: see
+ * atled_new. */
+bool settings_config(AtledConfig *own, const AtledConfig *host);
 /* Warns of those that make no sense, once for each VM. */
 void settings_check(AtledVM *vm);
 /* The number of the test option ATLED_COIN, whose tosses decide where code runs; -1: it isn't set. */

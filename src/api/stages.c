@@ -266,13 +266,15 @@ AtledStatus atled_ir_text(AtledVM *vm, const char *graph, AtledStage from, Atled
 }
 
 /* ---- Runs of passes ------------------------------------------------------------------ */
-bool atled_pass(const AtledVM *vm, int index, AtledPass *out) {
+bool atled_pass_sized(const AtledVM *vm, int index, AtledPass *out, size_t size) {
   if (!out || index < 0 || index >= passes_count()) return false;
   PassRun r = passes_get(index);
-  *out = (AtledPass){.does = r.does, .before = r.stage == STAGE_BEFORE};
-  passes_name(index, out->name);
-  if (!vm) return true;
-  out->seconds = vm->watched.watch.seconds[index];
-  out->count = vm->watched.watch.count[index];
+  AtledPass pass = {.does = r.does, .before = r.stage == STAGE_BEFORE};
+  passes_name(index, pass.name);
+  if (vm) {
+    pass.seconds = vm->watched.watch.seconds[index];
+    pass.count = vm->watched.watch.count[index];
+  }
+  struct_give(out, size, &pass, sizeof pass);
   return true;
 }

@@ -74,11 +74,9 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
 }
 
 AtledVM *atled_new(const AtledConfig *config) {
-  AtledConfig defaults;
-  if (!config) {
-    atled_config_init(&defaults);
-    config = &defaults;
-  }
+  AtledConfig own;
+  if (!settings_config(&own, config)) return NULL;
+  config = &own;
   AtledVM *vm = config->allocate ? config->allocate(config->user, NULL, 0, sizeof *vm) : malloc(sizeof *vm);
   if (!vm) return NULL;
   memset(vm, 0, sizeof *vm);
@@ -481,3 +479,4 @@ void atled_fail_allocation(AtledVM *vm, int64_t n) {
   if (vm) vm->heap.fail_at = n > 0 ? n : -1;
 }
 const char *atled_version(void) { return ATLED_VERSION; }
+int atled_version_number(void) { return ATLED_VERSION_NUMBER; }

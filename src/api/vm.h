@@ -3,6 +3,7 @@
  *
  *   vm.c       making and freeing VMs; entering and leaving them
  *   machine_stack.c  the VM's machine stack
+ *   structs.c  structures of hosts with an older or newer header
  *   settings.c what the environment's variables set
  *   environment.c  the thread's floating-point environment and locale
  *   alarm.c    when a call has to end
@@ -16,7 +17,7 @@
  *   keep.c     what stays of definitions
  *   run.c      lowered modules: evaluator, machine code, globals
  *   tiers.c    machine code while a module is evaluated
- *   handles.c  functions and values that cross the border
+ *   handles.c  functions of the host's, and the values that cross the border: handles.h lists the files
  *   undo.c     what names meant before an entry; stale_uses.c: definitions made with files that were edited since
  *   names.c    what names mean, and search; complete.c: how words may go on
  *   inspect.c  types, documentation, names; stages.c: the program after a stage of the compiler
@@ -27,6 +28,7 @@
 #include "api/clock.h"
 #include "api/environment.h"
 #include "api/machine_stack.h"
+#include "api/structs.h"
 #include "atled.h"
 #include "ir/ir.h"
 #include "jit/jit.h"
@@ -274,7 +276,8 @@ void run_unit_strip(AtledVM *vm, Unit *u);
 void run_free_units_since(AtledVM *vm, int64_t number); /* those with greater numbers that no handle holds */
 /* Runs a function of the unit; args are borrowed, results owned by the caller. 0, or rt.error is set. */
 Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot *res);
-Status run_closure(AtledVM *vm, Unit *u, Obj *closure, const Slot *args, int nargs, Slot *res);
+/* The same for a closure; moved: as for rt_apply_moving, or NULL. */
+Status run_closure(AtledVM *vm, Unit *u, Obj *closure, Slot *args, const bool *moved, int nargs, Slot *res);
 Jit *run_jit(AtledVM *vm); /* made when it is needed first; NULL: out of memory */
 void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots);
 void run_drop_result(AtledVM *vm, Result *r); /* the value that it owns, if it does */

@@ -352,9 +352,11 @@ static void check_records_end(Checker *c, Marks m) {
 }
 
 /* ---- Defaults -------------------------------------------------------------------- */
+/* What rests on a name whose definition has an error may be of any type: nothing is said of its uses. */
 static void default_var(Checker *c, Type *v) {
   tc_unify(c, v,
            v->classes & CLASS_EFFECT                 ? c->t_pure
+           : c->s.doubtful                           ? c->t_error
            : v->classes & CLASS_DIFF                 ? c->t_float
            : v->classes & (CLASS_NUM | CLASS_SCALAR) ? c->t_int
                                                      : c->t_unit);

@@ -172,15 +172,19 @@ static const char *holders_hint(Checker *c, Sym name, NameSpace ns) {
   return tc_format(c, "did you mean one of %s?", out.data);
 }
 
+/* Where a name is that its module lacks: in the prelude, as for `Math.sin`, or in other modules. */
+static const char *elsewhere_hint(Checker *c, Sym name, NameSpace ns) {
+  bool bare = c->prelude && module_find(c, c->prelude, ns, name);
+  return bare ? tc_format(c, "`%s` is known without a module", name) : holders_hint(c, name, ns);
+}
+
 /* What was meant by `name.what`, of a module that there isn't; what: NULL if only the module is named. */
 static const char *module_hint(Checker *c, Sym name, NameSpace ns, Sym what) {
   Sym near = nearest_module(c, name);
   const Module *m = near && what ? find_module(c, near) : NULL;
   Sym found = m ? nearest_in(c, m, ns, what) : NULL;
   if (found) return tc_format(c, "did you mean `%s.%s`?", near, found);
-  bool bare = what && c->prelude && module_find(c, c->prelude, ns, what); /* `Math.sin` */
-  if (bare) return tc_format(c, "`%s` is known without a module", what);
-  const char *hint = what ? holders_hint(c, what, ns) : NULL;
+  const char *hint = what ? elsewhere_hint(c, what, ns) : NULL;
   if (!hint && near) hint = tc_format(c, "did you mean `%s`?", near);
   return hint ? hint : habit_of_word(name);
 }
@@ -345,6 +349,8 @@ static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const
   if (!hint && !name.module) hint = library_hint(c, name.name, ns, true);
   if (!hint && !name.module) hint = type_hint(c, name, ns);
   if (!hint) hint = near_hint(c, name, ns);
+  if (!hint && name.module) hint = habit_of_word(name.name);
+  if (!hint && name.module) hint = elsewhere_hint(c, name.name, ns);
   if (!hint && !name.module) hint = library_hint(c, name.name, ns, false);
   if (!hint && ns == NS_CTOR && !name.module)
     hint = "a name that begins with a capital is a constructor; variables begin with a small letter";

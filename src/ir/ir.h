@@ -302,7 +302,7 @@ struct Func {
   IrType **params;
   IrType *result;
   Graph *graph;   /* NULL until it is finished */
-  bool recursive; /* set if a graph reachable from its own calls it */
+  bool recursive; /* set if a graph reachable from its own calls it: by ir_mark_recursive at the latest */
   bool opaque;    /* has a derivative rule: not inlined before AD is done */
   Func *pullback; /* rule: same parameters -> (value, closure) */
   Func *tangent;  /* rule: parameters, tangents -> (value, tangent) */
@@ -577,6 +577,9 @@ void ir_walk_rules(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *u
 void ir_walk_differentiated(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
 /* Is f, which may be recursive, called in a graph reachable from g, all of them being finished? */
 bool ir_calls(World *w, Graph *g, const Func *f);
+/* Marks the functions reachable from g, through derivative rules too, that call themselves, directly or through others
+ * (Func.recursive). All of them are finished. Marks are never removed. Elaboration and each pass are followed by it. */
+void ir_mark_recursive(World *w, Graph *g);
 typedef struct OpCounts {
   int scalar, arrays, loops, closures, calls, applies, allocations, total;
 } OpCounts;

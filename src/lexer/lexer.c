@@ -1,114 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* From text to tokens: the first stage of the compiler.
  *
- * All patterns of tokens.def are joined into one PCRE2 alternation whose
- * branches carry marks; the mark of a match is the kind of the token. The
- * pattern is compiled once per VM, with the JIT where the system allows it.
- *
- * Read lex() first. What a regular expression can't do or does badly stands in
- * plain C around it: skipping blanks, nested comments, values of literals,
- * the stack of open interpolated strings, and the complaints about bytes that
- * can't be read. A complaint never stops the lexer: the bytes are left out. */
-#define PCRE2_CODE_UNIT_WIDTH 8
+ * match_token.c says which token begins at a place and where it ends, by the
+ * table tokens.def. Read lex() first; around it stand skipping blanks, nested
+ * comments, values of literals, the stack of open interpolated strings, and the
+ * complaints about bytes that can't be read. A complaint never stops the lexer:
+ * the bytes are left out. */
 #define _GNU_SOURCE
-#include "lexer/lexer.h"
-#include <locale.h>
-#include <pcre2.h>
+#include "lexer/lexer_internal.h"
 #include <stdlib.h>
 #include <string.h>
-
-#define KEYWORD "\001"
-#define NONE    NULL
-
-enum { KEYWORD_SLOTS = 128, LONGEST_KEYWORD = 6 };
-
-typedef struct Rule {
-  const char *text;
-  const char *pattern;
-} Rule;
-
-static const Rule rules[TOK_COUNT] = {
-#define TOKEN(name, text, pattern) {text, pattern},
-#include "lexer/tokens.def"
-#undef TOKEN
-};
-
-struct Lexer {
-  Heap *heap;
-  Arena temp;
-  pcre2_general_context *context;
-  pcre2_code *code;
-  pcre2_match_data *match; /* scratch of one match, kept here so that a jump out of lex() can't lose it */
-  pcre2_match_context *matching;
-  uint32_t turns; /* of the match's loops */
-  bool jit;
-  locale_t c_locale;                     /* numbers have a point, whatever the host's locale says */
-  unsigned char keywords[KEYWORD_SLOTS]; /* open addressing: kind, 0 is free */
-};
-_Static_assert(TOK_COUNT < 256, "a kind fits a byte of the keyword table");
-
-const char *token_text(TokenKind kind) { return rules[kind].text; }
-
-bool token_is_keyword(TokenKind kind) { return rules[kind].pattern && strcmp(rules[kind].pattern, KEYWORD) == 0; }
-
-bool token_is_fixed(TokenKind kind) { return kind != TOK_EOF && !strchr(rules[kind].text, ' '); }
-
-/* ---- The compiled table ------------------------------------------------------- */
-
-typedef struct BlockHeader {
-  _Alignas(16) size_t size;
-} BlockHeader;
-
-static void *pcre_alloc(size_t n, void *heap) {
-  BlockHeader *h = heap_realloc(heap, NULL, 0, n + sizeof *h);
-  if (!h) return NULL;
-  h->size = n + sizeof *h;
-  return h + 1;
-}
-
-static void pcre_free(void *p, void *heap) {
-  if (!p) return;
-  BlockHeader *h = (BlockHeader *)p - 1;
-  heap_realloc(heap, h, h->size, 0);
-}
-
-static unsigned keyword_hash(const char *s, size_t n) { return (unsigned)hash_bytes(s, n, 0) & (KEYWORD_SLOTS - 1); }
-
-static void enter_keywords(Lexer *lx) {
-  for (int k = 0; k < TOK_COUNT; k++) {
-    if (!token_is_keyword((TokenKind)k)) continue;
-    unsigned i = keyword_hash(rules[k].text, strlen(rules[k].text));
-    while (lx->keywords[i]) i = (i + 1) & (KEYWORD_SLOTS - 1);
-    lx->keywords[i] = (unsigned char)k;
-  }
-}
-
-/* IDENT, or the reserved word that the letters are. */
-static TokenKind word_kind(const Lexer *lx, const char *s, size_t n) {
-  if (n > LONGEST_KEYWORD) return TOK_IDENT;
-  for (unsigned i = keyword_hash(s, n); lx->keywords[i]; i = (i + 1) & (KEYWORD_SLOTS - 1)) {
-    const char *text = rules[lx->keywords[i]].text;
-    if (strlen(text) == n && memcmp(text, s, n) == 0) return (TokenKind)lx->keywords[i];
-  }
-  return TOK_IDENT;
-}
-
-/* Writes the alternation `(?:pattern)(*:kind)|…` into buf. */
-static void join_patterns(char *buf, size_t size) {
-  size_t n = 0;
-  for (int k = 0; k < TOK_COUNT; k++) {
-    const char *pattern = rules[k].pattern;
-    if (!pattern || token_is_keyword((TokenKind)k)) continue;
-    n += (size_t)snprintf(buf + n, size - n, "%s(?:%s)(*:%d)", n ? "|" : "", pattern, k);
-  }
-}
-
-/* At each turn of a pattern's loop that may be long. Ends the match where the call is to end. */
-static int look(pcre2_callout_block *block, void *lexer) {
-  Lexer *lx = lexer;
-  (void)block;
-  return lx->turns++ % 1024 == 0 && heap_must_stop(lx->heap) ? PCRE2_ERROR_CALLOUT : 0;
-}
 
 Lexer *lexer_new(Heap *heap) {
   Lexer *lx = heap_realloc(heap, NULL, 0, sizeof *lx);
@@ -116,36 +17,18 @@ Lexer *lexer_new(Heap *heap) {
   memset(lx, 0, sizeof *lx);
   lx->heap = heap;
   arena_init(&lx->temp, heap);
-  char joined[8192];
-  join_patterns(joined, sizeof joined);
-  lx->context = pcre2_general_context_create(pcre_alloc, pcre_free, heap);
-  pcre2_compile_context *how = lx->context ? pcre2_compile_context_create(lx->context) : NULL;
-  int error;
-  PCRE2_SIZE place;
-  if (how)
-    lx->code =
-        pcre2_compile((PCRE2_SPTR)joined, PCRE2_ZERO_TERMINATED, PCRE2_ANCHORED | PCRE2_DOTALL, &error, &place, how);
-  if (how) pcre2_compile_context_free(how);
-  if (lx->code) lx->match = pcre2_match_data_create(1, lx->context);
-  if (lx->match) lx->matching = pcre2_match_context_create(lx->context);
-  if (lx->matching) pcre2_set_callout(lx->matching, look, lx);
   lx->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (!lx->matching || !lx->c_locale) {
+  if (!lx->c_locale) {
     lexer_free(lx);
     return NULL;
   }
-  lx->jit = pcre2_jit_compile(lx->code, PCRE2_JIT_COMPLETE) == 0;
-  enter_keywords(lx);
+  match_prepare(lx);
   return lx;
 }
 
 void lexer_free(Lexer *lx) {
   if (!lx) return;
   arena_free(&lx->temp);
-  pcre2_match_context_free(lx->matching);
-  pcre2_match_data_free(lx->match);
-  pcre2_code_free(lx->code);
-  pcre2_general_context_free(lx->context);
   if (lx->c_locale) freelocale(lx->c_locale);
   heap_realloc(lx->heap, lx, sizeof *lx, 0);
 }
@@ -153,25 +36,6 @@ void lexer_free(Lexer *lx) {
 Arena *lexer_temp(Lexer *lx) {
   arena_free(&lx->temp);
   return &lx->temp;
-}
-
-static int match(Lexer *lx, const char *s, size_t n, uint32_t options) {
-  PCRE2_SPTR subject = (PCRE2_SPTR)s;
-  return lx->jit ? pcre2_jit_match(lx->code, subject, n, 0, options, lx->match, lx->matching)
-                 : pcre2_match(lx->code, subject, n, 0, options, lx->match, lx->matching);
-}
-
-/* The token at s: its kind, and its length in *len; TOK_COUNT when there is none. */
-static TokenKind match_token(Lexer *lx, const char *s, size_t n, bool hole_can_end, size_t *len) {
-  uint32_t options = hole_can_end ? 0 : PCRE2_NOTBOL;
-  int rc;
-  while ((rc = match(lx, s, n, options)) == PCRE2_ERROR_CALLOUT) heap_look(lx->heap);
-  if (rc == PCRE2_ERROR_NOMEMORY) heap_out_of_memory(lx->heap);
-  if (rc < 0) return TOK_COUNT;
-  *len = pcre2_get_ovector_pointer(lx->match)[1];
-  int kind = 0;
-  for (PCRE2_SPTR mark = pcre2_get_mark(lx->match); *mark; mark++) kind = 10 * kind + (*mark - '0');
-  return (TokenKind)kind;
 }
 
 /* ---- A run ---------------------------------------------------------------------- */
@@ -517,7 +381,7 @@ static bool finish_token(Run *r, Token *t) {
       return false;
     }
     t->end = t->start + good;
-    if (t->kind == TOK_IDENT) t->kind = word_kind(r->lx, s, good);
+    if (t->kind == TOK_IDENT) t->kind = match_word(r->lx, s, good);
     t->text = sym_intern(r->syms, s, good);
     return true;
   }

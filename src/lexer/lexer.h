@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens. One table of PCRE2 patterns (tokens.def), compiled once per Lexer with the JIT. */
+/* Tokens, by one table (tokens.def). */
 #ifndef ATLED_LEXER_H
 #define ATLED_LEXER_H
 #include "support/support.h"
 
-typedef struct Lexer Lexer;   /* the compiled table; one per VM, no state of a run */
+typedef struct Lexer Lexer;   /* what runs share; one per VM, no state of a run */
 Lexer *lexer_new(Heap *heap); /* NULL when memory is gone */
 void lexer_free(Lexer *lx);
 
 typedef enum TokenKind {
-#define TOKEN(name, text, pattern) TOK_##name,
+#define TOKEN(name, text, form) TOK_##name,
 #include "lexer/tokens.def"
 #undef TOKEN
   TOK_COUNT

@@ -93,6 +93,7 @@ void opt_before_derivatives(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
   compilation_begin(w);
   if (w->watch) w->watch->entry = s;
+  ir_mark_recursive(w, s->built);
   s->optimised = passes_run(w, s->built, STAGE_BEFORE, s->from);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
   compilation_end(w);
@@ -111,6 +112,7 @@ static Graph *differentiate_so_deep(World *w, OptStages *s, int *depth, bool opt
   ir_use_pool(w, s->pool);
   ir_follow_paths(w, *depth, optional);
   Graph *g = ad_expand(w, s->optimised, s->rules);
+  ir_mark_recursive(w, g);
   bool end = ir_paths_end(w);
   int followed = ir_paths_depth(w);
   compilation_end(w);

@@ -119,12 +119,18 @@ static Graph *run_row(World *w, Graph *g, int k, int round, bool *changed) {
   return g;
 }
 
+static Graph *run_and_mark(World *w, Graph *g, int k, int round, bool *changed) {
+  g = run_row(w, g, k, round, changed);
+  ir_mark_recursive(w, g);
+  return g;
+}
+
 static Graph *run(World *w, Graph *g, int k, int round, bool *changed) {
   PassWatch *p = w->watch;
-  if (!p) return run_row(w, g, k, round, changed);
+  if (!p) return run_and_mark(w, g, k, round, changed);
   if (is_left_out(p, k)) return g;
   double start = p->timed ? now() : 0;
-  g = run_row(w, g, k, round, changed);
+  g = run_and_mark(w, g, k, round, changed);
   if (p->timed) p->seconds[k] += now() - start, p->count[k]++;
   if (p->after) p->after(p->user, w, k, g);
   return g;

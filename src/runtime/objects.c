@@ -387,13 +387,29 @@ static Status enter(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
   return rt_enter(rt, f, args, res);
 }
 
-static Status enter_closure(Rt *rt, const ClosureObj *c, const Slot *args, int nargs, Slot *res) {
+/* What the caller moves goes to the code as it is; other references that the code takes are new ones. */
+static void hand_over(const RtFunc *f, const Slot *all, Slot *args, const bool *moved, int nargs) {
+  for (int k = 0; k < f->nparams; k++) {
+    if (!f->taken[k]) continue;
+    if (k < nargs && moved[k]) args[k].p = NULL;
+    else rt_retain(all[k].p);
+  }
+}
+
+/* moved NULL: all arguments are borrowed. */
+static Status enter_closure(Rt *rt, const ClosureObj *c, Slot *args, const bool *moved, int nargs, Slot *res) {
   Slot few[24], *all = few;
   size_t n = (size_t)nargs + (size_t)c->fn->ncaps, size = n * sizeof(Slot);
   if (n > sizeof few / sizeof *few && !(all = rt_block_new(rt, size))) return 1;
   if (nargs) memcpy(all, args, (size_t)nargs * sizeof(Slot));
   if (c->fn->ncaps) memcpy(all + nargs, c->caps, (size_t)c->fn->ncaps * sizeof(Slot));
-  Status status = enter(rt, c->fn, all, res);
+  Status status;
+  if (moved) {
+    hand_over(c->fn, all, args, moved, nargs);
+    status = rt_enter(rt, c->fn, all, res);
+  } else {
+    status = enter(rt, c->fn, all, res);
+  }
   if (all != few) rt_block_free(rt, all, size);
   return status;
 }
@@ -416,7 +432,7 @@ Status rt_make_call(Rt *rt, Slot *res) {
     if (nargs) memcpy(args, rt->tail.args, (size_t)nargs * sizeof(Slot));
     rt->tail.closure = NULL;
     status = rt->interrupt ? rt_poll(rt) : 0;
-    if (!status) status = enter_closure(rt, c, args, nargs, res);
+    if (!status) status = enter_closure(rt, c, args, NULL, nargs, res);
     rt_release_slots(rt, c->fn->param_kinds, nargs, args);
     rt_release(rt, &c->h);
   } while (status == RT_TAIL);
@@ -429,9 +445,16 @@ Status rt_call(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
 }
 
 Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res) {
-  Status status = enter_closure(rt, (ClosureObj *)closure, args, nargs, res);
+  Status status = enter_closure(rt, (ClosureObj *)closure, (Slot *)(uintptr_t)args, NULL, nargs, res);
   return status == RT_TAIL ? rt_make_call(rt, res) : status;
 }
+
+Status rt_apply_moving(Rt *rt, Obj *closure, Slot *args, const bool *moved, int nargs, Slot *res) {
+  Status status = enter_closure(rt, (ClosureObj *)closure, args, moved, nargs, res);
+  return status == RT_TAIL ? rt_make_call(rt, res) : status;
+}
+
+bool rt_takes(const Obj *closure, int k) { return ((const ClosureObj *)closure)->fn->taken[k]; }
 
 /* ---- Tables ------------------------------------------------------------------------------------------------------ */
 void *rt_zeroed(Rt *rt, size_t n, size_t size) {

@@ -353,6 +353,11 @@ ClosureObj *rt_new_closure(Rt *rt, RtFunc *fn);
 EnvObj *rt_new_env(Rt *rt, RtFunc *fn); /* captures to be filled in by the caller at once */
 /* Calls a closure: args are its own parameters' slots, borrowed; results are owned by the caller. */
 Status rt_apply(Rt *rt, Obj *closure, const Slot *args, int nargs, Slot *res);
+/* The same, but of an argument that is `moved` and that its code takes, the reference is given to it: that slot is NULL
+ * afterwards, however the call ended. */
+Status rt_apply_moving(Rt *rt, Obj *closure, Slot *args, const bool *moved, int nargs, Slot *res);
+/* Does the closure's code take its k-th argument slot? */
+bool rt_takes(const Obj *closure, int k);
 /* Leaves such a call to the caller, who gets RT_TAIL: the closure and the arguments are kept until it has been made. */
 void rt_leave_call(Rt *rt, Obj *closure, const Slot *args, int nargs);
 /* Makes the call that was left, and those that are left by it, one after the other. */
@@ -440,6 +445,19 @@ typedef struct View {
 } View;
 Status rt_present(Rt *rt, const Desc *type, const Slot *value, View view, Str *out);
 int rt_format_double(double x, char out[40]); /* as Python's repr */
+/* trees.c: types shown as arrays. What stands between the subtrees are components `first` to `end - 1` of the payload;
+ * `at` has the slots of the first of them for each entry, in order. */
+typedef struct TreeEntry {
+  const Desc *payload;
+  int first, end;
+} TreeEntry;
+typedef struct TreeEntries {
+  const Slot **at;
+  int64_t n, cap;
+} TreeEntries;
+TreeEntry rt_tree_entry(const Desc *tree);
+Status rt_tree_entries(Rt *rt, const Desc *tree, const Obj *root, TreeEntries *out);
+void rt_tree_entries_free(Rt *rt, TreeEntries *e);
 /* The raising of failed checks, with the full message; site as in the node. Always returns 1. */
 Status rt_fail_index(Rt *rt, int64_t i, int64_t n, uint32_t site);
 Status rt_fail_slice(Rt *rt, int64_t lo, int64_t hi, int64_t n, uint32_t site);

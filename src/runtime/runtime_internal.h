@@ -138,20 +138,6 @@ typedef struct Short {
 } Short;
 Status rt_show_short(Rt *rt, const Desc *type, const Slot *value, Short how, Buf *out);
 
-/* trees.c: types shown as arrays. What stands between the subtrees are components `first` to `end - 1` of the payload;
- * `at` has the slots of the first of them for each entry, in order. */
-typedef struct TreeEntry {
-  const Desc *payload;
-  int first, end;
-} TreeEntry;
-typedef struct TreeEntries {
-  const Slot **at;
-  int64_t n, cap;
-} TreeEntries;
-TreeEntry rt_tree_entry(const Desc *tree);
-Status rt_tree_entries(Rt *rt, const Desc *tree, const Obj *root, TreeEntries *out);
-void rt_tree_entries_free(Rt *rt, TreeEntries *e);
-
 typedef enum CompareMode { MODE_EQUAL, MODE_COMPARE, MODE_ORDER, MODE_CLOSE } CompareMode;
 /* MODE_COMPARE: -1, 0, 1, or 2 (unordered); MODE_ORDER: -1, 0, 1; else 1 (alike) or 0. */
 Status rt_compare_values(Rt *rt, CompareMode mode, const Desc *d, const Slot *a, const Slot *b, int *result);

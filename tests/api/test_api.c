@@ -117,7 +117,7 @@ static void test_values(AtledJit jit) {
   CHECK(atled_get(vm, "grad (fun v -> dot v v)", "float[] -> float[]", &f) == ATLED_OK);
   double data[] = {1, 2, 3};
   AtledValue v = atled_floats(data, 3);
-  CHECK(atled_call(f, &v, 1, &r) == ATLED_OK && r.kind == ATLED_FLOATS && r.length == 3);
+  CHECK(atled_call(f, &v, 1, &r) == ATLED_OK && r.kind == ATLED_ARRAY && r.element == ATLED_FLOAT && r.length == 3);
   CHECK(r.as.floats[0] == 2 && r.as.floats[1] == 4 && r.as.floats[2] == 6);
   CHECK(data[0] == 1 && data[2] == 3);
   AtledValue wrong = atled_int(1);
@@ -146,8 +146,9 @@ static void test_values(AtledJit jit) {
   atled_release(f);
 
   CHECK(atled_get(vm, "Some [1, 2]", "int[] option", &f) == ATLED_OK && atled_arity(f) == 0);
-  CHECK(atled_call(f, NULL, 0, &r) == ATLED_OK && r.kind == ATLED_OTHER);
-  CHECK_STR(r.as.string, "Some [1, 2]");
+  CHECK(atled_call(f, NULL, 0, &r) == ATLED_OK && r.kind == ATLED_VARIANT);
+  CHECK_STR(r.name, "Some");
+  CHECK(r.as.items->kind == ATLED_ARRAY && r.as.items->as.ints[1] == 2);
   atled_release(f);
   CHECK(atled_live_objects(vm) == live);
   atled_free(vm);

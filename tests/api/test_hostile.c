@@ -190,6 +190,7 @@ static void test_arguments(AtledJit jit) {
           int64_t beyond; /* dims[8] lies in the value, dims[9] here */
         } a = {.beyond = -77};
         a.v = (AtledValue){.kind = (AtledKind)kind,
+                           .element = (AtledKind)(k % (ATLED_OTHER + 3) - 1),
                            .rank = ranks[k % COUNT(ranks)],
                            .length = lengths[k / COUNT(ranks) / COUNT(dims)],
                            .as.floats = k % 3 ? NULL : data};
@@ -212,10 +213,16 @@ static void test_rank_9(void) {
   AtledVM *vm = new_vm(ATLED_JIT_OFF);
   AtledFunction *f;
   double x = 1.0;
-  AtledValue v = {.kind = ATLED_FLOATS, .rank = 9, .dims = {1, 1, 1, 1, 1, 1, 1, 1}, .as.floats = &x}, r;
+  AtledValue v = {.kind = ATLED_ARRAY,
+                  .element = ATLED_FLOAT,
+                  .rank = 9,
+                  .dims = {1, 1, 1, 1, 1, 1, 1, 1},
+                  .as.floats = &x},
+             r;
   CHECK(CALL(vm, atled_get(vm, "fun x -> length x", "float[][][][][][][][][] -> int", &f)) == ATLED_OK);
   CHECK(CALL(vm, atled_call(f, &v, 1, &r)) == ATLED_BAD_ARGUMENT);
-  CHECK_STR(atled_error(vm)->message, "an argument has rank 9, and a host's arrays at most 8");
+  CHECK_STR(atled_error(vm)->message,
+            "argument 1: an array of 9 dimensions is needed, and a host's arrays have at most 8");
   atled_release(f);
   CHECK(CALL(vm, atled_get(vm, "[[[[[[[[[1.0]]]]]]]]]", "float[][][][][][][][][]", &f)) == ATLED_OK);
   CHECK(CALL(vm, atled_call(f, NULL, 0, &r)) == ATLED_OK && r.kind == ATLED_OTHER);
@@ -301,12 +308,46 @@ static void test_looks(void) {
     atled_fail_allocation(vm, 0);
   }
   CHECK(CALL(vms[1], atled_eval(vms[1], "t", "exit 7")) == ATLED_EXIT && atled_exit_status(vms[1]) == 7);
-  CHECK(atled_arity(NULL) == 0 && atled_version() && !atled_error(NULL));
-  CHECK(atled_call(NULL, NULL, 0, NULL) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_arity(NULL) == 0 && atled_version() && atled_version_number() && !atled_error(NULL));
+  const AtledSignature *signature;
+  AtledKept *kept;
+  AtledValue value;
+  CHECK(atled_call(NULL, NULL, 0, NULL) == ATLED_BAD_ARGUMENT && atled_call_into(NULL, NULL, 0, &value) != ATLED_OK);
+  CHECK(atled_signature(NULL, &signature) == ATLED_BAD_ARGUMENT && !signature);
+  CHECK(atled_keep(NULL, &kept) == ATLED_BAD_ARGUMENT);
+  atled_drop(NULL);
   atled_config_init(NULL);
   atled_release(NULL);
   atled_free(NULL);
   atled_free(vms[1]);
+}
+
+/* Structures of sizes that no header has: the functions behind the macros. */
+static void call_sized(AtledVM *vm, size_t size) {
+  char block[3] = {1, 1, 1};
+  void *at = block;
+  atled_config_init_sized(at, size);
+  CHECK(atled_result_sized(vm, 0, at, size) == (vm != NULL) && !atled_result_sized(vm, 0, NULL, size));
+  CHECK(atled_result_view_sized(vm, 0, at, 0, at, size) == (vm != NULL));
+  CHECK(!atled_result_view_sized(vm, 0, NULL, size, NULL, size));
+  CHECK(atled_pass_sized(vm, 0, at, size) && !atled_pass_sized(vm, 0, NULL, size));
+  CHECK(!atled_phase_sized(vm, 0, at, size) && !atled_phase_sized(vm, 0, NULL, size));
+  CHECK((atled_cache_sized(vm, at, size) == ATLED_OK) == (vm != NULL));
+  CHECK((atled_about_sized(vm, "map", at, size) == ATLED_OK) == (vm != NULL));
+  CHECK(atled_about_sized(vm, "map", NULL, size) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_cache_sized(vm, NULL, size) == ATLED_BAD_ARGUMENT);
+  for (size_t i = size; i < sizeof block; i++) CHECK(block[i] == 1);
+}
+
+static void test_structures(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  for (size_t size = 0; size < 3; size++) {
+    CHECK(CALL(vm, atled_eval(vm, "t", "1")) == ATLED_OK);
+    call_sized(vm, size);
+    call_sized(NULL, size);
+  }
+  atled_config_init_sized(NULL, SIZE_MAX);
+  atled_free(vm);
 }
 
 /* A window of any size, for values of all kinds. */
@@ -353,7 +394,15 @@ static void test_makers(void) {
   AtledFunction *f;
   CHECK(CALL(vm, atled_get(vm, "fun x -> sum (flatten x)", "float[][] -> float", &f)) == ATLED_OK);
   for (size_t k = 0; k < COUNT(sizes); k++) {
-    AtledValue vs[] = {atled_floats(NULL, sizes[k]),
+    int64_t dims[] = {(int64_t)sizes[k], -1}, strides[] = {INT64_MIN, INT64_MAX};
+    AtledValue vs[] = {atled_array(ATLED_FLOAT, NULL, 2, dims, strides),
+                       atled_array((AtledKind)99, &dims, 2, NULL, NULL),
+                       atled_array(ATLED_STRING, NULL, INT32_MAX, NULL, NULL),
+                       atled_array(ATLED_OTHER, NULL, INT32_MIN, dims, NULL),
+                       atled_record(NULL, NULL, sizes[k]),
+                       atled_variant(NULL, NULL),
+                       atled_list(NULL, sizes[k]),
+                       atled_floats(NULL, sizes[k]),
                        atled_matrix(NULL, sizes[k], sizes[k]),
                        atled_tuple(NULL, sizes[k]),
                        atled_string(NULL),
@@ -366,10 +415,35 @@ static void test_makers(void) {
   atled_free(vm);
 }
 
+/* Results that make no sense as places, and fields of what has none. */
+static void test_places(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  AtledFunction *f;
+  const AtledSignature *signature;
+  AtledKept *kept;
+  CHECK(CALL(vm, atled_get(vm, "fun n -> ([ float i | i < n ], {a = n})", NULL, &f)) == ATLED_OK);
+  for (int kind = -1; kind <= ATLED_OTHER + 1; kind++)
+    for (size_t k = 0; k < COUNT(counts); k++) {
+      AtledValue n = atled_int(3), into = {.kind = (AtledKind)kind, .rank = (int)counts[k], .length = 2};
+      CHECK(CALL(vm, atled_call_into(f, &n, 1, &into)) == ATLED_BAD_ARGUMENT);
+      CHECK(!atled_field(&into, "a") && !atled_field(&into, NULL));
+    }
+  CHECK(CALL(vm, atled_call_into(f, NULL, 1, NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_keep(f, NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_keep(f, &kept)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_signature(f, NULL)) == ATLED_BAD_ARGUMENT);
+  atled_free(vm);
+  CHECK(atled_keep(f, &kept) == ATLED_BAD_ARGUMENT && !kept);
+  CHECK(atled_signature(f, &signature) == ATLED_BAD_ARGUMENT && !signature);
+  CHECK(atled_call_into(f, NULL, 0, &(AtledValue){0}) == ATLED_BAD_ARGUMENT);
+  atled_release(f);
+}
+
 /* ---- From within callbacks --------------------------------------------------------------------------------------- */
 typedef struct Inside {
   AtledVM *vm;
   AtledFunction *f;
+  AtledKept *kept;
   int calls;
 } Inside;
 
@@ -409,6 +483,12 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_get(vm, NULL, NULL, NULL));
   REFUSED(atled_call(in->f, &x, 1, NULL));
   REFUSED(atled_call_double(in->f, &y, 1, &y));
+  REFUSED(atled_call_into(in->f, &x, 1, &x));
+  AtledKept *kept;
+  const AtledSignature *signature;
+  REFUSED(atled_keep(in->f, &kept));
+  REFUSED(atled_signature(in->f, &signature));
+  atled_drop(in->kept);
   REFUSED(atled_ir(vm, "a", "1", ATLED_STAGE_FINAL, false, NULL, &out));
   REFUSED(atled_ir_text(vm, "graph g()\n  return 1\n", ATLED_STAGE_BUILT, ATLED_STAGE_FINAL, false, &out));
   REFUSED(atled_type(vm, "1", &out));
@@ -435,10 +515,13 @@ static void test_callbacks(void) {
   config.user = &in;
   in.vm = atled_new(&config);
   CHECK(atled_get(in.vm, "fun x -> x * 2.0", "float -> float", &in.f) == ATLED_OK);
+  AtledValue x = atled_float(1.0), y;
+  CHECK(atled_call(in.f, &x, 1, &y) == ATLED_OK && CALL(in.vm, atled_keep(in.f, &in.kept)) == ATLED_OK);
   CHECK(CALL(in.vm, atled_eval(in.vm, "t", "print 1")) == ATLED_OK && in.calls == 1);
   CHECK(CALL(in.vm, atled_eval(in.vm, "t", "print 1\nfail \"own\"")) == ATLED_RUNTIME_ERROR);
   CHECK_STR(atled_error(in.vm)->message, "own");
   atled_release(in.f);
+  atled_drop(in.kept);
   atled_free(in.vm);
 }
 
@@ -511,7 +594,9 @@ int main(void) {
   test_attempt(ATLED_JIT_OFF);
   test_attempt(ATLED_JIT_ALWAYS);
   test_looks();
+  test_structures();
   test_makers();
+  test_places();
   test_views();
   test_texts();
   test_types();

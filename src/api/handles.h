@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Handles, and the values that cross the border: what the files about them share.
+ *
+ *   handles.c     looking up, calling, releasing
+ *   values.c      what a host makes
+ *   values_in.c   arguments to slots
+ *   values_out.c  slots to results
+ *   buffers.c     slots to the host's buffers
+ *   kept.c        results that outlive the handle's next call
+ *   signature.c   a handle's types, names and documentation */
+#ifndef ATLED_HANDLES_H
+#define ATLED_HANDLES_H
+#include "api/vm.h"
+
+/* A result as the host has it. */
+typedef struct Outcome {
+  Slot *slots;
+  bool filled; /* they hold references */
+  bool kept;   /* by an AtledKept, which has its trees */
+  bool lost;   /* a part of it was given up in a call that failed */
+  Arena trees; /* what AtledValues of it point to */
+  /* Blocks of arrays of numbers within variants, lists and arrays, of which the host has the addresses; in the trees.
+   * Sorted by address when one is looked for first. */
+  Vec(ArrayObj *) blocks;
+  bool sorted;
+  TreeEntries entries; /* of a tree whose values are being made; else none */
+} Outcome;
+
+/* A source that the handle has a copy of. */
+typedef struct Loan {
+  uint32_t of, as; /* ids; as 0: it wasn't made, for want of memory */
+} Loan;
+
+/* What atled_signature says, as far as the look-up finds it; texts are the handle's. */
+typedef struct SignatureParts {
+  const char *text, *doc;
+  const char **names; /* of parameters, NULL where there is none; f->arity */
+  const char **types; /* of parameters, and of the result: f->arity + 1 */
+} SignatureParts;
+
+struct AtledFunction {
+  AtledVM *vm;
+  Unit *unit;
+  Slot value; /* the closure; arity 0: none, its value is last */
+  int arity;
+  const Desc *param;    /* a D_TUPLE when arity > 1 */
+  bool pointers;        /* the parameter has slots that are references */
+  bool result_pointers; /* so has the result */
+  const Desc *result;
+  Slot *args;
+  bool *moved;          /* of args: the function is to take the reference, which the last result gave up */
+  int *homes;           /* the slot of the last result that it comes from */
+  Outcome *last, *next; /* the host's result; the one of the call that is running */
+  Outcome outcomes[2];
+  bool simple_result;    /* its value is made without memory */
+  Span place;            /* of the expression */
+  Arena arena;           /* of the handle */
+  uint32_t first_source; /* of the entry that made it */
+  Vec(Loan) loans;
+  SignatureParts parts;
+  AtledSignature *signature; /* NULL until it was asked for */
+};
+
+/* Where a part of an argument or result stands, from the outside in, for messages. */
+typedef enum PlaceKind {
+  PLACE_ARGUMENT,
+  PLACE_RESULT,
+  PLACE_ITEM,
+  PLACE_ELEMENT,
+  PLACE_FIELD,
+  PLACE_PAYLOAD
+} PlaceKind;
+typedef struct ValuePlace {
+  const struct ValuePlace *outer;
+  PlaceKind kind;
+  int depth;
+  int64_t index;    /* items and elements from 0, arguments from 0 */
+  const char *name; /* of a field or constructor */
+} ValuePlace;
+
+/* ---- values.c ---- */
+bool value_is_list(const Desc *d);                  /* values are given as ATLED_LIST */
+AtledKind value_kind(const Desc *d);                /* of values of this type */
+bool value_is_simple(const Desc *d);                /* they are made without memory, and their making doesn't fail */
+int64_t value_count(int rank, const int64_t *dims); /* elements; -1: a dimension is negative, -2: too many */
+size_t value_element_size(AtledKind element);       /* bytes, as the host has them */
+/* Do the elements of these dimensions lie one after the other in row-major order? */
+bool value_is_contiguous(const AtledValue *v);
+/* Index of a record's item by the name, tried at `guess` first; -1. */
+int value_find_field(const AtledValue *v, const char *name, int guess);
+/* "argument 1, field `w`: " and a message, as an error of the call. */
+AtledStatus value_report(AtledVM *vm, const ValuePlace *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* "a float is needed, not an int": what the type needs, and what the value is. */
+AtledStatus value_misfit(AtledVM *vm, const ValuePlace *at, const Desc *d, const AtledValue *v);
+
+/* ---- values_in.c ---- */
+/* Puts argument `index` into zeroed slots of its type. What they hold when it fails is the caller's too. */
+AtledStatus value_put(AtledFunction *f, int index, const Desc *d, const AtledValue *v, Slot *out);
+
+/* ---- values_out.c ---- */
+/* A result of this type as the host gets it; o: what it may point to, which holds the slots. False: rt.error is set. */
+bool value_get(AtledVM *vm, Outcome *o, const Desc *d, const Slot *s, AtledValue *v);
+
+/* ---- buffers.c ---- */
+/* Writes the slots of a result into the host's buffers, all or nothing. */
+AtledStatus value_write(AtledVM *vm, const Desc *d, const Slot *s, AtledValue *into);
+
+/* ---- handles.c ---- */
+/* Ends a call for which there is no memory before it has begun. */
+AtledStatus handle_no_memory(AtledVM *vm);
+
+/* ---- inspect.c ---- */
+/* The type of an expression, where numbers may be open; an error if other type variables are left. */
+AtledStatus inspect_type(AtledVM *vm, const char *expression, Type **type);
+
+/* ---- signature.c ---- */
+/* While a look-up runs: the texts of its type, and the names and documentation of its expression. */
+void signature_note(AtledFunction *f, Type *type, const Expr *e);
+
+#endif
