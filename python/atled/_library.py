@@ -36,16 +36,17 @@ class TypeTree(ctypes.Structure):
 
 TypeTree._fields_ = [("kind", ctypes.c_int), ("rank", ctypes.c_int), ("count", ctypes.c_int),
                      ("parts", ctypes.POINTER(ctypes.POINTER(TypeTree))), ("names", ctypes.POINTER(ctypes.c_char_p)),
-                     ("name", ctypes.c_char_p), ("shown_as", ctypes.c_char_p), ("reserved", ctypes.c_void_p * 2)]
+                     ("name", ctypes.c_char_p), ("shown_as", ctypes.c_char_p)]
 
 
 class Parameter(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("text", ctypes.c_char_p), ("type", ctypes.POINTER(TypeTree))]
+    _fields_ = [("name", ctypes.c_char_p), ("text", ctypes.c_char_p), ("type", ctypes.POINTER(TypeTree)),
+                ("reserved", ctypes.c_void_p * 2)]
 
 
 class Signature(ctypes.Structure):
     _fields_ = [("text", ctypes.c_char_p), ("doc", ctypes.c_char_p), ("arity", ctypes.c_int),
-                ("parameters", ctypes.POINTER(Parameter)), ("result", Parameter), ("reserved", ctypes.c_void_p * 2)]
+                ("parameters", ctypes.POINTER(Parameter)), ("result", Parameter)]
 
 
 OUTPUT = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
