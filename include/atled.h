@@ -353,9 +353,9 @@ ATLED_API const AtledDiagnostic *atled_diagnostic(const AtledVM *vm, int index);
 /* What the program gave `exit`, 0 to 255, in the last call that ended with ATLED_EXIT. Such a call leaves no error;
  * what was defined before stays. */
 ATLED_API int atled_exit_status(const AtledVM *vm);
-/* Stops what the VM is doing, as its time limit would: that call ends with a run-time error of kind "interrupt". What it
- * had defined before the item that was stopped stays if it was running; if it was compiling nothing is defined. May be
- * called at any time, from any thread and from a signal handler. Without a running call the next one to which the
+/* Stops what the VM is doing, as its time limit would: that call ends with a run-time error of kind "interrupt". What
+ * it had defined before the item that was stopped stays if it was running; if it was compiling nothing is defined. May
+ * be called at any time, from any thread and from a signal handler. Without a running call the next one to which the
  * limit applies is stopped. */
 ATLED_API void atled_interrupt(AtledVM *vm);
 /* How code is run from the next call on; AtledConfig.jit until then. ATLED_BAD_ARGUMENT: there is no such mode. */
@@ -518,6 +518,42 @@ typedef struct AtledSignature {
 } AtledSignature;
 /* The types, names and documentation of a handle. *out belongs to the handle, and is valid until its release. */
 ATLED_API AtledStatus atled_signature(AtledFunction *f, const AtledSignature **out);
+
+/* ---- Native pointers ------------------------------------------------------------------------
+ * A plain C function of a handle, as minimisers, solvers of equations and game loops call it: without a lock, without
+ * an allocation of the host's, in nanoseconds. The handle is its first argument, as the `void *params` of such
+ * libraries.
+ *
+ * Who: any thread, several at the same time, also while another thread uses the VM for something else. Not from a
+ * callback of the VM. While it runs, the function keeps the caller's rounding mode and locale, and uses up to 256 KB
+ * of the stack below the caller's frame.
+ * How long: until the handle is released, or the VM freed. No call may be under way then, in no thread.
+ * What: the function as it was when atled_native was called, with the values that definitions had; all of it is
+ * compiled then. The allocator (AtledConfig.allocate) gets calls from all threads that call; memory counts for
+ * memory_limit. Fork: the child may call it.
+ * Failure: the result is NaN, and atled_native_error says why. atled_interrupt ends calls under way, in all threads. No
+ * time limit holds. */
+typedef enum AtledForm {
+  /* AtledNative.value: functions of n floats to a float, "float -> float -> float", or "float * float -> float"; or
+   * "float[] -> float" */
+  ATLED_VALUE,
+  /* AtledNative.gradient: functions that give as many floats besides, as `value_and_grad f` does:
+   * "float * float -> float * (float * float)", "float[] -> float * float[]" */
+  ATLED_GRADIENT
+} AtledForm;
+typedef union AtledNative {
+  /* x: the n arguments, or the elements of the only one. Read only. */
+  double (*value)(AtledFunction *self, const double *x, size_t n);
+  /* g: n places for the other results, which may be x; NULL: these aren't wanted. After a failure they hold
+   * anything. */
+  double (*gradient)(AtledFunction *self, const double *x, size_t n, double *g);
+} AtledNative;
+/* Makes a pointer of this form. ATLED_BAD_ARGUMENT: the function's type doesn't have the form; the mode is
+ * ATLED_JIT_OFF; or the function has an effect, calls a C function, or looks into text, which the message names. */
+ATLED_API AtledStatus atled_native(AtledFunction *f, AtledForm form, AtledNative *out);
+/* Why this thread's last call that failed did, of a pointer of the handle's VM; each failure is told once. NULL: no
+ * call has failed since. Without source lines. Valid until the thread's next call of such a pointer. Any thread. */
+ATLED_API const AtledDiagnostic *atled_native_error(const AtledFunction *f);
 
 /* ---- Looking inside ------------------------------------------------------------------------ */
 typedef enum AtledStage {

@@ -209,6 +209,7 @@ static void drop_outcome(AtledFunction *f, Outcome *o) {
 void atled_release(AtledFunction *f) {
   if (!f || f->vm->running) return;
   AtledVM *vm = f->vm;
+  native_release(&f->native);
   drop_outcome(f, f->last);
   rt_release(&vm->rt, f->value.p);
   for (int i = 0; i < f->loans.len; i++)
@@ -219,6 +220,8 @@ void atled_release(AtledFunction *f) {
   vm->handles--;
   if (vm->closing) atled_free(vm);
 }
+
+Handle handle_of(const AtledFunction *f) { return (Handle){f->vm, f->arity ? f->value.p : NULL, f->param, f->result}; }
 
 int atled_arity(const AtledFunction *f) { return f ? f->arity : 0; }
 

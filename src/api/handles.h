@@ -10,6 +10,7 @@
  *   signature.c   a handle's types, names and documentation */
 #ifndef ATLED_HANDLES_H
 #define ATLED_HANDLES_H
+#include "api/native.h"
 #include "api/vm.h"
 
 /* A result as the host has it. */
@@ -39,6 +40,7 @@ typedef struct SignatureParts {
 } SignatureParts;
 
 struct AtledFunction {
+  Native native; /* first */
   AtledVM *vm;
   Unit *unit;
   Slot value; /* the closure; arity 0: none, its value is last */

@@ -170,6 +170,10 @@ static const char *const kind_names[] = {
     [ERR_OUTPUT] = "output",     [ERR_DENIED] = "denied",     [ERR_OUTPUT_LIMIT] = "output-limit"};
 /* clang-format on */
 
+const char *report_kind(ErrorKind kind) {
+  return (size_t)kind < sizeof kind_names / sizeof *kind_names ? kind_names[kind] : "error";
+}
+
 static bool same_place(const Frame *a, const Frame *b) {
   return a->at.source == b->at.source && a->at.start == b->at.start;
 }
@@ -294,7 +298,7 @@ AtledStatus report_runtime_error(AtledVM *vm, Span item) {
   for (int i = 0; i < e->ntrace; i++) add_frames(vm, frames, chain, e->trace[i]);
   add_item(frames, e, item);
   Diag d = {.severity = SEV_ERROR,
-            .code = (size_t)e->kind < sizeof kind_names / sizeof *kind_names ? kind_names[e->kind] : "error",
+            .code = report_kind(e->kind),
             .message = e->message,
             .hint = runtime_hint(e->kind),
             .at = frames->n ? quoted_place(vm, e, frames->all[0].at) : (Span){0}};

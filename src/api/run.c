@@ -84,6 +84,12 @@ const Unit *run_unit_of_site(const AtledVM *vm, uint32_t site, uint32_t *number)
   return NULL;
 }
 
+Unit *run_unit_of(const AtledVM *vm, const Mod *m) {
+  Unit *u = vm->units;
+  while (u && u->mod != m) u = u->next;
+  return u;
+}
+
 /* Whether no derivative is taken of what can have none (FAIL_EFFECT): each such place is reported, once. */
 static bool all_derivable(AtledVM *vm, const Unit *u, const LModule *m) {
   bool *reported = NEW_ARRAY(&vm->lowering, bool, m->nsites + 1), fine = true;
@@ -242,8 +248,8 @@ static void warn_of_cache(AtledVM *vm) {
   report_warning(vm, "no-cache", "machine code isn't kept for the next run: %s", why);
 }
 
-static bool compile(AtledVM *vm, Unit *u, const char **why) {
-  bool ok = jit_compile(vm->jit, u->mod, why);
+static bool compile(AtledVM *vm, Mod *m, const char **why) {
+  bool ok = jit_compile(vm->jit, m, why);
   if (vm->config.compiling) vm->config.compiling(vm->config.user, -1);
   return ok;
 }
@@ -253,10 +259,10 @@ Jit *run_jit(AtledVM *vm) {
   return vm->jit;
 }
 
-/* Compiles the module, or raises an error. */
-static bool make_native(AtledVM *vm, Unit *u) {
+bool run_compile_module(AtledVM *vm, Mod *m) {
   const char *why = NULL;
-  if (u->native || compile(vm, u, &why)) return u->native = true;
+  if (!run_jit(vm)) return rt_out_of_memory(&vm->rt) == 0;
+  if (compile(vm, m, &why)) return true;
   if (alarm_rings(vm)) rt_poll(&vm->rt); /* which ended the compiler as well */
   else if (jit_lost_memory(vm->jit)) rt_error(&vm->rt, ERR_MEMORY, 0, "out of memory");
   else rt_error(&vm->rt, ERR_IO, 0, "can't compile: %s", why);
@@ -270,9 +276,7 @@ static bool prepare(AtledVM *vm, Unit *u) {
     tiers_begin(vm, u);
     return true;
   }
-  if (run_jit(vm)) return make_native(vm, u);
-  rt_error(&vm->rt, ERR_MEMORY, 0, "out of memory");
-  return false;
+  return u->native = u->native || run_compile_module(vm, u->mod);
 }
 
 bool run_compile(AtledVM *vm, Unit *u) { return vm->config.jit != ATLED_JIT_ALWAYS || prepare(vm, u); }

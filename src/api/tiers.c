@@ -61,12 +61,6 @@ static void settle(AtledVM *vm, int request, JitAnswer answer) {
 /* Of each fragment: function, head, the number of functions that it takes along, these. */
 enum { NOTE_FUNC, NOTE_HEAD, NOTE_COUNT, NOTE_CALLED };
 
-static Unit *unit_of(const AtledVM *vm, const Mod *m) {
-  Unit *u = vm->units;
-  while (u && u->mod != m) u = u->next;
-  return u;
-}
-
 static bool make_room(AtledVM *vm, Notes *notes, size_t more) {
   if (notes->len + more <= notes->cap) return true;
   size_t cap = 2 * notes->cap + more;
@@ -79,7 +73,7 @@ static bool make_room(AtledVM *vm, Notes *notes, size_t more) {
 
 static void note_fragment(AtledVM *vm, const TierRequest *q) {
   const LFragment *p = q->fragment;
-  Unit *u = unit_of(vm, q->mod);
+  Unit *u = run_unit_of(vm, q->mod);
   if (!u || vm->rt.coin || !make_room(vm, &u->notes, NOTE_CALLED + (size_t)p->module->nfuncs)) return;
   int32_t *note = u->notes.data + u->notes.len, n = 0;
   note[NOTE_FUNC] = p->roots[0].func;

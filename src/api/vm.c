@@ -18,6 +18,7 @@
  * sources are split and parsed when first named, and the JIT is loaded at the
  * first compile. */
 #define _GNU_SOURCE
+#include "api/native.h"
 #include "api/settings.h"
 #include "api/vm.h"
 #include <stdlib.h>
@@ -291,6 +292,7 @@ void atled_free(AtledVM *vm) {
   vm->closing = vm->handles > 0;
   if (vm->closing) return;
   clock_free(vm->clock);
+  callers_free(vm->callers);
   run_drop_results(vm);
   release_globals(vm);
   while (vm->units) run_unit_free(vm, vm->units);
@@ -480,7 +482,10 @@ static AtledStatus set_colour(AtledVM *vm, void *colour) {
 
 /* ---- Small things ------------------------------------------------------------------- */
 void atled_interrupt(AtledVM *vm) {
-  if (vm) rt_interrupt(&vm->rt, RT_INTERRUPTED);
+  if (!vm) return;
+  rt_interrupt(&vm->rt, RT_INTERRUPTED);
+  Callers *callers = __atomic_load_n(&vm->callers, __ATOMIC_ACQUIRE);
+  if (callers) contexts_interrupt(callers);
 }
 void atled_clear_interrupt(AtledVM *vm) {
   if (vm) rt_clear_interrupt(&vm->rt);

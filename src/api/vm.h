@@ -19,6 +19,8 @@
  *   run.c      lowered modules: evaluator, machine code, globals
  *   tiers.c    machine code while a module is evaluated
  *   handles.c  functions of the host's, and the values that cross the border: handles.h lists the files
+ *   native.c   functions of machine code for hosts: pins.c what they refer to, freeze.c values in that, callers.c who
+ *              is in which, contexts.c the state of a call
  *   undo.c     what names meant before an entry; stale_uses.c: definitions made with files that were edited since
  *   names.c    what names mean, and search; complete.c: how words may go on
  *   inspect.c  types, documentation, names; stages.c: the program after a stage of the compiler
@@ -195,8 +197,9 @@ struct AtledVM {
   bool warned_no_jit;
   bool warned_no_cache;
   bool checked_settings;
-  int handles;  /* that aren't released */
-  bool closing; /* the host has freed the VM, which waits for them */
+  int handles;             /* that aren't released */
+  bool closing;            /* the host has freed the VM, which waits for them */
+  struct Callers *callers; /* of native pointers; NULL until there are some. Other threads read it */
   bool running;
   size_t written;          /* bytes of output in this call */
   AtledDiagnostic no_call; /* stands ready */
@@ -242,6 +245,7 @@ bool report_diags(AtledVM *vm);
 /* The error in rt: adds it to the reports and clears it. */
 /* A derivative is taken of a C function with an effect, at this place of the unit. */
 void report_underivable(AtledVM *vm, const Unit *u, uint32_t site);
+const char *report_kind(ErrorKind kind);                  /* AtledDiagnostic.kind of it */
 AtledStatus report_runtime_error(AtledVM *vm, Span item); /* of the item that runs, or no place */
 AtledStatus report_bad_argument(AtledVM *vm, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 AtledStatus report_error(AtledVM *vm, AtledStatus status, const char *kind, const char *fmt, ...)
@@ -274,12 +278,15 @@ void run_learn_dims(AtledVM *vm, int index); /* tells the world the dimensions o
 const Unit *run_unit_of_site(const AtledVM *vm, uint32_t site, uint32_t *number);
 /* For Rt.place, of user's VM. A place is kept: what fails again and again is looked up once. */
 const char *run_place(void *user, uint32_t site);
+Unit *run_unit_of(const AtledVM *vm, const Mod *m); /* NULL if it is gone */
 /* Lowers entries into one module and makes it runnable. NULL after an error report. */
 Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n);
 /* No value of it is left. Nothing happens where it is gone already, or was never made. */
 void run_unit_free(AtledVM *vm, Unit *u);
 /* Machine code for all of the unit, if nothing of it may run without. False: rt.error says why there is none. */
 bool run_compile(AtledVM *vm, Unit *u);
+/* Machine code for all of the module. False: rt.error says why there is none. */
+bool run_compile_module(AtledVM *vm, Mod *m);
 /* Its code isn't needed any more: of the unit its constants stay, to which values may refer, or nothing. */
 void run_unit_strip(AtledVM *vm, Unit *u);
 void run_free_units_since(AtledVM *vm, int64_t number); /* those with greater numbers that no handle holds */

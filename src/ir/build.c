@@ -399,10 +399,10 @@ Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site) {
 }
 
 /* ---- Runtime primitives and derivatives ------------------------------------------------------- */
-enum { T = 1, F = 2, E = 4, C = 8 };
+enum { T = 1, F = 2, E = 4, C = 8, M = 16 };
 static const RtPrim rt_table[] = {
 #define RT(NAME, function, name, type, flags, right)                                                                   \
-  {name, type, ((flags)&E) != 0, ((flags)&F) != 0, ((flags)&T) != 0, ((flags)&C) != 0, RIGHT_##right},
+  {name, type, ((flags)&E) != 0, ((flags)&F) != 0, ((flags)&T) != 0, ((flags)&C) != 0, ((flags)&M) != 0, RIGHT_##right},
 #include "prims/rt.def"
 #undef RT
 };
@@ -426,6 +426,7 @@ int ir_rt_operands(const RtPrim *p) {
 
 int ir_rt_id(const RtPrim *p) { return (int)(p - rt_table); }
 const char *ir_rt_name(int id) { return rt_table[id].name; }
+const RtPrim *ir_rt_row(int id) { return &rt_table[id]; }
 
 int ir_op_find(const char *name) {
   for (int op = 0; op < OP_COUNT; op++)

@@ -137,9 +137,10 @@ int op_operands(Op op); /* how many; -1: any number */
 typedef struct RtPrim {
   const char *name, *type;
   bool effect, fails;
-  bool typed;  /* what 'a stands for is handed on */
-  bool clock;  /* a reading of a clock, on whose two sides work stays where it is (elab_clock.c) */
-  Right right; /* that the VM must have */
+  bool typed;      /* what 'a stands for is handed on */
+  bool clock;      /* a reading of a clock, on whose two sides work stays where it is (elab_clock.c) */
+  bool makes_text; /* ... and keeps nothing in text that it reads, so that several threads may read that */
+  Right right;     /* that the VM must have */
 } RtPrim;
 
 /* A source place with the calls it was inlined through. 0 is none. */
@@ -495,6 +496,7 @@ Node *ir_graph_id(World *w, Graph *g);
 Func *ir_graph_func(World *w, Graph *g); /* a function with that graph, one for each graph */
 int ir_rt_id(const RtPrim *p);           /* its row: RtPrimId */
 const char *ir_rt_name(int id);
+const RtPrim *ir_rt_row(int id);
 const RtPrim *ir_rt_find(const char *name); /* a row of src/prims/rt.def, or NULL */
 int ir_rt_operands(const RtPrim *p);        /* without the token */
 int ir_op_find(const char *name);           /* the scalar op named so in ops.def for floats ("sin"), or -1 */

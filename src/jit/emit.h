@@ -58,6 +58,7 @@ typedef struct Emit {
 #define JIT_FOREIGNS "atled_foreigns"
 #define JIT_ENTRY    "atled_entry_%d"
 #define JIT_DIRECT   "atled_direct_%d"
+#define JIT_POINTER  "atled_pointer_%d"
 
 /* Owned registers that may hold a reference, as a bit set of `words` words; see flow.c. If only r4 and r7 are owned,
  * they have the indices 0 and 1, and the set {r7} is 0b10. */
@@ -225,6 +226,9 @@ bool emit_left_apply(Fn *k, const LInstr *i);
 /* After a call of a function that may leave one: from block `cold`, where the status isn't 0, to `failed`, or back
  * when the call that was left has been made. */
 void emit_left_call(Fn *k, const LInstr *i, Block *cold, Block *failed);
+/* ---- abi.c ---- */
+/* After emit_module: code that a host calls by a pointer, of functions of floats that neither allocate nor fail. */
+void emit_pointers(Emit *e);
 /* Translates the module in a fresh context. False: e->error says why not. */
 bool emit_module(Emit *e);
 #endif

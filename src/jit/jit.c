@@ -208,6 +208,13 @@ JitEntry jit_entry(void *dl, int index) {
   return entry;
 }
 
+JitPointer jit_pointer(const Mod *m, int index) {
+  void *address = find_symbol(m->dl, JIT_POINTER, index);
+  JitPointer code;
+  memcpy(&code, &address, sizeof code);
+  return code;
+}
+
 void *jit_open(Jit *j, const char *path) {
   void *dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!dl) {

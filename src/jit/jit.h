@@ -54,6 +54,21 @@ const char *jit_why(const Jit *j);
 /* Drops the machine code of m and of its fragments: no call of it may be running. */
 void jit_unload(Mod *m);
 
+/* ---- abi.c: code that hosts call by pointers --------------------------------------------------------------------- */
+/* What such code is called with last, and refers to. */
+typedef struct JitPin JitPin;
+typedef double (*JitPointer)(void *self, const double *x, size_t n, double *g, const JitPin *pin);
+struct JitPin {
+  JitPointer code;      /* jit_pointer's, or `other` */
+  JitPointer other;     /* the same in any case: called where n isn't the number of parameters, or g is NULL */
+  Mod *mod;             /* the module, for code that neither allocates nor fails */
+  const Slot *captures; /* of the function */
+};
+/* Of function `index` of the module, whose is_pointer is set. It computes the function of the numbers x[0..n), puts all
+ * results but the first, if there are any, into g, and returns that. NULL: it has none, since it may allocate or fail,
+ * or since not all its parameters and results are floats. */
+JitPointer jit_pointer(const Mod *m, int index);
+
 /* ---- fragments.c: machine code of parts of a module, made in the background -------------------------------------- */
 typedef enum JitAnswer { JIT_READY, JIT_WORKING, JIT_FAILED } JitAnswer;
 /* As many fragments may be asked for at the same time; the requests are numbered. */

@@ -6,6 +6,7 @@
  * as every row has the same place and type, hence the version: a hash of the text
  * of all rows and of the object layouts that machine code reads by itself. */
 #include "jit/rt_table.h"
+#include "jit/jit.h"
 
 const RtTable rt_table = {
     rt_prims,
@@ -38,7 +39,7 @@ uint64_t rt_table_version(void) {
       offsetof(Mod, strings), offsetof(Mod, boxes), offsetof(Mod, globals), offsetof(Mod, table), offsetof(Mod, sites), offsetof(ArrayObj, data), offsetof(ArrayObj, dims), offsetof(ArrayObj, owner), RT_OWN, RT_LOG,
       offsetof(Obj, tag), offsetof(Rt, free_list), offsetof(Rt, live), offsetof(BlockPage, current), RT_PAGE_BYTES,
       offsetof(Rt, desc_closure), offsetof(Rt, desc_env), offsetof(Obj, rc), offsetof(Obj, desc), offsetof(BoxObj, fields), offsetof(ClosureObj, fn), offsetof(ClosureObj, caps),
-      offsetof(EnvObj, caps), offsetof(RtFunc, id), offsetof(RtFunc, native), offsetof(RtFunc, direct), RTP_COUNT};
+      offsetof(EnvObj, caps), offsetof(RtFunc, id), offsetof(RtFunc, native), offsetof(RtFunc, direct), offsetof(JitPin, mod), offsetof(JitPin, captures), RTP_COUNT};
   /* clang-format on */
   return hash_bytes(layout, sizeof layout, hash_bytes(rows, sizeof rows, 0));
 }

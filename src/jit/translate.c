@@ -148,6 +148,7 @@ static bool translate_guarded(Work *w) {
   w->e.m = w->m;
   w->e.fuses = jit_fuses();
   bool emitted = emit_module(&w->e);
+  if (emitted) emit_pointers(&w->e);
   const char *error = w->e.error ? w->e.error : w->e.g->context_get_first_error(w->e.ctx);
   if (!emitted || error) return refuse(w, error ? error : "the module can't be translated");
   if (w->order->dump_dir[0]) {

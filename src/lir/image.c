@@ -359,8 +359,8 @@ static bool sound_func(const LFunc *f, int index) {
 
 static void function(Codec *c, LFunc *f, int index) {
   _Static_assert(sizeof(LReg) == 2 && offsetof(LReg, owned) == 1, "sound_func reads registers as pairs of bytes");
-  uint8_t flags =
-      (uint8_t)(f->may_fail | f->recursive << 1 | f->is_entry << 2 | (f->acc_kinds != NULL) << 3 | f->is_root << 4);
+  uint8_t flags = (uint8_t)(f->may_fail | f->recursive << 1 | f->is_entry << 2 | (f->acc_kinds != NULL) << 3 |
+                            f->is_root << 4 | f->is_pointer << 5);
   zero_terminated(c, &f->name);
   FIELD(c, f->index);
   FIELD(c, f->ncaps);
@@ -378,6 +378,7 @@ static void function(Codec *c, LFunc *f, int index) {
   f->recursive = flags >> 1 & 1;
   f->is_entry = flags >> 2 & 1;
   f->is_root = flags >> 4 & 1;
+  f->is_pointer = flags >> 5 & 1;
   code(c, f);
   if (!c->out && !c->wrong) expect(c, (flags & 8 || !f->nacc) && sound_func(f, index));
 }

@@ -59,6 +59,7 @@ struct LFunc {
   bool is_entry;          /* has run-time identity (closure code or entry): needs an entry thunk, which takes the
                              arguments whose register is owned */
   bool is_root;           /* function of a fragment that code outside of it calls: needs a direct entry, too */
+  bool is_pointer;        /* a host calls it by a pointer: gets code for that, if it can (jit/abi.c) */
   uint64_t id;            /* hash of its graph: closure identity */
   const Desc **acc_descs; /* closures: slots of the accumulators for its captures (EnvObj): Desc for pointers */
   uint8_t *acc_kinds;

@@ -91,6 +91,23 @@ ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero)
   return a;
 }
 
+static __attribute__((noinline)) ArrayObj *zeroed_gift(ArrayObj *gift) {
+  if (gift->dims[0]) memset(gift->data, 0, (size_t)gift->dims[0] * sizeof(Slot));
+  return gift;
+}
+
+/* Inlined it would take more registers than the gift needs. */
+static __attribute__((noinline)) ArrayObj *no_gift(Rt *rt, const Desc *desc, const int64_t *dims, bool zero) {
+  return rt_new_array(rt, desc, dims, zero);
+}
+
+ArrayObj *rt_new_array_or_gift(Rt *rt, const Desc *desc, const int64_t *dims, bool zero) {
+  ArrayObj *gift = rt->gift;
+  if (!gift || desc != gift->h.desc || dims[0] != gift->dims[0]) return no_gift(rt, desc, dims, zero);
+  rt->gift = NULL;
+  return __builtin_expect(zero, 0) ? zeroed_gift(gift) : gift;
+}
+
 /* A block of up to twice the size does: arrays that get longer, or are of any length, find one mostly. */
 static bool has_room(const ArrayObj *a, const Desc *desc, const int64_t *dims, int64_t *slots) {
   *slots = desc->args[0]->nslots;

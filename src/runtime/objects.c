@@ -366,6 +366,11 @@ Status buf_string(Buf *b, Obj **out) {
 /* ---- Calls -----------------------------------------------------------------------------------------
  * A closure that is called last takes no stack: the caller leaves the call to its own caller (RT_TAIL), and so on up
  * to here, where calls are made that aren't last. */
+/* What the function's machine code refers to in this Rt. */
+static inline Mod *native_of(const Rt *rt, const RtFunc *f) {
+  return __builtin_expect(rt->mods != NULL, 0) ? &rt->mods[f->native->number] : f->native;
+}
+
 static Status __attribute__((noinline)) enter_measured(Rt *rt, RtFunc *f, bool native, const Slot *args, Slot *res) {
   Phase before = rt->heap->phases->now, phase = native ? PHASE_RUN : PHASE_EVALUATE;
   if (before != phase) phase_enter(rt->heap, phase);
@@ -378,7 +383,7 @@ Status rt_enter(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
   bool native = f->entry && rt_flip(rt);
   rt->evaluations += !native;
   if (rt->heap->phases) return enter_measured(rt, f, native, args, res);
-  return native ? f->entry(f->native, args, res) : rt->evaluate(rt, f, args, res);
+  return native ? f->entry(native_of(rt, f), args, res) : rt->evaluate(rt, f, args, res);
 }
 
 /* What the code takes gets references of its own. */

@@ -267,6 +267,10 @@ struct Rt {
     int nargs;
     Slot args[LIMIT_TAIL_ARGUMENTS];
   } tail; /* the call that is left, after RT_TAIL */
+  /* Of a context of native pointers: what machine code of module k refers to, see Mod.number. NULL in a VM's own */
+  Mod *mods;
+  /* An array in a host's memory, or NULL: see rt_new_array_or_gift. Its count is RT_IMMORTAL: nothing frees it. */
+  ArrayObj *gift;
 };
 /* A C function that a module names, with its slots: kinds as in lir.h; result R_RAW if it has none. A string is a
  * `const char *` to C, an array two arguments, `const T *` and `int64_t`. */
@@ -296,6 +300,7 @@ struct Mod {
   struct ForeignCode **foreigns; /* the same, found; made at their first calls */
   Mod *whole;                    /* of a fragment: the module it is of, which outlives it; its C functions are those */
   int *whole_foreigns, nforeigns;
+  int number; /* of a module of native pointers: its row in Rt.mods */
 };
 /* Calls the module's C function k, which is found first if it hasn't been called yet. The result is the caller's. */
 Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site);
@@ -337,6 +342,8 @@ void rt_release(Rt *rt, Obj *p);
 Obj *rt_new_string(Rt *rt, const char *s, size_t n);
 /* desc: D_ARRAY or D_BAG's dense array desc; zeroed if `zero` or if elements hold pointers. */
 ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero);
+/* The same, but the first array of the type and length of rt->gift, a vector, is that. */
+ArrayObj *rt_new_array_or_gift(Rt *rt, const Desc *desc, const int64_t *dims, bool zero);
 /* The same in the block of `spare` (or NULL), an array of this desc that is taken, if its size does. */
 ArrayObj *rt_renew(Rt *rt, const Desc *desc, ArrayObj *spare, const int64_t *dims, bool zero);
 /* Takes a (or NULL); what is kept from now on. That is `spare`, but instead of NULL it is a, if that is an array of

@@ -39,8 +39,11 @@ static void *raw_zeroed(Heap *h, size_t size) {
   return p;
 }
 
-/* Books `grow` more bytes; false when the limit forbids it. */
-static bool book(Heap *h, size_t grow) {
+static void unbook(Heap *h, size_t n) {
+  for (; h; h = h->whole) __atomic_sub_fetch(&h->bytes, n, __ATOMIC_RELAXED);
+}
+
+static bool book_here(Heap *h, size_t grow) {
   size_t now = __atomic_add_fetch(&h->bytes, grow, __ATOMIC_RELAXED);
   if (now < grow || (h->limit && now > h->limit)) {
     __atomic_sub_fetch(&h->bytes, grow, __ATOMIC_RELAXED);
@@ -49,6 +52,14 @@ static bool book(Heap *h, size_t grow) {
   size_t peak = __atomic_load_n(&h->peak, __ATOMIC_RELAXED);
   while (now > peak && !__atomic_compare_exchange_n(&h->peak, &peak, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
   return true;
+}
+
+/* Books `grow` more bytes; false when a limit forbids it. */
+static bool book(Heap *h, size_t grow) {
+  if (!book_here(h, grow)) return false;
+  if (!h->whole || book(h->whole, grow)) return true;
+  __atomic_sub_fetch(&h->bytes, grow, __ATOMIC_RELAXED);
+  return false;
 }
 
 static bool reclaim(Heap *h) { return h->reclaim && h->reclaim(h->reclaim_user); }
@@ -67,12 +78,12 @@ void *heap_realloc(Heap *h, void *p, size_t old_size, size_t new_size) {
     if (!reserve(h, grow)) return NULL;
     void *q = raw_realloc(h, p, old_size, new_size);
     if (!q && reclaim(h)) q = raw_realloc(h, p, old_size, new_size);
-    if (!q) __atomic_sub_fetch(&h->bytes, grow, __ATOMIC_RELAXED);
+    if (!q) unbook(h, grow);
     return q;
   }
   if (!p) return NULL;
   void *q = raw_realloc(h, p, old_size, new_size);
-  __atomic_sub_fetch(&h->bytes, old_size - new_size, __ATOMIC_RELAXED);
+  unbook(h, old_size - new_size);
   return q || new_size == 0 ? q : p; /* a shrink that the system refuses keeps the block */
 }
 
@@ -80,7 +91,7 @@ static void *alloc_zeroed(Heap *h, size_t size) {
   if (!reserve(h, size)) return NULL;
   void *p = raw_zeroed(h, size);
   if (!p && reclaim(h)) p = raw_zeroed(h, size);
-  if (!p) __atomic_sub_fetch(&h->bytes, size, __ATOMIC_RELAXED);
+  if (!p) unbook(h, size);
   return p;
 }
 

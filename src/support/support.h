@@ -40,8 +40,9 @@ typedef struct Heap {
   const int32_t *alarm;
   bool (*stops)(void *user);
   void *stops_user;
-  Phases *phases;    /* where time goes, see phases.h; NULL: nobody wants to know */
-  uint32_t *reached; /* of each limit, how often it gave something up: the compilation's; or NULL */
+  Phases *phases;     /* where time goes, see phases.h; NULL: nobody wants to know */
+  struct Heap *whole; /* whose limit counts what this one holds too; only its counters are touched. NULL: none */
+  uint32_t *reached;  /* of each limit, how often it gave something up: the compilation's; or NULL */
 } Heap;
 
 void heap_init(Heap *h);

@@ -241,6 +241,33 @@ static void test_arguments(AtledJit jit) {
   atled_free(vm);
 }
 
+/* Forms that there aren't, or that the type doesn't have, and calls with numbers of arguments that make no sense. */
+static void test_pointers(void) {
+  static const char *const types[] = {"int -> float",       "float",         "float -> float", "float[] -> float",
+                                      "float[][] -> float", "unit -> float", "string -> float"};
+  double x[2] = {1.0, 2.0};
+  AtledVM *vm = new_vm(ATLED_JIT_AUTO);
+  AtledNative p;
+  int made = 0;
+  CHECK(atled_native(NULL, ATLED_VALUE, &p) == ATLED_BAD_ARGUMENT && !atled_native_error(NULL));
+  for (size_t t = 0; t < COUNT(types); t++) {
+    AtledFunction *f;
+    CHECK(CALL(vm, atled_get(vm, strstr(types[t], "->") ? "fun x -> 1.0" : "1.0", types[t], &f)) == ATLED_OK);
+    CHECK(CALL(vm, atled_native(f, ATLED_VALUE, NULL)) == ATLED_BAD_ARGUMENT && !atled_native_error(f));
+    for (int form = ATLED_GRADIENT; form < 9; form++)
+      CHECK(CALL(vm, atled_native(f, (AtledForm)(form - 4 * (form > 5)), &p)) == ATLED_OK || !p.value);
+    if (CALL(vm, atled_native(f, ATLED_VALUE, &p)) == ATLED_OK) {
+      made++;
+      for (size_t k = 0; k < COUNT(sizes); k++)
+        CHECK(p.value(f, sizes[k] == 1 ? NULL : x, sizes[k] == 1 ? 1 : 3 + sizes[k] / 2 * 2) == 1.0 ||
+              atled_native_error(f));
+    }
+    atled_release(f);
+  }
+  CHECK(made == 3);
+  atled_free(vm);
+}
+
 static void test_rank_9(void) {
   AtledVM *vm = new_vm(ATLED_JIT_OFF);
   AtledFunction *f;
@@ -492,6 +519,7 @@ static void call_all(void *user, const char *text, size_t n) {
   AtledVM *vm = in->vm;
   AtledFunction *f;
   AtledCache cache;
+  AtledNative native;
   AtledValue x = atled_float(1.0);
   double y;
   const char *out;
@@ -516,6 +544,7 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_get(vm, NULL, NULL, NULL));
   REFUSED(atled_call(in->f, &x, 1, NULL));
   REFUSED(atled_call_double(in->f, &y, 1, &y));
+  REFUSED(atled_native(in->f, ATLED_VALUE, &native));
   REFUSED(atled_call_into(in->f, &x, 1, &x));
   AtledKept *kept;
   const AtledSignature *signature;
@@ -622,6 +651,7 @@ int main(void) {
   test_compile_times();
   test_arguments(ATLED_JIT_OFF);
   test_arguments(ATLED_JIT_ALWAYS);
+  test_pointers();
   test_rank_9();
   test_descriptors();
   test_attempt(ATLED_JIT_OFF);

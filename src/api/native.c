@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* Native pointers: plain C functions of handles.
+ *
+ *   host ──► value_of_numbers (f, x, n) ──► caller_enter ──► Pin.code.code ┬─ machine code of the function's own
+ * (jit/abi.c)                                                                    └─ call_in_context: a context, the
+  * entry, copies
+ *
+ * The pointer is a function of this file, the same for all handles, and the handle says what it runs. So the handle's
+ * code may be replaced while the pointer stays. A call writes to nothing that another thread reads but its Caller. */
+#include "api/native.h"
+#include <math.h>
+#include <string.h>
+
+/* A call runs on the caller's stack: recursion in it may use RECURSION bytes below its pointer, and functions of the
+ * runtime the rest of 256 KB. The limit stays the same for calls whose frames are at most SLACK apart. */
+enum { RECURSION = 176 << 10, SLACK = 16 << 10 };
+
+static inline char *stack_pointer(void) {
+#if CALLER_BY_ASM
+  char *here;
+  __asm__ volatile("movq %%rsp, %0" : "=r"(here));
+  return here;
+#else
+  return __builtin_frame_address(0);
+#endif
+}
+
+static inline bool stack_limit_is_near(const Rt *rt) {
+  return (uintptr_t)stack_pointer() - RECURSION + SLACK - (uintptr_t)rt->stack_limit <= 2 * SLACK;
+}
+
+/* ---- Calls that need a context ----------------------------------------------------------------------------------- */
+static inline void lend_array(ArrayObj *a, const double *x, size_t n) {
+  a->data = (Slot *)(uintptr_t)x;
+  a->dims[0] = (int64_t)n;
+}
+
+static __attribute__((noinline)) double fail(Context *c) {
+  context_failed(c, c->of);
+  return NAN;
+}
+
+/* Copies the second result to where it is wanted, if it is. Gives the first one. */
+static __attribute__((noinline)) double take_array(Context *c) {
+  ArrayObj *a = (ArrayObj *)(void *)c->results[1].p;
+  Slot *g = c->out->data;
+  int64_t n = c->in->dims[0];
+  bool fits = a->dims[0] == n;
+  if (fits && g && n) memmove(g, a->data, (size_t)n * sizeof *g);
+  if (!fits)
+    rt_error(&c->rt, ERR_SHAPE, 0, "the second result has length %lld, and x has length %lld", (long long)a->dims[0],
+             (long long)n);
+  rt_release(&c->rt, &a->h);
+  return fits ? c->results[0].f : fail(c);
+}
+
+static __attribute__((noinline)) bool refuse_arguments(Context *c, const Pin *p, const double *x, size_t n) {
+  if (!p->array && n != p->nargs)
+    rt_error(&c->rt, ERR_SHAPE, 0, "the function takes %zu numbers, not %zu", p->nargs, n);
+  else if (n > LIMIT_ELEMENTS) rt_error(&c->rt, ERR_SHAPE, 0, "an array of %zu elements is too large", n);
+  else if (n && !x) rt_error(&c->rt, ERR_SHAPE, 0, "the array of numbers is NULL");
+  return c->rt.error.kind != ERR_NONE;
+}
+
+static __attribute__((noinline)) Status apply_rest(Context *c, const Slot *args, Status status) {
+  const Pin *p = c->of;
+  if (status == RT_TAIL) return rt_make_call(&c->rt, c->results);
+  return p->entry ? status : rt_apply(&c->rt, p->closure.p, args, (int)p->nargs, c->results);
+}
+
+/* Runs the function; its results are in the context. */
+static inline Status apply(Context *c, const Pin *p, const Slot *args) {
+  Status status = p->entry ? p->entry(c->mods, args, c->results) : 1;
+  return __builtin_expect(status != 0, 0) ? apply_rest(c, args, status) : 0;
+}
+
+/* The second result is made in g where that is possible. */
+static inline double run_array(Context *c, const Pin *p, const double *x, size_t n, double *g, bool gradient) {
+  lend_array(c->in, x, n);
+  if (gradient) lend_array(c->out, g, n);
+  if (gradient && g && ((uintptr_t)(g + n) <= (uintptr_t)x || (uintptr_t)(x + n) <= (uintptr_t)g)) c->rt.gift = c->out;
+  Status status = apply(c, p, &c->array);
+  c->rt.gift = NULL;
+  if (__builtin_expect(status != 0, 0)) return fail(c);
+  if (gradient && c->results[1].p != &c->out->h) return take_array(c);
+  return c->results[0].f;
+}
+
+static double run_numbers(Context *c, const Pin *p, const double *x, size_t n, double *g) {
+  if (apply(c, p, (const Slot *)(const void *)x) != 0) return fail(c);
+  if (g && n && p->nresults > 1) memcpy(g, c->results + 1, n * sizeof *g);
+  return c->results[0].f;
+}
+
+/* JitPin.other. */
+static double call_in_context(void *self, const double *x, size_t n, double *g, const JitPin *code) {
+  const Native *s = self;
+  const Pin *p = (const Pin *)(const void *)code;
+  Context *c = context_take(s->callers, p);
+  if (!c) return NAN;
+  if (!stack_limit_is_near(&c->rt)) rt_set_stack_limit(&c->rt, stack_pointer() - RECURSION);
+  double y;
+  bool usual = p->array ? n <= LIMIT_ELEMENTS && x : n == p->nargs && x;
+  if (!usual && refuse_arguments(c, p, x, n)) y = fail(c);
+  else y = p->array ? run_array(c, p, x, n, g, p->nresults > 1) : run_numbers(c, p, x, n, g);
+  context_give(c);
+  return y;
+}
+
+/* ---- The pointers ------------------------------------------------------------------------------------------------ */
+static __attribute__((noinline)) double call_slowly(AtledFunction *f, const double *x, size_t n, double *g) {
+  Native *s = (Native *)(void *)f;
+  Caller *mine;
+  const Pin *p = callers_enter(s->callers, &s->now, &mine);
+  bool other = !p->array && (n != p->nargs || (p->nresults > 1 && !g));
+  double y = (other ? p->code.other : p->code.code)(f, x, n, g, &p->code);
+  callers_leave(s->callers, mine);
+  return y;
+}
+
+/* Of numbers, and of arrays: what these are stays the same when the code is replaced. */
+static inline double call_numbers(AtledFunction *f, const double *x, size_t n, double *g, bool gradient) {
+  Native *s = (Native *)(void *)f;
+  uintptr_t thread = caller_thread();
+  Caller *c = caller_home(s->callers, thread);
+  if (__builtin_expect(!caller_is_idle(c, thread), 0)) return call_slowly(f, x, n, g);
+  const Pin *p = caller_enter(c, &s->now);
+  if (__builtin_expect(n != p->nargs || (gradient && !g), 0)) {
+    caller_leave(c, thread);
+    return call_slowly(f, x, n, g);
+  }
+  double y = p->code.code(f, x, n, g, &p->code);
+  caller_leave(c, caller_thread());
+  return y;
+}
+
+enum { USUAL = INT32_MAX }; /* elements, at least one */
+static inline double call_array(AtledFunction *f, const double *x, size_t n, double *g, bool gradient) {
+  Native *s = (Native *)(void *)f;
+  uintptr_t thread = caller_thread();
+  Caller *c = caller_home(s->callers, thread);
+  if (__builtin_expect(!caller_is_idle(c, thread), 0)) return call_slowly(f, x, n, g);
+  const Pin *p = caller_enter(c, &s->now);
+  Context *k = c->context;
+  if (__builtin_expect(!k || k->pin != p->number || !x || n - 1 >= USUAL || !stack_limit_is_near(&k->rt), 0)) {
+    caller_leave(c, thread);
+    return call_slowly(f, x, n, g);
+  }
+  __atomic_store_n(&k->busy, 1, __ATOMIC_RELAXED);
+  double y = run_array(k, p, x, n, g, gradient);
+  context_give(k);
+  caller_leave(c, caller_thread());
+  return y;
+}
+
+static double value_of_numbers(AtledFunction *f, const double *x, size_t n) {
+  return call_numbers(f, x, n, NULL, false);
+}
+static double gradient_of_numbers(AtledFunction *f, const double *x, size_t n, double *g) {
+  return call_numbers(f, x, n, g, true);
+}
+static double value_of_array(AtledFunction *f, const double *x, size_t n) { return call_array(f, x, n, NULL, false); }
+static double gradient_of_array(AtledFunction *f, const double *x, size_t n, double *g) {
+  return call_array(f, x, n, g, true);
+}
+
+/* ---- Making them ------------------------------------------------------------------------------------------------- */
+static bool all_floats(const uint8_t *kinds, int n) {
+  for (int k = 0; k < n; k++)
+    if (kinds[k] != SLOT_FLOAT) return false;
+  return true;
+}
+
+static bool is_vector(const Desc *d) { return d->kind == D_ARRAY && d->rank == 1 && d->args[0]->kind == D_FLOAT; }
+
+/* Does the type have this form? *array: it is one of arrays. */
+static bool has_form(const Handle *h, AtledForm form, bool *array) {
+  const Desc *p = h->param, *r = h->result;
+  int n = p->nslots;
+  *array = is_vector(p);
+  if (!*array && !all_floats(p->slots, n)) return false;
+  if (form == ATLED_VALUE) return r->nslots == 1 && r->slots[0] == SLOT_FLOAT;
+  if (r->kind != D_TUPLE || r->nslots != n + 1 || r->slots[0] != SLOT_FLOAT) return false;
+  return *array ? r->n == 2 && is_vector(r->args[1]) : all_floats(r->slots, r->nslots);
+}
+
+typedef struct NativeCall {
+  AtledFunction *f;
+  AtledForm form;
+  AtledNative *out;
+  Pin *made;
+} NativeCall;
+
+static AtledStatus check_form(AtledVM *vm, const Handle *h, AtledForm form, bool *array) {
+  if ((unsigned)form > ATLED_GRADIENT)
+    return report_bad_argument(vm, "there is no form %d of native pointers", (int)form);
+  if (!h->closure) return report_bad_argument(vm, "a value has no native pointer");
+  if (vm->config.jit == ATLED_JIT_OFF)
+    return report_bad_argument(vm, "a native pointer is machine code, which the mode ATLED_JIT_OFF excludes");
+  if (has_form(h, form, array)) return ATLED_OK;
+  return report_bad_argument(vm, form == ATLED_VALUE
+                                     ? "this form needs a function of floats, or of a float[], to a float"
+                                     : "this form needs a function of floats, or of a float[], to a float and as many "
+                                       "floats more, or another float[]");
+}
+
+static AtledStatus native_body(AtledVM *vm, void *arg) {
+  NativeCall *c = arg;
+  Handle h = handle_of(c->f);
+  bool array = false;
+  AtledStatus status = check_form(vm, &h, c->form, &array);
+  if (status != ATLED_OK) return status;
+  if (!vm->callers) {
+    Callers *all = callers_new(&vm->heap);
+    if (!all) heap_out_of_memory(&vm->heap);
+    __atomic_store_n(&vm->callers, all, __ATOMIC_RELEASE);
+  }
+  if (((Native *)(void *)c->f)->now) return ATLED_OK;
+  c->made = pin_new(vm);
+  if (!c->made) heap_out_of_memory(&vm->heap);
+  if (run_begin(vm) != 0) return report_runtime_error(vm, (Span){0});
+  status = pin_fill(c->made, h.closure);
+  c->made->param = h.param;
+  c->made->result = h.result;
+  c->made->array = array;
+  c->made->code.other = call_in_context;
+  if (!c->made->code.code) c->made->code.code = call_in_context;
+  return status;
+}
+
+AtledStatus atled_native(AtledFunction *f, AtledForm form, AtledNative *out) {
+  if (!f) return ATLED_BAD_ARGUMENT;
+  Handle h = handle_of(f);
+  if (out) *out = (AtledNative){0};
+  if (h.vm->closing) return ATLED_BAD_ARGUMENT;
+  if (h.vm->running) return vm_refuse(h.vm);
+  if (!out) return vm_reject_null(h.vm, "the place for the pointer");
+  NativeCall c = {.f = f, .form = form, .out = out};
+  AtledStatus status = vm_call(h.vm, native_body, &c);
+  if (status != ATLED_OK) {
+    pin_free(c.made);
+    return status;
+  }
+  Native *s = (Native *)(void *)f;
+  s->callers = h.vm->callers;
+  if (c.made) __atomic_store_n(&s->now, c.made, __ATOMIC_SEQ_CST);
+  if (form == ATLED_VALUE) out->value = s->now->array ? value_of_array : value_of_numbers;
+  else out->gradient = s->now->array ? gradient_of_array : gradient_of_numbers;
+  return ATLED_OK;
+}
+
+void native_release(Native *n) {
+  Pin *p = n->now;
+  n->now = NULL;
+  if (p) callers_forget(n->callers, p);
+}
+
+/* ---- Errors ------------------------------------------------------------------------------------------------------ */
+const AtledDiagnostic *atled_native_error(const AtledFunction *f) {
+  static const AtledDiagnostic no_memory = {
+      .severity = ATLED_ERROR, .kind = "memory", .message = "out of memory", .rendered = "error: out of memory\n"};
+  Callers *all = f ? ((const Native *)(const void *)f)->callers : NULL;
+  uintptr_t thread = caller_thread();
+  Context *found = NULL;
+  for (Context *c = all ? __atomic_load_n(&all->contexts, __ATOMIC_ACQUIRE) : NULL; c; c = c->next)
+    if (__atomic_load_n(&c->thread, __ATOMIC_RELAXED) == thread && c->failure.number &&
+        (!found || c->failure.number > found->failure.number))
+      found = c;
+  if (!found) return all && __atomic_exchange_n(&all->lost, 0, __ATOMIC_ACQ_REL) ? &no_memory : NULL;
+  found->failure.number = 0;
+  return &found->failure.diagnostic;
+}
