@@ -45,13 +45,19 @@ static void test_config_sizes(void) {
   }
 }
 
-/* The host of a header in which memory_limit was the last field. */
+/* AtledConfig in a header in which memory_limit was the last field. */
+typedef struct OldConfig {
+  size_t struct_size;
+  AtledAllocate allocate;
+  size_t memory_limit;
+} OldConfig;
+
 static void test_old_config(void) {
-  size_t size = offsetof(AtledConfig, memory_limit) + sizeof(size_t);
-  AtledConfig *config = new_block(size);
-  atled_config_init_sized(config, size);
+  OldConfig *config = new_block(sizeof *config);
+  AtledConfig *as_new = (AtledConfig *)(void *)config;
+  atled_config_init_sized(as_new, sizeof *config);
   config->memory_limit = 40 << 20;
-  AtledVM *vm = atled_new(config);
+  AtledVM *vm = atled_new(as_new);
   free(config);
   CHECK(vm && atled_eval(vm, "t", "let a = [ float i | i < 1000000 ]") == ATLED_OK);
   CHECK(atled_eval(vm, "t", "let b = [ float i | i < 10000000 ]") == ATLED_NO_MEMORY);
