@@ -223,6 +223,12 @@ class Session:
         before, self.seen = self.seen[:m.end()], self.seen[m.end():]
         return before
 
+    def settle(self, seconds=0.5):
+        """Read until nothing came for that long: the prompt reads keys again."""
+        while select.select([self.fd], [], [], seconds)[0]:
+            os.read(self.fd, 65536)
+        self.seen = ""
+
     def send(self, text):
         os.write(self.fd, text if isinstance(text, bytes) else text.encode())
 
@@ -290,7 +296,11 @@ class Terminal(unittest.TestCase):
         s.expect("it : int = 3")
         s.expect(r"repl:1:6:3: error.*\s+6 \| b \"x\"")
         s.expect("1 item behind the error wasn't evaluated")
-        s.send(b"\x1b[200~" + bytes(range(256)).replace(b"\x1b", b"") * 3 + b"\x1b[201~\n\n\x03\x03")
+        s.expect(PROMPT)  # before it the terminal makes signals of some bytes
+        s.send(b"\x1b[200~" + bytes(range(256)).replace(b"\x1b", b"") * 3 + b"\x1b[201~\n\n")
+        s.settle()
+        s.send("\x03\x03")
+        s.settle()
         s.send("20 + 22\n")
         s.expect("it : int = 42")
         s.send("\x1b[200~Str.length \"" + "x" * 300000 + "\"\x1b[201~\n")
