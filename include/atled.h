@@ -481,6 +481,27 @@ ATLED_API AtledStatus atled_call_double(AtledFunction *f, const double *args, in
  * isn't the handle's. Buffers may be arguments as well. */
 ATLED_API AtledStatus atled_call_into(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *into);
 
+/* Calls the function for n sets of arguments, as n calls of atled_call_into do, at a small part of their cost.
+ *
+ * Where the type of an argument, or of a component of a tuple or record in one, needs a value, the host gives either
+ * one value, which all sets share, or an array of one dimension more, whose first dimension is n: for a float an array
+ * of n floats, for a float[] a matrix of n rows. For strings that is an array of n texts; for records, variants, lists,
+ * and for arrays of different lengths (`element` ATLED_ARRAY then) one of n AtledValues. Strides are allowed: n
+ * structures are columns whose strides are the structure's size. Arrays of floats and ints whose rows lie in row-major
+ * order without gaps, aligned to 8 bytes, aren't copied.
+ *
+ * `into` is a value as the function gives it, whose floats, ints, bools and arrays of them are buffers of one dimension
+ * more, as above; nothing is written to it but to these. NULL: the results aren't wanted. A buffer overlaps no other
+ * one and no argument. The handle's last result stays valid.
+ *
+ * The sets are independent: a function without effects may be called for them in any order, and for several at the same
+ * time. Effects happen in order. *done (may be NULL) is the number of the first set that failed, so sets before it are
+ * complete, and what the buffers hold of later ones is unspecified; after success it is n. Where arguments or buffers
+ * don't fit, the message says which set, if it isn't all of them. The limits of time and output are those of one call.
+ */
+ATLED_API AtledStatus atled_call_many(AtledFunction *f, const AtledValue *args, int nargs, size_t n,
+                                      const AtledValue *into, size_t *done);
+
 /* A result that outlives the handle's next call. */
 typedef struct AtledKept AtledKept;
 /* Keeps what the last atled_call gave, until atled_drop: all that the host was given of it stays valid and unchanged,

@@ -276,17 +276,21 @@ static void move_argument(CallArgs *c, int first, int nslots) {
     if (f->param->slots[k] == SLOT_PTR && rt_is_object(f->args[k].p) && rt_takes(f->value.p, k)) move_slot(c, k);
 }
 
+AtledStatus handle_wrong_arity(const AtledFunction *f, int nargs) {
+  return report_bad_argument(f->vm, "the function takes %d argument%s, not %d", f->arity, f->arity == 1 ? "" : "s",
+                             nargs);
+}
+
 static AtledStatus put_arguments(AtledVM *vm, CallArgs *c) {
   AtledFunction *f = c->f;
-  if (c->nargs != f->arity)
-    return report_bad_argument(vm, "the function takes %d argument%s, not %d", f->arity, f->arity == 1 ? "" : "s",
-                               c->nargs);
+  if (c->nargs != f->arity) return handle_wrong_arity(f, c->nargs);
   if (!c->numbers && !c->args) return report_bad_argument(vm, "the array of arguments is NULL");
   if (c->numbers) return put_numbers(vm, c);
   int at = 0, first = 0, nslots = 0;
   for (int i = 0; i < f->arity; i++) {
     const Desc *d = f->arity > 1 ? f->param->args[i] : f->param;
-    AtledStatus status = value_put(f, i, d, &c->args[i], f->args + at);
+    ValuePlace here = {NULL, PLACE_ARGUMENT, 0, i, NULL, NULL};
+    AtledStatus status = value_put(f, &here, d, &c->args[i], f->args + at);
     if (status != ATLED_OK) return status;
     if (i == c->given_up) first = at, nslots = d->nslots;
     at += d->nslots;
@@ -335,6 +339,11 @@ static void take_back(AtledFunction *f) {
   }
 }
 
+void handle_clear(AtledFunction *f) {
+  if (f->pointers) run_release_slots(f->vm, f->param, f->args);
+  drop_outcome(f, f->next);
+}
+
 /* However the call ended, also by running out of memory in its midst: what it was given goes, and one of the two
  * results. */
 static AtledStatus call_handle(CallArgs *c) {
@@ -345,13 +354,12 @@ static AtledStatus call_handle(CallArgs *c) {
   AtledStatus status = vm_call_quick(f->vm, call_body, c);
   if (!f->arity) return status;
   if (c->moved) take_back(f);
-  if (f->pointers) run_release_slots(f->vm, f->param, f->args);
   if (status == ATLED_OK && !c->into) {
     Outcome *before = f->last;
     f->last = f->next;
     f->next = before;
   }
-  drop_outcome(f, f->next);
+  handle_clear(f);
   return status;
 }
 

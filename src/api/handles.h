@@ -6,6 +6,7 @@
  *   values_in.c   arguments to slots
  *   values_out.c  slots to results
  *   buffers.c     slots to the host's buffers
+ *   many.c        one call over many argument sets
  *   kept.c        results that outlive the handle's next call
  *   signature.c   a handle's types, names and documentation */
 #ifndef ATLED_HANDLES_H
@@ -65,6 +66,7 @@ struct AtledFunction {
 
 /* Where a part of an argument or result stands, from the outside in, for messages. */
 typedef enum PlaceKind {
+  PLACE_SET,
   PLACE_ARGUMENT,
   PLACE_RESULT,
   PLACE_ITEM,
@@ -76,8 +78,10 @@ typedef struct ValuePlace {
   const struct ValuePlace *outer;
   PlaceKind kind;
   int depth;
-  int64_t index;    /* items and elements from 0, arguments from 0 */
+  /* From 0. PLACE_SET: -1: no set is meant. PLACE_ELEMENT: how many `indices` there are */
+  int64_t index;
   const char *name; /* of a field or constructor */
+  const int64_t *indices;
 } ValuePlace;
 
 /* ---- values.c ---- */
@@ -95,9 +99,21 @@ AtledStatus value_report(AtledVM *vm, const ValuePlace *at, const char *fmt, ...
 /* "a float is needed, not an int": what the type needs, and what the value is. */
 AtledStatus value_misfit(AtledVM *vm, const ValuePlace *at, const Desc *d, const AtledValue *v);
 
+const char *value_names_text(Arena *a, const Desc *d); /* of fields or constructors */
+const char *value_shape_text(Arena *a, int rank, const int64_t *dims);
+
 /* ---- values_in.c ---- */
-/* Puts argument `index` into zeroed slots of its type. What they hold when it fails is the caller's too. */
-AtledStatus value_put(AtledFunction *f, int index, const Desc *d, const AtledValue *v, Slot *out);
+/* Puts a value into zeroed slots of its type. What they hold when it fails is the caller's too. */
+AtledStatus value_put(AtledFunction *f, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out);
+typedef struct Columns Columns;
+/* The same of what all sets have in common; parts that have a value for each set are added to the columns. */
+AtledStatus value_put_columns(AtledFunction *f, Columns *columns, const ValuePlace *at, const Desc *d,
+                              const AtledValue *v, Slot *out);
+
+/* ---- many.c ---- */
+/* Has the host's value one for each set, where the type is of one? */
+bool column_fits(const Desc *d, const AtledValue *v);
+AtledStatus column_add(Columns *all, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out);
 
 /* ---- values_out.c ---- */
 /* A result of this type as the host gets it; o: what it may point to, which holds the slots. False: rt.error is set. */
@@ -106,10 +122,23 @@ bool value_get(AtledVM *vm, Outcome *o, const Desc *d, const Slot *s, AtledValue
 /* ---- buffers.c ---- */
 /* Writes the slots of a result into the host's buffers, all or nothing. */
 AtledStatus value_write(AtledVM *vm, const Desc *d, const Slot *s, AtledValue *into);
+/* Are results of this type arrays that can be written to buffers? */
+bool value_has_buffer(const Desc *d);
+/* The tuple or record has items, by which names, for each component of the type. */
+AtledStatus value_check_items(AtledVM *vm, const ValuePlace *at, const Desc *d, const AtledValue *v);
+int value_item_for(const Desc *d, const AtledValue *v, int i); /* which of them is component i; -1 */
+ValuePlace value_item_place(const ValuePlace *outer, const Desc *d, int i);
+AtledStatus value_no_buffer(AtledVM *vm, const ValuePlace *at);
+/* One array: whether it fits the host's buffer; its elements into that. */
+AtledStatus value_check_buffer(AtledVM *vm, const ValuePlace *at, const Desc *d, const Slot *s, const AtledValue *v);
+void value_write_array(const Desc *d, const Slot *s, const AtledValue *v);
 
 /* ---- handles.c ---- */
 /* Ends a call for which there is no memory before it has begun. */
 AtledStatus handle_no_memory(AtledVM *vm);
+AtledStatus handle_wrong_arity(const AtledFunction *f, int nargs);
+/* The arguments go, and the result that was being made. */
+void handle_clear(AtledFunction *f);
 
 /* ---- inspect.c ---- */
 /* The type of an expression, where numbers may be open; an error if other type variables are left. */
