@@ -208,7 +208,7 @@ static AtledStatus put_tuple(In *in, const ValuePlace *at, const Desc *d, const 
   for (int i = 0; i < d->n && status == ATLED_OK; out += d->args[i++]->nslots) {
     ValuePlace here = {at, PLACE_ITEM, at->depth + 1, i, NULL, NULL};
     if (d->names) here = (ValuePlace){at, PLACE_FIELD, at->depth + 1, i, d->names[i], NULL};
-    status = put(in, &here, d->args[i], &v->as.items[i], out);
+    status = put_part(in, &here, d->args[i], &v->as.items[i], out);
   }
   return status;
 }

@@ -95,6 +95,17 @@ static void test_structures(AtledJit jit) {
   for (int i = 0; i < N; i++)
     wrong += values[i] != 0.25 * i * i + 3.0 * i + 2 * i || slopes[i].beta != i || slopes[i].gamma != 3.0;
   CHECK(wrong == 0 && slopes[5].name[0] == 0 && all[5].steps == 10);
+  /* The same by the fields' alphabetical order. */
+  AtledValue ordered[] = {in[2], in[0], in[1]};
+  p = atled_tuple(ordered, 3);
+  values[7] = 0.0;
+  CHECK(atled_call_many(f, &p, 1, N, &into, NULL) == ATLED_OK && values[7] == 12.25 + 21.0 + 14.0);
+  atled_release(f);
+  /* A tuple in a tuple, of which sets share a part. */
+  f = get(vm, "fun ((a, b), c) -> a + 10.0 * b + 100.0 * c", "(float * float) * float -> float");
+  AtledValue inner[] = {in[0], atled_float(1.0)}, outer[] = {atled_tuple(inner, 2), in[2]};
+  p = atled_tuple(outer, 2);
+  CHECK(atled_call_many(f, &p, 1, N, &parts[0], NULL) == ATLED_OK && values[6] == 6.0 + 10.0 + 300.0);
   end(vm, f);
 }
 
