@@ -298,7 +298,8 @@ Jit *run_jit(AtledVM *vm); /* made when it is needed first; NULL: out of memory 
 void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots);
 void run_drop_result(AtledVM *vm, Result *r); /* the value that it owns, if it does */
 void run_drop_results(AtledVM *vm);
-/* Before code runs, which looks for itself: the end of alarm_watch. 0, or rt.error is set: it may not begin. */
+/* Called before code runs: ends alarm_watch, since running code polls for interrupts itself. 0, or rt.error is set: it
+ * may not begin. */
 Status run_begin(AtledVM *vm);
 
 /* ---- alarm.c ---- */

@@ -356,7 +356,8 @@ World *world_new(Arena *a, SymTable *syms, bool strict, bool contract);
 /* For arena_roll_back: all of the world but the numbers of walks, which marks in nodes refer to. */
 void world_save(World *w);
 #ifdef ATLED_VERIFY
-/* So that memory can be compared: no node was reached by a walk, and the numbers of walks are exchanged with these. */
+/* Before memory is compared with a copy: clears the marks that traversals left in nodes, and exchanges the world's
+ * numbers of traversals with these. */
 void world_forget_walks(World *w, uint32_t walks[2]);
 #endif
 

@@ -334,7 +334,8 @@ Graph *ir_graph(World *w, IrType **params, int n, Node *result, Sym name) {
   return g;
 }
 
-/* A graph may become equal to one that is told apart from it: then it is a copy of that. */
+/* g with this identity, by which graphs of equal contents stay distinct. g itself gets it if it has none; else a copy
+ * of g, one for each identity. */
 Graph *ir_identified(World *w, Graph *g, uint64_t identity) {
   if (!identity || g->identity == identity) return g;
   if (!g->identity) {
