@@ -649,6 +649,14 @@ static Node *rebuild_sum(World *w, const Node *old, Node **ops) {
 /* A sum that isn't to be contracted (opt/contract.c). */
 static bool is_apart(const Node *n) { return (n->op == OP_FADD || n->op == OP_FSUB) && n->attr.i; }
 
+Node *ir_placeless(World *w, const Node *old, Node **ops, Graph **graphs) {
+  Node copy = *old;
+  copy.ops = ops;
+  copy.graphs = graphs;
+  copy.site = 0;
+  return ir_intern(w, &copy);
+}
+
 Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   int n = old->nops;
   if (ir_is_constant(old) && !old->ngraphs) return (Node *)old;

@@ -478,6 +478,8 @@ Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **
 Node *ir_vjp(World *w, Node *f, Node *x, Node *token, Site site);
 Node *ir_jvp(World *w, Node *f, Node *x, Node *dx, Node *token, Site site); /* (y, dy) */
 Node *ir_checkpoint(World *w, Node *f, Node *x, Node *token, Site site);
+/* The node with these operands and graphs that has no source place, as it is: for comparing nodes. */
+Node *ir_placeless(World *w, const Node *old, Node **ops, Graph **graphs);
 /* Any node again with other operands (and graphs): renormalises. */
 Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs);
 /* Generic constructor behind the above; for AD and passes. */

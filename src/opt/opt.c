@@ -31,22 +31,13 @@ static void *none_met(void *user, Graph *g) {
   return m;
 }
 
-static Node *placeless(World *w, const Node *n, Node **ops, Graph **graphs) {
-  if (ir_is_effect(n)) return NULL;
-  Node copy = *n;
-  copy.ops = ops;
-  copy.graphs = graphs;
-  copy.site = 0;
-  return ir_intern(w, &copy);
-}
-
 /* Node n over these operands and graphs, made without its source place: the same node for all that differ from n by
  * their place alone. NULL if the place is no part of n's identity, or n has effects. */
 static Node *anywhere(World *w, const Node *n, Node **ops, Graph **graphs) {
   switch (n->op) {
   case OP_APPLY:
-  case OP_CALL: return placeless(w, n, ops, graphs);
-  case OP_LOOP: return n->loop->has_cond ? placeless(w, n, ops, graphs) : NULL;
+  case OP_CALL: return ir_is_effect(n) ? NULL : ir_placeless(w, n, ops, graphs);
+  case OP_LOOP: return n->loop->has_cond && !ir_is_effect(n) ? ir_placeless(w, n, ops, graphs) : NULL;
   case OP_CHECK_INDEX:
   case OP_CHECK_SLICE:
   case OP_CHECK_SIZE: return ir_check(w, (Op)n->op, ops[0], ops[1], n->nops > 2 ? ops[2] : NULL, 0);
