@@ -21,34 +21,36 @@ ValuePlace value_item_place(const ValuePlace *outer, const Desc *d, int i) {
 }
 
 /* ---- Does it fit? ---------------------------------------------------------------------------------- */
-static AtledStatus check(AtledVM *vm, const ValuePlace *at, const Desc *d, const Slot *s, const AtledValue *v);
+static AtledStatus check(const ValueReports *to, const ValuePlace *at, const Desc *d, const Slot *s,
+                         const AtledValue *v);
 
-AtledStatus value_check_buffer(AtledVM *vm, const ValuePlace *at, const Desc *d, const Slot *s, const AtledValue *v) {
+AtledStatus value_check_buffer(const ValueReports *to, const ValuePlace *at, const Desc *d, const Slot *s,
+                               const AtledValue *v) {
   const ArrayObj *a = (const ArrayObj *)(const void *)s->p;
   if (v->kind != ATLED_ARRAY || v->rank != d->rank || v->element != value_kind(d->args[0]))
-    return value_misfit(vm, at, d, v);
+    return value_misfit(to, at, d, v);
   if (memcmp(v->dims, a->dims, sizeof *a->dims * (size_t)d->rank) != 0)
-    return value_report(vm, at, "a buffer of %s elements is needed, not of %s",
-                        value_shape_text(&vm->scratch, d->rank, a->dims),
-                        value_shape_text(&vm->scratch, v->rank, v->dims));
-  if (value_count(d->rank, a->dims) && !v->as.data) return value_report(vm, at, "the buffer is NULL");
+    return value_report(to, at, "a buffer of %s elements is needed, not of %s",
+                        value_shape_text(to->texts, d->rank, a->dims), value_shape_text(to->texts, v->rank, v->dims));
+  if (value_count(d->rank, a->dims) && !v->as.data) return value_report(to, at, "the buffer is NULL");
   return ATLED_OK;
 }
 
-AtledStatus value_check_items(AtledVM *vm, const ValuePlace *at, const Desc *d, const AtledValue *v) {
+AtledStatus value_check_items(const ValueReports *to, const ValuePlace *at, const Desc *d, const AtledValue *v) {
   bool named = d->names && v->kind == ATLED_RECORD;
-  if ((v->kind != ATLED_TUPLE && !named) || v->length != (size_t)d->n) return value_misfit(vm, at, d, v);
-  if (!v->as.items || (named && !v->names)) return value_report(vm, at, "the items or their names are NULL");
+  if ((v->kind != ATLED_TUPLE && !named) || v->length != (size_t)d->n) return value_misfit(to, at, d, v);
+  if (!v->as.items || (named && !v->names)) return value_report(to, at, "the items or their names are NULL");
   for (int i = 0; i < d->n; i++)
-    if (value_item_for(d, v, i) < 0) return value_report(vm, at, "the field `%s` is missing", d->names[i]);
+    if (value_item_for(d, v, i) < 0) return value_report(to, at, "the field `%s` is missing", d->names[i]);
   return ATLED_OK;
 }
 
-static AtledStatus check_tuple(AtledVM *vm, const ValuePlace *at, const Desc *d, const Slot *s, const AtledValue *v) {
-  AtledStatus status = value_check_items(vm, at, d, v);
+static AtledStatus check_tuple(const ValueReports *to, const ValuePlace *at, const Desc *d, const Slot *s,
+                               const AtledValue *v) {
+  AtledStatus status = value_check_items(to, at, d, v);
   for (int i = 0; i < d->n && status == ATLED_OK; s += d->args[i++]->nslots) {
     ValuePlace here = value_item_place(at, d, i);
-    status = check(vm, &here, d->args[i], s, &v->as.items[value_item_for(d, v, i)]);
+    status = check(to, &here, d->args[i], s, &v->as.items[value_item_for(d, v, i)]);
   }
   return status;
 }
@@ -59,14 +61,15 @@ bool value_has_buffer(const Desc *d) {
   return element == ATLED_FLOAT || element == ATLED_INT || element == ATLED_BOOL;
 }
 
-AtledStatus value_no_buffer(AtledVM *vm, const ValuePlace *at) {
-  return value_report(vm, at, "there are no buffers for a part of this type: atled_call gives it");
+AtledStatus value_no_buffer(const ValueReports *to, const ValuePlace *at) {
+  return value_report(to, at, "there are no buffers for a part of this type: atled_call gives it");
 }
 
-static AtledStatus check(AtledVM *vm, const ValuePlace *at, const Desc *d, const Slot *s, const AtledValue *v) {
-  if (d->kind == D_TUPLE) return check_tuple(vm, at, d, s, v);
-  if (value_has_buffer(d)) return value_check_buffer(vm, at, d, s, v);
-  return value_kind(d) < ATLED_STRING ? ATLED_OK : value_no_buffer(vm, at);
+static AtledStatus check(const ValueReports *to, const ValuePlace *at, const Desc *d, const Slot *s,
+                         const AtledValue *v) {
+  if (d->kind == D_TUPLE) return check_tuple(to, at, d, s, v);
+  if (value_has_buffer(d)) return value_check_buffer(to, at, d, s, v);
+  return value_kind(d) < ATLED_STRING ? ATLED_OK : value_no_buffer(to, at);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------------- */
@@ -110,7 +113,8 @@ static void write(const Desc *d, const Slot *s, AtledValue *v) {
 
 AtledStatus value_write(AtledVM *vm, const Desc *d, const Slot *s, AtledValue *into) {
   ValuePlace at = {NULL, PLACE_RESULT, 0, 0, NULL, NULL};
-  AtledStatus status = check(vm, &at, d, s, into);
+  ValueReports to = {.vm = vm, .texts = &vm->scratch};
+  AtledStatus status = check(&to, &at, d, s, into);
   if (status == ATLED_OK) write(d, s, into);
   return status;
 }

@@ -6,7 +6,7 @@
  * becomes a list of columns. Then each set costs a copy to a slot for each column of scalars, and a pointer for each
  * column of arrays that needn't be copied. Results go the same way, into buffers of one dimension more.
  *
- *   args ──value_put_columns──► slots, columns       into ──► columns
+ *   args ──value_put_argument──► slots, columns       into ──► columns
  *   set k: columns ──► slots ──run_closure──► slots ──► columns */
 #include "api/handles.h"
 #include "api/pipeline.h"
@@ -30,7 +30,7 @@ typedef struct Numbers {
 } Numbers;
 
 struct Columns {
-  AtledVM *vm;
+  ValueReports to;
   Arena arena; /* of the columns and their places */
   size_t n;    /* sets */
   ValuePlace set;
@@ -66,13 +66,13 @@ static const ValuePlace *keep_place(Columns *c, const ValuePlace *at) {
 
 static AtledStatus check_sets(const Columns *c, const ValuePlace *at, const AtledValue *v) {
   int64_t count = value_count(v->rank, v->dims);
-  if (count < 0) return value_report(c->vm, at, "the array's dimensions are negative or too large");
+  if (count < 0) return value_report(&c->to, at, "the array's dimensions are negative or too large");
   if ((size_t)v->dims[0] != c->n)
-    return value_report(c->vm, at, "%zu sets are needed, not %lld", c->n, (long long)v->dims[0]);
+    return value_report(&c->to, at, "%zu sets are needed, not %lld", c->n, (long long)v->dims[0]);
   if (v->length && v->length != (size_t)count)
-    return value_report(c->vm, at, "the array's length is %zu, and its dimensions make %lld elements", v->length,
+    return value_report(&c->to, at, "the array's length is %zu, and its dimensions make %lld elements", v->length,
                         (long long)count);
-  return count && !v->as.data ? value_report(c->vm, at, "the array's elements are NULL") : ATLED_OK;
+  return count && !v->as.data ? value_report(&c->to, at, "the array's elements are NULL") : ATLED_OK;
 }
 
 /* Without the first dimension. */
@@ -114,7 +114,7 @@ AtledStatus column_add(Columns *c, const ValuePlace *at, const Desc *d, const At
 static AtledStatus add_buffers(Columns *c, const ValuePlace *at, const Desc *d, const AtledValue *v, int slot);
 
 static AtledStatus add_item_buffers(Columns *c, const ValuePlace *at, const Desc *d, const AtledValue *v, int slot) {
-  AtledStatus status = value_check_items(c->vm, at, d, v);
+  AtledStatus status = value_check_items(&c->to, at, d, v);
   for (int i = 0; i < d->n && status == ATLED_OK; slot += d->args[i++]->nslots) {
     ValuePlace here = value_item_place(at, d, i);
     status = add_buffers(c, &here, d->args[i], &v->as.items[value_item_for(d, v, i)], slot);
@@ -127,9 +127,9 @@ static AtledStatus add_buffers(Columns *c, const ValuePlace *at, const Desc *d, 
   if (d->kind == D_TUPLE) return add_item_buffers(c, at, d, v, slot);
   AtledKind kind = value_kind(d), element = value_has_buffer(d) ? value_kind(d->args[0]) : kind;
   int rank = value_has_buffer(d) ? d->rank + 1 : 1;
-  if ((kind >= ATLED_STRING && !value_has_buffer(d)) || rank > ATLED_MAX_RANK) return value_no_buffer(c->vm, at);
+  if ((kind >= ATLED_STRING && !value_has_buffer(d)) || rank > ATLED_MAX_RANK) return value_no_buffer(&c->to, at);
   if (v->kind != ATLED_ARRAY || v->element != element || v->rank != rank)
-    return value_report(c->vm, at, "a buffer of %d dimension%s is needed, whose first one is that of the sets", rank,
+    return value_report(&c->to, at, "a buffer of %d dimension%s is needed, whose first one is that of the sets", rank,
                         rank == 1 ? "" : "s");
   AtledStatus status = check_sets(c, at, v);
   if (status != ATLED_OK) return status;
@@ -165,7 +165,7 @@ static AtledStatus put_value(AtledFunction *f, const Column *column, const char 
   } else {
     row.as.data = data;
   }
-  return value_put(f, column->at, column->d, column->items ? v : &row, out);
+  return value_put_argument(f, NULL, column->at, column->d, column->items ? v : &row, out);
 }
 
 static AtledStatus put_set(AtledFunction *f, const Columns *c, size_t k) {
@@ -182,7 +182,7 @@ static AtledStatus put_set(AtledFunction *f, const Columns *c, size_t k) {
     case D_BOOL: out->i = *(const unsigned char *)data != 0; break;
     case D_TUPLE:
       run_release_slots(f->vm, column->d, out);
-      status = value_put(f, column->at, column->d, (const AtledValue *)(const void *)data, out);
+      status = value_put_argument(f, NULL, column->at, column->d, (const AtledValue *)(const void *)data, out);
       break;
     default: status = put_value(f, column, data, out);
     }
@@ -196,7 +196,7 @@ static AtledStatus check_result(Columns *c, const Slot *s) {
     Column *column = &c->out.data[i];
     if (column->d->kind != D_ARRAY) continue;
     column->row.as.data = column->data + (int64_t)c->set.index * column->stride;
-    status = value_check_buffer(c->vm, column->at, column->d, s + column->slot, &column->row);
+    status = value_check_buffer(&c->to, column->at, column->d, s + column->slot, &column->row);
   }
   return status;
 }
@@ -246,7 +246,7 @@ static AtledStatus put_arguments(ManyCall *c) {
   for (int i = 0, at = 0; i < f->arity && status == ATLED_OK; i++) {
     const Desc *d = f->arity > 1 ? f->param->args[i] : f->param;
     ValuePlace here = {&c->columns.set, PLACE_ARGUMENT, 0, i, NULL, NULL};
-    status = value_put_columns(f, &c->columns, &here, d, &c->args[i], f->args + at);
+    status = value_put_argument(f, &c->columns, &here, d, &c->args[i], f->args + at);
     at += d->nslots;
   }
   return status;
@@ -256,7 +256,7 @@ static AtledStatus check_call(AtledVM *vm, const ManyCall *c) {
   if (!c->f->arity) return report_bad_argument(vm, "this is no function, and has no sets of arguments");
   if (c->nargs != c->f->arity) return handle_wrong_arity(c->f, c->nargs);
   if (!c->args) return report_bad_argument(vm, "the array of arguments is NULL");
-  return c->columns.n > LIMIT_ELEMENTS ? report_bad_argument(vm, "there are too many sets") : ATLED_OK;
+  return c->columns.n > (size_t)LIMIT_ELEMENTS ? report_bad_argument(vm, "there are too many sets") : ATLED_OK;
 }
 
 static AtledStatus many_body(AtledVM *vm, void *arg) {
@@ -283,7 +283,7 @@ AtledStatus atled_call_many(AtledFunction *f, const AtledValue *args, int nargs,
   if (vm->closing) return ATLED_BAD_ARGUMENT;
   if (vm->running) return vm_refuse(vm);
   ManyCall c = {.f = f, .args = args, .into = into, .nargs = nargs};
-  c.columns.vm = vm;
+  c.columns.to = (ValueReports){.vm = vm, .texts = &vm->scratch};
   c.columns.n = n;
   c.columns.set = (ValuePlace){NULL, PLACE_SET, 0, -1, NULL, NULL};
   c.columns.args = f->args;
@@ -291,7 +291,8 @@ AtledStatus atled_call_many(AtledFunction *f, const AtledValue *args, int nargs,
   arena_init(&c.columns.arena, &vm->heap);
   if (f->pointers) memset(f->args, 0, sizeof *f->args * (size_t)f->param->nslots);
   AtledStatus status = vm_call_quick(vm, many_body, &c);
-  handle_clear(f);
+  if (f->pointers) run_release_slots(vm, f->param, f->args);
+  if (f->arity) handle_drop_outcome(f, f->next);
   arena_free(&c.columns.arena);
   if (done) *done = c.done;
   return status;
