@@ -27,6 +27,11 @@ HOSTS = {HELLO: "gradient 2 1 6", f"{source}/examples/embed/gradient.c": "slope"
              "refused (denied): `write_file` needs the right to write files, which isn't granted",
              "refused (denied): `system` needs the right to call C functions, which isn't granted",
              "refused (time): the time limit is over", "refused (memory): out of memory for an array of 1000000000 elements", "again\n"]),
+         f"{source}/examples/embed/server_threads.c": "\n".join([
+             "1 60.6531", "2 -606.5307", "3 time: the time limit is over", "4 type-mismatch: expected float, found bool",
+             "5 denied: `read_file` needs the right to read files, which isn't granted", "6 806.7761\n"]),
+         f"{source}/examples/embed/server_fork.c": "\n".join([
+             "1 499500.0", "2 0.0", "3 499500.0", "4 249750.0", "5 time: the time limit is over", "6 no answer", "7 1000\n"]),
          f"{source}/examples/embed/fit.cpp": "amplitude 2.000 decay 0.700 offset 0.500\nexpected {times : float[], values : float[]} -> float, "
                                               "found params -> float -> float\n",
          f"{source}/tests/embed/own_names.c": "slope 6, own 2 4 map 1 1"}
