@@ -463,6 +463,14 @@ ATLED_API const AtledValue *atled_field(const AtledValue *record, const char *na
 ATLED_API AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out);
 /* Does nothing with NULL, and in a callback of its VM. */
 ATLED_API void atled_release(AtledFunction *f);
+/* Looks the expression up at the handle's type, by what names mean now, and puts the result in the handle's place: its
+ * calls, and native pointers that it has, run that from then on. If anything fails (the expression doesn't compile or
+ * has another type, a type was defined anew, it can't have the native pointer that the handle has, memory or time is
+ * over), the handle is what it was. The last result and what atled_keep keeps stay valid; what atled_signature gave
+ * doesn't. Other threads may call native pointers of the handle meanwhile: each call is wholly of the old function or
+ * of the new one, and of the new one if it begins after this function's return. What the old one needed is freed when
+ * no call is in it: here, or in a later call of atled_replace, atled_release or atled_free on the VM. */
+ATLED_API AtledStatus atled_replace(AtledFunction *f, const char *expression);
 ATLED_API int atled_arity(const AtledFunction *f);
 /* Calls the function; `result` may be NULL, and be one of the arguments. ATLED_BAD_ARGUMENT when the arguments don't
  * fit its type: their number, kinds, fields or dimensions, or text that isn't UTF-8; the message says where and what is
@@ -517,7 +525,8 @@ typedef struct AtledSignature {
   const AtledParameter *parameters; /* arity of them */
   AtledParameter result;            /* without a name */
 } AtledSignature;
-/* The types, names and documentation of a handle. *out belongs to the handle, and is valid until its release. */
+/* The types, names and documentation of a handle. *out belongs to the handle, and is valid until its release or
+ * atled_replace. */
 ATLED_API AtledStatus atled_signature(AtledFunction *f, const AtledSignature **out);
 
 /* ---- Host functions --------------------------------------------------------------------------
@@ -614,8 +623,8 @@ ATLED_API void *atled_opaque_get(const AtledValue *value, const char *type);
  * callback of the VM. While it runs, the function keeps the caller's rounding mode and locale, and uses up to 256 KB
  * of the stack below the caller's frame.
  * How long: until the handle is released, or the VM freed. No call may be under way then, in no thread.
- * What: the function as it was when atled_native was called, with the values that definitions had; all of it is
- * compiled then. The allocator (AtledConfig.allocate) gets calls from all threads that call; memory counts for
+ * What: the function as it was when atled_native or atled_replace was called, with the values that definitions had; all
+ * of it is compiled then. The allocator (AtledConfig.allocate) gets calls from all threads that call; memory counts for
  * memory_limit. Fork: the child may call it.
  * Failure: the result is NaN, and atled_native_error says why. atled_interrupt ends calls under way, in all threads. No
  * time limit holds. */

@@ -7,6 +7,7 @@
  *   values_out.c  slots to results
  *   buffers.c     slots to the host's buffers
  *   kept.c        results that outlive the handle's next call
+ *   replace.c     another function in a handle's place
  *   signature.c   a handle's types, names and documentation */
 #ifndef ATLED_HANDLES_H
 #define ATLED_HANDLES_H
@@ -25,6 +26,7 @@ typedef struct Outcome {
   Vec(ArrayObj *) blocks;
   bool sorted;
   TreeEntries entries; /* of a tree whose values are being made; else none */
+  Unit *unit;          /* NULL, or the code of a function that was replaced, whose constants the slots may refer to */
 } Outcome;
 
 /* A source that the handle has a copy of. */
@@ -59,7 +61,7 @@ struct AtledFunction {
   Arena arena;           /* of the handle */
   uint32_t first_source; /* of the entry that made it */
   Vec(Loan) loans;
-  SignatureParts parts;
+  SignatureParts parts;      /* text: also what atled_replace looks up at */
   AtledSignature *signature; /* NULL until it was asked for */
 };
 
@@ -136,6 +138,11 @@ AtledStatus value_write(AtledVM *vm, const Desc *d, const Slot *s, AtledValue *i
 /* ---- handles.c ---- */
 /* Ends a call for which there is no memory before it has begun. */
 AtledStatus handle_no_memory(AtledVM *vm);
+/* A handle of nothing yet. NULL: no memory. */
+AtledFunction *handle_new(AtledVM *vm);
+/* Makes it one of the expression's value; type NULL: the one that this has. Within a call. */
+AtledStatus handle_look_up(AtledFunction *f, const char *expression, const char *type);
+void handle_free(AtledFunction *f); /* no native pointer is left */
 
 /* ---- inspect.c ---- */
 /* The type of an expression, where numbers may be open; an error if other type variables are left. */

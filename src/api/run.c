@@ -231,12 +231,20 @@ void run_unit_strip(AtledVM *vm, Unit *u) {
 
 void run_unit_free(AtledVM *vm, Unit *u) {
   Unit **link = &vm->units;
-  while (*link && *link != u) link = &(*link)->next;
-  if (!*link) return;
+  while (*link != u) link = &(*link)->next;
   *link = u->next;
   free_code(vm, u);
   mod_free(u->mod);
   heap_realloc(&vm->heap, u, sizeof *u, 0);
+}
+
+void run_unit_hold(Unit *u) {
+  u->held = true;
+  u->holders++;
+}
+
+void run_unit_drop(AtledVM *vm, Unit *u) {
+  if (u && --u->holders == 0) run_unit_free(vm, u);
 }
 
 void run_free_units_since(AtledVM *vm, int64_t number) {

@@ -498,7 +498,7 @@ AtledStatus atled_set_jit(AtledVM *vm, AtledJit jit) { return vm_call_unlimited(
 int atled_exit_status(const AtledVM *vm) { return vm ? vm->rt.exit_status : 0; }
 int64_t atled_live_objects(const AtledVM *vm) { return vm ? vm->rt.live : 0; }
 int64_t atled_evaluator_calls(const AtledVM *vm) { return vm ? vm->rt.evaluations : 0; }
-size_t atled_memory_used(const AtledVM *vm) { return vm ? vm->heap.bytes : 0; }
+size_t atled_memory_used(const AtledVM *vm) { return vm ? heap_bytes(&vm->heap) : 0; }
 void atled_fail_allocation(AtledVM *vm, int64_t n) {
   if (vm) vm->heap.fail_at = n > 0 ? n : -1;
 }

@@ -67,7 +67,8 @@ typedef struct Unit {
   char **places; /* of each site, what run_place was asked for; else NULL */
   int nsites;
   size_t sites_size;
-  bool held; /* by a handle, which frees it, or for its constants */
+  bool held;   /* by a handle or a result of one, or for its constants */
+  int holders; /* handles and results; the last one frees it */
   Mod *mod;
   bool native; /* all of it is machine code */
   bool begun;  /* something of it has run */
@@ -285,8 +286,10 @@ const char *run_place(void *user, uint32_t site);
 Unit *run_unit_of(const AtledVM *vm, const Mod *m); /* NULL if it is gone */
 /* Lowers entries into one module and makes it runnable. NULL after an error report. */
 Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n);
-/* No value of it is left. Nothing happens where it is gone already, or was never made. */
+/* No value of it is left. */
 void run_unit_free(AtledVM *vm, Unit *u);
+void run_unit_hold(Unit *u);
+void run_unit_drop(AtledVM *vm, Unit *u); /* the end of that; NULL is allowed */
 /* Machine code for all of the unit, if nothing of it may run without. False: rt.error says why there is none. */
 bool run_compile(AtledVM *vm, Unit *u);
 /* Machine code for all of the module. False: rt.error says why there is none. */
@@ -302,7 +305,8 @@ Jit *run_jit(AtledVM *vm); /* made when it is needed first; NULL: out of memory 
 void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots);
 void run_drop_result(AtledVM *vm, Result *r); /* the value that it owns, if it does */
 void run_drop_results(AtledVM *vm);
-/* Before code runs, which looks for itself: the end of alarm_watch. 0, or rt.error is set: it may not begin. */
+/* Called before code runs: ends alarm_watch, since running code polls for interrupts itself. 0, or rt.error is set: it
+ * may not begin. */
 Status run_begin(AtledVM *vm);
 
 /* ---- alarm.c ---- */

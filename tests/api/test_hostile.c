@@ -492,7 +492,10 @@ static void test_places(void) {
   CHECK(CALL(vm, atled_keep(f, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_keep(f, &kept)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_signature(f, NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_replace(f, NULL)) == ATLED_BAD_ARGUMENT && atled_replace(NULL, "1") == ATLED_BAD_ARGUMENT);
+  for (size_t k = 0; k < COUNT(texts); k++) CHECK(CALL(vm, atled_replace(f, texts[k])) != ATLED_OK);
   atled_free(vm);
+  CHECK(atled_replace(f, "1") == ATLED_BAD_ARGUMENT);
   CHECK(atled_keep(f, &kept) == ATLED_BAD_ARGUMENT && !kept);
   CHECK(atled_signature(f, &signature) == ATLED_BAD_ARGUMENT && !signature);
   CHECK(atled_call_into(f, NULL, 0, &(AtledValue){0}) == ATLED_BAD_ARGUMENT);
@@ -604,6 +607,7 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_call(in->f, &x, 1, NULL));
   REFUSED(atled_call_double(in->f, &y, 1, &y));
   REFUSED(atled_native(in->f, ATLED_VALUE, &native));
+  REFUSED(atled_replace(in->f, "fun x -> x"));
   REFUSED(atled_call_into(in->f, &x, 1, &x));
   AtledKept *kept;
   const AtledSignature *signature;
