@@ -409,7 +409,8 @@ typedef enum AtledKind {
   ATLED_RECORD,
   ATLED_VARIANT, /* a constructor, and what it holds: `Some 1.0`, `None`, those of the program's own types */
   ATLED_LIST,
-  ATLED_OTHER /* only in results, as text: a function; an array of more than 8 dimensions */
+  ATLED_OTHER, /* only in results, as text: a function; an array of more than 8 dimensions */
+  ATLED_OPAQUE /* a value of the host's: atled_opaque makes it, atled_opaque_get tells what it holds */
 } AtledKind;
 
 /* An element of an array of strings. */
@@ -439,13 +440,13 @@ typedef struct AtledValue {
     const struct AtledValue *items; /* … of anything else; ATLED_TUPLE, ATLED_RECORD, ATLED_LIST, ATLED_VARIANT */
     const void *data;
   } as;
-  const char *name;         /* ATLED_VARIANT: the constructor */
+  const char *name;         /* ATLED_VARIANT: the constructor; ATLED_OPAQUE: the type */
   const char *const *names; /* ATLED_RECORD: of the items; in results in alphabetical order */
   /* ATLED_ARRAY, as argument: how many bytes lie between neighbours of each dimension; may be 0 or less. NULL, as in
    * results: row-major, without gaps */
   const int64_t *strides;
   int64_t dims[ATLED_MAX_RANK]; /* 0 or more, with at most 2^46 elements in all, not counting those that are 0 */
-  void *reserved[3];            /* NULL */
+  void *reserved[3];            /* NULL; in ATLED_OPAQUE the library's */
 } AtledValue;
 
 /* Makers. None fails: the call that gets the value says what is wrong with it. [any] */
@@ -606,7 +607,10 @@ typedef enum AtledHostFlag {
   /* The same arguments give the same result, and nothing else happens: calls may be merged, left out, made earlier, and
    * made again by derivatives. Without it a function is called each time, in order, and can't be used where effects
    * can't, as in `pmap`. One with a rule must have it. */
-  ATLED_PURE = 1
+  ATLED_PURE = 1,
+  /* The callback, those of its rules and their user data may be used by several threads at the same time: native
+   * pointers may call it, if it is pure. */
+  ATLED_THREAD_SAFE = 2
 } AtledHostFlag;
 
 typedef struct AtledHostFunction {
@@ -639,6 +643,21 @@ ATLED_API void *atled_buffer(AtledCall *call, size_t n);
  * and what is longer than 1,000 bytes is cut. The first call counts. [host] */
 ATLED_API void atled_fail(AtledCall *call, const char *message);
 
+/* Declares a type of the host's in the main program, of values that programs hold, pass, compare, and put into records,
+ * lists and arrays, but can't look into. Its name is one of a type, as `simulator`; one that was there is hidden. Two
+ * values are equal if the host's pointers are; their order is any. `show` gives "<simulator>". ATLED_BAD_ARGUMENT: the
+ * name is none. [call] */
+ATLED_API AtledStatus atled_define_type(AtledVM *vm, const char *name);
+/* In a callback, of its call: a value of that type, for atled_return. From now on the pointer is the VM's: the
+ * finaliser is called with it once, when the program refers to the value no more; without one nothing happens then.
+ * That is in the thread that uses the VM, or a native pointer; for values that are left, in atled_free. If the callback
+ * doesn't return the value, or there is no memory, that is at once or when the callback has returned. The finaliser may
+ * not use the VM. [host] */
+ATLED_API AtledValue atled_opaque(AtledCall *call, const char *type, void *pointer, void (*finaliser)(void *pointer));
+/* The pointer in a value of that type: an argument of a callback, or a result, as long as that is valid. NULL if it is
+ * of another type, none of the host's, or NULL itself. [any] */
+ATLED_API void *atled_opaque_get(const AtledValue *value, const char *type);
+
 /* ---- Native pointers ------------------------------------------------------------------------
  * A plain C function of a handle, as minimisers, solvers of equations and game loops call it: without a lock, without
  * an allocation of the host's, in nanoseconds. The handle is its first argument, as the `void *params` of such
@@ -669,8 +688,8 @@ typedef union AtledNative {
   double (*gradient)(AtledFunction *self, const double *x, size_t n, double *g);
 } AtledNative;
 /* Makes a pointer of this form. ATLED_BAD_ARGUMENT: the function's type doesn't have the form; the mode is
- * ATLED_JIT_OFF; or the function has an effect, calls a C function, or looks into text, which the message names.
- * [call] */
+ * ATLED_JIT_OFF; or the function has an effect, calls a C function or one of the host's that isn't ATLED_THREAD_SAFE,
+ * or looks into text, which the message names. [call] */
 ATLED_API AtledStatus atled_native(AtledFunction *f, AtledForm form, AtledNative *out);
 /* Why this thread's last call that failed did, of a pointer of the handle's VM; each failure is told once. NULL: no
  * call has failed since. Without source lines. Valid until the thread's next call of such a pointer. Any thread.

@@ -13,6 +13,7 @@ struct HostFunction {
   int nargs;
   const Desc **params; /* nargs */
   const Desc *result;
+  bool pure, thread_safe;
   bool rule; /* it gives a derivative, in which a unit may stand for what has none */
 };
 

@@ -107,7 +107,7 @@ static AtledStatus check_shape(In *in, const ValuePlace *at, const Desc *d, cons
 static bool element_fits(const Desc *base, AtledKind element) {
   AtledKind needed = value_kind(base);
   if (needed < ATLED_ARRAY || element < ATLED_ARRAY) return needed == element;
-  return needed != ATLED_OTHER && element < ATLED_OTHER; /* each of the items is looked at by itself */
+  return needed != ATLED_OTHER && element != ATLED_OTHER && element <= ATLED_OPAQUE; /* each item is looked at */
 }
 
 /* The array's elements as they are: itself, a view, or a header over the host's. */
@@ -312,6 +312,18 @@ static AtledStatus put_variant(In *in, const ValuePlace *at, const Desc *d, cons
   return put(in, &here, payload, v->as.items, box->fields);
 }
 
+/* ---- Values of the host's ----------------------------------------------------------------------------- */
+/* One that was just made gets its type here. */
+static AtledStatus put_opaque(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
+  OpaqueObj *x = v->kind == ATLED_OPAQUE ? v->reserved[0] : NULL;
+  bool made = x && x->h.desc == &rt_desc_of_no_type;
+  if (!x || (made ? !v->name || strcmp(v->name, d->name) != 0 : x->h.desc != d))
+    return value_misfit(&in->from->to, at, d, v);
+  x->h.desc = d;
+  rt_retain(out->p = &x->h);
+  return ATLED_OK;
+}
+
 /* ---- Nothing ----------------------------------------------------------------------------------------- */
 static bool has_none(const Desc *d) {
   const Desc *element = d->kind == D_ARRAY ? d->args[0] : d;
@@ -354,6 +366,7 @@ static AtledStatus put(In *in, const ValuePlace *at, const Desc *d, const AtledV
     return put_text(in, at, v->as.string, v->length, out);
   case D_ARRAY: return put_array(&alone, at, d, v, out);
   case D_TUPLE: return d->names ? put_record(in, at, d, v, out) : put_tuple(in, at, d, v, out);
+  case D_OPAQUE: return put_opaque(in, at, d, v, out);
   case D_VARIANT: return value_is_list(d) ? put_list(&alone, at, d, v, out) : put_variant(&alone, at, d, v, out);
   default: return value_report(&in->from->to, at, "a host can't make a function");
   }
