@@ -670,22 +670,52 @@ ATLED_API void *atled_opaque_get(const AtledValue *value, const char *type);
  * What: the function as it was when atled_native or atled_replace was called, with the values that definitions had; all
  * of it is compiled then. The allocator (AtledConfig.allocate) gets calls from all threads that call; memory counts for
  * memory_limit. Fork: the child may call it.
- * Failure: the result is NaN, and atled_native_error says why. atled_interrupt ends calls under way, in all threads. No
- * time limit holds. */
+ * Failure: the result is NaN, or the status of the general form, and atled_native_error says why. atled_interrupt ends
+ * calls under way, in all threads. time_limit holds in the general form: a thread of the library's sleeps for each
+ * thread that calls then. In the others none holds. */
 typedef enum AtledForm {
   /* AtledNative.value: functions of n floats to a float, "float -> float -> float", or "float * float -> float"; or
    * "float[] -> float" */
   ATLED_VALUE,
   /* AtledNative.gradient: functions that give as many floats besides, as `value_and_grad f` does:
    * "float * float -> float * (float * float)", "float[] -> float * float[]" */
-  ATLED_GRADIENT
+  ATLED_GRADIENT,
+  /* AtledNative.general: functions of ints, floats, bools, arrays of ints or floats, and tuples and records of these,
+   * to the same. Elements of arrays may also be tuples and records of ints and floats */
+  ATLED_GENERAL
 } AtledForm;
+/* An argument or a result of the general form: a scalar or an array. Arguments are in order, in tuples by their items,
+ * in records by their fields in alphabetical order (as atled_signature has them), and so on within these; results are
+ * too. unit is none. An array's elements are int64_t or double, row-major, without gaps, aligned to 8 bytes; of a tuple
+ * or record as element, its numbers one after the other, in the same order. These structures never grow. */
+typedef struct AtledNativeArg {
+  union {
+    double number;
+    int64_t integer; /* of a bool: 0 is false */
+    const void *data;
+  } as;
+  const int64_t *dims; /* of an array: as many as it has dimensions; else unused */
+} AtledNativeArg;
+typedef struct AtledNativeResult {
+  union {
+    double number;
+    int64_t integer; /* of a bool: 0 or 1 */
+    void *data;      /* a buffer, which the call fills; NULL: the array isn't wanted */
+  } as;
+  const int64_t *dims; /* the buffer's, which must be the array's */
+} AtledNativeResult;
 typedef union AtledNative {
   /* x: the n arguments, or the elements of the only one. Read only. */
   double (*value)(AtledFunction *self, const double *x, size_t n);
   /* g: n places for the other results, which may be x; NULL: these aren't wanted. After a failure they hold
    * anything. */
   double (*gradient)(AtledFunction *self, const double *x, size_t n, double *g);
+  /* nargs, nresults: how many of both, as the type has them. Nothing is copied but arrays of results to their buffers,
+   * which may be arguments, but don't overlap each other. Takes no memory of the host's allocator once a thread's calls
+   * have had arrays of these sizes. An AtledStatus; after ATLED_BAD_ARGUMENT, for numbers, dimensions or buffers that
+   * don't fit, and any other failure, results are what they were. */
+  int32_t (*general)(AtledFunction *self, const AtledNativeArg *args, size_t nargs, AtledNativeResult *results,
+                     size_t nresults);
 } AtledNative;
 /* Makes a pointer of this form. ATLED_BAD_ARGUMENT: the function's type doesn't have the form; the mode is
  * ATLED_JIT_OFF; or the function has an effect, calls a C function or one of the host's that isn't ATLED_THREAD_SAFE,

@@ -256,6 +256,13 @@ static void test_pointers(void) {
     CHECK(CALL(vm, atled_native(f, ATLED_VALUE, NULL)) == ATLED_BAD_ARGUMENT && !atled_native_error(f));
     for (int form = ATLED_GRADIENT; form < 9; form++)
       CHECK(CALL(vm, atled_native(f, (AtledForm)(form - 4 * (form > 5)), &p)) == ATLED_OK || !p.value);
+    if (CALL(vm, atled_native(f, ATLED_GENERAL, &p)) == ATLED_OK) {
+      AtledNativeArg none = {{0}, NULL};
+      AtledNativeResult result = {{0}, NULL};
+      for (size_t n = 0; n < 4; n++)
+        CHECK(p.general(f, n == 2 ? NULL : &none, n % 2, n == 3 ? NULL : &result, 1) == ATLED_OK ||
+              atled_native_error(f));
+    }
     if (CALL(vm, atled_native(f, ATLED_VALUE, &p)) == ATLED_OK) {
       made++;
       for (size_t k = 0; k < COUNT(sizes); k++)
