@@ -5,6 +5,8 @@
  * releasing leave alone. Arrays of numbers aren't copied: the copy is a view, and the reference that it holds keeps the
  * program from changing the elements in place. So it is with values of the host's, which are finalised once.
  *
+ * Slots may be frozen twice, as those of a global that two modules name: a copy is its own copy.
+ *
  * Copying is breadth first, without recursion: `objects` is the worklist as well. An object's fields refer to the
  * originals until it is its turn. Freeing sets all fields to NULL first, so order doesn't matter. */
 #include "api/native.h"
@@ -100,6 +102,7 @@ static bool freeze_slot(Freezer *z, Slot *s) {
     known->rc = RT_IMMORTAL;
     z->vm->rt.live--;
     map_put(&z->copies, s->p, known);
+    map_put(&z->copies, known, known);
   }
   s->p = known;
   return true;

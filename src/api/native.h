@@ -19,7 +19,7 @@ typedef struct Freezer {
   Arena *arena;
   RtFunc *(*function)(void *user, const RtFunc *f); /* what the copy of a closure calls; NULL: an error is raised */
   void *user;
-  Map copies;         /* object → its copy */
+  Map copies;         /* object → its copy; copy → itself */
   Vec(Obj *) objects; /* the copies, in the order in which they were made */
   int done;           /* of these, refer to copies alone */
 } Freezer;

@@ -88,20 +88,24 @@ static void take_places(Pin *p, PinModule *m, const Unit *u) {
   }
 }
 
-/* A copy of the code in which function `pointer` is called by a pointer; -1: none is. */
-static LModule *copy_code(AtledVM *vm, const LModule *code, int pointer) {
+static LModule *load_code(AtledVM *vm, const void *image, size_t size) {
   const char *why;
-  LModule *copy = image_load(&vm->heap, code->image, code->image_size, &why);
-  if (!copy) heap_out_of_memory(&vm->heap);
-  if (pointer < 0) return copy;
-  copy->funcs[pointer]->is_pointer = true;
+  LModule *code = image_load(&vm->heap, image, size, &why);
+  if (!code) heap_out_of_memory(&vm->heap);
+  return code;
+}
+
+/* The module gets a copy of the code in which function `pointer` is called by a pointer; -1: none is. */
+static void copy_code(AtledVM *vm, PinModule *m, const LModule *code, int pointer) {
+  m->code = load_code(vm, code->image, code->image_size);
+  if (pointer < 0) return;
+  m->code->funcs[pointer]->is_pointer = true;
   Str image = {.arena = &vm->lowering};
-  image_write(copy, &image);
-  image_free(&vm->heap, copy);
-  copy = image_load(&vm->heap, image.data, image.len, &why);
+  image_write(m->code, &image);
+  image_free(&vm->heap, m->code);
+  m->code = NULL; /* while a jump may leave this */
+  m->code = load_code(vm, image.data, image.len);
   arena_free(&vm->lowering);
-  if (!copy) heap_out_of_memory(&vm->heap);
-  return copy;
 }
 
 static PinModule *new_module(Pin *p) {
@@ -130,7 +134,7 @@ static Mod *pinned(Pin *p, const Mod *of, int pointer) {
   take_globals(p, of->code);
   take_places(p, m, run_unit_of(vm, of));
   p->nmodules++; /* from here on pin_free knows it */
-  m->code = copy_code(vm, of->code, pointer);
+  copy_code(vm, m, of->code, pointer);
   m->mod = mod_new(&vm->rt, m->code, find_global, p);
   if (!m->mod) return NULL;
   m->mod->number = p->nmodules - 1;
