@@ -891,8 +891,8 @@ public:
   Config &module(std::function<std::optional<std::string>(const std::string &)> f) {
     return callbacks_.module = std::move(f), *this;
   }
-  /* Settings that have no function here. The VM replaces its pointers to callbacks, arguments and folders by those of
-   * the functions above, where these were called. */
+  /* Settings that have no function here. Callbacks of this C structure and those above don't go together: they share
+   * `user`, and these set it. */
   AtledConfig &raw() { return raw_; }
 
 private:
@@ -1101,7 +1101,8 @@ private:
 };
 
 /* ---- Native pointers --------------------------------------------------------------------------------------------- */
-/* Machine code that any number of threads may call at the same time (atled_native). It throws what a call raises. */
+/* Machine code that any number of threads may call at the same time (atled_native). It throws what a call raises. The
+ * last copy goes while no other thread uses the VM. */
 class Native {
 public:
   using Pointer = double (*)(AtledFunction *, const double *, std::size_t);
@@ -1449,7 +1450,7 @@ private:
   void set_pointers(AtledConfig &raw, const std::vector<AtledFolder> &folders) {
     using detail::Core;
     const detail::Callbacks &f = core_->callbacks;
-    raw.user = core_.get();
+    if (f.output || f.flush || f.input || f.diagnostic || f.compiling || f.module) raw.user = core_.get();
     if (f.output) raw.output = Core::output;
     if (f.flush) raw.flush = Core::flush;
     if (f.input) raw.input = Core::input;
