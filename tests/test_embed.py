@@ -34,6 +34,8 @@ HOSTS = {HELLO: "gradient 2 1 6", f"{source}/examples/embed/gradient.c": "slope"
              "1 499500.0", "2 0.0", "3 499500.0", "4 249750.0", "5 time: the time limit is over", "6 no answer", "7 1000\n"]),
          f"{source}/examples/embed/fit.cpp": "amplitude 2.000 decay 0.700 offset 0.500\nexpected {times : float[], values : float[]} -> float, "
                                               "found params -> float -> float\n",
+         # computed with central differences in 60 digits
+         f"{source}/examples/embed/host_function.c": "loss 50.984714 gradient -19.445797 110.731630 191.695003 -32.116807",
          f"{source}/tests/embed/own_names.c": "slope 6, own 2 4 map 1 1"}
 
 PROJECT = """cmake_minimum_required(VERSION 3.20)
