@@ -216,7 +216,7 @@ static AtledStatus native_body(AtledVM *vm, void *arg) {
     __atomic_store_n(&vm->callers, all, __ATOMIC_RELEASE);
   }
   if (((Native *)(void *)c->f)->now) return ATLED_OK;
-  c->made = pin_new(vm);
+  c->made = pin_new(vm, "with a native pointer");
   if (!c->made) heap_out_of_memory(&vm->heap);
   if (run_begin(vm) != 0) return report_runtime_error(vm, (Span){0});
   status = pin_fill(c->made, h.closure);
