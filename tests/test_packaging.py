@@ -67,8 +67,9 @@ def run(*command, env=None, cwd=None, fails=False):
 
 
 def make():
-    """The packages by name."""
-    made = run(f"{source}/dev", "package", env=dict(os.environ, ATLED_BUILD=build)).split()
+    """The packages by name; with little optimisation, which takes a third of the time, in a folder of their own."""
+    env = dict(os.environ, ATLED_BUILD=f"{build}-tested")
+    made = run(f"{source}/dev", "package", "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG", env=env).split()
     packages = {os.path.basename(path).split("_")[0]: path for path in made}
     check(sorted(packages) == sorted(PACKAGES), f"packages: {sorted(packages)}")
     return packages
