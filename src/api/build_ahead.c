@@ -20,8 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char purpose[] = "that is built ahead of time";
-
 /* ---- Functions --------------------------------------------------------------------------------------------------- */
 typedef struct FunctionCall {
   Build *b;
@@ -47,6 +45,7 @@ static AtledStatus parts_body(AtledVM *vm, void *arg) {
   FunctionCall *c = arg;
   AtledStatus status = build_parts(c->b, c->f);
   if (status != ATLED_OK) return status;
+  const char *purpose = arena_printf(&c->b->arena, "of `%s`, which is built ahead of time,", c->f->wanted);
   if (!(c->b->pin = pin_new(vm, purpose))) heap_out_of_memory(&vm->heap);
   Slot closure = c->f->handle->value;
   return pin_take(c->b->pin, &closure, 1);
@@ -93,7 +92,7 @@ static AtledStatus leave_out(Build *b, BuildFunction *f) {
 }
 
 /* Functions that nobody named, and that can't be built, are left out; the header says why. */
-static AtledStatus look_up_all(Build *b) {
+static AtledStatus look_up_each(Build *b) {
   int n = 0;
   for (int k = 0; k < b->functions.len; k++) {
     BuildFunction *f = b->functions.data[k];
@@ -109,6 +108,17 @@ static AtledStatus look_up_all(Build *b) {
   for (int k = n; k < b->functions.len; k++) release(b->functions.data[k]);
   b->functions.len = n;
   return ATLED_OK;
+}
+
+/* Why functions are left out isn't an error of the host's call. */
+static AtledStatus look_up_all(Build *b) {
+  AtledVM *vm = b->vm;
+  void (*diagnostic)(void *, const AtledDiagnostic *) = vm->config.diagnostic;
+  if (!b->named) vm->config.diagnostic = NULL;
+  AtledStatus status = look_up_each(b);
+  vm->config.diagnostic = diagnostic;
+  if (status != ATLED_OK && !b->named && diagnostic) diagnostic(vm->config.user, atled_error(vm));
+  return status;
 }
 
 /* ---- Machine code ------------------------------------------------------------------------------------------------ */
@@ -185,7 +195,7 @@ static AtledStatus make_body(AtledVM *vm, void *arg) {
   const MakeCall *c = arg;
   Build *b = c->b;
   char why[512] = "";
-  if (!(b->pin = pin_new(vm, purpose))) heap_out_of_memory(&vm->heap);
+  if (!(b->pin = pin_new(vm, "of the library"))) heap_out_of_memory(&vm->heap);
   b->closures = NEW_ARRAY(&b->arena, Slot, b->functions.len + 1);
   for (int k = 0; k < b->functions.len; k++) b->closures[k] = b->functions.data[k]->handle->value;
   AtledStatus status = pin_take(b->pin, b->closures, b->functions.len);

@@ -123,15 +123,37 @@ static AtledStatus want_all(Build *b) {
 
 static bool is_function(const Binding *x) { return type_repr(x->type)->kind == TY_FUN; }
 
-/* All functions of the main program whose names don't begin with `_`. */
-static void want_public(Build *b) {
+static bool stands_before(Span a, Span b) { return a.source < b.source || (a.source == b.source && a.start < b.start); }
+
+/* In the order of their definitions. */
+static void sort_bindings(const Binding **all, int n) {
+  for (int k = 1; k < n; k++) {
+    const Binding *x = all[k];
+    int i = k;
+    for (; i > 0 && stands_before(x->span, all[i - 1]->span); i--) all[i] = all[i - 1];
+    all[i] = x;
+  }
+}
+
+/* The functions of the main program whose names don't begin with `_`. */
+static int find_public(Build *b, const Binding ***out) {
   AtledVM *vm = b->vm;
   Sym *names;
-  int n = checker_module_names(vm->checker, vm->main, &names, &vm->scratch);
+  int n = checker_module_names(vm->checker, vm->main, &names, &vm->scratch), found = 0;
+  *out = NEW_ARRAY(&vm->scratch, const Binding *, n + 1);
   for (int k = 0; k < n; k++) {
     const Binding *x = checker_lookup(vm->checker, vm->main, names[k]);
-    if (!x || x->module != vm->main || !x->item || names[k][0] == '_' || !is_function(x)) continue;
-    const char *name = arena_strndup(&b->arena, names[k], strlen(names[k]));
+    if (x && x->module == vm->main && x->item && names[k][0] != '_' && is_function(x)) (*out)[found++] = x;
+  }
+  sort_bindings(*out, found);
+  return found;
+}
+
+static void want_public(Build *b) {
+  const Binding **all;
+  int n = find_public(b, &all);
+  for (int k = 0; k < n; k++) {
+    const char *name = arena_strndup(&b->arena, all[k]->name, strlen(all[k]->name));
     BuildFunction *f = add_function(b, BUILD_VALUE, name);
     f->c_name = c_name_of(b, f);
     if (f->c_name && !is_taken(b, f, f->c_name)) continue;
@@ -296,7 +318,7 @@ static const char *misfit(const Desc *d) {
   case D_STRING: return "a string";
   case D_FUN: return "a function";
   case D_VARIANT: return value_is_list(d) ? "a list" : "a variant";
-  case D_ARRAY: return "an array of elements that aren't all floats or all ints";
+  case D_ARRAY: return "an array whose elements don't consist of floats or of ints alone";
   default: return "such a value";
   }
 }
