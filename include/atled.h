@@ -466,6 +466,14 @@ ATLED_API const AtledValue *atled_field(const AtledValue *record, const char *na
 ATLED_API AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out);
 /* Does nothing with NULL, and in a callback of its VM. */
 ATLED_API void atled_release(AtledFunction *f);
+/* Looks the expression up at the handle's type, by what names mean now, and puts the result in the handle's place: its
+ * calls, and native pointers that it has, run that from then on. If anything fails (the expression doesn't compile or
+ * has another type, a type was defined anew, it can't have the native pointer that the handle has, memory or time is
+ * over), the handle is what it was. The last result and what atled_keep keeps stay valid; what atled_signature gave
+ * doesn't. Other threads may call native pointers of the handle meanwhile: each call is wholly of the old function or
+ * of the new one, and of the new one if it begins after this function's return. What the old one needed is freed when
+ * no call is in it: here, or in a later call of atled_replace, atled_release or atled_free on the VM. */
+ATLED_API AtledStatus atled_replace(AtledFunction *f, const char *expression);
 ATLED_API int atled_arity(const AtledFunction *f);
 /* Calls the function; `result` may be NULL, and be one of the arguments. ATLED_BAD_ARGUMENT when the arguments don't
  * fit its type: their number, kinds, fields or dimensions, or text that isn't UTF-8; the message says where and what is
@@ -520,8 +528,76 @@ typedef struct AtledSignature {
   const AtledParameter *parameters; /* arity of them */
   AtledParameter result;            /* without a name */
 } AtledSignature;
-/* The types, names and documentation of a handle. *out belongs to the handle, and is valid until its release. */
+/* The types, names and documentation of a handle. *out belongs to the handle, and is valid until its release or
+ * atled_replace. */
 ATLED_API AtledStatus atled_signature(AtledFunction *f, const AtledSignature **out);
+
+/* ---- Host functions --------------------------------------------------------------------------
+ * A function of the host's that programs call like their own: with values of any type but functions, and derivatives by
+ * rules that the host gives. */
+
+/* A call of a host function, made by the library. Valid until the callback returns. */
+typedef struct AtledCall {
+  void *user; /* AtledHostFunction.user */
+  /* The arguments, `unit` among them: nothing is copied but trees. Read only, valid until the callback returns. */
+  const AtledValue *args;
+  int nargs;
+} AtledCall;
+
+/* Runs in the thread that calls the VM, with at least 64 KB of stack, and returns: it neither throws nor jumps out. It
+ * gives its result by atled_return or ends the program's call by atled_fail. All calls on its VM are refused, but for
+ * atled_interrupt, which ends the program when the callback has returned; so does the time limit. Other VMs may be
+ * used. */
+typedef void (*AtledCallback)(AtledCall *call);
+
+/* A rule for derivatives of f x y …, a function too:
+ *   pullback  its arguments are x, y, …, the value of f, and a cotangent c of the value; it gives that of the argument:
+ *             c times the derivative; of several arguments a tuple of one for each
+ *   tangent   its arguments are x, y, … and as many tangents; it gives the tangent of the value
+ * Cotangents and tangents have the type of what they belong to. In what a rule gives, ATLED_UNIT may stand for a bool,
+ * an int, a string and an array of these, which have no derivative. Where a program takes a second derivative, as by
+ * `hvp`, a rule is called whose derivative is needed in turn: `hvp` needs the tangent of the pullback. */
+typedef struct AtledRule {
+  AtledCallback call;
+  const struct AtledRule *pullback, *tangent; /* its own; NULL: none */
+} AtledRule;
+
+typedef enum AtledHostFlag {
+  /* The same arguments give the same result, and nothing else happens: calls may be merged, left out, made earlier, and
+   * made again by derivatives. Without it a function is called each time, in order, and can't be used where effects
+   * can't, as in `pmap`. One with a rule must have it. */
+  ATLED_PURE = 1
+} AtledHostFlag;
+
+typedef struct AtledHostFunction {
+  const char *name; /* as a `let` may have */
+  const char *type; /* of the arguments and the result: "float[] -> float -> {x : float, n : int}". No type variables */
+  const char *doc;  /* lines for `:doc` and atled_doc; NULL: none */
+  AtledCallback call;
+  void *user;                          /* for each AtledCall */
+  const AtledRule *pullback, *tangent; /* NULL: none. A derivative that needs one is an error when it is compiled */
+  unsigned flags;                      /* sum of AtledHostFlag */
+} AtledHostFunction;
+/* Defines the function in the main program, as `let` would: what was defined before with that name stays what it was
+ * where it is used, in handles too. All is copied; callbacks and `user` must last as long as the VM. No right is needed
+ * to call it: what a program in a sandbox may do by it the host decides. ATLED_BAD_ARGUMENT: the name is none, the type
+ * has functions or isn't that of a function, a callback is missing, a flag isn't known. ATLED_COMPILE_ERROR: the type
+ * can't be read. */
+ATLED_API AtledStatus atled_define_sized(AtledVM *vm, const AtledHostFunction *function, size_t size);
+#define atled_define(vm, function) atled_define_sized(vm, function, sizeof(AtledHostFunction))
+
+/* In a callback, of its call. Gives the result, of which nothing is needed afterwards; of several the last counts. A
+ * function that gives unit need not. ATLED_BAD_ARGUMENT: it isn't of the function's type; the call fails then, and says
+ * so. ATLED_NO_MEMORY. */
+ATLED_API AtledStatus atled_return(AtledCall *call, AtledValue result);
+/* In a callback, of its call: n zeroed numbers, floats or ints, for an array in the result, which is then not copied:
+ * as atled_return(call, atled_floats(buffer, n)). Valid until the callback returns. NULL without memory; the call fails
+ * then. */
+ATLED_API void *atled_buffer(AtledCall *call, size_t n);
+/* In a callback, of its call: ends it with a run-time error of kind "host" at the place of the call in the program,
+ * whatever atled_return was given. `attempt` catches it as any other. The message is UTF-8; what isn't is shown as "?",
+ * and what is longer than 1,000 bytes is cut. The first call counts. */
+ATLED_API void atled_fail(AtledCall *call, const char *message);
 
 /* ---- Native pointers ------------------------------------------------------------------------
  * A plain C function of a handle, as minimisers, solvers of equations and game loops call it: without a lock, without
@@ -532,8 +608,8 @@ ATLED_API AtledStatus atled_signature(AtledFunction *f, const AtledSignature **o
  * callback of the VM. While it runs, the function keeps the caller's rounding mode and locale, and uses up to 256 KB
  * of the stack below the caller's frame.
  * How long: until the handle is released, or the VM freed. No call may be under way then, in no thread.
- * What: the function as it was when atled_native was called, with the values that definitions had; all of it is
- * compiled then. The allocator (AtledConfig.allocate) gets calls from all threads that call; memory counts for
+ * What: the function as it was when atled_native or atled_replace was called, with the values that definitions had; all
+ * of it is compiled then. The allocator (AtledConfig.allocate) gets calls from all threads that call; memory counts for
  * memory_limit. Fork: the child may call it.
  * Failure: the result is NaN, and atled_native_error says why. atled_interrupt ends calls under way, in all threads. No
  * time limit holds. */

@@ -50,9 +50,12 @@ NOT_SHOWN = {
     r"src/runtime/errors\.c:.*time limit|out of memory$": "hosts set limits; tests/api has them",
     r"\((source|output)_limit\)$": "so are these; tests/api/test_host_limits.c has them",
     r"src/api/kept\.c:": "hosts keep results; tests/api/test_values.c has them",
+    r"src/api/replace\.c:": "hosts replace functions; tests/api/test_replace.c has them",
     r"src/api/(contexts|freeze|native|pins)\.c:": "hosts make native pointers; tests/api/test_native.c has them",
     r"src/api/build_ahead\.c:": "building ahead of time; tests/test_build.py has them",
     r"src/built/built\.c:": "of libraries that are built ahead of time; tests/build_ahead/host.c has them",
+    r"src/api/(hosts|host_calls)\.c:|src/(runtime/foreign|api/values)\.c:.*the host('s function| has no)":
+        "hosts define functions; tests/api/test_define.c has them",
     r"src/ad/forward\.c:.*a foreign function": "each foreign function has a name",
     r"stdlib/Optim\.atl:.*(residuals are not|the Jacobian is|xs and %s ys|curve_fit: %s after)":
         "long to compile for each mode: stdlib/tests/evaluated has them",

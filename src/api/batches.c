@@ -37,7 +37,7 @@ static void begin_batch(Batches *b, int first) {
   AtledVM *vm = b->vm;
   b->first = first;
   b->nodes = 0;
-  b->before = vm->heap.bytes;
+  b->before = heap_bytes(&vm->heap);
   for (int k = 0; k < vm->world->globals.len; k++) run_global(vm, k);
   vm_mark_batch(vm);
 }
@@ -53,14 +53,14 @@ static bool lower_batch(Batches *b, int end) {
 /* Has the batch enough, with step i? A larger module would be compiled with less optimisation (LIMIT_HUGE_MODULE). */
 static bool is_full(Batches *b, int i) {
   b->nodes += ir_count(b->vm->world, b->plan->steps.data[i].final).total;
-  return b->vm->heap.bytes >= b->before + BATCH || b->nodes >= BATCH_NODES;
+  return heap_bytes(&b->vm->heap) >= b->before + BATCH || b->nodes >= BATCH_NODES;
 }
 
 static AtledStatus finish_steps(Batches *b) {
   int n = b->plan->steps.len;
   bool forgets = n > 1 && may_forget(b);
   AtledStatus status = ATLED_OK;
-  b->before = b->vm->heap.bytes;
+  b->before = heap_bytes(&b->vm->heap);
   for (int i = 0; i < n && status == ATLED_OK; i++) {
     status = plan_finish_step(b->vm, b->plan, b->stages, i);
     if (status != ATLED_OK || !forgets || i + 1 == n || !is_full(b, i)) continue;

@@ -135,13 +135,13 @@ static AtledStatus compile(AtledVM *vm, const GetCall *c, Plan *plan) {
   return status;
 }
 
-static AtledStatus get_body(AtledVM *vm, void *arg) {
-  GetCall *c = arg;
-  AtledFunction *f = c->f;
+AtledStatus handle_look_up(AtledFunction *f, const char *expression, const char *type) {
+  AtledVM *vm = f->vm;
+  GetCall c = {expression, type, f};
   Plan plan;
   f->first_source = (uint32_t)vm->sources.all.len;
-  AtledStatus status = find_arity(vm, c, &f->arity);
-  if (status == ATLED_OK) status = compile(vm, c, &plan);
+  AtledStatus status = find_arity(vm, &c, &f->arity);
+  if (status == ATLED_OK) status = compile(vm, &c, &plan);
   if (status != ATLED_OK) return status;
   Step *s = &plan.steps.data[plan.steps.len - 1];
   IrType *t = s->elab.graph->result->type;
@@ -149,13 +149,19 @@ static AtledStatus get_body(AtledVM *vm, void *arg) {
   LowerEntry entry = {.graph = s->final};
   f->unit = run_unit(vm, &entry, 1);
   if (!f->unit) return ATLED_COMPILE_ERROR;
-  f->unit->held = true;
+  run_unit_hold(f->unit);
   Slot *value = f->arity ? &f->value : f->last->slots;
   if (run_begin(vm) != 0 || run_function(vm, f->unit, entry.func, NULL, value) != 0)
     return report_runtime_error(vm, f->place);
   f->last->filled = f->arity == 0;
   keep_places(f);
   return ATLED_OK;
+}
+
+static AtledStatus get_body(AtledVM *vm, void *arg) {
+  (void)vm;
+  const GetCall *c = arg;
+  return handle_look_up(c->f, c->expression, c->type);
 }
 
 static AtledStatus no_memory(AtledVM *vm, void *unused) {
@@ -165,14 +171,9 @@ static AtledStatus no_memory(AtledVM *vm, void *unused) {
 
 AtledStatus handle_no_memory(AtledVM *vm) { return vm_call_unlimited(vm, no_memory, NULL); }
 
-AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out) {
-  if (!vm) return ATLED_BAD_ARGUMENT;
-  if (out) *out = NULL;
-  if (vm->running) return vm_refuse(vm);
-  if (!out) return vm_reject_null(vm, "the place for the handle");
-  if (!expression) return vm_reject_null(vm, "the expression");
+AtledFunction *handle_new(AtledVM *vm) {
   AtledFunction *f = heap_realloc(&vm->heap, NULL, 0, sizeof *f);
-  if (!f) return handle_no_memory(vm);
+  if (!f) return NULL;
   memset(f, 0, sizeof *f);
   f->vm = vm;
   vm->handles++;
@@ -181,6 +182,17 @@ AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, Atl
   f->next = &f->outcomes[1];
   arena_init(&f->last->trees, &vm->heap);
   arena_init(&f->next->trees, &vm->heap);
+  return f;
+}
+
+AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out) {
+  if (!vm) return ATLED_BAD_ARGUMENT;
+  if (out) *out = NULL;
+  if (vm->running) return vm_refuse(vm);
+  if (!out) return vm_reject_null(vm, "the place for the handle");
+  if (!expression) return vm_reject_null(vm, "the expression");
+  AtledFunction *f = handle_new(vm);
+  if (!f) return handle_no_memory(vm);
   GetCall c = {expression, type, f};
   AtledStatus status = vm_call(vm, get_body, &c);
   if (status != ATLED_OK) {
@@ -204,24 +216,30 @@ static void drop_outcome(AtledFunction *f, Outcome *o) {
   if (o->filled && f->result_pointers) run_release_slots(f->vm, f->result, o->slots);
   o->filled = false;
   forget_trees(f->vm, o);
+  run_unit_drop(f->vm, o->unit);
+  o->unit = NULL;
+}
+
+void handle_free(AtledFunction *f) {
+  AtledVM *vm = f->vm;
+  drop_outcome(f, f->last);
+  drop_outcome(f, f->next);
+  rt_release(&vm->rt, f->value.p);
+  for (int i = 0; i < f->loans.len; i++)
+    if (f->loans.data[i].as) sources_take_back(&vm->loans, f->loans.data[i].as);
+  run_unit_drop(vm, f->unit);
+  arena_free(&f->arena);
+  heap_realloc(&vm->heap, f, sizeof *f, 0);
+  vm->handles--;
 }
 
 void atled_release(AtledFunction *f) {
   if (!f || f->vm->running) return;
   AtledVM *vm = f->vm;
   native_release(&f->native);
-  drop_outcome(f, f->last);
-  rt_release(&vm->rt, f->value.p);
-  for (int i = 0; i < f->loans.len; i++)
-    if (f->loans.data[i].as) sources_take_back(&vm->loans, f->loans.data[i].as);
-  run_unit_free(vm, f->unit);
-  arena_free(&f->arena);
-  heap_realloc(&vm->heap, f, sizeof *f, 0);
-  vm->handles--;
+  handle_free(f);
   if (vm->closing) atled_free(vm);
 }
-
-Handle handle_of(const AtledFunction *f) { return (Handle){f->vm, f->arity ? f->value.p : NULL, f->param, f->result}; }
 
 int atled_arity(const AtledFunction *f) { return f ? f->arity : 0; }
 
@@ -286,7 +304,7 @@ static AtledStatus put_arguments(AtledVM *vm, CallArgs *c) {
   int at = 0, first = 0, nslots = 0;
   for (int i = 0; i < f->arity; i++) {
     const Desc *d = f->arity > 1 ? f->param->args[i] : f->param;
-    AtledStatus status = value_put(f, i, d, &c->args[i], f->args + at);
+    AtledStatus status = value_put_argument(f, i, d, &c->args[i], f->args + at);
     if (status != ATLED_OK) return status;
     if (i == c->given_up) first = at, nslots = d->nslots;
     at += d->nslots;
@@ -319,7 +337,8 @@ static AtledStatus call_body(AtledVM *vm, void *arg) {
   if (status != ATLED_OK) return status;
   if (c->into) return value_write(vm, f->result, o->slots, c->into);
   if (!f->arity) forget_trees(vm, o); /* a constant's values are made anew at each call */
-  if (c->result && !value_get(vm, o, f->result, o->slots, c->result)) return report_runtime_error(vm, f->place);
+  if (c->result && !value_get(&vm->rt, o, &vm->lowering, f->result, o->slots, c->result))
+    return report_runtime_error(vm, f->place);
   if (c->number) *c->number = o->slots[0].f;
   return ATLED_OK;
 }
@@ -343,15 +362,14 @@ static AtledStatus call_handle(CallArgs *c) {
   if (f->vm->running) return vm_refuse(f->vm);
   if (f->pointers) memset(f->args, 0, sizeof *f->args * (size_t)f->param->nslots);
   AtledStatus status = vm_call_quick(f->vm, call_body, c);
-  if (!f->arity) return status;
   if (c->moved) take_back(f);
   if (f->pointers) run_release_slots(f->vm, f->param, f->args);
-  if (status == ATLED_OK && !c->into) {
+  if (status == ATLED_OK && !c->into && f->arity) {
     Outcome *before = f->last;
     f->last = f->next;
     f->next = before;
   }
-  drop_outcome(f, f->next);
+  if (status == ATLED_OK || f->arity) drop_outcome(f, f->next);
   return status;
 }
 

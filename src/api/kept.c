@@ -9,6 +9,7 @@
 
 struct AtledKept {
   AtledVM *vm;
+  Unit *unit; /* whose constants the slots may refer to */
   const Desc *desc;
   Arena trees;
   Slot slots[];
@@ -35,7 +36,8 @@ AtledStatus atled_keep(AtledFunction *f, AtledKept **out) {
   if (o->kept) return refuse(vm, "the result is kept already");
   AtledKept *kept = heap_realloc(&vm->heap, NULL, 0, size_of(f->result));
   if (!kept) return handle_no_memory(vm);
-  *kept = (AtledKept){.vm = vm, .desc = f->result, .trees = o->trees};
+  *kept = (AtledKept){.vm = vm, .unit = o->unit ? o->unit : f->unit, .desc = f->result, .trees = o->trees};
+  run_unit_hold(kept->unit);
   memcpy(kept->slots, o->slots, sizeof(Slot) * (size_t)f->result->nslots);
   for (int i = 0; i < f->result->nslots; i++)
     if (f->result->slots[i] == SLOT_PTR) rt_retain(kept->slots[i].p);
@@ -51,6 +53,7 @@ void atled_drop(AtledKept *kept) {
   if (!kept || kept->vm->running) return;
   AtledVM *vm = kept->vm;
   run_release_slots(vm, kept->desc, kept->slots);
+  run_unit_drop(vm, kept->unit);
   arena_free(&kept->trees);
   heap_realloc(&vm->heap, kept, size_of(kept->desc), 0);
   vm->handles--;

@@ -7,7 +7,7 @@
  *
  * The pointer is a function of this file, the same for all handles, and the handle says what it runs. So the handle's
  * code may be replaced while the pointer stays. A call writes to nothing that another thread reads but its Caller. */
-#include "api/native.h"
+#include "api/handles.h"
 #include <math.h>
 #include <string.h>
 
@@ -94,9 +94,8 @@ static double run_numbers(Context *c, const Pin *p, const double *x, size_t n, d
 
 /* JitPin.other. */
 static double call_in_context(void *self, const double *x, size_t n, double *g, const JitPin *code) {
-  const Native *s = self;
   const Pin *p = (const Pin *)(const void *)code;
-  Context *c = context_take(s->callers, p);
+  Context *c = context_take(((const AtledFunction *)self)->native.callers, p);
   if (!c) return NAN;
   if (!stack_limit_is_near(&c->rt)) rt_set_stack_limit(&c->rt, stack_pointer() - RECURSION);
   double y;
@@ -109,7 +108,7 @@ static double call_in_context(void *self, const double *x, size_t n, double *g, 
 
 /* ---- The pointers ------------------------------------------------------------------------------------------------ */
 static __attribute__((noinline)) double call_slowly(AtledFunction *f, const double *x, size_t n, double *g) {
-  Native *s = (Native *)(void *)f;
+  Native *s = &f->native;
   Caller *mine;
   const Pin *p = callers_enter(s->callers, &s->now, &mine);
   bool other = !p->array && (n != p->nargs || (p->nresults > 1 && !g));
@@ -120,7 +119,7 @@ static __attribute__((noinline)) double call_slowly(AtledFunction *f, const doub
 
 /* Of numbers, and of arrays: what these are stays the same when the code is replaced. */
 static inline double call_numbers(AtledFunction *f, const double *x, size_t n, double *g, bool gradient) {
-  Native *s = (Native *)(void *)f;
+  Native *s = &f->native;
   uintptr_t thread = caller_thread();
   Caller *c = caller_home(s->callers, thread);
   if (__builtin_expect(!caller_is_idle(c, thread), 0)) return call_slowly(f, x, n, g);
@@ -136,7 +135,7 @@ static inline double call_numbers(AtledFunction *f, const double *x, size_t n, d
 
 enum { USUAL = INT32_MAX }; /* elements, at least one */
 static inline double call_array(AtledFunction *f, const double *x, size_t n, double *g, bool gradient) {
-  Native *s = (Native *)(void *)f;
+  Native *s = &f->native;
   uintptr_t thread = caller_thread();
   Caller *c = caller_home(s->callers, thread);
   if (__builtin_expect(!caller_is_idle(c, thread), 0)) return call_slowly(f, x, n, g);
@@ -173,80 +172,87 @@ static bool all_floats(const uint8_t *kinds, int n) {
 
 static bool is_vector(const Desc *d) { return d->kind == D_ARRAY && d->rank == 1 && d->args[0]->kind == D_FLOAT; }
 
-/* Does the type have this form? *array: it is one of arrays. */
-static bool has_form(const Handle *h, AtledForm form, bool *array) {
-  const Desc *p = h->param, *r = h->result;
+/* Does the type have this form? */
+static bool has_form(const AtledFunction *f, AtledForm form) {
+  const Desc *p = f->param, *r = f->result;
   int n = p->nslots;
-  *array = is_vector(p);
-  if (!*array && !all_floats(p->slots, n)) return false;
+  bool array = is_vector(p);
+  if (!array && !all_floats(p->slots, n)) return false;
   if (form == ATLED_VALUE) return r->nslots == 1 && r->slots[0] == SLOT_FLOAT;
   if (r->kind != D_TUPLE || r->nslots != n + 1 || r->slots[0] != SLOT_FLOAT) return false;
-  return *array ? r->n == 2 && is_vector(r->args[1]) : all_floats(r->slots, r->nslots);
+  return array ? r->n == 2 && is_vector(r->args[1]) : all_floats(r->slots, r->nslots);
 }
 
-typedef struct NativeCall {
-  AtledFunction *f;
-  AtledForm form;
-  AtledNative *out;
-  Pin *made;
-} NativeCall;
-
-static AtledStatus check_form(AtledVM *vm, const Handle *h, AtledForm form, bool *array) {
+static AtledStatus check_form(AtledVM *vm, const AtledFunction *f, AtledForm form) {
   if ((unsigned)form > ATLED_GRADIENT)
     return report_bad_argument(vm, "there is no form %d of native pointers", (int)form);
-  if (!h->closure) return report_bad_argument(vm, "a value has no native pointer");
-  if (vm->config.jit == ATLED_JIT_OFF)
-    return report_bad_argument(vm, "a native pointer is machine code, which the mode ATLED_JIT_OFF excludes");
-  if (has_form(h, form, array)) return ATLED_OK;
+  if (!f->arity) return report_bad_argument(vm, "a value has no native pointer");
+  if (has_form(f, form)) return ATLED_OK;
   return report_bad_argument(vm, form == ATLED_VALUE
                                      ? "this form needs a function of floats, or of a float[], to a float"
                                      : "this form needs a function of floats, or of a float[], to a float and as many "
                                        "floats more, or another float[]");
 }
 
+AtledStatus native_pin(const AtledFunction *f, Pin **made) {
+  AtledVM *vm = f->vm;
+  if (vm->config.jit == ATLED_JIT_OFF)
+    return report_bad_argument(vm, "a native pointer is machine code, which the mode ATLED_JIT_OFF excludes");
+  Pin *p = *made = pin_new(vm, "with a native pointer");
+  if (!p) heap_out_of_memory(&vm->heap);
+  if (run_begin(vm) != 0) return report_runtime_error(vm, (Span){0});
+  AtledStatus status = pin_fill(p, f->value.p);
+  p->param = f->param;
+  p->result = f->result;
+  p->array = is_vector(f->param);
+  p->code.other = call_in_context;
+  if (!p->code.code) p->code.code = call_in_context;
+  return status;
+}
+
+typedef struct NativeCall {
+  AtledFunction *f;
+  AtledForm form;
+  Pin *made;
+} NativeCall;
+
 static AtledStatus native_body(AtledVM *vm, void *arg) {
   NativeCall *c = arg;
-  Handle h = handle_of(c->f);
-  bool array = false;
-  AtledStatus status = check_form(vm, &h, c->form, &array);
+  AtledStatus status = check_form(vm, c->f, c->form);
   if (status != ATLED_OK) return status;
   if (!vm->callers) {
     Callers *all = callers_new(&vm->heap);
     if (!all) heap_out_of_memory(&vm->heap);
     __atomic_store_n(&vm->callers, all, __ATOMIC_RELEASE);
   }
-  if (((Native *)(void *)c->f)->now) return ATLED_OK;
-  c->made = pin_new(vm, "with a native pointer");
-  if (!c->made) heap_out_of_memory(&vm->heap);
-  if (run_begin(vm) != 0) return report_runtime_error(vm, (Span){0});
-  status = pin_fill(c->made, h.closure);
-  c->made->param = h.param;
-  c->made->result = h.result;
-  c->made->array = array;
-  c->made->code.other = call_in_context;
-  if (!c->made->code.code) c->made->code.code = call_in_context;
-  return status;
+  return c->f->native.now ? ATLED_OK : native_pin(c->f, &c->made);
 }
 
 AtledStatus atled_native(AtledFunction *f, AtledForm form, AtledNative *out) {
   if (!f) return ATLED_BAD_ARGUMENT;
-  Handle h = handle_of(f);
+  AtledVM *vm = f->vm;
   if (out) *out = (AtledNative){0};
-  if (h.vm->closing) return ATLED_BAD_ARGUMENT;
-  if (h.vm->running) return vm_refuse(h.vm);
-  if (!out) return vm_reject_null(h.vm, "the place for the pointer");
-  NativeCall c = {.f = f, .form = form, .out = out};
-  AtledStatus status = vm_call(h.vm, native_body, &c);
+  if (vm->closing) return ATLED_BAD_ARGUMENT;
+  if (vm->running) return vm_refuse(vm);
+  if (!out) return vm_reject_null(vm, "the place for the pointer");
+  NativeCall c = {.f = f, .form = form};
+  AtledStatus status = vm_call(vm, native_body, &c);
   if (status != ATLED_OK) {
     pin_free(c.made);
     return status;
   }
-  Native *s = (Native *)(void *)f;
-  s->callers = h.vm->callers;
-  if (c.made) __atomic_store_n(&s->now, c.made, __ATOMIC_SEQ_CST);
-  if (form == ATLED_VALUE) out->value = s->now->array ? value_of_array : value_of_numbers;
-  else out->gradient = s->now->array ? gradient_of_array : gradient_of_numbers;
+  f->native.callers = vm->callers;
+  if (c.made) __atomic_store_n(&f->native.now, c.made, __ATOMIC_SEQ_CST);
+  if (form == ATLED_VALUE) out->value = is_vector(f->param) ? value_of_array : value_of_numbers;
+  else out->gradient = is_vector(f->param) ? gradient_of_array : gradient_of_numbers;
   return ATLED_OK;
+}
+
+void native_replace(Native *n, Pin *p) {
+  if (!p) return;
+  Pin *old = n->now;
+  __atomic_store_n(&n->now, p, __ATOMIC_SEQ_CST);
+  callers_forget(n->callers, old);
 }
 
 void native_release(Native *n) {
@@ -259,7 +265,7 @@ void native_release(Native *n) {
 const AtledDiagnostic *atled_native_error(const AtledFunction *f) {
   static const AtledDiagnostic no_memory = {
       .severity = ATLED_ERROR, .kind = "memory", .message = "out of memory", .rendered = "error: out of memory\n"};
-  Callers *all = f ? ((const Native *)(const void *)f)->callers : NULL;
+  Callers *all = f ? f->native.callers : NULL;
   uintptr_t thread = caller_thread();
   Context *found = NULL;
   for (Context *c = all ? __atomic_load_n(&all->contexts, __ATOMIC_ACQUIRE) : NULL; c; c = c->next)

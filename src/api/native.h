@@ -210,12 +210,10 @@ void contexts_interrupt(Callers *c);
 void context_failed(Context *c, const Pin *p);
 void contexts_free(Callers *c);
 
-/* ---- What handles.c and native.c ask each other ------------------------------------------------------------------ */
-typedef struct Handle {
-  AtledVM *vm;
-  Obj *closure; /* NULL: arity 0 */
-  const Desc *param, *result;
-} Handle;
-Handle handle_of(const AtledFunction *f);
+/* ---- native.c ---------------------------------------------------------------------------------------------------- */
+/* Within a call: a pin of the handle's function. *made is the caller's, whatever happens. */
+AtledStatus native_pin(const AtledFunction *f, Pin **made);
+/* Calls that begin from here on are of this pin, which the handle takes; NULL, if it has none. */
+void native_replace(Native *n, Pin *p);
 void native_release(Native *n); /* the handle goes */
 #endif

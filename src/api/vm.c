@@ -18,6 +18,7 @@
  * sources are split and parsed when first named, and the JIT is loaded at the
  * first compile. */
 #define _GNU_SOURCE
+#include "api/hosts.h"
 #include "api/native.h"
 #include "api/settings.h"
 #include "api/vm.h"
@@ -114,6 +115,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->rt.terminal = errors_on_terminal;
   vm->rt.read = config->input ? read_stream : NULL;
   vm->rt.place = run_place;
+  vm->rt.host = hosts_find;
   vm->rt.user = vm;
   vm->rt.strict = config->strict;
   vm->rt.args = config->args;
@@ -140,6 +142,7 @@ AtledVM *atled_new(const AtledConfig *config) {
 static void save_vm(AtledVM *vm) {
   Arena *a = &vm->arena;
   SAVE(a, vm->sources);
+  SAVE(a, vm->hosts);
   SAVE(a, vm->globals);
   SAVE(a, vm->libraries);
   SAVE(a, vm->modules);
@@ -495,7 +498,7 @@ AtledStatus atled_set_jit(AtledVM *vm, AtledJit jit) { return vm_call_unlimited(
 int atled_exit_status(const AtledVM *vm) { return vm ? vm->rt.exit_status : 0; }
 int64_t atled_live_objects(const AtledVM *vm) { return vm ? vm->rt.live : 0; }
 int64_t atled_evaluator_calls(const AtledVM *vm) { return vm ? vm->rt.evaluations : 0; }
-size_t atled_memory_used(const AtledVM *vm) { return vm ? vm->heap.bytes : 0; }
+size_t atled_memory_used(const AtledVM *vm) { return vm ? heap_bytes(&vm->heap) : 0; }
 void atled_fail_allocation(AtledVM *vm, int64_t n) {
   if (vm) vm->heap.fail_at = n > 0 ? n : -1;
 }

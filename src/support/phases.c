@@ -21,14 +21,15 @@ static double now(void) {
 /* The heap's peak is that of the phase. */
 static void begin(Heap *h, Phase to) {
   h->phases->now = to;
-  h->peak = h->bytes;
+  __atomic_store_n(&h->peak, heap_bytes(h), __ATOMIC_RELAXED);
   h->phases->since = now();
 }
 
 static void end(Heap *h) {
   PhaseTotal *t = &h->phases->all[h->phases->now];
   t->seconds += now() - h->phases->since;
-  if (h->peak > t->memory) t->memory = h->peak;
+  size_t peak = __atomic_load_n(&h->peak, __ATOMIC_RELAXED);
+  if (peak > t->memory) t->memory = peak;
 }
 
 void phases_begin(Heap *h) {

@@ -46,6 +46,8 @@ typedef struct Heap {
 } Heap;
 
 void heap_init(Heap *h);
+/* In use now, by whatever thread. */
+static inline size_t heap_bytes(const Heap *h) { return __atomic_load_n(&h->bytes, __ATOMIC_RELAXED); }
 /* As realloc, with the old size; new_size 0 frees. NULL when memory is gone (never when shrinking). */
 void *heap_realloc(Heap *h, void *p, size_t old_size, size_t new_size);
 /* n bytes aligned to 64, zero if wanted, free with heap_free_aligned and the same n. NULL when memory is gone. */
@@ -213,6 +215,7 @@ typedef struct Source {
   int nlines;
   bool library;  /* part of stdlib: call sites in it are left out of traces */
   bool constant; /* text and lines are constants of the program, else copies in the arena */
+  bool host;     /* binds functions of the host */
 } Source;
 /* Copies of sources that may outlive the others: each belongs to whoever lent it, until it is taken back. */
 typedef struct SourceLoans {
