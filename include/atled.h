@@ -255,6 +255,10 @@ typedef struct AtledConfig {
   /* Bytes that one call may write, to output and standard error together. What would exceed it isn't written, and the
    * program ends with an error of kind "output-limit", which no program catches. 0: no limit */
   size_t output_limit;
+  /* The x86-64 level of the processors that code is for: 2, 3 or 4; 0: this one's. Products and sums are rounded as
+   * such processors round them, whoever computes. Code for a higher level than this processor's is made by atled_build
+   * alone: everything is evaluated then. Other values are as 0. */
+  int cpu;
 } AtledConfig;
 
 /* All rights, and else all zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always,
@@ -725,6 +729,30 @@ ATLED_API AtledStatus atled_native(AtledFunction *f, AtledForm form, AtledNative
  * call has failed since. Without source lines. Valid until the thread's next call of such a pointer. Any thread.
  * [any] */
 ATLED_API const AtledDiagnostic *atled_native_error(const AtledFunction *f);
+
+/* ---- Ahead of time --------------------------------------------------------------------------
+ * Functions of the program as a library, for programs in C that neither link nor ship Atled. */
+typedef struct AtledBuild {
+  /* The path of the library, "libmodel.so": its functions are called model_f in C. */
+  const char *output;
+  const char *header; /* the path of its header, for C99 and C++; NULL: none */
+  /* "f,grad:f,vjp:g": f as model_f, its value and gradient as model_f_grad, value and pullback of g as model_g_vjp.
+   * NULL: all functions of the main program without a `_` in front whose type C has, and that may be built; the header
+   * says which are left out, and why. */
+  const char *functions;
+  bool archive; /* a static library, "libmodel.a" */
+} AtledBuild;
+/* Builds it, for processors of the config's level (AtledConfig.cpu), with the values that definitions have now. What
+ * its functions take and give, the header says. Functions must have no effect, call no C function and not look into
+ * text; parameters and results consist of numbers, bools, and arrays of floats or of ints, in tuples and records.
+ *
+ * ATLED_BAD_ARGUMENT: such a function, which the message names with the place; a name that isn't defined, or that C
+ * doesn't have, or has twice; a path that can't be written. ATLED_RUNTIME_ERROR, of kind "build": a program or file
+ * that building needs is missing, or fails. Files are written beside their places and renamed: after a failure these
+ * are what they were. As with atled_eval: one thread; not in callbacks; the strings aren't kept. Compiles in the
+ * process of atled-compiler, whatever `jit` is, and starts as, ld, and for an archive objcopy and ar. */
+ATLED_API AtledStatus atled_build_sized(AtledVM *vm, const AtledBuild *build, size_t size);
+#define atled_build(vm, build) atled_build_sized(vm, build, sizeof(AtledBuild))
 
 /* ---- Looking inside ------------------------------------------------------------------------ */
 typedef enum AtledStage {

@@ -323,6 +323,20 @@ static int show_ir(Options *o) {
   return end_vm(vm, status);
 }
 
+static int build_library(Options *o) {
+  if (o->nrest != 1 || !o->build.output) return options_refuse(o->verb);
+  char *text = slurp(o->rest[0]);
+  if (!text) return no_input(o->rest[0]);
+  AtledVM *vm = new_vm(&o->config);
+  if (!vm) return EXIT_SOFTWARE;
+  interrupt_target(vm);
+  AtledStatus status = atled_eval(vm, shown_name(o->rest[0]), text);
+  if (status == ATLED_OK) status = atled_build(vm, &o->build);
+  interrupt_target(NULL);
+  free(text);
+  return end_vm(vm, status);
+}
+
 static const char *local_time(double seconds, char *text, size_t n) {
   time_t t = (time_t)seconds;
   struct tm tm;
@@ -425,6 +439,7 @@ static int run_verb(Options *o) {
   case VERB_TEST: return test_files(o);
   case VERB_BENCH: return run_bench(o);
   case VERB_CHECK: return check_files(o);
+  case VERB_BUILD: return build_library(o);
   case VERB_IR: return show_ir(o);
   case VERB_CACHE: return run_cache(o);
   case VERB_EXPLAIN: return run_explain(o);

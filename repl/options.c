@@ -81,6 +81,7 @@ static bool takes(Verb verb, OptionId id) {
   return has_word(options[id].verbs, "any") || has_word(options[id].verbs, word);
 }
 
+static const int cpu_levels[] = {0, 2, 3, 4};
 static const AtledJit jit_modes[] = {ATLED_JIT_AUTO, ATLED_JIT_OFF, ATLED_JIT_ALWAYS};
 
 /* The first of the options of a sandbox takes all rights away. */
@@ -117,6 +118,11 @@ static void apply(Options *o, OptionId id, const char *value, int choice) {
   case OPTION_COMPARE: o->compare = value; return;
   case OPTION_OF: o->of = value; return;
   case OPTION_DOT: o->dot = true; return;
+  case OPTION_OUTPUT: o->build.output = value; return;
+  case OPTION_HEADER: o->build.header = value; return;
+  case OPTION_FUNCTIONS: o->build.functions = value; return;
+  case OPTION_STATIC: o->build.archive = true; return;
+  case OPTION_CPU: o->config.cpu = cpu_levels[choice]; return;
   case OPTION_GENERATE: o->generate = value; return;
   case OPTION_VERSION: o->version = true; return;
   case OPTION_HELP: o->help = true; return;

@@ -20,6 +20,7 @@ typedef struct Options {
   const char *of;             /* --of, or NULL */
   const char *generate;       /* what --generate shall make, or NULL */
   const char *save, *compare; /* files of --save and --compare, or NULL */
+  AtledBuild build;           /* -o, --header, --functions, --static */
   AtledStage stage, from;     /* --stage, --from */
   bool from_text;             /* --from was given */
   bool dot, json, watch, no_init, jit_given, help, version, sandbox;

@@ -61,7 +61,8 @@ class Config(ctypes.Structure):
                 ("cache_size", ctypes.c_int64), ("strict", ctypes.c_bool), ("no_stdlib", ctypes.c_bool), ("phases", ctypes.c_bool),
                 ("colour", ctypes.c_bool), ("args", ctypes.c_void_p), ("nargs", ctypes.c_int),
                 ("folders", ctypes.c_void_p), ("nfolders", ctypes.c_int), ("rights", ctypes.c_uint), ("module", ctypes.c_void_p),
-                ("cache_folder", ctypes.c_char_p), ("source_limit", ctypes.c_size_t), ("output_limit", ctypes.c_size_t)]
+                ("cache_folder", ctypes.c_char_p), ("source_limit", ctypes.c_size_t), ("output_limit", ctypes.c_size_t),
+                ("cpu", ctypes.c_int)]
 
 
 # As the header calls these structures.

@@ -180,7 +180,7 @@ AtledStatus native_pin(const AtledFunction *f, Pin **made) {
   AtledVM *vm = f->vm;
   if (vm->config.jit == ATLED_JIT_OFF)
     return report_bad_argument(vm, "a native pointer is machine code, which the mode ATLED_JIT_OFF excludes");
-  Pin *p = *made = pin_new(vm);
+  Pin *p = *made = pin_new(vm, "with a native pointer");
   if (!p) heap_out_of_memory(&vm->heap);
   if (run_begin(vm) != 0) return report_runtime_error(vm, (Span){0});
   AtledStatus status = pin_fill(p, f->value.p);

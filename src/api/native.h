@@ -52,6 +52,7 @@ typedef struct Pin Pin;
 struct Pin {
   JitPin code; /* first: machine code gets its address */
   uint64_t number;
+  const char *purpose;
   AtledVM *vm;
   Arena arena;
   PinModule *modules;
@@ -70,10 +71,15 @@ struct Pin {
   bool array;            /* its only parameter, and the second result if there is one, is an array of floats */
   Pin *next;             /* among those that were replaced */
 };
-Pin *pin_new(AtledVM *vm); /* NULL: out of memory */
+/* purpose: what messages say of a function in it, "with a native pointer". NULL: out of memory */
+Pin *pin_new(AtledVM *vm, const char *purpose);
 /* Within a call: compiles all that the closure may run, and freezes what it refers to. May leave by heap.on_oom; then
  * pin_free frees what was made. Not ATLED_OK: the error is reported. */
 AtledStatus pin_fill(Pin *p, Obj *closure);
+/* The same for several closures, without compiling: each becomes its frozen copy. */
+AtledStatus pin_take(Pin *p, Slot *closures, int n);
+/* The slots of a global that one of its modules names. */
+const Slot *pin_global(const Pin *p, int index);
 /* No caller is in it. NULL is allowed. */
 void pin_free(Pin *p);
 

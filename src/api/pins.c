@@ -13,10 +13,10 @@
 #include "support/host_library.h"
 #include <string.h>
 
-Pin *pin_new(AtledVM *vm) {
+Pin *pin_new(AtledVM *vm, const char *purpose) {
   Pin *p = heap_realloc(&vm->heap, NULL, 0, sizeof *p);
   if (!p) return NULL;
-  *p = (Pin){.vm = vm, .number = ++vm->callers->pins};
+  *p = (Pin){.vm = vm, .purpose = purpose};
   arena_init(&p->arena, &vm->heap);
   map_init(&p->globals, &p->arena);
   return p;
@@ -41,6 +41,8 @@ void pin_free(Pin *p) {
 static Slot *global_slots(const Pin *p, int index) {
   return map_get(&p->globals, (const void *)(uintptr_t)(index + 1));
 }
+
+const Slot *pin_global(const Pin *p, int index) { return global_slots(p, index); }
 
 /* For mod_new, which must not be left by a jump: all are there. */
 static Slot *find_global(void *pin, int index) { return global_slots(pin, index); }
@@ -150,11 +152,11 @@ static RtFunc *pinned_function(void *pin, const RtFunc *f) {
   return m ? m->funcs[f->code->index] : NULL;
 }
 
-static bool freeze_all(Pin *p, Obj *closure) {
+static bool freeze_all(Pin *p, Slot *closures, int n) {
   AtledVM *vm = p->vm;
   static const uint8_t pointer = SLOT_PTR;
-  p->closure.p = closure;
-  if (!freeze(&p->frozen, &pointer, 1, &p->closure)) return false;
+  for (int k = 0; k < n; k++)
+    if (!freeze(&p->frozen, &pointer, 1, &closures[k])) return false;
   for (int k = 0; k < p->nmodules; k++) /* closures among the values add modules */
     for (int g = 0; g < p->modules[k].code->nglobals; g++) {
       int index = p->modules[k].code->globals[g];
@@ -210,9 +212,8 @@ static const bool *reached_functions(const Pin *p, int k) {
 static AtledStatus refuse(const Pin *p, const PinModule *m, const LInstr *i) {
   const char *name = i->op == LOP_RT ? ir_rt_name((int)i->sub) : m->code->foreigns[i->imm.i].symbol;
   PinPlace at = i->site < m->nsites ? m->places[i->site] : (PinPlace){0};
-  if (!at.file)
-    return report_bad_argument(p->vm, "a function with a native pointer %s (`%s`)", misdeed(m->mod, i), name);
-  return report_bad_argument(p->vm, "%s:%d:%d: a function with a native pointer %s (`%s`)", at.file, at.line, at.column,
+  if (!at.file) return report_bad_argument(p->vm, "a function %s %s (`%s`)", p->purpose, misdeed(m->mod, i), name);
+  return report_bad_argument(p->vm, "%s:%d:%d: a function %s %s (`%s`)", at.file, at.line, at.column, p->purpose,
                              misdeed(m->mod, i), name);
 }
 
@@ -234,12 +235,24 @@ static bool compile_all(Pin *p) {
   return true;
 }
 
+/* pointer: the function is called by one. */
+static AtledStatus take(Pin *p, Slot *closures, int n, bool pointer) {
+  freezer_init(&p->frozen, p->vm, &p->arena, pinned_function, p);
+  for (int k = 0; k < n; k++) {
+    const RtFunc *f = ((ClosureObj *)closures[k].p)->fn;
+    if (!pinned(p, f->mod, pointer ? f->code->index : -1)) return report_runtime_error(p->vm, (Span){0});
+  }
+  return freeze_all(p, closures, n) ? check(p) : report_runtime_error(p->vm, (Span){0});
+}
+
+AtledStatus pin_take(Pin *p, Slot *closures, int n) { return take(p, closures, n, false); }
+
 AtledStatus pin_fill(Pin *p, Obj *closure) {
   AtledVM *vm = p->vm;
   const RtFunc *f = ((ClosureObj *)closure)->fn;
-  freezer_init(&p->frozen, vm, &p->arena, pinned_function, p);
-  if (!pinned(p, f->mod, f->code->index) || !freeze_all(p, closure)) return report_runtime_error(vm, (Span){0});
-  AtledStatus status = check(p);
+  p->number = ++vm->callers->pins;
+  p->closure.p = closure;
+  AtledStatus status = take(p, &p->closure, 1, true);
   if (status != ATLED_OK) return status;
   if (!compile_all(p)) return report_runtime_error(vm, (Span){0});
   p->table = rt_table;

@@ -108,7 +108,10 @@ bool settings_config(AtledConfig *own, const AtledConfig *host) {
   *own = defaults();
   if (!host) return true;
   bool initialised = host->struct_size >= sizeof host->struct_size && host->struct_size <= CONFIG_BYTES;
-  return initialised && struct_take(own, sizeof *own, host, host->struct_size);
+  if (!initialised || !struct_take(own, sizeof *own, host, host->struct_size)) return false;
+  if (own->cpu < 2 || own->cpu > 4) own->cpu = 0;
+  if (jit_cpu(0) < own->cpu) own->jit = ATLED_JIT_OFF;
+  return true;
 }
 
 /* A host whose structure ends before `rights` would get all of them in atled_new. */
@@ -131,6 +134,7 @@ JitOptions settings_jit(AtledVM *vm) {
   const char *level = setting("ATLED_OPT");
   JitOptions options = jit_default_options();
   options.strict = c->strict;
+  options.cpu = c->cpu;
   options.in_process = c->jit_in_process;
   options.never_here = !has_all_rights(vm) && !c->jit_in_process;
   options.memory = c->jit_memory ? c->jit_memory : (size_t)LIMIT_COMPILER_MEMORY;

@@ -81,7 +81,7 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
   vm->checker = checker_new(&vm->arena, &vm->scratch, &vm->syms, &vm->sources, modules_loader(vm));
   rights_begin(vm);
   bool strict = vm->config.strict;
-  vm->world = world_new(&vm->arena, &vm->syms, strict, !strict && jit_fuses());
+  vm->world = world_new(&vm->arena, &vm->syms, strict, !strict && jit_fuses(jit_cpu(vm->config.cpu)));
   watch_begin(vm);
   vm->elab = elab_new(&vm->arena, vm->world, &vm->syms, &vm->sources);
   if (!modules_load_prelude(vm)) return ATLED_NO_MEMORY;

@@ -69,8 +69,8 @@ static void define_pointer(Emit *e, const LFunc *f) {
   static const char *const names[] = {"self", "x", "n", "g", "pin"};
   Abi a = {.e = e, .f = f};
   gcc_jit_param *params[5];
-  char name[40];
-  snprintf(name, sizeof name, JIT_POINTER, f->index);
+  char name[EXPORT_SIZE];
+  EXPORT_NAME(e, name, JIT_POINTER, f->index);
   for (int k = 0; k < 5; k++) {
     params[k] = e->g->context_new_param(e->ctx, NULL, k == N ? e->t_u64 : e->t_ptr, names[k]);
     a.params[k] = e->g->param_as_rvalue(params[k]);

@@ -352,8 +352,8 @@ static void define_entry(Emit *e, const LFunc *f) {
   gcc_jit_param *params[3];
   static const char *const names[] = {"mod", "args", "results"};
   for (int p = 0; p < 3; p++) params[p] = g->context_new_param(e->ctx, NULL, e->t_ptr, names[p]);
-  char name[40];
-  snprintf(name, sizeof name, JIT_ENTRY, f->index);
+  char name[EXPORT_SIZE];
+  EXPORT_NAME(e, name, JIT_ENTRY, f->index);
   gcc_jit_function *fn = g->context_new_function(e->ctx, NULL, GF_EXPORTED, e->t_i32, name, 3, params, 0);
   Block *b = g->function_new_block(fn, NULL);
   Rv **args = NEW_ARRAY(e->arena, Rv *, f->nparams + 2), *slots = g->param_as_rvalue(params[1]);
@@ -413,8 +413,8 @@ static void define_direct(Emit *e, const LFunc *f) {
   const FuncInfo *info = &e->funcs[f->index];
   gcc_jit_param **params = NEW_ARRAY(e->arena, gcc_jit_param *, f->nparams + 2);
   int n = make_params(e, f, params);
-  char name[40];
-  snprintf(name, sizeof name, JIT_DIRECT, f->index);
+  char name[EXPORT_SIZE];
+  EXPORT_NAME(e, name, JIT_DIRECT, f->index);
   Type *type = result_type(e, f, direct_convention(f));
   gcc_jit_function *fn = g->context_new_function(e->ctx, NULL, GF_EXPORTED, type, name, n, params, 0);
   Block *b = g->function_new_block(fn, NULL);

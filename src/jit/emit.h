@@ -48,12 +48,19 @@ typedef struct Emit {
   Map opaque;               /* name of a libm function that GCC doesn't know (a literal) -> the function */
   gcc_jit_function *sincos; /* NULL as long as nothing calls it */
   Type *table_types[TF_COUNT];
-  Type *prim_type;
   Lv *foreigns; /* exported array of addresses, filled in after loading */
   bool uses_libm;
   bool fuses; /* the CPU has products and sums in one operation */
+  /* Begins all exported names. NULL: code for a VM, whose names begin with nothing, and which reaches the runtime
+   * through Mod.table; else it names what it calls, for the linker */
+  const char *prefix;
+  Map named; /* name of a function of the runtime (a literal) -> the function */
 } Emit;
 
+/* A name that the code exports: the pattern's, for function `index`. */
+enum { EXPORT_SIZE = 80 };
+#define EXPORT_NAME(e, name, pattern, index)                                                                           \
+  snprintf((name), EXPORT_SIZE, "%s" pattern, (e)->prefix ? (e)->prefix : "", (index))
 /* The exported name of the array of foreign addresses, by the rows of the module's table. */
 #define JIT_FOREIGNS "atled_foreigns"
 #define JIT_ENTRY    "atled_entry_%d"
@@ -145,6 +152,8 @@ Rv *call_libm(Emit *e, const char *name, int n, Rv **args);
 Rv *call_sincos(Emit *e, Rv *x, Lv *sine, Lv *cosine);
 /* A function of the runtime table; the arguments have the signature's types. */
 Rv *call_table(Emit *e, Rv *mod, RtTableFn f, int n, Rv **args);
+/* A primitive, by its row of rt.def. */
+Rv *call_prim(Emit *e, Rv *mod, uint32_t prim, int n, Rv **args);
 Rv *load_rt(const Emit *e, Rv *mod);
 Rv *load_func(const Emit *e, Rv *mod, int64_t k);
 Rv *load_func_id(const Emit *e, Rv *mod, int64_t k);

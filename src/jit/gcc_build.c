@@ -70,9 +70,9 @@ void build_init(Emit *e) {
       e->two[a][b] = g->struct_as_type(g->context_new_struct_type(e->ctx, NULL, "two", 2, fields));
     }
   map_init(&e->opaque, e->arena);
+  map_init(&e->named, e->arena);
   e->expect = g->context_get_builtin_function(e->ctx, "__builtin_expect");
   e->prefetch = g->context_get_builtin_function(e->ctx, "__builtin_prefetch");
-  e->prim_type = pointer_to_function(e, "i:ppppu");
 }
 
 Type *type_of_kind(const Emit *e, int reg_kind) {
@@ -169,7 +169,30 @@ Rv *call_sincos(Emit *e, Rv *x, Lv *sine, Lv *cosine) {
   return call(e, e->sincos, 3, args);
 }
 
+/* A function of the runtime by its name, which the linker finds. */
+static gcc_jit_function *named(Emit *e, const char *name, const char *signature) {
+  gcc_jit_function *known = map_get(&e->named, name);
+  if (known) return known;
+  gcc_jit_param *params[MAX_PARAMS];
+  int n = 0;
+  for (const char *p = signature + 2; *p; p++)
+    params[n++] = e->g->context_new_param(e->ctx, NULL, type_of_letter(e, *p), "x");
+  Type *result = type_of_letter(e, signature[0]);
+  gcc_jit_function *f = e->g->context_new_function(e->ctx, NULL, GF_IMPORTED, result, name, n, params, 0);
+  map_put(&e->named, name, f);
+  return f;
+}
+
+Rv *call_prim(Emit *e, Rv *mod, uint32_t prim, int n, Rv **args) {
+  static const char signature[] = "i:ppppu"; /* RtPrimFn */
+  if (e->prefix) return call(e, named(e, rt_prim_names[prim], signature), n, args);
+  Rv *prims = load(e, load(e, mod, offsetof(Mod, table), e->t_ptr), offsetof(RtTable, prims), e->t_ptr);
+  Rv *target = load(e, prims, (size_t)prim * sizeof(RtPrimFn), pointer_to_function(e, signature));
+  return e->g->context_new_call_through_ptr(e->ctx, NULL, target, n, args);
+}
+
 Rv *call_table(Emit *e, Rv *mod, RtTableFn f, int n, Rv **args) {
+  if (e->prefix) return call(e, named(e, rt_table_names[f], rt_table_signatures[f]), n, args);
   if (!e->table_types[f]) e->table_types[f] = pointer_to_function(e, rt_table_signatures[f]);
   Rv *table = load(e, mod, offsetof(Mod, table), e->t_ptr);
   Rv *target = load(e, table, rt_table_offsets[f], e->table_types[f]);

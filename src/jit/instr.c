@@ -240,11 +240,9 @@ static void emit_apply(Fn *k, const LInstr *i) {
 
 static void emit_rt(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Rv *prims = load(e, load(e, k->mod, offsetof(Mod, table), e->t_ptr), offsetof(RtTable, prims), e->t_ptr);
-  Rv *target = load(e, prims, (size_t)i->sub * sizeof(RtPrimFn), e->prim_type);
   Rv *slots = pass_slots(k, i->args, i->nargs);
   Rv *args[] = {load_rt(e, k->mod), load_desc(e, k->mod, i->imm.i), slots, results_buffer(k), k_site(k, i->site)};
-  check_status(k, i, e->g->context_new_call_through_ptr(e->ctx, NULL, target, 5, args), false);
+  check_status(k, i, call_prim(e, k->mod, i->sub, 5, args), false);
   take_results(k, i);
 }
 

@@ -174,7 +174,7 @@ static bool is_strict(const Jit *j, const LModule *m) { return j->options.strict
 uint64_t jit_key(const Jit *j, const LModule *m, uint64_t hash) {
   uint64_t h = hash_mix(hash, (uint64_t)m->nfuncs);
   h = hash_mix(h, (uint64_t)j->options.opt_level * 2 + is_strict(j, m));
-  h = hash_mix(h, (uint64_t)translate_cpu_level());
+  h = hash_mix(h, (uint64_t)jit_cpu(j->options.cpu));
   h = hash_mix(h, rt_table_version());
   return hash_mix(h, build_identity());
 }
@@ -348,6 +348,7 @@ Order *jit_new_order(Jit *j, const LModule *m, uint64_t key, Folder *folder) {
                    .memory = j->options.memory,
                    .seconds = j->options.seconds,
                    .opt_level = j->options.opt_level,
+                   .cpu = jit_cpu(j->options.cpu),
                    .cache_limit = j->cache.limit,
                    .strict = is_strict(j, m)};
   strcpy(order->dump_dir, j->dump_dir);
@@ -518,6 +519,35 @@ bool jit_compile(Jit *j, Mod *m, const char **why) {
   j->stats.failures++;
   *why = j->why;
   return false;
+}
+
+/* Makes it in the order's own folder, from which it is moved. */
+static bool build(Jit *j, Mod *m, const char *prefix, const char *object) {
+  Wait wait = {j, m->rt, now_ms()};
+  Folder folder;
+  Order *order = jit_new_order(j, m->code, m->code->hash, &folder);
+  if (!order) return false;
+  snprintf(order->prefix, sizeof order->prefix, "%s", prefix);
+  snprintf(order->so, sizeof order->so, "%s", object);
+  order->cache_dir[0] = 0;
+  bool ok = carry_out(j, m, order, &wait);
+  if (j->compiler.order == order) compiler_stop(&j->compiler, false); /* the time was up: nobody asks for it again */
+  folder_remove(&folder);
+  jit_free_order(j, order);
+  return ok;
+}
+
+bool jit_build(Jit *j, Mod *m, const char *prefix, const char *object, const char **why) {
+  double start = now_ms();
+  j->no_memory = false;
+  jit_own(j);
+  if (!jit_available(j, why)) return false;
+  Phase before = phase_enter(j->heap, PHASE_COMPILE);
+  bool ok = build(j, m, prefix, object);
+  phase_leave(j->heap, before);
+  j->stats.compile_ms += now_ms() - start;
+  *why = ok ? NULL : j->why;
+  return ok;
 }
 
 void jit_unload(Mod *m) {

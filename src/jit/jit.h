@@ -14,6 +14,7 @@ typedef struct JitOptions {
   const char *cache_dir;
   uint64_t cache_limit; /* bytes on disk; 0: the default, 256 MB */
   int opt_level;        /* 0 … 3 */
+  int cpu;              /* x86-64 level; 0: this CPU's */
   bool strict;          /* GCC rounds nothing itself; a strict module is compiled so in any case */
   bool in_process;      /* GCC runs in this process, not in one of its own */
   bool never_here;      /* where there is no process of its own, GCC doesn't run */
@@ -91,7 +92,12 @@ void jit_unload_fragments(Mod *m);
 /* Numbers that the host keeps in the cache beside the code of this module. Reading gives a new block of *n, or NULL. */
 void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n);
 int32_t *jit_read_notes(Jit *j, const LModule *m, size_t *n);
-/* Has this CPU, as code is compiled for it, an operation for a * b + c? */
-bool jit_fuses(void);
+/* The x86-64 level that code is compiled for: the wanted one, or, where that is 0, this CPU's. */
+int jit_cpu(int wanted);
+/* Have CPUs of this level, as code is compiled for them, an operation for a * b + c? */
+bool jit_fuses(int cpu);
+/* Code for another program: compiles m into the object file, for linking with libatled_rt.a. Its exported names begin
+ * with `prefix`; it reaches m's tables by its first argument, and the runtime by names. */
+bool jit_build(Jit *j, Mod *m, const char *prefix, const char *object, const char **why);
 JitStats jit_stats(const Jit *j);
 #endif

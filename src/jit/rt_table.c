@@ -21,6 +21,18 @@ const char *const rt_table_signatures[TF_COUNT] = {
 #undef F
 };
 
+const char *const rt_table_names[TF_COUNT] = {
+#define F(name, signature, result, params) #name,
+#include "jit/rt_table.def"
+#undef F
+};
+
+const char *const rt_prim_names[RTP_COUNT] = {
+#define RT(NAME, function, name, type, flags, right) #function,
+#include "prims/rt.def"
+#undef RT
+};
+
 const size_t rt_table_offsets[TF_COUNT] = {
 #define F(name, signature, result, params) offsetof(RtTable, name),
 #include "jit/rt_table.def"

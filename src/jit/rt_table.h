@@ -20,6 +20,9 @@ typedef enum RtTableFn {
 } RtTableFn;
 extern const char *const rt_table_signatures[TF_COUNT];
 extern const size_t rt_table_offsets[TF_COUNT];
+/* What the linker calls them: code that is built ahead of time names what it uses. */
+extern const char *const rt_table_names[TF_COUNT];
+extern const char *const rt_prim_names[RTP_COUNT];
 /* Changes when a row does; part of the key of compiled code. */
 uint64_t rt_table_version(void);
 #endif

@@ -31,7 +31,7 @@ typedef struct Work {
 } Work;
 
 /* The x86-64 level of this CPU, 0 on others: GCC's option -march=native is refused by the library. */
-int translate_cpu_level(void) {
+static int cpu_level(void) {
 #if defined __x86_64__
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")) return 1;
@@ -45,11 +45,14 @@ int translate_cpu_level(void) {
 #endif
 }
 
-bool jit_fuses(void) {
+int jit_cpu(int wanted) { return wanted ? wanted : cpu_level(); }
+
+bool jit_fuses(int cpu) {
 #if defined __aarch64__
+  (void)cpu;
   return true;
 #else
-  return translate_cpu_level() >= 3;
+  return cpu >= 3;
 #endif
 }
 
@@ -98,8 +101,10 @@ static void set_options(const Work *w) {
     g->context_add_command_line_option(ctx, "-frounding-math");
   }
   static const char *const levels[] = {NULL, NULL, "-march=x86-64-v2", "-march=x86-64-v3", "-march=x86-64-v4"};
-  const char *march = levels[translate_cpu_level()];
+  const char *march = levels[w->order->cpu];
   if (march) g->context_add_command_line_option(ctx, march);
+  /* What nothing calls the linker leaves out. */
+  if (w->order->prefix[0]) g->context_add_command_line_option(ctx, "-ffunction-sections");
   /* Simpler register allocation, and passes left out that take time or duplicate code: a quarter of the time for no
    * speed. In short functions they cost little, and some loops do gain. */
   static const char *const long_function[] = {"-fira-algorithm=priority",
@@ -146,7 +151,8 @@ static bool translate_guarded(Work *w) {
   set_options(w);
   w->e.arena = &w->arena;
   w->e.m = w->m;
-  w->e.fuses = jit_fuses();
+  w->e.fuses = jit_fuses(w->order->cpu);
+  w->e.prefix = w->order->prefix[0] ? w->order->prefix : NULL;
   bool emitted = emit_module(&w->e);
   if (emitted) emit_pointers(&w->e);
   const char *error = w->e.error ? w->e.error : w->e.g->context_get_first_error(w->e.ctx);
@@ -215,7 +221,10 @@ bool translate_module(const Order *order, const LModule *m, const Tools *tools, 
     result->missing = true;
     refuse(w, why);
   }
-  result->ok = ok && tools_make(tools, folder, order->so, w->libm, result->why, sizeof result->why);
+  bool object = order->prefix[0];
+  if (ok && object) ok = tools_assemble(tools, folder, order->so, result->why, sizeof result->why);
+  if (ok && !object) ok = tools_make(tools, folder, order->so, w->libm, result->why, sizeof result->why);
+  result->ok = ok;
   heap_realloc(heap, w, sizeof *w, 0);
   return result->ok;
 }

@@ -12,6 +12,4 @@ bool translate_module(const Order *order, const LModule *m, const Tools *tools, 
                       Heap *heap, Result *result);
 /* Of orders and results: programs of different builds don't work together. */
 uint64_t translate_version(void);
-/* The x86-64 level of this CPU, 0 on others. */
-int translate_cpu_level(void);
 #endif

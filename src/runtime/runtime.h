@@ -335,6 +335,8 @@ void rt_init(Rt *rt, Heap *heap); /* registers the built-in descs too */
 /* The rights that the program has anywhere or below a folder. */
 unsigned rt_rights(const Rt *rt);
 void rt_destroy(Rt *rt); /* frees caches; live objects are the caller's concern */
+/* All that objects lie in: of a program without patterns, descriptors of its own and input that is all to be freed. */
+void rt_blocks_free(Rt *rt);
 
 /* The VM's descriptor of this type, which lives as long as the VM: a copy of d, of which nothing is needed afterwards,
  * or of an equal one. One without an id is its own. NULL after rt_error(ERR_MEMORY). */

@@ -79,7 +79,6 @@ static inline bool rt_recycle_array(Rt *rt, void *p, size_t size) {
 
 void rt_descs_free(Rt *rt);
 void rt_blocks_init(Rt *rt); /* from then on the heap can have back what is only kept */
-void rt_blocks_free(Rt *rt); /* all of them */
 /* Room for at least `need` items of `item` bytes in a worklist; false after rt_error. */
 bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t item);
 

@@ -241,6 +241,34 @@ static void test_arguments(AtledJit jit) {
   atled_free(vm);
 }
 
+/* What can't be built: paths, names and lists that make no sense. Nothing is written. */
+static void test_builds(void) {
+  static const char *const lists[] = {"",    ",",  "f,", "f,,f", "grad:", "g",     "jvp:f",  "f:f", "grad:grad:f",
+                                      "f,f", "f'", "s",  "n",    "\xff",  "vjp:s", " f , f "};
+  static const char *const paths[] = {"",     "/",        "/nowhere/libm.so", "/dev/null/libm.so",
+                                      "/tmp", "/tmp/.so", "/tmp/2.so",        "/tmp/int.so"};
+  AtledVM *vm = new_vm(ATLED_JIT_AUTO);
+  CHECK(atled_eval(vm, "model", "let f (x : float) = x\nlet f' = f\nlet n = 3\nlet s (x : string) = x") == ATLED_OK);
+  AtledBuild b = {.output = "/tmp/libm.so", .header = "/nowhere/m.h"};
+  CHECK(atled_build(NULL, &b) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_build(vm, NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_build(vm, &b)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_build(vm, &(AtledBuild){.functions = "f"})) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_build_sized(vm, &(AtledBuild){.output = "x"}, 0)) == ATLED_BAD_ARGUMENT);
+  b.header = NULL;
+  for (size_t k = 0; k < COUNT(lists); k++) {
+    b.functions = lists[k];
+    CHECK(CALL(vm, atled_build(vm, &b)) == ATLED_BAD_ARGUMENT);
+  }
+  b.functions = "f";
+  for (size_t k = 0; k < COUNT(paths); k++) {
+    b.output = paths[k];
+    CHECK(CALL(vm, atled_build(vm, &b)) == ATLED_BAD_ARGUMENT);
+  }
+  CHECK(access("/tmp/libm.so", F_OK) != 0);
+  atled_free(vm);
+}
+
 /* Forms that there aren't, or that the type doesn't have, and calls with numbers of arguments that make no sense. */
 static void test_pointers(void) {
   static const char *const types[] = {"int -> float",       "float",         "float -> float", "float[] -> float",
@@ -626,6 +654,7 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_get(vm, NULL, NULL, NULL));
   REFUSED(atled_call(in->f, &x, 1, NULL));
   REFUSED(atled_call_double(in->f, &y, 1, &y));
+  REFUSED(atled_build(vm, &(AtledBuild){.output = "/tmp/libm.so"}));
   REFUSED(atled_native(in->f, ATLED_VALUE, &native));
   REFUSED(atled_replace(in->f, "fun x -> x"));
   REFUSED(atled_call_into(in->f, &x, 1, &x));
@@ -736,6 +765,7 @@ int main(void) {
   test_arguments(ATLED_JIT_OFF);
   test_arguments(ATLED_JIT_ALWAYS);
   test_pointers();
+  test_builds();
   test_rank_9();
   test_descriptors();
   test_attempt(ATLED_JIT_OFF);

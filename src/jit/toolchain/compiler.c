@@ -66,6 +66,14 @@ static bool find_program(char *path, size_t n) {
   return usable(path, n, snprintf(path, n, "%s/atled-compiler", ATLED_LIBEXEC));
 }
 
+bool compiler_find_beside(const char *name, char *path, size_t n) {
+  char program[FILE_NAME_SIZE];
+  if (!find_program(program, sizeof program)) return false;
+  int folder = (int)(strrchr(program, '/') ? strrchr(program, '/') + 1 - program : 0);
+  int made = snprintf(path, n, "%.*s%s", folder, program, name);
+  return made > 0 && (size_t)made < n && access(path, R_OK) == 0;
+}
+
 /* ---- Starting it ------------------------------------------------------------------------------------------------- */
 /* With the socket as its standard input: its number, or 0. */
 static pid_t spawn(const char *path, const Compiler *c, int socket) {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { TEXT_SIZE = 512, FILE_NAME_SIZE = 4096, COMPILER_OTHER_VERSION = 2 /* its status */, COMPILER_PROTOCOL = 3 };
+enum { TEXT_SIZE = 512, FILE_NAME_SIZE = 4096, COMPILER_OTHER_VERSION = 2 /* its status */, COMPILER_PROTOCOL = 4 };
 
 /* What is to be compiled, and how. */
 typedef struct Order {
@@ -17,7 +17,11 @@ typedef struct Order {
   uint64_t memory; /* bytes of address space that the compiler may have; 0: no limit */
   double seconds;  /* that it may take; 0: no limit */
   int32_t opt_level;
+  int32_t cpu; /* the x86-64 level that the code is for */
   bool strict;
+  /* Of code that is built ahead of time: what its exported names begin with; `so` is the object file then, which isn't
+   * linked yet. Empty: code for a VM */
+  char prefix[16];
   bool background;         /* somebody works meanwhile */
   char so[FILE_NAME_SIZE]; /* the shared object; an absolute path */
   /* where it is put if the host is gone by then; empty: nowhere */
@@ -76,6 +80,8 @@ CompilerEnd compiler_look(Compiler *c, Result *result);
 CompilerEnd compiler_wait(Compiler *c, Result *result, bool (*stop)(void *user), void *user);
 /* The image isn't needed any more, though the process is still at it; false if it is. */
 bool compiler_leave(Compiler *c);
+/* The path of a file that lies beside the program atled-compiler. False: there is none. */
+bool compiler_find_beside(const char *name, char *path, size_t n);
 void compiler_add_usage(Usage *all, const Usage *more);
 /* Knows of no process any more: of a child's copy, whose process is the parent's. */
 void compiler_forget(Compiler *c);

@@ -21,7 +21,7 @@
 extern char **environ;
 enum { PATH_SIZE = 4096 };
 
-static bool find_program(const char *name, char *path, size_t n) {
+bool tools_find_program(const char *name, char *path, size_t n) {
   const char *dirs = secure_getenv("PATH");
   if (!dirs) dirs = "/usr/bin:/bin";
   while (*dirs) {
@@ -37,8 +37,8 @@ static bool find_program(const char *name, char *path, size_t n) {
 }
 
 const char *tools_find(Tools *t) {
-  if (!find_program("as", t->as, sizeof t->as)) return "as";
-  if (!find_program("ld", t->ld, sizeof t->ld)) return "ld";
+  if (!tools_find_program("as", t->as, sizeof t->as)) return "as";
+  if (!tools_find_program("ld", t->ld, sizeof t->ld)) return "ld";
   return NULL;
 }
 
@@ -90,31 +90,46 @@ static bool not_empty(const char *path) {
   return stat(path, &st) == 0 && st.st_size > 0;
 }
 
-bool tools_make(const Tools *t, const char *dir, const char *so, bool libm, char *text, size_t n) {
-  char assembly[PATH_SIZE], object[PATH_SIZE], log[PATH_SIZE];
-  snprintf(assembly, sizeof assembly, "%s/m.s", dir);
-  snprintf(object, sizeof object, "%s/m.o", dir);
+bool tools_run(const char *name, char *const *argv, const char *dir, char *text, size_t n) {
+  char log[PATH_SIZE];
   snprintf(log, sizeof log, "%s/log", dir);
-  char *as[] = {(char *)t->as, "-o", object, assembly, NULL};
-  bool ok = run(as, log) == 0 && not_empty(object);
-  if (!ok) explain("the assembler", log, text, n);
-  if (ok) {
-    /* One segment mapping less and no build id: the object is small and loads fast. */
-    char *ld[] = {(char *)t->ld,
-                  "-shared",
-                  "--build-id=none",
-                  "--hash-style=gnu",
-                  "-z",
-                  "noseparate-code",
-                  "-o",
-                  (char *)so,
-                  object,
-                  libm ? "-l:libm.so.6" : NULL,
-                  NULL};
-    ok = run(ld, log) == 0 && not_empty(so);
-    if (!ok) explain("the linker", log, text, n);
-  }
-  unlink(object);
+  bool ok = run(argv, log) == 0;
+  if (!ok) explain(name, log, text, n);
   unlink(log);
+  return ok;
+}
+
+/* The same of a program that makes a file. */
+static bool make(const char *name, char *const *argv, const char *dir, const char *made, char *text, size_t n) {
+  if (!tools_run(name, argv, dir, text, n)) return false;
+  if (not_empty(made)) return true;
+  snprintf(text, n, "%s failed", name);
+  return false;
+}
+
+bool tools_assemble(const Tools *t, const char *dir, const char *object, char *text, size_t n) {
+  char assembly[PATH_SIZE];
+  snprintf(assembly, sizeof assembly, "%s/m.s", dir);
+  char *as[] = {(char *)t->as, "-o", (char *)object, assembly, NULL};
+  return make("the assembler", as, dir, object, text, n);
+}
+
+bool tools_make(const Tools *t, const char *dir, const char *so, bool libm, char *text, size_t n) {
+  char object[PATH_SIZE];
+  snprintf(object, sizeof object, "%s/m.o", dir);
+  /* One segment mapping less and no build id: the object is small and loads fast. */
+  char *ld[] = {(char *)t->ld,
+                "-shared",
+                "--build-id=none",
+                "--hash-style=gnu",
+                "-z",
+                "noseparate-code",
+                "-o",
+                (char *)so,
+                object,
+                libm ? "-l:libm.so.6" : NULL,
+                NULL};
+  bool ok = tools_assemble(t, dir, object, text, n) && make("the linker", ld, dir, so, text, n);
+  unlink(object);
   return ok;
 }
