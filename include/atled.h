@@ -749,8 +749,8 @@ typedef struct AtledBuild {
  * ATLED_BAD_ARGUMENT: such a function, which the message names with the place; a name that isn't defined, or that C
  * doesn't have, or has twice; a path that can't be written. ATLED_RUNTIME_ERROR, of kind "build": a program or file
  * that building needs is missing, or fails. Files are written beside their places and renamed: after a failure these
- * are what they were. As with atled_eval: one thread; not in callbacks; the strings aren't kept. Compiles in the
- * process of atled-compiler, whatever `jit` is, and starts as, ld, and for an archive objcopy and ar. */
+ * are what they were. The strings aren't kept. Compiles in the
+ * process of atled-compiler, whatever `jit` is, and starts as, ld, and for an archive objcopy and ar. [call] */
 ATLED_API AtledStatus atled_build_sized(AtledVM *vm, const AtledBuild *build, size_t size);
 #define atled_build(vm, build) atled_build_sized(vm, build, sizeof(AtledBuild))
 

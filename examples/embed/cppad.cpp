@@ -43,9 +43,7 @@ template <class Body> static void guarded(AtledCall *c, Body body) {
   try {
     if (c->args[0].length == 2 && c->args[1].length == 4) body();
     else atled_fail(c, "rhs needs 2 populations and 4 parameters");
-  } catch (const std::exception &e) {
-    atled_fail(c, e.what());
-  }
+  } catch (const std::exception &e) { atled_fail(c, e.what()); }
 }
 
 static void call(AtledCall *c) {

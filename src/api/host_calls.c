@@ -152,8 +152,8 @@ void atled_fail(AtledCall *call, const char *message) {
   HostCall *h = (HostCall *)call;
   if (!h || h->failed) return;
   char text[sizeof h->rt->error.message];
-  size_t n = strnlen(message ? message : "", sizeof text - 1), bad;
-  memcpy(text, message ? message : "", n);
+  size_t n = message ? strnlen(message, sizeof text - 1) : 0, bad;
+  if (message) memcpy(text, message, n);
   text[n] = 0;
   bool cut = message && message[n];
   while (!utf8_valid(text, n, &bad)) {
