@@ -409,7 +409,8 @@ typedef enum AtledKind {
   ATLED_RECORD,
   ATLED_VARIANT, /* a constructor, and what it holds: `Some 1.0`, `None`, those of the program's own types */
   ATLED_LIST,
-  ATLED_OTHER /* only in results, as text: a function; an array of more than 8 dimensions */
+  ATLED_OTHER, /* only in results, as text: a function; an array of more than 8 dimensions */
+  ATLED_OPAQUE /* a value of the host's: atled_opaque makes it, atled_opaque_get tells what it holds */
 } AtledKind;
 
 /* An element of an array of strings. */
@@ -439,13 +440,13 @@ typedef struct AtledValue {
     const struct AtledValue *items; /* … of anything else; ATLED_TUPLE, ATLED_RECORD, ATLED_LIST, ATLED_VARIANT */
     const void *data;
   } as;
-  const char *name;         /* ATLED_VARIANT: the constructor */
+  const char *name;         /* ATLED_VARIANT: the constructor; ATLED_OPAQUE: the type */
   const char *const *names; /* ATLED_RECORD: of the items; in results in alphabetical order */
   /* ATLED_ARRAY, as argument: how many bytes lie between neighbours of each dimension; may be 0 or less. NULL, as in
    * results: row-major, without gaps */
   const int64_t *strides;
   int64_t dims[ATLED_MAX_RANK]; /* 0 or more, with at most 2^46 elements in all, not counting those that are 0 */
-  void *reserved[3];            /* NULL */
+  void *reserved[3];            /* NULL; in ATLED_OPAQUE the library's */
 } AtledValue;
 
 /* Makers. None fails: the call that gets the value says what is wrong with it. [any] */
@@ -606,7 +607,10 @@ typedef enum AtledHostFlag {
   /* The same arguments give the same result, and nothing else happens: calls may be merged, left out, made earlier, and
    * made again by derivatives. Without it a function is called each time, in order, and can't be used where effects
    * can't, as in `pmap`. One with a rule must have it. */
-  ATLED_PURE = 1
+  ATLED_PURE = 1,
+  /* The callback, those of its rules and their user data may be used by several threads at the same time: native
+   * pointers may call it, if it is pure. */
+  ATLED_THREAD_SAFE = 2
 } AtledHostFlag;
 
 typedef struct AtledHostFunction {
@@ -639,6 +643,21 @@ ATLED_API void *atled_buffer(AtledCall *call, size_t n);
  * and what is longer than 1,000 bytes is cut. The first call counts. [host] */
 ATLED_API void atled_fail(AtledCall *call, const char *message);
 
+/* Declares a type of the host's in the main program, of values that programs hold, pass, compare, and put into records,
+ * lists and arrays, but can't look into. Its name is one of a type, as `simulator`; one that was there is hidden. Two
+ * values are equal if the host's pointers are; their order is any. `show` gives "<simulator>". ATLED_BAD_ARGUMENT: the
+ * name is none. [call] */
+ATLED_API AtledStatus atled_define_type(AtledVM *vm, const char *name);
+/* In a callback, of its call: a value of that type, for atled_return. From now on the pointer is the VM's: the
+ * finaliser is called with it once, when the program refers to the value no more; without one nothing happens then.
+ * That is in the thread that uses the VM, or a native pointer; for values that are left, in atled_free. If the callback
+ * doesn't return the value, or there is no memory, that is at once or when the callback has returned. The finaliser may
+ * not use the VM. [host] */
+ATLED_API AtledValue atled_opaque(AtledCall *call, const char *type, void *pointer, void (*finaliser)(void *pointer));
+/* The pointer in a value of that type: an argument of a callback, or a result, as long as that is valid. NULL if it is
+ * of another type, none of the host's, or NULL itself. [any] */
+ATLED_API void *atled_opaque_get(const AtledValue *value, const char *type);
+
 /* ---- Native pointers ------------------------------------------------------------------------
  * A plain C function of a handle, as minimisers, solvers of equations and game loops call it: without a lock, without
  * an allocation of the host's, in nanoseconds. The handle is its first argument, as the `void *params` of such
@@ -651,26 +670,56 @@ ATLED_API void atled_fail(AtledCall *call, const char *message);
  * What: the function as it was when atled_native or atled_replace was called, with the values that definitions had; all
  * of it is compiled then. The allocator (AtledConfig.allocate) gets calls from all threads that call; memory counts for
  * memory_limit. Fork: the child may call it.
- * Failure: the result is NaN, and atled_native_error says why. atled_interrupt ends calls under way, in all threads. No
- * time limit holds. */
+ * Failure: the result is NaN, or the status of the general form, and atled_native_error says why. atled_interrupt ends
+ * calls under way, in all threads. time_limit holds in the general form: a thread of the library's sleeps for each
+ * thread that calls then. In the others none holds. */
 typedef enum AtledForm {
   /* AtledNative.value: functions of n floats to a float, "float -> float -> float", or "float * float -> float"; or
    * "float[] -> float" */
   ATLED_VALUE,
   /* AtledNative.gradient: functions that give as many floats besides, as `value_and_grad f` does:
    * "float * float -> float * (float * float)", "float[] -> float * float[]" */
-  ATLED_GRADIENT
+  ATLED_GRADIENT,
+  /* AtledNative.general: functions of ints, floats, bools, arrays of ints or floats, and tuples and records of these,
+   * to the same. Elements of arrays may also be tuples and records of ints and floats */
+  ATLED_GENERAL
 } AtledForm;
+/* An argument or a result of the general form: a scalar or an array. Arguments are in order, in tuples by their items,
+ * in records by their fields in alphabetical order (as atled_signature has them), and so on within these; results are
+ * too. unit is none. An array's elements are int64_t or double, row-major, without gaps, aligned to 8 bytes; of a tuple
+ * or record as element, its numbers one after the other, in the same order. These structures never grow. */
+typedef struct AtledNativeArg {
+  union {
+    double number;
+    int64_t integer; /* of a bool: 0 is false */
+    const void *data;
+  } as;
+  const int64_t *dims; /* of an array: as many as it has dimensions; else unused */
+} AtledNativeArg;
+typedef struct AtledNativeResult {
+  union {
+    double number;
+    int64_t integer; /* of a bool: 0 or 1 */
+    void *data;      /* a buffer, which the call fills; NULL: the array isn't wanted */
+  } as;
+  const int64_t *dims; /* the buffer's, which must be the array's */
+} AtledNativeResult;
 typedef union AtledNative {
   /* x: the n arguments, or the elements of the only one. Read only. */
   double (*value)(AtledFunction *self, const double *x, size_t n);
   /* g: n places for the other results, which may be x; NULL: these aren't wanted. After a failure they hold
    * anything. */
   double (*gradient)(AtledFunction *self, const double *x, size_t n, double *g);
+  /* nargs, nresults: how many of both, as the type has them. Nothing is copied but arrays of results to their buffers,
+   * which may be arguments, but don't overlap each other. Takes no memory of the host's allocator once a thread's calls
+   * have had arrays of these sizes. An AtledStatus; after ATLED_BAD_ARGUMENT, for numbers, dimensions or buffers that
+   * don't fit, and any other failure, results are what they were. */
+  int32_t (*general)(AtledFunction *self, const AtledNativeArg *args, size_t nargs, AtledNativeResult *results,
+                     size_t nresults);
 } AtledNative;
 /* Makes a pointer of this form. ATLED_BAD_ARGUMENT: the function's type doesn't have the form; the mode is
- * ATLED_JIT_OFF; or the function has an effect, calls a C function, or looks into text, which the message names.
- * [call] */
+ * ATLED_JIT_OFF; or the function has an effect, calls a C function or one of the host's that isn't ATLED_THREAD_SAFE,
+ * or looks into text, which the message names. [call] */
 ATLED_API AtledStatus atled_native(AtledFunction *f, AtledForm form, AtledNative *out);
 /* Why this thread's last call that failed did, of a pointer of the handle's VM; each failure is told once. NULL: no
  * call has failed since. Without source lines. Valid until the thread's next call of such a pointer. Any thread.

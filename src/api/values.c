@@ -86,13 +86,15 @@ AtledKind value_kind(const Desc *d) {
   case D_TUPLE: return d->names ? ATLED_RECORD : ATLED_TUPLE;
   case D_ARRAY: return d->rank <= ATLED_MAX_RANK ? ATLED_ARRAY : ATLED_OTHER;
   case D_VARIANT: return value_is_list(d) ? ATLED_LIST : ATLED_VARIANT;
+  case D_OPAQUE: return ATLED_OPAQUE;
   default: return ATLED_OTHER;
   }
 }
 
 bool value_is_simple(const Desc *d) {
   AtledKind kind = value_kind(d), element = kind == ATLED_ARRAY ? value_kind(d->args[0]) : kind;
-  return kind <= ATLED_STRING || (kind == ATLED_ARRAY && (element == ATLED_FLOAT || element == ATLED_INT));
+  return kind <= ATLED_STRING || kind == ATLED_OPAQUE ||
+         (kind == ATLED_ARRAY && (element == ATLED_FLOAT || element == ATLED_INT));
 }
 
 int64_t value_count(int rank, const int64_t *dims) {
@@ -191,9 +193,11 @@ static const char *const kind_texts[] = {"unit",
                                          "a record",
                                          "a variant",
                                          "a list",
-                                         "text of another kind"};
-static const char *const element_texts[] = {"units",  "bools",   "ints",     "floats", "strings",     "arrays",
-                                            "tuples", "records", "variants", "lists",  "other values"};
+                                         "text of another kind",
+                                         "a value of the host's"};
+static const char *const element_texts[] = {"units",    "bools",  "ints",         "floats",
+                                            "strings",  "arrays", "tuples",       "records",
+                                            "variants", "lists",  "other values", "values of the host's"};
 enum { KINDS = sizeof kind_texts / sizeof *kind_texts };
 
 static const char *text_of(const char *const *texts, AtledKind kind) {
@@ -227,6 +231,8 @@ static const char *needed_text(Arena *a, const Desc *d) {
     str_printf(&out, "a record of %s", value_names_text(a, d));
   } else if (kind == ATLED_VARIANT) {
     str_printf(&out, "a variant of the type `%s`", d->name);
+  } else if (kind == ATLED_OPAQUE) {
+    str_printf(&out, "a value of the host's type `%s`", d->name);
   } else {
     str_puts(&out, text_of(kind_texts, kind));
   }
@@ -245,6 +251,7 @@ static const char *given_text(Arena *a, const AtledValue *v) {
                         v->rank == 1 ? "" : "s", sizes_text(a, v));
   if (v->kind == ATLED_TUPLE || v->kind == ATLED_RECORD)
     return arena_printf(a, "%s of %zu items", text_of(kind_texts, v->kind), v->length);
+  if (v->kind == ATLED_OPAQUE && v->name) return arena_printf(a, "one of the type `%s`", v->name);
   return text_of(kind_texts, v->kind);
 }
 

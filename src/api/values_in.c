@@ -8,7 +8,7 @@
  * Arrays of floats and ints aren't copied where they lie as the VM's do. An array of the handle's last result is
  * that array again, a part of it is a view; anything else gets a header whose data pointer is the host's.
  *
- * A call over many sets (many.c) notes where a part has a value for each set, instead of a value. */
+ * A call over many sets (many.c) takes the parts that have a value for each set, instead of a value. */
 #include "api/handles.h"
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,14 @@
 typedef struct In {
   Rt *rt;
   const ValueSource *from;
-  Columns *columns; /* NULL: each part has one value */
+  PartTaker *taker; /* NULL: each part is a value */
 } In;
 
 static AtledStatus put(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out);
 
 /* A whole argument, or a part of one by way of tuples and records alone. */
 static AtledStatus put_part(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
-  if (in->columns && column_fits(d, v)) return column_add(in->columns, at, d, v, out);
+  if (in->taker && in->taker->takes(d, v)) return in->taker->take(in->taker, at, d, v, out);
   return put(in, at, d, v, out);
 }
 
@@ -107,7 +107,7 @@ static AtledStatus check_shape(In *in, const ValuePlace *at, const Desc *d, cons
 static bool element_fits(const Desc *base, AtledKind element) {
   AtledKind needed = value_kind(base);
   if (needed < ATLED_ARRAY || element < ATLED_ARRAY) return needed == element;
-  return needed != ATLED_OTHER && element < ATLED_OTHER; /* each of the items is looked at by itself */
+  return needed != ATLED_OTHER && element != ATLED_OTHER && element <= ATLED_OPAQUE; /* each item is looked at */
 }
 
 /* The array's elements as they are: itself, a view, or a header over the host's. */
@@ -312,6 +312,18 @@ static AtledStatus put_variant(In *in, const ValuePlace *at, const Desc *d, cons
   return put(in, &here, payload, v->as.items, box->fields);
 }
 
+/* ---- Values of the host's ----------------------------------------------------------------------------- */
+/* One that was just made gets its type here. */
+static AtledStatus put_opaque(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
+  OpaqueObj *x = v->kind == ATLED_OPAQUE ? v->reserved[0] : NULL;
+  bool made = x && x->h.desc == &rt_desc_of_no_type;
+  if (!x || (made ? !v->name || strcmp(v->name, d->name) != 0 : x->h.desc != d))
+    return value_misfit(&in->from->to, at, d, v);
+  x->h.desc = d;
+  rt_retain(out->p = &x->h);
+  return ATLED_OK;
+}
+
 /* ---- Nothing ----------------------------------------------------------------------------------------- */
 static bool has_none(const Desc *d) {
   const Desc *element = d->kind == D_ARRAY ? d->args[0] : d;
@@ -354,6 +366,7 @@ static AtledStatus put(In *in, const ValuePlace *at, const Desc *d, const AtledV
     return put_text(in, at, v->as.string, v->length, out);
   case D_ARRAY: return put_array(&alone, at, d, v, out);
   case D_TUPLE: return d->names ? put_record(in, at, d, v, out) : put_tuple(in, at, d, v, out);
+  case D_OPAQUE: return put_opaque(in, at, d, v, out);
   case D_VARIANT: return value_is_list(d) ? put_list(&alone, at, d, v, out) : put_variant(&alone, at, d, v, out);
   default: return value_report(&in->from->to, at, "a host can't make a function");
   }
@@ -365,10 +378,10 @@ AtledStatus value_put(const ValueSource *from, Rt *rt, const ValuePlace *at, con
   return put(&in, at, d, v, out);
 }
 
-AtledStatus value_put_argument(AtledFunction *f, Columns *columns, const ValuePlace *at, const Desc *d,
+AtledStatus value_put_argument(AtledFunction *f, PartTaker *taker, const ValuePlace *at, const Desc *d,
                                const AtledValue *v, Slot *out) {
   AtledVM *vm = f->vm;
   ValueSource from = {.to = {.vm = vm, .texts = &vm->scratch}, .around = last_array, .user = f, .lasting = true};
-  In in = {&vm->rt, &from, columns};
+  In in = {&vm->rt, &from, taker};
   return put_part(&in, at, d, v, out);
 }
