@@ -72,8 +72,8 @@ struct Details {
   int line = 0, column = 0, end_line = 0, end_column = 0;
   std::vector<Note> notes;
   std::vector<Frame> frames;
-  int exit_status = 0;
-  std::size_t set = 0;
+  int exit_status = 0; /* of Exit */
+  std::size_t set = 0; /* of Function::many: the number of the set that failed, from 0 */
 };
 
 /* The call failed. what() is the message. */

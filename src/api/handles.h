@@ -128,18 +128,18 @@ typedef struct ValueSource {
  * rt->heap->on_oom without memory for a message. */
 AtledStatus value_put(const ValueSource *from, Rt *rt, const ValuePlace *at, const Desc *d, const AtledValue *v,
                       Slot *out);
-typedef struct Columns Columns;
-/* The same for an argument of a handle's call. Where there are columns, parts that have a value for each set are added
- * to them. */
-AtledStatus value_put_argument(AtledFunction *f, Columns *columns, const ValuePlace *at, const Desc *d,
+/* Who takes parts of an argument that aren't values of their type. */
+typedef struct PartTaker PartTaker;
+struct PartTaker {
+  bool (*takes)(const Desc *d, const AtledValue *v);
+  AtledStatus (*take)(PartTaker *self, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out);
+};
+/* The same for an argument of a handle's call, but for those parts of its tuples and records that the taker takes.
+ * NULL: it takes none. */
+AtledStatus value_put_argument(AtledFunction *f, PartTaker *taker, const ValuePlace *at, const Desc *d,
                                const AtledValue *v, Slot *out);
 /* The array of numbers among the parts of a tuple, or the value itself, that has these elements; or NULL. */
 ArrayObj *value_array_around(const Desc *d, const Slot *s, const Slot *data, int64_t count);
-
-/* ---- many.c ---- */
-/* Has the host's value one for each set, where the type is of one? */
-bool column_fits(const Desc *d, const AtledValue *v);
-AtledStatus column_add(Columns *all, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out);
 
 /* ---- values_out.c ---- */
 /* A value of this type as the host gets it; o: what it may point to, which holds the slots; working: an empty arena,

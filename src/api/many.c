@@ -29,7 +29,8 @@ typedef struct Numbers {
   Slot *slot;
 } Numbers;
 
-struct Columns {
+typedef struct Columns {
+  PartTaker taker; /* first */
   ValueReports to;
   Arena arena; /* of the columns and their places */
   size_t n;    /* sets */
@@ -37,7 +38,7 @@ struct Columns {
   Slot *args, *result;
   Vec(Numbers) numbers_in, numbers_out;
   Vec(Column) in, out; /* all others */
-};
+} Columns;
 
 /* ---- Which parts are columns -------------------------------------------------------------------------- */
 /* Its elements are AtledValues, one for each set. */
@@ -47,7 +48,8 @@ static bool has_items(const Desc *d, const AtledValue *v) {
   return v->element == kind || (kind == ATLED_RECORD && v->element == ATLED_TUPLE);
 }
 
-bool column_fits(const Desc *d, const AtledValue *v) {
+/* Has the host's value one for each set, where the type is of one? */
+static bool is_column(const Desc *d, const AtledValue *v) {
   AtledKind kind = value_kind(d);
   if (v->kind != ATLED_ARRAY || kind == ATLED_UNIT) return false;
   if (kind < ATLED_ARRAY) return v->rank == 1 && v->element == kind;
@@ -101,7 +103,8 @@ static Numbers numbers_of(const Column *column, Slot *slot) {
 
 static bool is_number(const Desc *d) { return d->kind == D_FLOAT || d->kind == D_INT; }
 
-AtledStatus column_add(Columns *c, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
+static AtledStatus add_column(PartTaker *self, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
+  Columns *c = (Columns *)(void *)self;
   AtledStatus status = check_sets(c, at, v);
   if (status != ATLED_OK) return status;
   Column new = new_column(c, at, d, v);
@@ -246,7 +249,7 @@ static AtledStatus put_arguments(ManyCall *c) {
   for (int i = 0, at = 0; i < f->arity && status == ATLED_OK; i++) {
     const Desc *d = f->arity > 1 ? f->param->args[i] : f->param;
     ValuePlace here = {&c->columns.set, PLACE_ARGUMENT, 0, i, NULL, NULL};
-    status = value_put_argument(f, &c->columns, &here, d, &c->args[i], f->args + at);
+    status = value_put_argument(f, &c->columns.taker, &here, d, &c->args[i], f->args + at);
     at += d->nslots;
   }
   return status;
@@ -283,6 +286,7 @@ AtledStatus atled_call_many(AtledFunction *f, const AtledValue *args, int nargs,
   if (vm->closing) return ATLED_BAD_ARGUMENT;
   if (vm->running) return vm_refuse(vm);
   ManyCall c = {.f = f, .args = args, .into = into, .nargs = nargs};
+  c.columns.taker = (PartTaker){is_column, add_column};
   c.columns.to = (ValueReports){.vm = vm, .texts = &vm->scratch};
   c.columns.n = n;
   c.columns.set = (ValuePlace){NULL, PLACE_SET, 0, -1, NULL, NULL};

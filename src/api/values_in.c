@@ -8,7 +8,7 @@
  * Arrays of floats and ints aren't copied where they lie as the VM's do. An array of the handle's last result is
  * that array again, a part of it is a view; anything else gets a header whose data pointer is the host's.
  *
- * A call over many sets (many.c) notes where a part has a value for each set, instead of a value. */
+ * A call over many sets (many.c) takes the parts that have a value for each set, instead of a value. */
 #include "api/handles.h"
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,14 @@
 typedef struct In {
   Rt *rt;
   const ValueSource *from;
-  Columns *columns; /* NULL: each part has one value */
+  PartTaker *taker; /* NULL: each part is a value */
 } In;
 
 static AtledStatus put(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out);
 
 /* A whole argument, or a part of one by way of tuples and records alone. */
 static AtledStatus put_part(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
-  if (in->columns && column_fits(d, v)) return column_add(in->columns, at, d, v, out);
+  if (in->taker && in->taker->takes(d, v)) return in->taker->take(in->taker, at, d, v, out);
   return put(in, at, d, v, out);
 }
 
@@ -378,10 +378,10 @@ AtledStatus value_put(const ValueSource *from, Rt *rt, const ValuePlace *at, con
   return put(&in, at, d, v, out);
 }
 
-AtledStatus value_put_argument(AtledFunction *f, Columns *columns, const ValuePlace *at, const Desc *d,
+AtledStatus value_put_argument(AtledFunction *f, PartTaker *taker, const ValuePlace *at, const Desc *d,
                                const AtledValue *v, Slot *out) {
   AtledVM *vm = f->vm;
   ValueSource from = {.to = {.vm = vm, .texts = &vm->scratch}, .around = last_array, .user = f, .lasting = true};
-  In in = {&vm->rt, &from, columns};
+  In in = {&vm->rt, &from, taker};
   return put_part(&in, at, d, v, out);
 }
