@@ -618,7 +618,7 @@ typedef enum AtledHostFlag {
 } AtledHostFlag;
 
 typedef struct AtledHostFunction {
-  const char *name; /* as a `let` may have */
+  const char *name; /* as a `let` may have; or of a module of the host's: "Sim.step" */
   const char *type; /* of the arguments and the result: "float[] -> float -> {x : float, n : int}". No type variables */
   const char *doc;  /* lines for `:doc` and atled_doc; NULL: none */
   AtledCallback call;
@@ -626,8 +626,9 @@ typedef struct AtledHostFunction {
   const AtledRule *pullback, *tangent; /* NULL: none. A derivative that needs one is an error when it is compiled */
   unsigned flags;                      /* sum of AtledHostFlag */
 } AtledHostFunction;
-/* Defines the function in the main program, as `let` would: what was defined before with that name stays what it was
- * where it is used, in handles too. All is copied; callbacks and `user` must last as long as the VM. No right is needed
+/* Defines the function in the main program, as `let` would, or in a module that the main program and all it imports
+ * know, where the type's names are those of that module: what was defined before with that name stays what it was where
+ * it is used, in handles too. All is copied; callbacks and `user` must last as long as the VM. No right is needed
  * to call it: what a program in a sandbox may do by it the host decides. ATLED_BAD_ARGUMENT: the name is none, the type
  * has functions or isn't that of a function, a callback is missing, a flag isn't known. ATLED_COMPILE_ERROR: the type
  * can't be read. [call] */
@@ -647,7 +648,7 @@ ATLED_API void *atled_buffer(AtledCall *call, size_t n);
  * and what is longer than 1,000 bytes is cut. The first call counts. [host] */
 ATLED_API void atled_fail(AtledCall *call, const char *message);
 
-/* Declares a type of the host's in the main program, of values that programs hold, pass, compare, and put into records,
+/* Declares a type of the host's in the main program, or a module ("Sim.state"), of values that programs hold, pass, compare, and put into records,
  * lists and arrays, but can't look into. Its name is one of a type, as `simulator`; one that was there is hidden. Two
  * values are equal if the host's pointers are; their order is any. `show` gives "<simulator>". ATLED_BAD_ARGUMENT: the
  * name is none. [call] */

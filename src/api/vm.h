@@ -187,7 +187,7 @@ struct AtledVM {
   WayBack batch;           /* to where the batch of steps began that is compiled: see batches.c */
   WayBack *entry;          /* to where it began */
   bool defined;            /* the entry that runs has defined something */
-  Map libraries;           /* Sym -> Module: those named so far */
+  Map libraries;           /* Sym -> Module: those named so far, and modules of the host's functions */
   Vec(Module *) modules;   /* imported files */
   Vec(Module *) loading;   /* those being checked, outermost first */
   Vec(Module *) fresh;     /* checked, not run yet, in order */

@@ -496,8 +496,12 @@ static void test_refused(void) {
   AtledHostFunction f = {.name = "f", .type = "float -> float", .call = cube, .flags = ATLED_PURE}, g = f;
   g.name = "let";
   check_refused(vm, g, ATLED_BAD_ARGUMENT, "a function can't be named `let`");
-  g.name = "M.f";
-  check_refused(vm, g, ATLED_BAD_ARGUMENT, "a function can't be named `M.f`");
+  g.name = "M.N.f";
+  check_refused(vm, g, ATLED_BAD_ARGUMENT, "a function can't be named `M.N.f`");
+  g.name = "M. f";
+  check_refused(vm, g, ATLED_BAD_ARGUMENT, "a function can't be named `M. f`");
+  g.name = "List.f";
+  check_refused(vm, g, ATLED_BAD_ARGUMENT, "`List` is a module of the library");
   g = f;
   g.type = "float";
   check_refused(vm, g, ATLED_BAD_ARGUMENT, "`f` is to be a function, and its type `float` isn't that of one");
@@ -642,6 +646,43 @@ static void test_wrong_type(void) {
   CHECK_STR(atled_error(vm)->message, "the result of the host's function `wrong`: a value of the host's type `sim` is "
                                       "needed, not one of the type `other`");
   atled_free(vm);
+}
+
+/* ---- Modules ----------------------------------------------------------------------------------------------------- */
+static const char *sources(void *user, const char *name, size_t *length) {
+  const char *source = "let area x = Geo.cube x * 2.0";
+  (void)user;
+  (void)name;
+  *length = strlen(source);
+  return source;
+}
+
+/* All of the program knows the module: main, what it imports. */
+static void test_modules(void) {
+  int ended = 0;
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = ATLED_JIT_OFF;
+  config.module = sources;
+  AtledVM *vm = atled_new(&config);
+  AtledHostFunction f = cube_function, g = {.name = "Geo.nothing", .type = "nothing -> float", .call = cube};
+  CHECK(atled_define(vm, &g) == ATLED_COMPILE_ERROR);
+  CHECK(atled_eval(vm, "p", "open Geo") == ATLED_COMPILE_ERROR); /* nothing is left */
+  f.name = "Geo.cube";
+  define(vm, f);
+  CHECK(atled_define_type(vm, "Geo.sim") == ATLED_OK);
+  define(vm, (AtledHostFunction){.name = "Geo.open_sim", .type = "float -> sim", .call = open_sim, .user = &ended});
+  define(vm, (AtledHostFunction){.name = "state", .type = "Geo.sim -> float", .call = sim_state, .flags = ATLED_PURE});
+  eval(vm, "import \"m.atl\" as M\nlet x = M.area 2.0\nlet s = Geo.open_sim 4.0\nlet f (s : Geo.sim) = state s");
+  CHECK(number(vm, "x") == 16 && number(vm, "grad M.area 2.0") == 24 && number(vm, "f s") == 4);
+  eval(vm, "open Geo\nlet y = cube 3.0");
+  CHECK(number(vm, "y") == 27);
+  CHECK(atled_eval(vm, "p", "let g = Geo.cube'pullback") == ATLED_COMPILE_ERROR);
+  const char *doc;
+  CHECK(atled_doc(vm, "Geo.cube", &doc) == ATLED_OK);
+  CHECK_STR(doc, "Geo.cube : float -> float\nThe third power.\nOf a float.\n");
+  atled_free(vm);
+  CHECK(ended == 1);
 }
 
 /* ---- Native pointers --------------------------------------------------------------------------------------------- */
@@ -800,6 +841,7 @@ int main(int argc, char **argv) {
   }
   test_messages();
   test_refused();
+  test_modules();
   test_sandbox();
   test_wrong_type();
   test_native();
