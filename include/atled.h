@@ -471,9 +471,10 @@ ATLED_API void atled_release(AtledFunction *f);
  * no call is in it: here, or in a later call of atled_replace, atled_release or atled_free on the VM. */
 ATLED_API AtledStatus atled_replace(AtledFunction *f, const char *expression);
 ATLED_API int atled_arity(const AtledFunction *f);
-/* Calls the function; `result` may be NULL, and be one of the arguments. ATLED_BAD_ARGUMENT when the arguments don't
- * fit its type: their number, kinds, fields or dimensions, or text that isn't UTF-8; the message says where and what is
- * needed. Nothing has run then.
+/* Calls the function, in the VM: a handle is for one thread at a time, as its VM is, in every mode; native pointers
+ * (below) are for several. `result` may be NULL, and be one of the arguments. ATLED_BAD_ARGUMENT when the arguments
+ * don't fit its type: their number, kinds, fields or dimensions, or text that isn't UTF-8; the message says where and
+ * what is needed. Nothing has run then.
  *
  * Where `result` is the place of an argument, the host gives that up: an array in it that is one of the handle's last
  * result, and that nothing else holds, is updated in place. If the function has taken such an array and then fails,
@@ -527,6 +528,73 @@ typedef struct AtledSignature {
 /* The types, names and documentation of a handle. *out belongs to the handle, and is valid until its release or
  * atled_replace. */
 ATLED_API AtledStatus atled_signature(AtledFunction *f, const AtledSignature **out);
+
+/* ---- Host functions --------------------------------------------------------------------------
+ * A function of the host's that programs call like their own: with values of any type but functions, and derivatives by
+ * rules that the host gives. */
+
+/* A call of a host function, made by the library. Valid until the callback returns. */
+typedef struct AtledCall {
+  void *user; /* AtledHostFunction.user */
+  /* The arguments, `unit` among them: nothing is copied but trees. Read only, valid until the callback returns. */
+  const AtledValue *args;
+  int nargs;
+} AtledCall;
+
+/* Runs in the thread that calls the VM, with at least 64 KB of stack, and returns: it neither throws nor jumps out. It
+ * gives its result by atled_return or ends the program's call by atled_fail. All calls on its VM are refused, but for
+ * atled_interrupt, which ends the program when the callback has returned; so does the time limit. Other VMs may be
+ * used. */
+typedef void (*AtledCallback)(AtledCall *call);
+
+/* A rule for derivatives of f x y …, a function too:
+ *   pullback  its arguments are x, y, …, the value of f, and a cotangent c of the value; it gives that of the argument:
+ *             c times the derivative; of several arguments a tuple of one for each
+ *   tangent   its arguments are x, y, … and as many tangents; it gives the tangent of the value
+ * Cotangents and tangents have the type of what they belong to. In what a rule gives, ATLED_UNIT may stand for a bool,
+ * an int, a string and an array of these, which have no derivative. Where a program takes a second derivative, as by
+ * `hvp`, a rule is called whose derivative is needed in turn: `hvp` needs the tangent of the pullback. */
+typedef struct AtledRule {
+  AtledCallback call;
+  const struct AtledRule *pullback, *tangent; /* its own; NULL: none */
+} AtledRule;
+
+typedef enum AtledHostFlag {
+  /* The same arguments give the same result, and nothing else happens: calls may be merged, left out, made earlier, and
+   * made again by derivatives. Without it a function is called each time, in order, and can't be used where effects
+   * can't, as in `pmap`. One with a rule must have it. */
+  ATLED_PURE = 1
+} AtledHostFlag;
+
+typedef struct AtledHostFunction {
+  const char *name; /* as a `let` may have */
+  const char *type; /* of the arguments and the result: "float[] -> float -> {x : float, n : int}". No type variables */
+  const char *doc;  /* lines for `:doc` and atled_doc; NULL: none */
+  AtledCallback call;
+  void *user;                          /* for each AtledCall */
+  const AtledRule *pullback, *tangent; /* NULL: none. A derivative that needs one is an error when it is compiled */
+  unsigned flags;                      /* sum of AtledHostFlag */
+} AtledHostFunction;
+/* Defines the function in the main program, as `let` would: what was defined before with that name stays what it was
+ * where it is used, in handles too. All is copied; callbacks and `user` must last as long as the VM. No right is needed
+ * to call it: what a program in a sandbox may do by it the host decides. ATLED_BAD_ARGUMENT: the name is none, the type
+ * has functions or isn't that of a function, a callback is missing, a flag isn't known. ATLED_COMPILE_ERROR: the type
+ * can't be read. */
+ATLED_API AtledStatus atled_define_sized(AtledVM *vm, const AtledHostFunction *function, size_t size);
+#define atled_define(vm, function) atled_define_sized(vm, function, sizeof(AtledHostFunction))
+
+/* In a callback, of its call. Gives the result, of which nothing is needed afterwards; of several the last counts. A
+ * function that gives unit need not. ATLED_BAD_ARGUMENT: it isn't of the function's type; the call fails then, and says
+ * so. ATLED_NO_MEMORY. */
+ATLED_API AtledStatus atled_return(AtledCall *call, AtledValue result);
+/* In a callback, of its call: n zeroed numbers, floats or ints, for an array in the result, which is then not copied:
+ * as atled_return(call, atled_floats(buffer, n)). Valid until the callback returns. NULL without memory; the call fails
+ * then. */
+ATLED_API void *atled_buffer(AtledCall *call, size_t n);
+/* In a callback, of its call: ends it with a run-time error of kind "host" at the place of the call in the program,
+ * whatever atled_return was given. `attempt` catches it as any other. The message is UTF-8; what isn't is shown as "?",
+ * and what is longer than 1,000 bytes is cut. The first call counts. */
+ATLED_API void atled_fail(AtledCall *call, const char *message);
 
 /* ---- Native pointers ------------------------------------------------------------------------
  * A plain C function of a handle, as minimisers, solvers of equations and game loops call it: without a lock, without

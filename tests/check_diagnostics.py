@@ -52,6 +52,8 @@ NOT_SHOWN = {
     r"src/api/kept\.c:": "hosts keep results; tests/api/test_values.c has them",
     r"src/api/replace\.c:": "hosts replace functions; tests/api/test_replace.c has them",
     r"src/api/(contexts|freeze|general|native|pins)\.c:": "hosts make native pointers; tests/api/test_native.c and test_general.c have them",
+    r"src/api/(hosts|host_calls)\.c:|src/(runtime/foreign|api/values)\.c:.*the host('s function| has no)":
+        "hosts define functions; tests/api/test_define.c has them",
     r"src/ad/forward\.c:.*a foreign function": "each foreign function has a name",
     r"stdlib/Optim\.atl:.*(residuals are not|the Jacobian is|xs and %s ys|curve_fit: %s after)":
         "long to compile for each mode: stdlib/tests/evaluated has them",

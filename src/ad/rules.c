@@ -11,6 +11,7 @@
  *
  *   y = index a i   →   ẏ = bag_get ȧ i    and    ā = acc_at ā i d */
 #include "ad/ad_internal.h"
+#include "support/host_library.h"
 #include <string.h>
 
 static Node *no_rule(World *w, IrType *t, const char *what, Site site) {
@@ -19,11 +20,18 @@ static Node *no_rule(World *w, IrType *t, const char *what, Site site) {
 
 static bool has_effect(const Func *f) { return f->nparams > 0 && f->params[f->nparams - 1]->kind == T_TOKEN; }
 
-/* Of a C function. One with an effect can't be given a rule: what is left of this when all is optimised is an error
- * of the program before it runs. */
+/* What the program can do nothing about is an error before it runs, unless nothing is left of it when all is
+ * optimised: of a C function with an effect, which can't be given a rule, and of a function of the host's. */
 static Node *no_foreign_rule(World *w, IrType *t, const Func *f, Site site) {
-  if (!has_effect(f)) return no_rule(w, t, f->name ? f->name : "a foreign function", site);
-  return ir_fail(w, FAIL_EFFECT, t, ir_text(w, "a C function with an effect has no derivative"), site);
+  bool host = host_library(f->foreign.library);
+  if (!host && !has_effect(f)) return no_rule(w, t, f->name ? f->name : "a foreign function", site);
+  const char *text = "a C function with an effect has no derivative";
+  if (host)
+    text = arena_printf(w->arena,
+                        has_effect(f) ? "the host's function `%s` has an effect, so it has no derivative"
+                                      : "the host gave `%s` no derivative: atled_define takes its pullback and tangent",
+                        f->foreign.symbol);
+  return ir_fail(w, FAIL_EFFECT, t, ir_text(w, text), site);
 }
 
 Node *ad_no_graph(World *w, IrType *t, const Func *f, Site site) {

@@ -21,7 +21,8 @@ static ValuePlace place_of(const ValuePlace *outer, const Desc *d, int i) {
 }
 
 /* ---- Does it fit? ---------------------------------------------------------------------------------- */
-static AtledStatus check(AtledVM *vm, const ValuePlace *at, const Desc *d, const Slot *s, const AtledValue *v);
+static AtledStatus check(const ValueReports *to, const ValuePlace *at, const Desc *d, const Slot *s,
+                         const AtledValue *v);
 
 static const char *shape_text(Arena *a, int rank, const int64_t *dims) {
   Str out = {.arena = a};
@@ -29,38 +30,41 @@ static const char *shape_text(Arena *a, int rank, const int64_t *dims) {
   return out.data;
 }
 
-static AtledStatus check_buffer(AtledVM *vm, const ValuePlace *at, const Desc *d, const Slot *s, const AtledValue *v) {
+static AtledStatus check_buffer(const ValueReports *to, const ValuePlace *at, const Desc *d, const Slot *s,
+                                const AtledValue *v) {
   const ArrayObj *a = (const ArrayObj *)(const void *)s->p;
   if (v->kind != ATLED_ARRAY || v->rank != d->rank || v->element != value_kind(d->args[0]))
-    return value_misfit(vm, at, d, v);
+    return value_misfit(to, at, d, v);
   if (memcmp(v->dims, a->dims, sizeof *a->dims * (size_t)d->rank) != 0)
-    return value_report(vm, at, "a buffer of %s elements is needed, not of %s",
-                        shape_text(&vm->scratch, d->rank, a->dims), shape_text(&vm->scratch, v->rank, v->dims));
-  if (value_count(d->rank, a->dims) && !v->as.data) return value_report(vm, at, "the buffer is NULL");
+    return value_report(to, at, "a buffer of %s elements is needed, not of %s", shape_text(to->texts, d->rank, a->dims),
+                        shape_text(to->texts, v->rank, v->dims));
+  if (value_count(d->rank, a->dims) && !v->as.data) return value_report(to, at, "the buffer is NULL");
   return ATLED_OK;
 }
 
-static AtledStatus check_items(AtledVM *vm, const ValuePlace *at, const Desc *d, const Slot *s, const AtledValue *v) {
+static AtledStatus check_items(const ValueReports *to, const ValuePlace *at, const Desc *d, const Slot *s,
+                               const AtledValue *v) {
   bool named = d->names && v->kind == ATLED_RECORD;
-  if ((v->kind != ATLED_TUPLE && !named) || v->length != (size_t)d->n) return value_misfit(vm, at, d, v);
-  if (!v->as.items || (named && !v->names)) return value_report(vm, at, "the items or their names are NULL");
+  if ((v->kind != ATLED_TUPLE && !named) || v->length != (size_t)d->n) return value_misfit(to, at, d, v);
+  if (!v->as.items || (named && !v->names)) return value_report(to, at, "the items or their names are NULL");
   AtledStatus status = ATLED_OK;
   for (int i = 0; i < d->n && status == ATLED_OK; s += d->args[i++]->nslots) {
     ValuePlace here = place_of(at, d, i);
     int k = item_for(d, v, i);
-    if (k < 0) return value_report(vm, at, "the field `%s` is missing", d->names[i]);
-    status = check(vm, &here, d->args[i], s, &v->as.items[k]);
+    if (k < 0) return value_report(to, at, "the field `%s` is missing", d->names[i]);
+    status = check(to, &here, d->args[i], s, &v->as.items[k]);
   }
   return status;
 }
 
-static AtledStatus check(AtledVM *vm, const ValuePlace *at, const Desc *d, const Slot *s, const AtledValue *v) {
-  if (d->kind == D_TUPLE) return check_items(vm, at, d, s, v);
+static AtledStatus check(const ValueReports *to, const ValuePlace *at, const Desc *d, const Slot *s,
+                         const AtledValue *v) {
+  if (d->kind == D_TUPLE) return check_items(to, at, d, s, v);
   AtledKind kind = value_kind(d), element = kind == ATLED_ARRAY ? value_kind(d->args[0]) : ATLED_UNIT;
   if (kind == ATLED_ARRAY && (element == ATLED_FLOAT || element == ATLED_INT || element == ATLED_BOOL))
-    return check_buffer(vm, at, d, s, v);
+    return check_buffer(to, at, d, s, v);
   if (kind < ATLED_STRING) return ATLED_OK;
-  return value_report(vm, at, "there are no buffers for a part of this type: atled_call gives it");
+  return value_report(to, at, "there are no buffers for a part of this type: atled_call gives it");
 }
 
 /* ---- Writing --------------------------------------------------------------------------------------- */
@@ -102,7 +106,8 @@ static void write(const Desc *d, const Slot *s, AtledValue *v) {
 
 AtledStatus value_write(AtledVM *vm, const Desc *d, const Slot *s, AtledValue *into) {
   ValuePlace at = {NULL, PLACE_RESULT, 0, 0, NULL};
-  AtledStatus status = check(vm, &at, d, s, into);
+  ValueReports to = {.vm = vm, .texts = &vm->scratch};
+  AtledStatus status = check(&to, &at, d, s, into);
   if (status == ATLED_OK) write(d, s, into);
   return status;
 }

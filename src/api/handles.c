@@ -304,7 +304,7 @@ static AtledStatus put_arguments(AtledVM *vm, CallArgs *c) {
   int at = 0, first = 0, nslots = 0;
   for (int i = 0; i < f->arity; i++) {
     const Desc *d = f->arity > 1 ? f->param->args[i] : f->param;
-    AtledStatus status = value_put(f, i, d, &c->args[i], f->args + at);
+    AtledStatus status = value_put_argument(f, i, d, &c->args[i], f->args + at);
     if (status != ATLED_OK) return status;
     if (i == c->given_up) first = at, nslots = d->nslots;
     at += d->nslots;
@@ -337,7 +337,8 @@ static AtledStatus call_body(AtledVM *vm, void *arg) {
   if (status != ATLED_OK) return status;
   if (c->into) return value_write(vm, f->result, o->slots, c->into);
   if (!f->arity) forget_trees(vm, o); /* a constant's values are made anew at each call */
-  if (c->result && !value_get(vm, o, f->result, o->slots, c->result)) return report_runtime_error(vm, f->place);
+  if (c->result && !value_get(&vm->rt, o, &vm->lowering, f->result, o->slots, c->result))
+    return report_runtime_error(vm, f->place);
   if (c->number) *c->number = o->slots[0].f;
   return ATLED_OK;
 }

@@ -92,18 +92,44 @@ size_t value_element_size(AtledKind element);       /* bytes, as the host has th
 bool value_is_contiguous(const AtledValue *v);
 /* Index of a record's item by the name, tried at `guess` first; -1. */
 int value_find_field(const AtledValue *v, const char *name, int guess);
-/* "argument 1, field `w`: " and a message, as an error of the call. */
-AtledStatus value_report(AtledVM *vm, const ValuePlace *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* What becomes of a complaint about a value: an error of the host's call on this VM; or, if that is NULL, the error of
+ * a call of the host's function, in rt. */
+typedef struct ValueReports {
+  AtledVM *vm;
+  Rt *rt;
+  const char *function;
+  uint32_t site;
+  Arena *texts; /* for parts of the message */
+} ValueReports;
+/* "argument 1, field `w`: " and a message. Not ATLED_OK. */
+AtledStatus value_report(const ValueReports *to, const ValuePlace *at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* "a float is needed, not an int": what the type needs, and what the value is. */
-AtledStatus value_misfit(AtledVM *vm, const ValuePlace *at, const Desc *d, const AtledValue *v);
+AtledStatus value_misfit(const ValueReports *to, const ValuePlace *at, const Desc *d, const AtledValue *v);
 
 /* ---- values_in.c ---- */
-/* Puts argument `index` into zeroed slots of its type. What they hold when it fails is the caller's too. */
-AtledStatus value_put(AtledFunction *f, int index, const Desc *d, const AtledValue *v, Slot *out);
+/* Where values come from. */
+typedef struct ValueSource {
+  ValueReports to;
+  /* An array that the VM has, of which these `count` elements of the value are a part, or NULL. */
+  ArrayObj *(*around)(void *user, const Slot *data, int64_t count);
+  void *user;
+  bool lasting;       /* the host's arrays last as long as the VM needs them: they aren't copied */
+  bool unit_for_none; /* a unit may stand for what has no derivative: an empty array, an empty string, 0 */
+} ValueSource;
+/* Puts a value into zeroed slots of its type. What they hold when it fails is the caller's too. Leaves by
+ * rt->heap->on_oom without memory for a message. */
+AtledStatus value_put(const ValueSource *from, Rt *rt, const ValuePlace *at, const Desc *d, const AtledValue *v,
+                      Slot *out);
+/* The same for argument `index` of a handle's call. */
+AtledStatus value_put_argument(AtledFunction *f, int index, const Desc *d, const AtledValue *v, Slot *out);
+/* The array of numbers among the parts of a tuple, or the value itself, that has these elements; or NULL. */
+ArrayObj *value_array_around(const Desc *d, const Slot *s, const Slot *data, int64_t count);
 
 /* ---- values_out.c ---- */
-/* A result of this type as the host gets it; o: what it may point to, which holds the slots. False: rt.error is set. */
-bool value_get(AtledVM *vm, Outcome *o, const Desc *d, const Slot *s, AtledValue *v);
+/* A value of this type as the host gets it; o: what it may point to, which holds the slots; working: an empty arena,
+ * which it is again afterwards. False: rt->error is set. */
+bool value_get(Rt *rt, Outcome *o, Arena *working, const Desc *d, const Slot *s, AtledValue *v);
 
 /* ---- buffers.c ---- */
 /* Writes the slots of a result into the host's buffers, all or nothing. */

@@ -166,7 +166,7 @@ static const char *const kind_names[] = {
     [ERR_INTERRUPT] = "interrupt", [ERR_TIME] = "time",
     [ERR_IO] = "io",             [ERR_FORMAT] = "format",       [ERR_TEXT] = "text",
     [ERR_CSV] = "csv",           [ERR_REGEX] = "regex",         [ERR_REGEX_LIMIT] = "regex-limit",
-    [ERR_FOREIGN] = "foreign",   [ERR_RULE] = "rule",        [ERR_EFFECT] = "rule",
+    [ERR_FOREIGN] = "foreign",   [ERR_HOST] = "host",   [ERR_RULE] = "rule",        [ERR_EFFECT] = "rule",
     [ERR_OUTPUT] = "output",     [ERR_DENIED] = "denied",     [ERR_OUTPUT_LIMIT] = "output-limit"};
 /* clang-format on */
 
@@ -315,13 +315,13 @@ AtledStatus report_runtime_error(AtledVM *vm, Span item) {
   return status;
 }
 
-void report_underivable(AtledVM *vm, const Unit *u, uint32_t site) {
+void report_underivable(AtledVM *vm, const Unit *u, uint32_t site, const char *message) {
   Frames *frames = NEW(&vm->scratch, Frames), *chain = NEW(&vm->scratch, Frames);
   add_unit_frames(vm, frames, chain, u, site);
   Diag d = {
       .severity = SEV_ERROR,
       .code = kind_names[ERR_EFFECT],
-      .message = "a C function with an effect has no derivative",
+      .message = message,
       .hint =
           "`stop_gradient` of its argument makes that a constant; a function without an effect may have a `pullback`",
       .at = frames->n ? frames->all[0].at : (Span){0}};

@@ -90,6 +90,13 @@ Unit *run_unit_of(const AtledVM *vm, const Mod *m) {
   return u;
 }
 
+/* The text in a register that is set to one alone. */
+static const char *text_in_register(const LModule *m, const LFunc *f, int reg) {
+  for (int k = 0; k < f->ncode; k++)
+    if (f->code[k].op == LOP_STRING && f->code[k].dst == reg) return m->strings[f->code[k].imm.i].text;
+  return "this has no derivative";
+}
+
 /* Whether no derivative is taken of what can have none (FAIL_EFFECT): each such place is reported, once. */
 static bool all_derivable(AtledVM *vm, const Unit *u, const LModule *m) {
   bool *reported = NEW_ARRAY(&vm->lowering, bool, m->nsites + 1), fine = true;
@@ -99,7 +106,7 @@ static bool all_derivable(AtledVM *vm, const Unit *u, const LModule *m) {
       if (i->op != LOP_FAIL || i->imm.i != ERR_EFFECT || reported[i->site]) continue;
       reported[i->site] = true;
       fine = false;
-      report_underivable(vm, u, i->site);
+      report_underivable(vm, u, i->site, text_in_register(m, m->funcs[f], i->a));
     }
   return fine;
 }

@@ -156,13 +156,16 @@ static const char *place_text(Arena *a, const ValuePlace *at) {
   return out.data;
 }
 
-AtledStatus value_report(AtledVM *vm, const ValuePlace *at, const char *fmt, ...) {
+AtledStatus value_report(const ValueReports *to, const ValuePlace *at, const char *fmt, ...) {
   char message[512];
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(message, sizeof message, fmt, ap);
   va_end(ap);
-  return report_bad_argument(vm, "%s: %s", place_text(&vm->scratch, at), message);
+  const char *place = place_text(to->texts, at);
+  if (to->vm) return report_bad_argument(to->vm, "%s: %s", place, message);
+  rt_error(to->rt, ERR_HOST, to->site, "%s of the host's function `%s`: %s", place, to->function, message);
+  return ATLED_BAD_ARGUMENT;
 }
 
 static const char *const kind_texts[] = {"unit",
@@ -219,6 +222,6 @@ static const char *given_text(Arena *a, const AtledValue *v) {
   return text_of(kind_texts, v->kind);
 }
 
-AtledStatus value_misfit(AtledVM *vm, const ValuePlace *at, const Desc *d, const AtledValue *v) {
-  return value_report(vm, at, "%s is needed, not %s", needed_text(&vm->scratch, d), given_text(&vm->scratch, v));
+AtledStatus value_misfit(const ValueReports *to, const ValuePlace *at, const Desc *d, const AtledValue *v) {
+  return value_report(to, at, "%s is needed, not %s", needed_text(to->texts, d), given_text(to->texts, v));
 }

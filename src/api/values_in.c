@@ -12,13 +12,17 @@
 #include <string.h>
 
 typedef struct In {
-  AtledFunction *f;
-  AtledVM *vm;
+  Rt *rt;
+  const ValueSource *from;
 } In;
 
 static AtledStatus put(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out);
 
-static AtledStatus no_object(In *in) { return report_runtime_error(in->vm, (Span){0}); }
+/* The error is in in->rt. */
+static AtledStatus no_object(const In *in) {
+  AtledVM *vm = in->from->to.vm;
+  return vm ? report_runtime_error(vm, (Span){0}) : ATLED_RUNTIME_ERROR;
+}
 
 /* ---- Arrays of the last result --------------------------------------------------------------------- */
 static bool shares_numbers(const Desc *d) {
@@ -32,14 +36,14 @@ static bool lies_within(const ArrayObj *a, int64_t slots, const Slot *data, int6
 }
 
 /* The array among a result's own that these elements are part of, or NULL. */
-static ArrayObj *array_around(const Desc *d, const Slot *s, const Slot *data, int64_t count) {
+ArrayObj *value_array_around(const Desc *d, const Slot *s, const Slot *data, int64_t count) {
   if (shares_numbers(d)) {
     ArrayObj *a = (ArrayObj *)(void *)s->p;
     return a && lies_within(a, value_count(d->rank, a->dims), data, count) ? a : NULL;
   }
   ArrayObj *found = NULL;
   for (int i = 0; d->kind == D_TUPLE && i < d->n && !found; i++) {
-    found = array_around(d->args[i], s, data, count);
+    found = value_array_around(d->args[i], s, data, count);
     s += d->args[i]->nslots;
   }
   return found;
@@ -64,9 +68,10 @@ static ArrayObj *block_around(Outcome *o, const Slot *data, int64_t count) {
   return a && lies_within(a, a->cap, data, count) ? a : NULL;
 }
 
-static ArrayObj *last_array(AtledFunction *f, const Slot *data, int64_t count) {
-  if (!f->last->filled || !count) return NULL;
-  ArrayObj *a = array_around(f->result, f->last->slots, data, count);
+static ArrayObj *last_array(void *handle, const Slot *data, int64_t count) {
+  AtledFunction *f = handle;
+  if (!f->last->filled) return NULL;
+  ArrayObj *a = value_array_around(f->result, f->last->slots, data, count);
   return a ? a : block_around(f->last, data, count);
 }
 
@@ -74,18 +79,19 @@ static ArrayObj *last_array(AtledFunction *f, const Slot *data, int64_t count) {
 /* Rank, dimensions, number of elements: so few that sizes can't overflow. */
 static AtledStatus check_shape(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, int64_t *count) {
   if (d->rank > ATLED_MAX_RANK)
-    return value_report(in->vm, at, "an array of %d dimensions is needed, and a host's arrays have at most %d", d->rank,
-                        ATLED_MAX_RANK);
-  if (v->kind != ATLED_ARRAY || v->rank != d->rank) return value_misfit(in->vm, at, d, v);
+    return value_report(&in->from->to, at, "an array of %d dimensions is needed, and a host's arrays have at most %d",
+                        d->rank, ATLED_MAX_RANK);
+  if (v->kind != ATLED_ARRAY || v->rank != d->rank) return value_misfit(&in->from->to, at, d, v);
   *count = value_count(v->rank, v->dims);
   for (int i = 0; i < v->rank; i++)
-    if (v->dims[i] < 0) return value_report(in->vm, at, "dimension %d of the array is %lld", i, (long long)v->dims[i]);
-  if (*count < 0) return value_report(in->vm, at, "the array's dimensions are too large");
+    if (v->dims[i] < 0)
+      return value_report(&in->from->to, at, "dimension %d of the array is %lld", i, (long long)v->dims[i]);
+  if (*count < 0) return value_report(&in->from->to, at, "the array's dimensions are too large");
   if (v->length && v->length != (size_t)*count)
-    return value_report(in->vm, at, "the array's length is %zu, and its dimensions make %lld elements", v->length,
-                        (long long)*count);
+    return value_report(&in->from->to, at, "the array's length is %zu, and its dimensions make %lld elements",
+                        v->length, (long long)*count);
   if (*count && !v->as.data && d->args[0]->kind != D_UNIT)
-    return value_report(in->vm, at, "the array's elements are NULL");
+    return value_report(&in->from->to, at, "the array's elements are NULL");
   return ATLED_OK;
 }
 
@@ -96,10 +102,9 @@ static bool element_fits(const Desc *base, AtledKind element) {
 }
 
 /* The array's elements as they are: itself, a view, or a header over the host's. */
-static AtledStatus put_shared(In *in, const Desc *d, const AtledValue *v, int64_t count, Slot *out) {
-  Rt *rt = &in->vm->rt;
+static AtledStatus put_shared(In *in, const Desc *d, const AtledValue *v, ArrayObj *around, Slot *out) {
+  Rt *rt = in->rt;
   const Slot *data = v->as.data;
-  ArrayObj *around = last_array(in->f, data, count);
   bool whole = around && around->h.desc == d && around->data == data &&
                memcmp(around->dims, v->dims, sizeof *v->dims * (size_t)d->rank) == 0;
   if (whole) {
@@ -119,10 +124,10 @@ static AtledStatus put_shared(In *in, const Desc *d, const AtledValue *v, int64_
 
 static AtledStatus put_text(In *in, const ValuePlace *at, const char *bytes, size_t length, Slot *out) {
   size_t bad;
-  if (!bytes && length) return value_report(in->vm, at, "the string is NULL");
+  if (!bytes && length) return value_report(&in->from->to, at, "the string is NULL");
   if (!utf8_valid(bytes ? bytes : "", length, &bad))
-    return value_report(in->vm, at, "the string isn't UTF-8: byte %zu", bad);
-  out->p = rt_new_string(&in->vm->rt, bytes ? bytes : "", length);
+    return value_report(&in->from->to, at, "the string isn't UTF-8: byte %zu", bad);
+  out->p = rt_new_string(in->rt, bytes ? bytes : "", length);
   return out->p ? ATLED_OK : no_object(in);
 }
 
@@ -162,7 +167,7 @@ static AtledStatus put_copied(In *in, const ValuePlace *at, const Desc *d, const
                               Slot *out) {
   const Desc *base = d->args[0];
   int64_t strides[ATLED_MAX_RANK], index[ATLED_MAX_RANK] = {0};
-  ArrayObj *a = rt_new_array(&in->vm->rt, d, v->dims, false);
+  ArrayObj *a = rt_new_array(in->rt, d, v->dims, false);
   if (!a) return no_object(in);
   out->p = &a->h;
   find_strides(v, strides);
@@ -172,7 +177,7 @@ static AtledStatus put_copied(In *in, const ValuePlace *at, const Desc *d, const
     ValuePlace here = {at, PLACE_ELEMENT, at->depth + 1, k, NULL};
     AtledStatus status = put_element(in, &here, base, from, to);
     if (status != ATLED_OK) return status;
-    if (rt_interrupted(&in->vm->rt) && rt_poll(&in->vm->rt)) return no_object(in);
+    if (rt_interrupted(in->rt) && rt_poll(in->rt)) return no_object(in);
     from = next_element(v, strides, index, from);
   }
   return ATLED_OK;
@@ -182,19 +187,22 @@ static AtledStatus put_array(In *in, const ValuePlace *at, const Desc *d, const 
   int64_t count = 0;
   AtledStatus status = check_shape(in, at, d, v, &count);
   if (status != ATLED_OK) return status;
-  if (!element_fits(d->args[0], v->element)) return value_misfit(in->vm, at, d, v);
+  if (!element_fits(d->args[0], v->element)) return value_misfit(&in->from->to, at, d, v);
   bool aligned = (uintptr_t)v->as.data % _Alignof(Slot) == 0;
-  if (shares_numbers(d) && aligned && value_is_contiguous(v)) return put_shared(in, d, v, count, out);
+  if (!shares_numbers(d) || !aligned || !value_is_contiguous(v)) return put_copied(in, at, d, v, count, out);
+  const ValueSource *from = in->from;
+  ArrayObj *around = count ? from->around(from->user, v->as.data, count) : NULL;
+  if (around || from->lasting) return put_shared(in, d, v, around, out);
   return put_copied(in, at, d, v, count, out);
 }
 
 /* ---- Tuples, records, lists, variants ---------------------------------------------------------------- */
 static AtledStatus check_items(In *in, const ValuePlace *at, const AtledValue *v) {
-  return v->length && !v->as.items ? value_report(in->vm, at, "the items are NULL") : ATLED_OK;
+  return v->length && !v->as.items ? value_report(&in->from->to, at, "the items are NULL") : ATLED_OK;
 }
 
 static AtledStatus put_tuple(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
-  if (v->kind != ATLED_TUPLE || v->length != (size_t)d->n) return value_misfit(in->vm, at, d, v);
+  if (v->kind != ATLED_TUPLE || v->length != (size_t)d->n) return value_misfit(&in->from->to, at, d, v);
   AtledStatus status = check_items(in, at, v);
   for (int i = 0; i < d->n && status == ATLED_OK; out += d->args[i++]->nslots) {
     ValuePlace here = {at, PLACE_ITEM, at->depth + 1, i, NULL};
@@ -212,19 +220,19 @@ static bool has_field(const Desc *d, const char *name) {
 
 /* The names are those of the type: as many of them, and each of its own is found. */
 static AtledStatus check_names(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v) {
-  if (v->length && !v->names) return value_report(in->vm, at, "the names of the fields are NULL");
+  if (v->length && !v->names) return value_report(&in->from->to, at, "the names of the fields are NULL");
   for (size_t k = 0; k < v->length; k++)
     if (!v->names[k] || !has_field(d, v->names[k]))
-      return value_report(in->vm, at, "the type has no field `%s`", v->names[k] ? v->names[k] : "NULL");
+      return value_report(&in->from->to, at, "the type has no field `%s`", v->names[k] ? v->names[k] : "NULL");
   for (int i = 0; i < d->n; i++)
     if (value_find_field(v, d->names[i], i) < 0)
-      return value_report(in->vm, at, "the field `%s` is missing", d->names[i]);
-  return v->length == (size_t)d->n ? ATLED_OK : value_report(in->vm, at, "a field is given twice");
+      return value_report(&in->from->to, at, "the field `%s` is missing", d->names[i]);
+  return v->length == (size_t)d->n ? ATLED_OK : value_report(&in->from->to, at, "a field is given twice");
 }
 
 static AtledStatus put_record(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
   if (v->kind == ATLED_TUPLE) return put_tuple(in, at, d, v, out);
-  if (v->kind != ATLED_RECORD) return value_misfit(in->vm, at, d, v);
+  if (v->kind != ATLED_RECORD) return value_misfit(&in->from->to, at, d, v);
   AtledStatus status = check_items(in, at, v);
   if (status == ATLED_OK) status = check_names(in, at, d, v);
   for (int i = 0; i < d->n && status == ATLED_OK; out += d->args[i++]->nslots) {
@@ -236,82 +244,107 @@ static AtledStatus put_record(In *in, const ValuePlace *at, const Desc *d, const
 
 /* From the end: each cell is entered with the rest of the list before its head is made. */
 static AtledStatus put_list(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
-  if (v->kind != ATLED_LIST) return value_misfit(in->vm, at, d, v);
+  if (v->kind != ATLED_LIST) return value_misfit(&in->from->to, at, d, v);
   AtledStatus status = check_items(in, at, v);
   if (status == ATLED_OK) out->p = rt_immediate(2 - d->cons);
   const Desc *head = d->args[d->cons - 1]->args[0];
   for (size_t k = v->length; k-- && status == ATLED_OK;) {
     ValuePlace here = {at, PLACE_ITEM, at->depth + 1, (int64_t)k, NULL};
-    BoxObj *cell = rt_new_box(&in->vm->rt, d, d->cons - 1);
+    BoxObj *cell = rt_new_box(in->rt, d, d->cons - 1);
     if (!cell) return no_object(in);
     cell->fields[head->nslots].p = out->p;
     out->p = &cell->h;
     status = put(in, &here, head, &v->as.items[k], cell->fields);
-    if (rt_interrupted(&in->vm->rt) && rt_poll(&in->vm->rt)) return no_object(in);
+    if (rt_interrupted(in->rt) && rt_poll(in->rt)) return no_object(in);
   }
   return status;
 }
 
 static AtledStatus no_constructor(In *in, const ValuePlace *at, const Desc *d, const char *name) {
-  Str all = {.arena = &in->vm->scratch};
+  Str all = {.arena = in->from->to.texts};
   for (int i = 0; i < d->n && all.len < LIMIT_TYPE_IN_MESSAGE; i++)
     str_printf(&all, "%s`%s`", i ? ", " : "", d->names[i]);
-  return value_report(in->vm, at, "the type `%s` has no constructor `%s`, but %s", d->name, name ? name : "NULL",
+  return value_report(&in->from->to, at, "the type `%s` has no constructor `%s`, but %s", d->name, name ? name : "NULL",
                       all.data);
 }
 
 static AtledStatus put_variant(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
-  if (d->shown_as) return value_report(in->vm, at, "a host can't make this value: give `%s` its array", d->shown_as);
-  if (v->kind != ATLED_VARIANT) return value_misfit(in->vm, at, d, v);
+  if (d->shown_as)
+    return value_report(&in->from->to, at, "a host can't make this value: give `%s` its array", d->shown_as);
+  if (v->kind != ATLED_VARIANT) return value_misfit(&in->from->to, at, d, v);
   int tag = 0;
   while (tag < d->n && (!v->name || strcmp(d->names[tag], v->name) != 0)) tag++;
   if (tag == d->n) return no_constructor(in, at, d, v->name);
   const Desc *payload = d->args[tag];
   size_t needed = payload->kind != D_UNIT;
   if (v->length != needed)
-    return value_report(in->vm, at, "the constructor `%s` holds %s", v->name, needed ? "one value" : "nothing");
+    return value_report(&in->from->to, at, "the constructor `%s` holds %s", v->name, needed ? "one value" : "nothing");
   out->p = rt_immediate(tag);
   if (!needed) return ATLED_OK;
   AtledStatus status = check_items(in, at, v);
   if (status != ATLED_OK) return status;
-  BoxObj *box = rt_new_box(&in->vm->rt, d, tag);
+  BoxObj *box = rt_new_box(in->rt, d, tag);
   if (!box) return no_object(in);
   out->p = &box->h;
   ValuePlace here = {at, PLACE_PAYLOAD, at->depth + 1, 0, d->names[tag]};
   return put(in, &here, payload, v->as.items, box->fields);
 }
 
+/* ---- Nothing ----------------------------------------------------------------------------------------- */
+static bool has_none(const Desc *d) {
+  const Desc *element = d->kind == D_ARRAY ? d->args[0] : d;
+  return element->kind == D_INT || element->kind == D_BOOL || element->kind == D_STRING;
+}
+
+/* For a part without a derivative, whose value nobody reads. */
+static AtledStatus put_none(In *in, const Desc *d, Slot *out) {
+  static const int64_t none[LIMIT_RANK];
+  ArrayObj *a = NULL;
+  if (d->kind == D_STRING) out->p = rt_new_string(in->rt, "", 0);
+  if (d->kind == D_ARRAY) a = rt_new_array(in->rt, d, none, false);
+  if (a) out->p = &a->h;
+  return d->nslots && d->slots[0] == SLOT_PTR && !out->p ? no_object(in) : ATLED_OK;
+}
+
 /* ---- Any value --------------------------------------------------------------------------------------- */
 static AtledStatus put(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
   if (at->depth > LIMIT_VALUE_DEPTH)
-    return value_report(in->vm, at, "the value is nested deeper than %d", LIMIT_VALUE_DEPTH);
+    return value_report(&in->from->to, at, "the value is nested deeper than %d", LIMIT_VALUE_DEPTH);
+  if (in->from->unit_for_none && v->kind == ATLED_UNIT && has_none(d)) return put_none(in, d, out);
   switch (d->kind) {
-  case D_UNIT: return v->kind == ATLED_UNIT ? ATLED_OK : value_misfit(in->vm, at, d, v);
+  case D_UNIT: return v->kind == ATLED_UNIT ? ATLED_OK : value_misfit(&in->from->to, at, d, v);
   case D_BOOL:
-    if (v->kind != ATLED_BOOL) return value_misfit(in->vm, at, d, v);
+    if (v->kind != ATLED_BOOL) return value_misfit(&in->from->to, at, d, v);
     out->i = v->as.boolean;
     return ATLED_OK;
   case D_INT:
-    if (v->kind != ATLED_INT) return value_misfit(in->vm, at, d, v);
+    if (v->kind != ATLED_INT) return value_misfit(&in->from->to, at, d, v);
     out->i = v->as.integer;
     return ATLED_OK;
   case D_FLOAT:
-    if (v->kind != ATLED_FLOAT) return value_misfit(in->vm, at, d, v);
+    if (v->kind != ATLED_FLOAT) return value_misfit(&in->from->to, at, d, v);
     out->f = v->as.number;
     return ATLED_OK;
   case D_STRING:
-    if (v->kind != ATLED_STRING) return value_misfit(in->vm, at, d, v);
-    if (!v->as.string) return value_report(in->vm, at, "the string is NULL");
+    if (v->kind != ATLED_STRING) return value_misfit(&in->from->to, at, d, v);
+    if (!v->as.string) return value_report(&in->from->to, at, "the string is NULL");
     return put_text(in, at, v->as.string, v->length, out);
   case D_ARRAY: return put_array(in, at, d, v, out);
   case D_TUPLE: return d->names ? put_record(in, at, d, v, out) : put_tuple(in, at, d, v, out);
   case D_VARIANT: return value_is_list(d) ? put_list(in, at, d, v, out) : put_variant(in, at, d, v, out);
-  default: return value_report(in->vm, at, "a host can't make a function");
+  default: return value_report(&in->from->to, at, "a host can't make a function");
   }
 }
 
-AtledStatus value_put(AtledFunction *f, int index, const Desc *d, const AtledValue *v, Slot *out) {
-  In in = {f, f->vm};
+AtledStatus value_put(const ValueSource *from, Rt *rt, const ValuePlace *at, const Desc *d, const AtledValue *v,
+                      Slot *out) {
+  In in = {rt, from};
+  return put(&in, at, d, v, out);
+}
+
+AtledStatus value_put_argument(AtledFunction *f, int index, const Desc *d, const AtledValue *v, Slot *out) {
+  AtledVM *vm = f->vm;
+  ValueSource from = {.to = {.vm = vm, .texts = &vm->scratch}, .around = last_array, .user = f, .lasting = true};
   ValuePlace at = {NULL, PLACE_ARGUMENT, 0, index, NULL};
-  return put(&in, &at, d, v, out);
+  return value_put(&from, &vm->rt, &at, d, v, out);
 }

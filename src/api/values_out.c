@@ -16,7 +16,7 @@ typedef struct Unfilled {
 } Unfilled;
 
 typedef struct Out {
-  AtledVM *vm;
+  Rt *rt;
   Outcome *o;
   Arena *trees;   /* the outcome's */
   bool inside;    /* of a variant, a list or an array */
@@ -26,7 +26,7 @@ typedef struct Out {
 } Out;
 
 static bool is_interrupted(Out *out) {
-  Rt *rt = &out->vm->rt;
+  Rt *rt = out->rt;
   if (!out->failed && rt_interrupted(rt) && rt_poll(rt)) out->failed = true;
   return out->failed;
 }
@@ -45,7 +45,7 @@ static void push(Out *out, const Desc *d, const Slot *s, AtledValue *v) {
 }
 
 static AtledValue *new_items(Out *out, int64_t n) {
-  if (n < 0 || (uint64_t)n > SIZE_MAX / 2 / sizeof(AtledValue)) heap_out_of_memory(&out->vm->heap);
+  if (n < 0 || (uint64_t)n > SIZE_MAX / 2 / sizeof(AtledValue)) heap_out_of_memory(out->rt->heap);
   return n ? NEW_ARRAY(out->trees, AtledValue, n) : NULL;
 }
 
@@ -75,7 +75,7 @@ static const bool *copy_bools(Out *out, const Slot *s, int64_t n) {
 }
 
 static const AtledText *copy_texts(Out *out, const Slot *s, int64_t n) {
-  if ((uint64_t)n > SIZE_MAX / 2 / sizeof(AtledText)) heap_out_of_memory(&out->vm->heap);
+  if ((uint64_t)n > SIZE_MAX / 2 / sizeof(AtledText)) heap_out_of_memory(out->rt->heap);
   AtledText *all = NEW_ARRAY(out->trees, AtledText, n);
   for (int64_t i = 0; i < n; i++) { all[i].bytes = text_of(&s[i], &all[i].length); }
   return all;
@@ -134,7 +134,7 @@ static void get_list(Out *out, const Desc *d, const Slot *s, AtledValue *v) {
 
 /* The entries of a tree as an array, below the name by which it is shown. */
 static void get_tree(Out *out, const Desc *d, const Slot *s, AtledValue *v) {
-  if (rt_tree_entries(&out->vm->rt, d, s->p, &out->o->entries)) {
+  if (rt_tree_entries(out->rt, d, s->p, &out->o->entries)) {
     out->failed = true;
     return;
   }
@@ -154,7 +154,7 @@ static void get_tree(Out *out, const Desc *d, const Slot *s, AtledValue *v) {
     array->as.items = items;
     for (int64_t i = 0; i < all.n; i++) items[i] = get_components(out, e.payload, all.at[i], e.first, e.end);
   }
-  rt_tree_entries_free(&out->vm->rt, &all);
+  rt_tree_entries_free(out->rt, &all);
   out->o->entries = (TreeEntries){0};
 }
 
@@ -177,7 +177,7 @@ static void get_variant(Out *out, const Desc *d, const Slot *s, AtledValue *v) {
 
 static void get_text(Out *out, const Desc *d, const Slot *s, AtledValue *v) {
   Str text = {.arena = out->trees};
-  out->failed |= rt_show(&out->vm->rt, d, s, false, &text) != 0;
+  out->failed |= rt_show(out->rt, d, s, false, &text) != 0;
   *v = (AtledValue){.kind = ATLED_OTHER, .length = text.len, .as.string = text.data ? text.data : ""};
 }
 
@@ -204,14 +204,14 @@ static void get(Out *out, const Desc *d, const Slot *s, AtledValue *v) {
   }
 }
 
-bool value_get(AtledVM *vm, Outcome *o, const Desc *d, const Slot *s, AtledValue *v) {
-  Out out = {.vm = vm, .o = o, .trees = &o->trees, .working = &vm->lowering};
+bool value_get(Rt *rt, Outcome *o, Arena *working, const Desc *d, const Slot *s, AtledValue *v) {
+  Out out = {.rt = rt, .o = o, .trees = &o->trees, .working = working};
   *v = (AtledValue){0};
   get(&out, d, s, v);
   while (out.unfilled.len && !is_interrupted(&out)) {
     Unfilled u = out.unfilled.data[--out.unfilled.len];
     get(&out, u.d, u.s, u.v);
   }
-  if (out.unfilled.cap) arena_free(&vm->lowering);
+  if (out.unfilled.cap) arena_free(working);
   return !out.failed;
 }

@@ -18,6 +18,7 @@
  * sources are split and parsed when first named, and the JIT is loaded at the
  * first compile. */
 #define _GNU_SOURCE
+#include "api/hosts.h"
 #include "api/native.h"
 #include "api/settings.h"
 #include "api/vm.h"
@@ -114,6 +115,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->rt.terminal = errors_on_terminal;
   vm->rt.read = config->input ? read_stream : NULL;
   vm->rt.place = run_place;
+  vm->rt.host = hosts_find;
   vm->rt.user = vm;
   vm->rt.strict = config->strict;
   vm->rt.args = config->args;
@@ -140,6 +142,7 @@ AtledVM *atled_new(const AtledConfig *config) {
 static void save_vm(AtledVM *vm) {
   Arena *a = &vm->arena;
   SAVE(a, vm->sources);
+  SAVE(a, vm->hosts);
   SAVE(a, vm->globals);
   SAVE(a, vm->libraries);
   SAVE(a, vm->modules);

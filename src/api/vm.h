@@ -19,6 +19,7 @@
  *   run.c      lowered modules: evaluator, machine code, globals
  *   tiers.c    machine code while a module is evaluated
  *   handles.c  functions of the host's, and the values that cross the border: handles.h lists the files
+ *   hosts.c    functions of the host's: definitions; host_calls.c: their calls
  *   native.c   functions of machine code for hosts: general.c those of any numbers, pins.c what they refer to, freeze.c
  *              values in that, callers.c who is in which, contexts.c the state of a call
  *   undo.c     what names meant before an entry; stale_uses.c: definitions made with files that were edited since
@@ -151,6 +152,8 @@ typedef struct Tiers {
   char why[512]; /* what the user is to be warned of */
 } Tiers;
 
+typedef struct HostFunction HostFunction; /* hosts.h */
+
 struct AtledVM {
   Heap heap;
   Phases phases; /* unused if nobody wants to know */
@@ -175,7 +178,8 @@ struct AtledVM {
   Jit *jit;
   Tiers tiers;
   Watched watched;
-  Vec(Global *) globals; /* by index in world->globals */
+  Vec(HostFunction *) hosts; /* by number: hosts.c */
+  Vec(Global *) globals;     /* by index in world->globals */
   Unit *units;
   int64_t last_unit;       /* its number */
   WayBack way;             /* which is taken when the next entry begins: the last one defined nothing */
@@ -243,11 +247,11 @@ void report_reset(AtledVM *vm);
 void report_forget(AtledVM *vm);
 /* Hands what is in vm->diags to the host and empties it. True when there was an error. */
 bool report_diags(AtledVM *vm);
-/* The error in rt: adds it to the reports and clears it. */
-/* A derivative is taken of a C function with an effect, at this place of the unit. */
-void report_underivable(AtledVM *vm, const Unit *u, uint32_t site);
-const char *report_kind(ErrorKind kind);                  /* AtledDiagnostic.kind of it */
-AtledStatus report_runtime_error(AtledVM *vm, Span item); /* of the item that runs, or no place */
+/* A derivative is taken of what has none, at this place of the unit. */
+void report_underivable(AtledVM *vm, const Unit *u, uint32_t site, const char *message);
+const char *report_kind(ErrorKind kind); /* AtledDiagnostic.kind of it */
+/* The error in rt: adds it to the reports and clears it. item: that runs, or no place. */
+AtledStatus report_runtime_error(AtledVM *vm, Span item);
 AtledStatus report_bad_argument(AtledVM *vm, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 AtledStatus report_error(AtledVM *vm, AtledStatus status, const char *kind, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -301,7 +305,8 @@ Jit *run_jit(AtledVM *vm); /* made when it is needed first; NULL: out of memory 
 void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots);
 void run_drop_result(AtledVM *vm, Result *r); /* the value that it owns, if it does */
 void run_drop_results(AtledVM *vm);
-/* Before code runs, which looks for itself: the end of alarm_watch. 0, or rt.error is set: it may not begin. */
+/* Called before code runs: ends alarm_watch, since running code polls for interrupts itself. 0, or rt.error is set: it
+ * may not begin. */
 Status run_begin(AtledVM *vm);
 
 /* ---- alarm.c ---- */

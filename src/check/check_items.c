@@ -7,6 +7,7 @@
  * leaves its names behind with the error type, which fits everywhere: later
  * items then don't complain about it. */
 #include "check/check_internal.h"
+#include "support/host_library.h"
 #include "support/rights.h"
 #include <string.h>
 
@@ -218,7 +219,7 @@ static unsigned rights_of_primitive(const Checker *c, Sym name) {
 }
 
 static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int nrules) {
-  bool effect = tc_foreign_effect(item), pure = !strcmp(item->text, "prim of pure");
+  bool effect = tc_foreign_effect(item), pure = !strcmp(item->text, "prim of pure"), host = host_library(item->text);
   bool prim = pure || !strcmp(item->text, "prim!") || !strcmp(item->text, "prim");
   Marks marks = tc_enter_level(c);
   Binding *b = NEW(c->arena, Binding);
@@ -231,8 +232,10 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
   item->binding = b;
   if (prim && !m->library)
     diag_error(c->diags, item->span, tc_diag_code(D_FOREIGN_TYPE), "only the standard library binds primitives");
-  if (!prim && tc_no_errors(c)) check_foreign_type(c, item, b->type);
-  tc_need_rights(c, prim ? rights_of_primitive(c, b->name) : RIGHT_FOREIGN, item->name, item->span);
+  if (host && !sources_get(c->sources, item->span.source)->host)
+    diag_error(c->diags, item->span, tc_diag_code(D_FOREIGN_TYPE), "only a host binds its functions");
+  if (!prim && !host && tc_no_errors(c)) check_foreign_type(c, item, b->type);
+  tc_need_rights(c, prim ? rights_of_primitive(c, b->name) : host ? 0 : RIGHT_FOREIGN, item->name, item->span);
   tc_leave_level(c, marks, &b, 1, GEN_FUNCTION);
   tc_module_put(c, m, b);
   marks = tc_enter_level(c);

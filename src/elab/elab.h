@@ -55,6 +55,8 @@ Graph *elab_value(Elab *e, Binding *b, Type *const *inst, Diags *diags);
 /* Derivative rules by Op: there is one for each scalar operation that differentiation of g can meet, if the prelude has
  * one. pool: what function values in g may be. */
 Func *const *elab_rules(Elab *e, Graph *g, Pool *pool);
+/* A checked type without type variables, as graphs have it. */
+IrType *elab_ir_type(Elab *e, Type *t);
 /* The World global of a top-level value, or -1. */
 int elab_global(const Binding *b);
 #endif

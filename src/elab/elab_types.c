@@ -144,6 +144,8 @@ IrType *el_ir_type(Elab *e, const Subst *s, Type *t) {
   return convert(&k, s, t);
 }
 
+IrType *elab_ir_type(Elab *e, Type *t) { return el_ir_type(e, NULL, t); }
+
 IrType *el_type(Ctx *c, Type *t) { return el_ir_type(c->e, c->subst, t); }
 
 bool el_effect(Ctx *c, Type *effect) { return el_type(c, effect) == c->e->t_token; }

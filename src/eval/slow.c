@@ -68,11 +68,15 @@ SLOW(RT) {
 }
 
 SLOW(FOREIGN) {
-  Slot args[LIMIT_FOREIGN_ARGUMENTS], res;
-  if (in->nargs <= LIMIT_FOREIGN_ARGUMENTS) gather(in->args, in->nargs, r, args);
-  if (rt_foreign_call(m, in->imm.i, args, &res, mod_site(m, in->site))) return 1;
-  scatter(in->res, in->nres, r, &res);
-  return 0;
+  Slot few[FEW], *args = few;
+  int n = in->nargs + in->nres;
+  if (n > FEW && !(args = stack_push(rt, (size_t)(n + 1) / 2 * 2 * sizeof(Slot)))) return 1;
+  Slot *res = args + in->nargs;
+  gather(in->args, in->nargs, r, args);
+  Status status = rt_foreign_call(m, in->imm.i, args, res, mod_site(m, in->site));
+  if (!status) scatter(in->res, in->nres, r, res);
+  if (args != few) stack_pop(rt, args);
+  return status;
 }
 
 /* ---- Objects ----------------------------------------------------------------------------------------------------- */

@@ -66,7 +66,7 @@ const Guard *guards_join(Ranges *p, const Guard *a, const Guard *b) {
 }
 
 /* ---- Nodes as forms ---------------------------------------------------------------------------- */
-/* q: a node that waits for checks, which are known to have been passed; or NULL. */
+/* q: a node that is ordered after checks, which are known to have been passed; or NULL. */
 static bool in_range(Ranges *p, Frame *f, const Node *q, const Lin *e, const Guard **guards) {
   if (e->bad) return false;
   if (e->n == 0) return true;

@@ -306,7 +306,7 @@ static void visit(Walk *s, int i) {
   }
 }
 
-/* A number that waits for what can fail of the nodes xs over these parameters; 0 itself if nothing can. */
+/* A number that is ordered after all that can fail in the nodes xs over these parameters; 0 itself if nothing can. */
 static Node *errors_of(World *w, IrType **params, int nparams, Node **xs, int n) {
   Walk s = {.w = w, .params = params, .nparams = nparams};
   Node *errors = ir_int(w, 0), *all = n == 1 ? xs[0] : ir_record(w, xs, n);

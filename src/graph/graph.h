@@ -81,15 +81,15 @@ void ir_decisive(World *w, const Node *n, bool need, bool *out);
 bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body);
 
 /* ---- Errors (error_slice.c) ------------------------------------------------------------------------------
- * A number that waits for what can fail of x, a value over these parameters, but for what only may not end; 0 itself
- * if nothing can. */
+ * A number that is ordered after all that can fail in x, a value over these parameters, except for what may only not
+ * end; 0 itself if nothing can. */
 Node *ir_errors(World *w, IrType **params, int nparams, Node *x);
-/* The result of g with parameters replaced, where all that can fail waits for `first`, a number, but for the nodes that
- * `as_they_are`, over g's own parameters, is made of; NULL: none are. */
+/* The result of g with parameters replaced, where all that can fail is ordered after `first`, a number, except for the
+ * nodes that `as_they_are`, a value over g's own parameters, consists of. NULL: no exceptions. */
 Node *ir_instantiate_after(World *w, Graph *g, Node **args, Node *first, Node *as_they_are);
 
 /* ---- Equal numbers (equal_numbers.c) ----------------------------------------------------------------- */
-/* Are whole numbers a and b equal, if the checks that they wait for hold? */
+/* Are whole numbers a and b equal, if the checks that they are ordered after hold? */
 bool ir_same_number(World *w, Node *a, Node *b);
 
 /* ---- Functions (dispatch.c) ----------------------------------------------------------------- */

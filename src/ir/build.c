@@ -30,7 +30,7 @@ static Node *after(World *w, Node *a, Node *b, Waits waits) {
   return ir_intern(w, &(Node){.op = OP_AFTER, .type = a->type, .ops = (Node *[]){a, b}, .nops = 2, .attr.i = waits});
 }
 
-/* What x waits for is waited for by y, which was found in it. */
+/* y, which was found in x, ordered after what x is ordered after. */
 static Node *after_same(World *w, Node *y, const Node *x) { return after(w, y, x->ops[1], (Waits)x->attr.i); }
 
 Node *ir_op1(World *w, Op op, Node *a) {
@@ -648,6 +648,14 @@ static Node *rebuild_sum(World *w, const Node *old, Node **ops) {
 
 /* A sum that isn't to be contracted (opt/contract.c). */
 static bool is_apart(const Node *n) { return (n->op == OP_FADD || n->op == OP_FSUB) && n->attr.i; }
+
+Node *ir_placeless(World *w, const Node *old, Node **ops, Graph **graphs) {
+  Node copy = *old;
+  copy.ops = ops;
+  copy.graphs = graphs;
+  copy.site = 0;
+  return ir_intern(w, &copy);
+}
 
 Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   int n = old->nops;

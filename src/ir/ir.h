@@ -356,7 +356,8 @@ World *world_new(Arena *a, SymTable *syms, bool strict, bool contract);
 /* For arena_roll_back: all of the world but the numbers of walks, which marks in nodes refer to. */
 void world_save(World *w);
 #ifdef ATLED_VERIFY
-/* So that memory can be compared: no node was reached by a walk, and the numbers of walks are exchanged with these. */
+/* Before memory is compared with a copy: clears the marks that traversals left in nodes, and exchanges the world's
+ * numbers of traversals with these. */
 void world_forget_walks(World *w, uint32_t walks[2]);
 #endif
 
@@ -477,6 +478,8 @@ Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **
 Node *ir_vjp(World *w, Node *f, Node *x, Node *token, Site site);
 Node *ir_jvp(World *w, Node *f, Node *x, Node *dx, Node *token, Site site); /* (y, dy) */
 Node *ir_checkpoint(World *w, Node *f, Node *x, Node *token, Site site);
+/* The node with these operands and graphs that has no source place, as it is: for comparing nodes. */
+Node *ir_placeless(World *w, const Node *old, Node **ops, Graph **graphs);
 /* Any node again with other operands (and graphs): renormalises. */
 Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs);
 /* Generic constructor behind the above; for AD and passes. */

@@ -148,16 +148,18 @@ static Site site_append(World *w, Site inner, Site call, int depth) {
 Site ir_site_inlined(World *w, Site inner, Site call) { return site_append(w, inner, call, 0); }
 
 /* ---- Nodes ---------------------------------------------------------------------- */
-/* What fails by itself is told apart by its place: equal ones in two arms of a branch would be shown as one of them.
- * Of those in one graph, all of which are made, simplification leaves one (opt.c). An effect is done where it stands:
- * its place also tells what stands before it. */
+/* A node that may fail, not end or have an effect is told apart by its source place: the place is shown in its error,
+ * and tells which effects it precedes (lower/schedule.c). Were equal nodes of two places one, two loops that call a
+ * function would share a body with the places of the first call. Of equal nodes in one graph, all of which are
+ * evaluated, simplification leaves one (opt.c). */
 static bool site_is_identity(const Node *n) {
   switch (n->op) {
-  case OP_APPLY:
-  case OP_CALL:
   case OP_VJP:
   case OP_JVP:
   case OP_CHECKPOINT: return false;
+  case OP_APPLY:
+  case OP_CALL: return true;
+  case OP_LOOP: return n->loop->has_cond;
   case OP_RT: return n->attr.rt->fails || n->attr.rt->effect;
   default: return (op_flags[n->op] & OPF_F) != 0;
   }
@@ -334,7 +336,8 @@ Graph *ir_graph(World *w, IrType **params, int n, Node *result, Sym name) {
   return g;
 }
 
-/* A graph may become equal to one that is told apart from it: then it is a copy of that. */
+/* g with this identity, by which graphs of equal contents stay distinct. g itself gets it if it has none; else a copy
+ * of g, one for each identity. */
 Graph *ir_identified(World *w, Graph *g, uint64_t identity) {
   if (!identity || g->identity == identity) return g;
   if (!g->identity) {

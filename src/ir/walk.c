@@ -162,6 +162,12 @@ static uint64_t hash_type(World *w, const IrType *t, int depth) {
   return h;
 }
 
+/* A function by its name; a C function by its library, too. */
+static uint64_t hash_func(const Func *f) {
+  uint64_t h = f->name ? hash_bytes(f->name, strlen(f->name), 3) : 0;
+  return f->foreign.library ? hash_bytes(f->foreign.library, strlen(f->foreign.library), h) : h;
+}
+
 static uint64_t hash_graph(World *w, Graph *g, int depth) {
   uint64_t h = (uint64_t)g->nparams;
   if (depth > LIMIT_HASH_DEPTH && limit_reached(w->arena, AT_HASH_DEPTH)) return h;
@@ -171,8 +177,7 @@ static uint64_t hash_graph(World *w, Graph *g, int depth) {
     const Node *n = b->nodes[i];
     h = hash_mix(hash_mix(h, n->op), hash_type(w, n->type, 0));
     if (n->op == OP_STRING) h = hash_mix(h, hash_bytes(n->attr.text, sym_len(n->attr.text), 2));
-    else if (n->op == OP_CALL)
-      h = hash_mix(h, n->attr.func->name ? hash_bytes(n->attr.func->name, strlen(n->attr.func->name), 3) : 0);
+    else if (n->op == OP_CALL) h = hash_mix(h, hash_func(n->attr.func));
     else if (n->op == OP_RT) h = hash_mix(h, (uint64_t)ir_rt_id(n->attr.rt));
     else if (n->op == OP_DATA) h = hash_mix(h, n->attr.data->hash);
     else if (n->op != OP_CHECK_NAT) h = hash_mix(h, (uint64_t)n->attr.i);

@@ -164,11 +164,11 @@ static bool uses_argument_slots(const Emit *e, const LInstr *i) {
   case LOP_CALL:
   case LOP_SWITCH:
   case LOP_RETURN:
-  case LOP_FOREIGN:
   case LOP_NEW_BOX:
   case LOP_REFILL:
   case LOP_NEW_CLOSURE:
   case LOP_NEW_ENV: return false;
+  case LOP_FOREIGN: return !takes_only_numbers(&e->m->foreigns[i->imm.i]);
   case LOP_ACC_AT: return !acc_in_registers(e, i);
   default: return true;
   }
@@ -176,7 +176,8 @@ static bool uses_argument_slots(const Emit *e, const LInstr *i) {
 static bool uses_result_slots(const Emit *e, const LInstr *i) {
   if (i->op == LOP_ACC_AT) return !acc_in_registers(e, i);
   if (i->op == LOP_CALL) return e->funcs[i->imm.i].leaves || results_through_memory(e, e->m->funcs[i->imm.i]);
-  return i->op != LOP_OPEN && i->op != LOP_EMPTY && i->op != LOP_FOREIGN;
+  if (i->op == LOP_FOREIGN) return !takes_only_numbers(&e->m->foreigns[i->imm.i]);
+  return i->op != LOP_OPEN && i->op != LOP_EMPTY;
 }
 
 static Lv *load_rt_once(Fn *k) {

@@ -182,6 +182,7 @@ void emit_bag_sub(Fn *k, const LInstr *i);
 void emit_bag_fill(Fn *k, const LInstr *i);
 void emit_cadd(Fn *k, const LInstr *i);
 bool acc_in_registers(const Emit *e, const LInstr *acc_at);
+bool takes_only_numbers(const LForeign *f); /* and gives one: machine code calls it by its address */
 /* The statements of one function, which instr.c uses too. */
 Rv *reg(const Fn *k, int r);
 Rv *rt_of(Fn *k); /* the module's Rt, in a local */

@@ -39,9 +39,9 @@ static bool holds_floats(const Desc *bag) {
   return true;
 }
 
-/* Leaves the way for bags that are dense, their own and unshared, which are those whose first word is a count of one
- * and tag 0 and that have no owner; in the block that becomes current the contribution is added. Ends there; returns
- * where others go on. */
+/* The fast path of an addition to a bag. Tests whether the bag is dense, unshared and no view of another one: its first
+ * word is a count of one and tag 0, and it has no owner. Then the contribution is added to its elements, and control
+ * goes to `done`. Returns the block that the tests branch to for all other bags, which the caller fills. */
 static Block *add_in_place(Fn *k, const LInstr *i, Block *done) {
   Emit *e = k->e;
   _Static_assert(offsetof(Obj, tag) == offsetof(Obj, rc) + 4 && RT_OWN == 0, "one word holds the count and the tag");

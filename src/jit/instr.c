@@ -9,6 +9,7 @@
  * used twice. The runtime takes and gives values through two buffers of slots in
  * the frame, one for arguments and one for results. */
 #include "jit/emit.h"
+#include "support/host_library.h"
 
 /* ---- Checks ---------------------------------------------------------------------------------------------------- */
 /* In the block that branch_unless made current for failure: evaluates the raising call and leaves. */
@@ -184,7 +185,8 @@ static void emit_return(Fn *k, const LInstr *i) {
 }
 
 /* ---- Calls of what isn't in the module ---- */
-static bool only_numbers(const LForeign *f) {
+bool takes_only_numbers(const LForeign *f) {
+  if (host_library(f->library)) return false;
   for (int k = 0; k < f->nargs; k++)
     if (f->kinds[k] == R_PTR) return false;
   return f->result == R_INT || f->result == R_FLOAT;
@@ -206,7 +208,7 @@ static void find_foreign(Fn *k, const LInstr *i, Lv *row) {
 static void call_foreign(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   const LForeign *f = &e->m->foreigns[i->imm.i];
-  if (!only_numbers(f)) {
+  if (!takes_only_numbers(f)) {
     Rv *slots = pass_slots(k, i->args, i->nargs);
     Rv *status = CALL_TABLE(e, k->mod, rt_foreign_call, k->mod, k_i64(e, i->imm.i), slots, results_buffer(k),
                             k_site(k, i->site));

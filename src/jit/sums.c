@@ -11,7 +11,7 @@
 #include "jit/emit.h"
 #include <math.h>
 
-/* What is known of a register, whatever is in it when. */
+/* What holds for a register throughout the function. */
 enum {
   MAY_BE_MINUS_ZERO = 1,
   KEEPS_FIRST = 2, /* of a sum: some register gets either it or its first operand */

@@ -8,6 +8,7 @@
  * Here are products, sums, functions, checks and scalars; the rest is in lower_array.c, lower_control.c and
  * lower_loop.c. */
 #include "lower/lower_internal.h"
+#include "support/host_library.h"
 #include <string.h>
 
 static World *world(Frame *fr) { return fr->fn->m->w; }
@@ -215,8 +216,9 @@ static Row lower_apply(Frame *fr, Node *x) {
   return row;
 }
 
-static bool gives_bool(const Func *f) {
+static bool gives_c_bool(const Func *f) {
   const IrType *t = f->result;
+  if (host_library(f->foreign.library)) return false;
   return (t->kind == T_TUPLE && t->n ? t->args[0] : t)->kind == T_BOOL;
 }
 
@@ -240,7 +242,7 @@ static Row lower_call(Frame *fr, Node *x) {
   in->site = x->site;
   fn_args(fr->fn, args.r, args.n);
   fn_results(fr->fn, row.r, row.n);
-  if (foreign && gives_bool(f)) {
+  if (foreign && gives_c_bool(f)) {
     int *r = NEW_ARRAY(m->arena, int, 1);
     *r = c_bool(fr->fn, row.r[0]);
     row.r = r;

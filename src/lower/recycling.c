@@ -80,7 +80,7 @@ static void renew(Spares *s, LInstr *in, int start) {
   in->nres = 1;
 }
 
-/* What goes in front of the loop that begins at instruction i. */
+/* Before the loop the register of a recycled block is NULL: there is no block yet. */
 static LInstr empty_spare(const Spare *p) {
   return (LInstr){.op = LOP_NULLPTR, .dst = p->reg, .a = -1, .b = -1, .c = -1};
 }

@@ -57,7 +57,8 @@ static bool holds_scalars_only(const IrType *t) {
 
 bool fuse_is_array_of_scalars(const IrType *t) { return t->kind == T_ARRAY && holds_scalars_only(t->args[0]); }
 
-/* A trip count that is checked to be the other one may come later than what the loop reads. */
+/* Does the producer run as often as the consumer? Equal numbers count as one only if the producer can't fail: a check
+ * that the two are equal may be scheduled after it. */
 static bool runs_as_often(const Fusion *f, const Node *producer) {
   Node *n = producer->ops[0];
   if (n == f->n) return true;

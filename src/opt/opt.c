@@ -31,10 +31,13 @@ static void *none_met(void *user, Graph *g) {
   return m;
 }
 
-/* Node n over the operands `ops`, made without its source place: the same node for all that differ from n by their
- * place alone. NULL if the place is no part of n's identity. */
-static Node *anywhere(World *w, const Node *n, Node **ops) {
+/* Node n over these operands and graphs, made without its source place: the same node for all that differ from n by
+ * their place alone. NULL if the place is no part of n's identity, or n has effects. */
+static Node *anywhere(World *w, const Node *n, Node **ops, Graph **graphs) {
   switch (n->op) {
+  case OP_APPLY:
+  case OP_CALL: return ir_is_effect(n) ? NULL : ir_placeless(w, n, ops, graphs);
+  case OP_LOOP: return n->loop->has_cond && !ir_is_effect(n) ? ir_placeless(w, n, ops, graphs) : NULL;
   case OP_CHECK_INDEX:
   case OP_CHECK_SLICE:
   case OP_CHECK_SIZE: return ir_check(w, (Op)n->op, ops[0], ops[1], n->nops > 2 ? ops[2] : NULL, 0);
@@ -48,12 +51,11 @@ static Node *anywhere(World *w, const Node *n, Node **ops) {
 }
 
 /* n, with the first place of those that equal it, which is `any` without a place. */
-static Node *make_first(Simplify *s, Met *m, const Node *n, Node **ops, Node *any) {
+static Node *make_first(const Met *m, Rewriter *r, const Node *n, Node **ops, Graph **graphs, Node *any) {
   Site first = m->first ? (Site)(uintptr_t)map_get(m->first, any) : 0;
-  if (!first || first == n->site) return ir_rebuild(s->w, n, ops, NULL);
   Node placed = *n;
-  placed.site = first;
-  return ir_rebuild(s->w, &placed, ops, NULL);
+  if (first) placed.site = first;
+  return rewrite_node(r, &placed, ops, graphs);
 }
 
 static void note_place(Simplify *s, Met *m, Site here, Node *any) {
@@ -66,13 +68,11 @@ static void note_place(Simplify *s, Met *m, Site here, Node *any) {
 /* Of equal checks and calls of primitives in one graph, which differ in their places, one is enough: all of them are
  * made, and which one reports is free but for effects. What is read behind them becomes equal too. */
 static Node *fail_once(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
-  (void)r;
-  (void)graphs;
   Simplify *s = user;
   Met *m = frame;
-  Node *any = anywhere(s->w, n, ops), *made = any ? map_get(&m->made, any) : NULL;
+  Node *any = anywhere(s->w, n, ops, graphs), *made = any ? map_get(&m->made, any) : NULL;
   if (any && m->first && n->site) note_place(s, m, n->site, any);
-  if (any && !made) map_put(&m->made, any, made = make_first(s, m, n, ops, any));
+  if (any && !made) map_put(&m->made, any, made = make_first(m, r, n, ops, graphs, any));
   return made;
 }
 

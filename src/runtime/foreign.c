@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* C functions bound by `foreign`: found with dlopen and dlsym at their first call, called through libffi, which knows
  * how any mix of integers, floats and pointers is passed. Machine code calls those of numbers itself and asks here for
- * the address only. A library stays loaded: code of it may be running elsewhere. */
+ * the address only. A library stays loaded: code of it may be running elsewhere. Functions of the host are bound in the
+ * same way, and found in the VM: they get their slots as they are. */
 #include "runtime/runtime_internal.h"
+#include "support/host_library.h"
 #include <dlfcn.h>
 #include <ffi.h>
 #include <string.h>
@@ -14,8 +16,9 @@ enum { KIND_FLOAT = SLOT_FLOAT, KIND_PTR = SLOT_PTR, KIND_NONE = SLOT_PTR + 1 };
 typedef struct ForeignCode {
   ffi_cif cif;
   void *address;
-  bool prepared; /* cif is: the first call through libffi does that, which sees what are arrays */
-  int n;         /* arguments as C counts them, at most */
+  const RtHost *host; /* instead of an address; else NULL */
+  bool prepared;      /* cif is: the first call through libffi does that, which sees what are arrays */
+  int n;              /* arguments as C counts them, at most */
   ffi_type *types[];
 } ForeignCode;
 
@@ -28,10 +31,29 @@ static const char *not_loadable(const char *library) {
   return waits ? "it isn't a regular file" : NULL;
 }
 
+static ForeignCode *keep(Mod *m, int64_t k, ForeignCode found) {
+  ForeignCode *c = heap_realloc(m->rt->heap, NULL, 0, code_size(found.n));
+  if (!c) {
+    rt_out_of_memory(m->rt);
+    return NULL;
+  }
+  *c = found;
+  return m->foreigns[k] = c;
+}
+
+static ForeignCode *find_host(Mod *m, int64_t k, uint32_t site) {
+  const LForeign *f = &m->foreign_rows[k];
+  const RtHost *host = m->rt->host ? m->rt->host(m->rt->user, host_library_number(f->library)) : NULL;
+  if (host) return keep(m, k, (ForeignCode){.host = host});
+  rt_error(m->rt, ERR_HOST, site, "the host has no function `%s`", f->symbol);
+  return NULL;
+}
+
 static ForeignCode *find(Mod *m, int64_t k, uint32_t site) {
   if (m->foreigns[k]) return m->foreigns[k];
   Rt *rt = m->rt;
   const LForeign *f = &m->foreign_rows[k];
+  if (host_library(f->library)) return find_host(m, k, site);
   if (!(rt->rights & RIGHT_FOREIGN)) {
     rt_deny(rt, RIGHT_FOREIGN, f->symbol, site);
     return NULL;
@@ -52,13 +74,7 @@ static ForeignCode *find(Mod *m, int64_t k, uint32_t site) {
     rt_fail_foreign(rt, library, f->symbol, handle ? NULL : dlerror(), site);
     return NULL;
   }
-  ForeignCode *c = heap_realloc(rt->heap, NULL, 0, code_size(2 * f->nargs));
-  if (!c) {
-    rt_out_of_memory(rt);
-    return NULL;
-  }
-  *c = (ForeignCode){.address = address, .n = 2 * f->nargs};
-  return m->foreigns[k] = c;
+  return keep(m, k, (ForeignCode){.address = address, .n = 2 * f->nargs});
 }
 
 /* What a fragment calls its function k is the whole module's. */
@@ -112,11 +128,8 @@ static Status take_text(Rt *rt, const LForeign *f, const char *text, Slot *res, 
   return res->p ? 0 : 1;
 }
 
-Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site) {
-  m = owner(m, &k);
-  ForeignCode *c = find(m, k, site);
-  const LForeign *f = &m->foreign_rows[k];
-  if (!c || (!c->prepared && prepare(m->rt, c, f, args, site))) return 1;
+static Status call_c(Mod *m, ForeignCode *c, const LForeign *f, const Slot *args, Slot *res, uint32_t site) {
+  if (!c->prepared && prepare(m->rt, c, f, args, site)) return 1;
   Slot values[2 * LIMIT_FOREIGN_ARGUMENTS], result = {0};
   void *pointers[2 * LIMIT_FOREIGN_ARGUMENTS];
   int n = 0;
@@ -138,4 +151,13 @@ Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t 
   if (f->result == KIND_PTR) return take_text(m->rt, f, result.raw, res, site);
   if (f->result != KIND_NONE) *res = result;
   return 0;
+}
+
+Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site) {
+  Rt *rt = m->rt;
+  m = owner(m, &k);
+  ForeignCode *c = find(m, k, site);
+  if (!c) return 1;
+  if (c->host) return c->host->call(c->host, rt, args, res, site);
+  return call_c(m, c, &m->foreign_rows[k], args, res, site);
 }

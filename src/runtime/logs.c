@@ -2,10 +2,10 @@
 /* Reading bags that are logs, by a hash table of their entries.
  *
  * A log that is read for the first time, and isn't short, gets a table from indices to entries: open addressing, at
- * most half full, what is in it being 1 + the number of the entry. Entries of one index become one. What is appended
- * later waits for the next read to enter the table. So a read costs about as much as the additions since the last one,
- * whatever is in the log. Only logs of numbers have tables: others' entries hold references, and adding these can fail
- * halfway. */
+ * most half full, what is in it being 1 + the number of the entry. Entries of one index become one. Entries that are
+ * appended later enter the table at the next read. So a read costs about as much as the additions since the last one,
+ * however long the log is. Only logs of numbers have tables: others' entries hold references, and adding these can
+ * fail halfway. */
 #include "runtime/runtime_internal.h"
 #include <string.h>
 

@@ -26,6 +26,7 @@ typedef struct LModule LModule;
 typedef struct BlockPage BlockPage; /* runtime/blocks.c */
 typedef struct Segment Segment;
 typedef struct DescTable DescTable; /* runtime/descs.c */
+typedef struct RtHost RtHost;
 typedef union Slot {
   int64_t i;
   double f;
@@ -134,7 +135,7 @@ struct RtFunc {
 typedef enum ErrorKind {
   /* clang-format off */
   ERR_NONE, ERR_FAIL, ERR_ASSERT, ERR_INDEX, ERR_SLICE, ERR_SHAPE, ERR_IRREGULAR, ERR_DIVISION, ERR_RANGE, ERR_MATCH,
-  ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_IO, ERR_FORMAT, ERR_TEXT, ERR_CSV, ERR_REGEX, ERR_REGEX_LIMIT, ERR_FOREIGN, ERR_RULE, ERR_EFFECT,
+  ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_IO, ERR_FORMAT, ERR_TEXT, ERR_CSV, ERR_REGEX, ERR_REGEX_LIMIT, ERR_FOREIGN, ERR_HOST, ERR_RULE, ERR_EFFECT,
   ERR_OUTPUT, ERR_DENIED, ERR_EXIT, /* the host takes no more; the program ended itself: no error to anybody */
   ERR_OUTPUT_LIMIT /* more than a call may write */
   /* clang-format on */
@@ -221,6 +222,8 @@ struct Rt {
   /* Standard input: at least a byte of what comes next, 0 at its end, -1 with errno. NULL: descriptor 0 */
   int64_t (*read)(void *user, char *to, size_t n);
   const char *(*place)(void *user, uint32_t site); /* the program's own: "file:line:column", or ""; NULL: no memory */
+  /* The host's function of this number, which lives as long as code that calls it; NULL: it has no host functions */
+  const RtHost *(*host)(void *user, int number);
   RtInput input;
   RtLine line;
   int exit_status; /* after ERR_EXIT */
@@ -280,6 +283,12 @@ typedef struct LForeign {
   uint8_t *kinds;
   uint8_t result;
 } LForeign;
+/* A function of the host's (support/host_library.h), which takes and gives slots of any types, as many as there are:
+ * `result` says nothing of it. */
+struct RtHost {
+  /* args borrowed, res owned; may run in any thread with an rt of its own, if the host said so */
+  Status (*call)(const RtHost *h, Rt *rt, const Slot *args, Slot *res, uint32_t site);
+};
 /* A module in a VM: what machine code reaches through its first argument. */
 struct Mod {
   Rt *rt;

@@ -215,6 +215,7 @@ typedef struct Source {
   int nlines;
   bool library;  /* part of stdlib: call sites in it are left out of traces */
   bool constant; /* text and lines are constants of the program, else copies in the arena */
+  bool host;     /* binds functions of the host */
 } Source;
 /* Copies of sources that may outlive the others: each belongs to whoever lent it, until it is taken back. */
 typedef struct SourceLoans {

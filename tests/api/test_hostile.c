@@ -509,6 +509,57 @@ static void test_places(void) {
   atled_release(f);
 }
 
+/* ---- Functions of the host's ------------------------------------------------------------------------------------- */
+/* Goes on after a failure. */
+static void give_twice(AtledCall *c) {
+  const AtledValue *v = c->user;
+  CHECK(!atled_buffer(c, SIZE_MAX));
+  for (int i = 0; i < 2; i++) CHECK(atled_return(c, *v) == ATLED_NO_MEMORY);
+  CHECK(!atled_buffer(c, 1));
+  atled_fail(c, NULL);
+}
+
+static void give(AtledCall *c) {
+  const AtledValue *v = c->user;
+  CHECK(atled_return(c, *v) == ATLED_BAD_ARGUMENT);
+}
+
+static void test_definitions(void) {
+  static const AtledRule endless = {.call = give, .pullback = &endless};
+  AtledVM *vm = new_vm(ATLED_JIT_OFF);
+  AtledHostFunction f = {.name = "f", .type = "unit -> float[]", .call = give}, nothing = {0};
+  CHECK(atled_define(NULL, &f) == ATLED_BAD_ARGUMENT && CALL(vm, atled_define(vm, NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_define(vm, &nothing)) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_return(NULL, atled_int(1)) == ATLED_BAD_ARGUMENT && !atled_buffer(NULL, 1));
+  atled_fail(NULL, "nobody");
+  for (size_t i = 0; i < COUNT(texts); i++) {
+    AtledHostFunction g = f;
+    g.name = texts[i];
+    CALL(vm, atled_define(vm, &g));
+    g = f;
+    g.type = texts[i];
+    CHECK(CALL(vm, atled_define(vm, &g)) != ATLED_OK || strstr(texts[i], "->"));
+    g = f;
+    g.doc = texts[i];
+    CALL(vm, atled_define(vm, &g));
+  }
+  f.flags = ~0u;
+  CHECK(CALL(vm, atled_define(vm, &f)) == ATLED_BAD_ARGUMENT);
+  f.flags = ATLED_PURE;
+  f.pullback = &endless;
+  CHECK(CALL(vm, atled_define(vm, &f)) == ATLED_BAD_ARGUMENT);
+  f.pullback = NULL;
+  for (int kind = -1; kind <= ATLED_OTHER + 1; kind++)
+    for (size_t k = 0; k < COUNT(counts); k++) {
+      AtledValue v = {.kind = (AtledKind)kind, .rank = (int)counts[k], .length = 2, .dims = {counts[k]}};
+      f.user = &v;
+      f.call = k % 2 ? give : give_twice;
+      CHECK(CALL(vm, atled_define(vm, &f)) == ATLED_OK);
+      CHECK(CALL(vm, atled_eval(vm, "t", "print (f ())")) == (k % 2 ? ATLED_RUNTIME_ERROR : ATLED_NO_MEMORY));
+    }
+  atled_free(vm);
+}
+
 /* ---- From within callbacks --------------------------------------------------------------------------------------- */
 typedef struct Inside {
   AtledVM *vm;
@@ -541,6 +592,9 @@ static void call_all(void *user, const char *text, size_t n) {
   in->calls++;
   REFUSED(atled_eval(vm, "a", "1"));
   REFUSED(atled_eval(vm, NULL, NULL));
+  AtledHostFunction function = {.name = "f", .type = "unit -> unit"};
+  REFUSED(atled_define(vm, &function));
+  REFUSED(atled_define_sized(vm, NULL, 0));
   REFUSED(atled_eval_file(vm, "/dev/null"));
   REFUSED(atled_check(vm, "a", "1"));
   REFUSED(atled_test(vm, "a", "1", NULL, NULL));
@@ -675,6 +729,7 @@ int main(void) {
   test_texts();
   test_sandboxes();
   test_types();
+  test_definitions();
   test_callbacks();
   return check_result();
 }

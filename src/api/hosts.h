@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of the host's: hosts.c defines them, host_calls.c calls them. */
+#ifndef ATLED_HOSTS_H
+#define ATLED_HOSTS_H
+#include "api/vm.h"
+
+/* Lives as long as the VM's definitions. */
+struct HostFunction {
+  RtHost run; /* first */
+  const char *name;
+  AtledCallback call;
+  void *user;
+  int nargs;
+  const Desc **params; /* nargs */
+  const Desc *result;
+  bool rule; /* it gives a derivative, in which a unit may stand for what has none */
+};
+
+const RtHost *hosts_find(void *vm, int number);                                        /* Rt.host */
+Status host_call(const RtHost *h, Rt *rt, const Slot *args, Slot *res, uint32_t site); /* RtHost.call */
+#endif
