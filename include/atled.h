@@ -499,9 +499,10 @@ ATLED_API void atled_release(AtledFunction *f);
 ATLED_API AtledStatus atled_replace(AtledFunction *f, const char *expression);
 /* How many arguments it takes. [read] */
 ATLED_API int atled_arity(const AtledFunction *f);
-/* Calls the function; `result` may be NULL, and be one of the arguments. ATLED_BAD_ARGUMENT when the arguments don't
- * fit its type: their number, kinds, fields or dimensions, or text that isn't UTF-8; the message says where and what is
- * needed. Nothing has run then.
+/* Calls the function, in the VM: a handle is for one thread at a time, as its VM is, in every mode; native pointers
+ * (below) are for several. `result` may be NULL, and be one of the arguments. ATLED_BAD_ARGUMENT when the arguments
+ * don't fit its type: their number, kinds, fields or dimensions, or text that isn't UTF-8; the message says where and
+ * what is needed. Nothing has run then.
  *
  * Where `result` is the place of an argument, the host gives that up: an array in it that is one of the handle's last
  * result, and that nothing else holds, is updated in place. If the function has taken such an array and then fails,

@@ -219,7 +219,9 @@ static void test_memory(double time_limit) {
     CHECK(CALL(f, p) == ATLED_OK);
     if (k == 100) before = granted;
   }
+#if !defined __SANITIZE_ADDRESS__ /* whose builds give no block twice */
   CHECK(granted == before);
+#endif
   for (int i = 0; i < 20; i++) CHECK(fabs(y[i] - tanh(x[i])) < 1e-14 && fabs(z[i] - y[i] * y[i]) < 1e-14);
   atled_release(f);
   atled_free(vm);
