@@ -18,11 +18,6 @@
 #include "support/host_library.h"
 #include <string.h>
 
-const RtHost *hosts_find(void *user, int number) {
-  const AtledVM *vm = user;
-  return number >= 0 && number < vm->hosts.len ? &vm->hosts.data[number]->run : NULL;
-}
-
 /* ---- The source ------------------------------------------------------------------------------------------------- */
 typedef struct Definition {
   AtledVM *vm;

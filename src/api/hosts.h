@@ -17,6 +17,5 @@ struct HostFunction {
   bool rule; /* it gives a derivative, in which a unit may stand for what has none */
 };
 
-const RtHost *hosts_find(void *vm, int number);                                        /* Rt.host */
 Status host_call(const RtHost *h, Rt *rt, const Slot *args, Slot *res, uint32_t site); /* RtHost.call */
 #endif

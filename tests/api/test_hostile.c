@@ -256,6 +256,13 @@ static void test_pointers(void) {
     CHECK(CALL(vm, atled_native(f, ATLED_VALUE, NULL)) == ATLED_BAD_ARGUMENT && !atled_native_error(f));
     for (int form = ATLED_GRADIENT; form < 9; form++)
       CHECK(CALL(vm, atled_native(f, (AtledForm)(form - 4 * (form > 5)), &p)) == ATLED_OK || !p.value);
+    if (CALL(vm, atled_native(f, ATLED_GENERAL, &p)) == ATLED_OK) {
+      AtledNativeArg none = {{0}, NULL};
+      AtledNativeResult result = {{0}, NULL};
+      for (size_t n = 0; n < 4; n++)
+        CHECK(p.general(f, n == 2 ? NULL : &none, n % 2, n == 3 ? NULL : &result, 1) == ATLED_OK ||
+              atled_native_error(f));
+    }
     if (CALL(vm, atled_native(f, ATLED_VALUE, &p)) == ATLED_OK) {
       made++;
       for (size_t k = 0; k < COUNT(sizes); k++)
@@ -488,6 +495,18 @@ static void test_places(void) {
       CHECK(CALL(vm, atled_call_into(f, &n, 1, &into)) == ATLED_BAD_ARGUMENT);
       CHECK(!atled_field(&into, "a") && !atled_field(&into, NULL));
     }
+  for (int kind = -1; kind <= ATLED_OTHER + 1; kind++)
+    for (size_t k = 0; k < COUNT(counts); k++) {
+      int64_t three[] = {3, 1}, odd = counts[k];
+      AtledValue n = atled_array(ATLED_INT, counts, 1, three, NULL), into = {.kind = (AtledKind)kind};
+      CHECK(CALL(vm, atled_call_many(f, &n, 1, 3, &into, NULL)) == ATLED_BAD_ARGUMENT);
+      n = atled_array((AtledKind)kind, counts, 1, &odd, NULL);
+      CHECK(CALL(vm, atled_call_many(f, &n, 1, (size_t)odd, NULL, NULL)) != ATLED_NO_MEMORY || odd == 1);
+      n = atled_array(ATLED_INT, NULL, (int)odd, three, NULL);
+      CHECK(CALL(vm, atled_call_many(f, &n, 1, 3, NULL, NULL)) == ATLED_BAD_ARGUMENT);
+    }
+  CHECK(CALL(vm, atled_call_many(f, NULL, 1, 1, NULL, NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_call_many(f, NULL, INT_MIN, SIZE_MAX, NULL, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_call_into(f, NULL, 1, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_keep(f, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_keep(f, &kept)) == ATLED_BAD_ARGUMENT);
@@ -499,6 +518,7 @@ static void test_places(void) {
   CHECK(atled_keep(f, &kept) == ATLED_BAD_ARGUMENT && !kept);
   CHECK(atled_signature(f, &signature) == ATLED_BAD_ARGUMENT && !signature);
   CHECK(atled_call_into(f, NULL, 0, &(AtledValue){0}) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_call_many(f, NULL, 0, 0, NULL, NULL) == ATLED_BAD_ARGUMENT);
   atled_release(f);
 }
 
@@ -609,6 +629,7 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_native(in->f, ATLED_VALUE, &native));
   REFUSED(atled_replace(in->f, "fun x -> x"));
   REFUSED(atled_call_into(in->f, &x, 1, &x));
+  REFUSED(atled_call_many(in->f, &x, 1, 1, NULL, NULL));
   AtledKept *kept;
   const AtledSignature *signature;
   REFUSED(atled_keep(in->f, &kept));
