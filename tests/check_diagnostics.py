@@ -51,7 +51,7 @@ NOT_SHOWN = {
     r"\((source|output)_limit\)$": "so are these; tests/api/test_host_limits.c has them",
     r"src/api/kept\.c:": "hosts keep results; tests/api/test_values.c has them",
     r"src/api/replace\.c:": "hosts replace functions; tests/api/test_replace.c has them",
-    r"src/api/(contexts|freeze|native|pins)\.c:": "hosts make native pointers; tests/api/test_native.c has them",
+    r"src/api/(contexts|freeze|general|native|pins)\.c:": "hosts make native pointers; tests/api/test_native.c and test_general.c have them",
     r"src/api/build_ahead\.c:": "building ahead of time; tests/test_build.py has them",
     r"src/built/built\.c:": "of libraries that are built ahead of time; tests/build_ahead/host.c has them",
     r"src/api/(hosts|host_calls)\.c:|src/(runtime/foreign|api/values)\.c:.*the host('s function| has no)":

@@ -40,8 +40,9 @@ FILES = {
     "atled": ("bin/atled", "share/man/man1/atled.1.gz", "share/doc/atled/docs/tutorial.md"),
     "atled-compiler": ("libexec/atled/atled-compiler", "libexec/atled/libatled_rt.a"),
     LIBRARY: (r"lib/.*libatled\.so\.\d+", r"lib/.*libatled\.so\.\d+\.\d+\.\d+"),
-    "libatled-dev": (r"lib/.*libatled\.so", r"lib/.*libatled\.a", "include/atled.h", r"lib/.*/pkgconfig/atled\.pc",
-                     r"lib/.*/cmake/atled/atled-config\.cmake", "share/doc/atled/examples/embed/hello.c", "share/doc/atled/examples/ahead/fit.c"),
+    "libatled-dev": (r"lib/.*libatled\.so", r"lib/.*libatled\.a", "include/atled.h", "include/atled.hpp", r"lib/.*/pkgconfig/atled\.pc",
+                     r"lib/.*/cmake/atled/atled-config\.cmake", "share/doc/atled/examples/embed/hello.c",
+                     "share/doc/atled/examples/ahead/fit.c"),
 }
 HOST = """cmake_minimum_required(VERSION 3.20)
 project(host C)

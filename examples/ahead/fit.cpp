@@ -40,7 +40,5 @@ int main() {
   try {
     values.pop_back();
     loss(p, times, values, g);
-  } catch (const std::exception &e) {
-    std::printf("as expected: %s\n", e.what());
-  }
+  } catch (const std::exception &e) { std::printf("as expected: %s\n", e.what()); }
 }

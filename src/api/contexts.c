@@ -41,10 +41,32 @@ static Context *new_context(Callers *all) {
 static void unbind(Context *c) {
   heap_realloc(&c->heap, c->mods, sizeof *c->mods * (size_t)c->nmods, 0);
   heap_realloc(&c->heap, c->results, sizeof *c->results * (size_t)c->nresults, 0);
+  heap_realloc(&c->heap, c->args, sizeof *c->args * (size_t)c->nargs, 0);
+  heap_realloc(&c->heap, c->lent, c->lent_bytes, 0);
   c->mods = c->rt.mods = NULL;
-  c->results = NULL;
-  c->nmods = c->nresults = 0;
+  c->results = c->args = NULL;
+  c->lent = NULL;
+  c->nmods = c->nresults = c->nargs = 0;
+  c->lent_bytes = 0;
   c->pin = 0;
+}
+
+/* Room for arguments of the general form, and the headers of arrays among them. */
+static bool bind_arguments(Context *c, const Pin *p) {
+  c->args = heap_realloc(&c->heap, NULL, 0, sizeof *c->args * (p->nargs + 1));
+  if (!c->args) return false;
+  c->nargs = (int)p->nargs + 1;
+  c->lent = heap_realloc(&c->heap, NULL, 0, p->lent + 1);
+  if (!c->lent) return false;
+  c->lent_bytes = p->lent + 1;
+  memset(c->lent, 0, c->lent_bytes);
+  for (size_t k = 0; k < p->nargs; k++) {
+    if (p->params[k].desc->kind != D_ARRAY) continue;
+    c->args[k].raw = c->lent + p->params[k].header;
+    c->args[k].p->rc = RT_IMMORTAL;
+    c->args[k].p->desc = p->params[k].desc;
+  }
+  return true;
 }
 
 /* Makes it one of the pin. */
@@ -56,6 +78,7 @@ static bool bind(Context *c, const Pin *p) {
   c->results = heap_realloc(&c->heap, NULL, 0, sizeof *c->results * (size_t)(p->nresults + 1));
   if (!c->results) return false;
   c->nresults = p->nresults + 1;
+  if (p->params && !bind_arguments(c, p)) return false;
   for (int k = 0; k < p->nmodules; k++) {
     c->mods[k] = *p->modules[k].mod;
     c->mods[k].rt = &c->rt;
@@ -72,6 +95,7 @@ static bool bind(Context *c, const Pin *p) {
 void contexts_free(Callers *all) {
   for (Context *c = all->contexts, *next; c; c = next) {
     next = c->next;
+    clock_free(c->clock);
     unbind(c);
     rt_clear_error(&c->rt);
     rt_destroy(&c->rt);

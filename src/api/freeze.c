@@ -3,7 +3,9 @@
  *
  * Counts aren't atomic, so no count may be written by two threads. A copy's count is RT_IMMORTAL, which retaining and
  * releasing leave alone. Arrays of numbers aren't copied: the copy is a view, and the reference that it holds keeps the
- * program from changing the elements in place.
+ * program from changing the elements in place. So it is with values of the host's, which are finalised once.
+ *
+ * Slots may be frozen twice, as those of a global that two modules name: a copy is its own copy.
  *
  * Copying is breadth first, without recursion: `objects` is the worklist as well. An object's fields refer to the
  * originals until it is its turn. Freeing sets all fields to NULL first, so order doesn't matter. */
@@ -81,6 +83,11 @@ static Obj *copy_object(Freezer *z, Obj *o) {
     if (to) memcpy(to->caps, from->caps, sizeof(Slot) * (size_t)fn->ncaps);
     return to ? &to->h : NULL;
   }
+  case D_OPAQUE: {
+    OpaqueObj *to = rt_new_opaque(rt, o->desc, ((OpaqueObj *)o)->pointer, NULL);
+    if (to) rt_retain(to->owner = o);
+    return to ? &to->h : NULL;
+  }
   default: rt_error(rt, ERR_RULE, 0, "a native pointer can't refer to an accumulator"); return NULL;
   }
 }
@@ -95,6 +102,7 @@ static bool freeze_slot(Freezer *z, Slot *s) {
     known->rc = RT_IMMORTAL;
     z->vm->rt.live--;
     map_put(&z->copies, s->p, known);
+    map_put(&z->copies, known, known);
   }
   s->p = known;
   return true;

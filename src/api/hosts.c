@@ -10,21 +10,18 @@
  *
  * Rules may have rules, which are made in the same way. Their names are taken back when all has been checked. The
  * number is a row of vm->hosts: of functions that have one name each has its own, so what was made with the older one
- * goes on calling that. */
+ * goes on calling that.
+ *
+ * A function `Sim.step` belongs to a module that all of the program knows, as it does the library's. */
 #include "api/hosts.h"
 #include "api/handles.h"
-#include "api/pipeline.h"
 #include "support/host_library.h"
 #include <string.h>
-
-const RtHost *hosts_find(void *user, int number) {
-  const AtledVM *vm = user;
-  return number >= 0 && number < vm->hosts.len ? &vm->hosts.data[number]->run : NULL;
-}
 
 /* ---- The source ------------------------------------------------------------------------------------------------- */
 typedef struct Definition {
   AtledVM *vm;
+  Module *module;
   AtledHostFunction f;
   Str source;
   const char **params; /* texts of types, in brackets */
@@ -120,6 +117,8 @@ static void write_binding(Definition *d, const Bound *b) {
                        .call = b->call,
                        .user = d->f.user,
                        .nargs = b->nparams,
+                       .pure = d->f.flags & ATLED_PURE,
+                       .thread_safe = d->f.flags & ATLED_THREAD_SAFE,
                        .rule = b->order > 0};
   vec_push(&d->vm->scratch, d->made, made);
 }
@@ -141,22 +140,66 @@ static bool bind(Definition *d, const Bound *b) {
   return true;
 }
 
-/* ---- What the host gives ----------------------------------------------------------------------------------------- */
-static bool is_name(AtledVM *vm, const char *text) {
+/* ---- Names and modules ------------------------------------------------------------------------------------------- */
+static Tokens tokens_of(AtledVM *vm, const char *text) {
   uint32_t source = sources_add(&vm->sources, "<name>", text, strlen(text));
   Tokens t = lex(vm->lexer, &vm->scratch, &vm->syms, &vm->diags, source, 0, (uint32_t)strlen(text));
-  bool wrong = vm->diags.errors > 0;
+  if (vm->diags.errors) t.len = 0;
   diags_init(&vm->diags, &vm->scratch, &vm->sources);
-  return !wrong && t.len == 2 && t.data[0].kind == TOK_IDENT && t.data[0].end == strlen(text) && !t.data[0].start;
+  return t;
 }
 
+/* Splits `name` or `Module.name`, without anything else. False: it is neither. */
+static bool split_name(AtledVM *vm, const char *text, Sym *module, const char **name) {
+  Tokens t = tokens_of(vm, text);
+  bool plain = t.len == 2 && t.data[0].kind == TOK_IDENT;
+  bool qualified =
+      t.len == 4 && t.data[0].kind == TOK_UPPER && t.data[1].kind == TOK_DOT && t.data[2].kind == TOK_IDENT;
+  if (!plain && !qualified) return false;
+  size_t n = 0;
+  for (int i = 0; i < t.len - 1; i++) n += t.data[i].end - t.data[i].start;
+  *module = plain ? NULL : t.data[0].text;
+  *name = text + t.data[t.len - 2].start;
+  return n == strlen(text);
+}
+
+/* The module of that name; NULL: the library has one. */
+static Module *host_module(AtledVM *vm, Sym name) {
+  if (!name) return vm->main;
+  ModuleLoader loader = modules_loader(vm);
+  Module *m = loader.library(loader.user, name);
+  if (m) return m->library ? NULL : m;
+  m = checker_new_module(vm->checker, name, NULL, sources_add(&vm->sources, "<host>", "", 0));
+  map_put(&vm->libraries, name, m);
+  return m;
+}
+
+/* Finds the module of what is to be defined, and its name there. */
+static AtledStatus find_place(AtledVM *vm, const char *text, const char *what, Module **m, const char **name) {
+  Sym module;
+  if (!split_name(vm, text, &module, name)) return report_bad_argument(vm, "a %s can't be named `%s`", what, text);
+  *m = host_module(vm, module);
+  return *m ? ATLED_OK : report_bad_argument(vm, "`%s` is a module of the library", module);
+}
+
+/* Checks a source that binds functions of the host. Its items stand in the module from *first on. */
+static AtledStatus check_source(AtledVM *vm, Module *m, const char *source, int *first) {
+  uint32_t id = sources_add(&vm->sources, "<host>", source, strlen(source));
+  sources_get(&vm->sources, id)->host = true;
+  SAVE(&vm->arena, *m);
+  *first = m->items.len;
+  Program *p = parse_program(vm->lexer, &vm->arena, &vm->syms, &vm->diags, id);
+  if (!vm->diags.errors) check_program(vm->checker, m, p, &vm->diags);
+  return report_diags(vm) ? ATLED_COMPILE_ERROR : ATLED_OK;
+}
+
+/* ---- What the host gives ----------------------------------------------------------------------------------------- */
 static AtledStatus check_parts(AtledVM *vm, const AtledHostFunction *f) {
   size_t bad;
   if (!f->name || !f->type) return report_bad_argument(vm, "the %s of the function is NULL", f->name ? "type" : "name");
-  if (!is_name(vm, f->name)) return report_bad_argument(vm, "a function can't be named `%s`", f->name);
   if (f->doc && (!utf8_valid(f->doc, strlen(f->doc), &bad) || strchr(f->doc, '\r')))
     return report_bad_argument(vm, "the documentation of `%s` isn't lines of UTF-8", f->name);
-  if (f->flags & ~(unsigned)ATLED_PURE)
+  if (f->flags & ~(unsigned)(ATLED_PURE | ATLED_THREAD_SAFE))
     return report_bad_argument(vm, "`%s` has flags that aren't known: %u", f->name, f->flags);
   if ((f->pullback || f->tangent) && !(f->flags & ATLED_PURE))
     return report_bad_argument(vm, "`%s` has a derivative rule, so it must be ATLED_PURE", f->name);
@@ -190,7 +233,7 @@ static AtledStatus split_type(Definition *d) {
 
 static AtledStatus read_type(Definition *d) {
   AtledVM *vm = d->vm;
-  Type *t = checker_parse_type(vm->checker, vm->main, &vm->diags, vm->lexer, d->f.type);
+  Type *t = checker_parse_type(vm->checker, d->module, &vm->diags, vm->lexer, d->f.type);
   if (report_diags(vm) || !t) return ATLED_COMPILE_ERROR;
   if (type_has_variables(t))
     return report_bad_argument(vm, "the type of a host's function has no type variables, as `%s` has", d->f.type);
@@ -234,11 +277,11 @@ static AtledStatus describe(AtledVM *vm, HostFunction *f, Type *t) {
 }
 
 /* ---- All of it --------------------------------------------------------------------------------------------------- */
-static AtledStatus add_functions(Definition *d, const Plan *plan) {
+static AtledStatus add_functions(Definition *d, int first) {
   AtledVM *vm = d->vm;
   int k = 0;
-  for (int i = plan->first_item; i < vm->main->items.len; i++) {
-    const Item *item = vm->main->items.data[i];
+  for (int i = first; i < d->module->items.len; i++) {
+    const Item *item = d->module->items.data[i];
     if (item->kind != I_FOREIGN) continue;
     HostFunction *f = NEW(&vm->arena, HostFunction);
     *f = d->made.data[k++];
@@ -250,34 +293,50 @@ static AtledStatus add_functions(Definition *d, const Plan *plan) {
   return ATLED_OK;
 }
 
-/* The program sees the function, and of its rules no names. */
-static void hide_rules(Definition *d, const Plan *plan) {
-  for (int i = 0; i < plan->old.len; i++)
-    if (strcmp(plan->old.data[i].name, d->f.name) != 0)
-      map_put(&d->vm->main->values, plan->old.data[i].name, plan->old.data[i].binding);
+/* Makes the source of the function and its rules, of which the program sees no names. */
+static AtledStatus bind_all(Definition *d) {
+  AtledVM *vm = d->vm;
+  Map *values = &d->module->values;
+  Bound function = {.name = d->f.name,
+                    .params = d->params,
+                    .result = d->result,
+                    .nparams = d->nparams,
+                    .call = d->f.call,
+                    .pullback = d->f.pullback,
+                    .tangent = d->f.tangent};
+  if (!bind(d, &function)) return ATLED_BAD_ARGUMENT;
+  int n = d->made.len - 1, first; /* the function is the last */
+  Sym *names = NEW_ARRAY(&vm->scratch, Sym, n + 1);
+  void **before = NEW_ARRAY(&vm->scratch, void *, n + 1);
+  for (int i = 0; i < n; i++) before[i] = map_get(values, names[i] = sym_of(&vm->syms, d->made.data[i].name));
+  AtledStatus status = check_source(vm, d->module, d->source.data, &first);
+  if (status == ATLED_OK) status = add_functions(d, first);
+  for (int i = 0; i < n; i++) map_put(values, names[i], before[i]);
+  return status;
 }
 
 static AtledStatus define_body(AtledVM *vm, void *arg) {
   Definition d = {.vm = vm, .f = *(const AtledHostFunction *)arg, .source.arena = &vm->scratch};
   AtledStatus status = check_parts(vm, &d.f);
+  if (status == ATLED_OK) status = find_place(vm, d.f.name, "function", &d.module, &d.f.name);
   if (status == ATLED_OK) status = read_type(&d);
-  if (status != ATLED_OK) return status;
-  Bound function = {.name = d.f.name,
-                    .params = d.params,
-                    .result = d.result,
-                    .nparams = d.nparams,
-                    .call = d.f.call,
-                    .pullback = d.f.pullback,
-                    .tangent = d.f.tangent};
-  if (!bind(&d, &function)) return ATLED_BAD_ARGUMENT;
-  Plan plan;
-  status = plan_front_host(vm, d.source.data, &plan);
-  if (status != ATLED_OK) return status;
-  status = add_functions(&d, &plan);
-  if (status == ATLED_OK) hide_rules(&d, &plan);
-  else plan_take_back(vm, &plan, plan.first_item);
+  if (status == ATLED_OK) status = bind_all(&d);
   vm->defined = status == ATLED_OK;
   return status;
+}
+
+static AtledStatus define_type_body(AtledVM *vm, void *arg) {
+  Module *m;
+  const char *name;
+  int first;
+  AtledStatus status = find_place(vm, arg, "type", &m, &name);
+  if (status == ATLED_OK) status = check_source(vm, m, arena_printf(&vm->scratch, "type %s\n", name), &first);
+  vm->defined = status == ATLED_OK;
+  return status;
+}
+
+AtledStatus atled_define_type(AtledVM *vm, const char *name) {
+  return name ? vm_call(vm, define_type_body, (void *)(uintptr_t)name) : vm_reject_null(vm, "the name of the type");
 }
 
 static AtledStatus refuse_fields(AtledVM *vm, void *unused) {

@@ -239,9 +239,8 @@ static Module *embedded(AtledVM *vm, const StdlibFile *file, Sym name) {
 
 static Module *library(void *user, Sym name) {
   AtledVM *vm = user;
-  if (vm->config.no_stdlib) return NULL;
   Module *m = map_get(&vm->libraries, name);
-  for (const StdlibFile *f = stdlib_files; f->name && !m; f++)
+  for (const StdlibFile *f = stdlib_files; f->name && !m && !vm->config.no_stdlib; f++)
     if (strcmp(f->name, name) == 0 && strcmp(f->name, "prelude") != 0)
       map_put(&vm->libraries, name, m = embedded(vm, f, name));
   return m;

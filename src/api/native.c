@@ -11,24 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-/* A call runs on the caller's stack: recursion in it may use RECURSION bytes below its pointer, and functions of the
- * runtime the rest of 256 KB. The limit stays the same for calls whose frames are at most SLACK apart. */
-enum { RECURSION = 176 << 10, SLACK = 16 << 10 };
-
-static inline char *stack_pointer(void) {
-#if CALLER_BY_ASM
-  char *here;
-  __asm__ volatile("movq %%rsp, %0" : "=r"(here));
-  return here;
-#else
-  return __builtin_frame_address(0);
-#endif
-}
-
-static inline bool stack_limit_is_near(const Rt *rt) {
-  return (uintptr_t)stack_pointer() - RECURSION + SLACK - (uintptr_t)rt->stack_limit <= 2 * SLACK;
-}
-
 /* ---- Calls that need a context ----------------------------------------------------------------------------------- */
 static inline void lend_array(ArrayObj *a, const double *x, size_t n) {
   a->data = (Slot *)(uintptr_t)x;
@@ -57,21 +39,15 @@ static __attribute__((noinline)) double take_array(Context *c) {
 static __attribute__((noinline)) bool refuse_arguments(Context *c, const Pin *p, const double *x, size_t n) {
   if (!p->array && n != p->nargs)
     rt_error(&c->rt, ERR_SHAPE, 0, "the function takes %zu numbers, not %zu", p->nargs, n);
-  else if (n > LIMIT_ELEMENTS) rt_error(&c->rt, ERR_SHAPE, 0, "an array of %zu elements is too large", n);
+  else if (n > (size_t)LIMIT_ELEMENTS) rt_error(&c->rt, ERR_SHAPE, 0, "an array of %zu elements is too large", n);
   else if (n && !x) rt_error(&c->rt, ERR_SHAPE, 0, "the array of numbers is NULL");
   return c->rt.error.kind != ERR_NONE;
 }
 
-static __attribute__((noinline)) Status apply_rest(Context *c, const Slot *args, Status status) {
+Status context_apply_rest(Context *c, const Slot *args, Status status) {
   const Pin *p = c->of;
   if (status == RT_TAIL) return rt_make_call(&c->rt, c->results);
   return p->entry ? status : rt_apply(&c->rt, p->closure.p, args, (int)p->nargs, c->results);
-}
-
-/* Runs the function; its results are in the context. */
-static inline Status apply(Context *c, const Pin *p, const Slot *args) {
-  Status status = p->entry ? p->entry(c->mods, args, c->results) : 1;
-  return __builtin_expect(status != 0, 0) ? apply_rest(c, args, status) : 0;
 }
 
 /* The second result is made in g where that is possible. */
@@ -79,7 +55,7 @@ static inline double run_array(Context *c, const Pin *p, const double *x, size_t
   lend_array(c->in, x, n);
   if (gradient) lend_array(c->out, g, n);
   if (gradient && g && ((uintptr_t)(g + n) <= (uintptr_t)x || (uintptr_t)(x + n) <= (uintptr_t)g)) c->rt.gift = c->out;
-  Status status = apply(c, p, &c->array);
+  Status status = context_apply(c, p, &c->array);
   c->rt.gift = NULL;
   if (__builtin_expect(status != 0, 0)) return fail(c);
   if (gradient && c->results[1].p != &c->out->h) return take_array(c);
@@ -87,7 +63,7 @@ static inline double run_array(Context *c, const Pin *p, const double *x, size_t
 }
 
 static double run_numbers(Context *c, const Pin *p, const double *x, size_t n, double *g) {
-  if (apply(c, p, (const Slot *)(const void *)x) != 0) return fail(c);
+  if (context_apply(c, p, (const Slot *)(const void *)x) != 0) return fail(c);
   if (g && n && p->nresults > 1) memcpy(g, c->results + 1, n * sizeof *g);
   return c->results[0].f;
 }
@@ -97,9 +73,9 @@ static double call_in_context(void *self, const double *x, size_t n, double *g, 
   const Pin *p = (const Pin *)(const void *)code;
   Context *c = context_take(((const AtledFunction *)self)->native.callers, p);
   if (!c) return NAN;
-  if (!stack_limit_is_near(&c->rt)) rt_set_stack_limit(&c->rt, stack_pointer() - RECURSION);
+  context_set_stack(c);
   double y;
-  bool usual = p->array ? n <= LIMIT_ELEMENTS && x : n == p->nargs && x;
+  bool usual = p->array ? n <= (size_t)LIMIT_ELEMENTS && x : n == p->nargs && x;
   if (!usual && refuse_arguments(c, p, x, n)) y = fail(c);
   else y = p->array ? run_array(c, p, x, n, g, p->nresults > 1) : run_numbers(c, p, x, n, g);
   context_give(c);
@@ -184,10 +160,16 @@ static bool has_form(const AtledFunction *f, AtledForm form) {
 }
 
 static AtledStatus check_form(AtledVM *vm, const AtledFunction *f, AtledForm form) {
-  if ((unsigned)form > ATLED_GRADIENT)
+  if ((unsigned)form > ATLED_GENERAL)
     return report_bad_argument(vm, "there is no form %d of native pointers", (int)form);
   if (!f->arity) return report_bad_argument(vm, "a value has no native pointer");
-  if (has_form(f, form)) return ATLED_OK;
+  if (form == ATLED_GENERAL ? general_fits(f) : has_form(f, form)) return ATLED_OK;
+  if (form == ATLED_GENERAL)
+    return report_bad_argument(
+        vm,
+        "this form needs a function of numbers, bools, arrays of numbers, and tuples and records "
+        "of these, to the same; `%s` has something else",
+        f->parts.text);
   return report_bad_argument(vm, form == ATLED_VALUE
                                      ? "this form needs a function of floats, or of a float[], to a float"
                                      : "this form needs a function of floats, or of a float[], to a float and as many "
@@ -205,6 +187,7 @@ AtledStatus native_pin(const AtledFunction *f, Pin **made) {
   p->param = f->param;
   p->result = f->result;
   p->array = is_vector(f->param);
+  general_prepare(p, f);
   p->code.other = call_in_context;
   if (!p->code.code) p->code.code = call_in_context;
   return status;
@@ -243,7 +226,8 @@ AtledStatus atled_native(AtledFunction *f, AtledForm form, AtledNative *out) {
   }
   f->native.callers = vm->callers;
   if (c.made) __atomic_store_n(&f->native.now, c.made, __ATOMIC_SEQ_CST);
-  if (form == ATLED_VALUE) out->value = is_vector(f->param) ? value_of_array : value_of_numbers;
+  if (form == ATLED_GENERAL) out->general = general_call;
+  else if (form == ATLED_VALUE) out->value = is_vector(f->param) ? value_of_array : value_of_numbers;
   else out->gradient = is_vector(f->param) ? gradient_of_array : gradient_of_numbers;
   return ATLED_OK;
 }

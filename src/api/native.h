@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Native pointers: what native.c, pins.c, freeze.c, callers.c and contexts.c share.
+/* Native pointers: what native.c, general.c, pins.c, freeze.c, callers.c and contexts.c share.
  *
  *   AtledFunction ── Native ── now ──► Pin ── modules, machine code, frozen globals and captures
  *                         └─ callers ──► Callers ── a Caller for each thread, which says in which pin it is
@@ -19,7 +19,7 @@ typedef struct Freezer {
   Arena *arena;
   RtFunc *(*function)(void *user, const RtFunc *f); /* what the copy of a closure calls; NULL: an error is raised */
   void *user;
-  Map copies;         /* object → its copy */
+  Map copies;         /* object → its copy; copy → itself */
   Vec(Obj *) objects; /* the copies, in the order in which they were made */
   int done;           /* of these, refer to copies alone */
 } Freezer;
@@ -43,6 +43,11 @@ typedef struct PinModule {
   PinPlace *places; /* by site */
   uint32_t nsites;
 } PinModule;
+/* A scalar or array of a parameter or result, after tuples and records were flattened: a slot. */
+typedef struct Leaf {
+  const Desc *desc;
+  size_t header; /* of an array: where its header lies among Context.lent */
+} Leaf;
 typedef struct Pin Pin;
 struct Pin {
   JitPin code; /* first: machine code gets its address */
@@ -59,10 +64,12 @@ struct Pin {
   Slot closure;
   JitEntry entry; /* of its function, if that has no captures; else NULL */
   const Desc *param, *result;
-  size_t nargs; /* slots; captures aren't counted */
-  int nresults; /* slots */
-  bool array;   /* its only parameter, and the second result if there is one, is an array of floats */
-  Pin *next;    /* among those that were replaced */
+  size_t nargs;          /* slots; captures aren't counted */
+  int nresults;          /* slots */
+  Leaf *params, *leaves; /* of all parameters, of all results; NULL: the type hasn't the general form */
+  size_t lent;           /* bytes of headers of all parameters */
+  bool array;            /* its only parameter, and the second result if there is one, is an array of floats */
+  Pin *next;             /* among those that were replaced */
 };
 /* purpose: what messages say of a function in it, "with a native pointer". NULL: out of memory */
 Pin *pin_new(AtledVM *vm, const char *purpose);
@@ -91,7 +98,11 @@ struct Context {
   Slot *results;
   ArrayObj *in, *out; /* headers over the host's elements in a call with arrays */
   Slot array;         /* `in` */
-  int nmods, nresults;
+  Slot *args;         /* of a call of the general form */
+  char *lent;         /* headers over the host's elements in it */
+  Clock *clock;       /* that ends such a call; NULL: there was none with a time limit */
+  int nmods, nresults, nargs;
+  size_t lent_bytes;
   uint64_t pin; /* the number of `of`; 0: none */
   const Pin *of;
   int32_t busy;
@@ -209,6 +220,44 @@ void contexts_interrupt(Callers *c);
 /* Makes the error in c->rt the thread's last one. */
 void context_failed(Context *c, const Pin *p);
 void contexts_free(Callers *c);
+
+/* ---- Calls in a context ------------------------------------------------------------------------------------------ */
+/* A call runs on the caller's stack: recursion in it may use RECURSION bytes below its pointer, and functions of the
+ * runtime the rest of 256 KB. The limit stays the same for calls whose frames are at most SLACK apart. */
+enum { RECURSION = 176 << 10, SLACK = 16 << 10 };
+
+static inline char *stack_pointer(void) {
+#if CALLER_BY_ASM
+  char *here;
+  __asm__ volatile("movq %%rsp, %0" : "=r"(here));
+  return here;
+#else
+  return __builtin_frame_address(0);
+#endif
+}
+
+static inline bool stack_limit_is_near(const Rt *rt) {
+  return (uintptr_t)stack_pointer() - RECURSION + SLACK - (uintptr_t)rt->stack_limit <= 2 * SLACK;
+}
+
+static inline void context_set_stack(Context *c) {
+  if (!stack_limit_is_near(&c->rt)) rt_set_stack_limit(&c->rt, stack_pointer() - RECURSION);
+}
+
+Status context_apply_rest(Context *c, const Slot *args, Status status);
+/* Runs the pin's function; its results are in the context, which must be bound to p. */
+static inline Status context_apply(Context *c, const Pin *p, const Slot *args) {
+  Status status = p->entry ? p->entry(c->mods, args, c->results) : 1;
+  return __builtin_expect(status != 0, 0) ? context_apply_rest(c, args, status) : 0;
+}
+
+/* ---- general.c --------------------------------------------------------------------------------------------------- */
+/* Does the handle's type have the general form? */
+bool general_fits(const AtledFunction *f);
+/* What calls of this form need of the type; nothing, if it hasn't the form. May leave by heap.on_oom. */
+void general_prepare(Pin *p, const AtledFunction *f);
+int32_t general_call(AtledFunction *f, const AtledNativeArg *args, size_t nargs, AtledNativeResult *results,
+                     size_t nresults);
 
 /* ---- native.c ---------------------------------------------------------------------------------------------------- */
 /* Within a call: a pin of the handle's function. *made is the caller's, whatever happens. */

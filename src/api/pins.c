@@ -5,9 +5,12 @@
  *
  * A pin depends on nothing of the VM but its descriptors, so definitions, roll-backs and other calls don't touch it.
  * Its modules have numbers: a context has a Mod for each, which differs in its Rt alone. What a pin may not hold is
- * refused here, before it is compiled: effects, C functions, and text in which places are noted. */
+ * refused here, before it is compiled: effects, C functions, functions of the host's that aren't thread-safe, and text
+ * in which places are noted. */
+#include "api/hosts.h"
 #include "api/native.h"
 #include "lir/image.h"
+#include "support/host_library.h"
 #include <string.h>
 
 Pin *pin_new(AtledVM *vm, const char *purpose) {
@@ -26,6 +29,7 @@ void pin_free(Pin *p) {
   for (int k = 0; k < p->nmodules; k++) {
     PinModule *m = &p->modules[k];
     if (m->mod) jit_unload(m->mod);
+    if (m->mod) rt_foreigns_free(m->mod, m->code->nforeigns);
     mod_free(m->mod);
     image_free(&vm->heap, m->code);
   }
@@ -86,20 +90,24 @@ static void take_places(Pin *p, PinModule *m, const Unit *u) {
   }
 }
 
-/* A copy of the code in which function `pointer` is called by a pointer; -1: none is. */
-static LModule *copy_code(AtledVM *vm, const LModule *code, int pointer) {
+static LModule *load_code(AtledVM *vm, const void *image, size_t size) {
   const char *why;
-  LModule *copy = image_load(&vm->heap, code->image, code->image_size, &why);
-  if (!copy) heap_out_of_memory(&vm->heap);
-  if (pointer < 0) return copy;
-  copy->funcs[pointer]->is_pointer = true;
+  LModule *code = image_load(&vm->heap, image, size, &why);
+  if (!code) heap_out_of_memory(&vm->heap);
+  return code;
+}
+
+/* The module gets a copy of the code in which function `pointer` is called by a pointer; -1: none is. */
+static void copy_code(AtledVM *vm, PinModule *m, const LModule *code, int pointer) {
+  m->code = load_code(vm, code->image, code->image_size);
+  if (pointer < 0) return;
+  m->code->funcs[pointer]->is_pointer = true;
   Str image = {.arena = &vm->lowering};
-  image_write(copy, &image);
-  image_free(&vm->heap, copy);
-  copy = image_load(&vm->heap, image.data, image.len, &why);
+  image_write(m->code, &image);
+  image_free(&vm->heap, m->code);
+  m->code = NULL; /* while a jump may leave this */
+  m->code = load_code(vm, image.data, image.len);
   arena_free(&vm->lowering);
-  if (!copy) heap_out_of_memory(&vm->heap);
-  return copy;
 }
 
 static PinModule *new_module(Pin *p) {
@@ -128,7 +136,7 @@ static Mod *pinned(Pin *p, const Mod *of, int pointer) {
   take_globals(p, of->code);
   take_places(p, m, run_unit_of(vm, of));
   p->nmodules++; /* from here on pin_free knows it */
-  m->code = copy_code(vm, of->code, pointer);
+  copy_code(vm, m, of->code, pointer);
   m->mod = mod_new(&vm->rt, m->code, find_global, p);
   if (!m->mod) return NULL;
   m->mod->number = p->nmodules - 1;
@@ -159,9 +167,17 @@ static bool freeze_all(Pin *p, Slot *closures, int n) {
 }
 
 /* ---- What may not be there --------------------------------------------------------------------------------------- */
+/* The host's functions are found here, so that threads only read where they are. */
+static const char *foreign_misdeed(Mod *m, int64_t k) {
+  if (!host_library(m->foreign_rows[k].library)) return "calls a C function";
+  const HostFunction *f = (const HostFunction *)rt_foreign_host(m, k);
+  if (f && f->pure && f->thread_safe) return NULL;
+  return f && !f->pure ? "has an effect" : "calls a function of the host's that isn't ATLED_THREAD_SAFE";
+}
+
 /* What the instruction does that a native pointer can't; NULL: nothing. */
-static const char *misdeed(const LInstr *i) {
-  if (i->op == LOP_FOREIGN) return "calls a C function";
+static const char *misdeed(Mod *m, const LInstr *i) {
+  if (i->op == LOP_FOREIGN) return foreign_misdeed(m, i->imm.i);
   if (i->op != LOP_RT) return NULL;
   const RtPrim *row = ir_rt_row((int)i->sub);
   if (row->effect || row->clock || i->sub == RTP_WATCHED) return "has an effect";
@@ -196,9 +212,9 @@ static const bool *reached_functions(const Pin *p, int k) {
 static AtledStatus refuse(const Pin *p, const PinModule *m, const LInstr *i) {
   const char *name = i->op == LOP_RT ? ir_rt_name((int)i->sub) : m->code->foreigns[i->imm.i].symbol;
   PinPlace at = i->site < m->nsites ? m->places[i->site] : (PinPlace){0};
-  if (!at.file) return report_bad_argument(p->vm, "a function %s %s (`%s`)", p->purpose, misdeed(i), name);
+  if (!at.file) return report_bad_argument(p->vm, "a function %s %s (`%s`)", p->purpose, misdeed(m->mod, i), name);
   return report_bad_argument(p->vm, "%s:%d:%d: a function %s %s (`%s`)", at.file, at.line, at.column, p->purpose,
-                             misdeed(i), name);
+                             misdeed(m->mod, i), name);
 }
 
 static AtledStatus check(const Pin *p) {
@@ -207,7 +223,7 @@ static AtledStatus check(const Pin *p) {
     const bool *reached = reached_functions(p, k);
     for (int f = 0; f < m->code->nfuncs; f++)
       for (int c = 0; reached[f] && c < m->code->funcs[f]->ncode; c++)
-        if (misdeed(&m->code->funcs[f]->code[c])) return refuse(p, m, &m->code->funcs[f]->code[c]);
+        if (misdeed(m->mod, &m->code->funcs[f]->code[c])) return refuse(p, m, &m->code->funcs[f]->code[c]);
   }
   return ATLED_OK;
 }

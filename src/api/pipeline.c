@@ -53,7 +53,7 @@ void plan_take_back(AtledVM *vm, Plan *plan, int item) {
   m->items.len = item;
 }
 
-static AtledStatus front(AtledVM *vm, const char *name, const char *source, size_t len, bool host, Plan *plan) {
+AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan) {
   memset(plan, 0, sizeof *plan);
   if (!modules_may_read(vm, len))
     return report_error(vm, ATLED_COMPILE_ERROR, "source-limit", "`%s` has more than %zu bytes (source_limit)", name,
@@ -62,7 +62,6 @@ static AtledStatus front(AtledVM *vm, const char *name, const char *source, size
   uint32_t id = sources_add(&vm->sources, name, source, len);
   m->path = sources_get(&vm->sources, id)->name;
   m->source = id;
-  sources_get(&vm->sources, id)->host = host;
   plan->first_item = m->items.len;
   plan->nmodules = vm->modules.len;
   plan->program = parse_program(vm->lexer, &vm->arena, &vm->syms, &vm->diags, id);
@@ -81,14 +80,6 @@ static AtledStatus front(AtledVM *vm, const char *name, const char *source, size
   if (!report_diags(vm)) return ATLED_OK;
   plan_take_back(vm, plan, plan->first_item);
   return incomplete ? ATLED_INCOMPLETE : ATLED_COMPILE_ERROR;
-}
-
-AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan) {
-  return front(vm, name, source, len, false, plan);
-}
-
-AtledStatus plan_front_host(AtledVM *vm, const char *source, Plan *plan) {
-  return front(vm, "<host>", source, strlen(source), true, plan);
 }
 
 /* ---- Values of expressions --------------------------------------------------------- */

@@ -31,8 +31,6 @@ typedef struct Plan {
 
 /* Parses and checks. On ATLED_OK the items are in vm->main. */
 AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan);
-/* The same for a source of the library's own that binds functions of the host. */
-AtledStatus plan_front_host(AtledVM *vm, const char *source, Plan *plan);
 /* Makes `let it = e` of each checked expression e of the program whose type is known and isn't unit. */
 void plan_name_values(AtledVM *vm, Plan *plan);
 /* Elaborates the items of fresh modules and of the program; of the program's tests and benchmarks those that are to be

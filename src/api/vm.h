@@ -20,8 +20,8 @@
  *   tiers.c    machine code while a module is evaluated
  *   handles.c  functions of the host's, and the values that cross the border: handles.h lists the files
  *   hosts.c    functions of the host's: definitions; host_calls.c: their calls
- *   native.c   functions of machine code for hosts: pins.c what they refer to, freeze.c values in that, callers.c who
- *              is in which, contexts.c the state of a call
+ *   native.c   functions of machine code for hosts: general.c those of any numbers, pins.c what they refer to, freeze.c
+ *              values in that, callers.c who is in which, contexts.c the state of a call
  *   undo.c     what names meant before an entry; stale_uses.c: definitions made with files that were edited since
  *   names.c    what names mean, and search; complete.c: how words may go on
  *   inspect.c  types, documentation, names; stages.c: the program after a stage of the compiler
@@ -187,7 +187,7 @@ struct AtledVM {
   WayBack batch;           /* to where the batch of steps began that is compiled: see batches.c */
   WayBack *entry;          /* to where it began */
   bool defined;            /* the entry that runs has defined something */
-  Map libraries;           /* Sym -> Module: those named so far */
+  Map libraries;           /* Sym -> Module: those named so far, and modules of the host's functions */
   Vec(Module *) modules;   /* imported files */
   Vec(Module *) loading;   /* those being checked, outermost first */
   Vec(Module *) fresh;     /* checked, not run yet, in order */

@@ -7,16 +7,12 @@
  *   api_memory_sweep          some n for each program: part of the tests
  *   api_memory_sweep all      all n for all programs: `./dev fuzz memory` */
 #include "check.h"
+#include "failing.h"
 #include "memory_sweep.h"
 #include <atled.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* How allocations fail: one of the VM's own, one that the host is asked for, or all that it is asked for from one
- * on. */
-typedef enum Way { OWN, HOSTS, STICKY, WAYS } Way;
-static const char *const way_names[] = {"one", "one of the host's", "all of the host's"};
 
 typedef struct Text {
   char *data;
@@ -24,10 +20,7 @@ typedef struct Text {
 } Text;
 
 typedef struct Host {
-  int64_t granted;
-  int64_t left; /* allocations that are granted before one fails; < 0: all */
-  bool sticky;
-  size_t bytes;
+  Failing memory; /* first */
   Text out;
 } Host;
 
@@ -45,23 +38,6 @@ static void add(Text *t, const char *s, size_t n) {
 static void put(Text *t, const char *s) {
   if (s) add(t, s, strlen(s));
   add(t, "\n", 1);
-}
-
-static void *allocate(void *user, void *block, size_t old_size, size_t new_size) {
-  Host *h = user;
-  if (new_size > old_size && h->left >= 0) {
-    if (h->left == 0) {
-      if (!h->sticky) h->left = -1;
-      return NULL;
-    }
-    h->left--;
-  }
-  h->granted += new_size > old_size;
-  void *p = NULL;
-  if (new_size == 0) free(block);
-  else p = realloc(block, new_size);
-  if (p || new_size == 0) h->bytes += new_size - old_size;
-  return p;
 }
 
 static void write_out(void *user, const char *text, size_t n) { add(&((Host *)user)->out, text, n); }
@@ -119,17 +95,11 @@ static AtledVM *new_vm(Host *host, AtledJit jit) {
   AtledConfig config;
   atled_config_init(&config);
   config.jit = jit;
-  config.allocate = allocate;
+  config.allocate = failing_allocate;
   config.write = write_out;
   config.user = host;
-  *host = (Host){.left = -1};
+  *host = (Host){.memory.left = -1};
   return atled_new(&config);
-}
-
-static void fail_at(Run *r, Way way, int64_t n) {
-  r->host->sticky = way == STICKY;
-  if (way == OWN) atled_fail_allocation(r->vm, n);
-  else r->host->left = n > 0 ? n - 1 : -1;
 }
 
 /* Fails allocation n (0: none) on the way; out: what is seen at the end of each step. Returns how many allocations
@@ -139,14 +109,14 @@ static int64_t run(const SweepProgram *p, AtledJit jit, Way way, int64_t n, Text
   Run r = {.host = &host, .program = p};
   r.vm = new_vm(&host, jit);
   if (!r.vm) abort();
-  int64_t before = host.granted;
-  fail_at(&r, way, n);
+  int64_t before = host.memory.granted;
+  failing_at(&host.memory, r.vm, way, n);
   for (int k = 0; k < STEPS; k++) {
     Text seen = {0};
     int64_t live = atled_live_objects(r.vm);
     AtledStatus status = step(&r, k, &seen);
     if (status == ATLED_NO_MEMORY) {
-      fail_at(&r, way, 0);
+      failing_at(&host.memory, r.vm, way, 0);
       CHECK(atled_error(r.vm) && strcmp(atled_error(r.vm)->kind, "memory") == 0);
       CHECK(k == 0 || atled_live_objects(r.vm) <= live);
       seen.len = 0;
@@ -157,10 +127,10 @@ static int64_t run(const SweepProgram *p, AtledJit jit, Way way, int64_t n, Text
     add(out, seen.data ? seen.data : "", seen.len);
     free(seen.data);
   }
-  int64_t granted = host.granted - before;
+  int64_t granted = host.memory.granted - before;
   atled_release(r.f);
   atled_free(r.vm);
-  CHECK(host.bytes == 0);
+  CHECK(host.memory.bytes == 0);
   free(host.out.data);
   return granted;
 }

@@ -121,6 +121,20 @@ static void test_captured(void) {
   atled_free(vm);
 }
 
+/* Two modules, that of the handle and that of a closure, have a global that holds closures. */
+static void test_shared_global(void) {
+  AtledVM *vm = new_vm(ATLED_JIT_AUTO);
+  define(vm, "let adders = [ (fun x -> x + float i) | i < 3 ]");
+  define(vm, "let all = (fun x -> fold (fun s g -> g s) x adders)\nlet pick b = if b then all else (fun x -> x)\n"
+             "let chosen = [ pick true, pick false ]");
+  AtledFunction *f = look_up(vm, "fun x -> fold (fun s g -> g s) x adders + chosen[0] x", "float -> float");
+  AtledNative p = pointer_of(vm, f, ATLED_VALUE);
+  double x = 10;
+  CHECK(p.value(f, &x, 1) == 13 + 13);
+  atled_release(f);
+  atled_free(vm);
+}
+
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
 static void check_error(const AtledFunction *f, double y, const char *kind, const char *message, int line) {
   const AtledDiagnostic *e = atled_native_error(f);
@@ -329,6 +343,7 @@ int main(int argc, char **argv) {
   test_scalars(ATLED_JIT_ALWAYS);
   test_arrays();
   test_captured();
+  test_shared_global();
   test_errors();
   test_refused();
   test_surroundings();
