@@ -12,7 +12,7 @@ import tempfile
 atled, source, library = map(os.path.abspath, sys.argv[1:4])
 here = f"{source}/tests/build_ahead"
 ALL = ("loss,grad:loss,double,scale,weigh,fib,positive,opposite,pick,norm,grad:norm,outer,vjp:outer,deep,grad:params_loss,scaled,same,"
-       "refuse,nine,cube,clash")
+       "refuse,nine,cube,clash,big,both")
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 failures = []
 
@@ -200,6 +200,19 @@ def test_other_processors(folder):
         if shutil.which("valgrind"):
             r = run("valgrind", "-q", f"{folder}/small")
             check(r.stdout == prints and r.returncode == 0, f"--cpu={level} under valgrind: {r.stdout}{r.stderr}")
+
+
+def test_unloading(folder):
+    """Two libraries loaded by one program, used by threads that end and by one that doesn't, and unloaded: no leak."""
+    for name in ("first", "second"):
+        r = build(folder, "--functions", "weigh", "--cpu=v2", out=f"lib{name}.so")
+        check(r.returncode == 0, f"{name}: {r.stdout}{r.stderr}")
+    must("cc", "-Wall", "-O1", f"{here}/loader.c", "-o", f"{folder}/loader", "-ldl", "-pthread")
+    loader = (f"{folder}/loader", f"{folder}/libfirst.so", f"{folder}/libsecond.so")
+    check(must(*loader) == "passed\n", "loader")
+    if shutil.which("valgrind"):
+        r = run("valgrind", "-q", "--leak-check=full", "--error-exitcode=9", *loader)
+        check(r.stdout == "passed\n" and r.returncode == 0, f"loader under valgrind: {r.returncode} {r.stdout}{r.stderr}")
 
 
 def test_gmm(folder):

@@ -38,10 +38,11 @@ DEPENDS = {
 # Each package, and patterns of files that it must have, below /usr.
 FILES = {
     "atled": ("bin/atled", "share/man/man1/atled.1.gz", "share/doc/atled/docs/tutorial.md"),
-    "atled-compiler": ("libexec/atled/atled-compiler",),
+    "atled-compiler": ("libexec/atled/atled-compiler", "libexec/atled/libatled_rt.a"),
     LIBRARY: (r"lib/.*libatled\.so\.\d+", r"lib/.*libatled\.so\.\d+\.\d+\.\d+"),
     "libatled-dev": (r"lib/.*libatled\.so", r"lib/.*libatled\.a", "include/atled.h", "include/atled.hpp", r"lib/.*/pkgconfig/atled\.pc",
-                     r"lib/.*/cmake/atled/atled-config\.cmake", "share/doc/atled/examples/embed/hello.c"),
+                     r"lib/.*/cmake/atled/atled-config\.cmake", "share/doc/atled/examples/embed/hello.c",
+                     "share/doc/atled/examples/ahead/fit.c"),
 }
 HOST = """cmake_minimum_required(VERSION 3.20)
 project(host C)
@@ -133,6 +134,10 @@ def check_use(root, work):
     env.pop("ATLED_COMPILER", None)
     out = run(f"{usr}/bin/atled", "--jit=always", "-e", "grad (fun x -> x * x) 3.0", env=env)
     check(out.strip() == "6.0", f"atled printed {out!r}")
+    run(f"{usr}/bin/atled", "build", f"{source}/examples/ahead/decay.atl", "-o", "libdecay.so", "--header", "decay.h",
+        "--functions=loss,grad:loss", env=env, cwd=work)
+    run("cc", "-I.", f"{source}/examples/ahead/fit.c", "libdecay.so", "-Wl,-rpath,.", "-lm", "-o", "fit", cwd=work)
+    check("amplitude 2.000000" in run("./fit", cwd=work), "a library that is built ahead of time")
     run("sh", "-c", 'cc "$1" $(pkg-config --cflags --libs atled) -o hello', "sh", f"{source}/examples/embed/hello.c", env=env,
         cwd=work)
     check(run(f"{work}/hello", env=env) == "gradient 2 1 6\n", "hello.c by pkg-config")

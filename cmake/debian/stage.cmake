@@ -64,8 +64,8 @@ set(unneeded --remove-section=.comment --remove-section=.note)
 file(GLOB_RECURSE binaries ${staged}/program/*/bin/atled ${staged}/compiler/*/atled-compiler ${staged}/library/*/libatled.so.*)
 list(FILTER binaries EXCLUDE REGEX "\\.so\\.[0-9]+$") # the link
 run(strip --strip-unneeded ${unneeded} ${binaries})
-file(GLOB_RECURSE archive ${staged}/development/*/libatled.a)
-run(strip --strip-debug --enable-deterministic-archives ${unneeded} ${archive})
+file(GLOB_RECURSE archives ${staged}/development/*/libatled.a ${staged}/compiler/*/libatled_rt.a)
+run(strip --strip-debug --enable-deterministic-archives ${unneeded} ${archives})
 
 # The symbols of the library, for packages of hosts.
 set(symbols ${CPACK_ATLED_CONTROL}/symbols)

@@ -14,8 +14,9 @@
 #include <cpuid.h>
 #endif
 
-/* Recursion may use so much of the caller's stack below its frame; functions of the runtime use the rest of 256 KB. */
-enum { RECURSION = 176 << 10 };
+/* Recursion may use so much of the caller's stack below its frame; functions of the runtime use the rest of 256 KB. The
+ * limit stays the same for calls whose frames are at most SLACK apart. */
+enum { RECURSION = 176 << 10, SLACK = 16 << 10 };
 
 typedef struct Context Context;
 struct Context {
@@ -25,6 +26,7 @@ struct Context {
   Slot *slots;
   char *headers;
   char message[1536];
+  int32_t busy;          /* a call is under way */
   Context *next, **link; /* among all contexts */
 };
 
@@ -95,15 +97,17 @@ static void leave_thread(void *context) {
   free_context(c);
 }
 
-static void begin(void) { state.usable = pthread_key_create(&state.key, leave_thread) == 0; }
+static void begin(void) {
+  if (pthread_key_create(&state.key, leave_thread) == 0) __atomic_store_n(&state.usable, true, __ATOMIC_RELEASE);
+}
 
-/* When the library is unloaded: no call is under way. */
+/* When the library is unloaded, or the program ends: then other threads may still be at it, and keep what they use. */
 static __attribute__((destructor)) void end(void) {
-  if (state.usable) pthread_key_delete(state.key);
-  state.usable = false;
+  bool usable = __atomic_exchange_n(&state.usable, false, __ATOMIC_ACQ_REL);
+  if (usable) pthread_key_delete(state.key);
   for (Context *c = state.all, *next; c; c = next) {
     next = c->next;
-    free_context(c);
+    if (!__atomic_load_n(&c->busy, __ATOMIC_ACQUIRE)) free_context(c);
   }
   state.all = NULL;
 }
@@ -148,8 +152,8 @@ static Context *add_context(const BuiltLibrary *l) {
 
 /* The thread's; NULL: out of memory. */
 static Context *context_of_thread(const BuiltLibrary *l) {
-  pthread_once(&state.once, begin);
-  if (!state.usable) return NULL;
+  if (!__atomic_load_n(&state.usable, __ATOMIC_ACQUIRE)) pthread_once(&state.once, begin);
+  if (!__atomic_load_n(&state.usable, __ATOMIC_ACQUIRE)) return NULL;
   Context *c = pthread_getspecific(state.key);
   return c ? c : add_context(l);
 }
@@ -186,7 +190,7 @@ static int32_t fail(Context *c, const BuiltFunction *f, BuiltStatus status) {
 
 const char *built_error(const BuiltLibrary *l) {
   if (!cpu_suffices(l)) return "this processor lacks instructions that the library was built with";
-  Context *c = state.usable ? pthread_getspecific(state.key) : NULL;
+  Context *c = __atomic_load_n(&state.usable, __ATOMIC_ACQUIRE) ? pthread_getspecific(state.key) : NULL;
   if (c) return c->message;
   return __atomic_load_n(&state.lost, __ATOMIC_RELAXED) ? "out of memory" : "";
 }
@@ -288,9 +292,32 @@ static void write_result(const BuiltPart *p, Slot result, void *to) {
   }
 }
 
+/* Do the elements lie in an array of the caller's? */
+static bool is_callers(const Context *c, const BuiltFunction *f, const ArrayObj *a) {
+  for (int64_t k = 0; k < f->nparams; k++) {
+    const ArrayObj *p = (const ArrayObj *)(const void *)c->slots[k].p;
+    if (f->params[k].kind == BUILT_ARRAY && (uintptr_t)a->data - (uintptr_t)p->data < bytes_of(p)) return true;
+  }
+  return false;
+}
+
+/* A result that is a part of an argument is copied before other results, which may overwrite that, are written. */
+static Status copy_callers(Context *c, const BuiltFunction *f, Slot *results) {
+  for (int64_t k = 0; f->nresults > 1 && k < f->nresults; k++) {
+    ArrayObj *a = (ArrayObj *)(void *)results[k].p;
+    if (f->results[k].kind != BUILT_ARRAY || !is_callers(c, f, a)) continue;
+    ArrayObj *copy = rt_copy(&c->rt, a);
+    if (!copy) return 1;
+    rt_release(&c->rt, &a->h);
+    results[k].p = &copy->h;
+  }
+  return 0;
+}
+
 /* Writes all results, or none, and gives them up. */
 static int32_t give_results(Context *c, const BuiltFunction *f, Slot *results, const Slot *passed) {
   BuiltStatus status = check_results(c, f, results, passed);
+  if (!status && copy_callers(c, f, results)) status = BUILT_FAILED;
   for (int64_t k = 0; k < f->nresults; k++) {
     const BuiltPart *p = &f->results[k];
     if (!status && passed->raw) write_result(p, results[k], passed->raw);
@@ -302,6 +329,17 @@ static int32_t give_results(Context *c, const BuiltFunction *f, Slot *results, c
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
+static int32_t run(Context *c, const BuiltFunction *f, const Slot *passed) {
+  const Slot *wanted = put_arguments(c, f, passed);
+  if (!wanted) return fail(c, f, BUILT_BAD_ARGUMENT);
+  Slot *results = c->slots + f->nparams + f->ncaptures;
+  char *limit = (char *)__builtin_frame_address(0) - RECURSION;
+  if ((uintptr_t)limit + SLACK - (uintptr_t)c->rt.stack_limit > 2 * SLACK) rt_set_stack_limit(&c->rt, limit);
+  Status status = f->entry(&c->mods[f->module], c->slots, results);
+  if (status == RT_TAIL) status = rt_make_call(&c->rt, results);
+  return status ? fail(c, f, BUILT_FAILED) : give_results(c, f, results, wanted);
+}
+
 int32_t built_call(const BuiltFunction *f, const Slot *passed) {
   if (!cpu_suffices(f->library)) return BUILT_WRONG_CPU;
   Context *c = context_of_thread(f->library);
@@ -309,11 +347,8 @@ int32_t built_call(const BuiltFunction *f, const Slot *passed) {
     __atomic_store_n(&state.lost, 1, __ATOMIC_RELAXED);
     return BUILT_NO_MEMORY;
   }
-  const Slot *wanted = put_arguments(c, f, passed);
-  if (!wanted) return fail(c, f, BUILT_BAD_ARGUMENT);
-  Slot *results = c->slots + f->nparams + f->ncaptures;
-  rt_set_stack_limit(&c->rt, (char *)__builtin_frame_address(0) - RECURSION);
-  Status status = f->entry(&c->mods[f->module], c->slots, results);
-  if (status == RT_TAIL) status = rt_make_call(&c->rt, results);
-  return status ? fail(c, f, BUILT_FAILED) : give_results(c, f, results, wanted);
+  __atomic_store_n(&c->busy, 1, __ATOMIC_RELAXED);
+  int32_t status = run(c, f, passed);
+  __atomic_store_n(&c->busy, 0, __ATOMIC_RELEASE);
+  return status;
 }

@@ -44,6 +44,10 @@ static void arrays(void) {
   CHECK(model_scale(a, 2, 3, 10.0, a, 6, NULL) == MODEL_OK && a[0] == 10.0 && a[5] == 60.0);
   CHECK(model_scale(a, 2, 3, 1.0, NULL, 0, dims) == MODEL_OK && dims[0] == 2 && dims[1] == 3);
   CHECK(model_same(w, 3, b, 6, dims) == MODEL_OK && dims[0] == 3 && b[0] == 1.0 && b[2] == 3.0);
+  CHECK(model_both(w, 3, w, 3, NULL, b, 6, dims, NULL, 0, NULL) == MODEL_OK && w[0] == 2.0 &&
+        w[2] == 6.0); /* in place */
+  CHECK(dims[0] == 3 && b[0] == 1.0 && b[2] == 3.0);
+  w[0] = 1.0, w[1] = 2.0, w[2] = 3.0;
   CHECK(model_norm(w, 1, &y) == MODEL_OK && y == 5.0);
   CHECK(model_cube(a, 1, 2, 3, &n, &m, &y) == MODEL_OK && n == 1 && m == 2 && y == 210.0);
   CHECK(model_clash(1.0, w, 3, 0.5, &y) == MODEL_OK && y == 7.5);
@@ -78,6 +82,8 @@ static void errors(void) {
   CHECK(model_scale(w, (size_t)1 << 40, (size_t)1 << 40, 1.0, b, 4, NULL) == MODEL_BAD_ARGUMENT);
   CHECK(model_same(w, 4, b, 3, dims) == MODEL_BAD_ROOM && dims[0] == 4 && b[0] == -1.0);
   CHECK(says("`result` needs room for 4 elements, not 3"));
+  CHECK(model_big((int64_t)1 << 44, b, 4, dims) == MODEL_NO_MEMORY && says("out of memory"));
+  CHECK(model_big(3, b, 4, dims) == MODEL_OK && dims[0] == 3 && b[2] == 2.0);
   CHECK(model_deep(0.0, 1000, &y) == MODEL_OK && y == 1000.0);
   CHECK(model_deep(0.0, 100000000, &y) == MODEL_FAILED && says("stack overflow"));
   CHECK(model_deep(0.5, 10, &y) == MODEL_OK && y == 10.5);
