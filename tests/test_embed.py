@@ -36,6 +36,8 @@ HOSTS = {HELLO: "gradient 2 1 6", f"{source}/examples/embed/gradient.c": "slope"
                                               "found params -> float -> float\n",
          # computed with central differences in 60 digits
          f"{source}/examples/embed/host_function.c": "loss 50.984714 gradient -19.445797 110.731630 191.695003 -32.116807",
+         f"{source}/examples/embed/inverse_kinematics.c":
+             "the hand within 1 mm" if sanitize else "1000 ticks at 1 kHz: 0 allocations, the hand within 1 mm",
          f"{source}/tests/embed/own_names.c": "slope 6, own 2 4 map 1 1"}
 
 PROJECT = """cmake_minimum_required(VERSION 3.20)
@@ -92,7 +94,7 @@ def check_pkg_config(work, env):
     for host, expected in HOSTS.items():
         for kind, libraries in (("shared", flags), ("static", static)):
             exe = f"{work}/{os.path.basename(host)}.{kind}"
-            run(*compilers[os.path.splitext(host)[1]], "-Wall", "-Wextra", "-Werror", host, "-o", exe, *libraries, "-lpthread", *sanitize)
+            run(*compilers[os.path.splitext(host)[1]], "-Wall", "-Wextra", "-Werror", host, "-o", exe, *libraries, "-lpthread", "-lm", *sanitize)
             linked = "libatled" in run("ldd", exe, env=env)
             if linked != (kind == "shared"):
                 sys.exit(f"{exe} isn't {kind}: {libraries}")
@@ -103,6 +105,18 @@ def check_pkg_config(work, env):
     run("g++", "-Wall", "-Wextra", "-Werror", header, "-o", f"{work}/header", *flags, env=env)
     check_names(f"{libdir}/libatled.a", "-g")
     check_names(f"{libdir}/libatled.so", "-D")
+
+
+def check_minimiser(work, env):
+    """The example with NLopt, where that is installed."""
+    if subprocess.run(["pkg-config", "--exists", "nlopt"], check=False).returncode:
+        print("curve_fit.c is left out: NLopt isn't installed (Debian: libnlopt-dev)")
+        return
+    flags = shlex.split(run("pkg-config", "--cflags", "--libs", "atled", "nlopt", env=env))
+    exe = f"{work}/curve_fit"
+    run("gcc", "-std=c17", "-Wall", "-Wextra", "-Werror", f"{source}/examples/embed/curve_fit.c", "-o", exe, *flags, "-lm", *sanitize,
+        env=env)
+    check_host(exe, "2.0000 exp (-0.5000 t) + 1.0000", env)
 
 
 def check_hello(work, prefix):
@@ -184,6 +198,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
     environment = dict(os.environ, PKG_CONFIG_PATH=folders[0], LD_LIBRARY_PATH=os.path.dirname(folders[0]),
                        XDG_CACHE_HOME=work, ATLED_CACHE=work)
     check_pkg_config(work, environment)
+    check_minimiser(work, environment)
     own_names = f"{source}/tests/embed/own_names.c"
     for name, host in (("package", own_names), ("package of C++", f"{source}/examples/embed/fit.cpp")):
         build_project(f"{work}/{name}", "find_package(atled 0.3 REQUIRED)", host, environment, f"-DCMAKE_PREFIX_PATH={prefix}")
