@@ -18,9 +18,21 @@
  * Nothing here prints, exits, aborts or jumps; after an error the VM goes on, with
  * all earlier definitions intact.
  *
- * Callbacks. A call on a VM from within one of its callbacks is refused (ATLED_BAD_ARGUMENT; atled_free and
- * atled_release do nothing), but for those that only read what is there. So is NULL where something is needed. A
- * callback returns: it neither throws nor jumps out.
+ * Contracts. The comment of each function ends with its kind, from which follows what the comment doesn't say:
+ *
+ *   [call]    Works in the VM. Threads: one at a time. In a callback of the VM: refused. Child of a fork: may call it,
+ *             if no other thread was using the VM then. NULL where something is needed: refused. Refused means
+ *             ATLED_BAD_ARGUMENT, false or 0, and nothing has changed.
+ *   [read]    Reads what is there. The same, but also in a callback. NULL: NULL, false or 0.
+ *   [any]     From any thread, in any callback, in any child, also while the VM is in use.
+ *   [signal]  The same, and in a signal handler.
+ *   [free]    Gives something back. As [call], but NULL is allowed, and in a callback nothing is done.
+ *   [host]    Within a call of a host's function, by the thread that it runs in.
+ *
+ * What a function gives by pointer belongs to the VM, the handle or the host as its comment says, and else to the VM,
+ * until the next call on it.
+ *
+ * Callbacks. A callback returns: it neither throws nor jumps out. atled_error in it says which call was refused.
  *
  * Threads. VMs share nothing. Different VMs may be used from different threads at once; one VM by one thread at a time,
  * and not always by the same. atled_interrupt alone may be called on a VM that another thread is using, and alone in a
@@ -247,30 +259,30 @@ typedef struct AtledConfig {
 
 /* All rights, and else all zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always,
  * ATLED_STRICT_FP=1, and ATLED_CACHE_SIZE, a number that K, M or G may follow; 0: no cache. One that makes no sense is
- * ignored, with a warning when code runs. NULL is allowed. */
+ * ignored, with a warning when code runs. NULL is allowed. [any] */
 ATLED_API void atled_config_init_sized(AtledConfig *config, size_t size);
 #define atled_config_init(config) atled_config_init_sized(config, sizeof(AtledConfig))
 /* The same for programs that aren't trusted: no rights, GCC in a process of its own or not at all, and limits that a
  * host sets higher or lower: memory_limit 256 MB, stack_size 64 MB, time_limit 10 s, jit_memory 1 GB, jit_time 60 s.
- * Where `size` has no room for the rights no VM can be made of the config. NULL is allowed. */
+ * Where `size` has no room for the rights no VM can be made of the config. NULL is allowed. [any] */
 ATLED_API void atled_sandbox_init_sized(AtledConfig *config, size_t size);
 #define atled_sandbox_init(config) atled_sandbox_init_sized(config, sizeof(AtledConfig))
 /* A new VM; config NULL means the one of atled_config_init. It is copied; what it points to isn't, but for folders.
  * NULL when there is no memory, when atled_config_init or atled_sandbox_init didn't make the config, and when it sets a
- * field that this library doesn't know. */
+ * field that this library doesn't know. [any] */
 ATLED_API AtledVM *atled_new(const AtledConfig *config);
 /* Frees the VM and all it holds. While a function handle of its isn't released that waits for the last release, and
- * calls of the handle are refused; nothing else may be done with the VM. NULL is allowed. */
+ * calls of the handle are refused; nothing else may be done with the VM. NULL is allowed. [free] */
 ATLED_API void atled_free(AtledVM *vm);
 
 /* ---- Evaluating ------------------------------------------------------------------------ */
 /* Evaluates `source` (zero-terminated; a NUL byte in it is written C0 80, and is an error) as a part of the VM's
  * main program: its definitions are visible to what is evaluated later. `name` is how messages call it; a path, when
- * imports are to be found beside it. Nothing runs and nothing is defined unless all of it passes the checker. */
+ * imports are to be found beside it. Nothing runs and nothing is defined unless all of it passes the checker. [call] */
 ATLED_API AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source);
-/* The same for a file. ATLED_BAD_ARGUMENT when it can't be read. */
+/* The same for a file. ATLED_BAD_ARGUMENT when it can't be read. [call] */
 ATLED_API AtledStatus atled_eval_file(AtledVM *vm, const char *path);
-/* Parses and checks only. Definitions stay undefined. */
+/* Parses and checks only. Definitions stay undefined. [call] */
 ATLED_API AtledStatus atled_check(AtledVM *vm, const char *name, const char *source);
 
 /* What the last atled_eval defined or evaluated, in source order. */
@@ -279,17 +291,19 @@ typedef struct AtledResult {
   const char *type;  /* "num 'a => 'a -> 'a" */
   const char *value; /* as source would write it; "<fun>" for functions */
 } AtledResult;
+/* How many they are. [read] */
 ATLED_API int atled_result_count(const AtledVM *vm);
+/* False: there is none of this index. [call] */
 ATLED_API bool atled_result_sized(AtledVM *vm, int index, AtledResult *out, size_t size);
 #define atled_result(vm, index, out) atled_result_sized(vm, index, out, sizeof(AtledResult))
 
 /* ---- Prompts ----------------------------------------------------------------------------- */
 /* As atled_eval; but the value of each expression gets the name `it`, as if `let it = …` had been written, if its type
- * is known and isn't unit. The result has that name. */
+ * is known and isn't unit. The result has that name. [call] */
 ATLED_API AtledStatus atled_enter(AtledVM *vm, const char *name, const char *source);
 /* Parses only: ATLED_OK, ATLED_INCOMPLETE or ATLED_COMPILE_ERROR as atled_eval would for the syntax alone. *starts: the
  * byte at which each item begins, with the comment lines right above it, also where there are errors; their number is
- * *count. */
+ * *count. [call] */
 ATLED_API AtledStatus atled_items(AtledVM *vm, const char *source, const size_t **starts, int *count);
 /* What a part of a source is, for its colours. An error is one of the syntax: where a message would underline it. */
 typedef enum AtledPartKind {
@@ -304,7 +318,8 @@ typedef struct AtledPart {
   AtledPartKind kind;
   size_t start, end; /* bytes of the source */
 } AtledPart;
-/* The parts of a source that aren't plain, in order; *count: their number. Parses only; the text may have errors. */
+/* The parts of a source that aren't plain, in order; *count: their number. Parses only; the text may have errors.
+ * [call] */
 ATLED_API AtledStatus atled_parts(AtledVM *vm, const char *source, const AtledPart **parts, int *count);
 /* The window in which a value is shown. Numbers of 0 or less mean 80 columns, 24 lines, all digits. */
 typedef struct AtledView {
@@ -314,19 +329,21 @@ typedef struct AtledView {
 } AtledView;
 /* As atled_result, with a value laid out for a person, in the window: arrays with their shape, cut where they are
  * longer; matrices with aligned columns; arrays of records as tables; other long values cut. `name : type = value` is
- * what is shown: a value of several lines begins with the rest of the first one. NULL for the view: all of it 0. */
+ * what is shown: a value of several lines begins with the rest of the first one. NULL for the view: all of it 0.
+ * [call] */
 ATLED_API bool atled_result_view_sized(AtledVM *vm, int index, const AtledView *view, size_t view_size,
                                        AtledResult *out, size_t size);
 #define atled_result_view(vm, index, view, out)                                                                        \
   atled_result_view_sized(vm, index, view, sizeof(AtledView), out, sizeof(AtledResult))
 /* What may stand instead of the last word of `text`, the beginning of a source: visible names and constructors, and
  * modules, which end with a point; members after `Module.`, fields after `value.`. In alphabetical order; *start: the
- * byte at which the word begins. Nothing is run. Returns their number. */
+ * byte at which the word begins. Nothing is run. Returns their number. [call] */
 ATLED_API int atled_complete(AtledVM *vm, const char *text, size_t *start, const char *const **words);
 
 /* Runs the items of a source, then its `test` items, and reports each: message NULL when it passed. If some failed, and
  * no error was raised, the call's error is of kind "test". */
 typedef void (*AtledTestReport)(void *user, const char *test, int line, const char *message);
+/* report may be NULL. [call] */
 ATLED_API AtledStatus atled_test(AtledVM *vm, const char *name, const char *source, AtledTestReport report, void *user);
 
 /* What was measured of a `bench` item: processor seconds of one computation, over batches of computations. */
@@ -340,29 +357,32 @@ typedef struct AtledBench {
 /* Runs the items of a source, its `bench` items among them, not its tests, and reports each. Failures are as for
  * atled_test, the error of kind "bench". What is evaluated (AtledConfig.jit) is measured in the evaluator. */
 typedef void (*AtledBenchReport)(void *user, const AtledBench *bench);
+/* The same. [call] */
 ATLED_API AtledStatus atled_bench(AtledVM *vm, const char *name, const char *source, AtledBenchReport report,
                                   void *user);
 
 /* ---- Errors ---------------------------------------------------------------------------- */
 /* The first error of the last call on this VM; NULL if that succeeded or ended with ATLED_EXIT, never if it failed. In
- * a callback whose call on the VM was refused: an error that says so. */
+ * a callback whose call on the VM was refused: an error that says so. [read] */
 ATLED_API const AtledDiagnostic *atled_error(const AtledVM *vm);
-/* All errors and warnings of the last call. */
+/* All errors and warnings of the last call. [read] */
 ATLED_API int atled_diagnostic_count(const AtledVM *vm);
+/* NULL: there is none of this index. [read] */
 ATLED_API const AtledDiagnostic *atled_diagnostic(const AtledVM *vm, int index);
 /* What the program gave `exit`, 0 to 255, in the last call that ended with ATLED_EXIT. Such a call leaves no error;
- * what was defined before stays. */
+ * what was defined before stays. [read] */
 ATLED_API int atled_exit_status(const AtledVM *vm);
 /* Stops what the VM is doing, as its time limit would: that call ends with a run-time error of kind "interrupt". What
  * it had defined before the item that was stopped stays if it was running; if it was compiling nothing is defined. May
  * be called at any time, from any thread and from a signal handler. Without a running call the next one to which the
- * limit applies is stopped. */
+ * limit applies is stopped. [signal] */
 ATLED_API void atled_interrupt(AtledVM *vm);
-/* How code is run from the next call on; AtledConfig.jit until then. ATLED_BAD_ARGUMENT: there is no such mode. */
+/* How code is run from the next call on; AtledConfig.jit until then. ATLED_BAD_ARGUMENT: there is no such mode.
+ * [call] */
 ATLED_API AtledStatus atled_set_jit(AtledVM *vm, AtledJit jit);
-/* Whether diagnostics are rendered with colours from the next call on; AtledConfig.colour until then. */
+/* Whether diagnostics are rendered with colours from the next call on; AtledConfig.colour until then. [call] */
 ATLED_API AtledStatus atled_set_colour(AtledVM *vm, bool colour);
-/* Takes back an interrupt that hasn't been seen yet. */
+/* Takes back an interrupt that hasn't been seen yet. [read] */
 ATLED_API void atled_clear_interrupt(AtledVM *vm);
 
 /* ---- Values -----------------------------------------------------------------------------
@@ -389,7 +409,8 @@ typedef enum AtledKind {
   ATLED_RECORD,
   ATLED_VARIANT, /* a constructor, and what it holds: `Some 1.0`, `None`, those of the program's own types */
   ATLED_LIST,
-  ATLED_OTHER /* only in results, as text: a function; an array of more than 8 dimensions */
+  ATLED_OTHER, /* only in results, as text: a function; an array of more than 8 dimensions */
+  ATLED_OPAQUE /* a value of the host's: atled_opaque makes it, atled_opaque_get tells what it holds */
 } AtledKind;
 
 /* An element of an array of strings. */
@@ -419,16 +440,16 @@ typedef struct AtledValue {
     const struct AtledValue *items; /* … of anything else; ATLED_TUPLE, ATLED_RECORD, ATLED_LIST, ATLED_VARIANT */
     const void *data;
   } as;
-  const char *name;         /* ATLED_VARIANT: the constructor */
+  const char *name;         /* ATLED_VARIANT: the constructor; ATLED_OPAQUE: the type */
   const char *const *names; /* ATLED_RECORD: of the items; in results in alphabetical order */
   /* ATLED_ARRAY, as argument: how many bytes lie between neighbours of each dimension; may be 0 or less. NULL, as in
    * results: row-major, without gaps */
   const int64_t *strides;
   int64_t dims[ATLED_MAX_RANK]; /* 0 or more, with at most 2^46 elements in all, not counting those that are 0 */
-  void *reserved[3];            /* NULL */
+  void *reserved[3];            /* NULL; in ATLED_OPAQUE the library's */
 } AtledValue;
 
-/* Makers. None fails: the call that gets the value says what is wrong with it. */
+/* Makers. None fails: the call that gets the value says what is wrong with it. [any] */
 ATLED_API AtledValue atled_bool(bool b);
 ATLED_API AtledValue atled_int(int64_t i);
 ATLED_API AtledValue atled_float(double x);
@@ -436,17 +457,19 @@ ATLED_API AtledValue atled_string(const char *zero_terminated);
 ATLED_API AtledValue atled_floats(const double *data, size_t n);                    /* a vector */
 ATLED_API AtledValue atled_matrix(const double *data, size_t rows, size_t columns); /* row-major */
 /* Of ATLED_FLOAT (double), ATLED_INT (int64_t), ATLED_BOOL (bool), ATLED_STRING (AtledText), or of tuples, records,
- * variants, lists (AtledValue). dims: `rank` numbers, which are copied. strides: as many, kept by pointer; or NULL. */
+ * variants, lists (AtledValue). dims: `rank` numbers, which are copied. strides: as many, kept by pointer; or NULL.
+ * [any] */
 ATLED_API AtledValue atled_array(AtledKind element, const void *data, int rank, const int64_t *dims,
                                  const int64_t *strides);
 ATLED_API AtledValue atled_tuple(const AtledValue *items, size_t n);
-/* names: of all fields of the type, in any order. A tuple of the fields in alphabetical order is taken as well. */
+/* names: of all fields of the type, in any order. A tuple of the fields in alphabetical order is taken as well.
+ * [any] */
 ATLED_API AtledValue atled_record(const char *const *names, const AtledValue *items, size_t n);
-/* payload: what the constructor holds, several things as a tuple; NULL: nothing. */
+/* payload: what the constructor holds, several things as a tuple; NULL: nothing. [any] */
 ATLED_API AtledValue atled_variant(const char *constructor, const AtledValue *payload);
 ATLED_API AtledValue atled_list(const AtledValue *items, size_t n);
 /* The field of a record that is a result or was made; belongs to it. NULL: it has none of that name, is no record, or
- * is NULL. May be called from anywhere. */
+ * is NULL. May be called from anywhere. [any] */
 ATLED_API const AtledValue *atled_field(const AtledValue *record, const char *name);
 
 /* ---- Functions -------------------------------------------------------------------------- */
@@ -458,9 +481,9 @@ ATLED_API const AtledValue *atled_field(const AtledValue *record, const char *na
  *
  * type NULL: the type that the expression has; numbers whose type is open are ints, or floats where a derivative is
  * taken of them, as in a definition. ATLED_BAD_ARGUMENT, with that type, if other type variables are left. An
- * expression of another type than the given one is ATLED_COMPILE_ERROR, whose message shows both. */
+ * expression of another type than the given one is ATLED_COMPILE_ERROR, whose message shows both. [call] */
 ATLED_API AtledStatus atled_get(AtledVM *vm, const char *expression, const char *type, AtledFunction **out);
-/* Does nothing with NULL, and in a callback of its VM. */
+/* Does nothing with NULL, and in a callback of its VM. [free] */
 ATLED_API void atled_release(AtledFunction *f);
 /* Looks the expression up at the handle's type, by what names mean now, and puts the result in the handle's place: its
  * calls, and native pointers that it has, run that from then on. If anything fails (the expression doesn't compile or
@@ -468,8 +491,9 @@ ATLED_API void atled_release(AtledFunction *f);
  * over), the handle is what it was. The last result and what atled_keep keeps stay valid; what atled_signature gave
  * doesn't. Other threads may call native pointers of the handle meanwhile: each call is wholly of the old function or
  * of the new one, and of the new one if it begins after this function's return. What the old one needed is freed when
- * no call is in it: here, or in a later call of atled_replace, atled_release or atled_free on the VM. */
+ * no call is in it: here, or in a later call of atled_replace, atled_release or atled_free on the VM. [call] */
 ATLED_API AtledStatus atled_replace(AtledFunction *f, const char *expression);
+/* How many arguments it takes. [read] */
 ATLED_API int atled_arity(const AtledFunction *f);
 /* Calls the function, in the VM: a handle is for one thread at a time, as its VM is, in every mode; native pointers
  * (below) are for several. `result` may be NULL, and be one of the arguments. ATLED_BAD_ARGUMENT when the arguments
@@ -478,25 +502,46 @@ ATLED_API int atled_arity(const AtledFunction *f);
  *
  * Where `result` is the place of an argument, the host gives that up: an array in it that is one of the handle's last
  * result, and that nothing else holds, is updated in place. If the function has taken such an array and then fails,
- * *result is ATLED_UNIT. After any other failure `result` and the last result are what they were. */
+ * *result is ATLED_UNIT. After any other failure `result` and the last result are what they were. [call] */
 ATLED_API AtledStatus atled_call(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *result);
-/* The short form for functions of n floats to a float. */
+/* The short form for functions of n floats to a float. [call] */
 ATLED_API AtledStatus atled_call_double(AtledFunction *f, const double *args, int nargs, double *result);
 /* The same, with the result in the host's memory: `into` is a value as the function gives it, whose arrays of floats,
  * ints and bools are buffers that may be written (by strides, if it has some), and tuples and records have items that
  * may. Scalars are set, whatever stood there; dimensions must be right before the call. ATLED_BAD_ARGUMENT, with what
  * is needed, if the buffers don't fit, and for a result with other parts than scalars, arrays of these three, tuples
  * and records; nothing is written then, nor after any other failure. The handle's last result stays valid: this one
- * isn't the handle's. Buffers may be arguments as well. */
+ * isn't the handle's. Buffers may be arguments as well. [call] */
 ATLED_API AtledStatus atled_call_into(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *into);
+
+/* Calls the function for n sets of arguments, as n calls of atled_call_into do, at a small part of their cost.
+ *
+ * Where the type of an argument, or of a component of a tuple or record in one, needs a value, the host gives either
+ * one value, which all sets share, or an array of one dimension more, whose first dimension is n: for a float an array
+ * of n floats, for a float[] a matrix of n rows. For strings that is an array of n texts; for records, variants, lists,
+ * and for arrays of different lengths (`element` ATLED_ARRAY then) one of n AtledValues. Strides are allowed: n
+ * structures are columns whose strides are the structure's size. Arrays of floats and ints whose rows lie in row-major
+ * order without gaps, aligned to 8 bytes, aren't copied.
+ *
+ * `into` is a value as the function gives it, whose floats, ints, bools and arrays of them are buffers of one dimension
+ * more, as above; nothing is written to it but to these. NULL: the results aren't wanted. A buffer overlaps no other
+ * one and no argument. The handle's last result stays valid.
+ *
+ * The sets are independent: a function without effects may be called for them in any order, and for several at the same
+ * time. Effects happen in order. *done (may be NULL) is the number of the first set that failed, so sets before it are
+ * complete, and what the buffers hold of later ones is unspecified; after success it is n. Where arguments or buffers
+ * don't fit, the message says which set, if it isn't all of them. The limits of time and output are those of one call.
+ [call] */
+ATLED_API AtledStatus atled_call_many(AtledFunction *f, const AtledValue *args, int nargs, size_t n,
+                                      const AtledValue *into, size_t *done);
 
 /* A result that outlives the handle's next call. */
 typedef struct AtledKept AtledKept;
 /* Keeps what the last atled_call gave, until atled_drop: all that the host was given of it stays valid and unchanged,
  * also after the handle's release. Costs no copy of it. ATLED_BAD_ARGUMENT if there is none, it is kept already, or it
- * was given up in a call that failed. For atled_free a kept result counts like a handle. */
+ * was given up in a call that failed. For atled_free a kept result counts like a handle. [call] */
 ATLED_API AtledStatus atled_keep(AtledFunction *f, AtledKept **out);
-/* Does nothing with NULL, and in a callback of its VM. */
+/* Does nothing with NULL, and in a callback of its VM. [free] */
 ATLED_API void atled_drop(AtledKept *kept);
 
 /* A type as a tree. */
@@ -526,7 +571,7 @@ typedef struct AtledSignature {
   AtledParameter result;            /* without a name */
 } AtledSignature;
 /* The types, names and documentation of a handle. *out belongs to the handle, and is valid until its release or
- * atled_replace. */
+ * atled_replace. [call] */
 ATLED_API AtledStatus atled_signature(AtledFunction *f, const AtledSignature **out);
 
 /* ---- Host functions --------------------------------------------------------------------------
@@ -563,7 +608,10 @@ typedef enum AtledHostFlag {
   /* The same arguments give the same result, and nothing else happens: calls may be merged, left out, made earlier, and
    * made again by derivatives. Without it a function is called each time, in order, and can't be used where effects
    * can't, as in `pmap`. One with a rule must have it. */
-  ATLED_PURE = 1
+  ATLED_PURE = 1,
+  /* The callback, those of its rules and their user data may be used by several threads at the same time: native
+   * pointers may call it, if it is pure. */
+  ATLED_THREAD_SAFE = 2
 } AtledHostFlag;
 
 typedef struct AtledHostFunction {
@@ -579,22 +627,37 @@ typedef struct AtledHostFunction {
  * where it is used, in handles too. All is copied; callbacks and `user` must last as long as the VM. No right is needed
  * to call it: what a program in a sandbox may do by it the host decides. ATLED_BAD_ARGUMENT: the name is none, the type
  * has functions or isn't that of a function, a callback is missing, a flag isn't known. ATLED_COMPILE_ERROR: the type
- * can't be read. */
+ * can't be read. [call] */
 ATLED_API AtledStatus atled_define_sized(AtledVM *vm, const AtledHostFunction *function, size_t size);
 #define atled_define(vm, function) atled_define_sized(vm, function, sizeof(AtledHostFunction))
 
 /* In a callback, of its call. Gives the result, of which nothing is needed afterwards; of several the last counts. A
  * function that gives unit need not. ATLED_BAD_ARGUMENT: it isn't of the function's type; the call fails then, and says
- * so. ATLED_NO_MEMORY. */
+ * so. ATLED_NO_MEMORY. [host] */
 ATLED_API AtledStatus atled_return(AtledCall *call, AtledValue result);
 /* In a callback, of its call: n zeroed numbers, floats or ints, for an array in the result, which is then not copied:
  * as atled_return(call, atled_floats(buffer, n)). Valid until the callback returns. NULL without memory; the call fails
- * then. */
+ * then. [host] */
 ATLED_API void *atled_buffer(AtledCall *call, size_t n);
 /* In a callback, of its call: ends it with a run-time error of kind "host" at the place of the call in the program,
  * whatever atled_return was given. `attempt` catches it as any other. The message is UTF-8; what isn't is shown as "?",
- * and what is longer than 1,000 bytes is cut. The first call counts. */
+ * and what is longer than 1,000 bytes is cut. The first call counts. [host] */
 ATLED_API void atled_fail(AtledCall *call, const char *message);
+
+/* Declares a type of the host's in the main program, of values that programs hold, pass, compare, and put into records,
+ * lists and arrays, but can't look into. Its name is one of a type, as `simulator`; one that was there is hidden. Two
+ * values are equal if the host's pointers are; their order is any. `show` gives "<simulator>". ATLED_BAD_ARGUMENT: the
+ * name is none. [call] */
+ATLED_API AtledStatus atled_define_type(AtledVM *vm, const char *name);
+/* In a callback, of its call: a value of that type, for atled_return. From now on the pointer is the VM's: the
+ * finaliser is called with it once, when the program refers to the value no more; without one nothing happens then.
+ * That is in the thread that uses the VM, or a native pointer; for values that are left, in atled_free. If the callback
+ * doesn't return the value, or there is no memory, that is at once or when the callback has returned. The finaliser may
+ * not use the VM. [host] */
+ATLED_API AtledValue atled_opaque(AtledCall *call, const char *type, void *pointer, void (*finaliser)(void *pointer));
+/* The pointer in a value of that type: an argument of a callback, or a result, as long as that is valid. NULL if it is
+ * of another type, none of the host's, or NULL itself. [any] */
+ATLED_API void *atled_opaque_get(const AtledValue *value, const char *type);
 
 /* ---- Native pointers ------------------------------------------------------------------------
  * A plain C function of a handle, as minimisers, solvers of equations and game loops call it: without a lock, without
@@ -656,10 +719,12 @@ typedef union AtledNative {
                      size_t nresults);
 } AtledNative;
 /* Makes a pointer of this form. ATLED_BAD_ARGUMENT: the function's type doesn't have the form; the mode is
- * ATLED_JIT_OFF; or the function has an effect, calls a C function, or looks into text, which the message names. */
+ * ATLED_JIT_OFF; or the function has an effect, calls a C function or one of the host's that isn't ATLED_THREAD_SAFE,
+ * or looks into text, which the message names. [call] */
 ATLED_API AtledStatus atled_native(AtledFunction *f, AtledForm form, AtledNative *out);
 /* Why this thread's last call that failed did, of a pointer of the handle's VM; each failure is told once. NULL: no
- * call has failed since. Without source lines. Valid until the thread's next call of such a pointer. Any thread. */
+ * call has failed since. Without source lines. Valid until the thread's next call of such a pointer. Any thread.
+ * [any] */
 ATLED_API const AtledDiagnostic *atled_native_error(const AtledFunction *f);
 
 /* ---- Looking inside ------------------------------------------------------------------------ */
@@ -676,12 +741,12 @@ typedef enum AtledStage {
   ATLED_STAGE_RUN      /* ATLED_STAGE_RUN + k: after run k of the optimiser's passes (atled_pass) */
 } AtledStage;
 /* The program after a stage of the compiler, as text or (`dot`) a Graphviz picture; nothing is run. `of` limits it
- * to one top-level name, or is NULL. */
+ * to one top-level name, or is NULL. [call] */
 ATLED_API AtledStatus atled_ir(AtledVM *vm, const char *name, const char *source, AtledStage stage, bool dot,
                                const char *of, const char **text);
 /* Takes a graph's text, as atled_ir gives it of one name, through the compiler from stage `from` on (ATLED_STAGE_BUILT,
  * OPTIMISED, DIFFERENTIATED, or after a run), and gives it as it is at a later one, to study the optimiser. A text that
- * isn't well-formed is ATLED_BAD_ARGUMENT, and atled_error says why. */
+ * isn't well-formed is ATLED_BAD_ARGUMENT, and atled_error says why. [call] */
 ATLED_API AtledStatus atled_ir_text(AtledVM *vm, const char *graph, AtledStage from, AtledStage to, bool dot,
                                     const char **text);
 /* One run of a pass of the optimiser. */
@@ -692,12 +757,12 @@ typedef struct AtledPass {
   double seconds;   /* in all calls on the VM so far; 0 where nothing is measured */
   int64_t count;
 } AtledPass;
-/* Run `index`, from 0, in their order. vm may be NULL: without times. False after the last one. */
+/* Run `index`, from 0, in their order. vm may be NULL: without times. False after the last one. [read] */
 ATLED_API bool atled_pass_sized(const AtledVM *vm, int index, AtledPass *out, size_t size);
 #define atled_pass(vm, index, out) atled_pass_sized(vm, index, out, sizeof(AtledPass))
-/* The type of an expression, without running it. */
+/* The type of an expression, without running it. [call] */
 ATLED_API AtledStatus atled_type(AtledVM *vm, const char *expression, const char **text);
-/* The documentation of a name: its type and the comment above its definition. */
+/* The documentation of a name: its type and the comment above its definition. [call] */
 ATLED_API AtledStatus atled_doc(AtledVM *vm, const char *name, const char **text);
 /* What a name means to the main program: `f`, `Module.f`, a constructor, a type, a module. */
 typedef struct AtledAbout {
@@ -708,21 +773,22 @@ typedef struct AtledAbout {
   int line;           /* there; 0: a module, which is all of the file */
   const char *source; /* the definition's lines; NULL for a module */
 } AtledAbout;
+/* ATLED_BAD_ARGUMENT: the name means nothing. [call] */
 ATLED_API AtledStatus atled_about_sized(AtledVM *vm, const char *name, AtledAbout *out, size_t size);
 #define atled_about(vm, name, out) atled_about_sized(vm, name, out, sizeof(AtledAbout))
 /* Modules, and values of the main program, of its modules and of the library, of which a part of the name is `query`,
  * capital letters or small; where there are none, those with the word in their documentation. Or, if `query` is no
  * name, values that can be used at the type that it is: "float[] -> float", "('a -> 'b) -> 'a list -> 'b list". In
- * alphabetical order, modules, and values of just that type, first. Library modules are read. */
+ * alphabetical order, modules, and values of just that type, first. Library modules are read. [call] */
 ATLED_API AtledStatus atled_search(AtledVM *vm, const char *query, const char *const **names, int *count);
 /* Names that the last entry defined which defined some (of atled_eval, atled_enter, atled_eval_file), mean again what
  * they did before it: values, types, constructors, modules. Values and types that were made stay where they are used;
  * effects stay. Returns the number of these names, 0 for an `open`, or where there is no such entry. names NULL:
- * nothing is taken back, and the number is that of such entries. */
+ * nothing is taken back, and the number is that of such entries. [call] */
 ATLED_API int atled_undo(AtledVM *vm, const char *const **names);
-/* The files that the last call imported, or tried to. Returns their number. */
+/* The files that the last call imported, or tried to. Returns their number. [read] */
 ATLED_API int atled_files(const AtledVM *vm, const char *const **paths);
-/* The names visible to the main program that start with `prefix`, in alphabetical order. */
+/* The names visible to the main program that start with `prefix`, in alphabetical order. [call] */
 ATLED_API int atled_names(AtledVM *vm, const char *prefix, const char *const **names);
 /* Where the time of all calls on the VM so far went, if its config wanted to know (phases). What a phase does within
  * another one, as elaborating while something is checked, counts for it alone. */
@@ -733,7 +799,7 @@ typedef struct AtledPhase {
   size_t memory;  /* the most bytes that the VM held meanwhile */
   bool elsewhere; /* of the compiler's process: CPU seconds, orders, its memory; it works while this one waits or not */
 } AtledPhase;
-/* False after the last one, and where nothing was measured. */
+/* False after the last one, and where nothing was measured. [read] */
 ATLED_API bool atled_phase_sized(const AtledVM *vm, int index, AtledPhase *out, size_t size);
 #define atled_phase(vm, index, out) atled_phase_sized(vm, index, out, sizeof(AtledPhase))
 /* The folder where machine code is kept. Entries that were used longest ago go when its limit is reached. */
@@ -744,19 +810,21 @@ typedef struct AtledCache {
   int64_t bytes, limit;  /* their size, and what it may be */
   double oldest, newest; /* last uses of entries, in seconds since 1970; 0: there are none */
 } AtledCache;
+/* What is in the folder now. [call] */
 ATLED_API AtledStatus atled_cache_sized(AtledVM *vm, AtledCache *out, size_t size);
 #define atled_cache(vm, out) atled_cache_sized(vm, out, sizeof(AtledCache))
-/* Empties it. Code that is in use isn't affected. */
+/* Empties it. Code that is in use isn't affected. [call] */
 ATLED_API AtledStatus atled_clear_cache(AtledVM *vm);
-/* Objects that the program's values hold now: unchanged by any failed call. */
+/* Objects that the program's values hold now: unchanged by any failed call. [read] */
 ATLED_API int64_t atled_live_objects(const AtledVM *vm);
-/* Calls that the evaluator has carried out, from the host or from machine code: none in mode ATLED_JIT_ALWAYS. */
+/* Calls that the evaluator has carried out, from the host or from machine code: none in mode ATLED_JIT_ALWAYS.
+ * [read] */
 ATLED_API int64_t atled_evaluator_calls(const AtledVM *vm);
-/* Bytes the VM holds now. */
+/* Bytes the VM holds now. [read] */
 ATLED_API size_t atled_memory_used(const AtledVM *vm);
-/* The n-th allocation from now fails (n > 0); 0 switches that off. For tests. */
+/* The n-th allocation from now fails (n > 0); 0 switches that off. For tests. [read] */
 ATLED_API void atled_fail_allocation(AtledVM *vm, int64_t n);
-/* The library's version, "0.3.0", and as a number that compares with ATLED_VERSION_NUMBER. From any thread. */
+/* The library's version, "0.3.0", and as a number that compares with ATLED_VERSION_NUMBER. From any thread. [any] */
 ATLED_API const char *atled_version(void);
 ATLED_API int atled_version_number(void);
 

@@ -9,7 +9,8 @@ usage: abi.py HEADER LIBRARY STORED [--update | --break]
 Compares it with the stored description, line by line. What a host compiled earlier relies on may not change within a
 SONAME: a line that is gone or different is an error, but for the size of a structure that grew. New lines are an error
 until --update stores them, so that no function, field or constant becomes public by accident. --break stores anything:
-then the SONAME must change (SOVERSION in CMakeLists.txt)."""
+then the SONAME must change (SOVERSION in CMakeLists.txt). An error too is a function whose comment doesn't end with the
+kind of its contract, as the header explains them."""
 import re
 import subprocess
 import sys
@@ -19,6 +20,19 @@ import tempfile
 def without_comments(text):
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     return re.sub(r"^\s*#(.*\\\n)*.*$", "", text, flags=re.M)
+
+
+def without_contract(text):
+    """Functions below a comment that doesn't end with a kind. Several may share a comment."""
+    kinds = set(re.findall(r"^ \*   (\[\w+\]) ", text, re.M))
+    comment = ""
+    for part in re.findall(r"^/\*.*?\*/(?= *\n)|^ATLED_API [^;]*;|^typedef |^struct ", text, re.S | re.M):
+        if part.startswith("/*"):
+            comment = part
+        elif not part.startswith("ATLED_API"):
+            comment = ""
+        elif not re.search(r"(\[\w+\]) \*/$", comment) or re.search(r"(\[\w+\]) \*/$", comment)[1] not in kinds:
+            yield re.match(r"ATLED_API .*?(\w+)\(", part, re.S)[1]
 
 
 def plain(text):
@@ -126,6 +140,8 @@ def main():
     option = sys.argv[4] if len(sys.argv) > 4 else ""
     now = describe(header, library)
     odd = [line for line in now if "(not exported)" in line or "not in the header" in line]
+    with open(header, encoding="utf-8") as f:
+        odd += [f"{name}: the comment doesn't end with a kind of contract" for name in without_contract(f.read())]
     try:
         before = open(stored, encoding="utf-8").read().splitlines()
     except FileNotFoundError:

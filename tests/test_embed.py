@@ -29,10 +29,17 @@ HOSTS = {HELLO: "gradient 2 1 6", f"{source}/examples/embed/gradient.c": "slope"
              "refused (time): the time limit is over", "refused (memory): out of memory for an array of 1000000000 elements", "again\n"]),
          f"{source}/examples/embed/inverse_kinematics.c":
              "the hand within 1 mm" if sanitize else "1000 ticks at 1 kHz: 0 allocations, the hand within 1 mm",
+         f"{source}/examples/embed/server_threads.c": "\n".join([
+             "1 60.6531", "2 -606.5307", "3 time: the time limit is over", "4 type-mismatch: expected float, found bool",
+             "5 denied: `read_file` needs the right to read files, which isn't granted", "6 806.7761\n"]),
+         f"{source}/examples/embed/server_fork.c": "\n".join([
+             "1 499500.0", "2 0.0", "3 499500.0", "4 249750.0", "5 time: the time limit is over", "6 no answer", "7 1000\n"]),
+         f"{source}/examples/embed/fit.cpp": "amplitude 2.000 decay 0.700 offset 0.500\nexpected {times : float[], values : float[]} -> float, "
+                                              "found params -> float -> float\n",
          f"{source}/tests/embed/own_names.c": "slope 6, own 2 4 map 1 1"}
 
 PROJECT = """cmake_minimum_required(VERSION 3.20)
-project(host C)
+project(host C CXX)
 {library}
 foreach(kind static shared)
   add_executable(host_${{kind}} "{host}")
@@ -70,7 +77,7 @@ def configure_project(folder, library, host, *options):
 
 
 def build_project(folder, library, host, env, *options):
-    configure_project(folder, library, host, *options)
+    configure_project(folder, library, host, f"-DCMAKE_CXX_FLAGS={' '.join(sanitize)}", *options)
     run("cmake", "--build", f"{folder}/out")
     for kind in ("static", "shared"):
         check_host(f"{folder}/out/host_{kind}", HOSTS[host], env)
@@ -81,11 +88,12 @@ def check_pkg_config(work, env):
     private = shlex.split(run("pkg-config", "--static", "--cflags", "--libs", "atled", env=env))
     static = ["-l:libatled.a" if flag == "-latled" else flag for flag in private]
     libdir = os.path.dirname(env["PKG_CONFIG_PATH"])
-    compile_c = ["gcc", "-std=c17", "-Wall", "-Wextra", "-Werror"]
+    compilers = {".c": ["gcc", "-std=c17"], ".cpp": ["g++", "-std=c++17"]}
     for host, expected in HOSTS.items():
         for kind, libraries in (("shared", flags), ("static", static)):
             exe = f"{work}/{os.path.basename(host)}.{kind}"
-            run(*compile_c, host, "-o", exe, *libraries, "-lpthread", "-lm", *sanitize)
+            run(*compilers[os.path.splitext(host)[1]], "-Wall", "-Wextra", "-Werror", host, "-o", exe, *libraries, "-lpthread", "-lm",
+                *sanitize)
             linked = "libatled" in run("ldd", exe, env=env)
             if linked != (kind == "shared"):
                 sys.exit(f"{exe} isn't {kind}: {libraries}")
@@ -191,8 +199,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
     check_pkg_config(work, environment)
     check_minimiser(work, environment)
     own_names = f"{source}/tests/embed/own_names.c"
-    build_project(f"{work}/package", "find_package(atled 0.3 REQUIRED)", own_names, environment,
-                  f"-DCMAKE_PREFIX_PATH={prefix}")
+    for name, host in (("package", own_names), ("package of C++", f"{source}/examples/embed/fit.cpp")):
+        build_project(f"{work}/{name}", "find_package(atled 0.3 REQUIRED)", host, environment, f"-DCMAKE_PREFIX_PATH={prefix}")
     if not sanitize:
         # FetchContent is add_subdirectory of what it fetched: one of the two is built.
         configure_project(f"{work}/part", f'add_subdirectory("{source}" atled)', own_names)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whether the C sources are as `./dev format` leaves them, and no line of code or comment is longer than the column limit.
+"""Whether the C and C++ sources are as `./dev format` leaves them, and no line of code or comment is longer than the column limit.
 
 usage: test_format.py ROOT
 
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 
+SUFFIXES = (".c", ".h", ".cpp", ".hpp")
 FOLDERS = ["src", "repl", "include", "compiler", "cmake", "tests", "examples"]
 
 
@@ -26,7 +27,7 @@ def long_lines(path, limit):
 def main():
     root = pathlib.Path(sys.argv[1])
     limit = int(re.search(r"^ColumnLimit: (\d+)", (root / ".clang-format").read_text(), re.M).group(1))
-    files = sorted(p for f in FOLDERS for p in (root / f).rglob("*.[ch]"))
+    files = sorted(p for f in FOLDERS for p in (root / f).rglob("*") if p.suffix in SUFFIXES)
     found = [line for path in files for line in long_lines(path, limit)]
     if shutil.which("clang-format"):
         run = subprocess.run(["clang-format", "--dry-run", "-Werror", *map(str, files)], capture_output=True, text=True)

@@ -40,7 +40,7 @@ FILES = {
     "atled": ("bin/atled", "share/man/man1/atled.1.gz", "share/doc/atled/docs/tutorial.md"),
     "atled-compiler": ("libexec/atled/atled-compiler",),
     LIBRARY: (r"lib/.*libatled\.so\.\d+", r"lib/.*libatled\.so\.\d+\.\d+\.\d+"),
-    "libatled-dev": (r"lib/.*libatled\.so", r"lib/.*libatled\.a", "include/atled.h", r"lib/.*/pkgconfig/atled\.pc",
+    "libatled-dev": (r"lib/.*libatled\.so", r"lib/.*libatled\.a", "include/atled.h", "include/atled.hpp", r"lib/.*/pkgconfig/atled\.pc",
                      r"lib/.*/cmake/atled/atled-config\.cmake", "share/doc/atled/examples/embed/hello.c"),
 }
 HOST = """cmake_minimum_required(VERSION 3.20)

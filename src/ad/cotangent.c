@@ -197,6 +197,7 @@ static Node *convert_variant(const Conversion *c, IrType *t, Node *x, Node *y) {
   World *w = c->w;
   const char *name = c->general ? "general" : c->public ? "public" : y ? "shaped cotangent" : "cotangent";
   int n = y ? 2 : 1;
+  if (!t->nctors) return c->public ? x : ir_zero(w, ad_cotangent(w, t)); /* a value of the host's */
   IrType *cot = ad_cotangent(w, t), *ps[2] = {t, c->general ? y->type : c->public ? cot : t};
   void **known = ir_memo(w, t, name, NULL, 0);
   if (!*known) {

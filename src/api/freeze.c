@@ -3,7 +3,7 @@
  *
  * Counts aren't atomic, so no count may be written by two threads. A copy's count is RT_IMMORTAL, which retaining and
  * releasing leave alone. Arrays of numbers aren't copied: the copy is a view, and the reference that it holds keeps the
- * program from changing the elements in place.
+ * program from changing the elements in place. So it is with values of the host's, which are finalised once.
  *
  * Slots may be frozen twice, as those of a global that two modules name: a copy is its own copy.
  *
@@ -81,6 +81,11 @@ static Obj *copy_object(Freezer *z, Obj *o) {
     RtFunc *fn = z->function(z->user, from->fn);
     ClosureObj *to = fn ? rt_new_closure(rt, fn) : NULL;
     if (to) memcpy(to->caps, from->caps, sizeof(Slot) * (size_t)fn->ncaps);
+    return to ? &to->h : NULL;
+  }
+  case D_OPAQUE: {
+    OpaqueObj *to = rt_new_opaque(rt, o->desc, ((OpaqueObj *)o)->pointer, NULL);
+    if (to) rt_retain(to->owner = o);
     return to ? &to->h : NULL;
   }
   default: rt_error(rt, ERR_RULE, 0, "a native pointer can't refer to an accumulator"); return NULL;

@@ -212,7 +212,7 @@ static void forget_trees(AtledVM *vm, Outcome *o) {
   o->sorted = o->kept = o->lost = false;
 }
 
-static void drop_outcome(AtledFunction *f, Outcome *o) {
+void handle_drop_outcome(AtledFunction *f, Outcome *o) {
   if (o->filled && f->result_pointers) run_release_slots(f->vm, f->result, o->slots);
   o->filled = false;
   forget_trees(f->vm, o);
@@ -222,8 +222,8 @@ static void drop_outcome(AtledFunction *f, Outcome *o) {
 
 void handle_free(AtledFunction *f) {
   AtledVM *vm = f->vm;
-  drop_outcome(f, f->last);
-  drop_outcome(f, f->next);
+  handle_drop_outcome(f, f->last);
+  handle_drop_outcome(f, f->next);
   rt_release(&vm->rt, f->value.p);
   for (int i = 0; i < f->loans.len; i++)
     if (f->loans.data[i].as) sources_take_back(&vm->loans, f->loans.data[i].as);
@@ -294,17 +294,21 @@ static void move_argument(CallArgs *c, int first, int nslots) {
     if (f->param->slots[k] == SLOT_PTR && rt_is_object(f->args[k].p) && rt_takes(f->value.p, k)) move_slot(c, k);
 }
 
+AtledStatus handle_wrong_arity(const AtledFunction *f, int nargs) {
+  return report_bad_argument(f->vm, "the function takes %d argument%s, not %d", f->arity, f->arity == 1 ? "" : "s",
+                             nargs);
+}
+
 static AtledStatus put_arguments(AtledVM *vm, CallArgs *c) {
   AtledFunction *f = c->f;
-  if (c->nargs != f->arity)
-    return report_bad_argument(vm, "the function takes %d argument%s, not %d", f->arity, f->arity == 1 ? "" : "s",
-                               c->nargs);
+  if (c->nargs != f->arity) return handle_wrong_arity(f, c->nargs);
   if (!c->numbers && !c->args) return report_bad_argument(vm, "the array of arguments is NULL");
   if (c->numbers) return put_numbers(vm, c);
   int at = 0, first = 0, nslots = 0;
   for (int i = 0; i < f->arity; i++) {
     const Desc *d = f->arity > 1 ? f->param->args[i] : f->param;
-    AtledStatus status = value_put_argument(f, i, d, &c->args[i], f->args + at);
+    ValuePlace here = {NULL, PLACE_ARGUMENT, 0, i, NULL, NULL};
+    AtledStatus status = value_put_argument(f, NULL, &here, d, &c->args[i], f->args + at);
     if (status != ATLED_OK) return status;
     if (i == c->given_up) first = at, nslots = d->nslots;
     at += d->nslots;
@@ -369,7 +373,7 @@ static AtledStatus call_handle(CallArgs *c) {
     f->last = f->next;
     f->next = before;
   }
-  if (status == ATLED_OK || f->arity) drop_outcome(f, f->next);
+  if (status == ATLED_OK || f->arity) handle_drop_outcome(f, f->next);
   return status;
 }
 

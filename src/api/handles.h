@@ -6,6 +6,7 @@
  *   values_in.c   arguments to slots
  *   values_out.c  slots to results
  *   buffers.c     slots to the host's buffers
+ *   many.c        one call over many argument sets
  *   kept.c        results that outlive the handle's next call
  *   replace.c     another function in a handle's place
  *   signature.c   a handle's types, names and documentation */
@@ -67,6 +68,7 @@ struct AtledFunction {
 
 /* Where a part of an argument or result stands, from the outside in, for messages. */
 typedef enum PlaceKind {
+  PLACE_SET,
   PLACE_ARGUMENT,
   PLACE_RESULT,
   PLACE_ITEM,
@@ -78,8 +80,10 @@ typedef struct ValuePlace {
   const struct ValuePlace *outer;
   PlaceKind kind;
   int depth;
-  int64_t index;    /* items and elements from 0, arguments from 0 */
+  /* From 0. PLACE_SET: -1: no set is meant. PLACE_ELEMENT: how many `indices` there are */
+  int64_t index;
   const char *name; /* of a field or constructor */
+  const int64_t *indices;
 } ValuePlace;
 
 /* ---- values.c ---- */
@@ -107,6 +111,9 @@ AtledStatus value_report(const ValueReports *to, const ValuePlace *at, const cha
 /* "a float is needed, not an int": what the type needs, and what the value is. */
 AtledStatus value_misfit(const ValueReports *to, const ValuePlace *at, const Desc *d, const AtledValue *v);
 
+const char *value_names_text(Arena *a, const Desc *d); /* of fields or constructors */
+const char *value_shape_text(Arena *a, int rank, const int64_t *dims);
+
 /* ---- values_in.c ---- */
 /* Where values come from. */
 typedef struct ValueSource {
@@ -121,10 +128,18 @@ typedef struct ValueSource {
  * rt->heap->on_oom without memory for a message. */
 AtledStatus value_put(const ValueSource *from, Rt *rt, const ValuePlace *at, const Desc *d, const AtledValue *v,
                       Slot *out);
-/* The same for argument `index` of a handle's call. */
-AtledStatus value_put_argument(AtledFunction *f, int index, const Desc *d, const AtledValue *v, Slot *out);
+typedef struct Columns Columns;
+/* The same for an argument of a handle's call. Where there are columns, parts that have a value for each set are added
+ * to them. */
+AtledStatus value_put_argument(AtledFunction *f, Columns *columns, const ValuePlace *at, const Desc *d,
+                               const AtledValue *v, Slot *out);
 /* The array of numbers among the parts of a tuple, or the value itself, that has these elements; or NULL. */
 ArrayObj *value_array_around(const Desc *d, const Slot *s, const Slot *data, int64_t count);
+
+/* ---- many.c ---- */
+/* Has the host's value one for each set, where the type is of one? */
+bool column_fits(const Desc *d, const AtledValue *v);
+AtledStatus column_add(Columns *all, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out);
 
 /* ---- values_out.c ---- */
 /* A value of this type as the host gets it; o: what it may point to, which holds the slots; working: an empty arena,
@@ -134,10 +149,24 @@ bool value_get(Rt *rt, Outcome *o, Arena *working, const Desc *d, const Slot *s,
 /* ---- buffers.c ---- */
 /* Writes the slots of a result into the host's buffers, all or nothing. */
 AtledStatus value_write(AtledVM *vm, const Desc *d, const Slot *s, AtledValue *into);
+/* Are results of this type arrays that can be written to buffers? */
+bool value_has_buffer(const Desc *d);
+AtledStatus value_no_buffer(const ValueReports *to, const ValuePlace *at);
+/* The tuple or record has items, by which names, for each component of the type. */
+AtledStatus value_check_items(const ValueReports *to, const ValuePlace *at, const Desc *d, const AtledValue *v);
+int value_item_for(const Desc *d, const AtledValue *v, int i); /* which of them is component i; -1 */
+ValuePlace value_item_place(const ValuePlace *outer, const Desc *d, int i);
+/* One array: whether it fits the host's buffer; its elements into that. */
+AtledStatus value_check_buffer(const ValueReports *to, const ValuePlace *at, const Desc *d, const Slot *s,
+                               const AtledValue *v);
+void value_write_array(const Desc *d, const Slot *s, const AtledValue *v);
 
 /* ---- handles.c ---- */
 /* Ends a call for which there is no memory before it has begun. */
 AtledStatus handle_no_memory(AtledVM *vm);
+AtledStatus handle_wrong_arity(const AtledFunction *f, int nargs);
+/* What it holds goes. */
+void handle_drop_outcome(AtledFunction *f, Outcome *o);
 /* A handle of nothing yet. NULL: no memory. */
 AtledFunction *handle_new(AtledVM *vm);
 /* Makes it one of the expression's value; type NULL: the one that this has. Within a call. */

@@ -24,8 +24,8 @@ typedef struct HostCall {
   Outcome trees; /* of the arguments */
   Arena working;
   AtledValue few[FEW], *values; /* the arguments */
-  ArrayObj **buffers;
-  int nbuffers;
+  Obj **made;                   /* buffers and values of the host's */
+  int nmade;
 } HostCall;
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -62,8 +62,9 @@ static bool are_simple(const HostFunction *f) {
 
 /* ---- Results ----------------------------------------------------------------------------------------------------- */
 static ArrayObj *buffer_around(const HostCall *h, const Slot *data, int64_t count) {
-  for (int i = 0; i < h->nbuffers; i++) {
-    ArrayObj *a = h->buffers[i];
+  for (int i = 0; i < h->nmade; i++) {
+    ArrayObj *a = (ArrayObj *)(void *)h->made[i];
+    if (a->h.desc->kind != D_ARRAY) continue;
     uintptr_t first = (uintptr_t)a->data, at = (uintptr_t)data;
     if (at >= first && (at - first) / sizeof *data + (size_t)count <= (size_t)a->dims[0]) return a;
   }
@@ -112,16 +113,15 @@ AtledStatus atled_return(AtledCall *call, AtledValue result) {
   return h->failed ? failure(h) : ATLED_OK;
 }
 
-static bool keep_buffer(HostCall *h, ArrayObj *a) {
-  size_t size = sizeof *h->buffers * (size_t)h->nbuffers;
-  ArrayObj **all = resize(h, h->buffers, size, size + sizeof *all);
-  if (!all) {
-    rt_release(h->rt, &a->h);
-    return false;
-  }
-  h->buffers = all;
-  all[h->nbuffers++] = a;
-  return true;
+/* The object lasts as long as the call. NULL: it is gone. */
+static void *keep(HostCall *h, Obj *o) {
+  size_t size = sizeof *h->made * (size_t)h->nmade;
+  Obj **all = o ? resize(h, h->made, size, size + sizeof *all) : NULL;
+  if (all) h->made = all;
+  if (all) all[h->nmade++] = o;
+  else rt_release(h->rt, o);
+  if (!all) h->failed = rt_out_of_memory(h->rt);
+  return all ? o : NULL;
 }
 
 void *atled_buffer(AtledCall *call, size_t n) {
@@ -130,9 +130,21 @@ void *atled_buffer(AtledCall *call, size_t n) {
   int64_t dims[] = {(int64_t)n};
   ArrayObj *a = NULL;
   if (n <= (size_t)LIMIT_ELEMENTS) a = rt_new_array(h->rt, h->rt->desc_float_array, dims, true);
-  h->failed = !a || !keep_buffer(h, a);
-  if (h->failed) rt_out_of_memory(h->rt);
-  return h->failed ? NULL : a->data;
+  return keep(h, a ? &a->h : NULL) ? a->data : NULL;
+}
+
+/* ---- Values of the host's ---------------------------------------------------------------------------------------- */
+AtledValue atled_opaque(AtledCall *call, const char *type, void *pointer, void (*finaliser)(void *pointer)) {
+  HostCall *h = (HostCall *)call;
+  OpaqueObj *x = h && !h->failed ? rt_new_opaque(h->rt, NULL, pointer, finaliser) : NULL;
+  if (!x && finaliser) finaliser(pointer);
+  if (!h || h->failed || !keep(h, x ? &x->h : NULL)) return (AtledValue){0};
+  return (AtledValue){.kind = ATLED_OPAQUE, .name = type, .as.data = pointer, .reserved = {x}};
+}
+
+void *atled_opaque_get(const AtledValue *v, const char *type) {
+  bool fits = v && type && v->kind == ATLED_OPAQUE && v->name && strcmp(v->name, type) == 0 && v->reserved[0];
+  return fits ? ((const OpaqueObj *)v->reserved[0])->pointer : NULL;
 }
 
 /* ---- Failure ----------------------------------------------------------------------------------------------------- */
@@ -178,8 +190,8 @@ static void clean_up(HostCall *h) {
   rt_tree_entries_free(h->rt, &h->trees.entries);
   arena_free(&h->trees.trees);
   arena_free(&h->working);
-  for (int i = 0; i < h->nbuffers; i++) rt_release(h->rt, &h->buffers[i]->h);
-  resize(h, h->buffers, sizeof *h->buffers * (size_t)h->nbuffers, 0);
+  for (int i = 0; i < h->nmade; i++) rt_release(h->rt, h->made[i]);
+  resize(h, h->made, sizeof *h->made * (size_t)h->nmade, 0);
   if (h->values != h->few) resize(h, h->values, sizeof *h->values * (size_t)h->f->nargs, 0);
 }
 

@@ -17,11 +17,6 @@
 #include "support/host_library.h"
 #include <string.h>
 
-const RtHost *hosts_find(void *user, int number) {
-  const AtledVM *vm = user;
-  return number >= 0 && number < vm->hosts.len ? &vm->hosts.data[number]->run : NULL;
-}
-
 /* ---- The source ------------------------------------------------------------------------------------------------- */
 typedef struct Definition {
   AtledVM *vm;
@@ -120,6 +115,8 @@ static void write_binding(Definition *d, const Bound *b) {
                        .call = b->call,
                        .user = d->f.user,
                        .nargs = b->nparams,
+                       .pure = d->f.flags & ATLED_PURE,
+                       .thread_safe = d->f.flags & ATLED_THREAD_SAFE,
                        .rule = b->order > 0};
   vec_push(&d->vm->scratch, d->made, made);
 }
@@ -156,7 +153,7 @@ static AtledStatus check_parts(AtledVM *vm, const AtledHostFunction *f) {
   if (!is_name(vm, f->name)) return report_bad_argument(vm, "a function can't be named `%s`", f->name);
   if (f->doc && (!utf8_valid(f->doc, strlen(f->doc), &bad) || strchr(f->doc, '\r')))
     return report_bad_argument(vm, "the documentation of `%s` isn't lines of UTF-8", f->name);
-  if (f->flags & ~(unsigned)ATLED_PURE)
+  if (f->flags & ~(unsigned)(ATLED_PURE | ATLED_THREAD_SAFE))
     return report_bad_argument(vm, "`%s` has flags that aren't known: %u", f->name, f->flags);
   if ((f->pullback || f->tangent) && !(f->flags & ATLED_PURE))
     return report_bad_argument(vm, "`%s` has a derivative rule, so it must be ATLED_PURE", f->name);
@@ -278,6 +275,19 @@ static AtledStatus define_body(AtledVM *vm, void *arg) {
   else plan_take_back(vm, &plan, plan.first_item);
   vm->defined = status == ATLED_OK;
   return status;
+}
+
+static AtledStatus define_type_body(AtledVM *vm, void *arg) {
+  const char *name = arg;
+  Plan plan;
+  if (!is_name(vm, name)) return report_bad_argument(vm, "a type can't be named `%s`", name);
+  AtledStatus status = plan_front_host(vm, arena_printf(&vm->scratch, "type %s\n", name), &plan);
+  vm->defined = status == ATLED_OK;
+  return status;
+}
+
+AtledStatus atled_define_type(AtledVM *vm, const char *name) {
+  return name ? vm_call(vm, define_type_body, (void *)(uintptr_t)name) : vm_reject_null(vm, "the name of the type");
 }
 
 static AtledStatus refuse_fields(AtledVM *vm, void *unused) {

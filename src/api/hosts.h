@@ -13,9 +13,9 @@ struct HostFunction {
   int nargs;
   const Desc **params; /* nargs */
   const Desc *result;
+  bool pure, thread_safe;
   bool rule; /* it gives a derivative, in which a unit may stand for what has none */
 };
 
-const RtHost *hosts_find(void *vm, int number);                                        /* Rt.host */
 Status host_call(const RtHost *h, Rt *rt, const Slot *args, Slot *res, uint32_t site); /* RtHost.call */
 #endif

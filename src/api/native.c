@@ -39,7 +39,7 @@ static __attribute__((noinline)) double take_array(Context *c) {
 static __attribute__((noinline)) bool refuse_arguments(Context *c, const Pin *p, const double *x, size_t n) {
   if (!p->array && n != p->nargs)
     rt_error(&c->rt, ERR_SHAPE, 0, "the function takes %zu numbers, not %zu", p->nargs, n);
-  else if (n > LIMIT_ELEMENTS) rt_error(&c->rt, ERR_SHAPE, 0, "an array of %zu elements is too large", n);
+  else if (n > (size_t)LIMIT_ELEMENTS) rt_error(&c->rt, ERR_SHAPE, 0, "an array of %zu elements is too large", n);
   else if (n && !x) rt_error(&c->rt, ERR_SHAPE, 0, "the array of numbers is NULL");
   return c->rt.error.kind != ERR_NONE;
 }
@@ -75,7 +75,7 @@ static double call_in_context(void *self, const double *x, size_t n, double *g, 
   if (!c) return NAN;
   context_set_stack(c);
   double y;
-  bool usual = p->array ? n <= LIMIT_ELEMENTS && x : n == p->nargs && x;
+  bool usual = p->array ? n <= (size_t)LIMIT_ELEMENTS && x : n == p->nargs && x;
   if (!usual && refuse_arguments(c, p, x, n)) y = fail(c);
   else y = p->array ? run_array(c, p, x, n, g, p->nresults > 1) : run_numbers(c, p, x, n, g);
   context_give(c);

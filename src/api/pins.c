@@ -5,9 +5,12 @@
  *
  * A pin depends on nothing of the VM but its descriptors, so definitions, roll-backs and other calls don't touch it.
  * Its modules have numbers: a context has a Mod for each, which differs in its Rt alone. What a pin may not hold is
- * refused here, before it is compiled: effects, C functions, and text in which places are noted. */
+ * refused here, before it is compiled: effects, C functions, functions of the host's that aren't thread-safe, and text
+ * in which places are noted. */
+#include "api/hosts.h"
 #include "api/native.h"
 #include "lir/image.h"
+#include "support/host_library.h"
 #include <string.h>
 
 Pin *pin_new(AtledVM *vm) {
@@ -26,6 +29,7 @@ void pin_free(Pin *p) {
   for (int k = 0; k < p->nmodules; k++) {
     PinModule *m = &p->modules[k];
     if (m->mod) jit_unload(m->mod);
+    if (m->mod) rt_foreigns_free(m->mod, m->code->nforeigns);
     mod_free(m->mod);
     image_free(&vm->heap, m->code);
   }
@@ -161,9 +165,17 @@ static bool freeze_all(Pin *p, Obj *closure) {
 }
 
 /* ---- What may not be there --------------------------------------------------------------------------------------- */
+/* The host's functions are found here, so that threads only read where they are. */
+static const char *foreign_misdeed(Mod *m, int64_t k) {
+  if (!host_library(m->foreign_rows[k].library)) return "calls a C function";
+  const HostFunction *f = (const HostFunction *)rt_foreign_host(m, k);
+  if (f && f->pure && f->thread_safe) return NULL;
+  return f && !f->pure ? "has an effect" : "calls a function of the host's that isn't ATLED_THREAD_SAFE";
+}
+
 /* What the instruction does that a native pointer can't; NULL: nothing. */
-static const char *misdeed(const LInstr *i) {
-  if (i->op == LOP_FOREIGN) return "calls a C function";
+static const char *misdeed(Mod *m, const LInstr *i) {
+  if (i->op == LOP_FOREIGN) return foreign_misdeed(m, i->imm.i);
   if (i->op != LOP_RT) return NULL;
   const RtPrim *row = ir_rt_row((int)i->sub);
   if (row->effect || row->clock || i->sub == RTP_WATCHED) return "has an effect";
@@ -198,9 +210,10 @@ static const bool *reached_functions(const Pin *p, int k) {
 static AtledStatus refuse(const Pin *p, const PinModule *m, const LInstr *i) {
   const char *name = i->op == LOP_RT ? ir_rt_name((int)i->sub) : m->code->foreigns[i->imm.i].symbol;
   PinPlace at = i->site < m->nsites ? m->places[i->site] : (PinPlace){0};
-  if (!at.file) return report_bad_argument(p->vm, "a function with a native pointer %s (`%s`)", misdeed(i), name);
+  if (!at.file)
+    return report_bad_argument(p->vm, "a function with a native pointer %s (`%s`)", misdeed(m->mod, i), name);
   return report_bad_argument(p->vm, "%s:%d:%d: a function with a native pointer %s (`%s`)", at.file, at.line, at.column,
-                             misdeed(i), name);
+                             misdeed(m->mod, i), name);
 }
 
 static AtledStatus check(const Pin *p) {
@@ -209,7 +222,7 @@ static AtledStatus check(const Pin *p) {
     const bool *reached = reached_functions(p, k);
     for (int f = 0; f < m->code->nfuncs; f++)
       for (int c = 0; reached[f] && c < m->code->funcs[f]->ncode; c++)
-        if (misdeed(&m->code->funcs[f]->code[c])) return refuse(p, m, &m->code->funcs[f]->code[c]);
+        if (misdeed(m->mod, &m->code->funcs[f]->code[c])) return refuse(p, m, &m->code->funcs[f]->code[c]);
   }
   return ATLED_OK;
 }

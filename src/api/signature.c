@@ -93,7 +93,7 @@ static AtledTypeTree *tree(Trees *t, const Desc *d) {
   if (to) return to;
   to = new_tree(t, d->kind == D_ARRAY ? ATLED_ARRAY : value_kind(d));
   map_put(&t->made, d, to);
-  if (d->kind == D_VARIANT) to->name = d->name;
+  if (d->kind == D_VARIANT || d->kind == D_OPAQUE) to->name = d->name;
   if (d->shown_as) {
     add_entries(t, to, d);
   } else if (to->kind == ATLED_LIST) {

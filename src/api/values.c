@@ -86,13 +86,15 @@ AtledKind value_kind(const Desc *d) {
   case D_TUPLE: return d->names ? ATLED_RECORD : ATLED_TUPLE;
   case D_ARRAY: return d->rank <= ATLED_MAX_RANK ? ATLED_ARRAY : ATLED_OTHER;
   case D_VARIANT: return value_is_list(d) ? ATLED_LIST : ATLED_VARIANT;
+  case D_OPAQUE: return ATLED_OPAQUE;
   default: return ATLED_OTHER;
   }
 }
 
 bool value_is_simple(const Desc *d) {
   AtledKind kind = value_kind(d), element = kind == ATLED_ARRAY ? value_kind(d->args[0]) : kind;
-  return kind <= ATLED_STRING || (kind == ATLED_ARRAY && (element == ATLED_FLOAT || element == ATLED_INT));
+  return kind <= ATLED_STRING || kind == ATLED_OPAQUE ||
+         (kind == ATLED_ARRAY && (element == ATLED_FLOAT || element == ATLED_INT));
 }
 
 int64_t value_count(int rank, const int64_t *dims) {
@@ -128,13 +130,26 @@ bool value_is_contiguous(const AtledValue *v) {
 }
 
 /* ---- Messages ---------------------------------------------------------------------------------- */
+/* "3", "[1, 0]" */
+static void add_index(Str *out, const ValuePlace *at) {
+  for (int64_t i = 0; i < at->index; i++)
+    str_printf(out, "%s%lld", i ? ", " : at->index > 1 ? "[" : "", (long long)at->indices[i]);
+  if (at->index > 1) str_addc(out, ']');
+}
+
 static void add_place(Str *out, const ValuePlace *at) {
   if (out->len) str_puts(out, ", ");
   switch (at->kind) {
+  case PLACE_SET:
+    if (at->index >= 0) str_printf(out, "set %lld", (long long)at->index);
+    break;
   case PLACE_ARGUMENT: str_printf(out, "argument %lld", (long long)at->index + 1); break;
   case PLACE_RESULT: str_puts(out, "the result"); break;
   case PLACE_ITEM: str_printf(out, "item %lld", (long long)at->index); break;
-  case PLACE_ELEMENT: str_printf(out, "element %lld", (long long)at->index); break;
+  case PLACE_ELEMENT:
+    str_puts(out, "element ");
+    add_index(out, at);
+    break;
   case PLACE_FIELD: str_printf(out, "field `%s`", at->name); break;
   case PLACE_PAYLOAD: str_printf(out, "`%s`", at->name); break;
   }
@@ -150,7 +165,7 @@ static const char *place_text(Arena *a, const ValuePlace *at) {
   if (at) {
     while (at->outer) at = at->outer;
     add_place(&out, at);
-    str_puts(&out, ", …");
+    str_puts(&out, out.len ? ", …" : "…");
   }
   while (n--) add_place(&out, last[n]);
   return out.data;
@@ -178,19 +193,29 @@ static const char *const kind_texts[] = {"unit",
                                          "a record",
                                          "a variant",
                                          "a list",
-                                         "text of another kind"};
-static const char *const element_texts[] = {"units",  "bools",   "ints",     "floats", "strings",     "arrays",
-                                            "tuples", "records", "variants", "lists",  "other values"};
+                                         "text of another kind",
+                                         "a value of the host's"};
+static const char *const element_texts[] = {"units",    "bools",  "ints",         "floats",
+                                            "strings",  "arrays", "tuples",       "records",
+                                            "variants", "lists",  "other values", "values of the host's"};
 enum { KINDS = sizeof kind_texts / sizeof *kind_texts };
 
 static const char *text_of(const char *const *texts, AtledKind kind) {
   return (unsigned)kind < KINDS ? texts[kind] : "something of no kind";
 }
 
-static void add_names(Str *out, const Desc *d) {
-  for (int i = 0; i < d->n && out->len < LIMIT_TYPE_IN_MESSAGE; i++)
-    str_printf(out, "%s`%s`", i ? ", " : "", d->names[i]);
-  if (out->len >= LIMIT_TYPE_IN_MESSAGE) str_puts(out, ", …");
+const char *value_names_text(Arena *a, const Desc *d) {
+  Str out = {.arena = a};
+  int i = 0;
+  for (; i < d->n && out.len < LIMIT_TYPE_IN_MESSAGE; i++) str_printf(&out, "%s`%s`", i ? ", " : "", d->names[i]);
+  if (i < d->n) str_puts(&out, ", …");
+  return out.data;
+}
+
+const char *value_shape_text(Arena *a, int rank, const int64_t *dims) {
+  Str out = {.arena = a};
+  for (int i = 0; i < rank; i++) str_printf(&out, "%s%lld", i ? " x " : "", (long long)dims[i]);
+  return out.data;
 }
 
 /* What the type needs. */
@@ -203,22 +228,30 @@ static const char *needed_text(Arena *a, const Desc *d) {
   } else if (kind == ATLED_TUPLE) {
     str_printf(&out, "a tuple of %d items", d->n);
   } else if (kind == ATLED_RECORD) {
-    str_puts(&out, "a record of ");
-    add_names(&out, d);
+    str_printf(&out, "a record of %s", value_names_text(a, d));
   } else if (kind == ATLED_VARIANT) {
     str_printf(&out, "a variant of the type `%s`", d->name);
+  } else if (kind == ATLED_OPAQUE) {
+    str_printf(&out, "a value of the host's type `%s`", d->name);
   } else {
     str_puts(&out, text_of(kind_texts, kind));
   }
   return out.data;
 }
 
+/* ", 2 x 3", of more dimensions than one. */
+static const char *sizes_text(Arena *a, const AtledValue *v) {
+  if (v->rank < 2 || v->rank > ATLED_MAX_RANK) return "";
+  return arena_printf(a, ", %s", value_shape_text(a, v->rank, v->dims));
+}
+
 static const char *given_text(Arena *a, const AtledValue *v) {
   if (v->kind == ATLED_ARRAY)
-    return arena_printf(a, "an array of %s of %d dimension%s", text_of(element_texts, v->element), v->rank,
-                        v->rank == 1 ? "" : "s");
+    return arena_printf(a, "an array of %s of %d dimension%s%s", text_of(element_texts, v->element), v->rank,
+                        v->rank == 1 ? "" : "s", sizes_text(a, v));
   if (v->kind == ATLED_TUPLE || v->kind == ATLED_RECORD)
     return arena_printf(a, "%s of %zu items", text_of(kind_texts, v->kind), v->length);
+  if (v->kind == ATLED_OPAQUE && v->name) return arena_printf(a, "one of the type `%s`", v->name);
   return text_of(kind_texts, v->kind);
 }
 

@@ -6,7 +6,9 @@
  * nothing is left.
  *
  * Arrays of floats and ints aren't copied where they lie as the VM's do. An array of the handle's last result is
- * that array again, a part of it is a view; anything else gets a header whose data pointer is the host's. */
+ * that array again, a part of it is a view; anything else gets a header whose data pointer is the host's.
+ *
+ * A call over many sets (many.c) notes where a part has a value for each set, instead of a value. */
 #include "api/handles.h"
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +16,16 @@
 typedef struct In {
   Rt *rt;
   const ValueSource *from;
+  Columns *columns; /* NULL: each part has one value */
 } In;
 
 static AtledStatus put(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out);
+
+/* A whole argument, or a part of one by way of tuples and records alone. */
+static AtledStatus put_part(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
+  if (in->columns && column_fits(d, v)) return column_add(in->columns, at, d, v, out);
+  return put(in, at, d, v, out);
+}
 
 /* The error is in in->rt. */
 static AtledStatus no_object(const In *in) {
@@ -98,7 +107,7 @@ static AtledStatus check_shape(In *in, const ValuePlace *at, const Desc *d, cons
 static bool element_fits(const Desc *base, AtledKind element) {
   AtledKind needed = value_kind(base);
   if (needed < ATLED_ARRAY || element < ATLED_ARRAY) return needed == element;
-  return needed != ATLED_OTHER && element < ATLED_OTHER; /* each of the items is looked at by itself */
+  return needed != ATLED_OTHER && element != ATLED_OTHER && element <= ATLED_OPAQUE; /* each item is looked at */
 }
 
 /* The array's elements as they are: itself, a view, or a header over the host's. */
@@ -174,7 +183,7 @@ static AtledStatus put_copied(In *in, const ValuePlace *at, const Desc *d, const
   const char *from = v->as.data;
   Slot *to = a->data;
   for (int64_t k = 0; k < count; k++, to += base->nslots) {
-    ValuePlace here = {at, PLACE_ELEMENT, at->depth + 1, k, NULL};
+    ValuePlace here = {at, PLACE_ELEMENT, at->depth + 1, v->rank, NULL, index};
     AtledStatus status = put_element(in, &here, base, from, to);
     if (status != ATLED_OK) return status;
     if (rt_interrupted(in->rt) && rt_poll(in->rt)) return no_object(in);
@@ -205,9 +214,9 @@ static AtledStatus put_tuple(In *in, const ValuePlace *at, const Desc *d, const 
   if (v->kind != ATLED_TUPLE || v->length != (size_t)d->n) return value_misfit(&in->from->to, at, d, v);
   AtledStatus status = check_items(in, at, v);
   for (int i = 0; i < d->n && status == ATLED_OK; out += d->args[i++]->nslots) {
-    ValuePlace here = {at, PLACE_ITEM, at->depth + 1, i, NULL};
-    if (d->names) here = (ValuePlace){at, PLACE_FIELD, at->depth + 1, i, d->names[i]};
-    status = put(in, &here, d->args[i], &v->as.items[i], out);
+    ValuePlace here = {at, PLACE_ITEM, at->depth + 1, i, NULL, NULL};
+    if (d->names) here = (ValuePlace){at, PLACE_FIELD, at->depth + 1, i, d->names[i], NULL};
+    status = put_part(in, &here, d->args[i], &v->as.items[i], out);
   }
   return status;
 }
@@ -218,16 +227,31 @@ static bool has_field(const Desc *d, const char *name) {
   return false;
 }
 
+static AtledStatus no_field(In *in, const ValuePlace *at, const Desc *d, const char *name) {
+  const ValueReports *to = &in->from->to;
+  return value_report(to, at, "the type has no field `%s`, but %s", name ? name : "NULL",
+                      value_names_text(to->texts, d));
+}
+
+/* The field that stands at two places. */
+static const char *given_twice(const AtledValue *v) {
+  for (size_t k = 0; k < v->length; k++)
+    if (value_find_field(v, v->names[k], -1) != (int)k) return v->names[k];
+  return "";
+}
+
 /* The names are those of the type: as many of them, and each of its own is found. */
 static AtledStatus check_names(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v) {
-  if (v->length && !v->names) return value_report(&in->from->to, at, "the names of the fields are NULL");
+  const ValueReports *to = &in->from->to;
+  if (v->length && !v->names) return value_report(to, at, "the names of the fields are NULL");
   for (size_t k = 0; k < v->length; k++)
-    if (!v->names[k] || !has_field(d, v->names[k]))
-      return value_report(&in->from->to, at, "the type has no field `%s`", v->names[k] ? v->names[k] : "NULL");
+    if (!v->names[k] || !has_field(d, v->names[k])) return no_field(in, at, d, v->names[k]);
   for (int i = 0; i < d->n; i++)
     if (value_find_field(v, d->names[i], i) < 0)
-      return value_report(&in->from->to, at, "the field `%s` is missing", d->names[i]);
-  return v->length == (size_t)d->n ? ATLED_OK : value_report(&in->from->to, at, "a field is given twice");
+      return value_report(to, at, "the field `%s` is missing: %d field%s needed, not %zu", d->names[i], d->n,
+                          d->n == 1 ? " is" : "s are", v->length);
+  if (v->length == (size_t)d->n) return ATLED_OK;
+  return value_report(to, at, "the field `%s` is given twice", given_twice(v));
 }
 
 static AtledStatus put_record(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
@@ -236,8 +260,8 @@ static AtledStatus put_record(In *in, const ValuePlace *at, const Desc *d, const
   AtledStatus status = check_items(in, at, v);
   if (status == ATLED_OK) status = check_names(in, at, d, v);
   for (int i = 0; i < d->n && status == ATLED_OK; out += d->args[i++]->nslots) {
-    ValuePlace here = {at, PLACE_FIELD, at->depth + 1, i, d->names[i]};
-    status = put(in, &here, d->args[i], &v->as.items[value_find_field(v, d->names[i], i)], out);
+    ValuePlace here = {at, PLACE_FIELD, at->depth + 1, i, d->names[i], NULL};
+    status = put_part(in, &here, d->args[i], &v->as.items[value_find_field(v, d->names[i], i)], out);
   }
   return status;
 }
@@ -249,7 +273,7 @@ static AtledStatus put_list(In *in, const ValuePlace *at, const Desc *d, const A
   if (status == ATLED_OK) out->p = rt_immediate(2 - d->cons);
   const Desc *head = d->args[d->cons - 1]->args[0];
   for (size_t k = v->length; k-- && status == ATLED_OK;) {
-    ValuePlace here = {at, PLACE_ITEM, at->depth + 1, (int64_t)k, NULL};
+    ValuePlace here = {at, PLACE_ITEM, at->depth + 1, (int64_t)k, NULL, NULL};
     BoxObj *cell = rt_new_box(in->rt, d, d->cons - 1);
     if (!cell) return no_object(in);
     cell->fields[head->nslots].p = out->p;
@@ -261,11 +285,9 @@ static AtledStatus put_list(In *in, const ValuePlace *at, const Desc *d, const A
 }
 
 static AtledStatus no_constructor(In *in, const ValuePlace *at, const Desc *d, const char *name) {
-  Str all = {.arena = in->from->to.texts};
-  for (int i = 0; i < d->n && all.len < LIMIT_TYPE_IN_MESSAGE; i++)
-    str_printf(&all, "%s`%s`", i ? ", " : "", d->names[i]);
-  return value_report(&in->from->to, at, "the type `%s` has no constructor `%s`, but %s", d->name, name ? name : "NULL",
-                      all.data);
+  const ValueReports *to = &in->from->to;
+  return value_report(to, at, "the type `%s` has no constructor `%s`, but %s", d->name, name ? name : "NULL",
+                      value_names_text(to->texts, d));
 }
 
 static AtledStatus put_variant(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
@@ -286,8 +308,20 @@ static AtledStatus put_variant(In *in, const ValuePlace *at, const Desc *d, cons
   BoxObj *box = rt_new_box(in->rt, d, tag);
   if (!box) return no_object(in);
   out->p = &box->h;
-  ValuePlace here = {at, PLACE_PAYLOAD, at->depth + 1, 0, d->names[tag]};
+  ValuePlace here = {at, PLACE_PAYLOAD, at->depth + 1, 0, d->names[tag], NULL};
   return put(in, &here, payload, v->as.items, box->fields);
+}
+
+/* ---- Values of the host's ----------------------------------------------------------------------------- */
+/* One that was just made gets its type here. */
+static AtledStatus put_opaque(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
+  OpaqueObj *x = v->kind == ATLED_OPAQUE ? v->reserved[0] : NULL;
+  bool made = x && x->h.desc == &rt_desc_of_no_type;
+  if (!x || (made ? !v->name || strcmp(v->name, d->name) != 0 : x->h.desc != d))
+    return value_misfit(&in->from->to, at, d, v);
+  x->h.desc = d;
+  rt_retain(out->p = &x->h);
+  return ATLED_OK;
 }
 
 /* ---- Nothing ----------------------------------------------------------------------------------------- */
@@ -308,6 +342,7 @@ static AtledStatus put_none(In *in, const Desc *d, Slot *out) {
 
 /* ---- Any value --------------------------------------------------------------------------------------- */
 static AtledStatus put(In *in, const ValuePlace *at, const Desc *d, const AtledValue *v, Slot *out) {
+  In alone = {in->rt, in->from, NULL};
   if (at->depth > LIMIT_VALUE_DEPTH)
     return value_report(&in->from->to, at, "the value is nested deeper than %d", LIMIT_VALUE_DEPTH);
   if (in->from->unit_for_none && v->kind == ATLED_UNIT && has_none(d)) return put_none(in, d, out);
@@ -329,22 +364,24 @@ static AtledStatus put(In *in, const ValuePlace *at, const Desc *d, const AtledV
     if (v->kind != ATLED_STRING) return value_misfit(&in->from->to, at, d, v);
     if (!v->as.string) return value_report(&in->from->to, at, "the string is NULL");
     return put_text(in, at, v->as.string, v->length, out);
-  case D_ARRAY: return put_array(in, at, d, v, out);
+  case D_ARRAY: return put_array(&alone, at, d, v, out);
   case D_TUPLE: return d->names ? put_record(in, at, d, v, out) : put_tuple(in, at, d, v, out);
-  case D_VARIANT: return value_is_list(d) ? put_list(in, at, d, v, out) : put_variant(in, at, d, v, out);
+  case D_OPAQUE: return put_opaque(in, at, d, v, out);
+  case D_VARIANT: return value_is_list(d) ? put_list(&alone, at, d, v, out) : put_variant(&alone, at, d, v, out);
   default: return value_report(&in->from->to, at, "a host can't make a function");
   }
 }
 
 AtledStatus value_put(const ValueSource *from, Rt *rt, const ValuePlace *at, const Desc *d, const AtledValue *v,
                       Slot *out) {
-  In in = {rt, from};
+  In in = {rt, from, NULL};
   return put(&in, at, d, v, out);
 }
 
-AtledStatus value_put_argument(AtledFunction *f, int index, const Desc *d, const AtledValue *v, Slot *out) {
+AtledStatus value_put_argument(AtledFunction *f, Columns *columns, const ValuePlace *at, const Desc *d,
+                               const AtledValue *v, Slot *out) {
   AtledVM *vm = f->vm;
   ValueSource from = {.to = {.vm = vm, .texts = &vm->scratch}, .around = last_array, .user = f, .lasting = true};
-  ValuePlace at = {NULL, PLACE_ARGUMENT, 0, index, NULL};
-  return value_put(&from, &vm->rt, &at, d, v, out);
+  In in = {&vm->rt, &from, columns};
+  return put_part(&in, at, d, v, out);
 }

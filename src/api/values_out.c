@@ -200,6 +200,11 @@ static void get(Out *out, const Desc *d, const Slot *s, AtledValue *v) {
     return;
   case ATLED_LIST:
   case ATLED_VARIANT: get_variant(out, d, s, v); return;
+  case ATLED_OPAQUE:
+    v->name = d->name;
+    v->as.data = ((const OpaqueObj *)(const void *)s->p)->pointer;
+    v->reserved[0] = s->p;
+    return;
   case ATLED_OTHER: get_text(out, d, s, v); return;
   }
 }

@@ -90,6 +90,12 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
   return ATLED_OK;
 }
 
+/* Rt.host */
+static const RtHost *find_host(void *user, int number) {
+  const AtledVM *vm = user;
+  return number >= 0 && number < vm->hosts.len ? &vm->hosts.data[number]->run : NULL;
+}
+
 AtledVM *atled_new(const AtledConfig *config) {
   AtledConfig own;
   if (!settings_config(&own, config)) return NULL;
@@ -115,7 +121,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->rt.terminal = errors_on_terminal;
   vm->rt.read = config->input ? read_stream : NULL;
   vm->rt.place = run_place;
-  vm->rt.host = hosts_find;
+  vm->rt.host = find_host;
   vm->rt.user = vm;
   vm->rt.strict = config->strict;
   vm->rt.args = config->args;

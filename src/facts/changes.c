@@ -40,27 +40,29 @@ static void add(Trail *t, Node *x, unsigned changes) {
   vec_push(t->w->temp, t->worklist, ((Held){x, changes}));
 }
 
+/* Is n a branch or loop with a tuple of results? */
+static bool has_components(const Node *n) { return ir_is_control(n) && n->type->kind == T_TUPLE; }
+
 /* The value of u, a branch or loop, refers to what its operand k holds: so do components that graph 0 of a loop, or an
  * arm, makes of it. */
 static void follow_components(Trail *t, Node *u, int k, unsigned changes) {
   FOR_USES (use, t->uses, u) {
-    bool held = use->user->op != OP_GET;
-    for (int i = 0; !held && i < (u->op == OP_LOOP ? 1 : u->ngraphs); i++)
+    bool held = false;
+    for (int i = 0; use->user->op == OP_GET && !held && i < (u->op == OP_LOOP ? 1 : u->ngraphs); i++)
       held = changes_param_held(t->w, u->graphs[i], ir_inner_param(u, i, k), (int)use->user->attr.i);
-    if (held && use->user->op == OP_GET) add(t, use->user, changes);
+    if (held) add(t, use->user, changes);
   }
 }
 
 static void follow(Trail *t, Held h, const NodeUse *use) {
   Node *u = use->user;
+  if (has_components(h.x) && u->op == OP_GET) return; /* follow_components has met it */
   unsigned effects = changes_operand(t->w, u, use->operand), changes = op_flags[u->op] & OPF_D ? 0 : h.changes;
   if (effects & CHANGES_ITSELF) t->fate->changed |= h.changes;
   if (h.changes) t->fate->changed |= effects & (CHANGES_PART | CHANGES_CALLED);
   if (!(effects & HOLDS)) return;
-  if (ir_is_control(u) && u->type->kind == T_TUPLE) {
-    follow_components(t, u, use->operand, changes);
-    map_put(&t->seen, u, (void *)((uintptr_t)map_get(&t->seen, u) | 1));
-  } else add(t, u, changes && (u->op == OP_UNINJ || u->op == OP_INJ) ? CHANGES_PART : changes);
+  if (has_components(u)) follow_components(t, u, use->operand, changes);
+  add(t, u, changes && (u->op == OP_UNINJ || u->op == OP_INJ) ? CHANGES_PART : changes);
 }
 
 /* Does component k of the graph's result refer to what is followed? */

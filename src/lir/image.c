@@ -164,7 +164,7 @@ static void desc_refs(Codec *c, const Desc ***refs, int n, bool may_lack) {
 /* What the parts of the kinds are for: arrays and bags have a base element, bags the array that they are when dense. */
 static bool sound_desc(const Desc *d) {
   int parts = d->kind == D_BAG ? 2 : d->kind == D_ARRAY ? 1 : 0;
-  return d->kind <= D_ENV && d->n >= parts && d->rank >= 0 && d->rank < 256 && d->cons >= 0 && d->cons <= d->n &&
+  return d->kind <= D_OPAQUE && d->n >= parts && d->rank >= 0 && d->rank < 256 && d->cons >= 0 && d->cons <= d->n &&
          d->link >= -1 && d->link < d->nslots && each_below(d->slots, d->nslots, SLOT_PTR + 1);
 }
 

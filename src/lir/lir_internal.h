@@ -4,6 +4,6 @@
 #define ATLED_LIR_INTERNAL_H
 #include "lir/lir.h"
 
-#define LIR_LETTERS "ifpr"                          /* of a register's LRegKind, and of a SlotKind */
-extern const char *const lir_desc_kinds[D_ENV + 1]; /* words for DescKind */
+#define LIR_LETTERS "ifpr"                             /* of a register's LRegKind, and of a SlotKind */
+extern const char *const lir_desc_kinds[D_OPAQUE + 1]; /* words for DescKind */
 #endif

@@ -21,8 +21,8 @@
 #include "lir/lir_internal.h"
 #include <string.h>
 
-const char *const lir_desc_kinds[D_ENV + 1] = {"int",   "float",    "bool",    "string", "unit", "tuple",
-                                               "array", "function", "variant", "bag",    "env"};
+const char *const lir_desc_kinds[D_OPAQUE + 1] = {"int",   "float",    "bool",    "string", "unit", "tuple",
+                                                  "array", "function", "variant", "bag",    "env",  "opaque"};
 
 /* ---- Words ------------------------------------------------------------------------------------------------------- */
 /* ` "text"`, or ` _` for NULL. */

@@ -98,8 +98,8 @@ static void read_desc(Reader *r) {
   row_number(r, r->ndescs);
   Desc *d = desc_at(r, r->ndescs++);
   int k = 0;
-  while (k <= D_ENV && !scan_took(r->s, lir_desc_kinds[k])) k++;
-  if (k > D_ENV) scan_wrong(r->s, "expected a kind of descriptor");
+  while (k <= D_OPAQUE && !scan_took(r->s, lir_desc_kinds[k])) k++;
+  if (k > D_OPAQUE) scan_wrong(r->s, "expected a kind of descriptor");
   d->kind = (DescKind)k;
   d->name = text(r);
   scan_expect(r->s, "id=");

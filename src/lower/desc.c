@@ -83,8 +83,8 @@ static int link_of(const Layout *l) {
 }
 
 static const char *kind_name(DescKind k) {
-  static const char *const names[] = {"int",   "float",    "bool",    "string", "unit",       "tuple",
-                                      "array", "function", "variant", "bag",    "environment"};
+  static const char *const names[] = {"int",   "float",    "bool",    "string", "unit",        "tuple",
+                                      "array", "function", "variant", "bag",    "environment", "opaque"};
   return names[k];
 }
 
@@ -141,6 +141,7 @@ static const Desc *desc_of(World *w, IrType *t) {
     d->slots[i] = l->kinds[i] == R_PTR ? SLOT_PTR : l->kinds[i] == R_FLOAT ? SLOT_FLOAT : SLOT_INT;
   if (t->kind == T_TUPLE) desc_of_tuple(w, t, d);
   if (t->kind == T_VARIANT) desc_of_variant(w, t, d);
+  if (t->kind == T_VARIANT && !t->nctors) d->kind = D_OPAQUE;
   if (t->kind == T_ARRAY || t->kind == T_BAG) desc_of_elements(w, t, d);
   d->link = link_of(l);
   d->slot_descs = NEW_ARRAY(w->arena, const Desc *, l->n + 1);

@@ -246,7 +246,8 @@ static void parse_variant(Parser *p, TypeDecl *d) {
   d->nctors = ctors.len;
 }
 
-/* type_decl = params name [ shown_as ] "=" ( variant | type ) */
+/* type_decl = params name [ shown_as ] "=" ( variant | type )
+ * A type of the host's has no more than a name. */
 void parse_type_decl(Parser *p, TypeDecl *d) {
   Span start = token_span(p);
   parse_type_params(p, d);
@@ -257,6 +258,10 @@ void parse_type_decl(Parser *p, TypeDecl *d) {
   set_role(p, p->pos - 1, ROLE_TYPE);
   if (at(p, TOK_TYVAR)) fail_expected(p, "`=`", "parameters stand before the name: type 'a t = …", NO_SPAN, NULL);
   parse_shown_as(p, d);
+  if (p->diags->sources && sources_get(p->diags->sources, p->source)->host && at(p, TOK_EOF)) {
+    d->span = span_to_here(p, start);
+    return;
+  }
   expect(p, TOK_EQ, "a type is declared by its constructors, or another type: type t = A | B of int");
   bool cons = at(p, TOK_LPAREN) && peek_kind(p, 1) == TOK_CONS;
   bool variant = cons || at(p, TOK_BAR) || (at(p, TOK_UPPER) && peek_kind(p, 1) != TOK_DOT);

@@ -432,7 +432,8 @@ static Status merge(Adder *w, const Desc *desc, Obj *a, Obj *b, const int64_t *d
   case D_STRING:
   case D_UNIT:
   case D_TUPLE:
-  case D_FUN: break;
+  case D_FUN:
+  case D_OPAQUE: break;
   }
   if (status && *out != a && *out != b) {
     /* Items on the list may point into it: they go first. */

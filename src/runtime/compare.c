@@ -77,6 +77,12 @@ static Frame array_frame(const ArrayObj *a, const ArrayObj *b, const Desc *d) {
   return f;
 }
 
+/* By the host's pointers. */
+static int order_opaques(const Slot *a, const Slot *b) {
+  uintptr_t p = slot_opaque(a), q = slot_opaque(b);
+  return (p > q) - (p < q);
+}
+
 /* Compares one value; 0 if alike as far as is known: what is inside was pushed. */
 static int step(Walk *w, const Desc *d, const Slot *a, const Slot *b, Status *status) {
   switch (d->kind) {
@@ -99,6 +105,7 @@ static int step(Walk *w, const Desc *d, const Slot *a, const Slot *b, Status *st
     *status = push(w, f);
     return 0;
   }
+  case D_OPAQUE: return order_opaques(a, b);
   case D_FUN:
   case D_BAG:
   case D_ENV: return a->p != b->p;

@@ -90,6 +90,12 @@ void *rt_foreign_address(Mod *m, int64_t k, uint32_t site) {
   return c ? c->address : NULL;
 }
 
+const RtHost *rt_foreign_host(Mod *m, int64_t k) {
+  m = owner(m, &k);
+  ForeignCode *c = host_library(m->foreign_rows[k].library) ? find(m, k, 0) : NULL;
+  return c ? c->host : NULL;
+}
+
 void rt_foreigns_free(Mod *m, int n) {
   for (int k = 0; k < n; k++) {
     if (m->foreigns[k]) heap_realloc(m->rt->heap, m->foreigns[k], code_size(m->foreigns[k]->n), 0);

@@ -95,6 +95,7 @@ static Status step(Hasher *h, const Desc *d, const Slot *a) {
     return rt_is_object(a->p) ? push(h, d->args[tag], ((BoxObj *)a->p)->fields, 1, false) : 0;
   }
   case D_ARRAY: return push_array(h, slot_array(a), d);
+  case D_OPAQUE: add(h, slot_opaque(a)); return 0;
   case D_UNIT:
   case D_FUN:
   case D_BAG:

@@ -120,6 +120,17 @@ Obj *rt_new_string(Rt *rt, const char *text, size_t n) {
   return &s->h;
 }
 
+const Desc rt_desc_of_no_type = {.kind = D_OPAQUE, .nslots = 1, .slots = KIND(SLOT_PTR), .name = "opaque"};
+
+OpaqueObj *rt_new_opaque(Rt *rt, const Desc *desc, void *pointer, void (*finalise)(void *pointer)) {
+  OpaqueObj *x = new_object(rt, sizeof *x, desc ? desc : &rt_desc_of_no_type);
+  if (!x) return NULL;
+  x->pointer = pointer;
+  x->finalise = finalise;
+  x->owner = NULL;
+  return x;
+}
+
 BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag) {
   size_t n = (size_t)variant->args[tag]->nslots;
   BoxObj *b = new_object(rt, sizeof *b + n * sizeof(Slot), variant);
@@ -250,6 +261,13 @@ static void free_object(Rt *rt, Obj *o, int tag, Work *work) {
     EnvObj *e = (EnvObj *)o;
     drop_slots(e->fn->acc_kinds, e->fn->nacc, e->caps, work);
     rt_block_free(rt, e, sizeof *e + (size_t)e->fn->nacc * sizeof(Slot));
+    break;
+  }
+  case D_OPAQUE: {
+    OpaqueObj *x = (OpaqueObj *)o;
+    if (x->finalise) x->finalise(x->pointer);
+    drop(x->owner, work);
+    rt_block_free(rt, x, sizeof *x);
     break;
   }
   case D_INT:

@@ -38,7 +38,7 @@ typedef int32_t Status;
 
 /* ---- Types at run time (one Desc per IR type, made by lowering, shared by all modules of a VM) ------- */
 /* clang-format off */
-typedef enum DescKind { D_INT, D_FLOAT, D_BOOL, D_STRING, D_UNIT, D_TUPLE, D_ARRAY, D_FUN, D_VARIANT, D_BAG, D_ENV } DescKind;
+typedef enum DescKind { D_INT, D_FLOAT, D_BOOL, D_STRING, D_UNIT, D_TUPLE, D_ARRAY, D_FUN, D_VARIANT, D_BAG, D_ENV, D_OPAQUE } DescKind;
 /* clang-format on */
 struct Desc {
   uint64_t id; /* a hash of all that it consists of: types that are equal at run time have the same. 0: unknown */
@@ -93,6 +93,13 @@ typedef struct BoxObj {
   Obj h;
   Slot fields[];
 } BoxObj; /* a variant with a payload */
+/* A value of the host's: D_OPAQUE, of a variant type without constructors. */
+typedef struct OpaqueObj {
+  Obj h;
+  void *pointer;
+  void (*finalise)(void *pointer); /* NULL: nothing happens when it is freed */
+  Obj *owner;                      /* of a copy: the original, which has the finaliser; else NULL */
+} OpaqueObj;
 typedef struct ClosureObj {
   Obj h;
   RtFunc *fn;
@@ -315,6 +322,8 @@ struct Mod {
 Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site);
 /* Its address; NULL after rt_error. */
 void *rt_foreign_address(Mod *m, int64_t k, uint32_t site);
+/* The host's function that it is, found now if it wasn't yet; NULL after rt_error, and for a C function. */
+const RtHost *rt_foreign_host(Mod *m, int64_t k);
 void rt_foreigns_free(Mod *m, int n); /* what was found */
 static inline uint32_t mod_site(const Mod *m, uint32_t site) { return site ? m->site_base + site : 0; }
 static inline bool rt_flip(Rt *rt) {
@@ -368,6 +377,9 @@ ArrayObj *rt_unique(Rt *rt, ArrayObj *a);
 ArrayObj *rt_copy(Rt *rt, const ArrayObj *a);
 /* Makes room for index i in a growable stack of rows of row_slots slots each (dims[0] is set afterwards). */
 ArrayObj *rt_grow(Rt *rt, ArrayObj *a, int64_t i, int64_t row_slots);
+/* desc NULL: its type isn't known yet. Without memory nothing is finalised. */
+OpaqueObj *rt_new_opaque(Rt *rt, const Desc *desc, void *pointer, void (*finalise)(void *pointer));
+extern const Desc rt_desc_of_no_type;                         /* until then */
 BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag); /* fields to be filled in by the caller at once */
 /* Takes a box whose fields have been read: from then on they hold references of their own. */
 void rt_open_box(Rt *rt, BoxObj *b);

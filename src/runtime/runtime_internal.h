@@ -157,6 +157,8 @@ bool rt_matmul_has_kind(int kind);
 #define PRIM_UNUSED ((void)rt, (void)type, (void)args, (void)res, (void)site)
 static inline const StringObj *slot_string(const Slot *s) { return (const StringObj *)s->p; }
 static inline ArrayObj *slot_array(const Slot *s) { return (ArrayObj *)s->p; }
+/* What the host gave; NULL also where there is no value. */
+static inline uintptr_t slot_opaque(const Slot *s) { return s->p ? (uintptr_t)((const OpaqueObj *)s->p)->pointer : 0; }
 #define RT(NAME, function, name, type, flags, right) PRIM(function);
 #include "prims/rt.def"
 #undef RT

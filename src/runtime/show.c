@@ -185,6 +185,11 @@ static void show_value(Walk *w, const Desc *d, const Slot *v, Place place) {
     else if (v->p) open_variant(w, d, v->p, place);
     else buf_puts(w->out, "<null>");
     return;
+  case D_OPAQUE:
+    buf_addc(w->out, '<');
+    buf_puts(w->out, d->name);
+    buf_addc(w->out, '>');
+    return;
   case D_FUN:
   case D_BAG:
   case D_ENV: buf_puts(w->out, "<fun>"); return;

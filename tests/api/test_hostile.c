@@ -495,6 +495,18 @@ static void test_places(void) {
       CHECK(CALL(vm, atled_call_into(f, &n, 1, &into)) == ATLED_BAD_ARGUMENT);
       CHECK(!atled_field(&into, "a") && !atled_field(&into, NULL));
     }
+  for (int kind = -1; kind <= ATLED_OTHER + 1; kind++)
+    for (size_t k = 0; k < COUNT(counts); k++) {
+      int64_t three[] = {3, 1}, odd = counts[k];
+      AtledValue n = atled_array(ATLED_INT, counts, 1, three, NULL), into = {.kind = (AtledKind)kind};
+      CHECK(CALL(vm, atled_call_many(f, &n, 1, 3, &into, NULL)) == ATLED_BAD_ARGUMENT);
+      n = atled_array((AtledKind)kind, counts, 1, &odd, NULL);
+      CHECK(CALL(vm, atled_call_many(f, &n, 1, (size_t)odd, NULL, NULL)) != ATLED_NO_MEMORY || odd == 1);
+      n = atled_array(ATLED_INT, NULL, (int)odd, three, NULL);
+      CHECK(CALL(vm, atled_call_many(f, &n, 1, 3, NULL, NULL)) == ATLED_BAD_ARGUMENT);
+    }
+  CHECK(CALL(vm, atled_call_many(f, NULL, 1, 1, NULL, NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_call_many(f, NULL, INT_MIN, SIZE_MAX, NULL, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_call_into(f, NULL, 1, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_keep(f, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_keep(f, &kept)) == ATLED_BAD_ARGUMENT);
@@ -506,6 +518,7 @@ static void test_places(void) {
   CHECK(atled_keep(f, &kept) == ATLED_BAD_ARGUMENT && !kept);
   CHECK(atled_signature(f, &signature) == ATLED_BAD_ARGUMENT && !signature);
   CHECK(atled_call_into(f, NULL, 0, &(AtledValue){0}) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_call_many(f, NULL, 0, 0, NULL, NULL) == ATLED_BAD_ARGUMENT);
   atled_release(f);
 }
 
@@ -532,10 +545,13 @@ static void test_definitions(void) {
   CHECK(CALL(vm, atled_define(vm, &nothing)) == ATLED_BAD_ARGUMENT);
   CHECK(atled_return(NULL, atled_int(1)) == ATLED_BAD_ARGUMENT && !atled_buffer(NULL, 1));
   atled_fail(NULL, "nobody");
+  AtledValue v = atled_opaque(NULL, NULL, &f, NULL);
+  CHECK(v.kind == ATLED_UNIT && !atled_opaque_get(&v, "t") && !atled_opaque_get(NULL, NULL));
   for (size_t i = 0; i < COUNT(texts); i++) {
     AtledHostFunction g = f;
     g.name = texts[i];
     CALL(vm, atled_define(vm, &g));
+    CALL(vm, atled_define_type(vm, texts[i]));
     g = f;
     g.type = texts[i];
     CHECK(CALL(vm, atled_define(vm, &g)) != ATLED_OK || strstr(texts[i], "->"));
@@ -549,9 +565,9 @@ static void test_definitions(void) {
   f.pullback = &endless;
   CHECK(CALL(vm, atled_define(vm, &f)) == ATLED_BAD_ARGUMENT);
   f.pullback = NULL;
-  for (int kind = -1; kind <= ATLED_OTHER + 1; kind++)
+  for (int kind = -1; kind <= ATLED_OPAQUE + 1; kind++)
     for (size_t k = 0; k < COUNT(counts); k++) {
-      AtledValue v = {.kind = (AtledKind)kind, .rank = (int)counts[k], .length = 2, .dims = {counts[k]}};
+      v = (AtledValue){.kind = (AtledKind)kind, .rank = (int)counts[k], .length = 2, .dims = {counts[k]}};
       f.user = &v;
       f.call = k % 2 ? give : give_twice;
       CHECK(CALL(vm, atled_define(vm, &f)) == ATLED_OK);
@@ -595,6 +611,8 @@ static void call_all(void *user, const char *text, size_t n) {
   AtledHostFunction function = {.name = "f", .type = "unit -> unit"};
   REFUSED(atled_define(vm, &function));
   REFUSED(atled_define_sized(vm, NULL, 0));
+  REFUSED(atled_define_type(vm, "t"));
+  REFUSED(atled_define_type(vm, NULL));
   REFUSED(atled_eval_file(vm, "/dev/null"));
   REFUSED(atled_check(vm, "a", "1"));
   REFUSED(atled_test(vm, "a", "1", NULL, NULL));
@@ -611,6 +629,7 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_native(in->f, ATLED_VALUE, &native));
   REFUSED(atled_replace(in->f, "fun x -> x"));
   REFUSED(atled_call_into(in->f, &x, 1, &x));
+  REFUSED(atled_call_many(in->f, &x, 1, 1, NULL, NULL));
   AtledKept *kept;
   const AtledSignature *signature;
   REFUSED(atled_keep(in->f, &kept));

@@ -378,7 +378,8 @@ static void test_into(AtledJit jit) {
   out[1] = atled_matrix(g, 1, 3);
   CHECK(atled_call_into(f, &arg, 1, &into) == ATLED_BAD_ARGUMENT);
   CHECK_STR(atled_error(vm)->message,
-            "the result, item 1: an array of floats of 1 dimension is needed, not an array of floats of 2 dimensions");
+            "the result, item 1: an array of floats of 1 dimension is needed, not an array of floats of 2 dimensions, "
+            "1 x 3");
   out[1] = atled_floats(NULL, 3);
   CHECK(atled_call_into(f, &arg, 1, &into) == ATLED_BAD_ARGUMENT);
   CHECK_STR(atled_error(vm)->message, "the result, item 1: the buffer is NULL");
@@ -509,17 +510,21 @@ static void test_messages(void) {
   const char *names[] = {"beta", "gamma", "steps", "more"};
   AtledValue items[] = {atled_float(1), atled_int(2), atled_int(3), atled_int(4)}, p = atled_record(names, items, 3);
   rejected(vm, "params", p, "argument 2, field `gamma`: a float is needed, not an int");
-  rejected(vm, "params", atled_record(names, items, 2), "argument 2: the field `steps` is missing");
-  rejected(vm, "params", atled_record(names, items, 4), "argument 2: the type has no field `more`");
+  rejected(vm, "params", atled_record(names, items, 2),
+           "argument 2: the field `steps` is missing: 3 fields are needed, not 2");
+  rejected(vm, "params", atled_record(names, items, 4),
+           "argument 2: the type has no field `more`, but `beta`, `gamma`, `steps`");
   names[3] = "beta";
-  rejected(vm, "params", atled_record(names, items, 4), "argument 2: a field is given twice");
+  rejected(vm, "params", atled_record(names, items, 4), "argument 2: the field `beta` is given twice");
   names[0] = NULL;
-  rejected(vm, "params", atled_record(names, items, 3), "argument 2: the type has no field `NULL`");
+  rejected(vm, "params", atled_record(names, items, 3),
+           "argument 2: the type has no field `NULL`, but `beta`, `gamma`, `steps`");
   rejected(vm, "params", atled_record(NULL, items, 3), "argument 2: the names of the fields are NULL");
   rejected(vm, "params", atled_record(names, NULL, 3), "argument 2: the items are NULL");
   rejected(vm, "params", atled_tuple(items, 2),
            "argument 2: a record of `beta`, `gamma`, `steps` is needed, not a tuple of 2 items");
-  rejected(vm, "params list", atled_list(&p, 1), "argument 2, item 0: the type has no field `NULL`");
+  rejected(vm, "params list", atled_list(&p, 1),
+           "argument 2, item 0: the type has no field `NULL`, but `beta`, `gamma`, `steps`");
   rejected(vm, "int * (float * bool)", atled_tuple(items, 3),
            "argument 2: a tuple of 2 items is needed, not a tuple of 3 items");
   AtledValue inner[] = {atled_int(1), atled_tuple(items, 2)};
@@ -535,7 +540,7 @@ static void test_messages(void) {
   rejected(vm, "shape", atled_int(1), "argument 2: a variant of the type `shape` is needed, not an int");
   rejected(vm, "int list", atled_floats(x, 2), "argument 2: a list is needed, not an array of floats of 1 dimension");
   rejected(vm, "int[][]", atled_matrix(x, 2, 2),
-           "argument 2: an array of ints of 2 dimensions is needed, not an array of floats of 2 dimensions");
+           "argument 2: an array of ints of 2 dimensions is needed, not an array of floats of 2 dimensions, 2 x 2");
   rejected(vm, "float -> float", atled_float(1), "argument 2: a host can't make a function");
   rejected(vm, "(int, int) Map.t", atled_variant("Empty", NULL),
            "argument 2: a host can't make this value: give `Map.of_array` its array");
@@ -543,6 +548,11 @@ static void test_messages(void) {
   int64_t two = 2;
   rejected(vm, "string[]", atled_array(ATLED_STRING, texts, 1, &two, NULL),
            "argument 2, element 1: the string isn't UTF-8: byte 0");
+  int64_t square[] = {2, 2};
+  AtledValue pairs[4], good[] = {atled_int(1), atled_float(2)};
+  for (int k = 0; k < 4; k++) pairs[k] = atled_tuple(k == 2 ? items : good, 2);
+  rejected(vm, "(int * float)[][]", atled_array(ATLED_TUPLE, pairs, 2, square, NULL),
+           "argument 2, element [1, 0], item 0: an int is needed, not a float");
   rejected(vm, "float[]", atled_array(ATLED_FLOAT, x, 1, NULL, NULL), "argument 2: dimension 0 of the array is -1");
   AtledFunction *f = get(vm, "fun x y -> x + y + 1", NULL);
   CHECK(atled_call(f, items, 1, NULL) == ATLED_BAD_ARGUMENT);

@@ -171,6 +171,9 @@ FOUND = [
               "| None -> None) done; match v with Some a -> a[0] | None -> 0.0)"),
     (NUMBERS, "(let mut b = m in let mut s = 0.5 in for i = 0 to {n} - 1 do (let r = (if b[i] > 0.1 then b[i..i + 3] else [0.4]) in "
               "b[i] <- sin b[i]; s <- sin (s * norm r)) done; s + b[0])"),
+    (NUMBERS, "(let mut q = [ Some (Some m) | j < min 2 (length m) ] in for i = 0 to {n} - 1 do (let j = i % length q in q[j] <- (match q[j] "
+              "with Some (Some a) -> (let mut b = a in b[i % length b] <- sin b[i % length b]; Some (Some b)) | _ -> Some None)) done; "
+              "sum [ (match v with Some (Some a) -> sum a | _ -> 0.5) | v in q ])"),
 ]
 
 
