@@ -53,6 +53,7 @@ struct Pin {
   JitPin code; /* first: machine code gets its address */
   uint64_t number;
   const char *purpose;
+  bool ahead; /* its code goes to another program, which has no functions of this host's */
   AtledVM *vm;
   Arena arena;
   PinModule *modules;

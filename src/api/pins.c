@@ -168,16 +168,17 @@ static bool freeze_all(Pin *p, Slot *closures, int n) {
 
 /* ---- What may not be there --------------------------------------------------------------------------------------- */
 /* The host's functions are found here, so that threads only read where they are. */
-static const char *foreign_misdeed(Mod *m, int64_t k) {
+static const char *foreign_misdeed(const Pin *p, Mod *m, int64_t k) {
   if (!host_library(m->foreign_rows[k].library)) return "calls a C function";
+  if (p->ahead) return "calls a function of the host's";
   const HostFunction *f = (const HostFunction *)rt_foreign_host(m, k);
   if (f && f->pure && f->thread_safe) return NULL;
   return f && !f->pure ? "has an effect" : "calls a function of the host's that isn't ATLED_THREAD_SAFE";
 }
 
 /* What the instruction does that a native pointer can't; NULL: nothing. */
-static const char *misdeed(Mod *m, const LInstr *i) {
-  if (i->op == LOP_FOREIGN) return foreign_misdeed(m, i->imm.i);
+static const char *misdeed(const Pin *p, Mod *m, const LInstr *i) {
+  if (i->op == LOP_FOREIGN) return foreign_misdeed(p, m, i->imm.i);
   if (i->op != LOP_RT) return NULL;
   const RtPrim *row = ir_rt_row((int)i->sub);
   if (row->effect || row->clock || i->sub == RTP_WATCHED) return "has an effect";
@@ -212,9 +213,9 @@ static const bool *reached_functions(const Pin *p, int k) {
 static AtledStatus refuse(const Pin *p, const PinModule *m, const LInstr *i) {
   const char *name = i->op == LOP_RT ? ir_rt_name((int)i->sub) : m->code->foreigns[i->imm.i].symbol;
   PinPlace at = i->site < m->nsites ? m->places[i->site] : (PinPlace){0};
-  if (!at.file) return report_bad_argument(p->vm, "a function %s %s (`%s`)", p->purpose, misdeed(m->mod, i), name);
+  if (!at.file) return report_bad_argument(p->vm, "a function %s %s (`%s`)", p->purpose, misdeed(p, m->mod, i), name);
   return report_bad_argument(p->vm, "%s:%d:%d: a function %s %s (`%s`)", at.file, at.line, at.column, p->purpose,
-                             misdeed(m->mod, i), name);
+                             misdeed(p, m->mod, i), name);
 }
 
 static AtledStatus check(const Pin *p) {
@@ -223,7 +224,7 @@ static AtledStatus check(const Pin *p) {
     const bool *reached = reached_functions(p, k);
     for (int f = 0; f < m->code->nfuncs; f++)
       for (int c = 0; reached[f] && c < m->code->funcs[f]->ncode; c++)
-        if (misdeed(m->mod, &m->code->funcs[f]->code[c])) return refuse(p, m, &m->code->funcs[f]->code[c]);
+        if (misdeed(p, m->mod, &m->code->funcs[f]->code[c])) return refuse(p, m, &m->code->funcs[f]->code[c]);
   }
   return ATLED_OK;
 }
@@ -245,7 +246,10 @@ static AtledStatus take(Pin *p, Slot *closures, int n, bool pointer) {
   return freeze_all(p, closures, n) ? check(p) : report_runtime_error(p->vm, (Span){0});
 }
 
-AtledStatus pin_take(Pin *p, Slot *closures, int n) { return take(p, closures, n, false); }
+AtledStatus pin_take(Pin *p, Slot *closures, int n) {
+  p->ahead = true;
+  return take(p, closures, n, false);
+}
 
 AtledStatus pin_fill(Pin *p, Obj *closure) {
   AtledVM *vm = p->vm;
