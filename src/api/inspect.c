@@ -97,8 +97,8 @@ static AtledStatus names_body(AtledVM *vm, void *arg) {
   int n = checker_visible_names(vm->checker, vm->main, &all, &vm->scratch);
   size_t len = strlen(c->prefix);
   c->names = NEW_ARRAY(&vm->scratch, const char *, n + 1);
-  for (int i = 0; i < n; i++)
-    if (strncmp(all[i], c->prefix, len) == 0) c->names[c->n++] = all[i];
+  for (int i = 0; i < n; i++) /* copied: names of the library that nothing else uses go with this call */
+    if (strncmp(all[i], c->prefix, len) == 0) c->names[c->n++] = arena_strndup(&vm->scratch, all[i], strlen(all[i]));
   qsort(c->names, (size_t)c->n, sizeof *c->names, by_name);
   return ATLED_OK;
 }

@@ -215,7 +215,7 @@ static bool is_named_so(SearchCall *c, Module *m, const char *full, Sym name) {
 
 static void try_name(SearchCall *c, Module *m, Sym module, Sym name) {
   AtledVM *vm = c->vm;
-  const char *full = module ? arena_printf(&vm->scratch, "%s.%s", module, name) : name;
+  const char *full = arena_printf(&vm->scratch, "%s%s%s", module ? module : "", module ? "." : "", name);
   if (!c->type) {
     if (is_named_so(c, m, full, name)) vec_push(&vm->scratch, c->others, full);
     return;
