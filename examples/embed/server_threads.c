@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A server's workers: threads that answer requests of clients, each with a VM of its own. A request is an expression
- * that the server didn't write; it is stopped after a second, and the worker goes on with the next one.
+ * that the server didn't write; it is stopped after a second, and the worker takes the next one.
  *
  *   cc server_threads.c $(pkg-config --cflags --libs atled) -lpthread && ./a.out */
 #include <atled.h>

@@ -4,9 +4,9 @@
  *   list ──► a handle of each function, or of its derivative ──► all of them in one pin: what they run and read
  *        ──► machine code of each module │ data and stubs │ header ──► ld ──► renamed into place
  *
- * Looking up is a call on the VM for each function, and all else goes on in calls of its own (vm_call); between them
- * what is known is in the Build. Library and header are made beside the places where they are to be: a build that fails
- * leaves nothing there, and what stood there stays. */
+ * Looking up is a call on the VM for each function, and everything else is done in calls of its own (vm_call); between
+ * them what is known is in the Build. Library and header are made beside the places where they are to be: a build that
+ * fails leaves nothing there, and what stood there stays. */
 #define _GNU_SOURCE
 #include "api/build.h"
 #include "jit/toolchain/folder.h"

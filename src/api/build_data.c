@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef enum ThingKind { THING_DESC, THING_FUNC, THING_OBJECT } ThingKind;
-/* What waits to be written. */
+/* What is still to be written. */
 typedef struct Thing {
   ThingKind kind;
   const void *of;

@@ -10,7 +10,7 @@
  *
  * Rules may have rules, which are made in the same way. Their names are taken back when all has been checked. The
  * number is a row of vm->hosts: of functions that have one name each has its own, so what was made with the older one
- * goes on calling that.
+ * keeps calling that.
  *
  * A function `Sim.step` belongs to a module that all of the program knows, as it does the library's. */
 #include "api/hosts.h"

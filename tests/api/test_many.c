@@ -291,7 +291,7 @@ static void test_misfits(AtledJit jit) {
   end(vm, f);
 }
 
-/* Each allocation fails once: the VM goes on, and nothing is left. */
+/* Each allocation fails once: the VM stays usable, and nothing leaks. */
 static void test_memory(AtledJit jit) {
   AtledVM *vm = new_vm(jit);
   AtledFunction *f = get(vm, "fun (s : string) (w : float[]) -> [ x + float (Str.length s) | x in w ]", NULL);

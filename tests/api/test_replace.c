@@ -138,7 +138,7 @@ static void test_results(AtledJit jit) {
   atled_free(vm);
 }
 
-/* The last result goes on to be an argument, and is updated in place. */
+/* The last result becomes an argument, and is updated in place. */
 static void test_step(AtledJit jit) {
   AtledVM *vm = new_vm(jit);
   AtledFunction *step = look_up(vm, "fun w -> (let mut v = w in v[0] <- v[0] + 1.0; v)", "float[] -> float[]");
