@@ -120,10 +120,16 @@ static Context *take_any(Callers *all, Caller *home, uintptr_t thread) {
   }
   for (Context *c = __atomic_load_n(&all->contexts, __ATOMIC_ACQUIRE); c; c = c->next)
     if (!__atomic_load_n(&c->owner, __ATOMIC_ACQUIRE) && take(c)) {
-      if (c->thread == thread || !c->failure.number) return c;
-      context_give(c); /* the other thread wasn't told yet */
+      if (c->thread == thread || !__atomic_load_n(&c->failure.number, __ATOMIC_RELAXED)) return c;
+      context_give(c); /* the other thread wasn't told yet, or may still read the message */
     }
   return new_context(all);
+}
+
+/* Of a context that the caller has taken. */
+static void forget_failure(Context *c) {
+  __atomic_store_n(&c->failure.number, 0, __ATOMIC_RELAXED);
+  if (c->failure.told) c->failure.told = 0;
 }
 
 Context *context_take_slowly(Callers *all, const Pin *p) {
@@ -131,10 +137,8 @@ Context *context_take_slowly(Callers *all, const Pin *p) {
   Context *c = context_own(all, thread);
   if (c) __atomic_store_n(&c->busy, 1, __ATOMIC_RELAXED);
   else c = take_any(all, caller_home(all, thread), thread);
-  if (c && c->thread != thread) {
-    __atomic_store_n(&c->thread, thread, __ATOMIC_RELAXED);
-    c->failure.number = 0;
-  }
+  if (c && (c->thread != thread || c->failure.told)) forget_failure(c);
+  if (c && c->thread != thread) __atomic_store_n(&c->thread, thread, __ATOMIC_RELAXED);
   if (c && (c->pin == p->number || bind(c, p))) return c;
   if (c) context_give(c);
   __atomic_store_n(&all->lost, 1, __ATOMIC_RELEASE);
@@ -178,6 +182,7 @@ void context_failed(Context *c, const Pin *p) {
                                     .line = at.line,
                                     .column = at.column,
                                     .rendered = f->rendered};
-  f->number = __atomic_add_fetch(&p->vm->callers->failures, 1, __ATOMIC_RELAXED);
+  f->told = 0;
+  __atomic_store_n(&f->number, __atomic_add_fetch(&p->vm->callers->failures, 1, __ATOMIC_RELAXED), __ATOMIC_RELEASE);
   rt_clear_error(&c->rt);
 }

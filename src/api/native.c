@@ -252,11 +252,15 @@ const AtledDiagnostic *atled_native_error(const AtledFunction *f) {
   Callers *all = f ? f->native.callers : NULL;
   uintptr_t thread = caller_thread();
   Context *found = NULL;
-  for (Context *c = all ? __atomic_load_n(&all->contexts, __ATOMIC_ACQUIRE) : NULL; c; c = c->next)
-    if (__atomic_load_n(&c->thread, __ATOMIC_RELAXED) == thread && c->failure.number &&
-        (!found || c->failure.number > found->failure.number))
-      found = c;
+  uint64_t newest = 0;
+  for (Context *c = all ? __atomic_load_n(&all->contexts, __ATOMIC_ACQUIRE) : NULL; c; c = c->next) {
+    /* The number is read first: who made it wrote the thread before. */
+    uint64_t number = __atomic_load_n(&c->failure.number, __ATOMIC_ACQUIRE);
+    if (number <= newest || __atomic_load_n(&c->thread, __ATOMIC_RELAXED) != thread || c->failure.told) continue;
+    found = c;
+    newest = number;
+  }
   if (!found) return all && __atomic_exchange_n(&all->lost, 0, __ATOMIC_ACQ_REL) ? &no_memory : NULL;
-  found->failure.number = 0;
+  found->failure.told = 1;
   return &found->failure.diagnostic;
 }

@@ -87,7 +87,8 @@ void pin_free(Pin *p);
 /* ---- contexts.c: the run-time state of one call at a time ------------------------------------------------------- */
 typedef struct Failure {
   AtledDiagnostic diagnostic;
-  uint64_t number; /* in the order of failures; 0: there is none that the thread wasn't told */
+  uint64_t number; /* in the order of failures; 0: there is none, or another call has the context */
+  int32_t told;    /* atled_native_error gave it: its thread may still read it */
   char message[1024], file[512], rendered[2048];
 } Failure;
 typedef struct Context Context;
