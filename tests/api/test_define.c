@@ -2,21 +2,13 @@
 /* Functions of the host: values of all kinds across the border, derivatives by the host's rules, effects, failures,
  * what is refused, and what is left when memory runs out. */
 #include "check.h"
+#include "new_vm.h"
 #include <atled.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-static AtledVM *new_vm(AtledJit jit) {
-  AtledConfig config;
-  atled_config_init(&config);
-  config.jit = jit;
-  AtledVM *vm = atled_new(&config);
-  CHECK(vm != NULL);
-  return vm;
-}
 
 static void show_error(AtledVM *vm) {
   if (atled_error(vm)) fputs(atled_error(vm)->rendered, stderr);

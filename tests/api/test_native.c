@@ -4,6 +4,7 @@
  *
  * usage: api_native [CALLS] */
 #include "check.h"
+#include "new_vm.h"
 #include <atled.h>
 #include <fenv.h>
 #include <math.h>
@@ -11,15 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static AtledVM *new_vm(AtledJit jit) {
-  AtledConfig config;
-  atled_config_init(&config);
-  config.jit = jit;
-  AtledVM *vm = atled_new(&config);
-  CHECK(vm != NULL);
-  return vm;
-}
 
 static void define(AtledVM *vm, const char *source) {
   CHECK(atled_eval(vm, "model.atl", source) == ATLED_OK);

@@ -4,6 +4,7 @@
  *
  * usage: api_replace [REPLACEMENTS [GROWTH]]     while threads call; without threads (1,000 and 10,000, say) */
 #include "check.h"
+#include "new_vm.h"
 #include "growth.h"
 #include <atled.h>
 #include <math.h>
@@ -11,15 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static AtledVM *new_vm(AtledJit jit) {
-  AtledConfig config;
-  atled_config_init(&config);
-  config.jit = jit;
-  AtledVM *vm = atled_new(&config);
-  CHECK(vm != NULL);
-  return vm;
-}
 
 static void succeed(AtledVM *vm, AtledStatus status) {
   CHECK(status == ATLED_OK);
