@@ -22,7 +22,8 @@
 typedef unsigned char Fact;
 enum {
   ACTIVE = 1 /* depends on an input that is differentiated, and has a cotangent by its type */,
-  OVERWRITTEN = 2 /* holds an array that is changed in place later: the backward pass may read its shape alone */
+  OVERWRITTEN = 2, /* holds an array that is changed in place later: the backward pass may read its shape alone */
+  VIEW = 4         /* may hold a view of a part of such an array */
 };
 
 /* The combined form of a graph g with p parameters, of which the active ones are differentiated. Over the parameters
@@ -68,6 +69,9 @@ void ad_add(Diff *r, const Node *x, Node *cot); /* cot[x] += cot, if x is active
 Node *ad_take(Diff *r, const Node *x);          /* moves cot[x] out */
 void ad_put(Diff *r, const Node *x, Node *acc); /* moves it back: before other contributions */
 
+/* Positions of g's nodes, which r was begun with, in the order that the backward pass reverses. */
+int *ad_backward_order(const Diff *r, Graph *g);
+
 /* The accumulator of operand x, one of the n operands xs, that the backward pass of a branch, loop or call gets. One of
  * floats alone is zero, and the result is added afterwards. Any other is moved: x's own cotangent so far, with those of
  * its components that aren't among xs. ad_region_done takes back what it became. */
@@ -94,6 +98,12 @@ const Construct *ad_construct(const Diff *r, const Node *n);
 void ad_keep(Diff *r, int at); /* the forward node is the same operation on forward nodes */
 void ad_rule_backward(Diff *r, int at, Node *d);
 void ad_rule_tangent(Diff *f, int at);
+/* Residual x of a graph whose parameters these facts are known of, detached where it may be a view of an array that is
+ * overwritten. A loop around would keep the view, and the next update would copy the whole array. */
+Node *ad_detached(World *w, Node *x, const Fact *facts);
+/* Adds to the facts of the parameters of a loop's body which of its state is overwritten, and which of it may be a view
+ * of such an array. */
+void ad_find_views(World *w, const Node *loop, Fact *facts);
 void ad_switch_forward(Diff *r, int at);
 void ad_switch_backward(Diff *r, int at, Node *d);
 void ad_switch_tangent(Diff *f, int at);
@@ -121,6 +131,7 @@ typedef struct LoopPlan {
   /* The others. */
   Combined *body;
   Split split;           /* what the backward loop runs; only with TAPE there are residuals */
+  Fact *facts;           /* of the parameters of the primal body */
   Known *rematerialised; /* carried values that are computed from the index: see ir_delayed */
   Node **tapes;          /* of the residuals, set when the forward loop is made */
   bool *wrapped;         /* each row of the tape is a tuple of one */

@@ -175,6 +175,8 @@ LoopPlan *ad_plan_loop(const Diff *r, const Node *n) {
   }
   if (!hindrance)
     return run_body(w, p, n, facts, RERUN, "rerun: the backward pass runs the body again, and nothing is kept");
+  ad_find_views(w, n, facts);
+  p->facts = facts;
   p->strategy = TAPE;
   p->why = p->split.nres ? hindrance : "linear: the backward pass needs nothing that the loop makes";
   return p;

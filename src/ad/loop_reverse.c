@@ -20,14 +20,6 @@ static bool needs_wrap(World *w, const Node *loop, Node *x) {
   return x->type->kind == T_BAG || (x->type->kind == T_ARRAY && !ir_is_new_row(w, loop, ops, x));
 }
 
-/* The tuple of residual x. A part of a carried array is copied: a view on the tape would make the next update copy the
- * whole array. */
-static Node *wrapped(World *w, const LoopInfo *l, Node *x) {
-  int viewed = x->type->kind == T_ARRAY ? ir_viewed_param(x) : -1;
-  if (viewed > 0 && loop_part(l, viewed - 1) <= LOOP_ACC) x = ir_copy_rows(w, x);
-  return ir_record(w, &x, 1);
-}
-
 /* The loop over n's operands that also stacks the residuals, a tape each. */
 static Node *taping_loop(const Diff *r, const Node *n, LoopPlan *p) {
   World *w = r->w;
@@ -37,7 +29,8 @@ static Node *taping_loop(const Diff *r, const Node *n, LoopPlan *p) {
   p->wrapped = NEW_ARRAY(w->arena, bool, s->nres + 1);
   for (int j = 0; j < s->nres; j++) {
     p->wrapped[j] = needs_wrap(w, n, s->res[j]);
-    rows[j] = p->wrapped[j] ? wrapped(w, n->loop, s->res[j]) : s->res[j];
+    rows[j] = ad_detached(w, s->res[j], p->facts);
+    if (p->wrapped[j]) rows[j] = ir_record(w, &rows[j], 1);
   }
   return ir_loop_stacking(w, n, ad_fwd_all(r, n->ops, n->nops), p->body->y, rows, s->nres, p->tapes);
 }

@@ -248,7 +248,8 @@ Combined *ad_combine(World *w, Graph *g, const Fact *params, bool rerun) {
     if (c->active[i]) vec_push(w->arena, inputs, ir_param(w, i, g->params[i]));
   for (int k = 0, at = c->p + 1; k < c->nacc; k++, at++) start_from(r, inputs.data[k], ir_param(w, at, types[at]));
   ad_add(r, g->result, ir_param(w, c->p, types[c->p]));
-  for (int i = r->n - 1; i >= 0; i--) backward(r, i);
+  const int *order = ad_backward_order(r, g);
+  for (int i = r->n - 1; i >= 0; i--) backward(r, order[i]);
   for (int k = 0; k < c->nacc; k++) vec_push(w->arena, accs, ad_take(r, inputs.data[k]));
   c->back = ir_graph(w, types, c->p + 1 + c->nacc, ir_record(w, accs.data, accs.len), g->name);
   return *known = c;

@@ -209,6 +209,8 @@ static Node *sum_op(World *w, Op op, const Node *n, IrType *t, Node *x) {
 
 /* The identity, with an effect: of its derivatives everything may be known. */
 static bool is_opaque(const Node *n) { return !strcmp(n->attr.rt->name, "opaque"); }
+/* The identity, of memory of its own. */
+static bool is_detached(const Node *n) { return !strcmp(n->attr.rt->name, "detached"); }
 
 /* x̄ += c. Returns NULL, as a rule does in reverse mode. */
 static Node *give(Diff *r, const Node *x, Node *c) {
@@ -274,6 +276,7 @@ static Node *rule(Diff *r, int at, Node *d) {
   case OP_UNINJ: return d ? give(r, x, sum_op(w, OP_INJ, n, of_x, d)) : sum_op(w, OP_UNINJ, n, t, ts[0]);
   case OP_RT:
     if (is_opaque(n)) return d ? give(r, x, ir_get(w, d, 0)) : ir_only(w, t, 0, ts[0]);
+    if (is_detached(n)) return d ? give(r, x, d) : ts[0];
     if (!d) return no_rule(w, t, n->attr.rt->name, n->site);
     for (int i = 0; i < n->nops; i++)
       ad_add(r, n->ops[i], no_rule(w, ad_cotangent(w, n->ops[i]->type), n->attr.rt->name, n->site));

@@ -8,14 +8,6 @@
  * Forward mode switches between the arms over duals: (y, ẏ) = switch c: (f(x), ḟ(x, ẋ)) | (g(x), ġ(x, ẋ)). */
 #include "ad/ad_internal.h"
 
-/* A residual that is a part of an array which is overwritten is copied: a loop around would keep it as a view. */
-static void copy_views(World *w, Split *arm, const Fact *facts) {
-  for (int j = 0; j < arm->nres; j++) {
-    int viewed = arm->res[j]->type->kind == T_ARRAY ? ir_viewed_param(arm->res[j]) : -1;
-    if (viewed >= 0 && facts[viewed] & OVERWRITTEN) arm->res[j] = ir_copy_rows(w, arm->res[j]);
-  }
-}
-
 void ad_switch_forward(Diff *r, int at) {
   World *w = r->w;
   Node *n = r->nodes[at], **ops = ad_fwd_all(r, n->ops, n->nops);
@@ -26,7 +18,7 @@ void ad_switch_forward(Diff *r, int at) {
   s->arms = NEW_ARRAY(w->arena, Split, s->narms);
   for (int t = 0; t < s->narms; t++) {
     ys[t] = ad_stages(r, n->graphs[t], facts, &s->arms[t])->y;
-    copy_views(w, &s->arms[t], facts);
+    for (int j = 0; j < s->arms[t].nres; j++) s->arms[t].res[j] = ad_detached(w, s->arms[t].res[j], facts);
   }
   r->fwd[at] = ir_switch_early(w, s, ys);
 }

@@ -40,22 +40,6 @@ bool *ir_carried_kept(World *w, const LoopInfo *l, Graph *body) {
   return kept;
 }
 
-int ir_viewed_param(const Node *x) {
-  bool view = false;
-  for (;; x = x->ops[0]) {
-    switch (x->op) {
-    case OP_SLICE:
-    case OP_INDEX: view |= x->type->kind == T_ARRAY; break;
-    case OP_RESHAPE:
-    case OP_AFTER:
-    case OP_UPDATE:
-    case OP_UNINJ:
-    case OP_GET: break;
-    default: return view && x->op == OP_PARAM ? (int)x->attr.i : -1;
-    }
-  }
-}
-
 /* Is x made here, by a loop, as a literal, or of what a loop added up? */
 static bool is_made(const Node *x) {
   while (x->op == OP_AFTER) x = x->ops[0];

@@ -11,6 +11,4 @@ bool ir_loop_copies(World *w, const Node *loop, int k);
 /* Is x, a value in the loop's body, an array of numbers that is new in every iteration, and has the same dimensions in
  * all? Making it costs what a copy does. */
 bool ir_is_new_row(World *w, const Node *loop, Node **ops, Node *x);
-/* The parameter that array x is a view of a part of, or of an array which that refers to; -1: of none. */
-int ir_viewed_param(const Node *x);
 #endif

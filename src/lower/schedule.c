@@ -111,33 +111,27 @@ static void add_edge(Planner *p, int from, int i, bool effect) {
   p->effects[i] += effect;
 }
 
-/* Does g's result, or component `slot` of it, share elements with parameter k? */
-static bool yields_param(const Graph *g, int k, int slot) {
-  const Node *y = g->result;
-  if (slot >= 0 && y->op != OP_TUPLE) return false;
-  if (slot >= 0) y = y->ops[slot];
-  while (fact_is_view(y) || fact_is_part(y) || fact_renames(y)) y = y->ops[0];
-  return y->op == OP_PARAM && y->attr.i == k;
-}
-
-/* Does u, a branch or a component of one, share elements with an array x that the branch gets? */
-static bool is_view_of_arm(const Node *u, const Node *x) {
-  const Node *branch = u->op == OP_GET ? u->ops[0] : u;
-  if (branch->op != OP_SWITCH || u->type->kind != T_ARRAY) return false;
-  int slot = u->op == OP_GET ? (int)u->attr.i : -1;
-  for (int k = 1; k < branch->nops; k++)
-    for (int i = 0; i < branch->ngraphs && branch->ops[k] == x; i++)
-      if (yields_param(branch->graphs[i], ir_inner_param(branch, i, k), slot)) return true;
-  return false;
+/* May u, a branch or a component of one, refer to what x holds, which the branch gets? */
+static bool is_yielded_part(Lower *m, const Node *u, const Node *x) {
+  Node *branch = u->op == OP_GET ? u->ops[0] : (Node *)(uintptr_t)u;
+  if (branch->op != OP_SWITCH || !ir_holds_arrays(m->w, u->type)) return false;
+  bool holds = false;
+  for (int k = 1; k < branch->nops; k++) {
+    if (branch->ops[k] != x) continue;
+    if (u == branch) holds |= (changes_operand(m->w, branch, k) & HOLDS) != 0;
+    for (int i = 0; i < branch->ngraphs && u != branch; i++)
+      holds |= changes_param_held(m->w, branch->graphs[i], ir_inner_param(branch, i, k), (int)u->attr.i);
+  }
+  return holds;
 }
 
 static void collect_readers(Planner *p, int x, int consumer, int depth, int **out, int *n, int *cap);
 
-/* Of branch s, which gets array x: the users of what an arm yields of it. */
+/* Of branch s, which gets x: the users of what an arm yields of it. */
 static void collect_from_arms(Planner *p, int x, int s, int consumer, int depth, int **out, int *n, int *cap) {
-  if (is_view_of_arm(p->order[s], p->order[x])) collect_readers(p, s, consumer, depth, out, n, cap);
+  if (is_yielded_part(p->m, p->order[s], p->order[x])) collect_readers(p, s, consumer, depth, out, n, cap);
   FOR_USES (use, p->uses, p->order[s])
-    if (use->user->op == OP_GET && is_view_of_arm(use->user, p->order[x]))
+    if (use->user->op == OP_GET && is_yielded_part(p->m, use->user, p->order[x]))
       collect_readers(p, use->at, consumer, depth, out, n, cap);
 }
 
@@ -154,8 +148,8 @@ static void collect_readers(Planner *p, int x, int consumer, int depth, int **ou
       *cap *= 2;
     }
     (*out)[(*n)++] = user;
-    if (lower_holds_arrays(un->type) && (fact_is_part(un) || fact_renames(un) || fact_is_view(un)))
-      collect_readers(p, user, consumer, depth + 1, out, n, cap);
+    bool part = fact_is_part(un) || fact_renames(un) || fact_is_view(un) || un->op == OP_INJ || un->op == OP_TUPLE;
+    if (part && ir_holds_arrays(p->m->w, un->type)) collect_readers(p, user, consumer, depth + 1, out, n, cap);
     else if (un->op == OP_SWITCH) collect_from_arms(p, x, user, consumer, depth + 1, out, n, cap);
   }
 }

@@ -149,7 +149,7 @@ static const RtPrimId bounded[] = {
     RTP_POSITION,      RTP_FILE_EXISTS,        RTP_LIST_DIR,      RTP_SLEEP,          RTP_DATE,
     RTP_JSON_PARSE,    RTP_JSON_NUMBERS,       RTP_WRITE,         RTP_FLUSH,          RTP_EXIT,
     RTP_ATTEMPT,       RTP_ATTEMPT_EFFECT,     RTP_NANOSECONDS,   RTP_TERMINAL_WIDTH, RTP_STR_BYTE,
-    RTP_UPDATE_LINE,   RTP_ERRORS_ON_TERMINAL,
+    RTP_UPDATE_LINE,   RTP_ERRORS_ON_TERMINAL, RTP_DETACHED,
 };
 
 static bool write_nothing(void *user, RtStream to, const char *s, size_t n) {
