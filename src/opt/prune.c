@@ -39,36 +39,59 @@ static Node *prune_switch(World *w, Node *n, Node **ops, Graph **graphs, const b
 }
 
 /* ---- Loops ---------------------------------------------------------------------------- */
-/* Marks the carried values and accumulators that x reads. */
-static bool mark_state(World *w, Node *x, Graph *body, int slots, bool *need) {
+/* A traversal of a loop's body from the results that are needed: each node is visited once. */
+typedef struct Needed {
+  World *w;
+  Graph *body;
+  int slots;
+  bool *need; /* by slot */
+  Map seen;
+  Nodes left; /* to be visited */
+} Needed;
+
+static void reach(Needed *s, Node *x) {
+  if (map_get(&s->seen, x)) return;
+  map_put(&s->seen, x, x);
+  vec_push(s->w->temp, s->left, x);
+}
+
+static void need_slot(Needed *s, int k) {
+  s->need[k] = true;
+  reach(s, ir_get(s->w, s->body->result, k));
+}
+
+/* Marks the slots that the condition reads. */
+static void need_of_condition(Needed *s, const LoopInfo *l, const Graph *cond) {
   Node **nodes;
-  bool more = false;
-  int n = ir_order(w->temp, ir_graph(w, body->params, body->nparams, x, NULL), &nodes);
+  int n = ir_order(s->w->temp, cond, &nodes);
   for (int i = 0; i < n; i++) {
     int k = nodes[i]->op == OP_PARAM ? (int)nodes[i]->attr.i - 1 : -1;
-    if (k >= 0 && k < slots && !need[k]) more = need[k] = true;
+    if (k >= 0 && k < l->ncarried) need_slot(s, k);
   }
-  return more;
+}
+
+static void visit_all(Needed *s) {
+  while (s->left.len) {
+    const Node *x = s->left.data[--s->left.len];
+    int k = x->op == OP_PARAM ? (int)x->attr.i - 1 : -1;
+    if (k >= 0 && k < s->slots) need_slot(s, k);
+    for (int i = 0; i < x->nops; i++) reach(s, x->ops[i]);
+  }
 }
 
 static bool *needed_state(World *w, const LoopInfo *l, Graph *body, Graph *cond, const bool *read) {
   int slots = loop_slots(l);
-  bool *need = NEW_ARRAY(w->arena, bool, slots + 1), *seen = NEW_ARRAY(w->arena, bool, slots + 1);
-  for (int k = 0; k < slots; k++) need[k] = read[k];
-  if (cond) mark_state(w, cond->result, cond, l->ncarried, need);
-  for (int k = 0; cond && cond->result->op == OP_BOOL && k < slots; k++) /* only an error ends it */
-    need[k] |= (ir_get(w, body->result, k)->flags & NODE_FAILS) != 0;
-  for (int i = 0; i < l->nstacked; i++)
-    if (read[slots + i]) mark_state(w, ir_get(w, body->result, slots + i), body, slots, need);
-  for (bool more = true; more;) {
-    more = false;
-    for (int k = 0; k < slots; k++) {
-      if (!need[k] || seen[k]) continue;
-      seen[k] = more = true;
-      mark_state(w, ir_get(w, body->result, k), body, slots, need);
-    }
+  Needed s = {.w = w, .body = body, .slots = slots, .need = NEW_ARRAY(w->arena, bool, slots + 1)};
+  map_init(&s.seen, w->temp);
+  if (cond) need_of_condition(&s, l, cond);
+  for (int k = 0; k < slots; k++) {
+    bool ends = cond && cond->result->op == OP_BOOL && ir_get(w, body->result, k)->flags & NODE_FAILS;
+    if (read[k] || ends) need_slot(&s, k); /* a constant condition: only an error ends the loop */
   }
-  return need;
+  for (int i = 0; i < l->nstacked; i++)
+    if (read[slots + i]) reach(&s, ir_get(w, body->result, slots + i));
+  visit_all(&s);
+  return s.need;
 }
 
 /* What slot k waits for in each iteration, where it does nothing else: it adds 0, or becomes the constant `start` that
