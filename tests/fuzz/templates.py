@@ -44,7 +44,7 @@ PARTS = [
      "c[at (i + k) 3] <- c[i]; c[i].v[0] <- c[at k 3].x * {c} done; sum [ r.x * sin (dot r.v r.v) | r in c ])) q))", 0.5),
     ("maps", "(let q = {A} in let m = Map.set (at ({I}) 4) ({F}) (Map.of_array [ (i % 3, q[i]) | i < {n} ]) in Map.fold (fun y k v -> sin (y + float k * v)) "
      "(Map.find 0.3 (at ({I}) 5) m) m)", 0.3),
-    ("gradient by maps", "(let m = Map.of_array (mapi (fun i p -> (i, p)) ({A})) in inner m (grad (fun b -> sin (Map.find 0.5 (at ({I}) 4) b) * "
+    ("gradient by maps", "(let (k, m) = (at ({I}) 4, Map.of_array (mapi (fun i p -> (i, p)) ({A}))) in inner m (grad (fun b -> sin (Map.find 0.5 k b) * "
      "Map.fold (fun y k v -> y + v * v) 0.0 b) m))", 0.3),
     ("rows in closures", "(let q = {M} in let g = [ (fun y -> y * sum q[i]) | i < {n} ] in sum [ h ({F}) | h in g ])", 0.4),
 ]
