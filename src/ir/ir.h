@@ -158,6 +158,8 @@ const SiteInfo *ir_site_info(const World *w, Site s);
  * within it, as an operand does. */
 typedef enum Standing { STANDS_ELSEWHERE, STANDS_BEFORE, STANDS_WITHIN } Standing;
 Standing ir_site_standing(const World *w, Site s, Site t);
+/* Do two nodes that are equal but for their places stay two? So for what may fail, not end or have an effect. */
+bool ir_site_is_identity(const Node *n);
 static inline bool ir_site_follows(const World *w, Site s, Site t) {
   return ir_site_standing(w, t, s) == STANDS_BEFORE;
 }

@@ -152,7 +152,7 @@ Site ir_site_inlined(World *w, Site inner, Site call) { return site_append(w, in
  * and tells which effects it precedes (lower/schedule.c). Were equal nodes of two places one, two loops that call a
  * function would share a body with the places of the first call. Of equal nodes in one graph, all of which are
  * evaluated, simplification leaves one (opt.c). */
-static bool site_is_identity(const Node *n) {
+bool ir_site_is_identity(const Node *n) {
   switch (n->op) {
   case OP_VJP:
   case OP_JVP:
@@ -180,7 +180,7 @@ static uint64_t add_hash(uint64_t h, uint64_t x) {
 static uint32_t node_hash(const Node *n) {
   uint64_t h =
       add_hash((uint64_t)n->op << 32 | n->type->id, n->op == OP_DATA ? n->attr.data->hash : (uint64_t)n->attr.i);
-  h = add_hash(h, site_is_identity(n) ? n->site : n->definition);
+  h = add_hash(h, ir_site_is_identity(n) ? n->site : n->definition);
   if (n->type_arg) h = add_hash(h, n->type_arg->id);
   for (int i = 0; i < n->ngraphs; i++) h = add_hash(h, n->graphs[i]->id);
   for (int i = 0; i < n->nops; i++) h = add_hash(h, n->ops[i]->id);
@@ -207,7 +207,7 @@ static bool node_same(const void *p, const void *q) {
     return false;
   if (!same_attr(a, b) || a->definition != b->definition || a->type_arg != b->type_arg || !same_loop(a->loop, b->loop))
     return false;
-  if (site_is_identity(a) && a->site != b->site) return false;
+  if (ir_site_is_identity(a) && a->site != b->site) return false;
   return (!a->nops || memcmp(a->ops, b->ops, sizeof(Node *) * (size_t)a->nops) == 0) &&
          (!a->ngraphs || memcmp(a->graphs, b->graphs, sizeof(Graph *) * (size_t)a->ngraphs) == 0);
 }

@@ -218,22 +218,29 @@ static bool may_keep_waiting(const Node *x) {
   }
 }
 
-/* The place of x; of a branch, which has none, that of the first effect in it, or if it has no effects, of what may
- * fail. So too of a loop without effects: what fails in it may come from a loop that was fused into it. */
-static Site site_of(const Planner *p, const Node *x) {
+/* The place of the first effect in the graphs of x, or if x has no effects, of the first node that may fail. Only places
+ * that belong to a node's identity count: two loops that are equal but for their places are one node, and each has the
+ * place of the one that was made first. 0: there is none. */
+static Site site_inside(const Planner *p, const Node *x) {
   bool effect = ir_is_effect(x);
-  if (x->op != OP_SWITCH && (x->op != OP_LOOP || effect || x->loop->has_cond)) return x->site;
-  if (x->op == OP_SWITCH && x->site) return x->site;
   for (int k = 0; k < x->ngraphs; k++) {
     Node **nodes;
     int n = ir_order(p->m->arena, x->graphs[k], &nodes);
     for (int i = 0; i < n; i++) {
       bool meant = effect ? ir_is_effect(nodes[i]) : may_keep_waiting(nodes[i]);
-      Site s = meant ? site_of(p, nodes[i]) : 0;
+      Site s = !meant ? 0 : ir_site_is_identity(nodes[i]) ? nodes[i]->site : site_inside(p, nodes[i]);
       if (s) return s;
     }
   }
-  return x->site;
+  return 0;
+}
+
+/* The place of x; of a branch without one, and of a loop without effects, a place in it: what fails in a loop may come
+ * from another loop that was fused into it. */
+static Site site_of(const Planner *p, const Node *x) {
+  bool inner = x->op == OP_SWITCH ? !x->site : x->op == OP_LOOP && !ir_is_effect(x) && !x->loop->has_cond;
+  Site s = inner ? site_inside(p, x) : 0;
+  return s ? s : x->site;
 }
 
 /* Does place s stand before place t where one lies in the other, as that of a function does in that of the call of grad
