@@ -23,7 +23,8 @@ typedef unsigned char Fact;
 enum {
   ACTIVE = 1 /* depends on an input that is differentiated, and has a cotangent by its type */,
   OVERWRITTEN = 2, /* holds an array that is changed in place later: the backward pass may read its shape alone */
-  VIEW = 4         /* may hold a view of a part of such an array */
+  VIEW = 4,        /* may hold a view of a part of such an array */
+  CARRIED_VIEW = 8 /* a loop's carried value that may become one in an iteration */
 };
 
 /* The combined form of a graph g with p parameters, of which the active ones are differentiated. Over the parameters
@@ -100,10 +101,12 @@ void ad_rule_backward(Diff *r, int at, Node *d);
 void ad_rule_tangent(Diff *f, int at);
 /* Residual x of a graph whose parameters these facts are known of, detached where it may be a view of an array that is
  * overwritten. A loop around would keep the view, and the next update would copy the whole array. */
-Node *ad_detached(World *w, Node *x, const Fact *facts);
-/* Adds to the facts of the parameters of a loop's body which of its state is overwritten, and which of it may be a view
- * of such an array. */
-void ad_find_views(World *w, const Node *loop, Fact *facts);
+Node *ad_taped(World *w, Node *x, const Fact *facts);
+Node *ad_detached(World *w, Node *x); /* x without views of other arrays */
+/* Adds to the facts of the parameters of a loop's body which of its state is overwritten, and what may hold a view of
+ * such an array; outside: the facts of the loop's inputs. */
+void ad_find_views(World *w, const Node *loop, const Fact *outside, Fact *facts);
+bool ad_reads_carried_view(World *w, const Split *s, const Fact *facts); /* a residual may be, or refer to, one */
 void ad_switch_forward(Diff *r, int at);
 void ad_switch_backward(Diff *r, int at, Node *d);
 void ad_switch_tangent(Diff *f, int at);

@@ -175,7 +175,7 @@ LoopPlan *ad_plan_loop(const Diff *r, const Node *n) {
   }
   if (!hindrance)
     return run_body(w, p, n, facts, RERUN, "rerun: the backward pass runs the body again, and nothing is kept");
-  ad_find_views(w, n, facts);
+  ad_find_views(w, n, outside, facts);
   p->facts = facts;
   p->strategy = TAPE;
   p->why = p->split.nres ? hindrance : "linear: the backward pass needs nothing that the loop makes";

@@ -20,6 +20,17 @@ static bool needs_wrap(World *w, const Node *loop, Node *x) {
   return x->type->kind == T_BAG || (x->type->kind == T_ARRAY && !ir_is_new_row(w, loop, ops, x));
 }
 
+/* What the loop makes in an iteration: carried values that become views are detached where the tape refers to them. */
+static Node *taped_results(World *w, const Node *n, const LoopPlan *p) {
+  Node *y = p->body->y, **xs = NEW_ARRAY(w->arena, Node *, y->type->n + 1);
+  if (!ad_reads_carried_view(w, &p->split, p->facts)) return y;
+  for (int k = 0; k < y->type->n; k++) {
+    xs[k] = ir_get(w, y, k);
+    if (k < loop_slots(n->loop) && p->facts[1 + k] & CARRIED_VIEW) xs[k] = ad_detached(w, xs[k]);
+  }
+  return ir_tuple(w, y->type, xs);
+}
+
 /* The loop over n's operands that also stacks the residuals, a tape each. */
 static Node *taping_loop(const Diff *r, const Node *n, LoopPlan *p) {
   World *w = r->w;
@@ -29,10 +40,10 @@ static Node *taping_loop(const Diff *r, const Node *n, LoopPlan *p) {
   p->wrapped = NEW_ARRAY(w->arena, bool, s->nres + 1);
   for (int j = 0; j < s->nres; j++) {
     p->wrapped[j] = needs_wrap(w, n, s->res[j]);
-    rows[j] = ad_detached(w, s->res[j], p->facts);
+    rows[j] = ad_taped(w, s->res[j], p->facts);
     if (p->wrapped[j]) rows[j] = ir_record(w, &rows[j], 1);
   }
-  return ir_loop_stacking(w, n, ad_fwd_all(r, n->ops, n->nops), p->body->y, rows, s->nres, p->tapes);
+  return ir_loop_stacking(w, n, ad_fwd_all(r, n->ops, n->nops), taped_results(w, n, p), rows, s->nres, p->tapes);
 }
 
 void ad_loop_forward(Diff *r, int at) {

@@ -18,7 +18,7 @@ void ad_switch_forward(Diff *r, int at) {
   s->arms = NEW_ARRAY(w->arena, Split, s->narms);
   for (int t = 0; t < s->narms; t++) {
     ys[t] = ad_stages(r, n->graphs[t], facts, &s->arms[t])->y;
-    for (int j = 0; j < s->arms[t].nres; j++) s->arms[t].res[j] = ad_detached(w, s->arms[t].res[j], facts);
+    for (int j = 0; j < s->arms[t].nres; j++) s->arms[t].res[j] = ad_taped(w, s->arms[t].res[j], facts);
   }
   r->fwd[at] = ir_switch_early(w, s, ys);
 }

@@ -218,9 +218,9 @@ static bool may_keep_waiting(const Node *x) {
   }
 }
 
-/* The place of the first effect in the graphs of x, or if x has no effects, of the first node that may fail. Only places
- * that belong to a node's identity count: two loops that are equal but for their places are one node, and each has the
- * place of the one that was made first. 0: there is none. */
+/* The place of the first effect in the graphs of x, or if x has no effects, of the first node that may fail; 0: there
+ * is none. Only places that belong to a node's identity count: the first of the loops that are equal but for their
+ * places stands for all. */
 static Site site_inside(const Planner *p, const Node *x) {
   bool effect = ir_is_effect(x);
   for (int k = 0; k < x->ngraphs; k++) {

@@ -66,19 +66,23 @@ WALKS = [
 CARRIED = "(let i = 0 in let mut r = {c} * {S0} in for i = 0 to {n} - 1 do r <- 0.5 * r + 0.1 * {S0} done; {R})"
 MADE = "(let b = [ (let r = {S0} in {c} * r) | i < {n} ] in let mut s = 0.0 in for k = 0 to length b - 1 do (let r = b[k] in s <- {f} s + {R}) done; s)"
 # An inner loop reads the array that the outer one changes; a value of several cases may hold a part of it. {V0}: such a part.
-READ_AND_CHANGED = ("(let mut b = m in let mut s = {c} in for i = 0 to {n} - 1 do (for k = 0 to i % 3 do (let r = {V0} in s <- {f} (s * {R})) done; "
+READ_AND_CHANGED = ("(let mut b = m in let mut s = {c} in for i = 0 to {n} - 1 do (for k = 0 to i % 3 do (let r = {V0} in s <- {f} (s + 0.2 * {R})) done; "
                     "b[i] <- {c} * b[i]) done; s + sum (floats b))")
 PERHAPS = ("(let mut b = m in let mut s = {c} in for i = 0 to {n} - 1 do (let k = i % 2 in let v = (if s > {c} then Some {V0} else None) in "
            "b[i] <- {c} * b[i]; s <- {f} (s + (match v with Some r -> {R} | None -> {c}))) done; s + sum (floats b))")
+CARRIED_PART = ("(let mut b = m in let mut s = {c} in let mut v = {V1} in for i = 0 to {n} - 1 do (let k = i % 2 in b[i] <- {c} * b[i]; "
+                "s <- {f} (s + (match v with Some r -> {R} | None -> {c})); v <- (if s > {c} then Some {V0} else None)) done; s + sum (floats b))")
+LISTED_PARTS = ("(let mut b = m in let mut s = {c} in for i = 0 to {n} - 1 do (let k = i % 2 in let v = {V0} :: {V0} :: Nil in "
+                "b[i] <- {c} * b[i]; s <- {f} (s + List.fold (fun z r -> z + {R}) 0.0 v)) done; s + sum (floats b))")
 OF_KIND = {
-    ROWS: [CARRIED, MADE, READ_AND_CHANGED, PERHAPS, "sum [ {R} | r in m ]", "sum (map (fun r -> {R}) m)", "fold (fun s r -> {f} s + {R}) {c} m", "List.fold (fun s r -> {f} s + {R}) {c} (to_list m)",
+    ROWS: [CARRIED, MADE, READ_AND_CHANGED, PERHAPS, CARRIED_PART, LISTED_PARTS, "sum [ {R} | r in m ]", "sum (map (fun r -> {R}) m)", "fold (fun s r -> {f} s + {R}) {c} m", "List.fold (fun s r -> {f} s + {R}) {c} (to_list m)",
            "sum [ dot r q | (r, q) in zip m m ]", "sum [ (let r = w @ p in {R}) | p in m ]",
            "(let mut b = m in for i = 1 to {n} - 1 do b[i] <- {c} * b[i] + 0.3 * b[i - 1] done; sum [ {R} | r in b ])",
            "(let mut b = m in for i = 0 to {n} - 1 do b[i] <- map {f} b[i] done; (let r = b[{n} - 1] in {R}))",
            "(let mut b = m in for i = 1 to {n} - 1 do b[i, 1] <- {f} (b[i - 1, 2] + b[i, 0]) done; sum [ {R} | r in b ])",
            "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i] in b[i, 1] <- {R}) done; sum [ {R} | r in b ])",
            "(let mut b = m in for i = 1 to {n} - 1 do (let p = b[i] in b[i] <- b[i - 1]; b[i - 1] <- 0.5 * p) done; sum [ {R} | r in b ])"],
-    NUMBERS: [CARRIED, MADE, READ_AND_CHANGED, PERHAPS, "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i..i + 3] in b[i] <- {R}) done; sum b)", "sum [ {e} | y in m ]",
+    NUMBERS: [CARRIED, MADE, READ_AND_CHANGED, PERHAPS, CARRIED_PART, LISTED_PARTS, "(let mut b = m in for i = 1 to {n} - 1 do (let r = b[i..i + 3] in b[i] <- {R}) done; sum b)", "sum [ {e} | y in m ]",
               "(let mut b = m in let mut s = {c} in for i = 0 to {n} - 1 do (let r = (if b[i] > {c} then b[i..i + 3] else [{c}, 0.4]) in "
               "b[i] <- {f} b[i]; s <- {f} (s * {R})) done; s + b[0])",
               "(let mut b = m in for i = 2 to {n} - 1 do b[i] <- {f} (0.3 * b[i - 1] + b[i] * b[i - 2]) done; sum b)",
@@ -188,6 +192,10 @@ FOUND = [
               "for k = 0 to i % 3 do s <- atan (s * b[i + k] * a[k]) done; b[i] <- tanh b[i]) done; s + b[0])"),
     (NUMBERS, "(let mut b = m in let mut s = 0.5 in for i = 0 to {n} - 1 do (let r = (if b[i] > 0.4 then Some b[i..i + 3] else None) in "
               "b[i] <- tanh b[i]; s <- atan (s * (match r with Some r -> logsumexp r | None -> 1.0))) done; s + b[0])"),
+    (NUMBERS, "(let mut b = m in let mut s = 0.5 in let mut r = m[..2] in for i = 0 to {n} - 1 do (b[i] <- tanh b[i] * logsumexp r; "
+              "r <- b[i..i + 3]; s <- atan s) done; s + b[0])"),
+    (NUMBERS, "(let mut b = m in let mut s = 0.5 in for i = 0 to {n} - 1 do (let v = b[i..i + 2] :: b[i + 1..i + 4] :: Nil in "
+              "b[i] <- tanh b[i]; s <- atan (s * List.fold (fun z r -> z + logsumexp r) 0.0 v)) done; s + b[0])"),
 ]
 
 
@@ -237,7 +245,7 @@ class Walk:
                     "e": lambda: self.fill(choose(NUMBER_OF_NUMBER)), "f": lambda: choose(SMOOTH), "n": self.steps,
                     "n1": lambda: "float (length m)", "E": lambda: ENDS[self.kind], "L": lambda: self.fill(LEAF[self.kind]), "k": lambda: FIRST[self.kind],
                     "L0": lambda: self.fill(LEAF[self.kind].replace("= v in", "= v[..4] in")),
-                    "J": lambda: self.fill(choose(PARTS)), "M": lambda: self.fill(choose(MADE_PARTS)), "V0": lambda: choose(PART[self.kind]), "c": lambda: f"{self.rng.uniform(0.2, 0.9):.3f}17"}[m[1]]()
+                    "J": lambda: self.fill(choose(PARTS)), "M": lambda: self.fill(choose(MADE_PARTS)), "V0": lambda: choose(PART[self.kind]), "V1": lambda: f"(if length m > 2 then Some {AT[self.kind][0].replace('i', '0')} else None)", "c": lambda: f"{self.rng.uniform(0.2, 0.9):.3f}17"}[m[1]]()
         return re.sub(r"\{(\w+)\}", hole, text)
 
 
