@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
   arena_init(&arena, &heap);
   heap.on_oom = &no_memory;
   if (setjmp(no_memory)) stop("no memory for", argv[1]);
-  Lexer *lx = lexer_new(&heap);
+  Lexer *lx = lexer_new(&heap, 0);
   FILE *out = fopen(argv[1], "wb");
   if (!lx || !out) stop("can't write", argv[1]);
   embed(out, &arena, lx, argc - 2, argv + 2);

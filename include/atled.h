@@ -259,6 +259,13 @@ typedef struct AtledConfig {
    * such processors round them, whoever computes. Code for a higher level than this processor's is made by atled_build
    * alone: everything is evaluated then. Other values are as 0. */
   int cpu;
+  /* Limits of reading, checking and compiling, GCC's work aside, for each call. One that would exceed a limit ends with
+   * an error of kind "compile-limit" that names it, and defines nothing. What the running program has compiled has the
+   * same limits by itself, and is evaluated beyond them. */
+  int nesting_limit;     /* how deep a source may be nested ("nesting"); 0, less, or over 1500: 1500 */
+  size_t node_limit;     /* nodes of the intermediate representation that may be made; 0: no limit */
+  double compile_time;   /* seconds; 0, less, NaN, infinity: no limit */
+  size_t compile_memory; /* bytes beyond those that the VM held when the call began; 0: no limit */
 } AtledConfig;
 
 /* All rights, and else all zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always,
@@ -267,7 +274,8 @@ typedef struct AtledConfig {
 ATLED_API void atled_config_init_sized(AtledConfig *config, size_t size);
 #define atled_config_init(config) atled_config_init_sized(config, sizeof(AtledConfig))
 /* The same for programs that aren't trusted: no rights, GCC in a process of its own or not at all, and limits that a
- * host sets higher or lower: memory_limit 256 MB, stack_size 64 MB, time_limit 10 s, jit_memory 1 GB, jit_time 60 s.
+ * host sets higher or lower: memory_limit 256 MB, stack_size 64 MB, time_limit 10 s, jit_memory 1 GB, jit_time 60 s,
+ * nesting_limit 500, compile_time 5 s.
  * Where `size` has no room for the rights no VM can be made of the config. NULL is allowed. [any] */
 ATLED_API void atled_sandbox_init_sized(AtledConfig *config, size_t size);
 #define atled_sandbox_init(config) atled_sandbox_init_sized(config, sizeof(AtledConfig))

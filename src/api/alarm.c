@@ -21,14 +21,52 @@ static void start_clock(AtledVM *vm) {
   vm->clock_runs = vm->clock && clock_start(vm->clock, &vm->rt, vm->rt.deadline);
 }
 
+/* ---- Limits of compilations -------------------------------------------------------------------------------------- */
+static bool has_compile_time(const AtledConfig *c) { return c->compile_time > 0; } /* it may be no number */
+
+static bool has_compile_limits(const AtledConfig *c) {
+  return has_compile_time(c) || c->node_limit || c->compile_memory;
+}
+
+static uint32_t nodes_made(const AtledVM *vm) { return vm->world ? vm->world->next_id : 0; }
+
+/* The limit that the compilation exceeds; NULL. The time is looked at now and then: it costs more than the others. */
+static const char *exceeded_limit(AtledVM *vm) {
+  enum { SELDOM = 64 };
+  const AtledConfig *c = &vm->config;
+  CompileLimits *l = &vm->compiling;
+  size_t bytes = heap_bytes(&vm->heap);
+  if (c->node_limit && (uint32_t)(nodes_made(vm) - l->nodes) > c->node_limit) return "node_limit";
+  if (c->compile_memory && bytes > l->bytes && bytes - l->bytes > c->compile_memory) return "compile_memory";
+  bool looks = has_compile_time(c) && l->looks++ % SELDOM == 0;
+  return looks && clock_now() - l->since > c->compile_time ? "compile_time" : NULL;
+}
+
+AtledStatus alarm_report_limit(AtledVM *vm) {
+  const char *limit = vm->compiling.exceeded;
+  vm->compiling.exceeded = NULL;
+  if (!limit) return ATLED_OK;
+  return report_error(vm, ATLED_COMPILE_ERROR, "compile-limit", "compiling this takes more than the host allows (%s)",
+                      limit);
+}
+
+/* ---- The alarm --------------------------------------------------------------------------------------------------- */
 /* Heap.stops. */
-static bool stops(void *user) { return alarm_rings(user); }
+static bool stops(void *user) {
+  AtledVM *vm = user;
+  if (alarm_rings(vm)) return true;
+  if (has_compile_limits(&vm->config)) vm->compiling.exceeded = exceeded_limit(vm);
+  return vm->compiling.exceeded != NULL;
+}
 
 void alarm_watch(AtledVM *vm) {
   static const int32_t always = 1;
+  bool limits = has_compile_limits(&vm->config), late = vm->rt.deadline > 0 && !vm->clock_runs;
+  vm->compiling = (CompileLimits){.bytes = heap_bytes(&vm->heap), .nodes = nodes_made(vm)};
+  if (has_compile_time(&vm->config)) vm->compiling.since = clock_now();
   vm->heap.stops = stops;
   vm->heap.stops_user = vm;
-  vm->heap.alarm = vm->rt.deadline > 0 && !vm->clock_runs ? &always : &vm->rt.interrupt;
+  vm->heap.alarm = limits || late ? &always : &vm->rt.interrupt;
 }
 
 void alarm_set(AtledVM *vm) {
@@ -38,6 +76,7 @@ void alarm_set(AtledVM *vm) {
 
 void alarm_off(AtledVM *vm) {
   vm->heap.alarm = NULL;
+  vm->compiling.exceeded = NULL;
   vm->rt.deadline = 0;
   if (vm->clock) clock_stop(vm->clock);
 }

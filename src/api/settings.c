@@ -124,6 +124,8 @@ void atled_sandbox_init_sized(AtledConfig *config, size_t size) {
   own.time_limit = LIMIT_SANDBOX_SECONDS;
   own.jit_memory = (size_t)LIMIT_SANDBOX_COMPILER_MEMORY;
   own.jit_time = LIMIT_SANDBOX_COMPILER_SECONDS;
+  own.nesting_limit = LIMIT_SANDBOX_NESTING;
+  own.compile_time = LIMIT_SANDBOX_FRONT_SECONDS;
   if (config) struct_give(config, size, &own, sizeof own);
 }
 

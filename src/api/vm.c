@@ -76,7 +76,7 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
   vm->sources.loans = &vm->loans;
   map_init(&vm->libraries, &vm->arena);
   diags_init(&vm->diags, &vm->scratch, &vm->sources);
-  vm->lexer = lexer_new(&vm->heap);
+  vm->lexer = lexer_new(&vm->heap, vm->config.nesting_limit);
   if (!vm->lexer) return ATLED_NO_MEMORY;
   vm->checker = checker_new(&vm->arena, &vm->scratch, &vm->syms, &vm->sources, modules_loader(vm));
   rights_begin(vm);
@@ -364,7 +364,8 @@ static void after_jump(Call *c) {
   c->stopped = !c->stopped && is_limited(c->kind) && rt_poll(&vm->rt);
   if (!good) c->status = ATLED_COMPILE_ERROR;
   else if (c->stopped) c->status = report_runtime_error(vm, (Span){0});
-  else c->status = report_no_memory(vm);
+  else c->status = alarm_report_limit(vm);
+  if (c->status == ATLED_OK) c->status = report_no_memory(vm);
 }
 
 /* What the entry before defined nothing with goes. */

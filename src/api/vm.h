@@ -152,6 +152,14 @@ typedef struct Tiers {
   char why[512]; /* what the user is to be warned of */
 } Tiers;
 
+/* What a compilation began with, and the limit of the config that it has exceeded. */
+typedef struct CompileLimits {
+  double since;
+  size_t bytes;
+  uint32_t nodes, looks;
+  const char *exceeded; /* what the error says; NULL: none */
+} CompileLimits;
+
 typedef struct HostFunction HostFunction; /* hosts.h */
 
 struct AtledVM {
@@ -162,9 +170,10 @@ struct AtledVM {
   locale_t locale; /* "C" */
   Clock *clock;    /* NULL until a time limit needs it */
   bool clock_runs; /* it rings at rt.deadline */
-  Arena arena;     /* definitions: as long as the VM */
-  Arena scratch;   /* one call's diagnostics and texts */
-  Arena lowering;  /* what lowering needs */
+  CompileLimits compiling;
+  Arena arena;    /* definitions: as long as the VM */
+  Arena scratch;  /* one call's diagnostics and texts */
+  Arena lowering; /* what lowering needs */
   SymTable syms;
   Sources sources;
   SourceLoans loans; /* to handles */
@@ -312,11 +321,13 @@ Status run_begin(AtledVM *vm);
 /* ---- alarm.c ---- */
 /* The time limit counts from here on. */
 void alarm_set(AtledVM *vm);
-/* What the compiler does from here on ends by heap.on_oom when the time is over or somebody interrupts; rt_poll then
- * raises the error. Nothing counted may be live, as for memory. */
+/* What the compiler does from here on ends by heap.on_oom when the time is over or somebody interrupts, which rt_poll
+ * then raises as an error, and when it exceeds a limit of compilations. Nothing counted may be live, as for memory. */
 void alarm_watch(AtledVM *vm);
 /* The end of both. */
 void alarm_off(AtledVM *vm);
+/* The error of a compilation that was ended by a limit of its own, once; ATLED_OK: there was none. */
+AtledStatus alarm_report_limit(AtledVM *vm);
 bool alarm_rings(const AtledVM *vm);                  /* must the call end? */
 bool alarm_while_compiling(void *vm, double seconds); /* for JitOptions: the same; tells the host how long GCC took */
 

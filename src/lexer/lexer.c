@@ -11,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-Lexer *lexer_new(Heap *heap) {
+Lexer *lexer_new(Heap *heap, int nesting) {
   Lexer *lx = heap_realloc(heap, NULL, 0, sizeof *lx);
   if (!lx) return NULL;
   memset(lx, 0, sizeof *lx);
   lx->heap = heap;
+  lx->nesting = nesting < 1 || nesting > LIMIT_NESTING ? LIMIT_NESTING : nesting;
   arena_init(&lx->temp, heap);
   lx->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (!lx->c_locale) {
@@ -25,6 +26,8 @@ Lexer *lexer_new(Heap *heap) {
   match_prepare(lx);
   return lx;
 }
+
+int lexer_nesting(const Lexer *lx) { return lx->nesting; }
 
 void lexer_free(Lexer *lx) {
   if (!lx) return;

@@ -4,9 +4,12 @@
 #define ATLED_LEXER_H
 #include "support/support.h"
 
-typedef struct Lexer Lexer;   /* what runs share; one per VM, no state of a run */
-Lexer *lexer_new(Heap *heap); /* NULL when memory is gone */
+typedef struct Lexer Lexer; /* what runs share; one per VM, no state of a run */
+/* nesting: how deep a source that isn't the library's may be nested; below 1, or beyond LIMIT_NESTING: that. NULL when
+ * memory is gone. */
+Lexer *lexer_new(Heap *heap, int nesting);
 void lexer_free(Lexer *lx);
+int lexer_nesting(const Lexer *lx);
 
 typedef enum TokenKind {
 #define TOKEN(name, text, form) TOK_##name,

@@ -10,6 +10,7 @@ enum { ASCII = 128 };
 struct Lexer {
   Heap *heap;
   Arena temp;
+  int nesting;
   locale_t c_locale; /* numbers have a point, whatever the host's locale says */
   /* The words and symbols that begin with the same byte, as a list: its first kind, and the next of each kind; 0 ends
    * it. */

@@ -99,7 +99,7 @@ _Noreturn void fail_at(Parser *p, Span at, const char *code, const char *message
 }
 
 void enter(Parser *p) {
-  if (++p->depth > LIMIT_NESTING)
+  if (++p->depth > p->deepest)
     fail_at(p, token_span(p), "nesting", "this is nested too deeply", "name inner parts with `let`");
 }
 
@@ -214,7 +214,9 @@ static Tokens parse_into(Program *program, Lexer *lx, Arena *arena, SymTable *sy
   p->syms = syms;
   p->diags = diags;
   p->source = program->source;
-  p->text = sources_get(diags->sources, p->source)->text;
+  const Source *read = sources_get(diags->sources, p->source);
+  p->text = read->text;
+  p->deepest = read->library ? LIMIT_NESTING : lexer_nesting(lx);
   p->tokens = tokens.data;
   p->ntokens = tokens.len - 1;
   p->cut_off = diags->incomplete;

@@ -29,7 +29,7 @@ typedef struct Parser {
   int item_end;     /* index of the first token behind the current item */
   const Token *tok; /* the current token; &end at the end of the item */
   Token end;
-  int depth;
+  int depth, deepest;
   bool failed;  /* an error was found in the current item */
   bool cut_off; /* the lexer met an open string or comment: errors at the end only follow from it */
   jmp_buf recover;
@@ -64,7 +64,7 @@ _Noreturn void fail_expected(Parser *p, const char *what, const char *hint, Span
 _Noreturn void fail_at(Parser *p, Span at, const char *code, const char *message, const char *hint);
 /* An error after which the item can be read on. */
 void report(Parser *p, Span at, const char *code, const char *message, const char *hint);
-void enter(Parser *p); /* one level deeper; an error beyond LIMIT_NESTING */
+void enter(Parser *p); /* one level deeper; an error beyond p->deepest */
 static inline void leave(Parser *p) { p->depth--; }
 
 /* ---- Hints (habits.c) ---- */

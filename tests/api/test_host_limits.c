@@ -154,11 +154,91 @@ static void test_clock(void) {
   atled_free(vm);
 }
 
+/* ---- Compiling --------------------------------------------------------------------------------------------------- */
+/* A source of n nested parentheses. */
+static char *nested(int n) {
+  char *text = malloc(2 * (size_t)n + 2);
+  if (!text) abort();
+  memset(text, '(', (size_t)n);
+  text[n] = '1';
+  memset(text + n + 1, ')', (size_t)n);
+  text[2 * n + 1] = '\0';
+  return text;
+}
+
+static void test_nesting(void) {
+  AtledConfig config = config_of(ATLED_JIT_OFF);
+  config.nesting_limit = 20;
+  AtledVM *vm = atled_new(&config);
+  char *within = nested(19), *beyond = nested(20);
+  CHECK(vm && atled_eval(vm, "t", within) == ATLED_OK);
+  check_error(vm, atled_eval(vm, "t", beyond), ATLED_COMPILE_ERROR, "nesting", "this is nested too deeply");
+  CHECK(atled_error(vm)->line == 1 && atled_error(vm)->column == 21);
+  CHECK(atled_eval(vm, "t", "print (Linalg.det [[2.0]])") == ATLED_OK); /* the library has no limit */
+  atled_free(vm);
+  free(within);
+  free(beyond);
+}
+
+/* Eight derivatives of one another: seconds of work. */
+static const char steep[] = "let f x = sin (x * exp (x * cos x))\n"
+                            "let g n = grad (fun a -> grad (fun b -> grad (fun c -> grad (fun d -> grad (fun e -> grad "
+                            "(fun h -> grad (fun i -> "
+                            "grad (fun j -> f (j * f (i * f (h * e)))) i) h) e) d) c) b) a) n\nprint (g 0.5)";
+
+/* The work is refused; less of it isn't, nor is it anything in the next call. */
+static void check_compile_limit(AtledConfig config, const char *message) {
+  AtledFunction *f = NULL;
+  AtledVM *vm = atled_new(&config);
+  CHECK(vm && atled_eval(vm, "t", "let square (x : float) = x * x") == ATLED_OK);
+  check_error(vm, atled_eval(vm, "t", steep), ATLED_COMPILE_ERROR, "compile-limit", message);
+  CHECK(atled_get(vm, "grad square", "float -> float", &f) == ATLED_OK);
+  AtledValue x = atled_float(1.5), y;
+  CHECK(atled_call(f, &x, 1, &y) == ATLED_OK && y.as.number == 3.0);
+  CHECK(atled_get(vm, "g", "float -> float", &f) == ATLED_COMPILE_ERROR); /* it defined nothing */
+  atled_release(f);
+  atled_free(vm);
+}
+
+static void test_compile_limits(AtledJit jit) {
+  AtledConfig config = config_of(jit);
+  config.compile_time = 0.1;
+  double start = now();
+  check_compile_limit(config, "compiling this takes more than the host allows (compile_time)");
+  CHECK(now() - start < 10);
+  config = config_of(jit);
+  config.compile_memory = 20 << 20;
+  check_compile_limit(config, "compiling this takes more than the host allows (compile_memory)");
+  config = config_of(jit);
+  config.node_limit = 20000;
+  check_compile_limit(config, "compiling this takes more than the host allows (node_limit)");
+}
+
+/* They end no program that runs. */
+static void test_running(AtledJit jit) {
+  AtledConfig config = config_of(jit);
+  config.compile_time = 0.2;
+  config.compile_memory = 50 << 20;
+  config.node_limit = 100000;
+  AtledVM *vm = atled_new(&config);
+  CHECK(vm);
+  AtledStatus status = atled_eval(vm, "t",
+                                  "let f n = (let mut s = 0.0 in for i = 0 to n do s <- s + sin (float i) done; s)\n"
+                                  "print (f 30000000 + sum [ float i | i < 10000000 ])");
+  CHECK(status == ATLED_OK);
+  atled_free(vm);
+}
+
 int main(void) {
   test_output(ATLED_JIT_OFF);
   test_output(ATLED_JIT_ALWAYS);
   test_source();
   test_files();
   test_clock();
+  test_nesting();
+  test_compile_limits(ATLED_JIT_OFF);
+  test_compile_limits(ATLED_JIT_ALWAYS);
+  test_running(ATLED_JIT_OFF);
+  test_running(ATLED_JIT_AUTO);
   return check_result();
 }

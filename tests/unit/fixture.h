@@ -27,7 +27,7 @@ static inline void fixture_begin(Fixture *f) {
 static inline void fixture_open(Fixture *f) {
   memset(f, 0, sizeof *f);
   heap_init(&f->heap);
-  f->lx = lexer_new(&f->heap);
+  f->lx = lexer_new(&f->heap, 0);
   fixture_begin(f);
 }
 

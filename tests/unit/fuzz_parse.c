@@ -101,7 +101,7 @@ int main(int argc, char **argv) {
   uint64_t state = argc > 2 ? (uint64_t)atol(argv[2]) : 1;
   Heap heap;
   heap_init(&heap);
-  Lexer *lx = lexer_new(&heap);
+  Lexer *lx = lexer_new(&heap, 0);
   size_t base = heap.bytes;
   for (long i = 0; i < count; i++) {
     char text[MAX_TEXT];

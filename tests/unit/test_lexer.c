@@ -159,7 +159,7 @@ static void test_long_and_fast(Fixture *f) {
   CHECK(f->diags.errors == 0 && t.len > 450000);
   printf("%d tokens in %.1f ms\n", t.len, ms);
   start = clock();
-  Lexer *lx = lexer_new(&f->heap);
+  Lexer *lx = lexer_new(&f->heap, 0);
   printf("lexer_new: %.2f ms\n", 1000.0 * (double)(clock() - start) / CLOCKS_PER_SEC);
   lexer_free(lx);
 }
@@ -169,7 +169,7 @@ static void test_out_of_memory(void) {
     Heap h;
     heap_init(&h);
     h.fail_at = n;
-    Lexer *lx = lexer_new(&h);
+    Lexer *lx = lexer_new(&h, 0);
     bool failed = h.fail_at == 0;
     CHECK((lx != NULL) == !failed);
     lexer_free(lx);

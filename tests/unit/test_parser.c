@@ -344,7 +344,7 @@ static void test_out_of_memory(Fixture *f) {
 int main(void) {
   Fixture f;
   heap_init(&f.heap);
-  f.lx = lexer_new(&f.heap);
+  f.lx = lexer_new(&f.heap, 0);
   test_operators(&f);
   test_expressions(&f);
   test_patterns_and_types(&f);
