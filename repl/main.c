@@ -324,7 +324,11 @@ static int show_ir(Options *o) {
 }
 
 static int build_library(Options *o) {
-  if (o->nrest != 1 || !o->build.output) return options_refuse(o->verb);
+  if (o->nrest != 1) return options_refuse(o->verb);
+  if (!o->build.output) {
+    fputs("atled: `build` needs the name of the library: `-o LIBRARY`\n", stderr);
+    return options_refuse(o->verb);
+  }
   char *text = slurp(o->rest[0]);
   if (!text) return no_input(o->rest[0]);
   AtledVM *vm = new_vm(&o->config);

@@ -158,7 +158,7 @@ def test_paths(folder):
     with open(f"{folder}/bad.atl", "w", encoding="utf-8") as f:
         f.write("let f (x : float) = x\nlet wrong = 1\n")
     os.mkdir(f"{folder}/folder.so")
-    refused(folder, "usage: atled build")
+    refused(folder, "atled: `build` needs the name of the library: `-o LIBRARY`\nusage: atled build")
     refused(folder, "`-o` lacks its value", "-o")
     refused(folder, "can't write `nowhere/libbad.so`: No such file", "-o", "nowhere/libbad.so")
     refused(folder, "can't write `nowhere/bad.h`: No such file", "-o", "libbad.so", "--header", "nowhere/bad.h")
