@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* The C library's functions take half a microsecond, reading the two control words no time. Elsewhere: false. */
-static bool is_usual(void) {
+bool environment_is_usual(void) {
 #if defined __x86_64__
   enum { X87_CONTROL = 0xf3f, X87_USUAL = 0x33f, SSE_FLAGS = 0x3f, SSE_USUAL = 0x1f80 };
   uint16_t x87;
@@ -23,7 +23,7 @@ static bool is_usual(void) {
 }
 
 void environment_enter(Environment *host, locale_t c) {
-  host->usual = is_usual();
+  host->usual = environment_is_usual();
   if (!host->usual) {
     fegetenv(&host->floats);
     fesetenv(FE_DFL_ENV);

@@ -11,6 +11,8 @@ typedef struct Environment {
   fenv_t floats;
   locale_t locale;
 } Environment;
+/* Is the thread's floating point as programs need it? Not known everywhere: false then. */
+bool environment_is_usual(void);
 /* Rounding to nearest, no traps, subnormals kept; the locale given, which is "C". *host is what was before. */
 void environment_enter(Environment *host, locale_t c);
 /* Makes the thread what it was. */

@@ -78,6 +78,7 @@ static void lay_out(AtledFunction *f, IrType *t, AtledVM *vm) {
   f->last->slots = NEW_ARRAY(&f->arena, Slot, f->result->nslots + 1);
   f->next->slots = NEW_ARRAY(&f->arena, Slot, f->result->nslots + 1);
   f->simple_result = value_is_simple(f->result);
+  f->scalars = plain_kinds(f);
 }
 
 /* The place with a source of the handle's own, if the entry read its source. */
@@ -386,6 +387,7 @@ static int find_given_up(const AtledValue *args, int nargs, const AtledValue *re
 
 AtledStatus atled_call(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *result) {
   if (!f) return ATLED_BAD_ARGUMENT;
+  if (plain_call(f, args, nargs, result)) return ATLED_OK;
   AtledValue made; /* whose making may fail */
   CallArgs c = {.f = f, .args = args, .nargs = nargs, .result = result};
   c.given_up = find_given_up(args, nargs, result);
@@ -400,6 +402,7 @@ AtledStatus atled_call_double(AtledFunction *f, const double *args, int nargs, d
   static const double none[1];
   if (!f) return ATLED_BAD_ARGUMENT;
   if (!args && nargs > 0) return vm_reject_null(f->vm, "the array of arguments");
+  if (plain_call_floats(f, args, nargs, result)) return ATLED_OK;
   CallArgs c = {.f = f, .numbers = args ? args : none, .nargs = nargs, .number = result, .given_up = -1};
   return call_handle(&c);
 }

@@ -58,6 +58,7 @@ struct AtledFunction {
   Outcome *last, *next; /* the host's result; the one of the call that is running */
   Outcome outcomes[2];
   bool simple_result;    /* its value is made without memory */
+  AtledKind *scalars;    /* of all arguments and, last, of the result, where all are numbers or bools; else NULL */
   Span place;            /* of the expression */
   Arena arena;           /* of the handle */
   uint32_t first_source; /* of the entry that made it */
@@ -85,6 +86,13 @@ typedef struct ValuePlace {
   const char *name; /* of a field or constructor */
   const int64_t *indices;
 } ValuePlace;
+
+/* ---- plain_calls.c ---- */
+AtledKind *plain_kinds(AtledFunction *f); /* for f->scalars, of the handle's arena */
+/* The call, if the function is plain machine code over numbers and bools, and nothing is to be done beside it: in the
+ * host's own surroundings, on its stack, without limits, none of which such code can tell. False: nothing was done. */
+bool plain_call(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *result);
+bool plain_call_floats(AtledFunction *f, const double *args, int nargs, double *result);
 
 /* ---- values.c ---- */
 bool value_is_list(const Desc *d);                  /* values are given as ATLED_LIST */

@@ -21,6 +21,13 @@ static void free_func(Rt *rt, RtFunc *f) {
   rt_give_back(rt, f, 1, sizeof *f);
 }
 
+static bool is_plain(const LFunc *f) {
+  bool plain = !f->may_fail && !f->recursive;
+  for (int k = 0; k < f->nparams; k++) plain &= f->regs[k].kind != R_PTR;
+  for (int k = 0; k < f->nresults; k++) plain &= f->result_kinds[k] != R_PTR;
+  return plain;
+}
+
 static RtFunc *new_func(Rt *rt, Mod *m, LFunc *code) {
   RtFunc *f = rt_zeroed(rt, 1, sizeof *f);
   if (!f) return NULL;
@@ -31,7 +38,8 @@ static RtFunc *new_func(Rt *rt, Mod *m, LFunc *code) {
                 .nresults = code->nresults,
                 .ncaps = code->ncaps,
                 .acc_kinds = code->acc_kinds,
-                .nacc = code->nacc};
+                .nacc = code->nacc,
+                .plain = is_plain(code)};
   f->param_kinds = rt_zeroed(rt, (size_t)f->nparams, 1);
   f->taken = rt_zeroed(rt, (size_t)f->nparams, sizeof *f->taken);
   f->acc_descs = rt_zeroed(rt, (size_t)f->nacc, sizeof *f->acc_descs);

@@ -136,6 +136,7 @@ struct RtFunc {
   uint8_t *acc_kinds;    /* slots of its EnvObj */
   int nacc;
   const Desc **acc_descs; /* per EnvObj slot: for pointer slots its Desc, else NULL */
+  bool plain;             /* numbers go in and come out, and nothing of it fails, takes memory, or asks for the time */
 };
 
 /* ---- Errors --------------------------------------------------------------------------------------------- */
