@@ -20,6 +20,18 @@ static Node *no_rule(World *w, IrType *t, const char *what, Site site) {
 
 static bool has_effect(const Func *f) { return f->nparams > 0 && f->params[f->nparams - 1]->kind == T_TOKEN; }
 
+/* A function of the host's as messages call it: `f`, and a rule f'pullback of it "the pullback of `f`". */
+static const char *host_name(World *w, const char *symbol) {
+  static const char *const rules[] = {"pullback", "tangent"};
+  const char *prime = strrchr(symbol, '\'');
+  for (int k = 0; prime && prime > symbol && k < 2; k++) {
+    if (strcmp(prime + 1, rules[k]) != 0) continue;
+    const char *of = host_name(w, arena_strndup(w->arena, symbol, (size_t)(prime - symbol)));
+    return arena_printf(w->arena, "the %s of %s", rules[k], of);
+  }
+  return arena_printf(w->arena, "`%s`", symbol);
+}
+
 /* What the program can do nothing about is an error before it runs, unless nothing is left of it when all is
  * optimised: of a C function with an effect, which can't be given a rule, and of a function of the host's. */
 static Node *no_foreign_rule(World *w, IrType *t, const Func *f, Site site) {
@@ -28,9 +40,9 @@ static Node *no_foreign_rule(World *w, IrType *t, const Func *f, Site site) {
   const char *text = "a C function with an effect has no derivative";
   if (host)
     text = arena_printf(w->arena,
-                        has_effect(f) ? "the host's function `%s` has an effect, so it has no derivative"
-                                      : "the host gave `%s` no derivative: atled_define takes its pullback and tangent",
-                        f->foreign.symbol);
+                        has_effect(f) ? "the host's function %s has an effect, so it has no derivative"
+                                      : "the host gave %s no derivative: atled_define takes its pullback and tangent",
+                        host_name(w, f->foreign.symbol));
   return ir_fail(w, FAIL_EFFECT, t, ir_text(w, text), site);
 }
 
