@@ -12,6 +12,7 @@ import ctypes
 import sys
 import threading
 
+from . import _interrupts
 from . import _library as c
 from ._errors import error_of
 from ._values import reader, type_of, writer
@@ -38,6 +39,7 @@ class Program:
         self._vm, self._lock, self._dead, self._types = _lib.atled_new(_byref(config)), threading.RLock(), collections.deque(), {}
         if not self._vm:
             raise MemoryError("no memory for a VM")
+        _interrupts.watch(self)
 
     def __del__(self):
         if getattr(self, "_vm", None):

@@ -9,11 +9,14 @@ import dataclasses
 import gc
 import io
 import math
+import os
 import pathlib
 import re
 import resource
+import signal
 import sys
 import threading
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -262,6 +265,28 @@ class Programs(unittest.TestCase):
             self.assertIn(f"structure {name}: {ctypes.sizeof(structure)} bytes", text)
         self.assertIn(_library.SONAME[-1], re.search(r"SOVERSION (\d)", (ROOT / "CMakeLists.txt").read_text())[1])
         self.assertEqual(_library.lib.atled_version().decode(), atled.__version__)
+
+
+class Interrupts(unittest.TestCase):
+    def test_of_a_call(self):
+        for jit in "auto", "always", "off":
+            m = atled.program("let rec spin n = if n < 0 then 0.0 else spin (n + 1)\nlet square (x : float) = x * x", jit=jit)
+            timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+            timer.start()
+            start = time.monotonic()
+            with self.assertRaises(KeyboardInterrupt):
+                m.spin(0)
+            self.assertLess(time.monotonic() - start, 5)  # without it the call has no end
+            timer.join()
+            self.assertEqual(m.square(3.0), 9.0)
+
+    def test_between_calls(self):
+        m = atled.program("let square (x : float) = x * x")
+        with self.assertRaises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        time.sleep(0.1)
+        self.assertEqual(m.square(3.0), 9.0)
 
 
 class Documentation(unittest.TestCase):
