@@ -15,7 +15,7 @@ TOP = """<!-- Made by examples/make_readme.py from the programs: change those. -
 # Examples
 
 Programs to start from: `./dev run examples/NAME.atl` runs one. Each is a test, so it prints what stands here. `embed/` has C programs that use the
-library, `ahead/` a model that is built ahead of time for them, and `data/` says where data come from.
+library, `ahead/` a model that is built ahead of time for them, `python/` training by several processes with MPI, and `data/` says where data come from.
 
 ![Measured rates of an enzyme, the fitted curve, and a band of two standard errors](../docs/img/enzyme.svg)
 
