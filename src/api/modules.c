@@ -246,10 +246,16 @@ static Module *library(void *user, Sym name) {
   return m;
 }
 
+/* The i-th of them, and behind them of the modules in which the host defines something. */
 static Sym library_name(void *user, int i) {
   AtledVM *vm = user;
+  const Map *made = &vm->libraries;
   for (const StdlibFile *f = stdlib_files; f->name && !vm->config.no_stdlib; f++)
     if (strcmp(f->name, "prelude") != 0 && i-- == 0) return sym_of(&vm->syms, f->name);
+  for (size_t k = 0; k < made->cap; k++) {
+    const Module *m = made->keys[k] ? made->vals[k] : NULL;
+    if (m && !m->library && i-- == 0) return (Sym)made->keys[k];
+  }
   return NULL;
 }
 

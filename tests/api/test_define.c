@@ -673,6 +673,12 @@ static void test_modules(void) {
   const char *doc;
   CHECK(atled_doc(vm, "Geo.cube", &doc) == ATLED_OK);
   CHECK_STR(doc, "Geo.cube : float -> float\nThe third power.\nOf a float.\n");
+  const char *const *words;
+  size_t start;
+  CHECK(atled_complete(vm, "1.0 + Geo.cu", &start, &words) == 1 && start == 10);
+  CHECK_STR(words[0], "cube");
+  CHECK(atled_complete(vm, "1.0 + Ge", &start, &words) == 1 && start == 6);
+  CHECK_STR(words[0], "Geo.");
   atled_free(vm);
   CHECK(ended == 1);
 }
