@@ -19,6 +19,9 @@ set(CPACK_PACKAGE_NAME atled)
 set(CPACK_PACKAGE_CONTACT "${ATLED_MAINTAINER}")
 set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
 set(CPACK_COMPONENTS_ALL program compiler library development)
+if(ATLED_PYTHON)
+  list(APPEND CPACK_COMPONENTS_ALL python)
+endif()
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ
     WORLD_EXECUTE)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian/stage.cmake)
@@ -74,5 +77,15 @@ set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "small ML with native gradients - devel
 ${about}
 This package has the header, the static library and examples, for programs
 that embed Atled.")
+
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-atled)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "libatled${soversion} (>= ${PROJECT_VERSION}), python3, python3-numpy")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-scipy, python3-mpi4py")
+set(CPACK_DEBIAN_PYTHON_DESCRIPTION "small ML with native gradients - Python package
+${about}
+This package calls functions of Atled programs, and their derivatives, from
+Python on NumPy arrays.")
 
 include(CPack)

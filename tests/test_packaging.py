@@ -21,7 +21,7 @@ TOOLS = ("cpack", "dpkg", "dpkg-deb", "dpkg-gensymbols", "dpkg-shlibdeps", "file
          "strings")
 with open(f"{source}/CMakeLists.txt", encoding="utf-8") as rules:
     LIBRARY = "libatled" + re.search(r"SOVERSION (\d+)", rules.read())[1]
-PACKAGES = ("atled", "atled-compiler", "libatled-dev", LIBRARY)
+PACKAGES = ("atled", "atled-compiler", "libatled-dev", LIBRARY, "python3-atled")
 
 missing = [tool for tool in TOOLS if not shutil.which(tool)]
 if missing:
@@ -34,6 +34,7 @@ DEPENDS = {
     "atled-compiler": {"binutils", "libc6", "libffi8", "libgccjit0", "libpcre2-8-0"},
     LIBRARY: {"atled-compiler", "libc6", "libffi8", "libpcre2-8-0"},
     "libatled-dev": {LIBRARY, "libffi-dev", "libpcre2-dev"},
+    "python3-atled": {LIBRARY, "python3", "python3-numpy"},
 }
 # Each package, and patterns of files that it must have, below /usr.
 FILES = {
@@ -43,6 +44,7 @@ FILES = {
     "libatled-dev": (r"lib/.*libatled\.so", r"lib/.*libatled\.a", "include/atled.h", "include/atled.hpp", r"lib/.*/pkgconfig/atled\.pc",
                      r"lib/.*/cmake/atled/atled-config\.cmake", "share/doc/atled/examples/embed/hello.c",
                      "share/doc/atled/examples/ahead/fit.c"),
+    "python3-atled": ("lib/python3/dist-packages/atled/__init__.py", "share/doc/python3-atled/examples/data_parallel.py"),
 }
 HOST = """cmake_minimum_required(VERSION 3.20)
 project(host C)
@@ -150,6 +152,18 @@ def check_use(root, work):
         check(run(f"{work}/host/out/host_{kind}", env=env) == "gradient 2 1 6\n", f"hello.c by CMake, {kind}")
 
 
+def check_python(root):
+    """By the first Python that has NumPy; what installs the package has it, a machine that tests perhaps not."""
+    usr = f"{root}/usr"
+    library = glob.glob(f"{usr}/lib/**/{LIBRARY[:8]}.so.{LIBRARY[8:]}", recursive=True)[0]
+    env = dict(os.environ, PYTHONPATH=f"{usr}/lib/python3/dist-packages", ATLED_LIBRARY=library)
+    for python in (sys.executable, "/usr/bin/python3"):
+        if subprocess.run([python, "-c", "import numpy"], capture_output=True, check=False).returncode == 0:
+            said = run(python, "-c", "import atled; print(atled.grad(atled.program('let f (x : float) = x * x').f)(3.0))", env=env)
+            check(said == "6.0\n", f"Python printed {said!r}")
+            return
+
+
 def check_dpkg(work, packages):
     """Into a system that has nothing, not even what the packages depend on; there are no scripts to run."""
     system = f"{work}/system"
@@ -177,6 +191,7 @@ with tempfile.TemporaryDirectory() as work:
     check_files(f"{work}/root", packages)
     check_binaries(f"{work}/root/all")
     check_use(f"{work}/root/all", work)
+    check_python(f"{work}/root/all")
     check_dpkg(work, packages)
 print("\n".join(wrong))
 sys.exit(1 if wrong else 0)
