@@ -8,7 +8,7 @@
 #include "api/environment.h"
 #include "api/handles.h"
 
-enum { MOST_SLOTS = 16 }; /* arguments and captures */
+enum { FEW = 16 }; /* arguments and captures */
 
 static bool is_scalar(AtledKind kind) { return kind == ATLED_FLOAT || kind == ATLED_INT || kind == ATLED_BOOL; }
 
@@ -29,7 +29,7 @@ static const RtFunc *plain_code(const AtledFunction *f, int nargs) {
   if (!f->scalars || nargs != f->arity || vm->running || vm->closing || vm->reports.len || vm->out_of_memory)
     return NULL;
   const RtFunc *code = ((const ClosureObj *)(const void *)f->value.p)->fn;
-  if (!code->plain || !code->entry || code->nparams > MOST_SLOTS || vm->config.phases) return NULL;
+  if (!code->plain || !code->entry || code->nparams > FEW || vm->config.phases) return NULL;
   return rt_interrupted(&vm->rt) || !environment_is_usual() ? NULL : code;
 }
 
@@ -42,7 +42,7 @@ static void run_code(const AtledFunction *f, const RtFunc *code, Slot *slots, Sl
 
 bool plain_call(AtledFunction *f, const AtledValue *args, int nargs, AtledValue *result) {
   const RtFunc *code = args && result ? plain_code(f, nargs) : NULL;
-  Slot slots[MOST_SLOTS], made;
+  Slot slots[FEW], made;
   if (!code) return false;
   for (int i = 0; i < nargs; i++) {
     if (args[i].kind != f->scalars[i]) return false;
@@ -58,7 +58,7 @@ bool plain_call(AtledFunction *f, const AtledValue *args, int nargs, AtledValue 
 
 bool plain_call_floats(AtledFunction *f, const double *args, int nargs, double *result) {
   const RtFunc *code = args && result ? plain_code(f, nargs) : NULL;
-  Slot slots[MOST_SLOTS], made;
+  Slot slots[FEW], made;
   if (!code) return false;
   for (int i = 0; i <= nargs; i++)
     if (f->scalars[i] != ATLED_FLOAT) return false;
