@@ -305,7 +305,8 @@ static void test_rules(AtledJit jit) {
   CHECK(atled_eval(vm, "program", "let z = hvp f 1.0 1.0") == ATLED_COMPILE_ERROR);
   const AtledDiagnostic *e = atled_error(vm);
   if (e)
-    CHECK_STR(e->message, "the host gave the pullback of `scaled` no derivative: atled_define takes its pullback and tangent");
+    CHECK_STR(e->message,
+              "the host gave the pullback of `scaled` no derivative: atled_define takes its pullback and tangent");
   CHECK(atled_eval(vm, "program", "let h = scaled'pullback") == ATLED_COMPILE_ERROR); /* nobody sees the name */
   atled_free(vm);
 }
