@@ -25,6 +25,7 @@ import mutate  # noqa: E402
 BATCH, MOST_FOUND = 25, 5
 SHRINK_SECONDS = 60
 NO_END = 3600  # seconds of waiting for a batch, on a machine as busy as may be; fuzz_session itself counts processor time
+COMPILING = 60  # seconds of processor time for a source; sanitizers and the verifier take tenfold what a release does
 ORDINARY = (0, 65, 66, 70)
 ENV = dict(os.environ, ATLED_CACHE="", ATLED_HISTORY="/dev/null", UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1",
            ASAN_OPTIONS="allocator_may_return_null=1:detect_stack_use_after_return=0")
@@ -60,7 +61,7 @@ class Failed(Exception):
 class Fuzz:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
-        self.session_exe = os.path.abspath(f"{options.build}/bin/fuzz_session")
+        self.session = [os.path.abspath(f"{options.build}/bin/fuzz_session"), "--seconds", str(COMPILING), options.jit]
         self.atled = os.path.abspath(f"{options.build}/bin/atled")
 
     def write(self, name, sources):
@@ -72,13 +73,13 @@ class Fuzz:
     def run_session(self, sources):
         """None, or how it fails and what was said."""
         path = self.write("one.atl", sources)
-        status, _, errors = execute([self.session_exe, self.options.jit, path], self.folder)
+        status, _, errors = execute([*self.session, path], self.folder)
         return None if status == 0 else (signature(status, errors), errors)
 
     def run_batch(self, sessions):
         """Raises Failed for the first session that fails."""
         paths = [self.write(f"batch{i}.atl", s) for i, s in enumerate(sessions)]
-        status, output, errors = execute([self.session_exe, self.options.jit, *paths], self.folder)
+        status, output, errors = execute([*self.session, *paths], self.folder)
         if status == 0:
             return
         reached = re.findall(r"batch(\d+)\.atl", output)
