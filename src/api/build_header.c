@@ -160,7 +160,7 @@ static void head(Build *b) {
       " * (%s_BAD_ROOM).\n"
       " * Any thread may call, several at the same time. Each has memory of its own, which it keeps until it ends.\n"
       " * The caller's stack is used, 256 KB at most, and the caller's rounding mode. Don't call from a signal\n"
-      " * handler, nor across dlclose. A forked child may call. */\n",
+      " * handler, nor across dlclose. A forked child may call. No limit of time and no interrupt ends a call. */\n",
       u, p, u);
   str_printf(
       out,
