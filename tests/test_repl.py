@@ -46,6 +46,12 @@ class Piped(unittest.TestCase):
             "- : 'a -> 'a = <fun>", "- : 'a[] = []  # 0", "- : 'a option * int = (None, 1)",
             "- : ('a -> 'b) -> 'a list -> 'b list = <fun>", "it : int -> int = <fun>"]))
 
+    def test_open_records_in_values(self):
+        out, err, status = piped("let b_of {b, ..} = b\nlet q = (1, b_of)\nsnd q {b = 3, c = 1}\nlet z = (2, fun x -> x.b)\nfst z\n")
+        self.assertEqual((err, status), ("", 0))
+        self.assertEqual(out.splitlines(), ["b_of : {b : 'a, ..} -> 'a = <fun>", "q : int * ({b : 'a, ..} -> 'a) = <fun>", "it : int = 3",
+                                            "z : int * ({b : 'a, ..} -> 'a) = <fun>", "it : int = 2"])
+
     def test_continuation(self):
         out, err, _ = piped("let f x =\n  x + 1\n\nf 2\n")
         self.assertIn("it : int = 3", out)

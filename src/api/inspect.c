@@ -120,9 +120,10 @@ typedef struct ResultCall {
   const AtledView *view; /* NULL: as source would write it */
 } ResultCall;
 
-/* A constant (`let n = 8`) has no place of its own: it is part of each use. To be shown it is evaluated. */
+/* A constant (`let n = 8`) has no place of its own: it is part of each use. To be shown it is evaluated, at the types
+ * that variables have by default; one with functions of open records has no such type, and is shown as a function. */
 static AtledStatus evaluate_constant(AtledVM *vm, Result *r) {
-  if (r->desc || type_repr(r->binding->type)->kind == TY_FUN) return ATLED_OK;
+  if (r->desc || type_repr(r->binding->type)->kind == TY_FUN || binding_has_open_record(r->binding)) return ATLED_OK;
   Graph *g = elab_value(vm->elab, (Binding *)(uintptr_t)r->binding, NULL, &vm->diags);
   if (report_diags(vm) || !g) return ATLED_COMPILE_ERROR;
   Plan plan = {0};

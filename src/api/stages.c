@@ -30,13 +30,6 @@ static const Graph *stage_graph(const AtledVM *vm, const OptStages *s, AtledStag
 }
 
 /* ---- One name -------------------------------------------------------------------- */
-/* Has it a graph for each type of record that it is given? Other types that are left open have a default. */
-static bool takes_any_record(const Binding *b) {
-  for (int k = 0; k < b->nqvars; k++)
-    if (b->qvars[k]->classes & CLASS_RECORD) return true;
-  return false;
-}
-
 /* Keeps the steps that define the name; a function has none, so its graph is made for it. */
 static AtledStatus select_name(AtledVM *vm, Plan *plan, const char *of) {
   Binding *b = checker_lookup(vm->checker, vm->main, sym_of(&vm->syms, of));
@@ -49,7 +42,7 @@ static AtledStatus select_name(AtledVM *vm, Plan *plan, const char *of) {
   }
   plan->steps.len = kept;
   if (kept) return ATLED_OK;
-  if (takes_any_record(b))
+  if (binding_has_open_record(b))
     return report_bad_argument(
         vm, "`%s` takes any record with its fields, and has a graph for each: give a type to its parameter", of);
   Func *f = elab_function(vm->elab, b, NULL, 0, &vm->diags);

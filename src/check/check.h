@@ -216,6 +216,9 @@ int checker_module_names(Checker *c, const Module *m, Sym **out, Arena *a);
 /* Does the monomorphic type hold a float / a function? */
 bool type_holds_float(Type *t);
 bool type_has_variables(Type *t); /* of types; effects may be open */
+/* Is the binding's type open in a record of which only some fields are known, {b : 'a, ..}? Variables that nothing
+ * decides have defaults, such records haven't. */
+bool binding_has_open_record(const Binding *b);
 
 /* A copy of the type in another arena, names of fields interned in syms, or as mere texts if that is NULL. Types that
  * are there always and what declares variants are shared. NULL: it has variables, or is large. */

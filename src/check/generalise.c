@@ -526,6 +526,12 @@ static Type *copy(Checker *c, Type *t, int depth) {
   return new;
 }
 
+bool binding_has_open_record(const Binding *b) {
+  for (int k = 0; k < b->nqvars; k++)
+    if (b->qvars[k]->classes & CLASS_RECORD) return true;
+  return false;
+}
+
 /* The type of b at a use, with fresh variables for its quantified ones, given in inst. */
 Type *tc_instantiate(Checker *c, Binding *b, Span at, Type ***inst) {
   *inst = NULL;
