@@ -57,6 +57,11 @@ static const SweepProgram sweep_programs[] = {
      "let b = step 3\nprint (map (fun r -> r.p) b)\n"
      "print (grad (fun b -> sum [ r.m * dot r.p r.p | r in b ] + (b[0].p[0] - b[1].p[1]) ^ 2) b)\n",
      NULL},
+    {"parts",
+     "let f (m : float[]) = let mut b = m in let mut s = 0.4 in for i = 0 to 3 do let r = (if b[i] > 0.3 then Some "
+     "(Some b[i..i + 2]) else None) in b[i] <- sin b[i]; s <- s + (match r with Some (Some q) -> norm q | _ -> 0.1) "
+     "done; s + b[0]\nprint (grad f [0.2, 0.5, 0.7, 0.1, 0.4, 0.3])\n",
+     "fun x -> f [x, x, 0.5, x, x, x]"},
     {"closures",
      "let adders = [ (fun x -> x + float i) | i < 3 ]\nlet compose f g x = f (g x)\n"
      "let f x = fold (fun s g -> s * g s) x adders\nprint (grad f 0.5)\nprint (compose sin cos 1.0)\n",
