@@ -202,9 +202,10 @@ class Session:
     def __init__(self, columns=80, shown=False, **env):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            # before the prompt runs: later it would be a change of size, which draws the prompt again
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
             env = {**ENV, "TERM": "xterm", **env}
             os.execve(EXE, [EXE], {k: v for k, v in env.items() if v is not None})
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.seen, self.screen = "", Screen(columns) if shown else None
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
 

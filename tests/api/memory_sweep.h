@@ -59,7 +59,8 @@ static const SweepProgram sweep_programs[] = {
      NULL},
     {"parts",
      "let f (m : float[]) = let mut b = m in let mut s = 0.4 in for i = 0 to 3 do let r = (if b[i] > 0.3 then Some "
-     "(Some b[i..i + 2]) else None) in b[i] <- sin b[i]; s <- s + (match r with Some (Some q) -> norm q | _ -> 0.1) "
+     "(Some b[i..i + 2]) else None) in b[i] <- sin b[i]; s <- s + (match r with Some (Some q) -> logsumexp q | _ -> "
+     "0.1) "
      "done; s + b[0]\nprint (grad f [0.2, 0.5, 0.7, 0.1, 0.4, 0.3])\n",
      "fun x -> f [x, x, 0.5, x, x, x]"},
     {"closures",
