@@ -16,7 +16,8 @@
  *
  * Effects need no quantifier in a definition that isn't a value: an effect
  * variable that stands only for what the value itself does is made pure, and
- * each use loosens that (type_loosen). */
+ * each use loosens that (type_loosen). That of a `mut` variable stays open:
+ * what is assigned later decides it, too. */
 #include "check/check_internal.h"
 #include <string.h>
 
@@ -468,7 +469,7 @@ void tc_leave_level(Checker *c, Marks m, Binding **bs, int n, Generality g) {
     quantify(c, m, bs, n, g);
   } else {
     for (int i = 0; i < n; i++) {
-      settle_effects(c, bs[i]->type, c->s.level);
+      if (bs[i]->kind != BIND_MUT) settle_effects(c, bs[i]->type, c->s.level);
       if (top && tc_no_errors(c)) settle_closed_records(c, bs[i]->type, 0);
       if (top) report_open(c, bs[i]);
       else tc_lower_levels(c, bs[i]->type, c->s.level);
