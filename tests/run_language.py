@@ -20,7 +20,7 @@ def main():
         sys.exit(__doc__)
     modes, paths, programs = MODES, sys.argv[3:], []
     if paths[0] == "--coin":
-        os.environ.update(ATLED_COIN=paths[1], ATLED_OPT="0")
+        os.environ.update(ATLED_COIN=paths[1], ATLED_STEAL=paths[1], ATLED_OPT="0")
         modes, paths = [["--jit=auto"]], paths[2:]
     for path in paths:
         with open(path, encoding="utf-8") as f:

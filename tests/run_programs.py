@@ -59,8 +59,11 @@ def run(exe, path, folder, mode, args, cache):
     if mode == "chance":
         env["ATLED_COIN"] = str(number)
         env["ATLED_OPT"] = "3" if number >> 8 & 3 == 0 else "1"
+        env["ATLED_STEAL"] = str(number)
+        env["ATLED_PASSES"] = "-choose_forks" # so that small ones stay, too
     if mode == "strict native":
         env["ATLED_OPT"] = "3" if number >> 10 & 3 == 0 else "1"
+        env["ATLED_STEAL"] = str(number)
     return subprocess.run([exe, *options, os.path.relpath(path, folder), *args], cwd=folder,
                           capture_output=True, text=True, timeout=120, env=env)
 

@@ -5,7 +5,7 @@
  *   reverse.c        reverse mode of a graph, its combined form; what both modes know of a graph's nodes
  *   forward.c        forward mode of a graph: values with tangents
  *   rules.c          single operations, in both modes
- *   switches.c, calls.c, attempts.c   these constructs, in both modes; checkpoints are calls
+ *   switches.c, calls.c, attempts.c, forks.c   these constructs, in both modes; checkpoints are calls
  *   loop_plan.c      which strategy the backward pass of a loop follows, and why
  *   loop_reverse.c   the forward and the backward loop that a plan says
  *   preaccumulate.c  loops of few inputs, with their partial derivatives
@@ -89,7 +89,7 @@ typedef struct Construct {
   void (*backward)(Diff *r, int at, Node *d);
   void (*tangent)(Diff *f, int at);
 } Construct;
-enum { OPERATION, ATTEMPT, BRANCH, LOOP, CALL, CHECKPOINT };
+enum { OPERATION, ATTEMPT, FORK, BRANCH, LOOP, CALL, CHECKPOINT };
 /* While ad_expand runs: it calls the walks of reverse.c and forward.c, which find the constructs' functions here. */
 struct Differentiation {
   Func *const *rules; /* of scalar operations, by Op: see ad_expand */
@@ -121,6 +121,9 @@ void ad_checkpoint_tangent(Diff *f, int at);
 void ad_attempt_forward(Diff *r, int at);
 void ad_attempt_backward(Diff *r, int at, Node *d);
 void ad_attempt_tangent(Diff *f, int at);
+void ad_fork_forward(Diff *r, int at);
+void ad_fork_backward(Diff *r, int at, Node *d);
+void ad_fork_tangent(Diff *f, int at);
 Node *ad_unless_zero(World *w, Node *d, Node *x); /* x, a product with d: 0 where d is 0 and x NaN */
 
 /* Which strategy a loop's backward pass follows: see loop_plan.c. */

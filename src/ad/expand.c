@@ -149,6 +149,7 @@ Graph *ad_expand(World *w, Graph *g, Func *const *rules) {
   static const Construct constructs[] = {
       [OPERATION] = {ad_keep, ad_rule_backward, ad_rule_tangent},
       [ATTEMPT] = {ad_attempt_forward, ad_attempt_backward, ad_attempt_tangent},
+      [FORK] = {ad_fork_forward, ad_fork_backward, ad_fork_tangent},
       [BRANCH] = {ad_switch_forward, ad_switch_backward, ad_switch_tangent},
       [LOOP] = {ad_loop_forward, ad_loop_backward, ad_loop_tangent},
       [CALL] = {ad_call_forward, ad_call_backward, ad_call_tangent},

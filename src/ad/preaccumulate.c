@@ -26,7 +26,7 @@ static bool only_numbers(World *w, Graph *g, const Fact *params) {
     const Node *n = r->nodes[i];
     if (n->op == OP_PARAM ? !(r->facts[i] & ACTIVE) : !ad_visit(r, i)) continue;
     if (n->op != OP_LOOP && !ad_holds_numbers(w, n->type)) return false;
-    if (ir_is_attempt(n)) return false;
+    if (ir_is_attempt(n) || ir_is_fork(n)) return false;
     switch (ir_shape(n)) {
     case IR_STRAIGHT: break;
     case IR_BRANCH:

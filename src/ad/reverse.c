@@ -158,7 +158,7 @@ void ad_keep(Diff *r, int at) { r->fwd[at] = ad_rebuild(r, r->nodes[at]); }
 const Construct *ad_construct(const Diff *r, const Node *n) {
   const Construct *table = compilation(r->w)->differentiation->constructs;
   switch (ir_shape(n)) {
-  case IR_STRAIGHT: return &table[ir_is_attempt(n) ? ATTEMPT : OPERATION];
+  case IR_STRAIGHT: return &table[ir_is_attempt(n) ? ATTEMPT : ir_is_fork(n) ? FORK : OPERATION];
   case IR_BRANCH: return &table[BRANCH];
   case IR_LOOP: return &table[LOOP];
   case IR_CALL: return &table[n->op == OP_CHECKPOINT ? CHECKPOINT : CALL];

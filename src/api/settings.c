@@ -58,6 +58,7 @@ static const struct {
     {"ATLED_OPT", is_level, "0, 1, 2 or 3"},       {"ATLED_CACHE_SIZE", is_size, "a number of bytes, as in 100M or 2G"},
     {"ATLED_DUMP_JIT", is_folder, "a folder"},     {"ATLED_COMPILER", is_program, "the program atled-compiler"},
     {"ATLED_COIN", is_size, "a number"},           {"ATLED_PASSES", is_passes, "-PASS or stop=N, with commas between"},
+    {"ATLED_STEAL", is_size, "a number"},
 };
 enum { CONFIG_BYTES = 1 << 16 }; /* bytes: a size beyond it is none that atled_config_init has set */
 enum { SETTINGS = sizeof settings / sizeof *settings };
@@ -158,6 +159,11 @@ bool settings_passes(PassWatch *watch) {
 int64_t settings_coin(void) {
   const char *coin = setting("ATLED_COIN");
   return coin ? size_of(coin) : -1;
+}
+
+uint64_t settings_steal(void) {
+  const char *steal = setting("ATLED_STEAL");
+  return steal ? 2 * (uint64_t)size_of(steal) + 1 : 0;
 }
 
 /* A program without all rights shares no folder with others unless the host names it: what is in it gets executed, and

@@ -11,6 +11,7 @@ bool settings_config(AtledConfig *own, const AtledConfig *host);
 void settings_check(AtledVM *vm);
 /* The number of the test option ATLED_COIN, whose tosses decide where code runs; -1: it isn't set. */
 int64_t settings_coin(void);
+uint64_t settings_steal(void); /* Rt.steal, by ATLED_STEAL */
 /* Reads ATLED_PASSES, which runs of the optimiser are left out. False: it isn't set. */
 bool settings_passes(PassWatch *watch);
 /* For the VM's Jit; strings are the environment's. */

@@ -83,6 +83,7 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
   bool strict = vm->config.strict;
   vm->world = world_new(&vm->arena, &vm->syms, strict, !strict && jit_fuses(jit_cpu(vm->config.cpu)));
   watch_begin(vm);
+  vm->world->forks = vm->rt.steal != 0;
   vm->elab = elab_new(&vm->arena, vm->world, &vm->syms, &vm->sources);
   if (!modules_load_prelude(vm)) return ATLED_NO_MEMORY;
   elab_set_prelude(vm->elab, vm->checker, vm->prelude);
@@ -124,6 +125,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->rt.host = find_host;
   vm->rt.user = vm;
   vm->rt.strict = config->strict;
+  vm->rt.steal = settings_steal();
   vm->rt.args = config->args;
   while (config->args && vm->rt.nargs < config->nargs && config->args[vm->rt.nargs]) vm->rt.nargs++;
   vm->no_memory = (AtledDiagnostic){

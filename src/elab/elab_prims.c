@@ -109,8 +109,14 @@ static Node *do_pmap(PrimCall *p) {
 
 static Node *do_par(PrimCall *p) {
   Ctx *c = p->c;
-  Node *a = el_apply_value(c, p->args[0], ir_unit(c->w), p->at);
-  return ir_pair(c->w, a, el_apply_value(c, p->args[1], ir_unit(c->w), p->at));
+  Node *unit = ir_unit(c->w);
+  Site site = el_site(c, p->at);
+  if (c->w->forks)
+    return ir_fork(
+        c->w, (Fork){{ir_target(c->w, p->args[0], unit, NULL, site), ir_target(c->w, p->args[1], unit, NULL, site)}},
+        site);
+  Node *a = el_apply_value(c, p->args[0], unit, p->at);
+  return ir_pair(c->w, a, el_apply_value(c, p->args[1], unit, p->at));
 }
 
 /* The dimensions that an int or an array of ints asks for. */

@@ -108,6 +108,18 @@ bool ir_is_attempt(const Node *n);
 /* The type `result` for values of another type, given one. */
 IrType *ir_attempt_type(World *w, const IrType *like, IrType *value);
 
+/* ---- Forks (fork.c) -------------------------------------------------------------------------- */
+/* The two functions of a fork, applied to unit: parameter 0, which the captures follow. */
+typedef struct Fork {
+  Target arm[2];
+} Fork;
+/* A call of both, in any order or at once; a pair of their values. */
+Node *ir_fork(World *w, Fork f, Site site);
+bool ir_is_fork(const Node *n);
+Fork ir_fork_arms(World *w, const Node *n);
+/* The same, one after the other in the graph around. */
+Node *ir_fork_in_order(World *w, Fork f);
+
 /* Notes what the graph of a global's value tells of it. */
 void ir_learn_global(World *w, int global, Node *value);
 

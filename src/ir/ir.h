@@ -351,6 +351,7 @@ struct World {
   uint32_t met;        /* the latest one given out as Node.order */
   /* world_save doesn't save what follows. */
   uint32_t walk;    /* number of the latest walk: Node.mark; it only grows */
+  bool forks;       /* `par` makes forks, else pairs */
   PassWatch *watch; /* who wants to know of the optimiser's runs (opt/passes.h); NULL: nobody */
   Remarks *remarks; /* what passes say of what they leave as it is; NULL: nobody asks */
 };

@@ -267,11 +267,12 @@ struct Rt {
   int64_t budget;   /* evaluator instructions left until tick(ticker, frame) is called, which sets it; < 0: unlimited */
   void (*tick)(void *ticker, void *frame);
   void *ticker;
-  uint64_t coin;           /* for tests: whether machine code runs where there is some is up to chance. 0: it does */
-  double deadline;         /* monotonic seconds, 0: none */
-  int64_t arrays_made;     /* blocks given to arrays, accumulators among them */
-  int64_t array_bytes;     /* of these, those given again and, by the evaluator, those made in another's place */
-  int64_t evaluations;     /* calls that went to the evaluator, from outside or from machine code */
+  uint64_t coin;       /* for tests: whether machine code runs where there is some is up to chance. 0: it does */
+  uint64_t steal;      /* for tests: state of the chance that decides which arm of a fork comes first. 0: the first */
+  double deadline;     /* monotonic seconds, 0: none */
+  int64_t arrays_made; /* blocks given to arrays, accumulators among them */
+  int64_t array_bytes; /* of these, those given again and, by the evaluator, those made in another's place */
+  int64_t evaluations; /* calls that went to the evaluator, from outside or from machine code */
   size_t eval_stack_limit; /* bytes of evaluator frames */
   struct {
     Obj *closure;
