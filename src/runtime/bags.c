@@ -311,11 +311,19 @@ static Status own_for(Adder *w, const Desc *desc, Obj **bag, const int64_t *dims
 }
 
 /* ---- merge ------------------------------------------------------------------------------------------------------- */
+/* Does a + b give the same digits as b + a? What holds bags of arrays doesn't: their entries of one index are added in
+ * the order in which they come. */
+static bool commutes(const Desc *d) {
+  for (int k = 0; k < d->nslots; k++)
+    if (d->slots[k] == SLOT_PTR) return false;
+  return true;
+}
+
 static Status merge_boxes(Adder *w, const Desc *desc, BoxObj *a, BoxObj *b, Obj **out) {
   const Desc *payload = desc->args[a->h.tag];
   BoxObj *sum = a;
   if (a->h.rc != 1) {
-    if (b->h.rc == 1) { /* the sum commutes: use the one that may be changed */
+    if (b->h.rc == 1 && commutes(payload)) { /* use the one that may be changed */
       BoxObj *t = a;
       a = b;
       b = t;
@@ -385,7 +393,8 @@ static Status merge_logs(Adder *w, const Desc *desc, LogObj *a, LogObj *b, const
 static Status merge_bags(Adder *w, const Desc *desc, Obj *a, Obj *b, const int64_t *dims, Obj **out) {
   if (is_log(a) && is_log(b)) return merge_logs(w, desc, (LogObj *)a, (LogObj *)b, dims, out);
   const ArrayObj *whole = (const ArrayObj *)(is_log(a) ? b : a);
-  if (is_log(a) || (!is_log(b) && (a->rc != 1 || whole->owner) && b->rc == 1 && !((ArrayObj *)b)->owner)) {
+  bool other = (a->rc != 1 || whole->owner) && b->rc == 1 && commutes(desc->args[0]);
+  if (is_log(a) || (!is_log(b) && other && !((ArrayObj *)b)->owner)) {
     Obj *t = a;
     a = b;
     b = t;

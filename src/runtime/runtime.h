@@ -111,7 +111,9 @@ typedef struct LogObj {
   Obj h;
   int64_t n, len, cap;
   Slot *entries;
-  int64_t *table, table_size, entered; /* for reading (logs.c): NULL, or entries by index, those before `entered` */
+  /* For reading (logs.c): the sum of each index among the entries before `entered`, and sums by index; or NULL. */
+  Slot *sums;
+  int64_t *table, table_size, nsums, entered;
 } LogObj;
 typedef struct EnvObj {
   Obj h;

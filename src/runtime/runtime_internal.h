@@ -15,10 +15,9 @@ static inline Status rt_look(Rt *rt) { return rt_interrupted(rt) ? rt_poll(rt) :
 static inline Status rt_look_at(Rt *rt, int64_t i) { return i % RT_STRIDE == 0 ? rt_look(rt) : 0; }
 
 /* ---- Logs by index (logs.c) -------------------------------------------------------------------------------------- */
-/* Enters all entries into the log's table, each index once; false: it is short, or can't have one, and is read as it
- * is. */
+/* Makes the sums of all entries, by index; false: the log is short, or can't have them, and is read as it is. */
 bool rt_log_enter(Rt *rt, LogObj *l);
-/* The entry of index i of a log whose entries are all in its table; NULL: there is none. */
+/* The sum of index i of a log after rt_log_enter; NULL: there is none. */
 const Slot *rt_log_entry(const LogObj *l, int64_t i);
 void rt_log_drop_table(Rt *rt, LogObj *l);
 
