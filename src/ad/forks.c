@@ -60,12 +60,9 @@ static Target second_stage(Diff *r, const ForkArm *a, Node *d, Node *residuals) 
   IrType **types = NEW_ARRAY(w->arena, IrType *, outer.len);
   for (int i = 0; i < outer.len; i++) {
     types[i] = i < c->p ? c->g->params[i] : outer.data[i]->type;
-    if (i == c->p + 1)
-      for (int k = 0; k < c->nacc; k++) vec_push(w->arena, args, ir_zero(w, c->back->params[c->p + 1 + k]));
     vec_push(w->arena, args, ir_param(w, i, types[i]));
+    for (int k = 0; i == c->p && k < c->nacc; k++) vec_push(w->arena, args, ir_zero(w, c->back->params[c->p + 1 + k]));
   }
-  if (outer.len == c->p + 1)
-    for (int k = 0; k < c->nacc; k++) vec_push(w->arena, args, ir_zero(w, c->back->params[c->p + 1 + k]));
   Node *accs = ir_instantiate(w, a->split.late, args.data, 0);
   return (Target){ir_graph(w, types, outer.len, accs, c->g->name), outer.data};
 }

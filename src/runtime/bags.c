@@ -393,8 +393,8 @@ static Status merge_logs(Adder *w, const Desc *desc, LogObj *a, LogObj *b, const
 static Status merge_bags(Adder *w, const Desc *desc, Obj *a, Obj *b, const int64_t *dims, Obj **out) {
   if (is_log(a) && is_log(b)) return merge_logs(w, desc, (LogObj *)a, (LogObj *)b, dims, out);
   const ArrayObj *whole = (const ArrayObj *)(is_log(a) ? b : a);
-  bool other = (a->rc != 1 || whole->owner) && b->rc == 1 && commutes(desc->args[0]);
-  if (is_log(a) || (!is_log(b) && other && !((ArrayObj *)b)->owner)) {
+  bool prefer_b = (a->rc != 1 || whole->owner) && b->rc == 1 && commutes(desc->args[0]);
+  if (is_log(a) || (!is_log(b) && prefer_b && !((ArrayObj *)b)->owner)) {
     Obj *t = a;
     a = b;
     b = t;
