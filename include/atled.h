@@ -36,8 +36,9 @@
  *
  * Threads. VMs share nothing. Different VMs may be used from different threads at once; one VM by one thread at a time,
  * and not always by the same. atled_interrupt alone may be called on a VM that another thread is using, and alone in a
- * signal handler. A VM with a time limit has a thread of its own, which sleeps, and to which no signal is delivered;
- * machine code and callbacks run in the thread that calls.
+ * signal handler. A VM with a time limit has a thread of its own, which sleeps; one with several threads
+ * (AtledConfig.threads) has those, which run functions of `par`. To none of them a signal is delivered. All other
+ * machine code, and callbacks, run in the thread that calls.
  *
  * Signals. No handler is ever set, and no signal sent, but to a program in place of GCC's that doesn't answer. The
  * program's output to a closed pipe, or beyond the limit of a file's size, is an error of kind "output" or "io":
@@ -266,6 +267,12 @@ typedef struct AtledConfig {
   size_t node_limit;     /* nodes of the intermediate representation that may be made; 0: no limit */
   double compile_time;   /* seconds; 0, less, NaN, infinity: no limit */
   size_t compile_memory; /* bytes beyond those that the VM held when the call began; 0: no limit */
+  /* How many threads run functions of `par` that are independent: the one that calls, and others, which the VM starts
+   * when they have something to do, and ends with itself. Results don't depend on it. 0 and 1: the calling one alone;
+   * less: as many as there are processors; more than 256: 256, and fewer where the system refuses them. They block all
+   * signals. Callbacks and foreign functions are called by the calling thread alone, except `allocate`, which all of
+   * them call. After a fork of the process the child has the calling thread alone. */
+  int threads;
 } AtledConfig;
 
 /* All rights, and else all zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always,

@@ -865,6 +865,7 @@ public:
     raw_.jit_time = seconds;
     return *this;
   }
+  Config &threads(int n) { return raw_.threads = n, *this; }
   Config &strict(bool on = true) { return raw_.strict = on, *this; }
   Config &colour(bool on = true) { return raw_.colour = on, *this; }
   Config &cache_folder(std::string path) { return cache_folder_ = std::move(path), *this; }

@@ -408,9 +408,10 @@ static int run_prompt(Options *o) {
   return end_vm(vm, repl_run(vm, o->config.jit));
 }
 
-/* Machine code is what is to be measured, unless the user says otherwise. */
+/* Machine code is what is to be measured, in one thread, unless the user says otherwise. */
 static int run_bench(Options *o) {
   if (!o->jit_given && !getenv("ATLED_JIT")) o->config.jit = ATLED_JIT_ALWAYS;
+  if (!o->threads_given && !getenv("ATLED_THREADS")) o->config.threads = 1; /* whose time is measured */
   o->config.diagnostic = print_only_warnings;
   return bench_files(o);
 }
@@ -454,6 +455,7 @@ static int run_verb(Options *o) {
 
 static int run_with(Options *o, int argc, char **argv) {
   atled_config_init(&o->config);
+  if (!o->config.threads) o->config.threads = -1; /* all processors */
   o->config.output = output_write;
   o->config.flush = output_flush;
   o->config.input = input_read;

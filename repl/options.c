@@ -3,7 +3,9 @@
  * values may be. Only what an option sets is written here, in `apply`. */
 #include "options.h"
 #include "colours.h"
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef enum OptionId {
@@ -102,6 +104,7 @@ static void apply(Options *o, OptionId id, const char *value, int choice) {
   case OPTION_EXPRESSION: o->expression = value; return;
   case OPTION_JIT: o->config.jit = jit_modes[choice], o->jit_given = true; return;
   case OPTION_COLOUR: colours_choose((ColourMode)choice); return;
+  case OPTION_THREADS: return; /* read_threads */
   case OPTION_STRICT: o->config.strict = true; return;
   case OPTION_SANDBOX: confine(o); return;
   case OPTION_ALLOW_READ: allow_folder(o, value, ATLED_RIGHT_READ); return;
@@ -153,6 +156,23 @@ static bool refuse_pass(const char *value) {
   return false;
 }
 
+/* The number of threads that the text says; less than 0: as many as there are processors; 0: it makes no sense. */
+static int threads_in(const char *text) {
+  char *end;
+  errno = 0;
+  long n = strtol(text, &end, 10);
+  if (strcmp(text, "auto") == 0) return -1;
+  return *text >= '0' && *text <= '9' && !*end && !errno && n <= 1000000000 ? (int)n : 0;
+}
+
+static bool read_threads(Options *o, const char *value) {
+  o->config.threads = threads_in(value);
+  o->threads_given = true;
+  if (o->config.threads) return true;
+  fprintf(stderr, "atled: `--threads` is a number from 1 to 1000000000, or `auto`, not `%s`\n", value);
+  return false;
+}
+
 /* One option. *used: the number of words it took. False after a message. */
 static bool read_option(Options *o, char **words, int n, int *used) {
   OptionId id = option_of(words[0]);
@@ -170,6 +190,7 @@ static bool read_option(Options *o, char **words, int n, int *used) {
     fprintf(stderr, "atled: `%s` is one of %s, not `%s`\n", options[id].name, choices, value);
     return false;
   }
+  if (id == OPTION_THREADS) return read_threads(o, value);
   apply(o, id, value, choice);
   return (int)o->stage >= 0 && (int)o->from >= 0 ? true : refuse_pass(value);
 }

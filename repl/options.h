@@ -23,7 +23,7 @@ typedef struct Options {
   AtledBuild build;           /* -o, --header, --functions, --static */
   AtledStage stage, from;     /* --stage, --from */
   bool from_text;             /* --from was given */
-  bool dot, json, watch, no_init, jit_given, help, version, sandbox;
+  bool dot, json, watch, no_init, jit_given, threads_given, help, version, sandbox;
   AtledFolder *folders; /* of the sandbox: room for as many as there are words */
   char **rest;          /* what is no option: nrest words */
   int nrest;

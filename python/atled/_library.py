@@ -63,7 +63,8 @@ class Config(ctypes.Structure):
                 ("folders", ctypes.c_void_p), ("nfolders", ctypes.c_int), ("rights", ctypes.c_uint), ("module", ctypes.c_void_p),
                 ("cache_folder", ctypes.c_char_p), ("source_limit", ctypes.c_size_t), ("output_limit", ctypes.c_size_t),
                 ("cpu", ctypes.c_int), ("nesting_limit", ctypes.c_int), ("node_limit", ctypes.c_size_t),
-                ("compile_time", ctypes.c_double), ("compile_memory", ctypes.c_size_t)]
+                ("compile_time", ctypes.c_double), ("compile_memory", ctypes.c_size_t),
+                ("threads", ctypes.c_int)]
 
 
 # As the header calls these structures.

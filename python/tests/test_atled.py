@@ -244,6 +244,9 @@ class Programs(unittest.TestCase):
         for jit in ("auto", "off", "always"):
             own = atled.program(SOURCE, jit=jit, strict=True, time_limit=5.0)
             self.assertEqual(own.square(3.0), 9.0)
+        parallel = atled.program("let f x = sum (pmap (fun i -> sin (x * float i)) [ i | i < 1000 ])", threads=2)
+        alone = atled.program("let f x = sum (pmap (fun i -> sin (x * float i)) [ i | i < 1000 ])", threads=1)
+        self.assertEqual(parallel.f(0.3), alone.f(0.3))
         slow = atled.program(SOURCE, jit="off", time_limit=0.2)
         with self.assertRaises(atled.EvaluationError) as caught:
             slow.forever(1)

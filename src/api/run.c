@@ -286,6 +286,7 @@ bool run_compile_module(AtledVM *vm, Mod *m) {
 
 /* Before something of the unit runs. False: rt.error says why it can't. */
 static bool prepare(AtledVM *vm, Unit *u) {
+  threads_begin(vm);
   if (vm->config.jit == ATLED_JIT_OFF) return true;
   if (vm->config.jit == ATLED_JIT_AUTO) {
     tiers_begin(vm, u);
@@ -305,6 +306,7 @@ Status run_begin(AtledVM *vm) {
 
 static Status end_run(AtledVM *vm, Status status) {
   tiers_end(vm);
+  threads_end(vm);
   if (vm->jit) warn_of_cache(vm);
   if (!rt_end_line(&vm->rt) && status == 0) rt_clear_error(&vm->rt); /* the value is there all the same */
   return status;

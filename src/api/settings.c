@@ -5,6 +5,7 @@
  * of the table, and who needs its value asks setting(). */
 #define _GNU_SOURCE
 #include "api/settings.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,6 +48,16 @@ static int64_t size_of(const char *text) {
 
 static bool is_size(const char *text) { return size_of(text) >= 0; }
 
+/* The number of threads that the text says; -1: as many as there are processors; 0: it makes no sense. */
+static int threads_in(const char *text) {
+  char *end;
+  errno = 0;
+  long n = strtol(text, &end, 10);
+  if (!strcmp(text, "auto")) return -1;
+  return *text >= '0' && *text <= '9' && !*end && !errno && n <= 1000000000 ? (int)n : 0;
+}
+
+static bool is_count(const char *text) { return threads_in(text) != 0; }
 static bool is_passes(const char *text) { return passes_read(text, NULL); }
 
 static const struct {
@@ -54,11 +65,16 @@ static const struct {
   bool (*good)(const char *text);
   const char *wanted;
 } settings[] = {
-    {"ATLED_JIT", is_mode, "auto, off or always"}, {"ATLED_STRICT_FP", is_switch, "0 or 1"},
-    {"ATLED_OPT", is_level, "0, 1, 2 or 3"},       {"ATLED_CACHE_SIZE", is_size, "a number of bytes, as in 100M or 2G"},
-    {"ATLED_DUMP_JIT", is_folder, "a folder"},     {"ATLED_COMPILER", is_program, "the program atled-compiler"},
-    {"ATLED_COIN", is_size, "a number"},           {"ATLED_PASSES", is_passes, "-PASS or stop=N, with commas between"},
+    {"ATLED_JIT", is_mode, "auto, off or always"},
+    {"ATLED_STRICT_FP", is_switch, "0 or 1"},
+    {"ATLED_OPT", is_level, "0, 1, 2 or 3"},
+    {"ATLED_CACHE_SIZE", is_size, "a number of bytes, as in 100M or 2G"},
+    {"ATLED_DUMP_JIT", is_folder, "a folder"},
+    {"ATLED_COMPILER", is_program, "the program atled-compiler"},
+    {"ATLED_COIN", is_size, "a number"},
+    {"ATLED_PASSES", is_passes, "-PASS or stop=N, with commas between"},
     {"ATLED_STEAL", is_size, "a number"},
+    {"ATLED_THREADS", is_count, "a number from 1 to 1000000000, or auto"},
 };
 enum { CONFIG_BYTES = 1 << 16 }; /* bytes: a size beyond it is none that atled_config_init has set */
 enum { SETTINGS = sizeof settings / sizeof *settings };
@@ -92,9 +108,11 @@ void settings_check(AtledVM *vm) {
 /* ---- What they set ----------------------------------------------------------------------------------------------- */
 static AtledConfig defaults(void) {
   AtledConfig config = {.struct_size = sizeof config, .rights = ATLED_RIGHTS_ALL};
-  const char *jit = setting("ATLED_JIT"), *strict = setting("ATLED_STRICT_FP"), *size = setting("ATLED_CACHE_SIZE");
+  const char *jit = setting("ATLED_JIT"), *strict = setting("ATLED_STRICT_FP");
+  const char *size = setting("ATLED_CACHE_SIZE"), *threads = setting("ATLED_THREADS");
   if (jit) config.jit = (AtledJit)mode_of(jit);
   config.strict = strict && *strict == '1';
+  if (threads) config.threads = threads_in(threads);
   if (size) config.cache_size = size_of(size) ? size_of(size) : -1;
   return config;
 }

@@ -14,6 +14,7 @@
 #include "api/settings.h"
 #include "lir/image.h"
 #include "lir/loops.h"
+#include "runtime/pool.h"
 #include <setjmp.h>
 #include <string.h>
 #include <time.h>
@@ -40,6 +41,7 @@ static void attach(AtledVM *vm, int request) {
     if (p->roots[k].head < 0) eval_attach_function(q->mod, p->roots[k].func);
     else eval_attach_loop(q->mod, &p->roots[k], entries[k], native);
   }
+  __atomic_add_fetch(&vm->tiers.attached, 1, __ATOMIC_RELEASE);
 }
 
 static void settle(AtledVM *vm, int request, JitAnswer answer) {
@@ -177,12 +179,28 @@ static const EvalHot *choose(const EvalHot *hot, int n, bool small) {
   return best;
 }
 
+/* Takes what the VM's other threads found hot and hasn't been asked for. How many, of at most `max`. */
+static int take_proposals(AtledVM *vm, EvalHot *hot, int max) {
+  Tiers *t = &vm->tiers;
+  int n = 0;
+  if (!__atomic_load_n(&t->nproposed, __ATOMIC_RELAXED)) return 0;
+  rt_lock_shared(&vm->rt);
+  for (int k = 0; k < t->nproposed && n < max; k++) {
+    const EvalHot *p = &t->proposed[k];
+    if (!eval_is_asked(p->mod, p->func, p->head)) hot[n++] = *p;
+  }
+  __atomic_store_n(&t->nproposed, 0, __ATOMIC_RELAXED);
+  rt_unlock_shared(&vm->rt);
+  return n;
+}
+
 /* What is small comes first, and what is larger after it, unless that has made it cold. */
 static void ask_for_hottest(AtledVM *vm, void *frame) {
-  enum { CANDIDATES = 16, PATIENCE = 24 };
+  enum { PATIENCE = 24 };
   Tiers *t = &vm->tiers;
-  EvalHot hot[CANDIDATES];
-  int n = eval_hottest(frame, t->tick, hot, CANDIDATES);
+  EvalHot hot[TIER_CANDIDATES];
+  int n = eval_hottest(frame, t->tick, hot, TIER_CANDIDATES);
+  if (t->tick >= t->quiet) n += take_proposals(vm, hot + n, TIER_CANDIDATES - n);
   if (!n || t->tick < t->quiet) return;
   const EvalHot *small = choose(hot, n, true), *large = choose(hot, n, false);
   bool wait = small || t->requests[FEW].fragment;
@@ -202,6 +220,35 @@ static void tick(void *user, void *frame) {
     if (t->requests[k].fragment) within_memory(vm, look, k, NULL);
   ask_for_hottest(vm, frame);
   if (t->off) vm->rt.budget = -1;
+}
+
+/* ---- Other threads ----------------------------------------------------------------------------------------------- */
+/* The VM's own thread alone asks for machine code. Others tell it what is hot in them. */
+static void propose(AtledVM *vm, Rt *rt, void *frame) {
+  Tiers *t = &vm->tiers;
+  EvalHot hot[TIER_CANDIDATES];
+  int n = eval_hottest(frame, ++rt->ticks, hot, TIER_CANDIDATES);
+  if (!n) return;
+  rt_lock_shared(rt);
+  for (int k = 0; k < n; k++) {
+    t->proposed[k] = hot[k];
+    t->proposed[k].mod = hot[k].mod->peers[0];
+  }
+  __atomic_store_n(&t->nproposed, n, __ATOMIC_RELAXED);
+  rt_unlock_shared(rt);
+}
+
+void tiers_tick_worker(void *worker, void *frame) {
+  Rt *rt = worker;
+  AtledVM *vm = rt->user;
+  rt->budget = SLICE;
+  int32_t attached = __atomic_load_n(&vm->tiers.attached, __ATOMIC_ACQUIRE);
+  if (rt->attached != attached) {
+    for (Unit *u = vm->units; u; u = u->next)
+      if (u->code && u->mod) eval_follow(mod_here(rt, u->mod));
+    rt->attached = attached;
+  }
+  propose(vm, rt, frame);
 }
 
 /* ---- For tests --------------------------------------------------------------------------------------------------- */

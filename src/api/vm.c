@@ -83,7 +83,6 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
   bool strict = vm->config.strict;
   vm->world = world_new(&vm->arena, &vm->syms, strict, !strict && jit_fuses(jit_cpu(vm->config.cpu)));
   watch_begin(vm);
-  vm->world->forks = vm->rt.steal != 0;
   vm->elab = elab_new(&vm->arena, vm->world, &vm->syms, &vm->sources);
   if (!modules_load_prelude(vm)) return ATLED_NO_MEMORY;
   elab_set_prelude(vm->elab, vm->checker, vm->prelude);
@@ -313,6 +312,7 @@ void atled_free(AtledVM *vm) {
   forget_way(&vm->way);
   forget_way(&vm->inner);
   forget_way(&vm->batch);
+  threads_free(vm);
   eval_destroy(&vm->rt);
   rt_destroy(&vm->rt);
   if (vm->lexer) lexer_free(vm->lexer);

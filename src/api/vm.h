@@ -141,6 +141,7 @@ typedef struct TierRequest {
   Arena arena;         /* of it and its image */
 } TierRequest;
 
+enum { TIER_CANDIDATES = 16 };
 /* What mode `auto` has in mind: tiers.c. */
 typedef struct Tiers {
   int32_t tick;  /* ticks so far */
@@ -149,6 +150,9 @@ typedef struct Tiers {
   bool off;      /* no machine code can be made */
   bool begun;    /* what is read once has been */
   TierRequest requests[JIT_REQUESTS];
+  int32_t attached;  /* how often machine code was; read by other threads */
+  int32_t nproposed; /* what is hot in other threads, under rt_lock_shared */
+  EvalHot proposed[TIER_CANDIDATES];
   char why[512]; /* what the user is to be warned of */
 } Tiers;
 
@@ -187,6 +191,7 @@ struct AtledVM {
   Jit *jit;
   Tiers tiers;
   Watched watched;
+  bool threads_made;         /* rt.begin_pool was set */
   Vec(HostFunction *) hosts; /* by number: hosts.c */
   Vec(Global *) globals;     /* by index in world->globals */
   Unit *units;
@@ -338,9 +343,15 @@ void watch_show(AtledVM *vm, int run);
 void watch_end_show(AtledVM *vm);
 Graph *watch_shown(const AtledVM *vm, const OptStages *s);
 
+/* ---- threads.c ---- */
+void threads_begin(AtledVM *vm); /* something is about to run */
+void threads_end(AtledVM *vm);   /* it has */
+void threads_free(AtledVM *vm);  /* ends the threads; the VM has no objects any more */
+
 /* ---- tiers.c ---- */
-void tiers_begin(AtledVM *vm, Unit *u);  /* something of the unit is about to run */
-void tiers_end(AtledVM *vm);             /* it has: what is to be said is said */
-void tiers_forget(AtledVM *vm, Unit *u); /* its code goes */
+void tiers_begin(AtledVM *vm, Unit *u);            /* something of the unit is about to run */
+void tiers_tick_worker(void *worker, void *frame); /* Rt.tick of other threads of the VM; worker: their Rt */
+void tiers_end(AtledVM *vm);                       /* it has: what is to be said is said */
+void tiers_forget(AtledVM *vm, Unit *u);           /* its code goes */
 
 #endif

@@ -140,7 +140,7 @@ DFunc *eval_decode(Mod *m, int index, const Handlers *h) {
   d->f = m->code->funcs[index];
   size_t nlabels = (size_t)d->f->nlabels;
   Places *labels = rt_zeroed(rt, nlabels, sizeof *labels);
-  d->native = m->funcs[index]->entry != NULL;
+  d->native = __atomic_load_n(&m->funcs[index]->entry, __ATOMIC_RELAXED) != NULL;
   measure(d, labels, h);
   d->code = rt_zeroed(rt, (size_t)d->ncode, sizeof *d->code);
   d->targets = rt_zeroed(rt, (size_t)d->ntargets, sizeof *d->targets);
@@ -150,15 +150,22 @@ DFunc *eval_decode(Mod *m, int index, const Handlers *h) {
   if (fine) list_loops(d, labels);
   if (fine) translate(d, labels, h);
   rt_give_back(rt, labels, nlabels, sizeof *labels);
-  if (fine) return m->decoded[index] = d;
+  if (fine) {
+    __atomic_store_n((DFunc **)&m->decoded[index], d, __ATOMIC_RELEASE); /* other threads may follow it */
+    return d;
+  }
   free_decoded(rt, d);
   return NULL;
 }
 
-void eval_forget(Mod *m) {
+static void forget_decoded(Mod *m) {
   for (int k = 0; k < m->nfuncs; k++) {
     free_decoded(m->rt, m->decoded[k]);
     m->decoded[k] = NULL;
   }
+}
+
+void eval_forget(Mod *m) {
+  for (int k = 0; k < m->npeers; k++) forget_decoded(m->peers[k]);
   rt_foreigns_free(m, m->code->nforeigns);
 }

@@ -372,23 +372,24 @@ op_APPLY : {
   fr->pc = pc;
   closure = (ClosureObj *)A.p;
   RtFunc *fn = closure->fn;
-  if (fn->entry && rt_flip(rt)) {
+  if (__atomic_load_n(&fn->entry, __ATOMIC_RELAXED) && rt_flip(rt)) {
     if (call_out(rt, &closure->h, in, r)) {
       rt_trace(rt, mod_site(m, in->site));
       goto failed;
     }
     NEXT;
   }
-  callee = fn->mod->decoded[fn->code->index];
-  if (!callee && !(callee = eval_decode(fn->mod, fn->code->index, &handlers))) goto failed;
+  Mod *there = mod_here(rt, fn->mod);
+  callee = there->decoded[fn->code->index];
+  if (!callee && !(callee = eval_decode(there, fn->code->index, &handlers))) goto failed;
   callee->heat.begun++;
   if (spend(rt, pc, callee) && check_limits(rt, fr, &polls)) goto failed;
-  Frame *f = push_frame(rt, fn->mod, callee, fr, 0);
+  Frame *f = push_frame(rt, there, callee, fr, 0);
   if (!f) goto failed;
   for (int k = 0; k < in->nargs; k++) f->regs[k] = r[in->args[k]];
   for (int k = 0; k < fn->ncaps; k++) f->regs[in->nargs + k] = closure->caps[k];
   retain_params(callee, f->regs);
-  m = fn->mod;
+  m = there;
   fr = f;
   r = f->regs;
   pc = callee->code;
@@ -413,19 +414,20 @@ tail_APPLY : {
   RtFunc *fn = closure->fn;
   if (in->nargs + fn->ncaps > TAIL_ARGS) goto op_APPLY;
   fr->pc = pc;
-  if (fn->entry && rt_flip(rt)) {
+  if (__atomic_load_n(&fn->entry, __ATOMIC_RELAXED) && rt_flip(rt)) {
     if (in->nargs > LIMIT_TAIL_ARGUMENTS || in->nres > TAIL_RESULTS) goto op_APPLY;
     goto leave_call;
   }
-  callee = fn->mod->decoded[fn->code->index];
-  if (!callee && !(callee = eval_decode(fn->mod, fn->code->index, &handlers))) goto failed;
+  Mod *there = mod_here(rt, fn->mod);
+  callee = there->decoded[fn->code->index];
+  if (!callee && !(callee = eval_decode(there, fn->code->index, &handlers))) goto failed;
   callee->heat.begun++;
   if (spend(rt, pc, callee) && check_limits(rt, fr, &polls)) goto failed;
   for (int k = 0; k < in->nargs; k++) passed[k] = r[in->args[k]];
   for (int k = 0; k < fn->ncaps; k++) passed[in->nargs + k] = closure->caps[k];
   retain_params(callee, passed);
   nheld = hand_over(rt, fr, in, &closure->h, callee, passed, held);
-  m = fn->mod;
+  m = there;
   goto replace_frame;
 }
 replace_frame : { /* the frame owns nothing any more: the callee's takes its place */
@@ -521,7 +523,7 @@ entry_failed : {
 
 Status eval_function(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
   char here;
-  if (!rt->stack_limit || &here >= rt->stack_limit) return run(rt, f->mod, f->code->index, args, res);
+  if (!rt->stack_limit || &here >= rt->stack_limit) return run(rt, mod_here(rt, f->mod), f->code->index, args, res);
   for (int k = 0; k < f->nparams; k++)
     if (f->taken[k]) rt_release(rt, args[k].p);
   return rt_fail_stack(rt, 0);

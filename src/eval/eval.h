@@ -30,6 +30,11 @@ int eval_loop_head(Mod *m, int func, int k);
 void eval_attach_function(Mod *m, int func);
 /* The loop has got machine code, `entry`, to be called with `native`. False: out of memory, or it had some. */
 bool eval_attach_loop(Mod *m, const LFragmentRoot *root, Status (*entry)(Mod *, const Slot *, Slot *), Mod *native);
+/* Gives the functions of a module, as a thread of the VM's pool sees it, the machine code that they have got since.
+ * Called by that thread. */
+void eval_follow(Mod *peer);
+/* Was machine code asked for, of the function or of the loop in it with that head? */
+bool eval_is_asked(const Mod *m, int func, int head);
 /* Gives back the evaluator's stack; nothing may be running. */
 void eval_destroy(Rt *rt);
 /* Drops the evaluator's form of the module's functions; none may be running. */

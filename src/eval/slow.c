@@ -150,7 +150,7 @@ SLOW(OPEN) {
 SLOW(EMPTY) {
   BoxObj *b = (BoxObj *)r[in->a].p;
   scatter(in->res, in->nres, r, b->fields);
-  b = rt_empty_box(b);
+  b = rt_empty_box(rt, b);
   r[in->dst].p = b ? &b->h : NULL;
   return 0;
 }

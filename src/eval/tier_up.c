@@ -166,21 +166,57 @@ static struct LoopCode *new_code(Rt *rt, const LFragmentLoop *p) {
   return l;
 }
 
+/* Puts ENTER at the head of the loop, whose code is complete but for that. Other threads may look at loop->code. */
+static void enter_by(DLoop *loop, struct LoopCode *l) {
+  const Handlers *h = eval_handlers();
+  l->evaluated[0] = *loop->at;
+  l->evaluated[1] = (DInstr){.go = h->op[LOP_JUMP], .imm.to = loop->at + 1, .src = loop->at->src};
+  __atomic_store_n(&loop->code, l, __ATOMIC_RELEASE);
+  loop->at->imm.loop = l;
+  loop->at->go = h->enter;
+}
+
 bool eval_attach_loop(Mod *m, const LFragmentRoot *root, Status (*entry)(Mod *, const Slot *, Slot *), Mod *native) {
   DFunc *d = decoded(m, root->func);
   DLoop *loop = d ? find_loop(d, root->head) : NULL;
   struct LoopCode *l = loop && !loop->code ? new_code(m->rt, &root->loop) : NULL;
   if (!l) return false;
-  const Handlers *h = eval_handlers();
   l->entry = entry;
   l->native = native;
   for (int k = 0; k < l->part.nexits; k++) l->exits[k] = decoded_at(d, root->loop.exits[k]);
-  l->evaluated[0] = *loop->at;
-  l->evaluated[1] = (DInstr){.go = h->op[LOP_JUMP], .imm.to = loop->at + 1, .src = loop->at->src};
-  loop->code = l;
-  loop->at->imm.loop = l;
-  loop->at->go = h->enter;
+  enter_by(loop, l);
   return true;
+}
+
+/* ---- Other threads ----------------------------------------------------------------------------------------------- */
+/* Gives this thread's form of a loop, whose function is d, the machine code that the VM's own form has. */
+static void follow_loop(Rt *rt, const DFunc *d, DLoop *loop, const struct LoopCode *own) {
+  struct LoopCode *l = new_code(rt, &own->part);
+  if (!l) return;
+  l->entry = own->entry;
+  l->native = own->native;
+  for (int k = 0; k < l->part.nexits; k++) l->exits[k] = decoded_at(d, (int)(own->exits[k]->src - d->f->code));
+  enter_by(loop, l);
+}
+
+static void follow_function(Mod *peer, int func) {
+  DFunc *d = peer->decoded[func], *own = __atomic_load_n((DFunc **)&peer->peers[0]->decoded[func], __ATOMIC_ACQUIRE);
+  if (!d) return;
+  d->native = __atomic_load_n(&peer->funcs[func]->entry, __ATOMIC_RELAXED) != NULL;
+  for (int k = 0; own && k < d->nloops; k++) {
+    const struct LoopCode *code = __atomic_load_n(&own->loops[k].code, __ATOMIC_ACQUIRE);
+    if (code && !d->loops[k].code) follow_loop(peer->rt, d, &d->loops[k], code);
+  }
+}
+
+void eval_follow(Mod *peer) {
+  for (int k = 0; k < peer->nfuncs; k++) follow_function(peer, k);
+}
+
+bool eval_is_asked(const Mod *m, int func, int head) {
+  DFunc *d = m->decoded[func];
+  const DLoop *l = d && head >= 0 ? find_loop(d, head) : NULL;
+  return head < 0 ? d && d->heat.asked : l && l->heat.asked;
 }
 
 void loop_code_free(Rt *rt, struct LoopCode *l) {
@@ -197,7 +233,7 @@ const DInstr *loop_enter(Rt *rt, const struct LoopCode *l, Slot *r) {
   for (int k = 0; k < p->nin; k++) args[k] = r[p->in[k]];
   for (int k = 0; k < p->ntaken; k++) r[p->taken[k]].p = NULL;
   Phase before = phase_enter(rt->heap, PHASE_RUN);
-  Status status = l->entry(l->native, args, res);
+  Status status = l->entry(mod_here(rt, l->native), args, res);
   phase_leave(rt->heap, before);
   for (int k = 0; k < p->nout && !status; k++) r[p->out[k]] = res[1 + k];
   const DInstr *next = status ? NULL : l->exits[res[0].i];

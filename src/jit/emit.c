@@ -307,7 +307,10 @@ static void try_directly(Fn *k, Rv *func) {
   Rv **args = NEW_ARRAY(e->arena, Rv *, k->f->nparams + 2);
   Rv *code = load(e, func, offsetof(RtFunc, direct), direct_type(e, k->f));
   Block *no = branch_unless(k, compare(e, GC_NE, load(e, func, offsetof(RtFunc, direct), e->t_ptr), k_null(e)));
-  args[n++] = load(e, func, offsetof(RtFunc, native), e->t_ptr);
+  Rv *native = load(e, func, offsetof(RtFunc, native), e->t_ptr),
+     *peers = load(e, native, offsetof(Mod, peers), e->t_ptr);
+  Rv *worker = cast(e, load(e, load_rt(e, k->mod), offsetof(Rt, worker), e->t_i32), e->t_i64);
+  args[n++] = rv(e, slot_at(e, peers, worker, e->t_ptr));
   for (int r = 0; r < k->f->nparams; r++) args[n++] = reg(k, r);
   if (k->out) args[n++] = k->out;
   e->g->block_end_with_return(k->cur, NULL, e->g->context_new_call_through_ptr(e->ctx, NULL, code, n, args));

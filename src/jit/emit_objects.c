@@ -110,13 +110,13 @@ void emit_refill(Fn *k, const LInstr *i) {
 }
 
 /* ---- Taken apart ------------------------------------------------------------------------------------------------- */
-/* Is the block part of the page that its size is taken from at the moment? */
-static Rv *in_current_page(Fn *k, Rv *block) {
+/* Is the block part of the page from which this thread takes blocks of its size at the moment? */
+static Rv *in_current_page(Fn *k, Rv *rt, Rv *block) {
   Emit *e = k->e;
   Rv *bits = e->g->context_new_bitcast(e->ctx, NULL, block, e->t_u64);
   Rv *page = binary(e, GB_AND, e->t_u64, bits, cast(e, k_i64(e, -(int64_t)RT_PAGE_BYTES), e->t_u64));
   page = e->g->context_new_bitcast(e->ctx, NULL, page, e->t_ptr);
-  return compare(e, GC_NE, load(e, page, offsetof(BlockPage, current), e->t_i32), k_i32(e, 0));
+  return compare(e, GC_EQ, load(e, page, offsetof(BlockPage, current), e->t_ptr), rt);
 }
 
 /* A box whose fields have been read is freed if nobody else holds it. That is done here if its page is the current
@@ -132,7 +132,7 @@ static void free_opened(Fn *k, const LInstr *i) {
   Block *unique = new_block(k), *here = new_block(k), *other = new_block(k), *done = new_block(k);
   Rv *alone = compare(e, GC_EQ, load(e, box, offsetof(Obj, rc), e->t_i32), k_i32(e, 1));
   e->g->block_end_with_conditional(k->cur, NULL, alone, unique, other);
-  e->g->block_end_with_conditional(unique, NULL, in_current_page(k, box), here, other);
+  e->g->block_end_with_conditional(unique, NULL, in_current_page(k, rt, box), here, other);
   k->cur = here;
   Lv *list = place(e, rt, offsetof(Rt, free_list) + (size_t)rt_block_class(size) * sizeof(Obj *), e->t_ptr);
   Lv *live = place(e, rt, offsetof(Rt, live), e->t_i64);
@@ -174,7 +174,7 @@ void emit_empty(Fn *k, const LInstr *i) {
   assign_reg(k, i->dst, box);
   e->g->block_end_with_jump(k->cur, NULL, done);
   k->cur = shared;
-  assign_reg(k, i->dst, CALL_TABLE(e, k->mod, rt_empty_box, box));
+  assign_reg(k, i->dst, CALL_TABLE(e, k->mod, rt_empty_box, rt_of(k), box));
   e->g->block_end_with_jump(k->cur, NULL, done);
   k->cur = done;
 }

@@ -165,11 +165,21 @@ static bool find_entries(void *dl, const LFragment *p, JitEntry *entries) {
   return true;
 }
 
+/* Also for the threads of the VM's pool, if it has one. NULL: out of memory. */
+static Mod *new_native(Mod *m, const LFragment *p) {
+  Mod *native = mod_new_fragment(m, p);
+  if (!native) return NULL;
+  native->table = &rt_table;
+  if (!m->rt->pool || mod_join(native, m->rt->pool)) return native;
+  mod_free_fragment(native);
+  return NULL;
+}
+
 bool jit_attach_fragment(Jit *j, int request, Mod *m, const LFragment *p, JitEntry *entries, Mod **native) {
   JitRequest *a = &j->requests[request];
   JitFragment *fragment = heap_realloc(j->heap, NULL, 0, sizeof *fragment);
   void *dl = fragment ? jit_open(j, a->order->so) : NULL;
-  bool ok = dl && find_entries(dl, p, entries) && (*native = mod_new_fragment(m, p));
+  bool ok = dl && find_entries(dl, p, entries) && (*native = new_native(m, p));
   if (dl && !ok) dlclose(dl);
   if (!ok) cache_forget(&j->cache, a->order->key);
   else if (a->folder.path[0]) jit_keep(j, a->order);
@@ -178,16 +188,21 @@ bool jit_attach_fragment(Jit *j, int request, Mod *m, const LFragment *p, JitEnt
     if (fragment) heap_realloc(j->heap, fragment, sizeof *fragment, 0);
     return false;
   }
-  (*native)->table = &rt_table;
   *fragment = (JitFragment){*native, dl, m->fragments};
   m->fragments = fragment;
   for (int k = 0; k < p->nroots; k++) {
     if (p->roots[k].head >= 0) continue;
     RtFunc *f = m->funcs[p->roots[k].func];
     f->native = *native;
-    f->entry = entries[k];
-    if (rt_flip(m->rt)) f->direct = jit_direct(dl, k);
+    __atomic_store_n(&f->entry, entries[k], __ATOMIC_RELEASE);
+    if (rt_flip(m->rt) && m->rt->offered == 0) f->direct = jit_direct(dl, k);
   }
+  return true;
+}
+
+bool jit_join_fragments(Mod *m, Pool *p) {
+  for (JitFragment *f = m->fragments; f; f = f->next)
+    if (!mod_join(f->native, p)) return false;
   return true;
 }
 

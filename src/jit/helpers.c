@@ -43,14 +43,18 @@ static Block *give_if(const H *h, Block *b, Rv *condition, Rv *v) {
   return no;
 }
 
+/* A count goes up here, but that of an object that other threads can reach. */
 static gcc_jit_function *make_retain(Emit *e) {
-  H h = begin(e, "retain", e->t_void, e->t_ptr, NULL);
-  Block *object = block(&h), *counted = block(&h), *done = block(&h);
-  split(&h, h.entry, is_object(e, h.a), object, done);
-  Lv *rc = place(e, h.a, offsetof(Obj, rc), e->t_i32);
-  split(&h, object, compare(e, GC_GT, rv(e, rc), k_i32(e, 0)), counted, done);
+  H h = begin(e, "retain", e->t_void, e->t_ptr, e->t_ptr);
+  Block *object = block(&h), *counted = block(&h), *other = block(&h), *shared = block(&h), *done = block(&h);
+  split(&h, h.entry, is_object(e, h.b), object, done);
+  Lv *rc = place(e, h.b, offsetof(Obj, rc), e->t_i32);
+  split(&h, object, likely(e, compare(e, GC_GT, rv(e, rc), k_i32(e, 0)), true), counted, other);
   e->g->block_add_assignment(counted, NULL, rc, binary(e, GB_PLUS, e->t_i32, rv(e, rc), k_i32(e, 1)));
   leave(&h, counted);
+  split(&h, other, likely(e, compare(e, GC_GT, rv(e, rc), k_i32(e, RT_IMMORTAL)), false), shared, done);
+  e->g->block_add_eval(shared, NULL, CALL_TABLE(e, h.a, rt_retain, h.b));
+  leave(&h, shared);
   leave(&h, done);
   return h.fn;
 }

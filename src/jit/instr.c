@@ -205,6 +205,18 @@ static void find_foreign(Fn *k, const LInstr *i, Lv *row) {
   k->cur = known;
 }
 
+/* Foreign functions are called by the VM's own thread. */
+static void leave_workers(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *rt = load_rt(e, k->mod);
+  Rv *own = compare(e, GC_EQ, load(e, rt, offsetof(Rt, worker), e->t_i32), k_i32(e, 0));
+  Block *worker = branch_unless(k, own), *on = k->cur;
+  k->cur = worker;
+  check_status(k, i, CALL_TABLE(e, k->mod, rt_leave_worker, rt), false);
+  e->g->block_end_with_jump(k->cur, NULL, on);
+  k->cur = on;
+}
+
 static void call_foreign(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   const LForeign *f = &e->m->foreigns[i->imm.i];
@@ -224,6 +236,7 @@ static void call_foreign(Fn *k, const LInstr *i) {
   }
   Type *pointer = e->g->context_new_function_ptr_type(e->ctx, NULL, type_of_kind(e, f->result), i->nargs, types, 0);
   Lv *row = e->g->context_new_array_access(e->ctx, NULL, rv(e, e->foreigns), k_i64(e, i->imm.i));
+  leave_workers(k, i);
   find_foreign(k, i, row);
   Rv *target = cast(e, rv(e, row), pointer);
   assign_reg(k, i->res[0], e->g->context_new_call_through_ptr(e->ctx, NULL, target, i->nargs, args));
@@ -419,7 +432,7 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_FOREIGN: call_foreign(k, i); break;
   case LOP_APPLY: emit_apply(k, i); break;
   case LOP_RT: emit_rt(k, i); break;
-  case LOP_RETAIN: evaluate(k, call_helper(e, H_RETAIN, reg(k, i->a), NULL)); break;
+  case LOP_RETAIN: evaluate(k, call_helper(e, H_RETAIN, k->mod, reg(k, i->a))); break;
   case LOP_RELEASE:
     evaluate(k, call_helper(e, H_RELEASE, k->mod, reg(k, i->a)));
     assign_reg(k, i->a, k_null(e));

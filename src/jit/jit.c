@@ -233,7 +233,7 @@ static bool walk_entries(Mod *m, void *dl, bool set) {
     if (!entry) return false;
     if (!set) continue;
     f->native = m;
-    f->entry = entry;
+    __atomic_store_n(&f->entry, entry, __ATOMIC_RELEASE);
   }
   return true;
 }

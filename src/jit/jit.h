@@ -88,6 +88,8 @@ void jit_forget_asked(Jit *j, int request, bool finish);
  * entries[root], to be called with *native. On false the module is as before. */
 typedef Status (*JitEntry)(Mod *native, const Slot *args, Slot *res);
 bool jit_attach_fragment(Jit *j, int request, Mod *m, const LFragment *p, JitEntry *entries, Mod **native);
+/* mod_join for the code that m has got. */
+bool jit_join_fragments(Mod *m, Pool *p);
 void jit_unload_fragments(Mod *m);
 /* Numbers that the host keeps in the cache beside the code of this module. Reading gives a new block of *n, or NULL. */
 void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n);

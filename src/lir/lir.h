@@ -178,6 +178,9 @@ Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void
  * when no closure of it is left. */
 void mod_strip(Mod *m);
 void mod_free(Mod *m);
+/* Makes, or renews, what the threads of the pool see of the module (Mod.peers); none of them may be running. False
+ * after rt_error: out of memory. */
+bool mod_join(Mod *m, Pool *p);
 /* What the machine code of a fragment of a module refers to, all of which belongs to that module. NULL: out of
  * memory. */
 struct LFragment;

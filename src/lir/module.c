@@ -4,7 +4,7 @@
  * may go when no closure of it is left, and what lowering made is needed by nobody. */
 #include "lir/lir.h"
 #include "lir/fragment.h"
-#include "runtime/runtime.h"
+#include "runtime/pool.h"
 #include <string.h>
 
 static bool find_descs(Rt *rt, const Desc *const *from, const Desc **to, int n) {
@@ -114,6 +114,61 @@ static Status fill_module(Mod *m, Slot *(*global)(void *user, int index), void *
   return 0;
 }
 
+/* ---- As the threads of a pool see it ----------------------------------------------------------------------------- */
+static void alone(Mod *m) {
+  m->self = m;
+  m->peers = &m->self;
+  m->npeers = 1;
+}
+
+static void free_peers(Mod *m) {
+  if (m->peers == &m->self) return;
+  size_t n = (size_t)m->npeers;
+  for (size_t k = 1; k < n && m->peers[k]; k++) {
+    if (m->decoded) rt_give_back(m->rt, m->peers[k]->decoded, (size_t)m->nfuncs, sizeof *m->decoded);
+    rt_give_back(m->rt, m->peers[k], 1, sizeof *m);
+  }
+  rt_give_back(m->rt, m->peers, n, sizeof *m->peers);
+  alone(m);
+}
+
+static Mod *new_peer(const Mod *m, Rt *rt) {
+  Mod *peer = rt_zeroed(m->rt, 1, sizeof *peer);
+  if (!peer) return NULL;
+  *peer = *m;
+  peer->rt = rt;
+  if (!m->decoded || (peer->decoded = rt_zeroed(m->rt, (size_t)m->nfuncs, sizeof *m->decoded))) return peer;
+  rt_give_back(m->rt, peer, 1, sizeof *peer);
+  return NULL;
+}
+
+static void renew_peer(const Mod *m, Mod *peer) {
+  Mod before = *peer;
+  *peer = *m;
+  peer->rt = before.rt;
+  peer->decoded = before.decoded;
+}
+
+bool mod_join(Mod *m, Pool *p) {
+  int n = pool_size(p);
+  if (m->npeers == n) {
+    for (int k = 1; k < n; k++) renew_peer(m, m->peers[k]);
+    return true;
+  }
+  Mod **peers = rt_zeroed(m->rt, (size_t)n, sizeof *peers);
+  if (!peers) return false;
+  m->peers = peers;
+  m->npeers = n;
+  peers[0] = m;
+  for (int k = 1; k < n; k++)
+    if (!(peers[k] = new_peer(m, pool_rt(p, k)))) {
+      free_peers(m);
+      return false;
+    }
+  return true;
+}
+
+/* ---- Modules ----------------------------------------------------------------------------------------------------- */
 /* Empty tables for what the code refers to; false: some aren't there. */
 static bool make_tables(Mod *m, Rt *rt, const LModule *code) {
   *m = (Mod){.rt = rt,
@@ -122,6 +177,7 @@ static bool make_tables(Mod *m, Rt *rt, const LModule *code) {
              .nstrings = code->nstrings,
              .nboxes = code->nboxes,
              .nglobals = code->nglobals};
+  alone(m);
   m->descs = rt_zeroed(rt, (size_t)m->ndescs, sizeof *m->descs);
   m->funcs = rt_zeroed(rt, (size_t)m->nfuncs, sizeof *m->funcs);
   m->strings = rt_zeroed(rt, (size_t)m->nstrings, sizeof *m->strings);
@@ -152,6 +208,7 @@ Mod *mod_new(Rt *rt, LModule *code, Slot *(*global)(void *user, int index), void
 
 void mod_strip(Mod *m) {
   Rt *rt = m->rt;
+  free_peers(m);
   for (int k = 0; m->funcs && k < m->nfuncs; k++) free_func(rt, m->funcs[k]);
   free_tables(m);
   rt_give_back(rt, m->decoded, (size_t)m->nfuncs, sizeof *m->decoded);
@@ -162,6 +219,7 @@ void mod_strip(Mod *m) {
              .nstrings = m->nstrings,
              .boxes = m->boxes,
              .nboxes = m->nboxes};
+  alone(m);
 }
 
 void mod_free(Mod *m) {
@@ -201,6 +259,7 @@ Mod *mod_new_fragment(Mod *whole, const LFragment *p) {
 
 void mod_free_fragment(Mod *m) {
   Rt *rt = m->rt;
+  free_peers(m);
   free_tables(m);
   rt_give_back(rt, m->strings, (size_t)m->nstrings, sizeof *m->strings);
   rt_give_back(rt, m->boxes, (size_t)m->nboxes, sizeof *m->boxes);

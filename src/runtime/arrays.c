@@ -132,7 +132,7 @@ ArrayObj *rt_renew(Rt *rt, const Desc *desc, ArrayObj *spare, const int64_t *dim
 }
 
 Obj *rt_keep(Rt *rt, const Desc *desc, Obj *spare, Obj *a) {
-  if (!spare && rt_is_object(a) && a->rc == 1 && a->desc == desc) {
+  if (!spare && rt_is_object(a) && rt_alone(a) && a->desc == desc) {
     const ArrayObj *array = (const ArrayObj *)a;
     if (!array->owner && array->bytes <= RT_KEPT_SPARE) return a;
   }
@@ -187,7 +187,7 @@ ArrayObj *rt_copy(Rt *rt, const ArrayObj *a) {
 }
 
 ArrayObj *rt_unique(Rt *rt, ArrayObj *a) {
-  if (a->h.rc == 1 && !a->owner) return a;
+  if (rt_alone(&a->h) && !a->owner) return a;
   ArrayObj *copy = rt_copy(rt, a);
   if (copy) rt_release(rt, &a->h);
   return copy;

@@ -66,8 +66,8 @@ static Status add_value(Adder *w, const Desc *d, Slot *dst, Slot *src, bool move
 }
 
 /* Can box b be added to box a by taking it apart? */
-static bool consumable(const Obj *a, const Obj *b) {
-  return rt_is_object(a) && rt_is_object(b) && a->rc == 1 && b->rc == 1 && a->tag == b->tag;
+static bool consumable(Obj *a, Obj *b) {
+  return rt_is_object(a) && rt_is_object(b) && rt_alone(a) && rt_alone(b) && a->tag == b->tag;
 }
 
 /* add_item for boxes of floats and a link to the next box, as lists have: a tight loop along the links, RT_STRIDE
@@ -205,6 +205,19 @@ static Slot *log_append(Rt *rt, LogObj *l, int64_t i) {
   return e + 1;
 }
 
+/* The entries of another log of floats, renumbered from `offset`. */
+static Status append_floats(Rt *rt, LogObj *l, const LogObj *more, int64_t offset) {
+  if (!rt_reserve(rt, &l->entries, &l->cap, l->len + more->len, 2 * sizeof(Slot))) return 1;
+  Slot *to = l->entries + 2 * l->len;
+  for (int64_t k = 0; k < more->len; k++) {
+    if (rt_look_at(rt, k)) return 1;
+    to[2 * k].i = more->entries[2 * k].i + offset;
+    to[2 * k + 1].f = 0 + more->entries[2 * k + 1].f;
+  }
+  l->len += more->len;
+  return 0;
+}
+
 /* The entries of a log with indices in [from, from + count), renumbered from `to`, retained. */
 static LogObj *copy_log(Rt *rt, const Desc *desc, const LogObj *l, int64_t from, int64_t count, int64_t to, int64_t n) {
   const Desc *elem = l->h.desc->args[0];
@@ -231,7 +244,9 @@ static Status add_log_to_dense(Adder *w, ArrayObj *a, LogObj *l, int64_t offset,
   int64_t stride = stride_of(l->h.desc);
   for (int64_t k = 0; k < l->len; k++) {
     Slot *e = l->entries + k * stride;
-    if (rt_look_at(w->rt, k) || add_value(w, elem, a->data + (e[0].i + offset) * elem->nslots, e + 1, move)) return 1;
+    if (elem->kind == D_FLOAT && k % RT_STRIDE) a->data[e[0].i + offset].f += e[1].f;
+    else if (rt_look_at(w->rt, k) || add_value(w, elem, a->data + (e[0].i + offset) * elem->nslots, e + 1, move))
+      return 1;
   }
   return 0;
 }
@@ -255,7 +270,7 @@ static Status add_dense(Adder *w, const Desc *elem, Slot *dst, Slot *src, int64_
 static ArrayObj *densify(Adder *w, const Desc *desc, LogObj *l, const int64_t *dims) {
   ArrayObj *a = rt_new_array(w->rt, desc, dims, true);
   if (!a) return NULL;
-  if (add_log_to_dense(w, a, l, 0, l->h.rc == 1)) {
+  if (add_log_to_dense(w, a, l, 0, rt_alone(&l->h))) {
     finish(w, 1);
     *w = (Adder){.rt = w->rt};
     rt_release(w->rt, &a->h);
@@ -297,14 +312,19 @@ enum { SMALL_BAG = 64 };
 
 /* Makes *bag fit for `more` entries in place: an unshared log, or an unshared dense array if the log would be too
  * long, or the array is small. */
+/* Does a log of so many entries take more memory than a dense array of n elements? */
+static bool is_long(const Desc *desc, int64_t entries, int64_t n) {
+  return entries > n || entries * stride_of(desc) > n * desc->args[0]->nslots;
+}
+
 static Status own_for(Adder *w, const Desc *desc, Obj **bag, const int64_t *dims, int64_t more) {
   int64_t n = product(dims, desc->rank);
   LogObj *l = (LogObj *)*bag;
   bool small = !l && n * desc->args[0]->nslots <= SMALL_BAG;
   if (small || (l && !is_log(*bag))) return own_dense(w, desc, bag, dims);
-  if ((l ? l->len : 0) + more > n) return own_dense(w, desc, bag, dims);
+  if (is_long(desc, (l ? l->len : 0) + more, n)) return own_dense(w, desc, bag, dims);
   if (!l) l = new_log(w->rt, desc, n, more < 4 ? 4 : more);
-  else if (l->h.rc != 1) l = copy_log(w->rt, desc, l, 0, n, 0, n);
+  else if (!rt_alone(&l->h)) l = copy_log(w->rt, desc, l, 0, n, 0, n);
   if (!l) return 1;
   replace(w->rt, bag, &l->h);
   return 0;
@@ -322,8 +342,8 @@ static bool commutes(const Desc *d) {
 static Status merge_boxes(Adder *w, const Desc *desc, BoxObj *a, BoxObj *b, Obj **out) {
   const Desc *payload = desc->args[a->h.tag];
   BoxObj *sum = a;
-  if (a->h.rc != 1) {
-    if (b->h.rc == 1 && commutes(payload)) { /* use the one that may be changed */
+  if (!rt_alone(&a->h)) {
+    if (rt_alone(&b->h) && commutes(payload)) { /* use the one that may be changed */
       BoxObj *t = a;
       a = b;
       b = t;
@@ -336,20 +356,20 @@ static Status merge_boxes(Adder *w, const Desc *desc, BoxObj *a, BoxObj *b, Obj 
     }
   }
   *out = &sum->h;
-  return add_value(w, payload, sum->fields, b->fields, b->h.rc == 1);
+  return add_value(w, payload, sum->fields, b->fields, rt_alone(&b->h));
 }
 
 static Status merge_envs(Adder *w, EnvObj *a, EnvObj *b, Obj **out) {
   RtFunc *fn = a->fn;
   EnvObj *sum = a;
-  if (a->h.rc != 1) {
+  if (!rt_alone(&a->h)) {
     sum = rt_new_env(w->rt, fn);
     if (!sum) return 1;
     memcpy(sum->caps, a->caps, (size_t)fn->nacc * sizeof(Slot));
     rt_retain_slots(fn->acc_kinds, fn->nacc, sum->caps);
   }
   *out = &sum->h;
-  bool move = b->h.rc == 1;
+  bool move = rt_alone(&b->h);
   for (int k = 0; k < fn->nacc; k++) {
     if (fn->acc_kinds[k] == SLOT_FLOAT) sum->caps[k].f += b->caps[k].f;
     if (fn->acc_kinds[k] != SLOT_PTR) continue;
@@ -367,15 +387,15 @@ static Status merge_logs(Adder *w, const Desc *desc, LogObj *a, LogObj *b, const
   int64_t n = a->n, stride = stride_of(desc);
   if (desc->rank == 1 && !dims) dims = &n;
   const Desc *elem = desc->args[0];
-  bool move = b->h.rc == 1 && a != b;
-  if (dims && a->len + b->len > n) {
+  bool move = rt_alone(&b->h) && a != b;
+  if (dims && is_long(desc, a->len + b->len, n)) {
     ArrayObj *sum = densify(w, desc, a, dims);
     if (!sum) return 1;
     *out = &sum->h;
     return add_log_to_dense(w, sum, b, 0, move);
   }
   LogObj *sum = a;
-  if (a->h.rc != 1 && !(sum = copy_log(w->rt, desc, a, 0, n, 0, n))) return 1;
+  if (!rt_alone(&a->h) && !(sum = copy_log(w->rt, desc, a, 0, n, 0, n))) return 1;
   *out = &sum->h;
   if (!rt_reserve(w->rt, &sum->entries, &sum->cap, sum->len + b->len, (size_t)stride * sizeof(Slot))) return 1;
   for (int64_t k = 0; k < b->len; k++) {
@@ -393,24 +413,22 @@ static Status merge_logs(Adder *w, const Desc *desc, LogObj *a, LogObj *b, const
 static Status merge_bags(Adder *w, const Desc *desc, Obj *a, Obj *b, const int64_t *dims, Obj **out) {
   if (is_log(a) && is_log(b)) return merge_logs(w, desc, (LogObj *)a, (LogObj *)b, dims, out);
   const ArrayObj *whole = (const ArrayObj *)(is_log(a) ? b : a);
-  bool prefer_b = (a->rc != 1 || whole->owner) && b->rc == 1 && commutes(desc->args[0]);
+  bool prefer_b = (!rt_alone(a) || whole->owner) && rt_alone(b) && commutes(desc->args[0]);
   if (is_log(a) || (!is_log(b) && prefer_b && !((ArrayObj *)b)->owner)) {
     Obj *t = a;
     a = b;
     b = t;
   }
-  bool move = b->rc == 1 && (is_log(b) || !((ArrayObj *)b)->owner);
+  bool move = rt_alone(b) && (is_log(b) || !((ArrayObj *)b)->owner);
   Obj *target = a;
-  rt_retain(a); /* rt_unique takes a reference, but the operand stays the caller's */
-  if (a->rc != 2 || ((ArrayObj *)a)->owner) {
+  if (!rt_alone(a) || ((ArrayObj *)a)->owner) {
+    rt_retain(a); /* rt_unique takes a reference, but the operand stays the caller's */
     ArrayObj *copy = rt_unique(w->rt, (ArrayObj *)a);
     if (!copy) {
       rt_release(w->rt, a);
       return 1;
     }
     target = &copy->h;
-  } else {
-    rt_release(w->rt, a);
   }
   ArrayObj *sum = (ArrayObj *)target;
   *out = target;
@@ -475,7 +493,7 @@ Status rt_cadd(Rt *rt, const Desc *desc, Obj *a, Obj *b, const int64_t *dims, Ob
 Status rt_acc_at(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t i, const Slot *v) {
   const Desc *elem = desc->args[0];
   Obj *b = *bag;
-  if (b && !is_log(b) && b->rc == 1 && elem->kind == D_FLOAT && !((ArrayObj *)b)->owner) {
+  if (b && !is_log(b) && rt_alone(b) && elem->kind == D_FLOAT && !((ArrayObj *)b)->owner) {
     ((ArrayObj *)b)->data[i].f += v->f;
     return 0;
   }
@@ -493,6 +511,24 @@ RtPair rt_acc_float(Rt *rt, const Desc *desc, Obj *bag, int64_t n, int64_t i, do
   return (RtPair){status, bag};
 }
 
+/* A dense bag of floats that is zero but for a part. */
+static Obj *zeros_around(Rt *rt, const Desc *desc, const int64_t *dims, int64_t offset, int64_t count,
+                         const Slot *part) {
+  ArrayObj *a = rt_new_array(rt, desc, dims, false);
+  if (!a) return NULL;
+  int64_t end = offset + count, n = product(dims, desc->rank);
+  if (offset) memset(a->data, 0, (size_t)offset * sizeof(Slot));
+  for (int64_t from = 0, to; from < count; from = to) {
+    to = count - from < RT_STRIDE ? count : from + RT_STRIDE;
+    for (int64_t k = from; k < to; k++) a->data[offset + k].f = 0 + part[k].f;
+    if (!rt_look(rt)) continue;
+    rt_release(rt, &a->h);
+    return NULL;
+  }
+  if (end < n) memset(a->data + end, 0, (size_t)(n - end) * sizeof(Slot));
+  return &a->h;
+}
+
 Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int64_t offset, int64_t count, Obj *sub) {
   if (!sub) return 0;
   const Desc *elem = desc->args[0];
@@ -505,8 +541,13 @@ Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int6
     *bag = sub;
     return 0;
   }
+  if (!*bag && !is_log(sub) && elem->kind == D_FLOAT && count >= n / 4) {
+    if (!(*bag = zeros_around(rt, desc, dims, offset, count, ((ArrayObj *)sub)->data))) return 1;
+    rt_release(rt, sub);
+    return 0;
+  }
   Adder w = {.rt = rt};
-  bool log = is_log(sub), move = sub->rc == 1 && (log || !((ArrayObj *)sub)->owner);
+  bool log = is_log(sub), move = rt_alone(sub) && (log || !((ArrayObj *)sub)->owner);
   int64_t more = log ? ((LogObj *)sub)->len : count;
   /* A log of a part that is large beside the whole costs more than the whole. */
   if (own_for(&w, desc, bag, dims, log || more < n / 4 ? more : n + 1)) return finish(&w, 1);
@@ -515,6 +556,8 @@ Status rt_acc_sub(Rt *rt, const Desc *desc, Obj **bag, const int64_t *dims, int6
     ArrayObj *a = (ArrayObj *)*bag;
     if (log) status = add_log_to_dense(&w, a, (LogObj *)sub, offset, move);
     else status = add_dense(&w, elem, a->data + offset * elem->nslots, ((ArrayObj *)sub)->data, count, move);
+  } else if (log && elem->kind == D_FLOAT) {
+    status = append_floats(rt, (LogObj *)*bag, (LogObj *)sub, offset);
   } else {
     for (int64_t k = 0; k < more && !status && !(status = rt_look_at(rt, k)); k++) {
       Slot *e = log ? ((LogObj *)sub)->entries + k * stride_of(desc) : NULL;

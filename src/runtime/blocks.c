@@ -155,13 +155,6 @@ static bool free_listed_arrays(Rt *rt) {
   return any;
 }
 
-static bool give_all(void *user) {
-  Rt *rt = user;
-  rt->peak = rt->last_peak = rt->used_pages;
-  bool arrays = free_listed_arrays(rt), large = free_all_large(rt);
-  return trim(rt, 0) || arrays || large;
-}
-
 static void count_used(Rt *rt, Segment *s) {
   s->used++;
   if (++rt->used_pages > rt->peak) rt->peak = rt->used_pages;
@@ -201,10 +194,12 @@ static void give_page(Rt *rt, BlockPage *p) {
 }
 
 /* ---- Pages ------------------------------------------------------------------------------------------------------- */
+static void set_current(BlockPage *p, Rt *rt) { __atomic_store_n(&p->current, rt, __ATOMIC_RELAXED); }
+
 static void make_current(Rt *rt, int class, BlockPage *p) {
-  if (rt->current_page[class]) rt->current_page[class]->current = false;
+  if (rt->current_page[class]) set_current(rt->current_page[class], NULL);
   rt->current_page[class] = p;
-  p->current = true;
+  set_current(p, rt);
 }
 
 /* Links some more blocks of the current page to the class's free list, which is empty. */
@@ -221,8 +216,45 @@ static void link_blocks(Rt *rt, int class, BlockPage *p) {
   rt->free_list[class] = list;
 }
 
+/* A block comes back to a page that isn't current: then all its blocks have been linked. */
+static void put_back(Rt *rt, BlockPage *p, Obj *block) {
+  memcpy(block, &p->free, sizeof p->free);
+  p->free = block;
+  if (p->nfree++ == 0) LINK(&rt->pages[p->class], p);
+  if (p->nfree * (p->class + 1) * RT_BLOCK_GRAIN < p->end - FIRST_BLOCK) return;
+  UNLINK(&rt->pages[p->class], p);
+  give_page(rt, p);
+}
+
+static BlockPage *page_of(const Obj *block) {
+  return (BlockPage *)((uintptr_t)block & ~(uintptr_t)(RT_PAGE_BYTES - 1));
+}
+
+/* Takes what other threads gave back. */
+static void take_returned(Rt *rt) {
+  Obj *block = __atomic_exchange_n(&rt->returned, NULL, __ATOMIC_ACQUIRE);
+  for (Obj *next; block; block = next) {
+    memcpy(&next, block, sizeof next);
+    rt_block_free(rt, block, (size_t)(page_of(block)->class + 1) * RT_BLOCK_GRAIN);
+  }
+}
+
+static void return_to(Rt *owner, Obj *block) {
+  Obj *first = __atomic_load_n(&owner->returned, __ATOMIC_RELAXED);
+  do memcpy(block, &first, sizeof first);
+  while (!__atomic_compare_exchange_n(&owner->returned, &first, block, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+void rt_block_give_back(Rt *rt, BlockPage *p, Obj *block) {
+  if (p->owner == rt) put_back(rt, p, block);
+  else if (!rt_is_quiet(rt)) return_to(p->owner, block);
+  else rt_block_free(p->owner, block, (size_t)(p->class + 1) * RT_BLOCK_GRAIN); /* whose thread does nothing now */
+}
+
 /* Fills the class's free list, which is empty. */
 static bool refill(Rt *rt, int class) {
+  if (__atomic_load_n(&rt->returned, __ATOMIC_RELAXED)) take_returned(rt);
+  if (rt->free_list[class]) return true;
   BlockPage *p = rt->current_page[class];
   if (p && p->linked < p->end) {
     link_blocks(rt, class, p);
@@ -238,6 +270,7 @@ static bool refill(Rt *rt, int class) {
   }
   if (!(p = take_page(rt))) return false;
   int size = (class + 1) * RT_BLOCK_GRAIN;
+  p->owner = rt;
   p->free = NULL;
   p->class = class;
   p->nfree = 0;
@@ -248,17 +281,16 @@ static bool refill(Rt *rt, int class) {
   return true;
 }
 
-/* A block comes back to a page that isn't current: then all its blocks have been linked. */
-void rt_block_give_back(Rt *rt, BlockPage *p, Obj *block) {
-  memcpy(block, &p->free, sizeof p->free);
-  p->free = block;
-  if (p->nfree++ == 0) LINK(&rt->pages[p->class], p);
-  if (p->nfree * (p->class + 1) * RT_BLOCK_GRAIN < p->end - FIRST_BLOCK) return;
-  UNLINK(&rt->pages[p->class], p);
-  give_page(rt, p);
+bool rt_give_kept(Rt *rt) {
+  take_returned(rt);
+  rt->peak = rt->last_peak = rt->used_pages;
+  bool arrays = free_listed_arrays(rt), large = free_all_large(rt);
+  return trim(rt, 0) || arrays || large;
 }
 
-void rt_blocks_init(Rt *rt) {
+static bool give_all(void *user) { return rt_give_kept(user); }
+
+void rt_keep_blocks(Rt *rt) {
   rt->heap->reclaim = give_all;
   rt->heap->reclaim_user = rt;
 }

@@ -3,6 +3,7 @@
  * site and a message; so what becomes an Error costs no more than its two strings, of which the place is kept by who
  * knows sources (Rt.place). Interrupts, limits, `exit` and output that isn't taken pass through; so does a rule that is
  * missing, which is an error of a derivative alone. */
+#include "runtime/pool.h"
 #include "runtime/runtime_internal.h"
 
 enum { OK, ERROR }; /* constructors of `result` */
@@ -16,6 +17,8 @@ static bool passes_through(ErrorKind kind) {
   case ERR_EFFECT:
   case ERR_OUTPUT:
   case ERR_OUTPUT_LIMIT:
+  case ERR_STOPPED:
+  case ERR_ELSEWHERE:
   case ERR_EXIT: return true;
   default: return false;
   }
@@ -24,8 +27,10 @@ static bool passes_through(ErrorKind kind) {
 /* The innermost place in the program, "" if there is none. NULL: out of memory. */
 static Obj *place_of(Rt *rt) {
   const RtError *e = &rt->error;
+  rt_lock_shared(rt);
   const char *place = rt->place ? rt->place(rt->user, e->site) : "";
   for (int k = 0; rt->place && place && !*place && k < e->ntrace; k++) place = rt->place(rt->user, e->trace[k]);
+  rt_unlock_shared(rt);
   return place ? rt_new_string(rt, place, strlen(place)) : NULL;
 }
 

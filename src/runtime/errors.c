@@ -2,6 +2,7 @@
 /* Raising errors. An error is a kind, the place where it arose and a complete message; the calls it passes on its way
  * out add themselves to the trace. The first error stays: what fails while another one is on its way out adds
  * nothing. Everything is in the Rt itself, so that raising needs no memory. */
+#include "runtime/pool.h"
 #include "runtime/runtime_internal.h"
 #include <string.h>
 
@@ -155,10 +156,16 @@ Status rt_unwound(Rt *rt) {
   return 1;
 }
 
+Status rt_fail_ended(Rt *rt, ErrorKind why) {
+  if (why == ERR_TIME) return rt_error(rt, why, 0, "the time limit is over");
+  return rt_error(rt, why, 0, why == ERR_INTERRUPT ? "interrupted" : "");
+}
+
 Status rt_poll(Rt *rt) {
   int32_t why = rt_interrupted(rt);
   rt_clear_interrupt(rt);
-  if (rt->deadline > 0 && rt_now() > rt->deadline) return rt_error(rt, ERR_TIME, 0, "the time limit is over");
-  if (why == RT_INTERRUPTED) return rt_error(rt, ERR_INTERRUPT, 0, "interrupted");
+  if (rt->job && why != RT_INTERRUPTED && pool_stops(rt)) return rt_fail_ended(rt, ERR_STOPPED);
+  if (rt->deadline > 0 && rt_now() > rt->deadline) return rt_fail_ended(rt, ERR_TIME);
+  if (why == RT_INTERRUPTED) return rt_fail_ended(rt, ERR_INTERRUPT);
   return 0; /* a clock that rang too late */
 }

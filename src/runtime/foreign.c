@@ -159,8 +159,11 @@ static Status call_c(Mod *m, ForeignCode *c, const LForeign *f, const Slot *args
   return 0;
 }
 
+Status rt_leave_worker(Rt *rt) { return rt->worker ? rt_fail_ended(rt, ERR_ELSEWHERE) : 0; }
+
 Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site) {
   Rt *rt = m->rt;
+  if (rt_leave_worker(rt)) return 1;
   m = owner(m, &k);
   ForeignCode *c = find(m, k, site);
   if (!c) return 1;

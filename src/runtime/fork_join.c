@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Forks: both functions of a `par` are called, one after the other, and the pair of their values is the result. Arms
- * have no effects, so the order can't be observed: of two that fail the first in the order of the program decides. For
- * tests, chance picks the order (Rt.steal). */
+/* Forks: both functions of a `par` are called, and the pair of their values is the result. Arms have no effects, so
+ * their order can't be observed: of two that fail the first in the order of the program decides. Where the VM has
+ * threads, one of them may take the second arm (pool.c). For tests, chance picks the order (Rt.steal). */
+#include "runtime/pool.h"
 #include "runtime/runtime_internal.h"
 
 /* Xorshift (G. Marsaglia, Xorshift RNGs, 2003). */
@@ -14,36 +15,39 @@ static bool starts_with_second(Rt *rt) {
   return x >> 63;
 }
 
-static Status call_arm(Rt *rt, const Desc *type, const Slot *args, Slot *res, int arm) {
-  return rt_apply(rt, args[arm].p, NULL, 0, arm ? res + type->args[0]->nslots : res);
+static bool ends_the_run(ErrorKind kind) {
+  return kind == ERR_MEMORY || kind == ERR_INTERRUPT || kind == ERR_TIME || kind == ERR_EXIT || kind == ERR_STOPPED ||
+         kind == ERR_ELSEWHERE;
 }
 
-static void release_arm(Rt *rt, const Desc *type, Slot *res, int arm) {
-  const Desc *t = type->args[arm];
-  rt_release_slots(rt, t->slots, t->nslots, arm ? res + type->args[0]->nslots : res);
-}
-
-static Status call_in_order(Rt *rt, const Desc *type, const Slot *args, Slot *res) {
-  if (call_arm(rt, type, args, res, 0)) return 1;
-  if (!call_arm(rt, type, args, res, 1)) return 0;
-  release_arm(rt, type, res, 0);
+static Status fork_by_chance(Rt *rt, Obj *const closures[2], const Desc *const types[2], Slot *const results[2]) {
+  if (!rt->steal || !starts_with_second(rt)) return pool_fork(rt, closures, types, results);
+  if (rt_apply(rt, closures[1], NULL, 0, results[1])) {
+    if (ends_the_run(rt->error.kind)) return 1;
+    rt_clear_error(rt); /* the first arm may fail, too; if it doesn't, this one fails again */
+    return pool_fork(rt, closures, types, results);
+  }
+  if (!rt_apply(rt, closures[0], NULL, 0, results[0])) return 0;
+  rt_release_slots(rt, types[1]->slots, types[1]->nslots, results[1]);
   return 1;
 }
 
-static bool ends_the_run(ErrorKind kind) {
-  return kind == ERR_MEMORY || kind == ERR_INTERRUPT || kind == ERR_TIME || kind == ERR_EXIT;
+/* Recursion forks where it isn't deep yet: there are enough parts then for all threads. What threads there are has no
+ * influence. */
+PRIM(prim_fork_here) {
+  PRIM_UNUSED;
+  res->i = rt->fork_depth < LIMIT_FORK_DEPTH;
+  return 0;
 }
 
 /* type: of the pair. */
 PRIM(prim_fork) {
   PRIM_UNUSED;
-  if (!rt->steal || !starts_with_second(rt)) return call_in_order(rt, type, args, res);
-  if (call_arm(rt, type, args, res, 1)) {
-    if (ends_the_run(rt->error.kind)) return 1;
-    rt_clear_error(rt); /* the first arm may fail, too; if it doesn't, this one fails again */
-    return call_in_order(rt, type, args, res);
-  }
-  if (!call_arm(rt, type, args, res, 0)) return 0;
-  release_arm(rt, type, res, 1);
-  return 1;
+  Obj *const closures[] = {args[0].p, args[1].p};
+  const Desc *const types[] = {type->args[0], type->args[1]};
+  Slot *const results[] = {res, res + types[0]->nslots};
+  rt->fork_depth++;
+  Status status = fork_by_chance(rt, closures, types, results);
+  rt->fork_depth--;
+  return status;
 }

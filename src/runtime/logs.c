@@ -6,6 +6,7 @@
  * are appended later are added at the next read. So a read costs about as much as the additions since the last one,
  * however long the log is. The entries stay as they are: whether a log is read before it is added to another changes
  * no digit. Only logs of numbers have sums: others' entries hold references, and adding these can fail halfway. */
+#include "runtime/pool.h"
 #include "runtime/runtime_internal.h"
 #include <string.h>
 
@@ -69,11 +70,23 @@ static void enter_rest(LogObj *l) {
   }
 }
 
-bool rt_log_enter(Rt *rt, LogObj *l) {
-  if (l->len <= SHORT_LOG || l->h.desc->pointers) return false;
+static bool enter(Rt *rt, LogObj *l) {
   if (!make_room(rt, l, l->len - l->entered)) return false;
   enter_rest(l);
   return true;
+}
+
+/* Entries of a shared log don't grow, so one thread makes its sums, once. */
+static bool enter_shared(Rt *rt, LogObj *l) {
+  rt_lock_shared(rt);
+  bool entered = l->entered == l->len || enter(rt, l);
+  rt_unlock_shared(rt);
+  return entered;
+}
+
+bool rt_log_enter(Rt *rt, LogObj *l) {
+  if (l->len <= SHORT_LOG || l->h.desc->pointers) return false;
+  return rt_is_shared(rt, &l->h) ? enter_shared(rt, l) : enter(rt, l);
 }
 
 const Slot *rt_log_entry(const LogObj *l, int64_t i) {

@@ -34,7 +34,7 @@ static const Desc desc_strings = ARRAY_DESC(string_arg, 1, true), desc_floats = 
 void rt_init(Rt *rt, Heap *heap) {
   memset(rt, 0, sizeof *rt);
   rt->heap = heap;
-  rt_blocks_init(rt);
+  rt_keep_blocks(rt);
   rt->budget = -1;
   rt->rights = RIGHTS_ALL;
   rt->eval_stack_limit = (size_t)LIMIT_STACK_BYTES;
@@ -158,7 +158,24 @@ EnvObj *rt_new_env(Rt *rt, RtFunc *fn) {
 
 /* ---- Counting ---------------------------------------------------------------------------------------------------- */
 void rt_retain(Obj *p) {
-  if (rt_is_object(p) && p->rc > 0) p->rc = (int32_t)((uint32_t)p->rc + 1);
+  if (!rt_is_object(p)) return;
+  int32_t count = __atomic_load_n(&p->rc, __ATOMIC_RELAXED);
+  if (count > 0) p->rc = (int32_t)((uint32_t)count + 1);
+  else if (count > RT_IMMORTAL) __atomic_sub_fetch(&p->rc, 1, __ATOMIC_RELAXED);
+}
+
+/* The other threads' last accesses come before this one's. */
+bool rt_unshare(Obj *p) {
+  if (__atomic_load_n(&p->rc, __ATOMIC_ACQUIRE) != -1) return false;
+  p->rc = 1;
+  return true;
+}
+
+/* Gives up a reference that isn't to be the last of an object of one thread. Was it the last of a shared one? */
+static bool give_up_shared(Obj *p) {
+  int32_t count = __atomic_load_n(&p->rc, __ATOMIC_RELAXED);
+  if (count > 0) p->rc = count - 1;
+  return count < 0 && count > RT_IMMORTAL && __atomic_add_fetch(&p->rc, 1, __ATOMIC_ACQ_REL) == 0;
 }
 
 _Static_assert(sizeof(Obj *) == 8 && LIMIT_TAG == UINT16_MAX, "an address of 48 bits and a tag share a word");
@@ -174,7 +191,7 @@ typedef struct Work {
 
 /* Gives one reference up; an object that lost its last one joins the worklist. */
 static inline void give_up(Work *work, Obj *p) {
-  if (p->rc <= 0 || --p->rc > 0) return;
+  if (!rt_alone(p) && !give_up_shared(p)) return;
   uint64_t word = (uint64_t)(uintptr_t)work->dead << 16 | (uint16_t)p->tag;
   memcpy(p, &word, sizeof word);
   work->dead = p;
@@ -285,7 +302,7 @@ static inline bool is_plain_array(const Obj *o) {
 
 void rt_release(Rt *rt, Obj *p) {
   if (!rt_is_object(p)) return;
-  if (p->rc == 1 && is_plain_array(p)) {
+  if (rt_alone(p) && is_plain_array(p)) {
     size_t bytes = ((ArrayObj *)p)->bytes;
     rt->live--;
     if (!rt_recycle_array(rt, p, bytes)) rt_array_block_free(rt, p, bytes);
@@ -301,20 +318,20 @@ void rt_release(Rt *rt, Obj *p) {
 
 void rt_open_box(Rt *rt, BoxObj *b) {
   const Desc *payload = b->h.desc->args[b->h.tag];
-  if (b->h.rc == 1) {
-    rt->live--;
-    rt_block_free(rt, b, sizeof *b + (size_t)payload->nslots * sizeof(Slot));
+  if (!rt_alone(&b->h)) {
+    rt_retain_slots(payload->slots, payload->nslots, b->fields);
+    rt_release(rt, &b->h);
     return;
   }
-  rt_retain_slots(payload->slots, payload->nslots, b->fields);
-  if (b->h.rc > 0) b->h.rc--;
+  rt->live--;
+  rt_block_free(rt, b, sizeof *b + (size_t)payload->nslots * sizeof(Slot));
 }
 
-BoxObj *rt_empty_box(BoxObj *b) {
+BoxObj *rt_empty_box(Rt *rt, BoxObj *b) {
   const Desc *payload = b->h.desc->args[b->h.tag];
-  if (b->h.rc != 1) {
+  if (!rt_alone(&b->h)) {
     rt_retain_slots(payload->slots, payload->nslots, b->fields);
-    if (b->h.rc > 0) b->h.rc--;
+    rt_release(rt, &b->h);
     return NULL;
   }
   for (int k = 0; k < payload->nslots; k++)
@@ -386,19 +403,19 @@ Status buf_string(Buf *b, Obj **out) {
  * to here, where calls are made that aren't last. */
 /* What the function's machine code refers to in this Rt. */
 static inline Mod *native_of(const Rt *rt, const RtFunc *f) {
-  return __builtin_expect(rt->mods != NULL, 0) ? &rt->mods[f->native->number] : f->native;
+  return __builtin_expect(rt->mods != NULL, 0) ? &rt->mods[f->native->number] : mod_here(rt, f->native);
 }
 
 static Status __attribute__((noinline)) enter_measured(Rt *rt, RtFunc *f, bool native, const Slot *args, Slot *res) {
   Phase before = rt->heap->phases->now, phase = native ? PHASE_RUN : PHASE_EVALUATE;
   if (before != phase) phase_enter(rt->heap, phase);
-  Status status = native ? f->entry(f->native, args, res) : rt->evaluate(rt, f, args, res);
+  Status status = native ? f->entry(native_of(rt, f), args, res) : rt->evaluate(rt, f, args, res);
   if (before != phase) phase_leave(rt->heap, before);
   return status;
 }
 
 Status rt_enter(Rt *rt, RtFunc *f, const Slot *args, Slot *res) {
-  bool native = f->entry && rt_flip(rt);
+  bool native = __atomic_load_n(&f->entry, __ATOMIC_ACQUIRE) && rt_flip(rt);
   rt->evaluations += !native;
   if (rt->heap->phases) return enter_measured(rt, f, native, args, res);
   return native ? f->entry(native_of(rt, f), args, res) : rt->evaluate(rt, f, args, res);

@@ -27,6 +27,7 @@ typedef struct BlockPage BlockPage; /* runtime/blocks.c */
 typedef struct Segment Segment;
 typedef struct DescTable DescTable; /* runtime/descs.c */
 typedef struct RtHost RtHost;
+typedef struct Pool Pool; /* runtime/pool.h */
 typedef union Slot {
   int64_t i;
   double f;
@@ -61,7 +62,9 @@ struct Desc {
 };
 
 /* ---- Objects ------------------------------------------------------------------------------------------ */
-/* A count that runs over becomes negative, which is immortal. The tag is a box's: of its constructor. */
+/* Counts: n > 0 is n references, all in one thread. A negative one above RT_IMMORTAL is that of an object that several
+ * threads can reach: -n is n references, and it is changed atomically (shared.c). A count that runs over becomes
+ * immortal. The tag is a box's: of its constructor. */
 struct Obj {
   int32_t rc, tag;
   const Desc *desc;
@@ -127,7 +130,8 @@ struct RtFunc {
    * it fails. */
   Status (*entry)(Mod *native, const Slot *args, Slot *res);
   Mod *native;  /* what its machine code refers to */
-  void *direct; /* NULL, or the machine code as other fragments call it: arguments and results in registers */
+  void *direct; /* NULL, or the machine code as other fragments call it: arguments and results in registers. Never set
+                   while several threads run: it is read together with `native` */
   Mod *mod;
   LFunc *code;
   uint64_t id;           /* of its graph, stable between runs */
@@ -147,6 +151,7 @@ typedef enum ErrorKind {
   ERR_NONE, ERR_FAIL, ERR_ASSERT, ERR_INDEX, ERR_SLICE, ERR_SHAPE, ERR_IRREGULAR, ERR_DIVISION, ERR_RANGE, ERR_MATCH,
   ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_IO, ERR_FORMAT, ERR_TEXT, ERR_CSV, ERR_REGEX, ERR_REGEX_LIMIT, ERR_FOREIGN, ERR_HOST, ERR_RULE, ERR_EFFECT,
   ERR_OUTPUT, ERR_DENIED, ERR_EXIT, /* the host takes no more; the program ended itself: no error to anybody */
+  ERR_STOPPED, ERR_ELSEWHERE, /* nobody sees them: an arm before this one failed; only the VM's own thread can do it */
   ERR_OUTPUT_LIMIT /* more than a call may write */
   /* clang-format on */
 } ErrorKind;
@@ -193,7 +198,7 @@ typedef struct RtLine {
 } RtLine;
 
 /* ---- The VM's run-time state; the first members are read by machine code: keep their order ------------------ */
-enum { RT_INTERRUPTED = 1, RT_CLOCK = 2 };
+enum { RT_INTERRUPTED = 1, RT_CLOCK = 2, RT_STOP = 3 };
 enum { RT_BLOCK_GRAIN = 8, RT_BLOCK_CLASSES = 32 };
 /* Size class of a block of `size` bytes, at most RT_BLOCK_GRAIN * RT_BLOCK_CLASSES. */
 static inline int rt_block_class(size_t size) { return (int)((size - 1) / RT_BLOCK_GRAIN); }
@@ -211,12 +216,14 @@ struct BlockPage {
   int32_t class, nfree; /* length of `free` */
   /* bytes from the start of the page: the first block that was never linked; the end of the last */
   int32_t linked, end;
-  int32_t current; /* its free blocks are those of Rt.free_list */
+  Rt *owner;   /* whose memory it is: other threads give blocks back by Rt.returned */
+  Rt *current; /* the owner, if its free blocks are those of Rt.free_list; else NULL */
 };
 struct Rt {
   char *entry_limit; /* entries of recursive machine code below it look closer: stack_limit, or UINTPTR_MAX while
                             an interrupt is pending or all entries shall fail (see rt_interrupt, rt_unwind) */
-  /* RT_INTERRUPTED, or RT_CLOCK: look at the deadline. Set by other threads: see rt_interrupted */
+  /* RT_INTERRUPTED; RT_CLOCK: look at the deadline; RT_STOP: at the fork that the job under way belongs to. Set by
+   * other threads: see rt_interrupted */
   int32_t interrupt;
   int32_t strict;    /* strict floating point */
   int32_t unwinding; /* every entry of machine code fails */
@@ -251,6 +258,7 @@ struct Rt {
   /* blocks for small objects by size class, linked by their first words: blocks.c */
   Obj *free_list[RT_BLOCK_CLASSES];
   BlockPage *current_page[RT_BLOCK_CLASSES], *pages[RT_BLOCK_CLASSES], *spare_pages;
+  Obj *returned; /* blocks of its pages that other threads gave back, linked; changed atomically */
   Segment *segments;
   int npages, used_pages; /* pages of all segments; those that hold blocks */
   int peak, last_peak;    /* the most used_pages of this period and of the one before */
@@ -285,6 +293,15 @@ struct Rt {
   Mod *mods;
   /* An array in a host's memory, or NULL: see rt_new_array_or_gift. Its count is RT_IMMORTAL: nothing frees it. */
   ArrayObj *gift;
+  void *shared_lock; /* of the pool: rt_lock_shared. NULL: no other thread sees what this one does */
+  Pool *pool;        /* whose thread this is; NULL: forks run here, or begin_pool makes it at the first one */
+  void (*begin_pool)(void *user);
+  int32_t worker;          /* its number there */
+  int32_t alone;           /* forks under way that may not offer arms */
+  int32_t ticks, attached; /* of a worker: how often it ticked; what it knows of tiers.c's count */
+  int32_t fork_depth;      /* forks that the function under way is in, in other threads too */
+  int64_t offered;         /* arms that this thread offered, and that haven't ended */
+  struct Job *job;         /* the arm of another fork that runs here, innermost; NULL: none */
 };
 /* A C function that a module names, with its slots: kinds as in lir.h; result R_RAW if it has none. A string is a
  * `const char *` to C, an array two arguments, `const T *` and `int64_t`. */
@@ -321,9 +338,18 @@ struct Mod {
   Mod *whole;                    /* of a fragment: the module it is of, which outlives it; its C functions are those */
   int *whole_foreigns, nforeigns;
   int number; /* of a module of native pointers: its row in Rt.mods */
+  /* The module as each thread of the VM's pool sees it, by Rt.worker: copies with an Rt and a decoded form of their
+   * own. Without a pool: this one. */
+  Mod **peers, *self;
+  int npeers;
 };
+/* What the thread of rt sees of the module. */
+static inline Mod *mod_here(const Rt *rt, const Mod *m) { return m->peers[rt->worker]; }
 /* Calls the module's C function k, which is found first if it hasn't been called yet. The result is the caller's. */
 Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site);
+/* What the VM's own thread alone may do, in a worker's thread: an error by which the job ends, to be done by that one.
+ * 0 in the own thread. */
+Status rt_leave_worker(Rt *rt);
 /* Its address; NULL after rt_error. */
 void *rt_foreign_address(Mod *m, int64_t k, uint32_t site);
 /* The host's function that it is, found now if it wasn't yet; NULL after rt_error, and for a C function. */
@@ -361,8 +387,20 @@ bool rt_flush_stream(Rt *rt, FILE *f);
 
 /* ---- Objects: constructors return NULL after rt_error(ERR_MEMORY) ----------------------------------------------- */
 static inline bool rt_is_object(const Obj *p) { return p && !((uintptr_t)p & 1); }
+/* Marks all objects that can be reached from it, or NULL, as ones that other threads may reach, too. False after
+ * rt_error: some of them are. */
+bool rt_share(Rt *rt, Obj *p);
+/* The same for an object that another thread is to use, and this one, until then, isn't: what it alone holds stays as
+ * it is. */
+bool rt_hand_over(Rt *rt, Obj *p);
 void rt_retain(Obj *p);
 void rt_release(Rt *rt, Obj *p);
+/* Is the caller's reference the only one? Then the object may be changed in place: it is no longer shared. */
+bool rt_unshare(Obj *p);
+static inline bool rt_alone(Obj *p) {
+  int32_t count = __atomic_load_n(&p->rc, __ATOMIC_RELAXED);
+  return count == 1 || (__builtin_expect(count == -1, 0) && rt_unshare(p));
+}
 Obj *rt_new_string(Rt *rt, const char *s, size_t n);
 /* desc: D_ARRAY or D_BAG's dense array desc; zeroed if `zero` or if elements hold pointers. */
 ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero);
@@ -390,7 +428,7 @@ BoxObj *rt_new_box(Rt *rt, const Desc *variant, int64_t tag); /* fields to be fi
 /* Takes a box whose fields have been read: from then on they hold references of their own. */
 void rt_open_box(Rt *rt, BoxObj *b);
 /* The same, but where nobody else holds it the box stays, with NULL for what its fields referred to; else NULL. */
-BoxObj *rt_empty_box(BoxObj *b);
+BoxObj *rt_empty_box(Rt *rt, BoxObj *b);
 /* Makes an emptied box one of another type or constructor, with as many slots; fields to be filled in at once. */
 static inline void rt_retag_box(BoxObj *b, const Desc *variant, int64_t tag) {
   b->h.desc = variant;
@@ -514,6 +552,9 @@ Status rt_fail_nat(Rt *rt, int64_t n, const char *what, uint32_t site);
 Status rt_fail_irregular(Rt *rt, int64_t first, int64_t other, uint32_t site);
 Status rt_fail_user(Rt *rt, Obj *message, int32_t kind /* ErrorKind; machine code passes it */, uint32_t site);
 Status rt_fail_stack(Rt *rt, uint32_t site);
+/* The end of a run by an interrupt or its time limit; of an arm by the failure of one before it, or for what another
+ * thread is to do. */
+Status rt_fail_ended(Rt *rt, ErrorKind why);
 Status rt_fail_depth(Rt *rt, int64_t depth, uint32_t site); /* the same, after so many calls */
 /* A C function that can't be found; `why` the library can't be loaded, NULL if it can. */
 Status rt_fail_foreign(Rt *rt, const char *library, const char *symbol, const char *why, uint32_t site);

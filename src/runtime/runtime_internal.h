@@ -14,6 +14,12 @@ enum { RT_STRIDE = 4096 };
 static inline Status rt_look(Rt *rt) { return rt_interrupted(rt) ? rt_poll(rt) : 0; }
 static inline Status rt_look_at(Rt *rt, int64_t i) { return i % RT_STRIDE == 0 ? rt_look(rt) : 0; }
 
+/* Can several threads reach the object? Constants can be reached by all threads that there are. */
+static inline bool rt_is_shared(const Rt *rt, const Obj *p) {
+  int32_t count = __atomic_load_n(&p->rc, __ATOMIC_RELAXED);
+  return count <= 0 && (rt->pool || rt->mods || count > RT_IMMORTAL);
+}
+
 /* ---- Logs by index (logs.c) -------------------------------------------------------------------------------------- */
 /* Makes the sums of all entries, by index; false: the log is short, or can't have them, and is read as it is. */
 bool rt_log_enter(Rt *rt, LogObj *l);
@@ -26,14 +32,16 @@ void *rt_block_new(Rt *rt, size_t size); /* NULL after rt_error(ERR_MEMORY) */
 static inline bool rt_block_is_small(size_t size) {
   return RT_RECYCLE && size > 0 && size <= RT_BLOCK_GRAIN * RT_BLOCK_CLASSES;
 }
-void rt_block_give_back(Rt *rt, BlockPage *p, Obj *block); /* p isn't current */
+/* Is this the VM's own thread, and no arm of a fork under way in another one? */
+static inline bool rt_is_quiet(const Rt *rt) { return rt->worker == 0 && rt->offered == 0; }
+void rt_block_give_back(Rt *rt, BlockPage *p, Obj *block); /* p isn't current, or another thread's */
 static inline void rt_block_free(Rt *rt, void *block, size_t size) {
   if (!rt_block_is_small(size)) {
     heap_realloc(rt->heap, block, size, 0);
     return;
   }
   BlockPage *p = (BlockPage *)((uintptr_t)block & ~(uintptr_t)(RT_PAGE_BYTES - 1));
-  if (!p->current) {
+  if (__builtin_expect(__atomic_load_n(&p->current, __ATOMIC_RELAXED) != rt, 0)) {
     rt_block_give_back(rt, p, block);
     return;
   }
@@ -77,7 +85,8 @@ static inline bool rt_recycle_array(Rt *rt, void *p, size_t size) {
 }
 
 void rt_descs_free(Rt *rt);
-void rt_blocks_init(Rt *rt); /* from then on the heap can have back what is only kept */
+void rt_keep_blocks(Rt *rt); /* from then on the heap can have back what is only kept */
+bool rt_give_kept(Rt *rt);   /* gives that back; false: there was none */
 /* Room for at least `need` items of `item` bytes in a worklist; false after rt_error. */
 bool rt_reserve(Rt *rt, void *array_pointer, int64_t *cap, int64_t need, size_t item);
 

@@ -22,6 +22,7 @@ static Status no_output(Rt *rt, uint32_t site) {
 }
 
 static Status write_to(Rt *rt, RtStream to, const char *text, size_t n, uint32_t site) {
+  if (rt_leave_worker(rt)) return 1;
   if (!rt->write) return 0;
   if (to == RT_OUT && n) rt->line.output_begun = text[n - 1] != '\n';
   if (rt_end_line(rt) && rt->write(rt->user, to, text, n)) return 0;
@@ -43,7 +44,7 @@ static Status write_line(Rt *rt, RtStream to, const Desc *type, const Slot *args
 }
 
 Status rt_put_error(Rt *rt, const char *text, size_t n, uint32_t site) {
-  if (flush(rt, site)) return 1;
+  if (rt_leave_worker(rt) || flush(rt, site)) return 1;
   return !rt->write || rt->write(rt->user, RT_ERR, text, n) ? 0 : no_output(rt, site);
 }
 

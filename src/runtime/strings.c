@@ -12,14 +12,14 @@ static bool begins(const char *p) { return ((unsigned char)*p & 0xc0) != 0x80; }
 
 static Status text_points(Rt *rt, StringObj *s, int64_t *points) {
   size_t n = (size_t)s->len;
-  int64_t counted = 0;
-  for (size_t from = 0, to; s->points < 0 && from < n; from = to) {
+  int64_t known = __atomic_load_n(&s->points, __ATOMIC_RELAXED), counted = 0;
+  for (size_t from = 0, to; known < 0 && from < n; from = to) {
     if (rt_look(rt)) return 1;
     to = n - from < RT_STRIDE ? n : from + RT_STRIDE;
     for (size_t i = from; i < to; i++) counted += begins(s->bytes + i);
   }
-  if (s->points < 0) s->points = counted;
-  *points = s->points;
+  if (known < 0) __atomic_store_n(&s->points, counted, __ATOMIC_RELAXED);
+  *points = known < 0 ? counted : known;
   return 0;
 }
 
@@ -37,9 +37,11 @@ static Status walk(Rt *rt, const StringObj *s, TextPlace *p, const int64_t *key,
 
 static int64_t distance(int64_t a, int64_t b) { return a < b ? b - a : a - b; }
 
-/* The place with that point, or byte, found from the nearest one that is known, and kept. */
-static Status find_place(Rt *rt, StringObj *s, bool by_byte, int64_t target, TextPlace *found) {
-  TextPlace *kept = rt_string_place(s), known[] = {{0, 0}, {s->points, s->len}, kept ? *kept : (TextPlace){0, 0}};
+/* The place with that point, or byte, found from the nearest one that is known, and kept in a string that no other
+ * thread can reach. `points`: of the string. */
+static Status find_place(Rt *rt, StringObj *s, int64_t points, bool by_byte, int64_t target, TextPlace *found) {
+  TextPlace *kept = rt_is_shared(rt, &s->h) ? NULL : rt_string_place(s);
+  TextPlace known[] = {{0, 0}, {points, s->len}, kept ? *kept : (TextPlace){0, 0}};
   *found = known[0];
   const int64_t *key = by_byte ? &found->byte : &found->point;
   for (int k = 1; k < 3; k++) {
@@ -54,7 +56,7 @@ static Status find_place(Rt *rt, StringObj *s, bool by_byte, int64_t target, Tex
 static Status text_place(Rt *rt, StringObj *s, int64_t point, int64_t *byte) {
   int64_t points;
   TextPlace p = {point, point};
-  if (text_points(rt, s, &points) || (points != s->len && find_place(rt, s, false, point, &p))) return 1;
+  if (text_points(rt, s, &points) || (points != s->len && find_place(rt, s, points, false, point, &p))) return 1;
   *byte = p.byte;
   return 0;
 }
@@ -62,7 +64,7 @@ static Status text_place(Rt *rt, StringObj *s, int64_t point, int64_t *byte) {
 Status rt_text_point(Rt *rt, StringObj *s, int64_t byte, int64_t *point) {
   int64_t points;
   TextPlace p = {byte, byte};
-  if (text_points(rt, s, &points) || (points != s->len && find_place(rt, s, true, byte, &p))) return 1;
+  if (text_points(rt, s, &points) || (points != s->len && find_place(rt, s, points, true, byte, &p))) return 1;
   *point = p.point;
   return 0;
 }

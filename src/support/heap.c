@@ -43,9 +43,11 @@ static void unbook(Heap *h, size_t n) {
   for (; h; h = h->whole) __atomic_sub_fetch(&h->bytes, n, __ATOMIC_RELAXED);
 }
 
+/* What one thread takes another may give back: so the bytes of a part of a heap may be fewer than none. */
 static bool book_here(Heap *h, size_t grow) {
   size_t now = __atomic_add_fetch(&h->bytes, grow, __ATOMIC_RELAXED);
-  if (now < grow || (h->limit && now > h->limit)) {
+  if (h->whole && (ptrdiff_t)now < 0) return true;
+  if ((!h->whole && now < grow) || (h->limit && now > h->limit)) {
     __atomic_sub_fetch(&h->bytes, grow, __ATOMIC_RELAXED);
     return false;
   }
@@ -64,10 +66,17 @@ static bool book(Heap *h, size_t grow) {
 
 static bool reclaim(Heap *h) { return h->reclaim && h->reclaim(h->reclaim_user); }
 
+/* Is this request the one that a test has chosen, of the heap or of the whole that it is part of? */
+static bool is_to_fail(Heap *h) {
+  for (; h; h = h->whole)
+    if (__atomic_load_n(&h->fail_at, __ATOMIC_RELAXED) > 0 && __atomic_sub_fetch(&h->fail_at, 1, __ATOMIC_RELAXED) == 0)
+      return true;
+  return false;
+}
+
 /* book, after giving back what is only kept if need be; false also for the injected failure. */
 static bool reserve(Heap *h, size_t grow) {
-  if (__atomic_load_n(&h->fail_at, __ATOMIC_RELAXED) > 0 && __atomic_sub_fetch(&h->fail_at, 1, __ATOMIC_RELAXED) == 0)
-    return false;
+  if (is_to_fail(h)) return false;
   return book(h, grow) || (reclaim(h) && book(h, grow));
 }
 

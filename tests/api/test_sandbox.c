@@ -128,7 +128,7 @@ static void test_items(void) {
 /* A name of the library that needs a right says so: these, and no others. */
 static void test_library(void) {
   static const char expected[] =
-      "Bench.time Csv.numbers Csv.read Csv.read_with Csv.table Csv.write Plot.save Plot.show "
+      "Bench.elapsed Bench.time Csv.numbers Csv.read Csv.read_with Csv.table Csv.write Plot.save Plot.show "
       "Progress.loop ";
   AtledConfig config = sandbox(ATLED_JIT_OFF);
   AtledVM *vm = atled_new(&config);

@@ -171,6 +171,7 @@ static const RtPrimId bounded[] = {
     RTP_ATTEMPT,
     RTP_ATTEMPT_EFFECT,
     RTP_FORK,
+    RTP_FORK_HERE,
     RTP_NANOSECONDS,
     RTP_TERMINAL_WIDTH,
     RTP_STR_BYTE,
