@@ -83,7 +83,7 @@ static bool is_reproducible(World *w, const Node *n, int k) {
 static bool is_replayable(const Diff *r, const Node *n, const Fact *facts, const Fact *outside) {
   const LoopInfo *l = n->loop;
   Graph *b = n->graphs[0];
-  bool calls = b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD), sums = false;
+  bool calls = b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD | NODE_FORKS), sums = false;
   if (!r->rerun || !l->has_cond || l->naccs || l->nstacked || calls || holds_loop(r->w, b)) return false;
   for (int k = 0; k < l->ncarried; k++) {
     bool active = facts[1 + k] & ACTIVE;
@@ -105,7 +105,7 @@ static const char *rerun_hindrance(const Diff *r, const Node *n, const Fact *fac
   const Graph *b = n->graphs[0];
   if (l->has_cond) return "taped: how often the loop runs isn't known beforehand";
   if (l->ncarried) return "taped: an iteration needs what the one before it has made";
-  if (b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD)) return "taped: the body calls functions";
+  if (b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD | NODE_FORKS)) return "taped: the body calls functions";
   if (!r->rerun) return "taped: a loop around is run again already";
   for (int i = 1 + l->naccs; i < b->nparams; i++)
     if (facts[i] & OVERWRITTEN) return "taped: what the body reads is overwritten afterwards";

@@ -110,14 +110,9 @@ static Node *do_pmap(PrimCall *p) {
 static Node *do_par(PrimCall *p) {
   Ctx *c = p->c;
   Node *unit = ir_unit(c->w);
-  if (c->w->forks) {
-    Site site = el_site(c, p->at);
-    Target first = ir_target(c->w, p->args[0], unit, NULL, site),
-           second = ir_target(c->w, p->args[1], unit, NULL, site);
-    return ir_fork(c->w, (Fork){{first, second}}, site);
-  }
-  Node *a = el_apply_value(c, p->args[0], unit, p->at);
-  return ir_pair(c->w, a, el_apply_value(c, p->args[1], unit, p->at));
+  Site site = el_site(c, p->at);
+  Target first = ir_target(c->w, p->args[0], unit, NULL, site), second = ir_target(c->w, p->args[1], unit, NULL, site);
+  return ir_fork(c->w, (Fork){{first, second}}, site);
 }
 
 /* The dimensions that an int or an array of ints asks for. */

@@ -8,6 +8,13 @@
 
 bool ir_is_fork(const Node *n) { return n->op == OP_RT && !strcmp(n->attr.rt->name, "fork"); }
 
+Node *ir_fork_here(World *w) {
+  Node *unit = ir_unit(w);
+  return ir_rt(w, ir_rt_find("fork_here"), ir_type(w, T_BOOL), NULL, &unit, 1, 0);
+}
+
+bool ir_is_fork_here(const Node *n) { return n->op == OP_RT && !strcmp(n->attr.rt->name, "fork_here"); }
+
 Fork ir_fork_arms(World *w, const Node *n) {
   Fork f;
   for (int k = 0; k < 2; k++) f.arm[k] = ir_target(w, n->ops[k], ir_unit(w), NULL, n->site);

@@ -116,6 +116,9 @@ typedef struct Fork {
 /* A call of both, in any order or at once; a pair of their values. */
 Node *ir_fork(World *w, Fork f, Site site);
 bool ir_is_fork(const Node *n);
+/* A bool: is the place so few forks deep that it forks, too? */
+Node *ir_fork_here(World *w);
+bool ir_is_fork_here(const Node *n);
 Fork ir_fork_arms(World *w, const Node *n);
 /* The same, one after the other in the graph around. */
 Node *ir_fork_in_order(World *w, Fork f);

@@ -151,21 +151,27 @@ Graph *rewrite_graph(Rewriter *r, Graph *g) {
   return out;
 }
 
-Graph *ir_rewrite(World *w, Graph *g, RewritePass pass) {
+Rewriter *rewriter_new(World *w, RewritePass pass) {
   Rewriter *r = NEW(w->temp, Rewriter);
   r->w = w;
   r->pass = pass;
   map_init(&r->graphs, w->temp);
   map_init(&r->funcs, w->temp);
-  Compilation *c = compilation(w);
+  return r;
+}
+
+Graph *rewriter_run(Rewriter *r, Graph *g) {
+  Compilation *c = compilation(r->w);
   Rewriter *outer = c->rewriter;
   bool renormalise = c->renormalise, general_calls = c->general_calls;
   c->rewriter = r;
-  c->renormalise = pass.renormalise;
-  c->general_calls = pass.general_calls;
+  c->renormalise = r->pass.renormalise;
+  c->general_calls = r->pass.general_calls;
   g = rewrite_graph(r, g);
   c->rewriter = outer;
   c->renormalise = renormalise;
   c->general_calls = general_calls;
   return g;
 }
+
+Graph *ir_rewrite(World *w, Graph *g, RewritePass pass) { return rewriter_run(rewriter_new(w, pass), g); }

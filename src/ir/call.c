@@ -169,7 +169,8 @@ static Node *unrolled_step(World *w, Func *f, Node **args, Node *call) {
   return r;
 }
 
-/* Recursion on a known number: followed to its end, and kept if no call is left. What fails in it fails at the place
+/* Recursion on a known number: followed to its end, and kept if no call is left. Recursion that forks isn't followed:
+ * it is long, and its steps are to run in several threads. What fails in it fails at the place
  * of the outermost call. The steps are counted for the definition or item that this place is in, so that what it
  * becomes doesn't depend on what was compiled before; where a step leads too far none goes on. */
 static Node *unrolled_call(World *w, Func *f, Node **args, Site site) {
@@ -202,7 +203,8 @@ Node *ir_call(World *w, Func *f, Node **args, Site site) {
   if (!f->recursive && within(w, f, LIMIT_INLINE_SIZE, AT_INLINE_SIZE)) return inlined_call(w, f, f->graph, args, site);
   Node *special = ir_specialised_call(w, f, args, site);
   if (special) return special;
-  if (f->recursive && has_known_int(args, f->nparams) && within(w, f, LIMIT_UNROLL_SIZE, AT_UNROLL_SIZE))
+  if (f->recursive && !(f->graph->flags & NODE_FORKS) && has_known_int(args, f->nparams) &&
+      within(w, f, LIMIT_UNROLL_SIZE, AT_UNROLL_SIZE))
     return unrolled_call(w, f, args, site);
   return ir_plain_call(w, f, args, site);
 }

@@ -281,6 +281,7 @@ enum {
   NODE_AD = 8,       /* holds VJP, JVP or CHECKPOINT, in nested graphs too */
   NODE_APPLIES = 16, /* holds APPLY of an unknown function */
   NODE_VARIES = 32,  /* isn't data: numbers, strings, constructors, tuples and arrays of such */
+  NODE_FORKS = 128,  /* holds a fork, of `par`, or depends on how many there are around it */
   NODE_ENDLESS = 64  /* may not end: holds a loop whose trips aren't known beforehand, recursion, an unknown function */
 };
 
@@ -351,7 +352,6 @@ struct World {
   uint32_t met;        /* the latest one given out as Node.order */
   /* world_save doesn't save what follows. */
   uint32_t walk;    /* number of the latest walk: Node.mark; it only grows */
-  bool forks;       /* `par` makes forks, else pairs */
   PassWatch *watch; /* who wants to know of the optimiser's runs (opt/passes.h); NULL: nobody */
   Remarks *remarks; /* what passes say of what they leave as it is; NULL: nobody asks */
 };
@@ -519,6 +519,10 @@ typedef struct RewritePass {
   bool general_calls; /* no call is specialised: for passes that go over what they made, which would go on for ever */
 } RewritePass;
 Graph *ir_rewrite(World *w, Graph *g, RewritePass pass);
+/* A rewriter by itself, for passes that make two versions of functions: what it makes of a graph or function it makes
+ * once. */
+Rewriter *rewriter_new(World *w, RewritePass pass);
+Graph *rewriter_run(Rewriter *r, Graph *g);
 Graph *rewrite_graph(Rewriter *r, Graph *g);
 Graph *rewrite_nodes(Rewriter *r, Graph *g); /* node by node: what a pass's `graph` may end with */
 /* the same operation, what it calls rewritten */

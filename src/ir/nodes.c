@@ -244,6 +244,7 @@ static uint16_t node_flags(const Node *n) {
   if (of & OPF_L) fl |= NODE_COSTLY;
   if (n->op == OP_CALL) fl |= func_flags(n->attr.func);
   if (n->op == OP_RT && n->attr.rt->fails) fl |= NODE_FAILS;
+  if (n->op == OP_RT && !strncmp(n->attr.rt->name, "fork", 4)) fl |= NODE_FORKS;
   if (n->op == OP_APPLY) fl |= NODE_APPLIES;
   if (of & OPF_A) fl |= NODE_ENDLESS;
   if (n->op == OP_VJP || n->op == OP_JVP || n->op == OP_CHECKPOINT || n->op == OP_STOP) fl |= NODE_AD;

@@ -73,5 +73,5 @@ static Node *choose(void *user, Rewriter *r, void *frame, Node *n, Node **ops, G
 }
 
 Graph *opt_choose_forks(World *w, Graph *g) {
-  return w->forks ? ir_rewrite(w, g, (RewritePass){.user = w, .node = choose}) : g;
+  return g->flags & NODE_FORKS ? ir_rewrite(w, g, (RewritePass){.user = w, .node = choose}) : g;
 }

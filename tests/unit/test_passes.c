@@ -152,7 +152,6 @@ static void test_file(const char *path) {
   arena_init(&arena, &heap);
   symtable_init(&syms, &arena);
   World *w = world_new(&arena, &syms, false, true);
-  w->forks = true;
   w->asserts_proofs = false; /* texts are those of ordinary builds */
   compilation_begin(w);
   if (n > 0 && pass >= 0) run_pass(w, path, pass, text);
