@@ -8,7 +8,8 @@ In a program, each `# expect: TEXT`, behind code or on a line of its own, is one
 Numbers may differ by a relative 1e-9, or what a line `# tolerance: X` says; all else is compared exactly.
 `# args: A B` gives the program arguments; it runs in its own folder, or in the one `# run in: FOLDER` names from there. A program without `# expect:` must only end without an error.
 Modes: evaluator, machine code, both in strict mode, and the default; and one in which everything has machine code but chance, by a
-number drawn from the file's name, decides at each call and each head of a loop where it runs. That is about changes between
+number drawn from the file's name, decides at each call and each head of a loop where it runs, and which function of a `par` comes first. There and in strict machine
+code a VM has several threads. Chance is about changes between
 evaluator and machine code, so GCC does little to the latter (-O1, 45 % of the time), except for a quarter of the programs; so in strict
 mode, whose results no level of optimisation changes, with another quarter. Outputs of
 evaluator, default and chance must be equal, and those of the two strict modes. A line `# modes: A, B` names those in which a program runs: one that draws is a lot of machine code.
@@ -60,10 +61,11 @@ def run(exe, path, folder, mode, args, cache):
         env["ATLED_COIN"] = str(number)
         env["ATLED_OPT"] = "3" if number >> 8 & 3 == 0 else "1"
         env["ATLED_STEAL"] = str(number)
+        env["ATLED_THREADS"] = "4"
         env["ATLED_PASSES"] = "-choose_forks" # so that small ones stay, too
     if mode == "strict native":
         env["ATLED_OPT"] = "3" if number >> 10 & 3 == 0 else "1"
-        env["ATLED_STEAL"] = str(number)
+        env["ATLED_THREADS"] = "3"
     return subprocess.run([exe, *options, os.path.relpath(path, folder), *args], cwd=folder,
                           capture_output=True, text=True, timeout=120, env=env)
 

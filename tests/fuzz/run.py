@@ -138,6 +138,7 @@ def execute(exe, mode, text, limit=120):
         env = dict(os.environ, ATLED_OPT=level, ATLED_CACHE="", ASAN_OPTIONS="detect_leaks=0")
         if mode is TOSSED:
             env["ATLED_COIN"] = env["ATLED_STEAL"] = str(zlib.crc32(text.encode()))
+            env["ATLED_THREADS"] = "3"
         try:
             r = subprocess.run([exe, *options, path], capture_output=True, text=True, timeout=8 * limit, env=env, cwd=folder,
                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 10)))
