@@ -62,9 +62,9 @@ void threads_begin(AtledVM *vm) {
   if (p) {
     pool_notice_fork(p);
     pool_unprepare(p);
-  } else if (!vm->threads_made && threads_of(&vm->config) > 1) {
+  } else if (!vm->threads_made) {
     vm->threads_made = true;
-    vm->rt.begin_pool = make_pool;
+    if (vm->config.threads < 0 || vm->config.threads > 1) vm->rt.begin_pool = make_pool;
   }
 }
 

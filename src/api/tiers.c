@@ -10,6 +10,9 @@
  * The program never waits and nothing is started again: attached code takes over at the next call, or at the head of
  * a loop. Both tiers agree to the bit, so what a program prints doesn't depend on when the compiler finishes.
  *
+ * Other threads of the VM (threads.c) have ticks of their own: they propose what is hot in them, and take over what was
+ * attached. The VM's own thread alone asks and attaches.
+ *
  * A tick happens inside the evaluator, so exhausted memory isn't an error here: the fragment stays evaluated. */
 #include "api/settings.h"
 #include "lir/image.h"

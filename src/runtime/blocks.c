@@ -8,6 +8,9 @@
  * Blocks are linked some thousand bytes at a time, when they are first wanted: memory that isn't needed isn't
  * touched.
  *
+ * Pages belong to the Rt of the thread that took them. A block that another thread frees goes to Rt.returned of the
+ * page's owner, which takes it from there when it needs blocks next.
+ *
  * Pages are cut from segments. What the last steps of a long computation needed the next one will need too, and
  * fresh memory costs the system more than the computation: so as many pages are kept as were in use at once in this
  * or the last period, which is as long as it takes for twice that many pages to become empty. Segments beyond that
@@ -226,16 +229,12 @@ static void put_back(Rt *rt, BlockPage *p, Obj *block) {
   give_page(rt, p);
 }
 
-static BlockPage *page_of(const Obj *block) {
-  return (BlockPage *)((uintptr_t)block & ~(uintptr_t)(RT_PAGE_BYTES - 1));
-}
-
 /* Takes what other threads gave back. */
 static void take_returned(Rt *rt) {
   Obj *block = __atomic_exchange_n(&rt->returned, NULL, __ATOMIC_ACQUIRE);
   for (Obj *next; block; block = next) {
     memcpy(&next, block, sizeof next);
-    rt_block_free(rt, block, (size_t)(page_of(block)->class + 1) * RT_BLOCK_GRAIN);
+    rt_block_free(rt, block, (size_t)(rt_page_of(block)->class + 1) * RT_BLOCK_GRAIN);
   }
 }
 

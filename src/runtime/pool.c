@@ -293,10 +293,12 @@ static bool is_prepared(Rt *rt) {
   return p->prepared;
 }
 
-static bool offer(Rt *rt, Job *j) {
+/* other: the closure of the arm that stays here, which may be the same one. */
+static bool offer(Rt *rt, Job *j, const Obj *other) {
   Pool *p = rt->pool;
   if (!is_prepared(rt)) return false;
-  if (!rt_hand_over(rt, j->closure)) { /* which leaves objects half shared */
+  bool shared = j->closure == other ? rt_share(rt, j->closure) : rt_hand_over(rt, j->closure);
+  if (!shared) { /* objects are half shared then */
     rt_clear_error(rt);
     STORE(&p->off, true);
     return false;
@@ -322,11 +324,15 @@ static bool is_wanted(Rt *rt) {
 
 static Status call(Rt *rt, Obj *closure, Slot *results) { return rt_apply(rt, closure, NULL, 0, results); }
 
-static Status call_in_order(Rt *rt, Obj *const closures[2], const Desc *const types[2], Slot *const results[2]) {
-  if (call(rt, closures[0], results[0])) return 1;
+/* Behind the first arm, whose results are there. */
+static Status call_second(Rt *rt, Obj *const closures[2], const Desc *const types[2], Slot *const results[2]) {
   if (!call(rt, closures[1], results[1])) return 0;
   drop_results(rt, types[0], results[0]);
   return 1;
+}
+
+static Status call_in_order(Rt *rt, Obj *const closures[2], const Desc *const types[2], Slot *const results[2]) {
+  return call(rt, closures[0], results[0]) ? 1 : call_second(rt, closures, types, results);
 }
 
 /* Both arms have been called, or the second wasn't after the first failed. */
@@ -373,15 +379,12 @@ static Status wait_and_join(Rt *rt, Job *j, Status first, const Desc *const type
 static Status fork_apart(Rt *rt, Job *j, Obj *const closures[2], const Desc *const types[2], Slot *const results[2]) {
   Status first = call(rt, closures[0], results[0]);
   if (!deque_pop(&rt->pool->threads[rt->worker]->deque)) return wait_and_join(rt, j, first, types, results);
-  if (first) return 1;
-  if (!call(rt, closures[1], results[1])) return 0;
-  drop_results(rt, types[0], results[0]);
-  return 1;
+  return first ? 1 : call_second(rt, closures, types, results);
 }
 
 Status pool_fork(Rt *rt, Obj *const closures[2], const Desc *const types[2], Slot *const results[2]) {
   Job j = {.closure = closures[1], .results = results[1], .outer = rt->job, .depth = rt->fork_depth, .thief = NOBODY};
-  if (!is_wanted(rt) || !offer(rt, &j)) return call_in_order(rt, closures, types, results);
+  if (!is_wanted(rt) || !offer(rt, &j, closures[0])) return call_in_order(rt, closures, types, results);
   rt->offered++;
   Status status = fork_apart(rt, &j, closures, types, results);
   bool again = status && rt->error.kind == ERR_MEMORY && is_to_be_tried_alone(rt, ERR_MEMORY);

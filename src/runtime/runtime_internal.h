@@ -35,12 +35,15 @@ static inline bool rt_block_is_small(size_t size) {
 /* Is this the VM's own thread, and no arm of a fork under way in another one? */
 static inline bool rt_is_quiet(const Rt *rt) { return rt->worker == 0 && rt->offered == 0; }
 void rt_block_give_back(Rt *rt, BlockPage *p, Obj *block); /* p isn't current, or another thread's */
+static inline BlockPage *rt_page_of(const void *block) {
+  return (BlockPage *)((uintptr_t)block & ~(uintptr_t)(RT_PAGE_BYTES - 1));
+}
 static inline void rt_block_free(Rt *rt, void *block, size_t size) {
   if (!rt_block_is_small(size)) {
     heap_realloc(rt->heap, block, size, 0);
     return;
   }
-  BlockPage *p = (BlockPage *)((uintptr_t)block & ~(uintptr_t)(RT_PAGE_BYTES - 1));
+  BlockPage *p = rt_page_of(block);
   if (__builtin_expect(__atomic_load_n(&p->current, __ATOMIC_RELAXED) != rt, 0)) {
     rt_block_give_back(rt, p, block);
     return;
