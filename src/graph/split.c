@@ -7,7 +7,8 @@
  *
  * What the second stage reads of the first are the nodes on the border between the two: they are the residuals. Not
  * stored are constants, and cheap nodes over what is available anyway (`known` parameters; of others perhaps the
- * lengths; and residuals): the second stage computes those again. Checks are made
+ * lengths; and residuals): the second stage computes those again. A closure is made again over its captures, since a
+ * function read from a residual is unknown: its calls couldn't be inlined or differentiated. Checks are made
  * again with them: the first stage that made them may be dead where only the second one's results are wanted. Nor is
  * anything computed again that decides something and doesn't come out the same to the last bit (exact.c): whole
  * numbers and bools that come of floats which were rounded are residuals then. */
@@ -123,7 +124,8 @@ static bool find_border(Cut *c) {
     if (!c->want[i]) continue;
     bool stored = n->op == OP_PARAM && is_early(c, n) && c->stored[n->attr.i];
     bool differs = c->need[i] && (c->rounded[i] || c->chosen[i]);
-    c->border[i] = stored || (is_early(c, n) && (c->cost[i] == NEVER || differs));
+    bool again = n->op != OP_CLOSURE && (c->cost[i] == NEVER || differs);
+    c->border[i] = stored || (is_early(c, n) && again);
     if (!c->border[i]) want_operands(c, i, decisive);
     if (c->border[i] && n->op == OP_PARAM && !stored) c->stored[n->attr.i] = true;
     more |= is_early(c, n) && !c->there[i];
