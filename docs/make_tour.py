@@ -22,12 +22,14 @@ import subprocess
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-BLOCK = re.compile(r"(<!-- atled (.*?) -->\n```text\n)(.*?)(```\n)", re.S)
+BLOCK = re.compile(r"(<!-- ((?:\w+=\S+ )?)atled (.*?) -->\n```text\n)(.*?)(```\n)", re.S)
 LINES, COLUMNS = 150, 100
 
 
-def printed(exe, command):
-    r = subprocess.run([exe, *shlex.split(command)], cwd=ROOT, capture_output=True, text=True, timeout=60)
+def printed(exe, setting, command):
+    """setting: an environment variable, as NAME=VALUE, or empty"""
+    environment = dict(os.environ, **dict([setting.split("=", 1)] if setting else []))
+    r = subprocess.run([exe, *shlex.split(command)], cwd=ROOT, capture_output=True, text=True, timeout=60, env=environment)
     if r.returncode:
         sys.exit(f"make_tour.py: atled {command}: {r.stderr}")
     lines = [line for line in r.stdout.splitlines() if not re.match(r"(site|desc|module) |#", line)]
@@ -54,7 +56,7 @@ def main():
         page = os.path.relpath(path, ROOT)
         with open(path, encoding="utf-8") as f:
             text = f.read()
-        made = BLOCK.sub(lambda m: m[1] + printed(exe, m[2]) + m[4], text)
+        made = BLOCK.sub(lambda m: m[1] + printed(exe, m[2].strip(), m[3]) + m[5], text)
         faults += too_long(page, made)
         if made != text and options.check:
             faults.append(f"{page} isn't what docs/make_tour.py makes of it")

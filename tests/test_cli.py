@@ -427,7 +427,7 @@ class CommandLine(unittest.TestCase):
         def code(text): # without places: a text doesn't say which are the library's
             return re.sub(r" @\d+|^site .*\n", "", text, flags=re.M)
         final = ir("--of=g", path)
-        self.assertEqual(ir("--of=g", "--stage=after:nested_updates", path), final)
+        self.assertEqual(ir("--of=g", "--stage=after:fork_loops", path), final)
         self.assertEqual(ir("--of=g", "--stage=after:contract", path), ir("--of=g", "--stage=optimised", path))
         self.assertNotEqual(ir("--of=g", "--stage=after:simplify.3", path), final)
         for stage in ("built", "optimised", "differentiated", "after:interchange", "after:scalars.2"):

@@ -8,6 +8,8 @@
 
 bool ir_is_fork(const Node *n) { return n->op == OP_RT && !strcmp(n->attr.rt->name, "fork"); }
 
+bool ir_is_fork_blocks(const Node *n) { return n->op == OP_RT && !strcmp(n->attr.rt->name, "fork_blocks"); }
+
 Node *ir_fork_here(World *w) {
   Node *unit = ir_unit(w);
   return ir_rt(w, ir_rt_find("fork_here"), ir_type(w, T_BOOL), NULL, &unit, 1, 0);

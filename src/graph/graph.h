@@ -117,6 +117,7 @@ typedef struct Fork {
 Node *ir_fork(World *w, Fork f, Site site);
 bool ir_is_fork(const Node *n);
 /* A bool: is the place so few forks deep that it forks, too? */
+bool ir_is_fork_blocks(const Node *n); /* a loop in blocks (opt/fork_loops.c) */
 Node *ir_fork_here(World *w);
 bool ir_is_fork_here(const Node *n);
 Fork ir_fork_arms(World *w, const Node *n);

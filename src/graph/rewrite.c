@@ -69,6 +69,7 @@ static Func *declare(Rewriter *r, Func *f, bool *is_new) {
   n = ir_func(r->w, f->name, f->params, f->nparams, f->result);
   n->recursive = f->recursive;
   n->opaque = f->opaque;
+  n->outlined = f->outlined;
   n->made_for = f->made_for;
   n->foreign = f->foreign;
   n->span = f->span;

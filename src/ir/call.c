@@ -199,7 +199,7 @@ static bool within(World *w, const Func *f, int size, Limit which) {
 Node *ir_call(World *w, Func *f, Node **args, Site site) {
   Compilation *c = compilation(w);
   if (f->opaque && !c->inline_rules) return ir_opaque_call(w, f, args, site);
-  if (!f->graph) return ir_plain_call(w, f, args, site);
+  if (!f->graph || f->outlined) return ir_plain_call(w, f, args, site);
   if (!f->recursive && within(w, f, LIMIT_INLINE_SIZE, AT_INLINE_SIZE)) return inlined_call(w, f, f->graph, args, site);
   Node *special = ir_specialised_call(w, f, args, site);
   if (special) return special;

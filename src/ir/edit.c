@@ -150,6 +150,7 @@ Func *edit_func_close(FuncEdit *e, Node *result) {
   out->span = e->f->span;
   out->recursive = e->f->recursive;
   out->opaque = e->f->opaque;
+  out->outlined = e->f->outlined;
   ir_func_finish(e->w, out, result);
   return out;
 }

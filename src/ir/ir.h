@@ -316,6 +316,7 @@ struct Func {
   Graph *graph;   /* NULL until it is finished */
   bool recursive; /* set if a graph reachable from its own calls it: by ir_mark_recursive at the latest */
   bool opaque;    /* has a derivative rule: not inlined before AD is done */
+  bool outlined;  /* stands for code that would be made several times: never inlined */
   Func *pullback; /* rule: same parameters -> (value, closure) */
   Func *tangent;  /* rule: parameters, tangents -> (value, tangent) */
   /* With a rule: of each parameter a number for the closures in it that the function is specialised to, 0: none;

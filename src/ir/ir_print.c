@@ -6,7 +6,7 @@
  *         graph …                               its nested graphs
  *     return OPERAND
  *
- *   function NAME [recursive] [opaque] [pullback NAME] [tangent NAME] [foreign "LIBRARY" "SYMBOL"] : (TYPE, …) -> TYPE
+ *   function NAME [recursive] [opaque] [outlined] [pullback NAME] [tangent NAME] [foreign "LIBRARY" "SYMBOL"] : (TYPE, …) -> TYPE
  *   graph …                                     each function that is called, and the rules for its derivatives
  *   type TYPE = [once] CONSTRUCTOR [cons] [of TYPE] | …
  *   type tree' = accumulator of tree
@@ -351,6 +351,7 @@ static void print_graph(Text *t, Graph *g, int depth) {
 static void print_function(Text *t, Func *f) {
   Str *out = t->out;
   str_printf(out, "\nfunction %s%s%s", func_name(t, f), f->recursive ? " recursive" : "", f->opaque ? " opaque" : "");
+  if (f->outlined) str_printf(out, " outlined");
   if (f->pullback) str_printf(out, " pullback %s", func_name(t, f->pullback));
   if (f->tangent) str_printf(out, " tangent %s", func_name(t, f->tangent));
   if (f->foreign.library) {

@@ -520,6 +520,7 @@ static void make_func(Reader *r, Row *row) {
   Sym of = name(r).name;
   head.recursive = scan_took(s, "recursive");
   head.opaque = scan_took(s, "opaque");
+  head.outlined = scan_took(s, "outlined");
   Row *pullback = scan_took(s, "pullback") ? declare(r) : NULL, *tangent = scan_took(s, "tangent") ? declare(r) : NULL;
   if (scan_took(s, "foreign")) {
     head.foreign.library = name(r).name;
@@ -532,6 +533,7 @@ static void make_func(Reader *r, Row *row) {
   row->func = ir_func(r->w, of, params.data, params.len, type(r));
   row->func->recursive = head.recursive;
   row->func->opaque = head.opaque;
+  row->func->outlined = head.outlined;
   row->func->pullback = pullback ? pullback->func : NULL;
   row->func->tangent = tangent ? tangent->func : NULL;
   row->func->foreign = head.foreign;

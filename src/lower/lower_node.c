@@ -192,8 +192,21 @@ static Row lower_tag(Frame *fr, Node *x) {
 }
 
 /* ---- Functions ---- */
+/* Parts of arrays that were only read so far become objects. */
+static Row captured_regs(Frame *fr, const Node *x) {
+  Row all = operand_regs(fr, x, 0);
+  int *regs = fn_copy(fr->fn, all.r, all.n);
+  for (int k = 0, at = 0; k < x->nops; at += lower_slots(world(fr), x->ops[k++]->type)) {
+    if (x->ops[k]->type->kind != T_ARRAY) continue;
+    RegInfo part = fr->fn->info.data[regs[at]];
+    if (part.base < 0) continue;
+    regs[at] = array_part(fr->fn, x->ops[k]->type, false, part.base, part.offset, part.skip, part.first);
+  }
+  return (Row){regs, all.n};
+}
+
 static Row lower_closure(Frame *fr, Node *x) {
-  Row row = new_row(fr, x), caps = operand_regs(fr, x, 0);
+  Row row = new_row(fr, x), caps = captured_regs(fr, x);
   int64_t index = lower_graph_func(fr->fn->m, x->graphs[0], true)->index;
   fn_emit(fr->fn, LOP_NEW_CLOSURE, row.r[0], -1, -1, -1)->imm.i = index;
   fn_args(fr->fn, caps.r, caps.n);

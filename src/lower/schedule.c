@@ -14,6 +14,7 @@
  * updated in place for certain (sched_chain), so that the loop needs no test of uniqueness.
  *
  * Recursion here goes over nested graphs, and over chains of aliases with a depth limit. */
+#include "graph/graph.h"
 #include "lower/lower_internal.h"
 #include <string.h>
 
@@ -444,11 +445,19 @@ bool sched_last_use(const Sched *s, const Node *x, int p) {
 }
 
 /* ---- Arrays that are only read ---- */
+/* Is this closure a block of a loop? It is made in one of two ways to run the loop. So an array that it captures
+ * becomes an object there, not before. */
+static bool is_block(Sched *s, const Node *closure) {
+  const NodeUse *use = uses_only(s->uses, closure);
+  return use && ir_is_fork_blocks(use->user);
+}
+
 /* User u of x only reads elements or lengths of x. */
 static bool reads_only(Lower *m, Sched *s, const Node *u, const Node *x, int depth) {
   if (too_long(m, depth)) return false;
   switch (u->op) {
   case OP_LEN: return true;
+  case OP_CLOSURE: return is_block(s, u);
   case OP_INDEX: return u->type->kind != T_ARRAY || sched_readonly(m, s, u, depth + 1);
   case OP_AFTER: return u->ops[0] != x || sched_readonly(m, s, u, depth + 1);
   case OP_SLICE:

@@ -20,15 +20,15 @@ static bool ends_the_run(ErrorKind kind) {
          kind == ERR_ELSEWHERE;
 }
 
-static Status fork_by_chance(Rt *rt, Obj *const closures[2], const Desc *const types[2], Slot *const results[2]) {
-  if (!rt->steal || !starts_with_second(rt)) return pool_fork(rt, closures, types, results);
-  if (rt_apply(rt, closures[1], NULL, 0, results[1])) {
+Status rt_fork(Rt *rt, const Arm *const arms[2]) {
+  if (!rt->steal || !starts_with_second(rt)) return pool_fork(rt, arms);
+  if (arms[1]->call(rt, arms[1])) {
     if (ends_the_run(rt->error.kind)) return 1;
     rt_clear_error(rt); /* the first arm may fail, too; if it doesn't, this one fails again */
-    return pool_fork(rt, closures, types, results);
+    return pool_fork(rt, arms);
   }
-  if (!rt_apply(rt, closures[0], NULL, 0, results[0])) return 0;
-  rt_release_slots(rt, types[1]->slots, types[1]->nslots, results[1]);
+  if (!arms[0]->call(rt, arms[0])) return 0;
+  rt_release_slots(rt, arms[1]->type->slots, arms[1]->type->nslots, arms[1]->results);
   return 1;
 }
 
@@ -40,14 +40,15 @@ PRIM(prim_fork_here) {
   return 0;
 }
 
+static Status call_function(Rt *rt, const Arm *a) { return rt_apply(rt, a->closure, NULL, 0, a->results); }
+
 /* type: of the pair. */
 PRIM(prim_fork) {
   PRIM_UNUSED;
-  Obj *const closures[] = {args[0].p, args[1].p};
-  const Desc *const types[] = {type->args[0], type->args[1]};
-  Slot *const results[] = {res, res + types[0]->nslots};
+  const Arm first = {call_function, args[0].p, type->args[0], res};
+  const Arm second = {call_function, args[1].p, type->args[1], res + type->args[0]->nslots};
   rt->fork_depth++;
-  Status status = fork_by_chance(rt, closures, types, results);
+  Status status = rt_fork(rt, (const Arm *const[]){&first, &second});
   rt->fork_depth--;
   return status;
 }

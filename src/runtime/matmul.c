@@ -9,6 +9,7 @@
  *
  * Each element is summed over k from left to right. In strict mode products are rounded before they are added; else
  * processors that can round a product and sum once do so. */
+#include "runtime/pool.h"
 #include "runtime/runtime_internal.h"
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -194,6 +195,36 @@ static Status multiply(Product *p) {
   return failed;
 }
 
+/* ---- Rows in several threads ------------------------------------------------------------------------------------- */
+typedef struct Rows {
+  Arm arm;
+  Product p;
+} Rows;
+
+static Rows rows_from(const Rows *r, int64_t first, int64_t count) {
+  Rows part = *r;
+  part.p.a.data += first * part.p.a.row;
+  part.p.a.rows = count;
+  part.p.c += first * part.p.b.columns;
+  return part;
+}
+
+/* Halves of the rows are arms of a fork, down to parts that aren't worth it. Sizes alone decide. */
+static Status multiply_rows(Rt *rt, const Arm *arm) {
+  enum { LEAST_ROWS = 16, WORTH_SHARING = 1 << 22 }; /* the latter: multiplications */
+  const Rows *r = (const Rows *)(const void *)arm;
+  const Operand *a = &r->p.a;
+  double work = (double)a->rows * (double)a->columns * (double)r->p.b.columns;
+  if (a->rows < 2 * LEAST_ROWS || work < WORTH_SHARING) {
+    Product p = r->p;
+    p.rt = rt;
+    return multiply(&p);
+  }
+  int64_t first = (a->rows / 2 + LEAST_ROWS - 1) / LEAST_ROWS * LEAST_ROWS;
+  const Rows half[2] = {rows_from(r, 0, first), rows_from(r, first, a->rows - first)};
+  return rt_fork(rt, (const Arm *const[]){&half[0].arm, &half[1].arm});
+}
+
 static Operand operand(const ArrayObj *a, bool transposed) {
   int64_t rows = a->dims[0], columns = a->dims[1];
   const double *data = &a->data->f;
@@ -212,7 +243,9 @@ Status rt_matmul(Rt *rt, int kind, const Slot *args, Slot *res, uint32_t site) {
   ArrayObj *c = rt_new_array(rt, rt->desc_float_matrix, dims, true);
   if (!c) return 1;
   p.c = &c->data->f;
-  if (p.a.rows && p.a.columns == p.b.rows && p.a.columns && p.b.columns && multiply(&p)) {
+  static const Desc nothing = {.kind = D_UNIT};
+  const Rows all = {{multiply_rows, NULL, &nothing, NULL}, p};
+  if (p.a.rows && p.a.columns == p.b.rows && p.a.columns && p.b.columns && multiply_rows(rt, &all.arm)) {
     rt_release(rt, &c->h);
     return 1;
   }

@@ -105,6 +105,8 @@ static Job *deque_steal(Deque *d) {
 static bool has_offers(Deque *d) { return LOAD(&d->top) < LOAD(&d->bottom); }
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
+static Status call(Rt *rt, const Arm *a) { return a->call(rt, a); }
+
 /* An error leaves the Rt; NULL: there is no memory for it. */
 static RtError *take_error(Rt *rt) {
   RtError *e = heap_realloc(rt->heap, NULL, 0, sizeof *e);
@@ -161,7 +163,7 @@ static ErrorKind run_job(Rt *rt, Job *j) {
   STORE(&j->thief, rt->worker);
   rt->job = j;
   rt->fork_depth = j->depth;
-  j->status = pool_stops(rt) ? rt_fail_ended(rt, ERR_STOPPED) : rt_apply(rt, j->closure, NULL, 0, j->results);
+  j->status = pool_stops(rt) ? rt_fail_ended(rt, ERR_STOPPED) : call(rt, j->arm);
   if (j->status) {
     kind = rt->error.kind;
     j->error = take_error(rt);
@@ -226,7 +228,7 @@ static void doze(Pool *p, const Job *j) {
 
 /* The thread that had the job is gone. */
 static void do_here(Rt *rt, Job *j) {
-  j->status = rt_apply(rt, j->closure, NULL, 0, j->results);
+  j->status = call(rt, j->arm);
   if (j->status) j->error = take_error(rt);
   j->done = 1;
 }
@@ -269,9 +271,7 @@ static bool wait_for(Rt *rt, Job *j, bool fails) {
 }
 
 /* ---- Forks ------------------------------------------------------------------------------------------------------- */
-static void drop_results(Rt *rt, const Desc *type, Slot *results) {
-  rt_release_slots(rt, type->slots, type->nslots, results);
-}
+static void drop_results(Rt *rt, const Arm *a) { rt_release_slots(rt, a->type->slots, a->type->nslots, a->results); }
 
 static void wake_one(Pool *p) {
   if (!LOAD(&p->sleepers)) return;
@@ -295,9 +295,10 @@ static bool is_prepared(Rt *rt) {
 
 /* other: the closure of the arm that stays here, which may be the same one. */
 static bool offer(Rt *rt, Job *j, const Obj *other) {
+  Obj *closure = j->arm->closure;
   Pool *p = rt->pool;
   if (!is_prepared(rt)) return false;
-  bool shared = j->closure == other ? rt_share(rt, j->closure) : rt_hand_over(rt, j->closure);
+  bool shared = closure == other ? rt_share(rt, closure) : rt_hand_over(rt, closure);
   if (!shared) { /* objects are half shared then */
     rt_clear_error(rt);
     STORE(&p->off, true);
@@ -322,23 +323,19 @@ static bool is_wanted(Rt *rt) {
   return idle && !rt->alone && !__atomic_load_n(&p->off, __ATOMIC_RELAXED);
 }
 
-static Status call(Rt *rt, Obj *closure, Slot *results) { return rt_apply(rt, closure, NULL, 0, results); }
-
 /* Behind the first arm, whose results are there. */
-static Status call_second(Rt *rt, Obj *const closures[2], const Desc *const types[2], Slot *const results[2]) {
-  if (!call(rt, closures[1], results[1])) return 0;
-  drop_results(rt, types[0], results[0]);
+static Status call_second(Rt *rt, const Arm *const arms[2]) {
+  if (!call(rt, arms[1])) return 0;
+  drop_results(rt, arms[0]);
   return 1;
 }
 
-static Status call_in_order(Rt *rt, Obj *const closures[2], const Desc *const types[2], Slot *const results[2]) {
-  return call(rt, closures[0], results[0]) ? 1 : call_second(rt, closures, types, results);
-}
+static Status call_in_order(Rt *rt, const Arm *const arms[2]) { return call(rt, arms[0]) ? 1 : call_second(rt, arms); }
 
 /* Both arms have been called, or the second wasn't after the first failed. */
-static Status join(Rt *rt, Job *j, bool failed, const Desc *const types[2], Slot *const results[2]) {
+static Status join(Rt *rt, Job *j, bool failed) {
   if (!failed && !j->status) return 0;
-  if (!j->status) drop_results(rt, types[1], results[1]);
+  if (!j->status) drop_results(rt, j->arm);
   if (failed) drop_error(rt, j->error);
   else put_error(rt, j->error);
   return 1;
@@ -349,9 +346,9 @@ static bool is_to_be_tried_alone(const Rt *rt, ErrorKind kind) {
   return rt->worker == 0 && (kind == ERR_ELSEWHERE || (kind == ERR_MEMORY && rt->offered == 1));
 }
 
-static Status call_alone(Rt *rt, Obj *closure, Slot *results) {
+static Status call_alone(Rt *rt, const Arm *a) {
   rt->alone++;
-  Status status = call(rt, closure, results);
+  Status status = call(rt, a);
   rt->alone--;
   return status;
 }
@@ -362,37 +359,37 @@ static void try_alone(Rt *rt, Job *j) {
   if (!is_to_be_tried_alone(rt, kind)) return;
   drop_error(rt, j->error);
   j->error = NULL;
-  j->status = call_alone(rt, j->closure, j->results);
+  j->status = call_alone(rt, j->arm);
   if (j->status) j->error = take_error(rt);
 }
 
 /* The first arm's results are there unless `first` is set. */
-static Status wait_and_join(Rt *rt, Job *j, Status first, const Desc *const types[2], Slot *const results[2]) {
+static Status wait_and_join(Rt *rt, Job *j, Status first, const Arm *const arms[2]) {
   if (first) stop_job(rt->pool, j);
   bool fails = wait_for(rt, j, first != 0);
   if (!first && !fails && j->status) try_alone(rt, j);
-  Status status = join(rt, j, first || fails, types, results);
-  if (status && !first) drop_results(rt, types[0], results[0]);
+  Status status = join(rt, j, first || fails);
+  if (status && !first) drop_results(rt, arms[0]);
   return status;
 }
 
-static Status fork_apart(Rt *rt, Job *j, Obj *const closures[2], const Desc *const types[2], Slot *const results[2]) {
-  Status first = call(rt, closures[0], results[0]);
-  if (!deque_pop(&rt->pool->threads[rt->worker]->deque)) return wait_and_join(rt, j, first, types, results);
-  return first ? 1 : call_second(rt, closures, types, results);
+static Status fork_apart(Rt *rt, Job *j, const Arm *const arms[2]) {
+  Status first = call(rt, arms[0]);
+  if (!deque_pop(&rt->pool->threads[rt->worker]->deque)) return wait_and_join(rt, j, first, arms);
+  return first ? 1 : call_second(rt, arms);
 }
 
-Status pool_fork(Rt *rt, Obj *const closures[2], const Desc *const types[2], Slot *const results[2]) {
-  Job j = {.closure = closures[1], .results = results[1], .outer = rt->job, .depth = rt->fork_depth, .thief = NOBODY};
-  if (!is_wanted(rt) || !offer(rt, &j, closures[0])) return call_in_order(rt, closures, types, results);
+Status pool_fork(Rt *rt, const Arm *const arms[2]) {
+  Job j = {.arm = arms[1], .outer = rt->job, .depth = rt->fork_depth, .thief = NOBODY};
+  if (!is_wanted(rt) || !offer(rt, &j, arms[0]->closure)) return call_in_order(rt, arms);
   rt->offered++;
-  Status status = fork_apart(rt, &j, closures, types, results);
+  Status status = fork_apart(rt, &j, arms);
   bool again = status && rt->error.kind == ERR_MEMORY && is_to_be_tried_alone(rt, ERR_MEMORY);
   rt->offered--;
   if (!again) return status;
   rt_clear_error(rt);
   rt->alone++;
-  status = call_in_order(rt, closures, types, results);
+  status = call_in_order(rt, arms);
   rt->alone--;
   return status;
 }

@@ -9,10 +9,17 @@
 #include "runtime/runtime.h"
 #include <pthread.h>
 
+/* One of the two functions of a fork. Arms of loops have more behind this (fork_blocks.c). */
+typedef struct Arm {
+  Status (*call)(Rt *rt, const struct Arm *arm);
+  Obj *closure; /* NULL: the arm reads no objects but arrays of numbers, whose counts it leaves as they are */
+  const Desc *type;
+  Slot *results; /* of this type */
+} Arm;
+
 /* An arm that is offered. It lies on the stack of the thread that offers it, which waits for it to end. */
 typedef struct Job {
-  Obj *closure;
-  Slot *results;
+  const Arm *arm;
   RtError *error;    /* of an arm that failed in another thread; NULL: there was no memory for it */
   struct Job *outer; /* that the thread which offers this one runs */
   Status status;
@@ -62,7 +69,10 @@ void pool_notice_fork(Pool *p);
 /* Counts of the workers' Rts go to the VM's own. No arm may be under way. */
 void pool_gather(Pool *p);
 
-/* Calls both closures, perhaps at once: of two that fail, the error of the first counts, and the second is stopped. On
- * success the slots of both results are owned by the caller; otherwise there are none. */
-Status pool_fork(Rt *rt, Obj *const closures[2], const Desc *const types[2], Slot *const results[2]);
+/* Calls both arms, perhaps at once: of two that fail, the error of the first counts, and the second is stopped. On
+ * success the slots of both results are owned by the caller; otherwise there are none. An arm may be called again after
+ * it has failed. */
+Status pool_fork(Rt *rt, const Arm *const arms[2]);
+/* The same, in an order that chance decides where Rt.steal is set. */
+Status rt_fork(Rt *rt, const Arm *const arms[2]);
 #endif

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/* Loops that threads share: where a loop is much work, and its iterations don't depend on each other, it is run in
+ * blocks of iterations (runtime/fork_blocks.c), of which each is the loop from some index on with accumulators of its
+ * own.
+ *
+ *   loop i < n from s: s += f i
+ *   →
+ *   if 2 * BLOCK_WORK <= n * (work of f)
+ *   then s + fork_blocks n (n * (work of f) / BLOCK_WORK)
+ *                 (fun (from, count) -> loop i < count from -0.0: s += f (from + i))
+ *   else loop i < n from s: s += f i
+ *
+ * Of nested loops it is the outermost that may be split: loops inside of it are left as they are. The number of blocks
+ * depends on sizes alone, never on the number of threads, and so do the digits of what is added up.
+ *
+ * An accumulator that is an array has to be made and added for each block. So there are so few blocks that their
+ * iterations together make LIMIT_ADDITIONS_PER_ENTRY additions for each of its entries, and that the accumulators of
+ * all blocks don't exceed LIMIT_PRIVATE_ENTRIES. */
+#include "facts/changes.h"
+#include "facts/ir_loop_facts.h"
+#include "facts/work.h"
+#include "graph/graph.h"
+#include "ir/world.h"
+#include "opt/opt.h"
+
+/* ---- Which loops ------------------------------------------------------------------------------------------------- */
+static bool holds_no_objects(const IrType *t) {
+  for (int i = 0; i < t->n && t->kind == T_TUPLE; i++)
+    if (!holds_no_objects(t->args[i])) return false;
+  return t->kind == T_TUPLE || t->kind == T_FLOAT || t->kind == T_INT || t->kind == T_BOOL || t->kind == T_UNIT;
+}
+
+/* Is `update` that of one element by a sum, difference or fused product with what the element was before? */
+static bool is_addition(Uses *uses, const Node *update, const Node *old) {
+  const Node *v = update->ops[update->nops - 1];
+  const NodeUse *of_old = uses_only(uses, old), *of_sum = uses_only(uses, v);
+  if (!of_old || !of_sum || of_old->user != v || of_sum->user != update || v->type->kind != T_FLOAT) return false;
+  for (int k = 0; k < old->nops; k++)
+    if (old->nops != update->nops - 1 || old->ops[k] != update->ops[k]) return false;
+  switch (v->op) {
+  case OP_CADD:
+  case OP_FADD: return true;
+  case OP_FSUB: return of_old->operand == 0;
+  case OP_FMA: return of_old->operand == 2;
+  default: return false;
+  }
+}
+
+/* Is `old`, an element of x, read for an addition to that element? */
+static bool is_read_to_add(Uses *uses, const Node *x, const Node *old) {
+  const NodeUse *sum = uses_only(uses, old), *update = sum ? uses_only(uses, sum->user) : NULL;
+  return update && update->user->op == OP_UPDATE && update->user->ops[0] == x && is_addition(uses, update->user, old);
+}
+
+enum { NOWHERE = -2, WHOLE = -1 };
+static int added_to(World *w, Graph *g, Node *x);
+
+/* Which result of a branch has what arrives in its arms as parameter p, with additions. */
+static int added_in_arms(World *w, const Node *branch, int p) {
+  int part = NOWHERE;
+  for (int k = 0; k < branch->ngraphs; k++) {
+    Graph *arm = branch->graphs[k];
+    int here = added_to(w, arm, ir_param(w, p, arm->params[p]));
+    if (here == NOWHERE || (k && here != part)) return NOWHERE;
+    part = here;
+  }
+  return part;
+}
+
+/* What `user` makes of its operand, an array, with additions; NULL: something else happens to it. */
+static Node *added_by(World *w, Uses *uses, Node *user, int operand) {
+  int slot = operand - 1, part = NOWHERE;
+  switch (user->op) {
+  case OP_AFTER: return operand == 0 ? user : NULL;
+  case OP_UPDATE: {
+    Node *old = operand ? NULL : ir_index(w, user->ops[0], user->ops + 1, user->nops - 2);
+    return old && is_addition(uses, user, old) ? user : NULL;
+  }
+  case OP_SWITCH: part = added_in_arms(w, user, slot); break;
+  case OP_LOOP:
+    if (user->loop->has_cond || slot < user->loop->ncarried || slot >= loop_slots(user->loop)) return NULL;
+    part = added_to(w, user->graphs[0], ir_param(w, operand, user->graphs[0]->params[operand]));
+    return part == slot ? ir_get(w, user, part) : NULL;
+  default: break;
+  }
+  return part == NOWHERE ? NULL : part == WHOLE ? user : ir_get(w, user, part);
+}
+
+/* Array x of graph g: is nothing done with it, or what becomes of it, but additions to its elements? Which part of the
+ * graph's result it ends as, WHOLE if it is all of that; NOWHERE: no. */
+static int added_to(World *w, Graph *g, Node *x) {
+  Uses *uses = graph_uses(w, g);
+  for (Node *next; x != g->result; x = next) {
+    next = NULL;
+    FOR_USES (use, uses, x) {
+      Node *user = (Node *)(uintptr_t)use->user;
+      if (user->op == OP_LEN || (user->op == OP_INDEX && use->operand == 0 && is_read_to_add(uses, x, user))) continue;
+      if (user == g->result && user->op == OP_TUPLE && uses_count(uses, x) == 1) return use->operand;
+      if (next) return NOWHERE;
+      next = added_by(w, uses, user, use->operand);
+      if (!next) return NOWHERE;
+    }
+    if (!next) return NOWHERE;
+  }
+  return WHOLE;
+}
+
+static bool is_splittable_sum(World *w, const Node *loop, int k) {
+  if (w->strict) return false;
+  const IrType *t = loop->type->args[k];
+  if (t->kind == T_FLOAT) return true;
+  if (t->kind != T_ARRAY || ir_base((IrType *)(uintptr_t)t)->kind != T_FLOAT) return false;
+  Graph *body = loop->graphs[0];
+  return added_to(w, body, ir_param(w, 1 + k, body->params[1 + k])) == k;
+}
+
+static bool is_splittable_stack(World *w, const Node *loop, int k) {
+  return holds_no_objects(ir_base(loop->type->args[k])) && !ir_rows_may_differ(w, loop, k);
+}
+
+/* Can the loop be run in blocks? */
+static bool is_splittable(World *w, const Node *loop) {
+  const LoopInfo *l = loop->loop;
+  if (l->has_cond || l->ncarried || (!l->naccs && !l->nstacked)) return false;
+  for (int k = 0; k < l->naccs; k++)
+    if (!is_splittable_sum(w, loop, k)) return false;
+  for (int k = loop_slots(l); k < loop_slots(l) + l->nstacked; k++)
+    if (!is_splittable_stack(w, loop, k)) return false;
+  return true;
+}
+
+/* ---- How many blocks --------------------------------------------------------------------------------------------- */
+static Node *least(World *w, Node *a, Node *b) {
+  if (a->op == OP_FLOAT && b->op == OP_FLOAT) return a->attr.f < b->attr.f ? a : b;
+  return ir_op2(w, OP_FMIN, a, b);
+}
+
+/* The entries of all arrays that are accumulators; NULL: there is none. */
+static Node *private_entries(World *w, const Node *loop, Node **ops) {
+  Node *all = NULL;
+  for (int k = 0; k < loop->loop->naccs; k++) {
+    Node *x = ops[1 + k];
+    if (x->type->kind != T_ARRAY) continue;
+    Node *n = ir_float(w, 1);
+    for (int d = 0; d < ir_rank(x->type); d++) n = ir_op2(w, OP_FMUL, n, ir_op1(w, OP_FLOAT_OF_INT, ir_len(w, x, d)));
+    all = all ? ir_op2(w, OP_FADD, all, n) : n;
+  }
+  return all;
+}
+
+/* Their number as a float, 2 or more if the loop is to be split; NULL: it is too little work. */
+static Node *blocks_of(World *w, const Node *loop, Node **ops) {
+  Work one = work_of_iteration(w, loop, ops + 1);
+  if (!one.operations.varying && one.operations.fixed < LIMIT_LIGHT_ITERATION &&
+      limit_reached(w->arena, AT_LIGHT_ITERATION))
+    return NULL;
+  Node *trips = ir_op1(w, OP_FLOAT_OF_INT, ops[0]), *entries = private_entries(w, loop, ops);
+  Node *share = ir_op2(w, OP_FMUL, amount_node(w, one.operations), ir_float(w, 1.0 / LIMIT_BLOCK_WORK));
+  Node *blocks = least(w, ir_op2(w, OP_FMUL, trips, share), trips);
+  if (entries) {
+    Node *additions = ir_op2(w, OP_FMUL, trips, amount_node(w, one.additions));
+    Node *most = ir_op2(w, OP_FMUL, additions, ir_float(w, 1.0 / LIMIT_ADDITIONS_PER_ENTRY));
+    blocks = least(w, blocks, ir_op2(w, OP_FDIV, least(w, most, ir_float(w, LIMIT_PRIVATE_ENTRIES)), entries));
+  }
+  bool few = blocks->op == OP_FLOAT && blocks->attr.f < 2;
+  return few ? NULL : blocks;
+}
+
+/* ---- Some of the iterations -------------------------------------------------------------------------------------- */
+/* The loop with `count` iterations from `from` on, over these operands without the trip count. */
+static Node *some_iterations(World *w, const Node *loop, Node **inputs, Node *from, Node *count) {
+  const LoopInfo *l = loop->loop;
+  Node **ops = NEW_ARRAY(w->temp, Node *, loop->nops + 1);
+  ops[0] = count;
+  for (int k = 0; k < loop_inputs(l); k++)
+    ops[1 + k] = loop_part(l, k) == LOOP_SLICED ? ir_slice(w, inputs[k], from, count) : inputs[k];
+  LoopEdit *e = edit_loop(w, loop, ops, loop->graphs);
+  edit_inputs(e);
+  e->args[0] = ir_op2(w, OP_IADD, e->args[0], loop_add(e->b, LOOP_CAPTURED, from));
+  return edit_value(e);
+}
+
+/* A function of from, count and the operands that does that. */
+static Func *iterations_func(World *w, const Node *loop) {
+  int n = loop_inputs(loop->loop);
+  IrType **types = NEW_ARRAY(w->arena, IrType *, n + 2);
+  Node **params = NEW_ARRAY(w->temp, Node *, n + 2);
+  types[0] = types[1] = ir_type(w, T_INT);
+  for (int k = 0; k < n; k++) types[2 + k] = loop->ops[1 + k]->type;
+  for (int k = 0; k < n + 2; k++) params[k] = ir_param(w, k, types[k]);
+  Func *f = ir_func(w, loop->graphs[0]->name, types, n + 2, loop->type);
+  f->outlined = true;
+  ir_func_finish(w, f, some_iterations(w, loop, params + 2, params[0], params[1]));
+  return f;
+}
+
+typedef struct Blocks {
+  World *w;
+  const Node *loop;
+  Func *f;    /* NULL: the body is so small that it is made twice instead */
+  Nodes caps; /* of the block's closure, outside */
+} Blocks;
+
+static Node *run(const Blocks *s, Node **inputs, Node *from, Node *count) {
+  if (!s->f) return some_iterations(s->w, s->loop, inputs, from, count);
+  int n = loop_inputs(s->loop->loop);
+  Node **args = NEW_ARRAY(s->w->temp, Node *, n + 2);
+  args[0] = from;
+  args[1] = count;
+  for (int k = 0; k < n; k++) args[2 + k] = inputs[k];
+  return ir_call(s->w, s->f, args, s->loop->site);
+}
+
+/* ---- The block --------------------------------------------------------------------------------------------------- */
+/* x, outside of the block, in it. A part of an array is taken inside: as a value of its own it would have to be made
+ * for each loop, whether that runs in blocks or not. */
+static Node *inside(Blocks *s, Node *x) {
+  if (ir_is_constant(x)) return x;
+  if (fact_is_view(x)) {
+    Node **ops = NEW_ARRAY(s->w->temp, Node *, x->nops);
+    for (int k = 0; k < x->nops; k++) ops[k] = inside(s, x->ops[k]);
+    return ir_rebuild(s->w, x, ops, x->graphs);
+  }
+  int k = 0;
+  while (k < s->caps.len && s->caps.data[k] != x) k++;
+  if (k == s->caps.len) vec_push(s->w->temp, s->caps, x);
+  return ir_param(s->w, 1 + k, x->type);
+}
+
+static Node *from_zero(Blocks *s, Node *x) {
+  World *w = s->w;
+  if (x->type->kind == T_FLOAT) return ir_float(w, -0.0);
+  Node **dims = ir_dims(w, x);
+  for (int k = 0; k < ir_rank(x->type); k++) dims[k] = inside(s, dims[k]);
+  return ir_zeros(w, x->type, dims, s->loop->site);
+}
+
+/* The function of (from, count) that runs a block. */
+static Node *block_closure(Blocks *s, Node **inputs) {
+  World *w = s->w;
+  int n = loop_inputs(s->loop->loop);
+  IrType *number = ir_type(w, T_INT), *range = ir_pair_type(w, number, number), *type = s->loop->type;
+  Node *p = ir_param(w, 0, range), **in = NEW_ARRAY(w->temp, Node *, n + 1);
+  for (int k = 0; k < n; k++) in[k] = k < s->loop->loop->naccs ? from_zero(s, inputs[k]) : inside(s, inputs[k]);
+  Node *y = run(s, in, ir_get(w, p, 0), ir_get(w, p, 1));
+  IrType **params = NEW_ARRAY(w->temp, IrType *, s->caps.len + 1);
+  params[0] = range;
+  for (int k = 0; k < s->caps.len; k++) params[1 + k] = s->caps.data[k]->type;
+  Graph *g = ir_graph(w, params, 1 + s->caps.len, y, s->loop->graphs[0]->name);
+  return ir_closure(w, g, ir_fun_type(w, range, type, false), s->caps.data, s->caps.len);
+}
+
+/* ---- The loop ---------------------------------------------------------------------------------------------------- */
+static Node *array_sum(World *w, Node *a, Node *b, int depth, Node **is) {
+  LoopBuilder *l = loop_open(w, false);
+  int rank = ir_rank(a->type);
+  Node **in = NEW_ARRAY(w->temp, Node *, rank);
+  Node *to = loop_add(l, LOOP_ACC, a), *from = loop_add(l, LOOP_CAPTURED, b);
+  for (int k = 0; k < depth; k++) in[k] = loop_add(l, LOOP_CAPTURED, is[k]);
+  in[depth] = loop_index(l);
+  Node *next = depth + 1 < rank ? array_sum(w, to, from, depth + 1, in) : NULL;
+  if (!next)
+    next = ir_update(w, to, in, rank, ir_op2(w, OP_CADD, ir_index(w, to, in, rank), ir_index(w, from, in, rank)));
+  loop_next(l, to, next);
+  loop_close(l, ir_len(w, b, depth), NULL, 0);
+  return loop_result(l, to);
+}
+
+static Node *added(World *w, Node *x, Node *more) {
+  return x->type->kind == T_FLOAT ? ir_op2(w, OP_CADD, x, more) : array_sum(w, x, more, 0, NULL);
+}
+
+static Node *in_blocks(Blocks *s, Node **ops, Node *blocks) {
+  World *w = s->w;
+  const Node *loop = s->loop;
+  const LoopInfo *l = loop->loop;
+  Node *most = least(w, blocks, ir_float(w, LIMIT_BLOCKS));
+  Node *args[] = {ops[0], ir_op1(w, OP_INT_OF_FLOAT, most), ir_int(w, l->naccs), block_closure(s, ops + 1)};
+  Node *all = ir_rt(w, ir_rt_find("fork_blocks"), loop->type, loop->type, args, 4, loop->site);
+  Node **results = NEW_ARRAY(w->temp, Node *, loop->type->n);
+  for (int k = 0; k < loop->type->n; k++) {
+    results[k] = ir_get(w, all, k);
+    if (k < l->naccs) results[k] = added(w, ops[1 + k], results[k]);
+  }
+  return ir_tuple(w, loop->type, results);
+}
+
+static Node *in_one(const Blocks *s, Node **ops) {
+  if (s->f) return run(s, ops + 1, ir_int(s->w, 0), ops[0]);
+  return ir_rebuild(s->w, s->loop, ops, s->loop->graphs);
+}
+
+/* x in the arms of the branch: likewise. */
+static Node *in_arms(World *w, BranchBuilder *b, Node *x) {
+  if (!fact_is_view(x)) return branch_add(b, x);
+  Node **ops = NEW_ARRAY(w->temp, Node *, x->nops);
+  for (int k = 0; k < x->nops; k++) ops[k] = in_arms(w, b, x->ops[k]);
+  return ir_rebuild(w, x, ops, x->graphs);
+}
+
+/* One of two arms is chosen when the sizes are known. */
+static Node *choice(const Blocks *s, Node **ops, Node *blocks) {
+  World *w = s->w;
+  Blocks several = *s;
+  BranchBuilder *b = branch_open(w, ir_op2(w, OP_FLE, ir_float(w, 2), blocks));
+  Node **in = NEW_ARRAY(w->temp, Node *, s->loop->nops + 1);
+  for (int k = 0; k < s->loop->nops; k++) in[k] = in_arms(w, b, ops[k]);
+  Node *number = branch_add(b, blocks);
+  branch_arm(b, in_one(s, in), NULL);
+  branch_arm(b, in_blocks(&several, in, number), NULL);
+  return branch_close(b);
+}
+
+/* There are three ways not to run the loop in several blocks:
+ *
+ *   it stands there twice   if it is small, or `repeated`: in each iteration of another loop a call would cost too much
+ *                           where sizes are small, and arrays of one iteration wouldn't be used again in the next
+ *   it is one block         otherwise, but not if an accumulator is an array, to which less may be added than it has
+ *                           entries
+ *   a function does it      that the block calls, too */
+static Node *in_either_way(World *w, const Node *loop, Node *blocks, bool repeated) {
+  Blocks s = {.w = w, .loop = loop};
+  OpCounts body = ir_count(w, loop->graphs[0]);
+  if (repeated || (body.total <= LIMIT_DOUBLED_BODY && !body.loops)) return choice(&s, loop->ops, blocks);
+  (void)limit_reached(w->arena, AT_DOUBLED_BODY);
+  if (!private_entries(w, loop, loop->ops)) return in_blocks(&s, loop->ops, blocks);
+  s.f = iterations_func(w, loop);
+  return choice(&s, loop->ops, blocks);
+}
+
+/* The pass is two rewriters: one that splits loops, and one for the bodies of these, in which the loops stay as they
+ * are. Functions and closures are those of the first one everywhere. */
+typedef struct Passes {
+  World *w;
+  Rewriter *splits, *keeps;
+  Map repeated; /* graphs within loops */
+} Passes;
+
+/* g is run again and again. */
+static void note_graph(Passes *p, Graph *g) {
+  if (map_get(&p->repeated, g)) return;
+  map_put(&p->repeated, g, p);
+  Node **nodes;
+  int n = ir_order(p->w->temp, g, &nodes);
+  for (int i = 0; i < n; i++)
+    for (int k = 0; ir_is_control(nodes[i]) && k < nodes[i]->ngraphs; k++) note_graph(p, nodes[i]->graphs[k]);
+}
+
+static void note_loops(void *user, Graph *g) {
+  Passes *p = user;
+  Node **nodes;
+  int n = ir_order(p->w->temp, g, &nodes);
+  for (int i = 0; i < n; i++)
+    if (nodes[i]->op == OP_LOOP) note_graph(p, nodes[i]->graphs[0]);
+}
+
+static Node *keep(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)r, (void)frame, (void)graphs;
+  const Passes *p = user;
+  if (n->op == OP_LOOP || n->op == OP_SWITCH || (n->op != OP_CALL && !n->ngraphs)) return NULL;
+  Graph **made = NEW_ARRAY(p->w->temp, Graph *, n->ngraphs + 1);
+  for (int k = 0; k < n->ngraphs; k++) made[k] = rewrite_graph(p->splits, n->graphs[k]);
+  return rewrite_node(p->splits, n, ops, made);
+}
+
+static void *begin_graph(void *user, Graph *g) {
+  (void)user;
+  return g;
+}
+
+static Node *split(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)graphs;
+  const Passes *p = user;
+  World *w = p->w;
+  if (n->op != OP_LOOP || !is_splittable(w, n)) return NULL;
+  bool few = ops[0]->op == OP_INT && ops[0]->attr.i < LIMIT_FEW_ITERATIONS;
+  if (few && limit_reached(w->arena, AT_FEW_ITERATIONS)) return NULL;
+  Node *blocks = blocks_of(w, n, ops);
+  if (!blocks) return NULL;
+  Graph *body = rewriter_run(p->keeps, n->graphs[0]);
+  Node *loop = rewrite_node(r, n, ops, &body);
+  if (loop->op != OP_LOOP || loop->type != n->type || !is_splittable(w, loop)) return loop;
+  return in_either_way(w, loop, blocks, map_get(&p->repeated, frame) != NULL);
+}
+
+Graph *opt_fork_loops(World *w, Graph *g) {
+  Passes p = {.w = w};
+  map_init(&p.repeated, w->temp);
+  ir_walk_graphs(w, g, note_loops, &p);
+  p.splits = rewriter_new(w, (RewritePass){.user = &p, .begin = begin_graph, .node = split});
+  p.keeps = rewriter_new(w, (RewritePass){.user = &p, .node = keep});
+  return rewriter_run(p.splits, g);
+}
