@@ -10,6 +10,7 @@ Each case: a function f of an array, its number of loops, its value at [1.0, 2.0
 calls and columns (of tapes, or elements of the gradient) are in the final graph of its gradient. In PARAMS: the parameters that the recursion in f keeps. In
 COMPOSED: how many constructors of trees (or their cotangents and tapes) are left in the final graph of f, where recursive functions take apart what others make.
 In WALKS: whether the function walk counts references."""
+import os
 import re, subprocess, sys, tempfile
 
 ATLED = sys.argv[1]
@@ -129,7 +130,8 @@ def run(source, *options):
     with tempfile.NamedTemporaryFile("w", suffix=".atl", encoding="utf-8") as f:
         f.write(source)
         f.flush()
-        r = subprocess.run([ATLED, *options, f.name], capture_output=True, text=True, timeout=120)
+        once = dict(os.environ, ATLED_PASSES="-fork_loops")  # without copies of loops for blocks
+        r = subprocess.run([ATLED, *options, f.name], capture_output=True, text=True, timeout=120, env=once)
         return r.stdout + r.stderr
 
 

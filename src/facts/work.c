@@ -66,6 +66,21 @@ static Outside outside(const Estimate *e, const Node *x) {
   return o;
 }
 
+static Node *number_outside(const Estimate *e, const Node *x, int depth);
+
+static Node *arithmetic_outside(const Estimate *e, const Node *x, int depth) {
+  static const struct {
+    Op ints, floats;
+  } rows[] = {{OP_IADD, OP_FADD}, {OP_ISUB, OP_FSUB}, {OP_ISUBS, OP_FSUB},
+              {OP_IMUL, OP_FMUL}, {OP_IMIN, OP_FMIN}, {OP_IMAX, OP_FMAX}};
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    if (rows[k].ints != (Op)x->op) continue;
+    Node *a = number_outside(e, x->ops[0], depth + 1), *b = number_outside(e, x->ops[1], depth + 1);
+    return a && b ? ir_op2(e->w, rows[k].floats, a, b) : NULL;
+  }
+  return NULL;
+}
+
 /* An int as a float; NULL: not known. */
 static Node *number_outside(const Estimate *e, const Node *x, int depth) {
   World *w = e->w;
@@ -81,23 +96,7 @@ static Node *number_outside(const Estimate *e, const Node *x, int depth) {
     return o.x && o.x->type->kind == T_ARRAY ? ir_op1(w, OP_FLOAT_OF_INT, ir_len(w, o.x, o.rows + (int)x->attr.i))
                                              : NULL;
   }
-  case OP_IADD:
-  case OP_ISUB:
-  case OP_ISUBS:
-  case OP_IMIN:
-  case OP_IMAX:
-  case OP_IMUL: {
-    Node *a = number_outside(e, x->ops[0], depth + 1), *b = number_outside(e, x->ops[1], depth + 1);
-    if (!a || !b) return NULL;
-    return ir_op2(w,
-                  x->op == OP_IADD   ? OP_FADD
-                  : x->op == OP_IMUL ? OP_FMUL
-                  : x->op == OP_IMIN ? OP_FMIN
-                  : x->op == OP_IMAX ? OP_FMAX
-                                     : OP_FSUB,
-                  a, b);
-  }
-  default: return NULL;
+  default: return arithmetic_outside(e, x, depth);
   }
 }
 

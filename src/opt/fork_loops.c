@@ -30,26 +30,35 @@ static bool holds_no_objects(const IrType *t) {
   return t->kind == T_TUPLE || t->kind == T_FLOAT || t->kind == T_INT || t->kind == T_BOOL || t->kind == T_UNIT;
 }
 
-/* Is `update` that of one element by a sum, difference or fused product with what the element was before? */
-static bool is_addition(Uses *uses, const Node *update, const Node *old) {
-  const Node *v = update->ops[update->nops - 1];
-  const NodeUse *of_old = uses_only(uses, old), *of_sum = uses_only(uses, v);
-  if (!of_old || !of_sum || of_old->user != v || of_sum->user != update || v->type->kind != T_FLOAT) return false;
-  for (int k = 0; k < old->nops; k++)
-    if (old->nops != update->nops - 1 || old->ops[k] != update->ops[k]) return false;
-  switch (v->op) {
-  case OP_CADD:
-  case OP_FADD: return true;
-  case OP_FSUB: return of_old->operand == 0;
-  case OP_FMA: return of_old->operand == 2;
-  default: return false;
+/* The operand of a sum, difference or fused product to which something is added, from `first` on to `last`. */
+static void summands(const Node *sum, int *first, int *last) {
+  *first = sum->op == OP_FMA ? 2 : 0;
+  *last = sum->op == OP_FMA ? 2 : sum->op == OP_CADD || sum->op == OP_FADD ? 1 : sum->op == OP_FSUB ? 0 : -1;
+}
+
+/* Does `update` change an element by adding to what it was before, and does nothing else read that? */
+static bool is_addition(Uses *uses, const Node *update) {
+  const Node *sum = update->ops[update->nops - 1];
+  int first, last;
+  summands(sum, &first, &last);
+  if (sum->type->kind != T_FLOAT || !uses_only(uses, sum)) return false;
+  for (int k = first; k <= last; k++) {
+    const Node *old = sum->ops[k];
+    bool same = old->op == OP_INDEX && old->nops == update->nops - 1 && uses_only(uses, old);
+    for (int i = 0; same && i < old->nops; i++) same = old->ops[i] == update->ops[i];
+    if (same) return true;
   }
+  return false;
 }
 
 /* Is `old`, an element of x, read for an addition to that element? */
 static bool is_read_to_add(Uses *uses, const Node *x, const Node *old) {
   const NodeUse *sum = uses_only(uses, old), *update = sum ? uses_only(uses, sum->user) : NULL;
-  return update && update->user->op == OP_UPDATE && update->user->ops[0] == x && is_addition(uses, update->user, old);
+  if (!update || update->user->op != OP_UPDATE || update->user->ops[0] != x || !is_addition(uses, update->user))
+    return false;
+  for (int k = 0; k < old->nops; k++)
+    if (old->nops != update->user->nops - 1 || old->ops[k] != update->user->ops[k]) return false;
+  return true;
 }
 
 enum { NOWHERE = -2, WHOLE = -1 };
@@ -72,10 +81,7 @@ static Node *added_by(World *w, Uses *uses, Node *user, int operand) {
   int slot = operand - 1, part = NOWHERE;
   switch (user->op) {
   case OP_AFTER: return operand == 0 ? user : NULL;
-  case OP_UPDATE: {
-    Node *old = operand ? NULL : ir_index(w, user->ops[0], user->ops + 1, user->nops - 2);
-    return old && is_addition(uses, user, old) ? user : NULL;
-  }
+  case OP_UPDATE: return operand == 0 && is_addition(uses, user) ? user : NULL;
   case OP_SWITCH: part = added_in_arms(w, user, slot); break;
   case OP_LOOP:
     if (user->loop->has_cond || slot < user->loop->ncarried || slot >= loop_slots(user->loop)) return NULL;
@@ -275,8 +281,9 @@ static Node *in_blocks(Blocks *s, Node **ops, Node *blocks) {
   const Node *loop = s->loop;
   const LoopInfo *l = loop->loop;
   Node *most = least(w, blocks, ir_float(w, LIMIT_BLOCKS));
-  Node *args[] = {ops[0], ir_op1(w, OP_INT_OF_FLOAT, most), ir_int(w, l->naccs), block_closure(s, ops + 1)};
-  Node *all = ir_rt(w, ir_rt_find("fork_blocks"), loop->type, loop->type, args, 4, loop->site);
+  Node *args[] = {ops[0], ir_op1(w, OP_INT_OF_FLOAT, most), ir_int(w, l->naccs), ir_bool(w, l->down),
+                  block_closure(s, ops + 1)};
+  Node *all = ir_rt(w, ir_rt_find("fork_blocks"), loop->type, loop->type, args, 5, loop->site);
   Node **results = NEW_ARRAY(w->temp, Node *, loop->type->n);
   for (int k = 0; k < loop->type->n; k++) {
     results[k] = ir_get(w, all, k);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A loop in blocks of iterations that threads run at once. A closure runs the iterations from some index on:
  *
- *   fork_blocks 10 4 1 f   →   f (0, 3)   f (3, 3)   f (6, 3)   f (9, 1)
+ *   fork_blocks 10 4 1 false f   →   f (0, 3)   f (3, 3)   f (6, 3)   f (9, 1)
  *                                  └────┬────┘           └────┬───┘
  *                                      join                 join           each of both a fork
  *                                        └────────┬──────────┘
@@ -19,6 +19,7 @@ typedef struct Blocks {
   Obj *closure;
   const Desc *type; /* of what the loop yields: a tuple of fields of one slot */
   int64_t trips, length;
+  bool down; /* the first block is that of the highest indices */
   int naccs, nfields;
   Slot *partial;    /* nfields of each block; those of a range of blocks are its first one's */
   ArrayObj **whole; /* by field; NULL: not made yet */
@@ -96,8 +97,9 @@ static Status add_up(Rt *rt, const Blocks *b, Slot *to, Slot *from) {
 
 /* ---- Blocks ------------------------------------------------------------------------------------------------------ */
 static Status run_block(Rt *rt, const Blocks *b, int64_t block) {
-  int64_t from = block * b->length, left = b->trips - from;
-  const Slot args[] = {{.i = from}, {.i = left < b->length ? left : b->length}};
+  int64_t before = block * b->length, left = b->trips - before;
+  int64_t count = left < b->length ? left : b->length, from = b->down ? left - count : before;
+  const Slot args[] = {{.i = from}, {.i = count}};
   Slot *results = partial_of(b, block);
   if (rt_apply(rt, b->closure, args, 2, results)) return 1;
   for (int k = b->naccs; k < b->nfields - 1; k++)
@@ -134,12 +136,21 @@ static Status run_all(Rt *rt, Blocks *b, Slot *res) {
   return 0;
 }
 
+/* A power of two: so digits don't change with the last operation that is counted as work, and halves are halves. */
+static int64_t number_of_blocks(int64_t trips, int64_t wanted) {
+  int64_t n = 1;
+  while (n <= wanted / 2 && n <= trips / 2) n *= 2;
+  return n;
+}
+
 /* type: of what the loop yields. */
 PRIM(prim_fork_blocks) {
   PRIM_UNUSED;
-  int64_t trips = args[0].i, blocks = args[1].i < trips ? args[1].i : trips;
-  if (blocks < 2) return rt_apply(rt, args[3].p, (const Slot[]){{.i = 0}, {.i = trips}}, 2, res);
-  Blocks b = {.closure = args[3].p, .type = type, .trips = trips, .naccs = (int)args[2].i, .nfields = type->nslots};
+  int64_t trips = args[0].i, blocks = number_of_blocks(trips, args[1].i);
+  if (blocks < 2) return rt_apply(rt, args[4].p, (const Slot[]){{.i = 0}, {.i = trips}}, 2, res);
+  Blocks b = {.closure = args[4].p, .type = type, .trips = trips, .down = args[3].i != 0};
+  b.naccs = (int)args[2].i;
+  b.nfields = type->nslots;
   b.length = (trips - 1) / blocks + 1;
   size_t slots = (size_t)(blocks + 1) * (size_t)b.nfields * sizeof(Slot);
   b.partial = heap_realloc(rt->heap, NULL, 0, slots);
