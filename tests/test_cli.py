@@ -436,6 +436,18 @@ class CommandLine(unittest.TestCase):
         self.same(atled("ir", "--stage=after:nothing", path), 2, "", "the runs are simplify.1, choose_forks.1, bound_forks,")
         self.same(atled("ir", "--from=built", path), 2, "", "this is no graph's text")
 
+    def test_calls_of_calls_in_a_loop(self):
+        """The estimate of a loop's work must not follow each of 6^8 calls. Functions are too large to be inlined."""
+        own = " + ".join(f"sin (x * {k}.5) * cos (y + {k}.25)" for k in range(60))
+        text = f"let f0 (x : float) (y : float) : float = {own}\n"
+        for i in range(1, 9):
+            calls = " + ".join(f"f{i - 1} (x + {k}.0) y" for k in range(6))
+            text += f"let f{i} (x : float) (y : float) : float = {calls} + {own}\n"
+        path = script(text + "print (sum (map (fun x -> f8 x 1.0) [ float i | i < Bench.opaque 0 ]))\n")
+        began = time.monotonic()
+        self.same(atled("--jit=off", path), 0, "0.0\n")
+        self.assertLess(time.monotonic() - began, 5)
+
     def test_remarks(self):
         path = script("let f x =\n  let mut s = 1.0 in\n  (for i = 0 to length x - 1 do s <- sin (s * x[i]) done;\n  s)\n"
                       "let g v = grad f v\n"

@@ -22,6 +22,7 @@ typedef struct Estimate {
   World *w;
   Outside *params;
   int depth;
+  int *left; /* nodes that may still be looked at: of calls of calls there are more than functions */
 } Estimate;
 
 static Work work_of(Estimate e, Graph *g);
@@ -124,7 +125,7 @@ static Work work_of_loop(Estimate e, const Node *n) {
     params[1 + k] = argument(&e, n->ops[loop_first(l) + k]);
     if (loop_part(l, k) == LOOP_SLICED) params[1 + k].rows++;
   }
-  Work body = work_of((Estimate){w, params, e.depth + 1}, n->graphs[0]);
+  Work body = work_of((Estimate){w, params, e.depth + 1, e.left}, n->graphs[0]);
   return (Work){times(w, body.operations, trips), times(w, body.additions, trips)};
 }
 
@@ -133,7 +134,7 @@ static Work work_of_branch(Estimate e, const Node *n) {
   Outside *params = NEW_ARRAY(e.w->temp, Outside, n->nops);
   for (int k = 1; k < n->nops; k++) params[k - 1] = argument(&e, n->ops[k]);
   for (int k = 0; k < n->ngraphs; k++) {
-    Work arm = work_of((Estimate){e.w, params, e.depth + 1}, n->graphs[k]);
+    Work arm = work_of((Estimate){e.w, params, e.depth + 1, e.left}, n->graphs[k]);
     most.operations = greater(e.w, most.operations, arm.operations);
     most.additions = greater(e.w, most.additions, arm.additions);
   }
@@ -145,7 +146,7 @@ static Work work_of_call(Estimate e, const Node *n) {
   if (!f || !f->graph || f->recursive) return (Work){{GUESSED_CALL, NULL}, {0, NULL}};
   Outside *params = NEW_ARRAY(e.w->temp, Outside, n->nops + 1);
   for (int k = 0; k < n->nops; k++) params[k] = argument(&e, n->ops[k]);
-  return work_of((Estimate){e.w, params, e.depth + 1}, f->graph);
+  return work_of((Estimate){e.w, params, e.depth + 1, e.left}, f->graph);
 }
 
 /* ---- Nodes ------------------------------------------------------------------------------------------------------- */
@@ -172,6 +173,8 @@ static Work work_of(Estimate e, Graph *g) {
   Node **nodes;
   int n = ir_order(e.w->temp, g, &nodes);
   Work all = {0};
+  if (*e.left < n && limit_reached(e.w->arena, AT_ESTIMATED_NODES)) return (Work){{GUESSED_CALL, NULL}, {0, NULL}};
+  *e.left -= n;
   for (int i = 0; i < n; i++) add_work(e.w, &all, work_of_node(e, nodes[i]));
   return all;
 }
@@ -185,5 +188,6 @@ Work work_of_iteration(World *w, const Node *loop, Node **ops) {
     params[1 + k].x = number ? ir_op1(w, OP_FLOAT_OF_INT, ops[k]) : ops[k];
     params[1 + k].rows = loop_part(l, k) == LOOP_SLICED;
   }
-  return work_of((Estimate){w, params, 0}, loop->graphs[0]);
+  int left = LIMIT_ESTIMATED_NODES;
+  return work_of((Estimate){w, params, 0, &left}, loop->graphs[0]);
 }

@@ -30,7 +30,7 @@ static bool holds_no_objects(const IrType *t) {
   return t->kind == T_TUPLE || t->kind == T_FLOAT || t->kind == T_INT || t->kind == T_BOOL || t->kind == T_UNIT;
 }
 
-/* The operand of a sum, difference or fused product to which something is added, from `first` on to `last`. */
+/* Which operands of a sum, difference or fused product something is added to: `first` to `last`, none if last < 0. */
 static void summands(const Node *sum, int *first, int *last) {
   *first = sum->op == OP_FMA ? 2 : 0;
   *last = sum->op == OP_FMA ? 2 : sum->op == OP_CADD || sum->op == OP_FADD ? 1 : sum->op == OP_FSUB ? 0 : -1;
@@ -257,23 +257,8 @@ static Node *block_closure(Blocks *s, Node **inputs) {
 }
 
 /* ---- The loop ---------------------------------------------------------------------------------------------------- */
-static Node *array_sum(World *w, Node *a, Node *b, int depth, Node **is) {
-  LoopBuilder *l = loop_open(w, false);
-  int rank = ir_rank(a->type);
-  Node **in = NEW_ARRAY(w->temp, Node *, rank);
-  Node *to = loop_add(l, LOOP_ACC, a), *from = loop_add(l, LOOP_CAPTURED, b);
-  for (int k = 0; k < depth; k++) in[k] = loop_add(l, LOOP_CAPTURED, is[k]);
-  in[depth] = loop_index(l);
-  Node *next = depth + 1 < rank ? array_sum(w, to, from, depth + 1, in) : NULL;
-  if (!next)
-    next = ir_update(w, to, in, rank, ir_op2(w, OP_CADD, ir_index(w, to, in, rank), ir_index(w, from, in, rank)));
-  loop_next(l, to, next);
-  loop_close(l, ir_len(w, b, depth), NULL, 0);
-  return loop_result(l, to);
-}
-
 static Node *added(World *w, Node *x, Node *more) {
-  return x->type->kind == T_FLOAT ? ir_op2(w, OP_CADD, x, more) : array_sum(w, x, more, 0, NULL);
+  return x->type->kind == T_FLOAT ? ir_op2(w, OP_CADD, x, more) : opt_array_sum(w, x, more);
 }
 
 static Node *in_blocks(Blocks *s, Node **ops, Node *blocks) {

@@ -49,6 +49,8 @@ Func *opt_func_over_places(SliceParams *s, Func *f);
 /* What a check that goes yields, of these operands: the first one, after the others, which may be checks. Builds for
  * testing test the reasons: it leaves an assertion there. */
 Node *opt_unchecked(World *w, const Node *check, Node **ops);
+/* a + b, arrays of one shape: a loop that adds b to a. (dense.c) */
+Node *opt_array_sum(World *w, Node *a, Node *b);
 /* The value of loop n over other operands and graphs, where accumulators that it fills in order are stacked outputs of
  * it; NULL: it has none. (mapped_outputs.c) */
 Node *opt_stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs);
