@@ -270,8 +270,9 @@ typedef struct AtledConfig {
   /* How many threads run functions of `par` that are independent, and long loops: the one that calls, and others,
    * which the VM starts when they have something to do, and ends with itself. Results don't depend on it. 0 and 1: the
    * calling one alone; less: as many as there are processors; more than 256: 256, and fewer where the system refuses
-   * them. They block all signals. Callbacks and foreign functions are called by the calling thread alone, except
-   * `allocate`, which all of them call. After a fork of the process the child has the calling thread alone. */
+   * them. They block all signals. Callbacks are called by the calling thread alone, except `allocate`, which all of
+   * them call. C functions (`foreign`) are called by all of them, one at a time if their declaration has no `&`. After
+   * a fork of the process the child has the calling thread alone. */
   int threads;
 } AtledConfig;
 

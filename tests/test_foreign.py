@@ -21,6 +21,25 @@ FAILURES = [
     ('foreign "./lib.so!" twice : float -> float\nlet f x = if x > 9.0 then twice x else x\nprint "first"\nprint (deriv f (float (length args + 1)))', "", "p.atl:2:27: error: a C function with an effect has no derivative"),
 ]
 
+# With two threads and with eight: functions of C run in any thread, one call at a time unless the library has an `&`.
+SPIN = 'let rec spin (n : int) (x : float) : float = if n = 0 then x else spin (n - 1) (x * 0.999 + 0.5)\n'
+THREADS = [
+    (SPIN + 'foreign "./lib.so" most_at_once : float -> float\n'
+     'print (fold max 0.0 (pmap (fun k -> spin 3000 1.0 * 0.0 + most_at_once (float k)) [ k | k < 200 ]))', "1.0\n"),
+    (SPIN + 'foreign "./lib.so&" meet : float -> float\n'
+     'print (par (fun () -> spin 3000 1.0 * 0.0 + meet 1.0) (fun () -> spin 3000 1.0 * 0.0 + meet 2.0))', "(1.0, 1.0)\n"),
+    (SPIN + 'foreign "./lib.so&" text_length : string -> int\nforeign "./lib.so" greeting : string -> string\n'
+     'print (sum (pmap (fun k -> int (spin 3000 1.0) * 0 + text_length (greeting (show k))) [ k | k < 1000 ]))', "8890\n"),
+    # A failing one ends the fork, and the next may call again.
+    (SPIN + 'foreign "./lib.so" nowhere : float -> float\nforeign "./lib.so" twice : float -> float\n'
+     'let bad x = spin 3000 x + nowhere x\n'
+     'print (match attempt (fun () -> par (fun () -> bad 1.0) (fun () -> bad 2.0)) with Error e -> "failed" | Ok _ -> "")\n'
+     'print (sum (pmap (fun k -> spin 3000 1.0 * 0.0 + twice (float k)) [ k | k < 100 ]))', "failed\n9900.0\n"),
+    # So do derivatives that call some.
+    (SPIN + 'foreign "./lib.so" twice : float -> float\npullback twice x = (twice x, fun d -> twice d)\n'
+     'print (grad (fun v -> sum (pmap (fun x -> spin 3000 x * 0.0 + twice x) v)) [1.0, 2.0, 3.0])', "[2.0, 2.0, 2.0]\n"),
+]
+
 
 def run(program, mode):
     with open("p.atl", "w") as f: f.write(program)
@@ -46,8 +65,14 @@ def main():
                 if status == 0 or out != printed or message not in error:
                     wrong += 1
                     print(f"{text!r}, {mode}: {status} {out!r} {error!r}")
+            for text, printed in THREADS:
+                for threads in "2", "8":
+                    os.environ["ATLED_THREADS"] = threads
+                    got = run(text, mode)
+                    if got != (0, printed, ""): wrong += 1; print(f"{text!r}, {mode}, {threads} threads: {got}")
+                del os.environ["ATLED_THREADS"]
         os.chdir("/")
-    print(f"{len(MODES) * (1 + len(FAILURES))} runs, {wrong} wrong")
+    print(f"{len(MODES) * (1 + len(FAILURES) + 2 * len(THREADS))} runs, {wrong} wrong")
     sys.exit(wrong > 0)
 
 

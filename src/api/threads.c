@@ -60,7 +60,7 @@ static void make_pool(void *user) {
 void threads_begin(AtledVM *vm) {
   Pool *p = vm->rt.pool;
   if (p) {
-    pool_notice_fork(p);
+    (void)pool_is_forked(p);
     pool_unprepare(p);
   } else if (!vm->threads_made) {
     vm->threads_made = true;

@@ -196,8 +196,16 @@ static bool crosses_to_c(Type *t, bool result) {
   return is_scalar(t) || t->kind == TY_STRING || t->kind == TY_UNIT;
 }
 
+static bool is_effect_of_all_threads(const char *library) {
+  size_t n = strlen(library);
+  return n > 1 && (strcmp(library + n - 2, "!&") == 0 || strcmp(library + n - 2, "&!") == 0);
+}
+
 static void check_foreign_type(Checker *c, const Item *item, Type *t) {
   bool function = false;
+  if (is_effect_of_all_threads(item->text))
+    diag_error(c->diags, item->span, tc_diag_code(D_FOREIGN_TYPE), "an effect isn't called by several threads")->hint =
+        "a library is written with `!` or `&` at its end, not with both";
   for (t = type_repr(t); t->kind == TY_FUN; t = type_repr(t->args[1])) {
     function = true;
     if (!crosses_to_c(t->args[0], false)) break;

@@ -9,6 +9,7 @@
 #include "facts/work.h"
 #include "facts/changes.h"
 #include "facts/ir_loop_facts.h"
+#include "support/host_library.h"
 
 enum { GUESSED_TRIPS = 16, GUESSED_CALL = 256, LIBRARY_CALL = 16, DEEPEST = 12 };
 
@@ -27,44 +28,56 @@ typedef struct Estimate {
 
 static Work work_of(Estimate e, Graph *g);
 
-/* ---- Amounts ----------------------------------------------------------------------------------------------------- */
-Node *amount_node(World *w, Amount a) {
+/* ---- Amounts of work --------------------------------------------------------------------------------------------- */
+Node *work_node(World *w, Work a) {
   Node *fixed = ir_float(w, a.fixed);
   if (!a.varying) return fixed;
   return a.fixed == 0 ? a.varying : ir_op2(w, OP_FADD, fixed, a.varying);
 }
 
-static void add(World *w, Amount *to, Amount a) {
+static void add(World *w, Work *to, Work a) {
   to->fixed += a.fixed;
+  to->in_turn |= a.in_turn;
   if (a.varying) to->varying = to->varying ? ir_op2(w, OP_FADD, to->varying, a.varying) : a.varying;
 }
 
-static Amount times(World *w, Amount a, Amount by) {
-  if (!a.varying && !by.varying) return (Amount){a.fixed * by.fixed, NULL};
+static Work times(World *w, Work a, Work by) {
+  bool in_turn = a.in_turn || by.in_turn;
+  if (!a.varying && !by.varying) return (Work){a.fixed * by.fixed, NULL, in_turn};
   if (!a.varying && a.fixed == 0) return a;
-  return (Amount){0, ir_op2(w, OP_FMUL, amount_node(w, a), amount_node(w, by))};
+  return (Work){0, ir_op2(w, OP_FMUL, work_node(w, a), work_node(w, by)), in_turn};
 }
 
-static Amount greater(World *w, Amount a, Amount b) {
-  if (!a.varying && !b.varying) return a.fixed > b.fixed ? a : b;
-  return (Amount){0, ir_op2(w, OP_FMAX, amount_node(w, a), amount_node(w, b))};
-}
-
-static void add_work(World *w, Work *to, Work a) {
-  add(w, &to->operations, a.operations);
-  add(w, &to->additions, a.additions);
+static Work greater(World *w, Work a, Work b) {
+  bool in_turn = a.in_turn || b.in_turn;
+  if (!a.varying && !b.varying) return (Work){a.fixed > b.fixed ? a.fixed : b.fixed, NULL, in_turn};
+  return (Work){0, ir_op2(w, OP_FMAX, work_node(w, a), work_node(w, b)), in_turn};
 }
 
 /* ---- Numbers outside --------------------------------------------------------------------------------------------- */
+static Outside outside(const Estimate *e, const Node *x);
+
+static Outside part_outside(const Estimate *e, const Node *x) {
+  Outside o = outside(e, x->ops[0]);
+  if (o.rows || !o.x || o.x->type->kind != T_TUPLE) return (Outside){0};
+  o.x = ir_get(e->w, o.x, (int)x->attr.i);
+  return o;
+}
+
 static Outside outside(const Estimate *e, const Node *x) {
   Outside o = {0};
-  if (x->op == OP_PARAM) return e->params[x->attr.i];
-  if (x->op == OP_AFTER) return outside(e, x->ops[0]);
-  if (x->op == OP_INDEX && x->type->kind == T_ARRAY) {
+  switch (x->op) {
+  case OP_PARAM: return e->params[x->attr.i];
+  case OP_GLOBAL: return (Outside){(Node *)(uintptr_t)x, 0};
+  case OP_AFTER: return outside(e, x->ops[0]);
+  case OP_GET: return part_outside(e, x);
+  case OP_INDEX:
+    if (x->type->kind != T_ARRAY) return o;
     o = outside(e, x->ops[0]);
     o.rows += x->nops - 1;
+    return o;
+  default: return o;
   }
-  return o;
 }
 
 static Node *number_outside(const Estimate *e, const Node *x, int depth);
@@ -82,6 +95,26 @@ static Node *arithmetic_outside(const Estimate *e, const Node *x, int depth) {
   return NULL;
 }
 
+static Node *length_outside(const Estimate *e, const Node *x, int dim, int depth);
+
+/* The length of result k of a loop, which is an array. */
+static Node *length_of_result(const Estimate *e, const Node *loop, int k, int dim, int depth) {
+  const LoopInfo *l = loop->loop;
+  if (k < l->ncarried) return NULL;
+  if (k < loop_slots(l)) return length_outside(e, loop->ops[loop_first(l) + k], dim, depth + 1);
+  return dim || l->has_cond ? NULL : number_outside(e, loop->ops[0], depth + 1);
+}
+
+/* Of array x of the graph, in that dimension, as a float; NULL: not known. */
+static Node *length_outside(const Estimate *e, const Node *x, int dim, int depth) {
+  if (depth > DEEPEST) return NULL;
+  if (x->op == OP_AFTER || x->op == OP_UPDATE) return length_outside(e, x->ops[0], dim, depth + 1);
+  if (x->op == OP_ZEROS) return number_outside(e, x->ops[dim], depth + 1);
+  if (x->op == OP_GET && x->ops[0]->op == OP_LOOP) return length_of_result(e, x->ops[0], (int)x->attr.i, dim, depth);
+  Outside o = outside(e, x);
+  return o.x && o.x->type->kind == T_ARRAY ? ir_op1(e->w, OP_FLOAT_OF_INT, ir_len(e->w, o.x, o.rows + dim)) : NULL;
+}
+
 /* An int as a float; NULL: not known. */
 static Node *number_outside(const Estimate *e, const Node *x, int depth) {
   World *w = e->w;
@@ -92,11 +125,7 @@ static Node *number_outside(const Estimate *e, const Node *x, int depth) {
   case OP_PARAM:
     return e->params[x->attr.i].rows ? NULL : e->params[x->attr.i].x; /* or an element of what is outside */
   case OP_AFTER: return number_outside(e, x->ops[0], depth + 1);
-  case OP_LEN: {
-    Outside o = outside(e, x->ops[0]);
-    return o.x && o.x->type->kind == T_ARRAY ? ir_op1(w, OP_FLOAT_OF_INT, ir_len(w, o.x, o.rows + (int)x->attr.i))
-                                             : NULL;
-  }
+  case OP_LEN: return length_outside(e, x->ops[0], (int)x->attr.i, depth);
   default: return arithmetic_outside(e, x, depth);
   }
 }
@@ -108,25 +137,25 @@ static Outside argument(const Estimate *e, const Node *x) {
 }
 
 /* ---- Loops and calls --------------------------------------------------------------------------------------------- */
-static Amount trips_of(const Estimate *e, const Node *loop) {
+static Work trips_of(const Estimate *e, const Node *loop) {
   Node *n = loop->loop->has_cond ? NULL : number_outside(e, loop->ops[0], 0);
-  if (!n) return (Amount){GUESSED_TRIPS, NULL};
-  if (n->op == OP_FLOAT) return (Amount){n->attr.f > 0 ? n->attr.f : 0, NULL};
-  return (Amount){0, ir_op2(e->w, OP_FMAX, n, ir_float(e->w, 0))};
+  if (!n) return (Work){GUESSED_TRIPS, NULL, false};
+  if (n->op == OP_FLOAT) return (Work){n->attr.f > 0 ? n->attr.f : 0, NULL, false};
+  return (Work){0, ir_op2(e->w, OP_FMAX, n, ir_float(e->w, 0)), false};
 }
 
 static Work work_of_loop(Estimate e, const Node *n) {
   World *w = e.w;
   const LoopInfo *l = n->loop;
-  Amount trips = trips_of(&e, n);
+  Work trips = trips_of(&e, n);
   Outside *params = NEW_ARRAY(w->temp, Outside, n->graphs[0]->nparams + 1);
-  params[0].x = ir_op2(w, OP_FMUL, amount_node(w, trips), ir_float(w, 0.5));
+  params[0].x = ir_op2(w, OP_FMUL, work_node(w, trips), ir_float(w, 0.5));
   for (int k = loop_slots(l); k < loop_inputs(l); k++) {
     params[1 + k] = argument(&e, n->ops[loop_first(l) + k]);
     if (loop_part(l, k) == LOOP_SLICED) params[1 + k].rows++;
   }
   Work body = work_of((Estimate){w, params, e.depth + 1, e.left}, n->graphs[0]);
-  return (Work){times(w, body.operations, trips), times(w, body.additions, trips)};
+  return times(w, body, trips);
 }
 
 static Work work_of_branch(Estimate e, const Node *n) {
@@ -134,16 +163,15 @@ static Work work_of_branch(Estimate e, const Node *n) {
   Outside *params = NEW_ARRAY(e.w->temp, Outside, n->nops);
   for (int k = 1; k < n->nops; k++) params[k - 1] = argument(&e, n->ops[k]);
   for (int k = 0; k < n->ngraphs; k++) {
-    Work arm = work_of((Estimate){e.w, params, e.depth + 1, e.left}, n->graphs[k]);
-    most.operations = greater(e.w, most.operations, arm.operations);
-    most.additions = greater(e.w, most.additions, arm.additions);
+    most = greater(e.w, most, work_of((Estimate){e.w, params, e.depth + 1, e.left}, n->graphs[k]));
   }
   return most;
 }
 
 static Work work_of_call(Estimate e, const Node *n) {
   const Func *f = n->op == OP_CALL ? n->attr.func : NULL;
-  if (!f || !f->graph || f->recursive) return (Work){{GUESSED_CALL, NULL}, {0, NULL}};
+  bool in_turn = f && f->foreign.library && !library_of_all_threads(f->foreign.library);
+  if (!f || !f->graph || f->recursive) return (Work){GUESSED_CALL, NULL, in_turn};
   Outside *params = NEW_ARRAY(e.w->temp, Outside, n->nops + 1);
   for (int k = 0; k < n->nops; k++) params[k] = argument(&e, n->ops[k]);
   return work_of((Estimate){e.w, params, e.depth + 1, e.left}, f->graph);
@@ -155,11 +183,11 @@ static Work work_of_operation(const Node *n) {
       n->op == OP_GET)
     return (Work){0};
   bool quick = op_flags[n->op] & (OPF_Q | OPF_B) || n->op == OP_INDEX || n->op == OP_UPDATE || n->op == OP_CADD;
-  return (Work){{quick ? 1 : LIBRARY_CALL, NULL}, {n->op == OP_UPDATE, NULL}};
+  return (Work){quick ? 1 : LIBRARY_CALL, NULL, false};
 }
 
 static Work work_of_node(Estimate e, const Node *n) {
-  if (e.depth > DEEPEST) return (Work){{1, NULL}, {0, NULL}};
+  if (e.depth > DEEPEST) return (Work){1, NULL, false};
   switch (ir_shape(n)) {
   case IR_STRAIGHT: return work_of_operation(n);
   case IR_BRANCH: return work_of_branch(e, n);
@@ -173,9 +201,9 @@ static Work work_of(Estimate e, Graph *g) {
   Node **nodes;
   int n = ir_order(e.w->temp, g, &nodes);
   Work all = {0};
-  if (*e.left < n && limit_reached(e.w->arena, AT_ESTIMATED_NODES)) return (Work){{GUESSED_CALL, NULL}, {0, NULL}};
+  if (*e.left < n && limit_reached(e.w->arena, AT_ESTIMATED_NODES)) return (Work){GUESSED_CALL, NULL, false};
   *e.left -= n;
-  for (int i = 0; i < n; i++) add_work(e.w, &all, work_of_node(e, nodes[i]));
+  for (int i = 0; i < n; i++) add(e.w, &all, work_of_node(e, nodes[i]));
   return all;
 }
 

@@ -175,6 +175,26 @@ static Mod *new_native(Mod *m, const LFragment *p) {
   return NULL;
 }
 
+/* Machine code reads `direct` before `native`, which only some processors do in that order. */
+static bool may_become_direct(const Rt *rt) {
+#if defined(__x86_64__)
+  (void)rt;
+  return true;
+#else
+  return rt->offered == 0;
+#endif
+}
+
+/* A function that has machine code keeps it: other threads, and callers under way, read entry, native and direct one by
+ * one, and these belong together. */
+static void give_entry(RtFunc *f, Mod *native, JitEntry entry, void *dl, int root) {
+  if (f->entry) return;
+  f->native = native;
+  __atomic_store_n(&f->entry, entry, __ATOMIC_RELEASE);
+  if (rt_flip(native->rt) && may_become_direct(native->rt))
+    __atomic_store_n(&f->direct, jit_direct(dl, root), __ATOMIC_RELEASE);
+}
+
 bool jit_attach_fragment(Jit *j, int request, Mod *m, const LFragment *p, JitEntry *entries, Mod **native) {
   JitRequest *a = &j->requests[request];
   JitFragment *fragment = heap_realloc(j->heap, NULL, 0, sizeof *fragment);
@@ -190,13 +210,8 @@ bool jit_attach_fragment(Jit *j, int request, Mod *m, const LFragment *p, JitEnt
   }
   *fragment = (JitFragment){*native, dl, m->fragments};
   m->fragments = fragment;
-  for (int k = 0; k < p->nroots; k++) {
-    if (p->roots[k].head >= 0) continue;
-    RtFunc *f = m->funcs[p->roots[k].func];
-    f->native = *native;
-    __atomic_store_n(&f->entry, entries[k], __ATOMIC_RELEASE);
-    if (rt_flip(m->rt) && m->rt->offered == 0) f->direct = jit_direct(dl, k);
-  }
+  for (int k = 0; k < p->nroots; k++)
+    if (p->roots[k].head < 0) give_entry(m->funcs[p->roots[k].func], *native, entries[k], dl, k);
   return true;
 }
 

@@ -205,14 +205,25 @@ static void find_foreign(Fn *k, const LInstr *i, Lv *row) {
   k->cur = known;
 }
 
-/* Foreign functions are called by the VM's own thread. */
-static void leave_workers(Fn *k, const LInstr *i) {
+/* Emits a call under the lock of the pool: the lock, if there is one. */
+static Lv *enter_foreign(Fn *k) {
   Emit *e = k->e;
   Rv *rt = load_rt(e, k->mod);
-  Rv *own = compare(e, GC_EQ, load(e, rt, offsetof(Rt, worker), e->t_i32), k_i32(e, 0));
-  Block *worker = branch_unless(k, own), *on = k->cur;
-  k->cur = worker;
-  check_status(k, i, CALL_TABLE(e, k->mod, rt_leave_worker, rt), false);
+  Lv *lock = e->g->function_new_local(k->fn, NULL, e->t_ptr, "lock");
+  assign(k, lock, load(e, rt, offsetof(Rt, foreign_lock), e->t_ptr));
+  Block *locked = branch_unless(k, compare(e, GC_EQ, rv(e, lock), k_null(e))), *on = k->cur;
+  k->cur = locked;
+  assign(k, lock, CALL_TABLE(e, k->mod, rt_enter_foreign, rt));
+  e->g->block_end_with_jump(k->cur, NULL, on);
+  k->cur = on;
+  return lock;
+}
+
+static void leave_foreign(Fn *k, Lv *lock) {
+  Emit *e = k->e;
+  Block *locked = branch_unless(k, compare(e, GC_EQ, rv(e, lock), k_null(e))), *on = k->cur;
+  k->cur = locked;
+  e->g->block_add_eval(k->cur, NULL, CALL_TABLE(e, k->mod, rt_leave_foreign, load_rt(e, k->mod), rv(e, lock)));
   e->g->block_end_with_jump(k->cur, NULL, on);
   k->cur = on;
 }
@@ -236,10 +247,11 @@ static void call_foreign(Fn *k, const LInstr *i) {
   }
   Type *pointer = e->g->context_new_function_ptr_type(e->ctx, NULL, type_of_kind(e, f->result), i->nargs, types, 0);
   Lv *row = e->g->context_new_array_access(e->ctx, NULL, rv(e, e->foreigns), k_i64(e, i->imm.i));
-  leave_workers(k, i);
   find_foreign(k, i, row);
+  Lv *lock = library_of_all_threads(f->library) ? NULL : enter_foreign(k);
   Rv *target = cast(e, rv(e, row), pointer);
   assign_reg(k, i->res[0], e->g->context_new_call_through_ptr(e->ctx, NULL, target, i->nargs, args));
+  if (lock) leave_foreign(k, lock);
 }
 
 static void emit_apply(Fn *k, const LInstr *i) {

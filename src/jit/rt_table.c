@@ -51,7 +51,7 @@ uint64_t rt_table_version(void) {
       offsetof(Mod, strings), offsetof(Mod, boxes), offsetof(Mod, globals), offsetof(Mod, table), offsetof(Mod, sites), offsetof(ArrayObj, data), offsetof(ArrayObj, dims), offsetof(ArrayObj, owner), RT_OWN, RT_LOG,
       offsetof(Obj, tag), offsetof(Rt, free_list), offsetof(Rt, live), offsetof(BlockPage, current), RT_PAGE_BYTES,
       offsetof(Rt, desc_closure), offsetof(Rt, desc_env), offsetof(Obj, rc), offsetof(Obj, desc), offsetof(BoxObj, fields), offsetof(ClosureObj, fn), offsetof(ClosureObj, caps),
-      offsetof(EnvObj, caps), offsetof(RtFunc, id), offsetof(RtFunc, native), offsetof(RtFunc, direct), offsetof(Mod, peers), offsetof(Rt, worker), offsetof(JitPin, mod), offsetof(JitPin, captures), RTP_COUNT};
+      offsetof(EnvObj, caps), offsetof(RtFunc, id), offsetof(RtFunc, native), offsetof(RtFunc, direct), offsetof(Mod, peers), offsetof(Rt, worker), offsetof(Rt, foreign_lock), offsetof(JitPin, mod), offsetof(JitPin, captures), RTP_COUNT};
   /* clang-format on */
   return hash_bytes(layout, sizeof layout, hash_bytes(rows, sizeof rows, 0));
 }

@@ -13,9 +13,9 @@
  * Of nested loops it is the outermost that may be split: loops inside of it are left as they are. The number of blocks
  * depends on sizes alone, never on the number of threads, and so do the digits of what is added up.
  *
- * An accumulator that is an array has to be made and added for each block. So there are so few blocks that their
- * iterations together make LIMIT_ADDITIONS_PER_ENTRY additions for each of its entries, and that the accumulators of
- * all blocks don't exceed LIMIT_PRIVATE_ENTRIES. */
+ * An accumulator that is an array has to be made and added for each block. So there are so few blocks that each has
+ * LIMIT_WORK_PER_ENTRY operations for each of its entries, and that the accumulators of all blocks don't exceed
+ * LIMIT_PRIVATE_ENTRIES. */
 #include "facts/changes.h"
 #include "facts/ir_loop_facts.h"
 #include "facts/work.h"
@@ -154,18 +154,20 @@ static Node *private_entries(World *w, const Node *loop, Node **ops) {
   return all;
 }
 
+/* trips * one / by */
+static Node *share_of(World *w, Node *trips, Work one, double by) {
+  return ir_op2(w, OP_FMUL, trips, ir_op2(w, OP_FMUL, work_node(w, one), ir_float(w, 1.0 / by)));
+}
+
 /* Their number as a float, 2 or more if the loop is to be split; NULL: it is too little work. */
 static Node *blocks_of(World *w, const Node *loop, Node **ops) {
   Work one = work_of_iteration(w, loop, ops + 1);
-  if (!one.operations.varying && one.operations.fixed < LIMIT_LIGHT_ITERATION &&
-      limit_reached(w->arena, AT_LIGHT_ITERATION))
-    return NULL;
+  if (one.in_turn) return NULL;
+  if (!one.varying && one.fixed < LIMIT_LIGHT_ITERATION && limit_reached(w->arena, AT_LIGHT_ITERATION)) return NULL;
   Node *trips = ir_op1(w, OP_FLOAT_OF_INT, ops[0]), *entries = private_entries(w, loop, ops);
-  Node *share = ir_op2(w, OP_FMUL, amount_node(w, one.operations), ir_float(w, 1.0 / LIMIT_BLOCK_WORK));
-  Node *blocks = least(w, ir_op2(w, OP_FMUL, trips, share), trips);
+  Node *blocks = least(w, share_of(w, trips, one, LIMIT_BLOCK_WORK), trips);
   if (entries) {
-    Node *additions = ir_op2(w, OP_FMUL, trips, amount_node(w, one.additions));
-    Node *most = ir_op2(w, OP_FMUL, additions, ir_float(w, 1.0 / LIMIT_ADDITIONS_PER_ENTRY));
+    Node *most = share_of(w, trips, one, LIMIT_WORK_PER_ENTRY);
     blocks = least(w, blocks, ir_op2(w, OP_FDIV, least(w, most, ir_float(w, LIMIT_PRIVATE_ENTRIES)), entries));
   }
   bool few = blocks->op == OP_FLOAT && blocks->attr.f < 2;

@@ -2,11 +2,18 @@
 /* C functions bound by `foreign`: found with dlopen and dlsym at their first call, called through libffi, which knows
  * how any mix of integers, floats and pointers is passed. Machine code calls those of numbers itself and asks here for
  * the address only. A library stays loaded: code of it may be running elsewhere. Functions of the host are bound in the
- * same way, and found in the VM: they get their slots as they are. */
+ * same way, and found in the VM: they get their slots as they are, and are called by the VM's own thread.
+ *
+ * The threads of a VM call one function at a time, except those of libraries that are declared with an `&`. A lock of
+ * the VM's pool sees to that, and guards the tables of what has been found. It is recursive: a function may call the VM
+ * it was called from. While a thread holds it, its forks offer nothing, since who took an arm could need the lock. */
+#include "runtime/pool.h"
 #include "runtime/runtime_internal.h"
 #include "support/host_library.h"
 #include <dlfcn.h>
 #include <ffi.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,6 +28,9 @@ typedef struct ForeignCode {
   int n;              /* arguments as C counts them, at most */
   ffi_type *types[];
 } ForeignCode;
+
+/* Of the library's name. */
+static size_t library_length(const char *library) { return strlen(library) - library_of_all_threads(library); }
 
 static size_t code_size(int n) { return sizeof(ForeignCode) + (size_t)n * sizeof(ffi_type *); }
 
@@ -62,7 +72,8 @@ static ForeignCode *find(Mod *m, int64_t k, uint32_t site) {
     rt_error(rt, ERR_FOREIGN, site, "a foreign function can have at most %d arguments", LIMIT_FOREIGN_ARGUMENTS);
     return NULL;
   }
-  const char *library = f->library ? f->library : "";
+  char library[PATH_MAX] = "";
+  if (f->library) snprintf(library, sizeof library, "%.*s", (int)library_length(f->library), f->library);
   const char *why = not_loadable(library);
   if (why) {
     rt_fail_foreign(rt, library, f->symbol, why, site);
@@ -77,6 +88,27 @@ static ForeignCode *find(Mod *m, int64_t k, uint32_t site) {
   return keep(m, k, (ForeignCode){.address = address, .n = 2 * f->nargs});
 }
 
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
+void *rt_enter_foreign(Rt *rt) {
+  pthread_mutex_t *lock = rt->foreign_lock;
+  if (!lock) return NULL;
+  if (pthread_mutex_trylock(lock) != 0) {
+    if (pool_is_forked(rt->pool)) return NULL; /* a thread of the parent's has it */
+    pthread_mutex_lock(lock);
+  }
+  rt->alone++;
+  return lock;
+}
+
+void rt_leave_foreign(Rt *rt, void *lock) {
+  if (!lock) return;
+  rt->alone--;
+  pthread_mutex_unlock(lock);
+}
+
+Status rt_leave_worker(Rt *rt) { return rt->worker ? rt_fail_ended(rt, ERR_ELSEWHERE) : 0; }
+
+/* ---- For machine code -------------------------------------------------------------------------------------------- */
 /* What a fragment calls its function k is the whole module's. */
 static Mod *owner(Mod *m, int64_t *k) {
   if (!m->whole) return m;
@@ -85,8 +117,11 @@ static Mod *owner(Mod *m, int64_t *k) {
 }
 
 void *rt_foreign_address(Mod *m, int64_t k, uint32_t site) {
+  Rt *rt = m->rt;
+  void *lock = rt_enter_foreign(rt);
   m = owner(m, &k);
   ForeignCode *c = find(m, k, site);
+  rt_leave_foreign(rt, lock);
   return c ? c->address : NULL;
 }
 
@@ -96,6 +131,7 @@ const RtHost *rt_foreign_host(Mod *m, int64_t k) {
   return c ? c->host : NULL;
 }
 
+/* ---- For the evaluator ------------------------------------------------------------------------------------------- */
 void rt_foreigns_free(Mod *m, int n) {
   for (int k = 0; k < n; k++) {
     if (m->foreigns[k]) heap_realloc(m->rt->heap, m->foreigns[k], code_size(m->foreigns[k]->n), 0);
@@ -134,8 +170,7 @@ static Status take_text(Rt *rt, const LForeign *f, const char *text, Slot *res, 
   return res->p ? 0 : 1;
 }
 
-static Status call_c(Mod *m, ForeignCode *c, const LForeign *f, const Slot *args, Slot *res, uint32_t site) {
-  if (!c->prepared && prepare(m->rt, c, f, args, site)) return 1;
+static Status call_c(Rt *rt, ForeignCode *c, const LForeign *f, const Slot *args, Slot *res, uint32_t site) {
   Slot values[2 * LIMIT_FOREIGN_ARGUMENTS], result = {0};
   void *pointers[2 * LIMIT_FOREIGN_ARGUMENTS];
   int n = 0;
@@ -154,19 +189,35 @@ static Status call_c(Mod *m, ForeignCode *c, const LForeign *f, const Slot *args
   void (*fn)(void);
   memcpy(&fn, &c->address, sizeof fn);
   ffi_call(&c->cif, fn, &result, pointers);
-  if (f->result == KIND_PTR) return take_text(m->rt, f, result.raw, res, site);
+  if (f->result == KIND_PTR) return take_text(rt, f, result.raw, res, site);
   if (f->result != KIND_NONE) *res = result;
   return 0;
 }
 
-Status rt_leave_worker(Rt *rt) { return rt->worker ? rt_fail_ended(rt, ERR_ELSEWHERE) : 0; }
+static Status call_host(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site) {
+  if (rt_leave_worker(m->rt)) return 1;
+  ForeignCode *c = find(m, k, site);
+  return c ? c->host->call(c->host, m->rt, args, res, site) : 1;
+}
+
+/* The function, ready to be called with these arguments; NULL after rt_error. */
+static ForeignCode *find_prepared(Mod *m, int64_t k, const Slot *args, uint32_t site) {
+  ForeignCode *c = find(m, k, site);
+  return c && (c->prepared || !prepare(m->rt, c, &m->foreign_rows[k], args, site)) ? c : NULL;
+}
 
 Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site) {
   Rt *rt = m->rt;
-  if (rt_leave_worker(rt)) return 1;
   m = owner(m, &k);
-  ForeignCode *c = find(m, k, site);
-  if (!c) return 1;
-  if (c->host) return c->host->call(c->host, rt, args, res, site);
-  return call_c(m, c, &m->foreign_rows[k], args, res, site);
+  const LForeign *f = &m->foreign_rows[k];
+  if (host_library(f->library)) return call_host(m, k, args, res, site);
+  void *lock = rt_enter_foreign(rt);
+  ForeignCode *c = find_prepared(m, k, args, site);
+  if (library_of_all_threads(f->library)) {
+    rt_leave_foreign(rt, lock);
+    lock = NULL;
+  }
+  Status status = c ? call_c(rt, c, f, args, res, site) : 1;
+  rt_leave_foreign(rt, lock);
+  return status;
 }

@@ -57,13 +57,13 @@ struct Pool {
   pid_t process;
   bool prepared; /* PoolOwner.prepare was called in this run */
   bool off;      /* nothing is offered any more */
-  bool forked;   /* is_forked has found that */
+  bool forked;   /* pool_is_forked has found that */
   bool started;
   int32_t idle;     /* threads that look for work, or sleep */
   int32_t sleepers; /* those that sleep */
   int32_t waiters;  /* threads that sleep until an arm is done */
   bool end;
-  pthread_mutex_t lock, cache;
+  pthread_mutex_t lock, cache, foreign;
   pthread_cond_t work, done;
 };
 
@@ -139,6 +139,7 @@ static void drop_error(Rt *rt, RtError *e) {
 /* What the worker's Rt shares with the VM's own during a run. It writes nothing: see rt_leave_worker. */
 static void follow(Rt *rt, const Rt *main) {
   rt->strict = main->strict;
+  rt->rights = main->rights;
   rt->evaluate = main->evaluate;
   rt->eval_stack_limit = main->eval_stack_limit;
   rt->place = main->place;
@@ -182,17 +183,22 @@ static void stop_job(Pool *p, Job *j) {
 
 static void init_locks(Pool *p) {
   pthread_condattr_t monotonic;
+  pthread_mutexattr_t recursive;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&p->lock, NULL);
   pthread_mutex_init(&p->cache, NULL);
+  pthread_mutexattr_init(&recursive);
+  pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+  pthread_mutex_init(&p->foreign, &recursive);
+  pthread_mutexattr_destroy(&recursive);
   pthread_cond_init(&p->work, &monotonic);
   pthread_cond_init(&p->done, &monotonic);
   pthread_condattr_destroy(&monotonic);
 }
 
-/* Is this a process that was forked from the one with the threads? They don't exist then, and may hold the locks. */
-static bool is_forked(Pool *p) {
+/* What isn't there any more may hold the locks. */
+bool pool_is_forked(Pool *p) {
   if (p->process == getpid()) return false;
   if (!p->forked) init_locks(p);
   p->forked = true;
@@ -235,7 +241,7 @@ static void do_here(Rt *rt, Job *j) {
 
 /* What is compiled meanwhile serves the others. */
 static void doze_and_tick(Rt *rt, Job *j) {
-  if (is_forked(rt->pool)) {
+  if (pool_is_forked(rt->pool)) {
     do_here(rt, j);
     return;
   }
@@ -525,7 +531,10 @@ Pool *pool_new(Rt *main, int threads, const PoolOwner *owner) {
     return NULL;
   }
   init_locks(p);
-  for (int k = 0; k < n; k++) p->threads[k]->rt->shared_lock = &p->cache;
+  for (int k = 0; k < n; k++) {
+    p->threads[k]->rt->shared_lock = &p->cache;
+    p->threads[k]->rt->foreign_lock = &p->foreign;
+  }
   main->pool = p;
   main->heap->reclaim = give_kept;
   main->heap->reclaim_user = p;
@@ -541,6 +550,7 @@ static void end_threads(Pool *p) {
     if (p->threads[k]->started) pthread_join(p->threads[k]->thread, NULL);
   pthread_mutex_destroy(&p->lock);
   pthread_mutex_destroy(&p->cache);
+  pthread_mutex_destroy(&p->foreign);
   pthread_cond_destroy(&p->work);
   pthread_cond_destroy(&p->done);
 }
@@ -550,7 +560,7 @@ void pool_free(Pool *p) {
   Rt *main = p->threads[0]->rt;
   if (p->process == getpid()) end_threads(p);
   main->pool = NULL;
-  main->shared_lock = NULL;
+  main->shared_lock = main->foreign_lock = NULL;
   rt_keep_blocks(main);
   free_all(p, main->heap);
 }
@@ -560,8 +570,6 @@ int pool_size(const Pool *p) { return p->n; }
 Rt *pool_rt(Pool *p, int k) { return p->threads[k]->rt; }
 
 void pool_unprepare(Pool *p) { p->prepared = false; }
-
-void pool_notice_fork(Pool *p) { is_forked(p); }
 
 void pool_gather(Pool *p) {
   Rt *main = p->threads[0]->rt;

@@ -64,8 +64,8 @@ int pool_size(const Pool *p);
 Rt *pool_rt(Pool *p, int k);
 /* From now on nothing is offered before PoolOwner.prepare was called again. */
 void pool_unprepare(Pool *p);
-/* In a process that was forked the threads don't exist: nothing is offered any more. */
-void pool_notice_fork(Pool *p);
+/* Is this a process that was forked from the one with the threads? They don't exist then: nothing is offered. */
+bool pool_is_forked(Pool *p);
 /* Counts of the workers' Rts go to the VM's own. No arm may be under way. */
 void pool_gather(Pool *p);
 

@@ -130,8 +130,8 @@ struct RtFunc {
    * it fails. */
   Status (*entry)(Mod *native, const Slot *args, Slot *res);
   Mod *native;  /* what its machine code refers to */
-  void *direct; /* NULL, or the machine code as other fragments call it: arguments and results in registers. Never set
-                   while several threads run: it is read together with `native` */
+  void *direct; /* NULL, or the machine code as other fragments call it: arguments and results in registers. Set after
+                   `native`, with which it is called */
   Mod *mod;
   LFunc *code;
   uint64_t id;           /* of its graph, stable between runs */
@@ -293,8 +293,9 @@ struct Rt {
   Mod *mods;
   /* An array in a host's memory, or NULL: see rt_new_array_or_gift. Its count is RT_IMMORTAL: nothing frees it. */
   ArrayObj *gift;
-  void *shared_lock; /* of the pool: rt_lock_shared. NULL: no other thread sees what this one does */
-  Pool *pool;        /* whose thread this is; NULL: forks run here, or begin_pool makes it at the first one */
+  void *foreign_lock; /* of the pool: rt_enter_foreign. NULL: there is none */
+  void *shared_lock;  /* of the pool: rt_lock_shared. NULL: no other thread sees what this one does */
+  Pool *pool;         /* whose thread this is; NULL: forks run here, or begin_pool makes it at the first one */
   void (*begin_pool)(void *user);
   int32_t worker;          /* its number there */
   int32_t alone;           /* forks under way that may not offer arms */
@@ -347,6 +348,9 @@ struct Mod {
 static inline Mod *mod_here(const Rt *rt, const Mod *m) { return m->peers[rt->worker]; }
 /* Calls the module's C function k, which is found first if it hasn't been called yet. The result is the caller's. */
 Status rt_foreign_call(Mod *m, int64_t k, const Slot *args, Slot *res, uint32_t site);
+/* Around calls of C functions that threads call one at a time. The first one's result is the second one's argument. */
+void *rt_enter_foreign(Rt *rt);
+void rt_leave_foreign(Rt *rt, void *lock);
 /* What the VM's own thread alone may do, in a worker's thread: an error by which the job ends, to be done by that one.
  * 0 in the own thread. */
 Status rt_leave_worker(Rt *rt);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* C functions for program.atl, of all types that cross. */
+/* C functions for program.atl, of all types that cross, and for programs with threads. */
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 static int64_t count;
 int64_t next(void) { return ++count; }
 void reset(int64_t to) { count = to; }
@@ -29,5 +31,22 @@ bool both(bool a, bool b) { return a && b; }
 bool positive(double x) { return x > 0; }
 double mixed(const char *s, const double *x, int64_t n, int64_t k, double f, bool b) {
   return (double)strlen(s) + x[n - 1] + (double)k + f + b;
+}
+/* How many calls of it were under way at once, so far; gives them time to be. */
+double most_at_once(double x) {
+  static int now, most;
+  int here = __atomic_add_fetch(&now, 1, __ATOMIC_SEQ_CST);
+  while (here > __atomic_load_n(&most, __ATOMIC_SEQ_CST)) __atomic_store_n(&most, here, __ATOMIC_SEQ_CST);
+  for (int k = 0; k < 20; k++) sched_yield();
+  __atomic_sub_fetch(&now, 1, __ATOMIC_SEQ_CST);
+  return __atomic_load_n(&most, __ATOMIC_SEQ_CST) + 0 * x;
+}
+/* 1 once two calls of it are under way at once; 0 if that doesn't come about within seconds. */
+double meet(double x) {
+  static int here;
+  time_t end = time(NULL) + 30;
+  __atomic_add_fetch(&here, 1, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&here, __ATOMIC_SEQ_CST) < 2 && time(NULL) < end) sched_yield();
+  return (__atomic_load_n(&here, __ATOMIC_SEQ_CST) >= 2) + 0 * x;
 }
 double twice(double x) { return 2 * x; }

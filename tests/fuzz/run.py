@@ -3,7 +3,7 @@
 """Runs random programs in every mode and compares the values, and their derivatives with each other and with central differences.
 
 usage: run.py --atled EXE [--programs N | --seconds S] [--seed N] [--first N] [--size N] [--batch N] [--jobs N]
-              [--lines N] [--every N] [--evaluator] [--coin] [--coverage] [--stop] [--only N] [--failing]
+              [--lines N] [--every N] [--evaluator] [--coin] [--coverage] [--stop] [--only N] [--failing] [--having TEXT]
 
 For each program of generate.py, in the evaluator: value; gradient by reverse mode; directional derivative by forward mode, equal
 to the inner product; Hessian-vector products by reverse over reverse, forward over reverse and reverse over forward, all equal;
@@ -19,7 +19,7 @@ so that no kind of program is left out; five times as many lines at level 0. --l
 A program may be refused where it takes derivatives of itself (how often isn't known when it is compiled); it doesn't count.
 A program that fails is made smaller while it fails in the same way, and written to fuzz-SEED-NUMBER.atl; running that shows it.
 Prints what was covered (coverage.py): kinds of IR nodes, and constructs under derivative operators; in full with --coverage.
---only N: program N alone. --failing: programs that may end by an error, with and without derivatives: which do is the same in every mode. --stop: end at the first difference. --evaluator: no machine code. --coin: instead of machine code a run
+--only N: program N alone. --having TEXT: of the programs those with that text. --failing: programs that may end by an error, with and without derivatives: which do is the same in every mode. --stop: end at the first difference. --evaluator: no machine code. --coin: instead of machine code a run
 in which chance decides at each call and each head of a loop where it runs, with outputs equal to the evaluator's. Exit status 1: there was a difference."""
 import argparse
 import collections
@@ -357,6 +357,7 @@ class Batch:
     def __init__(self, options, numbers):
         index = numbers[0] // options.batch
         programs = [generate.program(k, options.seed, options.size, options.failing) for k in numbers]
+        programs = [p for p in programs if options.having in p.text()]
         self.failures, self.counts, ended = [], collections.Counter(), []
         everything = {p.number: all_sections(p) for p in programs}
         plain = run_all(options.atled, EVALUATOR, programs, everything, ended)
@@ -453,6 +454,7 @@ def arguments():
     a.add_argument("--every", type=int, default=1, help="compile programs of every so many files")
     a.add_argument("--effort", type=int, default=300, help="runs to make a failing program smaller")
     a.add_argument("--only", type=int)
+    a.add_argument("--having", default="")
     for flag in ("--evaluator", "--coin", "--coverage", "--stop", "--failing"):
         a.add_argument(flag, action="store_true")
     options = a.parse_args()

@@ -180,7 +180,13 @@ FLOATS = ROUNDED + PARTS + ATTEMPTS + SIGNS + UNUSED + [
     ("padded text", "0.1 * float (Str.length (Str.pad_left 5 (Str.repeat (at ({I}) 3) \"ab\") ++ Str.pad_right 4 (show ({I}))))", 0.2),
     ("words", "0.1 * float (length (Str.words (show ({I}) ++ \" b  c\"))) * ({F})", 0.2),
     ("a picture's text", "(let q = ({A4}) in (if Str.length (Plot.svg (Plot.empty |> Plot.line \"q\" q q)) > 0 then q[1] else nan))", 0.05),
-    ("pmap", "sum (pmap ({FUN}) ({A}))", 0.2), ("floats", "sum (floats ({S}))", 0.4), ("quadratic form", "dot ({A}) (({SQ}) @ ({A}))", 0.7),
+    ("pmap", "sum (pmap ({FUN}) ({A}))", 0.2), ("par", "(let (p, q) = par (fun () -> {F}) (fun () -> {F}) in p * sin q)", 0.4),
+    ("par of loops", "(let (p, q) = par (fun () -> sum ({A})) (fun () -> fold (fun p q -> sin (p + q)) ({F}) ({A})) in p - q)", 0.3),
+    ("par of all", "sum (Par.all [ (fun () -> {F}), (fun () -> {F}) ])", 0.3), ("par reduce", "Par.reduce (fun p q -> sin p + q) 0.0 ({A})", 0.3),
+    ("par in recursion", "(let z = {F} in let rec go k = if k <= 0 then sin z else (let (p, q) = par (fun () -> go (k - 1)) (fun () -> go (k - 2)) "
+     "in sin (p * q + z)) in go (at ({I}) 6))", 0.4),
+    ("par over slices", "(let rec go (v : float[]) = if length v <= 1 then sum v else (let h = length v / 2 in "
+     "let (p, q) = par (fun () -> go v[..h]) (fun () -> go v[h..]) in sin p + {c} * q) in go ({A}))", 0.4), ("floats", "sum (floats ({S}))", 0.4), ("quadratic form", "dot ({A}) (({SQ}) @ ({A}))", 0.7),
 ]
 
 VECTORS = [
