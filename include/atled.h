@@ -268,11 +268,12 @@ typedef struct AtledConfig {
   double compile_time;   /* seconds; 0, less, NaN, infinity: no limit */
   size_t compile_memory; /* bytes beyond those that the VM held when the call began; 0: no limit */
   /* How many threads run functions of `par` that are independent, and long loops: the one that calls, and others,
-   * which the VM starts when they have something to do, and ends with itself. Results don't depend on it. 0 and 1: the
-   * calling one alone; less: as many as there are processors; more than 256: 256, and fewer where the system refuses
-   * them. They block all signals. Callbacks are called by the calling thread alone, except `allocate`, which all of
-   * them call. C functions (`foreign`) are called by all of them, one at a time if their declaration has no `&`. After
-   * a fork of the process the child has the calling thread alone. */
+   * which the VM starts when they have something to do, and ends with itself. Results don't depend on it. 1: the
+   * calling one alone; 0: as many as the environment's ATLED_THREADS says, if it is set and `allocate` isn't, else one;
+   * less: as many as there are processors; more than 256: 256, and fewer where the system refuses them. They block all
+   * signals. Callbacks are called by the calling thread alone, except `allocate`, which all of them call. C functions
+   * (`foreign`) are called by all of them, one at a time if their declaration has no `&`. After a fork of the process
+   * the child has the calling thread alone. */
   int threads;
 } AtledConfig;
 

@@ -455,7 +455,7 @@ static int run_verb(Options *o) {
 
 static int run_with(Options *o, int argc, char **argv) {
   atled_config_init(&o->config);
-  if (!o->config.threads) o->config.threads = -1; /* all processors */
+  o->config.threads = default_threads();
   o->config.output = output_write;
   o->config.flush = output_flush;
   o->config.input = input_read;

@@ -165,6 +165,12 @@ static int threads_in(const char *text) {
   return *text >= '0' && *text <= '9' && !*end && !errno && n <= 1000000000 ? (int)n : 0;
 }
 
+int default_threads(void) {
+  const char *text = getenv("ATLED_THREADS");
+  int n = text ? threads_in(text) : 0;
+  return n ? n : -1;
+}
+
 static bool read_threads(Options *o, const char *value) {
   o->config.threads = threads_in(value);
   o->threads_given = true;

@@ -30,6 +30,7 @@ typedef struct Options {
 } Options;
 
 /* Reads the command line into *o, whose config is set up already. False after a message: it makes no sense. */
+int default_threads(void); /* what ATLED_THREADS says; -1, all processors, if that makes no sense or isn't set */
 bool options_read(Options *o, int argc, char **argv);
 /* Says how the verb is used. Returns EXIT_USAGE. */
 int options_refuse(Verb verb);

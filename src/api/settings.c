@@ -109,10 +109,9 @@ void settings_check(AtledVM *vm) {
 static AtledConfig defaults(void) {
   AtledConfig config = {.struct_size = sizeof config, .rights = ATLED_RIGHTS_ALL};
   const char *jit = setting("ATLED_JIT"), *strict = setting("ATLED_STRICT_FP");
-  const char *size = setting("ATLED_CACHE_SIZE"), *threads = setting("ATLED_THREADS");
+  const char *size = setting("ATLED_CACHE_SIZE");
   if (jit) config.jit = (AtledJit)mode_of(jit);
   config.strict = strict && *strict == '1';
-  if (threads) config.threads = threads_in(threads);
   if (size) config.cache_size = size_of(size) ? size_of(size) : -1;
   return config;
 }
@@ -123,11 +122,17 @@ void atled_config_init_sized(AtledConfig *config, size_t size) {
   if (config) struct_give(config, size, &own, sizeof own);
 }
 
+/* A host whose `allocate` is called by its own thread alone may have written it for that. */
+static int threads_unasked(const AtledConfig *config) {
+  const char *threads = setting("ATLED_THREADS");
+  return threads && !config->allocate ? threads_in(threads) : 0;
+}
+
 bool settings_config(AtledConfig *own, const AtledConfig *host) {
   *own = defaults();
-  if (!host) return true;
-  bool initialised = host->struct_size >= sizeof host->struct_size && host->struct_size <= CONFIG_BYTES;
-  if (!initialised || !struct_take(own, sizeof *own, host, host->struct_size)) return false;
+  bool initialised = !host || (host->struct_size >= sizeof host->struct_size && host->struct_size <= CONFIG_BYTES);
+  if (!initialised || (host && !struct_take(own, sizeof *own, host, host->struct_size))) return false;
+  if (!own->threads) own->threads = threads_unasked(own);
   if (own->cpu < 2 || own->cpu > 4) own->cpu = 0;
   if (jit_cpu(0) < own->cpu) own->jit = ATLED_JIT_OFF;
   return true;

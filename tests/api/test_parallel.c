@@ -82,6 +82,41 @@ static void test_digits(void) {
       CHECK(value_with((AtledJit)jit, numbers[k], 40) == expected);
 }
 
+/* The environment gives threads to a host that asks for nothing, but not to one whose allocator may be for one. */
+static void *allocate(void *user, void *block, size_t old_size, size_t new_size) {
+  (void)user, (void)old_size;
+  if (new_size) return realloc(block, new_size);
+  free(block);
+  return NULL;
+}
+static int threads_of_process(void);
+static int threads_unasked(int threads, bool allocates) {
+  AtledConfig config;
+  atled_config_init(&config);
+  CHECK(config.threads == 0);
+  config.jit = ATLED_JIT_OFF;
+  config.threads = threads;
+  if (allocates) config.allocate = allocate;
+  AtledVM *vm = atled_new(&config);
+  CHECK(vm && run_text(vm, program) == ATLED_OK);
+  AtledFunction *f = get(vm, "run");
+  double y;
+  CHECK(call(f, 700, &y) == ATLED_OK);
+  int n = threads_of_process();
+  atled_release(f);
+  atled_free(vm);
+  return n;
+}
+static void test_environment(void) {
+  CHECK(threads_unasked(0, false) == 1);
+  setenv("ATLED_THREADS", "3", 1);
+  CHECK(threads_unasked(0, false) == 3);
+  CHECK(threads_unasked(1, false) == 1);
+  CHECK(threads_unasked(0, true) == 1);
+  CHECK(threads_unasked(2, true) == 2);
+  unsetenv("ATLED_THREADS");
+}
+
 static int threads_of_process(void) {
   DIR *d = opendir("/proc/self/task");
   int n = 0;
@@ -314,6 +349,7 @@ static void test_process_within(AtledJit jit) {
 int main(void) {
   test_digits();
   test_numbers();
+  test_environment();
   for (int jit = ATLED_JIT_AUTO; jit <= ATLED_JIT_ALWAYS; jit++) {
     test_failures((AtledJit)jit);
     test_interrupts((AtledJit)jit);

@@ -51,6 +51,7 @@ int main(int argc, char **argv) {
   config.allocate = count;
   config.user = &bytes;
   config.jit = ATLED_JIT_OFF;
+  config.threads = 1;
   AtledVM *vm = atled_new(&config);
   if (!vm) return 2;
   int failed = atled_eval_file(vm, argv[1]) == ATLED_OK ? 0 : report(vm, argv[1]);
