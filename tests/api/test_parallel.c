@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* VMs with several threads, in all modes: the same digits with any number of them; functions of `par` that fail, are
  * interrupted at random instants, exhaust their time or memory, or call the host; hosts that fork and that ask for no
- * threads or a thousand million. Each time the VM is as good as before, and nothing is left behind. */
+ * threads or a thousand million; eight VMs with four threads each, in eight threads. Each time the VM is as good as
+ * before, and nothing is left behind.
+ *
+ * usage: api_parallel [INTERRUPTS] */
 #define _GNU_SOURCE
 #include "check.h"
 #include <atled.h>
@@ -181,14 +184,14 @@ static void *interrupt(void *arg) {
   return NULL;
 }
 
-static void test_interrupts(AtledJit jit) {
-  enum { TIMES = 120, LONGEST = 8000 };
+static void test_interrupts(AtledJit jit, unsigned times) {
+  enum { LONGEST = 8000 };
   AtledVM *vm = new_vm(jit, 4);
   AtledFunction *run = get(vm, "run");
   double before, after;
   CHECK(call(run, 700, &before) == ATLED_OK);
   int64_t live = atled_live_objects(vm);
-  for (unsigned k = 0; k < TIMES; k++) {
+  for (unsigned k = 0; k < times; k++) {
     Interrupter i = {vm, k * 7919u % LONGEST};
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, interrupt, &i) == 0);
@@ -257,6 +260,36 @@ static void test_failing_allocations(AtledJit jit) {
   CHECK(atled_live_objects(vm) == live);
   atled_release(run);
   atled_free(vm);
+}
+
+/* ---- Several VMs ------------------------------------------------------------------------------------------------- */
+enum { VMS = 8 };
+/* Counts nothing: CHECK is for one thread. */
+static bool runs_equally(AtledVM *vm, double *value) {
+  AtledFunction *f = NULL;
+  double next;
+  bool fine = vm && run_text(vm, program) == ATLED_OK && atled_get(vm, "run", "float -> float", &f) == ATLED_OK &&
+              call(f, 700, value) == ATLED_OK;
+  for (int k = 0; k < 8 && fine; k++) fine = call(f, 700, &next) == ATLED_OK && next == *value;
+  atled_release(f);
+  return fine;
+}
+static void *serve(void *value) {
+  AtledConfig config;
+  atled_config_init(&config);
+  config.threads = 4;
+  AtledVM *vm = atled_new(&config);
+  if (!runs_equally(vm, value)) *(double *)value = 0;
+  atled_free(vm);
+  return NULL;
+}
+static void test_vms(void) {
+  double values[VMS];
+  pthread_t threads[VMS];
+  for (int k = 0; k < VMS; k++) CHECK(pthread_create(&threads[k], NULL, serve, &values[k]) == 0);
+  for (int k = 0; k < VMS; k++) pthread_join(threads[k], NULL);
+  double expected = value_with(ATLED_JIT_OFF, 1, 1);
+  for (int k = 0; k < VMS; k++) CHECK(values[k] == expected);
 }
 
 /* ---- Hosts ------------------------------------------------------------------------------------------------------- */
@@ -346,13 +379,15 @@ static void test_process_within(AtledJit jit) {
 }
 #endif
 
-int main(void) {
+int main(int argc, char **argv) {
+  unsigned interrupts = argc > 1 ? (unsigned)atoi(argv[1]) : 120;
   test_digits();
+  test_vms();
   test_numbers();
   test_environment();
   for (int jit = ATLED_JIT_AUTO; jit <= ATLED_JIT_ALWAYS; jit++) {
     test_failures((AtledJit)jit);
-    test_interrupts((AtledJit)jit);
+    test_interrupts((AtledJit)jit, interrupts);
     test_time((AtledJit)jit);
     test_memory((AtledJit)jit);
     test_failing_allocations((AtledJit)jit);
