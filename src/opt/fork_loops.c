@@ -22,6 +22,8 @@
 #include "graph/graph.h"
 #include "ir/world.h"
 #include "opt/opt.h"
+#include "support/joins.h"
+#include <math.h>
 
 /* ---- Which loops ------------------------------------------------------------------------------------------------- */
 static bool holds_no_objects(const IrType *t) {
@@ -112,12 +114,47 @@ static int added_to(World *w, Graph *g, Node *x) {
 }
 
 static bool is_splittable_sum(World *w, const Node *loop, int k) {
-  if (w->strict) return false;
   const IrType *t = loop->type->args[k];
   if (t->kind == T_FLOAT) return true;
   if (t->kind != T_ARRAY || ir_base((IrType *)(uintptr_t)t)->kind != T_FLOAT) return false;
   Graph *body = loop->graphs[0];
   return added_to(w, body, ir_param(w, 1 + k, body->params[1 + k])) == k;
+}
+
+/* How `next` puts parameter p of the body and something else together. A tie of floats goes to the first operand. */
+static Join joined_by(const Node *next, int64_t p) {
+  bool first = next->nops == 2 && fact_is_param(next->ops[0], p),
+       second = next->nops == 2 && fact_is_param(next->ops[1], p);
+  switch (next->op) {
+  case OP_IADD: return first != second ? JOIN_SUM : JOIN_NONE;
+  case OP_IMAX: return first != second ? JOIN_MAX : JOIN_NONE;
+  case OP_IMIN: return first != second ? JOIN_MIN : JOIN_NONE;
+  case OP_FMAX: return first && !second ? JOIN_MAX : JOIN_NONE;
+  case OP_FMIN: return first && !second ? JOIN_MIN : JOIN_NONE;
+  default: return JOIN_NONE;
+  }
+}
+
+/* The same for the next value of a carried slot, `select c (p + x) p` for example, if nothing else reads either. */
+static Join carried_join(World *w, Graph *body, int k) {
+  Node *next = body->result->op == OP_TUPLE ? body->result->ops[k] : NULL, *p = ir_param(w, 1 + k, body->params[1 + k]);
+  if (!next || !ir_is_number(p->type)) return JOIN_NONE;
+  Uses *uses = graph_uses(w, body);
+  const Node *sum = next;
+  if (next->op == OP_SELECT) {
+    bool other = next->ops[2] == p;
+    sum = next->ops[other ? 1 : 2];
+    if (next->ops[other ? 2 : 1] != p || uses_count(uses, p) != 2 || !uses_only(uses, sum)) return JOIN_NONE;
+  } else if (!uses_only(uses, p)) {
+    return JOIN_NONE;
+  }
+  return uses_only(uses, next) ? joined_by(sum, 1 + k) : JOIN_NONE;
+}
+
+/* How slot k of the loop is put together from those of blocks. */
+static Join join_of(World *w, const Node *loop, int k) {
+  if (k < loop->loop->ncarried) return carried_join(w, loop->graphs[0], k);
+  return !w->strict && is_splittable_sum(w, loop, k) ? JOIN_SUM : JOIN_NONE;
 }
 
 static bool is_splittable_stack(World *w, const Node *loop, int k) {
@@ -127,9 +164,9 @@ static bool is_splittable_stack(World *w, const Node *loop, int k) {
 /* Can the loop be run in blocks? */
 static bool is_splittable(World *w, const Node *loop) {
   const LoopInfo *l = loop->loop;
-  if (l->has_cond || l->ncarried || (!l->naccs && !l->nstacked)) return false;
-  for (int k = 0; k < l->naccs; k++)
-    if (!is_splittable_sum(w, loop, k)) return false;
+  if (l->has_cond || loop_slots(l) > JOINS || (!loop_slots(l) && !l->nstacked)) return false;
+  for (int k = 0; k < loop_slots(l); k++)
+    if (join_of(w, loop, k) == JOIN_NONE) return false;
   for (int k = loop_slots(l); k < loop_slots(l) + l->nstacked; k++)
     if (!is_splittable_stack(w, loop, k)) return false;
   return true;
@@ -144,7 +181,7 @@ static Node *least(World *w, Node *a, Node *b) {
 /* The entries of all arrays that are accumulators; NULL: there is none. */
 static Node *private_entries(World *w, const Node *loop, Node **ops) {
   Node *all = NULL;
-  for (int k = 0; k < loop->loop->naccs; k++) {
+  for (int k = 0; k < loop_slots(loop->loop); k++) {
     Node *x = ops[1 + k];
     if (x->type->kind != T_ARRAY) continue;
     Node *n = ir_float(w, 1);
@@ -235,11 +272,15 @@ static Node *inside(Blocks *s, Node *x) {
   return ir_param(s->w, 1 + k, x->type);
 }
 
-static Node *from_zero(Blocks *s, Node *x) {
+/* With which slot k of a block begins: what changes nothing. */
+static Node *neutral(Blocks *s, int k, Node *x) {
   World *w = s->w;
-  if (x->type->kind == T_FLOAT) return ir_float(w, -0.0);
+  Join join = join_of(w, s->loop, k);
+  bool max = join == JOIN_MAX;
+  if (x->type->kind == T_FLOAT) return ir_float(w, join == JOIN_SUM ? -0.0 : max ? -INFINITY : INFINITY);
+  if (x->type->kind == T_INT) return ir_int(w, join == JOIN_SUM ? 0 : max ? INT64_MIN : INT64_MAX);
   Node **dims = ir_dims(w, x);
-  for (int k = 0; k < ir_rank(x->type); k++) dims[k] = inside(s, dims[k]);
+  for (int d = 0; d < ir_rank(x->type); d++) dims[d] = inside(s, dims[d]);
   return ir_zeros(w, x->type, dims, s->loop->site);
 }
 
@@ -249,7 +290,7 @@ static Node *block_closure(Blocks *s, Node **inputs) {
   int n = loop_inputs(s->loop->loop);
   IrType *number = ir_type(w, T_INT), *range = ir_pair_type(w, number, number), *type = s->loop->type;
   Node *p = ir_param(w, 0, range), **in = NEW_ARRAY(w->temp, Node *, n + 1);
-  for (int k = 0; k < n; k++) in[k] = k < s->loop->loop->naccs ? from_zero(s, inputs[k]) : inside(s, inputs[k]);
+  for (int k = 0; k < n; k++) in[k] = k < loop_slots(s->loop->loop) ? neutral(s, k, inputs[k]) : inside(s, inputs[k]);
   Node *y = run(s, in, ir_get(w, p, 0), ir_get(w, p, 1));
   IrType **params = NEW_ARRAY(w->temp, IrType *, s->caps.len + 1);
   params[0] = range;
@@ -259,22 +300,28 @@ static Node *block_closure(Blocks *s, Node **inputs) {
 }
 
 /* ---- The loop ---------------------------------------------------------------------------------------------------- */
-static Node *added(World *w, Node *x, Node *more) {
-  return x->type->kind == T_FLOAT ? ir_op2(w, OP_CADD, x, more) : opt_array_sum(w, x, more);
+/* x, and behind it what blocks have made of slot k. */
+static Node *joined(World *w, Join join, Node *x, Node *more) {
+  static const Op ints[] = {[JOIN_SUM] = OP_IADD, [JOIN_MAX] = OP_IMAX, [JOIN_MIN] = OP_IMIN},
+                  floats[] = {[JOIN_SUM] = OP_CADD, [JOIN_MAX] = OP_FMAX, [JOIN_MIN] = OP_FMIN};
+  if (x->type->kind == T_ARRAY) return opt_array_sum(w, x, more);
+  return ir_op2(w, x->type->kind == T_INT ? ints[join] : floats[join], x, more);
 }
 
 static Node *in_blocks(Blocks *s, Node **ops, Node *blocks) {
   World *w = s->w;
   const Node *loop = s->loop;
   const LoopInfo *l = loop->loop;
+  int64_t joins = 0;
+  for (int k = loop_slots(l) - 1; k >= 0; k--) joins = joins << JOIN_BITS | join_of(w, loop, k);
   Node *most = least(w, blocks, ir_float(w, LIMIT_BLOCKS));
-  Node *args[] = {ops[0], ir_op1(w, OP_INT_OF_FLOAT, most), ir_int(w, l->naccs), ir_bool(w, l->down),
+  Node *args[] = {ops[0], ir_op1(w, OP_INT_OF_FLOAT, most), ir_int(w, joins), ir_bool(w, l->down),
                   block_closure(s, ops + 1)};
   Node *all = ir_rt(w, ir_rt_find("fork_blocks"), loop->type, loop->type, args, 5, loop->site);
   Node **results = NEW_ARRAY(w->temp, Node *, loop->type->n);
   for (int k = 0; k < loop->type->n; k++) {
     results[k] = ir_get(w, all, k);
-    if (k < l->naccs) results[k] = added(w, ops[1 + k], results[k]);
+    if (k < loop_slots(l)) results[k] = joined(w, join_of(w, loop, k), ops[1 + k], results[k]);
   }
   return ir_tuple(w, loop->type, results);
 }

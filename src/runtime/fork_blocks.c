@@ -9,17 +9,19 @@
  *
  * What f yields is what a loop yields: accumulators, arrays with an element for each iteration, and the number of
  * iterations. Accumulators are numbers or arrays of numbers, which begin with zeros in each block and are added up in
- * the order of this tree. The other arrays, whose elements hold no objects, are put into those of all iterations as
- * soon as the block ends. So a thread has no more than the accumulators of the joins that are left on its way up, and
- * what is made depends on the number of blocks alone. */
+ * the order of this tree, or numbers of which the greatest or least counts. The other arrays, whose elements hold no
+ * objects, are put into those of all iterations as soon as the block ends. So a thread has no more than the
+ * accumulators of the joins that are left on its way up, and what is made depends on the number of blocks alone. */
 #include "runtime/pool.h"
 #include "runtime/runtime_internal.h"
+#include "support/joins.h"
 
 typedef struct Blocks {
   Obj *closure;
   const Desc *type; /* of what the loop yields: a tuple of fields of one slot */
   int64_t trips, length;
   bool down; /* the first block is that of the highest indices */
+  Join joins[JOINS];
   int naccs, nfields;
   Slot *partial;    /* nfields of each block; those of a range of blocks are its first one's */
   ArrayObj **whole; /* by field; NULL: not made yet */
@@ -82,12 +84,22 @@ static Status add_arrays(Rt *rt, Slot *to, const Slot *from) {
   return 0;
 }
 
-/* Adds the results of a later block to those of an earlier one, both of which it takes. */
-static Status add_up(Rt *rt, const Blocks *b, Slot *to, Slot *from) {
+static void join_floats(Join join, double *to, double from) {
+  *to = join == JOIN_SUM ? *to + from : join == JOIN_MAX ? rt_fmax(*to, from) : rt_fmin(*to, from);
+}
+
+static void join_ints(Join join, int64_t *to, int64_t from) {
+  if (join == JOIN_SUM) *to = (int64_t)((uint64_t)*to + (uint64_t)from);
+  else if (join == JOIN_MAX ? from > *to : from < *to) *to = from;
+}
+
+/* Puts the results of a later block to those of an earlier one, both of which it takes. */
+static Status put_together(Rt *rt, const Blocks *b, Slot *to, Slot *from) {
   Status failed = 0;
   for (int k = 0; k < b->naccs && !failed; k++) {
     if (b->type->slots[k] == SLOT_PTR) failed = add_arrays(rt, &to[k], &from[k]);
-    else to[k].f += from[k].f;
+    else if (b->type->slots[k] == SLOT_FLOAT) join_floats(b->joins[k], &to[k].f, from[k].f);
+    else join_ints(b->joins[k], &to[k].i, from[k].i);
   }
   to[b->nfields - 1].i += from[b->nfields - 1].i;
   drop(rt, b, from);
@@ -119,7 +131,7 @@ static Status run_range(Rt *rt, const Arm *arm) {
   half[1].count -= half[0].count;
   half[1].arm.results = partial_of(r->b, half[1].first);
   if (rt_fork(rt, (const Arm *const[]){&half[0].arm, &half[1].arm})) return 1;
-  return add_up(rt, r->b, half[0].arm.results, half[1].arm.results);
+  return put_together(rt, r->b, half[0].arm.results, half[1].arm.results);
 }
 
 static Status run_all(Rt *rt, Blocks *b, Slot *res) {
@@ -149,7 +161,7 @@ PRIM(prim_fork_blocks) {
   int64_t trips = args[0].i, blocks = number_of_blocks(trips, args[1].i);
   if (blocks < 2) return rt_apply(rt, args[4].p, (const Slot[]){{.i = 0}, {.i = trips}}, 2, res);
   Blocks b = {.closure = args[4].p, .type = type, .trips = trips, .down = args[3].i != 0};
-  b.naccs = (int)args[2].i;
+  for (int64_t rest = args[2].i; rest; rest >>= JOIN_BITS) b.joins[b.naccs++] = (Join)(rest & ((1 << JOIN_BITS) - 1));
   b.nfields = type->nslots;
   b.length = (trips - 1) / blocks + 1;
   size_t slots = (size_t)(blocks + 1) * (size_t)b.nfields * sizeof(Slot);

@@ -16,7 +16,8 @@ Compiling costs most by far, and a few programs most of that. So which sections 
 drawn by lot from seed and number: those of up to --lines lines of lowered code always at level 3, larger ones in proportion,
 so that no kind of program is left out; five times as many lines at level 0. --lines=0: everything.
 
-A program may be refused where it takes derivatives of itself (how often isn't known when it is compiled); it doesn't count.
+A program may be refused where it takes derivatives of itself (how often isn't known when it is compiled), or where a function of `par` reads
+a `mut` variable; it doesn't count.
 A program that fails is made smaller while it fails in the same way, and written to fuzz-SEED-NUMBER.atl; running that shows it.
 Prints what was covered (coverage.py): kinds of IR nodes, and constructs under derivative operators; in full with --coverage.
 --only N: program N alone. --having TEXT: of the programs those with that text. --failing: programs that may end by an error, with and without derivatives: which do is the same in every mode. --stop: end at the first difference. --evaluator: no machine code. --coin: instead of machine code a run
@@ -92,7 +93,7 @@ WHOLE = {
 }
 PRINTED = {**COMPILED, **OTHERS, **ATTEMPTED, **WHOLE}
 SECOND = 4  # of so many programs one has central differences of its gradient too
-REFUSED = re.compile("can't be differentiated: .*takes derivatives of itself")
+REFUSED = re.compile("can't be differentiated: .*takes derivatives of itself|the `mut` variable .* is captured by a function")
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)(?![\w.])")
 EXACT, LOOSE = 1e-9, 1e-5
 
