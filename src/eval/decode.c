@@ -152,6 +152,7 @@ DFunc *eval_decode(Mod *m, int index, const Handlers *h) {
   rt_give_back(rt, labels, nlabels, sizeof *labels);
   if (fine) {
     __atomic_store_n((DFunc **)&m->decoded[index], d, __ATOMIC_RELEASE); /* other threads may follow it */
+    if (rt->worker) eval_follow_function(m, index);
     return d;
   }
   free_decoded(rt, d);

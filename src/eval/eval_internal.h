@@ -60,6 +60,8 @@ typedef struct Handlers {
 } Handlers;
 /* The decoded form of function `index`, made on first use; NULL after rt_error. */
 DFunc *eval_decode(Mod *m, int index, const Handlers *h);
+/* Gives a worker's form of the function, if there is one, the machine code of loops that the VM's own form has. */
+void eval_follow_function(Mod *peer, int func);
 const Handlers *eval_handlers(void); /* of the dispatch loop */
 
 /* ---- tier_up.c: loops as machine code ---- */

@@ -199,7 +199,7 @@ static void follow_loop(Rt *rt, const DFunc *d, DLoop *loop, const struct LoopCo
   enter_by(loop, l);
 }
 
-static void follow_function(Mod *peer, int func) {
+void eval_follow_function(Mod *peer, int func) {
   DFunc *d = peer->decoded[func], *own = __atomic_load_n((DFunc **)&peer->peers[0]->decoded[func], __ATOMIC_ACQUIRE);
   if (!d) return;
   d->native = __atomic_load_n(&peer->funcs[func]->entry, __ATOMIC_RELAXED) != NULL;
@@ -210,7 +210,7 @@ static void follow_function(Mod *peer, int func) {
 }
 
 void eval_follow(Mod *peer) {
-  for (int k = 0; k < peer->nfuncs; k++) follow_function(peer, k);
+  for (int k = 0; k < peer->nfuncs; k++) eval_follow_function(peer, k);
 }
 
 bool eval_is_asked(const Mod *m, int func, int head) {

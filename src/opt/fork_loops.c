@@ -109,6 +109,7 @@ static int added_to(World *w, Graph *g, Node *x) {
       if (!next) return NOWHERE;
     }
     if (!next) return NOWHERE;
+    if (next->op == OP_GET && next->ops[0] == g->result) return (int)next->attr.i;
   }
   return WHOLE;
 }
