@@ -185,9 +185,9 @@ static Node *private_entries(World *w, const Node *loop, Node **ops) {
   for (int k = 0; k < loop_slots(loop->loop); k++) {
     Node *x = ops[1 + k];
     if (x->type->kind != T_ARRAY) continue;
-    Node *n = ir_float(w, 1);
-    for (int d = 0; d < ir_rank(x->type); d++) n = ir_op2(w, OP_FMUL, n, ir_op1(w, OP_FLOAT_OF_INT, ir_len(w, x, d)));
-    all = all ? ir_op2(w, OP_FADD, all, n) : n;
+    Node *n = ir_len(w, x, 0);
+    for (int d = 1; d < ir_rank(x->type); d++) n = ir_op2(w, OP_IMUL, n, ir_len(w, x, d));
+    all = all ? ir_op2(w, OP_IADD, all, n) : n;
   }
   return all;
 }
@@ -197,19 +197,33 @@ static Node *share_of(World *w, Node *trips, Work one, double by) {
   return ir_op2(w, OP_FMUL, trips, ir_op2(w, OP_FMUL, work_node(w, one), ir_float(w, 1.0 / by)));
 }
 
-/* Their number as a float, 2 or more if the loop is to be split; NULL: it is too little work. */
-static Node *blocks_of(World *w, const Node *loop, Node **ops) {
-  Work one = work_of_iteration(w, loop, ops + 1);
-  if (one.in_turn) return NULL;
-  if (!one.varying && one.fixed < LIMIT_LIGHT_ITERATION && limit_reached(w->arena, AT_LIGHT_ITERATION)) return NULL;
+/* How many blocks there may be, as a float. */
+static Node *number_of_blocks(World *w, const Node *loop, Node **ops, Work one) {
   Node *trips = ir_op1(w, OP_FLOAT_OF_INT, ops[0]), *entries = private_entries(w, loop, ops);
   Node *blocks = least(w, share_of(w, trips, one, LIMIT_BLOCK_WORK), trips);
-  if (entries) {
-    Node *most = share_of(w, trips, one, LIMIT_WORK_PER_ENTRY);
-    blocks = least(w, blocks, ir_op2(w, OP_FDIV, least(w, most, ir_float(w, LIMIT_PRIVATE_ENTRIES)), entries));
-  }
-  bool few = blocks->op == OP_FLOAT && blocks->attr.f < 2;
-  return few ? NULL : blocks;
+  if (!entries) return blocks;
+  Node *most = least(w, share_of(w, trips, one, LIMIT_WORK_PER_ENTRY), ir_float(w, LIMIT_PRIVATE_ENTRIES));
+  return least(w, blocks, ir_op2(w, OP_FDIV, most, ir_op1(w, OP_FLOAT_OF_INT, entries)));
+}
+
+/* Two or more? The loop may be a short one in another loop: where the work of an iteration is known, comparisons of ints
+ * tell. */
+static Node *are_several(World *w, const Node *loop, Node **ops, Work one) {
+  if (one.varying) return ir_op2(w, OP_FLE, ir_float(w, 2), number_of_blocks(w, loop, ops, one));
+  double work = ceil(one.fixed);
+  Node *trips = ops[0], *entries = private_entries(w, loop, ops);
+  Node *enough = ir_op2(w, OP_ILE, ir_int(w, (int64_t)ceil(2 / fmin(1, work / LIMIT_BLOCK_WORK))), trips);
+  if (!entries) return enough;
+  Node *all = ir_op2(w, OP_IMUL, trips, ir_int(w, (int64_t)fmin(work, LIMIT_BLOCK_WORK)));
+  Node *cheap = ir_op2(w, OP_ILE, ir_op2(w, OP_IMUL, entries, ir_int(w, 2 * LIMIT_WORK_PER_ENTRY)), all);
+  Node *small = ir_op2(w, OP_ILE, entries, ir_int(w, LIMIT_PRIVATE_ENTRIES / 2));
+  return ir_op2(w, OP_AND, enough, ir_op2(w, OP_AND, cheap, small));
+}
+
+/* Is an iteration too little work to be looked at, or something of it for one thread? */
+static bool is_unfit(World *w, Work one) {
+  if (one.in_turn) return true;
+  return !one.varying && one.fixed < LIMIT_LIGHT_ITERATION && limit_reached(w->arena, AT_LIGHT_ITERATION);
 }
 
 /* ---- Some of the iterations -------------------------------------------------------------------------------------- */
@@ -341,13 +355,14 @@ static Node *in_arms(World *w, BranchBuilder *b, Node *x) {
 }
 
 /* One of two arms is chosen when the sizes are known. */
-static Node *choice(const Blocks *s, Node **ops, Node *blocks) {
+static Node *choice(const Blocks *s, Node **ops, Work one) {
   World *w = s->w;
   Blocks several = *s;
-  BranchBuilder *b = branch_open(w, ir_op2(w, OP_FLE, ir_float(w, 2), blocks));
+  BranchBuilder *b = branch_open(w, are_several(w, s->loop, ops, one));
   Node **in = NEW_ARRAY(w->temp, Node *, s->loop->nops + 1);
   for (int k = 0; k < s->loop->nops; k++) in[k] = in_arms(w, b, ops[k]);
-  Node *number = branch_add(b, blocks);
+  Node *number =
+      one.varying ? branch_add(b, number_of_blocks(w, s->loop, ops, one)) : number_of_blocks(w, s->loop, in, one);
   branch_arm(b, in_one(s, in), NULL);
   branch_arm(b, in_blocks(&several, in, number), NULL);
   return branch_close(b);
@@ -360,14 +375,14 @@ static Node *choice(const Blocks *s, Node **ops, Node *blocks) {
  *   it is one block         otherwise, but not if an accumulator is an array, to which less may be added than it has
  *                           entries
  *   a function does it      that the block calls, too */
-static Node *in_either_way(World *w, const Node *loop, Node *blocks, bool repeated) {
+static Node *in_either_way(World *w, const Node *loop, Work one, bool repeated) {
   Blocks s = {.w = w, .loop = loop};
   OpCounts body = ir_count(w, loop->graphs[0]);
-  if (repeated || (body.total <= LIMIT_DOUBLED_BODY && !body.loops)) return choice(&s, loop->ops, blocks);
+  if (repeated || (body.total <= LIMIT_DOUBLED_BODY && !body.loops)) return choice(&s, loop->ops, one);
   (void)limit_reached(w->arena, AT_DOUBLED_BODY);
-  if (!private_entries(w, loop, loop->ops)) return in_blocks(&s, loop->ops, blocks);
+  if (!private_entries(w, loop, loop->ops)) return in_blocks(&s, loop->ops, number_of_blocks(w, loop, loop->ops, one));
   s.f = iterations_func(w, loop);
-  return choice(&s, loop->ops, blocks);
+  return choice(&s, loop->ops, one);
 }
 
 /* The pass is two rewriters: one that splits loops, and one for the bodies of these, in which the loops stay as they
@@ -417,12 +432,14 @@ static Node *split(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gr
   if (n->op != OP_LOOP || !is_splittable(w, n)) return NULL;
   bool few = ops[0]->op == OP_INT && ops[0]->attr.i < LIMIT_FEW_ITERATIONS;
   if (few && limit_reached(w->arena, AT_FEW_ITERATIONS)) return NULL;
-  Node *blocks = blocks_of(w, n, ops);
-  if (!blocks) return NULL;
+  Work one = work_of_iteration(w, n, ops + 1);
+  if (is_unfit(w, one)) return NULL;
+  Node *number = number_of_blocks(w, n, ops, one);
+  if (number->op == OP_FLOAT && number->attr.f < 2) return NULL;
   Graph *body = rewriter_run(p->keeps, n->graphs[0]);
   Node *loop = rewrite_node(r, n, ops, &body);
   if (loop->op != OP_LOOP || loop->type != n->type || !is_splittable(w, loop)) return loop;
-  return in_either_way(w, loop, blocks, map_get(&p->repeated, frame) != NULL);
+  return in_either_way(w, loop, one, map_get(&p->repeated, frame) != NULL);
 }
 
 Graph *opt_fork_loops(World *w, Graph *g) {
