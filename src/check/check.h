@@ -135,6 +135,7 @@ struct Binding {
   void *elab;               /* elaboration's: instances, globals */
   int depth, loops;         /* the checker's: nesting of functions and comprehensions, for the rules of mut variables */
   bool rec;
+  bool captured; /* a `mut` variable of which that has been reported */
 };
 
 struct Module {

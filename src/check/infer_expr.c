@@ -16,11 +16,12 @@ static bool is_captured_mut(const Checker *c, const Binding *b) {
   return b && b->kind == BIND_MUT && b->depth < c->s.depth;
 }
 
-/* Once for an assignment, whose value may use the variable too. */
+/* Once for each variable; of an assignment, whose value may use the variable too, at the variable. */
 static void report_captured(Checker *c, const Expr *e) {
-  const Binding *b = e->binding;
+  Binding *b = e->binding;
   const Expr *assigned = c->s.assigned;
-  if (assigned && assigned != e && assigned->binding == b) return;
+  if (b->captured || (assigned && assigned != e && assigned->binding == b)) return;
+  b->captured = true;
   Diag *d = diag_error(c->diags, e->span, tc_diag_code(D_CAPTURED_MUT),
                        "the `mut` variable `%s` is captured by a function", b->name);
   d->also = b->span;
