@@ -44,7 +44,7 @@ code while the program runs.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME atled)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION interpreters)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "atled-compiler ${exactly}")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "atled-compiler ${exactly}, libsleef3")
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "small ML with native gradients
 ${about}
 This package has the program that runs scripts, and the interactive prompt.")
@@ -62,7 +62,7 @@ the program start it.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libatled${soversion})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "atled-compiler ${exactly}")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "atled-compiler ${exactly}, libsleef3")
 # There is no file `postinst` or `postrm`: naming them keeps CPack from adding its own, which call ldconfig; the trigger does that.
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${control}/symbols ${PROJECT_SOURCE_DIR}/cmake/debian/triggers ${control}/postinst
     ${control}/postrm)

@@ -21,19 +21,19 @@ WITHOUT = {"ISUBS": "numbers of iterations only"}
 SIGNATURES = {"SELECT": ("bff:f", "bii:i", "bbb:b")}
 # GCC makes instructions of these or leaves them to the runtime; the others are calls of the C library.
 EXACT = {"ABS", "FLOOR", "CEIL", "ROUND", "TRUNC", "SQRT", "SIGN", "FMA"}
-CALLS = {"FPOW", "ATAN2", "HYPOT", "DIGAMMA", "TRIGAMMA"}
+CALLS = {"DIGAMMA", "TRIGAMMA"}
 
 
 def rows(path):
-    """(name, operand types, result type, expression, a function of the C library?) of each scalar operation of ops.def."""
+    """(name, operand types, result type, expression, a function of the C library or SLEEF?) of each scalar operation of ops.def."""
     with open(path, encoding="utf-8") as f:
         text = re.sub(r"#ifndef.*?#endif|/\*.*?\*/", "", f.read(), flags=re.S)
-    for name, what, third in re.findall(r'(?m)^(?:SCALAR|FLOAT1)\((\w+), "([^"]+)", "?([^,"]+)"?,', text):
+    for row, name, what, third in re.findall(r'(?m)^(SCALAR|FLOAT1|FUNCTION)\((\w+), "([^"]+)", "?([^,"]+)"?,', text):
         if name in WITHOUT:
             continue
-        expression = EXPRESSIONS.get(name) or (f"{what} {{0}}" if ":" not in third else None)
+        expression = EXPRESSIONS.get(name) or (f"{what} {{0}}" if ":" not in third or third == "f:f" else None)
         if not expression:
             sys.exit(f"ops.def: no expression for {name}")
         for signature in SIGNATURES.get(name, [third if ":" in third else "f:f"]):
             operands, result = signature.split(":")
-            yield name, operands, result, expression, name in CALLS or (":" not in third and name not in EXACT)
+            yield name, operands, result, expression, name in CALLS or row == "FUNCTION" or (":" not in third and name not in EXACT)

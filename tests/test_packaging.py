@@ -30,9 +30,9 @@ if missing:
 
 # Each package, and names of packages that it must depend on.
 DEPENDS = {
-    "atled": {"atled-compiler", "libc6", "libffi8", "libpcre2-8-0", "libreadline8"},
+    "atled": {"atled-compiler", "libc6", "libffi8", "libpcre2-8-0", "libreadline8", "libsleef3"},
     "atled-compiler": {"binutils", "libc6", "libffi8", "libgccjit0", "libpcre2-8-0"},
-    LIBRARY: {"atled-compiler", "libc6", "libffi8", "libpcre2-8-0"},
+    LIBRARY: {"atled-compiler", "libc6", "libffi8", "libpcre2-8-0", "libsleef3"},
     "libatled-dev": {LIBRARY, "libffi-dev", "libpcre2-dev"},
     "python3-atled": {LIBRARY, "python3", "python3-numpy"},
 }

@@ -326,10 +326,18 @@ static int64_t headers_of(const BuildFunction *f) {
   return n;
 }
 
+/* BuiltLibrary.functions */
+static int64_t family_of(const Build *b) {
+  for (int k = 0; k < b->pin->nmodules; k++)
+    if (lir_calls_functions(b->pin->modules[k].code)) return 1 + (int64_t)b->vm->functions.family;
+  return 0;
+}
+
 static void write_library(Data *d) {
   const Build *b = d->b;
   const char *files;
-  BuiltLibrary l = {.nmods = b->pin->nmodules, .cpu = b->cpu, .strict = b->vm->config.strict};
+  BuiltLibrary l = {
+      .nmods = b->pin->nmodules, .cpu = b->cpu, .strict = b->vm->config.strict, .functions = family_of(b)};
   for (int k = 0; k < b->functions.len; k++) {
     const BuildFunction *f = b->functions.data[k];
     const RtFunc *code = ((const ClosureObj *)(const void *)b->closures[k].p)->fn;

@@ -162,17 +162,17 @@ static void head(Build *b) {
       " * The caller's stack is used, 256 KB at most, and the caller's rounding mode. Don't call from a signal\n"
       " * handler, nor across dlclose. A forked child may call. No limit of time and no interrupt ends a call. */\n",
       u, p, u);
-  str_printf(
-      out,
-      "#ifndef %s_H\n#define %s_H\n#include <stddef.h>\n#include <stdint.h>\n\n"
-      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-      "enum {\n  %s_OK = 0,\n  %s_BAD_ARGUMENT = 1, /* NULL for elements, or too many of them */\n"
-      "  %s_BAD_ROOM = 2,     /* a result has more elements than there is room for */\n"
-      "  %s_FAILED = 3,       /* an error of the program: an index, a size, `fail`, too deep a recursion */\n"
-      "  %s_NO_MEMORY = 4,\n  %s_WRONG_CPU = 5     /* this processor lacks instructions that are needed */\n};\n\n"
-      "/* The message of this thread's last call that failed, with its place in the program; \"\" if none has.\n"
-      " * Valid until the thread's next call. */\nconst char *%s_last_error(void);\n",
-      u, u, u, u, u, u, u, u, p);
+  str_printf(out,
+             "#ifndef %s_H\n#define %s_H\n#include <stddef.h>\n#include <stdint.h>\n\n"
+             "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+             "enum {\n  %s_OK = 0,\n  %s_BAD_ARGUMENT = 1, /* NULL for elements, or too many of them */\n"
+             "  %s_BAD_ROOM = 2,     /* a result has more elements than there is room for */\n"
+             "  %s_FAILED = 3,       /* an error of the program: an index, a size, `fail`, too deep a recursion */\n"
+             "  %s_NO_MEMORY = 4,\n  %s_WRONG_CPU = 5,    /* this processor lacks instructions that are needed */\n"
+             "  %s_NO_FUNCTIONS = 6  /* SLEEF, whose `exp`, `sin` and others are called, isn't installed */\n};\n\n"
+             "/* The message of this thread's last call that failed, with its place in the program; \"\" if none has.\n"
+             " * Valid until the thread's next call. */\nconst char *%s_last_error(void);\n",
+             u, u, u, u, u, u, u, u, u, p);
 }
 
 static void add_left(Build *b) {

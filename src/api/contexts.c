@@ -86,6 +86,7 @@ static bool bind(Context *c, const Pin *p) {
   }
   c->rt.mods = c->mods;
   c->rt.strict = p->vm->config.strict;
+  c->rt.functions = &p->vm->functions;
   c->in->h = c->out->h = (Obj){.rc = RT_IMMORTAL, .desc = p->param};
   c->of = p;
   c->pin = p->number;

@@ -144,6 +144,14 @@ static Unit *new_unit(AtledVM *vm) {
   return vm->units = u;
 }
 
+/* Of the code's functions of floats; false: they aren't there, which has been reported. */
+static bool open_functions(AtledVM *vm, const LModule *code) {
+  char why[512];
+  if (!lir_calls_functions(code) || functions_open(&vm->functions, why, sizeof why)) return true;
+  report_error(vm, ATLED_COMPILE_ERROR, "no-sleef", "%s", why);
+  return false;
+}
+
 Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
   Str image = {.arena = &vm->lowering};
   Unit *u = new_unit(vm);
@@ -158,6 +166,7 @@ Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
   arena_free(&vm->lowering);
   phase_leave(&vm->heap, phase);
   if (!fine) return NULL;
+  if (!open_functions(vm, u->code)) return NULL;
   for (int k = 0; k < u->code->nglobals; k++) run_global(vm, u->code->globals[k]);
   u->mod = mod_new(&vm->rt, u->code, run_global, vm);
   if (!u->mod) heap_out_of_memory(&vm->heap);

@@ -81,7 +81,8 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
   vm->checker = checker_new(&vm->arena, &vm->scratch, &vm->syms, &vm->sources, modules_loader(vm));
   rights_begin(vm);
   bool strict = vm->config.strict;
-  vm->world = world_new(&vm->arena, &vm->syms, strict, !strict && jit_fuses(jit_cpu(vm->config.cpu)));
+  vm->world = world_new(&vm->arena, &vm->syms, strict, vm->functions.family == FUNCTIONS_FUSED);
+  vm->world->functions = &vm->functions;
   watch_begin(vm);
   vm->elab = elab_new(&vm->arena, vm->world, &vm->syms, &vm->sources);
   if (!modules_load_prelude(vm)) return ATLED_NO_MEMORY;
@@ -124,6 +125,9 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->rt.host = find_host;
   vm->rt.user = vm;
   vm->rt.strict = config->strict;
+  bool fuses = jit_fuses(jit_cpu(config->cpu));
+  functions_init(&vm->functions, config->strict ? FUNCTIONS_LIBM : fuses ? FUNCTIONS_FUSED : FUNCTIONS_PLAIN);
+  vm->rt.functions = &vm->functions;
   vm->rt.steal = settings_steal();
   vm->rt.args = config->args;
   while (config->args && vm->rt.nargs < config->nargs && config->args[vm->rt.nargs]) vm->rt.nargs++;
@@ -315,6 +319,7 @@ void atled_free(AtledVM *vm) {
   threads_free(vm);
   eval_destroy(&vm->rt);
   rt_destroy(&vm->rt);
+  functions_close(&vm->functions);
   if (vm->lexer) lexer_free(vm->lexer);
   arena_free(&vm->lowering);
   sources_loans_free(&vm->loans);

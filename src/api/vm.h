@@ -188,6 +188,7 @@ struct AtledVM {
   World *world;
   Elab *elab;
   Rt rt;
+  Functions functions;
   Jit *jit;
   Tiers tiers;
   Watched watched;

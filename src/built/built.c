@@ -38,6 +38,10 @@ static struct {
   bool usable;
   int32_t lost; /* a context couldn't be made */
   Context *all;
+  const BuiltLibrary *library;
+  Functions functions; /* never closed: threads that go on at the end may call them */
+  bool complete;       /* they are open, else why not */
+  char why[512];
 } state = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- The processor ----------------------------------------------------------------------------------------------- */
@@ -97,7 +101,14 @@ static void leave_thread(void *context) {
   free_context(c);
 }
 
+static void open_functions(const BuiltLibrary *l) {
+  functions_init(&state.functions, l->functions ? (FunctionFamily)(l->functions - 1) : FUNCTIONS_LIBM);
+  state.complete = functions_open(&state.functions, state.why, sizeof state.why);
+}
+
+/* Once, by the first call. */
 static void begin(void) {
+  open_functions(__atomic_load_n(&state.library, __ATOMIC_ACQUIRE));
   if (pthread_key_create(&state.key, leave_thread) == 0) __atomic_store_n(&state.usable, true, __ATOMIC_RELEASE);
 }
 
@@ -131,6 +142,7 @@ static bool fill(Context *c, const BuiltLibrary *l) {
   c->rt.evaluate = no_evaluator;
   c->rt.mods = c->mods;
   c->rt.strict = l->strict;
+  c->rt.functions = &state.functions;
   return true;
 }
 
@@ -150,10 +162,16 @@ static Context *add_context(const BuiltLibrary *l) {
   return c;
 }
 
+/* Is the library ready for calls? */
+static bool is_usable(const BuiltLibrary *l) {
+  if (__atomic_load_n(&state.usable, __ATOMIC_ACQUIRE)) return true;
+  __atomic_store_n(&state.library, l, __ATOMIC_RELEASE);
+  pthread_once(&state.once, begin);
+  return __atomic_load_n(&state.usable, __ATOMIC_ACQUIRE);
+}
+
 /* The thread's; NULL: out of memory. */
 static Context *context_of_thread(const BuiltLibrary *l) {
-  if (!__atomic_load_n(&state.usable, __ATOMIC_ACQUIRE)) pthread_once(&state.once, begin);
-  if (!__atomic_load_n(&state.usable, __ATOMIC_ACQUIRE)) return NULL;
   Context *c = pthread_getspecific(state.key);
   return c ? c : add_context(l);
 }
@@ -190,6 +208,7 @@ static int32_t fail(Context *c, const BuiltFunction *f, BuiltStatus status) {
 
 const char *built_error(const BuiltLibrary *l) {
   if (!cpu_suffices(l)) return "this processor lacks instructions that the library was built with";
+  if (is_usable(l) && !state.complete) return state.why;
   Context *c = __atomic_load_n(&state.usable, __ATOMIC_ACQUIRE) ? pthread_getspecific(state.key) : NULL;
   if (c) return c->message;
   return __atomic_load_n(&state.lost, __ATOMIC_RELAXED) ? "out of memory" : "";
@@ -342,7 +361,9 @@ static int32_t run(Context *c, const BuiltFunction *f, const Slot *passed) {
 
 int32_t built_call(const BuiltFunction *f, const Slot *passed) {
   if (!cpu_suffices(f->library)) return BUILT_WRONG_CPU;
-  Context *c = context_of_thread(f->library);
+  bool usable = is_usable(f->library);
+  if (usable && !state.complete) return BUILT_NO_FUNCTIONS;
+  Context *c = usable ? context_of_thread(f->library) : NULL;
   if (!c) {
     __atomic_store_n(&state.lost, 1, __ATOMIC_RELAXED);
     return BUILT_NO_MEMORY;

@@ -38,6 +38,7 @@ typedef struct BuiltLibrary {
   int64_t slots, headers; /* that calls need: of parameters, captures and results; bytes of arrays' headers */
   int32_t cpu;            /* x86-64 level of its machine code */
   int32_t strict;
+  int64_t functions; /* 1 + the FunctionFamily that its code calls (support/functions.h); 0: none */
 } BuiltLibrary;
 
 typedef struct BuiltFunction {
@@ -57,7 +58,8 @@ typedef enum BuiltStatus {
   BUILT_BAD_ROOM,     /* a result is larger than its buffer */
   BUILT_FAILED,       /* by an error of the program */
   BUILT_NO_MEMORY,
-  BUILT_WRONG_CPU
+  BUILT_WRONG_CPU,
+  BUILT_NO_FUNCTIONS /* SLEEF can't be used */
 } BuiltStatus;
 
 /* Called by stubs: the function with the arguments that the caller passed. */

@@ -173,7 +173,7 @@ static inline bool spend(Rt *rt, const DInstr *pc, const DFunc *callee) {
   return rt_interrupted(rt) || rt->deadline > 0;
 }
 
-/* Scalar operations that aren't functions of the C library:
+/* Scalar operations that aren't functions of the C library or SLEEF:
  * X(NAME, the field written, expression in A, B, C of the operands' registers). */
 /* clang-format off */
 #define SCALARS(X)                                                                                                      \
@@ -187,9 +187,9 @@ static inline bool spend(Rt *rt, const DInstr *pc, const DFunc *callee) {
   X(IEQ, i, A.i == B.i) X(INE, i, A.i != B.i) X(ILT, i, A.i < B.i) X(ILE, i, A.i <= B.i)                                \
   X(FADD, f, A.f + B.f) X(FSUB, f, A.f - B.f) X(FMA, f, fma(A.f, B.f, C.f))                                              \
   X(FMUL, f, A.f * B.f) X(FDIV, f, A.f / B.f) X(FNEG, f, -A.f)              \
-  X(FPOWI, f, rt_powi(A.f, B.i)) X(FPOW, f, rt_pow(A.f, B.f)) X(FMIN, f, rt_fmin(A.f, B.f)) X(FMAX, f, rt_fmax(A.f, B.f)) \
+  X(FPOWI, f, rt_powi(rt->functions, A.f, B.i)) X(FMIN, f, rt_fmin(A.f, B.f)) X(FMAX, f, rt_fmax(A.f, B.f)) \
   X(FEQ, i, A.f == B.f) X(FNE, i, A.f != B.f) X(FLT, i, A.f < B.f) X(FLE, i, A.f <= B.f)                                \
-  X(SIGN, f, rt_sign(A.f)) X(ATAN2, f, atan2(A.f, B.f)) X(HYPOT, f, hypot(A.f, B.f))                                    \
+  X(SIGN, f, rt_sign(A.f))                                   \
   X(DIGAMMA, f, rt_digamma(A.f)) X(TRIGAMMA, f, rt_trigamma(A.f)) X(IS_NAN, i, A.f != A.f)                              \
   X(FLOAT_OF_INT, f, (double)A.i) X(INT_OF_FLOAT, i, rt_int_of_float(A.f))                                              \
   X(NOT, i, !A.i) X(AND, i, A.i & B.i) X(OR, i, A.i | B.i) X(BEQ, i, A.i == B.i) X(SELECT, i, A.i ? B.i : C.i)          \
@@ -251,8 +251,13 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
 #define OP(NAME, text, signature, flags)
 #define SCALAR(NAME, text, signature, flags)
 #define FLOAT1(NAME, text, function, flags) scalar_##NAME: DST.f = function(A.f); NEXT;
+#define FUNCTION(NAME, text, signature, flags)
 #include "ir/ops.def"
 #undef OP
+#define WAVE(NAME, libm, member) scalar_##NAME: DST.f = functions_##NAME(rt->functions, A.f); NEXT;
+#define FUNCTION1(NAME, libm, sleef, accuracy, lost) WAVE(NAME, libm, )
+#define FUNCTION2(NAME, libm, sleef, accuracy, lost) scalar_##NAME: DST.f = functions_##NAME(rt->functions, A.f, B.f); NEXT;
+#include "support/functions.def"
 op_MOVE: DST = A; NEXT;
 op_INT: op_FLOAT: DST.i = pc->imm.i; NEXT;
 op_STRING: DST.p = m->strings[pc->imm.i]; NEXT;

@@ -16,6 +16,7 @@
  * token as its last *own* parameter, before captures, and returns TUPLE(value, token). */
 #ifndef ATLED_IR_H
 #define ATLED_IR_H
+#include "support/functions.h"
 #include "support/rights.h"
 #include "support/support.h"
 
@@ -341,9 +342,10 @@ struct World {
   Arena *temp;              /* what passes need while they run: the compilation's */
   Compilation *compilation; /* what is under way; NULL between entries */
   SymTable *syms;
-  const bool strict;   /* strict floating point: AD's sums aren't collected either */
-  const bool contract; /* products and sums may be one operation, and the CPU has it */
-  bool asserts_proofs; /* each check that a pass removes as proved leaves an assertion: in builds for testing */
+  const bool strict;    /* strict floating point: AD's sums aren't collected either */
+  const bool contract;  /* products and sums may be one operation, and the CPU has it */
+  Functions *functions; /* by which constants are folded; NULL: the C library's */
+  bool asserts_proofs;  /* each check that a pass removes as proved leaves an assertion: in builds for testing */
   Vec(SiteInfo) sites;
   Vec(GlobalInfo) globals;
   Vec(Func *) funcs;

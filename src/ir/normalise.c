@@ -26,6 +26,7 @@ static IrType *result_type(World *w, Op op, const Node *a) {
 
 /* ---- One operand ------------------------------------------------------------------- */
 typedef double (*Fn1)(double);
+typedef double (*Function1)(const Functions *, double);
 static double sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : x == x ? 0.0 : x; }
 static const Fn1 float_functions[OP_COUNT] = {
 #define OP(name, text, signature, flags)
@@ -34,12 +35,35 @@ static const Fn1 float_functions[OP_COUNT] = {
 #include "ir/ops.def"
 #undef OP
     [OP_SIGN] = sign_of};
+static const Function1 functions_one[OP_COUNT] = {
+#define WAVE(NAME, libm, member)                     [OP_##NAME] = functions_##NAME,
+#define FUNCTION1(NAME, libm, sleef, accuracy, lost) [OP_##NAME] = functions_##NAME,
+#include "support/functions.def"
+};
+
+/* Those that the program will call; NULL: they aren't there. */
+static const Functions *functions_of(World *w) {
+  char why[1];
+  if (!w->functions) return &functions_of_libm;
+  return functions_open(w->functions, why, sizeof why) ? w->functions : NULL;
+}
+
+static Node *fold_function1(World *w, Op op, double x) {
+  const Functions *f = functions_of(w);
+  return f ? ir_float(w, functions_one[op](f, x)) : NULL;
+}
+
+static Node *fold_function2(World *w, double (*function)(const Functions *, double, double), double x, double y) {
+  const Functions *f = functions_of(w);
+  return f ? ir_float(w, function(f, x, y)) : NULL;
+}
 
 static Node *fold1(World *w, Op op, Node *a) {
   if (a->op == OP_FLOAT) {
     double x = a->attr.f;
     Fn1 f = float_functions[op];
     if (f) return ir_float(w, f(x));
+    if (functions_one[op]) return fold_function1(w, op, x);
     if (op == OP_FNEG) return ir_float(w, -x);
     if (op == OP_IS_NAN) return ir_bool(w, x != x);
     if (op == OP_INT_OF_FLOAT && fabs(x) < 9e18) return ir_int(w, (int64_t)x);
@@ -108,8 +132,8 @@ static Node *fold_float(World *w, Op op, double a, double b) {
   case OP_FNE: return ir_bool(w, a != b);
   case OP_FLT: return ir_bool(w, a < b);
   case OP_FLE: return ir_bool(w, a <= b);
-  case OP_ATAN2: return ir_float(w, atan2(a, b));
-  case OP_HYPOT: return ir_float(w, hypot(a, b));
+  case OP_ATAN2: return fold_function2(w, functions_ATAN2, a, b);
+  case OP_HYPOT: return fold_function2(w, functions_HYPOT, a, b);
   default: return NULL;
   }
 }

@@ -45,8 +45,8 @@ typedef struct Emit {
   FuncInfo *funcs;
   gcc_jit_function *helpers[H_COUNT];
   gcc_jit_function *expect, *prefetch;
-  Map opaque;               /* name of a libm function that GCC doesn't know (a literal) -> the function */
-  gcc_jit_function *sincos; /* NULL as long as nothing calls it */
+  Map opaque; /* name of a libm function that GCC doesn't know (a literal) -> the function */
+  Map guards; /* FunctionName + 1 -> the function that guards it (scalar.c) */
   Type *table_types[TF_COUNT];
   Lv *foreigns; /* exported array of addresses, filled in after loading */
   bool uses_libm;
@@ -148,8 +148,6 @@ Rv *call(const Emit *e, gcc_jit_function *f, int n, Rv **args);
 Rv *call_helper(Emit *e, Helper h, Rv *a, Rv *b);
 /* A libm function by its C name. */
 Rv *call_libm(Emit *e, const char *name, int n, Rv **args);
-/* Writes both of x. */
-Rv *call_sincos(Emit *e, Rv *x, Lv *sine, Lv *cosine);
 /* A function of the runtime table; the arguments have the signature's types. */
 Rv *call_table(Emit *e, Rv *mod, RtTableFn f, int n, Rv **args);
 /* A primitive, by its row of rt.def. */
@@ -163,6 +161,8 @@ void fail_emit(Emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3
   call_table((e), (mod), TF_##name, (int)(sizeof((Rv *[]){__VA_ARGS__}) / sizeof(Rv *)), (Rv *[]){__VA_ARGS__})
 
 /* ---- helpers.c, scalar.c, instr.c, emit_objects.c, emit_bags.c, emit.c ----------------------------------------- */
+/* double guarded (f, x…): the result of f, of n numbers, or of libm's function where that one is lost. */
+gcc_jit_function *make_guard(Emit *e, const char *libm, Type *function, int n, FunctionLost lost);
 gcc_jit_function *make_helper(Emit *e, Helper h);
 void emit_scalar(Fn *k, const LInstr *i);
 void emit_instr(Fn *k, const LInstr *i);

@@ -71,6 +71,7 @@ void build_init(Emit *e) {
     }
   map_init(&e->opaque, e->arena);
   map_init(&e->named, e->arena);
+  map_init(&e->guards, e->arena);
   e->expect = g->context_get_builtin_function(e->ctx, "__builtin_expect");
   e->prefetch = g->context_get_builtin_function(e->ctx, "__builtin_prefetch");
 }
@@ -139,9 +140,7 @@ static bool is_exact(const char *name) {
   return false;
 }
 
-/* GCC must not know what the others compute: its own values of them at constants, which it also finds by unrolling,
- * differ in the last bit, and it replaces sinh(atanh(x)) by x/sqrt((1-x)*(1+x)), or sin(atan(x)), in some places even
- * with -frounding-math. What a program prints must not depend on when its machine code was ready. */
+/* What the others compute GCC must not know: scalar.c. */
 static gcc_jit_function *opaque_libm(Emit *e, const char *name, int n) {
   gcc_jit_function *known = map_get(&e->opaque, name);
   if (known) return known;
@@ -156,17 +155,6 @@ Rv *call_libm(Emit *e, const char *name, int n, Rv **args) {
   e->uses_libm = true;
   bool known = is_exact(name);
   return call(e, known ? e->g->context_get_builtin_function(e->ctx, name) : opaque_libm(e, name, n), n, args);
-}
-
-Rv *call_sincos(Emit *e, Rv *x, Lv *sine, Lv *cosine) {
-  e->uses_libm = true;
-  if (!e->sincos) {
-    gcc_jit_param *params[3];
-    for (int k = 0; k < 3; k++) params[k] = e->g->context_new_param(e->ctx, NULL, k ? e->t_ptr : e->t_f64, "x");
-    e->sincos = e->g->context_new_function(e->ctx, NULL, GF_IMPORTED, e->t_void, "sincos", 3, params, 0);
-  }
-  Rv *args[] = {x, address(e, sine), address(e, cosine)};
-  return call(e, e->sincos, 3, args);
 }
 
 /* A function of the runtime by its name, which the linker finds. */

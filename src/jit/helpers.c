@@ -7,6 +7,7 @@
  * Division: INT_MIN / -1 would trap, so a divisor of -1 is a negation. */
 #include "jit/emit.h"
 #include <limits.h>
+#include <stdio.h>
 
 /* A helper under construction. */
 typedef struct H {
@@ -156,6 +157,28 @@ static gcc_jit_function *make_tag(Emit *e) {
   Block *b = give_if(&h, h.entry, is_object(e, h.a), cast(e, load(e, h.a, offsetof(Obj, tag), e->t_i32), e->t_i64));
   Rv *bits = e->g->context_new_bitcast(e->ctx, NULL, h.a, e->t_i64);
   give(&h, b, binary(e, GB_RSHIFT, e->t_i64, bits, k_i64(e, 1)));
+  return h.fn;
+}
+
+gcc_jit_function *make_guard(Emit *e, const char *libm, Type *function, int n, FunctionLost lost) {
+  const GccApi *g = e->g;
+  gcc_jit_param *params[3];
+  Rv *args[3];
+  for (int k = 0; k <= n; k++) params[k] = g->context_new_param(e->ctx, NULL, k ? e->t_f64 : function, k ? "x" : "f");
+  H h = {.e = e};
+  char name[32];
+  snprintf(name, sizeof name, "guarded_%s", libm);
+  h.fn = g->context_new_function(e->ctx, NULL, GF_INTERNAL, e->t_f64, name, n + 1, params, 0);
+  h.entry = block(&h);
+  for (int k = 0; k <= n; k++) args[k] = g->param_as_rvalue(params[k]);
+  Lv *result = g->function_new_local(h.fn, NULL, e->t_f64, "result");
+  g->block_add_assignment(h.entry, NULL, result, g->context_new_call_through_ptr(e->ctx, NULL, args[0], n, args + 1));
+  Rv *found = rv(e, result), *magnitude = call_libm(e, "fabs", 1, &found);
+  Rv *wrong = compare(e, GC_EQ, magnitude, k_f64(e, lost == FUNCTION_ZEROS ? 0 : (double)INFINITY));
+  Block *again = block(&h), *right = block(&h);
+  split(&h, h.entry, likely(e, wrong, false), again, right);
+  give(&h, again, call_libm(e, libm, n, args + 1));
+  give(&h, right, found);
   return h.fn;
 }
 

@@ -50,6 +50,26 @@ void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user) {
   if (lir_use(in->op, LOPERAND_RES) == 'd') give_list(in->res, in->nres, ROLE_DEF, fn, user);
 }
 
+/* ---- Functions --------------------------------------------------------------------------------------------------- */
+static bool calls_function(const LInstr *i) {
+  if (i->op != LOP_SCALAR) return false;
+  switch (i->sub) {
+#define WAVE(NAME, libm, member)                     case OP_##NAME:
+#define FUNCTION1(NAME, libm, sleef, accuracy, lost) case OP_##NAME:
+#define FUNCTION2(NAME, libm, sleef, accuracy, lost) case OP_##NAME:
+#include "support/functions.def"
+  case OP_FPOWI: return true;
+  default: return false;
+  }
+}
+
+bool lir_calls_functions(const LModule *m) {
+  for (int f = 0; f < m->nfuncs; f++)
+    for (int k = 0; k < m->funcs[f]->ncode; k++)
+      if (calls_function(&m->funcs[f]->code[k])) return true;
+  return false;
+}
+
 /* ---- Facts ------------------------------------------------------------------------------------------------------- */
 bool lir_defines_dst(LOp op) {
   char use = lir_use(op, LOPERAND_DST);

@@ -273,11 +273,9 @@ int64_t rt_ipow(int64_t x, int64_t n) {
   return (int64_t)result;
 }
 
-double rt_pow(double x, double y) { return pow(x, y); }
-
 /* pow is exact to within an ulp, which repeated squaring is not; but its exponent is a double, which above 2^53
  * can't say whether n is odd. */
-double rt_powi(double x, int64_t n) {
+double rt_powi(const Functions *f, double x, int64_t n) {
   switch (n) {
   case -1: return 1 / x;
   case 0: return 1;
@@ -286,7 +284,7 @@ double rt_powi(double x, int64_t n) {
   case 3: return x * x * x;
   default: break;
   }
-  double magnitude = pow(fabs(x), (double)n);
+  double magnitude = functions_FPOW(f, fabs(x), (double)n);
   return n % 2 && signbit(x) ? -magnitude : magnitude;
 }
 

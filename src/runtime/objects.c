@@ -37,6 +37,7 @@ void rt_init(Rt *rt, Heap *heap) {
   rt_keep_blocks(rt);
   rt->budget = -1;
   rt->rights = RIGHTS_ALL;
+  rt->functions = &functions_of_libm;
   rt->eval_stack_limit = (size_t)LIMIT_STACK_BYTES;
   rt->desc_closure = &desc_closure;
   rt->desc_env = &desc_env;

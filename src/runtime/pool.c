@@ -139,6 +139,7 @@ static void drop_error(Rt *rt, RtError *e) {
 /* What the worker's Rt shares with the VM's own during a run. It writes nothing: see rt_leave_worker. */
 static void follow(Rt *rt, const Rt *main) {
   rt->strict = main->strict;
+  rt->functions = main->functions;
   rt->rights = main->rights;
   rt->evaluate = main->evaluate;
   rt->eval_stack_limit = main->eval_stack_limit;

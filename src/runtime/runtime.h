@@ -13,6 +13,7 @@
  * aborts or jumps; allocation goes through rt->heap. */
 #ifndef ATLED_RUNTIME_H
 #define ATLED_RUNTIME_H
+#include "support/functions.h"
 #include "support/rights.h"
 #include "support/support.h"
 
@@ -225,10 +226,11 @@ struct Rt {
   /* RT_INTERRUPTED; RT_CLOCK: look at the deadline; RT_STOP: at the fork that the job under way belongs to. Set by
    * other threads: see rt_interrupted */
   int32_t interrupt;
-  int32_t strict;    /* strict floating point */
-  int32_t unwinding; /* every entry of machine code fails */
-  int32_t failed;    /* the call under way of a function with two results ends with an error */
-  char *stack_limit; /* machine stack must stay above: rt_set_stack_limit */
+  int32_t strict;             /* strict floating point */
+  const Functions *functions; /* rt_init: the C library's. Open where code is run that calls them */
+  int32_t unwinding;          /* every entry of machine code fails */
+  int32_t failed;             /* the call under way of a function with two results ends with an error */
+  char *stack_limit;          /* machine stack must stay above: rt_set_stack_limit */
   Heap *heap;
   int64_t live; /* objects that counts will free */
   RtError error;
@@ -513,14 +515,13 @@ typedef enum RtPrimId {
 extern const RtPrimFn rt_prims[RTP_COUNT];
 
 /* Scalar operations beyond C's own, shared by evaluator and machine code (called through the table). */
-double rt_powi(double x, int64_t n);
+double rt_powi(const Functions *f, double x, int64_t n);
 int64_t rt_ipow(int64_t x, int64_t n);
 int64_t rt_int_of_float(double x);
 double rt_digamma(double x);
 double rt_trigamma(double x);
 double rt_fmin(double a, double b);
 double rt_fmax(double a, double b);
-double rt_pow(double x, double y);
 double rt_sign(double x);  /* -1, 1, or x itself where it is 0 or NaN */
 double rt_round(double x); /* half away from zero */
 

@@ -264,9 +264,11 @@ static void test_scalars(void) {
   CHECK(near(rt_trigamma(-0.5), 8.9348022005446793094));
   CHECK(near(rt_trigamma(50), 0.020201333226697125806));
   CHECK(isnan(rt_digamma(-2)) && rt_trigamma(-2) == INFINITY && rt_digamma(0) == -INFINITY);
-  CHECK(rt_powi(2, 10) == 1024 && rt_powi(-1, INT64_MAX) == -1 && rt_powi(0, 0) == 1 && rt_powi(2, -2) == 0.25 &&
-        rt_powi(-2, 3) == -8);
-  CHECK(rt_powi(-0.0, -1) == -INFINITY && rt_powi(-3, 5) == -243 && rt_powi(-3, 4) == 81);
+  CHECK(rt_powi(&functions_of_libm, 2, 10) == 1024 && rt_powi(&functions_of_libm, -1, INT64_MAX) == -1 &&
+        rt_powi(&functions_of_libm, 0, 0) == 1 && rt_powi(&functions_of_libm, 2, -2) == 0.25 &&
+        rt_powi(&functions_of_libm, -2, 3) == -8);
+  CHECK(rt_powi(&functions_of_libm, -0.0, -1) == -INFINITY && rt_powi(&functions_of_libm, -3, 5) == -243 &&
+        rt_powi(&functions_of_libm, -3, 4) == 81);
   CHECK(rt_ipow(3, 4) == 81 && rt_ipow(2, 64) == 0 && rt_ipow(-1, 3) == -1);
   CHECK(rt_int_of_float(NAN) == 0 && rt_int_of_float(1e30) == INT64_MAX && rt_int_of_float(-1e30) == INT64_MIN &&
         rt_int_of_float(-1.9) == -1);
