@@ -162,8 +162,8 @@ Status rt_fail_ended(Rt *rt, ErrorKind why) {
 }
 
 Status rt_poll(Rt *rt) {
-  int32_t why = rt_interrupted(rt);
-  rt_clear_interrupt(rt);
+  int32_t why = __atomic_exchange_n(&rt->interrupt, 0, __ATOMIC_SEQ_CST); /* one that comes now stays */
+  reset_entry_limit(rt);
   if (rt->job && why != RT_INTERRUPTED && pool_stops(rt)) return rt_fail_ended(rt, ERR_STOPPED);
   if (rt->deadline > 0 && rt_now() > rt->deadline) return rt_fail_ended(rt, ERR_TIME);
   if (why == RT_INTERRUPTED) return rt_fail_ended(rt, ERR_INTERRUPT);

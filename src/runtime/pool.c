@@ -240,14 +240,14 @@ static void do_here(Rt *rt, Job *j) {
   j->done = 1;
 }
 
-/* What is compiled meanwhile serves the others. */
-static void doze_and_tick(Rt *rt, Job *j) {
+/* What is compiled meanwhile serves the others. `fails`: an error is in rt->error, which the tick would clear. */
+static void doze_and_tick(Rt *rt, Job *j, bool fails) {
   if (pool_is_forked(rt->pool)) {
     do_here(rt, j);
     return;
   }
   doze(rt->pool, j);
-  if (rt->worker == 0 && rt->budget >= 0 && rt->tick) rt->tick(rt->ticker, NULL);
+  if (!fails && rt->worker == 0 && rt->budget >= 0 && rt->tick) rt->tick(rt->ticker, NULL);
 }
 
 /* Does another thread's offer while this one waits for job j. False: there is none. */
@@ -272,7 +272,7 @@ static bool wait_for(Rt *rt, Job *j, bool fails) {
     }
     if (!fails && help(rt, j, &fails)) turn = 0;
     else if (turn < AWAKE_TURNS) pause_a_little(turn);
-    else doze_and_tick(rt, j);
+    else doze_and_tick(rt, j, fails);
   }
   return fails && !failed_before;
 }
