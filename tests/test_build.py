@@ -224,7 +224,7 @@ def test_gmm(folder):
         must(atled, "build", "gmm.atl", "-o", "libgmm.so", "--header", "gmm.h", "--functions=grad:objective", f"--cpu={level}", cwd=folder)
         must("strip", f"{folder}/libgmm.so")
         size = os.path.getsize(f"{folder}/libgmm.so")
-        check(size < 112_000, f"libgmm.so takes {size} bytes")
+        check(size < 128_000, f"libgmm.so takes {size} bytes")
         must("cc", *WARNINGS, "-I", folder, "-I", f"{source}/include", f"{here}/compare.c", "-o", f"{folder}/compare",
              f"{folder}/libgmm.so", library, "-lm", f"-Wl,-rpath,{folder}:{os.path.dirname(library)}")
         r = run(f"{folder}/compare", f"{folder}/gmm.atl", "0" if level == "native" else level[1])

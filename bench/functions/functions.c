@@ -241,7 +241,7 @@ int main(int argc, char **argv) {
   Functions all[3];
   for (int family = 0; family < 3; family++) {
     char why[512];
-    functions_init(&all[family], (FunctionFamily)family);
+    functions_init(&all[family], (FunctionFamily)family, 0);
     if (!functions_open(&all[family], why, sizeof why)) {
       fprintf(stderr, "%s\n", why);
       return 2;

@@ -24,6 +24,7 @@ static int mode_of(const char *text) {
 
 static bool is_mode(const char *text) { return mode_of(text) < MODES; }
 static bool is_switch(const char *text) { return strcmp(text, "0") == 0 || strcmp(text, "1") == 0; }
+static bool is_lanes(const char *text) { return strcmp(text, "on") == 0 || strcmp(text, "off") == 0; }
 static bool is_level(const char *text) { return *text >= '0' && *text <= '3' && !text[1]; }
 
 static bool is_program(const char *text) { return access(text, X_OK) == 0; }
@@ -68,6 +69,7 @@ static const struct {
     {"ATLED_JIT", is_mode, "auto, off or always"},
     {"ATLED_STRICT_FP", is_switch, "0 or 1"},
     {"ATLED_OPT", is_level, "0, 1, 2 or 3"},
+    {"ATLED_LANES", is_lanes, "on or off"},
     {"ATLED_CACHE_SIZE", is_size, "a number of bytes, as in 100M or 2G"},
     {"ATLED_DUMP_JIT", is_folder, "a folder"},
     {"ATLED_COMPILER", is_program, "the program atled-compiler"},
@@ -170,6 +172,8 @@ JitOptions settings_jit(AtledVM *vm) {
   options.dump_dir = setting("ATLED_DUMP_JIT");
   options.cache_dir = settings_cache_folder(vm);
   options.cache_limit = settings_cache_limit(vm);
+  const char *lanes = setting("ATLED_LANES");
+  options.no_lanes = lanes && strcmp(lanes, "off") == 0;
   if (level) options.opt_level = *level - '0';
   return options;
 }

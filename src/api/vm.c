@@ -126,7 +126,11 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->rt.user = vm;
   vm->rt.strict = config->strict;
   bool fuses = jit_fuses(jit_cpu(config->cpu));
-  functions_init(&vm->functions, config->strict ? FUNCTIONS_LIBM : fuses ? FUNCTIONS_FUSED : FUNCTIONS_PLAIN);
+  functions_init(&vm->functions,
+                 config->strict ? FUNCTIONS_LIBM
+                 : fuses        ? FUNCTIONS_FUSED
+                                : FUNCTIONS_PLAIN,
+                 functions_width(jit_cpu(config->cpu)));
   vm->rt.functions = &vm->functions;
   vm->rt.steal = settings_steal();
   vm->rt.args = config->args;

@@ -102,7 +102,8 @@ static void leave_thread(void *context) {
 }
 
 static void open_functions(const BuiltLibrary *l) {
-  functions_init(&state.functions, l->functions ? (FunctionFamily)(l->functions - 1) : FUNCTIONS_LIBM);
+  functions_init(&state.functions, l->functions ? (FunctionFamily)(l->functions - 1) : FUNCTIONS_LIBM,
+                 functions_width(l->cpu));
   state.complete = functions_open(&state.functions, state.why, sizeof state.why);
 }
 

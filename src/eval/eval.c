@@ -196,6 +196,15 @@ static inline bool spend(Rt *rt, const DInstr *pc, const DFunc *callee) {
   X(TAG, i, rt_tag(A.p)) X(CLOSURE_ID, i, (int64_t)((ClosureObj *)A.p)->fn->id)
 /* clang-format on */
 
+/* The tree of additions over the instruction's partial sums. */
+static double sum_of_lanes(const Slot *r, const LInstr *in) {
+  double sums[LIMIT_LANES];
+  for (int k = 0; k < in->nargs; k++) sums[k] = r[in->args[k]].f;
+  for (int n = in->nargs / 2; n > 0; n /= 2)
+    for (int k = 0; k < n; k++) sums[k] += sums[k + n];
+  return sums[0];
+}
+
 /* Runs function `index` of m with the arguments as they are: owned parameters are taken. */
 static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry_res) {
   static const void *const scalars[OP_COUNT] = {
@@ -267,6 +276,18 @@ op_IMMEDIATE: DST.p = rt_immediate(pc->imm.i); NEXT;
 op_GLOBAL: DST = m->globals[pc->a][pc->b]; NEXT;
 op_JUMP: pc = pc->imm.to; GO;
 /* clang-format on */
+op_LANE_OPEN:
+  for (int k = 1; k < pc->src->nres; k++) r[pc->src->res[k]].f = -0.0;
+  r[pc->src->res[0]] = A;
+  NEXT;
+op_LANE_ADD : {
+  double *sum = &r[pc->src->res[A.i & (pc->src->nres - 1)]].f;
+  *sum = pc->c < 0 ? *sum + B.f : fma(B.f, C.f, *sum);
+  NEXT;
+}
+op_LANE_SUM:
+  DST.f = sum_of_lanes(r, pc->src);
+  NEXT;
 op_BACK:
   if (rt->budget >= 0) {
     fr->fn->loops[pc->a].heat.begun++;

@@ -204,6 +204,7 @@ static void make_frame(Fn *k) {
     k->regs[r] = e->g->function_new_local(k->fn, NULL, type_of_kind(e, f->regs[r].kind), name);
     if (f->regs[r].kind == R_PTR) assign(k, k->regs[r], k_null(e));
   }
+  open_partial_sums(k);
   if (has_loops(f)) k->rt = load_rt_once(k);
   k->args = slot_buffer(k, most_args, "args");
   k->res = slot_buffer(k, most_results, "results");
@@ -264,6 +265,10 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   k.labels = NEW_ARRAY(e->arena, Block *, f->nlabels + 1);
   map_init(&k.cleanups, e->arena);
   map_init(&k.waves, e->arena);
+  map_init(&k.partial, e->arena);
+  map_init(&k.wide_sums, e->arena);
+  map_init(&k.lane_loops, e->arena);
+  if (e->width && has_loops(f)) k.lanes = lanes_facts(e->arena, e->m, f);
   flow_init(&k.flow, e->arena, e->m, f);
   for (bool again = true; again;) {
     again = false;
@@ -281,6 +286,8 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
     if (here && late[c]) check_stack(&k);
     if (here) emit_instr(&k, i);
     flow_step(&k.flow, i);
+    int done = here && i->op == LOP_LABEL && k.lanes ? emit_lanes(&k, c) : c;
+    while (c < done) flow_step(&k.flow, &f->code[++c]);
     if (e->error) return;
   }
   if (k.cur) fail_emit(e, "function %s has no return at its end", f->name);

@@ -4,7 +4,7 @@
 #define ATLED_EMIT_H
 #include "jit/toolchain/guard.h"
 #include "jit/rt_table.h"
-#include "lir/lir.h"
+#include "lir/lanes.h"
 
 typedef gcc_jit_rvalue Rv;
 typedef gcc_jit_lvalue Lv;
@@ -50,7 +50,9 @@ typedef struct Emit {
   Type *table_types[TF_COUNT];
   Lv *foreigns; /* exported array of addresses, filled in after loading */
   bool uses_libm;
-  bool fuses; /* the CPU has products and sums in one operation */
+  bool fuses;       /* the CPU has products and sums in one operation */
+  int width;        /* numbers of a vector; 0: loops run one iteration at a time */
+  Type *vectors[9]; /* of floats, by their number: libgccjit takes each that it makes for a type of its own */
   /* Begins all exported names. NULL: code for a VM, whose names begin with nothing, and which reaches the runtime
    * through Mod.table; else it names what it calls, for the linker */
   const char *prefix;
@@ -84,6 +86,7 @@ void flow_init(Flow *w, Arena *a, const LModule *m, const LFunc *f);
 void flow_restart(Flow *w);
 /* Advances over one instruction; false if nothing that was known about a label had to change. */
 bool flow_step(Flow *w, const LInstr *i);
+bool has_loops(const LFunc *f);
 /* What the function has to release if instruction i fails in the current state; into out[words]. */
 void flow_on_failure(const Flow *w, const LInstr *i, uint64_t *out);
 
@@ -117,6 +120,10 @@ typedef struct Fn {
   const uint8_t *sums;     /* by register, see sums.c */
   Lv *both;                /* a sine and a cosine: scalar.c; NULL as long as nothing needs it */
   Map waves;               /* the later one of the two (LInstr) -> where its value is */
+  Map partial;             /* the first register of partial sums, + 1 -> the array that they are in: emit_lanes.c */
+  Map wide_sums;           /* those arrays that a loop on vectors adds to */
+  Map lane_loops;          /* the LABEL of a loop that runs several iterations at once -> LaneLoop */
+  const LaneFacts *lanes;  /* NULL: no loop runs several iterations at once */
 } Fn;
 Rv *k_site(const Fn *k, uint32_t site); /* the VM's number of a site of the module */
 
@@ -166,6 +173,18 @@ gcc_jit_function *make_guard(Emit *e, const char *libm, Type *function, int n, F
 gcc_jit_function *make_helper(Emit *e, Helper h);
 void emit_scalar(Fn *k, const LInstr *i);
 void emit_instr(Fn *k, const LInstr *i);
+/* The next cosine (sine) of the number whose sine (cosine) instruction i computes, later in its basic block; NULL. */
+const LInstr *wave_partner(const LFunc *f, const LInstr *i);
+Rv *load_functions(Fn *k); /* const Functions * */
+/* emit_lanes.c */
+/* Makes the arrays of the function's partial sums, whose registers are elements of them. */
+void open_partial_sums(Fn *k);
+void emit_lane_open(Fn *k, const LInstr *i);
+void emit_lane_add(Fn *k, const LInstr *i);
+void emit_lane_sum(Fn *k, const LInstr *i);
+/* Before the loop whose label, instruction `head`, was just placed: the same for several iterations at once, if it can
+ * be done. The last instruction that needs no code any more. */
+int emit_lanes(Fn *k, int head);
 /* products.c: the product of floats, and what has to be known, by register, to emit it. */
 Rv *emit_product(Fn *k, const LInstr *i, Rv *a, Rv *b);
 Rv *emit_negation(Fn *k, const LInstr *i, Rv *a);
@@ -217,7 +236,6 @@ bool func_fallible(const LFunc *f);
 void choose_conventions(Emit *e);
 /* Which instructions check_stack has to stand before. A function without loops has no jump back. */
 const bool *plan_stack_checks(const Emit *e, const LFunc *f, bool *on_entry);
-bool has_loops(const LFunc *f);
 void check_stack(Fn *k);
 void emit_call(Fn *k, const LInstr *i);
 Rv *end_unwinding(Emit *e, Rv *mod);

@@ -90,12 +90,6 @@ static void flow_checks(const Emit *e, const LFunc *f, bool *late) {
   }
 }
 
-bool has_loops(const LFunc *f) {
-  for (int c = 0; c < f->ncode; c++)
-    if (f->code[c].op == LOP_LOOP_HEAD) return true;
-  return false;
-}
-
 const bool *plan_stack_checks(const Emit *e, const LFunc *f, bool *on_entry) {
   /* Recursion also runs through closures, so whatever has an entry counts as recursive. */
   bool recursive = f->recursive || (f->is_entry && func_fallible(f)), loops = has_loops(f);

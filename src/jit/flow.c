@@ -91,3 +91,9 @@ void flow_on_failure(const Flow *w, const LInstr *i, uint64_t *out) {
   default: break;
   }
 }
+
+bool has_loops(const LFunc *f) {
+  for (int c = 0; c < f->ncode; c++)
+    if (f->code[c].op == LOP_LOOP_HEAD) return true;
+  return false;
+}

@@ -89,13 +89,6 @@ static void emit_fail(Fn *k, const LInstr *i) {
   k->cur = NULL;
 }
 
-/* GCC's vectoriser would compute the terms of a loop's sums in vectors, to take these apart again for additions in
- * order: slower than the chains by a half. It leaves loops with an asm alone. */
-static void keep_chains(Fn *k) {
-  const GccApi *g = k->e->g;
-  g->extended_asm_set_volatile_flag(g->block_add_extended_asm(k->cur, NULL, ""), 1);
-}
-
 /* Nonzero if there is an interrupt. libgccjit drops `volatile` from what a pointer points to, so an asm does the
  * comparison, which can't leave the loop then and takes no register, or else gives the pointer. */
 static Rv *interrupt_flag(Fn *k) {
@@ -427,9 +420,10 @@ void emit_instr(Fn *k, const LInstr *i) {
     break;
   case LOP_BRANCH: emit_branch(k, i); break;
   case LOP_SWITCH: emit_switch(k, i); break;
-  case LOP_LOOP_HEAD:
-    if (i->b == 2) keep_chains(k);
-    break;
+  case LOP_LOOP_HEAD: break;
+  case LOP_LANE_OPEN: emit_lane_open(k, i); break;
+  case LOP_LANE_ADD: emit_lane_add(k, i); break;
+  case LOP_LANE_SUM: emit_lane_sum(k, i); break;
   case LOP_POLL: emit_poll(k, i); break;
   case LOP_CHECK_INDEX: emit_check_index(k, i); break;
   case LOP_CHECK_SLICE: emit_check_slice(k, i); break;

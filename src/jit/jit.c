@@ -173,7 +173,7 @@ static bool is_strict(const Jit *j, const LModule *m) { return j->options.strict
 
 uint64_t jit_key(const Jit *j, const LModule *m, uint64_t hash) {
   uint64_t h = hash_mix(hash, (uint64_t)m->nfuncs);
-  h = hash_mix(h, (uint64_t)j->options.opt_level * 2 + is_strict(j, m));
+  h = hash_mix(h, (uint64_t)(j->options.opt_level * 4 + j->options.no_lanes * 2) + is_strict(j, m));
   h = hash_mix(h, (uint64_t)jit_cpu(j->options.cpu));
   h = hash_mix(h, rt_table_version());
   return hash_mix(h, build_identity());
@@ -348,6 +348,7 @@ Order *jit_new_order(Jit *j, const LModule *m, uint64_t key, Folder *folder) {
                    .memory = j->options.memory,
                    .seconds = j->options.seconds,
                    .opt_level = j->options.opt_level,
+                   .lanes = !j->options.no_lanes,
                    .cpu = jit_cpu(j->options.cpu),
                    .cache_limit = j->cache.limit,
                    .strict = is_strict(j, m)};

@@ -15,6 +15,7 @@ typedef struct JitOptions {
   uint64_t cache_limit; /* bytes on disk; 0: the default, 256 MB */
   int opt_level;        /* 0 … 3 */
   int cpu;              /* x86-64 level; 0: this CPU's */
+  bool no_lanes;        /* loops run one iteration at a time */
   bool strict;          /* GCC rounds nothing itself; a strict module is compiled so in any case */
   bool in_process;      /* GCC runs in this process, not in one of its own */
   bool never_here;      /* where there is no process of its own, GCC doesn't run */

@@ -63,6 +63,11 @@ static void learn_instr(Plan *p, const LInstr *i) {
   if (i->op == LOP_LOAD) learn(p, i->dst, FUSED);
   for (int k = 0; k < i->nres && i->op == LOP_CALL; k++) learn(p, i->res[k], FUSED);
   if (i->op == LOP_STORE) learn(p, i->dst, SEEN | MINUEND);
+  if (i->op == LOP_LANE_ADD) {
+    learn(p, i->b, SEEN | MINUEND);
+    learn(p, i->c, SEEN | MINUEND);
+  }
+  if (i->op == LOP_LANE_SUM) learn(p, i->dst, FUSED);
   for (int k = 0; k < i->nargs && hands_on(i); k++) learn(p, i->args[k], SEEN | MINUEND);
 }
 

@@ -80,7 +80,7 @@ static const char *const of_libm[FN_COUNT] = {
 #include "support/functions.def"
 };
 
-static Rv *load_functions(Fn *k) { return load(k->e, rt_of(k), offsetof(Rt, functions), k->e->t_ptr); }
+Rv *load_functions(Fn *k) { return load(k->e, rt_of(k), offsetof(Rt, functions), k->e->t_ptr); }
 
 static Type *type_of_function(Emit *e, int n) {
   Type *params[] = {e->t_f64, e->t_f64};
@@ -103,7 +103,7 @@ static gcc_jit_function *guard_of(Emit *e, FunctionName name, Type *type, int n)
 static bool is_wave(const LInstr *i) { return i->op == LOP_SCALAR && (i->sub == OP_SIN || i->sub == OP_COS); }
 
 /* The next cosine (sine) of the number whose sine (cosine) instruction i computes, later in its basic block; NULL. */
-static const LInstr *partner(const LFunc *f, const LInstr *i) {
+const LInstr *wave_partner(const LFunc *f, const LInstr *i) {
   const LInstr *end = f->code + f->ncode;
   if (end - i > LIMIT_PARTNER_LOOK) end = i + LIMIT_PARTNER_LOOK;
   for (const LInstr *j = i + 1; i->dst != i->a && j < end; j++) {
@@ -135,7 +135,7 @@ static void emit_wave(Fn *k, const LInstr *i) {
   assign(k, k->both, e->g->context_new_call_through_ptr(e->ctx, NULL, target, 1, &x));
   Rv *both[] = {rv(e, e->g->lvalue_access_field(k->both, NULL, fields[0])),
                 rv(e, e->g->lvalue_access_field(k->both, NULL, fields[1]))};
-  const LInstr *other = partner(k->f, i);
+  const LInstr *other = wave_partner(k->f, i);
   if (other) {
     Lv *later = e->g->function_new_local(k->fn, NULL, e->t_f64, "wave");
     assign(k, later, both[i->sub == OP_SIN]);

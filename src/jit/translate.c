@@ -152,6 +152,7 @@ static bool translate_guarded(Work *w) {
   w->e.arena = &w->arena;
   w->e.m = w->m;
   w->e.fuses = jit_fuses(w->order->cpu);
+  w->e.width = w->order->lanes ? functions_width(w->order->cpu) : 0;
   w->e.prefix = w->order->prefix[0] ? w->order->prefix : NULL;
   bool emitted = emit_module(&w->e);
   if (emitted) emit_pointers(&w->e);

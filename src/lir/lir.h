@@ -152,8 +152,9 @@ typedef enum Role { ROLE_READ, ROLE_TAKE, ROLE_INOUT, ROLE_DEF, ROLE_DEF_BORROWE
 typedef void (*RoleFn)(void *user, int32_t *reg, Role role);
 /* Calls fn for each register operand, uses before definitions. */
 void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user);
-/* Does an instruction call a function of support/functions.def? */
-bool lir_calls_functions(const LModule *m);
+/* Does it call a function of support/functions.def? */
+bool lir_calls_function(const LInstr *in);
+bool lir_calls_functions(const LModule *m);         /* does an instruction? */
 bool lir_defines_dst(LOp op);                       /* its dst is a register that it writes */
 bool lir_defines_results(LOp op);                   /* likewise its res */
 bool lir_never_counted(LOp op);                     /* what it defines needs no counting */

@@ -22,6 +22,9 @@ static void give_args(const LModule *m, LInstr *in, RoleFn fn, void *user) {
   }
 }
 
+/* Are the results of op replaced in place? */
+static bool replaces_results(LOp op) { return lir_use(op, LOPERAND_RES) == 'i'; }
+
 static void give_list(int32_t *regs, int n, Role role, RoleFn fn, void *user) {
   for (int i = 0; i < n; i++)
     if (regs[i] >= 0) fn(user, &regs[i], role);
@@ -48,10 +51,11 @@ void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user) {
   default: break;
   }
   if (lir_use(in->op, LOPERAND_RES) == 'd') give_list(in->res, in->nres, ROLE_DEF, fn, user);
+  if (replaces_results(in->op)) give_list(in->res, in->nres, ROLE_INOUT, fn, user);
 }
 
 /* ---- Functions --------------------------------------------------------------------------------------------------- */
-static bool calls_function(const LInstr *i) {
+bool lir_calls_function(const LInstr *i) {
   if (i->op != LOP_SCALAR) return false;
   switch (i->sub) {
 #define WAVE(NAME, libm, member)                     case OP_##NAME:
@@ -66,7 +70,7 @@ static bool calls_function(const LInstr *i) {
 bool lir_calls_functions(const LModule *m) {
   for (int f = 0; f < m->nfuncs; f++)
     for (int k = 0; k < m->funcs[f]->ncode; k++)
-      if (calls_function(&m->funcs[f]->code[k])) return true;
+      if (lir_calls_function(&m->funcs[f]->code[k])) return true;
   return false;
 }
 

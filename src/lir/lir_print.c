@@ -18,6 +18,7 @@
  * An instruction has its destination, results, operation, immediate, sub, operands a, b and c, arguments and site, as
  * far as its row in lir.def knows them. Registers are written with their kind: i3 integer, f4 float, p5 pointer (p5!
  * owned), r6 raw; _ is none. SLOTS are letters of kinds too: i, f, p. */
+#include "lir/lanes.h"
 #include "lir/lir_internal.h"
 #include <string.h>
 
@@ -202,7 +203,16 @@ static void print_args(const LFunc *f, const LInstr *in, Str *out) {
   str_addc(out, ')');
 }
 
-static void print_instr(const LFunc *f, const LInstr *in, Str *out) {
+/* In a line behind the head of a loop: what lanes_find says of it. */
+static void print_lanes(const LaneFacts *facts, int label, Str *out) {
+  LaneLoop l;
+  if (label < 0 || !lanes_find(out->arena, facts, label, &l)) return;
+  str_puts(out, "    # ");
+  lanes_describe(facts, &l, out);
+  str_addc(out, '\n');
+}
+
+static void print_instr(const LFunc *f, const LInstr *in, const LaneFacts *facts, Str *out) {
   str_puts(out, in->op == LOP_LABEL ? "  " : "    ");
   if (in->dst >= 0) {
     print_reg(f, in->dst, out);
@@ -217,6 +227,7 @@ static void print_instr(const LFunc *f, const LInstr *in, Str *out) {
   print_args(f, in, out);
   if (in->site) str_printf(out, " @%u", in->site);
   str_addc(out, '\n');
+  if (in->op == LOP_LOOP_HEAD) print_lanes(facts, (int)(in - f->code) - 1, out);
 }
 
 /* ---- Functions --------------------------------------------------------------------------------------------------- */
@@ -235,7 +246,7 @@ static void print_head(const LFunc *f, int number, Str *out) {
   str_printf(out, " id=%llx caps=%d labels=%d\n", (unsigned long long)f->id, f->ncaps, f->nlabels);
 }
 
-static void print_func(Descs *d, const LFunc *f, int number, Str *out) {
+static void print_func(Descs *d, const LModule *m, const LFunc *f, int number, Str *out) {
   print_head(f, number, out);
   str_puts(out, "  regs ");
   for (int r = 0; r < f->nregs; r++) str_addc(out, f->regs[r].owned ? 'P' : LIR_LETTERS[f->regs[r].kind]);
@@ -248,7 +259,8 @@ static void print_func(Descs *d, const LFunc *f, int number, Str *out) {
     }
     str_puts(out, ")\n");
   }
-  for (int k = 0; k < f->ncode; k++) print_instr(f, &f->code[k], out);
+  const LaneFacts *facts = lanes_facts(out->arena, m, f);
+  for (int k = 0; k < f->ncode; k++) print_instr(f, &f->code[k], facts, out);
 }
 
 void lir_print(const LModule *m, Str *out) {
@@ -271,7 +283,7 @@ void lir_print(const LModule *m, Str *out) {
   for (int i = 0; i < m->nglobals; i++) str_printf(out, "global %d %d\n", i, m->globals[i]);
   for (int i = 1; i < m->nsites; i++) print_site(&m->sites[i], i, out);
   for (int i = 0; i < m->nfuncs; i++) {
-    print_func(&d, m->funcs[i], i, out);
+    print_func(&d, m, m->funcs[i], i, out);
     left += !m->funcs[i]->ncode;
   }
   /* a module is compiled whole: what has no code here is all that could be left to the evaluator */

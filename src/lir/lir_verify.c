@@ -113,6 +113,9 @@ static const char *check_special(const Check *c) {
   const LReg *r = c->f->regs;
   if (lir_use(c->in->op, LOPERAND_ARGS) == 'c') return check_call(c);
   if (lir_ops[c->in->op].flow == LFLOW_RETURN) return check_return(c);
+  int lanes = c->in->op == LOP_LANE_SUM ? c->in->nargs : c->in->nres;
+  bool partial = c->in->op == LOP_LANE_OPEN || c->in->op == LOP_LANE_ADD || c->in->op == LOP_LANE_SUM;
+  if (partial && (lanes < 1 || lanes & (lanes - 1))) return "partial sums whose number is no power of two";
   if (c->in->op == LOP_MOVE && r[c->in->dst].kind != r[c->in->a].kind) return "a move between kinds";
   if ((c->in->op == LOP_RELEASE || c->in->op == LOP_KEEP) && !r[c->in->a].owned) return "a release of what isn't owned";
   return NULL;

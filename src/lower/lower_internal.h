@@ -11,7 +11,7 @@
  *   lower_control.c switches, functions' bodies, tail calls
  *   lower_cons.c    tail calls modulo constructor
  *   lower_loop.c    loops
- *   lower_chains.c  which loops add up in several chains
+ *   lower_lanes.c   which loops have partial sums
  *   openings.c      fields moved out of uniquely referenced variants at their last use; reuse of their memory
  *   ownership.c     liveness on the finished code; puts in RETAIN, RELEASE and CLEAR
  *
@@ -255,14 +255,24 @@ void lower_cons_return(Fn *fn, int value);
 /* lower_loop.c */
 Row lower_loop(Frame *fr, Node *x);
 
-/* lower_chains.c */
+/* lower_lanes.c */
 /* A number without what it waits for: a trip count that waits for checks may be a constant. */
 static inline const Node *lower_unwaited(const Node *n) {
   while (n->op == OP_AFTER) n = n->ops[0];
   return n;
 }
-/* Does the loop only add numbers up, in free order, by so little work that the additions wait for each other? */
-bool lower_chains(Lower *m, const Node *loop);
+/* s +. t in the body of a loop, where s is what the loop adds up in slot `slot`, or a part of that. */
+typedef struct LaneAddition {
+  Node *term; /* t */
+  int slot;
+  bool fused; /* t is a product that nothing else reads: it isn't rounded */
+} LaneAddition;
+typedef struct LaneSums {
+  Map additions; /* CADD -> LaneAddition */
+  Map fused;     /* products that aren't rounded, and so not computed alone */
+} LaneSums;
+/* The additions of the loop's body, if all of its state are partial sums; else NULL. */
+const LaneSums *lower_lanes(Lower *m, const Node *loop);
 
 /* ---- ownership.c ---- */
 void own_insert(Fn *fn);

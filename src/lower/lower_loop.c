@@ -10,8 +10,8 @@
  * depth. Else the block is allocated when the first row is known, and rows are copied in. A loop with a condition
  * grows it.
  *
- * A loop that only adds numbers up, in free order, does so in four chains when it is long (lower_chains): four
- * iterations a turn, each with a sum of its own, for an addition waits for the one before it. */
+ * A loop that only adds numbers up, in free order, has partial sums (lower_lanes.c): an addition waits for the one
+ * before it, and machine code may run several iterations at once. */
 #include "facts/ir_loop_facts.h"
 #include "lower/lower_internal.h"
 #include <string.h>
@@ -47,10 +47,12 @@ typedef struct Loop {
   int head, end;
   /* label before it and register: iterations go on up to `limit` before interrupts are looked for; -1 none */
   int chunk, limit;
-  int limit_at;  /* index of the instruction that sets it */
-  int64_t turns; /* so many iterations at most without a look for interrupts, see unpolled_turns */
-  bool chained;  /* its last few iterations, or a short one */
-  bool rare;     /* of few iterations, though of how many isn't known */
+  int limit_at;         /* index of the instruction that sets it */
+  int64_t turns;        /* so many iterations at most without a look for interrupts, see unpolled_turns */
+  bool down;            /* the index runs down, which partial sums don't need */
+  const LaneSums *sums; /* the state are partial sums; NULL: it isn't */
+  int **lanes;          /* their registers, by slot */
+  bool rare;            /* of few iterations, though of how many isn't known */
 } Loop;
 
 static World *world(Loop *lp) { return lp->fn->m->w; }
@@ -485,8 +487,8 @@ static void load_elements(Loop *lp) {
 static void test_condition(Loop *lp) {
   Fn *fn = lp->fn;
   if (!lp->l->has_cond) {
-    int limit = lp->limit >= 0 ? lp->limit : lp->l->down ? fn_int(fn, -1) : lp->n;
-    fn_branch(fn, lp->l->down ? fn_scalar(fn, OP_ILT, limit, lp->i) : fn_scalar(fn, OP_ILT, lp->i, limit), lp->end);
+    int limit = lp->limit >= 0 ? lp->limit : lp->down ? fn_int(fn, -1) : lp->n;
+    fn_branch(fn, lp->down ? fn_scalar(fn, OP_ILT, limit, lp->i) : fn_scalar(fn, OP_ILT, lp->i, limit), lp->end);
     return;
   }
   const LoopInfo *l = lp->l;
@@ -546,13 +548,13 @@ static bool runs_rarely(const Loop *lp) {
 static void open_chunk(Loop *lp) {
   Fn *fn = lp->fn;
   lp->limit = lp->chunk = -1;
-  if (lp->l->has_cond || is_brief(lp) || lp->chained || lp->rare) return;
+  if (lp->l->has_cond || is_brief(lp) || lp->rare) return;
   lp->chunk = fn_label(fn);
   fn_place(fn, lp->chunk);
-  int far = fn_scalar(fn, lp->l->down ? OP_ISUB : OP_IADD, lp->i, fn_int(fn, lp->turns));
+  int far = fn_scalar(fn, lp->down ? OP_ISUB : OP_IADD, lp->i, fn_int(fn, lp->turns));
   lp->limit = fn_reg(fn, R_INT);
-  int end = lp->l->down ? fn_int(fn, -1) : lp->n;
-  fn_emit(fn, LOP_SCALAR, lp->limit, far, end, -1)->sub = lp->l->down ? OP_IMAX : OP_IMIN;
+  int end = lp->down ? fn_int(fn, -1) : lp->n;
+  fn_emit(fn, LOP_SCALAR, lp->limit, far, end, -1)->sub = lp->down ? OP_IMAX : OP_IMIN;
   lp->limit_at = fn->code.len - 1;
 }
 
@@ -567,7 +569,7 @@ static void close_chunk(Loop *lp) {
     return;
   }
   int done = fn_label(fn);
-  fn_branch(fn, lp->l->down ? fn_scalar(fn, OP_ILT, end, lp->limit) : fn_scalar(fn, OP_ILT, lp->limit, end), done);
+  fn_branch(fn, lp->down ? fn_scalar(fn, OP_ILT, end, lp->limit) : fn_scalar(fn, OP_ILT, lp->limit, end), done);
   fn_emit(fn, LOP_POLL, -1, -1, -1, -1);
   fn_jump(fn, lp->chunk);
   fn_place(fn, done);
@@ -580,10 +582,40 @@ static void close_iteration(Loop *lp) {
   for (int i = lp->head_at + 1; i < fn->code.len; i++) simple = simple && simple_instr(fn, &fn->code.data[i]);
   fn->code.data[lp->head_at].b = simple;
   if (!simple || lp->l->has_cond) fn_emit(fn, LOP_POLL, -1, -1, -1, -1);
-  fn_emit(fn, LOP_SCALAR, lp->i, lp->i, fn_int(fn, 1), -1)->sub = lp->l->down ? OP_ISUB : OP_IADD;
+  fn_emit(fn, LOP_SCALAR, lp->i, lp->i, fn_int(fn, 1), -1)->sub = lp->down ? OP_ISUB : OP_IADD;
   fn_jump(fn, lp->head);
 }
 
+/* ---- Partial sums ---- */
+static void open_lanes(Loop *lp) {
+  Fn *fn = lp->fn;
+  lp->lanes = NEW_ARRAY(fn->m->arena, int *, lp->nstate + 1);
+  for (int k = 0; k < lp->nstate; k++) {
+    lp->lanes[k] = NEW_ARRAY(fn->m->arena, int, LIMIT_LANES);
+    for (int n = 0; n < LIMIT_LANES; n++) lp->lanes[k][n] = fn_reg(fn, R_FLOAT);
+    fn_emit(fn, LOP_LANE_OPEN, -1, lp->state[k], -1, -1);
+    fn_results(fn, lp->lanes[k], LIMIT_LANES);
+  }
+}
+
+static void close_lanes(Loop *lp) {
+  for (int k = 0; k < lp->nstate; k++) {
+    fn_emit(lp->fn, LOP_LANE_SUM, lp->state[k], -1, -1, -1);
+    fn_args(lp->fn, lp->lanes[k], LIMIT_LANES);
+  }
+}
+
+/* s +. t  →  LANE_ADD number, t      s +. x * y  →  LANE_ADD number, x, y  where nothing else reads the product */
+static void lower_addition(Loop *lp, Frame *body, const Node *x, const LaneAddition *a) {
+  Fn *fn = lp->fn;
+  const Node *t = a->term;
+  if (a->fused) fn_emit(fn, LOP_LANE_ADD, -1, lp->i, frame_reg(body, t->ops[0]), frame_reg(body, t->ops[1]));
+  else fn_emit(fn, LOP_LANE_ADD, -1, lp->i, frame_reg(body, t), -1);
+  fn_results(fn, lp->lanes[a->slot], LIMIT_LANES);
+  body->rows[sched_pos(body->s, x)] = lp->params[1 + a->slot];
+}
+
+/* ---- Iterations ---- */
 /* One iteration, with the index, state and parameters that lp says. What is known since `scope` is forgotten. */
 static void lower_iteration(Loop *lp, int scope) {
   Fn *fn = lp->fn;
@@ -591,7 +623,12 @@ static void lower_iteration(Loop *lp, int scope) {
   load_elements(lp);
   frame_open(&body, fn, lp->body, lp->params);
   body.dests = make_dests(lp);
-  for (int i = 0; i < body.s->n; i++) lower_node(&body, body.s->order[i]);
+  for (int i = 0; i < body.s->n; i++) {
+    Node *x = body.s->order[i];
+    const LaneAddition *a = lp->sums ? map_get(&lp->sums->additions, x) : NULL;
+    if (a) lower_addition(lp, &body, x, a);
+    else if (!lp->sums || !map_get(&lp->sums->fused, x)) lower_node(&body, x);
+  }
   const int *result = body.rows[body.s->n - 1].r;
   int at = lp->nstate;
   for (int k = 0; k < lp->l->nstacked; k++) {
@@ -599,7 +636,7 @@ static void lower_iteration(Loop *lp, int scope) {
     at += lower_slots(world(lp), lp->stacks[k].type->args[0]);
   }
   fn_leave(fn, scope);
-  step_state(lp, result);
+  if (!lp->sums) step_state(lp, result);
 }
 
 static void iterate(Loop *lp) {
@@ -618,75 +655,6 @@ static void iterate(Loop *lp) {
   fn_place(fn, lp->end);
   close_chunk(lp);
   fn->loop_depth--;
-}
-
-/* ---- Chains ---- */
-/* As many iterations as there are chains, each with its own state. The index, which stands for all of them, is that of
- * the first again afterwards. */
-static void lower_turn(Loop *lp, int *const *chains) {
-  Fn *fn = lp->fn;
-  int first = lp->i;
-  for (int k = 0; k < LIMIT_CHAINS; k++) {
-    int scope = fn_scope(fn);
-    if (k) lp->i = fn_scalar(fn, lp->l->down ? OP_ISUB : OP_IADD, first, fn_int(fn, k));
-    lp->state = chains[k];
-    bind_params(lp);
-    lower_iteration(lp, scope);
-  }
-  lp->i = first;
-  lp->state = chains[0];
-  bind_params(lp);
-  fn_emit(fn, LOP_SCALAR, first, first, fn_int(fn, LIMIT_CHAINS), -1)->sub = lp->l->down ? OP_ISUB : OP_IADD;
-}
-
-/* While there are iterations beyond register `limit`, turns. */
-static void lower_turns(Loop *lp, int *const *chains, int limit) {
-  Fn *fn = lp->fn;
-  int head = fn_label(fn), rest = fn_label(fn);
-  fn_place(fn, head);
-  fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 2, -1);
-  fn_branch(fn, lp->l->down ? fn_scalar(fn, OP_ILT, limit, lp->i) : fn_scalar(fn, OP_ILT, lp->i, limit), rest);
-  lower_turn(lp, chains);
-  fn_jump(fn, head);
-  fn_place(fn, rest);
-}
-
-/* The same up to `end`, with looks for interrupts in between. */
-static void lower_chunks(Loop *lp, int *const *chains, int end) {
-  Fn *fn = lp->fn;
-  bool down = lp->l->down;
-  int chunk = fn_label(fn), done = fn_label(fn), limit = fn_reg(fn, R_INT);
-  fn_place(fn, chunk);
-  int far = fn_scalar(fn, down ? OP_ISUB : OP_IADD, lp->i, fn_int(fn, lp->turns));
-  fn_emit(fn, LOP_SCALAR, limit, far, end, -1)->sub = down ? OP_IMAX : OP_IMIN;
-  lower_turns(lp, chains, limit);
-  fn_branch(fn, down ? fn_scalar(fn, OP_ILT, end, lp->i) : fn_scalar(fn, OP_ILT, lp->i, end), done);
-  fn_emit(fn, LOP_POLL, -1, -1, -1, -1);
-  fn_jump(fn, chunk);
-  fn_place(fn, done);
-}
-
-/* All but the last few iterations of a long loop; the others follow in order. */
-static void lower_chained(Loop *lp) {
-  Fn *fn = lp->fn;
-  int *chains[LIMIT_CHAINS] = {lp->state}, shorter = fn_label(fn), sums[LIMIT_CHAINS];
-  fn_branch(fn, fn_scalar(fn, OP_ILT, fn_int(fn, LIMIT_CHAINED_TRIPS), lp->n), shorter);
-  fn->loop_depth++;
-  for (int k = 1; k < LIMIT_CHAINS; k++) {
-    chains[k] = NEW_ARRAY(fn->m->arena, int, lp->nstate + 1);
-    for (int s = 0; s < lp->nstate; s++) /* -0.0 changes no sum */
-      fn_emit(fn, LOP_FLOAT, chains[k][s] = fn_reg(fn, R_FLOAT), -1, -1, -1)->imm.f = -0.0;
-  }
-  int end = lp->l->down ? fn_int(fn, LIMIT_CHAINS - 2) : fn_scalar(fn, OP_ISUB, lp->n, fn_int(fn, LIMIT_CHAINS - 1));
-  (is_brief(lp) ? lower_turns : lower_chunks)(lp, chains, end);
-  for (int s = 0; s < lp->nstate; s++) {
-    for (int k = 0; k < LIMIT_CHAINS; k++) sums[k] = chains[k][s];
-    for (int n = LIMIT_CHAINS; n > 1; n /= 2)
-      for (int k = 0; k < n / 2; k++) sums[k] = fn_scalar(fn, OP_FADD, sums[2 * k], sums[2 * k + 1]);
-    fn_move(fn, lp->state[s], sums[0], false);
-  }
-  fn->loop_depth--;
-  fn_place(fn, shorter);
 }
 
 static Row loop_results(Loop *lp) {
@@ -712,16 +680,19 @@ Row lower_loop(Frame *fr, Node *x) {
   open_state(lp);
   for (int k = 0; k < x->loop->nstacked; k++) open_stack(lp, k);
   lp->i = fn_reg(fn, R_INT);
-  if (x->loop->down) fn_emit(fn, LOP_SCALAR, lp->i, lp->n, fn_int(fn, 1), -1)->sub = OP_ISUB;
+  lp->rare = runs_rarely(lp);
+  lp->sums = lp->rare ? NULL : lower_lanes(fn->m, x);
+  lp->down = x->loop->down && !lp->sums;
+  if (lp->down) fn_emit(fn, LOP_SCALAR, lp->i, lp->n, fn_int(fn, 1), -1)->sub = OP_ISUB;
   else fn_emit(fn, LOP_INT, lp->i, -1, -1, -1)->imm.i = 0;
   bind_params(lp);
   prefetch_all(lp);
   pin(lp, 1);
-  lp->rare = runs_rarely(lp);
   lp->turns = lp->l->has_cond ? 1 : unpolled_turns(lp);
-  lp->chained = !lp->rare && lower_chains(fn->m, x);
-  if (lp->chained) lower_chained(lp);
+  if (lp->sums && lp->turns < LIMIT_LANES) lp->turns = LIMIT_LANES;
+  if (lp->sums) open_lanes(lp);
   iterate(lp);
+  if (lp->sums) close_lanes(lp);
   pin(lp, -1);
   return loop_results(lp);
 }

@@ -273,10 +273,10 @@ static bool calls_together(const Join *j, const Node *a, const Node *b) {
   return false;
 }
 
-/* Sums of free order, with little else to do, are added up in several chains (lower_chains.c), and aren't if there is
+/* Sums of free order, with little else to do, have partial sums (lower_lanes.c), and aren't if there is
  * more. */
 static bool is_sum(const Node *n) {
-  bool sum = n->loop->naccs > 0 && n->graphs[0]->size <= LIMIT_CHAINED_BODY && !(n->graphs[0]->flags & NODE_COSTLY);
+  bool sum = n->loop->naccs > 0 && n->graphs[0]->size <= LIMIT_JOINED_BODY && !(n->graphs[0]->flags & NODE_COSTLY);
   for (int s = 0; s < loop_slots(n->loop); s++) sum &= n->type->args[s]->kind == T_FLOAT;
   return sum;
 }
@@ -298,7 +298,7 @@ static bool only_sums(const Join *j, const Group *g) {
 
 static bool is_profitable(const Join *j, const Group *g, const Group *h) {
   if (holds_sum(j, g) || holds_sum(j, h)) {
-    if (g->size + h->size > LIMIT_CHAINED_BODY) return !limit_reached(j->w->arena, AT_CHAINED_BODY);
+    if (g->size + h->size > LIMIT_JOINED_BODY) return !limit_reached(j->w->arena, AT_JOINED_BODY);
     return only_sums(j, g) && only_sums(j, h);
   }
   if (!calls_functions(j, g) || !calls_functions(j, h)) return true;

@@ -273,6 +273,10 @@ int64_t rt_ipow(int64_t x, int64_t n) {
   return (int64_t)result;
 }
 
+void rt_mend(int32_t name, const double *x, const double *y, double *r, int32_t n) {
+  functions_mend((FunctionName)name, x, y, r, n);
+}
+
 /* pow is exact to within an ulp, which repeated squaring is not; but its exponent is a double, which above 2^53
  * can't say whether n is odd. */
 double rt_powi(const Functions *f, double x, int64_t n) {

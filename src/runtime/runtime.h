@@ -515,6 +515,8 @@ typedef enum RtPrimId {
 extern const RtPrimFn rt_prims[RTP_COUNT];
 
 /* Scalar operations beyond C's own, shared by evaluator and machine code (called through the table). */
+/* functions_mend */
+void rt_mend(int32_t name, const double *x, const double *y, double *r, int32_t n);
 double rt_powi(const Functions *f, double x, int64_t n);
 int64_t rt_ipow(int64_t x, int64_t n);
 int64_t rt_int_of_float(double x);

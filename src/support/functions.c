@@ -35,26 +35,39 @@ static const Row rows[FN_COUNT] = {
 
 FunctionLost functions_lost(FunctionName name) { return rows[name].lost; }
 
-void functions_init(Functions *f, FunctionFamily family) {
+void functions_init(Functions *f, FunctionFamily family, int width) {
   if (family == FUNCTIONS_LIBM) *f = functions_of_libm;
-  else *f = (Functions){.family = family};
+  else *f = (Functions){.family = family, .width = width};
 }
 
-/* Sleef_finz_expd1_u10purecfma; NULL: the library lacks it. POSIX has dlsym return functions as pointers to data. */
-static bool find(const Functions *f, const char *name, const char *accuracy, void *to) {
+void functions_mend(FunctionName name, const double *x, const double *y, double *r, int n) {
+  bool two = name == FN_ATAN2 || name == FN_HYPOT || name == FN_FPOW;
+  for (int k = 0; k < n; k++) {
+    if (!function_is_lost(rows[name].lost, r[k])) continue;
+    r[k] = two ? functions_of_libm.of[name].two(x[k], y[k]) : functions_of_libm.of[name].one(x[k]);
+  }
+}
+
+/* Sleef_finz_expd1_u10purecfma, and of eight numbers Sleef_finz_expd8_u10avx512f. NULL: the library lacks it. POSIX has
+ * dlsym return functions as pointers to data. */
+static bool find(const Functions *f, const char *name, int width, const char *accuracy, void *to) {
   bool fused = f->family == FUNCTIONS_FUSED;
+  const char *cpu = width == 1 ? (fused ? "purecfma" : "purec") : width == 8 ? "avx512f" : width == 4 ? "avx2" : "sse2";
   char symbol[64];
-  snprintf(symbol, sizeof symbol, "Sleef_%s_%sd1_%s%s", fused ? "finz" : "cinz", name, accuracy,
-           fused ? "purecfma" : "purec");
+  snprintf(symbol, sizeof symbol, "Sleef_%s_%sd%d_%s%s", fused ? "finz" : "cinz", name, width, accuracy, cpu);
   void *found = dlsym(f->library, symbol);
   memcpy(to, &found, sizeof found);
   return found;
 }
 
 static bool find_all(Functions *f) {
-  bool complete = find(f, "sincos", "u10", &f->waves);
-  for (int k = 0; k < FN_COUNT && complete; k++)
-    if (rows[k].sleef) complete = find(f, rows[k].sleef, rows[k].accuracy, &f->of[k]);
+  bool complete = find(f, "sincos", 1, "u10", &f->waves);
+  if (f->width) complete = find(f, "sincos", f->width, "u10", &f->wide_waves) && complete;
+  for (int k = 0; k < FN_COUNT && complete; k++) {
+    if (!rows[k].sleef) continue;
+    complete = find(f, rows[k].sleef, 1, rows[k].accuracy, &f->of[k]);
+    if (f->width) complete = find(f, rows[k].sleef, f->width, rows[k].accuracy, &f->wide[k]) && complete;
+  }
   return complete;
 }
 
@@ -76,5 +89,5 @@ bool functions_open(Functions *f, char *why, size_t n) {
 
 void functions_close(Functions *f) {
   if (f->library) dlclose(f->library);
-  if (f->library) *f = (Functions){.family = f->family};
+  if (f->library) *f = (Functions){.family = f->family, .width = f->width};
 }

@@ -35,6 +35,9 @@ typedef struct Functions {
     double (*two)(double, double);
   } of[FN_COUNT];
   Waves (*waves)(double);
+  /* The same of vectors of `width` numbers; waves give a structure of two vectors. NULL: there is none */
+  void *wide[FN_COUNT], *wide_waves;
+  int width; /* 0: no vectors */
   FunctionFamily family;
   bool open;
   void *library;
@@ -42,11 +45,15 @@ typedef struct Functions {
 
 /* The C library's, open. */
 extern const Functions functions_of_libm;
-/* Not open yet. */
-void functions_init(Functions *f, FunctionFamily family);
+/* How many numbers a vector of processors of this x86-64 level has; 0: nothing is known of its vectors. */
+static inline int functions_width(int level) { return level == 4 ? 8 : level == 3 ? 4 : level == 2 ? 2 : 0; }
+/* Not open yet. The width is that of vectors that code will use: 8, 4 or, with FUNCTIONS_PLAIN, 2. */
+void functions_init(Functions *f, FunctionFamily family, int width);
 /* Opens the library if it isn't: $ATLED_SLEEF, or libsleef.so.3. False: it can't be opened, or isn't complete; then
  * `why` says so, and what to do. Not to be called by two threads at once. */
 bool functions_open(Functions *f, char *why, size_t n);
+/* Computes again, by the C library, which of the n results r of SLEEF's function of x (and y) are lost. */
+void functions_mend(FunctionName name, const double *x, const double *y, double *r, int n);
 /* Closes the library, when no code that calls its functions is left. */
 void functions_close(Functions *f);
 /* Which of SLEEF's results may be wrong. */

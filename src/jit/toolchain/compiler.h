@@ -19,6 +19,7 @@ typedef struct Order {
   int32_t opt_level;
   int32_t cpu; /* the x86-64 level that the code is for */
   bool strict;
+  bool lanes; /* loops may run several iterations at once */
   /* Of code that is built ahead of time: what its exported names begin with; `so` is the object file then, which isn't
    * linked yet. Empty: code for a VM */
   char prefix[16];

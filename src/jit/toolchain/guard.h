@@ -36,6 +36,8 @@ typedef struct gcc_jit_extended_asm gcc_jit_extended_asm;
   G(gcc_jit_type *, type_get_const, (gcc_jit_type *))                                                                  \
   G(gcc_jit_type *, type_get_volatile, (gcc_jit_type *))                                                               \
   G(gcc_jit_type *, context_new_array_type, (gcc_jit_context *, gcc_jit_location *, gcc_jit_type *, int))              \
+  G(gcc_jit_type *, type_get_vector, (gcc_jit_type *, size_t))                                                         \
+  G(gcc_jit_type *, type_get_aligned, (gcc_jit_type *, size_t))                                                        \
   G(gcc_jit_field *, context_new_field, (gcc_jit_context *, gcc_jit_location *, gcc_jit_type *, const char *))         \
   G(gcc_jit_struct *, context_new_struct_type,                                                                         \
     (gcc_jit_context *, gcc_jit_location *, const char *, int, gcc_jit_field **))                                      \
@@ -62,6 +64,8 @@ typedef struct gcc_jit_extended_asm gcc_jit_extended_asm;
   G(gcc_jit_rvalue *, context_new_rvalue_from_double, (gcc_jit_context *, gcc_jit_type *, double))                     \
   G(gcc_jit_rvalue *, context_null, (gcc_jit_context *, gcc_jit_type *))                                               \
   G(gcc_jit_rvalue *, context_new_string_literal, (gcc_jit_context *, const char *))                                   \
+  G(gcc_jit_rvalue *, context_new_rvalue_from_vector,                                                                  \
+    (gcc_jit_context *, gcc_jit_location *, gcc_jit_type *, size_t, gcc_jit_rvalue **))                                \
   G(gcc_jit_rvalue *, context_new_unary_op,                                                                            \
     (gcc_jit_context *, gcc_jit_location *, unsigned, gcc_jit_type *, gcc_jit_rvalue *))                               \
   G(gcc_jit_rvalue *, context_new_binary_op,                                                                           \
@@ -85,6 +89,7 @@ typedef struct gcc_jit_extended_asm gcc_jit_extended_asm;
   G(void, extended_asm_set_volatile_flag, (gcc_jit_extended_asm *, int))                                               \
   G(void, extended_asm_add_output_operand, (gcc_jit_extended_asm *, const char *, const char *, gcc_jit_lvalue *))     \
   G(void, extended_asm_add_input_operand, (gcc_jit_extended_asm *, const char *, const char *, gcc_jit_rvalue *))      \
+  G(void, extended_asm_add_clobber, (gcc_jit_extended_asm *, const char *))                                            \
   G(gcc_jit_case *, context_new_case, (gcc_jit_context *, gcc_jit_rvalue *, gcc_jit_rvalue *, gcc_jit_block *))        \
   G(void, block_end_with_switch,                                                                                       \
     (gcc_jit_block *, gcc_jit_location *, gcc_jit_rvalue *, gcc_jit_block *, int, gcc_jit_case **))
@@ -99,7 +104,7 @@ typedef struct GccApi {
 /* clang-format off */
 #define GCC_CONSTANTS(C)                                                                                               \
   C(GT_VOID, GCC_JIT_TYPE_VOID, 0) C(GT_VOID_PTR, GCC_JIT_TYPE_VOID_PTR, 1) C(GT_BOOL, GCC_JIT_TYPE_BOOL, 2)           \
-  C(GT_CHAR, GCC_JIT_TYPE_CHAR, 3) C(GT_INT, GCC_JIT_TYPE_INT, 8) C(GT_UINT, GCC_JIT_TYPE_UNSIGNED_INT, 9)             \
+  C(GT_CHAR, GCC_JIT_TYPE_CHAR, 3) C(GT_UCHAR, GCC_JIT_TYPE_UNSIGNED_CHAR, 5) C(GT_INT, GCC_JIT_TYPE_INT, 8) C(GT_UINT, GCC_JIT_TYPE_UNSIGNED_INT, 9)             \
   C(GT_LONG, GCC_JIT_TYPE_LONG, 10) C(GT_ULONG, GCC_JIT_TYPE_UNSIGNED_LONG, 11)                                        \
   C(GT_DOUBLE, GCC_JIT_TYPE_DOUBLE, 15) C(GT_SIZE, GCC_JIT_TYPE_SIZE_T, 18)                                            \
   C(GF_EXPORTED, GCC_JIT_FUNCTION_EXPORTED, 0) C(GF_INTERNAL, GCC_JIT_FUNCTION_INTERNAL, 1) C(GF_IMPORTED, GCC_JIT_FUNCTION_IMPORTED, 2)                            \

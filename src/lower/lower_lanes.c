@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Partial sums: which loops have them, and where they are added to.
+ *
+ * The order of sums that AD and the library make isn't promised (CADD, which there is none of in strict mode). So a
+ * loop has partial sums whose state are such sums alone,
+ *
+ *   s' = s +. t     where only this addition reads s,
+ *
+ * that stacks numbers at most, and whose body has neither branches nor calls. Term number t of a sum goes to its
+ * partial sum t mod LIMIT_LANES; these are added as a tree at the end (LANE_SUM). The evaluator does so one term after
+ * the other, machine code for as many iterations at once as a vector has numbers. What is decided here depends on the
+ * graph alone, so all of them give the same digits. */
+#include "facts/ir_loop_facts.h"
+#include "lower/lower_internal.h"
+
+typedef struct Finder {
+  Lower *m;
+  const Sched *s;
+  LaneSums *sums;
+} Finder;
+
+static void add(const Finder *f, const Node *x, Node *term, int slot) {
+  LaneAddition *a = NEW(f->m->arena, LaneAddition);
+  *a = (LaneAddition){.term = term, .slot = slot};
+  a->fused = f->m->w->contract && term->op == OP_FMUL && uses_count(f->s->uses, term) == 1;
+  map_put(&f->sums->additions, x, a);
+  if (a->fused) map_put(&f->sums->fused, term, a);
+}
+
+/* Is x the parameter of the slot, or that and other terms, where nothing else reads it or a part of the sum? */
+static bool find_additions(const Finder *f, const Node *x, int slot) {
+  if (uses_count(f->s->uses, x) != 1) return false;
+  if (fact_is_param(x, 1 + slot)) return true;
+  if (x->op != OP_CADD || x->type->kind != T_FLOAT) return false;
+  bool first = find_additions(f, x->ops[0], slot), second = find_additions(f, x->ops[1], slot);
+  if (first == second) return false;
+  add(f, x, x->ops[first ? 1 : 0], slot);
+  return true;
+}
+
+/* Numbers made of numbers, once for each iteration. */
+static bool is_laneable(const Node *x) {
+  if (x->ngraphs) return false;
+  switch (x->op) {
+  case OP_PARAM:
+  case OP_TUPLE:
+  case OP_GET:
+  case OP_AFTER:
+  case OP_GLOBAL:
+  case OP_LEN: return true;
+  case OP_INDEX: return ir_is_number(x->type);
+  case OP_CADD: return x->type->kind == T_FLOAT;
+  default: break;
+  }
+  if (op_flags[x->op] & OPF_K) return true;
+  bool numbers = ir_is_number(x->type);
+  for (int k = 0; k < x->nops; k++) numbers = numbers && ir_is_number(x->ops[k]->type);
+  return numbers && op_flags[x->op] & OPF_S && !(op_flags[x->op] & OPF_F);
+}
+
+const LaneSums *lower_lanes(Lower *m, const Node *loop) {
+  const LoopInfo *l = loop->loop;
+  const Node *result = loop->graphs[0]->result;
+  int slots = loop_slots(l);
+  if (m->w->strict || l->has_cond || !slots || result->op != OP_TUPLE) return NULL;
+  for (int k = 0; k < l->nstacked; k++)
+    if (!ir_is_number(result->ops[slots + k]->type)) return NULL;
+  const Node *n = lower_unwaited(loop->ops[0]);
+  if (n->op == OP_INT && n->attr.i < LIMIT_LANE_TRIPS) return NULL;
+  Finder f = {m, sched_of(m, loop->graphs[0]), NEW(m->arena, LaneSums)};
+  if (f.s->n > LIMIT_LANE_BODY) {
+    limit_reached(m->arena, AT_LANE_BODY);
+    return NULL;
+  }
+  for (int i = 0; i < f.s->n; i++)
+    if (!is_laneable(f.s->order[i])) return NULL;
+  map_init(&f.sums->additions, m->arena);
+  map_init(&f.sums->fused, m->arena);
+  for (int k = 0; k < slots; k++)
+    if (result->ops[k]->type->kind != T_FLOAT || !find_additions(&f, result->ops[k], k)) return NULL;
+  return f.sums;
+}
