@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Measures the functions of support/functions.def: their errors beside MPFR's values, whether SLEEF's vectors have the
- * digits of its scalars, and their time.
+ * digits of its scalars, and the time of both.
  *
  *   functions [POINTS [PATTERNS]]      1,000,000 points for errors, 320,000 patterns of bits for vectors
  *
@@ -121,6 +121,13 @@ static Errors errors_of(const Row *r, const Functions *f, long points) {
   return e;
 }
 
+/* ---- Time -------------------------------------------------------------------------------------------------------- */
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
 /* ---- Vectors ----------------------------------------------------------------------------------------------------- */
 #if defined __x86_64__
 typedef double D2 __attribute__((vector_size(16)));
@@ -168,13 +175,28 @@ static bool can_run(const Width *w) {
 
 static bool same(double a, double b) { return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b)); }
 
+/* Nanoseconds a number. */
+static double time_of_vectors(const Row *r, void *found, const Width *w) {
+  enum { ROUNDS = 4000 };
+  double x[CHUNK], y[CHUNK], out[CHUNK], second[CHUNK], best = INFINITY;
+  for (int n = 0; n < 20; n++) {
+    for (int k = 0; k < CHUNK; k++) x[k] = 0.01 + 0.98 * unit(), y[k] = 0.01 + 0.98 * unit();
+    double begin = now();
+    for (int k = 0; k < ROUNDS; k++) w->call(found, r, x, y, out, second);
+    double each = (now() - begin) / (ROUNDS * CHUNK);
+    if (each < best) best = each;
+  }
+  return best;
+}
+
 /* How many of the patterns' values differ; -1: the library lacks the function. */
-static long differences(const Row *r, const Functions *f, const Width *w, long patterns) {
+static long differences(const Row *r, const Functions *f, const Width *w, long patterns, double *time) {
   char symbol[64];
   snprintf(symbol, sizeof symbol, "Sleef_%s_%sd%d_%s%s", f->family == FUNCTIONS_FUSED ? "finz" : "cinz",
            r->sleef ? r->sleef : "sincos", w->lanes, r->sleef ? r->accuracy : "u10", w->ending);
   void *found = dlsym(f->library, symbol);
   if (!found) return -1;
+  *time = time_of_vectors(r, found, w);
   int name = (int)(r - rows);
   double x[CHUNK], y[CHUNK], out[CHUNK], second[CHUNK];
   long wrong = 0;
@@ -198,9 +220,10 @@ static bool vectors(const Functions *f, long patterns) {
     if (w->family != f->family || !can_run(w)) continue;
     long functions = 0;
     for (int n = 0; n < FN_COUNT; n++) {
-      long wrong = differences(&rows[n], f, w, patterns);
+      double time = NAN;
+      long wrong = differences(&rows[n], f, w, patterns, &time);
       functions += wrong == 0;
-      if (wrong) printf("vectors of %d (%s), %s: %ld values differ\n", w->lanes, w->ending, rows[n].name, wrong);
+      printf("%-7s vectors of %d (%s) %ld values differ, %.2f ns a number\n", rows[n].name, w->lanes, w->ending, wrong, time);
       fine = fine && wrong == 0;
     }
     printf("vectors of %d (%s): %ld of %d functions have the scalars' digits at %ld patterns\n", w->lanes, w->ending,
@@ -211,13 +234,6 @@ static bool vectors(const Functions *f, long patterns) {
 #else
 static bool vectors(const Functions *f, long patterns) { return (void)f, (void)patterns, true; }
 #endif
-
-/* ---- Time -------------------------------------------------------------------------------------------------------- */
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
 
 static double time_of(const Row *r, const Functions *f) {
   enum { N = 1000, ROUNDS = 50 };

@@ -14,8 +14,6 @@
  *
  * Partial sums are the elements of an array in the frame. The loop on vectors has them in vectors meanwhile. */
 #include "jit/emit.h"
-#include <stdlib.h>
-#include <string.h>
 
 enum { LANES = LIMIT_LANES, PARTS = LANES / 2 };
 typedef struct Wide {
@@ -41,7 +39,6 @@ typedef struct LaneEmit {
   LaneState state;
   int width, parts;
   Type *floats, *longs, *mask; /* vectors, and a mask of one */
-  Type *memory;                /* a vector at any address */
   Wide **values;               /* by register: what varies, floats or masks */
   Wide **splats;               /* by register: what is the same in all, from outside */
   bool *inside;                /* by register: the body defines it */
@@ -195,7 +192,8 @@ void emit_lane_sum(Fn *k, const LInstr *i) {
 /* ---- Vectors ----------------------------------------------------------------------------------------------------- */
 static int level_of(const LaneEmit *x) { return x->width == 8 ? 0 : x->width == 4 ? 1 : 2; }
 
-/* out = op in…, for one vector. out may be in[0] with FMA_ADD. */
+/* out = op in…, for one vector. out may be in[0] with FMA_ADD. The operands are made before: libgccjit crashes on an
+ * asm that reads what is made after it. */
 static void emit_wide(const LaneEmit *x, WideOp op, Lv *out, Rv **in) {
   const GccApi *g = api(x);
   const WideRow *row = &rows[op];
@@ -592,7 +590,6 @@ static void set_types(LaneEmit *x) {
   x->floats = vector_type(e, x->width);
   x->longs = g->type_get_vector(e->t_i64, (size_t)x->width);
   x->mask = wide_masks(x) ? x->floats : g->context_get_type(e->ctx, GT_UCHAR);
-  x->memory = g->type_get_aligned(x->floats, sizeof(double));
 }
 
 /* Are there iterations for vectors, from a number that LANES divides if there are sums? */

@@ -256,16 +256,19 @@ void lower_cons_return(Fn *fn, int value);
 Row lower_loop(Frame *fr, Node *x);
 
 /* lower_lanes.c */
+/* Is the switch lowered as a selection: are both arms numbers of so little work that both are computed? */
+bool lower_selects(Lower *m, const Node *x);
 /* A number without what it waits for: a trip count that waits for checks may be a constant. */
 static inline const Node *lower_unwaited(const Node *n) {
   while (n->op == OP_AFTER) n = n->ops[0];
   return n;
 }
-/* s +. t in the body of a loop, where s is what the loop adds up in slot `slot`, or a part of that. */
+/* s +. t, or s - t, in the body of a loop, where s is what the loop adds up in slot `slot`, or a part of that. */
 typedef struct LaneAddition {
   Node *term; /* t */
   int slot;
-  bool fused; /* t is a product that nothing else reads: it isn't rounded */
+  bool negated; /* it is s - t */
+  bool fused;   /* t is a product that nothing else reads: it isn't rounded */
 } LaneAddition;
 typedef struct LaneSums {
   Map additions; /* CADD -> LaneAddition */

@@ -16,21 +16,27 @@
 typedef struct Finder {
   Lower *m;
   const Sched *s;
+  const LoopInfo *l;
   LaneSums *sums;
 } Finder;
 
 static void add(const Finder *f, const Node *x, Node *term, int slot) {
   LaneAddition *a = NEW(f->m->arena, LaneAddition);
-  *a = (LaneAddition){.term = term, .slot = slot};
+  *a = (LaneAddition){.term = term, .slot = slot, .negated = x->op == OP_FSUB};
   a->fused = f->m->w->contract && term->op == OP_FMUL && uses_count(f->s->uses, term) == 1;
   map_put(&f->sums->additions, x, a);
   if (a->fused) map_put(&f->sums->fused, term, a);
 }
 
-/* Is x the parameter of the slot, or that and other terms, where nothing else reads it or a part of the sum? */
+/* Is x the parameter of the slot, or that and other terms, where nothing else reads it or a part of the sum? What is
+ * added to an accumulator may be subtracted, too. */
 static bool find_additions(const Finder *f, const Node *x, int slot) {
   if (uses_count(f->s->uses, x) != 1) return false;
   if (fact_is_param(x, 1 + slot)) return true;
+  if (x->op == OP_FSUB && slot >= f->l->ncarried && find_additions(f, x->ops[0], slot)) {
+    add(f, x, x->ops[1], slot);
+    return true;
+  }
   if (x->op != OP_CADD || x->type->kind != T_FLOAT) return false;
   bool first = find_additions(f, x->ops[0], slot), second = find_additions(f, x->ops[1], slot);
   if (first == second) return false;
@@ -39,8 +45,8 @@ static bool find_additions(const Finder *f, const Node *x, int slot) {
 }
 
 /* Numbers made of numbers, once for each iteration. */
-static bool is_laneable(const Node *x) {
-  if (x->ngraphs) return false;
+static bool is_laneable(Lower *m, const Node *x) {
+  if (x->ngraphs) return x->op == OP_SWITCH && lower_selects(m, x);
   switch (x->op) {
   case OP_PARAM:
   case OP_TUPLE:
@@ -67,13 +73,13 @@ const LaneSums *lower_lanes(Lower *m, const Node *loop) {
     if (!ir_is_number(result->ops[slots + k]->type)) return NULL;
   const Node *n = lower_unwaited(loop->ops[0]);
   if (n->op == OP_INT && n->attr.i < LIMIT_LANE_TRIPS) return NULL;
-  Finder f = {m, sched_of(m, loop->graphs[0]), NEW(m->arena, LaneSums)};
+  Finder f = {m, sched_of(m, loop->graphs[0]), l, NEW(m->arena, LaneSums)};
   if (f.s->n > LIMIT_LANE_BODY) {
     limit_reached(m->arena, AT_LANE_BODY);
     return NULL;
   }
   for (int i = 0; i < f.s->n; i++)
-    if (!is_laneable(f.s->order[i])) return NULL;
+    if (!is_laneable(m, f.s->order[i])) return NULL;
   map_init(&f.sums->additions, m->arena);
   map_init(&f.sums->fused, m->arena);
   for (int k = 0; k < slots; k++)

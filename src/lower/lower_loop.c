@@ -605,12 +605,20 @@ static void close_lanes(Loop *lp) {
   }
 }
 
-/* s +. t  →  LANE_ADD number, t      s +. x * y  →  LANE_ADD number, x, y  where nothing else reads the product */
+static int negation(Fn *fn, int r) {
+  int negative = fn_reg(fn, R_FLOAT);
+  fn_emit(fn, LOP_SCALAR, negative, r, -1, -1)->sub = OP_FNEG;
+  return negative;
+}
+
+/* s +. t  →  LANE_ADD number, t      s +. x * y  →  LANE_ADD number, x, y  where nothing else reads the product
+ * s - t   →  LANE_ADD number, -t     s - x * y   →  LANE_ADD number, -x, y */
 static void lower_addition(Loop *lp, Frame *body, const Node *x, const LaneAddition *a) {
   Fn *fn = lp->fn;
   const Node *t = a->term;
-  if (a->fused) fn_emit(fn, LOP_LANE_ADD, -1, lp->i, frame_reg(body, t->ops[0]), frame_reg(body, t->ops[1]));
-  else fn_emit(fn, LOP_LANE_ADD, -1, lp->i, frame_reg(body, t), -1);
+  int first = frame_reg(body, a->fused ? t->ops[0] : t), second = a->fused ? frame_reg(body, t->ops[1]) : -1;
+  if (a->negated) first = negation(fn, first);
+  fn_emit(fn, LOP_LANE_ADD, -1, lp->i, first, second);
   fn_results(fn, lp->lanes[a->slot], LIMIT_LANES);
   body->rows[sched_pos(body->s, x)] = lp->params[1 + a->slot];
 }
