@@ -2,12 +2,19 @@
 /* Loops whose iterations run several at once, on vectors (lir/lanes.c says which), and partial sums.
  *
  * Lowered code is that of one iteration. Before each such loop stands a loop of LANES iterations a turn, made of the
- * same instructions, and behind that, with masks, what is left. Without masks (SSE2) the loop itself does what is
- * left, and where it is entered in its midst, what comes before the first index that LANES divides:
+ * same instructions, and behind that, with masks, what is left:
  *
- *   head:    if (i + LANES <= limit) goto wide           f1 = LOAD r0[i]    →    f1 = vector at &r0[i]
- *            if (i < limit) { …; i = i + 1; goto head }   f2 = * f1 f3       →    f2 = f1 * (f3, f3, …)
- *   wide:    …; i = i + LANES; goto head                 LANE_ADD i, f2     →    sums = sums + f2
+ *   before    partial sums, and what is the same in all iterations, into vectors
+ *   test      while (i + LANES <= limit) { body; i = i + LANES; }
+ *   left      if (i < limit) { body with masks; i = limit; }
+ *   after     partial sums back to memory
+ *
+ *   body:     f1 = LOAD r0[i]     →    f1 = vector at &r0[i]
+ *             f2 = * f1 f3        →    f2 = f1 * (f3, f3, …)
+ *             LANE_ADD i, f2      →    sums = sums + f2
+ *
+ * Without the part with masks the loop itself does what is left, and, where it is entered in its midst, what comes
+ * before the first index that LANES divides. Where neither can be, it has no code.
  *
  * A value of LANES numbers is in LANES / width vectors, where `width` is what the processor's have. GCC has vectors of
  * its own with + - * /; all else is one instruction of asm (lanes.def), which GCC neither rewrites nor contracts.
@@ -372,19 +379,7 @@ static Rv *float_of_index(const LaneEmit *x, const LInstr *i, int p) {
 }
 
 /* ---- Functions --------------------------------------------------------------------------------------------------- */
-static FunctionName function_of(const LInstr *i) {
-  switch (i->sub) {
-#define WAVE(NAME, libm, member)                                                                                       \
-  case OP_##NAME:                                                                                                      \
-    return FN_##NAME;
-#define FUNCTION1(NAME, libm, sleef, accuracy, lost) WAVE(NAME, libm, )
-#define FUNCTION2(NAME, libm, sleef, accuracy, lost) WAVE(NAME, libm, )
-#include "support/functions.def"
-  default: return FN_COUNT;
-  }
-}
-
-/* Is a number of the vector infinite (0)? As an integer that is 0 if none is. */
+/* Is a number of the vector lost? An int that is 0 if none is. */
 static Rv *any_lost(LaneEmit *x, Rv *v, FunctionLost lost) {
   Emit *e = x->k->e;
   double wrong = lost == FUNCTION_ZEROS ? 0 : (double)INFINITY;
@@ -451,7 +446,7 @@ static void emit_wide_wave(LaneEmit *x, const LInstr *i) {
 }
 
 static void emit_wide_scalar(LaneEmit *x, const LInstr *i, LaneKind kind) {
-  FunctionName name = function_of(i);
+  FunctionName name = lir_function(i);
   if (name == FN_SIN || name == FN_COS) emit_wide_wave(x, i);
   else if (name != FN_COUNT) emit_call_of(x, i, name);
   for (int p = 0; p < x->parts && name == FN_COUNT; p++) {

@@ -152,7 +152,9 @@ typedef enum Role { ROLE_READ, ROLE_TAKE, ROLE_INOUT, ROLE_DEF, ROLE_DEF_BORROWE
 typedef void (*RoleFn)(void *user, int32_t *reg, Role role);
 /* Calls fn for each register operand, uses before definitions. */
 void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user);
-/* Does it call a function of support/functions.def? */
+/* The function of support/functions.def that the instruction is; FN_COUNT: none. */
+FunctionName lir_function(const LInstr *in);
+/* Is it one, or calls one? */
 bool lir_calls_function(const LInstr *in);
 bool lir_calls_functions(const LModule *m);         /* does an instruction? */
 bool lir_defines_dst(LOp op);                       /* its dst is a register that it writes */

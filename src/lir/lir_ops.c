@@ -55,16 +55,21 @@ void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user) {
 }
 
 /* ---- Functions --------------------------------------------------------------------------------------------------- */
-bool lir_calls_function(const LInstr *i) {
-  if (i->op != LOP_SCALAR) return false;
-  switch (i->sub) {
-#define WAVE(NAME, libm, member)                     case OP_##NAME:
-#define FUNCTION1(NAME, libm, sleef, accuracy, lost) case OP_##NAME:
-#define FUNCTION2(NAME, libm, sleef, accuracy, lost) case OP_##NAME:
+FunctionName lir_function(const LInstr *in) {
+  if (in->op != LOP_SCALAR) return FN_COUNT;
+  switch (in->sub) {
+#define WAVE(NAME, libm, member)                                                                                       \
+  case OP_##NAME:                                                                                                      \
+    return FN_##NAME;
+#define FUNCTION1(NAME, libm, sleef, accuracy, lost) WAVE(NAME, libm, )
+#define FUNCTION2(NAME, libm, sleef, accuracy, lost) WAVE(NAME, libm, )
 #include "support/functions.def"
-  case OP_FPOWI: return true;
-  default: return false;
+  default: return FN_COUNT;
   }
+}
+
+bool lir_calls_function(const LInstr *in) {
+  return lir_function(in) != FN_COUNT || (in->op == LOP_SCALAR && in->sub == OP_FPOWI);
 }
 
 bool lir_calls_functions(const LModule *m) {

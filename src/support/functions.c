@@ -26,10 +26,11 @@ const Functions functions_of_libm = {
 typedef struct Row {
   const char *sleef, *accuracy;
   FunctionLost lost;
+  int operands;
 } Row;
 static const Row rows[FN_COUNT] = {
-#define FUNCTION1(NAME, libm, sleef, accuracy, lost) [FN_##NAME] = {sleef, accuracy, FUNCTION_##lost},
-#define FUNCTION2(NAME, libm, sleef, accuracy, lost) [FN_##NAME] = {sleef, accuracy, FUNCTION_##lost},
+#define FUNCTION1(NAME, libm, sleef, accuracy, lost) [FN_##NAME] = {sleef, accuracy, FUNCTION_##lost, 1},
+#define FUNCTION2(NAME, libm, sleef, accuracy, lost) [FN_##NAME] = {sleef, accuracy, FUNCTION_##lost, 2},
 #include "support/functions.def"
 };
 
@@ -41,7 +42,7 @@ void functions_init(Functions *f, FunctionFamily family, int width) {
 }
 
 void functions_mend(FunctionName name, const double *x, const double *y, double *r, int n) {
-  bool two = name == FN_ATAN2 || name == FN_HYPOT || name == FN_FPOW;
+  bool two = rows[name].operands == 2;
   for (int k = 0; k < n; k++) {
     if (!function_is_lost(rows[name].lost, r[k])) continue;
     r[k] = two ? functions_of_libm.of[name].two(x[k], y[k]) : functions_of_libm.of[name].one(x[k]);
