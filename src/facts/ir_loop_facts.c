@@ -147,18 +147,6 @@ Node *fact_term(const Node *next, int p) {
   return fact_is_param(next->ops[1], p) ? next->ops[0] : fact_is_param(next->ops[0], p) ? next->ops[1] : NULL;
 }
 
-Node *fact_added(const Node *update) {
-  if (update->op != OP_UPDATE || update->ops[update->nops - 1]->op != OP_CADD) return NULL;
-  const Node *sum = update->ops[update->nops - 1];
-  for (int side = 0; side < 2; side++) {
-    const Node *old = sum->ops[side];
-    bool same = sum->type->kind == T_FLOAT && old->op == OP_INDEX && old->nops == update->nops - 1;
-    for (int k = 0; same && k < old->nops; k++) same = old->ops[k] == update->ops[k];
-    if (same) return sum->ops[1 - side];
-  }
-  return NULL;
-}
-
 bool fact_is_read_in_order(World *w, Graph *body, int p, const Node *but) {
   if (body->result->op == OP_PARAM) return false;
   FOR_USES (use, graph_uses(w, body), ir_param(w, p, body->params[p]))

@@ -60,8 +60,6 @@ static inline Node *fact_unchecked(const Node *x) {
 static inline bool fact_is_param(const Node *x, int64_t p) { return x->op == OP_PARAM && x->attr.i == p; }
 /* The term of  next = p + term,  a sum of free order with parameter p; NULL: it is none. */
 Node *fact_term(const Node *next, int p);
-/* The term that an UPDATE adds to the element it changes; NULL: it does otherwise. */
-Node *fact_added(const Node *update);
 /* Is x  p[i],  where parameter p of a loop's body is an array and i the loop's index? */
 static inline bool fact_is_own_element(const Node *x, int64_t p) {
   return x->op == OP_INDEX && x->nops == 2 && fact_is_param(x->ops[0], p) && fact_is_param(x->ops[1], 0);
