@@ -5,6 +5,7 @@
  *   a = [x, y]; if c then f a[0] else g a[1]         →  if c then f x else g y
  *   for a = [x, y]: a' = [a[1], a[0]]                →  for x, y: x' = y, y' = x
  *   if c then [x, y] else [z, y]                     →  [if c then x else z, y]
+ *   [x, y][if c then 0 else 1]                       →  if c then x else y
  *
  * An array that is only read at known places is then never made. Before differentiation, so that its derivative is
  * numbers too, and after it, for what that made.
@@ -182,11 +183,51 @@ static Node *array_of(World *w, IrType *t, Node *elements, const int64_t *dims) 
   return rows_of(w, t, elements, dims, &at);
 }
 
-/* An element of an array that is made here or constant, at a known place. */
+static Node *element_at(World *w, Node *a, Node *i, int depth);
+
+/* The element at the int that the arm of a branch yields, alone or as component k of a tuple; NULL: it isn't known. */
+static Node *element_of_arm(World *w, Node *a, const Node *branch, int arm, int k, int depth) {
+  Node *result = branch->graphs[arm]->result;
+  if (k >= 0 && result->op != OP_TUPLE) return NULL;
+  Node *i = k < 0 ? result : result->ops[k];
+  if (i->op == OP_PARAM) i = branch->ops[1 + i->attr.i];
+  else if (i->op != OP_INT) return NULL;
+  return element_at(w, a, i, depth + 1);
+}
+
+/* The element of an array that is made here, at a place that is known or that branches choose from known ones; NULL:
+ * it isn't. */
+static Node *element_at(World *w, Node *a, Node *i, int depth) {
+  int64_t place;
+  if (known_int(i, &place)) return place >= 0 && place < a->nops ? a->ops[place] : NULL;
+  if (awaits_effect(i) || depth > LIMIT_SMALL_ARRAY) return NULL;
+  i = stripped(i);
+  if (i->op == OP_CHECK_INDEX) return element_at(w, a, i->ops[0], depth + 1);
+  if (i->op == OP_SELECT) {
+    Node *yes = element_at(w, a, i->ops[1], depth + 1), *no = yes ? element_at(w, a, i->ops[2], depth + 1) : NULL;
+    return no ? ir_op3(w, OP_SELECT, i->ops[0], yes, no) : NULL;
+  }
+  const Node *branch = i->op == OP_GET ? i->ops[0] : i;
+  if (branch->op != OP_SWITCH || branch->ngraphs != 2 || branch->ops[0]->type->kind != T_BOOL) return NULL;
+  int k = i->op == OP_GET ? (int)i->attr.i : -1;
+  Node *no = element_of_arm(w, a, branch, 0, k, depth), *yes = no ? element_of_arm(w, a, branch, 1, k, depth) : NULL;
+  if (!yes) return NULL;
+  BranchBuilder *b = branch_open(w, branch->ops[0]);
+  Node *otherwise = branch_add(b, no), *then = branch_add(b, yes);
+  branch_arm(b, otherwise, NULL);
+  branch_arm(b, then, NULL);
+  return branch_close(b);
+}
+
+/* An element of an array that is made here or constant, at a known place, or at one of several known places. */
 static Node *known_element(World *w, Node *n) {
   Node *a = n->ops[0];
   int64_t i;
   if (a->op != OP_ARRAY && a->op != OP_DATA) return n;
+  bool chosen =
+      a->op == OP_ARRAY && n->nops == 2 && a->nops > 1 && a->nops <= LIMIT_SMALL_ARRAY && !is_known(n->ops[1]);
+  Node *one = chosen && ir_is_number(n->type) ? element_at(w, a, n->ops[1], 0) : NULL;
+  if (one) return waiting(w, one, n->ops[1]);
   if (a->op == OP_ARRAY && a->nops == 1) i = 0; /* where else */
   else if (!known_int(n->ops[1], &i) || i < 0 || i >= (a->op == OP_ARRAY ? a->nops : a->attr.data->dims[0])) return n;
   Node *e = ir_index(w, a, &(Node *){ir_int(w, i)}, 1);
