@@ -31,7 +31,7 @@ static bool holds_inside(Peel *s, const Lin *e, const Guard *guards) {
   int64_t by = lin_coefficient(e, i->t[0].atom), times = 0;
   if (guards || e->bad) return false;
   Lin rest = lin_add(e, i, -by);
-  if (rest.n > 0) {
+  if (rest.n > 0 || (by < 0 && !s->trips->lin.n)) { /* a known n, too */
     rest = lin_add(&rest, &s->trips->lin, -1);
     times = 1;
   }
