@@ -10,27 +10,6 @@
 #include "jit/emit.h"
 #include <string.h>
 
-Rv *reg(const Fn *k, int r) { return rv(k->e, k->regs[r]); }
-Block *new_block(const Fn *k) { return k->e->g->function_new_block(k->fn, NULL); }
-void assign(const Fn *k, Lv *to, Rv *v) { k->e->g->block_add_assignment(k->cur, NULL, to, v); }
-void evaluate(const Fn *k, Rv *v) { k->e->g->block_add_eval(k->cur, NULL, v); }
-
-void assign_reg(const Fn *k, int r, Rv *v) {
-  if (r < 0) {
-    evaluate(k, v);
-    return;
-  }
-  /* Comparisons and statuses are narrower than a register; for the rest this is no conversion. */
-  assign(k, k->regs[r], k->f->regs[r].kind == R_INT ? cast(k->e, v, k->e->t_i64) : v);
-}
-
-Block *branch_unless(Fn *k, Rv *ok) {
-  Block *yes = new_block(k), *no = new_block(k);
-  k->e->g->block_end_with_conditional(k->cur, NULL, likely(k->e, ok, true), yes, no);
-  k->cur = yes;
-  return no;
-}
-
 /* ---- Error exits ------------------------------------------------------------------------------------------------ */
 static Rv *nothing(const Emit *e, SlotKind s) {
   return s == SLOT_FLOAT ? k_f64(e, 0) : s == SLOT_INT ? k_i64(e, 0) : k_null(e);
@@ -180,14 +159,6 @@ static bool uses_result_slots(const Emit *e, const LInstr *i) {
   return i->op != LOP_OPEN && i->op != LOP_EMPTY;
 }
 
-static Lv *load_rt_once(Fn *k) {
-  Lv *rt = k->e->g->function_new_local(k->fn, NULL, k->e->t_ptr, "rt");
-  assign(k, rt, load_rt(k->e, k->mod));
-  return rt;
-}
-
-Rv *rt_of(Fn *k) { return rv(k->e, k->rt ? k->rt : load_rt_once(k)); }
-
 /* Locals for the registers that aren't parameters, and for what instructions need besides. */
 static void make_frame(Fn *k) {
   Emit *e = k->e;
@@ -205,6 +176,7 @@ static void make_frame(Fn *k) {
     if (f->regs[r].kind == R_PTR) assign(k, k->regs[r], k_null(e));
   }
   open_partial_sums(k);
+  if (k->lanes) find_lane_loops(k);
   if (has_loops(f)) k->rt = load_rt_once(k);
   k->args = slot_buffer(k, most_args, "args");
   k->res = slot_buffer(k, most_results, "results");
@@ -267,6 +239,7 @@ static void define(Emit *e, const LFunc *f, gcc_jit_param **params) {
   map_init(&k.waves, e->arena);
   map_init(&k.partial, e->arena);
   map_init(&k.wide_sums, e->arena);
+  map_init(&k.vector_sums, e->arena);
   map_init(&k.lane_loops, e->arena);
   if (e->width && has_loops(f)) k.lanes = lanes_facts(e->arena, e->m, f);
   flow_init(&k.flow, e->arena, e->m, f);

@@ -53,6 +53,7 @@ typedef struct Emit {
   bool fuses;       /* the CPU has products and sums in one operation */
   int width;        /* numbers of a vector; 0: loops run one iteration at a time */
   Type *vectors[9]; /* of floats, by their number: libgccjit takes each that it makes for a type of its own */
+  Type *vectors_of_ints;
   /* Begins all exported names. NULL: code for a VM, whose names begin with nothing, and which reaches the runtime
    * through Mod.table; else it names what it calls, for the linker */
   const char *prefix;
@@ -120,10 +121,11 @@ typedef struct Fn {
   const uint8_t *sums;     /* by register, see sums.c */
   Lv *both;                /* a sine and a cosine: scalar.c; NULL as long as nothing needs it */
   Map waves;               /* the later one of the two (LInstr) -> where its value is */
-  Map partial;             /* the first register of partial sums, + 1 -> the array that they are in: emit_lanes.c */
+  Map partial;             /* the first register of partial sums, + 1 -> the array that they are in: partial_sums.c */
   Map wide_sums;           /* those arrays that a loop on vectors adds to */
-  Map lane_loops;          /* the LABEL of a loop that runs several iterations at once -> LaneLoop */
-  const LaneFacts *lanes;  /* NULL: no loop runs several iterations at once */
+  Map vector_sums;         /* those that are only added to in vectors -> Wide */
+  Map lane_loops;          /* the LABEL of a loop that runs several iterations at once -> anything */
+  LaneFacts *lanes;        /* NULL: no loop runs several iterations at once */
 } Fn;
 Rv *k_site(const Fn *k, uint32_t site); /* the VM's number of a site of the module */
 
@@ -176,12 +178,15 @@ void emit_instr(Fn *k, const LInstr *i);
 /* The next cosine (sine) of the number whose sine (cosine) instruction i computes, later in its basic block; NULL. */
 const LInstr *wave_partner(const LFunc *f, const LInstr *i);
 Rv *load_functions(Fn *k); /* const Functions * */
-/* emit_lanes.c */
+/* partial_sums.c */
 /* Makes the arrays of the function's partial sums, whose registers are elements of them. */
 void open_partial_sums(Fn *k);
 void emit_lane_open(Fn *k, const LInstr *i);
 void emit_lane_add(Fn *k, const LInstr *i);
 void emit_lane_sum(Fn *k, const LInstr *i);
+/* emit_lanes.c */
+/* Decides which loops of the function run several iterations at once. */
+void find_lane_loops(Fn *k);
 /* Before the loop whose label, instruction `head`, was just placed: the same for several iterations at once, if it can
  * be done. The last instruction that needs no code any more. */
 int emit_lanes(Fn *k, int head);
@@ -211,7 +216,8 @@ void emit_bag_fill(Fn *k, const LInstr *i);
 void emit_cadd(Fn *k, const LInstr *i);
 bool acc_in_registers(const Emit *e, const LInstr *acc_at);
 bool takes_only_numbers(const LForeign *f); /* and gives one: machine code calls it by its address */
-/* The statements of one function, which instr.c uses too. */
+/* registers.c */
+Lv *load_rt_once(Fn *k);
 Rv *reg(const Fn *k, int r);
 Rv *rt_of(Fn *k); /* the module's Rt, in a local */
 Block *new_block(const Fn *k);

@@ -1,28 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /* Lanes: loops of lowered code whose iterations are independent, so that machine code may run several at once.
  *
- * The loop counts up by 1, its body is a row of instructions without jumps, and nothing but partial sums (LANE_ADD)
+ * The loop counts up by 1, what it branches on is the same in all iterations, and nothing but partial sums (LANE_ADD)
  * goes from one iteration to the next. Lowered code stays scalar: what this finds is how the same instructions are done
- * for several iterations. Of each register of the body it says whether it is the same in all of them, counts with the
- * index, or varies:
+ * for several iterations. Of each register of the body it says whether it is the same in all of them, grows by the same
+ * from one to the next, or varies:
  *
  *   f1 = LOAD r0[i]        floats      (i counts: neighbours in memory)
  *   f2 = LOAD r0[j]        uniform     (j is defined outside)
  *   f3 = * f1 f2           floats
  *   STORE r4[i] = f3
  *
+ * A register is of one kind in all of the body: what holds for its definitions is joined until nothing changes, which
+ * takes more than one pass where inner loops carry it.
+ *
  * An array that is written to is written at places that count with the index, and it is read and written at one place
- * only: so no iteration sees what another one wrote. Arrays in different registers don't overlap, since what is written
- * to in place is held by nothing else. */
+ * only: so no iteration sees what another one wrote. Or all that is done with it is to add to its elements; these
+ * additions are done one by one, in the order of the iterations. Arrays in different registers don't overlap, since
+ * what is written to in place is held by nothing else. */
 #include "lir/lanes.h"
+#include "lir/loops.h"
 
 struct LaneFacts {
+  Arena *arena;
   const LModule *m;
   const LFunc *f;
   int32_t *reads;   /* by register: how often it is read in the function */
   int32_t *defined; /* by register: how often it is defined */
   int32_t *one;     /* by register: 1 + index of the instruction whose dst it is, if that alone defines it; else 0 */
   bool *zeroed;     /* by register: an INT makes it 0 */
+  int32_t *labels;  /* by label: the LABEL's index */
+  int32_t *back;    /* by label: index of the last JUMP to it that stands behind it; else 0 */
+  int32_t *uses;    /* by label: how often it is led to */
+  const uint64_t *const *live; /* before LABELs, and before the bodies of loops */
+  /* about the loop that was found last: */
+  LaneLoop loop;
+  uint8_t *kinds; /* LaneKind by register; UNIFORM for those that the body doesn't define */
+  LaneStride *strides;
+  int32_t *inside;    /* by register: how often the body defines it */
+  uint8_t *additions; /* LaneAddition by instruction */
+  LaneTerm *terms;    /* by instruction: of a STORE that is an addition */
 };
 
 /* ---- The function ------------------------------------------------------------------------------------------------ */
@@ -37,19 +54,53 @@ static void count(void *user, int32_t *reg, Role role) {
   if (role == ROLE_INOUT) c->defined[*reg]++;
 }
 
-const LaneFacts *lanes_facts(Arena *a, const LModule *m, const LFunc *f) {
-  LaneFacts *facts = NEW(a, LaneFacts);
-  size_t n = (size_t)f->nregs + 1;
-  *facts = (LaneFacts){
-      m, f, NEW_ARRAY(a, int32_t, n), NEW_ARRAY(a, int32_t, n), NEW_ARRAY(a, int32_t, n), NEW_ARRAY(a, bool, n)};
+static void count_registers(LaneFacts *facts) {
+  const LFunc *f = facts->f;
   Counts c = {facts->reads, facts->defined};
   for (int r = 0; r < f->nparams; r++) facts->defined[r]++;
-  for (int k = 0; k < f->ncode; k++) lir_roles(m, &f->code[k], count, &c);
+  for (int k = 0; k < f->ncode; k++) lir_roles(facts->m, &f->code[k], count, &c);
   for (int k = 0; k < f->ncode; k++) {
     const LInstr *in = &f->code[k];
     if (in->op == LOP_INT && in->imm.i == 0) facts->zeroed[in->dst] = true;
     if (in->dst >= 0 && lir_defines_dst(in->op) && facts->defined[in->dst] == 1) facts->one[in->dst] = k + 1;
   }
+}
+
+static void find_labels(LaneFacts *facts) {
+  const LFunc *f = facts->f;
+  for (int k = 0; k < f->ncode; k++)
+    if (f->code[k].op == LOP_LABEL) facts->labels[f->code[k].imm.i] = k;
+  for (int k = 0; k < f->ncode; k++)
+    for (int64_t n = 0, l; (l = lir_target(&f->code[k], (int)n)) >= 0; n++) {
+      facts->uses[l]++;
+      if (f->code[k].op == LOP_JUMP && facts->labels[l] < k) facts->back[l] = k;
+    }
+}
+
+LaneFacts *lanes_facts(Arena *a, const LModule *m, const LFunc *f) {
+  LaneFacts *facts = NEW(a, LaneFacts);
+  size_t n = (size_t)f->nregs + 1, labels = (size_t)f->nlabels + 1, code = (size_t)f->ncode + 1;
+  *facts = (LaneFacts){.arena = a, .m = m, .f = f};
+  facts->reads = NEW_ARRAY(a, int32_t, n);
+  facts->defined = NEW_ARRAY(a, int32_t, n);
+  facts->one = NEW_ARRAY(a, int32_t, n);
+  facts->zeroed = NEW_ARRAY(a, bool, n);
+  facts->labels = NEW_ARRAY(a, int32_t, labels);
+  facts->back = NEW_ARRAY(a, int32_t, labels);
+  facts->uses = NEW_ARRAY(a, int32_t, labels);
+  facts->kinds = NEW_ARRAY(a, uint8_t, n);
+  facts->strides = NEW_ARRAY(a, LaneStride, n);
+  facts->inside = NEW_ARRAY(a, int32_t, n);
+  facts->additions = NEW_ARRAY(a, uint8_t, code);
+  facts->terms = NEW_ARRAY(a, LaneTerm, code);
+  count_registers(facts);
+  find_labels(facts);
+  bool *wanted = NEW_ARRAY(a, bool, code);
+  for (int k = 0; k < f->ncode; k++) {
+    if (f->code[k].op == LOP_LABEL) wanted[k] = true;
+    if (f->code[k].op == LOP_LOOP_HEAD && k + 3 < f->ncode) wanted[k + 3] = true;
+  }
+  facts->live = loop_live(a, m, f, wanted);
   return facts;
 }
 
@@ -63,113 +114,358 @@ static bool is_one(const LaneFacts *facts, int r) {
 }
 
 /* Does the register keep its value within an iteration, from where it is defined? */
-static bool is_kept(const LaneFacts *facts, const LaneLoop *l, int r) {
-  int n = 0;
-  for (int k = l->first; k < l->end; k++) n += facts->f->code[k].dst == r && lir_defines_dst(facts->f->code[k].op);
-  return n == 0 || (n == 1 && facts->defined[r] == 1);
+static bool is_kept(const LaneFacts *facts, int r) {
+  return r < 0 || !facts->inside[r] || (facts->inside[r] == 1 && facts->defined[r] == 1);
 }
 
-/* Do both registers hold the same int within an iteration? */
-static bool same_value(const LaneFacts *facts, const LaneLoop *l, int a, int b, int depth) {
-  if (a == b) return a < 0 || is_kept(facts, l, a);
+/* Do both registers hold the same int, as long as no inner loop comes in between? */
+static bool same_value(const LaneFacts *facts, int a, int b, int depth) {
+  if (a == b) return is_kept(facts, a);
   const LInstr *x = definition(facts, a), *y = definition(facts, b);
   if (!x || !y || x->op != y->op || x->sub != y->sub || depth > LIMIT_LANE_INDEX) return false;
   if (x->op == LOP_INT) return x->imm.i == y->imm.i;
-  return x->op == LOP_SCALAR && same_value(facts, l, x->a, y->a, depth + 1) &&
-         same_value(facts, l, x->b, y->b, depth + 1) && same_value(facts, l, x->c, y->c, depth + 1);
+  return x->op == LOP_SCALAR && same_value(facts, x->a, y->a, depth + 1) && same_value(facts, x->b, y->b, depth + 1) &&
+         same_value(facts, x->c, y->c, depth + 1);
 }
 
 /* ---- What registers hold ----------------------------------------------------------------------------------------- */
-static LaneKind kind_of(const LaneState *s, int r) { return r < 0 ? LANE_UNIFORM : (LaneKind)s->kinds[r]; }
+LaneKind lanes_kind(const LaneFacts *facts, int r) { return r < 0 ? LANE_UNIFORM : (LaneKind)facts->kinds[r]; }
+bool lanes_is_inside(const LaneFacts *facts, int r) { return facts->inside[r] > 0; }
+LaneStride lanes_stride(const LaneFacts *facts, int r) { return facts->strides[r]; }
 
-/* Can the operation be done on floats, or their bools, of several iterations? */
-static bool is_wide(const LInstr *in) {
-  if (lir_calls_function(in)) return in->sub != OP_FPOWI;
+static bool is_int_kind(LaneKind k) { return k == LANE_STRIDED || k == LANE_INTS || k == LANE_BOOLS; }
+static bool same_stride(LaneStride a, LaneStride b) { return a.times == b.times && a.by == b.by; }
+
+/* By how much the int grows from one iteration to the next. False: not by the same. */
+static bool find_stride(const LaneFacts *facts, const LInstr *in, LaneStride *s) {
+  static const LaneStride none = {0, -1};
+  LaneKind a = lanes_kind(facts, in->a), b = lanes_kind(facts, in->b);
+  LaneStride x = a == LANE_STRIDED ? facts->strides[in->a] : none,
+             y = in->b >= 0 && b == LANE_STRIDED ? facts->strides[in->b] : none;
   switch (in->sub) {
-  case OP_FADD:
-  case OP_FSUB:
-  case OP_FMUL:
-  case OP_FDIV:
-  case OP_CADD:
-  case OP_FNEG:
-  case OP_FMA:
-  case OP_FMIN:
-  case OP_FMAX:
-  case OP_ABS:
-  case OP_SQRT:
-  case OP_FLOOR:
-  case OP_CEIL:
-  case OP_TRUNC:
-  case OP_SIGN:
-  case OP_FEQ:
-  case OP_FNE:
-  case OP_FLT:
-  case OP_FLE:
-  case OP_IS_NAN:
-  case OP_NOT:
-  case OP_AND:
-  case OP_OR:
-  case OP_BEQ:
-  case OP_SELECT: return true;
+  case OP_INEG: *s = (LaneStride){-x.times, x.by}; return true;
+  case OP_IADD:
+  case OP_ISUB: {
+    if (x.times && y.times && x.by != y.by) return false;
+    int64_t sign = in->sub == OP_ISUB ? -1 : 1;
+    *s = (LaneStride){x.times + sign * y.times, x.times ? x.by : y.by};
+    return true;
+  }
+  case OP_IMUL: {
+    if (x.times && y.times) return false;
+    const LInstr *factor = definition(facts, x.times ? in->b : in->a);
+    *s = x.times ? x : y;
+    if (factor && factor->op == LOP_INT && factor->imm.i > -1000 && factor->imm.i < 1000) {
+      s->times *= factor->imm.i;
+      return true;
+    }
+    int by = x.times ? in->b : in->a;
+    if (s->by >= 0 || facts->inside[by]) return false;
+    s->by = by;
+    return true;
+  }
   default: return false;
   }
 }
 
-static LaneKind scalar_kind(const LaneState *s, const LInstr *in) {
-  LaneKind a = kind_of(s, in->a), b = kind_of(s, in->b), c = kind_of(s, in->c);
-  if (a == LANE_UNKNOWN || b == LANE_UNKNOWN || c == LANE_UNKNOWN) return LANE_UNKNOWN;
-  if (a == LANE_UNIFORM && b == LANE_UNIFORM && c == LANE_UNIFORM) return LANE_UNIFORM;
-  if (in->sub == OP_IADD && a + b == LANE_LINEAR) return LANE_LINEAR; /* one of them, and the other one uniform */
-  if (in->sub == OP_ISUB && a == LANE_LINEAR && b == LANE_UNIFORM) return LANE_LINEAR;
-  if (in->sub == OP_FLOAT_OF_INT && a == LANE_LINEAR) return LANE_FLOATS;
-  bool linear = a == LANE_LINEAR || b == LANE_LINEAR || c == LANE_LINEAR;
-  if (linear || !is_wide(in)) return LANE_UNKNOWN;
-  if (s->f->regs[in->dst].kind == R_FLOAT) return LANE_FLOATS;
-  return in->sub == OP_SELECT ? LANE_UNKNOWN : LANE_BOOLS;
-}
-
-LaneKind lanes_step(LaneState *s, const LInstr *in) {
-  LaneKind kind = LANE_UNKNOWN;
-  switch (in->op) {
-  case LOP_SCALAR: kind = scalar_kind(s, in); break;
-  case LOP_MOVE: kind = kind_of(s, in->a); break;
-  case LOP_INT:
-  case LOP_FLOAT:
-  case LOP_GLOBAL:
-  case LOP_DIM:
-  case LOP_DATA: kind = LANE_UNIFORM; break;
-  case LOP_LOAD: {
-    LaneKind index = kind_of(s, in->b);
-    bool number = s->f->regs[in->dst].kind == R_FLOAT;
-    kind = index == LANE_UNIFORM ? LANE_UNIFORM : index == LANE_LINEAR && number ? LANE_FLOATS : LANE_UNKNOWN;
-    break;
+/* Operations on floats, or their bools, that are done on vectors. Others are done one number after the other. */
+static LaneKind scalar_kind(const LaneFacts *facts, const LInstr *in, LaneStride *stride) {
+  const int32_t operands[] = {in->a, in->b, in->c};
+  bool uniform = true, strided = true;
+  for (int k = 0; k < 3; k++) {
+    LaneKind kind = lanes_kind(facts, operands[k]);
+    if (kind == LANE_UNKNOWN || kind == LANE_NONE) return kind;
+    uniform &= kind == LANE_UNIFORM;
+    strided &= kind == LANE_UNIFORM || kind == LANE_STRIDED;
   }
+  if (uniform) return LANE_UNIFORM;
+  switch (facts->f->regs[in->dst].kind) {
+  case R_FLOAT: return LANE_FLOATS;
+  case R_INT: break;
   default: return LANE_UNKNOWN;
   }
-  s->kinds[in->dst] = (uint8_t)kind;
-  return kind;
+  if (strided && find_stride(facts, in, stride)) return LANE_STRIDED;
+  switch (in->sub) {
+  case OP_FEQ:
+  case OP_FNE:
+  case OP_FLT:
+  case OP_FLE:
+  case OP_IEQ:
+  case OP_INE:
+  case OP_ILT:
+  case OP_ILE:
+  case OP_IS_NAN:
+  case OP_NOT:
+  case OP_AND:
+  case OP_OR:
+  case OP_BEQ: return LANE_BOOLS;
+  default: return LANE_INTS;
+  }
+}
+
+static LaneKind load_kind(const LaneFacts *facts, const LInstr *in) {
+  LaneKind index = lanes_kind(facts, in->b);
+  if (index == LANE_NONE || index == LANE_UNIFORM) return index;
+  if (index != LANE_STRIDED && index != LANE_INTS) return LANE_UNKNOWN;
+  uint8_t kind = facts->f->regs[in->dst].kind;
+  return kind == R_FLOAT ? LANE_FLOATS : kind == R_INT ? LANE_INTS : LANE_UNKNOWN;
+}
+
+/* What the definition gives its register. */
+static LaneKind defined_kind(const LaneFacts *facts, const LInstr *in, LaneStride *stride) {
+  switch (in->op) {
+  case LOP_SCALAR: return scalar_kind(facts, in, stride);
+  case LOP_MOVE: *stride = facts->strides[in->a]; return lanes_kind(facts, in->a);
+  case LOP_LOAD: return load_kind(facts, in);
+  case LOP_LANE_SUM: return LANE_FLOATS;
+  default: return LANE_UNIFORM;
+  }
+}
+
+static LaneKind join_kinds(LaneKind a, LaneKind b, bool strides_differ) {
+  if (a == LANE_NONE || b == LANE_NONE) return a == LANE_NONE ? b : a;
+  if (a == LANE_UNKNOWN || b == LANE_UNKNOWN) return LANE_UNKNOWN;
+  if (a == b) return a == LANE_STRIDED && strides_differ ? LANE_INTS : a;
+  if (a == LANE_FLOATS || b == LANE_FLOATS) return a == LANE_UNIFORM || b == LANE_UNIFORM ? LANE_FLOATS : LANE_UNKNOWN;
+  return is_int_kind(a) || is_int_kind(b) ? LANE_INTS : LANE_UNKNOWN;
+}
+
+/* Joins what the instruction defines to what is known. True if that is news. */
+static bool learn(LaneFacts *facts, const LInstr *in) {
+  if (in->dst < 0 || !lir_defines_dst(in->op)) return false;
+  LaneStride stride = {0, -1};
+  LaneKind old = lanes_kind(facts, in->dst), found = defined_kind(facts, in, &stride);
+  bool differ = old == LANE_STRIDED && found == LANE_STRIDED && !same_stride(stride, facts->strides[in->dst]);
+  LaneKind joined = join_kinds(old, found, differ);
+  if (old == LANE_NONE) facts->strides[in->dst] = stride;
+  facts->kinds[in->dst] = (uint8_t)joined;
+  return joined != old;
+}
+
+static void forget_loop(LaneFacts *facts) {
+  const LaneLoop *l = &facts->loop;
+  for (int k = l->first; k < l->end; k++) {
+    const LInstr *in = &facts->f->code[k];
+    facts->additions[k] = LANE_PLAIN;
+    if (in->dst < 0 || !lir_defines_dst(in->op)) continue;
+    facts->kinds[in->dst] = LANE_UNIFORM;
+    facts->inside[in->dst] = 0;
+  }
+  if (l->end) facts->kinds[l->index] = LANE_UNIFORM;
+  facts->loop = (LaneLoop){0};
+}
+
+static void find_kinds(LaneFacts *facts) {
+  const LaneLoop *l = &facts->loop;
+  for (int k = l->first; k < l->end; k++) {
+    const LInstr *in = &facts->f->code[k];
+    if (in->dst < 0 || !lir_defines_dst(in->op)) continue;
+    facts->kinds[in->dst] = LANE_NONE;
+    facts->inside[in->dst]++;
+  }
+  facts->kinds[l->index] = LANE_STRIDED;
+  facts->strides[l->index] = (LaneStride){1, -1};
+  for (bool news = true; news;) {
+    news = false;
+    for (int k = l->first; k < l->end; k++) news |= learn(facts, &facts->f->code[k]);
+    if (!l->nested) break;
+  }
 }
 
 /* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 static bool touches_memory(const LInstr *in) { return in->op == LOP_LOAD || in->op == LOP_STORE; }
 
-/* The array whose data register r is; -1 - r: unknown. */
-static int array_of(const LaneFacts *facts, int r) {
+int lanes_array(const LaneFacts *facts, int r) {
   const LInstr *in = definition(facts, r);
   return in && in->op == LOP_DATA ? in->a : -1 - r;
 }
 
-/* Is it certain that no iteration reads or writes by `other` what another one writes by `store`? */
-static bool keeps_apart(const LaneFacts *facts, const LaneLoop *l, const LInstr *store, const LInstr *other) {
-  if (array_of(facts, store->a) != array_of(facts, other->a)) return true;
-  return same_value(facts, l, store->b, other->b, 0) && store->imm.i == other->imm.i;
+/* Do different iterations write to different places, each of them the same one throughout its iteration? */
+static bool counts(const LaneFacts *facts, const LInstr *store) {
+  LaneStride s = facts->strides[store->b < 0 ? 0 : store->b];
+  return lanes_kind(facts, store->b) == LANE_STRIDED && s.times && s.by < 0 && is_kept(facts, store->b);
 }
 
-static bool all_apart(const LaneFacts *facts, const LaneLoop *l) {
+static bool same_place(const LaneFacts *facts, const LInstr *a, const LInstr *b) {
+  return same_value(facts, a->b, b->b, 0) && a->imm.i == b->imm.i && (a->b >= 0 || a->c == b->c);
+}
+
+bool lanes_is_row(const LaneFacts *facts, const LInstr *in) {
+  if (lanes_kind(facts, in->b) != LANE_STRIDED || in->imm.i != 1) return false;
+  LaneStride s = facts->strides[in->b];
+  return s.times == 1 && s.by < 0;
+}
+
+int64_t lanes_row_offset(const LaneFacts *facts, const LInstr *in, int *base) {
+  int64_t offset = in->c;
+  *base = in->b;
+  for (int depth = 0; depth < LIMIT_LANE_INDEX; depth++) {
+    const LInstr *sum = definition(facts, *base), *b = sum && sum->op == LOP_SCALAR ? definition(facts, sum->b) : NULL;
+    if (!b || b->op != LOP_INT || (sum->sub != OP_IADD && sum->sub != OP_ISUB) || sum->dst == sum->a) break;
+    offset += sum->sub == OP_IADD ? b->imm.i : -b->imm.i;
+    *base = sum->a;
+  }
+  return offset;
+}
+
+/* Is it certain that no iteration reads or writes by `other` what another one writes by `store`? */
+static bool keeps_apart(const LaneFacts *facts, const LInstr *store, const LInstr *other) {
+  if (lanes_array(facts, store->a) != lanes_array(facts, other->a)) return true;
+  return counts(facts, store) && same_place(facts, store, other);
+}
+
+/* The innermost loop within the body that the instruction belongs to: its LABEL; -1: none. */
+static int loop_around(const LaneFacts *facts, int k) {
   const LInstr *code = facts->f->code;
-  for (int k = l->first; k < l->end; k++)
-    for (int n = l->first; n < l->end && code[k].op == LOP_STORE; n++)
-      if (touches_memory(&code[n]) && !keeps_apart(facts, l, &code[k], &code[n])) return false;
+  for (int n = k; n >= facts->loop.first; n--)
+    if (code[n].op == LOP_LABEL && facts->back[code[n].imm.i] > k) return n;
+  return -1;
+}
+
+/* Is the array that the STORE writes to apart from all else that the body does with it? Or is there nothing else: then
+ * its iterations write one after the other. */
+static bool is_apart(const LaneFacts *facts, int store) {
+  const LInstr *code = facts->f->code;
+  bool apart = true, alone = loop_around(facts, store) < 0;
+  for (int n = facts->loop.first; n < facts->loop.end; n++) {
+    if (!touches_memory(&code[n])) continue;
+    apart &= keeps_apart(facts, &code[store], &code[n]);
+    alone &= n == store || lanes_array(facts, code[n].a) != lanes_array(facts, code[store].a);
+  }
+  return apart || alone;
+}
+
+/* Which operand of the operation on floats is the register, where the others aren't? -1: none. Only what adds, or
+ * subtracts from it. */
+static int added_to(const LInstr *in, int r) {
+  if (in->op != LOP_SCALAR) return -1;
+  if (in->sub == OP_FMA) return in->c == r && in->a != r && in->b != r ? 2 : -1;
+  if (in->sub == OP_FSUB) return in->a == r && in->b != r ? 0 : -1;
+  if (in->sub != OP_FADD && in->sub != OP_CADD) return -1;
+  return in->a == in->b ? -1 : in->a == r ? 0 : in->b == r ? 1 : -1;
+}
+
+static bool is_straight(const LaneFacts *facts, int from, int to) {
+  for (int k = from; k <= to; k++) {
+    const LInstr *in = &facts->f->code[k];
+    if (in->op == LOP_LABEL || lir_ops[in->op].flow != LFLOW_NEXT) return false;
+  }
+  return true;
+}
+
+bool lanes_differ(const LaneFacts *facts, const LInstr *a, const LInstr *b) {
+  if (a->b == b->b && a->imm.i == b->imm.i) return a->c != b->c;
+  const LInstr *x = definition(facts, a->b), *y = definition(facts, b->b);
+  return a->imm.i == b->imm.i && x && y && x->op == LOP_INT && y->op == LOP_INT && x->imm.i != y->imm.i;
+}
+
+/* Does nothing else between the two, both included, write to the array, at what may be the same place? */
+static bool is_alone_between(const LaneFacts *facts, int from, int store) {
+  const LInstr *code = facts->f->code;
+  for (int k = from; k < store; k++)
+    if (code[k].op == LOP_STORE && lanes_array(facts, code[k].a) == lanes_array(facts, code[store].a) &&
+        !lanes_differ(facts, &code[k], &code[store]))
+      return false;
+  return true;
+}
+
+/* Is the STORE an addition to what its place holds? Then so are its LOAD and operation. */
+static bool find_addition(LaneFacts *facts, int store) {
+  const LInstr *code = facts->f->code, *s = &code[store], *op = definition(facts, s->dst);
+  if (!op || facts->reads[s->dst] != 1 || facts->f->regs[s->dst].kind != R_FLOAT) return false;
+  int at = (int)(op - code);
+  const int32_t operands[] = {op->a, op->b, op->c};
+  for (int k = 0; k < 3; k++) {
+    const LInstr *load = definition(facts, operands[k]);
+    int from = load ? (int)(load - code) : -1;
+    if (from < facts->loop.first || load->op != LOP_LOAD || facts->reads[load->dst] != 1) continue;
+    if (load->a != s->a || load->c != s->c || !same_place(facts, load, s)) continue;
+    if (added_to(op, load->dst) != k || from > at || at > store || !is_straight(facts, from, store) ||
+        !is_alone_between(facts, from, store))
+      continue;
+    facts->additions[from] = facts->additions[at] = LANE_PART;
+    facts->additions[store] = LANE_ADDS;
+    facts->terms[store] = (LaneTerm){s, op, k};
+    return true;
+  }
+  return false;
+}
+
+LaneAddition lanes_addition(const LaneFacts *facts, int instr) { return (LaneAddition)facts->additions[instr]; }
+LaneTerm lanes_term(const LaneFacts *facts, int store) { return facts->terms[store]; }
+
+/* Is the int another one in each iteration of the inner loop with this LABEL, which is the only one around? */
+static bool counts_in(LaneFacts *facts, int head, int r, int depth) {
+  const LInstr *code = facts->f->code, *test = &code[head + 2], *in = definition(facts, r);
+  if (code[head + 1].op != LOP_LOOP_HEAD || test->op != LOP_SCALAR || test->sub != OP_ILT || depth > LIMIT_LANE_INDEX)
+    return false;
+  int jump = facts->back[code[head].imm.i];
+  const LInstr *step = &code[jump - 1];
+  bool steps = step->op == LOP_SCALAR && (step->sub == OP_IADD || step->sub == OP_ISUB) && step->dst == step->a &&
+               is_one(facts, step->b);
+  if (!steps) return false;
+  if (r == step->dst) return r == test->a || r == test->b;
+  if (!in || in->op != LOP_SCALAR || (in->sub != OP_IADD && in->sub != OP_ISUB)) return false;
+  const LInstr *x = definition(facts, in->a), *y = definition(facts, in->b);
+  bool fixed_a = !facts->inside[in->a] || (x && x - code < head),
+       fixed_b = !facts->inside[in->b] || (y && y - code < head);
+  return (fixed_b && counts_in(facts, head, in->a, depth + 1)) || (fixed_a && counts_in(facts, head, in->b, depth + 1));
+}
+
+/* A loop that is interrupted after many iterations is lowered as two, the outer one of which doesn't begin the index
+ * anew. Are these two such? */
+static bool is_chunked(const LaneFacts *facts, int outer, int inner) {
+  const LInstr *code = facts->f->code;
+  int index = code[facts->back[code[inner].imm.i] - 1].dst;
+  for (int k = outer + 1; k < inner; k++)
+    if ((code[k].op != LOP_SCALAR && code[k].op != LOP_INT && code[k].op != LOP_MOVE) || code[k].dst == index)
+      return false;
+  return true;
+}
+
+/* Can what is added by the STORE be added iteration by iteration where the body stands for several? */
+static bool may_add(LaneFacts *facts, int store) {
+  const LInstr *code = facts->f->code, *s = &code[store];
+  int around = loop_around(facts, store);
+  const LInstr *op = facts->terms[store].operation;
+  const int32_t operands[] = {op->a, op->b, op->c};
+  for (int k = 0; k < 3; k++)
+    if (!is_kept(facts, operands[k]) && around < 0) return false;
+  if (around < 0) return is_kept(facts, s->b);
+  int outer = around > facts->loop.first ? loop_around(facts, around - 1) : -1;
+  if (outer >= 0 && is_chunked(facts, outer, around))
+    outer = outer > facts->loop.first ? loop_around(facts, outer - 1) : -1;
+  return outer < 0 && lanes_kind(facts, s->b) == LANE_UNIFORM && counts_in(facts, around, s->b, 0);
+}
+
+/* All that is done with the array of this STORE, if it is nothing but additions that can be done one by one. */
+static bool find_additions(LaneFacts *facts, int store) {
+  const LInstr *code = facts->f->code;
+  int array = lanes_array(facts, code[store].a), last = -1, first = -1, parts = 0;
+  for (int k = facts->loop.first; k < facts->loop.end; k++) {
+    if (!touches_memory(&code[k]) || lanes_array(facts, code[k].a) != array) continue;
+    if (code[k].op == LOP_LOAD) {
+      parts++;
+      continue;
+    }
+    if (facts->additions[k] < LANE_WAITS && !find_addition(facts, k)) return false;
+    if (!may_add(facts, k)) return false;
+    if (last >= 0) facts->additions[last] = LANE_WAITS;
+    if (first < 0) first = k;
+    facts->additions[k] = LANE_ADDS;
+    parts--;
+    last = k;
+  }
+  if (parts) return false;
+  return first == last || (loop_around(facts, first) < 0 && is_straight(facts, first, last));
+}
+
+static bool all_apart(LaneFacts *facts) {
+  const LInstr *code = facts->f->code;
+  for (int k = facts->loop.first; k < facts->loop.end; k++)
+    if (code[k].op == LOP_STORE && facts->additions[k] == LANE_PLAIN && !is_apart(facts, k) &&
+        !find_additions(facts, k))
+      return false;
   return true;
 }
 
@@ -183,89 +479,174 @@ static bool find_frame(const LaneFacts *facts, int head, LaneLoop *l) {
   if (test->op != LOP_SCALAR || test->sub != OP_ILT || branch->op != LOP_BRANCH || branch->a != test->dst) return false;
   *l = (LaneLoop){.head = head, .first = head + 4, .index = test->a, .limit = test->b, .exit = (int)branch->imm.i};
   l->from_zero = facts->zeroed[l->index] && facts->defined[l->index] == 2;
-  int jump = l->first;
-  while (jump < f->ncode && f->code[jump].op != LOP_JUMP && f->code[jump].op != LOP_LABEL &&
-         lir_ops[f->code[jump].op].flow == LFLOW_NEXT)
-    jump++;
-  l->end = jump - 1;
-  if (jump >= f->ncode || f->code[jump].op != LOP_JUMP || f->code[jump].imm.i != in->imm.i || l->end < l->first)
-    return false;
+  l->end = facts->back[in->imm.i] - 1;
+  if (l->end < l->first || facts->uses[in->imm.i] > 2) return false;
   const LInstr *step = &f->code[l->end];
   return step->op == LOP_SCALAR && step->sub == OP_IADD && step->dst == l->index && step->a == l->index &&
          is_one(facts, step->b);
 }
 
-/* Is what the body defines read nowhere else, so that nobody misses the values of an iteration? */
-static bool is_closed(Arena *a, const LaneFacts *facts, const LaneLoop *l) {
-  const LFunc *f = facts->f;
-  size_t n = (size_t)f->nregs + 1;
-  Counts c = {NEW_ARRAY(a, int32_t, n), NEW_ARRAY(a, int32_t, n)};
+/* Do all branches of the body stay in it, and does nothing else lead into it? */
+static bool is_enclosed(const LaneFacts *facts, LaneLoop *l) {
+  const LInstr *code = facts->f->code;
+  int uses = 0;
   for (int k = l->first; k < l->end; k++) {
-    LInstr *in = &f->code[k];
-    if (in->op != LOP_LANE_ADD) lir_roles(facts->m, in, count, &c);
-    else c.reads[in->b]++, c.reads[in->a]++, c.reads[in->c < 0 ? in->b : in->c]++;
+    for (int64_t n = 0, to; (to = lir_target(&code[k], (int)n)) >= 0; n++, uses++)
+      if (facts->labels[to] < l->first || facts->labels[to] >= l->end) return false;
+    if (code[k].op == LOP_LABEL) uses -= facts->uses[code[k].imm.i];
+    l->nested |= code[k].op == LOP_LABEL;
   }
-  for (int k = l->first; k < l->end; k++) {
-    const LInstr *in = &f->code[k];
-    if (lir_defines_dst(in->op) && in->dst >= 0 && c.reads[in->dst] < facts->reads[in->dst]) return false;
-  }
-  return c.defined[l->index] == 0 && c.defined[l->limit] == 0;
+  return uses == 0;
 }
 
-LaneState lanes_begin(Arena *a, const LaneFacts *facts, const LaneLoop *l) {
-  const LFunc *f = facts->f;
-  LaneState s = {f, NEW_ARRAY(a, uint8_t, f->nregs + 1)};
+static bool is_live(const LaneFacts *facts, int at, int r) { return facts->live[at][r / 64] >> (r % 64) & 1; }
+
+/* Does the body need what an earlier iteration defined, apart from the index and sums? */
+static bool is_carried(const LaneFacts *facts) {
+  const LaneLoop *l = &facts->loop;
   for (int k = l->first; k < l->end; k++) {
-    const LInstr *in = &f->code[k];
-    if (lir_defines_dst(in->op) && in->dst >= 0) s.kinds[in->dst] = LANE_UNKNOWN;
+    const LInstr *in = &facts->f->code[k];
+    if (in->dst >= 0 && lir_defines_dst(in->op) && is_live(facts, l->first, in->dst)) return true;
+    for (int n = 0; n < in->nres && in->op == LOP_LANE_OPEN; n++)
+      if (is_live(facts, l->first, in->res[n])) return true;
   }
-  s.kinds[l->index] = LANE_LINEAR;
-  return s;
+  return false;
+}
+
+/* Is what the body defines needed nowhere else, so that nobody misses the values of an iteration? */
+static bool is_closed(const LaneFacts *facts) {
+  const LaneLoop *l = &facts->loop;
+  int exit = facts->labels[l->exit];
+  for (int k = l->first; k < l->end; k++) {
+    const LInstr *in = &facts->f->code[k];
+    if (in->dst >= 0 && lir_defines_dst(in->op) && is_live(facts, exit, in->dst)) return false;
+  }
+  return !facts->inside[l->index] && !facts->inside[l->limit];
+}
+
+/* Are the partial sums those of an inner loop, begun within the iteration? */
+static bool begins_within(const LaneFacts *facts, const LInstr *add) {
+  for (int k = facts->loop.first; k < facts->loop.end; k++) {
+    const LInstr *in = &facts->f->code[k];
+    if (in->op == LOP_LANE_OPEN && in->res[0] == add->res[0]) return true;
+  }
+  return false;
+}
+
+static const char *check_lane_add(const LaneFacts *facts, const LInstr *in) {
+  if (in->a == facts->loop.index) return begins_within(facts, in) ? "terms aren't numbered by the index" : NULL;
+  return lanes_kind(facts, in->a) == LANE_UNIFORM && begins_within(facts, in) ? NULL
+                                                                              : "terms aren't numbered by the index";
+}
+
+static const char *check_memory(const LaneFacts *facts, const LInstr *in) {
+  if (lanes_kind(facts, in->a) != LANE_UNIFORM || (in->op == LOP_LOAD && in->sub)) return "an array differs";
+  if (in->op == LOP_LOAD) return NULL;
+  uint8_t kind = facts->f->regs[in->dst].kind;
+  if (kind != R_FLOAT && kind != R_INT) return "a store of objects";
+  LaneKind index = lanes_kind(facts, in->b);
+  return index == LANE_UNIFORM || index == LANE_STRIDED || index == LANE_INTS ? NULL : "a store at an unknown place";
 }
 
 /* Why the instruction can't be done for several iterations at once; NULL: it can. */
-static const char *check(LaneState *s, const LInstr *in, const LaneLoop *l) {
+static const char *check(const LaneFacts *facts, const LInstr *in) {
+  if (in->dst >= 0 && lir_defines_dst(in->op) && lanes_kind(facts, in->dst) >= LANE_NONE)
+    return in->op == LOP_LOAD ? "a load of objects" : "a value without lanes";
   switch (in->op) {
-  case LOP_SCALAR: return lanes_step(s, in) == LANE_UNKNOWN ? "an operation without lanes" : NULL;
-  case LOP_MOVE:
-    if (s->f->regs[in->dst].kind == R_PTR || s->f->regs[in->dst].kind == R_RAW) return "an object is moved";
-    return lanes_step(s, in) == LANE_UNKNOWN ? "a value is carried" : NULL;
+  case LOP_SCALAR:
   case LOP_INT:
   case LOP_FLOAT:
   case LOP_GLOBAL:
+  case LOP_LABEL:
+  case LOP_JUMP:
+  case LOP_LOOP_HEAD:
+  case LOP_LANE_OPEN:
+  case LOP_LANE_SUM:
+  case LOP_POLL: return NULL;
+  case LOP_MOVE:
+    return facts->f->regs[in->dst].kind == R_PTR || facts->f->regs[in->dst].kind == R_RAW ? "an object is moved" : NULL;
+  case LOP_BRANCH: return lanes_kind(facts, in->a) == LANE_UNIFORM ? NULL : "a branch that differs";
   case LOP_DIM:
-  case LOP_DATA:
-    if (in->a >= 0 && in->op != LOP_GLOBAL && kind_of(s, in->a) != LANE_UNIFORM) return "an array differs";
-    lanes_step(s, in);
-    return NULL;
+  case LOP_DATA: return lanes_kind(facts, in->a) == LANE_UNIFORM ? NULL : "an array differs";
+  case LOP_CHECK_INDEX: return lanes_kind(facts, in->b) == LANE_UNIFORM ? NULL : "a check that differs";
+  case LOP_CHECK_SIZE:
+    return lanes_kind(facts, in->a) == LANE_UNIFORM && lanes_kind(facts, in->b) == LANE_UNIFORM
+               ? NULL
+               : "a check that differs";
   case LOP_LOAD:
-    if (in->sub || kind_of(s, in->a) != LANE_UNIFORM) return "an array differs";
-    return lanes_step(s, in) == LANE_UNKNOWN ? "a load at places that don't count" : NULL;
-  case LOP_STORE:
-    if (kind_of(s, in->a) != LANE_UNIFORM) return "an array differs";
-    if (kind_of(s, in->b) != LANE_LINEAR) return "a store at places that don't count";
-    if (s->f->regs[in->dst].kind != R_FLOAT) return "a store of what isn't a float";
-    return kind_of(s, in->dst) == LANE_UNKNOWN ? "a value is carried" : NULL;
-  case LOP_LANE_ADD:
-    if (in->a != l->index) return "terms aren't numbered by the index";
-    return kind_of(s, in->b) == LANE_UNKNOWN || kind_of(s, in->c) == LANE_UNKNOWN ? "a value is carried" : NULL;
+  case LOP_STORE: return check_memory(facts, in);
+  case LOP_LANE_ADD: return check_lane_add(facts, in);
   default: return lir_ops[in->op].name;
   }
 }
 
-bool lanes_find(Arena *a, const LaneFacts *facts, int head, LaneLoop *l) {
-  if (!find_frame(facts, head, l)) return false;
-  LaneState s = lanes_begin(a, facts, l);
-  for (int k = l->first; k < l->end && !l->why; k++) {
-    const LInstr *in = &facts->f->code[k];
-    l->sums |= in->op == LOP_LANE_ADD;
-    l->why = check(&s, in, l);
-    if (!l->why && facts->m->strict && in->op == LOP_SCALAR && lir_calls_function(in))
-      l->why = "a function of the C library";
+static bool is_effect(const LaneFacts *facts, const LInstr *in) {
+  return in->op == LOP_STORE || (in->op == LOP_LANE_ADD && in->a == facts->loop.index);
+}
+
+/* Are varying indices checked before anything is changed that lasts? Then, where one is wrong, nothing has happened of
+ * these iterations. An inner loop counts as a whole. */
+static bool checks_first(LaneFacts *facts) {
+  LaneLoop *l = &facts->loop;
+  bool changed = false;
+  for (int k = l->first; k < l->end; k++) {
+    int end = k, jump = facts->f->code[k].op == LOP_LABEL ? facts->back[facts->f->code[k].imm.i] : 0;
+    if (jump > k) end = jump;
+    bool effect = false, check = false;
+    for (; k <= end; k++) {
+      const LInstr *in = &facts->f->code[k];
+      effect |= is_effect(facts, in);
+      check |= in->op == LOP_CHECK_INDEX && lanes_kind(facts, in->a) != LANE_UNIFORM;
+    }
+    k = end;
+    l->checks |= check;
+    if (check && (changed || (effect && jump))) return false;
+    changed |= effect;
   }
-  if (!l->why && !all_apart(facts, l)) l->why = "an array is read or written at several places";
-  if (!l->why && !is_closed(a, facts, l)) l->why = "a value is needed afterwards";
   return true;
+}
+
+static const char *find_reason(LaneFacts *facts) {
+  LaneLoop *l = &facts->loop;
+  if (l->end - l->first > LIMIT_LANE_NEST) return "its body is too large";
+  if (is_carried(facts)) return "a value is carried";
+  for (int k = l->first; k < l->end; k++) {
+    const LInstr *in = &facts->f->code[k];
+    l->sums |= in->op == LOP_LANE_ADD && in->a == l->index;
+    const char *why = check(facts, in);
+    bool call = in->op == LOP_SCALAR && lir_calls_function(in) && lanes_kind(facts, in->dst) != LANE_UNIFORM;
+    if (call && facts->m->strict) return "a function of the C library";
+    if (why) return why;
+  }
+  if (!is_closed(facts)) return "a value is needed afterwards";
+  if (!checks_first(facts)) return "a check that differs follows a change";
+  return all_apart(facts) ? NULL : "an array is read or written at several places";
+}
+
+bool lanes_find(LaneFacts *facts, int head, LaneLoop *out) {
+  LaneLoop l;
+  forget_loop(facts);
+  if (!find_frame(facts, head, &l)) return false;
+  if (!is_enclosed(facts, &l)) {
+    l.why = "it is left in its midst";
+    *out = l;
+    return true;
+  }
+  facts->loop = l;
+  find_kinds(facts);
+  facts->loop.why = find_reason(facts);
+  *out = facts->loop;
+  return true;
+}
+
+int64_t lanes_trips(const LaneFacts *facts, const LaneLoop *l) {
+  const LInstr *in = definition(facts, l->limit);
+  for (int k = 0; in && k < 2; k++) {
+    if (in->op == LOP_INT) return in->imm.i;
+    if (in->op == LOP_SCALAR && in->sub == OP_IMIN) in = definition(facts, in->b);
+    else if (in->op == LOP_MOVE) in = definition(facts, in->a);
+  }
+  return -1;
 }
 
 /* ---- For people -------------------------------------------------------------------------------------------------- */
@@ -274,28 +655,40 @@ static void describe_count(int n, const char *what, bool *any, Str *out) {
   *any = *any || n;
 }
 
+typedef struct Found {
+  int loads, elements, stores, additions, sums, calls, others;
+} Found;
+
+static void tell(const LaneFacts *facts, const LInstr *in, LaneAddition addition, Found *n) {
+  bool varies = in->dst >= 0 && lir_defines_dst(in->op) && lanes_kind(facts, in->dst) != LANE_UNIFORM;
+  bool memory = in->op == LOP_STORE || (in->op == LOP_LOAD && varies), row = memory && lanes_is_row(facts, in);
+  bool call = in->op == LOP_SCALAR && varies && lir_calls_function(in);
+  if (addition != LANE_PLAIN) {
+    n->additions += addition != LANE_PART;
+    return;
+  }
+  n->loads += row && in->op == LOP_LOAD;
+  n->stores += row && in->op == LOP_STORE;
+  n->elements += memory && !row;
+  n->sums += in->op == LOP_LANE_ADD;
+  n->calls += call;
+  n->others += in->op == LOP_SCALAR && varies && !call;
+}
+
 void lanes_describe(const LaneFacts *facts, const LaneLoop *l, Str *out) {
   if (l->why) {
     str_printf(out, "no lanes: %s", l->why);
     return;
   }
-  int loads = 0, records = 0, stores = 0, sums = 0, calls = 0, others = 0;
-  for (int k = l->first; k < l->end; k++) {
-    const LInstr *in = &facts->f->code[k];
-    bool call = in->op == LOP_SCALAR && lir_calls_function(in);
-    loads += in->op == LOP_LOAD && in->b >= 0 && in->imm.i == 1;
-    records += touches_memory(in) && in->b >= 0 && in->imm.i != 1;
-    stores += in->op == LOP_STORE && in->imm.i == 1;
-    sums += in->op == LOP_LANE_ADD;
-    calls += call;
-    others += in->op == LOP_SCALAR && !call;
-  }
+  Found n = {0};
+  for (int k = l->first; k < l->end; k++) tell(facts, &facts->f->code[k], lanes_addition(facts, k), &n);
   bool any = false;
   str_puts(out, "lanes:");
-  describe_count(loads, "load", &any, out);
-  describe_count(stores, "store", &any, out);
-  describe_count(records, "field", &any, out);
-  describe_count(sums, "sum", &any, out);
-  describe_count(calls, "function", &any, out);
-  describe_count(others, "operation", &any, out);
+  describe_count(n.loads, "load", &any, out);
+  describe_count(n.stores, "store", &any, out);
+  describe_count(n.elements, "element", &any, out);
+  describe_count(n.additions, "addition", &any, out);
+  describe_count(n.sums, "sum", &any, out);
+  describe_count(n.calls, "function", &any, out);
+  describe_count(n.others, "operation", &any, out);
 }

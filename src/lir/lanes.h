@@ -7,11 +7,17 @@
 /* What a register holds in iterations i, i + 1, …: */
 typedef enum LaneKind {
   LANE_UNIFORM, /* the same in all */
-  LANE_LINEAR,  /* an int that grows by 1 from one to the next */
-  LANE_FLOATS,
+  LANE_STRIDED, /* an int that grows by the same from one to the next (LaneStride) */
+  LANE_INTS,
   LANE_BOOLS,
-  LANE_UNKNOWN /* nothing yet: it is defined further on */
+  LANE_FLOATS,
+  LANE_NONE,   /* nothing yet: it is defined further on */
+  LANE_UNKNOWN /* what has no lanes */
 } LaneKind;
+typedef struct LaneStride {
+  int64_t times;
+  int32_t by; /* a register that is defined outside the loop, -1: 1. The int grows by times * by */
+} LaneStride;
 typedef struct LaneLoop {
   int head;         /* its LABEL */
   int first, end;   /* the body is instructions first … end - 1; behind it are the step and the jump to the head */
@@ -19,23 +25,65 @@ typedef struct LaneLoop {
   int exit;         /* the label where it ends */
   bool from_zero;   /* it is only entered with index 0, or again where it was left at a limit */
   bool sums;        /* it has partial sums */
+  bool nested;      /* there are inner loops or branches in it */
+  bool checks;      /* an index that varies is checked: where one is wrong, the iterations are done one by one */
   const char *why;  /* NULL, or why its iterations can't run at once */
 } LaneLoop;
-/* While a body is gone through, instruction after instruction. */
-typedef struct LaneState {
-  const LFunc *f;
-  uint8_t *kinds; /* LaneKind by register */
-} LaneState;
+/* What is done with an array in place:
+ *
+ *   f1 = LOAD r0[j];  f2 = + f1 f3;  STORE r0[j] = f2
+ *
+ * Where such an array is used by nothing else in the loop, the additions of several iterations are done one after
+ * the other, in the order of iterations. */
+typedef enum LaneAddition {
+  LANE_PLAIN,
+  LANE_PART,  /* the LOAD, or the operation: nothing is to be done there */
+  LANE_WAITS, /* the STORE: it is done with the next one of its array that isn't put off */
+  LANE_ADDS   /* the STORE: it is done here, after those of its array that were put off */
+} LaneAddition;
 
 /* What has to be known of a function, for all of its loops. */
 typedef struct LaneFacts LaneFacts;
-const LaneFacts *lanes_facts(Arena *a, const LModule *m, const LFunc *f);
-/* The loop whose LABEL is instruction `head`. False: there is no counted loop without branches and inner loops. */
-bool lanes_find(Arena *a, const LaneFacts *facts, int head, LaneLoop *l);
+LaneFacts *lanes_facts(Arena *a, const LModule *m, const LFunc *f);
+/* The loop whose LABEL is instruction `head`. False: there is no counted loop. What the functions below say is about
+ * the loop that was found last. */
+bool lanes_find(LaneFacts *facts, int head, LaneLoop *l);
 /* What was found, for people: "lanes: 2 loads, 1 sum, 1 exp", or "no lanes: CHECK_INDEX". */
 void lanes_describe(const LaneFacts *facts, const LaneLoop *l, Str *out);
-/* The state at the beginning of the loop's body. */
-LaneState lanes_begin(Arena *a, const LaneFacts *facts, const LaneLoop *l);
-/* Goes over an instruction of the body: what its register holds then, LANE_UNKNOWN if it has none. */
-LaneKind lanes_step(LaneState *s, const LInstr *in);
+LaneKind lanes_kind(const LaneFacts *facts, int reg);
+bool lanes_is_inside(const LaneFacts *facts, int reg); /* does the body define it? */
+LaneStride lanes_stride(const LaneFacts *facts, int reg);
+LaneAddition lanes_addition(const LaneFacts *facts, int instr);
+/* The addition whose STORE is instruction `store`: its operation, whose operand `self` (0 … 2) is what was loaded. */
+typedef struct LaneTerm {
+  const LInstr *store, *operation;
+  int self;
+} LaneTerm;
+LaneTerm lanes_term(const LaneFacts *facts, int store);
+/* Do the places of two additions certainly differ? */
+bool lanes_differ(const LaneFacts *facts, const LInstr *a, const LInstr *b);
+/* Does the LOAD or STORE, in iterations i, i + 1, …, use neighbours in memory? */
+bool lanes_is_row(const LaneFacts *facts, const LInstr *in);
+/* Then: which neighbours? So many behind element `base` of them, a register. */
+int64_t lanes_row_offset(const LaneFacts *facts, const LInstr *in, int *base);
+/* The array whose data the register holds, < 0: unknown (each such register has another number). */
+int lanes_array(const LaneFacts *facts, int reg);
+/* How often the loop runs, if that is known; -1. */
+int64_t lanes_trips(const LaneFacts *facts, const LaneLoop *l);
+
+/* ---- lane_choice.c ----------------------------------------------------------------------------------------------- */
+typedef enum LaneVerdict {
+  LANES_TAKEN,
+  LANES_WITHIN, /* a loop around it has lanes */
+  LANES_DEARER, /* one iteration after the other is faster */
+  LANES_IMPOSSIBLE
+} LaneVerdict;
+typedef struct LaneChoice {
+  LaneLoop loop;
+  double trips;     /* how often it runs, about */
+  double wide, row; /* costs of LIMIT_LANES iterations on vectors, and of one in a row with others */
+  LaneVerdict verdict;
+} LaneChoice;
+/* What is decided about the counted loops of f, *n of them, for vectors of `width` numbers. */
+const LaneChoice *lanes_choose(Arena *a, LaneFacts *facts, const LFunc *f, int width, int *n);
 #endif

@@ -203,16 +203,29 @@ static void print_args(const LFunc *f, const LInstr *in, Str *out) {
   str_addc(out, ')');
 }
 
-/* In a line behind the head of a loop: what lanes_find says of it. */
-static void print_lanes(const LaneFacts *facts, int label, Str *out) {
-  LaneLoop l;
-  if (label < 0 || !lanes_find(out->arena, facts, label, &l)) return;
-  str_puts(out, "    # ");
-  lanes_describe(facts, &l, out);
-  str_addc(out, '\n');
+/* A function, and what was decided about its loops for the widest vectors. */
+typedef struct Printed {
+  const LFunc *f;
+  LaneFacts *facts;
+  const LaneChoice *loops;
+  int nloops;
+} Printed;
+
+/* In a line behind the head of a loop: whether it has lanes. */
+static void print_lanes(const Printed *p, int label, Str *out) {
+  for (int k = 0; k < p->nloops; k++) {
+    LaneLoop l;
+    if (p->loops[k].loop.head != label || !lanes_find(p->facts, label, &l)) continue;
+    str_puts(out, "    # ");
+    if (p->loops[k].verdict == LANES_WITHIN) str_puts(out, "no lanes: the loop around it has them");
+    else if (p->loops[k].verdict == LANES_DEARER) str_puts(out, "no lanes: they would take longer");
+    else lanes_describe(p->facts, &l, out);
+    str_addc(out, '\n');
+  }
 }
 
-static void print_instr(const LFunc *f, const LInstr *in, const LaneFacts *facts, Str *out) {
+static void print_instr(const Printed *p, const LInstr *in, Str *out) {
+  const LFunc *f = p->f;
   str_puts(out, in->op == LOP_LABEL ? "  " : "    ");
   if (in->dst >= 0) {
     print_reg(f, in->dst, out);
@@ -227,7 +240,7 @@ static void print_instr(const LFunc *f, const LInstr *in, const LaneFacts *facts
   print_args(f, in, out);
   if (in->site) str_printf(out, " @%u", in->site);
   str_addc(out, '\n');
-  if (in->op == LOP_LOOP_HEAD) print_lanes(facts, (int)(in - f->code) - 1, out);
+  if (in->op == LOP_LOOP_HEAD) print_lanes(p, (int)(in - f->code) - 1, out);
 }
 
 /* ---- Functions --------------------------------------------------------------------------------------------------- */
@@ -259,8 +272,9 @@ static void print_func(Descs *d, const LModule *m, const LFunc *f, int number, S
     }
     str_puts(out, ")\n");
   }
-  const LaneFacts *facts = lanes_facts(out->arena, m, f);
-  for (int k = 0; k < f->ncode; k++) print_instr(f, &f->code[k], facts, out);
+  Printed p = {.f = f, .facts = lanes_facts(out->arena, m, f)};
+  p.loops = lanes_choose(out->arena, p.facts, f, LIMIT_LANES, &p.nloops);
+  for (int k = 0; k < f->ncode; k++) print_instr(&p, &f->code[k], out);
 }
 
 void lir_print(const LModule *m, Str *out) {

@@ -271,10 +271,11 @@ typedef struct LaneAddition {
   bool fused;   /* t is a product that nothing else reads: it isn't rounded */
 } LaneAddition;
 typedef struct LaneSums {
+  bool *slots;   /* which of the loop's state are partial sums; the others are arrays */
   Map additions; /* CADD -> LaneAddition */
   Map fused;     /* products that aren't rounded, and so not computed alone */
 } LaneSums;
-/* The additions of the loop's body, if all of its state are partial sums; else NULL. */
+/* The additions of the loop's body, if all of its state are partial sums, and arrays; else NULL. */
 const LaneSums *lower_lanes(Lower *m, const Node *loop);
 
 /* ---- ownership.c ---- */

@@ -2,11 +2,12 @@
 /* Partial sums: which loops have them, and where they are added to.
  *
  * The order of sums that AD and the library make isn't promised (CADD, which there is none of in strict mode). So a
- * loop has partial sums whose state are such sums alone,
+ * loop has partial sums whose state are such sums,
  *
  *   s' = s +. t     where only this addition reads s,
  *
- * that stacks numbers at most, and whose body has neither branches nor calls. Term number t of a sum goes to its
+ * and arrays of which elements are changed, that stacks numbers at most, and whose body has neither branches nor calls,
+ * but perhaps loops of numbers. Term number t of a sum goes to its
  * partial sum t mod LIMIT_LANES; these are added as a tree at the end (LANE_SUM). The evaluator does so one term after
  * the other, machine code for as many iterations at once as a vector has numbers. What is decided here depends on the
  * graph alone, so all of them give the same digits. */
@@ -44,8 +45,32 @@ static bool find_additions(const Finder *f, const Node *x, int slot) {
   return true;
 }
 
+/* A number, or a tuple of numbers. */
+static bool is_numeric(const IrType *t) {
+  bool numbers = t->kind == T_TUPLE;
+  for (int k = 0; k < t->n && numbers; k++) numbers = ir_is_number(t->args[k]);
+  return numbers || ir_is_number(t);
+}
+
+static bool is_laneable(Lower *m, const Node *x);
+
+/* A loop of numbers, and of arrays whose elements it changes, the same number of times in all iterations: it stays a
+ * loop. (Whether that number is the same is found in lowered code.) */
+static bool is_inner_loop(Lower *m, const Node *x) {
+  const LoopInfo *l = x->loop;
+  const Node *result = x->graphs[0]->result;
+  if (l->has_cond || l->nstacked || result->op != OP_TUPLE) return false;
+  for (int k = 0; k < loop_slots(l); k++)
+    if (!ir_is_number(result->ops[k]->type) && result->ops[k]->type->kind != T_ARRAY) return false;
+  const Sched *s = sched_of(m, x->graphs[0]);
+  for (int i = 0; i < s->n; i++)
+    if (!is_laneable(m, s->order[i])) return false;
+  return true;
+}
+
 /* Numbers made of numbers, once for each iteration. */
 static bool is_laneable(Lower *m, const Node *x) {
+  if (x->op == OP_LOOP) return is_inner_loop(m, x);
   if (x->ngraphs) return x->op == OP_SWITCH && lower_selects(m, x);
   switch (x->op) {
   case OP_PARAM:
@@ -53,8 +78,10 @@ static bool is_laneable(Lower *m, const Node *x) {
   case OP_GET:
   case OP_AFTER:
   case OP_GLOBAL:
+  case OP_CHECK_INDEX:
   case OP_LEN: return true;
-  case OP_INDEX: return ir_is_number(x->type);
+  case OP_INDEX: return is_numeric(x->type);
+  case OP_UPDATE: return is_numeric(x->ops[x->nops - 1]->type);
   case OP_CADD: return x->type->kind == T_FLOAT;
   default: break;
   }
@@ -62,6 +89,19 @@ static bool is_laneable(Lower *m, const Node *x) {
   bool numbers = ir_is_number(x->type);
   for (int k = 0; k < x->nops; k++) numbers = numbers && ir_is_number(x->ops[k]->type);
   return numbers && op_flags[x->op] & OPF_S && !(op_flags[x->op] & OPF_F);
+}
+
+/* Is the state that of partial sums: floats that are added to, and arrays? A loop that counts down counts up then, so
+ * its arrays must not be carried. */
+static bool finds_sums(Finder *f, const Node *result) {
+  bool any = false;
+  for (int k = 0; k < loop_slots(f->l); k++) {
+    const IrType *t = result->ops[k]->type;
+    if (t->kind == T_ARRAY && (k >= f->l->ncarried || !f->l->down)) continue;
+    if (t->kind != T_FLOAT || !find_additions(f, result->ops[k], k)) return false;
+    f->sums->slots[k] = any = true;
+  }
+  return any;
 }
 
 const LaneSums *lower_lanes(Lower *m, const Node *loop) {
@@ -82,7 +122,6 @@ const LaneSums *lower_lanes(Lower *m, const Node *loop) {
     if (!is_laneable(m, f.s->order[i])) return NULL;
   map_init(&f.sums->additions, m->arena);
   map_init(&f.sums->fused, m->arena);
-  for (int k = 0; k < slots; k++)
-    if (result->ops[k]->type->kind != T_FLOAT || !find_additions(&f, result->ops[k], k)) return NULL;
-  return f.sums;
+  f.sums->slots = NEW_ARRAY(m->arena, bool, slots);
+  return finds_sums(&f, result) ? f.sums : NULL;
 }

@@ -591,6 +591,7 @@ static void open_lanes(Loop *lp) {
   Fn *fn = lp->fn;
   lp->lanes = NEW_ARRAY(fn->m->arena, int *, lp->nstate + 1);
   for (int k = 0; k < lp->nstate; k++) {
+    if (!lp->sums->slots[k]) continue;
     lp->lanes[k] = NEW_ARRAY(fn->m->arena, int, LIMIT_LANES);
     for (int n = 0; n < LIMIT_LANES; n++) lp->lanes[k][n] = fn_reg(fn, R_FLOAT);
     fn_emit(fn, LOP_LANE_OPEN, -1, lp->state[k], -1, -1);
@@ -600,6 +601,7 @@ static void open_lanes(Loop *lp) {
 
 static void close_lanes(Loop *lp) {
   for (int k = 0; k < lp->nstate; k++) {
+    if (!lp->sums->slots[k]) continue;
     fn_emit(lp->fn, LOP_LANE_SUM, lp->state[k], -1, -1, -1);
     fn_args(lp->fn, lp->lanes[k], LIMIT_LANES);
   }
@@ -644,7 +646,7 @@ static void lower_iteration(Loop *lp, int scope) {
     at += lower_slots(world(lp), lp->stacks[k].type->args[0]);
   }
   fn_leave(fn, scope);
-  if (!lp->sums) step_state(lp, result);
+  step_state(lp, result);
 }
 
 static void iterate(Loop *lp) {

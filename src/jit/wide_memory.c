@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* Loads and stores of LANES iterations, and additions to places of arrays (wide.h). */
+#include "jit/wide.h"
+
+/* Element `row` of the array that the LOAD or STORE names. */
+static Lv *element_at(const LaneEmit *x, const LInstr *i, Rv *row) {
+  Emit *e = x->k->e;
+  if (i->b < 0) row = k_i64(e, 0);
+  if (i->b >= 0 && i->imm.i != 1) row = binary(e, GB_MULT, e->t_i64, row, k_i64(e, i->imm.i));
+  Rv *index = i->c ? binary(e, GB_PLUS, e->t_i64, row, k_i64(e, i->c)) : row;
+  return slot_at(e, reg(x->k, i->a), index, is_float(x, i->dst) ? e->t_f64 : e->t_i64);
+}
+
+/* The row that the LOAD or STORE uses in a lane; indices: its register's values in memory, if that varies. */
+static Rv *row_of(const LaneEmit *x, const LInstr *i, Lv *indices, Rv *lane) {
+  if (i->b < 0) return NULL;
+  switch (kind_of(x, i->b)) {
+  case LANE_UNIFORM: return reg(x->k, i->b);
+  case LANE_STRIDED: return strided_lane(x, i->b, lane);
+  default: return rv(x->k->e, lane_at(x, indices, lane));
+  }
+}
+
+static Lv *indices_of(LaneEmit *x, const LInstr *i) {
+  return i->b >= 0 && kind_of(x, i->b) == LANE_INTS ? in_memory(x, i->b) : NULL;
+}
+
+/* ---- Loads and stores -------------------------------------------------------------------------------------------- */
+/* The vector, for the iterations that are done. The asm reads and writes memory that GCC doesn't see. */
+static void masked(const LaneEmit *x, WideOp op, Lv *out, Rv *v, Lv *first, Rv *mask) {
+  const GccApi *g = wide_api(x);
+  const char *vector = x->width == 8 ? "v" : "x";
+  Rv *at = address(x->k->e, first); /* libgccjit crashes if operands are made after the statement */
+  gcc_jit_extended_asm *a = g->block_add_extended_asm(x->k->cur, NULL, wide_text(op, x->width));
+  g->extended_asm_set_volatile_flag(a, 1);
+  if (out) g->extended_asm_add_output_operand(a, NULL, x->width == 8 ? "=v" : "=x", out);
+  if (v) g->extended_asm_add_input_operand(a, NULL, vector, v);
+  g->extended_asm_add_input_operand(a, NULL, "r", at);
+  g->extended_asm_add_input_operand(a, NULL, wide_masks(x) ? vector : "Yk", mask);
+  g->extended_asm_add_clobber(a, "memory");
+}
+
+static void load_row(LaneEmit *x, const LInstr *i, Type *type) {
+  Emit *e = x->k->e;
+  for (int p = 0; p < x->parts; p++) {
+    Lv *first = element_at(x, i, strided_lane(x, i->b, k_i64(e, p * x->width)));
+    if (x->some) masked(x, W_MASKED_LOAD, value_of(x, i->dst)->part[p], NULL, first, x->some->mask[p]);
+    else put(x, i->dst, p, rv(e, vector_from(e, type, first)));
+  }
+}
+
+/* How many bytes behind the first lane's element that of a lane is. Distances that registers determine are computed
+ * before the loop, once for all arrays. */
+static Rv *distance_of(LaneEmit *x, const LInstr *i, int lane) {
+  Emit *e = x->k->e;
+  LaneStride s = lanes_stride(x->k->lanes, i->b);
+  int64_t bytes = s.times * i->imm.i * (int64_t)sizeof(Slot);
+  if (s.by < 0) return k_i64(e, bytes * lane);
+  for (Distances *d = x->distances; d; d = d->next)
+    if (d->by == s.by && d->bytes == bytes) return rv(e, d->of[lane]);
+  Distances *d = NEW(e->arena, Distances);
+  *d = (Distances){.by = s.by, .bytes = bytes, .next = x->distances};
+  x->distances = d;
+  for (int n = 0; n < LANES; n++) {
+    d->of[n] = e->g->function_new_local(x->k->fn, NULL, e->t_i64, "distance");
+    e->g->block_add_assignment(x->before, NULL, d->of[n],
+                               binary(e, GB_MULT, e->t_i64, reg(x->k, s.by), k_i64(e, bytes * n)));
+  }
+  return rv(e, d->of[lane]);
+}
+
+static Rv *spaced_element(LaneEmit *x, const LInstr *i, Lv *first, int lane) {
+  Emit *e = x->k->e;
+  Type *number = is_float(x, i->dst) ? e->t_f64 : e->t_i64;
+  Rv *distance =
+      x->some ? binary(e, GB_MULT, e->t_i64, x->some->lane[lane], distance_of(x, i, 1)) : distance_of(x, i, lane);
+  Rv *at = address(e, e->g->context_new_array_access(e->ctx, NULL, rv(e, first), distance));
+  return rv(e, e->g->rvalue_dereference(cast(e, at, e->g->type_get_pointer(number)), NULL));
+}
+
+/* Where the first lane's element is, as a pointer to bytes. */
+static Lv *first_element(const LaneEmit *x, const LInstr *i) {
+  Emit *e = x->k->e;
+  Type *bytes = e->g->type_get_pointer(e->g->context_get_type(e->ctx, GT_CHAR));
+  Lv *first = e->g->function_new_local(x->k->fn, NULL, bytes, "first");
+  assign(x->k, first, cast(e, address(e, element_at(x, i, reg(x->k, i->b))), bytes));
+  return first;
+}
+
+/* Numbers that aren't neighbours. A lane that isn't done loads what the first one does. */
+static void load_elements(LaneEmit *x, const LInstr *i, Type *type) {
+  Emit *e = x->k->e;
+  Lv *indices = indices_of(x, i), *first = indices ? NULL : first_element(x, i);
+  for (int p = 0; p < x->parts; p++) {
+    Rv *elements[LANES];
+    for (int n = 0; n < x->width; n++) {
+      int lane = p * x->width + n;
+      Rv *which = x->some ? x->some->lane[lane] : k_i64(e, lane);
+      elements[n] = first ? spaced_element(x, i, first, lane) : rv(e, element_at(x, i, row_of(x, i, indices, which)));
+    }
+    put(x, i->dst, p, wide_of(x, type, elements));
+  }
+}
+
+void emit_wide_load(LaneEmit *x, const LInstr *i) {
+  Emit *e = x->k->e;
+  Type *type = is_float(x, i->dst) ? x->floats : x->longs;
+  if (kind_of(x, i->b) == LANE_UNIFORM)
+    for (int p = 0; p < x->parts; p++)
+      put(x, i->dst, p, splat(x, type, rv(e, element_at(x, i, row_of(x, i, NULL, NULL)))));
+  else if (lanes_is_row(x->k->lanes, i)) load_row(x, i, type);
+  else load_elements(x, i, type);
+}
+
+typedef struct Storing {
+  const LInstr *i;
+  Lv *indices, *values;
+} Storing;
+
+static void store_lane(LaneEmit *x, Rv *lane, void *user) {
+  const Storing *s = user;
+  Emit *e = x->k->e;
+  assign(x->k, element_at(x, s->i, row_of(x, s->i, s->indices, lane)), rv(e, lane_at(x, s->values, lane)));
+}
+
+void emit_wide_store(LaneEmit *x, const LInstr *i) {
+  Emit *e = x->k->e;
+  bool number = is_float(x, i->dst);
+  if (!lanes_is_row(x->k->lanes, i)) {
+    Storing s = {i, indices_of(x, i), in_memory(x, i->dst)};
+    each_lane(x, store_lane, &s);
+    return;
+  }
+  for (int p = 0; p < x->parts; p++) {
+    Rv *v = number ? float_part(x, i->dst, p) : int_part(x, i->dst, p);
+    Lv *first = element_at(x, i, strided_lane(x, i->b, k_i64(e, p * x->width)));
+    if (x->some) masked(x, W_MASKED_STORE, NULL, v, first, x->some->mask[p]);
+    else assign(x->k, vector_from(e, number ? x->floats : x->longs, first), v);
+  }
+}
+
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
+/* Where an index isn't in 0 … n - 1, in vector p. */
+static Rv *outside(LaneEmit *x, const LInstr *i, int p) {
+  Emit *e = x->k->e;
+  Rv *index = int_part(x, i->a, p), *zero = splat(x, x->longs, k_i64(e, 0));
+  Rv *inside = wide2(x, W_INT_GREATER, x->mask, int_part(x, i->b, p), index);
+  Rv *low = wide2(x, W_INT_GREATER, x->mask, zero, index);
+  Rv *wrong = wide_or(x, inverted(x, inside), low);
+  return x->some ? wide_and(x, wrong, x->some->mask[p]) : wrong;
+}
+
+/* If the index of any lane is wrong, the iterations are done one by one, so that the first wrong one is reported. */
+void emit_wide_check(LaneEmit *x, const LInstr *i) {
+  Emit *e = x->k->e;
+  Block *next = new_block(x->k);
+  Rv *any = NULL;
+  for (int p = 0; p < x->parts; p++) {
+    Rv *wrong = outside(x, i, p);
+    Rv *bits = wide_masks(x) ? wide2(x, W_SIGNS, e->t_i32, wrong, NULL) : cast(e, wrong, e->t_i32);
+    any = any ? binary(e, GB_OR, e->t_i32, any, bits) : bits;
+  }
+  Rv *failed = likely(e, compare(e, GC_NE, any, k_i32(e, 0)), false);
+  e->g->block_end_with_conditional(x->k->cur, NULL, failed, x->bail, next);
+  x->k->cur = next;
+}
+
+/* ---- Additions --------------------------------------------------------------------------------------------------- */
+typedef struct Addition {
+  LaneTerm term;
+  Lv *indices, *operands[3]; /* in memory; NULL: the same in all */
+  Lv *sum;                   /* NULL, or what the place holds meanwhile */
+  int64_t offset;            /* of neighbours: lanes_row_offset */
+} Addition;
+typedef struct Additions {
+  Addition *at;
+  int n;
+} Additions;
+
+static void open_addition(LaneEmit *x, Addition *a) {
+  const int32_t operands[] = {a->term.operation->a, a->term.operation->b, a->term.operation->c};
+  for (int k = 0; k < 3; k++)
+    if (k != a->term.self && operands[k] >= 0 && kind_of(x, operands[k]) != LANE_UNIFORM)
+      a->operands[k] = in_memory(x, operands[k]);
+  a->indices = indices_of(x, a->term.store);
+}
+
+/* place = op (place, numbers of the lane) */
+static void add_lane(LaneEmit *x, const Addition *a, Rv *lane) {
+  Emit *e = x->k->e;
+  const LInstr *op = a->term.operation;
+  const int32_t operands[] = {op->a, op->b, op->c};
+  Lv *place = a->sum ? a->sum : element_at(x, a->term.store, row_of(x, a->term.store, a->indices, lane));
+  Rv *in[3] = {NULL};
+  for (int k = 0; k < 3; k++)
+    if (operands[k] >= 0)
+      in[k] = k == a->term.self ? rv(e, place)
+              : a->operands[k]  ? rv(e, lane_at(x, a->operands[k], lane))
+                                : reg(x->k, operands[k]);
+  if (op->sub == OP_FMA) assign(x->k, place, call_libm(e, "fma", 3, in));
+  else assign(x->k, place, binary(e, op->sub == OP_FSUB ? GB_MINUS : GB_PLUS, e->t_f64, in[0], in[1]));
+}
+
+static void add_lanes(LaneEmit *x, Rv *lane, void *user) {
+  const Additions *all = user;
+  for (int k = 0; k < all->n; k++) add_lane(x, &all->at[k], lane);
+}
+
+/* To one place: that is loaded and stored once. */
+static void add_in_register(LaneEmit *x, Addition *a) {
+  Emit *e = x->k->e;
+  Rv *row = row_of(x, a->term.store, NULL, NULL);
+  a->sum = e->g->function_new_local(x->k->fn, NULL, e->t_f64, "sum");
+  assign(x->k, a->sum, rv(e, element_at(x, a->term.store, row)));
+  Additions one = {a, 1};
+  each_lane(x, add_lanes, &one);
+  assign(x->k, element_at(x, a->term.store, row), rv(e, a->sum));
+}
+
+/* ---- Additions to neighbours ------------------------------------------------------------------------------------- */
+/* a[i - 1] += x; a[i] += y; a[i + 1] += z   →   vectors at a[i + 1] += z, then a[i] += y, then a[i - 1] += x
+ *
+ * So each element gets z of iteration i - 1, then y of i, then x of i + 1, as if it were done one by one. True if all
+ * are of this kind: then they are in that order. */
+static bool are_neighbours(const LaneEmit *x, Additions *all) {
+  const LaneFacts *lanes = x->k->lanes;
+  int first;
+  if (!wide_text(W_FMA, x->width)) return false;
+  lanes_row_offset(lanes, all->at[0].term.store, &first);
+  for (int k = 0; k < all->n; k++) {
+    int base;
+    if (!lanes_is_row(lanes, all->at[k].term.store)) return false;
+    all->at[k].offset = lanes_row_offset(lanes, all->at[k].term.store, &base);
+    if (base != first) return false;
+  }
+  for (int k = 1; k < all->n; k++)
+    for (int n = k; n > 0 && all->at[n - 1].offset < all->at[n].offset; n--) {
+      Addition later = all->at[n];
+      all->at[n] = all->at[n - 1];
+      all->at[n - 1] = later;
+    }
+  return true;
+}
+
+static void add_vectors(LaneEmit *x, const Addition *a) {
+  Emit *e = x->k->e;
+  const LInstr *op = a->term.operation, *store = a->term.store;
+  const int32_t operands[] = {op->a, op->b, op->c};
+  for (int p = 0; p < x->parts; p++) {
+    Lv *old = wide_local(x, x->floats), *sum = wide_local(x, x->floats);
+    Lv *first = element_at(x, store, strided_lane(x, store->b, k_i64(e, p * x->width)));
+    if (x->some) masked(x, W_MASKED_LOAD, old, NULL, first, x->some->mask[p]);
+    else assign(x->k, old, rv(e, vector_from(e, x->floats, first)));
+    Rv *in[3] = {NULL};
+    for (int k = 0; k < 3; k++)
+      if (operands[k] >= 0) in[k] = k == a->term.self ? rv(e, old) : float_part(x, operands[k], p);
+    if (op->sub == OP_FMA) emit_wide(x, W_FMA, sum, in);
+    else assign(x->k, sum, binary(e, op->sub == OP_FSUB ? GB_MINUS : GB_PLUS, x->floats, in[0], in[1]));
+    if (x->some) masked(x, W_MASKED_STORE, NULL, rv(e, sum), first, x->some->mask[p]);
+    else assign(x->k, vector_from(e, x->floats, first), rv(e, sum));
+  }
+}
+
+static Additions additions_until(LaneEmit *x, int last) {
+  const LInstr *code = x->k->f->code;
+  const LaneFacts *lanes = x->k->lanes;
+  Additions all = {NEW_ARRAY(x->k->e->arena, Addition, last - x->l.first + 1), 0};
+  for (int c = x->l.first; c <= last; c++) {
+    bool waits =
+        lanes_addition(lanes, c) == LANE_WAITS && lanes_array(lanes, code[c].a) == lanes_array(lanes, code[last].a);
+    if (waits || c == last) all.at[all.n++] = (Addition){.term = lanes_term(lanes, c)};
+  }
+  return all;
+}
+
+/* Do all of them add to places of their own, the same in all iterations? */
+static bool are_separate(const LaneEmit *x, const Additions *all) {
+  for (int k = 0; k < all->n; k++) {
+    if (kind_of(x, all->at[k].term.store->b) != LANE_UNIFORM) return false;
+    for (int n = 0; n < k; n++)
+      if (!lanes_differ(x->k->lanes, all->at[k].term.store, all->at[n].term.store)) return false;
+  }
+  return true;
+}
+
+void emit_wide_additions(LaneEmit *x, int last) {
+  Additions all = additions_until(x, last);
+  if (are_neighbours(x, &all)) {
+    for (int k = 0; k < all.n; k++) add_vectors(x, &all.at[k]);
+    return;
+  }
+  for (int k = 0; k < all.n; k++) open_addition(x, &all.at[k]);
+  if (!are_separate(x, &all)) each_lane(x, add_lanes, &all);
+  else
+    for (int k = 0; k < all.n; k++) add_in_register(x, &all.at[k]);
+}
