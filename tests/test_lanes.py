@@ -123,6 +123,8 @@ let twice (v : float[]) (is : int[]) = (let mut h = [ 0.5 | i < 7 ] in (for k = 
 let lost (v : float[]) = (let mut h = [ 0.5 | i < 9 ] in (for k = 0 to length v - 1 do (let (a, b) = (h[k % 5], h[k % 3]) in (h[k % 5] <- a + v[k]; h[k % 3] <- b + 2.0 * v[k])) done; h))
 let scaled (v : float[]) (n : int) = (let mut w = v in (for i = 0 to length v - 1 do (for j = 0 to n - 1 do w[i] <- w[i] * 0.5 + v[j] done) done; w))
 let convolved (w : float[]) (v : float[]) = [ sum [ w[k] * v[i + k] | k < length w ] | i < length v - length w + 1 ]
+let heat (k : float) (u : float[][]) (m : int) = [ [ if i = 0 || j = 0 || i = length u - 1 || j = m - 1 then u[i, j] else u[i, j] + k * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4.0 * u[i, j]) | j < m ] | i < length u ]
+let chosen_rows (v : float[]) (n : int) = [ (let mut s = 0.0 in (for j = 0 to length v - 1 do (if i % 2 = 0 then s <- s + v[j] * v[j] else s <- s - v[j]) done; s)) | i < n ]
 let norms (ps : point[]) = [ sqrt (p.x * p.x + p.y * p.y + p.z * p.z) | p in ps ]
 let turned (ps : point[]) = [ {x = p.y, y = -p.x, z = p.z * 2.0} | p in ps ]
 let total (ps : point[]) = sum [ p.x * p.y + p.z * float i | (p, i) in [ (ps[i], i) | i < length ps ] ]
@@ -144,6 +146,8 @@ let all (n : int) (m : int) = (
   print (let b = matrix m n 3 in (by_columns b (make m 1) n, grad (fun b -> sum (by_columns b (make m 1) n)) b));
   print (pairs ps, grad pairs ps);
   print (histogram v is, twice v is, lost v, grad (fun v -> sum [ x * x | x in twice v is ]) v, grad (fun v -> sum [ x * x | x in lost v ]) v);
+  (if m > 0 then print (let u = matrix n m 4 in (heat 0.1 u m, grad (fun (k, u) -> sum [ sum [ x * x | x in r ] | r in heat k u m ]) (0.1, u))));
+  print (chosen_rows v m, grad (fun v -> sum (chosen_rows v m)) v);
   print (scaled v (min m n), grad (fun v -> sum (scaled v (min m n))) v);
   print (convolved w v, grad (fun (w, v) -> sum [ x * x | x in convolved w v ]) (w, v));
   print (norms ps, turned ps, total ps, grad (fun ps -> sum (norms ps) + total (turned ps)) ps))

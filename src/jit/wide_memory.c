@@ -170,7 +170,7 @@ typedef struct Addition {
   LaneTerm term;
   Lv *indices, *operands[3]; /* in memory; NULL: the same in all */
   Lv *sum;                   /* NULL, or what the place holds meanwhile */
-  int64_t offset;            /* of neighbours: lanes_row_offset */
+  LanePlace place;           /* of neighbours */
 } Addition;
 typedef struct Additions {
   Addition *at;
@@ -220,26 +220,40 @@ static void add_in_register(LaneEmit *x, Addition *a) {
 /* ---- Additions to neighbours ------------------------------------------------------------------------------------- */
 /* a[i - 1] += x; a[i] += y; a[i + 1] += z   →   vectors at a[i + 1] += z, then a[i] += y, then a[i - 1] += x
  *
- * So each element gets z of iteration i - 1, then y of i, then x of i + 1, as if it were done one by one. True if all
- * are of this kind: then they are in that order. */
+ * So each element gets z of iteration i - 1, then y of i, then x of i + 1, as if it were done one by one. Places that
+ * can't be compared, as those of other rows of a matrix, must be LANES or more apart: then no element gets terms of
+ * both within the same LANES iterations. */
 static bool are_neighbours(const LaneEmit *x, Additions *all) {
-  const LaneFacts *lanes = x->k->lanes;
-  int first;
   if (!wide_text(W_FMA, x->width)) return false;
-  lanes_row_offset(lanes, all->at[0].term.store, &first);
   for (int k = 0; k < all->n; k++) {
-    int base;
-    if (!lanes_is_row(lanes, all->at[k].term.store)) return false;
-    all->at[k].offset = lanes_row_offset(lanes, all->at[k].term.store, &base);
-    if (base != first) return false;
+    if (!lanes_is_row(x->k->lanes, all->at[k].term.store)) return false;
+    all->at[k].place = lanes_place(x->k->lanes, all->at[k].term.store);
   }
   for (int k = 1; k < all->n; k++)
-    for (int n = k; n > 0 && all->at[n - 1].offset < all->at[n].offset; n--) {
+    for (int n = k; n > 0 && all->at[n - 1].place.offset < all->at[n].place.offset; n--) {
       Addition later = all->at[n];
       all->at[n] = all->at[n - 1];
       all->at[n - 1] = later;
     }
   return true;
+}
+
+/* Are they LANES or more apart, if they can't be compared? */
+static Rv *far_apart(const LaneEmit *x, const Additions *all, int *pairs) {
+  Emit *e = x->k->e;
+  Rv *far = NULL;
+  *pairs = 0;
+  for (int k = 0; k < all->n; k++)
+    for (int n = 0; n < k; n++) {
+      const LInstr *a = all->at[k].term.store, *b = all->at[n].term.store;
+      if (lanes_comparable(x->k->lanes, &all->at[k].place, &all->at[n].place)) continue;
+      Rv *between = binary(e, GB_MINUS, e->t_i64, reg(x->k, a->b), reg(x->k, b->b));
+      between = binary(e, GB_PLUS, e->t_i64, between, k_i64(e, a->c - b->c + LANES - 1));
+      Rv *one = compare(e, GC_GT, cast(e, between, e->t_u64), cast(e, k_i64(e, 2 * LANES - 2), e->t_u64));
+      far = far ? e->g->context_new_binary_op(e->ctx, NULL, GB_LOGICAL_AND, e->t_bool, far, one) : one;
+      ++*pairs;
+    }
+  return far;
 }
 
 static void add_vectors(LaneEmit *x, const Addition *a) {
@@ -261,11 +275,13 @@ static void add_vectors(LaneEmit *x, const Addition *a) {
   }
 }
 
+/* Those in the row of instructions that ends with `last`. */
 static Additions additions_until(LaneEmit *x, int last) {
   const LInstr *code = x->k->f->code;
   const LaneFacts *lanes = x->k->lanes;
-  Additions all = {NEW_ARRAY(x->k->e->arena, Addition, last - x->l.first + 1), 0};
-  for (int c = x->l.first; c <= last; c++) {
+  int first = lanes_row_start(lanes, last);
+  Additions all = {NEW_ARRAY(x->k->e->arena, Addition, last - first + 1), 0};
+  for (int c = first; c <= last; c++) {
     bool waits =
         lanes_addition(lanes, c) == LANE_WAITS && lanes_array(lanes, code[c].a) == lanes_array(lanes, code[last].a);
     if (waits || c == last) all.at[all.n++] = (Addition){.term = lanes_term(lanes, c)};
@@ -283,14 +299,36 @@ static bool are_separate(const LaneEmit *x, const Additions *all) {
   return true;
 }
 
-void emit_wide_additions(LaneEmit *x, int last) {
-  Additions all = additions_until(x, last);
-  if (are_neighbours(x, &all)) {
-    for (int k = 0; k < all.n; k++) add_vectors(x, &all.at[k]);
-    return;
-  }
-  for (int k = 0; k < all.n; k++) open_addition(x, &all.at[k]);
-  if (!are_separate(x, &all)) each_lane(x, add_lanes, &all);
+/* In the order of iterations. */
+static void add_in_order(LaneEmit *x, Additions *all) {
+  for (int k = 0; k < all->n; k++) open_addition(x, &all->at[k]);
+  if (!are_separate(x, all)) each_lane(x, add_lanes, all);
   else
-    for (int k = 0; k < all.n; k++) add_in_register(x, &all.at[k]);
+    for (int k = 0; k < all->n; k++) add_in_register(x, &all->at[k]);
+}
+
+/* On vectors, if they are far apart. */
+static void add_if_far(LaneEmit *x, Additions *neighbours, Additions *in_order, Rv *far) {
+  Emit *e = x->k->e;
+  Block *wide = new_block(x->k), *narrow = new_block(x->k), *next = new_block(x->k);
+  e->g->block_end_with_conditional(x->k->cur, NULL, likely(e, far, true), wide, narrow);
+  x->k->cur = wide;
+  for (int k = 0; k < neighbours->n; k++) add_vectors(x, &neighbours->at[k]);
+  e->g->block_end_with_jump(x->k->cur, NULL, next);
+  x->k->cur = narrow;
+  for (int k = 0; k < in_order->n; k++) open_addition(x, &in_order->at[k]);
+  loop_over_lanes(x, add_lanes, in_order);
+  e->g->block_end_with_jump(x->k->cur, NULL, next);
+  x->k->cur = next;
+}
+
+void emit_wide_additions(LaneEmit *x, int last) {
+  Additions in_order = additions_until(x, last), sorted = additions_until(x, last);
+  int pairs = 0;
+  bool neighbours = are_neighbours(x, &sorted);
+  Rv *far = neighbours ? far_apart(x, &sorted, &pairs) : NULL;
+  if (!neighbours || pairs > LIMIT_LANE_PAIRS) add_in_order(x, &in_order);
+  else if (far) add_if_far(x, &sorted, &in_order, far);
+  else
+    for (int k = 0; k < sorted.n; k++) add_vectors(x, &sorted.at[k]);
 }

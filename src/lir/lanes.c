@@ -296,16 +296,38 @@ bool lanes_is_row(const LaneFacts *facts, const LInstr *in) {
   return s.times == 1 && s.by < 0;
 }
 
-int64_t lanes_row_offset(const LaneFacts *facts, const LInstr *in, int *base) {
-  int64_t offset = in->c;
-  *base = in->b;
-  for (int depth = 0; depth < LIMIT_LANE_INDEX; depth++) {
-    const LInstr *sum = definition(facts, *base), *b = sum && sum->op == LOP_SCALAR ? definition(facts, sum->b) : NULL;
-    if (!b || b->op != LOP_INT || (sum->sub != OP_IADD && sum->sub != OP_ISUB) || sum->dst == sum->a) break;
-    offset += sum->sub == OP_IADD ? b->imm.i : -b->imm.i;
-    *base = sum->a;
+/* Adds the int, times 1, to the sum. */
+static void add_place(const LaneFacts *facts, int r, LanePlace *p, int depth) {
+  const LInstr *in = definition(facts, r);
+  bool sum = in && in->op == LOP_SCALAR && (in->sub == OP_IADD || in->sub == OP_ISUB) && depth < LIMIT_LANE_INDEX;
+  const LInstr *last = sum ? definition(facts, in->b) : NULL;
+  if (in && in->op == LOP_INT) p->offset += in->imm.i;
+  else if (sum && last && last->op == LOP_INT) {
+    p->offset += in->sub == OP_IADD ? last->imm.i : -last->imm.i;
+    add_place(facts, in->a, p, depth + 1);
+  } else if (sum && in->sub == OP_IADD) {
+    add_place(facts, in->a, p, depth + 1);
+    add_place(facts, in->b, p, depth + 1);
+  } else if (p->n < LANE_TERMS) p->terms[p->n++] = r;
+  else p->n = LANE_TERMS + 1;
+}
+
+LanePlace lanes_place(const LaneFacts *facts, const LInstr *in) {
+  LanePlace p = {.offset = in->c};
+  add_place(facts, in->b, &p, 0);
+  return p;
+}
+
+bool lanes_comparable(const LaneFacts *facts, const LanePlace *a, const LanePlace *b) {
+  bool taken[LANE_TERMS] = {false};
+  if (a->n != b->n || a->n > LANE_TERMS) return false;
+  for (int k = 0; k < a->n; k++) {
+    int n = 0;
+    while (n < b->n && (taken[n] || !same_value(facts, a->terms[k], b->terms[n], 0))) n++;
+    if (n == b->n) return false;
+    taken[n] = true;
   }
-  return offset;
+  return true;
 }
 
 /* Is it certain that no iteration reads or writes by `other` what another one writes by `store`? */
@@ -392,6 +414,11 @@ static bool find_addition(LaneFacts *facts, int store) {
 }
 
 LaneAddition lanes_addition(const LaneFacts *facts, int instr) { return (LaneAddition)facts->additions[instr]; }
+int lanes_row_start(const LaneFacts *facts, int instr) {
+  while (instr > facts->loop.first && is_straight(facts, instr - 1, instr - 1)) instr--;
+  return instr;
+}
+
 LaneTerm lanes_term(const LaneFacts *facts, int store) { return facts->terms[store]; }
 
 /* Is the int another one in each iteration of the inner loop with this LABEL, which is the only one around? */
@@ -438,10 +465,27 @@ static bool may_add(LaneFacts *facts, int store) {
   return outer < 0 && lanes_kind(facts, s->b) == LANE_UNIFORM && counts_in(facts, around, s->b, 0);
 }
 
-/* All that is done with the array of this STORE, if it is nothing but additions that can be done one by one. */
+/* Can the instruction be reached from the other one without another iteration? */
+static bool leads_to(const LaneFacts *facts, int from, int to) {
+  const LInstr *code = facts->f->code;
+  bool *seen = NEW_ARRAY(facts->arena, bool, facts->loop.end - facts->loop.first + 1);
+  seen[from - facts->loop.first] = true;
+  for (int k = from; k < facts->loop.end; k++) { /* inner loops apart all leads on */
+    if (!seen[k - facts->loop.first]) continue;
+    if (k == to && k != from) return true;
+    LFlow flow = lir_ops[code[k].op].flow;
+    if (flow == LFLOW_NEXT || flow == LFLOW_BRANCH) seen[k + 1 - facts->loop.first] = true;
+    for (int64_t n = 0, l; (l = lir_target(&code[k], (int)n)) >= 0; n++)
+      if (facts->labels[l] > k) seen[facts->labels[l] - facts->loop.first] = true;
+  }
+  return false;
+}
+
+/* All that is done with the array of this STORE, if it is nothing but additions that can be done one by one: within a
+ * row of instructions, or in arms of which each iteration takes one. */
 static bool find_additions(LaneFacts *facts, int store) {
   const LInstr *code = facts->f->code;
-  int array = lanes_array(facts, code[store].a), last = -1, first = -1, parts = 0;
+  int array = lanes_array(facts, code[store].a), last = -1, parts = 0;
   for (int k = facts->loop.first; k < facts->loop.end; k++) {
     if (!touches_memory(&code[k]) || lanes_array(facts, code[k].a) != array) continue;
     if (code[k].op == LOP_LOAD) {
@@ -450,14 +494,14 @@ static bool find_additions(LaneFacts *facts, int store) {
     }
     if (facts->additions[k] < LANE_WAITS && !find_addition(facts, k)) return false;
     if (!may_add(facts, k)) return false;
-    if (last >= 0) facts->additions[last] = LANE_WAITS;
-    if (first < 0) first = k;
+    if (last >= 0 && loop_around(facts, last) >= 0) return false;
+    if (last >= 0 && is_straight(facts, last, k)) facts->additions[last] = LANE_WAITS;
+    else if (last >= 0 && leads_to(facts, last, k)) return false;
     facts->additions[k] = LANE_ADDS;
     parts--;
     last = k;
   }
-  if (parts) return false;
-  return first == last || (loop_around(facts, first) < 0 && is_straight(facts, first, last));
+  return !parts;
 }
 
 static bool all_apart(LaneFacts *facts) {
@@ -584,24 +628,29 @@ static bool is_effect(const LaneFacts *facts, const LInstr *in) {
   return in->op == LOP_STORE || (in->op == LOP_LANE_ADD && in->a == facts->loop.index);
 }
 
+static bool is_varying_check(const LaneFacts *facts, const LInstr *in) {
+  return in->op == LOP_CHECK_INDEX && lanes_kind(facts, in->a) != LANE_UNIFORM;
+}
+
+/* Does an effect come before the check, in an iteration? All of an inner loop comes before it and after it. */
+static bool follows_effect(const LaneFacts *facts, int check) {
+  int around = loop_around(facts, check), end = check;
+  for (int outer = around; outer >= 0; outer = outer > facts->loop.first ? loop_around(facts, outer - 1) : -1)
+    around = outer;
+  if (around >= 0) end = facts->back[facts->f->code[around].imm.i];
+  for (int k = facts->loop.first; k < end; k++)
+    if (is_effect(facts, &facts->f->code[k]) && (k > check || leads_to(facts, k, check))) return true;
+  return false;
+}
+
 /* Are varying indices checked before anything is changed that lasts? Then, where one is wrong, nothing has happened of
- * these iterations. An inner loop counts as a whole. */
+ * these iterations. */
 static bool checks_first(LaneFacts *facts) {
   LaneLoop *l = &facts->loop;
-  bool changed = false;
   for (int k = l->first; k < l->end; k++) {
-    int end = k, jump = facts->f->code[k].op == LOP_LABEL ? facts->back[facts->f->code[k].imm.i] : 0;
-    if (jump > k) end = jump;
-    bool effect = false, check = false;
-    for (; k <= end; k++) {
-      const LInstr *in = &facts->f->code[k];
-      effect |= is_effect(facts, in);
-      check |= in->op == LOP_CHECK_INDEX && lanes_kind(facts, in->a) != LANE_UNIFORM;
-    }
-    k = end;
-    l->checks |= check;
-    if (check && (changed || (effect && jump))) return false;
-    changed |= effect;
+    if (!is_varying_check(facts, &facts->f->code[k])) continue;
+    l->checks = true;
+    if (follows_effect(facts, k)) return false;
   }
   return true;
 }

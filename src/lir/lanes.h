@@ -60,12 +60,21 @@ typedef struct LaneTerm {
   int self;
 } LaneTerm;
 LaneTerm lanes_term(const LaneFacts *facts, int store);
+/* The first of the instructions that run in a row up to this one. */
+int lanes_row_start(const LaneFacts *facts, int instr);
 /* Do the places of two additions certainly differ? */
 bool lanes_differ(const LaneFacts *facts, const LInstr *a, const LInstr *b);
 /* Does the LOAD or STORE, in iterations i, i + 1, …, use neighbours in memory? */
 bool lanes_is_row(const LaneFacts *facts, const LInstr *in);
-/* Then: which neighbours? So many behind element `base` of them, a register. */
-int64_t lanes_row_offset(const LaneFacts *facts, const LInstr *in, int *base);
+/* The place of a LOAD or STORE: the sum of some registers, and so much more. Two of them can be compared if the
+ * registers are the same ones; then they differ by the same in all iterations. */
+enum { LANE_TERMS = 4 };
+typedef struct LanePlace {
+  int64_t offset;
+  int terms[LANE_TERMS], n; /* n > LANE_TERMS: too many */
+} LanePlace;
+LanePlace lanes_place(const LaneFacts *facts, const LInstr *in);
+bool lanes_comparable(const LaneFacts *facts, const LanePlace *a, const LanePlace *b);
 /* The array whose data the register holds, < 0: unknown (each such register has another number). */
 int lanes_array(const LaneFacts *facts, int reg);
 /* How often the loop runs, if that is known; -1. */

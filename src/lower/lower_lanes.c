@@ -68,10 +68,21 @@ static bool is_inner_loop(Lower *m, const Node *x) {
   return true;
 }
 
+/* A branch whose arms are such numbers. (Whether all iterations take the same arm is found in lowered code.) */
+static bool is_branch(Lower *m, const Node *x) {
+  if (x->op != OP_SWITCH) return false;
+  for (int k = 0; k < x->ngraphs; k++) {
+    const Sched *s = sched_of(m, x->graphs[k]);
+    for (int i = 0; i < s->n; i++)
+      if (!is_laneable(m, s->order[i])) return false;
+  }
+  return true;
+}
+
 /* Numbers made of numbers, once for each iteration. */
 static bool is_laneable(Lower *m, const Node *x) {
   if (x->op == OP_LOOP) return is_inner_loop(m, x);
-  if (x->ngraphs) return x->op == OP_SWITCH && lower_selects(m, x);
+  if (x->ngraphs) return is_branch(m, x);
   switch (x->op) {
   case OP_PARAM:
   case OP_TUPLE:

@@ -692,7 +692,8 @@ Row lower_loop(Frame *fr, Node *x) {
   lp->i = fn_reg(fn, R_INT);
   lp->rare = runs_rarely(lp);
   lp->sums = lp->rare ? NULL : lower_lanes(fn->m, x);
-  lp->down = x->loop->down && !lp->sums;
+  /* Only what is carried tells the order of iterations; that of additions is free. */
+  lp->down = x->loop->down && !lp->sums && (x->loop->ncarried || fn->m->w->strict);
   if (lp->down) fn_emit(fn, LOP_SCALAR, lp->i, lp->n, fn_int(fn, 1), -1)->sub = OP_ISUB;
   else fn_emit(fn, LOP_INT, lp->i, -1, -1, -1)->imm.i = 0;
   bind_params(lp);
