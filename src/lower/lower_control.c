@@ -16,19 +16,25 @@ typedef struct TailCalls {
 } TailCalls;
 
 /* ---- Selection instead of a branch ---- */
-static bool cheap_arm(Lower *m, Graph *g) {
+/* May the arm be evaluated where another one is chosen, at little cost? Where several iterations run at once, a branch
+ * costs more than much arithmetic. */
+static bool cheap_arm(Lower *m, Graph *g, bool lanes) {
   Sched *s = sched_of(m, g);
-  int work = 0;
+  int work = 0, most = lanes ? LIMIT_LANE_SELECT_WORK : LIMIT_SELECT_WORK;
   for (int i = 0; i < s->n; i++) {
     Node *x = s->order[i];
-    if (!(op_flags[x->op] & OPF_B)) return false;
-    if ((op_flags[x->op] & OPF_S) && ++work > LIMIT_SELECT_WORK) return !limit_reached(m->arena, AT_SELECT_WORK);
+    bool scalar = op_flags[x->op] & OPF_S && !(op_flags[x->op] & OPF_F) && x->type->kind == T_FLOAT;
+    if (!(op_flags[x->op] & OPF_B) && !(lanes && scalar)) return false;
+    if (op_flags[x->op] & OPF_S) work += op_flags[x->op] & OPF_B ? 1 : LIMIT_SELECT_WORK;
+    if (work > most) return !limit_reached(m->arena, AT_SELECT_WORK);
   }
   return !layout_has_pointers(lower_layout(m->w, g->result->type));
 }
 
 bool lower_selects(Lower *m, const Node *x) {
-  return x->ngraphs == 2 && x->ops[0]->type->kind == T_BOOL && cheap_arm(m, x->graphs[0]) && cheap_arm(m, x->graphs[1]);
+  if (x->ngraphs != 2 || x->ops[0]->type->kind != T_BOOL) return false;
+  bool lanes = m->lane_bodies && x->ops[0]->op != OP_PARAM; /* that is the same in all iterations */
+  return cheap_arm(m, x->graphs[0], lanes) && cheap_arm(m, x->graphs[1], lanes);
 }
 
 static Row lower_select(Frame *fr, Node *x, Row *caps) {

@@ -65,6 +65,7 @@ typedef struct Lower {
   Vec(LForeign) foreigns;
   Vec(LSite) sites;
   Map site_index; /* Site -> its number in the module */
+  int lane_bodies; /* so many loops around what is being lowered probably run several iterations at once */
 } Lower;
 typedef struct Pending {
   LFunc *func;
@@ -277,6 +278,8 @@ typedef struct LaneSums {
 } LaneSums;
 /* The additions of the loop's body, if all of its state are partial sums, and arrays; else NULL. */
 const LaneSums *lower_lanes(Lower *m, const Node *loop);
+/* Will the loop, with these sums or NULL, probably run several iterations at once, if its branches are selections? */
+bool lower_has_lanes(Lower *m, const Node *loop, const LaneSums *sums);
 
 /* ---- ownership.c ---- */
 void own_insert(Fn *fn);

@@ -136,3 +136,20 @@ const LaneSums *lower_lanes(Lower *m, const Node *loop) {
   f.sums->slots = NEW_ARRAY(m->arena, bool, slots);
   return finds_sums(&f, result) ? f.sums : NULL;
 }
+
+static bool is_array_update(const Node *x) { return x->op == OP_UPDATE; }
+
+/* Not where arrays are changed: whether their places allow lanes is found in lowered code. */
+bool lower_has_lanes(Lower *m, const Node *loop, const LaneSums *sums) {
+  const LoopInfo *l = loop->loop;
+  const Node *result = loop->graphs[0]->result;
+  if (m->w->strict || l->has_cond || ir_reaches(m->w, loop->graphs[0], is_array_update)) return false;
+  if (sums) return true;
+  const Sched *s = sched_of(m, loop->graphs[0]);
+  if (loop_slots(l) || result->op != OP_TUPLE || s->n > LIMIT_LANE_BODY) return false;
+  for (int k = 0; k < l->nstacked; k++)
+    if (!ir_is_number(result->ops[k]->type)) return false;
+  for (int i = 0; i < s->n; i++)
+    if (!is_laneable(m, s->order[i])) return false;
+  return true;
+}

@@ -702,7 +702,10 @@ Row lower_loop(Frame *fr, Node *x) {
   lp->turns = lp->l->has_cond ? 1 : unpolled_turns(lp);
   if (lp->sums && lp->turns < LIMIT_LANES) lp->turns = LIMIT_LANES;
   if (lp->sums) open_lanes(lp);
+  bool lanes = !lp->rare && lower_has_lanes(fn->m, x, lp->sums);
+  fn->m->lane_bodies += lanes;
   iterate(lp);
+  fn->m->lane_bodies -= lanes;
   if (lp->sums) close_lanes(lp);
   pin(lp, -1);
   return loop_results(lp);
