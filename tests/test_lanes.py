@@ -125,6 +125,9 @@ let scaled (v : float[]) (n : int) = (let mut w = v in (for i = 0 to length v - 
 let convolved (w : float[]) (v : float[]) = [ sum [ w[k] * v[i + k] | k < length w ] | i < length v - length w + 1 ]
 let heat (k : float) (u : float[][]) (m : int) = [ [ if i = 0 || j = 0 || i = length u - 1 || j = m - 1 then u[i, j] else u[i, j] + k * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4.0 * u[i, j]) | j < m ] | i < length u ]
 let chosen_rows (v : float[]) (n : int) = [ (let mut s = 0.0 in (for j = 0 to length v - 1 do (if i % 2 = 0 then s <- s + v[j] * v[j] else s <- s - v[j]) done; s)) | i < n ]
+let downwards (v : float[]) (is : int[]) = (let mut h = [ 0.25 | i < 6 ] in let mut w = v in (for k = length is - 1 downto 0 do (w[k] <- w[k] * 2.0 + float k; h[is[k] % 6] <- h[is[k] % 6] + v[is[k]] * 0.1) done; (h, w)))
+let nearby (v : float[]) = (let mut w = [ 0.5 | i < length v + 2 ] in (for i = length v - 1 downto 0 do (w[i] <- w[i] + v[i]; w[i + 1] <- w[i + 1] + 0.1 * v[i]; w[i + 2] <- w[i + 2] - 0.3) done; w))
+let nearby_up (v : float[]) = (let mut w = [ 0.5 | i < length v + 2 ] in (for i = 0 to length v - 1 do (w[i] <- w[i] + v[i]; w[i + 1] <- w[i + 1] + 0.1 * v[i]; w[i + 2] <- w[i + 2] - 0.3) done; w))
 let norms (ps : point[]) = [ sqrt (p.x * p.x + p.y * p.y + p.z * p.z) | p in ps ]
 let turned (ps : point[]) = [ {x = p.y, y = -p.x, z = p.z * 2.0} | p in ps ]
 let total (ps : point[]) = sum [ p.x * p.y + p.z * float i | (p, i) in [ (ps[i], i) | i < length ps ] ]
@@ -148,6 +151,8 @@ let all (n : int) (m : int) = (
   print (histogram v is, twice v is, lost v, grad (fun v -> sum [ x * x | x in twice v is ]) v, grad (fun v -> sum [ x * x | x in lost v ]) v);
   (if m > 0 then print (let u = matrix n m 4 in (heat 0.1 u m, grad (fun (k, u) -> sum [ sum [ x * x | x in r ] | r in heat k u m ]) (0.1, u))));
   print (chosen_rows v m, grad (fun v -> sum (chosen_rows v m)) v);
+  print (downwards v is, grad (fun v -> (let (h, w) = downwards v is in sum [ x * x | x in h ] + sum [ x * x | x in w ])) v);
+  print (nearby v, nearby_up v, grad (fun v -> sum [ x * x | x in nearby v ] + sum [ x * x | x in nearby_up v ]) v);
   print (scaled v (min m n), grad (fun v -> sum (scaled v (min m n))) v);
   print (convolved w v, grad (fun (w, v) -> sum [ x * x | x in convolved w v ]) (w, v));
   print (norms ps, turned ps, total ps, grad (fun ps -> sum (norms ps) + total (turned ps)) ps))
@@ -161,7 +166,8 @@ let v = [ float i * 0.5 | i < 20 ]
 let is = [ if i = number 1 then (if i % 2 = 0 then -1 else 20) else (i * 7) % 20 | i < number 0 ]
 let f (v : float[]) (is : int[]) = sum [ v[is[k]] * v[k % 20] | k < length is ]
 let g (v : float[]) (is : int[]) = [ v[i] * 2.0 | i in is ]
-print (if number 1 % 3 = 0 then [f v is] else if number 1 % 3 = 1 then grad (fun v -> f v is) v else g v is)
+let h (v : float[]) (is : int[]) = (let mut w = [ 0.0 | i in is ] in (for k = length is - 1 downto 0 do w[k] <- v[is[k]] + float k done; w))
+print (if number 1 % 4 = 0 then [f v is] else if number 1 % 4 = 1 then grad (fun v -> f v is) v else if number 1 % 4 = 2 then h v is else g v is)
 """
 
 
@@ -228,7 +234,7 @@ with tempfile.TemporaryDirectory() as folder:
         index = os.path.join(folder, "wrong.atl")
         with open(index, "w", encoding="utf-8") as f:
             f.write(WRONG)
-        for at in (0, 1, 7, 8, 14, 15, 22):
+        for at in (0, 1, 2, 6, 7, 8, 14, 15, 18, 22, 50):
             compare(index, f"wrong index {at}", "23", str(at))
         done = subprocess.run([exe, "ir", "--stage=lowered", path], capture_output=True, text=True, timeout=60).stdout
         for text in (r"# lanes: \d+ load", r"# lanes: .*element", r"# lanes: .*\d+ sum", r"# no lanes: an array is read or written at several places"):

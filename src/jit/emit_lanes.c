@@ -16,6 +16,8 @@
  * What is the same in all iterations, the conditions and indices of inner loops among it, is computed once, as in the
  * loop itself; of an int that grows by the same, the first iteration's.
  *
+ * A loop that counts down does so in steps of LANES; within these, lane 0 is the last iteration.
+ *
  * Without the part with masks the loop itself does what is left, and, where it is entered in its midst, what comes
  * before the first index that LANES divides. Where neither can be, it has no code. */
 #include "jit/wide.h"
@@ -134,10 +136,15 @@ static void set_types(LaneEmit *x) {
   x->mask = wide_masks(x) ? x->floats : g->context_get_type(e->ctx, GT_UCHAR);
 }
 
-/* How many iterations are left, at least 1. */
 static Rv *iterations_left(const LaneEmit *x) {
   Emit *e = x->k->e;
-  return binary(e, GB_MINUS, e->t_i64, reg(x->k, x->l.limit), reg(x->k, x->l.index));
+  Rv *index = reg(x->k, x->l.index), *limit = reg(x->k, x->l.limit);
+  return x->l.down ? binary(e, GB_MINUS, e->t_i64, index, limit) : binary(e, GB_MINUS, e->t_i64, limit, index);
+}
+
+static void move_index(const LaneEmit *x, Rv *by) {
+  Emit *e = x->k->e;
+  assign_reg(x->k, x->l.index, binary(e, GB_PLUS, e->t_i64, reg(x->k, x->l.index), by));
 }
 
 /* Are there iterations for vectors, from a number that LANES divides if there are sums? */
@@ -161,6 +168,26 @@ static void emit_body(LaneEmit *x, bool own_labels) {
     bool here = x->k->cur || (code[c].op == LOP_LABEL && x->k->flow.at_label[code[c].imm.i]);
     if (here) emit_wide_instr(x, c);
   }
+}
+
+/* Where an index is wrong: the iterations are done one by one, from the first of these on. */
+static void emit_bail(const LaneEmit *x, Rv *done) {
+  Emit *e = x->k->e;
+  Block *here = x->k->cur;
+  x->k->cur = x->bail;
+  if (x->l.down) move_index(x, binary(e, GB_MINUS, e->t_i64, done, k_i64(e, 1)));
+  e->g->block_end_with_jump(x->bail, NULL, x->after);
+  x->k->cur = here;
+}
+
+/* The body for `done` iterations; its index is afterwards that of the next one. */
+static void emit_iterations(LaneEmit *x, bool own_labels, Rv *done) {
+  Emit *e = x->k->e;
+  if (x->l.down) move_index(x, binary(e, GB_MINUS, e->t_i64, k_i64(e, 1), done));
+  x->bail = x->l.checks ? new_block(x->k) : NULL;
+  emit_body(x, own_labels);
+  move_index(x, x->l.down ? k_i64(e, -1) : done);
+  if (x->bail) emit_bail(x, done);
 }
 
 /* The mask of the first `left` iterations in vector p. */
@@ -203,9 +230,8 @@ static void emit_masked_rest(LaneEmit *x, Block *next) {
   e->g->block_end_with_conditional(x->k->cur, NULL, compare(e, GC_GT, iterations_left(x), k_i64(e, 0)), body, next);
   x->k->cur = body;
   find_some(x);
-  emit_body(x, true);
+  emit_iterations(x, true, x->some->count);
   x->some = NULL;
-  assign_reg(x->k, x->l.index, reg(x->k, x->l.limit));
   e->g->block_end_with_jump(x->k->cur, NULL, next);
 }
 
@@ -220,13 +246,13 @@ static void open_loop(LaneEmit *x) {
   x->labels = NEW_ARRAY(a, Block *, k->f->nlabels + 1);
   x->before = new_block(k);
   x->after = new_block(k);
-  if (x->l.checks) x->bail = x->after;
 }
 
 int emit_lanes(Fn *k, int head) {
   Emit *e = k->e;
   LaneEmit x = {.k = k};
   if (!map_get(&k->lane_loops, &k->f->code[head]) || !lanes_find(k->lanes, head, &x.l)) return head;
+  if (x.l.first > head + 4) emit_instr(k, &k->f->code[head + 2]); /* the limit */
   open_loop(&x);
   Block *test = new_block(k), *body = new_block(k), *left = new_block(k);
   bool whole = is_whole(k, &x.l), masked_rest = !has_no_rest(k, &x.l) && has_masked_rest(k, &x.l);
@@ -236,8 +262,7 @@ int emit_lanes(Fn *k, int head) {
   k->cur = test;
   e->g->block_end_with_conditional(test, NULL, compare(e, GC_GE, iterations_left(&x), k_i64(e, LANES)), body, left);
   k->cur = body;
-  emit_body(&x, !whole);
-  assign_reg(k, x.l.index, binary(e, GB_PLUS, e->t_i64, reg(k, x.l.index), k_i64(e, LANES)));
+  emit_iterations(&x, !whole, k_i64(e, LANES));
   e->g->block_end_with_jump(k->cur, NULL, test);
   k->cur = left;
   if (masked_rest) emit_masked_rest(&x, x.after);

@@ -203,22 +203,23 @@ Lv *in_memory(LaneEmit *x, int r) {
   return array;
 }
 
-/* for (n = 0; n < count; n++) fn (n) */
+/* for (n = 0; n < count; n++) fn (n)        or        for (n = count - 1; n >= 0; n--) fn (n) */
 void loop_over_lanes(LaneEmit *x, LaneFn fn, void *user) {
   Emit *e = x->k->e;
+  Rv *count = x->some ? x->some->count : k_i64(e, LANES);
   Lv *n = e->g->function_new_local(x->k->fn, NULL, e->t_i64, "lane");
   Block *body = new_block(x->k), *next = new_block(x->k);
-  assign(x->k, n, k_i64(e, 0));
+  assign(x->k, n, x->l.down ? binary(e, GB_MINUS, e->t_i64, count, k_i64(e, 1)) : k_i64(e, 0));
   e->g->block_end_with_jump(x->k->cur, NULL, body);
   x->k->cur = body;
   fn(x, rv(e, n), user);
-  assign(x->k, n, binary(e, GB_PLUS, e->t_i64, rv(e, n), k_i64(e, 1)));
-  Rv *count = x->some ? x->some->count : k_i64(e, LANES);
-  e->g->block_end_with_conditional(x->k->cur, NULL, compare(e, GC_LT, rv(e, n), count), body, next);
+  assign(x->k, n, binary(e, GB_PLUS, e->t_i64, rv(e, n), k_i64(e, x->l.down ? -1 : 1)));
+  Rv *more = x->l.down ? compare(e, GC_GE, rv(e, n), k_i64(e, 0)) : compare(e, GC_LT, rv(e, n), count);
+  e->g->block_end_with_conditional(x->k->cur, NULL, more, body, next);
   x->k->cur = next;
 }
 
 void each_lane(LaneEmit *x, LaneFn fn, void *user) {
   if (x->some) loop_over_lanes(x, fn, user);
-  for (int n = 0; n < LANES && !x->some; n++) fn(x, k_i64(x->k->e, n), user);
+  for (int n = 0; n < LANES && !x->some; n++) fn(x, k_i64(x->k->e, x->l.down ? LANES - 1 - n : n), user);
 }

@@ -91,7 +91,7 @@ void put(LaneEmit *x, int r, int p, Rv *v);
 Lv *in_memory(LaneEmit *x, int r);
 Lv *lanes_in_memory(LaneEmit *x, Type *element);
 Lv *lane_at(const LaneEmit *x, Lv *array, Rv *lane);
-/* Calls fn with the number of each lane that is done, in order: the first in a loop, the second only where their number
+/* Calls fn with the number of each lane that is done, in the order of iterations: the first in a loop, the second only where their number
  * isn't known. */
 typedef void (*LaneFn)(LaneEmit *x, Rv *lane, void *user);
 void loop_over_lanes(LaneEmit *x, LaneFn fn, void *user);

@@ -218,9 +218,14 @@ static void add_in_register(LaneEmit *x, Addition *a) {
 }
 
 /* ---- Additions to neighbours ------------------------------------------------------------------------------------- */
+static bool comes_before(const LaneEmit *x, const Addition *a, const Addition *b) {
+  return x->l.down ? a->place.offset < b->place.offset : a->place.offset > b->place.offset;
+}
+
 /* a[i - 1] += x; a[i] += y; a[i + 1] += z   →   vectors at a[i + 1] += z, then a[i] += y, then a[i - 1] += x
  *
- * So each element gets z of iteration i - 1, then y of i, then x of i + 1, as if it were done one by one. Places that
+ * So each element gets z of iteration i - 1, then y of i, then x of i + 1, as if it were done one by one; where the
+ * loop counts down, the other way round. Places that
  * can't be compared, as those of other rows of a matrix, must be LANES or more apart: then no element gets terms of
  * both within the same LANES iterations. */
 static bool are_neighbours(const LaneEmit *x, Additions *all) {
@@ -230,7 +235,7 @@ static bool are_neighbours(const LaneEmit *x, Additions *all) {
     all->at[k].place = lanes_place(x->k->lanes, all->at[k].term.store);
   }
   for (int k = 1; k < all->n; k++)
-    for (int n = k; n > 0 && all->at[n - 1].place.offset < all->at[n].place.offset; n--) {
+    for (int n = k; n > 0 && comes_before(x, &all->at[n], &all->at[n - 1]); n--) {
       Addition later = all->at[n];
       all->at[n] = all->at[n - 1];
       all->at[n - 1] = later;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lanes: loops of lowered code whose iterations are independent, so that machine code may run several at once.
  *
- * The loop counts up by 1, what it branches on is the same in all iterations, and nothing but partial sums (LANE_ADD)
+ * The loop counts up or down by 1, what it branches on is the same in all iterations, and nothing but partial sums (LANE_ADD)
  * goes from one iteration to the next. Lowered code stays scalar: what this finds is how the same instructions are done
  * for several iterations. Of each register of the body it says whether it is the same in all of them, grows by the same
  * from one to the next, or varies:
@@ -98,7 +98,7 @@ LaneFacts *lanes_facts(Arena *a, const LModule *m, const LFunc *f) {
   bool *wanted = NEW_ARRAY(a, bool, code);
   for (int k = 0; k < f->ncode; k++) {
     if (f->code[k].op == LOP_LABEL) wanted[k] = true;
-    if (f->code[k].op == LOP_LOOP_HEAD && k + 3 < f->ncode) wanted[k + 3] = true;
+    if (f->code[k].op == LOP_LOOP_HEAD && k + 4 < f->ncode) wanted[k + 3] = wanted[k + 4] = true;
   }
   facts->live = loop_live(a, m, f, wanted);
   return facts;
@@ -423,7 +423,8 @@ LaneTerm lanes_term(const LaneFacts *facts, int store) { return facts->terms[sto
 
 /* Is the int another one in each iteration of the inner loop with this LABEL, which is the only one around? */
 static bool counts_in(LaneFacts *facts, int head, int r, int depth) {
-  const LInstr *code = facts->f->code, *test = &code[head + 2], *in = definition(facts, r);
+  const LInstr *code = facts->f->code, *test = &code[head + (code[head + 2].op == LOP_INT ? 3 : 2)];
+  const LInstr *in = definition(facts, r);
   if (code[head + 1].op != LOP_LOOP_HEAD || test->op != LOP_SCALAR || test->sub != OP_ILT || depth > LIMIT_LANE_INDEX)
     return false;
   int jump = facts->back[code[head].imm.i];
@@ -514,20 +515,31 @@ static bool all_apart(LaneFacts *facts) {
 }
 
 /* ---- The loop ---------------------------------------------------------------------------------------------------- */
-/* Is it made as lowering makes loops that count up? Fills in all but `why`. */
+/* What the index is compared with: a register, or an INT that the head makes. Fills in index, limit, exit and first. */
+static bool find_test(const LaneFacts *facts, LaneLoop *l) {
+  const LInstr *test = &facts->f->code[l->head + 2];
+  l->first = l->head + 4;
+  if (test->op == LOP_INT) test++, l->first++;
+  const LInstr *branch = test + 1;
+  if (test->op != LOP_SCALAR || test->sub != OP_ILT || branch->op != LOP_BRANCH || branch->a != test->dst) return false;
+  l->exit = (int)branch->imm.i;
+  const LInstr *step = &facts->f->code[l->end];
+  l->down = step->sub == OP_ISUB;
+  l->index = l->down ? test->b : test->a;
+  l->limit = l->down ? test->a : test->b;
+  return step->op == LOP_SCALAR && (step->sub == OP_IADD || l->down) && step->dst == l->index && step->a == l->index &&
+         is_one(facts, step->b);
+}
+
+/* Is it made as lowering makes loops that count? Fills in all but `why`. */
 static bool find_frame(const LaneFacts *facts, int head, LaneLoop *l) {
   const LFunc *f = facts->f;
   const LInstr *in = &f->code[head];
-  if (head + 5 >= f->ncode || in->op != LOP_LABEL || in[1].op != LOP_LOOP_HEAD) return false;
-  const LInstr *test = in + 2, *branch = in + 3;
-  if (test->op != LOP_SCALAR || test->sub != OP_ILT || branch->op != LOP_BRANCH || branch->a != test->dst) return false;
-  *l = (LaneLoop){.head = head, .first = head + 4, .index = test->a, .limit = test->b, .exit = (int)branch->imm.i};
-  l->from_zero = facts->zeroed[l->index] && facts->defined[l->index] == 2;
-  l->end = facts->back[in->imm.i] - 1;
-  if (l->end < l->first || facts->uses[in->imm.i] > 2) return false;
-  const LInstr *step = &f->code[l->end];
-  return step->op == LOP_SCALAR && step->sub == OP_IADD && step->dst == l->index && step->a == l->index &&
-         is_one(facts, step->b);
+  if (head + 6 >= f->ncode || in->op != LOP_LABEL || in[1].op != LOP_LOOP_HEAD) return false;
+  *l = (LaneLoop){.head = head, .end = facts->back[in->imm.i] - 1};
+  if (l->end < head + 4 || facts->uses[in->imm.i] > 2 || !find_test(facts, l) || l->end < l->first) return false;
+  l->from_zero = !l->down && facts->zeroed[l->index] && facts->defined[l->index] == 2;
+  return true;
 }
 
 /* Do all branches of the body stay in it, and does nothing else lead into it? */
@@ -689,6 +701,7 @@ bool lanes_find(LaneFacts *facts, int head, LaneLoop *out) {
 }
 
 int64_t lanes_trips(const LaneFacts *facts, const LaneLoop *l) {
+  if (l->down) return -1;
   const LInstr *in = definition(facts, l->limit);
   for (int k = 0; in && k < 2; k++) {
     if (in->op == LOP_INT) return in->imm.i;

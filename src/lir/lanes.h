@@ -21,7 +21,8 @@ typedef struct LaneStride {
 typedef struct LaneLoop {
   int head;         /* its LABEL */
   int first, end;   /* the body is instructions first … end - 1; behind it are the step and the jump to the head */
-  int index, limit; /* registers: it goes on while index < limit */
+  int index, limit; /* registers: it goes on while index < limit; if it counts down, while limit < index */
+  bool down;
   int exit;         /* the label where it ends */
   bool from_zero;   /* it is only entered with index 0, or again where it was left at a limit */
   bool sums;        /* it has partial sums */
