@@ -68,7 +68,7 @@ PAIRS = [
     ("unroll depth", POW % 5, POW % 40),
     ("unroll size", POW % 5, "let rec f x n = if n = 0 then x else f (%s) (n - 1)\nprint [ f (float i) 3 | i < 2 ]\n" % sines(30)),
     ("inline size", FLOATS % "sin x", FLOATS % sines(200)),
-    ("select work", FLOATS % "if x > 1.0 then x + 1.0 else x", FLOATS % f"if x > 1.0 then {products(9)} else x"),
+    ("select work", FLOATS % "if x > 1.0 then x + 1.0 else x", FLOATS % f"if x > 1.0 then {products(70)} else x"),
     ("power", FLOATS % "x ^ 4", FLOATS % "x ^ 20"),
     ("match spread", INTS % "1 -> 2 | 2 -> 3 | 3 -> 5 | 4 -> 7", INTS % "1 -> 2 | 200 -> 3 | 300 -> 5 | 4000 -> 7"),
     ("candidates", CHOICES % choices(2), CHOICES % choices(12)),

@@ -171,10 +171,11 @@ static void emit_body(LaneEmit *x, bool own_labels) {
 }
 
 /* Where an index is wrong: the iterations are done one by one, from the first of these on. */
-static void emit_bail(const LaneEmit *x, Rv *done) {
+static void emit_bail(LaneEmit *x, Rv *done) {
   Emit *e = x->k->e;
   Block *here = x->k->cur;
   x->k->cur = x->bail;
+  if (!x->some) close_windows(x);
   if (x->l.down) move_index(x, binary(e, GB_MINUS, e->t_i64, done, k_i64(e, 1)));
   e->g->block_end_with_jump(x->bail, NULL, x->after);
   x->k->cur = here;
@@ -265,6 +266,7 @@ int emit_lanes(Fn *k, int head) {
   emit_iterations(&x, !whole, k_i64(e, LANES));
   e->g->block_end_with_jump(k->cur, NULL, test);
   k->cur = left;
+  close_windows(&x);
   if (masked_rest) emit_masked_rest(&x, x.after);
   else e->g->block_end_with_jump(left, NULL, x.after);
   e->g->block_end_with_jump(x.before, NULL, test);

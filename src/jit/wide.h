@@ -8,6 +8,7 @@
  *   wide.c           vectors, and registers as operands
  *   wide_scalar.c    operations and functions
  *   wide_memory.c    loads, stores, additions to places
+ *   wide_window.c    additions to neighbours
  *   partial_sums.c   partial sums in memory and in vectors */
 #ifndef ATLED_WIDE_H
 #define ATLED_WIDE_H
@@ -35,6 +36,7 @@ typedef struct Distances {
   Lv *of[LANES];
   struct Distances *next;
 } Distances;
+typedef struct Window Window;
 /* The loop under construction. */
 typedef struct LaneEmit {
   Fn *k;
@@ -49,7 +51,8 @@ typedef struct LaneEmit {
   Block **labels;              /* of the body's LABELs */
   Block *before, *after;       /* around the loop */
   Distances *distances;
-  Block *bail; /* where the iterations are done one by one from the first of these on; NULL: nowhere */
+  Window *windows; /* elements that wait in registers for further additions: wide_window.c */
+  Block *bail;     /* where the iterations are done one by one from the first of these on; NULL: nowhere */
   Some *some;
   Lv *sign, *magnitude; /* masks of bits */
 } LaneEmit;
@@ -91,8 +94,8 @@ void put(LaneEmit *x, int r, int p, Rv *v);
 Lv *in_memory(LaneEmit *x, int r);
 Lv *lanes_in_memory(LaneEmit *x, Type *element);
 Lv *lane_at(const LaneEmit *x, Lv *array, Rv *lane);
-/* Calls fn with the number of each lane that is done, in the order of iterations: the first in a loop, the second only where their number
- * isn't known. */
+/* Calls fn with the number of each lane that is done, in the order of iterations: the first in a loop, the second only
+ * where their number isn't known. */
 typedef void (*LaneFn)(LaneEmit *x, Rv *lane, void *user);
 void loop_over_lanes(LaneEmit *x, LaneFn fn, void *user);
 void each_lane(LaneEmit *x, LaneFn fn, void *user);
@@ -111,4 +114,11 @@ void emit_wide_store(LaneEmit *x, const LInstr *i);
 void emit_wide_check(LaneEmit *x, const LInstr *i);
 /* The additions to an array that end with the STORE at index `last`. */
 void emit_wide_additions(LaneEmit *x, int last);
+
+/* ---- wide_window.c ----------------------------------------------------------------------------------------------- */
+/* Adds n terms to neighbours, in this order. `first` is where main begins; term k belongs apart[k] elements, less than
+ * LANES, from where lane 0 of it is (wide_window.c). */
+void emit_window(LaneEmit *x, const LaneTerm *terms, const int *apart, int n, Lv *first);
+/* Stores what waits. */
+void close_windows(LaneEmit *x);
 #endif

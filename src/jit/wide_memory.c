@@ -171,6 +171,7 @@ typedef struct Addition {
   Lv *indices, *operands[3]; /* in memory; NULL: the same in all */
   Lv *sum;                   /* NULL, or what the place holds meanwhile */
   LanePlace place;           /* of neighbours */
+  bool done;
 } Addition;
 typedef struct Additions {
   Addition *at;
@@ -261,9 +262,9 @@ static Rv *far_apart(const LaneEmit *x, const Additions *all, int *pairs) {
   return far;
 }
 
-static void add_vectors(LaneEmit *x, const Addition *a) {
+static void add_vectors(LaneEmit *x, const LaneTerm *t) {
   Emit *e = x->k->e;
-  const LInstr *op = a->term.operation, *store = a->term.store;
+  const LInstr *op = t->operation, *store = t->store;
   const int32_t operands[] = {op->a, op->b, op->c};
   for (int p = 0; p < x->parts; p++) {
     Lv *old = wide_local(x, x->floats), *sum = wide_local(x, x->floats);
@@ -272,7 +273,7 @@ static void add_vectors(LaneEmit *x, const Addition *a) {
     else assign(x->k, old, rv(e, vector_from(e, x->floats, first)));
     Rv *in[3] = {NULL};
     for (int k = 0; k < 3; k++)
-      if (operands[k] >= 0) in[k] = k == a->term.self ? rv(e, old) : float_part(x, operands[k], p);
+      if (operands[k] >= 0) in[k] = k == t->self ? rv(e, old) : float_part(x, operands[k], p);
     if (op->sub == OP_FMA) emit_wide(x, W_FMA, sum, in);
     else assign(x->k, sum, binary(e, op->sub == OP_FSUB ? GB_MINUS : GB_PLUS, x->floats, in[0], in[1]));
     if (x->some) masked(x, W_MASKED_STORE, NULL, rv(e, sum), first, x->some->mask[p]);
@@ -304,6 +305,42 @@ static bool are_separate(const LaneEmit *x, const Additions *all) {
   return true;
 }
 
+/* Those from `first` on that can be compared with it, marked as done. */
+static int comparable_with(const LaneEmit *x, Additions *all, int first, LaneTerm *terms, int *apart) {
+  int n = 0;
+  for (int k = first; k < all->n; k++) {
+    Addition *a = &all->at[k];
+    if (a->done || !lanes_comparable(x->k->lanes, &all->at[first].place, &a->place)) continue;
+    a->done = true;
+    terms[n] = a->term;
+    apart[n++] = (int)a->place.offset;
+  }
+  return n;
+}
+
+/* Can additions to neighbours wait in registers? */
+static bool may_wait(const LaneEmit *x, const int *apart, int n) {
+  int64_t span = (int64_t)apart[0] - apart[n - 1];
+  return x->width == LANES && !x->some && !x->l.loops && span && span > -LANES && span < LANES;
+}
+
+/* On vectors, in this order: those that can be compared together, where that is possible. */
+static void add_neighbours(LaneEmit *x, Additions *all) {
+  LaneTerm *terms = NEW_ARRAY(x->k->e->arena, LaneTerm, all->n);
+  int *apart = NEW_ARRAY(x->k->e->arena, int, all->n);
+  for (int k = 0; k < all->n; k++) {
+    if (all->at[k].done) continue;
+    int n = comparable_with(x, all, k, terms, apart), end = apart[n - 1];
+    const LInstr *last = terms[n - 1].store;
+    if (!may_wait(x, apart, n)) {
+      for (int j = 0; j < n; j++) add_vectors(x, &terms[j]);
+      continue;
+    }
+    for (int j = 0; j < n; j++) apart[j] = x->l.down ? end - apart[j] : apart[j] - end;
+    emit_window(x, terms, apart, n, element_at(x, last, reg(x->k, last->b)));
+  }
+}
+
 /* In the order of iterations. */
 static void add_in_order(LaneEmit *x, Additions *all) {
   for (int k = 0; k < all->n; k++) open_addition(x, &all->at[k]);
@@ -318,7 +355,7 @@ static void add_if_far(LaneEmit *x, Additions *neighbours, Additions *in_order, 
   Block *wide = new_block(x->k), *narrow = new_block(x->k), *next = new_block(x->k);
   e->g->block_end_with_conditional(x->k->cur, NULL, likely(e, far, true), wide, narrow);
   x->k->cur = wide;
-  for (int k = 0; k < neighbours->n; k++) add_vectors(x, &neighbours->at[k]);
+  add_neighbours(x, neighbours);
   e->g->block_end_with_jump(x->k->cur, NULL, next);
   x->k->cur = narrow;
   for (int k = 0; k < in_order->n; k++) open_addition(x, &in_order->at[k]);
@@ -334,6 +371,5 @@ void emit_wide_additions(LaneEmit *x, int last) {
   Rv *far = neighbours ? far_apart(x, &sorted, &pairs) : NULL;
   if (!neighbours || pairs > LIMIT_LANE_PAIRS) add_in_order(x, &in_order);
   else if (far) add_if_far(x, &sorted, &in_order, far);
-  else
-    for (int k = 0; k < sorted.n; k++) add_vectors(x, &sorted.at[k]);
+  else add_neighbours(x, &sorted);
 }

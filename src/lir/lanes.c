@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Lanes: loops of lowered code whose iterations are independent, so that machine code may run several at once.
  *
- * The loop counts up or down by 1, what it branches on is the same in all iterations, and nothing but partial sums (LANE_ADD)
- * goes from one iteration to the next. Lowered code stays scalar: what this finds is how the same instructions are done
- * for several iterations. Of each register of the body it says whether it is the same in all of them, grows by the same
- * from one to the next, or varies:
+ * The loop counts up or down by 1, what it branches on is the same in all iterations, and nothing but partial sums
+ * (LANE_ADD) goes from one iteration to the next. Lowered code stays scalar: what this finds is how the same
+ * instructions are done for several iterations. Of each register of the body it says whether it is the same in all of
+ * them, grows by the same from one to the next, or varies:
  *
  *   f1 = LOAD r0[i]        floats      (i counts: neighbours in memory)
  *   f2 = LOAD r0[j]        uniform     (j is defined outside)
@@ -551,6 +551,7 @@ static bool is_enclosed(const LaneFacts *facts, LaneLoop *l) {
       if (facts->labels[to] < l->first || facts->labels[to] >= l->end) return false;
     if (code[k].op == LOP_LABEL) uses -= facts->uses[code[k].imm.i];
     l->nested |= code[k].op == LOP_LABEL;
+    l->loops |= code[k].op == LOP_LABEL && facts->back[code[k].imm.i] > k;
   }
   return uses == 0;
 }

@@ -23,12 +23,13 @@ typedef struct LaneLoop {
   int first, end;   /* the body is instructions first … end - 1; behind it are the step and the jump to the head */
   int index, limit; /* registers: it goes on while index < limit; if it counts down, while limit < index */
   bool down;
-  int exit;         /* the label where it ends */
-  bool from_zero;   /* it is only entered with index 0, or again where it was left at a limit */
-  bool sums;        /* it has partial sums */
-  bool nested;      /* there are inner loops or branches in it */
-  bool checks;      /* an index that varies is checked: where one is wrong, the iterations are done one by one */
-  const char *why;  /* NULL, or why its iterations can't run at once */
+  int exit;        /* the label where it ends */
+  bool from_zero;  /* it is only entered with index 0, or again where it was left at a limit */
+  bool sums;       /* it has partial sums */
+  bool nested;     /* there are inner loops or branches in it */
+  bool loops;      /* there are inner loops in it */
+  bool checks;     /* an index that varies is checked: where one is wrong, the iterations are done one by one */
+  const char *why; /* NULL, or why its iterations can't run at once */
 } LaneLoop;
 /* What is done with an array in place:
  *

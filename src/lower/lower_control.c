@@ -31,7 +31,8 @@ static bool cheap_arm(Lower *m, Graph *g, bool lanes) {
   return !layout_has_pointers(lower_layout(m->w, g->result->type));
 }
 
-bool lower_selects(Lower *m, const Node *x) {
+/* Is the switch lowered as a selection: are both arms numbers of so little work that both are computed? */
+static bool selects(Lower *m, const Node *x) {
   if (x->ngraphs != 2 || x->ops[0]->type->kind != T_BOOL) return false;
   bool lanes = m->lane_bodies && x->ops[0]->op != OP_PARAM; /* that is the same in all iterations */
   return cheap_arm(m, x->graphs[0], lanes) && cheap_arm(m, x->graphs[1], lanes);
@@ -132,7 +133,7 @@ static void arm_to_join(Fn *fn, Graph *arm, Row *caps, const int *join) {
 Row lower_switch(Frame *fr, Node *x) {
   Fn *fn = fr->fn;
   Row *caps = bind_captures(fr, x);
-  if (lower_selects(fn->m, x)) return lower_select(fr, x, caps);
+  if (selects(fn->m, x)) return lower_select(fr, x, caps);
   if (x->ngraphs == 1) return lower_graph(fn, x->graphs[0], caps);
   int npins, *pins = pin_captures(fr, x, caps, &npins), *join = join_regs(fr, x, caps);
   lower_arms(fr, x, caps, join, arm_to_join, fn_label(fn));
@@ -277,7 +278,7 @@ void lower_body(Fn *fn, Graph *g, Row *params) {
     lower_cons_mark(fr.s, &cons, passed);
   }
   const TailTarget *target = x->op == OP_CALL ? tail_target(fn, x->attr.func) : NULL;
-  bool arms = x->op == OP_SWITCH && x->ngraphs > 1 && !lower_selects(fn->m, x);
+  bool arms = x->op == OP_SWITCH && x->ngraphs > 1 && !selects(fn->m, x);
   if (!target && !arms) {
     return_row(fn, lower_graph(fn, g, params));
     return;

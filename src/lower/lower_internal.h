@@ -64,7 +64,7 @@ typedef struct Lower {
   Vec(LBox) boxes;
   Vec(LForeign) foreigns;
   Vec(LSite) sites;
-  Map site_index; /* Site -> its number in the module */
+  Map site_index;  /* Site -> its number in the module */
   int lane_bodies; /* so many loops around what is being lowered probably run several iterations at once */
 } Lower;
 typedef struct Pending {
@@ -257,8 +257,6 @@ void lower_cons_return(Fn *fn, int value);
 Row lower_loop(Frame *fr, Node *x);
 
 /* lower_lanes.c */
-/* Is the switch lowered as a selection: are both arms numbers of so little work that both are computed? */
-bool lower_selects(Lower *m, const Node *x);
 /* A number without what it waits for: a trip count that waits for checks may be a constant. */
 static inline const Node *lower_unwaited(const Node *n) {
   while (n->op == OP_AFTER) n = n->ops[0];
