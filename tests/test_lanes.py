@@ -128,6 +128,9 @@ let chosen_rows (v : float[]) (n : int) = [ (let mut s = 0.0 in (for j = 0 to le
 let downwards (v : float[]) (is : int[]) = (let mut h = [ 0.25 | i < 6 ] in let mut w = v in (for k = length is - 1 downto 0 do (w[k] <- w[k] * 2.0 + float k; h[is[k] % 6] <- h[is[k] % 6] + v[is[k]] * 0.1) done; (h, w)))
 let nearby (v : float[]) = (let mut w = [ 0.5 | i < length v + 2 ] in (for i = length v - 1 downto 0 do (w[i] <- w[i] + v[i]; w[i + 1] <- w[i + 1] + 0.1 * v[i]; w[i + 2] <- w[i + 2] - 0.3) done; w))
 let nearby_up (v : float[]) = (let mut w = [ 0.5 | i < length v + 2 ] in (for i = 0 to length v - 1 do (w[i] <- w[i] + v[i]; w[i + 1] <- w[i + 1] + 0.1 * v[i]; w[i + 2] <- w[i + 2] - 0.3) done; w))
+let product (a : float[]) (b : float[]) = (let mut w = [ 0.0 | i < length a + length b ] in (for i = 0 to length a - 1 do for j = 0 to length b - 1 do w[i + j] <- w[i + j] + a[i] * b[j] done done; w))
+let last (a : float[]) (b : float[]) = (let mut w = [ 0.0 | i < length a + length b ] in (for i = 0 to length a - 1 do for j = 0 to length b - 1 do w[i + j] <- a[i] * b[j] + float j done done; w))
+let spread (a : float[]) (b : float[]) = (let mut w = [ 0.0 | i < 2 * length a + length b ] in (for i = 0 to length a - 1 do for j = 0 to length b - 1 do w[2 * i + j] <- w[2 * i + j] * 0.5 + a[i] * b[j] done done; w))
 let norms (ps : point[]) = [ sqrt (p.x * p.x + p.y * p.y + p.z * p.z) | p in ps ]
 let turned (ps : point[]) = [ {x = p.y, y = -p.x, z = p.z * 2.0} | p in ps ]
 let total (ps : point[]) = sum [ p.x * p.y + p.z * float i | (p, i) in [ (ps[i], i) | i < length ps ] ]
@@ -153,6 +156,7 @@ let all (n : int) (m : int) = (
   print (chosen_rows v m, grad (fun v -> sum (chosen_rows v m)) v);
   print (downwards v is, grad (fun v -> (let (h, w) = downwards v is in sum [ x * x | x in h ] + sum [ x * x | x in w ])) v);
   print (nearby v, nearby_up v, grad (fun v -> sum [ x * x | x in nearby v ] + sum [ x * x | x in nearby_up v ]) v);
+  print (product v w, last v w, spread v w, grad (fun (v, w) -> sum [ x * x | x in product v w ] + sum [ x * x | x in last v w ] + sum [ x * x | x in spread v w ]) (v, w));
   print (scaled v (min m n), grad (fun v -> sum (scaled v (min m n))) v);
   print (convolved w v, grad (fun (w, v) -> sum [ x * x | x in convolved w v ]) (w, v));
   print (norms ps, turned ps, total ps, grad (fun ps -> sum (norms ps) + total (turned ps)) ps))

@@ -113,21 +113,6 @@ static bool is_one(const LaneFacts *facts, int r) {
   return in && in->op == LOP_INT && in->imm.i == 1;
 }
 
-/* Does the register keep its value within an iteration, from where it is defined? */
-static bool is_kept(const LaneFacts *facts, int r) {
-  return r < 0 || !facts->inside[r] || (facts->inside[r] == 1 && facts->defined[r] == 1);
-}
-
-/* Do both registers hold the same int, as long as no inner loop comes in between? */
-static bool same_value(const LaneFacts *facts, int a, int b, int depth) {
-  if (a == b) return is_kept(facts, a);
-  const LInstr *x = definition(facts, a), *y = definition(facts, b);
-  if (!x || !y || x->op != y->op || x->sub != y->sub || depth > LIMIT_LANE_INDEX) return false;
-  if (x->op == LOP_INT) return x->imm.i == y->imm.i;
-  return x->op == LOP_SCALAR && same_value(facts, x->a, y->a, depth + 1) && same_value(facts, x->b, y->b, depth + 1) &&
-         same_value(facts, x->c, y->c, depth + 1);
-}
-
 /* ---- What registers hold ----------------------------------------------------------------------------------------- */
 LaneKind lanes_kind(const LaneFacts *facts, int r) { return r < 0 ? LANE_UNIFORM : (LaneKind)facts->kinds[r]; }
 bool lanes_is_inside(const LaneFacts *facts, int r) { return facts->inside[r] > 0; }
@@ -273,6 +258,36 @@ static void find_kinds(LaneFacts *facts) {
 }
 
 /* ---- Arrays ------------------------------------------------------------------------------------------------------ */
+/* The innermost loop within the body that the instruction belongs to: its LABEL; -1: none. */
+static int loop_around(const LaneFacts *facts, int k) {
+  const LInstr *code = facts->f->code;
+  for (int n = k; n >= facts->loop.first; n--)
+    if (code[n].op == LOP_LABEL && facts->back[code[n].imm.i] > k) return n;
+  return -1;
+}
+
+/* Does the register keep its value within an iteration, from where it is defined? What an inner loop defines does if it
+ * is made of such registers. */
+static bool is_kept(const LaneFacts *facts, int r, int depth) {
+  if (r < 0 || !facts->inside[r]) return true;
+  if (facts->inside[r] > 1 || facts->defined[r] > 1) return false;
+  int at = facts->one[r] - 1;
+  const LInstr *in = &facts->f->code[at];
+  if (loop_around(facts, at) < 0 || in->op == LOP_INT) return true;
+  return in->op == LOP_SCALAR && depth < LIMIT_LANE_INDEX && is_kept(facts, in->a, depth + 1) &&
+         is_kept(facts, in->b, depth + 1) && is_kept(facts, in->c, depth + 1);
+}
+
+/* Do both registers hold the same int throughout an iteration? */
+static bool same_value(const LaneFacts *facts, int a, int b, int depth) {
+  if (a == b) return is_kept(facts, a, 0);
+  const LInstr *x = definition(facts, a), *y = definition(facts, b);
+  if (!x || !y || x->op != y->op || x->sub != y->sub || depth > LIMIT_LANE_INDEX) return false;
+  if (x->op == LOP_INT) return x->imm.i == y->imm.i;
+  return x->op == LOP_SCALAR && same_value(facts, x->a, y->a, depth + 1) && same_value(facts, x->b, y->b, depth + 1) &&
+         same_value(facts, x->c, y->c, depth + 1);
+}
+
 static bool touches_memory(const LInstr *in) { return in->op == LOP_LOAD || in->op == LOP_STORE; }
 
 int lanes_array(const LaneFacts *facts, int r) {
@@ -283,7 +298,7 @@ int lanes_array(const LaneFacts *facts, int r) {
 /* Do different iterations write to different places, each of them the same one throughout its iteration? */
 static bool counts(const LaneFacts *facts, const LInstr *store) {
   LaneStride s = facts->strides[store->b < 0 ? 0 : store->b];
-  return lanes_kind(facts, store->b) == LANE_STRIDED && s.times && s.by < 0 && is_kept(facts, store->b);
+  return lanes_kind(facts, store->b) == LANE_STRIDED && s.times && s.by < 0 && is_kept(facts, store->b, 0);
 }
 
 static bool same_place(const LaneFacts *facts, const LInstr *a, const LInstr *b) {
@@ -336,14 +351,6 @@ static bool keeps_apart(const LaneFacts *facts, const LInstr *store, const LInst
   return counts(facts, store) && same_place(facts, store, other);
 }
 
-/* The innermost loop within the body that the instruction belongs to: its LABEL; -1: none. */
-static int loop_around(const LaneFacts *facts, int k) {
-  const LInstr *code = facts->f->code;
-  for (int n = k; n >= facts->loop.first; n--)
-    if (code[n].op == LOP_LABEL && facts->back[code[n].imm.i] > k) return n;
-  return -1;
-}
-
 /* Is the array that the STORE writes to apart from all else that the body does with it? Or is there nothing else: then
  * its iterations write one after the other. */
 static bool is_apart(const LaneFacts *facts, int store) {
@@ -391,6 +398,16 @@ static bool is_alone_between(const LaneFacts *facts, int from, int store) {
   return true;
 }
 
+/* Do the LOAD and the STORE, which run in a row, have one index? */
+static bool same_index(const LaneFacts *facts, int load, int store) {
+  const LInstr *code = facts->f->code;
+  int r = code[load].b;
+  if (r != code[store].b) return same_value(facts, r, code[store].b, 0);
+  for (int k = load; k < store; k++)
+    if (r >= 0 && code[k].dst == r && lir_defines_dst(code[k].op)) return false;
+  return true;
+}
+
 /* Is the STORE an addition to what its place holds? Then so are its LOAD and operation. */
 static bool find_addition(LaneFacts *facts, int store) {
   const LInstr *code = facts->f->code, *s = &code[store], *op = definition(facts, s->dst);
@@ -401,7 +418,7 @@ static bool find_addition(LaneFacts *facts, int store) {
     const LInstr *load = definition(facts, operands[k]);
     int from = load ? (int)(load - code) : -1;
     if (from < facts->loop.first || load->op != LOP_LOAD || facts->reads[load->dst] != 1) continue;
-    if (load->a != s->a || load->c != s->c || !same_place(facts, load, s)) continue;
+    if (load->a != s->a || load->c != s->c || load->imm.i != s->imm.i || !same_index(facts, from, store)) continue;
     if (added_to(op, load->dst) != k || from > at || at > store || !is_straight(facts, from, store) ||
         !is_alone_between(facts, from, store))
       continue;
@@ -458,8 +475,8 @@ static bool may_add(LaneFacts *facts, int store) {
   const LInstr *op = facts->terms[store].operation;
   const int32_t operands[] = {op->a, op->b, op->c};
   for (int k = 0; k < 3; k++)
-    if (!is_kept(facts, operands[k]) && around < 0) return false;
-  if (around < 0) return is_kept(facts, s->b);
+    if (!is_kept(facts, operands[k], 0) && around < 0) return false;
+  if (around < 0) return is_kept(facts, s->b, 0);
   int outer = around > facts->loop.first ? loop_around(facts, around - 1) : -1;
   if (outer >= 0 && is_chunked(facts, outer, around))
     outer = outer > facts->loop.first ? loop_around(facts, outer - 1) : -1;
@@ -613,7 +630,6 @@ static const char *check(const LaneFacts *facts, const LInstr *in) {
   case LOP_SCALAR:
   case LOP_INT:
   case LOP_FLOAT:
-  case LOP_GLOBAL:
   case LOP_LABEL:
   case LOP_JUMP:
   case LOP_LOOP_HEAD:
@@ -623,8 +639,11 @@ static const char *check(const LaneFacts *facts, const LInstr *in) {
   case LOP_MOVE:
     return facts->f->regs[in->dst].kind == R_PTR || facts->f->regs[in->dst].kind == R_RAW ? "an object is moved" : NULL;
   case LOP_BRANCH: return lanes_kind(facts, in->a) == LANE_UNIFORM ? NULL : "a branch that differs";
+  case LOP_GLOBAL: return lanes_kind(facts, in->dst) == LANE_UNIFORM ? NULL : "a value without lanes";
   case LOP_DIM:
-  case LOP_DATA: return lanes_kind(facts, in->a) == LANE_UNIFORM ? NULL : "an array differs";
+  case LOP_DATA:
+    return lanes_kind(facts, in->a) == LANE_UNIFORM && lanes_kind(facts, in->dst) == LANE_UNIFORM ? NULL
+                                                                                                  : "an array differs";
   case LOP_CHECK_INDEX: return lanes_kind(facts, in->b) == LANE_UNIFORM ? NULL : "a check that differs";
   case LOP_CHECK_SIZE:
     return lanes_kind(facts, in->a) == LANE_UNIFORM && lanes_kind(facts, in->b) == LANE_UNIFORM
@@ -690,7 +709,7 @@ bool lanes_find(LaneFacts *facts, int head, LaneLoop *out) {
   forget_loop(facts);
   if (!find_frame(facts, head, &l)) return false;
   if (!is_enclosed(facts, &l)) {
-    l.why = "it is left in its midst";
+    l.why = "it is entered or left in its midst";
     *out = l;
     return true;
   }
