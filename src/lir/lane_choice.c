@@ -16,8 +16,10 @@ enum {
   COST_OF_DIVISION = 4,
   COST_OF_FUNCTION = 15,
   COST_OF_SELECT = 2,
-  COST_OF_ELEMENTS = 10,  /* LIMIT_LANES numbers that aren't neighbours, into a vector or out of it */
-  COST_OF_ADDITIONS = 24, /* to places of an array */
+  COST_OF_ELEMENTS = 10,  /* LIMIT_LANES numbers at equal distances, into a vector or out of it */
+  COST_OF_GATHER = 18,    /* at any places */
+  COST_OF_ADDITIONS = 24, /* to one place of an array */
+  COST_OF_SCATTER = 40,   /* additions to any places */
   COST_OF_TREE = 12       /* the sum of a vector's numbers */
 };
 typedef struct Choosing {
@@ -60,9 +62,12 @@ static double wide_cost_of_memory(const Choosing *c, int k) {
   const LInstr *in = &c->f->code[k];
   LaneAddition addition = lanes_addition(c->facts, k);
   if (addition == LANE_PART) return 0;
-  if (addition != LANE_PLAIN) return lanes_is_row(c->facts, in) ? COST_OF_TREE + c->parts : COST_OF_ADDITIONS;
-  bool uniform = in->op == LOP_LOAD && lanes_kind(c->facts, in->b) == LANE_UNIFORM;
-  return uniform ? 1 : lanes_is_row(c->facts, in) ? c->parts : COST_OF_ELEMENTS;
+  LaneKind index = lanes_kind(c->facts, in->b);
+  bool row = lanes_is_row(c->facts, in);
+  if (addition != LANE_PLAIN)
+    return row ? COST_OF_TREE + c->parts : index == LANE_UNIFORM ? COST_OF_ADDITIONS : COST_OF_SCATTER;
+  if (in->op == LOP_LOAD && index == LANE_UNIFORM) return 1;
+  return row ? c->parts : index == LANE_INTS ? COST_OF_GATHER : COST_OF_ELEMENTS;
 }
 
 /* Of the instruction in the body of the loop that was found last. */
