@@ -121,6 +121,9 @@ LaneStride lanes_stride(const LaneFacts *facts, int r) { return facts->strides[r
 static bool is_int_kind(LaneKind k) { return k == LANE_STRIDED || k == LANE_INTS || k == LANE_BOOLS; }
 static bool same_stride(LaneStride a, LaneStride b) { return a.times == b.times && a.by == b.by; }
 
+/* Larger strides than any array has aren't followed. */
+static bool is_moderate(int64_t times) { return times > -(1 << 30) && times < 1 << 30; }
+
 /* By how much the int grows from one iteration to the next. False: not by the same. */
 static bool find_stride(const LaneFacts *facts, const LInstr *in, LaneStride *s) {
   static const LaneStride none = {0, -1};
@@ -134,7 +137,7 @@ static bool find_stride(const LaneFacts *facts, const LInstr *in, LaneStride *s)
     if (x.times && y.times && x.by != y.by) return false;
     int64_t sign = in->sub == OP_ISUB ? -1 : 1;
     *s = (LaneStride){x.times + sign * y.times, x.times ? x.by : y.by};
-    return true;
+    return is_moderate(s->times);
   }
   case OP_IMUL: {
     if (x.times && y.times) return false;
@@ -142,7 +145,7 @@ static bool find_stride(const LaneFacts *facts, const LInstr *in, LaneStride *s)
     *s = x.times ? x : y;
     if (factor && factor->op == LOP_INT && factor->imm.i > -1000 && factor->imm.i < 1000) {
       s->times *= factor->imm.i;
-      return true;
+      return is_moderate(s->times);
     }
     int by = x.times ? in->b : in->a;
     if (s->by >= 0 || facts->inside[by]) return false;
@@ -153,7 +156,7 @@ static bool find_stride(const LaneFacts *facts, const LInstr *in, LaneStride *s)
   }
 }
 
-/* Operations on floats, or their bools, that are done on vectors. Others are done one number after the other. */
+/* What a scalar operation gives, and how a STRIDED result grows. */
 static LaneKind scalar_kind(const LaneFacts *facts, const LInstr *in, LaneStride *stride) {
   const int32_t operands[] = {in->a, in->b, in->c};
   bool uniform = true, strided = true;
