@@ -104,7 +104,7 @@ static void emit_varying(LaneEmit *x, const LInstr *i) {
 
 static void emit_wide_instr(LaneEmit *x, int c) {
   const LInstr *i = &x->k->f->code[c];
-  LaneAddition addition = lanes_addition(x->k->lanes, c);
+  LaneRole addition = lanes_role(x->k->lanes, c);
   if (addition == LANE_ADDS) emit_wide_additions(x, c);
   if (addition != LANE_PLAIN) return;
   switch (i->op) {

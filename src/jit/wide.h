@@ -109,6 +109,8 @@ void close_inner_sums(LaneEmit *x, const LInstr *i);
 
 /* ---- wide_scalar.c, wide_memory.c -------------------------------------------------------------------------------- */
 void emit_wide_scalar(LaneEmit *x, const LInstr *i);
+/* W_MASKED_LOAD into out (zeros in other lanes), or W_MASKED_STORE of v. The operands are made before. */
+void masked_access(const LaneEmit *x, WideOp op, Lv *out, Rv *v, Rv *at, Rv *mask);
 void emit_wide_load(LaneEmit *x, const LInstr *i);
 void emit_wide_store(LaneEmit *x, const LInstr *i);
 void emit_wide_check(LaneEmit *x, const LInstr *i);

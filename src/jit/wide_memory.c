@@ -26,11 +26,10 @@ static Lv *indices_of(LaneEmit *x, const LInstr *i) {
 }
 
 /* ---- Loads and stores -------------------------------------------------------------------------------------------- */
-/* The vector, for the iterations that are done. The asm reads and writes memory that GCC doesn't see. */
-static void masked(const LaneEmit *x, WideOp op, Lv *out, Rv *v, Lv *first, Rv *mask) {
+/* The vector at an address, for the lanes of a mask. The asm reads and writes memory that GCC doesn't see. */
+void masked_access(const LaneEmit *x, WideOp op, Lv *out, Rv *v, Rv *at, Rv *mask) {
   const GccApi *g = wide_api(x);
   const char *vector = x->width == 8 ? "v" : "x";
-  Rv *at = address(x->k->e, first); /* libgccjit crashes if operands are made after the statement */
   gcc_jit_extended_asm *a = g->block_add_extended_asm(x->k->cur, NULL, wide_text(op, x->width));
   g->extended_asm_set_volatile_flag(a, 1);
   if (out) g->extended_asm_add_output_operand(a, NULL, x->width == 8 ? "=v" : "=x", out);
@@ -38,6 +37,10 @@ static void masked(const LaneEmit *x, WideOp op, Lv *out, Rv *v, Lv *first, Rv *
   g->extended_asm_add_input_operand(a, NULL, "r", at);
   g->extended_asm_add_input_operand(a, NULL, wide_masks(x) ? vector : "Yk", mask);
   g->extended_asm_add_clobber(a, "memory");
+}
+
+static void masked(const LaneEmit *x, WideOp op, Lv *out, Rv *v, Lv *first, Rv *mask) {
+  masked_access(x, op, out, v, address(x->k->e, first), mask);
 }
 
 static void load_row(LaneEmit *x, const LInstr *i, Type *type) {
@@ -289,7 +292,7 @@ static Additions additions_until(LaneEmit *x, int last) {
   Additions all = {NEW_ARRAY(x->k->e->arena, Addition, last - first + 1), 0};
   for (int c = first; c <= last; c++) {
     bool waits =
-        lanes_addition(lanes, c) == LANE_WAITS && lanes_array(lanes, code[c].a) == lanes_array(lanes, code[last].a);
+        lanes_role(lanes, c) == LANE_WAITS && lanes_array(lanes, code[c].a) == lanes_array(lanes, code[last].a);
     if (waits || c == last) all.at[all.n++] = (Addition){.term = lanes_term(lanes, c)};
   }
   return all;

@@ -23,27 +23,6 @@ struct Window {
 
 static Rv *mask_of_lanes(const LaneEmit *x, int lanes) { return cast(x->k->e, k_i32(x->k->e, lanes & 255), x->mask); }
 
-/* out = vector at p, zeros in lanes that aren't masked. p is an address. */
-static void load_lanes(const LaneEmit *x, Lv *out, Rv *p, Rv *mask) {
-  const GccApi *g = wide_api(x);
-  gcc_jit_extended_asm *a = g->block_add_extended_asm(x->k->cur, NULL, wide_text(W_MASKED_LOAD, LANES));
-  g->extended_asm_set_volatile_flag(a, 1);
-  g->extended_asm_add_output_operand(a, NULL, "=v", out);
-  g->extended_asm_add_input_operand(a, NULL, "r", p);
-  g->extended_asm_add_input_operand(a, NULL, "Yk", mask);
-  g->extended_asm_add_clobber(a, "memory");
-}
-
-static void store_lanes(const LaneEmit *x, Rv *v, Rv *p, Rv *mask) {
-  const GccApi *g = wide_api(x);
-  gcc_jit_extended_asm *a = g->block_add_extended_asm(x->k->cur, NULL, wide_text(W_MASKED_STORE, LANES));
-  g->extended_asm_set_volatile_flag(a, 1);
-  g->extended_asm_add_input_operand(a, NULL, "v", v);
-  g->extended_asm_add_input_operand(a, NULL, "r", p);
-  g->extended_asm_add_input_operand(a, NULL, "Yk", mask);
-  g->extended_asm_add_clobber(a, "memory");
-}
-
 /* Lane k of the result is lane k + by, round the end. */
 static Rv *rotated(const LaneEmit *x, Rv *v, int by) {
   static const char *const texts[LANES] = {NULL,
@@ -129,7 +108,7 @@ void emit_window(LaneEmit *x, const LaneTerm *terms, const int *apart, int n, Lv
   Rv *waiting = mask_of_lanes(x, x->l.down ? 255 << (LANES - most) : 255 >> (LANES - most));
   Lv *rest_at = wide_local(x, e->t_ptr);
   assign(x->k, rest_at, bytes_from(x, rv(e, at), x->l.down ? -LANES : LANES));
-  load_lanes(x, rest, rv(e, rest_at), waiting);
+  masked_access(x, W_MASKED_LOAD, rest, NULL, rv(e, rest_at), waiting);
   for (int k = 0; k < n; k++) add_term(x, &terms[k], apart[k], main, rest);
   assign(x->k, memory, rv(e, main));
   assign(x->k, w->rest, rv(e, rest));
@@ -139,5 +118,6 @@ void emit_window(LaneEmit *x, const LaneTerm *terms, const int *apart, int n, Lv
 
 void close_windows(LaneEmit *x) {
   Emit *e = x->k->e;
-  for (const Window *w = x->windows; w; w = w->next) store_lanes(x, rv(e, w->rest), rv(e, w->at), rv(e, w->mask));
+  for (const Window *w = x->windows; w; w = w->next)
+    masked_access(x, W_MASKED_STORE, NULL, rv(e, w->rest), rv(e, w->at), rv(e, w->mask));
 }

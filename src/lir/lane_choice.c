@@ -60,7 +60,7 @@ static bool is_elementwise(const LInstr *in) {
 
 static double wide_cost_of_memory(const Choosing *c, int k) {
   const LInstr *in = &c->f->code[k];
-  LaneAddition addition = lanes_addition(c->facts, k);
+  LaneRole addition = lanes_role(c->facts, k);
   if (addition == LANE_PART) return 0;
   LaneKind index = lanes_kind(c->facts, in->b);
   bool row = lanes_is_row(c->facts, in);
@@ -74,7 +74,7 @@ static double wide_cost_of_memory(const Choosing *c, int k) {
 static double wide_cost_of(const Choosing *c, int k) {
   const LInstr *in = &c->f->code[k];
   if (in->op == LOP_LOAD || in->op == LOP_STORE) return wide_cost_of_memory(c, k);
-  if (lanes_addition(c->facts, k) == LANE_PART) return 0;
+  if (lanes_role(c->facts, k) == LANE_PART) return 0;
   if (in->op == LOP_LANE_ADD) return c->parts * (in->a == 0 ? 1 : 2);
   if (in->op == LOP_LANE_SUM) return c->parts * LIMIT_LANES;
   bool varies = in->dst >= 0 && lir_defines_dst(in->op) && lanes_kind(c->facts, in->dst) > LANE_STRIDED;

@@ -38,7 +38,7 @@ struct LaneFacts {
   uint8_t *kinds; /* LaneKind by register; UNIFORM for those that the body doesn't define */
   LaneStride *strides;
   int32_t *inside;    /* by register: how often the body defines it */
-  uint8_t *additions; /* LaneAddition by instruction */
+  uint8_t *additions; /* LaneRole by instruction */
   LaneTerm *terms;    /* by instruction: of a STORE that is an addition */
 };
 
@@ -433,7 +433,7 @@ static bool find_addition(LaneFacts *facts, int store) {
   return false;
 }
 
-LaneAddition lanes_addition(const LaneFacts *facts, int instr) { return (LaneAddition)facts->additions[instr]; }
+LaneRole lanes_role(const LaneFacts *facts, int instr) { return (LaneRole)facts->additions[instr]; }
 int lanes_row_start(const LaneFacts *facts, int instr) {
   while (instr > facts->loop.first && is_straight(facts, instr - 1, instr - 1)) instr--;
   return instr;
@@ -744,7 +744,7 @@ typedef struct Found {
   int loads, elements, stores, additions, sums, calls, others;
 } Found;
 
-static void tell(const LaneFacts *facts, const LInstr *in, LaneAddition addition, Found *n) {
+static void tell(const LaneFacts *facts, const LInstr *in, LaneRole addition, Found *n) {
   bool varies = in->dst >= 0 && lir_defines_dst(in->op) && lanes_kind(facts, in->dst) != LANE_UNIFORM;
   bool memory = in->op == LOP_STORE || (in->op == LOP_LOAD && varies), row = memory && lanes_is_row(facts, in);
   bool call = in->op == LOP_SCALAR && varies && lir_calls_function(in);
@@ -766,7 +766,7 @@ void lanes_describe(const LaneFacts *facts, const LaneLoop *l, Str *out) {
     return;
   }
   Found n = {0};
-  for (int k = l->first; k < l->end; k++) tell(facts, &facts->f->code[k], lanes_addition(facts, k), &n);
+  for (int k = l->first; k < l->end; k++) tell(facts, &facts->f->code[k], lanes_role(facts, k), &n);
   bool any = false;
   str_puts(out, "lanes:");
   describe_count(n.loads, "load", &any, out);

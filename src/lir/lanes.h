@@ -37,12 +37,12 @@ typedef struct LaneLoop {
  *
  * Where such an array is used by nothing else in the loop, the additions of several iterations are done one after
  * the other, in the order of iterations. */
-typedef enum LaneAddition {
+typedef enum LaneRole {
   LANE_PLAIN,
   LANE_PART,  /* the LOAD, or the operation: nothing is to be done there */
   LANE_WAITS, /* the STORE: it is done with the next one of its array that isn't put off */
   LANE_ADDS   /* the STORE: it is done here, after those of its array that were put off */
-} LaneAddition;
+} LaneRole;
 
 /* What has to be known of a function, for all of its loops. */
 typedef struct LaneFacts LaneFacts;
@@ -55,7 +55,7 @@ void lanes_describe(const LaneFacts *facts, const LaneLoop *l, Str *out);
 LaneKind lanes_kind(const LaneFacts *facts, int reg);
 bool lanes_is_inside(const LaneFacts *facts, int reg); /* does the body define it? */
 LaneStride lanes_stride(const LaneFacts *facts, int reg);
-LaneAddition lanes_addition(const LaneFacts *facts, int instr);
+LaneRole lanes_role(const LaneFacts *facts, int instr);
 /* The addition whose STORE is instruction `store`: its operation, whose operand `self` (0 … 2) is what was loaded. */
 typedef struct LaneTerm {
   const LInstr *store, *operation;

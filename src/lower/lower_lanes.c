@@ -6,10 +6,10 @@
  *
  *   s' = s +. t     where only this addition reads s,
  *
- * and arrays of which elements are changed, that stacks numbers at most, and whose body has neither branches nor calls,
- * but perhaps loops of numbers. Term number t of a sum goes to its
- * partial sum t mod LIMIT_LANES; these are added as a tree at the end (LANE_SUM). The evaluator does so one term after
- * the other, machine code for as many iterations at once as a vector has numbers. What is decided here depends on the
+ * and arrays of which elements are changed, that stacks numbers at most, and whose body has no calls, and branches and
+ * loops of numbers only. Term number t of a sum goes to its partial sum t mod LIMIT_LANES; these are added as a tree at
+ * the end (LANE_SUM). The evaluator does so one term after the other, machine code for as many iterations at once as a
+ * vector has numbers. What is decided here depends on the
  * graph alone, so all of them give the same digits. */
 #include "facts/ir_loop_facts.h"
 #include "lower/lower_internal.h"
