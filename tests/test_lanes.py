@@ -131,6 +131,20 @@ let nearby_up (v : float[]) = (let mut w = [ 0.5 | i < length v + 2 ] in (for i 
 let product (a : float[]) (b : float[]) = (let mut w = [ 0.0 | i < length a + length b ] in (for i = 0 to length a - 1 do for j = 0 to length b - 1 do w[i + j] <- w[i + j] + a[i] * b[j] done done; w))
 let last (a : float[]) (b : float[]) = (let mut w = [ 0.0 | i < length a + length b ] in (for i = 0 to length a - 1 do for j = 0 to length b - 1 do w[i + j] <- a[i] * b[j] + float j done done; w))
 let spread (a : float[]) (b : float[]) = (let mut w = [ 0.0 | i < 2 * length a + length b ] in (for i = 0 to length a - 1 do for j = 0 to length b - 1 do w[2 * i + j] <- w[2 * i + j] * 0.5 + a[i] * b[j] done done; w))
+let shifted (v : float[]) (h : int) = (let mut w = v ++ v in (for i = 0 to length v - 1 do (w[i + h] <- w[i] * 0.5 + float i; w[i] <- w[i + h] - v[i]) done; w))
+let butterfly (v : float[]) (h : int) = (let mut w = [ 0.0 | i < 2 * length v + h ] in (for i = 0 to length v - 1 do (w[i] <- v[i] + 1.0; w[i + h] <- v[i] - 1.0; w[h - 1 - i + length v] <- 2.0 * v[i]) done; w))
+let eliminated (a : float[][]) =
+  let n = length a in
+  let mut u = [ [ a[i, j] + (if i = j then 3.0 else 0.0) | j < n ] | i < n ] in
+  for k = 0 to n - 1 do
+    for i = k + 1 to n - 1 do
+      u[i, k] <- u[i, k] / u[k, k];
+      for j = k + 1 to n - 1 do u[i, j] <- u[i, j] - u[i, k] * u[k, j] done
+    done
+  done;
+  u
+let shortest (a : float[][]) = (let n = length a in let mut d = a in (for k = 0 to n - 1 do for i = 0 to n - 1 do for j = 0 to n - 1 do d[i, j] <- min d[i, j] (d[i, k] + d[k, j]) done done done; d))
+let by_row (a : float[][]) (m : int) = (let mut d = a in (for k = 1 to m - 1 do for j = 0 to length a - 1 do d[j, k] <- d[j, k - 1] * 0.5 + d[j, m - k] done done; d))
 let norms (ps : point[]) = [ sqrt (p.x * p.x + p.y * p.y + p.z * p.z) | p in ps ]
 let turned (ps : point[]) = [ {x = p.y, y = -p.x, z = p.z * 2.0} | p in ps ]
 let total (ps : point[]) = sum [ p.x * p.y + p.z * float i | (p, i) in [ (ps[i], i) | i < length ps ] ]
@@ -157,6 +171,9 @@ let all (n : int) (m : int) = (
   print (downwards v is, grad (fun v -> (let (h, w) = downwards v is in sum [ x * x | x in h ] + sum [ x * x | x in w ])) v);
   print (nearby v, nearby_up v, grad (fun v -> sum [ x * x | x in nearby v ] + sum [ x * x | x in nearby_up v ]) v);
   print (product v w, last v w, spread v w, grad (fun (v, w) -> sum [ x * x | x in product v w ] + sum [ x * x | x in last v w ] + sum [ x * x | x in spread v w ]) (v, w));
+  (if n > 0 then print (shifted v (m % n), butterfly v (m % n), butterfly v n, grad (fun v -> sum [ x * x | x in shifted v (m % n) ] + sum [ x * x | x in butterfly v (m % n) ]) v));
+  (if n < 20 then print (let a = matrix n n 5 in (eliminated a, shortest a, grad (fun a -> sum [ sum [ x * x | x in r ] | r in eliminated a ] + sum [ sum r | r in shortest a ]) a)));
+  (if m > 1 then print (let a = matrix n m 3 in (by_row a m, grad (fun a -> sum [ sum [ x * x | x in r ] | r in by_row a m ]) a)));
   print (scaled v (min m n), grad (fun v -> sum (scaled v (min m n))) v);
   print (convolved w v, grad (fun (w, v) -> sum [ x * x | x in convolved w v ]) (w, v));
   print (norms ps, turned ps, total ps, grad (fun ps -> sum (norms ps) + total (turned ps)) ps))
@@ -241,7 +258,9 @@ with tempfile.TemporaryDirectory() as folder:
         for at in (0, 1, 2, 6, 7, 8, 14, 15, 18, 22, 50):
             compare(index, f"wrong index {at}", "23", str(at))
         done = subprocess.run([exe, "ir", "--stage=lowered", path], capture_output=True, text=True, timeout=60).stdout
-        for text in (r"# lanes: \d+ load", r"# lanes: .*element", r"# lanes: .*\d+ sum", r"# no lanes: an array is read or written at several places"):
+        nested = subprocess.run([exe, "ir", "--stage=lowered", nests], capture_output=True, text=True, timeout=60).stdout
+        done += nested
+        for text in (r"# lanes: \d+ load", r"# lanes: .*\d+ test", r"# lanes: .*element", r"# lanes: .*\d+ sum", r"# no lanes: an array is read or written at several places"):
             if not re.search(text, done):
                 wrong.append(text)
                 print(f"the lowered code doesn't say {text}")

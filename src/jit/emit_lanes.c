@@ -43,7 +43,7 @@ static bool has_no_rest(const Fn *k, const LaneLoop *l) {
 
 /* Are all iterations on vectors? */
 static bool is_whole(const Fn *k, const LaneLoop *l) {
-  if (l->checks) return false;
+  if (l->checks || l->tests) return false;
   return has_no_rest(k, l) || (has_masked_rest(k, l) && (l->from_zero || !l->sums));
 }
 
@@ -151,10 +151,10 @@ static void move_index(const LaneEmit *x, Rv *by) {
 static Rv *is_wide_start(const LaneEmit *x, bool masked_rest) {
   Emit *e = x->k->e;
   Rv *enough = compare(e, GC_GE, iterations_left(x), k_i64(e, masked_rest ? 1 : LANES));
+  if (x->l.tests) enough = binary(e, GB_LOGICAL_AND, e->t_bool, enough, all_pairs_pass(x, iterations_left(x)));
   if (!x->l.sums) return enough;
   Rv *odd = binary(e, GB_AND, e->t_i64, reg(x->k, x->l.index), k_i64(e, LANES - 1));
-  return e->g->context_new_binary_op(e->ctx, NULL, GB_LOGICAL_AND, e->t_bool, enough,
-                                     compare(e, GC_EQ, odd, k_i64(e, 0)));
+  return binary(e, GB_LOGICAL_AND, e->t_bool, enough, compare(e, GC_EQ, odd, k_i64(e, 0)));
 }
 
 static void emit_body(LaneEmit *x, bool own_labels) {

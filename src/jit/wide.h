@@ -123,4 +123,8 @@ void emit_wide_additions(LaneEmit *x, int last);
 void emit_window(LaneEmit *x, const LaneTerm *terms, const int *apart, int n, Lv *first);
 /* Stores what waits. */
 void close_windows(LaneEmit *x);
+
+/* ---- lane_tests.c ------------------------------------------------------------------------------------------------ */
+/* Do the loop's pairs of places tell that its next `left` iterations don't meet? Computed before the loop. */
+Rv *all_pairs_pass(const LaneEmit *x, Rv *left);
 #endif

@@ -16,31 +16,11 @@
  *
  * An array that is written to is written at places that count with the index, and it is read and written at one place
  * only: so no iteration sees what another one wrote. Or all that is done with it is to add to its elements; these
- * additions are done one by one, in the order of the iterations. Arrays in different registers don't overlap, since
+ * additions are done one by one, in the order of the iterations. Or its places are compared before the loop is entered
+ * (lane_pairs.c). Arrays in different registers don't overlap, since
  * what is written to in place is held by nothing else. */
-#include "lir/lanes.h"
+#include "lir/lane_facts.h"
 #include "lir/loops.h"
-
-struct LaneFacts {
-  Arena *arena;
-  const LModule *m;
-  const LFunc *f;
-  int32_t *reads;   /* by register: how often it is read in the function */
-  int32_t *defined; /* by register: how often it is defined */
-  int32_t *one;     /* by register: 1 + index of the instruction whose dst it is, if that alone defines it; else 0 */
-  bool *zeroed;     /* by register: an INT makes it 0 */
-  int32_t *labels;  /* by label: the LABEL's index */
-  int32_t *back;    /* by label: index of the last JUMP to it that stands behind it; else 0 */
-  int32_t *uses;    /* by label: how often it is led to */
-  const uint64_t *const *live; /* before LABELs, and before the bodies of loops */
-  /* about the loop that was found last: */
-  LaneLoop loop;
-  uint8_t *kinds; /* LaneKind by register; UNIFORM for those that the body doesn't define */
-  LaneStride *strides;
-  int32_t *inside;    /* by register: how often the body defines it */
-  uint8_t *additions; /* LaneRole by instruction */
-  LaneTerm *terms;    /* by instruction: of a STORE that is an addition */
-};
 
 /* ---- The function ------------------------------------------------------------------------------------------------ */
 typedef struct Counts {
@@ -104,12 +84,12 @@ LaneFacts *lanes_facts(Arena *a, const LModule *m, const LFunc *f) {
   return facts;
 }
 
-static const LInstr *definition(const LaneFacts *facts, int r) {
+const LInstr *lanes_definition(const LaneFacts *facts, int r) {
   return r >= 0 && facts->one[r] ? &facts->f->code[facts->one[r] - 1] : NULL;
 }
 
-static bool is_one(const LaneFacts *facts, int r) {
-  const LInstr *in = definition(facts, r);
+bool lane_is_one(const LaneFacts *facts, int r) {
+  const LInstr *in = lanes_definition(facts, r);
   return in && in->op == LOP_INT && in->imm.i == 1;
 }
 
@@ -119,7 +99,7 @@ bool lanes_is_inside(const LaneFacts *facts, int r) { return facts->inside[r] > 
 LaneStride lanes_stride(const LaneFacts *facts, int r) { return facts->strides[r]; }
 
 static bool is_int_kind(LaneKind k) { return k == LANE_STRIDED || k == LANE_INTS || k == LANE_BOOLS; }
-static bool same_stride(LaneStride a, LaneStride b) { return a.times == b.times && a.by == b.by; }
+bool lane_same_stride(LaneStride a, LaneStride b) { return a.times == b.times && a.by == b.by; }
 
 /* Larger strides than any array has aren't followed. */
 static bool is_moderate(int64_t times) { return times > -(1 << 30) && times < 1 << 30; }
@@ -141,7 +121,7 @@ static bool find_stride(const LaneFacts *facts, const LInstr *in, LaneStride *s)
   }
   case OP_IMUL: {
     if (x.times && y.times) return false;
-    const LInstr *factor = definition(facts, x.times ? in->b : in->a);
+    const LInstr *factor = lanes_definition(facts, x.times ? in->b : in->a);
     *s = x.times ? x : y;
     if (factor && factor->op == LOP_INT && factor->imm.i > -1000 && factor->imm.i < 1000) {
       s->times *= factor->imm.i;
@@ -223,7 +203,7 @@ static bool learn(LaneFacts *facts, const LInstr *in) {
   if (in->dst < 0 || !lir_defines_dst(in->op)) return false;
   LaneStride stride = {0, -1};
   LaneKind old = lanes_kind(facts, in->dst), found = defined_kind(facts, in, &stride);
-  bool differ = old == LANE_STRIDED && found == LANE_STRIDED && !same_stride(stride, facts->strides[in->dst]);
+  bool differ = old == LANE_STRIDED && found == LANE_STRIDED && !lane_same_stride(stride, facts->strides[in->dst]);
   LaneKind joined = join_kinds(old, found, differ);
   if (old == LANE_NONE) facts->strides[in->dst] = stride;
   facts->kinds[in->dst] = (uint8_t)joined;
@@ -241,6 +221,7 @@ static void forget_loop(LaneFacts *facts) {
   }
   if (l->end) facts->kinds[l->index] = LANE_UNIFORM;
   facts->loop = (LaneLoop){0};
+  facts->npairs = 0;
 }
 
 static void find_kinds(LaneFacts *facts) {
@@ -260,280 +241,6 @@ static void find_kinds(LaneFacts *facts) {
   }
 }
 
-/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
-/* The innermost loop within the body that the instruction belongs to: its LABEL; -1: none. */
-static int loop_around(const LaneFacts *facts, int k) {
-  const LInstr *code = facts->f->code;
-  for (int n = k; n >= facts->loop.first; n--)
-    if (code[n].op == LOP_LABEL && facts->back[code[n].imm.i] > k) return n;
-  return -1;
-}
-
-/* Does the register keep its value within an iteration, from where it is defined? What an inner loop defines does if it
- * is made of such registers. */
-static bool is_kept(const LaneFacts *facts, int r, int depth) {
-  if (r < 0 || !facts->inside[r]) return true;
-  if (facts->inside[r] > 1 || facts->defined[r] > 1) return false;
-  int at = facts->one[r] - 1;
-  const LInstr *in = &facts->f->code[at];
-  if (loop_around(facts, at) < 0 || in->op == LOP_INT) return true;
-  return in->op == LOP_SCALAR && depth < LIMIT_LANE_INDEX && is_kept(facts, in->a, depth + 1) &&
-         is_kept(facts, in->b, depth + 1) && is_kept(facts, in->c, depth + 1);
-}
-
-/* Do both registers hold the same int throughout an iteration? */
-static bool same_value(const LaneFacts *facts, int a, int b, int depth) {
-  if (a == b) return is_kept(facts, a, 0);
-  const LInstr *x = definition(facts, a), *y = definition(facts, b);
-  if (!x || !y || x->op != y->op || x->sub != y->sub || depth > LIMIT_LANE_INDEX) return false;
-  if (x->op == LOP_INT) return x->imm.i == y->imm.i;
-  return x->op == LOP_SCALAR && same_value(facts, x->a, y->a, depth + 1) && same_value(facts, x->b, y->b, depth + 1) &&
-         same_value(facts, x->c, y->c, depth + 1);
-}
-
-static bool touches_memory(const LInstr *in) { return in->op == LOP_LOAD || in->op == LOP_STORE; }
-
-int lanes_array(const LaneFacts *facts, int r) {
-  const LInstr *in = definition(facts, r);
-  return in && in->op == LOP_DATA ? in->a : -1 - r;
-}
-
-/* Do different iterations write to different places, each of them the same one throughout its iteration? */
-static bool counts(const LaneFacts *facts, const LInstr *store) {
-  LaneStride s = facts->strides[store->b < 0 ? 0 : store->b];
-  return lanes_kind(facts, store->b) == LANE_STRIDED && s.times && s.by < 0 && is_kept(facts, store->b, 0);
-}
-
-static bool same_place(const LaneFacts *facts, const LInstr *a, const LInstr *b) {
-  return same_value(facts, a->b, b->b, 0) && a->imm.i == b->imm.i && (a->b >= 0 || a->c == b->c);
-}
-
-bool lanes_is_row(const LaneFacts *facts, const LInstr *in) {
-  if (lanes_kind(facts, in->b) != LANE_STRIDED || in->imm.i != 1) return false;
-  LaneStride s = facts->strides[in->b];
-  return s.times == 1 && s.by < 0;
-}
-
-/* Adds the int, times 1, to the sum. */
-static void add_place(const LaneFacts *facts, int r, LanePlace *p, int depth) {
-  const LInstr *in = definition(facts, r);
-  bool sum = in && in->op == LOP_SCALAR && (in->sub == OP_IADD || in->sub == OP_ISUB) && depth < LIMIT_LANE_INDEX;
-  const LInstr *last = sum ? definition(facts, in->b) : NULL;
-  if (in && in->op == LOP_INT) p->offset += in->imm.i;
-  else if (sum && last && last->op == LOP_INT) {
-    p->offset += in->sub == OP_IADD ? last->imm.i : -last->imm.i;
-    add_place(facts, in->a, p, depth + 1);
-  } else if (sum && in->sub == OP_IADD) {
-    add_place(facts, in->a, p, depth + 1);
-    add_place(facts, in->b, p, depth + 1);
-  } else if (p->n < LANE_TERMS) p->terms[p->n++] = r;
-  else p->n = LANE_TERMS + 1;
-}
-
-LanePlace lanes_place(const LaneFacts *facts, const LInstr *in) {
-  LanePlace p = {.offset = in->c};
-  add_place(facts, in->b, &p, 0);
-  return p;
-}
-
-bool lanes_comparable(const LaneFacts *facts, const LanePlace *a, const LanePlace *b) {
-  bool taken[LANE_TERMS] = {false};
-  if (a->n != b->n || a->n > LANE_TERMS) return false;
-  for (int k = 0; k < a->n; k++) {
-    int n = 0;
-    while (n < b->n && (taken[n] || !same_value(facts, a->terms[k], b->terms[n], 0))) n++;
-    if (n == b->n) return false;
-    taken[n] = true;
-  }
-  return true;
-}
-
-/* Is it certain that no iteration reads or writes by `other` what another one writes by `store`? */
-static bool keeps_apart(const LaneFacts *facts, const LInstr *store, const LInstr *other) {
-  if (lanes_array(facts, store->a) != lanes_array(facts, other->a)) return true;
-  return counts(facts, store) && same_place(facts, store, other);
-}
-
-/* Is the array that the STORE writes to apart from all else that the body does with it? Or is there nothing else: then
- * its iterations write one after the other. */
-static bool is_apart(const LaneFacts *facts, int store) {
-  const LInstr *code = facts->f->code;
-  bool apart = true, alone = loop_around(facts, store) < 0;
-  for (int n = facts->loop.first; n < facts->loop.end; n++) {
-    if (!touches_memory(&code[n])) continue;
-    apart &= keeps_apart(facts, &code[store], &code[n]);
-    alone &= n == store || lanes_array(facts, code[n].a) != lanes_array(facts, code[store].a);
-  }
-  return apart || alone;
-}
-
-/* Which operand of the operation on floats is the register, where the others aren't? -1: none. Only what adds, or
- * subtracts from it. */
-static int added_to(const LInstr *in, int r) {
-  if (in->op != LOP_SCALAR) return -1;
-  if (in->sub == OP_FMA) return in->c == r && in->a != r && in->b != r ? 2 : -1;
-  if (in->sub == OP_FSUB) return in->a == r && in->b != r ? 0 : -1;
-  if (in->sub != OP_FADD && in->sub != OP_CADD) return -1;
-  return in->a == in->b ? -1 : in->a == r ? 0 : in->b == r ? 1 : -1;
-}
-
-static bool is_straight(const LaneFacts *facts, int from, int to) {
-  for (int k = from; k <= to; k++) {
-    const LInstr *in = &facts->f->code[k];
-    if (in->op == LOP_LABEL || lir_ops[in->op].flow != LFLOW_NEXT) return false;
-  }
-  return true;
-}
-
-bool lanes_differ(const LaneFacts *facts, const LInstr *a, const LInstr *b) {
-  if (a->b == b->b && a->imm.i == b->imm.i) return a->c != b->c;
-  const LInstr *x = definition(facts, a->b), *y = definition(facts, b->b);
-  return a->imm.i == b->imm.i && x && y && x->op == LOP_INT && y->op == LOP_INT && x->imm.i != y->imm.i;
-}
-
-/* Does nothing else between the two, both included, write to the array, at what may be the same place? */
-static bool is_alone_between(const LaneFacts *facts, int from, int store) {
-  const LInstr *code = facts->f->code;
-  for (int k = from; k < store; k++)
-    if (code[k].op == LOP_STORE && lanes_array(facts, code[k].a) == lanes_array(facts, code[store].a) &&
-        !lanes_differ(facts, &code[k], &code[store]))
-      return false;
-  return true;
-}
-
-/* Do the LOAD and the STORE, which run in a row, have one index? */
-static bool same_index(const LaneFacts *facts, int load, int store) {
-  const LInstr *code = facts->f->code;
-  int r = code[load].b;
-  if (r != code[store].b) return same_value(facts, r, code[store].b, 0);
-  for (int k = load; k < store; k++)
-    if (r >= 0 && code[k].dst == r && lir_defines_dst(code[k].op)) return false;
-  return true;
-}
-
-/* Is the STORE an addition to what its place holds? Then so are its LOAD and operation. */
-static bool find_addition(LaneFacts *facts, int store) {
-  const LInstr *code = facts->f->code, *s = &code[store], *op = definition(facts, s->dst);
-  if (!op || facts->reads[s->dst] != 1 || facts->f->regs[s->dst].kind != R_FLOAT) return false;
-  int at = (int)(op - code);
-  const int32_t operands[] = {op->a, op->b, op->c};
-  for (int k = 0; k < 3; k++) {
-    const LInstr *load = definition(facts, operands[k]);
-    int from = load ? (int)(load - code) : -1;
-    if (from < facts->loop.first || load->op != LOP_LOAD || facts->reads[load->dst] != 1) continue;
-    if (load->a != s->a || load->c != s->c || load->imm.i != s->imm.i || !same_index(facts, from, store)) continue;
-    if (added_to(op, load->dst) != k || from > at || at > store || !is_straight(facts, from, store) ||
-        !is_alone_between(facts, from, store))
-      continue;
-    facts->additions[from] = facts->additions[at] = LANE_PART;
-    facts->additions[store] = LANE_ADDS;
-    facts->terms[store] = (LaneTerm){s, op, k};
-    return true;
-  }
-  return false;
-}
-
-LaneRole lanes_role(const LaneFacts *facts, int instr) { return (LaneRole)facts->additions[instr]; }
-int lanes_row_start(const LaneFacts *facts, int instr) {
-  while (instr > facts->loop.first && is_straight(facts, instr - 1, instr - 1)) instr--;
-  return instr;
-}
-
-LaneTerm lanes_term(const LaneFacts *facts, int store) { return facts->terms[store]; }
-
-/* Is the int another one in each iteration of the inner loop with this LABEL, which is the only one around? */
-static bool counts_in(LaneFacts *facts, int head, int r, int depth) {
-  const LInstr *code = facts->f->code, *test = &code[head + (code[head + 2].op == LOP_INT ? 3 : 2)];
-  const LInstr *in = definition(facts, r);
-  if (code[head + 1].op != LOP_LOOP_HEAD || test->op != LOP_SCALAR || test->sub != OP_ILT || depth > LIMIT_LANE_INDEX)
-    return false;
-  int jump = facts->back[code[head].imm.i];
-  const LInstr *step = &code[jump - 1];
-  bool steps = step->op == LOP_SCALAR && (step->sub == OP_IADD || step->sub == OP_ISUB) && step->dst == step->a &&
-               is_one(facts, step->b);
-  if (!steps) return false;
-  if (r == step->dst) return r == test->a || r == test->b;
-  if (!in || in->op != LOP_SCALAR || (in->sub != OP_IADD && in->sub != OP_ISUB)) return false;
-  const LInstr *x = definition(facts, in->a), *y = definition(facts, in->b);
-  bool fixed_a = !facts->inside[in->a] || (x && x - code < head),
-       fixed_b = !facts->inside[in->b] || (y && y - code < head);
-  return (fixed_b && counts_in(facts, head, in->a, depth + 1)) || (fixed_a && counts_in(facts, head, in->b, depth + 1));
-}
-
-/* A loop that is interrupted after many iterations is lowered as two, the outer one of which doesn't begin the index
- * anew. Are these two such? */
-static bool is_chunked(const LaneFacts *facts, int outer, int inner) {
-  const LInstr *code = facts->f->code;
-  int index = code[facts->back[code[inner].imm.i] - 1].dst;
-  for (int k = outer + 1; k < inner; k++)
-    if ((code[k].op != LOP_SCALAR && code[k].op != LOP_INT && code[k].op != LOP_MOVE) || code[k].dst == index)
-      return false;
-  return true;
-}
-
-/* Can what is added by the STORE be added iteration by iteration where the body stands for several? */
-static bool may_add(LaneFacts *facts, int store) {
-  const LInstr *code = facts->f->code, *s = &code[store];
-  int around = loop_around(facts, store);
-  const LInstr *op = facts->terms[store].operation;
-  const int32_t operands[] = {op->a, op->b, op->c};
-  for (int k = 0; k < 3; k++)
-    if (!is_kept(facts, operands[k], 0) && around < 0) return false;
-  if (around < 0) return is_kept(facts, s->b, 0);
-  int outer = around > facts->loop.first ? loop_around(facts, around - 1) : -1;
-  if (outer >= 0 && is_chunked(facts, outer, around))
-    outer = outer > facts->loop.first ? loop_around(facts, outer - 1) : -1;
-  return outer < 0 && lanes_kind(facts, s->b) == LANE_UNIFORM && counts_in(facts, around, s->b, 0);
-}
-
-/* Can the instruction be reached from the other one without another iteration? */
-static bool leads_to(const LaneFacts *facts, int from, int to) {
-  const LInstr *code = facts->f->code;
-  bool *seen = NEW_ARRAY(facts->arena, bool, facts->loop.end - facts->loop.first + 1);
-  seen[from - facts->loop.first] = true;
-  for (int k = from; k < facts->loop.end; k++) { /* inner loops apart all leads on */
-    if (!seen[k - facts->loop.first]) continue;
-    if (k == to && k != from) return true;
-    LFlow flow = lir_ops[code[k].op].flow;
-    if (flow == LFLOW_NEXT || flow == LFLOW_BRANCH) seen[k + 1 - facts->loop.first] = true;
-    for (int64_t n = 0, l; (l = lir_target(&code[k], (int)n)) >= 0; n++)
-      if (facts->labels[l] > k) seen[facts->labels[l] - facts->loop.first] = true;
-  }
-  return false;
-}
-
-/* All that is done with the array of this STORE, if it is nothing but additions that can be done one by one: within a
- * row of instructions, or in arms of which each iteration takes one. */
-static bool find_additions(LaneFacts *facts, int store) {
-  const LInstr *code = facts->f->code;
-  int array = lanes_array(facts, code[store].a), last = -1, parts = 0;
-  for (int k = facts->loop.first; k < facts->loop.end; k++) {
-    if (!touches_memory(&code[k]) || lanes_array(facts, code[k].a) != array) continue;
-    if (code[k].op == LOP_LOAD) {
-      parts++;
-      continue;
-    }
-    if (facts->additions[k] < LANE_WAITS && !find_addition(facts, k)) return false;
-    if (!may_add(facts, k)) return false;
-    if (last >= 0 && loop_around(facts, last) >= 0) return false;
-    if (last >= 0 && is_straight(facts, last, k)) facts->additions[last] = LANE_WAITS;
-    else if (last >= 0 && leads_to(facts, last, k)) return false;
-    facts->additions[k] = LANE_ADDS;
-    parts--;
-    last = k;
-  }
-  return !parts;
-}
-
-static bool all_apart(LaneFacts *facts) {
-  const LInstr *code = facts->f->code;
-  for (int k = facts->loop.first; k < facts->loop.end; k++)
-    if (code[k].op == LOP_STORE && facts->additions[k] == LANE_PLAIN && !is_apart(facts, k) &&
-        !find_additions(facts, k))
-      return false;
-  return true;
-}
-
 /* ---- The loop ---------------------------------------------------------------------------------------------------- */
 /* What the index is compared with: a register, or an INT that the head makes. Fills in index, limit, exit and first. */
 static bool find_test(const LaneFacts *facts, LaneLoop *l) {
@@ -548,7 +255,7 @@ static bool find_test(const LaneFacts *facts, LaneLoop *l) {
   l->index = l->down ? test->b : test->a;
   l->limit = l->down ? test->a : test->b;
   return step->op == LOP_SCALAR && (step->sub == OP_IADD || l->down) && step->dst == l->index && step->a == l->index &&
-         is_one(facts, step->b);
+         lane_is_one(facts, step->b);
 }
 
 /* Is it made as lowering makes loops that count? Fills in all but `why`. */
@@ -669,12 +376,12 @@ static bool is_varying_check(const LaneFacts *facts, const LInstr *in) {
 
 /* Does an effect come before the check, in an iteration? All of an inner loop comes before it and after it. */
 static bool follows_effect(const LaneFacts *facts, int check) {
-  int around = loop_around(facts, check), end = check;
-  for (int outer = around; outer >= 0; outer = outer > facts->loop.first ? loop_around(facts, outer - 1) : -1)
+  int around = lane_loop_around(facts, check), end = check;
+  for (int outer = around; outer >= 0; outer = outer > facts->loop.first ? lane_loop_around(facts, outer - 1) : -1)
     around = outer;
   if (around >= 0) end = facts->back[facts->f->code[around].imm.i];
   for (int k = facts->loop.first; k < end; k++)
-    if (is_effect(facts, &facts->f->code[k]) && (k > check || leads_to(facts, k, check))) return true;
+    if (is_effect(facts, &facts->f->code[k]) && (k > check || lane_leads_to(facts, k, check))) return true;
   return false;
 }
 
@@ -704,7 +411,7 @@ static const char *find_reason(LaneFacts *facts) {
   }
   if (!is_closed(facts)) return "a value is needed afterwards";
   if (!checks_first(facts)) return "a check that differs follows a change";
-  return all_apart(facts) ? NULL : "an array is read or written at several places";
+  return lane_all_apart(facts) ? NULL : "an array is read or written at several places";
 }
 
 bool lanes_find(LaneFacts *facts, int head, LaneLoop *out) {
@@ -725,11 +432,11 @@ bool lanes_find(LaneFacts *facts, int head, LaneLoop *out) {
 
 int64_t lanes_trips(const LaneFacts *facts, const LaneLoop *l) {
   if (l->down) return -1;
-  const LInstr *in = definition(facts, l->limit);
+  const LInstr *in = lanes_definition(facts, l->limit);
   for (int k = 0; in && k < 2; k++) {
     if (in->op == LOP_INT) return in->imm.i;
-    if (in->op == LOP_SCALAR && in->sub == OP_IMIN) in = definition(facts, in->b);
-    else if (in->op == LOP_MOVE) in = definition(facts, in->a);
+    if (in->op == LOP_SCALAR && in->sub == OP_IMIN) in = lanes_definition(facts, in->b);
+    else if (in->op == LOP_MOVE) in = lanes_definition(facts, in->a);
   }
   return -1;
 }
@@ -741,7 +448,7 @@ static void describe_count(int n, const char *what, bool *any, Str *out) {
 }
 
 typedef struct Found {
-  int loads, elements, stores, additions, sums, calls, others;
+  int loads, elements, stores, additions, sums, calls, others, tests;
 } Found;
 
 static void tell(const LaneFacts *facts, const LInstr *in, LaneRole addition, Found *n) {
@@ -767,6 +474,7 @@ void lanes_describe(const LaneFacts *facts, const LaneLoop *l, Str *out) {
   }
   Found n = {0};
   for (int k = l->first; k < l->end; k++) tell(facts, &facts->f->code[k], lanes_role(facts, k), &n);
+  n.tests = facts->npairs;
   bool any = false;
   str_puts(out, "lanes:");
   describe_count(n.loads, "load", &any, out);
@@ -776,4 +484,5 @@ void lanes_describe(const LaneFacts *facts, const LaneLoop *l, Str *out) {
   describe_count(n.sums, "sum", &any, out);
   describe_count(n.calls, "function", &any, out);
   describe_count(n.others, "operation", &any, out);
+  describe_count(n.tests, "test", &any, out);
 }

@@ -28,6 +28,7 @@ typedef struct LaneLoop {
   bool sums;       /* it has partial sums */
   bool nested;     /* there are inner loops or branches in it */
   bool loops;      /* there are inner loops in it */
+  bool tests;      /* lanes_pairs: only where these pass, iterations can run at once */
   bool checks;     /* an index that varies is checked: where one is wrong, the iterations are done one by one */
   const char *why; /* NULL, or why its iterations can't run at once */
 } LaneLoop;
@@ -79,6 +80,15 @@ LanePlace lanes_place(const LaneFacts *facts, const LInstr *in);
 bool lanes_comparable(const LaneFacts *facts, const LanePlace *a, const LanePlace *b);
 /* The array whose data the register holds, < 0: unknown (each such register has another number). */
 int lanes_array(const LaneFacts *facts, int reg);
+/* Places of one array that iterations may meet at: LOADs and STOREs that the loop can be entered with only if they are
+ * apart (lane_pairs.c says when). Their indices can be computed before the loop, by lanes_definition. */
+typedef struct LanePair {
+  const LInstr *moving, *other;
+  bool stays; /* `other` is the same place in all iterations; else it moves as `moving` does */
+} LanePair;
+const LanePair *lanes_pairs(const LaneFacts *facts, int *n);
+/* The instruction that alone defines the register; NULL. */
+const LInstr *lanes_definition(const LaneFacts *facts, int reg);
 /* How often the loop runs, if that is known; -1. */
 int64_t lanes_trips(const LaneFacts *facts, const LaneLoop *l);
 
