@@ -275,6 +275,10 @@ typedef struct AtledConfig {
    * (`foreign`) are called by all of them, one at a time if their declaration has no `&`. After a fork of the process
    * the child has the calling thread alone. */
   int threads;
+  /* Floats below 2.3e-308 count as 0 where they are operands, and become 0 where they are results (x86-64; nothing is
+   * changed elsewhere, and nothing with `strict`): they make arithmetic many times slower. So it is in callbacks, too.
+   * Native pointers (atled_native) keep the caller's mode instead, and libraries of atled_build do. */
+  bool flush_subnormals;
 } AtledConfig;
 
 /* All rights, and else all zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always,

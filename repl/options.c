@@ -106,6 +106,7 @@ static void apply(Options *o, OptionId id, const char *value, int choice) {
   case OPTION_COLOUR: colours_choose((ColourMode)choice); return;
   case OPTION_THREADS: return; /* read_threads */
   case OPTION_STRICT: o->config.strict = true; return;
+  case OPTION_FLUSH: o->config.flush_subnormals = true; return;
   case OPTION_SANDBOX: confine(o); return;
   case OPTION_ALLOW_READ: allow_folder(o, value, ATLED_RIGHT_READ); return;
   case OPTION_ALLOW_WRITE: allow_folder(o, value, ATLED_RIGHT_WRITE); return;
@@ -226,7 +227,9 @@ bool options_read(Options *o, int argc, char **argv) {
   for (int v = 0; v < VERBS && argc > 1; v++)
     if (*verbs[v].word && strcmp(argv[1], verbs[v].word) == 0) o->verb = (Verb)v;
   int skip = argc > 1 && o->verb != VERB_RUN ? 2 : argc > 0;
-  if (read_words(o, argc - skip, argv + skip)) return true;
+  bool read = read_words(o, argc - skip, argv + skip), apart = !(o->config.flush_subnormals && o->config.strict);
+  if (read && !apart) fprintf(stderr, "atled: strict floating point keeps subnormal numbers, so it can't flush them\n");
+  if (read && apart) return true;
   options_refuse(o->verb);
   return false;
 }

@@ -42,6 +42,13 @@ class CommandLine(unittest.TestCase):
         self.same(atled("-e", "1 + 2"), 0, "3\n")
         self.same(atled("-e", "grad (fun x -> x * x) 3.0"), 0, "6.0\n")
 
+    def test_flushed_subnormals(self):
+        program = "print ([ x * 0.5 | x in [ 1e-300 * 10.0 ** (-(float i)) | i < 9 ] ][8] = 0.0, exp (-740.0 + 0.0 * float (length args)))\n"
+        for jit in ("off", "always"):
+            self.same(atled("--flush-subnormals", f"--jit={jit}", script(program)), 0, "(true, 0.0)\n")
+        self.same(atled(script(program)), 0, "(false, 4.2e-322)\n")
+        self.same(atled("--flush-subnormals", "--strict-fp", script(program)), 2, "", "can't flush them")
+
     def test_unit_expression_prints_nothing_more(self):
         self.same(atled("-e", 'print "a"'), 0, "a\n")
 

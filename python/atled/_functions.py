@@ -25,9 +25,10 @@ class Program:
     """The definitions of a source. Its attributes are its top-level names: functions are called, other values are given.
 
     time_limit: seconds for each call; memory_limit: bytes; jit: "auto", "off" or "always"; strict: the same digits on every
-    machine and in every mode; threads: how many run functions of `par` and `pmap`, less than 0: one for each processor. What the program prints goes to sys.stdout, what it writes by `eprint` to sys.stderr."""
+    machine and in every mode; threads: how many run functions of `par` and `pmap`, less than 0: one for each processor;
+    flush_subnormals: floats below 2.3e-308 count as 0 and become 0. What the program prints goes to sys.stdout, what it writes by `eprint` to sys.stderr."""
 
-    def __init__(self, *, time_limit=0.0, memory_limit=0, jit=None, strict=None, threads=None):
+    def __init__(self, *, time_limit=0.0, memory_limit=0, jit=None, strict=None, threads=None, flush_subnormals=False):
         config = c.Config()
         _lib.atled_config_init_sized(_byref(config), ctypes.sizeof(config))
         config.time_limit, config.memory_limit = time_limit, memory_limit
@@ -37,6 +38,7 @@ class Program:
             config.strict = strict
         if threads is not None:
             config.threads = threads
+        config.flush_subnormals = flush_subnormals
         self._output = config.output = c.OUTPUT(_write)
         self._vm, self._lock, self._dead, self._types = _lib.atled_new(_byref(config)), threading.RLock(), collections.deque(), {}
         if not self._vm:

@@ -30,7 +30,7 @@ static const RtFunc *plain_code(const AtledFunction *f, int nargs) {
     return NULL;
   const RtFunc *code = ((const ClosureObj *)(const void *)f->value.p)->fn;
   if (!code->plain || !code->entry || code->nparams > FEW || vm->config.phases) return NULL;
-  return rt_interrupted(&vm->rt) || !environment_is_usual() ? NULL : code;
+  return rt_interrupted(&vm->rt) || !environment_is_usual(vm->config.flush_subnormals) ? NULL : code;
 }
 
 /* Appends the captures to the arguments. */

@@ -46,7 +46,7 @@ static bool prepare(void *user, Pool *p) {
 static void begin(void *user) {
   const AtledVM *vm = user;
   Environment thread;
-  environment_enter(&thread, vm->locale);
+  environment_enter(&thread, vm->locale, vm->config.flush_subnormals);
 }
 
 /* Rt.begin_pool */

@@ -455,7 +455,7 @@ static AtledStatus call(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg)
   vm->running = true;
   vm->written = 0;
   phases_begin(&vm->heap);
-  environment_enter(&host, vm->locale);
+  environment_enter(&host, vm->locale, vm->config.flush_subnormals);
   stack_run(vm->stack, on_vm_stack, &c);
   environment_leave(&host);
   phases_end(&vm->heap);

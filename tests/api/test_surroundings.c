@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Hosts whose thread rounds upwards, traps what has no number, flushes subnormals to zero, or writes numbers with a
  * decimal comma. Programs, the compiler and its folding of constants give the values they always give, and the thread
- * is afterwards as it was. */
+ * is afterwards as it was. A VM that flushes subnormals itself does so in its calls alone. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <atled.h>
@@ -104,11 +104,47 @@ static void test_decimal_comma(void) {
   CHECK(system(command) == 0);
 }
 
+/* What the VM was asked to flush, in each mode and one and several calls; the host's own thread keeps subnormals. */
+static void check_asked(AtledJit jit, bool flush) {
+#if defined __x86_64__
+  AtledConfig config;
+  atled_config_init(&config);
+  config.jit = jit;
+  config.flush_subnormals = flush;
+  AtledVM *vm = atled_new(&config);
+  AtledFunction *f = NULL, *g = NULL;
+  const unsigned before = __builtin_ia32_stmxcsr() & ~0x3fu;
+  CHECK(atled_eval(vm, "flush", "let halves (v : float[]) = sum [ x * 0.5 | x in v ]") == ATLED_OK);
+  CHECK(atled_get(vm, "fun x -> x * 1e-300", "float -> float", &f) == ATLED_OK);
+  CHECK(atled_get(vm, "fun (x : float) -> halves [ x | i < 20 ]", "float -> float", &g) == ATLED_OK);
+  for (int k = 0; k < 3; k++) {
+    double small = 1e-10, smallest = 0x1p-1022, y = 1;
+    CHECK(atled_call_double(f, &small, 1, &y) == ATLED_OK && (flush ? y == 0 : y == 1e-310));
+    CHECK(atled_call_double(g, &smallest, 1, &y) == ATLED_OK && (flush ? y == 0 : y == 0x14p-1023));
+    CHECK((__builtin_ia32_stmxcsr() & ~0x3fu) == before);
+  }
+  atled_release(f);
+  atled_release(g);
+  atled_free(vm);
+#else
+  (void)jit, (void)flush;
+#endif
+}
+
+static void test_asked(void) {
+  for (int flush = 0; flush < 2; flush++) {
+    check_asked(ATLED_JIT_OFF, flush);
+    check_asked(ATLED_JIT_AUTO, flush);
+    check_asked(ATLED_JIT_ALWAYS, flush);
+  }
+}
+
 int main(void) {
   check_all_modes();
   test_rounding();
   test_traps();
   test_flushing();
+  test_asked();
   test_decimal_comma();
   return check_result();
 }
