@@ -7,6 +7,8 @@
  *   emit_lanes.c     the loop
  *   wide.c           vectors, and registers as operands
  *   wide_scalar.c    operations and functions
+ *   wide_kernels.c   exp, log and tanh in line
+ *   lane_tests.c     tests before the loop
  *   wide_memory.c    loads, stores, additions to places
  *   wide_window.c    additions to neighbours
  *   partial_sums.c   partial sums in memory and in vectors */
@@ -109,6 +111,7 @@ void close_inner_sums(LaneEmit *x, const LInstr *i);
 
 /* ---- wide_scalar.c, wide_memory.c -------------------------------------------------------------------------------- */
 void emit_wide_scalar(LaneEmit *x, const LInstr *i);
+Rv *fused(const LaneEmit *x, Rv *a, Rv *b, Rv *c); /* a * b + c, rounded once; not with SSE2 */
 /* W_MASKED_LOAD into out (zeros in other lanes), or W_MASKED_STORE of v. The operands are made before. */
 void masked_access(const LaneEmit *x, WideOp op, Lv *out, Rv *v, Rv *at, Rv *mask);
 void emit_wide_load(LaneEmit *x, const LInstr *i);
@@ -123,6 +126,11 @@ void emit_wide_additions(LaneEmit *x, int last);
 void emit_window(LaneEmit *x, const LaneTerm *terms, const int *apart, int n, Lv *first);
 /* Stores what waits. */
 void close_windows(LaneEmit *x);
+
+/* ---- wide_kernels.c ---------------------------------------------------------------------------------------------- */
+/* Is there code for vectors of the function? */
+bool has_kernel(const LaneEmit *x, FunctionName name);
+Rv *emit_kernel(LaneEmit *x, FunctionName name, Rv *v);
 
 /* ---- lane_tests.c ------------------------------------------------------------------------------------------------ */
 /* Do the loop's pairs of places tell that its next `left` iterations don't meet? Computed before the loop. */

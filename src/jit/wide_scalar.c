@@ -29,7 +29,7 @@ static Rv *float_of_int(LaneEmit *x, const LInstr *i, int p) {
   return wide_of(x, x->floats, elements);
 }
 
-static Rv *fused(const LaneEmit *x, Rv *a, Rv *b, Rv *c) {
+Rv *fused(const LaneEmit *x, Rv *a, Rv *b, Rv *c) {
   Lv *out = wide_local(x, x->floats);
   Rv *in[] = {a, b, c};
   emit_wide(x, W_FMA, out, in);
@@ -243,6 +243,8 @@ void emit_wide_scalar(LaneEmit *x, const LInstr *i) {
   FunctionName name = lir_function(i);
   LaneKind kind = kind_of(x, i->dst);
   if (name == FN_SIN || name == FN_COS) emit_wide_wave(x, i);
+  else if (has_kernel(x, name))
+    for (int p = 0; p < x->parts; p++) put(x, i->dst, p, emit_kernel(x, name, float_part(x, i->a, p)));
   else if (name != FN_COUNT) emit_call_of(x, i, name);
   else if (!has_vectors(x, i)) emit_elementwise(x, i);
   else

@@ -3,6 +3,7 @@
  * nothing of it. */
 #define _GNU_SOURCE /* secure_getenv */
 #include "support/functions.h"
+#include "support/kernels.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,11 +73,18 @@ static bool find_all(Functions *f) {
   return complete;
 }
 
+/* Functions of our own instead. Their vectors are in line. */
+static void replace_by_kernels(Functions *f) {
+#define KERNEL1(NAME, name) f->of[FN_##NAME].one = kernels_##name, f->wide[FN_##NAME] = NULL;
+#include "support/kernels.def"
+}
+
 bool functions_open(Functions *f, char *why, size_t n) {
   if (f->open) return true;
   const char *own = secure_getenv("ATLED_SLEEF"), *name = own && *own ? own : "libsleef.so.3";
   f->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   f->open = f->library && find_all(f);
+  if (f->open && f->family == FUNCTIONS_FUSED) replace_by_kernels(f);
   if (f->open) return true;
   const char *reason = f->library ? "it lacks a function" : dlerror();
   snprintf(

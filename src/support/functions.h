@@ -5,8 +5,9 @@
  * everywhere. With strict floating point that is the C library's. Otherwise it is SLEEF's, whose functions give the
  * same digits one by one and in vectors of any width:
  *
- *   FUNCTIONS_FUSED   Sleef_finz_expd1_u10purecfma, with fused multiplication and addition
- *   FUNCTIONS_PLAIN   Sleef_cinz_expd1_u10purec, for processors that lack it; other last digits
+ *   FUNCTIONS_FUSED   Sleef_finz_sind1_u10purecfma, with fused multiplication and addition; those of kernels.def are
+ *                     our own
+ *   FUNCTIONS_PLAIN   Sleef_cinz_sind1_u10purec, for processors that lack it; other last digits
  *
  * SLEEF is opened when the first of them is needed (0.14 ms), which many programs never do. */
 #ifndef ATLED_FUNCTIONS_H
@@ -35,7 +36,8 @@ typedef struct Functions {
     double (*two)(double, double);
   } of[FN_COUNT];
   Waves (*waves)(double);
-  /* The same of vectors of `width` numbers; waves give a structure of two vectors. NULL: there is none */
+  /* The same of vectors of `width` numbers; waves give a structure of two vectors. NULL: there is
+   * none; code has those of kernels.def in line (jit/wide_kernels.c) */
   void *wide[FN_COUNT], *wide_waves;
   int width; /* 0: no vectors */
   FunctionFamily family;

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* exp, log and tanh, for numbers and for vectors of them: one text, so the digits are the same.
+ *
+ * Who includes this says what a number is and how it is computed with:
+ *
+ *   KERNEL                       what each function begins with: static, and attributes
+ *   NUMBER                       double, or the value of a vector in machine code
+ *   CONTEXT, PASS                a parameter of all functions with its comma, and how it is passed on; may be empty
+ *   CONSTANT (v), BITS (b)       the number v; the number whose bits are b
+ *   ADD SUB MUL DIV (a, b)       rounded once; FMA (a, b, c): a b + c rounded once
+ *   LESS EQUAL (a, b)            a condition; CHOOSE (condition, yes, no)
+ *   NEGATIVE (a)                 - a
+ *   LOWER (a, b)                 a < b ? a : b;   HIGHER (a, b): a > b ? a : b
+ *   SIGN_OF (a), WITH_SIGN (a, sign), MAGNITUDE (a)   the bit of the sign, a with that set, a without
+ *   LONG_ADD LONG_SUB (a, b), UP_52, DOWN_52 (a), LONG_OR (a, b)   bits as integers: sums, shifts
+ *   SCALE (a, n)                 a 2^n, rounded once: 0.5 < a < 2, n is a whole number between -1100 and 1100
+ *
+ * Coefficients are interpolated at Chebyshev points with 70 digits (bench/functions/coefficients.py). Errors, in units
+ * in the last place, are measured by `./dev bench functions`. */
+
+/* 1.5 2^52: added to a number and subtracted it leaves the nearest whole number. */
+#define TO_WHOLE 0x1.8p52
+
+/* (exp r - 1 - r) / r^2 for |r| <= log 2 / 2, error 2^-62 of exp r. */
+KERNEL NUMBER kernel_exp_tail(CONTEXT NUMBER r, NUMBER r2) {
+  NUMBER r4 = MUL(r2, r2), r8 = MUL(r4, r4);
+  NUMBER p01 = FMA(CONSTANT(0x1.5555555555557p-3), r, CONSTANT(0.5));
+  NUMBER p23 = FMA(CONSTANT(0x1.11111111100dcp-7), r, CONSTANT(0x1.5555555555556p-5));
+  NUMBER p45 = FMA(CONSTANT(0x1.a01a01abe7fe1p-13), r, CONSTANT(0x1.6c16c16c162d4p-10));
+  NUMBER p67 = FMA(CONSTANT(0x1.71de0231960ebp-19), r, CONSTANT(0x1.a01a01a6d889cp-16));
+  NUMBER p89 = FMA(CONSTANT(0x1.af4de97ca4194p-26), r, CONSTANT(0x1.27e4db646b17ep-22));
+  NUMBER low = FMA(p23, r2, p01), middle = FMA(p67, r2, p45);
+  NUMBER high = FMA(CONSTANT(0x1.1f730349868cep-29), r2, p89);
+  return FMA(high, r8, FMA(middle, r4, low));
+}
+
+/* x = n log 2 + r; log 2 in two parts, the first of which times n is exact. */
+KERNEL NUMBER kernel_reduce(CONTEXT NUMBER x, NUMBER n) {
+  NUMBER r = FMA(n, CONSTANT(-0x1.62e42fee00000p-1), x);
+  return FMA(n, CONSTANT(-0x1.a39ef35793c76p-33), r);
+}
+
+/* exp x = 2^n (1 + r + r^2 tail (r)); what rounding 1 + r loses is added to the rest. */
+KERNEL NUMBER kernel_exp(CONTEXT NUMBER x) {
+  NUMBER inside = HIGHER(CONSTANT(-746), LOWER(CONSTANT(710), x)); /* NaN stays */
+  NUMBER whole = FMA(inside, CONSTANT(0x1.71547652b82fep0), CONSTANT(TO_WHOLE));
+  NUMBER n = SUB(whole, CONSTANT(TO_WHOLE));
+  NUMBER r = kernel_reduce(PASS inside, n);
+  NUMBER r2 = MUL(r, r);
+  NUMBER first = ADD(CONSTANT(1), r);
+  NUMBER lost = SUB(r, SUB(first, CONSTANT(1)));
+  NUMBER tail = kernel_exp_tail(PASS r, r2);
+  NUMBER significand = ADD(first, FMA(tail, r2, lost));
+  return SCALE(significand, n);
+}
+
+/* (log ((1 + s) / (1 - s)) - 2 s) / s for z = s^2 <= (3 - 2 sqrt 2)^2, error 2^-58 of the logarithm. */
+KERNEL NUMBER kernel_log_tail(CONTEXT NUMBER z) {
+  NUMBER z2 = MUL(z, z), z4 = MUL(z2, z2);
+  NUMBER p01 = FMA(CONSTANT(0.39999999999899505), z, CONSTANT(0.666666666666667));
+  NUMBER p23 = FMA(CONSTANT(0.2222221113479508), z, CONSTANT(0.28571428625975487));
+  NUMBER p45 = FMA(CONSTANT(0.15331721600556042), z, CONSTANT(0.18182889125261723));
+  NUMBER low = FMA(p23, z2, p01), high = FMA(CONSTANT(0.14616449685043406), z2, p45);
+  return MUL(z, FMA(high, z4, low));
+}
+
+/* x = 2^k m, sqrt 2 / 2 <= m < sqrt 2, f = m - 1, s = f / (2 + f):
+ * log m = f - (f^2 / 2 - s (f^2 / 2 + tail (s^2))), as in fdlibm's log. */
+KERNEL NUMBER kernel_log(CONTEXT NUMBER x) {
+  NUMBER scaled = MUL(x, CONSTANT(0x1p54));
+  CONDITION subnormal = LESS(x, CONSTANT(0x1p-1022));
+  NUMBER normal = CHOOSE(subnormal, scaled, x);
+  NUMBER exponent = DOWN_52(LONG_ADD(normal, BITS(0x4000000000000000 - 0x3fe6a09e667f3bcd))); /* k + 1024 */
+  NUMBER bias = CHOOSE(subnormal, CONSTANT(0x1p52 + 1024 + 54), CONSTANT(0x1p52 + 1024));
+  NUMBER k = SUB(LONG_OR(exponent, BITS(0x4330000000000000)), bias);
+  NUMBER m = LONG_SUB(normal, LONG_SUB(UP_52(exponent), BITS(0x4000000000000000)));
+  NUMBER f = SUB(m, CONSTANT(1));
+  NUMBER s = DIV(f, ADD(CONSTANT(2), f));
+  NUMBER half = MUL(MUL(CONSTANT(0.5), f), f);
+  NUMBER tail = kernel_log_tail(PASS MUL(s, s));
+  NUMBER low = FMA(s, ADD(half, tail), MUL(k, CONSTANT(0x1.a39ef35793c76p-33)));
+  NUMBER rest = SUB(half, low);
+  NUMBER result = FMA(k, CONSTANT(0x1.62e42fee00000p-1), SUB(f, rest));
+  NUMBER edge = CHOOSE(LESS(x, CONSTANT(0)), CONSTANT(NAN), ADD(x, x)); /* infinity, NaN */
+  NUMBER small = CHOOSE(EQUAL(x, CONSTANT(0)), CONSTANT(-INFINITY), edge);
+  CONDITION finite = LESS(x, CONSTANT(INFINITY));
+  return CHOOSE(LESS(CONSTANT(0), x), CHOOSE(finite, result, edge), small);
+}
+
+/* tanh |x| = e / (e + 2), e = exp (2 |x|) - 1 = 2^n (exp r - 1) + 2^n - 1; from 20 on that is 1. What each step loses
+ * is kept: e + lost, d + small, quotient + correction. */
+KERNEL NUMBER kernel_tanh(CONTEXT NUMBER x) {
+  NUMBER magnitude = LOWER(CONSTANT(20), MAGNITUDE(x)); /* NaN stays */
+  NUMBER twice = ADD(magnitude, magnitude);
+  NUMBER whole = FMA(twice, CONSTANT(0x1.71547652b82fep0), CONSTANT(TO_WHOLE));
+  NUMBER n = SUB(whole, CONSTANT(TO_WHOLE));
+  NUMBER high = FMA(n, CONSTANT(-0x1.62e42fee00000p-1), twice);
+  NUMBER r = FMA(n, CONSTANT(-0x1.a39ef35793c76p-33), high);
+  NUMBER r_lost = FMA(n, CONSTANT(-0x1.a39ef35793c76p-33), SUB(high, r));
+  NUMBER r2 = MUL(r, r);
+  NUMBER square = MUL(kernel_exp_tail(PASS r, r2), r2);
+  NUMBER below = ADD(r, square);
+  NUMBER below_lost = ADD(ADD(SUB(r, below), square), r_lost);
+  NUMBER power = SCALE(CONSTANT(1), n);
+  NUMBER base = SUB(power, CONSTANT(1));
+  NUMBER part = MUL(power, below);
+  NUMBER e = ADD(base, part);
+  NUMBER lost = FMA(power, below_lost, ADD(SUB(base, e), part));
+  NUMBER d = ADD(e, CONSTANT(2));
+  NUMBER small = SUB(e, SUB(d, CONSTANT(2)));
+  NUMBER inverse = DIV(CONSTANT(1), d);
+  NUMBER quotient = MUL(e, inverse);
+  NUMBER left = FMA(NEGATIVE(quotient), d, e);
+  NUMBER correction = ADD(FMA(NEGATIVE(quotient), ADD(small, lost), left), lost);
+  return WITH_SIGN(FMA(correction, inverse, quotient), SIGN_OF(x));
+}
+#undef TO_WHOLE
