@@ -9,6 +9,9 @@
 #include "jit/emit.h"
 #include "jit/toolchain/folder.h"
 #include "jit/toolchain/guard.h"
+#if defined __x86_64__
+#include "support/cpu.h"
+#endif
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,11 +36,10 @@ typedef struct Work {
 /* The x86-64 level of this CPU, 0 on others: GCC's option -march=native is refused by the library. */
 static int cpu_level(void) {
 #if defined __x86_64__
-  __builtin_cpu_init();
-  if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")) return 1;
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2")) return 2;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
-      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512cd"))
+  if (!CPU_HAS(SSE4_2, "sse4.2") || !CPU_HAS(POPCNT, "popcnt")) return 1;
+  if (!CPU_HAS(AVX2, "avx2") || !CPU_HAS(FMA, "fma") || !CPU_HAS(BMI2, "bmi2")) return 2;
+  if (!CPU_HAS(AVX512F, "avx512f") || !CPU_HAS(AVX512BW, "avx512bw") || !CPU_HAS(AVX512DQ, "avx512dq") ||
+      !CPU_HAS(AVX512VL, "avx512vl") || !CPU_HAS(AVX512CD, "avx512cd"))
     return 3;
   return 4;
 #else

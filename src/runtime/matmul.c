@@ -12,6 +12,7 @@
 #include "runtime/pool.h"
 #include "runtime/runtime_internal.h"
 #ifdef __x86_64__
+#include "support/cpu.h"
 #include <immintrin.h>
 #endif
 
@@ -73,8 +74,8 @@ typedef struct Kind {
 /* The kind-th best of those that this processor can stand for; without a tile if there are fewer. */
 static Kind kind_of_processor(int kind) {
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx512f") && kind-- == 0) return (Kind){tile_avx512, 8, 16};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && kind-- == 0) return (Kind){tile_avx2, 6, 8};
+  if (CPU_HAS(AVX512F, "avx512f") && kind-- == 0) return (Kind){tile_avx512, 8, 16};
+  if (CPU_HAS(AVX2, "avx2") && CPU_HAS(FMA, "fma") && kind-- == 0) return (Kind){tile_avx2, 6, 8};
 #endif
   return kind == 0 ? (Kind){tile_plain, 4, 4} : (Kind){0};
 }

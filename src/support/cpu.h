@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* What the processor has, and the system lets programs use: CPU_HAS (AVX2, "avx2"), by the name in glibc's header and
+ * the one of GCC. x86 alone.
+ *
+ * glibc has asked the processor when the process began. GCC's __builtin_cpu_supports asks again, before main, and in a
+ * virtual machine each of some ten questions takes microseconds. */
+#ifndef ATLED_CPU_H
+#define ATLED_CPU_H
+#if __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#define CPU_HAS(NAME, name) CPU_FEATURE_ACTIVE(NAME)
+#else
+#define CPU_HAS(NAME, name) __builtin_cpu_supports(name)
+#endif
+#endif
