@@ -4,10 +4,10 @@
  * command wants one. */
 #include "completion.h"
 #include "commands.h"
+#include "editor.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <readline/readline.h>
 
 static AtledVM *completion_vm;
 static char code_breaks[] = " \t\n\"\\`@$><=;|&{}()[]+-*/%^,.:!?#~", string_breaks[] = "\"", word_breaks[] = " \t\n";

@@ -4,6 +4,7 @@
  * written `\n`, its backslashes `\\`. An entry is appended when it is entered, so sessions side by side lose nothing;
  * the beginning of a session cuts a file that has become long. A file that can't be read or written is told once. */
 #include "history.h"
+#include "editor.h"
 #include "repl.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <readline/history.h>
 
 enum { KEPT = 5000 /* entries */, LONGEST = 1 << 16 /* bytes of an entry that is kept */ };
 static char *path; /* NULL: nothing is kept */

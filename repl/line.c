@@ -14,6 +14,7 @@
 #include "line.h"
 #include "colours.h"
 #include "completion.h"
+#include "editor.h"
 #include "entry.h"
 #include "repl.h"
 #include <errno.h>
@@ -26,8 +27,6 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
-#include <readline/history.h>
-#include <readline/readline.h>
 
 enum { LONG_TEXT = 4096 /* bytes */, PAUSE_MS = 20, MANY = 64 /* bytes that wait */, NARROW = 8 /* columns */ };
 enum { CONTROL_C = 3, ABORT = 7, CONTROL_Z = 26 };

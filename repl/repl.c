@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "display.h"
 #include "entry.h"
+#include "editor.h"
 #include "history.h"
 #include "line.h"
 #include "repl.h"
@@ -207,7 +208,8 @@ static bool read_and_run(Repl *r, char **rest) {
 }
 
 AtledStatus repl_run(AtledVM *vm, AtledJit jit) {
-  Repl r = {.vm = vm, .terminal = isatty(STDIN_FILENO), .colour = colours_of(STDOUT_FILENO), .before = -1};
+  Repl r = {
+      .vm = vm, .terminal = isatty(STDIN_FILENO) && editor_load(), .colour = colours_of(STDOUT_FILENO), .before = -1};
   char *rest = NULL;
   r.session = session_new(&(PromptHost){vm, jit, &r, r.terminal, enter, show});
   if (!r.session) return ATLED_NO_MEMORY;
