@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs the gradients of gradients/: each NAME.atl beside NAME.c, the same by hand.
 
-usage: run.py --atled EXE [NAME...] [--rounds N] [--json FILE] [--compare FILE] [--perturb] [--check | --small]
+usage: run.py --atled EXE [NAME...] [--rounds N] [--cpu LEVEL] [--json FILE] [--compare FILE] [--perturb] [--check | --small]
 
 Each program checks its figures against what is known before it is timed, and the two must agree. C is compiled twice, with
 -O3 -march=native -ffast-math and with the options that Atled gives to GCC. Everything is measured in turns, N times (3), as
@@ -15,7 +15,7 @@ processor time of the thread; printed are medians, and in brackets the least and
     memory               peak of the process in MB: Atled's gradient, Atled's primal, C's gradient
     arrays               how many one gradient makes, and one primal
 
---check compares figures only, in default and strict mode; --small does at small sizes, by the evaluator, for the programs as they
+--cpu compiles Atled's code and C for processors of level v2, v3 or v4. --check compares figures only, in default and strict mode; --small does at small sizes, by the evaluator, for the programs as they
 are and as they are changed. --json keeps all figures, --compare puts the ratios beside those of such a file. --perturb
 measures changed programs too, and how much their ratios differ. What it needs to know stands in the comments of a program:
 
@@ -38,19 +38,22 @@ import sys
 import tempfile
 
 here = os.path.dirname(os.path.abspath(__file__))
-FAST = ["-O3", "-march=native", "-ffast-math"]
 SORTS = ("atled", "same", "fast")
 TASKS = ("primal", "gradient")
 SHARED = ("driver.atl", "reader.atl")
 
 
-def own_options():
+def fast_options(cpu):
+    return ["-O3", f"-march=x86-64-{cpu}" if cpu else "-march=native", "-ffast-math"]
+
+
+def own_options(cpu):
     """Those that src/jit/translate.c gives to GCC."""
     source = open(f"{here}/../src/jit/translate.c", encoding="utf-8").read()
     always = re.search(r"always\[\] = \{(.*?)\};", source, re.S).group(1)
     flags = open("/proc/cpuinfo", encoding="utf-8").read()
-    level = 4 if "avx512vl" in flags else 3 if "avx2" in flags else 2
-    return ["-O3", f"-march=x86-64-v{level}"] + re.findall(r'"(-[fm][^"]*)"', always)
+    level = cpu or ("v4" if "avx512vl" in flags else "v3" if "avx2" in flags else "v2")
+    return ["-O3", f"-march=x86-64-{level}"] + re.findall(r'"(-[fm][^"]*)"', always)
 
 
 class Problem:
@@ -109,7 +112,7 @@ class Bench:
         libraries = [] if self.options.small else problem.libraries
         extra += [f"-D{name.upper()}" for name in libraries]
         commands = {}
-        for sort, flags in (("fast", FAST), ("same", own_options())):
+        for sort, flags in (("fast", fast_options(self.options.cpu)), ("same", own_options(self.options.cpu))):
             binary = f"{self.folder}/{problem.name}.{sort}{perturbed:d}"
             source = f"{here}/gradients/{problem.name}.c"
             subprocess.run(["gcc", "-std=gnu17", *flags, *extra, source, "-o", binary, *[f"-l{name}" for name in libraries], "-lm"], check=True)
@@ -119,7 +122,8 @@ class Bench:
     def commands(self, problem, perturbed):
         text = problem.perturbed_text() if perturbed else problem.text
         source = self.write(f"{problem.name}{'_perturbed' if perturbed else ''}.atl", text)
-        return dict(self.compile_c(problem, perturbed), atled=[self.exe, source])
+        cpu = [f"--cpu={self.options.cpu}"] if self.options.cpu else []
+        return dict(self.compile_c(problem, perturbed), atled=[self.exe, *cpu, source])
 
     def run(self, command, words, task, options=()):
         """Figures, seconds of the task (median), [peak memory in MB, arrays made], and what --time says."""
@@ -135,9 +139,9 @@ class Bench:
 
     def compile_seconds(self, command, words):
         """All phases in front of machine code, and the processor time of GCC's process; None if the program was compiled before."""
-        if command[1] in self.compiled:
+        if command[-1] in self.compiled:
             return None
-        self.compiled.add(command[1])
+        self.compiled.add(command[-1])
         text = self.run(command, words, "check", ["--time"])[3]
         rows = {name: float(s) for name, s in re.findall(r"^(\w+) +(\d+\.\d+)", text, re.M)}
         return sum(rows.get(k, 0) for k in ("parse", "check", "elaborate", "optimise", "differentiate", "lower", "compiler"))
@@ -239,6 +243,7 @@ def arguments():
     options = argparse.ArgumentParser(usage=__doc__)
     options.add_argument("--atled", required=True)
     options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--cpu", choices=("v2", "v3", "v4"))
     options.add_argument("--json")
     options.add_argument("--compare")
     options.add_argument("--perturb", action="store_true")
