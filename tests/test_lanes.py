@@ -145,6 +145,9 @@ let eliminated (a : float[][]) =
   u
 let shortest (a : float[][]) = (let n = length a in let mut d = a in (for k = 0 to n - 1 do for i = 0 to n - 1 do for j = 0 to n - 1 do d[i, j] <- min d[i, j] (d[i, k] + d[k, j]) done done done; d))
 let by_row (a : float[][]) (m : int) = (let mut d = a in (for k = 1 to m - 1 do for j = 0 to length a - 1 do d[j, k] <- d[j, k - 1] * 0.5 + d[j, m - k] done done; d))
+let smoothed (v : float[]) = (let n = length v in [v[0]] ++ (v[1..n - 1] + 0.2 * (v[..n - 2] - 2.0 * v[1..n - 1] + v[2..])) ++ [v[n - 1]])
+let smooth (v : float[]) = (let n = length v in [ if i = 0 || i = n - 1 then v[i] else v[i] + 0.2 * (v[i - 1] - 2.0 * v[i] + v[i + 1]) | i < n ])
+let twice_of (f : float[] -> float[]) (v : float[]) = sum [ x * x | x in f (f v) ]
 let norms (ps : point[]) = [ sqrt (p.x * p.x + p.y * p.y + p.z * p.z) | p in ps ]
 let turned (ps : point[]) = [ {x = p.y, y = -p.x, z = p.z * 2.0} | p in ps ]
 let total (ps : point[]) = sum [ p.x * p.y + p.z * float i | (p, i) in [ (ps[i], i) | i < length ps ] ]
@@ -174,6 +177,7 @@ let all (n : int) (m : int) = (
   (if n > 0 then print (shifted v (m % n), butterfly v (m % n), butterfly v n, grad (fun v -> sum [ x * x | x in shifted v (m % n) ] + sum [ x * x | x in butterfly v (m % n) ]) v));
   (if n < 20 then print (let a = matrix n n 5 in (eliminated a, shortest a, grad (fun a -> sum [ sum [ x * x | x in r ] | r in eliminated a ] + sum [ sum r | r in shortest a ]) a)));
   (if m > 1 then print (let a = matrix n m 3 in (by_row a m, grad (fun a -> sum [ sum [ x * x | x in r ] | r in by_row a m ]) a)));
+  (if n > 2 then print (smoothed v, smoothed v ~= smooth v, grad (twice_of smoothed) v ~= grad (twice_of smooth) v, grad (twice_of smoothed) v));
   print (scaled v (min m n), grad (fun v -> sum (scaled v (min m n))) v);
   print (convolved w v, grad (fun (w, v) -> sum [ x * x | x in convolved w v ]) (w, v));
   print (norms ps, turned ps, total ps, grad (fun ps -> sum (norms ps) + total (turned ps)) ps))

@@ -146,7 +146,11 @@ static Node *pieces(const Peel *s, Node **ops, Graph *middle) {
   return pieces_result(&all);
 }
 
-static bool is_short(const Node *n) { return n->op == OP_INT && n->attr.i < LIMIT_PEEL_TRIPS; }
+/* Few iterations: a small number, or the first and last ones of a loop that is peeled already (at_ends). */
+static bool is_short(const Node *n) {
+  if (n->op == OP_IMIN && n->ops[1]->op == OP_SELECT && n->ops[1]->ops[2]->op == OP_INT) n = n->ops[1]->ops[2];
+  return n->op == OP_INT && n->attr.i < LIMIT_PEEL_TRIPS;
+}
 
 static bool is_small(World *w, Graph *body) {
   OpCounts c = ir_count(w, body);
