@@ -48,14 +48,17 @@ void fuse_put_elements(World *w, Graph *body, int p, Node *element, Map *over) {
     if (fact_is_own_element(use->user, p)) map_put(over, use->user, element);
 }
 
-static bool holds_scalars_only(const IrType *t) {
-  if (t->kind != T_TUPLE) return ir_is_number(t);
+static bool holds_numbers(const IrType *t) {
+  if (t->kind != T_TUPLE) return ir_is_number(t) || t->kind == T_ARRAY;
   for (int i = 0; i < t->n; i++)
-    if (!holds_scalars_only(t->args[i])) return false;
+    if (!holds_numbers(t->args[i])) return false;
   return true;
 }
 
-bool fuse_is_array_of_scalars(const IrType *t) { return t->kind == T_ARRAY && holds_scalars_only(t->args[0]); }
+/* Rows of a matrix must be of one length, which making it checks; arrays in tuples needn't. */
+bool fuse_is_fusible(const IrType *t) {
+  return t->kind == T_ARRAY && t->args[0]->kind != T_ARRAY && holds_numbers(t->args[0]);
+}
 
 /* Does the producer run as often as the consumer? Equal numbers count as one only if the producer can't fail: a check
  * that the two are equal may be scheduled after it. */
@@ -75,7 +78,7 @@ static bool find_fused(Fusion *f, Frame *u) {
     const Node *old = f->olds[k], *x = f->ops[k];
     if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) continue;
     if (!runs_as_often(f, x->ops[0]) || (before && (x->ops[0] != f->producer || old->ops[0] != before))) continue;
-    if (uses_count(u->uses, old) - made_again(u, old) != 1 || !fuse_is_array_of_scalars(x->type)) continue;
+    if (uses_count(u->uses, old) - made_again(u, old) != 1 || !fuse_is_fusible(x->type)) continue;
     if (k >= f->slots + f->l->nsliced && !fact_is_read_in_order(f->w, f->body, 1 + k, NULL)) continue;
     f->producer = x->ops[0];
     before = old->ops[0];
@@ -202,7 +205,7 @@ static bool is_read_here(const Fusion *f, const Frame *u, int k) {
   if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) return false;
   const LoopInfo *made = x->ops[0]->loop;
   if (made->nstacked != 1 || x->attr.i != 0 || (x->ops[0]->graphs[0]->flags & NODE_FAILS)) return false;
-  return uses_count(u->uses, old) == 1 && uses_count(u->uses, old->ops[0]) == 1 && fuse_is_array_of_scalars(x->type);
+  return uses_count(u->uses, old) == 1 && uses_count(u->uses, old->ops[0]) == 1 && fuse_is_fusible(x->type);
 }
 
 static Node *fuse_one_read(Fusion *f, const Frame *u) {

@@ -31,7 +31,8 @@ Node *fuse_count(const Fusion *f);
 Node *fuse_read(const Fusion *f, int k);
 /* Does the loop change an array that the loop `by` reads as it was before? They can't be one without a copy. */
 bool fuse_changes_what_is_read(const Node *loop, const Node *by);
-bool fuse_is_array_of_scalars(const IrType *t); /* or of tuples of such */
+/* An array of numbers, or of tuples of numbers and arrays. */
+bool fuse_is_fusible(const IrType *t);
 /* In `over`: puts `element` for what the body reads of array p, its parameter, at the loop's index. */
 void fuse_put_elements(World *w, Graph *body, int p, Node *element, Map *over);
 #endif

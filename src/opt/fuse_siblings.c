@@ -135,7 +135,7 @@ static void find_readers(Join *j) {
 
 /* ---- Groups ------------------------------------------------------------------------------------------------------ */
 static bool is_filled_in_order(const Join *j, const Node *loop, int s) {
-  return fuse_is_array_of_scalars(loop->type->args[s]) && fact_filled_in_order(j->w, loop->graphs[0], s);
+  return fuse_is_fusible(loop->type->args[s]) && fact_filled_in_order(j->w, loop->graphs[0], s);
 }
 
 static bool accumulates(const Join *j, const Node *n) {
@@ -199,7 +199,7 @@ static int maker(const Join *j, int i, int k) {
   bool acc = loop_part(l, k - 1) == LOOP_ACC;
   if (acc && !stacked && (uses_count(j->uses, node(j, x)) != 1 || j->w->strict)) return -1;
   if (acc && !stacked && !begins_stacked(j, j->nodes[of], result)) return j->nodes[of];
-  if (!fuse_is_array_of_scalars(node(j, x)->type)) return -1;
+  if (!fuse_is_fusible(node(j, x)->type)) return -1;
   if (acc) return is_filled_in_order(j, node(j, i), k - 1) ? j->nodes[of] : -1;
   if (!is_made_element_by_element(j, j->nodes[of], result)) return -1;
   bool in_order = loop_part(l, k - 1) == LOOP_SLICED || fact_is_read_in_order(j->w, node(j, i)->graphs[0], k, NULL);
