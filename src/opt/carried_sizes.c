@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Loop peeling for sizes: an array that a loop carries may begin with a length that isn't known, and have the same
+ * known one after each iteration. Then the first iteration is peeled off, and in the loop the length is known, too:
+ * indices need no checks, and the cotangent of the array is an array from the start.
+ *
+ *   loop i < n from v: [ f v[j] | j < 64 ]
+ *   →
+ *   if 0 < n then (loop i < n - 1 from [ f v[j] | j < 64 ]: [ f v[j] | j < 64 ]) else v
+ *
+ * So it is where a loop begins with its function's argument, or with `eye 4`, and goes on with products of matrices of
+ * some size. */
+#include "facts/ir_loop_facts.h"
+#include "ir/edit.h"
+#include "opt/opt.h"
+#include <string.h>
+
+/* The lengths of the arrays that a loop carries, after each iteration. */
+typedef struct Sizes {
+  World *w;
+  const Node *loop;
+  Node **ops; /* of the loop, new */
+  Graph **graphs;
+  Node *(*after)[LIMIT_RANK]; /* by carried value and dimension, around the loop; NULL: not known */
+  bool differ;                /* one of them isn't known to be the length at the start */
+} Sizes;
+
+static void find_sizes_of(Sizes *s, LoopFacts *facts, int k) {
+  Node *next = ir_get(s->w, s->graphs[0]->result, k);
+  Node *found[LIMIT_RANK] = {NULL};
+  bool differ = false;
+  for (int d = 0; d < ir_rank(next->type); d++) {
+    found[d] = loop_invariant_number(facts, ir_len(s->w, next, d));
+    if (!found[d]) return;
+    differ |= !ir_same_number(s->w, ir_len(s->w, s->ops[1 + k], d), found[d]);
+  }
+  memcpy(s->after[k], found, sizeof found);
+  s->differ |= differ;
+}
+
+static void find_sizes(Sizes *s) {
+  const LoopInfo *l = s->loop->loop;
+  LoopFacts facts = loop_facts(s->w, l, s->ops + 1, s->graphs[0], true);
+  s->after = (Node * (*)[LIMIT_RANK]) NEW_ARRAY(s->w->temp, Node *, LIMIT_RANK * (l->ncarried + 1));
+  s->differ = false;
+  for (int k = 0; k < l->ncarried; k++) {
+    const IrType *t = s->graphs[0]->params[1 + k];
+    if (t->kind == T_ARRAY && ir_rank(t) <= LIMIT_RANK) find_sizes_of(s, &facts, k);
+  }
+}
+
+/* The length that node x of the body asks for, if it is known; NULL. */
+static Node *size_asked(const Sizes *s, const Node *x) {
+  if (x->op != OP_LEN || x->ops[0]->op != OP_PARAM || x->attr.i >= LIMIT_RANK) return NULL;
+  int64_t k = x->ops[0]->attr.i - 1;
+  return k >= 0 && k < s->loop->loop->ncarried ? s->after[k][x->attr.i] : NULL;
+}
+
+static bool asks_for_sizes(const Sizes *s) {
+  Node **nodes;
+  int n = ir_order(s->w->temp, s->graphs[0], &nodes);
+  for (int k = 0; k < n; k++)
+    if (size_asked(s, nodes[k])) return true;
+  return false;
+}
+
+static bool is_small(World *w, Graph *body) {
+  OpCounts c = ir_count(w, body);
+  return c.total <= LIMIT_SIZED_BODY || !limit_reached(w->arena, AT_SIZED_BODY);
+}
+
+/* A copy of the loop over the inputs, in whose body the lengths are known. */
+static LoopEdit *with_sizes(const Sizes *s, Node **ops) {
+  LoopEdit *e = edit_loop(s->w, s->loop, ops, s->graphs);
+  edit_inputs(e);
+  Node **nodes;
+  int n = ir_order(s->w->temp, s->graphs[0], &nodes);
+  for (int k = 0; k < n; k++) {
+    Node *size = size_asked(s, nodes[k]);
+    if (size) edit_capture(e, nodes[k], size);
+  }
+  return e;
+}
+
+/* The loop without its first iteration, which has made `state`, and one fewer of them. */
+static Node *rest_of(const Sizes *s, Node *state) {
+  World *w = s->w;
+  const LoopInfo *l = s->loop->loop;
+  Node *one = ir_int(w, 1), *count = ir_op2(w, OP_ISUB, s->ops[0], one), *from = l->down ? ir_int(w, 0) : one;
+  Node **in = NEW_ARRAY(w->temp, Node *, s->loop->nops + 1);
+  in[0] = count;
+  for (int k = 0; k < loop_inputs(l); k++) {
+    Node *x = s->ops[1 + k];
+    bool sliced = loop_part(l, k) == LOOP_SLICED;
+    in[1 + k] = k < loop_slots(l) ? ir_get(w, state, k) : sliced ? ir_slice(w, x, from, count) : x;
+  }
+  LoopEdit *e = with_sizes(s, in);
+  if (!l->down) e->args[0] = ir_op2(w, OP_IADD, e->args[0], one);
+  edit_close(e);
+  e->results[loop_slots(l)] = s->ops[0];
+  return edit_value(e);
+}
+
+static Node *peeled(const Sizes *s) {
+  World *w = s->w;
+  const LoopInfo *l = s->loop->loop;
+  Node *first = l->down ? ir_op2(w, OP_ISUB, s->ops[0], ir_int(w, 1)) : ir_int(w, 0);
+  return rest_of(s, edit_iteration(w, l, s->graphs[0], s->ops + 1, first));
+}
+
+/* What the loop yields without an iteration. */
+static Node *unchanged(const Sizes *s) {
+  int slots = loop_slots(s->loop->loop);
+  Node **results = NEW_ARRAY(s->w->temp, Node *, slots + 1);
+  for (int k = 0; k < slots; k++) results[k] = s->ops[1 + k];
+  results[slots] = s->ops[0];
+  return ir_record(s->w, results, slots + 1);
+}
+
+/* peeled, if there is an iteration. */
+static Node *peeled_if_any(Sizes *s) {
+  World *w = s->w;
+  if (s->ops[0]->op == OP_INT) return peeled(s);
+  int n = s->loop->nops;
+  BranchBuilder *b = branch_open(w, ir_op2(w, OP_ILT, ir_int(w, 0), s->ops[0]));
+  Node **caps = NEW_ARRAY(w->temp, Node *, n + 1);
+  for (int k = 0; k < n; k++) caps[k] = branch_add(b, s->ops[k]);
+  s->ops = caps;
+  find_sizes(s);
+  branch_arm(b, unchanged(s), NULL);
+  branch_arm(b, peeled(s), NULL);
+  return branch_close(b);
+}
+
+static Node *settle_sizes(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)r;
+  (void)frame;
+  World *w = user;
+  if (n->op != OP_LOOP || n->loop->has_cond || !n->loop->ncarried) return NULL;
+  if (ops[0]->op == OP_INT && ops[0]->attr.i < 2) return NULL;
+  Sizes s = {.w = w, .loop = n, .ops = ops, .graphs = graphs};
+  find_sizes(&s);
+  if (!asks_for_sizes(&s)) return NULL;
+  if (!s.differ) return edit_value(with_sizes(&s, ops));
+  return n->loop->nstacked || !is_small(w, graphs[0]) ? NULL : peeled_if_any(&s);
+}
+
+Graph *opt_carried_sizes(World *w, Graph *g) {
+  return ir_rewrite(w, g, (RewritePass){.user = w, .node = settle_sizes});
+}
