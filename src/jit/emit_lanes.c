@@ -43,6 +43,7 @@ static bool has_no_rest(const Fn *k, const LaneLoop *l) {
 
 /* Are all iterations on vectors? */
 static bool is_whole(const Fn *k, const LaneLoop *l) {
+  if (l->privatised) return true;
   if (l->checks || l->tests) return false;
   return has_no_rest(k, l) || (has_masked_rest(k, l) && (l->from_zero || !l->sums));
 }
@@ -51,8 +52,8 @@ void find_lane_loops(Fn *k) {
   int n;
   const LaneChoice *choices = lanes_choose(k->e->arena, k->lanes, k->f, k->e->width, &n);
   for (int c = 0; c < n; c++) {
-    if (choices[c].verdict != LANES_TAKEN) continue;
     const LaneLoop *l = &choices[c].loop;
+    if (choices[c].verdict != LANES_TAKEN || (l->privatised && k->e->width == 2)) continue;
     map_put(&k->lane_loops, &k->f->code[l->head], NEW(k->e->arena, char));
     mark_wide_sums(k, l, is_whole(k, l));
   }
@@ -82,6 +83,8 @@ static void emit_jump(LaneEmit *x, const LInstr *i) {
   } else if (i->op == LOP_JUMP) {
     e->g->block_end_with_jump(x->k->cur, NULL, to);
     x->k->cur = NULL;
+  } else if (kind_of(x, i->a) != LANE_UNIFORM) {
+    emit_agreed_branch(x, i);
   } else {
     Block *next = new_block(x->k);
     Rv *condition = compare(e, GC_NE, reg(x->k, i->a), k_i64(e, 0));
@@ -102,6 +105,17 @@ static void emit_varying(LaneEmit *x, const LInstr *i) {
   }
 }
 
+/* If the index of any lane is wrong, the iterations are done one by one, so that the first wrong one is reported. */
+static void emit_wide_check(LaneEmit *x, const LInstr *i) {
+  if (kind_of(x, i->a) == LANE_UNIFORM) emit_instr(x->k, i);
+  else if (x->agreed) emit_agreed_check(x, i);
+  else {
+    Block *next = new_block(x->k);
+    x->k->e->g->block_end_with_conditional(x->k->cur, NULL, is_any_outside(x, i), x->bail, next);
+    x->k->cur = next;
+  }
+}
+
 static void emit_wide_instr(LaneEmit *x, int c) {
   const LInstr *i = &x->k->f->code[c];
   LaneRole addition = lanes_role(x->k->lanes, c);
@@ -114,10 +128,7 @@ static void emit_wide_instr(LaneEmit *x, int c) {
   case LOP_LANE_ADD: emit_wide_sum(x, i); break;
   case LOP_LANE_OPEN: open_inner_sums(x, i); break;
   case LOP_STORE: emit_wide_store(x, i); break;
-  case LOP_CHECK_INDEX:
-    if (kind_of(x, i->a) == LANE_UNIFORM) emit_instr(x->k, i);
-    else emit_wide_check(x, i);
-    break;
+  case LOP_CHECK_INDEX: emit_wide_check(x, i); break;
   default:
     if (i->dst >= 0 && lir_defines_dst(i->op) && kind_of(x, i->dst) > LANE_STRIDED) emit_varying(x, i);
     else emit_instr(x->k, i);
@@ -157,7 +168,7 @@ static Rv *is_wide_start(const LaneEmit *x, bool masked_rest) {
   return binary(e, GB_LOGICAL_AND, e->t_bool, enough, compare(e, GC_EQ, odd, k_i64(e, 0)));
 }
 
-static void emit_body(LaneEmit *x, bool own_labels) {
+void emit_body(LaneEmit *x, bool own_labels) {
   const LInstr *code = x->k->f->code;
   map_init(&x->waves, x->k->e->arena);
   for (int c = x->l.first; c < x->l.end; c++) {
@@ -167,6 +178,7 @@ static void emit_body(LaneEmit *x, bool own_labels) {
   for (int c = x->l.first; c < x->l.end; c++) {
     bool here = x->k->cur || (code[c].op == LOP_LABEL && x->k->flow.at_label[code[c].imm.i]);
     if (here) emit_wide_instr(x, c);
+    if (x->agreed) flow_step(&x->k->flow, &code[c]);
   }
 }
 
@@ -255,6 +267,11 @@ int emit_lanes(Fn *k, int head) {
   if (!map_get(&k->lane_loops, &k->f->code[head]) || !lanes_find(k->lanes, head, &x.l)) return head;
   if (x.l.first > head + 4) emit_instr(k, &k->f->code[head + 2]); /* the limit */
   open_loop(&x);
+  if (x.l.privatised) {
+    emit_private_loop(&x);
+    k->cur = NULL;
+    return x.l.end + 1;
+  }
   Block *test = new_block(k), *body = new_block(k), *left = new_block(k);
   bool whole = is_whole(k, &x.l), masked_rest = !has_no_rest(k, &x.l) && has_masked_rest(k, &x.l);
   Block *rest = whole ? k->labels[x.l.exit] : new_block(k);

@@ -209,7 +209,8 @@ void loop_over_lanes(LaneEmit *x, LaneFn fn, void *user) {
   Rv *count = x->some ? x->some->count : k_i64(e, LANES);
   Lv *n = e->g->function_new_local(x->k->fn, NULL, e->t_i64, "lane");
   Block *body = new_block(x->k), *next = new_block(x->k);
-  assign(x->k, n, x->l.down ? binary(e, GB_MINUS, e->t_i64, count, k_i64(e, 1)) : k_i64(e, 0));
+  Rv *first = x->some && x->some->from ? rv(e, x->some->from) : k_i64(e, 0);
+  assign(x->k, n, x->l.down ? binary(e, GB_MINUS, e->t_i64, count, k_i64(e, 1)) : first);
   e->g->block_end_with_jump(x->k->cur, NULL, body);
   x->k->cur = body;
   fn(x, rv(e, n), user);

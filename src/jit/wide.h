@@ -5,6 +5,7 @@
  * its own with + - * /; all else is one instruction of asm (lanes.def), which GCC neither rewrites nor contracts.
  *
  *   emit_lanes.c     the loop
+ *   emit_private.c   the loop, if its arrays are private to a lane
  *   wide.c           vectors, and registers as operands
  *   wide_scalar.c    operations and functions
  *   wide_kernels.c   exp, log and tanh in line
@@ -30,7 +31,10 @@ typedef struct Some {
   Rv *mask[PARTS]; /* by vector */
   Rv *count;       /* the first so many, at least 1 */
   Rv *lane[LANES]; /* number n, or 0 where that isn't done */
+  Lv *from, *to;   /* NULL, or: lanes from … to - 1, as masks say, of those that `lane` knows. count is `to` */
+  Lv *masks[PARTS];
 } Some;
+typedef struct Agreed Agreed;
 /* From the first lane to each, in bytes: the register times `bytes`, times the lane. */
 typedef struct Distances {
   int by;
@@ -56,6 +60,8 @@ typedef struct LaneEmit {
   Window *windows; /* elements that wait in registers for further additions: wide_window.c */
   Block *bail;     /* where the iterations are done one by one from the first of these on; NULL: nowhere */
   Some *some;
+  Agreed *agreed;       /* of a loop with private arrays: which lanes are done (emit_private.c) */
+  Block *opening;       /* of such a loop: before its body, where lanes that are done are known */
   Lv *sign, *magnitude; /* masks of bits */
 } LaneEmit;
 
@@ -63,6 +69,12 @@ static inline const GccApi *wide_api(const LaneEmit *x) { return x->k->e->g; }
 static inline bool wide_masks(const LaneEmit *x) { return x->width != LANES; }
 static inline LaneKind kind_of(const LaneEmit *x, int r) { return lanes_kind(x->k->lanes, r); }
 static inline bool is_float(const LaneEmit *x, int r) { return x->k->f->regs[r].kind == R_FLOAT; }
+
+/* ---- emit_lanes.c, emit_private.c -------------------------------------------------------------------------------- */
+void emit_body(LaneEmit *x, bool own_labels);
+void emit_private_loop(LaneEmit *x);
+void emit_agreed_branch(LaneEmit *x, const LInstr *i);
+void emit_agreed_check(LaneEmit *x, const LInstr *i);
 
 /* ---- wide.c ------------------------------------------------------------------------------------------------------ */
 Type *vector_type(Emit *e, int n);
@@ -116,7 +128,8 @@ Rv *fused(const LaneEmit *x, Rv *a, Rv *b, Rv *c); /* a * b + c, rounded once; n
 void masked_access(const LaneEmit *x, WideOp op, Lv *out, Rv *v, Rv *at, Rv *mask);
 void emit_wide_load(LaneEmit *x, const LInstr *i);
 void emit_wide_store(LaneEmit *x, const LInstr *i);
-void emit_wide_check(LaneEmit *x, const LInstr *i);
+/* Is the index of the CHECK_INDEX wrong in any lane that is done? */
+Rv *is_any_outside(LaneEmit *x, const LInstr *i);
 /* The additions to an array that end with the STORE at index `last`. */
 void emit_wide_additions(LaneEmit *x, int last);
 

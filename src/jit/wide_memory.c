@@ -47,7 +47,8 @@ static void load_row(LaneEmit *x, const LInstr *i, Type *type) {
   Emit *e = x->k->e;
   for (int p = 0; p < x->parts; p++) {
     Lv *first = element_at(x, i, strided_lane(x, i->b, k_i64(e, p * x->width)));
-    if (x->some) masked(x, W_MASKED_LOAD, value_of(x, i->dst)->part[p], NULL, first, x->some->mask[p]);
+    if (x->some && !lanes_is_private(x->k->lanes, i))
+      masked(x, W_MASKED_LOAD, value_of(x, i->dst)->part[p], NULL, first, x->some->mask[p]);
     else put(x, i->dst, p, rv(e, vector_from(e, type, first)));
   }
 }
@@ -58,16 +59,18 @@ static Rv *distance_of(LaneEmit *x, const LInstr *i, int lane) {
   Emit *e = x->k->e;
   LaneStride s = lanes_stride(x->k->lanes, i->b);
   int64_t bytes = s.times * i->imm.i * (int64_t)sizeof(Slot);
-  if (s.by < 0) return k_i64(e, bytes * lane);
+  if (s.by < 0 && !x->opening) return k_i64(e, bytes * lane);
   for (Distances *d = x->distances; d; d = d->next)
     if (d->by == s.by && d->bytes == bytes) return rv(e, d->of[lane]);
   Distances *d = NEW(e->arena, Distances);
   *d = (Distances){.by = s.by, .bytes = bytes, .next = x->distances};
   x->distances = d;
+  Rv *apart = s.by < 0 ? k_i64(e, bytes) : binary(e, GB_MULT, e->t_i64, reg(x->k, s.by), k_i64(e, bytes));
   for (int n = 0; n < LANES; n++) {
     d->of[n] = e->g->function_new_local(x->k->fn, NULL, e->t_i64, "distance");
-    e->g->block_add_assignment(x->before, NULL, d->of[n],
-                               binary(e, GB_MULT, e->t_i64, reg(x->k, s.by), k_i64(e, bytes * n)));
+    Rv *steps = x->opening ? x->some->lane[n] : k_i64(e, n);
+    e->g->block_add_assignment(x->opening ? x->opening : x->before, NULL, d->of[n],
+                               binary(e, GB_MULT, e->t_i64, apart, steps));
   }
   return rv(e, d->of[lane]);
 }
@@ -75,8 +78,8 @@ static Rv *distance_of(LaneEmit *x, const LInstr *i, int lane) {
 static Rv *spaced_element(LaneEmit *x, const LInstr *i, Lv *first, int lane) {
   Emit *e = x->k->e;
   Type *number = is_float(x, i->dst) ? e->t_f64 : e->t_i64;
-  Rv *distance =
-      x->some ? binary(e, GB_MULT, e->t_i64, x->some->lane[lane], distance_of(x, i, 1)) : distance_of(x, i, lane);
+  Rv *distance = x->some && !x->opening ? binary(e, GB_MULT, e->t_i64, x->some->lane[lane], distance_of(x, i, 1))
+                                        : distance_of(x, i, lane);
   Rv *at = address(e, e->g->context_new_array_access(e->ctx, NULL, rv(e, first), distance));
   return rv(e, e->g->rvalue_dereference(cast(e, at, e->g->type_get_pointer(number)), NULL));
 }
@@ -137,8 +140,13 @@ void emit_wide_store(LaneEmit *x, const LInstr *i) {
   for (int p = 0; p < x->parts; p++) {
     Rv *v = number ? float_part(x, i->dst, p) : int_part(x, i->dst, p);
     Lv *first = element_at(x, i, strided_lane(x, i->b, k_i64(e, p * x->width)));
-    if (x->some) masked(x, W_MASKED_STORE, NULL, v, first, x->some->mask[p]);
-    else assign(x->k, vector_from(e, number ? x->floats : x->longs, first), v);
+    Type *type = number ? x->floats : x->longs;
+    bool own = lanes_is_private(x->k->lanes, i), made_here = own && lanes_is_inside(x->k->lanes, i->a);
+    if (x->some && !own) masked(x, W_MASKED_STORE, NULL, v, first, x->some->mask[p]);
+    else if (x->some && !made_here) {
+      Rv *old = rv(e, vector_from(e, type, first));
+      assign(x->k, vector_from(e, type, first), blend(x, type, old, v, x->some->mask[p]));
+    } else assign(x->k, vector_from(e, type, first), v);
   }
 }
 
@@ -153,19 +161,15 @@ static Rv *outside(LaneEmit *x, const LInstr *i, int p) {
   return x->some ? wide_and(x, wrong, x->some->mask[p]) : wrong;
 }
 
-/* If the index of any lane is wrong, the iterations are done one by one, so that the first wrong one is reported. */
-void emit_wide_check(LaneEmit *x, const LInstr *i) {
+Rv *is_any_outside(LaneEmit *x, const LInstr *i) {
   Emit *e = x->k->e;
-  Block *next = new_block(x->k);
   Rv *any = NULL;
   for (int p = 0; p < x->parts; p++) {
     Rv *wrong = outside(x, i, p);
     Rv *bits = wide_masks(x) ? wide2(x, W_SIGNS, e->t_i32, wrong, NULL) : cast(e, wrong, e->t_i32);
     any = any ? binary(e, GB_OR, e->t_i32, any, bits) : bits;
   }
-  Rv *failed = likely(e, compare(e, GC_NE, any, k_i32(e, 0)), false);
-  e->g->block_end_with_conditional(x->k->cur, NULL, failed, x->bail, next);
-  x->k->cur = next;
+  return likely(e, compare(e, GC_NE, any, k_i32(e, 0)), false);
 }
 
 /* ---- Additions --------------------------------------------------------------------------------------------------- */

@@ -89,9 +89,38 @@ bool lanes_comparable(const LaneFacts *facts, const LanePlace *a, const LanePlac
   return true;
 }
 
+bool lane_is_number(const LaneFacts *facts, const LInstr *in) {
+  const LInstr *mask = in->op == LOP_SCALAR && in->sub == OP_IAND ? lanes_definition(facts, in->b) : NULL;
+  return facts->loop.privatised && facts->loop.from_zero && in->a == facts->loop.index && mask && mask->op == LOP_INT &&
+         mask->imm.i == LIMIT_LANES - 1;
+}
+
+static bool is_multiple(const LaneFacts *facts, int r) {
+  const LInstr *in = lanes_definition(facts, r);
+  const LInstr *by = in && in->op == LOP_SCALAR && in->sub == OP_IMUL ? lanes_definition(facts, in->b) : NULL;
+  return by && by->op == LOP_INT && by->imm.i % LIMIT_LANES == 0;
+}
+
+/* a[8 k + lane], where k may vary */
+bool lane_is_own_number(const LaneFacts *facts, const LInstr *in) {
+  if (in->imm.i != 1 || in->c % LIMIT_LANES) return false;
+  const LInstr *at = lanes_definition(facts, in->b), *lane = at;
+  if (!at || at->op != LOP_SCALAR) return false;
+  if (at->sub == OP_IADD) {
+    if (!is_multiple(facts, at->a)) return false;
+    lane = lanes_definition(facts, at->b);
+  }
+  return lane && lane_is_number(facts, lane);
+}
+
+bool lanes_is_private(const LaneFacts *facts, const LInstr *in) {
+  return lanes_is_row(facts, in) && lane_is_own_number(facts, in);
+}
+
 /* Is it certain that no iteration reads or writes by `other` what another one writes by `store`? */
 static bool keeps_apart(const LaneFacts *facts, const LInstr *store, const LInstr *other) {
   if (lanes_array(facts, store->a) != lanes_array(facts, other->a)) return true;
+  if (lane_is_own_number(facts, store) && lane_is_own_number(facts, other)) return true;
   return counts(facts, store) && same_place(facts, store, other);
 }
 
@@ -230,15 +259,21 @@ static bool may_add(LaneFacts *facts, int store) {
 /* Can the instruction be reached from the other one without another iteration? */
 bool lane_leads_to(const LaneFacts *facts, int from, int to) {
   const LInstr *code = facts->f->code;
-  bool *seen = NEW_ARRAY(facts->arena, bool, facts->loop.end - facts->loop.first + 1);
-  seen[from - facts->loop.first] = true;
-  for (int k = from; k < facts->loop.end; k++) { /* inner loops apart all leads on */
-    if (!seen[k - facts->loop.first]) continue;
-    if (k == to && k != from) return true;
+  int first = facts->loop.first, size = facts->loop.end - first;
+  bool *seen = NEW_ARRAY(facts->arena, bool, size + 1);
+  int *todo = NEW_ARRAY(facts->arena, int, size + 1), n = 0;
+  todo[n++] = from;
+  while (n) {
+    int k = todo[--n];
     LFlow flow = lir_ops[code[k].op].flow;
-    if (flow == LFLOW_NEXT || flow == LFLOW_BRANCH) seen[k + 1 - facts->loop.first] = true;
-    for (int64_t n = 0, l; (l = lir_target(&code[k], (int)n)) >= 0; n++)
-      if (facts->labels[l] > k) seen[facts->labels[l] - facts->loop.first] = true;
+    for (int64_t s = -1, next; s < 0 || (next = lir_target(&code[k], (int)s)) >= 0; s++) {
+      int at = s < 0 ? k + 1 : facts->labels[next];
+      bool leads = s >= 0 || flow == LFLOW_NEXT || flow == LFLOW_BRANCH;
+      if (!leads || at >= facts->loop.end || seen[at - first]) continue;
+      if (at == to) return true;
+      seen[at - first] = true;
+      todo[n++] = at;
+    }
   }
   return false;
 }

@@ -152,7 +152,7 @@ static void decide(const Choosing *c) {
     LaneChoice *choice = &c->loops[k];
     if (choice->loop.why) choice->verdict = LANES_IMPOSSIBLE;
     else if (choice->loop.head < covered) choice->verdict = LANES_WITHIN;
-    else if (!is_worth_it(choice)) choice->verdict = LANES_DEARER;
+    else if (!choice->loop.privatised && !is_worth_it(choice)) choice->verdict = LANES_DEARER;
     else {
       choice->verdict = LANES_TAKEN;
       covered = choice->loop.end;

@@ -41,6 +41,12 @@ bool lane_leads_to(const LaneFacts *facts, int from, int to);
 /* Do arrays pass nothing from one iteration to another? Finds additions and pairs. */
 bool lane_all_apart(LaneFacts *facts);
 
+/* Is the register the iteration's number modulo LIMIT_LANES, which a copy with private arrays computes by IN? */
+bool lane_is_number(const LaneFacts *facts, const LInstr *in);
+
+/* Does the LOAD or STORE use, in each iteration, a number that no other iteration of the same LIMIT_LANES uses? */
+bool lane_is_own_number(const LaneFacts *facts, const LInstr *in);
+
 /* ---- lane_pairs.c ------------------------------------------------------------------------------------------------ */
 /* Compares the places of this STORE with the others of its array, or adds them to the pairs that a test can tell apart
  * before the loop. False: iterations may meet. */

@@ -132,6 +132,9 @@ static bool find_stride(const LaneFacts *facts, const LInstr *in, LaneStride *s)
     s->by = by;
     return true;
   }
+  case OP_IAND: /* the lane: iterations run together from a multiple of LIMIT_LANES on */
+    *s = (LaneStride){1, -1};
+    return lane_is_number(facts, in);
   default: return false;
   }
 }
@@ -265,6 +268,7 @@ static bool find_frame(const LaneFacts *facts, int head, LaneLoop *l) {
   if (head + 6 >= f->ncode || in->op != LOP_LABEL || in[1].op != LOP_LOOP_HEAD) return false;
   *l = (LaneLoop){.head = head, .end = facts->back[in->imm.i] - 1};
   if (l->end < head + 4 || facts->uses[in->imm.i] > 2 || !find_test(facts, l) || l->end < l->first) return false;
+  l->privatised = in[1].b == 2;
   l->from_zero = !l->down && facts->zeroed[l->index] && facts->defined[l->index] == 2;
   return true;
 }
@@ -285,11 +289,16 @@ static bool is_enclosed(const LaneFacts *facts, LaneLoop *l) {
 
 static bool is_live(const LaneFacts *facts, int at, int r) { return facts->live[at][r / 64] >> (r % 64) & 1; }
 
+/* Does the instruction hand on to the next iteration nothing but a block of memory? The data of an array that the
+ * iteration makes when it knows the first row is set before it is used, though liveness doesn't see that. */
+static bool recycles(const LInstr *in) { return in->op == LOP_RENEW || in->op == LOP_KEEP || in->op == LOP_DATA; }
+
 /* Does the body need what an earlier iteration defined, apart from the index and sums? */
 static bool is_carried(const LaneFacts *facts) {
   const LaneLoop *l = &facts->loop;
   for (int k = l->first; k < l->end; k++) {
     const LInstr *in = &facts->f->code[k];
+    if (recycles(in)) continue;
     if (in->dst >= 0 && lir_defines_dst(in->op) && is_live(facts, l->first, in->dst)) return true;
     for (int n = 0; n < in->nres && in->op == LOP_LANE_OPEN; n++)
       if (is_live(facts, l->first, in->res[n])) return true;
@@ -303,6 +312,7 @@ static bool is_closed(const LaneFacts *facts) {
   int exit = facts->labels[l->exit];
   for (int k = l->first; k < l->end; k++) {
     const LInstr *in = &facts->f->code[k];
+    if (recycles(in)) continue;
     if (in->dst >= 0 && lir_defines_dst(in->op) && is_live(facts, exit, in->dst)) return false;
   }
   return !facts->inside[l->index] && !facts->inside[l->limit];
@@ -332,8 +342,33 @@ static const char *check_memory(const LaneFacts *facts, const LInstr *in) {
   return index == LANE_UNIFORM || index == LANE_STRIDED || index == LANE_INTS ? NULL : "a store at an unknown place";
 }
 
+static bool are_uniform(const LaneFacts *facts, const LInstr *in) {
+  bool uniform = lanes_kind(facts, in->a) == LANE_UNIFORM && lanes_kind(facts, in->b) == LANE_UNIFORM;
+  for (int k = 0; k < in->nargs; k++) uniform &= lanes_kind(facts, in->args[k]) == LANE_UNIFORM;
+  return uniform;
+}
+
+/* Arrays that an iteration makes: in a copy with private arrays LIMIT_LANES iterations make one. */
+static const char *check_object(const LaneFacts *facts, const LInstr *in) {
+  if (!facts->loop.privatised) return in->op == LOP_MOVE ? "an object is moved" : lir_ops[in->op].name;
+  return in->op == LOP_KEEP || in->op == LOP_RENEW || in->op == LOP_NEW_ARRAY || are_uniform(facts, in)
+             ? NULL
+             : "an array differs";
+}
+
+/* Where iterations differ at the branch, those of a copy with private arrays are done one by one. Not at the end of an
+ * inner loop, where they would differ all the time. */
+static const char *check_branch(LaneFacts *facts, const LInstr *in) {
+  if (lanes_kind(facts, in->a) == LANE_UNIFORM) return NULL;
+  int at = (int)(in - facts->f->code), around = lane_loop_around(facts, at);
+  bool leaves = around >= 0 && facts->labels[in->imm.i] > facts->back[facts->f->code[around].imm.i];
+  if (!facts->loop.privatised || leaves) return "a branch that differs";
+  facts->loop.agrees = true;
+  return NULL;
+}
+
 /* Why the instruction can't be done for several iterations at once; NULL: it can. */
-static const char *check(const LaneFacts *facts, const LInstr *in) {
+static const char *check(LaneFacts *facts, const LInstr *in) {
   if (in->dst >= 0 && lir_defines_dst(in->op) && lanes_kind(facts, in->dst) >= LANE_NONE)
     return in->op == LOP_LOAD ? "a load of objects" : "a value without lanes";
   switch (in->op) {
@@ -347,8 +382,18 @@ static const char *check(const LaneFacts *facts, const LInstr *in) {
   case LOP_LANE_SUM:
   case LOP_POLL: return NULL;
   case LOP_MOVE:
-    return facts->f->regs[in->dst].kind == R_PTR || facts->f->regs[in->dst].kind == R_RAW ? "an object is moved" : NULL;
-  case LOP_BRANCH: return lanes_kind(facts, in->a) == LANE_UNIFORM ? NULL : "a branch that differs";
+    return facts->f->regs[in->dst].kind == R_PTR || facts->f->regs[in->dst].kind == R_RAW ? check_object(facts, in)
+                                                                                          : NULL;
+  case LOP_NEW_ARRAY:
+  case LOP_UNIQUE:
+  case LOP_COPY:
+  case LOP_RENEW:
+  case LOP_KEEP:
+  case LOP_RELEASE:
+  case LOP_NULLPTR:
+  case LOP_IS_NULL:
+  case LOP_CHECK_ROW: return check_object(facts, in);
+  case LOP_BRANCH: return check_branch(facts, in);
   case LOP_GLOBAL: return lanes_kind(facts, in->dst) == LANE_UNIFORM ? NULL : "a value without lanes";
   case LOP_DIM:
   case LOP_DATA:
@@ -366,40 +411,39 @@ static const char *check(const LaneFacts *facts, const LInstr *in) {
   }
 }
 
+/* Is it a change that lasts longer than the iteration? */
 static bool is_effect(const LaneFacts *facts, const LInstr *in) {
+  if (in->op == LOP_STORE && lane_is_own_number(facts, in) && facts->inside[in->a]) return false;
   return in->op == LOP_STORE || (in->op == LOP_LANE_ADD && in->a == facts->loop.index);
 }
 
-static bool is_varying_check(const LaneFacts *facts, const LInstr *in) {
-  return in->op == LOP_CHECK_INDEX && lanes_kind(facts, in->a) != LANE_UNIFORM;
+static bool varies(const LaneFacts *facts, const LInstr *in, LOp op) {
+  return in->op == op && lanes_kind(facts, in->a) != LANE_UNIFORM;
 }
 
-/* Does an effect come before the check, in an iteration? All of an inner loop comes before it and after it. */
-static bool follows_effect(const LaneFacts *facts, int check) {
-  int around = lane_loop_around(facts, check), end = check;
-  for (int outer = around; outer >= 0; outer = outer > facts->loop.first ? lane_loop_around(facts, outer - 1) : -1)
-    around = outer;
-  if (around >= 0) end = facts->back[facts->f->code[around].imm.i];
-  for (int k = facts->loop.first; k < end; k++)
-    if (is_effect(facts, &facts->f->code[k]) && (k > check || lane_leads_to(facts, k, check))) return true;
+/* Does something that lasts come before the instruction, in an iteration? */
+static bool follows_effect(const LaneFacts *facts, int at) {
+  for (int k = facts->loop.first; k < facts->loop.end; k++)
+    if (is_effect(facts, &facts->f->code[k]) && lane_leads_to(facts, k, at)) return true;
   return false;
 }
 
-/* Are varying indices checked before anything is changed that lasts? Then, where one is wrong, nothing has happened of
- * these iterations. */
-static bool checks_first(LaneFacts *facts) {
+/* Are varying branches taken before anything is changed that lasts? Then, where iterations differ, nothing has happened
+ * of them. A varying index that is wrong may follow changes: they are all to arrays that the error discards. */
+static bool branches_first(LaneFacts *facts) {
   LaneLoop *l = &facts->loop;
   for (int k = l->first; k < l->end; k++) {
-    if (!is_varying_check(facts, &facts->f->code[k])) continue;
-    l->checks = true;
-    if (follows_effect(facts, k)) return false;
+    bool check = varies(facts, &facts->f->code[k], LOP_CHECK_INDEX);
+    if (check && l->privatised) l->agrees = true;
+    else if (check) l->checks = true;
+    if (varies(facts, &facts->f->code[k], LOP_BRANCH) && follows_effect(facts, k)) return false;
   }
   return true;
 }
 
 static const char *find_reason(LaneFacts *facts) {
   LaneLoop *l = &facts->loop;
-  if (l->end - l->first > LIMIT_LANE_NEST) return "its body is too large";
+  if (l->end - l->first > (l->privatised ? LIMIT_PRIVATE_NEST : LIMIT_LANE_NEST)) return "its body is too large";
   if (is_carried(facts)) return "a value is carried";
   for (int k = l->first; k < l->end; k++) {
     const LInstr *in = &facts->f->code[k];
@@ -410,7 +454,7 @@ static const char *find_reason(LaneFacts *facts) {
     if (why) return why;
   }
   if (!is_closed(facts)) return "a value is needed afterwards";
-  if (!checks_first(facts)) return "a check that differs follows a change";
+  if (!branches_first(facts)) return "a branch that differs follows a change";
   return lane_all_apart(facts) ? NULL : "an array is read or written at several places";
 }
 

@@ -30,6 +30,8 @@ typedef struct LaneLoop {
   bool loops;      /* there are inner loops in it */
   bool tests;      /* lanes_pairs: only where these pass, iterations can run at once */
   bool checks;     /* an index that varies is checked: where one is wrong, the iterations are done one by one */
+  bool privatised; /* it is a copy with private arrays (lower/privatise.c) */
+  bool agrees;     /* iterations may differ at a branch or a check: where they do, they are done one by one */
   const char *why; /* NULL, or why its iterations can't run at once */
 } LaneLoop;
 /* What is done with an array in place:
@@ -69,6 +71,9 @@ int lanes_row_start(const LaneFacts *facts, int instr);
 bool lanes_differ(const LaneFacts *facts, const LInstr *a, const LInstr *b);
 /* Does the LOAD or STORE, in iterations i, i + 1, …, use neighbours in memory? */
 bool lanes_is_row(const LaneFacts *facts, const LInstr *in);
+/* Is it a row of an array with LIMIT_LANES numbers for each element, of which each iteration uses its own
+ * (lower/privatise.c)? */
+bool lanes_is_private(const LaneFacts *facts, const LInstr *in);
 /* The place of a LOAD or STORE: the sum of some registers, and so much more. Two of them can be compared if the
  * registers are the same ones; then they differ by the same in all iterations. */
 enum { LANE_TERMS = 4 };

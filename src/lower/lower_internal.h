@@ -12,6 +12,8 @@
  *   lower_cons.c    tail calls modulo constructor
  *   lower_loop.c    loops
  *   lower_lanes.c   which loops have partial sums
+ *   privatise.c     loops with a copy whose arrays are private to a lane
+ *   private_copy.c  that copy
  *   openings.c      fields moved out of uniquely referenced variants at their last use; reuse of their memory
  *   ownership.c     liveness on the finished code; puts in RETAIN, RELEASE and CLEAR
  *
@@ -64,8 +66,9 @@ typedef struct Lower {
   Vec(LBox) boxes;
   Vec(LForeign) foreigns;
   Vec(LSite) sites;
-  Map site_index;  /* Site -> its number in the module */
-  int lane_bodies; /* so many loops around what is being lowered probably run several iterations at once */
+  Map site_index;     /* Site -> its number in the module */
+  int lane_bodies;    /* so many loops around what is being lowered probably run several iterations at once */
+  int private_bodies; /* so many loops around it may get a copy with private arrays */
 } Lower;
 typedef struct Pending {
   LFunc *func;
@@ -278,6 +281,21 @@ typedef struct LaneSums {
 const LaneSums *lower_lanes(Lower *m, const Node *loop);
 /* Will the loop, with these sums or NULL, probably run several iterations at once, if its branches are selections? */
 bool lower_has_lanes(Lower *m, const Node *loop, const LaneSums *sums);
+
+/* privatise.c, private_copy.c */
+/* A loop that was just lowered. */
+typedef struct PrivateLoop {
+  int start, body, end;     /* in the code: where it begins; the instructions of an iteration, body … end - 1 */
+  int original;             /* label of its start, not placed yet */
+  int index, trips;         /* registers */
+  const int *state, *ranks; /* nstate registers, floats and arrays that are added to in free order; rank 0: a float */
+  int nstate;
+  Site site;
+} PrivateLoop;
+/* May the loop have a copy with private arrays, as far as the graph tells? */
+bool lower_may_privatise(Lower *m, const Node *loop);
+/* Puts the copy before the loop, if it is faster; the loop's code is the last there is. */
+void lower_privatise(Fn *fn, const PrivateLoop *l);
 
 /* ---- ownership.c ---- */
 void own_insert(Fn *fn);

@@ -42,8 +42,9 @@ typedef struct Loop {
   int nstate, *state;
   bool *certain; /* per slot of the state: an array updated in place */
   Stack *stacks;
-  Row *params; /* of the body */
-  int head_at; /* index of LOOP_HEAD */
+  Row *params;           /* of the body */
+  int head_at;           /* index of LOOP_HEAD */
+  int body_at, body_end; /* indices of an iteration's code */
   int head, end;
   /* label before it and register: iterations go on up to `limit` before interrupts are looked for; -1 none */
   int chunk, limit;
@@ -660,11 +661,23 @@ static void iterate(Loop *lp) {
   lp->head_at = fn->code.len - 1;
   int scope = fn_scope(fn);
   test_condition(lp);
+  lp->body_at = fn->code.len;
   lower_iteration(lp, scope);
+  lp->body_end = fn->code.len;
   close_iteration(lp);
   fn_place(fn, lp->end);
   close_chunk(lp);
   fn->loop_depth--;
+}
+
+/* ---- A copy with private arrays ---- */
+static void privatise(Loop *lp, int start) {
+  Fn *fn = lp->fn;
+  int *ranks = NEW_ARRAY(fn->m->arena, int, lp->nstate + 1);
+  for (int k = 0; k < lp->nstate; k++) ranks[k] = ir_rank(lp->ops[k]->type);
+  PrivateLoop l = {start, lp->body_at, lp->body_end, fn_label(fn), lp->i,
+                   lp->n, lp->state,   ranks,        lp->nstate,   lp->x->site};
+  lower_privatise(fn, &l);
 }
 
 static Row loop_results(Loop *lp) {
@@ -703,9 +716,14 @@ Row lower_loop(Frame *fr, Node *x) {
   if (lp->sums && lp->turns < LIMIT_LANES) lp->turns = LIMIT_LANES;
   if (lp->sums) open_lanes(lp);
   bool lanes = !lp->rare && lower_has_lanes(fn->m, x, lp->sums);
-  fn->m->lane_bodies += lanes;
+  bool private = !lp->rare && !lp->sums && !lp->down && lower_may_privatise(fn->m, x);
+  int start = fn->code.len;
+  fn->m->lane_bodies += lanes || private;
+  fn->m->private_bodies += private;
   iterate(lp);
-  fn->m->lane_bodies -= lanes;
+  fn->m->lane_bodies -= lanes || private;
+  fn->m->private_bodies -= private;
+  if (private) privatise(lp, start);
   if (lp->sums) close_lanes(lp);
   pin(lp, -1);
   return loop_results(lp);
