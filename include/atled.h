@@ -346,6 +346,18 @@ typedef struct AtledPart {
 /* The parts of a source that aren't plain, in order; *count: their number. Parses only; the text may have errors.
  * [call] */
 ATLED_API AtledStatus atled_parts(AtledVM *vm, const char *source, const AtledPart **parts, int *count);
+/* The source in the one layout of the language, which has no options. The tokens and comments are the same, in the same
+ * order; blanks and line ends change. Lines that can be broken have at most 100 columns; other line breaks of the
+ * source, and single empty lines, stay where they make sense. A text that was formatted is its own result. Parses only:
+ * names and types may be wrong, and no import is read.
+ *
+ * name: what messages call the source; NULL: `<format>`. *text: the result, zero-terminated, empty or ending with a
+ * line end; NULL unless the call returns ATLED_OK.
+ *
+ * Errors: of the syntax, as atled_check reports them: ATLED_COMPILE_ERROR, or ATLED_INCOMPLETE where the source only
+ * ends too early. Of kind "format", ATLED_COMPILE_ERROR: an error of the formatter's own, whose result would be another
+ * program. Limits of time, memory and source hold. [call] */
+ATLED_API AtledStatus atled_format(AtledVM *vm, const char *name, const char *source, const char **text);
 /* The window in which a value is shown. Numbers of 0 or less mean 80 columns, 24 lines, all digits. */
 typedef struct AtledView {
   int columns, lines;

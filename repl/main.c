@@ -436,7 +436,7 @@ static int run_program(Options *o) {
 }
 
 static int run_verb(Options *o) {
-  bool files = o->verb == VERB_TEST || o->verb == VERB_BENCH || o->verb == VERB_CHECK;
+  bool files = o->verb == VERB_TEST || o->verb == VERB_BENCH || o->verb == VERB_CHECK || o->verb == VERB_FMT;
   if (files && o->nrest == 0) return options_refuse(o->verb);
   switch (o->verb) {
   case VERB_RUN: return run_program(o);
@@ -444,6 +444,7 @@ static int run_verb(Options *o) {
   case VERB_TEST: return test_files(o);
   case VERB_BENCH: return run_bench(o);
   case VERB_CHECK: return check_files(o);
+  case VERB_FMT: return format_files(o);
   case VERB_BUILD: return build_library(o);
   case VERB_IR: return show_ir(o);
   case VERB_CACHE: return run_cache(o);

@@ -114,6 +114,7 @@ static void apply(Options *o, OptionId id, const char *value, int choice) {
   case OPTION_ALLOW: confine(o), o->config.rights |= 1u << choice; return;
   case OPTION_TIME: o->config.phases = true; return;
   case OPTION_JSON: o->json = true; return;
+  case OPTION_UNFORMATTED: o->check = true; return;
   case OPTION_STAGE: o->stage = stage_of(value); return;
   case OPTION_FROM: o->from = stage_of(value), o->from_text = true; return;
   case OPTION_WATCH: o->watch = true; return;

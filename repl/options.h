@@ -23,6 +23,7 @@ typedef struct Options {
   AtledBuild build;           /* -o, --header, --functions, --static */
   AtledStage stage, from;     /* --stage, --from */
   bool from_text;             /* --from was given */
+  bool check;                 /* of fmt */
   bool dot, json, watch, no_init, jit_given, threads_given, help, version, sandbox;
   AtledFolder *folders; /* of the sandbox: room for as many as there are words */
   char **rest;          /* what is no option: nrest words */
@@ -37,6 +38,9 @@ int options_refuse(Verb verb);
 /* The position of `word` among "a|b|c"; -1 if it is none of them. */
 int choice_of(const char *choices, const char *word);
 AtledStage stage_of(const char *name); /* of a stage's name; -1 if there is none */
+
+/* ---- format_files.c ---- */
+int format_files(const Options *o); /* the exit status */
 
 /* ---- watch.c ---- */
 /* Runs the command in a child, again whenever one of its files is changed. The exit status; in the child, run's. */

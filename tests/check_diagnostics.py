@@ -59,6 +59,7 @@ NOT_SHOWN = {
     r"src/ad/forward\.c:.*a foreign function": "each foreign function has a name",
     r"stdlib/Optim\.atl:.*(residuals are not|the Jacobian is|xs and %s ys|curve_fit: %s after)":
         "long to compile for each mode: stdlib/tests/evaluated has them",
+    r"src/format/reformat\.c:": "a guard: tests/test_formatter.py looks for it",
     r"src/parser/.*expected (`(\(|\[|\{|if|match|for|while|let|fun|\.|\|)`)$": "the caller has seen the token",
 }
 # Reported in ways that diagnostic_sources.py doesn't see.

@@ -58,6 +58,7 @@ typedef struct Run {
   uint32_t pos, end;
   uint32_t doc_start, doc_end; /* comments that may document the next item; equal: none */
   bool trivia;                 /* blanks or a comment since the last token */
+  Comments *comments;          /* NULL: dropped */
   Vec(Token) tokens;
   Vec(OpenInterp) interps;
 } Run;
@@ -119,6 +120,7 @@ static void note_comment(Run *r, uint32_t start, uint32_t end) {
   bool shebang = start == 0 && end > 1 && r->text[1] == '!';
   r->trivia = true;
   r->pos = end;
+  if (r->comments) vec_push(r->arena, *r->comments, ((Comment){start, end}));
   if (!at_line_start(r, start) || shebang) return;
   if (r->doc_start == r->doc_end) r->doc_start = start;
   r->doc_end = end;
@@ -477,6 +479,11 @@ static void next_token(Run *r) {
 enum { BYTES_PER_TOKEN = 5, FIRST_TOKENS = 1 << 16 };
 
 Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start, uint32_t end) {
+  return lex_with_comments(lx, arena, syms, diags, source, start, end, NULL);
+}
+
+Tokens lex_with_comments(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start,
+                         uint32_t end, Comments *comments) {
   const Source *src = sources_get(diags->sources, source);
   if (end > src->len) end = (uint32_t)src->len;
   if (start > end) start = end;
@@ -487,7 +494,8 @@ Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t sourc
            .source = source,
            .text = src->text,
            .pos = start,
-           .end = end};
+           .end = end,
+           .comments = comments};
   if (start == 0 && end >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0) r.pos = 3;
   check_bytes(&r);
   r.tokens.cap = (int)((end - r.pos) / BYTES_PER_TOKEN) + 8;

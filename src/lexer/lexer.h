@@ -46,10 +46,19 @@ typedef struct Tokens {
   int len;
 } Tokens; /* ends with TOK_EOF */
 
+/* A comment as it stands in the source, `#` or the brackets included, without the end of its line. */
+typedef struct Comment {
+  uint32_t start, end;
+} Comment;
+typedef Vec(Comment) Comments;
+
 /* An empty arena, for tokens and whatever else is needed until the next call of this, which gives that back. */
 Arena *lexer_temp(Lexer *lx);
 /* Lexes [start, end) of a source. Bad bytes, open strings and open comments give diagnostics; an unfinished
  * string or comment at the end also sets diags->incomplete. Interpolated strings come as
  * INTERP_BEGIN text hole-tokens… INTERP_FORMAT? INTERP_MID … INTERP_END (see tokens.def). */
 Tokens lex(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start, uint32_t end);
+/* As lex, and adds the comments to a list in the arena. */
+Tokens lex_with_comments(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start,
+                         uint32_t end, Comments *comments);
 #endif

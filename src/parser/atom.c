@@ -68,6 +68,7 @@ static Expr *parse_name_expr(Parser *p) {
 
 /* interpolated = BEGIN expr [ FORMAT ] { MID expr [ FORMAT ] } END */
 static Expr *parse_interpolated(Parser *p) {
+  int first = p->pos;
   Span start = token_span(p);
   Expr *e = new_expr(p, E_INTERP, start);
   Vec(InterpPart) parts = {0};
@@ -84,6 +85,7 @@ static Expr *parse_interpolated(Parser *p) {
     vec_push(p->temp, parts, part);
     if (!at(p, TOK_INTERP_MID) && !at(p, TOK_INTERP_END)) fail_expected(p, "`}`", NULL, start, "in this string");
   }
+  note(p, CONSTRUCT_STRING, first);
   e->parts = LIST_KEEP(p, parts);
   e->nparts = parts.len;
   e->span = span_to_here(p, start);
@@ -124,6 +126,7 @@ static Expr *parse_operator_function(Parser *p, Span open) {
     fail_at(p, op_span, "syntax", "there is no such operator", "equality is `=`, inequality `<>`");
   advance(p);
   advance(p);
+  note(p, CONSTRUCT_GROUP, p->pos - 3);
   Span span = span_to_here(p, open);
   if (kind == TOK_ANDAND || kind == TOK_OROR) return lazy_operator(p, kind == TOK_ANDAND ? E_AND : E_OR, span);
   Expr *e = new_expr(p, E_OPERATOR, span);
@@ -146,8 +149,12 @@ static Expr *parse_annotated(Parser *p) {
 
 /* paren = "(" ")" | "(" operator ")" | "(" element { "," element } ")" */
 static Expr *parse_paren(Parser *p) {
+  int first = p->pos;
   Span open = expect(p, TOK_LPAREN, NULL);
-  if (accept(p, TOK_RPAREN)) return new_expr(p, E_UNIT, span_to_here(p, open));
+  if (accept(p, TOK_RPAREN)) {
+    note(p, CONSTRUCT_GROUP, first);
+    return new_expr(p, E_UNIT, span_to_here(p, open));
+  }
   Expr *op = parse_operator_function(p, open);
   if (op) return op;
   int mark = scratch_mark(p);
@@ -156,6 +163,7 @@ static Expr *parse_paren(Parser *p) {
     scratch_push(p, element);
   } while (accept_comma(p, TOK_RPAREN));
   expect_close(p, TOK_RPAREN, open, elements_hint(p));
+  note(p, CONSTRUCT_GROUP, first);
   if (p->scratch.len - mark == 1) {
     Expr *only = p->scratch.data[mark];
     p->scratch.len = mark;
@@ -187,7 +195,7 @@ static Generator *parse_generator(Parser *p) {
 }
 
 /* comprehension = "[" binary "|" generator { "," generator } "]", from the bar on */
-static Expr *parse_comprehension(Parser *p, Span open, Expr *head) {
+static Expr *parse_comprehension(Parser *p, int first, Span open, Expr *head) {
   int mark = scratch_mark(p);
   expect(p, TOK_BAR, NULL);
   do {
@@ -196,6 +204,7 @@ static Expr *parse_comprehension(Parser *p, Span open, Expr *head) {
   } while (accept(p, TOK_COMMA));
   expect_close(p, TOK_RBRACKET, open,
                at(p, TOK_DOTDOT) ? "`i < n` counts from 0, and `i in range a b` from a to b - 1" : NULL);
+  note(p, CONSTRUCT_COMPREHENSION, first);
   Expr *e = new_node(p, E_COMPREHENSION, span_to_here(p, open), 1);
   e->args[0] = head;
   e->gens = scratch_flatten(p, mark, sizeof *e->gens, &e->ngens);
@@ -204,10 +213,14 @@ static Expr *parse_comprehension(Parser *p, Span open, Expr *head) {
 
 /* array = "[" [ binary { "," binary } ] "]" | comprehension */
 static Expr *parse_array(Parser *p) {
+  int begin = p->pos;
   Span open = expect(p, TOK_LBRACKET, NULL);
-  if (accept(p, TOK_RBRACKET)) return new_expr(p, E_ARRAY, span_to_here(p, open));
+  if (accept(p, TOK_RBRACKET)) {
+    note(p, CONSTRUCT_GROUP, begin);
+    return new_expr(p, E_ARRAY, span_to_here(p, open));
+  }
   Expr *first = parse_binary(p);
-  if (at(p, TOK_BAR)) return parse_comprehension(p, open, first);
+  if (at(p, TOK_BAR)) return parse_comprehension(p, begin, open, first);
   int mark = scratch_mark(p);
   scratch_push(p, first);
   while (accept_comma(p, TOK_RBRACKET)) {
@@ -215,6 +228,7 @@ static Expr *parse_array(Parser *p) {
     scratch_push(p, element);
   }
   expect_close(p, TOK_RBRACKET, open, elements_hint(p));
+  note(p, CONSTRUCT_GROUP, begin);
   Expr *e = new_expr(p, E_ARRAY, span_to_here(p, open));
   e->args = scratch_take(p, mark, &e->nargs);
   return e;
@@ -228,11 +242,13 @@ static void parse_fields(Parser *p, Expr *e) {
   Vec(Sym) fields = {0};
   do {
     Span span;
+    int first = p->pos;
     if (at(p, TOK_LBRACKET))
       fail_expected(p, "a field name", "an array with another element is: let mut b = a in b[i] <- x; b", NO_SPAN,
                     NULL);
     Sym field = expect_ident(p, "a field name", &span);
     Expr *value = accept(p, TOK_EQ) ? parse_binary(p) : new_var(p, field, span);
+    note(p, CONSTRUCT_FIELD, first);
     vec_push(p->temp, fields, field);
     scratch_push(p, value);
   } while (accept_comma(p, TOK_RBRACE));
@@ -241,6 +257,7 @@ static void parse_fields(Parser *p, Expr *e) {
 
 /* record = "{" fields "}" | "{" binary "with" fields "}" */
 static Expr *parse_record(Parser *p) {
+  int first = p->pos;
   Span open = expect(p, TOK_LBRACE, NULL);
   if (at(p, TOK_RBRACE))
     fail_expected(p, "a field name", "a record has at least one field; unit is `()`", NO_SPAN, NULL);
@@ -264,6 +281,7 @@ static Expr *parse_record(Parser *p) {
                at(p, TOK_SEMI)    ? "fields are separated by commas"
                : at(p, TOK_COLON) ? "a value of a field follows `=`"
                                   : NULL);
+  note(p, CONSTRUCT_GROUP, first);
   e->args = scratch_take(p, mark, &e->nargs);
   e->span = span_to_here(p, open);
   return e;
@@ -282,7 +300,7 @@ static Expr *parse_branch(Parser *p, Span start) {
 
 /* if = "if" binary "then" binary { "else" "if" binary "then" binary } [ "else" binary ] */
 static Expr *parse_if(Parser *p) {
-  int mark = scratch_mark(p);
+  int mark = scratch_mark(p), first = p->pos;
   Expr *last = NULL;
   do {
     Span start = expect(p, TOK_IF, NULL);
@@ -291,6 +309,7 @@ static Expr *parse_if(Parser *p) {
     if (!accept(p, TOK_ELSE)) break;
     if (!at(p, TOK_IF)) last = parse_binary(p);
   } while (!last);
+  note(p, CONSTRUCT_IF, first);
   Span end = last ? last->span : NO_SPAN;
   while (p->scratch.len > mark) {
     Expr *branch = p->scratch.data[--p->scratch.len];
@@ -306,6 +325,7 @@ static Expr *parse_if(Parser *p) {
 /* case = pattern [ "when" expr ] "->" expr */
 static MatchCase *parse_case(Parser *p) {
   MatchCase *c = NEW(p->temp, MatchCase);
+  int first = p->pos;
   c->span = token_span(p);
   c->pat = parse_pattern(p);
   if (accept(p, TOK_WHEN)) c->guard = parse_expr(p);
@@ -316,12 +336,14 @@ static MatchCase *parse_case(Parser *p) {
          : at(p, TOK_EQ) || at(p, TOK_FATARROW) ? "the value of a case follows `->`"
                                                 : NULL);
   c->body = parse_expr(p);
+  note(p, CONSTRUCT_CASE, first);
   c->span = span_to_here(p, c->span);
   return c;
 }
 
 /* match = "match" expr "with" [ "|" ] case { "|" case } */
 static Expr *parse_match(Parser *p) {
+  int first = p->pos;
   Expr *e = new_node(p, E_MATCH, expect(p, TOK_MATCH, NULL), 1);
   e->args[0] = parse_expr(p);
   expect(p, TOK_WITH, at(p, TOK_BAR) ? "the cases follow `with`: match x with | … -> …" : NULL);
@@ -331,6 +353,7 @@ static Expr *parse_match(Parser *p) {
     MatchCase *c = parse_case(p);
     scratch_push(p, c);
   } while (accept(p, TOK_BAR));
+  note(p, CONSTRUCT_MATCH, first);
   e->cases = scratch_flatten(p, mark, sizeof *e->cases, &e->ncases);
   e->span = span_to_here(p, e->span);
   return e;
@@ -345,18 +368,20 @@ static const char for_in_hint[] = "a loop over elements is written: for x in xs 
 
 /* for_in = "for" pattern "in" binary "do" expr "done", behind the "for" */
 static Expr *parse_for_in(Parser *p, Span start) {
-  int breaks = p->breaks.len;
+  int breaks = p->breaks.len, first = p->pos - 1;
   Pat *pat = parse_pattern(p);
   expect(p, TOK_IN, for_in_hint);
   Expr *xs = parse_binary(p);
   expect(p, TOK_DO, for_in_hint);
   Expr *body = parse_expr(p);
   expect_done(p, start);
+  note(p, CONSTRUCT_LOOP, first);
   return loop_over_elements(p, pat, xs, body, breaks, span_to_here(p, start));
 }
 
 /* for = "for" ( name | "_" ) "=" binary ( "to" | "downto" ) binary "do" expr "done" | for_in */
 static Expr *parse_for(Parser *p) {
+  int first = p->pos;
   Span start = expect(p, TOK_FOR, NULL), name_span;
   bool named = at(p, TOK_IDENT) || at(p, TOK_UNDERSCORE);
   bool is_pattern = at(p, TOK_LPAREN) || at(p, TOK_LBRACE) || at(p, TOK_LBRACKET);
@@ -375,12 +400,14 @@ static Expr *parse_for(Parser *p) {
   expect(p, TOK_DO, for_hint);
   e->args[2] = parse_expr(p);
   expect_done(p, start);
+  note(p, CONSTRUCT_LOOP, first);
   e->span = span_to_here(p, start);
   return loop_of_breaks(p, e, breaks);
 }
 
 /* while = "while" expr "do" expr "done" */
 static Expr *parse_while(Parser *p) {
+  int first = p->pos;
   Span start = expect(p, TOK_WHILE, NULL);
   int breaks = p->breaks.len;
   Expr *e = new_node(p, E_WHILE, start, 2);
@@ -388,6 +415,7 @@ static Expr *parse_while(Parser *p) {
   expect(p, TOK_DO, "a loop is written: while condition do … done");
   e->args[1] = parse_expr(p);
   expect_done(p, start);
+  note(p, CONSTRUCT_LOOP, first);
   e->span = span_to_here(p, start);
   return loop_of_breaks(p, e, breaks);
 }

@@ -121,8 +121,10 @@ static void apply_top(Parser *p) {
     e->args[0] = *top;
     e->op_span = o.span;
     *top = e;
+    note_operation(p, CONSTRUCT_NEGATION, 0, o.span.start);
     return;
   }
+  note_operation(p, CONSTRUCT_CHAIN, o.level, top[-1]->span.start);
   top[-1] = make_operation(p, &o, top[-1], top[0]);
   p->operands.len--;
 }
@@ -172,6 +174,7 @@ static Subscript *parse_subscript(Parser *p) {
 
 /* index = "[" subscript { "," subscript } "]" */
 static Expr *parse_index(Parser *p, Expr *array) {
+  int first = p->pos;
   Span open = expect(p, TOK_LBRACKET, NULL);
   int mark = scratch_mark(p);
   do {
@@ -179,6 +182,7 @@ static Expr *parse_index(Parser *p, Expr *array) {
     scratch_push(p, s);
   } while (accept(p, TOK_COMMA));
   expect_close(p, TOK_RBRACKET, open, NULL);
+  note(p, CONSTRUCT_INDEX, first);
   Expr *e = new_node(p, E_INDEX, span_to_here(p, array->span), 1);
   e->args[0] = array;
   e->subs = scratch_flatten(p, mark, sizeof *e->subs, &e->nsubs);
@@ -214,6 +218,7 @@ static Expr *parse_postfix(Parser *p) {
 static Expr *parse_apply(Parser *p) {
   if (at(p, TOK_LET) || at(p, TOK_FUN)) return parse_expr(p);
   if (!starts_atom(p->tok->kind)) return parse_atom(p);
+  int first = p->pos;
   Expr *fn = parse_postfix(p);
   if (!starts_atom(p->tok->kind)) return fn;
   int mark = scratch_mark(p);
@@ -222,6 +227,7 @@ static Expr *parse_apply(Parser *p) {
     Expr *arg = parse_postfix(p);
     scratch_push(p, arg);
   }
+  note(p, CONSTRUCT_APPLICATION, first);
   Expr *e = new_expr(p, E_APPLY, span_to_here(p, fn->span));
   e->args = scratch_take(p, mark, &e->nargs);
   return e;
@@ -300,6 +306,7 @@ static LetBinding *parse_binding(Parser *p) {
          : at(p, TOK_LT) && b->result  ? "an argument of a type stands before it: int list"
                                        : NULL);
   b->value = parse_expr(p);
+  note(p, CONSTRUCT_BINDING, start_pos);
   b->has_params = nparams > 0;
   if (nparams) b->value = make_fun(p, params, nparams, b->value, start);
   b->span = span_to_here(p, start);
@@ -309,6 +316,7 @@ static LetBinding *parse_binding(Parser *p) {
 /* let_head = "let" [ "rec" ] binding { "and" binding } */
 Expr *parse_let_head(Parser *p) {
   enter(p);
+  int first = p->pos;
   Expr *e = new_node(p, E_LET, expect(p, TOK_LET, NULL), 1);
   e->rec = accept(p, TOK_REC);
   int mark = scratch_mark(p);
@@ -317,6 +325,7 @@ Expr *parse_let_head(Parser *p) {
     scratch_push(p, b);
   } while (accept(p, TOK_AND));
   e->lets = scratch_flatten(p, mark, sizeof *e->lets, &e->nlets);
+  note(p, CONSTRUCT_LET, first);
   leave(p);
   return e;
 }
@@ -365,7 +374,7 @@ static _Noreturn void fail_missing_in(Parser *p, Span let) {
 /* expr = let_head "in" expr | "fun" params "->" expr | binary [ ";" [ expr ] ] */
 Expr *parse_expr(Parser *p) {
   enter(p);
-  int mark = scratch_mark(p);
+  int mark = scratch_mark(p), first = p->pos;
   for (;;) {
     if (at(p, TOK_LET)) {
       Expr *let = parse_let_head(p);
@@ -381,6 +390,7 @@ Expr *parse_expr(Parser *p) {
       if (more) advance(p);
       if (!more || ends_sequence(p->tok->kind)) {
         leave(p);
+        if (more || p->scratch.len > mark) note(p, CONSTRUCT_BLOCK, first);
         return close_heads(p, mark, e);
       }
       Expr *seq = new_node(p, E_SEQ, e->span, 2);

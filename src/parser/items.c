@@ -79,9 +79,11 @@ static Item *parse_foreign(Parser *p) {
 static Item *parse_test(Parser *p) {
   Item *item = new_item(p, I_TEST);
   take_word(p);
+  int first = p->pos;
   item->text = expect_string(p, "the name of the test as a string", "a test is written: test \"name\" = condition");
   expect(p, TOK_EQ, "a test is written: test \"name\" = condition");
   item->expr = parse_expr(p);
+  note(p, CONSTRUCT_BINDING, first);
   return item;
 }
 
@@ -89,10 +91,12 @@ static Item *parse_test(Parser *p) {
 static Item *parse_bench(Parser *p) {
   Item *item = new_item(p, I_BENCH);
   take_word(p);
+  int first = p->pos;
   item->text = p->tok->text;
   advance(p);
   advance(p);
   item->expr = parse_expr(p);
+  note(p, CONSTRUCT_BINDING, first);
   return item;
 }
 
@@ -100,8 +104,10 @@ static Item *parse_bench(Parser *p) {
 static Item *parse_derivative_rule(Parser *p, ItemKind kind) {
   Item *item = new_item(p, kind);
   take_word(p);
+  int first = p->pos;
   item->name = expect_function(p);
   item->expr = parse_rule(p, item->name.span);
+  note(p, CONSTRUCT_BINDING, first);
   return item;
 }
 
@@ -112,7 +118,9 @@ static Item *parse_types(Parser *p) {
   Vec(TypeDecl) decls = {0};
   do {
     TypeDecl d = {0};
+    int first = p->pos;
     parse_type_decl(p, &d);
+    note(p, CONSTRUCT_DECLARATION, first);
     vec_push(p->temp, decls, d);
   } while (accept(p, TOK_AND));
   item->types = LIST_KEEP(p, decls);
@@ -123,11 +131,13 @@ static Item *parse_types(Parser *p) {
 /* let = let_head (a definition) | let_head "in" expr (an expression) */
 static Item *parse_let_item(Parser *p) {
   Item *item = new_item(p, I_LET);
+  int first = p->pos;
   Expr *let = parse_let_head(p);
   if (accept(p, TOK_IN)) {
     item->kind = I_EXPR;
     item->expr = let;
     let->args[0] = parse_expr(p);
+    note(p, CONSTRUCT_BLOCK, first);
     let->span = span_to_here(p, let->span);
     return item;
   }

@@ -103,6 +103,31 @@ void enter(Parser *p) {
     fail_at(p, token_span(p), "nesting", "this is nested too deeply", "name inner parts with `let`");
 }
 
+/* ---- Constructs ------------------------------------------------------------------- */
+
+static void add_construct(Parser *p, ConstructKind kind, int level, int first) {
+  vec_push(p->temp, *p->constructs, ((Construct){kind, level, first, p->pos}));
+}
+
+void note(Parser *p, ConstructKind kind, int first) {
+  if (p->constructs) add_construct(p, kind, 0, first);
+}
+
+/* The token that begins at the byte. */
+static int token_at(const Parser *p, uint32_t start) {
+  int low = 0, high = p->ntokens - 1;
+  while (low < high) {
+    int middle = low + (high - low) / 2;
+    if (p->tokens[middle].start < start) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+void note_operation(Parser *p, ConstructKind kind, int level, uint32_t start) {
+  if (p->constructs) add_construct(p, kind, level, token_at(p, start));
+}
+
 /* ---- Lists and names ------------------------------------------------------------ */
 
 void scratch_push(Parser *p, void *node) { vec_push(p->temp, p->scratch, node); }
@@ -191,7 +216,9 @@ static void parse_items(Parser *p, Program *program) {
   while (p->pos < p->ntokens) {
     begin_item(p);
     if (setjmp(p->recover) == 0) {
+      int first = p->pos;
       Item *item = parse_item(p);
+      note(p, CONSTRUCT_ITEM, first);
       refuse_breaks(p, 0, "`break` stands in no loop");
       if (!p->failed) vec_push(p->diags->arena, program->items, item);
     }
@@ -199,15 +226,17 @@ static void parse_items(Parser *p, Program *program) {
   }
 }
 
-/* Parses bytes [start, end) into *program, whose source is known. The tokens live until the lexer is used again. */
+/* Parses bytes [start, end) into *program, whose source is known. The tokens, and the comments and constructs of
+ * *structure, live until the lexer is used again; NULL: nobody asks for these. */
 static Tokens parse_into(Program *program, Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t start,
-                         uint32_t end) {
+                         uint32_t end, Structure *structure) {
   Phase before = phase_enter(arena->heap, PHASE_PARSE);
   int errors = diags->errors;
   bool incomplete = diags->incomplete;
   diags->incomplete = false;
   Arena *temp = lexer_temp(lx);
-  Tokens tokens = lex(lx, temp, syms, diags, program->source, start, end);
+  Comments *comments = structure ? &structure->comments : NULL;
+  Tokens tokens = lex_with_comments(lx, temp, syms, diags, program->source, start, end, comments);
   Parser *p = NEW(temp, Parser);
   p->arena = arena;
   p->temp = temp;
@@ -220,6 +249,7 @@ static Tokens parse_into(Program *program, Lexer *lx, Arena *arena, SymTable *sy
   p->tokens = tokens.data;
   p->ntokens = tokens.len - 1;
   p->cut_off = diags->incomplete;
+  if (structure) p->constructs = &structure->constructs;
   parse_items(p, program);
   if (diags->errors > errors + 1) diags->incomplete = false;
   diags->incomplete |= incomplete;
@@ -231,14 +261,32 @@ Program *parse_range(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint
                      uint32_t end) {
   Program *program = NEW(diags->arena, Program);
   program->source = source;
-  parse_into(program, lx, arena, syms, diags, start, end);
+  parse_into(program, lx, arena, syms, diags, start, end, NULL);
   lexer_temp(lx);
   return program;
 }
 
 Tokens parse_tokens(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source) {
   Program program = {.source = source};
-  return parse_into(&program, lx, arena, syms, diags, 0, (uint32_t)sources_get(diags->sources, source)->len);
+  return parse_into(&program, lx, arena, syms, diags, 0, (uint32_t)sources_get(diags->sources, source)->len, NULL);
+}
+
+/* Copies a list to the arena. */
+#define KEEP(arena, v)                                                                                                 \
+  ((v).data = memcpy(arena_alloc((arena), sizeof *(v).data * (size_t)(v).len + 1),                                     \
+                     (v).data ? (const void *)(v).data : "", sizeof *(v).data * (size_t)(v).len),                      \
+   (v).cap = (v).len)
+
+void parse_structure(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, Structure *out) {
+  Program program = {.source = source};
+  uint32_t end = (uint32_t)sources_get(diags->sources, source)->len;
+  *out = (Structure){0};
+  Tokens t = parse_into(&program, lx, arena, syms, diags, 0, end, out);
+  out->tokens.len = t.len - 1;
+  out->tokens.data = memcpy(NEW_ARRAY(arena, Token, t.len), t.data, sizeof *t.data * (size_t)t.len);
+  KEEP(arena, out->comments);
+  KEEP(arena, out->constructs);
+  lexer_temp(lx);
 }
 
 Program *parse_program(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source) {

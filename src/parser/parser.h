@@ -55,6 +55,42 @@ int index_find(const ItemIndex *index, IndexSpace space, const char *name);
 /* Parses bytes [start, end) of a source, which hold whole items. */
 Program *parse_range(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, uint32_t start,
                      uint32_t end);
+/* What the formatter needs of a source, and the tree doesn't tell: the tree has no comments, and other nodes than the
+ * text where that is an abbreviation (sugar.c). */
+typedef enum ConstructKind {
+  CONSTRUCT_ITEM,
+  CONSTRUCT_DECLARATION,   /* of one type: params name = … */
+  CONSTRUCT_LET,           /* let … and …, up to before `in` */
+  CONSTRUCT_BINDING,       /* params = value; also of a rule, a test and a benchmark */
+  CONSTRUCT_BLOCK,         /* heads `let … in`, `fun … ->`, and statements between `;` */
+  CONSTRUCT_CHAIN,         /* operands and an operator of one level */
+  CONSTRUCT_NEGATION,      /* - operand */
+  CONSTRUCT_APPLICATION,   /* function and arguments */
+  CONSTRUCT_INDEX,         /* [ … ] directly behind an array or a type */
+  CONSTRUCT_GROUP,         /* any other brackets with what is in them */
+  CONSTRUCT_COMPREHENSION, /* [ head | generators ] */
+  CONSTRUCT_FIELD,         /* name = value */
+  CONSTRUCT_STRING,        /* $"…{…}…" */
+  CONSTRUCT_IF,            /* if … then … else if … else … */
+  CONSTRUCT_MATCH,
+  CONSTRUCT_CASE, /* pattern when … -> value */
+  CONSTRUCT_LOOP,
+  CONSTRUCT_PATTERN, /* with `::`, `|` or `as` */
+  CONSTRUCT_TYPE     /* with `->` or `*` */
+} ConstructKind;
+typedef struct Construct {
+  ConstructKind kind;
+  int level;      /* CHAIN: of its operators, larger binds stronger */
+  int first, end; /* tokens [first, end) */
+} Construct;
+typedef Vec(Construct) Constructs;
+typedef struct Structure {
+  Tokens tokens; /* without the TOK_EOF */
+  Comments comments;
+  Constructs constructs; /* each when it ends, so what is in it stands before it; of one token there need be none */
+} Structure;
+/* Parses the whole source for its structure, which lives as long as the arena. */
+void parse_structure(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, Structure *out);
 /* Parses the whole source for its tokens alone, which end with TOK_EOF, have their roles, and live until the lexer is
  * used again. */
 Tokens parse_tokens(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source);

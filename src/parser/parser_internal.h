@@ -37,6 +37,7 @@ typedef struct Parser {
   Vec(Expr *) operands; /* of parse_binary */
   Vec(Expr *) breaks;   /* that no loop has yet */
   Vec(Operator) operators;
+  Constructs *constructs; /* where they are noted; NULL: nobody asks */
 } Parser;
 
 /* ---- Tokens (parser.c) ---- */
@@ -74,6 +75,11 @@ const char *habit_hint(const Parser *p);
 const char *operand_hint(const Parser *p);
 /* Goes back to the first token that looks like the body of a `let` whose `in` is missing, if there is one. */
 bool step_to_line_of_body(Parser *p, Span let);
+
+/* ---- Constructs (parser.c) ---- */
+/* The tokens from `first` up to before the current one are a construct of the kind. */
+void note(Parser *p, ConstructKind kind, int first);
+void note_operation(Parser *p, ConstructKind kind, int level, uint32_t start); /* start: byte at which it begins */
 
 /* ---- Lists (parser.c) ---- */
 static inline int scratch_mark(const Parser *p) { return p->scratch.len; }

@@ -48,12 +48,14 @@ bool starts_atom_pattern(TokenKind kind) {
 /* number = [ "-" ] ( int | float ) */
 static Pat *parse_number_pattern(Parser *p) {
   Span start = token_span(p);
+  int first = p->pos;
   bool negative = accept(p, TOK_MINUS);
   if (!at(p, TOK_INT) && !at(p, TOK_FLOAT)) fail_expected(p, "a number", NULL, NO_SPAN, NULL);
   Pat *pat = new_pat(p, at(p, TOK_INT) ? P_INT : P_FLOAT, start);
   pat->i = negative ? (int64_t)(0 - (uint64_t)p->tok->i) : p->tok->i;
   pat->f = negative ? -p->tok->f : p->tok->f;
   advance(p);
+  if (negative) note(p, CONSTRUCT_NEGATION, first);
   pat->span = span_to_here(p, start);
   return pat;
 }
@@ -75,14 +77,19 @@ static Pat *parse_annotated(Parser *p) {
 
 /* paren = "(" ")" | "(" element ")" | "(" element { "," element } ")" */
 static Pat *parse_paren_pattern(Parser *p) {
+  int first = p->pos;
   Span open = expect(p, TOK_LPAREN, NULL);
-  if (accept(p, TOK_RPAREN)) return new_pat(p, P_UNIT, span_to_here(p, open));
+  if (accept(p, TOK_RPAREN)) {
+    note(p, CONSTRUCT_GROUP, first);
+    return new_pat(p, P_UNIT, span_to_here(p, open));
+  }
   int mark = scratch_mark(p);
   do {
     Pat *element = parse_annotated(p);
     scratch_push(p, element);
   } while (accept(p, TOK_COMMA));
   expect_close(p, TOK_RPAREN, open, close_hint(p, "a tuple is written with commas: (a, b)"));
+  note(p, CONSTRUCT_GROUP, first);
   if (p->scratch.len - mark == 1) {
     Pat *only = p->scratch.data[mark];
     p->scratch.len = mark;
@@ -95,6 +102,7 @@ static Pat *parse_paren_pattern(Parser *p) {
 
 /* array = "[" [ pattern { "," pattern } ] "]" */
 static Pat *parse_array_pattern(Parser *p) {
+  int first = p->pos;
   Span open = expect(p, TOK_LBRACKET, NULL);
   int mark = scratch_mark(p);
   if (!at(p, TOK_RBRACKET)) {
@@ -104,6 +112,7 @@ static Pat *parse_array_pattern(Parser *p) {
     } while (accept(p, TOK_COMMA));
   }
   expect_close(p, TOK_RBRACKET, open, close_hint(p, "elements are separated by commas"));
+  note(p, CONSTRUCT_GROUP, first);
   Pat *pat = new_pat(p, P_ARRAY, span_to_here(p, open));
   pat->args = scratch_take(p, mark, &pat->nargs);
   return pat;
@@ -111,6 +120,7 @@ static Pat *parse_array_pattern(Parser *p) {
 
 /* record = "{" [ field { "," field } ] [ ".." ] "}"    field = name [ "=" pattern ] */
 static Pat *parse_record_pattern(Parser *p) {
+  int first = p->pos;
   Span open = expect(p, TOK_LBRACE, NULL);
   Pat *pat = new_pat(p, P_RECORD, open);
   int mark = scratch_mark(p), n;
@@ -127,6 +137,7 @@ static Pat *parse_record_pattern(Parser *p) {
     scratch_push(p, value);
   } while (accept(p, TOK_COMMA));
   expect_close(p, TOK_RBRACE, open, close_hint(p, "fields are separated by commas"));
+  note(p, CONSTRUCT_GROUP, first);
   pat->args = scratch_take(p, mark, &n);
   pat->nargs = n;
   pat->fields = LIST_KEEP(p, fields);
@@ -224,6 +235,7 @@ static Pat *parse_cons_pattern(Parser *p) {
 
 Pat *parse_pattern(Parser *p) {
   enter(p);
+  int first = p->pos;
   Pat *pat = parse_cons_pattern(p);
   while (accept(p, TOK_BAR)) {
     Pat *right = parse_cons_pattern(p);
@@ -240,6 +252,7 @@ Pat *parse_pattern(Parser *p) {
     named->args[0] = pat;
     pat = named;
   }
+  note(p, CONSTRUCT_PATTERN, first);
   leave(p);
   return pat;
 }

@@ -30,6 +30,7 @@ static TypeExpr **one_arg(Parser *p, TypeExpr *arg) {
 
 /* record = "{" [ field { "," field } ] [ ".." ] "}"    field = name ":" type */
 static TypeExpr *parse_record_type(Parser *p) {
+  int first = p->pos;
   Span open = expect(p, TOK_LBRACE, NULL);
   int mark = scratch_mark(p);
   bool more = false;
@@ -45,6 +46,7 @@ static TypeExpr *parse_record_type(Parser *p) {
     scratch_push(p, t);
   } while (accept(p, TOK_COMMA));
   expect_close(p, TOK_RBRACE, open, at(p, TOK_SEMI) ? "fields are separated by commas" : NULL);
+  note(p, CONSTRUCT_GROUP, first);
   int n;
   void **pairs = scratch_take(p, mark, &n);
   TypeExpr *t = new_type(p, TE_RECORD, span_to_here(p, open), NEW_ARRAY(p->arena, TypeExpr *, n / 2), n / 2);
@@ -68,6 +70,7 @@ static TypeExpr *parse_type_name(Parser *p, Span start, TypeExpr **args, int nar
 
 /* "(" type [ "as" tyvar ] ")" | "(" type { "," type } ")" name — which they are the arguments of */
 static TypeExpr *parse_paren_type(Parser *p) {
+  int first = p->pos;
   Span open = expect(p, TOK_LPAREN, NULL);
   int mark = scratch_mark(p), n;
   do {
@@ -78,6 +81,7 @@ static TypeExpr *parse_paren_type(Parser *p) {
   Name name = {.name = p->tok->text, .span = token_span(p)};
   if (named) expect(p, TOK_TYVAR, "the name of a type is a variable: ({w : float, ..} as 'r)");
   expect_close(p, TOK_RPAREN, open, NULL);
+  note(p, CONSTRUCT_GROUP, first);
   TypeExpr **args = scratch_take(p, mark, &n);
   if (named) {
     TypeExpr *t = new_type(p, TE_AS, span_to_here(p, open), args, 1);
@@ -118,10 +122,12 @@ static TypeExpr *parse_postfix_type(Parser *p) {
   for (;;) {
     if (at(p, TOK_LBRACKET)) {
       Span open = token_span(p);
+      int first = p->pos;
       advance(p);
       bool dims = at(p, TOK_COMMA) || at(p, TOK_SEMI);
       expect_close(p, TOK_RBRACKET, open,
                    dims ? "a matrix has the type `float[][]`" : "an array type is written `float[]`");
+      note(p, CONSTRUCT_INDEX, first);
       t = new_type(p, TE_ARRAY, span_to_here(p, start), one_arg(p, t), 1);
     } else if (at(p, TOK_IDENT) || at(p, TOK_UPPER)) {
       t = parse_type_name(p, start, one_arg(p, t), 1);
@@ -147,11 +153,12 @@ static TypeExpr *parse_tuple_type(Parser *p) {
 
 static TypeExpr *parse_arrow(Parser *p) {
   enter(p);
-  int mark = scratch_mark(p), n;
+  int mark = scratch_mark(p), n, first = p->pos;
   do {
     TypeExpr *t = parse_tuple_type(p);
     scratch_push(p, t);
   } while (accept(p, TOK_ARROW));
+  note(p, CONSTRUCT_TYPE, first);
   TypeExpr **parts = scratch_take(p, mark, &n);
   TypeExpr *result = parts[n - 1];
   for (int i = n - 2; i >= 0; i--) {
@@ -192,6 +199,7 @@ static bool at_key_mark(Parser *p) {
  * param = [ "key" ] tyvar */
 static void parse_type_params(Parser *p, TypeDecl *d) {
   Span open = token_span(p);
+  int first = p->pos;
   bool several = accept(p, TOK_LPAREN);
   if (!several && !at(p, TOK_TYVAR) && !at_key_mark(p)) return;
   Vec(Sym) params = {0};
@@ -204,7 +212,10 @@ static void parse_type_params(Parser *p, TypeDecl *d) {
     vec_push(p->temp, params, name);
     vec_push(p->temp, keys, key);
   } while (several && accept(p, TOK_COMMA));
-  if (several) expect_close(p, TOK_RPAREN, open, NULL);
+  if (several) {
+    expect_close(p, TOK_RPAREN, open, NULL);
+    note(p, CONSTRUCT_GROUP, first);
+  }
   d->params = LIST_KEEP(p, params);
   d->keys = LIST_KEEP(p, keys);
   d->nparams = params.len;

@@ -414,6 +414,22 @@ static void test_parts(void) {
   atled_free(vm);
 }
 
+/* Names, types and imports aren't looked at; an error of the syntax gives no text, and the VM goes on. */
+static void test_format(void) {
+  AtledVM *vm = atled_new(NULL);
+  const char *text;
+  CHECK(atled_format(vm, "a", "open  None   # words\nlet x=1+true", &text) == ATLED_OK);
+  CHECK_STR(text, "open None    # words\nlet x = 1 + true\n");
+  CHECK(atled_format(vm, "b", "let x = 1\nlet  y = )", &text) == ATLED_COMPILE_ERROR && !text);
+  CHECK(atled_diagnostic_count(vm) == 1 && atled_diagnostic(vm, 0)->line == 2);
+  CHECK_STR(atled_diagnostic(vm, 0)->file, "b");
+  CHECK(atled_format(vm, NULL, "", &text) == ATLED_OK);
+  CHECK_STR(text, "");
+  CHECK(atled_eval(vm, "c", "let x = 1") == ATLED_OK && atled_format(vm, "c", "print   x", &text) == ATLED_OK);
+  CHECK_STR(text, "print x\n");
+  atled_free(vm);
+}
+
 int main(void) {
   CHECK(strlen(atled_version()) >= 5);
   for (int jit = ATLED_JIT_AUTO; jit <= ATLED_JIT_ALWAYS; jit++) {
@@ -428,5 +444,6 @@ int main(void) {
   }
   test_allocator();
   test_parts();
+  test_format();
   return check_result();
 }

@@ -130,6 +130,11 @@ static void each_text(AtledVM *vm, const char *text) {
   for (int i = 0; i < n; i++)
     CHECK(parts[i].start < parts[i].end && parts[i].end <= strlen(text) &&
           (i == 0 || parts[i - 1].end <= parts[i].start));
+  if (CALL(vm, atled_format(vm, text, text, &out)) == ATLED_OK) {
+    char *formatted = strdup(out);
+    CHECK(formatted && CALL(vm, atled_format(vm, text, formatted, &out)) == ATLED_OK && strcmp(out, formatted) == 0);
+    free(formatted);
+  }
   CHECK(atled_complete(vm, text, &start, &names) >= 0 && start <= strlen(text));
   for (int i = -1; i <= atled_diagnostic_count(vm); i++)
     CHECK(!atled_diagnostic(vm, i) == (i < 0 || i == atled_diagnostic_count(vm)));
@@ -480,6 +485,12 @@ static void test_views(void) {
   CHECK(CALL(vm, atled_items(vm, "1", NULL, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_parts(vm, NULL, NULL, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_parts(vm, "1", NULL, NULL)) == ATLED_BAD_ARGUMENT);
+  const char *out;
+  CHECK(CALL(vm, atled_format(vm, NULL, NULL, &out)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_format(vm, NULL, "1", NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_format(vm, NULL, "1", &out)) == ATLED_OK && strcmp(out, "1\n") == 0);
+  CHECK(CALL(vm, atled_format(vm, NULL, "1 +", &out)) == ATLED_INCOMPLETE && !out);
+  CHECK(CALL(vm, atled_format(vm, NULL, ")", &out)) == ATLED_COMPILE_ERROR && !out);
   atled_free(vm);
 }
 
@@ -678,6 +689,7 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_items(vm, "1", &starts, &count));
   const AtledPart *parts;
   REFUSED(atled_parts(vm, "1", &parts, &count));
+  REFUSED(atled_format(vm, "a", "1", &out));
   CHECK(atled_complete(vm, "m", &start, &names) == 0 && !atled_result_view(vm, 0, NULL, &result));
   atled_release(in->f);
   atled_free(vm);
