@@ -67,7 +67,7 @@ class Piped(unittest.TestCase):
         self.transcript(
             (":type Optim.lbfgs", "diff 'a => Optim.options -> ('a -> float) -> 'a -> 'a Optim.optimum\n"),
             (":type Map.get", "ord 'a => 'a -> ('a, 'b) Map.t -> 'b option\n"),
-            (":info Map.Empty", "constructor Map.Empty : ('a, 'b) Map.t\ndefined in Map.atl, line 11\n"),
+            (":info Map.Empty", "constructor Map.Empty : ('a, 'b) Map.t\ndefined in Map.atl, line 10\n"),
             ("let o = {Ode.defaults with rtol = 0.5}", "o : Ode.options =\n  {atol = 1e-08,\n   checkpoints = 0,\n   first_step = 0.0,\n   max_steps = 100000,\n   rtol = 0.5}\n"),
             ("let m = Map.of_array [(1, Set.of_array [true])]", "m : (int, bool Set.t) Map.t = Map.of_array [(1, Set.of_array [true])]\n"),
             ('import "points.atl" as P', ""),

@@ -12,7 +12,7 @@
  * All depends on the nodes and on which gaps are broken before the line, so that lines are laid out in order. */
 #include "format/format_internal.h"
 
-enum { FAR_RIGHT = 40 }; /* what stands further right in brackets isn't aligned */
+enum { FAR_RIGHT = 24 }; /* what stands further right in brackets isn't aligned */
 
 /* ---- By the sort of node ---------------------------------------------------------- */
 
