@@ -22,13 +22,17 @@ static bool give_up(Replacement *r) {
   return false;
 }
 
-/* Rights of the file that is there; of a new one those that the process gives. */
-static mode_t rights_for(const char *path) {
+/* Owner, where the system lets us, and rights of the file that is there; of a new one those that the process gives. */
+static void give_rights(int fd, const char *path) {
   struct stat st;
-  if (stat(path, &st) == 0) return st.st_mode & 07777;
+  if (stat(path, &st) == 0) {
+    if (fchown(fd, st.st_uid, st.st_gid) != 0) errno = 0;
+    fchmod(fd, st.st_mode & 07777);
+    return;
+  }
   mode_t mask = umask(0);
   umask(mask);
-  return 0666 & ~mask;
+  fchmod(fd, 0666 & ~mask);
 }
 
 FILE *replacement_begin(Replacement *r, const char *path) {
@@ -46,7 +50,7 @@ FILE *replacement_begin(Replacement *r, const char *path) {
     r->temporary = NULL;
     return NULL;
   }
-  fchmod(fd, rights_for(r->path));
+  give_rights(fd, r->path);
   r->file = fdopen(fd, "w");
   if (!r->file) r->error = errno, close(fd);
   return r->file;

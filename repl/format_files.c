@@ -11,6 +11,7 @@
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int not_written(const char *path) {
   fprintf(stderr, "atled: can't write `%s`: %s\n", path, strerror(errno));
@@ -18,6 +19,7 @@ static int not_written(const char *path) {
 }
 
 static int replace(const char *path, const char *text) {
+  if (access(path, W_OK) != 0) return not_written(path);
   Replacement r;
   FILE *f = replacement_begin(&r, path);
   if (f) fputs(text, f);
@@ -92,7 +94,7 @@ static int format_path(const Options *o, char *path) {
 
 int format_files(const Options *o) {
   int worst = 0;
-  for (int i = 0; i < o->nrest && !ending_seen(); i++) {
+  for (int i = 0; i < o->nrest && !interrupt_seen() && !ending_seen(); i++) {
     int status = format_path(o, o->rest[i]);
     if (status > worst) worst = status;
   }

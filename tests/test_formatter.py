@@ -158,12 +158,28 @@ def check_files(exe, folder):
     expect("text", path.read_text(), "let x = 1\n")
     expect("rights", path.stat().st_mode & 0o777, 0o640)
     expect("link", link.is_symlink(), True)
+    check_owner(exe, path)
     expect("texts in the folder", [(inner / n).read_text() for n in ("b.atl", "c.txt", ".hidden/d.atl")], ["let y = 1\n"] + 2 * ["let  y=1"])
     expect("names", sorted(p.name for p in folder.iterdir()), ["a.atl", "inner", "link.atl"])
     before = path.stat()
     expect("fmt again", run(exe, "fmt", path).returncode, 0)
     expect("a file that doesn't change", path.stat().st_mtime_ns, before.st_mtime_ns)
     expect("--check of it", run(exe, "fmt", "--check", path).returncode, 0)
+
+
+def check_owner(exe, path):
+    """Nobody but the superuser can give a file away, or write one without the right."""
+    path.write_text("let  x=1\n")
+    if os.getuid() == 0:
+        os.chown(path, 1, 1)
+        expect("fmt of another's file", run(exe, "fmt", path).returncode, 0)
+        expect("owner", (path.stat().st_uid, path.stat().st_gid), (1, 1))
+        return
+    path.chmod(0o440)
+    r = run(exe, "fmt", path)
+    expect("fmt without the right", (r.returncode, b"can't write" in r.stderr, path.read_text()), (74, True, "let  x=1\n"))
+    path.chmod(0o640)
+    run(exe, "fmt", path)
 
 
 def check_streams(exe, folder):

@@ -10,6 +10,7 @@
 typedef enum SlowCall {
   EVAL, /* the program is evaluated */
   CHECK_ONLY,
+  FORMAT,
   IR,
   TYPE,   /* of the expression */
   GET,    /* the expression at float -> float */
@@ -37,6 +38,10 @@ static const Slow slow_programs[] = {
     {"parse: a long list", EVAL, 0, 600000, "let l = [1", ", $i", "]", false},
     {"parse: errors", EVAL, 0, 300000, "", "let = 3 +\nlet v$i = = 2\n", "", false},
     {"parse: a table of records", EVAL, 0, 200000, "let l = [{a = 0, b = 1.5}", ", {a = $i, b = 2.5}", "]", false},
+    {"format: a long list", FORMAT, 0, 600000, "let l = [1", ", $i", "]", false},
+    {"format: many items", FORMAT, 0, 200000, "", "let v$i = if ($i+2)>3 then v else f x # a comment\n", "0", false},
+    {"format: long lines", FORMAT, 0, 4000, "", "let v$i = f (g [x, y, z, x, y, z, x, y, z]) (h {a = 1, b = 2, c = 3}) + f (g [x, y, z, x, y, z]) * (if x then y else z)\n", "0", false},
+    {"format: comments", FORMAT, 0, 500000, "let l = [1", ", (* $i *) # and\n 2", "]", false},
     /* ---- names and types ---- */
     {"check: many functions", CHECK_ONLY, 0, 60000, "let f0 x = x\n", "let f$i x y = f$j (x, y)  \n", "", false},
     {"check: large types again", CHECK_ONLY, 0, 4000, "let p x = let a = (x, x, x, x) in let b = (a, a, a, a) in let c = (b, b, b, b) in let d = (c, c, c, c) in (d, d, d, d)\n", "let v$i = (p 1, p 1.0)\n", "", false},

@@ -10,7 +10,16 @@ static const char *const program = "type t = A of float | B of string\n"
                                    "let l = A (grad f 2.0) :: B (show [1, 2]) :: Nil\n"
                                    "let g = match l with | A x :: _ -> fun y -> x * y | _ -> fun y -> y\n";
 
-static int64_t sweep(int64_t from, int64_t step) {
+static AtledStatus evaluate(AtledVM *vm) { return atled_eval(vm, "oom", program); }
+
+static AtledStatus format(AtledVM *vm) {
+  const char *text;
+  AtledStatus status = atled_format(vm, "oom", program, &text);
+  CHECK(!text == (status != ATLED_OK));
+  return status;
+}
+
+static int64_t sweep(AtledStatus (*work)(AtledVM *vm), int64_t from, int64_t step) {
   AtledConfig config;
   atled_config_init(&config);
   config.jit = ATLED_JIT_OFF;
@@ -18,7 +27,7 @@ static int64_t sweep(int64_t from, int64_t step) {
     AtledVM *vm = atled_new(&config);
     if (!vm) return -1;
     atled_fail_allocation(vm, n);
-    AtledStatus status = atled_eval(vm, "oom", program);
+    AtledStatus status = work(vm);
     atled_fail_allocation(vm, 0);
     CHECK(status == ATLED_OK || status == ATLED_NO_MEMORY);
     if (status == ATLED_NO_MEMORY) {
@@ -44,7 +53,8 @@ static void small_limits(void) {
 }
 
 int main(void) {
-  CHECK(sweep(1, 1) > 0);
+  CHECK(sweep(evaluate, 1, 1) > 0);
+  CHECK(sweep(format, 1, 1) > 0);
   small_limits();
   return check_result();
 }

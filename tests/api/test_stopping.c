@@ -137,6 +137,7 @@ static AtledStatus carry_out(const Stop *s, AtledVM *vm, AtledFunction *f) {
     return atled_call(f, &arg, 1, NULL);
   }
   case CHECK_ONLY: return atled_check(vm, "slow", s->source);
+  case FORMAT: return atled_format(vm, "slow", s->source, &text);
   case IR: return atled_ir(vm, "slow", s->source, ATLED_STAGE_FINAL, false, NULL, &text);
   case TYPE: return atled_type(vm, s->source, &text);
   case GET:
