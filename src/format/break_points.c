@@ -40,12 +40,12 @@ static Break in_brackets(const Formatter *f, int node, int i) {
   const Node *n = &f->nodes[node];
   bool opening = i == n->first + 1, closing = i == n->end - 1;
   if (opening && closing) return never;
+  if (closing) return kept(f->gaps[n->first + 1].broken && n->kind != CONSTRUCT_INDEX);
+  if (opening) return kept(n->kind != CONSTRUCT_INDEX);
   if (n->kind == CONSTRUCT_COMPREHENSION) {
     if (is_own(f, node, i, TOK_BAR)) return fill(0);
     return is_own(f, node, i - 1, TOK_COMMA) ? fill(1) : never;
   }
-  if (closing) return kept(f->gaps[n->first + 1].broken && n->kind == CONSTRUCT_GROUP);
-  if (opening) return kept(n->kind == CONSTRUCT_GROUP);
   if (is_own(f, node, i - 1, TOK_WITH)) return fill(0);
   return is_own(f, node, i - 1, TOK_COMMA) ? fill(0) : never;
 }

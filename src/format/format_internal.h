@@ -20,6 +20,7 @@ typedef struct Node {
   int own;        /* where its first token would stand if it began a line */
   int column;     /* brackets: of the opening one */
   int base;       /* brackets: what the lines in them are indented from, unless they are aligned */
+  int line;       /* brackets: the base where they end their line */
   int content;    /* brackets: where what stands in them begins a line */
   int outer_base; /* brackets: Formatter.base before them */
 } Node;
@@ -57,6 +58,7 @@ typedef struct Formatter {
   int *columns;    /* where each token was placed, and where it ends */
   int *ends;
   int base; /* what the content of brackets that the line leaves open is indented from */
+  int line; /* the base at the beginning of the line */
 } Formatter;
 
 static inline TokenKind kind_at(const Formatter *f, int i) { return i >= 0 && i < f->n ? f->tokens[i].kind : TOK_EOF; }

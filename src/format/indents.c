@@ -18,8 +18,9 @@ enum { FAR_RIGHT = 24 }; /* what stands further right in brackets isn't aligned 
 
 static int in_brackets(const Formatter *f, const Node *n, int node, int i) {
   if (i == n->end - 1) return n->base;
-  if (n->kind == CONSTRUCT_COMPREHENSION && is_own(f, node, i, TOK_BAR)) return n->column;
-  return i == n->first + 1 ? n->base + INDENT : n->content;
+  bool opened = f->gaps[n->first + 1].broken;
+  if (n->kind == CONSTRUCT_COMPREHENSION && is_own(f, node, i, TOK_BAR) && !opened) return n->column;
+  return i == n->first + 1 ? n->line + INDENT : n->content;
 }
 
 static int in_chain(const Formatter *f, const Node *n, int node, int i) {
@@ -99,7 +100,7 @@ static bool is_last_function(const Formatter *f, const Node *n, int i) {
 
 /* Token i is the first one in the brackets. */
 static void place_content(Formatter *f, Node *n, int i, int column) {
-  if (f->gaps[i].broken) n->content = n->base + INDENT;
+  if (f->gaps[i].broken) n->base = n->line, n->content = n->base + INDENT;
   else if (is_last_function(f, n, i)) n->content = n->base;
   else if (column - n->base > FAR_RIGHT) n->content = n->base + INDENT;
   else n->content = f->base = column;
@@ -111,21 +112,34 @@ static int own_of(const Formatter *f, int node, int i, bool is_content) {
   return is_last_function(f, &f->nodes[node], i) ? f->nodes[node].base : in_node(f, node, i);
 }
 
+/* Is the node an application on the line of the `=` whose whole value it is? Then its arguments are indented from the
+ * binding. */
+static bool is_hanging_value(const Formatter *f, const Node *n) {
+  if (n->kind != CONSTRUCT_APPLICATION || n->parent == NO_NODE || f->gaps[n->first].broken) return false;
+  const Node *outer = &f->nodes[n->parent];
+  return outer->kind == CONSTRUCT_BINDING && outer->end == n->end;
+}
+
+static bool is_bar_of_match(const Formatter *f, int i) {
+  int node = f->gaps[i].node;
+  return node != NO_NODE && f->nodes[node].kind == CONSTRUCT_MATCH && kind_at(f, i) == TOK_BAR;
+}
+
 void place_token(Formatter *f, int i, int column) {
   int outer = f->gaps[i].node;
-  if (f->gaps[i].broken)
-    f->base =
-        column + (outer != NO_NODE && f->nodes[outer].kind == CONSTRUCT_MATCH && kind_at(f, i) == TOK_BAR) * INDENT;
+  if (f->gaps[i].broken) f->base = f->line = column + (is_bar_of_match(f, i) ? INDENT : 0);
   Node *brackets = outer != NO_NODE && has_brackets(&f->nodes[outer]) ? &f->nodes[outer] : NULL;
   bool is_content = brackets && i == brackets->first + 1 && i != brackets->end - 1;
   if (is_content) place_content(f, brackets, i, column);
   int own = own_of(f, outer, i, is_content);
   for (int k = f->first_node[i]; k != NO_NODE; k = f->nodes[k].next) {
     Node *n = &f->nodes[k];
-    n->own = own;
+    n->own = is_hanging_value(f, n) ? own - INDENT : own;
     n->column = column;
     n->outer_base = f->base;
-    n->base = outer != NO_NODE && f->nodes[outer].kind == CONSTRUCT_CASE && own == f->base ? own - INDENT : f->base;
+    bool is_case = outer != NO_NODE && f->nodes[outer].kind == CONSTRUCT_CASE;
+    n->base = f->base - (is_case && own == f->base ? INDENT : 0);
+    n->line = f->line - (is_case && own == f->line ? INDENT : 0);
   }
   if (brackets && i == brackets->end - 1 && !f->gaps[i].broken) f->base = brackets->outer_base;
 }
