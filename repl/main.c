@@ -51,14 +51,24 @@ static void print_json_string(FILE *f, const char *text) {
   putc('"', f);
 }
 
+static void print_json_place(FILE *f, const char *file, int line, int column, const char *message) {
+  fprintf(f, "\"file\": ");
+  print_json_string(f, file ? file : "");
+  fprintf(f, ", \"line\": %d, \"column\": %d, \"message\": ", line, column);
+  print_json_string(f, message);
+}
+
 static void json_to(FILE *f, const AtledDiagnostic *d) {
   fprintf(f, "{\"severity\": \"%s\", \"kind\": ", d->severity == ATLED_ERROR ? "error" : "warning");
   print_json_string(f, d->kind);
-  fprintf(f, ", \"file\": ");
-  print_json_string(f, d->file ? d->file : "");
-  fprintf(f, ", \"line\": %d, \"column\": %d, \"message\": ", d->line, d->column);
-  print_json_string(f, d->message);
-  fputs("}\n", f);
+  fputs(", ", f);
+  print_json_place(f, d->file, d->line, d->column, d->message);
+  for (int i = 0; i < d->note_count; i++) {
+    const AtledNote *n = d->notes[i];
+    fputs(i ? "}, {" : ", \"notes\": [{", f);
+    print_json_place(f, n->file, n->line, n->column, n->message);
+  }
+  fputs(d->note_count ? "}]}\n" : "}\n", f);
 }
 
 static void print_json(void *user, const AtledDiagnostic *d) {

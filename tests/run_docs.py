@@ -49,4 +49,5 @@ def main():
     sys.exit(1 if not found or examples.run_all(sys.argv[2], found, MODES) else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -15,7 +15,7 @@
 #include <string.h>
 
 static Node *no_rule(World *w, IrType *t, const char *what, Site site) {
-  return ir_fail(w, FAIL_RULE, t, ir_text(w, arena_printf(w->arena, "%s has no derivative rule", what)), site);
+  return ir_fail(w, FAIL_NO_RULE, t, ir_text(w, arena_printf(w->arena, "%s has no derivative rule", what)), site);
 }
 
 static bool has_effect(const Func *f) { return f->nparams > 0 && f->params[f->nparams - 1]->kind == T_TOKEN; }

@@ -7,7 +7,7 @@
  *
  * Most programs are one batch, of which nothing is rolled back here. A step whose value holds functions needs its
  * graphs later, so a program with such steps is one batch, too. */
-#include "api/pipeline.h"
+#include "api/foreseen.h"
 
 #ifdef ATLED_VERIFY
 enum { BATCH = 1 << 20, BATCH_NODES = 4000 }; /* bytes: more programs have several */
@@ -63,10 +63,12 @@ static AtledStatus finish_steps(Batches *b) {
   b->before = heap_bytes(&b->vm->heap);
   for (int i = 0; i < n && status == ATLED_OK; i++) {
     status = plan_finish_step(b->vm, b->plan, b->stages, i);
+    if (status == ATLED_OK) check_warn_of_step(b->vm, b->plan, b->stages, i);
     if (status != ATLED_OK || !forgets || i + 1 == n || !is_full(b, i)) continue;
     if (!lower_batch(b, i + 1) || !vm_forget_batch(b->vm, b->units[i])) return ATLED_COMPILE_ERROR;
     begin_batch(b, i + 1);
   }
+  report_diags(b->vm);
   if (status == ATLED_OK) status = plan_finish_again(b->vm, b->plan, b->stages, b->first);
   if (status != ATLED_OK) return status;
   return lower_batch(b, n) && vm_forget_batch(b->vm, b->units[n - 1]) ? ATLED_OK : ATLED_COMPILE_ERROR;

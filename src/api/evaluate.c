@@ -10,6 +10,7 @@
  * module; the values of its bindings go into globals, where later items find
  * them. When an entry fails, what it and the items after it would have
  * defined is taken back. */
+#include "api/foreseen.h"
 #include "api/pipeline.h"
 #include "api/settings.h"
 #include <errno.h>
@@ -191,6 +192,7 @@ static AtledStatus eval_body(AtledVM *vm, void *arg) {
   AtledStatus status = plan_front(vm, c->name, c->source, strlen(c->source), &plan);
   if (status != ATLED_OK) return status;
   if (c->names_values) plan_name_values(vm, &plan);
+  plan.warns = !c->names_values && !c->reports;
   if (!c->check_only) {
     status = run_plan(vm, &plan, c->reports);
     if (status != ATLED_OK || !c->reports || !c->reports->failed) return status;
@@ -198,8 +200,9 @@ static AtledStatus eval_body(AtledVM *vm, void *arg) {
     return report_error(vm, ATLED_TEST_FAILURE, tests ? "test" : "bench",
                         tests ? "tests failed: %d" : "benchmarks failed: %d", c->reports->failed);
   }
+  status = check_foresee(vm, &plan);
   plan_take_back(vm, &plan, plan.first_item);
-  return ATLED_OK;
+  return status;
 }
 
 AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source) {
@@ -241,6 +244,7 @@ static AtledStatus eval_file_body(AtledVM *vm, void *arg) {
   if (!text) return report_bad_argument(vm, "can't read `%s`: %s", path, modules_read_error());
   Plan plan;
   AtledStatus status = plan_front(vm, path, text, len, &plan);
+  plan.warns = true;
   return status == ATLED_OK ? run_plan(vm, &plan, NULL) : status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From a source to optimised graphs: the steps that evaluate.c, which runs the program, shares with inspect.c and
  * handles.c. */
-#include "api/pipeline.h"
+#include "api/foreseen.h"
 #include <string.h>
 
 /* ---- Names and results ----------------------------------------------------------- */
@@ -145,13 +145,21 @@ void plan_add_graph(AtledVM *vm, Plan *plan, Graph *g) {
   vec_push(&vm->scratch, plan->steps, s);
 }
 
+/* What an item's graph tells of the globals that it makes; later ones rely on it. */
+static void learn_globals(World *w, const ElabItem *e, Node *result) {
+  Node *values = e->effect ? ir_get(w, result, 0) : result;
+  for (int k = 0; k < e->nglobals; k++) ir_learn_global(w, e->globals[k], ir_get(w, values, k));
+}
+
 static void elaborate_items(AtledVM *vm, Plan *plan, Module *m, int first, Reported reported) {
   for (int i = first; i < m->items.len; i++) {
     Step step = {.item = m->items.data[i], .module = m};
     if (is_left_out(step.item->kind, reported)) continue;
     int before = vm->diags.all.len;
-    if (elab_item(vm->elab, m, step.item, &vm->diags, &step.elab) && step.elab.graph)
+    if (elab_item(vm->elab, m, step.item, &vm->diags, &step.elab) && step.elab.graph) {
       vec_push(&vm->scratch, plan->steps, step);
+      if (plan->learns) learn_globals(vm->world, &step.elab, step.elab.graph->result);
+    }
     place_diags(vm, before, step.item->span);
   }
 }
@@ -178,28 +186,32 @@ static AtledStatus verify_stages(AtledVM *vm, const OptStages *s) {
   return ATLED_OK;
 }
 
-/* What an item's graph tells of the globals that it makes; later ones rely on it. */
-static void learn_globals(World *w, const ElabItem *e, Node *result) {
-  Node *values = e->effect ? ir_get(w, result, 0) : result;
-  for (int k = 0; k < e->nglobals; k++) ir_learn_global(w, e->globals[k], ir_get(w, values, k));
+void plan_begin_step(AtledVM *vm, Plan *plan, OptStages *stages, int i) {
+  const ElabItem *e = &plan->steps.data[i].elab;
+  stages[i] = (OptStages){.built = e->graph, .globals = e->globals, .nglobals = e->nglobals};
+  opt_before_derivatives(vm->world, &stages[i]);
+  learn_globals(vm->world, e, stages[i].optimised->result);
 }
 
 void plan_begin_steps(AtledVM *vm, Plan *plan, OptStages *stages) {
-  for (int i = 0; i < plan->steps.len; i++) {
-    const ElabItem *e = &plan->steps.data[i].elab;
-    stages[i] = (OptStages){.built = e->graph, .globals = e->globals, .nglobals = e->nglobals};
-    opt_before_derivatives(vm->world, &stages[i]);
-    learn_globals(vm->world, e, stages[i].optimised->result);
-  }
+  for (int i = 0; i < plan->steps.len; i++) plan_begin_step(vm, plan, stages, i);
 }
 
-AtledStatus plan_finish_step(AtledVM *vm, Plan *plan, OptStages *stages, int i) {
+AtledStatus plan_finish_graph(AtledVM *vm, Plan *plan, OptStages *stages, int i) {
   OptStages *s = &stages[i];
   s->rules = elab_rules(vm->elab, s->optimised, s->pool);
   opt_derivatives_and_after(vm->world, s);
   plan->steps.data[i].final = s->final;
   plan->steps.data[i].pool = s->pool;
   return verify_stages(vm, s);
+}
+
+AtledStatus plan_finish_step(AtledVM *vm, Plan *plan, OptStages *stages, int i) {
+  AtledStatus status = plan_finish_graph(vm, plan, stages, i);
+  const OptStages *s = &stages[i];
+  if (status != ATLED_OK || s->differentiated == s->optimised || !foreseen_missing_rules(vm, s->final)) return status;
+  report_diags(vm);
+  return ATLED_COMPILE_ERROR;
 }
 
 AtledStatus plan_finish_again(AtledVM *vm, Plan *plan, OptStages *stages, int first) {

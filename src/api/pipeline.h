@@ -27,6 +27,8 @@ typedef struct Plan {
   Vec(OldName) old; /* what the program's names meant before */
   Undo *undo;       /* the same of all that it defines: undo.c */
   Vec(Step) steps;
+  bool warns;  /* of steps that are known to fail, before it runs */
+  bool learns; /* what a graph tells of globals is used as soon as it is elaborated */
 } Plan;
 
 /* Parses and checks. On ATLED_OK the items are in vm->main. */
@@ -44,7 +46,10 @@ AtledStatus plan_optimise(AtledVM *vm, Plan *plan, OptStages *stages);
 /* The same in parts: all steps up to their derivatives; what comes then of one; and, of those from step `first` on to
  * which functions came that derivatives of later steps made, again. `stages`: one for each step. */
 void plan_begin_steps(AtledVM *vm, Plan *plan, OptStages *stages);
+void plan_begin_step(AtledVM *vm, Plan *plan, OptStages *stages, int i); /* the first part, of one step */
 AtledStatus plan_finish_step(AtledVM *vm, Plan *plan, OptStages *stages, int i);
+/* The second part, without its errors of derivatives that need a rule. */
+AtledStatus plan_finish_graph(AtledVM *vm, Plan *plan, OptStages *stages, int i);
 AtledStatus plan_finish_again(AtledVM *vm, Plan *plan, OptStages *stages, int first);
 /* Undoes the definitions of main's items from number `item` on. */
 void plan_take_back(AtledVM *vm, Plan *plan, int item);

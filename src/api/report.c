@@ -56,18 +56,21 @@ static void span_end(const AtledVM *vm, Span at, int *line, int *column) {
 
 static const char *file_of(AtledVM *vm, Span at) { return keep_text(vm, sources_get(&vm->sources, at.source)->name); }
 
-/* The second place of the diagnostic as a list of notes. */
-static void set_notes(AtledVM *vm, const Diag *d, AtledDiagnostic *r) {
-  if (!d->also.source) return;
+static const AtledNote *new_note(AtledVM *vm, Span at, const char *label) {
   AtledNote *note = NEW(&vm->scratch, AtledNote);
-  const AtledNote **list = NEW_ARRAY(&vm->scratch, const AtledNote *, 1);
-  note->file = file_of(vm, d->also);
-  note->message = keep_text(vm, d->also_label ? d->also_label : "see also");
-  span_position(&vm->sources, d->also, &note->line, &note->column);
-  span_end(vm, d->also, &note->end_line, &note->end_column);
-  list[0] = note;
-  r->notes = list;
-  r->note_count = 1;
+  note->file = file_of(vm, at);
+  note->message = keep_text(vm, label ? label : "see also");
+  span_position(&vm->sources, at, &note->line, &note->column);
+  span_end(vm, at, &note->end_line, &note->end_column);
+  return note;
+}
+
+/* The further places of the diagnostic as a list of notes. */
+static void set_notes(AtledVM *vm, const Diag *d, AtledDiagnostic *r) {
+  const AtledNote **list = NEW_ARRAY(&vm->scratch, const AtledNote *, 2);
+  if (d->also.source) list[r->note_count++] = new_note(vm, d->also, d->also_label);
+  if (d->third.source) list[r->note_count++] = new_note(vm, d->third, d->third_label);
+  if (r->note_count) r->notes = list;
 }
 
 static AtledFrame *new_frame(AtledVM *vm, const Frame *f) {
@@ -120,6 +123,7 @@ bool report_diags(AtledVM *vm) {
     Diag *d = &vm->diags.all.data[i];
     /* Where the library defines a name is nothing the user can look at. */
     if (sources_get(&vm->sources, d->also.source)->library) d->also = (Span){0};
+    if (sources_get(&vm->sources, d->third.source)->library) d->third = (Span){0};
     add_diag(vm, d, NULL, NULL);
   }
   diags_init(&vm->diags, &vm->scratch, &vm->sources);
@@ -271,7 +275,7 @@ static Span within_literal(const AtledVM *vm, Span literal, const char *text, in
 }
 
 /* What is wrong with a text that the message quotes is shown in the text, if that is a literal of the call. */
-static Span quoted_place(AtledVM *vm, const RtError *e, Span call) {
+Span report_quoted_place(AtledVM *vm, const RtError *e, Span call) {
   if (!e->quote.length || !call.source) return call;
   const char *text = e->message + e->quote.start;
   Diags none;
@@ -301,7 +305,7 @@ AtledStatus report_runtime_error(AtledVM *vm, Span item) {
             .code = report_kind(e->kind),
             .message = e->message,
             .hint = runtime_hint(e->kind),
-            .at = frames->n ? quoted_place(vm, e, frames->all[0].at) : (Span){0}};
+            .at = frames->n ? report_quoted_place(vm, e, frames->all[0].at) : (Span){0}};
   Str trace = {.arena = &vm->scratch};
   frames->omitted = e->depth > e->ntrace ? e->depth - e->ntrace : 0;
   print_frames(vm, frames, &trace);
@@ -315,16 +319,17 @@ AtledStatus report_runtime_error(AtledVM *vm, Span item) {
   return status;
 }
 
+const char report_underivable_hint[] =
+    "`stop_gradient` of its argument makes that a constant; a function without an effect may have a `pullback`";
+
 void report_underivable(AtledVM *vm, const Unit *u, uint32_t site, const char *message) {
   Frames *frames = NEW(&vm->scratch, Frames), *chain = NEW(&vm->scratch, Frames);
   add_unit_frames(vm, frames, chain, u, site);
-  Diag d = {
-      .severity = SEV_ERROR,
-      .code = kind_names[ERR_EFFECT],
-      .message = message,
-      .hint =
-          "`stop_gradient` of its argument makes that a constant; a function without an effect may have a `pullback`",
-      .at = frames->n ? frames->all[0].at : (Span){0}};
+  Diag d = {.severity = SEV_ERROR,
+            .code = kind_names[ERR_EFFECT],
+            .message = message,
+            .hint = report_underivable_hint,
+            .at = frames->n ? frames->all[0].at : (Span){0}};
   Str trace = {.arena = &vm->scratch};
   print_frames(vm, frames, &trace);
   add_diag(vm, &d, trace.data, NULL);

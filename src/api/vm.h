@@ -264,6 +264,9 @@ void report_forget(AtledVM *vm);
 bool report_diags(AtledVM *vm);
 /* A derivative is taken of what has none, at this place of the unit. */
 void report_underivable(AtledVM *vm, const Unit *u, uint32_t site, const char *message);
+extern const char report_underivable_hint[];
+/* The place of the text that the error quotes, if it is a literal of the call; else the call. */
+Span report_quoted_place(AtledVM *vm, const RtError *e, Span call);
 const char *report_kind(ErrorKind kind); /* AtledDiagnostic.kind of it */
 /* The error in rt: adds it to the reports and clears it. item: that runs, or no place. */
 AtledStatus report_runtime_error(AtledVM *vm, Span item);

@@ -220,6 +220,8 @@ bool type_has_variables(Type *t); /* of types; effects may be open */
 /* Is the binding's type open in a record of which only some fields are known, {b : 'a, ..}? Variables that nothing
  * decides have defaults, such records haven't. */
 bool binding_has_open_record(const Binding *b);
+/* Are there relations between its variables, as between those of `x * y`? Then defaults need not fit each other. */
+bool binding_has_relations(const Binding *b);
 
 /* A copy of the type in another arena, names of fields interned in syms, or as mere texts if that is NULL. Types that
  * are there always and what declares variants are shared. NULL: it has variables, or is large. */

@@ -533,6 +533,11 @@ bool binding_has_open_record(const Binding *b) {
   return false;
 }
 
+bool binding_has_relations(const Binding *b) {
+  const Scheme *s = b->scheme;
+  return s && s->n > 0;
+}
+
 /* The type of b at a use, with fresh variables for its quantified ones, given in inst. */
 Type *tc_instantiate(Checker *c, Binding *b, Span at, Type ***inst) {
   *inst = NULL;

@@ -399,10 +399,19 @@ Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site) {
 }
 
 /* ---- Runtime primitives and derivatives ------------------------------------------------------- */
-enum { T = 1, F = 2, E = 4, C = 8, M = 16 };
+enum { T = 1, F = 2, E = 4, C = 8, M = 16, N = 32, P = 64 };
 static const RtPrim rt_table[] = {
-#define RT(NAME, function, name, type, flags, right)                                                                   \
-  {name, type, ((flags)&E) != 0, ((flags)&F) != 0, ((flags)&T) != 0, ((flags)&C) != 0, ((flags)&M) != 0, RIGHT_##right},
+#define RT(NAME, function, name_of, type_of, flags, right_of)                                                          \
+  {.name = name_of,                                                                                                    \
+   .type = type_of,                                                                                                    \
+   .effect = ((flags)&E) != 0,                                                                                         \
+   .fails = ((flags)&F) != 0,                                                                                          \
+   .typed = ((flags)&T) != 0,                                                                                          \
+   .clock = ((flags)&C) != 0,                                                                                          \
+   .makes_text = ((flags)&M) != 0,                                                                                     \
+   .ends = ((flags)&N) != 0,                                                                                           \
+   .pattern = ((flags)&P) != 0,                                                                                        \
+   .right = RIGHT_##right_of},
 #include "prims/rt.def"
 #undef RT
 };

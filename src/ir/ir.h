@@ -141,6 +141,8 @@ typedef struct RtPrim {
   bool typed;      /* what 'a stands for is handed on */
   bool clock;      /* a reading of a clock, on whose two sides work stays where it is (elab_clock.c) */
   bool makes_text; /* ... and keeps nothing in text that it reads, so that several threads may read that */
+  bool ends;       /* it never returns: it ends the program */
+  bool pattern;    /* its first operand is a regular expression */
   Right right;     /* that the VM must have */
 } RtPrim;
 
@@ -403,9 +405,10 @@ Node *ir_assert(World *w, Node *cond, Node *message, Site site); /* CHECK: unit;
 Node *ir_same_key(World *w, Node *a, Node *b, Site site);        /* unit; fails if the keys differ. Use with AFTER */
 /* The message for a, of constructor k, and b, of another one, whose keys ought to be the same; NULL: there are none. */
 Node *ir_missing_key(World *w, Node *a, int k, Node *b);
-/* What a failing node is reported as: `fail` of the program, no case of a match, unequal shapes, a rule that is
- * missing or dropped. */
-typedef enum FailKind { FAIL_USER, FAIL_MATCH, FAIL_SHAPE, FAIL_RULE, FAIL_EFFECT } FailKind;
+/* What a failing node is reported as: `fail` of the program, no case of a match, unequal shapes; a derivative that is
+ * dropped, or of a function that is unknown; one of what can have no rule; one of what has none. The last two are
+ * errors before the program runs. */
+typedef enum FailKind { FAIL_USER, FAIL_MATCH, FAIL_SHAPE, FAIL_RULE, FAIL_EFFECT, FAIL_NO_RULE } FailKind;
 Node *ir_fail(World *w, FailKind kind, IrType *t, Node *message, Site site);
 /* FADD or FSUB of ops, like sum, marked to stay apart from products. */
 Node *ir_apart(World *w, const Node *sum, Node **ops);

@@ -96,7 +96,7 @@ Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond);
 Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int own);
 
 /* ---- The text form: ir_print.c, ir_read.c ---- */
-extern const char *const ir_fail_kinds[FAIL_EFFECT + 1];
+extern const char *const ir_fail_kinds[FAIL_NO_RULE + 1];
 enum { IR_LOOP_COUNTS = 4 };
 extern const char *const ir_loop_counts[IR_LOOP_COUNTS]; /* "carried", … */
 int *ir_loop_count(LoopInfo *l, int k);

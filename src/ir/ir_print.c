@@ -200,11 +200,8 @@ static void print_declaration(Text *t, IrType *x) {
 }
 
 /* ---- Nodes ------------------------------------------------------------------------------------------------------- */
-const char *const ir_fail_kinds[] = {[FAIL_USER] = "user",
-                                     [FAIL_MATCH] = "match",
-                                     [FAIL_SHAPE] = "shape",
-                                     [FAIL_RULE] = "rule",
-                                     [FAIL_EFFECT] = "effect"};
+const char *const ir_fail_kinds[] = {[FAIL_USER] = "user", [FAIL_MATCH] = "match",   [FAIL_SHAPE] = "shape",
+                                     [FAIL_RULE] = "rule", [FAIL_EFFECT] = "effect", [FAIL_NO_RULE] = "no_rule"};
 const char *const ir_loop_counts[IR_LOOP_COUNTS] = {"carried", "accs", "sliced", "stacked"};
 
 int *ir_loop_count(LoopInfo *l, int k) {

@@ -336,9 +336,9 @@ static const RtPrim *primitive(Reader *r, IrType **type_arg) {
 }
 
 static FailKind fail_kind(Reader *r) {
-  for (FailKind k = FAIL_USER; k <= FAIL_EFFECT; k++)
+  for (FailKind k = FAIL_USER; k <= FAIL_NO_RULE; k++)
     if (scan_took(r->s, ir_fail_kinds[k])) return k;
-  scan_wrong(r->s, "expected what is reported: user, match, shape, rule or effect");
+  scan_wrong(r->s, "expected what is reported: user, match, shape, rule, effect or no_rule");
   return FAIL_USER;
 }
 

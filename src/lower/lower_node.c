@@ -287,11 +287,8 @@ static Row lower_check(Frame *fr, Node *x, LOp op) {
 
 static Row lower_fail(Frame *fr, Node *x) {
   Row row = new_row(fr, x);
-  static const uint8_t kinds[] = {[FAIL_USER] = ERR_FAIL,
-                                  [FAIL_MATCH] = ERR_MATCH,
-                                  [FAIL_SHAPE] = ERR_SHAPE,
-                                  [FAIL_RULE] = ERR_RULE,
-                                  [FAIL_EFFECT] = ERR_EFFECT};
+  static const uint8_t kinds[] = {[FAIL_USER] = ERR_FAIL, [FAIL_MATCH] = ERR_MATCH,   [FAIL_SHAPE] = ERR_SHAPE,
+                                  [FAIL_RULE] = ERR_RULE, [FAIL_EFFECT] = ERR_EFFECT, [FAIL_NO_RULE] = ERR_RULE};
   LInstr *in = fn_emit(fr->fn, LOP_FAIL, -1, frame_reg(fr, x->ops[0]), -1, -1);
   in->site = x->site;
   in->imm.i = kinds[x->attr.i];

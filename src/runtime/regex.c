@@ -176,6 +176,13 @@ static const Pattern *pattern(Rt *rt, const StringObj *re, uint32_t site) {
   return compile(rt, r, re, site);
 }
 
+Status rt_try_pattern(Rt *rt, const char *text, size_t length) {
+  Obj *re = rt_new_string(rt, text, length);
+  bool good = re && pattern(rt, (const StringObj *)re, 0);
+  rt_release(rt, re);
+  return good ? 0 : 1;
+}
+
 typedef struct Match {
   Rt *rt;
   const Pattern *pattern;

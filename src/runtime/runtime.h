@@ -408,6 +408,8 @@ static inline bool rt_alone(Obj *p) {
   return count == 1 || (__builtin_expect(count == -1, 0) && rt_unshare(p));
 }
 Obj *rt_new_string(Rt *rt, const char *s, size_t n);
+/* Is the text a regular expression? It stays compiled for a while. */
+Status rt_try_pattern(Rt *rt, const char *text, size_t length);
 /* desc: D_ARRAY or D_BAG's dense array desc; zeroed if `zero` or if elements hold pointers. */
 ArrayObj *rt_new_array(Rt *rt, const Desc *desc, const int64_t *dims, bool zero);
 /* The same, but the first array of the type and length of rt->gift, a vector, is that. */

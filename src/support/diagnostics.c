@@ -223,16 +223,20 @@ static void show_message(Painter p, const Diag *d) {
   str_addc(p.out, '\n');
 }
 
+static void show_note(Painter p, const Sources *s, Span at, const char *label) {
+  if (!at.source) return;
+  show_location(p, s, at);
+  paint(p, colours[SEV_NOTE]);
+  str_puts(p.out, "note: ");
+  paint(p, "\033[0m");
+  str_puts(p.out, label ? label : "see also");
+  str_addc(p.out, '\n');
+  show_place(p, s, at, '-', colours[SEV_NOTE], NULL);
+}
+
 static void show_rest(Painter p, const Diag *d, const Sources *s) {
-  if (d->also.source) {
-    show_location(p, s, d->also);
-    paint(p, colours[SEV_NOTE]);
-    str_puts(p.out, "note: ");
-    paint(p, "\033[0m");
-    str_puts(p.out, d->also_label ? d->also_label : "see also");
-    str_addc(p.out, '\n');
-    show_place(p, s, d->also, '-', colours[SEV_NOTE], NULL);
-  }
+  show_note(p, s, d->also, d->also_label);
+  show_note(p, s, d->third, d->third_label);
   if (d->hint) {
     paint(p, colours[SEV_NOTE]);
     str_puts(p.out, "hint: ");

@@ -261,6 +261,8 @@ typedef struct Diag {
   const char *label;   /* under the underline, or NULL */
   Span also;           /* a second place, source 0 if none */
   const char *also_label;
+  Span third; /* likewise */
+  const char *third_label;
   const char *hint; /* or NULL */
 } Diag;
 typedef struct Diags {
