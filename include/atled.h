@@ -307,7 +307,10 @@ ATLED_API void atled_free(AtledVM *vm);
 ATLED_API AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source);
 /* The same for a file. ATLED_BAD_ARGUMENT when it can't be read. [call] */
 ATLED_API AtledStatus atled_eval_file(AtledVM *vm, const char *path);
-/* Parses and checks only. Definitions stay undefined. [call] */
+/* Checks and elaborates, and runs nothing. Definitions stay undefined. ATLED_COMPILE_ERROR where atled_eval would give
+ * it, and also where a derivative in the source lacks a rule, or an item is sure to fail when it runs: the `kind` is
+ * that of the run-time error ("index", "shape", "regex", …), and `notes` tell where arrays whose sizes can't agree were
+ * made. Functions that fail in each call are warnings. [call] */
 ATLED_API AtledStatus atled_check(AtledVM *vm, const char *name, const char *source);
 
 /* What the last atled_eval defined or evaluated, in source order. */

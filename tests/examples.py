@@ -75,12 +75,18 @@ def diagnostics(stderr, name):
     return found
 
 
+def other_warnings(stderr):
+    """Without those that foresee an error which then ends the program at the same place."""
+    errors, warnings = (re.findall(rf"(?m)^(\S+): {kind}:", stderr) for kind in ("error", "warning"))
+    return [place for place in warnings if place not in errors]
+
+
 def diagnostics_problem(program, stderr, name):
     found = diagnostics(stderr, name)
     for n, text in program.errors + program.warnings:
         if not any(n in (line, None) and text in part for line, part in found):
             return f"no message for line {n} with {text!r}; standard error is:\n{stderr.strip()[:700]}"
-    count = len(re.findall(r"(?m)^\S+: warning:", stderr))
+    count = len(other_warnings(stderr))
     if count != len(program.warnings):
         return f"{count} warnings, expected {len(program.warnings)}:\n{stderr.strip()[:700]}"
     return None

@@ -208,7 +208,7 @@ def main():
     parser.add_argument("--programs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("files", nargs="*")
-    o = parser.parse_args()
+    o = parser.parse_intermixed_args()
     exe = os.path.abspath(o.exe)
     failures = (wrong_programs(exe) + silent_programs(exe, [os.path.abspath(f) for f in o.files])
                 + generated_programs(exe, o.programs, o.seed) + bounded(exe))

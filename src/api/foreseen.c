@@ -35,20 +35,21 @@ static bool is_wanted(const AtledVM *vm, const Node *n) {
 static const char *const unknown = "…"; /* in place of a number or text that only a run knows */
 
 /* A text as far as it is known: of constants, numbers that are shown, and such texts put together. */
-static void add_text(AtledVM *vm, const Node *x, Str *out, int depth) {
+static void add_text(AtledVM *vm, const Node *x, bool quoted, Str *out, int depth) {
   if (depth > LIMIT_SURE_DEPTH) return;
   int rt = x->op == OP_RT ? ir_rt_id(x->attr.rt) : -1;
   bool parts = rt == RTP_CONCAT_STRINGS || rt == RTP_CONCAT_STRING || x->op == OP_ARRAY || x->op == OP_DATA;
-  if (x->op == OP_AFTER || rt == RTP_DISPLAY || rt == RTP_SHOW) add_text(vm, x->ops[0], out, depth + 1);
-  else if (x->op == OP_STRING) str_puts(out, x->attr.text);
+  if (x->op == OP_AFTER || rt == RTP_DISPLAY || rt == RTP_SHOW)
+    add_text(vm, x->ops[0], rt == RTP_SHOW || (quoted && rt < 0), out, depth + 1);
+  else if (x->op == OP_STRING) str_printf(out, quoted ? "\"%s\"" : "%s", x->attr.text);
   else if (x->op == OP_INT) str_printf(out, "%lld", (long long)x->attr.i);
   else if (!parts) str_puts(out, unknown);
-  for (int k = 0; parts && k < x->nops; k++) add_text(vm, x->ops[k], out, depth + 1);
+  for (int k = 0; parts && k < x->nops; k++) add_text(vm, x->ops[k], false, out, depth + 1);
 }
 
 static const char *text_of(AtledVM *vm, const Node *x) {
   Str out = {.arena = &vm->scratch};
-  add_text(vm, x, &out, 0);
+  add_text(vm, x, false, &out, 0);
   return out.data ? out.data : "";
 }
 

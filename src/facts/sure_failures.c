@@ -81,12 +81,21 @@ static void add_failure(Search *s, const Node *x, const Lin *v) {
   vec_push(s->s->w->temp, s->s->found, found);
 }
 
+/* The first index that fails, where the last one does: the array's length, if it isn't known that the index jumps. */
+static Lin first_wrong_index(Search *s, Frame *f, const Node *x, const Lin *v) {
+  Lin first = linear(&s->ranges, f, x->ops[0])->lin;
+  Lin i = linear(&s->ranges, f, ir_param(s->s->w, 0, ir_type(s->s->w, T_INT)))->lin;
+  bool next = i.n == 1 && lin_coefficient(&first, i.t[0].atom) == 1 && !f->at->loop->down;
+  return next ? v[1] : v[0];
+}
+
 static bool check_fails(Search *s, Frame *f, const Node *x) {
   bool counted = f->kind == FRAME_BODY && !f->at->loop->has_cond;
   for (Moment m = ANY_ITERATION; m <= (counted ? LAST_ITERATION : ANY_ITERATION); m++) {
     Lin v[3] = {{0}};
     for (int k = 0; k < x->nops; k++) v[k] = form_at(s, f, x->ops[k], m);
     if (!is_refuted(s, f, x, v)) continue;
+    if (m == LAST_ITERATION && x->op == OP_CHECK_INDEX) v[0] = first_wrong_index(s, f, x, v);
     add_failure(s, x, v);
     return true;
   }
