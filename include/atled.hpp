@@ -1396,7 +1396,7 @@ public:
   void eval_file(const std::string &path) {
     core().call([&] { return atled_eval_file(core_->vm, path.c_str()); });
   }
-  /* Parses and checks only. */
+  /* Checks and elaborates, and runs nothing: see atled_check. */
   void check(const std::string &name, const std::string &source) {
     core().call([&] { return atled_check(core_->vm, name.c_str(), source.c_str()); });
   }

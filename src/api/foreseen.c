@@ -194,7 +194,6 @@ static Diag *new_diag(AtledVM *vm, Severity severity, Span at, const Foreseen *f
 static void report_failure(AtledVM *vm, const SureFailure *f, const ForeseenIn *in) {
   Span place = user_place(vm, f->node->site), at = place;
   if (!at.source) at = place = in->item->span;
-  if (in->only_own && !within(in->item->span, at)) return;
   if (in->kept && !map_get(in->kept, key_of(place))) return;
   if (in->reported && map_get(in->reported, key_of(place))) return;
   if (in->reported) map_put(in->reported, key_of(place), vm);
@@ -202,7 +201,7 @@ static void report_failure(AtledVM *vm, const SureFailure *f, const ForeseenIn *
                    : has_bad_matrices(vm, f->node) ? bad_matrices(vm, f->node)
                                                    : bad_pattern(vm, f->node, &at);
   Diag *d = new_diag(vm, in->severity, at, &found);
-  d->label = in->only_own ? "each call fails here" : "this is sure to fail";
+  d->label = in->function && within(in->item->span, at) ? "each call fails here" : "this is sure to fail";
   bool of_arrays = found.kind == ERR_SHAPE || found.kind == ERR_FAIL;
   if (of_arrays && f->node->op != OP_RESHAPE) shapes_note(vm, place, d);
   if (d->also.source || within(in->item->span, at)) return;

@@ -13,7 +13,7 @@ typedef struct Foreseen {
 typedef struct ForeseenIn {
   Severity severity;
   const Item *item; /* whose graph it is */
-  bool only_own;    /* those alone whose place is in the item */
+  bool function;    /* it is a function's, which may never be called */
   const Map *kept;  /* places that alone count, of foreseen_places; NULL: all do */
   Map *reported;    /* those of which nothing is to be said any more; what is reported is added. Or NULL */
 } ForeseenIn;

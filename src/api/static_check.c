@@ -2,7 +2,7 @@
 /* `check`: elaborates a program and looks for what is known to fail, without running anything.
  *
  *   items       elaborated as for a run; each graph tells the next ones what is known of its globals
- *   functions   likewise, each by itself: at the types of its uses, or at those its variables have by default
+ *   functions   likewise, each by itself; generic ones at types at which they fail only where they do at all
  *   both        optimised up to derivatives, as long as that is little work; later ones are looked at as they are
  *   suspects    what is known to fail, or may need a rule that isn't there, is compiled to the end; only what the final
  *               graph confirms is reported, since later passes may drop what nobody needs
@@ -28,63 +28,42 @@ typedef struct StaticCheck {
 } StaticCheck;
 
 /* ---- Functions ----------------------------------------------------------------------------------- */
-static void add_graph(StaticCheck *c, Item *item, const Func *f) {
-  Step s = {.item = item, .module = c->vm->main, .elab.graph = f->graph};
-  vec_push(&c->vm->scratch, c->plan->steps, s);
+/* A type for a quantified variable at which nothing fails that doesn't at all others: an array, of which no size is
+ * known, or of numbers a float, by which nothing fails that doesn't by an int. */
+static Type *sample_type(AtledVM *vm, const Type *variable, Diags *own) {
+  return checker_parse_type(vm->checker, vm->main, own, vm->lexer, variable->classes & CLASS_SCALAR ? "float" : "float[]");
 }
 
-/* One without any use at the types that its variables have by default. */
-static void add_function(StaticCheck *c, Item *item, Binding *b, Type *const *inst) {
+/* The types at which a definition is looked at; effects stay what they are. NULL: there are none that stand for all. */
+static Type **sample_types(AtledVM *vm, const Binding *b, Diags *own) {
+  Type **inst = NEW_ARRAY(&vm->scratch, Type *, b->nqvars + 1);
+  if (binding_has_open_record(b) || binding_has_relations(b)) return NULL;
+  for (int k = 0; k < b->nqvars; k++) {
+    inst[k] = b->qvars[k]->classes & CLASS_EFFECT ? b->qvars[k] : sample_type(vm, b->qvars[k], own);
+    if (!inst[k]) return NULL;
+  }
+  return inst;
+}
+
+static void add_function(StaticCheck *c, Item *item, Binding *b) {
   AtledVM *vm = c->vm;
-  if (vm->world->next_id - c->nodes > LIMIT_CHECKED_NODES) return;
   Diags own; /* of a choice of types that nobody has made */
   diags_init(&own, &vm->scratch, &vm->sources);
-  const Func *f = elab_function(vm->elab, b, inst, 0, &own);
-  if (f && f->graph) add_graph(c, item, f);
-}
-
-/* Adds a function; if its types have to be found, as defaults may not fit each other, a line of source that asks for
- * them: `[f]` settles the variables of f. */
-static void add_binding(StaticCheck *c, Item *item, Binding *b, Str *source) {
-  int n = 0;
-  if (!binding_fun(b)) return;
-  Func **used = elab_instances(c->vm->elab, b, &n);
-  for (int i = 0; i < n; i++) add_graph(c, item, used[i]);
-  if (n) return;
-  bool related = binding_has_open_record(b) || binding_has_relations(b);
-  if (!related) add_function(c, item, b, NULL);
-  else if (map_get(&c->vm->main->values, b->name) == b) str_printf(source, "[%s]\n", b->name);
-}
-
-static void add_settled(StaticCheck *c, const Item *line) {
-  const Expr *array = line->kind == I_EXPR ? line->expr : NULL;
-  const Expr *f = array && array->kind == E_ARRAY && array->nargs == 1 ? array->args[0] : NULL;
-  if (f && f->kind == E_VAR && f->binding->item && f->inst) add_function(c, f->binding->item, f->binding, f->inst);
-}
-
-static void settle(StaticCheck *c, const Str *source) {
-  AtledVM *vm = c->vm;
-  Module *m = vm->main;
-  int first = m->items.len;
-  Diags own; /* of functions whose types nothing decides */
-  diags_init(&own, &vm->scratch, &vm->sources);
-  uint32_t id = sources_add(&vm->sources, "<check>", source->data, source->len);
-  Program *p = parse_program(vm->lexer, &vm->arena, &vm->syms, &own, id);
-  check_program(vm->checker, m, p, &own);
-  for (int i = first; i < m->items.len; i++) add_settled(c, m->items.data[i]);
-  m->items.len = first;
+  if (!binding_fun(b) || vm->world->next_id - c->nodes > LIMIT_CHECKED_NODES) return;
+  Type **inst = sample_types(vm, b, &own);
+  const Func *f = inst ? elab_function(vm->elab, b, inst, 0, &own) : NULL;
+  Step s = {.item = item, .module = vm->main, .elab.graph = f ? f->graph : NULL};
+  if (s.elab.graph) vec_push(&vm->scratch, c->plan->steps, s);
 }
 
 static void add_functions(StaticCheck *c) {
   const Module *m = c->vm->main;
-  Str source = {.arena = &c->vm->scratch};
   c->nodes = c->vm->world->next_id;
   for (int i = c->plan->first_item; i < m->items.len; i++) {
     Item *item = m->items.data[i];
     for (int k = 0; item->kind == I_LET && k < item->nlets; k++)
-      if (item->lets[k].pat->binding) add_binding(c, item, item->lets[k].pat->binding, &source);
+      if (item->lets[k].pat->binding) add_function(c, item, item->lets[k].pat->binding);
   }
-  if (source.len) settle(c, &source);
 }
 
 /* ---- Exits --------------------------------------------------------------------------------------- */
@@ -173,7 +152,7 @@ static void report_step(StaticCheck *c, int i) {
   Arrival to = arrival_at_step(c, i);
   ForeseenIn in = {.severity = is_function(c, i) || to != ARRIVES ? SEV_WARNING : SEV_ERROR,
                    .item = c->plan->steps.data[i].item,
-                   .only_own = is_function(c, i),
+                   .function = is_function(c, i),
                    .reported = &c->told};
   if (to != NEVER_ARRIVES) report_confirmed(c->vm, &c->stages[i], in);
 }

@@ -225,18 +225,6 @@ Func *elab_function(Elab *e, Binding *b, Type *const *inst, int nargs, Diags *di
   return el_leave(e, saved) ? f : NULL;
 }
 
-Func **elab_instances(Elab *e, const Binding *b, int *n) {
-  const BindingInfo *info = b->elab;
-  int all = info ? info->instances.len : 0;
-  Func **out = NEW_ARRAY(e->arena, Func *, all + 1);
-  *n = 0;
-  for (int i = 0; i < all; i++) {
-    const Instance *in = info->instances.data[i];
-    if (in->func && in->func->graph && !in->failed) out[(*n)++] = in->func;
-  }
-  return out;
-}
-
 Graph *elab_value(Elab *e, Binding *b, Type *const *inst, Diags *diags) {
   Entry saved = el_enter(e, diags);
   Subst s = {b->qvars, inst_types(e, b, inst), b->nqvars, NULL};

@@ -50,8 +50,6 @@ int elab_define_global(Elab *e, Binding *b);
  * `nargs` arguments, then the token if the last of these arrows has an effect (the result is then TUPLE(value, token)).
  * nargs 0: as many as the definition has. NULL after an error, or when the binding isn't a function of that many. */
 Func *elab_function(Elab *e, Binding *b, Type *const *inst, int nargs, Diags *diags);
-/* The functions that a top-level definition has become so far: n of them. */
-Func **elab_instances(Elab *e, const Binding *b, int *n);
 /* A graph without parameters whose result is the value of the binding (a closure if it is a function). */
 Graph *elab_value(Elab *e, Binding *b, Type *const *inst, Diags *diags);
 /* Derivative rules by Op: there is one for each scalar operation that differentiation of g can meet, if the prelude has
