@@ -31,7 +31,8 @@ typedef struct StaticCheck {
 /* A type for a quantified variable at which nothing fails that doesn't at all others: an array, of which no size is
  * known, or of numbers a float, by which nothing fails that doesn't by an int. */
 static Type *sample_type(AtledVM *vm, const Type *variable, Diags *own) {
-  return checker_parse_type(vm->checker, vm->main, own, vm->lexer, variable->classes & CLASS_SCALAR ? "float" : "float[]");
+  return checker_parse_type(vm->checker, vm->main, own, vm->lexer,
+                            variable->classes & CLASS_SCALAR ? "float" : "float[]");
 }
 
 /* The types at which a definition is looked at; effects stay what they are. NULL: there are none that stand for all. */
@@ -179,7 +180,7 @@ static AtledStatus check_steps(StaticCheck *c) {
   Graph **graphs = NEW_ARRAY(&vm->scratch, Graph *, n + 1);
   for (int i = 0; i < n; i++) begin_step(c, i);
   for (int i = 0; i < n; i++) graphs[i] = c->stages[i].optimised;
-  c->exits = may_exit(vm, graphs, n);
+  c->exits = may_exit(vm, graphs, n); /* mostly nothing does, and no item has to be asked */
   c->lacks_rules = foreseen_lacks_rules(vm);
   for (int i = 0; i < c->nitems && status == ATLED_OK; i++) status = check_step(c, i);
   foreseen_attempted(vm, graphs, n, &c->told);

@@ -295,12 +295,17 @@ static Node **reached_nodes(Reached *r, int *n) {
   return nodes;
 }
 
+/* An unknown function with an effect may be any. */
+static bool may_end(const Node *x) {
+  return x->op == OP_RT ? x->attr.rt->ends : x->op == OP_APPLY && x->ops[0]->op != OP_CLOSURE && ir_is_effect(x);
+}
+
 bool facts_may_exit(World *w, Graph *const *graphs, int n) {
   Reached r = reach_from(w, graphs, n);
   int count = 0;
   for (Node **nodes; (nodes = reached_nodes(&r, &count));)
     for (int k = 0; k < count; k++)
-      if (nodes[k]->op == OP_RT && nodes[k]->attr.rt->ends) return true;
+      if (may_end(nodes[k])) return true;
   return false;
 }
 
