@@ -114,7 +114,9 @@ static Foreseen kind_of(AtledVM *vm, const SureFailure *f) {
 static bool has_bad_pattern(AtledVM *vm, const Node *n) {
   if (!n->attr.rt->pattern || n->ops[0]->op != OP_STRING) return false;
   Sym text = n->ops[0]->attr.text;
-  return rt_try_pattern(&vm->rt, text, sym_len(text)) != 0 && vm->rt.error.kind == ERR_REGEX;
+  bool bad = rt_try_pattern(&vm->rt, text, sym_len(text)) != 0;
+  if (bad && vm->rt.error.kind == ERR_MEMORY) heap_out_of_memory(&vm->heap);
+  return bad && vm->rt.error.kind == ERR_REGEX;
 }
 
 /* ---- Matrices ---------------------------------------------------------------------------------- */
