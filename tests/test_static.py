@@ -141,8 +141,9 @@ def silent_programs(exe, files):
             path = write(folder, p.text())
             status, found = check(exe, path)
             ran = call([exe, "--jit=off", path], folder)
-            if status or foreseen(found) or ran.returncode or ran.stderr:
-                failures.append(f"{own}:{p.first}: {foreseen(found)}, status {ran.returncode}, {ran.stderr}")
+            said = re.sub(r"(?m)^==\d+==WARNING: ASan doesn't fully support .*\n?", "", ran.stderr).strip()
+            if status or foreseen(found) or ran.returncode or said:
+                failures.append(f"{own}:{p.first}: {foreseen(found)}, status {ran.returncode}, {said}")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for some in pool.map(lambda f: silent(exe, f), files):
             failures += some
