@@ -4,7 +4,7 @@
  *   facts/sure_failures.c   which nodes of an item's or a function's graph fail in each run
  *   here                    the messages, as a run would give them, and their places in the program
  *   shapes.c                where the arrays were made whose sizes can't agree
- *   static_check.c        `check` asks about all items and functions, a run about the items that it compiles
+ *   static_check.c          `check` asks about all items and functions, a run about the items that it compiles
  *
  * `fail` and `assert` of the program itself are left out: they say what the program wants. Those of the library stand
  * for its functions' demands. */
@@ -170,7 +170,7 @@ static Foreseen bad_pattern(AtledVM *vm, const Node *n, Span *at) {
 /* A place as the key of a map. Two places seldom have the same. */
 static const void *key_of(Span at) {
   uint64_t key = ((uint64_t)at.source * 1000003u + at.start) * 1000003u + at.end;
-  return (const void *)(uintptr_t)(key | 1);
+  return (const void *)(uintptr_t)(key << 1 | 1);
 }
 
 static bool within(Span outer, Span inner) {
