@@ -48,7 +48,8 @@ static const Case cases[] = {
     {"shape", "let bad xs n = let (y, dy) = jvp (fun v -> sum (v * v)) xs xs[..n - 5] in y * dy"},
     {"rule", "let at f x = f x\npullback at f x = (f x, fun d -> (f, d))\n"
              "let bad xs n = grad (fun w -> at (fun y -> y * w) xs[1]) xs[0]"},
-    {"rule", "foreign \"libm.so.6\" cbrt : float -> float\nlet bad xs n = grad (fun x -> x * cbrt x) xs[0]"},
+    {"rule", "foreign \"libm.so.6\" cbrt : float -> float\nlet some = [fun x -> x * x, fun x -> x * cbrt x]\n"
+             "let bad xs n = grad some[n - 6] xs[0]"},
     {"fail",
      "let late x = x\npullback late x = (x, fun d -> if x > 2.5 then fail \"too late\" else d)\n"
      "let bad xs n =\n  let f ys =\n    let rec go lo hi =\n      if hi - lo = 1 then sin (late ys[lo % 3])\n"
