@@ -356,13 +356,28 @@ static const char *check_object(const LaneFacts *facts, const LInstr *in) {
              : "an array differs";
 }
 
-/* Where iterations differ at the branch, those of a copy with private arrays are done one by one. Not at the end of an
- * inner loop, where they would differ all the time. */
+/* Will the condition probably be the same in all iterations? Two floats are hardly ever equal, and numbers NaN: such
+ * are the exceptional cases of softmax, of norms, of rotations. */
+static bool is_probably_uniform(const LaneFacts *facts, int condition, int depth) {
+  const LInstr *in = lanes_definition(facts, condition);
+  if (lanes_kind(facts, condition) == LANE_UNIFORM) return true;
+  if (!in || in->op != LOP_SCALAR || depth > LIMIT_LANE_INDEX) return false;
+  switch (in->sub) {
+  case OP_FEQ:
+  case OP_FNE:
+  case OP_IS_NAN: return true;
+  case OP_NOT: return is_probably_uniform(facts, in->a, depth + 1);
+  case OP_AND:
+  case OP_OR: return is_probably_uniform(facts, in->a, depth + 1) && is_probably_uniform(facts, in->b, depth + 1);
+  default: return false;
+  }
+}
+
+/* Where iterations differ at the branch, those of a copy with private arrays are done one by one. So it must be a branch
+ * at which they seldom differ. */
 static const char *check_branch(LaneFacts *facts, const LInstr *in) {
   if (lanes_kind(facts, in->a) == LANE_UNIFORM) return NULL;
-  int at = (int)(in - facts->f->code), around = lane_loop_around(facts, at);
-  bool leaves = around >= 0 && facts->labels[in->imm.i] > facts->back[facts->f->code[around].imm.i];
-  if (!facts->loop.privatised || leaves) return "a branch that differs";
+  if (!facts->loop.privatised || !is_probably_uniform(facts, in->a, 0)) return "a branch that differs";
   facts->loop.agrees = true;
   return NULL;
 }

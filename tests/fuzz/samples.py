@@ -70,6 +70,8 @@ class Term:
 
     def condition(self):
         r = self.rng
+        if r.random() < 0.6:  # such as iterations aren't expected to differ at, though these do
+            return r.choice([f"floor ({self.scalar(3)} * 3.0) = 0.0", "floor (x[0] * 4.0) <> 1.0", "is_nan x[0]", f"{self.scalar(3)} = {self.scalar(3)}"])
         return r.choice(["x[0] < 0.1", "k % 2 = 0", "m > 3", "i < 20", f"{self.scalar(3)} > 0.0", f"{self.scalar(3)} < 5.0", "k = 3 && x[m - 1] < 0.0"])
 
     def statement(self):
