@@ -4,7 +4,7 @@
 
 usage: test_kernels.py ATLED [PATTERNS]
 
-Calls exp, log and tanh of PATTERNS (8,000) numbers with all exponents and random significands, of as many between -50 and
+Calls exp, log, tanh and erf of PATTERNS (8,000) numbers with all exponents and random significands, of as many between -50 and
 50, and of edges, in the evaluator, in machine code for both widths, and there one by one. All must print the same. (How
 right they are is measured by bench/functions.)"""
 import os
@@ -25,6 +25,8 @@ let tell (f : float[] -> float[]) = (let ys = f numbers in for i = 0 to length y
 let () = tell (fun a -> [ exp x | x in a ])
 let () = tell (fun a -> [ log x | x in a ])
 let () = tell (fun a -> [ tanh x | x in a ])
+let () = tell (fun a -> [ erf (0.1 * x) | x in a ])
+let () = tell (fun a -> [ erf x | x in a ])
 """.replace("PATTERNS", str(patterns))
 flags = open("/proc/cpuinfo", encoding="utf-8").read()
 if "avx512dq" not in flags:

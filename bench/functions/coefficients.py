@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The coefficients of src/support/kernel_bodies.h: polynomials that interpolate functions at Chebyshev points, computed
-with 70 digits and rounded to floats.
+with 110 digits and rounded to floats.
 
 usage: coefficients.py
 
@@ -10,7 +10,7 @@ then log 2 in the two parts by which arguments are reduced."""
 import struct
 from decimal import Decimal, getcontext
 
-getcontext().prec = 70
+getcontext().prec = 110
 TINY = Decimal(10) ** -68
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
 LOG2 = Decimal(2).ln()
@@ -64,6 +64,27 @@ def log_tail(z):
     return total
 
 
+def erf(x):
+    total, term, k = Decimal(0), x, 0
+    while abs(term) > TINY * abs(x):
+        total += term / (2 * k + 1)
+        k += 1
+        term *= -x * x / k
+    return 2 * total / PI.sqrt()
+
+
+def erf_near(z):
+    """erf x / x - 1 for z = x^2"""
+    x = z.sqrt()
+    return erf(x) / x - 1
+
+
+def erf_tail(t):
+    """exp (x^2) (1 - erf x) for t = (x - 2.5) / (x + 2.5)"""
+    x = Decimal("2.5") * (1 + t) / (1 - t)
+    return (x * x).exp() * (1 - erf(x))
+
+
 def tell(name, function, low, high, degree):
     p = interpolate(function, low, high, degree)
     points = [low + (high - low) * k / 997 for k in range(1, 997)]
@@ -77,6 +98,8 @@ half = LOG2 / 2 * Decimal("1.0001")
 tell("exp", exp_tail, -half, half, 10)
 root = Decimal(2).sqrt()
 tell("log", log_tail, Decimal(0), ((root - 1) / (root + 1)) ** 2, 6)
+tell("erf", erf_near, Decimal(10) ** -30, Decimal(1), 12)
+tell("1 - erf", erf_tail, Decimal(-3) / 7, Decimal(7) / 17, 15)
 bits = struct.unpack("<Q", struct.pack("<d", float(LOG2)))[0] >> 21 << 21
 high = struct.unpack("<d", struct.pack("<Q", bits))[0]
 print(f"log 2: {high.hex()} + {float(LOG2 - Decimal(high)).hex()}")

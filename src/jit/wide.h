@@ -8,7 +8,7 @@
  *   emit_private.c   the loop, if its arrays are private to a lane
  *   wide.c           vectors, and registers as operands
  *   wide_scalar.c    operations and functions
- *   wide_kernels.c   exp, log and tanh in line
+ *   wide_kernels.c   exp, log, tanh and erf in line
  *   lane_tests.c     tests before the loop
  *   wide_memory.c    loads, stores, additions to places
  *   wide_window.c    additions to neighbours

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* exp, log and tanh of vectors, in line: the text of support/kernel_bodies.h, where a number is the value of a vector
- * in the code that is made. Its operations are those of the functions of one number, so the digits are theirs. */
+/* exp, log, tanh and erf of vectors, in line: the text of support/kernel_bodies.h, where a number is the value of a
+ * vector in the code that is made. Its operations are those of the functions of one number, so the digits are the
+ * same. */
 #include "jit/wide.h"
 #include <string.h>
 

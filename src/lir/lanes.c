@@ -373,8 +373,8 @@ static bool is_probably_uniform(const LaneFacts *facts, int condition, int depth
   }
 }
 
-/* Where iterations differ at the branch, those of a copy with private arrays are done one by one. So it must be a branch
- * at which they seldom differ. */
+/* Where iterations differ at the branch, those of a copy with private arrays are done one by one. So it must be a
+ * branch at which they seldom differ. */
 static const char *check_branch(LaneFacts *facts, const LInstr *in) {
   if (lanes_kind(facts, in->a) == LANE_UNIFORM) return NULL;
   if (!facts->loop.privatised || !is_probably_uniform(facts, in->a, 0)) return "a branch that differs";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exp, log and tanh, for numbers and for vectors of them: one text, so the digits are the same.
+/* exp, log, tanh and erf, for numbers and for vectors of them: one text, so the digits are the same.
  *
  * Who includes this says what a number is and how it is computed with:
  *
@@ -15,7 +15,7 @@
  *   LONG_ADD LONG_SUB (a, b), UP_52, DOWN_52 (a), LONG_OR (a, b)   bits as integers: sums, shifts
  *   SCALE (a, n)                 a 2^n, rounded once: 0.5 < a < 2, n is a whole number between -1100 and 1100
  *
- * Coefficients are interpolated at Chebyshev points with 70 digits (bench/functions/coefficients.py). Errors, in units
+ * Coefficients are interpolated at Chebyshev points with 110 digits (bench/functions/coefficients.py). Errors, in units
  * in the last place, are measured by `./dev bench functions`. */
 
 /* 1.5 2^52: added to a number and subtracted it leaves the nearest whole number. */
@@ -113,5 +113,46 @@ KERNEL NUMBER kernel_tanh(CONTEXT NUMBER x) {
   NUMBER left = FMA(NEGATIVE(quotient), d, e);
   NUMBER correction = ADD(FMA(NEGATIVE(quotient), ADD(small, lost), left), lost);
   return WITH_SIGN(FMA(correction, inverse, quotient), SIGN_OF(x));
+}
+/* erf x / x - 1 for z = x^2 <= 1, error 2^-56 of erf x. */
+KERNEL NUMBER kernel_erf_near(CONTEXT NUMBER z) {
+  NUMBER z2 = MUL(z, z), z4 = MUL(z2, z2), z8 = MUL(z4, z4);
+  NUMBER p01 = FMA(CONSTANT(-0.3761263890318375), z, CONSTANT(0.1283791670955126));
+  NUMBER p23 = FMA(CONSTANT(-0.026866170645076792), z, CONSTANT(0.11283791670954879));
+  NUMBER p45 = FMA(CONSTANT(-0.000854832698083379), z, CONSTANT(0.0052239776248180145));
+  NUMBER p67 = FMA(CONSTANT(-1.4925595266831182e-05), z, CONSTANT(0.0001205533111164271));
+  NUMBER p89 = FMA(CONSTANT(-1.6350312701054695e-07), z, CONSTANT(1.6461000484121368e-06));
+  NUMBER pab = FMA(CONSTANT(-1.1372848856791674e-09), z, CONSTANT(1.4659775274047436e-08));
+  NUMBER pc = CONSTANT(5.957176147748911e-11);
+  NUMBER low = FMA(FMA(p67, z2, p45), z4, FMA(p23, z2, p01));
+  NUMBER high = FMA(pc, z4, FMA(pab, z2, p89));
+  return FMA(high, z8, low);
+}
+
+/* exp (x^2) (1 - erf x) for t = (x - 2.5) / (x + 2.5), 1 <= x <= 6, error 2^-55 of erf x. */
+KERNEL NUMBER kernel_erf_tail(CONTEXT NUMBER t) {
+  NUMBER t2 = MUL(t, t), t4 = MUL(t2, t2), t8 = MUL(t4, t4);
+  NUMBER p01 = FMA(CONSTANT(-0.3717367339489732), t, CONSTANT(0.21080636406114356));
+  NUMBER p23 = FMA(CONSTANT(-0.12503305237885554), t, CONSTANT(0.251713193217456));
+  NUMBER p45 = FMA(CONSTANT(-0.0039937011641469865), t, CONSTANT(0.0399225390747838));
+  NUMBER p67 = FMA(CONSTANT(0.0008759154019168855), t, CONSTANT(-0.002642365927759658));
+  NUMBER p89 = FMA(CONSTANT(-0.00012887649615317198), t, CONSTANT(0.00022837955896605415));
+  NUMBER pab = FMA(CONSTANT(1.8609712314617464e-05), t, CONSTANT(-3.4172229273553035e-05));
+  NUMBER pcd = FMA(CONSTANT(-2.2842173094341345e-06), t, CONSTANT(7.48480117852628e-06));
+  NUMBER pef = FMA(CONSTANT(8.134380709229634e-08), t, CONSTANT(-1.5625258507743158e-06));
+  NUMBER low = FMA(FMA(p67, t2, p45), t4, FMA(p23, t2, p01));
+  NUMBER high = FMA(FMA(pef, t2, pcd), t4, FMA(pab, t2, p89));
+  return FMA(high, t8, low);
+}
+
+/* erf |x| = |x| + |x| (erf x / x - 1), or from 1 on 1 - exp (- x^2) tail; from 6 on that is 1. */
+KERNEL NUMBER kernel_erf(CONTEXT NUMBER x) {
+  NUMBER magnitude = LOWER(CONSTANT(6), MAGNITUDE(x)); /* NaN stays */
+  NUMBER square = MUL(magnitude, magnitude);
+  NUMBER near = FMA(magnitude, kernel_erf_near(PASS square), magnitude);
+  NUMBER t = DIV(SUB(magnitude, CONSTANT(2.5)), ADD(magnitude, CONSTANT(2.5)));
+  NUMBER power = kernel_exp(PASS NEGATIVE(square));
+  NUMBER far = FMA(NEGATIVE(power), kernel_erf_tail(PASS t), CONSTANT(1));
+  return WITH_SIGN(CHOOSE(LESS(magnitude, CONSTANT(1)), near, far), SIGN_OF(x));
 }
 #undef TO_WHOLE

@@ -65,3 +65,4 @@ static inline double scale(double a, double n) {
 FUSING double kernels_exp(double x) { return kernel_exp(x); }
 FUSING double kernels_log(double x) { return kernel_log(x); }
 FUSING double kernels_tanh(double x) { return kernel_tanh(x); }
+FUSING double kernels_erf(double x) { return kernel_erf(x); }

@@ -7,4 +7,5 @@
 double kernels_exp(double x);
 double kernels_log(double x);
 double kernels_tanh(double x);
+double kernels_erf(double x);
 #endif
