@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Debian packages, by CPack: `./dev package` makes them. Each component of the installation is a package:
 #
-#   program      atled           the program, its manual page, completions and documentation
+#   program      atled           the program, its manual page, completions, documentation and files for editors
 #   compiler     atled-compiler  the process in which GCC runs, which the library and the program start
 #   library      libatledN       the shared library; N is its SOVERSION
 #   development  libatled-dev    header, static library, pkg-config and CMake files, examples

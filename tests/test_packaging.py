@@ -38,7 +38,8 @@ DEPENDS = {
 }
 # Each package, and patterns of files that it must have, below /usr.
 FILES = {
-    "atled": ("bin/atled", "share/man/man1/atled.1.gz", "share/doc/atled/docs/tutorial.md"),
+    "atled": ("bin/atled", "share/man/man1/atled.1.gz", "share/doc/atled/docs/tutorial.md", r"share/atled/editors/vscode/package\.json",
+              r"share/atled/editors/vim/syntax/atled\.vim"),
     "atled-compiler": ("libexec/atled/atled-compiler", "libexec/atled/libatled_rt.a"),
     LIBRARY: (r"lib/.*libatled\.so\.\d+", r"lib/.*libatled\.so\.\d+\.\d+\.\d+"),
     "libatled-dev": (r"lib/.*libatled\.so", r"lib/.*libatled\.a", "include/atled.h", "include/atled.hpp", r"lib/.*/pkgconfig/atled\.pc",
