@@ -343,7 +343,8 @@ static const char *check_memory(const LaneFacts *facts, const LInstr *in) {
 }
 
 static bool are_uniform(const LaneFacts *facts, const LInstr *in) {
-  bool uniform = lanes_kind(facts, in->a) == LANE_UNIFORM && lanes_kind(facts, in->b) == LANE_UNIFORM;
+  bool registers = lir_holds(in->op, LOPERAND_B) != 'n', uniform = lanes_kind(facts, in->a) == LANE_UNIFORM;
+  if (registers) uniform &= lanes_kind(facts, in->b) == LANE_UNIFORM;
   for (int k = 0; k < in->nargs; k++) uniform &= lanes_kind(facts, in->args[k]) == LANE_UNIFORM;
   return uniform;
 }
@@ -351,9 +352,7 @@ static bool are_uniform(const LaneFacts *facts, const LInstr *in) {
 /* Arrays that an iteration makes: in a copy with private arrays LIMIT_LANES iterations make one. */
 static const char *check_object(const LaneFacts *facts, const LInstr *in) {
   if (!facts->loop.privatised) return in->op == LOP_MOVE ? "an object is moved" : lir_ops[in->op].name;
-  return in->op == LOP_KEEP || in->op == LOP_RENEW || in->op == LOP_NEW_ARRAY || are_uniform(facts, in)
-             ? NULL
-             : "an array differs";
+  return are_uniform(facts, in) ? NULL : "an array differs";
 }
 
 /* Will the condition probably be the same in all iterations? Two floats are hardly ever equal, and numbers NaN: such

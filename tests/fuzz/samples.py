@@ -6,9 +6,9 @@ against code without lanes, to the last digit. These are the loops that get a co
 usage: samples.py ATLED [N] [--seed S] [--keep FOLDER] [--check-copies]
 
 Each of N (20) programs has some functions that add up a term for each row of a matrix: the term makes arrays by
-comprehensions and by loops that change them, branches on data, reads and changes elements at places that data tell, and
-adds to a number of the outside. Each function is called with 0 to 70 samples of 1 to 50 numbers, and so is its derivative
-with respect to its parameters and samples. Some programs fail, at a sample that data tell. With --check-copies at least one
+comprehensions and by loops that change them, branches on data, has lengths that data tell, and reads and changes elements
+at places that data tell. Each function is called with 0 to 70 samples of 1 to 50 numbers, and so is its derivative with
+respect to its parameters and samples. Some programs fail, at a sample that data tell. With --check-copies at least one
 function in three must have had a copy. A program that fails the comparison is kept."""
 import argparse
 import os
@@ -77,7 +77,7 @@ class Term:
     def statement(self):
         r = self.rng
         name = f"v{len(self.lines)}"
-        kind = r.choice(["map", "map", "map", "scan", "number", "number", "sum", "sum", "branch", "place", "max", "double"])
+        kind = r.choice(["map", "map", "map", "scan", "number", "number", "sum", "sum", "branch", "place", "max", "double", "length"])
         if kind == "map":
             self.lines.append(f"let {name} = [ {self.of_index()} | j < m ] in")
             self.arrays.append(name)
@@ -97,6 +97,9 @@ class Term:
             place = "k" if self.fails and r.random() < 0.7 else "k % m"
             self.lines.append(f"let mut {name} = [ {self.of_index()} | j < m ] in ({name}[{place}] <- {name}[{place}] {r.choice('+*')} {self.scalar(2)});")
             self.arrays.append(name)
+        elif kind == "length":
+            self.lines.append(f"let {name} = (let n = if {self.condition()} then k % m + 1 else m in let w = [ {self.of_index()} | j < n ] in sum w * w[0]) in")
+            self.numbers.append(name)
         elif kind == "max":
             self.lines.append(f"let {name} = {r.choice(['maximum', 'logsumexp', 'mean', 'norm'])} {r.choice(self.arrays)} in")
             self.numbers.append(name)
