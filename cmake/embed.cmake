@@ -3,7 +3,7 @@
 file(READ ${FILE} hex HEX)
 string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
 string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n" bytes "${bytes}")
-file(WRITE ${OUTPUT} "/* Made from docs/ by cmake/embed.cmake. */
+file(WRITE ${OUTPUT} "/* Made by cmake/embed.cmake. */
 #include \"texts.h\"
 const unsigned char ${NAME}[] = {
 ${bytes}0};

@@ -349,6 +349,32 @@ typedef struct AtledPart {
 /* The parts of a source that aren't plain, in order; *count: their number. Parses only; the text may have errors.
  * [call] */
 ATLED_API AtledStatus atled_parts(AtledVM *vm, const char *source, const AtledPart **parts, int *count);
+/* What a source defines, for documentation and outlines. Only the library makes these: later versions may have more
+ * fields at the end. */
+typedef struct AtledDefinition {
+  /* "source": the whole, always the first; "import", "value", "type"; behind its type "constructor" or "field" */
+  const char *kind;
+  const char *name; /* of the source: as messages call it */
+  const char *type; /* of a value, a constructor or a field, else NULL */
+  const char *doc;  /* the comment directly above, each line with its end; or NULL */
+  const char *file; /* of an import: its file, as messages call it; else NULL */
+  /* The text without the comment: of the source all of it; of definitions that one item makes the item's. NULL of a
+   * constructor or a field */
+  const char *source;
+  const char *const *parameters; /* of a function that is written with some: their names, or patterns as written */
+  int parameter_count;
+  int line; /* from 1 */
+} AtledDefinition;
+/* The definitions of a source in their order, private ones among them, but for those that a later one of the same name
+ * hides. Checks types as atled_check does, and reads imports; nothing is run, and afterwards nothing more is defined.
+ *
+ * name: what messages call the source. source NULL: the library's module of that name ("Linalg"; "prelude": what needs
+ * no module). *definitions: valid like other texts of the VM; their number is *count.
+ *
+ * Errors: of syntax and types, as atled_check reports them, ATLED_COMPILE_ERROR or ATLED_INCOMPLETE.
+ * ATLED_BAD_ARGUMENT: the library has no such module. Limits of time, memory and source hold. [call] */
+ATLED_API AtledStatus atled_definitions(AtledVM *vm, const char *name, const char *source,
+                                        const AtledDefinition *const **definitions, int *count);
 /* The source in the one layout of the language, which has no options. The tokens and comments are the same, in the same
  * order; blanks and line ends change. Lines that can be broken have at most 100 columns; other line breaks of the
  * source, and single empty lines, stay where they make sense. A text that was formatted is its own result. Parses only:

@@ -24,8 +24,7 @@ static void print_diagnostic(void *user, const AtledDiagnostic *d) {
   fputs(d->rendered, stderr);
 }
 
-/* Bytes of the UTF-8 sequence at s, 0 where there is none: overlong ones and surrogates are none. */
-static int sequence_length(const unsigned char *s) {
+int sequence_length(const unsigned char *s) {
   int n = s[0] < 0x80                   ? 1
           : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
           : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
@@ -455,6 +454,7 @@ static int run_verb(Options *o) {
   case VERB_BENCH: return run_bench(o);
   case VERB_CHECK: return check_files(o);
   case VERB_FMT: return format_files(o);
+  case VERB_DOC: return document(o);
   case VERB_BUILD: return build_library(o);
   case VERB_IR: return show_ir(o);
   case VERB_CACHE: return run_cache(o);

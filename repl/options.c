@@ -124,6 +124,8 @@ static void apply(Options *o, OptionId id, const char *value, int choice) {
   case OPTION_OF: o->of = value; return;
   case OPTION_DOT: o->dot = true; return;
   case OPTION_OUTPUT: o->build.output = value; return;
+  case OPTION_TEXT: o->text = true; return;
+  case OPTION_LIBRARY: o->library = true; return;
   case OPTION_HEADER: o->build.header = value; return;
   case OPTION_FUNCTIONS: o->build.functions = value; return;
   case OPTION_STATIC: o->build.archive = true; return;

@@ -24,6 +24,7 @@ typedef struct Options {
   AtledStage stage, from;     /* --stage, --from */
   bool from_text;             /* --from was given */
   bool check;                 /* of fmt */
+  bool text, library;         /* of doc */
   bool dot, json, watch, no_init, jit_given, threads_given, help, version, sandbox;
   AtledFolder *folders; /* of the sandbox: room for as many as there are words */
   char **rest;          /* what is no option: nrest words */
@@ -41,6 +42,9 @@ AtledStage stage_of(const char *name); /* of a stage's name; -1 if there is none
 
 /* ---- format_files.c ---- */
 int format_files(const Options *o); /* the exit status */
+
+/* ---- doc_files.c ---- */
+int document(Options *o); /* the exit status */
 
 /* ---- watch.c ---- */
 /* Runs the command in a child, again whenever one of its files is changed. The exit status; in the child, run's. */

@@ -56,6 +56,8 @@ int no_input(const char *path);           /* says that the file can't be read, b
 const char *shown_name(const char *path); /* as messages call it */
 /* All of a file ("-": standard input), zero-terminated, to be freed; NULL with errno set. */
 char *slurp(const char *path);
+/* Bytes of the UTF-8 sequence at s, 0 where there is none: overlong ones and surrogates are none. */
+int sequence_length(const unsigned char *s);
 /* Zero bytes of input would end a string early: writes each as C0 80, as atled_eval takes it. Frees `text`, or gives it
  * back when it has none; NULL when there is no memory. */
 char *escape_zeros(char *text, size_t len);

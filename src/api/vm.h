@@ -25,6 +25,7 @@
  *   undo.c     what names meant before an entry; stale_uses.c: definitions made with files that were edited since
  *   names.c    what names mean, and search; complete.c: how words may go on
  *   inspect.c  types, documentation, names; stages.c: the program after a stage of the compiler
+ *   definitions.c  what a source defines
  *   watch.c    what the VM wants to know of the optimiser's runs
  *   complete.c what a prompt asks about a text that isn't finished */
 #ifndef ATLED_VM_H

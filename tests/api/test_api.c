@@ -414,6 +414,37 @@ static void test_parts(void) {
   atled_free(vm);
 }
 
+/* What a source defines, without running it or leaving anything behind. */
+static void test_definitions(void) {
+  AtledVM *vm = atled_new(NULL);
+  const AtledDefinition *const *d;
+  int n;
+  const char *source = "# Twice.\nlet twice (x : float) = x + x\nlet n = 1\ntype t = A | B of int\nand r = {k : t}\n"
+                       "let _p a (b, c) = fail \"run\"\nlet n : int = fail \"run\"";
+  static const char *const expected[] = {"source t.atl 1",    "value twice 2 float -> float",   "type t 4",
+                                         "constructor A 4 t", "constructor B 4 int -> t",       "type r 5",
+                                         "field k 5 t",       "value _p 6 'a -> 'b * 'c -> 'd", "value n 7 int"};
+  CHECK(atled_definitions(vm, "t.atl", source, &d, &n) == ATLED_OK && n == 9);
+  for (int i = 0; i < n && i < 9; i++) {
+    char text[100];
+    snprintf(text, sizeof text, "%s %s %d%s%s", d[i]->kind, d[i]->name, d[i]->line, d[i]->type ? " " : "",
+             d[i]->type ? d[i]->type : "");
+    CHECK_STR(text, expected[i]);
+  }
+  CHECK_STR(d[1]->doc, "Twice.\n");
+  CHECK_STR(d[1]->parameters[0], "x");
+  CHECK_STR(d[7]->parameters[1], "(b, c)");
+  CHECK(d[1]->parameter_count == 1 && d[7]->parameter_count == 2 && !d[2]->doc);
+  CHECK_STR(d[0]->source, source);
+  CHECK(atled_eval(vm, "t", "twice 1.0") == ATLED_COMPILE_ERROR);
+  CHECK(atled_definitions(vm, "t", "let x = 1 + true", &d, &n) == ATLED_COMPILE_ERROR && n == 0 && atled_error(vm));
+  CHECK(atled_definitions(vm, "t", "let x =", &d, &n) == ATLED_INCOMPLETE);
+  CHECK(atled_definitions(vm, "Linalg", NULL, &d, &n) == ATLED_OK && n > 20);
+  CHECK(atled_definitions(vm, "prelude", NULL, &d, &n) == ATLED_OK && n > 100);
+  CHECK(atled_definitions(vm, "Nowhere", NULL, &d, &n) == ATLED_BAD_ARGUMENT);
+  atled_free(vm);
+}
+
 /* Names, types and imports aren't looked at; an error of the syntax gives no text, and the VM goes on. */
 static void test_format(void) {
   AtledVM *vm = atled_new(NULL);
@@ -444,6 +475,7 @@ int main(void) {
   }
   test_allocator();
   test_parts();
+  test_definitions();
   test_format();
   return check_result();
 }

@@ -125,6 +125,11 @@ static void each_text(AtledVM *vm, const char *text) {
   size_t start;
   CALL(vm, atled_items(vm, text, &starts, &n));
   for (int i = 0; i < n; i++) CHECK(starts[i] <= strlen(text) && (i == 0 || starts[i - 1] < starts[i]));
+  const AtledDefinition *const *definitions;
+  for (int i = 0; i < 2; i++) {
+    CALL(vm, atled_definitions(vm, text, i ? NULL : text, &definitions, &n));
+    for (int k = 0; k < n; k++) CHECK(definitions[k]->line >= 1 && (strcmp(definitions[k]->kind, "source") == 0) == !k);
+  }
   const AtledPart *parts;
   CALL(vm, atled_parts(vm, text, &parts, &n));
   for (int i = 0; i < n; i++)
@@ -483,6 +488,12 @@ static void test_views(void) {
   CHECK(CALL(vm, atled_enter(vm, "t", NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_items(vm, NULL, NULL, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_items(vm, "1", NULL, NULL)) == ATLED_BAD_ARGUMENT);
+  const AtledDefinition *const *definitions;
+  int count;
+  CHECK(CALL(vm, atled_definitions(vm, NULL, "1", &definitions, &count)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_definitions(vm, "a", "1", NULL, &count)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_definitions(vm, "a", "1", &definitions, NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_definitions(vm, "Nowhere", NULL, &definitions, &count)) == ATLED_BAD_ARGUMENT && count == 0);
   CHECK(CALL(vm, atled_parts(vm, NULL, NULL, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_parts(vm, "1", NULL, NULL)) == ATLED_BAD_ARGUMENT);
   const char *out;
@@ -689,6 +700,8 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_items(vm, "1", &starts, &count));
   const AtledPart *parts;
   REFUSED(atled_parts(vm, "1", &parts, &count));
+  const AtledDefinition *const *definitions;
+  REFUSED(atled_definitions(vm, "a", "1", &definitions, &count));
   REFUSED(atled_format(vm, "a", "1", &out));
   CHECK(atled_complete(vm, "m", &start, &names) == 0 && !atled_result_view(vm, 0, NULL, &result));
   atled_release(in->f);
