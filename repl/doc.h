@@ -5,12 +5,19 @@
 #include "repl.h"
 #include <sys/stat.h>
 
+/* A definition under its name; type: that it is a part of, or itself. */
+typedef struct DocName {
+  const AtledDefinition *definition, *type;
+} DocName;
+
 typedef struct DocModule {
   const char *title; /* the file as messages call it, or the module's name */
   char *page;        /* the name of its page */
   AtledVM *vm;       /* whose last call gave the definitions */
   const AtledDefinition *const *all;
   int n;
+  DocName *names; /* of public definitions and their parts, sorted: nnames */
+  int nnames;
   char *intro; /* the comment at the head of the source; "": none */
   bool has_file;
   dev_t device; /* of the file, if it has one */
@@ -55,6 +62,8 @@ bool doc_block(const char **at, DocBlock *out);
 /* The first sentence of a comment: its bytes from *start on; 0: it doesn't begin with one. */
 size_t doc_summary(const char *comment, const char **start);
 
+/* Sorts the names of a module, to be freed. False: there is no memory. */
+bool doc_sort_names(DocModule *m);
 /* A definition that a name means. */
 typedef struct DocTarget {
   const DocModule *module;

@@ -76,7 +76,7 @@ static int collect(const Options *o, Docs *d, DocModule *m, const char *source) 
   print_errors(m->vm, status);
   if (status != ATLED_OK) return exit_status(m->vm, status);
   m->intro = doc_intro(m->all[0]->source, d->library);
-  return m->intro && name_page(d, m) ? 0 : no_memory();
+  return m->intro && doc_sort_names(m) && name_page(d, m) ? 0 : no_memory();
 }
 
 static int check(const Options *o, const char *name, const char *text) {
@@ -199,6 +199,7 @@ static void free_docs(Docs *d) {
   for (int i = 0; i < d->n; i++) {
     atled_free(d->modules[i].vm);
     free(d->modules[i].page);
+    free(d->modules[i].names);
     free(d->modules[i].intro);
   }
   free(d->modules);

@@ -152,13 +152,37 @@ static bool is_in(const AtledDefinition *d, DocSpace space) {
   return space == DOC_TYPE ? type : value;
 }
 
-static bool find_in(const DocModule *m, const char *name, size_t n, DocSpace space, DocTarget *out) {
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const DocName *)a)->definition->name, ((const DocName *)b)->definition->name);
+}
+
+bool doc_sort_names(DocModule *m) {
   const AtledDefinition *type = NULL;
+  m->names = calloc((size_t)m->n + 1, sizeof *m->names);
+  if (!m->names) return false;
   for (int i = 1; i < m->n; i++) {
-    const AtledDefinition *d = m->all[i];
-    if (!doc_is_part(d)) type = d;
-    if (type->name[0] == '_' || !is_in(d, space) || !is_named(d->name, name, n)) continue;
-    *out = (DocTarget){m, d, type};
+    if (!doc_is_part(m->all[i])) type = m->all[i];
+    if (type->name[0] != '_') m->names[m->nnames++] = (DocName){m->all[i], type};
+  }
+  qsort(m->names, (size_t)m->nnames, sizeof *m->names, by_name);
+  return true;
+}
+
+/* The place of the first of the sorted names that isn't before this one. A name stands before those that it begins. */
+static int place_of(const DocModule *m, const char *name, size_t n) {
+  int low = 0, high = m->nnames;
+  while (low < high) {
+    int middle = low + (high - low) / 2;
+    if (strncmp(m->names[middle].definition->name, name, n) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+static bool find_in(const DocModule *m, const char *name, size_t n, DocSpace space, DocTarget *out) {
+  for (int i = place_of(m, name, n); i < m->nnames && is_named(m->names[i].definition->name, name, n); i++) {
+    if (!is_in(m->names[i].definition, space)) continue;
+    *out = (DocTarget){m, m->names[i].definition, m->names[i].type};
     return true;
   }
   return false;
