@@ -170,6 +170,18 @@ def test_names(folder):
     check(set(os.listdir(folder / "names")) == set(pages) | {"foreign"}, "other files are left")
 
 
+def test_hidden(folder):
+    """Of names that are defined twice the later ones are shown, each once."""
+    (folder / "again.atl").write_text('import "again2.atl" as M\nimport "again3.atl" as M\ntype t = A | B\ntype t = B | C\n'
+                                      "let f x = M.value + 1\nlet f x y = x + y + 1\nlet (f, g) = (1, true)\n")
+    for name in ("again2.atl", "again3.atl"):
+        (folder / name).write_text("let value = 1\n")
+    r = doc("-o", "again", "again.atl", "again2.atl", "again3.atl", cwd=folder)
+    check(r.returncode == 0, f"hidden: {r.stderr.decode()}")
+    ids = check_pages(folder / "again")["again.html"].ids
+    check(ids == ["import.M", "type.t", "type.t.B", "type.t.C", "value.f", "value.g"], f"hidden: {ids}")
+
+
 def test_failures(folder):
     bad, wrong = folder / "bytes.atl", folder / "wrong.atl"
     bad.write_bytes(b"# \xff\nlet x = 1\n")
@@ -203,6 +215,7 @@ def main():
         test_files(folder)
         test_library(folder)
         test_names(folder)
+        test_hidden(folder)
         test_failures(folder)
     print("\n".join(problems))
     sys.exit(f"{len(problems)} problems" if problems else 0)

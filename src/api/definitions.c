@@ -107,6 +107,13 @@ static void add_type(Collector *c, const TypeDecl *t) {
 }
 
 /* ---- Items -------------------------------------------------------------------------------------- */
+static bool is_hidden_import(const Program *p, int number) {
+  const char *name = p->items.data[number]->name.name;
+  for (int i = number + 1; i < p->items.len; i++)
+    if (p->items.data[i]->kind == I_IMPORT && strcmp(p->items.data[i]->name.name, name) == 0) return true;
+  return false;
+}
+
 static void add_import(Collector *c) {
   const Item *item = c->item;
   const Module *m = map_get(&c->module->modules, sym_of(&c->vm->syms, item->name.name));
@@ -116,8 +123,8 @@ static void add_import(Collector *c) {
   d->file = m && m->path ? copied(c->vm, m->path) : NULL;
 }
 
-static void add_item(Collector *c, const Item *item) {
-  c->item = item;
+static void add_item(Collector *c, const Program *p, int number) {
+  const Item *item = c->item = p->items.data[number];
   switch (item->kind) {
   case I_LET:
     for (int i = 0; i < item->nlets; i++) add_pattern(c, item->lets[i].pat, item->lets[i].value);
@@ -126,7 +133,9 @@ static void add_item(Collector *c, const Item *item) {
     for (int i = 0; i < item->ntypes; i++) add_type(c, &item->types[i]);
     return;
   case I_FOREIGN: add_value(c, item->name, item->binding, NULL); return;
-  case I_IMPORT: add_import(c); return;
+  case I_IMPORT:
+    if (!is_hidden_import(p, number)) add_import(c);
+    return;
   default: return;
   }
 }
@@ -135,7 +144,7 @@ static void collect(AtledVM *vm, DefinitionsCall *call, Module *m, const Program
   Collector c = {vm, m, sources_get(&vm->sources, p->source), NULL, &call->found};
   AtledDefinition *all = add(&c, "source", c.source->name, (Span){0});
   all->source = arena_strndup(&vm->scratch, c.source->text, c.source->len);
-  for (int i = 0; i < p->items.len; i++) add_item(&c, p->items.data[i]);
+  for (int i = 0; i < p->items.len; i++) add_item(&c, p, i);
 }
 
 /* ---- The call ----------------------------------------------------------------------------------- */
