@@ -11,7 +11,10 @@
  * Tokens are laid out rather than the tree printed: the tree lacks comments, and has other nodes where the parser reads
  * an abbreviation as what it stands for. So nothing can be lost or changed but blanks and line ends, and the last step
  * makes sure of it. What must be the same there are the bytes of tokens and comments, and which tokens the constructs
- * hold, items among them. */
+ * hold, items among them.
+ *
+ * Where lines are broken depends on the breaks of the source, of which comments of several lines may leave new ones. So
+ * the result is laid out again until it is its own result. */
 #include "format/format_internal.h"
 #include <string.h>
 
@@ -89,21 +92,35 @@ static void lay_out(Arena *arena, const Side *side, Str *out) {
   write_text(&f, out);
 }
 
-const char *format_source(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, size_t *len) {
+/* The result, of *len bytes, which is source *id, too; NULL: there are errors. */
+static const char *format_once(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, size_t *len,
+                               uint32_t *id) {
   Side before = {.text = sources_get(diags->sources, source)->text}, after;
   int errors = diags->errors;
   parse_structure(lx, arena, syms, diags, source, &before.structure);
   if (diags->errors > errors) return NULL;
   Str out = {.arena = arena};
   lay_out(arena, &before, &out);
-  *len = out.len;
   after.text = out.data ? out.data : "";
-  uint32_t id = sources_add(diags->sources, "<formatted>", after.text, out.len);
+  *len = out.len;
+  *id = sources_add(diags->sources, "<formatted>", after.text, out.len);
   Diags unseen;
   diags_init(&unseen, arena, diags->sources);
-  parse_structure(lx, arena, syms, &unseen, id, &after.structure);
+  parse_structure(lx, arena, syms, &unseen, *id, &after.structure);
   if (unseen.errors == 0 && is_same_program(arena->heap, &before, &after)) return after.text;
   diag_error(diags, (Span){source, 0, 0}, "format", "the formatter would change this program")->hint =
       "this is an error of the formatter; the text stays as it is";
   return NULL;
+}
+
+const char *format_source(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source, size_t *len) {
+  const char *text = NULL;
+  bool settled = false;
+  for (int round = 0; round < LIMIT_FORMAT_ROUNDS && !settled; round++) {
+    const Source *before = sources_get(diags->sources, source);
+    text = format_once(lx, arena, syms, diags, source, len, &source);
+    if (!text) return NULL;
+    settled = *len == before->len && memcmp(text, before->text, *len) == 0;
+  }
+  return text;
 }
