@@ -3,10 +3,10 @@
  *
  *   structure of the parser → nodes, gaps and comments
  *
- * Constructs come in the order in which they end, inner ones first. Read from the back they are a walk through a tree,
- * outer ones first and from right to left, so a stack suffices to find parents. `a + b + c` is two constructs of one
+ * Constructs come in the order in which they end, inner ones first. From the last to the first they are a tree in
+ * preorder, children from right to left, so a stack suffices to find parents. `a + b + c` is two constructs of one
  * level, one within the other; they become one node. So nodes are nested no deeper than the parser allows, however
- * long a program's chains are. A second walk, over tokens, finds the innermost node of each token and gap. */
+ * long a program's chains are. A second pass, over tokens, finds the innermost node of each token and gap. */
 #include "format/format_internal.h"
 #include <string.h>
 

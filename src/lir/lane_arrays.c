@@ -137,9 +137,7 @@ static bool is_apart(const LaneFacts *facts, int store) {
   return apart || alone;
 }
 
-/* Which operand of the operation on floats is the register, where the others aren't? -1: none. Only what adds, or
- * subtracts from it. */
-static int added_to(const LInstr *in, int r) {
+int lanes_added_to(const LInstr *in, int r) {
   if (in->op != LOP_SCALAR) return -1;
   if (in->sub == OP_FMA) return in->c == r && in->a != r && in->b != r ? 2 : -1;
   if (in->sub == OP_FSUB) return in->a == r && in->b != r ? 0 : -1;
@@ -192,7 +190,7 @@ static bool find_addition(LaneFacts *facts, int store) {
     int from = load ? (int)(load - code) : -1;
     if (from < facts->loop.first || load->op != LOP_LOAD || facts->reads[load->dst] != 1) continue;
     if (load->a != s->a || load->c != s->c || load->imm.i != s->imm.i || !same_index(facts, from, store)) continue;
-    if (added_to(op, load->dst) != k || from > at || at > store || !is_straight(facts, from, store) ||
+    if (lanes_added_to(op, load->dst) != k || from > at || at > store || !is_straight(facts, from, store) ||
         !is_alone_between(facts, from, store))
       continue;
     facts->additions[from] = facts->additions[at] = LANE_PART;

@@ -65,6 +65,9 @@ typedef struct LaneTerm {
   int self;
 } LaneTerm;
 LaneTerm lanes_term(const LaneFacts *facts, int store);
+/* Which operand, 0 … 2, of an addition to the register, or a subtraction from it, is that register? -1: the instruction
+ * is none, or another operand is the register, too. */
+int lanes_added_to(const LInstr *in, int reg);
 /* The first of the instructions that run in a row up to this one. */
 int lanes_row_start(const LaneFacts *facts, int instr);
 /* Do the places of two additions certainly differ? */

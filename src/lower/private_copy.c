@@ -8,8 +8,8 @@
  *     the body; element j of an array is number 8 j + lane
  *     term i of a float to its partial sums
  *   each element of an array that was reduced += the sum of 8 numbers, as the tree of partial sums */
+#include "lir/lanes.h"
 #include "lower/privatise.h"
-#include <string.h>
 
 static Fn *fn_of(const Privatiser *p) { return p->fn; }
 
@@ -207,7 +207,6 @@ static void open_reduction(Privatiser *p, int s) {
   in->site = p->l->site;
   fn_args(fn, &size, 1);
   fn_emit(fn, LOP_DATA, data, tile, -1, -1);
-  p->tiles[array] = tile;
   p->data[array] = data;
 }
 
@@ -342,7 +341,7 @@ static void add_terms(Privatiser *p, const LInstr *move, const int32_t *sums) {
   const LInstr *chain[PRIVATE_TERMS];
   int n = privatise_sum(p, move, chain);
   for (int k = n - 1, sum = move->dst; k >= 0; sum = chain[k--]->dst)
-    add_term(p, chain[k], privatise_added_to(p, chain[k], sum), sums);
+    add_term(p, chain[k], lanes_added_to(chain[k], sum), sums);
 }
 
 /* Marks the additions themselves, which the copy doesn't have. */

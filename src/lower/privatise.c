@@ -187,15 +187,6 @@ static void find_varying(Privatiser *p) {
 }
 
 /* ---- Sums and reduction arrays ----------------------------------------------------------------------------------- */
-int privatise_added_to(const Privatiser *p, const LInstr *in, int reg) {
-  (void)p;
-  if (in->op != LOP_SCALAR) return -1;
-  if (in->sub == OP_FMA) return in->c == reg && in->a != reg && in->b != reg ? 2 : -1;
-  if (in->sub == OP_FSUB) return in->a == reg && in->b != reg ? 0 : -1;
-  if (in->sub != OP_FADD && in->sub != OP_CADD) return -1;
-  return in->a == in->b ? -1 : in->a == reg ? 0 : in->b == reg ? 1 : -1;
-}
-
 /* s1 = + s t1;  s2 = + s1 t2;  s = MOVE s2   where nothing else reads them. */
 int privatise_sum(const Privatiser *p, const LInstr *move, const LInstr **chain) {
   int sum = move->dst, last = move->a, n = 0;
@@ -204,11 +195,11 @@ int privatise_sum(const Privatiser *p, const LInstr *move, const LInstr **chain)
     const LInstr *in = p->only[last];
     if (!in || in->op != LOP_SCALAR || p->reads[last] != 1) return -1;
     chain[n++] = in;
-    if (privatise_added_to(p, in, sum) >= 0) return n;
+    if (lanes_added_to(in, sum) >= 0) return n;
     const int32_t operands[] = {in->a, in->b, in->c};
     last = -1;
     for (int k = 0; k < 3; k++)
-      if (operands[k] >= 0 && p->only[operands[k]] && privatise_added_to(p, in, operands[k]) == k &&
+      if (operands[k] >= 0 && p->only[operands[k]] && lanes_added_to(in, operands[k]) == k &&
           p->only[operands[k]]->op == LOP_SCALAR)
         last = operands[k];
     if (last < 0) return -1;
@@ -261,7 +252,7 @@ static bool find_reduction(Privatiser *p, const LInstr *store) {
     value = -1;
     for (int k = 0; k < 3; k++) {
       const LInstr *from = operands[k] < 0 ? NULL : p->only[operands[k]];
-      bool part = from && privatise_added_to(p, in, operands[k]) == k && p->reads[operands[k]] == 1;
+      bool part = from && lanes_added_to(in, operands[k]) == k && p->reads[operands[k]] == 1;
       bool leads = part && (from->op == LOP_SCALAR ? value < 0
                                                    : from->op == LOP_LOAD && p->array[from->a] == p->array[store->a]);
       if (leads) value = operands[k];
@@ -309,7 +300,6 @@ static Privatiser *open_privatiser(Fn *fn, const PrivateLoop *l) {
   p->array = all_minus_one(a, n);
   p->copy = all_minus_one(a, n);
   p->labels = all_minus_one(a, fn->nlabels);
-  p->tiles = all_minus_one(a, n);
   p->data = all_minus_one(a, n);
   p->slots = NEW_ARRAY(a, int, n + 1);
   p->reduces = NEW_ARRAY(a, bool, length + 1);

@@ -19,7 +19,7 @@ typedef struct Privatiser {
   int *array;          /* by raw register: the array that it is the data of */
   int *copy;           /* by register: that of the copy; -1 */
   int *labels;         /* by label, of the copy; -1 */
-  int *tiles, *data;   /* by array register: the reduction array that stands for it, and its data; -1 */
+  int *data;           /* by array register: the data of the reduction array that stands for it; -1 */
   int *slots;          /* by array register: numbers of an element; 0: nothing is added to it */
   bool *reduces;       /* by instruction of the body: is it part of an addition to a reduction array? */
   int index, lane;     /* of the copy: the iteration's number, and that modulo LIMIT_LANES */
@@ -29,8 +29,6 @@ bool privatise_is_private(const Privatiser *p, int pointer); /* is the array mad
 /* The chain of additions to the state's float that the body ends with, latest first: how many; -1: it is no sum. */
 enum { PRIVATE_TERMS = 16 };
 int privatise_sum(const Privatiser *p, const LInstr *move, const LInstr **chain);
-/* The operand of an addition that is the sum so far, 0 … 2; -1: the instruction is none, or neither is. */
-int privatise_added_to(const Privatiser *p, const LInstr *in, int reg);
 /* Emits the copy and what surrounds it; false: the sizes of its arrays aren't known before the loop. */
 bool privatise_emit(Privatiser *p);
 #endif

@@ -7,8 +7,8 @@
  *   →
  *   if 0 < n then (loop i < n - 1 from [ f v[j] | j < 64 ]: [ f v[j] | j < 64 ]) else v
  *
- * So it is where a loop begins with its function's argument, or with `eye 4`, and goes on with products of matrices of
- * some size. */
+ * Examples: a loop that carries its function's argument first and arrays of a literal length afterwards; one that
+ * carries the matrix `eye 4` first and products with a matrix of unknown size afterwards. */
 #include "facts/ir_loop_facts.h"
 #include "ir/edit.h"
 #include "opt/opt.h"
