@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """The formatter: `atled fmt` of every program here, of programs in disorder, of tests/format, and of files that are no programs.
 
-usage: test_formatter.py EXE ROOT [--programs N] [--seed N] [--ir STAGE]
+usage: test_formatter.py EXE ROOT [--programs N] [--seed N] [--ir STAGE [--share N]]
 
 Of each text: what is formatted has the same tokens and comments in the same order (by the lexer of fuzz/disorder.py), the same
 syntax tree, and is its own result. --ir: so is the program after that stage of the compiler, but for places in the source, and
-the programs here are formatted, too. --programs N: so many programs in disorder. What fails is kept in a folder."""
+the programs here are formatted, too; --share N: one in N of them. --programs N: so many programs in disorder. What fails is
+kept in a folder."""
 import argparse
 import itertools
 import os
@@ -18,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "fuzz"))
 import disorder  # noqa: E402
@@ -71,10 +73,10 @@ def programs_here(root):
             yield path
 
 
-def copy_programs(exe, root, folder):
-    """Those without errors of their syntax, at their places below folder/before and folder/after."""
+def copy_programs(exe, root, folder, share):
+    """One in `share` of those without errors of their syntax, at their places below folder/before and folder/after."""
     for path in programs_here(root):
-        if run(exe, "ir", "--stage=parsed", path).returncode:
+        if zlib.crc32(str(path.relative_to(root)).encode()) % share or run(exe, "ir", "--stage=parsed", path).returncode:
             continue
         for side in ("before", "after"):
             to = folder / side / path.relative_to(root)
@@ -82,8 +84,8 @@ def copy_programs(exe, root, folder):
             shutil.copy(path, to)
 
 
-def check_programs(exe, root, folder, names):
-    copy_programs(exe, root, folder)
+def check_programs(exe, root, folder, names, share):
+    copy_programs(exe, root, folder, share)
     check_folder(exe, folder / "before", folder / "after", names)
 
 
@@ -245,6 +247,7 @@ def main():
     parser.add_argument("--programs", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ir")
+    parser.add_argument("--share", type=int, default=1)
     o = parser.parse_args()
     exe, root = os.path.abspath(o.exe), pathlib.Path(o.root).resolve()
     names = ["parsed", o.ir] if o.ir else ["parsed"]
@@ -257,7 +260,7 @@ def main():
     check_stays(exe, top / "stays")
     check_large(exe, top / "large")
     if o.ir:
-        check_programs(exe, root, top / "here", names)
+        check_programs(exe, root, top / "here", names, o.share)
     if o.programs:
         check_disorder(exe, root, top / "disorder", o.programs, o.seed, names)
     if problems:
