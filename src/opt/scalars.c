@@ -257,7 +257,7 @@ static Node *known_slice(World *w, Node *n) {
 /* ---- Unrolling --------------------------------------------------------------------------------------------------- */
 /* Does x take long, or fail by the program's own word, or have an effect? */
 static bool hinders_unrolling(const Node *x) {
-  bool array = x->op == OP_ARRAY || x->op == OP_SLICE || x->op == OP_UPDATE;
+  bool array = x->op == OP_ARRAY || x->op == OP_ZEROS || x->op == OP_SLICE || x->op == OP_UPDATE;
   bool sum = x->op == OP_CADD && x->type->kind == T_FLOAT, takes_long = op_flags[x->op] & OPF_L && !array && !sum;
   return takes_long || op_flags[x->op] & OPF_A || x->op == OP_FAIL || x->op == OP_CHECK || x->type->kind == T_TOKEN;
 }
