@@ -43,6 +43,34 @@ static void masked(const LaneEmit *x, WideOp op, Lv *out, Rv *v, Lv *first, Rv *
   masked_access(x, op, out, v, address(x->k->e, first), mask);
 }
 
+/* ---- Elements anywhere, by one instruction ----------------------------------------------------------------------- */
+/* Is the index of each lane a number of the array, which an instruction takes? Not for ints: a lane that isn't done has
+ * 0, and may be divided by. */
+static bool may_gather(const LaneEmit *x, WideOp op, const LInstr *i) {
+  return wide_text(op, x->width) && is_float(x, i->dst) && i->imm.i == 1;
+}
+
+static Rv *lanes_done(const LaneEmit *x, int p) {
+  return x->some ? x->some->mask[p] : cast(x->k->e, k_i32(x->k->e, 255), x->mask);
+}
+
+/* Emits GATHER or SCATTER, with `out` or `v`. The first operands are made before: see emit_wide. */
+static void emit_gather(LaneEmit *x, WideOp op, const LInstr *i, int p, Lv *out, Rv *v) {
+  const GccApi *g = wide_api(x);
+  LInstr start = *i;
+  start.b = -1;
+  Rv *at = address(x->k->e, element_at(x, &start, NULL)), *index = int_part(x, i->b, p), *mask = lanes_done(x, p);
+  gcc_jit_extended_asm *a = g->block_add_extended_asm(x->k->cur, NULL, wide_text(op, x->width));
+  g->extended_asm_set_volatile_flag(a, 1);
+  if (out) g->extended_asm_add_output_operand(a, NULL, "=&v", out);
+  if (v) g->extended_asm_add_input_operand(a, NULL, "v", v);
+  g->extended_asm_add_input_operand(a, NULL, "r", at);
+  g->extended_asm_add_input_operand(a, NULL, "v", index);
+  g->extended_asm_add_input_operand(a, NULL, "Yk", mask);
+  g->extended_asm_add_clobber(a, "k1");
+  g->extended_asm_add_clobber(a, "memory");
+}
+
 static void load_row(LaneEmit *x, const LInstr *i, Type *type) {
   Emit *e = x->k->e;
   for (int p = 0; p < x->parts; p++) {
@@ -115,6 +143,8 @@ void emit_wide_load(LaneEmit *x, const LInstr *i) {
     for (int p = 0; p < x->parts; p++)
       put(x, i->dst, p, splat(x, type, rv(e, element_at(x, i, row_of(x, i, NULL, NULL)))));
   else if (lanes_is_row(x->k->lanes, i)) load_row(x, i, type);
+  else if (kind_of(x, i->b) == LANE_INTS && may_gather(x, W_GATHER, i))
+    for (int p = 0; p < x->parts; p++) emit_gather(x, W_GATHER, i, p, value_of(x, i->dst)->part[p], NULL);
   else load_elements(x, i, type);
 }
 
@@ -132,6 +162,10 @@ static void store_lane(LaneEmit *x, Rv *lane, void *user) {
 void emit_wide_store(LaneEmit *x, const LInstr *i) {
   Emit *e = x->k->e;
   bool number = is_float(x, i->dst);
+  if (!lanes_is_row(x->k->lanes, i) && x->some && may_gather(x, W_SCATTER, i)) {
+    for (int p = 0; p < x->parts; p++) emit_gather(x, W_SCATTER, i, p, NULL, float_part(x, i->dst, p));
+    return;
+  }
   if (!lanes_is_row(x->k->lanes, i)) {
     Storing s = {i, indices_of(x, i), in_memory(x, i->dst)};
     each_lane(x, store_lane, &s);
