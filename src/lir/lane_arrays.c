@@ -125,16 +125,19 @@ static bool keeps_apart(const LaneFacts *facts, const LInstr *store, const LInst
 }
 
 /* Is the array that the STORE writes to apart from all else that the body does with it? Or is there nothing else: then
- * its iterations write one after the other. */
+ * its iterations write one after the other. Or is it an output of a loop with private arrays, whose iterations write
+ * rows of their own (lower/privatise.c) and read none? */
 static bool is_apart(const LaneFacts *facts, int store) {
   const LInstr *code = facts->f->code;
-  bool apart = true, alone = lane_loop_around(facts, store) < 0;
+  bool apart = true, alone = lane_loop_around(facts, store) < 0, output = facts->loop.privatised;
   for (int n = facts->loop.first; n < facts->loop.end; n++) {
     if (!touches_memory(&code[n])) continue;
+    bool same = lanes_array(facts, code[n].a) == lanes_array(facts, code[store].a);
     apart &= keeps_apart(facts, &code[store], &code[n]);
-    alone &= n == store || lanes_array(facts, code[n].a) != lanes_array(facts, code[store].a);
+    alone &= n == store || !same;
+    output &= !same || code[n].op == LOP_STORE;
   }
-  return apart || alone;
+  return apart || alone || output;
 }
 
 int lanes_added_to(const LInstr *in, int r) {

@@ -290,6 +290,8 @@ typedef struct PrivateLoop {
   int index, trips;         /* registers */
   const int *state, *ranks; /* nstate registers, floats and arrays that are added to in free order; rank 0: a float */
   int nstate;
+  const int *outputs; /* noutputs raw registers: arrays of which each iteration stores a row of its own */
+  int noutputs;
   Site site;
 } PrivateLoop;
 /* May the loop have a copy with private arrays, as far as the graph tells? */

@@ -174,24 +174,57 @@ typedef struct Nest {
   const Node *loop;
 } Nest;
 
+static int invariant(Loop *lp, const Nest *nest, const Node *x, int dim, int depth);
+
+/* The same of a calculation of such ints, which can't fail. */
+static int invariant_number(Loop *lp, const Nest *nest, const Node *x, int depth) {
+  int operands[2] = {-1, -1};
+  bool plain = op_flags[x->op] & OPF_S && !(op_flags[x->op] & (OPF_F | OPF_L | OPF_V)) && x->type->kind == T_INT;
+  if (!plain || x->nops < 1 || x->nops > 2) return -1;
+  if (depth > LIMIT_SHAPE_DEPTH && limit_reached(lp->fn->m->arena, AT_SHAPE_DEPTH)) return -1;
+  for (int k = 0; k < x->nops; k++) {
+    if (x->ops[k]->type->kind != T_INT) return -1;
+    operands[k] = invariant(lp, nest, x->ops[k], -1, depth + 1);
+    if (operands[k] < 0) return -1;
+  }
+  return fn_scalar(lp->fn, (Op)x->op, operands[0], operands[1]);
+}
+
+/* The parameter that x is, or is a component of; NULL. */
+static const Node *parameter_of(const Node *x) {
+  while (x->op == OP_GET) x = x->ops[0];
+  return x->op == OP_PARAM ? x : NULL;
+}
+
+/* x, of a loop's body, with the loop's operand in the parameter's place. */
+static Node *outside(Loop *lp, const Node *x, Node *operand) {
+  return x->op == OP_PARAM ? operand : ir_get(world(lp), outside(lp, x->ops[0], operand), (int)x->attr.i);
+}
+
+/* At which slot of the parameter's x begins. */
+static int slot_of(Loop *lp, const Node *x) {
+  if (x->op == OP_PARAM) return 0;
+  return slot_of(lp, x->ops[0]) + lower_offset(world(lp), x->ops[0]->type, (int)x->attr.i);
+}
+
 /* The register of integer x of nest->s if it is the same in all iterations, -1 otherwise. `dim` >= 0: of dimension
  * dim of array x. */
-static int invariant(Loop *lp, const Nest *nest, const Node *x, int dim) {
+static int invariant(Loop *lp, const Nest *nest, const Node *x, int dim, int depth) {
   if (x->op == OP_INT) return fn_int(lp->fn, x->attr.i);
-  if (x->op == OP_LEN && dim < 0) return invariant(lp, nest, x->ops[0], (int)x->attr.i);
+  if (x->op == OP_LEN && dim < 0) return invariant(lp, nest, x->ops[0], (int)x->attr.i, depth);
   if (x->op == OP_GLOBAL) {
     int r = lower_constant(lp->fr, x).r[0];
     return dim < 0 ? r : fn_dim(lp->fn, r, dim);
   }
-  if (x->op != OP_PARAM) return -1;
+  const Node *param = parameter_of(x);
+  if (!param) return dim < 0 ? invariant_number(lp, nest, x, depth) : -1;
   const LoopInfo *l = nest->loop->loop;
-  int k = (int)x->attr.i - 1, state = loop_slots(l), caps = loop_captures(l);
-  if (k < state || (k < caps && dim < 0)) return -1;
-  int operand = k + loop_first(l);
-  const Node *outer = nest->loop->ops[operand];
+  int k = (int)param->attr.i - 1, state = loop_slots(l), caps = loop_captures(l);
+  if (k < state || (k < caps && (dim < 0 || x != param))) return -1;
+  Node *operand = nest->loop->ops[k + loop_first(l)];
   if (k < caps) dim++; /* a row's dimensions are the next ones of the array */
-  if (nest->up) return invariant(lp, nest->up, outer, dim);
-  int r = frame_reg(lp->fr, outer);
+  if (nest->up) return invariant(lp, nest->up, outside(lp, x, operand), dim, depth);
+  int r = frame_row(lp->fr, operand).r[slot_of(lp, x)];
   return dim < 0 ? r : fn_dim(lp->fn, r, dim);
 }
 
@@ -227,13 +260,23 @@ static bool known_shape(Loop *lp, Nest *nest, const Node *x, int *dims, int dept
   const LoopInfo *l = loop->loop;
   int k = (int)x->attr.i - l->ncarried - l->naccs;
   if (l->has_cond || k < 0 || k >= l->nstacked) return false;
-  dims[0] = invariant(lp, nest, loop->ops[0], -1);
+  dims[0] = invariant(lp, nest, loop->ops[0], -1, 0);
   if (dims[0] < 0) return false;
   if (x->type->args[0]->kind != T_ARRAY) return true;
   Nest inner = {nest, sched_of(lp->fn->m, loop->graphs[0]), loop};
   const Node *result = inner.s->g->result;
   if (result->op != OP_TUPLE) return false;
   return known_shape(lp, &inner, result->ops[loop_slots(l) + k], dims + 1, depth + 1);
+}
+
+/* The dimensions from dims[0] of array x, as far as its definition tells them by ints that are known before the
+ * loop. */
+static bool calculated_shape(Loop *lp, const Nest *nest, Node *x, int *dims) {
+  for (int k = 0; k < ir_rank(x->type); k++) {
+    dims[k] = invariant(lp, nest, ir_len(world(lp), x, k), -1, 0);
+    if (dims[k] < 0) return false;
+  }
+  return true;
 }
 
 /* ---- Stacked outputs ---- */
@@ -309,13 +352,15 @@ static void open_stack(Loop *lp, int k) {
   st->row_size = st->at = -1;
   st->dims = NEW_ARRAY(lp->fn->m->arena, int, st->rank + 1);
   const Node *result = lp->body->result;
-  const Node *row = result->op == OP_TUPLE ? result->ops[part] : NULL;
+  Node *row = result->op == OP_TUPLE ? result->ops[part] : NULL;
   Nest nest = {NULL, lp->s, lp->x};
   const Dest *dest = frame_dest(lp->fr, lp->x, k);
   bool shaped = row && !lp->l->has_cond && st->rank > 1 && (dest || known_shape(lp, &nest, row, st->dims + 1, 0));
   if (shaped) {
     st->maker = row->op == OP_ARRAY ? row : row->ops[0];
     st->maker_stack = row->op == OP_ARRAY ? 0 : (int)row->attr.i - loop_slots(st->maker->loop);
+  } else if (row && !dest && !lp->l->has_cond && st->rank > 1) {
+    shaped = calculated_shape(lp, &nest, row, st->dims + 1);
   }
   if (shaped || dest || (st->rank == 1 && !lp->l->has_cond)) open_known(lp, st, dest);
   else open_unknown(lp, st);
@@ -675,9 +720,18 @@ static void privatise(Loop *lp, int start) {
   Fn *fn = lp->fn;
   int *ranks = NEW_ARRAY(fn->m->arena, int, lp->nstate + 1);
   for (int k = 0; k < lp->nstate; k++) ranks[k] = ir_rank(lp->ops[k]->type);
-  PrivateLoop l = {start, lp->body_at, lp->body_end, fn_label(fn), lp->i,
-                   lp->n, lp->state,   ranks,        lp->nstate,   lp->x->site};
+  int *outputs = NEW_ARRAY(fn->m->arena, int, lp->l->nstacked + 1);
+  for (int k = 0; k < lp->l->nstacked; k++) outputs[k] = lp->stacks[k].data;
+  PrivateLoop l = {start,     lp->body_at, lp->body_end, fn_label(fn), lp->i,           lp->n,
+                   lp->state, ranks,       lp->nstate,   outputs,      lp->l->nstacked, lp->x->site};
   lower_privatise(fn, &l);
+}
+
+/* Is where an iteration stores its rows known before the loop? */
+static bool are_outputs_known(const Loop *lp) {
+  for (int k = 0; k < lp->l->nstacked; k++)
+    if (lp->stacks[k].mode != STACK_KNOWN) return false;
+  return true;
 }
 
 static Row loop_results(Loop *lp) {
@@ -716,7 +770,7 @@ Row lower_loop(Frame *fr, Node *x) {
   if (lp->sums && lp->turns < LIMIT_LANES) lp->turns = LIMIT_LANES;
   if (lp->sums) open_lanes(lp);
   bool lanes = !lp->rare && lower_has_lanes(fn->m, x, lp->sums);
-  bool private = !lp->rare && !lp->sums && !lp->down && lower_may_privatise(fn->m, x);
+  bool private = !lp->rare && !lp->sums && !lp->down && are_outputs_known(lp) && lower_may_privatise(fn->m, x);
   int start = fn->code.len;
   fn->m->lane_bodies += lanes || private;
   fn->m->private_bodies += private;

@@ -60,6 +60,18 @@ static bool is_own_dim(const Privatiser *p, const LInstr *in) {
   return in->op == LOP_DIM && privatise_is_private(p, in->a);
 }
 
+static bool is_zero(const Privatiser *p, int reg) {
+  const LInstr *in = p->defined[reg] ? definition(p, reg) : NULL;
+  for (int k = 0; k < p->fn->consts.len && !in; k++)
+    if (p->fn->consts.data[k].dst == reg) in = &p->fn->consts.data[k];
+  return in && in->op == LOP_INT && in->imm.i == 0;
+}
+
+/* select c 0 x, as the length of rows of an array that may have none: is it at most x? */
+static bool is_length_if_any(const Privatiser *p, const LInstr *in) {
+  return in->op == LOP_SCALAR && in->sub == OP_SELECT && is_zero(p, in->b);
+}
+
 /* Can the int, or what it is at most, be computed before the loop? */
 static bool is_known(const Privatiser *p, int reg, int depth) {
   if (reg < 0 || depth > LIMIT_PRIVATE_SIZE) return false;
@@ -69,6 +81,7 @@ static bool is_known(const Privatiser *p, int reg, int depth) {
   if (in->op == LOP_MOVE) return is_known(p, in->a, depth + 1);
   if (is_own_dim(p, in)) return is_known(p, dimension(p, in->a, (int)in->imm.i), depth + 1);
   if (in->op == LOP_DIM) return true;
+  if (is_length_if_any(p, in)) return is_known(p, in->c, depth + 1);
   if (!is_size_operation(in)) return false;
   bool a = is_known(p, in->a, depth + 1), b = is_known(p, in->b, depth + 1);
   return in->sub == OP_IMIN ? a || b : a && b;
@@ -87,6 +100,7 @@ static int hoisted(const Privatiser *p, int reg) {
     fn_emit(fn, LOP_DIM, r, in->a, -1, -1)->imm.i = in->imm.i;
     return r;
   }
+  if (is_length_if_any(p, in)) return hoisted(p, in->c);
   if (in->sub == OP_IMIN && !is_known(p, in->a, 1)) return hoisted(p, in->b);
   if (in->sub == OP_IMIN && !is_known(p, in->b, 1)) return hoisted(p, in->a);
   int a = hoisted(p, in->a);

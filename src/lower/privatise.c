@@ -16,7 +16,8 @@
  *   x[j] = a[i, j]             →    x[8 j + i mod 8] = a[i, j]
  *   g[j] = g[j] + x[j]              t[8 j + i mod 8] = t[8 j + i mod 8] + x[8 j + i mod 8]
  *
- * which lir/lanes.c sees from the copy alone. The loop itself stays, for few iterations and for large arrays; which of
+ * which lir/lanes.c sees from the copy alone. Instead of adding to something, iterations may store rows of their own in
+ * outputs. The loop itself stays, for few iterations and for large arrays; which of
  * the two runs depends on numbers known before the loop, so all back ends take the same one.
  *
  * The copy is dropped if its iterations couldn't run at once after all, or wouldn't be faster by the estimates of
@@ -59,10 +60,34 @@ static bool is_plain_graph(Lower *m, Graph *g, bool *loops) {
   return true;
 }
 
+static bool is_loop(const Node *x) { return x->op == OP_LOOP; }
+
+/* Is there a sum that may get a copy itself: one whose terms have loops? */
+static bool has_long_sum(Lower *m, Graph *g) {
+  const Sched *s = sched_of(m, g);
+  for (int i = 0; i < s->n; i++) {
+    const Node *x = s->order[i];
+    bool sum = is_loop(x) && x->loop->naccs && !x->loop->ncarried && !x->loop->has_cond;
+    if (sum && ir_reaches(m->w, x->graphs[0], is_loop)) return true;
+    for (int k = 0; k < x->ngraphs; k++)
+      if (has_long_sum(m, x->graphs[k])) return true;
+  }
+  return false;
+}
+
+/* Are the outputs numbers or arrays of them? Where the loop adds nothing up, no loop inside shall have a copy: that one
+ * has more iterations as a rule. */
+static bool are_outputs_plain(Lower *m, const Node *loop) {
+  const LoopInfo *l = loop->loop;
+  for (int k = 0; k < l->nstacked; k++)
+    if (layout_has_pointers(lower_layout(m->w, ir_base(loop->type->args[loop_slots(l) + k])))) return false;
+  return l->naccs ? !l->nstacked : l->nstacked && !has_long_sum(m, loop->graphs[0]);
+}
+
 bool lower_may_privatise(Lower *m, const Node *loop) {
   const LoopInfo *l = loop->loop;
   if (m->w->strict || !m->w->contract || m->private_bodies) return false;
-  if (l->has_cond || l->ncarried || l->nstacked || !l->naccs) return false;
+  if (l->has_cond || l->ncarried || !are_outputs_plain(m, loop)) return false;
   const Node *trips = lower_unwaited(loop->ops[0]);
   if (trips->op == OP_INT && trips->attr.i < LIMIT_PRIVATE_TRIPS) return false;
   for (int k = 0; k < l->naccs; k++) {
@@ -262,12 +287,18 @@ static bool find_reduction(Privatiser *p, const LInstr *store) {
   return false;
 }
 
+static bool is_output(const Privatiser *p, int raw) {
+  for (int k = 0; k < p->l->noutputs; k++)
+    if (p->l->outputs[k] == raw) return true;
+  return false;
+}
+
 /* Of an array of the state: where all iterations add to the same place it is reduced. What they add to places of their
- * own, or to places that data tell, is left as it is. */
+ * own, or to places that data tell, is left as it is; so are the rows of outputs. */
 static bool find_reductions(Privatiser *p) {
   for (int k = 0; k < p->n; k++) {
     const LInstr *in = &p->body[k];
-    if (in->op != LOP_STORE || is_private_data(p, in->a)) continue;
+    if (in->op != LOP_STORE || is_private_data(p, in->a) || is_output(p, in->a)) continue;
     int array = p->array[in->a];
     if (array < 0 || !is_state(p, array) || kind_of(p, in->dst) != R_FLOAT) return false;
     if (in->b >= 0 && p->varying[in->b]) continue;
@@ -306,8 +337,15 @@ static Privatiser *open_privatiser(Fn *fn, const PrivateLoop *l) {
   return p;
 }
 
+static bool makes_array(const Privatiser *p) {
+  for (int k = 0; k < p->n; k++)
+    if (p->body[k].op == LOP_NEW_ARRAY) return true;
+  return false;
+}
+
 static bool can_copy(Privatiser *p) {
   if (p->n > LIMIT_PRIVATE_BODY || !count_registers(p)) return false;
+  if (!p->l->nstate && !makes_array(p)) return false; /* the loop itself may run on vectors */
   for (int k = 0; k < p->fn->consts.len; k++) note_data(p, &p->fn->consts.data[k]);
   for (int k = 0; k < p->l->end; k++) note_data(p, &p->fn->code.data[k]);
   if (!are_arrays_private(p)) return false;
