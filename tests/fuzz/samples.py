@@ -5,8 +5,8 @@ against code without lanes, to the last digit. These are the loops that get a co
 
 usage: samples.py ATLED [N] [--seed S] [--keep FOLDER] [--check-copies]
 
-Each of N (20) programs has some functions that add up a term for each row of a matrix: the term makes arrays by
-comprehensions and by loops that change them, branches on data, has lengths that data tell, and reads and changes elements
+Each of N (20) programs has some functions that add up a term for each row of a matrix, or make a row, or the gradient of a
+term: the term makes arrays by comprehensions and by loops that change them, branches on data, has lengths that data tell, and reads and changes elements
 at places that data tell. Each function is called with 0 to 70 samples of 1 to 50 numbers, and so is its derivative with
 respect to its parameters and samples. Some programs fail, at a sample that data tell. With --check-copies at least one
 function in three must have had a copy. A program that fails the comparison is kept."""
@@ -24,6 +24,9 @@ HEAD = """
 let matrix (n : int) (m : int) (s : int) = [ [ 0.4 * sin (float (i * m * 3 + j * 7 + s)) | j < m ] | i < n ]
 let rough (n : int) (m : int) = [ [ (let k = i * m + j in if k % 61 = 17 then 1.0 / 0.0 else if k % 53 = 9 then 0.0 / 0.0 else if k % 19 = 3 then 3e-310 else cos (float k)) | j < m ] | i < n ]
 """
+# What is made of the terms, and whether they are rows, or gradients of terms with respect to the sample.
+REDUCERS = [("sum [ ({}) | i < length xs ]", ""), ("mean [ ({}) | i < length xs ]", ""), ("sum [ exp (({}) * 0.01) | i < length xs ]", ""),
+            ("[ ({}) | i < length xs ]", "rows"), ("[ ({}) | i < length xs ]", "rows"), ("", "gradients")]
 
 
 class Term:
@@ -108,25 +111,38 @@ class Term:
             self.numbers.append(f"{name}[k % 3]")
             self.numbers.append(f"{name}[1]")
 
-    def text(self):
+    def statements(self):
         for _ in range(self.rng.randint(2, 6)):
             self.statement()
-        return " ".join(self.lines) + f" {self.scalar(1)} + {self.rng.choice(self.numbers) if self.numbers else '1.0'} * {self.rng.choice(self.arrays)}[0]"
+        return " ".join(self.lines)
+
+    def text(self):
+        return self.statements() + f" {self.scalar(1)} + {self.rng.choice(self.numbers) if self.numbers else '1.0'} * {self.rng.choice(self.arrays)}[0]"
+
+    def row(self):
+        """An array instead of a number."""
+        before = self.statements()
+        return f"{before} " + self.rng.choice([f"[ {self.of_index()} | j < m ]", f"{self.rng.choice(self.arrays)}", f"[{self.scalar(1)}, {self.scalar(1)}, {self.scalar(2)}]",
+                                               f"{self.rng.choice(self.arrays)} + {self.rng.choice(self.arrays)}", f"[{self.scalar(1)}] ++ {self.rng.choice(self.arrays)}"])
 
 
 def program(rng):
     fails = rng.random() < 0.25
     lines = [HEAD]
     for number in range(3):
-        reducer = rng.choice(["sum [ ({}) | i < length xs ]", "mean [ ({}) | i < length xs ]", "sum [ exp (({}) * 0.01) | i < length xs ]"])
-        body = reducer.replace("{}", f"let x = xs[i] in let k = is[i] in {Term(rng, fails).text()}")
+        reducer, rows = rng.choice(REDUCERS)
+        term = Term(rng, fails)
+        body = reducer.replace("{}", f"let x = xs[i] in let k = is[i] in {term.row() if rows == 'rows' else term.text()}")
+        if rows == "gradients":
+            body = f"[ (let k = is[i] in grad (fun x -> {term.text()}) xs[i]) | i < length xs ]"
+        of = f"sum (flatten (f{number}" if rows else f"((f{number}"
         lines += [f"let f{number} (xs : float[][]) (is : int[]) (c : float) (p : float[]) (q : float[][]) (m : int) = {body}",
                   f"let show{number} (n : int) (m : int) = (",
                   f"  let is = [ (i * 5 + 2) % {'(m + 30 / (n + 1))' if fails else '(n + 3)'} | i < n ] in let p = (matrix 1 m 4)[0] in let q = matrix 3 m 5 in",
                   f"  print (f{number} (matrix n m 3) is 0.7 p q m);",
                   f"  print (f{number} (rough n m) is 0.7 p q m);",
-                  f"  print (grad (fun (p, q) -> f{number} (matrix n m 1) is 0.7 p q m) (p, q));",
-                  f"  print (grad (fun (xs, c) -> f{number} xs is c p q m) (matrix n m 2, 0.3)))"]
+                  f"  print (grad (fun (p, q) -> {of} (matrix n m 1) is 0.7 p q m))) (p, q));",
+                  f"  print (grad (fun (xs, c) -> {of} xs is c p q m))) (matrix n m 2, 0.3)))"]
     calls = "; ".join(f"print (attempt (fun () -> show{k} n m))" for k in range(3))
     lines += [f"for (n, m) in {SIZES} do ({calls}) done"]
     return "\n".join(lines) + "\n"
