@@ -94,19 +94,32 @@ typedef struct Magnitude {
   int64_t times, over;
 } Magnitude;
 
+static Magnitude magnitude_of(const Node *x, int depth);
+
+/* Of a x - b x = (a - b) x: the difference's magnitude; false: x is none. */
+static bool is_difference(const Node *x, Magnitude *m, int depth) {
+  if (x->op != OP_ISUB || depth > LIMIT_DIFFERENCES) return false;
+  Magnitude a = magnitude_of(x->ops[0], depth + 1), b = magnitude_of(x->ops[1], depth + 1);
+  *m = (Magnitude){a.of, a.times - b.times, 1};
+  return a.of == b.of && a.of->op != OP_INT && a.over == 1 && b.over == 1 && m->times > 0;
+}
+
 /* x without a small constant that is added, or is a factor or divisor, or what makes it more: n for n - 1, max n 0. */
-static Magnitude magnitude(const Node *x) {
-  for (Magnitude m = {fact_unchecked(x), 1, 1};; m.of = fact_unchecked(m.of->ops[0])) {
+static Magnitude magnitude_of(const Node *x, int depth) {
+  for (Magnitude m = {fact_unchecked(x), 1, 1}, inner;; m.of = fact_unchecked(m.of->ops[0])) {
     bool scales = m.of->op == OP_IMUL || m.of->op == OP_IDIV;
     bool adds = m.of->op == OP_IADD || m.of->op == OP_ISUB || m.of->op == OP_ISUBS || m.of->op == OP_IMAX;
     const Node *c = adds || scales ? fact_unchecked(m.of->ops[1]) : m.of;
-    if (c == m.of || c->op != OP_INT || c->attr.i > LIMIT_SMALL_SIZE || c->attr.i < (scales ? 1 : -LIMIT_SMALL_SIZE))
-      return m;
+    if (c == m.of || c->op != OP_INT || c->attr.i > LIMIT_SMALL_SIZE || c->attr.i < (scales ? 1 : -LIMIT_SMALL_SIZE)) {
+      bool found = m.times == 1 && is_difference(m.of, &inner, depth);
+      return found ? (Magnitude){inner.of, inner.times, m.over} : m;
+    }
     int64_t *factor = m.of->op == OP_IMUL ? &m.times : &m.over;
     if (scales && *factor > INT32_MAX / LIMIT_SMALL_SIZE) return m;
     if (scales) *factor *= c->attr.i;
   }
 }
+static Magnitude magnitude(const Node *x) { return magnitude_of(x, 0); }
 
 /* Where entries are added: the dimensions, and the numbers of iterations around it. */
 typedef struct Adding {
@@ -132,17 +145,38 @@ static Node *trips_at_end(const View *v, Node *x) {
   return most;
 }
 
-/* How often a loop inside runs, in terms of the graph around; NULL: that isn't about the same in all iterations. Of
- * numbers checked to be equal either will do. */
-static Node *trips_outside(const View *v, Node *x, Map *seen, int depth) {
-  if (depth > LIMIT_BAG_CHAIN && limit_reached(v->w->arena, AT_BAG_CHAIN)) return NULL;
-  for (; !map_get(seen, x); x = x->ops[0]) {
-    map_put(seen, x, x);
+static bool is_ordered(const Node *x) { return x->op == OP_AFTER || op_flags[x->op] & OPF_V; }
+
+/* x in terms of the graph around, without the checks that it waits for there; NULL. */
+static Node *outside_without_checks(const View *v, Node *x) {
+  for (;; x = x->ops[0]) {
     Node *out = loop_invariant(v->facts, x);
-    if (!out && x->op == OP_CHECK_SIZE) out = trips_outside(v, x->ops[1], seen, depth + 1);
-    if (out || (x->op != OP_AFTER && !(op_flags[x->op] & OPF_V))) return out;
+    if (out || !is_ordered(x)) return out;
+  }
+}
+
+/* What x is checked to be equal to, among what `among` is ordered after, in terms of the graph around; NULL. */
+static Node *checked_equal(const View *v, const Node *x, const Node *among, int *steps) {
+  if (!is_ordered(among) || --*steps < 0) return NULL;
+  for (int k = 0; k < 2 && among->op == OP_CHECK_SIZE; k++) {
+    Magnitude m = magnitude(x), n = magnitude(among->ops[k]);
+    bool equal = m.of == n.of && m.times == n.times && m.over == n.over;
+    Node *out = equal ? outside_without_checks(v, among->ops[1 - k]) : NULL;
+    if (out) return out;
+  }
+  for (int k = 0; k < among->nops; k++) {
+    Node *out = checked_equal(v, x, among->ops[k], steps);
+    if (out) return out;
   }
   return NULL;
+}
+
+/* How often a loop inside runs, in terms of the graph around; NULL: that isn't about the same in all iterations. Of
+ * numbers checked to be equal either will do. */
+static Node *trips_outside(const View *v, Node *x) {
+  int steps = LIMIT_CHECKED_EQUAL;
+  Node *out = outside_without_checks(v, x);
+  return out ? out : checked_equal(v, fact_unchecked(x), x, &steps);
 }
 
 /* What was found in the loop's body, in terms of the graph around; false: the dimensions aren't known there. */
@@ -153,9 +187,7 @@ static bool seen_outside(const View *v, Adding *out) {
     if (!(out->dims[i] = loop_invariant(v->facts, in.dims[i]))) return false;
   if (in.ntrips > LIMIT_BAG_LOOPS - out->ntrips) limit_reached(v->w->arena, AT_BAG_LOOPS);
   for (int i = 0; i < in.ntrips && out->ntrips < LIMIT_BAG_LOOPS; i++) {
-    Map seen;
-    map_init(&seen, v->w->temp);
-    Node *trips = trips_outside(v, in.trips[i], &seen, 0);
+    Node *trips = trips_outside(v, in.trips[i]);
     if (!trips) trips = trips_at_end(v, in.trips[i]);
     if (trips) out->trips[out->ntrips++] = trips;
   }
