@@ -8,7 +8,8 @@
  *   if 0 < n then (loop i < n - 1 from [ f v[j] | j < 64 ]: [ f v[j] | j < 64 ]) else v
  *
  * Examples: a loop that carries its function's argument first and arrays of a literal length afterwards; one that
- * carries the matrix `eye 4` first and products with a matrix of unknown size afterwards. */
+ * carries the matrix `eye 4` first and products with a matrix of unknown size afterwards; one that adds arrays of a
+ * literal length to its argument, which each iteration checks to have that length. */
 #include "facts/ir_loop_facts.h"
 #include "ir/edit.h"
 #include "opt/opt.h"
@@ -24,12 +25,19 @@ typedef struct Sizes {
   bool differ;                /* one of them isn't known to be the length at the start */
 } Sizes;
 
+/* The length n of an array that an iteration makes, if all make it: a number that it is checked to be, or an invariant. */
+static Node *length_after(LoopFacts *facts, Node *n) {
+  for (const Node *x = n; x->op == OP_AFTER || op_flags[x->op] & OPF_V; x = x->ops[0])
+    if (x->op == OP_CHECK_SIZE && x->ops[1]->op == OP_INT) return x->ops[1];
+  return loop_invariant_number(facts, n);
+}
+
 static void find_sizes_of(Sizes *s, LoopFacts *facts, int k) {
   Node *next = ir_get(s->w, s->graphs[0]->result, k);
   Node *found[LIMIT_RANK] = {NULL};
   bool differ = false;
   for (int d = 0; d < ir_rank(next->type); d++) {
-    found[d] = loop_invariant_number(facts, ir_len(s->w, next, d));
+    found[d] = length_after(facts, ir_len(s->w, next, d));
     if (!found[d]) return;
     differ |= !ir_same_number(s->w, ir_len(s->w, s->ops[1 + k], d), found[d]);
   }
@@ -48,8 +56,20 @@ static void find_sizes(Sizes *s) {
   }
 }
 
+/* The same of x, a captured length: that of an array at the start, which doesn't change but is checked. */
+static Node *captured_size(const Sizes *s, const Node *x) {
+  const LoopInfo *l = s->loop->loop;
+  int64_t input = x->attr.i - 1;
+  if (input < loop_captures(l) || x->type->kind != T_INT) return NULL;
+  for (int k = 0; k < l->ncarried; k++)
+    for (int d = 0; d < LIMIT_RANK && s->after[k][d]; d++)
+      if (s->after[k][d]->op == OP_INT && s->ops[1 + input] == ir_len(s->w, s->ops[1 + k], d)) return s->after[k][d];
+  return NULL;
+}
+
 /* The length that node x of the body asks for, if it is known; NULL. */
 static Node *size_asked(const Sizes *s, const Node *x) {
+  if (x->op == OP_PARAM) return captured_size(s, x);
   if (x->op != OP_LEN || x->ops[0]->op != OP_PARAM || x->attr.i >= LIMIT_RANK) return NULL;
   int64_t k = x->ops[0]->attr.i - 1;
   return k >= 0 && k < s->loop->loop->ncarried ? s->after[k][x->attr.i] : NULL;
