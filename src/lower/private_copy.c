@@ -174,13 +174,32 @@ static int limit_of(const Privatiser *p, int head) {
   return limit && limit->op == LOP_MOVE ? limit->a : test->b;
 }
 
+/* The JUMP back to the loop's head. */
+static int loop_end(const Privatiser *p, int head) {
+  int k = head;
+  while (p->body[k].op != LOP_JUMP || p->body[k].imm.i != p->body[head - 1].imm.i) k++;
+  return k;
+}
+
+/* Does the loop carry a float, so that it has no vectors of its own? It is defined before the loop, and in it. */
+static bool carries_float(const Privatiser *p, int head) {
+  int end = loop_end(p, head);
+  for (int k = head; k < end; k++) {
+    int r = p->body[k].op == LOP_MOVE ? p->body[k].dst : -1, inside = 0;
+    if (r < 0 || fn_of(p)->regs.data[r].kind != R_FLOAT) continue;
+    for (int i = head; i < end; i++) inside += p->body[i].dst == r && lir_defines_dst(p->body[i].op);
+    if (inside < p->defined[r]) return true;
+  }
+  return false;
+}
+
 /* Goes to the loop itself where an innermost loop is long: on vectors by its own index it reads rows of arrays as they
  * are, while the copy reads one number from each of LIMIT_LANES rows. */
 static void require_short_loops(const Privatiser *p) {
   Fn *fn = fn_of(p);
   bool *seen = NEW_ARRAY(fn->m->arena, bool, p->nregs + 1);
   for (int k = 0; k < p->n; k++) {
-    int limit = is_innermost(p, k) ? limit_of(p, k) : -1;
+    int limit = is_innermost(p, k) && !carries_float(p, k) ? limit_of(p, k) : -1;
     if (limit < 0 || seen[limit] || !is_known(p, limit, 0)) continue;
     seen[limit] = true;
     fn_branch(fn, scalar_of(fn, R_INT, OP_ILE, hoisted(p, limit), constant(fn, LIMIT_PRIVATE_INNER)), p->l->original);
