@@ -7,6 +7,8 @@
  *   →
  *   if 0 < n then (loop i < n - 1 from [ f v[j] | j < 64 ]: [ f v[j] | j < 64 ]) else v
  *
+ * Literal lengths of captured arrays are made known in the graphs of loops and branches, at any depth.
+ *
  * Examples: a loop that carries its function's argument first and arrays of a literal length afterwards; one that
  * carries the matrix `eye 4` first and products with a matrix of unknown size afterwards; one that adds arrays of a
  * literal length to its argument, which each iteration checks to have that length. */
@@ -15,17 +17,24 @@
 #include "opt/opt.h"
 #include <string.h>
 
+/* Of an array, by dimension; NULL: not known. */
+typedef struct Lengths {
+  Node *of[LIMIT_RANK];
+} Lengths;
+
 /* The lengths of the arrays that a loop carries, after each iteration. */
 typedef struct Sizes {
   World *w;
   const Node *loop;
   Node **ops; /* of the loop, new */
   Graph **graphs;
-  Node *(*after)[LIMIT_RANK]; /* by carried value and dimension, around the loop; NULL: not known */
-  bool differ;                /* one of them isn't known to be the length at the start */
+  Lengths *after; /* by carried value and dimension, around the loop; NULL: not known */
+  bool differ;    /* one of them isn't known to be the length at the start */
+  Graph *known;   /* the body where lengths that are literals are known, in nested graphs, too */
 } Sizes;
 
-/* The length n of an array that an iteration makes, if all make it: a number that it is checked to be, or an invariant. */
+/* The length n of an array that an iteration makes, if all make it: a number that it is checked to be, or an
+ * invariant. */
 static Node *length_after(LoopFacts *facts, Node *n) {
   for (const Node *x = n; x->op == OP_AFTER || op_flags[x->op] & OPF_V; x = x->ops[0])
     if (x->op == OP_CHECK_SIZE && x->ops[1]->op == OP_INT) return x->ops[1];
@@ -41,14 +50,14 @@ static void find_sizes_of(Sizes *s, LoopFacts *facts, int k) {
     if (!found[d]) return;
     differ |= !ir_same_number(s->w, ir_len(s->w, s->ops[1 + k], d), found[d]);
   }
-  memcpy(s->after[k], found, sizeof found);
+  memcpy(s->after[k].of, found, sizeof found);
   s->differ |= differ;
 }
 
 static void find_sizes(Sizes *s) {
   const LoopInfo *l = s->loop->loop;
   LoopFacts facts = loop_facts(s->w, l, s->ops + 1, s->graphs[0], true);
-  s->after = (Node * (*)[LIMIT_RANK]) NEW_ARRAY(s->w->temp, Node *, LIMIT_RANK * (l->ncarried + 1));
+  s->after = NEW_ARRAY(s->w->temp, Lengths, l->ncarried + 1);
   s->differ = false;
   for (int k = 0; k < l->ncarried; k++) {
     const IrType *t = s->graphs[0]->params[1 + k];
@@ -56,14 +65,105 @@ static void find_sizes(Sizes *s) {
   }
 }
 
+/* ---- Literal lengths in nested graphs ---------------------------------------------------------------------------- */
+static Graph *with_lengths(World *w, Graph *g, const Lengths *of);
+
+/* The literal lengths of array x of a graph whose parameters' lengths are `of` (NULL: none is known). */
+static Lengths lengths_of(World *w, Node *x, const Lengths *of) {
+  Lengths found = {{NULL}};
+  if (x->op == OP_PARAM && of) return of[x->attr.i];
+  for (int d = 0; d < ir_rank(x->type) && d < LIMIT_RANK; d++) {
+    Node *n = ir_len(w, x, d);
+    if (n->op != OP_INT) break;
+    found.of[d] = n;
+  }
+  return found;
+}
+
+/* Graph g of loop or branch x over operands ops, where the lengths of captured arrays are known. */
+static Graph *nested_with_lengths(World *w, const Node *x, Node **ops, Graph *g, const Lengths *of) {
+  Lengths *inner = NEW_ARRAY(w->temp, Lengths, g->nparams + 1);
+  bool any = false;
+  int first = x->op == OP_SWITCH ? 1 : loop_first(x->loop);
+  for (int k = first; k < x->nops; k++) {
+    int param = x->op == OP_SWITCH ? k - 1 : 1 + k - first;
+    bool captured = x->op == OP_SWITCH || loop_part(x->loop, k - first) == LOOP_CAPTURED;
+    if (!captured || ops[k]->type->kind != T_ARRAY) continue;
+    inner[param] = lengths_of(w, ops[k], of);
+    any |= inner[param].of[0] != NULL;
+  }
+  return any ? with_lengths(w, g, inner) : g;
+}
+
+/* The graphs of x, likewise; NULL: they don't ask for known lengths. */
+static Graph **all_with_lengths(World *w, const Node *x, Node **ops, Graph **graphs, const Lengths *of) {
+  if (x->op != OP_SWITCH && (x->op != OP_LOOP || x->loop->has_cond)) return NULL;
+  Graph **out = NEW_ARRAY(w->temp, Graph *, x->ngraphs + 1);
+  bool other = false;
+  for (int k = 0; k < x->ngraphs; k++) {
+    out[k] = nested_with_lengths(w, x, ops, graphs[k], of);
+    other |= out[k] != graphs[k];
+  }
+  return other ? out : NULL;
+}
+
+/* The graph where `len` of its parameters is known. */
+static Graph *with_own_lengths(World *w, Graph *g, const Lengths *of) {
+  Node **nodes;
+  Map known;
+  int n = ir_order(w->temp, g, &nodes), found = 0;
+  map_init(&known, w->temp);
+  for (int k = 0; k < n; k++) {
+    const Node *x = nodes[k], *a = x->op == OP_LEN ? x->ops[0] : NULL;
+    Node *length = a && a->op == OP_PARAM && x->attr.i < LIMIT_RANK ? of[a->attr.i].of[x->attr.i] : NULL;
+    if (length) map_put(&known, nodes[k], length), found++;
+  }
+  return found ? ir_graph_over(w, g, &known) : g;
+}
+
+/* The first loop or branch of the graph whose own graphs ask for lengths that are known, as it is with them; NULL. */
+static Node *find_nested(World *w, Graph *g, const Lengths *of, Node **old) {
+  Node **nodes;
+  int n = ir_order(w->temp, g, &nodes);
+  for (int k = 0; k < n; k++) {
+    Graph **graphs = all_with_lengths(w, nodes[k], nodes[k]->ops, nodes[k]->graphs, of);
+    *old = nodes[k];
+    if (graphs) return ir_rebuild(w, nodes[k], nodes[k]->ops, graphs);
+  }
+  return NULL;
+}
+
+/* The graph where the lengths of its parameters are known, by parameter, in it and in nested graphs. */
+static Graph *with_lengths(World *w, Graph *g, const Lengths *of) {
+  Node *old, *made;
+  g = with_own_lengths(w, g, of);
+  for (int k = 0; k < LIMIT_SIZED_NESTS && (made = find_nested(w, g, of, &old)); k++) {
+    Map known;
+    map_init(&known, w->temp);
+    map_put(&known, old, made);
+    g = ir_graph_over(w, g, &known);
+  }
+  return g;
+}
+
+static void find_known_body(Sizes *s) {
+  Lengths *of = NEW_ARRAY(s->w->temp, Lengths, s->graphs[0]->nparams + 1);
+  for (int k = 0; k < s->loop->loop->ncarried; k++)
+    for (int d = 0; d < LIMIT_RANK && s->after[k].of[d] && s->after[k].of[d]->op == OP_INT; d++)
+      of[1 + k].of[d] = s->after[k].of[d];
+  s->known = with_lengths(s->w, s->graphs[0], of);
+}
+
+/* ---- Lengths that are asked for ---------------------------------------------------------------------------------- */
 /* The same of x, a captured length: that of an array at the start, which doesn't change but is checked. */
 static Node *captured_size(const Sizes *s, const Node *x) {
   const LoopInfo *l = s->loop->loop;
   int64_t input = x->attr.i - 1;
   if (input < loop_captures(l) || x->type->kind != T_INT) return NULL;
   for (int k = 0; k < l->ncarried; k++)
-    for (int d = 0; d < LIMIT_RANK && s->after[k][d]; d++)
-      if (s->after[k][d]->op == OP_INT && s->ops[1 + input] == ir_len(s->w, s->ops[1 + k], d)) return s->after[k][d];
+    for (int d = 0; d < LIMIT_RANK && s->after[k].of[d]; d++)
+      if (s->after[k].of[d]->op == OP_INT && s->ops[1 + input] == ir_len(s->w, s->ops[1 + k], d))
+        return s->after[k].of[d];
   return NULL;
 }
 
@@ -72,10 +172,11 @@ static Node *size_asked(const Sizes *s, const Node *x) {
   if (x->op == OP_PARAM) return captured_size(s, x);
   if (x->op != OP_LEN || x->ops[0]->op != OP_PARAM || x->attr.i >= LIMIT_RANK) return NULL;
   int64_t k = x->ops[0]->attr.i - 1;
-  return k >= 0 && k < s->loop->loop->ncarried ? s->after[k][x->attr.i] : NULL;
+  return k >= 0 && k < s->loop->loop->ncarried ? s->after[k].of[x->attr.i] : NULL;
 }
 
 static bool asks_for_sizes(const Sizes *s) {
+  if (s->known != s->graphs[0]) return true;
   Node **nodes;
   int n = ir_order(s->w->temp, s->graphs[0], &nodes);
   for (int k = 0; k < n; k++)
@@ -90,10 +191,10 @@ static bool is_small(World *w, Graph *body) {
 
 /* A copy of the loop over the inputs, in whose body the lengths are known. */
 static LoopEdit *with_sizes(const Sizes *s, Node **ops) {
-  LoopEdit *e = edit_loop(s->w, s->loop, ops, s->graphs);
+  LoopEdit *e = edit_loop(s->w, s->loop, ops, (Graph *[]){s->known});
   edit_inputs(e);
   Node **nodes;
-  int n = ir_order(s->w->temp, s->graphs[0], &nodes);
+  int n = ir_order(s->w->temp, s->known, &nodes);
   for (int k = 0; k < n; k++) {
     Node *size = size_asked(s, nodes[k]);
     if (size) edit_capture(e, nodes[k], size);
@@ -151,17 +252,26 @@ static Node *peeled_if_any(Sizes *s) {
   return branch_close(b);
 }
 
-static Node *settle_sizes(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
-  (void)r;
-  (void)frame;
-  World *w = user;
+/* The lengths of arrays that the loop carries; NULL: nothing comes of them. */
+static Node *settle_carried(World *w, Node *n, Node **ops, Graph **graphs) {
   if (n->op != OP_LOOP || n->loop->has_cond || !n->loop->ncarried) return NULL;
   if (ops[0]->op == OP_INT && ops[0]->attr.i < 2) return NULL;
   Sizes s = {.w = w, .loop = n, .ops = ops, .graphs = graphs};
   find_sizes(&s);
+  find_known_body(&s);
   if (!asks_for_sizes(&s)) return NULL;
   if (!s.differ) return edit_value(with_sizes(&s, ops));
   return n->loop->nstacked || !is_small(w, graphs[0]) ? NULL : peeled_if_any(&s);
+}
+
+static Node *settle_sizes(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)r;
+  (void)frame;
+  World *w = user;
+  if (n->op != OP_LOOP && n->op != OP_SWITCH) return NULL;
+  Graph **known = all_with_lengths(w, n, ops, graphs, NULL);
+  Node *x = settle_carried(w, n, ops, known ? known : graphs);
+  return x || !known ? x : ir_rebuild(w, n, ops, known);
 }
 
 Graph *opt_carried_sizes(World *w, Graph *g) {
