@@ -7,7 +7,8 @@ usage: make_grammars.py [--check]
 Words and symbols come from src/lexer/tokens.def, the words that begin items from src/parser/items.c, names of types from
 src/check/scope.c and stdlib/prelude.atl. This script knows only the group of each word and symbol. It writes
   - the entries words, items, operators, known-types and annotation in vscode/syntaxes/atled.tmLanguage.json,
-  - what stands between BEGIN and END in vim/syntax/atled.vim.
+  - what stands between BEGIN and END in vim/syntax/atled.vim,
+  - and in python/atled/kernel/lexer.py, for Pygments.
 The rest of these files is written by hand. Regular expressions of the TextMate grammar are such that Python reads them, too:
 tests/test_editors.py runs them. --check writes nothing and fails where a file isn't what would be written."""
 import json
@@ -18,7 +19,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEXTMATE = ROOT / "editors" / "vscode" / "syntaxes" / "atled.tmLanguage.json"
 VIM = ROOT / "editors" / "vim" / "syntax" / "atled.vim"
-BEGIN, END = '" BEGIN: made by make_grammars.py\n', '" END\n'
+PYGMENTS = ROOT / "python" / "atled" / "kernel" / "lexer.py"
 
 # The groups: each has a scope of TextMate, a group of Vim (of words, what that of the same name is linked to), and its words or
 # symbols.
@@ -161,14 +162,27 @@ def vim_syntax_lines():
     yield "hi def link atledNoOperator Error"
 
 
-def between(path, lines):
+# ---- Pygments ------------------------------------------------------------------------------------------
+def pygments_lines():
+    """WORDS, the words of each group; ITEMS, those that are keywords only where an item begins; SYMBOLS, longest first."""
+    words, symbols = grouped(WORDS, tokens("WORD")), grouped(SYMBOLS, tokens("SYMBOL"), BRACKETS_AND_SEPARATORS)
+    yield "WORDS = {"
+    for name, (_, _, members) in words.items():
+        yield f'    "{name}": {tuple(members)!r},'.replace("'", '"')
+    yield "}"
+    yield "ITEMS = " + json.dumps([w for w in words_of_items() if w != BENCH])
+    all_symbols = [s for _, _, members in symbols.values() for s in members]
+    yield f'SYMBOLS = "{" ".join(sorted(all_symbols, key=lambda s: (-len(s), s)))}".split()'
+
+
+def between(path, comment, lines):
     text = path.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    return before + BEGIN + "".join(line + "\n" for line in lines) + END + rest.split(END)[1]
+    before, begin, rest = re.split(f"({comment} BEGIN: made by .*make_grammars.py\n)", text)
+    return before + begin + "".join(line + "\n" for line in lines) + f"{comment} END\n" + rest.split(f"{comment} END\n")[1]
 
 
 def main():
-    made = {TEXTMATE: textmate(), VIM: between(VIM, vim_syntax_lines())}
+    made = {TEXTMATE: textmate(), VIM: between(VIM, '"', vim_syntax_lines()), PYGMENTS: between(PYGMENTS, "#", pygments_lines())}
     if sys.argv[1:] != ["--check"]:
         for path, text in made.items():
             path.write_text(text, encoding="utf-8")

@@ -167,6 +167,16 @@ typedef void *(*AtledAllocate)(void *user, void *block, size_t old_size, size_t 
 
 typedef enum AtledStream { ATLED_OUTPUT, ATLED_ERRORS } AtledStream;
 
+/* What a program shows that is more than text, as a picture. Only the library makes these: later versions may have more
+ * fields at the end. Valid until the callback returns. */
+typedef struct AtledDisplay {
+  const char *media_type; /* of the data: "image/svg+xml" */
+  const char *data;
+  size_t length;    /* in bytes; a zero follows */
+  const char *text; /* the same as lines of text, for hosts that can't show the data; they end without a newline */
+  size_t text_length;
+} AtledDisplay;
+
 /* What a program may do beside computing and printing: bits of AtledConfig.rights. */
 typedef enum AtledRight {
   ATLED_RIGHT_READ = 1,         /* read files and list folders */
@@ -279,6 +289,10 @@ typedef struct AtledConfig {
    * changed elsewhere, and nothing with `strict`): they make arithmetic many times slower. So it is in callbacks, too.
    * Native pointers (atled_native) keep the caller's mode instead, and libraries of atled_build do. */
   bool flush_subnormals;
+  /* Takes what a program shows that is more than text: `Plot.show` gives its picture as SVG. It comes in order with the
+   * output, and counts for output_limit. False: no more is taken, as for `output`. NULL: `Plot.show` writes the plot as
+   * text to the output. No right is needed. */
+  bool (*display)(void *user, const AtledDisplay *shown);
 } AtledConfig;
 
 /* All rights, and else all zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always,

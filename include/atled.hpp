@@ -832,6 +832,7 @@ private:
 namespace detail {
 struct Callbacks {
   std::function<bool(AtledStream, std::string_view)> output;
+  std::function<bool(const AtledDisplay &)> display;
   std::function<bool()> flush;
   std::function<std::size_t(char *, std::size_t)> input;
   std::function<void(const AtledDiagnostic &)> diagnostic;
@@ -881,6 +882,8 @@ public:
   Config &output(std::function<bool(AtledStream, std::string_view)> f) {
     return callbacks_.output = std::move(f), *this;
   }
+  /* Takes what is more than text, as the picture of `Plot.show`. */
+  Config &display(std::function<bool(const AtledDisplay &)> f) { return callbacks_.display = std::move(f), *this; }
   Config &flush(std::function<bool()> f) { return callbacks_.flush = std::move(f), *this; }
   /* Puts at least one byte into the buffer of this size; returns their number, 0 at the end. */
   Config &input(std::function<std::size_t(char *, std::size_t)> f) { return callbacks_.input = std::move(f), *this; }
@@ -994,6 +997,10 @@ struct Core {
   static bool output(void *user, AtledStream stream, const char *text, std::size_t n) noexcept {
     Core &c = of(user);
     return c.guard(false, [&] { return c.callbacks.output(stream, std::string_view(text, n)); });
+  }
+  static bool display(void *user, const AtledDisplay *shown) noexcept {
+    Core &c = of(user);
+    return c.guard(false, [&] { return c.callbacks.display(*shown); });
   }
   static bool flush(void *user) noexcept {
     Core &c = of(user);
@@ -1451,8 +1458,10 @@ private:
   void set_pointers(AtledConfig &raw, const std::vector<AtledFolder> &folders) {
     using detail::Core;
     const detail::Callbacks &f = core_->callbacks;
-    if (f.output || f.flush || f.input || f.diagnostic || f.compiling || f.module) raw.user = core_.get();
+    bool any = f.output || f.display || f.flush || f.input || f.diagnostic || f.compiling || f.module;
+    if (any) raw.user = core_.get();
     if (f.output) raw.output = Core::output;
+    if (f.display) raw.display = Core::display;
     if (f.flush) raw.flush = Core::flush;
     if (f.input) raw.input = Core::input;
     if (f.diagnostic) raw.diagnostic = Core::diagnostic;

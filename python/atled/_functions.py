@@ -33,17 +33,21 @@ class Program:
         _lib.atled_config_init_sized(_byref(config), ctypes.sizeof(config))
         config.time_limit, config.memory_limit = time_limit, memory_limit
         if jit is not None:
-            config.jit = ("auto", "off", "always").index(jit)
+            config.jit = c.JIT.index(jit)
         if strict is not None:
             config.strict = strict
         if threads is not None:
             config.threads = threads
         config.flush_subnormals = flush_subnormals
-        self._output = config.output = c.OUTPUT(_write)
+        self._connect(config)
         self._vm, self._lock, self._dead, self._types = _lib.atled_new(_byref(config)), threading.RLock(), collections.deque(), {}
         if not self._vm:
             raise MemoryError("no memory for a VM")
         _interrupts.watch(self)
+
+    def _connect(self, config):
+        """Sets the callbacks, which must last as long as the VM."""
+        self._output = config.output = c.OUTPUT(_write)
 
     def __del__(self):
         if getattr(self, "_vm", None):

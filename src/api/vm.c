@@ -51,6 +51,13 @@ static bool write_stream(void *user, RtStream to, const char *text, size_t n) {
   return true;
 }
 
+static bool show_data(void *user, const char *type, const StringObj *data, const StringObj *text) {
+  AtledVM *vm = user;
+  const AtledConfig *c = &vm->config;
+  const AtledDisplay shown = {type, data->bytes, (size_t)data->len, text->bytes, (size_t)text->len};
+  return may_write(vm, shown.length + shown.text_length) && c->display(c->user, &shown);
+}
+
 static bool errors_on_terminal(void *user) {
   const AtledConfig *c = &((const AtledVM *)user)->config;
   return c->output ? c->errors_on_terminal : isatty(STDERR_FILENO);
@@ -119,6 +126,7 @@ AtledVM *atled_new(const AtledConfig *config) {
   vm->rt.evaluate = eval_function;
   vm->rt.write = write_stream;
   vm->rt.flush = flush_streams;
+  vm->rt.display = config->display ? show_data : NULL;
   vm->rt.terminal = errors_on_terminal;
   vm->rt.read = config->input ? read_stream : NULL;
   vm->rt.place = run_place;

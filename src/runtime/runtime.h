@@ -238,6 +238,8 @@ struct Rt {
   bool (*write)(void *user, RtStream to, const char *text, size_t n);
   bool (*terminal)(void *user); /* do errors go to a terminal? NULL: no */
   bool (*flush)(void *user);    /* what was written shall be seen; NULL: nothing to do */
+  /* Takes data of a media type, and the same as text; false: as for `write`. NULL: text alone can be shown. */
+  bool (*display)(void *user, const char *type, const StringObj *data, const StringObj *text);
   /* Standard input: at least a byte of what comes next, 0 at its end, -1 with errno. NULL: descriptor 0 */
   int64_t (*read)(void *user, char *to, size_t n);
   const char *(*place)(void *user, uint32_t site); /* the program's own: "file:line:column", or ""; NULL: no memory */

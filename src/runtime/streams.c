@@ -86,6 +86,20 @@ PRIM(prim_flush) {
   return flush(rt, site);
 }
 
+PRIM(prim_displays) {
+  PRIM_UNUSED;
+  res->i = rt->display != NULL;
+  return 0;
+}
+
+PRIM(prim_show_data) {
+  PRIM_UNUSED;
+  if (rt_leave_worker(rt) || flush(rt, site)) return 1;
+  const StringObj *kind = slot_string(&args[0]), *data = slot_string(&args[1]), *text = slot_string(&args[2]);
+  if (!rt->display || (rt_end_line(rt) && rt->display(rt->user, kind->bytes, data, text))) return 0;
+  return no_output(rt, site);
+}
+
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 static Status room_for_piece(Rt *rt) {
   RtInput *in = &rt->input;

@@ -381,6 +381,10 @@ static void test_callbacks() {
                                out += text;
                                return true;
                              })
+                             .display([&](const AtledDisplay &d) {
+                               out += d.media_type;
+                               return true;
+                             })
                              .input([](char *buffer, std::size_t size) -> std::size_t {
                                if (size < 4) throw std::length_error("short");
                                std::memcpy(buffer, "line", 4);
@@ -401,6 +405,8 @@ static void test_callbacks() {
   CHECK_THROWS(atled::CompileError, vm.eval("b.atl", "print (read_file \"x\")"), "right");
   vm.eval("c.atl", "print 4");
   CHECK(out == "(3, [\"one\", \"two\"])\n4\n");
+  vm.eval("c.atl", "Plot.show Plot.empty");
+  CHECK(out == "(3, [\"one\", \"two\"])\n4\nimage/svg+xml");
   // A diagnostic's callback may throw, and a callback's own calls on the VM are refused.
   atled::Function<double(double)> f;
   atled::VM *self = nullptr;

@@ -56,6 +56,13 @@ static ptrdiff_t give(void *user, char *buffer, size_t size) {
   return (ptrdiff_t)n;
 }
 
+/* A picture is a word in the output. */
+static bool show(void *user, const AtledDisplay *d) {
+  CHECK(d->data[d->length] == '\0' && strlen(d->data) == d->length && d->text[d->text_length] == '\0');
+  CHECK(strncmp(d->data, "<svg", 4) == 0 && strstr(d->text, "┤") != NULL);
+  return take(user, ATLED_OUTPUT, d->media_type, strlen(d->media_type));
+}
+
 static AtledVM *make_on(bool terminal, AtledJit jit, Host *h, const char *input) {
   AtledConfig config;
   atled_config_init(&config);
@@ -176,7 +183,44 @@ static void test_progress(AtledJit jit) {
     }
 }
 
+/* A plot is a picture for a host that shows some, in order with the output, and else text. */
+static void test_display(void) {
+  static const char plot[] = "write \"a\"; Plot.show (Plot.line \"\" [0.0, 1.0] [2.0, 3.0] Plot.empty); write \"b\"";
+  Host h = {.room = 4096};
+  AtledConfig config;
+  atled_sandbox_init(&config);
+  config.rights = ATLED_RIGHT_ENVIRONMENT; /* of the terminal's width */
+  config.output = take;
+  config.flush = flush;
+  config.user = &h;
+  config.output_limit = 2500;
+  AtledVM *vm = atled_new(&config);
+  CHECK(atled_eval(vm, "a", plot) == ATLED_OK);
+  CHECK(strstr(h.out, "┤") != NULL && h.out[0] == 'a' && h.out[strlen(h.out) - 1] == 'b');
+  atled_free(vm);
+  config.display = show;
+  config.output_limit = 0;
+  h.out[0] = '\0';
+  vm = atled_new(&config);
+  CHECK(atled_eval(vm, "a", plot) == ATLED_OK);
+  CHECK_STR(h.out, "aimage/svg+xmlb");
+  CHECK(h.flushes == 1 && h.seen == 1);
+  h.room = strlen(h.out) + 3;
+  CHECK(atled_eval(vm, "a", plot) == ATLED_RUNTIME_ERROR);
+  CHECK_STR(atled_error(vm)->kind, "output");
+  CHECK_STR(h.out, "aimage/svg+xmlba");
+  atled_free(vm);
+  config.output_limit = 1000; /* the picture has more */
+  h.room = 4096;
+  vm = atled_new(&config);
+  CHECK(atled_eval(vm, "a", plot) == ATLED_RUNTIME_ERROR);
+  CHECK_STR(atled_error(vm)->kind, "output-limit");
+  CHECK_STR(h.out, "aimage/svg+xmlbaa");
+  atled_free(vm);
+}
+
 int main(void) {
+  test_display();
   for (AtledJit jit = ATLED_JIT_AUTO; jit <= ATLED_JIT_ALWAYS; jit++) {
     test_reading(jit);
     test_failed_reads(jit);
