@@ -25,7 +25,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
  * one comes here, or gets its right. */
 static const char *const free_effects[] = {"print",          "eprint", "write",       "flush",
                                            "attempt_effect", "exit",   "update_line", "errors_on_terminal",
-                                           "arrays_made",    "opaque", "displays",    "show_data"};
+                                           "arrays_made",    "opaque", "show_data"};
 
 static void test_column(void) {
   Heap heap;
