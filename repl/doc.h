@@ -89,6 +89,8 @@ void doc_fragment(FILE *f, const char *text);       /* as a part of a URL */
 /* ---- doc_comment.c ---- */
 /* A comment as HTML; examples are highlighted, and names that are documented are links. */
 void doc_comment(const Docs *d, const DocModule *m, FILE *f, const char *comment);
+/* n bytes of a comment of the module m for the index: words, and code in backquotes. */
+void doc_words(const Docs *d, const DocModule *m, FILE *f, const char *text, size_t n);
 /* An example, a type, likewise. */
 void doc_code(const Docs *d, const DocModule *m, FILE *f, const char *text, size_t n);
 void doc_type(const Docs *d, const DocModule *m, FILE *f, const char *text);

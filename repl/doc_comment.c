@@ -30,7 +30,8 @@ void doc_href(const DocModule *from, FILE *f, const DocTarget *t) {
 /* ---- Names --------------------------------------------------------------------------------------- */
 typedef struct Place {
   const Docs *docs;
-  const DocModule *module;
+  const DocModule *module; /* what names mean */
+  const DocModule *page;   /* the page that has the text; NULL: the index */
   FILE *file;
 } Place;
 
@@ -59,13 +60,13 @@ static bool is_built_in(const char *name, size_t n) {
 static void put_name(const Place *p, const char *name, size_t n, DocSpace space) {
   DocTarget t;
   bool known = !is_built_in(name, n) && doc_find(p->docs, p->module, name, n, space, &t);
-  const DocModule *page = known ? NULL : doc_imported(p->docs, p->module, name, n);
-  if (known || page) fputs("<a href=\"", p->file);
-  if (known) doc_href(p->module, p->file, &t);
-  if (page) doc_fragment(p->file, page->page);
-  if (known || page) fputs("\">", p->file);
+  const DocModule *other = known ? NULL : doc_imported(p->docs, p->module, name, n);
+  if (known || other) fputs("<a href=\"", p->file);
+  if (known) doc_href(p->page, p->file, &t);
+  if (other) doc_fragment(p->file, other->page);
+  if (known || other) fputs("\">", p->file);
   doc_html(p->file, name, n);
-  if (known || page) fputs("</a>", p->file);
+  if (known || other) fputs("</a>", p->file);
 }
 
 /* Text whose names are links. A variable `'a` and what is behind a point are none. */
@@ -99,24 +100,27 @@ static void put_part(const Place *p, const char *text, size_t n, AtledPartKind k
   fputs("</span>", p->file);
 }
 
-void doc_code(const Docs *d, const DocModule *m, FILE *f, const char *text, size_t n) {
-  Place p = {d, m, f};
+static void put_code(const Place *p, const char *text, size_t n) {
   const AtledPart *parts;
   int nparts = 0;
   size_t done = 0;
   char *source = strndup(text, n);
-  if (source && atled_parts(d->parts, source, &parts, &nparts) != ATLED_OK) nparts = 0;
+  if (source && atled_parts(p->docs->parts, source, &parts, &nparts) != ATLED_OK) nparts = 0;
   for (int i = 0; i < nparts; i++) {
-    put_names(&p, text + done, parts[i].start - done, DOC_VALUE);
-    put_part(&p, text + parts[i].start, parts[i].end - parts[i].start, parts[i].kind);
+    put_names(p, text + done, parts[i].start - done, DOC_VALUE);
+    put_part(p, text + parts[i].start, parts[i].end - parts[i].start, parts[i].kind);
     done = parts[i].end;
   }
-  put_names(&p, text + done, n - done, DOC_VALUE);
+  put_names(p, text + done, n - done, DOC_VALUE);
   free(source);
 }
 
+void doc_code(const Docs *d, const DocModule *m, FILE *f, const char *text, size_t n) {
+  put_code(&(Place){d, m, m, f}, text, n);
+}
+
 void doc_type(const Docs *d, const DocModule *m, FILE *f, const char *text) {
-  put_names(&(Place){d, m, f}, text, strlen(text), DOC_TYPE);
+  put_names(&(Place){d, m, m, f}, text, strlen(text), DOC_TYPE);
 }
 
 /* ---- Comments ------------------------------------------------------------------------------------ */
@@ -127,7 +131,7 @@ static void put_words(const Place *p, const char *text, size_t n) {
          (close = memchr(quote + 1, '`', (size_t)(end - quote - 1)))) {
     doc_html(p->file, text, (size_t)(quote - text));
     fputs("<code>", p->file);
-    doc_code(p->docs, p->module, p->file, quote + 1, (size_t)(close - quote - 1));
+    put_code(p, quote + 1, (size_t)(close - quote - 1));
     fputs("</code>", p->file);
     text = close + 1;
   }
@@ -151,13 +155,17 @@ static void put_example(const Place *p, const DocBlock *b) {
   char *text = malloc((size_t)(b->end - b->start) + 1);
   size_t n = text ? unindent(b, text) : 0;
   fputs("<pre><code>", p->file);
-  doc_code(p->docs, p->module, p->file, text ? text : "", n);
+  put_code(p, text ? text : "", n);
   fputs("</code></pre>\n", p->file);
   free(text);
 }
 
+void doc_words(const Docs *d, const DocModule *m, FILE *f, const char *text, size_t n) {
+  put_words(&(Place){d, m, NULL, f}, text, n);
+}
+
 void doc_comment(const Docs *d, const DocModule *m, FILE *f, const char *comment) {
-  Place p = {d, m, f};
+  Place p = {d, m, m, f};
   bool list = false;
   for (DocBlock b; doc_block(&comment, &b);) {
     bool bullet = b.kind == DOC_BULLET;

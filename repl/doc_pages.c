@@ -102,9 +102,9 @@ static void put_definition(const Docs *d, const DocModule *m, FILE *f, int i) {
     fputs("<pre><code>", f);
     doc_code(d, m, f, v->source, strlen(v->source));
     fputs("</code></pre>\n", f);
-    put_parts(d, m, f, i);
   }
   if (v->doc) doc_comment(d, m, f, v->doc);
+  if (is_kind(v, "type")) put_parts(d, m, f, i);
   fputs("</section>\n", f);
 }
 
@@ -197,7 +197,7 @@ static void put_modules(const Docs *d, FILE *f) {
     fputs("\">", f);
     put(f, d->modules[i].title);
     fputs(n ? "</a>: " : "</a>", f);
-    if (n) doc_html(f, summary, n);
+    if (n) doc_words(d, &d->modules[i], f, summary, n);
     fputs("</li>\n", f);
   }
   fputs("</ul>\n", f);

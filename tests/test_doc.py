@@ -99,6 +99,12 @@ def check_index(pages):
     return by_name
 
 
+def index_links(folder):
+    """Links in the list of modules, which comes before that of names."""
+    modules = (folder / "index.html").read_text(encoding="utf-8").partition('<h2 id="names">')[0]
+    return re.findall(r'href="(.*?)"', modules)
+
+
 def found_by_script(folder, query):
     """The names that the script of the index finds; None where there is no interpreter."""
     node = shutil.which("node")
@@ -139,6 +145,9 @@ def test_files(folder):
     check(found is None or found[0] == "Circle", f"a search finds {found}")
     found = found_by_script(folder / "out", "float shape")
     check(found is None or {"Circle", "area"} <= set(found), f"a search finds {found}")
+    found = found_by_script(folder / "out", "shape->float")
+    check(found is None or found[0] == "area", f"a search by a type finds {found}")
+    check("model.html#value.loss" in index_links(folder / "out"), "a name in the first sentence of a module isn't linked")
 
 
 def test_library(folder):
