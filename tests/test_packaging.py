@@ -45,7 +45,8 @@ FILES = {
     "libatled-dev": (r"lib/.*libatled\.so", r"lib/.*libatled\.a", "include/atled.h", "include/atled.hpp", r"lib/.*/pkgconfig/atled\.pc",
                      r"lib/.*/cmake/atled/atled-config\.cmake", "share/doc/atled/examples/embed/hello.c",
                      "share/doc/atled/examples/ahead/fit.c"),
-    "python3-atled": ("lib/python3/dist-packages/atled/__init__.py", "share/doc/python3-atled/examples/data_parallel.py"),
+    "python3-atled": ("lib/python3/dist-packages/atled/__init__.py", "lib/python3/dist-packages/atled/kernel/kernel.py",
+                      "lib/python3/dist-packages/atled/kernel/logo-svg.svg", "share/doc/python3-atled/examples/data_parallel.py"),
 }
 HOST = """cmake_minimum_required(VERSION 3.20)
 project(host C)

@@ -28,6 +28,8 @@ class Program:
     machine and in every mode; threads: how many run functions of `par` and `pmap`, less than 0: one for each processor;
     flush_subnormals: floats below 2.3e-308 count as 0 and become 0. What the program prints goes to sys.stdout, what it writes by `eprint` to sys.stderr."""
 
+    _stops_at_interrupts = True  # Ctrl-C ends a call
+
     def __init__(self, *, time_limit=0.0, memory_limit=0, jit=None, strict=None, threads=None, flush_subnormals=False):
         config = c.Config()
         _lib.atled_config_init_sized(_byref(config), ctypes.sizeof(config))
@@ -43,7 +45,8 @@ class Program:
         self._vm, self._lock, self._dead, self._types = _lib.atled_new(_byref(config)), threading.RLock(), collections.deque(), {}
         if not self._vm:
             raise MemoryError("no memory for a VM")
-        _interrupts.watch(self)
+        if self._stops_at_interrupts:
+            _interrupts.watch(self)
 
     def _connect(self, config):
         """Sets the callbacks, which must last as long as the VM."""

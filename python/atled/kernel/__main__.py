@@ -6,7 +6,7 @@ import sys
 
 def main():
     if importlib.util.find_spec("ipykernel") is None:
-        sys.exit("atled.kernel: the kernel needs ipykernel: `pip install 'atled[jupyter]'` (Debian: python3-ipykernel)")
+        sys.exit("atled.kernel: the kernel needs ipykernel: `pip install ipykernel` (Debian: python3-ipykernel)")
     if sys.argv[1:2] == ["install"]:
         from .install import install
         install(sys.argv[2:])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Lines of a cell that begin with a colon: the commands of the prompt (repl/commands.def) that make sense in a notebook.
 
-A command is a function (session, rest of the line, name of the cell) that says what it has to. It returns None, or why it
+A command is a function (session, rest of the line, cell) that says what it has to. It returns None, or why it
 can't be carried out."""
+import collections
 import ctypes
 import pathlib
 import re
@@ -13,6 +14,8 @@ import time
 from .. import _library as c
 
 _lib, _byref = c.lib, ctypes.byref
+# Where a command stands: what messages call the cell; is it the cell's last line?
+Cell = collections.namedtuple("Cell", "name is_last")
 STAGES = ("parsed", "typed", "built", "optimised", "differentiated", "lowered", "final", "limits", "remarks")
 ALIASES = {"t": "type", "h": "help", "?": "help", "l": "load", "i": "info", "b": "browse", "d": "doc", "s": "search"}
 
@@ -35,7 +38,7 @@ def about_text(name, a):
 
 
 # ---- Names ---------------------------------------------------------------------------------------------------
-def _type(session, rest, name):
+def _type(session, rest, cell):
     text = ctypes.c_char_p()
     session.finish(_lib.atled_type(session._vm, rest.encode(), _byref(text)))
     session.host.say(text.value.decode().rstrip("\n") + "\n")
@@ -49,11 +52,11 @@ def _about(session, rest):
     return a
 
 
-def _info(session, rest, name):
+def _info(session, rest, cell):
     session.host.say(about_text(rest, _about(session, rest)))
 
 
-def _doc(session, rest, name):
+def _doc(session, rest, cell):
     a = _about(session, rest)
     if a["kind"] == "module":
         session.host.say(about_text(rest, a) + f"`:browse {rest}` lists its names\n")
@@ -65,7 +68,7 @@ def _doc(session, rest, name):
         session.host.say(text.value.decode().rstrip("\n") + "\n")
 
 
-def _source(session, rest, name):
+def _source(session, rest, cell):
     a = _about(session, rest)
     if a["source"] is None:
         return f"`{rest}` is all of {a['file']}; `:browse {rest}` lists its names"
@@ -80,7 +83,7 @@ def _say_names(session, names):
             session.host.say(f"{full} : {a['type']}\n" if a["type"] else f"{a['kind']} {full}\n")
 
 
-def _browse(session, rest, name):
+def _browse(session, rest, cell):
     if rest:
         a = _about(session, rest)
         if a["kind"] != "module":
@@ -96,7 +99,7 @@ def _browse(session, rest, name):
     return None
 
 
-def _search(session, rest, name):
+def _search(session, rest, cell):
     words, n = ctypes.POINTER(ctypes.c_char_p)(), ctypes.c_int()
     session.finish(_lib.atled_search(session._vm, rest.encode(), _byref(words), _byref(n)))
     found = [words[i].decode() for i in range(n.value)]
@@ -106,23 +109,23 @@ def _search(session, rest, name):
 
 
 # ---- Running -------------------------------------------------------------------------------------------------
-def _load(session, rest, name):
+def _load(session, rest, cell):
     path = pathlib.Path(rest.strip('"')).expanduser()
     session.finish(_lib.atled_eval_file(session._vm, str(path).encode()))
     session._show_results(False)
 
 
-def _time(session, rest, name):
+def _time(session, rest, cell):
     start = time.perf_counter()
-    session.enter(rest.encode(), name, True)
+    session.enter(rest.encode(), cell.name, cell.is_last)
     session.host.say(f"time: {seconds_text(time.perf_counter() - start)}\n")
 
 
-def _bench(session, rest, name):
+def _bench(session, rest, cell):
     session.run_bench(b'bench "" = ' + rest.encode(), "<bench>", False)
 
 
-def _jit(session, rest, name):
+def _jit(session, rest, cell):
     if not rest:
         session.host.say(session.jit + "\n")
     elif rest not in c.JIT:
@@ -133,7 +136,7 @@ def _jit(session, rest, name):
     return None
 
 
-def _undo(session, rest, name):
+def _undo(session, rest, cell):
     names = session.undo()
     if names is None:
         return "there is nothing to take back"
@@ -141,7 +144,7 @@ def _undo(session, rest, name):
     return None
 
 
-def _clear(session, rest, name):
+def _clear(session, rest, cell):
     if rest != "all":
         return f"`:clear` takes `all`, not `{rest}`"
     while session.undo() is not None:
@@ -150,7 +153,7 @@ def _clear(session, rest, name):
 
 
 # ---- The compiler, settings, help ----------------------------------------------------------------------------
-def _ir(session, rest, name):
+def _ir(session, rest, cell):
     option = re.match(r"--(?:stage=)?(\S*)\s*", rest)
     stage = option[1] if option else "final"
     if stage not in STAGES:
@@ -167,7 +170,7 @@ def _ir(session, rest, name):
     return None
 
 
-def _explain(session, rest, name):
+def _explain(session, rest, cell):
     code = rest or session.last_error
     beside = pathlib.Path(_lib._name).resolve().parent.parent / "bin" / "atled"
     exe = str(beside) if beside.exists() else shutil.which("atled")
@@ -182,7 +185,7 @@ def _explain(session, rest, name):
     return None
 
 
-def _set(session, rest, name):
+def _set(session, rest, cell):
     words = rest.replace("=", " ").split()
     settings = session.settings
     if words and words[0] not in settings:
@@ -197,10 +200,10 @@ def _set(session, rest, name):
     return None
 
 
-def _help(session, rest, name):
+def _help(session, rest, cell):
     word = rest.lstrip(":")
     if rest and find(word) is None and word not in SETTINGS:
-        return _doc(session, rest, name)
+        return _doc(session, rest, cell)
     for n, (arguments, what, _) in COMMANDS.items():
         if not rest or find(word) == n:
             session.host.say(f"  :{n} {arguments}".ljust(28) + f"{what}\n")
@@ -243,7 +246,7 @@ def find(word):
     return word if word in COMMANDS else begun[0] if len(begun) == 1 else None
 
 
-def run(session, line, name):
+def run(session, line, cell):
     """Carries a line out. Why it can't be, or None."""
     word, _, rest = line[1:].partition(" ")
     command, rest = find(word), rest.strip()
@@ -252,7 +255,7 @@ def run(session, line, name):
     arguments, _, function = COMMANDS[command]
     if arguments and not arguments.startswith("[") and not rest:
         return f"something is missing: `:{command} {arguments}`"
-    return function(session, rest, name)
+    return function(session, rest, cell)
 
 
 def complete(line):

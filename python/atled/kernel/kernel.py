@@ -109,6 +109,7 @@ class AtledKernel(Kernel):
                          cell_meta=None, cell_id=None):
         self._allow_stdin = allow_stdin  # of raw_input
         self._host.begin(self.execution_count)
+        self._atled.begin_cell()
         if store_history and not silent:
             self._history.append((0, self.execution_count, code))
         running = asyncio.get_running_loop().run_in_executor(

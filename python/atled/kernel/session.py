@@ -81,8 +81,10 @@ def is_item_of(text, word):
 class Session(Program):
     """host: a Host. The options are those of Program."""
 
+    _stops_at_interrupts = False  # by itself: the kernel knows which cell an interrupt means
+
     def __init__(self, host, **options):
-        self.host, self.settings, self.jit, self.last_error = host, dict(SETTINGS), options.get("jit") or "auto", None
+        self.host, self.settings, self.last_error = host, dict(SETTINGS), None
         self._function = None  # the item evaluated before, with its rules, if it is a definition
         self._input = b""
         super().__init__(**options)
@@ -90,6 +92,7 @@ class Session(Program):
 
     # ---- Streams ----------------------------------------------------------------------------------------------
     def _connect(self, config):
+        self.jit = c.JIT[config.jit]
         config.colour = config.errors_on_terminal = True
         self._callbacks = c.OUTPUT(self._write), c.INPUT(self._read), c.DISPLAY(self._display)
         config.output, config.input, config.display = self._callbacks
@@ -121,16 +124,19 @@ class Session(Program):
         return -1
 
     # ---- Cells ------------------------------------------------------------------------------------------------
+    def begin_cell(self):
+        """Before a cell is handed to the thread that evaluates: from now on `interrupt` means that cell."""
+        _lib.atled_clear_interrupt(self._vm)
+
     def run_cell(self, text, name):
         """Evaluates a cell that messages call `name`. CellError where it fails."""
         with self._lock:
             self._release_dead()
             self._types.clear()
-            _lib.atled_clear_interrupt(self._vm)
             chunks = list(self._chunks(encoded(text)))
             for i, (is_command, chunk) in enumerate(chunks):
                 if is_command:
-                    self._run_command(decoded(chunk).strip(), name)
+                    self._run_command(decoded(chunk).strip(), name, i == len(chunks) - 1)
                 else:
                     self.enter(chunk, name, i == len(chunks) - 1)
 
@@ -149,8 +155,8 @@ class Session(Program):
         if chunk.strip():
             yield False, b"\n" * above + chunk.rstrip()
 
-    def _run_command(self, line, name):
-        failed = commands.run(self, line, name)
+    def _run_command(self, line, name, is_last):
+        failed = commands.run(self, line, commands.Cell(name, is_last))
         if failed:
             raise CellError("command", failed, [failed])
 

@@ -112,4 +112,4 @@ def records(session, element, digits):
     values = session.value(f"[ (let {bound} = it[i] in {body}) | i in {rows} ]")
     lines = [(i, [python(x) for x in r[:len(names)]]) for i, r in zip(rows, values)]
     lines = with_gap(lines, first, ("⋮", ["⋮"] * len(names)))
-    return table(names, lines, f"{n} rows", digits)
+    return table(names, lines, f"{n} row{'s' * (n != 1)}", digits)
