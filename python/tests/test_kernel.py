@@ -282,15 +282,20 @@ class Cells(unittest.TestCase):
         self.assertEqual(self.run_cell(f":load {path}\nloaded").text, "it : int = 5")
         self.assertEqual(self.run_cell(":load /nowhere/nothing.atl").status, "error")
 
+    def test_quit(self):
+        """Consoles end by it."""
+        self.assertEqual(self.run_cell(":quit").reply["payload"], [{"source": "ask_exit", "keepkernel": False}])
+        self.assertEqual(self.run_cell("1").reply["payload"], [])
+
     def test_commands_are_those_of_the_prompt(self):
         from atled.kernel import commands
         rows = (ROOT / "repl/commands.def").read_text()
         at_prompt = {name: (arguments, help_) for name, arguments, help_ in
                      re.findall(r'^COMMAND\(\w+, "(\w+)", "(.*?)", ".*?", "(.*)"\)$', rows, re.M)}
         for name, (arguments, what, _) in commands.COMMANDS.items():
-            if name != "clear":
+            if name != "clear":  # of all alone: there is no screen
                 self.assertEqual((arguments, what), at_prompt[name])
-        self.assertEqual(set(at_prompt) - set(commands.COMMANDS), {"reload", "edit", "save", "quit"})
+        self.assertEqual(set(at_prompt) - set(commands.COMMANDS), {"reload", "edit", "save"})
 
     def test_questions(self):
         self.run_cell("# The area of a circle.\nlet circle_area (r : float) = pi * r * r")

@@ -17,7 +17,7 @@ _lib, _byref = c.lib, ctypes.byref
 # Where a command stands: what messages call the cell; is it the cell's last line?
 Cell = collections.namedtuple("Cell", "name is_last")
 STAGES = ("parsed", "typed", "built", "optimised", "differentiated", "lowered", "final", "limits", "remarks")
-ALIASES = {"t": "type", "h": "help", "?": "help", "l": "load", "i": "info", "b": "browse", "d": "doc", "s": "search"}
+ALIASES = {"t": "type", "h": "help", "?": "help", "l": "load", "i": "info", "b": "browse", "d": "doc", "s": "search", "q": "quit", "exit": "quit"}
 
 
 def seconds_text(seconds):
@@ -152,6 +152,10 @@ def _clear(session, rest, cell):
     return None
 
 
+def _quit(session, rest, cell):
+    session.is_left = True
+
+
 # ---- The compiler, settings, help ----------------------------------------------------------------------------
 def _ir(session, rest, cell):
     option = re.match(r"--(?:stage=)?(\S*)\s*", rest)
@@ -233,6 +237,7 @@ COMMANDS = {
     "jit": ("[off|auto|always]", "when to compile to machine code", _jit),
     "undo": ("", "take back what the last entry defined: its names mean again what they did before; effects stay", _undo),
     "clear": ("all", "take back all that the session defined", _clear),
+    "quit": ("", "leave; so does Ctrl-D", _quit),
 }
 SETTINGS = {"digits": "significant digits of floats in arrays and tables; 17: all",
             "width": "columns to which values are cut; 0: 100",

@@ -121,7 +121,9 @@ class AtledKernel(Kernel):
         error = running.exception()
         if error is not None:
             return self._failed(error, silent)
-        return {"status": "ok", "execution_count": self.execution_count, "payload": [],
+        leave = [{"source": "ask_exit", "keepkernel": False}] if self._atled.is_left else []  # for consoles
+        self._atled.is_left = False
+        return {"status": "ok", "execution_count": self.execution_count, "payload": leave,
                 "user_expressions": self._evaluated(user_expressions or {})}
 
     def _send(self, silent):
