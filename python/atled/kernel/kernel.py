@@ -10,6 +10,7 @@ import concurrent.futures
 import errno
 import queue
 import signal
+import threading
 import traceback
 
 from ipykernel.kernelbase import Kernel
@@ -82,6 +83,7 @@ class AtledKernel(Kernel):
         self._host = _CellHost()
         self._atled = Session(self._host)
         self._worker = concurrent.futures.ThreadPoolExecutor(1, "atled")
+        self._idle = threading.Lock()
         self._history, self._asking, self._signal_before = [], False, None
 
     # ---- Interrupts ---------------------------------------------------------------------------------------------
@@ -107,6 +109,14 @@ class AtledKernel(Kernel):
     # ---- Cells ----------------------------------------------------------------------------------------------------
     async def do_execute(self, code, silent, store_history=True, user_expressions=None, allow_stdin=False, *,
                          cell_meta=None, cell_id=None):
+        if not self._idle.acquire(blocking=False):  # a subshell of the front end asks for it
+            return self._failed(CellError("busy", "another cell runs", ["another cell runs"]), silent)
+        try:
+            return await self._execute(code, silent, store_history, user_expressions or {}, allow_stdin)
+        finally:
+            self._idle.release()
+
+    async def _execute(self, code, silent, store_history, user_expressions, allow_stdin):
         self._allow_stdin = allow_stdin  # of raw_input
         self._host.begin(self.execution_count)
         self._atled.begin_cell()
@@ -124,7 +134,7 @@ class AtledKernel(Kernel):
         leave = [{"source": "ask_exit", "keepkernel": False}] if self._atled.is_left else []  # for consoles
         self._atled.is_left = False
         return {"status": "ok", "execution_count": self.execution_count, "payload": leave,
-                "user_expressions": self._evaluated(user_expressions or {})}
+                "user_expressions": self._evaluated(user_expressions)}
 
     def _send(self, silent):
         for kind, content in self._host.outbox.take():
