@@ -302,6 +302,10 @@ class Cells(unittest.TestCase):
         ask = self.kernel.ask
         a = ask("complete", "print (circle_a 1.0)", 15)
         self.assertEqual((a["matches"], a["cursor_start"], a["cursor_end"]), (["circle_area"], 7, 15))
+        typed, = a["metadata"]["_jupyter_types_experimental"]
+        self.assertEqual((typed["text"], typed["type"], typed["signature"]), ("circle_area", "function", "float -> float"))
+        typed = ask("complete", "Optim.Convergedx", 12)["metadata"]["_jupyter_types_experimental"]
+        self.assertEqual([(t["text"], t["type"]) for t in typed], [("Converged", "class")])
         a = ask("complete", 'let é = "∇"\nPlot.lin', 20)
         self.assertEqual((a["matches"], a["cursor_start"]), (["line"], 17))
         self.assertEqual(ask("complete", ":ty", 3)["matches"], ["type"])

@@ -25,6 +25,7 @@ from .outbox import Outbox
 from .session import CellError, Host, Session
 
 PERIOD = 0.05  # seconds between messages of a cell that runs
+DESCRIBED = 200  # so many completions at most come with their types
 
 
 def pygments_lexer():
@@ -178,7 +179,11 @@ class AtledKernel(Kernel):
     # ---- Questions ------------------------------------------------------------------------------------------------
     def do_complete(self, code, cursor_pos):
         words, start = self._atled.complete(code[:cursor_pos])
-        return {"status": "ok", "matches": words, "cursor_start": start, "cursor_end": cursor_pos, "metadata": {}}
+        kinds = self._atled.kinds(code[:cursor_pos], start, words if len(words) <= DESCRIBED else [])
+        typed = [{"start": start, "end": cursor_pos, "text": word, "type": kind, "signature": type_text or ""}
+                 for word, (kind, type_text) in zip(words, kinds)]
+        return {"status": "ok", "matches": words, "cursor_start": start, "cursor_end": cursor_pos,
+                "metadata": {"_jupyter_types_experimental": typed} if typed else {}}
 
     def do_inspect(self, code, cursor_pos, detail_level=0, omit_sections=()):
         name = self._atled.name_at(code, cursor_pos)

@@ -341,6 +341,16 @@ class Session(Program):
             n = _lib.atled_complete(self._vm, source, _byref(start), _byref(words))
             return [decoded(words[i]) for i in range(n)], len(decoded(source[:start.value]))
 
+    def kinds(self, text, start, words):
+        """For each of the words that `complete` gave for a text: ("module", "function", …, its type or None)."""
+        path = re.search(r"(?:[^\W\d][\w']*\.)*\Z", text[:start])[0]
+        for word in words:
+            a = {} if word.endswith(".") else self.about(path + word) or {}
+            if a.get("kind") == "value":
+                yield "function" if "->" in a["type"] else "instance", a["type"]
+            else:
+                yield {"constructor": "class", "type": "type"}.get(a.get("kind"), "module" if word.endswith(".") else ""), a.get("type")
+
     def about(self, name):
         """An About with Python's texts for a name, or None."""
         with self._lock:
