@@ -33,7 +33,7 @@ TIME = 60
 FOLDER = tempfile.TemporaryDirectory(prefix="atled-kernel-")
 HOME = pathlib.Path(FOLDER.name)
 ENV = dict(os.environ, HOME=str(HOME), JUPYTER_PATH=str(HOME / "share/jupyter"), JUPYTER_RUNTIME_DIR=str(HOME / "run"),
-           JUPYTER_PLATFORM_DIRS="1", XDG_CACHE_HOME=str(HOME / "cache"), PYTHONPATH=PACKAGE, PYDEVD_DISABLE_FILE_VALIDATION="1")
+           JUPYTER_PLATFORM_DIRS="1", XDG_CACHE_HOME=str(HOME / "cache"), XDG_STATE_HOME=str(HOME / "state"), PYTHONPATH=PACKAGE, PYDEVD_DISABLE_FILE_VALIDATION="1")
 
 
 def setUpModule():
@@ -326,6 +326,8 @@ class Cells(unittest.TestCase):
 
 
 class Ends(unittest.TestCase):
+    ENDLESS = 'print "go"\nwhile true do () done'
+
     def test_kernel_is_killed(self):
         """While it runs and while its compiler works: the client is told, nothing is left, and the next kernel works."""
         kernel = Kernel()
@@ -334,6 +336,7 @@ class Ends(unittest.TestCase):
             a = kernel.run(compiled)
             self.assertAlmostEqual(float(a.text.split()[-1]), sum(math.sin(i) for i in range(1000)), places=9)
             pid = self.pid_of(kernel)
+            kernel.run('print "two\\nlines \\\\"\n1')
             self.begin_endless_cell(kernel)
             os.kill(pid, signal.SIGKILL)
             end = time.monotonic() + TIME
@@ -344,6 +347,12 @@ class Ends(unittest.TestCase):
             kernel.client.wait_for_ready(timeout=TIME)
             self.assertEqual(kernel.run("slow 1.0").status, "error")  # of the session that is gone
             self.assertEqual(kernel.run(compiled).text, a.text)  # by machine code that is kept
+            found = kernel.ask("history", raw=True, output=False, hist_access_type="tail", n=4)["history"]
+            self.assertEqual([e[2] for e in found], ['print "two\\nlines \\\\"\n1', self.ENDLESS, "slow 1.0", compiled])
+            found = kernel.ask("history", raw=True, output=False, hist_access_type="search", pattern="print \"two*", unique=True)["history"]
+            self.assertEqual(len(found), 1)
+            found = kernel.ask("history", raw=True, output=False, hist_access_type="range", session=0, start=1, stop=3)["history"]
+            self.assertEqual([e[1:] for e in found], [[1, "slow 1.0"], [2, compiled]])
         finally:
             kernel.close()
 
@@ -360,9 +369,9 @@ class Ends(unittest.TestCase):
         finally:
             kernel.close()
 
-    @staticmethod
-    def begin_endless_cell(kernel):
-        kernel.client.execute("print \"go\"\nwhile true do () done")
+    @classmethod
+    def begin_endless_cell(cls, kernel):
+        kernel.client.execute(cls.ENDLESS)
         while kernel.client.get_iopub_msg(timeout=TIME)["content"].get("text") != "go\n":
             pass
 

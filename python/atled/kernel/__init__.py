@@ -8,6 +8,7 @@
   commands.py  lines that begin with a colon
   tables.py    arrays as HTML
   outbox.py    what a cell gives, on its way from the thread that evaluates to Jupyter's
+  history.py   the cells that were evaluated
   kernel.py    Jupyter's messages, over ipykernel
   install.py   the kernel's description for Jupyter
   lexer.py     colours of source text for Pygments

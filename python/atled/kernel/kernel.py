@@ -21,6 +21,7 @@ except ImportError:
     StdinNotImplementedError = NotImplementedError
 
 from .. import __version__
+from .history import History
 from .outbox import Outbox
 from .session import CellError, Host, Session
 
@@ -85,7 +86,7 @@ class AtledKernel(Kernel):
         self._atled = Session(self._host)
         self._worker = concurrent.futures.ThreadPoolExecutor(1, "atled")
         self._idle = threading.Lock()
-        self._history, self._asking, self._signal_before = [], False, None
+        self._history, self._asking, self._signal_before = History(), False, None
 
     # ---- Interrupts ---------------------------------------------------------------------------------------------
     def pre_handler_hook(self):
@@ -122,7 +123,7 @@ class AtledKernel(Kernel):
         self._host.begin(self.execution_count)
         self._atled.begin_cell()
         if store_history and not silent:
-            self._history.append((0, self.execution_count, code))
+            self._history.add(self.execution_count, code)
         running = asyncio.get_running_loop().run_in_executor(
             self._worker, self._atled.run_cell, code, f"In[{self.execution_count}]")
         while not running.done():
@@ -196,16 +197,4 @@ class AtledKernel(Kernel):
 
     def do_history(self, hist_access_type, output, raw, session=None, start=None, stop=None, n=None, pattern=None,
                    unique=False):
-        return {"status": "ok", "history": history(self._history, hist_access_type, start, stop, n, pattern, unique)}
-
-
-def history(entries, access, start=None, stop=None, n=None, pattern=None, unique=False):
-    """The entries (session, number, text) that are asked for. Only this session's are known."""
-    if access == "range":
-        return [e for e in entries if (start or 0) <= e[1] and (stop is None or e[1] < stop)]
-    if access == "search":
-        import fnmatch
-        entries = [e for e in entries if fnmatch.fnmatchcase(e[2], pattern or "*")]
-        if unique:
-            entries = list({e[2]: e for e in entries}.values())
-    return entries[-n:] if n else entries
+        return {"status": "ok", "history": self._history.find(hist_access_type, start, stop, n, pattern, unique)}
