@@ -167,7 +167,8 @@ def check_python(root):
 
 
 def check_dpkg(work, packages):
-    """Into a system that has nothing, not even what the packages depend on; there are no scripts to run."""
+    """Into a system that has nothing, not even what the packages depend on. The only script is that of the Python package:
+    it removes what Python has compiled."""
     system = f"{work}/system"
     for folder in ("info", "updates", "triggers"):
         os.makedirs(f"{system}/var/lib/dpkg/{folder}")
@@ -176,6 +177,9 @@ def check_dpkg(work, packages):
     env = dict(os.environ, PATH=f"{os.environ['PATH']}:/usr/sbin:/sbin")
     run(*dpkg, "-i", *packages.values(), env=env)
     check(os.path.exists(f"{system}/usr/bin/atled"), "dpkg installed nothing")
+    for folder in glob.glob(f"{system}/usr/lib/python3/dist-packages/atled/**/", recursive=True):
+        os.makedirs(f"{folder}/__pycache__")
+        open(f"{folder}/__pycache__/module.pyc", "w", encoding="utf-8").close()
     run(*dpkg, "-P", *packages, env=env)
     left = [os.path.join(folder, file) for folder, _, names in os.walk(system) for file in names
             if "/var/lib/dpkg" not in folder]
