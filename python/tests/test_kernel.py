@@ -491,13 +491,26 @@ class Lexer(unittest.TestCase):
             self.assertEqual(wrong, [])
 
 
-class Lacking(unittest.TestCase):
-    def test_message_without_ipykernel(self):
-        program = "import sys; sys.modules['ipykernel'] = None; sys.argv = ['x', 'install']; from atled.kernel.__main__ import main; main()"
-        r = subprocess.run([sys.executable, "-c", program], env=ENV, capture_output=True, text=True, timeout=TIME, check=False)
-        self.assertEqual(r.returncode, 1)
-        self.assertIn("needs ipykernel", r.stderr)
-        self.assertNotIn("Traceback", r.stderr)
+class Installing(unittest.TestCase):
+    def run_python(self, *arguments):
+        return subprocess.run([sys.executable, *arguments], env=ENV, capture_output=True, text=True, timeout=TIME, check=False)
+
+    def test_options(self):
+        r = self.run_python("-m", "atled.kernel", "install", "--user", "--name", "other", "--display-name", "Other")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        folder, = HOME.rglob("kernels/other")
+        spec = json.loads((folder / "kernel.json").read_text())
+        self.assertEqual((spec["display_name"], spec["argv"][0], spec["env"]["PYTHONPATH"]), ("Other", sys.executable, PACKAGE))
+        xml.etree.ElementTree.parse(folder / "logo-svg.svg")
+
+    def test_messages(self):
+        lacking = "import sys; sys.modules['ipykernel'] = None; sys.argv = ['x', 'install']; from atled.kernel.__main__ import main; main()"
+        for arguments, message in (("-c", lacking), "needs ipykernel"), \
+                (("-m", "atled.kernel", "install", "--prefix", "/proc/nowhere"), "can't install the kernel's description"):
+            r = self.run_python(*arguments)
+            self.assertEqual(r.returncode, 1)
+            self.assertIn(message, r.stderr)
+            self.assertNotIn("Traceback", r.stderr)
 
 
 if __name__ == "__main__":
