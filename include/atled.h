@@ -327,6 +327,10 @@ ATLED_API AtledStatus atled_eval_file(AtledVM *vm, const char *path);
  * made. Functions that fail in each call are warnings. [call] */
 ATLED_API AtledStatus atled_check(AtledVM *vm, const char *name, const char *source);
 
+/* The same without elaborating: syntax, names, types and imports alone, in a quarter of the time. Where it gives an
+ * error atled_check gives the same errors and no others. [call] */
+ATLED_API AtledStatus atled_check_types(AtledVM *vm, const char *name, const char *source);
+
 /* What the last atled_eval defined or evaluated, in source order. */
 typedef struct AtledResult {
   const char *name;  /* NULL: the value of a top-level expression */
@@ -420,6 +424,50 @@ ATLED_API bool atled_result_view_sized(AtledVM *vm, int index, const AtledView *
  * byte at which the word begins. Nothing is run. Returns their number. [call] */
 ATLED_API int atled_complete(AtledVM *vm, const char *text, size_t *start, const char *const **words);
 
+/* ---- Editors ----------------------------------------------------------------------------- */
+/* What is asked about a source, which may have errors, and the answer: JSON (RFC 8259) in UTF-8. Places are bytes of
+ * the source that they are in, counted from 0; `end` is right after the last one. Members that aren't known are left
+ * out. */
+typedef enum AtledQuestion {
+  /* What stands at `at`: null, or {"start", "end", "what", "name", "type", "here", "doc", "source", "definition"}.
+   * what: "value", "constructor", "type", "field", "module", or "expression" (without a name) or "pattern". type: of the
+   * definition; here: that of this use, where it is another; source: a type's declaration. definition: {"file",
+   * "start", "end"}, of the name there; of the library instead of "file": "module" ("prelude" what needs no module) */
+  ATLED_ASK_PLACE,
+  /* Where names mean what the one at `at` does, its definition among them if it is in the source; or, if `file` isn't
+   * NULL, what the definition means whose name begins at byte `at` of that file. [{"start", "end", "defines", "field"}]
+   * defines: it is the definition; field: a record's field has its name from it, {x} */
+  ATLED_ASK_USES,
+  /* The definitions: [{"name", "what", "type", "start", "end", "name_start", "name_end", "parts"}]. what: as above,
+   * also "function", "test", "bench". parts: constructors of a type, likewise */
+  ATLED_ASK_OUTLINE,
+  /* The types of names bound by `let` without an annotation, from byte `at` on up to `to`: [{"at", "type"}]. at: behind
+   * the name */
+  ATLED_ASK_TYPES,
+  /* What may stand instead of the word that ends at `at`: {"start", "words": [{"name", "what", "type", "doc", "module"}]}.
+   * start: where it begins; module: whose it is. what: also "local" and "keyword". Types of the library aren't
+   * given: atled_about does */
+  ATLED_ASK_WORDS,
+  /* The innermost call around `at`: null, or {"function", "parameters", "result", "active", "type", "doc"}.
+   * parameters: texts, "x : float"; active: the number of the one at `at` */
+  ATLED_ASK_CALL
+} AtledQuestion;
+typedef struct AtledQuery {
+  AtledQuestion question;
+  const char *name;   /* what messages call the source; a path, when imports are to be found beside it */
+  const char *source; /* as for atled_check */
+  size_t at, to;      /* bytes of it; beyond its end: the end */
+  const char *file;   /* of ATLED_ASK_USES, or NULL */
+} AtledQuery;
+/* Answers the question. Items whose syntax has no error are checked for it as far as they can be; nothing is reported,
+ * run or defined. Where a word or a call is asked for, the rest of an item that isn't finished is thought up. *json:
+ * zero-terminated, NULL unless the call returns ATLED_OK.
+ *
+ * ATLED_BAD_ARGUMENT: there is no such question. Limits of time, memory and source hold. [call] */
+ATLED_API AtledStatus atled_query_sized(AtledVM *vm, const AtledQuery *query, size_t size, const char **json);
+#define atled_query(vm, query, json) atled_query_sized(vm, query, sizeof(AtledQuery), json)
+
+/* ---- Tests and benchmarks ---------------------------------------------------------------- */
 /* Runs the items of a source, then its `test` items, and reports each: message NULL when it passed. If some failed, and
  * no error was raised, the call's error is of kind "test". */
 typedef void (*AtledTestReport)(void *user, const char *test, int line, const char *message);

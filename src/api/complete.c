@@ -6,7 +6,7 @@
  *   Stats.me    members of the module: of a library module all that its source defines, without reading the items
  *   p.w[0].b    fields of the record, if each name before it is known: the first one is a value of the program, `[…]`
  *               is an element, and types of records say what the fields are */
-#include "api/vm.h"
+#include "api/query.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,11 +47,6 @@ typedef struct WordsCall {
   size_t start; /* of the last word */
   Vec(const char *) words;
 } WordsCall;
-
-static bool is_word_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '\'' ||
-         (unsigned char)c >= 0x80;
-}
 
 static bool is_capital(const char *s) { return *s >= 'A' && *s <= 'Z'; }
 

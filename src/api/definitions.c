@@ -153,7 +153,7 @@ static AtledStatus collect_program(AtledVM *vm, DefinitionsCall *c) {
   AtledStatus status = plan_front(vm, c->name, c->source, strlen(c->source), &plan);
   if (status != ATLED_OK) return status;
   collect(vm, c, vm->main, plan.program);
-  plan_take_back(vm, &plan, plan.first_item);
+  plan_forget(vm, &plan);
   return ATLED_OK;
 }
 

@@ -182,8 +182,8 @@ static AtledStatus run_plan(AtledVM *vm, Plan *plan, Reports *reports) {
 typedef struct EvalCall {
   const char *name, *source;
   Reports *reports;
-  bool check_only;
-  bool names_values; /* atled_enter */
+  bool check_only, types_only; /* atled_check; without elaborating */
+  bool names_values;           /* atled_enter */
 } EvalCall;
 
 static AtledStatus eval_body(AtledVM *vm, void *arg) {
@@ -200,8 +200,8 @@ static AtledStatus eval_body(AtledVM *vm, void *arg) {
     return report_error(vm, ATLED_TEST_FAILURE, tests ? "test" : "bench",
                         tests ? "tests failed: %d" : "benchmarks failed: %d", c->reports->failed);
   }
-  status = check_foresee(vm, &plan);
-  plan_take_back(vm, &plan, plan.first_item);
+  if (!c->types_only) status = check_foresee(vm, &plan);
+  plan_forget(vm, &plan);
   return status;
 }
 
@@ -220,6 +220,12 @@ AtledStatus atled_enter(AtledVM *vm, const char *name, const char *source) {
 AtledStatus atled_check(AtledVM *vm, const char *name, const char *source) {
   if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
   EvalCall c = {.name = name, .source = source, .check_only = true};
+  return vm_call(vm, eval_body, &c);
+}
+
+AtledStatus atled_check_types(AtledVM *vm, const char *name, const char *source) {
+  if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
+  EvalCall c = {.name = name, .source = source, .check_only = true, .types_only = true};
   return vm_call(vm, eval_body, &c);
 }
 

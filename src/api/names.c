@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What names mean, and how to find them: by a part of the name, or by a type. */
-#include "api/vm.h"
+#include "api/query.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +82,18 @@ static const char *comment_at_head(AtledVM *vm, const Source *s) {
   for (size_t at = 0; at < s->len && s->text[at] == '#'; at = next_line(s->text, at))
     if (!begins_with(s->text + at, "# SPDX") && !begins_with(s->text + at, "#!")) add_comment(&out, s->text + at);
   return out.data;
+}
+
+const char *names_definition(AtledVM *vm, Span at) {
+  return definition(vm, sources_get(&vm->sources, at.source), at.start);
+}
+
+const char *names_comment_above(AtledVM *vm, Span at) {
+  return comment_above(vm, sources_get(&vm->sources, at.source)->text, at.start);
+}
+
+const char *names_comment_of(AtledVM *vm, const Module *m) {
+  return comment_at_head(vm, sources_get(&vm->sources, m->source));
 }
 
 /* ---- About a name ---------------------------------------------------------------------------------------- */

@@ -53,11 +53,12 @@ void plan_take_back(AtledVM *vm, Plan *plan, int item) {
   m->items.len = item;
 }
 
-AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan) {
-  memset(plan, 0, sizeof *plan);
-  if (!modules_may_read(vm, len))
-    return report_error(vm, ATLED_COMPILE_ERROR, "source-limit", "`%s` has more than %zu bytes (source_limit)", name,
-                        vm->config.source_limit);
+static AtledStatus refuse_source(AtledVM *vm, const char *name) {
+  return report_error(vm, ATLED_COMPILE_ERROR, "source-limit", "`%s` has more than %zu bytes (source_limit)", name,
+                      vm->config.source_limit);
+}
+
+static void parse_main(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan) {
   Module *m = vm->main;
   uint32_t id = sources_add(&vm->sources, name, source, len);
   m->path = sources_get(&vm->sources, id)->name;
@@ -65,18 +66,44 @@ AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t
   plan->first_item = m->items.len;
   plan->nmodules = vm->modules.len;
   plan->program = parse_program(vm->lexer, &vm->arena, &vm->syms, &vm->diags, id);
-  bool incomplete = vm->diags.incomplete;
   remember_names(vm, plan);
   undo_remember(vm, plan);
-  /* Main stands among the modules while it is checked, so that an import of it closes a cycle. */
+}
+
+/* Main stands among the modules while it is checked, so that an import of it closes a cycle. */
+static void check_main(AtledVM *vm, const Plan *plan) {
+  Module *m = vm->main;
   vec_push(&vm->arena, vm->modules, m);
   vec_push(&vm->arena, vm->loading, m);
   m->loading = true;
-  /* What an item with a syntax error would define is missing, so later phases would only complain about that. */
-  if (!incomplete && !vm->diags.errors) check_program(vm->checker, m, plan->program, &vm->diags);
+  check_program(vm->checker, m, plan->program, &vm->diags);
   m->loading = false;
   vm->loading.len = 0;
   modules_forget(vm, m);
+}
+
+AtledStatus plan_look(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan) {
+  memset(plan, 0, sizeof *plan);
+  if (!modules_may_read(vm, len)) return refuse_source(vm, name);
+  parse_main(vm, name, source, len, plan);
+  diags_init(&vm->diags, &vm->scratch, &vm->sources);
+  check_main(vm, plan);
+  diags_init(&vm->diags, &vm->scratch, &vm->sources);
+  return ATLED_OK;
+}
+
+void plan_forget(AtledVM *vm, Plan *plan) {
+  plan_take_back(vm, plan, plan->first_item);
+  undo_take_back(vm, plan);
+}
+
+AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan) {
+  memset(plan, 0, sizeof *plan);
+  if (!modules_may_read(vm, len)) return refuse_source(vm, name);
+  parse_main(vm, name, source, len, plan);
+  bool incomplete = vm->diags.incomplete;
+  /* What an item with a syntax error would define is missing, so later phases would only complain about that. */
+  if (!incomplete && !vm->diags.errors) check_main(vm, plan);
   if (!report_diags(vm)) return ATLED_OK;
   plan_take_back(vm, plan, plan->first_item);
   return incomplete ? ATLED_INCOMPLETE : ATLED_COMPILE_ERROR;

@@ -33,6 +33,11 @@ typedef struct Plan {
 
 /* Parses and checks. On ATLED_OK the items are in vm->main. */
 AtledStatus plan_front(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan);
+/* The same for who asks about a source that may have errors: of these nothing is reported, and items without an error
+ * of the syntax are checked as far as they can be. Not ATLED_OK: the source has too many bytes. */
+AtledStatus plan_look(AtledVM *vm, const char *name, const char *source, size_t len, Plan *plan);
+/* Names mean again what they did before plan_front or plan_look. */
+void plan_forget(AtledVM *vm, Plan *plan);
 /* Makes `let it = e` of each checked expression e of the program whose type is known and isn't unit. */
 void plan_name_values(AtledVM *vm, Plan *plan);
 /* Elaborates the items of fresh modules and of the program; of the program's tests and benchmarks those that are to be
@@ -63,6 +68,7 @@ const Desc *step_value_desc(AtledVM *vm, const Step *s); /* of the value of the 
 /* ---- undo.c ---- */
 /* Before a program is checked: remembers what the names of its types, constructors and modules mean. */
 void undo_remember(AtledVM *vm, Plan *plan);
+void undo_take_back(AtledVM *vm, const Plan *plan); /* of a program that was checked only: they mean that again */
 /* Before it runs: puts all of that aside where it stays. After it has defined something: keeps it for atled_undo. */
 void undo_put_aside(AtledVM *vm, Plan *plan);
 void undo_keep(AtledVM *vm, const Plan *plan);

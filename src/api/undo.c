@@ -37,6 +37,14 @@ void undo_remember(AtledVM *vm, Plan *plan) {
   if (all.len) memcpy(plan->undo->names, all.data, sizeof *all.data * (size_t)all.len);
 }
 
+static void put_back(AtledVM *vm, const Undo *u) {
+  for (int i = u->n - 1; i >= 0; i--) map_put(u->names[i].map, u->names[i].name, u->names[i].old);
+  vm->main->opened.len = u->opened;
+  vm->main->latest_type = u->latest_type;
+}
+
+void undo_take_back(AtledVM *vm, const Plan *plan) { put_back(vm, plan->undo); }
+
 void undo_put_aside(AtledVM *vm, Plan *plan) {
   const Undo *before = plan->undo;
   int n = before->n, values = plan->old.len;
@@ -79,10 +87,8 @@ static AtledStatus undo_body(AtledVM *vm, void *arg) {
     bool again = false;
     for (int k = 0; k < c->n; k++) again |= c->names[k] == u->names[i].name;
     if (!again) c->names[c->n++] = u->names[i].name;
-    map_put(u->names[i].map, u->names[i].name, u->names[i].old);
   }
-  vm->main->opened.len = u->opened;
-  vm->main->latest_type = u->latest_type;
+  put_back(vm, u);
   vm->undo = u->before;
   vm->defined = true;
   return ATLED_OK;

@@ -105,7 +105,7 @@ struct DataDecl {
   Ctor **ctors;
   int nctors;
   Module *module;
-  Span span;
+  Span span, name_span;
 };
 /* The type of a constructor's argument for given type arguments; NULL when it takes none. */
 Type *ctor_arg_type(Arena *a, const Ctor *c, Type *const *data_args);
@@ -207,9 +207,22 @@ typedef struct Declared {
   Type *constructor; /* its type, or NULL for a type */
 } Declared;
 bool checker_declared(Checker *c, Module *m, Sym name, Declared *out);
+/* Of a constructor as a value: a function, if it takes something. */
+Type *checker_constructor_type(Checker *c, const Ctor *k);
 /* Makes the type's variables stand for themselves alone; then: can `b` be used at it? */
 void checker_make_rigid(Checker *c, Type *t);
 bool checker_fits(Checker *c, Binding *b, Type *t);
+/* A name that no source has, put where a word is to be completed: what is in scope where the checker looks it up. */
+typedef struct Hole {
+  Sym name;
+  bool met, of_type; /* looked up at all; as a type */
+  Sym module;        /* in which: `Module.hole`; or NULL */
+  Vec(Binding *) locals;
+} Hole;
+/* From now on the name is the hole's; NULL: none is. */
+void checker_set_hole(Checker *c, Hole *hole);
+/* Where a record's declared name, or a variant, is declared: the name there. False: the type has no such name. */
+bool type_declared_at(const Type *t, Span *name);
 /* The names visible in a module (for completion). */
 int checker_visible_names(Checker *c, Module *m, Sym **out, Arena *a);
 /* Those that others may use of a module m; a library module's without reading its items. */

@@ -83,7 +83,7 @@ typedef struct TypeName {
   int nparams;
   Type **effects; /* effect variables inside an alias, fresh at each use */
   int neffects;
-  Span span;
+  Span span, name_span;
   TypeDecl *decl; /* of an alias that isn't resolved yet, else NULL */
   bool resolving;
   struct TypeName *previous; /* declared before it in the module */
@@ -203,8 +203,9 @@ struct Checker {
   uint32_t next_id;
   Map data_leaves; /* DataDecl -> DataLeaves */
   Clash clash;
-  Span at;   /* what is being unified */
-  int steps; /* left for the walk under way */
+  Span at;    /* what is being unified */
+  Hole *hole; /* or NULL */
+  int steps;  /* left for the walk under way */
   int items_read;
   State s;
 };

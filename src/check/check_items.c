@@ -379,7 +379,8 @@ static void put_error(Checker *c, Module *m, Sym name, Span span) {
 }
 
 static void put_pattern_errors(Checker *c, Module *m, const Pat *p) {
-  if (p->kind == P_VAR || p->kind == P_AS) put_error(c, m, p->name.name, p->span);
+  bool named = p->kind == P_VAR || p->kind == P_AS;
+  if (named) put_error(c, m, p->name.name, p->name.span.source ? p->name.span : p->span);
   for (int i = 0; i < p->nargs; i++) put_pattern_errors(c, m, p->args[i]);
 }
 

@@ -164,7 +164,7 @@ Type *checker_parse_type(Checker *c, Module *m, Diags *diags, Lexer *lx, const c
   return diags->errors > errors ? NULL : t;
 }
 
-static Type *constructor_type(Checker *c, const Ctor *k) {
+Type *checker_constructor_type(Checker *c, const Ctor *k) {
   Type *data = type_new(c, TY_DATA, k->data->nparams);
   data->data = k->data;
   for (int i = 0; i < k->data->nparams; i++) data->args[i] = k->data->params[i];
@@ -182,9 +182,18 @@ bool checker_declared(Checker *c, Module *m, Sym name, Declared *out) {
   const TypeName *t = tc_find_type(c, (Name){.name = name});
   const Ctor *k = t ? NULL : tc_find_ctor(c, m, name);
   if (t) *out = (Declared){.span = t->span};
-  if (k) *out = (Declared){.span = k->span, .constructor = constructor_type(c, k)};
+  if (k) *out = (Declared){.span = k->span, .constructor = checker_constructor_type(c, k)};
   c->s = saved;
   return t || k;
+}
+
+void checker_set_hole(Checker *c, Hole *hole) { c->hole = hole; }
+
+bool type_declared_at(const Type *t, Span *name) {
+  if (t->kind == TY_RECORD && t->alias) *name = t->alias->name->name_span;
+  else if (t->kind == TY_DATA) *name = t->data->name_span;
+  else return false;
+  return name->source != 0;
 }
 
 /* Effects stay open: each use of a function may have its own. */

@@ -117,6 +117,7 @@ static Type *resolve_name(Checker *c, Resolver *r, TypeExpr *te) {
   Type **args = NEW_ARRAY(c->temp, Type *, te->nargs + 1);
   for (int i = 0; i < te->nargs; i++) args[i] = resolve(c, r, te->args[i]);
   if (!t) return c->t_error;
+  te->declared = t->name_span;
   if (t->nparams != te->nargs) {
     wrong_arity(c, te, t->nparams);
     return c->t_error;
@@ -331,6 +332,7 @@ static TypeName *declare_name(Checker *c, TypeDecl *d, bool functions) {
   t->name = d->name;
   t->module = m;
   t->span = d->span;
+  t->name_span = d->name_span;
   t->nparams = d->nparams;
   int hidden = !d->alias && functions;
   t->params = NEW_ARRAY(c->arena, Type *, d->nparams + 1);
@@ -344,6 +346,7 @@ static TypeName *declare_name(Checker *c, TypeDecl *d, bool functions) {
     t->data->name = d->name;
     t->data->module = m;
     t->data->span = d->span;
+    t->data->name_span = d->name_span;
     t->data->params = t->params;
     t->data->nparams = d->nparams + hidden;
     t->data->keys = NEW_ARRAY(c->arena, bool, d->nparams + 1);

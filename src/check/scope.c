@@ -383,9 +383,21 @@ static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const
   d->also_label = "it is defined here";
 }
 
+/* Notes the scope where the name is looked up, if it is the hole. */
+static void meet_hole(Checker *c, Name name, NameSpace ns) {
+  Hole *hole = c->hole;
+  if (!hole || hole->met || name.name != hole->name) return;
+  hole->met = true;
+  hole->of_type = ns == NS_TYPE;
+  hole->module = name.module;
+  for (size_t i = 0; i < c->s.locals.cap; i++)
+    if (c->s.locals.keys[i] && c->s.locals.vals[i]) vec_push(c->temp, hole->locals, c->s.locals.vals[i]);
+}
+
 Binding *tc_lookup_value(Checker *c, Name name) {
   bool reported = false;
   Binding *b = NULL;
+  meet_hole(c, name, NS_VALUE);
   if (name.module) b = qualified(c, name, NS_VALUE, &reported);
   else {
     b = map_get(&c->s.locals, name.name);
@@ -416,6 +428,7 @@ TypeName *tc_find_type(Checker *c, Name name) {
 
 TypeName *tc_lookup_type(Checker *c, Name name) {
   bool reported = false;
+  meet_hole(c, name, NS_TYPE);
   TypeName *t = name.module ? qualified(c, name, NS_TYPE, &reported) : tc_find_type(c, name);
   if (!t && !reported) report_unbound(c, name, NS_TYPE, D_UNBOUND_TYPE, "type ");
   return t;

@@ -34,6 +34,7 @@ struct TypeExpr {
   TypeExpr **args; /* TE_NAME arguments; TE_FUN {param, result}; TE_TUPLE, TE_RECORD; TE_ARRAY {elem}; TE_AS {named} */
   Sym *fields;     /* TE_RECORD, in source order */
   int nargs;
+  Span declared;               /* [T] TE_NAME: the name where the type is declared, or no place */
   bool open;                   /* TE_RECORD ends with `..` */
   ConstraintExpr *constraints; /* on an outermost type expression: `num 'a => ord 'b => …` */
   int nconstraints;
@@ -54,7 +55,8 @@ struct Pat {
   Binding *binding; /* [T] P_VAR, P_AS. In an or-pattern both sides share the left side's binding */
   Pat **args;       /* P_TUPLE, P_RECORD, P_ARRAY; P_CTOR (0 or 1); P_OR {l, r}; P_AS {p}; P_ANNOT {p} */
   int nargs;
-  bool open; /* P_RECORD ends with `..` */
+  bool open;  /* P_RECORD ends with `..` */
+  bool field; /* P_VAR: a lone name in a record, which is that of the field, too */
   union {
     struct {
       Name name;  /* P_VAR, P_CTOR (`::` is the constructor "::" with a P_TUPLE argument of two), P_AS */
@@ -146,6 +148,7 @@ struct Expr {
                        E_ASSIGN {place, value}: place is E_VAR | E_FIELD place | E_INDEX place */
   int nargs;
   bool paren; /* stood in parentheses */
+  bool field; /* E_VAR: a lone name in a record, which is that of the field, too */
   union {
     Sym text;         /* E_STRING (may hold NUL bytes: sym_len), E_FIELD's field */
     Binding *binding; /* [T] E_VAR; E_ASSIGN's root variable */
@@ -221,7 +224,7 @@ typedef struct CtorDecl {
 } CtorDecl;
 typedef struct TypeDecl {
   Sym name;
-  Span span;
+  Span span, name_span;
   Sym *params; /* 'a without the quote */
   bool *keys;  /* which of them are marked `key` */
   int nparams;

@@ -247,7 +247,9 @@ static void parse_fields(Parser *p, Expr *e) {
       fail_expected(p, "a field name", "an array with another element is: let mut b = a in b[i] <- x; b", NO_SPAN,
                     NULL);
     Sym field = expect_ident(p, "a field name", &span);
-    Expr *value = accept(p, TOK_EQ) ? parse_binary(p) : new_var(p, field, span);
+    bool lone = !accept(p, TOK_EQ);
+    Expr *value = lone ? new_var(p, field, span) : parse_binary(p);
+    value->field = lone;
     note(p, CONSTRUCT_FIELD, first);
     vec_push(p->temp, fields, field);
     scratch_push(p, value);

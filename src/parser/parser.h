@@ -96,5 +96,20 @@ void parse_structure(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint
 Tokens parse_tokens(Lexer *lx, Arena *arena, SymTable *syms, Diags *diags, uint32_t source);
 /* What to write instead of a word of other languages, or NULL. */
 const char *habit_of_word(const char *word);
+/* ---- walk_tree.c ---- */
+typedef enum AstKind { AST_EXPR, AST_PAT, AST_TYPE, AST_LET } AstKind;
+typedef struct AstNode {
+  AstKind kind;
+  union {
+    Expr *expr;
+    Pat *pat;
+    TypeExpr *type;
+    LetBinding *let; /* what of a binding is no expression: whether its name has an annotation */
+  };
+} AstNode;
+typedef void (*AstFn)(void *user, AstNode node);
+/* Calls fn for each node of the item, a node before its parts, and these in the order of the source. Needs no stack:
+ * what is still to be done is in `temp`. */
+void ast_walk(const Item *item, Arena *temp, AstFn fn, void *user);
 void ast_print(const Program *p, Str *out); /* S-expressions, for `atled ir --stage=parsed` */
 #endif

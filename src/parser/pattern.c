@@ -132,7 +132,9 @@ static Pat *parse_record_pattern(Parser *p) {
     }
     Span span;
     Sym field = expect_ident(p, "a field name", &span);
-    Pat *value = accept(p, TOK_EQ) ? parse_pattern(p) : new_var_pat(p, field, span);
+    bool lone = !accept(p, TOK_EQ);
+    Pat *value = lone ? new_var_pat(p, field, span) : parse_pattern(p);
+    value->field = lone;
     vec_push(p->temp, fields, field);
     scratch_push(p, value);
   } while (accept(p, TOK_COMMA));

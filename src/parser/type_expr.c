@@ -265,7 +265,7 @@ void parse_type_decl(Parser *p, TypeDecl *d) {
   if (!at(p, TOK_IDENT))
     fail_expected(p, "the name of a type", at(p, TOK_UPPER) ? "names of types begin with a small letter" : NULL,
                   NO_SPAN, NULL);
-  d->name = expect_ident(p, "the name of a type", NULL);
+  d->name = expect_ident(p, "the name of a type", &d->name_span);
   set_role(p, p->pos - 1, ROLE_TYPE);
   if (at(p, TOK_TYVAR)) fail_expected(p, "`=`", "parameters stand before the name: type 'a t = …", NO_SPAN, NULL);
   parse_shown_as(p, d);

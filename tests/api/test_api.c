@@ -445,6 +445,94 @@ static void test_definitions(void) {
   atled_free(vm);
 }
 
+static const char *asked_at(AtledVM *vm, AtledQuestion question, const char *source, size_t at) {
+  AtledQuery q = {question, "q.atl", source, at, strlen(source), NULL};
+  const char *json;
+  CHECK(atled_query(vm, &q, &json) == ATLED_OK);
+  CHECK(atled_diagnostic_count(vm) == 0 && !atled_error(vm));
+  return json ? json : "";
+}
+
+/* The answer about the first place where `where` stands. */
+static const char *asked(AtledVM *vm, AtledQuestion question, const char *source, const char *where) {
+  return asked_at(vm, question, source, (size_t)(strstr(source, where) - source));
+}
+
+/* Types only: nothing is elaborated. Types of a source that was checked aren't known afterwards. */
+static void test_check_types(void) {
+  AtledVM *vm = atled_new(NULL);
+  CHECK(atled_check_types(vm, "t", "let x = [1, 2][3]") == ATLED_OK);
+  CHECK(atled_check(vm, "t", "let x = [1, 2][3]") == ATLED_COMPILE_ERROR);
+  CHECK(atled_check_types(vm, "t", "let x = 1 + true") == ATLED_COMPILE_ERROR && atled_diagnostic_count(vm) == 1);
+  CHECK(atled_check_types(vm, "t", "let x =") == ATLED_INCOMPLETE);
+  CHECK(atled_check_types(vm, "t", "type t = A | B\nlet f x = Stats.mean x") == ATLED_OK);
+  CHECK(atled_check_types(vm, "t", "let g (x : t) = A") == ATLED_COMPILE_ERROR);
+  CHECK(atled_check(vm, "t", "type u = C\nopen Stats\nlet f x = median x") == ATLED_OK);
+  CHECK(atled_check(vm, "t", "let g (x : u) = C") == ATLED_COMPILE_ERROR);
+  CHECK(atled_check(vm, "t", "let g = median") == ATLED_COMPILE_ERROR);
+  atled_free(vm);
+}
+
+/* Questions about a source, of which two items have errors; the names of tokens are found by hand. */
+static void test_queries(void) {
+  AtledVM *vm = atled_new(NULL);
+  const char *source = "# Twice.\nlet twice x = x + x\ntype t = A | B of int\nlet bad = 1 + true\n"
+                       "let f {a, ..} = twice a\nlet broken = )\nlet y = (twice 1.5, B 2)\n";
+  CHECK_STR(asked(vm, ATLED_ASK_PLACE, source, "twice 1.5"),
+            "{\"start\":118,\"end\":123,\"what\":\"value\",\"name\":\"twice\",\"type\":\"num 'a => 'a -> 'a\","
+            "\"here\":\"float -> float\",\"doc\":\"Twice.\","
+            "\"definition\":{\"file\":\"q.atl\",\"start\":13,\"end\":18}}");
+  CHECK_STR(asked(vm, ATLED_ASK_PLACE, source, "B 2"),
+            "{\"start\":129,\"end\":130,\"what\":\"constructor\",\"name\":\"B\",\"type\":\"int -> t\","
+            "\"definition\":{\"file\":\"q.atl\",\"start\":42,\"end\":43}}");
+  CHECK_STR(asked(vm, ATLED_ASK_PLACE, source, "(twice"),
+            "{\"start\":117,\"end\":133,\"what\":\"expression\",\"type\":\"float * t\"}");
+  CHECK_STR(asked(vm, ATLED_ASK_PLACE, source, "broken"), "null");
+  CHECK_STR(asked(vm, ATLED_ASK_USES, source, "twice x"),
+            "[{\"start\":13,\"end\":18,\"defines\":true},{\"start\":86,\"end\":91},{\"start\":118,\"end\":123}]");
+  CHECK_STR(asked(vm, ATLED_ASK_USES, source, "a, .."),
+            "[{\"start\":77,\"end\":78,\"defines\":true,\"field\":true},{\"start\":92,\"end\":93}]");
+  CHECK_STR(asked(vm, ATLED_ASK_OUTLINE, "type t = A\nlet f x = true\n", "type"),
+            "[{\"name\":\"t\",\"what\":\"type\",\"start\":5,\"end\":10,\"name_start\":5,\"name_end\":6,"
+            "\"parts\":[{\"name\":\"A\",\"what\":\"constructor\",\"start\":9,\"end\":10,\"name_start\":9,"
+            "\"name_end\":10}]},{\"name\":\"f\",\"what\":\"function\",\"start\":11,\"end\":25,\"name_start\":15,"
+            "\"name_end\":16,\"type\":\"'a -> bool\"}]");
+  CHECK_STR(asked(vm, ATLED_ASK_TYPES, source, "#"),
+            "[{\"at\":58,\"type\":\"int\"},{\"at\":114,\"type\":\"float * t\"}]");
+  atled_free(vm);
+}
+
+/* The answer at the place of the question mark, which isn't part of the source. */
+static void check_asked_at(AtledVM *vm, AtledQuestion question, const char *marked, const char *expected) {
+  char source[200];
+  size_t at = strcspn(marked, "?");
+  snprintf(source, sizeof source, "%.*s%s", (int)at, marked, marked + at + 1);
+  CHECK_STR(asked_at(vm, question, source, at), expected);
+}
+
+/* Items that somebody is typing. */
+static void test_unfinished(void) {
+  AtledVM *vm = atled_new(NULL);
+  check_asked_at(vm, ATLED_ASK_WORDS, "let apple = 1\nlet f appx = (if app? then\nlet appz = 2\n",
+                 "{\"start\":31,\"words\":[{\"name\":\"appx\",\"what\":\"local\",\"type\":\"'a\"},"
+                 "{\"name\":\"apple\",\"what\":\"value\",\"type\":\"int\"},"
+                 "{\"name\":\"append_file\",\"what\":\"value\"}]}");
+  check_asked_at(vm, ATLED_ASK_WORDS, "let p = {xa = 1, b = true}\nlet q = p.x?",
+                 "{\"start\":37,\"words\":[{\"name\":\"xa\",\"what\":\"field\",\"type\":\"int\"}]}");
+  check_asked_at(vm, ATLED_ASK_WORDS, "type shade = Dark\nlet f (x : sha?",
+                 "{\"start\":29,\"words\":[{\"name\":\"shade\",\"what\":\"type\"}]}");
+  check_asked_at(vm, ATLED_ASK_WORDS, "print (Stats.medi?)",
+                 "{\"start\":13,\"words\":[{\"name\":\"median\",\"what\":\"value\",\"module\":\"Stats\"}]}");
+  check_asked_at(vm, ATLED_ASK_WORDS, "let f whole =\n  match 1 with\n  | n when let k = $\"{who?",
+                 "{\"start\":51,\"words\":[{\"name\":\"whole\",\"what\":\"local\",\"type\":\"'a\"}]}");
+  check_asked_at(vm, ATLED_ASK_WORDS, "# map in a comm?", "{\"start\":11,\"words\":[]}");
+  check_asked_at(vm, ATLED_ASK_CALL, "let f (x : float) y = x + y\nlet g = f 1.0 (2.0 +?",
+                 "{\"function\":\"f\",\"parameters\":[\"x : float\",\"y : float\"],\"result\":\"float\",\"active\":1,"
+                 "\"type\":\"float -> float -> float\"}");
+  check_asked_at(vm, ATLED_ASK_CALL, "let f x = x\nlet g = ?", "null");
+  atled_free(vm);
+}
+
 /* Names, types and imports aren't looked at; an error of the syntax gives no text, and the VM goes on. */
 static void test_format(void) {
   AtledVM *vm = atled_new(NULL);
@@ -476,6 +564,9 @@ int main(void) {
   test_allocator();
   test_parts();
   test_definitions();
+  test_check_types();
+  test_queries();
+  test_unfinished();
   test_format();
   return check_result();
 }

@@ -90,6 +90,17 @@ static const char *const texts[] = {
 };
 enum { TEXTS = sizeof texts / sizeof *texts };
 
+/* A question about each place of the text, and places beyond it. */
+static void ask_everywhere(AtledVM *vm, const char *text, AtledQuestion question) {
+  const char *json;
+  size_t step = strlen(text) / 8 + 1;
+  for (size_t at = 0; at <= strlen(text) + step; at += step) {
+    AtledQuery q = {.question = question, .name = text, .source = text, .at = at, .to = at + 1};
+    bool good = CALL(vm, atled_query(vm, &q, &json)) == ATLED_OK;
+    CHECK(good == (json != NULL) && (!good || strchr("{[n", json[0])));
+  }
+}
+
 static void each_text(AtledVM *vm, const char *text) {
   AtledFunction *f;
   const char *out;
@@ -103,6 +114,8 @@ static void each_text(AtledVM *vm, const char *text) {
   for (int i = -1; i <= atled_result_count(vm); i++)
     CHECK(atled_result(vm, i, &result) == (i >= 0 && i < atled_result_count(vm)));
   CALL(vm, atled_check(vm, text, text));
+  CALL(vm, atled_check_types(vm, text, text));
+  for (int q = -1; q <= ATLED_ASK_CALL + 1; q++) ask_everywhere(vm, text, (AtledQuestion)q);
   CALL(vm, atled_test(vm, text, text, NULL, NULL));
   CALL(vm, atled_bench(vm, text, text, NULL, NULL));
   CALL(vm, atled_eval_file(vm, text));
@@ -494,6 +507,20 @@ static void test_views(void) {
   CHECK(CALL(vm, atled_definitions(vm, "a", "1", NULL, &count)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_definitions(vm, "a", "1", &definitions, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_definitions(vm, "Nowhere", NULL, &definitions, &count)) == ATLED_BAD_ARGUMENT && count == 0);
+  CHECK(CALL(vm, atled_check_types(vm, NULL, "1")) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_check_types(vm, "a", NULL)) == ATLED_BAD_ARGUMENT);
+  const char *json = "";
+  AtledQuery q = {.question = ATLED_ASK_PLACE, .name = "a", .source = "1", .at = SIZE_MAX, .to = SIZE_MAX};
+  CHECK(CALL(vm, atled_query(vm, &q, NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_query(vm, &q, &json)) == ATLED_OK && strcmp(json, "null") == 0);
+  CHECK(CALL(vm, atled_query_sized(vm, NULL, sizeof q, &json)) == ATLED_BAD_ARGUMENT && !json);
+  CHECK(CALL(vm, atled_query_sized(vm, &q, 0, &json)) == ATLED_BAD_ARGUMENT);
+  q.question = (AtledQuestion)99;
+  CHECK(CALL(vm, atled_query(vm, &q, &json)) == ATLED_BAD_ARGUMENT && !json);
+  q = (AtledQuery){.question = ATLED_ASK_USES, .name = "a", .source = "1", .at = SIZE_MAX, .file = "nowhere"};
+  CHECK(CALL(vm, atled_query(vm, &q, &json)) == ATLED_OK && strcmp(json, "[]") == 0);
+  q.source = NULL;
+  CHECK(CALL(vm, atled_query(vm, &q, &json)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_parts(vm, NULL, NULL, NULL)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_parts(vm, "1", NULL, NULL)) == ATLED_BAD_ARGUMENT);
   const char *out;
