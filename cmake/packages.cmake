@@ -44,7 +44,7 @@ code while the program runs.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME atled)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION interpreters)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "atled-compiler ${exactly}, libsleef3, libreadline8 | libreadline8t64")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "atled-compiler ${exactly}, libsleef3, libreadline8 | libreadline8t64, libjansson4")
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "small ML with native gradients
 ${about}
 This package has the program that runs scripts, and the interactive prompt.")

@@ -455,6 +455,7 @@ static int run_verb(Options *o) {
   case VERB_CHECK: return check_files(o);
   case VERB_FMT: return format_files(o);
   case VERB_DOC: return document(o);
+  case VERB_LSP: return o->nrest ? options_refuse(o->verb) : language_server(o);
   case VERB_BUILD: return build_library(o);
   case VERB_IR: return show_ir(o);
   case VERB_CACHE: return run_cache(o);

@@ -131,6 +131,7 @@ static void apply(Options *o, OptionId id, const char *value, int choice) {
   case OPTION_STATIC: o->build.archive = true; return;
   case OPTION_CPU: o->config.cpu = cpu_levels[choice]; return;
   case OPTION_GENERATE: o->generate = value; return;
+  case OPTION_STDIO: return;
   case OPTION_VERSION: o->version = true; return;
   case OPTION_HELP: o->help = true; return;
   case OPTIONS: return;

@@ -46,6 +46,9 @@ int format_files(const Options *o); /* the exit status */
 /* ---- doc_files.c ---- */
 int document(Options *o); /* the exit status */
 
+/* ---- lsp.c ---- */
+int language_server(const Options *o); /* the exit status */
+
 /* ---- watch.c ---- */
 /* Runs the command in a child, again whenever one of its files is changed. The exit status; in the child, run's. */
 int watch(Options *o, int (*run)(Options *o));

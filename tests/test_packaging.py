@@ -30,7 +30,7 @@ if missing:
 
 # Each package, and names of packages that it must depend on.
 DEPENDS = {
-    "atled": {"atled-compiler", "libc6", "libffi8", "libpcre2-8-0", "libreadline8", "libsleef3"},
+    "atled": {"atled-compiler", "libc6", "libffi8", "libjansson4", "libpcre2-8-0", "libreadline8", "libsleef3"},
     "atled-compiler": {"binutils", "libc6", "libffi8", "libgccjit0", "libpcre2-8-0"},
     LIBRARY: {"atled-compiler", "libc6", "libffi8", "libpcre2-8-0", "libsleef3"},
     "libatled-dev": {LIBRARY, "libffi-dev", "libpcre2-dev"},

@@ -1,0 +1,470 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`atled lsp`, asked by a client that is a script: what it answers, what it shows, and what becomes of messages that
+make no sense.
+
+usage: test_lsp.py EXE
+
+tests/fuzz/lsp.py changes documents at random; tests/test_neovim.py is a real client."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import lsp_client  # noqa: E402
+
+EXE = "atled"
+ERROR, WARNING = 1, 2
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name).resolve()
+        self.client = lsp_client.Client(EXE, self.folder)
+
+    def tearDown(self):
+        if self.client.process.poll() is None:
+            self.client.process.kill()
+        self.client.process.wait()
+        self.client.process.stdin.close()
+        self.client.process.stdout.close()
+        self.temporary.cleanup()
+
+    def uri(self, name):
+        return lsp_client.uri_of(self.folder / name)
+
+    def open(self, name, text):
+        self.client.open(self.uri(name), text)
+        return self.uri(name)
+
+    def texts(self, name, text, edits):
+        """Of the places of edits, or of ranges, in the text."""
+        return [text[lsp_client.index_of(text, e["range"]["start"]):lsp_client.index_of(text, e["range"]["end"])] for e in edits]
+
+    def wait(self, name, true):
+        shown = self.client.wait_for(lambda: self.uri(name) in self.client.diagnostics and true(self.client.diagnostics[self.uri(name)]), 20)
+        self.assertTrue(shown, self.client.diagnostics)
+        return self.client.diagnostics[self.uri(name)]
+
+    def server_text(self, uri):
+        return self.client.request("atled/documentText", {"textDocument": {"uri": uri}})
+
+    def ask(self, method, name, text, where, offset=0, **more):
+        return self.client.request("textDocument/" + method, self.client.at(self.uri(name), text, where, offset, **more))
+
+
+# ---- Messages ----------------------------------------------------------------------------------------------------
+class Messages(Case):
+    def test_begins_and_ends(self):
+        c = self.client.capabilities
+        self.assertEqual(c["serverInfo"]["name"], "atled")
+        self.assertEqual((c["capabilities"]["positionEncoding"], c["capabilities"]["textDocumentSync"]["change"]), ("utf-16", 2))
+        self.assertEqual(self.client.call("initialize", {})["error"]["code"], -32600)
+        self.assertEqual(self.client.end(), 0)
+
+    def test_not_initialised(self):
+        c = lsp_client.Client(EXE, begin=False)
+        c.notify("textDocument/didOpen", {})
+        self.assertEqual(c.call("textDocument/hover", {})["error"]["code"], -32002)
+        c.notify("exit", None)
+        self.assertEqual(c.process.wait(timeout=20), 1)
+        c.process.stdin.close()
+        c.process.stdout.close()
+
+    def test_after_shutdown(self):
+        self.client.call("shutdown", None)
+        self.assertEqual(self.client.call("textDocument/hover", {})["error"]["code"], -32600)
+        self.client.notify("exit", None)
+        self.assertEqual(self.client.process.wait(timeout=20), 0)
+
+    def test_client_dies(self):
+        self.open("a.atl", "let x = 1\n" * 1000)
+        self.client.process.stdin.close()
+        self.assertEqual(self.client.process.wait(timeout=20), 1)
+
+    def test_client_dies_within_a_message(self):
+        self.client.send_bytes(b"Content-Length: 1000\r\n\r\n{")
+        self.client.process.stdin.close()
+        self.assertEqual(self.client.process.wait(timeout=20), 1)
+
+    def refused(self, data, code):
+        self.client.send_bytes(data)
+        self.assertEqual(self.client.answer(None)["error"]["code"], code, data)
+
+    def framed(self, data):
+        return b"Content-Length: %d\r\nContent-Type: application/vscode-jsonrpc; charset=utf-8\r\n\r\n%s" % (len(data), data)
+
+    def test_bad_messages(self):
+        for text in (b"{", b"", b"{\"jsonrpc\":\"2.0\",\"id\":1,", b"\xff\xfe", b"[" * 5000, b"{\"a\":1e999}", b"\0\0"):
+            self.refused(self.framed(text), -32700)
+        for text in (b"1", b"null", b"\"a\"", b"[]", b"{}", b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"shutdown\"}]",
+                     b"{\"id\":{},\"method\":\"shutdown\"}", b"{\"id\":1.5,\"method\":\"shutdown\"}", b"{\"method\":3}"):
+            self.refused(self.framed(text), -32600)
+        self.still_answers()
+
+    def test_bad_headers(self):
+        self.client.send_bytes(b"\r\n\r\nnonsense\r\nContent-Length: x\r\nContent-Length: -5\r\n\r\n" + b"\xff" * 10000 + b"\r\n")
+        self.still_answers()
+        self.refused(b"Content-Length: 99999999999999999999999\nContent-Length: 3\n\n{a}", -32700)  # the last counts
+        self.still_answers()
+
+    def test_too_long(self):
+        self.client.send_bytes(b"Content-Length: %d\r\n\r\n" % (300 << 20))
+        block = b" " * (1 << 20)
+        for _ in range(300):
+            self.client.process.stdin.write(block)
+        self.client.process.stdin.flush()
+        self.assertEqual(self.client.answer(None)["error"]["code"], -32600)
+        self.still_answers()
+
+    def still_answers(self):
+        self.assertIsNone(self.client.request("textDocument/hover", {"textDocument": {"uri": "file:///none"}, "position": {"line": 0, "character": 0}}))
+
+    def test_wrong_params(self):
+        c = self.client
+        self.open("a.atl", "let x = 1\n")
+        self.assertEqual(c.call("textDocument/nonsense", {})["error"]["code"], -32601)
+        methods = ["hover", "definition", "references", "documentHighlight", "documentSymbol", "inlayHint", "prepareRename", "rename",
+                   "completion", "signatureHelp", "formatting", "codeAction"]
+        a = {"uri": self.uri("a.atl")}
+        wrong = [None, [], {}, "x", {"textDocument": 3}, {"textDocument": {"uri": 7}}, {"textDocument": a}, {"textDocument": a, "position": []},
+                 {"textDocument": a, "position": {"line": -1, "character": -1}, "range": 3, "newName": 5},
+                 {"textDocument": a, "position": {"line": 1e9, "character": 2 ** 62}, "range": {"start": {}, "end": {"line": "a"}}, "newName": ""}]
+        for method in methods:
+            for params in wrong:
+                answer = c.call("textDocument/" + method, params)
+                self.assertTrue("result" in answer or answer["error"]["code"] in (-32602, -32803), answer)
+        for params in wrong:
+            for method in ("didOpen", "didChange", "didClose"):
+                c.notify("textDocument/" + method, params)
+            c.notify("workspace/didChangeWatchedFiles", params)
+            c.call("completionItem/resolve", params)
+        c.notify("$/unknown", {})
+        c.send({"id": 99, "result": None})
+        self.still_answers()
+        self.assertEqual(self.server_text(self.uri("a.atl")), None)  # the second one in the list of wrong didClose closed it
+
+
+# ---- Texts -------------------------------------------------------------------------------------------------------
+class Texts(Case):
+    def test_edits(self):
+        uri = self.open("a.atl", "let a = \"𝛼é\"\r\nlet b = 2\rlet c = 3\n")
+        self.client.change(uri, [
+            {"range": {"start": {"line": 0, "character": 9}, "end": {"line": 0, "character": 11}}, "text": "x"},  # 𝛼 is two units
+            {"range": {"start": {"line": 1, "character": 4}, "end": {"line": 1, "character": 5}}, "text": "😀\n"},
+            {"range": {"start": {"line": 3, "character": 9}, "end": {"line": 3, "character": 99}}, "text": "!"},  # the line ends before
+            {"range": {"start": {"line": 77, "character": 0}, "end": {"line": 78, "character": 0}}, "text": "end"}])
+        self.assertEqual(self.server_text(uri), "let a = \"xé\"\r\nlet 😀\n = 2\rlet c = 3!\nend")
+        self.client.change(uri, [{"range": {"start": {"line": 1, "character": 5}, "end": {"line": 1, "character": 6}}, "text": ""}])
+        self.assertEqual(self.server_text(uri), "let a = \"xé\"\r\nlet \n = 2\rlet c = 3!\nend")  # no half of a pair is left
+        self.client.change(uri, [{"text": "let z = 1"}])
+        self.assertEqual(self.server_text(uri), "let z = 1")
+
+    def test_bytes_that_are_no_text(self):
+        uri = self.open("a.atl", "let a = 1\n")
+        part = {"textDocument": {"uri": uri, "version": 2}, "contentChanges": [{"text": "?"}]}
+        message = json.dumps({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": part})
+        self.client.send_text(message.replace('"?"', r'"let s = \"\ud835 \u0000 \udc4e \ud835\udc4e\"\n"'))  # halves of pairs
+        self.assertEqual(self.server_text(uri), "let s = \"\ufffd \0 \ufffd 𝑎\"\n")
+        self.client.send_text(message.encode().replace(b'"?"', b'"let s = \\"\xff\xc0\x80\\""'))
+        self.assertEqual(self.server_text(uri), "let s = \"???\"")
+
+    def test_names_of_files(self):
+        odd = "a b%20ü#?.atl"
+        (self.folder / "sub").mkdir()
+        uri = self.open(odd, "import \"sub/../m.atl\" as M\nlet y = M.x + true\n")
+        self.open("m.atl", "let x = 1\n")
+        self.wait(odd, lambda d: len(d) == 1 and d[0]["code"] == "type-mismatch")
+        place = self.ask("definition", odd, "import \"sub/../m.atl\" as M\nlet y = M.x + true\n", "M.x", 2)
+        self.assertEqual(place["uri"], self.uri("m.atl"))
+        self.client.open("untitled:Untitled-1", "let x = 1 + true\n")
+        self.assertTrue(self.client.wait_for(lambda: self.client.diagnostics.get("untitled:Untitled-1"), 20))
+        self.assertEqual(self.server_text(uri)[:6], "import")
+
+
+# ---- Diagnostics -------------------------------------------------------------------------------------------------
+class Diagnostics(Case):
+    def test_types_and_sure_failures(self):
+        text = "let s = \"😀\" + 1\n"
+        uri = self.open("a.atl", text)
+        d = self.wait("a.atl", len)[0]
+        self.assertEqual((d["severity"], d["code"], d["source"]), (ERROR, "type-mismatch", "atled"))
+        self.assertEqual(self.texts("a.atl", text, [d]), ["1"])
+        self.client.change(uri, [{"text": "let a = [1, 2]\nlet b = a[2]\n"}])
+        d = self.wait("a.atl", lambda d: d and d[0]["code"] == "index")[0]
+        self.assertEqual(self.texts("a.atl", "let a = [1, 2]\nlet b = a[2]\n", [d]), ["2"])
+        self.client.change(uri, [{"text": "let b = 2\n"}])
+        self.wait("a.atl", lambda d: not d)
+
+    def test_notes_and_hints(self):
+        text = "type t = A of int\nlet f x = match x with A -> 1\n"
+        self.open("a.atl", text)
+        d = self.wait("a.atl", len)[0]
+        self.assertIn("hint: `A _` matches any", d["message"])
+        note = d["relatedInformation"][0]
+        self.assertEqual((note["message"], self.texts("a.atl", text, [note["location"]])), ("declared here", ["A"]))
+
+    def test_imports_are_open_documents(self):
+        (self.folder / "m.atl").write_text("let x = true\n")
+        self.open("a.atl", "import \"m.atl\" as M\nlet y = M.x + 1\n")
+        self.wait("a.atl", len)
+        m = self.open("m.atl", "let x = 2\n")
+        self.wait("a.atl", lambda d: not d)
+        self.client.change(m, [{"text": "let x = \"s\"\n"}])
+        self.wait("a.atl", len)
+        self.client.notify("textDocument/didClose", {"textDocument": {"uri": m}})  # the file counts again
+        self.assertIn("bool", self.wait("a.atl", lambda d: d and "bool" in d[0]["message"] + d[0].get("data", ""))[0]["message"])
+        (self.folder / "m.atl").write_text("let x = 3\n")
+        self.client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": m, "type": 2}]})
+        self.wait("a.atl", lambda d: not d)
+
+    def test_findings_in_files_that_are_imported(self):
+        (self.folder / "m.atl").write_text("let x = 1 + true\n")
+        self.open("a.atl", "import \"m.atl\" as M\nlet y = M.x + 1\n")
+        self.assertEqual(self.wait("m.atl", len)[0]["code"], "type-mismatch")
+        self.wait("a.atl", lambda d: not d)
+        self.client.notify("textDocument/didClose", {"textDocument": {"uri": self.uri("a.atl")}})
+        self.wait("m.atl", lambda d: not d)
+
+    def test_import_of_what_is_no_file(self):
+        os.mkfifo(self.folder / "pipe.atl")
+        self.open("a.atl", "import \"pipe.atl\" as P\nimport \"nothing.atl\" as N\nimport \"a.atl\" as A\n")
+        self.assertEqual([d["code"] for d in self.wait("a.atl", lambda d: len(d) == 3)], ["import-file", "import-file", "import-cycle"])
+
+    def test_elaboration_is_interrupted(self):
+        """Elaborating takes seconds here; requests don't wait for it, and what it finds comes in the end."""
+        chain = "".join(f"let f{i} x = if x > {i}.0 then sin x * 3.0 else {'f%d (x - 1.0)' % (i - 1) if i else 'x'}\nlet a{i} = grad f{i} 2.0\n"
+                        for i in range(1500))
+        self.open("a.atl", chain + "let last = [1.0][1]\n")
+        self.wait("a.atl", lambda d: True)
+        begin = time.monotonic()
+        for _ in range(5):
+            self.assertIn("f7 :", self.ask("hover", "a.atl", chain, "f7 ")["contents"]["value"])
+        took = time.monotonic() - begin
+        self.assertEqual(self.wait("a.atl", len)[0]["code"], "index")
+        self.assertLess(took, max(2.0, (time.monotonic() - begin) / 2 + 1.0))
+
+
+# ---- Looking -----------------------------------------------------------------------------------------------------
+MODEL = """# Doubles.
+# Of any structure.
+let twice x = x + x
+type shape = Circle of float | Square
+let size = 2.0
+"""
+MAIN = """import "model.atl" as Model
+let area s = match s with Model.Circle r -> Model.twice r | Model.Square -> Model.size
+let rec walk {step, to_} n = if n = 0 then step else walk {step, to_} (n - 1)
+let (left, right) = (walk {step = 1.5, to_ = 2.0} 3, "∂😀") in print (left + Model.twice left)
+for i = 0 to 3 do print (i + i) done
+"""
+
+
+class Looking(Case):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "model.atl").write_text(MODEL)
+        self.open("main.atl", MAIN)
+
+    def hover(self, where, offset=0):
+        h = self.ask("hover", "main.atl", MAIN, where, offset)
+        return h and h["contents"]["value"]
+
+    def test_hover(self):
+        self.assertEqual(self.hover("twice r"), "```atled\ntwice : num 'a => 'a -> 'a\n```\n\nhere: `float -> float`\n\nDoubles.\nOf any structure.")
+        self.assertEqual(self.hover("twice r", 5), self.hover("twice r"))  # behind the word
+        self.assertEqual(self.hover("Circle r"), "```atled\nCircle : float -> Model.shape\n```")
+        self.assertEqual(self.hover("r ->"), "```atled\nr : float\n```")
+        self.assertEqual(self.hover("right)"), "```atled\nright : string\n```")
+        self.assertEqual(self.hover("\"∂"), "```atled\nstring\n```")
+        self.assertEqual(self.hover("i + i"), "```atled\ni : int\n```")
+        self.assertIn("print :", self.hover("print (l"))
+        self.assertIn("module `Model`", self.hover("Model.twice"))
+        self.assertIsNone(self.hover("import"))
+
+    def test_hover_in_broken_programs(self):
+        text = "let f x = x + 1.0\nlet g = f true\nlet h = (f 2\nlet i = f 3\n"
+        self.open("b.atl", text)
+        self.assertIn("f : float -> float", self.ask("hover", "b.atl", text, "f 3")["contents"]["value"])
+        self.assertIn("f : float -> float", self.ask("hover", "b.atl", text, "f true")["contents"]["value"])
+        self.assertIsNone(self.ask("hover", "b.atl", text, "f 2"))
+
+    def test_definition(self):
+        d = self.ask("definition", "main.atl", MAIN, "twice r")
+        self.assertEqual((d["uri"], self.texts("", MODEL, [d])), (self.uri("model.atl"), ["twice"]))
+        self.assertEqual(d["range"]["start"], {"line": 2, "character": 4})
+        d = self.ask("definition", "main.atl", MAIN, "left + ")
+        self.assertEqual(d["range"]["start"], {"line": 3, "character": 5})
+        self.assertEqual(self.ask("definition", "main.atl", MAIN, "Model.twice")["uri"], self.uri("model.atl"))
+        self.assertIsNone(self.ask("definition", "main.atl", MAIN, "1.5"))
+
+    def test_references(self):
+        everywhere = {"context": {"includeDeclaration": True}}
+        found = self.ask("references", "main.atl", MAIN, "twice r", **everywhere)
+        self.assertEqual(sorted(lsp_client.path_of(r["uri"]).rsplit("/")[-1] for r in found), ["main.atl", "main.atl", "model.atl"])
+        self.assertEqual(len(self.ask("references", "main.atl", MAIN, "twice r", context={})), 2)
+        found = self.ask("references", "main.atl", MAIN, "step, to_} n", **everywhere)
+        self.assertEqual(self.texts("", MAIN, found), ["step"] * 3)
+        self.assertEqual(len(self.ask("references", "main.atl", MAIN, "Model.twice", **everywhere)), 6)
+        marks = self.ask("documentHighlight", "main.atl", MAIN, "i + i")
+        self.assertEqual([m["kind"] for m in marks], [3, 2, 2])
+
+    def test_outline(self):
+        text = MODEL + "test \"all\" = true\nlet broken = (\nlet f x = x\n"
+        self.open("b.atl", text)
+        symbols = self.client.request("textDocument/documentSymbol", {"textDocument": {"uri": self.uri("b.atl")}})
+        self.assertEqual([(s["name"], s["kind"]) for s in symbols], [("twice", 12), ("shape", 10), ("size", 13), ("all", 24), ("f", 12)])
+        self.assertEqual([s["name"] for s in symbols[1]["children"]], ["Circle", "Square"])
+        self.assertEqual(symbols[0]["detail"], "num 'a => 'a -> 'a")
+        for s in symbols:
+            inner, outer = s["selectionRange"], s["range"]
+            self.assertLessEqual(lsp_client.index_of(text, outer["start"]), lsp_client.index_of(text, inner["start"]))
+            self.assertLessEqual(lsp_client.index_of(text, inner["end"]), lsp_client.index_of(text, outer["end"]))
+
+    def inlays(self, text, first, last):
+        return [(h["position"]["line"], h["position"]["character"], h["label"]) for h in self.client.request("textDocument/inlayHint", {
+            "textDocument": {"uri": self.open("b.atl", text)}, "range": {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}})]
+
+    def test_inlays(self):
+        text = "let a = [1.0]\nlet b : int = 1\nlet f x =\n  let (c, 𝛼) = (1.0, true) in\n  if 𝛼 then c else x\nlet g = f\n"
+        self.assertEqual(self.inlays(text, 0, 6), [(0, 5, ": float[]"), (3, 8, ": float"), (3, 12, ": bool"), (5, 5, ": float -> float")])
+        self.assertEqual(self.inlays(text, 3, 4), [(3, 8, ": float"), (3, 12, ": bool")])
+
+
+# ---- Renaming ----------------------------------------------------------------------------------------------------
+class Renaming(Case):
+    def rename(self, name, text, where, new):
+        return self.client.call("textDocument/rename", self.client.at(self.uri(name), text, where, newName=new))
+
+    def renamed(self, name, text, where, new, texts):
+        """The texts after it, by names of files."""
+        changes = self.rename(name, text, where, new)["result"]["changes"]
+        return {n: lsp_client.apply_edits(t, changes.get(self.uri(n), [])) for n, t in texts.items()}
+
+    def test_in_all_files(self):
+        texts = {"model.atl": MODEL, "main.atl": MAIN, "other.atl": "import \"model.atl\" as M\nopen M\nprint (twice size)\n"}
+        for name, text in texts.items():
+            (self.folder / name).write_text(text)
+        self.open("main.atl", MAIN)
+        self.assertEqual(self.renamed("main.atl", MAIN, "twice r", "doubled", texts),
+                         {n: t.replace("twice", "doubled") for n, t in texts.items()})
+        self.assertEqual(self.renamed("main.atl", MAIN, "Circle r", "Disk", texts), {n: t.replace("Circle", "Disk") for n, t in texts.items()})
+
+    def test_fields_that_are_named_by_it(self):
+        text = "let f {a, b} = {a, c = b}\nlet a = 1\nlet r = {a, b = a}\n"
+        self.open("a.atl", text)
+        self.assertEqual(self.renamed("a.atl", text, "a, b} =", "x", {"a.atl": text})["a.atl"],
+                         "let f {a = x, b} = {a = x, c = b}\nlet a = 1\nlet r = {a, b = a}\n")
+        self.assertEqual(self.renamed("a.atl", text, "a = 1", "x", {"a.atl": text})["a.atl"],
+                         "let f {a, b} = {a, c = b}\nlet x = 1\nlet r = {a = x, b = x}\n")
+
+    def test_refused(self):
+        text = "let a = 1\nlet b = a + 1\nlet f c = a + c\nlet (d, e) = (a, b)\ntype t = K of int\nprint {w = a}.w\n"
+        self.open("a.atl", text)
+        for where, new in (("a = 1", "c"),  # would be captured by the parameter
+                           ("a = 1", "b"),  # `a` behind b would be b
+                           ("c = a", "a"),  # would capture
+                           ("d, e", "e"),  # bound twice
+                           ("a = 1", "let"), ("a = 1", "A"), ("a = 1", ""), ("a = 1", "x y"), ("a = 1", "1x"), ("a = 1", "_"),
+                           ("K of", "k"), ("print", "show"), ("w\n", "v"), ("1\n", "x")):
+            answer = self.rename("a.atl", text, where, new)
+            self.assertIn("error", answer, (where, new))
+            self.assertNotIn("changes", answer)
+        for where in ("print", "w\n", "1\n"):
+            self.assertIn("error", self.client.call("textDocument/prepareRename", self.client.at(self.uri("a.atl"), text, where)))
+        good = self.client.request("textDocument/prepareRename", self.client.at(self.uri("a.atl"), text, "a + c"))
+        self.assertEqual((good["placeholder"], self.texts("", text, [good])), ("a", ["a"]))
+
+    def test_nothing_is_left_of_a_trial(self):
+        text = "let a = 1\nlet b = a\n"
+        self.open("a.atl", text)
+        self.rename("a.atl", text, "a = 1", "b")
+        self.rename("a.atl", text, "a = 1", "z")
+        self.assertEqual(self.server_text(self.uri("a.atl")), text)
+        self.assertIn("a : int", self.ask("hover", "a.atl", text, "a\n")["contents"]["value"])
+
+
+# ---- Writing -----------------------------------------------------------------------------------------------------
+class Writing(Case):
+    def complete(self, text):
+        """Of a text with the cursor at the `?`: labels."""
+        at = text.index("?")
+        plain = text[:at] + text[at + 1:]
+        self.open("a.atl", plain)
+        answer = self.client.request("textDocument/completion", {"textDocument": {"uri": self.uri("a.atl")}, "position": lsp_client.position(plain, at)})
+        self.items = {i["label"]: i for i in answer["items"]}
+        return sorted(self.items)
+
+    def test_completion(self):
+        self.assertEqual(self.complete("let apple = 1\nlet f appx = (if app?\nlet appz = 2\n"), ["append_file", "apple", "appx"])
+        self.assertEqual(self.items["apple"]["detail"], "int")
+        self.assertEqual(self.items["apple"]["textEdit"]["range"], {"start": {"line": 1, "character": 17}, "end": {"line": 1, "character": 20}})
+        self.assertEqual(self.complete("let p = {xa = 1, xb = \"😀\"}\nlet q = {p = p}.p.?\nlet z = 1\n"), ["xa", "xb"])
+        self.assertEqual(self.complete("print (Stats.medi?)\n"), ["median"])
+        full = self.client.request("completionItem/resolve", self.items["median"])
+        self.assertEqual(full["detail"], "float[] -> float")
+        self.assertIn("edian", full["documentation"]["value"])
+        self.assertEqual(self.complete("type shade = Dark\nlet f (x : sha?) = 1\n"), ["shade"])
+        self.assertEqual(self.complete("type shade = Dark | Dim\nlet f x = match x with D?"), ["Dark", "Dim"])
+        self.assertEqual(self.complete("let x = 1\n# some wor?\n"), [])
+        self.assertEqual(self.complete("let x = \"some wor?\"\n"), [])
+        self.assertEqual(self.complete("let x = 12?\n"), [])
+        self.assertIn("whole", self.complete("let f whole = $\"n = {wh?\nlet y = 1\n"))
+        self.assertIn("while", self.complete("wh?"))
+        (self.folder / "m.atl").write_text("let member = 1\nlet _private = 2\ntype member_type = int\n")
+        self.assertEqual(self.complete("import \"m.atl\" as M\nlet x = M.?"), ["member"])
+        self.assertEqual(self.complete("open Sta?"), ["Stats"])
+
+    def test_signature(self):
+        text = "# Scales.\nlet scale (by : float) {x, y} = {x = by * x, y = by * y}\nlet a = scale 2.0 (f (1, \n"
+        self.open("a.atl", text)
+        s = self.ask("signatureHelp", "a.atl", text, " 2.0 (f", 1)
+        label = s["signatures"][0]["label"]
+        self.assertTrue(label.startswith("scale (by : float) ({x, y} : "), label)
+        self.assertEqual((s["activeParameter"], s["signatures"][0]["documentation"]["value"]), (0, "Scales."))
+        start, end = s["signatures"][0]["parameters"][0]["label"]
+        self.assertEqual(label[start:end], "by : float")
+        self.assertEqual(self.ask("signatureHelp", "a.atl", text, " (f (1", 1)["activeParameter"], 1)
+        self.assertIsNone(self.ask("signatureHelp", "a.atl", text, "let a", 0))
+
+    def test_formatting(self):
+        text = "let   a=1\n\n\n\nlet b = \"😀\"  \nlet c = 3\n"
+        uri = self.open("a.atl", text)
+        edits = self.client.request("textDocument/formatting", {"textDocument": {"uri": uri}, "options": {}})
+        formatted = subprocess.run([EXE, "fmt", "-"], input=text, capture_output=True, text=True, check=True, timeout=20).stdout
+        self.assertEqual(lsp_client.apply_edits(text, edits), formatted)
+        self.assertNotIn("let c", edits[0]["newText"])  # what stays isn't in it
+        self.client.change(uri, [{"text": formatted}])
+        self.assertEqual(self.client.request("textDocument/formatting", {"textDocument": {"uri": uri}}), [])
+        self.client.change(uri, [{"text": "let a = (\n"}])
+        self.assertIsNone(self.client.request("textDocument/formatting", {"textDocument": {"uri": uri}}))
+
+    def mended(self, text):
+        """The texts that the actions make of it."""
+        uri = self.open("a.atl", text)
+        self.wait("a.atl", len)
+        everything = {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}
+        actions = self.client.request("textDocument/codeAction", {"textDocument": {"uri": uri}, "range": everything, "context": {"diagnostics": []}})
+        self.client.diagnostics.pop(uri)
+        return [lsp_client.apply_edits(text, a["edit"]["changes"][uri]) for a in actions]
+
+    def test_actions(self):
+        self.assertEqual(self.mended("let velocity = 1\nlet f = \"😀\" ++ show velocty\n"), ["let velocity = 1\nlet f = \"😀\" ++ show velocity\n"])
+        self.assertEqual(self.mended("let m = Stats.medin [1.0]\n"), ["let m = Stats.median [1.0]\n"])
+        self.assertEqual(self.mended("let p = {width = 1}\nlet q = p.widht\n"), ["let p = {width = 1}\nlet q = p.width\n"])
+        self.assertEqual(self.mended("let f n = if n = 0 then 0 else f (n - 1)\n"), ["let rec f n = if n = 0 then 0 else f (n - 1)\n"])
+        self.assertEqual(self.mended("print (1 == 2)\n"), ["print (1 = 2)\n"])
+        self.assertEqual(self.mended("let s = Math.sin 1.0\n"), ["let s = sin 1.0\n"])
+        self.assertEqual(self.mended("let a = 1 + true\n"), [])
+
+
+if __name__ == "__main__":
+    EXE = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main(verbosity=1)
