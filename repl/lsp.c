@@ -181,12 +181,12 @@ static void reply(json_t *id, json_t *result) {
 static json_t *capabilities(void) {
   enum { INCREMENTAL = 2 };
   return json_pack(
-      "{s:s, s:{s:b,s:i,s:{s:b}}, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:b}, s:{s:[s],s:b}, s:{s:[s,s,s]}, "
+      "{s:s, s:{s:b,s:i,s:{s:b}}, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:b}, s:{s:[s],s:b}, s:{s:[s,s,s]}, "
       "s:{s:[s]}}",
       "positionEncoding", "utf-16", "textDocumentSync", "openClose", 1, "change", INCREMENTAL, "save", "includeText", 0,
       "hoverProvider", 1, "definitionProvider", 1, "referencesProvider", 1, "documentHighlightProvider", 1,
-      "documentSymbolProvider", 1, "documentFormattingProvider", 1, "inlayHintProvider", 1, "renameProvider",
-      "prepareProvider", 1, "completionProvider", "triggerCharacters", ".", "resolveProvider", 1,
+      "documentSymbolProvider", 1, "workspaceSymbolProvider", 1, "documentFormattingProvider", 1, "inlayHintProvider",
+      1, "renameProvider", "prepareProvider", 1, "completionProvider", "triggerCharacters", ".", "resolveProvider", 1,
       "signatureHelpProvider", "triggerCharacters", " ", "(", ",", "codeActionProvider", "codeActionKinds", "quickfix");
 }
 
@@ -235,6 +235,7 @@ static const struct {
                 {"textDocument/references", references},
                 {"textDocument/documentHighlight", highlights},
                 {"textDocument/documentSymbol", outline},
+                {"workspace/symbol", all_symbols},
                 {"textDocument/inlayHint", inlays},
                 {"textDocument/prepareRename", prepare_rename},
                 {"textDocument/rename", rename_name},

@@ -121,6 +121,7 @@ bool vm_renew(Server *s);
 json_t *ask(Server *s, AtledQuestion question, Document *d, size_t at, size_t to);
 /* Where the definition, whose name begins at that byte of the file, is used in a text. */
 json_t *ask_uses_of(Server *s, const char *path, const char *text, const char *file, size_t at);
+json_t *ask_outline_of(Server *s, const char *path, const char *text);
 /* The text of an open document, or of the file, which is read into *own. NULL: there is none. */
 Text *text_of_path(Server *s, const char *path, Text *own);
 /* Whose name the definition in the answer is: path and byte. False: the library's, or unknown. */
@@ -138,6 +139,7 @@ json_t *definition(Server *s, json_t *params);
 json_t *references(Server *s, json_t *params);
 json_t *highlights(Server *s, json_t *params);
 json_t *outline(Server *s, json_t *params);
+json_t *all_symbols(Server *s, json_t *params);
 json_t *inlays(Server *s, json_t *params);
 json_t *prepare_rename(Server *s, json_t *params);
 json_t *rename_name(Server *s, json_t *params);

@@ -29,6 +29,10 @@ json_t *ask_uses_of(Server *s, const char *path, const char *text, const char *f
   return ask_query(s, &(AtledQuery){ATLED_ASK_USES, path, text, at, 0, file});
 }
 
+json_t *ask_outline_of(Server *s, const char *path, const char *text) {
+  return ask_query(s, &(AtledQuery){ATLED_ASK_OUTLINE, path, text, 0, 0, NULL});
+}
+
 Text *text_of_path(Server *s, const char *path, Text *own) {
   Document *d = document_of_path(s, path);
   if (d) return &d->text;

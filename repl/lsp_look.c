@@ -138,6 +138,40 @@ json_t *outline(Server *s, json_t *params) {
   return all;
 }
 
+/* ---- Symbols of all files ------------------------------------------------------------------------------- */
+enum { MOST_SYMBOLS = 500 };
+
+/* Those of one file whose names have the query in them, capital letters or small. */
+static void add_symbols(json_t *all, Text *t, const char *path, json_t *definitions, const char *query) {
+  json_t *item;
+  size_t i;
+  json_array_foreach(definitions, i, item) {
+    const char *name = string_in(item, "name");
+    if (json_array_size(all) < MOST_SYMBOLS && name && strcasestr(name, query)) {
+      json_t *range = text_range(t, size_in(item, "name_start"), size_in(item, "name_end"));
+      json_array_append_new(all, json_pack("{s:s,s:i,s:o}", "name", name, "kind", symbol_kind(string_in(item, "what")),
+                                           "location", location(path, range)));
+    }
+    add_symbols(all, t, path, json_object_get(item, "parts"), query);
+  }
+}
+
+json_t *all_symbols(Server *s, json_t *params) {
+  const char *query = string_in(params, "query"), *path;
+  const char *start = s->documents ? s->documents->path : s->folder ? s->folder : "";
+  json_t *all = json_array(), *paths = files_around(s, start), *unused;
+  json_object_foreach(paths, path, unused) {
+    Text own = {0};
+    Text *t = text_of_path(s, path, &own);
+    json_t *definitions = t ? ask_outline_of(s, path, t->bytes) : NULL;
+    if (t) add_symbols(all, t, path, definitions, query ? query : "");
+    json_decref(definitions);
+    text_free(&own);
+  }
+  json_decref(paths);
+  return all;
+}
+
 /* ---- Types beside names --------------------------------------------------------------------------------- */
 enum { LONGEST_TYPE = 60 };
 

@@ -160,13 +160,56 @@ def programs(root):
     yield "HARD", HARD
 
 
+# ---- The extension ------------------------------------------------------------------------------------
+# The modules that VS Code has are stubs here; what the extension asks of them is printed.
+EXTENSION = """
+const Module = require('module'), load = Module._load, settings = JSON.parse(process.argv[3]);
+let said = [];
+class LanguageClient {
+  constructor(id, name, server, options) { this.all = { id, server, languages: options.documentSelector.map((s) => s.language) }; }
+  async start() { said.push(this.all); }
+  async stop() { said.push('stopped'); }
+}
+const vscode = {
+  workspace: { getConfiguration: () => ({ get: (name) => settings[name] }), createFileSystemWatcher: (glob) => glob },
+  window: { showWarningMessage: (text) => said.push(text.replace(/ in .*/, '')) },
+};
+Module._load = (name, ...rest) => {
+  if (name === 'vscode') return vscode;
+  if (name !== 'vscode-languageclient/node') return load(name, ...rest);
+  if (settings.lacking) throw new Error('none');
+  return { LanguageClient };
+};
+const extension = require(process.argv[2]);
+extension.activate().then(() => extension.deactivate()).then(() => console.log(JSON.stringify(said)));
+"""
+STARTED = {"id": "atled", "server": {"command": "/opt/atled", "args": ["lsp"]}, "languages": ["atled", "atled"]}
+EXTENSION_CASES = [({"server": True, "path": "/opt/atled"}, [STARTED, "stopped"]), ({"server": False}, []),
+                   ({"server": True, "lacking": True}, ["Atled: for the language server run `npm install`"])]
+
+
+def check_extension(root):
+    if not shutil.which("node"):
+        print("the extension isn't run: there is no node")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder) / "run.js"
+        script.write_text(EXTENSION)
+        for settings, expected in EXTENSION_CASES:
+            run = subprocess.run(["node", script, root / "editors" / "vscode" / "extension.js", json.dumps(settings)], capture_output=True,
+                                 text=True, timeout=60)
+            if run.returncode or json.loads(run.stdout) != expected:
+                yield f"extension.js with {settings}: {run.stdout}{run.stderr}"
+
+
 # ---- Files --------------------------------------------------------------------------------------------
 def check_files(root):
     made = subprocess.run([sys.executable, root / "editors" / "make_grammars.py", "--check"], capture_output=True, text=True)
     if made.returncode:
         yield made.stderr.strip()
     vscode = root / "editors" / "vscode"
-    files = {path: json.loads(path.read_text(encoding="utf-8")) for path in sorted(vscode.rglob("*.json"))}
+    files = {path: json.loads(path.read_text(encoding="utf-8")) for path in sorted(vscode.rglob("*.json"))
+             if "node_modules" not in path.parts}
     package, has = files[vscode / "package.json"], files[vscode / "package.json"]["contributes"]
     version = re.findall(r"define ATLED_VERSION_(?:MAJOR|MINOR|PATCH) +(\d+)", (root / "include" / "atled.h").read_text())
     if package["version"] != ".".join(version[:3]):
@@ -367,7 +410,7 @@ def main():
     parser.add_argument("--library")
     o = parser.parse_args()
     root, exe = pathlib.Path(o.root).resolve(), os.path.abspath(o.exe)
-    wrong = list(check_files(root))
+    wrong = [*check_files(root), *check_extension(root)]
     wrong += check_grammar(root, Library(o.library) if o.library else None)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)

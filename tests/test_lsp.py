@@ -328,6 +328,12 @@ class Looking(Case):
             self.assertLessEqual(lsp_client.index_of(text, outer["start"]), lsp_client.index_of(text, inner["start"]))
             self.assertLessEqual(lsp_client.index_of(text, inner["end"]), lsp_client.index_of(text, outer["end"]))
 
+    def test_symbols_of_all_files(self):
+        found = self.client.request("workspace/symbol", {"query": "IR"})
+        self.assertEqual([(s["name"], s["kind"], s["location"]["uri"]) for s in found], [("Circle", 22, self.uri("model.atl"))])
+        self.assertEqual(self.texts("", MODEL, [found[0]["location"]]), ["Circle"])
+        self.assertEqual(len(self.client.request("workspace/symbol", {"query": ""})), 8)  # 5 of the model
+
     def inlays(self, text, first, last):
         return [(h["position"]["line"], h["position"]["character"], h["label"]) for h in self.client.request("textDocument/inlayHint", {
             "textDocument": {"uri": self.open("b.atl", text)}, "range": {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}})]
