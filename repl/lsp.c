@@ -81,6 +81,7 @@ static void open_document(Server *s, json_t *params) {
     d->path = path_of_uri(uri);
     d->imports = json_object();
     d->findings = json_object();
+    d->library = d->path && is_library_path(d->path);
     d->next = s->documents;
   }
   if (!d || !text || !d->uri || !d->path) {

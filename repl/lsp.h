@@ -6,6 +6,7 @@
  *   lsp_text.c       documents: edits, places in UTF-16, names of files
  *   lsp_check.c      diagnostics: types after each change, what elaboration finds when nothing else is to be done
  *   lsp_ask.c        questions to the library about a place of a document
+ *   lsp_library.c    files of the library's modules
  *   lsp_look.c       hover, definition, references, outline, types beside names
  *   lsp_rename.c     renaming in all files
  *   lsp_write.c      completion, signatures, formatting, mending by hints
@@ -53,6 +54,8 @@ typedef struct Document {
   json_int_t version;
   bool changed;     /* its types are to be checked */
   bool unfinished;  /* … and it is to be elaborated */
+  bool elaborated;  /* some of what is shown was found so */
+  bool library;     /* a text of the library's (lsp_library.c) */
   json_t *imports;  /* names of files that its check asked for: an object */
   json_t *findings; /* path -> diagnostics of the protocol, with "hint" as data */
 } Document;
@@ -132,6 +135,11 @@ json_t *files_around(Server *s, const char *path);
 size_t size_in(json_t *object, const char *name);
 const char *string_in(json_t *object, const char *name); /* NULL: it has none */
 json_t *location(const char *path, json_t *range);       /* takes the range */
+
+/* ---- lsp_library.c ---- */
+/* The file with the text of a module of the library, to be freed; NULL: it can't be written. */
+char *library_file(Server *s, const char *module);
+bool is_library_path(const char *path); /* is it of such a file? */
 
 /* ---- Requests: from params to a result, or a failure; NULL: null ---- */
 json_t *hover(Server *s, json_t *params);

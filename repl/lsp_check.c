@@ -148,13 +148,16 @@ void check_dependents(Server *s, const char *path) {
     if (json_object_get(d->imports, path)) d->changed = true;
 }
 
+/* What elaboration has found stays until it is done again: clients move it with the text, and it would flicker. */
 static void check_types(Server *s, Document *d) {
   d->changed = false;
   json_object_clear(d->imports);
   s->asking = d;
   AtledStatus status = atled_check_types(s->vm, d->path, d->text.bytes);
   s->asking = NULL;
-  d->unfinished = status == ATLED_OK;
+  d->unfinished = status == ATLED_OK && !d->library;
+  if (d->library || (d->unfinished && d->elaborated)) return;
+  d->elaborated = false;
   take_findings(s, d);
 }
 
@@ -167,6 +170,7 @@ static bool elaborate(Server *s, Document *d) {
   stream_end_idle(s->vm);
   if (interrupted) return true;
   d->unfinished = false;
+  d->elaborated = atled_diagnostic_count(s->vm) > 0;
   if (atled_diagnostic_count(s->vm) || json_object_size(d->findings)) take_findings(s, d);
   return true;
 }

@@ -33,18 +33,30 @@ json_t *hover(Server *s, json_t *params) {
 }
 
 /* ---- Definition ----------------------------------------------------------------------------------------- */
-/* The library has no files: its texts are written to the cache's folder when one of them is asked for. */
+static json_t *place_in_file(Server *s, const char *path, size_t at, size_t end) {
+  Text own = {0};
+  Text *t = text_of_path(s, path, &own);
+  json_t *result = t ? location(path, text_range(t, at, end)) : NULL;
+  text_free(&own);
+  return result;
+}
+
+static json_t *place_in_library(Server *s, json_t *a) {
+  json_t *d = json_object_get(a, "definition");
+  const char *module = string_in(d, "module");
+  char *path = module ? library_file(s, module) : NULL;
+  json_t *result = path ? place_in_file(s, path, size_in(d, "start"), size_in(d, "end")) : NULL;
+  free(path);
+  return result;
+}
+
 json_t *definition(Server *s, json_t *params) {
   Document *d = document_of(s, params);
-  json_t *a = d ? ask(s, ATLED_ASK_PLACE, d, place_of(d, params), 0) : NULL, *result = NULL;
+  json_t *a = d ? ask(s, ATLED_ASK_PLACE, d, place_of(d, params), 0) : NULL;
   const char *path;
   size_t at, end;
-  Text own = {0};
-  if (a && definition_of(a, &path, &at, &end)) {
-    Text *t = text_of_path(s, path, &own);
-    if (t) result = location(path, text_range(t, at, end));
-  }
-  text_free(&own);
+  bool own = definition_of(a, &path, &at, &end);
+  json_t *result = own ? place_in_file(s, path, at, end) : place_in_library(s, a);
   json_decref(a);
   return result;
 }

@@ -54,7 +54,8 @@ static json_t *renamable(Server *s, Document *d, size_t at, const char **why) {
   if (!what || !string_in(a, "name")) *why = "there is no name here";
   else if (strcmp(what, "field") == 0) *why = "a record's field belongs to no one definition";
   else if (strcmp(what, "module") == 0) *why = "modules aren't renamed";
-  else if (string_in(json_object_get(a, "definition"), "module")) *why = "this name is the library's";
+  else if (is_library_path(d->path) || string_in(json_object_get(a, "definition"), "module"))
+    *why = "this name is the library's";
   else if (!definition_of(a, &path, &start, &end)) *why = "the definition of this name isn't known";
   if (!*why) return a;
   json_decref(a);

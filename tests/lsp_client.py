@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A client of `atled lsp` for tests: messages, documents, edits in UTF-16."""
 import json
+import os
 import queue
 import subprocess
 import threading
@@ -58,7 +59,8 @@ def apply_edits(text, edits):
 
 class Client:
     def __init__(self, exe, root=None, begin=True, timeout=60):
-        self.process = subprocess.Popen([exe, "lsp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        env = {**os.environ, "XDG_CACHE_HOME": str(root)} if root else None
+        self.process = subprocess.Popen([exe, "lsp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
         self.timeout, self.number = timeout, 0
         self.incoming, self.notices, self.diagnostics, self.answers = queue.Queue(), [], {}, {}
         self.published = 0

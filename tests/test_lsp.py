@@ -203,6 +203,19 @@ class Diagnostics(Case):
         self.client.change(uri, [{"text": "let b = 2\n"}])
         self.wait("a.atl", lambda d: not d)
 
+    def test_what_elaboration_found_stays(self):
+        """Until it is done again: nothing else is shown in between."""
+        uri = self.open("a.atl", "let a = [1, 2][2]\n")
+        self.wait("a.atl", len)
+        for k in range(5):
+            self.client.change(uri, [{"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "text": f"# {k}\n"}])
+            self.client.diagnostics.pop(uri)
+            self.assertEqual(self.wait("a.atl", lambda d: True)[0]["range"]["start"]["line"], k + 1)
+        self.client.change(uri, [{"text": "let a = 1 + true\n"}])
+        self.wait("a.atl", lambda d: d and d[0]["code"] == "type-mismatch")
+        self.client.change(uri, [{"text": "let a = 1\n"}])
+        self.wait("a.atl", lambda d: not d)
+
     def test_notes_and_hints(self):
         text = "type t = A of int\nlet f x = match x with A -> 1\n"
         self.open("a.atl", text)
@@ -304,6 +317,21 @@ class Looking(Case):
         self.assertEqual(d["range"]["start"], {"line": 3, "character": 5})
         self.assertEqual(self.ask("definition", "main.atl", MAIN, "Model.twice")["uri"], self.uri("model.atl"))
         self.assertIsNone(self.ask("definition", "main.atl", MAIN, "1.5"))
+
+    def test_definition_in_the_library(self):
+        d = self.ask("definition", "main.atl", MAIN, "print (l")
+        path = pathlib.Path(lsp_client.path_of(d["uri"]))
+        self.assertEqual((path.name, self.texts("", path.read_text(), [d])), ("prelude.atl", ["print"]))
+        text = "let m = Stats.median [1.0]\n"
+        self.open("b.atl", text)
+        d = self.ask("definition", "b.atl", text, "median")
+        path = pathlib.Path(lsp_client.path_of(d["uri"]))
+        self.assertEqual((path.name, self.texts("", path.read_text(), [d])), ("Stats.atl", ["median"]))
+        self.assertFalse(os.access(path, os.W_OK) and os.geteuid() != 0)
+        self.client.open(d["uri"], path.read_text())
+        self.client.settle()
+        self.assertFalse(self.client.diagnostics.get(d["uri"]))  # it binds primitives, which programs can't
+        self.assertIn("error", self.client.call("textDocument/prepareRename", self.client.at(d["uri"], path.read_text(), "let median", 4)))
 
     def test_references(self):
         everywhere = {"context": {"includeDeclaration": True}}

@@ -40,7 +40,7 @@ let grow n = Fork (End, Leaf.half (Leaf.make n), End)  # 😀 grows
 print (total (grow 3.0))
 """
 MAIN = """import "tree.atl" as Tree
-import "sub/../leaf.atl" as Leaf
+import "./leaf.atl" as Leaf
 let loss w = sum [ (x * w - 1.0) ^ 2 | x in [1.0, 2.0, 3.0] ]
 let slope = grad loss 0.5
 let l = Leaf.make slope
@@ -93,7 +93,7 @@ def checked(exe, path, texts):
         if line:
             d = json.loads(line)
             found.add((d["file"] or str(path), d["severity"], d["kind"], max(d["line"], 1), max(d["column"], 1),
-                       d["message"].split("\n")[0].replace("sub/../", "")))
+                       d["message"].split("\n")[0].replace("/./", "/")))
     for p in texts:
         p.write_text("let nothing = 0\n")
     return found
@@ -196,7 +196,6 @@ def main():
     o = p.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder).resolve()
-        (folder / "sub").mkdir()
         c = Campaign(o.exe, folder, o.seed)
         early, next_check = None, o.every
         while c.edits < o.edits:
