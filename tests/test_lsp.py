@@ -9,6 +9,7 @@ tests/fuzz/lsp.py changes documents at random; tests/test_neovim.py is a real cl
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -390,6 +391,46 @@ class Renaming(Case):
         self.assertEqual(self.renamed("main.atl", MAIN, "twice r", "doubled", texts),
                          {n: t.replace("twice", "doubled") for n, t in texts.items()})
         self.assertEqual(self.renamed("main.atl", MAIN, "Circle r", "Disk", texts), {n: t.replace("Circle", "Disk") for n, t in texts.items()})
+
+    def test_each_sort_of_name(self):
+        """Every name here stands for one thing, so renaming is replacing the word."""
+        text = """type 'a tree = Leaf | Fork of 'a tree * 'a * 'a tree
+type pair = {fst_ : float, snd_ : pair2} and pair2 = {third : float}
+let rec insert node key = match node with
+  | Leaf -> Fork (Leaf, key, Leaf)
+  | Fork (Leaf, old, rest) | Fork (rest, old, Leaf) when old < key -> insert rest old
+  | Fork (left, _, _) as whole -> (match left with Leaf -> whole | other -> other)
+let square (v : float) = v * v
+pullback square w = (w * w, fun up -> 2.0 * w * up)
+let rec even n = n = 0 || odd (n - 1) and odd m = even (m - 1)
+let sums limit =
+  let mut total = 0.0 in
+  for i = 1 to limit do total += float i done;
+  for (one, two) in zip [1.0] [2.0] do total <- total + one * two done;
+  while total > 9.0 do if total > 99.0 then break; total -= 1.0 done;
+  let {fst_ = inner, ..} = {fst_ = total, snd_ = {third = 1.0}} in
+  [ square elem + inner | elem in [total], k < 3 ]
+let grid = insert Leaf 1
+let message = $"{grid} of {sums 3:>3}: {(fun hole -> hole) square 2.0}"
+let convert (p : pair) : pair = p
+test "all" = even 4 && length (sums 2) = 3
+print message; ignore convert
+"""
+        names = ["tree", "Leaf", "Fork", "pair", "pair2", "insert", "node", "key", "old", "rest", "left", "whole", "other", "square", "v", "w",
+                 "up", "even", "odd", "n", "m", "sums", "limit", "total", "i", "one", "two", "inner", "elem", "k", "grid", "message", "hole",
+                 "convert"]
+        self.open("a.atl", text)
+        self.client.settle()
+        self.assertFalse([d for d in self.client.diagnostics[self.uri("a.atl")] if d["severity"] == ERROR])
+        for name in names:
+            new = "Renamed" if name[0].isupper() else "renamed"
+            words = [m.start() for m in re.finditer(rf"(?<![\w']){name}(?![\w'])", text)]
+            for at in {words[0], words[-1]}:
+                answer = self.client.call("textDocument/rename", {"textDocument": {"uri": self.uri("a.atl")}, "newName": new,
+                                                                  "position": lsp_client.position(text, at)})
+                self.assertIn("result", answer, name)
+                self.assertEqual(lsp_client.apply_edits(text, answer["result"]["changes"][self.uri("a.atl")]),
+                                 re.sub(rf"(?<![\w']){name}(?![\w'])", new, text), name)
 
     def test_fields_that_are_named_by_it(self):
         text = "let f {a, b} = {a, c = b}\nlet a = 1\nlet r = {a, b = a}\n"

@@ -118,6 +118,18 @@ static void look_names(AtledVM *vm, int i) {
   CHECK(atled_names(vm, "cu", &names) >= 1);
 }
 
+static void ask(AtledVM *vm, AtledQuestion question, int i) {
+  const char *json;
+  char source[160];
+  snprintf(source, sizeof source,
+           "type asked%d = A of float\nlet wrong = 1 + true\nlet f%d x = cube x + k\nlet g = (f%d (A 1.0", i, i, i);
+  AtledQuery q = {question, "entry", source, strlen(source), strlen(source), NULL};
+  CHECK(atled_query(vm, &q, &json) == ATLED_OK);
+}
+static void ask_place(AtledVM *vm, int i) { ask(vm, ATLED_ASK_PLACE, i); }
+static void ask_words(AtledVM *vm, int i) { ask(vm, ATLED_ASK_WORDS, i); }
+static void ask_call(AtledVM *vm, int i) { ask(vm, ATLED_ASK_CALL, i); }
+
 static const struct {
   const char *name;
   EntryFn make;
@@ -156,7 +168,10 @@ static const struct {
              {"documentation", look_doc, 0},
              {"check", check_only, 0},
              {"ir", show_ir, 0},
-             {"names", look_names, 0}};
+             {"names", look_names, 0},
+             {"question about a place", ask_place, 0},
+             {"question about words", ask_words, 0},
+             {"question about a call", ask_call, 0}};
 
 static const char setup[] = "let k = sqrt 2.0\nlet cube x = x * x * x\nlet table = [1.0, 2.0, k]\n"
                             "let scale a = fun x -> a * x\n";

@@ -19,6 +19,20 @@ static AtledStatus format(AtledVM *vm) {
   return status;
 }
 
+/* Of a program whose last item isn't finished. */
+static AtledStatus ask(AtledVM *vm, AtledQuestion question) {
+  const char *source = "let f (x : float) = x\ntype t = K\nlet g {a, ..} y = if y then (f a.";
+  const char *json;
+  AtledQuery q = {question, "oom", source, strlen(source), strlen(source), NULL};
+  AtledStatus status = atled_query(vm, &q, &json);
+  CHECK(!json == (status != ATLED_OK));
+  return status;
+}
+
+static AtledStatus ask_words(AtledVM *vm) { return ask(vm, ATLED_ASK_WORDS); }
+static AtledStatus ask_call(AtledVM *vm) { return ask(vm, ATLED_ASK_CALL); }
+static AtledStatus ask_outline(AtledVM *vm) { return ask(vm, ATLED_ASK_OUTLINE); }
+
 static int64_t sweep(AtledStatus (*work)(AtledVM *vm), int64_t from, int64_t step) {
   AtledConfig config;
   atled_config_init(&config);
@@ -55,6 +69,9 @@ static void small_limits(void) {
 int main(void) {
   CHECK(sweep(evaluate, 1, 1) > 0);
   CHECK(sweep(format, 1, 1) > 0);
+  CHECK(sweep(ask_words, 1, 1) > 0);
+  CHECK(sweep(ask_call, 1, 1) > 0);
+  CHECK(sweep(ask_outline, 1, 1) > 0);
   small_limits();
   return check_result();
 }
