@@ -155,6 +155,12 @@ static void files_changed(Server *s, json_t *params) {
   }
 }
 
+/* Files that aren't open may have changed with it, or been written by something else. */
+static void saved_document(Server *s, json_t *params) {
+  (void)params;
+  for (Document *d = s->documents; d; d = d->next) d->changed = true;
+}
+
 /* ---- Messages to the client ----------------------------------------------------------------------------- */
 void log_problem(const char *message) {
   enum { WARNING = 2 };
@@ -255,7 +261,7 @@ static const struct {
                      {"textDocument/didClose", close_document},
                      {"workspace/didChangeWatchedFiles", files_changed},
                      {"initialized", nothing},
-                     {"textDocument/didSave", nothing}};
+                     {"textDocument/didSave", saved_document}};
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 

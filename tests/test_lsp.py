@@ -239,6 +239,14 @@ class Diagnostics(Case):
         self.client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": m, "type": 2}]})
         self.wait("a.atl", lambda d: not d)
 
+    def test_saving_looks_at_files_again(self):
+        (self.folder / "m.atl").write_text("let x = true\n")
+        uri = self.open("a.atl", "import \"m.atl\" as M\nlet y = M.x + 1\n")
+        self.wait("a.atl", len)
+        (self.folder / "m.atl").write_text("let x = 1\n")
+        self.client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+        self.wait("a.atl", lambda d: not d)
+
     def test_findings_in_files_that_are_imported(self):
         (self.folder / "m.atl").write_text("let x = 1 + true\n")
         self.open("a.atl", "import \"m.atl\" as M\nlet y = M.x + 1\n")
