@@ -422,6 +422,8 @@ let grid = insert Leaf 1
 let message = $"{grid} of {sums 3:>3}: {(fun hole -> hole) square 2.0}"
 let convert (p : pair) : pair = p
 test "all" = even 4 && length (sums 2) = 3
+test "sides" = length (sums 2) = (if even 2 then 3 else 4)
+bench "b" = sums 7
 print message; ignore convert
 """
         names = ["tree", "Leaf", "Fork", "pair", "pair2", "insert", "node", "key", "old", "rest", "left", "whole", "other", "square", "v", "w",
