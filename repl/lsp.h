@@ -18,15 +18,17 @@
 
 /* ---- Texts (lsp_text.c) ---- */
 /* A text with the beginnings of its lines, which end with \n, \r\n or \r, as the protocol has it. */
+typedef struct Place {
+  json_int_t line, character; /* from 0, in UTF-16 */
+} Place;
 typedef struct Text {
   char *bytes; /* UTF-8, zero-terminated; a zero byte in it is C0 80 */
   size_t length;
   size_t *lines;
   size_t nlines; /* 0: not known */
+  Place last;    /* that was asked for: lines may be long, and places come in their order */
+  size_t last_offset;
 } Text;
-typedef struct Place {
-  json_int_t line, character; /* from 0, in UTF-16 */
-} Place;
 
 /* Takes the bytes. NULL: none. */
 void text_set(Text *t, char *bytes);

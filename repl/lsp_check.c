@@ -63,8 +63,9 @@ static json_t *range_of(Text *t, Lines l) {
 static json_t *range_in_file(Server *s, const char *path, Lines l) {
   Text own = {0};
   Text *t = text_of_path(s, path, &own);
-  json_t *range = t ? range_of(t, l) : json_pack("{s:{s:i,s:i},s:{s:i,s:i}}", "start", "line", 0, "character", 0,
-                                                 "end", "line", 0, "character", 0);
+  json_t *range =
+      t ? range_of(t, l)
+        : json_pack("{s:{s:i,s:i},s:{s:i,s:i}}", "start", "line", 0, "character", 0, "end", "line", 0, "character", 0);
   text_free(&own);
   return range;
 }

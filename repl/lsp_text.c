@@ -89,10 +89,16 @@ Place text_place(Text *t, size_t offset) {
     else high = middle;
   }
   Place p = {.line = (json_int_t)low};
-  for (size_t at = t->lines[low], n; at < offset; at += n) {
-    n = character_length(t->bytes + at);
-    if (at + n <= offset) p.character += units_of(n);
+  size_t at = t->lines[low];
+  if (t->last.line == p.line && at <= t->last_offset && t->last_offset <= offset) p = t->last, at = t->last_offset;
+  while (at < offset) {
+    size_t n = character_length(t->bytes + at);
+    if (at + n > offset) return p; /* within a character */
+    p.character += units_of(n);
+    at += n;
   }
+  t->last = p;
+  t->last_offset = at;
   return p;
 }
 
@@ -126,7 +132,8 @@ json_t *text_position(Text *t, size_t offset) {
 }
 
 json_t *text_range(Text *t, size_t start, size_t end) {
-  return json_pack("{s:o,s:o}", "start", text_position(t, start), "end", text_position(t, end));
+  json_t *first = text_position(t, start);
+  return json_pack("{s:o,s:o}", "start", first, "end", text_position(t, end));
 }
 
 json_t *text_json(const char *bytes, size_t n) {
