@@ -11,6 +11,7 @@ client's, and its diagnostics those of `atled check` of files with these texts; 
 meanwhile. The server's memory must not grow with the edits. Exit status 1: something differs, or the server ended."""
 import argparse
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -194,6 +195,7 @@ def main():
     p.add_argument("--seed", type=int, default=int(time.strftime("%Y%m%d")))
     p.add_argument("--every", type=int, default=25)
     o = p.parse_args()
+    os.environ.setdefault("ASAN_OPTIONS", "quarantine_size_mb=4")  # what that keeps would look like growth
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder).resolve()
         c = Campaign(o.exe, folder, o.seed)
