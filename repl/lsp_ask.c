@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FILES = 2000, DEEPEST = 8 };
+/* A workspace may be all of a home folder. */
+enum { MOST_FILES = 2000, MOST_LOOKED_AT = 50000, DEEPEST = 8 };
 
 size_t size_in(json_t *object, const char *name) {
   json_int_t n = json_integer_value(json_object_get(object, name));
@@ -62,7 +63,9 @@ static bool is_program(const FTSENT *e) {
 static void add_programs(json_t *paths, const char *folder) {
   char *copy = strdup(folder), *roots[] = {copy, NULL};
   FTS *walk = copy ? fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL) : NULL;
-  for (FTSENT *e; walk && (e = fts_read(walk)) && json_object_size(paths) < MOST_FILES;) {
+  for (int n = 0; walk && n < MOST_LOOKED_AT && json_object_size(paths) < MOST_FILES; n++) {
+    FTSENT *e = fts_read(walk);
+    if (!e) break;
     bool hidden = e->fts_level > 0 && e->fts_name[0] == '.';
     if (e->fts_info == FTS_D && (hidden || e->fts_level > DEEPEST)) fts_set(walk, e, FTS_SKIP);
     if (!hidden && is_program(e)) json_object_set_new(paths, e->fts_path, json_true());

@@ -10,7 +10,7 @@ typedef struct Words {
   size_t n;
   size_t start; /* of the word */
   Hole hole;
-  const Expr *field; /* value.word, or NULL */
+  const Expr *record; /* of value.word, or {value with word}; or NULL */
   Map seen;
 } Words;
 
@@ -134,10 +134,10 @@ static void offer_keywords(Words *w) {
     offer(w, of_items[i], "keyword", NULL, NULL);
 }
 
-/* The fields of the value before the point. */
+/* The fields of the value before the point, or before `with`. */
 static void offer_fields(Words *w) {
   AtledVM *vm = w->ask->vm;
-  Type *t = w->field->args[0]->type ? type_repr(w->field->args[0]->type) : NULL;
+  Type *t = w->record->type ? type_repr(w->record->type) : NULL;
   for (int i = 0; t && t->kind == TY_RECORD && i < t->n; i++) {
     Str type = {.arena = &vm->scratch};
     type_print(vm->checker, vm->main, t->args[i], &type);
@@ -151,9 +151,17 @@ static void offer_fields(Words *w) {
   }
 }
 
-static void find_field(void *user, AstNode n) {
+static bool sets_word(const Words *w, const Expr *e) {
+  for (int i = 0; i + 1 < e->nargs; i++)
+    if (e->fields[i] == w->hole.name) return true;
+  return false;
+}
+
+static void find_record(void *user, AstNode n) {
   Words *w = user;
-  if (n.kind == AST_EXPR && n.expr->kind == E_FIELD && n.expr->text == w->hole.name) w->field = n.expr;
+  if (n.kind != AST_EXPR) return;
+  bool gets = n.expr->kind == E_FIELD && n.expr->text == w->hole.name;
+  if (gets || (n.expr->kind == E_WITH && sets_word(w, n.expr))) w->record = n.expr->args[0];
 }
 
 /* Is the word that of a module to be opened? */
@@ -164,9 +172,9 @@ static bool is_opened(const Words *w) {
 
 static void offer_all(Words *w) {
   const Item *item = item_at(w->ask, w->start);
-  if (item) ast_walk(item, &w->ask->vm->scratch, find_field, w);
+  if (item) ast_walk(item, &w->ask->vm->scratch, find_record, w);
   if (is_opened(w)) offer_modules(w);
-  else if (w->field) offer_fields(w);
+  else if (w->record) offer_fields(w);
   else if (w->hole.met && w->hole.module) offer_members(w, w->hole.module);
   else if (w->hole.met && w->hole.of_type) offer_types(w);
   else {

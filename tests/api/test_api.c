@@ -519,6 +519,8 @@ static void test_unfinished(void) {
                  "{\"name\":\"append_file\",\"what\":\"value\"}]}");
   check_asked_at(vm, ATLED_ASK_WORDS, "let p = {xa = 1, b = true}\nlet q = p.x?",
                  "{\"start\":37,\"words\":[{\"name\":\"xa\",\"what\":\"field\",\"type\":\"int\"}]}");
+  check_asked_at(vm, ATLED_ASK_WORDS, "let f (p : {xa : int, b : bool}) = {p with b = true, x?",
+                 "{\"start\":53,\"words\":[{\"name\":\"xa\",\"what\":\"field\",\"type\":\"int\"}]}");
   check_asked_at(vm, ATLED_ASK_WORDS, "type shade = Dark\nlet f (x : sha?",
                  "{\"start\":29,\"words\":[{\"name\":\"shade\",\"what\":\"type\"}]}");
   check_asked_at(vm, ATLED_ASK_WORDS, "print (Stats.medi?)",
