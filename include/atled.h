@@ -119,6 +119,13 @@ typedef enum AtledJit {
   ATLED_JIT_ALWAYS /* compile before running; an error where that is impossible */
 } AtledJit;
 
+/* Which numbers end the evaluation where an operation yields them, of the program or of a derivative. */
+typedef enum AtledTrap {
+  ATLED_TRAP_NOTHING,
+  ATLED_TRAP_NAN,     /* NaN, of operands that aren't NaN: an error of kind "nan" */
+  ATLED_TRAP_INFINITY /* the same of finite operands, and infinities, of finite operands: of kind "infinity" */
+} AtledTrap;
+
 typedef enum AtledSeverity { ATLED_ERROR, ATLED_WARNING } AtledSeverity;
 
 /* A further place that belongs to a diagnostic, and what is to be said of it. */
@@ -293,6 +300,10 @@ typedef struct AtledConfig {
    * output, and counts for output_limit. False: no more is taken, as for `output`. NULL: `Plot.show` writes the plot as
    * text to the output. No right is needed. */
   bool (*display)(void *user, const AtledDisplay *shown);
+  /* What is trapped. The error names the operation, its operands, its place in the program, and for a derivative the
+   * mode; no program catches it. Sums are added in order then, and loops don't run on vectors: for finding an error.
+   * Other values are as ATLED_TRAP_NOTHING. */
+  AtledTrap trap;
 } AtledConfig;
 
 /* All rights, and else all zero but for struct_size, and what the environment sets: ATLED_JIT=auto|off|always,
@@ -508,6 +519,10 @@ ATLED_API void atled_interrupt(AtledVM *vm);
 /* How code is run from the next call on; AtledConfig.jit until then. ATLED_BAD_ARGUMENT: there is no such mode.
  * [call] */
 ATLED_API AtledStatus atled_set_jit(AtledVM *vm, AtledJit jit);
+/* What is trapped, of functions that are compiled from the next call on; AtledConfig.trap until then. Values of
+ * functions that the program holds, and handles, stay as they are. ATLED_BAD_ARGUMENT: there is no such value.
+ * [call] */
+ATLED_API AtledStatus atled_set_trap(AtledVM *vm, AtledTrap trap);
 /* Whether diagnostics are rendered with colours from the next call on; AtledConfig.colour until then. [call] */
 ATLED_API AtledStatus atled_set_colour(AtledVM *vm, bool colour);
 /* Takes back an interrupt that hasn't been seen yet. [read] */

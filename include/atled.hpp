@@ -868,6 +868,7 @@ public:
   }
   Config &threads(int n) { return raw_.threads = n, *this; }
   Config &strict(bool on = true) { return raw_.strict = on, *this; }
+  Config &trap(AtledTrap what) { return raw_.trap = what, *this; }
   Config &colour(bool on = true) { return raw_.colour = on, *this; }
   Config &cache_folder(std::string path) { return cache_folder_ = std::move(path), *this; }
   Config &cache_size(std::int64_t bytes) { return raw_.cache_size = bytes, *this; }

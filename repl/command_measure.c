@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands that take times, and how code is run meanwhile. */
+/* Commands that take times, and how code is run meanwhile, and what it stops at. */
 #define _GNU_SOURCE /* asprintf */
 #include "options.h"
 #include "repl.h"
@@ -53,4 +53,12 @@ void command_jit(Session *s, const char *rest) {
   if (!*rest) printf("%s\n", names[s->jit]);
   else if (mode < 0) printf("`:jit` takes off, auto or always, not `%s`\n", rest);
   else atled_set_jit(s->host.vm, s->jit = (AtledJit)mode);
+}
+
+void command_trap(Session *s, const char *rest) {
+  static const char *const names[] = {"off", "nan", "inf"};
+  int trap = choice_of("off|nan|inf", rest);
+  if (!*rest) printf("%s\n", names[s->trap]);
+  else if (trap < 0) printf("`:trap` takes off, nan or inf, not `%s`\n", rest);
+  else atled_set_trap(s->host.vm, s->trap = (AtledTrap)trap);
 }

@@ -52,6 +52,7 @@ Session *session_new(const PromptHost *host) {
   if (!s) return NULL;
   s->host = *host;
   s->jit = host->jit;
+  s->trap = host->trap;
   s->first_undo = atled_undo(host->vm, NULL);
   for (int i = 0; i < SETTINGS; i++) s->settings[i] = settings[i].initial;
   return s;

@@ -14,7 +14,8 @@ typedef enum Setting {
 /* What commands need of the prompt; `prompt` is handed to the functions. */
 typedef struct PromptHost {
   AtledVM *vm;
-  AtledJit jit; /* its mode */
+  AtledJit jit;   /* its mode */
+  AtledTrap trap; /* what it traps */
   void *prompt;
   bool terminal; /* input comes from one */
   /* Evaluates text as if it had been typed: it becomes an entry, and what it gives is shown. */

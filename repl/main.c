@@ -414,7 +414,7 @@ static int run_prompt(Options *o) {
   AtledVM *vm = new_vm(&o->config);
   if (!vm) return EXIT_SOFTWARE;
   if (!o->no_init) run_init(vm);
-  return end_vm(vm, repl_run(vm, o->config.jit));
+  return end_vm(vm, repl_run(vm, o->config.jit, o->config.trap));
 }
 
 /* Machine code is what is to be measured, in one thread, unless the user says otherwise. */

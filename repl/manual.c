@@ -68,9 +68,14 @@ void manual_wrap(const char *text, int at, int indent) {
   putchar('\n');
 }
 
-/* `name=value`, or `name value` for an option of one letter. */
+/* What stands between an option and its value: `name=value`, `name value` for one of one letter, `name[=value]`. */
+static const char *joint(const char *name, const char *value) {
+  if (!value || *value == '[') return "";
+  return name[0] == '-' && name[1] == '-' ? "=" : " ";
+}
+
 static void option_text(const Row *o, char *text, size_t n) {
-  snprintf(text, n, "%s%s%s", o->name, !o->value ? "" : o->name[1] == '-' ? "=" : " ", o->value ? o->value : "");
+  snprintf(text, n, "%s%s%s", o->name, joint(o->name, o->value), o->value ? o->value : "");
 }
 
 static void help_row(const char *left, const char *help) {
@@ -120,7 +125,7 @@ static void man_row(const char *name, const char *value, const char *help) {
   man_text(name);
   fputs("\\fR", stdout);
   if (value && *value) {
-    putchar(name[0] == '-' && name[1] == '-' ? '=' : ' ');
+    fputs(joint(name, value), stdout);
     fputs("\\fI", stdout);
     man_text(value);
     fputs("\\fR", stdout);
@@ -173,11 +178,11 @@ static void cell(const char *text) {
   for (; *text; text++) printf(*text == '|' ? "\\|" : "%c", *text);
 }
 
-static void markdown_row(const char *name, const char *value, const char *joint, const char *help) {
+static void markdown_row(const char *name, const char *value, const char *between, const char *help) {
   fputs("| `", stdout);
   cell(name);
   if (value && *value) {
-    fputs(joint, stdout);
+    fputs(between, stdout);
     cell(value);
   }
   fputs("` | ", stdout);
@@ -200,7 +205,7 @@ static void generate_markdown(void) {
     bool any = strcmp(options[i].verbs, "any") == 0 || strncmp(options[i].verbs, "run", 3) == 0;
     snprintf(help, sizeof help, "%s%s%s%s", any ? "" : "(`", any ? "" : options[i].verbs, any ? "" : "`) ",
              options[i].help);
-    markdown_row(options[i].name, options[i].value, options[i].name[1] == '-' ? "=" : " ", help);
+    markdown_row(options[i].name, options[i].value, joint(options[i].name, options[i].value), help);
   }
   markdown_head("Exit status");
   for (int i = 0; i < COUNT(statuses); i++) {
@@ -290,9 +295,10 @@ static void generate_zsh(void) {
        "_arguments -s \\");
   for (int i = 0; i < COUNT(options); i++) {
     const Row *o = &options[i];
-    printf("  '%s%s[", o->name, !o->value ? "" : o->name[1] == '-' ? "=" : "");
+    bool takes = o->value && *o->value != '[';
+    printf("  '%s%s[", o->name, takes && o->name[1] == '-' ? "=" : "");
     zsh_text(o->help);
-    printf("]%s", o->value ? ":value:" : "");
+    printf("]%s", takes ? ":value:" : "");
     if (is_listed(o)) putchar('('), print_choices(o->value), putchar(')');
     puts("' \\");
   }
@@ -317,7 +323,8 @@ static void generate_fish(void) {
   for (int i = 0; i < COUNT(options); i++) {
     const Row *o = &options[i];
     bool is_long = o->name[1] == '-';
-    printf("complete -c atled %s %s%s", is_long ? "-l" : "-s", o->name + (is_long ? 2 : 1), o->value ? " -x" : "");
+    printf("complete -c atled %s %s%s", is_long ? "-l" : "-s", o->name + (is_long ? 2 : 1),
+           o->value && *o->value != '[' ? " -x" : "");
     if (is_listed(o)) fputs(" -a '", stdout), print_choices(o->value), putchar('\'');
     fputs(" -d ", stdout);
     fish_text(o->help);

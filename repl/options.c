@@ -106,6 +106,7 @@ static void apply(Options *o, OptionId id, const char *value, int choice) {
   case OPTION_COLOUR: colours_choose((ColourMode)choice); return;
   case OPTION_THREADS: return; /* read_threads */
   case OPTION_STRICT: o->config.strict = true; return;
+  case OPTION_TRAP: o->config.trap = value ? ATLED_TRAP_INFINITY : ATLED_TRAP_NAN; return;
   case OPTION_FLUSH: o->config.flush_subnormals = true; return;
   case OPTION_SANDBOX: confine(o); return;
   case OPTION_ALLOW_READ: allow_folder(o, value, ATLED_RIGHT_READ); return;
@@ -184,12 +185,25 @@ static bool read_threads(Options *o, const char *value) {
   return false;
 }
 
+/* An option that may have one value, "[=inf]", or none. */
+static bool read_optional(Options *o, OptionId id, const char *value) {
+  const char *allowed = options[id].value + 2;
+  size_t n = strcspn(allowed, "]");
+  if (value && (strlen(value) != n || strncmp(value, allowed, n) != 0)) {
+    fprintf(stderr, "atled: `%s%s` makes no sense with `%s`\n", options[id].name, options[id].value, value);
+    return false;
+  }
+  apply(o, id, value, 0);
+  return true;
+}
+
 /* One option. *used: the number of words it took. False after a message. */
 static bool read_option(Options *o, char **words, int n, int *used) {
   OptionId id = option_of(words[0]);
   if (id == OPTIONS || !takes(o->verb, id)) return refuse_option(words[0], id);
   const char *choices = options[id].value, *equals = strchr(words[0], '='), *value = equals ? equals + 1 : NULL;
   *used = 1;
+  if (choices && *choices == '[') return read_optional(o, id, value);
   if (choices && !value && n > 1) value = words[(*used)++];
   if (!choices != !value) {
     fprintf(stderr, "atled: `%s` %s\n", options[id].name, choices ? "lacks its value" : "takes no value");

@@ -207,11 +207,11 @@ static bool read_and_run(Repl *r, char **rest) {
   return true;
 }
 
-AtledStatus repl_run(AtledVM *vm, AtledJit jit) {
+AtledStatus repl_run(AtledVM *vm, AtledJit jit, AtledTrap trap) {
   Repl r = {
       .vm = vm, .terminal = isatty(STDIN_FILENO) && editor_load(), .colour = colours_of(STDOUT_FILENO), .before = -1};
   char *rest = NULL;
-  r.session = session_new(&(PromptHost){vm, jit, &r, r.terminal, enter, show});
+  r.session = session_new(&(PromptHost){vm, jit, trap, &r, r.terminal, enter, show});
   if (!r.session) return ATLED_NO_MEMORY;
   line_begin(vm, r.terminal);
   if (r.terminal) {

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* The interactive prompt on standard input; jit: the VM's mode. ATLED_OK, or ATLED_EXIT where an entry ended it. */
-AtledStatus repl_run(AtledVM *vm, AtledJit jit);
+/* The interactive prompt on standard input; jit, trap: the VM's modes.
+ * ATLED_OK, or ATLED_EXIT where an entry ended it. */
+AtledStatus repl_run(AtledVM *vm, AtledJit jit, AtledTrap trap);
 /* The VM that an interrupt from the terminal stops; NULL for none. */
 void interrupt_target(AtledVM *vm);
 /* Was there an interrupt since the last VM became its target? */

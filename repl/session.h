@@ -17,6 +17,7 @@ struct Session {
   int nentries, room;
   int settings[SETTINGS];
   AtledJit jit;                     /* the mode of the VM */
+  AtledTrap trap;                   /* what it traps */
   char *error_code, *error_message; /* of the last error, or NULL */
   int first_undo;                   /* how many entries could be taken back at the start */
   bool over;                        /* the session ends */

@@ -49,6 +49,14 @@ class CommandLine(unittest.TestCase):
         self.same(atled(script(program)), 0, "(false, 4.2e-322)\n")
         self.same(atled("--flush-subnormals", "--strict-fp", script(program)), 2, "", "can't flush them")
 
+    def test_traps(self):
+        program = "let f x = x / x\nprint (f (float (length args)))\n"
+        self.same(atled("--jit=off", script(program)), 0, "nan\n")
+        for jit in ("off", "always"):
+            self.same(atled("--trap-nan", f"--jit={jit}", script(program)), 70, "", ":1:11: error: `/` of 0.0 and 0.0 yields NaN")
+        self.same(atled("--trap-nan=inf", "-e", "1.0 / float (length args)"), 70, "", "`/` of 1.0 and 0.0 yields inf")
+        self.same(atled("--trap-nan=zero", "-e", "1.0"), 2, "", "makes no sense with `zero`")
+
     def test_unit_expression_prints_nothing_more(self):
         self.same(atled("-e", 'print "a"'), 0, "a\n")
 

@@ -48,6 +48,13 @@ class Piped(unittest.TestCase):
         out = re.sub(r"repl:\d+", "repl:N", out)
         self.assertEqual((out, said), ("".join(shown for _, shown in pairs), said if err is None else err))
 
+    def test_trap(self):
+        out, err = self.prompt("let f x = x * log x\n:trap nan\n:trap\nf 0.0\n:trap nothing\n:trap off\nf 0.0\n:trap inf\nlog 0.0\n")
+        self.assertEqual(out, "f : float -> float = <fun>\nnan\n`:trap` takes off, nan or inf, not `nothing`\nit : float = nan\n")
+        self.assertIn("`*` of 0.0 and -inf yields NaN", err)
+        self.assertIn("`log` of 0.0 yields -inf", err)
+        self.assertEqual(err.count("error"), 2)
+
     def test_names(self):
         self.transcript(
             (":type fun x -> x + 1.0", "float -> float\n"),

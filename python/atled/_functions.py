@@ -26,11 +26,13 @@ class Program:
 
     time_limit: seconds for each call; memory_limit: bytes; jit: "auto", "off" or "always"; strict: the same digits on every
     machine and in every mode; threads: how many run functions of `par` and `pmap`, less than 0: one for each processor;
-    flush_subnormals: floats below 2.3e-308 count as 0 and become 0. What the program prints goes to sys.stdout, what it writes by `eprint` to sys.stderr."""
+    flush_subnormals: floats below 2.3e-308 count as 0 and become 0; trap: "nan" or "inf", stop where an operation or its
+    derivative yields NaN, or an infinity too. What the program prints goes to sys.stdout, what it writes by `eprint` to sys.stderr."""
 
     _stops_at_interrupts = True  # Ctrl-C ends a call
 
-    def __init__(self, *, time_limit=0.0, memory_limit=0, jit=None, strict=None, threads=None, flush_subnormals=False):
+    def __init__(self, *, time_limit=0.0, memory_limit=0, jit=None, strict=None, threads=None, flush_subnormals=False,
+                 trap=None):
         config = c.Config()
         _lib.atled_config_init_sized(_byref(config), ctypes.sizeof(config))
         config.time_limit, config.memory_limit = time_limit, memory_limit
@@ -41,6 +43,7 @@ class Program:
         if threads is not None:
             config.threads = threads
         config.flush_subnormals = flush_subnormals
+        config.trap = (None, "nan", "inf").index(trap)
         self._connect(config)
         self._vm, self._lock, self._dead, self._types = _lib.atled_new(_byref(config)), threading.RLock(), collections.deque(), {}
         if not self._vm:

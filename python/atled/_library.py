@@ -91,7 +91,8 @@ class Config(ctypes.Structure):
                 ("cache_folder", ctypes.c_char_p), ("source_limit", ctypes.c_size_t), ("output_limit", ctypes.c_size_t),
                 ("cpu", ctypes.c_int), ("nesting_limit", ctypes.c_int), ("node_limit", ctypes.c_size_t),
                 ("compile_time", ctypes.c_double), ("compile_memory", ctypes.c_size_t),
-                ("threads", ctypes.c_int), ("flush_subnormals", ctypes.c_bool), ("display", DISPLAY)]
+                ("threads", ctypes.c_int), ("flush_subnormals", ctypes.c_bool), ("display", DISPLAY),
+                ("trap", ctypes.c_int)]
 
 
 # As the header calls these structures.

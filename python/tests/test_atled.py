@@ -252,6 +252,9 @@ class Programs(unittest.TestCase):
         with self.assertRaises(atled.EvaluationError) as caught:
             slow.forever(1)
         self.assertEqual(caught.exception.kind, "time")
+        with self.assertRaises(atled.EvaluationError) as caught:
+            atled.program("let f x = x * log x", trap="nan").f(0.0)
+        self.assertEqual((caught.exception.kind, caught.exception.line), ("nan", 1))
         with self.assertRaises(atled.OutOfMemory):
             atled.program("let big = [ float i | i < 100000000 ]", memory_limit=100000000)
         with self.assertRaises(ValueError):

@@ -54,6 +54,7 @@ typedef struct Diff {
   Node **cot;  /* NULL is zero. Reverse: cotangent so far. Forward: tangent */
   void **memo; /* what the forward rule leaves for the backward rule */
   bool rerun;
+  Map traps; /* what a trap yields -> the trap */
 } Diff;
 Diff *ad_begin(World *w, Graph *g, const Fact *params);
 bool ad_visit(Diff *r, int at);           /* finds out whether the node is active */
@@ -124,6 +125,10 @@ void ad_attempt_tangent(Diff *f, int at);
 void ad_fork_forward(Diff *r, int at);
 void ad_fork_backward(Diff *r, int at, Node *d);
 void ad_fork_tangent(Diff *f, int at);
+/* The derivative x of an operation on the n numbers xs, with a trap at `site`: d is the cotangent, or NULL, and ds
+ * are the tangents of the xs; value: what the operation yields, if x is made of that, or NULL. what: "sqrt", or the
+ * text of a trap. */
+Node *ad_trapped(World *w, const char *what, Node *x, Node **xs, int n, Node *d, Node **ds, Node *value, Site site);
 Node *ad_unless_zero(World *w, Node *d, Node *x); /* x, a product with d: 0 where d is 0 and x NaN */
 
 /* Which strategy a loop's backward pass follows: see loop_plan.c. */

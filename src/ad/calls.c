@@ -83,13 +83,21 @@ static void twin_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   ad_region_all_done(r, n->ops, n->nops, ir_call(r->w, m->twins->late, args.data, n->site));
 }
 
+/* x, what the rule of a function of floats adds to the cotangent of an argument: trapped, for the rule isn't. */
+static Node *trapped_rule(const Diff *r, const Node *n, const Func *f, Node *x, Node *d) {
+  if (!r->w->traps || x->type->kind != T_FLOAT || d->type->kind != T_FLOAT || !f->name) return x;
+  for (int i = 0; i < n->nops; i++)
+    if (!ir_is_number(n->ops[i]->type) || n->ops[i]->type->kind == T_BOOL) return x;
+  return ad_trapped(r->w, f->name, x, ad_fwd_all(r, n->ops, n->nops), n->nops, d, NULL, NULL, n->site);
+}
+
 static void rule_backward(Diff *r, const Node *n, CallMemo *m, Node *d) {
   World *w = r->w;
   Node *dy = ad_to_public(w, m->f->result, ir_get(w, m->value, 0), d);
   Node *cots = ir_apply(w, ir_get(w, m->value, 1), dy, NULL, n->site);
   for (int i = 0; i < n->nops; i++) {
     Node *x = n->ops[i], *c = n->nops == 1 ? cots : ir_get(w, cots, i);
-    if (ad_active(r, x)) ad_add(r, x, ad_from_rule(w, x->type, c, ad_fwd(r, x), n->site));
+    if (ad_active(r, x)) ad_add(r, x, trapped_rule(r, n, m->f, ad_from_rule(w, x->type, c, ad_fwd(r, x), n->site), d));
   }
 }
 

@@ -135,6 +135,11 @@ Diff *ad_begin(World *w, Graph *g, const Fact *params) {
     r->facts[i] = params[x->attr.i];
     if (!ad_has_slot(w, x->type)) r->facts[i] &= OVERWRITTEN;
   }
+  map_init(&r->traps, w->arena);
+  for (int i = 0; i < n; i++) {
+    const Node *x = nodes[i];
+    if (ir_is_trap(x) && !map_get(&r->traps, x->ops[0])) map_put(&r->traps, x->ops[0], nodes[i]);
+  }
   return r;
 }
 

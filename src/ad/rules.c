@@ -120,6 +120,53 @@ static Node *guard(const Diff *r, const Node *n, const Node *product, Node *x) {
   return ir_op3(r->w, OP_SELECT, ad_fwd(r, n->ops[0]), ir_float(r->w, 0), x);
 }
 
+/* ---- Traps: what the derivative of a trapped operation yields is trapped, too ------------- */
+/* The name of the operation in a trap's text, with this mark; that of a derivative stays, for its own derivatives. */
+static const char *trap_text(World *w, char mark, const char *what) {
+  return strchr("<>{}[]", *what) ? what : arena_printf(w->temp, "%c%s", mark, what);
+}
+
+Node *ad_trapped(World *w, const char *what, Node *x, Node **xs, int n, Node *d, Node **ds, Node *value, Site site) {
+  Node **all = NEW_ARRAY(w->temp, Node *, 2 * n + 2);
+  if (!w->traps) return x;
+  for (int k = 0; k < n; k++) {
+    all[k] = xs[k];
+    all[n + k] = !d && ds[k]->type->kind == T_FLOAT ? ds[k] : ir_float(w, 0);
+  }
+  if (d) all[n] = d;
+  int count = d ? n + 1 : 2 * n;
+  if (value) all[count++] = value;
+  return ir_trapped(w, OP_FADD, trap_text(w, (value ? "{}" : "<>")[!d], what), x, all, count, site);
+}
+
+/* May its derivative be made of its value? That is an operand of the derivative's trap then, so its own is first. */
+static bool derives_from_value(const Node *n) { return n->op != OP_FADD && n->op != OP_FSUB && n->op != OP_FMUL; }
+
+/* The trap of operation n, in reverse mode; NULL: it has none. */
+static const Node *trap_of(const Diff *r, const Node *n) { return r->w->traps ? map_get(&r->traps, n) : NULL; }
+
+/* d, what several uses add to the cotangent of the value that the trap is for. */
+static Node *trapped_sum(World *w, const Node *trap, Node *d) {
+  if (!trap || d->op != OP_CADD || d->type->kind != T_FLOAT) return d;
+  return ir_trapped(w, OP_FADD, "<+", d, (Node *[]){ir_float(w, 0), d->ops[0], d->ops[1]}, 3, trap->site);
+}
+
+/* x, which operation n with cotangent d adds to that of an operand. */
+static Node *trapped_cotangent(const Diff *r, const Node *trap, const Node *n, Node *x, Node *d) {
+  if (!trap) return x;
+  Node **ops = ad_fwd_all(r, trap->ops, trap->nops), *value = derives_from_value(n) ? ad_fwd(r, trap) : NULL;
+  return ad_trapped(r->w, trap->attr.text, x, ops + 1, trap->nops - 1, d, NULL, value, trap->site);
+}
+
+/* The tangent x of what trap n yields. */
+static Node *trapped_tangent(const Diff *f, int at, Node *x) {
+  const Node *n = f->nodes[at];
+  Node **ops = ad_fwd_all(f, n->ops, n->nops), **ds = NEW_ARRAY(f->w->temp, Node *, n->nops + 1);
+  for (int k = 1; k < n->nops; k++) ds[k] = ad_cot(f, n->ops[k]);
+  Node *value = derives_from_value(n->ops[0]) ? f->fwd[at] : NULL;
+  return ad_trapped(f->w, n->attr.text, x, ops + 1, n->nops - 1, NULL, ds + 1, value, n->site);
+}
+
 /* The rule of a scalar operation is multiplication by its partial derivatives. Reverse mode: x̄ += d * ∂n/∂x for each
  * operand x. Forward mode: ṅ = Σ ẋ * ∂n/∂x. The derivatives of a guarded product are guarded products, too. In forward
  * mode a quotient that is 0 since its divisor is infinite stays 0: an infinite tangent of that makes no NaN of it. */
@@ -127,14 +174,17 @@ static Node *scalar(Diff *r, const Node *n, int at, Node *d) {
   World *w = r->w;
   const Node *product = guarded_product(n), *of = product ? product : n;
   Node *sum = NULL, *out[3] = {0}, **args = ad_fwd_all(r, of->ops, of->nops);
+  const Node *trap = d ? trap_of(r, n) : NULL;
+  Node *value = trap ? ad_fwd(r, trap) : r->fwd[at], *whole = d ? trapped_sum(w, trap, d) : NULL;
+  d = whole;
   if (product && d) d = guard(r, n, product, d);
   for (int i = 0; i < of->nops; i++) {
     Node *x = of->ops[i], *dx = d ? d : ad_cot(r, x);
     if (!ad_active(r, x) || (!d && ad_is_zero(dx))) continue;
     if (product) out[i] = ad_unless_zero(w, dx, ir_op2(w, OP_FMUL, dx, args[1 - i]));
-    else if (!d || !out[i]) scalar_rule(w, n, args, r->fwd[at], dx, out);
+    else if (!d || !out[i]) scalar_rule(w, n, args, value, dx, out);
     if (!d && n->op == OP_FDIV && i == 1) out[i] = ad_unless_zero(w, r->fwd[at], out[i]);
-    if (d && out[i]) ad_add(r, x, out[i]);
+    if (d && out[i]) ad_add(r, x, trapped_cotangent(r, trap, n, out[i], whole));
     if (!d && out[i]) sum = sum ? ir_op2(w, OP_CADD, sum, out[i]) : out[i];
   }
   return sum && product ? guard(r, n, product, sum) : sum;
@@ -267,6 +317,8 @@ static Node *rule(Diff *r, int at, Node *d) {
     if (!d) return ir_op2(w, OP_CADD, ts[0], ts[1]);
     ad_add(r, x, d);
     return give(r, n->ops[1], d);
+  case OP_TRAP_NAN:
+  case OP_TRAP_INF: return d ? give(r, x, d) : trapped_tangent(r, at, ts[0]);
   case OP_AFTER:
     if (!d) return ir_waiting(w, ts[0], ad_fwd(r, n->ops[1]));
     return give(r, x, ir_waiting(w, d, ad_fwd(r, n->ops[1])));

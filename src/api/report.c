@@ -171,7 +171,8 @@ static const char *const kind_names[] = {
     [ERR_IO] = "io",             [ERR_FORMAT] = "format",       [ERR_TEXT] = "text",
     [ERR_CSV] = "csv",           [ERR_REGEX] = "regex",         [ERR_REGEX_LIMIT] = "regex-limit",
     [ERR_FOREIGN] = "foreign",   [ERR_HOST] = "host",   [ERR_RULE] = "rule",        [ERR_EFFECT] = "rule",
-    [ERR_OUTPUT] = "output",     [ERR_DENIED] = "denied",     [ERR_OUTPUT_LIMIT] = "output-limit"};
+    [ERR_OUTPUT] = "output",     [ERR_DENIED] = "denied",     [ERR_OUTPUT_LIMIT] = "output-limit",
+    [ERR_NAN] = "nan", [ERR_INFINITY] = "infinity"};
 /* clang-format on */
 
 const char *report_kind(ErrorKind kind) {
@@ -290,6 +291,16 @@ Span report_quoted_place(AtledVM *vm, const RtError *e, Span call) {
   return call;
 }
 
+/* What a trap found in a function of the library is shown there, too. */
+static void note_library_place(AtledVM *vm, const RtError *e, Diag *d) {
+  uint32_t number = 0;
+  const Unit *u = e->kind == ERR_NAN || e->kind == ERR_INFINITY ? run_unit_of_site(vm, e->site, &number) : NULL;
+  const LSite *info = u && number ? &u->sites[number] : NULL;
+  if (!info || !info->at.source || !sources_get(&vm->sources, info->at.source)->library) return;
+  d->also = info->at;
+  d->also_label = arena_printf(&vm->scratch, "in `%s` of the library", info->function ? info->function : "let");
+}
+
 AtledStatus report_runtime_error(AtledVM *vm, Span item) {
   const RtError *e = &vm->rt.error;
   if (e->kind == ERR_EXIT) {
@@ -308,6 +319,7 @@ AtledStatus report_runtime_error(AtledVM *vm, Span item) {
             .at = frames->n ? report_quoted_place(vm, e, frames->all[0].at) : (Span){0}};
   Str trace = {.arena = &vm->scratch};
   frames->omitted = e->depth > e->ntrace ? e->depth - e->ntrace : 0;
+  note_library_place(vm, e, &d);
   print_frames(vm, frames, &trace);
   if (e->kind == ERR_STACK && item.source && frames->n) {
     print_item(vm, frames, item, &trace);

@@ -137,6 +137,7 @@ bool settings_config(AtledConfig *own, const AtledConfig *host) {
   if (!own->threads) own->threads = threads_unasked(own);
   if (own->cpu < 2 || own->cpu > 4) own->cpu = 0;
   if (jit_cpu(0) < own->cpu) own->jit = ATLED_JIT_OFF;
+  if ((unsigned)own->trap > ATLED_TRAP_INFINITY) own->trap = ATLED_TRAP_NOTHING;
   if (own->strict) own->flush_subnormals = false;
   return true;
 }

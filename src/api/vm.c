@@ -252,6 +252,7 @@ static bool roll_back(AtledVM *vm, WayBack *way) {
 }
 
 static void begin_compilation(AtledVM *vm, WayBack *way) {
+  vm->world->traps = (Trap)vm->config.trap;
   mark(vm, way);
   compilation_begin(vm->world);
 }
@@ -504,6 +505,13 @@ static AtledStatus set_mode(AtledVM *vm, void *mode) {
   return ATLED_OK;
 }
 
+static AtledStatus set_trap(AtledVM *vm, void *what) {
+  AtledTrap trap = *(const AtledTrap *)what;
+  if ((unsigned)trap > ATLED_TRAP_INFINITY) return report_bad_argument(vm, "there is no trap %d", (int)trap);
+  vm->config.trap = trap;
+  return ATLED_OK;
+}
+
 static AtledStatus set_colour(AtledVM *vm, void *colour) {
   vm->config.colour = *(const bool *)colour;
   return ATLED_OK;
@@ -520,6 +528,7 @@ void atled_clear_interrupt(AtledVM *vm) {
   if (vm) rt_clear_interrupt(&vm->rt);
 }
 AtledStatus atled_set_colour(AtledVM *vm, bool colour) { return vm_call_unlimited(vm, set_colour, &colour); }
+AtledStatus atled_set_trap(AtledVM *vm, AtledTrap trap) { return vm_call_unlimited(vm, set_trap, &trap); }
 AtledStatus atled_set_jit(AtledVM *vm, AtledJit jit) { return vm_call_unlimited(vm, set_mode, &jit); }
 int atled_exit_status(const AtledVM *vm) { return vm ? vm->rt.exit_status : 0; }
 int64_t atled_live_objects(const AtledVM *vm) { return vm ? vm->rt.live : 0; }

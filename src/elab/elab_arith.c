@@ -14,15 +14,30 @@ Node *el_rt(Ctx *c, const char *name, IrType *result, IrType *type_arg, Node **a
 
 static bool is_number(const IrType *t) { return t->kind == T_INT || t->kind == T_FLOAT; }
 
+/* A constant of the library, as `nan`, is meant; so is x - x there, which asks whether x is finite. */
+Node *el_trapped(Ctx *c, Op op, Node *y, Node **xs, int n, Span at) {
+  if (!c->w->traps) return y;
+  Site site = el_site(c, at);
+  bool meant = y->op == OP_FLOAT || (op == OP_FSUB && xs[0] == xs[1]);
+  const char *text = c->e->rule ? arena_printf(c->w->temp, "%c%s", c->e->rule, op_names[op]) : op_names[op];
+  return meant && ir_site_info(c->w, site)->library ? y : ir_trapped(c->w, op, text, y, xs, n, site);
+}
+
+/* An operation on two floats, or on a float and an int. */
+static Node *float_op(Ctx *c, Op op, Node *a, Node *b, Span at) {
+  return el_trapped(c, op, ir_op2(c->w, op, a, b), (Node *[]){a, b}, 2, at);
+}
+
 Node *el_scalar_op(Ctx *c, BinOp op, Node *a, Node *b, Span at) {
   bool f = a->type->kind == T_FLOAT;
+  if (f)
+    return float_op(c, op == BIN_ADD ? OP_FADD : op == BIN_SUB ? OP_FSUB : op == BIN_MUL ? OP_FMUL : OP_FDIV, a, b, at);
   switch (op) {
-  case BIN_ADD: return ir_op2(c->w, f ? OP_FADD : OP_IADD, a, b);
-  case BIN_SUB: return ir_op2(c->w, f ? OP_FSUB : OP_ISUB, a, b);
-  case BIN_MUL: return ir_op2(c->w, f ? OP_FMUL : OP_IMUL, a, b);
+  case BIN_ADD: return ir_op2(c->w, OP_IADD, a, b);
+  case BIN_SUB: return ir_op2(c->w, OP_ISUB, a, b);
+  case BIN_MUL: return ir_op2(c->w, OP_IMUL, a, b);
   default: break;
   }
-  if (f) return ir_op2(c->w, OP_FDIV, a, b);
   return ir_op2(c->w, OP_IDIV, a, ir_check(c->w, OP_CHECK_NONZERO, b, NULL, NULL, el_site(c, at)));
 }
 
@@ -51,23 +66,32 @@ static Node *remainder_of(Ctx *c, Node *a, Node *b, Span at) {
 }
 
 static Node *power(Ctx *c, Node *a, Node *n, Span at) {
-  if (a->type->kind == T_FLOAT) return ir_op2(c->w, OP_FPOWI, a, n);
+  if (a->type->kind == T_FLOAT) return float_op(c, OP_FPOWI, a, n, at);
   return ir_op2(c->w, OP_IPOW, a, ir_check_nat(c->w, n, sym_of(c->e->syms, "exponent"), el_site(c, at)));
 }
 
 /* ---- Sums and matrix products ------------------------------------------------------------ */
 
-/* With strict floating point a sum goes from left to right; else its loop has an accumulator, whose order is free. */
+/* With strict floating point a sum goes from left to right; else its loop has an accumulator, whose order is free. With
+ * traps each addition is one operation, too. */
+bool el_sums_in_order(const Ctx *c) { return c->w->strict || c->w->traps; }
+
+Node *el_add_term(Ctx *c, Node *sum, Node *x, Span at) {
+  return el_sums_in_order(c) ? float_op(c, OP_FADD, sum, x, at) : ir_op2(c->w, OP_CADD, sum, x);
+}
+
+Node *el_add_product(Ctx *c, Node *sum, Node *x, Node *y, Span at) {
+  return el_add_term(c, sum, float_op(c, OP_FMUL, x, y, at), at);
+}
+
 typedef struct Terms {
   Var a, b;
   Span at;
 } Terms;
 
-static Node *add_term(Ctx *c, Node *sum, Node *x) { return ir_op2(c->w, c->w->strict ? OP_FADD : OP_CADD, sum, x); }
-
 static Node *sum_loop(Ctx *c, Node *n, Node *(*body)(Ctx *, void *, Node *, Node **), Terms *t, Span at) {
   Node *sum = ir_float(c->w, 0);
-  LoopSpec s = {.n = n, .state = &sum, .nstate = 1, .naccs = !c->w->strict, .body = body, .user = t, .at = at};
+  LoopSpec s = {.n = n, .state = &sum, .nstate = 1, .naccs = !el_sums_in_order(c), .body = body, .user = t, .at = at};
   el_loop(c, &s);
   return sum;
 }
@@ -75,7 +99,7 @@ static Node *sum_loop(Ctx *c, Node *n, Node *(*body)(Ctx *, void *, Node *, Node
 static Node *dot_term(Ctx *c, void *user, Node *i, Node **state) {
   Terms *t = user;
   Node *x = ir_index(c->w, el_read(c, &t->a), &i, 1), *y = ir_index(c->w, el_read(c, &t->b), &i, 1);
-  state[0] = add_term(c, state[0], ir_op2(c->w, OP_FMUL, x, y));
+  state[0] = el_add_product(c, state[0], x, y, t->at);
   return NULL;
 }
 
@@ -88,7 +112,7 @@ Node *el_dot(Ctx *c, Node *a, Node *b, Span at) {
 static Node *sum_term(Ctx *c, void *user, Node *i, Node **state) {
   Terms *t = user;
   Node *x = ir_index(c->w, el_read(c, &t->a), &i, 1);
-  state[0] = x->type->kind == T_FLOAT ? add_term(c, state[0], x) : ir_op2(c->w, OP_IADD, state[0], x);
+  state[0] = x->type->kind == T_FLOAT ? el_add_term(c, state[0], x, t->at) : ir_op2(c->w, OP_IADD, state[0], x);
   return NULL;
 }
 
@@ -193,7 +217,7 @@ static Node *column_term(Ctx *c, void *user, Node *i, Node **state) {
   Product *p = user;
   Node *at[2] = {i, el_read(c, &p->j)};
   Node *x = ir_index(c->w, el_read(c, &p->a), &i, 1), *y = ir_index(c->w, el_read(c, &p->b), at, 2);
-  state[0] = add_term(c, state[0], ir_op2(c->w, OP_FMUL, x, y));
+  state[0] = el_add_product(c, state[0], x, y, p->at);
   return NULL;
 }
 
@@ -205,7 +229,7 @@ static Node *vector_times_column(Ctx *c, void *user, Node *j, Node **state) {
   LoopSpec s = {.n = ir_len(c->w, el_read(c, &p.a), 0),
                 .state = &sum,
                 .nstate = 1,
-                .naccs = !c->w->strict,
+                .naccs = !el_sums_in_order(c),
                 .body = column_term,
                 .user = &p,
                 .at = p.at};
@@ -236,10 +260,10 @@ static Func *prelude_matmul(Elab *e, Span at) {
   return el_instance(e, f, inst, at)->func;
 }
 
-/* Without the prelude the product is spelled out. */
+/* Without the prelude, and with traps, the product is spelled out. */
 static Node *matrix_times_matrix(Ctx *c, Node *a, Node *b, Span at) {
   Elab *e = c->e;
-  Func *f = prelude_matmul(e, at);
+  Func *f = c->w->traps ? NULL : prelude_matmul(e, at);
   Node *args[2] = {a, b};
   if (f) return ir_call(c->w, f, args, el_site(c, at));
   Product p = {el_var(c, a), el_var(c, b), {0}, at};
@@ -299,7 +323,7 @@ static Node *el_list_append(Ctx *c, Node *a, Node *b, Span at) {
     f = ir_func(c->w, name, (IrType *[]){a->type, a->type}, 2, a->type);
     f->recursive = true;
     f->span = at;
-    StructFunc s = {a->type, name, f};
+    StructFunc s = {.type = a->type, .key = name, .func = f};
     vec_push(e->arena, e->struct_funcs, s);
     define_append(c, f, a->type, el_cons_tag(a->type));
   }
@@ -387,7 +411,7 @@ Node *el_binary(Ctx *c, BinOp op, Node *a, Node *b, IrType *result, Span at) {
   case BIN_DIV: return arithmetic(c, op, a, b, at);
   case BIN_REM: return remainder_of(c, a, b, at);
   case BIN_POW_INT: return power(c, a, b, at);
-  case BIN_POW: return ir_op2(c->w, OP_FPOW, a, b);
+  case BIN_POW: return float_op(c, OP_FPOW, a, b, at);
   case BIN_MATMUL: return matrix_product(c, a, b, at);
   case BIN_CONCAT: return concatenate(c, a, b, at);
   case BIN_CONS: return cons(c, a, b);

@@ -119,15 +119,17 @@ static void finish(Elab *e, const Def *d, Instance *in) {
   ir_func_finish(e->w, f, value);
 }
 
-static Instance *find_instance(const Instances *all, IrType **inst, int n) {
+static Instance *find_instance(const Instances *all, IrType **inst, int n, Trap traps) {
   for (int i = 0; i < all->len; i++)
-    if (!n || !memcmp(all->data[i]->inst, inst, sizeof *inst * (size_t)n)) return all->data[i];
+    if (all->data[i]->traps != traps) continue;
+    else if (!n || !memcmp(all->data[i]->inst, inst, sizeof *inst * (size_t)n)) return all->data[i];
   return NULL;
 }
 
 static Instance *add_instance(Elab *e, Instances *all, IrType **inst) {
   Instance *in = NEW(e->arena, Instance);
   in->inst = inst;
+  in->traps = e->w->traps;
   vec_push(e->arena, *all, in);
   return in;
 }
@@ -190,8 +192,11 @@ static Func *rule_func(Elab *e, Binding *b, const Subst *s, Item *rule, int n, S
   }
   Instance in = {0};
   int in_progress = 0;
+  char outer = e->rule;
   declare(e, &d, &in);
+  e->rule = rule->kind == I_PULLBACK ? '[' : ']';
   elaborate_instance(e, &d, &in, &in_progress, rule->span);
+  e->rule = outer;
   return in.func;
 }
 
@@ -224,6 +229,22 @@ static void report_no_primitive(Elab *e, const Binding *b) {
   if (e->diags) diag_error(e->diags, b->span, "unknown-primitive", "%s", prim_lacking(e, b));
 }
 
+/* Does it take numbers alone, and give one? */
+static bool is_of_numbers(const IrType *t) {
+  for (; t->kind == T_FUN; t = t->args[1])
+    if (!ir_is_number(t->args[0])) return false;
+  return ir_is_number(t);
+}
+
+/* Rules of the library's functions of numbers, and what they are made of, go through NaN on purpose (`_unless_lost`).
+ * They have no traps: what a rule yields is trapped (ad/rules.c, ad/calls.c). Returns World.traps as it was. */
+static Trap without_traps(Elab *e, const Binding *b, const IrType *type, bool rule) {
+  Trap was = e->w->traps;
+  bool library = b->module && b->module->library, inner = *b->name == '_' && b->kind != BIND_PRIM;
+  if (library && is_of_numbers(type) && (rule || inner)) e->w->traps = TRAP_NOTHING;
+  return was;
+}
+
 static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span use) {
   Def d = {.name = b->name, .span = b->span, .subst = s, .type = el_ir_type(e, s, b->type)};
   d.arity = binding_arity(b, d.type);
@@ -249,10 +270,14 @@ static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span u
     f->foreign.library = foreign_library(e, b->item);
     f->foreign.symbol = b->name;
   } else {
+    Trap traps = without_traps(e, b, d.type, false);
     elaborate_instance(e, &d, in, &el_info(e, b)->in_progress, use);
+    e->w->traps = traps;
   }
+  Trap traps = without_traps(e, b, d.type, true);
   if (b->pullback) f->pullback = rule_func(e, b, s, b->pullback, d.arity, use);
   if (b->tangent) f->tangent = rule_func(e, b, s, b->tangent, 2 * d.arity, use);
+  e->w->traps = traps;
   in->failed |= (b->pullback && !f->pullback) || (b->tangent && !f->tangent);
 }
 
@@ -265,7 +290,7 @@ static bool types_are_older(const World *w, IrType **inst, int n) {
 
 Instance *el_instance(Elab *e, Binding *b, IrType **inst, Span use) {
   Instances *all = &el_info(e, b)->instances;
-  Instance *in = find_instance(all, inst, b->nqvars);
+  Instance *in = find_instance(all, inst, b->nqvars, e->w->traps);
   if (in) {
     if (in->failed && e->diags) {
       diag_error(e->diags, use, "unusable", "`%s` can't be used: see the error in its definition", b->name);
@@ -278,7 +303,10 @@ Instance *el_instance(Elab *e, Binding *b, IrType **inst, Span use) {
   SAVE(e->arena, *el_info(e, b));
   in = add_instance(e, all, inst);
   e->functions_made += types_are_older(e->w, inst, b->nqvars);
+  char rule = e->rule;
+  e->rule = 0;
   define_top(e, b, s, in, use);
+  e->rule = rule;
   return in;
 }
 
@@ -297,7 +325,7 @@ static const Subst *local_subst(Ctx *c, LocalDef *d, IrType **inst) {
 }
 
 static Instance *local_instance(Ctx *c, LocalDef *l, IrType **inst, Span use) {
-  Instance *in = find_instance(&l->instances, inst, l->binding->nqvars);
+  Instance *in = find_instance(&l->instances, inst, l->binding->nqvars, c->w->traps);
   if (in) return in;
   in = add_instance(c->e, &l->instances, inst);
   Def d = {.outer = c,

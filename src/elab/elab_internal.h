@@ -46,6 +46,7 @@ typedef struct Instance {
   int arity;   /* without captures and token */
   bool effect; /* the last arrow has one: takes and returns a token */
   bool failed;
+  Trap traps; /* World.traps as it was made */
 } Instance;
 typedef Vec(Instance *) Instances;
 
@@ -72,6 +73,8 @@ typedef struct StructFunc {
   IrType *type;
   const void *key;
   Func *func;
+  Trap traps; /* World.traps as it was made */
+  Site site;  /* with traps: where it is used, for it fails there */
 } StructFunc;
 
 struct Elab {
@@ -83,6 +86,7 @@ struct Elab {
   Module *prelude;
   Diags *diags;
   bool failed;
+  char rule;          /* within a rule: its mark in the texts of traps (ir/traps.c); else 0 */
   int depth;          /* instances under way */
   int functions_made; /* see elab_functions_made */
   uintptr_t stack_base;
@@ -285,7 +289,12 @@ Node *el_leafwise(Ctx *c, StructKind kind, BinOp op, unsigned target, Node *a, N
 Node *el_inner(Ctx *c, Node *a, Node *b, Span at);
 Node *el_floats(Ctx *c, Node *a, Span at);
 Node *el_with_floats(Ctx *c, Node *a, Node *floats, Span at);
-Node *el_scalar_op(Ctx *c, BinOp op, Node *a, Node *b, Span at); /* + - * / on two ints or two floats */
+/* y, what a scalar operation makes of xs, with a trap if the program wants traps (World.traps). */
+Node *el_trapped(Ctx *c, Op op, Node *y, Node **xs, int n, Span at);
+bool el_sums_in_order(const Ctx *c); /* are terms added one after the other, rather than to an accumulator? */
+Node *el_add_term(Ctx *c, Node *sum, Node *x, Span at);
+Node *el_add_product(Ctx *c, Node *sum, Node *x, Node *y, Span at); /* sum + x * y */
+Node *el_scalar_op(Ctx *c, BinOp op, Node *a, Node *b, Span at);    /* + - * / on two ints or two floats */
 
 /* ---- elab_prims.c --------------------------------------------------------------------------- */
 typedef struct PrimCall {

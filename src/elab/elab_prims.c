@@ -268,11 +268,11 @@ static Node *do_with_floats(PrimCall *p) { return el_with_floats(p->c, p->args[0
 
 static Node *do_op(PrimCall *p) {
   Op op = (Op)p->prim->op;
-  switch (p->prim->arity) {
-  case 1: return ir_op1(p->c->w, op, p->args[0]);
-  case 2: return ir_op2(p->c->w, op, p->args[0], p->args[1]);
-  default: return ir_op3(p->c->w, op, p->args[0], p->args[1], p->args[2]);
-  }
+  int n = p->prim->arity;
+  Node **x = p->args, *y = n == 1   ? ir_op1(p->c->w, op, x[0])
+                           : n == 2 ? ir_op2(p->c->w, op, x[0], x[1])
+                                    : ir_op3(p->c->w, op, x[0], x[1], x[2]);
+  return el_trapped(p->c, op, y, x, n, p->at);
 }
 
 static Node *do_rt(PrimCall *p) {

@@ -70,7 +70,10 @@ static void make_rule(Elab *e, Op op) {
   IrType **inst = NEW_ARRAY(e->arena, IrType *, b->nqvars + 1);
   for (int i = 0; i < b->nqvars; i++) inst[i] = e->t_float; /* as an effect: none */
   const Entry saved = el_enter(e, NULL);
+  Trap traps = e->w->traps;
+  e->w->traps = TRAP_NOTHING;
   Func *f = el_instance(e, b, inst, b->span)->func;
+  e->w->traps = traps;
   if (el_leave(e, saved) && f->pullback) e->rules[op] = f;
 }
 

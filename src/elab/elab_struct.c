@@ -37,8 +37,6 @@ static Node *read_leaf(Ctx *c, Node *from, Node **state) {
   return x;
 }
 
-static Op add_op(const Ctx *c) { return c->w->strict ? OP_FADD : OP_CADD; }
-
 static Node *leaf(Ctx *c, const Walk *w, Node *a, Node *b, Node **state) {
   bool is_float = a->type->kind == T_FLOAT;
   Node *extra = w->extra.node ? el_read(c, &w->extra) : NULL;
@@ -49,7 +47,7 @@ static Node *leaf(Ctx *c, const Walk *w, Node *a, Node *b, Node **state) {
   case SK_ZEROS: return is_float ? ir_float(c->w, 0) : ir_int(c->w, 0);
   case SK_MAP: return el_apply_value(c, extra, a, w->at);
   case SK_MAP2: return el_apply_value(c, el_apply_value(c, extra, a, w->at), b, w->at);
-  case SK_INNER: state[0] = ir_op2(c->w, add_op(c), state[0], ir_op2(c->w, OP_FMUL, a, b)); return a;
+  case SK_INNER: state[0] = el_add_product(c, state[0], a, b, w->at); return a;
   case SK_COUNT: state[0] = ir_op2(c->w, OP_IADD, state[0], ir_int(c->w, 1)); return a;
   case SK_WRITE: return write_leaf(c, a, state);
   case SK_READ: return read_leaf(c, extra, state);
@@ -105,14 +103,14 @@ static Node *walk_array(Ctx *c, const Walk *w, Node *a, Node *b, Node **state) {
   LoopSpec s = {.n = n,
                 .state = inner,
                 .nstate = w->nstate,
-                .naccs = c->w->strict ? 0 : w->naccs,
+                .naccs = el_sums_in_order(c) ? 0 : w->naccs,
                 .elem = w->rebuilds ? a->type->args[0] : NULL,
                 .body = row,
                 .user = &r,
                 .at = w->at};
   Node *built = el_loop(c, &s);
   for (int k = 0; k < w->nstate; k++)
-    state[k] = w->kind == SK_INNER ? ir_op2(c->w, add_op(c), state[k], inner[k]) : inner[k];
+    state[k] = w->kind == SK_INNER ? el_add_term(c, state[k], inner[k], w->at) : inner[k];
   return w->rebuilds ? built : a;
 }
 
@@ -273,9 +271,10 @@ static void define_walk(Ctx *outer, const Walk *w, Func *f, bool has_b) {
 static Func *walk_func(Ctx *c, const Walk *w, IrType *t, bool has_b) {
   Elab *e = c->e;
   const void *key = walk_key(e, w);
+  Site site = c->w->traps ? el_site(c, w->at) : 0;
   for (int i = 0; i < e->struct_funcs.len; i++) {
     StructFunc *s = &e->struct_funcs.data[i];
-    if (s->type == t && s->key == key) return s->func;
+    if (s->type == t && s->key == key && s->traps == c->w->traps && s->site == site) return s->func;
   }
   IrType *params[3 + MAX_STATE];
   int n = 0;
@@ -286,7 +285,7 @@ static Func *walk_func(Ctx *c, const Walk *w, IrType *t, bool has_b) {
   Func *f = ir_func(c->w, t->name, params, n, pack_type(c, w, t));
   f->recursive = true;
   f->span = w->at;
-  StructFunc s = {t, key, f};
+  StructFunc s = {t, key, f, c->w->traps, site};
   vec_push(e->arena, e->struct_funcs, s);
   define_walk(c, w, f, has_b);
   return f;
@@ -311,7 +310,7 @@ static Node *walk_variant(Ctx *c, const Walk *w, Node *a, Node *b, Node **state)
   }
   Node *built = unpack(c, w, all, a, inner);
   for (int k = 0; k < w->nstate; k++)
-    state[k] = w->kind == SK_INNER ? ir_op2(c->w, add_op(c), state[k], inner[k]) : inner[k];
+    state[k] = w->kind == SK_INNER ? el_add_term(c, state[k], inner[k], w->at) : inner[k];
   return built;
 }
 

@@ -3,6 +3,7 @@
  * works on the registers of the current frame and gives a status; the dispatch loop does the rest. None of them
  * changes a register when it fails. */
 #include "eval/eval_internal.h"
+#include <math.h>
 #include <string.h>
 
 enum { MAX_DIMS = 4 * LIMIT_RANK, FEW = 32 };
@@ -50,6 +51,26 @@ SLOW(CHECK_ROW) {
 SLOW(CHECK_NONZERO) { return r[in->a].i ? 0 : rt_fail_nonzero(rt, mod_site(m, in->site)); }
 SLOW(CHECK_DEPTH) { return r[in->a].i <= r[in->b].i ? 0 : rt_fail_depth(rt, r[in->b].i, mod_site(m, in->site)); }
 SLOW(CHECK_NAT) { return r[in->a].i >= 0 ? 0 : rt_fail_nat(rt, r[in->a].i, in->imm.text, mod_site(m, in->site)); }
+/* What stands in the registers of a trap: of more operands the first ones. */
+static int trap_args(const LInstr *in, const Slot *r, Slot out[FEW]) {
+  int n = in->nargs < FEW ? in->nargs : FEW;
+  gather(in->args, n, r, out);
+  return n;
+}
+
+SLOW(TRAP_NAN) {
+  Slot args[FEW];
+  if (!isnan(r[in->args[0]].f)) return 0;
+  int n = trap_args(in, r, args);
+  return rt_trap_nan(rt, in->imm.text, args, n, mod_site(m, in->site));
+}
+
+SLOW(TRAP_INF) {
+  Slot args[FEW];
+  if (isfinite(r[in->args[0]].f)) return 0;
+  int n = trap_args(in, r, args);
+  return rt_trap_inf(rt, in->imm.text, args, n, mod_site(m, in->site));
+}
 SLOW(ASSERT) { return r[in->a].i ? 0 : rt_fail_user(rt, r[in->b].p, ERR_ASSERT, mod_site(m, in->site)); }
 SLOW(FAIL) { return rt_fail_user(rt, r[in->a].p, (int32_t)in->imm.i, mod_site(m, in->site)); }
 

@@ -18,7 +18,8 @@ static bool is_whole(const Node *x) { return x->type->kind == T_INT || x->type->
 static bool is_plain(const Node *n) {
   if (op_flags[n->op] & OPF_V) return false;
   if (op_flags[n->op] & OPF_S) return true;
-  return n->op == OP_TUPLE || n->op == OP_GET || n->op == OP_STOP || n->op == OP_AFTER || n->op == OP_CADD;
+  return n->op == OP_TUPLE || n->op == OP_GET || n->op == OP_STOP || n->op == OP_AFTER || n->op == OP_CADD ||
+         ir_is_trap(n);
 }
 
 /* Which parameters of g are decisive, if its result is (`whole`) or isn't. */

@@ -113,6 +113,26 @@ Node *ir_assert(World *w, Node *cond, Node *message, Site site) {
       &(Node){.op = OP_CHECK, .type = ir_type(w, T_UNIT), .ops = (Node *[]){cond, message}, .nops = 2, .site = site});
 }
 
+/* Is the number what this trap is for? */
+static bool is_bad(Op trap, double x) { return trap == OP_TRAP_NAN ? isnan(x) : !isfinite(x); }
+
+/* Is the trap dropped, ops being its operands: see below. */
+static bool is_dropped(Op op, Node **ops, int n, Site site) {
+  const Node *y = ops[0];
+  if ((y->op == OP_FLOAT && !is_bad(op, y->attr.f)) || (ir_is_trap(y) && y->site == site)) return true;
+  for (int k = 1; k < n; k++)
+    if (ops[k] == y || (ops[k]->op == OP_FLOAT && isnan(ops[k]->attr.f))) return true;
+  return false;
+}
+
+/* The trap is dropped where y is a constant without need of it, or trapped or an operand, or where an operand is NaN.
+ * The operation's value is waited for nevertheless. */
+Node *ir_trap(World *w, Op op, Sym text, Node **ops, int n, Site site) {
+  if (is_dropped(op, ops, n, site)) return strchr("{}", *text) ? ir_op2(w, OP_AFTER, ops[0], ops[n - 1]) : ops[0];
+  return ir_intern(
+      w, &(Node){.op = (uint16_t)op, .type = ops[0]->type, .ops = ops, .nops = n, .site = site, .attr.text = text});
+}
+
 Node *ir_fail(World *w, FailKind kind, IrType *t, Node *message, Site site) {
   return ir_intern(w, &(Node){.op = OP_FAIL, .type = t, .ops = &message, .nops = 1, .site = site, .attr.i = kind});
 }
@@ -691,6 +711,8 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
 #include "ir/check_cases.h"
     return make_check(w, (Op)old->op, ops[0], n > 1 ? ops[1] : NULL, n > 2 ? ops[2] : NULL, old->attr.text, old->site);
   case OP_CHECK: return ir_assert(w, ops[0], ops[1], old->site);
+  case OP_TRAP_NAN:
+  case OP_TRAP_INF: return ir_trap(w, (Op)old->op, old->attr.text, ops, n, old->site);
   case OP_FAIL: return ir_fail(w, (FailKind)old->attr.i, old->type, ops[0], old->site);
   case OP_ARRAY: return ir_array(w, old->type->args[0], ops, n, old->site);
   case OP_LEN: return ir_len(w, ops[0], (int)old->attr.i);

@@ -339,6 +339,8 @@ typedef struct GlobalInfo {
   IrType *type;
   int64_t *facts; /* globals.c; NULL: none */
 } GlobalInfo;
+/* Which floats end the program where an operation makes them: see traps.c. */
+typedef enum Trap { TRAP_NOTHING, TRAP_NANS, TRAP_INFINITIES } Trap;
 struct World {
   Arena *arena;
   Arena *temp;              /* what passes need while they run: the compilation's */
@@ -347,6 +349,7 @@ struct World {
   const bool strict;    /* strict floating point: AD's sums aren't collected either */
   const bool contract;  /* products and sums may be one operation, and the CPU has it */
   Functions *functions; /* by which constants are folded; NULL: the C library's */
+  Trap traps;           /* what elaboration traps; constant in an entry */
   bool asserts_proofs;  /* each check that a pass removes as proved leaves an assertion: in builds for testing */
   Vec(SiteInfo) sites;
   Vec(GlobalInfo) globals;
@@ -401,6 +404,12 @@ Node *ir_op3(World *w, Op op, Node *a, Node *b, Node *c);
 /* CHECK_INDEX, _SLICE, _SIZE, _NONZERO, _DEPTH, _NAT; b, c NULL where unused */
 Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site);
 Node *ir_check_nat(World *w, Node *n, Sym what, Site site);
+/* traps.c. y, what `op` makes of the n numbers xs, trapped as w->traps says; `text` as there. */
+Node *ir_trapped(World *w, Op op, const char *text, Node *y, Node **xs, int n, Site site);
+Node *ir_trap(World *w, Op op, Sym text, Node **ops, int n, Site site); /* op: TRAP_NAN or TRAP_INF */
+/* Can the trap's operation yield what it traps? If not, the trap is there for derivatives alone. */
+bool ir_trap_is_needed(const Node *n);
+static inline bool ir_is_trap(const Node *n) { return n->op == OP_TRAP_NAN || n->op == OP_TRAP_INF; }
 Node *ir_assert(World *w, Node *cond, Node *message, Site site); /* CHECK: unit; use with AFTER */
 Node *ir_same_key(World *w, Node *a, Node *b, Site site);        /* unit; fails if the keys differ. Use with AFTER */
 /* The message for a, of constructor k, and b, of another one, whose keys ought to be the same; NULL: there are none. */

@@ -171,6 +171,13 @@ static const char *verify_select(const Node *n) {
   return n->ops[1]->type == n->type && n->ops[2]->type == n->type ? NULL : "choice between two types";
 }
 
+static const char *verify_trap(const Node *n) {
+  if (!n->nops || !n->attr.text) return "a trap of nothing";
+  for (int k = 0; k < n->nops; k++)
+    if (n->ops[k]->type->kind != T_FLOAT) return "a trap of what is no float";
+  return NULL;
+}
+
 static const char *verify_node(World *w, const Graph *g, const Node *n) {
   const char *unfit = verify_signature(n);
   if (unfit) return unfit;
@@ -211,6 +218,8 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
 #include "ir/check_cases.h"
   case OP_CHECK:
   case OP_FAIL: return NULL;
+  case OP_TRAP_NAN:
+  case OP_TRAP_INF: return verify_trap(n);
   case OP_VJP:
   case OP_JVP:
   case OP_CHECKPOINT: return n->nops > 1 && n->ops[0]->type->kind == T_FUN ? NULL : "a derivative of no function";

@@ -74,6 +74,23 @@ static void emit_check_nat(Fn *k, const LInstr *i) {
   emit_check(k, i, compare(e, GC_GE, a, k_i64(e, 0)), raising);
 }
 
+/* Is the number finite, or at least no NaN? The runtime looks at the operands of one that isn't. */
+static void emit_trap(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  bool nan = i->op == LOP_TRAP_NAN;
+  Rv *y = reg(k, i->args[0]), *zero = k_f64(e, 0);
+  Rv *good = nan ? compare(e, GC_EQ, y, y) : compare(e, GC_EQ, binary(e, GB_MINUS, e->t_f64, y, y), zero);
+  Block *slow = branch_unless(k, good), *on = k->cur;
+  k->cur = slow;
+  Rv *text = cast(e, e->g->context_new_string_literal(e->ctx, i->imm.text), e->t_ptr);
+  Rv *rt = load_rt(e, k->mod), *args = pass_slots(k, i->args, i->nargs), *n = k_i32(e, i->nargs);
+  Rv *status = nan ? CALL_TABLE(e, k->mod, rt_trap_nan, rt, text, args, n, k_site(k, i->site))
+                   : CALL_TABLE(e, k->mod, rt_trap_inf, rt, text, args, n, k_site(k, i->site));
+  check_status(k, i, status, false);
+  e->g->block_end_with_jump(k->cur, NULL, on);
+  k->cur = on;
+}
+
 static void emit_assert(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *kind = k_i32(e, ERR_ASSERT);
@@ -432,6 +449,8 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_CHECK_NONZERO: emit_check_nonzero(k, i); break;
   case LOP_CHECK_DEPTH: emit_check_depth(k, i); break;
   case LOP_CHECK_NAT: emit_check_nat(k, i); break;
+  case LOP_TRAP_NAN:
+  case LOP_TRAP_INF: emit_trap(k, i); break;
   case LOP_ASSERT: emit_assert(k, i); break;
   case LOP_FAIL: emit_fail(k, i); break;
   case LOP_CALL: emit_call(k, i); break;

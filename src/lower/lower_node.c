@@ -316,6 +316,17 @@ static Row lower_assertion(Frame *fr, Node *x) {
   return (Row){NULL, 0};
 }
 
+static Row lower_trap(Frame *fr, Node *x) {
+  Row row = frame_row(fr, x->ops[0]);
+  if (!ir_trap_is_needed(x)) return row;
+  Row all = operand_regs(fr, x, 0);
+  LInstr *in = fn_emit(fr->fn, x->op == OP_TRAP_NAN ? LOP_TRAP_NAN : LOP_TRAP_INF, -1, -1, -1, -1);
+  in->imm.text = x->attr.text;
+  in->site = x->site;
+  fn_args(fr->fn, all.r, all.n);
+  return row;
+}
+
 /* Passes have left something that only they can take away. */
 static Row lower_nothing(Frame *fr, const Node *x) {
   lower_error(fr->fn->m, "no lowering of %s", op_names[x->op]);
@@ -368,6 +379,8 @@ static Row lower_any(Frame *fr, Node *x) {
 #include "ir/ops.def"
 #undef OP
   case OP_CHECK: return lower_assertion(fr, x);
+  case OP_TRAP_NAN:
+  case OP_TRAP_INF: return lower_trap(fr, x);
   case OP_FAIL: return lower_fail(fr, x);
   case OP_ARRAY: return lower_array(fr, x);
   case OP_INDEX: return lower_index(fr, x);

@@ -2,7 +2,7 @@
 /* `attempt`: calls a function and makes a value of how that ends. An error is only what it was raised as until then, a
  * site and a message; so what becomes an Error costs no more than its two strings, of which the place is kept by who
  * knows sources (Rt.place). Interrupts, limits, `exit` and output that isn't taken pass through; so does a rule that is
- * missing, which is an error of a derivative alone. */
+ * missing, which is an error of a derivative alone, and what a trap found. */
 #include "runtime/pool.h"
 #include "runtime/runtime_internal.h"
 
@@ -17,6 +17,8 @@ static bool passes_through(ErrorKind kind) {
   case ERR_EFFECT:
   case ERR_OUTPUT:
   case ERR_OUTPUT_LIMIT:
+  case ERR_NAN:
+  case ERR_INFINITY:
   case ERR_STOPPED:
   case ERR_ELSEWHERE:
   case ERR_EXIT: return true;

@@ -153,7 +153,8 @@ typedef enum ErrorKind {
   ERR_STACK, ERR_MEMORY, ERR_INTERRUPT, ERR_TIME, ERR_IO, ERR_FORMAT, ERR_TEXT, ERR_CSV, ERR_REGEX, ERR_REGEX_LIMIT, ERR_FOREIGN, ERR_HOST, ERR_RULE, ERR_EFFECT,
   ERR_OUTPUT, ERR_DENIED, ERR_EXIT, /* the host takes no more; the program ended itself: no error to anybody */
   ERR_STOPPED, ERR_ELSEWHERE, /* nobody sees them: an arm before this one failed; only the VM's own thread can do it */
-  ERR_OUTPUT_LIMIT /* more than a call may write */
+  ERR_OUTPUT_LIMIT, /* more than a call may write */
+  ERR_NAN, ERR_INFINITY /* where the program is to end there */
   /* clang-format on */
 } ErrorKind;
 typedef struct RtError {
@@ -559,6 +560,10 @@ Status rt_fail_index(Rt *rt, int64_t i, int64_t n, uint32_t site);
 Status rt_fail_slice(Rt *rt, int64_t lo, int64_t hi, int64_t n, uint32_t site);
 Status rt_fail_size(Rt *rt, int64_t n, int64_t m, uint32_t site);
 Status rt_fail_nonzero(Rt *rt, uint32_t site);
+/* The end of a program where an operation makes a NaN, or an infinity too: args[0] of the n - 1 others. 0 where one of
+ * these isn't finite or, for a NaN, is NaN. text: which operation (ir/traps.c). */
+Status rt_trap_nan(Rt *rt, const char *text, const Slot *args, int32_t n, uint32_t site);
+Status rt_trap_inf(Rt *rt, const char *text, const Slot *args, int32_t n, uint32_t site);
 Status rt_fail_nat(Rt *rt, int64_t n, const char *what, uint32_t site);
 Status rt_fail_irregular(Rt *rt, int64_t first, int64_t other, uint32_t site);
 Status rt_fail_user(Rt *rt, Obj *message, int32_t kind /* ErrorKind; machine code passes it */, uint32_t site);

@@ -218,6 +218,9 @@ static void test_types(void) {
   CHECK(CALL(vm, atled_set_jit(vm, (AtledJit)-1)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_set_jit(vm, (AtledJit)3)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_set_jit(vm, ATLED_JIT_OFF)) == ATLED_OK);
+  CHECK(CALL(vm, atled_set_trap(vm, (AtledTrap)-1)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_set_trap(vm, (AtledTrap)3)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_set_trap(vm, ATLED_TRAP_NOTHING)) == ATLED_OK);
   atled_free(vm);
 }
 
@@ -695,6 +698,7 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_test(vm, "a", "1", NULL, NULL));
   REFUSED(atled_bench(vm, "a", "1", NULL, NULL));
   REFUSED(atled_set_jit(vm, ATLED_JIT_OFF));
+  REFUSED(atled_set_trap(vm, ATLED_TRAP_NAN));
   REFUSED(atled_set_colour(vm, true));
   REFUSED(atled_about(vm, "map", &about));
   REFUSED(atled_search(vm, "map", &names, &count));

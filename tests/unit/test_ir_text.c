@@ -84,15 +84,16 @@ static const char everything[] = "graph all(p0 : float[], p1 : int, p2 : (int ->
                                  "  %4 : (float * float[] * int) = loop accs 1 sliced 1 stacked 1 %3 -0.0 p0 0.1 @2\n"
                                  "    graph body(p0 : int, p1 : float, p2 : float, p3 : float)\n"
                                  "      %1 : float = * p2 p3\n"
-                                 "      %2 : float = +. p1 %1\n"
-                                 "      %3 : (float * float) = tuple %2 nan:7ff8000000000001\n"
-                                 "      return %3\n"
+                                 "      %2 : float = trap_nan \"*\" %1 p2 p3 @3\n"
+                                 "      %3 : float = +. p1 %2\n"
+                                 "      %4 : (float * float) = tuple %3 nan:7ff8000000000001\n"
+                                 "      return %4\n"
                                  "  %5 : float = get 0 %4\n"
                                  "  %6 : float = switch %2 %5\n"
                                  "    graph (p0 : float)\n"
                                  "      return p0\n"
                                  "    graph \"+\"(p0 : float)\n"
-                                 "      %1 : float = fail match \"no case\" @3\n"
+                                 "      %1 : float = fail match \"no case\" @4\n"
                                  "      return %1\n"
                                  "  %7 : {b : bool, \"int\" : {x : float bag}} = global \"a global\"\n"
                                  "  %8 : string = rt show <{b : bool, \"int\" : {x : float bag}}> %7\n"
@@ -118,7 +119,8 @@ static const char everything[] = "graph all(p0 : float[], p1 : int, p2 : (int ->
                                  "type tree list~2 = Other\n"
                                  "site 1 = 1:7-9 in all definition 1\n"
                                  "site 2 = 2:100-200 definition 2 from @1\n"
-                                 "site 3 = 1:0-4 in \"+\"\n";
+                                 "site 3 = 1:0-4 in \"+\"\n"
+                                 "site 4 = 1:0-5 in \"+\"\n";
 
 static void test_everything(void) {
   Reading *r = read_text(everything);
@@ -184,6 +186,8 @@ static void test_wrong_texts(void) {
       {HEAD "  %1 : int = check_nat \"n p0\n" END, "line 2:24: a text without end"},
       {HEAD "  %1 : int = rt no_such p0\n" END, "line 2:17: no such primitive"},
       {HEAD "  %1 : float = +i p0 1\n  return %1\n", "node +i: its value has another type"},
+      {HEAD "  %1 : float = trap_nan \"/\"\n  return %1\n", "node trap_nan: a trap of nothing"},
+      {HEAD "  %1 : float = trap_inf \"/\" 0.5 p0\n  return %1\n", "node trap_inf: a trap of what is no float"},
       {HEAD "  %1 : (int * int) = loop carried 1 p0 p0\n  return %1\n", "node loop: another number of nested graphs"},
       {HEAD "  %1 : int = get 1 p0\n  return %1\n", "node get: get of no tuple"},
       {HEAD "  %1 : int = switch p0 p0\n    graph (p0 : float)\n      return 1\n  return %1\n",

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Traps: nodes that end the program where an operation makes a NaN (TRAP_NAN), or an infinity too (TRAP_INF), of
+ * operands that are none. Elaboration wraps each float operation in one if World.traps says so; without that there is
+ * no such node, and no other part of the compiler behaves differently.
+ *
+ *   x / y   →   trap_nan "/" (/ x y) x y @site
+ *
+ * A trap yields its first operand. It may fail and has a place, so no pass merges it with one of another place, or
+ * computes it where the program wouldn't. Differentiation is the identity on it, and wraps what the rule of the
+ * operation yields (ad/rules.c):
+ *
+ *   "/"    operands x, y               the operation itself
+ *   "</"   operands x, y, cotangent    its derivative in reverse mode
+ *   ">/"   operands x, y, tangents     its derivative in forward mode: as many tangents as operands
+ *   "{/" and "}/"                      the same, with the operation's value as the last operand
+ *   "[/"   operands x, y               the operation itself, in a pullback that the program has as a rule
+ *   "]/"   operands x, y               ... in a tangent
+ *
+ * runtime/trapped.c makes the message of these texts. */
+#include "ir/ir_internal.h"
+#include <string.h>
+
+/* Operations that yield neither NaN nor infinity of operands without, and whose derivatives are 0 or the cotangent. */
+static bool is_harmless(Op op) {
+  switch (op) {
+  case OP_FNEG:
+  case OP_FMIN:
+  case OP_FMAX:
+  case OP_SIGN:
+  case OP_FLOOR:
+  case OP_CEIL:
+  case OP_ROUND:
+  case OP_TRUNC:
+  case OP_FLOAT_OF_INT: return true;
+  default: return false;
+  }
+}
+
+/* Can it yield NaN of operands that aren't? */
+static bool makes_nan(Op op) {
+  switch (op) {
+  case OP_ABS:
+  case OP_CBRT:
+  case OP_EXP:
+  case OP_EXPM1:
+  case OP_ATAN:
+  case OP_ATAN2:
+  case OP_SINH:
+  case OP_COSH:
+  case OP_TANH:
+  case OP_ASINH:
+  case OP_HYPOT:
+  case OP_ERF:
+  case OP_ERFC: return false;
+  default: return !is_harmless(op);
+  }
+}
+
+/* Can it yield an infinity or NaN of finite operands? */
+static bool makes_infinity(Op op) {
+  return makes_nan(op) || op == OP_EXP || op == OP_EXPM1 || op == OP_SINH || op == OP_COSH || op == OP_HYPOT;
+}
+
+bool ir_trap_is_needed(const Node *n) {
+  Op op = (Op)n->ops[0]->op;
+  if (strcmp(n->attr.text, op_names[op]) != 0) return true;
+  return n->op == OP_TRAP_NAN ? makes_nan(op) : makes_infinity(op);
+}
+
+Node *ir_trapped(World *w, Op op, const char *text, Node *y, Node **xs, int n, Site site) {
+  bool all = w->traps == TRAP_INFINITIES;
+  if (w->traps == TRAP_NOTHING || y->type->kind != T_FLOAT || is_harmless(op)) return y;
+  Node **ops = NEW_ARRAY(w->arena, Node *, n + 1);
+  ops[0] = y;
+  for (int k = 0; k < n; k++) {
+    if (xs[k]->type->kind != T_FLOAT && xs[k]->type->kind != T_INT) return y;
+    ops[1 + k] = xs[k]->type->kind == T_INT ? ir_op1(w, OP_FLOAT_OF_INT, xs[k]) : xs[k];
+  }
+  return ir_trap(w, all ? OP_TRAP_INF : OP_TRAP_NAN, sym_of(w->syms, text), ops, n + 1, site);
+}

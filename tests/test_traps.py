@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What `--trap-nan` finds: tests/traps/nan.atl says where each of its tests stops, and for what operation. The evaluator
+and machine code must say the same. Tests whose name begins with "-" pass.
+
+usage: test_traps.py ATLED FILE"""
+import re
+import subprocess
+import sys
+
+MARK = re.compile(r"# (\d+): (value|backward|tangent) (\S+)")
+ERROR = re.compile(r"(the derivative of )?`(\S+)` of .* yields NaN(.*)")
+
+
+def wanted(path):
+    """number of a test -> (line, direction, operation)"""
+    marks = {}
+    for number, line in enumerate(open(path, encoding="utf-8"), 1):
+        for test, direction, operation in MARK.findall(line):
+            marks[test] = (number, direction, operation)
+    return marks
+
+
+def found(text, path):
+    """The same of a report of `atled test`; and the names of the tests that failed otherwise."""
+    stops, others = {}, []
+    for name, message in re.findall(r'^FAILED \S+: "([^"]*)": (.*)$', text, re.M):
+        place = re.match(re.escape(path) + r":(\d+):\d+: error: (.*)", message)
+        error = place and ERROR.match(place[2])
+        if not error:
+            others.append(f"{name}: {message}")
+            continue
+        direction = "backward" if "backward" in error[3] else "tangent" if "forward" in error[3] else "value"
+        stops[name.split()[0]] = (int(place[1]), direction, error[2])
+    return stops, others
+
+
+def main():
+    atled, path = sys.argv[1:]
+    marks, texts, wrong = wanted(path), [], []
+    for jit in "off", "always":
+        run = subprocess.run([atled, "test", "--trap-nan", f"--jit={jit}", path], capture_output=True, text=True, timeout=300)
+        texts.append(run.stdout + run.stderr)
+        stops, others = found(texts[-1], path)
+        wrong += [f"{jit}: {o}" for o in others]
+        for test in sorted(marks.keys() | stops.keys(), key=lambda t: (len(t), t)):
+            if marks.get(test) != stops.get(test):
+                wrong.append(f"{jit}: test {test}: wanted {marks.get(test)}, found {stops.get(test)}")
+    if texts[0] != texts[1]:
+        wrong.append("the evaluator and machine code report differently")
+    print("\n".join(wrong) or f"{len(marks)} tests stop where they should")
+    sys.exit(bool(wrong))
+
+
+main()
