@@ -62,3 +62,16 @@ void command_trap(Session *s, const char *rest) {
   else if (trap < 0) printf("`:trap` takes off, nan or inf, not `%s`\n", rest);
   else atled_set_trap(s->host.vm, s->trap = (AtledTrap)trap);
 }
+
+/* `f x` are the last arguments of the library's function: so a partial application stands in parentheses. */
+void command_check(Session *s, const char *rest) {
+  char *source;
+  AtledVM *vm = s->host.vm;
+  if (!*rest) printf("a function and its argument are missing: `:check F X`\n");
+  if (!*rest || asprintf(&source, "print (Test.report %s)", rest) < 0) return;
+  interrupt_target(vm);
+  AtledStatus status = atled_eval(vm, "<check>", source);
+  interrupt_target(NULL);
+  if (status != ATLED_OK) session_show(s, status);
+  free(source);
+}
