@@ -928,6 +928,13 @@ typedef struct AtledPass {
 /* Run `index`, from 0, in their order. vm may be NULL: without times. False after the last one. [read] */
 ATLED_API bool atled_pass_sized(const AtledVM *vm, int index, AtledPass *out, size_t size);
 #define atled_pass(vm, index, out) atled_pass_sized(vm, index, out, sizeof(AtledPass))
+typedef enum AtledStudy {
+  ATLED_STUDY_WHY /* "f x": by which paths the floats of x reach f x, and what cuts these off from the derivative */
+} AtledStudy;
+/* What is to be said of a derivative, as text for a person. The expression is a function and its argument, as they
+ * stand behind `vjp`; nothing is run. ATLED_BAD_ARGUMENT: there is no such study, or which function it is is only known
+ * when the program runs. [call] */
+ATLED_API AtledStatus atled_study(AtledVM *vm, AtledStudy study, const char *expression, const char **text);
 /* The type of an expression, without running it. [call] */
 ATLED_API AtledStatus atled_type(AtledVM *vm, const char *expression, const char **text);
 /* The documentation of a name: its type and the comment above its definition. [call] */

@@ -63,6 +63,17 @@ void command_trap(Session *s, const char *rest) {
   else atled_set_trap(s->host.vm, s->trap = (AtledTrap)trap);
 }
 
+void command_why(Session *s, const char *rest) {
+  const char *text;
+  if (!*rest) {
+    printf("a function and its argument are missing: `:why F X`\n");
+    return;
+  }
+  AtledStatus status = atled_study(s->host.vm, ATLED_STUDY_WHY, rest, &text);
+  if (status == ATLED_OK) fputs(text, stdout);
+  else session_show(s, status);
+}
+
 /* `f x` are the last arguments of the library's function: so a partial application stands in parentheses. */
 void command_check(Session *s, const char *rest) {
   char *source;

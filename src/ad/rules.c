@@ -351,6 +351,7 @@ static Node *rule(Diff *r, int at, Node *d) {
   case OP_GLOBAL:
   case OP_GRAPH_ID:
   case OP_STOP:
+  case OP_MARK:
   case OP_ZEROS:
   case OP_CHECK:
   case OP_FAIL:

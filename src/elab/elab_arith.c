@@ -23,6 +23,11 @@ Node *el_trapped(Ctx *c, Op op, Node *y, Node **xs, int n, Span at) {
   return meant && ir_site_info(c->w, site)->library ? y : ir_trapped(c->w, op, text, y, xs, n, site);
 }
 
+Node *el_cut(Ctx *c, const char *what, Node *x, Span at) {
+  if (c->w->traps != TRAP_CUTS || !(el_leaves(c->e, x->type) & LEAF_FLOAT)) return x;
+  return ir_mark(c->w, what, x, el_site(c, at));
+}
+
 /* An operation on two floats, or on a float and an int. */
 static Node *float_op(Ctx *c, Op op, Node *a, Node *b, Span at) {
   return el_trapped(c, op, ir_op2(c->w, op, a, b), (Node *[]){a, b}, 2, at);
@@ -404,6 +409,7 @@ static Node *el_compose(Ctx *c, Node *f, Node *g, IrType *type, Span at) {
 }
 
 Node *el_binary(Ctx *c, BinOp op, Node *a, Node *b, IrType *result, Span at) {
+  if (result->kind == T_BOOL) a = el_cut(c, binop_text(op), a, at), b = el_cut(c, binop_text(op), b, at);
   switch (op) {
   case BIN_ADD:
   case BIN_SUB:

@@ -35,6 +35,7 @@ static Node *text_of_hole(Ctx *c, InterpPart *p) {
   Node *x = el_expr(c, p->hole);
   Span at = p->hole->span;
   IrType *s = c->e->t_string;
+  x = el_cut(c, "show", x, at);
   if (!p->format) return x->type == s ? x : el_rt(c, "display", s, x->type, &x, 1, at);
   x = el_behind(c, mark, x);
   Node *args[2] = {ir_string(c->w, p->format), x};

@@ -291,6 +291,8 @@ Node *el_floats(Ctx *c, Node *a, Span at);
 Node *el_with_floats(Ctx *c, Node *a, Node *floats, Span at);
 /* y, what a scalar operation makes of xs, with a trap if the program wants traps (World.traps). */
 Node *el_trapped(Ctx *c, Op op, Node *y, Node **xs, int n, Span at);
+/* x, marked as what `what` takes the derivative of, where a study asks for that (TRAP_CUTS). */
+Node *el_cut(Ctx *c, const char *what, Node *x, Span at);
 bool el_sums_in_order(const Ctx *c); /* are terms added one after the other, rather than to an accumulator? */
 Node *el_add_term(Ctx *c, Node *sum, Node *x, Span at);
 Node *el_add_product(Ctx *c, Node *sum, Node *x, Node *y, Span at); /* sum + x * y */

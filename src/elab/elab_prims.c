@@ -56,7 +56,7 @@ static Node *do_attempt(PrimCall *p) {
   return taken(p, f, ir_attempt(p->c->w, f, p->result, token_for(p, f), el_site(p->c, p->at)));
 }
 
-static Node *do_stop(PrimCall *p) { return ir_op1(p->c->w, OP_STOP, p->args[0]); }
+static Node *do_stop(PrimCall *p) { return ir_op1(p->c->w, OP_STOP, el_cut(p->c, "stop_gradient", p->args[0], p->at)); }
 
 static Node *do_fail(PrimCall *p) { return ir_fail(p->c->w, FAIL_USER, p->result, p->args[0], el_site(p->c, p->at)); }
 
@@ -190,7 +190,8 @@ static Node *do_float(PrimCall *p) {
 }
 
 static Node *do_int(PrimCall *p) {
-  return p->args[0]->type->kind == T_INT ? p->args[0] : ir_op1(p->c->w, OP_INT_OF_FLOAT, p->args[0]);
+  return p->args[0]->type->kind == T_INT ? p->args[0]
+                                         : ir_op1(p->c->w, OP_INT_OF_FLOAT, el_cut(p->c, "int", p->args[0], p->at));
 }
 
 static Node *do_abs(PrimCall *p) {
@@ -202,7 +203,7 @@ static Node *do_abs(PrimCall *p) {
 static Node *do_sign(PrimCall *p) {
   World *w = p->c->w;
   Node *x = p->args[0];
-  if (x->type->kind == T_FLOAT) return ir_op1(w, OP_SIGN, x);
+  if (x->type->kind == T_FLOAT) return ir_op1(w, OP_SIGN, el_cut(p->c, "sign", x, p->at));
   return ir_op2(w, OP_IMAX, ir_op2(w, OP_IMIN, x, ir_int(w, 1)), ir_int(w, -1));
 }
 
@@ -269,6 +270,8 @@ static Node *do_with_floats(PrimCall *p) { return el_with_floats(p->c, p->args[0
 static Node *do_op(PrimCall *p) {
   Op op = (Op)p->prim->op;
   int n = p->prim->arity;
+  bool step = op == OP_FLOOR || op == OP_CEIL || op == OP_ROUND || op == OP_TRUNC;
+  if (step) p->args[0] = el_cut(p->c, op_names[op], p->args[0], p->at);
   Node **x = p->args, *y = n == 1   ? ir_op1(p->c->w, op, x[0])
                            : n == 2 ? ir_op2(p->c->w, op, x[0], x[1])
                                     : ir_op3(p->c->w, op, x[0], x[1], x[2]);
@@ -281,6 +284,8 @@ static Node *do_rt(PrimCall *p) {
   int n = ir_rt_operands(rt);
   Node **args = NEW_ARRAY(c->e->arena, Node *, n + 1);
   memcpy(args, p->args, sizeof *args * (size_t)n);
+  bool derives = el_leaves(c->e, p->result) & LEAF_FLOAT;
+  for (int k = 0; k < n && !derives; k++) args[k] = el_cut(c, p->prim->name, args[k], p->at);
   if (rt->effect) args[n++] = el_token(c);
   IrType *type_arg = rt->typed ? args[0]->type : NULL;
   Node *x = ir_rt(c->w, rt, p->result, type_arg, args, n, el_site(c, p->at));

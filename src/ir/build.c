@@ -133,6 +133,13 @@ Node *ir_trap(World *w, Op op, Sym text, Node **ops, int n, Site site) {
       w, &(Node){.op = (uint16_t)op, .type = ops[0]->type, .ops = ops, .nops = n, .site = site, .attr.text = text});
 }
 
+Node *ir_mark(World *w, const char *what, Node *x, Site site) {
+  if (ir_is_constant(x)) return x;
+  return ir_intern(
+      w,
+      &(Node){.op = OP_MARK, .type = x->type, .ops = &x, .nops = 1, .site = site, .attr.text = sym_of(w->syms, what)});
+}
+
 Node *ir_fail(World *w, FailKind kind, IrType *t, Node *message, Site site) {
   return ir_intern(w, &(Node){.op = OP_FAIL, .type = t, .ops = &message, .nops = 1, .site = site, .attr.i = kind});
 }
@@ -711,6 +718,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
 #include "ir/check_cases.h"
     return make_check(w, (Op)old->op, ops[0], n > 1 ? ops[1] : NULL, n > 2 ? ops[2] : NULL, old->attr.text, old->site);
   case OP_CHECK: return ir_assert(w, ops[0], ops[1], old->site);
+  case OP_MARK: return ir_mark(w, old->attr.text, ops[0], old->site);
   case OP_TRAP_NAN:
   case OP_TRAP_INF: return ir_trap(w, (Op)old->op, old->attr.text, ops, n, old->site);
   case OP_FAIL: return ir_fail(w, (FailKind)old->attr.i, old->type, ops[0], old->site);

@@ -339,8 +339,9 @@ typedef struct GlobalInfo {
   IrType *type;
   int64_t *facts; /* globals.c; NULL: none */
 } GlobalInfo;
-/* Which floats end the program where an operation makes them: see traps.c. */
-typedef enum Trap { TRAP_NOTHING, TRAP_NANS, TRAP_INFINITIES } Trap;
+/* Which floats end the program where an operation makes them: see traps.c. TRAP_CUTS: none, but what cuts a value off
+ * from derivatives has a MARK, for facts/gradient_paths.c; such graphs are never lowered. */
+typedef enum Trap { TRAP_NOTHING, TRAP_NANS, TRAP_INFINITIES, TRAP_CUTS } Trap;
 struct World {
   Arena *arena;
   Arena *temp;              /* what passes need while they run: the compilation's */
@@ -406,6 +407,7 @@ Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site);
 Node *ir_check_nat(World *w, Node *n, Sym what, Site site);
 /* traps.c. y, what `op` makes of the n numbers xs, trapped as w->traps says; `text` as there. */
 Node *ir_trapped(World *w, Op op, const char *text, Node *y, Node **xs, int n, Site site);
+Node *ir_mark(World *w, const char *what, Node *x, Site site);
 Node *ir_trap(World *w, Op op, Sym text, Node **ops, int n, Site site); /* op: TRAP_NAN or TRAP_INF */
 /* Can the trap's operation yield what it traps? If not, the trap is there for derivatives alone. */
 bool ir_trap_is_needed(const Node *n);

@@ -252,6 +252,7 @@ static void print_attr(Text *t, const Node *n) {
   case OP_CHECK_NAT:
   case OP_TRAP_NAN:
   case OP_TRAP_INF:
+  case OP_MARK:
     if (n->attr.text) str_addc(out, ' '), print_text(n->attr.text, out);
     break;
   case OP_DATA: print_data(t, n); break;

@@ -417,6 +417,7 @@ static void attribute(Reader *r, Node *n) {
   case OP_CHECK_NAT:
   case OP_TRAP_NAN:
   case OP_TRAP_INF:
+  case OP_MARK:
     if (scan_next(s) == '"') n->attr.text = name(r).name;
     break;
   case OP_GLOBAL: n->attr.i = global(r, n->type); break;

@@ -205,6 +205,7 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
     return n->type == ir_dense_type(w, n->ops[0]->type) ? NULL : "it has another type than what it is filled to";
   case OP_CADD: return n->ops[0]->type == n->ops[1]->type && n->type == n->ops[0]->type ? NULL : "sum of two types";
   case OP_AFTER:
+  case OP_MARK:
   case OP_STOP: return n->type == n->ops[0]->type ? NULL : "its value has another type";
 #include "ir/leaf_cases.h"
     return n->op == OP_DATA ? verify_data(n) : NULL;

@@ -158,6 +158,7 @@ bool ir_site_is_identity(const Node *n) {
   case OP_JVP:
   case OP_CHECKPOINT: return false;
   case OP_APPLY:
+  case OP_MARK:
   case OP_CALL: return true;
   case OP_LOOP: return n->loop->has_cond;
   case OP_RT: return n->attr.rt->fails || n->attr.rt->effect;

@@ -69,7 +69,7 @@ bool ir_trap_is_needed(const Node *n) {
 
 Node *ir_trapped(World *w, Op op, const char *text, Node *y, Node **xs, int n, Site site) {
   bool all = w->traps == TRAP_INFINITIES;
-  if (w->traps == TRAP_NOTHING || y->type->kind != T_FLOAT || is_harmless(op)) return y;
+  if ((w->traps != TRAP_NANS && !all) || y->type->kind != T_FLOAT || is_harmless(op)) return y;
   Node **ops = NEW_ARRAY(w->arena, Node *, n + 1);
   ops[0] = y;
   for (int k = 0; k < n; k++) {

@@ -131,6 +131,7 @@ static void count_node(OpCounts *c, const Node *n) {
 #include "ir/check_cases.h"
   case OP_TRAP_NAN:
   case OP_TRAP_INF:
+  case OP_MARK:
   case OP_CHECK:
   case OP_AFTER:
   case OP_FAIL:
@@ -182,7 +183,7 @@ static uint64_t hash_graph(World *w, Graph *g, int depth) {
     else if (n->op == OP_CALL) h = hash_mix(h, hash_func(n->attr.func));
     else if (n->op == OP_RT) h = hash_mix(h, (uint64_t)ir_rt_id(n->attr.rt));
     else if (n->op == OP_DATA) h = hash_mix(h, n->attr.data->hash);
-    else if (n->op != OP_CHECK_NAT && !ir_is_trap(n)) h = hash_mix(h, (uint64_t)n->attr.i);
+    else if (n->op != OP_CHECK_NAT && !ir_is_trap(n) && n->op != OP_MARK) h = hash_mix(h, (uint64_t)n->attr.i);
     for (int k = 0; k < n->nops; k++) h = hash_mix(h, (uint64_t)*ops++);
     for (int k = 0; k < n->ngraphs; k++) h = hash_mix(h, hash_graph(w, n->graphs[k], depth + 1));
   }

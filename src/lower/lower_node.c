@@ -397,6 +397,7 @@ static Row lower_any(Frame *fr, Node *x) {
   case OP_SHIFT: return lower_shift(fr, x);
   case OP_FILL: return lower_fill(fr, x);
   case OP_BAG_RESHAPE: return lower_bag_reshape(fr, x);
+  case OP_MARK:      /* never lowered */
   case OP_FILL_LIKE: /* opt_fill_entries */
   case OP_VJP:       /* ad_expand */
   case OP_JVP: return lower_nothing(fr, x);

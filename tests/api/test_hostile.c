@@ -218,6 +218,13 @@ static void test_types(void) {
   CHECK(CALL(vm, atled_set_jit(vm, (AtledJit)-1)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_set_jit(vm, (AtledJit)3)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_set_jit(vm, ATLED_JIT_OFF)) == ATLED_OK);
+  const char *study;
+  CHECK(CALL(vm, atled_study(vm, ATLED_STUDY_WHY, "sin 1.0", &study)) == ATLED_OK);
+  CHECK(CALL(vm, atled_study(vm, ATLED_STUDY_WHY, "sin", NULL)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_study(vm, ATLED_STUDY_WHY, NULL, &study)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_study(vm, (AtledStudy)7, "sin 1.0", &study)) == ATLED_BAD_ARGUMENT);
+  CHECK(CALL(vm, atled_study(vm, ATLED_STUDY_WHY, "sin (", &study)) != ATLED_OK);
+  CHECK(CALL(vm, atled_study(vm, ATLED_STUDY_WHY, "1.0 )", &study)) == ATLED_COMPILE_ERROR);
   CHECK(CALL(vm, atled_set_trap(vm, (AtledTrap)-1)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_set_trap(vm, (AtledTrap)3)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_set_trap(vm, ATLED_TRAP_NOTHING)) == ATLED_OK);
@@ -697,6 +704,8 @@ static void call_all(void *user, const char *text, size_t n) {
   REFUSED(atled_check(vm, "a", "1"));
   REFUSED(atled_test(vm, "a", "1", NULL, NULL));
   REFUSED(atled_bench(vm, "a", "1", NULL, NULL));
+  const char *study;
+  REFUSED(atled_study(vm, ATLED_STUDY_WHY, "sin 1.0", &study));
   REFUSED(atled_set_jit(vm, ATLED_JIT_OFF));
   REFUSED(atled_set_trap(vm, ATLED_TRAP_NAN));
   REFUSED(atled_set_colour(vm, true));

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Studies of an expression, which is elaborated for that and not run. `why f x`: on which paths the argument's floats
+ * reach the result of f, and where these are cut off from the derivative.
+ *
+ * The text is that of the last arguments of `vjp`: "f x" becomes the item `vjp f x`, elaborated with marks where values
+ * lose their derivative (TRAP_CUTS). facts/gradient_paths.c follows each float leaf through the closure of the VJP. */
+#include "api/pipeline.h"
+#include "facts/gradient_paths.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct StudyCall {
+  AtledStudy study;
+  const char *expression;
+  Str out;
+} StudyCall;
+
+/* ---- The function ------------------------------------------------------------------------------------------------ */
+typedef struct Search {
+  World *w;
+  const Node *found; /* the closure that the first VJP differentiates */
+} Search;
+
+static void look(void *user, Graph *g) {
+  Search *s = user;
+  Node **nodes;
+  int n = ir_order(s->w->temp, g, &nodes);
+  for (int i = 0; i < n && !s->found; i++)
+    if (nodes[i]->op == OP_VJP && nodes[i]->ops[0]->op == OP_CLOSURE) s->found = nodes[i]->ops[0];
+}
+
+static const Node *studied_function(AtledVM *vm, const Plan *plan) {
+  Search s = {.w = vm->world};
+  if (plan->steps.len) look(&s, plan->steps.data[plan->steps.len - 1].elab.graph);
+  if (plan->steps.len && !s.found)
+    ir_walk_graphs(vm->world, plan->steps.data[plan->steps.len - 1].elab.graph, look, &s);
+  return s.found;
+}
+
+/* ---- Text -------------------------------------------------------------------------------------------------------- */
+/* Adds the path of float leaf *leaf of a parameter: ".w", " (item 2)"; counts that down. True once it is found. */
+static bool add_path(World *w, const IrType *t, int *leaf, Str *out) {
+  if (t->kind != T_TUPLE) return facts_gradient_leaves(w, t) && (*leaf)-- == 0;
+  for (int i = 0; i < t->n; i++) {
+    size_t before = out->len;
+    if (t->names) str_printf(out, ".%s", t->names[i]);
+    else str_printf(out, " (item %d)", i + 1);
+    if (add_path(w, t->args[i], leaf, out)) return true;
+    out->len = before;
+    if (out->data) out->data[before] = 0;
+  }
+  return false;
+}
+
+static const char *what_it_does(Arena *a, const Cut *c) {
+  static const char *const steps[] = {"floor", "ceil", "round", "trunc", "sign"};
+  static const char *const comparisons[] = {"=", "<>", "<", "<=", ">", ">=", "~="};
+  if (c->missing) return arena_printf(a, "`%s` has no derivative rule: a derivative is an error", c->what);
+  for (size_t k = 0; k < sizeof steps / sizeof *steps; k++)
+    if (strcmp(c->what, steps[k]) == 0) return arena_printf(a, "`%s` is a step: its derivative is 0", c->what);
+  for (size_t k = 0; k < sizeof comparisons / sizeof *comparisons; k++)
+    if (strcmp(c->what, comparisons[k]) == 0)
+      return arena_printf(a, "`%s` yields a bool: what only chooses between values has no part in a derivative",
+                          c->what);
+  if (strcmp(c->what, "stop_gradient") == 0) return "`stop_gradient` makes a constant of it";
+  if (strcmp(c->what, "int") == 0) return "`int` yields an int, which has no derivative";
+  return arena_printf(a, "`%s` yields what has no derivative", c->what);
+}
+
+/* The innermost place of the chain that is none of the library's. */
+static Span shown_at(const World *w, Site s) {
+  const SiteInfo *x = ir_site_info(w, s);
+  while (x->library && x->parent) x = ir_site_info(w, x->parent);
+  return x->at;
+}
+
+static int by_span(const void *a, const void *b) {
+  const Diag *x = a, *y = b;
+  if (x->at.source != y->at.source) return x->at.source < y->at.source ? -1 : 1;
+  return x->at.start != y->at.start ? (x->at.start < y->at.start ? -1 : 1) : strcmp(x->message, y->message);
+}
+
+static void add_cuts(AtledVM *vm, const GradientPaths *p, Str *out) {
+  Diag *all = NEW_ARRAY(&vm->scratch, Diag, p->cuts.len + 1);
+  for (int i = 0; i < p->cuts.len; i++)
+    all[i] = (Diag){.severity = SEV_NOTE,
+                    .at = shown_at(vm->world, p->cuts.data[i].at),
+                    .message = what_it_does(&vm->scratch, &p->cuts.data[i])};
+  qsort(all, (size_t)p->cuts.len, sizeof *all, by_span);
+  for (int i = 0; i < p->cuts.len; i++)
+    if (i == 0 || by_span(&all[i - 1], &all[i]) != 0) diag_render(&all[i], &vm->sources, vm->config.colour, out);
+}
+
+static void add_leaf(AtledVM *vm, const Node *f, int leaf, Str *out) {
+  GradientPaths p = facts_gradient_paths(vm->world, f, leaf);
+  int left = leaf;
+  str_puts(out, "x");
+  add_path(vm->world, f->graphs[0]->params[0], &left, out);
+  if (p.live && !p.cuts.len) str_puts(out, ": its derivative is cut off nowhere\n");
+  else if (p.live) str_puts(out, ": its derivative has a part, but not on these paths:\n");
+  else if (p.cuts.len) str_puts(out, ": its derivative is zero: it reaches the result only through\n");
+  else str_puts(out, ": its derivative is zero: the result doesn't depend on it\n");
+  add_cuts(vm, &p, out);
+  if (!p.complete) str_puts(out, "(the function is too large to be followed everywhere)\n");
+}
+
+/* ---- Calls ------------------------------------------------------------------------------------------------------- */
+static AtledStatus why(AtledVM *vm, Plan *plan, StudyCall *c) {
+  const Node *f = studied_function(vm, plan);
+  if (!f) return report_bad_argument(vm, "the function isn't known before the program runs");
+  int n = facts_gradient_leaves(vm->world, f->graphs[0]->params[0]);
+  for (int leaf = 0; leaf < n; leaf++) add_leaf(vm, f, leaf, &c->out);
+  return ATLED_OK;
+}
+
+static AtledStatus study_body(AtledVM *vm, void *arg) {
+  StudyCall *c = arg;
+  c->out.arena = &vm->scratch;
+  if (c->study != ATLED_STUDY_WHY) return report_bad_argument(vm, "there is no study %d", (int)c->study);
+  const char *source = arena_printf(&vm->scratch, "vjp %s", c->expression);
+  Plan plan;
+  AtledStatus status = plan_front(vm, "<study>", source, strlen(source), &plan);
+  if (status != ATLED_OK) return status;
+  vm->world->traps = TRAP_CUTS;
+  status = plan_elaborate(vm, &plan, REPORT_NONE);
+  if (status == ATLED_OK) status = why(vm, &plan, c);
+  vm->world->traps = (Trap)vm->config.trap;
+  plan_take_back(vm, &plan, plan.first_item);
+  return status;
+}
+
+AtledStatus atled_study(AtledVM *vm, AtledStudy study, const char *expression, const char **text) {
+  if (!text) return vm_reject_null(vm, "the place for the text");
+  *text = "";
+  if (!expression) return vm_reject_null(vm, "the expression");
+  StudyCall c = {.study = study, .expression = expression};
+  AtledStatus status = vm_call(vm, study_body, &c);
+  *text = status == ATLED_OK && c.out.data ? c.out.data : "";
+  return status;
+}
