@@ -91,8 +91,17 @@ static void add_cuts(AtledVM *vm, const GradientPaths *p, Str *out) {
     if (i == 0 || by_span(&all[i - 1], &all[i]) != 0) diag_render(&all[i], &vm->sources, vm->config.colour, out);
 }
 
+/* Where a path is left, what the library's functions compare and round within isn't of interest. */
+static void drop_cuts_of_library(const World *w, GradientPaths *p) {
+  int n = 0;
+  for (int i = 0; i < p->cuts.len; i++)
+    if (p->cuts.data[i].missing || !ir_site_info(w, p->cuts.data[i].at)->library) p->cuts.data[n++] = p->cuts.data[i];
+  p->cuts.len = n;
+}
+
 static void add_leaf(AtledVM *vm, const Node *f, int leaf, Str *out) {
   GradientPaths p = facts_gradient_paths(vm->world, f, leaf);
+  if (p.live) drop_cuts_of_library(vm->world, &p);
   int left = leaf;
   str_puts(out, "x");
   add_path(vm->world, f->graphs[0]->params[0], &left, out);
@@ -101,7 +110,8 @@ static void add_leaf(AtledVM *vm, const Node *f, int leaf, Str *out) {
   else if (p.cuts.len) str_puts(out, ": its derivative is zero: it reaches the result only through\n");
   else str_puts(out, ": its derivative is zero: the result doesn't depend on it\n");
   add_cuts(vm, &p, out);
-  if (!p.complete) str_puts(out, "(the function is too large to be followed everywhere)\n");
+  if (!p.complete)
+    str_puts(out, "(what is only known when the program runs, or too large, was taken to pass derivatives on)\n");
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */

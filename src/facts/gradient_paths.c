@@ -237,6 +237,7 @@ static Val *eval_call(Walk *s, const Node *n, Val **ops) {
 static Val *eval_apply(Walk *s, Val *f, Val **own, int nown) {
   Val *out = s->nothing;
   if (!f->fns) {
+    s->out->complete = false;
     Val all = flat(f), *given = join_all(s, own, nown);
     return new_val(s, all.live || given->live, all.cuts | given->cuts);
   }
@@ -287,6 +288,7 @@ static Val *eval_other(Walk *s, const Node *n, Val **ops) {
 }
 
 static Val *eval_node(Walk *s, const Node *n, Val **ops) {
+  if (n->type->kind == T_TOKEN) return s->nothing; /* that an effect comes first is no path */
   switch (n->op) {
   case OP_TUPLE: return tuple(s, ops, n->nops);
   case OP_GET: return get(ops[0], (int)n->attr.i);

@@ -13,7 +13,7 @@ typedef struct Cut {
 typedef struct GradientPaths {
   bool live;     /* a path to the result isn't cut */
   Vec(Cut) cuts; /* on paths that reach it */
-  bool complete; /* all of the function was looked at */
+  bool complete; /* all of the function was looked at: no part is too large, or only known when it runs */
 } GradientPaths;
 
 /* The paths from float leaf number `leaf` of parameter 0 of closure f to its result; leaves are counted through tuples.
