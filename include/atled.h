@@ -917,6 +917,13 @@ ATLED_API AtledStatus atled_ir(AtledVM *vm, const char *name, const char *source
  * isn't well-formed is ATLED_BAD_ARGUMENT, and atled_error says why. [call] */
 ATLED_API AtledStatus atled_ir_text(AtledVM *vm, const char *graph, AtledStage from, AtledStage to, bool dot,
                                     const char **text);
+/* The gradient of a function as source text: a program of its own that computes, operation by operation, what
+ * `grad FUNCTION` does, and holds no derivative. `function` is an expression of one parameter; `source` is a program
+ * whose names it may use ("": those of the VM alone), which isn't run. What has no source form is ATLED_BAD_ARGUMENT,
+ * and atled_error says what that is. Where the VM is strict about floating point, the program's results have the bits
+ * of the gradient's, signs of zero aside. [call] */
+ATLED_API AtledStatus atled_derivative_source(AtledVM *vm, const char *name, const char *source, const char *function,
+                                              const char **text);
 /* One run of a pass of the optimiser. */
 typedef struct AtledPass {
   char name[32];    /* "prune.2": with the number of the run, where the pass runs several times */

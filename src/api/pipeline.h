@@ -62,6 +62,10 @@ void plan_take_back(AtledVM *vm, Plan *plan, int item);
 typedef void (*PatFn)(void *user, const Pat *p);
 void plan_each_variable(const Item *item, PatFn fn, void *user);
 
+/* ---- stages.c ---- */
+/* Keeps the steps that define the name, or makes one of its function, with what all steps tell of their globals. */
+AtledStatus plan_select(AtledVM *vm, Plan *plan, const char *of);
+
 /* ---- evaluate.c ---- */
 const Desc *step_value_desc(AtledVM *vm, const Step *s); /* of the value of the step's entry, without a token */
 

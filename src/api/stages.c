@@ -52,8 +52,7 @@ static AtledStatus select_name(AtledVM *vm, Plan *plan, const char *of) {
   return ATLED_OK;
 }
 
-/* The same, with what all steps tell of their globals. */
-static AtledStatus select_learnt(AtledVM *vm, Plan *plan, const char *of) {
+AtledStatus plan_select(AtledVM *vm, Plan *plan, const char *of) {
   OptStages *stages = NEW_ARRAY(&vm->scratch, OptStages, plan->steps.len + 1);
   AtledStatus status = plan_optimise(vm, plan, stages);
   if (vm->heap.reached) memset(vm->heap.reached, 0, sizeof *vm->heap.reached * LIMIT_COUNT);
@@ -175,7 +174,7 @@ static AtledStatus ir_body(AtledVM *vm, void *arg) {
     typed_print(vm->checker, vm->main, plan.program, &c->out);
   } else {
     status = plan_elaborate(vm, &plan, REPORT_TESTS | REPORT_BENCHES);
-    if (status == ATLED_OK && c->of) status = select_learnt(vm, &plan, c->of);
+    if (status == ATLED_OK && c->of) status = plan_select(vm, &plan, c->of);
     if (status != ATLED_OK) return status;
     OptStages *stages = NEW_ARRAY(&vm->scratch, OptStages, plan.steps.len + 1);
     show(vm, c);
