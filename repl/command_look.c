@@ -190,6 +190,14 @@ void command_ir(Session *s, const char *rest) {
   show_text(s, status, text);
 }
 
+void command_grad(Session *s, const char *rest) {
+  const char *text;
+  if (lacks(rest, "a function", ":grad FUNCTION")) return;
+  interrupt_target(s->host.vm);
+  AtledStatus status = atled_derivative_source(s->host.vm, "<expression>", "", rest, &text);
+  show_text(s, status, text);
+}
+
 /* ---- Explanations ------------------------------------------------------------------------------------- */
 void command_explain(Session *s, const char *rest) {
   if (*rest) {

@@ -332,6 +332,23 @@ static int show_ir(Options *o) {
   return end_vm(vm, status);
 }
 
+static int show_derivative(Options *o) {
+  if (o->nrest != 1) return options_refuse(o->verb);
+  if (!o->of) {
+    fputs("atled: `grad` needs the name of a function: `--of=NAME`\n", stderr);
+    return options_refuse(o->verb);
+  }
+  char *text = slurp(o->rest[0]);
+  if (!text) return no_input(o->rest[0]);
+  AtledVM *vm = new_vm(&o->config);
+  if (!vm) return EXIT_SOFTWARE;
+  const char *out;
+  AtledStatus status = atled_derivative_source(vm, shown_name(o->rest[0]), text, o->of, &out);
+  fputs(out, stdout);
+  free(text);
+  return end_vm(vm, status);
+}
+
 static int build_library(Options *o) {
   if (o->nrest != 1) return options_refuse(o->verb);
   if (!o->build.output) {
@@ -458,6 +475,7 @@ static int run_verb(Options *o) {
   case VERB_LSP: return o->nrest ? options_refuse(o->verb) : language_server(o);
   case VERB_BUILD: return build_library(o);
   case VERB_IR: return show_ir(o);
+  case VERB_GRAD: return show_derivative(o);
   case VERB_CACHE: return run_cache(o);
   case VERB_EXPLAIN: return run_explain(o);
   case VERBS: break;

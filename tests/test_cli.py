@@ -433,6 +433,12 @@ class CommandLine(unittest.TestCase):
         self.assertIn("digraph", atled("ir", "--stage=built", "--dot", path).stdout)
         self.assertIn("sin", atled("ir", "--stage=built", "--of=f", path).stdout)
 
+    def test_gradients_as_source(self):
+        path = script("let f x = x * x + sin x\nprint (f 2.0)\n")
+        self.same(atled("grad", "--of=f", path), 0, "let grad_f (x : float) : float = cos x + x * 2.0\n")
+        self.same(atled("grad", path), 2, "", "needs the name of a function")
+        self.assertEqual(atled("grad", "--of=g", path).returncode, 65)
+
     def test_runs_of_passes(self):
         path = script("let g v = grad (fun x -> sum [ sin a * a | a in x ]) v\n")
         def ir(*options):

@@ -245,6 +245,15 @@ class Piped(unittest.TestCase):
         self.assertIn("an expression is missing: `:ir [--STAGE] EXPR`", out)
         self.assertEqual(err, "")
 
+    def test_gradients_as_source(self):
+        self.transcript(("let cube (x : float) = x * x * x", "cube : float -> float = <fun>\n"),
+                        (":grad cube", "let grad_cube (x : float) : float = x * x * 3.0\n"),
+                        (":grad fun (a, b) -> a * b", "let gradient ((a, b) : float * float) : float * float = (b, a)\n"),
+                        (":grad", "a function is missing: `:grad FUNCTION`\n"))
+        _, err = self.prompt(":grad fun x -> x * (Random.uniform (Random.key (int x)) 1)[0]\n:grad nobody\n:grad length\n")
+        self.assertIn("can't be written as source: it calls the private primitive `random_bits`", err)
+        self.assertIn("there is no `nobody`", err)
+
     def test_explanations(self):
         out, _ = self.prompt(":explain\n1 + true\n:explain\n[1][4]\n:explain\n:explain division\n:explain infinite-type\n:explain qqqq\n")
         self.assertTrue(out.startswith("there was no error yet"))
