@@ -323,6 +323,29 @@ Node *ir_len(World *w, Node *a, int dim) {
   return ir_intern(w, &(Node){.op = OP_LEN, .type = ir_type(w, T_INT), .ops = &a, .nops = 1, .attr.i = dim});
 }
 
+static const Node *without_checks(const Node *n) {
+  while (n->op == OP_AFTER || op_flags[n->op] & OPF_V) n = n->ops[0];
+  return n;
+}
+
+/* Is length a the length b, or checked to be? */
+static bool is_length(const Node *a, const Node *b) {
+  for (const Node *n = a;; n = n->ops[0]) {
+    if (n == b || (n->op == OP_CHECK_SIZE && without_checks(n->ops[1]) == without_checks(b))) return true;
+    if (n->op != OP_AFTER && !(op_flags[n->op] & OPF_V)) return n == without_checks(b);
+  }
+}
+
+bool ir_rows_agree(World *w, const Node *array) {
+  int rank = ir_rank(array->type);
+  for (int k = 1; rank > 1 && k < array->nops; k++)
+    for (int d = 0; d < rank - 1; d++) {
+      const Node *first = ir_len(w, array->ops[0], d), *other = ir_len(w, array->ops[k], d);
+      if (!is_length(first, other) && !is_length(other, first)) return false;
+    }
+  return true;
+}
+
 /* ops = {base, is…} in fresh memory; `room` more slots. */
 static Node **with_indices(World *w, Node *base, Node **before, int nbefore, Node **is, int n, int room) {
   Node **ops = NEW_ARRAY(w->arena, Node *, 1 + nbefore + n + room);
@@ -370,7 +393,7 @@ Node *ir_index(World *w, Node *a, Node **is, int n) {
     break;
   }
   case OP_ARRAY:
-    if (is[0]->op == OP_INT && is[0]->attr.i >= 0 && is[0]->attr.i < a->nops)
+    if (is[0]->op == OP_INT && is[0]->attr.i >= 0 && is[0]->attr.i < a->nops && ir_rows_agree(w, a))
       return ir_index(w, a->ops[is[0]->attr.i], is + 1, n - 1);
     break;
   case OP_SLICE: {

@@ -469,6 +469,9 @@ bool ir_shape_is_fixed(World *w, const Node *loop, Node **ops, Node *x);
 bool ir_rows_may_differ(World *w, const Node *loop, int k);
 /* Does every iteration leave carried value k, an array, with the dimensions it had? */
 bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k);
+/* Are the rows of a literal, ARRAY, certainly of one length? If they aren't, making it is an error: then no element may
+ * be read from a row instead, as its indices are checked against the first row's length. */
+bool ir_rows_agree(World *w, const Node *array);
 /* DATA, if all are constants and rows of one length */
 Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site);
 /* n, the length of an array that may never be made, where its size would be looked at: checked if it is a sum that

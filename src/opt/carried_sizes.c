@@ -72,6 +72,7 @@ static Graph *with_lengths(World *w, Graph *g, const Lengths *of);
 static Lengths lengths_of(World *w, Node *x, const Lengths *of) {
   Lengths found = {{NULL}};
   if (x->op == OP_PARAM && of) return of[x->attr.i];
+  if (x->op == OP_ARRAY && !ir_rows_agree(w, x)) return found;
   for (int d = 0; d < ir_rank(x->type) && d < LIMIT_RANK; d++) {
     Node *n = ir_len(w, x, d);
     if (n->op != OP_INT) break;

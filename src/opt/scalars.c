@@ -239,6 +239,7 @@ static Node *known_update(World *w, Node *n) {
   Node *a = stripped(n->ops[0]), **xs = NEW_ARRAY(w->arena, Node *, a->nops + 1);
   int64_t i;
   if (a->op != OP_ARRAY || a->nops > LIMIT_SMALL_ARRAY || !known_int(n->ops[1], &i) || i < 0 || i >= a->nops) return n;
+  if (!ir_rows_agree(w, a)) return n;
   for (int k = 0; k < a->nops; k++) xs[k] = a->ops[k];
   Node *v = n->ops[n->nops - 1];
   xs[i] = waiting(w, n->nops == 3 ? v : ir_update(w, xs[i], n->ops + 2, n->nops - 3, v), n->ops[1]);
@@ -249,7 +250,7 @@ static Node *known_slice(World *w, Node *n) {
   Node *a = n->ops[0];
   int64_t lo, count;
   if (a->op != OP_ARRAY || !known_int(n->ops[1], &lo) || !known_int(n->ops[2], &count)) return n;
-  if (lo < 0 || count < 0 || lo + count > a->nops) return n;
+  if (lo < 0 || count < 0 || lo + count > a->nops || !ir_rows_agree(w, a)) return n;
   Node *part = ir_array(w, a->type->args[0], a->ops + lo, (int)count, a->site);
   return waiting(w, waiting(w, part, n->ops[1]), n->ops[2]);
 }
