@@ -10,6 +10,8 @@ import pathlib
 SONAME = "libatled.so.1"
 OK, COMPILE_ERROR, RUNTIME_ERROR, INCOMPLETE, BAD_ARGUMENT, NO_MEMORY, TEST_FAILURE, EXIT = range(8)
 JIT = "auto", "off", "always"
+TRAPS = "off", "nan", "inf"
+STUDY_WHY = 0
 UNIT, BOOL, INT, FLOAT, STRING, ARRAY, TUPLE, RECORD, VARIANT, LIST, OTHER = range(11)
 MAX_RANK = 8
 
@@ -157,6 +159,9 @@ for _name, _result, *_args in [
         ("atled_diagnostic", ctypes.POINTER(Diagnostic), _VOID, _INT),
         ("atled_clear_interrupt", None, _VOID),
         ("atled_set_jit", _INT, _VOID, _INT),
+        ("atled_set_trap", _INT, _VOID, _INT),
+        ("atled_derivative_source", _INT, _VOID, _TEXT, _TEXT, _TEXT, ctypes.POINTER(_TEXT)),
+        ("atled_study", _INT, _VOID, _INT, _TEXT, ctypes.POINTER(_TEXT)),
         ("atled_set_colour", _INT, _VOID, ctypes.c_bool),
         ("atled_type", _INT, _VOID, _TEXT, ctypes.POINTER(_TEXT)),
         ("atled_doc", _INT, _VOID, _TEXT, ctypes.POINTER(_TEXT)),

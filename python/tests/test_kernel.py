@@ -297,6 +297,16 @@ class Cells(unittest.TestCase):
                 self.assertEqual((arguments, what), at_prompt[name])
         self.assertEqual(set(at_prompt) - set(commands.COMMANDS), {"reload", "edit", "save"})
 
+    def test_derivatives(self):
+        self.run_cell("let f x = x * log x\nlet whole x = floor x * x")
+        self.assertIn("let grad_f (x : float) : float =", self.run_cell(":grad f").stream())
+        self.assertIn("`floor` is a step", self.run_cell(":why whole 1.5").stream())
+        self.assertIn("digits", self.run_cell(":check f 2.0").stream())
+        self.run_cell(":trap nan")
+        self.assertEqual(self.run_cell(":trap").stream(), "nan\n")
+        self.assertIn("yields NaN", self.run_cell("f 0.0").error)
+        self.run_cell(":trap off")
+
     def test_questions(self):
         self.run_cell("# The area of a circle.\nlet circle_area (r : float) = pi * r * r")
         ask = self.kernel.ask

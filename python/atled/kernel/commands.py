@@ -136,6 +136,34 @@ def _jit(session, rest, cell):
     return None
 
 
+def _trap(session, rest, cell):
+    if not rest:
+        session.host.say(session.trap + "\n")
+    elif rest not in c.TRAPS:
+        return f"`:trap` takes off, nan or inf, not `{rest}`"
+    else:
+        session.trap = rest
+        _lib.atled_set_trap(session._vm, c.TRAPS.index(rest))
+    return None
+
+
+# ---- Derivatives ---------------------------------------------------------------------------------------------
+def _grad(session, rest, cell):
+    text = ctypes.c_char_p()
+    session.finish(_lib.atled_derivative_source(session._vm, b"<expression>", b"", rest.encode(), _byref(text)))
+    session.host.say(text.value.decode())
+
+
+def _why(session, rest, cell):
+    text = ctypes.c_char_p()
+    session.finish(_lib.atled_study(session._vm, c.STUDY_WHY, rest.encode(), _byref(text)))
+    session.host.say(text.value.decode())
+
+
+def _check(session, rest, cell):
+    session.finish(_lib.atled_eval(session._vm, b"<check>", f"print (Test.report {rest})".encode()))
+
+
 def _undo(session, rest, cell):
     names = session.undo()
     if names is None:
@@ -230,11 +258,19 @@ COMMANDS = {
     "load": ("FILE", "evaluate a file", _load),
     "time": ("EXPR", "evaluate, and say how long that took", _time),
     "bench": ("EXPR", "evaluate again and again, as machine code: median time, its spread, how many times", _bench),
+    "why": ("F X", "by which paths the floats of X reach the value of F, and where these are cut off from its derivative: "
+            "ints, comparisons, steps, `stop_gradient`", _why),
+    "check": ("F X", "the gradient of F at X beside differences of high order: how many digits agree, the worst place, and "
+              "all that is wrong", _check),
+    "grad": ("FUNCTION", "the gradient of a function as source: a program of its own that computes the same without a "
+             "derivative", _grad),
     "ir": ("[--STAGE] EXPR", "what the compiler makes of an expression or function: `--typed`, `--differentiated`, "
            "`--lowered`, …", _ir),
     "explain": ("[CODE]", "what an error means, with an example; alone: the last error", _explain),
     "set": ("[NAME [VALUE]]", "change a setting; alone: show them", _set),
     "jit": ("[off|auto|always]", "when to compile to machine code", _jit),
+    "trap": ("[off|nan|inf]", "stop where an operation or its derivative yields NaN, or an infinity too (`inf`), and say "
+             "which: of what is entered from now on; alone: show", _trap),
     "undo": ("", "take back what the last entry defined: its names mean again what they did before; effects stay", _undo),
     "clear": ("all", "take back all that the session defined", _clear),
     "quit": ("", "leave; so does Ctrl-D", _quit),
@@ -268,7 +304,7 @@ def complete(line):
     name, _, rest = line[1:].partition(" ")
     if " " not in line:
         return [n for n in COMMANDS if n.startswith(name)], 1
-    offered = {"set": SETTINGS, "jit": c.JIT, "help": COMMANDS, "clear": ["all"]}.get(find(name))
+    offered = {"set": SETTINGS, "jit": c.JIT, "trap": c.TRAPS, "help": COMMANDS, "clear": ["all"]}.get(find(name))
     if offered is None or " " in rest:
         return None if offered is None else ([], len(line))
     return [w for w in offered if w.startswith(rest)], len(line) - len(rest)

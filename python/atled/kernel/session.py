@@ -86,6 +86,7 @@ class Session(Program):
     def __init__(self, host, **options):
         self.host, self.settings, self.last_error = host, dict(SETTINGS), None
         self.is_left = False  # by `:quit`
+        self.trap = c.TRAPS[0]
         self._function = None  # the item evaluated before, with its rules, if it is a definition
         self._input = b""
         super().__init__(**options)
