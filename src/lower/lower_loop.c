@@ -176,7 +176,7 @@ typedef struct Nest {
 
 static int invariant(Loop *lp, const Nest *nest, const Node *x, int dim, int depth);
 
-/* The same of a calculation of such ints, which can't fail. */
+/* The register of x, arithmetic that can't fail, if its operands are the same in all iterations (invariant); -1. */
 static int invariant_number(Loop *lp, const Nest *nest, const Node *x, int depth) {
   int operands[2] = {-1, -1};
   bool plain = op_flags[x->op] & OPF_S && !(op_flags[x->op] & (OPF_F | OPF_L | OPF_V)) && x->type->kind == T_INT;

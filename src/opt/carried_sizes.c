@@ -253,7 +253,7 @@ static Node *peeled_if_any(Sizes *s) {
   return branch_close(b);
 }
 
-/* The lengths of arrays that the loop carries; NULL: nothing comes of them. */
+/* Loop n where the lengths of carried arrays are known, with its first iteration peeled if need be; NULL: unchanged. */
 static Node *settle_carried(World *w, Node *n, Node **ops, Graph **graphs) {
   if (n->op != OP_LOOP || n->loop->has_cond || !n->loop->ncarried) return NULL;
   if (ops[0]->op == OP_INT && ops[0]->attr.i < 2) return NULL;

@@ -14,37 +14,38 @@
 
 static bool is_loop(const Node *x) { return x->op == OP_LOOP; }
 
-/* Does the branch choose between a loop and something else, by a bool that can't fail? */
-static bool is_hindrance(World *w, const Node *x) {
+/* Is x a branch on a bool that can't fail, with a loop in one of its arms? */
+static bool has_loop_in_arm(World *w, const Node *x) {
   if (x->op != OP_SWITCH || x->ngraphs != 2 || x->ops[0]->type->kind != T_BOOL) return false;
   if (ir_is_constant(x->ops[0]) || x->ops[0]->flags & (NODE_FAILS | NODE_COSTLY | NODE_CALLS)) return false;
   return ir_reaches(w, x->graphs[0], is_loop) || ir_reaches(w, x->graphs[1], is_loop);
 }
 
-/* Is what isn't in the branch, and will be there twice, small? */
+/* Has the body few nodes outside the arms? These are duplicated. */
 static bool is_rest_small(World *w, const Graph *body, const Node *branch) {
   int rest = body->size - branch->graphs[0]->size - branch->graphs[1]->size;
   return rest <= LIMIT_UNSWITCHED || !limit_reached(w->arena, AT_UNSWITCHED);
 }
 
-/* What the first such branch asks, in the body; NULL: there is none. *outside: the same before the loop. */
-static Node *find_question(World *w, const Node *loop, Node **ops, Graph *body, Node **outside) {
+/* The selector of the first such branch in the body that is loop-invariant; NULL: there is none. *outside: the selector
+ * in the graph around the loop. */
+static Node *find_selector(World *w, const Node *loop, Node **ops, Graph *body, Node **outside) {
   LoopFacts facts = loop_facts(w, loop->loop, ops + loop_first(loop->loop), body, false);
   Node **nodes;
   int n = ir_order(w->temp, body, &nodes);
   for (int k = 0; k < n; k++) {
-    if (!is_hindrance(w, nodes[k])) continue;
+    if (!has_loop_in_arm(w, nodes[k])) continue;
     *outside = loop_invariant(&facts, nodes[k]->ops[0]);
     if (*outside && !ir_is_constant(*outside) && is_rest_small(w, body, nodes[k])) return nodes[k]->ops[0];
   }
   return NULL;
 }
 
-/* The loop over other operands, where the answer to the question is known. */
-static Node *answered(World *w, const Node *loop, Node **ops, Graph *body, Node *question, bool answer) {
+/* The loop over other operands, with a constant for the selector in its body. */
+static Node *with_constant(World *w, const Node *loop, Node **ops, Graph *body, Node *selector, bool value) {
   Map known;
   map_init(&known, w->temp);
-  map_put(&known, question, ir_bool(w, answer));
+  map_put(&known, selector, ir_bool(w, value));
   Graph *g = ir_graph_over(w, body, &known);
   LoopEdit *e = edit_loop(w, loop, ops, &g);
   edit_inputs(e);
@@ -56,13 +57,13 @@ static Node *unswitch(void *user, Rewriter *r, void *frame, Node *n, Node **ops,
   (void)frame;
   World *w = user;
   if (n->op != OP_LOOP || n->loop->has_cond) return NULL;
-  Node *outside = NULL, *question = find_question(w, n, ops, graphs[0], &outside);
-  if (!question) return NULL;
+  Node *outside = NULL, *selector = find_selector(w, n, ops, graphs[0], &outside);
+  if (!selector) return NULL;
   BranchBuilder *b = branch_open(w, outside);
   Node **caps = NEW_ARRAY(w->temp, Node *, n->nops + 1);
   for (int k = 0; k < n->nops; k++) caps[k] = branch_add(b, ops[k]);
-  branch_arm(b, answered(w, n, caps, graphs[0], question, false), NULL);
-  branch_arm(b, answered(w, n, caps, graphs[0], question, true), NULL);
+  branch_arm(b, with_constant(w, n, caps, graphs[0], selector, false), NULL);
+  branch_arm(b, with_constant(w, n, caps, graphs[0], selector, true), NULL);
   return branch_close(b);
 }
 

@@ -174,7 +174,8 @@ static int own_weight(const Node *n) {
   }
 }
 
-/* Is `user`, or what a part of n goes to, a match on the variant that n is taken out of? */
+/* n is the payload of a variant, or a component of it. Is `user`, which reads n, a GET or a SWITCH on that variant's
+ * tag? */
 static bool is_matched(const Node *n, const Node *user) {
   const Node *variant = n->op == OP_GET ? n->ops[0]->ops[0] : n->ops[0];
   if (user->op != OP_SWITCH) return user->op == OP_GET;
