@@ -222,6 +222,8 @@ static void tick(void *user, void *frame) {
   for (int k = 0; k < JIT_REQUESTS; k++)
     if (t->requests[k].fragment) within_memory(vm, look, k, NULL);
   ask_for_hottest(vm, frame);
+  vm->rt.ticks = t->tick;
+  vm->rt.compiling = t->requests[FEW].fragment || t->requests[MANY].fragment;
   if (t->off) vm->rt.budget = -1;
 }
 

@@ -180,6 +180,19 @@ PRIM(prim_arrays_made) {
   return 0;
 }
 
+PRIM(prim_evaluated) {
+  PRIM_UNUSED;
+  res->i = rt->ticks;
+  return 0;
+}
+
+PRIM(prim_compiling) {
+  PRIM_UNUSED;
+  res->i = rt->compiling;
+  if (rt->budget > 0) rt->budget = 0;
+  return 0;
+}
+
 PRIM(prim_opaque) {
   PRIM_UNUSED;
   memcpy(res, args, sizeof *res * (size_t)type->nslots);

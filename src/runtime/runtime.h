@@ -302,12 +302,14 @@ struct Rt {
   void *shared_lock;  /* of the pool: rt_lock_shared. NULL: no other thread sees what this one does */
   Pool *pool;         /* whose thread this is; NULL: forks run here, or begin_pool makes it at the first one */
   void (*begin_pool)(void *user);
-  int32_t worker;          /* its number there */
-  int32_t alone;           /* forks under way that may not offer arms */
-  int32_t ticks, attached; /* of a worker: how often it ticked; what it knows of tiers.c's count */
-  int32_t fork_depth;      /* forks that the function under way is in, in other threads too */
-  int64_t offered;         /* arms that this thread offered, and that haven't ended */
-  struct Job *job;         /* the arm of another fork that runs here, innermost; NULL: none */
+  int32_t worker;     /* its number there */
+  int32_t alone;      /* forks under way that may not offer arms */
+  int32_t ticks;      /* how often this thread ticked */
+  int32_t attached;   /* of a worker: what it knows of tiers.c's count */
+  bool compiling;     /* at the last tick machine code was being made; not in workers */
+  int32_t fork_depth; /* forks that the function under way is in, in other threads too */
+  int64_t offered;    /* arms that this thread offered, and that haven't ended */
+  struct Job *job;    /* the arm of another fork that runs here, innermost; NULL: none */
 };
 /* A C function that a module names, with its slots: kinds as in lir.h; result R_RAW if it has none. A string is a
  * `const char *` to C, an array two arguments, `const T *` and `int64_t`. */

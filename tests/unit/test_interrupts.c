@@ -150,7 +150,7 @@ static const RtPrimId bounded[] = {
     RTP_JSON_PARSE,    RTP_JSON_NUMBERS,    RTP_WRITE,         RTP_FLUSH,         RTP_EXIT,
     RTP_ATTEMPT,       RTP_ATTEMPT_EFFECT,  RTP_FORK,          RTP_FORK_BLOCKS,   RTP_FORK_HERE,
     RTP_NANOSECONDS,   RTP_TERMINAL_WIDTH,  RTP_STR_BYTE,      RTP_UPDATE_LINE,   RTP_ERRORS_ON_TERMINAL,
-    RTP_DETACHED,      RTP_DISPLAYS,        RTP_SHOW_DATA,
+    RTP_DETACHED,      RTP_DISPLAYS,        RTP_SHOW_DATA,     RTP_EVALUATED,     RTP_COMPILING,
 };
 
 static bool write_nothing(void *user, RtStream to, const char *s, size_t n) {
