@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Dead code that has users: results of branches and loops that nobody reads, and carried values that only feed
- * themselves; and those that only wait for checks which other results of the loop wait for as well. Other dead nodes
- * need no pass: nothing refers to them. */
+ * themselves; and those that only wait for checks which other results of the loop wait for as well. Arrays of a loop
+ * that hold the same become one. Other dead nodes need no pass: nothing refers to them.
+ *
+ *   (xs, ys) = loop stacked 2: (e, e)   →   xs = loop stacked 1: (e); ys = xs */
 #include "opt/opt.h"
 
 static void *find_uses(void *user, Graph *g) { return graph_uses(user, g); }
@@ -144,24 +146,39 @@ static int *find_waiting(World *w, const Node *n, Node **start, Graph *body, con
   return as;
 }
 
+/* By stacked result: an earlier one that holds the same, of those that are read; -1: none. */
+static int *find_equal(World *w, const Node *n, Graph *body, const bool *read) {
+  int slots = loop_slots(n->loop), stacked = n->loop->nstacked;
+  int *as = NEW_ARRAY(w->temp, int, stacked + 1);
+  for (int i = 0; i < stacked; i++) {
+    as[i] = -1;
+    for (int j = 0; read[slots + i] && j < i && as[i] < 0; j++)
+      if (read[slots + j] && ir_get(w, body->result, slots + i) == ir_get(w, body->result, slots + j)) as[i] = j;
+  }
+  return as;
+}
+
 static Node *prune_loop(World *w, Node *n, Node **ops, Graph **graphs, const bool *read) {
   const LoopInfo *l = n->loop;
   int slots = loop_slots(l);
   Graph *body = graphs[0], *cond = l->has_cond ? graphs[1] : NULL;
   bool *need = needed_state(w, l, body, cond, read), drop = false;
   int *waiting = find_waiting(w, n, ops + loop_first(l), body, read, need);
+  int *equal = find_equal(w, n, body, read);
   for (int k = 0; k < slots; k++) drop |= !need[k];
-  for (int i = 0; i < l->nstacked; i++) drop |= !read[slots + i];
+  for (int i = 0; i < l->nstacked; i++) drop |= !read[slots + i] || equal[i] >= 0;
   if (!drop) return NULL;
   LoopEdit *e = edit_loop(w, n, ops, graphs);
   edit_body(e, NULL, NULL, 0);
   for (int k = 0; k < slots; k++)
     if (!need[k]) e->next[k] = e->in[k];
   for (int i = 0; i < l->nstacked; i++)
-    if (!read[slots + i]) e->next[slots + i] = NULL;
+    if (!read[slots + i] || equal[i] >= 0) e->next[slots + i] = NULL;
   edit_close(e);
   for (int k = 0; k < slots; k++)
     if (waiting[k] >= 0) e->results[k] = ir_op2(w, OP_AFTER, e->ops[k], e->results[waiting[k]]);
+  for (int i = 0; i < l->nstacked; i++)
+    if (equal[i] >= 0) e->results[slots + i] = e->results[slots + equal[i]];
   return edit_value(e);
 }
 
