@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs the gradients of gradients/: each NAME.atl beside NAME.c, the same by hand.
 
-usage: run.py --atled EXE [NAME...] [--rounds N] [--cpu LEVEL] [--json FILE] [--compare FILE] [--perturb] [--check | --small]
+usage: run.py --atled EXE [NAME...] [--rounds N] [--cpu LEVEL] [--json FILE] [--compare FILE] [--perturb] [--large] [--check | --small]
 
 Each program checks its figures against what is known before it is timed, and the two must agree. C is compiled twice, with
 -O3 -march=native -ffast-math and with the options that Atled gives to GCC. Everything is measured in turns, N times (3), as
@@ -21,6 +21,7 @@ measures changed programs too, and how much their ratios differ. What it needs t
 
     # case NAME: WORDS             what follows the task among the arguments; FILE.txt is a file of data/
     # small: WORDS                 the same for --small
+    # large case NAME: WORDS       only with --large
     # perturbed case NAME: WORDS   only with --perturb; made:1,2:30:4 is a file of the numbers 1 2, 30 made up, and 4
     # perturbed: TEXT => TEXT      with --perturb TEXT is written so instead (C gets the macro PERTURBED)
     # tolerance: X                 how well the figures of the two agree, relative (1e-10)
@@ -63,6 +64,7 @@ class Problem:
         self.path, self.name = path, os.path.basename(path)[:-4]
         self.text = open(path, encoding="utf-8").read()
         self.cases = dict(re.findall(r"^# case (\S+): ?(.*)", self.text, re.M)) or {self.name: ""}
+        self.large_cases = dict(re.findall(r"^# large case (\S+): ?(.*)", self.text, re.M))
         self.perturbed_cases = dict(re.findall(r"^# perturbed case (\S+): ?(.*)", self.text, re.M))
         self.small = re.search(r"^# small: ?(.*)", self.text, re.M).group(1)
         self.changes = re.findall(r"^# perturbed: (.*) => (.*)", self.text, re.M)
@@ -107,23 +109,25 @@ class Bench:
             self.write(word, gzip.open(packed, "rt", encoding="utf-8").read())
         return next((f"{d}/{word}" for d in (self.folder, f"{here}/data") if "." in word and os.path.exists(f"{d}/{word}")), word)
 
-    def compile_c(self, problem, perturbed):
+    def compile_c(self, problem, perturbed, sorts):
         extra = ["-DPERTURBED"] if perturbed else []
         libraries = [] if self.options.small else problem.libraries
         extra += [f"-D{name.upper()}" for name in libraries]
         commands = {}
-        for sort, flags in (("fast", fast_options(self.options.cpu)), ("same", own_options(self.options.cpu))):
+        flags_of = {"fast": fast_options(self.options.cpu), "same": own_options(self.options.cpu)}
+        for sort in sorts:
+            flags = flags_of[sort]
             binary = f"{self.folder}/{problem.name}.{sort}{perturbed:d}"
             source = f"{here}/gradients/{problem.name}.c"
             subprocess.run(["gcc", "-std=gnu17", *flags, *extra, source, "-o", binary, *[f"-l{name}" for name in libraries], "-lm"], check=True)
             commands[sort] = [binary]
         return commands
 
-    def commands(self, problem, perturbed):
+    def commands(self, problem, perturbed, sorts=("fast", "same")):
         text = problem.perturbed_text() if perturbed else problem.text
         source = self.write(f"{problem.name}{'_perturbed' if perturbed else ''}.atl", text)
         cpu = [f"--cpu={self.options.cpu}"] if self.options.cpu else []
-        return dict(self.compile_c(problem, perturbed), atled=[self.exe, *cpu, source])
+        return dict(self.compile_c(problem, perturbed, sorts), atled=[self.exe, *cpu, source])
 
     def run(self, command, words, task, options=()):
         """Figures, seconds of the task (median), [peak memory in MB, arrays made], and what --time says."""
@@ -247,6 +251,7 @@ def arguments():
     options.add_argument("--json")
     options.add_argument("--compare")
     options.add_argument("--perturb", action="store_true")
+    options.add_argument("--large", action="store_true")
     options.add_argument("--check", action="store_true")
     options.add_argument("--small", action="store_true")
     options.add_argument("names", nargs="*")
@@ -280,6 +285,8 @@ def main():
     if unknown:
         sys.exit(f"no such program: {' '.join(unknown)}; there are {' '.join(p.name for p in problems)}")
     problems = [p for p in problems if not options.names or p.name in options.names]
+    for problem in problems if options.large else []:
+        problem.cases.update(problem.large_cases)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options, folder)
         if options.check or options.small:
