@@ -57,17 +57,58 @@ static bool holds_loop(World *w, const Graph *g) {
 /* True if g computes floats whose last bit may differ between two runs. */
 static bool holds_rounded(World *w, Graph *g) { return ir_reaches(w, g, ir_rounds); }
 
-/* ---- Replay ------------------------------------------------------------------------------------------------------ */
-/* True if carried value k of loop n, which has a condition, is a sum, s' = s ± x, that nothing else reads. */
-static bool is_sum(World *w, const Node *n, int k) {
-  Graph *body = n->graphs[0], *cond = n->graphs[1];
-  const Node *next = ir_get(w, body->result, k);
-  if (next->type->kind != T_FLOAT || uses_count(graph_uses(w, body), ir_param(w, 1 + k, next->type)) != 1) return false;
-  if (uses_count(graph_uses(w, cond), ir_param(w, loop_cond_param(n->loop, k), next->type))) return false;
-  bool sum = next->op == OP_FADD || next->op == OP_CADD, first = sum || next->op == OP_FSUB;
-  return (first && fact_is_param(next->ops[0], 1 + k)) || (sum && fact_is_param(next->ops[1], 1 + k)) ||
-         (next->op == OP_FMA && fact_is_param(next->ops[2], 1 + k));
+/* ---- Sums -------------------------------------------------------------------------------------------------------- */
+static bool adds_to(World *w, Graph *g, const Node *x, int p);
+
+/* True if component k of the branch (-1: all of it) adds to parameter p of g in each arm, or is that. */
+static bool branch_adds_to(World *w, Graph *g, const Node *branch, int k, int p) {
+  int at = -1;
+  for (int i = 1; i < branch->nops; i++)
+    if (fact_is_param(branch->ops[i], p)) at = i - 1;
+  if (at < 0 || branch->op != OP_SWITCH || uses_count(graph_uses(w, g), branch->ops[1 + at]) != 1) return false;
+  for (int a = 0; a < branch->ngraphs; a++) {
+    Graph *arm = branch->graphs[a];
+    if (k >= 0 && arm->result->op != OP_TUPLE) return false;
+    if (!adds_to(w, arm, k < 0 ? arm->result : arm->result->ops[k], at)) return false;
+  }
+  return true;
 }
+
+/* True if x is parameter p of g, ± terms, where nothing else reads p or a part of the sum. */
+static bool adds_to(World *w, Graph *g, const Node *x, int p) {
+  if (uses_count(graph_uses(w, g), x) != 1) return false;
+  if (fact_is_param(x, p)) return true;
+  switch (x->op) {
+  case OP_FADD:
+  case OP_IADD:
+  case OP_CADD: return adds_to(w, g, x->ops[0], p) || adds_to(w, g, x->ops[1], p);
+  case OP_ISUB:
+  case OP_FSUB: return adds_to(w, g, x->ops[0], p);
+  case OP_FMA: return adds_to(w, g, x->ops[2], p);
+  case OP_SWITCH: return branch_adds_to(w, g, x, -1, p);
+  case OP_GET: return branch_adds_to(w, g, x->ops[0], (int)x->attr.i, p);
+  default: return false;
+  }
+}
+
+/* True if carried value k of loop n is a sum, s' = s ± x, that nothing else reads. Its cotangent is the same in every
+ * iteration. */
+static bool is_sum(World *w, const Node *n, int k) {
+  Graph *body = n->graphs[0], *cond = n->loop->has_cond ? n->graphs[1] : NULL;
+  const Node *next = ir_get(w, body->result, k);
+  if (!ir_is_number(next->type)) return false;
+  if (cond && uses_count(graph_uses(w, cond), ir_param(w, loop_cond_param(n->loop, k), next->type))) return false;
+  if (body->result->op == OP_SWITCH) return branch_adds_to(w, body, body->result, k, 1 + k);
+  return body->result->op == OP_TUPLE && adds_to(w, body, next, 1 + k);
+}
+
+static bool carries_sums(World *w, const Node *n) {
+  for (int k = 0; k < n->loop->ncarried; k++)
+    if (!is_sum(w, n, k)) return false;
+  return true;
+}
+
+/* ---- Replay ------------------------------------------------------------------------------------------------------ */
 
 /* True if carried value k is the same, to the last bit, when the loop is run again. */
 static bool is_reproducible(World *w, const Node *n, int k) {
@@ -104,10 +145,10 @@ static const char *rerun_hindrance(const Diff *r, const Node *n, const Fact *fac
   const LoopInfo *l = n->loop;
   const Graph *b = n->graphs[0];
   if (l->has_cond) return "taped: how often the loop runs isn't known beforehand";
-  if (l->ncarried) return "taped: an iteration needs what the one before it has made";
+  if (!carries_sums(r->w, n)) return "taped: an iteration needs what the one before it has made";
   if (b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD | NODE_FORKS)) return "taped: the body calls functions";
   if (!r->rerun) return "taped: a loop around is run again already";
-  for (int i = 1 + l->naccs; i < b->nparams; i++)
+  for (int i = 1 + loop_slots(l); i < b->nparams; i++)
     if (facts[i] & OVERWRITTEN) return "taped: what the body reads is overwritten afterwards";
   /* what is made again must have the sizes of what was made */
   return ir_sizes_exact(r->w, l, b) ? NULL : "taped: sizes may come out differently when the body is run again";

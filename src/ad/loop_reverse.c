@@ -79,9 +79,9 @@ typedef struct BackLoop {
 
 static bool is_active(const BackLoop *b, int k) { return b->c->active[1 + k]; }
 
-/* An active carried value of a loop that is replayed is a sum. */
-static bool is_replayed_sum(const BackLoop *b, int k) {
-  return b->plan->strategy == REPLAY && loop_part(b->l, k) == LOOP_CARRIED && is_active(b, k);
+/* An active carried value of a loop whose body is run again is a sum. */
+static bool is_sum(const BackLoop *b, int k) {
+  return b->plan->strategy != TAPE && loop_part(b->l, k) == LOOP_CARRIED && is_active(b, k);
 }
 
 /* The accumulator of input x, a capture. An array that the loop changes as well is copied by it, which pays for zeros;
@@ -108,8 +108,8 @@ static Node *primal_input(BackLoop *b, int k, Node *x) {
   }
 }
 
-/* The inputs, and what carries or accumulates their cotangents; d: of the loop's results. The cotangents of a sum that
- * is replayed, and of a mere accumulator, are the same in all iterations. Those of slices' elements start at zero in
+/* The inputs, and what carries or accumulates their cotangents; d: of the loop's results. The cotangents of a sum
+ * and of a mere accumulator are the same in all iterations. Those of slices' elements start at zero in
  * each. */
 static void add_inputs(BackLoop *b, Node *d) {
   Node **acc = b->args + b->c->p + 1;
@@ -121,7 +121,7 @@ static void add_inputs(BackLoop *b, Node *d) {
     if (part <= LOOP_ACC) b->dy[k] = zero;
     if (!is_active(b, k)) continue;
     *acc = zero;
-    if (is_replayed_sum(b, k)) b->dy[k] = loop_add(b->loop, LOOP_CAPTURED, ir_get(b->w, d, k));
+    if (is_sum(b, k)) b->dy[k] = loop_add(b->loop, LOOP_CAPTURED, ir_get(b->w, d, k));
     else if (part <= LOOP_ACC) b->dy[k] = b->cot[k] = loop_add(b->loop, LOOP_CARRIED, ir_get(b->w, d, k));
     else if (part == LOOP_CAPTURED) *acc = b->cot[k] = loop_add(b->loop, LOOP_ACC, capture_acc(b, b->inputs[k]));
     acc++;
@@ -174,9 +174,9 @@ static void hand_on(BackLoop *b, Node *d, const int *stacked) {
     if (b->cot[k]) ad_region_done(b->r, b->inputs[k], b->inputs, b->ninputs, loop_result(b->loop, b->cot[k]));
   for (int k = 0; k < loop_captures(b->l); k++) {
     if (!is_active(b, k)) continue;
-    Node *x = b->cot[k]               ? loop_result(b->loop, b->cot[k])
-              : is_replayed_sum(b, k) ? ir_get(b->w, d, k)
-                                      : ir_to_bag(b->w, loop_stacked(b->loop, stacked[k]));
+    Node *x = b->cot[k]      ? loop_result(b->loop, b->cot[k])
+              : is_sum(b, k) ? ir_get(b->w, d, k)
+                             : ir_to_bag(b->w, loop_stacked(b->loop, stacked[k]));
     ad_add(b->r, b->inputs[k], x);
   }
 }

@@ -120,6 +120,7 @@ static void emit_wide_instr(LaneEmit *x, int c) {
   const LInstr *i = &x->k->f->code[c];
   LaneRole addition = lanes_role(x->k->lanes, c);
   if (addition == LANE_ADDS) emit_wide_additions(x, c);
+  if (addition == LANE_TOTAL) emit_total(x, c);
   if (addition != LANE_PLAIN) return;
   switch (i->op) {
   case LOP_LABEL:

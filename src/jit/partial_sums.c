@@ -219,3 +219,43 @@ void close_inner_sums(LaneEmit *x, const LInstr *i) {
     put(x, i->dst, p, sums[0]);
   }
 }
+
+/* ---- Sums in order ----------------------------------------------------------------------------------------------- */
+typedef struct Total {
+  LaneTotal of;
+  Lv *sum, *operands[LANE_CHAIN][3]; /* in memory; NULL: the same in all */
+} Total;
+
+/* sum = op (sum, numbers of the lane), for each term */
+static void add_terms(LaneEmit *x, Rv *lane, void *user) {
+  const Total *t = user;
+  Emit *e = x->k->e;
+  for (int k = 0; k < t->of.n; k++) {
+    const LInstr *op = t->of.terms[k];
+    const int32_t operands[] = {op->a, op->b, op->c};
+    Rv *in[3] = {NULL};
+    for (int j = 0; j < 3; j++)
+      if (operands[j] >= 0)
+        in[j] = j == t->of.self[k]  ? rv(e, t->sum)
+                : t->operands[k][j] ? rv(e, lane_at(x, t->operands[k][j], lane))
+                                    : reg(x->k, operands[j]);
+    Rv *sum = op->sub == OP_FMA ? call_libm(e, "fma", 3, in)
+                                : binary(e, op->sub == OP_FSUB ? GB_MINUS : GB_PLUS, e->t_f64, in[0], in[1]);
+    assign(x->k, t->sum, sum);
+  }
+}
+
+void emit_total(LaneEmit *x, int instr) {
+  Emit *e = x->k->e;
+  Total t = {.of = lanes_total(x->k->lanes, instr)};
+  t.sum = e->g->function_new_local(x->k->fn, NULL, e->t_f64, "total");
+  for (int k = 0; k < t.of.n; k++) {
+    const int32_t operands[] = {t.of.terms[k]->a, t.of.terms[k]->b, t.of.terms[k]->c};
+    for (int j = 0; j < 3; j++)
+      if (operands[j] >= 0 && j != t.of.self[k] && kind_of(x, operands[j]) != LANE_UNIFORM)
+        t.operands[k][j] = in_memory(x, operands[j]);
+  }
+  assign(x->k, t.sum, reg(x->k, t.of.reg));
+  each_lane(x, add_terms, &t);
+  assign_reg(x->k, t.of.reg, rv(e, t.sum));
+}

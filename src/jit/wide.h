@@ -118,6 +118,8 @@ void each_lane(LaneEmit *x, LaneFn fn, void *user);
 /* The partial sums that the loop adds to are read and written in vectors everywhere; whole: and are nowhere else. */
 void mark_wide_sums(Fn *k, const LaneLoop *l, bool whole);
 void emit_wide_sum(LaneEmit *x, const LInstr *i);
+/* The terms of the sum in order whose last instruction is number `instr`. */
+void emit_total(LaneEmit *x, int instr);
 void open_inner_sums(LaneEmit *x, const LInstr *i);
 void close_inner_sums(LaneEmit *x, const LInstr *i);
 

@@ -20,6 +20,7 @@ enum {
   COST_OF_GATHER = 18,    /* at any places */
   COST_OF_ADDITIONS = 24, /* to one place of an array */
   COST_OF_SCATTER = 40,   /* additions to any places */
+  COST_OF_TERM = 32,      /* LIMIT_LANES numbers, added in order to a float */
   COST_OF_TREE = 12       /* the sum of a vector's numbers */
 };
 typedef struct Choosing {
@@ -75,6 +76,7 @@ static double wide_cost_of(const Choosing *c, int k) {
   const LInstr *in = &c->f->code[k];
   if (in->op == LOP_LOAD || in->op == LOP_STORE) return wide_cost_of_memory(c, k);
   if (lanes_role(c->facts, k) == LANE_PART) return 0;
+  if (lanes_role(c->facts, k) == LANE_TOTAL) return COST_OF_TERM * lanes_total(c->facts, k).n;
   if (in->op == LOP_LANE_ADD) return c->parts * (in->a == 0 ? 1 : 2);
   if (in->op == LOP_LANE_SUM) return c->parts * LIMIT_LANES;
   bool varies = in->dst >= 0 && lir_defines_dst(in->op) && lanes_kind(c->facts, in->dst) > LANE_STRIDED;

@@ -28,6 +28,7 @@ struct LaneFacts {
 };
 
 bool lane_is_one(const LaneFacts *facts, int reg);
+bool lane_is_live(const LaneFacts *facts, int at, int reg); /* before the instruction: see `live` */
 bool lane_same_stride(LaneStride a, LaneStride b);
 
 /* ---- lane_arrays.c ----------------------------------------------------------------------------------------------- */
@@ -46,6 +47,12 @@ bool lane_is_number(const LaneFacts *facts, const LInstr *in);
 
 /* Does the LOAD or STORE use, in each iteration, a number that no other iteration of the same LIMIT_LANES uses? */
 bool lane_is_own_number(const LaneFacts *facts, const LInstr *in);
+
+/* ---- lane_totals.c ----------------------------------------------------------------------------------------------- */
+/* Finds the loop's sums in order, and gives their instructions roles. */
+void lane_find_totals(LaneFacts *facts);
+/* Does the instruction belong to one? */
+bool lane_is_total(const LaneFacts *facts, int instr);
 
 /* ---- lane_pairs.c ------------------------------------------------------------------------------------------------ */
 /* Compares the places of this STORE with the others of its array, or adds them to the pairs that a test can tell apart

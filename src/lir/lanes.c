@@ -288,21 +288,21 @@ static bool is_enclosed(const LaneFacts *facts, LaneLoop *l) {
   return uses == 0;
 }
 
-static bool is_live(const LaneFacts *facts, int at, int r) { return facts->live[at][r / 64] >> (r % 64) & 1; }
+bool lane_is_live(const LaneFacts *facts, int at, int r) { return facts->live[at][r / 64] >> (r % 64) & 1; }
 
 /* Does the instruction hand on to the next iteration nothing but a block of memory? The data of an array that the
  * iteration makes when it knows the first row is set before it is used, though liveness doesn't see that. */
 static bool recycles(const LInstr *in) { return in->op == LOP_RENEW || in->op == LOP_KEEP || in->op == LOP_DATA; }
 
-/* Does the body need what an earlier iteration defined, apart from the index and sums? */
+/* Does the body need what an earlier iteration defined, apart from the index and sums? Roles of sums are known. */
 static bool is_carried(const LaneFacts *facts) {
   const LaneLoop *l = &facts->loop;
   for (int k = l->first; k < l->end; k++) {
     const LInstr *in = &facts->f->code[k];
-    if (recycles(in)) continue;
-    if (in->dst >= 0 && lir_defines_dst(in->op) && is_live(facts, l->first, in->dst)) return true;
+    if (recycles(in) || lane_is_total(facts, k)) continue;
+    if (in->dst >= 0 && lir_defines_dst(in->op) && lane_is_live(facts, l->first, in->dst)) return true;
     for (int n = 0; n < in->nres && in->op == LOP_LANE_OPEN; n++)
-      if (is_live(facts, l->first, in->res[n])) return true;
+      if (lane_is_live(facts, l->first, in->res[n])) return true;
   }
   return false;
 }
@@ -313,8 +313,8 @@ static bool is_closed(const LaneFacts *facts) {
   int exit = facts->labels[l->exit];
   for (int k = l->first; k < l->end; k++) {
     const LInstr *in = &facts->f->code[k];
-    if (recycles(in)) continue;
-    if (in->dst >= 0 && lir_defines_dst(in->op) && is_live(facts, exit, in->dst)) return false;
+    if (recycles(in) || lane_is_total(facts, k)) continue;
+    if (in->dst >= 0 && lir_defines_dst(in->op) && lane_is_live(facts, exit, in->dst)) return false;
   }
   return !facts->inside[l->index] && !facts->inside[l->limit];
 }
@@ -428,6 +428,7 @@ static const char *check(LaneFacts *facts, const LInstr *in) {
 
 /* Is it a change that lasts longer than the iteration? */
 static bool is_effect(const LaneFacts *facts, const LInstr *in) {
+  if (lanes_role(facts, (int)(in - facts->f->code)) == LANE_TOTAL) return true;
   if (in->op == LOP_STORE && lane_is_own_number(facts, in) && facts->inside[in->a]) return false;
   return in->op == LOP_STORE || (in->op == LOP_LANE_ADD && in->a == facts->loop.index);
 }
@@ -459,6 +460,7 @@ static bool branches_first(LaneFacts *facts) {
 static const char *find_reason(LaneFacts *facts) {
   LaneLoop *l = &facts->loop;
   if (l->end - l->first > (l->privatised ? LIMIT_PRIVATE_NEST : LIMIT_LANE_NEST)) return "its body is too large";
+  lane_find_totals(facts);
   if (is_carried(facts)) return "a value is carried";
   for (int k = l->first; k < l->end; k++) {
     const LInstr *in = &facts->f->code[k];
@@ -507,7 +509,7 @@ static void describe_count(int n, const char *what, bool *any, Str *out) {
 }
 
 typedef struct Found {
-  int loads, elements, stores, additions, sums, calls, others, tests;
+  int loads, elements, stores, additions, sums, totals, calls, others, tests;
 } Found;
 
 static void tell(const LaneFacts *facts, const LInstr *in, LaneRole addition, Found *n) {
@@ -515,7 +517,8 @@ static void tell(const LaneFacts *facts, const LInstr *in, LaneRole addition, Fo
   bool memory = in->op == LOP_STORE || (in->op == LOP_LOAD && varies), row = memory && lanes_is_row(facts, in);
   bool call = in->op == LOP_SCALAR && varies && lir_calls_function(in);
   if (addition != LANE_PLAIN) {
-    n->additions += addition != LANE_PART;
+    n->additions += addition == LANE_ADDS || addition == LANE_WAITS;
+    n->totals += addition == LANE_TOTAL;
     return;
   }
   n->loads += row && in->op == LOP_LOAD;
@@ -540,6 +543,8 @@ void lanes_describe(const LaneFacts *facts, const LaneLoop *l, Str *out) {
   describe_count(n.stores, "store", &any, out);
   describe_count(n.elements, "element", &any, out);
   describe_count(n.additions, "addition", &any, out);
+  if (n.totals) str_printf(out, "%s %d sum%s in order", any ? "," : "", n.totals, n.totals > 1 ? "s" : "");
+  any |= n.totals > 0;
   describe_count(n.sums, "sum", &any, out);
   describe_count(n.calls, "function", &any, out);
   describe_count(n.others, "operation", &any, out);

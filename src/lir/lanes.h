@@ -26,6 +26,7 @@ typedef struct LaneLoop {
   int exit;        /* the label where it ends */
   bool from_zero;  /* it is only entered with index 0, or again where it was left at a limit */
   bool sums;       /* it has partial sums */
+  bool totals;     /* it has sums in order */
   bool nested;     /* there are inner loops or branches in it */
   bool loops;      /* there are inner loops in it */
   bool tests;      /* lanes_pairs: only where these pass, iterations can run at once */
@@ -44,7 +45,8 @@ typedef enum LaneRole {
   LANE_PLAIN,
   LANE_PART,  /* the LOAD, or the operation: nothing is to be done there */
   LANE_WAITS, /* the STORE: it is done with the next one of its array that isn't put off */
-  LANE_ADDS   /* the STORE: it is done here, after those of its array that were put off */
+  LANE_ADDS,  /* the STORE: it is done here, after those of its array that were put off */
+  LANE_TOTAL  /* the last instruction of a sum in order (lane_totals.c): its terms are added here */
 } LaneRole;
 
 /* What has to be known of a function, for all of its loops. */
@@ -65,6 +67,16 @@ typedef struct LaneTerm {
   int self;
 } LaneTerm;
 LaneTerm lanes_term(const LaneFacts *facts, int store);
+/* A sum that the loop carries, whose terms are added in the order of iterations (lane_totals.c). */
+enum { LANE_CHAIN = 8 };
+typedef struct LaneTotal {
+  int reg;                         /* it */
+  int n;                           /* how many terms an iteration adds */
+  const LInstr *terms[LANE_CHAIN]; /* the additions, first to last */
+  int self[LANE_CHAIN];            /* which operand, 0 … 2, is the sum so far */
+} LaneTotal;
+/* The sum whose last instruction is this one: its role is LANE_TOTAL. */
+LaneTotal lanes_total(const LaneFacts *facts, int instr);
 /* Which operand, 0 … 2, of an addition to the register, or a subtraction from it, is that register? -1: the instruction
  * is none, or another operand is the register, too. */
 int lanes_added_to(const LInstr *in, int reg);

@@ -282,15 +282,18 @@ const LaneSums *lower_lanes(Lower *m, const Node *loop);
 /* Will the loop, with these sums or NULL, probably run several iterations at once, if its branches are selections? */
 bool lower_has_lanes(Lower *m, const Node *loop, const LaneSums *sums);
 
+/* Is all that the loop carries floats that it only adds to? (Whether lanes can do so: lir/lane_totals.c.) */
+bool lower_adds_in_order(Lower *m, const Node *loop);
+
 /* privatise.c, private_copy.c */
 /* A loop that was just lowered. */
 typedef struct PrivateLoop {
   int start, body, end;     /* in the code: where it begins; the instructions of an iteration, body … end - 1 */
   int original;             /* label of its start, not placed yet */
   int index, trips;         /* registers */
-  const int *state, *ranks; /* nstate registers, floats and arrays that are added to in free order; rank 0: a float */
-  int nstate;
-  const int *outputs; /* noutputs raw registers: arrays of which each iteration stores a row of its own */
+  const int *state, *ranks; /* nstate registers, floats and arrays that are added to; rank 0: a float */
+  int nstate, nordered;     /* the first nordered are floats that are added to in the order of iterations */
+  const int *outputs;       /* noutputs raw registers: arrays of which each iteration stores a row of its own */
   int noutputs;
   Site site;
 } PrivateLoop;

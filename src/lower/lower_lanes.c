@@ -45,6 +45,26 @@ static bool find_additions(const Finder *f, const Node *x, int slot) {
   return true;
 }
 
+/* The same of a sum whose terms are added in order, as `s += x` in a loop. */
+static bool adds_in_order(const Sched *s, const Node *x, int slot) {
+  if (uses_count(s->uses, x) != 1) return false;
+  if (fact_is_param(x, 1 + slot)) return true;
+  switch (x->op) {
+  case OP_FADD: return adds_in_order(s, x->ops[0], slot) || adds_in_order(s, x->ops[1], slot);
+  case OP_FSUB: return adds_in_order(s, x->ops[0], slot);
+  case OP_FMA: return adds_in_order(s, x->ops[2], slot);
+  default: return false;
+  }
+}
+
+bool lower_adds_in_order(Lower *m, const Node *loop) {
+  const Node *result = loop->graphs[0]->result;
+  if (loop->loop->ncarried && result->op != OP_TUPLE) return false;
+  for (int k = 0; k < loop->loop->ncarried; k++)
+    if (!adds_in_order(sched_of(m, loop->graphs[0]), result->ops[k], k)) return false;
+  return true;
+}
+
 /* A number, or a tuple of numbers. */
 static bool is_numeric(const IrType *t) {
   bool numbers = t->kind == T_TUPLE;
@@ -146,9 +166,9 @@ bool lower_has_lanes(Lower *m, const Node *loop, const LaneSums *sums) {
   if (m->w->strict || l->has_cond || ir_reaches(m->w, loop->graphs[0], is_array_update)) return false;
   if (sums) return true;
   const Sched *s = sched_of(m, loop->graphs[0]);
-  if (loop_slots(l) || result->op != OP_TUPLE || s->n > LIMIT_LANE_BODY) return false;
+  if (l->naccs || !lower_adds_in_order(m, loop) || result->op != OP_TUPLE || s->n > LIMIT_LANE_BODY) return false;
   for (int k = 0; k < l->nstacked; k++)
-    if (!ir_is_number(result->ops[k]->type)) return false;
+    if (!ir_is_number(result->ops[l->ncarried + k]->type)) return false;
   for (int i = 0; i < s->n; i++)
     if (!is_laneable(m, s->order[i])) return false;
   return true;

@@ -722,8 +722,8 @@ static void privatise(Loop *lp, int start) {
   for (int k = 0; k < lp->nstate; k++) ranks[k] = ir_rank(lp->ops[k]->type);
   int *outputs = NEW_ARRAY(fn->m->arena, int, lp->l->nstacked + 1);
   for (int k = 0; k < lp->l->nstacked; k++) outputs[k] = lp->stacks[k].data;
-  PrivateLoop l = {start,     lp->body_at, lp->body_end, fn_label(fn), lp->i,           lp->n,
-                   lp->state, ranks,       lp->nstate,   outputs,      lp->l->nstacked, lp->x->site};
+  PrivateLoop l = {start, lp->body_at, lp->body_end,    fn_label(fn), lp->i,           lp->n,      lp->state,
+                   ranks, lp->nstate,  lp->l->ncarried, outputs,      lp->l->nstacked, lp->x->site};
   lower_privatise(fn, &l);
 }
 

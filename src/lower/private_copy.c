@@ -277,6 +277,8 @@ static void close_reduction(const Privatiser *p, int s) {
 /* ---- The body ---------------------------------------------------------------------------------------------------- */
 static int copied(Privatiser *p, int reg) {
   if (reg == p->l->index) return p->index;
+  for (int s = 0; s < p->l->nordered; s++)
+    if (reg == p->l->state[s]) return reg;
   if (reg < 0 || reg >= p->nregs || !p->defined[reg]) return reg;
   if (p->copy[reg] < 0) p->copy[reg] = fn_reg(fn_of(p), (LRegKind)fn_of(p)->regs.data[reg].kind);
   return p->copy[reg];
@@ -396,7 +398,7 @@ static int32_t **open_sums(const Privatiser *p) {
   Fn *fn = fn_of(p);
   int32_t **sums = NEW_ARRAY(fn->m->arena, int32_t *, p->l->nstate + 1);
   for (int s = 0; s < p->l->nstate; s++) {
-    if (!is_float_state(p, s) || !move_to(p, s)) continue;
+    if (s < p->l->nordered || !is_float_state(p, s) || !move_to(p, s)) continue;
     sums[s] = NEW_ARRAY(fn->m->arena, int32_t, LIMIT_LANES);
     for (int k = 0; k < LIMIT_LANES; k++) sums[s][k] = fn_reg(fn, R_FLOAT);
     fn_emit(fn, LOP_LANE_OPEN, -1, p->l->state[s], -1, -1);

@@ -2,13 +2,13 @@
 /* Array privatisation: which outer loops get a copy whose arrays are private to a lane, so that several iterations can
  * run at once.
  *
- * Iterations of such a loop only add to what lives longer than they do, floats and arrays whose order of additions is
+ * Iterations of such a loop only add to what lives longer than they do, floats, and arrays whose order of additions is
  * free; the arrays that they work with they make themselves. In the copy (private_copy.c)
  *
  *   an array made in an iteration   has LIMIT_LANES numbers for each element: iteration i uses number i mod LIMIT_LANES
  *   an array added to at a place    is a reduction array of as many numbers for each element; their sums are added
  *     that iterations share           to the array after the loop
- *   a float added to                has partial sums
+ *   a float added to                has partial sums; one whose order is that of iterations, none
  *
  * Then iterations i … i + LIMIT_LANES - 1 touch neighbours in memory and never the same number:
  *
@@ -81,17 +81,17 @@ static bool are_outputs_plain(Lower *m, const Node *loop) {
   const LoopInfo *l = loop->loop;
   for (int k = 0; k < l->nstacked; k++)
     if (layout_has_pointers(lower_layout(m->w, ir_base(loop->type->args[loop_slots(l) + k])))) return false;
-  return l->naccs ? !l->nstacked : l->nstacked && !has_long_sum(m, loop->graphs[0]);
+  return loop_slots(l) ? !l->nstacked : l->nstacked && !has_long_sum(m, loop->graphs[0]);
 }
 
 bool lower_may_privatise(Lower *m, const Node *loop) {
   const LoopInfo *l = loop->loop;
   if (m->w->strict || !m->w->contract || m->private_bodies) return false;
-  if (l->has_cond || l->ncarried || !are_outputs_plain(m, loop)) return false;
+  if (l->has_cond || !are_outputs_plain(m, loop) || !lower_adds_in_order(m, loop)) return false;
   const Node *trips = lower_unwaited(loop->ops[0]);
   if (trips->op == OP_INT && trips->attr.i < LIMIT_PRIVATE_TRIPS) return false;
   for (int k = 0; k < l->naccs; k++) {
-    const IrType *t = loop->ops[loop_first(l) + k]->type;
+    const IrType *t = loop->ops[loop_first(l) + l->ncarried + k]->type;
     if (t->kind != T_FLOAT && t->kind != T_ARRAY) return false;
   }
   bool loops = false;
