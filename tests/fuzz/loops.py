@@ -1,27 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Random nests of loops over arrays: the evaluator against machine code at every level of processors, and against code
-without lanes, to the last digit.
+"""Random nests of loops over arrays, for lane_templates.py.
 
-usage: loops.py ATLED [N] [--seed S] [--keep FOLDER]
-
-Each of N (20) programs has some functions of two or three loops, up or down, whose statements read, write and add to
-arrays at places such as i, i + j, 2 * i, i * m + j, is[i] or 3, with branches that some iterations take, and sums. Each
-function is called with lengths from 0 to 40, with values among which are NaN, infinities and subnormals, and so is its
-derivative. A program that fails is kept."""
-import argparse
-import os
-import random
-import subprocess
-import sys
-import tempfile
-
-LENGTHS = [(0, 3), (1, 1), (3, 5), (7, 2), (8, 8), (9, 4), (16, 3), (19, 11), (33, 2), (40, 9)]
-HEAD = """
-let values (n : int) (s : int) = [ (let k = i * 7 + s in if k % 29 = 0 then 0.0 / float (s % 2) else if k % 31 = 0 then 1e308
-  else if k % 11 = 0 then float (k % 5) * 1e-309 else sin (float k)) | i < n ]
-let plain (n : int) (s : int) = [ 0.3 + 0.2 * sin (float (i * 3 + s)) | i < n ]
-"""
+A function has two or three loops, up or down, whose statements read, write and add to arrays at places such as i, i + j, 2 * i, i * m + j,
+is[i] or 3, with branches that some iterations take, and sums."""
 
 
 class Function:
@@ -111,69 +92,3 @@ class Function:
             body = f"({self.loop('i', 'n', self.statement(['i']))}); {self.loop('i', 'n', self.loop('j', 'm', self.statement(['i', 'j'])))}"
         return (f"let f{self.number} (a : float[]) (is : int[]) (c : float) (n : int) (m : int) =\n"
                 f"  let mut w = [ 0.25 | k < n * m + 4 * n + 2 * m + n * n + 10 ] in\n  let mut s = 0.0 in\n  ({body});\n  (s, w)\n")
-
-
-def program(rng):
-    lines = [HEAD]
-    for number in range(3):
-        lines.append(Function(rng, number).text())
-    for number in range(3):
-        lines += [f"let show{number} (n : int) (m : int) = (",
-                  "  let size = n * m + 4 * n + 2 * m + n * n + 10 in let is = [ (i * 5 + 2) % (n + 3) | i < n ] in",
-                  f"  print (f{number} (values size 3) is 0.7 n m);",
-                  f"  print (grad (fun (a, c) -> (let (s, w) = f{number} a is c n m in s + sum [ x * 0.5 | x in w ])) (plain size 1, 0.7)))"]
-    lines += [f"for (n, m) in {LENGTHS} do (show0 n m; show1 n m; show2 n m) done"]
-    return "\n".join(lines) + "\n"
-
-
-def run(exe, path, cpu, jit, lanes="on"):
-    env = {**os.environ, "ATLED_LANES": lanes, "ATLED_OPT": "1"}
-    done = subprocess.run([exe, f"--cpu={cpu}", f"--jit={jit}", path], capture_output=True, text=True, timeout=300, env=env)
-    return done.stdout + done.stderr
-
-
-def difference(exe, path, fused):
-    ways = [("v2", "off", "on"), ("v2", "always", "on")]
-    if fused:
-        ways = [("v4", "off", "on"), ("v4", "always", "on"), ("v3", "always", "on"), ("v4", "always", "off")] + ways
-    base = None
-    for cpu, jit, lanes in ways:
-        text = run(exe, path, cpu, jit, lanes)
-        if jit == "off":
-            base = text
-        elif text != base:
-            lines = [(x, y) for x, y in zip(base.split("\n"), text.split("\n")) if x != y]
-            return f"{cpu}, lanes {lanes}: {lines[0][0][:300]} / {lines[0][1][:300]}" if lines else f"{cpu}, lanes {lanes}: lengths differ"
-    return None
-
-
-def main():
-    a = argparse.ArgumentParser(usage=__doc__)
-    a.add_argument("atled")
-    a.add_argument("programs", nargs="?", type=int, default=20)
-    a.add_argument("--seed", type=int, default=1)
-    a.add_argument("--keep", default=tempfile.gettempdir())
-    options = a.parse_args()
-    with open("/proc/cpuinfo", encoding="utf-8") as f:
-        fused = "avx512dq" in f.read()
-    wrong = stopped = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for k in range(options.programs):
-            path = os.path.join(folder, "loops.atl")
-            text = program(random.Random(f"{options.seed} {k}"))
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
-            stopped += "error" in run(os.path.abspath(options.atled), path, "v2", "off")
-            found = difference(os.path.abspath(options.atled), path, fused)
-            if found:
-                wrong += 1
-                kept = os.path.join(options.keep, f"loops-{options.seed}-{k}.atl")
-                with open(kept, "w", encoding="utf-8") as f:
-                    f.write(text)
-                print(f"program {k}, kept as {kept}: {found}", flush=True)
-    print(f"{options.programs} programs, {stopped} of which end with an error, {wrong} with differences")
-    return wrong > 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,29 +1,11 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Random sums over samples whose terms make arrays: the evaluator against machine code at every level of processors, and
-against code without lanes, to the last digit. These are the loops that get a copy with private arrays (src/lower/privatise.c).
+"""Random sums over samples whose terms make arrays, for lane_templates.py: the loops that get a copy with private arrays
+(src/lower/privatise.c).
 
-usage: samples.py ATLED [N] [--seed S] [--keep FOLDER] [--check-copies]
+A function adds up a term for each row of a matrix, or makes a row, or the gradient of a term. The term makes arrays by comprehensions and by
+loops that change them, branches on data, has lengths that data tell, and reads and changes elements at places that data tell. Some fail, at a
+sample that data tell."""
 
-Each of N (20) programs has some functions that add up a term for each row of a matrix, or make a row, or the gradient of a
-term: the term makes arrays by comprehensions and by loops that change them, branches on data, has lengths that data tell, and reads and changes elements
-at places that data tell. Each function is called with 0 to 70 samples of 1 to 50 numbers, and so is its derivative with
-respect to its parameters and samples. Some programs fail, at a sample that data tell. With --check-copies at least one
-function in three must have had a copy. A program that fails the comparison is kept."""
-import argparse
-import os
-import random
-import subprocess
-import sys
-import tempfile
-
-from loops import difference, run
-
-SIZES = [(0, 3), (3, 2), (15, 1), (16, 3), (17, 4), (33, 8), (40, 5), (64, 9), (70, 2), (20, 50)]
-HEAD = """
-let matrix (n : int) (m : int) (s : int) = [ [ 0.4 * sin (float (i * m * 3 + j * 7 + s)) | j < m ] | i < n ]
-let rough (n : int) (m : int) = [ [ (let k = i * m + j in if k % 61 = 17 then 1.0 / 0.0 else if k % 53 = 9 then 0.0 / 0.0 else if k % 19 = 3 then 3e-310 else cos (float k)) | j < m ] | i < n ]
-"""
 # What is made of the terms, and whether they are rows, or gradients of terms with respect to the sample.
 REDUCERS = [("sum [ ({}) | i < length xs ]", ""), ("mean [ ({}) | i < length xs ]", ""), ("sum [ exp (({}) * 0.01) | i < length xs ]", ""),
             ("[ ({}) | i < length xs ]", "rows"), ("[ ({}) | i < length xs ]", "rows"), ("", "gradients")]
@@ -124,65 +106,3 @@ class Term:
         before = self.statements()
         return f"{before} " + self.rng.choice([f"[ {self.of_index()} | j < m ]", f"{self.rng.choice(self.arrays)}", f"[{self.scalar(1)}, {self.scalar(1)}, {self.scalar(2)}]",
                                                f"{self.rng.choice(self.arrays)} + {self.rng.choice(self.arrays)}", f"[{self.scalar(1)}] ++ {self.rng.choice(self.arrays)}"])
-
-
-def program(rng):
-    fails = rng.random() < 0.25
-    lines = [HEAD]
-    for number in range(3):
-        reducer, rows = rng.choice(REDUCERS)
-        term = Term(rng, fails)
-        body = reducer.replace("{}", f"let x = xs[i] in let k = is[i] in {term.row() if rows == 'rows' else term.text()}")
-        if rows == "gradients":
-            body = f"[ (let k = is[i] in grad (fun x -> {term.text()}) xs[i]) | i < length xs ]"
-        of = f"sum (flatten (f{number}" if rows else f"((f{number}"
-        lines += [f"let f{number} (xs : float[][]) (is : int[]) (c : float) (p : float[]) (q : float[][]) (m : int) = {body}",
-                  f"let show{number} (n : int) (m : int) = (",
-                  f"  let is = [ (i * 5 + 2) % {'(m + 30 / (n + 1))' if fails else '(n + 3)'} | i < n ] in let p = (matrix 1 m 4)[0] in let q = matrix 3 m 5 in",
-                  f"  print (f{number} (matrix n m 3) is 0.7 p q m);",
-                  f"  print (f{number} (rough n m) is 0.7 p q m);",
-                  f"  print (grad (fun (p, q) -> {of} (matrix n m 1) is 0.7 p q m))) (p, q));",
-                  f"  print (grad (fun (xs, c) -> {of} xs is c p q m))) (matrix n m 2, 0.3)))"]
-    calls = "; ".join(f"print (attempt (fun () -> show{k} n m))" for k in range(3))
-    lines += [f"for (n, m) in {SIZES} do ({calls}) done"]
-    return "\n".join(lines) + "\n"
-
-
-def count_copies(exe, path):
-    code = subprocess.run([exe, "ir", "--stage=lowered", path], capture_output=True, text=True, timeout=120).stdout
-    return code.count("LOOP_HEAD b=2")
-
-
-def main():
-    a = argparse.ArgumentParser(usage=__doc__)
-    a.add_argument("atled")
-    a.add_argument("programs", nargs="?", type=int, default=20)
-    a.add_argument("--seed", type=int, default=1)
-    a.add_argument("--keep", default=tempfile.gettempdir())
-    a.add_argument("--check-copies", action="store_true")
-    options = a.parse_args()
-    exe = os.path.abspath(options.atled)
-    with open("/proc/cpuinfo", encoding="utf-8") as f:
-        fused = "avx512dq" in f.read()
-    wrong = stopped = copies = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for k in range(options.programs):
-            path = os.path.join(folder, "samples.atl")
-            text = program(random.Random(f"{options.seed} {k}"))
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
-            stopped += "Error" in run(exe, path, "v2", "off")
-            copies += count_copies(exe, path) if fused else 0
-            found = difference(exe, path, fused)
-            if found:
-                wrong += 1
-                kept = os.path.join(options.keep, f"samples-{options.seed}-{k}.atl")
-                with open(kept, "w", encoding="utf-8") as f:
-                    f.write(text)
-                print(f"program {k}, kept as {kept}: {found}", flush=True)
-    print(f"{options.programs} programs, {copies} copies, {stopped} of which have errors, {wrong} with differences")
-    return wrong > 0 or (options.check_copies and fused and copies < options.programs)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
