@@ -29,7 +29,8 @@ let inputs (n : int) (m : int) = [input plain n m, input rough n m]
 ARGUMENTS = {"c": "float", "a": "float[]", "b": "float[]", "is": "int[]", "n": "int", "m": "int", "xs": "float[][]", "p": "float[]",
              "q": "float[][]", "ps": "point[]"}
 FUNCTIONS = ["cbrt", "exp", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
-             "asinh", "acosh", "atanh", "erf", "erfc", "abs", "sqrt", "floor", "ceil", "trunc", "round", "sign", "sigmoid", "relu", "softplus"]
+             "asinh", "acosh", "atanh", "erf", "erfc", "abs", "sqrt", "floor", "ceil", "trunc", "round", "sign", "sigmoid", "relu", "softplus",
+             "lgamma", "digamma"]
 COMMON = ["sin", "exp", "abs", "sqrt", "tanh", "log"]
 
 
@@ -63,7 +64,7 @@ class Expression:
         if kind == "two":
             return f"({r.choice(['min', 'max', 'hypot', 'atan2', 'max', 'min'])} {v()} {v()})"
         if kind == "power":
-            return r.choice([f"({v()} ^ {r.randint(0, 5)})", f"(abs {v()} ** {v()})", f"(- {v()})"])
+            return r.choice([f"({v()} ^ {r.randint(0, 5)})", f"({v()} ^ {self.whole(0)})", f"(abs {v()} ** {v()})", f"(- {v()})"])
         return f"({v()} {r.choice('+-') if kind == 'sum' else '*'} {v()})"
 
     def scaled(self, depth):
@@ -75,8 +76,10 @@ class Expression:
         if depth == 0 or r.random() < 0.3:
             return r.choice([i, i, str(r.randint(0, 5))])
         v = lambda: self.whole(depth - 1)
-        return r.choice([f"({v()} + {v()})", f"({v()} - {v()})", f"({v()} * {r.randint(-3, 7)})", f"({v()} % {r.randint(2, 9)})",
-                         f"({v()} / {r.randint(2, 5)})", f"(min {v()} {v()})", f"(bit_and {v()} 12)", f"(if {self.condition(0)} then {v()} else {v()})"])
+        return r.choice([f"({v()} + {v()})", f"({v()} - {v()})", f"({v()} * {r.choice([-3, -1, 2, 7, 2654435761])})", f"({v()} % {r.randint(2, 9)})",
+                         f"({v()} / {r.randint(2, 5)})", f"(min {v()} {v()})", f"(bit_and {v()} 12)", f"(if {self.condition(0)} then {v()} else {v()})",
+                         f"(bit_xor {v()} {v()})", f"(max {v()} (abs {v()}))", f"(int (max (-9.0) (min 9.0 {self.number(0)})))",
+                         f"({v()} / (1 + abs {i}))", f"({v()} % ({i} - 3))" if r.random() < 0.2 else f"(- {v()})"])
 
     def condition(self, depth=1):
         r = self.rng
@@ -96,17 +99,23 @@ def piece(rng, number, kind=None):
     return Piece(kind, number, KINDS[kind](rng, number))
 
 
-def definitions(number, arguments, body, wrt, second=False):
-    """Source of f, v and d: f of the named arguments gives body, a structure of floats. The derivative is with respect to those of wrt."""
+def definitions(rng, number, arguments, body, wrt):
+    """Source of f, v and d: f of the named arguments gives body, a structure of floats. The derivative is with respect to those of wrt:
+    mostly the gradient, else one by forward mode, with recomputation, or of second order."""
     names = arguments.split()
     call = lambda of: f"f{number} " + " ".join(name if name in of else f"u.{name}" for name in names)
     pattern, at = ", ".join(wrt.split()), ", ".join(f"u.{name}" for name in wrt.split())
     lines = [f"let f{number} " + " ".join(f"({name} : {ARGUMENTS[name]})" for name in names) + f" =\n  {body}",
              f"let v{number} (u : input) = floats ({call('')})",
              f"let h{number} (u : input) ({pattern}) = (let w = floats ({call(wrt.split())}) in sum [ x * 0.5 | x in w ])"]
+    lot = rng.random()
     gradient = f"grad (h{number} u) ({at})"
-    if second:
+    if lot < 0.06:
         gradient = f"hvp (h{number} u) ({at}) ({at})"
+    elif lot < 0.14:
+        gradient = f"jvp (h{number} u) ({at}) ({at})"
+    elif lot < 0.2:
+        gradient = f"grad (checkpoint (h{number} u)) ({at})"
     return "\n".join([*lines, f"let d{number} (u : input) = floats ({gradient})", ""])
 
 
@@ -149,9 +158,13 @@ def elements(rng, number):
               lambda: f"(let mut s = 0.5 in let mut t = 1.0 in (for i = 0 to n - 1 do ({binds}(s <- s + {e.number(2)}; t <- {e.two()})) done; (s, t)))",
               lambda: f"(let mut s = 0.5 in let mut l = 0 in (for i = 0 to n - 1 do ({binds}(l <- l + {e.whole(1)}; s <- s + {e.number(2)})) done; (s, float l)))",
               lambda: f"(let mut w = b in (for i = 0 to n - 1 do ({binds}(w[i] <- {e.number(2)}; (if {e.condition()} then w[i] <- w[i] * 0.5))) done; w))",
-              lambda: f"[ [ ({binds}{e.number(2)}), ({binds}{e.number(1)}) ] | i < n ]"]
+              lambda: f"[ [ ({binds}{e.number(2)}), ({binds}{e.number(1)}) ] | i < n ]",
+              lambda: f"(let ks = [ ({binds}{e.whole(2)}) | i < n ] in [ float (ks[i] - ks[n - 1 - i]) * b[i] | i < n ])",
+              lambda: f"(let cs = [ ({binds}{e.condition()}) | i < n ] in sum [ if cs[i] then {value()} else b[i] | i < n ])",
+              lambda: f"(let w = map2 (fun x y -> (let (i, k) = (n - 1, 2) in {e.number(2)})) b b in (fold (fun s x -> s * 0.5 + x) c w, scan (+) w))",
+              lambda: f"[ a[({binds}abs {e.whole(1)})] * {value()} | i < n ]"]
     e.two = lambda: rng.choice([f"max t {e.number(1)}", f"min t {e.number(1)}", f"t * (1.0 + 0.01 * {e.number(1)})", f"t * 0.5 + {e.number(1)}"])
-    return definitions(number, "a b is c n", rng.choice(shapes)(), rng.choice(["a b", "a c", "b c"]), rng.random() < 0.1)
+    return definitions(rng, number, "a b is c n", rng.choice(shapes)(), rng.choice(["a b", "a c", "b c"]))
 
 
 def grid(rng, number):
@@ -174,7 +187,7 @@ def grid(rng, number):
               lambda: f"(let w = [ [ {e.number(1)} | j < m ] | i < n ] in (transpose w @ w, [ {rng.choice(['sum', 'norm', 'mean', 'product'])} r | r in w ]))",
               lambda: f"[ (let r = xs[i] in {rng.choice(['softmax r', 'r * c + p', 'cumsum r', 'reverse r', 'p - c * r'])}) | i < n ]",
               lambda: f"[ (let mut s = 0.5 in (for j = 0 to m - 1 do (if {e.condition()} then s <- s + {e.number(1)} else s <- s - {e.number(1)}) done; s)) | i < n ]"]
-    return definitions(number, "xs b p c n m", rng.choice(shapes)(), rng.choice(["xs c", "p b", "xs p", "xs b"]), rng.random() < 0.05)
+    return definitions(rng, number, "xs b p c n m", rng.choice(shapes)(), rng.choice(["xs c", "p b", "xs p", "xs b"]))
 
 
 def records(rng, number):
@@ -195,7 +208,7 @@ def records(rng, number):
               lambda: f"(let mut w = ps in (for i = 0 to n - 1 do ({bind}(w[i].x <- w[i].x + {e.number(1)}; w[is[i] % n].y <- w[is[i] % n].y - {e.number(1)})) done; w))",
               lambda: f"(let mut w = ps in (for i = 0 to n - 1 do for j = 0 to i - 1 do ({pair}(let d = {f.number(2)} in (w[i].x <- w[i].x + d; w[j].x <- w[j].x - d))) done done; w))",
               lambda: f"(let mut g = {{x = 0.0, y = 0.0, z = 0.0}} in (for i = 0 to n - 1 do ({bind}g <- g + {point()}) done; g))"]
-    return definitions(number, "ps b is c n", rng.choice(shapes)(), rng.choice(["ps c", "ps b"]), rng.random() < 0.05)
+    return definitions(rng, number, "ps b is c n", rng.choice(shapes)(), rng.choice(["ps c", "ps b"]))
 
 
 def ending(rng, number):
@@ -213,7 +226,7 @@ def ending(rng, number):
     reducer = rng.choice(["sum [ {} | i < n ]", "[ {} | i < n ]", "mean [ {} | i < n ]", "(let mut h = 0.0 in (for i = n - 1 downto 0 do h <- h + {} done; h))",
                           "(let mut h = a[..n + m] in (for i = 0 to n - 1 do h[is[i] % n] <- h[is[i] % n] + {} done; h))",
                           "(let mut h = a[..n + m] in (for i = 0 to n - 1 do (h[i] <- h[i + 1] * 0.5 + {}) done; h))"])
-    return definitions(number, "a b is c p n m", reducer.replace("{}", rng.choice(terms)()), rng.choice(["b c", "p b", "p c", "a p"]), rng.random() < 0.05)
+    return definitions(rng, number, "a b is c p n m", reducer.replace("{}", rng.choice(terms)()), rng.choice(["b c", "p b", "p c", "a p"]))
 
 
 KINDS = {"nest": nest, "sample": sample, "elements": elements, "grid": grid, "records": records, "ending": ending}
