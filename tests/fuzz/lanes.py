@@ -4,7 +4,7 @@
 without lanes, and in strict mode, to the last digit.
 
 usage: lanes.py ATLED [N] [--seed S] [--first K] [--batch B] [--jobs J] [--kind KIND] [--level L] [--keep FOLDER] [--effort E] [--expect-copies]
-       lanes.py ATLED --files [--level L] FILE…   compares the output of these programs in all modes instead
+       lanes.py ATLED [--level L] [--modes NAME,…] --files FILE…   compares the output of these programs instead
 
 N (300) functions of the kinds of lane_templates.py are compiled B (40) to a file, at GCC's level 0 (what runs at once is decided before GCC), of
 each fifth file at level 1, of each twentieth at level 3; --level L: at L. Each function and its gradient are called with eight pairs of lengths from
@@ -13,6 +13,8 @@ each fifth file at level 1, of each twentieth at level 3; --level L: at L. Each 
   evaluator with fused products      machine code v4, v3, v4 with ATLED_LANES=off
   evaluator of v2, without           machine code v2
   evaluator in strict mode           machine code v4 (each fourth file: v2) in strict mode
+
+or only those that --modes names, among v4, v3, "no lanes", v2, strict and "strict v2".
 
 A function that differs is made smaller while it differs in the same mode (with up to E (60) runs), and written to
 FOLDER/lanes-SEED-K.atl. Prints the progress, and how many loops had lanes, had a copy with private arrays, or had none.
@@ -66,7 +68,7 @@ class Runner:
         self.exe = os.path.abspath(options.atled)
         with open("/proc/cpuinfo", encoding="utf-8") as f:
             flags = set(f.read().split())
-        self.modes = [m for m in MODES if NEEDS[m[1]] in flags]
+        self.modes = [m for m in MODES if NEEDS[m[1]] in flags and m[0] in options.modes.split(",")]
 
     def output(self, path, mode, jit, level="0", arguments=(), folder="."):
         """What is printed, and after a last @ the status and the errors."""
@@ -281,6 +283,7 @@ def arguments():
     a.add_argument("--jobs", type=int, default=2)
     a.add_argument("--kind", choices=[*lane_templates.KINDS])
     a.add_argument("--level", choices="0123")
+    a.add_argument("--modes", default=",".join(m[0] for m in MODES))
     a.add_argument("--keep", default=tempfile.gettempdir())
     a.add_argument("--effort", type=int, default=60)
     a.add_argument("--expect-copies", action="store_true")
