@@ -244,8 +244,8 @@ class Campaign:
     """What all batches gave."""
 
     def __init__(self, options):
-        self.options, self.start, self.done, self.failed, self.reported = options, time.time(), 0, set(), 0
-        self.counts, self.seen = collections.Counter(), 0
+        self.options, self.start, self.told, self.done, self.failed = options, time.time(), time.time(), 0, set()
+        self.counts = collections.Counter()
 
     def add(self, batch):
         self.done += len(batch.pieces)
@@ -259,10 +259,11 @@ class Campaign:
             print(f"function {number} ({piece.kind if piece else '-'}), {mode[0]}, level {batch.level}: {detail}", flush=True)
             pieces = batch.smaller(piece, mode) if piece and len(self.failed) <= 20 and self.options.effort else batch.pieces
             print(f"  {batch.save(pieces, mode, detail)}", flush=True)
-        if self.done // 200 != (self.done - len(batch.pieces)) // 200:
+        if time.time() > self.told + 60:
             self.progress()
 
     def progress(self):
+        self.told = time.time()
         print(f"… {self.done} functions, {len(self.failed)} that differ, {self.counts['lanes']} loops with lanes, {self.counts['copies']} private copies, "
               f"{time.time() - self.start:.0f} s", flush=True)
 
