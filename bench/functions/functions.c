@@ -226,7 +226,7 @@ static bool vectors(const Functions *f, long patterns) {
     long functions = 0, all = 0;
     for (int n = 0; n < FN_COUNT; n++) {
       double time = NAN;
-      if (own[n] && f->family == FUNCTIONS_FUSED) continue;
+      if (own[n]) continue;
       all++;
       long wrong = differences(&rows[n], f, w, patterns, &time);
       functions += wrong == 0;

@@ -53,7 +53,7 @@ void find_lane_loops(Fn *k) {
   const LaneChoice *choices = lanes_choose(k->e->arena, k->lanes, k->f, k->e->width, &n);
   for (int c = 0; c < n; c++) {
     const LaneLoop *l = &choices[c].loop;
-    if (choices[c].verdict != LANES_TAKEN || (l->privatised && k->e->width == 2)) continue;
+    if (choices[c].verdict != LANES_TAKEN) continue;
     map_put(&k->lane_loops, &k->f->code[l->head], NEW(k->e->arena, char));
     mark_wide_sums(k, l, is_whole(k, l));
   }

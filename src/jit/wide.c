@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Vectors, and registers of lowered code as vectors: see wide.h. */
 #include "jit/wide.h"
+#include <string.h>
 
 typedef struct WideRow {
   const char *operands, *text[3]; /* by AVX-512, AVX2, SSE2 */
@@ -39,7 +40,7 @@ void emit_wide(const LaneEmit *x, WideOp op, Lv *out, Rv **in) {
   const WideRow *row = &rows[op];
   const char *vector = x->width == 8 ? "v" : "x";
   gcc_jit_extended_asm *a = g->block_add_extended_asm(x->k->cur, NULL, wide_text(op, x->width));
-  bool replaces = op == W_FMA || op == W_FMA_ADD || (x->width == 2 && row->operands[2]);
+  bool replaces = !strstr(wide_text(op, x->width), "%1");
   char kind = row->operands[0];
   bool bits = kind == 'k' && !wide_masks(x);
   g->extended_asm_add_output_operand(a, NULL, bits ? "=Yk" : kind == 'i' ? "=r" : x->width == 8 ? "=v" : "=x", out);

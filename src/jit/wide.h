@@ -144,7 +144,7 @@ void close_windows(LaneEmit *x);
 
 /* ---- wide_kernels.c ---------------------------------------------------------------------------------------------- */
 /* Is there code for vectors of the function? */
-bool has_kernel(const LaneEmit *x, FunctionName name);
+bool has_kernel(FunctionName name);
 Rv *emit_kernel(LaneEmit *x, FunctionName name, Rv *v);
 
 /* ---- lane_tests.c ------------------------------------------------------------------------------------------------ */

@@ -23,11 +23,16 @@ static Rv *number_of_bits(const LaneEmit *x, uint64_t bits) {
   return number(x, v);
 }
 
+/* Rounded once where there is an instruction for it, as the functions of one number do. */
+static Rv *mul_add(const LaneEmit *x, Rv *a, Rv *b, Rv *c) {
+  return x->k->e->fuses ? fused(x, a, b, c) : native(x, GB_PLUS, native(x, GB_MULT, a, b), c);
+}
+
 /* a 2^n by two factors, each a normal number: 1023 + n / 2 at the end of a number's bits is shifted to the exponent. */
 static Rv *scaled(const LaneEmit *x, Rv *a, Rv *n) {
   if (wide_text(W_SCALE, x->width)) return wide2(x, W_SCALE, x->floats, a, n);
   Rv *to_exponent = number(x, 0x1.8p52 + 1023);
-  Rv *half = fused(x, n, number(x, 0.5), to_exponent);
+  Rv *half = mul_add(x, n, number(x, 0.5), to_exponent);
   Rv *rest = native(x, GB_MINUS, n, native(x, GB_MINUS, half, to_exponent));
   Rv *first = wide2(x, W_UP_52, x->floats, half, NULL);
   Rv *second = wide2(x, W_UP_52, x->floats, native(x, GB_PLUS, rest, to_exponent), NULL);
@@ -46,7 +51,8 @@ typedef Rv *Value;
 #define SUB(a, b)                  native(code, GB_MINUS, a, b)
 #define MUL(a, b)                  native(code, GB_MULT, a, b)
 #define DIV(a, b)                  native(code, GB_DIVIDE, a, b)
-#define FMA(a, b, c)               fused(code, a, b, c)
+#define MUL_ADD(a, b, c)           mul_add(code, a, b, c)
+#define RESIDUAL(a, q, d)          (code->k->e->fuses ? fused(code, NEGATIVE(q), d, a) : kernel_residual(code, a, q, d))
 #define LESS(a, b)                 wide2(code, W_LT, code->mask, a, b)
 #define EQUAL(a, b)                wide2(code, W_EQ, code->mask, a, b)
 #define CHOOSE(condition, yes, no) blend(code, code->floats, no, yes, condition)
@@ -61,6 +67,7 @@ typedef Rv *Value;
 #define LONG_OR(a, b)              wide2(code, W_OR, code->floats, a, b)
 #define UP_52(a)                   wide2(code, W_UP_52, code->floats, a, NULL)
 #define DOWN_52(a)                 wide2(code, W_DOWN_52, code->floats, a, NULL)
+#define LEADING(a)                 wide2(code, W_AND, code->floats, a, number_of_bits(code, ~(uint64_t)0 << 27))
 #define SCALE(a, n)                scaled(code, a, n)
 #include "support/kernel_bodies.h"
 
@@ -70,6 +77,6 @@ static const KernelFn kernels[FN_COUNT] = {
 #include "support/kernels.def"
 };
 
-bool has_kernel(const LaneEmit *x, FunctionName name) { return name != FN_COUNT && kernels[name] && x->width > 2; }
+bool has_kernel(FunctionName name) { return name != FN_COUNT && kernels[name]; }
 
 Rv *emit_kernel(LaneEmit *x, FunctionName name, Rv *v) { return kernels[name](x, v); }

@@ -71,6 +71,13 @@ static void emit_gather(LaneEmit *x, WideOp op, const LInstr *i, int p, Lv *out,
   g->extended_asm_add_clobber(a, "memory");
 }
 
+/* Can the numbers of iterations that are neighbours be loaded, or stored, as vectors? Where lanes aren't done, others'
+ * numbers need masks; without instructions for these the lanes are done one by one. */
+static bool is_vector_access(const LaneEmit *x, const LInstr *i) {
+  if (!lanes_is_row(x->k->lanes, i)) return false;
+  return !x->some || lanes_is_private(x->k->lanes, i) || wide_text(W_MASKED_LOAD, x->width);
+}
+
 static void load_row(LaneEmit *x, const LInstr *i, Type *type) {
   Emit *e = x->k->e;
   for (int p = 0; p < x->parts; p++) {
@@ -142,7 +149,7 @@ void emit_wide_load(LaneEmit *x, const LInstr *i) {
   if (kind_of(x, i->b) == LANE_UNIFORM)
     for (int p = 0; p < x->parts; p++)
       put(x, i->dst, p, splat(x, type, rv(e, element_at(x, i, row_of(x, i, NULL, NULL)))));
-  else if (lanes_is_row(x->k->lanes, i)) load_row(x, i, type);
+  else if (is_vector_access(x, i)) load_row(x, i, type);
   else if (kind_of(x, i->b) == LANE_INTS && may_gather(x, W_GATHER, i))
     for (int p = 0; p < x->parts; p++) emit_gather(x, W_GATHER, i, p, value_of(x, i->dst)->part[p], NULL);
   else load_elements(x, i, type);
@@ -166,7 +173,7 @@ void emit_wide_store(LaneEmit *x, const LInstr *i) {
     for (int p = 0; p < x->parts; p++) emit_gather(x, W_SCATTER, i, p, NULL, float_part(x, i->dst, p));
     return;
   }
-  if (!lanes_is_row(x->k->lanes, i)) {
+  if (!is_vector_access(x, i)) {
     Storing s = {i, indices_of(x, i), in_memory(x, i->dst)};
     each_lane(x, store_lane, &s);
     return;
@@ -271,9 +278,8 @@ static bool comes_before(const LaneEmit *x, const Addition *a, const Addition *b
  * can't be compared, as those of other rows of a matrix, must be LANES or more apart: then no element gets terms of
  * both within the same LANES iterations. */
 static bool are_neighbours(const LaneEmit *x, Additions *all) {
-  if (!wide_text(W_FMA, x->width)) return false;
   for (int k = 0; k < all->n; k++) {
-    if (!lanes_is_row(x->k->lanes, all->at[k].term.store)) return false;
+    if (!is_vector_access(x, all->at[k].term.store)) return false;
     all->at[k].place = lanes_place(x->k->lanes, all->at[k].term.store);
   }
   for (int k = 1; k < all->n; k++)

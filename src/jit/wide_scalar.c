@@ -243,7 +243,7 @@ void emit_wide_scalar(LaneEmit *x, const LInstr *i) {
   FunctionName name = lir_function(i);
   LaneKind kind = kind_of(x, i->dst);
   if (name == FN_SIN || name == FN_COS) emit_wide_wave(x, i);
-  else if (has_kernel(x, name))
+  else if (has_kernel(name))
     for (int p = 0; p < x->parts; p++) put(x, i->dst, p, emit_kernel(x, name, float_part(x, i->a, p)));
   else if (name != FN_COUNT) emit_call_of(x, i, name);
   else if (!has_vectors(x, i)) emit_elementwise(x, i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums in order: floats that a loop carries and only adds to. The terms are computed for several iterations at once, and
- * added one after the other, as the loop does:
+/* Sums in order: floats that a loop carries and only adds to. The terms are computed for several iterations at once,
+ * and added one after the other, as the loop does:
  *
  *   t = exp x[i]          t0 … t7 = exp x[i] … x[i + 7]
  *   a = s + t        →    s = s + t0, … s = s + t7

@@ -86,7 +86,7 @@ static bool are_outputs_plain(Lower *m, const Node *loop) {
 
 bool lower_may_privatise(Lower *m, const Node *loop) {
   const LoopInfo *l = loop->loop;
-  if (m->w->strict || !m->w->contract || m->private_bodies) return false;
+  if (m->w->strict || m->private_bodies) return false;
   if (l->has_cond || !are_outputs_plain(m, loop) || !lower_adds_in_order(m, loop)) return false;
   const Node *trips = lower_unwaited(loop->ops[0]);
   if (trips->op == OP_INT && trips->attr.i < LIMIT_PRIVATE_TRIPS) return false;

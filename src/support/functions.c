@@ -75,7 +75,10 @@ static bool find_all(Functions *f) {
 
 /* Functions of our own instead. Their vectors are in line. */
 static void replace_by_kernels(Functions *f) {
-#define KERNEL1(NAME, name) f->of[FN_##NAME].one = kernels_##name, f->wide[FN_##NAME] = NULL;
+  bool fused = f->family == FUNCTIONS_FUSED;
+#define KERNEL1(NAME, name)                                                                                            \
+  f->of[FN_##NAME].one = fused ? kernels_##name : kernels_plain_##name;                                                \
+  f->wide[FN_##NAME] = NULL;
 #include "support/kernels.def"
 }
 
@@ -84,7 +87,7 @@ bool functions_open(Functions *f, char *why, size_t n) {
   const char *own = secure_getenv("ATLED_SLEEF"), *name = own && *own ? own : "libsleef.so.3";
   f->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   f->open = f->library && find_all(f);
-  if (f->open && f->family == FUNCTIONS_FUSED) replace_by_kernels(f);
+  if (f->open) replace_by_kernels(f);
   if (f->open) return true;
   const char *reason = f->library ? "it lacks a function" : dlerror();
   snprintf(

@@ -5,9 +5,10 @@
  * everywhere. With strict floating point that is the C library's. Otherwise it is SLEEF's, whose functions give the
  * same digits one by one and in vectors of any width:
  *
- *   FUNCTIONS_FUSED   Sleef_finz_sind1_u10purecfma, with fused multiplication and addition; those of kernels.def are
- *                     our own
+ *   FUNCTIONS_FUSED   Sleef_finz_sind1_u10purecfma, with fused multiplication and addition
  *   FUNCTIONS_PLAIN   Sleef_cinz_sind1_u10purec, for processors that lack it; other last digits
+ *
+ * Those of kernels.def are our own, in both families.
  *
  * SLEEF is opened when the first of them is needed (0.14 ms), which many programs never do. */
 #ifndef ATLED_FUNCTIONS_H
