@@ -24,7 +24,8 @@
 
 /* ---- Which loops, and how ---------------------------------------------------------------------------------------- */
 /* Is what is left done at once, too? What a masked store wrote can't be loaded for some twenty cycles, so a loop that
- * writes does the rest one by one, unless an iteration takes longer because it has inner loops or calls functions. */
+ * writes does the rest one by one, unless an iteration takes longer because it has inner loops or calls functions. SSE2
+ * has no masks for memory: there only functions are worth it. */
 static bool has_masked_rest(const Fn *k, const LaneLoop *l) {
   bool stores = false, calls = false;
   for (int c = l->first; c < l->end; c++) {
@@ -32,7 +33,7 @@ static bool has_masked_rest(const Fn *k, const LaneLoop *l) {
     stores |= i->op == LOP_STORE;
     calls |= i->op == LOP_SCALAR && lir_calls_function(i);
   }
-  return k->e->width > 2 && (!stores || calls || l->nested || l->sums);
+  return calls || (k->e->width > 2 && (!stores || l->nested || l->sums));
 }
 
 /* Is there never anything left? */

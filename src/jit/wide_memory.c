@@ -309,6 +309,18 @@ static Rv *far_apart(const LaneEmit *x, const Additions *all, int *pairs) {
   return far;
 }
 
+/* Do two of them go to places less than LANES apart, so that a vector is loaded of which a part was just stored? That
+ * takes some twelve cycles, unless such elements wait in registers (may_wait). */
+static bool are_overlapping(const LaneEmit *x, const Additions *all) {
+  for (int k = 0; k < all->n; k++)
+    for (int n = 0; n < k; n++) {
+      const LanePlace *a = &all->at[k].place, *b = &all->at[n].place;
+      int64_t apart = a->offset - b->offset;
+      if (lanes_comparable(x->k->lanes, a, b) && apart && apart > -LANES && apart < LANES) return true;
+    }
+  return false;
+}
+
 static void add_vectors(LaneEmit *x, const LaneTerm *t) {
   Emit *e = x->k->e;
   const LInstr *op = t->operation, *store = t->store;
@@ -414,7 +426,7 @@ static void add_if_far(LaneEmit *x, Additions *neighbours, Additions *in_order, 
 void emit_wide_additions(LaneEmit *x, int last) {
   Additions in_order = additions_until(x, last), sorted = additions_until(x, last);
   int pairs = 0;
-  bool neighbours = are_neighbours(x, &sorted);
+  bool neighbours = are_neighbours(x, &sorted) && (x->width == LANES || !are_overlapping(x, &sorted));
   Rv *far = neighbours ? far_apart(x, &sorted, &pairs) : NULL;
   if (!neighbours || pairs > LIMIT_LANE_PAIRS) add_in_order(x, &in_order);
   else if (far) add_if_far(x, &sorted, &in_order, far);
