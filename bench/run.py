@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Runs the gradients of gradients/: each NAME.atl beside NAME.c, the same by hand.
 
-usage: run.py --atled EXE [NAME...] [--rounds N] [--cpu LEVEL] [--json FILE] [--compare FILE] [--perturb] [--large] [--check | --small]
+usage: run.py --atled EXE [NAME...] [--rounds N] [--cpu LEVEL] [--trap-nan] [--json FILE] [--compare FILE] [--perturb] [--large]
+              [--check | --small]
 
 Each program checks its figures against what is known before it is timed, and the two must agree. C is compiled twice, with
 -O3 -march=native -ffast-math and with the options that Atled gives to GCC. Everything is measured in turns, N times (3), as
@@ -15,7 +16,7 @@ processor time of the thread; printed are medians, and in brackets the least and
     memory               peak of the process in MB: Atled's gradient, Atled's primal, C's gradient
     arrays               how many one gradient makes, and one primal
 
---cpu compiles Atled's code and C for processors of level v2, v3 or v4. --check compares figures only, in default and strict mode; --small does at small sizes, by the evaluator, for the programs as they
+--cpu compiles Atled's code and C for processors of level v2, v3 or v4. --trap-nan has Atled stop where an operation yields NaN. --check compares figures only, in default and strict mode; --small does at small sizes, by the evaluator, for the programs as they
 are and as they are changed. --json keeps all figures, --compare puts the ratios beside those of such a file. --perturb
 measures changed programs too, and how much their ratios differ. What it needs to know stands in the comments of a program:
 
@@ -127,7 +128,8 @@ class Bench:
         text = problem.perturbed_text() if perturbed else problem.text
         source = self.write(f"{problem.name}{'_perturbed' if perturbed else ''}.atl", text)
         cpu = [f"--cpu={self.options.cpu}"] if self.options.cpu else []
-        return dict(self.compile_c(problem, perturbed, sorts), atled=[self.exe, *cpu, source])
+        traps = ["--trap-nan"] if self.options.trap_nan else []
+        return dict(self.compile_c(problem, perturbed, sorts), atled=[self.exe, *cpu, *traps, source])
 
     def run(self, command, words, task, options=()):
         """Figures, seconds of the task (median), [peak memory in MB, arrays made], and what --time says."""
@@ -248,6 +250,7 @@ def arguments():
     options.add_argument("--atled", required=True)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--cpu", choices=("v2", "v3", "v4"))
+    options.add_argument("--trap-nan", action="store_true")
     options.add_argument("--json")
     options.add_argument("--compare")
     options.add_argument("--perturb", action="store_true")

@@ -3,7 +3,7 @@
 """What `--trap-nan` finds: tests/traps/nan.atl says where each of its tests stops, and for what operation. The evaluator
 and machine code must say the same. Tests whose name begins with "-" pass.
 
-usage: test_traps.py ATLED FILE
+usage: test_traps.py ATLED FILE [LEVEL...]    LEVEL: machine code for these x86-64 levels, too
        test_traps.py ATLED --silent PROGRAM...   none of these, which yield no NaN, stops, but for those in STOPS"""
 import os
 import re
@@ -57,17 +57,18 @@ def silent(atled, programs):
 def main():
     if sys.argv[2] == "--silent":
         silent(sys.argv[1], sys.argv[3:])
-    atled, path = sys.argv[1:]
+    atled, path, *levels = sys.argv[1:]
     marks, texts, wrong = wanted(path), [], []
-    for jit in "off", "always":
-        run = subprocess.run([atled, "test", "--trap-nan", f"--jit={jit}", path], capture_output=True, text=True, timeout=300)
+    for mode in ["--jit=off"], ["--jit=always"], *(["--jit=always", f"--cpu={level}"] for level in levels):
+        run = subprocess.run([atled, "test", "--trap-nan", *mode, path], capture_output=True, text=True, timeout=300)
+        jit = " ".join(mode)
         texts.append(run.stdout + run.stderr)
         stops, others = found(texts[-1], path)
         wrong += [f"{jit}: {o}" for o in others]
         for test in sorted(marks.keys() | stops.keys(), key=lambda t: (len(t), t)):
             if marks.get(test) != stops.get(test):
                 wrong.append(f"{jit}: test {test}: wanted {marks.get(test)}, found {stops.get(test)}")
-    if texts[0] != texts[1]:
+    if len(set(texts)) > 1:
         wrong.append("the evaluator and machine code report differently")
     print("\n".join(wrong) or f"{len(marks)} tests stop where they should")
     sys.exit(bool(wrong))

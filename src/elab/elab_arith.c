@@ -5,6 +5,7 @@
  * structure that holds floats only the floats are computed with, else the ints. Comparison of structures is the
  * runtime's; its COMPARE gives 2 where a NaN makes two values unordered, which no comparison accepts. */
 #include "elab/elab_internal.h"
+#include <math.h>
 
 Node *el_rt(Ctx *c, const char *name, IrType *result, IrType *type_arg, Node **args, int n, Span at) {
   return ir_rt(c->w, ir_rt_find(name), result, type_arg, args, n, el_site(c, at));
@@ -78,7 +79,7 @@ static Node *power(Ctx *c, Node *a, Node *n, Span at) {
 /* ---- Sums and matrix products ------------------------------------------------------------ */
 
 /* With strict floating point a sum goes from left to right; else its loop has an accumulator, whose order is free. With
- * traps each addition is one operation, too. */
+ * traps each addition is one operation, too, but for sums of floats (counts_nans). */
 bool el_sums_in_order(const Ctx *c) { return c->w->strict || c->w->traps; }
 
 Node *el_add_term(Ctx *c, Node *sum, Node *x, Span at) {
@@ -89,22 +90,48 @@ Node *el_add_product(Ctx *c, Node *sum, Node *x, Node *y, Span at) {
   return el_add_term(c, sum, float_op(c, OP_FMUL, x, y, at), at);
 }
 
+/* With traps for NaN a sum of floats keeps its free order. Beside it the terms that are NaN are counted:
+ *
+ *   s, k = loop { s + x, k + (is_nan x ? 1 : 0) };  trap_nan "+" s (0 < k ? nan : inf) -inf
+ *
+ * A sum of numbers is NaN only where inf and -inf meet, so these are the operands. */
+static bool counts_nans(const Ctx *c) { return c->w->traps == TRAP_NANS && !c->w->strict; }
+
+/* state: the sum, and the count if there is one. */
+static void add_to_sum(Ctx *c, Node **state, Node *x, Span at) {
+  World *w = c->w;
+  if (!counts_nans(c)) {
+    state[0] = el_add_term(c, state[0], x, at);
+    return;
+  }
+  Node *one = ir_op3(w, OP_SELECT, ir_op1(w, OP_IS_NAN, x), ir_float(w, 1), ir_float(w, 0));
+  state[0] = ir_op2(w, OP_CADD, state[0], x);
+  state[1] = ir_op2(w, OP_CADD, state[1], one);
+}
+
 typedef struct Terms {
   Var a, b;
   Span at;
 } Terms;
+typedef Node *(*TermFn)(Ctx *c, void *user, Node *i, Node **state);
 
-static Node *sum_loop(Ctx *c, Node *n, Node *(*body)(Ctx *, void *, Node *, Node **), Terms *t, Span at) {
-  Node *sum = ir_float(c->w, 0);
-  LoopSpec s = {.n = n, .state = &sum, .nstate = 1, .naccs = !el_sums_in_order(c), .body = body, .user = t, .at = at};
+static Node *sum_loop(Ctx *c, Node *n, TermFn body, void *user, Span at) {
+  World *w = c->w;
+  bool counts = counts_nans(c);
+  Node *state[] = {ir_float(w, 0), ir_float(w, 0)};
+  int naccs = counts ? 2 : !el_sums_in_order(c);
+  LoopSpec s = {.n = n, .state = state, .nstate = 1 + counts, .naccs = naccs, .body = body, .user = user, .at = at};
   el_loop(c, &s);
-  return sum;
+  if (!counts) return state[0];
+  Node *some = ir_op2(w, OP_FLT, ir_float(w, 0), state[1]);
+  Node *ends[] = {ir_op3(w, OP_SELECT, some, ir_float(w, NAN), ir_float(w, INFINITY)), ir_float(w, -INFINITY)};
+  return el_trapped(c, OP_FADD, state[0], ends, 2, at);
 }
 
 static Node *dot_term(Ctx *c, void *user, Node *i, Node **state) {
   Terms *t = user;
   Node *x = ir_index(c->w, el_read(c, &t->a), &i, 1), *y = ir_index(c->w, el_read(c, &t->b), &i, 1);
-  state[0] = el_add_product(c, state[0], x, y, t->at);
+  add_to_sum(c, state, float_op(c, OP_FMUL, x, y, t->at), t->at);
   return NULL;
 }
 
@@ -117,7 +144,8 @@ Node *el_dot(Ctx *c, Node *a, Node *b, Span at) {
 static Node *sum_term(Ctx *c, void *user, Node *i, Node **state) {
   Terms *t = user;
   Node *x = ir_index(c->w, el_read(c, &t->a), &i, 1);
-  state[0] = x->type->kind == T_FLOAT ? el_add_term(c, state[0], x, t->at) : ir_op2(c->w, OP_IADD, state[0], x);
+  if (x->type->kind == T_FLOAT) add_to_sum(c, state, x, t->at);
+  else state[0] = ir_op2(c->w, OP_IADD, state[0], x);
   return NULL;
 }
 
@@ -222,7 +250,7 @@ static Node *column_term(Ctx *c, void *user, Node *i, Node **state) {
   Product *p = user;
   Node *at[2] = {i, el_read(c, &p->j)};
   Node *x = ir_index(c->w, el_read(c, &p->a), &i, 1), *y = ir_index(c->w, el_read(c, &p->b), at, 2);
-  state[0] = el_add_product(c, state[0], x, y, p->at);
+  add_to_sum(c, state, float_op(c, OP_FMUL, x, y, p->at), p->at);
   return NULL;
 }
 
@@ -230,16 +258,7 @@ static Node *vector_times_column(Ctx *c, void *user, Node *j, Node **state) {
   (void)state;
   Product p = *(Product *)user;
   p.j = el_var(c, j);
-  Node *sum = ir_float(c->w, 0);
-  LoopSpec s = {.n = ir_len(c->w, el_read(c, &p.a), 0),
-                .state = &sum,
-                .nstate = 1,
-                .naccs = !el_sums_in_order(c),
-                .body = column_term,
-                .user = &p,
-                .at = p.at};
-  el_loop(c, &s);
-  return sum;
+  return sum_loop(c, ir_len(c->w, el_read(c, &p.a), 0), column_term, &p, p.at);
 }
 
 /* vector @ matrix. The lengths are compared once, before the loop. */

@@ -109,12 +109,39 @@ static void emit_varying(LaneEmit *x, const LInstr *i) {
 /* If the index of any lane is wrong, the iterations are done one by one, so that the first wrong one is reported. */
 static void emit_wide_check(LaneEmit *x, const LInstr *i) {
   if (kind_of(x, i->a) == LANE_UNIFORM) emit_instr(x->k, i);
-  else if (x->agreed) emit_agreed_check(x, i);
+  else if (x->agreed) emit_agreed_failure(x, i, is_any_outside(x, i));
   else {
     Block *next = new_block(x->k);
     x->k->e->g->block_end_with_conditional(x->k->cur, NULL, is_any_outside(x, i), x->bail, next);
     x->k->cur = next;
   }
+}
+
+static bool has_varying_args(const LaneEmit *x, const LInstr *i) {
+  for (int k = 0; k < i->nargs; k++)
+    if (kind_of(x, i->args[k]) != LANE_UNIFORM) return true;
+  return false;
+}
+
+/* Most vectors hold no NaN. Of one that does the operands are looked at; only where the trap stops the program in a
+ * lane, the iterations are done one by one. So changes that the iterations have made are discarded with the error. */
+static void emit_wide_trap(LaneEmit *x, const LInstr *i) {
+  if (!has_varying_args(x, i)) {
+    emit_instr(x->k, i);
+    return;
+  }
+  const GccApi *g = x->k->e->g;
+  Block *suspect = new_block(x->k), *next = new_block(x->k);
+  g->block_end_with_conditional(x->k->cur, NULL, is_any_bad(x, i), suspect, next);
+  x->k->cur = suspect;
+  if (x->agreed) emit_agreed_failure(x, i, is_any_trapped(x, i));
+  else {
+    Block *good = new_block(x->k);
+    g->block_end_with_conditional(suspect, NULL, is_any_trapped(x, i), x->bail, good);
+    x->k->cur = good;
+  }
+  g->block_end_with_jump(x->k->cur, NULL, next);
+  x->k->cur = next;
 }
 
 static void emit_wide_instr(LaneEmit *x, int c) {
@@ -131,6 +158,8 @@ static void emit_wide_instr(LaneEmit *x, int c) {
   case LOP_LANE_OPEN: open_inner_sums(x, i); break;
   case LOP_STORE: emit_wide_store(x, i); break;
   case LOP_CHECK_INDEX: emit_wide_check(x, i); break;
+  case LOP_TRAP_NAN:
+  case LOP_TRAP_INF: emit_wide_trap(x, i); break;
   default:
     if (i->dst >= 0 && lir_defines_dst(i->op) && kind_of(x, i->dst) > LANE_STRIDED) emit_varying(x, i);
     else emit_instr(x->k, i);
@@ -184,7 +213,7 @@ void emit_body(LaneEmit *x, bool own_labels) {
   }
 }
 
-/* Where an index is wrong: the iterations are done one by one, from the first of these on. */
+/* Where a check fails: the iterations are done one by one, from the first of these on. */
 static void emit_bail(LaneEmit *x, Rv *done) {
   Emit *e = x->k->e;
   Block *here = x->k->cur;

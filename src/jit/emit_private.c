@@ -125,16 +125,24 @@ void emit_agreed_branch(LaneEmit *x, const LInstr *i) {
   x->k->cur = next;
 }
 
-/* Where the index of a lane is wrong. A lane that is done alone fails as the loop itself does. */
-void emit_agreed_check(LaneEmit *x, const LInstr *i) {
+/* The numbers that the instruction reads of the lane that is done alone, in the registers of an ordinary iteration. */
+static void read_lane(LaneEmit *x, const LInstr *i) {
+  int only[] = {i->a};
+  const int32_t *regs = i->nargs ? i->args : only;
+  for (int n = 0; n < (i->nargs ? i->nargs : 1); n++)
+    if (kind_of(x, regs[n]) != LANE_UNIFORM)
+      assign_reg(x->k, regs[n], rv(x->k->e, lane_at(x, in_memory(x, regs[n]), rv(x->k->e, x->agreed->one))));
+}
+
+/* Where the check or trap fails in a lane. A lane that is done alone fails as the loop itself does. */
+void emit_agreed_failure(LaneEmit *x, const LInstr *i, Rv *failed) {
   Emit *e = x->k->e;
-  Rv *failed = is_any_outside(x, i);
   Block *wrong = new_block(x->k), *alone = new_block(x->k), *next = new_block(x->k);
   e->g->block_end_with_conditional(x->k->cur, NULL, failed, wrong, next);
   Rv *several = compare(e, GC_LT, rv(e, x->agreed->one), k_i64(e, 0));
   e->g->block_end_with_conditional(wrong, NULL, several, give_up(x), alone);
   x->k->cur = alone;
-  assign_reg(x->k, i->a, rv(e, lane_at(x, in_memory(x, i->a), rv(e, x->agreed->one))));
+  read_lane(x, i);
   emit_instr(x->k, i);
   e->g->block_end_with_jump(x->k->cur, NULL, next);
   x->k->cur = next;

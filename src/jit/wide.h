@@ -74,7 +74,7 @@ static inline bool is_float(const LaneEmit *x, int r) { return x->k->f->regs[r].
 void emit_body(LaneEmit *x, bool own_labels);
 void emit_private_loop(LaneEmit *x);
 void emit_agreed_branch(LaneEmit *x, const LInstr *i);
-void emit_agreed_check(LaneEmit *x, const LInstr *i);
+void emit_agreed_failure(LaneEmit *x, const LInstr *i, Rv *failed);
 
 /* ---- wide.c ------------------------------------------------------------------------------------------------------ */
 Type *vector_type(Emit *e, int n);
@@ -132,6 +132,9 @@ void emit_wide_load(LaneEmit *x, const LInstr *i);
 void emit_wide_store(LaneEmit *x, const LInstr *i);
 /* Is the index of the CHECK_INDEX wrong in any lane that is done? */
 Rv *is_any_outside(LaneEmit *x, const LInstr *i);
+/* Of a trap: is its number NaN, or infinite, in any lane that is done? And does it stop the program in any? */
+Rv *is_any_bad(LaneEmit *x, const LInstr *i);
+Rv *is_any_trapped(LaneEmit *x, const LInstr *i);
 /* The additions to an array that end with the STORE at index `last`. */
 void emit_wide_additions(LaneEmit *x, int last);
 

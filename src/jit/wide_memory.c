@@ -198,20 +198,54 @@ static Rv *outside(LaneEmit *x, const LInstr *i, int p) {
   Rv *index = int_part(x, i->a, p), *zero = splat(x, x->longs, k_i64(e, 0));
   Rv *inside = wide2(x, W_INT_GREATER, x->mask, int_part(x, i->b, p), index);
   Rv *low = wide2(x, W_INT_GREATER, x->mask, zero, index);
-  Rv *wrong = wide_or(x, inverted(x, inside), low);
-  return x->some ? wide_and(x, wrong, x->some->mask[p]) : wrong;
+  return wide_or(x, inverted(x, inside), low);
 }
 
-Rv *is_any_outside(LaneEmit *x, const LInstr *i) {
+/* Is the mask that `lanes` makes for a vector set in any lane that is done? */
+static Rv *is_any(LaneEmit *x, const LInstr *i, Rv *(*lanes)(LaneEmit *, const LInstr *, int p)) {
   Emit *e = x->k->e;
   Rv *any = NULL;
   for (int p = 0; p < x->parts; p++) {
-    Rv *wrong = outside(x, i, p);
-    Rv *bits = wide_masks(x) ? wide2(x, W_SIGNS, e->t_i32, wrong, NULL) : cast(e, wrong, e->t_i32);
+    Rv *mask = lanes(x, i, p);
+    if (x->some) mask = wide_and(x, mask, x->some->mask[p]);
+    Rv *bits = wide_masks(x) ? wide2(x, W_SIGNS, e->t_i32, mask, NULL) : cast(e, mask, e->t_i32);
     any = any ? binary(e, GB_OR, e->t_i32, any, bits) : bits;
   }
   return likely(e, compare(e, GC_NE, any, k_i32(e, 0)), false);
 }
+
+Rv *is_any_outside(LaneEmit *x, const LInstr *i) { return is_any(x, i, outside); }
+
+/* ---- Traps ------------------------------------------------------------------------------------------------------- */
+static Rv *are_nan(LaneEmit *x, Rv *a) { return wide2(x, W_UNORDERED, x->mask, a, a); }
+
+/* NaN or infinite: a - a isn't 0 then. */
+static Rv *are_not_finite(LaneEmit *x, Rv *a) {
+  Emit *e = x->k->e;
+  return wide2(x, W_NE, x->mask, binary(e, GB_MINUS, x->floats, a, a), splat(x, x->floats, k_f64(e, 0)));
+}
+
+static Rv *bad_lanes(LaneEmit *x, const LInstr *i, int p) {
+  Rv *y = float_part(x, i->args[0], p);
+  return i->op == LOP_TRAP_NAN ? are_nan(x, y) : are_not_finite(x, y);
+}
+
+/* Of the lanes in `found`, those of whose operands none is in what `of` says of it. */
+static Rv *without(LaneEmit *x, const LInstr *i, int p, Rv *found, Rv *(*of)(LaneEmit *, Rv *)) {
+  for (int k = 1; k < i->nargs; k++) found = wide_and(x, found, inverted(x, of(x, float_part(x, i->args[k], p))));
+  return found;
+}
+
+/* As rt_trap_nan and rt_trap_inf decide. */
+static Rv *trapped_lanes(LaneEmit *x, const LInstr *i, int p) {
+  Rv *y = float_part(x, i->args[0], p), *nan = are_nan(x, y), *trapped = without(x, i, p, nan, are_nan);
+  if (i->op == LOP_TRAP_NAN) return trapped;
+  Rv *infinite = wide_and(x, are_not_finite(x, y), inverted(x, nan));
+  return wide_or(x, trapped, without(x, i, p, infinite, are_not_finite));
+}
+
+Rv *is_any_bad(LaneEmit *x, const LInstr *i) { return is_any(x, i, bad_lanes); }
+Rv *is_any_trapped(LaneEmit *x, const LInstr *i) { return is_any(x, i, trapped_lanes); }
 
 /* ---- Additions --------------------------------------------------------------------------------------------------- */
 typedef struct Addition {

@@ -343,11 +343,23 @@ static const char *check_memory(const LaneFacts *facts, const LInstr *in) {
   return index == LANE_UNIFORM || index == LANE_STRIDED || index == LANE_INTS ? NULL : "a store at an unknown place";
 }
 
+/* A trap of numbers that have lanes. */
+static const char *check_trap(const LaneFacts *facts, const LInstr *in) {
+  for (int k = 0; k < in->nargs; k++)
+    if (lanes_kind(facts, in->args[k]) >= LANE_NONE) return "a value without lanes";
+  return NULL;
+}
+
+static bool are_uniform_args(const LaneFacts *facts, const LInstr *in) {
+  bool uniform = true;
+  for (int k = 0; k < in->nargs; k++) uniform &= lanes_kind(facts, in->args[k]) == LANE_UNIFORM;
+  return uniform;
+}
+
 static bool are_uniform(const LaneFacts *facts, const LInstr *in) {
   bool registers = lir_holds(in->op, LOPERAND_B) != 'n', uniform = lanes_kind(facts, in->a) == LANE_UNIFORM;
   if (registers) uniform &= lanes_kind(facts, in->b) == LANE_UNIFORM;
-  for (int k = 0; k < in->nargs; k++) uniform &= lanes_kind(facts, in->args[k]) == LANE_UNIFORM;
-  return uniform;
+  return uniform && are_uniform_args(facts, in);
 }
 
 /* Arrays that an iteration makes: in a copy with private arrays LIMIT_LANES iterations make one. */
@@ -422,6 +434,8 @@ static const char *check(LaneFacts *facts, const LInstr *in) {
   case LOP_LOAD:
   case LOP_STORE: return check_memory(facts, in);
   case LOP_LANE_ADD: return check_lane_add(facts, in);
+  case LOP_TRAP_NAN:
+  case LOP_TRAP_INF: return check_trap(facts, in);
   default: return lir_ops[in->op].name;
   }
 }
@@ -437,6 +451,12 @@ static bool varies(const LaneFacts *facts, const LInstr *in, LOp op) {
   return in->op == op && lanes_kind(facts, in->a) != LANE_UNIFORM;
 }
 
+/* May the check fail in some iterations and not in others? */
+static bool fails_in_some(const LaneFacts *facts, const LInstr *in) {
+  if (lir_is_trap(in->op)) return !are_uniform_args(facts, in);
+  return varies(facts, in, LOP_CHECK_INDEX);
+}
+
 /* Does something that lasts come before the instruction, in an iteration? */
 static bool follows_effect(const LaneFacts *facts, int at) {
   for (int k = facts->loop.first; k < facts->loop.end; k++)
@@ -445,11 +465,11 @@ static bool follows_effect(const LaneFacts *facts, int at) {
 }
 
 /* Are varying branches taken before anything is changed that lasts? Then, where iterations differ, nothing has happened
- * of them. A varying index that is wrong may follow changes: they are all to arrays that the error discards. */
+ * of them. A varying check that fails may follow changes: they are all to arrays that the error discards. */
 static bool branches_first(LaneFacts *facts) {
   LaneLoop *l = &facts->loop;
   for (int k = l->first; k < l->end; k++) {
-    bool check = varies(facts, &facts->f->code[k], LOP_CHECK_INDEX);
+    bool check = fails_in_some(facts, &facts->f->code[k]);
     if (check && l->privatised) l->agrees = true;
     else if (check) l->checks = true;
     if (varies(facts, &facts->f->code[k], LOP_BRANCH) && follows_effect(facts, k)) return false;

@@ -30,7 +30,7 @@ typedef struct LaneLoop {
   bool nested;     /* there are inner loops or branches in it */
   bool loops;      /* there are inner loops in it */
   bool tests;      /* lanes_pairs: only where these pass, iterations can run at once */
-  bool checks;     /* an index that varies is checked: where one is wrong, the iterations are done one by one */
+  bool checks;     /* something that varies is checked: where a check fails, the iterations are done one by one */
   bool privatised; /* it is a copy with private arrays (lower/privatise.c) */
   bool agrees;     /* iterations may differ at a branch or a check: where they do, they are done one by one */
   const char *why; /* NULL, or why its iterations can't run at once */

@@ -157,6 +157,7 @@ FunctionName lir_function(const LInstr *in);
 /* Is it one, or calls one? */
 bool lir_calls_function(const LInstr *in);
 bool lir_calls_functions(const LModule *m);         /* does an instruction? */
+static inline bool lir_is_trap(LOp op) { return op == LOP_TRAP_NAN || op == LOP_TRAP_INF; }
 bool lir_defines_dst(LOp op);                       /* its dst is a register that it writes */
 bool lir_defines_results(LOp op);                   /* likewise its res */
 bool lir_never_counted(LOp op);                     /* what it defines needs no counting */

@@ -110,6 +110,8 @@ static bool is_laneable(Lower *m, const Node *x) {
   case OP_AFTER:
   case OP_GLOBAL:
   case OP_CHECK_INDEX:
+  case OP_TRAP_NAN:
+  case OP_TRAP_INF:
   case OP_LEN: return true;
   case OP_INDEX: return is_numeric(x->type);
   case OP_UPDATE: return is_numeric(x->ops[x->nops - 1]->type);

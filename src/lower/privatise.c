@@ -50,7 +50,9 @@ static bool is_plain_graph(Lower *m, Graph *g, bool *loops) {
     case OP_GLOBAL:
     case OP_LEN:
     case OP_CADD:
-    case OP_CHECK_INDEX: break;
+    case OP_CHECK_INDEX:
+    case OP_TRAP_NAN:
+    case OP_TRAP_INF: break;
     default:
       if (!(op_flags[x->op] & (OPF_S | OPF_K | OPF_V))) return false;
     }
@@ -117,6 +119,8 @@ static bool is_allowed(const LInstr *in) {
   case LOP_CHECK_INDEX:
   case LOP_CHECK_SIZE:
   case LOP_CHECK_ROW:
+  case LOP_TRAP_NAN:
+  case LOP_TRAP_INF:
   case LOP_NEW_ARRAY:
   case LOP_UNIQUE:
   case LOP_COPY:
