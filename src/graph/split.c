@@ -48,7 +48,7 @@ static int reads(const Cut *c, const Node *n) {
 static bool is_cheap_op(const Node *n) {
   if (n->op == OP_INDEX) return n->type->kind != T_ARRAY;
   if (n->op == OP_CADD) return n->type->kind == T_FLOAT;
-  if (n->op == OP_AFTER || n->op == OP_CHECK) return true;
+  if (n->op == OP_AFTER || n->op == OP_CHECK || ir_is_trap(n)) return true;
   if (n->op == OP_ZEROS || n->op == OP_TO_BAG) return true; /* zeros that were kept would be copied */
   return op_flags[n->op] & OPF_Q;
 }
@@ -87,8 +87,9 @@ static void compute_costs(Cut *c) {
     if (!is_early(c, n) || (c->exact && c->chosen[i])) cost = NEVER;
     else if (n->op == OP_PARAM) cost = known_of(c, n) >= KNOWN_ROUNDED || c->stored[n->attr.i] ? 0 : NEVER;
     else if (!ir_is_constant(n) && n->op != OP_GLOBAL) {
-      cost = is_cheap_op(n) ? 1 : NEVER;
-      for (int k = 0; k < reads(c, n) && cost < NEVER; k++) cost += cost_of(c, at(c, n->ops[k]));
+      bool trap = ir_is_trap(n); /* what it reads besides is read by the operation */
+      cost = is_cheap_op(n) ? !trap : NEVER;
+      for (int k = 0; k < (trap ? 1 : reads(c, n)) && cost < NEVER; k++) cost += cost_of(c, at(c, n->ops[k]));
     }
     c->cost[i] = is_cheap(c, cost, c->fixed[i]) ? cost : NEVER;
     if (is_early(c, n) && c->cost[i] == NEVER && n->op != OP_PARAM) c->rounded[i] = false; /* it is stored */

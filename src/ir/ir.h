@@ -293,7 +293,7 @@ struct Graph {
   IrType **params;
   Node *result;
   uint32_t id, hash;
-  int size;          /* distinct nodes, with nested graphs */
+  int size;          /* distinct nodes but traps, with nested graphs */
   uint16_t flags;    /* of result */
   uint64_t identity; /* not 0: closures of it may be told apart and taken apart at run time (CLOSURE_ID, CLOSURE_CAP),
                            so that their captures stay as they are, and rewritten graphs inherit the number */

@@ -332,8 +332,10 @@ Graph *ir_graph(World *w, IrType **params, int n, Node *result, Sym name) {
   g->named = w->arena->epoch;
   GraphBody *b = graph_body(w, g);
   g->size = b->n;
-  for (int i = 0; i < b->n; i++)
+  for (int i = 0; i < b->n; i++) {
+    g->size -= ir_is_trap(b->nodes[i]);
     for (int k = 0; k < b->nodes[i]->ngraphs; k++) g->size += b->nodes[i]->graphs[k]->size;
+  }
   table_insert(w, &tables(w)->graphs, g->hash, g);
   return g;
 }
