@@ -476,6 +476,8 @@ static int run_verb(Options *o) {
   case VERB_BUILD: return build_library(o);
   case VERB_IR: return show_ir(o);
   case VERB_GRAD: return show_derivative(o);
+  case VERB_WHY: return explain_paths(o);
+  case VERB_CHECK_GRAD: return check_gradient(o);
   case VERB_CACHE: return run_cache(o);
   case VERB_EXPLAIN: return run_explain(o);
   case VERBS: break;

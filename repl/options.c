@@ -123,6 +123,7 @@ static void apply(Options *o, OptionId id, const char *value, int choice) {
   case OPTION_SAVE: o->save = value; return;
   case OPTION_COMPARE: o->compare = value; return;
   case OPTION_OF: o->of = value; return;
+  case OPTION_AT: o->at = value; return;
   case OPTION_DOT: o->dot = true; return;
   case OPTION_OUTPUT: o->build.output = value; return;
   case OPTION_TEXT: o->text = true; return;

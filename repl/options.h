@@ -17,7 +17,7 @@ typedef struct Options {
   AtledConfig config;
   Verb verb;
   const char *expression;     /* of -e, or NULL */
-  const char *of;             /* --of, or NULL */
+  const char *of, *at;        /* --of, --at, or NULL */
   const char *generate;       /* what --generate shall make, or NULL */
   const char *save, *compare; /* files of --save and --compare, or NULL */
   AtledBuild build;           /* -o, --header, --functions, --static */
@@ -42,6 +42,10 @@ AtledStage stage_of(const char *name); /* of a stage's name; -1 if there is none
 
 /* ---- format_files.c ---- */
 int format_files(const Options *o); /* the exit status */
+
+/* ---- studies.c ---- */
+int explain_paths(Options *o);  /* the exit status */
+int check_gradient(Options *o); /* likewise */
 
 /* ---- doc_files.c ---- */
 int document(Options *o); /* the exit status */

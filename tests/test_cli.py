@@ -439,6 +439,23 @@ class CommandLine(unittest.TestCase):
         self.same(atled("grad", path), 2, "", "needs the name of a function")
         self.assertEqual(atled("grad", "--of=g", path).returncode, 65)
 
+    def test_studies(self):
+        path = script("let f p = p.a * floor p.b\nlet g (x : float) = x * x\npullback g x = (g x, fun d -> d * x)\n")
+        r = atled("why", "--of=f", path)
+        self.same(r, 0)
+        self.assertIn("x.a: its derivative is cut off nowhere\nx.b: its derivative is zero", r.stdout)
+        self.assertEqual(r.stdout, atled("why", "--of=f", "--at={a = 1.0, b = 2.0}", path).stdout)
+        self.same(atled("why", path), 2, "", "`why` needs the name of a function")
+        self.same(atled("why", "--of=h", path), 65, "", "there is no `h`")
+        self.same(atled("why", "--of=f", "--at=1.0", path), 65, "", "expected {a : ")
+        self.same(atled("why", "--of=f", path + ".none"), 66, "", "can't read")
+        self.assertIn("all 2 derivatives agree", atled("check-grad", "--of=fun p -> p.a * p.b", "--at={a = 1.0, b = 2.0}", path).stdout)
+        r = atled("check-grad", "--of=g", "--at=3.0", path)
+        self.assertEqual(r.returncode, 1)
+        self.assertIn("1 of 1 derivatives are far from differences", r.stdout)
+        self.same(atled("check-grad", "--of=g", path), 2, "", "needs an argument")
+        self.same(atled("check-grad", "--of=fun x -> assert (x < 0.0); x", "--at=3.0", path), 70, "", "assert")
+
     def test_runs_of_passes(self):
         path = script("let g v = grad (fun x -> sum [ sin a * a | a in x ]) v\n")
         def ir(*options):

@@ -156,7 +156,7 @@ void lir_roles(const LModule *m, LInstr *in, RoleFn fn, void *user);
 FunctionName lir_function(const LInstr *in);
 /* Is it one, or calls one? */
 bool lir_calls_function(const LInstr *in);
-bool lir_calls_functions(const LModule *m);         /* does an instruction? */
+bool lir_calls_functions(const LModule *m); /* does an instruction? */
 static inline bool lir_is_trap(LOp op) { return op == LOP_TRAP_NAN || op == LOP_TRAP_INF; }
 bool lir_defines_dst(LOp op);                       /* its dst is a register that it writes */
 bool lir_defines_results(LOp op);                   /* likewise its res */
