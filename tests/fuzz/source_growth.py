@@ -69,7 +69,7 @@ def main():
     options.add_argument("names", nargs="*")
     options.add_argument("--size", type=int, default=1000)
     options.add_argument("--times", type=int, default=4)
-    o = options.parse_args()
+    o = options.parse_intermixed_args()
     paths = [p for p in sorted(glob.glob(f"{here}/../../bench/growth/*.atl")) if re.search(r"^Driver\.run f", open(p, encoding="utf-8").read(), re.M)]
     paths = [p for p in paths if not o.names or os.path.basename(p)[:-4] in o.names]
     printed, wrong = 0, 0
