@@ -80,8 +80,9 @@ static void divide_rule(World *w, Node **args, Node *value, Node *d, Node **out)
 
 static void library_rule(World *w, const Node *n, Node **args, Node *d, Node **out) {
   const Func *rule = compilation(w)->differentiation->rules[n->op];
-  Node *both = rule ? ir_instantiate(w, rule->pullback->graph, args, 0) : NULL;
-  Node *cot = rule ? ir_apply(w, ir_get(w, both, 1), d, NULL, 0) : NULL;
+  Site at = w->traps == TRAP_PLACES ? n->site : 0;
+  Node *both = rule ? ir_instantiate(w, rule->pullback->graph, args, at) : NULL;
+  Node *cot = rule ? ir_apply(w, ir_get(w, both, 1), d, NULL, at) : NULL;
   for (int i = 0; i < n->nops; i++)
     if (args[i]->type->kind != T_FLOAT) continue;
     else if (!rule) out[i] = no_rule(w, args[i]->type, op_names[n->op], n->site);
@@ -153,7 +154,7 @@ static Node *trapped_sum(World *w, const Node *trap, Node *d) {
 
 /* x, which operation n with cotangent d adds to that of an operand. */
 static Node *trapped_cotangent(const Diff *r, const Node *trap, const Node *n, Node *x, Node *d) {
-  if (!trap) return x;
+  if (!trap) return ir_placed(r->w, x, n->site);
   Node **ops = ad_fwd_all(r, trap->ops, trap->nops), *value = derives_from_value(n) ? ad_fwd(r, trap) : NULL;
   return ad_trapped(r->w, trap->attr.text, x, ops + 1, trap->nops - 1, d, NULL, value, trap->site);
 }
@@ -187,6 +188,7 @@ static Node *scalar(Diff *r, const Node *n, int at, Node *d) {
     if (d && out[i]) ad_add(r, x, trapped_cotangent(r, trap, n, out[i], whole));
     if (!d && out[i]) sum = sum ? ir_op2(w, OP_CADD, sum, out[i]) : out[i];
   }
+  if (sum) sum = ir_placed(w, sum, n->site);
   return sum && product ? guard(r, n, product, sum) : sum;
 }
 

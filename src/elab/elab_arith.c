@@ -80,7 +80,7 @@ static Node *power(Ctx *c, Node *a, Node *n, Span at) {
 
 /* With strict floating point a sum goes from left to right; else its loop has an accumulator, whose order is free. With
  * traps each addition is one operation, too, but for sums of floats (counts_nans). */
-bool el_sums_in_order(const Ctx *c) { return c->w->strict || c->w->traps; }
+bool el_sums_in_order(const Ctx *c) { return c->w->strict || (c->w->traps && c->w->traps != TRAP_PLACES); }
 
 Node *el_add_term(Ctx *c, Node *sum, Node *x, Span at) {
   return el_sums_in_order(c) ? float_op(c, OP_FADD, sum, x, at) : ir_op2(c->w, OP_CADD, sum, x);
@@ -287,7 +287,7 @@ static Func *prelude_matmul(Elab *e, Span at) {
 /* Without the prelude, and with traps, the product is spelled out. */
 static Node *matrix_times_matrix(Ctx *c, Node *a, Node *b, Span at) {
   Elab *e = c->e;
-  Func *f = c->w->traps ? NULL : prelude_matmul(e, at);
+  Func *f = c->w->traps && c->w->traps != TRAP_PLACES ? NULL : prelude_matmul(e, at);
   Node *args[2] = {a, b};
   if (f) return ir_call(c->w, f, args, el_site(c, at));
   Product p = {el_var(c, a), el_var(c, b), {0}, at};

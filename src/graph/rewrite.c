@@ -124,7 +124,7 @@ Graph *rewrite_nodes(Rewriter *r, Graph *g) {
     for (int k = 0; k < x->nops; k++) ops[k] = made[*operand++];
     for (int k = 0; k < x->ngraphs; k++) graphs[k] = rewrite_graph(r, x->graphs[k]);
     Node *y = r->pass.node ? r->pass.node(r->pass.user, r, frame, x, ops, graphs) : NULL;
-    made[i] = y ? y : rewrite_node(r, x, ops, graphs);
+    made[i] = y ? ir_placed(w, y, x->site) : rewrite_node(r, x, ops, graphs);
   }
   return ir_graph(w, g->params, g->nparams, made[b->n - 1], g->name);
 }

@@ -724,7 +724,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   case OP_GLOBAL: return ir_global(w, (int)old->attr.i);
   case OP_AFTER: return after(w, ops[0], ops[1], (Waits)old->attr.i);
 #include "ir/scalar_cases.h"
-    return is_apart(old) ? ir_apart(w, old, ops) : ir_make(w, (Op)old->op, old->type, ops, n);
+    return ir_placed(w, is_apart(old) ? ir_apart(w, old, ops) : ir_make(w, (Op)old->op, old->type, ops, n), old->site);
   case OP_GRAPH_ID: return ir_graph_id(w, graphs[0]);
   case OP_GET: return ir_get(w, ops[0], (int)old->attr.i);
   case OP_INJ:

@@ -64,7 +64,7 @@ Node *ir_instantiate_over(World *w, Graph *g, Node **args, Site site, const Map 
     if (as) r = as;
     else if (n->op == OP_PARAM) r = args[n->attr.i];
     else r = instantiate_node(w, n, operands, base, site);
-    c->scratch.data[base + (size_t)i] = r;
+    c->scratch.data[base + (size_t)i] = n->op == OP_PARAM ? r : ir_placed(w, r, site);
     operands += n->nops;
   }
   Node *result = c->scratch.data[base + (size_t)b->n - 1];

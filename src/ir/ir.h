@@ -221,7 +221,8 @@ struct Node {
   uint32_t nparams; /* 1 + greatest PARAM index below; 0: closed */
   uint32_t order;   /* number of its making in the entry that made it last: see ir_before */
   IrType *type;
-  Site site;           /* of what may fail by itself (checks, FAIL, RT, …): part of identity; else the first one */
+  Site site; /* of what may fail by itself (checks, FAIL, RT, …), and with TRAP_PLACES of operations on floats: part of
+                identity; else the first one */
   uint32_t definition; /* APPLY, CALL, LOOP, ZEROS: the site's, part of identity */
   int ngraphs;
   union {
@@ -340,8 +341,9 @@ typedef struct GlobalInfo {
   int64_t *facts; /* globals.c; NULL: none */
 } GlobalInfo;
 /* Which floats end the program where an operation makes them: see traps.c. TRAP_CUTS: none, but what cuts a value off
- * from derivatives has a MARK, for facts/gradient_paths.c; such graphs are never lowered. */
-typedef enum Trap { TRAP_NOTHING, TRAP_NANS, TRAP_INFINITIES, TRAP_CUTS } Trap;
+ * from derivatives has a MARK, for facts/gradient_paths.c. TRAP_PLACES: none, but operations on floats have places, for
+ * facts/cost.c. Graphs of these two are never lowered. */
+typedef enum Trap { TRAP_NOTHING, TRAP_NANS, TRAP_INFINITIES, TRAP_CUTS, TRAP_PLACES } Trap;
 struct World {
   Arena *arena;
   Arena *temp;              /* what passes need while they run: the compilation's */
@@ -407,6 +409,8 @@ Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site);
 Node *ir_check_nat(World *w, Node *n, Sym what, Site site);
 /* traps.c. y, what `op` makes of the n numbers xs, trapped as w->traps says; `text` as there. */
 Node *ir_trapped(World *w, Op op, const char *text, Node *y, Node **xs, int n, Site site);
+/* x, an operation on floats without a place, with this one, where operations have places (TRAP_PLACES); else x. */
+Node *ir_placed(World *w, Node *x, Site site);
 Node *ir_mark(World *w, const char *what, Node *x, Site site);
 Node *ir_trap(World *w, Op op, Sym text, Node **ops, int n, Site site); /* op: TRAP_NAN or TRAP_INF */
 /* Can the trap's operation yield what it traps? If not, the trap is there for derivatives alone. */

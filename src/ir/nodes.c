@@ -151,7 +151,7 @@ Site ir_site_inlined(World *w, Site inner, Site call) { return site_append(w, in
 /* A node that may fail, not end or have an effect is told apart by its source place: the place is shown in its error,
  * and tells which effects it precedes (lower/schedule.c). Were equal nodes of two places one, two loops that call a
  * function would share a body with the places of the first call. Of equal nodes in one graph, all of which are
- * evaluated, simplification leaves one (opt.c). */
+ * evaluated, simplification leaves one (opt.c). Operations on numbers have no place but with TRAP_PLACES. */
 bool ir_site_is_identity(const Node *n) {
   switch (n->op) {
   case OP_VJP:
@@ -162,7 +162,7 @@ bool ir_site_is_identity(const Node *n) {
   case OP_CALL: return true;
   case OP_LOOP: return n->loop->has_cond;
   case OP_RT: return n->attr.rt->fails || n->attr.rt->effect;
-  default: return (op_flags[n->op] & OPF_F) != 0;
+  default: return (op_flags[n->op] & OPF_F) != 0 || ((op_flags[n->op] & OPF_S) && n->site);
   }
 }
 
@@ -291,6 +291,14 @@ Node *ir_intern(World *w, Node *proto) {
   n->order = ++w->met;
   table_insert(w, &tables(w)->nodes, n->hash, n);
   return n;
+}
+
+Node *ir_placed(World *w, Node *x, Site site) {
+  bool operation = op_flags[x->op] & OPF_S && x->op != OP_FNEG; /* a sum takes up the sign */
+  if (w->traps != TRAP_PLACES || !site || x->site || x->type->kind != T_FLOAT || !operation) return x;
+  Node copy = *x;
+  copy.site = site;
+  return ir_intern(w, &copy);
 }
 
 Node *ir_raw(World *w, Op op, IrType *t, Node **ops, int n) {

@@ -16,7 +16,10 @@
  *   "[/"   operands x, y               the operation itself, in a pullback that the program has as a rule
  *   "]/"   operands x, y               ... in a tangent
  *
- * runtime/trapped.c makes the message of these texts. */
+ * runtime/trapped.c makes the message of these texts.
+ *
+ * A study of costs wants to know of each operation where it stands, and no trap (TRAP_PLACES): the operation itself
+ * gets the place, which rewriting, inlining and differentiation hand on (ir_placed). */
 #include "ir/ir_internal.h"
 #include <string.h>
 
@@ -68,6 +71,7 @@ bool ir_trap_is_needed(const Node *n) {
 }
 
 Node *ir_trapped(World *w, Op op, const char *text, Node *y, Node **xs, int n, Site site) {
+  if (w->traps == TRAP_PLACES) return ir_placed(w, y, site);
   bool all = w->traps == TRAP_INFINITIES;
   if ((w->traps != TRAP_NANS && !all) || y->type->kind != T_FLOAT || is_harmless(op)) return y;
   Node **ops = NEW_ARRAY(w->arena, Node *, n + 1);
