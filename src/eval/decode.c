@@ -8,11 +8,6 @@
 #include "eval/eval_internal.h"
 #include <string.h>
 
-/* Where the dispatch loop goes for it; NULL: nowhere, it is dropped. */
-static const void *handler(const Handlers *h, const LInstr *in) {
-  return lir_ops[in->op].sub == LSUB_OP ? h->scalar[in->sub] : h->op[in->op];
-}
-
 static bool is_tail_call(const LFunc *f, const LInstr *call) {
   const LInstr *in = call + 1;
   while (in < f->code + f->ncode && (in->op == LOP_NULLPTR || (in->op == LOP_RELEASE && call->op == LOP_APPLY))) in++;
@@ -44,7 +39,7 @@ static void measure(DFunc *d, Places *labels, const Handlers *h) {
   for (int i = 0; i < f->ncode; i++) {
     const LInstr *in = &f->code[i];
     if (in->op == LOP_LABEL && labels) labels[in->imm.i] = (Places){d->ncode, i, -1};
-    if (!handler(h, in)) continue;
+    if (!eval_handler(h, in)) continue;
     d->ncode++;
     if (lir_ops[in->op].flow == LFLOW_SWITCH) d->ntargets += in->nargs;
   }
@@ -98,7 +93,7 @@ static void make_back(DFunc *d, int n, int head, const DInstr **paid, DInstr *ou
   *paid = out;
 }
 
-static void translate(DFunc *d, const Places *labels, const Handlers *h) {
+static void translate(const Rt *rt, DFunc *d, const Places *labels, const Handlers *h) {
   const LFunc *f = d->f;
   const DInstr **target = d->targets;
   DInstr *out = d->code;
@@ -107,11 +102,12 @@ static void translate(DFunc *d, const Places *labels, const Handlers *h) {
   for (int i = 0; i < f->ncode; i++) {
     const LInstr *in = &f->code[i];
     while (nloops < d->nloops && d->loops[nloops].head <= i) nloops++;
-    if (!handler(h, in)) continue;
+    if (!eval_handler(h, in)) continue;
     LFlow flow = lir_ops[in->op].flow;
     *out = (DInstr){.dst = in->dst, .a = in->a, .b = in->b, .c = in->c, .src = in};
     out->imm.i = in->imm.i;
-    out->go = handler(h, in);
+    out->go = eval_handler(h, in);
+    if (rt->operations && eval_is_counted(in)) out->go = h->counted;
     if (flow == LFLOW_JUMP || flow == LFLOW_BRANCH) out->imm.to = d->code + labels[in->imm.i].decoded;
     if (in->op == LOP_JUMP && out->imm.to <= out) make_back(d, nloops, labels[in->imm.i].at, &paid, out, h);
     if (flow == LFLOW_SWITCH) {
@@ -148,7 +144,7 @@ DFunc *eval_decode(Mod *m, int index, const Handlers *h) {
   d->loops = rt_zeroed(rt, (size_t)d->nloops, sizeof *d->loops);
   bool fine = labels && d->code && d->targets && d->owned && d->loops;
   if (fine) list_loops(d, labels);
-  if (fine) translate(d, labels, h);
+  if (fine) translate(rt, d, labels, h);
   rt_give_back(rt, labels, nlabels, sizeof *labels);
   if (fine) {
     __atomic_store_n((DFunc **)&m->decoded[index], d, __ATOMIC_RELEASE); /* other threads may follow it */

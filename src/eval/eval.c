@@ -223,7 +223,7 @@ static Status run(Rt *rt, Mod *m, int index, const Slot *entry_args, Slot *entry
 #include "lir/lir.def"
   };
 #undef L
-  static const Handlers handlers = {ops, scalars, &&tail_CALL, &&tail_APPLY, &&op_BACK, &&op_ENTER};
+  static const Handlers handlers = {ops, scalars, &&tail_CALL, &&tail_APPLY, &&op_BACK, &&op_ENTER, &&counted};
   if (!m) { /* eval_handlers */
     entry_res->raw = (void *)(uintptr_t)&handlers;
     return 0;
@@ -357,6 +357,9 @@ op_IS_NULL: DST.i = A.p == NULL; NEXT;
 op_TAG: goto scalar_TAG;
 op_CLOSURE_ID: goto scalar_CLOSURE_ID;
 /* clang-format on */
+counted:
+  *rt->operations += eval_operations(pc->src, r);
+  goto *eval_handler(&handlers, pc->src);
 op_slow:
   fr->pc = pc;
   if (eval_slow(rt, m, pc->src, r)) goto failed;

@@ -56,8 +56,12 @@ typedef struct DFunc {
 /* ---- decode.c ---- */
 typedef struct Handlers {
   const void *const *op, *const *scalar;
-  const void *tail_call, *tail_apply, *back, *enter;
+  const void *tail_call, *tail_apply, *back, *enter, *counted;
 } Handlers;
+/* Where the dispatch loop goes for it; NULL: nowhere, it is dropped. */
+static inline const void *eval_handler(const Handlers *h, const LInstr *in) {
+  return lir_ops[in->op].sub == LSUB_OP ? h->scalar[in->sub] : h->op[in->op];
+}
 /* The decoded form of function `index`, made on first use; NULL after rt_error. */
 DFunc *eval_decode(Mod *m, int index, const Handlers *h);
 /* Gives a worker's form of the function, if there is one, the machine code of loops that the VM's own form has. */
@@ -85,6 +89,12 @@ struct Frame {
 };
 void *stack_push(Rt *rt, size_t bytes); /* NULL after rt_error */
 void stack_pop(Rt *rt, void *p);
+
+/* ---- count.c ---- */
+/* Are there operations to count in it? None of these are jumps or calls. */
+bool eval_is_counted(const LInstr *in);
+/* How many, of the registers that it is about to read. */
+int64_t eval_operations(const LInstr *in, const Slot *r);
 
 /* ---- slow.c: everything but scalars, moves, jumps and calls ---- */
 Status eval_slow(Rt *rt, Mod *m, const LInstr *in, Slot *r);

@@ -282,6 +282,7 @@ struct Rt {
   int64_t budget;   /* evaluator instructions left until tick(ticker, frame) is called, which sets it; < 0: unlimited */
   void (*tick)(void *ticker, void *frame);
   void *ticker;
+  int64_t *operations; /* for tests: where the evaluator counts those of src/eval/count.c in what it decodes; NULL */
   uint64_t coin;       /* for tests: whether machine code runs where there is some is up to chance. 0: it does */
   uint64_t steal;      /* for tests: state of the chance that decides which arm of a fork comes first. 0: the first */
   double deadline;     /* monotonic seconds, 0: none */
