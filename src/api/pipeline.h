@@ -66,6 +66,10 @@ void plan_each_variable(const Item *item, PatFn fn, void *user);
 /* Keeps the steps that define the name, or makes one of its function, with what all steps tell of their globals. */
 AtledStatus plan_select(AtledVM *vm, Plan *plan, const char *of);
 
+/* ---- study_cost.c ---- */
+/* Writes what the function costs, of "f" or "f x": see ATLED_STUDY_COST. Not ATLED_OK: after a report. */
+AtledStatus study_cost(AtledVM *vm, const char *expression, Str *out);
+
 /* ---- evaluate.c ---- */
 const Desc *step_value_desc(AtledVM *vm, const Step *s); /* of the value of the step's entry, without a token */
 

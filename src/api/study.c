@@ -2,6 +2,8 @@
 /* Studies of an expression, which is elaborated for that and not run. `why f x`: on which paths the argument's floats
  * reach the result of f, and where these are cut off from the derivative.
  *
+ * `cost` is study_cost.c.
+ *
  * The text is that of the last arguments of `vjp`: "f x" becomes the item `vjp f x`, elaborated with marks where values
  * lose their derivative (TRAP_CUTS). facts/gradient_paths.c follows each float leaf through the closure of the VJP. */
 #include "api/pipeline.h"
@@ -126,6 +128,7 @@ static AtledStatus why(AtledVM *vm, Plan *plan, StudyCall *c) {
 static AtledStatus study_body(AtledVM *vm, void *arg) {
   StudyCall *c = arg;
   c->out.arena = &vm->scratch;
+  if (c->study == ATLED_STUDY_COST) return study_cost(vm, c->expression, &c->out);
   if (c->study != ATLED_STUDY_WHY) return report_bad_argument(vm, "there is no study %d", (int)c->study);
   const char *source = arena_printf(&vm->scratch, "vjp %s", c->expression);
   Plan plan;

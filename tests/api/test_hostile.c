@@ -227,6 +227,17 @@ static void test_types(void) {
   CHECK(CALL(vm, atled_study(vm, (AtledStudy)7, "sin 1.0", &study)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_study(vm, ATLED_STUDY_WHY, "sin (", &study)) != ATLED_OK);
   CHECK(CALL(vm, atled_study(vm, ATLED_STUDY_WHY, "1.0 )", &study)) == ATLED_COMPILE_ERROR);
+  CHECK(CALL(vm, atled_study(vm, ATLED_STUDY_COST, "sin", &study)) == ATLED_OK);
+  CHECK(CALL(vm, atled_study(vm, ATLED_STUDY_COST, "sin >> cos # both", &study)) == ATLED_OK);
+  CHECK(CALL(vm, atled_study(vm, ATLED_STUDY_COST, "sum [1.0, 2.0]", &study)) == ATLED_OK);
+  static const char *const no_functions[] = {"1.0",    "",        "let x = 1", "hypot", "hypot 1.0 2.0",
+                                             "length", "int 1.0", "(1.0)",     "f"};
+  for (size_t i = 0; i < sizeof no_functions / sizeof *no_functions; i++) {
+    AtledStatus status = CALL(vm, atled_study(vm, ATLED_STUDY_COST, no_functions[i], &study));
+    CHECK(status == ATLED_BAD_ARGUMENT || status == ATLED_COMPILE_ERROR);
+  }
+  CHECK(CALL(vm, atled_study(vm, ATLED_STUDY_COST, "sin (", &study)) == ATLED_INCOMPLETE);
+  CHECK(CALL(vm, atled_study(vm, ATLED_STUDY_COST, "sin) 1.0", &study)) == ATLED_COMPILE_ERROR);
   CHECK(CALL(vm, atled_set_trap(vm, (AtledTrap)-1)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_set_trap(vm, (AtledTrap)3)) == ATLED_BAD_ARGUMENT);
   CHECK(CALL(vm, atled_set_trap(vm, ATLED_TRAP_NOTHING)) == ATLED_OK);
