@@ -63,15 +63,23 @@ void command_trap(Session *s, const char *rest) {
   else atled_set_trap(s->host.vm, s->trap = (AtledTrap)trap);
 }
 
-void command_why(Session *s, const char *rest) {
+static void show_study(Session *s, AtledStudy study, const char *rest) {
   const char *text;
-  if (!*rest) {
-    printf("a function and its argument are missing: `:why F X`\n");
-    return;
-  }
-  AtledStatus status = atled_study(s->host.vm, ATLED_STUDY_WHY, rest, &text);
+  interrupt_target(s->host.vm);
+  AtledStatus status = atled_study(s->host.vm, study, rest, &text);
+  interrupt_target(NULL);
   if (status == ATLED_OK) fputs(text, stdout);
   else session_show(s, status);
+}
+
+void command_why(Session *s, const char *rest) {
+  if (!*rest) printf("a function and its argument are missing: `:why F X`\n");
+  else show_study(s, ATLED_STUDY_WHY, rest);
+}
+
+void command_cost(Session *s, const char *rest) {
+  if (!*rest) printf("a function is missing: `:cost F [X]`\n");
+  else show_study(s, ATLED_STUDY_COST, rest);
 }
 
 /* `f x` are the last arguments of the library's function: so a partial application stands in parentheses. */

@@ -154,10 +154,18 @@ def _grad(session, rest, cell):
     session.host.say(text.value.decode())
 
 
-def _why(session, rest, cell):
+def _study(session, study, rest):
     text = ctypes.c_char_p()
-    session.finish(_lib.atled_study(session._vm, c.STUDY_WHY, rest.encode(), _byref(text)))
+    session.finish(_lib.atled_study(session._vm, study, rest.encode(), _byref(text)))
     session.host.say(text.value.decode())
+
+
+def _why(session, rest, cell):
+    _study(session, c.STUDY_WHY, rest)
+
+
+def _cost(session, rest, cell):
+    _study(session, c.STUDY_COST, rest)
 
 
 def _check(session, rest, cell):
@@ -260,6 +268,8 @@ COMMANDS = {
     "bench": ("EXPR", "evaluate again and again, as machine code: median time, its spread, how many times", _bench),
     "why": ("F X", "by which paths the floats of X reach the value of F, and where these are cut off from its derivative: "
             "ints, comparisons, steps, `stop_gradient`", _why),
+    "cost": ("F [X]", "operations, bytes and tape of F and its gradient by line, before they run: formulas in the sizes of "
+             "an argument; or numbers for X", _cost),
     "check": ("F X", "the gradient of F at X beside differences of high order: how many digits agree, the worst place, and "
               "all that is wrong", _check),
     "grad": ("FUNCTION", "the gradient of a function as source: a program of its own that computes the same without a "
