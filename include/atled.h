@@ -332,6 +332,11 @@ ATLED_API void atled_free(AtledVM *vm);
 ATLED_API AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source);
 /* The same for a file. ATLED_BAD_ARGUMENT when it can't be read. [call] */
 ATLED_API AtledStatus atled_eval_file(AtledVM *vm, const char *path);
+/* Evaluates a whole program, as atled_eval does, in a VM of which nothing is wanted afterwards: whether later calls see
+ * what it defined, or its values, isn't specified. So it needn't be compiled again while its text, the files that it
+ * imports, the config and this library stay the same: where the VM has done nothing else before and machine code is
+ * kept on disk, the lowered program is, too. [call] */
+ATLED_API AtledStatus atled_run(AtledVM *vm, const char *name, const char *source);
 /* Checks and elaborates, and runs nothing. Definitions stay undefined. ATLED_COMPILE_ERROR where atled_eval would give
  * it, and also where a derivative in the source lacks a rule, or an item is sure to fail when it runs: the `kind` is
  * that of the run-time error ("index", "shape", "regex", …), and `notes` tell where arrays whose sizes can't agree were

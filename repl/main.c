@@ -220,7 +220,7 @@ static int run_file(Options *o) {
   AtledVM *vm = new_vm(&o->config);
   if (!vm) return EXIT_SOFTWARE;
   interrupt_target(vm);
-  AtledStatus status = atled_eval(vm, shown_name(path), text);
+  AtledStatus status = atled_run(vm, shown_name(path), text);
   interrupt_target(NULL);
   print_times(vm, reading);
   int code = exit_status(vm, status);

@@ -157,6 +157,7 @@ static AtledStatus run_items(AtledVM *vm, Plan *plan, Reports *reports) {
     plan_take_back(vm, plan, plan->first_item);
     return status;
   }
+  if (plan->whole) program_keep(vm, plan, entries, units);
   return may_run(vm, plan, units) ? run_steps(vm, plan, units, entries, reports)
                                   : fail_step(vm, plan, &plan->steps.data[0]);
 }
@@ -209,6 +210,26 @@ AtledStatus atled_eval(AtledVM *vm, const char *name, const char *source) {
   if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
   EvalCall c = {.name = name, .source = source};
   return vm_call(vm, eval_body, &c);
+}
+
+static AtledStatus run_body(AtledVM *vm, void *arg) {
+  const EvalCall *c = arg;
+  Plan plan;
+  AtledStatus status;
+  size_t len = strlen(c->source);
+  bool whole = program_may_be_kept(vm);
+  if (whole && program_run_kept(vm, c->name, c->source, len, &status)) return status;
+  status = plan_front(vm, c->name, c->source, len, &plan);
+  if (status != ATLED_OK) return status;
+  plan.warns = true;
+  plan.whole = whole;
+  return run_plan(vm, &plan, NULL);
+}
+
+AtledStatus atled_run(AtledVM *vm, const char *name, const char *source) {
+  if (!name || !source) return vm_reject_null(vm, name ? "the source" : "the name of the source");
+  EvalCall c = {.name = name, .source = source};
+  return vm_call(vm, run_body, &c);
 }
 
 AtledStatus atled_enter(AtledVM *vm, const char *name, const char *source) {

@@ -183,6 +183,19 @@ static bool may_import(AtledVM *vm, char *file, Span at) {
   return false;
 }
 
+static void note_import(AtledVM *vm, const char *path, Sym real, const Module *m) {
+  Imported i = {arena_strndup(&vm->scratch, path, strlen(path)), arena_strndup(&vm->scratch, real, strlen(real)),
+                m->source};
+  vec_push(&vm->scratch, vm->imported, i);
+}
+
+bool modules_are_same(AtledVM *vm, const Imported *i, const char *text, size_t len) {
+  size_t n = 0;
+  if (strcmp(canonical(vm, i->path), i->real) != 0) return false;
+  const char *now = read_module(vm, i->path, &n);
+  return now && n == len && memcmp(now, text, n) == 0;
+}
+
 static Module *import(void *user, Module *from, Sym path, Span at) {
   AtledVM *vm = user;
   char *file = resolve(vm, from->path, path);
@@ -192,7 +205,10 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
     Module *m = vm->modules.data[i];
     if (m->replaced || canonical(vm, m->path) != key) continue;
     if (!m->loading && was_edited(vm, m)) continue;
-    if (!m->loading) return m;
+    if (!m->loading) {
+      note_import(vm, file, key, m);
+      return m;
+    }
     report_cycle(vm, m, at);
     return NULL;
   }
@@ -225,13 +241,25 @@ static Module *import(void *user, Module *from, Sym path, Span at) {
     return NULL;
   }
   vec_push(&vm->arena, vm->fresh, m);
+  note_import(vm, file, key, m);
   return m;
+}
+
+static uint32_t add_source(AtledVM *vm, const StdlibFile *file) {
+  uint32_t source = sources_add_constant(&vm->sources, file->path, file->text, file->len, file->lines, file->nlines);
+  sources_get(&vm->sources, source)->library = true;
+  return source;
+}
+
+uint32_t modules_add_library_source(AtledVM *vm, const char *path) {
+  for (const StdlibFile *f = stdlib_files; f->name; f++)
+    if (strcmp(f->path, path) == 0) return add_source(vm, f);
+  return 0;
 }
 
 /* The lazily loaded module made from an embedded file. */
 static Module *embedded(AtledVM *vm, const StdlibFile *file, Sym name) {
-  uint32_t source = sources_add_constant(&vm->sources, file->path, file->text, file->len, file->lines, file->nlines);
-  sources_get(&vm->sources, source)->library = true;
+  uint32_t source = add_source(vm, file);
   Module *m = checker_lazy_module(vm->checker, vm->lexer, name, source, &file->index);
   m->library = true;
   return m;

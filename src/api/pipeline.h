@@ -28,6 +28,7 @@ typedef struct Plan {
   Undo *undo;       /* the same of all that it defines: undo.c */
   Vec(Step) steps;
   bool warns;  /* of steps that are known to fail, before it runs */
+  bool whole;  /* it is to be kept: see program.c */
   bool learns; /* what a graph tells of globals is used as soon as it is elaborated */
 } Plan;
 
@@ -102,6 +103,14 @@ bool reports_run(AtledVM *vm, Unit *unit, const Step *s, const LFunc *f, Reports
 /* ---- batches.c ---- */
 /* Optimises and lowers every step: its entry, and the unit that has it. */
 AtledStatus batches_lower(AtledVM *vm, Plan *plan, LowerEntry *entries, Unit **units);
+
+/* ---- program.c ---- */
+/* Has the VM done nothing yet, and does its config allow it? */
+bool program_may_be_kept(const AtledVM *vm);
+/* Keeps the program of such a VM, which is lowered and hasn't run, for the next run of it. */
+void program_keep(AtledVM *vm, const Plan *plan, const LowerEntry *entries, Unit *const *units);
+/* Runs the program in such a VM as it was kept. False: it isn't there, and nothing has been done. */
+bool program_run_kept(AtledVM *vm, const char *name, const char *source, size_t len, AtledStatus *status);
 
 /* ---- keep.c ---- */
 /* Marks the place before a program that only defines is run. False: it doesn't. */

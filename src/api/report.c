@@ -35,6 +35,7 @@ void report_reset(AtledVM *vm) {
   run_drop_results(vm);
   report_forget(vm);
   memset(&vm->files, 0, sizeof vm->files);
+  memset(&vm->imported, 0, sizeof vm->imported);
   arena_free(&vm->scratch);
   diags_init(&vm->diags, &vm->scratch, &vm->sources);
 }

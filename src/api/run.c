@@ -60,18 +60,18 @@ void run_drop_results(AtledVM *vm) {
 /* ---- Units ----------------------------------------------------------------------- */
 /* Copies the module's source places into one block that the unit owns, with the names of their functions behind them.
  * The numbers by which errors name the places go on from those of the unit before. */
-static void keep_sites(AtledVM *vm, Unit *u, const LModule *m) {
-  size_t size = sizeof *m->sites * (size_t)m->nsites;
-  for (int k = 0; k < m->nsites; k++) size += m->sites[k].function ? strlen(m->sites[k].function) + 1 : 0;
+static void keep_sites(AtledVM *vm, Unit *u, const LSite *sites, int n) {
+  size_t size = sizeof *sites * (size_t)n;
+  for (int k = 0; k < n; k++) size += sites[k].function ? strlen(sites[k].function) + 1 : 0;
   u->sites = heap_realloc(&vm->heap, NULL, 0, size);
   if (!u->sites) heap_out_of_memory(&vm->heap);
   u->sites_size = size;
-  u->nsites = m->nsites;
-  memcpy(u->sites, m->sites, sizeof *m->sites * (size_t)m->nsites);
-  char *name = (char *)(u->sites + m->nsites);
-  for (int k = 0; k < m->nsites; k++) {
-    if (!m->sites[k].function) continue;
-    u->sites[k].function = strcpy(name, m->sites[k].function);
+  u->nsites = n;
+  memcpy(u->sites, sites, sizeof *sites * (size_t)n);
+  char *name = (char *)(u->sites + n);
+  for (int k = 0; k < n; k++) {
+    if (!sites[k].function) continue;
+    u->sites[k].function = strcpy(name, sites[k].function);
     name += strlen(name) + 1;
   }
 }
@@ -132,7 +132,7 @@ static bool lower(AtledVM *vm, LowerEntry *entries, int n, Unit *u, Str *image) 
     return false;
   }
   image_write(m, image);
-  keep_sites(vm, u, m);
+  keep_sites(vm, u, m->sites, m->nsites);
   return all_derivable(vm, u, m);
 }
 
@@ -152,6 +152,32 @@ static bool open_functions(AtledVM *vm, const LModule *code) {
   return false;
 }
 
+/* Makes the unit runnable: all globals of its code are there. */
+static bool make_ready(AtledVM *vm, Unit *u) {
+  if (!open_functions(vm, u->code)) return false;
+  for (int k = 0; k < u->code->nglobals; k++) run_global(vm, u->code->globals[k]);
+  u->mod = mod_new(&vm->rt, u->code, run_global, vm);
+  if (!u->mod) heap_out_of_memory(&vm->heap);
+  for (const Unit *before = u->next; before && !u->mod->site_base; before = before->next)
+    if (before->mod) u->mod->site_base = before->mod->site_base + (uint32_t)before->nsites;
+  return true;
+}
+
+Unit *run_unit_of_image(AtledVM *vm, const void *image, size_t n) {
+  Unit *u = new_unit(vm);
+  const char *why;
+  u->code = image_load(&vm->heap, image, n, &why);
+  if (!u->code && !why) heap_out_of_memory(&vm->heap);
+  if (u->code) return u;
+  run_unit_free(vm, u);
+  return NULL;
+}
+
+bool run_unit_begin(AtledVM *vm, Unit *u, const LSite *sites, int nsites) {
+  keep_sites(vm, u, sites, nsites);
+  return make_ready(vm, u);
+}
+
 Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
   Str image = {.arena = &vm->lowering};
   Unit *u = new_unit(vm);
@@ -165,14 +191,7 @@ Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n) {
   }
   arena_free(&vm->lowering);
   phase_leave(&vm->heap, phase);
-  if (!fine) return NULL;
-  if (!open_functions(vm, u->code)) return NULL;
-  for (int k = 0; k < u->code->nglobals; k++) run_global(vm, u->code->globals[k]);
-  u->mod = mod_new(&vm->rt, u->code, run_global, vm);
-  if (!u->mod) heap_out_of_memory(&vm->heap);
-  for (const Unit *before = u->next; before && !u->mod->site_base; before = before->next)
-    if (before->mod) u->mod->site_base = before->mod->site_base + (uint32_t)before->nsites;
-  return u;
+  return fine && make_ready(vm, u) ? u : NULL;
 }
 
 /* ---- Places as values ------------------------------------------------------------ */

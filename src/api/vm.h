@@ -13,6 +13,7 @@
  *   granted.c  what the program may do
  *   evaluate.c source text to values
  *   pipeline.c source text to optimised graphs
+ *   program.c  whole programs, kept as they were lowered
  *   reported_items.c  tests and benchmarks
  *   batches.c  what becomes of its steps, a batch at a time
  *   keep.c     what stays of definitions
@@ -98,6 +99,12 @@ typedef struct Use {
   Sym name;
   const Module *module;
 } Use;
+
+/* What an import of a file has led to. */
+typedef struct Imported {
+  const char *path, *real; /* as it is opened; its one spelling */
+  uint32_t source;
+} Imported;
 
 typedef struct Result {
   Sym name; /* NULL: an expression's value */
@@ -210,6 +217,7 @@ struct AtledVM {
   Undo *undo;              /* the last entry's that defined something, or NULL */
   Use *uses;               /* the latest, or NULL */
   Vec(const char *) files; /* imported by this call, or tried to be */
+  Vec(Imported) imported;  /* the same, each time */
   ResultList results;
   ReportList reports;
   int first_error;           /* in reports, or -1 */
@@ -283,6 +291,10 @@ void rights_begin(AtledVM *vm);
 /* ---- modules.c ---- */
 ModuleLoader modules_loader(AtledVM *vm);
 bool modules_load_prelude(AtledVM *vm);
+/* Does the import lead to the same file now, with this text? */
+bool modules_are_same(AtledVM *vm, const Imported *i, const char *text, size_t len);
+/* Adds the source of the library's file of this path; 0: there is none. */
+uint32_t modules_add_library_source(AtledVM *vm, const char *path);
 /* The next import reads the file again. */
 void modules_forget(AtledVM *vm, const Module *m);
 /* False: a source of so many bytes is beyond the host's limit. */
@@ -305,6 +317,10 @@ const char *run_place(void *user, uint32_t site);
 Unit *run_unit_of(const AtledVM *vm, const Mod *m); /* NULL if it is gone */
 /* Lowers entries into one module and makes it runnable. NULL after an error report. */
 Unit *run_unit(AtledVM *vm, LowerEntry *entries, int n);
+/* The unit of a module's image, without sites, to be followed by run_unit_begin, when its globals are there. NULL: that
+ * is no image. */
+Unit *run_unit_of_image(AtledVM *vm, const void *image, size_t n);
+bool run_unit_begin(AtledVM *vm, Unit *u, const LSite *sites, int nsites); /* false after an error report */
 /* No value of it is left. */
 void run_unit_free(AtledVM *vm, Unit *u);
 void run_unit_hold(Unit *u);

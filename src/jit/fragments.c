@@ -235,32 +235,16 @@ void jit_unload_fragments(Mod *m) {
 static uint64_t notes_key(const Jit *j, const LModule *m) { return hash_mix(jit_key(j, m, m->hash), 'n'); }
 
 void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n) {
-  char parent[4096], path[sizeof parent + 8];
-  Folder folder;
-  if (!cache_workplace(&j->cache, parent, sizeof parent) || !folder_make(&folder, parent)) return;
-  snprintf(path, sizeof path, "%s/notes", folder.path);
-  Quiet q;
-  quiet_begin(&q);
-  FILE *f = fopen(path, "wbe");
-  int32_t count = (int32_t)n;
-  bool ok = f && fwrite(&count, sizeof count, 1, f) == 1 && fwrite(notes, sizeof *notes, n, f) == n;
-  if (f && fclose(f) == 0 && ok) cache_store(&j->cache, notes_key(j, m), path);
-  quiet_end(&q, false);
-  folder_remove(&folder);
+  jit_keep_block(j, notes_key(j, m), notes, n * sizeof *notes);
 }
 
 int32_t *jit_read_notes(Jit *j, const LModule *m, size_t *n) {
-  char path[4096];
-  int32_t count = 0, *notes = NULL;
-  FILE *f = cache_find(&j->cache, notes_key(j, m), path, sizeof path) ? fopen(path, "rbe") : NULL;
-  if (!f) return NULL;
-  if (fread(&count, sizeof count, 1, f) == 1 && count > 0)
-    notes = heap_realloc(j->heap, NULL, 0, sizeof *notes * (size_t)count);
-  *n = (size_t)count;
-  if (notes && fread(notes, sizeof *notes, *n, f) != *n) {
-    heap_realloc(j->heap, notes, sizeof *notes * *n, 0);
-    notes = NULL;
-  }
-  fclose(f);
-  return notes;
+  uint64_t key = notes_key(j, m);
+  size_t room = jit_block_room(j, key) / sizeof(int32_t) * sizeof(int32_t);
+  int32_t *notes = room ? heap_realloc(j->heap, NULL, 0, room) : NULL;
+  if (!notes) return NULL;
+  *n = jit_read_block(j, key, notes, room) / sizeof *notes;
+  int32_t *fitting = *n ? heap_realloc(j->heap, notes, room, *n * sizeof *notes) : NULL;
+  if (!fitting) heap_realloc(j->heap, notes, room, 0);
+  return fitting;
 }

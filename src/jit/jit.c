@@ -18,6 +18,7 @@
 #include "support/quiet.h"
 #include <dlfcn.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -177,6 +178,11 @@ uint64_t jit_key(const Jit *j, const LModule *m, uint64_t hash) {
   h = hash_mix(h, (uint64_t)jit_cpu(j->options.cpu));
   h = hash_mix(h, rt_table_version());
   return hash_mix(h, build_identity());
+}
+
+uint64_t jit_version(const Jit *j) {
+  static const LModule none;
+  return jit_key(j, &none, 0);
 }
 
 bool jit_refuse(Jit *j, const char *text) {
@@ -374,6 +380,30 @@ void jit_keep(Jit *j, const Order *order) {
   quiet_begin(&q);
   if (j->cache.dir[0]) cache_store(&j->cache, order->key, order->so);
   quiet_end(&q, false);
+}
+
+static bool write_block(const char *path, const void *bytes, size_t n) {
+  FILE *f = fopen(path, "wbe");
+  bool ok = f && fwrite(bytes, 1, n, f) == n;
+  return f && fclose(f) == 0 && ok;
+}
+
+void jit_keep_block(Jit *j, uint64_t key, const void *bytes, size_t n) {
+  char parent[PATH_SIZE], path[sizeof parent + 8];
+  Folder folder;
+  if (!cache_workplace(&j->cache, parent, sizeof parent) || !folder_make(&folder, parent)) return;
+  snprintf(path, sizeof path, "%s/block", folder.path);
+  Quiet q;
+  quiet_begin(&q);
+  if (write_block(path, bytes, n)) cache_store(&j->cache, key, path);
+  quiet_end(&q, false);
+  folder_remove(&folder);
+}
+
+size_t jit_block_room(const Jit *j, uint64_t key) { return cache_room(&j->cache, key); }
+
+size_t jit_read_block(const Jit *j, uint64_t key, void *to, size_t room) {
+  return cache_read(&j->cache, key, to, room);
 }
 
 static bool find_cached(Jit *j, Mod *m, uint64_t key) {

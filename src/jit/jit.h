@@ -95,6 +95,15 @@ void jit_unload_fragments(Mod *m);
 /* Numbers that the host keeps in the cache beside the code of this module. Reading gives a new block of *n, or NULL. */
 void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n);
 int32_t *jit_read_notes(Jit *j, const LModule *m, size_t *n);
+/* ---- Blocks of bytes, kept in the cache beside machine code ------------------------------------------------------ */
+/* Keeps n bytes, more than 0, if that can be. */
+void jit_keep_block(Jit *j, uint64_t key, const void *bytes, size_t n);
+/* The room that jit_read_block needs; 0: there are none. */
+size_t jit_block_room(const Jit *j, uint64_t key);
+/* Their number, in to[room]; 0: they aren't there, or aren't whole. */
+size_t jit_read_block(const Jit *j, uint64_t key, void *to, size_t room);
+/* Of all that shapes code besides its module: options, processor, this build. */
+uint64_t jit_version(const Jit *j);
 /* The x86-64 level that code is compiled for: the wanted one, or, where that is 0, this CPU's. */
 int jit_cpu(int wanted);
 /* Have CPUs of this level, as code is compiled for them, an operation for a * b + c? */

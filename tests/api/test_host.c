@@ -161,6 +161,7 @@ static void test_nulls(void) {
   CHECK_STR(atled_error(vm)->message, "the name of the source is NULL");
   CHECK(atled_ir(vm, "a", NULL, ATLED_STAGE_FINAL, false, NULL, &text) == ATLED_BAD_ARGUMENT);
   CHECK(atled_ir(vm, "a", "1", ATLED_STAGE_FINAL, false, NULL, NULL) == ATLED_BAD_ARGUMENT);
+  CHECK(atled_run(vm, "a", NULL) == ATLED_BAD_ARGUMENT && atled_run(vm, NULL, "1") == ATLED_BAD_ARGUMENT);
   CHECK(atled_derivative_source(vm, "a", NULL, "f", &text) == ATLED_BAD_ARGUMENT);
   CHECK(atled_derivative_source(vm, "a", "", NULL, &text) == ATLED_BAD_ARGUMENT);
   CHECK(atled_derivative_source(vm, "a", "", "f", NULL) == ATLED_BAD_ARGUMENT);

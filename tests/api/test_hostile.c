@@ -121,6 +121,7 @@ static void each_text(AtledVM *vm, const char *text) {
   CALL(vm, atled_eval_file(vm, text));
   CALL(vm, atled_type(vm, text, &out));
   CALL(vm, atled_doc(vm, text, &out));
+  CALL(vm, atled_run(vm, text, text));
   CALL(vm, atled_derivative_source(vm, text, text, text, &out));
   CALL(vm, atled_derivative_source(vm, text, "", text, &out));
   for (int s = -1; s <= ATLED_STAGE_RUN + 2; s++) {
@@ -741,6 +742,7 @@ static void call_all(void *user, const char *text, size_t n) {
   atled_drop(in->kept);
   REFUSED(atled_ir(vm, "a", "1", ATLED_STAGE_FINAL, false, NULL, &out));
   REFUSED(atled_ir_text(vm, "graph g()\n  return 1\n", ATLED_STAGE_BUILT, ATLED_STAGE_FINAL, false, &out));
+  REFUSED(atled_run(vm, "a", "1"));
   REFUSED(atled_derivative_source(vm, "a", "", "sin", &out));
   REFUSED(atled_type(vm, "1", &out));
   REFUSED(atled_doc(vm, "map", &out));

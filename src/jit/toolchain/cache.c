@@ -112,15 +112,54 @@ static bool hash_file(int fd, size_t size, uint64_t *hash) {
   return true;
 }
 
+/* Of an entry that only this user can have written. */
+static bool is_own(int fd, struct stat *st) {
+  return fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 022);
+}
+
 static bool is_whole(int fd, uint64_t key) {
   struct stat st;
   Trailer t;
   uint64_t hash;
-  if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022)) return false;
-  if ((size_t)st.st_size <= sizeof t) return false;
+  if (!is_own(fd, &st) || (size_t)st.st_size <= sizeof t) return false;
   size_t size = (size_t)st.st_size - sizeof t;
   return pread(fd, &t, sizeof t, (off_t)size) == (ssize_t)sizeof t && t.magic == magic && t.key == key &&
          t.size == size && hash_file(fd, size, &hash) && hash == t.hash;
+}
+
+/* Of the file's bytes those before the trailer; 0: they aren't whole. */
+static size_t whole_bytes(const char *bytes, size_t n, uint64_t key) {
+  Trailer t;
+  if (n <= sizeof t) return 0;
+  size_t size = n - sizeof t;
+  memcpy(&t, bytes + size, sizeof t);
+  bool whole = t.magic == magic && t.key == key && t.size == size && hash_bytes(bytes, size, magic) == t.hash;
+  return whole ? size : 0;
+}
+
+static size_t read_entry(int fd, uint64_t key, char *to, size_t room) {
+  struct stat st;
+  size_t size = is_own(fd, &st) && st.st_size > 0 ? (size_t)st.st_size : 0;
+  if (!size || size > room || pread(fd, to, size, 0) != (ssize_t)size) return 0;
+  return whole_bytes(to, size, key);
+}
+
+size_t cache_room(const Cache *c, uint64_t key) {
+  char path[PATH_MAX];
+  struct stat st;
+  bool there = c->dir[0] && entry_path(c, key, path, sizeof path) && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+  return there && st.st_size > 0 ? (size_t)st.st_size : 0;
+}
+
+size_t cache_read(const Cache *c, uint64_t key, char *to, size_t room) {
+  char path[PATH_MAX];
+  if (!c->dir[0] || !entry_path(c, key, path, sizeof path)) return 0;
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return 0;
+  size_t n = read_entry(fd, key, to, room);
+  if (n) futimens(fd, NULL);
+  close(fd);
+  return n;
 }
 
 bool cache_find(const Cache *c, uint64_t key, char *path, size_t n) {

@@ -19,6 +19,10 @@ typedef struct CacheUsage {
 void cache_init(Cache *c, Heap *heap, const char *dir, uint64_t limit);
 /* Path of the entry if it is there and whole. */
 bool cache_find(const Cache *c, uint64_t key, char *path, size_t n);
+/* Bytes that cache_read needs for the entry; 0: there is none. */
+size_t cache_room(const Cache *c, uint64_t key);
+/* Reads the entry: its size if it is whole, and `to` has the room for it, else 0. */
+size_t cache_read(const Cache *c, uint64_t key, char *to, size_t room);
 /* The folder in which new objects are to be made, for cache_store; false if nothing can be kept. */
 bool cache_workplace(Cache *c, char *path, size_t n);
 /* Seals the file and moves it into place under its key; it stays where it is if it is too large, or on failure. */
