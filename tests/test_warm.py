@@ -100,7 +100,7 @@ def test_failures():
         "exit": ("print 1\nexit 3\n", 3, True),
         "syntax": ("let = 3\n", 65, False),
         "warning": ("let pick xs = xs[5]\nlet f x = pick [x]\nprint 1\n", None, None),
-        "definitions": ("let f x = x\nlet y = 3\n", 0, True),
+        "definitions": ("let f x = x\nlet y = 3\n", 0, None),
         "values": ("1 + 2\n\"a\"\n[1, 2]\nprint 3\n", 0, True),
         "nothing": ("# nothing\n", 0, None),
     }

@@ -225,6 +225,14 @@ static uint64_t key_of(Bytes version, const char *name, const char *source, size
   return hash_bytes(source, len, h);
 }
 
+/* The builds of the files that the functions of an open table come from. */
+static uint64_t functions_build(const Functions *f) {
+  uintptr_t of_libm, of_library;
+  memcpy(&of_libm, &functions_of_libm.of[FN_EXP], sizeof of_libm);
+  memcpy(&of_library, &f->waves, sizeof of_library);
+  return hash_mix(jit_build_of(of_libm), jit_build_of(of_library));
+}
+
 /* ---- Keeping ----------------------------------------------------------------------------------------------------- */
 typedef struct Keeper {
   AtledVM *vm;

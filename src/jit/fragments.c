@@ -85,7 +85,7 @@ static bool never(void *user) {
   return false;
 }
 
-static uint64_t key_of(const Jit *j, const JitRequest *a) {
+static uint64_t key_of(Jit *j, const JitRequest *a) {
   return jit_key(j, a->fragment->module, image_hash(a->image));
 }
 
@@ -232,7 +232,7 @@ void jit_unload_fragments(Mod *m) {
 }
 
 /* ---- Notes ------------------------------------------------------------------------------------------------------- */
-static uint64_t notes_key(const Jit *j, const LModule *m) { return hash_mix(jit_key(j, m, m->hash), 'n'); }
+static uint64_t notes_key(Jit *j, const LModule *m) { return hash_mix(jit_key(j, m, m->hash), 'n'); }
 
 void jit_keep_notes(Jit *j, const LModule *m, const int32_t *notes, size_t n) {
   jit_keep_block(j, notes_key(j, m), notes, n * sizeof *notes);

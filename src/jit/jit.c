@@ -9,7 +9,7 @@
  * emitter must not meet old code). The version of libgccjit is left out on purpose:
  * to ask for it the library would have to be loaded, which costs more than a cached
  * module does, and code made by an older one stays right. */
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dl_iterate_phdr */
 #include "jit/jit_internal.h"
 #include "jit/emit.h"
 #include "jit/toolchain/turns.h"
@@ -17,6 +17,7 @@
 #include "support/phases.h"
 #include "support/quiet.h"
 #include <dlfcn.h>
+#include <link.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,30 +158,49 @@ bool jit_available(Jit *j, const char **why) {
 }
 
 /* ---- Key --------------------------------------------------------------------------------------------------------- */
-/* Identity of the file that holds this code. */
-static uint64_t build_identity(void) {
-  Dl_info info;
+typedef struct Holder {
+  uintptr_t address;
+  const char *path; /* NULL: not found; "": the program itself */
+} Holder;
+
+/* Of dl_iterate_phdr: dladdr would look through the names of all that the file has. */
+static int is_holder(struct dl_phdr_info *info, size_t size, void *user) {
+  Holder *h = user;
+  (void)size;
+  for (int k = 0; k < info->dlpi_phnum && !h->path; k++) {
+    const ElfW(Phdr) *part = &info->dlpi_phdr[k];
+    if (part->p_type == PT_LOAD && h->address - info->dlpi_addr - part->p_vaddr < part->p_memsz)
+      h->path = info->dlpi_name ? info->dlpi_name : "";
+  }
+  return h->path != NULL;
+}
+
+uint64_t jit_build_of(uintptr_t address) {
+  Holder h = {.address = address};
   struct stat st;
-  uint64_t (*self)(void) = build_identity;
-  void *address;
-  memcpy(&address, &self, sizeof address);
-  bool known = dladdr(address, &info) && info.dli_fname && stat(info.dli_fname, &st) == 0;
-  if (!known && stat("/proc/self/exe", &st) != 0) return 0;
+  dl_iterate_phdr(is_holder, &h);
+  if (stat(h.path && *h.path ? h.path : "/proc/self/exe", &st) != 0) return 0;
   uint64_t parts[] = {(uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
   return hash_bytes(parts, sizeof parts, 0);
 }
 
+/* Identity of the file that holds this code. */
+static uint64_t build_identity(Jit *j) {
+  if (!j->build) j->build = jit_build_of((uintptr_t)build_identity);
+  return j->build;
+}
+
 static bool is_strict(const Jit *j, const LModule *m) { return j->options.strict || m->strict; }
 
-uint64_t jit_key(const Jit *j, const LModule *m, uint64_t hash) {
+uint64_t jit_key(Jit *j, const LModule *m, uint64_t hash) {
   uint64_t h = hash_mix(hash, (uint64_t)m->nfuncs);
   h = hash_mix(h, (uint64_t)(j->options.opt_level * 4 + j->options.no_lanes * 2) + is_strict(j, m));
   h = hash_mix(h, (uint64_t)jit_cpu(j->options.cpu));
   h = hash_mix(h, rt_table_version());
-  return hash_mix(h, build_identity());
+  return hash_mix(h, build_identity(j));
 }
 
-uint64_t jit_version(const Jit *j) {
+uint64_t jit_version(Jit *j) {
   static const LModule none;
   return jit_key(j, &none, 0);
 }

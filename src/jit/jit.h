@@ -103,7 +103,9 @@ size_t jit_block_room(const Jit *j, uint64_t key);
 /* Their number, in to[room]; 0: they aren't there, or aren't whole. */
 size_t jit_read_block(const Jit *j, uint64_t key, void *to, size_t room);
 /* Of all that shapes code besides its module: options, processor, this build. */
-uint64_t jit_version(const Jit *j);
+uint64_t jit_version(Jit *j);
+/* Identity of the file, a library or the program, whose code or data lie at this address. */
+uint64_t jit_build_of(uintptr_t address);
 /* The x86-64 level that code is compiled for: the wanted one, or, where that is 0, this CPU's. */
 int jit_cpu(int wanted);
 /* Have CPUs of this level, as code is compiled for them, an operation for a * b + c? */

@@ -34,6 +34,7 @@ struct Jit {
   JitOptions options;
   char dump_dir[1024];
   Cache cache;
+  uint64_t build; /* identity of the file that holds this code; 0: not known yet */
   Tools tools;
   Compiler compiler;
   bool swept; /* what earlier processes left behind was removed */
@@ -56,7 +57,7 @@ bool jit_wants_process(const Jit *j);
 /* There will be no machine code. */
 void jit_lack(Jit *j, const char *why);
 /* The cache key of machine code: of the module with this hash, the options, the processor and this build. */
-uint64_t jit_key(const Jit *j, const LModule *m, uint64_t hash);
+uint64_t jit_key(Jit *j, const LModule *m, uint64_t hash);
 /* A new order for the module, with a place for its object, in *folder if there is no cache. NULL: j->why says why. */
 Order *jit_new_order(Jit *j, const LModule *m, uint64_t key, Folder *folder);
 void jit_free_order(Jit *j, Order *order);

@@ -6,6 +6,10 @@
  * pattern that would take exponential time ends in an error. The library's memory comes from the VM's heap: each block
  * is preceded by its size.
  *
+ * Making machine code of a pattern takes longer than a short text does without. So a pattern is interpreted until it has
+ * seen SHORT bytes, or takes more than FEW_STEPS for a match, which is begun again then: whether a match exceeds the
+ * limits doesn't depend on what was matched before.
+ *
  * The limit on steps is one for each place where a match may start, of which a long text has many. So a text is
  * searched by windows of such places, few at first and more while that is fast, and interrupts are looked for in
  * between. Patterns that say something of the search itself (`\\G`, verbs as `(*COMMIT)`) see no windows: they call
@@ -16,7 +20,9 @@
 #include <pcre2.h>
 #include <string.h>
 
-enum { CACHE_MAX = 64, PREFIX = 16 };
+enum { CACHE_MAX = 64, PREFIX = 16, SHORT = 4096, FEW_STEPS = 10000 };
+
+typedef enum Engine { NOT_COMPILED, MACHINE_CODE, INTERPRETER } Engine;
 
 typedef struct Pattern {
   struct Pattern *next;
@@ -24,7 +30,8 @@ typedef struct Pattern {
   pcre2_code *code;
   pcre2_match_data *data;
   bool windows;
-  bool compiled; /* to machine code; else it is interpreted */
+  Engine engine; /* NOT_COMPILED: it is interpreted so far */
+  size_t seen;   /* bytes of texts, so far */
 } Pattern;
 
 typedef struct Regexes {
@@ -97,7 +104,6 @@ static Regexes *regexes(Rt *rt) {
   }
   r->stack = pcre2_jit_stack_create(32 * 1024, 1024 * 1024, r->general);
   if (r->stack) pcre2_jit_stack_assign(r->match, NULL, r->stack);
-  pcre2_set_match_limit(r->match, LIMIT_REGEX_STEPS);
   pcre2_set_heap_limit(r->match, LIMIT_REGEX_KB);
   pcre2_set_callout(r->match, look_back, rt);
   return r;
@@ -145,7 +151,7 @@ static Pattern *compile(Rt *rt, Regexes *r, const StringObj *re, uint32_t site) 
     return NULL;
   }
   rt->live--; /* the cache's, not the program's */
-  *p = (Pattern){r->first, text, code, data, windows, pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0};
+  *p = (Pattern){.next = r->first, .text = text, .code = code, .data = data, .windows = windows};
   r->first = p;
   r->count++;
   return p;
@@ -160,7 +166,7 @@ static void drop_oldest(Rt *rt, Regexes *r) {
 }
 
 /* The compiled pattern, from the cache or made; NULL after rt_error. */
-static const Pattern *pattern(Rt *rt, const StringObj *re, uint32_t site) {
+static Pattern *pattern(Rt *rt, const StringObj *re, uint32_t site) {
   Regexes *r = regexes(rt);
   if (!r) return NULL;
   for (Pattern **at = &r->first; *at; at = &(*at)->next) {
@@ -185,7 +191,7 @@ Status rt_try_pattern(Rt *rt, const char *text, size_t length) {
 
 typedef struct Match {
   Rt *rt;
-  const Pattern *pattern;
+  Pattern *pattern;
   pcre2_match_data *data; /* the pattern's */
   const StringObj *s;
   uint32_t site;
@@ -205,15 +211,33 @@ static size_t character_at(const StringObj *s, size_t i) {
   return i;
 }
 
+static int interpret(const Match *m, size_t from, uint32_t options, uint32_t steps) {
+  const Regexes *r = m->rt->regexes;
+  pcre2_set_match_limit(r->match, steps);
+  return pcre2_match(m->pattern->code, (PCRE2_SPTR)m->s->bytes, (size_t)m->s->len, from, options, m->data, r->match);
+}
+
+static bool exceeds_limits(int result) {
+  return result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_JIT_STACKLIMIT || result == PCRE2_ERROR_HEAPLIMIT ||
+         result == PCRE2_ERROR_DEPTHLIMIT;
+}
+
 /* Machine code of a pattern knows no anchor. */
 static int match_once(Match *m, size_t from, uint32_t options) {
   const Regexes *r = m->rt->regexes;
-  const pcre2_code *code = m->pattern->code;
-  PCRE2_SPTR text = (PCRE2_SPTR)m->s->bytes;
+  Pattern *p = m->pattern;
   size_t n = (size_t)m->s->len;
-  if (!m->pattern->compiled || options & PCRE2_ANCHORED)
-    return pcre2_match(code, text, n, from, options, m->data, r->match);
-  return pcre2_jit_match(code, text, n, from, options, m->data, r->match);
+  if (options & PCRE2_ANCHORED) return interpret(m, from, options, LIMIT_REGEX_STEPS);
+  p->seen += n - from;
+  if (p->engine == NOT_COMPILED && p->seen < SHORT) {
+    int result = interpret(m, from, options, FEW_STEPS);
+    if (!exceeds_limits(result)) return result;
+  }
+  if (p->engine == NOT_COMPILED)
+    p->engine = pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0 ? MACHINE_CODE : INTERPRETER;
+  if (p->engine == INTERPRETER) return interpret(m, from, options, LIMIT_REGEX_STEPS);
+  pcre2_set_match_limit(r->match, LIMIT_REGEX_STEPS);
+  return pcre2_jit_match(p->code, (PCRE2_SPTR)m->s->bytes, n, from, options, m->data, r->match);
 }
 
 /* match_once from byte `from` on, by windows where that can be. PCRE2_ERROR_CALLOUT after an interrupt. */
@@ -246,9 +270,7 @@ static Status match_next(Match *m, int64_t from, bool nonempty, bool *found, PCR
   if (n == PCRE2_ERROR_CALLOUT) return 1; /* the interrupt's error is set */
   if (n == PCRE2_ERROR_NOMEMORY) return rt_out_of_memory(m->rt);
   char text[200];
-  if (n == PCRE2_ERROR_MATCHLIMIT || n == PCRE2_ERROR_JIT_STACKLIMIT || n == PCRE2_ERROR_HEAPLIMIT ||
-      n == PCRE2_ERROR_DEPTHLIMIT)
-    snprintf(text, sizeof text, "it takes too many steps on this text");
+  if (exceeds_limits(n)) snprintf(text, sizeof text, "it takes too many steps on this text");
   else pcre2_get_error_message(n, (PCRE2_UCHAR *)text, sizeof text);
   return rt_error(m->rt, ERR_REGEX_LIMIT, m->site, "matching the pattern failed: %s", text);
 }

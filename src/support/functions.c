@@ -4,12 +4,10 @@
 #define _GNU_SOURCE /* secure_getenv */
 #include "support/functions.h"
 #include "support/kernels.h"
-#include "support/support.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static Waves waves_of_libm(double x) { return (Waves){sin(x), cos(x)}; }
 
@@ -99,22 +97,6 @@ bool functions_open(Functions *f, char *why, size_t n) {
       name, reason ? reason : "out of memory");
   functions_close(f);
   return false;
-}
-
-/* Of the file that has the code at this address. */
-static uint64_t build_of(const void *address, uint64_t h) {
-  Dl_info info;
-  struct stat st;
-  if (!address || !dladdr(address, &info) || !info.dli_fname || stat(info.dli_fname, &st) != 0) return hash_mix(h, 1);
-  uint64_t parts[] = {(uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
-  return hash_bytes(parts, sizeof parts, hash_bytes(info.dli_fname, strlen(info.dli_fname), h));
-}
-
-uint64_t functions_build(const Functions *f) {
-  const void *of_libm, *of_library;
-  memcpy(&of_libm, &functions_of_libm.of[FN_EXP], sizeof of_libm);
-  memcpy(&of_library, &f->waves, sizeof of_library);
-  return build_of(of_library, build_of(of_libm, f->family));
 }
 
 void functions_close(Functions *f) {

@@ -16,7 +16,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 typedef enum FunctionName {
 #define WAVE(NAME, libm, member)                     FN_##NAME,
@@ -58,8 +57,6 @@ void functions_init(Functions *f, FunctionFamily family, int width);
 bool functions_open(Functions *f, char *why, size_t n);
 /* Computes again, by the C library, which of the n results r of SLEEF's function of x (and y) are lost. */
 void functions_mend(FunctionName name, const double *x, const double *y, double *r, int n);
-/* Identity of the files that the functions of an open table come from, which changes with each build of them. */
-uint64_t functions_build(const Functions *f);
 /* Closes the library, when no code that calls its functions is left. */
 void functions_close(Functions *f);
 /* Which of SLEEF's results may be wrong. */

@@ -59,8 +59,9 @@ static void refuse(Cache *c, const char *fmt, ...) {
 /* Makes the folder if it isn't there. */
 static bool is_usable(Cache *c, char *dir) {
   struct stat st;
-  int why = make_folders(dir);
-  if (lstat(dir, &st) != 0) refuse(c, "the folder %s can't be made: %s", dir, strerror(why ? why : errno));
+  bool there = lstat(dir, &st) == 0;
+  int why = there ? 0 : make_folders(dir);
+  if (!there && lstat(dir, &st) != 0) refuse(c, "the folder %s can't be made: %s", dir, strerror(why ? why : errno));
   else if (!S_ISDIR(st.st_mode)) refuse(c, "%s isn't a folder", dir);
   else if (st.st_uid != geteuid() || (st.st_mode & 077))
     refuse(c, "others can get into the folder %s (it must be yours; then `chmod 700`)", dir);
