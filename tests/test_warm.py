@@ -5,7 +5,7 @@
 usage: test_warm.py ATLED [TEST…]
 
 A record is an entry of the cache that begins with a length and the version of Atled. A run that takes one renews its time of
-modification, by which `Cache.taken` sees it. Nothing here needs GCC's best code, so it doesn't optimise (ATLED_OPT=0)."""
+modification, by which `Cache.taken` sees it; one that can't use it writes another file. Nothing here needs GCC's best code, so it doesn't optimise (ATLED_OPT=0)."""
 import glob
 import os
 import re
@@ -49,11 +49,13 @@ class Cache:
                 if re.match(rb".{8}\d+\.\d+\.\d+ [0-9a-f]{16}\n", open(p, "rb").read(40), re.S)]
 
     def age(self):
-        for path in self.records():
+        self.old = {path: os.stat(path).st_ino for path in self.records()}
+        for path in self.old:
             os.utime(path, (OLD, OLD))
 
     def taken(self):
-        return [p for p in self.records() if os.stat(p).st_mtime > OLD + 1]
+        """Those that were read and not written anew."""
+        return [p for p in self.records() if os.stat(p).st_mtime > OLD + 1 and os.stat(p).st_ino == self.old.get(p)]
 
     def is_warm(self, *options, **env):
         """Does a run find a record, and make none?"""
@@ -102,6 +104,7 @@ def test_failures():
         "warning": ("let pick xs = xs[5]\nlet f x = pick [x]\nprint 1\n", None, None),
         "definitions": ("let f x = x\nlet y = 3\n", 0, None),
         "values": ("1 + 2\n\"a\"\n[1, 2]\nprint 3\n", 0, True),
+        "patterns": ('print (Regex.find "[0-9]+" "abc 123 def")\nprint (Regex.find "[a-z]+@x" "abc 123 def@x")\n', 0, True),
         "nothing": ("# nothing\n", 0, None),
     }
     for name, (text, status, kept) in programs.items():
@@ -109,7 +112,10 @@ def test_failures():
             c = Cache(root)
             c.write("lib.atl", "let bad i =\n  let a = [1, 2] in\n  a[i]\n")
             c.write("main.atl", text)
-            runs = [c.run() for _ in range(3)]
+            runs = [c.run()]
+            c.age()
+            runs += [c.run() for _ in range(2)]
+            check(c.taken() == c.records(), f"{name}: a record wasn't taken")
             check(runs[0] == runs[1] == runs[2], f"{name}: {runs}")
             check(status in (None, runs[0][0]), f"{name}: {runs[0]}")
             check(kept is None or bool(c.records()) == kept, f"{name}: {len(c.records())} records")

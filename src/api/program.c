@@ -18,8 +18,8 @@
  * has done anything before, lacks rights, or has functions or modules of the host's: numbers of sources and globals
  * are those of a new VM.
  *
- * The cache answers for ownership and whole bytes, image_load for the images; what is left is checked here, so a
- * record that is made to deceive is a miss. One function, `record`, goes through the fields to write and to read. */
+ * The cache answers for ownership and whole bytes, image_load for the images; numbers and counts of the rest are
+ * checked here. One function, `record`, goes through the fields to write and to read. */
 #define _GNU_SOURCE /* environ */
 #include "api/hosts.h"
 #include "api/pipeline.h"
@@ -56,8 +56,8 @@ typedef struct RecordUnit {
 typedef struct RecordStep {
   Span item;
   int64_t unit, func;
-  int64_t desc;   /* of its value in Record.descs, where it defines nothing; else -1 */
-  Bytes globals;  /* int32_t[]: that it defines, as indices of the world */
+  int64_t desc;  /* of its value in Record.descs, where it defines nothing; else -1 */
+  Bytes globals; /* int32_t[]: that it defines, as indices of the world */
 } RecordStep;
 
 typedef struct Record {
@@ -68,7 +68,7 @@ typedef struct Record {
   RecordUnit *units;
   RecordStep *steps;
   int64_t nsources, nimports, nglobals, nunits, nsteps;
-  Bytes descs;         /* the image of a module that has them */
+  Bytes descs;           /* the image of a module that has them */
   int64_t has_functions; /* SLEEF was opened */
   uint64_t functions;
 } Record;
@@ -367,10 +367,21 @@ static bool sound_span(const Warm *w, Span s) {
   return !s.source || (s.source < FIRST_SOURCE + w->r.nsources && s.start <= s.end);
 }
 
+/* Does each chain of parents end? Each site is marked by the first walk that reaches it. */
+static bool chains_end(const Warm *w, const RecordUnit *u) {
+  uint32_t *marks = NEW_ARRAY(w->arena, uint32_t, (int)u->nsites + 1);
+  for (uint32_t k = 1; k < u->nsites; k++) {
+    uint32_t at = k;
+    for (; at && !marks[at]; at = u->sites[at].parent) marks[at] = k;
+    if (at && marks[at] == k) return false;
+  }
+  return true;
+}
+
 static bool sound_sites(const Warm *w, const RecordUnit *u) {
   for (int64_t k = 0; k < u->nsites; k++)
-    if (!sound_span(w, u->sites[k].at) || (u->sites[k].parent && u->sites[k].parent >= k)) return false;
-  return true;
+    if (!sound_span(w, u->sites[k].at) || u->sites[k].parent >= u->nsites) return false;
+  return chains_end(w, u);
 }
 
 static const Global *global_of(const Warm *w, int64_t index) {

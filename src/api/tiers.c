@@ -288,6 +288,17 @@ static void toss(AtledVM *vm, Unit *u) {
 }
 
 /* ---- Around a run ------------------------------------------------------------------------------------------------ */
+/* Has the code loops, jumps or recursion? What has none has been hot in no earlier run, so there is nothing to recall. */
+static bool may_be_hot(const LModule *code) {
+  for (int k = 0; k < code->nfuncs; k++)
+    if (code->funcs[k]->nlabels || code->funcs[k]->recursive) return true;
+  return false;
+}
+
+static bool may_recall(AtledVM *vm, const Unit *u) {
+  return !u->begun && !vm->rt.coin && !vm->tiers.requests[FEW].fragment && may_be_hot(u->code) && run_jit(vm);
+}
+
 void tiers_begin(AtledVM *vm, Unit *u) {
   Tiers *t = &vm->tiers;
   if (!t->begun) {
@@ -298,7 +309,7 @@ void tiers_begin(AtledVM *vm, Unit *u) {
   vm->rt.tick = tick;
   vm->rt.ticker = vm;
   if (vm->rt.budget < 0 && !t->off) vm->rt.budget = SLICE;
-  if (!u->begun && !vm->rt.coin && !t->requests[FEW].fragment && run_jit(vm)) within_memory(vm, recall_all, FEW, &u);
+  if (may_recall(vm, u)) within_memory(vm, recall_all, FEW, &u);
   toss(vm, u);
   u->begun = true;
 }

@@ -85,9 +85,7 @@ static bool never(void *user) {
   return false;
 }
 
-static uint64_t key_of(Jit *j, const JitRequest *a) {
-  return jit_key(j, a->fragment->module, image_hash(a->image));
-}
+static uint64_t key_of(Jit *j, const JitRequest *a) { return jit_key(j, a->fragment->module, image_hash(a->image)); }
 
 static void open_request(Jit *j, JitRequest *a, const LFragment *p, const void *image, size_t n) {
   forget(j, a, false);
