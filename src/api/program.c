@@ -74,7 +74,7 @@ typedef struct Record {
 } Record;
 
 enum { FIRST_SOURCE = 2 }; /* after no place and the prelude */
-static const int64_t MOST_BYTES = 64 << 20;
+static const int64_t RECORD_ROOM = 64 << 20;
 
 /* ---- Writing and reading ----------------------------------------------------------------------------------------- */
 typedef struct Codec {
@@ -109,7 +109,7 @@ static void bytes(Codec *c, Bytes *b) {
     str_addc(c->out, 0);
     return;
   }
-  if (n < 0 || n > MOST_BYTES) c->wrong = true, n = 0;
+  if (n < 0 || n > RECORD_ROOM) c->wrong = true, n = 0;
   const char *p = take(c, (size_t)n + 1);
   *b = p ? (Bytes){p, (size_t)n} : (Bytes){"", 0};
   c->wrong = c->wrong || b->at[b->n];
@@ -321,7 +321,7 @@ void program_keep(AtledVM *vm, const Plan *plan, const LowerEntry *entries, Unit
   k.r.functions = vm->functions.open ? functions_build(&vm->functions) : 0;
   Str out = {.arena = k.arena};
   record(&(Codec){.out = &out}, &k.r);
-  if ((int64_t)out.len < MOST_BYTES)
+  if ((int64_t)out.len < RECORD_ROOM)
     jit_keep_block(vm->jit, key_of(k.r.version, main->name, main->text, main->len), out.data, out.len);
   arena_free(&vm->lowering);
 }
@@ -439,7 +439,7 @@ static bool make_globals(Warm *w) {
   AtledVM *vm = w->vm;
   for (int64_t k = 0; k < w->r.nglobals; k++) {
     const RecordGlobal *from = &w->r.globals[k];
-    if (from->index < vm->globals.len || from->index > MOST_BYTES || from->desc < 0 || from->desc >= w->ndescs)
+    if (from->index < vm->globals.len || from->index > RECORD_ROOM || from->desc < 0 || from->desc >= w->ndescs)
       return false;
     while (vm->globals.len <= from->index) vec_push(&vm->arena, vm->globals, NULL);
     Global *g = NEW(&vm->arena, Global);
@@ -519,7 +519,7 @@ static bool find_record(AtledVM *vm, const char *name, const char *source, size_
   Bytes version = version_of(vm, &vm->scratch);
   uint64_t key = key_of(version, name, source, len);
   size_t room = jit_block_room(vm->jit, key);
-  if (!room || room > (size_t)MOST_BYTES) return false;
+  if (!room || room > (size_t)RECORD_ROOM) return false;
   char *block = arena_alloc(&vm->scratch, room);
   size_t n = jit_read_block(vm->jit, key, block, room);
   Codec c = {.arena = &vm->scratch, .at = block, .end = block + n};

@@ -288,7 +288,7 @@ static void toss(AtledVM *vm, Unit *u) {
 }
 
 /* ---- Around a run ------------------------------------------------------------------------------------------------ */
-/* Has the code loops, jumps or recursion? What has none has been hot in no earlier run, so there is nothing to recall. */
+/* Has the code loops, jumps or recursion? What has none was hot in no earlier run: nothing can be recalled. */
 static bool may_be_hot(const LModule *code) {
   for (int k = 0; k < code->nfuncs; k++)
     if (code->funcs[k]->nlabels || code->funcs[k]->recursive) return true;
