@@ -7,8 +7,8 @@
  * is preceded by its size.
  *
  * Making machine code of a pattern takes longer than a short text does without. So a pattern is interpreted until it
- * has seen SHORT bytes, or takes more than FEW_STEPS for a match, which is begun again then: whether a match exceeds the
- * limits doesn't depend on what was matched before.
+ * has seen SHORT bytes, or takes more than FEW_STEPS for a match, which is begun again then: whether a match exceeds
+ * the limits doesn't depend on what was matched before.
  *
  * The limit on steps is one for each place where a match may start, of which a long text has many. So a text is
  * searched by windows of such places, few at first and more while that is fast, and interrupts are looked for in
