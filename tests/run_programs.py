@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: MIT
 """Runs Atled programs in every mode and compares what they print with their comments.
 
-usage: run_programs.py --atled EXE [--evaluator] FILE...
+usage: run_programs.py --atled EXE [--evaluator|--full] FILE...
 
 In a program, each `# expect: TEXT`, behind code or on a line of its own, is one line of the output, in order.
 Numbers may differ by a relative 1e-9, or what a line `# tolerance: X` says; all else is compared exactly.
 `# args: A B` gives the program arguments; it runs in its own folder, or in the one `# run in: FOLDER` names from there. A program without `# expect:` must only end without an error.
 Modes: evaluator, machine code, both in strict mode, and the default; and one in which everything has machine code but chance, by a
 number drawn from the file's name, decides at each call and each head of a loop where it runs, and which function of a `par` comes first. There and in strict machine
-code a VM has several threads. Chance is about changes between
-evaluator and machine code, so GCC does little to the latter (-O1, 45 % of the time), except for a quarter of the programs; so in strict
-mode, whose results no level of optimisation changes, with another quarter. Outputs of
+code a VM has several threads. GCC takes most of the time. Chance compiles most, each function and the body of each loop, and is
+about changes between evaluator and machine code: -O0, which takes half the time of -O1, but -O1 for an eighth of the programs and -O3 for a
+sixteenth. Each program has -O3 in one of the modes native and strict native, three of four in the former, and -O1 in the other.
+--full: -O3 in all of them. Outputs of
 evaluator, default and chance must be equal, and those of the two strict modes. A line `# modes: A, B` names those in which a program runs: one that draws is a lot of machine code.
 --evaluator runs them in the evaluator alone."""
 import os
@@ -54,23 +55,34 @@ def difference(got, want, tolerance):
     return None
 
 
-def run(exe, path, folder, mode, args, cache):
+def level(mode, number, full):
+    """GCC's level of optimisation for the program with this number."""
+    if full:
+        return "3"
+    if mode == "chance":
+        return {0: "3", 1: "1", 2: "1"}.get(number >> 8 & 15, "0")
+    return "3" if (mode == "strict native") == (number >> 12 & 3 == 0) else "1"
+
+
+def run(exe, path, folder, mode, args, cache, full):
     env, options = dict(os.environ, XDG_CACHE_HOME=cache, ATLED_CACHE=cache), MODES[mode]
     number = zlib.crc32(os.path.basename(path).encode())
+    if mode in ("native", "chance", "strict native"):
+        env["ATLED_OPT"] = level(mode, number, full)
+    if mode == "default":
+        env["ATLED_CACHE"] = "" # else what isn't compiled at the end goes on, for nobody
     if mode == "chance":
         env["ATLED_COIN"] = str(number)
-        env["ATLED_OPT"] = "3" if number >> 8 & 3 == 0 else "1"
         env["ATLED_STEAL"] = str(number)
         env["ATLED_THREADS"] = "4"
         env["ATLED_PASSES"] = "-choose_forks" # so that small ones stay, too
     if mode == "strict native":
-        env["ATLED_OPT"] = "3" if number >> 10 & 3 == 0 else "1"
         env["ATLED_THREADS"] = "3"
     return subprocess.run([exe, *options, os.path.relpath(path, folder), *args], cwd=folder,
                           capture_output=True, text=True, timeout=120, env=env)
 
 
-def check(exe, path, among):
+def check(exe, path, among, full):
     text = open(path, encoding="utf-8").read()
     want = [m.group(1) for m in re.finditer(r"# expect: ?(.*)", text)]
     tolerance = float((re.search(r"# tolerance: (\S+)", text) or [0, "1e-9"])[1])
@@ -82,7 +94,7 @@ def check(exe, path, among):
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         for mode in modes:
             try:
-                r = run(exe, path, folder, mode, args, cache)
+                r = run(exe, path, folder, mode, args, cache, full)
             except subprocess.TimeoutExpired:
                 problems.append(f"{mode}: no end within 120 s")
                 continue
@@ -104,9 +116,9 @@ def check(exe, path, among):
 def main():
     if len(sys.argv) < 4 or sys.argv[1] != "--atled":
         sys.exit(__doc__)
-    failed, quick = 0, sys.argv[3] == "--evaluator"
-    for path in sys.argv[3 + quick:]:
-        problems = check(os.path.abspath(sys.argv[2]), os.path.abspath(path), ["evaluator"] if quick else list(MODES))
+    failed, quick, full = 0, sys.argv[3] == "--evaluator", sys.argv[3] == "--full"
+    for path in sys.argv[3 + quick + full:]:
+        problems = check(os.path.abspath(sys.argv[2]), os.path.abspath(path), ["evaluator"] if quick else list(MODES), full)
         for p in problems:
             print(f"{path}: {p}")
         failed += bool(problems)
