@@ -96,7 +96,7 @@ def entries_of(text):
 
 def run(exe, folder, block, name, options, cache):
     """Exit status, standard error of one program or command line."""
-    env = dict(os.environ, ATLED_CACHE=cache, XDG_CACHE_HOME=cache, LC_ALL="C.UTF-8",
+    env = dict(os.environ, ATLED_CACHE=cache, XDG_CACHE_HOME=cache, LC_ALL="C.UTF-8", ATLED_OPT="0", # which no message depends on
                PATH=os.path.dirname(exe) + os.pathsep + os.environ["PATH"])
     env.pop("ATLED_JIT", None)
     command = ["sh", "-c", block[1]] if block[0].startswith("sh") else [exe, *options, name]
