@@ -8,11 +8,14 @@ own. hello.c is built by the command of its comment. The target `uninstall` leav
 
 usage: test_embed.py SOURCE_FOLDER BUILD_FOLDER"""
 import os
+import re
 import shlex
 import subprocess
 import sys
 import tarfile
 import tempfile
+
+from cached_build import cached_build
 
 source, build = map(os.path.abspath, sys.argv[1:3])
 setting = [line.split("=", 1)[1].strip() for line in open(f"{build}/CMakeCache.txt", encoding="utf-8")
@@ -20,7 +23,7 @@ setting = [line.split("=", 1)[1].strip() for line in open(f"{build}/CMakeCache.t
 sanitize = {"OFF": [], "thread": ["-fsanitize=thread"]}.get(setting, ["-fsanitize=address,undefined"])
 
 # Each host, and what it prints.
-HELLO = f"{source}/examples/embed/hello.c"
+HELLO, OWN_NAMES = f"{source}/examples/embed/hello.c", f"{source}/tests/embed/own_names.c"
 HOSTS = {HELLO: "gradient 2 1 6", f"{source}/examples/embed/gradient.c": "slope", f"{source}/examples/embed/two_threads.c": "thread 1",
          f"{source}/examples/embed/sandbox.c": "\n".join([
              "12.0", "refused (denied): can't read \"/usr/share/../../etc/passwd\": the right to read files is granted for other folders only",
@@ -38,7 +41,7 @@ HOSTS = {HELLO: "gradient 2 1 6", f"{source}/examples/embed/gradient.c": "slope"
          f"{source}/examples/embed/host_function.c": "loss 50.984714 gradient -19.445797 110.731630 191.695003 -32.116807",
          f"{source}/examples/embed/inverse_kinematics.c":
              "the hand within 1 mm" if sanitize else "1000 ticks at 1 kHz: 0 allocations, the hand within 1 mm",
-         f"{source}/tests/embed/own_names.c": "slope 6, own 2 4 map 1 1"}
+         OWN_NAMES: "slope 6, own 2 4 map 1 1"}
 
 PROJECT = """cmake_minimum_required(VERSION 3.20)
 project(host C CXX)
@@ -177,11 +180,23 @@ def make_archive(path):
             archive.add(f"{source}/{name}", f"atled/{name}")
 
 
-def check_fetched(work, env):
+def check_fetched(work):
+    """FetchContent is add_subdirectory of what it fetched, which is built elsewhere: here all files have to be there."""
     make_archive(f"{work}/atled.tar.gz")
-    build_project(f"{work}/fetched", f"""include(FetchContent)
+    configure_project(f"{work}/fetched", f"""include(FetchContent)
 FetchContent_Declare(atled URL "file://{work}/atled.tar.gz" DOWNLOAD_EXTRACT_TIMESTAMP ON)
-FetchContent_MakeAvailable(atled)""", f"{source}/tests/embed/own_names.c", env, "-DCMAKE_BUILD_TYPE=Debug")
+FetchContent_MakeAvailable(atled)""", OWN_NAMES)
+    steps = run("ninja", "-C", f"{work}/fetched/out", "-t", "commands", "host_static", "host_shared")
+    fetched = re.findall(r"\S*/_deps/atled-src/\S+\.c\b", steps)
+    missing = sorted({path for path in fetched if not os.path.exists(path)})
+    if len(fetched) < 100 or missing:
+        sys.exit(f"FetchContent: {len(fetched)} files are compiled, missing are {missing[:5]}")
+
+
+def check_part(work, env):
+    """As a part of another project, compiled as BUILD_FOLDER if that has a cache, else without optimisation."""
+    options = cached_build(build) or ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O0"]
+    build_project(f"{work}/part", f'add_subdirectory("{source}" atled)', OWN_NAMES, env, *options)
 
 
 def install(work):
@@ -199,10 +214,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
                        XDG_CACHE_HOME=work, ATLED_CACHE=work)
     check_pkg_config(work, environment)
     check_minimiser(work, environment)
-    own_names = f"{source}/tests/embed/own_names.c"
-    for name, host in (("package", own_names), ("package of C++", f"{source}/examples/embed/fit.cpp")):
+    for name, host in (("package", OWN_NAMES), ("package of C++", f"{source}/examples/embed/fit.cpp")):
         build_project(f"{work}/{name}", "find_package(atled 0.3 REQUIRED)", host, environment, f"-DCMAKE_PREFIX_PATH={prefix}")
     if not sanitize:
-        # FetchContent is add_subdirectory of what it fetched: one of the two is built.
-        configure_project(f"{work}/part", f'add_subdirectory("{source}" atled)', own_names)
-        check_fetched(work, environment)
+        check_part(work, environment)
+        check_fetched(work)
