@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Mapped outputs: an accumulator that a loop fills in order becomes a stacked output of the loop.
+/* Mapped outputs: an accumulator or array that a loop fills in order becomes a stacked output of the loop.
  *
  *   loop i < n: bag += (i, x i)         →   [ x i | i < n ]      where bag is empty and has n entries
  *   a = zeros n; loop i < n: a[i] <- f a[i]   →   [ f 0 | i < n ]
+ *   loop i < length a: a[i] <- x i            →   [ x i | i < length a ]     where x reads nothing of a
  *
  * Each iteration changes the entry at the loop's own index alone, and nothing in the body reads another one. The loop
  * runs as often as there are entries. An array comes so without zeros that are overwritten, and loops that make arrays
@@ -11,6 +12,8 @@
 #include "graph/graph.h"
 #include "ir/world.h"
 #include "opt/fuse.h"
+#include "opt/opt.h"
+#include <string.h>
 
 typedef struct Outputs {
   World *w;
@@ -47,10 +50,36 @@ static Node *entry_of_array(Outputs *o, int k) {
   return ir_same_number(o->w, o->n, zeros->ops[0]) ? from_zero(o, r->ops[2], k) : NULL;
 }
 
+/* Does the loop run so often? Where n is a size that was checked, a loop up to n runs max n 0 times. */
+static bool runs_so_often(const Outputs *o, Node *n) {
+  const Node *trips = o->n;
+  bool checked = n->op == OP_CHECK_NAT && trips->op == OP_IMAX && trips->ops[1]->op == OP_INT && !trips->ops[1]->attr.i;
+  return ir_same_number(o->w, o->n, n) || (checked && ir_same_number(o->w, trips->ops[0], n->ops[0]));
+}
+
+/* Is the index of the update the loop's own, which may be checked against as many as there are iterations? */
+static bool is_own_index(Outputs *o, const Node *index) {
+  if (index->op != OP_CHECK_INDEX) return fact_is_param(index, 0);
+  Node *limit = loop_invariant(&o->facts, index->ops[1]);
+  return fact_is_param(index->ops[0], 0) && limit && runs_so_often(o, limit);
+}
+
+/* The number that element i of array k, which is carried, gets in each iteration, where nothing else is done with the
+ * array, and as many iterations as it has elements. */
+static Node *entry_of_carried(Outputs *o, const Node *r, int k) {
+  Graph *body = o->facts.body;
+  if (r->op != OP_UPDATE || r->nops != 3 || !ir_is_number(r->ops[2]->type)) return NULL;
+  if (!fact_is_param(r->ops[0], 1 + k) || !is_own_index(o, r->ops[1])) return NULL;
+  const NodeUse *use = uses_only(graph_uses(o->w, body), r);
+  if (!use || use->user != body->result || uses_count(graph_uses(o->w, body), r->ops[0]) != 1) return NULL;
+  return runs_so_often(o, ir_len(o->w, o->in[k], 0)) ? r->ops[2] : NULL;
+}
+
 /* What slot k gets at the loop's index in each iteration; NULL if it isn't filled so. */
 static Node *entry_of(Outputs *o, int k) {
   const Node *r = o->facts.body->result->op == OP_TUPLE ? o->facts.body->result->ops[k] : NULL;
-  if (!o->n || k < o->l->ncarried || !r) return NULL;
+  if (!o->n || !r) return NULL;
+  if (k < o->l->ncarried) return entry_of_carried(o, r, k);
   return r->type->kind == T_BAG ? entry_of_bag(o, r, k) : r->type->kind == T_ARRAY ? entry_of_array(o, k) : NULL;
 }
 
@@ -59,6 +88,7 @@ Node *opt_stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs) {
   Node **in = ops + loop_first(l);
   Outputs o = {w, l, l->has_cond ? NULL : ops[0], in, loop_facts(w, l, in, graphs[0], false)};
   int slots = loop_slots(l);
+  Node *length = NULL; /* of an array that is filled: it may fail, as zeros of -1 do */
   int parts = slots + l->nstacked, *number = NEW_ARRAY(w->temp, int, slots + 1);
   bool any = false, *entry = NEW_ARRAY(w->temp, bool, slots + 1);
   Node **xs = NEW_ARRAY(w->temp, Node *, parts + 1);
@@ -66,9 +96,13 @@ Node *opt_stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs) {
     Node *x = k < slots ? entry_of(&o, k) : NULL;
     xs[k] = x ? x : ir_get(w, graphs[0]->result, k);
     if (x) any = entry[k] = true;
+    if (x && k < l->ncarried) length = ir_len(w, in[k], 0);
   }
   if (!any) return NULL;
-  LoopEdit *e = edit_loop(w, n, ops, graphs);
+  Node **inputs = NEW_ARRAY(w->temp, Node *, n->nops + 1);
+  memcpy(inputs, ops, sizeof *inputs * (size_t)n->nops);
+  if (length && length->flags & NODE_FAILS) inputs[0] = length;
+  LoopEdit *e = edit_loop(w, n, inputs, graphs);
   for (int k = 0; k < slots; k++)
     if (entry[k]) e->args[1 + k] = ir_zero(w, graphs[0]->params[1 + k]); /* no entry reads it */
   edit_body(e, xs, NULL, 0);
@@ -82,3 +116,10 @@ Node *opt_stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs) {
   }
   return edit_value(e);
 }
+
+static Node *map_loop(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)r, (void)frame;
+  return n->op == OP_LOOP ? opt_stacked_entries(user, n, ops, graphs) : NULL;
+}
+
+Graph *opt_mapped_outputs(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = map_loop}); }
