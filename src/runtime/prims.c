@@ -189,7 +189,7 @@ PRIM(prim_evaluated) {
 PRIM(prim_compiling) {
   PRIM_UNUSED;
   res->i = rt->compiling;
-  if (rt->budget > 0) rt->budget = 0;
+  if (rt->budget > 0) rt->budget -= rt->budget; /* the slice is used up */
   return 0;
 }
 
