@@ -82,14 +82,22 @@ static void *module_find(Checker *c, Module *m, NameSpace ns, Sym name) {
   return map_get(names_of(m, ns), name);
 }
 
-/* In the module, then in the ones it opened, then in the prelude. */
+/* Is the value defined behind the item that is being checked? A module that is read at once doesn't know it yet. */
+static bool is_defined_later(const Checker *c, const Module *m, NameSpace ns, Sym name) {
+  if (ns != NS_VALUE || !m->lazy || !c->s.lazy_item || c->s.module != m) return false;
+  const LazyItem *item = find_item(m->lazy, INDEX_VALUE, name);
+  return item && item > c->s.lazy_item;
+}
+
+/* In the module, then in the ones it opened, then in the prelude. A library module's own later definitions come last. */
 static void *scope_find(Checker *c, Module *m, NameSpace ns, Sym name) {
-  void *found = module_find(c, m, ns, name);
+  bool later = is_defined_later(c, m, ns, name);
+  void *found = later ? NULL : module_find(c, m, ns, name);
   bool private = name[0] == '_';
   for (int i = m->opened.len - 1; !found && !private && i >= 0; i--)
     found = module_find(c, m->opened.data[i], ns, name);
   if (!found && c->prelude && c->prelude != m && (!private || m->library)) found = module_find(c, c->prelude, ns, name);
-  return found;
+  return found || !later ? found : module_find(c, m, ns, name);
 }
 
 Binding *tc_module_value(Checker *c, Module *m, Sym name) { return scope_find(c, m, NS_VALUE, name); }
