@@ -89,7 +89,7 @@ static bool is_defined_later(const Checker *c, const Module *m, NameSpace ns, Sy
   return item && item > c->s.lazy_item;
 }
 
-/* In the module, then in the ones it opened, then in the prelude. A library module's own later definitions come last. */
+/* In the module, then in the ones it opened, then in the prelude; what a library module defines later comes last. */
 static void *scope_find(Checker *c, Module *m, NameSpace ns, Sym name) {
   bool later = is_defined_later(c, m, ns, name);
   void *found = later ? NULL : module_find(c, m, ns, name);
