@@ -151,8 +151,13 @@ bool ad_visit(Diff *r, int at) {
   return false;
 }
 
+/* Is it a comparison that is to be recorded where its operands are active? */
+static bool is_recorded(const Node *n) { return ir_is_trap(n) && *n->attr.text == '?'; }
+
 Node *ad_rebuild(const Diff *r, Node *n) {
   Node **ops = ad_fwd_all(r, n->ops, n->nops);
+  if (is_recorded(n) && ad_active(r, n))
+    return ir_trap(r->w, (Op)n->op, ir_recorded_text(r->w, n->attr.text), ops, n->nops, n->site);
   for (int i = 0; i < n->nops; i++)
     if (ops[i] != n->ops[i]) return ir_rebuild(r->w, n, ops, n->graphs);
   return n;

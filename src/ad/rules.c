@@ -137,7 +137,7 @@ Node *ad_trapped(World *w, const char *what, Node *x, Node **xs, int n, Node *d,
   if (d) all[n] = d;
   int count = d ? n + 1 : 2 * n;
   if (value) all[count++] = value;
-  return ir_trapped(w, OP_FADD, trap_text(w, (value ? "{}" : "<>")[!d], what), x, all, count, site);
+  return ir_trapped(w, OP_FMUL, trap_text(w, (value ? "{}" : "<>")[!d], what), x, all, count, site);
 }
 
 /* May its derivative be made of its value? That is an operand of the derivative's trap then, so its own is first. */

@@ -71,6 +71,11 @@ AtledStatus plan_select(AtledVM *vm, Plan *plan, const char *of);
 /* Writes what the function costs, of "f" or "f x": see ATLED_STUDY_COST. Not ATLED_OK: after a report. */
 AtledStatus study_cost(AtledVM *vm, const char *expression, Str *out);
 
+/* ---- study_point.c ---- */
+/* Runs "f x" and its pullback, and writes what has a part in the derivative there: see ATLED_STUDY_WHY. Nothing is
+ * written where nothing was found. Not ATLED_OK: after a report. */
+AtledStatus study_point(AtledVM *vm, const char *expression, Str *out);
+
 /* ---- evaluate.c ---- */
 const Desc *step_value_desc(AtledVM *vm, const Step *s); /* of the value of the step's entry, without a token */
 

@@ -5,7 +5,8 @@
  * `cost` is study_cost.c.
  *
  * The text is that of the last arguments of `vjp`: "f x" becomes the item `vjp f x`, elaborated with marks where values
- * lose their derivative (TRAP_CUTS). facts/gradient_paths.c follows each float leaf through the closure of the VJP. */
+ * lose their derivative (TRAP_CUTS). facts/gradient_paths.c follows each float leaf through the closure of the VJP.
+ * What is only seen at x is study_point.c. */
 #include "api/pipeline.h"
 #include "facts/gradient_paths.h"
 #include <stdlib.h>
@@ -125,6 +126,12 @@ static AtledStatus why(AtledVM *vm, Plan *plan, StudyCall *c) {
   return ATLED_OK;
 }
 
+/* Is the expression a function and its argument, and not the function alone? */
+static bool has_argument(const Plan *plan) {
+  const Item *item = plan->program->items.len == 1 ? plan->program->items.data[0] : NULL;
+  return item && item->kind == I_EXPR && type_repr(item->expr->type)->kind == TY_TUPLE;
+}
+
 static AtledStatus study_body(AtledVM *vm, void *arg) {
   StudyCall *c = arg;
   c->out.arena = &vm->scratch;
@@ -138,8 +145,9 @@ static AtledStatus study_body(AtledVM *vm, void *arg) {
   status = plan_elaborate(vm, &plan, REPORT_NONE);
   if (status == ATLED_OK) status = why(vm, &plan, c);
   vm->world->traps = (Trap)vm->config.trap;
+  bool at_point = status == ATLED_OK && has_argument(&plan);
   plan_take_back(vm, &plan, plan.first_item);
-  return status;
+  return at_point ? study_point(vm, c->expression, &c->out) : status;
 }
 
 AtledStatus atled_study(AtledVM *vm, AtledStudy study, const char *expression, const char **text) {

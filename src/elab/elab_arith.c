@@ -427,7 +427,17 @@ static Node *el_compose(Ctx *c, Node *f, Node *g, IrType *type, Span at) {
   return el_closure(c, type, NULL, composed, &k);
 }
 
-Node *el_binary(Ctx *c, BinOp op, Node *a, Node *b, IrType *result, Span at) {
+/* y, what a comparison of the floats a and b yields, recorded where a study asks for that (TRAP_POINT). */
+static Node *recorded(Ctx *c, BinOp op, Node *y, Node *a, Node *b, Span at) {
+  if (c->w->traps != TRAP_POINT || a->type->kind != T_FLOAT || y->type->kind != T_BOOL) return y;
+  Site site = el_site(c, at);
+  if (ir_site_info(c->w, site)->library) return y;
+  bool decides = at.source == c->e->condition.source && at.start == c->e->condition.start;
+  const char *what = arena_printf(c->w->temp, "?%s%s", decides ? "if " : "", binop_text(op));
+  return ir_recorded(c->w, what, y, a, b, site);
+}
+
+static Node *binary(Ctx *c, BinOp op, Node *a, Node *b, IrType *result, Span at) {
   if (result->kind == T_BOOL) a = el_cut(c, binop_text(op), a, at), b = el_cut(c, binop_text(op), b, at);
   switch (op) {
   case BIN_ADD:
@@ -452,4 +462,8 @@ Node *el_binary(Ctx *c, BinOp op, Node *a, Node *b, IrType *result, Span at) {
   case BIN_COMPOSE: return el_compose(c, a, b, result, at);
   }
   return a;
+}
+
+Node *el_binary(Ctx *c, BinOp op, Node *a, Node *b, IrType *result, Span at) {
+  return recorded(c, op, binary(c, op, a, b, result, at), a, b, at);
 }

@@ -225,6 +225,8 @@ static Node *binary(Ctx *c, Expr *e) {
 
 static Node *conditional(Ctx *c, Expr *e) {
   const Node *mark = el_mark(c);
+  const Expr *asked = strip(e->args[0]);
+  if (asked->kind == E_BINARY) c->e->condition = asked->span;
   Node *cond = el_expr(c, e->args[0]);
   cond = el_behind(c, mark, cond);
   Join j;

@@ -86,6 +86,7 @@ struct Elab {
   Module *prelude;
   Diags *diags;
   bool failed;
+  Span condition;     /* the latest condition of an `if` that is a comparison */
   char rule;          /* within a rule: its mark in the texts of traps (ir/traps.c); else 0 */
   int depth;          /* instances under way */
   int functions_made; /* see elab_functions_made */

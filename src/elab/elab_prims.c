@@ -220,7 +220,10 @@ static Node *pick_arm(Ctx *c, void *user, bool second) {
 static Node *extreme(PrimCall *p, Op of_floats, Op of_ints, bool max) {
   Ctx *c = p->c;
   Node *a = p->args[0], *b = p->args[1];
-  if (a->type->kind == T_FLOAT) return ir_op2(c->w, of_floats, a, b);
+  if (a->type->kind == T_FLOAT) {
+    Node *y = ir_op2(c->w, of_floats, a, b);
+    return c->w->traps == TRAP_POINT ? el_trapped(c, of_floats, y, p->args, 2, p->at) : y;
+  }
   if (a->type->kind == T_INT) return ir_op2(c->w, of_ints, a, b);
   Pick k = {el_var(c, a), el_var(c, b)};
   return el_if(c, max ? el_less(c, a, b) : el_less(c, b, a), pick_arm, &k, a->type);

@@ -60,8 +60,12 @@ static int trap_args(const LInstr *in, const Slot *r, Slot out[FEW]) {
 
 SLOW(TRAP_NAN) {
   Slot args[FEW];
-  if (!isnan(r[in->args[0]].f)) return 0;
+  if (!isnan(r[in->args[0]].f) && !rt->record) return 0;
   int n = trap_args(in, r, args);
+  if (rt->record) {
+    rt->record(rt->recorder, in->imm.text, args, n, mod_site(m, in->site));
+    return 0;
+  }
   return rt_trap_nan(rt, in->imm.text, args, n, mod_site(m, in->site));
 }
 

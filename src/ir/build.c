@@ -117,8 +117,9 @@ Node *ir_assert(World *w, Node *cond, Node *message, Site site) {
 static bool is_bad(Op trap, double x) { return trap == OP_TRAP_NAN ? isnan(x) : !isfinite(x); }
 
 /* Is the trap dropped, ops being its operands: see below. */
-static bool is_dropped(Op op, Node **ops, int n, Site site) {
+static bool is_dropped(const World *w, Op op, Node **ops, int n, Site site) {
   const Node *y = ops[0];
+  if (w->traps == TRAP_POINT) return false;
   if ((y->op == OP_FLOAT && !is_bad(op, y->attr.f)) || (ir_is_trap(y) && y->site == site)) return true;
   for (int k = 1; k < n; k++)
     if (ops[k] == y || (ops[k]->op == OP_FLOAT && isnan(ops[k]->attr.f))) return true;
@@ -126,9 +127,9 @@ static bool is_dropped(Op op, Node **ops, int n, Site site) {
 }
 
 /* The trap is dropped where y is a constant without need of it, or trapped or an operand, or where an operand is NaN.
- * The operation's value is waited for nevertheless. */
+ * The operation's value is waited for nevertheless. With TRAP_POINT none is dropped. */
 Node *ir_trap(World *w, Op op, Sym text, Node **ops, int n, Site site) {
-  if (is_dropped(op, ops, n, site)) return strchr("{}", *text) ? ir_op2(w, OP_AFTER, ops[0], ops[n - 1]) : ops[0];
+  if (is_dropped(w, op, ops, n, site)) return strchr("{}", *text) ? ir_op2(w, OP_AFTER, ops[0], ops[n - 1]) : ops[0];
   return ir_intern(
       w, &(Node){.op = (uint16_t)op, .type = ops[0]->type, .ops = ops, .nops = n, .site = site, .attr.text = text});
 }

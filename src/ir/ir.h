@@ -342,8 +342,9 @@ typedef struct GlobalInfo {
 } GlobalInfo;
 /* Which floats end the program where an operation makes them: see traps.c. TRAP_CUTS: none, but what cuts a value off
  * from derivatives has a MARK, for facts/gradient_paths.c. TRAP_PLACES: none, but operations on floats have places, for
- * facts/cost.c. Graphs of these two are never lowered. */
-typedef enum Trap { TRAP_NOTHING, TRAP_NANS, TRAP_INFINITIES, TRAP_CUTS, TRAP_PLACES } Trap;
+ * facts/cost.c. Graphs of these two are never lowered. TRAP_POINT: none, but what operations and their derivatives are
+ * given and yield is recorded (Rt.record), for api/study_point.c. */
+typedef enum Trap { TRAP_NOTHING, TRAP_NANS, TRAP_INFINITIES, TRAP_CUTS, TRAP_PLACES, TRAP_POINT } Trap;
 struct World {
   Arena *arena;
   Arena *temp;              /* what passes need while they run: the compilation's */
@@ -409,6 +410,10 @@ Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site);
 Node *ir_check_nat(World *w, Node *n, Sym what, Site site);
 /* traps.c. y, what `op` makes of the n numbers xs, trapped as w->traps says; `text` as there. */
 Node *ir_trapped(World *w, Op op, const char *text, Node *y, Node **xs, int n, Site site);
+/* The bool y, what comparison `what` makes of the floats a and b, recorded with TRAP_POINT; `what` begins with '?'. */
+Node *ir_recorded(World *w, const char *what, Node *y, Node *a, Node *b, Site site);
+/* The text of a recorded comparison whose operands depend on what a derivative is taken by: with '!' for '?'. */
+Sym ir_recorded_text(World *w, Sym text);
 /* x, an operation on floats without a place, with this one, where operations have places (TRAP_PLACES); else x. */
 Node *ir_placed(World *w, Node *x, Site site);
 Node *ir_mark(World *w, const char *what, Node *x, Site site);

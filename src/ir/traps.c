@@ -19,7 +19,15 @@
  * runtime/trapped.c makes the message of these texts.
  *
  * A study of costs wants to know of each operation where it stands, and no trap (TRAP_PLACES): the operation itself
- * gets the place, which rewriting, inlining and differentiation hand on (ir_placed). */
+ * gets the place, which rewriting, inlining and differentiation hand on (ir_placed).
+ *
+ * A study of a function at a point wants to know what operations are given and yield there (TRAP_POINT): the program runs
+ * in the evaluator, which records what traps see instead of failing (Rt.record). Additions have none. Comparisons of
+ * floats have one:
+ *
+ *   x < y   →   0 < trap_nan "?<" (x < y ? 1 : 0) x y @site       "?if <" where it is the condition of an `if`
+ *
+ * Differentiation makes "!<" of "?<" where an operand depends on what the derivative is taken by; lowering drops "?<". */
 #include "ir/ir_internal.h"
 #include <string.h>
 
@@ -66,14 +74,28 @@ static bool makes_infinity(Op op) {
 
 bool ir_trap_is_needed(const Node *n) {
   Op op = (Op)n->ops[0]->op;
+  if (*n->attr.text == '?') return false;
   if (strcmp(n->attr.text, op_names[op]) != 0) return true;
   return n->op == OP_TRAP_NAN ? makes_nan(op) : makes_infinity(op);
+}
+
+Node *ir_recorded(World *w, const char *what, Node *y, Node *a, Node *b, Site site) {
+  Node *ops[] = {ir_op3(w, OP_SELECT, y, ir_float(w, 1), ir_float(w, 0)), a, b};
+  return ir_op2(w, OP_FLT, ir_float(w, 0), ir_trap(w, OP_TRAP_NAN, sym_of(w->syms, what), ops, 3, site));
+}
+
+Sym ir_recorded_text(World *w, Sym text) { return sym_of(w->syms, arena_printf(w->temp, "!%s", text + 1)); }
+
+/* Has it no trap for its float result? */
+static bool is_untrapped(const World *w, Op op) {
+  if (w->traps == TRAP_POINT) return op == OP_FADD || op == OP_FSUB || op == OP_FNEG;
+  return (w->traps != TRAP_NANS && w->traps != TRAP_INFINITIES) || is_harmless(op);
 }
 
 Node *ir_trapped(World *w, Op op, const char *text, Node *y, Node **xs, int n, Site site) {
   if (w->traps == TRAP_PLACES) return ir_placed(w, y, site);
   bool all = w->traps == TRAP_INFINITIES;
-  if ((w->traps != TRAP_NANS && !all) || y->type->kind != T_FLOAT || is_harmless(op)) return y;
+  if (y->type->kind != T_FLOAT || is_untrapped(w, op)) return y;
   Node **ops = NEW_ARRAY(w->arena, Node *, n + 1);
   ops[0] = y;
   for (int k = 0; k < n; k++) {

@@ -283,6 +283,9 @@ struct Rt {
   void (*tick)(void *ticker, void *frame);
   void *ticker;
   int64_t *operations; /* for tests: where the evaluator counts those of src/eval/count.c in what it decodes; NULL */
+  /* Of a study: gets what the traps that the evaluator meets see, which don't fail then (ir/traps.c). NULL */
+  void (*record)(void *recorder, const char *text, const Slot *args, int n, uint32_t site);
+  void *recorder;
   uint64_t coin;       /* for tests: whether machine code runs where there is some is up to chance. 0: it does */
   uint64_t steal;      /* for tests: state of the chance that decides which arm of a fork comes first. 0: the first */
   double deadline;     /* monotonic seconds, 0: none */

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* `why f x`, as far as it depends on x: where the derivative vanishes or is infinite at x, where two values are equal
+ * that are compared, and which way branches went.
+ *
+ *   "f x"  →  (fun (y, back) -> back (map_floats (fun _ -> 1.0) y)) (vjp f x)     elaborated with TRAP_POINT
+ *          ─  run in the evaluator, in which traps record what operations are given and yield (record)
+ *          ─  one Finding for each place and operation
+ *          ─  a note for each that has something to say
+ *
+ * The records are those of src/ir/traps.c: "</" and "{/" of what an operation adds to the cotangent of an operand, and
+ * "!<" of a comparison of what depends on x. */
+#include "api/pipeline.h"
+#include "runtime/runtime.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Range {
+  double least, greatest;
+} Range;
+/* Numbers of what was seen, and the operands where it was seen. */
+typedef struct Seen {
+  int64_t n;
+  int operands;
+  Range of[2];
+} Seen;
+typedef struct Finding {
+  Span at;
+  const char *what, *function; /* "tanh"; the library's function that it stands in, or NULL */
+  bool branch, decides;        /* a comparison; which is the condition of an `if` */
+  int64_t n;                   /* records */
+  int64_t holds;               /* of these, comparisons that are true */
+  Seen zero, second, tiny, infinite, tie;
+} Finding;
+typedef struct Point {
+  AtledVM *vm;
+  Arena *arena;
+  Vec(Finding) found;
+  bool complete;
+} Point;
+
+/* ---- Records ----------------------------------------------------------------------------------------------------- */
+static bool in_library(const AtledVM *vm, Span at) {
+  return !at.source || sources_get(&vm->sources, at.source)->library;
+}
+
+/* The innermost place that is none of the library's; *function: that of the library which was called from there. */
+static Span shown_at(const AtledVM *vm, uint32_t site, const char **function) {
+  uint32_t number = 0;
+  const Unit *u = run_unit_of_site(vm, site, &number);
+  *function = NULL;
+  for (; u && number; number = u->sites[number].parent) {
+    const LSite *info = &u->sites[number];
+    if (!in_library(vm, info->at)) return info->at;
+    *function = info->function;
+  }
+  return (Span){0};
+}
+
+static Finding *finding_at(Point *p, const char *text, uint32_t site) {
+  const char *function;
+  Span at = shown_at(p->vm, site, &function);
+  if (!at.source) return NULL;
+  bool branch = *text == '!', decides = branch && strncmp(text, "!if ", 4) == 0;
+  const char *what = text + (decides ? 4 : 1);
+  for (int i = 0; i < p->found.len; i++) {
+    Finding *f = &p->found.data[i];
+    if (f->at.source == at.source && f->at.start == at.start && f->at.end == at.end && f->branch == branch &&
+        strcmp(f->what, what) == 0)
+      return f;
+  }
+  if (p->found.len == LIMIT_POINT_PLACES) {
+    p->complete = false;
+    return NULL;
+  }
+  vec_push(p->arena, p->found, ((Finding){.at = at,
+                                          .what = arena_printf(p->arena, "%s", what),
+                                          .function = function,
+                                          .branch = branch,
+                                          .decides = decides}));
+  return &p->found.data[p->found.len - 1];
+}
+
+static void see(Seen *s, const Slot *operands, int n) {
+  s->operands = n < 2 ? n : 2;
+  for (int k = 0; k < s->operands; k++) {
+    double x = operands[k].f;
+    if (!s->n || x < s->of[k].least) s->of[k].least = x;
+    if (!s->n || x > s->of[k].greatest) s->of[k].greatest = x;
+  }
+  s->n++;
+}
+
+static bool is_tie(double a, double b) {
+  const double ulps = 4 * 2.220446049250313e-16;
+  return a == b || (isfinite(a) && isfinite(b) && fabs(a - b) <= ulps * fmax(fabs(a), fabs(b)));
+}
+
+static bool is_one_of(const char *what, const char *const *words) {
+  for (; *words; words++)
+    if (strcmp(what, *words) == 0) return true;
+  return false;
+}
+
+static bool chooses(const char *what) { return is_one_of(what, (const char *const[]){"max", "min", NULL}); }
+
+/* Does its derivative change with the unit of what it is given, so that a small one says nothing? */
+static bool has_scale(const char *what) {
+  return is_one_of(what, (const char *const[]){"*", "/", "^", "**", "sqrt", "cbrt", "log", "log1p", "log2", "log10",
+                                               "hypot", "asinh", "acosh", "lgamma", "digamma", NULL});
+}
+
+static void record_comparison(Finding *f, const Slot *args) {
+  f->holds += args[0].f > 0;
+  if (is_tie(args[1].f, args[2].f)) see(&f->tie, args + 1, 2);
+}
+
+/* What `max` or `min` gives to the operand that it doesn't take is 0. */
+static void record_choice(Finding *f, const Slot *operands, double factor) {
+  double a = operands[0].f, b = operands[1].f;
+  bool first = strcmp(f->what, "max") == 0 ? a >= b : a <= b;
+  if (is_tie(a, b)) see(&f->tie, operands, 2);
+  else if (factor == 0) see(first ? &f->second : &f->zero, operands, 2);
+}
+
+/* factor: what the operation adds to the cotangent of an operand, for a cotangent of 1. */
+static void record_factor(Finding *f, const Slot *operands, int n, double factor) {
+  const double tiny = 1e-8;
+  if (strcmp(f->what, "abs") == 0) {
+    if (operands[0].f == 0) see(&f->tie, operands, n);
+  } else if (factor == 0) {
+    see(&f->zero, operands, n);
+  } else if (isinf(factor)) {
+    see(&f->infinite, operands, n);
+  } else if (fabs(factor) < tiny && !has_scale(f->what)) {
+    see(&f->tiny, operands, n);
+  }
+}
+
+/* Rt.record */
+static void record(void *recorder, const char *text, const Slot *args, int n, uint32_t site) {
+  Point *p = recorder;
+  bool with_value = *text == '{';
+  if (!strchr("!<{", *text) || !text[1]) return;
+  Finding *f = finding_at(p, text, site);
+  if (!f) return;
+  f->n++;
+  if (f->branch) {
+    record_comparison(f, args);
+    return;
+  }
+  int operands = n - 2 - with_value;
+  double cotangent = operands > 0 ? args[1 + operands].f : 0, factor = args[0].f / cotangent;
+  if (cotangent == 0 || !isfinite(cotangent) || isnan(factor)) return;
+  if (chooses(f->what) && operands == 2) record_choice(f, args + 1, factor);
+  else record_factor(f, args + 1, operands, factor);
+}
+
+/* ---- Text -------------------------------------------------------------------------------------------------------- */
+static const char *number(Arena *a, double x) {
+  char text[40];
+  rt_format_double(x, text);
+  return arena_printf(a, "%s", text);
+}
+
+static const char *range(Arena *a, const Range *r) {
+  if (r->least == r->greatest) return number(a, r->least);
+  return arena_printf(a, "%s … %s", number(a, r->least), number(a, r->greatest));
+}
+
+/* "-2.0 and 0.0", "20.0 … 40.0" */
+static const char *operands(Arena *a, const Seen *s) {
+  if (s->operands < 2) return range(a, &s->of[0]);
+  return arena_printf(a, "%s and %s", range(a, &s->of[0]), range(a, &s->of[1]));
+}
+
+static const char *named(Arena *a, const Finding *f) {
+  if (!f->function || strcmp(f->function, f->what) == 0) return arena_printf(a, "`%s`", f->what);
+  return arena_printf(a, "`%s` in `%s`", f->what, f->function);
+}
+
+static const char *share(Arena *a, int64_t k, int64_t n) {
+  if (n == 1) return "";
+  return arena_printf(a, " (%lld of %lld times)", (long long)k, (long long)n);
+}
+
+typedef Vec(Diag) NoteList;
+
+static void note(Point *p, NoteList *out, const Finding *f, const char *message) {
+  vec_push(p->arena, *out, ((Diag){.severity = SEV_NOTE, .at = f->at, .message = message}));
+}
+
+static void note_seen(Point *p, NoteList *out, const Finding *f, const Seen *s, const char *that) {
+  Arena *a = p->arena;
+  if (!s->n) return;
+  note(p, out, f, arena_printf(a, "%s of %s: %s%s", named(a, f), operands(a, s), that, share(a, s->n, f->n)));
+}
+
+static void note_branch(Point *p, NoteList *out, const Finding *f) {
+  Arena *a = p->arena;
+  long long yes = f->holds, no = f->n - f->holds;
+  if (f->tie.n) note_seen(p, out, f, &f->tie, "a tie, so that the next larger or smaller number may go another way");
+  const char *ways[] = {f->decides ? "the `if` takes `then`" : "is true", f->decides ? "`else`" : "false"};
+  const char *only = yes ? ways[0] : f->decides ? "the `if` takes `else`" : "is false";
+  const char *took = yes && no ? arena_printf(a, "%s %lld times, %s %lld times", ways[0], yes, ways[1], no)
+                     : f->n > 1 ? arena_printf(a, "%s all %lld times", only, (long long)f->n)
+                                : only;
+  note(p, out, f, f->decides ? arena_printf(a, "`%s`: %s", f->what, took) : arena_printf(a, "`%s` %s", f->what, took));
+}
+
+static void note_finding(Point *p, NoteList *out, const Finding *f) {
+  bool choice = chooses(f->what), abs = strcmp(f->what, "abs") == 0;
+  if (f->branch) {
+    note_branch(p, out, f);
+    return;
+  }
+  note_seen(p, out, f, &f->zero, choice ? "takes the second, so the first gets no derivative" : "its derivative is 0");
+  note_seen(p, out, f, &f->second, "takes the first, so the second gets no derivative");
+  note_seen(p, out, f, &f->tiny, "its derivative is below 1e-8");
+  note_seen(p, out, f, &f->infinite, "its derivative is infinite");
+  note_seen(p, out, f, &f->tie,
+            abs ? "at the kink the derivative is taken to be 0" : "a tie: the derivative goes to the first");
+}
+
+static int by_place(const void *a, const void *b) {
+  const Diag *x = a, *y = b;
+  if (x->at.source != y->at.source) return x->at.source < y->at.source ? -1 : 1;
+  if (x->at.start != y->at.start) return x->at.start < y->at.start ? -1 : 1;
+  return strcmp(x->message, y->message);
+}
+
+static void add_notes(Point *p, Str *out) {
+  AtledVM *vm = p->vm;
+  NoteList notes = {0};
+  for (int i = 0; i < p->found.len; i++) note_finding(p, &notes, &p->found.data[i]);
+  if (!notes.len) return;
+  qsort(notes.data, (size_t)notes.len, sizeof *notes.data, by_place);
+  str_puts(out, "at this point:\n");
+  for (int i = 0; i < notes.len; i++) diag_render(&notes.data[i], &vm->sources, vm->config.colour, out);
+  if (!p->complete) str_puts(out, "(only the first places are listed)\n");
+}
+
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
+/* Without the passes that move comparisons out of loops, or make several of one. */
+static PassWatch chosen_passes(const AtledVM *vm) {
+  static const char *const moving[] = {"invariants", "interchange", "peel", "hoist", "unswitch", "if_convert",
+                                       "choose_forks", "fork_loops", NULL};
+  PassWatch p = vm->watched.watch;
+  p.timed = false;
+  for (int k = 0; k < passes_count(); k++)
+    if (is_one_of(passes_get(k).name, moving)) p.off |= (uint64_t)1 << k;
+  return p;
+}
+
+/* What a study changes in the VM while it runs: all is evaluated, by this thread. */
+typedef struct Before {
+  AtledJit jit;
+  struct Pool *pool;
+  void (*begin_pool)(void *user);
+  bool threads_made;
+} Before;
+
+static Status run_recorded(Point *p, Unit *u, const LFunc *f, Slot *res) {
+  AtledVM *vm = p->vm;
+  Before was = {vm->config.jit, vm->rt.pool, vm->rt.begin_pool, vm->threads_made};
+  vm->config.jit = ATLED_JIT_OFF;
+  vm->rt.pool = NULL;
+  vm->rt.begin_pool = NULL;
+  vm->threads_made = true;
+  vm->rt.record = record;
+  vm->rt.recorder = p;
+  Status status = run_function(vm, u, f, NULL, res);
+  vm->rt.record = NULL;
+  vm->rt.recorder = NULL;
+  vm->config.jit = was.jit;
+  vm->rt.pool = was.pool;
+  vm->rt.begin_pool = was.begin_pool;
+  vm->threads_made = was.threads_made;
+  return status;
+}
+
+/* Is it the program's error, and no limit's? */
+static bool is_error_of_program(ErrorKind kind) {
+  return kind != ERR_MEMORY && kind != ERR_INTERRUPT && kind != ERR_TIME && kind != ERR_EXIT && kind != ERR_OUTPUT &&
+         kind != ERR_OUTPUT_LIMIT;
+}
+
+static AtledStatus run(Point *p, Plan *plan, Str *out) {
+  AtledVM *vm = p->vm;
+  LowerEntry entry;
+  Unit *unit;
+  if (plan->steps.len != 1) return ATLED_OK;
+  const Step *s = &plan->steps.data[0];
+  if (s->elab.effect) {
+    str_puts(out, "(it has an effect, so it isn't run: what happens at this point isn't known)\n");
+    return ATLED_OK;
+  }
+  AtledStatus status = batches_lower(vm, plan, &entry, &unit);
+  if (status != ATLED_OK) return status;
+  if (run_begin(vm) != 0) return report_runtime_error(vm, s->item->span);
+  Slot *res = NEW_ARRAY(&vm->scratch, Slot, entry.func->nresults + 1);
+  if (run_recorded(p, unit, entry.func, res) == 0) {
+    run_release_slots(vm, step_value_desc(vm, s), res);
+  } else if (is_error_of_program((ErrorKind)vm->rt.error.kind)) {
+    str_printf(out, "(at this point there is no derivative: %s)\n", vm->rt.error.message);
+    rt_clear_error(&vm->rt);
+  } else {
+    return report_runtime_error(vm, s->item->span);
+  }
+  add_notes(p, out);
+  return ATLED_OK;
+}
+
+AtledStatus study_point(AtledVM *vm, const char *expression, Str *out) {
+  Point p = {.vm = vm, .arena = &vm->scratch, .complete = true};
+  const char *source = arena_printf(
+      &vm->scratch, "(fun (y, back) -> back (map_floats (fun _ -> 1.0) y)) (vjp\n    %s\n  )", expression);
+  PassWatch chosen = chosen_passes(vm), *before = vm->world->watch;
+  Plan plan;
+  AtledStatus status = plan_front(vm, "<study>", source, strlen(source), &plan);
+  if (status != ATLED_OK) return status;
+  vm->world->traps = TRAP_POINT;
+  status = plan_elaborate(vm, &plan, REPORT_NONE);
+  vm->world->watch = &chosen;
+  if (status == ATLED_OK) status = run(&p, &plan, out);
+  vm->world->watch = before;
+  vm->world->traps = (Trap)vm->config.trap;
+  plan_take_back(vm, &plan, plan.first_item);
+  return status;
+}
