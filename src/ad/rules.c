@@ -152,11 +152,18 @@ static Node *trapped_sum(World *w, const Node *trap, Node *d) {
   return ir_trapped(w, OP_FADD, "<+", d, (Node *[]){ir_float(w, 0), d->ops[0], d->ops[1]}, 3, trap->site);
 }
 
+/* The text of operation n's trap, which in a study of a point says of which operand it is. */
+static const char *operand_text(World *w, const Node *trap, const Node *n, int operand) {
+  if (w->traps != TRAP_POINT || n->nops < 2) return trap->attr.text;
+  return arena_printf(w->temp, "%s %d", trap->attr.text, operand + 1);
+}
+
 /* x, which operation n with cotangent d adds to that of an operand. */
-static Node *trapped_cotangent(const Diff *r, const Node *trap, const Node *n, Node *x, Node *d) {
+static Node *trapped_cotangent(const Diff *r, const Node *trap, const Node *n, int operand, Node *x, Node *d) {
   if (!trap) return ir_placed(r->w, x, n->site);
   Node **ops = ad_fwd_all(r, trap->ops, trap->nops), *value = derives_from_value(n) ? ad_fwd(r, trap) : NULL;
-  return ad_trapped(r->w, trap->attr.text, x, ops + 1, trap->nops - 1, d, NULL, value, trap->site);
+  const char *text = operand_text(r->w, trap, n, operand);
+  return ad_trapped(r->w, text, x, ops + 1, trap->nops - 1, d, NULL, value, trap->site);
 }
 
 /* The tangent x of what trap n yields. */
@@ -185,7 +192,7 @@ static Node *scalar(Diff *r, const Node *n, int at, Node *d) {
     if (product) out[i] = ad_unless_zero(w, dx, ir_op2(w, OP_FMUL, dx, args[1 - i]));
     else if (!d || !out[i]) scalar_rule(w, n, args, value, dx, out);
     if (!d && n->op == OP_FDIV && i == 1) out[i] = ad_unless_zero(w, r->fwd[at], out[i]);
-    if (d && out[i]) ad_add(r, x, trapped_cotangent(r, trap, n, out[i], whole));
+    if (d && out[i]) ad_add(r, x, trapped_cotangent(r, trap, n, i, out[i], whole));
     if (!d && out[i]) sum = sum ? ir_op2(w, OP_CADD, sum, out[i]) : out[i];
   }
   if (sum) sum = ir_placed(w, sum, n->site);

@@ -7,7 +7,7 @@
  *          ─  one Finding for each place and operation
  *          ─  a note for each that has something to say
  *
- * The records are those of src/ir/traps.c: "</" and "{/" of what an operation adds to the cotangent of an operand, and
+ * The records are those of src/ir/traps.c: "</ 1" and "{/ 1" of what an operation adds to the cotangent of an operand, and
  * "!<" of a comparison of what depends on x. */
 #include "api/pipeline.h"
 #include "runtime/runtime.h"
@@ -28,9 +28,10 @@ typedef struct Finding {
   Span at;
   const char *what, *function; /* "tanh"; the library's function that it stands in, or NULL */
   bool branch, decides;        /* a comparison; which is the condition of an `if` */
-  int64_t n;                   /* records */
+  bool two;                    /* its operands are told apart: below by their numbers */
+  int64_t n[2];                /* records */
   int64_t holds;               /* of these, comparisons that are true */
-  Seen zero, second, tiny, infinite, tie;
+  Seen zero[2], tiny[2], infinite[2], tie[2];
 } Finding;
 typedef struct Point {
   AtledVM *vm;
@@ -57,12 +58,29 @@ static Span shown_at(const AtledVM *vm, uint32_t site, const char **function) {
   return (Span){0};
 }
 
+static bool is_one_of(const char *what, const char *const *words) {
+  for (; *words; words++)
+    if (strcmp(what, *words) == 0) return true;
+  return false;
+}
+
+static bool names_operand(const char *text) {
+  size_t n = strlen(text);
+  return *text != '!' && n > 3 && text[n - 2] == ' ';
+}
+
+/* The operation in a record's text. */
+static const char *operation(Arena *a, const char *text) {
+  if (strncmp(text, "!if ", 4) == 0) return text + 4;
+  if (!names_operand(text)) return text + 1;
+  return arena_printf(a, "%.*s", (int)strlen(text) - 3, text + 1);
+}
+
 static Finding *finding_at(Point *p, const char *text, uint32_t site) {
-  const char *function;
+  const char *function, *what = operation(p->vm->world->temp, text);
   Span at = shown_at(p->vm, site, &function);
-  if (!at.source) return NULL;
   bool branch = *text == '!', decides = branch && strncmp(text, "!if ", 4) == 0;
-  const char *what = text + (decides ? 4 : 1);
+  if (!at.source || (branch && function)) return NULL;
   for (int i = 0; i < p->found.len; i++) {
     Finding *f = &p->found.data[i];
     if (f->at.source == at.source && f->at.start == at.start && f->at.end == at.end && f->branch == branch &&
@@ -77,7 +95,8 @@ static Finding *finding_at(Point *p, const char *text, uint32_t site) {
                                           .what = arena_printf(p->arena, "%s", what),
                                           .function = function,
                                           .branch = branch,
-                                          .decides = decides}));
+                                          .decides = decides,
+                                          .two = names_operand(text)}));
   return &p->found.data[p->found.len - 1];
 }
 
@@ -96,12 +115,6 @@ static bool is_tie(double a, double b) {
   return a == b || (isfinite(a) && isfinite(b) && fabs(a - b) <= ulps * fmax(fabs(a), fabs(b)));
 }
 
-static bool is_one_of(const char *what, const char *const *words) {
-  for (; *words; words++)
-    if (strcmp(what, *words) == 0) return true;
-  return false;
-}
-
 static bool chooses(const char *what) { return is_one_of(what, (const char *const[]){"max", "min", NULL}); }
 
 /* Does its derivative change with the unit of what it is given, so that a small one says nothing? */
@@ -112,48 +125,50 @@ static bool has_scale(const char *what) {
 
 static void record_comparison(Finding *f, const Slot *args) {
   f->holds += args[0].f > 0;
-  if (is_tie(args[1].f, args[2].f)) see(&f->tie, args + 1, 2);
+  if (is_tie(args[1].f, args[2].f)) see(&f->tie[0], args + 1, 2);
 }
 
 /* What `max` or `min` gives to the operand that it doesn't take is 0. */
-static void record_choice(Finding *f, const Slot *operands, double factor) {
-  double a = operands[0].f, b = operands[1].f;
-  bool first = strcmp(f->what, "max") == 0 ? a >= b : a <= b;
-  if (is_tie(a, b)) see(&f->tie, operands, 2);
-  else if (factor == 0) see(first ? &f->second : &f->zero, operands, 2);
+static void record_choice(Finding *f, int operand, const Slot *operands, double factor) {
+  if (is_tie(operands[0].f, operands[1].f)) see(&f->tie[operand], operands, 2);
+  else if (factor == 0) see(&f->zero[operand], operands, 2);
 }
 
 /* factor: what the operation adds to the cotangent of an operand, for a cotangent of 1. */
-static void record_factor(Finding *f, const Slot *operands, int n, double factor) {
+static void record_factor(Finding *f, int operand, const Slot *operands, int n, double factor) {
   const double tiny = 1e-8;
   if (strcmp(f->what, "abs") == 0) {
-    if (operands[0].f == 0) see(&f->tie, operands, n);
+    if (operands[0].f == 0) see(&f->tie[0], operands, n);
   } else if (factor == 0) {
-    see(&f->zero, operands, n);
+    see(&f->zero[operand], operands, n);
   } else if (isinf(factor)) {
-    see(&f->infinite, operands, n);
+    see(&f->infinite[operand], operands, n);
   } else if (fabs(factor) < tiny && !has_scale(f->what)) {
-    see(&f->tiny, operands, n);
+    see(&f->tiny[operand], operands, n);
   }
+}
+
+static void record_derivative(Finding *f, const char *text, const Slot *args, int n) {
+  int operands = n - 2 - (*text == '{'), operand = f->two && text[strlen(text) - 1] == '2';
+  double cotangent = operands > 0 ? args[1 + operands].f : 0, factor = args[0].f / cotangent;
+  f->n[operand]++;
+  if (cotangent == 0 || !isfinite(cotangent) || isnan(factor)) return;
+  if (chooses(f->what) && operands == 2) record_choice(f, operand, args + 1, factor);
+  else record_factor(f, operand, args + 1, operands, factor);
 }
 
 /* Rt.record */
 static void record(void *recorder, const char *text, const Slot *args, int n, uint32_t site) {
   Point *p = recorder;
-  bool with_value = *text == '{';
   if (!strchr("!<{", *text) || !text[1]) return;
   Finding *f = finding_at(p, text, site);
   if (!f) return;
-  f->n++;
-  if (f->branch) {
-    record_comparison(f, args);
+  if (*text != '!') {
+    record_derivative(f, text, args, n);
     return;
   }
-  int operands = n - 2 - with_value;
-  double cotangent = operands > 0 ? args[1 + operands].f : 0, factor = args[0].f / cotangent;
-  if (cotangent == 0 || !isfinite(cotangent) || isnan(factor)) return;
-  if (chooses(f->what) && operands == 2) record_choice(f, args + 1, factor);
-  else record_factor(f, args + 1, operands, factor);
+  f->n[0]++;
+  record_comparison(f, args);
 }
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
@@ -190,36 +205,46 @@ static void note(Point *p, NoteList *out, const Finding *f, const char *message)
   vec_push(p->arena, *out, ((Diag){.severity = SEV_NOTE, .at = f->at, .message = message}));
 }
 
-static void note_seen(Point *p, NoteList *out, const Finding *f, const Seen *s, const char *that) {
+static void note_seen(Point *p, NoteList *out, const Finding *f, const Seen *s, int64_t n, const char *that) {
   Arena *a = p->arena;
   if (!s->n) return;
-  note(p, out, f, arena_printf(a, "%s of %s: %s%s", named(a, f), operands(a, s), that, share(a, s->n, f->n)));
+  note(p, out, f, arena_printf(a, "%s of %s: %s%s", named(a, f), operands(a, s), that, share(a, s->n, n)));
 }
 
 static void note_branch(Point *p, NoteList *out, const Finding *f) {
   Arena *a = p->arena;
-  long long yes = f->holds, no = f->n - f->holds;
-  if (f->tie.n) note_seen(p, out, f, &f->tie, "a tie, so that the next larger or smaller number may go another way");
+  long long yes = f->holds, no = f->n[0] - f->holds;
+  note_seen(p, out, f, &f->tie[0], f->n[0],
+            "a tie, so that the next larger or smaller number may go another way");
   const char *ways[] = {f->decides ? "the `if` takes `then`" : "is true", f->decides ? "`else`" : "false"};
   const char *only = yes ? ways[0] : f->decides ? "the `if` takes `else`" : "is false";
   const char *took = yes && no ? arena_printf(a, "%s %lld times, %s %lld times", ways[0], yes, ways[1], no)
-                     : f->n > 1 ? arena_printf(a, "%s all %lld times", only, (long long)f->n)
-                                : only;
-  note(p, out, f, f->decides ? arena_printf(a, "`%s`: %s", f->what, took) : arena_printf(a, "`%s` %s", f->what, took));
+                     : yes + no > 1 ? arena_printf(a, "%s all %lld times", only, yes + no)
+                                    : only;
+  note(p, out, f, arena_printf(a, "`%s`%s %s", f->what, f->decides ? ":" : "", took));
+}
+
+/* What was seen of the derivative by one operand. */
+static void note_operand(Point *p, NoteList *out, const Finding *f, int k) {
+  static const char *const by[] = {" by the first", " by the second"}, *const choices[] = {
+      "takes the second, so the first gets no derivative", "takes the first, so the second gets no derivative"};
+  const char *which = f->two ? by[k] : "";
+  Arena *a = p->arena;
+  note_seen(p, out, f, &f->zero[k], f->n[k],
+            chooses(f->what) ? choices[k] : arena_printf(a, "its derivative%s is 0", which));
+  note_seen(p, out, f, &f->tiny[k], f->n[k], arena_printf(a, "its derivative%s is below 1e-8", which));
+  note_seen(p, out, f, &f->infinite[k], f->n[k], arena_printf(a, "its derivative%s is infinite", which));
 }
 
 static void note_finding(Point *p, NoteList *out, const Finding *f) {
-  bool choice = chooses(f->what), abs = strcmp(f->what, "abs") == 0;
   if (f->branch) {
     note_branch(p, out, f);
     return;
   }
-  note_seen(p, out, f, &f->zero, choice ? "takes the second, so the first gets no derivative" : "its derivative is 0");
-  note_seen(p, out, f, &f->second, "takes the first, so the second gets no derivative");
-  note_seen(p, out, f, &f->tiny, "its derivative is below 1e-8");
-  note_seen(p, out, f, &f->infinite, "its derivative is infinite");
-  note_seen(p, out, f, &f->tie,
-            abs ? "at the kink the derivative is taken to be 0" : "a tie: the derivative goes to the first");
+  for (int k = 0; k < 2; k++) note_operand(p, out, f, k);
+  int k = !f->tie[0].n;
+  note_seen(p, out, f, &f->tie[k], f->n[k],
+            chooses(f->what) ? "a tie; the derivative goes to the first" : "a kink, where its derivative is taken to be 0");
 }
 
 static int by_place(const void *a, const void *b) {

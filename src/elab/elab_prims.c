@@ -194,10 +194,16 @@ static Node *do_int(PrimCall *p) {
                                          : ir_op1(p->c->w, OP_INT_OF_FLOAT, el_cut(p->c, "int", p->args[0], p->at));
 }
 
+/* y, what `op` makes of the call's floats: recorded where a study of a point asks for that; else it has no trap. */
+static Node *at_point(PrimCall *p, Op op, Node *y) {
+  return p->c->w->traps == TRAP_POINT ? el_trapped(p->c, op, y, p->args, p->prim->arity, p->at) : y;
+}
+
 static Node *do_abs(PrimCall *p) {
   World *w = p->c->w;
   Node *x = p->args[0];
-  return x->type->kind == T_FLOAT ? ir_op1(w, OP_ABS, x) : ir_op2(w, OP_IMAX, x, ir_op1(w, OP_INEG, x));
+  if (x->type->kind == T_FLOAT) return at_point(p, OP_ABS, ir_op1(w, OP_ABS, x));
+  return ir_op2(w, OP_IMAX, x, ir_op1(w, OP_INEG, x));
 }
 
 static Node *do_sign(PrimCall *p) {
@@ -220,10 +226,7 @@ static Node *pick_arm(Ctx *c, void *user, bool second) {
 static Node *extreme(PrimCall *p, Op of_floats, Op of_ints, bool max) {
   Ctx *c = p->c;
   Node *a = p->args[0], *b = p->args[1];
-  if (a->type->kind == T_FLOAT) {
-    Node *y = ir_op2(c->w, of_floats, a, b);
-    return c->w->traps == TRAP_POINT ? el_trapped(c, of_floats, y, p->args, 2, p->at) : y;
-  }
+  if (a->type->kind == T_FLOAT) return at_point(p, of_floats, ir_op2(c->w, of_floats, a, b));
   if (a->type->kind == T_INT) return ir_op2(c->w, of_ints, a, b);
   Pick k = {el_var(c, a), el_var(c, b)};
   return el_if(c, max ? el_less(c, a, b) : el_less(c, b, a), pick_arm, &k, a->type);

@@ -23,7 +23,7 @@
  *
  * A study of a function at a point wants to know what operations are given and yield there (TRAP_POINT): the program runs
  * in the evaluator, which records what traps see instead of failing (Rt.record). Additions have none. Comparisons of
- * floats have one:
+ * floats have one. The text of a derivative says by which operand it is: "</ 2".
  *
  *   x < y   →   0 < trap_nan "?<" (x < y ? 1 : 0) x y @site       "?if <" where it is the condition of an `if`
  *
