@@ -151,13 +151,21 @@ bool ad_visit(Diff *r, int at) {
   return false;
 }
 
-/* Is it a comparison that is to be recorded where its operands are active? */
+/* Is it a choice that is to be recorded where its operands are active? */
 static bool is_recorded(const Node *n) { return ir_is_trap(n) && *n->attr.text == '?'; }
+
+/* It is recorded, with those of its operands that are floats. */
+static Node *recorded(World *w, const Node *n, Node **ops) {
+  Node **floats = NEW_ARRAY(w->temp, Node *, n->nops);
+  int count = 0;
+  for (int i = 0; i < n->nops; i++)
+    if (ops[i]->type->kind == T_FLOAT) floats[count++] = ops[i];
+  return ir_trap(w, (Op)n->op, ir_recorded_text(w, n->attr.text), floats, count, n->site);
+}
 
 Node *ad_rebuild(const Diff *r, Node *n) {
   Node **ops = ad_fwd_all(r, n->ops, n->nops);
-  if (is_recorded(n) && ad_active(r, n))
-    return ir_trap(r->w, (Op)n->op, ir_recorded_text(r->w, n->attr.text), ops, n->nops, n->site);
+  if (is_recorded(n) && ad_active(r, n)) return recorded(r->w, n, ops);
   for (int i = 0; i < n->nops; i++)
     if (ops[i] != n->ops[i]) return ir_rebuild(r->w, n, ops, n->graphs);
   return n;

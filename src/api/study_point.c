@@ -8,7 +8,7 @@
  *          ─  a note for each that has something to say
  *
  * The records are those of src/ir/traps.c: "</ 1" and "{/ 1" of what an operation adds to the cotangent of an operand, and
- * "!<" of a comparison of what depends on x. */
+ * "!<" of a comparison, or "!match A B" of a `match`, of what depends on x. */
 #include "api/pipeline.h"
 #include "runtime/runtime.h"
 #include <math.h>
@@ -31,6 +31,7 @@ typedef struct Finding {
   bool two;                    /* its operands are told apart: below by their numbers */
   int64_t n[2];                /* records */
   int64_t holds;               /* of these, comparisons that are true */
+  int64_t *takes;              /* of a `match`: by constructor; NULL */
   Seen zero[2], tiny[2], infinite[2], tie[2];
 } Finding;
 typedef struct Point {
@@ -123,6 +124,23 @@ static bool has_scale(const char *what) {
                                                "hypot", "asinh", "acosh", "lgamma", "digamma", NULL});
 }
 
+static bool is_match(const char *what) { return strncmp(what, "match ", 6) == 0; }
+
+static int constructors(const char *what) {
+  int n = 0;
+  for (; (what = strchr(what, ' ')); what++) n++;
+  return n;
+}
+
+static void record_match(Point *p, Finding *f, double tag) {
+  int n = constructors(f->what);
+  if (!f->takes) {
+    f->takes = NEW_ARRAY(p->arena, int64_t, n + 1);
+    memset(f->takes, 0, sizeof *f->takes * (size_t)(n + 1));
+  }
+  if (tag >= 0 && tag < n) f->takes[(int)tag]++;
+}
+
 static void record_comparison(Finding *f, const Slot *args) {
   f->holds += args[0].f > 0;
   if (is_tie(args[1].f, args[2].f)) see(&f->tie[0], args + 1, 2);
@@ -168,7 +186,8 @@ static void record(void *recorder, const char *text, const Slot *args, int n, ui
     return;
   }
   f->n[0]++;
-  record_comparison(f, args);
+  if (is_match(f->what)) record_match(p, f, args[0].f);
+  else if (n > 2) record_comparison(f, args);
 }
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
@@ -211,6 +230,20 @@ static void note_seen(Point *p, NoteList *out, const Finding *f, const Seen *s, 
   note(p, out, f, arena_printf(a, "%s of %s: %s%s", named(a, f), operands(a, s), that, share(a, s->n, n)));
 }
 
+/* "`match` takes `::` 3 times, `Nil`" */
+static void note_match(Point *p, NoteList *out, const Finding *f) {
+  Str text = {.arena = p->arena};
+  str_puts(&text, "`match` takes");
+  const char *name = f->what + 5;
+  for (int k = 0, shown = 0; *name; k++) {
+    int length = (int)strcspn(++name, " ");
+    if (f->takes[k]) str_printf(&text, "%s `%.*s`", shown++ ? "," : "", length, name);
+    if (f->takes[k] > 1) str_printf(&text, " %lld times", (long long)f->takes[k]);
+    name += length;
+  }
+  note(p, out, f, text.data);
+}
+
 static void note_branch(Point *p, NoteList *out, const Finding *f) {
   Arena *a = p->arena;
   long long yes = f->holds, no = f->n[0] - f->holds;
@@ -237,10 +270,9 @@ static void note_operand(Point *p, NoteList *out, const Finding *f, int k) {
 }
 
 static void note_finding(Point *p, NoteList *out, const Finding *f) {
-  if (f->branch) {
-    note_branch(p, out, f);
-    return;
-  }
+  if (f->takes) note_match(p, out, f);
+  if (f->branch && !f->takes) note_branch(p, out, f);
+  if (f->branch) return;
   for (int k = 0; k < 2; k++) note_operand(p, out, f, k);
   int k = !f->tie[0].n;
   note_seen(p, out, f, &f->tie[k], f->n[k],

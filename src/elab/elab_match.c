@@ -413,13 +413,26 @@ static Node *emit_switch(Match *m, Tree *t, Node *selector, const int *map, int 
   return join_close(c, &j, selector, emit_type(m), map, n);
 }
 
+/* The tag of x, recorded where a study of a point asks for that and x may depend on what a derivative is taken by. */
+static Node *recorded_tag(Match *m, Node *x) {
+  Ctx *c = m->c;
+  Node *tag = ir_tag(c->w, x);
+  Site site = c->w->traps == TRAP_POINT && el_leaves(c->e, x->type) & LEAF_FLOAT ? el_site(c, m->at) : 0;
+  if (!site || ir_site_info(c->w, site)->library) return tag;
+  const char *text = "?match";
+  for (int k = 0; k < x->type->nctors; k++)
+    text = arena_printf(c->w->temp, "%s %s", text, x->type->ctors[k].cons ? "::" : x->type->ctors[k].name);
+  Node *ops[] = {ir_op1(c->w, OP_FLOAT_OF_INT, tag), x};
+  return ir_op1(c->w, OP_INT_OF_FLOAT, ir_trap(c->w, OP_TRAP_NAN, sym_of(c->e->syms, text), ops, 2, site));
+}
+
 static Node *emit_tags(Match *m, Tree *t) {
   int n = t->occ->type->nctors;
   if (n == 1) return emit_branch(m, t, 0);
   int *map = NEW_ARRAY(m->arena, int, n);
   for (int i = 0; i < n; i++) map[i] = t->nbranches;
   for (int k = 0; k < t->nbranches; k++) map[t->branches[k].head->ctor->tag] = k;
-  return emit_switch(m, t, ir_tag(m->c->w, occ_read(m, t->occ)), map, n);
+  return emit_switch(m, t, recorded_tag(m, occ_read(m, t->occ)), map, n);
 }
 
 /* LIMIT_TABLE_INTS ints or more that lie close together, one in LIMIT_MATCH_SPREAD: NULL if these don't. A selector

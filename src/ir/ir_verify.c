@@ -174,7 +174,7 @@ static const char *verify_select(const Node *n) {
 static const char *verify_trap(const Node *n) {
   if (!n->nops || !n->attr.text) return "a trap of nothing";
   for (int k = 0; k < n->nops; k++)
-    if (n->ops[k]->type->kind != T_FLOAT) return "a trap of what is no float";
+    if (n->ops[k]->type->kind != T_FLOAT && (k == 0 || *n->attr.text != '?')) return "a trap of what is no float";
   return NULL;
 }
 

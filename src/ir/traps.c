@@ -27,7 +27,9 @@
  *
  *   x < y   →   0 < trap_nan "?<" (x < y ? 1 : 0) x y @site       "?if <" where it is the condition of an `if`
  *
- * Differentiation makes "!<" of "?<" where an operand depends on what the derivative is taken by; lowering drops "?<". */
+ *   match x   →   int (trap_nan "?match Nil ::" (float (tag x)) x @site)      of the constructors, in order
+ *
+ * Differentiation makes "!<" of "?<" where an operand depends on what the derivative is taken by; lowering drops "?<", whose operands may have any type. */
 #include "ir/ir_internal.h"
 #include <string.h>
 
