@@ -3,12 +3,13 @@
  * that are compared, and which way branches went.
  *
  *   "f x"  →  (fun (y, back) -> back (map_floats (fun _ -> 1.0) y)) (vjp f x)     elaborated with TRAP_POINT
- *          ─  run in the evaluator, in which traps record what operations are given and yield (record)
+ *          →  f x                                  the same: a gradient may compute a branch twice, this counts it once
+ *          ─  both run in the evaluator, in which traps record what operations are given and yield (record)
  *          ─  one Finding for each place and operation
  *          ─  a note for each that has something to say
  *
  * The records are those of src/ir/traps.c: "</ 1" and "{/ 1" of what an operation adds to the cotangent of an operand, and
- * "!<" of a comparison, or "!match A B" of a `match`, of what depends on x. */
+ * "?<" of a comparison, and "?match A B" of a `match`; with '!' where the derivative goes through what they choose by. */
 #include "api/pipeline.h"
 #include "runtime/runtime.h"
 #include <math.h>
@@ -27,7 +28,8 @@ typedef struct Seen {
 typedef struct Finding {
   Span at;
   const char *what, *function; /* "tanh"; the library's function that it stands in, or NULL */
-  bool branch, decides;        /* a comparison; which is the condition of an `if` */
+  bool branch, decides;        /* a choice; which is the condition of an `if` */
+  bool active;                 /* a choice by what the derivative goes through */
   bool two;                    /* its operands are told apart: below by their numbers */
   int64_t n[2];                /* records */
   int64_t holds;               /* of these, comparisons that are true */
@@ -39,6 +41,10 @@ typedef struct Point {
   Arena *arena;
   Vec(Finding) found;
   bool complete;
+  bool primal;    /* f x runs, and not its gradient */
+  bool recursion; /* recursive functions become loops, so that they take no stack */
+  bool again;     /* there is no stack for it without that */
+  bool stopped;   /* it failed */
 } Point;
 
 /* ---- Records ----------------------------------------------------------------------------------------------------- */
@@ -65,26 +71,34 @@ static bool is_one_of(const char *what, const char *const *words) {
   return false;
 }
 
+static bool decides_if(const char *text) { return strchr("!?", *text) && strncmp(text + 1, "if ", 3) == 0; }
+
 static bool names_operand(const char *text) {
   size_t n = strlen(text);
-  return *text != '!' && n > 3 && text[n - 2] == ' ';
+  return !strchr("!?", *text) && n > 3 && text[n - 2] == ' ';
 }
 
 /* The operation in a record's text. */
 static const char *operation(Arena *a, const char *text) {
-  if (strncmp(text, "!if ", 4) == 0) return text + 4;
+  if (decides_if(text)) return text + 4;
   if (!names_operand(text)) return text + 1;
   return arena_printf(a, "%.*s", (int)strlen(text) - 3, text + 1);
+}
+
+/* Both programs have the expression at the same place. */
+static bool same_source(const AtledVM *vm, uint32_t a, uint32_t b) {
+  return a == b || (strcmp(sources_get(&vm->sources, a)->name, "<study>") == 0 &&
+                    strcmp(sources_get(&vm->sources, b)->name, "<study>") == 0);
 }
 
 static Finding *finding_at(Point *p, const char *text, uint32_t site) {
   const char *function, *what = operation(p->vm->world->temp, text);
   Span at = shown_at(p->vm, site, &function);
-  bool branch = *text == '!', decides = branch && strncmp(text, "!if ", 4) == 0;
+  bool branch = strchr("!?", *text), decides = decides_if(text);
   if (!at.source || (branch && function)) return NULL;
   for (int i = 0; i < p->found.len; i++) {
     Finding *f = &p->found.data[i];
-    if (f->at.source == at.source && f->at.start == at.start && f->at.end == at.end && f->branch == branch &&
+    if (same_source(p->vm, f->at.source, at.source) && f->at.start == at.start && f->at.end == at.end && f->branch == branch &&
         strcmp(f->what, what) == 0)
       return f;
   }
@@ -175,19 +189,22 @@ static void record_derivative(Finding *f, const char *text, const Slot *args, in
   else record_factor(f, operand, args + 1, operands, factor);
 }
 
-/* Rt.record */
-static void record(void *recorder, const char *text, const Slot *args, int n, uint32_t site) {
-  Point *p = recorder;
-  if (!strchr("!<{", *text) || !text[1]) return;
-  Finding *f = finding_at(p, text, site);
-  if (!f) return;
-  if (*text != '!') {
-    record_derivative(f, text, args, n);
-    return;
-  }
+static void record_choice_made(Point *p, Finding *f, const Slot *args, int n) {
   f->n[0]++;
   if (is_match(f->what)) record_match(p, f, args[0].f);
   else if (n > 2) record_comparison(f, args);
+}
+
+/* Rt.record */
+static void record(void *recorder, const char *text, const Slot *args, int n, uint32_t site) {
+  Point *p = recorder;
+  bool derivative = strchr("<{", *text);
+  if (!text[1] || (p->primal ? *text != '?' : *text != '!' && !derivative)) return;
+  Finding *f = finding_at(p, text, site);
+  if (!f) return;
+  if (derivative) record_derivative(f, text, args, n);
+  else if (p->primal) record_choice_made(p, f, args, n);
+  else f->active = true;
 }
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
@@ -218,6 +235,8 @@ static const char *share(Arena *a, int64_t k, int64_t n) {
   return arena_printf(a, " (%lld of %lld times)", (long long)k, (long long)n);
 }
 
+static const char *times(Arena *a, long long n) { return n == 1 ? "once" : arena_printf(a, "%lld times", n); }
+
 typedef Vec(Diag) NoteList;
 
 static void note(Point *p, NoteList *out, const Finding *f, const char *message) {
@@ -238,7 +257,7 @@ static void note_match(Point *p, NoteList *out, const Finding *f) {
   for (int k = 0, shown = 0; *name; k++) {
     int length = (int)strcspn(++name, " ");
     if (f->takes[k]) str_printf(&text, "%s `%.*s`", shown++ ? "," : "", length, name);
-    if (f->takes[k] > 1) str_printf(&text, " %lld times", (long long)f->takes[k]);
+    if (f->takes[k] && f->n[0] > 1) str_printf(&text, " %s", times(p->arena, f->takes[k]));
     name += length;
   }
   note(p, out, f, text.data);
@@ -251,7 +270,7 @@ static void note_branch(Point *p, NoteList *out, const Finding *f) {
             "a tie, so that the next larger or smaller number may go another way");
   const char *ways[] = {f->decides ? "the `if` takes `then`" : "is true", f->decides ? "`else`" : "false"};
   const char *only = yes ? ways[0] : f->decides ? "the `if` takes `else`" : "is false";
-  const char *took = yes && no ? arena_printf(a, "%s %lld times, %s %lld times", ways[0], yes, ways[1], no)
+  const char *took = yes && no ? arena_printf(a, "%s %s, %s %s", ways[0], times(a, yes), ways[1], times(a, no))
                      : yes + no > 1 ? arena_printf(a, "%s all %lld times", only, yes + no)
                                     : only;
   note(p, out, f, arena_printf(a, "`%s`%s %s", f->what, f->decides ? ":" : "", took));
@@ -270,9 +289,12 @@ static void note_operand(Point *p, NoteList *out, const Finding *f, int k) {
 }
 
 static void note_finding(Point *p, NoteList *out, const Finding *f) {
-  if (f->takes) note_match(p, out, f);
-  if (f->branch && !f->takes) note_branch(p, out, f);
-  if (f->branch) return;
+  if (f->branch && (!f->active || !f->n[0])) return;
+  if (f->branch) {
+    if (f->takes) note_match(p, out, f);
+    else note_branch(p, out, f);
+    return;
+  }
   for (int k = 0; k < 2; k++) note_operand(p, out, f, k);
   int k = !f->tie[0].n;
   note_seen(p, out, f, &f->tie[k], f->n[k],
@@ -298,14 +320,15 @@ static void add_notes(Point *p, Str *out) {
 }
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
-/* Without the passes that move comparisons out of loops, or make several of one. */
-static PassWatch chosen_passes(const AtledVM *vm) {
+/* Without the passes that move comparisons out of loops, or make several of one; `recursion` makes conditions of loops of
+ * them, which no derivative goes through. */
+static PassWatch chosen_passes(const AtledVM *vm, bool recursion) {
   static const char *const moving[] = {"invariants", "interchange", "peel", "hoist", "unswitch", "if_convert",
                                        "choose_forks", "fork_loops", NULL};
   PassWatch p = vm->watched.watch;
   p.timed = false;
   for (int k = 0; k < passes_count(); k++)
-    if (is_one_of(passes_get(k).name, moving)) p.off |= (uint64_t)1 << k;
+    if (is_one_of(passes_get(k).name, moving) || (!recursion && strcmp(passes_get(k).name, "recursion") == 0)) p.off |= (uint64_t)1 << k;
   return p;
 }
 
@@ -358,30 +381,61 @@ static AtledStatus run(Point *p, Plan *plan, Str *out) {
   Slot *res = NEW_ARRAY(&vm->scratch, Slot, entry.func->nresults + 1);
   if (run_recorded(p, unit, entry.func, res) == 0) {
     run_release_slots(vm, step_value_desc(vm, s), res);
+  } else if (vm->rt.error.kind == ERR_STACK && !p->recursion) {
+    p->again = true;
+    rt_clear_error(&vm->rt);
+    return ATLED_OK;
   } else if (is_error_of_program((ErrorKind)vm->rt.error.kind)) {
+    p->stopped = true;
     str_printf(out, "(at this point there is no derivative: %s)\n", vm->rt.error.message);
     rt_clear_error(&vm->rt);
   } else {
     return report_runtime_error(vm, s->item->span);
   }
-  add_notes(p, out);
   return ATLED_OK;
 }
 
-AtledStatus study_point(AtledVM *vm, const char *expression, Str *out) {
-  Point p = {.vm = vm, .arena = &vm->scratch, .complete = true};
-  const char *source = arena_printf(
-      &vm->scratch, "(fun (y, back) -> back (map_floats (fun _ -> 1.0) y)) (vjp\n    %s\n  )", expression);
-  PassWatch chosen = chosen_passes(vm), *before = vm->world->watch;
+/* The program of the gradient, or of the function, with the expression at the same place. */
+static const char *program(const Point *p, const char *expression) {
+  static const char gradient[] = "(fun (y, back) -> back (map_floats (fun _ -> 1.0) y)) (vjp";
+  return arena_printf(p->arena, "%-*s\n    %s\n  )", (int)sizeof gradient - 1, p->primal ? "(" : gradient, expression);
+}
+
+static AtledStatus study(Point *p, const char *expression, Str *out) {
+  AtledVM *vm = p->vm;
+  const char *source = program(p, expression);
+  PassWatch chosen = chosen_passes(vm, p->recursion), *before = vm->world->watch;
   Plan plan;
   AtledStatus status = plan_front(vm, "<study>", source, strlen(source), &plan);
   if (status != ATLED_OK) return status;
   vm->world->traps = TRAP_POINT;
   status = plan_elaborate(vm, &plan, REPORT_NONE);
   vm->world->watch = &chosen;
-  if (status == ATLED_OK) status = run(&p, &plan, out);
+  if (status == ATLED_OK) status = run(p, &plan, out);
   vm->world->watch = before;
   vm->world->traps = (Trap)vm->config.trap;
   plan_take_back(vm, &plan, plan.first_item);
   return status;
+}
+
+static bool has_choices(const Point *p) {
+  for (int i = 0; i < p->found.len; i++)
+    if (p->found.data[i].active) return true;
+  return false;
+}
+
+static AtledStatus study_both(Point *p, const char *expression, Str *out) {
+  AtledStatus status = study(p, expression, out);
+  p->primal = true;
+  if (status == ATLED_OK && !p->again && !p->stopped && has_choices(p)) status = study(p, expression, out);
+  if (status == ATLED_OK && !p->again) add_notes(p, out);
+  return status;
+}
+
+AtledStatus study_point(AtledVM *vm, const char *expression, Str *out) {
+  Point p = {.vm = vm, .arena = &vm->scratch, .complete = true};
+  AtledStatus status = study_both(&p, expression, out);
+  if (!p.again) return status;
+  Point looped = {.vm = vm, .arena = &vm->scratch, .complete = true, .recursion = true};
+  return study_both(&looped, expression, out);
 }

@@ -238,9 +238,16 @@ static Node *conditional(Ctx *c, Expr *e) {
   return join_close(c, &j, cond, el_type(c, e->type), NULL, 0);
 }
 
-/* `a && b`: the right side is an arm. */
+/* 1 or 0, the truth of a bool; of a recorded comparison what records it (ir/traps.c), so that a derivative which goes
+ * through it records it, too. */
+static Node *truth(World *w, Node *b) {
+  bool recorded = b->op == OP_FLT && b->ops[0]->op == OP_FLOAT && b->ops[0]->attr.f == 0;
+  return recorded ? b->ops[1] : ir_op3(w, OP_SELECT, b, ir_float(w, 1), ir_float(w, 0));
+}
+
+/* `a && b`: the right side is an arm. In a study of a point it is a float, see `truth`. */
 static Node *lazy_logic(Ctx *c, Expr *e) {
-  bool is_and = e->kind == E_AND;
+  bool is_and = e->kind == E_AND, recorded = c->w->traps == TRAP_POINT;
   const Node *mark = el_mark(c);
   Node *a = el_expr(c, e->args[0]);
   a = el_behind(c, mark, a);
@@ -249,9 +256,11 @@ static Node *lazy_logic(Ctx *c, Expr *e) {
   for (int arm = 0; arm < 2; arm++) {
     join_arm(c, &j, arm);
     bool decided = (arm == 1) != is_and;
-    join_end(c, &j, decided ? ir_bool(c->w, !is_and) : el_expr(c, e->args[1]));
+    Node *b = decided ? ir_bool(c->w, !is_and) : el_expr(c, e->args[1]);
+    join_end(c, &j, recorded ? truth(c->w, b) : b);
   }
-  return join_close(c, &j, a, c->e->t_bool, NULL, 0);
+  if (!recorded) return join_close(c, &j, a, c->e->t_bool, NULL, 0);
+  return ir_op2(c->w, OP_FLT, ir_float(c->w, 0), join_close(c, &j, a, c->e->t_float, NULL, 0));
 }
 
 /* ---- Blocks -------------------------------------------------------------------------------------- */

@@ -29,7 +29,7 @@
  *
  *   match x   →   int (trap_nan "?match Nil ::" (float (tag x)) x @site)      of the constructors, in order
  *
- * Differentiation makes "!<" of "?<" where an operand depends on what the derivative is taken by; lowering drops "?<", whose operands may have any type. */
+ * Differentiation makes "!<" of "?<" where an operand depends on what the derivative is taken by. The others of "?match" may have any type; lowering drops these. */
 #include "ir/ir_internal.h"
 #include <string.h>
 
@@ -76,7 +76,7 @@ static bool makes_infinity(Op op) {
 
 bool ir_trap_is_needed(const Node *n) {
   Op op = (Op)n->ops[0]->op;
-  if (*n->attr.text == '?') return false;
+  if (*n->attr.text == '?') return true;
   if (strcmp(n->attr.text, op_names[op]) != 0) return true;
   return n->op == OP_TRAP_NAN ? makes_nan(op) : makes_infinity(op);
 }

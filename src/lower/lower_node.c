@@ -319,7 +319,8 @@ static Row lower_assertion(Frame *fr, Node *x) {
 static Row lower_trap(Frame *fr, Node *x) {
   Row row = frame_row(fr, x->ops[0]);
   if (!ir_trap_is_needed(x)) return row;
-  Row all = operand_regs(fr, x, 0);
+  bool floats = x->nops < 2 || x->ops[1]->type->kind == T_FLOAT;
+  Row all = floats ? operand_regs(fr, x, 0) : row;
   LInstr *in = fn_emit(fr->fn, x->op == OP_TRAP_NAN ? LOP_TRAP_NAN : LOP_TRAP_INF, -1, -1, -1, -1);
   in->imm.text = x->attr.text;
   in->site = x->site;
