@@ -941,12 +941,14 @@ typedef struct AtledPass {
 ATLED_API bool atled_pass_sized(const AtledVM *vm, int index, AtledPass *out, size_t size);
 #define atled_pass(vm, index, out) atled_pass_sized(vm, index, out, sizeof(AtledPass))
 typedef enum AtledStudy {
-  ATLED_STUDY_WHY, /* "f x": by which paths the floats of x reach f x, and what cuts these off from the derivative */
+  ATLED_STUDY_WHY, /* "f x": by which paths the floats of x reach f x, and what cuts these off from the derivative;
+                      where derivatives vanish or are infinite at x, ties, and the ways of branches. "f": the former */
   ATLED_STUDY_COST /* "f" or "f x": operations, bytes and tape of f and its gradient by line, as formulas in the sizes of
                       an argument, or as numbers for x */
 } AtledStudy;
 /* What is to be said of a derivative, as text for a person. The expression is a function and its argument, as they
- * stand behind `vjp`; nothing is run. ATLED_BAD_ARGUMENT: there is no such study, or no such function for it, or which
+ * stand behind `vjp`. ATLED_STUDY_WHY runs "f x" and its pullback, unless they have an effect; else nothing is run.
+ * An error of the program there is part of the text, limits end the study as they end a run. ATLED_BAD_ARGUMENT: there is no such study, or no such function for it, or which
  * function it is is only known when the program runs. [call] */
 ATLED_API AtledStatus atled_study(AtledVM *vm, AtledStudy study, const char *expression, const char **text);
 /* The type of an expression, without running it. [call] */

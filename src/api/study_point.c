@@ -180,11 +180,13 @@ static void record_factor(Finding *f, int operand, const Slot *operands, int n, 
   }
 }
 
+/* What is multiplied by a cotangent that has almost vanished may be 0 since that is the next number. */
 static void record_derivative(Finding *f, const char *text, const Slot *args, int n) {
+  const double underflowing = 1e-290;
   int operands = n - 2 - (*text == '{'), operand = f->two && text[strlen(text) - 1] == '2';
   double cotangent = operands > 0 ? args[1 + operands].f : 0, factor = args[0].f / cotangent;
   f->n[operand]++;
-  if (cotangent == 0 || !isfinite(cotangent) || isnan(factor)) return;
+  if (fabs(cotangent) < underflowing || !isfinite(cotangent) || isnan(factor)) return;
   if (chooses(f->what) && operands == 2) record_choice(f, operand, args + 1, factor);
   else record_factor(f, operand, args + 1, operands, factor);
 }
@@ -338,15 +340,17 @@ typedef struct Before {
   struct Pool *pool;
   void (*begin_pool)(void *user);
   bool threads_made;
+  int64_t budget; /* < 0: nothing is looked at for machine code */
 } Before;
 
 static Status run_recorded(Point *p, Unit *u, const LFunc *f, Slot *res) {
   AtledVM *vm = p->vm;
-  Before was = {vm->config.jit, vm->rt.pool, vm->rt.begin_pool, vm->threads_made};
+  Before was = {vm->config.jit, vm->rt.pool, vm->rt.begin_pool, vm->threads_made, vm->rt.budget};
   vm->config.jit = ATLED_JIT_OFF;
   vm->rt.pool = NULL;
   vm->rt.begin_pool = NULL;
   vm->threads_made = true;
+  vm->rt.budget = -1;
   vm->rt.record = record;
   vm->rt.recorder = p;
   Status status = run_function(vm, u, f, NULL, res);
@@ -356,6 +360,7 @@ static Status run_recorded(Point *p, Unit *u, const LFunc *f, Slot *res) {
   vm->rt.pool = was.pool;
   vm->rt.begin_pool = was.begin_pool;
   vm->threads_made = was.threads_made;
+  vm->rt.budget = was.budget;
   return status;
 }
 

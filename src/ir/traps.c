@@ -22,7 +22,7 @@
  * gets the place, which rewriting, inlining and differentiation hand on (ir_placed).
  *
  * A study of a function at a point wants to know what operations are given and yield there (TRAP_POINT): the program runs
- * in the evaluator, which records what traps see instead of failing (Rt.record). Additions have none. Comparisons of
+ * in the evaluator, which records what traps see instead of failing (Rt.record). Additions and steps have none. Comparisons of
  * floats have one. The text of a derivative says by which operand it is: "</ 2".
  *
  *   x < y   →   0 < trap_nan "?<" (x < y ? 1 : 0) x y @site       "?if <" where it is the condition of an `if`
@@ -88,9 +88,15 @@ Node *ir_recorded(World *w, const char *what, Node *y, Node *a, Node *b, Site si
 
 Sym ir_recorded_text(World *w, Sym text) { return sym_of(w->syms, arena_printf(w->temp, "!%s", text + 1)); }
 
+/* Is its derivative ±1 or, whatever it is given, 0? */
+static bool has_fixed_derivative(Op op) {
+  return op == OP_FADD || op == OP_FSUB || op == OP_FNEG || op == OP_FLOAT_OF_INT || op == OP_SIGN || op == OP_FLOOR ||
+         op == OP_CEIL || op == OP_ROUND || op == OP_TRUNC;
+}
+
 /* Has it no trap for its float result? */
 static bool is_untrapped(const World *w, Op op) {
-  if (w->traps == TRAP_POINT) return op == OP_FADD || op == OP_FSUB || op == OP_FNEG;
+  if (w->traps == TRAP_POINT) return has_fixed_derivative(op);
   return (w->traps != TRAP_NANS && w->traps != TRAP_INFINITIES) || is_harmless(op);
 }
 
