@@ -948,8 +948,8 @@ typedef enum AtledStudy {
 } AtledStudy;
 /* What is to be said of a derivative, as text for a person. The expression is a function and its argument, as they
  * stand behind `vjp`. ATLED_STUDY_WHY runs "f x" and its pullback, unless they have an effect; else nothing is run.
- * An error of the program there is part of the text, limits end the study as they end a run. ATLED_BAD_ARGUMENT: there is no such study, or no such function for it, or which
- * function it is is only known when the program runs. [call] */
+ * An error of the program there is part of the text, limits end the study as they end a run. ATLED_BAD_ARGUMENT: there
+ * is no such study, or no such function for it, or which function it is is only known when the program runs. [call] */
 ATLED_API AtledStatus atled_study(AtledVM *vm, AtledStudy study, const char *expression, const char **text);
 /* The type of an expression, without running it. [call] */
 ATLED_API AtledStatus atled_type(AtledVM *vm, const char *expression, const char **text);

@@ -98,20 +98,21 @@ static Finding *finding_at(Point *p, const char *text, uint32_t site) {
   if (!at.source || (branch && function)) return NULL;
   for (int i = 0; i < p->found.len; i++) {
     Finding *f = &p->found.data[i];
-    if (same_source(p->vm, f->at.source, at.source) && f->at.start == at.start && f->at.end == at.end && f->branch == branch &&
-        strcmp(f->what, what) == 0)
+    if (same_source(p->vm, f->at.source, at.source) && f->at.start == at.start && f->at.end == at.end &&
+        f->branch == branch && strcmp(f->what, what) == 0)
       return f;
   }
   if (p->found.len == LIMIT_POINT_PLACES) {
     p->complete = false;
     return NULL;
   }
-  vec_push(p->arena, p->found, ((Finding){.at = at,
-                                          .what = arena_printf(p->arena, "%s", what),
-                                          .function = function,
-                                          .branch = branch,
-                                          .decides = decides,
-                                          .two = names_operand(text)}));
+  vec_push(p->arena, p->found,
+           ((Finding){.at = at,
+                      .what = arena_printf(p->arena, "%s", what),
+                      .function = function,
+                      .branch = branch,
+                      .decides = decides,
+                      .two = names_operand(text)}));
   return &p->found.data[p->found.len - 1];
 }
 
@@ -268,11 +269,10 @@ static void note_match(Point *p, NoteList *out, const Finding *f) {
 static void note_branch(Point *p, NoteList *out, const Finding *f) {
   Arena *a = p->arena;
   long long yes = f->holds, no = f->n[0] - f->holds;
-  note_seen(p, out, f, &f->tie[0], f->n[0],
-            "a tie, so that the next larger or smaller number may go another way");
+  note_seen(p, out, f, &f->tie[0], f->n[0], "a tie, so that the next larger or smaller number may go another way");
   const char *ways[] = {f->decides ? "the `if` takes `then`" : "is true", f->decides ? "`else`" : "false"};
   const char *only = yes ? ways[0] : f->decides ? "the `if` takes `else`" : "is false";
-  const char *took = yes && no ? arena_printf(a, "%s %s, %s %s", ways[0], times(a, yes), ways[1], times(a, no))
+  const char *took = yes && no      ? arena_printf(a, "%s %s, %s %s", ways[0], times(a, yes), ways[1], times(a, no))
                      : yes + no > 1 ? arena_printf(a, "%s all %lld times", only, yes + no)
                                     : only;
   note(p, out, f, arena_printf(a, "`%s`%s %s", f->what, f->decides ? ":" : "", took));
@@ -280,8 +280,9 @@ static void note_branch(Point *p, NoteList *out, const Finding *f) {
 
 /* What was seen of the derivative by one operand. */
 static void note_operand(Point *p, NoteList *out, const Finding *f, int k) {
-  static const char *const by[] = {" by the first", " by the second"}, *const choices[] = {
-      "takes the second, so the first gets no derivative", "takes the first, so the second gets no derivative"};
+  static const char *const by[] = {" by the first", " by the second"},
+                           *const choices[] = {"takes the second, so the first gets no derivative",
+                                               "takes the first, so the second gets no derivative"};
   const char *which = f->two ? by[k] : "";
   Arena *a = p->arena;
   note_seen(p, out, f, &f->zero[k], f->n[k],
@@ -300,7 +301,8 @@ static void note_finding(Point *p, NoteList *out, const Finding *f) {
   for (int k = 0; k < 2; k++) note_operand(p, out, f, k);
   int k = !f->tie[0].n;
   note_seen(p, out, f, &f->tie[k], f->n[k],
-            chooses(f->what) ? "a tie; the derivative goes to the first" : "a kink, where its derivative is taken to be 0");
+            chooses(f->what) ? "a tie; the derivative goes to the first"
+                             : "a kink, where its derivative is taken to be 0");
 }
 
 static int by_place(const void *a, const void *b) {
@@ -322,15 +324,16 @@ static void add_notes(Point *p, Str *out) {
 }
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
-/* Without the passes that move comparisons out of loops, or make several of one; `recursion` makes conditions of loops of
- * them, which no derivative goes through. */
+/* Without the passes that move comparisons out of loops, or make several of one; `recursion` makes conditions of loops
+ * of them, which no derivative goes through. */
 static PassWatch chosen_passes(const AtledVM *vm, bool recursion) {
-  static const char *const moving[] = {"invariants", "interchange", "peel", "hoist", "unswitch", "if_convert",
-                                       "choose_forks", "fork_loops", NULL};
+  static const char *const moving[] = {"invariants", "interchange",  "peel",       "hoist", "unswitch",
+                                       "if_convert", "choose_forks", "fork_loops", NULL};
   PassWatch p = vm->watched.watch;
   p.timed = false;
   for (int k = 0; k < passes_count(); k++)
-    if (is_one_of(passes_get(k).name, moving) || (!recursion && strcmp(passes_get(k).name, "recursion") == 0)) p.off |= (uint64_t)1 << k;
+    if (is_one_of(passes_get(k).name, moving) || (!recursion && strcmp(passes_get(k).name, "recursion") == 0))
+      p.off |= (uint64_t)1 << k;
   return p;
 }
 

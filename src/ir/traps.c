@@ -21,9 +21,9 @@
  * A study of costs wants to know of each operation where it stands, and no trap (TRAP_PLACES): the operation itself
  * gets the place, which rewriting, inlining and differentiation hand on (ir_placed).
  *
- * A study of a function at a point wants to know what operations are given and yield there (TRAP_POINT): the program runs
- * in the evaluator, which records what traps see instead of failing (Rt.record). Additions and steps have none. Comparisons of
- * floats have one. The text of a derivative says by which operand it is: "</ 2".
+ * A study of a function at a point wants to know what operations are given and yield there (TRAP_POINT): the program
+ * runs in the evaluator, which records what traps see instead of failing (Rt.record). Additions and steps have none.
+ * Comparisons of floats have one. The text of a derivative says by which operand it is: "</ 2".
  *
  *   x < y   →   0 < trap_nan "?<" (x < y ? 1 : 0) x y @site       "?if <" where it is the condition of an `if`
  *
