@@ -440,7 +440,17 @@ static AtledStatus study_both(Point *p, const char *expression, Str *out) {
   return status;
 }
 
+/* Does the name that the program of the gradient uses mean the library's function? */
+static bool has_map_floats(AtledVM *vm) {
+  const Binding *b = names_value(vm, "map_floats");
+  return b && b->module && b->module->library;
+}
+
 AtledStatus study_point(AtledVM *vm, const char *expression, Str *out) {
+  if (!has_map_floats(vm)) {
+    str_puts(out, "(it isn't run at this point: that needs the library's `map_floats`)\n");
+    return ATLED_OK;
+  }
   Point p = {.vm = vm, .arena = &vm->scratch, .complete = true};
   AtledStatus status = study_both(&p, expression, out);
   if (!p.again) return status;
