@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `cost f` and `cost f x`: what f and its gradient cost, by line, before they run.
  *
- *   "f"    →  (fun f -> fun it -> grad f it) f         elaborated, optimised, differentiated
+ *   "f"    →  let f = f in fun it -> grad f it         elaborated, optimised, differentiated
  *   "f x"  →  the same, and x beside it
  *          ─ facts/cost.c: the function, its gradient, and the VJP, whose pullback keeps the tape
  *          ─ a table
@@ -25,9 +25,10 @@ typedef struct Place {
 typedef struct CostCall {
   AtledVM *vm;
   const char *expression;
-  bool given;           /* an argument stands behind the function */
-  bool scalar;          /* the function yields a float */
-  bool floats, differs; /* its argument holds some; so does what it yields */
+  const char *function_text, *argument_text; /* the parts of the expression */
+  bool given;                                /* an argument stands beside the function */
+  bool scalar;                               /* the function yields a float */
+  bool floats, differs;                      /* its argument holds some; so does what it yields */
   CostStudy study;
   uint32_t expression_source; /* of the first of the programs in which a line of the expression was met; 0: none */
   Vec(Place) places;          /* by number of a line, from 1 */
@@ -42,6 +43,11 @@ static int number_of(CostCall *c, Place p) {
   return c->places.len;
 }
 
+/* The expression is what stands between the first and the last line of a program around it. */
+static bool is_of_expression(const Source *study, Span at) {
+  return at.start >= study->lines[1] && at.end < study->lines[study->nlines - 1];
+}
+
 /* The innermost place of the chain that is none of the library's, nor of the program around the function. */
 static int line_of(void *user, Site s) {
   CostCall *c = user;
@@ -52,9 +58,9 @@ static int line_of(void *user, Site s) {
   if (!source || source->library || x->library) return 0;
   span_position(&c->vm->sources, x->at, &line, &column);
   if (strcmp(source->name, "<study>") != 0) return number_of(c, (Place){x->at.source, line});
-  if (line == 1) return 0;
-  if (!c->expression_source) c->expression_source = x->at.source; /* each of the programs has it as its second line */
-  return number_of(c, (Place){c->expression_source, line});
+  if (!is_of_expression(source, x->at)) return 0;
+  if (!c->expression_source) c->expression_source = x->at.source;
+  return number_of(c, (Place){c->expression_source, 2});
 }
 
 /* Of the place and the calls around it, but for those of the program around the function. */
@@ -65,9 +71,8 @@ static uint64_t chain_of(void *user, Site s) {
     Span at = ir_site_info(c->vm->world, s)->at;
     const Source *source = at.source ? sources_get(&c->vm->sources, at.source) : NULL;
     bool study = source && strcmp(source->name, "<study>") == 0;
-    uint32_t start = study ? source->lines[1] : 0;
-    if (study && at.start < start) continue;
-    h = hash_mix(h, hash_mix(study ? 0 : at.source, (uint64_t)(at.start - start) << 32 | (at.end - start)));
+    if (study && !is_of_expression(source, at)) continue;
+    h = hash_mix(h, hash_mix(study ? 0 : at.source, (uint64_t)at.start << 32 | at.end));
   }
   return h;
 }
@@ -151,10 +156,11 @@ static PassWatch without_blocks(const AtledVM *vm) {
 /* The graph of a pair: the function of `it` that the text `of` makes of f, and the argument that is given, or unit. */
 static AtledStatus compile(CostCall *c, const char *of, Graph **out) {
   AtledVM *vm = c->vm;
-  const char *expression = c->given ? c->expression : arena_printf(&vm->scratch, "(%s\n  )", c->expression);
+  const char *v = c->given ? arena_printf(&vm->scratch, "\n  in let v =\n  %s", c->argument_text) : "";
+  const char *expression = arena_printf(&vm->scratch, "(let f =\n  %s%s", c->function_text, v);
   const char *it = c->given ? "(if true then it else v)" : "it";
-  const char *source = arena_printf(&vm->scratch, "(fun f %s-> ((fun it -> let it = %s in %s), %s))\n  %s",
-                                    c->given ? "v " : "", it, of, c->given ? "v" : "()", expression);
+  const char *source = arena_printf(&vm->scratch, "%s\n  in ((fun it -> let it = %s in %s), %s))", expression, it, of,
+                                    c->given ? "v" : "()");
   PassWatch chosen = without_blocks(vm), *before = vm->world->watch;
   Plan plan;
   AtledStatus status = plan_front(vm, "<study>", source, strlen(source), &plan);
@@ -205,6 +211,10 @@ static bool yields_any(const Expr *e) {
   return t && t->kind == TY_FUN && type_repr(t->args[1])->kind == TY_VAR;
 }
 
+static const char *text_of(CostCall *c, Span at) {
+  return arena_printf(&c->vm->scratch, "%.*s", (int)(at.end - at.start), c->expression + at.start);
+}
+
 static AtledStatus look_at_type(CostCall *c, const Expr *e) {
   const Type *t = type_repr(e->type);
   c->given = t->kind != TY_FUN;
@@ -213,6 +223,8 @@ static AtledStatus look_at_type(CostCall *c, const Expr *e) {
     return report_bad_argument(c->vm,
                                "there is more than one argument: what the function takes before it stands with it "
                                "in parentheses, as in `(f a) x`");
+  c->function_text = c->given ? text_of(c, e->args[0]->span) : c->expression;
+  c->argument_text = c->given ? text_of(c, e->args[1]->span) : NULL;
   const Type *result = c->given ? t : type_repr(t->args[1]);
   if (result->kind == TY_FUN)
     return report_bad_argument(c->vm,

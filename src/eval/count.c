@@ -16,9 +16,17 @@ static bool is_matrix_product(const LInstr *in) {
 
 static bool is_float_operation(int op) { return strchr(op_signatures[op], 'f') || op == OP_CADD; }
 
-bool eval_is_counted(const LInstr *in) {
+static bool is_float(const LFunc *f, int reg) { return f->regs[reg].kind == R_FLOAT; }
+
+/* A cell that was made before what it leads to gets that (lower/lower_cons.c): no element of an array. */
+static bool is_link(const LFunc *f, const LInstr *in) {
+  return in->op == LOP_STORE && in->b < 0 && f->regs[in->dst].kind == R_PTR;
+}
+
+bool eval_is_counted(const LFunc *f, const LInstr *in) {
+  if (is_link(f, in)) return false;
   switch (in->op) {
-  case LOP_SCALAR: return is_float_operation((int)in->sub) || in->sub == OP_SELECT;
+  case LOP_SCALAR: return is_float_operation((int)in->sub) || (in->sub == OP_SELECT && is_float(f, in->dst));
   case LOP_LANE_ADD:
   case LOP_LOAD:
   case LOP_STORE:

@@ -107,7 +107,7 @@ static void translate(const Rt *rt, DFunc *d, const Places *labels, const Handle
     *out = (DInstr){.dst = in->dst, .a = in->a, .b = in->b, .c = in->c, .src = in};
     out->imm.i = in->imm.i;
     out->go = eval_handler(h, in);
-    if (rt->operations && eval_is_counted(in)) out->go = h->counted;
+    if (rt->operations && eval_is_counted(f, in)) out->go = h->counted;
     if (flow == LFLOW_JUMP || flow == LFLOW_BRANCH) out->imm.to = d->code + labels[in->imm.i].decoded;
     if (in->op == LOP_JUMP && out->imm.to <= out) make_back(d, nloops, labels[in->imm.i].at, &paid, out, h);
     if (flow == LFLOW_SWITCH) {

@@ -92,7 +92,7 @@ void stack_pop(Rt *rt, void *p);
 
 /* ---- count.c ---- */
 /* Are there operations to count in it? None of these are jumps or calls. */
-bool eval_is_counted(const LInstr *in);
+bool eval_is_counted(const LFunc *f, const LInstr *in);
 /* How many, of the registers that it is about to read. */
 int64_t eval_operations(const LInstr *in, const Slot *r);
 
