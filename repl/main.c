@@ -477,6 +477,7 @@ static int run_verb(Options *o) {
   case VERB_IR: return show_ir(o);
   case VERB_GRAD: return show_derivative(o);
   case VERB_WHY: return explain_paths(o);
+  case VERB_COST: return explain_cost(o);
   case VERB_CHECK_GRAD: return check_gradient(o);
   case VERB_CACHE: return run_cache(o);
   case VERB_EXPLAIN: return run_explain(o);

@@ -45,6 +45,7 @@ int format_files(const Options *o); /* the exit status */
 
 /* ---- studies.c ---- */
 int explain_paths(Options *o);  /* the exit status */
+int explain_cost(Options *o);   /* likewise */
 int check_gradient(Options *o); /* likewise */
 
 /* ---- doc_files.c ---- */

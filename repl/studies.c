@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `atled why` and `atled check-grad`: what `:why` and `:check` say at the prompt, about a function of a file. The file
- * is run first, for the function may be a value that the program makes. */
+/* `atled why`, `atled cost` and `atled check-grad`: what `:why`, `:cost` and `:check` say at the prompt, about a
+ * function of a file. The file is run first, for the function may be a value that the program makes. */
 #define _GNU_SOURCE /* asprintf */
 #include "options.h"
 #include "repl.h"
@@ -18,15 +18,18 @@ static char *call_text(const Options *o, const char *before, const char *after) 
   return n < 0 ? NULL : text;
 }
 
-static AtledStatus print_paths(AtledVM *vm, const Options *o) {
+static AtledStatus print_study(AtledVM *vm, const Options *o, AtledStudy study) {
   char *call = call_text(o, "", "");
   if (!call) return ATLED_NO_MEMORY;
   const char *text;
-  AtledStatus status = atled_study(vm, ATLED_STUDY_WHY, call, &text);
+  AtledStatus status = atled_study(vm, study, call, &text);
   fputs(text, stdout);
   free(call);
   return status;
 }
+
+static AtledStatus print_paths(AtledVM *vm, const Options *o) { return print_study(vm, o, ATLED_STUDY_WHY); }
+static AtledStatus print_cost(AtledVM *vm, const Options *o) { return print_study(vm, o, ATLED_STUDY_COST); }
 
 static AtledStatus print_comparison(AtledVM *vm, const Options *o) {
   char *call = call_text(o, "match Test.beside_differences ",
@@ -62,6 +65,12 @@ int explain_paths(Options *o) {
   if (o->nrest != 1) return options_refuse(o->verb);
   if (!o->of) return refuse_without(o, "why", "the name of a function: `--of=NAME`");
   return study(o, print_paths);
+}
+
+int explain_cost(Options *o) {
+  if (o->nrest != 1) return options_refuse(o->verb);
+  if (!o->of) return refuse_without(o, "cost", "the name of a function: `--of=NAME`");
+  return study(o, print_cost);
 }
 
 int check_gradient(Options *o) {
