@@ -145,7 +145,7 @@ class Piped(unittest.TestCase):
         out, err = self.prompt(":help Ode\n:doc Ode.options\n:browse Plot\n")
         self.assertEqual(err, "")
         self.assertIn("module Ode\nInitial value problems", out)
-        self.assertIn("\n`:browse Ode` lists its names\ntype Ode.options\nWhat `dopri5` is told.", out)
+        self.assertIn("\n`:browse Ode` lists its names\ntype Ode.options\nWhat the adaptive solvers are told.", out)
         self.assertIn("\ntype options = {rtol : float", out)
         self.assertIn("\nPlot.Line : ", out)
         self.assertNotIn("Plot.Boxes", out)  # of a type that is private
