@@ -186,10 +186,10 @@ static void check_definition(Checker *c, Module *m, Item *item, Item **rules, in
 
 static bool is_scalar(const Type *t) { return t->kind == TY_INT || t->kind == TY_FLOAT || t->kind == TY_BOOL; }
 
-/* May a C function take it, or, but for arrays, give it? */
-static bool crosses_to_c(Type *t, bool result) {
+/* May a C function take it, or give it? An array that it gives has its length: `sized`. */
+static bool crosses_to_c(Type *t, bool sized) {
   t = type_repr(t);
-  if (t->kind == TY_ARRAY && !result) {
+  if (t->kind == TY_ARRAY && sized) {
     t = type_repr(t->args[0]);
     return t->kind == TY_INT || t->kind == TY_FLOAT;
   }
@@ -208,11 +208,23 @@ static void check_foreign_type(Checker *c, const Item *item, Type *t) {
         "a library is written with `!` or `&` at its end, not with both";
   for (t = type_repr(t); t->kind == TY_FUN; t = type_repr(t->args[1])) {
     function = true;
-    if (!crosses_to_c(t->args[0], false)) break;
+    if (!crosses_to_c(t->args[0], true)) break;
   }
-  if (function && crosses_to_c(t, true)) return;
+  if (function && crosses_to_c(t, item->expr)) return;
   diag_error(c->diags, item->annot->span, tc_diag_code(D_FOREIGN_TYPE), "a C function can't have this type")->hint =
-      "it takes ints, floats, bools, strings, `unit`, `float[]` and `int[]`, and gives what is no array";
+      "it takes and gives ints, floats, bools, strings, `unit`, `float[]` and `int[]`; an array that it gives has its "
+      "length: (n : int) -> float[2 * n]";
+}
+
+/* The length of the array that it gives: an int made of the arguments, without effects. */
+static void check_foreign_size(Checker *c, Item *item, Type *t) {
+  Types params = {0};
+  for (t = type_repr(t); t->kind == TY_FUN; t = type_repr(t->args[1])) vec_push(c->temp, params, t->args[0]);
+  Type *wanted = c->t_int;
+  for (int i = params.len - 1; i >= 0; i--) wanted = type_fun(c, params.data[i], wanted, c->t_pure);
+  tc_expect_type(
+      c, wanted, tc_infer(c, item->expr),
+      (Place){.at = item->expr->args[0]->span, .label = "the array's length is an int, made without effects"});
 }
 
 /* An effect's library is written with a `!` at the end. */
@@ -243,6 +255,10 @@ static void check_foreign(Checker *c, Module *m, Item *item, Item **rules, int n
   if (host && !sources_get(c->sources, item->span.source)->host)
     diag_error(c->diags, item->span, tc_diag_code(D_FOREIGN_TYPE), "only a host binds its functions");
   if (!prim && !host && tc_no_errors(c)) check_foreign_type(c, item, b->type);
+  if ((prim || host) && item->expr)
+    diag_error(c->diags, item->annot->span, tc_diag_code(D_FOREIGN_TYPE),
+               "only a C function's array has its length here");
+  if (item->expr && tc_no_errors(c)) check_foreign_size(c, item, b->type);
   tc_need_rights(c, prim ? rights_of_primitive(c, b->name) : host ? 0 : RIGHT_FOREIGN, item->name, item->span);
   tc_leave_level(c, marks, &b, 1, GEN_FUNCTION);
   tc_module_put(c, m, b);

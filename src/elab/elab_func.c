@@ -245,6 +245,43 @@ static Trap without_traps(Elab *e, const Binding *b, const IrType *type, bool ru
   return was;
 }
 
+static Func *length_func(Elab *e, Binding *b, const Subst *s, int arity) {
+  Def d = {.name = b->name, .span = b->item->expr->args[0]->span, .subst = s, .value = b->item->expr, .arity = arity};
+  d.type = el_ir_type(e, s, b->item->expr->type);
+  Instance in = {0};
+  int in_progress = 0;
+  declare(e, &d, &in);
+  elaborate_instance(e, &d, &in, &in_progress, d.span);
+  return in.func;
+}
+
+static void bind_to_c(Elab *e, const Binding *b, Func *f) {
+  f->opaque = true;
+  f->foreign.library = foreign_library(e, b->item);
+  f->foreign.symbol = b->name;
+}
+
+/* The body of a C function that gives an array: a call of the C function itself, whose last argument is the length. */
+static void call_sized(Elab *e, Binding *b, const Subst *s, const Def *d, Instance *in) {
+  Func *f = in->func, *length = length_func(e, b, s, d->arity);
+  Ctx c;
+  el_init_ctx(&c, e, NULL, d->span, d->name, d->subst);
+  int n = d->arity, total = f->nparams + 1;
+  IrType **params = NEW_ARRAY(e->arena, IrType *, total);
+  Node **args = NEW_ARRAY(e->arena, Node *, total);
+  for (int i = 0; i < f->nparams; i++) {
+    int at = i < n ? i : i + 1;
+    params[at] = f->params[i];
+    args[at] = region_param(c.region, f->params[i]);
+  }
+  params[n] = length->result;
+  args[n] = ir_call(e->w, length, args, el_site(&c, b->item->expr->args[0]->span));
+  Func *g = ir_func(e->w, b->name, params, total, f->result);
+  g->span = b->span;
+  bind_to_c(e, b, g);
+  ir_func_finish(e->w, f, ir_call(e->w, g, args, el_site(&c, b->span)));
+}
+
 static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span use) {
   Def d = {.name = b->name, .span = b->span, .subst = s, .type = el_ir_type(e, s, b->type)};
   d.arity = binding_arity(b, d.type);
@@ -265,10 +302,11 @@ static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span u
     return;
   }
   f->recursive = binding_recursive(e, b);
-  f->opaque = opaque;
-  if (b->kind == BIND_FOREIGN) {
-    f->foreign.library = foreign_library(e, b->item);
-    f->foreign.symbol = b->name;
+  f->opaque = b->pullback || b->tangent;
+  if (b->kind == BIND_FOREIGN && b->item->expr) {
+    call_sized(e, b, s, &d, in);
+  } else if (b->kind == BIND_FOREIGN) {
+    bind_to_c(e, b, f);
   } else {
     Trap traps = without_traps(e, b, d.type, false);
     elaborate_instance(e, &d, in, &el_info(e, b)->in_progress, use);

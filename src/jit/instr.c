@@ -196,7 +196,7 @@ static void emit_return(Fn *k, const LInstr *i) {
 
 /* ---- Calls of what isn't in the module ---- */
 bool takes_only_numbers(const LForeign *f) {
-  if (host_library(f->library)) return false;
+  if (host_library(f->library) || f->sized) return false;
   for (int k = 0; k < f->nargs; k++)
     if (f->kinds[k] == R_PTR) return false;
   return f->result == R_INT || f->result == R_FLOAT;

@@ -266,6 +266,7 @@ static void foreigns(Codec *c, LModule *m) {
     zero_terminated(c, &f->library);
     zero_terminated(c, &f->symbol);
     FIELD(c, f->result);
+    FIELD(c, f->sized);
     count(c, &f->nargs);
     row(c, &f->kinds, f->nargs, 1);
     if (!c->out && !c->wrong) expect(c, f->symbol && f->result <= R_RAW && each_below(f->kinds, f->nargs, R_RAW + 1));

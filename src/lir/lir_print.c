@@ -6,7 +6,7 @@
  *       [pointers] [as "…"] args (0, …) [names ("…", …)] [targets (0, …)]       on the same line
  *   string 0 "…"
  *   box 0 desc=… tag=… [dims (…)] [plain] (5, s0, b0, …)      numbers (bit patterns), strings, boxes
- *   foreign 0 "LIBRARY" "SYMBOL" (SLOTS) -> SLOT
+ *   foreign 0 "LIBRARY" "SYMBOL" (SLOTS) -> SLOT [ "[]" ]
  *   global 0 NUMBER
  *   site 1 SOURCE:START-END "FUNCTION" parent=0      a place in a source, in bytes
  *   func 0 "NAME" (p0!, i1) -> (SLOTS) [fails] [recursive] [entry] id=… caps=… labels=… repeat=…
@@ -141,7 +141,7 @@ static void print_foreign(const LForeign *f, int number, Str *out) {
   print_kinds(f->kinds, f->nargs, out);
   str_puts(out, ") -> ");
   print_kinds(&f->result, 1, out);
-  str_addc(out, '\n');
+  str_puts(out, f->sized ? "[]\n" : "\n");
 }
 
 static void print_site(const LSite *s, int number, Str *out) {

@@ -160,6 +160,8 @@ static void read_foreign(Reader *r) {
   scan_expect(r->s, ")");
   scan_expect(r->s, "->");
   f.result = kind(r);
+  f.sized = scan_took(r->s, "[");
+  if (f.sized) scan_expect(r->s, "]");
   vec_push(r->s->arena, r->foreigns, f);
 }
 

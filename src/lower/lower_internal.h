@@ -161,6 +161,7 @@ LFunc *lower_func(Lower *m, Func *f);
 /* Of functions whose code is the same one stays. (lower_equal.c) */
 void lower_share_equal(Lower *m);
 int lower_foreign(Lower *m, Func *f);
+const IrType *lower_foreign_result(const Func *f); /* without a token */
 int lower_desc_index(Lower *m, IrType *t);
 int lower_string_index(Lower *m, Sym s);
 /* The module's box for x, an INJ of constants; -1: it isn't one. */

@@ -230,9 +230,7 @@ static Row lower_apply(Frame *fr, Node *x) {
 }
 
 static bool gives_c_bool(const Func *f) {
-  const IrType *t = f->result;
-  if (host_library(f->foreign.library)) return false;
-  return (t->kind == T_TUPLE && t->n ? t->args[0] : t)->kind == T_BOOL;
+  return !host_library(f->foreign.library) && lower_foreign_result(f)->kind == T_BOOL;
 }
 
 /* Of a C function that gives a bool only the lowest byte is defined. */

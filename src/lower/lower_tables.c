@@ -3,6 +3,7 @@
  * the functions, which are found or entered by what they are made of. A function's body isn't lowered here but when its
  * turn comes in the queue (lower_module.c), so whoever lowers code may refer to any. */
 #include "lower/lower_internal.h"
+#include "support/host_library.h"
 #include <string.h>
 
 void lower_error(Lower *m, const char *fmt, ...) {
@@ -120,11 +121,17 @@ int lower_global_index(Lower *m, int global) {
   return m->globals.len - 1;
 }
 
+const IrType *lower_foreign_result(const Func *f) {
+  return f->result->kind == T_TUPLE && f->result->n ? f->result->args[0] : f->result;
+}
+
 int lower_foreign(Lower *m, Func *f) {
   int i = find_index(&m->func_foreign, f);
   if (i >= 0) return i;
   LForeign fo = {.library = f->foreign.library, .symbol = f->foreign.symbol};
-  const Layout *result = lower_layout(m->w, f->result);
+  const IrType *t = lower_foreign_result(f);
+  fo.sized = t->kind == T_ARRAY && !host_library(fo.library);
+  const Layout *result = lower_layout(m->w, fo.sized ? t->args[0] : f->result);
   for (int k = 0; k < f->nparams; k++) fo.nargs += lower_slots(m->w, f->params[k]);
   fo.kinds = NEW_ARRAY(m->arena, uint8_t, fo.nargs + 1);
   for (int k = 0, at = 0; k < f->nparams; k++) {

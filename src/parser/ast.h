@@ -251,10 +251,11 @@ typedef struct Item {
       TypeDecl *types;
       int ntypes;
     };
-    struct {      /* the others */
-      Expr *expr; /* I_EXPR, I_TEST, I_BENCH; I_PULLBACK/I_TANGENT: the rule as an E_FUN over all its parameters */
-      Sym text;   /* I_TEST and I_BENCH name; I_IMPORT path; I_FOREIGN library */
-      Name name;  /* I_IMPORT alias; I_OPEN module; I_FOREIGN, I_PULLBACK, I_TANGENT function */
+    struct {             /* the others */
+      Expr *expr;        /* I_EXPR, I_TEST, I_BENCH; I_PULLBACK/I_TANGENT: the rule as an E_FUN over all its parameters;
+                     I_FOREIGN: so the length of the array that it gives, or NULL */
+      Sym text;          /* I_TEST and I_BENCH name; I_IMPORT path; I_FOREIGN library */
+      Name name;         /* I_IMPORT alias; I_OPEN module; I_FOREIGN, I_PULLBACK, I_TANGENT function */
       Binding *binding;  /* [T] I_FOREIGN: the new one; I_PULLBACK, I_TANGENT: the function; else NULL */
       TypeExpr *annot;   /* I_FOREIGN */
       Expr *run;         /* [T] I_TEST, I_BENCH: what is evaluated for the report instead of expr, or NULL */

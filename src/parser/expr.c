@@ -259,7 +259,7 @@ Expr *parse_binary(Parser *p) {
 
 /* ---- Bindings and functions --------------------------------------------------------- */
 
-static Expr *make_fun(Parser *p, Pat **params, int nparams, Expr *body, Span start) {
+Expr *make_fun(Parser *p, Pat **params, int nparams, Expr *body, Span start) {
   Expr *e = new_node(p, E_FUN, span_to_here(p, start), 1);
   e->params = params;
   e->nparams = nparams;

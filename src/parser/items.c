@@ -3,7 +3,7 @@
  *
  *   item = let_head | "type" type_decl { "and" type_decl } | expr
  *        | "import" string "as" Module | "open" Module
- *        | "foreign" string name ":" type | ( "test" | "bench" ) string "=" expr
+ *        | "foreign" string name ":" foreign_type | ( "test" | "bench" ) string "=" expr
  *        | ( "pullback" | "tangent" ) name params "=" expr */
 #include "parser/parser_internal.h"
 #include <string.h>
@@ -64,14 +64,14 @@ static Item *parse_open(Parser *p) {
   return item;
 }
 
-/* foreign = "foreign" string name ":" type */
+/* foreign = "foreign" string name ":" foreign_type */
 static Item *parse_foreign(Parser *p) {
   Item *item = new_item(p, I_FOREIGN);
   take_word(p);
   item->text = expect_string(p, "the name of a library as a string", "as in: foreign \"m\" cbrt : float -> float");
   item->name = expect_function(p);
   expect(p, TOK_COLON, "a foreign function needs its type");
-  item->annot = parse_type(p);
+  item->annot = parse_foreign_type(p, &item->expr);
   return item;
 }
 

@@ -109,6 +109,7 @@ bool operator_of(TokenKind kind, BinOp *op);                    /* expr.c: opera
 Expr *parse_let_head(Parser *p);
 /* expr.c: params "=" expr, as an E_FUN */
 Expr *parse_rule(Parser *p, Span start);
+Expr *make_fun(Parser *p, Pat **params, int nparams, Expr *body, Span start); /* expr.c */
 /* sugar.c */
 Expr *parse_break(Parser *p);
 Expr *loop_of_breaks(Parser *p, Expr *loop, int mark);
@@ -118,7 +119,10 @@ Pat *parse_pattern(Parser *p);      /* pattern.c: with `|` and `as` */
 Pat *parse_atom_pattern(Parser *p); /* pattern.c: one parameter */
 bool starts_atom_pattern(TokenKind kind);
 Pat *new_var_pat(Parser *p, Sym name, Span span);
-TypeExpr *parse_type(Parser *p);              /* type_expr.c: with constraints */
+Pat *new_wild_pat(Parser *p, Span span);
+TypeExpr *parse_type(Parser *p); /* type_expr.c: with constraints */
+/* type_expr.c: parameters may have names; *size: the result's length, an E_FUN over all parameters, or NULL */
+TypeExpr *parse_foreign_type(Parser *p, Expr **size);
 void parse_type_decl(Parser *p, TypeDecl *d); /* type_expr.c */
 Item *parse_item(Parser *p);                  /* items.c */
 #endif

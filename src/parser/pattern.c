@@ -21,6 +21,8 @@ Pat *new_var_pat(Parser *p, Sym name, Span span) {
   return pat;
 }
 
+Pat *new_wild_pat(Parser *p, Span span) { return new_pat(p, P_WILD, span); }
+
 static Pat *new_pat_node(Parser *p, PatKind kind, Span span, int nargs) {
   Pat *pat = new_pat(p, kind, span);
   pat->args = NEW_ARRAY(p->arena, Pat *, nargs);
@@ -169,7 +171,7 @@ Pat *parse_atom_pattern(Parser *p) {
   Span span = token_span(p);
   Pat *pat;
   switch (p->tok->kind) {
-  case TOK_UNDERSCORE: pat = new_pat(p, P_WILD, span); break;
+  case TOK_UNDERSCORE: pat = new_wild_pat(p, span); break;
   case TOK_IDENT: pat = new_var_pat(p, p->tok->text, span); break;
   case TOK_STRING:
     pat = new_pat(p, P_STRING, span);

@@ -3,6 +3,7 @@
  * arrows are collected and folded from the right, so only brackets recurse.
  *
  *   type   = { class tyvar "=>" } arrow
+ *   foreign_type = { class tyvar "=>" } { param "->" } ( tuple | name "[" expr "]" )
  *   arrow  = tuple { "->" tuple }
  *   tuple  = post { "*" post }
  *   post   = atom { "[" "]" | name }
@@ -171,8 +172,10 @@ static TypeExpr *parse_arrow(Parser *p) {
   return result;
 }
 
-TypeExpr *parse_type(Parser *p) {
-  Vec(ConstraintExpr) constraints = {0};
+typedef Vec(ConstraintExpr) Constraints;
+
+static Constraints parse_constraints(Parser *p) {
+  Constraints constraints = {0};
   while (at(p, TOK_IDENT) && peek_kind(p, 1) == TOK_TYVAR) {
     ConstraintExpr c = {.cls = p->tok->text, .span = token_span(p)};
     advance(p);
@@ -183,10 +186,90 @@ TypeExpr *parse_type(Parser *p) {
     expect(p, TOK_FATARROW, "a constraint is written `num 'a => …`; an argument of a type stands before it: `'a list`");
     vec_push(p->temp, constraints, c);
   }
-  TypeExpr *t = parse_arrow(p);
+  return constraints;
+}
+
+static TypeExpr *with_constraints(Parser *p, TypeExpr *t, Constraints constraints) {
   t->constraints = LIST_KEEP(p, constraints);
   t->nconstraints = constraints.len;
   return t;
+}
+
+TypeExpr *parse_type(Parser *p) {
+  Constraints constraints = parse_constraints(p);
+  return with_constraints(p, parse_arrow(p), constraints);
+}
+
+/* ---- Types of foreign functions ------------------------------------------------ */
+
+/* param = "(" name ":" type ")" | tuple — the pattern goes to the scratch stack, `_` where there is no name */
+static TypeExpr *parse_foreign_param(Parser *p) {
+  int first = p->pos;
+  Span open = token_span(p);
+  if (!at(p, TOK_LPAREN) || peek_kind(p, 1) != TOK_IDENT || peek_kind(p, 2) != TOK_COLON) {
+    scratch_push(p, new_wild_pat(p, open));
+    return parse_tuple_type(p);
+  }
+  advance(p);
+  scratch_push(p, new_var_pat(p, p->tok->text, token_span(p)));
+  advance(p);
+  advance(p);
+  TypeExpr *t = parse_arrow(p);
+  expect_close(p, TOK_RPAREN, open, "each parameter has its own brackets: (x : float) -> (n : int) -> …");
+  note(p, CONSTRUCT_GROUP, first);
+  return t;
+}
+
+/* name "[" expr "]" */
+static TypeExpr *parse_sized_array(Parser *p, Expr **size) {
+  Span start = token_span(p);
+  TypeExpr *element = parse_type_name(p, start, NULL, 0);
+  int first = p->pos;
+  Span open = expect(p, TOK_LBRACKET, NULL);
+  *size = parse_expr(p);
+  expect_close(p, TOK_RBRACKET, open, "a length stands in the brackets: float[2 * n]");
+  note(p, CONSTRUCT_INDEX, first);
+  if (at(p, TOK_ARROW)) fail_at(p, start, "syntax", "only the array that a C function gives has its length here", NULL);
+  return new_type(p, TE_ARRAY, span_to_here(p, start), one_arg(p, element), 1);
+}
+
+static bool at_sized_array(Parser *p) {
+  return at(p, TOK_IDENT) && peek_kind(p, 1) == TOK_LBRACKET && peek_kind(p, 2) != TOK_RBRACKET;
+}
+
+/* The patterns and types of the parameters, in turn, on the scratch stack; returns the result's type. */
+static TypeExpr *parse_foreign_parts(Parser *p, Expr **size) {
+  for (;;) {
+    if (at_sized_array(p)) return parse_sized_array(p, size);
+    TypeExpr *t = parse_foreign_param(p);
+    if (!accept(p, TOK_ARROW)) {
+      p->scratch.len--;
+      return t;
+    }
+    scratch_push(p, t);
+  }
+}
+
+TypeExpr *parse_foreign_type(Parser *p, Expr **size) {
+  Constraints constraints = parse_constraints(p);
+  Span start = token_span(p);
+  int mark = scratch_mark(p), n, first = p->pos;
+  Expr *length = NULL;
+  TypeExpr *t = parse_foreign_parts(p, &length);
+  note(p, CONSTRUCT_TYPE, first);
+  void **parts = scratch_take(p, mark, &n);
+  Pat **params = NEW_ARRAY(p->arena, Pat *, n / 2 + 1);
+  for (int i = n - 2; i >= 0; i -= 2) {
+    params[i / 2] = parts[i];
+    TypeExpr **args = NEW_ARRAY(p->arena, TypeExpr *, 2), *param = parts[i + 1];
+    args[0] = param;
+    args[1] = t;
+    t = new_type(p, TE_FUN, span_join(param->span, t->span), args, 2);
+  }
+  if (length && !n)
+    fail_at(p, start, "syntax", "a C function takes arguments", "none at all are `unit`: unit -> float[3]");
+  *size = length ? make_fun(p, params, n / 2, length, start) : NULL;
+  return with_constraints(p, t, constraints);
 }
 
 /* ---- Declarations ------------------------------------------------------------ */

@@ -149,9 +149,13 @@ static Status prepare(Rt *rt, ForeignCode *c, const LForeign *f, const Slot *arg
     c->types[n++] = f->kinds[k] == KIND_PTR ? &ffi_type_pointer : number_type(f->kinds[k]);
     if (is_array(f->kinds[k], &args[k])) c->types[n++] = &ffi_type_sint64;
   }
-  ffi_type *result = f->result == KIND_NONE  ? &ffi_type_void
-                     : f->result == KIND_PTR ? &ffi_type_pointer
-                                             : number_type(f->result);
+  if (f->sized) {
+    c->types[n - 1] = &ffi_type_pointer;
+    c->types[n++] = &ffi_type_sint64;
+  }
+  ffi_type *result = f->sized || f->result == KIND_NONE ? &ffi_type_void
+                     : f->result == KIND_PTR            ? &ffi_type_pointer
+                                                        : number_type(f->result);
   if (ffi_prep_cif(&c->cif, FFI_DEFAULT_ABI, n, result, c->types) != FFI_OK)
     return rt_error(rt, ERR_FOREIGN, site, "\"%s\" can't be called with these arguments", f->symbol);
   c->prepared = true;
@@ -170,6 +174,14 @@ static Status take_text(Rt *rt, const LForeign *f, const char *text, Slot *res, 
   return res->p ? 0 : 1;
 }
 
+/* The zeroed array of n elements that C fills. */
+static Status make_array(Rt *rt, const LForeign *f, int64_t n, Slot *res, uint32_t site) {
+  if (n < 0) return rt_error(rt, ERR_FOREIGN, site, "`%s` would give an array of length %lld", f->symbol, (long long)n);
+  ArrayObj *a = rt_new_array(rt, f->result == KIND_FLOAT ? rt->desc_float_array : rt->desc_int_array, &n, true);
+  if (a) res->p = &a->h;
+  return a ? 0 : 1;
+}
+
 static Status call_c(Rt *rt, ForeignCode *c, const LForeign *f, const Slot *args, Slot *res, uint32_t site) {
   Slot values[2 * LIMIT_FOREIGN_ARGUMENTS], result = {0};
   void *pointers[2 * LIMIT_FOREIGN_ARGUMENTS];
@@ -185,10 +197,16 @@ static Status call_c(Rt *rt, ForeignCode *c, const LForeign *f, const Slot *args
     }
     n++;
   }
+  if (f->sized) {
+    if (make_array(rt, f, values[n - 1].i, res, site)) return 1;
+    values[n] = values[n - 1];
+    values[n++ - 1].raw = slot_array(res)->data;
+  }
   for (int i = 0; i < n; i++) pointers[i] = &values[i];
   void (*fn)(void);
   memcpy(&fn, &c->address, sizeof fn);
   ffi_call(&c->cif, fn, &result, pointers);
+  if (f->sized) return 0;
   if (f->result == KIND_PTR) return take_text(rt, f, result.raw, res, site);
   if (f->result != KIND_NONE) *res = result;
   return 0;

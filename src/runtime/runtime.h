@@ -322,6 +322,7 @@ typedef struct LForeign {
   int nargs;
   uint8_t *kinds;
   uint8_t result;
+  uint8_t sized; /* it gives an array of `result`s, whose length is the last argument: to C, one to fill */
 } LForeign;
 /* A function of the host's (support/host_library.h), which takes and gives slots of any types, as many as there are:
  * `result` says nothing of it. */

@@ -50,3 +50,20 @@ double meet(double x) {
   return (__atomic_load_n(&here, __ATOMIC_SEQ_CST) >= 2) + 0 * x;
 }
 double twice(double x) { return 2 * x; }
+/* Arrays that are filled: behind the arguments, zeroed, with their length. */
+void repeated(const double *x, int64_t nx, int64_t n, double *out, int64_t nout) {
+  for (int64_t i = 0; i < nout; i++) out[i] = (double)n + x[i % nx];
+}
+void triangle(int64_t n, int64_t *out, int64_t nout) {
+  for (int64_t i = 0, k = 0; i < n; i++)
+    for (int64_t j = 0; j <= i && k < nout; j++) out[k++] = i;
+}
+void half_filled(const char *s, bool b, double *out, int64_t nout) {
+  for (int64_t i = 0; i < nout / 2; i++) out[i] = b ? (double)strlen(s) : -1;
+}
+void numbered(int64_t *out, int64_t nout) {
+  for (int64_t i = 0; i < nout; i++) out[i] = ++count;
+}
+void scaled(const double *x, int64_t n, double k, double *out, int64_t nout) {
+  for (int64_t i = 0; i < nout && i < n; i++) out[i] = k * x[i];
+}

@@ -355,8 +355,8 @@ static void test_foreign_and_prims(void) {
   uint8_t kinds[] = {SLOT_FLOAT, SLOT_INT};
   SymTable syms;
   symtable_init(&syms, &arena);
-  LForeign foreign = {sym_of(&syms, "libm.so.6"), sym_of(&syms, "ldexp"), 2, kinds, SLOT_FLOAT};
-  LForeign missing = {sym_of(&syms, "libm.so.6"), sym_of(&syms, "no_such_function"), 2, kinds, SLOT_FLOAT};
+  LForeign foreign = {sym_of(&syms, "libm.so.6"), sym_of(&syms, "ldexp"), 2, kinds, SLOT_FLOAT, 0};
+  LForeign missing = {sym_of(&syms, "libm.so.6"), sym_of(&syms, "no_such_function"), 2, kinds, SLOT_FLOAT, 0};
   LForeign both[] = {foreign, missing};
   lm->foreigns = both;
   lm->nforeigns = 2;
