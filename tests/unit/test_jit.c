@@ -647,7 +647,7 @@ static void test_foreign(void) {
   LModule *m = module_of(1);
   m->foreigns = NEW_ARRAY(&arena, LForeign, 1);
   m->nforeigns = 1;
-  m->foreigns[0] = (LForeign){"libm.so.6", "fma", 3, (uint8_t[]){R_FLOAT, R_FLOAT, R_FLOAT}, R_FLOAT};
+  m->foreigns[0] = (LForeign){"libm.so.6", "fma", 3, (uint8_t[]){R_FLOAT, R_FLOAT, R_FLOAT}, R_FLOAT, 0};
   Code c = function(m, "fff", "f");
   c.f->may_fail = true;
   int r = freg(&c);
