@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading and writing files of UTF-8 text. Whatever the system refuses is an error with its reason; text that isn't
- * UTF-8 is an error with the line. */
+/* Reading and writing files of UTF-8 text, and of bytes (stdlib/Bytes.atl). Whatever the system refuses is an error
+ * with its reason; text that isn't UTF-8 is an error with the line. */
 #define _GNU_SOURCE
 #include "runtime/places.h"
 #include "runtime/runtime_internal.h"
@@ -71,13 +71,25 @@ static Status read_all(Rt *rt, int fd, const StringObj *path, Buf *out, uint32_t
   }
 }
 
-static Status write_all(Rt *rt, int fd, const StringObj *path, const StringObj *text, uint32_t site) {
-  for (int64_t done = 0; done < text->len;) {
+/* What a file is to hold, or to get. */
+typedef struct Content {
+  const StringObj *path;
+  const char *bytes;
+  int64_t len;
+} Content;
+
+static Content content_of(const Slot *args) {
+  const StringObj *text = slot_string(&args[1]);
+  return (Content){slot_string(&args[0]), text->bytes, text->len};
+}
+
+static Status write_all(Rt *rt, int fd, const Content *c, uint32_t site) {
+  for (int64_t done = 0; done < c->len;) {
     if (rt_wait_for(rt, fd, POLLOUT)) return 1;
-    int64_t left = text->len - done;
-    ssize_t n = write(fd, text->bytes + done, left < CHUNK ? (size_t)left : CHUNK);
+    int64_t left = c->len - done;
+    ssize_t n = write(fd, c->bytes + done, left < CHUNK ? (size_t)left : CHUNK);
     if (n > 0) done += n;
-    else if (n < 0 && errno != EINTR && errno != EAGAIN) return io_error(rt, "write", path, site);
+    else if (n < 0 && errno != EINTR && errno != EAGAIN) return io_error(rt, "write", c->path, site);
   }
   return 0;
 }
@@ -153,20 +165,19 @@ PRIM(prim_read_lines) {
 /* A file is written under another name in its folder, and then renamed: no reader meets half of it, and none is left
  * by whatever ends the process. Written in place are pipes and devices, and what a new file couldn't stand for: one
  * with other links, of another owner, or in a folder that takes no new file. */
-static Status write_in_place(Rt *rt, const Slot *args, const Place *p, int flags, uint32_t site) {
-  const StringObj *path = slot_string(&args[0]), *text = slot_string(&args[1]);
+static Status write_in_place(Rt *rt, const Content *c, const Place *p, int flags, uint32_t site) {
   Quiet q;
   int fd;
   struct stat before = {0}, after;
-  if (open_place(rt, "write", p, path, O_WRONLY | O_CREAT | flags, &fd, site)) return 1;
+  if (open_place(rt, "write", p, c->path, O_WRONLY | O_CREAT | flags, &fd, site)) return 1;
   bool appends = flags & O_APPEND && fstat(fd, &before) == 0 && S_ISREG(before.st_mode);
   quiet_begin(&q);
-  Status status = write_all(rt, fd, path, text, site);
+  Status status = write_all(rt, fd, c, site);
   /* what was added in part goes, unless others added to it */
-  if (status && appends && fstat(fd, &after) == 0 && after.st_size - before.st_size < text->len)
+  if (status && appends && fstat(fd, &after) == 0 && after.st_size - before.st_size < c->len)
     if (ftruncate(fd, before.st_size) != 0) status = 1;
   quiet_end(&q, !status);
-  if (close(fd) != 0 && errno != EINTR && !status) status = io_error(rt, "write", path, site);
+  if (close(fd) != 0 && errno != EINTR && !status) status = io_error(rt, "write", c->path, site);
   return status;
 }
 
@@ -193,14 +204,13 @@ static int open_beside(const Place *p, char *name) {
 }
 
 /* Writes the new file `name`, open as fd, and puts it in the place. */
-static Status write_and_rename(Rt *rt, const Slot *args, int fd, const char *name, const Place *p, uint32_t site) {
-  const StringObj *path = slot_string(&args[0]);
+static Status write_and_rename(Rt *rt, const Content *c, int fd, const char *name, const Place *p, uint32_t site) {
   Quiet q;
   quiet_begin(&q);
-  Status status = write_all(rt, fd, path, slot_string(&args[1]), site);
+  Status status = write_all(rt, fd, c, site);
   quiet_end(&q, !status);
-  if (close(fd) != 0 && errno != EINTR && !status) status = io_error(rt, "write", path, site);
-  if (!status && renameat(p->folder, name, p->folder, p->name) != 0) status = io_error(rt, "write", path, site);
+  if (close(fd) != 0 && errno != EINTR && !status) status = io_error(rt, "write", c->path, site);
+  if (!status && renameat(p->folder, name, p->folder, p->name) != 0) status = io_error(rt, "write", c->path, site);
   if (status) unlinkat(p->folder, name, 0);
   return status;
 }
@@ -213,14 +223,13 @@ static bool follow_links(Place *p) {
   return true;
 }
 
-static Status write_at(Rt *rt, const Slot *args, Place *p, uint32_t site) {
+static Status write_at(Rt *rt, const Content *c, Place *p, uint32_t site) {
   char name[PATH_MAX];
   struct stat st, link;
   bool exists = place_stat(p, &st);
   if (!exists && (errno != ENOENT || fstatat(p->folder, p->name, &link, AT_SYMLINK_NOFOLLOW) == 0))
-    return write_in_place(rt, args, p, O_TRUNC, site);
-  if (!is_replaceable(p, exists, &st) || (exists && !follow_links(p)))
-    return write_in_place(rt, args, p, O_TRUNC, site);
+    return write_in_place(rt, c, p, O_TRUNC, site);
+  if (!is_replaceable(p, exists, &st) || (exists && !follow_links(p))) return write_in_place(rt, c, p, O_TRUNC, site);
   bool writable = !exists || faccessat(p->folder, p->name, W_OK, 0) == 0;
   int fd = writable ? open_beside(p, name) : -1;
   if (fd >= 0 && exists && (fchown(fd, (uid_t)-1, st.st_gid) != 0 || fchmod(fd, st.st_mode & 07777) != 0)) {
@@ -228,26 +237,113 @@ static Status write_at(Rt *rt, const Slot *args, Place *p, uint32_t site) {
     unlinkat(p->folder, name, 0);
     fd = -1;
   }
-  if (fd < 0) return write_in_place(rt, args, p, O_TRUNC, site);
-  return write_and_rename(rt, args, fd, name, p, site);
+  if (fd < 0) return write_in_place(rt, c, p, O_TRUNC, site);
+  return write_and_rename(rt, c, fd, name, p, site);
+}
+
+static Status write_content(Rt *rt, const Content *c, uint32_t site) {
+  Place p;
+  if (find_place(rt, RIGHT_WRITE, "write", c->path, &p, site)) return 1;
+  Status status = write_at(rt, c, &p, site);
+  place_close(&p);
+  return status;
 }
 
 PRIM(prim_write_file) {
   PRIM_UNUSED;
-  Place p;
-  if (find_place(rt, RIGHT_WRITE, "write", slot_string(&args[0]), &p, site)) return 1;
-  Status status = write_at(rt, args, &p, site);
-  place_close(&p);
-  return status;
+  Content c = content_of(args);
+  return write_content(rt, &c, site);
 }
 
 PRIM(prim_append_file) {
   PRIM_UNUSED;
   Place p;
   if (find_place(rt, RIGHT_WRITE, "write", slot_string(&args[0]), &p, site)) return 1;
-  Status status = write_in_place(rt, args, &p, O_APPEND, site);
+  Content c = content_of(args);
+  Status status = write_in_place(rt, &c, &p, O_APPEND, site);
   place_close(&p);
   return status;
+}
+
+/* ---- Bytes ------------------------------------------------------------------------------------------------------- */
+/* Goes to the offset. A regular file must hold `count` bytes from there on. */
+static Status seek_bytes(Rt *rt, int fd, const StringObj *path, int64_t offset, int64_t count, uint32_t site) {
+  struct stat st;
+  bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+  if (regular && (offset > st.st_size || count > st.st_size - offset))
+    return rt_error(rt, ERR_IO, site, "can't read %lld bytes from byte %lld of \"%s\", which has %lld",
+                    (long long)count, (long long)offset, path->bytes, (long long)st.st_size);
+  return offset && lseek(fd, offset, SEEK_SET) < 0 ? io_error(rt, "read", path, site) : 0;
+}
+
+static Status fill_bytes(Rt *rt, int fd, const StringObj *path, char *to, int64_t count, uint32_t site) {
+  for (int64_t done = 0; done < count;) {
+    if (rt_wait_for(rt, fd, POLLIN)) return 1;
+    int64_t left = count - done;
+    ssize_t n = read(fd, to + done, left < CHUNK ? (size_t)left : CHUNK);
+    if (n > 0) done += n;
+    else if (n == 0)
+      return rt_error(rt, ERR_IO, site, "\"%s\" ends after %lld of the %lld bytes that are to be read", path->bytes,
+                      (long long)done, (long long)count);
+    else if (errno != EINTR && errno != EAGAIN) return io_error(rt, "read", path, site);
+  }
+  return 0;
+}
+
+/* The bytes, eight to an int, the rest of the last one zero. */
+static Status read_words(Rt *rt, int fd, const Slot *args, Slot *res, uint32_t site) {
+  const StringObj *path = slot_string(&args[0]);
+  int64_t count = args[2].i, words = count / 8 + (count % 8 != 0);
+  if (seek_bytes(rt, fd, path, args[1].i, count, site)) return 1;
+  ArrayObj *a = rt_new_array(rt, rt->desc_int_array, &words, true);
+  if (!a) return 1;
+  if (fill_bytes(rt, fd, path, (char *)a->data, count, site)) {
+    rt_release(rt, &a->h);
+    return 1;
+  }
+  res->p = &a->h;
+  return 0;
+}
+
+PRIM(prim_read_words) {
+  PRIM_UNUSED;
+  const StringObj *path = slot_string(&args[0]);
+  int fd;
+  Place p;
+  if (args[1].i < 0 || args[2].i < 0)
+    return rt_error(rt, ERR_RANGE, site, "can't read %lld bytes from byte %lld of \"%s\"", (long long)args[2].i,
+                    (long long)args[1].i, path->bytes);
+  if (find_place(rt, RIGHT_READ, "read", path, &p, site)) return 1;
+  Status status = open_place(rt, "read", &p, path, O_RDONLY, &fd, site);
+  place_close(&p);
+  if (status) return 1;
+  status = read_words(rt, fd, args, res, site);
+  close(fd);
+  return status;
+}
+
+PRIM(prim_write_words) {
+  PRIM_UNUSED;
+  const ArrayObj *a = slot_array(&args[1]);
+  if (args[2].i < 0 || args[2].i / 8 > a->dims[0] || (args[2].i + 7) / 8 > a->dims[0])
+    return rt_error(rt, ERR_RANGE, site, "%lld ints don't hold %lld bytes", (long long)a->dims[0],
+                    (long long)args[2].i);
+  Content c = {slot_string(&args[0]), (const char *)a->data, args[2].i};
+  return write_content(rt, &c, site);
+}
+
+PRIM(prim_file_size) {
+  PRIM_UNUSED;
+  struct stat st;
+  Place p;
+  const StringObj *path = slot_string(&args[0]);
+  if (find_place(rt, RIGHT_READ, "read", path, &p, site)) return 1;
+  Status status = place_stat(&p, &st) ? 0 : io_error(rt, "read", path, site);
+  place_close(&p);
+  if (status) return 1;
+  if (!S_ISREG(st.st_mode)) return rt_error(rt, ERR_IO, site, "\"%s\" isn't a regular file", path->bytes);
+  res->i = st.st_size;
+  return 0;
 }
 
 /* ---- Folders ----------------------------------------------------------------------------------------------------- */

@@ -116,9 +116,13 @@ static Slot make(char what) {
   case 'P': return (Slot){.p = text(path)};
   case 'C': return (Slot){.p = text(csv_path)};
   case '1': return (Slot){.i = MANY};
+  case 'F': return (Slot){.i = 16 + 4}; /* formats of bytes.c: floats and unsigned ints of four bytes */
+  case 'U': return (Slot){.i = 64 + 4};
   default: return (Slot){.i = 0};
   }
 }
+
+static bool is_object(char what) { return !strchr("01FU", what); }
 
 static const Case cases[] = {
     {RTP_SHOW, &d_list, "l"},          {RTP_SHOW, &d_string, "t"},      {RTP_SHOW, &d_strings, "s"},
@@ -138,6 +142,8 @@ static const Case cases[] = {
     {RTP_CSV_READ, NULL, "C,e0"},      {RTP_CSV_NUMBERS, NULL, "C"},    {RTP_MATMUL, NULL, "00mm"},
     {RTP_EPRINT, &d_list, "l"},        {RTP_READ_LINE, NULL, ""},       {RTP_READ_ALL, NULL, ""},
     {RTP_STDIN_LINES, NULL, ""},       {RTP_STR_BYTES, NULL, "t"},      {RTP_STR_OF_BYTES, NULL, "i"},
+    {RTP_READ_WORDS, NULL, "P01"},     {RTP_WRITE_WORDS, NULL, "Pi1"},  {RTP_FLOATS_OF_WORDS, NULL, "i01F"},
+    {RTP_INTS_OF_WORDS, NULL, "i01U"}, {RTP_WORDS_OF_INTS, NULL, "iU"}, {RTP_WORDS_OF_FLOATS, NULL, "fF"},
 };
 
 /* Those whose work is bounded, or a pass or two over one string at the speed of memory. A new primitive belongs here
@@ -151,6 +157,7 @@ static const RtPrimId bounded[] = {
     RTP_ATTEMPT,       RTP_ATTEMPT_EFFECT,  RTP_FORK,          RTP_FORK_BLOCKS,   RTP_FORK_HERE,
     RTP_NANOSECONDS,   RTP_TERMINAL_WIDTH,  RTP_STR_BYTE,      RTP_UPDATE_LINE,   RTP_ERRORS_ON_TERMINAL,
     RTP_DETACHED,      RTP_DISPLAYS,        RTP_SHOW_DATA,     RTP_EVALUATED,     RTP_COMPILING,
+    RTP_FILE_SIZE,
 };
 
 static bool write_nothing(void *user, RtStream to, const char *s, size_t n) {
@@ -183,6 +190,7 @@ static void release_results(const Case *c, Slot *res) {
   case RTP_STR_CONTAINS:
   case RTP_REGEX_TEST:
   case RTP_WRITE_FILE:
+  case RTP_WRITE_WORDS:
   case RTP_APPEND_FILE: break;
   case RTP_READ_LINE: rt_release(&rt, res[1].p); break;
   case RTP_CSV_READ:
@@ -200,8 +208,7 @@ static void release_results(const Case *c, Slot *res) {
 /* Lengths are counted again. */
 static void forget_lengths(const Case *c, const Slot *args) {
   for (size_t k = 0; k < strlen(c->args); k++) {
-    bool object = c->args[k] != '0' && c->args[k] != '1';
-    if (object && args[k].p->desc == rt.desc_string) ((StringObj *)args[k].p)->points = -1;
+    if (is_object(c->args[k]) && args[k].p->desc == rt.desc_string) ((StringObj *)args[k].p)->points = -1;
   }
 }
 
@@ -231,7 +238,7 @@ static void test_case(const Case *c) {
   int n = (int)strlen(c->args);
   for (int k = 0; k < n; k++) {
     args[k] = make(c->args[k]);
-    object[k] = c->args[k] != '0' && c->args[k] != '1';
+    object[k] = is_object(c->args[k]);
   }
   CHECK(interrupted_call(c, args, 0) == -1);
   int64_t all = requests, step = all / 40 + 1;
