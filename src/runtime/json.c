@@ -4,13 +4,11 @@
  * The parser shifts finished values onto a stack of its own, with a frame for each bracket that is open; a closing
  * bracket makes an array or object of those above its frame. An array of numbers alone may become one block of floats:
  * it is tried first, and where something else is met the array is begun again. */
+#include "runtime/json_tags.h"
 #include "runtime/runtime_internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The constructors of Json.t, in their order. */
-typedef enum JsonTag { J_NULL, J_BOOL, J_NUMBER, J_STRING, J_ARRAY, J_OBJECT, J_NUMBERS } JsonTag;
 
 typedef struct Frame {
   bool object;   /* its values come in pairs: key, value */
