@@ -467,7 +467,7 @@ static Status from_json(Conversion *c, const Desc *d, Json j, const Step *at, Sl
 }
 
 /* ---- Primitives -------------------------------------------------------------------------------------------------- */
-/* The type is that of a pair, Json.t and an array of the values: (null, values) to (the array of their JSON, values). */
+/* The type is that of a pair, Json.t and an array of values: (null, values) to (the array of their JSON, values). */
 PRIM(prim_json_of) {
   PRIM_UNUSED;
   Conversion c = {.rt = rt, .json = type->args[0], .site = site};
