@@ -60,12 +60,12 @@ NOT_SHOWN = {
     r"stdlib/Optim\.atl:.*(residuals are not|the Jacobian is|xs and %s ys|curve_fit: %s after)":
         "long to compile for each mode: stdlib/tests/evaluated has them",
     r"stdlib/(Bytes|Json)\.atl:.*(the format is one of|no element %s in|was given no decoder)":
-        "stdlib/tests/bytes.atl and json.atl have them",
-    r"stdlib/Npy\.atl": "of files that a block can't hold: stdlib/tests/npy.atl has them",
+        "stdlib/tests/evaluated/bytes.atl and json.atl have them",
+    r"stdlib/Npy\.atl": "of files that a block can't hold: stdlib/tests/evaluated/npy.atl has them",
     r"src/runtime/(bytes|files)\.c:.*(numbers of this format|numbers of %d bytes|in this format|floats are no ints|don't hold)":
-        "guards: Bytes.atl looks before; stdlib/tests/bytes.atl makes bytes that lie",
-    r"src/runtime/bytes\.c:.*which is no int": "stdlib/tests/bytes.atl has it",
-    r"src/runtime/files\.c:.* ends after %lld": "of pipes; tests/test_streams.py has it",
+        "guards: Bytes.atl looks before; stdlib/tests/evaluated/bytes.atl makes bytes that lie",
+    r"src/runtime/bytes\.c:.*which is no int": "stdlib/tests/evaluated/bytes.atl has it",
+    r"src/runtime/files\.c:.* ends after %lld": "of pipes; tests/test_data_files.py has it",
     r"src/runtime/json_values\.c:.*can't be (saved|read)": "of the host's values; a guard",
     r"src/format/reformat\.c:": "a guard: tests/test_formatter.py looks for it",
     r"src/parser/.*expected (`(\(|\[|\{|if|match|for|while|let|fun|\.|\|)`)$": "the caller has seen the token",
