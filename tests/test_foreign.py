@@ -25,7 +25,7 @@ FAILURES = [
     ('foreign "./lib.so" triangle : (n : int) -> int[(print n; n)]', "", "effect"),
     ('foreign "./lib.so" triangle : (n : int) -> int[m]', "", "there is no `m`"),
     ('foreign "./lib.so" triangle : int -> int[]', "", "a C function can't have this type"),
-    ('foreign "./lib.so" triangle : int[3]', "", "a C function takes arguments"),
+    ('foreign "./lib.so" triangle : int[3]', "", "only the array that a C function gives"),
     ('foreign "./lib.so" triangle : (n : int) -> int[n] -> int', "", "only the array that a C function gives"),
     ('foreign "./lib.so" triangle : (n : int, m : int) -> int[n]', "", "each parameter has its own brackets"),
     ('foreign "./lib.so" triangle : (n : int) -> string[n]', "", "a C function can't have this type"),

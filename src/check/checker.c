@@ -153,6 +153,10 @@ Type *checker_parse_type(Checker *c, Module *m, Diags *diags, Lexer *lx, const c
     diag_error(diags, p->items.data[1]->span, "type", "a type is needed, and nothing after it");
     return NULL;
   }
+  if (p->items.data[0]->expr) {
+    diag_error(diags, p->items.data[0]->annot->span, "type", "only a C function's array has its length here");
+    return NULL;
+  }
   State saved = c->s;
   Diags *outer = c->diags;
   c->diags = diags;

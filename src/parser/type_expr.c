@@ -267,7 +267,8 @@ TypeExpr *parse_foreign_type(Parser *p, Expr **size) {
     t = new_type(p, TE_FUN, span_join(param->span, t->span), args, 2);
   }
   if (length && !n)
-    fail_at(p, start, "syntax", "a C function takes arguments", "none at all are `unit`: unit -> float[3]");
+    fail_at(p, start, "syntax", "only the array that a C function gives has its length here",
+            "a function without arguments takes `unit`: unit -> float[3]");
   *size = length ? make_fun(p, params, n / 2, length, start) : NULL;
   return with_constraints(p, t, constraints);
 }

@@ -28,7 +28,7 @@ syn keyword atledLoop for to downto while do done break
 syn keyword atledBoolean true false
 syn match atledItem "\v^%(import|open|foreign|test|pullback|tangent)>'@!\ze\s+%([A-Za-z_\"$]|[^\x00-\x7F])"
 syn match atledItem "\v^bench\ze\s+%(r\"[^\"]*\"|\"%([^\"\\]|\\.)*\")\s*\="
-syn keyword atledKnownType contained int float bool string unit list option result
+syn keyword atledKnownType contained int float bool string unit list option result bytes
 syn match atledOperator "\V:\|_\||"
 syn match atledOperator "\V%\|*\|+\|-\|/\|@\|^"
 syn match atledOperator "\V<\|=\|>"
