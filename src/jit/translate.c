@@ -94,7 +94,10 @@ static void set_options(const Work *w) {
                                        /* takes a twentieth of the time, and gives nothing where cores reorder */
                                        "-fno-schedule-insns2",
                                        /* it makes endless loops of recursions that shall overflow the stack */
-                                       "-fno-optimize-sibling-calls"};
+                                       "-fno-optimize-sibling-calls",
+                                       /* GCC 12 leaves terms out where a loop has two sums in order of what it selects;
+                                        * what pays has lanes, and no benchmark is slower */
+                                       "-fno-tree-loop-vectorize"};
   for (size_t k = 0; k < sizeof always / sizeof *always; k++) g->context_add_command_line_option(ctx, always[k]);
   /* So do the summaries of what functions touch, but they are worth having. */
   if (!w->fresh) g->context_add_command_line_option(ctx, "-fno-ipa-modref");
