@@ -480,6 +480,7 @@ static bool branches_first(LaneFacts *facts) {
 static const char *find_reason(LaneFacts *facts) {
   LaneLoop *l = &facts->loop;
   if (l->end - l->first > (l->privatised ? LIMIT_PRIVATE_NEST : LIMIT_LANE_NEST)) return "its body is too large";
+  if (l->privatised && !l->from_zero) return "it is entered in its midst"; /* as a part that the evaluator enters */
   lane_find_totals(facts);
   if (is_carried(facts)) return "a value is carried";
   for (int k = l->first; k < l->end; k++) {
