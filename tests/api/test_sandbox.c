@@ -128,8 +128,9 @@ static void test_items(void) {
 /* A name of the library that needs a right says so: these, and no others. */
 static void test_library(void) {
   static const char expected[] =
-      "Bench.elapsed Bench.time Csv.numbers Csv.read Csv.read_with Csv.table Csv.write Plot.save Plot.show "
-      "Progress.loop ";
+      "Bench.elapsed Bench.time Bytes.read Csv.numbers Csv.read Csv.read_with Csv.table Csv.write Fit.load Fit.save "
+      "Nn.load Nn.save Npy.array3 Npy.array4 Npy.header Npy.matrix Npy.read Npy.read_ints Npy.vector Npy.write "
+      "Npy.write_as Npy.write_ints Plot.save Plot.show Progress.loop ";
   AtledConfig config = sandbox(ATLED_JIT_OFF);
   AtledVM *vm = atled_new(&config);
   const char *const *modules, *const *words;
