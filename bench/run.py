@@ -128,7 +128,7 @@ class Bench:
         text = problem.perturbed_text() if perturbed else problem.text
         source = self.write(f"{problem.name}{'_perturbed' if perturbed else ''}.atl", text)
         cpu = [f"--cpu={self.options.cpu}"] if self.options.cpu else []
-        traps = ["--trap-nan"] if self.options.trap_nan else []
+        traps = ["--trap-nan"] if getattr(self.options, "trap_nan", False) else []
         return dict(self.compile_c(problem, perturbed, sorts), atled=[self.exe, *cpu, *traps, source])
 
     def run(self, command, words, task, options=()):

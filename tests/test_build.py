@@ -216,8 +216,8 @@ def test_unloading(folder):
 
 
 def test_gmm(folder):
-    """The gradient of a Gaussian mixture: the digits of the VM's machine code, less than 160 KB: its loop over points is there
-    three times, one of them with private arrays."""
+    """The gradient of a Gaussian mixture: the digits of the VM's machine code, less than 190 KB: its loop over points is there
+    three times, one of them with private arrays; so is the one over components."""
     text = open(f"{source}/bench/gradients/gmm.atl", encoding="utf-8").read().partition("\nlet load")[0]
     with open(f"{folder}/gmm.atl", "w", encoding="utf-8") as f:
         f.write("\n".join(line for line in text.split("\n") if not line.startswith("import")))
@@ -225,7 +225,7 @@ def test_gmm(folder):
         must(atled, "build", "gmm.atl", "-o", "libgmm.so", "--header", "gmm.h", "--functions=grad:objective", f"--cpu={level}", cwd=folder)
         must("strip", f"{folder}/libgmm.so")
         size = os.path.getsize(f"{folder}/libgmm.so")
-        check(size < 160_000, f"libgmm.so takes {size} bytes")
+        check(size < 190_000, f"libgmm.so takes {size} bytes")
         must("cc", *WARNINGS, "-I", folder, "-I", f"{source}/include", f"{here}/compare.c", "-o", f"{folder}/compare",
              f"{folder}/libgmm.so", library, "-lm", f"-Wl,-rpath,{folder}:{os.path.dirname(library)}")
         r = run(f"{folder}/compare", f"{folder}/gmm.atl", "0" if level == "native" else level[1])

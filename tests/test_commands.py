@@ -110,7 +110,7 @@ class Piped(unittest.TestCase):
         self.assertIn("module List\nLists.", out)
         self.assertIn("\nlet map f l =\n  let rec go", out)
         self.assertRegex(out, r"Bench\.time : \('a -> 'b\) -> 'a -> ")
-        self.assertIn("nothing is defined yet; modules: Bench Bytes Csv", out)
+        self.assertIn("nothing is defined yet; modules: Bench Bytes Complex Csv", out)
         self.assertEqual(err, "error: nothing is named `nothing`\nerror: nothing is named `Nope.x`\n")
 
     def test_places_and_comments_of_files(self):
