@@ -14,7 +14,7 @@ FAILED = [  # what is said, and what is asked
     ("(it has an effect, so it isn't run: what happens at this point isn't known)", "(fun x -> (print x; x * x)) 1.0"),
     ("(at this point there is no derivative: index 3 is out of bounds for an array of length 1)",
      "(fun x -> [x][3]) 1.0"),
-]  # fmt: skip
+]
 
 
 def answers(atled, path, questions):

@@ -2,8 +2,8 @@
 /* Lanes: loops of lowered code whose iterations are independent, so that machine code may run several at once.
  *
  * The loop counts up or down by 1, what it branches on is the same in all iterations (in a copy with private arrays,
- * lower/privatise.c, probably the same), and nothing but partial sums (LANE_ADD) goes from one iteration to the next.
- * Lowered code stays scalar: what this finds is how the same
+ * lower/privatise.c, probably the same), and nothing but sums goes from one iteration to the next: partial sums
+ * (LANE_ADD), and sums in order (lane_totals.c). Lowered code stays scalar: what this finds is how the same
  * instructions are done for several iterations. Of each register of the body it says whether it is the same in all of
  * them, grows by the same from one to the next, or varies:
  *
