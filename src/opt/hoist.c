@@ -94,10 +94,17 @@ static Node *same_check(Hoist *h, const Node *q, int64_t idle) {
   return ir_check(h->w, (Op)q->op, ops[0], ops[1], ops[2], q->site);
 }
 
+/* That a size is natural. */
+static Node *size_check(Hoist *h, const Node *q) {
+  Node *n = outside(h, q->ops[0]);
+  return n ? ir_check_nat(h->w, if_runs(h, n, 0), q->attr.text, q->site) : NULL;
+}
+
 /* Check q of the body as it is made before the loop; NULL if it can't be. */
 static Node *hoisted(Hoist *h, const Node *q) {
   switch (q->op) {
   case OP_CHECK_INDEX: return index_check(h, q);
+  case OP_CHECK_NAT: return size_check(h, q);
   case OP_CHECK_SIZE:
   case OP_CHECK_SLICE: return same_check(h, q, 0);
   case OP_CHECK_NONZERO: return same_check(h, q, 1);
@@ -118,6 +125,12 @@ static void find_equal(Hoist *h, const GraphBody *b, Map *equal) {
   }
 }
 
+/* What stands for check q in the body once it has moved; a size stays known to be natural. */
+static Node *without_check(Hoist *h, const Node *q, Node **ops) {
+  Node *x = opt_unchecked(h->w, q, ops);
+  return q->op == OP_CHECK_NAT ? op2(h, OP_IMAX, x, constant(h, 0)) : x;
+}
+
 /* The body without the checks that `h` has moved. */
 static Graph *without_moved(Hoist *h) {
   World *w = h->w;
@@ -135,7 +148,7 @@ static Graph *without_moved(Hoist *h) {
       ir_remark(w, "hoist", x->site,
                 "the check stays in its loop: it isn't of an index that moves evenly, or of fixed numbers");
     if (same) map_put(&value, x, map_get(&value, same));
-    else map_put(&value, x, check ? opt_unchecked(w, x, ops) : ir_rebuild(w, x, ops, x->graphs));
+    else map_put(&value, x, check ? without_check(h, x, ops) : ir_rebuild(w, x, ops, x->graphs));
   }
   return ir_graph(w, h->body->params, h->body->nparams, map_get(&value, h->body->result), h->body->name);
 }
