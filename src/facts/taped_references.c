@@ -40,13 +40,16 @@ bool *ir_carried_kept(World *w, const LoopInfo *l, Graph *body) {
   return kept;
 }
 
-/* Is x made here, by a loop, as a literal, or of what a loop added up? */
+/* Is x made here: by a loop, as a literal, as zeros, of what a loop added up, or as one of these that a loop updates? */
 static bool is_made(const Node *x) {
   while (x->op == OP_AFTER) x = x->ops[0];
-  if (x->op == OP_FILL) x = x->ops[0];
-  else if (x->op == OP_GET) return x->ops[0]->op == OP_LOOP && x->attr.i >= loop_slots(x->ops[0]->loop);
-  else return x->op == OP_ARRAY;
-  return x->op == OP_GET && x->ops[0]->op == OP_LOOP;
+  if (x->op == OP_ARRAY || x->op == OP_ZEROS) return true;
+  if (x->op == OP_FILL) return x->ops[0]->op == OP_GET && x->ops[0]->ops[0]->op == OP_LOOP;
+  const Node *loop = x->op == OP_GET ? x->ops[0] : NULL;
+  if (!loop || loop->op != OP_LOOP) return false;
+  int k = (int)x->attr.i;
+  if (k >= loop_slots(loop->loop)) return true;
+  return ir_keeps_shape(loop->loop, loop->graphs[0], k) && is_made(loop->ops[k + loop_first(loop->loop)]);
 }
 
 bool ir_is_new_row(World *w, const Node *loop, Node **ops, Node *x) {
