@@ -335,6 +335,21 @@ static Node **fillable_capture(const View *v, int k, bool last) {
   return bag->op != OP_TO_BAG && find_reading(v, k, &a) && (last || trips_cover_entries(&a, 1)) ? a.dims : NULL;
 }
 
+/* The dimensions of a captured bag that each iteration fills. */
+static Node **filled_inside(const View *v, int k) {
+  IrType *t = v->ops[k]->type;
+  if (!v->n || t->kind != T_BAG || v->ops[k]->op == OP_TO_BAG) return NULL;
+  FOR_USES (use, graph_uses(v->w, v->body), ir_param(v->w, 1 + k, t)) {
+    const Node *fill = use->user;
+    if (fill->op != OP_FILL || use->operand) continue;
+    Node **dims = NEW_ARRAY(v->w->arena, Node *, fill->nops);
+    int known = 1;
+    while (known < fill->nops && (dims[known - 1] = loop_invariant(v->facts, fill->ops[known]))) known++;
+    if (known == fill->nops) return dims;
+  }
+  return NULL;
+}
+
 /* The dimensions of a carried bag that each iteration fills before all else: it is carried as what it is filled to.
  * `idle`: only if the loop runs. */
 static Node **refilled(const View *v, int k, bool *idle) {
@@ -385,7 +400,9 @@ static Node *filled_start(World *w, Uses *uses, const Node *n, Node **ops, Graph
   }
   for (int k = v.own - 1; k < inputs; k++) {
     bool last = uses_count(uses, n->ops[k + loop_first(v.l)]) == 1;
-    any |= (dims[k] = fillable_capture(&v, k, last)) != NULL;
+    dims[k] = fillable_capture(&v, k, last);
+    if (!dims[k] && (dims[k] = filled_inside(&v, k))) unless_idle |= v.n->op != OP_INT;
+    any |= dims[k] != NULL;
   }
   if (!any) return NULL;
   if (!unless_idle) return start_filled(w, n, ops, v.body, dims);
