@@ -466,6 +466,11 @@ Node *ir_switch_yielding(World *w, const Node *n, Node **ops, Graph **arms, Node
 Node *ir_count_between(World *w, Node *from, Node *to, bool inclusive);
 /* x, the value of something after the loop whose value is `loop`, having waited for its end. */
 Node *ir_after_loop(World *w, Node *x, Node *loop);
+bool ir_is_natural(const Node *x); /* not negative, as far as that is seen */
+/* Is x the loop that ir_after_loop makes, without end if its operand, a trip count, stands for endless counting? */
+bool ir_guards_ending(const Node *x);
+/* May trip count n be 2^63 - 1, which stands for all that is more, by what it is made of? is_natural: what is known. */
+bool ir_may_saturate(const Node *n, bool (*is_natural)(const Node *));
 /* The length in dimension dim of carried value k of a loop, if it is an array whose length never changes; else NULL.
  * Operands from the first carried value on. */
 Node *ir_carried_length(World *w, const LoopInfo *l, Node **ops, Graph *body, int k, int dim);

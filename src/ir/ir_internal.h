@@ -71,7 +71,6 @@ Node *ir_opaque_call(World *w, Func *f, Node **args, Site site); /* f has a rule
 /* f, to be differentiated at x, for the functions known in x. */
 Node *ir_differentiated(World *w, Node *f, Node *x);
 
-bool ir_is_natural(const Node *x); /* not negative, as far as that is seen */
 Node *ir_normal1(World *w, Op op, Node *a);
 Node *ir_normal2(World *w, Op op, Node *a, Node *b);
 Site ir_site_inlined(World *w, Site inner, Site call);

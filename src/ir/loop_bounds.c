@@ -139,11 +139,18 @@ Node *ir_count_between(World *w, Node *from, Node *to, bool inclusive) {
   return ir_op2(w, OP_IMAX, ir_op2(w, OP_ISUBS, ir_op2(w, OP_ISUBS, to, from), ir_int(w, -1)), zero);
 }
 
-/* May 2^63 - 1 stand for more, here or in what n is made of? */
-static bool may_saturate(const Node *n) {
-  if (n->op == OP_IMAX || n->op == OP_CHECK_NAT || n->op == OP_AFTER) return may_saturate(n->ops[0]);
-  if (n->op == OP_ISUBS && ir_is_natural(n->ops[1])) return may_saturate(n->ops[0]);
+bool ir_may_saturate(const Node *n, bool (*is_natural)(const Node *)) {
+  for (;; n = n->ops[0]) {
+    bool less = n->op == OP_ISUBS && is_natural(n->ops[1]);
+    if (!less && n->op != OP_IMAX && n->op != OP_CHECK_NAT && n->op != OP_AFTER) break;
+  }
   return n->op == OP_ISUBS || n->op == OP_SELECT || is_int_const(n, INT64_MAX);
+}
+
+bool ir_guards_ending(const Node *x) {
+  if (x->op != OP_LOOP || !x->loop->has_cond || loop_inputs(x->loop) != 1 || x->loop->ncaps != 1) return false;
+  const Node *c = x->graphs[1]->result;
+  return c->op == OP_IEQ && c->ops[0]->op == OP_PARAM && c->ops[0]->attr.i == 1 && is_int_const(c->ops[1], INT64_MAX);
 }
 
 /* A loop that does nothing, without end if n iterations are too many to be told from none. */
@@ -177,7 +184,7 @@ Node *ir_after_loop(World *w, Node *x, Node *loop) {
   int fuel = LIMIT_LOOP_LOOK;
   if (trips->op == OP_GET && comes_out(x, trips->ops[0], &fuel)) return x;
   if (fuel < 0) limit_reached(w->arena, AT_LOOP_LOOK);
-  if (may_saturate(trips)) {
+  if (ir_may_saturate(trips, ir_is_natural)) {
     for (int k = 0; k < loop->type->n - 1; k++)
       if (may_break(loop, k)) trips = ir_op2(w, OP_AFTER, trips, ir_get(w, loop, k));
     trips = endless_if_saturated(w, trips);

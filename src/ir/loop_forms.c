@@ -204,7 +204,8 @@ static bool is_own(const Node *x, int k) { return x->op == OP_PARAM && x->attr.i
 static Fate fate_of(const Form *f, int k) {
   const IrType *t = f->ops[k]->type;
   Node *next = next_of(f, k);
-  if (t->kind == T_UNIT || is_own(next, k)) return DROP;
+  bool constant = k < f->l->ncarried && (next->op == OP_INT || next->op == OP_BOOL) && next == f->ops[k];
+  if (t->kind == T_UNIT || is_own(next, k) || constant) return DROP;
   const Node *waited = next;
   while (waited->op == OP_AFTER) waited = waited->ops[0];
   if (k < f->l->ncarried && is_own(waited, k) && t->kind != T_INT) return WAIT;
