@@ -96,7 +96,7 @@ def main():
         b = Bench(str(pathlib.Path(o.atled).resolve()), pathlib.Path(folder).resolve())
         rows = {"types": b.measured(b.types), "elaborated": b.measured(b.elaborated)}
         b.replace_last("")
-        for method in ("hover", "definition", "references", "completion", "signatureHelp", "documentSymbol"):
+        for method in ("hover", "definition", "references", "completion", "signatureHelp", "documentSymbol", "semanticTokens/full"):
             rows[method] = b.ask(method)
         b.client.end()
     print(f"{'5,000 lines':<18}{'client, ms':>12}{'CPU, ms':>12}")

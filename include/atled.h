@@ -466,7 +466,12 @@ typedef enum AtledQuestion {
   ATLED_ASK_WORDS,
   /* The innermost call around `at`: null, or {"function", "parameters", "result", "active", "type", "doc"}.
    * parameters: texts, "x : float"; active: the number of the one at `at` */
-  ATLED_ASK_CALL
+  ATLED_ASK_CALL,
+  /* What the names are that stand from byte `at` on up to `to`, in the order of the text: [{"start", "end", "what",
+   * "defines", "mutable", "library"}]. what: "function", "parameter" (also of a function type), "value", "constructor",
+   * "type", "field", "module". defines: it is the definition; mutable: a `mut` variable; library: the library defines
+   * it */
+  ATLED_ASK_NAMES
 } AtledQuestion;
 typedef struct AtledQuery {
   AtledQuestion question;

@@ -189,12 +189,13 @@ static json_t *capabilities(void) {
   enum { INCREMENTAL = 2 };
   return json_pack(
       "{s:s, s:{s:b,s:i,s:{s:b}}, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:b}, s:{s:[s],s:b}, s:{s:[s,s,s]}, "
-      "s:{s:[s]}}",
+      "s:{s:[s]}, s:{s:o,s:b,s:b}}",
       "positionEncoding", "utf-16", "textDocumentSync", "openClose", 1, "change", INCREMENTAL, "save", "includeText", 0,
       "hoverProvider", 1, "definitionProvider", 1, "referencesProvider", 1, "documentHighlightProvider", 1,
       "documentSymbolProvider", 1, "workspaceSymbolProvider", 1, "documentFormattingProvider", 1, "inlayHintProvider",
       1, "renameProvider", "prepareProvider", 1, "completionProvider", "triggerCharacters", ".", "resolveProvider", 1,
-      "signatureHelpProvider", "triggerCharacters", " ", "(", ",", "codeActionProvider", "codeActionKinds", "quickfix");
+      "signatureHelpProvider", "triggerCharacters", " ", "(", ",", "codeActionProvider", "codeActionKinds", "quickfix",
+      "semanticTokensProvider", "legend", semantic_legend(), "range", 1, "full", 1);
 }
 
 static json_t *initialise(Server *s, json_t *params) {
@@ -244,6 +245,8 @@ static const struct {
                 {"textDocument/documentSymbol", outline},
                 {"workspace/symbol", all_symbols},
                 {"textDocument/inlayHint", inlays},
+                {"textDocument/semanticTokens/full", semantic_tokens},
+                {"textDocument/semanticTokens/range", semantic_tokens},
                 {"textDocument/prepareRename", prepare_rename},
                 {"textDocument/rename", rename_name},
                 {"textDocument/completion", completion},
@@ -282,49 +285,28 @@ static void notice(Server *s, const char *method, json_t *params) {
 }
 
 /* ---- Messages ------------------------------------------------------------------------------------------- */
-static const char first_half[] = "89abAB", second_half[] = "cdefCDEF";
-
-/* Is it the escape of such a half of a pair? */
-static bool is_half(const char *s, const char *digits) {
-  return s[0] == '\\' && s[1] == 'u' && (s[2] | 32) == 'd' && s[3] && strchr(digits, s[3]) && s[4] && s[5];
-}
-
-/* Bytes that are no UTF-8, and halves of UTF-16 pairs that stand alone, which Jansson refuses: a client's text may have
- * them, and must not be lost. Each becomes one character, so that places stay what they are. */
-static void mend(char *text, size_t length) {
-  for (size_t i = 0; i < length;) {
-    int n = sequence_length((const unsigned char *)text + i);
-    if (!n) text[i++] = '?';
-    else if (text[i] != '\\') i += (size_t)n;
-    else if (is_half(text + i, first_half) && is_half(text + i + 6, second_half)) i += 12;
-    else if (is_half(text + i, first_half) || is_half(text + i, second_half)) memcpy(text + i, "\\ufffd", 6), i += 6;
-    else i += text[i + 1] ? 2 : 1;
-  }
-}
-
 static bool is_id(json_t *id) { return json_is_integer(id) || json_is_string(id) || json_is_null(id); }
 
-static void handle(Server *s, json_t *message) {
-  json_t *id = json_object_get(message, "id");
-  const char *method = string_in(message, "method");
-  json_t *params = json_object_get(message, "params");
-  if (method && !id) notice(s, method, params);
-  else if (method && is_id(id)) reply(id, answer(s, method, params));
-  else if (json_is_object(message) && !method && id) return; /* an answer: the server asks nothing */
-  else reply(json_null(), failure(INVALID_REQUEST, "this is no request"));
+/* A request that was cancelled before it is answered isn't begun; one that is cancelled meanwhile ends early. */
+static void request(Server *s, Message *m, json_t *id, const char *method, json_t *params) {
+  stream_begin_answer(s->vm, m);
+  json_t *result = stream_cancelled() ? NULL : answer(s, method, params);
+  if (stream_end_answer(s->vm)) {
+    json_decref(result);
+    result = failure(REQUEST_CANCELLED, "the request was cancelled");
+  }
+  reply(id, result);
 }
 
-static void handle_text(Server *s, Message *m) {
-  json_error_t error;
-  if (!m->text) {
-    reply(json_null(), failure(INVALID_REQUEST, m->problem));
-    return;
-  }
-  mend(m->text, m->length);
-  json_t *message = json_loadb(m->text, m->length, JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
-  if (message) handle(s, message);
-  else reply(json_null(), failure(PARSE_ERROR, error.text));
-  json_decref(message);
+static void handle(Server *s, Message *m) {
+  json_t *id = json_object_get(m->json, "id");
+  const char *method = string_in(m->json, "method");
+  json_t *params = json_object_get(m->json, "params");
+  if (!m->json) reply(json_null(), failure(m->code, m->problem));
+  else if (method && !id) notice(s, method, params);
+  else if (method && is_id(id)) request(s, m, id, method, params);
+  else if (json_is_object(m->json) && !method && id) return; /* an answer: the server asks nothing */
+  else reply(json_null(), failure(INVALID_REQUEST, "this is no request"));
 }
 
 /* ---- All of it ------------------------------------------------------------------------------------------ */
@@ -334,7 +316,7 @@ static void serve(Server *s) {
     if (!m && check_next(s)) continue;
     if (!m) m = stream_take(true);
     if (!m) return;
-    handle_text(s, m);
+    handle(s, m);
     message_free(m);
   }
 }

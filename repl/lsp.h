@@ -2,12 +2,14 @@
 /* The language server, `atled lsp`: what its files share. A client of atled.h; JSON is Jansson's.
  *
  *   lsp.c            the loop, what each message is, beginning and end
- *   lsp_stream.c     messages on standard input and output; a thread reads them
+ *   lsp_stream.c     messages on standard input and output; a thread reads them; cancelled requests
+ *   lsp_message.c    a message's JSON
  *   lsp_text.c       documents: edits, places in UTF-16, names of files
  *   lsp_check.c      diagnostics: types after each change, what elaboration finds when nothing else is to be done
  *   lsp_ask.c        questions to the library about a place of a document
  *   lsp_library.c    files of the library's modules
  *   lsp_look.c       hover, definition, references, outline, types beside names
+ *   lsp_names.c      what names are, for colours: semantic tokens
  *   lsp_rename.c     renaming in all files
  *   lsp_write.c      completion, signatures, formatting, mending by hints
  */
@@ -75,21 +77,46 @@ typedef struct Server {
   int status; /* of the process */
 } Server;
 
-/* ---- lsp_stream.c ---- */
+/* ---- lsp_message.c ---- */
+typedef enum ErrorCode {
+  PARSE_ERROR = -32700,
+  INVALID_REQUEST = -32600,
+  METHOD_NOT_FOUND = -32601,
+  INVALID_PARAMS = -32602,
+  NOT_INITIALISED = -32002,
+  INTERNAL_ERROR = -32603,
+  REQUEST_FAILED = -32803,
+  REQUEST_CANCELLED = -32800
+} ErrorCode;
 typedef struct Message {
   struct Message *next;
-  char *text; /* NULL: what came was none */
-  size_t length;
-  const char *problem; /* then: why */
+  json_t *json;   /* NULL: what came was none */
+  ErrorCode code; /* then: what is wrong */
+  char *problem;
+  bool cancelled; /* the client doesn't want the answer any more */
 } Message;
+/* Of the bytes, which are changed. NULL: no memory. */
+Message *message_parse(char *text, size_t length);
+Message *message_problem(ErrorCode code, const char *problem);
+void message_free(Message *m);
+/* The id of the request that it cancels; NULL: it cancels none. */
+json_t *message_cancels(const Message *m);
+bool message_is_request(const Message *m, json_t *id);
+
+/* ---- lsp_stream.c ---- */
 bool stream_start(void);
 /* The next message, to be freed; NULL: there is none now, or, after waiting, none will come. */
 Message *stream_take(bool wait);
-void message_free(Message *m);
 bool stream_send(json_t *message); /* takes it; false: it is NULL, or can't be written as text */
 /* From now on a message interrupts the VM. False: one is waiting. */
 bool stream_begin_idle(AtledVM *vm);
 void stream_end_idle(AtledVM *vm);
+/* From now on the cancellation of the message interrupts the VM. */
+void stream_begin_answer(AtledVM *vm, Message *m);
+/* Was it cancelled? */
+bool stream_end_answer(AtledVM *vm);
+/* Is the answer that is being made not wanted any more? */
+bool stream_cancelled(void);
 
 /* ---- lsp.c ---- */
 Document *document_of_path(const Server *s, const char *path);
@@ -99,15 +126,6 @@ Document *document_of(const Server *s, json_t *params);
 size_t place_of(Document *d, json_t *params);
 size_t offset_in(Document *d, json_t *range, const char *end);
 void log_problem(const char *message);
-typedef enum ErrorCode {
-  PARSE_ERROR = -32700,
-  INVALID_REQUEST = -32600,
-  METHOD_NOT_FOUND = -32601,
-  INVALID_PARAMS = -32602,
-  NOT_INITIALISED = -32002,
-  INTERNAL_ERROR = -32603,
-  REQUEST_FAILED = -32803
-} ErrorCode;
 /* An answer that is an error. */
 json_t *failure(ErrorCode code, const char *message);
 
@@ -151,6 +169,8 @@ json_t *highlights(Server *s, json_t *params);
 json_t *outline(Server *s, json_t *params);
 json_t *all_symbols(Server *s, json_t *params);
 json_t *inlays(Server *s, json_t *params);
+json_t *semantic_tokens(Server *s, json_t *params); /* of a "range", or of all */
+json_t *semantic_legend(void);
 json_t *prepare_rename(Server *s, json_t *params);
 json_t *rename_name(Server *s, json_t *params);
 json_t *completion(Server *s, json_t *params);

@@ -18,7 +18,7 @@ const char *string_in(json_t *object, const char *name) { return json_string_val
 
 static json_t *ask_query(Server *s, const AtledQuery *q) {
   const char *text;
-  if (!q->source || atled_query(s->vm, q, &text) != ATLED_OK) return NULL;
+  if (!q->source || stream_cancelled() || atled_query(s->vm, q, &text) != ATLED_OK) return NULL;
   return json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 }
 

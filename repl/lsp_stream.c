@@ -3,7 +3,8 @@
  * bytes of JSON.
  *
  * A thread reads them and puts them into a queue, so that a message that arrives while a program is elaborated can
- * interrupt that. What is no header is skipped up to the next one. A message that is too long is read over; the server
+ * interrupt that. `$/cancelRequest` marks a request that waits in the queue, or interrupts the one that is being
+ * answered; of another it means nothing. What is no header is skipped up to the next one. A message that is too long is read over; the server
  * answers that it was. */
 #define _GNU_SOURCE
 #include "lsp.h"
@@ -22,11 +23,27 @@ static struct {
   Message *first, **last;
   bool ended;
   AtledVM *interrupted; /* by a message that arrives; or NULL */
+  Message *answered;    /* the one for which an answer is being made, or NULL */
+  AtledVM *answering;   /* by that VM */
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .arrived = PTHREAD_COND_INITIALIZER, .last = &queue.first};
 
 /* ---- The thread that reads ------------------------------------------------------------------------------ */
+/* The lock is held. */
+static void cancel(json_t *id) {
+  Message *m = queue.first;
+  if (queue.answered && message_is_request(queue.answered, id)) {
+    queue.answered->cancelled = true;
+    atled_interrupt(queue.answering);
+    return;
+  }
+  while (m && !message_is_request(m, id)) m = m->next;
+  if (m) m->cancelled = true;
+}
+
 static void put(Message *m, bool ends) {
+  json_t *id = m ? message_cancels(m) : NULL;
   pthread_mutex_lock(&queue.lock);
+  if (id) cancel(id);
   if (m) {
     *queue.last = m;
     queue.last = &m->next;
@@ -35,16 +52,6 @@ static void put(Message *m, bool ends) {
   if (queue.interrupted) atled_interrupt(queue.interrupted);
   pthread_cond_signal(&queue.arrived);
   pthread_mutex_unlock(&queue.lock);
-}
-
-static void put_message(char *text, size_t length, const char *problem) {
-  Message *m = malloc(sizeof *m);
-  if (!m) {
-    free(text);
-    return;
-  }
-  *m = (Message){.text = text, .length = length, .problem = problem};
-  put(m, false);
 }
 
 /* The next line without its end, cut where it is long. False: there is none. */
@@ -92,7 +99,7 @@ static bool read_message(void) {
   if (!read_header(&length)) return false;
   char *text = length <= LONGEST ? malloc((size_t)length + 1) : NULL;
   if (!text) {
-    put_message(NULL, 0, "the message is too long");
+    put(message_problem(INVALID_REQUEST, "the message is too long"), false);
     return skip(length);
   }
   if (fread(text, 1, (size_t)length, stdin) != (size_t)length) {
@@ -100,7 +107,8 @@ static bool read_message(void) {
     return false;
   }
   text[length] = '\0';
-  put_message(text, (size_t)length, NULL);
+  put(message_parse(text, (size_t)length), false);
+  free(text);
   return true;
 }
 
@@ -129,11 +137,6 @@ Message *stream_take(bool wait) {
   return m;
 }
 
-void message_free(Message *m) {
-  if (m) free(m->text);
-  free(m);
-}
-
 bool stream_begin_idle(AtledVM *vm) {
   pthread_mutex_lock(&queue.lock);
   bool idle = !queue.first && !queue.ended;
@@ -147,6 +150,27 @@ void stream_end_idle(AtledVM *vm) {
   queue.interrupted = NULL;
   atled_clear_interrupt(vm);
   pthread_mutex_unlock(&queue.lock);
+}
+
+void stream_begin_answer(AtledVM *vm, Message *m) {
+  pthread_mutex_lock(&queue.lock);
+  queue.answered = m;
+  queue.answering = vm;
+  pthread_mutex_unlock(&queue.lock);
+}
+
+bool stream_cancelled(void) {
+  pthread_mutex_lock(&queue.lock);
+  bool cancelled = queue.answered && queue.answered->cancelled;
+  pthread_mutex_unlock(&queue.lock);
+  return cancelled;
+}
+
+bool stream_end_answer(AtledVM *vm) {
+  bool cancelled = stream_cancelled();
+  stream_begin_answer(NULL, NULL);
+  if (cancelled) atled_clear_interrupt(vm);
+  return cancelled;
 }
 
 /* A client that is gone takes nothing: the end of the input says so. */

@@ -128,12 +128,44 @@ class Messages(Case):
     def still_answers(self):
         self.assertIsNone(self.client.request("textDocument/hover", {"textDocument": {"uri": "file:///none"}, "position": {"line": 0, "character": 0}}))
 
+    def cancelled(self, text, before):
+        """Sends requests for the colours of a long text, a cancellation right behind the last one; its answer."""
+        first = self.client.number + 1
+        self.client.number += before + 1
+        framed = b""
+        for i in range(before + 1):
+            body = {"jsonrpc": "2.0", "id": first + i, "method": "textDocument/semanticTokens/full", "params": {"textDocument": {"uri": text}}}
+            framed += self.framed(json.dumps(body).encode())
+        body = {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": first + before}}
+        self.client.send_bytes(framed + self.framed(json.dumps(body).encode()))
+        answers = [self.client.answer(first + i) for i in range(before + 1)]
+        self.assertTrue(all(a["result"]["data"] for a in answers[:-1]))
+        return answers[-1]
+
+    def test_cancelled(self):
+        """One that waits, and one that is being answered. The reader may come too late, when the machine is busy."""
+        uri = self.open("a.atl", "".join(f"let f{i} x = x + {i}.0 * x\n" for i in range(20000)))
+        for before in (1, 0):
+            codes = [self.cancelled(uri, before).get("error", {}).get("code")]
+            while codes[-1] is None and len(codes) < 10:
+                codes.append(self.cancelled(uri, before).get("error", {}).get("code"))
+            self.assertEqual(codes[-1], -32800, codes)
+        self.assertTrue(self.client.request("textDocument/semanticTokens/full", {"textDocument": {"uri": uri}})["data"])
+
+    def test_cancelled_in_vain(self):
+        """What has been answered, what never came, what is no id."""
+        self.still_answers()
+        for params in ({"id": self.client.number}, {"id": self.client.number + 1000}, {"id": "x"}, {"id": None}, {"id": {}}, {}, None, 3, []):
+            self.client.notify("$/cancelRequest", params)
+        self.still_answers()
+        self.assertEqual(self.client.answers, {})
+
     def test_wrong_params(self):
         c = self.client
         self.open("a.atl", "let x = 1\n")
         self.assertEqual(c.call("textDocument/nonsense", {})["error"]["code"], -32601)
         methods = ["hover", "definition", "references", "documentHighlight", "documentSymbol", "inlayHint", "prepareRename", "rename",
-                   "completion", "signatureHelp", "formatting", "codeAction"]
+                   "completion", "signatureHelp", "formatting", "codeAction", "semanticTokens/full", "semanticTokens/range"]
         a = {"uri": self.uri("a.atl")}
         wrong = [None, [], {}, "x", {"textDocument": 3}, {"textDocument": {"uri": 7}}, {"textDocument": a}, {"textDocument": a, "position": []},
                  {"textDocument": a, "position": {"line": -1, "character": -1}, "range": 3, "newName": 5},
@@ -379,6 +411,51 @@ class Looking(Case):
         text = "let a = [1.0]\nlet b : int = 1\nlet f x =\n  let (c, 𝛼) = (1.0, true) in\n  if 𝛼 then c else x\nlet g = f\n"
         self.assertEqual(self.inlays(text, 0, 6), [(0, 5, ": float[]"), (3, 8, ": float"), (3, 12, ": bool"), (5, 5, ": float -> float")])
         self.assertEqual(self.inlays(text, 3, 4), [(3, 8, ": float"), (3, 12, ": bool")])
+
+
+    def tokens(self, name, text, lines=None):
+        """(text, type, modifiers) of each token; of some lines, or of all."""
+        legend = self.client.capabilities["capabilities"]["semanticTokensProvider"]["legend"]
+        params, method = {"textDocument": {"uri": self.uri(name)}}, "full"
+        if lines:
+            method = "range"
+            params["range"] = {"start": {"line": lines[0], "character": 0}, "end": {"line": lines[1], "character": 0}}
+        data = self.client.request("textDocument/semanticTokens/" + method, params)["data"]
+        found, line, character = [], 0, 0
+        for i in range(0, len(data), 5):
+            down, right, length, kind, flags = data[i:i + 5]
+            line, character = line + down, (0 if down else character) + right
+            here = lsp_client.lines_of(text)[line].encode("utf-16-le")[2 * character:2 * (character + length)].decode("utf-16-le")
+            flags = [m for bit, m in enumerate(legend["tokenModifiers"]) if flags >> bit & 1]
+            found.append(" ".join([here, legend["tokenTypes"][kind], *flags]))
+        return found
+
+    def test_colours_by_meaning(self):
+        """Names of each sort; both halves of a UTF-16 pair count; what keywords elsewhere are is a name here."""
+        text = ("import \"model.atl\" as Model\n"
+                "type t = K of float | L\n"
+                "let f {x, ..} (𝛼 : t) g = let mut s = 0.0 in s <- g x; (K s, Model.size, sin s, $\"{𝛼}\")\n"
+                "let test = fun n -> n.w\nlet y = match K 1.0 with | K r as k -> Some r | _ -> None\n")
+        self.open("colours.atl", text)
+        expected = [["Model namespace declaration"],
+                    ["t type declaration", "K enumMember declaration", "float type", "L enumMember declaration"],
+                    ["f function declaration", "x parameter declaration", "𝛼 parameter declaration", "t type", "g parameter declaration",
+                     "s variable declaration mutable", "s variable mutable", "g parameter", "x parameter", "K enumMember", "s variable mutable",
+                     "Model namespace", "size variable", "sin function defaultLibrary", "s variable mutable", "𝛼 parameter"],
+                    ["test function declaration", "n parameter declaration", "n parameter", "w property"],
+                    ["y variable declaration", "K enumMember", "K enumMember", "r variable declaration", "k variable declaration",
+                     "Some enumMember defaultLibrary", "r variable", "None enumMember defaultLibrary"]]
+        self.assertEqual(self.tokens("colours.atl", text), sum(expected, []))
+        self.assertEqual(self.tokens("colours.atl", text, (1, 2)), expected[1])
+        self.assertEqual(self.tokens("colours.atl", text, (3, 9)), expected[3] + expected[4])
+        self.assertEqual(self.tokens("none.atl", ""), [])
+
+    def test_colours_of_abbreviations(self):
+        """Nodes that the parser makes have no tokens of their own, and no name has two."""
+        text = "let rec f a = f (a |> f)\nlet g p = let mut s = 1 in s += p; s\nlet h = for i = 0 to 3 do print i done\nlet k xs = [ e + i | e in xs, i < 3 ]\n"
+        self.open("sugar.atl", text)
+        self.assertEqual([t.split()[0] for t in self.tokens("sugar.atl", text)],
+                         ["f", "a", "f", "a", "f", "g", "p", "s", "s", "p", "s", "h", "i", "print", "i", "k", "xs", "e", "i", "e", "xs", "i"])
 
 
 # ---- Renaming ----------------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ const char *const name_whats[] = {[NAME_VALUE] = "value",
 typedef struct Finder {
   AtledVM *vm;
   const Program *program;
-  Map imports; /* Sym -> Item */
+  Map imports;    /* Sym -> Item */
+  Map parameters; /* Binding -> itself, of those that the walk has met */
   NamePlaceFn fn;
   void *user;
 } Finder;
@@ -66,8 +67,14 @@ static void give_qualifier(const Finder *f, const Name *n) {
   if (n->module) give_module(f, n->module, first_of(n->span, n->module));
 }
 
+/* The walk comes to a function before its parameters and its body. */
+static void note_parameters(Finder *f, const Pat *p) {
+  if (p->binding) map_put(&f->parameters, p->binding, p->binding);
+  for (int i = 0; i < p->nargs; i++) note_parameters(f, p->args[i]);
+}
+
 /* ---- Nodes --------------------------------------------------------------------------------------------- */
-static void give_expr(const Finder *f, const Expr *e) {
+static void give_expr(Finder *f, const Expr *e) {
   switch (e->kind) {
   case E_VAR:
     give_qualifier(f, &e->name);
@@ -76,8 +83,12 @@ static void give_expr(const Finder *f, const Expr *e) {
                         .at = last_of(e->name.span, e->name.name),
                         .target = e->binding ? first_of(e->binding->span, e->name.name) : (Span){0},
                         .field = e->field,
+                        .parameter = e->binding && map_get(&f->parameters, e->binding),
                         .type = e->type,
                         .binding = e->binding});
+    return;
+  case E_FUN:
+    for (int i = 0; i < e->nparams; i++) note_parameters(f, e->params[i]);
     return;
   case E_CTOR:
     give_qualifier(f, &e->name);
@@ -114,6 +125,7 @@ static void give_pat(const Finder *f, const Pat *p) {
                         .at = at,
                         .target = p->binding ? first_of(p->binding->span, p->name.name) : at,
                         .field = p->field,
+                        .parameter = p->binding && map_get(&f->parameters, p->binding),
                         .binding = p->binding});
   }
 }
@@ -127,7 +139,7 @@ static void give_type(const Finder *f, const TypeExpr *t) {
 }
 
 static void give_node(void *user, AstNode n) {
-  const Finder *f = user;
+  Finder *f = user;
   if (n.kind == AST_EXPR) give_expr(f, n.expr);
   else if (n.kind == AST_PAT) give_pat(f, n.pat);
   else if (n.kind == AST_TYPE) give_type(f, n.type);
@@ -169,8 +181,9 @@ static void give_item(const Finder *f, const Item *item) {
 }
 
 void name_places(AtledVM *vm, const Program *p, NamePlaceFn fn, void *user) {
-  Finder f = {vm, p, {0}, fn, user};
+  Finder f = {.vm = vm, .program = p, .fn = fn, .user = user};
   map_init(&f.imports, &vm->scratch);
+  map_init(&f.parameters, &vm->scratch);
   for (int i = 0; i < p->items.len; i++) {
     Item *item = p->items.data[i];
     if (item->kind == I_IMPORT) map_put(&f.imports, item->name.name, item);

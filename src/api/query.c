@@ -154,6 +154,7 @@ static void answer(Ask *a) {
   case ATLED_ASK_PLACE: ask_place(a); return;
   case ATLED_ASK_USES: ask_uses(a); return;
   case ATLED_ASK_OUTLINE: ask_outline(a); return;
+  case ATLED_ASK_NAMES: ask_names(a); return;
   default: ask_types(a); return;
   }
 }
@@ -164,7 +165,7 @@ static AtledStatus query_body(AtledVM *vm, void *arg) {
   a->out.arena = &vm->scratch;
   if (question == ATLED_ASK_WORDS) return ask_words(a);
   if (question == ATLED_ASK_CALL) return ask_call(a);
-  if ((unsigned)question > ATLED_ASK_CALL) return report_bad_argument(vm, "there is no question %d", (int)question);
+  if ((unsigned)question > ATLED_ASK_NAMES) return report_bad_argument(vm, "there is no question %d", (int)question);
   AtledStatus status = plan_look(vm, a->query.name, a->query.source, a->len, &a->plan);
   if (status != ATLED_OK) return status;
   answer(a);

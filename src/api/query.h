@@ -3,6 +3,7 @@
  *
  *   query.c        the call; ASK_USES, ASK_OUTLINE, ASK_TYPES
  *   query_place.c  what stands at a place
+ *   query_names.c  what each name of a text is
  *   query_words.c  how a word may go on; the call around a place
  *   name_places.c  where names stand in a source, and what they mean
  *   unfinished.c   the rest of an item that isn't finished
@@ -37,6 +38,7 @@ typedef struct NamePlace {
   Span at;                /* of the name alone, without a module */
   Span target;            /* the name in its definition; source 0: it isn't known */
   bool field;             /* a lone name in a record: the field's, too */
+  bool parameter;         /* NAME_VALUE: of a function, part of a pattern or not */
   Type *type;             /* of what it stands for here, or NULL */
   const Binding *binding; /* NAME_VALUE: or NULL */
   const Ctor *ctor;       /* NAME_CONSTRUCTOR: or NULL */
@@ -55,6 +57,9 @@ bool same_target(Span a, Span b);
 void ask_place(Ask *a);
 /* The name at the query's place. False: there is none. */
 bool ask_name(Ask *a, NamePlace *out);
+
+/* ---- query_names.c ---- */
+void ask_names(Ask *a);
 
 /* ---- query_words.c ---- */
 AtledStatus ask_words(Ask *a);

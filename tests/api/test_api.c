@@ -499,6 +499,9 @@ static void test_queries(void) {
             "\"name_end\":16,\"type\":\"'a -> bool\"}]");
   CHECK_STR(asked(vm, ATLED_ASK_TYPES, source, "#"),
             "[{\"at\":58,\"type\":\"int\"},{\"at\":114,\"type\":\"float * t\"}]");
+  CHECK_STR(asked(vm, ATLED_ASK_NAMES, source, "y = ("),
+            "[{\"start\":113,\"end\":114,\"what\":\"value\",\"defines\":true},"
+            "{\"start\":118,\"end\":123,\"what\":\"function\"},{\"start\":129,\"end\":130,\"what\":\"constructor\"}]");
   atled_free(vm);
 }
 

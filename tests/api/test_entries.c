@@ -129,6 +129,7 @@ static void ask(AtledVM *vm, AtledQuestion question, int i) {
 static void ask_place(AtledVM *vm, int i) { ask(vm, ATLED_ASK_PLACE, i); }
 static void ask_words(AtledVM *vm, int i) { ask(vm, ATLED_ASK_WORDS, i); }
 static void ask_call(AtledVM *vm, int i) { ask(vm, ATLED_ASK_CALL, i); }
+static void ask_names(AtledVM *vm, int i) { ask(vm, ATLED_ASK_NAMES, i); }
 
 static const struct {
   const char *name;
@@ -171,7 +172,8 @@ static const struct {
              {"names", look_names, 0},
              {"question about a place", ask_place, 0},
              {"question about words", ask_words, 0},
-             {"question about a call", ask_call, 0}};
+             {"question about a call", ask_call, 0},
+             {"question about names", ask_names, 0}};
 
 static const char setup[] = "let k = sqrt 2.0\nlet cube x = x * x * x\nlet table = [1.0, 2.0, k]\n"
                             "let scale a = fun x -> a * x\n";

@@ -115,7 +115,7 @@ static void each_text(AtledVM *vm, const char *text) {
     CHECK(atled_result(vm, i, &result) == (i >= 0 && i < atled_result_count(vm)));
   CALL(vm, atled_check(vm, text, text));
   CALL(vm, atled_check_types(vm, text, text));
-  for (int q = -1; q <= ATLED_ASK_CALL + 1; q++) ask_everywhere(vm, text, (AtledQuestion)q);
+  for (int q = -1; q <= ATLED_ASK_NAMES + 1; q++) ask_everywhere(vm, text, (AtledQuestion)q);
   CALL(vm, atled_test(vm, text, text, NULL, NULL));
   CALL(vm, atled_bench(vm, text, text, NULL, NULL));
   CALL(vm, atled_eval_file(vm, text));

@@ -32,6 +32,7 @@ static AtledStatus ask(AtledVM *vm, AtledQuestion question) {
 static AtledStatus ask_words(AtledVM *vm) { return ask(vm, ATLED_ASK_WORDS); }
 static AtledStatus ask_call(AtledVM *vm) { return ask(vm, ATLED_ASK_CALL); }
 static AtledStatus ask_outline(AtledVM *vm) { return ask(vm, ATLED_ASK_OUTLINE); }
+static AtledStatus ask_names(AtledVM *vm) { return ask(vm, ATLED_ASK_NAMES); }
 
 static int64_t sweep(AtledStatus (*work)(AtledVM *vm), int64_t from, int64_t step) {
   AtledConfig config;
@@ -72,6 +73,7 @@ int main(void) {
   CHECK(sweep(ask_words, 1, 1) > 0);
   CHECK(sweep(ask_call, 1, 1) > 0);
   CHECK(sweep(ask_outline, 1, 1) > 0);
+  CHECK(sweep(ask_names, 1, 1) > 0);
   small_limits();
   return check_result();
 }
