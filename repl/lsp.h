@@ -154,7 +154,10 @@ bool definition_of(json_t *answer, const char **path, size_t *at, size_t *end);
 json_t *files_around(Server *s, const char *path);
 size_t size_in(json_t *object, const char *name);
 const char *string_in(json_t *object, const char *name); /* NULL: it has none */
-json_t *location(const char *path, json_t *range);       /* takes the range */
+/* With the client's own URI if the file is open. Takes the range. */
+json_t *location(const Server *s, const char *path, json_t *range);
+/* Likewise; to be freed. */
+char *uri_of_file(const Server *s, const char *path);
 
 /* ---- lsp_library.c ---- */
 /* The file with the text of a module of the library, to be freed; NULL: it can't be written. */

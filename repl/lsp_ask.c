@@ -48,8 +48,13 @@ bool definition_of(json_t *answer, const char **path, size_t *at, size_t *end) {
   return *path;
 }
 
-json_t *location(const char *path, json_t *range) {
-  char *uri = uri_of_path(path);
+char *uri_of_file(const Server *s, const char *path) {
+  const Document *d = document_of_path(s, path);
+  return d ? strdup(d->uri) : uri_of_path(path);
+}
+
+json_t *location(const Server *s, const char *path, json_t *range) {
+  char *uri = uri_of_file(s, path);
   json_t *l = json_pack("{s:s,s:o}", "uri", uri ? uri : "", "range", range);
   free(uri);
   return l;

@@ -75,7 +75,7 @@ static json_t *notes_of(Server *s, const AtledDiagnostic *d) {
   for (int i = 0; i < d->note_count; i++) {
     const AtledNote *n = d->notes[i];
     json_t *range = range_in_file(s, n->file, (Lines){n->line, n->column, n->end_line, n->end_column});
-    json_array_append_new(all, json_pack("{s:o,s:o}", "location", location(n->file, range), "message",
+    json_array_append_new(all, json_pack("{s:o,s:o}", "location", location(s, n->file, range), "message",
                                          text_json(n->message, strlen(n->message))));
   }
   return all;

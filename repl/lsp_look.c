@@ -36,7 +36,7 @@ json_t *hover(Server *s, json_t *params) {
 static json_t *place_in_file(Server *s, const char *path, size_t at, size_t end) {
   Text own = {0};
   Text *t = text_of_path(s, path, &own);
-  json_t *result = t ? location(path, text_range(t, at, end)) : NULL;
+  json_t *result = t ? location(s, path, text_range(t, at, end)) : NULL;
   text_free(&own);
   return result;
 }
@@ -62,11 +62,11 @@ json_t *definition(Server *s, json_t *params) {
 }
 
 /* ---- References ----------------------------------------------------------------------------------------- */
-static void add_uses(json_t *all, Text *t, const char *path, json_t *uses, bool definitions) {
+static void add_uses(const Server *s, json_t *all, Text *t, const char *path, json_t *uses, bool definitions) {
   json_t *use;
   size_t i;
   json_array_foreach(uses, i, use) if (definitions || !json_object_get(use, "defines"))
-      json_array_append_new(all, location(path, text_range(t, size_in(use, "start"), size_in(use, "end"))));
+      json_array_append_new(all, location(s, path, text_range(t, size_in(use, "start"), size_in(use, "end"))));
 }
 
 /* In one file, if the name stands there at all. */
@@ -78,7 +78,7 @@ static void add_uses_in(Server *s, json_t *all, const char *in, json_t *place, b
   json_t *uses = NULL;
   if (t && name && strstr(t->bytes, name) && definition_of(place, &path, &at, &end))
     uses = ask_uses_of(s, in, t->bytes, path, at);
-  add_uses(all, t, in, uses, definitions);
+  add_uses(s, all, t, in, uses, definitions);
   json_decref(uses);
   text_free(&own);
 }
@@ -96,7 +96,7 @@ json_t *references(Server *s, json_t *params) {
     json_decref(paths);
   } else if (a) {
     json_t *uses = ask(s, ATLED_ASK_USES, d, place_of(d, params), 0);
-    add_uses(all, &d->text, d->path, uses, definitions);
+    add_uses(s, all, &d->text, d->path, uses, definitions);
     json_decref(uses);
   }
   json_decref(a);
@@ -154,7 +154,8 @@ json_t *outline(Server *s, json_t *params) {
 enum { MOST_SYMBOLS = 500 };
 
 /* Those of one file whose names have the query in them, capital letters or small. */
-static void add_symbols(json_t *all, Text *t, const char *path, json_t *definitions, const char *query) {
+static void add_symbols(const Server *s, json_t *all, Text *t, const char *path, json_t *definitions,
+                        const char *query) {
   json_t *item;
   size_t i;
   json_array_foreach(definitions, i, item) {
@@ -162,9 +163,9 @@ static void add_symbols(json_t *all, Text *t, const char *path, json_t *definiti
     if (json_array_size(all) < MOST_SYMBOLS && name && strcasestr(name, query)) {
       json_t *range = text_range(t, size_in(item, "name_start"), size_in(item, "name_end"));
       json_array_append_new(all, json_pack("{s:s,s:i,s:o}", "name", name, "kind", symbol_kind(string_in(item, "what")),
-                                           "location", location(path, range)));
+                                           "location", location(s, path, range)));
     }
-    add_symbols(all, t, path, json_object_get(item, "parts"), query);
+    add_symbols(s, all, t, path, json_object_get(item, "parts"), query);
   }
 }
 
@@ -176,7 +177,7 @@ json_t *all_symbols(Server *s, json_t *params) {
     Text own = {0};
     Text *t = text_of_path(s, path, &own);
     json_t *definitions = t ? ask_outline_of(s, path, t->bytes) : NULL;
-    if (t) add_symbols(all, t, path, definitions, query ? query : "");
+    if (t) add_symbols(s, all, t, path, definitions, query ? query : "");
     json_decref(definitions);
     text_free(&own);
   }

@@ -134,8 +134,7 @@ static void change_file(Renaming *r, const char *path) {
   if (json_array_size(uses)) {
     json_t *starts = json_array();
     char *text = replaced(r, t, uses, starts);
-    const Document *d = document_of_path(r->s, path);
-    char *uri = d ? strdup(d->uri) : uri_of_path(path);
+    char *uri = uri_of_file(r->s, path);
     if (text && uri) {
       json_object_set_new(r->texts, path, json_string_nocheck(text));
       json_object_set_new(r->places, path, json_incref(starts));

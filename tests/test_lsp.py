@@ -374,6 +374,22 @@ class Looking(Case):
         self.assertFalse(self.client.diagnostics.get(d["uri"]))  # it binds primitives, which programs can't
         self.assertIn("error", self.client.call("textDocument/prepareRename", self.client.at(d["uri"], path.read_text(), "let median", 4)))
 
+    def test_definition_of_a_path(self):
+        d = self.ask("definition", "main.atl", MAIN, "model.atl")
+        self.assertEqual((d["uri"], d["range"]["start"]), (self.uri("model.atl"), {"line": 0, "character": 0}))
+        self.assertEqual(self.ask("hover", "main.atl", MAIN, "model.atl")["contents"]["value"].split("\n")[0], "module `Model`")
+        self.assertIn("error", self.client.call("textDocument/prepareRename", self.client.at(self.uri("main.atl"), MAIN, "model.atl")))
+
+    def test_uris_as_the_client_writes_them(self):
+        """Answers name an open file as its client does, however it escapes characters."""
+        uri = self.uri("b+c.atl").replace("%2B", "+")
+        self.client.open(uri, "let k = 1\nlet l = k\n")
+        place = {"textDocument": {"uri": uri}, "position": {"line": 1, "character": 8}}
+        self.assertEqual(self.client.request("textDocument/definition", place)["uri"], uri)
+        found = self.client.request("textDocument/references", {**place, "context": {"includeDeclaration": True}})
+        self.assertEqual([r["uri"] for r in found], [uri, uri])
+        self.assertEqual([s["location"]["uri"] for s in self.client.request("workspace/symbol", {"query": "k"}) if s["name"] == "k"], [uri])
+
     def test_references(self):
         everywhere = {"context": {"includeDeclaration": True}}
         found = self.ask("references", "main.atl", MAIN, "twice r", **everywhere)
@@ -583,6 +599,18 @@ class Writing(Case):
         (self.folder / "m.atl").write_text("let member = 1\nlet _private = 2\ntype member_type = int\n")
         self.assertEqual(self.complete("import \"m.atl\" as M\nlet x = M.?"), ["member"])
         self.assertEqual(self.complete("open Sta?"), ["Stats"])
+
+    def test_completion_of_records(self):
+        """Fields of declared records that have those which are written; with others, they come first."""
+        (self.folder / "m.atl").write_text("type leg = {knee : float, hip : float}\n")
+        types = "import \"m.atl\" as M\ntype point = {xa : float, xb : int}\ntype other = {xa : float, xc : int}\nlet xd = 1\n"
+        self.assertEqual(self.complete(types + "let f = {x?"), ["xa", "xb", "xc", "xd"])
+        self.assertEqual(self.items["xb"]["detail"], "int")
+        self.assertLess(self.items["xc"]["sortText"], self.items["xd"]["sortText"])
+        self.assertEqual(self.complete(types + "let f = g {xb = 1, x?} 2\n"), ["xa", "xd"])
+        self.assertEqual(self.complete(types + "let f {xb, x? = 1\n"), ["xa", "xd"])
+        self.assertIn("hip", self.complete(types + "let f = {knee = 1.0, h?"))
+        self.assertEqual(self.complete(types + "let f = {xb = x?"), ["xd"])
 
     def test_signature(self):
         text = "# Scales.\nlet scale (by : float) {x, y} = {x = by * x, y = by * y}\nlet a = scale 2.0 (f (1, \n"

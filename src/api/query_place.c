@@ -35,9 +35,31 @@ static void look_at_node(void *user, AstNode n) {
   s->type = type;
 }
 
+/* From quote to quote. */
+static Span path_of_import(const Search *s, const Item *item) {
+  const char *text = sources_get(&s->vm->sources, item->span.source)->text;
+  const char *first = memchr(text + item->span.start, '"', item->span.end - item->span.start);
+  const char *last = first ? memchr(first + 1, '"', (size_t)(text + item->span.end - first - 1)) : NULL;
+  if (!last) return (Span){0};
+  return (Span){item->span.source, (uint32_t)(first - text), (uint32_t)(last + 1 - text)};
+}
+
+/* The path of an import stands for its module. */
+static void look_at_import(Search *s, const Item *item) {
+  Span path = item->kind == I_IMPORT ? path_of_import(s, item) : (Span){0};
+  if (!holds(path, s->source, s->at)) return;
+  s->found = true;
+  s->name = (NamePlace){.what = NAME_MODULE,
+                        .name = item->name.name,
+                        .at = path,
+                        .target = item->name.span,
+                        .module = name_module(s->vm, item->name.name)};
+}
+
 bool ask_name(Ask *a, NamePlace *out) {
   Search s = {.vm = a->vm, .source = a->plan.program->source, .at = (uint32_t)a->query.at};
   name_places(a->vm, a->plan.program, look_at_name, &s);
+  for (int i = 0; i < a->plan.program->items.len && !s.found; i++) look_at_import(&s, a->plan.program->items.data[i]);
   *out = s.name;
   return s.found;
 }
