@@ -10,11 +10,12 @@
 static json_t *hover_text(json_t *a) {
   const char *name = string_in(a, "name"), *type = string_in(a, "type"), *source = string_in(a, "source");
   const char *here = string_in(a, "here"), *doc = string_in(a, "doc"), *what = string_in(a, "what");
-  bool module = what && strcmp(what, "module") == 0;
-  json_t *code = source   ? json_sprintf("```atled\n%s```", source)
-                 : type   ? json_sprintf("```atled\n%s%s%s\n```", name ? name : "", name ? " : " : "", type)
-                 : module ? json_sprintf("module `%s`", name)
-                          : NULL;
+  bool module = what && strcmp(what, "module") == 0, builtin = what && strcmp(what, "type") == 0;
+  json_t *code = source    ? json_sprintf("```atled\n%s```", source)
+                 : type    ? json_sprintf("```atled\n%s%s%s\n```", name ? name : "", name ? " : " : "", type)
+                 : module  ? json_sprintf("module `%s`", name)
+                 : builtin ? json_sprintf("```atled\ntype %s\n```", name)
+                           : NULL;
   if (!code) return NULL;
   json_t *text = json_sprintf("%s%s%s%s%s%s", json_string_value(code), here ? "\n\nhere: `" : "", here ? here : "",
                               here ? "`" : "", doc ? "\n\n" : "", doc ? doc : "");

@@ -13,7 +13,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -298,12 +297,10 @@ class Diagnostics(Case):
                         for i in range(1500))
         self.open("a.atl", chain + "let last = [1.0][1]\n")
         self.wait("a.atl", lambda d: True)
-        begin = time.monotonic()
         for _ in range(5):
             self.assertIn("f7 :", self.ask("hover", "a.atl", chain, "f7 ")["contents"]["value"])
-        took = time.monotonic() - begin
+        self.assertEqual(self.client.diagnostics[self.uri("a.atl")], [])  # it would have been found before the answers
         self.assertEqual(self.wait("a.atl", len)[0]["code"], "index")
-        self.assertLess(took, max(2.0, (time.monotonic() - begin) / 2 + 1.0))
 
 
 # ---- Looking -----------------------------------------------------------------------------------------------------
@@ -319,6 +316,10 @@ let rec walk {step, to_} n = if n = 0 then step else walk {step, to_} (n - 1)
 let (left, right) = (walk {step = 1.5, to_ = 2.0} 3, "∂😀") in print (left + Model.twice left)
 for i = 0 to 3 do print (i + i) done
 """
+
+
+class Token(str):
+    """Text, type and modifiers."""
 
 
 class Looking(Case):
@@ -373,6 +374,34 @@ class Looking(Case):
         self.client.settle()
         self.assertFalse(self.client.diagnostics.get(d["uri"]))  # it binds primitives, which programs can't
         self.assertIn("error", self.client.call("textDocument/prepareRename", self.client.at(d["uri"], path.read_text(), "let median", 4)))
+
+    def test_names_without_a_place(self):
+        text = "let f (x : float) = Str.length (Str.trim \"\") + length [x]\ntype u = Unit of int | Other\n"
+        self.open("b.atl", text)
+        found = self.ask("references", "b.atl", text, "Str.length", context={"includeDeclaration": True})
+        self.assertEqual(self.texts("", text, found), ["Str", "Str"])
+        self.assertEqual(self.ask("hover", "b.atl", text, "float")["contents"]["value"], "```atled\ntype float\n```")
+        self.assertEqual(self.ask("hover", "b.atl", text, "Unit")["contents"]["value"], "```atled\nUnit : int -> u\n```")
+
+    def test_each_name(self):
+        """Of some programs: it has a type, it is among its own references and edits, and completion offers it within it."""
+        for name in ("word_statistics.atl", "tree_gradient.atl", "black_scholes.atl"):
+            text = (HERE.parent / "examples" / name).read_text()
+            self.open(name, text)
+            for token in self.tokens(name, text)[::9]:
+                place = {"textDocument": {"uri": self.uri(name)}, "position": token.start}
+                word, kind, *flags = token.split()
+                self.assertTrue(self.client.request("textDocument/hover", place), (name, token.start, token))
+                found = self.client.request("textDocument/references", {**place, "context": {"includeDeclaration": True}})
+                if kind != "property" and not (kind == "type" and word in ("float", "int")):
+                    self.assertIn((self.uri(name), token.start), [(r["uri"], r["range"]["start"]) for r in found], token)
+                if "defaultLibrary" not in flags and kind in ("function", "parameter", "variable", "enumMember"):
+                    edits = self.client.request("textDocument/rename", {**place, "newName": "Zq9" if word[0].isupper() else "zq9"})["changes"]
+                    self.assertEqual([e["range"] for e in edits[self.uri(name)]], sorted((r["range"] for r in found), key=lambda r: (r["start"]["line"], r["start"]["character"])), token)
+                end = {**place["position"], "character": place["position"]["character"] + (len(word) + 1) // 2}
+                if "declaration" not in flags:
+                    offered = self.client.request("textDocument/completion", {**place, "position": end})["items"]
+                    self.assertIn(word, [i["label"] for i in offered], (name, token.start))
 
     def test_definition_of_a_path(self):
         d = self.ask("definition", "main.atl", MAIN, "model.atl")
@@ -430,7 +459,7 @@ class Looking(Case):
 
 
     def tokens(self, name, text, lines=None):
-        """(text, type, modifiers) of each token; of some lines, or of all."""
+        """Text, type and modifiers of each token in one string, with its start; of some lines, or of all."""
         legend = self.client.capabilities["capabilities"]["semanticTokensProvider"]["legend"]
         params, method = {"textDocument": {"uri": self.uri(name)}}, "full"
         if lines:
@@ -443,7 +472,8 @@ class Looking(Case):
             line, character = line + down, (0 if down else character) + right
             here = lsp_client.lines_of(text)[line].encode("utf-16-le")[2 * character:2 * (character + length)].decode("utf-16-le")
             flags = [m for bit, m in enumerate(legend["tokenModifiers"]) if flags >> bit & 1]
-            found.append(" ".join([here, legend["tokenTypes"][kind], *flags]))
+            found.append(Token(" ".join([here, legend["tokenTypes"][kind], *flags])))
+            found[-1].start = {"line": line, "character": character}
         return found
 
     def test_colours_by_meaning(self):
@@ -611,6 +641,14 @@ class Writing(Case):
         self.assertEqual(self.complete(types + "let f {xb, x? = 1\n"), ["xa", "xd"])
         self.assertIn("hip", self.complete(types + "let f = {knee = 1.0, h?"))
         self.assertEqual(self.complete(types + "let f = {xb = x?"), ["xd"])
+
+    def test_completion_of_fields_of_parameters(self):
+        """Their type is open: fields that they are used with, and those of records that have all of these."""
+        made = "let a = {left = 1.0, right = 2.0, lower = 3.0}\nlet b = {lemon = 1}\ntype t = {left : float, length_ : int}\n"
+        self.assertEqual(self.complete("let f p = p.left + p.le?\n" + made), ["left", "length_"])
+        self.assertEqual(self.complete("let f p = p.left + p.right * p.l?\n" + made), ["left", "lower"])
+        self.assertEqual(self.complete("let f p = p.l?\n" + made), ["left", "lemon", "length_", "lower"])
+        self.assertEqual(self.complete(made + "let f q = (fun r -> r.left) q.ri? + q.lower\n"), ["right"])
 
     def test_signature(self):
         text = "# Scales.\nlet scale (by : float) {x, y} = {x = by * x, y = by * y}\nlet a = scale 2.0 (f (1, \n"

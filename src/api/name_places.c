@@ -152,7 +152,11 @@ static void give_declarations(const Finder *f, const Item *item) {
     give(f, (NamePlace){.what = NAME_TYPE, .name = t->name, .at = t->name_span, .target = t->name_span});
     for (int k = 0; k < t->nctors; k++) {
       Span at = first_of(t->ctors[k].span, t->ctors[k].name);
-      give(f, (NamePlace){.what = NAME_CONSTRUCTOR, .name = t->ctors[k].name, .at = at, .target = at});
+      const Ctor *c = map_get(&f->vm->main->ctors, t->ctors[k].name);
+      bool latest = c && same_target(first_of(c->span, t->ctors[k].name), at);
+      give(f,
+           (NamePlace){
+               .what = NAME_CONSTRUCTOR, .name = t->ctors[k].name, .at = at, .target = at, .ctor = latest ? c : NULL});
     }
   }
 }

@@ -11,10 +11,13 @@
 typedef struct UseSearch {
   Ask *ask;
   Span target;
+  const Module *module; /* of the library, which is defined in no file; or NULL */
 } UseSearch;
 
-static bool is_target(const UseSearch *u, Span at) {
+static bool is_target(const UseSearch *u, const NamePlace *p) {
   const AtledQuery *q = &u->ask->query;
+  Span at = p->target;
+  if (!q->file && u->module) return p->module == u->module;
   if (!q->file) return same_target(u->target, at);
   return at.source && at.start == q->at && strcmp(sources_get(&u->ask->vm->sources, at.source)->name, q->file) == 0;
 }
@@ -22,7 +25,7 @@ static bool is_target(const UseSearch *u, Span at) {
 static void add_use(void *user, const NamePlace *p) {
   const UseSearch *u = user;
   Str *out = &u->ask->out;
-  if (p->what == NAME_FIELD || !is_target(u, p->target)) return;
+  if (p->what == NAME_FIELD || !is_target(u, p)) return;
   json_next(out, NULL);
   str_addc(out, '{');
   json_number(out, "start", p->at.start);
@@ -35,7 +38,10 @@ static void add_use(void *user, const NamePlace *p) {
 static void ask_uses(Ask *a) {
   UseSearch u = {.ask = a};
   NamePlace name;
-  if (!a->query.file && ask_name(a, &name)) u.target = name.target;
+  if (!a->query.file && ask_name(a, &name)) {
+    u.target = name.target;
+    u.module = name.what == NAME_MODULE && !name.target.source ? name.module : NULL;
+  }
   str_addc(&a->out, '[');
   name_places(a->vm, a->plan.program, add_use, &u);
   str_addc(&a->out, ']');

@@ -5,6 +5,7 @@
  *   query_place.c  what stands at a place
  *   query_names.c  what each name of a text is
  *   query_words.c  how a word may go on; the call around a place
+ *   query_fields.c fields that a word may become
  *   name_places.c  where names stand in a source, and what they mean
  *   unfinished.c   the rest of an item that isn't finished
  *   json_text.c    the answers' text */
@@ -62,8 +63,28 @@ bool ask_name(Ask *a, NamePlace *out);
 void ask_names(Ask *a);
 
 /* ---- query_words.c ---- */
+typedef struct Words {
+  Ask *ask;
+  const char *prefix;
+  size_t n;
+  size_t start; /* of the word */
+  Hole hole;
+  const Expr *record; /* of value.word, or {value with word}; or NULL */
+  const Sym *written; /* fields of a record, or of its pattern, that is being written, the word among them; or NULL */
+  int nwritten;
+  Map seen;
+} Words;
+/* The item of the query's program that holds the byte; NULL: none does. */
+const Item *item_at(const Ask *a, size_t at);
 AtledStatus ask_words(Ask *a);
 AtledStatus ask_call(Ask *a);
+
+/* ---- query_fields.c ---- */
+/* Notes in *w whether the word is a field, and of what. */
+void find_fields(Words *w);
+void offer_fields(Words *w); /* of w->record */
+/* Of records that are declared here, or in what is imported, and have what is written: their other fields. */
+void offer_other_fields(Words *w);
 
 /* ---- unfinished.c ---- */
 /* What stands for the word that is to be completed. */

@@ -4,18 +4,6 @@
 #include "api/query.h"
 #include <string.h>
 
-typedef struct Words {
-  Ask *ask;
-  const char *prefix;
-  size_t n;
-  size_t start; /* of the word */
-  Hole hole;
-  const Expr *record; /* of value.word, or {value with word}; or NULL */
-  const Sym *written; /* fields of a record, or of its pattern, that is being written, the word among them; or NULL */
-  int nwritten;
-  Map seen;
-} Words;
-
 /* Checks the source with the word in it. *words: what was found there. */
 static AtledStatus look(Ask *a, Words *w) {
   AtledVM *vm = a->vm;
@@ -28,7 +16,7 @@ static AtledStatus look(Ask *a, Words *w) {
   return status;
 }
 
-static const Item *item_at(const Ask *a, size_t at) {
+const Item *item_at(const Ask *a, size_t at) {
   const Program *p = a->plan.program;
   for (int i = 0; i < p->items.len; i++)
     if (p->items.data[i]->span.start <= at && at < p->items.data[i]->span.end) return p->items.data[i];
@@ -136,86 +124,6 @@ static void offer_keywords(Words *w) {
     offer(w, of_items[i], "keyword", NULL, NULL);
 }
 
-static void offer_field(Words *w, Sym name, const char *type) {
-  if (strncmp(name, w->prefix, w->n) != 0 || map_get(&w->seen, name)) return;
-  map_put(&w->seen, name, w);
-  json_next(&w->ask->out, NULL);
-  str_addc(&w->ask->out, '{');
-  json_text(&w->ask->out, "name", name);
-  json_text(&w->ask->out, "what", "field");
-  json_text(&w->ask->out, "type", type);
-  str_addc(&w->ask->out, '}');
-}
-
-/* The fields of the value before the point, or before `with`. */
-static void offer_fields(Words *w) {
-  AtledVM *vm = w->ask->vm;
-  Type *t = w->record->type ? type_repr(w->record->type) : NULL;
-  for (int i = 0; t && t->kind == TY_RECORD && i < t->n; i++) {
-    Str type = {.arena = &vm->scratch};
-    type_print(vm->checker, vm->main, t->args[i], &type);
-    offer_field(w, t->names[i], type.data);
-  }
-}
-
-static bool has_field(const Sym *fields, int n, Sym field) {
-  for (int i = 0; i < n; i++)
-    if (fields[i] == field) return true;
-  return false;
-}
-
-/* Has the type all fields that are written? */
-static bool fits_record(const Words *w, const TypeExpr *t) {
-  if (!t || t->kind != TE_RECORD) return false;
-  for (int i = 0; i < w->nwritten; i++)
-    if (w->written[i] != w->hole.name && !has_field(t->fields, t->nargs, w->written[i])) return false;
-  return true;
-}
-
-/* Its other fields. */
-static void offer_rest(Words *w, const TypeExpr *t) {
-  if (!fits_record(w, t)) return;
-  for (int i = 0; i < t->nargs; i++) {
-    Span at = t->args[i]->span;
-    const char *text = sources_get(&w->ask->vm->sources, at.source)->text;
-    if (!has_field(w->written, w->nwritten, t->fields[i]))
-      offer_field(w, t->fields[i], arena_strndup(&w->ask->vm->scratch, text + at.start, at.end - at.start));
-  }
-}
-
-static void offer_rest_of(Words *w, Item *const *items, int n) {
-  for (int i = 0; i < n; i++)
-    for (int k = 0; items[i]->kind == I_TYPE && k < items[i]->ntypes; k++) offer_rest(w, items[i]->types[k].alias);
-}
-
-/* Of the records that are declared here, or in what is imported. */
-static void offer_declared_fields(Words *w) {
-  const Program *p = w->ask->plan.program;
-  const Map *imports = &w->ask->vm->main->modules;
-  offer_rest_of(w, p->items.data, p->items.len);
-  for (size_t i = 0; i < imports->cap; i++) {
-    const Module *m = imports->keys[i] ? imports->vals[i] : NULL;
-    if (m) offer_rest_of(w, m->items.data, m->items.len);
-  }
-}
-
-/* Notes the fields of a record that is being written if the word is a lone name there. */
-static void look_at_fields(Words *w, const Sym *fields, int n) {
-  if (!has_field(fields, n, w->hole.name)) return;
-  w->written = fields;
-  w->nwritten = n;
-}
-
-static void find_record(void *user, AstNode n) {
-  Words *w = user;
-  if (n.kind == AST_PAT && n.pat->kind == P_RECORD) look_at_fields(w, n.pat->fields, n.pat->nargs);
-  if (n.kind != AST_EXPR) return;
-  const Expr *e = n.expr;
-  bool gets = e->kind == E_FIELD && e->text == w->hole.name;
-  if (e->kind == E_RECORD) look_at_fields(w, e->fields, e->nargs);
-  if (gets || (e->kind == E_WITH && has_field(e->fields, e->nargs - 1, w->hole.name))) w->record = e->args[0];
-}
-
 /* Is the word that of a module to be opened? */
 static bool is_opened(const Words *w) {
   const char *s = w->ask->query.source;
@@ -223,14 +131,13 @@ static bool is_opened(const Words *w) {
 }
 
 static void offer_all(Words *w) {
-  const Item *item = item_at(w->ask, w->start);
-  if (item) ast_walk(item, &w->ask->vm->scratch, find_record, w);
+  find_fields(w);
   if (is_opened(w)) offer_modules(w);
   else if (w->record) offer_fields(w);
   else if (w->hole.met && w->hole.module) offer_members(w, w->hole.module);
   else if (w->hole.met && w->hole.of_type) offer_types(w);
   else {
-    if (w->written) offer_declared_fields(w);
+    if (w->written) offer_other_fields(w);
     for (int i = 0; i < w->hole.locals.len; i++)
       offer(w, w->hole.locals.data[i]->name, "local", w->hole.locals.data[i], NULL);
     offer_visible(w);
