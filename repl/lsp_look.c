@@ -46,7 +46,9 @@ static json_t *place_in_library(Server *s, json_t *a) {
   json_t *d = json_object_get(a, "definition");
   const char *module = string_in(d, "module");
   char *path = module ? library_file(s, module) : NULL;
-  json_t *result = path ? place_in_file(s, path, size_in(d, "start"), size_in(d, "end")) : NULL;
+  json_t *result = path     ? place_in_file(s, path, size_in(d, "start"), size_in(d, "end"))
+                   : module ? failure(REQUEST_FAILED, "the library's text can't be written to the cache's folder")
+                            : NULL;
   free(path);
   return result;
 }

@@ -419,6 +419,16 @@ class Looking(Case):
         self.assertEqual([r["uri"] for r in found], [uri, uri])
         self.assertEqual([s["location"]["uri"] for s in self.client.request("workspace/symbol", {"query": "k"}) if s["name"] == "k"], [uri])
 
+    def test_definition_in_the_library_without_a_cache(self):
+        (self.folder / "file").write_text("")
+        c = lsp_client.Client(EXE, self.folder / "file")
+        text = "let m = Stats.median [1.0]\n"
+        c.open(self.uri("b.atl"), text)
+        answer = c.call("textDocument/definition", c.at(self.uri("b.atl"), text, "median"))
+        self.assertEqual(answer["error"]["code"], -32803)
+        self.assertEqual(c.end(), 0)
+        c.process.stdout.close()
+
     def test_references(self):
         everywhere = {"context": {"includeDeclaration": True}}
         found = self.ask("references", "main.atl", MAIN, "twice r", **everywhere)

@@ -64,6 +64,14 @@ class About(ctypes.Structure):
                 ("line", ctypes.c_int), ("source", ctypes.c_char_p)]
 
 
+class Query(ctypes.Structure):
+    _fields_ = [("question", ctypes.c_int), ("name", ctypes.c_char_p), ("source", ctypes.c_char_p), ("at", ctypes.c_size_t),
+                ("to", ctypes.c_size_t), ("file", ctypes.c_char_p)]
+
+
+ASK_WORDS = 4
+
+
 class Display(ctypes.Structure):
     _fields_ = [("media_type", ctypes.c_char_p), ("data", ctypes.c_void_p), ("length", ctypes.c_size_t),
                 ("text", ctypes.c_void_p), ("text_length", ctypes.c_size_t)]
@@ -152,6 +160,7 @@ for _name, _result, *_args in [
          ctypes.POINTER(Result), ctypes.c_size_t),
         ("atled_complete", _INT, _VOID, _TEXT, ctypes.POINTER(ctypes.c_size_t), _TEXTS),
         ("atled_about_sized", _INT, _VOID, _TEXT, ctypes.POINTER(About), ctypes.c_size_t),
+        ("atled_query_sized", _INT, _VOID, ctypes.POINTER(Query), ctypes.c_size_t, ctypes.POINTER(_TEXT)),
         ("atled_search", _INT, _VOID, _TEXT, _TEXTS, ctypes.POINTER(_INT)),
         ("atled_ir", _INT, _VOID, _TEXT, _TEXT, _INT, ctypes.c_bool, _TEXT, ctypes.POINTER(_TEXT)),
         ("atled_undo", _INT, _VOID, _TEXTS),

@@ -319,6 +319,13 @@ class Cells(unittest.TestCase):
         a = ask("complete", 'let é = "∇"\nPlot.lin', 20)
         self.assertEqual((a["matches"], a["cursor_start"]), (["line"], 17))
         self.assertEqual(ask("complete", ":ty", 3)["matches"], ["type"])
+        for text, offered in ("let point = {xa = 1, xb = 2}\npoint.x", ["xa", "xb"]), ("let f alphabet = alph", ["alphabet"]), \
+                (":type 1\nlet newest = 1\nnewe", ["newest"]), ("circle_area newes", []):
+            self.assertEqual(ask("complete", text, len(text))["matches"], offered, text)
+        for place in -5, 99:  # beyond the text
+            a = ask("complete", "circle_a", place)
+            self.assertEqual((a["cursor_start"], a["cursor_end"]), (0, max(0, min(place, 8))))
+        self.assertNotIn("::", ask("complete", "", 0)["matches"])
         a = ask("inspect", "circle_area 2.0", 3)
         self.assertEqual((a["found"], a["status"]), (True, "ok"))
         self.assertIn("circle_area : float -> float\n", a["data"]["text/plain"])

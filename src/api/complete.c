@@ -73,7 +73,7 @@ static void offer_visible(WordsCall *c) {
   Sym *all, name;
   int n = checker_visible_names(vm->checker, vm->main, &all, &vm->scratch);
   for (int i = 0; i < n; i++)
-    if (!map_get(&vm->main->modules, all[i])) offer(c, all[i], "");
+    if (!map_get(&vm->main->modules, all[i]) && is_word_byte(all[i][0])) offer(c, all[i], "");
   for (size_t i = 0; i < vm->main->modules.cap; i++)
     if (vm->main->modules.keys[i] && vm->main->modules.vals[i]) offer(c, (Sym)vm->main->modules.keys[i], ".");
   for (int i = 0; (name = loader.library_name(loader.user, i)); i++)

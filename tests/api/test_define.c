@@ -680,6 +680,9 @@ static void test_modules(void) {
   CHECK_STR(words[0], "cube");
   CHECK(atled_complete(vm, "1.0 + Ge", &start, &words) == 1 && start == 6);
   CHECK_STR(words[0], "Geo.");
+  int n = atled_complete(vm, "", &start, &words);
+  CHECK(n > 100);
+  for (int i = 0; i < n; i++) CHECK(words[i][0] != ':'); /* `::` is no word */
   atled_free(vm);
   CHECK(ended == 1);
 }

@@ -179,6 +179,7 @@ class AtledKernel(Kernel):
 
     # ---- Questions ------------------------------------------------------------------------------------------------
     def do_complete(self, code, cursor_pos):
+        cursor_pos = max(0, min(cursor_pos, len(code)))
         words, start = self._atled.complete(code[:cursor_pos])
         kinds = self._atled.kinds(code[:cursor_pos], start, words if len(words) <= DESCRIBED else [])
         typed = [{"start": start, "end": cursor_pos, "text": word, "type": kind, "signature": type_text or ""}
@@ -187,7 +188,7 @@ class AtledKernel(Kernel):
                 "metadata": {"_jupyter_types_experimental": typed} if typed else {}}
 
     def do_inspect(self, code, cursor_pos, detail_level=0, omit_sections=()):
-        name = self._atled.name_at(code, cursor_pos)
+        name = self._atled.name_at(code, max(0, min(cursor_pos, len(code))))
         text = name and self._atled.describe(name, detail_level > 0)
         return {"status": "ok", "found": bool(text), "data": {"text/plain": text} if text else {}, "metadata": {}}
 

@@ -9,6 +9,7 @@ One thread uses a session at a time, but for `interrupt`."""
 import collections
 import ctypes
 import errno
+import json
 import re
 
 from .. import _library as c
@@ -18,6 +19,7 @@ from . import commands, tables
 _lib, _byref = c.lib, ctypes.byref
 SETTINGS = {"digits": 5, "width": 0, "height": 0}
 COLUMNS, LINES = 100, 30
+_KINDS = {"function": "function", "field": "property", "constructor": "class"}
 _NAME = r"[^\W\d][\w']*"
 PATH = re.compile(rf"{_NAME}(?:\.{_NAME})*")
 
@@ -340,12 +342,28 @@ class Session(Program):
                     return words, len(text) - len(line) + start
             source, start, words = encoded(text), ctypes.c_size_t(), ctypes.POINTER(ctypes.c_char_p)()
             n = _lib.atled_complete(self._vm, source, _byref(start), _byref(words))
-            return [decoded(words[i]) for i in range(n)], len(decoded(source[:start.value]))
+            known = [decoded(words[i]) for i in range(n)]
+            return sorted({*known, *self._own_words(text)}), len(decoded(source[:start.value]))
+
+    def _own_words(self, text):
+        """Words that only the cell's text knows: its own definitions, local names, fields. name -> (kind, type or None)"""
+        source = encoded(text[max((m.end() for m in re.finditer(r"^:.*\n", text, re.M)), default=0):])
+        answer = ctypes.c_char_p()
+        query = c.Query(c.ASK_WORDS, b"<cell>", source, len(source), len(source), None)
+        if _lib.atled_query_sized(self._vm, _byref(query), ctypes.sizeof(query), _byref(answer)) != c.OK:
+            return {}
+        words = [w for w in json.loads(answer.value)["words"] if "type" in w or w["what"] in ("local", "field")]
+        return {w["name"]: (_KINDS.get(w["what"], "instance"), w.get("type")) for w in words}
 
     def kinds(self, text, start, words):
         """For each of the words that `complete` gave for a text: ("module", "function", …, its type or None)."""
         path = re.search(r"(?:[^\W\d][\w']*\.)*\Z", text[:start])[0]
+        with self._lock:
+            own = {} if text[text.rfind("\n") + 1:].startswith(":") else self._own_words(text)
         for word in words:
+            if word in own:
+                yield own[word]
+                continue
             a = {} if word.endswith(".") else self.about(path + word) or {}
             if a.get("kind") == "value":
                 yield "function" if "->" in a["type"] else "instance", a["type"]
