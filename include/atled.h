@@ -445,9 +445,10 @@ ATLED_API int atled_complete(AtledVM *vm, const char *text, size_t *start, const
  * the source that they are in, counted from 0; `end` is right after the last one. Members that aren't known are left
  * out. */
 typedef enum AtledQuestion {
-  /* What stands at `at`: null, or {"start", "end", "what", "name", "type", "here", "doc", "source", "definition"}.
+  /* What stands at `at`: null, or {"start", "end", "what", "name", "type", "foreign", "here", "doc", "source",
+   * "definition"}.
    * what: "value", "constructor", "type", "field", "module", or "expression" (without a name) or "pattern". type: of the
-   * definition; here: that of this use, where it is another; source: a type's declaration. definition: {"file",
+   * definition; here: that of this use, where it is another; foreign: a C function; source: a type's declaration. definition: {"file",
    * "start", "end"}, of the name there; of the library instead of "file": "module" ("prelude" what needs no module) */
   ATLED_ASK_PLACE,
   /* Where names mean what the one at `at` does, its definition among them if it is in the source; or, if `file` isn't

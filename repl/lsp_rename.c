@@ -56,6 +56,7 @@ static json_t *renamable(Server *s, Document *d, size_t at, const char **why) {
   else if (strcmp(what, "module") == 0) *why = "modules aren't renamed";
   else if (is_library_path(d->path) || string_in(json_object_get(a, "definition"), "module"))
     *why = "this name is the library's";
+  else if (json_is_true(json_object_get(a, "foreign"))) *why = "this name is that of the C function";
   else if (!definition_of(a, &path, &start, &end)) *why = "the definition of this name isn't known";
   if (!*why) return a;
   json_decref(a);

@@ -600,6 +600,13 @@ print message; ignore convert
         good = self.client.request("textDocument/prepareRename", self.client.at(self.uri("a.atl"), text, "a + c"))
         self.assertEqual((good["placeholder"], self.texts("", text, [good])), ("a", ["a"]))
 
+    def test_names_of_c_functions(self):
+        """C knows the function by its name, so it stays."""
+        text = "foreign \"m\" cbrt : float -> float\nlet x = cbrt 8.0\n"
+        self.open("a.atl", text)
+        for where in ("cbrt :", "cbrt 8"):
+            self.assertIn("C function", self.rename("a.atl", text, where, "root")["error"]["message"])
+
     def test_nothing_is_left_of_a_trial(self):
         text = "let a = 1\nlet b = a\n"
         self.open("a.atl", text)

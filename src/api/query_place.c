@@ -84,6 +84,7 @@ static void add_value(Ask *a, const NamePlace *p) {
   if (!b) return;
   const char *type = binding_type(a->vm, b), *here = type_of(a->vm, p->type);
   json_text(&a->out, "type", type);
+  json_flag(&a->out, "foreign", b->kind == BIND_FOREIGN);
   if (type && here && b->nqvars && strcmp(type, here) != 0) json_text(&a->out, "here", here);
   json_text(&a->out, "doc",
             b->item && b->item->doc ? b->item->doc
