@@ -107,12 +107,18 @@ static void add_finding(Server *s, const Document *doc, const AtledDiagnostic *d
   json_array_append_new(list, finding);
 }
 
+/* An open file has its own findings. What only another document finds in it is a cycle of imports, unless that document
+ * is still to be checked again. */
+static bool knows_better(const Document *own, const Document *other) {
+  return own && (other->changed || json_object_get(own->findings, own->path));
+}
+
 void show_findings(Server *s, const char *path) {
   const Document *own = document_of_path(s, path);
   json_t *all = json_array(), *list, *finding;
   size_t i;
   for (const Document *d = s->documents; d; d = d->next) {
-    if (own && d != own) continue;
+    if (d != own && knows_better(own, d)) continue;
     list = json_object_get(d->findings, path);
     json_array_foreach(list, i, finding) {
       size_t k = 0;

@@ -270,6 +270,16 @@ class Diagnostics(Case):
         self.client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": m, "type": 2}]})
         self.wait("a.atl", lambda d: not d)
 
+    def test_cycles_of_open_files(self):
+        """Each check finds the cycle in the other file."""
+        self.open("a.atl", "import \"b.atl\" as B\nlet x = B.y\n")
+        self.open("b.atl", "import \"a.atl\" as A\nlet y = A.x\n")
+        self.assertIn("cycle", self.wait("a.atl", len)[0]["message"])
+        self.assertIn("cycle", self.wait("b.atl", len)[0]["message"])
+        self.client.change(self.uri("b.atl"), [{"text": "let y = 1\n"}])
+        self.wait("a.atl", lambda d: not d)
+        self.wait("b.atl", lambda d: not d)
+
     def test_saving_looks_at_files_again(self):
         (self.folder / "m.atl").write_text("let x = true\n")
         uri = self.open("a.atl", "import \"m.atl\" as M\nlet y = M.x + 1\n")
