@@ -65,8 +65,9 @@ AtledStage stage_of(const char *name) {
 
 int options_refuse(Verb verb) {
   const char *word = verbs[verb].word;
-  fprintf(stderr, "usage: atled %s%s[OPTIONS] %s\n`atled --help` lists all options\n", word, *word ? " " : "",
-          verbs[verb].arguments);
+  const char *arguments = verbs[verb].arguments;
+  fprintf(stderr, "usage: atled %s%s[OPTIONS]%s%s\n`atled --help` lists all options\n", word, *word ? " " : "",
+          *arguments ? " " : "", arguments);
   return EXIT_USAGE;
 }
 

@@ -274,8 +274,8 @@ class Diagnostics(Case):
         """Each check finds the cycle in the other file."""
         self.open("a.atl", "import \"b.atl\" as B\nlet x = B.y\n")
         self.open("b.atl", "import \"a.atl\" as A\nlet y = A.x\n")
-        self.assertIn("cycle", self.wait("a.atl", len)[0]["message"])
-        self.assertIn("cycle", self.wait("b.atl", len)[0]["message"])
+        self.wait("a.atl", lambda d: [f for f in d if "cycle" in f["message"]])
+        self.wait("b.atl", lambda d: [f for f in d if "cycle" in f["message"]])
         self.client.change(self.uri("b.atl"), [{"text": "let y = 1\n"}])
         self.wait("a.atl", lambda d: not d)
         self.wait("b.atl", lambda d: not d)
