@@ -4,8 +4,8 @@
  *
  * A thread reads them and puts them into a queue, so that a message that arrives while a program is elaborated can
  * interrupt that. `$/cancelRequest` marks a request that waits in the queue, or interrupts the one that is being
- * answered; of another it means nothing. What is no header is skipped up to the next one. A message that is too long is read over; the server
- * answers that it was. */
+ * answered; of another it means nothing. What is no header is skipped up to the next one. A message that is too long
+ * is read over; the server answers that it was. */
 #define _GNU_SOURCE
 #include "lsp.h"
 #include <errno.h>
