@@ -516,6 +516,12 @@ class Looking(Case):
         self.assertEqual(self.tokens("colours.atl", text, (3, 9)), expected[3] + expected[4])
         self.assertEqual(self.tokens("none.atl", ""), [])
 
+    def test_legend_is_documented(self):
+        legend = self.client.capabilities["capabilities"]["semanticTokensProvider"]["legend"]
+        text = (HERE.parent / "docs/editors.md").read_text()
+        parts = [re.findall(r"^\| `(\w+)` \|", text.split(head)[1].split("\n\n")[0], re.M) for head in ("| token type |", "| modifier |")]
+        self.assertEqual([sorted(p) for p in parts], [sorted(legend["tokenTypes"]), sorted(legend["tokenModifiers"])])
+
     def test_colours_of_abbreviations(self):
         """Nodes that the parser makes have no tokens of their own, and no name has two."""
         text = "let rec f a = f (a |> f)\nlet g p = let mut s = 1 in s += p; s\nlet h = for i = 0 to 3 do print i done\nlet k xs = [ e + i | e in xs, i < 3 ]\n"
