@@ -104,6 +104,10 @@ static CostValue *import_array(CostCall *c, const IrType *t, const ArrayObj *a) 
   return cost_array(&c->study, t, dims, xs, (int)count, NULL);
 }
 
+static CostValue *import_text(CostCall *c, const StringObj *s) {
+  return s ? cost_text(&c->study, s->bytes, s->len) : cost_unknown(&c->study);
+}
+
 static CostValue *import_choice(CostCall *c, const IrType *t, Obj *p) {
   if (!p || (uintptr_t)p & 1)
     return cost_choice(&c->study, t, p ? (int)((uintptr_t)p >> 1) : 0, cost_unknown(&c->study));
@@ -126,6 +130,7 @@ static CostValue *import(CostCall *c, const IrType *t, const Slot *at) {
   case T_INT:
   case T_BOOL: v = cost_int(&c->study, at->i); break;
   case T_FLOAT: v = cost_real(&c->study, at->f); break;
+  case T_STRING: v = import_text(c, (const StringObj *)at->p); break;
   case T_TUPLE: v = import_tuple(c, t, at); break;
   case T_ARRAY: v = at->p ? import_array(c, t, (const ArrayObj *)at->p) : cost_unknown(&c->study); break;
   case T_VARIANT: v = t->ctors && t->nctors ? import_choice(c, t, at->p) : cost_unknown(&c->study); break;
@@ -391,11 +396,18 @@ static void add_table(CostCall *c, Str *out) {
   for (int i = 0; i < n + 3; i++) add_row(&rows[i], widths, out);
 }
 
+static bool counts_by(const Cost *cost, int symbol) {
+  for (int i = 0; i < cost->lines.len; i++)
+    if (poly_has(cost->lines.data[i].ops, symbol) || poly_has(cost->lines.data[i].bytes, symbol)) return true;
+  return false;
+}
+
 static void add_symbols(CostCall *c, Str *out) {
   const CostSymbol *all = c->study.symbols;
   for (int k = 0; k < c->study.nsizes; k++) str_printf(out, "%s = %s\n", all[k].name, all[k].means);
   for (int k = COST_SIZES; k < COST_SIZES + c->study.nsteps; k++)
-    str_printf(out, "%s = steps of the loop of %s\n", all[k].name, name_of(c, all[k].line));
+    if (counts_by(&c->function, k) || counts_by(&c->gradient, k) || counts_by(&c->tape, k))
+      str_printf(out, "%s = steps of the loop of %s\n", all[k].name, name_of(c, all[k].line));
 }
 
 static void add_ratio(CostCall *c, Str *out) {

@@ -71,7 +71,8 @@ static CostValue *eval_node(CostStudy *s, const Node *n, CostValue **ops) {
   case OP_INT:
   case OP_BOOL: return cost_int(s, n->attr.i);
   case OP_FLOAT: return cost_real(s, n->attr.f);
-  case OP_DATA: return cost_constant_array(s, n);
+  case OP_STRING: return cost_text(s, n->attr.text, (int64_t)sym_len(n->attr.text));
+  case OP_DATA: return cost_constant_array(s, n, ops);
   case OP_GLOBAL: return s->global(s->user, n->attr.global);
   case OP_ZERO: return cost_zero(s, n->type);
   case OP_TUPLE: return cost_tuple(s, ops, n->nops);

@@ -11,6 +11,7 @@ typedef enum CostKind {
   COST_UNKNOWN,
   COST_INT,  /* an int or a bool: `i` if it is exact, else `poly` */
   COST_REAL, /* a float: f */
+  COST_TEXT, /* text, of i bytes */
   COST_TUPLE,
   COST_ARRAY,
   COST_CLOSURE,
@@ -24,6 +25,7 @@ struct CostValue {
   int line;   /* where an array or data was made */
   int n;      /* parts; of an array: its base elements, if these are known, which parts are then */
   int64_t i;  /* or the tag */
+  const char *text;
   double f;
   const Poly *poly;
   CostValue **parts;
@@ -87,6 +89,7 @@ CostValue *cost_argument(CostStudy *s, const IrType *t, const char *path);
 CostValue *cost_unknown(const CostStudy *s);
 CostValue *cost_int(const CostStudy *s, int64_t i);
 CostValue *cost_real(const CostStudy *s, double f);
+CostValue *cost_text(const CostStudy *s, const char *text, int64_t length); /* keeps the text */
 CostValue *cost_tuple(const CostStudy *s, CostValue **parts, int n);
 CostValue *cost_choice(const CostStudy *s, const IrType *t, int tag, CostValue *payload);
 /* elements: `count` base elements, or NULL; elem: what is known of any. */

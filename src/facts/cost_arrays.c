@@ -132,20 +132,39 @@ CostValue *cost_array_of(CostStudy *s, const IrType *t, const Poly *length, Cost
   return cost_array(s, t, dims, parts, total, elem);
 }
 
-CostValue *cost_constant_array(CostStudy *s, const Node *n) {
+/* Slots of a constant array that are under way. What is neither a number nor a tuple is the next operand. */
+typedef struct Constants {
+  const int64_t *slots;
+  CostValue **ops;
+} Constants;
+
+static CostValue *next_constant(CostStudy *s, Constants *c, const IrType *t) {
+  double f;
+  if (t->kind == T_TUPLE) {
+    CostValue **parts = NEW_ARRAY(s->a, CostValue *, t->n + 1);
+    for (int k = 0; k < t->n; k++) parts[k] = next_constant(s, c, t->args[k]);
+    return cost_tuple(s, parts, t->n);
+  }
+  if (t->kind == T_UNIT) return cost_unknown(s);
+  int64_t bits = *c->slots++;
+  if (!ir_is_number(t)) return *c->ops++;
+  memcpy(&f, &bits, sizeof f);
+  return t->kind == T_FLOAT ? cost_real(s, f) : cost_int(s, bits);
+}
+
+CostValue *cost_constant_array(CostStudy *s, const Node *n, CostValue **ops) {
   const ArrayData *d = n->attr.data;
   int rank = ir_rank(n->type);
   IrType *base = ir_base(n->type);
   const Poly **dims = NEW_ARRAY(s->a, const Poly *, rank + 1);
   for (int k = 0; k < rank; k++) dims[k] = poly_constant(s->a, (double)d->dims[k]);
-  bool known = ir_is_number(base) && d->nslots <= LIMIT_COST_ELEMENTS;
-  CostValue **xs = known ? NEW_ARRAY(s->a, CostValue *, d->nslots + 1) : NULL;
-  for (int64_t i = 0; i < d->nslots && known; i++) {
-    double f;
-    memcpy(&f, &d->slots[i], sizeof f);
-    xs[i] = base->kind == T_FLOAT ? cost_real(s, f) : cost_int(s, d->slots[i]);
-  }
-  CostValue *v = cost_array(s, n->type, dims, xs, (int)d->nslots, NULL);
+  int each = cost_slots(base);
+  bool known = each > 0 && d->nslots <= LIMIT_COST_ELEMENTS;
+  int count = known ? (int)d->nslots / each : 0;
+  CostValue **xs = known ? NEW_ARRAY(s->a, CostValue *, count + 1) : NULL;
+  Constants c = {d->slots, ops};
+  for (int i = 0; i < count; i++) xs[i] = next_constant(s, &c, base);
+  CostValue *v = cost_array(s, n->type, dims, xs, count, NULL);
   v->given = true;
   return v;
 }

@@ -27,13 +27,20 @@ static const char *recursion(const CostStudy *s, const Func *f, const char *what
   return arena_printf(s->a, "the recursion of `%s`, which %s", f->name, what);
 }
 
+/* Recursion over data that is known, as a map that the function reads, goes as far as that goes. */
+static bool has_known_data(CostValue **ops, int n) {
+  for (int k = 0; k < n; k++)
+    if (ops[k]->kind == COST_CHOICE) return true;
+  return false;
+}
+
 CostValue *cost_call(CostStudy *s, const Node *n, CostValue **ops) {
   Func *f = n->attr.func;
   if (!f->graph) {
     cost_note(s, arena_printf(s->a, "the C function `%s`", f->name));
     return cost_typed_unknown(s, n->type);
   }
-  if (f->recursive && (!s->concrete || s->depth > LIMIT_COST_CALLS || s->left <= 0)) {
+  if (f->recursive && (!(s->concrete || has_known_data(ops, n->nops)) || s->depth > LIMIT_COST_CALLS || s->left <= 0)) {
     cost_note(s, recursion(s, f, s->concrete ? "goes too far" : "goes as far as its data says"));
     return cost_typed_unknown(s, n->type);
   }

@@ -50,7 +50,7 @@ CostValue *cost_element(CostStudy *s, const IrType *t, CostValue *v, CostValue *
 CostValue *cost_array_of(CostStudy *s, const IrType *t, const Poly *length, CostValue **xs, int n, CostValue *any);
 CostValue *cost_zero(CostStudy *s, const IrType *t);
 /* Nodes of the operations that they are called after, with their operands. */
-CostValue *cost_constant_array(CostStudy *s, const Node *n);
+CostValue *cost_constant_array(CostStudy *s, const Node *n, CostValue **ops);
 CostValue *cost_slice(CostStudy *s, const Node *n, CostValue **ops);
 CostValue *cost_update(CostStudy *s, const Node *n, CostValue **ops);
 CostValue *cost_zeros(CostStudy *s, const Node *n, CostValue **ops);
@@ -64,6 +64,8 @@ CostValue *cost_switch(CostStudy *s, const Node *n, CostValue **ops);
 CostValue *cost_loop(CostStudy *s, const Node *n, CostValue **given);
 CostValue *cost_call(CostStudy *s, const Node *n, CostValue **ops);
 CostValue *cost_rt(CostStudy *s, const Node *n, CostValue **ops);
+/* A comparison: of what order is, or whether both are `equal`. */
+CostValue *cost_compare(CostStudy *s, const Node *n, CostValue **ops, bool equal);
 /* Closure f, applied to its own parameters; result: of what type that is. */
 CostValue *cost_apply_closure(CostStudy *s, const IrType *result, const CostValue *f, CostValue **own, int nown);
 CostValue *cost_typed_unknown(CostStudy *s, const IrType *t); /* of that type, and nothing else is known */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is known of a value where two ways meet, and where an index goes out of scope. */
 #include "facts/cost_internal.h"
+#include <string.h>
 
 CostValue *cost_join(CostStudy *s, CostValue *a, CostValue *b, bool *changed);
 
@@ -37,6 +38,9 @@ CostValue *cost_join(CostStudy *s, CostValue *a, CostValue *b, bool *changed) {
       break;
     case COST_REAL:
       if (a->f == b->f) return a;
+      break;
+    case COST_TEXT:
+      if (a->i == b->i && memcmp(a->text, b->text, (size_t)a->i) == 0) return a;
       break;
     case COST_TUPLE:
       if (a->n == b->n) return join_parts(s, a, b, changed);

@@ -66,7 +66,8 @@ static void keep(CostStudy *s, const CostValue *v, const IrType *t, Cost *out, M
     if (!ir_is_number(t)) cost_note(s, "what is kept of data that is only known when the program runs");
     return;
   case COST_INT:
-  case COST_REAL: return;
+  case COST_REAL:
+  case COST_TEXT: return;
   }
 }
 

@@ -25,9 +25,6 @@ typedef struct Uncounted {
   const char *name, *text;
 } Uncounted;
 static const Uncounted uncounted[] = {
-    {"equal", "comparing structures"},
-    {"compare", "comparing structures"},
-    {"order", "comparing structures"},
     {"close", "comparing structures (`~=`)"},
     {"hash", "the hash of a structure"},
     {"argsort", "the comparisons of a sort"},
@@ -74,6 +71,8 @@ CostValue *cost_rt(CostStudy *s, const Node *n, CostValue **ops) {
   const char *name = n->attr.rt->name;
   if (strcmp(name, "matrix_product") == 0) return matrix_product(s, n, ops);
   if (strcmp(name, "watched") == 0 || strcmp(name, "detached") == 0 || strcmp(name, "opaque") == 0) return ops[0];
+  if (strcmp(name, "compare") == 0 || strcmp(name, "order") == 0) return cost_compare(s, n, ops, false);
+  if (strcmp(name, "equal") == 0) return cost_compare(s, n, ops, true);
   if (ir_is_fork(n) && n->nops >= 2) return fork_both(s, n, ops);
   for (int k = 0; k < n->nops; k++)
     if (n->ops[k]->type->kind == T_FUN) cost_apply_closure(s, n->type, ops[k], NULL, 0);

@@ -14,6 +14,9 @@ CostValue *cost_int(const CostStudy *s, int64_t i) {
   return new_value(s, (CostValue){.kind = COST_INT, .exact = true, .i = i});
 }
 CostValue *cost_real(const CostStudy *s, double f) { return new_value(s, (CostValue){.kind = COST_REAL, .f = f}); }
+CostValue *cost_text(const CostStudy *s, const char *text, int64_t length) {
+  return new_value(s, (CostValue){.kind = COST_TEXT, .text = text, .i = length});
+}
 CostValue *cost_tuple(const CostStudy *s, CostValue **parts, int n) {
   return new_value(s, (CostValue){.kind = COST_TUPLE, .n = n, .parts = parts});
 }

@@ -9,6 +9,33 @@ typedef struct Case {
   const char *not_counted; /* NULL: all is */
 } Case;
 
+/* The log posterior of a Gaussian mixture, up to its last line: as ADBench has it. */
+#define MIXTURE                                                                                                        \
+  "let log_gamma_distribution d a = 0.25 * float (d * (d - 1)) * log pi + sum [ lgamma (a - 0.5 * float j) | j < d "   \
+  "]\n"                                                                                                                \
+  "let prior t =\n"                                                                                                    \
+  "  let d = length t.mu[0] in\n"                                                                                      \
+  "  let n = float (d + 1) in\n"                                                                                       \
+  "  let c = n * float d * (log 0.5 - 0.5 * log 2.0) - log_gamma_distribution d (0.5 * n) in\n"                        \
+  "  let of_component q l = 0.5 * (sum [ exp y ^ 2 | y in q ] + dot l l) - 2.0 * sum q in\n"                           \
+  "  sum [ of_component r[..d] r[d..] | r in t.icf ] - float (length t.icf) * c\n"                                     \
+  "let objective xs t =\n"                                                                                             \
+  "  let n = length xs in\n"                                                                                           \
+  "  let d = length t.mu[0] in\n"                                                                                      \
+  "  let k = length t.alpha in\n"                                                                                      \
+  "  let sums = [ sum r[..d] | r in t.icf ] in\n"                                                                      \
+  "  let diagonal = [ exp t.icf[c, j] | c < k, j < d ] in\n"                                                           \
+  "  let below i j = d + j * (2 * d - j - 1) / 2 + i - j - 1 in\n"                                                     \
+  "  let beta c x =\n"                                                                                                 \
+  "    let y = x - t.mu[c] in\n"                                                                                       \
+  "    let z = [ diagonal[c, i] * y[i] + sum [ t.icf[c, below i j] * y[j] | j < i ] | i < d ] in\n"                    \
+  "    t.alpha[c] + sums[c] - 0.5 * dot z z in\n"                                                                      \
+  "  -0.5 * float (n * d) * log (2.0 * pi) + sum [ logsumexp [ beta c x | c < k ] | x in xs ]\n"                       \
+  "  - float n * logsumexp t.alpha + prior t\n"
+#define PARAMETERS                                                                                                     \
+  "{alpha = [0.1, 0.7], mu = [ 0.1 * float (i + j) | i < 2, j < 3 ], icf = [ 0.2 * cos (float (i + j)) | i < 2, j < "  \
+  "6 ]}"
+
 static const Case programs_of_fields[] = {
     {"record of two floats", "let f p = p.a * sin p.b", "{a = 0.5, b = 2.0}", NULL},
     {"list of squares",
@@ -93,7 +120,22 @@ static const Case programs_of_fields[] = {
     {"lookup",
      "let prices = Map.of_array [(\"a\", 1.5), (\"b\", 2.5)]\n"
      "let f q = match Map.get \"b\" prices with | Some p -> p * q * q | None -> 0.0",
-     "0.4", "comparing structures"},
+     "0.4", NULL},
+    {"lookups by constant keys",
+     "let prices = Map.of_array [(\"bread\", 1.5), (\"milk\", 2.5), (\"tea\", 4.0), (\"rice\", 3.0)]\n"
+     "let f q = sum [ exp (- w * q) * Map.find 0.0 k prices | (k, w) in [(\"tea\", 0.5), (\"rice\", 2.0), (\"salt\", "
+     "1.0)] ]",
+     "0.4", NULL},
+    {"map as argument", "let f m = Map.find 0.0 \"x\" m * sin (Map.find 0.0 \"y\" m)",
+     "Map.of_array [(\"x\", 1.5), (\"y\", 2.5), (\"z\", 3.5)]", NULL},
+    {"map by pairs of ints",
+     "let edges = Map.of_array [ ((i, (3 * i) % 7), 0.5 + float i) | i < 7 ]\n"
+     "let f q = sum [ q * Map.find 1.0 (i, 3) edges | i < 7 ]",
+     "0.4", NULL},
+    {"keys that aren't known",
+     "let prices = Map.of_array [(\"1.0\", 1.5), (\"2.0\", 2.5)]\n"
+     "let f q = q * Map.find 0.0 (show q) prices",
+     "1.0", "comparing structures"},
     {"foreign function",
      "foreign \"libm.so.6\" tgamma : float -> float\n"
      "let f w = sum [ exp (- w * tgamma (1.0 + float i)) | i < 4 ]",
@@ -290,6 +332,13 @@ static const Case programs_of_fields[] = {
      "  done;\n"
      "  x * x + y * y",
      "(0.3, 0.5)", NULL},
+    {"gaussian mixture", "let xs = [ sin (float (i * 5 + j)) | i < 8, j < 3 ]\n" MIXTURE "let f t = objective xs t",
+     PARAMETERS, NULL},
+    {"gaussian mixture of constant data",
+     MIXTURE "let f (a, m, l) = objective [ sin (float (i * 5 + j)) | i < 8, j < 3 ] {alpha = a, mu = m, icf = l}",
+     "([0.1, 0.7], [ 0.1 * float (i + j) | i < 2, j < 3 ], [ 0.2 * cos (float (i + j)) | i < 2, j < 6 ])", NULL},
+    {"gaussian mixture, by its data too", MIXTURE "let f (xs, t) = objective xs t",
+     "([ sin (float (i * 5 + j)) | i < 8, j < 3 ], " PARAMETERS ")", NULL},
 };
 
 #endif
