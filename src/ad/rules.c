@@ -152,17 +152,32 @@ static Node *trapped_sum(World *w, const Node *trap, Node *d) {
   return ir_trapped(w, OP_FADD, "<+", d, (Node *[]){ir_float(w, 0), d->ops[0], d->ops[1]}, 3, trap->site);
 }
 
-/* The text of operation n's trap, which in a study of a point says of which operand it is. */
+/* Which operand of the source's operation this one of node n is: a product's may have changed places, and x ^ 2 is
+ * x * x; -1: one that was met before. */
+static int source_operand(const Node *trap, const Node *n, int operand) {
+  const Node *x = n->ops[operand];
+  int count = trap->nops - 1;
+  if (operand < count && trap->ops[1 + operand] == x) return operand;
+  for (int k = 0; k < operand; k++)
+    if (n->ops[k] == x) return -1;
+  for (int k = 0; k < count; k++)
+    if (trap->ops[1 + k] == x) return k;
+  return operand;
+}
+
+/* The text of the trap, which in a study of a point says of which operand it is. */
 static const char *operand_text(World *w, const Node *trap, const Node *n, int operand) {
   if (w->traps != TRAP_POINT || n->nops < 2) return trap->attr.text;
   return arena_printf(w->temp, "%s %d", trap->attr.text, operand + 1);
 }
 
-/* x, which operation n with cotangent d adds to that of an operand. */
-static Node *trapped_cotangent(const Diff *r, const Node *trap, const Node *n, int operand, Node *x, Node *d) {
-  if (!trap) return ir_placed(r->w, x, n->site);
+/* x, which operation n with cotangent d adds to that of an operand of `of`: n, or the product that it guards. */
+static Node *trapped_cotangent(const Diff *r, const Node *trap, const Node *n, const Node *of, int operand, Node *x,
+                               Node *d) {
+  int source = trap ? source_operand(trap, of, operand) : -1;
+  if (!trap || (source < 0 && r->w->traps == TRAP_POINT)) return ir_placed(r->w, x, n->site);
   Node **ops = ad_fwd_all(r, trap->ops, trap->nops), *value = derives_from_value(n) ? ad_fwd(r, trap) : NULL;
-  const char *text = operand_text(r->w, trap, n, operand);
+  const char *text = operand_text(r->w, trap, of, source);
   return ad_trapped(r->w, text, x, ops + 1, trap->nops - 1, d, NULL, value, trap->site);
 }
 
@@ -192,7 +207,7 @@ static Node *scalar(Diff *r, const Node *n, int at, Node *d) {
     if (product) out[i] = ad_unless_zero(w, dx, ir_op2(w, OP_FMUL, dx, args[1 - i]));
     else if (!d || !out[i]) scalar_rule(w, n, args, value, dx, out);
     if (!d && n->op == OP_FDIV && i == 1) out[i] = ad_unless_zero(w, r->fwd[at], out[i]);
-    if (d && out[i]) ad_add(r, x, trapped_cotangent(r, trap, n, i, out[i], whole));
+    if (d && out[i]) ad_add(r, x, trapped_cotangent(r, trap, n, of, i, out[i], whole));
     if (!d && out[i]) sum = sum ? ir_op2(w, OP_CADD, sum, out[i]) : out[i];
   }
   if (sum) sum = ir_placed(w, sum, n->site);
