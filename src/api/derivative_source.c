@@ -101,6 +101,35 @@ static void name_parameter(AtledVM *vm, const Plan *plan, SourceRequest *r) {
   r->nparts = p->nargs;
 }
 
+/* ---- Open records ------------------------------------------------------------------------------------------------ */
+/* Where the parameter ends in the text of a function's type. */
+static size_t parameter_length(const char *text) {
+  int depth = 0;
+  for (const char *at = text; *at; at++) {
+    depth += strchr("([{", *at) != NULL;
+    depth -= strchr(")]}", *at) != NULL;
+    if (depth == 0 && strncmp(at, " -> ", 4) == 0) return (size_t)(at - text);
+  }
+  return strlen(text);
+}
+
+/* The type of the parameter where records have the fields that the function uses and no others, and variables are
+ * floats, which they are by default. */
+static const char *closed_parameter(AtledVM *vm, const Binding *b) {
+  Str type = {.arena = &vm->scratch}, out = {.arena = &vm->scratch};
+  binding_type_print(vm->checker, vm->main, b, &type);
+  const char *at = type.data;
+  for (const char *next; (next = strstr(at, " => "));) at = next + 4;
+  for (const char *end = at + parameter_length(at); at < end;) {
+    bool rest = strncmp(at, ", ..", 4) == 0, named = strncmp(at, " as '", 5) == 0, variable = *at == '\'';
+    if (!rest && !named && !variable) str_printf(&out, "%c", *at);
+    if (variable) str_puts(&out, "float");
+    at += rest ? 4 : named ? 5 : 1;
+    while ((named || variable) && (isalnum((unsigned char)*at) || *at == '_')) at++;
+  }
+  return out.data ? out.data : "";
+}
+
 /* ---- The text --------------------------------------------------------------------------------------------------- */
 static AtledStatus lay_out(AtledVM *vm, SourceCall *c) {
   size_t len = c->out.len;
@@ -121,14 +150,46 @@ static AtledStatus print(AtledVM *vm, SourceCall *c, const Plan *plan, const Sou
   return lay_out(vm, c);
 }
 
+/* The program with the definition of `name`; annotation: the type of its parameter, or NULL. */
+static AtledStatus define(AtledVM *vm, const SourceCall *c, const char *name, const char *annotation, Plan *plan) {
+  const char *it = annotation ? arena_printf(&vm->scratch, "(it : %s)", annotation) : "it";
+  const char *text =
+      arena_printf(&vm->scratch, "%s\n\nlet %s =\n fun %s -> grad (%s\n ) it\n", c->source, name, it, c->function);
+  return plan_front(vm, c->name, text, strlen(text), plan);
+}
+
+/* The same; what there is to report, of a type that nobody wrote, isn't. */
+static AtledStatus define_quietly(AtledVM *vm, const SourceCall *c, const char *name, const char *annotation,
+                                  Plan *plan) {
+  void (*diagnostic)(void *, const AtledDiagnostic *) = vm->config.diagnostic;
+  int reports = vm->reports.len, first_error = vm->first_error;
+  vm->config.diagnostic = NULL;
+  AtledStatus status = define(vm, c, name, annotation, plan);
+  vm->config.diagnostic = diagnostic;
+  if (status != ATLED_OK && status != ATLED_COMPILE_ERROR) return status;
+  vm->reports.len = reports;
+  vm->first_error = first_error;
+  return status;
+}
+
+/* Defines `name` with a type for the parameter where it takes any record with its fields. */
+static AtledStatus define_closed(AtledVM *vm, const SourceCall *c, const char *name, Plan *plan) {
+  AtledStatus status = define(vm, c, name, NULL, plan);
+  const Binding *b = status == ATLED_OK ? binding_of(vm, name) : NULL;
+  if (!b || !binding_has_open_record(b)) return status;
+  const char *type = closed_parameter(vm, b);
+  plan_take_back(vm, plan, plan->first_item);
+  status = define_quietly(vm, c, name, type, plan);
+  if (status != ATLED_COMPILE_ERROR) return status;
+  return report_bad_argument(vm, "`%s` takes any record with its fields: give a type to its parameter", c->function);
+}
+
 static AtledStatus source_body(AtledVM *vm, void *arg) {
   SourceCall *c = arg;
   c->out.arena = &vm->scratch;
   const char *name = derivative_name(vm, c->function);
-  const char *text =
-      arena_printf(&vm->scratch, "%s\n\nlet %s =\n fun it -> grad (%s\n ) it\n", c->source, name, c->function);
   Plan plan;
-  AtledStatus status = plan_front(vm, c->name, text, strlen(text), &plan);
+  AtledStatus status = define_closed(vm, c, name, &plan);
   if (status != ATLED_OK) return status;
   SourceRequest request = {.function = name, .is_taken = is_taken, .is_value = is_value, .user = vm};
   status = plan_elaborate(vm, &plan, REPORT_NONE);
