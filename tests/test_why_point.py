@@ -14,6 +14,8 @@ FAILED = [  # what is said, and what is asked
     ("(it has an effect, so it isn't run: what happens at this point isn't known)", "(fun x -> (print x; x * x)) 1.0"),
     ("(at this point there is no derivative: index 3 is out of bounds for an array of length 1)",
      "(fun x -> [x][3]) 1.0"),
+    ("(the derivative is NaN at this point: `--trap-nan`, at the prompt `:trap nan`, stops where it begins)",
+     "(fun (x, l) -> match l with Some ys -> sqrt (sum [ y * y | y in ys ]) * x | None -> x) (1.0, Some [0.0, 0.0])"),
 ]
 
 

@@ -373,6 +373,34 @@ static bool is_error_of_program(ErrorKind kind) {
          kind != ERR_OUTPUT_LIMIT;
 }
 
+/* Is a NaN in the value? What is nested deeper than the limit isn't looked at. */
+static bool holds_nan(const Desc *d, const Slot *at, int depth);
+
+static bool array_holds_nan(const ArrayObj *a, int depth) {
+  const Desc *base = a->h.desc->args[0];
+  int64_t n = 1;
+  for (int k = 0; k < a->h.desc->rank; k++) n *= a->dims[k];
+  for (int64_t i = 0; i < n; i++)
+    if (holds_nan(base, a->data + i * base->nslots, depth)) return true;
+  return false;
+}
+
+static bool holds_nan(const Desc *d, const Slot *at, int depth) {
+  if (d->kind == D_FLOAT) return isnan(at->f);
+  if (depth == LIMIT_CUT_DEPTH) return false;
+  if (d->kind == D_ARRAY) return array_holds_nan((const ArrayObj *)at->p, depth + 1);
+  if (d->kind == D_VARIANT && rt_is_object(at->p))
+    return holds_nan(d->args[rt_tag(at->p)], ((const BoxObj *)at->p)->fields, depth + 1);
+  for (int k = 0; k < d->n && d->kind == D_TUPLE; at += d->args[k++]->nslots)
+    if (holds_nan(d->args[k], at, depth + 1)) return true;
+  return false;
+}
+
+static void note_value(const Point *p, const Desc *d, const Slot *value, Str *out) {
+  if (!p->primal && holds_nan(d, value, 0))
+    str_puts(out, "(the derivative is NaN at this point: `--trap-nan`, at the prompt `:trap nan`, stops where it begins)\n");
+}
+
 static AtledStatus run(Point *p, Plan *plan, Str *out) {
   AtledVM *vm = p->vm;
   LowerEntry entry;
@@ -388,6 +416,7 @@ static AtledStatus run(Point *p, Plan *plan, Str *out) {
   if (run_begin(vm) != 0) return report_runtime_error(vm, s->item->span);
   Slot *res = NEW_ARRAY(&vm->scratch, Slot, entry.func->nresults + 1);
   if (run_recorded(p, unit, entry.func, res) == 0) {
+    note_value(p, step_value_desc(vm, s), res, out);
     run_release_slots(vm, step_value_desc(vm, s), res);
   } else if (vm->rt.error.kind == ERR_STACK && !p->recursion) {
     p->again = true;
