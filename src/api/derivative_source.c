@@ -150,21 +150,17 @@ static AtledStatus print(AtledVM *vm, SourceCall *c, const Plan *plan, const Sou
   return lay_out(vm, c);
 }
 
-/* The program with the definition of `name`; annotation: the type of its parameter, or NULL. */
-static AtledStatus define(AtledVM *vm, const SourceCall *c, const char *name, const char *annotation, Plan *plan) {
-  const char *it = annotation ? arena_printf(&vm->scratch, "(it : %s)", annotation) : "it";
-  const char *text =
-      arena_printf(&vm->scratch, "%s\n\nlet %s =\n fun %s -> grad (%s\n ) it\n", c->source, name, it, c->function);
+static AtledStatus check(AtledVM *vm, const SourceCall *c, const char *items, Plan *plan) {
+  const char *text = arena_printf(&vm->scratch, "%s\n\n%s", c->source, items);
   return plan_front(vm, c->name, text, strlen(text), plan);
 }
 
-/* The same; what there is to report, of a type that nobody wrote, isn't. */
-static AtledStatus define_quietly(AtledVM *vm, const SourceCall *c, const char *name, const char *annotation,
-                                  Plan *plan) {
+/* The program with more items; what there is to report of text that nobody wrote isn't. */
+static AtledStatus check_quietly(AtledVM *vm, const SourceCall *c, const char *items, Plan *plan) {
   void (*diagnostic)(void *, const AtledDiagnostic *) = vm->config.diagnostic;
   int reports = vm->reports.len, first_error = vm->first_error;
   vm->config.diagnostic = NULL;
-  AtledStatus status = define(vm, c, name, annotation, plan);
+  AtledStatus status = check(vm, c, items, plan);
   vm->config.diagnostic = diagnostic;
   if (status != ATLED_OK && status != ATLED_COMPILE_ERROR) return status;
   vm->reports.len = reports;
@@ -172,16 +168,31 @@ static AtledStatus define_quietly(AtledVM *vm, const SourceCall *c, const char *
   return status;
 }
 
+static const char *definition(AtledVM *vm, const SourceCall *c, const char *name, const char *parameter) {
+  return arena_printf(&vm->scratch, "let %s =\n fun %s -> grad (%s\n ) it\n", name, parameter, c->function);
+}
+
 /* Defines `name` with a type for the parameter where it takes any record with its fields. */
 static AtledStatus define_closed(AtledVM *vm, const SourceCall *c, const char *name, Plan *plan) {
-  AtledStatus status = define(vm, c, name, NULL, plan);
+  AtledStatus status = check(vm, c, definition(vm, c, name, "it"), plan);
   const Binding *b = status == ATLED_OK ? binding_of(vm, name) : NULL;
   if (!b || !binding_has_open_record(b)) return status;
-  const char *type = closed_parameter(vm, b);
+  const char *parameter = arena_printf(&vm->scratch, "(it : %s)", closed_parameter(vm, b));
   plan_take_back(vm, plan, plan->first_item);
-  status = define_quietly(vm, c, name, type, plan);
+  status = check_quietly(vm, c, definition(vm, c, name, parameter), plan);
   if (status != ATLED_COMPILE_ERROR) return status;
   return report_bad_argument(vm, "`%s` takes any record with its fields: give a type to its parameter", c->function);
+}
+
+/* A value that the text reads may have a type that the text declares anew, for what calls keep of it. */
+static AtledStatus verify(AtledVM *vm, const SourceCall *c) {
+  Plan plan;
+  AtledStatus status = check_quietly(vm, c, c->out.data, &plan);
+  if (status == ATLED_OK) plan_take_back(vm, &plan, plan.first_item);
+  if (status != ATLED_COMPILE_ERROR) return status;
+  return report_bad_argument(
+      vm, "the derivative of `%s` can't be written as source: it needs a type of the program for a value that it reads",
+      c->function);
 }
 
 static AtledStatus source_body(AtledVM *vm, void *arg) {
@@ -199,7 +210,7 @@ static AtledStatus source_body(AtledVM *vm, void *arg) {
   status = optimise(vm, &plan);
   if (status == ATLED_OK) status = print(vm, c, &plan, &request);
   plan_take_back(vm, &plan, plan.first_item);
-  return status;
+  return status == ATLED_OK ? verify(vm, c) : status;
 }
 
 AtledStatus atled_derivative_source(AtledVM *vm, const char *name, const char *source, const char *function,
