@@ -63,6 +63,22 @@ static void name_constructors(Printer *p, IrType *t) {
   map_put(&p->ctor_names, t, (void *)names);
 }
 
+/* ---- Types of the program --------------------------------------------------------------------------------------- */
+static void find_given(Printer *p, IrType *t) {
+  if (map_get(&p->given_types, t)) return;
+  map_put(&p->given_types, t, t);
+  for (int k = 0; k < t->n; k++) find_given(p, t->args[k]);
+  for (int k = 0; t->kind == T_VARIANT && k < t->nctors; k++) find_given(p, t->ctors[k].payload);
+}
+
+/* A type keeps its names, or there is no source. */
+static void use_given(Printer *p, IrType *t) {
+  name_constructors(p, t);
+  bool same = strcmp(map_get(&p->type_names, t), t->name) == 0 && !sp_needs_empty(t);
+  for (int k = 0; k < t->nctors; k++) same &= strcmp(sp_ctor_name(p, t, k), t->ctors[k].name) == 0;
+  if (!same) sp_no_source(p, "reads a value of the type `%s`, whose names have another meaning in it", t->name);
+}
+
 static void declare_variant(Printer *p, IrType *t) {
   Str s = {.arena = p->arena};
   name_constructors(p, t);
@@ -82,6 +98,7 @@ static const char *declared_variant(Printer *p, IrType *t) {
   known = sp_name_type(p, sp_variant_name(p, t));
   map_put(&p->type_names, t, (void *)(uintptr_t)known);
   if (++p->depth > LIMIT_SOURCE_TYPES) sp_no_source(p, "has types that are nested too deeply");
+  else if (map_get(&p->given_types, t)) use_given(p, t);
   else declare_variant(p, t);
   p->depth--;
   return known;
@@ -94,10 +111,15 @@ const char *sp_variant_name(Printer *p, const IrType *t) {
 }
 
 static const char *variant_text(Printer *p, IrType *t) {
-  if (!is_prelude_variant(t)) return declared_variant(p, t);
+  bool prelude = is_prelude_variant(t);
+  const char *name = prelude ? t->name : declared_variant(p, t);
+  if (!prelude && !map_get(&p->given_types, t)) return name;
   if (!map_get(&p->ctor_names, t)) name_constructors(p, t);
-  if (t->n == 1) return arena_printf(p->arena, "%s %s", sp_type_operand(p, t->args[0]), t->name);
-  return arena_printf(p->arena, "(%s, %s) %s", sp_type_text(p, t->args[0]), sp_type_text(p, t->args[1]), t->name);
+  if (!t->n) return name;
+  if (t->n == 1) return arena_printf(p->arena, "%s %s", sp_type_operand(p, t->args[0]), name);
+  Str s = {.arena = p->arena};
+  for (int k = 0; k < t->n; k++) str_printf(&s, "%s%s", k ? ", " : "(", sp_type_text(p, t->args[k]));
+  return arena_printf(p->arena, "%s) %s", s.data, name);
 }
 
 /* ---- Tuples of one component ------------------------------------------------------------------------------------ */
@@ -119,7 +141,10 @@ void sp_find_boxes(void *user, Graph *g) {
   Printer *p = user;
   Uses *uses = graph_uses(p->w, g);
   for (int k = 0; k < g->nparams; k++) find_boxes(p, g->params[k]);
-  for (int k = 0; k < uses->n; k++) find_boxes(p, uses->nodes[k]->type);
+  for (int k = 0; k < uses->n; k++) {
+    find_boxes(p, uses->nodes[k]->type);
+    if (uses->nodes[k]->op == OP_GLOBAL) find_given(p, uses->nodes[k]->type);
+  }
 }
 
 static const char *tuple_type_text(Printer *p, IrType *t) {
